@@ -1,0 +1,160 @@
+/*
+ * The network: BERT as Geneformer uses it (post-norm, learned positions, one token type, tied decoder), for packed
+ * batches without padding. Written against struct ops; one table of named tensors allocates, initialises, saves, loads
+ * and gradient-checks it. Tensor names are those of Hugging Face's BertFor{MaskedLM,SequenceClassification,
+ * TokenClassification}. Equations: transformers modeling_bert.py; sites of dropout: embeddings, attention
+ * probabilities, attention output, feed-forward output (and the classifier's input).
+ *
+ * One training step:
+ *     model_zero_grad(m);
+ *     for each micro-batch:  model_forward(m, &batch, &opt, &loss, e);  model_backward(m, e);  count += loss.count;
+ *     model_step(m, &optim, lr factor, count, ...);
+ * The gradient is that of the summed loss over all labelled positions; model_step divides by the count, so micro-batches
+ * and ranks add up (sum gradients and counts over ranks in between).
+ */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "ops.h"
+#include "optim.h"
+
+/* The fields of a Hugging Face config.json that matter here, by their names. */
+struct model_config {
+	uint32_t vocab_size, hidden_size, num_hidden_layers, num_attention_heads, intermediate_size;
+	uint32_t max_position_embeddings, type_vocab_size, pad_token_id;
+	uint32_t num_labels; /* of a classifier; 0 for mlm */
+	enum act hidden_act; /* ACT_RELU or ACT_GELU */
+	double hidden_dropout_prob, attention_probs_dropout_prob;
+	double classifier_dropout; /* negative: as hidden_dropout_prob */
+	double layer_norm_eps, initializer_range;
+};
+
+enum task {
+	TASK_MLM,   /* cls.predictions.*, tied to the word embedding */
+	TASK_CELLS, /* bert.pooler.dense, classifier: one label a cell, from position 0 */
+	TASK_GENES, /* classifier: one label a token */
+	TASK_BARE,  /* no head: embeddings only */
+};
+
+enum init {
+	INIT_NORMAL, /* N(0, initializer_range^2) */
+	INIT_ZERO,
+	INIT_ONE,
+};
+
+/* One named parameter. Parameters, gradients and both Adam moments lie at `at` in four arrays of equal layout. */
+struct tensor {
+	char name[96];
+	int ndim;
+	size_t shape[2];
+	size_t n;      /* elements */
+	size_t at;     /* offset, in elements */
+	enum init init;
+	int decay;     /* takes part in weight decay */
+	int layer;     /* -1 embeddings, 0 .. L-1 encoder, L pooler and head */
+	int frozen;    /* no gradient, no update */
+};
+
+enum which {
+	PARAM,
+	GRAD,
+	MOMENT1,
+	MOMENT2,
+};
+
+/* Cells packed end to end. All arrays are borrowed for the call. */
+struct batch {
+	size_t ncell;
+	const uint32_t *offset; /* [ncell+1], offset[0] = 0; T = offset[ncell] */
+	const uint32_t *id;     /* [T] input token ids, < vocab_size */
+	size_t nmask;           /* TASK_MLM: predicted positions */
+	const uint32_t *mask;   /* [nmask] index into id, ascending, no repeats */
+	const uint32_t *target; /* [nmask] the token to predict */
+	const int32_t *label;   /* TASK_CELLS [ncell], TASK_GENES [T]; negative = none */
+	const uint32_t *key;    /* [ncell] the cell's number in the global batch, for dropout; NULL: 0 .. ncell-1 */
+};
+
+struct forward {
+	int train;       /* dropout on, activations kept for model_backward */
+	uint64_t step;   /* optimizer step, part of the dropout counter */
+};
+
+struct loss {
+	double sum;      /* cross-entropy, natural log */
+	double count;    /* labelled positions (class weights summed, where there are any) */
+	double correct;  /* of those, predicted right */
+};
+
+struct model;
+
+/* Presets: tiny, corrmask-paper, geneformer-v1-10m. vocab_size stays 0, for the caller to fill. -1: unknown name. */
+int model_preset(struct model_config *c, const char *name, struct error *e);
+/* Ranges and divisibility; the message names the field. */
+int model_check(const struct model_config *c, enum task task, struct error *e);
+
+/*
+ * A model of zeros gradients and moments, its parameters drawn from `seed` (Philox; a tensor's values depend on seed, name
+ * and index alone; word embedding row pad_token_id is 0). The seed also keys dropout. The model keeps ops, which the
+ * caller destroys after model_free. NULL with e set when model_check fails.
+ */
+struct model *model_new(const struct model_config *c, enum task task, struct ops *ops, uint64_t seed, struct error *e);
+void model_free(struct model *m);
+const struct model_config *model_config(const struct model *m);
+enum task model_task(const struct model *m);
+
+/* The table, in the order of Hugging Face's module tree. */
+size_t model_ntensor(const struct model *m);
+const struct tensor *model_tensor(const struct model *m, size_t i);
+const struct tensor *model_find(const struct model *m, const char *name); /* NULL: none */
+/* Copy one tensor's n values to or from the host. */
+void model_read(struct model *m, enum which w, const struct tensor *t, real *host);
+void model_write(struct model *m, enum which w, const struct tensor *t, const real *host);
+/* The whole array (all tensors and the gaps between, which are 0): for all-reduce of gradients. */
+size_t model_size(const struct model *m); /* elements */
+void model_read_all(struct model *m, enum which w, real *host);
+void model_write_all(struct model *m, enum which w, const real *host);
+/* Parameters, without gaps. */
+size_t model_nparam(const struct model *m);
+
+/* Freeze the first n encoder layers (embeddings stay trainable, as Geneformer does). */
+void model_freeze(struct model *m, size_t n);
+/* Classes' loss weights [num_labels]; NULL takes them away. */
+void model_class_weight(struct model *m, const real *weight);
+
+/*
+ * Forward pass and summed loss. Checks the batch (ids, lengths, positions, targets and labels in range): -1 with e set
+ * naming cell and value. A loss that is not finite is an error too. nmask 0 or no label at all: sum 0, count 0.
+ * With f->train, activations are kept until the next forward.
+ */
+int model_forward(struct model *m, const struct batch *b, const struct forward *f, struct loss *loss, struct error *e);
+/* Add the gradient of the summed loss of the last training forward to GRAD. */
+int model_backward(struct model *m, struct error *e);
+void model_zero_grad(struct model *m);
+
+/* L2 norm of GRAD times scale, over what is not frozen. */
+double model_grad_norm(struct model *m, double scale);
+/*
+ * One AdamW update with GRAD / count at rate o->lr * optim_factor(o, done), done = finished updates (this one is done + 1
+ * for bias correction). *norm (may be NULL) is the gradient's norm before clipping. A norm that is not finite, or
+ * count <= 0, is an error and changes nothing. GRAD is left as it is.
+ */
+int model_step(struct model *m, const struct optim *o, uint64_t done, double count, double *norm, struct error *e);
+
+/*
+ * Hidden states, dropout off: h [T, hidden_size] out, of `layer` counted as Geneformer does: 0 = output of the last
+ * layer, -1 = second to last, ..., -num_hidden_layers = the embeddings. Needs no mask, target or label.
+ */
+int model_hidden(struct model *m, const struct batch *b, int layer, real *h, struct error *e);
+/*
+ * Logits, dropout off: TASK_CELLS [ncell, num_labels], TASK_GENES [T, num_labels]; TASK_MLM [nmask, vocab_size] at b->mask.
+ */
+int model_logits(struct model *m, const struct batch *b, real *logit, struct error *e);
+
+/* Bytes the model holds now: parameters with gradients and moments, activations and scratch. */
+size_t model_bytes(const struct model *m);
+
+#endif
