@@ -18,7 +18,7 @@ BIN     := $(B)/bin
 endif
 MARCH   ?= $(if $(filter x86_64,$(shell uname -m)),-march=x86-64-v3)
 
-TOOLS := $(basename $(notdir $(shell grep -l '^int main(' src/*.c)))
+TOOLS := $(basename $(notdir $(shell grep -ls '^int main\b' src/*.c)))
 LIBO  := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c))
 UNIT  := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
