@@ -150,7 +150,7 @@ struct ops {
 	/*
 	 * r = x + dropout(a);  y = LayerNorm(r) gamma + beta. a, x, r, y act [T,C]; x may be NULL (0); r may be a.
 	 * stat real [T,2]. s gives the tokens' cells and positions for dropout; it may be NULL when d is NULL or off.
-	 * backward: dr = gradient of r, written to dx; da = dr through dropout. da may be dy; da or dx may be NULL.
+	 * backward: dr = gradient of r, written to dx; da = dr through dropout. dx may be dy; da or dx may be NULL.
 	 */
 	void (*norm)(struct ops *o, void *y, void *r, real *stat, const void *a, const void *x, const real *gamma,
 		const real *beta, const struct seq *s, size_t T, size_t C, double eps, const struct dropout *d);

@@ -1,0 +1,133 @@
+/*
+ * What the CPU operations are made of: exponential, dropout rows and matrix products on `real`. Plain C that the
+ * compiler vectorises, except Philox, whose 32 x 32 -> 64 bit products need intrinsics (with a C version for other CPUs).
+ */
+#ifndef CPU_KERNEL_H
+#define CPU_KERNEL_H
+
+#include <cblas.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#include <Random123/philox.h>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+#include "ops.h"
+
+/* Sums in a loop marked so are split over vector lanes: fixed by the compiler, so the same in every run. */
+#define SIMD _Pragma("omp simd")
+#define SIMD_SUM(s) _Pragma(SIMD_STR(omp simd reduction(+ : s)))
+#define SIMD_MAX(s) _Pragma(SIMD_STR(omp simd reduction(max : s)))
+#define SIMD_STR(x) #x
+
+#define gemm_ _Generic((real)0, float: cblas_sgemm, double: cblas_dgemm)
+
+/* C [M,N] = alpha A B + beta C, rows at distance lda, ldb, ldc; nt: B is given transposed [N,K]; tn: A is given [K,M]. */
+static inline void gemm_nn(size_t M, size_t N, size_t K, real alpha, const real *A, size_t lda, const real *B, size_t ldb,
+	real beta, real *C, size_t ldc)
+{
+	gemm_(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)M, (int)N, (int)K, alpha, A, (int)lda, B, (int)ldb, beta, C, (int)ldc);
+}
+
+static inline void gemm_nt(size_t M, size_t N, size_t K, real alpha, const real *A, size_t lda, const real *B, size_t ldb,
+	real beta, real *C, size_t ldc)
+{
+	gemm_(CblasRowMajor, CblasNoTrans, CblasTrans, (int)M, (int)N, (int)K, alpha, A, (int)lda, B, (int)ldb, beta, C, (int)ldc);
+}
+
+static inline void gemm_tn(size_t M, size_t N, size_t K, real alpha, const real *A, size_t lda, const real *B, size_t ldb,
+	real beta, real *C, size_t ldc)
+{
+	gemm_(CblasRowMajor, CblasTrans, CblasNoTrans, (int)M, (int)N, (int)K, alpha, A, (int)lda, B, (int)ldb, beta, C, (int)ldc);
+}
+
+/*
+ * e^x for x <= 88, to about 1e-7 relative; below -87 it stays at e^-87. NaN stays NaN.
+ * x = n ln 2 + r, |r| <= ln 2 / 2: adding 1.5 2^23 rounds n into the low bits of t, a shift makes them the exponent.
+ */
+static inline real exp_fast(real x0)
+{
+	if (sizeof(real) == sizeof(double))
+		return (real)exp((double)x0);
+	const float magic = 12582912.0f;
+	float x = (float)x0;
+	x = x < -87.0f ? -87.0f : x;
+	union {
+		float f;
+		int32_t i;
+	} t = { x * 1.44269504f + magic }, p;
+	float n = t.f - magic;
+	float r = x - n * 0.693359375f;
+	r = r + n * 2.12194440e-4f;
+	p.f = 1.9875691500e-4f;
+	p.f = p.f * r + 1.3981999507e-3f;
+	p.f = p.f * r + 8.3334519073e-3f;
+	p.f = p.f * r + 4.1665795894e-2f;
+	p.f = p.f * r + 1.6666665459e-1f;
+	p.f = p.f * r + 5.0000001201e-1f;
+	p.f = p.f * r * r + r + 1.0f;
+	p.i = (int32_t)((uint32_t)p.i + ((uint32_t)t.i << 23));
+	return (real)p.f;
+}
+
+static inline int drop_on(const struct dropout *d)
+{
+	return d && d->threshold;
+}
+
+#define KEEP_PAD 32 /* keep_row may write up to this many values past n */
+
+/*
+ * keep[c] for columns c0 .. c0 + n (c0 a multiple of 8): 0 where dropped, else 65536 / (65536 - threshold). See ops.h.
+ */
+static inline void keep_row(real *keep, size_t c0, size_t n, const struct dropout *d, uint32_t head, uint32_t pos, uint32_t cell)
+{
+	const real scale = (real)(65536.0 / (65536.0 - d->threshold));
+	const uint32_t w1 = d->site << 28 | d->layer << 16 | head;
+	uint32_t c = (uint32_t)(c0 / 8), end = (uint32_t)((c0 + n + 7) / 8);
+#ifdef __AVX2__
+	if (sizeof(real) == sizeof(float)) {
+		/* Four counters at a time, one in the low half of each 64-bit lane: a product's low word needs no move, and
+		 * what stays in the high halves is ignored by the next product. */
+		const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
+		const __m256i thr = _mm256_set1_epi16((short)d->threshold);
+		const __m256 sc = _mm256_set1_ps((float)scale);
+		for (; c < end; c += 4, keep += 32) {
+			__m256i x0 = _mm256_set1_epi64x(d->step), x1 = _mm256_set1_epi64x(w1), x3 = _mm256_set1_epi64x(cell);
+			__m256i x2 = _mm256_add_epi64(_mm256_set1_epi64x(pos << 16 | c), _mm256_set_epi64x(3, 2, 1, 0));
+			uint32_t k0 = d->seed, k1 = OPS_DOMAIN_DROPOUT;
+			for (int i = 0; i < 10; i++, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
+				__m256i p0 = _mm256_mul_epu32(x0, m0), p1 = _mm256_mul_epu32(x2, m1);
+				x0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), x1), _mm256_set1_epi64x(k0));
+				x2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), x3), _mm256_set1_epi64x(k1));
+				x1 = p1;
+				x3 = p0;
+			}
+			/* Words 0 1 | 2 3 of each counter side by side, then the 128 bits of a counter together. */
+			__m256i a = _mm256_blend_epi32(x0, _mm256_slli_epi64(x1, 32), 0xaa);
+			__m256i b = _mm256_blend_epi32(x2, _mm256_slli_epi64(x3, 32), 0xaa);
+			__m256i even = _mm256_unpacklo_epi64(a, b), odd = _mm256_unpackhi_epi64(a, b);
+			even = _mm256_cmpeq_epi16(_mm256_max_epu16(even, thr), even);
+			odd = _mm256_cmpeq_epi16(_mm256_max_epu16(odd, thr), odd);
+#define KEEP8(at, x) _mm256_storeu_ps((float *)keep + (at), _mm256_and_ps(sc, _mm256_castsi256_ps(_mm256_cvtepi16_epi32(x))))
+			KEEP8(0, _mm256_castsi256_si128(even));
+			KEEP8(8, _mm256_castsi256_si128(odd));
+			KEEP8(16, _mm256_extracti128_si256(even, 1));
+			KEEP8(24, _mm256_extracti128_si256(odd, 1));
+#undef KEEP8
+		}
+		return;
+	}
+#endif
+	for (; c < end; c++, keep += 8) {
+		philox4x32_ctr_t ctr = { { d->step, w1, pos << 16 | c, cell } };
+		philox4x32_key_t key = { { d->seed, OPS_DOMAIN_DROPOUT } };
+		philox4x32_ctr_t x = philox4x32(ctr, key);
+		for (int i = 0; i < 8; i++)
+			keep[i] = (x.v[i / 2] >> 16 * (i % 2) & 0xffff) < d->threshold ? 0 : scale;
+	}
+}
+
+#endif

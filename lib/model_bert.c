@@ -1,0 +1,408 @@
+/*
+ * BERT over packed batches: upload and check a batch, forward, backward.
+ *
+ *     x = dropout(LN(word + type + position))
+ *     per layer:  x = LN(x + dropout(attention(x W_qkv) W_o));  x = LN(x + dropout(act(x W_up) W_down))     [biases left out]
+ *     masked tokens:  t = LN(act(x W_t));  logits = t word^T + bias
+ *     cells:  logits = dropout(tanh(x[first] W_pool)) W_class          genes:  logits = dropout(x) W_class
+ *
+ * A training forward keeps, for each layer, 10 C + ... numbers a token (struct layer_act); a forward for use keeps one
+ * layer's worth and goes back and forth between two x buffers.
+ */
+#include "model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_impl.h"
+
+/* ---- the batch ---- */
+
+static int check_batch(const struct model *m, const struct batch *b, int labels, struct error *e)
+{
+	uint32_t V = m->c.vocab_size, P = m->c.max_position_embeddings;
+	size_t T = b->ncell ? b->offset[b->ncell] : 0;
+	if (b->ncell && b->offset[0])
+		return error_set(e, "batch: the first offset is %u, expected 0", b->offset[0]);
+	for (size_t i = 0; i < b->ncell; i++) {
+		if (b->offset[i + 1] < b->offset[i])
+			return error_set(e, "batch: the offsets of cell %zu go backwards", i);
+		uint32_t len = b->offset[i + 1] - b->offset[i];
+		if (len > P)
+			return error_set(e, "cell %zu of the batch has %u tokens: the model has %u positions", i, len, P);
+		for (uint32_t t = b->offset[i]; t < b->offset[i + 1]; t++)
+			if (b->id[t] >= V)
+				return error_set(e, "cell %zu of the batch, position %u: token %u, the vocabulary has %u", i,
+					t - b->offset[i], b->id[t], V);
+	}
+	for (size_t i = 0; m->task == TASK_MLM && i < b->nmask; i++) {
+		if (b->mask[i] >= T || (i && b->mask[i] <= b->mask[i - 1]))
+			return error_set(e, "batch: masked position %u is out of order or not below %zu", b->mask[i], T);
+		if (labels && b->target[i] >= V)
+			return error_set(e, "batch: target token %u at masked position %u, the vocabulary has %u", b->target[i], b->mask[i], V);
+	}
+	size_t n = m->task == TASK_CELLS ? b->ncell : m->task == TASK_GENES ? T : 0;
+	for (size_t i = 0; labels && i < n; i++)
+		if (b->label[i] >= (int32_t)m->c.num_labels)
+			return error_set(e, "batch: label %d of %s %zu, the model has %u", b->label[i],
+				m->task == TASK_CELLS ? "cell" : "token", i, m->c.num_labels);
+	return 0;
+}
+
+static int has_labels(const struct model *m, const struct batch *b)
+{
+	size_t T = b->ncell ? b->offset[b->ncell] : 0, n = m->task == TASK_CELLS ? b->ncell : T;
+	if (m->task == TASK_MLM)
+		return b->nmask > 0;
+	if (m->task == TASK_BARE)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (b->label[i] >= 0)
+			return T > 0;
+	return 0;
+}
+
+/* Hand out `bytes` of an arena that may not exist yet (base NULL): the same walk measures and carves. */
+static void *carve(char *base, size_t *used, size_t bytes)
+{
+	void *p = base ? base + *used : NULL;
+	*used += (bytes + 255) / 256 * 256;
+	return p;
+}
+
+struct need {
+	size_t B, T, N; /* cells, tokens, rows of the head */
+	int train, head, logits;
+};
+
+static size_t carve_all(struct model *m, const struct need *n, char *base)
+{
+	size_t C = m->c.hidden_size, F = m->c.intermediate_size, NH = m->c.num_attention_heads, T = n->T, N = n->N, used = 0;
+	size_t K = m->task == TASK_MLM ? m->c.vocab_size : m->c.num_labels;
+	int gelu = m->c.hidden_act == ACT_GELU;
+#define INT(count) carve(base, &used, (count) * 4)
+#define REAL(count) carve(base, &used, (count) * sizeof(real))
+#define ACTS(count) carve(base, &used, (count) * m->o->act_size)
+	m->dev = (struct arrays){
+		.offset = INT(n->B + 1), .id = INT(T), .pos = INT(T), .cell = INT(T), .key = INT(n->B), .order = INT(T),
+		.start = INT(m->c.vocab_size + (size_t)1), .mask = INT(N), .target = INT(N), .label = INT(n->B + T),
+	};
+	m->x0 = ACTS(T * C);
+	m->stat0 = REAL(2 * T);
+	for (uint32_t l = 0; l < m->c.num_hidden_layers; l++) {
+		struct layer_act *a = &m->act[l];
+		if (l && !n->train) { /* all layers work in the same place; x2 alternates with x0 */
+			*a = m->act[0];
+			a->x2 = l % 2 ? m->x0 : m->act[0].x2;
+			continue;
+		}
+		*a = (struct layer_act){
+			.qkv = ACTS(T * 3 * C), .ctx = ACTS(T * C), .r1 = ACTS(T * C), .x1 = ACTS(T * C), .pre = gelu ? ACTS(T * F) : NULL,
+			.up = ACTS(T * F), .r2 = ACTS(T * C), .x2 = ACTS(T * C),
+			.lse = REAL(T * NH), .stat1 = REAL(2 * T), .stat2 = REAL(2 * T),
+		};
+	}
+	if (n->head) {
+		m->h = ACTS(N * C);
+		m->z = ACTS(N * C);
+		m->zpre = gelu ? ACTS(N * C) : NULL;
+		m->y = ACTS(N * C);
+		m->stat_head = REAL(2 * N);
+		m->lse_head = REAL(N);
+		m->logit = m->task != TASK_MLM || n->logits ? ACTS(N * K) : NULL;
+		m->dlogit = m->task != TASK_MLM && n->train ? ACTS(N * K) : NULL;
+	}
+	if (n->train) {
+		m->dx = ACTS(T * C);
+		m->da = ACTS(T * C);
+		m->dctx = ACTS(T * C);
+		m->dbig = ACTS(T * (3 * C > F ? 3 * C : F));
+		m->dh = ACTS(N * C);
+		m->dz = ACTS(N * C);
+	}
+#undef INT
+#undef REAL
+#undef ACTS
+	return used;
+}
+
+/* Tokens sorted by id, for the embedding's gradient: counting sort. start [V+1], order [T]. */
+static void sort_tokens(uint32_t *start, uint32_t *order, const uint32_t *id, size_t T, size_t V)
+{
+	memset(start, 0, (V + 1) * sizeof *start);
+	for (size_t t = 0; t < T; t++)
+		start[id[t] + 1]++;
+	for (size_t v = 0; v < V; v++)
+		start[v + 1] += start[v];
+	for (size_t t = 0; t < T; t++)
+		order[start[id[t]]++] = (uint32_t)t;
+	for (size_t v = V; v > 0; v--)
+		start[v] = start[v - 1];
+	start[0] = 0;
+}
+
+static void upload(struct model *m, const struct batch *b, const struct need *n, int labels)
+{
+	struct ops *o = m->o;
+	size_t T = n->T, B = n->B, V = m->c.vocab_size, L = 0;
+	size_t want = (3 * T + 2 * B + V + 2) * 4;
+	if (want > m->host_cap) {
+		m->host = xrealloc(m->host, want, 1);
+		m->host_cap = want;
+	}
+	uint32_t *pos = (uint32_t *)m->host, *cell = pos + T, *order = cell + T, *key = order + T, *offset = key + B,
+		 *start = offset + B + 1;
+	memcpy(offset, b->offset, (B + 1) * 4);
+	for (size_t i = 0; i < B; i++) {
+		size_t t0 = b->offset[i], len = b->offset[i + 1] - t0;
+		L = len > L ? len : L;
+		key[i] = b->key ? b->key[i] : (uint32_t)i;
+		for (size_t t = 0; t < len; t++) {
+			pos[t0 + t] = (uint32_t)t;
+			cell[t0 + t] = (uint32_t)i;
+		}
+	}
+	o->upload(o, m->dev.offset, offset, (B + 1) * 4);
+	o->upload(o, m->dev.id, b->id, T * 4);
+	o->upload(o, m->dev.pos, pos, T * 4);
+	o->upload(o, m->dev.cell, cell, T * 4);
+	o->upload(o, m->dev.key, key, B * 4);
+	if (n->train) {
+		sort_tokens(start, order, b->id, T, V);
+		o->upload(o, m->dev.order, order, T * 4);
+		o->upload(o, m->dev.start, start, (V + 1) * 4);
+	}
+	if (n->head && m->task == TASK_MLM)
+		o->upload(o, m->dev.mask, b->mask, n->N * 4);
+	if (n->head && labels && m->task == TASK_MLM)
+		o->upload(o, m->dev.target, b->target, n->N * 4);
+	else if (n->head && labels)
+		o->upload(o, m->dev.label, b->label, n->N * 4);
+	m->seq = (struct seq){ .B = B, .T = T, .L = L, .offset = m->dev.offset, .id = m->dev.id, .pos = m->dev.pos, .cell = m->dev.cell,
+		.key = m->dev.key, .order = m->dev.order, .start = m->dev.start, .host_offset = offset };
+	m->nrow = n->N;
+}
+
+/* Check the batch, make room and put it on the device. */
+static int load(struct model *m, const struct batch *b, int train, int head, int labels, int logits, struct error *e)
+{
+	m->ready = 0;
+	if (check_batch(m, b, labels, e))
+		return -1;
+	struct need n = { .B = b->ncell, .T = b->ncell ? b->offset[b->ncell] : 0, .train = train, .head = head, .logits = logits };
+	n.N = m->task == TASK_MLM ? b->nmask : m->task == TASK_CELLS ? n.B : m->task == TASK_GENES ? n.T : 0;
+	size_t bytes = carve_all(m, &n, NULL);
+	if (bytes > m->arena_cap) {
+		m->o->free(m->o, m->arena);
+		m->arena = m->o->alloc(m->o, bytes);
+		m->arena_cap = bytes;
+	}
+	carve_all(m, &n, m->arena);
+	upload(m, b, &n, labels);
+	return 0;
+}
+
+/* ---- forward ---- */
+
+static struct dropout site(const struct model *m, const struct forward *f, enum site s, uint32_t layer)
+{
+	double p = m->c.hidden_dropout_prob;
+	if (s == SITE_PROB)
+		p = m->c.attention_probs_dropout_prob;
+	if (s == SITE_HEAD && m->c.classifier_dropout >= 0)
+		p = m->c.classifier_dropout;
+	double threshold = f->train ? rint(p * 65536) : 0;
+	return (struct dropout){ .seed = (uint32_t)(m->seed ^ m->seed >> 32), .step = (uint32_t)f->step, .site = s, .layer = layer,
+		.threshold = threshold < 65535 ? (uint32_t)threshold : 65535 };
+}
+
+#define P(offset) (m->array[PARAM] + (offset))
+#define G(offset) (m->array[GRAD] + (offset))
+
+/* Embeddings and the first `layers` encoder layers; returns the last x. */
+static void *encode(struct model *m, const struct forward *f, uint32_t layers)
+{
+	struct ops *o = m->o;
+	const struct seq *s = &m->seq;
+	size_t T = s->T, C = m->c.hidden_size, F = m->c.intermediate_size;
+	double eps = m->c.layer_norm_eps;
+	struct dropout d = site(m, f, SITE_EMBED, 0);
+	o->embed(o, m->x0, m->stat0, P(m->word), P(m->posw), P(m->type), P(m->norm_w), P(m->norm_b), s, C, eps, &d);
+	void *x = m->x0;
+	for (uint32_t l = 0; l < layers; l++) {
+		const struct layer_at *w = &m->at[l];
+		const struct layer_act *a = &m->act[l];
+		o->linear(o, a->qkv, NULL, x, P(w->qkv_w), P(w->qkv_b), T, C, 3 * C, ACT_NONE);
+		d = site(m, f, SITE_PROB, l);
+		o->attention(o, a->ctx, a->lse, a->qkv, s, C, m->c.num_attention_heads, &d);
+		o->linear(o, a->r1, NULL, a->ctx, P(w->out_w), P(w->out_b), T, C, C, ACT_NONE);
+		d = site(m, f, SITE_ATTN, l);
+		o->norm(o, a->x1, a->r1, a->stat1, a->r1, x, P(w->norm1_w), P(w->norm1_b), s, T, C, eps, &d);
+		o->linear(o, a->up, a->pre, a->x1, P(w->up_w), P(w->up_b), T, C, F, m->c.hidden_act);
+		o->linear(o, a->r2, NULL, a->up, P(w->down_w), P(w->down_b), T, F, C, ACT_NONE);
+		d = site(m, f, SITE_FFN, l);
+		o->norm(o, a->x2, a->r2, a->stat2, a->r2, a->x1, P(w->norm2_w), P(w->norm2_b), s, T, C, eps, &d);
+		x = a->x2;
+	}
+	return x;
+}
+
+/* The head up to what the loss takes: y (mlm) or logits. */
+static void head(struct model *m, const struct forward *f, void *x)
+{
+	struct ops *o = m->o;
+	const struct head_at *w = &m->head;
+	size_t N = m->nrow, C = m->c.hidden_size;
+	struct dropout d = site(m, f, SITE_HEAD, 0);
+	switch (m->task) {
+	case TASK_MLM:
+		o->gather(o, m->h, x, m->dev.mask, N, C);
+		o->linear(o, m->z, m->zpre, m->h, P(w->dense_w), P(w->dense_b), N, C, C, m->c.hidden_act);
+		o->norm(o, m->y, m->z, m->stat_head, m->z, NULL, P(w->norm_w), P(w->norm_b), NULL, N, C, m->c.layer_norm_eps, NULL);
+		return;
+	case TASK_CELLS:
+		o->pool(o, m->h, x, &m->seq, C, POOL_FIRST);
+		o->linear(o, m->z, NULL, m->h, P(w->pool_w), P(w->pool_b), N, C, C, ACT_TANH);
+		o->drop(o, m->y, m->z, &m->seq, 1, C, &d);
+		break;
+	case TASK_GENES:
+		o->drop(o, m->y, x, &m->seq, 0, C, &d);
+		break;
+	case TASK_BARE:
+		return;
+	}
+	o->linear(o, m->logit, NULL, m->y, P(w->class_w), P(w->class_b), N, C, m->c.num_labels, ACT_NONE);
+}
+
+int model_forward(struct model *m, const struct batch *b, const struct forward *f, struct loss *loss, struct error *e)
+{
+	struct ops *o = m->o;
+	double sum[3] = { 0 };
+	*loss = (struct loss){ 0 };
+	m->ready = 0;
+	if (!has_labels(m, b)) {
+		if (check_batch(m, b, 1, e))
+			return -1;
+		m->ready = f->train ? 2 : 0;
+		return 0;
+	}
+	if (load(m, b, f->train, 1, 1, 0, e))
+		return -1;
+	head(m, f, encode(m, f, m->c.num_hidden_layers));
+	if (m->task == TASK_MLM)
+		o->mlm_loss(o, m->sums, m->lse_head, m->y, P(m->word), P(m->head.bias), m->dev.target, m->nrow, m->c.hidden_size, m->c.vocab_size);
+	else
+		o->class_loss(o, m->sums, m->dlogit, m->logit, m->dev.label, m->class_weight, m->nrow, m->c.num_labels);
+	if (o->sync(o, e))
+		return -1;
+	o->download(o, sum, m->sums, (m->task == TASK_MLM ? 2 : 3) * sizeof *sum);
+	*loss = (struct loss){ .sum = sum[0], .correct = sum[1], .count = m->task == TASK_MLM ? (double)m->nrow : sum[2] };
+	if (!isfinite(loss->sum))
+		return error_set(e, "step %llu: the loss is %g", (unsigned long long)f->step, loss->sum);
+	m->last = *f;
+	m->ready = f->train ? 1 : 0;
+	return 0;
+}
+
+int model_hidden(struct model *m, const struct batch *b, int layer, real *h, struct error *e)
+{
+	int L = (int)m->c.num_hidden_layers;
+	struct forward f = { 0 };
+	if (layer > 0 || layer < -L)
+		return error_set(e, "layer %d: expected %d (embeddings) to 0 (last layer)", layer, -L);
+	struct batch bare = *b;
+	bare.nmask = 0;
+	if (load(m, &bare, 0, 0, 0, 0, e))
+		return -1;
+	void *x = encode(m, &f, (uint32_t)(L + layer));
+	if (m->o->sync(m->o, e))
+		return -1;
+	m->o->download_act(m->o, h, x, m->seq.T * m->c.hidden_size);
+	return 0;
+}
+
+int model_logits(struct model *m, const struct batch *b, real *logit, struct error *e)
+{
+	struct ops *o = m->o;
+	struct forward f = { 0 };
+	size_t K = m->task == TASK_MLM ? m->c.vocab_size : m->c.num_labels;
+	if (m->task == TASK_BARE)
+		return error_set(e, "the model has no head: no logits");
+	if (load(m, b, 0, 1, 0, 1, e))
+		return -1;
+	head(m, &f, encode(m, &f, m->c.num_hidden_layers));
+	if (m->task == TASK_MLM)
+		o->linear(o, m->logit, NULL, m->y, P(m->word), P(m->head.bias), m->nrow, m->c.hidden_size, K, ACT_NONE);
+	if (o->sync(o, e))
+		return -1;
+	o->download_act(o, logit, m->logit, m->nrow * K);
+	return 0;
+}
+
+/* ---- backward ---- */
+
+/* From the loss to m->dx, the gradient of the last layer's output. */
+static void head_back(struct model *m)
+{
+	struct ops *o = m->o;
+	const struct head_at *w = &m->head;
+	size_t N = m->nrow, C = m->c.hidden_size, T = m->seq.T;
+	struct dropout d = site(m, &m->last, SITE_HEAD, 0);
+	switch (m->task) {
+	case TASK_MLM:
+		o->mlm_loss_back(o, m->dz, G(m->word), G(w->bias), m->y, P(m->word), P(w->bias), m->dev.target, m->lse_head, N, C, m->c.vocab_size);
+		o->norm_back(o, NULL, m->dz, G(w->norm_w), G(w->norm_b), m->dz, m->z, m->stat_head, P(w->norm_w), NULL, N, C, NULL);
+		o->linear_back(o, m->dh, G(w->dense_w), G(w->dense_b), m->dz, m->h, P(w->dense_w), m->z, m->zpre, N, C, C, m->c.hidden_act, 0);
+		o->scatter(o, m->dx, m->dh, m->dev.mask, N, T, C);
+		return;
+	case TASK_CELLS:
+		o->linear_back(o, m->dz, G(w->class_w), G(w->class_b), m->dlogit, m->y, P(w->class_w), NULL, NULL, N, C, m->c.num_labels, ACT_NONE, 0);
+		o->drop(o, m->dz, m->dz, &m->seq, 1, C, &d);
+		o->linear_back(o, m->dh, G(w->pool_w), G(w->pool_b), m->dz, m->h, P(w->pool_w), m->z, NULL, N, C, C, ACT_TANH, 0);
+		o->pool_back(o, m->dx, m->dh, &m->seq, C, POOL_FIRST);
+		return;
+	case TASK_GENES:
+		o->linear_back(o, m->dx, G(w->class_w), G(w->class_b), m->dlogit, m->y, P(w->class_w), NULL, NULL, N, C, m->c.num_labels, ACT_NONE, 0);
+		o->drop(o, m->dx, m->dx, &m->seq, 0, C, &d);
+		return;
+	case TASK_BARE:
+		return;
+	}
+}
+
+int model_backward(struct model *m, struct error *e)
+{
+	struct ops *o = m->o;
+	const struct seq *s = &m->seq;
+	size_t T = s->T, C = m->c.hidden_size, F = m->c.intermediate_size, NH = m->c.num_attention_heads;
+	struct dropout d;
+	if (!m->ready)
+		return error_set(e, "model_backward without a training forward");
+	if (m->ready == 2)
+		return 0;
+	head_back(m);
+	for (uint32_t l = m->c.num_hidden_layers; l-- > 0;) {
+		const struct layer_at *w = &m->at[l];
+		const struct layer_act *a = &m->act[l];
+		const void *x = l ? m->act[l - 1].x2 : m->x0;
+		int learn = l >= m->frozen;
+#define GW(offset) (learn ? G(offset) : NULL)
+		d = site(m, &m->last, SITE_FFN, l);
+		o->norm_back(o, m->da, m->dx, G(w->norm2_w), G(w->norm2_b), m->dx, a->r2, a->stat2, P(w->norm2_w), s, T, C, &d);
+		o->linear_back(o, m->dbig, GW(w->down_w), GW(w->down_b), m->da, a->up, P(w->down_w), NULL, NULL, T, F, C, ACT_NONE, 0);
+		o->linear_back(o, m->dx, GW(w->up_w), GW(w->up_b), m->dbig, a->x1, P(w->up_w), a->up, a->pre, T, C, F, m->c.hidden_act, 1);
+		d = site(m, &m->last, SITE_ATTN, l);
+		o->norm_back(o, m->da, m->dx, G(w->norm1_w), G(w->norm1_b), m->dx, a->r1, a->stat1, P(w->norm1_w), s, T, C, &d);
+		o->linear_back(o, m->dctx, GW(w->out_w), GW(w->out_b), m->da, a->ctx, P(w->out_w), NULL, NULL, T, C, C, ACT_NONE, 0);
+		d = site(m, &m->last, SITE_PROB, l);
+		o->attention_back(o, m->dbig, m->dctx, a->ctx, a->lse, a->qkv, s, C, NH, &d);
+		o->linear_back(o, m->dx, GW(w->qkv_w), GW(w->qkv_b), m->dbig, x, P(w->qkv_w), NULL, NULL, T, C, 3 * C, ACT_NONE, 1);
+#undef GW
+	}
+	d = site(m, &m->last, SITE_EMBED, 0);
+	o->embed_back(o, G(m->word), G(m->posw), G(m->type), G(m->norm_w), G(m->norm_b), m->dx, m->stat0, P(m->word), P(m->posw), P(m->type),
+		P(m->norm_w), s, m->c.vocab_size, m->c.max_position_embeddings, C, m->c.pad_token_id, &d);
+	m->ready = 0;
+	return o->sync(o, e);
+}

@@ -1,0 +1,63 @@
+/* What model.c (the table, the optimiser step) and model_bert.c (forward, backward) share. */
+#ifndef MODEL_IMPL_H
+#define MODEL_IMPL_H
+
+#include "model.h"
+
+/* Offsets of one encoder layer's tensors; query, key and value lie together, so they are one [3C, C] matrix. */
+struct layer_at {
+	size_t qkv_w, qkv_b, out_w, out_b, norm1_w, norm1_b;
+	size_t up_w, up_b, down_w, down_b, norm2_w, norm2_b;
+};
+
+struct head_at {
+	size_t dense_w, dense_b, norm_w, norm_b, bias; /* cls.predictions */
+	size_t pool_w, pool_b, class_w, class_b;
+};
+
+/* A layer's activations [T, .] kept for the backward pass; without training all layers share one set. */
+struct layer_act {
+	void *qkv, *ctx, *r1, *x1, *pre, *up, *r2, *x2;
+	real *lse, *stat1, *stat2;
+};
+
+struct arrays { /* the batch on the device */
+	uint32_t *offset, *id, *pos, *cell, *key, *order, *start, *mask, *target;
+	int32_t *label;
+};
+
+struct model {
+	struct model_config c;
+	enum task task;
+	struct ops *o;
+	uint64_t seed;
+	struct tensor *tensor;
+	size_t ntensor, size, nparam;
+	real *array[4];      /* by enum which, [size], device */
+	real *class_weight;  /* [num_labels] device, or NULL */
+	double *sums;        /* [4] device */
+	size_t frozen;       /* encoder layers */
+
+	size_t word, posw, type, norm_w, norm_b; /* offsets of the embedding tensors */
+	struct layer_at *at;                     /* [num_hidden_layers] */
+	struct head_at head;
+
+	/* One allocation for activations, grown to the largest batch so far; the pointers are carved from it per batch. */
+	char *arena;
+	size_t arena_cap;
+	struct arrays dev;
+	struct seq seq;
+	void *x0;
+	real *stat0;
+	struct layer_act *act; /* [num_hidden_layers] */
+	void *h, *z, *zpre, *y, *logit, *dlogit; /* head */
+	real *stat_head, *lse_head;
+	void *dx, *da, *dctx, *dbig, *dh, *dz;   /* gradients */
+	char *host;           /* staging of the index arrays */
+	size_t host_cap;
+	size_t nrow;          /* rows of the head: masked positions, cells or tokens */
+	struct forward last;  /* the training forward that model_backward belongs to */
+	int ready;            /* 1: activations of a training forward are there; 2: it had nothing to learn */
+};
+
+#endif

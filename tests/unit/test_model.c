@@ -1,0 +1,395 @@
+/*
+ * The whole network in double precision: every gradient against central differences, and the rules around a step.
+ * The library's own sources are built in here with real = double and small tiles, so that a few dozen tokens fill
+ * several of each.
+ */
+#define real double
+#define OPS_CPU_TILES
+enum {
+	ROWS = 16,
+	ROWS_MIN = 16,
+	QTILE = 5,
+	KTILE = 8,
+	VGROUPS = 3,
+	VTILE = 6,
+	FLAT = 100,
+};
+#include "../../lib/ops_cpu.c"
+#include "../../lib/model.c"
+#include "../../lib/model_bert.c"
+#undef P
+#undef G
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+struct fixture {
+	struct ops *ops;
+	struct model *m;
+	struct batch b;
+	struct forward f;
+};
+
+static uint32_t rng_state = 1;
+
+static uint32_t rng(uint32_t n)
+{
+	rng_state = rng_state * 1664525u + 1013904223u;
+	return (uint32_t)((uint64_t)rng_state * n >> 32);
+}
+
+static struct model_config small(enum act act, double drop)
+{
+	return (struct model_config){
+		.vocab_size = 23, .hidden_size = 15, .num_hidden_layers = 2, .num_attention_heads = 3, .intermediate_size = 17,
+		.max_position_embeddings = 21, .type_vocab_size = 2, .num_labels = 3, .hidden_act = act,
+		.hidden_dropout_prob = drop, .attention_probs_dropout_prob = drop, .classifier_dropout = -1,
+		.layer_norm_eps = 1e-12, .initializer_range = 0.3,
+	};
+}
+
+/* Cells of the given lengths with random tokens, every third token masked, every third label missing. */
+static void make_batch(struct batch *b, const uint32_t *len, size_t ncell, uint32_t V, uint32_t K, int per_token)
+{
+	uint32_t *offset = xcalloc(ncell + 1, 4);
+	for (size_t i = 0; i < ncell; i++)
+		offset[i + 1] = offset[i] + len[i];
+	uint32_t T = offset[ncell];
+	uint32_t *id = xcalloc(T, 4), *mask = xcalloc(T, 4), *target = xcalloc(T, 4);
+	int32_t *label = xcalloc(T + ncell, 4);
+	size_t n = 0;
+	for (uint32_t t = 0; t < T; t++) {
+		id[t] = rng(V);
+		if (t % 3 == 0) {
+			mask[n] = t;
+			target[n++] = rng(V);
+		}
+	}
+	for (uint32_t i = 0; i < (per_token ? T : ncell); i++)
+		label[i] = i % 3 == 1 ? -1 : (int32_t)rng(K);
+	*b = (struct batch){ .ncell = ncell, .offset = offset, .id = id, .nmask = n, .mask = mask, .target = target, .label = label };
+}
+
+static void free_batch(struct batch *b)
+{
+	free((void *)b->offset);
+	free((void *)b->id);
+	free((void *)b->mask);
+	free((void *)b->target);
+	free((void *)b->label);
+}
+
+static double loss_of(struct fixture *x)
+{
+	struct loss loss;
+	struct error e;
+	if (model_forward(x->m, &x->b, &x->f, &loss, &e))
+		fail_msg("%s", e.msg);
+	return loss.sum;
+}
+
+/* Largest |difference quotient - gradient| over a tensor, relative to the tensor's largest gradient. */
+static void check_gradients(enum task task, struct model_config c, const uint32_t *len, size_t ncell)
+{
+	struct error e;
+	struct fixture x = { .ops = ops_cpu_new(1), .f = { .train = 1, .step = 3 } };
+	x.m = model_new(&c, task, x.ops, 7, &e);
+	assert_non_null(x.m);
+	make_batch(&x.b, len, ncell, c.vocab_size, c.num_labels, task == TASK_GENES);
+	if (task == TASK_CELLS)
+		model_class_weight(x.m, (double[]){ 0.5, 1, 2 });
+	/* Biases and LayerNorm weights away from 0 and 1, or their gradients would hardly be tested. */
+	real *p = xcalloc(model_size(x.m), sizeof *p), *g = xcalloc(model_size(x.m), sizeof *g);
+	model_read_all(x.m, PARAM, p);
+	for (size_t i = 0; i < model_size(x.m); i++)
+		p[i] += 0.1 * (rng(1000) / 500.0 - 1);
+	model_write_all(x.m, PARAM, p);
+	loss_of(&x);
+	assert_int_equal(model_backward(x.m, &e), 0);
+	model_read_all(x.m, GRAD, g);
+	double worst = 0;
+	const char *where = "";
+	for (size_t i = 0; i < model_ntensor(x.m); i++) {
+		const struct tensor *t = model_tensor(x.m, i);
+		double err = 0, top = 1e-2; /* a gradient that is 0 by theory (key biases) is all rounding */
+		for (size_t j = 0; j < t->n; j++) {
+			double *at = x.m->array[PARAM] + t->at + j, was = *at, h = 1e-5;
+			double f[4];
+			for (int k = 0; k < 4; k++) {
+				*at = was + h * (double[]){ -2, -1, 1, 2 }[k];
+				f[k] = loss_of(&x);
+			}
+			*at = was;
+			double fd = (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * h), d = fabs(fd - g[t->at + j]);
+			/* The lookup sends no gradient to the padding row, by definition; the difference quotient sees it. */
+			if (t->at == x.m->word && j / t->shape[1] == c.pad_token_id)
+				continue;
+			err = fmax(err, d);
+			top = fmax(top, fabs(g[t->at + j]));
+		}
+		if (!(err / top < worst)) {
+			worst = err / top;
+			where = t->name;
+		}
+		if (!(err / top < 1e-6))
+			print_error("%s: relative error %g of gradients up to %g\n", t->name, err / top, top);
+	}
+	print_message("  worst %.1e at %s\n", worst, where);
+	assert_true(worst < 1e-6);
+	free(p);
+	free(g);
+	free_batch(&x.b);
+	model_free(x.m);
+	x.ops->destroy(x.ops);
+}
+
+static const uint32_t RAGGED[] = { 1, 13, 2, 21, 8, 0, 16 };
+
+static void mlm_relu(void **state)
+{
+	check_gradients(TASK_MLM, small(ACT_RELU, 0), RAGGED, 7);
+}
+
+static void mlm_dropout(void **state)
+{
+	check_gradients(TASK_MLM, small(ACT_RELU, 0.2), RAGGED, 7);
+}
+
+static void mlm_gelu(void **state)
+{
+	check_gradients(TASK_MLM, small(ACT_GELU, 0.1), RAGGED, 7);
+}
+
+static void cells(void **state)
+{
+	check_gradients(TASK_CELLS, small(ACT_RELU, 0.2), (uint32_t[]){ 1, 13, 2, 21, 8, 3, 16 }, 7);
+}
+
+static void genes(void **state)
+{
+	check_gradients(TASK_GENES, small(ACT_GELU, 0.2), RAGGED, 7);
+}
+
+static void one_token(void **state)
+{
+	check_gradients(TASK_MLM, small(ACT_RELU, 0.1), (uint32_t[]){ 1 }, 1);
+	check_gradients(TASK_MLM, small(ACT_RELU, 0.1), (uint32_t[]){ 19 }, 1);
+}
+
+/* Two micro-batches with their cells' numbers give the gradient of the whole batch, dropout included. */
+static void accumulate(void **state)
+{
+	struct error e;
+	struct model_config c = small(ACT_RELU, 0.2);
+	struct ops *o = ops_cpu_new(1);
+	struct model *m = model_new(&c, TASK_MLM, o, 7, &e);
+	struct batch b, part[2];
+	struct forward f = { .train = 1, .step = 9 };
+	struct loss loss, l;
+	make_batch(&b, RAGGED, 7, c.vocab_size, 3, 0);
+	assert_int_equal(model_forward(m, &b, &f, &loss, &e), 0);
+	assert_int_equal(model_backward(m, &e), 0);
+	real *whole = xcalloc(model_size(m), sizeof *whole), *sum = xcalloc(model_size(m), sizeof *sum);
+	model_read_all(m, GRAD, whole);
+	model_zero_grad(m);
+	double total = 0;
+	size_t from = 0;
+	for (int i = 0; i < 2; i++) {
+		uint32_t first = i ? 3 : 0, n = i ? 4 : 3, offset[8], key[8], mask[80], t0 = b.offset[first];
+		size_t k = 0;
+		for (uint32_t j = 0; j <= n; j++)
+			offset[j] = b.offset[first + j] - t0;
+		for (uint32_t j = 0; j < n; j++)
+			key[j] = first + j;
+		while (from + k < b.nmask && b.mask[from + k] < t0 + offset[n]) {
+			mask[k] = b.mask[from + k] - t0;
+			k++;
+		}
+		part[i] = (struct batch){ .ncell = n, .offset = offset, .id = b.id + t0, .nmask = k, .mask = mask, .target = b.target + from, .key = key };
+		assert_int_equal(model_forward(m, &part[i], &f, &l, &e), 0);
+		memset(offset, 0xff, sizeof offset); /* the model must not look again */
+		assert_int_equal(model_backward(m, &e), 0);
+		total += l.sum;
+		from += k;
+	}
+	assert_true(fabs(total - loss.sum) < 1e-10 * loss.sum);
+	model_read_all(m, GRAD, sum);
+	for (size_t i = 0; i < model_size(m); i++)
+		assert_true(fabs(sum[i] - whole[i]) < 1e-10);
+	free(whole);
+	free(sum);
+	free_batch(&b);
+	model_free(m);
+	o->destroy(o);
+}
+
+static void table(void **state)
+{
+	struct error e;
+	struct model_config c;
+	struct ops *o = ops_cpu_new(1);
+	assert_int_equal(model_preset(&c, "geneformer-v1-10m", &e), 0);
+	c.vocab_size = 25426;
+	struct model *m = model_new(&c, TASK_MLM, o, 1, &e);
+	assert_int_equal(model_ntensor(m), 106);
+	/* 41,167,056 bytes of a safetensors file: 8 + 12,160 of header, then the parameters */
+	assert_int_equal(model_nparam(m) * 4, 41167056 - 12168);
+	const struct tensor *w = model_find(m, "bert.embeddings.word_embeddings.weight");
+	real *p = xcalloc(w->n, sizeof *p);
+	model_read(m, PARAM, w, p);
+	double s = 0, s2 = 0, s4 = 0, n = (double)w->n - 256;
+	for (size_t i = 0; i < 256; i++)
+		assert_true(p[i] == 0);
+	for (size_t i = 256; i < w->n; i++) {
+		s += p[i];
+		s2 += p[i] * p[i];
+		s4 += p[i] * p[i] * p[i] * p[i];
+	}
+	assert_true(fabs(s / n) < 5 * 0.02 / sqrt(n));
+	assert_true(fabs(s2 / n / 0.0004 - 1) < 5 * sqrt(2 / n));
+	assert_true(fabs(s4 / n / (3 * 0.0004 * 0.0004) - 1) < 0.01);
+	free(p);
+	assert_null(model_find(m, "bert.pooler.dense.weight"));
+	model_free(m);
+	c.num_attention_heads = 7;
+	assert_null(model_new(&c, TASK_MLM, o, 1, &e));
+	assert_non_null(strstr(e.msg, "hidden_size 256"));
+	o->destroy(o);
+}
+
+static void bad_batches(void **state)
+{
+	struct error e;
+	struct model_config c = small(ACT_RELU, 0);
+	struct ops *o = ops_cpu_new(1);
+	struct model *m = model_new(&c, TASK_MLM, o, 7, &e);
+	struct forward f = { .train = 1 };
+	struct loss loss;
+	struct batch b;
+	make_batch(&b, RAGGED, 7, c.vocab_size, 3, 0);
+	((uint32_t *)b.id)[1] = 23;
+	assert_int_equal(model_forward(m, &b, &f, &loss, &e), -1);
+	assert_non_null(strstr(e.msg, "cell 1 of the batch, position 0: token 23"));
+	((uint32_t *)b.id)[1] = 2;
+	((uint32_t *)b.target)[2] = 99;
+	assert_int_equal(model_forward(m, &b, &f, &loss, &e), -1);
+	assert_non_null(strstr(e.msg, "target token 99"));
+	((uint32_t *)b.target)[2] = 0;
+	((uint32_t *)b.offset)[7] = b.offset[6] + 22;
+	assert_int_equal(model_forward(m, &b, &f, &loss, &e), -1);
+	assert_non_null(strstr(e.msg, "22 tokens"));
+	((uint32_t *)b.offset)[7] = b.offset[6] + 16;
+	assert_int_equal(model_forward(m, &b, &f, &loss, &e), 0);
+	assert_int_equal(model_backward(m, &e), 0);
+	assert_int_equal(model_backward(m, &e), -1);
+
+	/* A poisoned weight shows up as an error of the forward pass, a poisoned gradient as one of the step. */
+	const struct tensor *t = model_find(m, "bert.encoder.layer.1.output.dense.weight");
+	struct optim opt;
+	optim_init(&opt);
+	opt.total = 10;
+	m->array[GRAD][t->at] = INFINITY;
+	real was = m->array[PARAM][t->at];
+	assert_int_equal(model_step(m, &opt, 0, loss.count, NULL, &e), -1);
+	assert_true(m->array[PARAM][t->at] == was);
+	assert_int_equal(model_step(m, &opt, 0, 0, NULL, &e), -1);
+	m->array[PARAM][t->at] = NAN;
+	assert_int_equal(model_forward(m, &b, &f, &loss, &e), -1);
+	assert_non_null(strstr(e.msg, "loss is nan"));
+	free_batch(&b);
+	model_free(m);
+	o->destroy(o);
+}
+
+/* Frozen layers neither move nor count in the norm. */
+static void freeze(void **state)
+{
+	struct error e;
+	struct model_config c = small(ACT_RELU, 0);
+	struct ops *o = ops_cpu_new(1);
+	struct model *m = model_new(&c, TASK_MLM, o, 7, &e);
+	struct forward f = { .train = 1 };
+	struct loss loss;
+	struct batch b;
+	struct optim opt;
+	optim_init(&opt);
+	opt.total = 10;
+	make_batch(&b, RAGGED, 7, c.vocab_size, 3, 0);
+	model_freeze(m, 1);
+	real *before = xcalloc(model_size(m), sizeof *before), *after = xcalloc(model_size(m), sizeof *after);
+	model_read_all(m, PARAM, before);
+	model_forward(m, &b, &f, &loss, &e);
+	model_backward(m, &e);
+	double norm, sum = 0;
+	assert_int_equal(model_step(m, &opt, 0, loss.count, &norm, &e), 0);
+	model_read_all(m, PARAM, after);
+	for (size_t i = 0; i < model_ntensor(m); i++) {
+		const struct tensor *t = model_tensor(m, i);
+		int moved = 0;
+		for (size_t j = t->at; j < t->at + t->n; j++)
+			moved |= before[j] != after[j];
+		assert_int_equal(moved, t->layer != 0);
+		for (size_t j = t->at; t->layer != 0 && j < t->at + t->n; j++)
+			sum += m->array[GRAD][j] * m->array[GRAD][j];
+	}
+	assert_true(fabs(sqrt(sum) / loss.count - norm) < 1e-12 * norm);
+	free(before);
+	free(after);
+	free_batch(&b);
+	model_free(m);
+	o->destroy(o);
+}
+
+/* Hidden states of an evaluation equal those of a training forward without dropout, for every layer. */
+static void hidden(void **state)
+{
+	struct error e;
+	struct model_config c = small(ACT_RELU, 0);
+	c.num_hidden_layers = 3;
+	struct ops *o = ops_cpu_new(2);
+	struct model *m = model_new(&c, TASK_MLM, o, 7, &e);
+	struct forward f = { .train = 1 };
+	struct loss loss;
+	struct batch b;
+	make_batch(&b, RAGGED, 7, c.vocab_size, 3, 0);
+	size_t n = b.offset[7] * 15u;
+	real *kept = xcalloc(4 * n, sizeof *kept), *h = xcalloc(n, sizeof *h);
+	model_forward(m, &b, &f, &loss, &e);
+	memcpy(kept, m->x0, n * sizeof *h);
+	for (int l = 0; l < 3; l++)
+		memcpy(kept + (size_t)(l + 1) * n, m->act[l].x2, n * sizeof *h);
+	for (int l = 0; l >= -3; l--) {
+		assert_int_equal(model_hidden(m, &b, l, h, &e), 0);
+		assert_memory_equal(h, kept + (size_t)(3 + l) * n, n * sizeof *h);
+	}
+	assert_int_equal(model_hidden(m, &b, 1, h, &e), -1);
+	assert_int_equal(model_hidden(m, &b, -4, h, &e), -1);
+	/* and the logits give the loss back */
+	real *z = xcalloc(b.nmask * 23, sizeof *z);
+	assert_int_equal(model_logits(m, &b, z, &e), 0);
+	double sum = 0;
+	for (size_t i = 0; i < b.nmask; i++) {
+		double l = 0;
+		for (size_t v = 0; v < 23; v++)
+			l += exp(z[i * 23 + v]);
+		sum += log(l) - z[i * 23 + b.target[i]];
+	}
+	assert_true(fabs(sum - loss.sum) < 1e-10 * sum);
+	free(z);
+	free(kept);
+	free(h);
+	free_batch(&b);
+	model_free(m);
+	o->destroy(o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mlm_relu), cmocka_unit_test(mlm_dropout), cmocka_unit_test(mlm_gelu), cmocka_unit_test(cells),
+		cmocka_unit_test(genes), cmocka_unit_test(one_token), cmocka_unit_test(accumulate), cmocka_unit_test(table),
+		cmocka_unit_test(bad_batches), cmocka_unit_test(freeze), cmocka_unit_test(hidden),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
