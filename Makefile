@@ -1,7 +1,7 @@
 # corrmask: build, test, install, experiments. `make help` lists the targets.
 #
 # Yours to set: CC CFLAGS CPPFLAGS LDFLAGS LDLIBS PREFIX DESTDIR, VARIANT=release|debug|asan|fuzz,
-# DEV=1 (warnings are errors), MARCH= (the x86-64 baseline is AVX2 + FMA, x86-64-v3).
+# DEV=1 (warnings are errors), V=1 (show commands), MARCH= (the x86-64 baseline is AVX2 + FMA, x86-64-v3).
 
 VERSION := 0.1.0
 CC      ?= cc
@@ -51,6 +51,9 @@ LIBS  := -Wl,--as-needed $(PKG_LIBS) -lm
 .PHONY: all deps help check check-unit check-bats check-asan fuzz lint man-lint install uninstall clean bench
 .DELETE_ON_ERROR:
 
+# run,CC,file: a short line for each command, or the command itself under V=1
+run = $(if $(V),,@echo '  $1  $2'; )
+
 all: $(TOOLS:%=$(BIN)/%) ## build the tools (default)
 
 help: ## list targets
@@ -63,30 +66,30 @@ FORCE:
 
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -MMD -MP -c $< -o $@
+	$(call run,CC,$<) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -MMD -MP -c $< -o $@
 
 # The kernels may fuse multiply and add and ignore errno: their sums have a fixed order of their own.
 FLAGS_ops_cpu := -ffp-contract=fast -fno-math-errno -fno-trapping-math
 
 $(B)/libcorrmask.a: $(LIBO)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	@$(AR) rcs $@ $^
 
 $(TOOLS:%=$(BIN)/%): $(BIN)/%: $(B)/src/%.o $(B)/src/cli.o $(B)/libcorrmask.a
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(LDLIBS) -o $@
+	$(call run,LD,$@) $(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(LDLIBS) -o $@
 
 $(B)/unit/%: $(B)/tests/unit/%.o $(B)/libcorrmask.a
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(LDLIBS) -lcmocka -o $@
+	$(call run,LD,$@) $(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(LDLIBS) -lcmocka -o $@
 
 $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libcorrmask.a
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(LDLIBS) -o $@
+	$(call run,LD,$@) $(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(LDLIBS) -o $@
 
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libcorrmask.a
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -fsanitize=fuzzer $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(LDLIBS) -o $@
+	$(call run,LD,$@) $(CC) $(FLAGS) -fsanitize=fuzzer $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(LDLIBS) -o $@
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 .SECONDARY:

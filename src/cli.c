@@ -1,0 +1,229 @@
+#include "cli.h"
+
+#include "file.h"
+
+#include <omp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#include <zstd.h>
+
+enum { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
+
+static const char *program = "corrmask";
+static int quiet, want_help, want_version;
+static int progress_choice, progress_on, progress_shown;
+static double started, progress_last;
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void clear_progress(void)
+{
+	if (progress_shown)
+		fputs("\r\033[K", stderr);
+	progress_shown = 0;
+}
+
+static void say(const char *level, const char *fmt, va_list ap)
+{
+	fflush(stdout);
+	clear_progress();
+	fprintf(stderr, "%s: %s", program, level);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
+void die(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	say("", fmt, ap);
+	va_end(ap);
+	outfile_cleanup();
+	exit(1);
+}
+
+void usage_error(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	say("", fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "Try '%s --help'.\n", program);
+	exit(2);
+}
+
+void warn(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	if (!quiet)
+		say("warning: ", fmt, ap);
+	va_end(ap);
+}
+
+void info(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	if (!quiet)
+		say("", fmt, ap);
+	va_end(ap);
+}
+
+void progress(const char *fmt, ...)
+{
+	if (!progress_on || now() - progress_last < 0.2)
+		return;
+	progress_last = now();
+	va_list ap;
+	va_start(ap, fmt);
+	fprintf(stderr, "\r\033[K%s: ", program);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fflush(stderr);
+	progress_shown = 1;
+}
+
+void cli_report(const struct cli *c, const char *fmt, ...)
+{
+	clear_progress();
+	if (!c->verbose)
+		return;
+	struct rusage r;
+	getrusage(RUSAGE_SELF, &r);
+	va_list ap;
+	va_start(ap, fmt);
+	fprintf(stderr, "%s: ", program);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "; %.2f s, peak memory %.0f MB\n", now() - started, (double)r.ru_maxrss / 1024);
+}
+
+static void on_signal(int sig)
+{
+	outfile_cleanup();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+/* The options all tools share; which of them a tool shows depends on cli.common. */
+static struct option_def *common_table(struct cli *c)
+{
+	static struct option_def t[16];
+	int n = 0;
+	if (c->common & CLI_OUT)
+		t[n++] = (struct option_def){.letter = 'o', .name = "output", .kind = OPT_STRING, .to = &c->output, .arg = "FILE",
+			.help = "write to FILE, which appears only when whole (default: standard output)"};
+	if (c->common & CLI_RAW)
+		t[n++] = (struct option_def){.letter = 'u', .name = "uncompressed", .kind = OPT_FLAG, .to = &c->raw,
+			.help = "write uncompressed blocks, for pipes"};
+	if (c->common & CLI_SEED)
+		t[n++] = (struct option_def){.name = "seed", .kind = OPT_INT, .to = &c->seed, .arg = "N",
+			.help = "seed of all random choices (default 1)", .max = 4294967295.0, .changes = 1};
+	if (c->common & CLI_DEVICE)
+		t[n++] = (struct option_def){.name = "device", .kind = OPT_STRING, .to = &c->device, .arg = "DEVICE",
+			.help = "auto, cpu, cuda or cuda:N (default auto)"};
+	if (c->common & CLI_THREADS)
+		t[n++] = (struct option_def){.letter = '@', .name = "threads", .kind = OPT_INT, .to = &c->threads, .arg = "N",
+			.help = "working threads in all (default 1)", .min = 1, .max = 1024};
+	t[n++] = (struct option_def){.letter = 'q', .name = "quiet", .kind = OPT_FLAG, .to = &c->quiet, .help = "errors only"};
+	t[n++] = (struct option_def){.letter = 'v', .name = "verbose", .kind = OPT_FLAG, .to = &c->verbose,
+		.help = "end with counts, time and peak memory"};
+	t[n++] = (struct option_def){.name = "progress", .kind = OPT_CHOICE, .to = &progress_choice, .arg = "auto|always|never",
+		.help = "progress line on standard error (default auto: on a terminal)"};
+	t[n++] = (struct option_def){.letter = 'h', .name = "help", .kind = OPT_FLAG, .to = &want_help, .help = "print this help"};
+	t[n++] = (struct option_def){.letter = 'V', .name = "version", .kind = OPT_FLAG, .to = &want_version, .help = "print versions"};
+	return t;
+}
+
+static struct option_def no_options[1];
+static struct option_def *tables[3];
+
+static _Noreturn void print_help(const struct cli *c)
+{
+	char *help = opt_help(tables);
+	printf("Usage: %s [OPTION...]%s%s\n%s\n\nOptions:\n%s", c->name, c->operands ? " " : "", c->operands ? c->operands : "",
+	       c->summary, help);
+	free(help);
+	exit(fflush(stdout) ? 1 : 0);
+}
+
+static _Noreturn void print_version(const struct cli *c)
+{
+	printf("%s %s (scstream %d.%d, zstd %s%s%s)\n", c->name, CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR, ZSTD_versionString(),
+	       c->features ? ", " : "", c->features ? c->features : "");
+	exit(fflush(stdout) ? 1 : 0);
+}
+
+void cli_init(struct cli *c, int argc, char **argv)
+{
+	struct error e;
+	started = now();
+	program = c->name;
+	c->threads = 1;
+	c->seed = 1;
+	c->device = "auto";
+#if defined(__x86_64__) && defined(__AVX2__)
+	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+		die("this build needs a processor with AVX2 and FMA; rebuild with MARCH=-march=native");
+#endif
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	signal(SIGHUP, on_signal);
+	tables[0] = c->options ? c->options : no_options;
+	tables[1] = common_table(c);
+	if (opt_parse(tables, argc, argv, &c->noperand, &e))
+		usage_error("%s", e.msg);
+	if (want_help)
+		print_help(c);
+	if (want_version)
+		print_version(c);
+	quiet = c->quiet;
+	progress_on = !quiet && (progress_choice == PROGRESS_ALWAYS || (progress_choice == PROGRESS_AUTO && isatty(STDERR_FILENO)));
+	c->operand = argv + 1;
+	if (!c->operands && c->noperand)
+		usage_error("unexpected argument '%s'", c->operand[0]);
+	if (c->operands && !c->noperand && isatty(STDIN_FILENO))
+		usage_error("no input: name a file, or pipe one in");
+	omp_set_dynamic(0);
+	omp_set_num_threads((int)c->threads);
+}
+
+char *cli_provenance(const struct cli *c)
+{
+	for (struct option_def *o = tables[1]; o->name; o++)
+		if (o->to == &c->seed)
+			o->seen = 1;
+	return opt_provenance(tables);
+}
+
+struct stream *cli_open(const struct cli *c, int i)
+{
+	struct error e;
+	struct stream *s = stream_open(i < c->noperand ? c->operand[i] : "-", &e);
+	if (!s)
+		die("%s", e.msg);
+	return s;
+}
+
+struct stream *cli_create(const struct cli *c, const struct header *h)
+{
+	struct error e;
+	if ((!c->output || strcmp(c->output, "-") == 0) && isatty(STDOUT_FILENO))
+		usage_error("a stream is binary and will not be written to a terminal: use -o FILE, or pipe it on");
+	struct stream *s = stream_create(c->output, h, c->raw, &e);
+	if (!s)
+		die("%s", e.msg);
+	return s;
+}

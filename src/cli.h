@@ -1,0 +1,68 @@
+/*
+ * What every tool's main shares: options, messages, input and output streams, exit status.
+ *
+ *     static struct cli cli = {.name = "rankenc", .operands = "[FILE...]", .summary = "...", .options = options,
+ *                              .common = CLI_STREAM_OUT};
+ *     int main(int argc, char **argv)
+ *     {
+ *             cli_init(&cli, argc, argv);
+ *             struct stream *in = cli_open(&cli, 0);
+ *             ...
+ *             struct stream *out = cli_create(&cli, &header);
+ *             loop
+ *             if (stream_commit(out, &e))
+ *                     die("%s", e.msg);
+ *             cli_report(&cli, "%llu cells in, %llu out", ...);
+ *     }
+ *
+ * Exit status: 0 done, 1 failed, 2 misuse.
+ */
+#ifndef CLI_H
+#define CLI_H
+
+#include "opt.h"
+#include "stream.h"
+
+enum { CLI_OUT = 1, CLI_RAW = 2, CLI_STREAM_OUT = 3, CLI_SEED = 4, CLI_DEVICE = 8, CLI_THREADS = 16 };
+
+struct cli {
+	const char *name;               /* "depgraph", "sctrain mlm" */
+	const char *operands;           /* "[FILE...]"; NULL: takes none */
+	const char *summary;            /* one line */
+	const char *features;           /* libraries for --version, may be NULL */
+	struct option_def *options;     /* the tool's own */
+	unsigned common;                /* CLI_... */
+
+	/* out */
+	const char *output;             /* -o, or NULL */
+	int raw, quiet, verbose;
+	long long threads, seed;        /* defaults 1 and 1 */
+	const char *device;             /* --device as given, default "auto" */
+	char **operand;                 /* [noperand] */
+	int noperand;
+};
+
+/* Parse the command line; prints help or version and exits 0, or a usage error and exits 2. With operands but none given
+ * and a terminal as standard input, that is a usage error too. Sets the OpenMP thread count. */
+void cli_init(struct cli *c, int argc, char **argv);
+
+/* Options of this run that change the output, for header_provenance (malloced). --seed is always in where it counts. */
+char *cli_provenance(const struct cli *c);
+
+/* Open operand i (standard input when there is none), or die. Create the output stream, or die; refuses a terminal. */
+struct stream *cli_open(const struct cli *c, int i);
+struct stream *cli_create(const struct cli *c, const struct header *h);
+
+/* Messages on standard error, "NAME: ..."; info and warnings are silent under -q. */
+_Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* One rewritten line, at most five times a second, only on a terminal (--progress). Messages clear it. */
+void progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Under -v: the message, then time and peak memory. Call it last. */
+void cli_report(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

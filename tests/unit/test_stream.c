@@ -1,0 +1,352 @@
+/* Streams: what is written comes back; every prefix is refused; every flipped byte is refused or changes nothing. */
+#include "rng.h"
+#include "stream.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char dir[] = "/tmp/corrmask-test-XXXXXX";
+
+static char *at(const char *name)
+{
+	return xasprintf("%s/%s", dir, name);
+}
+
+static void sample_header(struct header *h)
+{
+	char *types[] = {(char *)"B", (char *)"T cell"};
+	header_init(h, "tokens");
+	header_add(h, "cell", U64);
+	header_add(h, "barcode", STR);
+	header_add_categorical(h, "cell_type", types, 2);
+	header_add_fixed(h, "x", F32, 3);
+	header_add_ragged(h, "token", U16, "token");
+	header_add_ragged(h, "value", F32, "token");
+	vocab_push(&h->vocab, "<pad>", NULL, NAN);
+	vocab_push(&h->vocab, "<mask>", NULL, NAN);
+	vocab_push(&h->vocab, "ENSG1", "A", 1.25);
+	vocab_push(&h->vocab, "ENSG2", "B\"\n", 0.1);
+	struct error e;
+	assert_int_equal(vocab_index(&h->vocab, "test", &e), 0);
+	cJSON_AddStringToObject(h->extra, "new_key", "kept");
+	header_provenance(h, "test", "--seed 1");
+}
+
+static void sample_block(struct block *b, const struct header *h, uint32_t seed, size_t rows)
+{
+	struct rng r = rng_at(seed, RNG_TEST, 0, 0);
+	block_reset(b, h);
+	block_set_rows(b, rows);
+	for (size_t i = 0, n = 0; i < rows; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "cell%u", rng_u32(&r) % 100000);
+		((uint64_t *)b->col[0].data)[i] = i;
+		block_push_str(b, 1, name, strlen(name));
+		((uint32_t *)b->col[2].data)[i] = i % 3 == 2 ? MISSING_CODE : (uint32_t)(i % 3);
+		for (int k = 0; k < 3; k++)
+			((float *)b->col[3].data)[i * 3 + k] = (float)rng_unit(&r);
+		size_t len = rng_below(&r, 6);
+		block_set_items(b, 0, n + len);
+		for (size_t k = n; k < n + len; k++) {
+			block_set_id(b, 4, k, 2 + rng_below(&r, 2));
+			((float *)b->col[5].data)[k] = (float)k;
+		}
+		b->group[0].offset[i + 1] = n += len;
+	}
+}
+
+static void assert_same(const struct block *a, const struct block *b)
+{
+	size_t n = block_bytes(a);
+	assert_int_equal(n, block_bytes(b));
+	uint8_t *x = malloc(n), *y = malloc(n);
+	block_pack(a, x);
+	block_pack(b, y);
+	assert_memory_equal(x, y, n);
+	free(x);
+	free(y);
+}
+
+static void write_sample(const char *path, int raw, int nblock, size_t rows)
+{
+	struct error e;
+	struct header h;
+	struct block b = {0};
+	sample_header(&h);
+	struct stream *s = stream_create(path, &h, raw, &e);
+	assert_non_null(s);
+	for (int k = 0; k < nblock; k++) {
+		sample_block(&b, &h, (uint32_t)k, rows);
+		assert_int_equal(stream_write(s, &b, &e), 0);
+	}
+	assert_int_equal(stream_commit(s, &e), 0);
+	stream_free(s);
+	block_release(&b);
+	header_release(&h);
+}
+
+/* 0 when the whole file reads well; -1 with the message else. */
+static int read_all(const char *path, struct error *e)
+{
+	struct stream *s = stream_open(path, e);
+	if (!s)
+		return -1;
+	struct block b = {0};
+	int got;
+	while ((got = stream_read(s, &b, e)) > 0)
+		;
+	block_release(&b);
+	stream_free(s);
+	return got;
+}
+
+static void round_trip(void **state)
+{
+	for (int raw = 0; raw < 2; raw++) {
+		char *path = at("rt");
+		write_sample(path, raw, 7, 300);
+		struct error e;
+		struct stream *s = stream_open(path, &e);
+		assert_non_null(s);
+		const struct header *h = stream_header(s);
+		assert_string_equal(h->kind, "tokens");
+		assert_int_equal(h->vocab.n, 4);
+		assert_int_equal(h->vocab.nspecial, 2);
+		assert_int_equal(vocab_find(&h->vocab, "ENSG2"), 3);
+		assert_string_equal(h->vocab.symbol[3], "B\"\n");
+		assert_true(h->vocab.median[3] == 0.1 && isnan(h->vocab.median[0]));
+		assert_string_equal(cJSON_GetObjectItem(h->extra, "new_key")->valuestring, "kept");
+		assert_string_equal(h->col[2].category[1], "T cell");
+		struct block b = {0}, want = {0};
+		for (uint32_t k = 0; k < 7; k++) {
+			assert_int_equal(stream_read(s, &b, &e), 1);
+			sample_block(&want, h, k, 300);
+			assert_same(&want, &b);
+		}
+		assert_int_equal(stream_read(s, &b, &e), 0);
+		assert_int_equal(stream_read(s, &b, &e), 0);
+		stream_free(s);
+		s = stream_open(path, &e);
+		assert_int_equal(stream_index(s, &e), 0);
+		assert_int_equal(stream_blocks(s), 7);
+		assert_int_equal(stream_rows(s), 2100);
+		for (uint32_t k = 7; k-- > 0;) {
+			assert_int_equal(stream_read_at(s, k, &b, &e), 0);
+			sample_block(&want, stream_header(s), k, 300);
+			assert_same(&want, &b);
+		}
+		stream_free(s);
+		block_release(&b);
+		block_release(&want);
+		free(path);
+	}
+}
+
+static void empty_stream(void **state)
+{
+	struct error e;
+	char *path = at("none");
+	write_sample(path, 0, 0, 0);
+	assert_int_equal(read_all(path, &e), 0);
+	write_sample(path, 1, 2, 0);
+	assert_int_equal(read_all(path, &e), 0);
+	free(path);
+}
+
+static uint8_t *slurp(const char *path, size_t *n)
+{
+	FILE *f = fopen(path, "rb");
+	fseek(f, 0, SEEK_END);
+	*n = (size_t)ftell(f);
+	rewind(f);
+	uint8_t *p = malloc(*n);
+	assert_int_equal(fread(p, 1, *n, f), *n);
+	fclose(f);
+	return p;
+}
+
+static void spit(const char *path, const uint8_t *p, size_t n)
+{
+	FILE *f = fopen(path, "wb");
+	assert_int_equal(fwrite(p, 1, n, f), n);
+	fclose(f);
+}
+
+static void prefixes_and_flips(void **state)
+{
+	struct error e;
+	char *path = at("whole"), *cut = at("cut");
+	for (int raw = 0; raw < 2; raw++) {
+		size_t n;
+		write_sample(path, raw, 3, 5);
+		uint8_t *p = slurp(path, &n);
+		for (size_t k = 0; k < n; k++) {
+			spit(cut, p, k);
+			assert_int_equal(read_all(cut, &e), -1);
+		}
+		for (size_t k = 0; k < n; k++) {
+			p[k] ^= (uint8_t)(1 << k % 8);
+			spit(cut, p, n);
+			if (read_all(cut, &e) == 0) {
+				struct stream *a = stream_open(path, &e), *b = stream_open(cut, &e);
+				struct block x = {0}, y = {0};
+				char *ja = header_print(stream_header(a)), *jb = header_print(stream_header(b));
+				assert_string_equal(ja, jb);
+				while (stream_read(a, &x, &e) > 0) {
+					assert_int_equal(stream_read(b, &y, &e), 1);
+					assert_same(&x, &y);
+				}
+				free(ja);
+				free(jb);
+				block_release(&x);
+				block_release(&y);
+				stream_free(a);
+				stream_free(b);
+			}
+			p[k] ^= (uint8_t)(1 << k % 8);
+		}
+		uint8_t *more = malloc(n + 1);
+		memcpy(more, p, n);
+		more[n] = 0;
+		spit(cut, more, n + 1);
+		assert_int_equal(read_all(cut, &e), -1);
+		assert_non_null(strstr(e.msg, "after the end"));
+		free(more);
+		free(p);
+	}
+	free(path);
+	free(cut);
+}
+
+static void uncommitted(void **state)
+{
+	struct error e;
+	struct header h;
+	struct block b = {0};
+	char *path = at("never");
+	sample_header(&h);
+	struct stream *s = stream_create(path, &h, 0, &e);
+	sample_block(&b, &h, 1, 10);
+	assert_int_equal(stream_write(s, &b, &e), 0);
+	stream_free(s);
+	assert_int_equal(access(path, F_OK), -1);
+	s = stream_create("/dev/full", &h, 1, &e);
+	if (s) {
+		int bad = 0;
+		for (int k = 0; k < 100 && !bad; k++)
+			bad = stream_write(s, &b, &e);
+		bad = bad || stream_commit(s, &e);
+		assert_true(bad);
+		stream_free(s);
+	}
+	assert_non_null(strstr(e.msg, "No space left"));
+	block_release(&b);
+	header_release(&h);
+	free(path);
+}
+
+static void take_rows(void **state)
+{
+	struct header h, sub;
+	struct block from = {0}, to = {0};
+	sample_header(&h);
+	sample_block(&from, &h, 3, 50);
+	header_copy(&sub, &h);
+	header_drop(&sub, "x");
+	int map[16];
+	header_map(&sub, &h, map);
+	uint32_t rows[] = {49, 0, 7, 7};
+	block_reset(&to, &sub);
+	block_take(&to, map, &from, rows, 4);
+	block_take(&to, map, &from, rows, 2);
+	assert_int_equal(to.rows, 6);
+	for (size_t k = 0; k < 6; k++) {
+		size_t r = rows[k % 4], n, m;
+		assert_int_equal(((uint64_t *)to.col[0].data)[k], r);
+		const char *a = block_str(&to, 1, k, &n), *b = block_str(&from, 1, r, &m);
+		assert_int_equal(n, m);
+		assert_memory_equal(a, b, n);
+		const uint64_t *o = to.group[0].offset, *f = from.group[0].offset;
+		assert_int_equal(o[k + 1] - o[k], f[r + 1] - f[r]);
+		for (size_t i = 0; i < o[k + 1] - o[k]; i++) {
+			assert_int_equal(block_id(&to, 3, o[k] + i), block_id(&from, 4, f[r] + i));
+			assert_true(((float *)to.col[4].data)[o[k] + i] == ((float *)from.col[5].data)[f[r] + i]);
+		}
+	}
+	/* a group passes whole or not at all */
+	header_drop(&h, "value");
+	struct block one = {0};
+	sample_header(&sub);
+	header_map(&sub, &h, map);
+	assert_int_equal(map[header_find(&sub, "token")], -1);
+	block_release(&one);
+	block_release(&from);
+	block_release(&to);
+	header_release(&h);
+	header_release(&sub);
+}
+
+static void ids_outside(void **state)
+{
+	struct error e;
+	struct header h;
+	struct block b = {0}, back = {0};
+	sample_header(&h);
+	sample_block(&b, &h, 1, 20);
+	block_set_id(&b, 4, 3, 4);
+	size_t n = block_bytes(&b);
+	uint8_t *p = malloc(n);
+	block_pack(&b, p);
+	assert_int_equal(block_parse(&back, &h, p, n, &e), -1);
+	assert_non_null(strstr(e.msg, "id 4"));
+	block_set_id(&b, 4, 3, 2);
+	((uint32_t *)b.col[2].data)[1] = 2;
+	block_pack(&b, p);
+	assert_int_equal(block_parse(&back, &h, p, n, &e), -1);
+	free(p);
+	block_release(&b);
+	block_release(&back);
+	header_release(&h);
+}
+
+/* Philox4x32-10 known answers [Random123 kat_vectors]. */
+static void philox_known(void **state)
+{
+	uint32_t zero[4] = {0}, ones[4] = {~0u, ~0u, ~0u, ~0u}, out[4];
+	rng_block(0, 0, zero, out);
+	assert_int_equal(out[0], 0x6627e8d5u);
+	assert_int_equal(out[3], 0x9b00dbd8u);
+	rng_block(~0u, ~0u, ones, out);
+	assert_int_equal(out[0], 0x408f276du);
+}
+
+static int setup(void **state)
+{
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	char *cmd = xasprintf("rm -rf '%s'", dir);
+	int r = system(cmd);
+	free(cmd);
+	return r;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(round_trip), cmocka_unit_test(empty_stream), cmocka_unit_test(prefixes_and_flips),
+		cmocka_unit_test(uncommitted), cmocka_unit_test(take_rows), cmocka_unit_test(ids_outside),
+		cmocka_unit_test(philox_known),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
