@@ -1,0 +1,342 @@
+/*
+ * 10x Genomics output. HDF5 of Cell Ranger 3 and later: /matrix with features; of Cell Ranger 2: one group a genome.
+ * Both store genes x cells as sparse columns, which is cells x genes as sparse rows. Matrix directories: matrix.mtx,
+ * features.tsv or genes.tsv, and barcodes.tsv, each plain or gzipped. Of several feature types, only genes are kept.
+ */
+#include "h5ad.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define GENE_TYPE "Gene Expression"
+
+static int is_text(const struct texts *t, size_t i, const char *s)
+{
+	size_t n = t->offset[i + 1] - t->offset[i];
+	return n == strlen(s) && !memcmp(t->bytes + t->offset[i], s, n);
+}
+
+/* Mark what is no gene. */
+static int keep_genes(struct h5ad *h, const struct texts *type, struct error *e)
+{
+	size_t genes = 0;
+	h->drop = xcalloc(h->ngene, 1);
+	for (size_t i = 0; i < h->ngene; i++) {
+		h->drop[i] = !is_text(type, i, GENE_TYPE);
+		genes += !h->drop[i];
+	}
+	if (!genes)
+		return error_set(e, "%s: none of the %zu features is of type '" GENE_TYPE "'", h->path, h->ngene);
+	return 0;
+}
+
+static int no_empty_ids(const struct h5ad *h, struct error *e)
+{
+	for (size_t i = 0; i < h->ngene; i++)
+		if (h->id.offset[i] == h->id.offset[i + 1])
+			return error_set(e, "%s: feature %zu has no id", h->path, i);
+	return 0;
+}
+
+/* The strings of `group/name`, which must be n of them (n = 0: any number). */
+static int strings(struct h5ad *h, const char *group, const char *name, uint64_t n, struct texts *t, struct error *e)
+{
+	char *path = xasprintf("%s/%s", group, name);
+	struct frame_column c = {0};
+	uint64_t rows = 0;
+	int r = frame_strings(&c, h->file, path, h->path, &rows, e);
+	if (r == 0 && n && rows != n)
+		r = error_set(e, "%s: %" PRIu64 " rows, expected %" PRIu64, c.where, rows, n);
+	if (r == 0)
+		r = frame_texts(&c, rows, t, e);
+	frame_column_release(&c);
+	free(path);
+	return r;
+}
+
+static int read_matrix(struct h5ad *h, const char *group, const char *ids, const char *symbols, const char *types, struct error *e)
+{
+	struct h5array shape = {0};
+	struct texts type = {0};
+	int64_t dim[2];
+	uint64_t cells = 0;
+	char *path = xasprintf("%s/shape", group), *barcodes = xasprintf("%s/barcodes", group);
+	int r = h5array_open(&shape, h->file, path, h->path, e);
+	if (r == 0 && (shape.ndim != 1 || shape.dim[0] != 2))
+		r = error_set(e, "%s: expected two numbers", shape.where);
+	if (r == 0)
+		r = h5array_i64(&shape, 0, 2, dim, 1, e);
+	if (r == 0 && (dim[0] < 1 || dim[0] > GENES_MAX || dim[1] < 0))
+		r = error_set(e, "%s: %" PRId64 " x %" PRId64 ", expected genes x cells", shape.where, dim[0], dim[1]);
+	if (r == 0)
+		r = countmat_open_rows(&h->mat, h->file, group, h->path, (uint64_t)dim[1], (uint64_t)dim[0], e);
+	if (r == 0) {
+		h->ncell = (uint64_t)dim[1];
+		h->ngene = (size_t)dim[0];
+		r = frame_strings(&h->cell, h->file, barcodes, h->path, &cells, e);
+	}
+	if (r == 0 && cells != h->ncell)
+		r = error_set(e, "%s: %" PRIu64 " barcodes, expected %" PRIu64, h->cell.where, cells, h->ncell);
+	if (r == 0)
+		r = strings(h, group, ids, h->ngene, &h->id, e) || strings(h, group, symbols, h->ngene, &h->symbol, e) ||
+		    no_empty_ids(h, e) ? -1 : 0;
+	if (r == 0 && types) {
+		char *p = xasprintf("%s/%s", group, types);
+		if (H5Lexists(h->file, p, H5P_DEFAULT) > 0)
+			r = strings(h, group, types, h->ngene, &type, e) || keep_genes(h, &type, e) ? -1 : 0;
+		free(p);
+	}
+	h5array_release(&shape);
+	texts_release(&type);
+	free(path);
+	free(barcodes);
+	h->matrix = xstrdup(group);
+	h->gene_source = xasprintf("%s/%s", group, ids);
+	return r;
+}
+
+static herr_t genome_group(hid_t g, const char *name, const H5L_info_t *info, void *list)
+{
+	char *path = xasprintf("%s/genes", name);
+	H5O_info_t o;
+	if (H5Oget_info_by_name2(g, name, &o, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 && o.type == H5O_TYPE_GROUP &&
+	    H5Lexists(g, path, H5P_DEFAULT) > 0)
+		texts_push(list, name, strlen(name));
+	free(path);
+	return 0;
+}
+
+int tenx_open_h5(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	if (H5Lexists(h->file, "matrix", H5P_DEFAULT) > 0)
+		return read_matrix(h, "matrix", "features/id", "features/name", "features/feature_type", e);
+	struct texts genomes = {0};
+	texts_clear(&genomes);
+	H5Literate(h->file, H5_INDEX_NAME, H5_ITER_INC, NULL, genome_group, &genomes);
+	int r = 0, pick = -1;
+	char names[256] = "";
+	for (size_t i = 0; i < genomes.n; i++) {
+		size_t at = strlen(names);
+		snprintf(names + at, sizeof names - at, "%s%.*s", at ? ", " : "", (int)(genomes.offset[i + 1] - genomes.offset[i]),
+			 genomes.bytes + genomes.offset[i]);
+		if (opt->genome && is_text(&genomes, i, opt->genome))
+			pick = (int)i;
+	}
+	if (!genomes.n)
+		r = error_set(e, "%s: neither AnnData (no obs) nor 10x (no matrix, no group with genes)", h->path);
+	else if (opt->genome && pick < 0)
+		r = error_set(e, "%s: no genome %s; there are: %s", h->path, opt->genome, names);
+	else if (!opt->genome && genomes.n > 1)
+		r = error_set(e, "%s: %zu genomes (%s); choose one with --genome", h->path, genomes.n, names);
+	if (r == 0) {
+		size_t i = pick < 0 ? 0 : (size_t)pick;
+		char *group = xasprintf("%.*s", (int)(genomes.offset[i + 1] - genomes.offset[i]), genomes.bytes + genomes.offset[i]);
+		r = read_matrix(h, group, "genes", "gene_names", NULL, e);
+		free(group);
+	}
+	texts_release(&genomes);
+	return r;
+}
+
+/* Text files, gzipped or not, in large pieces. */
+struct lines {
+	gzFile f;
+	char *path, *line;
+	size_t cap, number;
+};
+
+/* Open the first of `names` that exists in directory `dir`, as it is or with .gz. */
+static int lines_open(struct lines *l, const char *dir, const char *const *names, struct error *e)
+{
+	*l = (struct lines){0};
+	for (const char *const *n = names; *n && !l->path; n++) {
+		for (int gz = 0; gz < 2 && !l->path; gz++) {
+			char *path = xasprintf("%s/%s%s", dir, *n, gz ? ".gz" : "");
+			if (access(path, F_OK) == 0)
+				l->path = path;
+			else
+				free(path);
+		}
+	}
+	if (!l->path)
+		return error_set(e, "%s: no %s or %s.gz in this directory", dir, names[0], names[0]);
+	l->f = gzopen(l->path, "rb");
+	if (!l->f) {
+		error_set(e, "%s: %s", l->path, strerror(errno));
+		free(l->path);
+		return -1;
+	}
+	gzbuffer(l->f, 1 << 18);
+	l->cap = 1 << 16;
+	l->line = xmalloc(l->cap);
+	return 0;
+}
+
+/* Next line without its end: 1, 0 at the end, -1 error. */
+static int lines_next(struct lines *l, struct error *e)
+{
+	if (!gzgets(l->f, l->line, (int)l->cap)) {
+		int code;
+		const char *why = gzerror(l->f, &code);
+		if (code == Z_OK || code == Z_STREAM_END)
+			return 0;
+		return error_set(e, "%s: %s", l->path, code == Z_ERRNO ? strerror(errno) : why);
+	}
+	l->number++;
+	size_t n = strlen(l->line);
+	if (n == l->cap - 1 && l->line[n - 1] != '\n')
+		return error_set(e, "%s: line %zu is longer than %zu bytes", l->path, l->number, l->cap - 2);
+	while (n && (l->line[n - 1] == '\n' || l->line[n - 1] == '\r'))
+		l->line[--n] = 0;
+	return 1;
+}
+
+static void lines_close(struct lines *l)
+{
+	if (l->f)
+		gzclose(l->f);
+	free(l->path);
+	free(l->line);
+}
+
+static int read_features(struct h5ad *h, struct error *e)
+{
+	static const char *const names[] = {"features.tsv", "genes.tsv", NULL};
+	struct lines l;
+	struct texts type = {0};
+	if (lines_open(&l, h->path, names, e))
+		return -1;
+	int got, typed = 0;
+	while ((got = lines_next(&l, e)) > 0) {
+		char *f[3] = {l.line, "", ""};
+		for (int i = 1; i < 3; i++) {
+			char *tab = *f[i - 1] ? strchr(f[i - 1], '\t') : NULL;
+			if (!tab)
+				break;
+			*tab = 0;
+			f[i] = tab + 1;
+		}
+		if (*f[2])
+			f[2][strcspn(f[2], "\t")] = 0;
+		if (!*f[0]) {
+			got = error_set(e, "%s: line %zu has no gene id", l.path, l.number);
+			break;
+		}
+		texts_push(&h->id, f[0], strlen(f[0]));
+		texts_push(&h->symbol, f[1], strlen(f[1]));
+		texts_push(&type, f[2], strlen(f[2]));
+		typed |= *f[2] != 0;
+	}
+	h->ngene = h->id.n;
+	if (got == 0 && !h->ngene)
+		got = error_set(e, "%s: no features", l.path);
+	if (got == 0 && h->ngene > GENES_MAX)
+		got = error_set(e, "%s: %zu features, expected at most %u", l.path, h->ngene, GENES_MAX);
+	if (got == 0 && typed)
+		got = keep_genes(h, &type, e);
+	h->gene_source = xstrdup(strrchr(l.path, '/') + 1);
+	texts_release(&type);
+	lines_close(&l);
+	return got;
+}
+
+static int read_barcodes(struct h5ad *h, struct error *e)
+{
+	static const char *const names[] = {"barcodes.tsv", NULL};
+	struct lines l;
+	if (lines_open(&l, h->path, names, e))
+		return -1;
+	int got;
+	while ((got = lines_next(&l, e)) > 0) {
+		l.line[strcspn(l.line, "\t")] = 0;
+		texts_push(&h->cell_text, l.line, strlen(l.line));
+	}
+	if (got == 0 && !h->cell_text.n)
+		got = error_set(e, "%s: no barcodes", l.path);
+	h->ncell = h->cell_text.n;
+	lines_close(&l);
+	return got;
+}
+
+/* An unsigned decimal number up to max; moves *p behind it. -1: not one. */
+static int64_t number(char **p, int64_t max)
+{
+	while (**p == ' ' || **p == '\t')
+		(*p)++;
+	int64_t v = 0;
+	char *s = *p;
+	while (*s >= '0' && *s <= '9' && v <= max)
+		v = v * 10 + (*s++ - '0');
+	if (s == *p || v > max || (*s && *s != ' ' && *s != '\t' && *s != '.'))
+		return -1;
+	if (*s == '.') {        /* "3.0" and "3." are whole */
+		while (*++s == '0')
+			;
+		if (*s && *s != ' ' && *s != '\t')
+			return -1;
+	}
+	*p = s;
+	return v;
+}
+
+static int read_entries(struct h5ad *h, struct lines *l, struct error *e)
+{
+	int got = lines_next(l, e);
+	int pattern = got > 0 && strstr(l->line, "pattern") != NULL;
+	if (got == 0 || (got > 0 && strncmp(l->line, "%%MatrixMarket matrix coordinate", 32)) || pattern)
+		return error_set(e, "%s: line 1 is not '%%%%MatrixMarket matrix coordinate integer general'", l->path);
+	while (got > 0 && (got = lines_next(l, e)) > 0 && l->line[0] == '%')
+		;
+	if (got < 0)
+		return -1;
+	char *p = l->line;
+	int64_t genes = number(&p, GENES_MAX), cells = number(&p, UINT32_MAX - 1), n = number(&p, INT64_MAX / 16);
+	if (genes < 0 || cells < 0 || n < 0)
+		return error_set(e, "%s: line %zu, expected three numbers: genes, cells, entries", l->path, l->number);
+	if ((size_t)genes != h->ngene || (uint64_t)cells != h->ncell)
+		return error_set(e, "%s: %" PRId64 " x %" PRId64 ", expected %zu genes x %" PRIu64 " cells as in the feature and barcode files",
+				 l->path, genes, cells, h->ngene, h->ncell);
+	countmat_entries(&h->mat, l->path, h->ncell, h->ngene);
+	for (int64_t i = 0; i < n; i++) {
+		got = lines_next(l, e);
+		if (got <= 0)
+			return got ? -1 : error_set(e, "%s: ends after %" PRId64 " entries, expected %" PRId64, l->path, i, n);
+		p = l->line;
+		int64_t g = number(&p, genes), c = number(&p, cells);
+		if (g < 1 || c < 1)
+			return error_set(e, "%s: line %zu: '%.60s', expected a gene from 1 to %" PRId64 ", a cell from 1 to %" PRId64
+					 " and a count", l->path, l->number, l->line, genes, cells);
+		int64_t v = number(&p, INT32_MAX);
+		if (v < 0 || *p)
+			return error_set(e, "%s: line %zu: '%.60s', expected a count from 0 to %d after gene and cell", l->path,
+					 l->number, l->line, INT32_MAX);
+		if (v && spill_add(&h->mat.spill, (uint32_t)(c - 1), (uint32_t)(g - 1), (uint32_t)v, e))
+			return -1;
+	}
+	got = lines_next(l, e);
+	if (got > 0 && l->line[0])
+		return error_set(e, "%s: line %zu: more than the %" PRId64 " entries that line 2 or 3 promises", l->path, l->number, n);
+	h->mat.nnz = (uint64_t)n;
+	return got < 0 ? -1 : 0;
+}
+
+int tenx_open_directory(struct h5ad *h, struct error *e)
+{
+	static const char *const names[] = {"matrix.mtx", NULL};
+	struct lines l;
+	if (lines_open(&l, h->path, names, e))
+		return -1;
+	int r = read_features(h, e) || read_barcodes(h, e) ? -1 : 0;
+	if (r == 0 && h->ncell >= UINT32_MAX)
+		r = error_set(e, "%s: %" PRIu64 " barcodes, expected fewer than 2^32", h->path, h->ncell);
+	if (r == 0)
+		r = read_entries(h, &l, e);
+	h->matrix = xstrdup(strrchr(l.path, '/') + 1);
+	lines_close(&l);
+	return r;
+}
