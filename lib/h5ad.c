@@ -54,8 +54,8 @@ static herr_t add_name(hid_t g, const char *name, const H5L_info_t *info, void *
 /* Which matrix holds counts: fills h->mat, h->matrix and *var (the path of its var frame). */
 static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const char **var, struct error *e)
 {
-	const char *raw = exists(h->file, "raw/X") ? "raw/X" : "raw.X";
-	const char *raw_var = exists(h->file, "raw/var") ? "raw/var" : "raw.var";
+	const char *raw = exists(h->file, "raw.X") ? "raw.X" : "raw/X";
+	const char *raw_var = exists(h->file, "raw.var") ? "raw.var" : "raw/var";
 	char *layer = opt->layer ? xasprintf("layers/%s", opt->layer) : NULL;
 	struct { const char *path, *var; } try[2] = {{raw, raw_var}, {"X", "var"}};
 	char looked[512] = "", layers[256] = "", why[128];
@@ -283,6 +283,11 @@ void h5ad_release(struct h5ad *h)
 	if (h->file >= 0)
 		H5Fclose(h->file);
 	*h = (struct h5ad){0};
+}
+
+int h5ad_start(struct h5ad *h, struct error *e)
+{
+	return h->file < 0 && !h->mat.where ? tenx_read_directory(h, e) : 0;
 }
 
 int h5ad_cell_names(struct h5ad *h, uint64_t row, size_t n, struct texts *t, struct error *e)

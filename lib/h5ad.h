@@ -29,12 +29,15 @@ struct h5ad {
 	struct frame obs;               /* .ncol = 0 for 10x */
 	struct frame_column cell;       /* names of the cells, when they are in the file but not in obs (10x HDF5) */
 	struct texts cell_text;         /* ... or in a text file */
-	struct countmat mat;
+	struct countmat mat;            /* read it with countmat_next, after h5ad_start */
 };
 
 /* Open and check everything but the matrix entries. -1 with e set; on failure h is released. */
 int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e);
 void h5ad_release(struct h5ad *h);              /* accepts a zeroed struct */
+
+/* Before the first countmat_next: a matrix directory reads its entries here. */
+int h5ad_start(struct h5ad *h, struct error *e);
 
 /* Names of cells [row, row + n). */
 int h5ad_cell_names(struct h5ad *h, uint64_t row, size_t n, struct texts *t, struct error *e);
@@ -42,5 +45,6 @@ int h5ad_cell_names(struct h5ad *h, uint64_t row, size_t n, struct texts *t, str
 /* The parts of h5ad_open for 10x (tenx.c). */
 int tenx_open_h5(struct h5ad *h, const struct h5ad_options *opt, struct error *e);
 int tenx_open_directory(struct h5ad *h, struct error *e);
+int tenx_read_directory(struct h5ad *h, struct error *e);
 
 #endif

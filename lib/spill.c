@@ -34,7 +34,7 @@ void spill_release(struct spill *s)
 static void sort_rows(struct spill *s)
 {
 	struct spill_entry *from = s->entry, *to = s->sorted;
-	for (int shift = 0; shift < 32 && s->nrow - 1 >> shift; shift += 11) {
+	for (int shift = 0; shift < 32 && (s->nrow - 1) >> shift; shift += 11) {
 		size_t at[2049] = {0};
 		for (size_t i = 0; i < s->n; i++)
 			at[(from[i].row >> shift & 2047) + 1]++;

@@ -213,7 +213,7 @@ static int read_features(struct h5ad *h, struct error *e)
 		return -1;
 	int got, typed = 0;
 	while ((got = lines_next(&l, e)) > 0) {
-		char *f[3] = {l.line, "", ""};
+		char none[1] = "", *f[3] = {l.line, none, none};
 		for (int i = 1; i < 3; i++) {
 			char *tab = *f[i - 1] ? strchr(f[i - 1], '\t') : NULL;
 			if (!tab)
@@ -325,18 +325,28 @@ static int read_entries(struct h5ad *h, struct lines *l, struct error *e)
 	return got < 0 ? -1 : 0;
 }
 
+static const char *const matrix_names[] = {"matrix.mtx", NULL};
+
 int tenx_open_directory(struct h5ad *h, struct error *e)
 {
-	static const char *const names[] = {"matrix.mtx", NULL};
 	struct lines l;
-	if (lines_open(&l, h->path, names, e))
+	if (lines_open(&l, h->path, matrix_names, e))
 		return -1;
-	int r = read_features(h, e) || read_barcodes(h, e) ? -1 : 0;
-	if (r == 0 && h->ncell >= UINT32_MAX)
-		r = error_set(e, "%s: %" PRIu64 " barcodes, expected fewer than 2^32", h->path, h->ncell);
-	if (r == 0)
-		r = read_entries(h, &l, e);
 	h->matrix = xstrdup(strrchr(l.path, '/') + 1);
+	lines_close(&l);
+	if (read_features(h, e) || read_barcodes(h, e))
+		return -1;
+	if (h->ncell >= UINT32_MAX)
+		return error_set(e, "%s: %" PRIu64 " barcodes, expected fewer than 2^32", h->path, h->ncell);
+	return 0;
+}
+
+int tenx_read_directory(struct h5ad *h, struct error *e)
+{
+	struct lines l;
+	if (lines_open(&l, h->path, matrix_names, e))
+		return -1;
+	int r = read_entries(h, &l, e);
 	lines_close(&l);
 	return r;
 }

@@ -1,0 +1,229 @@
+/* h5tok: AnnData and 10x files to a counts stream. */
+#include "cli.h"
+
+#include "genetable.h"
+#include "obs.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ENTRIES ((size_t)1 << 19)       /* matrix entries read at a time: the same for any number of threads */
+
+static struct h5ad_options want;
+static const char *obs_names, *map_path;
+static double min_genes = 20, min_counts = 50;
+
+static struct option_def options[] = {
+	{.name = "obs", .kind = OPT_STRING, .to = &obs_names, .arg = "A,B", .changes = 1,
+	 .help = "carry these obs columns; 'none' for none (default: all)"},
+	{.name = "layer", .kind = OPT_STRING, .to = &want.layer, .arg = "NAME", .changes = 1,
+	 .help = "take the counts from layers/NAME, or from X or raw/X (default: found by content)"},
+	{.name = "gene-column", .kind = OPT_STRING, .to = &want.gene_column, .arg = "NAME", .changes = 1,
+	 .help = "take gene ids from this column of var, or 'index' (default: where the Ensembl ids are, else the index)"},
+	{.name = "genome", .kind = OPT_STRING, .to = &want.genome, .arg = "NAME", .changes = 1,
+	 .help = "which genome of a Cell Ranger 2 file that has several"},
+	{.name = "map", .kind = OPT_STRING, .to = &map_path, .arg = "FILE",
+	 .help = "replace gene ids through this table of key and id (TSV, gzip accepted)"},
+	{.name = "min-genes-mapped", .kind = OPT_REAL, .to = &min_genes, .arg = "PERCENT", .max = 100,
+	 .help = "with --map: fail when fewer genes are in the table (default 20)"},
+	{.name = "min-counts-mapped", .kind = OPT_REAL, .to = &min_counts, .arg = "PERCENT", .max = 100,
+	 .help = "with --map: fail when fewer counts are in such genes (default 50)"},
+	{0},
+};
+
+static struct cli cli = {
+	.name = "h5tok",
+	.operands = "FILE...",
+	.summary = "Read raw counts from AnnData (.h5ad) and 10x Genomics files into a counts stream.",
+	.features = "HDF5, libdeflate, liblzf",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_THREADS,
+};
+
+/* Everything that is kept from file to file. */
+struct job {
+	struct genetable table;
+	struct idmap ids;
+	struct obs obs;
+	char **name;                    /* obs columns asked for */
+	size_t nname;
+	uint32_t **map;                 /* [files] column of the matrix -> gene */
+	int *identity;                  /* [files] */
+	struct countrows rows;
+	struct block block;
+	struct texts barcode;
+	struct stream *out;
+	uint64_t cells, counts, known, repeats;
+	int col_cell, col_barcode, col_counts, col_gene, col_count;
+};
+
+static void open_input(struct h5ad *h, const char *path)
+{
+	struct error e;
+	if (h5ad_open(h, path, &want, &e))
+		die("%s", e.msg);
+}
+
+/* First look at a file: its genes and obs columns. */
+static void survey(struct job *j, struct h5ad *h, int i)
+{
+	struct error e;
+	struct genetable_stats s;
+	int all = !obs_names;
+	j->map[i] = xmalloc(h->ngene * sizeof *j->map[i]);
+	j->identity[i] = genetable_add(&j->table, h, map_path ? &j->ids : NULL, j->map[i], &s, &e);
+	if (j->identity[i] < 0 || obs_add(&j->obs, h, all, j->name, j->nname, &e))
+		die("%s", e.msg);
+	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, s.genes, h->matrix,
+	     h->gene_source, h->has_ensembl ? "" : " (not Ensembl ids)");
+	if (s.shared)
+		info("%s: %zu genes have the id of another and are added to it", h->path, s.shared);
+	if (map_path) {
+		double percent = s.genes ? 100 * (double)s.known / (double)s.genes : 0;
+		info("%s: %zu of %zu genes (%.1f %%) are in %s", h->path, s.known, s.genes, percent, map_path);
+		if (percent < min_genes)
+			die("%s: only %.1f %% of the genes are in %s, expected at least %g %% (--min-genes-mapped); ids are like '%.*s'",
+			    h->path, percent, map_path, min_genes, (int)(h->id.n ? h->id.offset[1] : 0), h->id.n ? h->id.bytes : "");
+	}
+	if (j->obs.skipped)
+		warn("column left out: %s", j->obs.skipped);
+	free(j->obs.skipped);
+	j->obs.skipped = NULL;
+}
+
+/* Rows [at, end) of the rows just read, as one block. */
+static void write_block(struct job *j, size_t at, size_t end)
+{
+	struct error e;
+	struct block *b = &j->block;
+	const struct countrows *r = &j->rows;
+	size_t n = end - at, items = r->start[end] - r->start[at];
+	block_reset(b, stream_header(j->out));
+	block_set_rows(b, n);
+	block_set_items(b, 0, items);
+	for (size_t i = 0; i < n; i++) {
+		((uint64_t *)b->col[j->col_cell].data)[i] = j->cells + i;
+		uint64_t s = j->barcode.offset[at + i];
+		block_push_str(b, j->col_barcode, j->barcode.bytes + s, j->barcode.offset[at + i + 1] - s);
+		b->group[0].offset[i + 1] = r->start[at + i + 1] - r->start[at];
+		j->counts += r->total[at + i];
+	}
+	memcpy(b->col[j->col_counts].data, r->total + at, n * sizeof *r->total);
+	obs_fill(&j->obs, at, n, b);
+	const uint32_t *gene = r->gene + r->start[at], *count = r->count + r->start[at];
+	memcpy(b->col[j->col_count].data, count, items * sizeof *count);
+	if (b->header->col[j->col_gene].type == U16) {
+		uint16_t *to = b->col[j->col_gene].data;
+		for (size_t i = 0; i < items; i++)
+			to[i] = (uint16_t)gene[i];
+	} else {
+		memcpy(b->col[j->col_gene].data, gene, items * sizeof *gene);
+	}
+	for (size_t i = 0; i < items && map_path; i++)
+		j->known += j->table.known[gene[i]] ? count[i] : 0;
+	if (stream_write(j->out, b, &e))
+		die("%s", e.msg);
+	j->cells += n;
+}
+
+static void stream_cells(struct job *j, struct h5ad *h, int i)
+{
+	struct error e;
+	int threads = (int)cli.threads, got;
+	uint64_t row = 0, spill = countmat_spill_bytes(&h->mat);
+	if (spill)
+		info("%s: not stored by cells: up to %.1f GB of temporary files in %s", h->path, 1e-9 * (double)spill,
+		     getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	if (h5ad_start(h, &e))
+		die("%s", e.msg);
+	obs_file(&j->obs, h);
+	size_t item = type_size(stream_header(j->out)->col[j->col_gene].type) + 4;
+	while ((got = countmat_next(&h->mat, j->map[i], j->identity[i], BLOCK_ROWS, ENTRIES, &j->rows, threads, &e)) > 0) {
+		if (h5ad_cell_names(h, row, (size_t)got, &j->barcode, &e) || obs_read(&j->obs, row, (size_t)got, threads, &e))
+			die("%s", e.msg);
+		for (size_t at = 0, end = 0; at < (size_t)got; at = end) {
+			while (end < (size_t)got && end - at < BLOCK_ROWS &&
+			       (end == at || (j->rows.start[end + 1] - j->rows.start[at]) * item < BLOCK_BYTES))
+				end++;
+			write_block(j, at, end);
+		}
+		row += (uint64_t)got;
+		progress("%" PRIu64 " cells", j->cells);
+	}
+	if (got < 0)
+		die("%s", e.msg);
+}
+
+static void make_header(struct job *j, struct header *h)
+{
+	struct error e;
+	header_init(h, "counts");
+	j->col_cell = header_add(h, "cell", U64);
+	j->col_barcode = header_add(h, "barcode", STR);
+	j->col_counts = header_add(h, "n_counts", U64);
+	if (obs_header(&j->obs, h, j->name, j->nname, &e))
+		die("%s: %s", cli.noperand == 1 ? cli.operand[0] : "--obs", e.msg);
+	j->col_gene = header_add_ragged(h, "gene", id_type(j->table.genes.n), "gene");
+	j->col_count = header_add_ragged(h, "count", U32, "gene");
+	vocab_copy(&h->vocab, &j->table.genes);
+	char *options_given = cli_provenance(&cli);
+	header_provenance(h, "h5tok", options_given);
+	free(options_given);
+}
+
+int main(int argc, char **argv)
+{
+	struct error e;
+	struct job j = {0};
+	struct header header;
+	cli_init(&cli, argc, argv);
+	int n = cli.noperand, ensembl = 0;
+	if (!n)
+		usage_error("name a file: HDF5 cannot be read from a pipe");
+	if (map_path && idmap_load(&j.ids, map_path, &e))
+		die("%s", e.msg);
+	if (obs_names && strcmp(obs_names, "none"))
+		j.name = opt_list(obs_names, &j.nname);
+	j.map = xcalloc((size_t)n, sizeof *j.map);
+	j.identity = xcalloc((size_t)n, sizeof *j.identity);
+	struct h5ad file;
+	for (int i = 0; i < n; i++) {
+		open_input(&file, cli.operand[i]);
+		survey(&j, &file, i);
+		ensembl += file.has_ensembl;
+		if (n > 1)
+			h5ad_release(&file);
+	}
+	if (ensembl && ensembl < n)
+		warn("some files name genes by Ensembl id and some do not: their genes will not meet; --map can bring them together");
+	make_header(&j, &header);
+	j.out = cli_create(&cli, &header);
+	for (int i = 0; i < n; i++) {
+		if (n > 1)
+			open_input(&file, cli.operand[i]);
+		stream_cells(&j, &file, i);
+		h5ad_release(&file);
+	}
+	if (map_path && (double)j.known < min_counts / 100 * (double)j.counts)
+		die("only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-mapped)",
+		    100 * (double)j.known / (double)j.counts, map_path, min_counts);
+	if (stream_commit(j.out, &e))
+		die("%s", e.msg);
+	stream_free(j.out);
+	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene",
+		   j.cells, j.table.genes.n, j.counts, j.rows.repeats);
+	for (int i = 0; i < n; i++)
+		free(j.map[i]);
+	free(j.map);
+	free(j.identity);
+	opt_list_free(j.name, j.nname);
+	genetable_release(&j.table);
+	idmap_release(&j.ids);
+	obs_release(&j.obs);
+	countrows_release(&j.rows);
+	block_release(&j.block);
+	texts_release(&j.barcode);
+	header_release(&header);
+	return 0;
+}
