@@ -1,0 +1,231 @@
+/* scsim: simulated cells with known modules and cell types; the generators of the CorrMask paper's appendix B. */
+#include "cli.h"
+#include "sim.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MODEL_CELLS, MODEL_B1, MODEL_B2 };
+enum { EXP_SCALE, EXP_RATE };
+
+static int model, exp_as;
+static long long ncells = -1, ngenes = -1, nmodules = -1, ntypes = 8, ndonors = 4, top = 100;
+static double depth = 2000, rarest = 0.01, share = 0.5, activity = 0.7, batch = 0.15, noise = 0.2, gamma_ratio = 1;
+
+static struct option_def options[] = {
+	{.name = "model", .kind = OPT_CHOICE, .to = &model, .arg = "cells|b1|b2", .changes = 1,
+	 .help = "counts of typed cells (cells, default), or tokens after the CorrMask paper, appendix B.1 or B.2"},
+	{.letter = 'n', .name = "cells", .kind = OPT_INT, .to = &ncells, .arg = "N", .min = 0, .max = 1e12, .changes = 1,
+	 .help = "number of cells (default 4000; b1 1000; b2 1500)"},
+	{.name = "genes", .kind = OPT_INT, .to = &ngenes, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
+	 .help = "number of genes (default 2000; b1 1000; b2 60)"},
+	{.name = "modules", .kind = OPT_INT, .to = &nmodules, .arg = "N", .min = 1, .max = 1e5, .changes = 1,
+	 .help = "number of co-regulated modules (default 40; b1 5; b2 3)"},
+	{.name = "types", .kind = OPT_INT, .to = &ntypes, .arg = "N", .min = 1, .max = 1000, .changes = 1,
+	 .help = "cells: number of cell types (default 8)"},
+	{.name = "rarest", .kind = OPT_REAL, .to = &rarest, .arg = "F", .min = 1e-6, .max = 1, .changes = 1,
+	 .help = "cells: frequency of the rarest type; the others rise geometrically (default 0.01)"},
+	{.name = "donors", .kind = OPT_INT, .to = &ndonors, .arg = "N", .min = 1, .max = 10000, .changes = 1,
+	 .help = "cells: number of donors (default 4)"},
+	{.name = "depth", .kind = OPT_REAL, .to = &depth, .arg = "X", .min = 1, .max = 1e7, .changes = 1,
+	 .help = "cells: median counts a cell (default 2000)"},
+	{.name = "module-share", .kind = OPT_REAL, .to = &share, .arg = "F", .min = 0, .max = 1, .changes = 1,
+	 .help = "cells: share of the genes that belong to a module (default 0.5)"},
+	{.name = "activity", .kind = OPT_REAL, .to = &activity, .arg = "SD", .min = 0, .max = 10, .changes = 1,
+	 .help = "cells: spread of a module's activity among cells of one type, natural log (default 0.7)"},
+	{.name = "batch-effect", .kind = OPT_REAL, .to = &batch, .arg = "SD", .min = 0, .max = 10, .changes = 1,
+	 .help = "cells: shift of a gene between donors, natural log (default 0.15)"},
+	{.name = "noise", .kind = OPT_REAL, .to = &noise, .arg = "SD", .min = 0, .max = 10, .changes = 1,
+	 .help = "cells: independent noise of every value, natural log (default 0.2)"},
+	{.name = "top", .kind = OPT_INT, .to = &top, .arg = "K", .min = 1, .max = 1e6, .changes = 1,
+	 .help = "b1: tokens a cell keeps (default 100)"},
+	{.name = "gamma", .kind = OPT_REAL, .to = &gamma_ratio, .arg = "G", .min = 0, .max = 1, .changes = 1,
+	 .help = "b2: probability that the active genes are those of a module (default 1)"},
+	{.name = "exp", .kind = OPT_CHOICE, .to = &exp_as, .arg = "scale|rate", .changes = 1,
+	 .help = "b2: read Exp(0.1) as mean 0.1 (scale, default) or as mean 10 (rate)"},
+	{0}
+};
+
+static struct cli cli = {.name = "scsim", .summary = "Simulate cells with known modules and cell types.", .options = options,
+			 .common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
+
+/* An option that the chosen model does not know is misuse: its help begins with the models that do. */
+static void check_options(void)
+{
+	static const char *const prefix[] = {"cells: ", "b1: ", "b2: "};
+	for (const struct option_def *o = options; o->name; o++)
+		for (int m = 0; m < 3; m++)
+			if (o->seen && m != model && strncmp(o->help, prefix[m], strlen(prefix[m])) == 0)
+				usage_error("--%s goes with --model %.*s", o->name, (int)strcspn(prefix[m], ":"), prefix[m]);
+}
+
+static char **names(const char *stem, uint32_t n)
+{
+	char **p = xcalloc(n, sizeof *p);
+	for (uint32_t i = 0; i < n; i++)
+		p[i] = xasprintf("%s%u", stem, i + 1);
+	return p;
+}
+
+static void free_names(char **p, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		free(p[i]);
+	free(p);
+}
+
+/* The module of a gene is told by its symbol, so it stays in sight in every later stream. */
+static void push_gene(struct vocab *v, const struct sim *s, uint32_t g)
+{
+	char *id = xasprintf("SIMG%06u", g + 1);
+	char *symbol = s->module[g] >= 0 ? xasprintf("m%d.%u", s->module[g] + 1, g + 1) : xasprintf("bg.%u", g + 1);
+	vocab_push(v, id, symbol, NAN);
+	free(id);
+	free(symbol);
+}
+
+static void make_header(struct header *h, const struct sim *s)
+{
+	header_init(h, model == MODEL_CELLS ? "counts" : "tokens");
+	if (model != MODEL_CELLS) {
+		vocab_push(&h->vocab, "<pad>", NULL, NAN);
+		vocab_push(&h->vocab, "<mask>", NULL, NAN);
+	}
+	if (model == MODEL_B2)
+		vocab_push(&h->vocab, "<cls>", NULL, NAN);
+	for (uint32_t g = 0; g < s->genes; g++) {
+		if (model == MODEL_B2) {
+			char *id = xasprintf("rank%u", g);
+			vocab_push(&h->vocab, id, NULL, NAN);
+			free(id);
+		} else {
+			push_gene(&h->vocab, s, g);
+		}
+	}
+	header_add(h, "cell", U64);
+	header_add(h, "barcode", STR);
+	if (model == MODEL_CELLS) {
+		header_add(h, "n_counts", U64);
+		char **type = names("type", s->types), **donor = names("donor", s->donors);
+		header_add_categorical(h, "cell_type", type, s->types);
+		header_add_categorical(h, "donor", donor, s->donors);
+		header_add_ragged(h, "gene", id_type(h->vocab.n), "gene");
+		header_add_ragged(h, "count", U32, "gene");
+		free_names(type, s->types);
+		free_names(donor, s->donors);
+	} else {
+		char **module = names("module", s->modules);
+		header_add_categorical(h, "module", module, s->modules);
+		header_add_ragged(h, "token", id_type(h->vocab.n), "token");
+		free_names(module, s->modules);
+	}
+}
+
+/* What one cell came out as; the lists are [genes]. */
+struct made {
+	uint32_t n, type, donor;
+	uint32_t *gene, *count;
+	double *scratch;
+};
+
+static void make(const struct sim *s, uint64_t cell, struct made *m)
+{
+	m->n = s->genes;
+	if (model == MODEL_CELLS)
+		m->n = sim_cell(s, cell, &m->type, &m->donor, m->gene, m->count, m->scratch);
+	else if (model == MODEL_B1)
+		m->n = sim_b1(s, cell, &m->type, m->gene, m->scratch);
+	else
+		sim_b2(s, cell, &m->type, m->gene, m->scratch);
+}
+
+/* Append one cell. The first columns are those of make_header, in its order. */
+static void append(struct block *b, uint64_t cell, const struct made *m)
+{
+	size_t row = b->rows, at = row ? block_items(b, 0) : 0;
+	char name[32];
+	block_set_rows(b, row + 1);
+	((uint64_t *)b->col[0].data)[row] = cell;
+	block_push_str(b, 1, name, (size_t)snprintf(name, sizeof name, "sim%llu", (unsigned long long)cell + 1));
+	if (model == MODEL_CELLS) {
+		uint64_t sum = 0;
+		block_set_items(b, 0, at + m->n);
+		for (uint32_t i = 0; i < m->n; i++) {
+			block_set_id(b, 5, at + i, m->gene[i]);
+			sum += ((uint32_t *)b->col[6].data)[at + i] = m->count[i];
+		}
+		((uint64_t *)b->col[2].data)[row] = sum;
+		((uint32_t *)b->col[3].data)[row] = m->type;
+		((uint32_t *)b->col[4].data)[row] = m->donor;
+		b->group[0].offset[row + 1] = at + m->n;
+		return;
+	}
+	uint32_t special = model == MODEL_B2 ? 3 : 2, lead = model == MODEL_B2;
+	((uint32_t *)b->col[2].data)[row] = m->type;
+	block_set_items(b, 0, at + lead + m->n);
+	if (lead)
+		block_set_id(b, 3, at, 2);      /* <cls> */
+	for (uint32_t i = 0; i < m->n; i++)
+		block_set_id(b, 3, at + lead + i, special + m->gene[i]);
+	b->group[0].offset[row + 1] = at + lead + m->n;
+}
+
+int main(int argc, char **argv)
+{
+	struct error e;
+	cli_init(&cli, argc, argv);
+	check_options();
+	static const long long cells[] = {4000, 1000, 1500}, genes[] = {2000, 1000, 60}, modules[] = {40, 5, 3};
+	struct sim s = {.seed = (uint32_t)cli.seed, .types = (uint32_t)ntypes, .donors = (uint32_t)ndonors, .top = (uint32_t)top,
+			.gamma = gamma_ratio, .mean = exp_as == EXP_SCALE ? 0.1 : 10, .depth = depth, .rarest = rarest,
+			.share = share, .activity = activity, .batch = batch, .noise = noise};
+	s.genes = (uint32_t)(ngenes < 0 ? genes[model] : ngenes);
+	s.modules = (uint32_t)(nmodules < 0 ? modules[model] : nmodules);
+	uint64_t n = (uint64_t)(ncells < 0 ? cells[model] : ncells), entries = 0;
+	if (model == MODEL_CELLS ? sim_init_cells(&s, &e) : sim_init_blocks(&s, &e))
+		usage_error("%s", e.msg);
+
+	struct header h;
+	make_header(&h, &s);
+	char *how = cli_provenance(&cli);
+	header_provenance(&h, "scsim", how);
+	struct stream *out = cli_create(&cli, &h);
+	struct block b = {0};
+	block_reset(&b, stream_header(out));
+	enum { STEP = 64 };
+	struct made m[STEP];
+	for (int i = 0; i < STEP; i++)
+		m[i] = (struct made){.gene = xcalloc(s.genes, 4), .count = xcalloc(s.genes, 4), .scratch = xcalloc(s.genes, 8)};
+	for (uint64_t first = 0; first < n; first += STEP) {
+		int k = n - first < STEP ? (int)(n - first) : STEP;
+#pragma omp parallel for schedule(dynamic)
+		for (int i = 0; i < k; i++)
+			make(&s, first + (uint64_t)i, &m[i]);
+		for (int i = 0; i < k; i++) {
+			append(&b, first + (uint64_t)i, &m[i]);
+			entries += m[i].n;
+			if (block_full(&b)) {
+				if (stream_write(out, &b, &e))
+					die("%s", e.msg);
+				block_reset(&b, stream_header(out));
+			}
+		}
+		progress("%llu of %llu cells", (unsigned long long)(first + (uint64_t)k), (unsigned long long)n);
+	}
+	if ((b.rows && stream_write(out, &b, &e)) || stream_commit(out, &e))
+		die("%s", e.msg);
+	stream_free(out);
+	cli_report(&cli, "%llu cells, %.0f %s a cell", (unsigned long long)n, n ? (double)entries / (double)n : 0,
+		   model == MODEL_CELLS ? "genes" : "tokens");
+	for (int i = 0; i < STEP; i++) {
+		free(m[i].gene);
+		free(m[i].count);
+		free(m[i].scratch);
+	}
+	block_release(&b);
+	header_release(&h);
+	sim_release(&s);
+	free(how);
+	return 0;
+}
