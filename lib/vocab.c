@@ -167,6 +167,106 @@ int vocab_load(struct vocab *v, const char *path, struct error *e)
 	return r;
 }
 
+/* Next line of a two-column table: 1 (field[0], field[1] set), 0 at the end, -1 error. Skips the line of column names. */
+static int next_pair(gzFile f, char *line, size_t cap, const char *path, size_t *lineno, char **field, struct error *e)
+{
+	while (gzgets(f, line, (int)cap)) {
+		size_t n = strlen(line);
+		(*lineno)++;
+		if (n == cap - 1 && line[n - 1] != '\n')
+			return error_set(e, "%s: line %zu is longer than %zu bytes", path, *lineno, cap - 2);
+		while (n && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+			line[--n] = 0;
+		char *rest[3];
+		int got = split(line, rest, 3);
+		if (got != 2)
+			return error_set(e, "%s: line %zu: found %d fields, expected 2", path, *lineno, got);
+		field[0] = rest[0];
+		field[1] = rest[1];
+		if (*lineno > 1)
+			return 1;
+		char *end;
+		strtod(rest[1], &end);
+		if (rest[1][0] && !*end)
+			return error_set(e, "%s: line 1 is data, expected column names", path);
+	}
+	int code;
+	const char *why = gzerror(f, &code);
+	return code == Z_OK || code == Z_STREAM_END ? 0 : error_set(e, "%s: %s", path, code == Z_ERRNO ? strerror(errno) : why);
+}
+
+static int load_tokens(struct vocab *v, gzFile f, const char *path, struct error *e)
+{
+	char line[4096], *field[2], **name = NULL, *end;
+	size_t cap = 0, n = 0, lineno = 0;
+	int got;
+	while ((got = next_pair(f, line, sizeof line, path, &lineno, field, e)) > 0) {
+		unsigned long id = strtoul(field[1], &end, 10);
+		if (!isdigit((unsigned char)field[1][0]) || *end || id >= VOCAB_MAX || !field[0][0]) {
+			got = error_set(e, "%s: line %zu: '%.40s', expected a token and its number", path, lineno, field[1]);
+			break;
+		}
+		size_t old = cap;
+		grow(name, cap, id + 1);
+		memset(name + old, 0, (cap - old) * sizeof *name);
+		if (name[id]) {
+			got = error_set(e, "%s: line %zu: number %lu stands twice", path, lineno, id);
+			break;
+		}
+		name[id] = xstrdup(field[0]);
+		n = id + 1 > n ? id + 1 : n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (got == 0 && !name[i])
+			got = error_set(e, "%s: no token has number %zu, expected 0 to %zu without gaps", path, i, n - 1);
+		if (got == 0)
+			vocab_push(v, name[i], "", NAN);
+		free(name[i]);
+	}
+	free(name);
+	if (got == 0 && v->n == v->nspecial)
+		got = error_set(e, "%s: no genes in this table", path);
+	return got ? got : vocab_index(v, path, e);
+}
+
+static int load_medians(struct vocab *v, gzFile f, const char *path, struct error *e)
+{
+	char line[4096], *field[2], *end;
+	size_t lineno = 0;
+	int got;
+	while ((got = next_pair(f, line, sizeof line, path, &lineno, field, e)) > 0) {
+		double m = strtod(field[1], &end);
+		if (!field[1][0] || *end || !(m > 0) || isinf(m))
+			return error_set(e, "%s: line %zu: median '%.40s', expected a number above 0", path, lineno, field[1]);
+		int64_t i = vocab_find(v, field[0]);
+		if (i >= 0)
+			v->median[i] = m;
+	}
+	for (size_t i = v->nspecial; i < v->n && got == 0; i++)
+		if (isnan(v->median[i]))
+			got = error_set(e, "%s: no median for gene %s of the token table: do the two belong together?", path, v->id[i]);
+	return got;
+}
+
+int vocab_load_geneformer(struct vocab *v, const char *tokens, const char *medians, struct error *e)
+{
+	*v = (struct vocab){0};
+	const char *path[2] = {tokens, medians};
+	int r = 0;
+	for (int i = 0; i < 2 && r == 0; i++) {
+		gzFile f = gzopen(path[i], "rb");
+		if (!f) {
+			r = error_set(e, "%s: %s", path[i], strerror(errno));
+			break;
+		}
+		r = i == 0 ? load_tokens(v, f, tokens, e) : load_medians(v, f, medians, e);
+		gzclose(f);
+	}
+	if (r)
+		vocab_release(v);
+	return r;
+}
+
 int vocab_save(const struct vocab *v, FILE *f)
 {
 	fputs("token\tgene_id\tsymbol\tmedian\n", f);

@@ -38,6 +38,11 @@ int64_t vocab_find(const struct vocab *v, const char *id);
 /* Read or write the TSV above. Load checks: token numbers run 0, 1, ...; ids unique and not empty; medians > 0 or NA.
  * `v` is zeroed or released before and holds nothing on failure. Load leaves it indexed. */
 int vocab_load(struct vocab *v, const char *path, struct error *e);
+
+/* Geneformer's two tables instead: tokens (token, id) gives names and numbers, medians (ensembl_id, nonzero_median) may name more
+ * genes than there are tokens. Both TSV with a line of column names, gzip accepted; tokens in any order, without gaps. */
+int vocab_load_geneformer(struct vocab *v, const char *tokens, const char *medians, struct error *e);
+
 int vocab_save(const struct vocab *v, FILE *f);                 /* 0, or -1 on a write error */
 
 /* XXH3-128 as 32 hex digits: over the ids (each with its NUL), and over the medians (little-endian doubles). */
