@@ -248,12 +248,12 @@ static int64_t parse_lengths(uint64_t *offset, size_t rows, const uint8_t **p, s
 	return (int64_t)offset[rows];
 }
 
-static int is_id(const char *name)
+int block_is_id(const struct column_spec *c)
 {
 	static const char *const ids[] = {"gene", "token", "input", "target", "neighbour"};
 	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-		if (strcmp(name, ids[i]) == 0)
-			return 1;
+		if (strcmp(c->name, ids[i]) == 0)
+			return c->type == U16 || c->type == U32;
 	return 0;
 }
 
@@ -288,12 +288,24 @@ static int check_values(const struct block *b, size_t i, size_t n, struct error 
 		if (s->ncategory && m >= s->ncategory)
 			return error_set(e, "column '%s': code %u, but there are %zu categories", s->name, m, s->ncategory);
 	}
-	if ((s->type == U16 || s->type == U32) && b->header->vocab.n && n && is_id(s->name)) {
+	if (b->header->vocab.n && n && block_is_id(s)) {
 		uint32_t m = largest(c, s->type, n, 0);
 		if (m >= b->header->vocab.n)
 			return error_set(e, "column '%s': id %u, but the vocabulary has %zu rows", s->name, m, b->header->vocab.n);
 	}
 	return 0;
+}
+
+/* Bytes that one row takes at least: what is not the items of its lists and texts. At most 2^35 (COLUMNS_MAX * FIXED_MAX * 8). */
+static uint64_t row_bytes(const struct header *h)
+{
+	uint64_t n = 4 * (uint64_t)h->ngroup;
+	for (size_t i = 0; i < h->ncol; i++)
+		if (h->col[i].type == STR)
+			n += 4;
+		else if (h->col[i].shape != RAGGED)
+			n += (uint64_t)h->col[i].n * type_size(h->col[i].type);
+	return n;
 }
 
 int block_parse(struct block *b, const struct header *h, const uint8_t *p, size_t left, struct error *e)
@@ -304,7 +316,7 @@ int block_parse(struct block *b, const struct header *h, const uint8_t *p, size_
 	size_t rows = get_le32(p + 4);
 	p += 8;
 	left -= 8;
-	if (rows > left)        /* every row takes at least a byte */
+	if (rows > left / row_bytes(h))         /* before anything is allocated for them */
 		return error_set(e, "%zu rows announced in %zu bytes", rows, left);
 	block_set_rows(b, rows);
 	for (size_t g = 0; g < h->ngroup; g++)

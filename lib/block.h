@@ -66,6 +66,9 @@ static inline void block_set_id(struct block *b, int c, size_t i, uint32_t id)
 		((uint32_t *)b->col[c].data)[i] = id;
 }
 
+/* Whether the values of a column are rows of the vocabulary: an id column (gene, token, input, target, neighbour). */
+int block_is_id(const struct column_spec *c);
+
 /* Which column of `from` fills each column of `to`: map[to->ncol] gets its index, or -1 where there is none of the same
  * name, type, shape (and n, and for ragged ones the whole group). */
 void header_map(const struct header *to, const struct header *from, int *map);

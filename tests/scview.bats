@@ -1,0 +1,135 @@
+load helper
+
+setup_file() {
+	need_tool scsim
+	cd "$BATS_FILE_TMPDIR"
+	"$BIN/scsim" -q --cells 300 --genes 200 --seed 3 -o sim.counts
+	"$BIN/scsim" -q --cells 300 --genes 200 --seed 3 -u >sim.u
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+}
+
+@test "scview: the table has a header line and one line a row, from file, stdin and -" {
+	scview sim.counts >a
+	scview <sim.counts >b
+	scview - <sim.counts >c
+	cat sim.u | scview >d
+	cmp a b && cmp a c && cmp a d
+	assert_equal "$(wc -l <a)" 301
+	assert_equal "$(head -1 a | cut -f1-3)" "$(printf 'cell\tbarcode\tn_counts')"
+	# a count for every gene, and they sum to n_counts
+	run awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) f[$i] = i; next }
+		{ n = split($f["gene"], g, " "); if (n != split($f["count"], c, " ")) exit 1
+		  for (s = i = 0; i++ < n;) { s += c[i]; if (i > 1 && g[i] <= g[i-1]) exit 2 } if (s != $f["n_counts"]) exit 3 }' a
+	assert_success
+}
+
+@test "scview: columns in the order asked for, rows stop at -n, an unknown column is an error that lists the others" {
+	run scview -n 2 -c n_counts,cell sim.counts
+	assert_success
+	assert_line -n 0 "$(printf 'n_counts\tcell')"
+	assert_equal "${#lines[@]}" 3
+	run scview -c nothing sim.counts
+	assert_failure 1
+	assert_output --partial "no column 'nothing' in this counts stream (it has: cell, barcode"
+}
+
+@test "scview: genes by number, id and symbol" {
+	scview -n 1 -c gene sim.counts | tail -1 | tr ' ' '\n' >number
+	scview -n 1 -c gene --genes id sim.counts | tail -1 | tr ' ' '\n' >id
+	scview --vocab sim.counts | tail -n +2 | cut -f1,2 >vocab
+	assert_equal "$(paste number id)" "$(awk 'NR == FNR { v[$1] = $2; next } { print $1 "\t" v[$1] }' vocab number)"
+}
+
+@test "scview: the header is JSON with kind, columns, provenance" {
+	scview -H sim.counts | $PYTHON -c '
+import json, sys
+h = json.load(sys.stdin)
+assert h["kind"] == "counts" and h["vocab"]["rows"] == 200 and h["provenance"][0]["program"] == "scsim"
+assert [c["name"] for c in h["columns"]][:3] == ["cell", "barcode", "n_counts"]'
+}
+
+@test "scview: statistics agree with the table" {
+	scview -s sim.counts >s
+	scview -c n_counts,gene sim.counts | tail -n +2 | $PYTHON -c '
+import sys, numpy
+stat = {tuple(l.split("\t")[:2]): l.rstrip("\n").split("\t")[2] for l in open("s")}
+rows = [l.rstrip("\n").split("\t") for l in sys.stdin]
+n = numpy.array([int(r[0]) for r in rows]); length = numpy.array([len(r[1].split()) for r in rows])
+assert stat["-", "rows"] == "300" and stat["-", "kind"] == "counts"
+assert float(stat["n_counts", "min"]) == n.min() and float(stat["n_counts", "mean"]) == n.mean()
+assert float(stat["gene[]", "items"]) == length.sum() and float(stat["gene[]", "length_max"]) == length.max()
+assert float(stat["gene[]", "length_median"]) == numpy.quantile(length, .5, method="inverted_cdf")
+assert float(stat["gene[]", "length_q95"]) == numpy.quantile(length, .95, method="inverted_cdf")'
+	scview -c cell_type sim.counts | tail -n +2 | sort | uniq -c | awk '{ print $2 "\t" $1 }' >want
+	awk -F'\t' '$1 == "cell_type" && $2 ~ /^=/ && $3 > 0 { print substr($2, 2) "\t" $3 }' s | sort >got
+	cmp want got
+}
+
+@test "scview --check: one line a file, 1 when one is cut, damaged or followed by bytes" {
+	run scview --check sim.counts sim.u
+	assert_success
+	assert_line -n 0 --partial "sim.counts: whole, counts, 300 rows in"
+	n=$(stat -c %s sim.counts)
+	head -c $((n - 1)) sim.counts >cut1
+	head -c $((n / 2)) sim.counts >cut2
+	cat sim.counts sim.counts >twice
+	$PYTHON -c '
+d = bytearray(open("sim.counts", "rb").read()); d[len(d) // 2] ^= 16; open("flip", "wb").write(d)'
+	for bad in cut1 cut2 twice flip /dev/null /etc .; do
+		run scview --check "$bad"
+		assert_failure 1
+		assert_equal "${#lines[@]}" 1
+		run scview --check sim.counts "$bad" sim.u
+		assert_failure 1
+		assert_equal "${#lines[@]}" 3
+	done
+}
+
+@test "scview: a cut stream shows its rows and fails" {
+	scview sim.counts >whole
+	head -c $(($(stat -c %s sim.u) - 40)) sim.u >cut
+	run --separate-stderr scview cut
+	assert_failure 1
+	[[ "$stderr" == *"cut short after 300 rows"* ]]
+	assert_equal "$output" "$(cat whole)"
+}
+
+@test "scview -O npy: scalars, categories and pipes, as numpy reads them" {
+	scview -O npy -c n_counts sim.counts >n.npy
+	cat sim.counts | scview -O npy -c cell_type -o type.npy
+	scview -O npy -c cell -n 7 sim.counts -o seven.npy
+	scview -c n_counts,cell_type sim.counts | tail -n +2 >t
+	scview -H sim.counts >h.json
+	$PYTHON -c '
+import json, numpy
+t = [l.rstrip("\n").split("\t") for l in open("t")]
+n = numpy.load("n.npy"); assert n.dtype == "<u8" and n.tolist() == [int(r[0]) for r in t]
+names = next(c for c in json.load(open("h.json"))["columns"] if c["name"] == "cell_type")["categories"]
+c = numpy.load("type.npy"); assert c.dtype == "<i4" and [names[k] for k in c] == [r[1] for r in t]
+assert numpy.load("seven.npy").shape == (7,)'
+	run scview -O npy sim.counts
+	assert_failure 2
+	run scview -O npy -c gene sim.counts -o no.npy
+	assert_failure 1
+	assert_not_exist no.npy
+	run scview -O npy -c barcode sim.counts -o no.npy
+	assert_failure 1
+	head -c 3000 sim.counts >cut
+	run scview -O npy -c cell cut -o no.npy
+	assert_failure 1
+	assert_not_exist no.npy
+}
+
+@test "scview: quiet before a closed pipe, loud on a full disk" {
+	run bash -c "scview sim.counts | head -1"
+	assert_success
+	assert_equal "${#lines[@]}" 1
+	run bash -c "scview sim.counts >/dev/full"
+	assert_failure 1
+	assert_output "scview: standard output: cannot write: No space left on device"
+	run scview -H -s sim.counts
+	assert_failure 2
+}
