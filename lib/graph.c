@@ -1,0 +1,91 @@
+#include "graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+void graph_release(struct graph *g)
+{
+	free(g->offset);
+	free(g->neighbour);
+	free(g->weight);
+	*g = (struct graph){0};
+}
+
+static int take_row(struct graph *g, uint32_t u, const uint32_t *v, size_t n, uint32_t nspecial, const char *name, struct error *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i] == u || v[i] < nspecial || u < nspecial || (i && v[i] <= v[i - 1]))
+			return error_set(e, "%s: token %u: neighbour %u is itself, a special token or out of order", name, u, v[i]);
+	g->offset[u + 1] = g->offset[u] + n;
+	return 0;
+}
+
+static int take_block(struct graph *g, const struct block *b, const int col[3], struct stream *in, struct error *e)
+{
+	const struct header *h = stream_header(in);
+	int group = h->col[col[1]].group;
+	const uint64_t *o = b->group[group].offset;
+	size_t had = g->offset[g->n], items = block_items(b, group);
+	g->neighbour = xrealloc(g->neighbour, had + items + 1, sizeof *g->neighbour);
+	g->weight = xrealloc(g->weight, had + items + 1, sizeof *g->weight);
+	for (size_t i = 0; i < items; i++)
+		g->neighbour[had + i] = block_id(b, col[1], i);
+	memcpy(g->weight + had, b->col[col[2]].data, items * sizeof *g->weight);
+	for (size_t r = 0; r < b->rows; r++, g->n++) {
+		if (g->n == h->vocab.n || ((const uint32_t *)b->col[col[0]].data)[r] != g->n)
+			return error_set(e, "%s: row %u is not the vocabulary's next entry", stream_name(in), g->n);
+		if (take_row(g, g->n, g->neighbour + had + o[r], o[r + 1] - o[r], (uint32_t)h->vocab.nspecial, stream_name(in), e))
+			return -1;
+	}
+	return 0;
+}
+
+int graph_read(struct graph *g, struct stream *in, const char *weight, struct error *e)
+{
+	const struct header *h = stream_header(in);
+	const char *name = stream_name(in);
+	int col[3];
+	if (header_kind(h, "graph", name, e) || (col[0] = header_need(h, "token", U32, SCALAR, name, e)) < 0 ||
+	    (col[1] = header_need(h, "neighbour", U32, RAGGED, name, e)) < 0 || (col[2] = header_need(h, weight, F32, RAGGED, name, e)) < 0)
+		return -1;
+	if (h->col[col[1]].group != h->col[col[2]].group)
+		return error_set(e, "%s: columns neighbour and %s are not one list", name, weight);
+	*g = (struct graph){.offset = xcalloc(h->vocab.n + 1, sizeof *g->offset)};
+	struct block b = {0};
+	int got;
+	while ((got = stream_read(in, &b, e)) > 0 && (got = take_block(g, &b, col, in, e)) == 0)
+		;
+	block_release(&b);
+	if (got == 0 && g->n != h->vocab.n)
+		got = error_set(e, "%s: %u rows, but the vocabulary has %zu", name, g->n, h->vocab.n);
+	if (got < 0)
+		graph_release(g);
+	return got < 0 ? -1 : 0;
+}
+
+void graph_digest(const struct graph *g, char hex[33])
+{
+	XXH3_state_t *s = XXH3_createState();
+	XXH3_128bits_reset(s);
+	XXH3_128bits_update(s, g->offset, (g->n + 1) * sizeof *g->offset);
+	XXH3_128bits_update(s, g->neighbour, g->offset[g->n] * sizeof *g->neighbour);
+	XXH3_128bits_update(s, g->weight, g->offset[g->n] * sizeof *g->weight);
+	XXH128_hash_t d = XXH3_128bits_digest(s);
+	XXH3_freeState(s);
+	snprintf(hex, 33, "%016llx%016llx", (unsigned long long)d.high64, (unsigned long long)d.low64);
+}
+
+int64_t graph_find(const struct graph *g, uint32_t u, uint32_t v)
+{
+	uint64_t lo = g->offset[u], hi = g->offset[u + 1];
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo) / 2;
+		if (g->neighbour[mid] < v)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < g->offset[u + 1] && g->neighbour[lo] == v ? (int64_t)lo : -1;
+}

@@ -1,0 +1,27 @@
+/*
+ * The gene dependency graph as maskgen uses it: compressed rows over the vocabulary.
+ */
+#ifndef GRAPH_H
+#define GRAPH_H
+
+#include "stream.h"
+
+struct graph {
+	uint32_t n;             /* vocabulary rows, special tokens included */
+	uint64_t *offset;       /* [n + 1] */
+	uint32_t *neighbour;    /* [offset[n]] ascending within a row; an edge stands in both rows */
+	float *weight;          /* [offset[n]] local Spearman rho, or NPMI */
+};
+
+/* Read a whole graph stream whose weights are in column `weight` ("rho" or "npmi"). -1 with e set: not a graph, another kind
+ * of weight, rows that are not the vocabulary in order, neighbours out of order, a special token with neighbours. */
+int graph_read(struct graph *g, struct stream *in, const char *weight, struct error *e);
+void graph_release(struct graph *g);    /* accepts a zeroed struct */
+
+/* XXH3-128 of edges and weights, 32 hex digits. */
+void graph_digest(const struct graph *g, char hex[33]);
+
+/* Position of edge (u, v) in neighbour and weight, or -1. */
+int64_t graph_find(const struct graph *g, uint32_t u, uint32_t v);
+
+#endif

@@ -1,0 +1,350 @@
+/* maskgen: the data loader. Epochs, shuffled batches, shards, and which tokens of every cell are masked. */
+#include "cli.h"
+#include "feed.h"
+#include "mask.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RATE_FIXED, RATE_UNIFORM, RATE_LINEAR };
+static const char *const schedule_name[] = {"fixed", "uniform", "linear"};
+
+static const char *graph_path, *shard_text = "0/1", *keep_text;
+static int strategy = MASK_RANDOM, bernoulli, partner_choice;
+static long long epochs = 1, batch = 12, window = 64, partners = 5;
+static double rate = 0.15, lambda = 0.5;
+
+static struct option_def options[] = {
+	{.letter = 'g', .name = "graph", .kind = OPT_STRING, .to = &graph_path, .arg = "FILE",
+	 .help = "dependency graph of depgraph, over the same vocabulary"},
+	{.name = "strategy", .kind = OPT_CHOICE, .to = &strategy, .arg = "none|random|corrmask", .changes = 1,
+	 .help = "which tokens are masked (default random)"},
+	{.name = "rate", .kind = OPT_REAL, .to = &rate, .arg = "P", .min = 0, .max = 1, .changes = 1,
+	 .help = "share of a cell's tokens to mask (default 0.15)"},
+	{.name = "lambda", .kind = OPT_REAL, .to = &lambda, .arg = "F", .min = 0, .max = 1, .changes = 1,
+	 .help = "corrmask: share of the masks that follow the graph (default 0.5)"},
+	{.name = "partners-max", .kind = OPT_INT, .to = &partners, .arg = "K", .min = 0, .max = 65535, .changes = 1,
+	 .help = "corrmask: most neighbours masked with a seed (default 5)"},
+	{.name = "partners", .kind = OPT_CHOICE, .to = &partner_choice, .arg = "uniform|weighted", .changes = 1,
+	 .help = "corrmask: draw them uniformly (default) or in proportion to |rho|"},
+	{.name = "bernoulli", .kind = OPT_FLAG, .to = &bernoulli, .changes = 1,
+	 .help = "random: mask each token by itself with probability P, as Hugging Face does"},
+	{.name = "epochs", .kind = OPT_INT, .to = &epochs, .arg = "N", .min = 1, .max = 4294967295.0, .changes = 1,
+	 .help = "passes over the cells (default 1)"},
+	{.letter = 'b', .name = "batch", .kind = OPT_INT, .to = &batch, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
+	 .help = "cells a batch and shard (default 12)"},
+	{.name = "window", .kind = OPT_INT, .to = &window, .arg = "N", .min = 1, .max = 65536, .changes = 1,
+	 .help = "blocks that are shuffled together and held in memory (default 64)"},
+	{.name = "shard", .kind = OPT_STRING, .to = &shard_text, .arg = "R/N",
+	 .help = "emit shard R (from 0) of N, or auto: rank and size from Open MPI, PMI or Slurm (default 0/1)"},
+	{.name = "keep", .kind = OPT_STRING, .to = &keep_text, .arg = "COL,...", .changes = 1,
+	 .help = "columns of the cells to pass on, such as cell_type"},
+	{0}
+};
+
+static struct cli cli = {.name = "maskgen", .operands = "[FILE]", .summary = "Load cells in shuffled batches and mask them.",
+			 .options = options, .common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
+
+static int given(const void *to)
+{
+	for (const struct option_def *o = options; o->name; o++)
+		if (o->to == to)
+			return o->seen;
+	return 0;
+}
+
+static void check_options(void)
+{
+	int graphed = strategy == MASK_CORRMASK;
+	if (cli.noperand > 1)
+		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
+	if (graphed && !graph_path)
+		usage_error("--strategy corrmask needs a graph: --graph FILE");
+	if (!graphed && graph_path)
+		usage_error("--graph is for --strategy corrmask");
+	if (!graphed && (given(&lambda) || given(&partners) || given(&partner_choice)))
+		usage_error("--lambda, --partners and --partners-max are for --strategy corrmask");
+	if (bernoulli && strategy != MASK_RANDOM)
+		usage_error("--bernoulli is for --strategy random: the others fill an exact budget");
+	if (strategy == MASK_NONE && given(&rate))
+		usage_error("--strategy none masks nothing, so it takes no --rate");
+}
+
+static int whole(const char *s, uint64_t *v)
+{
+	char *end;
+	if (!s || *s < '0' || *s > '9')
+		return 0;
+	*v = strtoull(s, &end, 10);
+	return *end == 0 && *v <= 1000000;
+}
+
+/* Rank and size as the launcher tells them. */
+static void shard_of_launcher(struct feed *f)
+{
+	static const char *const var[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMIX_RANK", "PMIX_SIZE"},
+					     {"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
+	for (size_t i = 0; i < sizeof var / sizeof *var; i++) {
+		const char *r = getenv(var[i][0]), *n = getenv(var[i][1]);
+		if (!r || !n)
+			continue;
+		if (!whole(r, &f->shard) || !whole(n, &f->shards) || f->shard >= f->shards)
+			die("%s=%s, %s=%s: expected a rank below a size", var[i][0], r, var[i][1], n);
+		return;
+	}
+	die("--shard auto: no rank in the environment (OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK or SLURM_PROCID, each with its size)");
+}
+
+static void parse_shard(struct feed *f)
+{
+	if (strcmp(shard_text, "auto") == 0) {
+		shard_of_launcher(f);
+		return;
+	}
+	char *r = xstrdup(shard_text), *slash = strchr(r, '/');
+	if (slash)
+		*slash++ = 0;
+	if (!whole(r, &f->shard) || !whole(slash, &f->shards) || f->shard >= f->shards)
+		usage_error("--shard: '%s' is not R/N with R below N, or auto", shard_text);
+	free(r);
+}
+
+static void read_graph(struct graph *g, const struct header *tokens, const char *name)
+{
+	struct error e;
+	struct stream *s = stream_open(graph_path, &e);
+	if (!s || graph_read(g, s, "rho", &e))
+		die("%s", e.msg);
+	char a[33], b[33];
+	vocab_digest(&tokens->vocab, a);
+	vocab_digest(&stream_header(s)->vocab, b);
+	if (strcmp(a, b))
+		die("%s has vocabulary %s (%zu rows), but %s has %s (%zu rows): the graph is of other tokens", graph_path, b,
+		    stream_header(s)->vocab.n, name, a, tokens->vocab.n);
+	stream_free(s);
+}
+
+/* The columns to gather (want) and those to write (out): cell, epoch, step, kept ones; input; position and target. */
+static void make_headers(struct header *want, struct header *out, const struct header *in, const char *name)
+{
+	struct error e;
+	int cell, token;
+	if (header_kind(in, "tokens", name, &e) || (cell = header_need(in, "cell", U64, SCALAR, name, &e)) < 0 ||
+	    (token = header_need(in, "token", U32, RAGGED, name, &e)) < 0)
+		die("%s", e.msg);
+	header_init(want, "tokens");
+	header_copy(out, in);
+	free(out->kind);
+	out->kind = xstrdup("masked");
+	while (out->ncol)
+		header_drop(out, out->col[out->ncol - 1].name);
+	header_add_like(want, &in->col[cell]);
+	header_add_like(out, &in->col[cell]);
+	header_add(out, "epoch", U32);
+	header_add(out, "step", U32);
+	size_t n;
+	char **keep = opt_list(keep_text, &n);
+	for (size_t i = 0; i < n; i++) {
+		int c = header_need(in, keep[i], COLUMN_TYPES, SCALAR, name, &e);
+		if (c < 0 && (c = header_need(in, keep[i], COLUMN_TYPES, FIXED, name, NULL)) < 0)
+			die("--keep: %s", e.msg);
+		if (header_find(out, keep[i]) >= 0 || strcmp(keep[i], "input") == 0 || strcmp(keep[i], "position") == 0 ||
+		    strcmp(keep[i], "target") == 0)
+			die("--keep: a masked stream has a column %s of its own", keep[i]);
+		header_add_like(want, &in->col[c]);
+		header_add_like(out, &in->col[c]);
+	}
+	opt_list_free(keep, n);
+	header_add_ragged(want, "token", in->col[token].type, in->group[in->col[token].group]);
+	header_add_ragged(out, "input", in->col[token].type, "input");
+	header_add_ragged(out, "position", U16, "masked");
+	header_add_ragged(out, "target", in->col[token].type, "masked");
+}
+
+static void describe(struct header *h, const struct feed *f, const struct graph *g)
+{
+	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "loader");
+	cJSON *o = cJSON_AddObjectToObject(h->extra, "loader");
+	cJSON_AddNumberToObject(o, "rows", (double)f->rows);
+	cJSON_AddNumberToObject(o, "epochs", (double)f->epochs);
+	cJSON_AddNumberToObject(o, "batch", (double)f->batch);
+	cJSON_AddNumberToObject(o, "shards", (double)f->shards);
+	cJSON_AddNumberToObject(o, "shard", (double)f->shard);
+	cJSON_AddNumberToObject(o, "steps", (double)f->steps);
+	cJSON_AddNumberToObject(o, "first_step", (double)f->next);
+	cJSON_AddNumberToObject(o, "window", (double)window);
+	cJSON_AddNumberToObject(o, "seed", (double)f->seed);
+	static const char *const strategies[] = {"none", "random", "corrmask"};
+	cJSON_AddStringToObject(o, "strategy", strategies[strategy]);
+	if (strategy == MASK_NONE)
+		return;
+	cJSON_AddNumberToObject(o, "rate", rate);
+	cJSON_AddStringToObject(o, "rate_schedule", schedule_name[RATE_FIXED]);
+	cJSON_AddBoolToObject(o, "bernoulli", bernoulli);
+	if (!g)
+		return;
+	char digest[33];
+	graph_digest(g, digest);
+	cJSON_AddNumberToObject(o, "lambda", lambda);
+	cJSON_AddNumberToObject(o, "partners_max", (double)partners);
+	cJSON_AddStringToObject(o, "partners", partner_choice ? "weighted" : "uniform");
+	cJSON_AddStringToObject(o, "graph", digest);
+}
+
+/* One batch on its way: gathered by the feed, masked by any thread, written in order. */
+struct job {
+	struct block in, out;
+	uint64_t epoch, step;
+	uint64_t tokens, masked;
+	struct error e;
+	int failed;
+};
+
+static int *out_map;            /* want -> out, by header_map */
+static const struct header *out_header;
+
+struct worker {
+	struct masker *masker;
+	uint32_t *token, *input;        /* [MASK_ROW_MAX] */
+	uint16_t *position;             /* [MASK_ROW_MAX] */
+};
+
+static void mask_row(struct worker *w, struct job *j, size_t row, const int col[3])
+{
+	struct block *b = &j->out;
+	const uint64_t *o = b->group[0].offset;
+	uint64_t at = o[row], had = b->group[1].offset[row];
+	uint32_t n = (uint32_t)(o[row + 1] - at);
+	for (uint32_t i = 0; i < n; i++)
+		w->token[i] = block_id(b, col[0], at + i);
+	uint32_t k = mask_cell(w->masker, rate, lambda, ((const uint64_t *)b->col[0].data)[row], (uint32_t)j->epoch, w->token, n,
+			       w->position, w->input, NULL);
+	block_set_items(b, 1, had + k);
+	memcpy((uint16_t *)b->col[col[1]].data + had, w->position, k * sizeof *w->position);
+	for (uint32_t i = 0; i < k; i++) {
+		block_set_id(b, col[2], had + i, w->token[w->position[i]]);
+		block_set_id(b, col[0], at + w->position[i], w->input[i]);
+	}
+	b->group[1].offset[row + 1] = had + k;
+	j->masked += k;
+}
+
+static void mask_batch(struct worker *w, struct job *j)
+{
+	struct block *b = &j->out;
+	const struct block *in = &j->in;
+	int col[3] = {header_find(out_header, "input"), header_find(out_header, "position"), header_find(out_header, "target")};
+	int token = header_find(in->header, "token");
+	block_reset(b, out_header);
+	block_take(b, out_map, in, NULL, in->rows);
+	const uint64_t *o = in->group[0].offset;
+	uint64_t items = block_items(in, 0);
+	memcpy(b->group[0].offset, o, (in->rows + 1) * sizeof *o);
+	block_set_items(b, 0, items);
+	memcpy(b->col[col[0]].data, in->col[token].data, items * type_size(in->header->col[token].type));
+	j->tokens = items;
+	j->masked = 0;
+	for (size_t row = 0; row < b->rows; row++) {
+		((uint32_t *)b->col[1].data)[row] = (uint32_t)j->epoch;
+		((uint32_t *)b->col[2].data)[row] = (uint32_t)j->step;
+		if (o[row + 1] - o[row] > MASK_ROW_MAX) {
+			j->failed = error_set(&j->e, "cell %llu: %llu tokens, expected at most %d",
+					      (unsigned long long)((const uint64_t *)b->col[0].data)[row],
+					      (unsigned long long)(o[row + 1] - o[row]), MASK_ROW_MAX);
+			return;
+		}
+		mask_row(w, j, row, col);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct error e;
+	cli_init(&cli, argc, argv);
+	check_options();
+	struct feed f = {.seed = (uint32_t)cli.seed, .epochs = (uint64_t)epochs, .batch = (uint64_t)batch, .shards = 1,
+			 .window = (uint64_t)window};
+	parse_shard(&f);
+	struct stream *in = f.in = cli_open(&cli, 0);
+	const struct header *h = stream_header(in);
+	struct header want, out_h = {0};
+	struct graph graph = {0};
+	make_headers(&want, &out_h, h, stream_name(in));
+	if (graph_path)
+		read_graph(&graph, h, stream_name(in));
+	struct mask_plan plan = {.strategy = (enum mask_strategy)strategy, .bernoulli = bernoulli, .weighted = partner_choice,
+				 .partners = (uint32_t)partners, .seed = f.seed, .vocab = (uint32_t)h->vocab.n,
+				 .nspecial = (uint32_t)h->vocab.nspecial, .graph = graph_path ? &graph : NULL};
+	int64_t mask_id = vocab_find(&h->vocab, "<mask>");
+	if (strategy != MASK_NONE && (mask_id < 0 || h->vocab.n == h->vocab.nspecial))
+		die("%s: the vocabulary has no %s", stream_name(in), mask_id < 0 ? "<mask>" : "genes");
+	plan.mask_id = (uint32_t)mask_id;
+	f.want = &want;
+	if (feed_init(&f, &e))
+		die("%s", e.msg);
+
+	char *how = cli_provenance(&cli);
+	header_provenance(&out_h, "maskgen", how);
+	describe(&out_h, &f, plan.graph);
+	struct stream *out = cli_create(&cli, &out_h);
+	out_header = stream_header(out);
+	out_map = xcalloc(out_header->ncol, sizeof *out_map);
+	header_map(out_header, &want, out_map);
+
+	int nthread = (int)cli.threads, njob = nthread > 1 ? 4 * nthread : 1;
+	struct job *job = xcalloc((size_t)njob, sizeof *job);
+	struct worker *worker = xcalloc((size_t)nthread, sizeof *worker);
+	for (int i = 0; i < nthread; i++)
+		worker[i] = (struct worker){masker_new(&plan), xcalloc(MASK_ROW_MAX, 4), xcalloc(MASK_ROW_MAX, 4), xcalloc(MASK_ROW_MAX, 2)};
+	uint64_t tokens = 0, masked = 0, rows = 0;
+	for (int n = njob; n == njob;) {
+		for (n = 0; n < njob; n++) {
+			int got = feed_next(&f, &job[n].in, &job[n].epoch, &job[n].step, &e);
+			if (got < 0)
+				die("%s", e.msg);
+			if (!got)
+				break;
+		}
+#pragma omp parallel for schedule(dynamic) if (n > 1)
+		for (int i = 0; i < n; i++)
+			mask_batch(&worker[omp_get_thread_num()], &job[i]);
+		for (int i = 0; i < n; i++) {
+			if (job[i].failed)
+				die("%s: %s", stream_name(in), job[i].e.msg);
+			if (stream_write(out, &job[i].out, &e))
+				die("%s", e.msg);
+			tokens += job[i].tokens;
+			masked += job[i].masked;
+			rows += job[i].out.rows;
+			progress("step %llu of %llu", (unsigned long long)job[i].step + 1, (unsigned long long)f.steps);
+		}
+	}
+	if (stream_commit(out, &e))
+		die("%s", e.msg);
+	stream_free(out);
+	cli_report(&cli, "%llu cells in %llu steps, %llu tokens, %llu masked (%.2f %%)", (unsigned long long)rows,
+		   (unsigned long long)f.steps, (unsigned long long)tokens, (unsigned long long)masked,
+		   tokens ? 100 * (double)masked / (double)tokens : 0);
+	for (int i = 0; i < njob; i++) {
+		block_release(&job[i].in);
+		block_release(&job[i].out);
+	}
+	for (int i = 0; i < nthread; i++) {
+		masker_free(worker[i].masker);
+		free(worker[i].token);
+		free(worker[i].input);
+		free(worker[i].position);
+	}
+	free(job);
+	free(worker);
+	free(out_map);
+	free(how);
+	feed_release(&f);
+	graph_release(&graph);
+	header_release(&want);
+	header_release(&out_h);
+	stream_free(in);
+	return 0;
+}
