@@ -44,6 +44,84 @@ static inline void gemm_tn(size_t M, size_t N, size_t K, real alpha, const real 
 }
 
 /*
+ * Products small enough to stay in cache, where packing by a BLAS would cost a third of the time. A block of C, MR x NR,
+ * lives in twelve vector registers.
+ *     mul_nn  C [M,N] = A [M,K] B [K,N]      mul_tn  C [M,N] = A [K,M]^T B [K,N]       (+ C if add)
+ * B is in panels of NR columns: panel p starts at B + p * panel and has rows at distance ldb; a row-major matrix is the
+ * case panel = NR. M is rounded up to MR and N to NR: the caller has room, and zeros or nothing of interest, there.
+ */
+typedef real vec __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
+
+enum {
+	VL = 32 / sizeof(real),
+	MR = 6,
+	NR = 2 * VL,
+};
+
+/* Element (i, k) of A is a[i * ia + k * ka]. */
+static inline __attribute__((always_inline)) void mul_block(real *c, size_t ldc, const real *a, size_t ia, size_t ka,
+	const real *b, size_t ldb, size_t K, int add)
+{
+	vec s[MR][2];
+#pragma GCC unroll 6
+	for (size_t i = 0; i < MR; i++) {
+		s[i][0] = add ? *(const vec *)(c + i * ldc) : (vec){ 0 };
+		s[i][1] = add ? *(const vec *)(c + i * ldc + VL) : (vec){ 0 };
+	}
+	for (size_t k = 0; k < K; k++) {
+		vec b0 = *(const vec *)(b + k * ldb), b1 = *(const vec *)(b + k * ldb + VL);
+#pragma GCC unroll 6
+		for (size_t i = 0; i < MR; i++) {
+			real x = a[i * ia + k * ka];
+			s[i][0] += x * b0;
+			s[i][1] += x * b1;
+		}
+	}
+#pragma GCC unroll 6
+	for (size_t i = 0; i < MR; i++) {
+		*(vec *)(c + i * ldc) = s[i][0];
+		*(vec *)(c + i * ldc + VL) = s[i][1];
+	}
+}
+
+static inline void mul_nn(real *C, size_t ldc, const real *A, size_t lda, const real *B, size_t panel, size_t ldb,
+	size_t M, size_t N, size_t K, int add)
+{
+	for (size_t j = 0; j < N; j += NR)
+		for (size_t i = 0; i < M; i += MR)
+			mul_block(C + i * ldc + j, ldc, A + i * lda, lda, 1, B + j / NR * panel, ldb, K, add);
+}
+
+static inline void mul_tn(real *C, size_t ldc, const real *A, size_t lda, const real *B, size_t panel, size_t ldb,
+	size_t M, size_t N, size_t K, int add)
+{
+	for (size_t j = 0; j < N; j += NR)
+		for (size_t i = 0; i < M; i += MR)
+			mul_block(C + i * ldc + j, ldc, A + i, 1, lda, B + j / NR * panel, ldb, K, add);
+}
+
+/* to [rows, Dp] = scale x, x's rows of D at distance ldx; columns past D and rows past n are 0. */
+static inline void pack_rows(real *to, size_t rows, size_t Dp, const real *x, size_t ldx, size_t n, size_t D, real scale)
+{
+	memset(to, 0, rows * Dp * sizeof *to);
+	for (size_t i = 0; i < n; i++)
+		for (size_t c = 0; c < D; c++)
+			to[i * Dp + c] = scale * x[i * ldx + c];
+}
+
+/* x transposed, as panels of NR rows of x: panel p holds [D][NR]. Rows past n are 0. */
+static inline void pack_panels(real *to, const real *x, size_t ldx, size_t n, size_t D)
+{
+	for (size_t i0 = 0; i0 < n; i0 += NR, to += D * NR) {
+		if (n - i0 < NR)
+			memset(to, 0, D * NR * sizeof *to);
+		for (size_t i = 0; i < NR && i0 + i < n; i++)
+			for (size_t c = 0; c < D; c++)
+				to[c * NR + i] = x[(i0 + i) * ldx + c];
+	}
+}
+
+/*
  * e^x for x <= 88, to about 1e-7 relative; below -87 it stays at e^-87. NaN stays NaN.
  * x = n ln 2 + r, |r| <= ln 2 / 2: adding 1.5 2^23 rounds n into the low bits of t, a shift makes them the exponent.
  */
@@ -77,7 +155,7 @@ static inline int drop_on(const struct dropout *d)
 	return d && d->threshold;
 }
 
-#define KEEP_PAD 32 /* keep_row may write up to this many values past n */
+#define KEEP_PAD 64 /* keep_row may write up to this many values past n */
 
 /*
  * keep[c] for columns c0 .. c0 + n (c0 a multiple of 8): 0 where dropped, else 65536 / (65536 - threshold). See ops.h.
@@ -89,34 +167,46 @@ static inline void keep_row(real *keep, size_t c0, size_t n, const struct dropou
 	uint32_t c = (uint32_t)(c0 / 8), end = (uint32_t)((c0 + n + 7) / 8);
 #ifdef __AVX2__
 	if (sizeof(real) == sizeof(float)) {
-		/* Four counters at a time, one in the low half of each 64-bit lane: a product's low word needs no move, and
-		 * what stays in the high halves is ignored by the next product. */
+		/* Four counters in a vector, each in the low half of a 64-bit lane: the low word of a product needs no move, and
+		 * what stays in the high halves is ignored by the next product. Two vectors hide the latency; what does not
+		 * depend on c leaves the loop, rounds being unrolled. */
 		const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
 		const __m256i thr = _mm256_set1_epi16((short)d->threshold);
 		const __m256 sc = _mm256_set1_ps((float)scale);
-		for (; c < end; c += 4, keep += 32) {
-			__m256i x0 = _mm256_set1_epi64x(d->step), x1 = _mm256_set1_epi64x(w1), x3 = _mm256_set1_epi64x(cell);
-			__m256i x2 = _mm256_add_epi64(_mm256_set1_epi64x(pos << 16 | c), _mm256_set_epi64x(3, 2, 1, 0));
+		const __m256i c0v = _mm256_set1_epi64x(d->step), c1v = _mm256_set1_epi64x(w1), c3v = _mm256_set1_epi64x(cell);
+		for (; c < end; c += 8, keep += 64) {
+			__m256i x0[2] = { c0v, c0v }, x1[2] = { c1v, c1v }, x2[2], x3[2] = { c3v, c3v };
+			x2[0] = _mm256_add_epi64(_mm256_set1_epi64x(pos << 16 | c), _mm256_set_epi64x(3, 2, 1, 0));
+			x2[1] = _mm256_add_epi64(x2[0], _mm256_set1_epi64x(4));
 			uint32_t k0 = d->seed, k1 = OPS_DOMAIN_DROPOUT;
+#pragma GCC unroll 10
 			for (int i = 0; i < 10; i++, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
-				__m256i p0 = _mm256_mul_epu32(x0, m0), p1 = _mm256_mul_epu32(x2, m1);
-				x0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), x1), _mm256_set1_epi64x(k0));
-				x2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), x3), _mm256_set1_epi64x(k1));
-				x1 = p1;
-				x3 = p0;
+				const __m256i k0v = _mm256_set1_epi64x(k0), k1v = _mm256_set1_epi64x(k1);
+#pragma GCC unroll 2
+				for (int h = 0; h < 2; h++) {
+					__m256i p0 = _mm256_mul_epu32(x0[h], m0), p1 = _mm256_mul_epu32(x2[h], m1);
+					x0[h] = _mm256_xor_si256(_mm256_srli_epi64(p1, 32), _mm256_xor_si256(x1[h], k0v));
+					x2[h] = _mm256_xor_si256(_mm256_srli_epi64(p0, 32), _mm256_xor_si256(x3[h], k1v));
+					x1[h] = p1;
+					x3[h] = p0;
+				}
 			}
-			/* Words 0 1 | 2 3 of each counter side by side, then the 128 bits of a counter together. */
-			__m256i a = _mm256_blend_epi32(x0, _mm256_slli_epi64(x1, 32), 0xaa);
-			__m256i b = _mm256_blend_epi32(x2, _mm256_slli_epi64(x3, 32), 0xaa);
-			__m256i even = _mm256_unpacklo_epi64(a, b), odd = _mm256_unpackhi_epi64(a, b);
-			even = _mm256_cmpeq_epi16(_mm256_max_epu16(even, thr), even);
-			odd = _mm256_cmpeq_epi16(_mm256_max_epu16(odd, thr), odd);
-#define KEEP8(at, x) _mm256_storeu_ps((float *)keep + (at), _mm256_and_ps(sc, _mm256_castsi256_ps(_mm256_cvtepi16_epi32(x))))
-			KEEP8(0, _mm256_castsi256_si128(even));
-			KEEP8(8, _mm256_castsi256_si128(odd));
-			KEEP8(16, _mm256_extracti128_si256(even, 1));
-			KEEP8(24, _mm256_extracti128_si256(odd, 1));
+#pragma GCC unroll 2
+			for (int h = 0; h < 2; h++) {
+				/* Words 0 1 | 2 3 of each counter side by side, then the 128 bits of a counter together. */
+				__m256i a = _mm256_blend_epi32(x0[h], _mm256_slli_epi64(x1[h], 32), 0xaa);
+				__m256i b = _mm256_blend_epi32(x2[h], _mm256_slli_epi64(x3[h], 32), 0xaa);
+				__m256i even = _mm256_unpacklo_epi64(a, b), odd = _mm256_unpackhi_epi64(a, b);
+				even = _mm256_cmpeq_epi16(_mm256_max_epu16(even, thr), even);
+				odd = _mm256_cmpeq_epi16(_mm256_max_epu16(odd, thr), odd);
+#define KEEP8(at, x) \
+	_mm256_storeu_ps((float *)keep + 32 * h + (at), _mm256_and_ps(sc, _mm256_castsi256_ps(_mm256_cvtepi16_epi32(x))))
+				KEEP8(0, _mm256_castsi256_si128(even));
+				KEEP8(8, _mm256_castsi256_si128(odd));
+				KEEP8(16, _mm256_extracti128_si256(even, 1));
+				KEEP8(24, _mm256_extracti128_si256(odd, 1));
 #undef KEEP8
+			}
 		}
 		return;
 	}

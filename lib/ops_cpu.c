@@ -8,6 +8,7 @@
  */
 #include "ops.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,8 @@ void openblas_set_num_threads(int n);
 enum {
 	ROWS = 256,     /* rows of a chunk, when there are enough of them */
 	ROWS_MIN = 32,
-	QTILE = 256,    /* attention tile: queries x keys; KTILE is a multiple of 8 */
-	KTILE = 256,
+	QTILE = 48,     /* attention tile: queries x keys, multiples of MR and of NR; the scores stay in L1 */
+	KTILE = 192,
 	VGROUPS = 8,    /* ranges of the vocabulary with their own partial dh */
 	VTILE = 512,    /* logits made at once: ROWS x VTILE */
 	FLAT = 1 << 16, /* elements of a chunk in elementwise ops */
@@ -473,52 +474,70 @@ static void cpu_linear_back(struct ops *o, void *dx0, real *dW, real *db, void *
 
 /* ---- attention ---- */
 
-/*
- * One tile of queries i0 .. i0 + Tq of one (cell, head) against all keys, a tile of keys at a time, with the running
- * maximum and sum of flash attention [Dao et al. 2022]. q, k, v: rows at distance 3C; y: rows at distance C.
- */
-static void attend_tile(real *y, real *lse, const real *q, const real *k, const real *v, size_t i0, size_t Tq, size_t len,
-	size_t C, size_t D, size_t NH, uint32_t head, uint32_t key, const struct dropout *d, real *scratch)
+static size_t round_up(size_t n, size_t to)
 {
-	real *S = scratch, *m = S + QTILE * KTILE, *l = m + QTILE, *keep = l + QTILE;
-	real scale = 1 / (real)sqrt((double)D);
-	for (size_t j0 = 0; j0 < len; j0 += KTILE) {
-		size_t Tk = min_size(KTILE, len - j0);
-		gemm_nt(Tq, Tk, D, scale, q, 3 * C, k + j0 * 3 * C, 3 * C, 0, S, Tk);
-		for (size_t i = 0; i < Tq; i++) {
-			real *s = S + i * Tk, top = j0 ? m[i] : s[0], sum = 0;
-			SIMD_MAX(top)
-			for (size_t j = 0; j < Tk; j++)
-				top = s[j] > top ? s[j] : top;
-			SIMD_SUM(sum)
-			for (size_t j = 0; j < Tk; j++) {
-				s[j] = exp_fast(s[j] - top);
-				sum += s[j];
-			}
-			if (j0) {
-				real shrink = exp_fast(m[i] - top);
-				sum += l[i] * shrink;
-				SIMD
-				for (size_t e = 0; e < D; e++)
-					y[i * C + e] *= shrink;
-			}
-			m[i] = top;
-			l[i] = sum;
-			if (drop_on(d)) {
-				keep_row(keep, j0, Tk, d, head, (uint32_t)(i0 + i), key);
-				SIMD
+	return (n + to - 1) / to * to;
+}
+
+/*
+ * Forward of one (cell, head): a tile of queries against all keys, a tile of keys at a time, with the running maximum and
+ * sum of flash attention [Dao et al. 2022]. q, and C and 2C behind it k and v: rows at distance 3C; y: rows at distance C.
+ */
+static size_t attend_scratch(size_t len, size_t D)
+{
+	size_t Dp = round_up(D, NR);
+	return round_up(len, NR) * D + len * Dp + 2 * QTILE * Dp + QTILE * KTILE + 2 * QTILE + KTILE + KEEP_PAD;
+}
+
+static void attend(real *y, real *lse, const real *q, size_t len, size_t C, size_t D, size_t NH, uint32_t head, uint32_t key,
+	const struct dropout *d, real *scratch)
+{
+	const size_t Dp = round_up(D, NR);
+	real *Kt = scratch, *V = Kt + round_up(len, NR) * D, *Q = V + len * Dp, *O = Q + QTILE * Dp, *S = O + QTILE * Dp;
+	real *m = S + QTILE * KTILE, *l = m + QTILE, *keep = l + QTILE;
+	pack_panels(Kt, q + C, 3 * C, len, D);
+	pack_rows(V, len, Dp, q + 2 * C, 3 * C, len, D, 1);
+	for (size_t i0 = 0; i0 < len; i0 += QTILE) {
+		size_t Tq = min_size(QTILE, len - i0), M = round_up(Tq, MR);
+		pack_rows(Q, M, Dp, q + i0 * 3 * C, 3 * C, Tq, D, 1 / (real)sqrt((double)D));
+		for (size_t j0 = 0; j0 < len; j0 += KTILE) {
+			size_t Tk = min_size(KTILE, len - j0);
+			mul_nn(S, KTILE, Q, Dp, Kt + j0 * D, D * NR, NR, M, Tk, D, 0);
+			for (size_t i = 0; i < Tq; i++) {
+				real *s = S + i * KTILE, top = j0 ? m[i] : s[0], sum = 0;
+				SIMD_MAX(top)
 				for (size_t j = 0; j < Tk; j++)
-					s[j] *= keep[j];
+					top = s[j] > top ? s[j] : top;
+				SIMD_SUM(sum)
+				for (size_t j = 0; j < Tk; j++) {
+					s[j] = exp_fast(s[j] - top);
+					sum += s[j];
+				}
+				if (j0) {
+					real shrink = exp_fast(m[i] - top);
+					sum += l[i] * shrink;
+					SIMD
+					for (size_t c = 0; c < Dp; c++)
+						O[i * Dp + c] *= shrink;
+				}
+				m[i] = top;
+				l[i] = sum;
+				if (drop_on(d)) {
+					keep_row(keep, j0, Tk, d, head, (uint32_t)(i0 + i), key);
+					SIMD
+					for (size_t j = 0; j < Tk; j++)
+						s[j] *= keep[j];
+				}
 			}
+			mul_nn(O, Dp, S, KTILE, V + j0 * Dp, NR, Dp, M, Dp, Tk, j0 > 0);
 		}
-		gemm_nn(Tq, D, Tk, 1, S, Tk, v + j0 * 3 * C, 3 * C, j0 > 0, y, C);
-	}
-	for (size_t i = 0; i < Tq; i++) {
-		real inv = 1 / l[i];
-		SIMD
-		for (size_t e = 0; e < D; e++)
-			y[i * C + e] *= inv;
-		lse[i * NH] = m[i] + (real)log(l[i]);
+		for (size_t i = 0; i < Tq; i++) {
+			real inv = 1 / l[i];
+			SIMD
+			for (size_t c = 0; c < D; c++)
+				y[(i0 + i) * C + c] = O[i * Dp + c] * inv;
+			lse[(i0 + i) * NH] = m[i] + (real)log(l[i]);
+		}
 	}
 }
 
@@ -528,61 +547,79 @@ static void cpu_attention(struct ops *o, void *y0, real *lse, const void *qkv0, 
 	struct cpu *c = (struct cpu *)o;
 	const real *qkv = qkv0;
 	real *y = y0;
-	size_t D = C / NH, tiles = chunks(s->L, QTILE);
-	own_need(c, QTILE * KTILE + 2 * QTILE + KTILE + KEEP_PAD);
+	size_t D = C / NH;
+	own_need(c, attend_scratch(s->L, D));
 	PARALLEL_FOR
-	for (size_t job = 0; job < s->B * NH * tiles; job++) {
-		size_t b = job / (NH * tiles), h = job / tiles % NH, i0 = job % tiles * QTILE;
-		size_t t0 = s->host_offset[b], len = s->host_offset[b + 1] - t0;
-		const real *base = qkv + t0 * 3 * C + h * D;
-		if (i0 < len)
-			attend_tile(y + (t0 + i0) * C + h * D, lse + (t0 + i0) * NH + h, base + i0 * 3 * C, base + C, base + 2 * C,
-				i0, min_size(QTILE, len - i0), len, C, D, NH, (uint32_t)h, s->key[b], d, own(c));
+	for (size_t job = 0; job < s->B * NH; job++) {
+		size_t b = job / NH, h = job % NH, t0 = s->host_offset[b], len = s->host_offset[b + 1] - t0;
+		attend(y + t0 * C + h * D, lse + t0 * NH + h, qkv + t0 * 3 * C + h * D, len, C, D, NH, (uint32_t)h, s->key[b], d, own(c));
 	}
 }
 
 /*
- * All of one (cell, head), the scores made again tile by tile: with P = exp(S - lse), M the dropout factors and
- * delta_i = dy_i . y_i,   dV += (P M)^T dY;  dS = P (M (dY V^T) - delta) / sqrt(D);  dQ += dS K;  dK += dS^T Q.
+ * Backward of one (cell, head), the scores made again tile by tile: with P = exp(S - lse), M the dropout factors and
+ * delta_i = dy_i . y_i,   dV += (P M)^T dY;  dS = P (M (dY V^T) - delta);  dQ += dS K / sqrt(D);  dK += dS^T Q / sqrt(D).
+ * Q is packed with the 1 / sqrt(D) in it, so that only dQ must be scaled, at the end.
  */
+static size_t attend_back_scratch(size_t len, size_t D)
+{
+	size_t Dp = round_up(D, NR), rows = round_up(len, QTILE);
+	return 2 * round_up(len, NR) * D + 4 * rows * Dp + 2 * round_up(KTILE, MR) * Dp + 2 * (QTILE * KTILE + MR) + len + KTILE + KEEP_PAD;
+}
+
 static void attend_back(real *dq, const real *dy, const real *y, const real *lse, const real *q, size_t len, size_t C, size_t D,
 	size_t NH, uint32_t head, uint32_t key, const struct dropout *d, real *scratch)
 {
-	const real *k = q + C, *v = k + C;
-	real *dk = dq + C, *dv = dk + C;
-	real *S = scratch, *G = S + QTILE * KTILE, *keep = G + QTILE * KTILE, *delta = keep + KTILE + KEEP_PAD;
-	real scale = 1 / (real)sqrt((double)D);
+	const size_t Dp = round_up(D, NR), rows = round_up(len, QTILE), KTp = round_up(KTILE, MR);
+	const real scale = 1 / (real)sqrt((double)D);
+	real *Kt = scratch, *Vt = Kt + round_up(len, NR) * D, *Q = Vt + round_up(len, NR) * D, *K = Q + rows * Dp;
+	real *dY = K + rows * Dp, *dQ = dY + rows * Dp, *dK = dQ + rows * Dp, *dV = dK + KTp * Dp;
+	real *S = dV + KTp * Dp, *G = S + QTILE * KTILE + MR, *delta = G + QTILE * KTILE + MR, *keep = delta + len;
+	pack_panels(Kt, q + C, 3 * C, len, D);
+	pack_panels(Vt, q + 2 * C, 3 * C, len, D);
+	pack_rows(Q, rows, Dp, q, 3 * C, len, D, scale);
+	pack_rows(K, rows, Dp, q + C, 3 * C, len, D, 1);
+	pack_rows(dY, rows, Dp, dy, C, len, D, 1);
 	for (size_t i = 0; i < len; i++) {
 		real sum = 0;
 		SIMD_SUM(sum)
-		for (size_t e = 0; e < D; e++)
-			sum += dy[i * C + e] * y[i * C + e];
+		for (size_t c = 0; c < D; c++)
+			sum += dy[i * C + c] * y[i * C + c];
 		delta[i] = sum;
 	}
-	for (size_t i = 0; i < KTILE; i++)
-		keep[i] = 1;
+	for (size_t j = 0; j < KTILE; j++)
+		keep[j] = 1;
 	for (size_t j0 = 0; j0 < len; j0 += KTILE) {
-		size_t Tk = min_size(KTILE, len - j0), kj = j0 * 3 * C;
+		size_t Tk = min_size(KTILE, len - j0);
 		for (size_t i0 = 0; i0 < len; i0 += QTILE) {
-			size_t Tq = min_size(QTILE, len - i0), qi = i0 * 3 * C;
-			gemm_nt(Tq, Tk, D, scale, q + qi, 3 * C, k + kj, 3 * C, 0, S, Tk);
-			gemm_nt(Tq, Tk, D, 1, dy + i0 * C, C, v + kj, 3 * C, 0, G, Tk);
+			size_t Tq = min_size(QTILE, len - i0);
+			mul_nn(S, KTILE, Q + i0 * Dp, Dp, Kt + j0 * D, D * NR, NR, Tq, Tk, D, 0);
+			mul_nn(G, KTILE, dY + i0 * Dp, Dp, Vt + j0 * D, D * NR, NR, Tq, Tk, D, 0);
 			for (size_t i = 0; i < Tq; i++) {
-				real *s = S + i * Tk, *g = G + i * Tk, ls = lse[(i0 + i) * NH], del = delta[i0 + i];
+				real *s = S + i * KTILE, *g = G + i * KTILE, ls = lse[(i0 + i) * NH], del = delta[i0 + i];
 				if (drop_on(d))
 					keep_row(keep, j0, Tk, d, head, (uint32_t)(i0 + i), key);
 				SIMD
 				for (size_t j = 0; j < Tk; j++) {
 					real p = exp_fast(s[j] - ls);
 					s[j] = p * keep[j];
-					g[j] = (s[j] * g[j] - p * del) * scale;
+					g[j] = s[j] * g[j] - p * del;
 				}
 			}
-			gemm_tn(Tk, D, Tq, 1, S, Tk, dy + i0 * C, C, i0 > 0, dv + kj, 3 * C);
-			gemm_tn(Tk, D, Tq, 1, G, Tk, q + qi, 3 * C, i0 > 0, dk + kj, 3 * C);
-			gemm_nn(Tq, D, Tk, 1, G, Tk, k + kj, 3 * C, j0 > 0, dq + qi, 3 * C);
+			mul_tn(dV, Dp, S, KTILE, dY + i0 * Dp, NR, Dp, Tk, Dp, Tq, i0 > 0);
+			mul_tn(dK, Dp, G, KTILE, Q + i0 * Dp, NR, Dp, Tk, Dp, Tq, i0 > 0);
+			mul_nn(dQ + i0 * Dp, Dp, G, KTILE, K + j0 * Dp, NR, Dp, Tq, Dp, Tk, j0 > 0);
+		}
+		for (size_t j = 0; j < Tk; j++) {
+			for (size_t c = 0; c < D; c++) {
+				dq[(j0 + j) * 3 * C + C + c] = dK[j * Dp + c];
+				dq[(j0 + j) * 3 * C + 2 * C + c] = dV[j * Dp + c];
+			}
 		}
 	}
+	for (size_t i = 0; i < len; i++)
+		for (size_t c = 0; c < D; c++)
+			dq[i * 3 * C + c] = dQ[i * Dp + c] * scale;
 }
 
 static void cpu_attention_back(struct ops *o, void *dqkv0, const void *dy0, const void *y0, const real *lse, const void *qkv0,
@@ -592,7 +629,7 @@ static void cpu_attention_back(struct ops *o, void *dqkv0, const void *dy0, cons
 	const real *qkv = qkv0, *dy = dy0, *y = y0;
 	real *dqkv = dqkv0;
 	size_t D = C / NH;
-	own_need(c, 2 * QTILE * KTILE + KTILE + KEEP_PAD + s->L);
+	own_need(c, attend_back_scratch(s->L, D));
 	PARALLEL_FOR
 	for (size_t job = 0; job < s->B * NH; job++) {
 		size_t b = job / NH, h = job % NH, t0 = s->host_offset[b], len = s->host_offset[b + 1] - t0;
@@ -795,6 +832,7 @@ static void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, s
 
 struct ops *ops_cpu_new(int threads)
 {
+	static_assert(QTILE % MR == 0 && KTILE % NR == 0 && KTILE % 8 == 0, "tiles are whole blocks");
 	struct cpu *c = xcalloc(1, sizeof *c);
 	c->threads = threads < 1 ? 1 : threads;
 	c->own = xcalloc((size_t)c->threads, sizeof *c->own);

@@ -8,7 +8,7 @@
 enum {
 	ROWS = 16,
 	ROWS_MIN = 16,
-	QTILE = 5,
+	QTILE = 6,
 	KTILE = 8,
 	VGROUPS = 3,
 	VTILE = 6,
