@@ -1,6 +1,6 @@
 # corrmask: build, test, install, experiments. `make help` lists the targets.
 #
-# Yours to set: CC CFLAGS CPPFLAGS LDFLAGS LDLIBS PREFIX DESTDIR, VARIANT=release|debug|asan|fuzz,
+# Yours to set: CC CFLAGS CPPFLAGS LDFLAGS LDLIBS PREFIX DESTDIR, VARIANT=release|debug|asan|tsan|fuzz,
 # DEV=1 (warnings are errors), V=1 (show commands), MARCH= (the x86-64 baseline is AVX2 + FMA, x86-64-v3).
 
 VERSION := 0.1.0
@@ -34,6 +34,7 @@ endif
 OPT_release := -O3 -g $(MARCH)
 OPT_debug   := -O0 -g3
 OPT_asan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+OPT_tsan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=thread
 OPT_fuzz    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 ifeq ($(VARIANT),fuzz)
 CC := clang
@@ -48,7 +49,7 @@ FLAGS := -std=gnu11 -ffp-contract=off -fopenmp -pthread $(OPT_$(VARIANT)) $(WARN
 # --as-needed: a tool links only what its objects call (sctrain needs neither HDF5 nor igraph).
 LIBS  := -Wl,--as-needed $(PKG_LIBS) -lm
 
-.PHONY: all deps help check check-unit check-bats check-asan fuzz lint man-lint install uninstall clean bench
+.PHONY: all deps help check check-unit check-bats check-asan check-tsan fuzz man-lint install uninstall clean bench
 .DELETE_ON_ERROR:
 
 # run,CC,file: a short line for each command, or the command itself under V=1
@@ -112,6 +113,10 @@ check-bats: all ## run the tools' tests (bats)
 
 check-asan: ## the unit tests under ASan and UBSan
 	$(MAKE) VARIANT=asan check-unit
+
+check-tsan: ## the stream's threads under TSan
+	$(MAKE) VARIANT=tsan $(BUILD)/tsan/unit/test_stream
+	$(BUILD)/tsan/unit/test_stream
 
 FUZZ_SECONDS ?= 60
 fuzz: ## fuzz every parser of outside data, FUZZ_SECONDS each

@@ -348,6 +348,10 @@ static int parse(struct header *h, cJSON *j, const char *name, struct error *e)
 	h->provenance = cJSON_DetachItemFromObjectCaseSensitive(j, "provenance");
 	if (!cJSON_IsArray(h->provenance))
 		return error_set(e, "%s: header: no provenance", name);
+	static const char *const ours[] = {"kind", "columns", "vocab", "provenance"};
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (cJSON_HasObjectItem(j, ours[i]))    /* ignoring case: header_print would write a second one */
+			return error_set(e, "%s: header: key '%s' stands twice", name, ours[i]);
 	return 0;
 }
 

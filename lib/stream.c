@@ -141,6 +141,8 @@ static int64_t fill(struct stream *s, size_t n, struct error *e)
 
 static int truncated(const struct stream *s, struct error *e)
 {
+	if (!s->seen)
+		return error_set(e, "%s: the stream is cut short (the program that wrote it did not finish)", s->name);
 	return error_set(e, "%s: the stream is cut short after %llu rows (the program that wrote it did not finish)",
 			 s->name, (unsigned long long)s->seen);
 }
@@ -149,8 +151,10 @@ static int truncated(const struct stream *s, struct error *e)
 static const char *frame_content(const uint8_t *p, size_t n, size_t *content)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(p, n);
-	if (size == ZSTD_CONTENTSIZE_ERROR)
+	if (size == ZSTD_CONTENTSIZE_ERROR || get_le32(p) != ZSTD_MAGICNUMBER)  /* skippable and legacy frames too */
 		return "no zstd frame where one should start";
+	if (!(p[4] & 4))
+		return "a zstd frame without a checksum";
 	if (size == ZSTD_CONTENTSIZE_UNKNOWN)
 		return "a zstd frame that does not say its size";
 	if (size > BLOCK_MAX)
@@ -363,13 +367,13 @@ static void *read_ahead(void *arg)
 	return NULL;
 }
 
-static void thread_start(struct stream *s, void *(*run)(void *))
+static int thread_start(struct stream *s, void *(*run)(void *), struct error *e)
 {
-	if (pthread_create(&s->thread, NULL, run, s)) {
-		fputs("corrmask: cannot start a thread\n", stderr);
-		exit(1);
-	}
+	int code = pthread_create(&s->thread, NULL, run, s);
+	if (code)
+		return error_set(e, "%s: cannot start a thread: %s", s->name, strerror(code));
 	s->started = 1;
+	return 0;
 }
 
 static void thread_stop(struct stream *s)
@@ -420,8 +424,8 @@ int stream_read(struct stream *s, struct block *b, struct error *e)
 	assert(!s->writing && !s->indexed);
 	if (s->ended)
 		return 0;
-	if (!s->started)
-		thread_start(s, read_ahead);
+	if (!s->started && thread_start(s, read_ahead, e))
+		return -1;
 	pthread_mutex_lock(&s->lock);
 	while (s->head == s->tail && !s->done)
 		pthread_cond_wait(&s->changed, &s->lock);
@@ -470,7 +474,9 @@ static int spool(struct stream *s, struct error *e)
 	if (f.fd < 0)
 		return -1;
 	uint64_t header = s->frame[0].packed;
-	int bad = ftruncate(f.fd, (off_t)header) || lseek(f.fd, 0, SEEK_END) < 0;
+	int bad = 0;
+	if (ftruncate(f.fd, (off_t)header) || lseek(f.fd, 0, SEEK_END) < 0)
+		bad = error_set(e, "%s: cannot make a temporary copy: %s", s->name, strerror(errno));
 	int64_t have = 1;
 	while (!bad && (have = fill(s, READ_STEP, e)) > 0) {
 		f.path = (char *)(uintptr_t)"$TMPDIR";          /* named in a message about a full disk */
@@ -495,6 +501,7 @@ static int index_from_table(struct stream *s, uint64_t size, struct error *e)
 	if (get_le32(foot + 5) != SEEK_FOOTER || foot[4] || n < 2 || n > FRAMES_MAX || table > size)
 		return truncated(s, e);
 	struct bytes t = {0};
+	struct frame header = s->frame[0];      /* as it was read */
 	reserve(&t, table);
 	int bad = pread_all(s, t.p, table, size - table, e);
 	s->nframe = 0;
@@ -505,7 +512,8 @@ static int index_from_table(struct stream *s, uint64_t size, struct error *e)
 		s->start[k] = at;
 		at += s->frame[k].packed;
 	}
-	if (!bad && (get_le32(t.p) != SEEK_MAGIC || get_le32(t.p + 4) != table - 8 || at != size - table))
+	if (!bad && (get_le32(t.p) != SEEK_MAGIC || get_le32(t.p + 4) != table - 8 || at != size - table ||
+		     s->frame[0].packed != header.packed || s->frame[0].content != header.content))
 		bad = error_set(e, "%s: the seek table does not fit the stream: it is damaged", s->name);
 	free(t.p);
 	return bad;
@@ -520,7 +528,9 @@ static int read_frame_at(struct stream *s, size_t k, struct bytes *out, struct e
 	reserve(&s->packed, n);
 	if (pread_all(s, s->packed.p, n, s->start[k], e))
 		return -1;
-	const char *why = frame_content(s->packed.p, n, &content);
+	const char *why = n < 9 ? "no zstd frame where one should start" : frame_content(s->packed.p, n, &content);
+	if (!why && ZSTD_findFrameCompressedSize(s->packed.p, n) != n)
+		why = "it is not one zstd frame";
 	if (!why && content != s->frame[k].content)
 		why = "its size is not that of the seek table";
 	if (!why)
@@ -674,12 +684,13 @@ fail:
 
 int stream_write(struct stream *s, const struct block *b, struct error *e)
 {
+	assert(b->header->ncol == s->header.ncol && b->header->ngroup == s->header.ngroup);
 	size_t n = block_bytes(b);
 	if (n > BLOCK_MAX)
 		return error_set(e, "%s: a block of %zu bytes after %llu rows, the limit is %u", s->name, n,
 				 (unsigned long long)s->rows, BLOCK_MAX);
-	if (!s->started)
-		thread_start(s, write_behind);
+	if (!s->started && thread_start(s, write_behind, e))
+		return -1;
 	pthread_mutex_lock(&s->lock);
 	while (s->head - s->tail == NBUF - 1 && !s->result)
 		pthread_cond_wait(&s->changed, &s->lock);
