@@ -76,7 +76,9 @@ $(B)/libcorrmask.a: $(LIBO)
 	@rm -f $@
 	@$(AR) rcs $@ $^
 
-$(TOOLS:%=$(BIN)/%): $(BIN)/%: $(B)/src/%.o $(B)/src/cli.o $(B)/libcorrmask.a
+# A tool is src/TOOL.c, and src/TOOL_*.c where it has subcommands.
+.SECONDEXPANSION:
+$(TOOLS:%=$(BIN)/%): $(BIN)/%: $(B)/src/%.o $$(patsubst %.c,$(B)/%.o,$$(wildcard src/$$*_*.c)) $(B)/src/cli.o $(B)/libcorrmask.a
 	@mkdir -p $(@D)
 	$(call run,LD,$@) $(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(LDLIBS) -o $@
 

@@ -1,0 +1,41 @@
+/*
+ * Blocks of a stream as packed batches (struct batch): cells end to end, masked positions as indices into them. Everything
+ * the model would trip over is checked here, where the cell can still be named.
+ */
+#ifndef BATCH_H
+#define BATCH_H
+
+#include "block.h"
+#include "model.h"
+
+/* The columns of a masked stream (of its tokens, for a tokens stream: -1 for the rest). */
+struct masked_columns {
+	int cell, epoch, step;                  /* u64, u32, u32 */
+	int input, input_group;                 /* ids; "token" in a tokens stream */
+	int position, target, masked_group;     /* u16 position in the cell, id to predict */
+};
+
+int masked_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e);
+int tokens_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e);
+
+struct packed {
+	struct batch b;                 /* points into the arrays below */
+	uint32_t *offset, *id, *mask, *target, *key;
+	size_t offset_cap, id_cap, mask_cap, target_cap, key_cap;
+};
+
+/*
+ * Pack rows [from, to) of a block. limit: positions of the model; a longer cell is an error, naming the cell and both
+ * numbers. Row i gets key shard + i * shards, its number in the global batch. -1 with e set; p is valid until the next call.
+ */
+int batch_masked(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to,
+		 size_t limit, uint32_t shard, uint32_t shards, const char *name, struct error *e);
+
+/* The same for the tokens of a cell, without masks. With `cut`, cells longer than limit keep
+ * their first tokens, and <eos> (token `eos`, UINT32_MAX: none) at the end if they had it there. */
+int batch_tokens(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to,
+		 size_t limit, int cut, uint32_t eos, const char *name, struct error *e);
+
+void packed_release(struct packed *p);  /* accepts a zeroed struct */
+
+#endif
