@@ -58,6 +58,12 @@ static int set(struct option_def *o, const char *arg, struct error *e)
 	case OPT_STRING:
 		*(const char **)o->to = arg;
 		return 0;
+	case OPT_LIST: {
+		struct opt_values *v = o->to;
+		v->item = xrealloc(v->item, v->n + 1, sizeof *v->item);
+		v->item[v->n++] = arg;
+		return 0;
+	}
 	case OPT_CHOICE: {
 		int k = choice_index(o->arg, arg);
 		if (k < 0)
@@ -171,6 +177,12 @@ char *opt_provenance(struct option_def *const *tables)
 	EACH(o, tables) {
 		if (!o->changes || !o->seen)
 			continue;
+		if (o->kind == OPT_LIST) {
+			const struct opt_values *v = o->to;
+			for (size_t k = 0; k < v->n; k++, gap = " ")
+				fprintf(f, "%s--%s %s", gap, o->name, v->item[k]);
+			continue;
+		}
 		fprintf(f, "%s--%s", gap, o->name);
 		gap = " ";
 		if (o->kind == OPT_INT)

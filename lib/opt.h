@@ -7,13 +7,19 @@
 
 #include "error.h"
 
-enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_STRING, OPT_CHOICE };
+enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_STRING, OPT_CHOICE, OPT_LIST };
+
+struct opt_values {                     /* OPT_LIST: an option that may be repeated; the values in order */
+	size_t n;
+	const char **item;
+};
 
 struct option_def {
 	char letter;            /* short form, 0 for none */
 	const char *name;       /* long form; NULL ends the table */
 	enum opt_kind kind;
-	void *to;               /* int (FLAG), long long (INT), double (REAL), const char * (STRING), int index (CHOICE) */
+	void *to;               /* int (FLAG), long long (INT), double (REAL), const char * (STRING), int index (CHOICE),
+				 * struct opt_values (LIST) */
 	const char *arg;        /* what --help calls the argument; CHOICE: "a|b|c", the allowed words in order */
 	const char *help;       /* one line; begins lower case, ends without a full stop, names the default */
 	double min, max;        /* INT, REAL: inclusive range */

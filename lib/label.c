@@ -1,0 +1,147 @@
+#include "label.h"
+
+#include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct class_name {
+	uint32_t class;
+	size_t n;
+	const char *s;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct class_name *x = a, *y = b;
+	int c = memcmp(x->s, y->s, x->n < y->n ? x->n : y->n);
+	return c ? c : (x->n > y->n) - (x->n < y->n);
+}
+
+uint32_t classes_add(struct classes *c, const char *name, size_t n)
+{
+	struct class_name key = {.n = n, .s = name};
+	struct class_name *const *found = tfind(&key, &c->tree, by_bytes);
+	if (found)
+		return (*found)->class;
+	grow(c->name, c->cap, c->n + 1);
+	c->name[c->n] = xasprintf("%.*s", (int)n, name);
+	struct class_name *e = xmalloc(sizeof *e);
+	*e = (struct class_name){.class = (uint32_t)c->n, .n = n, .s = c->name[c->n]};
+	if (!tsearch(e, &c->tree, by_bytes))
+		abort();        /* out of memory in the C library */
+	return (uint32_t)c->n++;
+}
+
+void classes_release(struct classes *c)
+{
+	tdestroy(c->tree, free);
+	for (size_t i = 0; i < c->n; i++)
+		free(c->name[i]);
+	free(c->name);
+	*c = (struct classes){0};
+}
+
+static int by_name(const void *a, const void *b, void *arg)
+{
+	const struct classes *c = arg;
+	return strcmp(c->name[*(const uint32_t *)a], c->name[*(const uint32_t *)b]);
+}
+
+uint32_t *classes_sorted(const struct classes *c)
+{
+	uint32_t *order = xmalloc(c->n * sizeof *order);
+	for (size_t i = 0; i < c->n; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, c->n, sizeof *order, by_name, (void *)(uintptr_t)c);
+	return order;
+}
+
+int missing_column(const struct header *h, const char *name)
+{
+	char *s = xasprintf("%s.missing", name);
+	int i = header_find(h, s);
+	free(s);
+	return i >= 0 && h->col[i].type == U8 && h->col[i].shape == SCALAR ? i : -1;
+}
+
+int labels_init(struct labels *l, const struct header *h, const char *name, struct classes *c, const char *file,
+		struct error *e)
+{
+	*l = (struct labels){.classes = c};
+	l->col = header_need(h, name, COLUMN_TYPES, SCALAR, file, e);
+	if (l->col < 0)
+		return -1;
+	l->spec = &h->col[l->col];
+	if (l->spec->type == F32 || l->spec->type == F64)
+		return error_set(e, "%s: column '%s' is %s; classes come from categorical, text or whole-number columns", file,
+				 name, type_name(l->spec->type));
+	l->missing = missing_column(h, name);
+	if (l->spec->type == CATEGORICAL) {
+		l->known = xmalloc(l->spec->ncategory * sizeof *l->known);
+		memset(l->known, 0xFF, l->spec->ncategory * sizeof *l->known);
+	}
+	return 0;
+}
+
+void labels_release(struct labels *l)
+{
+	free(l->known);
+	*l = (struct labels){0};
+}
+
+static int whole_number(const struct block *b, int col, size_t row, char *text, size_t size)
+{
+	const void *p = b->col[col].data;
+	switch (b->header->col[col].type) {
+	case U8: return snprintf(text, size, "%u", ((const uint8_t *)p)[row]);
+	case U16: return snprintf(text, size, "%u", ((const uint16_t *)p)[row]);
+	case U32: return snprintf(text, size, "%" PRIu32, ((const uint32_t *)p)[row]);
+	case U64: return snprintf(text, size, "%" PRIu64, ((const uint64_t *)p)[row]);
+	case I8: return snprintf(text, size, "%d", ((const int8_t *)p)[row]);
+	case I16: return snprintf(text, size, "%d", ((const int16_t *)p)[row]);
+	case I32: return snprintf(text, size, "%" PRId32, ((const int32_t *)p)[row]);
+	default: return snprintf(text, size, "%" PRId64, ((const int64_t *)p)[row]);
+	}
+}
+
+uint32_t label_at(struct labels *l, const struct block *b, size_t row)
+{
+	if (l->missing >= 0 && ((const uint8_t *)b->col[l->missing].data)[row])
+		return MISSING_CODE;
+	if (l->spec->type == CATEGORICAL) {
+		uint32_t code = ((const uint32_t *)b->col[l->col].data)[row];
+		if (code == MISSING_CODE || !l->spec->category[code][0])
+			return MISSING_CODE;
+		if (l->known[code] == MISSING_CODE)
+			l->known[code] = classes_add(l->classes, l->spec->category[code], strlen(l->spec->category[code]));
+		return l->known[code];
+	}
+	if (l->spec->type == STR) {
+		size_t n;
+		const char *s = block_str(b, l->col, row, &n);
+		const char *nul = n ? memchr(s, 0, n) : NULL;   /* a name is a C string: it ends at a NUL */
+		n = nul ? (size_t)(nul - s) : n;
+		return n ? classes_add(l->classes, s, n) : MISSING_CODE;
+	}
+	char text[32];
+	int n = whole_number(b, l->col, row, text, sizeof text);
+	return classes_add(l->classes, text, (size_t)n);
+}
+
+double number_at(const struct block *b, int col, size_t row)
+{
+	const void *p = b->col[col].data;
+	switch (b->header->col[col].type) {
+	case U8: return ((const uint8_t *)p)[row];
+	case U16: return ((const uint16_t *)p)[row];
+	case U32: return ((const uint32_t *)p)[row];
+	case U64: return (double)((const uint64_t *)p)[row];
+	case I8: return ((const int8_t *)p)[row];
+	case I16: return ((const int16_t *)p)[row];
+	case I32: return ((const int32_t *)p)[row];
+	case I64: return (double)((const int64_t *)p)[row];
+	case F32: return (double)((const float *)p)[row];
+	default: return ((const double *)p)[row];
+	}
+}
