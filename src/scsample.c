@@ -528,7 +528,7 @@ static void flush_block(struct sink *s)
 	block_reset(&s->out, stream_header(s->to));
 }
 
-/* Append the kept rows of b; blocks close at BLOCK_ROWS or BLOCK_BYTES, wherever the input's did. */
+/* Append the kept rows of b, as one piece where the limit of rows allows. */
 static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
 {
 	size_t n = 0;

@@ -1,0 +1,294 @@
+load helper
+
+setup_file() {
+	need_tool scsim scview
+	cd "$BATS_FILE_TMPDIR"
+	"$BIN/scsim" -q --cells 300 --genes 200 --seed 3 -o sim.counts
+	"$BIN/scsim" -q --cells 200 --genes 200 --seed 4 --types 9 -o other.counts
+	"$BIN/scview" -c cell,cell_type sim.counts >all
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+}
+
+chosen() {              # the cells and types of what scsample writes with these options
+	scsample "$@" -o out.s && scview -c cell,cell_type out.s >chosen
+}
+
+rule() {                # rule NAME ARG [SEED]: the cells chosen are those of tests/ref/sample.py
+	run $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" "$1" "$2" all chosen ${3:-}
+	assert_success
+}
+
+# ---- choices ----
+
+@test "scsample: -n takes the smallest draws, order kept" {
+	chosen -n 77 sim.counts
+	rule number 77
+	chosen -n 10 --seed 9 sim.counts
+	rule number 10 9
+	chosen -n 0 sim.counts
+	assert_equal "$(wc -l <chosen)" 1
+}
+
+@test "scsample: -f takes the nearest whole number of cells" {
+	chosen -f 0.335 sim.counts
+	rule number 101
+	chosen -f 1 sim.counts
+	cmp all chosen
+}
+
+@test "scsample: samples nest, and a sample of a sample is the sample" {
+	scsample -n 100 sim.counts | scsample -n 30 - | scview -c cell >a
+	scsample -n 30 sim.counts | scview -c cell >b
+	cmp a b
+}
+
+@test "scsample: --stratify, --balance and --cap follow the rules of the manual page" {
+	chosen -n 61 --stratify cell_type sim.counts
+	rule stratify 61
+	chosen -n 90 --balance cell_type sim.counts
+	rule balance 90
+	chosen --balance cell_type sim.counts
+	rule balance 0
+	chosen --cap cell_type:20 sim.counts
+	rule cap 20
+}
+
+@test "scsample: the two parts of a split by cells share the input out" {
+	chosen --test-fraction 0.3 --part test sim.counts
+	rule split 0.3
+	cp chosen test
+	chosen --test-fraction 0.3 --part train sim.counts
+	assert_equal "$(tail -qn +2 test chosen | sort -n)" "$(tail -n +2 all)"
+}
+
+@test "scsample: a stratified split keeps the proportions" {
+	chosen --test-fraction 0.5 --part test --stratify cell_type sim.counts
+	cut -f2 all | sort | uniq -c >a
+	cut -f2 chosen | sort | uniq -c >b
+	run awk 'NR == FNR { n[$2] = $1; next } $2 != "cell_type" && ($1 - n[$2] / 2 > 1 || n[$2] / 2 - $1 > 1) { exit 1 }' a b
+	assert_success
+}
+
+@test "scsample: a split by donor cuts no donor, and both calls agree" {
+	for part in train test; do
+		scsample --test-fraction 0.25 --by donor --part $part sim.counts | scview -c cell,donor | tail -n +2 >$part
+		[ -s $part ]
+	done
+	assert_equal "$(cat train test | sort -n)" "$(scview -c cell,donor sim.counts | tail -n +2)"
+	assert_equal "$(cut -f2 train | sort -u | comm -12 - <(cut -f2 test | sort -u))" ""
+	# one whole donor can come no nearer to the share than the nearest donor
+	run $PYTHON -c '
+from collections import Counter
+a, b = (Counter(l.split()[1] for l in open(p)) for p in ("train", "test"))
+n = sum(a.values()) + sum(b.values())
+assert abs(sum(b.values()) - n / 4) <= max((a + b).values()) / 2 + 1'
+	assert_success
+}
+
+@test "scsample: the split sees the cells that the filters left, on both sides" {
+	for part in train test; do
+		scsample --min-class cell_type:30 --test-fraction 0.3 --part $part sim.counts | scview -c cell,cell_type | tail -n +2 >$part
+	done
+	scsample --min-class cell_type:30 sim.counts | scview -c cell,cell_type | tail -n +2 >both
+	assert_equal "$(cat train test | sort -n)" "$(cat both)"
+	assert_equal "$(cut -f2 both | sort | uniq -c | awk '$1 < 30')" ""
+}
+
+@test "scsample: --min-class by number and by share" {
+	rare=$(tail -n +2 all | cut -f2 | sort | uniq -c | awk '$1 < 30 { n += $1 } END { print 300 - n }')
+	assert_equal "$(scsample --min-class cell_type:30 sim.counts | scview -c cell | tail -n +2 | wc -l)" "$rare"
+	assert_equal "$(scsample --min-class cell_type:0.1 sim.counts | scview -c cell | tail -n +2 | wc -l)" "$rare"
+}
+
+# ---- filters ----
+
+@test "scsample: --where on categories, text and numbers" {
+	scview -c cell,barcode,n_counts,cell_type,donor sim.counts >t
+	n() { awk -F'\t' "NR > 1 && ($1)" t | wc -l; }
+	got() { scsample "$@" sim.counts 2>/dev/null | scview -c cell | tail -n +2 | wc -l; }
+	assert_equal "$(got --where cell_type=type2)" "$(n '$4 == "type2"')"
+	assert_equal "$(got --where cell_type=type2 --where cell_type=type3)" "$(n '$4 == "type2" || $4 == "type3"')"
+	assert_equal "$(got --where cell_type=type2 --where donor=donor1)" "$(n '$4 == "type2" && $5 == "donor1"')"
+	assert_equal "$(got --where cell_type!=type2 --where cell_type!=type1)" "$(n '$4 != "type2" && $4 != "type1"')"
+	for op in '<' '<=' '>' '>=' '=' '!='; do
+		x=$(awk 'NR == 7 { print $3 }' t)
+		assert_equal "$(got --where "n_counts$op$x")" "$(n "\$3 ${op/#=/==} $x")"
+	done
+	assert_equal "$(got --where "barcode=$(awk 'NR == 9 { print $2 }' t)")" 1
+	assert_equal "$(got --where 'cell_type=')" 0
+	assert_equal "$(got --where 'cell_type!=')" 300
+	run --separate-stderr scsample --where cell_type=nope -o out.s sim.counts
+	assert_success
+	assert_equal "$stderr" "scsample: warning: sim.counts: column 'cell_type' has no category 'nope'
+scsample: warning: none of the 300 cells is left"
+}
+
+@test "scsample: quality filters count what scview shows" {
+	scview -c n_counts,gene sim.counts | tail -n +2 | awk '{ print $1, NF - 1 }' >q
+	assert_equal "$(scsample --min-genes 100 sim.counts | scview -c cell | tail -n +2 | wc -l)" "$(awk '$2 >= 100' q | wc -l)"
+	assert_equal "$(scsample --min-counts 2000 sim.counts | scview -c cell | tail -n +2 | wc -l)" "$(awk '$1 >= 2000' q | wc -l)"
+	run scsample --max-mito 0.1 -o out.s sim.counts
+	assert_failure 1
+	assert_output "scsample: sim.counts: --max-mito: none of the 200 genes is mitochondrial (a symbol or id that begins with MT-)"
+}
+
+@test "scsample: --max-mito on real cells is scanpy's share" {
+	need_tool h5tok
+	f=$SHARED/scrna/pbmc_facs_zheng2017.h5ad
+	need scrna/pbmc_facs_zheng2017.h5ad
+	h5tok -q -u "$f" | scsample --max-mito 0.02 | scview -c barcode | tail -n +2 >got
+	$PYTHON - "$f" >want <<-'P'
+		import sys, anndata, numpy
+		a = anndata.read_h5ad(sys.argv[1])
+		mt = numpy.array([s.upper().startswith("MT-") for s in a.var_names])
+		x = a.X.tocsr().astype(float)
+		share = numpy.asarray(x[:, mt].sum(1)).ravel() / numpy.asarray(x.sum(1)).ravel()
+		print("\n".join(a.obs_names[share <= 0.02]))
+	P
+	[ "$(wc -l <want)" -gt 10 ]
+	cmp got want
+}
+
+# ---- joining ----
+
+@test "scsample: joining unites categories, renumbers cells and keeps barcodes" {
+	scsample --source file sim.counts other.counts -o joined.s
+	scview --check joined.s
+	scview -c cell,barcode,n_counts,cell_type,donor,gene,count,file joined.s >j
+	scview -c barcode,n_counts,cell_type,donor,gene,count sim.counts | tail -n +2 | sed 's/$/\tsim.counts/' >want
+	scview -c barcode,n_counts,cell_type,donor,gene,count other.counts | tail -n +2 | sed 's/$/\tother.counts/' >>want
+	tail -n +2 j | cut -f2- | cmp - want
+	assert_equal "$(cut -f1 j | tail -n +2)" "$(seq 0 499)"
+}
+
+@test "scsample: a column that one file lacks is missing there" {
+	scsample --source batch sim.counts -o a.s
+	scsample a.s other.counts -o joined.s
+	assert_equal "$(scview -c batch joined.s | tail -n +2 | sort | uniq -c | awk '{ print $1, $2 }')" "$(printf '200 NA\n300 sim.counts')"
+	assert_equal "$(scsample --where batch= joined.s | scview -c cell | tail -n +2 | wc -l)" 200
+	# cells without a value are a class of their own; --min-class drops them
+	assert_equal "$(scsample --cap batch:50 joined.s | scview -c batch | sort | uniq -c | awk '$1 == 50' | wc -l)" 2
+	assert_equal "$(scsample --min-class batch:1 joined.s | scview -c cell | tail -n +2 | wc -l)" 300
+}
+
+@test "scsample: the two parts of joined files share them out" {
+	for part in train test; do
+		scsample --test-fraction 0.2 --part $part sim.counts other.counts | scview -c cell | tail -n +2 >$part
+	done
+	assert_equal "$(sort -n train test)" "$(seq 0 499)"
+}
+
+@test "scsample: files that do not fit together are refused" {
+	scsim -q --cells 20 --genes 100 -o few.counts
+	run scsample -o out2.s sim.counts few.counts
+	assert_failure 1
+	assert_output --partial "few.counts: its vocabulary of 100 rows"
+	scsim -q --model b1 --cells 20 -o b1.tok
+	run scsample -o out2.s sim.counts b1.tok
+	assert_failure 1
+	assert_output --partial "this is a tokens stream, expected counts"
+	run scsample --source cell_type -o out2.s sim.counts
+	assert_failure 1
+	assert_output --partial "there is a column 'cell_type' already"
+	assert_not_exist out2.s
+}
+
+# ---- streams, misuse, faults ----
+
+@test "scsample: file, stdin, pipe and - give the same bytes, in one pass and in two" {
+	for o in "--where donor=donor1" "-n 50" "--cap donor:10"; do
+		scsample $o sim.counts >a
+		scsample $o <sim.counts >b
+		cat sim.counts | scsample $o - >c
+		scsample $o -o d sim.counts
+		cmp a b && cmp a c && cmp a d
+		scsample -u $o sim.counts | scview >e
+		scview a | cmp - e
+	done
+}
+
+@test "scsample: nothing in gives a whole stream of nothing" {
+	scsample -q -n 0 sim.counts -o empty.s
+	for o in "" "-n 5" "-f 0.5" "--test-fraction 0.5 --part test" "--test-fraction 0.5 --part train --by donor" "--cap donor:3" \
+		"--balance donor" "-n 3 --stratify donor" "--min-class donor:2" "--where donor=donor1"; do
+		run scsample -q $o empty.s -o out.s
+		assert_success
+		scview --check out.s
+	done
+}
+
+@test "scsample: misuse is status 2 and one line" {
+	for o in "-n 3 -f 0.1" "-n -1" "-f 1.1" "--part test" "--test-fraction 0.2" "--by donor" "--stratify donor" "--where donor" \
+		"--where =x" "--where a!b" "--cap donor" "--cap donor:0" "--cap donor:1.5" "--min-class donor:x" "-n 3 --stratify donor --balance donor" \
+		"--test-fraction 0.2 --part middle" "--nope"; do
+		run scsample $o sim.counts
+		assert_failure 2
+		assert_equal "${#lines[@]}" 2
+		assert_line -n 1 "Try 'scsample --help'."
+	done
+}
+
+@test "scsample: columns that are not there or not of the kind" {
+	for o in "--where tissue=lung" "--cap tissue:3" "--balance tissue" "--test-fraction 0.5 --part test --by tissue"; do
+		run scsample $o sim.counts -o out3.s
+		assert_failure 1
+		assert_output --partial "no column 'tissue' in this counts stream (it has: cell, barcode"
+	done
+	run scsample --where 'cell_type>3' -o out3.s sim.counts
+	assert_failure 1
+	assert_output --partial "column 'cell_type' holds text; > compares numbers"
+	run scsample --where 'n_counts=many' -o out3.s sim.counts
+	assert_failure 1
+	assert_output --partial "'many' is not a number"
+	run scsample --where 'gene=3' -o out3.s sim.counts
+	assert_failure 1
+	scsample --where cell_type=type1 --where donor=donor1 sim.counts -o one.s
+	run scsample --test-fraction 0.5 --part test --by donor one.s -o out3.s
+	assert_failure 1
+	assert_output "scsample: --by: column 'donor' has 1 group in these cells; a split needs 2 at least"
+	assert_not_exist out3.s
+}
+
+@test "scsample: damaged, cut and empty input, a folder, a full disk, a dead upstream" {
+	head -c 20000 sim.counts >cut.s
+	for f in cut.s /dev/null . nowhere; do
+		for o in "" "-n 5"; do
+			run scsample $o -o out4.s $f
+			assert_failure 1
+			assert_equal "${#lines[@]}" 1
+			assert_not_exist out4.s
+		done
+	done
+	run bash -c 'scsample sim.counts >/dev/full'
+	assert_failure 1
+	run bash -c 'set -o pipefail; head -c 20000 sim.counts | scsample -n 5 - | scview --check -'
+	assert_failure 1
+	run bash -c 'TMPDIR=/nowhere scsample -n 5 - < <(cat sim.counts) -o out4.s'
+	assert_failure 1
+	assert_output --partial "TMPDIR"
+}
+
+@test "scsample: a closed downstream is silent" {
+	run bash -c 'scsample sim.counts | head -c 10 >/dev/null'
+	assert_output ""
+}
+
+@test "scsample: help, version, and a manual page with every option" {
+	scsample --help >help
+	run scsample --version
+	assert_success
+	for o in $(grep -o -- '--[a-z][a-z-]*' help | sort -u); do
+		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/scsample.1" || fail "no $o in the manual page"
+	done
+}
+
+@test "scsample: the examples of the manual page run" {
+	awk '/^\.Bd -literal/ { p = 1; next } /^\.Ed/ { p = 0 } p' "$BATS_TEST_DIRNAME/../man/scsample.1" >examples
+	run bash -eu -o pipefail examples
+	assert_success
+	assert_output ""
+	assert_equal "$(scview -c cell all.counts | wc -l)" 301
+}
