@@ -1,0 +1,229 @@
+/* scembed: one vector a cell from the hidden states of a trained model [Geneformer emb_extractor.py]. */
+#include "batch.h"
+#include "checkpoint.h"
+#include "cli.h"
+#include "device.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { MEAN, CLS, FIRST };
+
+static const char *model_dir;
+static long long layer = -1, batch_max = 16384;
+static int pooling, truncate_cells;
+
+static struct option_def options[] = {
+	{.letter = 'M', .name = "model", .kind = OPT_STRING, .to = &model_dir, .arg = "DIR", .help = "the model directory (required)"},
+	{.name = "layer", .kind = OPT_INT, .to = &layer, .arg = "N", .min = -65535, .max = 0, .changes = 1,
+	 .help = "hidden states of which layer: 0 the last, -1 the one before ... (default -1)"},
+	{.name = "pool", .kind = OPT_CHOICE, .to = &pooling, .arg = "mean|cls|first", .changes = 1,
+	 .help = "mean of the genes' states, the state of <cls>, or of the first token (default mean)"},
+	{.name = "truncate", .kind = OPT_FLAG, .to = &truncate_cells, .changes = 1,
+	 .help = "cut cells longer than the model's positions (default: that is an error)"},
+	{.name = "batch-tokens", .kind = OPT_INT, .to = &batch_max, .arg = "N", .min = 1, .max = 1e9,
+	 .help = "work on about N tokens at a time (default 16384)"},
+	{0},
+};
+
+static struct cli cli = {.name = "scembed", .operands = "[FILE]", .summary = "Embed cells with a trained model.", .options = options,
+			 .common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
+
+struct run {
+	struct model *model;
+	struct masked_columns col;      /* of the input */
+	struct block out;
+	int *map, x;                    /* columns of the input for those of the output; the index of x */
+	size_t C;
+	int64_t cls, eos;               /* token ids, -1: none */
+	struct packed packed;
+	float *h;                       /* [tokens, C] */
+	size_t h_cap;
+	uint32_t *row;                  /* [rows of the batch] */
+	size_t row_cap;
+	uint64_t cells, tokens, empty;
+};
+
+/* XXH3-128 of the weights: provenance says which model, not where it was. */
+static char *weights_digest(const char *dir)
+{
+	char *path = xasprintf("%s/model.safetensors", dir), buf[1 << 16];
+	XXH3_state_t *s = XXH3_createState();
+	ssize_t n = -1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	XXH3_128bits_reset(s);
+	while (fd >= 0 && (n = read(fd, buf, sizeof buf)) > 0)
+		XXH3_128bits_update(s, buf, (size_t)n);
+	if (n < 0)
+		die("%s: cannot read", path);
+	close(fd);
+	XXH128_hash_t d = XXH3_128bits_digest(s);
+	XXH3_freeState(s);
+	free(path);
+	return xasprintf("%016llx%016llx", (unsigned long long)d.high64, (unsigned long long)d.low64);
+}
+
+static void load_model(struct run *r, const struct header *h, const char *name, struct ops *ops)
+{
+	struct error e;
+	struct vocab v;
+	struct weights_report report;
+	r->model = model_dir_load(model_dir, TASK_BARE, ops, 1, &v, &report, &e);
+	if (!r->model)
+		die("%s", e.msg);
+	int same = vocab_same(&v, model_config(r->model), model_dir, h, name, &e);
+	if (same < 0)
+		die("%s", e.msg);
+	if (same)
+		warn("%s", e.msg);
+	vocab_release(&v);
+	long long layers = model_config(r->model)->num_hidden_layers;
+	if (-layer > layers)
+		die("--layer %lld: the model has %lld layers: expected %lld to 0", layer, layers, -layers);
+	r->C = model_config(r->model)->hidden_size;
+	r->cls = vocab_find(&h->vocab, "<cls>");
+	r->eos = vocab_find(&h->vocab, "<eos>");
+	if (pooling == CLS && r->cls < 0)
+		die("--pool cls: the vocabulary has no <cls>; --pool first takes the first token, whatever it is");
+}
+
+/* The tokens stream's header without its ragged columns, and with x. */
+static void make_header(struct header *to, const struct header *from, size_t C, const char *name)
+{
+	header_init(to, "embedding");
+	for (size_t i = 0; i < from->ncol; i++)
+		if (from->col[i].shape != RAGGED)
+			header_add_like(to, &from->col[i]);
+	if (header_find(to, "x") >= 0)
+		die("%s: has a column 'x', which is what the embedding will be called", name);
+	header_add_fixed(to, "x", F32, (uint32_t)C);
+	vocab_copy(&to->vocab, &from->vocab);
+	cJSON_Delete(to->provenance);
+	to->provenance = cJSON_Duplicate(from->provenance, 1);
+	cJSON_Delete(to->extra);
+	to->extra = cJSON_Duplicate(from->extra, 1);
+	char *o = cli_provenance(&cli), *digest = weights_digest(model_dir), *all = xasprintf("%s%s--model xxh3:%s", o, *o ? " " : "", digest);
+	header_provenance(to, "scembed", all);
+	free(o);
+	free(digest);
+	free(all);
+}
+
+/* The cell's vector from its tokens' states. NaN where there is no token to look at. Returns 1 then. */
+static int pool_cell(const struct run *r, const uint32_t *id, size_t n, const float *h, float *x)
+{
+	size_t C = r->C, from = 0, to = n;
+	if (pooling == MEAN) {
+		from = n && id[0] == (uint32_t)r->cls && r->cls >= 0;
+		to = n > from && id[n - 1] == (uint32_t)r->eos && r->eos >= 0 ? n - 1 : n;
+	} else {
+		to = n && (pooling == FIRST || id[0] == (uint32_t)r->cls);
+	}
+	for (size_t c = 0; c < C; c++) {
+		double sum = 0;
+		for (size_t t = from; t < to; t++)
+			sum += h[t * C + c];
+		x[c] = (float)(sum / (double)(to - from));      /* 0/0 is NaN */
+	}
+	return to == from;
+}
+
+/* Rows [from, to) of a block: forward, pool, append to the output. */
+static void embed(struct run *r, const struct block *b, size_t from, size_t to, const char *name)
+{
+	struct error e;
+	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
+	if (batch_tokens(&r->packed, &r->col, b, from, to, model_config(r->model)->max_position_embeddings, truncate_cells, eos, name, &e))
+		die("%s", e.msg);
+	const struct batch *p = &r->packed.b;
+	size_t T = p->offset[p->ncell], n = to - from, first = r->out.rows, empty = 0;
+	grow(r->h, r->h_cap, T * r->C);
+	if (T && model_hidden(r->model, p, (int)layer, r->h, &e))
+		die("%s", e.msg);
+	grow(r->row, r->row_cap, n);
+	for (size_t i = 0; i < n; i++)
+		r->row[i] = (uint32_t)(from + i);
+	block_take(&r->out, r->map, b, r->row, n);
+	float *x = (float *)r->out.col[r->x].data + first * r->C;
+#pragma omp parallel for schedule(dynamic) reduction(+ : empty)
+	for (size_t i = 0; i < n; i++)
+		empty += (size_t)pool_cell(r, p->id + p->offset[i], p->offset[i + 1] - p->offset[i], r->h + p->offset[i] * r->C, x + i * r->C);
+	r->cells += n;
+	r->tokens += T;
+	r->empty += empty;
+	progress("%llu cells", (unsigned long long)r->cells);
+}
+
+static void write_out(struct run *r, struct stream *out)
+{
+	struct error e;
+	if (r->out.rows && stream_write(out, &r->out, &e))
+		die("%s", e.msg);
+	block_reset(&r->out, stream_header(out));
+}
+
+int main(int argc, char **argv)
+{
+	struct run r = {0};
+	struct error e;
+	struct block b = {0};
+	struct header h = {0};
+	int got;
+	cli_init(&cli, argc, argv);
+	if (!model_dir)
+		usage_error("no model: -M DIR");
+	if (cli.noperand > 1)
+		usage_error("one stream at a time: '%s' is one too many", cli.operand[1]);
+	struct stream *in = cli_open(&cli, 0);
+	const char *name = stream_name(in);
+	if (tokens_columns(&r.col, stream_header(in), name, &e))
+		die("%s", e.msg);
+	struct ops *ops = device_open(cli.device, (int)cli.threads, &e);
+	if (!ops)
+		die("%s", e.msg);
+	if (cli.verbose)
+		info("device %s", ops->name);
+	load_model(&r, stream_header(in), name, ops);
+	make_header(&h, stream_header(in), r.C, name);
+	struct stream *out = cli_create(&cli, &h);
+	r.x = header_find(&h, "x");
+	r.map = xcalloc(h.ncol, sizeof *r.map);
+	header_map(&h, stream_header(in), r.map);
+	block_reset(&r.out, stream_header(out));
+	while ((got = stream_read(in, &b, &e)) > 0) {
+		const uint64_t *offset = b.group[r.col.input_group].offset;
+		for (size_t from = 0, to; from < b.rows; from = to) {
+			for (to = from + 1; to < b.rows && offset[to + 1] - offset[from] <= (uint64_t)batch_max; to++)
+				;
+			embed(&r, &b, from, to, name);
+			if (block_full(&r.out))
+				write_out(&r, out);
+		}
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	write_out(&r, out);
+	if (stream_commit(out, &e))
+		die("%s", e.msg);
+	if (r.empty)
+		warn("%llu of %llu cells have no token to embed: their vectors are NaN", (unsigned long long)r.empty, (unsigned long long)r.cells);
+	cli_report(&cli, "%llu cells, %llu tokens, %llu without tokens", (unsigned long long)r.cells, (unsigned long long)r.tokens,
+		   (unsigned long long)r.empty);
+	free(r.map);
+	free(r.h);
+	free(r.row);
+	packed_release(&r.packed);
+	block_release(&r.out);
+	block_release(&b);
+	header_release(&h);
+	stream_free(out);
+	stream_free(in);
+	model_free(r.model);
+	ops->destroy(ops);
+	return 0;
+}
