@@ -215,8 +215,13 @@ static cJSON *print_vocab(const struct vocab *v)
 	cJSON_AddStringToObject(j, "medians_digest", hex);
 	cJSON_AddItemToObject(j, "id", cJSON_CreateStringArray((const char *const *)v->id, (int)v->n));
 	cJSON_AddItemToObject(j, "symbol", cJSON_CreateStringArray((const char *const *)v->symbol, (int)v->n));
-	/* cJSON prints a NaN as null, which is what an unknown median is */
-	cJSON_AddItemToObject(j, "median", cJSON_CreateDoubleArray(v->median, (int)v->n));
+	/* Printed here: cJSON stops at 15 digits where the 17 that read back exactly differ little, and the digest would not hold. */
+	cJSON *median = cJSON_AddArrayToObject(j, "median");
+	for (size_t i = 0; i < v->n; i++) {
+		char text[32];
+		snprintf(text, sizeof text, "%.17g", v->median[i]);
+		cJSON_AddItemToArray(median, isnan(v->median[i]) ? cJSON_CreateNull() : cJSON_CreateRaw(text));
+	}
 	return j;
 }
 
