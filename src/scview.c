@@ -1,9 +1,14 @@
-/* scview: look at any stream. Records as a table, the header, statistics, an integrity check, exports. */
+/*
+ * scview: look at any stream. Records as a table, the header, statistics, an integrity check, and exports for numpy (lib/npy)
+ * and AnnData (lib/export_h5ad).
+ */
 #include "cli.h"
 
+#include "export_h5ad.h"
 #include "file.h"
 #include "npy.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -12,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum format { TSV, NPY };
+enum format { TSV, NPY, H5AD };
 enum genes { NUMBER, ID, SYMBOL };
 
 static const char *columns;
@@ -27,14 +32,15 @@ static struct option_def options[] = {
 	{0, "vocab", OPT_FLAG, &want_vocab, NULL, "print the vocabulary, as a table that rankenc reads", 0, 0, 0, 0},
 	{'s', "stats", OPT_FLAG, &want_stats, NULL, "print statistics of every column", 0, 0, 0, 0},
 	{0, "check", OPT_FLAG, &want_check, NULL, "read everything, report whether it is whole; several files allowed", 0, 0, 0, 0},
-	{'O', "format", OPT_CHOICE, &format, "tsv|npy", "output format (default tsv)", 0, 0, 0, 0},
+	{'O', "format", OPT_CHOICE, &format, "tsv|npy|h5ad", "output format (default tsv)", 0, 0, 0, 0},
 	{0},
 };
 
 static struct cli cli = {
 	.name = "scview",
 	.operands = "[FILE]",
-	.summary = "Show a stream as a table, check it, or export it to numpy.",
+	.summary = "Show a stream as a table, check it, or export it to numpy and AnnData.",
+	.features = "HDF5",
 	.options = options,
 	.common = CLI_OUT,
 };
@@ -531,7 +537,7 @@ static int npy_column(const struct header *h, const char *file)
 	if (h->col[c].shape == RAGGED)
 		die("%s: column '%s' has rows of different lengths and makes no array", file, want);
 	if (h->col[c].type == STR)
-		die("%s: column '%s' is text, and npy holds numbers here: use -O tsv", file, want);
+		die("%s: column '%s' is text, and npy holds numbers here: use -O tsv or h5ad", file, want);
 	opt_list_free(name, n);
 	return c;
 }
@@ -567,6 +573,63 @@ static void npy(struct stream *in)
 	block_release(&b);
 }
 
+/* ---- h5ad ---- */
+
+static void copy_out(int fd)
+{
+	char buf[1 << 16];
+	ssize_t n = lseek(fd, 0, SEEK_SET);
+	while (n >= 0 && (n = read(fd, buf, sizeof buf)) > 0)
+		if (outfile_write(&out, buf, (size_t)n, &e))
+			die("%s", e.msg);
+	if (n < 0)
+		die("temporary file: cannot read: %s", strerror(errno));
+}
+
+/* HDF5 opens by name and seeks. What is no plain file (a pipe, standard output) gets a copy of one in $TMPDIR. */
+static const char *temporary(struct outfile *spill)
+{
+	const char *dir = getenv("TMPDIR");
+	char *path = xasprintf("%s/scview-%ld.h5ad", dir && *dir ? dir : "/tmp", (long)getpid());
+	if (outfile_open(spill, path, 1, &e))
+		die("%s", e.msg);
+	free(path);
+	return spill->tmp;
+}
+
+static void h5ad(struct stream *in)
+{
+	size_t nkeep;
+	char **keep = opt_list(columns, &nkeep);
+	struct outfile spill = {0};
+	struct block b = {0};
+	uint64_t left = limit < 0 ? UINT64_MAX : (uint64_t)limit;
+	int got = 1;
+	if (outfile_open(&out, cli.output, 1, &e))
+		die("%s", e.msg);
+	const char *path = out.direct ? temporary(&spill) : out.tmp;
+	struct h5ad_writer *w = h5ad_writer_new(path, stream_header(in), keep, nkeep, stream_name(in), &e);
+	if (!w)
+		die("%s", e.msg);
+	for (; left && (got = stream_read(in, &b, &e)) > 0; left -= b.rows < left ? b.rows : left) {
+		if (h5ad_writer_add(w, &b, b.rows < left ? b.rows : (size_t)left, &e))
+			die("%s", e.msg);
+		progress("%" PRIu64 " rows", stream_rows(in));
+	}
+	if (got < 0 || h5ad_writer_finish(w, &e))
+		die("%s", e.msg);
+	h5ad_writer_free(w);
+	if (out.direct) {
+		unlink(spill.tmp);      /* before a closed pipe can kill us */
+		copy_out(spill.fd);
+	}
+	outfile_abort(&spill);
+	if (outfile_commit(&out, &e))
+		die("%s", e.msg);
+	opt_list_free(keep, nkeep);
+	block_release(&b);
+}
+
 int main(int argc, char **argv)
 {
 	cli_init(&cli, argc, argv);
@@ -575,7 +638,7 @@ int main(int argc, char **argv)
 	if (cli.noperand > 1 && !want_check)
 		usage_error("one file at a time (several only with --check)");
 	if (format != TSV && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
-		usage_error("-O npy is binary and will not be written to a terminal: use -o FILE");
+		usage_error("-O %s is binary and will not be written to a terminal: use -o FILE", format == NPY ? "npy" : "h5ad");
 	if (want_check) {
 		int bad = 0;
 		open_out();
@@ -593,6 +656,8 @@ int main(int argc, char **argv)
 		statistics(in);
 	else if (format == NPY)
 		npy(in);
+	else if (format == H5AD)
+		h5ad(in);
 	else
 		table(in);
 	cli_report(&cli, "%" PRIu64 " rows", stream_rows(in));

@@ -133,3 +133,54 @@ assert numpy.load("seven.npy").shape == (7,)'
 	run scview -H -s sim.counts
 	assert_failure 2
 }
+
+@test "scview -O h5ad: anndata reads counts, from files and pipes, the same as the table" {
+	scview -O h5ad -o sim.h5ad sim.counts
+	cat sim.u | scview -O h5ad -n 50 -c cell_type >piped.h5ad
+	scview sim.counts >t
+	$PYTHON -W error -c '
+import anndata, numpy
+rows = [dict(zip(names, l)) for names, *ls in [[l.rstrip("\n").split("\t") for l in open("t")]] for l in ls]
+a = anndata.read_h5ad("sim.h5ad")
+assert a.X.shape == (300, 200) and a.X.dtype == "float32"
+for r, x, name in zip(rows, a.X.toarray(), a.obs_names):
+    want = numpy.zeros(200); want[[int(g) for g in r["gene"].split()]] = [int(c) for c in r["count"].split()]
+    assert (x == want).all() and name == r["barcode"]
+assert a.obs["cell_type"].astype(str).tolist() == [r["cell_type"] for r in rows]
+assert a.obs["n_counts"].tolist() == [int(r["n_counts"]) for r in rows]
+b = anndata.read_h5ad("piped.h5ad")
+assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
+}
+
+@test "scview -O h5ad: the obs columns are those of the file h5tok read" {
+	need original/placenta_cellxgene_220cells_anndata0.8.h5ad
+	need_tool h5tok
+	f=$SHARED/original/placenta_cellxgene_220cells_anndata0.8.h5ad
+	h5tok -q "$f" | scview -O h5ad -o placenta.h5ad
+	$PYTHON - "$f" <<-'END'
+	import anndata, pandas, sys, warnings
+	a = anndata.read_h5ad(sys.argv[1]); b = anndata.read_h5ad("placenta.h5ad")
+	assert a.obs_names.tolist() == b.obs_names.tolist()
+	shared = [c for c in a.obs if c in b.obs]
+	assert len(shared) == len(a.obs.columns), set(a.obs) - set(b.obs)
+	for c in shared:
+	    x, y = a.obs[c], b.obs[c]
+	    assert (x.isna() == y.isna()).all(), c
+	    assert x.dropna().astype(str).tolist() == y.dropna().astype(str).tolist(), c
+	    assert str(x.dtype)[:4] == str(y.dtype)[:4], (c, x.dtype, y.dtype)
+	END
+}
+
+@test "scview -O h5ad: cut input or a full disk leaves no file" {
+	head -c 9000 sim.counts >cut
+	run scview -O h5ad -o no.h5ad cut
+	assert_failure 1
+	run bash -c "trap '' XFSZ; ulimit -f 8; scview -O h5ad -o no.h5ad sim.counts"
+	assert_failure 1
+	assert_output --partial "cannot write HDF5: File too large"
+	run bash -c "scview -O h5ad sim.counts >/dev/full"
+	assert_failure 1
+	assert_output --partial "No space left"
+	run bash -c "ls no.h5ad*"
+	assert_failure
+}
