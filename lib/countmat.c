@@ -1,8 +1,10 @@
 #include "countmat.h"
 
+#include "pool.h"
+
 #include <inttypes.h>
 #include <math.h>
-#include <omp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -291,33 +293,57 @@ static int bad_value(const struct countmat *m, const char *what, uint64_t where,
 			 fault(v), COUNT_MAX);
 }
 
+static int not_count(double v, char why[128])
+{
+	snprintf(why, 128, "%.6g, %s", v, fault(v));
+	return 0;
+}
+
+/* Values of dense data in tall chunks: three whole chunks. */
+static int probe_chunks(struct countmat *m, char why[128], struct error *e)
+{
+	struct h5array *d = &m->data;
+	uint64_t box[4], chunks = h5array_chunks(d), at[3] = {0, chunks / 2, chunks - 1};
+	void *buf = xmalloc(d->chunk[0] * d->chunk[1] * d->size);
+	uint32_t *count = xmalloc(d->chunk[1] * sizeof *count);
+	int r = 1;
+	for (int k = 0; k < 3 && r == 1; k++) {
+		if (h5array_chunk(d, at[k], box, buf, e))
+			r = -1;
+		for (uint64_t i = 0; r == 1 && i < box[2]; i++) {
+			const char *line = (const char *)buf + i * d->chunk[1] * d->size;
+			size_t bad = to_counts(d->type, line, box[3], count);
+			if (bad < box[3])
+				r = not_count(value_at(d->type, line, bad), why);
+		}
+	}
+	free(buf);
+	free(count);
+	return r;
+}
+
 int countmat_probe(struct countmat *m, char why[128], struct error *e)
 {
 	struct h5array *d = &m->data;
 	why[0] = 0;
 	if (m->layout == LAYOUT_ENTRIES || !m->nnz)
 		return 1;
+	if (m->tall)
+		return probe_chunks(m, why, e);
 	size_t rows = PROBE / d->dim[1] + 1;
 	if (rows > d->dim[0])
 		rows = d->dim[0];
-	if (m->tall)
-		rows = 1;
 	uint64_t at[3] = {0, (d->dim[0] - rows) / 2, d->dim[0] - rows};
 	size_t n = rows * d->dim[1];
 	void *buf = xmalloc(n * d->size);
 	uint32_t *count = xmalloc(n * sizeof *count);
 	int r = 1;
 	for (int k = 0; k < 3 && r == 1; k++) {
-		if (h5array_read(d, at[k], rows, buf, 1, e)) {
+		if (h5array_read(d, at[k], rows, buf, 1, e))
 			r = -1;
-			break;
-		}
-		size_t bad = to_counts(d->type, buf, n, count);
-		if (bad < n) {
-			double v = value_at(d->type, buf, bad);
-			snprintf(why, 128, "%.6g, %s", v, fault(v));
-			r = 0;
-		}
+		size_t bad = r < 0 ? n : to_counts(d->type, buf, n, count);
+		if (bad < n)
+			r = not_count(value_at(d->type, buf, bad), why);
 	}
 	free(buf);
 	free(count);
@@ -425,6 +451,7 @@ static int64_t plan_rows(struct countmat *m, size_t max_rows, size_t entries, in
 	return (int64_t)n;
 }
 
+/* The rows' values and indices as they are stored, into m->values. */
 static int next_sparse(struct countmat *m, size_t max_rows, size_t entries, struct countrows *r, int threads, struct error *e)
 {
 	int64_t rows = plan_rows(m, max_rows, entries, threads, e);
@@ -437,35 +464,12 @@ static int next_sparse(struct countmat *m, size_t max_rows, size_t entries, stru
 	make_room(r, (size_t)rows, n);
 	for (int64_t i = 0; i <= rows; i++)
 		r->start[i] = (uint64_t)m->ptr[i] - first;
-	size_t half = n * m->indices.size;
-	half += -half & 63;
-	m->values = grow_bytes(m->values, &m->values_cap, half + n * m->data.size, 1);
-	const char *index = m->values, *data = index + half;
-	if (h5array_read(&m->indices, first, n, m->values, threads, e) ||
-	    h5array_read(&m->data, first, n, (char *)m->values + half, threads, e))
-		return -1;
-	size_t stretch = 1 << 15, stretches = (n + stretch - 1) / stretch, bad_i = n, bad_d = n;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad_i, bad_d)
-	for (size_t k = 0; k < stretches; k++) {
-		size_t at = k * stretch, len = n - at < stretch ? n - at : stretch;
-		size_t b = to_indices(m->indices.type, index + at * m->indices.size, len, m->ncol, r->gene + at);
-		if (b < len && at + b < bad_i)
-			bad_i = at + b;
-		b = to_counts(m->data.type, data + at * m->data.size, len, r->count + at);
-		if (b < len && at + b < bad_d)
-			bad_d = at + b;
-	}
-	if (bad_i < n)
-		return error_set(e, "%s: element %" PRIu64 " is %.0f, expected a gene number below %" PRIu64, m->indices.where,
-				 first + bad_i, value_at(m->indices.type, index, bad_i), m->ncol);
-	if (bad_d < n) {
-		size_t cell = 0;
-		while (r->start[cell + 1] <= bad_d)
-			cell++;
-		return bad_value(m, "cell", m->row + cell, value_at(m->data.type, data, bad_d), e);
-	}
+	m->half = n * m->indices.size;
+	m->half += -m->half & 63;
+	m->values = grow_bytes(m->values, &m->values_cap, m->half + n * m->data.size, 1);
 	m->entry = (uint64_t)m->ptr[rows];
-	return 0;
+	return h5array_read(&m->indices, first, n, m->values, threads, e) ||
+	       h5array_read(&m->data, first, n, (char *)m->values + m->half, threads, e) ? -1 : 0;
 }
 
 static int next_dense(struct countmat *m, size_t max_rows, size_t entries, struct countrows *r, int threads, struct error *e)
@@ -478,27 +482,13 @@ static int next_dense(struct countmat *m, size_t max_rows, size_t entries, struc
 		rows = (rows + d->chunk[0] - 1) / d->chunk[0] * d->chunk[0];
 	if (rows > m->nrow - m->row)
 		rows = m->nrow - m->row;
-	size_t n = rows * m->ncol, bad_row = rows;
+	size_t n = rows * m->ncol;
 	make_room(r, rows, n);
-	m->values = grow_bytes(m->values, &m->values_cap, n * d->size, 1);
-	if (h5array_read(d, m->row, rows, m->values, threads, e))
-		return -1;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad_row)
-	for (size_t i = 0; i < rows; i++) {
-		uint32_t *count = r->count + i * m->ncol, *gene = r->gene + i * m->ncol;
-		if (to_counts(d->type, (char *)m->values + i * m->ncol * d->size, m->ncol, count) < m->ncol && i < bad_row)
-			bad_row = i;
-		for (size_t c = 0; c < m->ncol; c++)
-			gene[c] = (uint32_t)c;
-	}
 	for (size_t i = 0; i <= rows; i++)
 		r->start[i] = i * m->ncol;
-	if (bad_row < rows) {
-		const char *line = (char *)m->values + bad_row * m->ncol * d->size;
-		size_t c = to_counts(d->type, line, m->ncol, r->count + bad_row * m->ncol);
-		return bad_value(m, "cell", m->row + bad_row, value_at(d->type, line, c), e);
-	}
-	return 0;
+	m->half = 0;
+	m->values = grow_bytes(m->values, &m->values_cap, n * d->size, 1);
+	return h5array_read(d, m->row, rows, m->values, threads, e);
 }
 
 static int next_spilled(struct countmat *m, size_t max_rows, size_t entries, struct countrows *r, struct error *e)
@@ -541,52 +531,117 @@ static size_t sort_row(uint32_t *gene, uint32_t *count, size_t n, uint64_t **pai
 	return k;
 }
 
-/* Map genes, drop zeros, order each row; then close the gaps. Returns -1 when a sum does not fit. */
-static int canonical(struct countmat *m, const uint32_t *map, int identity, struct countrows *r, int threads, struct error *e)
+#define GROUP 32                /* rows a thread takes at a time */
+
+struct finish {
+	struct countmat *m;
+	struct countrows *r;
+	const uint32_t *map;
+	int identity;
+	atomic_size_t bad;      /* first row that is not in order; r->n: none */
+	atomic_size_t shrunk;   /* rows that lost entries */
+	atomic_ullong repeats;
+};
+
+static const char *stored(const struct countmat *m, const struct h5array *a, uint64_t i)
 {
-	uint64_t repeats = 0;
-	size_t shrunk = 0, over = r->n;
-	grow(m->start, m->start_cap, r->n);     /* lengths of the rows */
-#pragma omp parallel num_threads(threads) reduction(+ : repeats, shrunk) reduction(min : over)
-	{
-		uint64_t *pair = NULL;
-		size_t cap = 0;
-#pragma omp for schedule(static)
-		for (size_t i = 0; i < r->n; i++) {
-			uint32_t *gene = r->gene + r->start[i], *count = r->count + r->start[i];
-			size_t n = r->start[i + 1] - r->start[i], k = n;
-			unsigned zero = 0, back = 0;
-			uint64_t total = 0;
-			for (size_t j = 0; j < n; j++)
-				zero |= !count[j];
-			if (zero || !identity) {
-				k = 0;
-				for (size_t j = 0; j < n; j++) {
-					uint32_t g = identity ? gene[j] : map[gene[j]], c = count[j];
-					gene[k] = g;
-					count[k] = c;
-					k += c != 0 && g != GENE_DROPPED;
-				}
-			}
-			for (size_t j = 1; j < k; j++)
-				back |= gene[j] <= gene[j - 1];
-			int overflow = 0;
-			if (back)
-				k = sort_row(gene, count, k, &pair, &cap, &repeats, &overflow);
-			for (size_t j = 0; j < k; j++)
-				total += count[j];
-			if (overflow && i < over)
-				over = i;
-			r->total[i] = total;
-			m->start[i] = k;
-			shrunk += k != n;
-		}
-		free(pair);
+	return (const char *)m->values + (a == &m->indices ? 0 : m->half) + i * a->size;
+}
+
+/* Row i as it is stored to genes and counts: 0, or -1 when something in it is wrong (reported later, by bad_row). */
+static int convert_row(const struct countmat *m, struct countrows *r, size_t i)
+{
+	uint64_t at = r->start[i];
+	size_t n = r->start[i + 1] - at;
+	if (m->spilled)
+		return 0;
+	if (m->layout == LAYOUT_DENSE) {
+		for (size_t c = 0; c < n; c++)
+			r->gene[at + c] = (uint32_t)c;
+	} else if (to_indices(m->indices.type, stored(m, &m->indices, at), n, m->ncol, r->gene + at) < n) {
+		return -1;
 	}
-	if (over < r->n)
-		return error_set(e, "%s: cell %" PRIu64 ": counts of one gene add up to more than %d", m->where, m->row + over, COUNT_MAX);
-	r->repeats += repeats;
-	if (shrunk) {
+	return to_counts(m->data.type, stored(m, &m->data, at), n, r->count + at) < n ? -1 : 0;
+}
+
+static int bad_row(const struct countmat *m, struct countrows *r, size_t i, struct error *e)
+{
+	uint64_t at = r->start[i];
+	size_t n = r->start[i + 1] - at, k;
+	if (!m->spilled && m->layout == LAYOUT_ROWS &&
+	    (k = to_indices(m->indices.type, stored(m, &m->indices, at), n, m->ncol, r->gene + at)) < n)
+		return error_set(e, "%s: cell %" PRIu64 " has an entry for gene %.0f, expected a number below %" PRIu64, m->indices.where,
+				 m->row + i, value_at(m->indices.type, stored(m, &m->indices, at), k), m->ncol);
+	if (!m->spilled && (k = to_counts(m->data.type, stored(m, &m->data, at), n, r->count + at)) < n)
+		return bad_value(m, "cell", m->row + i, value_at(m->data.type, stored(m, &m->data, at), k), e);
+	return error_set(e, "%s: cell %" PRIu64 ": counts of one gene add up to more than %d", m->where, m->row + i, COUNT_MAX);
+}
+
+/* Convert row i, map its genes, drop zeros, put it in order; its length goes to m->start[i]. */
+static int finish_row(struct finish *f, size_t i, uint64_t **pair, size_t *cap)
+{
+	struct countmat *m = f->m;
+	struct countrows *r = f->r;
+	uint32_t *gene = r->gene + r->start[i], *count = r->count + r->start[i];
+	size_t n = r->start[i + 1] - r->start[i], k = n;
+	unsigned zero = 0, back = 0;
+	int overflow = 0;
+	uint64_t total = 0, repeats = 0;
+	if (convert_row(m, r, i))
+		return -1;
+	for (size_t j = 0; j < n; j++)
+		zero |= !count[j];
+	if (zero || !f->identity) {
+		k = 0;
+		for (size_t j = 0; j < n; j++) {
+			uint32_t g = f->identity ? gene[j] : f->map[gene[j]], c = count[j];
+			gene[k] = g;
+			count[k] = c;
+			k += c != 0 && g != GENE_DROPPED;
+		}
+	}
+	for (size_t j = 1; j < k; j++)
+		back |= gene[j] <= gene[j - 1];
+	if (back)
+		k = sort_row(gene, count, k, pair, cap, &repeats, &overflow);
+	for (size_t j = 0; j < k; j++)
+		total += count[j];
+	r->total[i] = total;
+	m->start[i] = k;
+	if (k != n)
+		atomic_fetch_add(&f->shrunk, 1);
+	if (repeats)
+		atomic_fetch_add(&f->repeats, repeats);
+	return overflow ? -1 : 0;
+}
+
+static void finish_group(void *arg, size_t group, int thread)
+{
+	struct finish *f = arg;
+	uint64_t *pair = NULL;
+	size_t cap = 0, end = (group + 1) * GROUP < f->r->n ? (group + 1) * GROUP : f->r->n;
+	for (size_t i = group * GROUP; i < end; i++) {
+		if (finish_row(f, i, &pair, &cap)) {
+			size_t first = atomic_load(&f->bad);
+			while (i < first && !atomic_compare_exchange_weak(&f->bad, &first, i))
+				;
+			break;
+		}
+	}
+	free(pair);
+}
+
+/* All rows into canonical form, then the gaps closed. */
+static int finish_rows(struct countmat *m, const uint32_t *map, int identity, struct countrows *r, int threads, struct error *e)
+{
+	struct finish f = {.m = m, .r = r, .map = map, .identity = identity};
+	atomic_store(&f.bad, r->n);
+	grow(m->start, m->start_cap, r->n);
+	pool_for(threads, (r->n + GROUP - 1) / GROUP, finish_group, &f);
+	if (f.bad < r->n)
+		return bad_row(m, r, f.bad, e);
+	r->repeats += f.repeats;
+	if (f.shrunk) {
 		uint64_t at = 0;
 		for (size_t i = 0; i < r->n; i++) {
 			memmove(r->gene + at, r->gene + r->start[i], m->start[i] * sizeof *r->gene);
@@ -615,7 +670,7 @@ int countmat_next(struct countmat *m, const uint32_t *map, int identity, size_t 
 	int bad = m->spilled ? next_spilled(m, max_rows, entries, r, e) :
 		  m->layout == LAYOUT_ROWS ? next_sparse(m, max_rows, entries, r, threads, e) :
 		  next_dense(m, max_rows, entries, r, threads, e);
-	if (bad || canonical(m, map, identity, r, threads, e))
+	if (bad || finish_rows(m, map, identity, r, threads, e))
 		return -1;
 	m->row += r->n;
 	return (int)r->n;

@@ -26,8 +26,8 @@ struct countmat {
 	struct spill spill;
 	int spilled;
 	uint64_t row, entry;            /* next row to hand out, and its first entry */
-	void *values;                   /* scratch */
-	size_t values_cap;
+	void *values;                   /* rows as they are stored: indices, then at byte `half` data */
+	size_t half, values_cap;
 	uint64_t *start;
 	size_t start_cap;
 	int64_t *ptr;

@@ -1,8 +1,9 @@
 #include "h5chunk.h"
 
+#include "pool.h"
+
 #include <libdeflate.h>
 #include <liblzf/lzf.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,11 @@ struct h5chunk_job {
 	size_t at, size;        /* stored bytes: raw[at, at + size); size 0 means never written */
 	uint32_t skip;          /* bit i set: filter i was not applied to this chunk */
 	int bad;
+};
+
+struct h5chunk_scratch {
+	struct libdeflate_decompressor *inflate;
+	unsigned char *step, *whole;    /* a chunk each: between two filters; before the wanted part is copied out */
 };
 
 /* h5py's LZF filter, for what HDF5 itself has to decode (strings). values[2] is the size of a chunk. */
@@ -207,6 +213,13 @@ void h5array_release(struct h5array *a)
 	free(a->tail);
 	free(a->raw);
 	free(a->job);
+	for (int i = 0; i < a->nscratch; i++) {
+		if (a->scratch[i].inflate)
+			libdeflate_free_decompressor(a->scratch[i].inflate);
+		free(a->scratch[i].step);
+		free(a->scratch[i].whole);
+	}
+	free(a->scratch);
 	*a = (struct h5array){0};
 }
 
@@ -238,9 +251,17 @@ static void unshuffle(unsigned char *restrict out, const unsigned char *restrict
 			out[i * size + b] = in[b * n + i];
 }
 
-/* Decode one stored chunk to dst [bytes]; scratch holds as much. Returns 0, or 1 when the bytes are damaged. */
-static int decode(const struct h5array *a, const struct h5chunk_job *j, struct libdeflate_decompressor *inflate,
-		  unsigned char *dst, unsigned char *scratch, size_t bytes)
+static void need_scratch(struct h5array *a, int threads)
+{
+	if (a->nscratch >= threads)
+		return;
+	a->scratch = xrealloc(a->scratch, (size_t)threads, sizeof *a->scratch);
+	while (a->nscratch < threads)
+		a->scratch[a->nscratch++] = (struct h5chunk_scratch){0};
+}
+
+/* Decode one stored chunk to dst [bytes]. Returns 0, or 1 when the bytes are damaged. */
+static int decode(const struct h5array *a, const struct h5chunk_job *j, struct h5chunk_scratch *own, unsigned char *dst, size_t bytes)
 {
 	const unsigned char *in = a->raw + j->at;
 	size_t n = j->size;
@@ -252,13 +273,17 @@ static int decode(const struct h5array *a, const struct h5chunk_job *j, struct l
 			return 1;
 		memcpy(dst, in, n);
 	}
+	if (left > 1 && !own->step)
+		own->step = xmalloc(bytes);
 	/* every step writes to the buffer that makes the last one end in dst */
 	for (int i = a->nfilter - 1; i >= 0; i--) {
 		if (j->skip >> i & 1)
 			continue;
-		unsigned char *to = --left % 2 ? scratch : dst;
+		unsigned char *to = --left % 2 ? own->step : dst;
 		if (a->filter[i] == H5Z_FILTER_DEFLATE) {
-			if (libdeflate_zlib_decompress(inflate, in, n, to, bytes, NULL) != LIBDEFLATE_SUCCESS)
+			if (!own->inflate)
+				own->inflate = libdeflate_alloc_decompressor();
+			if (!own->inflate || libdeflate_zlib_decompress(own->inflate, in, n, to, bytes, NULL) != LIBDEFLATE_SUCCESS)
 				return 1;
 		} else if (a->filter[i] == FILTER_LZF) {
 			if (n > UINT32_MAX || lzf_decompress(in, (unsigned)n, to, (unsigned)bytes) != bytes)
@@ -329,46 +354,48 @@ static int damaged_chunk(const struct h5array *a, uint64_t chunk, uint64_t acros
 			 (unsigned long long)(chunk / across * a->chunk[0]), bytes);
 }
 
+struct batch {
+	struct h5array *a;
+	size_t n;               /* jobs */
+	uint64_t across, row;
+	size_t rows;
+	unsigned char *out;
+};
+
+/* Chunk job[i] into its place in the rows asked for. */
+static void decode_job(void *arg, size_t i, int thread)
+{
+	const struct batch *b = arg;
+	struct h5array *a = b->a;
+	struct h5chunk_job *j = a->job + i;
+	struct h5chunk_scratch *own = a->scratch + thread;
+	size_t bytes = a->chunk[0] * a->chunk[1] * a->size;
+	uint64_t r0 = j->chunk / b->across * a->chunk[0], end = r0 + a->chunk[0];
+	int inside = a->chunk[1] == a->dim[1] && r0 >= b->row && end <= b->row + b->rows;
+	int last = b->across == 1 && i == b->n - 1 && end > b->row + b->rows;
+	if (!inside && !last && !own->whole)
+		own->whole = xmalloc(bytes);
+	unsigned char *to = inside ? b->out + (r0 - b->row) * a->dim[1] * a->size : last ? a->tail : own->whole;
+	if (j->size)
+		j->bad = decode(a, j, own, to, bytes);
+	else
+		fill_chunk(a, to, bytes);
+	if (!inside && !j->bad)
+		place(a, j->chunk, b->across, to, b->row, b->rows, b->out);
+	if (last)
+		a->tail_chunk = j->bad ? UINT64_MAX : j->chunk;
+}
+
 /* Chunks job[0..n) into the rows [row, row + rows) at out; the last chunk is kept as tail when it reaches beyond. */
 static int decode_batch(struct h5array *a, size_t n, uint64_t across, uint64_t row, size_t rows, unsigned char *out,
 			int threads, struct error *e)
 {
-	size_t bytes = a->chunk[0] * a->chunk[1] * a->size;
-	int whole_rows = a->chunk[1] == a->dim[1];
-	if (threads > (int)n)
-		threads = (int)n;
-#pragma omp parallel num_threads(threads)
-	{
-		struct libdeflate_decompressor *inflate = libdeflate_alloc_decompressor();
-		unsigned char *scratch = NULL, *own = NULL;
-#pragma omp for schedule(dynamic, 1)
-		for (size_t i = 0; i < n; i++) {
-			struct h5chunk_job *j = a->job + i;
-			uint64_t r0 = j->chunk / across * a->chunk[0];
-			int inside = whole_rows && r0 >= row && r0 + a->chunk[0] <= row + rows;
-			int last = across == 1 && i == n - 1 && r0 + a->chunk[0] > row + rows;
-			if (!scratch && a->nfilter > 1)
-				scratch = xmalloc(bytes);
-			if (!inside && !last && !own)
-				own = xmalloc(bytes);
-			unsigned char *to = inside ? out + (r0 - row) * a->dim[1] * a->size : last ? a->tail : own;
-			if (j->size)
-				j->bad = !inflate || decode(a, j, inflate, to, scratch, bytes);
-			else
-				fill_chunk(a, to, bytes);
-			if (!inside && !j->bad)
-				place(a, j->chunk, across, to, row, rows, out);
-			if (last)
-				a->tail_chunk = j->bad ? UINT64_MAX : j->chunk;
-		}
-		free(scratch);
-		free(own);
-		if (inflate)
-			libdeflate_free_decompressor(inflate);
-	}
+	struct batch b = {a, n, across, row, rows, out};
+	need_scratch(a, threads);
+	pool_for(threads, n, decode_job, &b);
 	for (size_t i = 0; i < n; i++)
 		if (a->job[i].bad)
-			return damaged_chunk(a, a->job[i].chunk, across, bytes, e);
+			return damaged_chunk(a, a->job[i].chunk, across, a->chunk[0] * a->chunk[1] * a->size, e);
 	return 0;
 }
 
@@ -433,13 +460,8 @@ int h5array_chunk(struct h5array *a, uint64_t number, uint64_t box[4], void *out
 		fill_chunk(a, out, bytes);
 		return 0;
 	}
-	struct libdeflate_decompressor *inflate = libdeflate_alloc_decompressor();
-	unsigned char *scratch = a->nfilter > 1 ? xmalloc(bytes) : NULL;
-	int bad = !inflate || decode(a, a->job, inflate, out, scratch, bytes);
-	free(scratch);
-	if (inflate)
-		libdeflate_free_decompressor(inflate);
-	return bad ? damaged_chunk(a, number, across, bytes, e) : 0;
+	need_scratch(a, 1);
+	return decode(a, a->job, a->scratch, out, bytes) ? damaged_chunk(a, number, across, bytes, e) : 0;
 }
 
 #define WIDEN(ctype) do { const ctype *p = buf; for (size_t i = 0; i < n; i++) out[i] = p[i]; } while (0)

@@ -35,6 +35,8 @@ struct h5array {
 	size_t raw_cap;
 	struct h5chunk_job *job;
 	size_t job_cap;
+	struct h5chunk_scratch *scratch;        /* [nscratch] of each thread */
+	int nscratch;
 };
 
 /* Open dataset `path` under `loc`. `file` is the name for messages. -1 with e set when it is missing, not numeric, of

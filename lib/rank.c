@@ -1,8 +1,42 @@
 #include "rank.h"
 
+#include "pool.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+void rank_table_init(struct rank_table *t, const uint32_t *token, size_t n, const double *median)
+{
+	uint32_t most = 0;
+	double largest = 0;
+	*t = (struct rank_table){.n = n};
+	t->token = xmalloc(n * sizeof *t->token);
+	t->median = xmalloc(n * sizeof *t->median);
+	for (size_t i = 0; i < n; i++)
+		most = token[i] != RANK_UNKNOWN && token[i] > most ? token[i] : most;
+	unsigned char *used = xcalloc((size_t)most + 1, 1);
+	for (size_t i = 0; i < n; i++) {
+		t->token[i] = token[i];
+		t->median[i] = 1;
+		if (token[i] == RANK_UNKNOWN)
+			continue;
+		t->median[i] = median[token[i]];
+		largest = t->median[i] > largest ? t->median[i] : largest;
+		t->shared |= used[token[i]];
+		used[token[i]] = 1;
+	}
+	free(used);
+	double least = 1 / (largest > 0 ? largest : 1);
+	memcpy(&t->base, &least, 8);
+}
+
+void rank_table_release(struct rank_table *t)
+{
+	free(t->token);
+	free(t->median);
+	*t = (struct rank_table){0};
+}
 
 void rank_cell_release(struct rank_cell *c)
 {
@@ -13,6 +47,7 @@ void rank_cell_release(struct rank_cell *c)
 	free(c->x);
 	free(c->item);
 	free(c->other);
+	free(c->pair);
 	*c = (struct rank_cell){0};
 }
 
@@ -29,38 +64,48 @@ static void make_room(struct rank_cell *c, size_t n)
 	c->x = xmalloc(c->cap * sizeof *c->x);
 	c->item = xmalloc(c->cap * sizeof *c->item);
 	c->other = xmalloc(c->cap * sizeof *c->other);
+	c->pair = xmalloc(c->cap * sizeof *c->pair);
 }
 
-static int by_item(const void *a, const void *b)
+static int by_pair(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 	return (x > y) - (x < y);
 }
 
-/* Several genes of the table can be one token: sort by token and add. Returns the number of tokens. */
+/* Several entries can be one token: order them by token and add. c->key still holds medians. Returns the number left. */
 static size_t add_shared(struct rank_cell *c, size_t n)
 {
 	size_t k = 0;
 	for (size_t i = 0; i < n; i++)
-		c->item[i] = (uint64_t)c->id[i] << 32 | c->x[i];
-	qsort(c->item, n, sizeof *c->item, by_item);
+		c->pair[i] = (uint64_t)c->id[i] << 32 | (uint32_t)i;
+	qsort(c->pair, n, sizeof *c->pair, by_pair);
+	for (size_t i = 0; i < n; i++)
+		c->item[i] = c->x[(uint32_t)c->pair[i]];
+	/* entries of one token have one median, and the first of them may be moved up, so keys go by way of c->other */
+	for (size_t i = 0; i < n; i++)
+		c->other[i] = (uint32_t)c->pair[i];
+	double *median = (double *)c->pair;
+	for (size_t i = 0; i < n; i++)
+		median[i] = c->key[c->other[i]];
+	for (size_t i = 0; i < n; i++)
+		c->other[i] = c->id[c->other[i]];
 	for (size_t i = 0; i < n; i++) {
-		uint32_t id = (uint32_t)(c->item[i] >> 32), x = (uint32_t)c->item[i];
-		if (k && c->id[k - 1] == id) {
-			/* counts end below 2^31, so only thousands of columns of one gene could pass 2^32 */
-			c->x[k - 1] = x > UINT32_MAX - c->x[k - 1] ? UINT32_MAX : c->x[k - 1] + x;
-		} else {
-			c->id[k] = id;
-			c->x[k++] = x;
+		if (k && c->id[k - 1] == c->other[i]) {
+			/* counts end below 2^31, so only a stream made by hand gets past 2^32 */
+			c->x[k - 1] = c->item[i] > UINT32_MAX - c->x[k - 1] ? UINT32_MAX : c->x[k - 1] + c->item[i];
+			continue;
 		}
+		c->id[k] = c->other[i];
+		c->x[k] = c->item[i];
+		c->key[k++] = median[i];
 	}
 	return k;
 }
 
-/* Does item a come after item b? Larger keys first, then lower tokens. */
-static int after(const struct rank_cell *c, uint64_t a, uint64_t b)
+/* Does entry i come after entry j? Larger keys first, then lower tokens. */
+static int after(const struct rank_cell *c, uint32_t i, uint32_t j)
 {
-	uint32_t i = (uint32_t)a, j = (uint32_t)b;
 	if (c->key[i] != c->key[j])
 		return c->key[i] < c->key[j];
 	return c->id[i] > c->id[j];
@@ -68,18 +113,18 @@ static int after(const struct rank_cell *c, uint64_t a, uint64_t b)
 
 static int by_key(const void *a, const void *b, void *c)
 {
-	return after(c, *(const uint64_t *)a, *(const uint64_t *)b) ? 1 : -1;
+	return after(c, *(const uint32_t *)a, *(const uint32_t *)b) ? 1 : -1;
 }
 
-/* Put a run of items whose leading key bits agree in exact order. */
-static void sort_run(struct rank_cell *c, uint64_t *item, size_t n)
+/* Put a run of entries whose leading key bits agree in exact order. */
+static void sort_run(struct rank_cell *c, uint32_t *item, size_t n)
 {
 	if (n > 24) {
 		qsort_r(item, n, sizeof *item, by_key, c);
 		return;
 	}
 	for (size_t i = 1; i < n; i++) {
-		uint64_t x = item[i];
+		uint32_t x = item[i];
 		size_t j = i;
 		for (; j && after(c, item[j - 1], x); j--)
 			item[j] = item[j - 1];
@@ -88,29 +133,31 @@ static void sort_run(struct rank_cell *c, uint64_t *item, size_t n)
 }
 
 /*
- * The order of key[0..n): a radix sort in two passes on the leading bits of the keys, as many as tell them apart, then exact
- * order inside runs of equal leading bits. Positive doubles order as their bits do.
+ * The order of the entries, left in c->item. Positive doubles order as their bits do, and from 1 / (largest median) up, 32
+ * octaves hold every key that matters. An item packs the leading bits of a key (all there is room for) above the entry's number; two
+ * radix passes sort the items by them, and runs of equal leading bits are put in exact order.
  */
-static uint64_t *order(struct rank_cell *c, size_t n)
+static void order(struct rank_cell *c, size_t n, uint64_t base)
 {
-	int digit = n < 512 ? 8 : 11;
-	uint32_t mask = (1u << digit) - 1, at[2][2049];
-	uint64_t low = UINT64_MAX, high = 0;
-	for (size_t i = 0; i < n; i++) {
-		uint64_t b;
-		memcpy(&b, c->key + i, 8);
-		low = b < low ? b : low;
-		high = b > high ? b : high;
+	int low = 12;                           /* bits of the entry's number */
+	while ((size_t)1 << low < n)
+		low++;
+	if (low > 16) {
+		for (size_t i = 0; i < n; i++)
+			c->item[i] = (uint32_t)i;
+		qsort_r(c->item, n, sizeof *c->item, by_key, c);
+		return;
 	}
-	int width = high > low ? 64 - __builtin_clzll(high - low) : 0;
-	int shift = width > 2 * digit ? width - 2 * digit : 0;
+	int digit = n < 256 ? 8 : (32 - low) / 2, shift = 52 + 5 - 2 * digit;
+	uint32_t mask = (1u << digit) - 1, top = (1u << 2 * digit) - 1, at[2][1026];
 	memset(at[0], 0, (mask + 2) * sizeof at[0][0]);
 	memset(at[1], 0, (mask + 2) * sizeof at[1][0]);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t b;
 		memcpy(&b, c->key + i, 8);
-		uint32_t d = (uint32_t)((high - b) >> shift);
-		c->item[i] = (uint64_t)d << 32 | i;
+		b = b > base ? (b - base) >> shift : 0;
+		uint32_t d = top - (b < top ? (uint32_t)b : top);
+		c->item[i] = d << low | (uint32_t)i;
 		at[0][(d & mask) + 1]++;
 		at[1][(d >> digit) + 1]++;
 	}
@@ -119,42 +166,45 @@ static uint64_t *order(struct rank_cell *c, size_t n)
 		at[1][b + 1] += at[1][b];
 	}
 	for (size_t i = 0; i < n; i++)
-		c->other[at[0][c->item[i] >> 32 & mask]++] = c->item[i];
+		c->other[at[0][c->item[i] >> low & mask]++] = c->item[i];
 	for (size_t i = 0; i < n; i++)
-		c->item[at[1][c->other[i] >> 32 >> digit]++] = c->other[i];
+		c->item[at[1][c->other[i] >> low >> digit]++] = c->other[i];
+	uint32_t number = (1u << low) - 1;
 	for (size_t i = 0; i < n;) {
 		size_t end = i + 1;
-		while (end < n && c->item[end] >> 32 == c->item[i] >> 32)
-			end++;
+		uint32_t d = c->item[i] >> low;
+		c->item[i] &= number;
+		while (end < n && c->item[end] >> low == d)
+			c->item[end++] &= number;
 		if (end - i > 1)
 			sort_run(c, c->item + i, end - i);
 		i = end;
 	}
-	return c->item;
 }
 
-uint64_t rank_encode(struct rank_cell *c, const uint32_t *gene, const uint32_t *count, size_t n, const uint32_t *token,
-		     int shared, const double *median)
+uint64_t rank_encode(struct rank_cell *c, const struct rank_table *t, const uint32_t *gene, const uint32_t *count, size_t n,
+		     int repeats, int counts)
 {
 	uint64_t sum = 0;
 	size_t k = 0;
 	make_room(c, n);
 	for (size_t i = 0; i < n; i++) {
-		uint32_t t = token[gene[i]], known = t != RANK_UNKNOWN && count[i];
-		c->id[k] = t;
-		c->x[k] = count[i];
+		uint32_t g = gene[i], x = count[i], known = t->token[g] != RANK_UNKNOWN && x;
+		c->id[k] = t->token[g];
+		c->x[k] = x;
+		c->key[k] = t->median[g];
 		k += known;
-		sum += known ? count[i] : 0;
+		sum += known ? x : 0;
 	}
-	if (shared)
+	if (repeats || t->shared)
 		k = add_shared(c, k);
 	for (size_t i = 0; i < k; i++)
-		c->key[i] = (double)c->x[i] / median[c->id[i]];
-	const uint64_t *item = order(c, k);
-	for (size_t i = 0; i < k; i++) {
-		c->token[i] = c->id[(uint32_t)item[i]];
-		c->count[i] = c->x[(uint32_t)item[i]];
-	}
+		c->key[i] = (double)c->x[i] / c->key[i];
+	order(c, k, t->base);
+	for (size_t i = 0; i < k; i++)
+		c->token[i] = c->id[c->item[i]];
+	for (size_t i = 0; i < k && counts; i++)
+		c->count[i] = c->x[c->item[i]];
 	c->n = k;
 	return sum;
 }
@@ -233,21 +283,32 @@ static void add_value(struct rank_fit *f, size_t gene, double v)
 		fine[g->kept - 1] = v;
 }
 
+struct fit_rows {
+	struct rank_fit *f;
+	size_t rows, parts;
+	const uint64_t *start, *total;
+	const uint32_t *gene, *count, *to;
+};
+
+/* One part takes the genes of one residue class, so that parts share nothing. */
+static void add_part(void *arg, size_t part, int thread)
+{
+	const struct fit_rows *a = arg;
+	for (size_t i = 0; i < a->rows; i++) {
+		double scale = (double)a->total[i];
+		for (uint64_t k = a->start[i]; k < a->start[i + 1]; k++) {
+			uint32_t g = a->to[a->gene[k]];
+			if (g % a->parts == part && a->count[k])
+				add_value(a->f, g, (double)a->count[k] / scale * 1e4);
+		}
+	}
+}
+
 void rank_fit_add(struct rank_fit *f, size_t rows, const uint64_t *start, const uint32_t *gene, const uint32_t *count,
 		  const uint64_t *total, const uint32_t *to, int threads)
 {
-	/* a thread takes the genes of one residue class, so nothing is shared and every sum is a count */
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-	for (int t = 0; t < threads; t++) {
-		for (size_t i = 0; i < rows; i++) {
-			double scale = (double)total[i];
-			for (uint64_t k = start[i]; k < start[i + 1]; k++) {
-				uint32_t g = to[gene[k]];
-				if (g % (uint32_t)threads == (uint32_t)t && count[k])
-					add_value(f, g, (double)count[k] / scale * 1e4);
-			}
-		}
-	}
+	struct fit_rows a = {f, rows, (size_t)threads, start, total, gene, count, to};
+	pool_for(threads, (size_t)threads, add_part, &a);
 }
 
 /* Bins i <= j hold the two middle values: decide what the next pass does. lo, hi: edges of i and j. */

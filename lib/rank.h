@@ -14,27 +14,40 @@
 
 #define RANK_UNKNOWN UINT32_MAX
 
+/* How the genes of an input become tokens. */
+struct rank_table {
+	size_t n;               /* genes of the input's table */
+	uint32_t *token;        /* [n] vocabulary index, RANK_UNKNOWN where there is none */
+	double *median;         /* [n] of that token, > 0 */
+	int shared;             /* some genes have the same token: their counts are added */
+	uint64_t base;          /* bits of a key that no smaller one can have */
+};
+
+/* token [n] as above, median [V] of the vocabulary. */
+void rank_table_init(struct rank_table *t, const uint32_t *token, size_t n, const double *median);
+void rank_table_release(struct rank_table *t);  /* accepts a zeroed struct */
+
 struct rank_cell {              /* scratch of one thread, and the result of rank_encode */
 	size_t n;
 	uint32_t *token;        /* [n] largest key first */
-	uint32_t *count;        /* [n] */
+	uint32_t *count;        /* [n]; only when asked for */
 	double *key;            /* [cap] keys, */
 	uint32_t *id, *x;       /* [cap] tokens and counts in the order of the input */
-	uint64_t *item, *other; /* [cap] sort items */
+	uint32_t *item, *other; /* [cap] sort items */
+	uint64_t *pair;         /* [cap] */
 	size_t cap;
 };
 void rank_cell_release(struct rank_cell *c);    /* accepts a zeroed struct */
 
 /*
  * Order one cell.
- * gene, count [n]      counts of genes in the input's table; zeros are left out
- * token [table]        vocabulary index of each gene of the table, RANK_UNKNOWN where there is none
- * shared               some genes of this cell may have the same token: their counts are added
- * median [V]           > 0
+ * gene, count [n]      counts of genes < t->n; zeros are left out
+ * repeats              a gene may stand more than once
+ * counts               fill c->count too
  * The result is in c->token and c->count, c->n of them. Returns the sum of the counts of known genes.
  */
-uint64_t rank_encode(struct rank_cell *c, const uint32_t *gene, const uint32_t *count, size_t n, const uint32_t *token,
-		     int shared, const double *median);
+uint64_t rank_encode(struct rank_cell *c, const struct rank_table *t, const uint32_t *gene, const uint32_t *count, size_t n,
+		     int repeats, int counts);
 
 /*
  * Non-zero medians of x_g / n * 1e4 over all cells that express g: bounded memory, several passes over the same data.

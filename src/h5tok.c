@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENTRIES ((size_t)1 << 19)       /* matrix entries read at a time: the same for any number of threads */
+#define ENTRIES ((size_t)1 << 17)       /* matrix entries read at a time: the same for any number of threads */
 
 static struct h5ad_options want;
 static const char *obs_names, *map_path;

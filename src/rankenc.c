@@ -2,12 +2,13 @@
 #include "cli.h"
 
 #include "file.h"
+#include "pool.h"
 #include "rank.h"
 #include "strmap.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <omp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -111,18 +112,16 @@ static void counts_ready(struct counts_in *in)
 	}
 }
 
-/* Vocabulary index of every gene of the input; *shared is set when two have the same. */
-static uint32_t *match(const struct counts_in *in, const struct vocab *v, int *shared)
+/* Which token each gene of the input is. */
+static void match(struct rank_table *table, const struct counts_in *in, const struct vocab *v)
 {
 	struct error e;
 	struct idmap ids = {0};
 	const struct vocab *genes = &in->h->vocab;
 	uint32_t *token = xmalloc(genes->n * sizeof *token);
-	uint8_t *used = xcalloc(v->n, 1);
 	size_t known = 0;
 	if (map_path && idmap_load(&ids, map_path, &e))
 		die("%s", e.msg);
-	*shared = 0;
 	for (size_t i = 0; i < genes->n; i++) {
 		const char *id = genes->id[i], *mapped = map_path ? idmap_find(&ids, id, strlen(id)) : NULL;
 		size_t base;
@@ -132,11 +131,7 @@ static uint32_t *match(const struct counts_in *in, const struct vocab *v, int *s
 			t = vocab_find(v, plain);
 		free(plain);
 		token[i] = t < (int64_t)v->nspecial ? RANK_UNKNOWN : (uint32_t)t;
-		if (token[i] != RANK_UNKNOWN) {
-			known++;
-			*shared |= used[t];
-			used[t] = 1;
-		}
+		known += token[i] != RANK_UNKNOWN;
 	}
 	double percent = 100 * (double)known / (double)genes->n;
 	info("%zu of %zu genes (%.1f %%) are in the vocabulary", known, genes->n, percent);
@@ -144,15 +139,13 @@ static uint32_t *match(const struct counts_in *in, const struct vocab *v, int *s
 		die("%s: only %.1f %% of the genes are in %s, expected at least %g %% (--min-genes-matched); ids here are like '%s', there "
 		    "like '%s'", stream_name(in->s), percent, tokens_path ? tokens_path : vocab_path, min_genes, genes->id[0],
 		    v->id[v->n - 1]);
-	free(used);
+	rank_table_init(table, token, genes->n, v->median);
+	free(token);
 	idmap_release(&ids);
-	return token;
 }
 
 struct encoder {
-	const struct vocab *v;
-	const uint32_t *token;
-	int shared;
+	struct rank_table table;
 	size_t max_len;
 	int64_t cls, eos;               /* -1: none */
 	uint32_t *out;                  /* tokens of row r: out[start[r] + 2 r ...] */
@@ -160,54 +153,67 @@ struct encoder {
 	size_t *length;
 	size_t out_cap, value_cap, length_cap;
 	struct rank_cell *scratch;      /* [threads] */
-	uint64_t known, all;            /* counts */
+	const struct counts_in *in;
+	atomic_ullong known, all;       /* counts */
 };
 
-/* Encode the rows of a block into enc->out. */
-static void encode_rows(struct encoder *enc, const struct counts_in *in)
+static void encode_row(struct encoder *enc, size_t r, struct rank_cell *c)
 {
-	const struct block *b = &in->block;
-	const uint64_t *start = b->group[in->group].offset, *total = b->col[in->total].data;
-	const uint32_t *count = b->col[in->count].data;
-	size_t room = block_items(b, in->group) + 2 * b->rows, specials = (enc->cls >= 0) + (enc->eos >= 0);
-	uint64_t known = 0, all = 0;
+	const struct block *b = &enc->in->block;
+	const uint64_t *start = b->group[enc->in->group].offset;
+	const uint32_t *gene = enc->in->id + start[r], *x = (uint32_t *)b->col[enc->in->count].data + start[r];
+	size_t n = start[r + 1] - start[r], most = enc->max_len - (enc->cls >= 0) - (enc->eos >= 0), k = 0;
+	unsigned repeats = 0;
+	uint64_t all = 0;
+	for (size_t i = 1; i < n; i++)
+		repeats |= gene[i] <= gene[i - 1];
+	for (size_t i = 0; i < n; i++)
+		all += x[i];
+	atomic_fetch_add(&enc->all, all);
+	atomic_fetch_add(&enc->known, rank_encode(c, &enc->table, gene, x, n, repeats != 0, with_value));
+	enc->length[r] = 0;
+	if (!c->n)
+		return;
+	uint32_t *to = enc->out + start[r] + 2 * r;
+	size_t keep = c->n < most ? c->n : most;
+	if (enc->cls >= 0)
+		to[k++] = (uint32_t)enc->cls;
+	memcpy(to + k, c->token, keep * sizeof *to);
+	if (with_value) {
+		double total = (double)((uint64_t *)b->col[enc->in->total].data)[r];
+		float *v = enc->value + start[r] + 2 * r;
+		v[0] = 0;
+		for (size_t i = 0; i < keep; i++)
+			v[k + i] = (float)log1p((double)c->count[i] / total * 1e4);
+		if (enc->eos >= 0)
+			v[k + keep] = 0;
+	}
+	k += keep;
+	if (enc->eos >= 0)
+		to[k++] = (uint32_t)enc->eos;
+	enc->length[r] = k;
+}
+
+#define GROUP 8                         /* rows a thread takes at a time */
+
+static void encode_group(void *arg, size_t group, int thread)
+{
+	struct encoder *enc = arg;
+	size_t rows = enc->in->block.rows, end = (group + 1) * GROUP < rows ? (group + 1) * GROUP : rows;
+	for (size_t r = group * GROUP; r < end; r++)
+		encode_row(enc, r, enc->scratch + thread);
+}
+
+/* Encode the rows of a block into enc->out. */
+static void encode_rows(struct encoder *enc)
+{
+	const struct block *b = &enc->in->block;
+	size_t room = block_items(b, enc->in->group) + 2 * b->rows;
 	grow(enc->out, enc->out_cap, room);
 	grow(enc->length, enc->length_cap, b->rows);
 	if (with_value)
 		grow(enc->value, enc->value_cap, room);
-#pragma omp parallel for schedule(dynamic, 8) num_threads((int)cli.threads) reduction(+ : known, all)
-	for (size_t r = 0; r < b->rows; r++) {
-		struct rank_cell *c = enc->scratch + omp_get_thread_num();
-		const uint32_t *gene = in->id + start[r], *x = count + start[r];
-		size_t n = start[r + 1] - start[r];
-		unsigned repeats = 0;
-		for (size_t i = 1; i < n; i++)
-			repeats |= gene[i] <= gene[i - 1];
-		for (size_t i = 0; i < n; i++)
-			all += x[i];
-		known += rank_encode(c, gene, x, n, enc->token, enc->shared || repeats, enc->v->median);
-		size_t keep = c->n < enc->max_len - specials ? c->n : enc->max_len - specials, k = 0;
-		uint32_t *to = enc->out + start[r] + 2 * r;
-		if (!c->n) {
-			enc->length[r] = 0;
-			continue;
-		}
-		if (enc->cls >= 0)
-			to[k++] = (uint32_t)enc->cls;
-		memcpy(to + k, c->token, keep * sizeof *to);
-		if (with_value) {
-			float *v = enc->value + start[r] + 2 * r;
-			v[0] = v[k + keep] = 0;
-			for (size_t i = 0; i < keep; i++)
-				v[k + i] = (float)log1p((double)c->count[i] / (double)total[r] * 1e4);
-		}
-		k += keep;
-		if (enc->eos >= 0)
-			to[k++] = (uint32_t)enc->eos;
-		enc->length[r] = k;
-	}
-	enc->known += known;
-	enc->all += all;
+	pool_for((int)cli.threads, (b->rows + GROUP - 1) / GROUP, encode_group, enc);
 }
 
 /* Append rows row[0..n) of the input, with their tokens, to `to`. */
@@ -290,7 +296,7 @@ static int encode(void)
 	struct error e;
 	struct vocab v = {0};
 	struct counts_in in;
-	struct encoder enc = {.v = &v};
+	struct encoder enc = {.in = &in};
 	struct header header;
 	struct block out = {0};
 	int token, value, got;
@@ -300,8 +306,7 @@ static int encode(void)
 	load_vocab(&v);
 	special_tokens(&enc, &v);
 	counts_open(&in, 0);
-	uint32_t *map_token = match(&in, &v, &enc.shared);
-	enc.token = map_token;
+	match(&enc.table, &in, &v);
 	enc.scratch = xcalloc((size_t)cli.threads, sizeof *enc.scratch);
 	make_header(&header, &in, &v, &token, &value);
 	struct stream *to = cli_create(&cli, &header);
@@ -314,7 +319,7 @@ static int encode(void)
 	while ((got = stream_read(in.s, &in.block, &e)) > 0) {
 		size_t n = 0;
 		counts_ready(&in);
-		encode_rows(&enc, &in);
+		encode_rows(&enc);
 		grow(row, row_cap, in.block.rows);
 		for (size_t r = 0; r < in.block.rows; r++) {
 			if (enc.length[r] || keep_empty)
@@ -354,7 +359,7 @@ static int encode(void)
 	free(enc.out);
 	free(enc.value);
 	free(enc.length);
-	free(map_token);
+	rank_table_release(&enc.table);
 	free(map);
 	free(row);
 	block_release(&out);
