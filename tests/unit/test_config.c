@@ -1,0 +1,110 @@
+/* config.json: Hugging Face's defaults, what is refused, and what comes back. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct model_config parse(const char *json)
+{
+	struct model_config c;
+	struct error e;
+	if (config_parse(&c, json, strlen(json), "test", &e))
+		fail_msg("%s", e.msg);
+	return c;
+}
+
+static void refused(const char *json, const char *why)
+{
+	struct model_config c;
+	struct error e;
+	if (config_parse(&c, json, strlen(json), "test", &e) == 0)
+		fail_msg("accepted: %s", json);
+	if (!strstr(e.msg, why) || strncmp(e.msg, "test: ", 6))
+		fail_msg("%s\n  gives: %s\n  expected: %s", json, e.msg, why);
+}
+
+/* What transformers' BertConfig() has. */
+static void defaults(void **state)
+{
+	struct model_config c = parse("{}");
+	assert_int_equal(c.vocab_size, 30522);
+	assert_int_equal(c.hidden_size, 768);
+	assert_int_equal(c.num_hidden_layers, 12);
+	assert_int_equal(c.num_attention_heads, 12);
+	assert_int_equal(c.intermediate_size, 3072);
+	assert_int_equal(c.max_position_embeddings, 512);
+	assert_int_equal(c.type_vocab_size, 2);
+	assert_int_equal(c.hidden_act, ACT_GELU);
+	assert_true(c.hidden_dropout_prob == 0.1 && c.attention_probs_dropout_prob == 0.1 && c.classifier_dropout < 0);
+	assert_true(c.layer_norm_eps == 1e-12 && c.initializer_range == 0.02);
+}
+
+/* Geneformer-V1-10M's file, and a classifier's. */
+static void geneformer(void **state)
+{
+	struct model_config c = parse("{\"architectures\": [\"BertForMaskedLM\"], \"attention_probs_dropout_prob\": 0.02, \"gradient_checkpointing\": false,"
+		"\"hidden_act\": \"relu\", \"hidden_dropout_prob\": 0.02, \"hidden_size\": 256, \"initializer_range\": 0.02, \"intermediate_size\": 512,"
+		"\"layer_norm_eps\": 1e-12, \"max_position_embeddings\": 2048, \"model_type\": \"bert\", \"num_attention_heads\": 4,"
+		"\"num_hidden_layers\": 6, \"pad_token_id\": 0, \"position_embedding_type\": \"absolute\", \"transformers_version\": \"4.6.0\","
+		"\"type_vocab_size\": 2, \"use_cache\": true, \"vocab_size\": 25426}");
+	struct model_config p;
+	struct error e;
+	assert_int_equal(config_get(&p, "geneformer-v1-10m", &e), 0);
+	assert_int_equal(p.vocab_size, 0);
+	p.vocab_size = 25426;
+	char *a = config_print(&c, TASK_MLM), *b = config_print(&p, TASK_MLM);
+	assert_string_equal(a, b);
+	free(a);
+	free(b);
+	c = parse("{\"id2label\": {\"0\": \"B\", \"1\": \"T\", \"2\": \"NK\"}, \"classifier_dropout\": 0.3}");
+	assert_int_equal(c.num_labels, 3);
+	assert_true(c.classifier_dropout == 0.3);
+}
+
+static void comes_back(void **state)
+{
+	struct model_config c = parse("{\"hidden_dropout_prob\": 0.123456789012345678, \"layer_norm_eps\": 1e-05, \"hidden_act\": \"relu\", \"num_labels\": 4}");
+	for (int task = TASK_MLM; task <= TASK_BARE; task++) {
+		char *text = config_print(&c, (enum task)task);
+		struct model_config d = parse(text);
+		assert_true(d.hidden_dropout_prob == c.hidden_dropout_prob && d.layer_norm_eps == c.layer_norm_eps);
+		assert_int_equal(d.hidden_act, ACT_RELU);
+		assert_int_equal(d.num_labels, task == TASK_CELLS || task == TASK_GENES ? 4 : 0);
+		free(text);
+	}
+}
+
+static void wrong(void **state)
+{
+	refused("[]", "not a JSON object");
+	refused("{\"hidden_size\": ", "not a JSON object");
+	refused("{\"hidden_size\": \"256\"}", "hidden_size: expected a number");
+	refused("{\"hidden_size\": 25.5}", "hidden_size is 25.5");
+	refused("{\"hidden_size\": -1}", "hidden_size is -1");
+	refused("{\"hidden_size\": 100}", "not a multiple of num_attention_heads");
+	refused("{\"hidden_act\": \"silu\"}", "hidden_act is silu: expected relu or gelu");
+	refused("{\"model_type\": \"gpt2\"}", "model_type is \"gpt2\": only \"bert\"");
+	refused("{\"position_embedding_type\": \"relative_key\"}", "only \"absolute\"");
+	refused("{\"is_decoder\": true}", "is_decoder: only false");
+	refused("{\"tie_word_embeddings\": false}", "tie_word_embeddings: only true");
+	refused("{\"hidden_dropout_prob\": 1}", "hidden_dropout_prob is 1");
+	refused("{\"pad_token_id\": 40000}", "pad_token_id");
+	struct model_config c;
+	struct error e;
+	assert_int_equal(config_get(&c, "no-such-thing", &e), -1);
+	assert_non_null(strstr(e.msg, "no-such-thing: no such preset"));
+	assert_int_equal(config_get(&c, "/tmp", &e), -1);
+	assert_non_null(strstr(e.msg, "/tmp/config.json"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults), cmocka_unit_test(geneformer), cmocka_unit_test(comes_back), cmocka_unit_test(wrong),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
