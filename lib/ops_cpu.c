@@ -495,6 +495,8 @@ static void attend(real *y, real *lse, const real *q, size_t len, size_t C, size
 	const size_t Dp = round_up(D, NR);
 	real *Kt = scratch, *V = Kt + round_up(len, NR) * D, *Q = V + len * Dp, *O = Q + QTILE * Dp, *S = O + QTILE * Dp;
 	real *m = S + QTILE * KTILE, *l = m + QTILE, *keep = l + QTILE;
+	for (size_t j = 0; j < KTILE; j++)
+		keep[j] = 1;
 	pack_panels(Kt, q + C, 3 * C, len, D);
 	pack_rows(V, len, Dp, q + 2 * C, 3 * C, len, D, 1);
 	for (size_t i0 = 0; i0 < len; i0 += QTILE) {
@@ -508,26 +510,22 @@ static void attend(real *y, real *lse, const real *q, size_t len, size_t C, size
 				SIMD_MAX(top)
 				for (size_t j = 0; j < Tk; j++)
 					top = s[j] > top ? s[j] : top;
+				if (drop_on(d))
+					keep_row(keep, j0, Tk, d, head, (uint32_t)(i0 + i), key);
 				SIMD_SUM(sum)
 				for (size_t j = 0; j < Tk; j++) {
-					s[j] = exp_fast(s[j] - top);
-					sum += s[j];
+					real p = exp_fast(s[j] - top);
+					s[j] = p * keep[j];
+					sum += p;
 				}
 				if (j0) {
 					real shrink = exp_fast(m[i] - top);
 					sum += l[i] * shrink;
-					SIMD
-					for (size_t c = 0; c < Dp; c++)
+					for (size_t c = 0; top != m[i] && c < Dp; c++)
 						O[i * Dp + c] *= shrink;
 				}
 				m[i] = top;
 				l[i] = sum;
-				if (drop_on(d)) {
-					keep_row(keep, j0, Tk, d, head, (uint32_t)(i0 + i), key);
-					SIMD
-					for (size_t j = 0; j < Tk; j++)
-						s[j] *= keep[j];
-				}
 			}
 			mul_nn(O, Dp, S, KTILE, V + j0 * Dp, NR, Dp, M, Dp, Tk, j0 > 0);
 		}
