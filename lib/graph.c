@@ -10,7 +10,61 @@ void graph_release(struct graph *g)
 	free(g->offset);
 	free(g->neighbour);
 	free(g->weight);
+	free(g->overlap);
 	*g = (struct graph){0};
+}
+
+void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m)
+{
+	*g = (struct graph){.n = n, .offset = xcalloc((size_t)n + 2, sizeof *g->offset), .neighbour = xcalloc(2 * m, 4),
+			    .weight = xcalloc(2 * m, 4), .overlap = xcalloc(2 * m, 4)};
+	uint64_t *at = g->offset + 1;   /* at[u]: next free place of row u; becomes the end of row u */
+	for (size_t i = 0; i < m; i++) {
+		at[edge[i].u + 1]++;
+		at[edge[i].v + 1]++;
+	}
+	for (uint32_t u = 0; u < n; u++)
+		at[u + 1] += at[u];
+	/* row w takes its smaller neighbours (edges (u, w), in order of u) before its larger ones (edges (w, v)) */
+	for (int larger = 0; larger < 2; larger++)
+		for (size_t i = 0; i < m; i++) {
+			uint64_t k = at[larger ? edge[i].u : edge[i].v]++;
+			g->neighbour[k] = larger ? edge[i].v : edge[i].u;
+			g->weight[k] = edge[i].weight;
+			g->overlap[k] = edge[i].overlap;
+		}
+}
+
+void graph_columns(struct header *h, const char *weight, const char *overlap)
+{
+	header_add(h, "token", U32);
+	header_add_ragged(h, "neighbour", id_type(h->vocab.n), "neighbour");
+	header_add_ragged(h, weight, F32, "neighbour");
+	header_add_ragged(h, overlap, U32, "neighbour");
+}
+
+int graph_write(const struct graph *g, struct stream *out, struct error *e)
+{
+	struct block b = {0};
+	int bad = 0;
+	block_reset(&b, stream_header(out));
+	for (uint32_t u = 0; u < g->n && !bad; u++) {
+		size_t had = b.rows ? block_items(&b, 0) : 0, m = g->offset[u + 1] - g->offset[u];
+		block_set_rows(&b, b.rows + 1);
+		block_set_items(&b, 0, had + m);
+		((uint32_t *)b.col[0].data)[b.rows - 1] = u;
+		for (size_t i = 0; i < m; i++)
+			block_set_id(&b, 1, had + i, g->neighbour[g->offset[u] + i]);
+		memcpy((float *)b.col[2].data + had, g->weight + g->offset[u], m * 4);
+		memcpy((uint32_t *)b.col[3].data + had, g->overlap + g->offset[u], m * 4);
+		b.group[0].offset[b.rows] = had + m;
+		if (block_full(&b) || u + 1 == g->n) {
+			bad = stream_write(out, &b, e);
+			block_reset(&b, stream_header(out));
+		}
+	}
+	block_release(&b);
+	return bad;
 }
 
 static int take_row(struct graph *g, uint32_t u, const uint32_t *v, size_t n, uint32_t nspecial, const char *name, struct error *e)

@@ -1,5 +1,5 @@
 /*
- * The gene dependency graph as maskgen uses it: compressed rows over the vocabulary.
+ * The gene dependency graph: compressed rows over the vocabulary, and its stream.
  */
 #ifndef GRAPH_H
 #define GRAPH_H
@@ -11,7 +11,21 @@ struct graph {
 	uint64_t *offset;       /* [n + 1] */
 	uint32_t *neighbour;    /* [offset[n]] ascending within a row; an edge stands in both rows */
 	float *weight;          /* [offset[n]] local Spearman rho, or NPMI */
+	uint32_t *overlap;      /* [offset[n]] cells with both, or times side by side; NULL after graph_read */
 };
+
+struct edge {
+	uint32_t u, v;          /* tokens, u < v */
+	float weight;
+	uint32_t overlap;
+};
+
+/* The graph of m edges in order of (u, v), over n vocabulary rows. */
+void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m);
+
+/* Add the columns of a graph stream to a header without any; weight and overlap name theirs. */
+void graph_columns(struct header *h, const char *weight, const char *overlap);
+int graph_write(const struct graph *g, struct stream *out, struct error *e);
 
 /* Read a whole graph stream whose weights are in column `weight` ("rho" or "npmi"). -1 with e set: not a graph, another kind
  * of weight, rows that are not the vocabulary in order, neighbours out of order, a special token with neighbours. */

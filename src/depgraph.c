@@ -1,0 +1,134 @@
+/* depgraph: the gene dependency graph of a corpus, CorrMask's Algorithm 1. */
+#include "cli.h"
+#include "corpus.h"
+#include "spearman.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours = 50, min_cells = 50, top_genes = 2000;
+static double rho_min = 0.2;
+static int positive;
+
+static struct option_def options[] = {
+	{.letter = 'n', .name = "cells", .kind = OPT_INT, .to = &cells, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
+	 .help = "cells to sample (default 100000)"},
+	{.name = "max-len", .kind = OPT_INT, .to = &max_len, .arg = "L", .min = 1, .max = 65535, .changes = 1,
+	 .help = "tokens of a cell that count; the value at position i is L - i (default 2048)"},
+	{.name = "top-genes", .kind = OPT_INT, .to = &top_genes, .arg = "N", .min = 0, .max = 16777216, .changes = 1,
+	 .help = "only the N most highly expressed genes; 0: all (default 2000)"},
+	{.name = "min-cells", .kind = OPT_INT, .to = &min_cells, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
+	 .help = "leave out genes present in fewer cells (default 50)"},
+	{.name = "neighbours", .kind = OPT_INT, .to = &neighbours, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
+	 .help = "candidates a gene: those of largest |rho| over all cells (default 50)"},
+	{.name = "rho-min", .kind = OPT_REAL, .to = &rho_min, .arg = "R", .min = 0, .max = 1, .changes = 1,
+	 .help = "drop candidates of smaller |rho| (default 0.2)"},
+	{.name = "min-overlap", .kind = OPT_INT, .to = &min_overlap, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
+	 .help = "drop candidates present together in fewer cells (default 200)"},
+	{.name = "positive", .kind = OPT_FLAG, .to = &positive, .changes = 1,
+	 .help = "drop edges of negative weight"},
+	{0}
+};
+
+static struct cli cli = {.name = "depgraph", .operands = "[FILE]", .summary = "Build the gene dependency graph of tokenised cells.",
+			 .options = options, .common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void read_corpus(struct corpus *c, struct stream *in)
+{
+	struct error e;
+	const struct header *h = stream_header(in);
+	int cell, token;
+	if (header_kind(h, "tokens", stream_name(in), &e) || (cell = header_need(h, "cell", U64, SCALAR, stream_name(in), &e)) < 0 ||
+	    (token = header_need(h, "token", U32, RAGGED, stream_name(in), &e)) < 0)
+		die("%s", e.msg);
+	c->nspecial = (uint32_t)h->vocab.nspecial;
+	struct block b = {0};
+	int got;
+	while ((got = stream_read(in, &b, &e)) > 0) {
+		if (corpus_add(c, &b, cell, token, &e))
+			die("%s: %s", stream_name(in), e.msg);
+		progress("%llu cells read", (unsigned long long)c->seen);
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	block_release(&b);
+	corpus_sort(c);
+	if (!c->n)
+		die("%s: no cells", stream_name(in));
+}
+
+static void describe(struct header *h, const struct corpus *c, uint32_t genes, size_t edges)
+{
+	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "graph");
+	cJSON *o = cJSON_AddObjectToObject(h->extra, "graph");
+	cJSON_AddStringToObject(o, "weight", "rho");
+	cJSON_AddNumberToObject(o, "cells", c->n);
+	cJSON_AddNumberToObject(o, "genes", genes);
+	cJSON_AddNumberToObject(o, "edges", (double)edges);
+}
+
+int main(int argc, char **argv)
+{
+	struct error e;
+	cli_init(&cli, argc, argv);
+	if (cli.noperand > 1)
+		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
+	struct stream *in = cli_open(&cli, 0);
+	struct corpus corpus = {.seed = (uint32_t)cli.seed, .size = (uint64_t)cells, .max_len = (uint32_t)max_len};
+	double t0 = now();
+	read_corpus(&corpus, in);
+	struct header h = {0};
+	header_copy(&h, stream_header(in));
+	stream_free(in);
+	while (h.ncol)
+		header_drop(&h, h.col[h.ncol - 1].name);
+	free(h.kind);
+	h.kind = xstrdup("graph");
+	graph_columns(&h, "rho", "overlap");
+
+	struct spearman_params p = {.neighbours = (uint32_t)neighbours, .min_overlap = (uint32_t)min_overlap, .min_cells = (uint32_t)min_cells,
+				    .top_genes = (uint32_t)top_genes, .rho_min = rho_min, .positive = positive};
+	struct columns x;
+	struct spearman_stats stats;
+	double t1 = now();
+	if (columns_init(&x, &corpus, (uint32_t)h.vocab.n, &p, &e))
+		die("%s", e.msg);
+	uint64_t seen = corpus.seen;
+	struct corpus told = corpus;
+	corpus_release(&corpus);
+	double t2 = now();
+	size_t n;
+	struct edge *edge = spearman_edges(&x, &p, &n, &stats);
+	if (cli.verbose)
+		info("read %.2f s, columns %.2f s, all pairs %.2f s, %llu candidate pairs exactly %.2f s", t1 - t0, t2 - t1, stats.screen_s,
+		     (unsigned long long)stats.pairs, stats.exact_s);
+
+	describe(&h, &told, x.genes, n);
+	char *how = cli_provenance(&cli);
+	header_provenance(&h, "depgraph", how);
+	struct graph g;
+	graph_build(&g, (uint32_t)h.vocab.n, edge, n);
+	struct stream *out = cli_create(&cli, &h);
+	if (graph_write(&g, out, &e) || stream_commit(out, &e))
+		die("%s", e.msg);
+	stream_free(out);
+	uint64_t linked = 0;
+	for (uint32_t u = 0; u < g.n; u++)
+		linked += g.offset[u + 1] > g.offset[u];
+	cli_report(&cli, "%u of %llu cells, %u genes of %zu, %llu with neighbours, %zu edges", told.n, (unsigned long long)seen, x.genes,
+		   h.vocab.n - h.vocab.nspecial, (unsigned long long)linked, n);
+	free(edge);
+	free(how);
+	graph_release(&g);
+	columns_release(&x);
+	header_release(&h);
+	return 0;
+}
