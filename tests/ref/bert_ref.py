@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Cell embeddings from a model directory, by numpy in float64: an independent reading of config.json and model.safetensors.
+"""BERT by numpy in float64: an independent reading of config.json and model.safetensors.
 
-Usage: embed_ref.py MODEL TOKENS.tsv LAYER mean|cls|first EMBEDDING.npy [CLS EOS]
+bert_ref.py embed MODEL TOKENS.tsv LAYER mean|cls|first EMBEDDING.npy [CLS EOS]
     TOKENS.tsv     scview --columns token of the tokens stream     EMBEDDING.npy    scview -O npy of scembed's output
-Prints the largest difference, relative to the largest value, and exits 1 above 1e-5. Missing vectors must be NaN in both.
+    Prints the largest difference, relative to the largest value, and exits 1 above 1e-5. Missing vectors must be NaN in both.
+bert_ref.py mlm MODEL MASKED.tsv EVAL.tsv
+    MASKED.tsv     scview --columns input,position,target of the masked stream      EVAL.tsv    what sctrain eval wrote
+    The mean cross-entropy over all masked positions must agree to 1e-6, the accuracy exactly.
 """
 import json
 import math
@@ -54,13 +57,18 @@ def hidden(ids, w, c, layers):
     return x
 
 
-def main():
-    model, tokens, layer, pool, npy = sys.argv[1:6]
-    cls, eos = (int(a) for a in sys.argv[6:8]) if len(sys.argv) > 6 else (-1, -1)
+def lists(path, columns):
+    """Lists of whole numbers of a table of scview: for every row, one list a column."""
+    for line in open(path).read().split("\n")[1:-1]:
+        yield [list(map(int, f.split())) for f in (line.split("\t") + [""] * columns)[:columns]]
+
+
+def embed(model, tokens, layer, pool, npy, cls=-1, eos=-1):
+    cls, eos = int(cls), int(eos)
     c = json.load(open(model + "/config.json"))
     w = safetensors(model + "/model.safetensors")
     got = np.load(npy)
-    rows = [list(map(int, l.split())) for l in open(tokens).read().split("\n")[1:-1]]
+    rows = [r[0] for r in lists(tokens, 1)]
     assert got.shape == (len(rows), c["hidden_size"]), got.shape
     worst = top = 0
     for ids, x in zip(rows, got):
@@ -77,7 +85,28 @@ def main():
         top = max(top, abs(want).max())
         worst = max(worst, abs(want - x).max())
     print(f"{len(rows)} cells, largest difference {worst / top:.1e}")
-    sys.exit(not worst < 1e-5 * top)
+    return worst < 1e-5 * top
 
 
-main()
+def mlm(model, masked, table):
+    c = json.load(open(model + "/config.json"))
+    w = safetensors(model + "/model.safetensors")
+    got = dict(l.split("\t") for l in open(table).read().split("\n")[1:-1])
+    loss = right = n = 0
+    for ids, at, target in lists(masked, 3):
+        if not at:
+            continue
+        h = hidden(ids, w, c, c["num_hidden_layers"])[at]
+        h = norm(np.maximum(linear(h, w, "cls.predictions.transform.dense"), 0), w, "cls.predictions.transform", c["layer_norm_eps"])
+        z = h @ w["bert.embeddings.word_embeddings.weight"].T + w["cls.predictions.bias"]
+        z -= z.max(-1, keepdims=True)
+        z -= np.log(np.exp(z).sum(-1, keepdims=True))
+        loss -= z[range(len(at)), target].sum()
+        right += (z.argmax(-1) == target).sum()
+        n += len(at)
+    print(f"{n} masked, loss {loss / n:.8f}, sctrain {got['loss']}, accuracy {right / n:.6f}, sctrain {got['accuracy']}")
+    return (n == int(got["masked"]) and abs(loss / n - float(got["loss"])) < 1e-6 * loss / n
+            and abs(right / n - float(got["accuracy"])) < 0.5 / n)
+
+
+sys.exit(not {"embed": embed, "mlm": mlm}[sys.argv[1]](*sys.argv[2:]))
