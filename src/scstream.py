@@ -289,7 +289,8 @@ class Reader:
     def __init__(self, source, verify=True):
         self.own = isinstance(source, (str, os.PathLike)) and source != "-"
         self.name = str(source) if self.own else "standard input" if source == "-" else getattr(source, "name", "stream")
-        self.file = open(source, "rb") if self.own else sys.stdin.buffer if source == "-" else source
+        # unbuffered: a thread left waiting in a buffered standard input would hold its lock when Python ends
+        self.file = open(source, "rb", 0) if self.own else open(0, "rb", 0, closefd=False) if source == "-" else source
         self.hash = XXH3() if verify else None
         self.tail, self.failed = b"", None
         self.zstd = subprocess.Popen(["zstd", "-dcq"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -304,7 +305,7 @@ class Reader:
     def _pump(self):
         try:
             while True:
-                piece = self.file.read1(1 << 20) if hasattr(self.file, "read1") else self.file.read(1 << 20)
+                piece = self.file.read(1 << 20)
                 if not piece:
                     break
                 self.tail = (self.tail + piece[-9:])[-9:]

@@ -1,0 +1,142 @@
+# The format: scstream.py was written from man/scstream.5 alone, so what it and the tools agree on is on that page.
+load helper
+
+CASES=$BATS_TEST_DIRNAME/ref/scstream_cases.py
+
+setup_file() {
+	command -v zstd >/dev/null || skip "no zstd command"
+	cd "$BATS_FILE_TMPDIR"
+	$PYTHON "$CASES" make .
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+}
+
+@test "scstream: XXH3-128 in Python is that of libxxhash" {
+	$PYTHON "$CASES" hash
+}
+
+@test "scstream: the tools accept every kind and type written in Python" {
+	run scview --check counts.scs tokens.scs masked.scs graph.scs embedding.scs prediction.scs types.scs empty.scs
+	assert_success
+	assert_line "types.scs: whole, embedding, 307 rows in 3 blocks"
+	assert_line "empty.scs: whole, counts, 0 rows in 0 blocks"
+	for f in *.scs; do
+		zstd -tq "$f"
+	done
+}
+
+@test "scstream: scview prints what was written, every type, list and missing value" {
+	$PYTHON "$CASES" table counts.scs tokens.scs masked.scs graph.scs embedding.scs prediction.scs types.scs empty.scs
+}
+
+@test "scstream: what a tool writes, Python reads, and what Python writes back, the tools read the same" {
+	need_tool scsim
+	scsim -q --cells 200 --genes 100 -o sim.counts
+	scsim -q --cells 200 --genes 100 -u >sim.u
+	for f in sim.u types.scs empty.scs; do
+		$PYTHON "$CASES" copy $f back
+		$PYTHON "$CASES" same $f back
+		cmp <(scview $f) <(scview back)
+		cmp <(scview -H $f) <(scview -H back)
+		cmp <(scview --vocab $f) <(scview --vocab back)
+	done
+	# the digest does not depend on the compression: both end in the same trailer
+	cmp <(zstd -dc sim.counts | tail -c 40) <(zstd -dc sim.u | tail -c 40)
+}
+
+@test "scstream: a filter in C keeps a Python stream, unknown columns and header keys" {
+	need_tool scsample
+	scsample -q --seed 1 types.scs -o out || skip "scsample does not take these options"
+	scview -H types.scs | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["note"])' >a
+	scview -H out | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["note"])' >b
+	cmp a b
+}
+
+@test "scstream: every prefix is refused in Python too, and so are more bytes; a failed writer leaves nothing" {
+	$PYTHON "$CASES" prefixes tokens.scs
+}
+
+@test "scstream: prints a header; a damaged stream is one line and exit 1" {
+	run $PYTHON "$BATS_TEST_DIRNAME/../src/scstream.py" tokens.scs
+	assert_success
+	assert_output --partial '"kind": "tokens"'
+	head -c 100 tokens.scs >cut
+	run $PYTHON "$BATS_TEST_DIRNAME/../src/scstream.py" cut
+	assert_failure 1
+	assert_equal "${#lines[@]}" 1
+}
+
+@test "scstream: a pipe is read block by block, in bounded memory, and a trainer may stop early" {
+	need_tool scsim
+	cat >train.py <<-END
+	import resource, sys
+	sys.path.insert(0, "$BATS_TEST_DIRNAME/../src")
+	import scstream
+	before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+	rows = largest = total = 0
+	for block in scstream.read("-"):
+	    rows += block.rows
+	    size = sum(v.nbytes for v in block["gene"]) + sum(v.nbytes for v in block["count"])
+	    largest, total = max(largest, size), total + size
+	    if len(sys.argv) > 1: break
+	grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10
+	print(rows, total, largest, grown)
+	assert len(sys.argv) > 1 or total > 12 << 20, total
+	assert grown < 8 << 20, grown
+	END
+	run bash -c "scsim -q --cells 5000 --genes 2000 -u | $PYTHON train.py"
+	assert_success
+	assert_output --regexp "^5000 "
+	run bash -c "scsim -q --cells 1000 -u | timeout 20 $PYTHON train.py stop"
+	assert_success
+}
+
+@test "scview -O h5ad: every type as anndata reads it, missing values and odd names too" {
+	scview -O h5ad -o types.h5ad types.scs
+	scview -O h5ad -o prediction.h5ad prediction.scs
+	scview -O npy types.scs >x.npy
+	scview -O npy -c f_i16 -o f.npy types.scs
+	$PYTHON -W error - "$BATS_TEST_DIRNAME/../src" <<-'END'
+	import sys, anndata, numpy, pandas
+	sys.path.insert(0, sys.argv[1])
+	import scstream
+	stream = scstream.read("types.scs")
+	columns = {c["name"]: c for c in stream.header["columns"]}
+	blocks = list(stream)
+	def whole(n):
+	    v = [b[n].codes if isinstance(b[n], tuple) else b[n] for b in blocks]
+	    return numpy.concatenate([numpy.asarray(x, dtype=object) for x in v]) if columns[n]["type"] == "str" else numpy.concatenate(v)
+	a = anndata.read_h5ad("types.h5ad")
+	assert a.obs_names.tolist() == whole("barcode").tolist()
+	assert numpy.array_equal(a.X, whole("x"), equal_nan=True) and numpy.array_equal(numpy.load("x.npy"), whole("x"), equal_nan=True)
+	assert numpy.array_equal(numpy.load("f.npy"), whole("f_i16"))
+	for n, c in columns.items():
+	    v = whole(n) if c["shape"] != "ragged" else None
+	    if c["shape"] == "fixed" and n != "x":
+	        assert numpy.array_equal(a.obsm[n], v, equal_nan=c["type"][0] == "f") and a.obsm[n].dtype == v.dtype, n
+	    if c["shape"] != "scalar" or n == "barcode" or n.endswith(".missing"):
+	        assert n not in a.obs
+	        continue
+	    o = a.obs[n.replace("/", "_")]
+	    gone = whole(n + ".missing").astype(bool) if n + ".missing" in columns else numpy.zeros(len(v), bool)
+	    if c["type"] == "categorical":
+	        assert o.cat.codes.tolist() == v.tolist() and o.cat.categories.tolist() == c["categories"]
+	    elif c["type"] == "str":
+	        assert ["" if m else t for t, m in zip(v, gone)] == o.tolist(), n
+	    elif c["type"] == "u8":
+	        assert (o.isna() == gone).all() and o[~gone].astype(bool).tolist() == v[~gone].astype(bool).tolist(), n
+	        assert o.dtype == ("boolean" if gone.any() else bool)
+	    else:
+	        assert (o.isna() == (gone | (v != v))).all() and (o[~o.isna()].to_numpy() == v[~o.isna()]).all(), n
+	p = anndata.read_h5ad("prediction.h5ad")
+	assert p.var_names.tolist() == ["B", "T", "other"]
+	END
+	for kind in tokens masked graph; do
+		run scview -O h5ad -o no.h5ad $kind.scs
+		assert_failure 1
+		assert_output --partial "a $kind stream has no matrix"
+		assert_not_exist no.h5ad
+	done
+}
