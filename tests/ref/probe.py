@@ -1,0 +1,162 @@
+"""Embedding streams for ctaprobe's tests, and scikit-learn's answers.
+
+usage: probe.py make OUT.emb [cells=N] [features=N] [classes=N] [seed=N] [what=...]     write embeddings with labels
+       probe.py compare TRAIN.emb TEST.emb COEFFICIENTS.tsv PREDICTIONS METRICS.tsv [C=1] [standardize=1]
+       probe.py metrics PREDICTIONS METRICS.tsv [rare=N]      the scores of the predictions by sklearn.metrics
+Exits 1 with a message on a difference.
+"""
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../src"))
+import scstream                                                         # noqa: E402
+
+
+def make(out, cells=400, features=24, classes=5, seed=1, what=""):
+    rng = np.random.default_rng(seed)
+    # rare classes: frequencies fall by half; the first types' names are not in the order of their codes
+    p = 0.6 ** np.arange(classes)
+    y = np.concatenate([np.arange(classes), rng.choice(classes, cells, p=p / p.sum())])[:cells]
+    rng.shuffle(y)
+    x = np.random.default_rng(0).normal(size=(classes, features))[y] * 0.7 + rng.normal(size=(cells, features)) * rng.uniform(0.3, 2, features) + 3
+    donor = rng.integers(0, 6, cells)
+    names = ["type%d" % (classes - i) for i in range(classes)]
+    if what == "unlabelled":
+        y[::7] = -1
+    if what == "nolabel":
+        y[:] = -1
+    if what == "oneclass":
+        y[:] = 0
+    if what == "twoclasses":
+        y = y % 2
+    if what == "nan" and cells:
+        x[cells // 2, 3] = np.nan
+    if what == "constant":
+        x[:, 2] = 5
+    if what == "numbers":
+        names = [str(i) for i in range(classes)]
+    header = {"kind": "embedding", "provenance": [],
+              "columns": [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "barcode", "type": "str", "shape": "scalar"},
+                          {"name": "n_counts", "type": "u64", "shape": "scalar"},
+                          {"name": "cell_type", "type": "categorical", "shape": "scalar", "categories": names},
+                          {"name": "donor", "type": "categorical", "shape": "scalar", "categories": ["d%d" % i for i in range(6)]},
+                          {"name": "x", "type": "f32", "shape": "fixed", "n": features}],
+              "vocab": {"id": ["<pad>", "<mask>", "ENSG1"], "symbol": ["", "", "A"], "median": [None, None, 1.5]}}
+    blocks = []
+    for a in range(0, cells, 150):
+        s = slice(a, min(a + 150, cells))
+        blocks.append({"cell": np.arange(a, s.stop), "barcode": ["c%d" % i for i in range(a, s.stop)],
+                       "n_counts": np.full(s.stop - a, 1000), "cell_type": y[s], "donor": donor[s], "x": x[s].astype("f4")})
+    scstream.write(out, header, blocks)
+
+
+def load(path, column):
+    x, y, cell = [], [], []
+    for b in scstream.read(path):
+        codes, names = b["cell_type"]
+        y += [names[c] if c >= 0 else None for c in codes]
+        x.append(np.asarray(b[column], "f8"))
+        cell += list(b["cell"])
+    keep = np.array([v is not None for v in y], bool)
+    return np.concatenate(x)[keep], np.array(y, object)[keep].astype(str), np.array(cell)[keep]
+
+
+def predictions(path):
+    logit, truth, cell = load(path, "logit")
+    labels = np.array(scstream.read(path).header["labels"])
+    return logit, truth, cell, labels, labels[logit.argmax(1)]
+
+
+def close(what, a, b, limit):
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    if a.shape != b.shape:
+        sys.exit(f"{what}: shape {a.shape}, expected {b.shape}")
+    worst = np.abs(a - b).max(initial=0)
+    print(f"{what}: largest difference {worst:.3g}")
+    if not worst <= limit:
+        sys.exit(f"{what}: differs by {worst:.3g}, more than {limit}")
+
+
+def read_metrics(path):
+    m = dict(line.rstrip("\n").split("\t") for line in open(path))
+    assert m.pop("metric") == "value"
+    return m
+
+
+def metrics(pred_path, metrics_path, rare=0):
+    from sklearn import metrics as M
+    _, truth, _, labels, guess = predictions(pred_path)
+    m = read_metrics(metrics_path)
+    for key, want in {"accuracy": M.accuracy_score(truth, guess), "balanced_accuracy": M.recall_score(truth, guess, average="macro",
+                      labels=np.unique(truth), zero_division=0), "macro_f1": M.f1_score(truth, guess, average="macro", zero_division=0),
+                      "weighted_f1": M.f1_score(truth, guess, average="weighted", zero_division=0), "cells": len(truth)}.items():
+        close(key, float(m[key]), want, 1e-14)
+    each = M.f1_score(truth, guess, average=None, labels=labels, zero_division=0)
+    close("f1", [float(m["f1:" + c]) for c in labels], each, 1e-14)
+    close("n", [float(m["n:" + c]) for c in labels], [(truth == c).sum() for c in labels], 0)
+    close("confusion", [[float(m.get(f"confusion:{a}:{b}", 0)) for b in labels] for a in labels], M.confusion_matrix(truth, guess, labels=labels), 0)
+    occur = [c for c in labels if (truth == c).any()]
+    order = sorted(occur, key=lambda c: (int(m["train_n:" + c]), c))[:rare or max(1, round(len(occur) / 3))]
+    close("f1_rare", float(m["f1_rare"]), np.mean([each[list(labels).index(c)] for c in order]), 1e-14)
+
+
+def objective(x, y, known, w, b, C, scale):
+    z = x @ w.T + b
+    if len(known) == 2:
+        z = np.concatenate([np.zeros((len(x), 1)), z], 1)
+    top = z.max(1)
+    loss = top + np.log(np.exp(z - top[:, None]).sum(1)) - z[np.arange(len(x)), [known.index(v) for v in y]]
+    if scale:
+        w = w * scale.scale_
+    return 0.5 / C * (w ** 2).sum() + loss.sum()
+
+
+def compare(train, test, coefficients, pred_path, metrics_path, C=1.0, standardize=0):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+    xa, ya, _ = load(train, "x")
+    xb, yb, cell = load(test, "x")
+    scale = StandardScaler().fit(xa) if standardize else None
+    za = scale.transform(xa) if scale else xa
+    # scikit-learn's lbfgs also stops when the objective changes by less than 2e-9 of itself, whatever tol says: a few 1e-3 short
+    # in the weights here. Its newton-cg has the same objective and goes on, so that is the one to equal; lbfgs must be no better.
+    fit = LogisticRegression(C=C, tol=1e-7, max_iter=10000, solver="newton-cg").fit(za, ya)
+    lbfgs = LogisticRegression(C=C, tol=1e-10, max_iter=10000).fit(za, ya)
+    w, b = fit.coef_, fit.intercept_
+    if scale:
+        w = w / scale.scale_
+        b = b - w @ scale.mean_
+    rows = [line.rstrip("\n").split("\t") for line in open(coefficients)][1:]
+    known = list(fit.classes_)
+    assert [r[0] for r in rows] == (known if len(known) > 2 else known[1:]), "other classes"
+    ours = np.array([[float(v) for v in r[1:]] for r in rows])
+    mine = objective(xa, ya, known, ours[:, 1:], ours[:, 0], C, scale)
+    theirs = objective(za, ya, known, lbfgs.coef_, lbfgs.intercept_, C, None)
+    print(f"objective: {mine:.12g}, scikit-learn's lbfgs {theirs:.12g}")
+    if not mine <= theirs * (1 + 1e-12):
+        sys.exit("the objective is above scikit-learn's")
+    if len(known) > 2:      # intercepts of the softmax are free up to a constant
+        ours[:, 0] -= ours[:, 0].mean()
+        b = b - b.mean()
+    close("weights", ours[:, 1:], w, 1e-4)
+    close("intercepts", ours[:, 0], b, 1e-4)
+    logit, truth, cells, labels, guess = predictions(pred_path)
+    assert (cells == cell).all() and (truth == yb).all(), "other cells, or another order"
+    want = fit.decision_function(scale.transform(xb) if scale else xb)
+    if len(known) == 2:
+        want = np.stack([np.zeros(len(want)), want], 1)
+    at = [list(labels).index(c) for c in known]
+    assert np.isneginf(np.delete(logit, at, 1)).all(), "a class without training cells has a logit"
+    got = logit[:, at]
+    close("logits", got - got.mean(1, keepdims=True), want - want.mean(1, keepdims=True), 1e-4)
+    assert (guess == fit.classes_[want.argmax(1)]).all(), "other predictions"
+    metrics(pred_path, metrics_path)
+
+
+if __name__ == "__main__":
+    command = {"make": make, "compare": compare, "metrics": metrics}[sys.argv[1]]
+    plain = [a for a in sys.argv[2:] if "=" not in a]
+    named = dict(a.split("=", 1) for a in sys.argv[2:] if "=" in a)
+    command(*plain, **{k: v if k == "what" else float(v) if k == "C" else int(v) for k, v in named.items()})
