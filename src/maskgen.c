@@ -1,7 +1,9 @@
 /* maskgen: the data loader. Epochs, shuffled batches, shards, and which tokens of every cell are masked. */
+#include "checkpoint.h"
 #include "cli.h"
 #include "feed.h"
 #include "mask.h"
+#include "rng.h"
 
 #include <math.h>
 #include <omp.h>
@@ -9,9 +11,17 @@
 #include <string.h>
 
 enum { RATE_FIXED, RATE_UNIFORM, RATE_LINEAR };
-static const char *const schedule_name[] = {"fixed", "uniform", "linear"};
+static const char *const rate_name[] = {"fixed", "uniform", "linear"};
 
-static const char *graph_path, *shard_text = "0/1", *keep_text;
+/* A value over the run: fixed, drawn for every global batch from [from, to], or going from `from` at the first step to `to` at the last. */
+struct course {
+	int kind;
+	double from, to;
+};
+
+static struct course rate_course, lambda_course;
+
+static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *rate_uniform, *rate_linear, *lambda_linear;
 static int strategy = MASK_RANDOM, bernoulli, partner_choice;
 static long long epochs = 1, batch = 12, window = 64, partners = 5;
 static double rate = 0.15, lambda = 0.5;
@@ -23,8 +33,14 @@ static struct option_def options[] = {
 	 .help = "which tokens are masked (default random)"},
 	{.name = "rate", .kind = OPT_REAL, .to = &rate, .arg = "P", .min = 0, .max = 1, .changes = 1,
 	 .help = "share of a cell's tokens to mask (default 0.15)"},
+	{.name = "rate-uniform", .kind = OPT_STRING, .to = &rate_uniform, .arg = "A:B", .changes = 1,
+	 .help = "draw the rate of every global batch from A to B"},
+	{.name = "rate-linear", .kind = OPT_STRING, .to = &rate_linear, .arg = "A:B", .changes = 1,
+	 .help = "let the rate go from A at the first step to B at the last"},
 	{.name = "lambda", .kind = OPT_REAL, .to = &lambda, .arg = "F", .min = 0, .max = 1, .changes = 1,
 	 .help = "corrmask: share of the masks that follow the graph (default 0.5)"},
+	{.name = "lambda-linear", .kind = OPT_STRING, .to = &lambda_linear, .arg = "A:B", .changes = 1,
+	 .help = "corrmask: let lambda go from A at the first step to B at the last"},
 	{.name = "partners-max", .kind = OPT_INT, .to = &partners, .arg = "K", .min = 0, .max = 65535, .changes = 1,
 	 .help = "corrmask: most neighbours masked with a seed (default 5)"},
 	{.name = "partners", .kind = OPT_CHOICE, .to = &partner_choice, .arg = "uniform|weighted", .changes = 1,
@@ -41,6 +57,8 @@ static struct option_def options[] = {
 	 .help = "emit shard R (from 0) of N, or auto: rank and size from Open MPI, PMI or Slurm (default 0/1)"},
 	{.name = "keep", .kind = OPT_STRING, .to = &keep_text, .arg = "COL,...", .changes = 1,
 	 .help = "columns of the cells to pass on, such as cell_type"},
+	{.name = "resume", .kind = OPT_STRING, .to = &resume, .arg = "MODEL",
+	 .help = "start after the last checkpoint of this model directory, if it has one; it must be of the same stream"},
 	{0}
 };
 
@@ -55,6 +73,51 @@ static int given(const void *to)
 	return 0;
 }
 
+/* At most one of the three ways to say a value. */
+static void parse_course(struct course *c, const char *name, const double *fixed, const char *const *uniform, const char *const *linear)
+{
+	const char *text = *linear ? *linear : uniform ? *uniform : NULL, *way = *linear ? "linear" : "uniform";
+	if (given(fixed) + (uniform && *uniform) + !!*linear > 1)
+		usage_error("--%s is given in more than one way", name);
+	*c = (struct course){RATE_FIXED, *fixed, *fixed};
+	if (!text)
+		return;
+	char *end;
+	c->kind = *linear ? RATE_LINEAR : RATE_UNIFORM;
+	c->from = strtod(text, &end);
+	int good = end != text && *end == ':';
+	if (good) {
+		const char *second = end + 1;
+		c->to = strtod(second, &end);
+		good = end != second && !*end;
+	}
+	if (!good || !(c->from >= 0 && c->from <= 1 && c->to >= 0 && c->to <= 1))
+		usage_error("--%s-%s: '%s' is not two numbers A:B from 0 to 1", name, way, text);
+}
+
+static double course_at(const struct course *c, const struct feed *f, uint64_t epoch, uint64_t step)
+{
+	if (c->kind == RATE_LINEAR)
+		return f->steps > 1 ? c->from + (c->to - c->from) * (double)step / (double)(f->steps - 1) : c->from;
+	if (c->kind == RATE_UNIFORM) {
+		struct rng r = rng_at(f->seed, RNG_RATE, step % f->per_epoch, (uint32_t)epoch);
+		return c->from + (c->to - c->from) * rng_unit(&r);
+	}
+	return c->from;
+}
+
+static void course_json(cJSON *o, const char *name, const struct course *c)
+{
+	if (c->kind == RATE_FIXED) {
+		cJSON_AddNumberToObject(o, name, c->from);
+		return;
+	}
+	cJSON *s = cJSON_AddObjectToObject(o, name);
+	cJSON_AddStringToObject(s, "course", rate_name[c->kind]);
+	cJSON_AddNumberToObject(s, "from", c->from);
+	cJSON_AddNumberToObject(s, "to", c->to);
+}
+
 static void check_options(void)
 {
 	int graphed = strategy == MASK_CORRMASK;
@@ -64,12 +127,14 @@ static void check_options(void)
 		usage_error("--strategy corrmask needs a graph: --graph FILE");
 	if (!graphed && graph_path)
 		usage_error("--graph is for --strategy corrmask");
-	if (!graphed && (given(&lambda) || given(&partners) || given(&partner_choice)))
-		usage_error("--lambda, --partners and --partners-max are for --strategy corrmask");
+	if (!graphed && (given(&lambda) || lambda_linear || given(&partners) || given(&partner_choice)))
+		usage_error("--lambda, --lambda-linear, --partners and --partners-max are for --strategy corrmask");
 	if (bernoulli && strategy != MASK_RANDOM)
 		usage_error("--bernoulli is for --strategy random: the others fill an exact budget");
-	if (strategy == MASK_NONE && given(&rate))
-		usage_error("--strategy none masks nothing, so it takes no --rate");
+	if (strategy == MASK_NONE && (given(&rate) || rate_uniform || rate_linear))
+		usage_error("--strategy none masks nothing, so it takes no rate");
+	parse_course(&rate_course, "rate", &rate, &rate_uniform, &rate_linear);
+	parse_course(&lambda_course, "lambda", &lambda, NULL, &lambda_linear);
 }
 
 static int whole(const char *s, uint64_t *v)
@@ -180,23 +245,49 @@ static void describe(struct header *h, const struct feed *f, const struct graph 
 	cJSON_AddStringToObject(o, "strategy", strategies[strategy]);
 	if (strategy == MASK_NONE)
 		return;
-	cJSON_AddNumberToObject(o, "rate", rate);
-	cJSON_AddStringToObject(o, "rate_schedule", schedule_name[RATE_FIXED]);
+	course_json(o, "rate", &rate_course);
 	cJSON_AddBoolToObject(o, "bernoulli", bernoulli);
 	if (!g)
 		return;
 	char digest[33];
 	graph_digest(g, digest);
-	cJSON_AddNumberToObject(o, "lambda", lambda);
+	course_json(o, "lambda", &lambda_course);
 	cJSON_AddNumberToObject(o, "partners_max", (double)partners);
 	cJSON_AddStringToObject(o, "partners", partner_choice ? "weighted" : "uniform");
 	cJSON_AddStringToObject(o, "graph", digest);
+}
+
+/* Start where the last checkpoint ended. A model without one starts at the beginning, so the same command begins and goes on. */
+static void resume_from(struct header *h, struct feed *f)
+{
+	struct error e;
+	struct train_state state;
+	uint64_t step;
+	char digest[33];
+	int got = checkpoint_latest(resume, &step, &e);
+	if (got < 0 || (got && checkpoint_state(&state, resume, step, &e)))
+		die("%s", e.msg);
+	if (!got) {
+		info("%s has no checkpoint: starting at step 0", resume);
+		return;
+	}
+	masked_digest(h, digest);
+	if (strcmp(digest, state.digest))
+		die("%s/checkpoint-%llu was trained on stream %s, and this is %s: cells, graph or options differ", resume,
+		    (unsigned long long)step, state.digest, digest);
+	train_state_release(&state);
+	if (step > f->steps)
+		die("%s/checkpoint-%llu is past the %llu steps of this stream", resume, (unsigned long long)step, (unsigned long long)f->steps);
+	info("resuming at step %llu of %llu", (unsigned long long)step, (unsigned long long)f->steps);
+	feed_seek(f, step);
+	cJSON_SetNumberValue(cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), "first_step"), (double)step);
 }
 
 /* One batch on its way: gathered by the feed, masked by any thread, written in order. */
 struct job {
 	struct block in, out;
 	uint64_t epoch, step;
+	double rate, lambda;
 	uint64_t tokens, masked;
 	struct error e;
 	int failed;
@@ -219,7 +310,7 @@ static void mask_row(struct worker *w, struct job *j, size_t row, const int col[
 	uint32_t n = (uint32_t)(o[row + 1] - at);
 	for (uint32_t i = 0; i < n; i++)
 		w->token[i] = block_id(b, col[0], at + i);
-	uint32_t k = mask_cell(w->masker, rate, lambda, ((const uint64_t *)b->col[0].data)[row], (uint32_t)j->epoch, w->token, n,
+	uint32_t k = mask_cell(w->masker, j->rate, j->lambda, ((const uint64_t *)b->col[0].data)[row], (uint32_t)j->epoch, w->token, n,
 			       w->position, w->input, NULL);
 	block_set_items(b, 1, had + k);
 	memcpy((uint16_t *)b->col[col[1]].data + had, w->position, k * sizeof *w->position);
@@ -288,6 +379,8 @@ int main(int argc, char **argv)
 	char *how = cli_provenance(&cli);
 	header_provenance(&out_h, "maskgen", how);
 	describe(&out_h, &f, plan.graph);
+	if (resume)
+		resume_from(&out_h, &f);
 	struct stream *out = cli_create(&cli, &out_h);
 	out_header = stream_header(out);
 	out_map = xcalloc(out_header->ncol, sizeof *out_map);
@@ -306,6 +399,8 @@ int main(int argc, char **argv)
 				die("%s", e.msg);
 			if (!got)
 				break;
+			job[n].rate = course_at(&rate_course, &f, job[n].epoch, job[n].step);
+			job[n].lambda = course_at(&lambda_course, &f, job[n].epoch, job[n].step);
 		}
 #pragma omp parallel for schedule(dynamic) if (n > 1)
 		for (int i = 0; i < n; i++)
