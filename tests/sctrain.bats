@@ -322,7 +322,7 @@ wait_for_step() {
 	sctrain eval -M whole -@ 3 -o e3 <a.masked
 	cmp e1 e3
 	scview -c input,position,target a.masked >masked.tsv
-	$PYTHON "$BATS_TEST_DIRNAME/ref/bert_ref.py" mlm whole masked.tsv e1
+	$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" mlm whole masked.tsv e1
 	assert_equal "$(cut -f1 e1 | tr '\n' ' ')" "metric loss perplexity accuracy masked tokens cells "
 	run sctrain eval -M nowhere a.masked
 	assert_failure 1

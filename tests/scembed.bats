@@ -1,0 +1,181 @@
+load helper
+
+setup_file() {
+	need_tool scsim rankenc maskgen scview sctrain
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q --cells 120 --genes 60 --modules 4 --types 3 --depth 60 --seed 3 -o sim.counts
+	rankenc -q --fit -o vocab.tsv sim.counts
+	# version 2: <cls> and <eos> after <pad> and <mask>
+	awk -F'\t' -v OFS='\t' '$1 >= 2 && !done && NR > 1 { print 2, "<cls>", "", "NA"; print 3, "<eos>", "", "NA"; done = 1 }
+		NR > 1 && $1 >= 2 { $1 += 2 } { print }' vocab.tsv >vocab2.tsv
+	for v in '' 2; do
+		rankenc -q --keep-empty -m vocab$v.tsv -o cells$v.tok sim.counts
+		maskgen -q -u --epochs 4 cells$v.tok | sctrain mlm -q --config tiny -o model$v
+		scview -c token cells$v.tok >tokens$v.tsv
+	done
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+	export OMP_WAIT_POLICY=passive
+}
+
+@test "scembed: help, version and misuse" {
+	run --separate-stderr scembed --help
+	assert_success
+	assert_line --partial "--pool mean|cls|first"
+	run scembed --version
+	assert_success
+	run scembed cells.tok
+	assert_failure 2
+	assert_output --partial "-M DIR"
+	run scembed -M model --layer 1 cells.tok
+	assert_failure 2
+	run scembed -M model --layer -3 cells.tok
+	assert_failure 1
+	assert_output --partial "the model has 2 layers: expected -2 to 0"
+	run scembed -M model --pool cls cells.tok
+	assert_failure 1
+	assert_output --partial "no <cls>"
+}
+
+@test "scembed: every layer and pooling within 1e-5 of a float64 reading of the same file" {
+	for layer in 0 -1 -2; do
+		for pool in mean first; do
+			scembed -q -M model --layer $layer --pool $pool cells.tok -o x.emb
+			scview -O npy x.emb >x.npy
+			$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" embed model tokens.tsv $layer $pool x.npy
+		done
+		for pool in mean cls; do
+			scembed -q -M model2 --layer $layer --pool $pool cells2.tok -o x.emb
+			scview -O npy x.emb >x.npy
+			$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" embed model2 tokens2.tsv $layer $pool x.npy 2 3
+		done
+	done
+}
+
+@test "scembed: defaults are layer -1 and the mean; order and columns of the input are kept" {
+	scembed -q -M model -o a.emb cells.tok
+	scembed -q -M model --layer -1 --pool mean -o b.emb cells.tok
+	cmp <(scview a.emb) <(scview b.emb)
+	scview -c cell,barcode,n_counts,cell_type,donor cells.tok >want
+	scview -c cell,barcode,n_counts,cell_type,donor a.emb >got
+	cmp want got
+	scview --check a.emb
+	scview -H a.emb | $PYTHON -c '
+import json, sys
+h = json.load(sys.stdin)
+assert h["kind"] == "embedding" and h["vocab"]["rows"] == len(open("vocab.tsv").readlines()) - 1
+assert [p["program"] for p in h["provenance"]] == ["scsim", "rankenc", "scembed"]
+assert "--model xxh3:" in h["provenance"][-1]["options"]
+assert "token" not in [c["name"] for c in h["columns"]]'
+}
+
+@test "scembed: the same bytes on 1, 2 and 3 threads, from file and pipe" {
+	scembed -q -M model -o one.emb cells.tok
+	scembed -q -M model -@ 2 -o two.emb - <cells.tok
+	cat cells.tok | scembed -q -M model -@ 3 >three.emb
+	cmp one.emb two.emb
+	cmp one.emb three.emb
+	# small batches: the same numbers to rounding
+	scembed -q -M model --batch-tokens 50 cells.tok -o x.emb
+	scview -O npy x.emb >x.npy
+	$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" embed model tokens.tsv -1 mean x.npy
+}
+
+@test "scembed: a cell without tokens gets NaN, with a warning that counts them" {
+	# a vocabulary of the two rarest genes, so that many cells have none
+	head -3 vocab.tsv >few.tsv
+	awk -F'\t' -v OFS='\t' 'NR > 3 && ++k <= 2 { $1 = k + 1; print }' vocab.tsv >>few.tsv
+	rankenc -q --keep-empty --min-genes-matched 0 --min-counts-matched 0 -m few.tsv -o few.tok sim.counts
+	maskgen -q -u few.tok | sctrain mlm -q --config tiny -o few.model
+	scview -c token few.tok >few.tsv2
+	empty=$(tail -n +2 few.tsv2 | grep -c '^$')
+	assert [ "$empty" -gt 0 ]
+	run scembed -M few.model few.tok -o few.emb
+	assert_success
+	assert_output "scembed: warning: $empty of 120 cells have no token to embed: their vectors are NaN"
+	scview -O npy few.emb >x.npy
+	$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" embed few.model few.tsv2 -1 mean x.npy
+}
+
+@test "scembed: cells longer than the positions are an error, or cut with --truncate" {
+	mkdir -p short
+	$PYTHON - <<-'END'
+		import json, struct
+		c = json.load(open("model2/config.json"))
+		c["max_position_embeddings"] = 12
+		json.dump(c, open("short/config.json", "w"))
+		raw = open("model2/model.safetensors", "rb").read()
+		n = struct.unpack("<Q", raw[:8])[0]
+		head, data = json.loads(raw[8:8 + n]), raw[8 + n:]
+		meta, out, at = head.pop("__metadata__"), b"", 0
+		for name in sorted(head):
+		    t = head[name]
+		    part = data[t["data_offsets"][0]:t["data_offsets"][1]]
+		    if name.endswith("position_embeddings.weight"):
+		        t["shape"][0], part = 12, part[:12 * 64 * 4]
+		    t["data_offsets"] = [at, at + len(part)]
+		    at, out = at + len(part), out + part
+		text = json.dumps({"__metadata__": meta, **head}).encode()
+		open("short/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + out)
+	END
+	cp vocab2.tsv short/vocab.tsv
+	run scembed -M short cells2.tok -o long.emb
+	assert_failure 1
+	assert_output --regexp "^scembed: cells2.tok: cell [0-9]+ has [0-9]+ tokens, but the model has 12 positions$"
+	assert_not_exist long.emb
+	scembed -q -M short --truncate cells2.tok -o cut.emb
+	scview -O npy cut.emb >x.npy
+	# the first 12 tokens, with <eos> last where the cell had it
+	awk 'NR > 1 && NF > 12 { $12 = $NF == 3 ? 3 : $12; NF = 12 } { print }' tokens2.tsv >cut.tsv
+	$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" embed short cut.tsv -1 mean x.npy 2 3
+}
+
+@test "scembed: another vocabulary is an error, other medians a warning, a model of transformers is taken by size" {
+	run scembed -M model cells2.tok -o bad.emb
+	assert_failure 1
+	assert_output --partial "vocab_size"
+	awk -F'\t' -v OFS='\t' 'NR > 5 { $4 = $4 * 2 } { print }' vocab.tsv >medians.tsv
+	rankenc -q -m medians.tsv -o medians.tok sim.counts
+	run scembed -M model medians.tok -o medians.emb
+	assert_success
+	assert_output --partial "warning: medians.tok: the gene medians differ"
+	sed '5s/\t[^\t]*\t/\tENSG0\t/' vocab.tsv >renamed.tsv
+	rankenc -q -m renamed.tsv -o renamed.tok sim.counts
+	run scembed -M model renamed.tok -o bad.emb
+	assert_failure 1
+	assert_output --partial "renamed.tok: not the vocabulary of model: token 3 is ENSG0 here"
+	mkdir -p hf
+	cp model/config.json model/model.safetensors hf
+	run scembed -M hf cells.tok -o hf.emb
+	assert_success
+	assert_output --partial "hf has no vocab.tsv"
+	cmp <(scview hf.emb) <(scembed -q -M model cells.tok | scview)
+}
+
+@test "scembed: bad input, a full disk and a killed upstream end with one line and no file" {
+	run scembed -M nowhere cells.tok -o bad.emb
+	assert_failure 1
+	run scembed -M model sim.counts -o bad.emb
+	assert_failure 1
+	assert_output "scembed: sim.counts: this is a counts stream, expected tokens"
+	head -c $(($(stat -c %s cells.tok) - 20)) cells.tok >half.tok
+	run scembed -M model half.tok -o bad.emb
+	assert_failure 1
+	assert_output --partial "half.tok"
+	run scembed -M model -o bad.emb </dev/null
+	assert_failure 1
+	run scembed -M model cells.tok -o /dev/full
+	assert_failure 1
+	mkdir -p broken
+	cp model/config.json model/vocab.tsv broken
+	head -c 5000 model/model.safetensors >broken/model.safetensors
+	run scembed -M broken cells.tok -o bad.emb
+	assert_failure 1
+	assert_output --partial "broken/model.safetensors: "
+	run scembed -M model --device cuda cells.tok -o bad.emb
+	assert_failure 1
+	assert_output --partial "no CUDA backend"
+	assert_not_exist bad.emb
+}
