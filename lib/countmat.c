@@ -220,10 +220,32 @@ void countmat_release(struct countmat *m)
 				return i_; \
 } while (0)
 
+/*
+ * The common case, float counts below 2^23, without a branch: adding 2^23 rounds to a whole number and leaves it in the low
+ * bits. Returns 0 when all are such counts; else the exact loop has to look.
+ */
+static int small_floats(const float *restrict v, size_t n, uint32_t *restrict out)
+{
+	uint32_t bad = 0;
+	for (size_t i = 0; i < n; i++) {
+		float shifted = v[i] + 0x1p23f;
+		uint32_t bits;
+		memcpy(&bits, &shifted, 4);
+		out[i] = bits & 0x7fffff;
+		/* the bits of 2^23 .. 2^24 all start with 0x4b0: NaN, negative and large values differ there */
+		bad |= (bits ^ 0x4b000000) >> 23 | (uint32_t)(shifted - 0x1p23f != v[i]);
+	}
+	return bad != 0;
+}
+
 static size_t to_counts(enum num_type type, const void *in, size_t n, uint32_t *out)
 {
 	switch (type) {
-	case NUM_F32: FLOATS(float, int32_t, in, out, n); break;
+	case NUM_F32:
+		if (small_floats(in, n, out) == 0)
+			break;
+		FLOATS(float, int32_t, in, out, n);
+		break;
 	case NUM_F64: FLOATS(double, int32_t, in, out, n); break;
 	case NUM_I8: INTEGERS(int8_t, in, out, n); break;
 	case NUM_U8: INTEGERS(uint8_t, in, out, n); break;
