@@ -100,11 +100,12 @@ static int read_rows(hid_t dataset, hid_t mem, uint64_t row, size_t n, void *buf
 	hid_t file = H5Dget_space(dataset), space = H5Screate_simple(1, &count, NULL);
 	int ok = file >= 0 && space >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, &start, NULL, &count, NULL) >= 0 &&
 		 H5Dread(dataset, mem, space, file, H5P_DEFAULT, buf) >= 0;
+	int r = ok ? 0 : h5_error(e, where, "reading");
 	if (file >= 0)
 		H5Sclose(file);
 	if (space >= 0)
 		H5Sclose(space);
-	return ok ? 0 : h5_error(e, where, "reading");
+	return r;
 }
 
 static void reclaim(hid_t mem, size_t n, void *buf)

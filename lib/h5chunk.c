@@ -2,6 +2,7 @@
 
 #include "pool.h"
 
+#include <errno.h>
 #include <libdeflate.h>
 #include <liblzf/lzf.h>
 #include <stdlib.h>
@@ -23,21 +24,27 @@ struct h5chunk_scratch {
 	unsigned char *step, *whole;    /* a chunk each: between two filters; before the wanted part is copied out */
 };
 
-/* h5py's LZF filter, for what HDF5 itself has to decode (strings). values[2] is the size of a chunk. */
+/* h5py's LZF filter, for what HDF5 itself has to decode (strings). values[2] is the size of a chunk, or not: for strings of variable
+ * length h5py takes another size than the stored one and finds room by trying, and so must we. */
 static size_t lzf_filter(unsigned flags, size_t nvalues, const unsigned values[], size_t n, size_t *cap, void **buf)
 {
-	if (!(flags & H5Z_FLAG_REVERSE) || nvalues < 3 || !values[2] || values[2] > CHUNK_MAX || n < values[2] / 1100)
+	if (!(flags & H5Z_FLAG_REVERSE))
 		return 0;
-	void *out = malloc(values[2]);
-	unsigned got = out ? lzf_decompress(*buf, (unsigned)n, out, values[2]) : 0;
-	if (!got) {
+	size_t size = nvalues > 2 && values[2] && n >= values[2] / 1100 ? values[2] : n;
+	for (; size <= CHUNK_MAX && size / 1100 <= n; size *= 2) {
+		void *out = malloc(size);
+		unsigned got = out ? lzf_decompress(*buf, (unsigned)n, out, (unsigned)size) : 0;
+		if (got) {
+			free(*buf);
+			*buf = out;
+			*cap = size;
+			return got;
+		}
 		free(out);
-		return 0;
+		if (!out || errno != E2BIG)
+			break;
 	}
-	free(*buf);
-	*buf = out;
-	*cap = values[2];
-	return got;
+	return 0;
 }
 
 void h5_setup(void)
@@ -230,11 +237,12 @@ static int read_plain(struct h5array *a, uint64_t row, size_t n, uint64_t col, s
 	hid_t file = H5Dget_space(a->id), mem = H5Screate_simple(a->ndim, count, NULL);
 	int ok = file >= 0 && mem >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
 		 H5Dread(a->id, a->mem, mem, file, H5P_DEFAULT, out) >= 0;
+	int r = ok ? 0 : h5_error(e, a->where, "reading");
 	if (file >= 0)
 		H5Sclose(file);
 	if (mem >= 0)
 		H5Sclose(mem);
-	return ok ? 0 : h5_error(e, a->where, "reading");
+	return r;
 }
 
 static void unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t size)
@@ -299,14 +307,22 @@ static int decode(const struct h5array *a, const struct h5chunk_job *j, struct h
 	return 0;
 }
 
+static herr_t not_allocated(unsigned n, const H5E_error2_t *err, void *yes)
+{
+	if (err->desc && strstr(err->desc, "not allocated"))
+		*(int *)yes = 1;
+	return 0;
+}
+
 /* The stored bytes of one chunk, appended to raw. */
 static int fetch(struct h5array *a, struct h5chunk_job *j, size_t *used, uint64_t across, size_t bytes, struct error *e)
 {
 	hsize_t at[2] = {j->chunk / across * a->chunk[0], j->chunk % across * a->chunk[1]}, size = 0;
 	if (H5Dget_chunk_storage_size(a->id, at, &size) < 0) {
-		/* HDF5 1.10 fails here when the whole dataset was never written */
-		H5D_space_status_t status;
-		if (H5Dget_space_status(a->id, &status) < 0 || status != H5D_SPACE_STATUS_NOT_ALLOCATED)
+		/* a chunk that was never written is an error in some versions of HDF5, told apart only by its text */
+		int absent = 0;
+		H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, not_allocated, &absent);
+		if (!absent)
 			return h5_error(e, a->where, "finding a chunk");
 		size = 0;
 	}
