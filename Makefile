@@ -126,7 +126,7 @@ FUZZ_SECONDS ?= 60
 fuzz: ## fuzz every parser of outside data, FUZZ_SECONDS each
 	$(MAKE) VARIANT=fuzz $(FUZZ:%=$(BUILD)/fuzz/fuzz/%)
 	@for f in $(FUZZ); do mkdir -p $(BUILD)/corpus/$$f; \
-	$(BUILD)/fuzz/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	$(BUILD)/fuzz/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(BUILD)/ \
 		$(BUILD)/corpus/$$f $(wildcard tests/fuzz/seeds) || exit 1; done
 
 man-lint: ## check the manual pages

@@ -1,4 +1,5 @@
 /* Streams: what is written comes back; every prefix is refused; every flipped byte is refused or changes nothing. */
+#include "bytes.h"
 #include "rng.h"
 #include "stream.h"
 
@@ -317,6 +318,163 @@ static void ids_outside(void **state)
 	header_release(&h);
 }
 
+/* A block that announces more rows than its bytes could hold is refused before memory is taken for them. */
+static void hostile_rows(void **state)
+{
+	struct error e;
+	struct header h;
+	struct block b = {0};
+	uint8_t p[4096] = "BLK1";
+	header_init(&h, "embedding");
+	header_add_fixed(&h, "x", F64, FIXED_MAX);
+	put_le32(p + 4, 4000);                  /* 4000 * 8 MiB */
+	assert_int_equal(block_parse(&b, &h, p, sizeof p, &e), -1);
+	assert_non_null(strstr(e.msg, "4000 rows announced in 4088 bytes"));
+	put_le32(p + 4, 0xFFFFFFFF);
+	assert_int_equal(block_parse(&b, &h, p, sizeof p, &e), -1);
+	header_release(&h);
+	header_init(&h, "tokens");
+	header_add_ragged(&h, "token", U64, "token");
+	put_le32(p + 4, 2);                     /* lists of 2^32 - 1 items */
+	memset(p + 8, 0xFF, 8);
+	block_release(&b);
+	b = (struct block){0};
+	assert_int_equal(block_parse(&b, &h, p, sizeof p, &e), -1);
+	assert_non_null(strstr(e.msg, "cut short"));
+	block_release(&b);
+	header_release(&h);
+}
+
+/* Entries of the seek table that shift bytes between frames: the index must not read what reading in order would not. */
+static void lying_table(void **state)
+{
+	struct error e;
+	char *path = at("lying");
+	size_t n;
+	write_sample(path, 0, 3, 5);
+	uint8_t *p = slurp(path, &n);
+	uint8_t *entry = p + n - 9 - 8 * 5;
+	for (int k = 0; k < 4; k++) {
+		for (int field = 0; field < 8; field += 4) {
+			uint32_t a = get_le32(entry + 8 * k + field), b = get_le32(entry + 8 * k + 8 + field);
+			put_le32(entry + 8 * k + field, a + 1);
+			put_le32(entry + 8 * k + 8 + field, b - 1);
+			spit(path, p, n);
+			assert_int_equal(read_all(path, &e), -1);
+			struct stream *s = stream_open(path, &e);
+			int bad = stream_index(s, &e);
+			struct block block = {0};
+			for (size_t i = 0; !bad && i < stream_blocks(s); i++)
+				bad = stream_read_at(s, i, &block, &e);
+			assert_int_equal(bad, -1);
+			block_release(&block);
+			stream_free(s);
+			put_le32(entry + 8 * k + field, a);
+			put_le32(entry + 8 * k + 8 + field, b);
+		}
+	}
+	free(p);
+	free(path);
+}
+
+/* A pipe with only `n` of the bytes of `path` in it; the write end stays open in *keep, or is closed. */
+static struct stream *open_pipe(const char *path, size_t cut, int *keep)
+{
+	struct error e;
+	size_t n;
+	int fd[2];
+	char name[64];
+	uint8_t *p = slurp(path, &n);
+	assert_int_equal(pipe(fd), 0);
+	n = n < cut ? n : cut;
+	assert_int_equal(write(fd[1], p, n), n);
+	if (keep)
+		*keep = fd[1];
+	else
+		close(fd[1]);
+	snprintf(name, sizeof name, "/proc/self/fd/%d", fd[0]);
+	struct stream *s = stream_open(name, &e);
+	close(fd[0]);
+	free(p);
+	return s;
+}
+
+/* A reader that stops early must not wait for a silent writer, wherever its thread is. */
+static void early_free(void **state)
+{
+	struct error e;
+	struct block b = {0};
+	char *path = at("early");
+	int keep;
+	write_sample(path, 0, 6, 10);
+	for (int blocks = 0; blocks < 3; blocks++) {
+		struct stream *s = open_pipe(path, blocks == 2 ? SIZE_MAX : 1000, &keep);
+		assert_non_null(s);
+		alarm(10);
+		for (int k = 0; k < blocks; k++)
+			assert_int_equal(stream_read(s, &b, &e), 1);
+		stream_free(s);
+		alarm(0);
+		close(keep);
+	}
+	block_release(&b);
+	free(path);
+}
+
+/* Random access over a pipe copies it to $TMPDIR; a cut one is refused there too. */
+static void index_over_pipe(void **state)
+{
+	struct error e;
+	struct block b = {0}, want = {0};
+	char *path = at("pipe");
+	write_sample(path, 0, 4, 20);
+	struct stream *s = open_pipe(path, SIZE_MAX, NULL);
+	assert_int_equal(stream_index(s, &e), 0);
+	assert_int_equal(stream_blocks(s), 4);
+	for (uint32_t k = 4; k-- > 0;) {
+		assert_int_equal(stream_read_at(s, k, &b, &e), 0);
+		sample_block(&want, stream_header(s), k, 20);
+		assert_same(&want, &b);
+	}
+	stream_free(s);
+	s = open_pipe(path, 1000, NULL);
+	assert_int_equal(stream_index(s, &e), -1);
+	assert_non_null(strstr(e.msg, "cut short"));
+	stream_free(s);
+	setenv("TMPDIR", "/nonexistent", 1);
+	s = open_pipe(path, SIZE_MAX, NULL);
+	assert_int_equal(stream_index(s, &e), -1);
+	assert_non_null(strstr(e.msg, "TMPDIR"));
+	stream_free(s);
+	unsetenv("TMPDIR");
+	block_release(&b);
+	block_release(&want);
+	free(path);
+}
+
+static void bad_headers(void **state)
+{
+	static const struct { const char *json, *why; } bad[] = {
+		{"[]", "not one JSON object"},
+		{"{\"kind\":\"songs\"}", "unknown kind"},
+		{"{\"kind\":\"counts\",\"columns\":[],\"provenance\":[]}", "expected 1 to"},
+		{"{\"kind\":\"counts\",\"columns\":[{\"name\":\"a\",\"type\":\"u9\",\"shape\":\"scalar\"}],\"provenance\":[]}", "unknown type"},
+		{"{\"kind\":\"counts\",\"columns\":[{\"name\":\"a\",\"type\":\"u8\",\"shape\":\"fixed\",\"n\":0}],\"provenance\":[]}", "n must be"},
+		{"{\"kind\":\"counts\",\"columns\":[{\"name\":\"a\",\"type\":\"str\",\"shape\":\"ragged\",\"group\":\"g\"}],\"provenance\":[]}", "must be scalar"},
+		{"{\"kind\":\"counts\",\"columns\":[{\"name\":\"a\",\"type\":\"u8\",\"shape\":\"scalar\"},"
+		 "{\"name\":\"a\",\"type\":\"u8\",\"shape\":\"scalar\"}],\"provenance\":[]}", "stands twice"},
+		{"{\"kind\":\"counts\",\"columns\":[{\"name\":\"a\",\"type\":\"u8\",\"shape\":\"scalar\"}]}", "no provenance"},
+		{"{\"kind\":\"counts\",\"columns\":[{\"name\":\"a\",\"type\":\"u8\",\"shape\":\"scalar\"}],\"provenance\":[],\"Kind\":1}", "stands twice"},
+		{"{\"kind\":\"counts\",\"columns\":[{\"name\":\"a\",\"type\":\"u8\",\"shape\":\"scalar\"}],\"provenance\":[]} ", "not one JSON object"},
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct error e;
+		struct header h;
+		assert_int_equal(header_parse(&h, bad[i].json, strlen(bad[i].json), "test", &e), -1);
+		assert_non_null(strstr(e.msg, bad[i].why));
+	}
+}
+
 /* Philox4x32-10 known answers [Random123 kat_vectors]. */
 static void philox_known(void **state)
 {
@@ -346,7 +504,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trip), cmocka_unit_test(empty_stream), cmocka_unit_test(prefixes_and_flips),
 		cmocka_unit_test(uncommitted), cmocka_unit_test(take_rows), cmocka_unit_test(ids_outside),
-		cmocka_unit_test(philox_known),
+		cmocka_unit_test(philox_known), cmocka_unit_test(hostile_rows), cmocka_unit_test(lying_table),
+		cmocka_unit_test(early_free), cmocka_unit_test(index_over_pipe), cmocka_unit_test(bad_headers),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
