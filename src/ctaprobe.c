@@ -466,32 +466,48 @@ static void print_table(FILE *f, const struct metrics *m, const struct result *r
 			}
 }
 
+/* cJSON prints doubles with 15 digits where it finds them near enough; these keep all. */
+static cJSON *number(double v)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%.17g", v);
+	return isfinite(v) ? cJSON_CreateRaw(text) : cJSON_CreateNull();
+}
+
+static cJSON *numbers(const double *v, size_t n)
+{
+	cJSON *list = cJSON_CreateArray();
+	for (size_t i = 0; i < n; i++)
+		cJSON_AddItemToArray(list, number(v[i]));
+	return list;
+}
+
 static void print_json(FILE *f, const struct metrics *m, const struct result *r, const struct classes *c, const struct fold_scores *folds,
 		       double f1_rare, const uint8_t *is_rare, size_t unlabelled)
 {
 	cJSON *j = cJSON_CreateObject(), *list = NULL;
-	cJSON_AddNumberToObject(j, "accuracy", m->accuracy);
-	cJSON_AddNumberToObject(j, "balanced_accuracy", m->balanced_accuracy);
-	cJSON_AddNumberToObject(j, "macro_f1", m->macro_f1);
-	cJSON_AddNumberToObject(j, "weighted_f1", m->weighted_f1);
-	cJSON_AddNumberToObject(j, "f1_rare", f1_rare);
+	cJSON_AddItemToObject(j, "accuracy", number(m->accuracy));
+	cJSON_AddItemToObject(j, "balanced_accuracy", number(m->balanced_accuracy));
+	cJSON_AddItemToObject(j, "macro_f1", number(m->macro_f1));
+	cJSON_AddItemToObject(j, "weighted_f1", number(m->weighted_f1));
+	cJSON_AddItemToObject(j, "f1_rare", number(f1_rare));
 	if (folds->n) {
-		cJSON_AddItemToObject(j, "accuracy_fold", cJSON_CreateDoubleArray(folds->accuracy, (int)folds->n));
-		cJSON_AddItemToObject(j, "macro_f1_fold", cJSON_CreateDoubleArray(folds->macro_f1, (int)folds->n));
+		cJSON_AddItemToObject(j, "accuracy_fold", numbers(folds->accuracy, folds->n));
+		cJSON_AddItemToObject(j, "macro_f1_fold", numbers(folds->macro_f1, folds->n));
 	}
-	cJSON_AddNumberToObject(j, "cells", (double)m->n);
-	cJSON_AddNumberToObject(j, "train_cells", (double)r->train_cells);
-	cJSON_AddNumberToObject(j, "unlabelled", (double)unlabelled);
-	cJSON_AddNumberToObject(j, "iterations", r->iterations);
+	cJSON_AddItemToObject(j, "cells", number((double)m->n));
+	cJSON_AddItemToObject(j, "train_cells", number((double)r->train_cells));
+	cJSON_AddItemToObject(j, "unlabelled", number((double)unlabelled));
+	cJSON_AddItemToObject(j, "iterations", number(r->iterations));
 	cJSON_AddBoolToObject(j, "converged", r->converged == r->fits);
 	cJSON_AddItemToObject(j, "classes", cJSON_CreateStringArray((const char *const *)c->name, (int)c->n));
-	cJSON_AddItemToObject(j, "f1", cJSON_CreateDoubleArray(m->f1, (int)m->k));
+	cJSON_AddItemToObject(j, "f1", numbers(m->f1, m->k));
 	const char *const keys[] = {"n", "train_n"};
 	const uint64_t *const counts[] = {m->support, r->frequency};
 	for (int t = 0; t < 2; t++) {
 		list = cJSON_AddArrayToObject(j, keys[t]);
 		for (size_t k = 0; k < m->k; k++)
-			cJSON_AddItemToArray(list, cJSON_CreateNumber((double)counts[t][k]));
+			cJSON_AddItemToArray(list, number((double)counts[t][k]));
 	}
 	list = cJSON_AddArrayToObject(j, "rare");
 	for (size_t k = 0; k < m->k; k++)
@@ -500,7 +516,7 @@ static void print_json(FILE *f, const struct metrics *m, const struct result *r,
 	for (size_t t = 0; t < m->k; t++) {
 		cJSON *row = cJSON_CreateArray();
 		for (size_t p = 0; p < m->k; p++)
-			cJSON_AddItemToArray(row, cJSON_CreateNumber((double)m->confusion[t * m->k + p]));
+			cJSON_AddItemToArray(row, number((double)m->confusion[t * m->k + p]));
 		cJSON_AddItemToArray(list, row);
 	}
 	char *text = cJSON_Print(j);

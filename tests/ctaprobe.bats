@@ -1,0 +1,235 @@
+load helper
+
+ref() {
+	$PYTHON "$BATS_TEST_DIRNAME/ref/probe.py" "$@"
+}
+
+setup_file() {
+	need_tool ctaprobe scview
+	cd "$BATS_FILE_TMPDIR"
+	ref make tr.emb seed=1
+	ref make te.emb seed=2 cells=211
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+}
+
+value() {               # value KEY FILE
+	awk -F'\t' -v k="$1" '$1 == k { print $2 }' "$2"
+}
+
+# ---- scikit-learn ----
+
+agree() {               # agree TRAIN TEST [OPTION for both sides ...]
+	local theirs=() ours=()
+	for o in "${@:3}"; do
+		case $o in C=*) ours+=(-C "${o#C=}") ;; standardize=1) ours+=(--standardize) ;; esac
+		theirs+=("$o")
+	done
+	ctaprobe cells -l cell_type --train "$1" --test "$2" --tol 1e-10 --max-iter 10000 --coefficients co.tsv --predictions p.s \
+		"${ours[@]}" -q -o m.tsv
+	run ref compare "$1" "$2" co.tsv p.s m.tsv "${theirs[@]}"
+	assert_success
+}
+
+@test "ctaprobe: weights, logits and scores are scikit-learn's" {
+	agree tr.emb te.emb
+}
+
+@test "ctaprobe: with another C, and standardised" {
+	agree tr.emb te.emb C=0.01
+	agree tr.emb te.emb C=10 standardize=1
+}
+
+@test "ctaprobe: two classes, a constant feature, unlabelled cells" {
+	ref make two.emb what=twoclasses
+	agree two.emb two.emb
+	ref make constant.emb what=constant
+	agree constant.emb te.emb standardize=1
+	ref make some.emb what=unlabelled cells=300
+	agree some.emb te.emb
+	assert_equal "$(value unlabelled m.tsv)" 43
+	agree tr.emb some.emb
+}
+
+@test "ctaprobe: classes that only one side has" {
+	ref make more.emb classes=7 cells=200 seed=3    # types 6 and 7 are new; the names are shared
+	ctaprobe cells -l cell_type --train tr.emb --test more.emb --tol 1e-10 --max-iter 10000 --coefficients co.tsv --predictions p.s \
+		-o m.tsv 2>err
+	assert_equal "$(grep -c "is not in the training cells and is never predicted" err)" 2
+	ref compare tr.emb more.emb co.tsv p.s m.tsv
+	agree more.emb tr.emb
+	assert_equal "$(value n:type7 m.tsv)" 0
+}
+
+@test "ctaprobe: scores of a cross-validation are sklearn.metrics' over all folds together" {
+	ctaprobe cells -l cell_type tr.emb --predictions p.s -q -o m.tsv
+	ref metrics p.s m.tsv
+	ctaprobe cells -l cell_type tr.emb --folds 3 --rare 2 --predictions p.s -q -o m.tsv
+	ref metrics p.s m.tsv rare=2
+	# every labelled cell once, in the order of the input, with its columns
+	scview -c cell,barcode,cell_type,donor p.s | cmp - <(scview -c cell,barcode,cell_type,donor tr.emb)
+}
+
+@test "ctaprobe: each fold is predicted by the probe of the others" {
+	# with --group and as many folds as groups, a fold is a donor: train on the rest by hand
+	ctaprobe cells -l cell_type --group donor --folds 6 --tol 1e-9 tr.emb --predictions p.s -q -o m.tsv
+	scsample -q --where donor=d2 tr.emb -o one.emb
+	scsample -q --where donor!=d2 tr.emb -o rest.emb
+	ctaprobe cells -l cell_type --train rest.emb --test one.emb --tol 1e-9 --predictions q.s -q -o /dev/null
+	scsample -q --where donor=d2 p.s -o p2.s
+	scview -O npy -c logit p2.s >a.npy
+	scview -O npy -c logit q.s >b.npy
+	$PYTHON -c '
+import numpy as np
+a, b = np.load("a.npy"), np.load("b.npy")
+assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, keepdims=True))).max() < 1e-4'
+	ref metrics p.s m.tsv
+}
+
+# ---- output ----
+
+@test "ctaprobe: table and JSON say the same" {
+	ctaprobe cells -l cell_type tr.emb -o m.tsv
+	ctaprobe cells -l cell_type tr.emb --json -o m.json
+	$PYTHON - <<-'P'
+		import json, statistics
+		t = dict(l.rstrip("\n").split("\t") for l in open("m.tsv"))
+		j = json.load(open("m.json"))
+		for k in ("accuracy", "balanced_accuracy", "macro_f1", "weighted_f1", "f1_rare", "cells", "train_cells", "unlabelled", "iterations", "converged"):
+		    assert float(t[k]) == j[k], k
+		for i, c in enumerate(j["classes"]):
+		    for k in ("f1", "n", "train_n", "rare"):
+		        assert float(t[k + ":" + c]) == j[k][i]
+		    for m, d in enumerate(j["classes"]):
+		        assert int(t.get(f"confusion:{c}:{d}", 0)) == j["confusion"][i][m]
+		for k in ("accuracy", "macro_f1"):
+		    assert abs(float(t[k + "_fold_mean"]) - statistics.mean(j[k + "_fold"])) < 1e-15
+		    assert abs(float(t[k + "_fold_sd"]) - statistics.stdev(j[k + "_fold"])) < 1e-15
+		assert len(j["accuracy_fold"]) == int(t["folds"]) == 5 and j["classes"] == sorted(j["classes"])
+	P
+}
+
+@test "ctaprobe: the same bytes for 1, 2 and 3 threads, from file, stdin and pipe" {
+	for n in 1 2 3; do
+		ctaprobe cells -l cell_type -@ $n tr.emb -o m$n --predictions p$n
+		ctaprobe cells -l cell_type -@ $n --train tr.emb --test te.emb -o t$n --coefficients c$n
+	done
+	cmp m1 m2 && cmp m1 m3 && cmp p1 p2 && cmp p1 p3 && cmp t1 t2 && cmp t1 t3 && cmp c1 c2 && cmp c1 c3
+	ctaprobe cells -l cell_type <tr.emb | cmp - m1
+	cat tr.emb | ctaprobe cells -l cell_type --predictions p4 - | cmp - m1
+	cmp p1 p4
+	ctaprobe cells -l cell_type tr.emb --test te.emb | cmp - t1
+	ctaprobe cells -l cell_type --test te.emb <tr.emb | cmp - t1
+}
+
+@test "ctaprobe: folds depend on the seed" {
+	ctaprobe cells -l cell_type tr.emb --seed 2 -o s2
+	ctaprobe cells -l cell_type tr.emb -o s1
+	run cmp -s s1 s2
+	assert_failure
+}
+
+# ---- misuse and faults ----
+
+@test "ctaprobe: misuse is status 2 and one line" {
+	for o in "" "cells" "nothing" "cells -l cell_type --folds 1" "cells -l cell_type tr.emb te.emb" "cells -l cell_type --train tr.emb" \
+		"cells -l cell_type --train tr.emb --test te.emb tr.emb" "cells -l cell_type --test te.emb --folds 3 tr.emb" \
+		"cells -l cell_type --test te.emb --group donor tr.emb" "cells -l cell_type --coefficients c tr.emb" "cells -l cell_type -C 0 tr.emb" \
+		"cells -l cell_type --tol x tr.emb" "--nope" "cells --nope"; do
+		run ctaprobe $o </dev/null
+		assert_failure 2
+		assert_line -n 1 --partial "--help'."
+	done
+}
+
+fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no output
+	run ctaprobe cells -o out.tsv "${@:2}"
+	assert_failure 1
+	assert_equal "${#lines[@]}" 1
+	assert_output "ctaprobe cells: $1"
+	assert_not_exist out.tsv
+}
+
+@test "ctaprobe: labels that cannot be learnt" {
+	fails "tr.emb: no column 'tissue' in this embedding stream (it has: cell, barcode, n_counts, cell_type, donor, x)" -l tissue tr.emb
+	fails "tr.emb: column 'x' is fixed f32, expected scalar values" -l x tr.emb
+	fails "tr.emb: no column 'who' in this embedding stream (it has: cell, barcode, n_counts, cell_type, donor, x)" -l donor --group who tr.emb
+	ref make one.emb what=oneclass cells=50
+	fails "one.emb: all 50 labelled cells are 'type5' in column 'cell_type'; a probe needs two classes" -l cell_type one.emb
+	fails "one.emb: training: the 50 training cells are all 'type5' in column 'cell_type'; a probe needs two classes" \
+		-l cell_type --train one.emb --test te.emb
+	ref make none.emb what=nolabel cells=50
+	fails "none.emb: no cell has a value in column 'cell_type' (50 cells read)" -l cell_type none.emb
+	ref make empty.emb cells=0
+	fails "empty.emb: no cell has a value in column 'cell_type' (0 cells read)" -l cell_type empty.emb
+	ref make few.emb cells=3
+	fails "few.emb: 3 labelled cells for 5 folds" -l cell_type few.emb
+	fails "tr.emb: 6 groups for 7 folds" -l cell_type --group donor --folds 7 tr.emb
+}
+
+@test "ctaprobe: embeddings that cannot be used" {
+	ref make nan.emb what=nan cells=50
+	fails "nan.emb: cell 25: x[3] is nan, expected a finite number" -l cell_type nan.emb
+	ref make narrow.emb features=9
+	fails "narrow.emb: embeddings of 9 values, but tr.emb has 24" -l cell_type --train tr.emb --test narrow.emb
+	need_tool scsim
+	scsim -q --cells 20 --genes 100 -o sim.counts
+	fails "sim.counts: this is a counts stream, expected embedding" -l cell_type sim.counts
+}
+
+@test "ctaprobe: a fit that does not converge is said, and marked" {
+	run --separate-stderr ctaprobe cells -l cell_type --train tr.emb --test te.emb --max-iter 3
+	assert_success
+	[[ $stderr == *"the probe did not converge in 3 iterations (largest gradient entry"* ]]
+	assert_line "converged	0"
+}
+
+@test "ctaprobe: damaged and cut input, a folder, a full disk, a dead upstream" {
+	head -c 9000 tr.emb >cut.emb
+	for f in cut.emb /dev/null . nowhere; do
+		run ctaprobe cells -l cell_type -o out.tsv --predictions out.s $f
+		assert_failure 1
+		assert_equal "${#lines[@]}" 1
+		assert_not_exist out.tsv
+		assert_not_exist out.s
+	done
+	run bash -c 'ctaprobe cells -l cell_type tr.emb >/dev/full'
+	assert_failure 1
+	assert_output --partial "No space left"
+	run ctaprobe cells -l cell_type tr.emb -o /dev/full
+	assert_failure 1
+	run ctaprobe cells -l cell_type tr.emb --predictions /dev/full -o out.tsv
+	assert_failure 1
+	assert_not_exist out.tsv
+	run bash -c 'head -c 9000 tr.emb | ctaprobe cells -l cell_type -'
+	assert_failure 1
+	assert_output --partial "cut short"
+}
+
+@test "ctaprobe: help, version, and a manual page with every option" {
+	run ctaprobe --help
+	assert_success
+	assert_output --partial "cells"
+	ctaprobe cells --help >help
+	run ctaprobe cells --version
+	assert_success
+	for o in $(grep -o -- '^ .*--[a-z][a-z-]*' help | grep -o -- '--[a-z-]*' | sort -u); do
+		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/ctaprobe.1" || fail "no $o in the manual page"
+	done
+}
+
+@test "ctaprobe: the examples of the manual page run on embeddings of a model" {
+	need_tool scsim rankenc maskgen sctrain scembed scsample
+	scsim -q --cells 150 --genes 100 --types 3 --rarest 0.2 -o sim.counts
+	rankenc -q --fit sim.counts -o sim.vocab
+	rankenc -q -m sim.vocab sim.counts -o sim.tok
+	maskgen -q -u --epochs 1 sim.tok | sctrain mlm -q -c tiny -o sim.model
+	scembed -q -M sim.model sim.tok -o sim.emb
+	awk '/^\.Bd -literal/ { p = 1; next } /^\.Ed/ { p = 0 } p' "$BATS_TEST_DIRNAME/../man/ctaprobe.1" >examples
+	run --separate-stderr bash -eu -o pipefail examples
+	assert_success
+	assert_line "folds	4"
+	scview --check test.pred
+}
