@@ -179,3 +179,15 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	assert_output --partial "no CUDA backend"
 	assert_not_exist bad.emb
 }
+
+@test "scembed: every option is in the manual page, and its examples run" {
+	for o in $(scembed --help | grep -o -- '--[a-z-]*' | sort -u); do
+		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/scembed.1" || fail "no $o in the manual page"
+	done
+	mkdir -p man
+	cp -r cells.tok man
+	cp -r model man/cells.model
+	awk '/^\.Bd -literal/ { p = 1; next } /^\.Ed/ { p = 0 } p' "$BATS_TEST_DIRNAME/../man/scembed.1" >examples
+	(cd man && bash -euo pipefail ../examples)
+	$PYTHON -c 'import numpy; assert numpy.load("man/cells.npy").shape[1] == 64'
+}

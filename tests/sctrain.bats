@@ -329,3 +329,17 @@ wait_for_step() {
 	run sctrain eval -M whole half
 	assert_failure 1
 }
+
+@test "sctrain: every option is in the manual page" {
+	for o in $(sctrain mlm --help | grep -o -- '--[a-z-]*' | sort -u) $(sctrain eval --help | grep -o -- '--[a-z-]*' | sort -u); do
+		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/sctrain.1" || fail "no $o in the manual page"
+	done
+}
+
+@test "sctrain: the examples of the manual page run" {
+	mkdir -p man
+	cp cells.tok man
+	awk '/^\.Bd -literal/ { p = 1; next } /^\.Ed/ { p = 0 } p' "$BATS_TEST_DIRNAME/../man/sctrain.1" >examples
+	(cd man && bash -euo pipefail ../examples)
+	assert_exist man/more.model/model.safetensors
+}
