@@ -38,6 +38,7 @@ OPT_tsan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=thread
 OPT_fuzz    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 ifeq ($(VARIANT),fuzz)
 CC := clang
+WARN += -Wno-pass-failed   # clang at -O1 says which omp simd loops it left alone
 endif
 
 PKGS     := hdf5 libdeflate libzstd libxxhash libcjson openblas igraph
