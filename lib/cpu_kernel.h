@@ -19,7 +19,6 @@
 /* Sums in a loop marked so are split over vector lanes: fixed by the compiler, so the same in every run. */
 #define SIMD _Pragma("omp simd")
 #define SIMD_SUM(s) _Pragma(SIMD_STR(omp simd reduction(+ : s)))
-#define SIMD_MAX(s) _Pragma(SIMD_STR(omp simd reduction(max : s)))
 #define SIMD_STR(x) #x
 
 #define gemm_ _Generic((real)0, float: cblas_sgemm, double: cblas_dgemm)
@@ -122,32 +121,74 @@ static inline void pack_panels(real *to, const real *x, size_t ldx, size_t n, si
 }
 
 /*
- * e^x for x <= 88, to about 1e-7 relative; below -87 it stays at e^-87. NaN stays NaN.
- * x = n ln 2 + r, |r| <= ln 2 / 2: adding 1.5 2^23 rounds n into the low bits of t, a shift makes them the exponent.
+ * e^x for x <= 88, to 1e-7 relative near 0 and 1e-6 at -87, below which it stays at e^-87. NaN stays NaN.
+ * x / ln 2 = n + r, |r| <= 1/2: adding 1.5 2^23 rounds n into the low bits of t, a shift makes them the exponent, and a
+ * polynomial fitted for the least relative error gives 2^r.
  */
 static inline real exp_fast(real x0)
 {
 	if (sizeof(real) == sizeof(double))
 		return (real)exp((double)x0);
-	const float magic = 12582912.0f;
+	const float magic = 12582912.0f, log2e = 1.44269504f;
 	float x = (float)x0;
 	x = x < -87.0f ? -87.0f : x;
 	union {
 		float f;
 		int32_t i;
-	} t = { x * 1.44269504f + magic }, p;
-	float n = t.f - magic;
-	float r = x - n * 0.693359375f;
-	r = r + n * 2.12194440e-4f;
-	p.f = 1.9875691500e-4f;
-	p.f = p.f * r + 1.3981999507e-3f;
-	p.f = p.f * r + 8.3334519073e-3f;
-	p.f = p.f * r + 4.1665795894e-2f;
-	p.f = p.f * r + 1.6666665459e-1f;
-	p.f = p.f * r + 5.0000001201e-1f;
-	p.f = p.f * r * r + r + 1.0f;
+	} t = { x * log2e + magic }, p;
+	float r = x * log2e - (t.f - magic);
+	p.f = 1.53458110e-4f;
+	p.f = p.f * r + 1.33999309e-3f;
+	p.f = p.f * r + 9.61848907e-3f;
+	p.f = p.f * r + 5.55032864e-2f;
+	p.f = p.f * r + 2.40226462e-1f;
+	p.f = p.f * r + 6.93147182e-1f;
+	p.f = p.f * r + 1.0f;
 	p.i = (int32_t)((uint32_t)p.i + ((uint32_t)t.i << 23));
 	return (real)p.f;
+}
+
+/* 1 - erf(x), to 1e-6 relative [Press et al., Numerical Recipes, erfcc: a Chebyshev fit]. */
+static inline real erfc_fast(real x0)
+{
+	if (sizeof(real) == sizeof(double))
+		return (real)erfc((double)x0);
+	float x = (float)x0, z = x < 0 ? -x : x, t = 1 / (1 + 0.5f * z), p = 0.17087277f;
+	p = p * t - 0.82215223f;
+	p = p * t + 1.48851587f;
+	p = p * t - 1.13520398f;
+	p = p * t + 0.27886807f;
+	p = p * t - 0.18628806f;
+	p = p * t + 0.09678418f;
+	p = p * t + 0.37409196f;
+	p = p * t + 1.00002368f;
+	p = p * t - 1.26551223f;
+	float r = t * (float)exp_fast((real)(p - z * z));
+	return (real)(x < 0 ? 2 - r : r);
+}
+
+/* The larger of top and x[0 .. n). A NaN in x may be passed over. */
+static inline real row_max(const real *x, size_t n, real top)
+{
+	size_t i = 0;
+#ifdef __AVX2__
+	if (sizeof(real) == sizeof(float) && n >= 16) { /* the compiler would compare and blend, in one chain */
+		const float *f = (const float *)x;
+		__m256 a = _mm256_set1_ps((float)top), b = a;
+		for (; i + 16 <= n; i += 16) {
+			a = _mm256_max_ps(_mm256_loadu_ps(f + i), a);
+			b = _mm256_max_ps(_mm256_loadu_ps(f + i + 8), b);
+		}
+		a = _mm256_max_ps(a, b);
+		float lane[8];
+		_mm256_storeu_ps(lane, a);
+		for (int k = 0; k < 8; k++)
+			top = lane[k] > top ? lane[k] : top;
+	}
+#endif
+	for (; i < n; i++)
+		top = x[i] > top ? x[i] : top;
+	return top;
 }
 
 static inline int drop_on(const struct dropout *d)

@@ -372,14 +372,14 @@ static void cpu_embed_back(struct ops *o, real *dword, real *dposw, real *dtype,
 
 /* ---- linear ---- */
 
-static real gelu(real x)
+static inline real gelu(real x)
 {
-	return (real)0.5 * x * (1 + (real)erf(x * M_SQRT1_2));
+	return (real)0.5 * x * erfc_fast(-x * (real)M_SQRT1_2);
 }
 
-static real gelu_slope(real x)
+static inline real gelu_slope(real x)
 {
-	return (real)(0.5 * (1 + erf(x * M_SQRT1_2)) + x * exp(-0.5 * (double)x * x) * 0.3989422804014327);
+	return (real)0.5 * erfc_fast(-x * (real)M_SQRT1_2) + x * exp_fast((real)-0.5 * x * x) * (real)0.3989422804014327;
 }
 
 static void bias_row(real *y, const real *b, size_t N, enum act act)
@@ -414,6 +414,7 @@ static void cpu_linear(struct ops *o, void *y0, void *pre0, const void *x0, cons
 		for (size_t t = t0; t < t1; t++, z += N) {
 			bias_row(z, b, N, act);
 			if (act == ACT_GELU)
+				SIMD
 				for (size_t i = 0; i < N; i++)
 					y[t * N + i] = gelu(z[i]);
 		}
@@ -431,6 +432,7 @@ static void act_row_back(real *dy, const real *y, const real *pre, size_t N, enu
 			dy[i] = y[i] > 0 ? dy[i] : 0;
 		break;
 	case ACT_GELU:
+		SIMD
 		for (size_t i = 0; i < N; i++)
 			dy[i] *= gelu_slope(pre[i]);
 		break;
@@ -506,10 +508,7 @@ static void attend(real *y, real *lse, const real *q, size_t len, size_t C, size
 			size_t Tk = min_size(KTILE, len - j0);
 			mul_nn(S, KTILE, Q, Dp, Kt + j0 * D, D * NR, NR, M, Tk, D, 0);
 			for (size_t i = 0; i < Tq; i++) {
-				real *s = S + i * KTILE, top = j0 ? m[i] : s[0], sum = 0;
-				SIMD_MAX(top)
-				for (size_t j = 0; j < Tk; j++)
-					top = s[j] > top ? s[j] : top;
+				real *s = S + i * KTILE, top = row_max(s, Tk, j0 ? m[i] : s[0]), sum = 0;
 				if (drop_on(d))
 					keep_row(keep, j0, Tk, d, head, (uint32_t)(i0 + i), key);
 				SIMD_SUM(sum)
@@ -680,12 +679,11 @@ static void cpu_mlm_loss(struct ops *o, double *sum, real *lse, const void *h0, 
 			size_t n1 = min_size(VTILE, V - v0);
 			gemm_nt(rows, n1, C, 1, h + r0 * C, C, W + v0 * C, C, 0, z, n1);
 			for (size_t i = 0; i < rows; i++) {
-				real *s = z + i * n1, top = v0 ? m[i] : s[0] + b[v0], add = 0;
-				SIMD_MAX(top)
-				for (size_t j = 0; j < n1; j++) {
+				real *s = z + i * n1, top = v0 ? m[i] : s[0] + b[v0], add = 0; /* s[0] + b: any of the row's values */
+				SIMD
+				for (size_t j = 0; j < n1; j++)
 					s[j] += b[v0 + j];
-					top = s[j] > top ? s[j] : top;
-				}
+				top = row_max(s, n1, top);
 				SIMD_SUM(add)
 				for (size_t j = 0; j < n1; j++)
 					add += exp_fast(s[j] - top);

@@ -2,7 +2,7 @@
 load helper
 
 @test "the numpy reference gives transformers' hidden states, logits, losses and gradients" {
-	run /usr/bin/python3 "$BATS_TEST_DIRNAME/ref/bert.py" "$BATS_TEST_DIRNAME/golden/v1/bert.bin"
+	run "$PYTHON" "$BATS_TEST_DIRNAME/ref/bert.py" "$BATS_TEST_DIRNAME/golden/v1/bert.bin"
 	assert_success
 	assert_line --partial "mlm: within"
 }
