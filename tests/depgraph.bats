@@ -1,0 +1,127 @@
+#!/usr/bin/env bats
+# depgraph: against numpy and scipy, and its behaviour
+
+load helper
+
+setup_file() {
+	cd "$BATS_FILE_TMPDIR"
+	export PATH=$BIN:$PATH
+	scsim -n 1200 --genes 300 --modules 12 --depth 700 -o s.counts
+	rankenc -q --fit s.counts -o vocab.tsv
+	rankenc -q -m vocab.tsv s.counts -o s.tok
+	scview -c token s.tok | tail -n +2 > s.txt
+	scsim --model b1 -n 900 -o b1.tok
+	scview -c token b1.tok | tail -n +2 > b1.txt
+}
+
+setup() { cd "$BATS_FILE_TMPDIR" && rm -f x; }
+
+# edges GRAPH: u v rho overlap for u < v
+edges() {
+	scview -c token,neighbour,rho,overlap "$1" | tail -n +2 | awk -F '\t' '{ n = split($2, v, " "); split($3, r, " "); split($4, o, " ")
+		for (i = 1; i <= n; i++) print $1, v[i], r[i], o[i] }'
+}
+
+# same_as_reference NAME DEPGRAPH-OPTIONS -- REFERENCE-OPTIONS: edges equal, weights to 1e-5, both directions
+same_as_reference() {
+	local tok=$1 d=()
+	shift
+	while [ "$1" != -- ]; do d+=("$1"); shift; done
+	shift
+	depgraph "${d[@]}" "$tok.tok" -o got.graph
+	edges got.graph > got.txt
+	$PYTHON "$BATS_TEST_DIRNAME/ref/graph.py" "$tok.txt" 2 "$@" > ref.txt
+	$PYTHON - <<-'END'
+		ref = {}
+		for line in open("ref.txt"):
+		    u, v, rho, n = line.split()
+		    ref[int(u), int(v)] = ref[int(v), int(u)] = float(rho), int(n)
+		got = {}
+		for line in open("got.txt"):
+		    u, v, rho, n = line.split()
+		    assert (int(u), int(v)) not in got
+		    got[int(u), int(v)] = float(rho), int(n)
+		assert len(got) > 100 and got.keys() == ref.keys(), (len(got), len(ref))
+		worst = max(abs(got[k][0] - ref[k][0]) for k in ref)
+		assert worst < 1e-5 and all(got[k][1] == ref[k][1] for k in ref), worst
+		print(f"{len(got) // 2} edges, largest difference {worst:.1e}")
+	END
+}
+
+@test "depgraph equals numpy and scipy: defaults but for the overlap" {
+	same_as_reference s --min-overlap 100 -- min_overlap=100
+}
+
+@test "depgraph equals numpy and scipy: all genes, few neighbours, low floor, short cells" {
+	same_as_reference s --top-genes 0 --neighbours 5 --rho-min 0.01 --min-overlap 20 --min-cells 10 --max-len 60 -- \
+		top_genes=0 neighbours=5 rho_min=0.01 min_overlap=20 min_cells=10 max_len=60
+}
+
+@test "depgraph equals numpy and scipy: top genes, no floor at all" {
+	same_as_reference s --top-genes 80 --neighbours 12 --rho-min 0 --min-overlap 1 -- top_genes=80 neighbours=12 rho_min=0 min_overlap=1
+}
+
+@test "depgraph equals numpy and scipy: modules of the paper's generator" {
+	same_as_reference b1 --min-overlap 30 -- min_overlap=30
+}
+
+@test "depgraph: same bytes for any number of threads, from a file and a pipe, compressed or not" {
+	depgraph s.tok --min-overlap 50 > a
+	depgraph -@ 2 s.tok --min-overlap 50 > b
+	depgraph -@ 3 --min-overlap 50 < s.tok > c
+	cmp a b
+	cmp a c
+	depgraph -u s.tok --min-overlap 50 | scview | cmp - <(scview a)
+}
+
+@test "depgraph: the sample is the same whatever the order of the cells" {
+	depgraph -n 300 --min-overlap 20 s.tok -o a
+	run depgraph -n 300 --min-overlap 20 --seed 2 s.tok -o b
+	assert_success
+	run ! cmp -s a b
+	run depgraph -v -n 300 s.tok -o c
+	assert_output --partial "300 of 1200 cells"
+}
+
+@test "depgraph: rows are the vocabulary, edges stand in both directions, --positive drops negative ones" {
+	depgraph s.tok --min-overlap 50 -o a
+	scview -c token a | tail -n +2 | cmp - <(seq 0 301)
+	edges a | sort > forth
+	edges a | awk '{ print $2, $1, $3, $4 }' | sort | cmp - forth
+	awk '$3 < 0 { n++ } END { exit !n }' forth
+	depgraph --positive s.tok --min-overlap 50 -o b
+	edges b | sort | cmp - <(awk '$3 >= 0' forth)
+}
+
+@test "depgraph finds the simulated modules" {
+	scsim -n 1500 --genes 800 -u | tee m.counts | rankenc -q --fit > m.tsv
+	rankenc -q -m m.tsv m.counts -u | depgraph --min-overlap 100 -o m.graph
+	edges m.graph > m.txt
+	scview --vocab m.graph | cut -f 3 | sed 's/\..*//' | tail -n +2 > module
+	awk 'NR == FNR { m[NR - 1] = $1; next } { n++; if (m[$1] == m[$2] && m[$1] != "bg") same++ } END { exit !(n > 300 && same / n > 0.3) }' module m.txt
+}
+
+@test "depgraph: bad input and misuse" {
+	run -1 depgraph s.counts -o x
+	assert_output --partial "a counts stream, expected tokens"
+	head -c 5000 s.tok > cut
+	run -1 depgraph cut -o x
+	run -1 sh -c 'depgraph < /dev/null -o x'
+	run -1 depgraph "$BATS_FILE_TMPDIR" -o x
+	run -1 depgraph none.tok -o x
+	run -2 depgraph s.tok s.tok -o x
+	run -2 depgraph --rho-min 2 s.tok -o x
+	assert_line --partial "--rho-min: '2' is not a number from 0 to 1"
+	scsim --model b1 -n 0 -o empty.tok
+	run -1 depgraph empty.tok -o x
+	assert_output --partial "no cells"
+	run -1 sh -c 'depgraph s.tok > /dev/full'
+	assert_output --partial "No space left"
+	assert_not_exist x
+}
+
+@test "depgraph: cells without tokens and too few cells give a graph without edges" {
+	scsim --model b1 -n 20 | depgraph -o x
+	[ "$(edges x | wc -l)" = 0 ]
+	[ "$(scview x | wc -l)" = 1003 ]
+}

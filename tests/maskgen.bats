@@ -1,0 +1,199 @@
+#!/usr/bin/env bats
+# maskgen: order, shards, masks, resume
+
+load helper
+
+setup_file() {
+	cd "$BATS_FILE_TMPDIR"
+	export PATH=$BIN:$PATH
+	scsim -n 700 --genes 300 --modules 12 --depth 700 -u | tee s.counts | rankenc -q --fit -o vocab.tsv
+	rankenc -q -m vocab.tsv s.counts -o s.tok
+	depgraph --min-overlap 50 s.tok -o s.graph
+	scsim --model b1 -n 300 | depgraph --min-overlap 10 -o other.graph
+}
+
+setup() { cd "$BATS_FILE_TMPDIR" && rm -f x; }
+
+# The value of key $2 in the "loader" of the header of stream $1.
+loader() {
+	scview -H "$1" | $PYTHON -c 'import json, sys; v = json.load(sys.stdin)["loader"][sys.argv[1]]; print(v if isinstance(v, str) else json.dumps(v))' "$2"
+}
+
+@test "maskgen: same bytes for any number of threads, file or pipe" {
+	for how in "--strategy none" "--rate 0.3" "--bernoulli" "--strategy corrmask -g s.graph --partners weighted --rate-uniform 0:1"; do
+		maskgen $how --epochs 2 -b 7 s.tok > a
+		maskgen $how --epochs 2 -b 7 -@ 2 s.tok > b
+		maskgen $how --epochs 2 -b 7 -@ 3 < s.tok > c
+		cat s.tok | maskgen $how --epochs 2 -b 7 > d
+		cmp a b
+		cmp a c
+		cmp a d
+	done
+}
+
+@test "maskgen: every cell once an epoch, its tokens back from input and target, budget exact" {
+	maskgen --strategy corrmask -g s.graph --rate 0.2 --lambda 0.4 --epochs 3 -b 16 --keep cell_type,donor -o m s.tok
+	scview -c cell,token,cell_type,donor s.tok > tok.tsv
+	scview -c cell,epoch,step,input,position,target,cell_type,donor m > m.tsv
+	$PYTHON - <<-'END'
+		cells = {}
+		for line in list(open("tok.tsv"))[1:]:
+		    c, t, *label = line.rstrip("\n").split("\t")
+		    cells[int(c)] = [int(x) for x in t.split()], label
+		seen, changed = {}, 0
+		rows = [line.rstrip("\n").split("\t") for line in open("m.tsv")][1:]
+		for k, (c, epoch, step, i, p, t, *label) in enumerate(rows):
+		    c, epoch, step = int(c), int(epoch), int(step)
+		    i, p, t = ([int(x) for x in s.split()] for s in (i, p, t))
+		    tokens, want = cells[c]
+		    assert label == want
+		    assert len(p) == len(t) == int(len(tokens) * 0.2 + 1e-9) and p == sorted(set(p))
+		    changed += sum(i[a] != b for a, b in zip(p, t))
+		    for a, b in zip(p, t):
+		        assert b >= 2 and (i[a] == 1 or i[a] >= 2)
+		        i[a] = b
+		    assert i == tokens
+		    seen[epoch, c] = seen.get((epoch, c), 0) + 1
+		    steps = (len(cells) + 15) // 16
+		    assert epoch == k // len(cells) and step == epoch * steps + k % len(cells) // 16
+		assert len(seen) == 3 * len(cells) and set(seen.values()) == {1}
+		first, second = ([r[0] for r in rows if r[1] == e] for e in "01")
+		assert first != second and first != sorted(first, key=int)
+	END
+	[ "$(loader m steps)" = 132 ]
+	[ "$(loader m rows)" = 700 ]
+}
+
+@test "maskgen: masks depend on seed, epoch, cell and rate alone" {
+	maskgen -g s.graph --strategy corrmask -b 5 s.tok | scview -c cell,input,position | sort > a
+	maskgen -g s.graph --strategy corrmask -b 64 --window 1 s.tok | scview -c cell,input,position | sort > b
+	cmp a b
+	maskgen -g s.graph --strategy corrmask -b 64 --seed 2 s.tok | scview -c cell,input,position | sort > b
+	run ! cmp -s a b
+	maskgen -g s.graph --strategy corrmask --lambda 0 s.tok | scview -c cell,input,position | sort > a
+	maskgen --strategy random s.tok | scview -c cell,input,position | sort > b
+	cmp a b
+}
+
+@test "maskgen: shards of batch b interleave to one shard of batch n b" {
+	maskgen -g s.graph --strategy corrmask --rate-uniform 0.1:0.9 -b 12 --epochs 2 s.tok | scview -c step,cell,input,position,target | tail -n +2 > whole
+	for r in 0 1 2; do
+		maskgen -g s.graph --strategy corrmask --rate-uniform 0.1:0.9 -b 4 --epochs 2 --shard $r/3 s.tok > shard$r
+		scview -c step,cell,input,position,target shard$r | tail -n +2 > shard$r.tsv
+		[ "$(loader shard$r steps)" = "$(loader shard0 steps)" ]
+	done
+	$PYTHON - <<-'END'
+		from itertools import zip_longest
+		step = lambda l: int(l.split("\t")[0])
+		shards = [open(f"shard{r}.tsv").readlines() for r in range(3)]
+		out = []
+		for k in range(1 + max(step(s[-1]) for s in shards)):
+		    for row in zip_longest(*([l for l in s if step(l) == k] for s in shards)):
+		        out += [l for l in row if l]
+		assert out == open("whole").readlines()
+	END
+	OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3 maskgen -g s.graph --strategy corrmask --rate-uniform 0.1:0.9 -b 4 --epochs 2 --shard auto s.tok | cmp - shard2
+	SLURM_PROCID=1 SLURM_NTASKS=3 maskgen -g s.graph --strategy corrmask --rate-uniform 0.1:0.9 -b 4 --epochs 2 --shard auto s.tok | cmp - shard1
+	run -1 env OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=3 maskgen --shard auto s.tok -o x
+	run -1 maskgen --shard auto s.tok -o x
+	assert_output --partial "no rank in the environment"
+}
+
+@test "maskgen: more shards than cells still give every shard the same number of batches" {
+	scsim --model b1 -n 5 -o few.tok
+	for r in 0 6; do
+		maskgen -b 1 --shard $r/7 --epochs 2 few.tok > x
+		[ "$(loader x steps)" = 2 ]
+	done
+	[ "$(scview x | wc -l)" = 1 ]
+	scview --check x
+}
+
+@test "maskgen: a rate for every batch, uniform or linear" {
+	maskgen --rate-linear 0.6:0.2 -b 50 s.tok | scview -c step,input,position > m.tsv
+	maskgen --rate-uniform 0.2:0.6 -b 50 s.tok | scview -c step,input,position > u.tsv
+	$PYTHON - <<-'END'
+		def rates(name):
+		    out = {}
+		    for line in list(open(name))[1:]:
+		        s, i, p = line.rstrip("\n").split("\t")
+		        n = len(i.split())
+		        lo, hi = len(p.split()) / n, (len(p.split()) + 1) / n
+		        a, b = out.get(int(s), (0, 1))
+		        out[int(s)] = max(a, lo), min(b, hi)        # floor(L p) masked: p is in [lo, hi)
+		    assert all(a <= b for a, b in out.values())     # one rate a batch explains all of its cells
+		    return [out[k][0] for k in sorted(out)]
+		m = rates("m.tsv")
+		assert len(m) == 14 and all(abs(r - (0.6 - 0.4 * k / 13)) < 0.005 for k, r in enumerate(m)), m
+		u = rates("u.tsv")
+		assert min(u) > 0.19 and max(u) < 0.6 and max(u) - min(u) > 0.15, u
+	END
+}
+
+@test "maskgen --resume goes on where the checkpoint ended, on its own stream only" {
+	need_tool sctrain
+	local how="-g s.graph --strategy corrmask -b 20 --epochs 2 --keep cell_type"
+	rm -rf model
+	run maskgen $how --resume model s.tok -o whole
+	assert_output --partial "no checkpoint: starting at step 0"
+	maskgen $how s.tok | cmp - whole
+	mkdir -p model
+	sctrain mlm -q --config tiny --save-every 30 --keep-checkpoints 9 -o model < whole
+	mkdir part
+	mv model/checkpoint-30 part
+	run maskgen $how --resume part s.tok -o rest
+	assert_output --partial "resuming at step 30 of 70"
+	[ "$(loader rest first_step)" = 30 ]
+	scview -c step,cell,input,position,target whole | awk 'NR > 1 && $1 >= 30' > a
+	scview -c step,cell,input,position,target rest | tail -n +2 | cmp - a
+	run -1 maskgen $how --rate 0.2 --resume part s.tok -o x
+	assert_output --partial "was trained on stream"
+	rm -rf part
+}
+
+@test "maskgen: the graph must have the vocabulary of the tokens" {
+	run -1 maskgen -g other.graph --strategy corrmask s.tok -o x
+	assert_output --partial "other.graph has vocabulary"
+	assert_output --partial "but s.tok has"
+	run -1 maskgen -g s.tok --strategy corrmask s.tok -o x
+	assert_output --partial "a tokens stream, expected graph"
+	assert_not_exist x
+}
+
+@test "maskgen: misuse" {
+	run -2 maskgen --strategy corrmask s.tok -o x
+	run -2 maskgen -g s.graph s.tok -o x
+	run -2 maskgen --lambda 0.5 s.tok -o x
+	run -2 maskgen --bernoulli --strategy none s.tok -o x
+	run -2 maskgen --strategy none --rate 0.1 s.tok -o x
+	run -2 maskgen --rate 0.1 --rate-linear 0:1 s.tok -o x
+	run -2 maskgen --rate-uniform 0-1 s.tok -o x
+	run -2 maskgen --shard 3/3 s.tok -o x
+	run -2 maskgen --shard 1 s.tok -o x
+	run -2 maskgen s.tok s.tok -o x
+	run -1 maskgen --keep nonesuch s.tok -o x
+	assert_output --partial "no column 'nonesuch'"
+	run -1 maskgen --keep cell s.tok -o x
+	assert_not_exist x
+}
+
+@test "maskgen: bad input" {
+	run -1 maskgen s.counts -o x
+	assert_output --partial "a counts stream, expected tokens"
+	head -c 9000 s.tok > cut
+	run -1 maskgen cut -o x
+	run -1 sh -c 'head -c 9000 s.tok | maskgen -o x'
+	run -1 maskgen /dev/null -o x
+	run -1 maskgen . -o x
+	assert_not_exist x
+	run -1 sh -c 'maskgen s.tok > /dev/full'
+	assert_output --partial "No space left"
+	run sh -c 'maskgen --epochs 1000 s.tok | head -c 100 | wc -c'
+	assert_output 100
+}
+
+@test "maskgen: no cells and cells with few tokens" {
+	scsim --model b1 -n 0 | maskgen | scview --check
+	scsim --model b1 -n 9 --genes 8 --modules 1 --top 8 | maskgen -o x
+	[ "$(scview -c position x | tail -n +2 | tr -d '\n')" = "" ]
+}

@@ -1,0 +1,106 @@
+#!/usr/bin/env bats
+# scsim: cells with a known truth
+
+load helper
+
+setup() { cd "$BATS_TEST_TMPDIR"; }
+
+@test "scsim: the same bytes for any number of threads, other bytes for another seed" {
+	scsim -n 500 -u > a
+	scsim -n 500 -u -@ 3 > b
+	cmp a b
+	scsim -n 500 -u --seed 2 > c
+	run ! cmp -s a c
+	scsim --model b1 -n 100 -u > a
+	scsim --model b1 -n 100 -u -@ 2 > b
+	cmp a b
+}
+
+@test "scsim: types fall to the rarest, donors and modules are all there, depth is as asked" {
+	scsim -n 4000 -@ 2 -o s.counts
+	run scview --check s.counts
+	assert_success
+	scview -c cell_type s.counts | tail -n +2 | sort | uniq -c | sort -n > types
+	[ "$(wc -l < types)" = 8 ]
+	awk 'NR == 1 { if ($1 < 15 || $1 > 80) exit 1 } END { if ($1 < 1000) exit 1 }' types
+	[ "$(scview -c donor s.counts | tail -n +2 | sort -u | wc -l)" = 4 ]
+	scview -c n_counts s.counts | tail -n +2 | sort -n | awk '{ v[NR] = $1 } END { m = v[int(NR / 2)]; if (m < 1600 || m > 2500) exit 1 }'
+	[ "$(scview --vocab s.counts | cut -f 3 | sed -n 's/^m\([0-9]*\)\..*/\1/p' | sort -u | wc -l)" = 40 ]
+}
+
+@test "scsim: genes of one module correlate within a cell type, others do not" {
+	scsim -n 1500 --genes 400 --modules 5 --types 1 --rarest 1 --donors 1 --depth 20000 -o s.counts
+	scview --vocab s.counts | cut -f 3 > symbols
+	scview -c gene,count,n_counts s.counts > cells.tsv
+	$PYTHON - <<-'END'
+		import numpy as np
+		symbols = open("symbols").read().split()[1:]
+		X = np.zeros((1500, len(symbols)))
+		for i, line in enumerate(list(open("cells.tsv"))[1:]):
+		    g, c, n = line.rstrip("\n").split("\t")
+		    X[i, [int(x) for x in g.split()]] = [int(x) for x in c.split()]
+		    assert X[i].sum() == int(n)
+		C = np.abs(np.corrcoef(np.log1p(X).T))
+		m = np.array([s.split(".")[0] for s in symbols])
+		same = (m[:, None] == m) & (m != "bg")[:, None] & ~np.eye(len(m), dtype=bool)
+		apart = (m[:, None] != m)
+		# shares of a total couple all genes a little
+		assert np.nanmedian(C[same]) > 0.4 and np.nanmedian(C[same]) > 2 * np.nanmedian(C[apart]), (np.nanmedian(C[same]), np.nanmedian(C[apart]))
+	END
+}
+
+@test "scsim --model b1: appendix B.1" {
+	scsim --model b1 -o b1.tok
+	scview -c module,token b1.tok > b1.tsv
+	$PYTHON - <<-'END'
+		rows = [l.rstrip("\n").split("\t") for l in open("b1.tsv")][1:]
+		assert len(rows) == 1000 and {m for m, _ in rows} == {f"module{k}" for k in range(1, 6)}
+		hit = top = n = 0
+		for m, t in rows:
+		    t = [int(x) - 2 for x in t.split()]
+		    assert len(t) == len(set(t)) == 100 and max(t) < 1000
+		    k = int(m[6:]) - 1
+		    hit += sum(g // 200 == k for g in t)
+		    n += 100
+		    top += sum(g // 200 == k for g in t[:50])
+		# 200 genes at N(10, 2), half of them dropped, against 800 at Exp(1)
+		assert top / n > 0.499, top / n
+		assert 0.9 < hit / n < 0.98, hit / n
+	END
+}
+
+@test "scsim --model b2: appendix B.2" {
+	for gamma in 0 0.5 1; do
+		scsim --model b2 --gamma $gamma -o b2.tok
+		scview -c module,token b2.tok > b2.tsv
+		$PYTHON - $gamma <<-'END'
+			import sys
+			import numpy as np
+			rows = [l.rstrip("\n").split("\t") for l in open("b2.tsv")][1:]
+			T = np.array([[int(x) for x in t.split()] for _, t in rows])
+			assert T.shape == (1500, 61) and (T[:, 0] == 2).all()
+			R = T[:, 1:] - 3
+			assert (np.sort(R, 1) == np.arange(60)).all()
+			y = np.array([int(m[6:]) - 1 for m, _ in rows])
+			top = np.array([R[i, 20 * y[i]:20 * y[i] + 20].min() >= 40 for i in range(1500)]).mean()
+			assert abs(top - float(sys.argv[1])) < 0.05, top
+		END
+	done
+}
+
+@test "scsim: misuse" {
+	run -2 scsim --gamma 0.5 -o x
+	assert_line --partial "scsim: --gamma goes with --model b2"
+	run -2 scsim --rarest 0.5 -o x
+	assert_line --partial "the rarest of 8 types cannot have a frequency of 0.5"
+	run -2 scsim --genes 10 --modules 30 -o x
+	run -2 scsim extra
+	assert_not_exist x
+}
+
+@test "scsim: no cells, one gene, full disk" {
+	scsim -n 0 | scview --check
+	scsim -n 3 --genes 1 --modules 1 --module-share 1 | scview --check
+	run -1 sh -c 'scsim -n 3000 > /dev/full'
+	assert_output --partial "No space left"
+}

@@ -1,0 +1,306 @@
+/* Masks: the invariants of CorrMask's Algorithm 2 over random cells and graphs. */
+#include "mask.h"
+#include "rng.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { VOCAB = 300, SPECIAL = 3, MASK_ID = 1, MOST = 280 };
+
+struct trial {
+	uint32_t n, k, structural;
+	uint32_t token[MOST], input[MOST];
+	uint16_t position[MOST];
+	uint32_t L;             /* maskable tokens */
+};
+
+/* Distinct genes in random order, <cls> in front and <eos>-like 0 at the end of every second cell. */
+static void random_cell(struct trial *t, struct rng *r)
+{
+	uint32_t order[VOCAB], m = rng_below(r, MOST - 2);
+	for (uint32_t i = 0; i < VOCAB; i++)
+		order[i] = i;
+	t->n = t->L = 0;
+	if (m & 1)
+		t->token[t->n++] = 2;
+	for (uint32_t i = SPECIAL; i < SPECIAL + m; i++) {
+		uint32_t k = i + rng_below(r, VOCAB - i), x = order[k];
+		order[k] = order[i];
+		t->token[t->n++] = order[i] = x;
+		t->L++;
+	}
+	if (m & 1)
+		t->token[t->n++] = 0;
+}
+
+static void random_graph(struct graph *g, struct rng *r, double density)
+{
+	static struct edge edge[VOCAB * VOCAB];
+	size_t m = 0;
+	for (uint32_t u = SPECIAL; u < VOCAB; u++)
+		for (uint32_t v = u + 1; v < VOCAB; v++)
+			if (rng_unit(r) < density)
+				edge[m++] = (struct edge){u, v, (float)(2 * rng_unit(r) - 1), 200};
+	graph_build(g, VOCAB, edge, m);
+}
+
+static int masked(const struct trial *t, uint32_t p)
+{
+	for (uint32_t i = 0; i < t->k; i++)
+		if (t->position[i] == p)
+			return 1;
+	return 0;
+}
+
+static void graph_rows(void **state)
+{
+	struct rng r = rng_at(1, RNG_TEST, 0, 0);
+	struct graph g;
+	random_graph(&g, &r, 0.05);
+	for (uint32_t u = 0; u < g.n; u++)
+		for (uint64_t k = g.offset[u]; k < g.offset[u + 1]; k++) {
+			if (k > g.offset[u])
+				assert_true(g.neighbour[k] > g.neighbour[k - 1]);
+			int64_t back = graph_find(&g, g.neighbour[k], u);
+			assert_true(back >= 0 && g.weight[back] == g.weight[k]);
+			assert_int_equal(graph_find(&g, u, g.neighbour[k]), k);
+			assert_int_equal(graph_find(&g, u, u), -1);
+		}
+	graph_release(&g);
+}
+
+static void check(const struct trial *t, const struct graph *g, double rate, double lambda)
+{
+	uint32_t budget = (uint32_t)floor(t->L * rate + 1e-9), quota = (uint32_t)floor(budget * lambda + 1e-9), seeded = 0, linked = 0;
+	assert_int_equal(t->k, budget);
+	assert_true(t->structural <= quota);
+	for (uint32_t i = 0; i < t->k; i++) {
+		if (i)
+			assert_true(t->position[i] > t->position[i - 1]);
+		assert_true(t->position[i] < t->n);
+		assert_true(t->token[t->position[i]] >= SPECIAL);
+		linked += g->offset[t->token[t->position[i]] + 1] > g->offset[t->token[t->position[i]]];
+		assert_true(t->input[i] == MASK_ID || (t->input[i] >= SPECIAL && t->input[i] < VOCAB));
+	}
+	assert_true(t->structural <= linked);
+	/* unless every seed was used, the quota is filled */
+	for (uint32_t i = 0; i < t->n; i++)
+		if (g->offset[t->token[i] + 1] > g->offset[t->token[i]])
+			seeded += !masked(t, i);
+	if (seeded)
+		assert_int_equal(t->structural, quota);
+}
+
+static void invariants(void **state)
+{
+	static const double rates[] = {0, 0.004, 0.15, 0.3, 0.77, 1}, lambdas[] = {0, 0.25, 0.5, 1};
+	struct rng r = rng_at(2, RNG_TEST, 0, 0);
+	struct graph g;
+	struct trial t;
+	for (int round = 0; round < 4; round++) {
+		random_graph(&g, &r, round == 3 ? 0.9 : 0.02 * round);
+		for (int weighted = 0; weighted < 2; weighted++)
+			for (uint32_t partners = 0; partners < 7; partners += 3) {
+				struct mask_plan plan = {.strategy = MASK_CORRMASK, .weighted = weighted, .partners = partners, .seed = 5,
+							 .vocab = VOCAB, .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
+				struct masker *m = masker_new(&plan);
+				for (uint64_t cell = 0; cell < 60; cell++) {
+					double rate = rates[cell % 6], lambda = lambdas[cell % 4];
+					random_cell(&t, &r);
+					t.k = mask_cell(m, rate, lambda, cell, 0, t.token, t.n, t.position, t.input, &t.structural);
+					check(&t, &g, rate, lambda);
+				}
+				masker_free(m);
+			}
+		graph_release(&g);
+	}
+}
+
+/* With lambda 1 and one edge per gene, everything masked beyond the last seed comes in whole pairs. */
+static void partners_go_together(void **state)
+{
+	struct edge edge[VOCAB];
+	size_t m = 0;
+	for (uint32_t u = SPECIAL; u + 1 < VOCAB; u += 2)
+		edge[m++] = (struct edge){u, u + 1, 0.5f, 200};
+	struct graph g;
+	graph_build(&g, VOCAB, edge, m);
+	struct mask_plan plan = {.strategy = MASK_CORRMASK, .partners = 5, .seed = 9, .vocab = VOCAB, .nspecial = SPECIAL,
+				 .mask_id = MASK_ID, .graph = &g};
+	struct masker *mk = masker_new(&plan);
+	struct trial t = {.n = MOST};
+	for (uint32_t i = 0; i < MOST; i++)
+		t.token[i] = SPECIAL + i;
+	for (uint64_t cell = 0; cell < 50; cell++) {
+		t.k = mask_cell(mk, 0.15, 1, cell, 1, t.token, t.n, t.position, t.input, &t.structural);
+		assert_int_equal(t.k, 42);
+		uint32_t alone = 0;
+		for (uint32_t i = 0; i < t.k; i++)
+			alone += !masked(&t, t.position[i] ^ 1);        /* the pair of position i is i ^ 1 */
+		assert_int_equal(alone, 0);
+		/* a neighbour that is not in the cell is never asked for: drop every second gene */
+		struct trial h = {.n = MOST / 2};
+		for (uint32_t i = 0; i < h.n; i++)
+			h.token[i] = SPECIAL + 2 * i;
+		h.k = mask_cell(mk, 0.15, 1, cell, 1, h.token, h.n, h.position, h.input, &h.structural);
+		assert_int_equal(h.k, 21);
+	}
+	masker_free(mk);
+	graph_release(&g);
+}
+
+/* A star: partners of the hub are drawn in proportion to |weight| when asked to, never one of weight 0 before the others. */
+static void weighted_partners(void **state)
+{
+	struct edge edge[20];
+	for (uint32_t v = 0; v < 20; v++)
+		edge[v] = (struct edge){SPECIAL, SPECIAL + 1 + v, v < 10 ? 0 : (v < 15 ? -0.2f : 0.6f), 200};
+	struct graph g;
+	graph_build(&g, VOCAB, edge, 20);
+	for (int weighted = 0; weighted < 2; weighted++) {
+		struct mask_plan plan = {.strategy = MASK_CORRMASK, .weighted = weighted, .partners = 1, .seed = 1, .vocab = VOCAB,
+					 .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
+		struct masker *m = masker_new(&plan);
+		struct trial t = {.n = 21};
+		for (uint32_t i = 0; i < 21; i++)
+			t.token[i] = SPECIAL + i;
+		double hit[3] = {0};
+		uint32_t hubs = 0;
+		for (uint64_t cell = 0; cell < 60000; cell++) {
+			/* budget 2: a seed and one partner; the seed is the hub once in 21 */
+			t.k = mask_cell(m, 2.0 / 21, 1, cell, 0, t.token, t.n, t.position, t.input, NULL);
+			assert_int_equal(t.k, 2);
+			assert_int_equal(t.position[0], 0);
+			uint32_t v = t.position[1] - 1u;
+			hit[v < 10 ? 0 : v < 15 ? 1 : 2]++;
+			hubs++;
+		}
+		/* 20/21 of the seeds are leaves, uniform; 1/21 is the hub and draws by weight */
+		double want = (20.0 / 21) * 0.25 + (1.0 / 21) * (weighted ? 0.75 : 0.25);
+		assert_true(fabs(hit[2] / hubs - want) < 4 * sqrt(want * (1 - want) / hubs));
+		masker_free(m);
+	}
+	graph_release(&g);
+}
+
+static void replacement_shares(void **state)
+{
+	for (int bernoulli = 0; bernoulli < 2; bernoulli++) {
+		struct mask_plan plan = {.strategy = MASK_RANDOM, .bernoulli = bernoulli, .seed = 3, .vocab = VOCAB, .nspecial = SPECIAL,
+					 .mask_id = MASK_ID};
+		struct masker *m = masker_new(&plan);
+		struct rng r = rng_at(4, RNG_TEST, 0, 0);
+		double n = 0, mask = 0, other = 0, same = 0, L = 0, special = 0, at[VOCAB] = {0};
+		static struct trial t;
+		for (uint64_t cell = 0; cell < 4000; cell++) {
+			random_cell(&t, &r);
+			L += t.L;
+			t.k = mask_cell(m, 0.15, 0.5, cell, 0, t.token, t.n, t.position, t.input, NULL);
+			for (uint32_t i = 0; i < t.k; i++) {
+				uint32_t was = t.token[t.position[i]], is = t.input[i];
+				assert_true(was >= SPECIAL);
+				n++;
+				mask += is == MASK_ID;
+				same += is == was;
+				other += is != was && is != MASK_ID;
+				special += is < SPECIAL && is != MASK_ID;
+				at[is]++;
+			}
+		}
+		double low = bernoulli ? VOCAB : VOCAB - SPECIAL;
+		assert_true(fabs(mask / n - (0.8 + (bernoulli ? 0.1 / low : 0))) < 4 * sqrt(0.16 / n));
+		assert_true(fabs(same / n - (0.1 + 0.1 / low)) < 4 * sqrt(0.09 / n));
+		assert_true(bernoulli ? special > 0 : special == 0);
+		if (bernoulli)
+			assert_true(fabs(n / L - 0.15) < 4 * sqrt(0.15 * 0.85 / L));
+		for (uint32_t v = SPECIAL; v < VOCAB; v++)
+			assert_true(at[v] > 0);
+		masker_free(m);
+	}
+}
+
+/* Every maskable position is as likely as any other under `random`. */
+static void uniform_positions(void **state)
+{
+	struct mask_plan plan = {.strategy = MASK_RANDOM, .seed = 3, .vocab = VOCAB, .nspecial = SPECIAL, .mask_id = MASK_ID};
+	struct masker *m = masker_new(&plan);
+	struct trial t = {.n = 40};
+	double hit[40] = {0}, chi = 0;
+	for (uint32_t i = 0; i < t.n; i++)
+		t.token[i] = SPECIAL + i;
+	for (uint64_t cell = 0; cell < 20000; cell++) {
+		t.k = mask_cell(m, 0.15, 0, cell, 7, t.token, t.n, t.position, t.input, NULL);
+		assert_int_equal(t.k, 6);
+		for (uint32_t i = 0; i < t.k; i++)
+			hit[t.position[i]]++;
+	}
+	for (int i = 0; i < 40; i++)
+		chi += (hit[i] - 3000) * (hit[i] - 3000) / 3000;
+	assert_true(chi < 80);          /* 39 degrees of freedom; p < 1e-4 beyond */
+	masker_free(m);
+}
+
+/* The order of calls, other cells and epochs leave the masks of a cell alone; lambda 0 is `random`. */
+static void depends_on_cell_alone(void **state)
+{
+	struct rng r = rng_at(6, RNG_TEST, 0, 0);
+	struct graph g;
+	random_graph(&g, &r, 0.05);
+	struct mask_plan plan = {.strategy = MASK_CORRMASK, .partners = 5, .seed = 3, .vocab = VOCAB, .nspecial = SPECIAL,
+				 .mask_id = MASK_ID, .graph = &g}, uniform = plan;
+	uniform.strategy = MASK_RANDOM;
+	struct masker *a = masker_new(&plan), *b = masker_new(&plan), *u = masker_new(&uniform);
+	static struct trial t, s;
+	for (uint64_t cell = 0; cell < 100; cell++) {
+		random_cell(&t, &r);
+		t.k = mask_cell(a, 0.15, 0.5, cell, 2, t.token, t.n, t.position, t.input, NULL);
+		for (int other = 0; other < 3; other++)
+			mask_cell(b, 0.3, 0.5, cell + 1, 2, t.token, t.n, s.position, s.input, NULL);
+		s.k = mask_cell(b, 0.15, 0.5, cell, 2, t.token, t.n, s.position, s.input, NULL);
+		assert_int_equal(t.k, s.k);
+		assert_memory_equal(t.position, s.position, t.k * 2);
+		assert_memory_equal(t.input, s.input, t.k * 4);
+		t.k = mask_cell(a, 0.15, 0, cell, 2, t.token, t.n, t.position, t.input, NULL);
+		s.k = mask_cell(u, 0.15, 0.5, cell, 2, t.token, t.n, s.position, s.input, NULL);
+		assert_memory_equal(t.position, s.position, t.k * 2);
+		assert_memory_equal(t.input, s.input, t.k * 4);
+	}
+	masker_free(a);
+	masker_free(b);
+	masker_free(u);
+	graph_release(&g);
+}
+
+/* More cells than the 16-bit stamp of the place table can count. */
+static void stamp_wraps(void **state)
+{
+	struct edge e = {SPECIAL, SPECIAL + 1, 1, 200};
+	struct graph g;
+	graph_build(&g, VOCAB, &e, 1);
+	struct mask_plan plan = {.strategy = MASK_CORRMASK, .partners = 5, .seed = 3, .vocab = VOCAB, .nspecial = SPECIAL,
+				 .mask_id = MASK_ID, .graph = &g};
+	struct masker *m = masker_new(&plan);
+	uint32_t both[] = {SPECIAL, SPECIAL + 1, SPECIAL + 2, SPECIAL + 3}, one[] = {SPECIAL, SPECIAL + 5, SPECIAL + 2, SPECIAL + 3}, in[4], s;
+	uint16_t p[4];
+	for (uint64_t cell = 0; cell < 200000; cell++) {
+		assert_int_equal(mask_cell(m, 0.5, 1, cell, 0, cell % 3 ? both : one, 4, p, in, &s), 2);
+		assert_int_equal(s, cell % 3 ? 2 : 1);
+	}
+	masker_free(m);
+	graph_release(&g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(graph_rows), cmocka_unit_test(invariants), cmocka_unit_test(partners_go_together),
+		cmocka_unit_test(weighted_partners), cmocka_unit_test(replacement_shares), cmocka_unit_test(uniform_positions),
+		cmocka_unit_test(depends_on_cell_alone), cmocka_unit_test(stamp_wraps),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
