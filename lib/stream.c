@@ -11,8 +11,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -46,7 +48,7 @@ struct stream {
 	XXH3_state_t *digest;           /* over all payloads before the trailer */
 
 	/* reader */
-	int fd;
+	int fd, wake;                   /* wake: an eventfd that stops the thread's waiting for fd; -1: none yet */
 	struct bytes in;                /* bytes read ahead; in.p[at .. in.n) are not used yet */
 	size_t at;
 	uint64_t seen;                  /* rows in the frames read so far, for messages */
@@ -89,6 +91,7 @@ static struct stream *stream_new(const char *name)
 	struct stream *s = xcalloc(1, sizeof *s);
 	s->name = xstrdup(name);
 	s->fd = -1;
+	s->wake = -1;
 	s->out.fd = -1;
 	s->digest = XXH3_createState();
 	XXH3_128bits_reset(s->digest);
@@ -124,10 +127,13 @@ static int64_t fill(struct stream *s, size_t n, struct error *e)
 	}
 	while (s->in.n - s->at < n) {
 		reserve(&s->in, s->in.n + READ_STEP);
-		/* the only place where thread_stop may cancel the reading thread: a silent pipe must not hold us */
-		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-		ssize_t k = read(s->fd, s->in.p + s->in.n, s->in.cap - s->in.n);
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+		/* thread_stop wakes the reading thread here: a silent pipe must not hold us */
+		struct pollfd ready[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = s->wake, .events = POLLIN}};
+		ssize_t k = poll(ready, 2, -1);
+		if (k > 0 && ready[1].revents)
+			return error_set(e, "%s: stopped", s->name);
+		if (k > 0)
+			k = read(s->fd, s->in.p + s->in.n, s->in.cap - s->in.n);
 		if (k < 0 && errno == EINTR)
 			continue;
 		if (k < 0)
@@ -329,7 +335,6 @@ static void *read_ahead(void *arg)
 	struct stream *s = arg;
 	struct error e = {{0}};
 	int got = 1;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	for (;;) {
 		pthread_mutex_lock(&s->lock);
 		while (s->head - s->tail == NBUF - 1 && !s->stop)
@@ -369,6 +374,8 @@ static void *read_ahead(void *arg)
 
 static int thread_start(struct stream *s, void *(*run)(void *), struct error *e)
 {
+	if (!s->writing && (s->wake = eventfd(0, EFD_CLOEXEC)) < 0)
+		return error_set(e, "%s: eventfd: %s", s->name, strerror(errno));
 	int code = pthread_create(&s->thread, NULL, run, s);
 	if (code)
 		return error_set(e, "%s: cannot start a thread: %s", s->name, strerror(code));
@@ -385,7 +392,7 @@ static void thread_stop(struct stream *s)
 	pthread_cond_signal(&s->changed);
 	pthread_mutex_unlock(&s->lock);
 	if (!s->writing)
-		pthread_cancel(s->thread);
+		eventfd_write(s->wake, 1);
 	pthread_join(s->thread, NULL);
 	s->started = 0;
 }
@@ -732,6 +739,8 @@ void stream_free(struct stream *s)
 	outfile_abort(&s->out);
 	if (s->fd >= 0)
 		close(s->fd);
+	if (s->wake >= 0)
+		close(s->wake);
 	for (int i = 0; i < NBUF; i++)
 		free(s->buf[i].p);
 	free(s->in.p);
