@@ -1,0 +1,200 @@
+load helper
+
+setup_file() {
+	need_tool h5tok rankenc scview scsim
+	cd "$BATS_FILE_TMPDIR"
+	$PYTHON -W ignore "$BATS_TEST_DIRNAME/../data/make_layouts.py" lay
+	"$BIN/h5tok" -q lay/csr_gzip.h5ad -o a.counts
+	"$BIN/scsim" -q --cells 700 --genes 300 --seed 5 -o sim.counts
+	"$BIN/rankenc" -q --fit a.counts -o vocab.tsv
+	"$BIN/rankenc" -q --fit sim.counts -o sim.tsv
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+}
+
+# fails MESSAGE COMMAND...: exit status 1, the message, and no output file
+fails() {
+	local message=$1
+	shift
+	rm -f never.tok
+	run "$@" -o never.tok
+	assert_failure 1
+	assert_output --partial "$message"
+	assert_file_not_exist never.tok
+}
+
+@test "rankenc: help, version, misuse, and the options that man and help share" {
+	run rankenc --help
+	assert_success
+	for o in $(rankenc --help | grep -o '^  [ -][a-zA-Z@]*,* *--[a-z-]*' | grep -o -- '--[a-z-]*'); do
+		grep -qE -- "^.It Fl (. , )?-${o#--}( |$)" "$BATS_TEST_DIRNAME/../man/rankenc.1" || { echo "not in the manual: $o"; return 1; }
+	done
+	run rankenc --version
+	assert_success
+	run rankenc a.counts -o /dev/null
+	assert_failure 2
+	assert_output --partial "a vocabulary is needed"
+	run rankenc -m vocab.tsv a.counts a.counts -o /dev/null
+	assert_failure 2
+	run rankenc --fit -m vocab.tsv a.counts -o /dev/null
+	assert_failure 2
+	run rankenc -m vocab.tsv --max-len 2 a.counts -o /dev/null
+	assert_failure 2
+}
+
+@test "rankenc: order, ties, values, truncation and special tokens against plain Python" {
+	rankenc -q --fit --vocab-style v2 a.counts -o v2.tsv
+	for o in "--vocab-style v1 --value" "--vocab-style v2 --value" "--vocab-style v1 --max-len 5 --value" "--vocab-style v2 --max-len 7 --value --keep-empty"; do
+		scview --genes id a.counts >counts.tsv
+		rankenc -q -m v2.tsv $o a.counts | scview >tok.tsv
+		$PYTHON "$BATS_TEST_DIRNAME/ref/encode.py" v2.tsv counts.tsv tok.tsv $o
+		scview --genes id sim.counts >counts.tsv
+		rankenc -q -m sim.tsv ${o/v2/v1} sim.counts | scview >tok.tsv
+		$PYTHON "$BATS_TEST_DIRNAME/ref/encode.py" sim.tsv counts.tsv tok.tsv ${o/v2/v1}
+	done
+	# ties: all medians alike, so genes of one count stand in the order of the vocabulary
+	awk -F'\t' -v OFS='\t' 'NR > 1 && $4 != "NA" { $4 = 1.5 } 1' sim.tsv >flat.tsv
+	rankenc -q -m flat.tsv --value sim.counts | scview >tok.tsv
+	scview --genes id sim.counts >counts.tsv
+	$PYTHON "$BATS_TEST_DIRNAME/ref/encode.py" flat.tsv counts.tsv tok.tsv --vocab-style v1 --value
+}
+
+@test "rankenc: the same bytes on one, two and three threads, from file, stdin and -" {
+	for t in 1 2 3; do rankenc -q -@$t -m sim.tsv --value sim.counts -o $t.tok; done
+	cmp 1.tok 2.tok
+	cmp 1.tok 3.tok
+	rankenc -q -m sim.tsv --value <sim.counts | cmp - 1.tok
+	rankenc -q -m sim.tsv --value - <sim.counts | cmp - 1.tok
+	for t in 1 2 3; do rankenc -q --fit -@$t sim.counts -o $t.tsv; done
+	cmp 1.tsv 2.tsv
+	cmp 1.tsv 3.tsv
+	rankenc -q --fit <sim.counts | cmp - 1.tsv
+}
+
+@test "rankenc: other columns pass, in the order of the cells; cells without a gene are dropped or kept" {
+	run rankenc -m vocab.tsv a.counts -o a.tok
+	assert_success
+	assert_output --partial "1 of 23 cells have no gene of the vocabulary and were dropped"
+	scview -c cell,barcode,n_counts,cell_type,score,age,flag,donor a.tok >t
+	scview -c cell,barcode,n_counts,cell_type,score,age,flag,donor a.counts | sed 7d | cmp - t
+	rankenc -q --keep-empty -m vocab.tsv a.counts | scview -c cell,token >t
+	assert_equal "$(wc -l <t)" 24
+	assert_equal "$(sed -n 7p t)" "$(printf '5\t')"
+}
+
+@test "rankenc: medians are those of numpy, exactly" {
+	scview --genes id a.counts >counts.tsv
+	$PYTHON "$BATS_TEST_DIRNAME/ref/medians.py" vocab.tsv counts.tsv 0
+	scview --genes id sim.counts >counts.tsv
+	$PYTHON "$BATS_TEST_DIRNAME/ref/medians.py" sim.tsv counts.tsv 0
+	# several inputs are one corpus
+	rankenc -q --fit a.counts sim.counts -o both.tsv
+	assert_equal "$(sed 1,3d both.tsv | cut -f2 | sort -c && echo sorted)" sorted
+	assert_equal "$(sed 1,3d both.tsv | wc -l)" "$(sed 1,3d vocab.tsv sim.tsv | cut -f2 | grep -v -e '^gene_id' -e '^<' | sort -u | wc -l)"
+	rankenc -q --fit --min-cells 8 a.counts -o min.tsv
+	scview --genes id a.counts | $PYTHON -c "
+import sys, collections
+next(sys.stdin)
+n = collections.Counter(g for l in sys.stdin for g in l.rstrip('\n').split('\t')[-2].split())
+want = sorted(g for g in n if n[g] >= 8)
+assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
+	fails "no gene was found in 24 or more cells" rankenc --fit --min-cells 24 a.counts
+}
+
+@test "rankenc: medians of real cells, in order and sorted against the method, within 0.1 % of the middle" {
+	need scrna/pbmc_kang2018_1287genes.h5ad
+	h5tok -q "$SHARED/scrna/pbmc_kang2018_1287genes.h5ad" -o k.counts
+	rankenc -q --fit k.counts -o k.tsv
+	scview --genes id k.counts >counts.tsv
+	$PYTHON "$BATS_TEST_DIRNAME/ref/medians.py" k.tsv counts.tsv 0.001
+}
+
+@test "rankenc: Geneformer's own tables, V1 and V2, on real files: an independent reading of the rules" {
+	need scrna geneformer
+	G=$SHARED/geneformer
+	for f in pbmc3k_10x pbmc_hao2021_1000cells_unlabelled lung_luad_kim2020_2000genes; do
+		h5tok -q "$SHARED/scrna/$f.h5ad" -o real.counts
+		for v in "v1 gc30M" "v2 gc104M"; do
+			set -- $v
+			map=
+			[ "$1" = v1 ] || map=$G/ensembl_mapping_$2.tsv.gz
+			rankenc -q -@2 --vocab-style "$1" -t "$G/token_dictionary_$2.tsv.gz" -m "$G/gene_median_$2.tsv.gz" ${map:+--map "$map"} real.counts -o real.tok
+			scview -c cell,token real.tok | $PYTHON -W ignore "$BATS_TEST_DIRNAME/ref/tokens.py" "$SHARED/scrna/$f.h5ad" \
+				"$G/token_dictionary_$2.tsv.gz" "$G/gene_median_$2.tsv.gz" $map "$1" >said
+			echo "# $f $1: $(cat said)" >&3
+		done
+	done
+}
+
+@test "rankenc: genes found through a mapping, versions ignored, and two genes of one id added" {
+	awk -F'\t' -v OFS='\t' 'NR > 3 { $2 = "NEW" int(++n / 2) } 1' vocab.tsv | awk -F'\t' -v OFS='\t' '!($2 in s) { s[$2]; if (NR > 1) $1 = k++; print }' >new.tsv
+	paste <(sed 1,3d vocab.tsv | cut -f2) <(sed 1,3d vocab.tsv | awk '{ print "NEW" int(++n / 2) }') >map.tsv
+	rankenc -q -m new.tsv --map map.tsv a.counts -o mapped.tok
+	scview -c token mapped.tok | sed 1d | awk '{ delete s; for (i = 1; i <= NF; i++) { if ($i in s) exit 1; s[$i] } }'
+	fails "only 0.0 % of the genes" rankenc -m new.tsv a.counts
+}
+
+@test "rankenc: too few genes or counts in the vocabulary" {
+	head -8 vocab.tsv >few.tsv
+	fails "only 12.5 % of the genes are in few.tsv, expected at least 20 %" rankenc -m few.tsv a.counts
+	fails "(--min-counts-matched)" rankenc -m few.tsv --min-genes-matched 0 --min-counts-matched 100 a.counts
+	rankenc -q -m few.tsv --min-genes-matched 0 --min-counts-matched 0 a.counts -o few.tok
+	scview --check few.tok
+}
+
+@test "rankenc: bad vocabularies and tables" {
+	sed '5s/[^\t]*$/-1/' vocab.tsv >v
+	fails "v: line 5: median '-1'" rankenc -m v a.counts
+	sed '5s/[^\t]*$/NA/' vocab.tsv >v
+	fails "has no median" rankenc -m v a.counts
+	sed 6d vocab.tsv >v
+	fails "v: line 6: token" rankenc -m v a.counts
+	fails "no token <cls>" rankenc -m vocab.tsv --vocab-style v2 a.counts
+	fails "No such file" rankenc -m nothing.tsv a.counts
+	cut -f2,1 vocab.tsv | awk -F'\t' -v OFS='\t' 'NR == 1 { print "token", "id"; next } { print $2, $1 }' >t.tsv
+	sed 1,3d vocab.tsv | awk -F'\t' -v OFS='\t' 'BEGIN { print "ensembl_id", "nonzero_median" } { print $2, $4 }' >m.tsv
+	rankenc -q -m m.tsv -t t.tsv a.counts | scview -c token >a
+	rankenc -q -m vocab.tsv a.counts | scview -c token | cmp - a
+	sed 4d m.tsv >v
+	fails "no median for gene" rankenc -m v -t t.tsv a.counts
+	sed 4d t.tsv >v
+	fails "no token has number 2" rankenc -m m.tsv -t v a.counts
+	sed '4s/\t.*/\tx/' t.tsv >v
+	fails "v: line 4:" rankenc -m m.tsv -t v a.counts
+	sed 1d m.tsv >v
+	fails "v: line 1 is data" rankenc -m v -t t.tsv a.counts
+}
+
+@test "rankenc: the wrong stream, cut streams, empty pipe, killed upstream, full disk" {
+	rankenc -q -m vocab.tsv a.counts -o a.tok
+	fails "a tokens stream, expected counts" rankenc -m vocab.tsv a.tok
+	for n in 0 10 200 1000; do
+		head -c $n a.counts >cut.counts
+		fails "cut.counts" rankenc -m vocab.tsv cut.counts
+		fails "cut.counts" rankenc --fit cut.counts
+	done
+	head -c -1 a.counts >cut.counts
+	fails "cut.counts" rankenc -m vocab.tsv cut.counts
+	run bash -c "rankenc -m vocab.tsv -o never.tok </dev/null"
+	assert_failure 1
+	assert_file_not_exist never.tok
+	# h5tok fails half way: what it wrote is no whole stream
+	run bash -c "h5tok -q lay/normalised.h5ad | rankenc -q -m vocab.tsv -o never.tok"
+	assert_failure 1
+	assert_file_not_exist never.tok
+	[ -e /dev/full ] || skip "no /dev/full"
+	run rankenc -q -m vocab.tsv a.counts -o /dev/full
+	assert_failure 1
+	assert_output --partial "No space left"
+	run rankenc -q --fit a.counts -o /dev/full
+	assert_failure 1
+}
+
+@test "rankenc: the examples of the manual run" {
+	need_tool h5tok rankenc scview
+	cp lay/csr_gzip.h5ad cells.h5ad
+	bash -e -o pipefail <<<"$(awk '/^\.Sh EXAMPLES/ { on = 1 } /^\.Sh DIAG/ { on = 0 } on && /^\.Ed/ { p = 0 } p; on && /^\.Bd/ { p = 1 }' \
+		"$BATS_TEST_DIRNAME/../man/rankenc.1")"
+}
