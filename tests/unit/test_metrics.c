@@ -1,0 +1,73 @@
+/* Scores of small confusion matrices, by hand; sklearn.metrics is asked in tests/ctaprobe.bats. */
+#include "metrics.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void by_hand(void **state)
+{
+	/* class 3 never occurs and is never predicted; class 2 is only predicted */
+	const uint32_t truth[] = {0, 0, 0, 1, 1, 0}, guess[] = {0, 0, 1, 1, 2, 0};
+	struct metrics m;
+	metrics_init(&m, 4);
+	metrics_add(&m, truth, guess, 6);
+	metrics_score(&m);
+	assert_int_equal(m.n, 6);
+	assert_int_equal(m.confusion[0 * 4 + 1], 1);
+	assert_true(m.accuracy == 4.0 / 6);
+	assert_true(m.balanced_accuracy == (3.0 / 4 + 1.0 / 2) / 2);
+	assert_true(m.f1[0] == 6.0 / 7 && m.f1[1] == 0.5 && m.f1[2] == 0 && m.f1[3] == 0);
+	assert_true(fabs(m.macro_f1 - (6.0 / 7 + 0.5) / 3) < 1e-15);
+	assert_true(fabs(m.weighted_f1 - (6.0 / 7 * 4 + 0.5 * 2) / 6) < 1e-15);
+	const uint64_t frequency[] = {9, 9, 1, 2};
+	uint8_t chosen[4];
+	assert_true(metrics_rare_f1(&m, frequency, 0, chosen) == m.f1[0]);      /* a third of two classes: one; the tie goes to the lower */
+	assert_int_equal(chosen[0], 1);
+	assert_int_equal(chosen[1] + chosen[2] + chosen[3], 0);
+	assert_true(fabs(metrics_rare_f1(&m, frequency, 9, chosen) - (6.0 / 7 + 0.5) / 2) < 1e-15);
+	metrics_release(&m);
+}
+
+static void nothing(void **state)
+{
+	struct metrics m;
+	const uint64_t frequency[2] = {1, 2};
+	metrics_init(&m, 2);
+	metrics_score(&m);
+	assert_true(isnan(m.accuracy) && isnan(m.macro_f1) && isnan(m.weighted_f1) && isnan(m.balanced_accuracy));
+	assert_true(isnan(metrics_rare_f1(&m, frequency, 0, NULL)));
+	metrics_release(&m);
+}
+
+static void a_third(void **state)
+{
+	const size_t want[] = {0, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3};
+	for (size_t k = 1; k <= 10; k++) {
+		struct metrics m;
+		uint64_t frequency[10];
+		uint8_t chosen[10];
+		metrics_init(&m, k);
+		for (uint32_t c = 0; c < k; c++) {
+			metrics_add(&m, &c, &c, 1);
+			frequency[c] = 100 - c;
+		}
+		metrics_score(&m);
+		assert_true(metrics_rare_f1(&m, frequency, 0, chosen) == 1);
+		size_t n = 0;
+		for (size_t c = 0; c < k; c++)
+			n += chosen[c];
+		assert_int_equal(n, want[k]);
+		assert_int_equal(chosen[k - 1], 1);     /* the rarest is the last */
+		metrics_release(&m);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand), cmocka_unit_test(nothing), cmocka_unit_test(a_third)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
