@@ -92,6 +92,7 @@ struct run {
 	const struct header *header;
 	struct masked_columns col;
 	struct loader loader;
+	struct ops *ops;
 	struct model *model;
 	struct optim optim;
 	struct train_state state;
@@ -262,12 +263,12 @@ static void start(struct run *r, const char *model, int resume, uint64_t step)
 	struct error e;
 	struct model_config c;
 	choose_config(&c, r->header, stream_name(r->in));
-	struct ops *ops = device_open(cli.device, (int)cli.threads, &e);
-	if (!ops)
+	r->ops = device_open(cli.device, (int)cli.threads, &e);
+	if (!r->ops)
 		die("%s", e.msg);
 	if (cli.verbose)
-		info("device %s", ops->name);
-	r->model = model_new(&c, TASK_MLM, ops, (uint64_t)cli.seed, &e);
+		info("device %s", r->ops->name);
+	r->model = model_new(&c, TASK_MLM, r->ops, (uint64_t)cli.seed, &e);
 	if (!r->model)
 		die("%s", e.msg);
 	choose_optim(&r->optim, r->loader.steps);
@@ -441,5 +442,10 @@ int mlm_main(int argc, char **argv)
 		   (unsigned long long)r.state.steps, (unsigned long long)r.cells, (unsigned long long)r.tokens,
 		   (double)r.tokens / (r.last - r.start), (unsigned long long)r.masked, model_nparam(r.model),
 		   (double)model_bytes(r.model) / 1e6);
+	train_state_release(&r.state);
+	packed_release(&r.packed);
+	model_free(r.model);
+	r.ops->destroy(r.ops);
+	stream_free(r.in);
 	return 0;
 }
