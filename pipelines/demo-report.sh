@@ -1,0 +1,32 @@
+#!/bin/sh
+# demo-report.sh DIR DATA LABEL CELLS: the demo's table, from the metrics and logs under DIR.
+dir=$1 data=${2:-simulated cells (scsim)} label=$3 cells=$4
+get() { awk -F '\t' -v k="$2" '$1 == k { printf "%.4f", $2; found = 1 } END { if (!found) printf "-" }' "$1"; }
+row() { printf '%-44s %10s %10s\n' "$1" "$2" "$3"; }
+both() { row "$1" "$(get "$dir/random.$2.tsv" "$3")" "$(get "$dir/corrmask.$2.tsv" "$3")"; }
+
+echo "corrmask demo: $data, label $label"
+[ "$cells" = 0 ] || echo "$cells cells at most, drawn with a seed (CELLS=0 takes all)"
+grep -h ' cells' "$dir/log/scsample-train.log" "$dir/log/scsample-test.log" | sed 's/^scsample: /split: /; s/;.*//'
+grep -h 'edges' "$dir/log/depgraph.log" | sed 's/^depgraph: /graph: /; s/;.*//'
+echo
+row "" random CorrMask
+both "held-out loss, random masks" loss-random loss
+both "held-out loss, CorrMask masks" loss-corrmask loss
+both "held-out accuracy, random masks" loss-random accuracy
+both "held-out accuracy, CorrMask masks" loss-corrmask accuracy
+both "probe accuracy" probe accuracy
+both "probe macro F1" probe macro_f1
+both "probe F1, rarest third of the classes" probe f1_rare
+echo
+echo "per class (F1 of the probe)"
+awk -F '\t' '$1 ~ /^f1:/ { c = substr($1, 4); if (FNR == NR) a[c] = $2; else b[c] = $2 }
+	$1 ~ /^n:/ { n[substr($1, 3)] = $2 }
+	END { for (c in n) printf "%d\t%s\t%.4f\t%.4f\n", n[c], c, a[c], b[c] }' "$dir/random.probe.tsv" "$dir/corrmask.probe.tsv" |
+	sort -k1,1nr | awk -F '\t' '{ printf "  %-34s %7d %10s %10s\n", substr($2, 1, 34), $1, $3, $4 }'
+echo
+printf '%-24s %10s %12s\n' stage seconds "peak memory"
+for log in $(ls -tr "$dir"/log/*.log); do
+	sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]* MB\)$/\1\t\2/p' "$log" | tail -n 1 |
+		awk -F '\t' -v s="$(basename "$log" .log)" '{ printf "%-24s %10s %12s\n", s, $1, $2 }'
+done

@@ -1,0 +1,86 @@
+# make demo: from cells to cell-type scores, random masks beside CorrMask's.
+#
+#     make demo                                  simulated cells with known modules and cell types
+#     make demo DATA=lung.h5ad LABEL=cell_type   the same on your file
+#
+# LABEL   obs column with the cell type           GROUP  obs column to split by (donor); auto finds one, none splits by cell
+# CELLS   cells to use, 0 takes all               EPOCHS, BATCH, CONFIG   of the pre-training
+# Every stage is a file under demo/NAME, so a second run does nothing and an interrupted one goes on where it stopped.
+# The logs (demo/NAME/log) hold what every stage said, with its time and peak memory.
+
+DATA   ?=
+LABEL  ?= cell_type
+GROUP  ?= auto
+CELLS  ?= 3000
+EPOCHS ?= 4
+BATCH  ?= 12
+CONFIG ?= tiny
+SEED   ?= 1
+MAXLEN ?= 512
+THREADS ?= $(shell nproc)
+
+DEMO := demo/$(if $(DATA),$(basename $(notdir $(DATA))),sim)
+DEMO_KEY := $(DATA) $(LABEL) $(GROUP) $(CELLS) $(EPOCHS) $(BATCH) $(CONFIG) $(SEED) $(MAXLEN)
+DEMO_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview)
+# $(call stage,NAME): run what follows with its messages in the log, and show them if it fails
+stage = @echo '  $1'; mkdir -p $(DEMO)/log; run() { "$$@" 2>$(DEMO)/log/$1.log || { cat $(DEMO)/log/$1.log >&2; return 1; }; };
+DEMO_MASKS = --rate 0.15 --lambda 0.5 --batch $(BATCH) --seed $(SEED) -g $(DEMO)/train.graph
+
+.PHONY: demo
+.PRECIOUS: $(DEMO)/%
+
+demo: $(DEMO)/report.txt $(DEMO)/demo.svg $(DEMO)/demo.png ## pre-train with random and CorrMask masks, compare (DATA= LABEL= CELLS=)
+	@cat $(DEMO)/report.txt
+
+$(DEMO)/settings: FORCE
+	@mkdir -p $(DEMO); echo '$(DEMO_KEY)' | cmp -s - $@ || echo '$(DEMO_KEY)' > $@
+
+$(DEMO)/all.counts: $(DEMO)/settings $(DATA) | $(DEMO_TOOLS)
+ifeq ($(DATA),)
+	$(call stage,scsim) run $(BIN)/scsim -v --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
+else
+	$(call stage,h5tok) run $(BIN)/h5tok -v -@ $(THREADS) -o $@ $(DATA)
+endif
+
+$(DEMO)/cells.counts: $(DEMO)/all.counts
+	$(call stage,scsample) run $(BIN)/scsample -v $(if $(DATA),--where '$(LABEL)!=NA' $(if $(filter-out 0,$(CELLS)),-n $(CELLS))) --seed $(SEED) -o $@ $<
+
+$(DEMO)/group: $(DEMO)/cells.counts
+	@pipelines/demo-group.sh $(BIN)/scview '$(GROUP)' $< > $@
+
+$(DEMO)/train.counts: $(DEMO)/cells.counts $(DEMO)/group
+	$(call stage,scsample-train) run $(BIN)/scsample -v --test-fraction 0.25 $$(cat $(DEMO)/group) --part train --seed $(SEED) -o $@ $<
+$(DEMO)/test.counts: $(DEMO)/cells.counts $(DEMO)/group
+	$(call stage,scsample-test) run $(BIN)/scsample -v --test-fraction 0.25 $$(cat $(DEMO)/group) --part test --seed $(SEED) -o $@ $<
+
+$(DEMO)/vocab.tsv: $(DEMO)/train.counts
+	$(call stage,rankenc-fit) run $(BIN)/rankenc -v --fit -@ $(THREADS) -o $@ $<
+$(DEMO)/%.tok: $(DEMO)/%.counts $(DEMO)/vocab.tsv
+	$(call stage,rankenc-$*) run $(BIN)/rankenc -v -m $(DEMO)/vocab.tsv --max-len $(MAXLEN) -@ $(THREADS) -o $@ $<
+
+$(DEMO)/train.graph: $(DEMO)/train.tok
+	$(call stage,depgraph) run $(BIN)/depgraph -v --seed $(SEED) -@ $(THREADS) -o $@ $<
+
+# The same held-out masks for both models
+$(DEMO)/heldout-%.masked: $(DEMO)/test.tok $(DEMO)/train.graph
+	$(call stage,maskgen-heldout-$*) run $(BIN)/maskgen -v $(DEMO_MASKS) --strategy $* --epochs 1 -o $@ $<
+
+$(DEMO)/%.model/model.safetensors: $(DEMO)/train.tok $(DEMO)/train.graph
+	$(call stage,sctrain-$*) set -o pipefail; $(BIN)/maskgen $(DEMO_MASKS) --strategy $* --epochs $(EPOCHS) -u $< | \
+		run $(BIN)/sctrain mlm -v --config $(CONFIG) --seed $(SEED) -@ $(THREADS) $$([ -d $(DEMO)/$*.model ] && echo --resume) -o $(DEMO)/$*.model
+
+define demo_model
+$$(DEMO)/$1.loss-%.tsv: $$(DEMO)/$1.model/model.safetensors $$(DEMO)/heldout-%.masked
+	$$(call stage,eval-$1-$$*) run $$(BIN)/sctrain eval -v -M $$(DEMO)/$1.model -@ $$(THREADS) -o $$@ $$(DEMO)/heldout-$$*.masked
+$$(DEMO)/$1.%.emb: $$(DEMO)/$1.model/model.safetensors $$(DEMO)/%.tok
+	$$(call stage,scembed-$1-$$*) run $$(BIN)/scembed -v -M $$(DEMO)/$1.model -@ $$(THREADS) -o $$@ $$(DEMO)/$$*.tok
+$$(DEMO)/$1.probe.tsv: $$(DEMO)/$1.train.emb $$(DEMO)/$1.test.emb
+	$$(call stage,ctaprobe-$1) run $$(BIN)/ctaprobe cells -v --label $$(LABEL) --train $$(DEMO)/$1.train.emb --test $$(DEMO)/$1.test.emb -@ $$(THREADS) -o $$@
+endef
+$(foreach m,random corrmask,$(eval $(call demo_model,$m)))
+
+DEMO_SCORES := $(foreach m,random corrmask,$(DEMO)/$m.loss-random.tsv $(DEMO)/$m.loss-corrmask.tsv $(DEMO)/$m.probe.tsv)
+$(DEMO)/report.txt: $(DEMO_SCORES) pipelines/demo-report.sh
+	@pipelines/demo-report.sh $(DEMO) '$(DATA)' '$(LABEL)' '$(CELLS)' > $@
+$(DEMO)/demo.svg $(DEMO)/demo.png &: $(DEMO_SCORES) pipelines/demo.gp
+	@pipelines/demo-plot.sh $(DEMO)
