@@ -7,8 +7,8 @@ if [ "$group" != auto ]; then
 	exit 0
 fi
 for column in donor_id donor patient individual; do
-	n=$("$scview" -s "$counts" | awk -F '\t' -v c="$column" '$1 == "categories:" c { print $2 }')
-	if [ "${n:-0}" -ge 4 ]; then
+	n=$("$scview" -s "$counts" | awk -F '\t' -v c="$column" '$1 == c && $2 ~ /^=/' | wc -l)
+	if [ "$n" -ge 4 ]; then
 		echo "--by $column"
 		exit 0
 	fi

@@ -4,7 +4,7 @@
 #     make demo DATA=lung.h5ad LABEL=cell_type   the same on your file
 #
 # LABEL   obs column with the cell type           GROUP  obs column to split by (donor); auto finds one, none splits by cell
-# CELLS   cells to use, 0 takes all               EPOCHS, BATCH, CONFIG   of the pre-training
+# CELLS   cells to use, 0 takes all               EPOCHS, BATCH, CONFIG, LR   of the pre-training
 # Every stage is a file under demo/NAME, so a second run does nothing and an interrupted one goes on where it stopped.
 # The logs (demo/NAME/log) hold what every stage said, with its time and peak memory.
 
@@ -12,15 +12,16 @@ DATA   ?=
 LABEL  ?= cell_type
 GROUP  ?= auto
 CELLS  ?= 3000
-EPOCHS ?= 4
+EPOCHS ?= 6
 BATCH  ?= 12
 CONFIG ?= tiny
+LR     ?= 0.003
 SEED   ?= 1
-MAXLEN ?= 512
+MAXLEN ?= 256
 THREADS ?= $(shell nproc)
 
 DEMO := demo/$(if $(DATA),$(basename $(notdir $(DATA))),sim)
-DEMO_KEY := $(DATA) $(LABEL) $(GROUP) $(CELLS) $(EPOCHS) $(BATCH) $(CONFIG) $(SEED) $(MAXLEN)
+DEMO_KEY := $(DATA) $(LABEL) $(GROUP) $(CELLS) $(EPOCHS) $(BATCH) $(CONFIG) $(LR) $(SEED) $(MAXLEN)
 DEMO_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview)
 # $(call stage,NAME): run what follows with its messages in the log, and show them if it fails
 stage = @echo '  $1'; mkdir -p $(DEMO)/log; run() { "$$@" 2>$(DEMO)/log/$1.log || { cat $(DEMO)/log/$1.log >&2; return 1; }; };
@@ -67,7 +68,7 @@ $(DEMO)/heldout-%.masked: $(DEMO)/test.tok $(DEMO)/train.graph
 
 $(DEMO)/%.model/model.safetensors: $(DEMO)/train.tok $(DEMO)/train.graph
 	$(call stage,sctrain-$*) set -o pipefail; $(BIN)/maskgen $(DEMO_MASKS) --strategy $* --epochs $(EPOCHS) -u $< | \
-		run $(BIN)/sctrain mlm -v --config $(CONFIG) --seed $(SEED) -@ $(THREADS) $$([ -d $(DEMO)/$*.model ] && echo --resume) -o $(DEMO)/$*.model
+		run $(BIN)/sctrain mlm -v --config $(CONFIG) --lr $(LR) --seed $(SEED) -@ $(THREADS) $$([ -d $(DEMO)/$*.model ] && echo --resume) -o $(DEMO)/$*.model
 
 define demo_model
 $$(DEMO)/$1.loss-%.tsv: $$(DEMO)/$1.model/model.safetensors $$(DEMO)/heldout-%.masked
