@@ -5,7 +5,8 @@
 #
 # LABEL   obs column with the cell type           GROUP  obs column to split by (donor); auto finds one, none splits by cell
 # CELLS   cells to use, 0 takes all               EPOCHS, BATCH, CONFIG, LR   of the pre-training
-# Every stage is a file under demo/NAME, so a second run does nothing and an interrupted one goes on where it stopped.
+# Every stage is a file under demo/NAME, so a second run does nothing and an interrupted one goes on where it stopped; other
+# settings start afresh.
 # The logs (demo/NAME/log) hold what every stage said, with its time and peak memory.
 
 DATA   ?=
@@ -25,7 +26,9 @@ DEMO_KEY := $(DATA) $(LABEL) $(GROUP) $(CELLS) $(EPOCHS) $(BATCH) $(CONFIG) $(LR
 DEMO_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview)
 # $(call stage,NAME): run what follows with its messages in the log, and show them if it fails
 stage = @echo '  $1'; mkdir -p $(DEMO)/log; run() { "$$@" 2>$(DEMO)/log/$1.log || { cat $(DEMO)/log/$1.log >&2; return 1; }; };
-DEMO_MASKS = --rate 0.15 --lambda 0.5 --batch $(BATCH) --seed $(SEED) -g $(DEMO)/train.graph
+DEMO_RATE := --rate 0.15 --batch $(BATCH) --seed $(SEED)
+masks_random := --strategy random $(DEMO_RATE)
+masks_corrmask := --strategy corrmask --lambda 0.5 $(DEMO_RATE) -g $(DEMO)/train.graph
 
 .PHONY: demo
 .PRECIOUS: $(DEMO)/%
@@ -34,7 +37,7 @@ demo: $(DEMO)/report.txt $(DEMO)/demo.svg $(DEMO)/demo.png ## pre-train with ran
 	@cat $(DEMO)/report.txt
 
 $(DEMO)/settings: FORCE
-	@mkdir -p $(DEMO); echo '$(DEMO_KEY)' | cmp -s - $@ || echo '$(DEMO_KEY)' > $@
+	@echo '$(DEMO_KEY)' | cmp -s - $@ || { rm -rf $(DEMO); mkdir -p $(DEMO); echo '$(DEMO_KEY)' > $@; }
 
 $(DEMO)/all.counts: $(DEMO)/settings $(DATA) | $(DEMO_TOOLS)
 ifeq ($(DATA),)
@@ -64,10 +67,10 @@ $(DEMO)/train.graph: $(DEMO)/train.tok
 
 # The same held-out masks for both models
 $(DEMO)/heldout-%.masked: $(DEMO)/test.tok $(DEMO)/train.graph
-	$(call stage,maskgen-heldout-$*) run $(BIN)/maskgen -v $(DEMO_MASKS) --strategy $* --epochs 1 -o $@ $<
+	$(call stage,maskgen-heldout-$*) run $(BIN)/maskgen -v $(masks_$*) --epochs 1 -o $@ $<
 
 $(DEMO)/%.model/model.safetensors: $(DEMO)/train.tok $(DEMO)/train.graph
-	$(call stage,sctrain-$*) set -o pipefail; $(BIN)/maskgen $(DEMO_MASKS) --strategy $* --epochs $(EPOCHS) -u $< | \
+	$(call stage,sctrain-$*) $(BIN)/maskgen $(masks_$*) --epochs $(EPOCHS) -u $< | \
 		run $(BIN)/sctrain mlm -v --config $(CONFIG) --lr $(LR) --seed $(SEED) -@ $(THREADS) $$([ -d $(DEMO)/$*.model ] && echo --resume) -o $(DEMO)/$*.model
 
 define demo_model
