@@ -99,7 +99,7 @@ struct ops {
 	size_t act_size;  /* bytes of one activation element */
 	size_t align;     /* activations and tensors start at multiples of this many elements, for the backend's good */
 
-	/* Memory. Out of memory is fatal, as xmalloc. alloc() gives zeroed memory. */
+	/* Memory. Out of memory is fatal, as xmalloc. alloc() gives zeroed memory; free() takes NULL. */
 	void *(*alloc)(struct ops *o, size_t bytes);
 	void (*free)(struct ops *o, void *p);
 	void (*zero)(struct ops *o, void *p, size_t bytes);

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""The peer of bench_sctrain: transformers' BertForMaskedLM with torch's AdamW on the same shape, same threads.
+
+    sctrain_torch.py [THREADS [STEPS [LENGTH BATCH]...]]      (needs torch and transformers; best of STEPS after one warm-up)
+"""
+import resource
+import sys
+import time
+
+try:
+    import torch
+    from transformers import BertConfig, BertForMaskedLM
+except ImportError as e:
+    sys.exit(f"sctrain_torch.py: {e}: no peer to compare with")
+
+threads = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+steps = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+shapes = [int(x) for x in sys.argv[3:]] or [256, 12, 2048, 1]
+torch.set_num_threads(threads)
+for length, batch in zip(shapes[::2], shapes[1::2]):
+    model = BertForMaskedLM(BertConfig(
+        vocab_size=25426, hidden_size=256, num_hidden_layers=6, num_attention_heads=4, intermediate_size=512,
+        max_position_embeddings=2048, hidden_act="relu", hidden_dropout_prob=0.02, attention_probs_dropout_prob=0.02,
+        layer_norm_eps=1e-12)).train()
+    opt = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.001)
+    best = 1e9
+    for k in range(steps + 1):
+        ids = torch.randint(2, 25426, (batch, length))
+        labels = torch.where(torch.rand(batch, length) < 0.15, ids, -100)
+        t = time.time()
+        opt.zero_grad()
+        loss = model(input_ids=ids, attention_mask=torch.ones_like(ids), labels=labels).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        opt.step()
+        t = time.time() - t
+        if k:
+            best = min(best, t)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    print(f"torch {torch.__version__} length {length} batch {batch} threads {threads} tokens_per_s {batch * length / best:.0f} "
+          f"peak_mb {peak:.0f}", flush=True)
