@@ -12,6 +12,7 @@ struct masker {
 	uint16_t seeds[MASK_ROW_MAX];
 	uint16_t partner[MASK_ROW_MAX + 1];         /* positions of the seed's present neighbours */
 	double weight[MASK_ROW_MAX + 1];            /* theirs */
+	uint32_t length[MASK_ROW_MAX];          /* of the span that starts at a position */
 	uint64_t bit[MASK_ROW_MAX / 64];        /* the mask */
 	uint32_t count;                         /* bits set */
 	uint32_t *where;                        /* [vocab] stamp << 16 | position: where a token stands in this cell */
@@ -128,6 +129,27 @@ static void expand(struct masker *m, const uint32_t *token, uint32_t n, uint32_t
 	}
 }
 
+static void mask_spans(struct masker *m, const uint32_t *token, uint32_t npos, uint32_t quota, struct rng *r)
+{
+	const struct graph *g = m->plan.graph;
+	uint32_t nspan = 0;
+	for (uint32_t i = 0; i < npos; i++) {
+		uint32_t p = m->pos[i];
+		if (!i || m->pos[i - 1] + 1u != p || graph_find(g, token[p - 1], token[p]) < 0) {
+			m->seeds[nspan++] = (uint16_t)p;
+			m->length[p] = 0;
+		}
+		m->length[m->seeds[nspan - 1]]++;
+	}
+	for (uint32_t i = 0; i < nspan && m->count < quota; i++) {
+		uint32_t p = pick(m->seeds, i, nspan, r);
+		if (m->length[p] > quota - m->count)
+			continue;
+		for (uint32_t k = 0; k < m->length[p]; k++)
+			set(m, p + k);
+	}
+}
+
 /* Uniform choice of the rest of the budget among the maskable positions that are still visible. */
 static void top_up(struct masker *m, uint32_t npos, uint32_t budget, struct rng *r)
 {
@@ -173,6 +195,8 @@ uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, 
 	memset(m->bit, 0, (n + 63) / 64 * 8);
 	if (p->strategy == MASK_CORRMASK)
 		expand(m, token, n, quota, &r);
+	if (p->strategy == MASK_PMI)
+		mask_spans(m, token, npos, quota, &r);
 	if (structural)
 		*structural = m->count;
 	if (p->bernoulli)

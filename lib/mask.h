@@ -6,6 +6,8 @@
  *           DataCollatorForLanguageModeling, special tokens included among the random replacements.
  * corrmask  CorrMask, Algorithm 2: seeds in random order among the tokens that have neighbours; the seed, then up to K_max of its
  *           neighbours present in the cell (masked already or not), until B_struct positions are masked; the rest of B uniform.
+ * pmi       whole spans, in random order, as long as they fit into B_struct; the rest of B uniform. A span is a run of tokens of which
+ *           each stands in the (PMI) graph beside the next one. [CorrMask, appendix A.2]
  *
  * Of the masked positions 80 % show <mask>, 10 % a random gene, 10 % stay. All draws are Philox(seed, cell, epoch): the masks of a
  * cell depend on nothing else but the rate and lambda.
@@ -17,7 +19,7 @@
 
 #define MASK_ROW_MAX 65536      /* tokens a cell: positions are u16 */
 
-enum mask_strategy { MASK_NONE, MASK_RANDOM, MASK_CORRMASK };
+enum mask_strategy { MASK_NONE, MASK_RANDOM, MASK_CORRMASK, MASK_PMI };
 
 struct mask_plan {
 	enum mask_strategy strategy;
@@ -27,7 +29,7 @@ struct mask_plan {
 	uint32_t seed;
 	uint32_t vocab, nspecial;       /* ids below nspecial are special */
 	uint32_t mask_id;
-	const struct graph *graph;      /* corrmask; over the same vocabulary */
+	const struct graph *graph;      /* corrmask, pmi; over the same vocabulary */
 };
 
 struct masker;

@@ -1,6 +1,7 @@
 /* depgraph: the gene dependency graph of a corpus, CorrMask's Algorithm 1. */
 #include "cli.h"
 #include "corpus.h"
+#include "pmi.h"
 #include "spearman.h"
 
 #include <stdlib.h>
@@ -8,8 +9,9 @@
 #include <time.h>
 
 static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours = 50, min_cells = 50, top_genes = 2000;
-static double rho_min = 0.2;
-static int positive;
+static long long min_count = 10;
+static double rho_min = 0.2, tau = 0.5;
+static int positive, pmi;
 
 static struct option_def options[] = {
 	{.letter = 'n', .name = "cells", .kind = OPT_INT, .to = &cells, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
@@ -28,11 +30,33 @@ static struct option_def options[] = {
 	 .help = "drop candidates present together in fewer cells (default 200)"},
 	{.name = "positive", .kind = OPT_FLAG, .to = &positive, .changes = 1,
 	 .help = "drop edges of negative weight"},
+	{.name = "pmi", .kind = OPT_FLAG, .to = &pmi, .changes = 1,
+	 .help = "the PMI graph instead: genes that stand side by side more often than chance"},
+	{.name = "tau", .kind = OPT_REAL, .to = &tau, .arg = "T", .min = -1, .max = 1, .changes = 1,
+	 .help = "pmi: least NPMI of an edge (default 0.5)"},
+	{.name = "min-count", .kind = OPT_INT, .to = &min_count, .arg = "N", .min = 1, .max = 4294967295.0, .changes = 1,
+	 .help = "pmi: least number of times side by side (default 10)"},
 	{0}
 };
 
 static struct cli cli = {.name = "depgraph", .operands = "[FILE]", .summary = "Build the gene dependency graph of tokenised cells.",
 			 .options = options, .common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
+
+static void check_options(void)
+{
+	const void *const spearman[] = {&top_genes, &min_cells, &neighbours, &rho_min, &min_overlap, &positive};
+	for (const struct option_def *o = options; o->name; o++) {
+		int of_spearman = 0;
+		for (size_t i = 0; i < sizeof spearman / sizeof *spearman; i++)
+			of_spearman |= o->to == spearman[i];
+		if (o->seen && pmi && of_spearman)
+			usage_error("--%s does not go with --pmi", o->name);
+		if (o->seen && !pmi && (o->to == &tau || o->to == &min_count))
+			usage_error("--%s goes with --pmi", o->name);
+	}
+	if (cli.noperand > 1)
+		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
+}
 
 static double now(void)
 {
@@ -69,18 +93,39 @@ static void describe(struct header *h, const struct corpus *c, uint32_t genes, s
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "graph");
 	cJSON *o = cJSON_AddObjectToObject(h->extra, "graph");
-	cJSON_AddStringToObject(o, "weight", "rho");
+	cJSON_AddStringToObject(o, "weight", pmi ? "npmi" : "rho");
 	cJSON_AddNumberToObject(o, "cells", c->n);
 	cJSON_AddNumberToObject(o, "genes", genes);
 	cJSON_AddNumberToObject(o, "edges", (double)edges);
+}
+
+/* Edges by Algorithm 1; the cells are freed once they stand in columns. */
+static struct edge *spearman(struct corpus *c, uint32_t vocab, uint32_t *genes, size_t *n)
+{
+	struct error e;
+	struct spearman_params p = {.neighbours = (uint32_t)neighbours, .min_overlap = (uint32_t)min_overlap, .min_cells = (uint32_t)min_cells,
+				    .top_genes = (uint32_t)top_genes, .rho_min = rho_min, .positive = positive};
+	struct columns x;
+	struct spearman_stats stats;
+	double start = now();
+	if (columns_init(&x, c, vocab, &p, &e))
+		die("%s", e.msg);
+	corpus_release(c);
+	double columns = now() - start;
+	struct edge *edge = spearman_edges(&x, &p, n, &stats);
+	if (cli.verbose)
+		info("columns %.2f s, all pairs %.2f s, %llu candidate pairs exactly %.2f s", columns, stats.screen_s,
+		     (unsigned long long)stats.pairs, stats.exact_s);
+	*genes = x.genes;
+	columns_release(&x);
+	return edge;
 }
 
 int main(int argc, char **argv)
 {
 	struct error e;
 	cli_init(&cli, argc, argv);
-	if (cli.noperand > 1)
-		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
+	check_options();
 	struct stream *in = cli_open(&cli, 0);
 	struct corpus corpus = {.seed = (uint32_t)cli.seed, .size = (uint64_t)cells, .max_len = (uint32_t)max_len};
 	double t0 = now();
@@ -92,26 +137,18 @@ int main(int argc, char **argv)
 		header_drop(&h, h.col[h.ncol - 1].name);
 	free(h.kind);
 	h.kind = xstrdup("graph");
-	graph_columns(&h, "rho", "overlap");
-
-	struct spearman_params p = {.neighbours = (uint32_t)neighbours, .min_overlap = (uint32_t)min_overlap, .min_cells = (uint32_t)min_cells,
-				    .top_genes = (uint32_t)top_genes, .rho_min = rho_min, .positive = positive};
-	struct columns x;
-	struct spearman_stats stats;
+	graph_columns(&h, pmi ? "npmi" : "rho", pmi ? "count" : "overlap");
 	double t1 = now();
-	if (columns_init(&x, &corpus, (uint32_t)h.vocab.n, &p, &e))
-		die("%s", e.msg);
-	uint64_t seen = corpus.seen;
-	struct corpus told = corpus;
-	corpus_release(&corpus);
-	double t2 = now();
+	struct corpus told = corpus;            /* its numbers, after the cells are gone */
+	uint32_t genes = (uint32_t)(h.vocab.n - h.vocab.nspecial);
 	size_t n;
-	struct edge *edge = spearman_edges(&x, &p, &n, &stats);
+	struct edge *edge = pmi ? pmi_edges(&corpus, (uint32_t)h.vocab.n, &(struct pmi_params){tau, (uint32_t)min_count}, &n)
+				: spearman(&corpus, (uint32_t)h.vocab.n, &genes, &n);
+	corpus_release(&corpus);
 	if (cli.verbose)
-		info("read %.2f s, columns %.2f s, all pairs %.2f s, %llu candidate pairs exactly %.2f s", t1 - t0, t2 - t1, stats.screen_s,
-		     (unsigned long long)stats.pairs, stats.exact_s);
+		info("read %.2f s, graph %.2f s", t1 - t0, now() - t1);
 
-	describe(&h, &told, x.genes, n);
+	describe(&h, &told, genes, n);
 	char *how = cli_provenance(&cli);
 	header_provenance(&h, "depgraph", how);
 	struct graph g;
@@ -123,12 +160,11 @@ int main(int argc, char **argv)
 	uint64_t linked = 0;
 	for (uint32_t u = 0; u < g.n; u++)
 		linked += g.offset[u + 1] > g.offset[u];
-	cli_report(&cli, "%u of %llu cells, %u genes of %zu, %llu with neighbours, %zu edges", told.n, (unsigned long long)seen, x.genes,
+	cli_report(&cli, "%u of %llu cells, %u genes of %zu, %llu with neighbours, %zu edges", told.n, (unsigned long long)told.seen, genes,
 		   h.vocab.n - h.vocab.nspecial, (unsigned long long)linked, n);
 	free(edge);
 	free(how);
 	graph_release(&g);
-	columns_release(&x);
 	header_release(&h);
 	return 0;
 }

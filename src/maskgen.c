@@ -1,7 +1,9 @@
 /* maskgen: the data loader. Epochs, shuffled batches, shards, and which tokens of every cell are masked. */
+#include "audit.h"
 #include "checkpoint.h"
 #include "cli.h"
 #include "feed.h"
+#include "file.h"
 #include "mask.h"
 #include "rng.h"
 
@@ -21,15 +23,21 @@ struct course {
 
 static struct course rate_course, lambda_course;
 
-static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *rate_uniform, *rate_linear, *lambda_linear;
-static int strategy = MASK_RANDOM, bernoulli, partner_choice;
+static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *rate_uniform, *rate_linear, *lambda_linear;
+/* the words of --strategy; pmi and pmi-rand differ in lambda only */
+enum { NONE, RANDOM, CORRMASK, PMI, PMI_RAND };
+static const enum mask_strategy kind_of[] = {MASK_NONE, MASK_RANDOM, MASK_CORRMASK, MASK_PMI, MASK_PMI};
+static const double usual_lambda[] = {0, 0, 0.5, 1, 0.5};
+static const char *const strategy_name[] = {"none", "random", "corrmask", "pmi", "pmi-rand"};
+
+static int strategy = RANDOM, bernoulli, partner_choice;
 static long long epochs = 1, batch = 12, window = 64, partners = 5;
-static double rate = 0.15, lambda = 0.5;
+static double rate = 0.15, lambda;
 
 static struct option_def options[] = {
 	{.letter = 'g', .name = "graph", .kind = OPT_STRING, .to = &graph_path, .arg = "FILE",
-	 .help = "dependency graph of depgraph, over the same vocabulary"},
-	{.name = "strategy", .kind = OPT_CHOICE, .to = &strategy, .arg = "none|random|corrmask", .changes = 1,
+	 .help = "graph of depgraph for corrmask, of depgraph --pmi for pmi and pmi-rand"},
+	{.name = "strategy", .kind = OPT_CHOICE, .to = &strategy, .arg = "none|random|corrmask|pmi|pmi-rand", .changes = 1,
 	 .help = "which tokens are masked (default random)"},
 	{.name = "rate", .kind = OPT_REAL, .to = &rate, .arg = "P", .min = 0, .max = 1, .changes = 1,
 	 .help = "share of a cell's tokens to mask (default 0.15)"},
@@ -38,9 +46,9 @@ static struct option_def options[] = {
 	{.name = "rate-linear", .kind = OPT_STRING, .to = &rate_linear, .arg = "A:B", .changes = 1,
 	 .help = "let the rate go from A at the first step to B at the last"},
 	{.name = "lambda", .kind = OPT_REAL, .to = &lambda, .arg = "F", .min = 0, .max = 1, .changes = 1,
-	 .help = "corrmask: share of the masks that follow the graph (default 0.5)"},
+	 .help = "share of the masks that follow the graph (default: corrmask and pmi-rand 0.5, pmi 1)"},
 	{.name = "lambda-linear", .kind = OPT_STRING, .to = &lambda_linear, .arg = "A:B", .changes = 1,
-	 .help = "corrmask: let lambda go from A at the first step to B at the last"},
+	 .help = "let lambda go from A at the first step to B at the last"},
 	{.name = "partners-max", .kind = OPT_INT, .to = &partners, .arg = "K", .min = 0, .max = 65535, .changes = 1,
 	 .help = "corrmask: most neighbours masked with a seed (default 5)"},
 	{.name = "partners", .kind = OPT_CHOICE, .to = &partner_choice, .arg = "uniform|weighted", .changes = 1,
@@ -57,6 +65,8 @@ static struct option_def options[] = {
 	 .help = "emit shard R (from 0) of N, or auto: rank and size from Open MPI, PMI or Slurm (default 0/1)"},
 	{.name = "keep", .kind = OPT_STRING, .to = &keep_text, .arg = "COL,...", .changes = 1,
 	 .help = "columns of the cells to pass on, such as cell_type"},
+	{.name = "audit", .kind = OPT_STRING, .to = &audit_path, .arg = "GRAPH",
+	 .help = "write no stream, but a table of how the masks treat neighbours in this graph"},
 	{.name = "resume", .kind = OPT_STRING, .to = &resume, .arg = "MODEL",
 	 .help = "start after the last checkpoint of this model directory, if it has one; it must be of the same stream"},
 	{0}
@@ -120,18 +130,22 @@ static void course_json(cJSON *o, const char *name, const struct course *c)
 
 static void check_options(void)
 {
-	int graphed = strategy == MASK_CORRMASK;
+	int graphed = strategy >= CORRMASK;
 	if (cli.noperand > 1)
 		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
 	if (graphed && !graph_path)
-		usage_error("--strategy corrmask needs a graph: --graph FILE");
-	if (!graphed && graph_path)
-		usage_error("--graph is for --strategy corrmask");
-	if (!graphed && (given(&lambda) || lambda_linear || given(&partners) || given(&partner_choice)))
-		usage_error("--lambda, --lambda-linear, --partners and --partners-max are for --strategy corrmask");
-	if (bernoulli && strategy != MASK_RANDOM)
+		usage_error("--strategy %s needs a graph: --graph FILE", strategy_name[strategy]);
+	if (!graphed && (graph_path || given(&lambda) || lambda_linear))
+		usage_error("--strategy %s follows no graph, so it takes no --graph and no lambda", strategy_name[strategy]);
+	if (strategy != CORRMASK && (given(&partners) || given(&partner_choice)))
+		usage_error("--partners and --partners-max are for --strategy corrmask");
+	if (!given(&lambda))
+		lambda = usual_lambda[strategy];
+	if (audit_path && (resume || keep_text || cli.raw))
+		usage_error("--audit writes a table: --resume, --keep and --uncompressed do not go with it");
+	if (bernoulli && strategy != RANDOM)
 		usage_error("--bernoulli is for --strategy random: the others fill an exact budget");
-	if (strategy == MASK_NONE && (given(&rate) || rate_uniform || rate_linear))
+	if (strategy == NONE && (given(&rate) || rate_uniform || rate_linear))
 		usage_error("--strategy none masks nothing, so it takes no rate");
 	parse_course(&rate_course, "rate", &rate, &rate_uniform, &rate_linear);
 	parse_course(&lambda_course, "lambda", &lambda, NULL, &lambda_linear);
@@ -176,17 +190,20 @@ static void parse_shard(struct feed *f)
 	free(r);
 }
 
-static void read_graph(struct graph *g, const struct header *tokens, const char *name)
+static void read_graph(struct graph *g, const char *path, const char *weight, const struct header *tokens, const char *name)
 {
 	struct error e;
-	struct stream *s = stream_open(graph_path, &e);
-	if (!s || graph_read(g, s, "rho", &e))
+	struct stream *s = stream_open(path, &e);
+	if (s && header_find(stream_header(s), weight) < 0 && strcmp(stream_header(s)->kind, "graph") == 0)
+		die("%s: its weights are not %s: %s", path, weight, *weight == 'n' ? "pmi needs a graph of depgraph --pmi"
+									       : "that is a PMI graph, not a dependency graph");
+	if (!s || graph_read(g, s, weight, &e))
 		die("%s", e.msg);
 	char a[33], b[33];
 	vocab_digest(&tokens->vocab, a);
 	vocab_digest(&stream_header(s)->vocab, b);
 	if (strcmp(a, b))
-		die("%s has vocabulary %s (%zu rows), but %s has %s (%zu rows): the graph is of other tokens", graph_path, b,
+		die("%s has vocabulary %s (%zu rows), but %s has %s (%zu rows): the graph is of other tokens", path, b,
 		    stream_header(s)->vocab.n, name, a, tokens->vocab.n);
 	stream_free(s);
 }
@@ -241,9 +258,8 @@ static void describe(struct header *h, const struct feed *f, const struct graph 
 	cJSON_AddNumberToObject(o, "first_step", (double)f->next);
 	cJSON_AddNumberToObject(o, "window", (double)window);
 	cJSON_AddNumberToObject(o, "seed", (double)f->seed);
-	static const char *const strategies[] = {"none", "random", "corrmask"};
-	cJSON_AddStringToObject(o, "strategy", strategies[strategy]);
-	if (strategy == MASK_NONE)
+	cJSON_AddStringToObject(o, "strategy", strategy_name[strategy]);
+	if (strategy == NONE)
 		return;
 	course_json(o, "rate", &rate_course);
 	cJSON_AddBoolToObject(o, "bernoulli", bernoulli);
@@ -252,8 +268,10 @@ static void describe(struct header *h, const struct feed *f, const struct graph 
 	char digest[33];
 	graph_digest(g, digest);
 	course_json(o, "lambda", &lambda_course);
-	cJSON_AddNumberToObject(o, "partners_max", (double)partners);
-	cJSON_AddStringToObject(o, "partners", partner_choice ? "weighted" : "uniform");
+	if (strategy == CORRMASK) {
+		cJSON_AddNumberToObject(o, "partners_max", (double)partners);
+		cJSON_AddStringToObject(o, "partners", partner_choice ? "weighted" : "uniform");
+	}
 	cJSON_AddStringToObject(o, "graph", digest);
 }
 
@@ -289,17 +307,21 @@ struct job {
 	uint64_t epoch, step;
 	double rate, lambda;
 	uint64_t tokens, masked;
+	struct audit audit;
 	struct error e;
 	int failed;
 };
 
 static int *out_map;            /* want -> out, by header_map */
 static const struct header *out_header;
+static struct graph audit_graph;
 
 struct worker {
 	struct masker *masker;
 	uint32_t *token, *input;        /* [MASK_ROW_MAX] */
 	uint16_t *position;             /* [MASK_ROW_MAX] */
+	uint32_t nspecial;
+	uint8_t *state;                 /* [vocab], zero: for --audit */
 };
 
 static void mask_row(struct worker *w, struct job *j, size_t row, const int col[3])
@@ -310,8 +332,10 @@ static void mask_row(struct worker *w, struct job *j, size_t row, const int col[
 	uint32_t n = (uint32_t)(o[row + 1] - at);
 	for (uint32_t i = 0; i < n; i++)
 		w->token[i] = block_id(b, col[0], at + i);
-	uint32_t k = mask_cell(w->masker, j->rate, j->lambda, ((const uint64_t *)b->col[0].data)[row], (uint32_t)j->epoch, w->token, n,
-			       w->position, w->input, NULL);
+	uint32_t structural, k = mask_cell(w->masker, j->rate, j->lambda, ((const uint64_t *)b->col[0].data)[row], (uint32_t)j->epoch,
+					   w->token, n, w->position, w->input, &structural);
+	if (audit_path)
+		audit_cell(&j->audit, &audit_graph, w->nspecial, w->token, n, w->position, k, structural, w->state);
 	block_set_items(b, 1, had + k);
 	memcpy((uint16_t *)b->col[col[1]].data + had, w->position, k * sizeof *w->position);
 	for (uint32_t i = 0; i < k; i++) {
@@ -337,6 +361,7 @@ static void mask_batch(struct worker *w, struct job *j)
 	memcpy(b->col[col[0]].data, in->col[token].data, items * type_size(in->header->col[token].type));
 	j->tokens = items;
 	j->masked = 0;
+	j->audit = (struct audit){0};
 	for (size_t row = 0; row < b->rows; row++) {
 		((uint32_t *)b->col[1].data)[row] = (uint32_t)j->epoch;
 		((uint32_t *)b->col[2].data)[row] = (uint32_t)j->step;
@@ -348,6 +373,27 @@ static void mask_batch(struct worker *w, struct job *j)
 		}
 		mask_row(w, j, row, col);
 	}
+}
+
+static double ratio(uint64_t a, uint64_t b)
+{
+	return b ? (double)a / (double)b : NAN;
+}
+
+static void write_audit(const struct audit *a)
+{
+	struct error e;
+	struct outfile f;
+	char *text = xasprintf("metric\tvalue\ncells\t%llu\ntokens\t%llu\nmasked\t%llu\nmasking_rate\t%.6f\nstructural_share\t%.6f\n"
+			       "mean_span\t%.6f\nhit_rate_present\t%.6f\nhit_rate\t%.6f\nneighbour_within_%d\t%.6f\n"
+			       "neighbour_within_%d_linked\t%.6f\n",
+			       (unsigned long long)a->cells, (unsigned long long)a->tokens, (unsigned long long)a->masked,
+			       ratio(a->masked, a->tokens), ratio(a->structural, a->masked), ratio(a->masked, a->runs),
+			       ratio(a->hits, a->present), ratio(a->hits, a->partners), AUDIT_REACH, ratio(a->near, a->tokens), AUDIT_REACH,
+			       ratio(a->near, a->linked));
+	if (outfile_open(&f, cli.output, 0, &e) || outfile_write(&f, text, strlen(text), &e) || outfile_commit(&f, &e))
+		die("%s", e.msg);
+	free(text);
 }
 
 int main(int argc, char **argv)
@@ -364,12 +410,14 @@ int main(int argc, char **argv)
 	struct graph graph = {0};
 	make_headers(&want, &out_h, h, stream_name(in));
 	if (graph_path)
-		read_graph(&graph, h, stream_name(in));
-	struct mask_plan plan = {.strategy = (enum mask_strategy)strategy, .bernoulli = bernoulli, .weighted = partner_choice,
+		read_graph(&graph, graph_path, strategy == CORRMASK ? "rho" : "npmi", h, stream_name(in));
+	if (audit_path)
+		read_graph(&audit_graph, audit_path, "rho", h, stream_name(in));
+	struct mask_plan plan = {.strategy = kind_of[strategy], .bernoulli = bernoulli, .weighted = partner_choice,
 				 .partners = (uint32_t)partners, .seed = f.seed, .vocab = (uint32_t)h->vocab.n,
 				 .nspecial = (uint32_t)h->vocab.nspecial, .graph = graph_path ? &graph : NULL};
 	int64_t mask_id = vocab_find(&h->vocab, "<mask>");
-	if (strategy != MASK_NONE && (mask_id < 0 || h->vocab.n == h->vocab.nspecial))
+	if (strategy != NONE && (mask_id < 0 || h->vocab.n == h->vocab.nspecial))
 		die("%s: the vocabulary has no %s", stream_name(in), mask_id < 0 ? "<mask>" : "genes");
 	plan.mask_id = (uint32_t)mask_id;
 	f.want = &want;
@@ -381,8 +429,8 @@ int main(int argc, char **argv)
 	describe(&out_h, &f, plan.graph);
 	if (resume)
 		resume_from(&out_h, &f);
-	struct stream *out = cli_create(&cli, &out_h);
-	out_header = stream_header(out);
+	struct stream *out = audit_path ? NULL : cli_create(&cli, &out_h);
+	out_header = out ? stream_header(out) : &out_h;
 	out_map = xcalloc(out_header->ncol, sizeof *out_map);
 	header_map(out_header, &want, out_map);
 
@@ -390,8 +438,10 @@ int main(int argc, char **argv)
 	struct job *job = xcalloc((size_t)njob, sizeof *job);
 	struct worker *worker = xcalloc((size_t)nthread, sizeof *worker);
 	for (int i = 0; i < nthread; i++)
-		worker[i] = (struct worker){masker_new(&plan), xcalloc(MASK_ROW_MAX, 4), xcalloc(MASK_ROW_MAX, 4), xcalloc(MASK_ROW_MAX, 2)};
+		worker[i] = (struct worker){masker_new(&plan), xcalloc(MASK_ROW_MAX, 4), xcalloc(MASK_ROW_MAX, 4), xcalloc(MASK_ROW_MAX, 2),
+					    plan.nspecial, xcalloc(plan.vocab, 1)};
 	uint64_t tokens = 0, masked = 0, rows = 0;
+	struct audit audit = {0};
 	for (int n = njob; n == njob;) {
 		for (n = 0; n < njob; n++) {
 			int got = feed_next(&f, &job[n].in, &job[n].epoch, &job[n].step, &e);
@@ -408,15 +458,18 @@ int main(int argc, char **argv)
 		for (int i = 0; i < n; i++) {
 			if (job[i].failed)
 				die("%s: %s", stream_name(in), job[i].e.msg);
-			if (stream_write(out, &job[i].out, &e))
+			if (out && stream_write(out, &job[i].out, &e))
 				die("%s", e.msg);
+			audit_add(&audit, &job[i].audit);
 			tokens += job[i].tokens;
 			masked += job[i].masked;
 			rows += job[i].out.rows;
 			progress("step %llu of %llu", (unsigned long long)job[i].step + 1, (unsigned long long)f.steps);
 		}
 	}
-	if (stream_commit(out, &e))
+	if (audit_path)
+		write_audit(&audit);
+	else if (stream_commit(out, &e))
 		die("%s", e.msg);
 	stream_free(out);
 	cli_report(&cli, "%llu cells in %llu steps, %llu tokens, %llu masked (%.2f %%)", (unsigned long long)rows,
@@ -431,6 +484,7 @@ int main(int argc, char **argv)
 		free(worker[i].token);
 		free(worker[i].input);
 		free(worker[i].position);
+		free(worker[i].state);
 	}
 	free(job);
 	free(worker);
@@ -438,6 +492,7 @@ int main(int argc, char **argv)
 	free(how);
 	feed_release(&f);
 	graph_release(&graph);
+	graph_release(&audit_graph);
 	header_release(&want);
 	header_release(&out_h);
 	stream_free(in);

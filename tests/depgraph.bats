@@ -101,6 +101,33 @@ same_as_reference() {
 	awk 'NR == FNR { m[NR - 1] = $1; next } { n++; if (m[$1] == m[$2] && m[$1] != "bg") same++ } END { exit !(n > 300 && same / n > 0.3) }' module m.txt
 }
 
+@test "depgraph --pmi equals counts by hand, for any number of threads" {
+	depgraph --pmi --tau 0.1 --min-count 4 s.tok -o got.graph
+	depgraph --pmi --tau 0.1 --min-count 4 -@ 3 < s.tok | cmp - got.graph
+	scview -c token,neighbour,npmi,count got.graph > got.tsv
+	$PYTHON - <<-'END'
+		from collections import Counter
+		from math import log
+		cells = [[int(x) for x in line.split()] for line in open("s.txt")]
+		single = Counter(t for c in cells for t in c)
+		pair = Counter((min(a), max(a)) for c in cells for a in zip(c, c[1:]))
+		n, m = sum(single.values()), sum(pair.values())
+		ref = {}
+		for (u, v), k in pair.items():
+		    x = log(k / m / (single[u] / n) / (single[v] / n)) / -log(k / m)
+		    if k >= 4 and x >= 0.1:
+		        ref[u, v] = ref[v, u] = x, k
+		got = {}
+		for line in list(open("got.tsv"))[1:]:
+		    u, v, x, k = (s.split() for s in line.rstrip("\n").split("\t"))
+		    got.update({(int(u[0]), int(b)): (float(c), int(d)) for b, c, d in zip(v, x, k)})
+		assert len(got) > 100 and got.keys() == ref.keys(), (len(got), len(ref))
+		assert all(abs(got[e][0] - ref[e][0]) < 1e-6 and got[e][1] == ref[e][1] for e in ref)
+	END
+	run -2 depgraph --pmi --rho-min 0.3 s.tok
+	run -2 depgraph --tau 0.3 s.tok
+}
+
 @test "depgraph: bad input and misuse" {
 	run -1 depgraph s.counts -o x
 	assert_output --partial "a counts stream, expected tokens"

@@ -9,6 +9,7 @@ setup_file() {
 	scsim -n 700 --genes 300 --modules 12 --depth 700 -u | tee s.counts | rankenc -q --fit -o vocab.tsv
 	rankenc -q -m vocab.tsv s.counts -o s.tok
 	depgraph --min-overlap 50 s.tok -o s.graph
+	depgraph --pmi --tau 0.1 --min-count 3 s.tok -o s.pmi
 	scsim --model b1 -n 300 | depgraph --min-overlap 10 -o other.graph
 }
 
@@ -20,7 +21,7 @@ loader() {
 }
 
 @test "maskgen: same bytes for any number of threads, file or pipe" {
-	for how in "--strategy none" "--rate 0.3" "--bernoulli" "--strategy corrmask -g s.graph --partners weighted --rate-uniform 0:1"; do
+	for how in "--strategy none" "--rate 0.3" "--bernoulli" "--strategy corrmask -g s.graph --partners weighted --rate-uniform 0:1" "--strategy pmi-rand -g s.pmi"; do
 		maskgen $how --epochs 2 -b 7 s.tok > a
 		maskgen $how --epochs 2 -b 7 -@ 2 s.tok > b
 		maskgen $how --epochs 2 -b 7 -@ 3 < s.tok > c
@@ -155,9 +156,48 @@ loader() {
 	run -1 maskgen -g other.graph --strategy corrmask s.tok -o x
 	assert_output --partial "other.graph has vocabulary"
 	assert_output --partial "but s.tok has"
+	run -1 maskgen -g s.pmi --strategy corrmask s.tok -o x
+	assert_output --partial "that is a PMI graph"
+	run -1 maskgen -g s.graph --strategy pmi s.tok -o x
+	assert_output --partial "pmi needs a graph of depgraph --pmi"
 	run -1 maskgen -g s.tok --strategy corrmask s.tok -o x
 	assert_output --partial "a tokens stream, expected graph"
 	assert_not_exist x
+}
+
+@test "maskgen --audit equals a count by hand" {
+	scview -c token,neighbour s.graph > graph.tsv
+	for how in "--strategy corrmask -g s.graph" "--strategy random" "--strategy pmi -g s.pmi --rate 0.3"; do
+		maskgen $how -b 9 s.tok | scview -c input,position,target > m.tsv
+		maskgen $how -b 9 -@ 2 --audit s.graph s.tok > audit.tsv
+		$PYTHON - <<-'END'
+			N = {}
+			for line in list(open("graph.tsv"))[1:]:
+			    t, n = line.rstrip("\n").split("\t")
+			    N[int(t)] = {int(x) for x in n.split()}
+			cells = tokens = masked = runs = partners = present = hits = near = linked = 0
+			for line in list(open("m.tsv"))[1:]:
+			    i, p, t = ([int(x) for x in s.split()] for s in line.rstrip("\n").split("\t"))
+			    for a, b in zip(p, t):
+			        i[a] = b
+			    cells, tokens, masked = cells + 1, tokens + len(i), masked + len(p)
+			    runs += sum(a - 1 not in p for a in p)
+			    for b in t:
+			        partners += len(N[b])
+			        present += len(N[b] & set(i))
+			        hits += len(N[b] & set(t))
+			    for k, u in enumerate(i):
+			        linked += bool(N[u])
+			        near += bool(N[u] & set(i[max(0, k - 5):k] + i[k + 1:k + 6]))
+			want = dict(cells=cells, tokens=tokens, masked=masked, masking_rate=masked / tokens, mean_span=masked / runs,
+			            hit_rate_present=hits / present, hit_rate=hits / partners, neighbour_within_5=near / tokens,
+			            neighbour_within_5_linked=near / linked)
+			got = dict(line.split("\t") for line in open("audit.tsv"))
+			for k, v in want.items():
+			    assert abs(float(got[k]) - v) < 2e-6, (k, got[k], v)
+		END
+	done
+	run -2 maskgen --audit s.graph --keep donor s.tok
 }
 
 @test "maskgen: misuse" {

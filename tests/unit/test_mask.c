@@ -154,6 +154,39 @@ static void partners_go_together(void **state)
 	graph_release(&g);
 }
 
+/* Spans go whole, as long as they fit into the quota. */
+static void spans_go_whole(void **state)
+{
+	struct edge edge[VOCAB];
+	size_t m = 0;
+	for (uint32_t u = SPECIAL; u + 2 < VOCAB; u += 3) {     /* spans of three tokens */
+		edge[m++] = (struct edge){u, u + 1, 0.5f, 20};
+		edge[m++] = (struct edge){u + 1, u + 2, 0.5f, 20};
+	}
+	struct graph g;
+	graph_build(&g, VOCAB, edge, m);
+	struct mask_plan plan = {.strategy = MASK_PMI, .seed = 9, .vocab = VOCAB, .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
+	struct masker *mk = masker_new(&plan);
+	struct trial t = {.n = 240};
+	for (uint32_t i = 0; i < t.n; i++)
+		t.token[i] = SPECIAL + i;
+	t.token[120] = 0;       /* a special token parts a span */
+	for (uint64_t cell = 0; cell < 60; cell++) {
+		double lambda = cell % 2 ? 1 : 0.5;
+		uint32_t quota = (uint32_t)(35 * lambda), whole = 0, last = 0;
+		t.k = mask_cell(mk, 0.15, lambda, cell, 1, t.token, t.n, t.position, t.input, &t.structural);
+		assert_int_equal(t.k, 35);
+		assert_true(t.structural <= quota && t.structural >= quota - 2);
+		for (uint32_t p = 0; p < t.n; p += 3)
+			whole += masked(&t, p) && masked(&t, p + 1) && masked(&t, p + 2);
+		assert_true(whole >= (t.structural - 2) / 3);
+		for (uint32_t i = 0; i < t.k; last = t.position[i++])
+			assert_true(t.position[i] != 120 && (!i || t.position[i] > last));
+	}
+	masker_free(mk);
+	graph_release(&g);
+}
+
 /* A star: partners of the hub are drawn in proportion to |weight| when asked to, never one of weight 0 before the others. */
 static void weighted_partners(void **state)
 {
@@ -299,7 +332,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(graph_rows), cmocka_unit_test(invariants), cmocka_unit_test(partners_go_together),
-		cmocka_unit_test(weighted_partners), cmocka_unit_test(replacement_shares), cmocka_unit_test(uniform_positions),
+		cmocka_unit_test(spans_go_whole), cmocka_unit_test(weighted_partners), cmocka_unit_test(replacement_shares), cmocka_unit_test(uniform_positions),
 		cmocka_unit_test(depends_on_cell_alone), cmocka_unit_test(stamp_wraps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
