@@ -657,6 +657,8 @@ int main(int argc, char **argv)
 		list = more;
 	}
 	top.summary = list;
+	if (argc < 2)
+		top.operands = NULL;    /* else a terminal is taken for missing input */
 	cli_init(&top, argc, argv);     /* --help and --version end here */
 	if (top.noperand)
 		usage_error("unknown command '%s'", top.operand[0]);

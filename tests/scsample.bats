@@ -174,6 +174,45 @@ scsample: warning: none of the 300 cells is left"
 	assert_equal "$(scsample --min-class batch:1 joined.s | scview -c cell | tail -n +2 | wc -l)" 300
 }
 
+@test "scsample: numbers that one file lacks are marked missing, categories are matched by name" {
+	$PYTHON - "$BATS_TEST_DIRNAME/../src" <<-'P'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		import numpy as np, scstream
+		def make(path, columns, labels, **more):
+		    n = 3
+		    cols = [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "barcode", "type": "str", "shape": "scalar"}]
+		    values = {"cell": np.arange(n) + 7, "barcode": list("abc"), "logit": np.ones((n, 2), "f4")}
+		    for name, (spec, v) in columns.items():
+		        cols.append({"name": name, "shape": "scalar", **spec})
+		        values[name] = v
+		    cols.append({"name": "logit", "type": "f32", "shape": "fixed", "n": 2})
+		    scstream.write(path, {"kind": "prediction", "provenance": [], "columns": cols, "labels": labels, **more}, [values])
+		cat = lambda *c: {"type": "categorical", "categories": list(c)}
+		make("j1", {"t": (cat("B", "T"), [0, 1, -1]), "age": ({"type": "i64"}, [5, -6, 0]), "age.missing": ({"type": "u8"}, [0, 0, 1]),
+		            "flag": ({"type": "u8"}, [1, 0, 1])}, ["p", "q"])
+		make("j2", {"score": ({"type": "f64"}, [.5, np.nan, 2]), "note": ({"type": "str"}, ["x", "", "y"]), "t": (cat("NK", "B"), [1, 0, 1])}, ["p", "q"])
+		make("j3", {}, ["p", "r"])
+		make("j4", {"age": ({"type": "f64"}, [1, 2, 3])}, ["p", "q"])
+	P
+	scsample j1 j2 -o joined.s
+	scview --check joined.s
+	scview -c cell,barcode,t,age,flag,score,note joined.s >got
+	printf '%s\n' 'cell barcode t age flag score note' '0 a B 5 1 NA ' '1 b T -6 0 NA ' '2 c NA NA 1 NA ' '3 a B NA NA 0.5 x' '4 b NK NA NA NA ' \
+		'5 c B NA NA 2 y' | tr ' ' '\t' >want
+	diff want got
+	assert_equal "$(scsample --where age= joined.s | scview -c cell | tail -n +2 | xargs)" "2 3 4 5"
+	run scsample j1 j3 -o bad.s
+	assert_failure 1
+	assert_output --partial "j3: its label names are not those of j1"
+	run scsample j1 j4 -o bad.s
+	assert_failure 1
+	assert_output --partial "j4: column 'age' is f64 of 1, but i64 of 1 in j1"
+	run scsample j1 sim.counts -o bad.s
+	assert_failure 1
+	assert_not_exist bad.s
+}
+
 @test "scsample: the two parts of joined files share them out" {
 	for part in train test; do
 		scsample --test-fraction 0.2 --part $part sim.counts other.counts | scview -c cell | tail -n +2 >$part
