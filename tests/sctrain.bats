@@ -106,6 +106,15 @@ wait_for_step() {
 	END
 }
 
+@test "sctrain mlm: losses, rates, norms and weights of a float64 trainer after PyTorch's and transformers' rules" {
+	scview -c step,input,position,target a.masked >steps.tsv
+	sctrain mlm -q --config tiny --dropout 0 --lr 0 -o init a.masked
+	sctrain mlm -q --config tiny --dropout 0 --lr 0.003 --warmup 4 -o torch a.masked
+	$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" train init torch steps.tsv torch linear 0.003 4
+	sctrain mlm -q --config tiny --dropout 0 --lr 0.003 --warmup 4 --schedule cosine --adam hf46 --accum 2 -o hf46 a.masked
+	$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" train init hf46 steps.tsv hf46 cosine 0.003 4
+}
+
 @test "sctrain mlm: SIGKILL at many moments and --resume give the weights of an uninterrupted run" {
 	for d in 0.03 0.06 0.09 0.12 0.16 0.2 0.25 0.1 0.15; do
 		sctrain mlm -q --config tiny --save-every 2 --resume -o killed a.masked 3>&- &
@@ -172,6 +181,19 @@ wait_for_step() {
 	assert_output --partial "--resume goes on with it"
 	sctrain mlm -q "${A[@]}" --resume -o died a.masked
 	same_training whole died
+}
+
+@test "sctrain mlm: maskgen --resume emits the rest only, and the weights are the same" {
+	head -c $(($(stat -c %s a.masked) / 2)) a.masked >half
+	run sctrain mlm "${A[@]}" -o rest half
+	assert_failure 1
+	maskgen -q --epochs 3 --batch 10 --seed 4 --resume rest -o rest.masked cells.tok
+	assert [ "$(stat -c %s rest.masked)" -lt "$(stat -c %s a.masked)" ]
+	run sctrain mlm "${A[@]}" -o late rest.masked
+	assert_failure 1
+	assert_output --regexp "rest.masked starts at step [0-9]+, and there is no checkpoint"
+	sctrain mlm -q "${A[@]}" --resume -o rest rest.masked
+	same_training whole rest
 }
 
 @test "sctrain mlm: --resume refuses another stream and other options; a finished model is not overwritten" {

@@ -7,6 +7,10 @@ model_dir.py embed MODEL TOKENS.tsv LAYER mean|cls|first EMBEDDING.npy [CLS EOS]
 model_dir.py mlm MODEL MASKED.tsv EVAL.tsv
     MASKED.tsv     scview --columns input,position,target of the masked stream      EVAL.tsv    what sctrain eval wrote
     The mean cross-entropy over all masked positions must agree to 1e-6, the accuracy exactly.
+model_dir.py train INIT MODEL MASKED.tsv torch|hf46 linear|cosine LR WARMUP
+    INIT holds the initial weights (a training with --lr 0), MASKED.tsv    scview --columns step,input,position,target
+    Trains here, without dropout, as PyTorch and transformers do (AdamW, clipping to 1, weight decay 0.001, schedule), and
+    holds MODEL's train.tsv (loss, lr, grad_norm) and weights to it.
 """
 import os
 import sys
@@ -63,4 +67,41 @@ def mlm(model, masked, table):
             and abs(right / n - float(got["accuracy"])) < 0.5 / n)
 
 
-sys.exit(not {"embed": embed, "mlm": mlm}[sys.argv[1]](*sys.argv[2:]))
+def train(init, model, masked, adam, schedule, peak, warmup):
+    peak, warmup = float(peak), int(warmup)
+    c, w = bert.load(init)
+    batches = {}
+    for (step,), ids, at, target in lists(masked, 4):
+        batches.setdefault(step, []).append((ids, at, target))
+    log = [l.split("\t") for l in open(model + "/train.tsv").read().split("\n")[1:-1]]
+    total, worst = len(batches), 0
+    assert sorted(batches) == list(range(total)) and len(log) == total
+    m, v = ({n: np.zeros_like(x) for n, x in w.items()} for _ in range(2))
+    for k in range(total):
+        loss, grad = bert.mlm_loss_and_gradients(c, w, batches[k])
+        norm = np.sqrt(sum((g * g).sum() for g in grad.values()))
+        after = (k - warmup) / max(1, total - warmup)
+        factor = k / warmup if k < warmup else 1 - after if schedule == "linear" else 0.5 * (1 + np.cos(np.pi * after))
+        lr = peak * factor
+        for got, want, tol in zip(log[k][1:4], (loss, lr, norm), (1e-4, 1e-8, 1e-3)):
+            worst = max(worst, abs(float(got) - want) / (tol * max(abs(want), 1e-12)))
+        for n, g in grad.items():
+            g = g * min(1, 1 / (norm + 1e-6))
+            decay = 0 if "LayerNorm" in n or n.endswith("bias") else 0.001
+            m[n] = 0.9 * m[n] + 0.1 * g
+            v[n] = 0.999 * v[n] + 0.001 * g * g
+            b1, b2 = 1 - 0.9 ** (k + 1), 1 - 0.999 ** (k + 1)
+            if adam == "torch":
+                w[n] = w[n] * (1 - lr * decay) - lr / b1 * m[n] / (np.sqrt(v[n]) / np.sqrt(b2) + 1e-8)
+            else:
+                w[n] = w[n] - lr * np.sqrt(b2) / b1 * m[n] / (np.sqrt(v[n]) + 1e-8)
+                w[n] = w[n] - lr * decay * w[n]
+    apart = 0
+    for n, x in bert.load(model)[1].items():
+        if "key.bias" not in n:         # its gradient is 0 but for rounding, and Adam enlarges that
+            apart = max(apart, np.abs(x - w[n]).max() / np.abs(w[n]).max())
+    print(f"{total} steps: loss, lr, norm within {worst:.2g} of their tolerances, weights within {apart:.1e}")
+    return worst < 1 and apart < 1e-3
+
+
+sys.exit(not {"embed": embed, "mlm": mlm, "train": train}[sys.argv[1]](*sys.argv[2:]))
