@@ -9,12 +9,12 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-#include <Random123/philox.h>
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
 
 #include "ops.h"
+#include "rng.h"
 
 /* Sums in a loop marked so are split over vector lanes: fixed by the compiler, so the same in every run. */
 #define SIMD _Pragma("omp simd")
@@ -219,7 +219,7 @@ static inline void keep_row(real *keep, size_t c0, size_t n, const struct dropou
 			__m256i x0[2] = { c0v, c0v }, x1[2] = { c1v, c1v }, x2[2], x3[2] = { c3v, c3v };
 			x2[0] = _mm256_add_epi64(_mm256_set1_epi64x(pos << 16 | c), _mm256_set_epi64x(3, 2, 1, 0));
 			x2[1] = _mm256_add_epi64(x2[0], _mm256_set1_epi64x(4));
-			uint32_t k0 = d->seed, k1 = OPS_DOMAIN_DROPOUT;
+			uint32_t k0 = d->seed, k1 = RNG_DROPOUT;
 #pragma GCC unroll 10
 			for (int i = 0; i < 10; i++, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
 				const __m256i k0v = _mm256_set1_epi64x(k0), k1v = _mm256_set1_epi64x(k1);
@@ -253,11 +253,10 @@ static inline void keep_row(real *keep, size_t c0, size_t n, const struct dropou
 	}
 #endif
 	for (; c < end; c++, keep += 8) {
-		philox4x32_ctr_t ctr = { { d->step, w1, pos << 16 | c, cell } };
-		philox4x32_key_t key = { { d->seed, OPS_DOMAIN_DROPOUT } };
-		philox4x32_ctr_t x = philox4x32(ctr, key);
+		uint32_t x[4];
+		rng_block(d->seed, RNG_DROPOUT, (uint32_t[]){ d->step, w1, pos << 16 | c, cell }, x);
 		for (int i = 0; i < 8; i++)
-			keep[i] = (x.v[i / 2] >> 16 * (i % 2) & 0xffff) < d->threshold ? 0 : scale;
+			keep[i] = (x[i / 2] >> 16 * (i % 2) & 0xffff) < d->threshold ? 0 : scale;
 	}
 }
 

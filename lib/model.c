@@ -12,11 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <Random123/philox.h>
 
 #include "model_impl.h"
-
-#define DOMAIN_INIT 0x696e6974u /* "init" */
+#include "rng.h"
 
 int model_preset(struct model_config *c, const char *name, struct error *e)
 {
@@ -193,20 +191,6 @@ static void resolve(struct model *m)
 
 /* ---- initial values ---- */
 
-/* Four standard normals (Box-Muller) for values 4 i .. 4 i + 3 of the tensor with this name. */
-static void normals(double out[4], uint64_t seed, uint64_t name, uint64_t i)
-{
-	philox4x32_ctr_t ctr = { { (uint32_t)i, (uint32_t)(i >> 32), (uint32_t)name, (uint32_t)(name >> 32) } };
-	philox4x32_key_t key = { { (uint32_t)seed, (uint32_t)(seed >> 32) ^ DOMAIN_INIT } };
-	philox4x32_ctr_t x = philox4x32(ctr, key);
-	for (int k = 0; k < 4; k += 2) {
-		double u = (x.v[k] + 1.0) * 0x1p-32, w = x.v[k + 1] * 0x1p-32;
-		double r = sqrt(-2 * log(u));
-		out[k] = r * cos(2 * M_PI * w);
-		out[k + 1] = r * sin(2 * M_PI * w);
-	}
-}
-
 static uint64_t name_hash(const char *s) /* FNV-1a */
 {
 	uint64_t h = 0xcbf29ce484222325u;
@@ -217,13 +201,9 @@ static uint64_t name_hash(const char *s) /* FNV-1a */
 
 static void init_tensor(const struct model *m, const struct tensor *t, real *p)
 {
-	uint64_t name = name_hash(t->name);
-	double g[4];
-	for (size_t i = 0; i < t->n; i++) {
-		if (t->init == INIT_NORMAL && i % 4 == 0)
-			normals(g, m->seed, name, i / 4);
-		p[i] = t->init == INIT_ONE ? 1 : t->init == INIT_ZERO ? 0 : (real)(g[i % 4] * m->c.initializer_range);
-	}
+	struct rng r = rng_at((uint32_t)(m->seed ^ m->seed >> 32), RNG_INIT, name_hash(t->name), 0);
+	for (size_t i = 0; i < t->n; i++)
+		p[i] = t->init == INIT_ONE ? 1 : t->init == INIT_ZERO ? 0 : (real)(rng_normal(&r) * m->c.initializer_range);
 	if (t->at == m->word && t->ndim == 2)
 		memset(p + (size_t)m->c.pad_token_id * t->shape[1], 0, t->shape[1] * sizeof *p);
 }

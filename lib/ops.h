@@ -16,7 +16,7 @@
  * unless an argument says otherwise. A NULL bias, or NULL gradient of it, means that there is none.
  *
  * Dropout decides by 16 bits. One Philox4x32-10 call gives the decisions of 8 neighbouring columns:
- *     key     = (seed, OPS_DOMAIN_DROPOUT)
+ *     key     = (seed, RNG_DROPOUT)      [rng.h]
  *     counter = (step, site << 28 | layer << 16 | head, position << 16 | column / 8, cell)
  *     bits(column) = 16-bit piece column % 8 of the result, low half of word 0 first;  dropped if bits < threshold
  * column is the channel, or for attention the key's position in its cell; position is the (query) token's place in its
@@ -38,8 +38,6 @@
 #ifndef real
 #define real float
 #endif
-
-#define OPS_DOMAIN_DROPOUT 0x64726f70u /* "drop" */
 
 enum act {
 	ACT_NONE,

@@ -33,7 +33,7 @@ struct fixture {
 
 static uint32_t rng_state = 1;
 
-static uint32_t rng(uint32_t n)
+static uint32_t draw(uint32_t n)
 {
 	rng_state = rng_state * 1664525u + 1013904223u;
 	return (uint32_t)((uint64_t)rng_state * n >> 32);
@@ -60,14 +60,14 @@ static void make_batch(struct batch *b, const uint32_t *len, size_t ncell, uint3
 	int32_t *label = xcalloc(T + ncell, 4);
 	size_t n = 0;
 	for (uint32_t t = 0; t < T; t++) {
-		id[t] = rng(V);
+		id[t] = draw(V);
 		if (t % 3 == 0) {
 			mask[n] = t;
-			target[n++] = rng(V);
+			target[n++] = draw(V);
 		}
 	}
 	for (uint32_t i = 0; i < (per_token ? T : ncell); i++)
-		label[i] = i % 3 == 1 ? -1 : (int32_t)rng(K);
+		label[i] = i % 3 == 1 ? -1 : (int32_t)draw(K);
 	*b = (struct batch){ .ncell = ncell, .offset = offset, .id = id, .nmask = n, .mask = mask, .target = target, .label = label };
 }
 
@@ -103,7 +103,7 @@ static void check_gradients(enum task task, struct model_config c, const uint32_
 	real *p = xcalloc(model_size(x.m), sizeof *p), *g = xcalloc(model_size(x.m), sizeof *g);
 	model_read_all(x.m, PARAM, p);
 	for (size_t i = 0; i < model_size(x.m); i++)
-		p[i] += 0.1 * (rng(1000) / 500.0 - 1);
+		p[i] += 0.1 * (draw(1000) / 500.0 - 1);
 	model_write_all(x.m, PARAM, p);
 	loss_of(&x);
 	assert_int_equal(model_backward(x.m, &e), 0);

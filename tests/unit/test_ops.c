@@ -12,8 +12,9 @@
 
 #include "model.h"
 #include "ops.h"
+#include "rng.h"
 
-static uint32_t rng(uint32_t n)
+static uint32_t draw(uint32_t n)
 {
 	static uint32_t x = 1;
 	x = x * 1664525u + 1013904223u;
@@ -24,7 +25,7 @@ static float *random_floats(size_t n, float size)
 {
 	float *x = xcalloc(n, sizeof *x);
 	for (size_t i = 0; i < n; i++)
-		x[i] = size * ((float)rng(1 << 20) / (1 << 19) - 1);
+		x[i] = size * ((float)draw(1 << 20) / (1 << 19) - 1);
 	return x;
 }
 
@@ -45,7 +46,7 @@ static double apart(const float *a, const double *b, size_t n)
 static double keep(const struct dropout *d, uint32_t head, uint32_t position, uint32_t cell, uint32_t column)
 {
 	philox4x32_ctr_t c = { { d->step, d->site << 28 | d->layer << 16 | head, position << 16 | column / 8, cell } };
-	philox4x32_key_t k = { { d->seed, OPS_DOMAIN_DROPOUT } };
+	philox4x32_key_t k = { { d->seed, RNG_DROPOUT } };
 	philox4x32_ctr_t x = philox4x32(c, k);
 	uint32_t bits = x.v[column % 8 / 2] >> 16 * (column % 2) & 0xffff;
 	return bits < d->threshold ? 0 : 65536.0 / (65536.0 - d->threshold);
@@ -230,7 +231,7 @@ static void check_mlm(size_t N, size_t C, size_t V)
 	double *wdh = xcalloc(N * C, 8), *wdW = xcalloc(V * C, 8), *wdb = xcalloc(V, 8), *z = xcalloc(V, 8), sum = 0, hits = 0, got[2];
 	uint32_t *target = xcalloc(N, 4);
 	for (size_t i = 0; i < N; i++) {
-		target[i] = rng((uint32_t)V);
+		target[i] = draw((uint32_t)V);
 		double top = -INFINITY, l = 0;
 		for (size_t v = 0; v < V; v++) {
 			z[v] = b[v];
@@ -302,8 +303,8 @@ static void make_run(struct run *r, const uint32_t *len, size_t B, uint32_t V)
 	r->mask = xcalloc(T, 4);
 	r->target = xcalloc(T, 4);
 	for (uint32_t t = 0; t < T; t++) {
-		r->id[t] = 2 + rng(V - 2);
-		if (rng(100) < 15) {
+		r->id[t] = 2 + draw(V - 2);
+		if (draw(100) < 15) {
 			r->mask[n] = t;
 			r->target[n++] = r->id[t];
 			r->id[t] = 1;
