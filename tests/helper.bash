@@ -29,3 +29,22 @@ need_tool() {
 status_of() {
 	"$@" >/dev/null 2>&1 && echo 0 || echo $?
 }
+
+# make_small DIR: the small simulated files that cli.bats, fault tests and the examples of the manual pages work on:
+# sim.counts sim.vocab sim.tok sim.graph sim.masked sim.model sim.emb sim.h5ad. A tool that is not built leaves its file out.
+make_small() {
+	(
+		cd "$1" || exit 1
+		set -e
+		scsim -q --cells 400 --genes 150 --types 4 --rarest 0.15 --depth 600 --donors 4 --seed 1 -o sim.counts
+		scview -q -O h5ad sim.counts -o sim.h5ad
+		rankenc -q --fit sim.counts -o sim.vocab
+		rankenc -q -m sim.vocab sim.counts -o sim.tok
+		[ ! -x "$BIN/depgraph" ] || depgraph -q sim.tok -o sim.graph
+		maskgen -q sim.tok -o sim.masked
+		if [ -x "$BIN/sctrain" ]; then
+			sctrain mlm -q --config tiny sim.masked -o sim.model
+			[ ! -x "$BIN/scembed" ] || scembed -q -M sim.model sim.tok -o sim.emb
+		fi
+	)
+}

@@ -1,0 +1,258 @@
+# What all tools have in common: help, misuse, terminals, input that is no input, full disks, pipes that break.
+load helper
+
+# TOOL: the arguments of a run that works, without its input and output; its input; "records" if it writes a stream.
+tools() {
+	cat <<-END
+	h5tok|h5tok|sim.h5ad|records
+	rankenc|rankenc -m sim.vocab|sim.counts|records
+	depgraph|depgraph|sim.tok|records
+	maskgen|maskgen|sim.tok|records
+	sctrain|sctrain mlm --config tiny|sim.masked|model
+	scembed|scembed -M sim.model|sim.tok|records
+	ctaprobe|ctaprobe cells --label cell_type|sim.emb|text
+	scsample|scsample -n 50|sim.counts|records
+	scview|scview|sim.counts|text
+	scsim|scsim --cells 50||records
+	END
+}
+
+# each FUNCTION: run it with (tool, command, input, kind) for every tool that is built
+each() {
+	local tool command input kind
+	while IFS='|' read -r tool command input kind; do
+		[ -x "$BIN/$tool" ] || continue
+		echo "-- $tool"               # bats shows it when the test fails; no ||, which would turn off set -e inside
+		"$1" "$tool" "$command -q" "$input" "$kind" </dev/null
+	done < <(tools)
+}
+
+# one_line COMMAND...: it fails with exit status 1 and one line that begins with its name
+one_line() {
+	run "$@" </dev/null
+	assert_equal "$status" 1
+	assert_equal "${#lines[@]}" 1
+	assert_output --regexp "^$1( [a-z]+)?: "
+}
+
+# Nothing named out that looks whole, nor a temporary. (A model directory may be there, without a model.)
+no_output() {
+	[ ! -d out ] || {
+		assert_not_exist out/model.safetensors
+		rm -r out
+	}
+	run bash -c 'ls -d out*'
+	assert_failure
+}
+
+# Names of the subcommands in --help, under "Commands"
+subcommands() {
+	"$1" --help | sed -n '/Commands/,/^$/s/^  \([a-z][a-z]*\)  .*/\1/p'
+}
+
+# Long options in --help, of all subcommands
+help_options() {
+	{
+		"$1" --help
+		for sub in $(subcommands "$1"); do "$1" "$sub" --help; done
+	} | grep -oE '^ {2,6}(-., )?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+' | sort -u
+}
+
+setup_file() {
+	export SMALL=$BATS_FILE_TMPDIR/small
+	mkdir "$SMALL"
+	make_small "$SMALL"
+}
+
+setup() {
+	cd "$SMALL"
+}
+
+@test "every tool is in the list of this file" {
+	for t in "$BIN"/*; do
+		[ ! -f "$t" ] || [ ! -x "$t" ] || tools | grep -q "^${t##*/}|" || fail "${t##*/} is not"
+	done
+}
+
+@test "--help goes to standard output, exit 0; so does --version" {
+	check() {
+		run --separate-stderr "$1" --help
+		assert_success
+		[ -z "$stderr" ]
+		assert_line -n 0 --regexp "^Usage: $1 "
+		for sub in $(subcommands "$1"); do
+			run --separate-stderr "$1" "$sub" -h
+			assert_success
+			[ -z "$stderr" ]
+			assert_line -n 0 --regexp "^Usage: $1 $sub "
+		done
+		run --separate-stderr "$1" -V
+		assert_success
+		assert_output --regexp "^$1 [0-9.]+ \(scstream 1\.0"
+	}
+	each check
+}
+
+@test "a full disk fails --help" {
+	check() {
+		run bash -c "$1 --help >/dev/full"
+		assert_failure 1
+	}
+	each check
+}
+
+@test "manual pages and --help name the same options" {
+	check() {
+		page=$BATS_TEST_DIRNAME/../man/$1.1
+		[ -e "$page" ] || return 0
+		help_options "$1" >help
+		sed -n '/^\.Sh DESCRIPTION/,/^\.Sh EXIT/p' "$page" | grep '^\.It Fl' | grep -oE ' ,? ?-[a-z][a-z0-9-]+' |
+			sed 's/^[ ,]*-/--/' | sort -u >page
+		diff help page
+		# what the synopsis shows is described
+		sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "$page" | grep -oE 'Fl -[a-z0-9-]+' | sed 's/Fl -/--/' | sort -u >synopsis
+		run comm -23 synopsis help
+		assert_output ""
+		# and letters stand for the same words
+		"$1" --help | sed -nE 's/^  (-.), (--[a-z0-9-]+).*/\1 \2/p' | sort -u >letters
+		while read -r letter word; do
+			grep -qE "^\.It Fl ${letter#-} , ${word#-}( |$)" "$page" || fail "$page: no .It Fl ${letter#-} , ${word#-}"
+		done <letters
+	}
+	each check
+}
+
+@test "an unknown option or a bad number is one line and a pointer, exit 2" {
+	check() {
+		command=${2% -q}
+		for bad in --bogus -~ --progress=often; do
+			run $command "$bad"
+			assert_failure 2
+			assert_equal "${#lines[@]}" 2
+			assert_line -n 1 --regexp "^Try '$1.* --help'\.$"
+		done
+	}
+	each check
+}
+
+@test "standard input being a terminal is misuse, and records do not go to a terminal" {
+	command -v script >/dev/null || skip "no script command"
+	check() {
+		[ -z "$3" ] || {
+			run script -qec "$2" /dev/null
+			assert_failure 2
+		}
+		[ "$4" != records ] || {
+			run script -qec "$2 $3" /dev/null
+			assert_failure 2
+			assert_output --partial "binary"
+		}
+	}
+	each check
+}
+
+@test "no input, a folder, a text, an empty file, a missing file: one line, exit 1, no output" {
+	echo "not a stream, but a text that is long enough" >text
+	mkdir -p folder
+	check() {
+		[ -n "$3" ] || return 0
+		for bad in folder text /dev/null missing; do
+			one_line $2 -o out "$bad"
+			no_output
+		done
+		[ "$1" = h5tok ] || {
+			one_line $2 -o out
+			no_output
+			one_line $2 -o out -
+		}
+	}
+	each check
+}
+
+@test "cut, damaged or foreign streams: one line, exit 1, no output" {
+	check() {
+		[ -n "$3" ] && [ "$1" != h5tok ] || return 0
+		n=$(stat -c %s "$3")
+		head -c $((n - 3)) "$3" >cut
+		cat "$3" "$3" >twice
+		for bad in cut twice; do
+			one_line $2 -o out "$bad"
+			no_output
+		done
+		[ "$1" = scview ] || {
+			kind=sim.masked
+			[ "$3" != sim.masked ] || kind=sim.tok
+			one_line $2 -o out $kind
+			assert_output --partial "$kind: "
+			no_output
+		}
+	}
+	each check
+}
+
+@test "a full disk: one line, exit 1" {
+	check() {
+		[ "$4" != model ] || return 0
+		run bash -c "$2 $3 >/dev/full"
+		assert_equal "$status" 1
+		assert_equal "${#lines[@]}" 1
+		assert_output --partial "No space left on device"
+	}
+	each check
+	check() {
+		[ "$4" != model ] || return 0
+		run bash -c "trap '' XFSZ; ulimit -f 0; $2 -o out $3"
+		assert_equal "$status" 1
+		assert_not_exist out
+		one_line $2 -o /nonexistent/out $3
+		assert_output --partial "/nonexistent"
+	}
+	each check
+}
+
+@test "a closed downstream is quiet" {
+	check() {
+		[ "$4" != model ] || return 0
+		run bash -c "$2 $3 | head -c 1 | wc -c"
+		assert_success
+		assert_output 1
+	}
+	each check
+}
+
+@test "a killed upstream fails the downstream, which leaves no output" {
+	command -v timeout >/dev/null || skip "no timeout command"
+	check() {
+		[ "$1" != h5tok ] && [ -n "$3" ] || return 0
+		# all but the end of the stream, then the writer dies
+		n=$(stat -c %s "$3")
+		run bash -c "{ head -c $((n - 20)) $3; kill -9 \$BASHPID; } | $2 -o out"
+		assert_equal "$status" 1
+		assert_line --regexp "^$1( [a-z]+)?: standard input: .*cut short"
+		no_output
+	}
+	each check
+	# a real one, killed in the middle
+	mkfifo pipe
+	scsim -q --cells 100000000 -u >pipe 2>/dev/null &
+	upstream=$!
+	rankenc -q -m sim.vocab --min-genes-matched 0 --min-counts-matched 0 -o out <pipe 2>message &
+	downstream=$!
+	sleep 0.7
+	kill -9 $upstream
+	status=0
+	wait $downstream || status=$?
+	assert_equal "$status" 1
+	assert_equal "$(wc -l <message)" 1
+	assert_not_exist out
+}
+
+@test "SIGINT and SIGTERM remove the unfinished output" {
+	for sig in INT TERM; do
+		# in the background bash ignores SIGINT for a child, so a shell of its own
+		run bash -c "set -m; scsim -q --cells 100000000 -o out & sleep 0.4; kill -$sig \$!; wait \$!"
+		assert_equal "$status" $((128 + $(kill -l $sig)))
+		run bash -c 'ls out*'
+		assert_failure
+	done
+}

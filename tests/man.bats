@@ -1,0 +1,41 @@
+# The examples of the manual pages run as they stand.
+#
+# In the section EXAMPLES of a page, the lines of every ".Bd -literal" block are run, in order, by one bash with -e and pipefail
+# in a folder of their own. (Blocks that are not to be run are ".Bd -unfilled".) The folder holds small files of simulated cells,
+# each under the names sim, cells and lung: sim.counts sim.h5ad sim.vocab sim.tok sim.graph sim.masked sim.emb and the folder
+# sim.model; see make_small in helper.bash. The tools are in PATH. \e is a backslash, \- a minus, and \& nothing.
+load helper
+
+setup_file() {
+	export SMALL=$BATS_FILE_TMPDIR/small
+	mkdir "$SMALL"
+	make_small "$SMALL"
+	for f in "$SMALL"/sim.*; do
+		for name in cells lung; do
+			cp -r "$f" "$SMALL/$name.${f##*.}"
+		done
+	done
+}
+
+# The commands in the EXAMPLES of a page
+examples() {
+	awk '/^\.Sh / { on = $2 == "EXAMPLES" } /^\.Ed/ { code = 0 } on && code { print } on && /^\.Bd -literal/ { code = 1 }' "$1" |
+		sed -e 's/\\e/\\/g' -e 's/\\-/-/g' -e 's/\\&//g'
+}
+
+@test "every page has examples that run, and is clean" {
+	command -v mandoc >/dev/null && mandoc -Tlint -W warning "$BATS_TEST_DIRNAME"/../man/*.[1-9]
+	for page in "$BATS_TEST_DIRNAME"/../man/*.[17]; do
+		name=${page##*/}
+		work=$BATS_TEST_TMPDIR/$name
+		cp -r "$SMALL" "$work"
+		{
+			# a pipe into head must not fail for what head does not read
+			echo 'set -eo pipefail; head() { command head "$@"; cat >/dev/null; }; set -v'
+			examples "$page"
+		} >"$work/commands"
+		[ "$(wc -l <"$work/commands")" -gt 1 ] || fail "$name has no examples"
+		echo "-- $name"
+		(cd "$work" && bash commands </dev/null 2>&1)
+	done
+}
