@@ -3,12 +3,14 @@
 # In the section EXAMPLES of a page, the lines of every ".Bd -literal" block are run, in order, by one bash with -e and pipefail
 # in a folder of their own. (Blocks that are not to be run are ".Bd -unfilled".) The folder holds small files of simulated cells,
 # each under the names sim, cells and lung: sim.counts sim.h5ad sim.vocab sim.tok sim.graph sim.masked sim.emb and the folder
-# sim.model; see make_small in helper.bash. The tools are in PATH. \e is a backslash, \- a minus, and \& nothing.
+# sim.model (make_small in helper.bash), and the files of data/make_layouts.py, such as tenx3.h5. The tools are in PATH. \e is a backslash, \- a minus, and \& nothing.
 load helper
 
 setup_file() {
 	export SMALL=$BATS_FILE_TMPDIR/small
 	mkdir "$SMALL"
+	$PYTHON "$BATS_TEST_DIRNAME/../data/make_layouts.py" "$SMALL"
+	rm -f "$SMALL"/*.expected
 	make_small "$SMALL"
 	for f in "$SMALL"/sim.*; do
 		for name in cells lung; do
