@@ -167,10 +167,17 @@ int countmat_open_rows(struct countmat *m, hid_t loc, const char *path, const ch
 	return r;
 }
 
-void countmat_entries(struct countmat *m, const char *where, uint64_t nrow, uint64_t ncol)
+static void start_spill(struct countmat *m)
 {
-	*m = (struct countmat){.where = xstrdup(where), .layout = LAYOUT_ENTRIES, .nrow = nrow, .ncol = ncol, .spilled = 1};
-	spill_init(&m->spill, (uint32_t)nrow, 0);
+	spill_init(&m->spill, (uint32_t)m->nrow, m->nnz < SPILL_ENTRIES ? (size_t)m->nnz + 1 : 0);
+	m->spilled = 1;
+}
+
+void countmat_entries(struct countmat *m, const char *where, uint64_t nrow, uint64_t ncol, uint64_t nnz)
+{
+	*m = (struct countmat){.where = xstrdup(where), .layout = LAYOUT_ENTRIES, .nrow = nrow, .ncol = ncol};
+	m->nnz = nnz;
+	start_spill(m);
 }
 
 void countmat_release(struct countmat *m)
@@ -681,8 +688,7 @@ int countmat_next(struct countmat *m, const uint32_t *map, int identity, size_t 
 {
 	int columns = m->layout == LAYOUT_COLUMNS, tall = m->layout == LAYOUT_DENSE && m->tall;
 	if ((columns || tall) && !m->spilled) {
-		spill_init(&m->spill, (uint32_t)m->nrow, 0);
-		m->spilled = 1;
+		start_spill(m);
 		if (columns ? spill_columns(m, threads, e) : spill_chunks(m, e))
 			return -1;
 	}

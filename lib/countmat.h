@@ -52,8 +52,8 @@ int countmat_open(struct countmat *m, hid_t loc, const char *path, const char *f
 int countmat_open_rows(struct countmat *m, hid_t loc, const char *path, const char *file, uint64_t nrow, uint64_t ncol,
 		       struct error *e);
 
-/* An empty matrix to be filled by spill_add(&m->spill, cell, gene, count) and then read. */
-void countmat_entries(struct countmat *m, const char *where, uint64_t nrow, uint64_t ncol);
+/* An empty matrix to be filled by up to nnz calls of spill_add(&m->spill, cell, gene, count) and then read. */
+void countmat_entries(struct countmat *m, const char *where, uint64_t nrow, uint64_t ncol, uint64_t nnz);
 
 void countmat_release(struct countmat *m);      /* accepts a zeroed struct */
 

@@ -301,7 +301,7 @@ static int read_entries(struct h5ad *h, struct lines *l, struct error *e)
 	if ((size_t)genes != h->ngene || (uint64_t)cells != h->ncell)
 		return error_set(e, "%s: %" PRId64 " x %" PRId64 ", expected %zu genes x %" PRIu64 " cells as in the feature and barcode files",
 				 l->path, genes, cells, h->ngene, h->ncell);
-	countmat_entries(&h->mat, l->path, h->ncell, h->ngene);
+	countmat_entries(&h->mat, l->path, h->ncell, h->ngene, (uint64_t)n);
 	for (int64_t i = 0; i < n; i++) {
 		got = lines_next(l, e);
 		if (got <= 0)
@@ -321,7 +321,6 @@ static int read_entries(struct h5ad *h, struct lines *l, struct error *e)
 	got = lines_next(l, e);
 	if (got > 0 && l->line[0])
 		return error_set(e, "%s: line %zu: more than the %" PRId64 " entries that line 2 or 3 promises", l->path, l->number, n);
-	h->mat.nnz = (uint64_t)n;
 	return got < 0 ? -1 : 0;
 }
 

@@ -98,7 +98,7 @@ fails() {
 	scview mapped.counts | cmp - a
 	head -6 map.tsv >few.tsv
 	fails "only 12.5 % of the genes are in few.tsv, expected at least 20 %" h5tok --gene-column symbol --map few.tsv csr_gzip.h5ad
-	fails "(--min-counts-mapped)" h5tok --min-genes-mapped 0 --min-counts-mapped 99 --gene-column symbol --map few.tsv csr_gzip.h5ad
+	fails "(--min-counts-mapped)" h5tok --min-genes-mapped 0 --min-counts-mapped 100 --gene-column symbol --map few.tsv csr_gzip.h5ad
 	printf 'a\tb\tc\n' >bad.tsv
 	fails "bad.tsv: line 1: expected two columns" h5tok --map bad.tsv csr_gzip.h5ad
 }
