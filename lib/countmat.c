@@ -454,8 +454,8 @@ static void make_room(struct countrows *r, size_t rows, size_t entries)
 {
 	grow(r->start, r->start_cap, rows + 1);
 	grow(r->total, r->total_cap, rows);
-	grow(r->gene, r->gene_cap, entries);
-	grow(r->count, r->count_cap, entries);
+	grow(r->gene, r->gene_cap, entries + 1);
+	grow(r->count, r->count_cap, entries + 1);
 	r->n = rows;
 }
 
@@ -495,7 +495,7 @@ static int next_sparse(struct countmat *m, size_t max_rows, size_t entries, stru
 		r->start[i] = (uint64_t)m->ptr[i] - first;
 	m->half = n * m->indices.size;
 	m->half += -m->half & 63;
-	m->values = grow_bytes(m->values, &m->values_cap, m->half + n * m->data.size, 1);
+	m->values = grow_bytes(m->values, &m->values_cap, m->half + n * m->data.size + 1, 1);
 	m->entry = (uint64_t)m->ptr[rows];
 	return h5array_read(&m->indices, first, n, m->values, threads, e) ||
 	       h5array_read(&m->data, first, n, (char *)m->values + m->half, threads, e) ? -1 : 0;
@@ -516,7 +516,7 @@ static int next_dense(struct countmat *m, size_t max_rows, size_t entries, struc
 	for (size_t i = 0; i <= rows; i++)
 		r->start[i] = i * m->ncol;
 	m->half = 0;
-	m->values = grow_bytes(m->values, &m->values_cap, n * d->size, 1);
+	m->values = grow_bytes(m->values, &m->values_cap, n * d->size + 1, 1);
 	return h5array_read(d, m->row, rows, m->values, threads, e);
 }
 
