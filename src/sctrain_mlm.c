@@ -151,6 +151,8 @@ static void open_stream(struct run *r)
 	if (r->loader.shards > 1)
 		die("%s: shard %llu of %llu: training on several shards is not built in", name, (unsigned long long)r->loader.shard,
 		    (unsigned long long)r->loader.shards);
+	if (!r->loader.steps)
+		die("%s: no cells to train on", name);
 	if (r->loader.steps > UINT32_MAX)
 		die("%s: %llu steps: at most %u", name, (unsigned long long)r->loader.steps, UINT32_MAX);
 }

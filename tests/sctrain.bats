@@ -281,6 +281,10 @@ wait_for_step() {
 	run sctrain mlm --device cuda -o bad a.masked
 	assert_failure 1
 	assert_output --partial "no CUDA backend"
+	scsample -q --where n_counts=0 cells.tok | maskgen -q -o empty.masked
+	run sctrain mlm -o bad empty.masked
+	assert_failure 1
+	assert_output --partial "no cells to train on"
 	run sctrain mlm --device toaster -o bad a.masked
 	assert_failure 1
 	run sctrain mlm -o /nonexistent/bad a.masked
