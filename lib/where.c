@@ -77,9 +77,14 @@ static int text_holds(const struct condition *c, const char *s, size_t n)
 	return compare(c, parse_number(buf));
 }
 
+static int means_missing(const struct condition *c)
+{
+	return !c->value[0] || strcmp(c->value, "NA") == 0;
+}
+
 static int missing_holds(const struct condition *c)
 {
-	return c->op == WHERE_EQ ? !c->value[0] : c->op == WHERE_NE && c->value[0];
+	return c->op == WHERE_EQ ? means_missing(c) : c->op == WHERE_NE && !means_missing(c);
 }
 
 static int bind_categories(struct condition *c, const struct column_spec *s, const char *file, struct error *e)
@@ -109,8 +114,8 @@ int where_bind(struct where *w, const struct header *h, const char *file, struct
 		if (s->type == U8 && (strcasecmp(c->value, "true") == 0 || strcasecmp(c->value, "false") == 0))
 			c->number = strcasecmp(c->value, "true") == 0;
 		int text = s->type == STR || s->type == CATEGORICAL;
-		c->known = c->op >= WHERE_LT || !c->value[0];
-		if (isnan(c->number) && (c->op >= WHERE_LT || (!text && c->value[0])))
+		c->known = c->op >= WHERE_LT || means_missing(c);
+		if (isnan(c->number) && (c->op >= WHERE_LT || (!text && !means_missing(c))))
 			return error_set(e, "%s: '%s' is not a number, and %s%s compares numbers", file, c->value, c->column, op_text[c->op]);
 		if (s->type == CATEGORICAL && bind_categories(c, s, file, e))
 			return -1;
@@ -136,7 +141,7 @@ static int row_holds(const struct condition *c, const struct block *b, size_t ro
 	double v = number_at(b, c->col, row);
 	if (isnan(v))
 		return missing_holds(c);
-	return c->value[0] ? compare(c, v) : c->op == WHERE_NE;
+	return means_missing(c) ? c->op == WHERE_NE : compare(c, v);
 }
 
 void where_rows(const struct where *w, const struct block *b, uint8_t *keep)

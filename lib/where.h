@@ -1,7 +1,8 @@
 /*
  * Conditions on the columns of a row: COL=VALUE, COL!=VALUE, COL<NUMBER, <=, >, >=.
- * All must hold, except that several COL=VALUE on one column are alternatives. An empty VALUE stands for "missing".
- * A missing value (missing code, empty text, NaN, or NAME.missing set) satisfies only `COL=` and COL!=VALUE.
+ * All must hold, except that several COL=VALUE on one column are alternatives. An empty VALUE, or NA, stands for "missing".
+ * A missing value (missing code, empty text, NaN, or NAME.missing set) satisfies only COL=NA and COL!=VALUE for other VALUEs.
+ * COL=NA holds for the text "NA" too.
  */
 #ifndef WHERE_H
 #define WHERE_H

@@ -95,7 +95,7 @@ static void read_block(struct data *in, const struct block *b, int x, int cell, 
 			grow(in->group, in->group_cap, in->n + 1);
 			in->group[in->n] = label_at(g, b, i);
 			if (in->group[in->n] == MISSING_CODE)
-				die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!='",
+				die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'",
 				    stream_name(in->s), in->cell[in->n], group, group);
 		}
 		in->n++;

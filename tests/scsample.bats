@@ -168,7 +168,7 @@ scsample: warning: none of the 300 cells is left"
 	scsample --source batch sim.counts -o a.s
 	scsample a.s other.counts -o joined.s
 	assert_equal "$(scview -c batch joined.s | tail -n +2 | sort | uniq -c | awk '{ print $1, $2 }')" "$(printf '200 NA\n300 sim.counts')"
-	assert_equal "$(scsample --where batch= joined.s | scview -c cell | tail -n +2 | wc -l)" 200
+	assert_equal "$(scsample --where batch=NA joined.s | scview -c cell | tail -n +2 | wc -l)" 200
 	# cells without a value are a class of their own; --min-class drops them
 	assert_equal "$(scsample --cap batch:50 joined.s | scview -c batch | sort | uniq -c | awk '$1 == 50' | wc -l)" 2
 	assert_equal "$(scsample --min-class batch:1 joined.s | scview -c cell | tail -n +2 | wc -l)" 300
