@@ -3,13 +3,14 @@
  *
  * Which thread does a chunk is left to chance; what a chunk is, and the order in which chunks are summed, is not: chunks
  * depend on shapes alone. BLAS runs single-threaded inside the loops. Parallel work is split over rows (forward, input
- * gradients), over output rows of a weight (weight gradients, so each sum over tokens is one chain), over (cell, head)
+ * gradients), over tiles of a weight (weight gradients, so each sum over tokens is one chain), over (cell, head)
  * for attention, over vocabulary ranges for the decoder.
  */
 #include "ops.h"
 
 #include <assert.h>
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ enum {
 	ROWS_MIN = 32,
 	QTILE = 48,     /* attention tile: queries x keys, multiples of MR and of NR; the scores stay in L1 */
 	KTILE = 192,
+	WTILE = 128,    /* of a weight's gradient: WTILE x WTILE, each one sum over all tokens */
 	VGROUPS = 8,    /* ranges of the vocabulary with their own partial dh */
 	VTILE = 512,    /* logits made at once: ROWS x VTILE */
 	FLAT = 1 << 16, /* elements of a chunk in elementwise ops */
@@ -39,8 +41,6 @@ struct cpu {
 };
 
 #define PARALLEL_FOR _Pragma("omp parallel for schedule(dynamic) num_threads(c->threads)")
-
-int omp_get_thread_num(void);
 
 /* Scratch of at least n reals for every thread; it only grows. Taken by own(c) inside the loop. */
 static void own_need(struct cpu *c, size_t n)
@@ -450,7 +450,7 @@ static void cpu_linear_back(struct ops *o, void *dx0, real *dW, real *db, void *
 	struct cpu *c = (struct cpu *)o;
 	const real *x = x0, *y = y0, *pre = pre0;
 	real *dx = dx0, *dy = dy0;
-	size_t R = chunk_rows(T), tile = N > 256 ? 128 : 64;
+	size_t R = chunk_rows(T), across = chunks(K, WTILE);
 	if (dx || act != ACT_NONE) {
 		PARALLEL_FOR
 		for (size_t k = 0; k < chunks(T, R); k++) {
@@ -464,10 +464,10 @@ static void cpu_linear_back(struct ops *o, void *dx0, real *dW, real *db, void *
 	if (!dW)
 		return;
 	PARALLEL_FOR
-	for (size_t k = 0; k < chunks(N, tile); k++) {
-		size_t n0 = k * tile, n1 = min_size(N, n0 + tile);
-		gemm_tn(n1 - n0, K, T, 1, dy + n0, N, x, K, 1, dW + n0 * K, K);
-		for (size_t t = 0; db && t < T; t++)
+	for (size_t job = 0; job < chunks(N, WTILE) * across; job++) {
+		size_t n0 = job / across * WTILE, n1 = min_size(N, n0 + WTILE), k0 = job % across * WTILE, k1 = min_size(K, k0 + WTILE);
+		gemm_tn(n1 - n0, k1 - k0, T, 1, dy + n0, N, x + k0, K, 1, dW + n0 * K + k0, K);
+		for (size_t t = 0; db && k0 == 0 && t < T; t++)
 			SIMD
 			for (size_t i = n0; i < n1; i++)
 				db[i] += dy[t * N + i];

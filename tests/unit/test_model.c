@@ -10,6 +10,7 @@ enum {
 	ROWS_MIN = 16,
 	QTILE = 6,
 	KTILE = 8,
+	WTILE = 7,
 	VGROUPS = 3,
 	VTILE = 6,
 	FLAT = 100,
