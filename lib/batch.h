@@ -31,8 +31,8 @@ struct packed {
 int batch_masked(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to,
 		 size_t limit, uint32_t shard, uint32_t shards, const char *name, struct error *e);
 
-/* The same for the tokens of a cell, without masks. With `cut`, cells longer than limit keep
- * their first tokens, and <eos> (token `eos`, UINT32_MAX: none) at the end if they had it there. */
+/* The same for a tokens stream, without masks. With `cut`, cells longer than limit keep their first tokens, and <eos> (token
+ * `eos`, UINT32_MAX: none) at the end if they had it there. */
 int batch_tokens(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to,
 		 size_t limit, int cut, uint32_t eos, const char *name, struct error *e);
 

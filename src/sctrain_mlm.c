@@ -362,7 +362,7 @@ static void train_step(struct run *r, const struct block *b, uint64_t step)
 			continue;
 		if (batch_masked(&r->packed, &r->col, b, from, to, positions, (uint32_t)r->loader.shard, (uint32_t)r->loader.shards,
 				 stream_name(r->in), &e))
-			die("step %llu: %s", (unsigned long long)step + 1, e.msg);
+			die("step %llu: %s; %s", (unsigned long long)step + 1, e.msg, saved_where(r));
 		if (!r->packed.b.nmask)
 			continue;
 		if (model_forward(r->model, &r->packed.b, &f, &loss, &e) || model_backward(r->model, &e))
@@ -401,12 +401,13 @@ static void train(struct run *r, const char *model)
 	r->start = r->last = now();
 	while ((got = stream_read(r->in, &b, &e)) > 0) {
 		check_step(r, &b, step);
-		if (step++ < r->state.step)     /* done before the checkpoint */
-			continue;
-		train_step(r, &b, step - 1);
+		int fresh = step >= r->state.step;      /* else done before the checkpoint */
+		if (fresh)
+			train_step(r, &b, step);
+		step++;
 		if (stop)
 			interrupted(r, model);
-		if (step % (uint64_t)save_every == 0 && step < r->state.steps)
+		if (fresh && step % (uint64_t)save_every == 0 && step < r->state.steps)
 			save(r, model);
 	}
 	if (got == 0 && step != r->loader.steps)
@@ -442,7 +443,7 @@ int mlm_main(int argc, char **argv)
 		die("%s/train.tsv: cannot write", cli.output);
 	cli_report(&cli, "%llu steps, %llu cells, %llu tokens (%.0f tokens/s), %llu masked; %zu parameters, %.0f MB of arrays",
 		   (unsigned long long)r.state.steps, (unsigned long long)r.cells, (unsigned long long)r.tokens,
-		   (double)r.tokens / (r.last - r.start), (unsigned long long)r.masked, model_nparam(r.model),
+		   (double)r.tokens / fmax(r.last - r.start, 1e-9), (unsigned long long)r.masked, model_nparam(r.model),
 		   (double)model_bytes(r.model) / 1e6);
 	train_state_release(&r.state);
 	packed_release(&r.packed);

@@ -18,6 +18,7 @@ setup_file() {
 setup() {
 	cd "$BATS_FILE_TMPDIR"
 	export OMP_WAIT_POLICY=passive
+	export OPENBLAS_NUM_THREADS=1
 }
 
 @test "scembed: help, version and misuse" {
