@@ -363,6 +363,9 @@ static int parse(struct header *h, cJSON *j, const char *name, struct error *e)
 int header_parse(struct header *h, const char *json, size_t n, const char *name, struct error *e)
 {
 	*h = (struct header){0};
+	for (size_t i = 0; i < n; i++)          /* which cJSON would take for spaces, or let into names */
+		if ((unsigned char)json[i] < 0x20)
+			return error_set(e, "%s: the header has a control character at byte %zu of its JSON", name, i);
 	const char *end = NULL;
 	cJSON *j = cJSON_ParseWithLengthOpts(json, n, &end, 0);
 	if (!cJSON_IsObject(j) || end != json + n) {

@@ -194,7 +194,10 @@ void cli_init(struct cli *c, int argc, char **argv)
 	c->operand = argv + 1;
 	if (!c->operands && c->noperand)
 		usage_error("unexpected argument '%s'", c->operand[0]);
-	if (c->operands && !c->noperand && isatty(STDIN_FILENO))
+	int from_stdin = c->operands && !c->noperand;
+	for (int i = 0; i < c->noperand; i++)
+		from_stdin |= strcmp(c->operand[i], "-") == 0;
+	if (from_stdin && isatty(STDIN_FILENO))
 		usage_error("no input: name a file, or pipe one in");
 	omp_set_dynamic(0);
 	omp_set_num_threads((int)c->threads);

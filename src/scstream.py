@@ -350,7 +350,10 @@ class Reader:
         if self.hash:
             self.hash.update(start)
         try:
-            self.header = json.loads(self._need(n).decode("utf-8", "surrogateescape"))
+            text = self._need(n)
+            if text and min(text) < 0x20:
+                raise Error("header: a control character")
+            self.header = json.loads(text.decode("utf-8", "surrogateescape"))
             check_header(self.header)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise error if isinstance(error, Error) and self.name in str(error) else self._wrong(str(error))

@@ -141,6 +141,8 @@ setup() {
 		[ -z "$3" ] || {
 			run script -qec "$2" /dev/null
 			assert_failure 2
+			run script -qec "$2 -" /dev/null
+			assert_failure 2
 		}
 		[ "$4" != records ] || {
 			run script -qec "$2 $3" /dev/null

@@ -58,6 +58,18 @@ setup() {
 	$PYTHON "$CASES" prefixes tokens.scs
 }
 
+@test "scstream: Python and the tools refuse the same damaged payloads" {
+	$PYTHON "$CASES" agree "$BATS_TEST_DIRNAME/fuzz/seeds" 120
+}
+
+@test "scstream: what the tools write keeps the conventions of its kind" {
+	mkdir small
+	make_small small
+	cd small
+	ctaprobe cells -q --label cell_type sim.emb --predictions sim.prediction >/dev/null
+	$PYTHON "$CASES" kinds sim.counts sim.tok sim.graph sim.masked sim.emb sim.prediction
+}
+
 @test "scstream: prints a header; a damaged stream is one line and exit 1" {
 	run $PYTHON "$BATS_TEST_DIRNAME/../src/scstream.py" tokens.scs
 	assert_success

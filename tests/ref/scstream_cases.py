@@ -6,12 +6,16 @@
     scstream_cases.py hash          XXH3-128 against the library, all lengths to 1,100 and some longer
     scstream_cases.py prefixes A    every proper prefix of A, and A and a byte, is refused
     scstream_cases.py table A...    scview prints what is in A
+    scstream_cases.py kinds A...    A keeps the conventions of its kind
+    scstream_cases.py agree DIR N   N streams with damaged payloads in sound frames: Python and scview --check refuse the same ones
+                                    (DIR: tests/fuzz/seeds)
 """
 import ctypes
 import ctypes.util
 import io
 import os
 import random
+import struct
 import subprocess
 import sys
 
@@ -216,5 +220,107 @@ def table(*paths):
             assert len(a) == len(b) and all(map(equal, a, b)), (a, b)
 
 
+def kinds(*paths):
+    """The section KINDS of scstream(5)."""
+    ragged, cells = lambda t, g: (t, "ragged", g), {"cell": ("u64", "scalar", None), "barcode": ("str", "scalar", None), "n_counts": ("u64", "scalar", None)}
+    want = {
+        "counts": dict(cells, gene=ragged("id", "gene"), count=ragged("u32", "gene")),
+        "tokens": dict(cells, token=ragged("id", "token")),
+        "masked": {"cell": ("u64", "scalar", None), "epoch": ("u32", "scalar", None), "step": ("u32", "scalar", None),
+                   "input": ragged("id", "input"), "position": ragged("u16", "masked"), "target": ragged("id", "masked")},
+        "graph": {"token": ("u32", "scalar", None), "neighbour": ragged("id", "neighbour"), "rho": ragged("f32", "neighbour"),
+                  "overlap": ragged("u32", "neighbour")},
+        "embedding": dict(cells, x=("f32", "fixed", None)),
+        "prediction": dict(cells, logit=("f32", "fixed", None)),
+    }
+    for path in paths:
+        s = scstream.read(path)
+        h, size = s.header, len(s.header["vocab"]["id"])
+        columns = {c["name"]: c for c in h["columns"]}
+        for name, (kind, shape, group) in want[h["kind"]].items():
+            c = columns[name]
+            kind = ("u16" if size < 65536 else "u32") if kind == "id" else kind
+            assert (c["type"], c["shape"], c.get("group")) == (kind, shape, group), (path, c)
+        blocks = list(s)
+        if h["kind"] == "masked":
+            assert {"rows", "epochs", "batch", "shards", "shard", "steps", "first_step", "seed"} <= h["loader"].keys()
+            assert len(blocks) == h["loader"]["steps"] - h["loader"]["first_step"]
+            assert all(b.rows <= h["loader"]["batch"] for b in blocks)
+        if h["kind"] == "prediction":
+            assert len(h["labels"]) == columns["logit"]["n"]
+        if h["kind"] == "graph":
+            assert np.concatenate([b["token"] for b in blocks]).tolist() == list(range(size))
+        for b in blocks:
+            def lists(name):
+                o, v = b[name]
+                return [v[i:j] for i, j in zip(o[:-1], o[1:])]
+            if h["kind"] == "masked":
+                assert len(set(b["step"])) <= 1
+                for x, p, t in zip(lists("input"), lists("position"), lists("target")):
+                    assert not p.size or (p.max() < x.size and (np.diff(p.astype(int)) > 0).all())
+            if h["kind"] == "counts":
+                for g, c, n in zip(lists("gene"), lists("count"), b["n_counts"]):
+                    assert (np.diff(g.astype(int)) > 0).all() and (c > 0).all() and c.sum() <= n
+            if h["kind"] == "graph":
+                assert all((np.diff(n.astype(int)) > 0).all() for n in lists("neighbour"))
+
+
+def frames(payloads):
+    """A whole stream around any payloads."""
+    out, table, rows, digest = [], [], [], scstream.XXH3()
+
+    def add(payload):
+        out.append(subprocess.run(["zstd", "-qc", "-1", "--stream-size=%d" % len(payload)], input=payload, stdout=subprocess.PIPE, check=True).stdout)
+        table.append(struct.pack("<II", len(out[-1]), len(payload)))
+
+    for i, p in enumerate(payloads):
+        add(p)
+        digest.update(p)
+        if i:
+            rows.append(struct.unpack_from("<I", p, 4)[0] if len(p) >= 8 else 0)
+    add(b"END1" + struct.pack("<QQQQ", sum(rows), len(rows), *digest.digest()) + b"".join(struct.pack("<I", r) for r in rows))
+    n = len(table)
+    return b"".join(out) + struct.pack("<II", scstream.SEEK_MAGIC, 8 * n + 9) + b"".join(table) + struct.pack("<IBI", n, 0, scstream.SEEK_FOOTER)
+
+
+def damage(rng, p):
+    at, how = rng.randrange(len(p)), rng.randrange(6)
+    if how < 2:
+        p[at] = rng.choice([0, 1, 255, 0x22, 0x30, rng.randrange(256)])
+    elif how == 2:
+        del p[at:at + rng.choice([1, 2, 4])]
+    elif how == 3:
+        p[at:at] = rng.choice([b"\0", b"\0\0\0\0", b'"', b"1", b"-", b",", b" "])
+    elif how == 4:
+        p[at] ^= 1 << rng.randrange(8)
+    else:
+        p[at:at + 4] = struct.pack("<I", rng.choice([0, 1, 2, 3, 0x7FFFFFFF, 0xFFFFFFFF]))
+
+
+def agree(seeds, n):
+    rng, ours = random.Random(1), []
+    names = sorted(f for f in os.listdir(seeds) if f.startswith("stream-") and not f.endswith("-file"))
+    for i in range(int(n)):
+        data, payloads = open(os.path.join(seeds, rng.choice(names)), "rb").read()[1:], []
+        while data:
+            size = struct.unpack_from("<I", data)[0]
+            payloads.append(bytearray(data[4:4 + size]))
+            data = data[4 + size:]
+        for _ in range(rng.choice([1, 1, 1, 2])):
+            damage(rng, rng.choice(payloads[:2]))
+        if rng.random() < .8:
+            payloads[0][12:16] = struct.pack("<I", len(payloads[0]) - 16)
+        whole = frames([bytes(p) for p in payloads])
+        open("agree%d" % i, "wb").write(whole)
+        ours.append(not refused(whole))
+    theirs = subprocess.run(["scview", "--check"] + ["agree%d" % i for i in range(int(n))], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    accepted = {line.split(b":")[0].decode() for line in theirs.stdout.splitlines()}
+    for i, ok in enumerate(ours):
+        assert ok == ("agree%d" % i in accepted), i
+    assert 0 < sum(ours) < int(n)
+    print("%d of %s accepted by both" % (sum(ours), n))
+
+
 if __name__ == "__main__":
-    {"make": make, "same": same, "copy": copy, "hash": hash_test, "prefixes": prefixes, "table": table}[sys.argv[1]](*sys.argv[2:])
+    {"make": make, "same": same, "copy": copy, "hash": hash_test, "prefixes": prefixes, "table": table,
+     "kinds": kinds, "agree": agree}[sys.argv[1]](*sys.argv[2:])
