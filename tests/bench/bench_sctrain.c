@@ -3,9 +3,11 @@
  *     bench_sctrain [THREADS [STEPS [LENGTH BATCH]...]]
  * Work is counted by what training needs, not by what is run: per token forward 2 L (4 C^2 + 2 C F) in linear layers,
  * 4 L C length in attention, 2 C (C + V) for the masked share in the head; three times that with the backward pass.
+ * tokens_per_s is the median step's (after one to warm up), the times by op are the best step's.
  * roofline_share = tokens_per_s x that / sgemm 4096^3 rate on the same threads, best of 5. Recomputing the scores in the
  * backward pass is not counted, so a perfect run at length 2,048 stands at about 0.9.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +105,12 @@ static uint32_t rng(uint32_t n)
 	return (uint32_t)((uint64_t)x * n >> 32);
 }
 
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
 static void bench(int threads, int steps, uint32_t length, uint32_t batch, double gflops)
 {
 	struct error e;
@@ -120,7 +128,7 @@ static void bench(int threads, int steps, uint32_t length, uint32_t batch, doubl
 	opt.total = 1000;
 	size_t T = (size_t)length * batch, n = 0;
 	uint32_t *offset = xcalloc(batch + (size_t)1, 4), *id = xcalloc(T, 4), *mask = xcalloc(T, 4), *target = xcalloc(T, 4);
-	double best = 1e9;
+	double best = 1e9, *took = xcalloc((size_t)steps + 1, sizeof *took);
 	for (int k = 0; k <= steps; k++) {
 		struct loss loss;
 		n = 0;
@@ -143,6 +151,11 @@ static void bench(int threads, int steps, uint32_t length, uint32_t batch, doubl
 			exit(1);
 		}
 		t = now() - t;
+		if (!k && fabs(loss.sum / loss.count / log(c.vocab_size) - 1) > 0.05) {
+			fprintf(stderr, "bench_sctrain: an untrained model has loss %g, expected about ln %u\n", loss.sum / loss.count, c.vocab_size);
+			exit(1);
+		}
+		took[k] = t;
 		if (k && t < best) { /* the first step warms up */
 			best = t;
 			memcpy(best_time, op_time, sizeof op_time);
@@ -150,17 +163,19 @@ static void bench(int threads, int steps, uint32_t length, uint32_t batch, doubl
 	}
 	double C = c.hidden_size, F = c.intermediate_size, L = c.num_hidden_layers, share = (double)n / (double)T;
 	double flop = 3 * (2 * L * (4 * C * C + 2 * C * F) + 4 * L * C * length + share * 2 * C * (C + c.vocab_size));
-	double rate = (double)T / best, total = 0;
+	qsort(took + 1, (size_t)steps, sizeof *took, compare);
+	double rate = (double)T / took[1 + steps / 2], total = 0;
 	struct rusage ru;
 	getrusage(RUSAGE_SELF, &ru);
-	printf("config corrmask-paper length %u batch %u threads %d tokens_per_s %.0f mflop_per_token %.1f gemm_gflops %.1f roofline_share %.3f "
-	       "model_mb %.0f peak_mb %.0f\n", length, batch, threads, rate, flop * 1e-6, gflops, rate * flop * 1e-9 / gflops,
+	printf("config corrmask-paper length %u batch %u threads %d tokens_per_s %.0f (best %.0f) mflop_per_token %.1f gemm_gflops %.1f roofline_share %.3f "
+	       "model_mb %.0f peak_mb %.0f\n", length, batch, threads, rate, (double)T / best, flop * 1e-6, gflops, rate * flop * 1e-9 / gflops,
 		(double)model_bytes(m) / 1e6, (double)ru.ru_maxrss / 1e3);
 	for (size_t i = 0; best_time[i].name; i++)
 		total += best_time[i].seconds;
 	for (size_t i = 0; best_time[i].name; i++)
 		printf("  %-16s %8.1f ms  %5.1f %%\n", best_time[i].name, best_time[i].seconds * 1e3, 100 * best_time[i].seconds / total);
 	fflush(stdout);
+	free(took);
 	free(offset);
 	free(id);
 	free(mask);
@@ -172,6 +187,8 @@ static void bench(int threads, int steps, uint32_t length, uint32_t batch, doubl
 int main(int argc, char **argv)
 {
 	int threads = argc > 1 ? atoi(argv[1]) : 2, steps = argc > 2 ? atoi(argv[2]) : 3;
+	if (threads < 1 || steps < 1)
+		return 2;
 	double gflops = gemm_gflops(threads);
 	if (argc <= 3) {
 		bench(threads, steps, 256, 12, gflops);
