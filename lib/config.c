@@ -209,14 +209,8 @@ char *config_print(const struct model_config *c, enum task task)
 
 int config_save(const struct model_config *c, enum task task, const char *path, struct error *e)
 {
-	struct outfile f;
-	if (outfile_open(&f, path, 0, e))
-		return -1;
 	char *text = config_print(c, task);
-	int bad = outfile_write(&f, text, strlen(text), e);
+	int bad = outfile_text(path, text, e);
 	free(text);
-	if (!bad)
-		return outfile_commit(&f, e);
-	outfile_abort(&f);
-	return -1;
+	return bad;
 }

@@ -159,6 +159,18 @@ void outfile_abort(struct outfile *f)
 	*f = (struct outfile){.fd = -1};
 }
 
+int outfile_text(const char *path, const char *text, struct error *e)
+{
+	struct outfile f;
+	if (outfile_open(&f, path, 0, e))
+		return -1;
+	if (outfile_write(&f, text, strlen(text), e)) {
+		outfile_abort(&f);
+		return -1;
+	}
+	return outfile_commit(&f, e);
+}
+
 int file_spill(struct error *e)
 {
 	const char *dir = getenv("TMPDIR");

@@ -21,6 +21,9 @@ int outfile_write(struct outfile *f, const void *data, size_t n, struct error *e
 int outfile_commit(struct outfile *f, struct error *e);   /* flush to disk, rename, close; releases f whatever it returns */
 void outfile_abort(struct outfile *f);                    /* forget the temporary; accepts a released or zeroed struct */
 
+/* The whole of a text file at once. */
+int outfile_text(const char *path, const char *text, struct error *e);
+
 /* Remove the named temporaries of this process; async-signal-safe, for signal handlers and die(). */
 void outfile_cleanup(void);
 

@@ -1,8 +1,8 @@
 /* scembed: one vector a cell from the hidden states of a trained model [Geneformer emb_extractor.py]. */
 #include "batch.h"
-#include "checkpoint.h"
 #include "cli.h"
 #include "device.h"
+#include "weights.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -2,14 +2,13 @@
 #include "sctrain.h"
 
 #include "batch.h"
-#include "checkpoint.h"
 #include "cli.h"
 #include "device.h"
 #include "file.h"
+#include "weights.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char *model_dir;
 static long long batch_tokens_max = 16384;
@@ -74,12 +73,11 @@ static void measure(struct totals *t, struct model *m, const struct masked_colum
 static void write_totals(const struct totals *t)
 {
 	struct error e;
-	struct outfile f;
 	double loss = t->sum.sum / t->sum.count;
 	char *text = xasprintf("metric\tvalue\nloss\t%.9g\nperplexity\t%.9g\naccuracy\t%.9g\nmasked\t%.0f\ntokens\t%llu\ncells\t%llu\n", loss,
 			       exp(loss), t->sum.correct / t->sum.count, t->sum.count, (unsigned long long)t->tokens,
 			       (unsigned long long)t->cells);
-	if (outfile_open(&f, cli.output, 0, &e) || outfile_write(&f, text, strlen(text), &e) || outfile_commit(&f, &e))
+	if (outfile_text(cli.output, text, &e))
 		die("%s", e.msg);
 	free(text);
 }

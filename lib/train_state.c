@@ -1,0 +1,176 @@
+#include "train_state.h"
+
+#include "file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define STATE_FORMAT 1
+
+/* ---- the masked stream ---- */
+
+static int whole(const cJSON *o, const char *key, uint64_t otherwise, uint64_t *x)
+{
+	const cJSON *j = cJSON_GetObjectItemCaseSensitive(o, key);
+	*x = otherwise;
+	if (!j)
+		return 0;
+	if (!cJSON_IsNumber(j) || !(j->valuedouble >= 0 && j->valuedouble <= 0x1p53) || j->valuedouble != floor(j->valuedouble))
+		return -1;
+	*x = (uint64_t)j->valuedouble;
+	return 0;
+}
+
+int loader_parse(struct loader *l, const struct header *h, const char *name, struct error *e)
+{
+	const cJSON *o = cJSON_GetObjectItemCaseSensitive(h->extra, "loader");
+	if (!cJSON_IsObject(o) || !cJSON_GetObjectItemCaseSensitive(o, "steps"))
+		return error_set(e, "%s: the header does not say how many steps there are (no loader.steps): expected a stream of maskgen", name);
+	if (whole(o, "rows", 0, &l->rows) || whole(o, "epochs", 0, &l->epochs) || whole(o, "batch", 0, &l->batch) ||
+	    whole(o, "shards", 1, &l->shards) || whole(o, "shard", 0, &l->shard) || whole(o, "steps", 0, &l->steps) ||
+	    whole(o, "first_step", 0, &l->first_step))
+		return error_set(e, "%s: header: loader: expected whole numbers", name);
+	if (l->first_step > l->steps || l->shard >= l->shards)
+		return error_set(e, "%s: header: loader: step %llu of %llu, shard %llu of %llu", name, (unsigned long long)l->first_step,
+				 (unsigned long long)l->steps, (unsigned long long)l->shard, (unsigned long long)l->shards);
+	return 0;
+}
+
+void masked_digest(const struct header *h, char hex[33])
+{
+	cJSON *j = cJSON_CreateObject(), *loader = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), 1);
+	cJSON_DeleteItemFromObjectCaseSensitive(loader, "first_step");
+	cJSON_DeleteItemFromObjectCaseSensitive(loader, "shard");
+	vocab_digest(&h->vocab, hex);
+	cJSON_AddItemToObject(j, "loader", loader ? loader : cJSON_CreateNull());
+	cJSON_AddStringToObject(j, "vocab", hex);
+	cJSON_AddItemReferenceToObject(j, "provenance", h->provenance);
+	char *text = cJSON_PrintUnformatted(j);
+	XXH128_hash_t d = XXH3_128bits(text, strlen(text));
+	snprintf(hex, 33, "%016llx%016llx", (unsigned long long)d.high64, (unsigned long long)d.low64);
+	free(text);
+	cJSON_Delete(j);
+}
+
+/* ---- checkpoint folders ---- */
+
+char *checkpoint_path(const char *model, uint64_t step, const char *suffix)
+{
+	return xasprintf("%s/checkpoint-%llu%s", model, (unsigned long long)step, suffix);
+}
+
+/* "checkpoint-120" or, with the suffix, "checkpoint-120.tmp": its step; else -1. */
+static int64_t step_of(const char *name, const char *suffix)
+{
+	static const char prefix[] = "checkpoint-";
+	if (strncmp(name, prefix, strlen(prefix)))
+		return -1;
+	const char *digits = name + strlen(prefix);
+	size_t n = strspn(digits, "0123456789");
+	if (!n || n > 18 || (n > 1 && *digits == '0') || strcmp(digits + n, suffix))
+		return -1;
+	return strtoll(digits, NULL, 10);
+}
+
+int64_t checkpoint_list(const char *model, const char *suffix, uint64_t **steps, struct error *e)
+{
+	size_t n = 0, cap = 0;
+	*steps = NULL;
+	DIR *d = opendir(model);
+	if (!d)
+		return errno == ENOENT ? 0 : error_set(e, "%s: %s", model, strerror(errno));
+	for (struct dirent *x; (x = readdir(d));) {
+		int64_t step = step_of(x->d_name, suffix);
+		if (step < 0)
+			continue;
+		grow(*steps, cap, n + 1);
+		size_t i = n++;
+		for (; i && (*steps)[i - 1] > (uint64_t)step; i--)
+			(*steps)[i] = (*steps)[i - 1];
+		(*steps)[i] = (uint64_t)step;
+	}
+	closedir(d);
+	return (int64_t)n;
+}
+
+int checkpoint_latest(const char *model, uint64_t *step, struct error *e)
+{
+	uint64_t *steps;
+	int64_t n = checkpoint_list(model, "", &steps, e);
+	if (n > 0)
+		*step = steps[n - 1];
+	free(steps);
+	return n < 0 ? -1 : n > 0;
+}
+
+/* ---- trainer_state.json ---- */
+
+void train_state_release(struct train_state *s)
+{
+	cJSON_Delete(s->settings);
+	*s = (struct train_state){0};
+}
+
+int train_state_save(const struct train_state *s, const char *path, struct error *e)
+{
+	cJSON *j = cJSON_CreateObject();
+	cJSON_AddNumberToObject(j, "format", STATE_FORMAT);
+	cJSON_AddNumberToObject(j, "step", (double)s->step);
+	cJSON_AddNumberToObject(j, "steps", (double)s->steps);
+	cJSON_AddNumberToObject(j, "epoch", s->epoch);
+	cJSON_AddNumberToObject(j, "seconds", s->seconds);
+	cJSON_AddStringToObject(j, "masked_digest", s->digest);
+	cJSON_AddItemReferenceToObject(j, "settings", s->settings);
+	char *text = cJSON_Print(j), *line = xasprintf("%s\n", text);
+	cJSON_Delete(j);
+	int bad = outfile_text(path, line, e);
+	free(text);
+	free(line);
+	return bad;
+}
+
+static int parse_state(struct train_state *s, cJSON *j, const char *path, struct error *e)
+{
+	uint64_t format = 0;
+	const cJSON *digest = cJSON_GetObjectItemCaseSensitive(j, "masked_digest"),
+		*epoch = cJSON_GetObjectItemCaseSensitive(j, "epoch"), *seconds = cJSON_GetObjectItemCaseSensitive(j, "seconds");
+	if (!cJSON_IsObject(j) || whole(j, "format", 0, &format) || whole(j, "step", UINT64_MAX, &s->step) ||
+	    whole(j, "steps", 0, &s->steps) || s->step > s->steps || !cJSON_IsString(digest) || strlen(digest->valuestring) != 32 ||
+	    !cJSON_IsNumber(epoch) || !cJSON_IsNumber(seconds))
+		return error_set(e, "%s: not the state of a trainer", path);
+	if (format != STATE_FORMAT)
+		return error_set(e, "%s: format %llu, this program reads %d", path, (unsigned long long)format, STATE_FORMAT);
+	s->epoch = epoch->valuedouble;
+	s->seconds = seconds->valuedouble;
+	strcpy(s->digest, digest->valuestring);
+	s->settings = cJSON_DetachItemFromObjectCaseSensitive(j, "settings");
+	return cJSON_IsObject(s->settings) ? 0 : error_set(e, "%s: no settings", path);
+}
+
+int checkpoint_state(struct train_state *s, const char *model, uint64_t step, struct error *e)
+{
+	char *path = checkpoint_path(model, step, "/trainer_state.json"), text[65536];
+	*s = (struct train_state){0};
+	int bad = -1;
+	FILE *f = fopen(path, "re");
+	if (!f) {
+		error_set(e, "%s: %s", path, strerror(errno));
+	} else {
+		size_t n = fread(text, 1, sizeof text, f);
+		cJSON *j = cJSON_ParseWithLength(text, n);
+		bad = parse_state(s, j, path, e);
+		cJSON_Delete(j);
+		fclose(f);
+	}
+	if (!bad && s->step != step)
+		bad = error_set(e, "%s: says step %llu", path, (unsigned long long)s->step);
+	if (bad)
+		train_state_release(s);
+	free(path);
+	return bad;
+}

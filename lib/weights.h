@@ -1,0 +1,46 @@
+/*
+ * Weights of a model in safetensors files, ours or transformers', and model directories in Hugging Face's layout.
+ */
+#ifndef WEIGHTS_H
+#define WEIGHTS_H
+
+#include "error.h"
+#include "header.h"
+#include "model.h"
+#include "safetensors.h"
+
+struct weights_report {
+	size_t fresh;           /* head tensors the file lacks: they keep their initial values */
+	size_t ignored;         /* tensors of other heads, position_ids, a tied decoder */
+	char first_fresh[96];   /* name of one */
+};
+
+/*
+ * Tensors go by name, with or without "bert." in front. Every tensor of embeddings and encoder must be there with its
+ * shape (the message has the name and both shapes); a tensor with no place in the network is an error, as is an untied decoder.
+ */
+int weights_load(struct model *m, const char *path, struct weights_report *r, struct error *e);
+int weights_save(struct model *m, const char *path, struct error *e);
+
+/* For other arrays of the model: narray of them into one file, each tensor's name behind the array's prefix; and one tensor
+ * back, whose shape is checked. */
+int weights_save_arrays(struct model *m, const char *path, const char *const prefix[], const enum which which[], size_t narray,
+			struct error *e);
+int weights_load_one(struct model *m, enum which w, const struct tensor *t, const struct safetensors *s,
+		     const struct safetensor *from, struct error *e);
+
+/*
+ * The model of a directory, for use: config.json, model.safetensors and vocab.tsv. vocab->n is 0 where there is no
+ * vocab.tsv (a model of transformers'). NULL with e set.
+ */
+struct model *model_dir_load(const char *dir, enum task task, struct ops *o, uint64_t seed, struct vocab *v,
+			     struct weights_report *r, struct error *e);
+
+/*
+ * Is a stream's vocabulary the one of the model? v as from model_dir_load. 0 yes; 1 yes, but the medians differ, or the
+ * model has no vocab.tsv and only the size was compared (e says which); -1 no, with e set.
+ */
+int vocab_same(const struct vocab *v, const struct model_config *c, const char *dir, const struct header *h, const char *name,
+	       struct error *e);
+
+#endif
