@@ -1,12 +1,15 @@
 /* h5tok: AnnData and 10x files to a counts stream. */
 #include "cli.h"
 
+#include "file.h"
 #include "genetable.h"
 #include "obs.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ENTRIES ((size_t)1 << 17)       /* matrix entries read at a time: the same for any number of threads */
 
@@ -58,9 +61,26 @@ struct job {
 	int col_cell, col_barcode, col_counts, col_gene, col_count;
 };
 
+static const char *reading;             /* file, for the message below */
+
+/*
+ * HDF5 checks the lengths in a damaged heap of strings too late and crashes on some. That is a damaged file and not a whole
+ * output, and is said so.
+ */
+static void on_crash(int sig)
+{
+	static const char a[] = "h5tok: ", b[] = ": the HDF5 library crashed while reading this file: damaged HDF5\n";
+	outfile_cleanup();
+	if (write(STDERR_FILENO, a, sizeof a - 1) < 0 || write(STDERR_FILENO, reading, strlen(reading)) < 0 ||
+	    write(STDERR_FILENO, b, sizeof b - 1) < 0)
+		_exit(1);
+	_exit(1);
+}
+
 static void open_input(struct h5ad *h, const char *path)
 {
 	struct error e;
+	reading = path;
 	if (h5ad_open(h, path, &want, &e))
 		die("%s", e.msg);
 }
@@ -188,6 +208,11 @@ int main(int argc, char **argv)
 	j.map = xcalloc((size_t)n, sizeof *j.map);
 	j.identity = xcalloc((size_t)n, sizeof *j.identity);
 	struct h5ad file;
+	reading = cli.operand[0];
+#ifndef __SANITIZE_ADDRESS__
+	signal(SIGSEGV, on_crash);
+	signal(SIGBUS, on_crash);
+#endif
 	for (int i = 0; i < n; i++) {
 		open_input(&file, cli.operand[i]);
 		survey(&j, &file, i);

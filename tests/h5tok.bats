@@ -208,6 +208,15 @@ for k in range(i.byte_offset + 20, i.byte_offset + 40):
 open('rot.h5ad', 'wb').write(b)"
 	fails "X/indices" h5tok rot.h5ad
 	assert_output --partial "damaged"
+	# a heap of strings with a length that cannot be, on which HDF5 1.10 crashes
+	$PYTHON -c "
+b = bytearray(open('csr_plain.h5ad', 'rb').read())
+at = b.find(b'GCOL')
+while at >= 0:
+    b[at + 24:at + 32] = (2**31).to_bytes(8, 'little')
+    at = b.find(b'GCOL', at + 1)
+open('heap.h5ad', 'wb').write(b)"
+	fails "damaged" h5tok heap.h5ad
 	# a filter that is not there
 	$PYTHON -c "
 import h5py, numpy as np, shutil
