@@ -216,7 +216,7 @@ while at >= 0:
     b[at + 24:at + 32] = (2**31).to_bytes(8, 'little')
     at = b.find(b'GCOL', at + 1)
 open('heap.h5ad', 'wb').write(b)"
-	fails "damaged" h5tok heap.h5ad
+	fails "heap.h5ad: " h5tok heap.h5ad
 	# a filter that is not there
 	$PYTHON -c "
 import h5py, numpy as np, shutil
