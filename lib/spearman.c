@@ -116,7 +116,10 @@ struct ranks {
 	double *D;              /* [genes] n sum r'^2 - S^2, exact but for the rounding to double; 0: constant */
 	int64_t *S;             /* [genes] */
 	double *M;              /* [genes] S / sqrt(D) */
-	float *scale;           /* [genes] sqrt(n / D) */
+	double *wide;           /* [genes] sqrt(1 + M^2) */
+	float *y;               /* [entries] r' sqrt(n / D), what the screen multiplies */
+	uint32_t *chunk;        /* [genes, chunks + 1] where each chunk of cells starts in a gene's column */
+	uint32_t chunks;
 };
 
 static void rank_gene(const struct columns *x, uint32_t j, uint32_t *r, struct ranks *out)
@@ -141,14 +144,26 @@ static void rank_gene(const struct columns *x, uint32_t j, uint32_t *r, struct r
 	out->S[j] = (int64_t)S;
 	out->D[j] = (double)D;
 	out->M[j] = D > 0 ? (double)S / sqrt((double)D) : 0;
-	out->scale[j] = D > 0 ? (float)sqrt((double)n / (double)D) : 0;
+	out->wide[j] = sqrt(1 + out->M[j] * out->M[j]);
+	float scale = D > 0 ? (float)sqrt((double)n / (double)D) : 0;
+	uint32_t *chunk = out->chunk + (size_t)j * (out->chunks + 1), c = 0;
+	uint64_t k = x->offset[j], end = x->offset[j + 1];
+	for (; k < end; k++) {
+		while (c <= x->cell[k] / CHUNK)
+			chunk[c++] = (uint32_t)(k - x->offset[j]);
+		out->y[k] = scale * (float)r[x->pos[k]];
+	}
+	while (c <= out->chunks)
+		chunk[c++] = (uint32_t)(end - x->offset[j]);
 }
 
 static void ranks_init(struct ranks *k, const struct columns *x)
 {
 	size_t L = x->max_len + 1;
-	*k = (struct ranks){xcalloc(x->genes, L * sizeof *k->r), xcalloc(x->genes, 8), xcalloc(x->genes, 8), xcalloc(x->genes, 8),
-			    xcalloc(x->genes, 4)};
+	uint32_t chunks = (x->n + CHUNK - 1) / CHUNK;
+	*k = (struct ranks){.r = xcalloc(x->genes, L * sizeof *k->r), .D = xcalloc(x->genes, 8), .S = xcalloc(x->genes, 8),
+			    .M = xcalloc(x->genes, 8), .wide = xcalloc(x->genes, 8), .y = xcalloc(x->offset[x->genes], 4),
+			    .chunk = xcalloc(x->genes, (chunks + 1) * sizeof *k->chunk), .chunks = chunks};
 #pragma omp parallel for schedule(dynamic, 16)
 	for (uint32_t j = 0; j < x->genes; j++)
 		rank_gene(x, j, k->r + j * L, k);
@@ -157,10 +172,12 @@ static void ranks_init(struct ranks *k, const struct columns *x)
 static void ranks_release(struct ranks *k)
 {
 	free(k->r);
+	free(k->y);
 	free(k->D);
 	free(k->S);
 	free(k->M);
-	free(k->scale);
+	free(k->wide);
+	free(k->chunk);
 }
 
 /* ---- candidates of one gene ---- */
@@ -236,30 +253,27 @@ static void offer(struct candidates *c, uint32_t v, float low, float high, uint3
 typedef float vec8 __attribute__((vector_size(32)));
 
 struct tile {
-	vec8 panel[CHUNK][U / 8];       /* r' scaled, of U genes in one chunk of cells */
+	vec8 panel[CHUNK][U / 8];       /* y of U genes in one chunk of cells */
 	vec8 sum[V][U / 8];
-	uint64_t at[V], uat[U];         /* how far each column is read */
-	uint16_t cell[CHUNK];
-	float value[CHUNK];
 };
 
-/* sum += sum over the m listed cells of value * panel row */
-static void add_products(vec8 *restrict sum, const vec8 (*restrict panel)[U / 8], const uint16_t *restrict cell,
-			 const float *restrict value, uint32_t m)
+/* sum += sum over the m entries of a column in this chunk of y * panel row */
+static void add_products(vec8 *restrict sum, const vec8 (*restrict panel)[U / 8], const uint32_t *restrict cell,
+			 const float *restrict y, uint32_t m)
 {
 	vec8 a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, a4 = {0}, a5 = {0}, a6 = {0}, a7 = {0};
 	for (uint32_t i = 0; i < m; i++) {
-		const vec8 *p = panel[cell[i]];
-		float s = value[i];
-		vec8 y = {s, s, s, s, s, s, s, s};
-		a0 += y * p[0];
-		a1 += y * p[1];
-		a2 += y * p[2];
-		a3 += y * p[3];
-		a4 += y * p[4];
-		a5 += y * p[5];
-		a6 += y * p[6];
-		a7 += y * p[7];
+		const vec8 *p = panel[cell[i] % CHUNK];
+		float s = y[i];
+		vec8 v = {s, s, s, s, s, s, s, s};
+		a0 += v * p[0];
+		a1 += v * p[1];
+		a2 += v * p[2];
+		a3 += v * p[3];
+		a4 += v * p[4];
+		a5 += v * p[5];
+		a6 += v * p[6];
+		a7 += v * p[7];
 	}
 	sum[0] += a0;
 	sum[1] += a1;
@@ -271,43 +285,28 @@ static void add_products(vec8 *restrict sum, const vec8 (*restrict panel)[U / 8]
 	sum[7] += a7;
 }
 
-static void fill_panel(struct tile *t, const struct columns *x, const struct ranks *k, uint32_t u0, uint32_t nu, uint32_t c0)
+/* Entries of column j in chunk c: *from on, returns how many. */
+static uint32_t entries(const struct columns *x, const struct ranks *k, uint32_t j, uint32_t c, uint64_t *from)
 {
-	size_t L = x->max_len + 1;
-	memset(t->panel, 0, sizeof t->panel);
-	for (uint32_t u = 0; u < nu; u++) {
-		const uint32_t *r = k->r + (u0 + u) * L;
-		float *to = (float *)t->panel + u, s = k->scale[u0 + u];
-		uint64_t i = t->uat[u], end = x->offset[u0 + u + 1];
-		for (; i < end && x->cell[i] < c0 + CHUNK; i++)
-			to[(x->cell[i] - c0) * U] = s * (float)r[x->pos[i]];
-		t->uat[u] = i;
-	}
+	const uint32_t *chunk = k->chunk + (size_t)j * (k->chunks + 1) + c;
+	*from = x->offset[j] + chunk[0];
+	return chunk[1] - chunk[0];
 }
 
-/* Sums of scaled products for genes u0 ... and v0 ..., all cells. */
+/* Sums of products for genes u0 ... and v0 ..., all cells. */
 static void products(struct tile *t, const struct columns *x, const struct ranks *k, uint32_t u0, uint32_t nu, uint32_t v0, uint32_t nv)
 {
-	size_t L = x->max_len + 1;
+	uint64_t at;
 	memset(t->sum, 0, nv * sizeof *t->sum);
-	for (uint32_t u = 0; u < nu; u++)
-		t->uat[u] = x->offset[u0 + u];
-	for (uint32_t v = 0; v < nv; v++)
-		t->at[v] = x->offset[v0 + v];
-	for (uint32_t c0 = 0; c0 < x->n; c0 += CHUNK) {
-		fill_panel(t, x, k, u0, nu, c0);
+	for (uint32_t c = 0; c < k->chunks; c++) {
+		memset(t->panel, 0, sizeof t->panel);
+		for (uint32_t u = 0; u < nu; u++)
+			for (uint32_t m = entries(x, k, u0 + u, c, &at); m; m--, at++)
+				((float *)t->panel[x->cell[at] % CHUNK])[u] = k->y[at];
 		for (uint32_t v = 0; v < nv; v++) {
-			const uint32_t *r = k->r + (v0 + v) * L;
-			uint64_t i = t->at[v], end = x->offset[v0 + v + 1];
-			float s = k->scale[v0 + v];
-			uint32_t m = 0;
-			for (; i < end && x->cell[i] < c0 + CHUNK; i++, m++) {
-				t->cell[m] = (uint16_t)(x->cell[i] - c0);
-				t->value[m] = s * (float)r[x->pos[i]];
-			}
-			t->at[v] = i;
+			uint32_t m = entries(x, k, v0 + v, c, &at);
 			if (m)
-				add_products(t->sum[v], (const vec8(*)[U / 8])t->panel, t->cell, t->value, m);
+				add_products(t->sum[v], (const vec8(*)[U / 8])t->panel, x->cell + at, k->y + at, m);
 		}
 	}
 }
@@ -320,9 +319,9 @@ static void screen_tile(struct tile *t, const struct columns *x, const struct ra
 	double gamma = (CHUNK + (double)x->n / CHUNK + 8) * 0x1p-24;
 	for (uint32_t v = 0; v < nv; v++) {
 		const float *sum = (const float *)t->sum[v];
-		double M = k->M[v0 + v], wide = gamma * sqrt(1 + M * M);
+		double M = k->M[v0 + v], wide = gamma * k->wide[v0 + v];
 		for (uint32_t u = 0; u < nu && u0 + u < v0 + v; u++) {
-			double a = k->M[u0 + u], c = fabs((double)sum[u] - a * M), eps = wide * sqrt(1 + a * a);
+			double c = fabs((double)sum[u] - k->M[u0 + u] * M), eps = wide * k->wide[u0 + u];
 			float low = (float)(c - eps) - 1e-6f, high = (float)(c + eps) + 1e-6f;
 			if (high < (float)p->rho_min || k->D[u0 + u] <= 0 || k->D[v0 + v] <= 0)
 				continue;
