@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #define CELLS_MAX 1000000u      /* sums of products of doubled ranks reach 4 n^3 < 2^63 */
@@ -39,21 +40,40 @@ static int by_cells_down(const void *a, const void *b)
 	return (p->token > q->token) - (p->token < q->token);
 }
 
-static struct gene_sum *choose_genes(const struct corpus *c, uint32_t vocab, const struct spearman_params *p, uint32_t *kept)
+/* First cell of part i of n. */
+static uint32_t part(const struct corpus *c, uint32_t i, uint32_t n)
+{
+	return (uint32_t)((uint64_t)c->n * i / n);
+}
+
+/* Kept genes first, in falling order of cells. count [parts, vocab]: cells of each part of the corpus that have the gene. */
+static struct gene_sum *choose_genes(const struct corpus *c, uint32_t vocab, const struct spearman_params *p, uint32_t *count,
+				     uint32_t parts, uint32_t *kept)
 {
 	struct gene_sum *g = xcalloc(vocab, sizeof *g);
-	for (uint32_t t = 0; t < vocab; t++)
-		g[t].token = t;
-	for (uint32_t i = 0; i < c->n; i++)
-		for (uint32_t k = 0; k < c->cell[i].n; k++) {
-			struct gene_sum *s = &g[corpus_token(c, i, k)];
-			s->cells++;
-			s->sum += c->max_len - (k + 1);
+#pragma omp parallel for schedule(static, 1)
+	for (uint32_t i = 0; i < parts; i++) {
+		uint64_t *sum = xcalloc(vocab, sizeof *sum);
+		uint32_t *mine = count + (size_t)i * vocab;
+		for (uint32_t j = part(c, i, parts); j < part(c, i + 1, parts); j++)
+			for (uint32_t k = 0; k < c->cell[j].n; k++) {
+				uint32_t t = corpus_token(c, j, k);
+				mine[t]++;
+				sum[t] += c->max_len - (k + 1);
+			}
+#pragma omp critical
+		for (uint32_t t = 0; t < vocab; t++) {
+			g[t].cells += mine[t];
+			g[t].sum += sum[t];
 		}
+		free(sum);
+	}
 	uint32_t n = 0;
-	for (uint32_t t = 0; t < vocab; t++)
+	for (uint32_t t = 0; t < vocab; t++) {
+		g[t].token = t;
 		if (g[t].cells && g[t].cells >= p->min_cells)
 			g[n++] = g[t];
+	}
 	qsort(g, n, sizeof *g, by_sum_down);
 	if (p->top_genes && n > p->top_genes)
 		n = p->top_genes;
@@ -62,32 +82,53 @@ static struct gene_sum *choose_genes(const struct corpus *c, uint32_t vocab, con
 	return g;
 }
 
+/* A large array that is walked in many places at once: huge pages spare the address translation. */
+static void *large(size_t n, size_t size)
+{
+	const size_t page = 2u << 20;
+	size_t bytes = (n * size + page) / page * page;
+	void *p = aligned_alloc(page, bytes);
+	if (!p)
+		return xmalloc(bytes);
+	madvise(p, bytes, MADV_HUGEPAGE);
+	return p;
+}
+
 int columns_init(struct columns *x, const struct corpus *c, uint32_t vocab, const struct spearman_params *p, struct error *e)
 {
 	if (c->n > CELLS_MAX)
 		return error_set(e, "%u cells, expected at most %u", c->n, CELLS_MAX);
 	*x = (struct columns){.n = c->n, .max_len = c->max_len};
-	struct gene_sum *g = choose_genes(c, vocab, p, &x->genes);
+	uint32_t parts = (uint32_t)omp_get_max_threads(), *count = xcalloc((size_t)parts * vocab, sizeof *count);
+	struct gene_sum *g = choose_genes(c, vocab, p, count, parts, &x->genes);
 	x->token = xcalloc(x->genes, sizeof *x->token);
 	x->offset = xcalloc((size_t)x->genes + 1, sizeof *x->offset);
-	uint64_t *at = xcalloc(vocab, sizeof *at);
-	memset(at, 0xff, vocab * sizeof *at);
+	/* at [parts, vocab]: where the next entry of a part goes; parts follow each other, so the order is that of the cells */
+	uint64_t *at = xcalloc((size_t)parts * vocab, sizeof *at);
+	memset(at, 0xff, (size_t)parts * vocab * sizeof *at);
 	for (uint32_t j = 0; j < x->genes; j++) {
 		x->token[j] = g[j].token;
-		x->offset[j + 1] = x->offset[j] + g[j].cells;
-		at[g[j].token] = x->offset[j];
+		uint64_t to = x->offset[j];
+		for (uint32_t i = 0; i < parts; i++) {
+			at[(size_t)i * vocab + g[j].token] = to;
+			to += count[(size_t)i * vocab + g[j].token];
+		}
+		x->offset[j + 1] = to;
 	}
 	free(g);
-	x->cell = xcalloc(x->offset[x->genes], sizeof *x->cell);
-	x->pos = xcalloc(x->offset[x->genes], sizeof *x->pos);
-	for (uint32_t i = 0; i < c->n; i++)
-		for (uint32_t k = 0; k < c->cell[i].n; k++) {
-			uint64_t *to = &at[corpus_token(c, i, k)];
-			if (*to == UINT64_MAX)
-				continue;
-			x->cell[*to] = i;
-			x->pos[(*to)++] = (uint16_t)(k + 1);
-		}
+	free(count);
+	x->cell = large(x->offset[x->genes], sizeof *x->cell);
+	x->pos = large(x->offset[x->genes], sizeof *x->pos);
+#pragma omp parallel for schedule(static, 1)
+	for (uint32_t i = 0; i < parts; i++)
+		for (uint32_t j = part(c, i, parts); j < part(c, i + 1, parts); j++)
+			for (uint32_t k = 0; k < c->cell[j].n; k++) {
+				uint64_t *to = &at[(size_t)i * vocab + corpus_token(c, j, k)];
+				if (*to == UINT64_MAX)
+					continue;
+				x->cell[*to] = j;
+				x->pos[(*to)++] = (uint16_t)(k + 1);
+			}
 	free(at);
 	for (uint32_t j = 0; j < x->genes; j++)
 		for (uint64_t k = x->offset[j] + 1; k < x->offset[j + 1]; k++)
@@ -162,7 +203,7 @@ static void ranks_init(struct ranks *k, const struct columns *x)
 	size_t L = x->max_len + 1;
 	uint32_t chunks = (x->n + CHUNK - 1) / CHUNK;
 	*k = (struct ranks){.r = xcalloc(x->genes, L * sizeof *k->r), .D = xcalloc(x->genes, 8), .S = xcalloc(x->genes, 8),
-			    .M = xcalloc(x->genes, 8), .wide = xcalloc(x->genes, 8), .y = xcalloc(x->offset[x->genes], 4),
+			    .M = xcalloc(x->genes, 8), .wide = xcalloc(x->genes, 8), .y = large(x->offset[x->genes], sizeof *k->y),
 			    .chunk = xcalloc(x->genes, (chunks + 1) * sizeof *k->chunk), .chunks = chunks};
 #pragma omp parallel for schedule(dynamic, 16)
 	for (uint32_t j = 0; j < x->genes; j++)
