@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL          /* the wide vectors this build is for; the library is built for SSE2 */
 #include <xxhash.h>
 #include <zstd.h>
 #include <zstd_errors.h>
