@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include <cmocka.h>
 
@@ -344,6 +345,19 @@ static void hostile_rows(void **state)
 	header_release(&h);
 }
 
+/* Read the whole of path through its index: 0, or -1. */
+static int read_index(const char *path, struct error *e)
+{
+	struct stream *s = stream_open(path, e);
+	struct block b = {0};
+	int bad = !s || stream_index(s, e);
+	for (size_t i = 0; !bad && i < stream_blocks(s); i++)
+		bad = stream_read_at(s, i, &b, e);
+	block_release(&b);
+	stream_free(s);
+	return bad ? -1 : 0;
+}
+
 /* Entries of the seek table that shift bytes between frames: the index must not read what reading in order would not. */
 static void lying_table(void **state)
 {
@@ -360,19 +374,62 @@ static void lying_table(void **state)
 			put_le32(entry + 8 * k + 8 + field, b - 1);
 			spit(path, p, n);
 			assert_int_equal(read_all(path, &e), -1);
-			struct stream *s = stream_open(path, &e);
-			int bad = stream_index(s, &e);
-			struct block block = {0};
-			for (size_t i = 0; !bad && i < stream_blocks(s); i++)
-				bad = stream_read_at(s, i, &block, &e);
-			assert_int_equal(bad, -1);
-			block_release(&block);
-			stream_free(s);
+			assert_int_equal(read_index(path, &e), -1);
 			put_le32(entry + 8 * k + field, a);
 			put_le32(entry + 8 * k + 8 + field, b);
 		}
 	}
 	free(p);
+	free(path);
+}
+
+/* An empty frame hidden behind frame k, in whose entry of the seek table it is counted. */
+static void hidden_frame(void **state)
+{
+	struct error e;
+	char *path = at("hidden");
+	size_t n;
+	uint8_t empty[64];
+	size_t extra = ZSTD_compress(empty, sizeof empty, "", 0, 1);
+	write_sample(path, 0, 3, 5);
+	uint8_t *p = slurp(path, &n), *more = malloc(n + extra);
+	for (size_t k = 0, where = 0; k < 5; k++) {
+		const uint8_t *entry = p + n - 9 - 8 * (5 - k);
+		where += get_le32(entry);
+		memcpy(more, p, where);
+		memcpy(more + where, empty, extra);
+		memcpy(more + where + extra, p + where, n - where);
+		put_le32(more + extra + (entry - p), get_le32(entry) + (uint32_t)extra);
+		spit(path, more, n + extra);
+		assert_int_equal(read_all(path, &e), -1);
+		assert_int_equal(read_index(path, &e), -1);
+	}
+	free(more);
+	free(p);
+	free(path);
+}
+
+/* Two blocks of the same number of rows in the wrong order: only the digest of the whole can tell. */
+static void swapped_blocks(void **state)
+{
+	struct error e;
+	char *path = at("swapped");
+	size_t n;
+	write_sample(path, 0, 2, 5);
+	uint8_t *p = slurp(path, &n), *q = malloc(n);
+	uint8_t *entry = p + n - 9 - 8 * 4;
+	size_t head = get_le32(entry), a = get_le32(entry + 8), b = get_le32(entry + 16);
+	memcpy(q, p, n);
+	memcpy(q + head, p + head + a, b);
+	memcpy(q + head + b, p + head, a);
+	memcpy(q + (entry - p) + 8, entry + 16, 8);
+	memcpy(q + (entry - p) + 16, entry + 8, 8);
+	spit(path, q, n);
+	assert_int_equal(read_all(path, &e), -1);
+	assert_non_null(strstr(e.msg, "names other content"));
+	assert_int_equal(read_index(path, &e), 0);      /* random access sees the frames' checksums only */
+	free(p);
+	free(q);
 	free(path);
 }
 
@@ -504,6 +561,7 @@ int main(void)
 		cmocka_unit_test(round_trip), cmocka_unit_test(empty_stream), cmocka_unit_test(prefixes_and_flips),
 		cmocka_unit_test(uncommitted), cmocka_unit_test(take_rows), cmocka_unit_test(ids_outside),
 		cmocka_unit_test(philox_known), cmocka_unit_test(hostile_rows), cmocka_unit_test(lying_table),
+		cmocka_unit_test(hidden_frame), cmocka_unit_test(swapped_blocks),
 		cmocka_unit_test(early_free), cmocka_unit_test(index_over_pipe), cmocka_unit_test(bad_headers),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
