@@ -105,8 +105,8 @@ static int add_line(struct idmap *m, char *line, size_t lineno, const char *path
 	const char *id = tab + 1;
 	if (lineno == 1 && (!strcmp(id, "ensembl_id") || !strcmp(id, "gene_id") || !strcmp(id, "id")))
 		return 0;
-	if (!*line || !*id)
-		return error_set(e, "%s: line %zu: an empty column, expected key and gene id", path, lineno);
+	if (!*line || !*id)             /* Geneformer's own name table has such lines */
+		return 0;
 	uint32_t row = strmap_put(&m->id, id, strlen(id), (uint32_t)m->n);
 	if (row == m->n) {
 		grow(m->ids, m->cap, m->n + 1);

@@ -24,7 +24,8 @@ uint32_t strmap_put(struct strmap *m, const char *key, size_t n, uint32_t value)
 
 /*
  * Gene id mapping: a TSV of two columns, key (old id, symbol, alias) and gene id, gzip accepted; a first line whose second
- * column is "ensembl_id", "gene_id" or "id" is the column names. The first line of a repeated key counts.
+ * column is "ensembl_id", "gene_id" or "id" is the column names. The first line of a repeated key counts; lines
+ * with an empty column do not.
  */
 struct idmap {
 	struct strmap key;      /* key -> row of ids */

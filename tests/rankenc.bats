@@ -136,6 +136,20 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	fails "only 0.0 % of the genes" rankenc -m new.tsv a.counts
 }
 
+@test "rankenc: genes by symbol through Geneformer's name table" {
+	need original/placenta_cellxgene_220cells_anndata0.8.h5ad geneformer
+	G=$SHARED/geneformer
+	run bash -o pipefail -c "h5tok -q '$SHARED/original/placenta_cellxgene_220cells_anndata0.8.h5ad' | rankenc --map '$G/gene_name_id_gc30M.tsv.gz' \
+		-t '$G/token_dictionary_gc30M.tsv.gz' -m '$G/gene_median_gc30M.tsv.gz' -o p.tok"
+	assert_success
+	assert_output --partial "genes ("
+	assert_equal "$(scview -c cell_type p.tok | wc -l)" 221
+	# mouse genes are not these
+	need tenx/heart_1k_v2_mouse_filtered_gene_bc_matrices.h5
+	h5tok -q "$SHARED/tenx/heart_1k_v2_mouse_filtered_gene_bc_matrices.h5" -o mouse.counts
+	fails "only 0.0 % of the genes" rankenc -t "$G/token_dictionary_gc30M.tsv.gz" -m "$G/gene_median_gc30M.tsv.gz" mouse.counts
+}
+
 @test "rankenc: too few genes or counts in the vocabulary" {
 	head -8 vocab.tsv >few.tsv
 	fails "only 12.5 % of the genes are in few.tsv, expected at least 20 %" rankenc -m few.tsv a.counts
