@@ -91,6 +91,18 @@ static uint32_t present(struct masker *m, uint32_t u)
 	return n;
 }
 
+/* Genes of the cell in the same module as the one at position s. */
+static uint32_t present_module(struct masker *m, const uint32_t *token, uint32_t n, uint32_t s)
+{
+	const int32_t *module = m->plan.graph->module;
+	uint32_t k = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		m->partner[k] = (uint16_t)i;
+		k += module[token[i]] == module[token[s]] && i != s;
+	}
+	return k;
+}
+
 /* Move a choice in proportion to weight among [i, n) to place i. All weights zero: uniform. */
 static uint16_t pick_weighted(struct masker *m, uint32_t i, uint32_t n, struct rng *r)
 {
@@ -117,13 +129,13 @@ static void expand(struct masker *m, const uint32_t *token, uint32_t n, uint32_t
 	uint32_t nseed = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		m->seeds[nseed] = (uint16_t)i;
-		nseed += g->offset[token[i] + 1] > g->offset[token[i]];
+		nseed += m->plan.modular ? g->module[token[i]] >= 0 : g->offset[token[i] + 1] > g->offset[token[i]];
 	}
 	note_places(m, token, n);
 	for (uint32_t i = 0; i < nseed && m->count < quota; i++) {
 		uint32_t s = pick(m->seeds, i, nseed, r);
 		set(m, s);
-		uint32_t have = m->count < quota ? present(m, token[s]) : 0;
+		uint32_t have = m->count >= quota ? 0 : m->plan.modular ? present_module(m, token, n, s) : present(m, token[s]);
 		for (uint32_t k = 0; k < have && k < m->plan.partners && m->count < quota; k++)
 			set(m, m->plan.weighted ? pick_weighted(m, k, have, r) : pick(m->partner, k, have, r));
 	}

@@ -25,6 +25,7 @@ struct mask_plan {
 	enum mask_strategy strategy;
 	int bernoulli;                  /* random only */
 	int weighted;                   /* partners drawn in proportion to |weight|, not uniformly */
+	int modular;                    /* corrmask: partners are the genes of the seed's module (graph->module), not its neighbours */
 	uint32_t partners;              /* K_max */
 	uint32_t seed;
 	uint32_t vocab, nspecial;       /* ids below nspecial are special */

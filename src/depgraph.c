@@ -1,6 +1,8 @@
 /* depgraph: the gene dependency graph of a corpus, CorrMask's Algorithm 1. */
 #include "cli.h"
 #include "corpus.h"
+#include "file.h"
+#include "network.h"
 #include "pmi.h"
 #include "spearman.h"
 
@@ -12,6 +14,8 @@ static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours =
 static long long min_count = 10;
 static double rho_min = 0.2, tau = 0.5;
 static int positive, pmi;
+static int want_stats, want_tsv, want_graphml;
+static const char *modules_text;
 
 static struct option_def options[] = {
 	{.letter = 'n', .name = "cells", .kind = OPT_INT, .to = &cells, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
@@ -36,10 +40,18 @@ static struct option_def options[] = {
 	 .help = "pmi: least NPMI of an edge (default 0.5)"},
 	{.name = "min-count", .kind = OPT_INT, .to = &min_count, .arg = "N", .min = 1, .max = 4294967295.0, .changes = 1,
 	 .help = "pmi: least number of times side by side (default 10)"},
+	{.name = "modules", .kind = OPT_STRING, .to = &modules_text, .arg = "R,...", .changes = 1,
+	 .help = "add Leiden modules at these resolutions as columns module, or module_R for several"},
+	{.name = "stats", .kind = OPT_FLAG, .to = &want_stats,
+	 .help = "write statistics of the graph as a table instead"},
+	{.name = "tsv", .kind = OPT_FLAG, .to = &want_tsv,
+	 .help = "write the edges as a table instead"},
+	{.name = "graphml", .kind = OPT_FLAG, .to = &want_graphml,
+	 .help = "write GraphML instead"},
 	{0}
 };
 
-static struct cli cli = {.name = "depgraph", .operands = "[FILE]", .summary = "Build the gene dependency graph of tokenised cells.",
+static struct cli cli = {.name = "depgraph", .operands = "[FILE]", .summary = "Build the gene dependency graph of tokenised cells, or look at one.",
 			 .options = options, .common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
 
 static void check_options(void)
@@ -56,6 +68,10 @@ static void check_options(void)
 	}
 	if (cli.noperand > 1)
 		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
+	if (want_stats + want_tsv + want_graphml > 1)
+		usage_error("one of --stats, --tsv and --graphml");
+	if ((want_stats || want_tsv) && modules_text)
+		usage_error("--modules goes into a graph stream or --graphml");
 }
 
 static double now(void)
@@ -121,49 +137,162 @@ static struct edge *spearman(struct corpus *c, uint32_t vocab, uint32_t *genes, 
 	return edge;
 }
 
+/* Make a graph of the cells of a tokens stream. */
+static void build(struct graph *g, struct header *h, struct stream *in)
+{
+	struct corpus corpus = {.seed = (uint32_t)cli.seed, .size = (uint64_t)cells, .max_len = (uint32_t)max_len};
+	double t0 = now();
+	read_corpus(&corpus, in);
+	double t1 = now();
+	struct corpus told = corpus;            /* its numbers, after the cells are gone */
+	uint32_t genes = (uint32_t)(h->vocab.n - h->vocab.nspecial);
+	size_t n;
+	struct edge *edge = pmi ? pmi_edges(&corpus, (uint32_t)h->vocab.n, &(struct pmi_params){tau, (uint32_t)min_count}, &n)
+				: spearman(&corpus, (uint32_t)h->vocab.n, &genes, &n);
+	corpus_release(&corpus);
+	if (cli.verbose)
+		info("read %.2f s, graph %.2f s; %u of %llu cells, %u genes of %zu", t1 - t0, now() - t1, told.n,
+		     (unsigned long long)told.seen, genes, h->vocab.n - h->vocab.nspecial);
+	describe(h, &told, genes, n);
+	graph_build(g, (uint32_t)h->vocab.n, edge, n);
+	free(edge);
+}
+
+/* A graph stream has been built: what it takes to build one does not apply. */
+static void check_graph_options(const char *name)
+{
+	for (const struct option_def *o = options; o->name; o++)
+		if (o->seen && o->to != &modules_text && o->to != &want_stats && o->to != &want_tsv && o->to != &want_graphml)
+			usage_error("%s is a graph already: --%s is for building one", name, o->name);
+}
+
+struct modules {
+	size_t n;
+	char **name;
+	int32_t **of;           /* [n, vocab] */
+};
+
+static void find_modules(struct modules *m, const struct graph *g)
+{
+	struct error e;
+	char **text = opt_list(modules_text, &m->n);
+	m->name = xcalloc(m->n, sizeof *m->name);
+	m->of = xcalloc(m->n, sizeof *m->of);
+	for (size_t i = 0; i < m->n; i++) {
+		char *end;
+		double r = strtod(text[i], &end);
+		if (end == text[i] || *end || !(r > 0) || r > 1e6)
+			usage_error("--modules: '%s' is not a resolution above 0", text[i]);
+		m->name[i] = m->n == 1 ? xstrdup("module") : xasprintf("module_%s", text[i]);
+		m->of[i] = xcalloc(g->n, sizeof **m->of);
+		int found = network_modules(g, r, (uint32_t)cli.seed, m->of[i], &e);
+		if (found < 0)
+			die("%s", e.msg);
+		if (cli.verbose)
+			info("%d modules at resolution %s", found, text[i]);
+	}
+	opt_list_free(text, m->n);
+}
+
+static void print_stats(FILE *f, const struct graph *g)
+{
+	static const char *const quantile[] = {"min", "q05", "q25", "median", "q75", "q95", "max"};
+	struct network_stats s;
+	struct error e;
+	if (network_stats(g, &s, &e))
+		die("%s", e.msg);
+	fprintf(f, "metric\tvalue\nvocabulary\t%u\ngenes_with_neighbours\t%llu\nedges\t%llu\nnegative_share\t%.6f\n", g->n,
+		(unsigned long long)s.linked, (unsigned long long)s.edges, s.edges ? (double)s.negative / (double)s.edges : 0);
+	for (int i = 0; i < 7; i++)
+		fprintf(f, "degree_%s\t%u\n", quantile[i], s.degree[i]);
+	fprintf(f, "degree_mean\t%.4f\ncomponents\t%llu\nlargest_component\t%llu\n", s.mean_degree, (unsigned long long)s.components,
+		(unsigned long long)s.largest);
+}
+
+static void print_edges(FILE *f, const struct graph *g, const struct vocab *v, const char *weight)
+{
+	fprintf(f, "token_a\tgene_a\tsymbol_a\ttoken_b\tgene_b\tsymbol_b\t%s\t%s\n", weight, strcmp(weight, "rho") ? "count" : "overlap");
+	for (uint32_t a = 0; a < g->n; a++)
+		for (uint64_t k = g->offset[a]; k < g->offset[a + 1]; k++) {
+			uint32_t b = g->neighbour[k];
+			if (b > a)
+				fprintf(f, "%u\t%s\t%s\t%u\t%s\t%s\t%.9g\t%u\n", a, v->id[a], v->symbol[a], b, v->id[b], v->symbol[b],
+					(double)g->weight[k], g->overlap[k]);
+		}
+}
+
+/* Write one of the texts, whole or not at all. */
+static void write_text(const struct graph *g, const struct vocab *v, const char *weight, const struct modules *m)
+{
+	struct error e;
+	struct outfile out;
+	if (outfile_open(&out, cli.output, 0, &e))
+		die("%s", e.msg);
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+	if (!f)
+		die("out of memory");
+	if (want_stats)
+		print_stats(f, g);
+	else if (want_tsv)
+		print_edges(f, g, v, weight);
+	else if (network_graphml(g, v, weight, m->name, m->of, m->n, f, &e))
+		die("%s", e.msg);
+	if (fclose(f))
+		die("out of memory");
+	if (outfile_write(&out, text, n, &e) || outfile_commit(&out, &e))
+		die("%s", e.msg);
+	free(text);
+}
+
 int main(int argc, char **argv)
 {
 	struct error e;
 	cli_init(&cli, argc, argv);
 	check_options();
 	struct stream *in = cli_open(&cli, 0);
-	struct corpus corpus = {.seed = (uint32_t)cli.seed, .size = (uint64_t)cells, .max_len = (uint32_t)max_len};
-	double t0 = now();
-	read_corpus(&corpus, in);
 	struct header h = {0};
-	header_copy(&h, stream_header(in));
-	stream_free(in);
-	while (h.ncol)
-		header_drop(&h, h.col[h.ncol - 1].name);
-	free(h.kind);
-	h.kind = xstrdup("graph");
-	graph_columns(&h, pmi ? "npmi" : "rho", pmi ? "count" : "overlap");
-	double t1 = now();
-	struct corpus told = corpus;            /* its numbers, after the cells are gone */
-	uint32_t genes = (uint32_t)(h.vocab.n - h.vocab.nspecial);
-	size_t n;
-	struct edge *edge = pmi ? pmi_edges(&corpus, (uint32_t)h.vocab.n, &(struct pmi_params){tau, (uint32_t)min_count}, &n)
-				: spearman(&corpus, (uint32_t)h.vocab.n, &genes, &n);
-	corpus_release(&corpus);
-	if (cli.verbose)
-		info("read %.2f s, graph %.2f s", t1 - t0, now() - t1);
-
-	describe(&h, &told, genes, n);
-	char *how = cli_provenance(&cli);
-	header_provenance(&h, "depgraph", how);
 	struct graph g;
-	graph_build(&g, (uint32_t)h.vocab.n, edge, n);
-	struct stream *out = cli_create(&cli, &h);
-	if (graph_write(&g, out, &e) || stream_commit(out, &e))
-		die("%s", e.msg);
-	stream_free(out);
+	header_copy(&h, stream_header(in));
+	const char *weight = pmi ? "npmi" : "rho";
+	if (strcmp(h.kind, "graph") == 0) {
+		check_graph_options(stream_name(in));
+		weight = graph_weight(&h);
+		if (graph_read(&g, in, weight, NULL, &e))
+			die("%s", e.msg);
+	} else {
+		build(&g, &h, in);
+	}
+	stream_free(in);
+	struct modules m = {0};
+	find_modules(&m, &g);
 	uint64_t linked = 0;
 	for (uint32_t u = 0; u < g.n; u++)
 		linked += g.offset[u + 1] > g.offset[u];
-	cli_report(&cli, "%u of %llu cells, %u genes of %zu, %llu with neighbours, %zu edges", told.n, (unsigned long long)told.seen, genes,
-		   h.vocab.n - h.vocab.nspecial, (unsigned long long)linked, n);
-	free(edge);
-	free(how);
+	if (want_stats || want_tsv || want_graphml) {
+		write_text(&g, &h.vocab, weight, &m);
+	} else {
+		while (h.ncol)
+			header_drop(&h, h.col[h.ncol - 1].name);
+		free(h.kind);
+		h.kind = xstrdup("graph");
+		graph_columns(&h, weight, m.name, m.n);
+		char *how = cli_provenance(&cli);
+		header_provenance(&h, "depgraph", how);
+		struct stream *out = cli_create(&cli, &h);
+		if (graph_write(&g, m.of, m.n, out, &e) || stream_commit(out, &e))
+			die("%s", e.msg);
+		stream_free(out);
+		free(how);
+	}
+	cli_report(&cli, "%llu genes with neighbours, %llu edges", (unsigned long long)linked, (unsigned long long)g.offset[g.n] / 2);
+	for (size_t i = 0; i < m.n; i++) {
+		free(m.name[i]);
+		free(m.of[i]);
+	}
+	free(m.name);
+	free(m.of);
 	graph_release(&g);
 	header_release(&h);
 	return 0;

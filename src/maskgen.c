@@ -23,7 +23,7 @@ struct course {
 
 static struct course rate_course, lambda_course;
 
-static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *rate_uniform, *rate_linear, *lambda_linear;
+static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *modules, *rate_uniform, *rate_linear, *lambda_linear;
 /* the words of --strategy; pmi and pmi-rand differ in lambda only */
 enum { NONE, RANDOM, CORRMASK, PMI, PMI_RAND };
 static const enum mask_strategy kind_of[] = {MASK_NONE, MASK_RANDOM, MASK_CORRMASK, MASK_PMI, MASK_PMI};
@@ -53,6 +53,8 @@ static struct option_def options[] = {
 	 .help = "corrmask: most neighbours masked with a seed (default 5)"},
 	{.name = "partners", .kind = OPT_CHOICE, .to = &partner_choice, .arg = "uniform|weighted", .changes = 1,
 	 .help = "corrmask: draw them uniformly (default) or in proportion to |rho|"},
+	{.name = "modules", .kind = OPT_STRING, .to = &modules, .arg = "COL", .changes = 1,
+	 .help = "corrmask: partners are the genes of the seed's module in this column of the graph, not its neighbours"},
 	{.name = "bernoulli", .kind = OPT_FLAG, .to = &bernoulli, .changes = 1,
 	 .help = "random: mask each token by itself with probability P, as Hugging Face does"},
 	{.name = "epochs", .kind = OPT_INT, .to = &epochs, .arg = "N", .min = 1, .max = 4294967295.0, .changes = 1,
@@ -137,8 +139,10 @@ static void check_options(void)
 		usage_error("--strategy %s needs a graph: --graph FILE", strategy_name[strategy]);
 	if (!graphed && (graph_path || given(&lambda) || lambda_linear))
 		usage_error("--strategy %s follows no graph, so it takes no --graph and no lambda", strategy_name[strategy]);
-	if (strategy != CORRMASK && (given(&partners) || given(&partner_choice)))
-		usage_error("--partners and --partners-max are for --strategy corrmask");
+	if (strategy != CORRMASK && (given(&partners) || given(&partner_choice) || modules))
+		usage_error("--partners, --partners-max and --modules are for --strategy corrmask");
+	if (modules && partner_choice)
+		usage_error("--partners weighted needs the weights of edges, which the genes of a module do not all have");
 	if (!given(&lambda))
 		lambda = usual_lambda[strategy];
 	if (audit_path && (resume || keep_text || cli.raw))
@@ -190,14 +194,14 @@ static void parse_shard(struct feed *f)
 	free(r);
 }
 
-static void read_graph(struct graph *g, const char *path, const char *weight, const struct header *tokens, const char *name)
+static void read_graph(struct graph *g, const char *path, const char *weight, const char *module, const struct header *tokens, const char *name)
 {
 	struct error e;
 	struct stream *s = stream_open(path, &e);
 	if (s && header_find(stream_header(s), weight) < 0 && strcmp(stream_header(s)->kind, "graph") == 0)
 		die("%s: its weights are not %s: %s", path, weight, *weight == 'n' ? "pmi needs a graph of depgraph --pmi"
 									       : "that is a PMI graph, not a dependency graph");
-	if (!s || graph_read(g, s, weight, &e))
+	if (!s || graph_read(g, s, weight, module, &e))
 		die("%s", e.msg);
 	char a[33], b[33];
 	vocab_digest(&tokens->vocab, a);
@@ -270,7 +274,7 @@ static void describe(struct header *h, const struct feed *f, const struct graph 
 	course_json(o, "lambda", &lambda_course);
 	if (strategy == CORRMASK) {
 		cJSON_AddNumberToObject(o, "partners_max", (double)partners);
-		cJSON_AddStringToObject(o, "partners", partner_choice ? "weighted" : "uniform");
+		cJSON_AddStringToObject(o, "partners", modules ? "module" : partner_choice ? "weighted" : "uniform");
 	}
 	cJSON_AddStringToObject(o, "graph", digest);
 }
@@ -410,10 +414,10 @@ int main(int argc, char **argv)
 	struct graph graph = {0};
 	make_headers(&want, &out_h, h, stream_name(in));
 	if (graph_path)
-		read_graph(&graph, graph_path, strategy == CORRMASK ? "rho" : "npmi", h, stream_name(in));
+		read_graph(&graph, graph_path, strategy == CORRMASK ? "rho" : "npmi", modules, h, stream_name(in));
 	if (audit_path)
-		read_graph(&audit_graph, audit_path, "rho", h, stream_name(in));
-	struct mask_plan plan = {.strategy = kind_of[strategy], .bernoulli = bernoulli, .weighted = partner_choice,
+		read_graph(&audit_graph, audit_path, "rho", NULL, h, stream_name(in));
+	struct mask_plan plan = {.strategy = kind_of[strategy], .bernoulli = bernoulli, .weighted = partner_choice, .modular = modules != NULL,
 				 .partners = (uint32_t)partners, .seed = f.seed, .vocab = (uint32_t)h->vocab.n,
 				 .nspecial = (uint32_t)h->vocab.nspecial, .graph = graph_path ? &graph : NULL};
 	int64_t mask_id = vocab_find(&h->vocab, "<mask>");

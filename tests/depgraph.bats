@@ -128,6 +128,62 @@ same_as_reference() {
 	run -2 depgraph --tau 0.3 s.tok
 }
 
+@test "depgraph reads a graph: --stats, --tsv, --graphml and --modules against scipy" {
+	depgraph --min-overlap 50 s.tok -o a.graph
+	depgraph --stats a.graph > stats.tsv
+	depgraph --min-overlap 50 --stats s.tok | cmp - stats.tsv
+	depgraph --tsv a.graph -o a.tsv
+	depgraph --modules 1,3 a.graph -o mod.graph
+	depgraph --modules 1,3 a.graph | cmp - mod.graph
+	cmp <(scview -c token,neighbour,rho,overlap a.graph) <(scview -c token,neighbour,rho,overlap mod.graph)
+	depgraph --modules 3 --graphml a.graph -o a.graphml
+	edges a.graph > e.txt
+	scview -c token,module_1,module_3 mod.graph > mod.tsv
+	$PYTHON - <<-'END'
+		import re
+		import xml.etree.ElementTree as ET
+		import numpy as np
+		from scipy.sparse import coo_matrix
+		from scipy.sparse.csgraph import connected_components
+		E = np.array([[float(x) for x in l.split()] for l in open("e.txt")])
+		u, v = E[:, 0].astype(int), E[:, 1].astype(int)
+		stats = dict(l.rstrip("\n").split("\t") for l in open("stats.tsv"))
+		d = np.bincount(u)
+		linked = np.flatnonzero(d)
+		W = coo_matrix((np.abs(E[:, 2]), (u, v))).tocsr()
+		n, label = connected_components(W[linked][:, linked])
+		want = dict(genes_with_neighbours=len(linked), edges=len(E) // 2, negative_share=(E[:, 2] < 0).mean(), degree_max=d.max(),
+		            degree_median=np.sort(d[linked])[(len(linked) - 1) // 2], degree_mean=d[linked].mean(), components=n,
+		            largest_component=np.bincount(label).max())
+		for k, x in want.items():
+		    assert abs(float(stats[k]) - x) < 1e-3, (k, stats[k], x)
+		rows = [l.rstrip("\n").split("\t") for l in open("a.tsv")]
+		assert rows[0] == "token_a gene_a symbol_a token_b gene_b symbol_b rho overlap".split()
+		got = {(int(r[0]), int(r[3])): (float(r[6]), int(r[7])) for r in rows[1:]}
+		assert len(got) == len(E) // 2 and all(abs(got[a, b][0] - r) < 1e-5 and got[a, b][1] == k for a, b, r, k in E if a < b)
+		# modules: numbered by size, none without neighbours, no worse than one module for all
+		M = np.array([[int(x) for x in l.split()] for l in list(open("mod.tsv"))[1:]])
+		k = W.sum(1).A1
+		for c in 1, 2:
+		    m = M[:, c]
+		    assert (m[linked] >= 0).all() and (m[np.setdiff1d(M[:, 0], linked)] == -1).all()
+		    size = np.bincount(m[linked])
+		    assert (np.diff(size) <= 0).all() and len(size) > 1
+		    same = m[:W.shape[0], None] == m[None, :W.shape[0]]
+		    r = (1, 3)[c - 1]
+		    Q = ((W.toarray() - r * np.outer(k, k) / k.sum()) * same).sum() / k.sum()
+		    one = 1 - r
+		    assert Q > max(one, 0) + 0.05, Q
+		ns = {"g": "http://graphml.graphdrawing.org/xmlns"}
+		g = ET.parse("a.graphml").getroot()
+		assert len(g.findall(".//g:node", ns)) == len(linked) and len(g.findall(".//g:edge", ns)) == len(E) // 2
+	END
+	run -2 depgraph --rho-min 0.3 a.graph
+	assert_output --partial "is a graph already"
+	run -2 depgraph --stats --tsv a.graph
+	run -2 depgraph --modules 0 a.graph -o x
+}
+
 @test "depgraph: bad input and misuse" {
 	run -1 depgraph s.counts -o x
 	assert_output --partial "a counts stream, expected tokens"

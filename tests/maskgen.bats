@@ -200,6 +200,18 @@ loader() {
 	run -2 maskgen --audit s.graph --keep donor s.tok
 }
 
+@test "maskgen --modules masks inside modules" {
+	depgraph --modules 1,4 s.graph -o mod.graph
+	maskgen --strategy corrmask -g mod.graph --modules module_4 --lambda 1 s.tok > a
+	maskgen --strategy corrmask -g mod.graph --modules module_4 --lambda 1 -@ 2 s.tok | cmp - a
+	maskgen --strategy corrmask -g mod.graph --modules module_1 --lambda 1 s.tok > b
+	run ! cmp -s a b
+	maskgen --strategy corrmask -g mod.graph s.tok | scview -c input | cmp - <(maskgen --strategy corrmask -g s.graph s.tok | scview -c input)
+	run -1 maskgen --strategy corrmask -g s.graph --modules module s.tok -o x
+	assert_output --partial "no column 'module'"
+	run -2 maskgen --strategy corrmask -g mod.graph --modules module_1 --partners weighted s.tok
+}
+
 @test "maskgen: misuse" {
 	run -2 maskgen --strategy corrmask s.tok -o x
 	run -2 maskgen -g s.graph s.tok -o x

@@ -154,6 +154,36 @@ static void partners_go_together(void **state)
 	graph_release(&g);
 }
 
+/* With modules, what the structural stage masks beyond one seed a module comes from the same modules. */
+static void modules_go_together(void **state)
+{
+	struct graph g;
+	graph_build(&g, VOCAB, NULL, 0);
+	g.module = xcalloc(VOCAB, sizeof *g.module);
+	for (int32_t u = 0; u < VOCAB; u++)
+		g.module[u] = u < SPECIAL || u >= 200 ? -1 : u / 10;
+	struct mask_plan plan = {.strategy = MASK_CORRMASK, .modular = 1, .partners = 9, .seed = 9, .vocab = VOCAB, .nspecial = SPECIAL,
+				 .mask_id = MASK_ID, .graph = &g};
+	struct masker *m = masker_new(&plan);
+	struct trial t = {.n = 200};
+	for (uint32_t i = 0; i < t.n; i++)
+		t.token[i] = 10 + i;            /* modules 1 to 19 whole, then 10 genes without one */
+	for (uint64_t cell = 0; cell < 50; cell++) {
+		uint32_t in[VOCAB / 10] = {0}, whole = 0;
+		t.k = mask_cell(m, 0.2, 1, cell, 0, t.token, t.n, t.position, t.input, &t.structural);
+		assert_int_equal(t.structural, 40);
+		for (uint32_t i = 0; i < t.k; i++) {
+			assert_true(t.token[t.position[i]] < 200);
+			in[t.token[t.position[i]] / 10]++;
+		}
+		for (uint32_t k = 0; k < VOCAB / 10; k++)
+			whole += in[k] == 10;
+		assert_int_equal(whole, 4);
+	}
+	masker_free(m);
+	graph_release(&g);
+}
+
 /* Spans go whole, as long as they fit into the quota. */
 static void spans_go_whole(void **state)
 {
@@ -332,7 +362,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(graph_rows), cmocka_unit_test(invariants), cmocka_unit_test(partners_go_together),
-		cmocka_unit_test(spans_go_whole), cmocka_unit_test(weighted_partners), cmocka_unit_test(replacement_shares), cmocka_unit_test(uniform_positions),
+		cmocka_unit_test(modules_go_together), cmocka_unit_test(spans_go_whole), cmocka_unit_test(weighted_partners), cmocka_unit_test(replacement_shares), cmocka_unit_test(uniform_positions),
 		cmocka_unit_test(depends_on_cell_alone), cmocka_unit_test(stamp_wraps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
