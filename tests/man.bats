@@ -32,8 +32,8 @@ examples() {
 		work=$BATS_TEST_TMPDIR/$name
 		cp -r "$SMALL" "$work"
 		{
-			# a pipe into head must not fail for what head does not read
-			echo 'set -eo pipefail; head() { command head "$@"; cat >/dev/null; }; set -v'
+			# a pipe into head or scview -n must not fail for what these do not read
+			echo 'set -eo pipefail; for t in head scview; do eval "$t() { command $t \"\$@\" && cat >/dev/null; }"; done; set -v'
 			examples "$page"
 		} >"$work/commands"
 		[ "$(wc -l <"$work/commands")" -gt 1 ] || fail "$name has no examples"
