@@ -1,7 +1,7 @@
 # corrmask: build, test, install, experiments. `make help` lists the targets.
 #
 # Yours to set: CC CFLAGS CPPFLAGS LDFLAGS LDLIBS PREFIX DESTDIR, VARIANT=release|debug|asan|tsan|fuzz,
-# DEV=1 (warnings are errors), V=1 (show commands), MARCH= (the x86-64 baseline is AVX2 + FMA, x86-64-v3).
+# CUDA=0|1 (1 where nvcc is on PATH), CUDA_ARCH=, DEV=1 (warnings are errors), V=1 (show commands), MARCH= (the x86-64 baseline is AVX2 + FMA, x86-64-v3).
 
 VERSION := 0.1.0
 CC      ?= cc
@@ -21,6 +21,9 @@ MARCH   ?= $(if $(filter x86_64,$(shell uname -m)),-march=x86-64-v3)
 TOOLS := $(basename $(notdir $(shell grep -ls '^int main\b' src/*.c)))
 LIBO  := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c))
 UNIT  := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
+ifneq ($(filter release debug,$(VARIANT)),)
+UNIT  += $(B)/unit/test_cuda_emulated
+endif
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 FUZZ  := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
@@ -43,14 +46,14 @@ endif
 
 PKGS     := hdf5 libdeflate libzstd libxxhash libcjson openblas igraph
 PKG_INC  := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -llzf -llbfgs -lz
+PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -llzf -llbfgs -lz -ldl
 # -ffp-contract=off: integer streams and metrics must not depend on who fuses what; kernels opt in by name.
 INC   := -D_GNU_SOURCE -DCORRMASK_VERSION='"$(VERSION)"' -Ilib -Isrc $(PKG_INC)
 FLAGS := -std=gnu11 -ffp-contract=off -fopenmp -pthread $(OPT_$(VARIANT)) $(WARN) $(INC)
 # --as-needed: a tool links only what its objects call (sctrain needs neither HDF5 nor igraph).
 LIBS  := -Wl,--as-needed $(PKG_LIBS) -lm
 
-.PHONY: all deps help check check-unit check-bats check-asan check-tsan fuzz man-lint install uninstall clean bench
+.PHONY: all deps help check check-cuda check-unit check-bats check-asan check-tsan fuzz man-lint install uninstall clean bench
 .DELETE_ON_ERROR:
 
 # run,CC,file: a short line for each command, or the command itself under V=1
@@ -74,6 +77,85 @@ $(B)/%.o: %.c $(B)/flags
 FLAGS_ops_cpu := -ffp-contract=fast -fno-math-errno -fno-trapping-math
 # A float32 screen with an error bound; what it lets through is computed again in integers.
 FLAGS_spearman := -ffp-contract=fast
+
+# CUDA: one library, opened at run time, so the tools run without it. lib/device.c says where it is looked for.
+NVCC ?= nvcc
+ifneq ($(filter release debug,$(VARIANT)),)
+NVCC_PATH := $(shell command -v $(NVCC) 2>/dev/null)
+CUDA ?= $(if $(NVCC_PATH),1,0)
+ifeq ($(CUDA)$(NVCC_PATH),1)
+$(error CUDA=1 but there is no $(NVCC) on PATH: install the CUDA toolkit, set NVCC=, or build with CUDA=0)
+endif
+endif
+ifeq ($(CUDA),1)
+# Ampere, Ada and Hopper, and PTX for what comes after. nvcc 13 makes nothing older. Developers' builds take one, for time.
+CUDA_ARCH ?= $(if $(DEV),sm_90a,sm_80 sm_86 sm_89 sm_90a compute_80)
+CUDA_LIB  := $(BIN)/corrmask_cuda.so
+CUDA_OBJ  := $(patsubst cuda/%.cu,$(B)/cuda/%.o,$(wildcard cuda/*.cu))
+CUDA_HOME ?= $(abspath $(dir $(realpath $(NVCC_PATH)))/..)
+# The code of compute_80 serves all before sm_90: one front-end pass, several assemblies.
+comma := ,
+space := $(subst ,, )
+CUDA_80  := $(filter-out sm_9%,$(filter sm_8% compute_80,$(CUDA_ARCH)))
+CUDA_GEN := $(if $(CUDA_80),-gencode 'arch=compute_80$(comma)code=[$(subst $(space),$(comma),$(strip $(CUDA_80)))]') \
+	$(foreach a,$(filter-out $(CUDA_80),$(CUDA_ARCH)),-gencode arch=compute_$(patsubst sm_%,%,$(patsubst compute_%,%,$(a)))$(comma)code=$(a))
+NVCCFLAGS ?=
+NVFLAGS = -std=c++20 -O3 $(if $(filter debug,$(VARIANT)),-g -lineinfo) $(CUDA_GEN) -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden \
+	-Xcompiler -Wall,-Wextra,-Wno-unused-parameter,-Wno-missing-field-initializers $(if $(DEV),-Werror all-warnings -Xcompiler -Werror) \
+	-DCORRMASK_VERSION='"$(VERSION)"' -Ilib -Icuda $(NVCCFLAGS)
+
+$(B)/cuda/flags: FORCE
+	@mkdir -p $(@D)
+	@echo "$(NVCC) $(subst ",,$(NVFLAGS))" | cmp -s - $@ || echo "$(NVCC) $(subst ",,$(NVFLAGS))" > $@
+
+# ptxas reports registers, spills and shared memory of each kernel to NAME.ptxas (docs/cuda.md).
+$(B)/cuda/%.o: cuda/%.cu $(B)/cuda/flags
+	@mkdir -p $(@D)
+	$(call run,NVCC,$<) $(NVCC) $(NVFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@ 2> $(@:.o=.ptxas) || { cat $(@:.o=.ptxas) >&2; exit 1; }
+
+all: $(CUDA_LIB)
+
+$(CUDA_LIB): $(CUDA_OBJ)
+	@mkdir -p $(@D)
+	$(call run,LD,$@) $(NVCC) -shared -cudart static $(CUDA_GEN) $^ -o $@ -lcublasLt -Xlinker -rpath -Xlinker $(CUDA_HOME)/lib64
+
+check-cuda: $(B)/cuda/test_cuda $(CUDA_LIB) ## the CUDA ops against the CPU's, on a GPU; skipped where there is none
+	OPENBLAS_NUM_THREADS=1 $<
+
+$(B)/cuda/test_cuda: $(B)/tests/cuda/test_cuda.o $(B)/libcorrmask.a
+	@mkdir -p $(@D)
+	@ln -sf $(abspath $(CUDA_LIB)) $(@D)/corrmask_cuda.so
+	$(call run,LD,$@) $(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(LDLIBS) -lcmocka -o $@
+else
+$(TOOLS:%=$(BIN)/%): | $(B)/no-cuda
+check-cuda:
+	@echo 'check-cuda: skipped: built without CUDA'
+endif
+$(B)/no-cuda:
+	@mkdir -p $(@D)
+	@echo 'building without CUDA$(if $(NVCC_PATH),, (no nvcc on PATH))'
+	@touch $@
+
+# The same kernels and tests on the host (tests/cuda/emu.h).
+EMU := $(patsubst cuda/%.cu,$(B)/emu/%.o,$(wildcard cuda/*.cu)) $(patsubst tests/cuda/%.cc,$(B)/emu/%.o,$(wildcard tests/cuda/*.cc))
+EMUFLAGS := -std=gnu++20 -O2 -g $(MARCH) -Wall -Wextra -Wno-unused-parameter -Wno-unused-function -Wno-unknown-pragmas \
+	-Wno-missing-field-initializers $(if $(DEV),-Werror) -DLOSS_ROWS=32 -DLOSS_VOCAB=64 -D_GNU_SOURCE -Ilib -Icuda -Itests/cuda
+
+$(B)/emu/%.o: cuda/%.cu
+	@mkdir -p $(@D)
+	$(call run,CXX,$<) $(CXX) -x c++ $(EMUFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/emu/%.o: tests/cuda/%.cc
+	@mkdir -p $(@D)
+	$(call run,CXX,$<) $(CXX) $(EMUFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/emu/test.o: tests/cuda/test_cuda.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call run,CC,$<) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -DEMULATED -MMD -MP -c $< -o $@
+
+$(B)/unit/test_cuda_emulated: $(B)/emu/test.o $(EMU) $(B)/libcorrmask.a
+	@mkdir -p $(@D)
+	$(call run,LD,$@) $(CXX) $(OPT_$(VARIANT)) -fopenmp $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(LDLIBS) -lcmocka -o $@
 
 $(B)/libcorrmask.a: $(LIBO)
 	@rm -f $@
@@ -100,7 +182,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libcorrmask.a
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 .SECONDARY:
 
-DEPS := gcc make pkg-config libhdf5-dev libdeflate-dev liblzf-dev libzstd-dev libxxhash-dev libcjson-dev \
+DEPS := gcc g++ make pkg-config libhdf5-dev libdeflate-dev liblzf-dev libzstd-dev libxxhash-dev libcjson-dev \
 	libopenblas-dev librandom123-dev liblbfgs-dev libigraph-dev zlib1g-dev gnuplot-nox \
 	bats bats-assert bats-support bats-file libcmocka-dev mandoc zstd \
 	python3-numpy python3-scipy python3-h5py python3-anndata python3-sklearn clang libclang-rt-dev
@@ -141,6 +223,7 @@ install: all ## install tools, manual pages and pipelines under PREFIX
 	set -e; for s in 1 5 7; do for p in man/*.$$s; do [ -e "$$p" ] || continue; \
 		install -D -m 644 $$p $(DESTDIR)$(PREFIX)/share/man/man$$s/$$(basename $$p); done; done
 	set -e; for p in pipelines/*; do [ ! -f "$$p" ] || install -m 644 $$p $(DESTDIR)$(PREFIX)/share/corrmask/pipelines; done
+	$(if $(CUDA_LIB),install -D -m 755 $(CUDA_LIB) $(DESTDIR)$(PREFIX)/lib/corrmask/corrmask_cuda.so)
 	[ ! -e src/scstream.py ] || install -m 644 src/scstream.py $(DESTDIR)$(PREFIX)/bin/scstream.py
 
 clean: ## remove what was built

@@ -1,14 +1,29 @@
-/* Which backend --device names. */
+/*
+ * The device a program computes on, from its --device option. The CUDA backend is a library of its own, corrmask_cuda.so,
+ * opened here at run time, so the same program runs where there is no GPU.
+ */
 #ifndef DEVICE_H
 #define DEVICE_H
+
+#include <stddef.h>
 
 #include "error.h"
 #include "ops.h"
 
 /*
- * "auto", "cpu", "cuda" or "cuda:N". auto takes the best this machine has; ops->name says which that was. NULL with e set
- * when the device asked for is not there. Freed by ops->destroy.
+ * spec      cpu                 this machine's processor
+ *           cuda[:N][,float]    CUDA device N (0), activations in bf16, or in float with plain float products
+ *           auto                cuda where its library loads and device 0 answers, else cpu; also auto[,float]
+ * threads   of the CPU backend, >= 1
+ * what      out [n]: what was taken, for the user: "cpu, 8 threads" or "NVIDIA H100 80GB HBM3 (sm_90, 79 GiB), bf16"; with auto
+ *           on the CPU also why: "cpu, 8 threads (no CUDA: no NVIDIA driver)"
+ * NULL with e set: the spec is malformed, or the GPU asked for cannot be had: no library, no driver, no such device, a card older
+ * than sm_80. The library is looked for beside the program, in ../lib/corrmask, then where the loader looks. Free the
+ * result by its destroy().
  */
-struct ops *device_open(const char *device, int threads, struct error *e);
+struct ops *device_open(const char *spec, int threads, char *what, size_t n, struct error *e);
+
+/* Takes a spec apart: 0, or -1 with e set. *cuda: -1 auto, 0 no, 1 yes. */
+int device_parse(const char *spec, int *cuda, int *index, int *fp32, struct error *e);
 
 #endif

@@ -183,11 +183,12 @@ int main(int argc, char **argv)
 	const char *name = stream_name(in);
 	if (tokens_columns(&r.col, stream_header(in), name, &e))
 		die("%s", e.msg);
-	struct ops *ops = device_open(cli.device, (int)cli.threads, &e);
+	char device[256];
+	struct ops *ops = device_open(cli.device, (int)cli.threads, device, sizeof device, &e);
 	if (!ops)
 		die("%s", e.msg);
-	if (cli.verbose)
-		info("device %s", ops->name);
+	if (cli.verbose || strcmp(ops->name, "cpu"))
+		info("device: %s", device);
 	load_model(&r, stream_header(in), name, ops);
 	make_header(&h, stream_header(in), r.C, name);
 	struct stream *out = cli_create(&cli, &h);

@@ -99,11 +99,12 @@ int eval_main(int argc, char **argv)
 	const char *name = stream_name(in);
 	if (masked_columns(&col, stream_header(in), name, &e))
 		die("%s", e.msg);
-	struct ops *ops = device_open(cli.device, (int)cli.threads, &e);
+	char device[256];
+	struct ops *ops = device_open(cli.device, (int)cli.threads, device, sizeof device, &e);
 	if (!ops)
 		die("%s", e.msg);
-	if (cli.verbose)
-		info("device %s", ops->name);
+	if (cli.verbose || strcmp(ops->name, "cpu"))
+		info("device: %s", device);
 	struct model *m = load_model(stream_header(in), name, ops);
 	while ((got = stream_read(in, &b, &e)) > 0)
 		measure(&t, m, &col, &b, &p, name);

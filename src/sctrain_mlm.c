@@ -265,11 +265,12 @@ static void start(struct run *r, const char *model, int resume, uint64_t step)
 	struct error e;
 	struct model_config c;
 	choose_config(&c, r->header, stream_name(r->in));
-	r->ops = device_open(cli.device, (int)cli.threads, &e);
+	char device[256];
+	r->ops = device_open(cli.device, (int)cli.threads, device, sizeof device, &e);
 	if (!r->ops)
 		die("%s", e.msg);
-	if (cli.verbose)
-		info("device %s", r->ops->name);
+	if (cli.verbose || strcmp(r->ops->name, "cpu"))
+		info("device: %s", device);
 	r->model = model_new(&c, TASK_MLM, r->ops, (uint64_t)cli.seed, &e);
 	if (!r->model)
 		die("%s", e.msg);

@@ -279,9 +279,9 @@ wait_for_step() {
 	assert_failure 1
 	run sctrain mlm -o bad </dev/null
 	assert_failure 1
-	run sctrain mlm --device cuda -o bad a.masked
+	run sctrain mlm --device cuda:99 -o bad a.masked
 	assert_failure 1
-	assert_output --partial "no CUDA backend"
+	assert_output --partial "--device cuda:99: "
 	scsample -q --where n_counts=0 cells.tok | maskgen -q -o empty.masked
 	run sctrain mlm -o bad empty.masked
 	assert_failure 1

@@ -1,0 +1,346 @@
+/*
+ * The CUDA backend's table, memory and errors. Everything runs on one stream. Uploads and downloads wait for it: the model
+ * has read its loss by then, so there is nothing to overlap with, and the host's buffer is free on return.
+ *
+ * In bf16 mode an allocation that holds parameters has a copy in bf16, made when the backend first hears of a change
+ * (params_changed, adamw) and renewed with each; the products read the copy.
+ */
+#include "device.cuh"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern "C" {
+#include "ops_cuda.h"
+}
+
+/* ---- errors ---- */
+
+void cuda_fault(struct cuda *c, const char *where, cudaError_t r)
+{
+	if (r != cudaSuccess && !c->fault[0])
+		snprintf(c->fault, sizeof c->fault, "%s: %s", where, cudaGetErrorString(r));
+}
+
+void cuda_unsupported(struct cuda *c, const char *what)
+{
+	if (!c->fault[0])
+		snprintf(c->fault, sizeof c->fault, "%s: not done by the CUDA backend, use --device cpu", what);
+}
+
+static int fail(struct error *e, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	if (e)
+		vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+static int cuda_sync(struct ops *o, struct error *e)
+{
+	struct cuda *c = cuda_of(o);
+	cuda_fault(c, "the GPU", cudaStreamSynchronize(c->stream));
+	return c->fault[0] ? fail(e, "cuda: %s", c->fault) : 0;
+}
+
+/* ---- memory ---- */
+
+static void *take(struct cuda *c, size_t bytes)
+{
+	void *p = NULL;
+	cudaError_t r = cudaMalloc(&p, bytes ? bytes : 1);
+	if (r != cudaSuccess) {
+		fprintf(stderr, "corrmask: %zu MiB of GPU memory: %s\n", bytes >> 20, cudaGetErrorString(r));
+		exit(1);
+	}
+	return p;
+}
+
+static void *cuda_alloc(struct ops *o, size_t bytes)
+{
+	struct cuda *c = cuda_of(o);
+	void *p = take(c, bytes);
+	cuda_fault(c, "alloc", cudaMemsetAsync(p, 0, bytes, c->stream));
+	if (c->nspan == c->span_cap) {
+		c->span_cap = c->span_cap ? 2 * c->span_cap : 16;
+		c->span = (struct span *)realloc(c->span, c->span_cap * sizeof *c->span);
+		if (!c->span)
+			abort();
+	}
+	struct span s = { (char *)p, bytes, NULL };
+	c->span[c->nspan++] = s;
+	return p;
+}
+
+static void cuda_free(struct ops *o, void *p)
+{
+	struct cuda *c = cuda_of(o);
+	if (!p)
+		return;
+	for (size_t i = 0; i < c->nspan; i++) {
+		if (c->span[i].base == p) {
+			if (c->span[i].copy)
+				cuda_fault(c, "free", cudaFree(c->span[i].copy));
+			c->span[i] = c->span[--c->nspan];
+			break;
+		}
+	}
+	cuda_fault(c, "free", cudaFree(p));
+}
+
+void *scratch(struct cuda *c, enum scratch slot, size_t bytes)
+{
+	if (bytes > c->scratch[slot].bytes) {
+		if (c->scratch[slot].p)
+			cuda_fault(c, "scratch", cudaFree(c->scratch[slot].p)); /* waits for what still uses it */
+		c->scratch[slot].p = take(c, bytes);
+		c->scratch[slot].bytes = bytes;
+	}
+	return c->scratch[slot].p;
+}
+
+static void cuda_zero(struct ops *o, void *p, size_t bytes)
+{
+	struct cuda *c = cuda_of(o);
+	cuda_fault(c, "zero", cudaMemsetAsync(p, 0, bytes, c->stream));
+}
+
+static void move(struct cuda *c, void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
+{
+	if (!bytes)
+		return;
+	cuda_fault(c, "copy", cudaMemcpyAsync(to, from, bytes, kind, c->stream));
+	if (kind != cudaMemcpyDeviceToDevice)
+		cuda_fault(c, "copy", cudaStreamSynchronize(c->stream));
+}
+
+static void cuda_upload(struct ops *o, void *dev, const void *host, size_t bytes)
+{
+	move(cuda_of(o), dev, host, bytes, cudaMemcpyHostToDevice);
+}
+
+static void cuda_download(struct ops *o, void *host, const void *dev, size_t bytes)
+{
+	memset(host, 0, bytes); /* after a fault there is at least no garbage */
+	move(cuda_of(o), host, dev, bytes, cudaMemcpyDeviceToHost);
+}
+
+static void cuda_copy(struct ops *o, void *dst, const void *src, size_t bytes)
+{
+	move(cuda_of(o), dst, src, bytes, cudaMemcpyDeviceToDevice);
+}
+
+/* ---- types ---- */
+
+enum {
+	THREADS = 256,
+};
+static constexpr size_t CAST_PART = 1 << 24; /* activations turned into floats at a time */
+
+template <class O, class I> static __global__ void cast_kernel(O *y, const I *x, size_t n)
+{
+	size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
+	if (i < n)
+		y[i] = of<O>::from(to_float(x[i]));
+}
+
+static void to_bf16(struct cuda *c, bf16 *y, const float *x, size_t n)
+{
+	launch(c, "cast", cast_kernel<bf16, float>, dim3(blocks(n, THREADS)), THREADS, 0, y, x, n);
+}
+
+static void cuda_download_act(struct ops *o, float *host, const void *dev, size_t n)
+{
+	struct cuda *c = cuda_of(o);
+	if (!c->is_bf16) {
+		cuda_download(o, host, dev, n * sizeof *host);
+		return;
+	}
+	for (size_t i = 0; i < n; i += CAST_PART) {
+		size_t m = n - i < CAST_PART ? n - i : CAST_PART;
+		float *f = (float *)scratch(c, SCRATCH_CAST, m * sizeof *f);
+		launch(c, "cast", cast_kernel<float, bf16>, dim3(blocks(m, THREADS)), THREADS, 0, f, (const bf16 *)dev + i, m);
+		cuda_download(o, host + i, f, m * sizeof *f);
+	}
+}
+
+static void cuda_upload_act(struct ops *o, void *dev, const float *host, size_t n)
+{
+	struct cuda *c = cuda_of(o);
+	if (!c->is_bf16) {
+		cuda_upload(o, dev, host, n * sizeof *host);
+		return;
+	}
+	for (size_t i = 0; i < n; i += CAST_PART) {
+		size_t m = n - i < CAST_PART ? n - i : CAST_PART;
+		float *f = (float *)scratch(c, SCRATCH_CAST, m * sizeof *f);
+		cuda_upload(o, f, host + i, m * sizeof *f);
+		to_bf16(c, (bf16 *)dev + i, f, m);
+	}
+}
+
+/* ---- parameters ---- */
+
+static struct span *span_of(struct cuda *c, const float *p)
+{
+	for (size_t i = 0; i < c->nspan; i++)
+		if ((const char *)p >= c->span[i].base && (const char *)p < c->span[i].base + c->span[i].bytes)
+			return &c->span[i];
+	return NULL;
+}
+
+static bf16 *copy_at(const struct span *s, const float *p)
+{
+	return s->copy + (p - (const float *)s->base);
+}
+
+bf16 *parameter_copy(struct cuda *c, const float *p, size_t n)
+{
+	struct span *s = c->is_bf16 ? span_of(c, p) : NULL;
+	if (!s)
+		return NULL;
+	if (!s->copy) {
+		s->copy = (bf16 *)take(c, s->bytes / sizeof(float) * sizeof(bf16));
+		to_bf16(c, s->copy, (const float *)s->base, s->bytes / sizeof(float));
+	}
+	return copy_at(s, p);
+}
+
+static void cuda_params_changed(struct ops *o, const float *p, size_t n)
+{
+	struct cuda *c = cuda_of(o);
+	bf16 *copy = parameter_copy(c, p, n);
+	if (copy)
+		to_bf16(c, copy, p, n);
+}
+
+const void *weights(struct cuda *c, const float *W, size_t n, enum scratch slot)
+{
+	if (!c->is_bf16)
+		return W;
+	struct span *s = span_of(c, W);
+	if (s && s->copy)
+		return copy_at(s, W);
+	bf16 *w = (bf16 *)scratch(c, slot, n * sizeof *w);
+	to_bf16(c, w, W, n);
+	return w;
+}
+
+/* ---- the table ---- */
+
+static void cuda_destroy(struct ops *o)
+{
+	struct cuda *c = cuda_of(o);
+	cudaStreamSynchronize(c->stream);
+	blas_free(c);
+	for (int i = 0; i < SCRATCHES; i++)
+		cudaFree(c->scratch[i].p);
+	for (size_t i = 0; i < c->nspan; i++) {
+		cudaFree(c->span[i].copy);
+		cudaFree(c->span[i].base);
+	}
+	free(c->span);
+	cudaStreamDestroy(c->stream);
+	free(c);
+}
+
+/* The table on a stream that it will own. */
+struct ops *cuda_new(cudaStream_t stream, int is_bf16)
+{
+	struct cuda *c = (struct cuda *)calloc(1, sizeof *c);
+	if (!c)
+		abort();
+	c->stream = stream;
+	c->is_bf16 = is_bf16;
+	struct ops *o = &c->o;
+	o->name = "cuda";
+	o->act_size = is_bf16 ? sizeof(bf16) : sizeof(float);
+	o->align = 128;
+	o->alloc = cuda_alloc;
+	o->free = cuda_free;
+	o->zero = cuda_zero;
+	o->upload = cuda_upload;
+	o->download = cuda_download;
+	o->copy = cuda_copy;
+	o->download_act = cuda_download_act;
+	o->upload_act = cuda_upload_act;
+	o->sync = cuda_sync;
+	o->params_changed = cuda_params_changed;
+	o->destroy = cuda_destroy;
+	o->embed = cuda_embed;
+	o->embed_back = cuda_embed_back;
+	o->linear = cuda_linear;
+	o->linear_back = cuda_linear_back;
+	o->attention = cuda_attention;
+	o->attention_back = cuda_attention_back;
+	o->norm = cuda_norm;
+	o->norm_back = cuda_norm_back;
+	o->add = cuda_add;
+	o->gather = cuda_gather;
+	o->scatter = cuda_scatter;
+	o->drop = cuda_drop;
+	o->pool = cuda_pool;
+	o->pool_back = cuda_pool_back;
+	o->mlm_loss = cuda_mlm_loss;
+	o->mlm_loss_back = cuda_mlm_loss_back;
+	o->class_loss = cuda_class_loss;
+	o->sumsq = cuda_sumsq;
+	o->adamw = cuda_adamw;
+	return o;
+}
+
+#ifdef __CUDACC__
+extern "C" __attribute__((visibility("default"))) struct ops *corrmask_cuda_open(struct ops_cuda *a, struct error *e)
+{
+	int n = 0, driver = 0, runtime = 0;
+	cudaDeviceProp p;
+	cudaFuncAttributes f;
+	cudaStream_t stream;
+	if (a->size != sizeof(struct ops) || strcmp(a->version, CORRMASK_VERSION)) {
+		fail(e, "corrmask_cuda.so is of version %s, this program of %s: they must be built together", CORRMASK_VERSION, a->version);
+		return NULL;
+	}
+	cudaError_t r = cudaGetDeviceCount(&n);
+	if (r == cudaErrorInsufficientDriver) {
+		cudaDriverGetVersion(&driver);
+		cudaRuntimeGetVersion(&runtime);
+		if (driver)
+			fail(e, "the NVIDIA driver is for CUDA %d.%d, this program needs %d.%d", driver / 1000, driver % 1000 / 10, runtime / 1000,
+				runtime % 1000 / 10);
+		else
+			fail(e, "no NVIDIA driver");
+		return NULL;
+	}
+	if (r != cudaSuccess || n == 0) {
+		fail(e, "no CUDA device: %s", r == cudaSuccess ? "the driver lists none" : cudaGetErrorString(r));
+		return NULL;
+	}
+	if (a->device < 0 || a->device >= n) {
+		fail(e, "no CUDA device %d: there %s %d", a->device, n == 1 ? "is" : "are", n);
+		return NULL;
+	}
+	if ((r = cudaGetDeviceProperties(&p, a->device)) != cudaSuccess) {
+		fail(e, "CUDA device %d: %s", a->device, cudaGetErrorString(r));
+		return NULL;
+	}
+	if (p.major < 8) {
+		fail(e, "CUDA device %d, %s, is sm_%d%d: sm_80 (Ampere) or later is needed", a->device, p.name, p.major, p.minor);
+		return NULL;
+	}
+	r = cudaSetDevice(a->device);
+	if (r == cudaSuccess)
+		r = cudaFuncGetAttributes(&f, (const void *)cast_kernel<bf16, float>);
+	if (r == cudaSuccess)
+		r = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+	if (r != cudaSuccess) {
+		fail(e, "CUDA device %d, %s (sm_%d%d): %s", a->device, p.name, p.major, p.minor, cudaGetErrorString(r));
+		return NULL;
+	}
+	snprintf(a->what, sizeof a->what, "%.100s (sm_%d%d, %zu GiB), %s", p.name, p.major, p.minor, p.totalGlobalMem >> 30, a->fp32 ? "float" : "bf16");
+	return cuda_new(stream, !a->fp32);
+}
+#endif

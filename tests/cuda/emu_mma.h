@@ -1,0 +1,92 @@
+/* mma.cuh's instructions on the host, from the tables of the PTX ISA; all lanes of a warp must come along. */
+#ifndef EMU_MMA_H
+#define EMU_MMA_H
+
+#define SHARED_TILES(name) bf16 *name = (bf16 *)emu_shared
+
+static inline void emu_ldmatrix(uint32_t r[4], const bf16 *p, bool trans)
+{
+	unsigned lane = threadIdx.x % 32;
+	if ((uintptr_t)p % 16)
+		abort();
+	char (*s)[64] = emu_exchange(&p, sizeof p);
+	for (int i = 0; i < 4; i++) {
+		uint32_t e[2];
+		for (unsigned k = 0; k < 2; k++) {
+			unsigned row = trans ? 2 * (lane % 4) + k : lane / 4, col = trans ? lane / 4 : 2 * (lane % 4) + k;
+			const bf16 *at;
+			memcpy(&at, s[8 * i + row], sizeof at);
+			e[k] = at[col].bits;
+		}
+		r[i] = e[0] | e[1] << 16;
+	}
+	emu_warp_barrier();
+}
+
+static inline void ldmatrix(uint32_t r[4], const bf16 *p)
+{
+	emu_ldmatrix(r, p, false);
+}
+
+static inline void ldmatrix_trans(uint32_t r[4], const bf16 *p)
+{
+	emu_ldmatrix(r, p, true);
+}
+
+static inline float emu_half(uint32_t word, unsigned high)
+{
+	return __uint_as_float(high ? word & 0xffff0000 : word << 16);
+}
+
+static inline void mma(float c[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
+{
+	unsigned lane = threadIdx.x % 32, g = lane / 4, q = lane % 4;
+	const uint32_t mine[6] = { a[0], a[1], a[2], a[3], b0, b1 };
+	char (*s)[64] = emu_exchange(mine, sizeof mine);
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned row = g + 8 * (i / 2), col = 2 * q + i % 2;
+		float sum = 0;
+		for (unsigned k = 0; k < 16; k++) {
+			/* A (row, k): lane 4 (row % 8) + k % 8 / 2, register row / 8 + 2 (k / 8); B (k, col): lane 4 col + k % 8 / 2 */
+			uint32_t wa[6], wb[6];
+			memcpy(wa, s[4 * (row % 8) + k % 8 / 2], sizeof wa);
+			memcpy(wb, s[4 * col + k % 8 / 2], sizeof wb);
+			sum += emu_half(wa[row / 8 + 2 * (k / 8)], k % 2) * emu_half(wb[4 + k / 8], k % 2);
+		}
+		c[i] += sum;
+	}
+	emu_warp_barrier();
+}
+
+/* Copies happen as late as the rules allow: when their group is waited for. */
+static inline void copy16(bf16 *to, const bf16 *from, bool valid)
+{
+	if ((uintptr_t)to % 16 || (uintptr_t)from % 16)
+		abort();
+	emu_copies[threadIdx.x].push_back({ to, valid ? from : NULL, false });
+}
+
+static inline void copy_commit(void)
+{
+	emu_copies[threadIdx.x].push_back({ NULL, NULL, true });
+}
+
+template <int N> static inline void copy_wait(void)
+{
+	std::vector<emu_copy> &q = emu_copies[threadIdx.x];
+	size_t end = q.size();
+	int groups = 0;
+	while (end > 0 && groups <= N)
+		groups += q[--end].commit;
+	if (groups <= N)
+		return;
+	for (size_t i = 0; i < end; i++) {
+		if (!q[i].commit && q[i].from)
+			memcpy(q[i].to, q[i].from, 16);
+		else if (!q[i].commit)
+			memset(q[i].to, 0, 16);
+	}
+	q.erase(q.begin(), q.begin() + (long)end + 1);
+}
+
+#endif
