@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <Random123/philox.h>
 
+#include "rng.h"
 extern "C" {
 #include "ops.h"
 }
@@ -194,7 +195,7 @@ static __device__ __forceinline__ void drop_bits(uint32_t w[4], const struct dro
 	ctr.v[2] = pos << 16 | group;
 	ctr.v[3] = cell;
 	key.v[0] = d.seed;
-	key.v[1] = OPS_DOMAIN_DROPOUT;
+	key.v[1] = RNG_DROPOUT;
 	ctr = philox4x32(ctr, key);
 #pragma unroll
 	for (int i = 0; i < 4; i++)
