@@ -43,7 +43,7 @@ struct rng {
 
 static inline struct rng rng_at(uint32_t seed, enum rng_domain domain, uint64_t a, uint32_t b)
 {
-	struct rng r = {.seed = seed, .domain = domain, .ctr = {0, b, (uint32_t)a, (uint32_t)(a >> 32)}};
+	struct rng r = {.seed = seed, .domain = (uint32_t)domain, .ctr = {0, b, (uint32_t)a, (uint32_t)(a >> 32)}};
 	return r;
 }
 
