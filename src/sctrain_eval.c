@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *model_dir;
 static long long batch_tokens_max = 16384;
