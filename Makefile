@@ -180,7 +180,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libcorrmask.a
 	$(call run,LD,$@) $(CC) $(FLAGS) -fsanitize=fuzzer $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(LDLIBS) -o $@
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
-.SECONDARY:
+.PRECIOUS: $(B)/%.o
 
 DEPS := gcc g++ make pkg-config libhdf5-dev libdeflate-dev liblzf-dev libzstd-dev libxxhash-dev libcjson-dev \
 	libopenblas-dev librandom123-dev liblbfgs-dev libigraph-dev zlib1g-dev gnuplot-nox \
