@@ -18,6 +18,9 @@ BIN     := $(B)/bin
 endif
 MARCH   ?= $(if $(filter x86_64,$(shell uname -m)),-march=x86-64-v3)
 
+# Tests share the cores with whatever else runs: waiting OpenMP threads sleep soon (the tools see to that themselves).
+export GOMP_SPINCOUNT ?= 2000
+
 TOOLS := $(basename $(notdir $(shell grep -ls '^int main\b' src/*.c)))
 LIBO  := $(patsubst %.c,$(B)/%.o,$(wildcard lib/*.c))
 UNIT  := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
