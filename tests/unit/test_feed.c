@@ -24,7 +24,7 @@ static int setup(void **state)
 	vocab_push(&header.vocab, "<pad>", NULL, 0.0 / 0.0);
 	vocab_push(&header.vocab, "<mask>", NULL, 0.0 / 0.0);
 	for (int g = 0; g < 7; g++) {
-		char id[8];
+		char id[16];
 		snprintf(id, sizeof id, "G%d", g);
 		vocab_push(&header.vocab, id, NULL, 1);
 	}
