@@ -57,8 +57,12 @@ same_as_reference() {
 		top_genes=0 neighbours=5 rho_min=0.01 min_overlap=20 min_cells=10 max_len=60
 }
 
-@test "depgraph equals numpy and scipy: top genes, no floor at all" {
-	same_as_reference s --top-genes 80 --neighbours 12 --rho-min 0 --min-overlap 1 -- top_genes=80 neighbours=12 rho_min=0 min_overlap=1
+@test "depgraph equals numpy and scipy: top genes" {
+	same_as_reference s --top-genes 80 --neighbours 12 --rho-min 0.1 --min-overlap 10 -- top_genes=80 neighbours=12 rho_min=0.1 min_overlap=10
+}
+
+@test "depgraph equals numpy and scipy: no floor at all, so that each gene's 50th neighbour counts" {
+	same_as_reference s --top-genes 0 --rho-min 0 --min-overlap 1 -- top_genes=0 rho_min=0 min_overlap=1
 }
 
 @test "depgraph equals numpy and scipy: modules of the paper's generator" {

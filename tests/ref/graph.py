@@ -7,7 +7,14 @@ TOKENS.tsv has one cell a line, tokens separated by spaces; ids below SPECIAL ar
 import sys
 
 import numpy as np
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import rankdata
+
+
+def spearman(a, b):
+    a, b = rankdata(a), rankdata(b)
+    a, b = a - a.mean(), b - b.mean()
+    norm = np.sqrt((a @ a) * (b @ b))
+    return a @ b / norm if norm > 0 else 0.0
 
 
 def edges(cells, max_len=2048, min_cells=50, top_genes=2000, neighbours=50, rho_min=0.2, min_overlap=200):
@@ -34,8 +41,8 @@ def edges(cells, max_len=2048, min_cells=50, top_genes=2000, neighbours=50, rho_
             both = there[:, u] & there[:, v]
             if b == a or sd[a] == 0 or sd[b] == 0 or abs(C[a, b]) < rho_min or both.sum() < min_overlap:
                 continue
-            rho = spearmanr(X[both, u], X[both, v])[0]
-            out[min(u, v), max(u, v)] = (0.0 if np.isnan(rho) else rho, both.sum())
+            if (min(u, v), max(u, v)) not in out:
+                out[min(u, v), max(u, v)] = spearman(X[both, u], X[both, v]), both.sum()
     return out
 
 
