@@ -125,7 +125,7 @@ $(CUDA_LIB): $(CUDA_OBJ)
 check-cuda: $(B)/cuda/test_cuda $(CUDA_LIB) ## the CUDA ops against the CPU's, on a GPU; skipped where there is none
 	OPENBLAS_NUM_THREADS=1 $<
 
-$(B)/cuda/test_cuda: $(B)/tests/cuda/test_cuda.o $(B)/libcorrmask.a
+$(B)/cuda/test_cuda $(B)/cuda/bench_cuda: $(B)/cuda/%: $(B)/tests/cuda/%.o $(B)/libcorrmask.a | $(CUDA_LIB)
 	@mkdir -p $(@D)
 	@ln -sf $(abspath $(CUDA_LIB)) $(@D)/corrmask_cuda.so
 	$(call run,LD,$@) $(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(LDLIBS) -lcmocka -o $@

@@ -542,8 +542,8 @@ static void one_step(struct model *m, const struct run *r, uint64_t k, struct lo
 		fail_msg("%s", e.msg);
 }
 
-/* Three steps on both: losses, every tensor's gradient in the first step, parameters at the end; and again, for equal bits. */
-static void steps_one(enum task task, enum act act, uint32_t C, uint32_t NH, double tol_float, double tol_bf16)
+/* Two steps on both: losses, every tensor's gradient in the first step, parameters at the end; and again, for equal bits. */
+static void steps_one(const uint32_t *len, size_t B, enum task task, enum act act, uint32_t C, uint32_t NH, double tol_float, double tol_bf16)
 {
 	struct model_config c = { .vocab_size = 301, .hidden_size = C, .num_hidden_layers = 2, .num_attention_heads = NH,
 		.intermediate_size = 2 * C, .max_position_embeddings = 160, .type_vocab_size = 2, .num_labels = 3, .hidden_act = act,
@@ -551,15 +551,15 @@ static void steps_one(enum task task, enum act act, uint32_t C, uint32_t NH, dou
 		.initializer_range = 0.05 };
 	const float class_weight[] = { 1, 0.5f, 2 };
 	struct run r;
-	make_run(&r, cells, CELLS, c.vocab_size, c.num_labels);
+	make_run(&r, len, B, c.vocab_size, c.num_labels);
 	if (task == TASK_CELLS)
-		r.label[3] = -1; /* the empty cell has none */
+		r.label[2] = -1; /* the empty cell has none */
 	struct model *a = model_on(cpu, &c, task, class_weight), *b = model_on(gpu, &c, task, class_weight), *again = model_on(gpu, &c, task, class_weight);
 	size_t n = model_size(a);
 	float *x = xcalloc(n, 4), *y = xcalloc(n, 4), *z = xcalloc(n, 4), *start = xcalloc(n, 4);
 	model_read_all(a, PARAM, start);
 	/* the layouts differ (ops.align): tensors are compared by name */
-	for (uint64_t k = 0; k < 3; k++) {
+	for (uint64_t k = 0; k < 2; k++) {
 		struct loss la, lb, lc;
 		one_step(a, &r, k, &la);
 		one_step(b, &r, k, &lb);
@@ -596,10 +596,11 @@ static void steps_one(enum task task, enum act act, uint32_t C, uint32_t NH, dou
 static void steps(void)
 {
 	/* with ReLU, rounding turns a few units on or off: half a percent of them is 7 % of the gradient */
-	steps_one(TASK_MLM, ACT_RELU, 128, 2, 2e-5, 0.2);
-	steps_one(TASK_MLM, ACT_GELU, 64, 1, 2e-5, 0.04);
-	steps_one(TASK_CELLS, ACT_GELU, 64, 4, 1e-4, 0.3); /* only the first token's gradient: small differences of rounded numbers */
-	steps_one(TASK_GENES, ACT_GELU, 64, 1, 2e-5, 0.04);
+	const uint32_t few[] = { 9, 1, 0, 33 };
+	steps_one(cells, CELLS, TASK_MLM, ACT_RELU, 128, 2, 2e-5, 0.2);
+	steps_one(few, 4, TASK_MLM, ACT_GELU, 64, 1, 2e-5, 0.04);
+	steps_one(few, 4, TASK_CELLS, ACT_GELU, 64, 4, 1e-4, 0.3); /* only the first token's gradient: small differences of rounded numbers */
+	steps_one(few, 4, TASK_GENES, ACT_GELU, 64, 1, 2e-5, 0.04);
 }
 
 /* A fault sticks and is named. */
