@@ -82,6 +82,11 @@ static struct ops *open_cuda(int index, int fp32, char *what, size_t n, struct e
 		void *object;
 		ops_cuda_open *function;
 	} open;
+	/* the driver first: without one there is no point in loading some 100 MB of CUDA libraries */
+	if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
+		error_set(e, "no NVIDIA driver on this machine (libcuda.so.1)");
+		return NULL;
+	}
 	void *h = open_library(e);
 	if (!h)
 		return NULL;

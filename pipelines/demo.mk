@@ -26,12 +26,8 @@ DEMO_KEY := $(DATA) $(LABEL) $(GROUP) $(CELLS) $(EPOCHS) $(BATCH) $(CONFIG) $(LR
 DEMO_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview)
 # $(call stage,NAME): run what follows with its messages in the log, and show them if it fails
 stage = @echo '  $1'; mkdir -p $(DEMO)/log; run() { "$$@" 2>$(DEMO)/log/$1.log || { cat $(DEMO)/log/$1.log >&2; return 1; }; };
-DEMO_RATE := --rate 0.15 --batch $(BATCH) --seed $(SEED)
-masks_random := --strategy random $(DEMO_RATE)
-masks_corrmask := --strategy corrmask --lambda 0.5 $(DEMO_RATE) -g $(DEMO)/train.graph
 
 .PHONY: demo
-.PRECIOUS: $(DEMO)/%
 
 demo: $(DEMO)/report.txt $(DEMO)/demo.svg $(DEMO)/demo.png ## pre-train with random and CorrMask masks, compare (DATA= LABEL= CELLS=)
 	@cat $(DEMO)/report.txt
@@ -52,38 +48,41 @@ $(DEMO)/cells.counts: $(DEMO)/all.counts
 $(DEMO)/group: $(DEMO)/cells.counts
 	@pipelines/demo-group.sh $(BIN)/scview '$(GROUP)' $< > $@
 
-$(DEMO)/train.counts: $(DEMO)/cells.counts $(DEMO)/group
-	$(call stage,scsample-train) run $(BIN)/scsample -v --test-fraction 0.25 $$(cat $(DEMO)/group) --part train --seed $(SEED) -o $@ $<
-$(DEMO)/test.counts: $(DEMO)/cells.counts $(DEMO)/group
-	$(call stage,scsample-test) run $(BIN)/scsample -v --test-fraction 0.25 $$(cat $(DEMO)/group) --part test --seed $(SEED) -o $@ $<
+# Static pattern rules throughout: make deletes no file of theirs as intermediate
+$(DEMO)/train.counts $(DEMO)/test.counts: $(DEMO)/%.counts: $(DEMO)/cells.counts $(DEMO)/group
+	$(call stage,scsample-$*) run $(BIN)/scsample -v --test-fraction 0.25 $$(cat $(DEMO)/group) --part $* --seed $(SEED) -o $@ $<
 
 $(DEMO)/vocab.tsv: $(DEMO)/train.counts
 	$(call stage,rankenc-fit) run $(BIN)/rankenc -v --fit -@ $(THREADS) -o $@ $<
-$(DEMO)/%.tok: $(DEMO)/%.counts $(DEMO)/vocab.tsv
+$(DEMO)/train.tok $(DEMO)/test.tok: $(DEMO)/%.tok: $(DEMO)/%.counts $(DEMO)/vocab.tsv
 	$(call stage,rankenc-$*) run $(BIN)/rankenc -v -m $(DEMO)/vocab.tsv --max-len $(MAXLEN) -@ $(THREADS) -o $@ $<
 
 $(DEMO)/train.graph: $(DEMO)/train.tok
 	$(call stage,depgraph) run $(BIN)/depgraph -v --seed $(SEED) -@ $(THREADS) -o $@ $<
 
-# The same held-out masks for both models
-$(DEMO)/heldout-%.masked: $(DEMO)/test.tok $(DEMO)/train.graph
-	$(call stage,maskgen-heldout-$*) run $(BIN)/maskgen -v $(masks_$*) --epochs 1 -o $@ $<
+# Two models, and the same held-out masks for both
+DEMO_MODELS := random corrmask
+masks_random := --strategy random --rate 0.15 --batch $(BATCH) --seed $(SEED)
+masks_corrmask := --strategy corrmask --lambda 0.5 --rate 0.15 --batch $(BATCH) --seed $(SEED) -g $(DEMO)/train.graph
 
-$(DEMO)/%.model/model.safetensors: $(DEMO)/train.tok $(DEMO)/train.graph
+$(DEMO_MODELS:%=$(DEMO)/heldout-%.masked): $(DEMO)/heldout-%.masked: $(DEMO)/test.tok $(DEMO)/train.graph
+	$(call stage,maskgen-heldout-$*) run $(BIN)/maskgen -v $(masks_$*) -o $@ $<
+
+$(DEMO_MODELS:%=$(DEMO)/%.model/model.safetensors): $(DEMO)/%.model/model.safetensors: $(DEMO)/train.tok $(DEMO)/train.graph
 	$(call stage,sctrain-$*) $(BIN)/maskgen $(masks_$*) --epochs $(EPOCHS) -u $< | \
-		run $(BIN)/sctrain mlm -v --config $(CONFIG) --lr $(LR) --seed $(SEED) -@ $(THREADS) $$([ -d $(DEMO)/$*.model ] && echo --resume) -o $(DEMO)/$*.model
+		run $(BIN)/sctrain mlm -v --config $(CONFIG) --lr $(LR) --save-every 200 --resume --seed $(SEED) -@ $(THREADS) -o $(DEMO)/$*.model
 
 define demo_model
-$$(DEMO)/$1.loss-%.tsv: $$(DEMO)/$1.model/model.safetensors $$(DEMO)/heldout-%.masked
-	$$(call stage,eval-$1-$$*) run $$(BIN)/sctrain eval -v -M $$(DEMO)/$1.model -@ $$(THREADS) -o $$@ $$(DEMO)/heldout-$$*.masked
-$$(DEMO)/$1.%.emb: $$(DEMO)/$1.model/model.safetensors $$(DEMO)/%.tok
-	$$(call stage,scembed-$1-$$*) run $$(BIN)/scembed -v -M $$(DEMO)/$1.model -@ $$(THREADS) -o $$@ $$(DEMO)/$$*.tok
+$$(DEMO_MODELS:%=$$(DEMO)/$1.loss-%.tsv): $$(DEMO)/$1.loss-%.tsv: $$(DEMO)/heldout-%.masked $$(DEMO)/$1.model/model.safetensors
+	$$(call stage,eval-$1-$$*) run $$(BIN)/sctrain eval -v -M $$(DEMO)/$1.model -@ $$(THREADS) -o $$@ $$<
+$$(DEMO)/$1.train.emb $$(DEMO)/$1.test.emb: $$(DEMO)/$1.%.emb: $$(DEMO)/%.tok $$(DEMO)/$1.model/model.safetensors
+	$$(call stage,scembed-$1-$$*) run $$(BIN)/scembed -v -M $$(DEMO)/$1.model -@ $$(THREADS) -o $$@ $$<
 $$(DEMO)/$1.probe.tsv: $$(DEMO)/$1.train.emb $$(DEMO)/$1.test.emb
-	$$(call stage,ctaprobe-$1) run $$(BIN)/ctaprobe cells -v --label $$(LABEL) --train $$(DEMO)/$1.train.emb --test $$(DEMO)/$1.test.emb -@ $$(THREADS) -o $$@
+	$$(call stage,ctaprobe-$1) run $$(BIN)/ctaprobe cells -v --label $$(LABEL) --standardize --train $$(DEMO)/$1.train.emb --test $$(DEMO)/$1.test.emb -@ $$(THREADS) -o $$@
 endef
-$(foreach m,random corrmask,$(eval $(call demo_model,$m)))
+$(foreach m,$(DEMO_MODELS),$(eval $(call demo_model,$m)))
 
-DEMO_SCORES := $(foreach m,random corrmask,$(DEMO)/$m.loss-random.tsv $(DEMO)/$m.loss-corrmask.tsv $(DEMO)/$m.probe.tsv)
+DEMO_SCORES := $(foreach m,$(DEMO_MODELS),$(DEMO)/$m.loss-random.tsv $(DEMO)/$m.loss-corrmask.tsv $(DEMO)/$m.probe.tsv)
 $(DEMO)/report.txt: $(DEMO_SCORES) pipelines/demo-report.sh
 	@pipelines/demo-report.sh $(DEMO) '$(DATA)' '$(LABEL)' '$(CELLS)' > $@
 $(DEMO)/demo.svg $(DEMO)/demo.png &: $(DEMO_SCORES) pipelines/demo.gp
