@@ -1,6 +1,6 @@
-# The dependency graph at atlas scale, and the loader: make bench-depgraph [CELLS=100000] [THREADS=2], make bench-maskgen
+# The dependency graph at atlas scale, and the loader: make bench-depgraph [GRAPH_CELLS=100000] [THREADS=2], make bench-maskgen
 THREADS ?= $(shell nproc)
-CELLS   ?= 100000
+GRAPH_CELLS ?= 100000
 BENCH_H5AD ?= ../shared/data/scrna/aml_bonemarrow_vangalen2019.h5ad
 BENCH_VOCAB ?= ../shared/data/geneformer
 BENCH_DIR ?= $(BUILD)/bench-data
@@ -12,7 +12,7 @@ $(BENCH_DIR)/real.tok: $(BENCH_H5AD) | all
 $(BENCH_DIR)/corpus-%.tok: $(BENCH_DIR)/real.tok $(B)/bench/bench_corpus
 	$(B)/bench/bench_corpus $< $@ $* cell_type
 
-bench-depgraph: $(BENCH_DIR)/corpus-$(CELLS).tok ## depgraph on CELLS cells of real frequencies and correlations
+bench-depgraph: $(BENCH_DIR)/corpus-$(GRAPH_CELLS).tok ## depgraph on GRAPH_CELLS cells of real frequencies and correlations
 	sh tests/bench/depgraph.sh $(BIN) $< $(THREADS)
 
 bench-maskgen: $(BENCH_DIR)/corpus-10000.tok ## tokens a second through maskgen, and of a plain copy of the stream
