@@ -12,6 +12,11 @@
 
 #define CONFIG_MAX (16u << 20)  /* id2label of many classes is the largest part */
 
+static const char *const architecture[] = {
+	[TASK_MLM] = "BertForMaskedLM", [TASK_CELLS] = "BertForSequenceClassification",
+	[TASK_GENES] = "BertForTokenClassification", [TASK_BARE] = "BertModel",
+};
+
 struct reader {
 	const cJSON *j;
 	const char *name;
@@ -75,6 +80,24 @@ static enum act act_field(struct reader *r)
 	return ACT_GELU;
 }
 
+/* The task of the first architecture, or -1. */
+static int task_field(struct reader *r)
+{
+	const cJSON *list = field(r, "architectures"), *a = cJSON_IsArray(list) ? list->child : NULL;
+	for (size_t t = 0; cJSON_IsString(a) && t < sizeof architecture / sizeof *architecture; t++)
+		if (strcmp(a->valuestring, architecture[t]) == 0)
+			return (int)t;
+	return -1;
+}
+
+/* Classes of id2label; a classifier without one has transformers' two. */
+static uint32_t count_labels(struct reader *r)
+{
+	const cJSON *labels = field(r, "id2label");
+	int task = task_field(r);
+	return cJSON_IsObject(labels) ? (uint32_t)cJSON_GetArraySize(labels) : task == TASK_CELLS || task == TASK_GENES ? 2 : 0;
+}
+
 int config_parse(struct model_config *c, const char *json, size_t n, const char *name, struct error *e)
 {
 	cJSON *j = cJSON_ParseWithLength(json, n);
@@ -88,8 +111,6 @@ int config_parse(struct model_config *c, const char *json, size_t n, const char 
 	must_be_bool(&r, "is_decoder", 0);
 	must_be_bool(&r, "add_cross_attention", 0);
 	must_be_bool(&r, "tie_word_embeddings", 1);
-	const cJSON *labels = field(&r, "id2label");
-	uint32_t nlabel = cJSON_IsObject(labels) ? (uint32_t)cJSON_GetArraySize(labels) : 0;
 	*c = (struct model_config){
 		.vocab_size = whole_field(&r, "vocab_size", 30522), .hidden_size = whole_field(&r, "hidden_size", 768),
 		.num_hidden_layers = whole_field(&r, "num_hidden_layers", 12),
@@ -97,7 +118,7 @@ int config_parse(struct model_config *c, const char *json, size_t n, const char 
 		.intermediate_size = whole_field(&r, "intermediate_size", 3072),
 		.max_position_embeddings = whole_field(&r, "max_position_embeddings", 512),
 		.type_vocab_size = whole_field(&r, "type_vocab_size", 2), .pad_token_id = whole_field(&r, "pad_token_id", 0),
-		.num_labels = whole_field(&r, "num_labels", nlabel), .hidden_act = act_field(&r),
+		.num_labels = whole_field(&r, "num_labels", count_labels(&r)), .hidden_act = act_field(&r),
 		.hidden_dropout_prob = real_field(&r, "hidden_dropout_prob", 0.1),
 		.attention_probs_dropout_prob = real_field(&r, "attention_probs_dropout_prob", 0.1),
 		.classifier_dropout = real_field(&r, "classifier_dropout", -1),
@@ -110,19 +131,106 @@ int config_parse(struct model_config *c, const char *json, size_t n, const char 
 	return r.bad ? -1 : 0;
 }
 
-int config_load(struct model_config *c, const char *path, struct error *e)
+/* The file's text (malloced), or NULL with e set. */
+static char *read_text(const char *path, size_t *n, struct error *e)
 {
 	FILE *f = fopen(path, "re");
 	if (!f)
-		return error_set(e, "%s: %s", path, strerror(errno));
+		return error_set(e, "%s: %s", path, strerror(errno)), NULL;
 	char *text = xmalloc(CONFIG_MAX);
-	size_t n = fread(text, 1, CONFIG_MAX, f);
+	*n = fread(text, 1, CONFIG_MAX, f);
 	int bad = ferror(f) ? error_set(e, "%s: cannot read: %s", path, strerror(errno))
-		: n == CONFIG_MAX ? error_set(e, "%s: longer than %u bytes: not a config.json", path, CONFIG_MAX)
-		: config_parse(c, text, n, path, e);
+		: *n == CONFIG_MAX ? error_set(e, "%s: longer than %u bytes: not a config.json", path, CONFIG_MAX) : 0;
 	fclose(f);
+	if (!bad)
+		return text;
 	free(text);
+	return NULL;
+}
+
+int config_load(struct model_config *c, const char *path, struct error *e)
+{
+	size_t n;
+	char *text = read_text(path, &n, e);
+	int bad = !text || config_parse(c, text, n, path, e);
+	free(text);
+	return bad ? -1 : 0;
+}
+
+/* ---- the head ---- */
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names must be printable in a table, and different. */
+static int check_names(const struct config_head *h, const char *name, struct error *e)
+{
+	char **sorted = xmalloc(h->nlabel * sizeof *sorted);
+	int bad = 0;
+	for (size_t i = 0; i < h->nlabel && !bad; i++) {
+		if (!h->label[i][0] || strpbrk(h->label[i], "\t\r\n"))
+			bad = error_set(e, "%s: id2label: the name of class %zu is empty, or has a tab or line break", name, i);
+		sorted[i] = h->label[i];
+	}
+	if (!bad)
+		qsort(sorted, h->nlabel, sizeof *sorted, by_text);
+	for (size_t i = 1; i < h->nlabel && !bad; i++)
+		if (strcmp(sorted[i - 1], sorted[i]) == 0)
+			bad = error_set(e, "%s: id2label: two classes are named '%.80s'", name, sorted[i]);
+	free(sorted);
 	return bad;
+}
+
+int config_head_parse(struct config_head *h, const char *json, size_t n, const char *name, struct error *e)
+{
+	cJSON *j = cJSON_ParseWithLength(json, n);
+	struct reader r = {.j = j, .name = name, .e = e};
+	*h = (struct config_head){0};
+	int task = cJSON_IsObject(j) ? task_field(&r) : -1, bad = 0;
+	if (task < 0)
+		bad = error_set(e, "%s: %s", name, !cJSON_IsObject(j) ? "not a JSON object" : "architectures names none of BertForMaskedLM, "
+				"BertForSequenceClassification, BertForTokenClassification and BertModel");
+	h->task = (enum task)task;
+	if (!bad && (task == TASK_CELLS || task == TASK_GENES)) {
+		const cJSON *labels = field(&r, "id2label"), *l;
+		h->nlabel = count_labels(&r);
+		h->label = xcalloc(h->nlabel, sizeof *h->label);
+		for (size_t i = 0; !cJSON_IsObject(labels) && i < h->nlabel; i++)
+			h->label[i] = xasprintf("LABEL_%zu", i);
+		for (l = cJSON_IsObject(labels) ? labels->child : NULL; l && !bad; l = l->next) {
+			char *end, *key = l->string;
+			unsigned long long at = strtoull(key, &end, 10);
+			if (*key < '0' || *key > '9' || *end || at >= h->nlabel || h->label[at] || !cJSON_IsString(l))
+				bad = error_set(e, "%s: id2label: \"%.40s\" is not the number of one of its %zu classes, with a name", name, key, h->nlabel);
+			else
+				h->label[at] = xstrdup(l->valuestring);
+		}
+		bad = bad || check_names(h, name, e);
+	}
+	cJSON_Delete(j);
+	if (bad)
+		config_head_release(h);
+	return bad ? -1 : 0;
+}
+
+int config_head_load(struct config_head *h, const char *path, struct error *e)
+{
+	size_t n;
+	char *text = read_text(path, &n, e);
+	*h = (struct config_head){0};
+	int bad = !text || config_head_parse(h, text, n, path, e);
+	free(text);
+	return bad ? -1 : 0;
+}
+
+void config_head_release(struct config_head *h)
+{
+	for (size_t i = 0; i < h->nlabel; i++)
+		free(h->label[i]);
+	free(h->label);
+	*h = (struct config_head){0};
 }
 
 int config_get(struct model_config *c, const char *what, struct error *e)
@@ -155,10 +263,6 @@ static void add_real(cJSON *j, const char *key, double x)
 
 char *config_print(const struct model_config *c, enum task task)
 {
-	static const char *const architecture[] = {
-		[TASK_MLM] = "BertForMaskedLM", [TASK_CELLS] = "BertForSequenceClassification",
-		[TASK_GENES] = "BertForTokenClassification", [TASK_BARE] = "BertModel",
-	};
 	cJSON *j = cJSON_CreateObject();
 	cJSON_AddItemToObject(j, "architectures", cJSON_CreateStringArray(&architecture[task], 1));
 	add_real(j, "attention_probs_dropout_prob", c->attention_probs_dropout_prob);

@@ -78,6 +78,56 @@ static void comes_back(void **state)
 	}
 }
 
+static void no_head(const char *json, const char *why)
+{
+	struct config_head h;
+	struct error e;
+	if (config_head_parse(&h, json, strlen(json), "test", &e) == 0)
+		fail_msg("accepted: %s", json);
+	if (!strstr(e.msg, why) || strncmp(e.msg, "test: ", 6))
+		fail_msg("%s\n  gives: %s\n  expected: %s", json, e.msg, why);
+	assert_null(h.label);
+}
+
+#define CELLS "\"architectures\": [\"BertForSequenceClassification\"]"
+#define GENES "\"architectures\": [\"BertForTokenClassification\"]"
+
+/* Names in the order of the classes, whatever the order in the file; transformers leaves two default names out. */
+static void heads(void **state)
+{
+	struct config_head h;
+	struct error e;
+	const char *json = "{" CELLS ", \"id2label\": {\"2\": \"NK\", \"0\": \"T\", \"1\": \"B cell, naive\"}}";
+	assert_int_equal(config_head_parse(&h, json, strlen(json), "test", &e), 0);
+	assert_int_equal(h.task, TASK_CELLS);
+	assert_int_equal(h.nlabel, 3);
+	assert_string_equal(h.label[0], "T");
+	assert_string_equal(h.label[1], "B cell, naive");
+	assert_string_equal(h.label[2], "NK");
+	config_head_release(&h);
+	json = "{" GENES "}";
+	assert_int_equal(config_head_parse(&h, json, strlen(json), "test", &e), 0);
+	assert_int_equal(h.task, TASK_GENES);
+	assert_int_equal(h.nlabel, 2);
+	assert_string_equal(h.label[1], "LABEL_1");
+	config_head_release(&h);
+	assert_int_equal(parse(json).num_labels, 2);
+	json = "{\"architectures\": [\"BertForMaskedLM\"], \"id2label\": {\"0\": \"a\"}}";
+	assert_int_equal(config_head_parse(&h, json, strlen(json), "test", &e), 0);
+	assert_int_equal(h.task, TASK_MLM);
+	assert_int_equal(h.nlabel, 0);
+	config_head_release(&h);
+	no_head("[]", "not a JSON object");
+	no_head("{}", "architectures names none of");
+	no_head("{\"architectures\": [\"BertForQuestionAnswering\"]}", "architectures names none of");
+	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"2\": \"B\"}}", "\"2\" is not the number of one of its 2 classes");
+	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"0\": \"B\"}}", "\"0\" is not the number");
+	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"1\": 1}}", "\"1\" is not the number");
+	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"1\": \"T\"}}", "two classes are named 'T'");
+	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"1\": \"\"}}", "class 1 is empty");
+	no_head("{" GENES ", \"id2label\": {\"0\": \"T\", \"1\": \"a\\tb\"}}", "tab or line break");
+}
+
 static void wrong(void **state)
 {
 	refused("[]", "not a JSON object");
@@ -104,7 +154,7 @@ static void wrong(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults), cmocka_unit_test(geneformer), cmocka_unit_test(comes_back), cmocka_unit_test(wrong),
+		cmocka_unit_test(defaults), cmocka_unit_test(geneformer), cmocka_unit_test(comes_back), cmocka_unit_test(heads), cmocka_unit_test(wrong),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
