@@ -91,14 +91,20 @@ static uint32_t present(struct masker *m, uint32_t u)
 	return n;
 }
 
-/* Genes of the cell in the same module as the one at position s. */
-static uint32_t present_module(struct masker *m, const uint32_t *token, uint32_t n, uint32_t s)
+/* Module of the token at position i: told for this cell, or that of the gene. */
+static int32_t module_at(const struct masker *m, const uint32_t *token, const int32_t *module, uint32_t i)
 {
-	const int32_t *module = m->plan.graph->module;
+	return module ? module[i] : m->plan.graph->module[token[i]];
+}
+
+/* Tokens of the cell in the same module as the one at position s. */
+static uint32_t present_module(struct masker *m, const uint32_t *token, const int32_t *module, uint32_t n, uint32_t s)
+{
+	int32_t of = module_at(m, token, module, s);
 	uint32_t k = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		m->partner[k] = (uint16_t)i;
-		k += module[token[i]] == module[token[s]] && i != s;
+		k += module_at(m, token, module, i) == of && i != s && token[i] >= m->plan.nspecial;
 	}
 	return k;
 }
@@ -123,19 +129,22 @@ static uint16_t pick_weighted(struct masker *m, uint32_t i, uint32_t n, struct r
 	return t;
 }
 
-static void expand(struct masker *m, const uint32_t *token, uint32_t n, uint32_t quota, struct rng *r)
+static void expand(struct masker *m, const uint32_t *token, const int32_t *module, uint32_t n, uint32_t quota, struct rng *r)
 {
 	const struct graph *g = m->plan.graph;
 	uint32_t nseed = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		m->seeds[nseed] = (uint16_t)i;
-		nseed += m->plan.modular ? g->module[token[i]] >= 0 : g->offset[token[i] + 1] > g->offset[token[i]];
+		nseed += m->plan.modular ? module_at(m, token, module, i) >= 0 && token[i] >= m->plan.nspecial
+					 : g->offset[token[i] + 1] > g->offset[token[i]];
 	}
-	note_places(m, token, n);
+	if (g)
+		note_places(m, token, n);
 	for (uint32_t i = 0; i < nseed && m->count < quota; i++) {
 		uint32_t s = pick(m->seeds, i, nseed, r);
-		set(m, s);
-		uint32_t have = m->count >= quota ? 0 : m->plan.modular ? present_module(m, token, n, s) : present(m, token[s]);
+		if (!(m->plan.seed_stays > 0) || rng_unit(r) >= m->plan.seed_stays)
+			set(m, s);
+		uint32_t have = m->count >= quota ? 0 : m->plan.modular ? present_module(m, token, module, n, s) : present(m, token[s]);
 		for (uint32_t k = 0; k < have && k < m->plan.partners && m->count < quota; k++)
 			set(m, m->plan.weighted ? pick_weighted(m, k, have, r) : pick(m->partner, k, have, r));
 	}
@@ -196,8 +205,8 @@ static uint32_t replacement(const struct mask_plan *p, uint32_t token, struct rn
 	return token;
 }
 
-uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, uint32_t epoch, const uint32_t *token, uint32_t n,
-		   uint16_t *position, uint32_t *input, uint32_t *structural)
+uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, uint32_t epoch, const uint32_t *token,
+		   const int32_t *module, uint32_t n, uint16_t *position, uint32_t *input, uint32_t *structural)
 {
 	const struct mask_plan *p = &m->plan;
 	struct rng r = rng_at(p->seed, RNG_MASK, cell, epoch);
@@ -206,7 +215,7 @@ uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, 
 	m->count = 0;
 	memset(m->bit, 0, (n + 63) / 64 * 8);
 	if (p->strategy == MASK_CORRMASK)
-		expand(m, token, n, quota, &r);
+		expand(m, token, module, n, quota, &r);
 	if (p->strategy == MASK_PMI)
 		mask_spans(m, token, npos, quota, &r);
 	if (structural)

@@ -6,6 +6,7 @@
  *           DataCollatorForLanguageModeling, special tokens included among the random replacements.
  * corrmask  CorrMask, Algorithm 2: seeds in random order among the tokens that have neighbours; the seed, then up to K_max of its
  *           neighbours present in the cell (masked already or not), until B_struct positions are masked; the rest of B uniform.
+ *           The partners can be the tokens of the seed's module instead, and the seed itself can stay visible. [appendix B.2]
  * pmi       whole spans, in random order, as long as they fit into B_struct; the rest of B uniform. A span is a run of tokens of which
  *           each stands in the (PMI) graph beside the next one. [CorrMask, appendix A.2]
  *
@@ -25,12 +26,13 @@ struct mask_plan {
 	enum mask_strategy strategy;
 	int bernoulli;                  /* random only */
 	int weighted;                   /* partners drawn in proportion to |weight|, not uniformly */
-	int modular;                    /* corrmask: partners are the genes of the seed's module (graph->module), not its neighbours */
+	int modular;                    /* corrmask: partners are the tokens of the seed's module, not its neighbours */
+	double seed_stays;              /* corrmask: probability that the seed itself stays visible */
 	uint32_t partners;              /* K_max */
 	uint32_t seed;
 	uint32_t vocab, nspecial;       /* ids below nspecial are special */
 	uint32_t mask_id;
-	const struct graph *graph;      /* corrmask, pmi; over the same vocabulary */
+	const struct graph *graph;      /* corrmask, pmi; over the same vocabulary. NULL: mask_cell is given modules */
 };
 
 struct masker;
@@ -39,9 +41,10 @@ void masker_free(struct masker *m);                             /* NULL is fine 
 
 /*
  * Choose the masks of one cell of n <= MASK_ROW_MAX tokens. Returns how many; position [n] out, ascending, and input [n]
- * out: what each masked position shows. *structural (may be NULL): how many of them the structural stage took.
+ * out: what each masked position shows. module [n] (NULL: the graph's): the module of each token, < 0 for none; for a modular plan.
+ * *structural (may be NULL): how many of them the structural stage took.
  */
-uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, uint32_t epoch, const uint32_t *token, uint32_t n,
-		   uint16_t *position, uint32_t *input, uint32_t *structural);
+uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, uint32_t epoch, const uint32_t *token,
+		   const int32_t *module, uint32_t n, uint16_t *position, uint32_t *input, uint32_t *structural);
 
 #endif

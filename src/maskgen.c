@@ -23,7 +23,7 @@ struct course {
 
 static struct course rate_course, lambda_course;
 
-static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *modules, *rate_uniform, *rate_linear, *lambda_linear;
+static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *modules, *groups, *rate_uniform, *rate_linear, *lambda_linear;
 /* the words of --strategy; pmi and pmi-rand differ in lambda only */
 enum { NONE, RANDOM, CORRMASK, PMI, PMI_RAND };
 static const enum mask_strategy kind_of[] = {MASK_NONE, MASK_RANDOM, MASK_CORRMASK, MASK_PMI, MASK_PMI};
@@ -32,7 +32,7 @@ static const char *const strategy_name[] = {"none", "random", "corrmask", "pmi",
 
 static int strategy = RANDOM, bernoulli, partner_choice;
 static long long epochs = 1, batch = 12, window = 64, partners = 5;
-static double rate = 0.15, lambda;
+static double rate = 0.15, lambda, seed_share = 1;
 
 static struct option_def options[] = {
 	{.letter = 'g', .name = "graph", .kind = OPT_STRING, .to = &graph_path, .arg = "FILE",
@@ -55,6 +55,10 @@ static struct option_def options[] = {
 	 .help = "corrmask: draw them uniformly (default) or in proportion to |rho|"},
 	{.name = "modules", .kind = OPT_STRING, .to = &modules, .arg = "COL", .changes = 1,
 	 .help = "corrmask: partners are the genes of the seed's module in this column of the graph, not its neighbours"},
+	{.name = "groups", .kind = OPT_STRING, .to = &groups, .arg = "COL", .changes = 1,
+	 .help = "corrmask: partners are the tokens with the seed's number in this list column of the cells; takes no graph"},
+	{.name = "seed-share", .kind = OPT_REAL, .to = &seed_share, .arg = "P", .min = 0, .max = 1, .changes = 1,
+	 .help = "corrmask: probability that the seed itself is masked, beside its partners (default 1)"},
 	{.name = "bernoulli", .kind = OPT_FLAG, .to = &bernoulli, .changes = 1,
 	 .help = "random: mask each token by itself with probability P, as Hugging Face does"},
 	{.name = "epochs", .kind = OPT_INT, .to = &epochs, .arg = "N", .min = 1, .max = 4294967295.0, .changes = 1,
@@ -132,16 +136,18 @@ static void course_json(cJSON *o, const char *name, const struct course *c)
 
 static void check_options(void)
 {
-	int graphed = strategy >= CORRMASK;
+	int graphed = strategy >= CORRMASK, grouped = strategy == CORRMASK && groups;
 	if (cli.noperand > 1)
 		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
-	if (graphed && !graph_path)
+	if (graphed && !grouped && !graph_path)
 		usage_error("--strategy %s needs a graph: --graph FILE", strategy_name[strategy]);
 	if (!graphed && (graph_path || given(&lambda) || lambda_linear))
 		usage_error("--strategy %s follows no graph, so it takes no --graph and no lambda", strategy_name[strategy]);
-	if (strategy != CORRMASK && (given(&partners) || given(&partner_choice) || modules))
-		usage_error("--partners, --partners-max and --modules are for --strategy corrmask");
-	if (modules && partner_choice)
+	if (strategy != CORRMASK && (given(&partners) || given(&partner_choice) || modules || groups || given(&seed_share)))
+		usage_error("--partners, --partners-max, --modules, --groups and --seed-share are for --strategy corrmask");
+	if (groups && (graph_path || modules))
+		usage_error("--groups tells the partners, so it takes no --graph and no --modules");
+	if ((modules || groups) && partner_choice)
 		usage_error("--partners weighted needs the weights of edges, which the genes of a module do not all have");
 	if (!given(&lambda))
 		lambda = usual_lambda[strategy];
@@ -244,6 +250,14 @@ static void make_headers(struct header *want, struct header *out, const struct h
 	}
 	opt_list_free(keep, n);
 	header_add_ragged(want, "token", in->col[token].type, in->group[in->col[token].group]);
+	if (groups) {
+		int c = header_need(in, groups, I32, RAGGED, name, &e);
+		if (c < 0)
+			die("--groups: %s", e.msg);
+		if (in->col[c].group != in->col[token].group)
+			die("--groups: %s: column %s is not beside token: it has lists of its own", name, groups);
+		header_add_ragged(want, groups, I32, in->group[in->col[c].group]);
+	}
 	header_add_ragged(out, "input", in->col[token].type, "input");
 	header_add_ragged(out, "position", U16, "masked");
 	header_add_ragged(out, "target", in->col[token].type, "masked");
@@ -267,15 +281,19 @@ static void describe(struct header *h, const struct feed *f, const struct graph 
 		return;
 	course_json(o, "rate", &rate_course);
 	cJSON_AddBoolToObject(o, "bernoulli", bernoulli);
+	if (strategy < CORRMASK)
+		return;
+	course_json(o, "lambda", &lambda_course);
+	if (strategy == CORRMASK) {
+		cJSON_AddNumberToObject(o, "partners_max", (double)partners);
+		cJSON_AddStringToObject(o, "partners", groups ? "group" : modules ? "module" : partner_choice ? "weighted" : "uniform");
+		if (seed_share < 1)
+			cJSON_AddNumberToObject(o, "seed_share", seed_share);
+	}
 	if (!g)
 		return;
 	char digest[33];
 	graph_digest(g, digest);
-	course_json(o, "lambda", &lambda_course);
-	if (strategy == CORRMASK) {
-		cJSON_AddNumberToObject(o, "partners_max", (double)partners);
-		cJSON_AddStringToObject(o, "partners", modules ? "module" : partner_choice ? "weighted" : "uniform");
-	}
 	cJSON_AddStringToObject(o, "graph", digest);
 }
 
@@ -328,7 +346,7 @@ struct worker {
 	uint8_t *state;                 /* [vocab], zero: for --audit */
 };
 
-static void mask_row(struct worker *w, struct job *j, size_t row, const int col[3])
+static void mask_row(struct worker *w, struct job *j, size_t row, const int col[3], const int32_t *module)
 {
 	struct block *b = &j->out;
 	const uint64_t *o = b->group[0].offset;
@@ -337,7 +355,7 @@ static void mask_row(struct worker *w, struct job *j, size_t row, const int col[
 	for (uint32_t i = 0; i < n; i++)
 		w->token[i] = block_id(b, col[0], at + i);
 	uint32_t structural, k = mask_cell(w->masker, j->rate, j->lambda, ((const uint64_t *)b->col[0].data)[row], (uint32_t)j->epoch,
-					   w->token, n, w->position, w->input, &structural);
+					   w->token, module ? module + at : NULL, n, w->position, w->input, &structural);
 	if (audit_path)
 		audit_cell(&j->audit, &audit_graph, w->nspecial, w->token, n, w->position, k, structural, w->state);
 	block_set_items(b, 1, had + k);
@@ -356,6 +374,7 @@ static void mask_batch(struct worker *w, struct job *j)
 	const struct block *in = &j->in;
 	int col[3] = {header_find(out_header, "input"), header_find(out_header, "position"), header_find(out_header, "target")};
 	int token = header_find(in->header, "token");
+	const int32_t *module = groups ? in->col[header_find(in->header, groups)].data : NULL;
 	block_reset(b, out_header);
 	block_take(b, out_map, in, NULL, in->rows);
 	const uint64_t *o = in->group[0].offset;
@@ -375,7 +394,7 @@ static void mask_batch(struct worker *w, struct job *j)
 					      (unsigned long long)(o[row + 1] - o[row]), MASK_ROW_MAX);
 			return;
 		}
-		mask_row(w, j, row, col);
+		mask_row(w, j, row, col, module);
 	}
 }
 
@@ -417,8 +436,8 @@ int main(int argc, char **argv)
 		read_graph(&graph, graph_path, strategy == CORRMASK ? "rho" : "npmi", modules, h, stream_name(in));
 	if (audit_path)
 		read_graph(&audit_graph, audit_path, "rho", NULL, h, stream_name(in));
-	struct mask_plan plan = {.strategy = kind_of[strategy], .bernoulli = bernoulli, .weighted = partner_choice, .modular = modules != NULL,
-				 .partners = (uint32_t)partners, .seed = f.seed, .vocab = (uint32_t)h->vocab.n,
+	struct mask_plan plan = {.strategy = kind_of[strategy], .bernoulli = bernoulli, .weighted = partner_choice, .modular = modules || groups,
+				 .seed_stays = 1 - seed_share, .partners = (uint32_t)partners, .seed = f.seed, .vocab = (uint32_t)h->vocab.n,
 				 .nspecial = (uint32_t)h->vocab.nspecial, .graph = graph_path ? &graph : NULL};
 	int64_t mask_id = vocab_find(&h->vocab, "<mask>");
 	if (strategy != NONE && (mask_id < 0 || h->vocab.n == h->vocab.nspecial))

@@ -118,6 +118,8 @@ static void make_header(struct header *h, const struct sim *s)
 		char **module = names("module", s->modules);
 		header_add_categorical(h, "module", module, s->modules);
 		header_add_ragged(h, "token", id_type(h->vocab.n), "token");
+		if (model == MODEL_B2)
+			header_add_ragged(h, "token_module", I32, "token");
 		free_names(module, s->modules);
 	}
 }
@@ -141,7 +143,7 @@ static void make(const struct sim *s, uint64_t cell, struct made *m)
 }
 
 /* Append one cell. The first columns are those of make_header, in its order. */
-static void append(struct block *b, uint64_t cell, const struct made *m)
+static void append(struct block *b, uint64_t cell, const struct sim *s, const struct made *m)
 {
 	size_t row = b->rows, at = row ? block_items(b, 0) : 0;
 	char name[32];
@@ -168,6 +170,11 @@ static void append(struct block *b, uint64_t cell, const struct made *m)
 		block_set_id(b, 3, at, 2);      /* <cls> */
 	for (uint32_t i = 0; i < m->n; i++)
 		block_set_id(b, 3, at + lead + i, special + m->gene[i]);
+	if (model == MODEL_B2) {        /* position is gene */
+		int32_t *module = (int32_t *)b->col[4].data + at;
+		module[0] = -1;
+		memcpy(module + 1, s->module, m->n * sizeof *module);
+	}
 	b->group[0].offset[row + 1] = at + lead + m->n;
 }
 
@@ -203,7 +210,7 @@ int main(int argc, char **argv)
 		for (int i = 0; i < k; i++)
 			make(&s, first + (uint64_t)i, &m[i]);
 		for (int i = 0; i < k; i++) {
-			append(&b, first + (uint64_t)i, &m[i]);
+			append(&b, first + (uint64_t)i, &s, &m[i]);
 			entries += m[i].n;
 			if (block_full(&b)) {
 				if (stream_write(out, &b, &e))

@@ -212,6 +212,46 @@ loader() {
 	run -2 maskgen --strategy corrmask -g mod.graph --modules module_1 --partners weighted s.tok
 }
 
+@test "maskgen --groups, --seed-share: the masks of the CorrMask paper's appendix B.2" {
+	scsim --model b2 -n 3000 -o b2.tok
+	for rate in 0.15 0.25; do
+		how="--strategy corrmask --groups token_module --partners-max 8 --seed-share 0.5 --lambda 1 --rate $rate"
+		maskgen $how b2.tok -o b2.masked
+		maskgen $how -@ 2 b2.tok | cmp - b2.masked
+		scview -c position b2.masked > b2.tsv
+		$PYTHON - $rate <<-'END'
+			import sys
+			import numpy as np
+			budget = round(60 * float(sys.argv[1]))
+			rng = np.random.default_rng(1)
+			def reference():    # the appendix's words, cut at the budget
+			    M = []
+			    while len(M) < budget:
+			        g = rng.integers(60)
+			        p = rng.permutation([h for h in range(60) if h // 20 == g // 20 and h != g])[:8]
+			        for h in ([g] if rng.random() < 0.5 else []) + list(p):
+			            if h not in M and len(M) < budget:
+			                M.append(h)
+			    return M
+			def profile(masks):     # genes masked in the least, second and most masked module
+			    for m in masks:
+			        assert len(set(m)) == budget and 0 <= min(m) and max(m) < 60
+			    return np.array([np.sort(np.bincount(np.array(m) // 20, minlength=3)) for m in masks])
+			ours = profile([[int(x) - 1 for x in l.split()] for l in list(open("b2.tsv"))[1:]])
+			want = profile([reference() for i in range(3000)])
+			# standard error of a mean of 3000: at most 0.05
+			assert np.abs(ours.mean(0) - want.mean(0)).max() < 0.2, (ours.mean(0), want.mean(0))
+			assert np.abs(ours.std(0) - want.std(0)).max() < 0.2, (ours.std(0), want.std(0))
+		END
+	done
+	run -1 maskgen --strategy corrmask --groups token_module s.tok -o x
+	assert_output --partial "no column 'token_module'"
+	run -2 maskgen --strategy corrmask --groups token_module -g s.graph b2.tok -o x
+	run -2 maskgen --groups token_module b2.tok -o x
+	run -2 maskgen --seed-share 0.5 b2.tok -o x
+	assert_not_exist x
+}
+
 @test "maskgen: misuse" {
 	run -2 maskgen --strategy corrmask s.tok -o x
 	run -2 maskgen -g s.graph s.tok -o x

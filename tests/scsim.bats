@@ -73,6 +73,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	for gamma in 0 0.5 1; do
 		scsim --model b2 --gamma $gamma -o b2.tok
 		scview -c module,token b2.tok > b2.tsv
+		[ "$(scview -c token_module b2.tok | sed 1d | uniq)" = "-1$(printf ' 0%.0s' {1..20})$(printf ' 1%.0s' {1..20})$(printf ' 2%.0s' {1..20})" ]
 		$PYTHON - $gamma <<-'END'
 			import sys
 			import numpy as np
