@@ -1,7 +1,8 @@
 # corrmask: build, test, install, experiments. `make help` lists the targets.
 #
 # Yours to set: CC CFLAGS CPPFLAGS LDFLAGS LDLIBS PREFIX DESTDIR, VARIANT=release|debug|asan|tsan|fuzz,
-# CUDA=0|1 (1 where nvcc is on PATH), CUDA_ARCH=, DEV=1 (warnings are errors), V=1 (show commands), MARCH= (the x86-64 baseline is AVX2 + FMA, x86-64-v3).
+# CUDA=0|1 (1 where nvcc is on PATH), CUDA_ARCH=, MPI=0|1 (1 where pkg-config finds Open MPI; for sctrain alone),
+# DEV=1 (warnings are errors), V=1 (show commands), MARCH= (the x86-64 baseline is AVX2 + FMA, x86-64-v3).
 
 VERSION := 0.1.0
 CC      ?= cc
@@ -56,6 +57,19 @@ FLAGS := -std=gnu11 -ffp-contract=off -fopenmp -pthread $(OPT_$(VARIANT)) $(WARN
 # --as-needed: a tool links only what its objects call (sctrain needs neither HDF5 nor igraph).
 LIBS  := -Wl,--as-needed $(PKG_LIBS) -lm
 
+# Ranks: lib/comm.c alone knows MPI, and sctrain alone links it.
+MPI ?= $(if $(shell pkg-config --exists ompi-c 2>/dev/null && echo 1),1,0)
+ifeq ($(filter 0 1,$(MPI)),)
+$(error MPI=$(MPI): expected 0 or 1)
+endif
+ifeq ($(MPI),1)
+MPI_LIBS := $(shell pkg-config --libs ompi-c 2>/dev/null)
+ifeq ($(MPI_LIBS),)
+$(error MPI=1 but pkg-config finds no ompi-c: install libopenmpi-dev, or build with MPI=0)
+endif
+FLAGS_comm := -DWITH_MPI $(shell pkg-config --cflags ompi-c)
+endif
+
 .PHONY: all deps help check check-cuda check-unit check-bats check-asan check-tsan fuzz man-lint install uninstall clean bench
 .DELETE_ON_ERROR:
 
@@ -69,7 +83,7 @@ help: ## list targets
 
 $(B)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(CFLAGS) $(CPPFLAGS) $(FLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(CPPFLAGS) $(FLAGS)' > $@
+	@echo '$(CC) $(CFLAGS) $(CPPFLAGS) $(FLAGS) $(FLAGS_comm)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(CPPFLAGS) $(FLAGS) $(FLAGS_comm)' > $@
 FORCE:
 
 $(B)/%.o: %.c $(B)/flags
@@ -164,6 +178,8 @@ $(B)/libcorrmask.a: $(LIBO)
 	@rm -f $@
 	@$(AR) rcs $@ $^
 
+$(BIN)/sctrain: LIBS += $(MPI_LIBS)
+
 # A tool is src/TOOL.c, and src/TOOL_*.c where it has subcommands.
 .SECONDEXPANSION:
 $(TOOLS:%=$(BIN)/%): $(BIN)/%: $(B)/src/%.o $$(patsubst %.c,$(B)/%.o,$$(wildcard src/$$*_*.c)) $(B)/src/cli.o $(B)/libcorrmask.a
@@ -186,7 +202,7 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libcorrmask.a
 .PRECIOUS: $(B)/%.o
 
 DEPS := gcc g++ make pkg-config libhdf5-dev libdeflate-dev liblzf-dev libzstd-dev libxxhash-dev libcjson-dev \
-	libopenblas-dev librandom123-dev liblbfgs-dev libigraph-dev zlib1g-dev gnuplot-nox \
+	libopenblas-dev librandom123-dev liblbfgs-dev libigraph-dev zlib1g-dev libopenmpi-dev openmpi-bin gnuplot-nox \
 	bats bats-assert bats-support bats-file libcmocka-dev mandoc zstd \
 	python3-numpy python3-scipy python3-h5py python3-anndata python3-sklearn clang libclang-rt-dev
 deps: ## install the Debian packages that building and testing need

@@ -307,6 +307,11 @@ void model_write_all(struct model *m, enum which w, const real *host)
 		m->o->params_changed(m->o, m->array[w], m->size);
 }
 
+void model_read_part(struct model *m, enum which w, size_t from, size_t to, real *host)
+{
+	m->o->download(m->o, host, m->array[w] + from, (to - from) * sizeof *host);
+}
+
 size_t model_nparam(const struct model *m)
 {
 	return m->nparam;
@@ -335,6 +340,37 @@ void model_class_weight(struct model *m, const real *weight)
 }
 
 /* ---- the optimiser step ---- */
+
+/* place() has laid the matrices of one layer side by side. */
+void model_grad_part(struct model *m, int layer, model_part *f, void *arg)
+{
+	size_t from = m->size, to = 0, rest = m->size;
+	for (size_t i = 0; i < m->ntensor; i++) {
+		const struct tensor *t = &m->tensor[i];
+		if (!t->decay) {
+			rest = t->at < rest ? t->at : rest;
+		} else if (t->layer == layer && !t->frozen) {
+			from = t->at < from ? t->at : from;
+			to = t->at + t->n > to ? t->at + t->n : to;
+		}
+	}
+	if (from < to)
+		f(arg, from, to);
+	if (layer < 0)
+		f(arg, rest, m->size);
+}
+
+void model_grad_parts(struct model *m, model_part *f, void *arg)
+{
+	for (int l = (int)m->c.num_hidden_layers; l >= -1; l--)
+		model_grad_part(m, l, f, arg);
+}
+
+void model_on_grad(struct model *m, model_part *f, void *arg)
+{
+	m->on_grad = f;
+	m->on_grad_arg = arg;
+}
 
 void model_zero_grad(struct model *m)
 {

@@ -117,6 +117,7 @@ void model_write(struct model *m, enum which w, const struct tensor *t, const re
 size_t model_size(const struct model *m); /* elements */
 void model_read_all(struct model *m, enum which w, real *host);
 void model_write_all(struct model *m, enum which w, const real *host);
+void model_read_part(struct model *m, enum which w, size_t from, size_t to, real *host); /* elements [from, to) */
 /* Parameters, without gaps. */
 size_t model_nparam(const struct model *m);
 
@@ -134,6 +135,16 @@ int model_forward(struct model *m, const struct batch *b, const struct forward *
 /* Add the gradient of the summed loss of the last training forward to GRAD. */
 int model_backward(struct model *m, struct error *e);
 void model_zero_grad(struct model *m);
+
+/*
+ * Elements [from, to) of GRAD in the order in which model_backward finishes them: head, layers from the last to the first,
+ * embeddings (where the tied decoder's part of the gradient is too), and everything without decay. The same for all models of
+ * one configuration; frozen layers are left out.
+ */
+typedef void model_part(void *arg, size_t from, size_t to);
+void model_grad_parts(struct model *m, model_part *f, void *arg);
+/* Let the next model_backward call f(arg, from, to) for these parts, each as soon as it will not change any more. */
+void model_on_grad(struct model *m, model_part *f, void *arg);
 
 /* L2 norm of GRAD times scale, over what is not frozen. */
 double model_grad_norm(struct model *m, double scale);

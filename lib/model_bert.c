@@ -371,6 +371,12 @@ static void head_back(struct model *m)
 	}
 }
 
+static void finished(struct model *m, int layer)
+{
+	if (m->on_grad)
+		model_grad_part(m, layer, m->on_grad, m->on_grad_arg);
+}
+
 int model_backward(struct model *m, struct error *e)
 {
 	struct ops *o = m->o;
@@ -379,9 +385,14 @@ int model_backward(struct model *m, struct error *e)
 	struct dropout d;
 	if (!m->ready)
 		return error_set(e, "model_backward without a training forward");
-	if (m->ready == 2)
+	if (m->ready == 2) {
+		if (m->on_grad)
+			model_grad_parts(m, m->on_grad, m->on_grad_arg);
+		m->on_grad = NULL;
 		return 0;
+	}
 	head_back(m);
+	finished(m, (int)m->c.num_hidden_layers);
 	for (uint32_t l = m->c.num_hidden_layers; l-- > 0;) {
 		const struct layer_at *w = &m->at[l];
 		const struct layer_act *a = &m->act[l];
@@ -399,10 +410,13 @@ int model_backward(struct model *m, struct error *e)
 		o->attention_back(o, m->dbig, m->dctx, a->ctx, a->lse, a->qkv, s, C, NH, &d);
 		o->linear_back(o, m->dx, GW(w->qkv_w), GW(w->qkv_b), m->dbig, x, P(w->qkv_w), NULL, NULL, T, C, 3 * C, ACT_NONE, 1);
 #undef GW
+		finished(m, (int)l);
 	}
 	d = site(m, &m->last, SITE_EMBED, 0);
 	o->embed_back(o, G(m->word), G(m->posw), G(m->type), G(m->norm_w), G(m->norm_b), m->dx, m->stat0, P(m->word), P(m->posw), P(m->type),
 		P(m->norm_w), s, m->c.vocab_size, m->c.max_position_embeddings, C, m->c.pad_token_id, &d);
+	finished(m, -1);
+	m->on_grad = NULL;
 	m->ready = 0;
 	return o->sync(o, e);
 }

@@ -57,7 +57,12 @@ struct model {
 	size_t host_cap;
 	size_t nrow;          /* rows of the head: masked positions, cells or tokens */
 	struct forward last;  /* the training forward that model_backward belongs to */
+	model_part *on_grad;  /* of the next backward, or NULL */
+	void *on_grad_arg;
 	int ready;            /* 1: activations of a training forward are there; 2: it had nothing to learn */
 };
+
+/* Give f the part of GRAD that is finished with `layer` (num_hidden_layers: the head, -1: the rest). */
+void model_grad_part(struct model *m, int layer, model_part *f, void *arg);
 
 #endif

@@ -385,12 +385,92 @@ static void hidden(void **state)
 	o->destroy(o);
 }
 
+/* What model_on_grad hands out is final, complete, in the announced order, and leaves frozen layers out. */
+struct parts {
+	struct model *m;
+	size_t n, from[8], to[8];
+	real *value; /* [model_size], NaN where no part came by */
+};
+
+static void take_part(void *arg, size_t from, size_t to)
+{
+	struct parts *p = arg;
+	assert_true(p->n < 8 && from < to && to <= model_size(p->m));
+	p->from[p->n] = from;
+	p->to[p->n++] = to;
+	for (size_t i = from; p->value && i < to; i++)
+		assert_true(isnan(p->value[i]));
+	if (p->value)
+		model_read_part(p->m, GRAD, from, to, p->value + from);
+}
+
+static void parts_of(enum task task, size_t frozen, size_t nlabel)
+{
+	struct error e;
+	struct loss loss;
+	struct ops *o = ops_cpu_new(1);
+	struct model_config c = small(ACT_RELU, 0.1);
+	struct model *m = model_new(&c, task, o, 7, &e);
+	size_t size = model_size(m);
+	struct parts said = { .m = m }, got = { .m = m, .value = xcalloc(size, sizeof(real)) };
+	real *grad = xcalloc(size, sizeof *grad);
+	struct batch b;
+	model_freeze(m, frozen);
+	make_batch(&b, (const uint32_t[]){ 7, 3, 11 }, 3, c.vocab_size, c.num_labels, task == TASK_GENES);
+	if (!nlabel) {
+		b.nmask = 0;
+		for (size_t i = 0; i < 3; i++)
+			((int32_t *)b.label)[i] = -1;
+	}
+	for (size_t i = 0; i < size; i++)
+		got.value[i] = NAN;
+	model_grad_parts(m, take_part, &said);
+	assert_int_equal(said.n, 2 + 1 + 2 - frozen); /* head, layers, embeddings, what does not decay */
+	model_on_grad(m, take_part, &got);
+	assert_int_equal(model_forward(m, &b, &(struct forward){ .train = 1 }, &loss, &e), 0);
+	assert_int_equal(model_backward(m, &e), 0);
+	assert_int_equal(got.n, said.n);
+	assert_memory_equal(got.from, said.from, sizeof said.from);
+	assert_memory_equal(got.to, said.to, sizeof said.to);
+	model_read_all(m, GRAD, grad);
+	for (size_t i = 0; i < model_ntensor(m); i++) {
+		const struct tensor *t = model_tensor(m, i);
+		for (size_t k = t->at; k < t->at + t->n; k++) {
+			if (t->frozen && t->decay)
+				assert_true(isnan(got.value[k]));
+			else
+				assert_true(got.value[k] == grad[k]);
+		}
+	}
+	/* once asked for, once given */
+	assert_int_equal(model_forward(m, &b, &(struct forward){ .train = 1 }, &loss, &e), 0);
+	assert_int_equal(model_backward(m, &e), 0);
+	assert_int_equal(got.n, said.n);
+	free(grad);
+	free(got.value);
+	free_batch(&b);
+	model_free(m);
+	o->destroy(o);
+}
+
+static void parts(void **state)
+{
+	for (size_t frozen = 0; frozen < 3; frozen++) {
+		parts_of(TASK_MLM, frozen, 1);
+		parts_of(TASK_CELLS, frozen, 1);
+		parts_of(TASK_GENES, frozen, 1);
+	}
+	parts_of(TASK_MLM, 0, 0);
+	parts_of(TASK_CELLS, 1, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mlm_relu), cmocka_unit_test(mlm_dropout), cmocka_unit_test(mlm_gelu), cmocka_unit_test(cells),
 		cmocka_unit_test(genes), cmocka_unit_test(one_token), cmocka_unit_test(accumulate), cmocka_unit_test(table),
 		cmocka_unit_test(bad_batches), cmocka_unit_test(freeze), cmocka_unit_test(hidden),
+		cmocka_unit_test(parts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
