@@ -147,7 +147,7 @@ static struct option_def *common_table(struct cli *c)
 }
 
 static struct option_def no_options[1];
-static struct option_def *tables[3];
+static struct option_def *tables[4];      /* the last is NULL */
 
 static _Noreturn void print_help(const struct cli *c)
 {
@@ -194,7 +194,8 @@ void cli_init(struct cli *c, int argc, char **argv)
 	signal(SIGTERM, on_signal);
 	signal(SIGHUP, on_signal);
 	tables[0] = c->options ? c->options : no_options;
-	tables[1] = common_table(c);
+	tables[1] = c->shared ? c->shared : no_options;
+	tables[2] = common_table(c);
 	if (opt_parse(tables, argc, argv, &c->noperand, &e))
 		usage_error("%s", e.msg);
 	if (want_help)
@@ -217,7 +218,7 @@ void cli_init(struct cli *c, int argc, char **argv)
 
 char *cli_provenance(const struct cli *c)
 {
-	for (struct option_def *o = tables[1]; o->name; o++)
+	for (struct option_def *o = tables[2]; o->name; o++)
 		if (o->to == &c->seed)
 			o->seen = 1;
 	return opt_provenance(tables);

@@ -31,6 +31,7 @@ struct cli {
 	const char *summary;            /* one line */
 	const char *features;           /* libraries for --version, may be NULL */
 	struct option_def *options;     /* the tool's own */
+	struct option_def *shared;      /* those it has in common with other subcommands, or NULL */
 	unsigned common;                /* CLI_... */
 
 	/* out */

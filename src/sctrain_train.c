@@ -1,0 +1,452 @@
+/*
+ * Training, the same for every task. One block of the masked stream is one optimiser step; maskgen has decided order,
+ * batches, masks and their number, so the weights are a function of stream, options and initial weights alone.
+ */
+#include "sctrain.h"
+
+#include "config.h"
+#include "device.h"
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WARMUP_MAX 10000        /* what Geneformer warmed up for */
+
+static const char *config_name, *init_dir;
+static double lr = -1, weight_decay = 0.001, clip = 1, dropout = -1, warmup = -1;
+static int schedule, adam, want_resume, want_force;
+static long long accum = 1, save_every = 1000, keep = 2;
+
+static struct cli cli;
+
+static struct option_def options[] = {
+	{.letter = 'o', .name = "output", .kind = OPT_STRING, .to = &cli.output, .arg = "MODEL",
+	 .help = "the model directory to make (required)"},
+	{.letter = 'c', .name = "config", .kind = OPT_STRING, .to = &config_name, .arg = "NAME|FILE", .changes = 1,
+	 .help = "tiny, corrmask-paper, geneformer-v1-10m, or a config.json (default corrmask-paper, or that of --init)"},
+	{.name = "init", .kind = OPT_STRING, .to = &init_dir, .arg = "DIR", .help = "start from the weights of this model directory"},
+	{.name = "dropout", .kind = OPT_REAL, .to = &dropout, .arg = "P", .max = 0.999, .changes = 1,
+	 .help = "dropout of hidden values and attention (default: as the configuration says)"},
+	{.name = "lr", .kind = OPT_REAL, .to = &lr, .arg = "X", .max = 1e3, .changes = 1, .help = "peak learning rate (default 0.001 for mlm, 5e-5 for fine-tuning)"},
+	{.name = "warmup", .kind = OPT_REAL, .to = &warmup, .arg = "N", .max = 1e12, .changes = 1,
+	 .help = "steps of warm-up; below 1, a share of all steps (default: a tenth of all steps, at most 10000)"},
+	{.name = "schedule", .kind = OPT_CHOICE, .to = &schedule, .arg = "linear|cosine|constant", .changes = 1,
+	 .help = "the learning rate after the warm-up (default linear)"},
+	{.name = "weight-decay", .kind = OPT_REAL, .to = &weight_decay, .arg = "X", .max = 1e3, .changes = 1,
+	 .help = "decay of all weights but biases and LayerNorm (default 0.001)"},
+	{.name = "clip", .kind = OPT_REAL, .to = &clip, .arg = "NORM", .max = FLT_MAX, .changes = 1,
+	 .help = "scale gradients down to this norm, 0: never (default 1)"},
+	{.name = "adam", .kind = OPT_CHOICE, .to = &adam, .arg = "torch|hf46", .changes = 1,
+	 .help = "AdamW as in PyTorch, or as in transformers 4.6 (default torch)"},
+	{.name = "accum", .kind = OPT_INT, .to = &accum, .arg = "N", .min = 1, .max = 65536, .changes = 1,
+	 .help = "work through a batch in N parts, for less memory (default 1)"},
+	{.name = "save-every", .kind = OPT_INT, .to = &save_every, .arg = "N", .min = 1, .max = 1e15,
+	 .help = "write a checkpoint every N steps (default 1000)"},
+	{.name = "keep-checkpoints", .kind = OPT_INT, .to = &keep, .arg = "K", .min = 1, .max = 1e6,
+	 .help = "keep the newest K checkpoints (default 2)"},
+	{.name = "resume", .kind = OPT_FLAG, .to = &want_resume,
+	 .help = "go on from the newest checkpoint in MODEL, from the start if there is none"},
+	{.name = "force", .kind = OPT_FLAG, .to = &want_force, .help = "replace a model or checkpoints that MODEL holds"},
+	{0},
+};
+
+static struct cli cli = {.operands = "[FILE]", .shared = options, .common = CLI_SEED | CLI_DEVICE | CLI_THREADS};
+
+static volatile sig_atomic_t stop;      /* the signal that asked us to */
+
+static void on_stop(int sig)
+{
+	stop = sig;
+}
+
+/* The first signal ends the training at the next step; a second one kills, as always. */
+static void catch_signals(void)
+{
+	struct sigaction a = {.sa_handler = on_stop, .sa_flags = SA_RESETHAND | SA_RESTART};
+	sigemptyset(&a.sa_mask);
+	sigaction(SIGINT, &a, NULL);
+	sigaction(SIGTERM, &a, NULL);
+	sigaction(SIGHUP, &a, NULL);
+}
+
+static double now(void)
+{
+	struct timespec x;
+	clock_gettime(CLOCK_MONOTONIC, &x);
+	return (double)x.tv_sec + 1e-9 * (double)x.tv_nsec;
+}
+
+/* ---- before the first step ---- */
+
+static int same_folder(const char *a, const char *b)
+{
+	struct stat x, y;
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* May we write here? Returns 1 when there is a checkpoint to go on from. */
+static int check_folder(const char *model, uint64_t *step)
+{
+	struct error e;
+	if (init_dir && same_folder(init_dir, model))
+		die("--init %s is the model to be written: choose another -o", init_dir);
+	if (checkpoint_lock(model, &e) < 0)     /* the descriptor stays open: it is the lock */
+		die("%s", e.msg);
+	if (want_force)
+		return 0;
+	if (checkpoint_finished(model)) {
+		if (!want_resume)
+			die("%s holds a finished model: --force replaces it", model);
+		info("%s is finished already: nothing to do", model);
+		exit(0);
+	}
+	int have = checkpoint_latest(model, step, &e);
+	if (have < 0)
+		die("%s", e.msg);
+	if (have && !want_resume)
+		die("%s holds an unfinished training (checkpoint-%llu): --resume goes on with it, --force starts anew", model,
+		    (unsigned long long)*step);
+	return have;
+}
+
+static void open_stream(struct train *t)
+{
+	struct error e;
+	if (cli.noperand > 1)
+		usage_error("one masked stream at a time: '%s' is one too many", cli.operand[1]);
+	t->in = cli_open(&cli, 0);
+	t->header = stream_header(t->in);
+	const char *name = stream_name(t->in);
+	if (masked_columns(&t->col, t->header, name, &e) || loader_parse(&t->loader, t->header, name, &e))
+		die("%s", e.msg);
+	if (!t->header->vocab.n)
+		die("%s: no vocabulary in the header", name);
+	if (t->loader.shards > 1)
+		die("%s: shard %llu of %llu: training on several shards is not built in", name, (unsigned long long)t->loader.shard,
+		    (unsigned long long)t->loader.shards);
+	if (!t->loader.steps)
+		die("%s: no cells to train on", name);
+	if (t->loader.steps > UINT32_MAX)
+		die("%s: %llu steps: at most %u", name, (unsigned long long)t->loader.steps, UINT32_MAX);
+}
+
+static void choose_config(struct model_config *c, const struct header *h, const char *stream)
+{
+	struct error e;
+	const char *what = config_name ? config_name : init_dir ? init_dir : "corrmask-paper";
+	if (config_get(c, what, &e))
+		die("%s", e.msg);
+	if (!c->vocab_size) {
+		int64_t pad = vocab_find(&h->vocab, "<pad>");
+		c->vocab_size = (uint32_t)h->vocab.n;
+		c->pad_token_id = pad > 0 ? (uint32_t)pad : 0;
+	} else if (c->vocab_size != h->vocab.n) {
+		die("%s: vocab_size is %u, but the vocabulary of %s has %zu tokens", what, c->vocab_size, stream, h->vocab.n);
+	}
+	if (dropout >= 0)
+		c->hidden_dropout_prob = c->attention_probs_dropout_prob = dropout;
+}
+
+/* --init: weights by name; the vocabulary must be the model's where it has one. */
+static void load_init(struct train *t)
+{
+	struct error e;
+	struct weights_report report;
+	struct vocab v = {0};
+	char *vocab = xasprintf("%s/vocab.tsv", init_dir), *weights = xasprintf("%s/model.safetensors", init_dir);
+	if (access(vocab, F_OK) == 0 && vocab_load(&v, vocab, &e))
+		die("%s", e.msg);
+	int same = vocab_same(&v, model_config(t->model), init_dir, t->header, stream_name(t->in), &e);
+	if (same < 0)
+		die("%s", e.msg);
+	if (same)
+		warn("%s", e.msg);
+	if (weights_load(t->model, weights, &report, &e))
+		die("%s", e.msg);
+	if (report.fresh)
+		warn("%s has no '%s' (%zu such tensors of the head): they start from random values", weights, report.first_fresh, report.fresh);
+	vocab_release(&v);
+	free(vocab);
+	free(weights);
+}
+
+static void choose_optim(struct train *t)
+{
+	struct optim *o = &t->optim;
+	uint64_t steps = t->loader.steps;
+	optim_init(o);
+	o->variant = adam ? ADAMW_HF46 : ADAMW_TORCH;
+	o->schedule = (enum schedule)schedule;
+	o->lr = lr < 0 ? t->task->lr : lr;
+	o->weight_decay = weight_decay;
+	o->max_norm = clip;
+	o->total = steps;
+	if (warmup < 0)
+		o->warmup = steps / 10 < WARMUP_MAX ? steps / 10 : WARMUP_MAX;
+	else
+		o->warmup = (uint64_t)(warmup < 1 ? warmup * (double)steps : warmup);
+}
+
+static cJSON *make_settings(const struct train *t)
+{
+	const struct optim *o = &t->optim;
+	cJSON *j = cJSON_CreateObject();
+	cJSON_AddStringToObject(j, "task", strchr(t->task->name, ' ') + 1);
+	cJSON_AddNumberToObject(j, "seed", (double)cli.seed);
+	cJSON_AddNumberToObject(j, "accum", (double)accum);
+	cJSON_AddNumberToObject(j, "lr", o->lr);
+	cJSON_AddStringToObject(j, "schedule", schedule_name(o->schedule));
+	cJSON_AddNumberToObject(j, "warmup", (double)o->warmup);
+	cJSON_AddNumberToObject(j, "weight-decay", o->weight_decay);
+	cJSON_AddNumberToObject(j, "clip", o->max_norm);
+	cJSON_AddStringToObject(j, "adam", adamw_name(o->variant));
+	if (t->task->settings)
+		t->task->settings(t, j);
+	return j;
+}
+
+/* Weights after a resume are those of a run that was never cut, so everything that shapes them must be as it was. */
+static void check_settings(const cJSON *was, const cJSON *is, const char *model)
+{
+	for (const cJSON *x = is->child; x; x = x->next) {
+		const cJSON *y = cJSON_GetObjectItemCaseSensitive(was, x->string);
+		if (y && cJSON_Compare(x, y, 1))
+			continue;
+		char *a = y ? cJSON_PrintUnformatted(y) : xstrdup("nothing"), *b = cJSON_PrintUnformatted(x);
+		die("--resume: %s was trained with %s %s, not %s: give the same options again", model, x->string, a, b);
+	}
+	for (const cJSON *y = was->child; y; y = y->next)
+		if (!cJSON_GetObjectItemCaseSensitive(is, y->string))
+			die("--resume: %s was trained with %s: give the same options again", model, y->string);
+}
+
+static void load_checkpoint(struct train *t, uint64_t step, const char *model)
+{
+	struct error e;
+	char digest[33];
+	cJSON *settings = t->state.settings;
+	if (checkpoint_load(&t->state, t->model, model, step, &e))
+		die("--resume: %s", e.msg);
+	masked_digest(t->header, digest);
+	if (strcmp(digest, t->state.digest))
+		die("--resume: %s is not the masked stream that %s was trained on (digest %s, expected %s)", stream_name(t->in), model,
+		    digest, t->state.digest);
+	if (t->loader.first_step > step)
+		die("--resume: %s starts at step %llu, but %s has finished %llu: earlier batches are missing", stream_name(t->in),
+		    (unsigned long long)t->loader.first_step, model, (unsigned long long)step);
+	check_settings(t->state.settings, settings, model);
+	cJSON_Delete(settings);
+	t->saved = step;
+	info("%s: going on after step %llu of %llu", model, (unsigned long long)step, (unsigned long long)t->loader.steps);
+}
+
+static void start(struct train *t, const char *model, int resume, uint64_t step)
+{
+	struct error e;
+	struct model_config c;
+	choose_config(&c, t->header, stream_name(t->in));
+	c.num_labels = 0;
+	if (t->task->open)
+		t->task->open(t, &c);
+	char device[256];
+	t->ops = device_open(cli.device, (int)cli.threads, device, sizeof device, &e);
+	if (!t->ops)
+		die("%s", e.msg);
+	if (cli.verbose || strcmp(t->ops->name, "cpu"))
+		info("device: %s", device);
+	t->model = model_new(&c, t->task->task, t->ops, (uint64_t)cli.seed, &e);
+	if (!t->model)
+		die("%s", e.msg);
+	if (t->task->ready)
+		t->task->ready(t);
+	choose_optim(t);
+	t->state = (struct train_state){.steps = t->loader.steps, .settings = make_settings(t)};
+	masked_digest(t->header, t->state.digest);
+	t->saved = UINT64_MAX;
+	if (!resume && t->loader.first_step)
+		die("%s starts at step %llu, and there is no checkpoint to go on from", stream_name(t->in),
+		    (unsigned long long)t->loader.first_step);
+	if (resume)
+		load_checkpoint(t, step, model);
+	else if (init_dir)
+		load_init(t);
+	if (checkpoint_clear(model, want_force && !resume, &e))
+		die("%s", e.msg);
+	t->log = checkpoint_log(model, t->state.step, &e);
+	if (!t->log)
+		die("%s", e.msg);
+	t->seconds_before = t->state.seconds;
+}
+
+/* ---- steps ---- */
+
+static void save(struct train *t, const char *model)
+{
+	struct error e;
+	if (t->saved == t->state.step)
+		return;
+	t->state.seconds = t->seconds_before + now() - t->start;
+	if (fflush(t->log) || fsync(fileno(t->log)))
+		die("%s/train.tsv: cannot write", model);
+	if (checkpoint_save(model, t->model, &t->state, &t->header->vocab, (int)keep, &e))
+		die("%s", e.msg);
+	t->saved = t->state.step;
+}
+
+static const char *saved_where(const struct train *t)
+{
+	static char text[64];
+	if (t->saved == UINT64_MAX)
+		return "there is no checkpoint yet";
+	snprintf(text, sizeof text, "the newest checkpoint is checkpoint-%llu", (unsigned long long)t->saved);
+	return text;
+}
+
+/* The block's rows must be of the step that its place in the stream says. */
+static void check_step(const struct train *t, const struct block *b, uint64_t step)
+{
+	const uint32_t *col = b->col[t->col.step].data;
+	for (size_t i = 0; i < b->rows; i++)
+		if (col[i] != step)
+			die("%s: block %llu: row %zu is of step %u, expected %llu", stream_name(t->in),
+			    (unsigned long long)(step - t->loader.first_step), i, col[i], (unsigned long long)step);
+	if (step >= t->loader.steps)
+		die("%s: more blocks than the %llu steps of the header", stream_name(t->in), (unsigned long long)t->loader.steps);
+}
+
+/* A row of train.tsv, and the progress line. */
+static void report_step(struct train *t, const struct block *b, uint64_t step, double loss, double norm)
+{
+	double x = now(), spent = x - t->start, rate = (double)block_items(b, t->col.input_group) / (x - t->last);
+	double rest = spent / (double)++t->done * (double)(t->loader.steps - step - 1), lr_now = t->optim.lr * optim_factor(&t->optim, step);
+	char a[32] = "NA", g[32] = "NA";
+	if (isfinite(loss)) {
+		snprintf(a, sizeof a, "%.9g", loss);
+		snprintf(g, sizeof g, "%.9g", norm);
+	}
+	fprintf(t->log, "%llu\t%s\t%.9g\t%s\t%.1f\t%.3f\n", (unsigned long long)step + 1, a, lr_now, g, rate, t->seconds_before + spent);
+	if (fflush(t->log))
+		die("%s/train.tsv: cannot write: %s", cli.output, strerror(errno));
+	progress("step %llu/%llu, loss %s, %.0f tokens/s, %02d:%02d:%02d to go", (unsigned long long)step + 1,
+		 (unsigned long long)t->loader.steps, a, (double)t->tokens / spent, (int)(rest / 3600), (int)(rest / 60) % 60,
+		 (int)rest % 60);
+	t->last = x;
+}
+
+/* One update from one block. A batch without a masked position changes nothing, but its step counts. */
+static void train_step(struct train *t, const struct block *b, uint64_t step)
+{
+	struct error e;
+	struct loss sum = {0}, loss;
+	struct forward f = {.train = 1, .step = step};
+	double norm = NAN;
+	size_t positions = model_config(t->model)->max_position_embeddings;
+	model_zero_grad(t->model);
+	for (long long part = 0; part < accum; part++) {
+		size_t from = b->rows * (size_t)part / (size_t)accum, to = b->rows * (size_t)(part + 1) / (size_t)accum;
+		if (from == to)
+			continue;
+		if (batch_masked(&t->packed, &t->col, b, from, to, positions, (uint32_t)t->loader.shard, (uint32_t)t->loader.shards,
+				 stream_name(t->in), &e))
+			die("step %llu: %s; %s", (unsigned long long)step + 1, e.msg, saved_where(t));
+		if (t->task->label)
+			t->task->label(t, b, from, to);
+		if (model_forward(t->model, &t->packed.b, &f, &loss, &e) || model_backward(t->model, &e))
+			die("step %llu: %s; %s", (unsigned long long)step + 1, e.msg, saved_where(t));
+		sum.sum += loss.sum;
+		sum.count += loss.count;
+	}
+	if (sum.count > 0 && model_step(t->model, &t->optim, step, sum.count, &norm, &e))
+		die("step %llu: %s; %s", (unsigned long long)step + 1, e.msg, saved_where(t));
+	t->state.step = step + 1;
+	t->state.epoch = (double)(step + 1) * (double)t->loader.epochs / (double)t->loader.steps;
+	t->cells += b->rows;
+	t->tokens += block_items(b, t->col.input_group);
+	t->labels += sum.count;
+	report_step(t, b, step, sum.count > 0 ? sum.sum / sum.count : NAN, norm);
+}
+
+static _Noreturn void interrupted(struct train *t, const char *model)
+{
+	int sig = stop;
+	save(t, model);
+	info("interrupted after step %llu of %llu: --resume goes on from %s/checkpoint-%llu", (unsigned long long)t->state.step,
+	     (unsigned long long)t->state.steps, model, (unsigned long long)t->saved);
+	signal(sig, SIG_DFL);
+	raise(sig);
+	_exit(128 + sig);
+}
+
+static void train(struct train *t, const char *model)
+{
+	struct error e;
+	struct block b = {0};
+	uint64_t step = t->loader.first_step;   /* of the next block */
+	int got;
+	catch_signals();
+	t->start = t->last = now();
+	while ((got = stream_read(t->in, &b, &e)) > 0) {
+		check_step(t, &b, step);
+		int fresh = step >= t->state.step;      /* else done before the checkpoint */
+		if (fresh)
+			train_step(t, &b, step);
+		step++;
+		if (stop)
+			interrupted(t, model);
+		if (fresh && step % (uint64_t)save_every == 0 && step < t->state.steps)
+			save(t, model);
+	}
+	if (got == 0 && step != t->loader.steps)
+		got = error_set(&e, "%s: ends after %llu of %llu steps", stream_name(t->in), (unsigned long long)step,
+				(unsigned long long)t->loader.steps);
+	block_release(&b);
+	if (got == 0)
+		return;
+	if (stop)
+		interrupted(t, model);
+	if (t->state.step)
+		save(t, model);
+	die("%s; %s", e.msg, saved_where(t));
+}
+
+int train_main(const struct train_task *task, int argc, char **argv)
+{
+	struct train t = {.task = task, .cli = &cli};
+	struct error e;
+	uint64_t step = 0;
+	cli.name = task->name;
+	cli.summary = task->summary;
+	cli.options = task->options;
+	cli_init(&cli, argc, argv);
+	if (!cli.output)
+		usage_error("no model directory: -o MODEL");
+	if (want_resume && want_force)
+		usage_error("--resume and --force exclude each other");
+	if (task->check)
+		task->check();
+	open_stream(&t);
+	int resume = check_folder(cli.output, &step);
+	start(&t, cli.output, resume, step);
+	train(&t, cli.output);
+	if (checkpoint_finish(cli.output, t.model, &t.header->vocab, &e))
+		die("%s", e.msg);
+	if (fsync(fileno(t.log)) | fclose(t.log))
+		die("%s/train.tsv: cannot write", cli.output);
+	cli_report(&cli, "%llu steps, %llu cells, %llu tokens (%.0f tokens/s), %.0f %s; %zu parameters, %.0f MB of arrays",
+		   (unsigned long long)t.state.steps, (unsigned long long)t.cells, (unsigned long long)t.tokens,
+		   (double)t.tokens / fmax(t.last - t.start, 1e-9), t.labels, task->task == TASK_MLM ? "masked" : "labels",
+		   model_nparam(t.model), (double)model_bytes(t.model) / 1e6);
+	train_state_release(&t.state);
+	packed_release(&t.packed);
+	model_free(t.model);
+	t.ops->destroy(t.ops);
+	stream_free(t.in);
+	return 0;
+}
