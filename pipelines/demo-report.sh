@@ -6,9 +6,11 @@ row() { printf '%-44s %10s %10s\n' "$1" "$2" "$3"; }
 both() { row "$1" "$(get "$dir/random.$2.tsv" "$3")" "$(get "$dir/corrmask.$2.tsv" "$3")"; }
 
 echo "corrmask demo: $data, label $label"
-[ "$cells" = 0 ] || echo "$cells cells at most, drawn with a seed (CELLS=0 takes all)"
-grep -h ' cells' "$dir/log/scsample-train.log" "$dir/log/scsample-test.log" | sed 's/^scsample: /split: /; s/;.*//'
-grep -h 'edges' "$dir/log/depgraph.log" | sed 's/^depgraph: /graph: /; s/;.*//'
+# cells of one part: "scsample: 3000 cells in, 747 out, ..."
+part() { sed -n 's/^scsample: [0-9]* cells in, \([0-9]*\) out.*/\1/p' "$dir/log/scsample-$1.log"; }
+by=$(sed -n 's/^--by /, split by /p' "$dir/group")
+echo "cells: $(part train) to train, $(part test) held out$by$([ "$cells" = 0 ] || echo "; at most $cells, drawn with a seed (CELLS=0 takes all)")"
+sed -n 's/^depgraph: \(.* edges\);.*/graph: \1/p' "$dir/log/depgraph.log"
 echo
 row "" random CorrMask
 both "held-out loss, random masks" loss-random loss
