@@ -153,6 +153,9 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 	if (cli.verbose)
 		info("read %.2f s, graph %.2f s; %u of %llu cells, %u genes of %zu", t1 - t0, now() - t1, told.n,
 		     (unsigned long long)told.seen, genes, h->vocab.n - h->vocab.nspecial);
+	if (!n)
+		warn("no edges among %u genes of %u cells; lower %s for a corpus this small", genes, told.n,
+		     pmi ? "--tau or --min-count" : "--min-overlap, --min-cells or --rho-min");
 	describe(h, &told, genes, n);
 	graph_build(g, (uint32_t)h->vocab.n, edge, n);
 	free(edge);

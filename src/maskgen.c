@@ -212,6 +212,8 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 	char a[33], b[33];
 	vocab_digest(&tokens->vocab, a);
 	vocab_digest(&stream_header(s)->vocab, b);
+	if (!module && !g->offset[g->n])
+		warn("%s has no edges: all masks are random", path);
 	if (strcmp(a, b))
 		die("%s has vocabulary %s (%zu rows), but %s has %s (%zu rows): the graph is of other tokens", path, b,
 		    stream_header(s)->vocab.n, name, a, tokens->vocab.n);

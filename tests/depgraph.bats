@@ -222,7 +222,11 @@ same_as_reference() {
 }
 
 @test "depgraph: cells without tokens and too few cells give a graph without edges" {
-	scsim --model b1 -n 20 | depgraph -o x
+	scsim --model b1 -n 20 -o few.tok
+	run -0 depgraph few.tok -o x
+	assert_output --partial "no edges among 0 genes of 20 cells; lower --min-overlap"
+	run -0 sh -c 'maskgen --strategy corrmask -g x -u few.tok | scview --check'
+	assert_line --partial "x has no edges: all masks are random"
 	[ "$(edges x | wc -l)" = 0 ]
 	[ "$(scview x | wc -l)" = 1003 ]
 }
