@@ -366,6 +366,8 @@ static int find_matrix(struct h5ad_writer *w, const char *name, struct error *e)
 	if (strcmp(h->kind, "embedding") && strcmp(h->kind, "prediction"))
 		return error_set(e, "%s: a %s stream has no matrix of cells by something that AnnData could hold: export counts, an "
 				 "embedding or a prediction (tokens keep the rank of a gene, not its count)", name, h->kind);
+	if (strcmp(h->kind, "prediction") == 0 && header_find(h, "logit") < 0 && h->ngroup)
+		return error_set(e, "%s: predictions of genes: AnnData has no place for lists; use -O tsv", name);
 	w->main = header_need(h, strcmp(h->kind, "embedding") ? "logit" : "x", COLUMN_TYPES, FIXED, name, e);
 	return w->main < 0 ? -1 : 0;
 }

@@ -1,5 +1,6 @@
-/* scembed: one vector a cell from the hidden states of a trained model [Geneformer emb_extractor.py]. */
-#include "batch.h"
+/* scembed: one vector a cell from the hidden states of a trained model [Geneformer emb_extractor.py], or the predictions of its head. */
+#include "scembed.h"
+
 #include "cli.h"
 #include "device.h"
 #include "weights.h"
@@ -16,7 +17,7 @@ enum { MEAN, CLS, FIRST };
 
 static const char *model_dir;
 static long long layer = -1, batch_max = 16384;
-static int pooling, truncate_cells;
+static int pooling, truncate_cells, predict, probabilities, all_genes;
 
 static struct option_def options[] = {
 	{.letter = 'M', .name = "model", .kind = OPT_STRING, .to = &model_dir, .arg = "DIR", .help = "the model directory (required)"},
@@ -24,6 +25,12 @@ static struct option_def options[] = {
 	 .help = "hidden states of which layer: 0 the last, -1 the one before ... (default -1)"},
 	{.name = "pool", .kind = OPT_CHOICE, .to = &pooling, .arg = "mean|cls|first", .changes = 1,
 	 .help = "mean of the genes' states, the state of <cls>, or of the first token (default mean)"},
+	{.name = "predict", .kind = OPT_FLAG, .to = &predict, .changes = 1,
+	 .help = "write what the model's classifier says of cells or genes, instead of embeddings"},
+	{.name = "probabilities", .kind = OPT_FLAG, .to = &probabilities, .changes = 1,
+	 .help = "with --predict of cells: also the probability of every class"},
+	{.name = "all-genes", .kind = OPT_FLAG, .to = &all_genes, .changes = 1,
+	 .help = "with --predict of genes: all tokens, not only of held-out genes"},
 	{.name = "truncate", .kind = OPT_FLAG, .to = &truncate_cells, .changes = 1,
 	 .help = "cut cells longer than the model's positions (default: that is an error)"},
 	{.name = "batch-tokens", .kind = OPT_INT, .to = &batch_max, .arg = "N", .min = 1, .max = 1e9,
@@ -31,23 +38,8 @@ static struct option_def options[] = {
 	{0},
 };
 
-static struct cli cli = {.name = "scembed", .operands = "[FILE]", .summary = "Embed cells with a trained model.", .options = options,
+static struct cli cli = {.name = "scembed", .operands = "[FILE]", .summary = "Embed cells with a trained model, or predict with its classifier.", .options = options,
 			 .common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
-
-struct run {
-	struct model *model;
-	struct masked_columns col;      /* of the input */
-	struct block out;
-	int *map, x;                    /* columns of the input for those of the output; the index of x */
-	size_t C;
-	int64_t cls, eos;               /* token ids, -1: none */
-	struct packed packed;
-	float *h;                       /* [tokens, C] */
-	size_t h_cap;
-	uint32_t *row;                  /* [rows of the batch] */
-	size_t row_cap;
-	uint64_t cells, tokens, empty;
-};
 
 /* XXH3-128 of the weights: provenance says which model, not where it was. */
 static char *weights_digest(const char *dir)
@@ -73,9 +65,12 @@ static void load_model(struct run *r, const struct header *h, const char *name, 
 	struct error e;
 	struct vocab v;
 	struct weights_report report;
-	r->model = model_dir_load(model_dir, TASK_BARE, ops, 1, &v, &report, &e);
+	enum task task = predict ? predict_open(r, model_dir, h) : TASK_BARE;
+	r->model = model_dir_load(model_dir, task, ops, 1, &v, &report, &e);
 	if (!r->model)
 		die("%s", e.msg);
+	if (report.fresh)
+		die("%s/model.safetensors has no '%s': it is not that of a fine-tuned model", model_dir, report.first_fresh);
 	int same = vocab_same(&v, model_config(r->model), model_dir, h, name, &e);
 	if (same < 0)
 		die("%s", e.msg);
@@ -92,21 +87,25 @@ static void load_model(struct run *r, const struct header *h, const char *name, 
 		die("--pool cls: the vocabulary has no <cls>; --pool first takes the first token, whatever it is");
 }
 
-/* The tokens stream's header without its ragged columns, and with x. */
-static void make_header(struct header *to, const struct header *from, size_t C, const char *name)
+/* The tokens stream's header without its ragged columns, and with x or the columns of the prediction. */
+static void make_header(struct run *r, struct header *to, const struct header *from, const char *name)
 {
-	header_init(to, "embedding");
+	header_init(to, predict ? "prediction" : "embedding");
 	for (size_t i = 0; i < from->ncol; i++)
 		if (from->col[i].shape != RAGGED)
 			header_add_like(to, &from->col[i]);
-	if (header_find(to, "x") >= 0)
-		die("%s: has a column 'x', which is what the embedding will be called", name);
-	header_add_fixed(to, "x", F32, (uint32_t)C);
 	vocab_copy(&to->vocab, &from->vocab);
 	cJSON_Delete(to->provenance);
 	to->provenance = cJSON_Duplicate(from->provenance, 1);
 	cJSON_Delete(to->extra);
 	to->extra = cJSON_Duplicate(from->extra, 1);
+	if (predict) {
+		predict_header(r, to, name);
+	} else {
+		if (header_find(to, "x") >= 0)
+			die("%s: has a column 'x', which is what the embedding will be called", name);
+		r->x = header_add_fixed(to, "x", F32, (uint32_t)r->C);
+	}
 	char *o = cli_provenance(&cli), *digest = weights_digest(model_dir), *all = xasprintf("%s%s--model xxh3:%s", o, *o ? " " : "", digest);
 	header_provenance(to, "scembed", all);
 	free(o);
@@ -133,29 +132,37 @@ static int pool_cell(const struct run *r, const uint32_t *id, size_t n, const fl
 	return to == from;
 }
 
-/* Rows [from, to) of a block: forward, pool, append to the output. */
-static void embed(struct run *r, const struct block *b, size_t from, size_t to, const char *name)
+/* The vectors of rows [first, first + n) of the output. */
+static void embed_rows(struct run *r, size_t first, size_t n)
+{
+	struct error e;
+	const struct batch *p = &r->packed.b;
+	size_t T = p->offset[n], empty = 0;
+	grow(r->h, r->h_cap, T * r->C);
+	if (T && model_hidden(r->model, p, (int)layer, r->h, &e))
+		die("%s", e.msg);
+	float *x = (float *)r->out.col[r->x].data + first * r->C;
+#pragma omp parallel for schedule(dynamic) reduction(+ : empty)
+	for (size_t i = 0; i < n; i++)
+		empty += (size_t)pool_cell(r, p->id + p->offset[i], p->offset[i + 1] - p->offset[i], r->h + p->offset[i] * r->C, x + i * r->C);
+	r->empty += empty;
+}
+
+/* Rows [from, to) of a block: pack, forward, append to the output. */
+static void work(struct run *r, const struct block *b, size_t from, size_t to, const char *name)
 {
 	struct error e;
 	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
 	if (batch_tokens(&r->packed, &r->col, b, from, to, model_config(r->model)->max_position_embeddings, truncate_cells, eos, name, &e))
 		die("%s", e.msg);
-	const struct batch *p = &r->packed.b;
-	size_t T = p->offset[p->ncell], n = to - from, first = r->out.rows, empty = 0;
-	grow(r->h, r->h_cap, T * r->C);
-	if (T && model_hidden(r->model, p, (int)layer, r->h, &e))
-		die("%s", e.msg);
+	size_t n = to - from, first = r->out.rows;
+	r->tokens += r->packed.b.offset[n];
 	grow(r->row, r->row_cap, n);
 	for (size_t i = 0; i < n; i++)
 		r->row[i] = (uint32_t)(from + i);
 	block_take(&r->out, r->map, b, r->row, n);
-	float *x = (float *)r->out.col[r->x].data + first * r->C;
-#pragma omp parallel for schedule(dynamic) reduction(+ : empty)
-	for (size_t i = 0; i < n; i++)
-		empty += (size_t)pool_cell(r, p->id + p->offset[i], p->offset[i + 1] - p->offset[i], r->h + p->offset[i] * r->C, x + i * r->C);
+	(predict ? predict_rows : embed_rows)(r, first, n);
 	r->cells += n;
-	r->tokens += T;
-	r->empty += empty;
 	progress("%llu cells", (unsigned long long)r->cells);
 }
 
@@ -167,6 +174,36 @@ static void write_out(struct run *r, struct stream *out)
 	block_reset(&r->out, stream_header(out));
 }
 
+static void check_options(void)
+{
+	if (!model_dir)
+		usage_error("no model: -M DIR");
+	if (cli.noperand > 1)
+		usage_error("one stream at a time: '%s' is one too many", cli.operand[1]);
+	for (struct option_def *o = options; o->name && predict; o++)
+		if (o->seen && (o->to == &layer || o->to == &pooling))
+			usage_error("--%s is about embeddings: not with --predict", o->name);
+	if (!predict && (probabilities || all_genes))
+		usage_error("--%s needs --predict", probabilities ? "probabilities" : "all-genes");
+}
+
+/* What was written, for people. */
+static void report(const struct run *r)
+{
+	unsigned long long cells = r->cells, empty = r->empty, tokens = r->tokens;
+	if (predict && r->head.task == TASK_GENES) {
+		unsigned long long told = r->predicted_tokens;
+		if (!told)
+			warn("no cell has a token of the %zu held-out genes of the vocabulary", r->genes.test);
+		cli_report(&cli, "%llu cells, %llu tokens, %llu of them predicted, %llu cells without any", cells, tokens, told, empty);
+		return;
+	}
+	if (empty)
+		warn(predict ? "%llu of %llu cells have no token: their logits are NaN" : "%llu of %llu cells have no token to embed: their vectors are NaN",
+		     empty, cells);
+	cli_report(&cli, "%llu cells, %llu tokens, %llu without tokens", cells, tokens, empty);
+}
+
 int main(int argc, char **argv)
 {
 	struct run r = {0};
@@ -175,10 +212,9 @@ int main(int argc, char **argv)
 	struct header h = {0};
 	int got;
 	cli_init(&cli, argc, argv);
-	if (!model_dir)
-		usage_error("no model: -M DIR");
-	if (cli.noperand > 1)
-		usage_error("one stream at a time: '%s' is one too many", cli.operand[1]);
+	check_options();
+	r.probabilities = probabilities;
+	r.all_genes = all_genes;
 	struct stream *in = cli_open(&cli, 0);
 	const char *name = stream_name(in);
 	if (tokens_columns(&r.col, stream_header(in), name, &e))
@@ -190,9 +226,8 @@ int main(int argc, char **argv)
 	if (cli.verbose || strcmp(ops->name, "cpu"))
 		info("device: %s", device);
 	load_model(&r, stream_header(in), name, ops);
-	make_header(&h, stream_header(in), r.C, name);
+	make_header(&r, &h, stream_header(in), name);
 	struct stream *out = cli_create(&cli, &h);
-	r.x = header_find(&h, "x");
 	r.map = xcalloc(h.ncol, sizeof *r.map);
 	header_map(&h, stream_header(in), r.map);
 	block_reset(&r.out, stream_header(out));
@@ -201,7 +236,7 @@ int main(int argc, char **argv)
 		for (size_t from = 0, to; from < b.rows; from = to) {
 			for (to = from + 1; to < b.rows && offset[to + 1] - offset[from] <= (uint64_t)batch_max; to++)
 				;
-			embed(&r, &b, from, to, name);
+			work(&r, &b, from, to, name);
 			if (block_full(&r.out))
 				write_out(&r, out);
 		}
@@ -211,14 +246,12 @@ int main(int argc, char **argv)
 	write_out(&r, out);
 	if (stream_commit(out, &e))
 		die("%s", e.msg);
-	if (r.empty)
-		warn("%llu of %llu cells have no token to embed: their vectors are NaN", (unsigned long long)r.empty, (unsigned long long)r.cells);
-	cli_report(&cli, "%llu cells, %llu tokens, %llu without tokens", (unsigned long long)r.cells, (unsigned long long)r.tokens,
-		   (unsigned long long)r.empty);
+	report(&r);
 	free(r.map);
 	free(r.h);
 	free(r.row);
 	packed_release(&r.packed);
+	predict_release(&r);
 	block_release(&r.out);
 	block_release(&b);
 	header_release(&h);

@@ -3,7 +3,8 @@
 
 Usage: hf_save.py BIN TOKENS.tok        BIN: the folder of the tools; a tokens stream of cells of 1 to 64 tokens, a few dozen
 Random models of every kind a user may hand us (three heads and none, float16 and bfloat16, gelu and relu, an old file with
-position_ids and the decoder) are saved, and the mean of their hidden states is compared. Exits 1 above 1e-5. Measured: 2.4e-7.
+position_ids and the decoder) are saved, and the mean of their hidden states is compared; for the two classifiers also what
+scembed --predict says, with names of classes and without. Exits 1 above 1e-5. Measured: 2.4e-7, and 1.1e-6 for logits.
 """
 import io
 import os
@@ -53,4 +54,32 @@ for name, model in models.items():
             apart = np.abs(got - want).max() / np.abs(want).max()
             worst = max(worst, apart)
             print(f"{name}, layer {layer}: {apart:.1e}")
+for name, model in models.items():
+    if name not in ("cells", "genes"):
+        continue
+    for labels in None, ["naive B", "T", "NK"]:
+        if labels:
+            model = type(model)(BertConfig(**{**gelu.to_dict(), "id2label": dict(enumerate(labels)), "label2id": {n: i for i, n in enumerate(labels)}}))
+            for p in model.parameters():
+                p.data += 0.2 * torch.randn_like(p.data)
+        model = model.float().eval()
+        with tempfile.TemporaryDirectory() as tmp:
+            model.save_pretrained(tmp)
+            tool("scembed", "-q", "-M", tmp, "--predict", *([] if name == "cells" else ["--all-genes"]), "-o", tmp + "/x.pred", tokens)
+            with torch.no_grad():
+                want = [model(torch.tensor([r])).logits[0].numpy() for r in rows]
+            names = labels or ["LABEL_0", "LABEL_1"]
+            if name == "cells":
+                got = np.load(io.BytesIO(tool("scview", "-O", "npy", tmp + "/x.pred")))
+                said = tool("scview", "-c", "predicted", tmp + "/x.pred").decode().split("\n")[1:-1]
+                assert said == [names[w.argmax()] for w in want] and (not labels or len(set(said)) > 1), said
+                want = np.array(want)
+            else:
+                lines = {n: tool("scview", "-c", "logit." + n, tmp + "/x.pred").decode().split("\n")[1:-1] for n in names}
+                got = np.array([[float(x) for line in lines[n] for x in line.split()] for n in names]).T
+                gene_ids = [line.split("\t")[1] for line in tool("scview", "--vocab", tokens).decode().split("\n")[1:-1]]
+                want = np.concatenate([w[[not gene_ids[i].startswith("<") for i in r]] for w, r in zip(want, rows)])
+            apart = np.abs(got - want).max() / np.abs(want).max()
+            worst = max(worst, apart)
+            print(f"{name}, {len(names)} classes, logits {got.shape}: {apart:.1e}")
 sys.exit(not worst < 1e-5)
