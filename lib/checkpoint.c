@@ -134,8 +134,10 @@ int checkpoint_load(struct train_state *s, struct model *m, const char *model, u
 	     *config = at(dir, "config.json");
 	struct weights_report r;
 	struct model_config c;
-	int bad = config_load(&c, config, e);
+	struct config_head head = {0};
+	int bad = config_load(&c, config, e) || config_head_load(&head, config, e);
 	if (!bad) {
+		c.label = head.label;
 		char *had = config_print(&c, model_task(m)), *has = config_print(model_config(m), model_task(m));
 		if (strcmp(had, has))
 			bad = error_set(e, "%s: not the configuration asked for now", config);
@@ -146,6 +148,7 @@ int checkpoint_load(struct train_state *s, struct model *m, const char *model, u
 	if (!bad && r.fresh)
 		bad = error_set(e, "%s: no tensor '%s'", weights, r.first_fresh);
 	bad = bad || load_moments(m, moments, e);
+	config_head_release(&head);
 	free(config);
 	free(moments);
 	free(weights);

@@ -261,6 +261,13 @@ static void add_real(cJSON *j, const char *key, double x)
 	cJSON_AddRawToObject(j, key, text);
 }
 
+/* A class's name, in text where it has none of its own. */
+static const char *label_name(const struct model_config *c, uint32_t i, char text[32])
+{
+	snprintf(text, 32, "LABEL_%u", i);
+	return c->label ? c->label[i] : text;
+}
+
 char *config_print(const struct model_config *c, enum task task)
 {
 	cJSON *j = cJSON_CreateObject();
@@ -277,9 +284,8 @@ char *config_print(const struct model_config *c, enum task task)
 		char name[32], number[16];
 		cJSON *names = cJSON_AddObjectToObject(j, "id2label");
 		for (uint32_t i = 0; i < c->num_labels; i++) {
-			snprintf(name, sizeof name, "LABEL_%u", i);
 			snprintf(number, sizeof number, "%u", i);
-			cJSON_AddStringToObject(names, number, name);
+			cJSON_AddStringToObject(names, number, label_name(c, i, name));
 		}
 	}
 	add_real(j, "initializer_range", c->initializer_range);
@@ -288,8 +294,7 @@ char *config_print(const struct model_config *c, enum task task)
 		char name[32];
 		cJSON *ids = cJSON_AddObjectToObject(j, "label2id");
 		for (uint32_t i = 0; i < c->num_labels; i++) {
-			snprintf(name, sizeof name, "LABEL_%u", i);
-			cJSON_AddNumberToObject(ids, name, i);
+			cJSON_AddNumberToObject(ids, label_name(c, i, name), i);
 		}
 	}
 	add_real(j, "layer_norm_eps", c->layer_norm_eps);

@@ -242,6 +242,8 @@ void model_free(struct model *m)
 	m->o->free(m->o, m->sums);
 	m->o->free(m->o, m->arena);
 	free(m->host);
+	free(m->host_weight);
+	free(m->host_logit);
 	free(m->act);
 	free(m->at);
 	free(m->tensor);
@@ -332,11 +334,19 @@ void model_freeze(struct model *m, size_t n)
 void model_class_weight(struct model *m, const real *weight)
 {
 	m->o->free(m->o, m->class_weight);
-	m->class_weight = NULL;
+	free(m->host_weight);
+	m->class_weight = m->host_weight = NULL;
 	if (weight) {
+		m->host_weight = xcalloc(m->c.num_labels, sizeof *weight);
+		memcpy(m->host_weight, weight, m->c.num_labels * sizeof *weight);
 		m->class_weight = m->o->alloc(m->o, m->c.num_labels * sizeof *weight);
 		m->o->upload(m->o, m->class_weight, weight, m->c.num_labels * sizeof *weight);
 	}
+}
+
+void model_focal(struct model *m, double gamma)
+{
+	m->focal = gamma;
 }
 
 /* ---- the optimiser step ---- */

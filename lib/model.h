@@ -27,6 +27,7 @@ struct model_config {
 	uint32_t vocab_size, hidden_size, num_hidden_layers, num_attention_heads, intermediate_size;
 	uint32_t max_position_embeddings, type_vocab_size, pad_token_id;
 	uint32_t num_labels; /* of a classifier; 0 for mlm */
+	char *const *label;  /* [num_labels] their names, borrowed for as long as the model lives; NULL: LABEL_0 ... */
 	enum act hidden_act; /* ACT_RELU or ACT_GELU */
 	double hidden_dropout_prob, attention_probs_dropout_prob;
 	double classifier_dropout; /* negative: as hidden_dropout_prob */
@@ -125,6 +126,11 @@ size_t model_nparam(const struct model *m);
 void model_freeze(struct model *m, size_t n);
 /* Classes' loss weights [num_labels]; NULL takes them away. */
 void model_class_weight(struct model *m, const real *weight);
+/*
+ * Focal loss of classes instead of cross-entropy [Lin et al. 2017, eq. 4]: -w_y (1 - p_y)^gamma log p_y, p the softmax; gamma >= 0,
+ * 0 is cross-entropy. Worked out on the host: the logits of classes are few.
+ */
+void model_focal(struct model *m, double gamma);
 
 /*
  * Forward pass and summed loss. Checks the batch (ids, lengths, positions, targets and labels in range): -1 with e set

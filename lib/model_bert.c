@@ -275,6 +275,42 @@ static void head(struct model *m, const struct forward *f, void *x)
 	o->linear(o, m->logit, NULL, m->y, P(w->class_w), P(w->class_b), N, C, m->c.num_labels, ACT_NONE);
 }
 
+/*
+ * Focal loss. With p = softmax(z), q = p_y:
+ *     dL/dz_j = w_y (gamma q (1 - q)^(gamma - 1) log q - (1 - q)^gamma) (delta_jy - p_j)
+ */
+static void focal_loss(struct model *m, const int32_t *label, double sum[3], int train)
+{
+	size_t N = m->nrow, K = m->c.num_labels;
+	grow(m->host_logit, m->host_logit_cap, N * K);
+	m->o->download_act(m->o, m->host_logit, m->logit, N * K);
+	sum[0] = sum[1] = sum[2] = 0;
+	for (size_t i = 0; i < N; i++) {
+		real *z = m->host_logit + i * K;
+		if (label[i] < 0) {
+			memset(z, 0, K * sizeof *z);
+			continue;
+		}
+		size_t y = (size_t)label[i], top = 0;
+		double total = 0, w = m->host_weight ? m->host_weight[y] : 1;
+		for (size_t k = 1; k < K; k++)
+			top = z[k] > z[top] ? k : top;
+		double max = z[top];
+		for (size_t k = 0; k < K; k++)
+			total += exp(z[k] - max);
+		double logq = z[y] - max - log(total), q = exp(logq), rest = -expm1(logq);
+		/* rest = 0: the factor of logq is 0 for gamma > 1, and q (1 - q)^(gamma - 1) log q goes to 0 for any gamma > 0 */
+		double slope = rest > 0 ? w * (m->focal * q * pow(rest, m->focal - 1) * logq - pow(rest, m->focal)) : 0;
+		sum[0] -= w * pow(rest, m->focal) * logq;
+		sum[1] += top == y;
+		sum[2] += w;
+		for (size_t k = 0; k < K; k++)
+			z[k] = (real)(slope * ((k == y) - exp(z[k] - max) / total));
+	}
+	if (train)
+		m->o->upload_act(m->o, m->dlogit, m->host_logit, N * K);
+}
+
 int model_forward(struct model *m, const struct batch *b, const struct forward *f, struct loss *loss, struct error *e)
 {
 	struct ops *o = m->o;
@@ -292,11 +328,14 @@ int model_forward(struct model *m, const struct batch *b, const struct forward *
 	head(m, f, encode(m, f, m->c.num_hidden_layers));
 	if (m->task == TASK_MLM)
 		o->mlm_loss(o, m->sums, m->lse_head, m->y, P(m->word), P(m->head.bias), m->dev.target, m->nrow, m->c.hidden_size, m->c.vocab_size);
-	else
+	else if (!(m->focal > 0))
 		o->class_loss(o, m->sums, m->dlogit, m->logit, m->dev.label, m->class_weight, m->nrow, m->c.num_labels);
 	if (o->sync(o, e))
 		return -1;
-	o->download(o, sum, m->sums, (m->task == TASK_MLM ? 2 : 3) * sizeof *sum);
+	if (m->task != TASK_MLM && m->focal > 0)
+		focal_loss(m, b->label, sum, f->train);
+	else
+		o->download(o, sum, m->sums, (m->task == TASK_MLM ? 2 : 3) * sizeof *sum);
 	*loss = (struct loss){ .sum = sum[0], .correct = sum[1], .count = m->task == TASK_MLM ? (double)m->nrow : sum[2] };
 	if (!isfinite(loss->sum))
 		return error_set(e, "step %llu: the loss is %g", (unsigned long long)f->step, loss->sum);

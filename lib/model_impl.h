@@ -35,6 +35,10 @@ struct model {
 	size_t ntensor, size, nparam;
 	real *array[4];      /* by enum which, [size], device */
 	real *class_weight;  /* [num_labels] device, or NULL */
+	real *host_weight;   /* the same on the host */
+	double focal;
+	real *host_logit;    /* focal loss: [N, num_labels] */
+	size_t host_logit_cap;
 	double *sums;        /* [4] device */
 	size_t frozen;       /* encoder layers */
 

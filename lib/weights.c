@@ -97,13 +97,15 @@ static int check_tied(struct model *m, const struct safetensors *s, const char *
 	return bad ? error_set(e, "%s: tensor '%s' differs from '%s': only tied decoders are supported", s->path, name, with) : 0;
 }
 
-static int load_all(struct model *m, const struct safetensors *s, struct weights_report *r, struct error *e)
+static int load_all(struct model *m, const struct safetensors *s, const char *skip, struct weights_report *r, struct error *e)
 {
 	char *seen = xcalloc(model_ntensor(m), 1);
 	int bad = 0;
 	for (size_t i = 0; i < s->n && !bad; i++) {
 		const struct tensor *t = place_of(m, s->tensor[i].name);
-		if (t) {
+		if (skip && has_prefix(s->tensor[i].name, skip)) {
+			r->ignored++;
+		} else if (t) {
 			seen[t - model_tensor(m, 0)] = 1;
 			bad = weights_load_one(m, PARAM, t, s, &s->tensor[i], e);
 		} else if (may_ignore(m, s->tensor[i].name)) {
@@ -135,11 +137,16 @@ static int load_all(struct model *m, const struct safetensors *s, struct weights
 
 int weights_load(struct model *m, const char *path, struct weights_report *r, struct error *e)
 {
+	return weights_load_except(m, path, NULL, r, e);
+}
+
+int weights_load_except(struct model *m, const char *path, const char *skip, struct weights_report *r, struct error *e)
+{
 	struct safetensors s;
 	*r = (struct weights_report){0};
 	if (safetensors_open(&s, path, e))
 		return -1;
-	int bad = load_all(m, &s, r, e);
+	int bad = load_all(m, &s, skip, r, e);
 	safetensors_close(&s);
 	return bad;
 }

@@ -20,6 +20,8 @@ struct weights_report {
  * shape (the message has the name and both shapes); a tensor with no place in the network is an error, as is an untied decoder.
  */
 int weights_load(struct model *m, const char *path, struct weights_report *r, struct error *e);
+/* The same without the tensors whose names start with `skip`: they count as ignored, and fresh. */
+int weights_load_except(struct model *m, const char *path, const char *skip, struct weights_report *r, struct error *e);
 int weights_save(struct model *m, const char *path, struct error *e);
 
 /* For other arrays of the model: narray of them into one file, each tensor's name behind the array's prefix; and one tensor

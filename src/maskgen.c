@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "feed.h"
 #include "file.h"
+#include "label.h"
 #include "mask.h"
 #include "rng.h"
 
@@ -299,6 +300,51 @@ static void describe(struct header *h, const struct feed *f, const struct graph 
 	cJSON_AddStringToObject(o, "graph", digest);
 }
 
+#define CLASSES_MAX 4096        /* a column of more values is no label */
+
+/* Training on labels must know them all before the first batch: how often each value of the kept columns occurs. */
+static void count_classes(struct header *h, struct stream *in)
+{
+	struct error e;
+	size_t n, nk = 0;
+	char **keep = opt_list(keep_text, &n);
+	struct labels *l = xcalloc(n, sizeof *l);
+	struct classes *c = xcalloc(n, sizeof *c);
+	uint64_t **count = xcalloc(n, sizeof *count);
+	struct block b = {0};
+	for (size_t i = 0; i < n; i++)          /* floats and lists name no classes */
+		if (labels_init(&l[nk], stream_header(in), keep[i], &c[nk], "", NULL) == 0)
+			count[nk++] = xcalloc(CLASSES_MAX, sizeof **count);
+	for (size_t k = 0; nk && k < stream_blocks(in); k++) {
+		if (stream_read_at(in, k, &b, &e))
+			die("%s", e.msg);
+		for (size_t i = 0; i < nk; i++)
+			for (size_t row = 0; row < b.rows && c[i].n <= CLASSES_MAX; row++) {
+				uint32_t y = label_at(&l[i], &b, row);
+				if (y < CLASSES_MAX)
+					count[i][y]++;
+			}
+	}
+	cJSON *o = cJSON_AddObjectToObject(cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), "classes");
+	for (size_t i = 0; i < nk; i++) {
+		if (c[i].n <= CLASSES_MAX) {
+			cJSON *names = cJSON_AddObjectToObject(o, l[i].spec->name);
+			uint32_t *order = classes_sorted(&c[i]);
+			for (size_t k = 0; k < c[i].n; k++)
+				cJSON_AddNumberToObject(names, c[i].name[order[k]], (double)count[i][order[k]]);
+			free(order);
+		}
+		labels_release(&l[i]);
+		classes_release(&c[i]);
+		free(count[i]);
+	}
+	block_release(&b);
+	free(count);
+	free(c);
+	free(l);
+	opt_list_free(keep, n);
+}
+
 /* Start where the last checkpoint ended. A model without one starts at the beginning, so the same command begins and goes on. */
 static void resume_from(struct header *h, struct feed *f)
 {
@@ -452,6 +498,8 @@ int main(int argc, char **argv)
 	char *how = cli_provenance(&cli);
 	header_provenance(&out_h, "maskgen", how);
 	describe(&out_h, &f, plan.graph);
+	if (strategy == NONE && keep_text)
+		count_classes(&out_h, in);
 	if (resume)
 		resume_from(&out_h, &f);
 	struct stream *out = audit_path ? NULL : cli_create(&cli, &out_h);

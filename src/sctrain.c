@@ -11,6 +11,7 @@ static const struct {
 	int (*main)(int argc, char **argv);
 } commands[] = {
 	{"mlm", "pre-train a model on a masked stream", mlm_main},
+	{"cells", "fine-tune a model to tell cells apart by a label", cells_main},
 	{"eval", "loss and accuracy of a model on a masked stream", eval_main},
 };
 

@@ -10,6 +10,7 @@
 #include "cli.h"
 
 int mlm_main(int argc, char **argv);
+int cells_main(int argc, char **argv);
 int eval_main(int argc, char **argv);
 
 /* One training, from the first block to the last. */
@@ -38,12 +39,13 @@ struct train_task {
 	const char *name, *summary;     /* "mlm"; of the help */
 	struct option_def *options;     /* its own */
 	double lr;                      /* default peak learning rate */
+	uint64_t warmup;                /* default steps of warm-up, 0: a tenth of all */
 	void (*check)(void);                                            /* the command line is read: usage_error */
 	void (*open)(struct train *t, struct model_config *c);          /* the stream is open: labels, c->num_labels */
 	void (*ready)(struct train *t);                                 /* the model is there */
 	void (*settings)(const struct train *t, cJSON *j);              /* what the weights depend on besides */
-	/* Rows [from, to) of b are packed in t->packed: give them labels, for batch.label. */
-	void (*label)(struct train *t, const struct block *b, size_t from, size_t to);
+	/* Rows [from, to) of b are packed in p: point p->b.label to their labels. held: b is not of t->in, but of --eval. */
+	void (*label)(struct train *t, int held, struct packed *p, const struct block *b, size_t from, size_t to);
 };
 
 int train_main(const struct train_task *task, int argc, char **argv);

@@ -22,7 +22,7 @@
 static const char *config_name, *init_dir;
 static double lr = -1, weight_decay = 0.001, clip = 1, dropout = -1, warmup = -1;
 static int schedule, adam, want_resume, want_force;
-static long long accum = 1, save_every = 1000, keep = 2;
+static long long accum = 1, save_every = 1000, keep = 2, freeze;
 
 static struct cli cli;
 
@@ -36,7 +36,7 @@ static struct option_def options[] = {
 	 .help = "dropout of hidden values and attention (default: as the configuration says)"},
 	{.name = "lr", .kind = OPT_REAL, .to = &lr, .arg = "X", .max = 1e3, .changes = 1, .help = "peak learning rate (default 0.001 for mlm, 5e-5 for fine-tuning)"},
 	{.name = "warmup", .kind = OPT_REAL, .to = &warmup, .arg = "N", .max = 1e12, .changes = 1,
-	 .help = "steps of warm-up; below 1, a share of all steps (default: a tenth of all steps, at most 10000)"},
+	 .help = "steps of warm-up; below 1, a share of all steps (default: a tenth of all steps, at most 10000; fine-tuning: 500, at most 60 %)"},
 	{.name = "schedule", .kind = OPT_CHOICE, .to = &schedule, .arg = "linear|cosine|constant", .changes = 1,
 	 .help = "the learning rate after the warm-up (default linear)"},
 	{.name = "weight-decay", .kind = OPT_REAL, .to = &weight_decay, .arg = "X", .max = 1e3, .changes = 1,
@@ -47,6 +47,8 @@ static struct option_def options[] = {
 	 .help = "AdamW as in PyTorch, or as in transformers 4.6 (default torch)"},
 	{.name = "accum", .kind = OPT_INT, .to = &accum, .arg = "N", .min = 1, .max = 65536, .changes = 1,
 	 .help = "work through a batch in N parts, for less memory (default 1)"},
+	{.name = "freeze", .kind = OPT_INT, .to = &freeze, .arg = "N", .max = 65535, .changes = 1,
+	 .help = "leave the first N layers as they are; embeddings and the rest learn (default 0)"},
 	{.name = "save-every", .kind = OPT_INT, .to = &save_every, .arg = "N", .min = 1, .max = 1e15,
 	 .help = "write a checkpoint every N steps (default 1000)"},
 	{.name = "keep-checkpoints", .kind = OPT_INT, .to = &keep, .arg = "K", .min = 1, .max = 1e6,
@@ -154,6 +156,19 @@ static void choose_config(struct model_config *c, const struct header *h, const 
 		c->hidden_dropout_prob = c->attention_probs_dropout_prob = dropout;
 }
 
+/* A classifier of other classes is no start for ours. */
+static int same_classes(const struct model_config *c, enum task task, const char *dir)
+{
+	struct config_head h;
+	char *path = xasprintf("%s/config.json", dir);
+	int same = config_head_load(&h, path, NULL) == 0 && h.task == task && h.nlabel == c->num_labels;
+	for (size_t i = 0; same && i < h.nlabel; i++)
+		same = strcmp(h.label[i], c->label[i]) == 0;
+	config_head_release(&h);
+	free(path);
+	return same;
+}
+
 /* --init: weights by name; the vocabulary must be the model's where it has one. */
 static void load_init(struct train *t)
 {
@@ -168,9 +183,12 @@ static void load_init(struct train *t)
 		die("%s", e.msg);
 	if (same)
 		warn("%s", e.msg);
-	if (weights_load(t->model, weights, &report, &e))
+	int other = t->task->task != TASK_MLM && !same_classes(model_config(t->model), t->task->task, init_dir);
+	if (weights_load_except(t->model, weights, other ? "classifier." : NULL, &report, &e))
 		die("%s", e.msg);
-	if (report.fresh)
+	if (report.fresh && t->task->task != TASK_MLM)
+		info("%s has no '%s' for these classes: %zu tensors of the head start from random values", init_dir, report.first_fresh, report.fresh);
+	else if (report.fresh)
 		warn("%s has no '%s' (%zu such tensors of the head): they start from random values", weights, report.first_fresh, report.fresh);
 	vocab_release(&v);
 	free(vocab);
@@ -188,7 +206,9 @@ static void choose_optim(struct train *t)
 	o->weight_decay = weight_decay;
 	o->max_norm = clip;
 	o->total = steps;
-	if (warmup < 0)
+	if (warmup < 0 && t->task->warmup)      /* Geneformer warms up for 500 steps, even of 834 */
+		o->warmup = steps * 6 / 10 < t->task->warmup ? steps * 6 / 10 : t->task->warmup;
+	else if (warmup < 0)
 		o->warmup = steps / 10 < WARMUP_MAX ? steps / 10 : WARMUP_MAX;
 	else
 		o->warmup = (uint64_t)(warmup < 1 ? warmup * (double)steps : warmup);
@@ -201,6 +221,7 @@ static cJSON *make_settings(const struct train *t)
 	cJSON_AddStringToObject(j, "task", strchr(t->task->name, ' ') + 1);
 	cJSON_AddNumberToObject(j, "seed", (double)cli.seed);
 	cJSON_AddNumberToObject(j, "accum", (double)accum);
+	cJSON_AddNumberToObject(j, "freeze", (double)freeze);
 	cJSON_AddNumberToObject(j, "lr", o->lr);
 	cJSON_AddStringToObject(j, "schedule", schedule_name(o->schedule));
 	cJSON_AddNumberToObject(j, "warmup", (double)o->warmup);
@@ -264,6 +285,9 @@ static void start(struct train *t, const char *model, int resume, uint64_t step)
 	t->model = model_new(&c, t->task->task, t->ops, (uint64_t)cli.seed, &e);
 	if (!t->model)
 		die("%s", e.msg);
+	if ((uint64_t)freeze > c.num_hidden_layers)
+		die("--freeze %lld: the model has %u layers", freeze, c.num_hidden_layers);
+	model_freeze(t->model, (size_t)freeze);
 	if (t->task->ready)
 		t->task->ready(t);
 	choose_optim(t);
@@ -357,7 +381,7 @@ static void train_step(struct train *t, const struct block *b, uint64_t step)
 				 stream_name(t->in), &e))
 			die("step %llu: %s; %s", (unsigned long long)step + 1, e.msg, saved_where(t));
 		if (t->task->label)
-			t->task->label(t, b, from, to);
+			t->task->label(t, 0, &t->packed, b, from, to);
 		if (model_forward(t->model, &t->packed.b, &f, &loss, &e) || model_backward(t->model, &e))
 			die("step %llu: %s; %s", (unsigned long long)step + 1, e.msg, saved_where(t));
 		sum.sum += loss.sum;

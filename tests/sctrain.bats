@@ -45,7 +45,7 @@ wait_for_step() {
 	assert_success
 	run sctrain
 	assert_failure 2
-	assert_output --partial "no command: expected mlm or eval"
+	assert_output --partial "no command: expected mlm or cells or eval"
 	run sctrain walk
 	assert_failure 2
 	assert_output --partial "unknown command 'walk'"
@@ -358,7 +358,7 @@ wait_for_step() {
 }
 
 @test "sctrain: every option is in the manual page" {
-	for o in $(sctrain mlm --help | grep -o -- '--[a-z-]*' | sort -u) $(sctrain eval --help | grep -o -- '--[a-z-]*' | sort -u); do
+	for o in $(for c in mlm cells eval; do sctrain $c --help; done | grep -o -- '--[a-z-]*' | sort -u); do
 		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/sctrain.1" || fail "no $o in the manual page"
 	done
 }

@@ -11,6 +11,10 @@ model_dir.py train INIT MODEL MASKED.tsv torch|hf46 linear|cosine LR WARMUP
     INIT holds the initial weights (a training with --lr 0), MASKED.tsv    scview --columns step,input,position,target
     Trains here, without dropout, as PyTorch and transformers do (AdamW, clipping to 1, weight decay 0.001, schedule), and
     holds MODEL's train.tsv (loss, lr, grad_norm) and weights to it.
+model_dir.py cells MODEL CELLS.tsv
+    CELLS.tsv      scview --columns cell_type,token    Prints mean loss, accuracy, macro-F1 (scikit-learn's) of the cells with a class.
+model_dir.py cells-step MODEL CELLS.tsv balanced|none GAMMA LOSS
+    The weighted focal loss of the cells (a batch of training) must be LOSS to 1e-5.
 """
 import os
 import sys
@@ -104,4 +108,35 @@ def train(init, model, masked, adam, schedule, peak, warmup):
     return worst < 1 and apart < 1e-3
 
 
-sys.exit(not {"embed": embed, "mlm": mlm, "train": train}[sys.argv[1]](*sys.argv[2:]))
+def classified(model, table):
+    """Class numbers and probabilities of the cells that have a class."""
+    c, w = bert.load(model)
+    y, p = [], []
+    for name, ids in (line.split("\t") for line in open(table).read().split("\n")[1:-1]):
+        if name not in c["label2id"] or not ids:
+            continue
+        z = bert.classify(c, w, bert.encode(c, w, list(map(int, ids.split())))[-1])[0].ravel()
+        y.append(c["label2id"][name])
+        p.append(np.exp(z - z.max()) / np.exp(z - z.max()).sum())
+    return np.array(y), np.array(p)
+
+
+def cells(model, table):
+    from sklearn.metrics import accuracy_score, f1_score
+    y, p = classified(model, table)
+    guess = p.argmax(1)
+    print(f"{-np.log(p[np.arange(len(y)), y]).mean():.9g}\t{accuracy_score(y, guess):.9g}\t{f1_score(y, guess, average='macro'):.9g}")
+    return True
+
+
+def cells_step(model, table, weight, gamma, loss):
+    y, p = classified(model, table)
+    n = np.bincount(y)
+    w = (len(y) / (len(n) * n) if weight == "balanced" else np.ones(len(n)))[y]
+    q = p[np.arange(len(y)), y]
+    want = -(w * (1 - q) ** float(gamma) * np.log(q)).sum() / w.sum()
+    print(f"loss {want:.9g}, sctrain {loss}")
+    return abs(want - float(loss)) < 1e-5 * want
+
+
+sys.exit(not {"embed": embed, "mlm": mlm, "train": train, "cells": cells, "cells-step": cells_step}[sys.argv[1]](*sys.argv[2:]))

@@ -90,6 +90,8 @@ static double loss_of(struct fixture *x)
 	return loss.sum;
 }
 
+static double focal;    /* gamma */
+
 /* Largest |difference quotient - gradient| over a tensor, relative to the tensor's largest gradient. */
 static void check_gradients(enum task task, struct model_config c, const uint32_t *len, size_t ncell)
 {
@@ -100,6 +102,7 @@ static void check_gradients(enum task task, struct model_config c, const uint32_
 	make_batch(&x.b, len, ncell, c.vocab_size, c.num_labels, task == TASK_GENES);
 	if (task == TASK_CELLS)
 		model_class_weight(x.m, (double[]){ 0.5, 1, 2 });
+	model_focal(x.m, focal);
 	/* Biases and LayerNorm weights away from 0 and 1, or their gradients would hardly be tested. */
 	real *p = xcalloc(model_size(x.m), sizeof *p), *g = xcalloc(model_size(x.m), sizeof *g);
 	model_read_all(x.m, PARAM, p);
@@ -170,6 +173,49 @@ static void cells(void **state)
 static void genes(void **state)
 {
 	check_gradients(TASK_GENES, small(ACT_GELU, 0.2), RAGGED, 7);
+}
+
+static void focal_gradients(void **state)
+{
+	for (focal = 0.5; focal < 4; focal *= 2) {
+		check_gradients(TASK_CELLS, small(ACT_RELU, 0.2), (uint32_t[]){ 1, 13, 2, 21, 8, 3, 16 }, 7);
+		check_gradients(TASK_GENES, small(ACT_GELU, 0.2), RAGGED, 7);
+	}
+	focal = 0;
+}
+
+/* The value, from the model's own logits by the formula; gamma 0 is cross-entropy. */
+static void focal_value(void **state)
+{
+	struct error e;
+	struct model_config c = small(ACT_RELU, 0);
+	struct ops *o = ops_cpu_new(1);
+	struct model *m = model_new(&c, TASK_CELLS, o, 7, &e);
+	struct batch b;
+	struct loss loss;
+	double z[7 * 8], w[] = { 0.5, 1, 2 };
+	make_batch(&b, RAGGED, 7, c.vocab_size, c.num_labels, 0);
+	model_class_weight(m, w);
+	assert_int_equal(model_logits(m, &b, z, &e), 0);
+	for (double gamma = 0; gamma < 4; gamma += 0.5) {
+		double sum = 0, count = 0;
+		for (size_t i = 0; i < b.ncell; i++) {
+			double all = 0, q;
+			if (b.label[i] < 0)
+				continue;
+			for (size_t k = 0; k < c.num_labels; k++)
+				all += exp(z[i * c.num_labels + k]);
+			q = exp(z[i * c.num_labels + (size_t)b.label[i]]) / all;
+			sum -= w[b.label[i]] * pow(1 - q, gamma) * log(q);
+			count += w[b.label[i]];
+		}
+		model_focal(m, gamma);
+		assert_int_equal(model_forward(m, &b, &(struct forward){ 0 }, &loss, &e), 0);
+		assert_true(fabs(loss.sum - sum) < 1e-9 * sum && loss.count == count && count > 0);
+	}
+	free_batch(&b);
+	model_free(m);
+	o->destroy(o);
 }
 
 static void one_token(void **state)
@@ -468,7 +514,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mlm_relu), cmocka_unit_test(mlm_dropout), cmocka_unit_test(mlm_gelu), cmocka_unit_test(cells),
-		cmocka_unit_test(genes), cmocka_unit_test(one_token), cmocka_unit_test(accumulate), cmocka_unit_test(table),
+		cmocka_unit_test(genes), cmocka_unit_test(focal_gradients), cmocka_unit_test(focal_value), cmocka_unit_test(one_token), cmocka_unit_test(accumulate), cmocka_unit_test(table),
 		cmocka_unit_test(bad_batches), cmocka_unit_test(freeze), cmocka_unit_test(hidden),
 		cmocka_unit_test(parts),
 	};

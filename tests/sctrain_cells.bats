@@ -1,0 +1,177 @@
+load helper
+
+# 300 cells of 4 types to learn from, 100 to be measured on, of about 45 tokens; a pre-trained model to start from.
+setup_file() {
+	need_tool scsim rankenc maskgen scview scsample
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q --cells 400 --genes 60 --modules 4 --types 4 --rarest 0.15 --depth 500 --seed 3 -o sim.counts
+	rankenc -q --fit -o vocab.tsv sim.counts
+	rankenc -q -m vocab.tsv -o all.tok sim.counts
+	scsample -q --test-fraction 0.25 --part train -o train.tok all.tok
+	scsample -q --test-fraction 0.25 --part test -o test.tok all.tok
+	maskgen -q --epochs 2 -u train.tok | sctrain mlm -q --config tiny --lr 0.003 -o base
+	maskgen -q --strategy none --keep cell_type,donor --epochs 8 -o train.masked train.tok
+	maskgen -q --strategy none --keep cell_type -o one.masked train.tok
+	scview -c cell_type,token test.tok >test.tsv
+	sctrain cells -q --label cell_type --init base --lr 0.003 -o model train.masked
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+	export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
+}
+
+ref() { # ref COMMAND ARGUMENT...
+	$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" "$@"
+}
+
+same_training() {
+	cmp "$1/model.safetensors" "$2/model.safetensors"
+	cmp <(cut -f1-4 "$1/train.tsv") <(cut -f1-4 "$2/train.tsv")
+}
+
+@test "sctrain cells: help and misuse" {
+	run sctrain cells --help
+	assert_success
+	assert_output --partial "--class-weight none|balanced"
+	run sctrain cells -o x one.masked
+	assert_failure 2
+	assert_line --index 0 "sctrain cells: no label: --label COL"
+	run sctrain cells --label cell_type one.masked
+	assert_failure 2
+	run sctrain mlm --label cell_type -o x one.masked
+	assert_failure 2
+	assert_not_exist x
+}
+
+@test "sctrain cells: learns cell types, by an independent reading of the model" {
+	ref cells model test.tsv >got
+	read -r loss accuracy f1 <got
+	echo "held out: loss $loss, accuracy $accuracy, macro-F1 $f1"
+	$PYTHON -c "assert $accuracy > 0.7 and $f1 > 0.65"       # the most frequent of the 4 is 37 %; measured 0.85
+	$PYTHON - <<-'END'
+		import json
+		c = json.load(open("model/config.json"))
+		assert c["architectures"] == ["BertForSequenceClassification"] and c["problem_type"] == "single_label_classification"
+		assert c["id2label"] == {str(i): f"type{i + 1}" for i in range(4)} and c["label2id"] == {f"type{i + 1}": i for i in range(4)}
+	END
+	run ls model
+	assert_output "$(printf '%s\n' config.json model.safetensors train.tsv vocab.tsv)"
+}
+
+@test "sctrain cells: class weights, focal loss and a missing head, against numpy on the first batch" {
+	maskgen -q --strategy none --keep cell_type --batch 300 -o batch.masked train.tok
+	scview -c cell_type,token train.tok >train.tsv
+	# one step at rate 0: the weights after it are the initial ones
+	for how in "none 0" "balanced 0" "none 2" "balanced 0.5"; do
+		read -r weight gamma <<<"$how"
+		rm -rf step
+		run sctrain cells --label cell_type --init base --dropout 0 --class-weight "$weight" --focal "$gamma" --lr 0 -o step batch.masked
+		assert_success
+		assert_output --partial "sctrain cells: base has no 'bert.pooler.dense.weight' for these classes: 4 tensors of the head start from random values"
+		run ref cells-step step train.tsv "$weight" "$gamma" "$(tail -1 step/train.tsv | cut -f2)"
+		echo "$output"
+		assert_success
+	done
+}
+
+@test "sctrain cells: the rates of Geneformer's protocol" {
+	sctrain cells -q --label cell_type --init base -o rates train.masked
+	$PYTHON - <<-'END'
+		rows = [l.split("\t") for l in open("rates/train.tsv").read().split("\n")[1:-1]]
+		T, W = 200, 120         # 500 steps of warm-up, at most 60 %
+		assert len(rows) == T
+		for k, r in enumerate(rows):
+		    assert abs(float(r[2]) - 5e-5 * (k / W if k < W else (T - k) / (T - W))) < 1e-12, r
+	END
+}
+
+@test "sctrain cells: killed and resumed, it gives the same weights; other labels are refused" {
+	head -c $(($(stat -c %s train.masked) / 2)) train.masked >half
+	A=(--label cell_type --init base --lr 0.003 --save-every 20)
+	run sctrain cells "${A[@]}" -o cut half
+	assert_failure 1
+	$PYTHON -c "import json, glob; assert all('type1' in open(f).read() for f in glob.glob('cut/*/config.json'))"
+	run sctrain cells "${A[@]}" --resume --label donor -o cut train.masked
+	assert_failure 1
+	assert_output --regexp "(not the configuration asked for now|give the same options again)"
+	run sctrain cells "${A[@]}" --resume --focal 1 -o cut train.masked
+	assert_failure 1
+	assert_output --partial "was trained with focal 0, not 1"
+	run sctrain cells "${A[@]}" --resume --freeze 1 -o cut train.masked
+	assert_failure 1
+	sctrain cells -q "${A[@]}" --resume -o cut train.masked
+	same_training model cut
+	sctrain cells -q "${A[@]}" -@ 3 -o three <train.masked
+	same_training model three
+}
+
+@test "sctrain cells: goes on from a classifier of the same classes, not from one of others" {
+	run sctrain cells --label cell_type --init model --lr 0 -o again one.masked
+	assert_success
+	refute_output --partial "random values"
+	cmp model/model.safetensors again/model.safetensors
+	run sctrain cells --label donor --init model --lr 0 -o donor train.masked
+	assert_success
+	assert_output --partial "model has no 'classifier.weight' for these classes: 2 tensors of the head start from random values"
+}
+
+@test "sctrain cells: frozen layers stay, embeddings and the rest learn" {
+	sctrain cells -q --label cell_type --init base --lr 0.003 --freeze 1 -o frozen one.masked
+	PYTHONPATH="$BATS_TEST_DIRNAME/ref" $PYTHON -B - <<-'END'
+		import bert
+		a, b = bert.load("base")[1], bert.load("frozen")[1]
+		for n in a.keys() & b.keys():
+		    same = (a[n] == b[n]).all()
+		    assert same == ("layer.0." in n) or n.endswith("key.bias"), n
+	END
+	run sctrain cells --label cell_type --init base --freeze 3 -o bad one.masked
+	assert_failure 1
+	assert_output --partial "--freeze 3: the model has 2 layers"
+}
+
+@test "sctrain cells: cells without a label are left out, and counted" {
+	scview -O h5ad sim.counts -o sim.h5ad
+	$PYTHON - <<-'END'
+		import anndata, numpy as np
+		a = anndata.read_h5ad("sim.h5ad")
+		t = a.obs["cell_type"].astype(object).to_numpy()
+		t[::4] = np.nan
+		a.obs["cell_type"] = t
+		a.obs["cell_type"] = a.obs["cell_type"].astype("category")
+		a.obs["one"] = np.where(np.arange(a.n_obs) % 2, "A", np.nan)
+		a.obs["one"] = a.obs["one"].replace("nan", np.nan).astype("category")
+		a.write_h5ad("gaps.h5ad")
+	END
+	h5tok -q gaps.h5ad | rankenc -q -m vocab.tsv -o gaps.tok
+	maskgen -q --strategy none --keep cell_type,one,barcode,n_counts -o gaps.masked gaps.tok
+	run sctrain cells -v --label cell_type --init base -o gaps gaps.masked
+	assert_success
+	assert_output --partial "warning: 100 of 400 cells have no label in column 'cell_type': they are left out"
+	assert_output --partial "300 labels"
+	scsample -q --where 'cell_type!=NA' gaps.tok | scview -c cell_type,token >gaps.tsv
+	assert_equal "$(wc -l <gaps.tsv)" 301
+	run sctrain cells --label one --init base -o bad gaps.masked
+	assert_failure 1
+	assert_output --partial "all cells with a label in column 'one' are 'A'"
+	run sctrain cells --label barcode --init base -o bad gaps.masked
+	assert_failure 1
+	assert_output --partial "column 'barcode' has 400 classes for 400 cells"
+	run sctrain cells --label donor --init base -o bad gaps.masked
+	assert_failure 1
+	assert_output --partial "no column 'donor': make the stream with maskgen --strategy none --keep donor"
+	scsample -q --where cell_type=NA gaps.tok | maskgen -q --strategy none --keep cell_type -o nolabel.masked
+	run sctrain cells --label cell_type --init base -o bad nolabel.masked
+	assert_failure 1
+	assert_output --partial "no cell has a label in column 'cell_type'"
+	assert_not_exist bad/model.safetensors
+}
+
+@test "sctrain cells: a stream without counts of its classes" {
+	maskgen -q --keep cell_type -o masks.masked train.tok          # masked for mlm, with a categorical column
+	sctrain cells -q --label cell_type --init base -o nocount masks.masked
+	assert_equal "$(grep -c '"type[1-4]":' nocount/config.json)" 4
+	run sctrain cells --label cell_type --init base --class-weight balanced -o bad masks.masked
+	assert_failure 1
+	assert_output --partial "--class-weight balanced: masks.masked does not say how many cells the classes have"
+}
