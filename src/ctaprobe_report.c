@@ -1,0 +1,203 @@
+#include "ctaprobe.h"
+
+#include "file.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- into JSON ---- */
+
+cJSON *report_number(double v)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%.17g", v);
+	return isfinite(v) ? cJSON_CreateRaw(text) : cJSON_CreateNull();
+}
+
+cJSON *report_numbers(const double *v, size_t n)
+{
+	cJSON *list = cJSON_CreateArray();
+	for (size_t i = 0; i < n; i++)
+		cJSON_AddItemToArray(list, report_number(v[i]));
+	return list;
+}
+
+cJSON *report_counts(const uint64_t *v, size_t n)
+{
+	cJSON *list = cJSON_CreateArray();
+	for (size_t i = 0; i < n; i++)
+		cJSON_AddItemToArray(list, report_number((double)v[i]));
+	return list;
+}
+
+void report_scores(cJSON *j, const struct metrics *m, const uint64_t *frequency, size_t rare)
+{
+	cJSON_AddItemToObject(j, "accuracy", report_number(m->accuracy));
+	cJSON_AddItemToObject(j, "balanced_accuracy", report_number(m->balanced_accuracy));
+	cJSON_AddItemToObject(j, "macro_f1", report_number(m->macro_f1));
+	cJSON_AddItemToObject(j, "weighted_f1", report_number(m->weighted_f1));
+	cJSON_AddItemToObject(j, "f1_rare", report_number(metrics_rare_f1(m, frequency, rare, NULL)));
+}
+
+void report_classes(cJSON *j, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n, size_t rare)
+{
+	uint8_t *is_rare = xcalloc(m->k, 1);
+	metrics_rare_f1(m, frequency, rare, is_rare);
+	cJSON_AddItemToObject(j, "classes", cJSON_CreateStringArray((const char *const *)name, (int)m->k));
+	cJSON_AddItemToObject(j, "f1", report_numbers(m->f1, m->k));
+	cJSON_AddItemToObject(j, "n", report_counts(m->support, m->k));
+	if (train_n)
+		cJSON_AddItemToObject(j, "train_n", report_counts(train_n, m->k));
+	cJSON *list = cJSON_AddArrayToObject(j, "rare");
+	for (size_t k = 0; k < m->k; k++)
+		cJSON_AddItemToArray(list, cJSON_CreateBool(is_rare[k]));
+	list = cJSON_AddArrayToObject(j, "confusion");
+	for (size_t t = 0; t < m->k; t++)
+		cJSON_AddItemToArray(list, report_counts(m->confusion + t * m->k, m->k));
+	free(is_rare);
+}
+
+/* ---- out of JSON ---- */
+
+/* Class names stand in keys: tab, line break, carriage return and backslash are escaped as scview does. */
+static void put_name(FILE *f, const char *s)
+{
+	for (; *s; s++) {
+		const char *at = strchr("\tt\nn\rr\\\\", *s);
+		if (*s == '\t' || *s == '\n' || *s == '\r' || *s == '\\')
+			fprintf(f, "\\%c", at[1]);
+		else
+			fputc(*s, f);
+	}
+}
+
+static void put_value(FILE *f, const cJSON *v)
+{
+	if (cJSON_IsBool(v))
+		fprintf(f, "\t%d\n", cJSON_IsTrue(v));
+	else
+		fprintf(f, "\t%s\n", cJSON_IsNull(v) ? "nan" : v->valuestring);
+}
+
+static double value_of(const cJSON *v)
+{
+	return cJSON_IsNull(v) ? NAN : strtod(v->valuestring, NULL);
+}
+
+static void put_folds(FILE *f, const cJSON *list)
+{
+	double sum = 0, squares = 0;
+	int n = cJSON_GetArraySize(list), i = 0;
+	const cJSON *v;
+	cJSON_ArrayForEach(v, list)
+		sum += value_of(v);
+	cJSON_ArrayForEach(v, list)
+		squares += (value_of(v) - sum / n) * (value_of(v) - sum / n);
+	fprintf(f, "%s_mean\t%.17g\n", list->string, sum / n);
+	if (n > 1)
+		fprintf(f, "%s_sd\t%.17g\n", list->string, sqrt(squares / (n - 1)));
+	cJSON_ArrayForEach(v, list) {
+		fprintf(f, "%s:%d", list->string, ++i);
+		put_value(f, v);
+	}
+}
+
+static void put_confusion(FILE *f, const cJSON *rows, const cJSON *class)
+{
+	const cJSON *row, *v, *t = class->child, *p;
+	cJSON_ArrayForEach(row, rows) {
+		p = class->child;
+		cJSON_ArrayForEach(v, row) {
+			if (value_of(v) > 0) {
+				fputs("confusion:", f);
+				put_name(f, t->valuestring);
+				fputc(':', f);
+				put_name(f, p->valuestring);
+				put_value(f, v);
+			}
+			p = p->next;
+		}
+		t = t->next;
+	}
+}
+
+static void put_table(FILE *f, const cJSON *j)
+{
+	const cJSON *class = cJSON_GetObjectItemCaseSensitive(j, "classes"), *item, *v;
+	fputs("metric\tvalue\n", f);
+	cJSON_ArrayForEach(item, j) {
+		const char *key = item->string;
+		size_t n = strlen(key);
+		if (!cJSON_IsArray(item)) {
+			fputs(key, f);
+			put_value(f, item);
+		} else if (item == class) {
+			fprintf(f, "classes\t%d\n", cJSON_GetArraySize(class));
+		} else if (strcmp(key, "confusion") == 0) {
+			put_confusion(f, item, class);
+		} else if (n > 5 && strcmp(key + n - 5, "_fold") == 0) {
+			put_folds(f, item);
+		} else {
+			const cJSON *c = class->child;
+			cJSON_ArrayForEach(v, item) {
+				fprintf(f, "%s:", key);
+				put_name(f, c->valuestring);
+				put_value(f, v);
+				c = c->next;
+			}
+		}
+	}
+}
+
+void write_text(const char *path, char *text, size_t size)
+{
+	struct error e;
+	struct outfile out;
+	if (outfile_open(&out, path, 0, &e) || outfile_write(&out, text, size, &e) || outfile_commit(&out, &e))
+		die("%s", e.msg);
+	free(text);
+}
+
+void report_write(const struct cli *c, cJSON *j, int json)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	if (json) {
+		char *printed = cJSON_Print(j);
+		fprintf(f, "%s\n", printed);
+		free(printed);
+	} else {
+		put_table(f, j);
+	}
+	fclose(f);
+	cJSON_Delete(j);
+	write_text(c->output, text, size);
+}
+
+/* ---- classes ---- */
+
+void settle_classes(struct classes *c, uint32_t **v, const size_t *n, int lists)
+{
+	uint32_t *order = classes_sorted(c), *rank = xmalloc(c->n * sizeof *rank);
+	char **name = xmalloc(c->n * sizeof *name);
+	for (size_t k = 0; k < c->n; k++) {
+		rank[order[k]] = (uint32_t)k;
+		name[k] = xstrdup(c->name[order[k]]);
+	}
+	for (int t = 0; t < lists; t++)
+		for (size_t i = 0; i < n[t]; i++)
+			if (v[t][i] != MISSING_CODE)
+				v[t][i] = rank[v[t][i]];
+	size_t count = c->n;
+	classes_release(c);
+	for (size_t k = 0; k < count; k++) {
+		classes_add(c, name[k], strlen(name[k]));
+		free(name[k]);
+	}
+	free(name);
+	free(order);
+	free(rank);
+}
