@@ -10,6 +10,7 @@ static const struct {
 	struct cli *cli;
 } commands[] = {
 	{"cells", cells_main, &cells_cli},
+	{"score", score_main, &score_cli},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

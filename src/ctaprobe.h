@@ -33,7 +33,7 @@ void report_write(const struct cli *c, cJSON *j, int json);
 /* Write text (malloced with *size bytes by open_memstream, freed here) to a file that appears whole. */
 void write_text(const char *path, char *text, size_t size);
 
-/* Renumber classes in order of their names: v[t] [n[t]] (missing codes stay) and the names themselves. */
+/* Renumber classes in order of their names, in the lists v[t] [n[t]] and in c; classes in none of the lists are dropped. */
 void settle_classes(struct classes *c, uint32_t **v, const size_t *n, int lists);
 
 #endif

@@ -131,6 +131,103 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_failure
 }
 
+# ---- score ----
+
+@test "ctaprobe score: scores of predictions are sklearn.metrics'" {
+	for what in plain unlabelled unknown nologits; do
+		ref predict p.s what=$what seed=3
+		ctaprobe score -q -l cell_type p.s -o m.tsv
+		ref metrics p.s m.tsv
+		ctaprobe score -q -l cell_type --rare 2 --known - <p.s >m.tsv
+		ref metrics p.s m.tsv rare=2 known=1
+	done
+	# what the probe predicts, scored again: a class that it was not trained on has logits of -inf
+	ctaprobe cells -q -l cell_type tr.emb --predictions p.s -o m.tsv
+	ctaprobe score -l cell_type p.s >n.tsv
+	for m in accuracy balanced_accuracy macro_f1 weighted_f1 f1_rare f1:type3 confusion:type3:type5; do
+		assert_equal "$(value $m m.tsv)" "$(value $m n.tsv)"
+	done
+	ref make more.emb classes=7 cells=200 seed=3
+	ctaprobe cells -q -l cell_type --train tr.emb --test more.emb --predictions p.s -o m.tsv
+	ctaprobe score -q -l cell_type p.s >n.tsv
+	assert_equal "$(value macro_f1 m.tsv)" "$(value macro_f1 n.tsv)"
+}
+
+@test "ctaprobe score: rare classes are those of the training cells, where these are given" {
+	ref predict p.s seed=3
+	scsample -q --where cell_type=type0 p.s -o rare.s
+	ctaprobe score -q -l cell_type --train rare.s p.s -o m.tsv
+	ref metrics p.s m.tsv
+	assert_equal "$(value train_n:type1 m.tsv)" 0
+	assert_equal "$(value rare:type0 m.tsv)" 0
+	assert_equal "$(value train_cells m.tsv)" "$(value n:type0 m.tsv)"
+}
+
+@test "ctaprobe score: table and JSON say the same, and what was left out is said" {
+	ref predict p.s what=unknown seed=3
+	ctaprobe score -q -l cell_type p.s >m.tsv
+	ctaprobe score -q -l cell_type --json p.s >m.json
+	$PYTHON - <<-'P'
+		import json
+		t = dict(l.rstrip("\n").split("\t") for l in open("m.tsv"))
+		j = json.load(open("m.json"))
+		assert t.pop("metric") == "value" and int(t.pop("classes")) == len(j["classes"]) == 7
+		for k, v in j.items():
+		    if not isinstance(v, list):
+		        assert float(t.pop(k)) == v, k
+		for i, c in enumerate(j["classes"]):
+		    for k in ("f1", "n", "rare"):
+		        assert float(t.pop(k + ":" + c)) == j[k][i]
+		    for m, d in enumerate(j["classes"]):
+		        assert int(t.pop(f"confusion:{c}:{d}", 0)) == j["confusion"][i][m]
+		assert not t, t
+	P
+	run --separate-stderr ctaprobe score -l cell_type p.s
+	assert_equal "$stderr" "ctaprobe score: warning: p.s: 46 cells of 2 classes that the model does not know ('other1', ...) are never predicted right; --known leaves them out"
+	run --separate-stderr ctaprobe score -l cell_type --known p.s
+	assert_equal "$stderr" "ctaprobe score: 46 cells of classes that the model does not know are left out"
+	ref predict p.s what=unlabelled
+	run --separate-stderr ctaprobe score -l cell_type p.s
+	assert_equal "$stderr" "ctaprobe score: 72 cells have no value in column 'cell_type' and are left out"
+	ref predict p.s what=nologits
+	run --separate-stderr ctaprobe score -l cell_type p.s
+	assert_equal "$stderr" "ctaprobe score: warning: p.s: 100 cells have no logits and are left out"
+}
+
+@test "ctaprobe score: what cannot be scored" {
+	ref predict p.s
+	bad() {         # bad STATUS MESSAGE ARGUMENT...
+		run ctaprobe score -o out.tsv "${@:3}" </dev/null
+		assert_failure "$1"
+		assert_line -n 0 "ctaprobe score: $2"
+		assert_not_exist out.tsv
+	}
+	bad 2 "--label COL is needed: the column with the true labels" p.s
+	bad 2 "one stream of predictions at a time; join several with scsample" -l cell_type p.s p.s
+	bad 1 "tr.emb: this is a embedding stream, expected prediction" -l cell_type tr.emb
+	bad 1 "p.s: no column 'tissue' in this prediction stream (it has: cell, cell_type, logit)" -l tissue p.s
+	bad 1 "nowhere: No such file or directory" -l cell_type --train nowhere p.s
+	ref make none.emb what=nolabel cells=50
+	bad 1 "none.emb: no cell has a value in column 'cell_type'" -l cell_type --train none.emb p.s
+	head -c 3000 p.s >cut.s
+	bad 1 "cut.s: the stream is cut short (the program that wrote it did not finish)" -l cell_type cut.s
+	ref predict none.s cells=0
+	bad 1 "none.s: no cell to score: 0 without a value in column 'cell_type', 0 of classes that the model does not know, 0 without logits" -l cell_type none.s
+	$PYTHON - <<-END
+		import sys
+		sys.path.insert(0, "$BATS_TEST_DIRNAME/../src")
+		import scstream
+		s = scstream.read("p.s")
+		blocks = list(s)
+		for name, labels in ("few.s", s.header["labels"][:-1]), ("twice.s", s.header["labels"][:-1] + s.header["labels"][:1]):
+		    scstream.write(name, dict(s.header, labels=labels), blocks)
+	END
+	bad 1 "few.s: the header has no list of 5 labels for the 5 logits of a cell" -l cell_type few.s
+	bad 1 "twice.s: two labels in the header are '$(scview -H twice.s | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["labels"][0])')'" -l cell_type twice.s
+	run ctaprobe score -l cell_type p.s -o /dev/full
+	assert_failure 1
+}
+
 # ---- misuse and faults ----
 
 @test "ctaprobe: misuse is status 2 and one line" {

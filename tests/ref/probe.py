@@ -2,7 +2,9 @@
 
 usage: probe.py make OUT.emb [cells=N] [features=N] [classes=N] [seed=N] [what=...]     write embeddings with labels
        probe.py compare TRAIN.emb TEST.emb COEFFICIENTS.tsv PREDICTIONS METRICS.tsv [C=1] [standardize=1]
-       probe.py metrics PREDICTIONS METRICS.tsv [rare=N]      the scores of the predictions by sklearn.metrics
+       probe.py predict OUT.pred [cells=N] [classes=N] [seed=N] [what=unlabelled|unknown|nologits]
+                                                              predictions that are right now and then; ties; labels in no order
+       probe.py metrics PREDICTIONS METRICS.tsv [rare=N] [known=1]      the scores of the predictions by sklearn.metrics
 Exits 1 with a message on a difference.
 """
 import os
@@ -52,6 +54,31 @@ def make(out, cells=400, features=24, classes=5, seed=1, what=""):
     scstream.write(out, header, blocks)
 
 
+def predict(out, cells=500, classes=5, seed=1, what=""):
+    rng = np.random.default_rng(seed)
+    labels = ["type%d" % i for i in rng.permutation(classes)]
+    names = labels[::-1] + ["other1", "other2"]                    # the categories are not the model's classes
+    p = 0.6 ** np.arange(classes)
+    y = rng.choice(classes, cells, p=p / p.sum())
+    logit = rng.normal(size=(cells, classes))
+    logit[np.arange(cells), classes - 1 - y] += 1.5
+    logit[::9] = np.round(logit[::9])                               # ties
+    logit[::31] = 0
+    if what == "unlabelled":
+        y[::7] = -1
+    if what == "unknown":
+        y[::11] = classes + (np.arange(len(y[::11])) % 2)
+    if what == "nologits":
+        logit[::5] = np.nan
+    header = {"kind": "prediction", "provenance": [], "labels": labels,
+              "columns": [{"name": "cell", "type": "u64", "shape": "scalar"},
+                          {"name": "cell_type", "type": "categorical", "shape": "scalar", "categories": names},
+                          {"name": "logit", "type": "f32", "shape": "fixed", "n": classes}]}
+    blocks = [{"cell": np.arange(a, min(a + 150, cells)), "cell_type": y[a:a + 150], "logit": logit[a:a + 150].astype("f4")}
+              for a in range(0, cells, 150)]
+    scstream.write(out, header, blocks)
+
+
 def load(path, column):
     x, y, cell = [], [], []
     for b in scstream.read(path):
@@ -85,10 +112,18 @@ def read_metrics(path):
     return m
 
 
-def metrics(pred_path, metrics_path, rare=0):
+def metrics(pred_path, metrics_path, rare=0, known=0):
     from sklearn import metrics as M
-    _, truth, _, labels, guess = predictions(pred_path)
+    logit, truth, _, labels, guess = predictions(pred_path)
     m = read_metrics(metrics_path)
+    unknown = ~np.isin(truth, labels)
+    if "unknown" in m:
+        close("unknown", float(m["unknown"]), unknown.sum(), 0)
+        close("unpredicted", float(m["unpredicted"]), np.isnan(logit).any(1).sum(), 0)
+    keep = ~np.isnan(logit).any(1) & ~(unknown & bool(known))
+    truth, guess = truth[keep], guess[keep]
+    labels = np.unique(np.concatenate([labels, truth]))
+    close("classes", float(m["classes"]), len(labels), 0)
     for key, want in {"accuracy": M.accuracy_score(truth, guess), "balanced_accuracy": M.recall_score(truth, guess, average="macro",
                       labels=np.unique(truth), zero_division=0), "macro_f1": M.f1_score(truth, guess, average="macro", zero_division=0),
                       "weighted_f1": M.f1_score(truth, guess, average="weighted", zero_division=0), "cells": len(truth)}.items():
@@ -98,7 +133,8 @@ def metrics(pred_path, metrics_path, rare=0):
     close("n", [float(m["n:" + c]) for c in labels], [(truth == c).sum() for c in labels], 0)
     close("confusion", [[float(m.get(f"confusion:{a}:{b}", 0)) for b in labels] for a in labels], M.confusion_matrix(truth, guess, labels=labels), 0)
     occur = [c for c in labels if (truth == c).any()]
-    order = sorted(occur, key=lambda c: (int(m["train_n:" + c]), c))[:rare or max(1, round(len(occur) / 3))]
+    train = "train_n:" if "train_n:" + labels[0] in m else "n:"
+    order = sorted(occur, key=lambda c: (int(m[train + c]), c))[:rare or max(1, round(len(occur) / 3))]
     close("f1_rare", float(m["f1_rare"]), np.mean([each[list(labels).index(c)] for c in order]), 1e-14)
 
 
@@ -156,7 +192,7 @@ def compare(train, test, coefficients, pred_path, metrics_path, C=1.0, standardi
 
 
 if __name__ == "__main__":
-    command = {"make": make, "compare": compare, "metrics": metrics}[sys.argv[1]]
+    command = {"make": make, "predict": predict, "compare": compare, "metrics": metrics}[sys.argv[1]]
     plain = [a for a in sys.argv[2:] if "=" not in a]
     named = dict(a.split("=", 1) for a in sys.argv[2:] if "=" in a)
     command(*plain, **{k: v if k == "what" else float(v) if k == "C" else int(v) for k, v in named.items()})

@@ -1,0 +1,232 @@
+/* ctaprobe score: how good are predictions of cells? The class of the largest logit against a column of labels. */
+#include "ctaprobe.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct error e;
+
+static const char *label, *train_path;
+static long long rare;
+static int known_only, json;
+
+static struct option_def options[] = {
+	{.letter = 'l', .name = "label", .kind = OPT_STRING, .to = &label, .arg = "COL",
+	 .help = "the column with the true labels (required)"},
+	{.name = "train", .kind = OPT_STRING, .to = &train_path, .arg = "FILE",
+	 .help = "a stream of the training cells, for how frequent classes were there"},
+	{.name = "rare", .kind = OPT_INT, .to = &rare, .arg = "N",
+	 .help = "f1_rare is over the N rarest classes (default: a third of them)", .min = 1, .max = 1e6},
+	{.name = "known", .kind = OPT_FLAG, .to = &known_only,
+	 .help = "leave out cells of classes that the model does not know (default: they are errors)"},
+	{.name = "json", .kind = OPT_FLAG, .to = &json, .help = "print one JSON object"},
+	{0},
+};
+struct cli score_cli = {.name = "ctaprobe score", .operands = "[FILE]", .options = options, .common = CLI_OUT,
+	.summary = "Score a stream of predictions against the cells' labels."};
+
+/* The scored cells. */
+struct scored {
+	size_t n, cap_y, cap_predicted;
+	uint32_t *y, *predicted;        /* [n] classes */
+	size_t model_classes;           /* the first so many classes are the model's */
+	size_t unlabelled, unknown, unpredicted;
+};
+
+/* The model's classes, in its order, as the first ones. */
+static void read_labels(struct classes *c, const struct header *h, size_t n, const char *name)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(h->extra, "labels"), *l;
+	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)n)
+		die("%s: the header has no list of %zu labels for the %zu logits of a cell", name, n, n);
+	cJSON_ArrayForEach(l, list) {
+		if (!cJSON_IsString(l))
+			die("%s: a label in the header is not text", name);
+		size_t before = c->n;
+		if (classes_add(c, l->valuestring, strlen(l->valuestring)) < before)
+			die("%s: two labels in the header are '%s'", name, l->valuestring);
+	}
+}
+
+/* Largest logit (ties: the first class); MISSING_CODE where there is none: NaN, or nothing above -inf. */
+static uint32_t argmax(const float *logit, size_t k)
+{
+	uint32_t best = MISSING_CODE;
+	for (size_t i = 0; i < k; i++) {
+		if (isnan(logit[i]))
+			return MISSING_CODE;
+		if (logit[i] > (best == MISSING_CODE ? -INFINITY : logit[best]))
+			best = (uint32_t)i;
+	}
+	return best;
+}
+
+static void score_block(struct scored *s, const struct block *b, struct labels *l, const float *logit)
+{
+	for (size_t i = 0; i < b->rows; i++, logit += s->model_classes) {
+		uint32_t y = label_at(l, b, i), p = argmax(logit, s->model_classes);
+		if (y == MISSING_CODE) {
+			s->unlabelled++;
+			continue;
+		}
+		s->unknown += y >= s->model_classes;
+		if (y >= s->model_classes && known_only)
+			continue;
+		if (p == MISSING_CODE) {
+			s->unpredicted++;
+			continue;
+		}
+		grow(s->y, s->cap_y, s->n + 1);
+		grow(s->predicted, s->cap_predicted, s->n + 1);
+		s->y[s->n] = y;
+		s->predicted[s->n++] = p;
+	}
+}
+
+static void read_predictions(struct scored *s, struct classes *c, struct stream *in)
+{
+	const struct header *h = stream_header(in);
+	const char *name = stream_name(in);
+	struct labels l;
+	struct block b = {0};
+	int got;
+	if (header_kind(h, "prediction", name, &e))
+		die("%s", e.msg);
+	if (header_find(h, "logit") < 0 && h->ngroup)
+		die("%s: these are predictions of genes: ctaprobe genes scores them", name);
+	int logit = header_need(h, "logit", F32, FIXED, name, &e);
+	if (logit < 0)
+		die("%s", e.msg);
+	s->model_classes = h->col[logit].n;
+	read_labels(c, h, s->model_classes, name);
+	if (labels_init(&l, h, label, c, name, &e))
+		die("%s", e.msg);
+	while ((got = stream_read(in, &b, &e)) > 0) {
+		score_block(s, &b, &l, b.col[logit].data);
+		progress("%zu cells scored", s->n);
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	if (!s->n)
+		die("%s: no cell to score: %zu without a value in column '%s', %zu of classes that the model does not know, %zu without logits",
+		    name, s->unlabelled, label, s->unknown, s->unpredicted);
+	labels_release(&l);
+	block_release(&b);
+}
+
+/* Classes of the training cells. */
+static uint32_t *read_training(struct classes *c, size_t *n)
+{
+	struct stream *in = stream_open(train_path, &e);
+	struct labels l;
+	struct block b = {0};
+	uint32_t *y = NULL;
+	size_t cap = 0;
+	int got;
+	*n = 0;
+	if (!in || labels_init(&l, stream_header(in), label, c, train_path, &e))
+		die("%s", e.msg);
+	while ((got = stream_read(in, &b, &e)) > 0) {
+		grow(y, cap, *n + b.rows);
+		for (size_t i = 0; i < b.rows; i++) {
+			uint32_t class = label_at(&l, &b, i);
+			if (class != MISSING_CODE)
+				y[(*n)++] = class;
+		}
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	if (!*n)
+		die("%s: no cell has a value in column '%s'", train_path, label);
+	labels_release(&l);
+	block_release(&b);
+	stream_free(in);
+	return y;
+}
+
+/* Say that there are classes the model does not know. known [c->n]. */
+static void warn_unknown(const struct scored *s, const struct classes *c, const uint8_t *known, const char *name)
+{
+	size_t cells = 0, kinds = 0, first = 0;
+	uint8_t *seen = xcalloc(c->n, 1);
+	for (size_t i = 0; i < s->n; i++) {
+		cells += !known[s->y[i]];
+		seen[s->y[i]] = 1;
+	}
+	for (size_t k = c->n; k-- > 0;)
+		if (seen[k] && !known[k]) {
+			kinds++;
+			first = k;
+		}
+	if (kinds)
+		warn("%s: %zu cells of %zu %s that the model does not know ('%s'%s) are never predicted right; --known leaves them out", name,
+		     cells, kinds, kinds == 1 ? "class" : "classes", c->name[first], kinds == 1 ? "" : ", ...");
+	free(seen);
+}
+
+static void print_metrics(const struct scored *s, const struct classes *c, const uint32_t *train, size_t ntrain)
+{
+	cJSON *j = cJSON_CreateObject();
+	struct metrics m;
+	metrics_init(&m, c->n);
+	metrics_add(&m, s->y, s->predicted, s->n);
+	metrics_score(&m);
+	uint64_t *frequency = xcalloc(c->n, sizeof *frequency);
+	for (size_t i = 0; i < (train ? ntrain : s->n); i++)
+		frequency[train ? train[i] : s->y[i]]++;
+	report_scores(j, &m, frequency, (size_t)rare);
+	cJSON_AddItemToObject(j, "cells", report_number((double)s->n));
+	if (train)
+		cJSON_AddItemToObject(j, "train_cells", report_number((double)ntrain));
+	cJSON_AddItemToObject(j, "unlabelled", report_number((double)s->unlabelled));
+	cJSON_AddItemToObject(j, "unknown", report_number((double)s->unknown));
+	cJSON_AddItemToObject(j, "unpredicted", report_number((double)s->unpredicted));
+	report_classes(j, &m, c->name, frequency, train ? frequency : NULL, (size_t)rare);
+	report_write(&score_cli, j, json);
+	free(frequency);
+	metrics_release(&m);
+}
+
+int score_main(int argc, char **argv)
+{
+	struct classes classes = {0};
+	struct scored s = {0};
+	uint32_t *train = NULL;
+	size_t ntrain = 0;
+	cli_init(&score_cli, argc, argv);
+	if (!label)
+		usage_error("--label COL is needed: the column with the true labels");
+	if (score_cli.noperand > 1)
+		usage_error("one stream of predictions at a time; join several with scsample");
+	struct stream *in = cli_open(&score_cli, 0);
+	read_predictions(&s, &classes, in);
+	if (train_path)
+		train = read_training(&classes, &ntrain);
+	/* which classes are the model's, before they are sorted by name */
+	uint32_t *model = xmalloc(s.model_classes * sizeof *model);
+	for (size_t k = 0; k < s.model_classes; k++)
+		model[k] = (uint32_t)k;
+	settle_classes(&classes, (uint32_t *[]){s.y, s.predicted, train, model}, (size_t[]){s.n, s.n, ntrain, s.model_classes}, 4);
+	uint8_t *known = xcalloc(classes.n, 1);
+	for (size_t k = 0; k < s.model_classes; k++)
+		known[model[k]] = 1;
+	if (s.unlabelled)
+		info("%zu cells have no value in column '%s' and are left out", s.unlabelled, label);
+	if (s.unknown && known_only)
+		info("%zu cells of classes that the model does not know are left out", s.unknown);
+	if (s.unpredicted)
+		warn("%s: %zu cells have no logits and are left out", stream_name(in), s.unpredicted);
+	warn_unknown(&s, &classes, known, stream_name(in));
+	print_metrics(&s, &classes, train, ntrain);
+	cli_report(&score_cli, "%zu cells scored, %zu classes, %zu of them the model's", s.n, classes.n, s.model_classes);
+	free(known);
+	free(model);
+	free(train);
+	free(s.y);
+	free(s.predicted);
+	classes_release(&classes);
+	stream_free(in);
+	return 0;
+}
