@@ -23,14 +23,14 @@ int device_parse(const char *spec, int *cuda, int *index, int *fp32, struct erro
 	} else if (!strncmp(p, "cuda", 4)) {
 		*cuda = 1;
 		p += 4;
-		if (*p == ':') {
-			char *end;
-			long k = p[1] >= '0' && p[1] <= '9' ? strtol(p + 1, &end, 10) : -1;
-			if (k < 0 || k > 1023)
-				return error_set(e, "--device %s: the number after cuda: must be 0 to 1023", spec);
-			*index = (int)k;
-			p = end;
-		}
+	}
+	if (*cuda && *p == ':') {
+		char *end;
+		long k = p[1] >= '0' && p[1] <= '9' ? strtol(p + 1, &end, 10) : -1;
+		if (k < 0 || k > 1023)
+			return error_set(e, "--device %s: the number after the colon must be 0 to 1023", spec);
+		*index = (int)k;
+		p = end;
 	}
 	if (p != spec && *cuda && !strcmp(p, ",float")) {
 		*fp32 = 1;

@@ -13,7 +13,7 @@
 /*
  * spec      cpu                 this machine's processor
  *           cuda[:N][,float]    CUDA device N (0), activations in bf16, or in float with plain float products
- *           auto                cuda where its library loads and device 0 answers, else cpu; also auto[,float]
+ *           auto[:N][,float]    cuda where its library loads and device N (0) answers, else cpu
  * threads   of the CPU backend, >= 1
  * what      out [n]: what was taken, for the user: "cpu, 8 threads" or "NVIDIA H100 80GB HBM3 (sm_90, 79 GiB), bf16"; with auto
  *           on the CPU also why: "cpu, 8 threads (no CUDA: no NVIDIA driver)"

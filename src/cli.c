@@ -52,6 +52,14 @@ void die(const char *fmt, ...)
 	exit(1);
 }
 
+void complain(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	say("", fmt, ap);
+	va_end(ap);
+}
+
 void usage_error(const char *fmt, ...)
 {
 	va_list ap;
@@ -214,6 +222,15 @@ void cli_init(struct cli *c, int argc, char **argv)
 		usage_error("no input: name a file, or pipe one in");
 	omp_set_dynamic(0);
 	omp_set_num_threads((int)c->threads);
+}
+
+void cli_rank(struct cli *c, int rank)
+{
+	program = xasprintf("%s[%d]", c->name, rank);   /* kept to the end */
+	if (!rank)
+		return;
+	c->quiet = quiet = 1;
+	c->verbose = progress_on = 0;
 }
 
 char *cli_provenance(const struct cli *c)

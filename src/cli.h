@@ -57,8 +57,13 @@ struct stream *cli_create(const struct cli *c, const struct header *h);
 /* Messages on standard error, "NAME: ..."; info and warnings are silent under -q. */
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* An error's message from a program that has more to do before it exits. */
+void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* One of several processes that do the same: messages say which, and all but the first give errors only. */
+void cli_rank(struct cli *c, int rank);
 
 /* One rewritten line, at most five times a second, only on a terminal (--progress). Messages clear it. */
 void progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

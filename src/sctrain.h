@@ -13,10 +13,57 @@ int mlm_main(int argc, char **argv);
 int cells_main(int argc, char **argv);
 int eval_main(int argc, char **argv);
 
-/* One training, from the first block to the last. */
+/* ---- several ranks (sctrain_ranks.c); a training without --mpi is rank 0 of 1, for which all this is immediate ---- */
+
+enum fault { FAULT_NONE, FAULT_STREAM, FAULT_STEP };    /* of two, the larger counts */
+
+/* What a step adds up over its batch. Doubles only. */
+struct tally {
+	double loss, labels, correct;   /* as in struct loss */
+	double tokens, cells;
+};
+
+/* What the ranks tell each other with it. Ints only. */
+struct news {
+	int fault;                      /* enum fault, the worst */
+	int who;                        /* the first rank that has a fault */
+	int signal;                     /* that asked a rank to stop, or 0 */
+};
+
+struct ranks {
+	int rank, size;
+	struct comm *comm;              /* NULL without --mpi */
+	struct model *model;            /* of the step under way */
+	float *mine, *sum;              /* [model_size] gradients: this rank's, all ranks' */
+	int sent;                       /* model_backward has sent them on */
+	struct tally here, total;
+	struct news told, news;
+};
+
+/* Join the other ranks: from here on messages name the rank, those after the first are silent but for errors, and a rank that
+ * exits without ranks_leave ends all. Chooses the rank's GPU. All of these die when the others are lost. */
+void ranks_join(struct ranks *r, struct cli *cli);
+void ranks_leave(struct ranks *r);                              /* waits for all; r is one rank again */
+void ranks_check_shard(const struct ranks *r, const struct loader *l, const char *name);
+void ranks_share(struct ranks *r, void *data, size_t n);        /* rank 0's, to all */
+void ranks_share_model(struct ranks *r, struct model *m, int moments);  /* the same; makes room for gradients */
+int ranks_same(struct ranks *r, const char *text);              /* 1: all ranks have the same text */
+int ranks_same_weights(struct ranks *r, struct model *m);
+
+/*
+ * A step: ranks_begin after the last forward, before its backward, which then sends gradients on as they are finished;
+ * ranks_end after it. Then GRAD, r->total and r->news are of all ranks. All ranks do both whatever happened to them; a model of
+ * NULL passes news only.
+ */
+void ranks_begin(struct ranks *r, struct model *m, const struct tally *here, enum fault fault, int signal);
+void ranks_end(struct ranks *r);
+
+/* ---- one training, from the first block to the last ---- */
+
 struct train {
 	const struct train_task *task;
 	struct cli *cli;
+	struct ranks ranks;
 	struct stream *in;
 	const struct header *header;    /* of in */
 	struct masked_columns col;
@@ -26,10 +73,10 @@ struct train {
 	struct optim optim;
 	struct train_state state;
 	uint64_t saved;                 /* step of the newest checkpoint, UINT64_MAX: none */
-	FILE *log;
+	FILE *log;                      /* rank 0 */
 	struct packed packed;
-	uint64_t done, cells, tokens;   /* of this run */
-	double labels;                  /* predictions that counted in the loss, of this run */
+	uint64_t done;                  /* steps of this run, and what they added up over all ranks */
+	struct tally sum;
 	double start, last, seconds_before;
 };
 

@@ -21,7 +21,7 @@
 
 static const char *config_name, *init_dir;
 static double lr = -1, weight_decay = 0.001, clip = 1, dropout = -1, warmup = -1;
-static int schedule, adam, want_resume, want_force;
+static int schedule, adam, want_resume, want_force, want_mpi;
 static long long accum = 1, save_every = 1000, keep = 2, freeze;
 
 static struct cli cli;
@@ -56,6 +56,7 @@ static struct option_def options[] = {
 	{.name = "resume", .kind = OPT_FLAG, .to = &want_resume,
 	 .help = "go on from the newest checkpoint in MODEL, from the start if there is none"},
 	{.name = "force", .kind = OPT_FLAG, .to = &want_force, .help = "replace a model or checkpoints that MODEL holds"},
+	{.name = "mpi", .kind = OPT_FLAG, .to = &want_mpi, .help = "be one of several ranks that mpirun or srun has started"},
 	{0},
 };
 
@@ -93,8 +94,10 @@ static int same_folder(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* May we write here? Returns 1 when there is a checkpoint to go on from. */
-static int check_folder(const char *model, uint64_t *step)
+/* May we write here? */
+enum folder { FOLDER_FRESH, FOLDER_RESUME, FOLDER_FINISHED };
+
+static enum folder check_folder(const char *model, uint64_t *step)
 {
 	struct error e;
 	if (init_dir && same_folder(init_dir, model))
@@ -102,12 +105,12 @@ static int check_folder(const char *model, uint64_t *step)
 	if (checkpoint_lock(model, &e) < 0)     /* the descriptor stays open: it is the lock */
 		die("%s", e.msg);
 	if (want_force)
-		return 0;
+		return FOLDER_FRESH;
 	if (checkpoint_finished(model)) {
 		if (!want_resume)
 			die("%s holds a finished model: --force replaces it", model);
 		info("%s is finished already: nothing to do", model);
-		exit(0);
+		return FOLDER_FINISHED;
 	}
 	int have = checkpoint_latest(model, step, &e);
 	if (have < 0)
@@ -115,7 +118,7 @@ static int check_folder(const char *model, uint64_t *step)
 	if (have && !want_resume)
 		die("%s holds an unfinished training (checkpoint-%llu): --resume goes on with it, --force starts anew", model,
 		    (unsigned long long)*step);
-	return have;
+	return have ? FOLDER_RESUME : FOLDER_FRESH;
 }
 
 static void open_stream(struct train *t)
@@ -130,9 +133,7 @@ static void open_stream(struct train *t)
 		die("%s", e.msg);
 	if (!t->header->vocab.n)
 		die("%s: no vocabulary in the header", name);
-	if (t->loader.shards > 1)
-		die("%s: shard %llu of %llu: training on several shards is not built in", name, (unsigned long long)t->loader.shard,
-		    (unsigned long long)t->loader.shards);
+	ranks_check_shard(&t->ranks, &t->loader, name);
 	if (!t->loader.steps)
 		die("%s: no cells to train on", name);
 	if (t->loader.steps > UINT32_MAX)
@@ -268,6 +269,30 @@ static void load_checkpoint(struct train *t, uint64_t step, const char *model)
 	info("%s: going on after step %llu of %llu", model, (unsigned long long)step, (unsigned long long)t->loader.steps);
 }
 
+/* Options, configuration and stream of all ranks are the same, and rank 0's state and weights. */
+static void share_start(struct train *t, int resume)
+{
+	char *config = config_print(model_config(t->model), t->task->task), *settings = cJSON_PrintUnformatted(t->state.settings);
+	struct { uint64_t step; double epoch, seconds; } x = {t->state.step, t->state.epoch, t->state.seconds};
+	const struct { const char *what, *text; } same[] = {{"--device", t->ops->name}, {"configuration", config},
+		{"options", settings}, {"masked stream", t->state.digest}};
+	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+		if (!ranks_same(&t->ranks, same[i].text))
+			die("--mpi: the ranks differ in %s, this one's is %s", same[i].what, same[i].text);
+	ranks_share(&t->ranks, &x, sizeof x);
+	ranks_share_model(&t->ranks, t->model, resume);
+	t->state.step = x.step;
+	t->state.epoch = x.epoch;
+	t->state.seconds = x.seconds;
+	if (t->loader.first_step > x.step)
+		die("%s starts at step %llu, but rank 0 goes on after step %llu: earlier batches are missing", stream_name(t->in),
+		    (unsigned long long)t->loader.first_step, (unsigned long long)x.step);
+	if (resume)
+		t->saved = x.step;
+	free(config);
+	free(settings);
+}
+
 static void start(struct train *t, const char *model, int resume, uint64_t step)
 {
 	struct error e;
@@ -297,14 +322,15 @@ static void start(struct train *t, const char *model, int resume, uint64_t step)
 	if (!resume && t->loader.first_step)
 		die("%s starts at step %llu, and there is no checkpoint to go on from", stream_name(t->in),
 		    (unsigned long long)t->loader.first_step);
-	if (resume)
+	if (resume && !t->ranks.rank)
 		load_checkpoint(t, step, model);
-	else if (init_dir)
+	else if (init_dir && !t->ranks.rank)
 		load_init(t);
-	if (checkpoint_clear(model, want_force && !resume, &e))
+	if (t->ranks.comm)
+		share_start(t, resume);
+	if (!t->ranks.rank && checkpoint_clear(model, want_force && !resume, &e))
 		die("%s", e.msg);
-	t->log = checkpoint_log(model, t->state.step, &e);
-	if (!t->log)
+	if (!t->ranks.rank && !(t->log = checkpoint_log(model, t->state.step, &e)))
 		die("%s", e.msg);
 	t->seconds_before = t->state.seconds;
 }
@@ -317,9 +343,12 @@ static void save(struct train *t, const char *model)
 	if (t->saved == t->state.step)
 		return;
 	t->state.seconds = t->seconds_before + now() - t->start;
-	if (fflush(t->log) || fsync(fileno(t->log)))
+	if (!ranks_same_weights(&t->ranks, t->model))
+		die("after step %llu the weights are no longer the same on all ranks: do they run on different processors or libraries?",
+		    (unsigned long long)t->state.step);
+	if (!t->ranks.rank && (fflush(t->log) || fsync(fileno(t->log))))
 		die("%s/train.tsv: cannot write", model);
-	if (checkpoint_save(model, t->model, &t->state, &t->header->vocab, (int)keep, &e))
+	if (!t->ranks.rank && checkpoint_save(model, t->model, &t->state, &t->header->vocab, (int)keep, &e))
 		die("%s", e.msg);
 	t->saved = t->state.step;
 }
@@ -334,81 +363,132 @@ static const char *saved_where(const struct train *t)
 }
 
 /* The block's rows must be of the step that its place in the stream says. */
-static void check_step(const struct train *t, const struct block *b, uint64_t step)
+static int check_step(const struct train *t, const struct block *b, uint64_t step, struct error *e)
 {
 	const uint32_t *col = b->col[t->col.step].data;
 	for (size_t i = 0; i < b->rows; i++)
 		if (col[i] != step)
-			die("%s: block %llu: row %zu is of step %u, expected %llu", stream_name(t->in),
-			    (unsigned long long)(step - t->loader.first_step), i, col[i], (unsigned long long)step);
-	if (step >= t->loader.steps)
-		die("%s: more blocks than the %llu steps of the header", stream_name(t->in), (unsigned long long)t->loader.steps);
+			return error_set(e, "%s: block %llu: row %zu is of step %u, expected %llu", stream_name(t->in),
+					 (unsigned long long)(step - t->loader.first_step), i, col[i], (unsigned long long)step);
+	return 0;
+}
+
+/* The next block: 1, 0 after the last, -1. */
+static int next_block(struct train *t, struct block *b, uint64_t step, struct error *e)
+{
+	unsigned long long steps = t->loader.steps;
+	int got = stream_read(t->in, b, e);
+	if (got > 0 && step == steps)
+		return error_set(e, "%s: more blocks than the %llu steps of the header", stream_name(t->in), steps);
+	if (got == 0 && step < steps)
+		return error_set(e, "%s: ends after %llu of %llu steps", stream_name(t->in), (unsigned long long)step, steps);
+	return got > 0 && check_step(t, b, step, e) ? -1 : got;
 }
 
 /* A row of train.tsv, and the progress line. */
-static void report_step(struct train *t, const struct block *b, uint64_t step, double loss, double norm)
+static void report_step(struct train *t, uint64_t step, const struct tally *sum, double norm)
 {
-	double x = now(), spent = x - t->start, rate = (double)block_items(b, t->col.input_group) / (x - t->last);
+	double x = now(), spent = x - t->start, rate = sum->tokens / (x - t->last);
 	double rest = spent / (double)++t->done * (double)(t->loader.steps - step - 1), lr_now = t->optim.lr * optim_factor(&t->optim, step);
 	char a[32] = "NA", g[32] = "NA";
-	if (isfinite(loss)) {
-		snprintf(a, sizeof a, "%.9g", loss);
+	t->last = x;
+	if (t->ranks.rank)
+		return;
+	if (sum->labels > 0) {
+		snprintf(a, sizeof a, "%.9g", sum->loss / sum->labels);
 		snprintf(g, sizeof g, "%.9g", norm);
 	}
 	fprintf(t->log, "%llu\t%s\t%.9g\t%s\t%.1f\t%.3f\n", (unsigned long long)step + 1, a, lr_now, g, rate, t->seconds_before + spent);
 	if (fflush(t->log))
 		die("%s/train.tsv: cannot write: %s", cli.output, strerror(errno));
 	progress("step %llu/%llu, loss %s, %.0f tokens/s, %02d:%02d:%02d to go", (unsigned long long)step + 1,
-		 (unsigned long long)t->loader.steps, a, (double)t->tokens / spent, (int)(rest / 3600), (int)(rest / 60) % 60,
-		 (int)rest % 60);
-	t->last = x;
+		 (unsigned long long)t->loader.steps, a, t->sum.tokens / spent, (int)(rest / 3600), (int)(rest / 60) % 60, (int)rest % 60);
 }
 
-/* One update from one block. A batch without a masked position changes nothing, but its step counts. */
-static void train_step(struct train *t, const struct block *b, uint64_t step)
+/* A signal or a fault of any rank: save what is finished, where that is sound, and end, all ranks alike. */
+static _Noreturn void end_early(struct train *t, enum fault mine, const struct error *e)
 {
-	struct error e;
-	struct loss sum = {0}, loss;
+	struct news news = t->ranks.news;
+	int rank = t->ranks.rank;
+	if (news.fault != FAULT_STEP && (t->state.step || news.signal))
+		save(t, cli.output);
+	if (news.signal && news.fault != FAULT_STEP)
+		info("interrupted after step %llu of %llu: --resume goes on from %s/checkpoint-%llu", (unsigned long long)t->state.step,
+		     (unsigned long long)t->state.steps, cli.output, (unsigned long long)t->saved);
+	else if (mine)
+		complain("%s; %s", e->msg, saved_where(t));
+	else if (!rank)
+		complain("rank %d has stopped; %s", news.who, saved_where(t));
+	ranks_leave(&t->ranks);
+	if (!news.signal || news.fault == FAULT_STEP)
+		exit(1);
+	signal(news.signal, SIG_DFL);
+	raise(news.signal);
+	_exit(128 + news.signal);
+}
+
+/* Rows [from, to) of the batch forward. */
+static int forward_part(struct train *t, const struct block *b, size_t from, size_t to, uint64_t step, struct tally *sum, struct error *e)
+{
+	struct loss loss;
 	struct forward f = {.train = 1, .step = step};
+	if (batch_masked(&t->packed, &t->col, b, from, to, model_config(t->model)->max_position_embeddings, (uint32_t)t->loader.shard,
+			 (uint32_t)t->loader.shards, stream_name(t->in), e))
+		return -1;
+	if (t->task->label)
+		t->task->label(t, 0, &t->packed, b, from, to);
+	if (model_forward(t->model, &t->packed.b, &f, &loss, e))
+		return -1;
+	sum->loss += loss.sum;
+	sum->labels += loss.count;
+	sum->correct += loss.correct;
+	sum->tokens += t->packed.b.offset[to - from];
+	sum->cells += (double)(to - from);
+	return 0;
+}
+
+/*
+ * One update from one block; NULL when this rank has none because of *e. A batch without a masked position changes nothing, but
+ * its step counts.
+ */
+static void train_step(struct train *t, const struct block *b, uint64_t step, struct error *e)
+{
+	struct tally here = {0};
+	const struct tally *sum = &t->ranks.total;
+	enum fault fault = b ? FAULT_NONE : FAULT_STREAM;
 	double norm = NAN;
-	size_t positions = model_config(t->model)->max_position_embeddings;
 	model_zero_grad(t->model);
 	for (long long part = 0; part < accum; part++) {
-		size_t from = b->rows * (size_t)part / (size_t)accum, to = b->rows * (size_t)(part + 1) / (size_t)accum;
-		if (from == to)
-			continue;
-		if (batch_masked(&t->packed, &t->col, b, from, to, positions, (uint32_t)t->loader.shard, (uint32_t)t->loader.shards,
-				 stream_name(t->in), &e))
-			die("step %llu: %s; %s", (unsigned long long)step + 1, e.msg, saved_where(t));
-		if (t->task->label)
-			t->task->label(t, 0, &t->packed, b, from, to);
-		if (model_forward(t->model, &t->packed.b, &f, &loss, &e) || model_backward(t->model, &e))
-			die("step %llu: %s; %s", (unsigned long long)step + 1, e.msg, saved_where(t));
-		sum.sum += loss.sum;
-		sum.count += loss.count;
+		size_t n = b ? b->rows : 0, from = n * (size_t)part / (size_t)accum, to = n * (size_t)(part + 1) / (size_t)accum;
+		int forward = from < to && !fault;
+		if (forward && forward_part(t, b, from, to, step, &here, e)) {
+			error_prefix(e, "step %llu", (unsigned long long)step + 1);
+			fault = FAULT_STEP;
+		}
+		if (part + 1 == accum)
+			ranks_begin(&t->ranks, t->model, &here, fault, stop);
+		if (forward && !fault && model_backward(t->model, e))
+			die("step %llu: %s; %s", (unsigned long long)step + 1, e->msg, saved_where(t));
 	}
-	if (sum.count > 0 && model_step(t->model, &t->optim, step, sum.count, &norm, &e))
-		die("step %llu: %s; %s", (unsigned long long)step + 1, e.msg, saved_where(t));
+	ranks_end(&t->ranks);
+	if (t->ranks.news.fault)
+		end_early(t, fault, e);
+	if (sum->labels > 0 && model_step(t->model, &t->optim, step, sum->labels, &norm, e)) {
+		error_prefix(e, "step %llu", (unsigned long long)step + 1);
+		t->ranks.news.fault = FAULT_STEP;       /* of all ranks, but one message will do */
+		end_early(t, t->ranks.rank ? FAULT_NONE : FAULT_STEP, e);
+	}
 	t->state.step = step + 1;
 	t->state.epoch = (double)(step + 1) * (double)t->loader.epochs / (double)t->loader.steps;
-	t->cells += b->rows;
-	t->tokens += block_items(b, t->col.input_group);
-	t->labels += sum.count;
-	report_step(t, b, step, sum.count > 0 ? sum.sum / sum.count : NAN, norm);
+	t->sum.loss += sum->loss;
+	t->sum.labels += sum->labels;
+	t->sum.correct += sum->correct;
+	t->sum.tokens += sum->tokens;
+	t->sum.cells += sum->cells;
+	report_step(t, step, sum, norm);
 }
 
-static _Noreturn void interrupted(struct train *t, const char *model)
-{
-	int sig = stop;
-	save(t, model);
-	info("interrupted after step %llu of %llu: --resume goes on from %s/checkpoint-%llu", (unsigned long long)t->state.step,
-	     (unsigned long long)t->state.steps, model, (unsigned long long)t->saved);
-	signal(sig, SIG_DFL);
-	raise(sig);
-	_exit(128 + sig);
-}
-
-static void train(struct train *t, const char *model)
+static void train(struct train *t)
 {
 	struct error e;
 	struct block b = {0};
@@ -416,35 +496,33 @@ static void train(struct train *t, const char *model)
 	int got;
 	catch_signals();
 	t->start = t->last = now();
-	while ((got = stream_read(t->in, &b, &e)) > 0) {
-		check_step(t, &b, step);
+	while ((got = next_block(t, &b, step, &e)) > 0) {
 		int fresh = step >= t->state.step;      /* else done before the checkpoint */
 		if (fresh)
-			train_step(t, &b, step);
+			train_step(t, &b, step, &e);
 		step++;
-		if (stop)
-			interrupted(t, model);
+		if (!t->ranks.comm)
+			t->ranks.news.signal = stop;
+		if (t->ranks.news.signal)
+			end_early(t, FAULT_NONE, &e);
 		if (fresh && step % (uint64_t)save_every == 0 && step < t->state.steps)
-			save(t, model);
+			save(t, cli.output);
 	}
-	if (got == 0 && step != t->loader.steps)
-		got = error_set(&e, "%s: ends after %llu of %llu steps", stream_name(t->in), (unsigned long long)step,
-				(unsigned long long)t->loader.steps);
 	block_release(&b);
-	if (got == 0)
-		return;
-	if (stop)
-		interrupted(t, model);
-	if (t->state.step)
-		save(t, model);
-	die("%s; %s", e.msg, saved_where(t));
+	if (got < 0 && t->state.step < t->loader.steps)
+		train_step(t, NULL, t->state.step, &e); /* the other ranks are in this one */
+	ranks_begin(&t->ranks, NULL, &(struct tally){0}, got < 0 ? FAULT_STREAM : FAULT_NONE, got < 0 ? stop : 0);
+	ranks_end(&t->ranks);
+	if (t->ranks.news.fault)
+		end_early(t, got < 0 ? FAULT_STREAM : FAULT_NONE, &e);
 }
 
 int train_main(const struct train_task *task, int argc, char **argv)
 {
-	struct train t = {.task = task, .cli = &cli};
+	struct train t = {.task = task, .cli = &cli, .ranks.size = 1};
 	struct error e;
 	uint64_t step = 0;
+	enum folder folder = FOLDER_FRESH;
 	cli.name = task->name;
 	cli.summary = task->summary;
 	cli.options = task->options;
@@ -455,18 +533,26 @@ int train_main(const struct train_task *task, int argc, char **argv)
 		usage_error("--resume and --force exclude each other");
 	if (task->check)
 		task->check();
+	if (want_mpi)
+		ranks_join(&t.ranks, &cli);
 	open_stream(&t);
-	int resume = check_folder(cli.output, &step);
-	start(&t, cli.output, resume, step);
-	train(&t, cli.output);
-	if (checkpoint_finish(cli.output, t.model, &t.header->vocab, &e))
+	if (!t.ranks.rank)
+		folder = check_folder(cli.output, &step);
+	ranks_share(&t.ranks, &folder, sizeof folder);
+	if (folder == FOLDER_FINISHED) {
+		ranks_leave(&t.ranks);
+		return 0;
+	}
+	start(&t, cli.output, folder == FOLDER_RESUME, step);
+	train(&t);
+	if (!t.ranks.rank && checkpoint_finish(cli.output, t.model, &t.header->vocab, &e))
 		die("%s", e.msg);
-	if (fsync(fileno(t.log)) | fclose(t.log))
+	if (!t.ranks.rank && (fsync(fileno(t.log)) | fclose(t.log)))
 		die("%s/train.tsv: cannot write", cli.output);
-	cli_report(&cli, "%llu steps, %llu cells, %llu tokens (%.0f tokens/s), %.0f %s; %zu parameters, %.0f MB of arrays",
-		   (unsigned long long)t.state.steps, (unsigned long long)t.cells, (unsigned long long)t.tokens,
-		   (double)t.tokens / fmax(t.last - t.start, 1e-9), t.labels, task->task == TASK_MLM ? "masked" : "labels",
-		   model_nparam(t.model), (double)model_bytes(t.model) / 1e6);
+	cli_report(&cli, "%llu steps, %.0f cells, %.0f tokens (%.0f tokens/s), %.0f %s; %zu parameters, %.0f MB of arrays",
+		   (unsigned long long)t.state.steps, t.sum.cells, t.sum.tokens, t.sum.tokens / fmax(t.last - t.start, 1e-9), t.sum.labels,
+		   task->task == TASK_MLM ? "masked" : "labels", model_nparam(t.model), (double)model_bytes(t.model) / 1e6);
+	ranks_leave(&t.ranks);
 	train_state_release(&t.state);
 	packed_release(&t.packed);
 	model_free(t.model);

@@ -15,10 +15,10 @@ static void parse(void **state)
 		int cuda, index, fp32;
 	} good[] = {
 		{ "cpu", 0, 0, 0 }, { "auto", -1, 0, 0 }, { "cuda", 1, 0, 0 }, { "cuda:0", 1, 0, 0 }, { "cuda:13", 1, 13, 0 },
-		{ "cuda,float", 1, 0, 1 }, { "cuda:2,float", 1, 2, 1 }, { "auto,float", -1, 0, 1 },
+		{ "cuda,float", 1, 0, 1 }, { "cuda:2,float", 1, 2, 1 }, { "auto,float", -1, 0, 1 }, { "auto:3", -1, 3, 0 }, { "auto:3,float", -1, 3, 1 },
 	};
 	static const char *const bad[] = { "", "gpu", "cpu:1", "cpu,float", "cuda:", "cuda:x", "cuda:-1", "cuda:1024", "cuda:99999999999999999999",
-		"cuda:1x", "cuda1", "auto:1", "cuda,", "cuda,bf16", "cuda,float,float", "CUDA", ",float", "cuda: 1", "cuda:+1" };
+		"cuda:1x", "cuda1", "auto:x", "cuda,", "cuda,bf16", "cuda,float,float", "CUDA", ",float", "cuda: 1", "cuda:+1" };
 	struct error e;
 	int cuda, index, fp32;
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
