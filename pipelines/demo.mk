@@ -58,7 +58,7 @@ $(DEMO)/train.tok $(DEMO)/test.tok: $(DEMO)/%.tok: $(DEMO)/%.counts $(DEMO)/voca
 	$(call stage,rankenc-$*) run $(BIN)/rankenc -v -m $(DEMO)/vocab.tsv --max-len $(MAXLEN) -@ $(THREADS) -o $@ $<
 
 # The paper's 200 cells that hold both genes of an edge are out of 100,000: a twentieth of a small corpus instead, from 10
-demo_overlap = $$($(BIN)/scview -s $1 | awk -F '\t' '$$2 == "rows" { n = int($$3 / 20); print n < 10 ? 10 : n > 200 ? 200 : n; exit }')
+demo_overlap = $$($(BIN)/scview -s $1 | awk -F '\t' '$$2 == "rows" { n = int($$3 / 20); print (n < 10 ? 10 : n > 200 ? 200 : n); exit }')
 $(DEMO)/train.graph: $(DEMO)/train.tok
 	$(call stage,depgraph) run $(BIN)/depgraph -v --min-overlap $(call demo_overlap,$<) --seed $(SEED) -@ $(THREADS) -o $@ $<
 
