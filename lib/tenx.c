@@ -287,8 +287,8 @@ static int64_t number(char **p, int64_t max)
 static int read_entries(struct h5ad *h, struct lines *l, struct error *e)
 {
 	int got = lines_next(l, e);
-	int pattern = got > 0 && strstr(l->line, "pattern") != NULL;
-	if (got == 0 || (got > 0 && strncmp(l->line, "%%MatrixMarket matrix coordinate", 32)) || pattern)
+	if (got == 0 || (got > 0 && (strncmp(l->line, "%%MatrixMarket matrix coordinate", 32) || strstr(l->line, "pattern") ||
+				     strstr(l->line, "symmetric"))))
 		return error_set(e, "%s: line 1 is not '%%%%MatrixMarket matrix coordinate integer general'", l->path);
 	while (got > 0 && (got = lines_next(l, e)) > 0 && l->line[0] == '%')
 		;

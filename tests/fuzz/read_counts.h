@@ -1,0 +1,60 @@
+/* Read a file or folder of counts as h5tok does; what comes out is canonical, or there was an error. */
+#ifndef READ_COUNTS_H
+#define READ_COUNTS_H
+
+#include "genetable.h"
+#include "obs.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static void read_counts(const char *path)
+{
+	struct error e;
+	struct h5ad h;
+	struct h5ad_options opt = {0};
+	struct genetable table = {0};
+	struct genetable_stats stats;
+	struct obs obs = {0};
+	struct header header;
+	struct block block = {0};
+	struct countrows r = {0};
+	struct texts barcode = {0};
+	if (h5ad_open(&h, path, &opt, &e))
+		return;
+	header_init(&header, "counts");
+	uint32_t *map = xmalloc(h.ngene * sizeof *map);
+	int identity = genetable_add(&table, &h, NULL, map, &stats, &e), got = -1;
+	uint64_t row = 0;
+	if (identity >= 0 && obs_add(&obs, &h, 1, NULL, 0, &e) == 0 && obs_header(&obs, &header, NULL, 0, &e) == 0 && h5ad_start(&h, &e) == 0) {
+		obs_file(&obs, &h);
+		while ((got = countmat_next(&h.mat, map, identity, 5, 16, &r, 1, &e)) > 0) {
+			for (size_t i = 0; i < r.n; i++) {
+				uint64_t sum = 0;
+				for (uint64_t k = r.start[i]; k < r.start[i + 1]; k++) {
+					assert(r.gene[k] < table.genes.n && r.count[k] > 0);
+					assert(k == r.start[i] || r.gene[k] > r.gene[k - 1]);
+					sum += r.count[k];
+				}
+				assert(sum == r.total[i]);
+			}
+			if (h5ad_cell_names(&h, row, r.n, &barcode, &e) || obs_read(&obs, row, r.n, 1, &e))
+				break;
+			block_reset(&block, &header);
+			block_set_rows(&block, r.n);
+			obs_fill(&obs, 0, r.n, &block);
+			row += r.n;
+		}
+		assert(got != 0 || row == h.ncell);
+	}
+	free(map);
+	genetable_release(&table);
+	obs_release(&obs);
+	header_release(&header);
+	block_release(&block);
+	countrows_release(&r);
+	texts_release(&barcode);
+	h5ad_release(&h);
+}
+
+#endif
