@@ -29,7 +29,7 @@ void comm_abort(struct comm *c, int status);
 int comm_rank(const struct comm *c);    /* 0 .. size - 1 */
 int comm_size(const struct comm *c);
 int comm_local(const struct comm *c);   /* this rank's number among those of its machine */
-const char *comm_version(void);         /* "Open MPI 4.1.4", or NULL when built without */
+const char *comm_version(void);         /* "Open MPI v4.1.4", or NULL when built without */
 
 /* Collective and finished on return. Failures are the library's: a lost connection, no memory. */
 int comm_copy(struct comm *c, void *data, size_t bytes, struct error *e);               /* rank 0's, to all */

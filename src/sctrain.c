@@ -2,6 +2,7 @@
 #include "sctrain.h"
 
 #include "cli.h"
+#include "comm.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,8 @@ int main(int argc, char **argv)
 		return fflush(stdout) ? 1 : 0;
 	}
 	if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0) {
-		printf("sctrain %s (scstream %d.%d)\n", CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR);
+		printf("sctrain %s (scstream %d.%d, %s)\n", CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR,
+		       comm_version() ? comm_version() : "without MPI");
 		return fflush(stdout) ? 1 : 0;
 	}
 	fprintf(stderr, *word ? "sctrain: unknown command '%s': expected" : "sctrain: no command: expected", word);

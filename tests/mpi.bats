@@ -1,0 +1,193 @@
+# sctrain --mpi: several ranks on this machine.
+load helper
+
+setup_file() {
+	need_tool scsim rankenc scsample maskgen sctrain
+	sctrain --version | grep -q MPI && ! sctrain --version | grep -q "without MPI" || skip "sctrain is built without MPI"
+	command -v mpirun >/dev/null || skip "no mpirun on this machine"
+	cd "$BATS_FILE_TMPDIR"
+	# cells of 1 to 59 tokens; 170 of them, so the last batch of an epoch is short: 2 cells
+	scsim -q --cells 100 --genes 60 --modules 4 --types 3 --seed 3 -o a.counts
+	scsim -q --cells 40 --genes 60 --modules 4 --types 3 --depth 20 --seed 5 -o b.counts
+	scsim -q --cells 30 --genes 60 --modules 4 --types 3 --depth 5 --seed 6 -o c.counts
+	scsample -q a.counts b.counts c.counts -o sim.counts
+	rankenc -q --fit -o vocab.tsv sim.counts
+	rankenc -q -m vocab.tsv -o cells.tok sim.counts
+	maskgen -q --epochs 3 --batch 12 --seed 4 -o one.masked cells.tok
+	sctrain mlm -q --config tiny --dropout 0.1 -o one one.masked
+	sctrain mlm -q --config tiny --lr 0 -o init one.masked
+	ranks 2 "maskgen -q -u --shard auto --epochs 3 --batch 6 --seed 4 cells.tok | sctrain mlm -q --mpi --config tiny --dropout 0.1 --save-every 7 -o two"
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+	MLM="sctrain mlm --mpi --config tiny --dropout 0.1 --save-every 7"
+}
+
+# ranks N SCRIPT: run it on N ranks. Root, cores and a second for dying ranks are Open MPI's own worries.
+ranks() {
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 \
+		timeout 120 mpirun --oversubscribe --bind-to none -n "$1" bash -c "set -o pipefail; R=\$OMPI_COMM_WORLD_RANK; $2"
+}
+
+# loader N BATCH: the command that feeds each of N ranks
+loader() {
+	echo "maskgen -q -u --shard auto --epochs ${2:-3} --batch $1 --seed 4 cells.tok"
+}
+
+# a pause in the stream, after 20 steps or so: what the test does to a rank is done before the training ends
+PAUSE="(head -c 25000; sleep 1; cat)"
+
+wait_for_step() {
+	for _ in $(seq 500); do
+		[ -e "$1/train.tsv" ] && [ "$(wc -l <"$1/train.tsv")" -gt "$2" ] && return
+		sleep 0.02
+	done
+	fail "no step $2 in $1"
+}
+
+same_training() {
+	cmp "$1/model.safetensors" "$2/model.safetensors"
+	cmp <(cut -f1-4 "$1/train.tsv") <(cut -f1-4 "$2/train.tsv")
+}
+
+@test "mpi: two and three ranks train as one with the whole batch does, dropout included" {
+	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init one two
+	# three ranks: the epoch's last batch of two cells leaves the third without any
+	ranks 3 "$(loader 4) | $MLM -q -o three"
+	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init one three
+	ranks 3 "$(loader 4) | $MLM -q --accum 2 -o accum"
+	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init one accum
+	assert_equal "$(ls three)" "$(printf '%s\n' checkpoint-35 checkpoint-42 config.json model.safetensors train.tsv vocab.tsv)"
+}
+
+@test "mpi: the same ranks give the same bytes, with any number of threads; one rank gives those of no ranks" {
+	ranks 2 "$(loader 6) | $MLM -q -@ 2 -o again"
+	same_training two again
+	ranks 1 "$(loader 12) | $MLM -q -o alone"
+	same_training one alone
+}
+
+@test "mpi: a signal to one rank ends all after the same step; resume gives the bytes of a whole run" {
+	for sig in TERM:143 INT:130; do
+		rm -rf cut
+		ranks 2 "$(loader 6) | $PAUSE | bash -c 'echo \$\$ >pid.'\$R'; exec $MLM -o cut'" >cut.out 2>&1 3>&- &
+		job=$!
+		wait_for_step cut 10
+		kill -"${sig%:*}" "$(cat pid.1)"
+		status=0
+		wait $job || status=$?
+		assert_equal $status "${sig#*:}"
+		step=$(tail -1 cut/train.tsv | cut -f1)
+		assert [ "$step" -lt 45 ]
+		assert_exist "cut/checkpoint-$step/model.safetensors"
+		assert_not_exist cut/model.safetensors
+		grep -q "interrupted after step $step of 45" cut.out
+		ranks 2 "maskgen -q -u --resume cut --shard auto --epochs 3 --batch 6 --seed 4 cells.tok | $MLM -q --resume -o cut"
+		same_training two cut
+	done
+	run ranks 2 "$(loader 6) | $MLM --resume -o cut"
+	assert_success
+	assert_output --partial "finished already"
+}
+
+@test "mpi: a killed rank stops all, with no model; resume from the last checkpoint gives the bytes of a whole run" {
+	for victim in 0 1; do
+		rm -rf killed
+		ranks 2 "$(loader 6) | $PAUSE | bash -c 'echo \$\$ >pid.'\$R'; exec $MLM -o killed'" >killed.out 2>&1 3>&- &
+		job=$!
+		wait_for_step killed 10
+		kill -KILL "$(cat pid.$victim)"
+		status=0
+		wait $job || status=$?
+		assert_equal $status 137
+		grep -q "exited with non-zero status" killed.out
+		assert_exist killed/checkpoint-7
+		assert_not_exist killed/model.safetensors
+		ranks 2 "$(loader 6) | $MLM -q --resume -o killed"
+		same_training two killed
+	done
+}
+
+@test "mpi: a stream that breaks off at one rank stops all, and keeps the finished steps" {
+	maskgen -q --shard 0/2 --epochs 3 --batch 6 --seed 4 -o 0.masked cells.tok
+	maskgen -q --shard 1/2 --epochs 3 --batch 6 --seed 4 -o all.masked cells.tok
+	head -c $(($(stat -c %s all.masked) / 2)) all.masked >1.masked
+	run ranks 2 "$MLM -o broken \$R.masked"
+	assert_failure 1
+	assert_output --partial "sctrain mlm[1]: 1.masked: "
+	assert_output --partial "sctrain mlm[0]: rank 1 has stopped; the newest checkpoint is checkpoint-"
+	step=$(tail -1 broken/train.tsv | cut -f1)
+	assert [ "$step" -gt 5 ]
+	assert_exist "broken/checkpoint-$step"
+	assert_not_exist broken/model.safetensors
+	mv all.masked 1.masked
+	ranks 2 "$MLM -q --resume -o broken \$R.masked"
+	same_training two broken
+	# only the end is missing, after the last step
+	truncate -s -1 1.masked
+	run ranks 2 "$MLM -o end \$R.masked"
+	assert_failure 1
+	assert_output --partial "sctrain mlm[1]: 1.masked: "
+	assert_exist end/checkpoint-45
+	assert_not_exist end/model.safetensors
+}
+
+@test "mpi: what one rank cannot compute stops all" {
+	# few positions: whichever rank has the first cell of 58 tokens stumbles
+	$PYTHON -c 'import json; print(json.dumps({**json.load(open("one/config.json")), "max_position_embeddings": 57}))' >short.json
+	run ranks 2 "$(loader 6) | $MLM -c short.json -o short"
+	assert_failure 1
+	assert_output --regexp "sctrain mlm\[[01]\]: step [0-9]+: .*cell [0-9]+ has 5[89] tokens, but the model has 57 positions"
+	assert_not_exist short/model.safetensors
+	run ranks 2 "$(loader 6) | $MLM --lr 1e3 --weight-decay 1e3 --clip 0 --warmup 0 --schedule constant -o nan"
+	assert_failure 1
+	assert_output --regexp "sctrain mlm\[[01]\]: step [0-9]+: .*(nan|inf).*(the newest checkpoint is checkpoint-[0-9]+|there is no checkpoint yet)"
+	assert_not_exist nan/model.safetensors
+}
+
+@test "mpi: streams and options that do not belong together are refused" {
+	maskgen -q --shard 0/2 --batch 6 --seed 4 -o s0 cells.tok
+	maskgen -q --shard 1/2 --batch 6 --seed 4 -o s1 cells.tok
+	run sctrain mlm --config tiny -o bad s1
+	assert_failure 1
+	assert_output --partial "s1: shard 1 of 2: several shards are trained on by as many ranks, with --mpi"
+	run ranks 1 "$MLM -o bad s0"
+	assert_failure 1
+	assert_output --partial "s0: shard 0 of 2, but MPI knows of this rank only"
+	run ranks 2 "$MLM -o bad s0"
+	assert_failure 1
+	assert_output --partial "sctrain mlm[1]: s0: shard 0 of 2, but this is rank 1 of 2"
+	run ranks 2 "$MLM -o bad one.masked"
+	assert_failure 1
+	assert_output --partial "one.masked: shard 0 of 1, but this is rank"
+	run ranks 2 "$MLM --lr 0.00\$((R + 1)) -o bad s\$R"
+	assert_failure 1
+	assert_output --partial "the ranks differ in options"
+	maskgen -q --shard 1/2 --batch 6 --seed 5 -o s1 cells.tok
+	run ranks 2 "$MLM -o bad s\$R"
+	assert_failure 1
+	assert_output --partial "the ranks differ in masked stream"
+	run ranks 2 "$MLM -o two s\$R"
+	assert_failure 1
+	assert_output --partial "two holds a finished model"
+	assert_not_exist bad/model.safetensors
+	assert_not_exist bad/checkpoint-0
+}
+
+@test "mpi: another number of ranks is another masked stream, which resume refuses" {
+	mkdir -p other
+	cp -r two/checkpoint-42 two/train.tsv other
+	run ranks 3 "$(loader 4) | $MLM --resume -o other"
+	assert_failure 1
+	assert_output --partial "is not the masked stream that other was trained on"
+}
+
+@test "mpi: fine-tuning on two ranks is fine-tuning on one" {
+	sctrain cells --help >/dev/null 2>&1 || skip "no sctrain cells"
+	CELLS="sctrain cells -q --label cell_type --class-weight balanced --init two --lr 0.001 --freeze 1"
+	maskgen -q --strategy none --keep cell_type --epochs 2 --batch 12 cells.tok | $CELLS -o cells.one
+	maskgen -q --strategy none --keep cell_type --epochs 2 --batch 12 cells.tok | $CELLS --lr 0 -o cells.init
+	ranks 2 "maskgen -q --shard auto --strategy none --keep cell_type --epochs 2 --batch 6 cells.tok | $CELLS --mpi -o cells.two"
+	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" cells.init cells.one cells.two
+}
