@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,14 +97,24 @@ static const char *shown(const struct outfile *f)
 
 int outfile_write(struct outfile *f, const void *data, size_t n, struct error *e)
 {
-	for (const char *p = data; n;) {
-		ssize_t k = write(f->fd, p, n);
+	struct iovec part = {(void *)(uintptr_t)data, n};
+	return outfile_writev(f, &part, 1, e);
+}
+
+int outfile_writev(struct outfile *f, struct iovec *part, int n, struct error *e)
+{
+	while (n) {
+		ssize_t k = part->iov_len ? writev(f->fd, part, n) : 0;
 		if (k < 0 && errno == EINTR)
 			continue;
 		if (k < 0)
 			return error_set(e, "%s: cannot write: %s", shown(f), strerror(errno));
-		p += k;
-		n -= (size_t)k;
+		for (; n && (size_t)k >= part->iov_len; part++, n--)
+			k -= (ssize_t)part->iov_len;
+		if (n) {
+			part->iov_base = (char *)part->iov_base + k;
+			part->iov_len -= (size_t)k;
+		}
 	}
 	return 0;
 }

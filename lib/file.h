@@ -7,6 +7,8 @@
 
 #include "error.h"
 
+#include <sys/uio.h>
+
 struct outfile {
 	int fd;                 /* write here; -1 when closed */
 	char *path;             /* target, NULL for standard output */
@@ -18,6 +20,7 @@ struct outfile {
  * named != 0 asks for a temporary with a name (for libraries that open by name). */
 int outfile_open(struct outfile *f, const char *path, int named, struct error *e);
 int outfile_write(struct outfile *f, const void *data, size_t n, struct error *e);
+int outfile_writev(struct outfile *f, struct iovec *part, int n, struct error *e);        /* uses up part [n] */
 int outfile_commit(struct outfile *f, struct error *e);   /* flush to disk, rename, close; releases f whatever it returns */
 void outfile_abort(struct outfile *f);                    /* forget the temporary; accepts a released or zeroed struct */
 

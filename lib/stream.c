@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL          /* the wide vectors this build is for; the library is built for SSE2 */
 #include <xxhash.h>
@@ -24,10 +25,17 @@
 
 #define NBUF 3
 #define READ_STEP (1u << 20)
+#define PEEK 64                         /* bytes read beyond a piece of a stored frame: what stands before the next one */
 #define LEVEL 1                         /* zstd level: pipes and scratch files want speed */
 #define SEEK_MAGIC 0x184D2A5Eu
 #define SEEK_FOOTER 0x8F92EAB1u
 #define FRAMES_MAX (BLOCK_MAX / 4 - 9)  /* so that the trailer fits a frame too */
+
+/* Frames of stored blocks as write_stored makes them. */
+#define STORED_DESCRIPTOR 0xC4          /* 8-byte content size, checksum; window descriptor follows */
+#define STORED_WINDOW (7 << 3)          /* 2^(10+7) */
+#define STORED_PIECE ((size_t)128 << 10)
+#define STORED_HEAD 14                  /* bytes before the first block */
 
 struct bytes {
 	uint8_t *p;
@@ -51,7 +59,7 @@ struct stream {
 	/* reader */
 	int fd, wake;                   /* wake: an eventfd that stops the thread's waiting for fd; -1: none yet */
 	struct bytes in;                /* bytes read ahead; in.p[at .. in.n) are not used yet */
-	size_t at;
+	size_t at, step;                /* step: bytes to ask for at a time */
 	uint64_t seen;                  /* rows in the frames read so far, for messages */
 	ZSTD_DCtx *dctx;
 	uint64_t *start;                /* stream_index: [nframe] file offsets */
@@ -93,6 +101,7 @@ static struct stream *stream_new(const char *name)
 	s->name = xstrdup(name);
 	s->fd = -1;
 	s->wake = -1;
+	s->step = READ_STEP;
 	s->out.fd = -1;
 	s->digest = XXH3_createState();
 	XXH3_128bits_reset(s->digest);
@@ -118,6 +127,23 @@ uint64_t stream_rows(const struct stream *s)
 
 /* ---- bytes in ---- */
 
+/* Some bytes into part [n]; their number, 0 at the end, or -1. */
+static ssize_t read_some(struct stream *s, const struct iovec *part, int n, struct error *e)
+{
+	for (;;) {
+		/* thread_stop wakes the reading thread here: a silent pipe must not hold us */
+		struct pollfd ready[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = s->wake, .events = POLLIN}};
+		ssize_t k = poll(ready, 2, -1);
+		if (k > 0 && ready[1].revents)
+			return error_set(e, "%s: stopped", s->name);
+		if (k > 0)
+			k = readv(s->fd, part, n);
+		if (k < 0 && errno == EINTR)
+			continue;
+		return k < 0 ? error_set(e, "%s: cannot read: %s", s->name, strerror(errno)) : k;
+	}
+}
+
 /* Read until n unused bytes are buffered or the input ends; returns how many there are, or -1. */
 static int64_t fill(struct stream *s, size_t n, struct error *e)
 {
@@ -127,18 +153,11 @@ static int64_t fill(struct stream *s, size_t n, struct error *e)
 		s->at = 0;
 	}
 	while (s->in.n - s->at < n) {
-		reserve(&s->in, s->in.n + READ_STEP);
-		/* thread_stop wakes the reading thread here: a silent pipe must not hold us */
-		struct pollfd ready[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = s->wake, .events = POLLIN}};
-		ssize_t k = poll(ready, 2, -1);
-		if (k > 0 && ready[1].revents)
-			return error_set(e, "%s: stopped", s->name);
-		if (k > 0)
-			k = read(s->fd, s->in.p + s->in.n, s->in.cap - s->in.n);
-		if (k < 0 && errno == EINTR)
-			continue;
+		size_t missing = n - (s->in.n - s->at), more = missing > s->step ? missing : s->step;
+		reserve(&s->in, s->in.n + more);
+		ssize_t k = read_some(s, &(struct iovec){s->in.p + s->in.n, more}, 1, e);
 		if (k < 0)
-			return error_set(e, "%s: cannot read: %s", s->name, strerror(errno));
+			return -1;
 		if (k == 0)
 			break;
 		s->in.n += (size_t)k;
@@ -188,6 +207,102 @@ static int damaged(const struct stream *s, const char *why, struct error *e)
 	return error_set(e, "%s: damaged after %llu rows: %s", s->name, (unsigned long long)s->seen, why);
 }
 
+/* The next n bytes of the input to `to`, and up to PEEK more to the buffer: 1, 0 when it ends before, -1. */
+static int take(struct stream *s, uint8_t *to, size_t n, struct error *e)
+{
+	size_t have = s->in.n - s->at < n ? s->in.n - s->at : n;
+	memcpy(to, s->in.p + s->at, have);
+	s->at += have;
+	while (have < n) {
+		struct iovec part[2] = {{to + have, n - have}, {s->in.p, PEEK}};
+		ssize_t k = read_some(s, part, 2, e);
+		if (k <= 0)
+			return (int)k;
+		have += (size_t)k;
+		s->at = 0;
+		s->in.n = have > n ? have - n : 0;
+	}
+	return 1;
+}
+
+/* The three bytes before a stored block of n bytes. */
+static void stored_mark(uint8_t *p, size_t n, int last)
+{
+	uint32_t mark = (uint32_t)(n << 3) | (uint32_t)last;
+	put_le16(p, (uint16_t)mark);
+	p[2] = (uint8_t)(mark >> 16);
+}
+
+/* Bytes of a stored frame. */
+static size_t stored_bytes(size_t content)
+{
+	return STORED_HEAD + 3 * (content ? (content + STORED_PIECE - 1) / STORED_PIECE : 1) + content + 4;
+}
+
+/* A frame began as write_stored makes them, with n bytes in whole pieces at `data`, and goes on otherwise with `mark`: back into s->in. */
+static void put_back(struct stream *s, const uint8_t *head, const uint8_t *data, size_t n, const uint8_t *mark)
+{
+	size_t rest = s->in.n - s->at, back = STORED_HEAD + n / STORED_PIECE * (3 + STORED_PIECE) + 3;
+	reserve(&s->in, back + rest);
+	memmove(s->in.p + back, s->in.p + s->at, rest);
+	s->at = 0;
+	s->in.n = back + rest;
+	uint8_t *to = s->in.p;
+	memcpy(to, head, STORED_HEAD);
+	to += STORED_HEAD;
+	for (size_t at = 0; at < n; at += STORED_PIECE, to += STORED_PIECE) {
+		stored_mark(to, STORED_PIECE, 0);
+		memcpy(to += 3, data + at, STORED_PIECE);
+	}
+	memcpy(to, mark, 3);
+}
+
+/*
+ * The frame that starts in s->in, when it is as write_stored makes them: its pieces go straight to `out`. 1, 0 the input ends
+ * before it does, -1 error, 2 it is another kind of frame, and still in s->in.
+ */
+static int read_stored(struct stream *s, size_t content, struct bytes *out, struct error *e)
+{
+	uint8_t head[STORED_HEAD], mark[3], want[3], sum[4];
+	const uint8_t *p = s->in.p + s->at;
+	size_t at = 0, n = content < STORED_PIECE ? content : STORED_PIECE;
+	stored_mark(want, n, n == content);
+	if (s->in.n - s->at < STORED_HEAD + 3 || p[4] != STORED_DESCRIPTOR || p[5] != STORED_WINDOW || memcmp(p + STORED_HEAD, want, 3))
+		return 2;
+	memcpy(head, p, STORED_HEAD);
+	reserve(&s->in, PEEK);
+	out->n = content;
+	s->at += STORED_HEAD;
+	XXH64_state_t hash;
+	XXH64_reset(&hash, 0);
+	int got;
+	do {
+		n = content - at < STORED_PIECE ? content - at : STORED_PIECE;
+		stored_mark(want, n, at + n == content);
+		got = take(s, mark, 3, e);
+		if (got == 1 && memcmp(mark, want, 3)) {
+			put_back(s, head, out->p, at, mark);
+			return 2;
+		}
+		reserve(out, at + n);           /* not more than the input has shown to hold */
+		if (got == 1)
+			got = take(s, out->p + at, n, e);
+		if (got < 1)
+			return got;
+		XXH64_update(&hash, out->p + at, n);
+		at += n;
+	} while (at < content);
+	got = take(s, sum, 4, e);
+	if (got == 1 && get_le32(sum) != (uint32_t)XXH64_digest(&hash))
+		return damaged(s, "a frame's checksum does not fit", e);
+	return got;
+}
+
+static int cut_short(const struct stream *s, struct error *e)
+{
+	return s->nframe ? truncated(s, e) : error_set(e, "%s: the header is cut short", s->name);
+}
+
 /* Next frame's payload into out and into the frame list: 1, 0 when the input ends before it, -1. */
 static int read_frame(struct stream *s, struct bytes *out, struct error *e)
 {
@@ -200,6 +315,13 @@ static int read_frame(struct stream *s, struct bytes *out, struct error *e)
 	const char *why = frame_content(s->in.p + s->at, (size_t)have, &content);
 	if (why)
 		return damaged(s, why, e);
+	int stored = read_stored(s, content, out, e);
+	s->step = stored == 1 ? PEEK : READ_STEP;
+	if (stored == 1)
+		frame_push(s, stored_bytes(content), content, 0);
+	if (stored < 2)
+		return stored ? stored : cut_short(s, e);
+	have = (int64_t)(s->in.n - s->at);
 	size_t limit = ZSTD_compressBound(content) + 1024, size;
 	for (;;) {
 		size = ZSTD_findFrameCompressedSize(s->in.p + s->at, (size_t)have);
@@ -211,7 +333,7 @@ static int read_frame(struct stream *s, struct bytes *out, struct error *e)
 		if (more < 0)
 			return -1;
 		if (more == have)
-			return s->nframe ? truncated(s, e) : error_set(e, "%s: the header is cut short", s->name);
+			return cut_short(s, e);
 		have = more;
 	}
 	why = inflate(s, s->in.p + s->at, size, content, out);
@@ -592,45 +714,53 @@ int stream_read_at(struct stream *s, size_t k, struct block *b, struct error *e)
 
 /* ---- writing ---- */
 
-/* A zstd frame of stored blocks (RFC 8878): what a pipe wants. Window 128 KiB, content size in 8 bytes, checksum. */
-static void store(const struct bytes *b, struct bytes *out)
+/*
+ * A zstd frame of stored blocks (RFC 8878): what a pipe wants. Window 128 KiB, content size in 8 bytes, checksum. The payload
+ * goes out as it lies, with the few bytes between put around each piece.
+ */
+static int write_stored(struct stream *s, const struct bytes *b, struct error *e)
 {
-	const size_t step = 128 << 10;
-	size_t nblock = b->n ? (b->n + step - 1) / step : 1;
-	out->n = 14 + 3 * nblock + b->n + 4;
-	reserve(out, out->n);
-	uint8_t *p = out->p;
-	put_le32(p, ZSTD_MAGICNUMBER);
-	p[4] = 0xC4;                    /* 8-byte content size, checksum, window descriptor follows */
-	p[5] = 7 << 3;                  /* window 2^(10+7) */
-	put_le64(p + 6, b->n);
-	p += 14;
-	for (size_t at = 0, k = 0; k < nblock; k++, at += step) {
-		size_t n = b->n - at < step ? b->n - at : step;
-		uint32_t head = (uint32_t)(n << 3) | (k + 1 == nblock);
-		p[0] = (uint8_t)head;
-		p[1] = (uint8_t)(head >> 8);
-		p[2] = (uint8_t)(head >> 16);
-		memcpy(p + 3, b->p + at, n);
-		p += 3 + n;
-	}
-	put_le32(p, (uint32_t)XXH64(b->p, b->n, 0));
+	uint8_t head[STORED_HEAD + 3], sum[4];
+	XXH64_state_t hash;
+	XXH64_reset(&hash, 0);
+	put_le32(head, ZSTD_MAGICNUMBER);
+	head[4] = STORED_DESCRIPTOR;
+	head[5] = STORED_WINDOW;
+	put_le64(head + 6, b->n);
+	size_t at = 0;
+	do {
+		size_t n = b->n - at < STORED_PIECE ? b->n - at : STORED_PIECE, skip = at ? STORED_HEAD : 0;
+		int last = at + n == b->n;
+		stored_mark(head + STORED_HEAD, n, last);
+		XXH64_update(&hash, b->p + at, n);
+		put_le32(sum, (uint32_t)XXH64_digest(&hash));
+		struct iovec part[3] = {{head + skip, sizeof head - skip}, {b->p + at, n}, {sum, last ? sizeof sum : 0}};
+		if (outfile_writev(&s->out, part, 3, e))
+			return -1;
+		at += n;
+	} while (at < b->n);
+	return 0;
 }
 
 static int write_frame(struct stream *s, const struct bytes *b, size_t rows, struct error *e)
 {
 	if (s->nframe == FRAMES_MAX)
 		return error_set(e, "%s: more than %u blocks", s->name, FRAMES_MAX);
+	size_t packed;
 	if (s->raw) {
-		store(b, &s->packed);
+		packed = stored_bytes(b->n);
+		if (write_stored(s, b, e))
+			return -1;
 	} else {
 		reserve(&s->packed, ZSTD_compressBound(b->n));
-		s->packed.n = ZSTD_compress2(s->cctx, s->packed.p, s->packed.cap, b->p, b->n);
-		if (ZSTD_isError(s->packed.n))
-			return error_set(e, "%s: zstd: %s", s->name, ZSTD_getErrorName(s->packed.n));
+		packed = ZSTD_compress2(s->cctx, s->packed.p, s->packed.cap, b->p, b->n);
+		if (ZSTD_isError(packed))
+			return error_set(e, "%s: zstd: %s", s->name, ZSTD_getErrorName(packed));
+		if (outfile_write(&s->out, s->packed.p, packed, e))
+			return -1;
 	}
-	frame_push(s, s->packed.n, b->n, rows);
-	return outfile_write(&s->out, s->packed.p, s->packed.n, e);
+	frame_push(s, packed, b->n, rows);
+	return 0;
 }
 
 static void *write_behind(void *arg)

@@ -409,6 +409,60 @@ static void hidden_frame(void **state)
 	free(path);
 }
 
+/* Stored frames in several pieces, and others that start like them: a piece divided in two is as good a zstd frame. */
+static void stored_pieces(void **state)
+{
+	struct error e;
+	char *path = at("pieces"), *other = at("other");
+	size_t n;
+	write_sample(path, 1, 2, 12000);
+	uint8_t *p = slurp(path, &n), *q = malloc(n + 3), *entry = p + n - 9 - 8 * 4;
+	size_t first = get_le32(entry) + 14, pieces = (get_le32(entry + 12) + 131071) / 131072;
+	assert_true(pieces >= 3);
+	for (size_t k = 0; k <= pieces; k++) {
+		size_t piece = first + k * 131075, cut = piece + 3 + 100;
+		uint32_t mark = get_le32(p + piece) & 0xffffff, rest = mark - (100 << 3);
+		memcpy(q, p, n);
+		if (k < pieces) {
+			put_le16(q + piece, 100 << 3);
+			q[piece + 2] = 0;
+			put_le16(q + cut, (uint16_t)rest);
+			q[cut + 2] = (uint8_t)(rest >> 16);
+			memcpy(q + cut + 3, p + cut, n - cut);
+			put_le32(q + 3 + (entry - p) + 8, get_le32(entry + 8) + 3);
+		}
+		spit(other, q, n + (k < pieces ? 3 : 0));
+		struct stream *a = stream_open(path, &e), *b = stream_open(other, &e);
+		struct block x = {0}, y = {0};
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(stream_read(a, &x, &e), 1);
+			assert_int_equal(stream_read(b, &y, &e), 1);
+			assert_same(&x, &y);
+		}
+		assert_int_equal(stream_read(b, &y, &e), 0);
+		stream_free(a);
+		stream_free(b);
+		block_release(&x);
+		block_release(&y);
+	}
+	for (size_t k = 0; k < pieces; k++) {           /* cut around every mark, and a bit flipped in every piece */
+		size_t piece = first + k * 131075;
+		for (size_t cut = piece - (k > 0); cut < piece + 5; cut++) {
+			spit(other, p, cut);
+			assert_int_equal(read_all(other, &e), -1);
+			assert_non_null(strstr(e.msg, "cut short"));
+		}
+		p[piece + 50] ^= 4;
+		spit(other, p, n);
+		assert_int_equal(read_all(other, &e), -1);
+		p[piece + 50] ^= 4;
+	}
+	free(p);
+	free(q);
+	free(path);
+	free(other);
+}
+
 /* Two blocks of the same number of rows in the wrong order: only the digest of the whole can tell. */
 static void swapped_blocks(void **state)
 {
@@ -561,7 +615,7 @@ int main(void)
 		cmocka_unit_test(round_trip), cmocka_unit_test(empty_stream), cmocka_unit_test(prefixes_and_flips),
 		cmocka_unit_test(uncommitted), cmocka_unit_test(take_rows), cmocka_unit_test(ids_outside),
 		cmocka_unit_test(philox_known), cmocka_unit_test(hostile_rows), cmocka_unit_test(lying_table),
-		cmocka_unit_test(hidden_frame), cmocka_unit_test(swapped_blocks),
+		cmocka_unit_test(hidden_frame), cmocka_unit_test(stored_pieces), cmocka_unit_test(swapped_blocks),
 		cmocka_unit_test(early_free), cmocka_unit_test(index_over_pipe), cmocka_unit_test(bad_headers),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
