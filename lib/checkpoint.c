@@ -13,8 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOG_COLUMNS "step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds\n"
-
 static char *at(const char *dir, const char *name)
 {
 	return xasprintf("%s/%s", dir, name);
@@ -75,7 +73,7 @@ int checkpoint_lock(const char *model, struct error *e)
 
 int checkpoint_clear(const char *model, int all, struct error *e)
 {
-	static const char *const top[] = {"model.safetensors", "config.json", "vocab.tsv", "train.tsv"};
+	static const char *const top[] = {"model.safetensors", "config.json", "vocab.tsv", "genes.tsv", "train.tsv"};
 	int bad = 0;
 	for (size_t i = 0; all && i < sizeof top / sizeof *top && !bad; i++) {
 		char *path = at(model, top[i]);
@@ -126,12 +124,13 @@ static int load_moments(struct model *m, const char *path, struct error *e)
 
 /* ---- reading and writing ---- */
 
-int checkpoint_load(struct train_state *s, struct model *m, const char *model, uint64_t step, struct error *e)
+int checkpoint_load(struct train_state *s, struct model *m, real **best, const char *model, uint64_t step, struct error *e)
 {
+	*best = NULL;
 	if (checkpoint_state(s, model, step, e))
 		return -1;
 	char *dir = checkpoint_path(model, step, ""), *weights = at(dir, "model.safetensors"), *moments = at(dir, "optimizer.safetensors"),
-	     *config = at(dir, "config.json");
+	     *config = at(dir, "config.json"), *best_path = at(dir, "best.safetensors");
 	struct weights_report r;
 	struct model_config c;
 	struct config_head head = {0};
@@ -144,17 +143,26 @@ int checkpoint_load(struct train_state *s, struct model *m, const char *model, u
 		free(had);
 		free(has);
 	}
+	if (!bad && s->best_step) {
+		bad = weights_load(m, best_path, &r, e);
+		*best = xcalloc(model_size(m), sizeof **best);
+		model_read_all(m, PARAM, *best);
+	}
 	bad = bad || weights_load(m, weights, &r, e);
 	if (!bad && r.fresh)
 		bad = error_set(e, "%s: no tensor '%s'", weights, r.first_fresh);
 	bad = bad || load_moments(m, moments, e);
 	config_head_release(&head);
+	free(best_path);
 	free(config);
 	free(moments);
 	free(weights);
 	free(dir);
-	if (bad)
+	if (bad) {
 		train_state_release(s);
+		free(*best);
+		*best = NULL;
+	}
 	return bad ? -1 : 0;
 }
 
@@ -170,27 +178,32 @@ static int save_vocab(const struct vocab *v, const char *path, struct error *e)
 	return bad;
 }
 
-/* config.json, vocab.tsv and last the weights. */
-static int save_model(const char *dir, struct model *m, const struct vocab *v, struct error *e)
+/* config.json, vocab.tsv, genes.tsv and last the weights. */
+static int save_model(const char *dir, struct model *m, const struct model_files *files, struct error *e)
 {
-	char *config = at(dir, "config.json"), *vocab = at(dir, "vocab.tsv"), *weights = at(dir, "model.safetensors");
-	int bad = config_save(model_config(m), model_task(m), config, e) || save_vocab(v, vocab, e) || weights_save(m, weights, e);
+	char *config = at(dir, "config.json"), *vocab = at(dir, "vocab.tsv"), *genes = at(dir, "genes.tsv"),
+	     *weights = at(dir, "model.safetensors");
+	int bad = config_save(model_config(m), model_task(m), config, e) || save_vocab(files->vocab, vocab, e) ||
+		  (files->genes && outfile_text(genes, files->genes, e)) || weights_save(m, weights, e);
 	free(config);
 	free(vocab);
+	free(genes);
 	free(weights);
 	return bad ? -1 : 0;
 }
 
-static int save_into(const char *dir, struct model *m, const struct train_state *s, const struct vocab *v, struct error *e)
+static int save_into(const char *dir, struct model *m, const struct train_state *s, const struct model_files *files, struct error *e)
 {
-	char *moments = at(dir, "optimizer.safetensors"), *state = at(dir, "trainer_state.json");
-	int bad = save_model(dir, m, v, e) || save_moments(m, moments, e) || train_state_save(s, state, e) || sync_folder(dir, e);
+	char *moments = at(dir, "optimizer.safetensors"), *state = at(dir, "trainer_state.json"), *best = at(dir, "best.safetensors");
+	int bad = save_model(dir, m, files, e) || save_moments(m, moments, e) ||
+		  (s->best_step && weights_save_copy(m, files->best, best, e)) || train_state_save(s, state, e) || sync_folder(dir, e);
+	free(best);
 	free(moments);
 	free(state);
 	return bad ? -1 : 0;
 }
 
-int checkpoint_save(const char *model, struct model *m, const struct train_state *s, const struct vocab *v, int keep,
+int checkpoint_save(const char *model, struct model *m, const struct train_state *s, const struct model_files *files, int keep,
 		    struct error *e)
 {
 	char *tmp = checkpoint_path(model, s->step, ".tmp"), *dir = checkpoint_path(model, s->step, "");
@@ -198,7 +211,7 @@ int checkpoint_save(const char *model, struct model *m, const struct train_state
 	int bad = remove_folder(tmp, e);
 	if (!bad && mkdir(tmp, 0777))
 		bad = error_set(e, "%s: cannot make the folder: %s", tmp, strerror(errno));
-	if (!bad && save_into(tmp, m, s, v, e)) {
+	if (!bad && save_into(tmp, m, s, files, e)) {
 		remove_folder(tmp, &ignored);
 		bad = -1;
 	}
@@ -220,14 +233,14 @@ int checkpoint_save(const char *model, struct model *m, const struct train_state
 	return bad ? -1 : 0;
 }
 
-int checkpoint_finish(const char *model, struct model *m, const struct vocab *v, struct error *e)
+int checkpoint_finish(const char *model, struct model *m, const struct model_files *files, struct error *e)
 {
-	return save_model(model, m, v, e) || sync_folder(model, e) ? -1 : 0;
+	return save_model(model, m, files, e) || sync_folder(model, e) ? -1 : 0;
 }
 
 /* ---- train.tsv ---- */
 
-FILE *checkpoint_log(const char *model, uint64_t step, struct error *e)
+FILE *checkpoint_log(const char *model, uint64_t step, const char *columns, struct error *e)
 {
 	char *path = at(model, "train.tsv"), *line = NULL;
 	size_t cap = 0;
@@ -240,10 +253,10 @@ FILE *checkpoint_log(const char *model, uint64_t step, struct error *e)
 	}
 	rewind(f);
 	for (ssize_t n; (n = getline(&line, &cap, f)) > 0 && line[n - 1] == '\n'; keep += n)
-		if (keep ? strtoull(line, NULL, 10) > step : strcmp(line, LOG_COLUMNS) != 0)
+		if (keep ? strtoull(line, NULL, 10) > step : strcmp(line, columns) != 0)
 			break;
 	free(line);
-	if (ftruncate(fileno(f), keep) || fseeko(f, 0, SEEK_END) || (!keep && fputs(LOG_COLUMNS, f) < 0) || fflush(f)) {
+	if (ftruncate(fileno(f), keep) || fseeko(f, 0, SEEK_END) || (!keep && fputs(columns, f) < 0) || fflush(f)) {
 		error_set(e, "%s: cannot write: %s", path, strerror(errno));
 		fclose(f);
 		f = NULL;

@@ -125,6 +125,12 @@ int train_state_save(const struct train_state *s, const char *path, struct error
 	cJSON_AddNumberToObject(j, "epoch", s->epoch);
 	cJSON_AddNumberToObject(j, "seconds", s->seconds);
 	cJSON_AddStringToObject(j, "masked_digest", s->digest);
+	if (s->best_step) {
+		cJSON *best = cJSON_AddObjectToObject(j, "best");
+		cJSON_AddNumberToObject(best, "step", (double)s->best_step);
+		cJSON_AddNumberToObject(best, "value", s->best);
+		cJSON_AddNumberToObject(best, "stale", (double)s->stale);
+	}
 	cJSON_AddItemReferenceToObject(j, "settings", s->settings);
 	char *text = cJSON_Print(j), *line = xasprintf("%s\n", text);
 	cJSON_Delete(j);
@@ -137,16 +143,20 @@ int train_state_save(const struct train_state *s, const char *path, struct error
 static int parse_state(struct train_state *s, cJSON *j, const char *path, struct error *e)
 {
 	uint64_t format = 0;
+	const cJSON *best = cJSON_GetObjectItemCaseSensitive(j, "best"), *value = cJSON_GetObjectItemCaseSensitive(best, "value");
 	const cJSON *digest = cJSON_GetObjectItemCaseSensitive(j, "masked_digest"),
 		*epoch = cJSON_GetObjectItemCaseSensitive(j, "epoch"), *seconds = cJSON_GetObjectItemCaseSensitive(j, "seconds");
 	if (!cJSON_IsObject(j) || whole(j, "format", 0, &format) || whole(j, "step", UINT64_MAX, &s->step) ||
 	    whole(j, "steps", 0, &s->steps) || s->step > s->steps || !cJSON_IsString(digest) || strlen(digest->valuestring) != 32 ||
-	    !cJSON_IsNumber(epoch) || !cJSON_IsNumber(seconds))
+	    !cJSON_IsNumber(epoch) || !cJSON_IsNumber(seconds) ||
+	    whole(best, "step", 0, &s->best_step) || whole(best, "stale", 0, &s->stale) || s->best_step > s->step ||
+	    (best && (!s->best_step || !cJSON_IsNumber(value))))
 		return error_set(e, "%s: not the state of a trainer", path);
 	if (format != STATE_FORMAT)
 		return error_set(e, "%s: format %llu, this program reads %d", path, (unsigned long long)format, STATE_FORMAT);
 	s->epoch = epoch->valuedouble;
 	s->seconds = seconds->valuedouble;
+	s->best = best ? value->valuedouble : 0;
 	strcpy(s->digest, digest->valuestring);
 	s->settings = cJSON_DetachItemFromObjectCaseSensitive(j, "settings");
 	return cJSON_IsObject(s->settings) ? 0 : error_set(e, "%s: no settings", path);

@@ -34,6 +34,9 @@ struct train_state {
 	double epoch;                   /* finished, with its fraction */
 	double seconds;                 /* training time so far */
 	char digest[33];                /* masked_digest of the stream */
+	uint64_t best_step;             /* where held-out data were predicted best so far; 0: not measured yet */
+	double best;                    /* the measure there */
+	uint64_t stale;                 /* times measured since, without a better value */
 	cJSON *settings;                /* object of numbers and strings: everything else that the weights depend on */
 };
 

@@ -37,6 +37,25 @@ int weights_save(struct model *m, const char *path, struct error *e)
 	return weights_save_arrays(m, path, (const char *const[]){""}, (const enum which[]){PARAM}, 1, e);
 }
 
+static void copy_values(const struct safetensor_out *o, float *values, void *arg)
+{
+	const struct tensor *t = o->from;
+	memcpy(values, (const real *)arg + t->at, t->n * sizeof *values);
+}
+
+int weights_save_copy(struct model *m, const real *values, const char *path, struct error *e)
+{
+	size_t n = model_ntensor(m);
+	struct safetensor_out *out = xcalloc(n, sizeof *out);
+	for (size_t i = 0; i < n; i++) {
+		const struct tensor *t = model_tensor(m, i);
+		out[i] = (struct safetensor_out){.name = t->name, .ndim = t->ndim, .shape = {t->shape[0], t->shape[1]}, .from = t};
+	}
+	int bad = safetensors_write(path, out, n, copy_values, (void *)(uintptr_t)values, e);
+	free(out);
+	return bad;
+}
+
 int weights_load_one(struct model *m, enum which w, const struct tensor *t, const struct safetensors *s,
 		    const struct safetensor *from, struct error *e)
 {

@@ -23,6 +23,8 @@ int weights_load(struct model *m, const char *path, struct weights_report *r, st
 /* The same without the tensors whose names start with `skip`: they count as ignored, and fresh. */
 int weights_load_except(struct model *m, const char *path, const char *skip, struct weights_report *r, struct error *e);
 int weights_save(struct model *m, const char *path, struct error *e);
+/* values [model_size], laid out as model_read_all gives them, in the model's place. */
+int weights_save_copy(struct model *m, const real *values, const char *path, struct error *e);
 
 /* For other arrays of the model: narray of them into one file, each tensor's name behind the array's prefix; and one tensor
  * back, whose shape is checked. */

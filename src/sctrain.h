@@ -8,10 +8,31 @@
 #include "batch.h"
 #include "checkpoint.h"
 #include "cli.h"
+#include "metrics.h"
 
 int mlm_main(int argc, char **argv);
 int cells_main(int argc, char **argv);
 int eval_main(int argc, char **argv);
+
+/* Sums over cells that are not learned from. */
+struct score {
+	struct loss sum;                /* of classes: plain cross-entropy, whatever the training's loss */
+	struct metrics metrics;         /* of classes */
+	uint64_t cells, tokens;
+	struct packed packed;
+	real *logit;
+	size_t logit_cap;
+};
+
+/* The data of --eval, and what came of them last. */
+struct held {
+	struct stream *in;              /* NULL: no --eval */
+	struct masked_columns col;
+	struct block block;
+	struct score score;
+	double loss, accuracy, macro_f1;
+};
+#define HELD_TOKENS 16384               /* of one forward pass */
 
 /* ---- several ranks (sctrain_ranks.c); a training without --mpi is rank 0 of 1, for which all this is immediate ---- */
 
@@ -78,6 +99,9 @@ struct train {
 	uint64_t done;                  /* steps of this run, and what they added up over all ranks */
 	struct tally sum;
 	double start, last, seconds_before;
+	struct held held;
+	real *best;                     /* [model_size] weights of state.best_step, NULL: none yet */
+	char *genes;                    /* text of genes.tsv, or NULL */
 };
 
 /* What a subcommand brings along. Functions may be NULL. */
@@ -88,12 +112,24 @@ struct train_task {
 	double lr;                      /* default peak learning rate */
 	uint64_t warmup;                /* default steps of warm-up, 0: a tenth of all */
 	void (*check)(void);                                            /* the command line is read: usage_error */
-	void (*open)(struct train *t, struct model_config *c);          /* the stream is open: labels, c->num_labels */
+	/* The stream is open, and that of --eval where there is one: labels, c->num_labels. */
+	void (*open)(struct train *t, struct model_config *c);
 	void (*ready)(struct train *t);                                 /* the model is there */
 	void (*settings)(const struct train *t, cJSON *j);              /* what the weights depend on besides */
 	/* Rows [from, to) of b are packed in p: point p->b.label to their labels. held: b is not of t->in, but of --eval. */
 	void (*label)(struct train *t, int held, struct packed *p, const struct block *b, size_t from, size_t to);
 };
+
+/* Forget what was counted; then count blocks, about tokens_max tokens at a time. Labels of classes are t->task's. */
+void score_reset(struct score *y, const struct model *m);
+void score_block(struct score *y, struct model *m, const struct masked_columns *col, const struct block *b, size_t tokens_max,
+		 struct train *t, const char *name);
+void score_release(struct score *y);
+
+/* Open path beside a training on this header; measure t->model on all of it; close. They die. */
+void held_open(struct held *h, const char *path, const struct header *training);
+void held_measure(struct held *h, struct train *t);
+void held_release(struct held *h);
 
 int train_main(const struct train_task *task, int argc, char **argv);
 

@@ -91,6 +91,8 @@ static void open_labels(struct train *t, struct model_config *c)
 	if (labels_init(&labels[0], t->header, column, &classes, stream_name(t->in), &e))
 		die("%s", e.msg);
 	read_classes(t);
+	if (t->held.in && labels_init(&labels[1], stream_header(t->held.in), column, &classes, stream_name(t->held.in), &e))
+		die("--eval: %s", e.msg);
 	c->num_labels = (uint32_t)nclass;
 	c->label = classes.name;
 }

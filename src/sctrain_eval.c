@@ -1,8 +1,6 @@
 /* sctrain eval: loss and accuracy of a masked-token model on masked streams. */
 #include "sctrain.h"
 
-#include "batch.h"
-#include "cli.h"
 #include "device.h"
 #include "file.h"
 #include "weights.h"
@@ -25,11 +23,6 @@ static struct option_def options[] = {
 static struct cli cli = {.name = "sctrain eval", .operands = "[FILE]", .summary = "Loss and accuracy of a model on a masked stream, as TSV.",
 			 .options = options, .common = CLI_OUT | CLI_DEVICE | CLI_THREADS};
 
-struct totals {
-	struct loss sum;
-	uint64_t cells, tokens;
-};
-
 static struct model *load_model(const struct header *h, const char *name, struct ops *ops)
 {
 	struct error e;
@@ -49,29 +42,7 @@ static struct model *load_model(const struct header *h, const char *name, struct
 	return m;
 }
 
-/* A block may be a large batch: take it in runs of rows. */
-static void measure(struct totals *t, struct model *m, const struct masked_columns *col, const struct block *b, struct packed *p,
-		    const char *name)
-{
-	struct error e;
-	struct loss loss;
-	const uint64_t *offset = b->group[col->input_group].offset;
-	for (size_t from = 0, to; from < b->rows; from = to) {
-		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= (uint64_t)batch_tokens_max; to++)
-			;
-		if (batch_masked(p, col, b, from, to, model_config(m)->max_position_embeddings, 0, 1, name, &e) ||
-		    model_forward(m, &p->b, &(struct forward){0}, &loss, &e))
-			die("%s", e.msg);
-		t->sum.sum += loss.sum;
-		t->sum.count += loss.count;
-		t->sum.correct += loss.correct;
-	}
-	t->cells += b->rows;
-	t->tokens += block_items(b, col->input_group);
-	progress("%llu cells", (unsigned long long)t->cells);
-}
-
-static void write_totals(const struct totals *t)
+static void write_totals(const struct score *t)
 {
 	struct error e;
 	double loss = t->sum.sum / t->sum.count;
@@ -88,8 +59,7 @@ int eval_main(int argc, char **argv)
 	struct error e;
 	struct masked_columns col;
 	struct block b = {0};
-	struct packed p = {0};
-	struct totals t = {0};
+	struct score t = {0};
 	int got;
 	cli_init(&cli, argc, argv);
 	if (!model_dir)
@@ -107,15 +77,17 @@ int eval_main(int argc, char **argv)
 	if (cli.verbose || strcmp(ops->name, "cpu"))
 		info("device: %s", device);
 	struct model *m = load_model(stream_header(in), name, ops);
-	while ((got = stream_read(in, &b, &e)) > 0)
-		measure(&t, m, &col, &b, &p, name);
+	while ((got = stream_read(in, &b, &e)) > 0) {
+		score_block(&t, m, &col, &b, (size_t)batch_tokens_max, NULL, name);
+		progress("%llu cells", (unsigned long long)t.cells);
+	}
 	if (got < 0)
 		die("%s", e.msg);
 	if (!(t.sum.count > 0))
 		die("%s: no masked position in it", name);
 	write_totals(&t);
 	cli_report(&cli, "%llu cells, %llu tokens, %.0f masked", (unsigned long long)t.cells, (unsigned long long)t.tokens, t.sum.count);
-	packed_release(&p);
+	score_release(&t);
 	block_release(&b);
 	model_free(m);
 	ops->destroy(ops);

@@ -19,10 +19,13 @@
 
 #define WARMUP_MAX 10000        /* what Geneformer warmed up for */
 
-static const char *config_name, *init_dir;
+static const char *config_name, *init_dir, *eval_path;
 static double lr = -1, weight_decay = 0.001, clip = 1, dropout = -1, warmup = -1;
 static int schedule, adam, want_resume, want_force, want_mpi;
-static long long accum = 1, save_every = 1000, keep = 2, freeze;
+static long long accum = 1, save_every = 1000, keep = 2, freeze, eval_every, patience;
+enum { BEST_LOSS, BEST_ACCURACY, BEST_MACRO_F1, BEST_LAST };
+static const char *const best_name[] = {"loss", "accuracy", "macro-f1", "last"};
+static int best_by = -1;
 
 static struct cli cli;
 
@@ -53,6 +56,14 @@ static struct option_def options[] = {
 	 .help = "write a checkpoint every N steps (default 1000)"},
 	{.name = "keep-checkpoints", .kind = OPT_INT, .to = &keep, .arg = "K", .min = 1, .max = 1e6,
 	 .help = "keep the newest K checkpoints (default 2)"},
+	{.name = "eval", .kind = OPT_STRING, .to = &eval_path, .arg = "FILE",
+	 .help = "measure on this masked stream of other cells, and keep the best weights"},
+	{.name = "eval-every", .kind = OPT_INT, .to = &eval_every, .arg = "N", .min = 1, .max = 1e15, .changes = 1,
+	 .help = "measure every N steps, and after the last (default: once an epoch)"},
+	{.name = "best", .kind = OPT_CHOICE, .to = &best_by, .arg = "loss|accuracy|macro-f1|last", .changes = 1,
+	 .help = "which weights are the best: of --eval's least loss, most accuracy ... (default loss; genes: last)"},
+	{.name = "patience", .kind = OPT_INT, .to = &patience, .arg = "K", .min = 1, .max = 1e15, .changes = 1,
+	 .help = "stop when K measurements in a row were no better (default: never)"},
 	{.name = "resume", .kind = OPT_FLAG, .to = &want_resume,
 	 .help = "go on from the newest checkpoint in MODEL, from the start if there is none"},
 	{.name = "force", .kind = OPT_FLAG, .to = &want_force, .help = "replace a model or checkpoints that MODEL holds"},
@@ -229,6 +240,14 @@ static cJSON *make_settings(const struct train *t)
 	cJSON_AddNumberToObject(j, "weight-decay", o->weight_decay);
 	cJSON_AddNumberToObject(j, "clip", o->max_norm);
 	cJSON_AddStringToObject(j, "adam", adamw_name(o->variant));
+	if (eval_path) {
+		char digest[33];
+		masked_digest(stream_header(t->held.in), digest);
+		cJSON_AddStringToObject(j, "eval", digest);
+		cJSON_AddNumberToObject(j, "eval-every", (double)eval_every);
+		cJSON_AddStringToObject(j, "best", best_name[best_by]);
+		cJSON_AddNumberToObject(j, "patience", (double)patience);
+	}
 	if (t->task->settings)
 		t->task->settings(t, j);
 	return j;
@@ -254,7 +273,7 @@ static void load_checkpoint(struct train *t, uint64_t step, const char *model)
 	struct error e;
 	char digest[33];
 	cJSON *settings = t->state.settings;
-	if (checkpoint_load(&t->state, t->model, model, step, &e))
+	if (checkpoint_load(&t->state, t->model, &t->best, model, step, &e))
 		die("--resume: %s", e.msg);
 	masked_digest(t->header, digest);
 	if (strcmp(digest, t->state.digest))
@@ -273,7 +292,8 @@ static void load_checkpoint(struct train *t, uint64_t step, const char *model)
 static void share_start(struct train *t, int resume)
 {
 	char *config = config_print(model_config(t->model), t->task->task), *settings = cJSON_PrintUnformatted(t->state.settings);
-	struct { uint64_t step; double epoch, seconds; } x = {t->state.step, t->state.epoch, t->state.seconds};
+	struct { uint64_t step, best_step, stale; double epoch, seconds, best; } x = {t->state.step, t->state.best_step, t->state.stale,
+		t->state.epoch, t->state.seconds, t->state.best};
 	const struct { const char *what, *text; } same[] = {{"--device", t->ops->name}, {"configuration", config},
 		{"options", settings}, {"masked stream", t->state.digest}};
 	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
@@ -284,6 +304,9 @@ static void share_start(struct train *t, int resume)
 	t->state.step = x.step;
 	t->state.epoch = x.epoch;
 	t->state.seconds = x.seconds;
+	t->state.best_step = x.best_step;
+	t->state.best = x.best;
+	t->state.stale = x.stale;
 	if (t->loader.first_step > x.step)
 		die("%s starts at step %llu, but rank 0 goes on after step %llu: earlier batches are missing", stream_name(t->in),
 		    (unsigned long long)t->loader.first_step, (unsigned long long)x.step);
@@ -297,8 +320,13 @@ static void start(struct train *t, const char *model, int resume, uint64_t step)
 {
 	struct error e;
 	struct model_config c;
+	const struct train_task *task = t->task;
 	choose_config(&c, t->header, stream_name(t->in));
 	c.num_labels = 0;
+	if (eval_path)
+		held_open(&t->held, eval_path, t->header);
+	if (eval_path && !eval_every)
+		eval_every = t->loader.epochs > 1 ? (long long)(t->loader.steps / t->loader.epochs) : (long long)t->loader.steps;
 	if (t->task->open)
 		t->task->open(t, &c);
 	char device[256];
@@ -330,12 +358,20 @@ static void start(struct train *t, const char *model, int resume, uint64_t step)
 		share_start(t, resume);
 	if (!t->ranks.rank && checkpoint_clear(model, want_force && !resume, &e))
 		die("%s", e.msg);
-	if (!t->ranks.rank && !(t->log = checkpoint_log(model, t->state.step, &e)))
+	const char *held = !t->held.in ? "" : task->task == TASK_MLM ? "\teval_loss\teval_accuracy\teval_perplexity" : "\teval_loss\teval_accuracy\teval_macro_f1";
+	char *columns = xasprintf("step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds%s\n", held);
+	if (!t->ranks.rank && !(t->log = checkpoint_log(model, t->state.step, columns, &e)))
 		die("%s", e.msg);
+	free(columns);
 	t->seconds_before = t->state.seconds;
 }
 
 /* ---- steps ---- */
+
+static struct model_files files_of(const struct train *t)
+{
+	return (struct model_files){.vocab = &t->header->vocab, .genes = t->genes, .best = t->best};
+}
 
 static void save(struct train *t, const char *model)
 {
@@ -348,7 +384,8 @@ static void save(struct train *t, const char *model)
 		    (unsigned long long)t->state.step);
 	if (!t->ranks.rank && (fflush(t->log) || fsync(fileno(t->log))))
 		die("%s/train.tsv: cannot write", model);
-	if (!t->ranks.rank && checkpoint_save(model, t->model, &t->state, &t->header->vocab, (int)keep, &e))
+	struct model_files files = files_of(t);
+	if (!t->ranks.rank && checkpoint_save(model, t->model, &t->state, &files, (int)keep, &e))
 		die("%s", e.msg);
 	t->saved = t->state.step;
 }
@@ -385,10 +422,46 @@ static int next_block(struct train *t, struct block *b, uint64_t step, struct er
 	return got > 0 && check_step(t, b, step, e) ? -1 : got;
 }
 
+/* Measure on --eval when it is time; the weights are kept where they are the best so far. Returns whether it measured. */
+static int evaluate(struct train *t)
+{
+	struct held *h = &t->held;
+	struct train_state *s = &t->state;
+	if (!h->in || (s->step % (uint64_t)eval_every && s->step != s->steps))
+		return 0;
+	double result[3] = {0};
+	if (!t->ranks.rank) {
+		held_measure(h, t);
+		memcpy(result, (double[]){h->loss, h->accuracy, h->macro_f1}, sizeof result);
+	}
+	ranks_share(&t->ranks, result, sizeof result);
+	h->loss = result[0];
+	h->accuracy = result[1];
+	h->macro_f1 = result[2];
+	double value = best_by == BEST_LOSS ? h->loss : best_by == BEST_ACCURACY ? h->accuracy : h->macro_f1;
+	if (best_by == BEST_LAST)
+		return 1;
+	if (s->best_step && (best_by == BEST_LOSS ? value >= s->best : value <= s->best)) {
+		s->stale++;
+		return 1;
+	}
+	s->best_step = s->step;
+	s->best = value;
+	s->stale = 0;
+	if (t->ranks.rank)
+		return 1;
+	t->best = t->best ? t->best : xcalloc(model_size(t->model), sizeof *t->best);
+	model_read_all(t->model, PARAM, t->best);
+	return 1;
+}
+
 /* A row of train.tsv, and the progress line. */
 static void report_step(struct train *t, uint64_t step, const struct tally *sum, double norm)
 {
-	double x = now(), spent = x - t->start, rate = sum->tokens / (x - t->last);
+	double rate = sum->tokens / (now() - t->last);
+	int measured = evaluate(t);
+	const struct held *h = &t->held;
+	double x = now(), spent = x - t->start;
 	double rest = spent / (double)++t->done * (double)(t->loader.steps - step - 1), lr_now = t->optim.lr * optim_factor(&t->optim, step);
 	char a[32] = "NA", g[32] = "NA";
 	t->last = x;
@@ -398,7 +471,12 @@ static void report_step(struct train *t, uint64_t step, const struct tally *sum,
 		snprintf(a, sizeof a, "%.9g", sum->loss / sum->labels);
 		snprintf(g, sizeof g, "%.9g", norm);
 	}
-	fprintf(t->log, "%llu\t%s\t%.9g\t%s\t%.1f\t%.3f\n", (unsigned long long)step + 1, a, lr_now, g, rate, t->seconds_before + spent);
+	fprintf(t->log, "%llu\t%s\t%.9g\t%s\t%.1f\t%.3f", (unsigned long long)step + 1, a, lr_now, g, rate, t->seconds_before + spent);
+	if (measured)
+		fprintf(t->log, "\t%.9g\t%.9g\t%.9g", h->loss, h->accuracy, t->task->task == TASK_MLM ? exp(h->loss) : h->macro_f1);
+	else if (h->in)
+		fputs("\tNA\tNA\tNA", t->log);
+	fputc('\n', t->log);
 	if (fflush(t->log))
 		die("%s/train.tsv: cannot write: %s", cli.output, strerror(errno));
 	progress("step %llu/%llu, loss %s, %.0f tokens/s, %02d:%02d:%02d to go", (unsigned long long)step + 1,
@@ -488,6 +566,27 @@ static void train_step(struct train *t, const struct block *b, uint64_t step, st
 	report_step(t, step, sum, norm);
 }
 
+/* The weights to hand out: the last, or with --eval the best. */
+static void choose_best(struct train *t)
+{
+	const struct train_state *s = &t->state;
+	if (!t->best)
+		return;
+	model_write_all(t->model, PARAM, t->best);
+	info("best held-out %s, %.6g, after step %llu of %llu: these weights are kept", best_name[best_by], s->best,
+	     (unsigned long long)s->best_step, (unsigned long long)s->steps);
+}
+
+/* Stopped early: read the rest, so that the producer of a pipe ends well. */
+static void read_rest(struct train *t, struct block *b)
+{
+	struct error e;
+	info("no better for %lld measurements: stopping after step %llu of %llu", patience, (unsigned long long)t->state.step,
+	     (unsigned long long)t->state.steps);
+	while (stream_read(t->in, b, &e) > 0)
+		;
+}
+
 static void train(struct train *t)
 {
 	struct error e;
@@ -505,6 +604,11 @@ static void train(struct train *t)
 			t->ranks.news.signal = stop;
 		if (t->ranks.news.signal)
 			end_early(t, FAULT_NONE, &e);
+		if (fresh && patience && step < t->state.steps && t->state.stale >= (uint64_t)patience) {
+			read_rest(t, &b);
+			got = 0;
+			break;
+		}
 		if (fresh && step % (uint64_t)save_every == 0 && step < t->state.steps)
 			save(t, cli.output);
 	}
@@ -531,6 +635,14 @@ int train_main(const struct train_task *task, int argc, char **argv)
 		usage_error("no model directory: -o MODEL");
 	if (want_resume && want_force)
 		usage_error("--resume and --force exclude each other");
+	if (!eval_path && (eval_every || patience || best_by >= 0))
+		usage_error("--eval-every, --best and --patience need held-out data: --eval FILE");
+	if (best_by < 0)
+		best_by = task->task == TASK_GENES ? BEST_LAST : BEST_LOSS;
+	if (task->task == TASK_MLM && best_by == BEST_MACRO_F1)
+		usage_error("--best macro-f1: mlm has loss and accuracy");
+	if (best_by == BEST_LAST && patience)
+		usage_error("--patience needs a measure: --best loss, accuracy or macro-f1");
 	if (task->check)
 		task->check();
 	if (want_mpi)
@@ -545,7 +657,9 @@ int train_main(const struct train_task *task, int argc, char **argv)
 	}
 	start(&t, cli.output, folder == FOLDER_RESUME, step);
 	train(&t);
-	if (!t.ranks.rank && checkpoint_finish(cli.output, t.model, &t.header->vocab, &e))
+	choose_best(&t);
+	struct model_files files = files_of(&t);
+	if (!t.ranks.rank && checkpoint_finish(cli.output, t.model, &files, &e))
 		die("%s", e.msg);
 	if (!t.ranks.rank && (fsync(fileno(t.log)) | fclose(t.log)))
 		die("%s/train.tsv: cannot write", cli.output);
@@ -555,6 +669,9 @@ int train_main(const struct train_task *task, int argc, char **argv)
 	ranks_leave(&t.ranks);
 	train_state_release(&t.state);
 	packed_release(&t.packed);
+	held_release(&t.held);
+	free(t.best);
+	free(t.genes);
 	model_free(t.model);
 	t.ops->destroy(t.ops);
 	stream_free(t.in);

@@ -344,6 +344,85 @@ wait_for_step() {
 	assert_output --partial "no masked position"
 }
 
+# an evaluation is what sctrain eval says of the weights of that step, and the model is the best of them
+@test "sctrain mlm --eval: measures as sctrain eval does, keeps the best weights, and changes no training" {
+	run sctrain mlm "${A[@]}" --eval b.masked --eval-every 7 -o held a.masked
+	assert_success
+	assert_equal "$(head -1 held/train.tsv)" "$(printf 'step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds\teval_loss\teval_accuracy\teval_perplexity')"
+	cmp <(cut -f1-4 whole/train.tsv) <(cut -f1-4 held/train.tsv)
+	assert_equal "$(awk -F'\t' 'NR > 1 && $7 != "NA" { printf "%s ", $1 }' held/train.tsv)" "7 14 21 28 30 "
+	for step in 21 28; do
+		sctrain eval -M held/checkpoint-$step -o e b.masked
+		assert_equal "$(awk -F'\t' -v s=$step '$1 == s { print $7 "\n" $9 "\n" $8 }' held/train.tsv)" "$(sed -n 2,4p e | cut -f2)"
+	done
+	best=$(awk -F'\t' 'NR > 1 && $7 != "NA"' held/train.tsv | sort -t"$(printf '\t')" -g -k7,7 | head -1 | cut -f1)
+	assert_output --regexp "best held-out loss, [0-9.]+, after step $best of 30: these weights are kept"
+	sctrain eval -M held -o e b.masked
+	assert_equal "$(awk -F'\t' -v s="$best" '$1 == s { print $7 }' held/train.tsv)" "$(sed -n 2p e | cut -f2)"
+	# once an epoch without --eval-every; a pipe will do
+	sctrain mlm -q --config tiny --eval <(maskgen -q --batch 10 --seed 5 cells.tok) --best last -o held2 a.masked
+	assert_equal "$(awk -F'\t' 'NR > 1 && $7 != "NA" { printf "%s ", $1 }' held2/train.tsv)" "10 20 30 "
+	cmp whole/model.safetensors held2/model.safetensors
+}
+
+@test "sctrain mlm --eval: --patience stops a training that gets worse; resume is bit-exact with all of it" {
+	# a rate far too high: the first measurements are the best
+	B=(--config tiny --lr 0.1 --schedule constant --warmup 0 --eval b.masked --eval-every 2 --patience 3 --save-every 3)
+	run bash -o pipefail -c 'maskgen -q -u --epochs 30 --batch 10 --seed 4 cells.tok | sctrain mlm "$@" -o early' - "${B[@]}"
+	assert_success
+	assert_output --regexp "no better for 3 measurements: stopping after step [0-9]+ of 300"
+	last=$(tail -1 early/train.tsv | cut -f1)
+	best=$(awk -F'\t' 'NR > 1 && $7 != "NA"' early/train.tsv | sort -t"$(printf '\t')" -g -k7,7 | head -1 | cut -f1)
+	assert_equal "$last" "$((best + 6))"
+	maskgen -q -u --epochs 30 --batch 10 --seed 4 -o long.masked cells.tok
+	rm -rf early2
+	for step in 1 $((best + 1)) $((best + 4)); do
+		head -c $(($(stat -c %s long.masked) * step / 300 + 3000)) long.masked >part
+		run sctrain mlm "${B[@]}" --resume -o early2 part
+		assert_failure 1
+	done
+	sctrain mlm -q "${B[@]}" --resume -o early2 long.masked
+	cmp early/model.safetensors early2/model.safetensors
+	cmp <(cut -f1-4,7-9 early/train.tsv) <(cut -f1-4,7-9 early2/train.tsv)
+	# another stream to measure on is another training
+	head -c $(($(stat -c %s a.masked) / 2)) a.masked >half
+	run sctrain mlm "${A[@]}" --eval b.masked --eval-every 7 -o held3 half
+	assert_failure 1
+	for other in "--eval a.masked --eval-every 7" "--eval b.masked --eval-every 8" "--eval b.masked --eval-every 7 --patience 2" \
+		"--eval b.masked --eval-every 7 --best accuracy" ""; do
+		run sctrain mlm "${A[@]}" $other --resume -o held3 a.masked
+		assert_failure 1
+		assert_output --partial "give the same options again"
+	done
+	sctrain mlm -q "${A[@]}" --eval b.masked --eval-every 7 --resume -o held3 a.masked
+	cmp <(cut -f1-4 whole/train.tsv) <(cut -f1-4 held3/train.tsv)
+}
+
+@test "sctrain mlm --eval: what cannot be measured is an error" {
+	maskgen -q --strategy none -o nomask.masked cells.tok
+	run sctrain mlm "${A[@]}" --eval nomask.masked --eval-every 1 -o bad a.masked
+	assert_failure 1
+	assert_output --partial "--eval: nomask.masked: nothing in it to predict"
+	run sctrain mlm "${A[@]}" --eval cells.tok -o bad2 a.masked
+	assert_failure 1
+	assert_output --partial "--eval: cells.tok: this is a tokens stream, expected masked"
+	scsim -q --cells 50 --genes 40 --modules 2 --types 2 --seed 9 -o other.counts
+	rankenc -q --fit -o other.tsv other.counts
+	rankenc -q -m other.tsv other.counts | maskgen -q -o other.masked
+	run sctrain mlm "${A[@]}" --eval other.masked -o bad2 a.masked
+	assert_failure 1
+	assert_output --partial "--eval: other.masked has another vocabulary"
+	head -c 2000 b.masked >cut.masked
+	run sctrain mlm "${A[@]}" --eval cut.masked -o bad2 a.masked
+	assert_failure 1
+	assert_output --partial "--eval: cut.masked"
+	for o in "--patience 2" "--eval-every 3" "--best loss" "--eval b.masked --best macro-f1" "--eval b.masked --best last --patience 2"; do
+		run sctrain mlm "${A[@]}" $o -o bad2 a.masked
+		assert_failure 2
+	done
+	assert_not_exist bad2/train.tsv
+}
+
 @test "sctrain eval: loss and accuracy of an independent reading of the model, whatever the threads" {
 	sctrain eval -M whole a.masked >e1
 	sctrain eval -M whole -@ 3 -o e3 <a.masked

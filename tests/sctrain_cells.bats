@@ -48,7 +48,7 @@ same_training() {
 	ref cells model test.tsv >got
 	read -r loss accuracy f1 <got
 	echo "held out: loss $loss, accuracy $accuracy, macro-F1 $f1"
-	$PYTHON -c "assert $accuracy > 0.7 and $f1 > 0.65"       # the most frequent of the 4 is 37 %; measured 0.85
+	$PYTHON -c "assert $accuracy > 0.6 and $f1 > 0.6"        # the most frequent of the 4 is 32 %; measured 0.75 and 0.77
 	$PYTHON - <<-'END'
 		import json
 		c = json.load(open("model/config.json"))
@@ -174,4 +174,31 @@ same_training() {
 	run sctrain cells --label cell_type --init base --class-weight balanced -o bad masks.masked
 	assert_failure 1
 	assert_output --partial "--class-weight balanced: masks.masked does not say how many cells the classes have"
+}
+
+@test "sctrain cells --eval: loss, accuracy and macro-F1 of an independent reading and scikit-learn; the best weights are kept" {
+	maskgen -q --strategy none --keep cell_type --seed 3 -o held.masked test.tok
+	run sctrain cells --label cell_type --init base --lr 0.003 --eval held.masked --best macro-f1 --class-weight balanced --focal 1 -o best train.masked
+	assert_success
+	best=$(awk -F'\t' 'NR > 1 && $9 != "NA"' best/train.tsv | sort -t"$(printf '\t')" -k9,9gr -k1,1n | head -1 | cut -f1)
+	assert_output --regexp "best held-out macro-f1, [0-9.]+, after step $best of 200: these weights are kept"
+	ref cells best test.tsv >got
+	$PYTHON - "$(awk -F'\t' -v s="$best" '$1 == s { print $7, $8, $9 }' best/train.tsv)" <<-'END'
+		import sys
+		for a, b in zip(map(float, sys.argv[1].split()), map(float, open("got").read().split())):
+		    assert abs(a - b) < 1e-5 * b, (a, b)
+	END
+	# classes the training does not know are left out
+	scsample -q --where cell_type!=type4 train.tok | maskgen -q --strategy none --keep cell_type -o three.masked
+	sctrain cells -q --label cell_type --init base --lr 0.003 --eval held.masked -o three3 three.masked
+	ref cells three3 test.tsv >got
+	$PYTHON - "$(tail -1 three3/train.tsv | cut -f7-9)" <<-'END'
+		import sys
+		for a, b in zip(map(float, sys.argv[1].split()), map(float, open("got").read().split())):
+		    assert abs(a - b) < 1e-5 * b, (a, b)
+	END
+	maskgen -q --strategy none -o nolabel.masked test.tok
+	run sctrain cells --label cell_type --init base --eval nolabel.masked -o bad train.masked
+	assert_failure 1
+	assert_output --partial "--eval: nolabel.masked: no column 'cell_type'"
 }

@@ -241,6 +241,8 @@ static int there(const char *name)
 	return yes;
 }
 
+#define COLUMNS "step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds\n"
+
 static void checkpoints(void **state)
 {
 	struct error e;
@@ -251,6 +253,8 @@ static void checkpoints(void **state)
 	uint64_t step = 7;
 	cJSON_AddNumberToObject(s.settings, "lr", 0.1);
 	sample_vocab(&v);
+	struct model_files files = {.vocab = &v, .genes = "gene_id\tsymbol\tlabel\tfold\tsplit\n"};
+	float *best = NULL;
 	char *model = in_dir("model");
 	assert_int_equal(checkpoint_latest(model, &step, &e), 0);
 	assert_true(checkpoint_lock(model, &e) >= 0);
@@ -264,7 +268,14 @@ static void checkpoints(void **state)
 					x[model_tensor(m, i)->at + k] = (float)(s.step + (size_t)w * 100 + k) / 7;
 			model_write_all(m, (enum which)w, x);
 		}
-		assert_int_equal(checkpoint_save(model, m, &s, &v, 2, &e), 0);
+		if (s.step == 9) {
+			s.best_step = 9;
+			s.best = 1.0 / 3;
+			files.best = best = values(m, PARAM);
+		} else {
+			s.stale = s.best_step ? 17 : 0;
+		}
+		assert_int_equal(checkpoint_save(model, m, &s, &files, 2, &e), 0);
 	}
 	/* 8 and 9 are gone; what is half written, or only looks like one, does not count */
 	assert_false(there("model/checkpoint-8") || there("model/checkpoint-9") || there("model/checkpoint-11.tmp"));
@@ -276,7 +287,13 @@ static void checkpoints(void **state)
 	}
 	assert_int_equal(checkpoint_latest(model, &step, &e), 1);
 	assert_int_equal(step, 11);
-	assert_int_equal(checkpoint_load(&t, to, model, 11, &e), 0);
+	float *had = best;
+	assert_int_equal(checkpoint_load(&t, to, &best, model, 11, &e), 0);
+	assert_true(t.best_step == 9 && t.best == 1.0 / 3 && t.stale == 17);
+	assert_memory_equal(best, had, model_size(m) * sizeof *had);
+	free(best);
+	files.best = had;
+	assert_true(there("model/checkpoint-11/genes.tsv"));
 	assert_true(t.step == 11 && t.steps == 90 && t.epoch == 0.5 && t.seconds == 3 && strcmp(t.digest, s.digest) == 0);
 	assert_true(cJSON_Compare(t.settings, s.settings, 1));
 	for (int w = PARAM; w <= MOMENT2; w++) {
@@ -298,13 +315,14 @@ static void checkpoints(void **state)
 	struct model_config c = small();
 	c.hidden_dropout_prob = 0.5;
 	struct model *other = model_new(&c, TASK_MLM, cpu, 1, &e);
-	assert_int_equal(checkpoint_load(&t, other, model, 11, &e), -1);
+	assert_int_equal(checkpoint_load(&t, other, &best, model, 11, &e), -1);
 	assert_non_null(strstr(e.msg, "not the configuration"));
+	assert_null(best);
 	model_free(other);
 
 	/* finished: model.safetensors is there, and reads back with its vocabulary */
 	assert_false(checkpoint_finished(model));
-	assert_int_equal(checkpoint_finish(model, m, &v, &e), 0);
+	assert_int_equal(checkpoint_finish(model, m, &files, &e), 0);
 	assert_true(checkpoint_finished(model));
 	other = model_dir_load(model, TASK_MLM, cpu, 5, &back, &r, &e);
 	assert_non_null(other);
@@ -332,13 +350,14 @@ static void checkpoints(void **state)
 	assert_false(there("model/checkpoint-99.tmp"));
 	assert_true(there("model/checkpoint-11") && there("model/model.safetensors"));
 	assert_int_equal(checkpoint_clear(model, 1, &e), 0);
-	assert_false(there("model/checkpoint-11") || there("model/model.safetensors") || there("model/vocab.tsv"));
+	assert_false(there("model/checkpoint-11") || there("model/model.safetensors") || there("model/vocab.tsv") || there("model/genes.tsv"));
 	assert_true(there("model/checkpoint-1x"));
 	free(p);
 	free(q);
 	free(a);
 	free(b);
 	free(x);
+	free(had);
 	free(model);
 	cJSON_Delete(s.settings);
 	vocab_release(&v);
@@ -352,12 +371,12 @@ static void train_log(void **state)
 	struct error e;
 	char text[512];
 	char *path = in_dir("train.tsv");
-	FILE *f = checkpoint_log(dir, 0, &e);
+	FILE *f = checkpoint_log(dir, 0, COLUMNS, &e);
 	for (int i = 1; i <= 12; i++)
 		fprintf(f, "%d\tx\n", i);
 	fputs("13\tcut sh", f);
 	fclose(f);
-	f = checkpoint_log(dir, 10, &e);
+	f = checkpoint_log(dir, 10, COLUMNS, &e);
 	fputs("11\ty\n", f);
 	fclose(f);
 	f = fopen(path, "r");
@@ -366,7 +385,7 @@ static void train_log(void **state)
 	assert_string_equal(text, "step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds\n1\tx\n2\tx\n3\tx\n4\tx\n5\tx\n6\tx\n7\tx\n8\tx\n9\tx\n10\tx\n11\ty\n");
 	unlink(path);
 	free(path);
-	assert_null(checkpoint_log("/nonexistent", 0, &e));
+	assert_null(checkpoint_log("/nonexistent", 0, COLUMNS, &e));
 }
 
 static void masked_streams(void **state)
