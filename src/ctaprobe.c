@@ -11,6 +11,7 @@ static const struct {
 } commands[] = {
 	{"cells", cells_main, &cells_cli},
 	{"score", score_main, &score_cli},
+	{"genes", genes_main, &genes_cli},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -23,6 +23,7 @@ cJSON *report_counts(const uint64_t *v, size_t n);
 void report_scores(cJSON *j, const struct metrics *m, const uint64_t *frequency, size_t rare);
 /* Each class: classes, f1, n, train_n (frequency; NULL: none), rare, confusion. name [m->k]. */
 void report_classes(cJSON *j, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n, size_t rare);
+void report_confusion(cJSON *j, const struct metrics *m);
 
 /*
  * Write to the output as JSON, or as a table of metric and value. In the table a list of classes is KEY:CLASS, a list named ..._fold is

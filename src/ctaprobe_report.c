@@ -53,10 +53,15 @@ void report_classes(cJSON *j, const struct metrics *m, char *const *name, const 
 	cJSON *list = cJSON_AddArrayToObject(j, "rare");
 	for (size_t k = 0; k < m->k; k++)
 		cJSON_AddItemToArray(list, cJSON_CreateBool(is_rare[k]));
-	list = cJSON_AddArrayToObject(j, "confusion");
+	report_confusion(j, m);
+	free(is_rare);
+}
+
+void report_confusion(cJSON *j, const struct metrics *m)
+{
+	cJSON *list = cJSON_AddArrayToObject(j, "confusion");
 	for (size_t t = 0; t < m->k; t++)
 		cJSON_AddItemToArray(list, report_counts(m->confusion + t * m->k, m->k));
-	free(is_rare);
 }
 
 /* ---- out of JSON ---- */
@@ -75,10 +80,14 @@ static void put_name(FILE *f, const char *s)
 
 static void put_value(FILE *f, const cJSON *v)
 {
-	if (cJSON_IsBool(v))
-		fprintf(f, "\t%d\n", cJSON_IsTrue(v));
+	fputc('\t', f);
+	if (cJSON_IsString(v))
+		put_name(f, v->valuestring);
+	else if (cJSON_IsBool(v))
+		fputc(cJSON_IsTrue(v) ? '1' : '0', f);
 	else
-		fprintf(f, "\t%s\n", cJSON_IsNull(v) ? "nan" : v->valuestring);
+		fputs(cJSON_IsNull(v) ? "nan" : v->valuestring, f);
+	fputc('\n', f);
 }
 
 static double value_of(const cJSON *v)

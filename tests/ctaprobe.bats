@@ -4,6 +4,10 @@ ref() {
 	$PYTHON "$BATS_TEST_DIRNAME/ref/probe.py" "$@"
 }
 
+genes_ref() {
+	$PYTHON "$BATS_TEST_DIRNAME/ref/genes.py" "$@"
+}
+
 setup_file() {
 	need_tool ctaprobe scview
 	cd "$BATS_FILE_TMPDIR"
@@ -225,6 +229,100 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	bad 1 "few.s: the header has no list of 5 labels for the 5 logits of a cell" -l cell_type few.s
 	bad 1 "twice.s: two labels in the header are '$(scview -H twice.s | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["labels"][0])')'" -l cell_type twice.s
 	run ctaprobe score -l cell_type p.s -o /dev/full
+	assert_failure 1
+}
+
+# ---- genes ----
+
+@test "ctaprobe genes: AUC by token and gene, weights and curves are sklearn's and Geneformer's" {
+	for i in 1 2 3 4 5; do          # folds of different sizes, one with genes that were trained on or have no class
+		genes_ref make f$i.pred seed=$i cells=$((i * 40)) what=$([ $i = 2 ] && echo all || echo heldout)
+	done
+	ctaprobe genes -q f?.pred --gene-scores gs.tsv --roc roc.tsv -o m.tsv
+	genes_ref compare m.tsv gs.tsv roc.tsv f?.pred
+	assert_equal "$(value positive m.tsv)" insensitive
+	ctaprobe genes -q --positive sensitive f?.pred --gene-scores gs.tsv --roc roc.tsv -o m.tsv
+	genes_ref compare m.tsv gs.tsv roc.tsv f?.pred positive=0
+	ctaprobe genes -q --gene-scores gs.tsv --roc roc.tsv - <f2.pred >m.tsv
+	genes_ref compare m.tsv gs.tsv roc.tsv f2.pred
+	cat f3.pred | ctaprobe genes -q --gene-scores gs.tsv --roc roc.tsv f1.pred - f5.pred >m.tsv
+	genes_ref compare m.tsv gs.tsv roc.tsv f1.pred f3.pred f5.pred
+}
+
+@test "ctaprobe genes: more than two classes, each against the rest" {
+	for i in 1 2 3; do genes_ref make t$i.pred seed=$i classes=4; done
+	ctaprobe genes t?.pred --gene-scores gs.tsv -o m.tsv
+	genes_ref compare m.tsv gs.tsv - t?.pred
+	ctaprobe genes t2.pred --gene-scores gs.tsv -o m.tsv
+	genes_ref compare m.tsv gs.tsv - t2.pred
+}
+
+@test "ctaprobe genes: what scembed says is scored, and JSON says the same as the table" {
+	need_tool scsim rankenc maskgen sctrain scembed
+	make_small .
+	for i in 1 2; do
+		$PYTHON "$BATS_TEST_DIRNAME/ref/head.py" make sim.model g$i.model genes yes no seed=$i
+		scembed -q -M g$i.model --predict sim.tok -o g$i.pred
+	done
+	ctaprobe genes g1.pred g2.pred --gene-scores gs.tsv --roc roc.tsv -o m.tsv
+	genes_ref compare m.tsv gs.tsv roc.tsv g1.pred g2.pred
+	# with all genes in the stream, those of the training set are not scored
+	scembed -q -M g1.model --predict --all-genes sim.tok | ctaprobe genes -q >all.tsv
+	ctaprobe genes g1.pred >held.tsv
+	diff <(grep -v ^unlabelled all.tsv) <(grep -v ^unlabelled held.tsv)
+	ctaprobe genes --json g1.pred g2.pred >m.json
+	$PYTHON - <<-'P'
+		import json, statistics
+		t = dict(l.rstrip("\n").split("\t") for l in open("m.tsv"))
+		j = json.load(open("m.json"))
+		assert t.pop("metric") == "value" and int(t.pop("classes")) == 2
+		for k, v in j.items():
+		    if not isinstance(v, list):
+		        assert t.pop(k) == v if k == "positive" else float(t.pop(k)) == v, k
+		    elif k.endswith("_fold"):
+		        assert [float(t.pop(f"{k}:{i + 1}")) for i in range(2)] == v
+		        assert abs(float(t.pop(k + "_mean")) - statistics.mean(v)) < 1e-15
+		        assert abs(float(t.pop(k + "_sd")) - statistics.stdev(v)) < 1e-15
+		for i, c in enumerate(j["classes"]):
+		    for k in ("f1", "n"):
+		        assert float(t.pop(k + ":" + c)) == j[k][i]
+		    for m, d in enumerate(j["classes"]):
+		        assert int(t.pop(f"confusion:{c}:{d}", 0)) == j["confusion"][i][m]
+		assert not t, t
+	P
+}
+
+@test "ctaprobe genes: what cannot be scored" {
+	bad() {         # bad STATUS MESSAGE ARGUMENT...
+		run ctaprobe genes -q -o out.tsv --gene-scores gs.out "${@:3}" </dev/null
+		assert_failure "$1"
+		assert_line -n 0 "ctaprobe genes: $2"
+		assert_not_exist out.tsv
+		assert_not_exist gs.out
+	}
+	for what in heldout oneclass nan badlabel changed none; do genes_ref make $what.pred what=$what; done
+	genes_ref make three.pred classes=3
+	bad 1 "oneclass.pred: no token of a held-out gene of class 'insensitive' among $(ctaprobe genes oneclass.pred 2>&1 | sed 's/.*among //')" oneclass.pred
+	bad 1 "none.pred: no token of a held-out gene of class 'sensitive' among 0: ROC AUC needs every class in every fold" heldout.pred none.pred
+	run ctaprobe genes -q nan.pred
+	assert_failure 1
+	assert_output --regexp "^ctaprobe genes: nan.pred: logit.insensitive of token [0-9]+ is nan, expected a finite number$"
+	run ctaprobe genes -q badlabel.pred
+	assert_output --regexp "^ctaprobe genes: badlabel.pred: gene ENSG[0-9]+ has label 2, expected -1 to 1$"
+	run ctaprobe genes -q changed.pred
+	assert_output --regexp "^ctaprobe genes: changed.pred: gene ENSG[0-9]+ does not have the same label, or held_out, in all cells$"
+	bad 1 "three.pred: 3 classes, but heldout.pred has 2" heldout.pred three.pred
+	bad 1 "--roc is about two classes, but three.pred has 3" --roc r.out three.pred
+	bad 1 "--positive is about two classes, but three.pred has 3" --positive sensitive three.pred
+	bad 1 "--positive: 'some' is none of the classes of heldout.pred, 'sensitive' and 'insensitive'" --positive some heldout.pred
+	bad 1 "tr.emb: this is a embedding stream, expected prediction" tr.emb
+	ref predict p.s
+	bad 1 "p.s: these are predictions of cells: ctaprobe score scores them" p.s
+	run ctaprobe score -l cell_type heldout.pred
+	assert_output "ctaprobe score: heldout.pred: these are predictions of genes: ctaprobe genes scores them"
+	head -c 2000 heldout.pred >cut.pred
+	bad 1 "cut.pred: the stream is cut short (the program that wrote it did not finish)" heldout.pred cut.pred
+	run ctaprobe genes heldout.pred -o /dev/full
 	assert_failure 1
 }
 

@@ -1,5 +1,6 @@
 /* Scores of small confusion matrices, by hand; sklearn.metrics is asked in tests/ctaprobe.bats. */
 #include "metrics.h"
+#include "roc.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -66,8 +67,38 @@ static void a_third(void **state)
 	}
 }
 
+/* Scores 4 3 3 2 1 1 with classes + + - + - -: corners (0,1) (1,2) (1,3) (3,3) of 3 and 3, worth 7.5 of 9 pairs. */
+static void roc_by_hand(void **state)
+{
+	struct roc_item item[] = {{1, 0}, {3, 1}, {2, 1}, {4, 1}, {1, 0}, {3, 0}};
+	struct roc r;
+	roc_curve(&r, item, 6);
+	assert_int_equal(r.positive, 3);
+	assert_int_equal(r.negative, 3);
+	assert_true(r.auc == 7.5 / 9);
+	assert_int_equal(r.points, 5);
+	assert_true(r.tpr[0] == 0 && r.tpr[99] == 1 && r.tpr[50] == 1);
+	assert_true(fabs(r.tpr[22] - (1.0 / 3 + 22.0 / 99)) < 1e-15);   /* on the line from (0, 1/3) to (1/3, 2/3) */
+	/* a straight line of one point after another is two corners and the origin */
+	struct roc_item line[] = {{9, 1}, {8, 0}, {7, 0}, {6, 0}, {5, 0}};
+	roc_curve(&r, line, 5);
+	assert_true(r.auc == 1);
+	assert_int_equal(r.points, 3);
+	/* all the same: chance */
+	struct roc_item same[] = {{1, 1}, {1, 0}, {1, 0}};
+	roc_curve(&r, same, 3);
+	assert_true(r.auc == 0.5);
+	assert_int_equal(r.points, 2);
+	roc_curve(&r, same, 1);
+	assert_true(isnan(r.auc));
+	roc_curve(&r, NULL, 0);
+	assert_true(isnan(r.auc));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(by_hand), cmocka_unit_test(nothing), cmocka_unit_test(a_third)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_hand), cmocka_unit_test(nothing), cmocka_unit_test(a_third), cmocka_unit_test(roc_by_hand),
+	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
