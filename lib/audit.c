@@ -1,29 +1,46 @@
 #include "audit.h"
 
-static int is_near(const struct graph *g, const uint32_t *token, uint32_t n, uint32_t i)
+enum { ABSENT, VISIBLE, MASKED };
+
+/* Where in the rank order neighbours stand. state: VISIBLE for all tokens. */
+static void audit_order(struct audit *a, const struct graph *g, const uint32_t *token, uint32_t n, const uint8_t *state)
 {
-	uint32_t from = i < AUDIT_REACH ? 0 : i - AUDIT_REACH, to = n - i <= AUDIT_REACH ? n - 1 : i + AUDIT_REACH;
-	for (uint32_t k = from; k <= to; k++)
-		if (k != i && graph_find(g, token[i], token[k]) >= 0)
-			return 1;
-	return 0;
+	uint32_t first = UINT32_MAX;    /* over the pairs that begin at i or later, the least end */
+	uint64_t ends = 0;
+	for (uint32_t i = n; i-- > 0;) {
+		uint32_t u = token[i], to = n - i <= AUDIT_REACH ? n - 1 : i + AUDIT_REACH, near = 0;
+		if (g->offset[u + 1] > g->offset[u]) {
+			for (uint32_t k = i < AUDIT_REACH ? 0 : i - AUDIT_REACH; k <= to; k++) {
+				if (k == i || graph_find(g, u, token[k]) < 0)
+					continue;
+				near = 1;
+				a->close += k > i;
+				first = k > i && k < first ? k : first;
+			}
+			for (uint64_t j = g->offset[u]; j < g->offset[u + 1]; j++)
+				ends += state[g->neighbour[j]] != ABSENT;
+			a->linked++;
+		}
+		a->near += near;
+		if (n - i >= AUDIT_REACH) {
+			a->grams++;
+			a->held += first - i < AUDIT_REACH;
+		}
+	}
+	a->pairs += ends / 2;
 }
 
 void audit_cell(struct audit *a, const struct graph *g, uint32_t nspecial, const uint32_t *token, uint32_t n, const uint16_t *position,
 		uint32_t k, uint32_t structural, uint8_t *state)
 {
-	enum { ABSENT, VISIBLE, MASKED };
 	a->cells++;
 	a->masked += k;
 	a->structural += structural;
 	for (uint32_t i = 0; i < n; i++) {
 		state[token[i]] = VISIBLE;
 		a->tokens += token[i] >= nspecial;
-		if (g->offset[token[i] + 1] == g->offset[token[i]])
-			continue;
-		a->linked++;
-		a->near += (uint64_t)is_near(g, token, n, i);
 	}
+	audit_order(a, g, token, n, state);
 	for (uint32_t i = 0; i < k; i++) {
 		state[token[position[i]]] = MASKED;
 		a->runs += !i || position[i] != position[i - 1] + 1;
@@ -52,4 +69,8 @@ void audit_add(struct audit *a, const struct audit *b)
 	a->hits += b->hits;
 	a->linked += b->linked;
 	a->near += b->near;
+	a->grams += b->grams;
+	a->held += b->held;
+	a->pairs += b->pairs;
+	a->close += b->close;
 }

@@ -16,6 +16,8 @@ struct audit {
 	uint64_t partners, present, hits;       /* over masked genes: graph neighbours; those in the cell; those masked */
 	uint64_t linked;                /* tokens with neighbours in the graph */
 	uint64_t near;                  /* tokens with a neighbour among the AUDIT_REACH nearest tokens on either side */
+	uint64_t grams, held;           /* stretches of AUDIT_REACH tokens; those with two neighbours in them */
+	uint64_t pairs, close;          /* pairs of neighbours in the cell; those at most AUDIT_REACH positions apart */
 };
 
 /* Add one cell: its n tokens, and its k masked positions (ascending), `structural` of them by the graph. state [g->n] must be

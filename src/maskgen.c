@@ -455,13 +455,25 @@ static void write_audit(const struct audit *a)
 {
 	struct error e;
 	struct outfile f;
-	char *text = xasprintf("metric\tvalue\ncells\t%llu\ntokens\t%llu\nmasked\t%llu\nmasking_rate\t%.6f\nstructural_share\t%.6f\n"
-			       "mean_span\t%.6f\nhit_rate_present\t%.6f\nhit_rate\t%.6f\nneighbour_within_%d\t%.6f\n"
-			       "neighbour_within_%d_linked\t%.6f\n",
-			       (unsigned long long)a->cells, (unsigned long long)a->tokens, (unsigned long long)a->masked,
-			       ratio(a->masked, a->tokens), ratio(a->structural, a->masked), ratio(a->masked, a->runs),
-			       ratio(a->hits, a->present), ratio(a->hits, a->partners), AUDIT_REACH, ratio(a->near, a->tokens), AUDIT_REACH,
-			       ratio(a->near, a->linked));
+	const struct { const char *name; double value; } metric[] = {
+		{"masking_rate", ratio(a->masked, a->tokens)},
+		{"structural_share", ratio(a->structural, a->masked)},
+		{"mean_span", ratio(a->masked, a->runs)},
+		{"pair_span", ratio(2 * a->present, 2 * a->present - a->hits)},
+		{"hit_rate_present", ratio(a->hits, a->present)},
+		{"hit_rate", ratio(a->hits, a->partners)},
+		{"neighbour_within_5", ratio(a->near, a->tokens)},
+		{"neighbour_within_5_linked", ratio(a->near, a->linked)},
+		{"grams_5_with_pair", ratio(a->held, a->grams)},
+		{"pairs_within_5", ratio(a->close, a->pairs)},
+	};
+	char *text = xasprintf("metric\tvalue\ncells\t%llu\ntokens\t%llu\nmasked\t%llu\n", (unsigned long long)a->cells,
+			       (unsigned long long)a->tokens, (unsigned long long)a->masked);
+	for (size_t i = 0; i < sizeof metric / sizeof *metric; i++) {
+		char *more = xasprintf("%s%s\t%.6f\n", text, metric[i].name, metric[i].value);
+		free(text);
+		text = more;
+	}
 	if (outfile_open(&f, cli.output, 0, &e) || outfile_write(&f, text, strlen(text), &e) || outfile_commit(&f, &e))
 		die("%s", e.msg);
 	free(text);

@@ -1,7 +1,11 @@
 /*
- * A corpus of any size with the gene frequencies and correlations of a real one:
- *     bench_corpus REAL.tok OUT.tok CELLS LABEL
- * A new cell is the union of two real cells with the same LABEL, merged by relative position, at most 2,048 tokens.
+ * A corpus of any size with the gene frequencies and correlations of real cells:
+ *     bench_corpus OUT.tok CELLS REAL.tok...
+ * A bootstrap: every cell is a real one drawn at random, each source having an equal share (name one twice for two). Copies change
+ * neither frequencies nor ranks' correlations, which cells made by joining or mixing real ones do.
+ *
+ * Several sources because an atlas is that: within one tissue and chemistry few genes beyond the 2,000 most expressed correlate
+ * (20,880 candidate pairs in 12,811 cells of marrow, 11,781 genes).
  */
 #include "corpus.h"
 #include "rng.h"
@@ -16,71 +20,65 @@ static _Noreturn void fail(const char *msg)
 	exit(1);
 }
 
-int main(int argc, char **argv)
+/* The first source's header becomes the corpus's. */
+static void load(struct corpus *c, const char *path, struct header *out)
 {
 	struct error e;
-	if (argc != 5)
-		fail("expected REAL.tok OUT.tok CELLS LABEL");
-	struct stream *in = stream_open(argv[1], &e);
+	struct stream *in = stream_open(path, &e);
 	if (!in)
 		fail(e.msg);
 	const struct header *h = stream_header(in);
-	int cell = header_find(h, "cell"), token = header_find(h, "token"), label = header_find(h, argv[4]);
-	if (cell < 0 || token < 0 || label < 0 || h->col[label].type != CATEGORICAL)
-		fail("columns cell, token and a categorical label are needed");
-	struct corpus c = {.nspecial = (uint32_t)h->vocab.nspecial, .max_len = 2048};
+	int cell = header_find(h, "cell"), token = header_find(h, "token"), got;
+	if (cell < 0 || token < 0)
+		fail("columns cell and token are needed");
+	*c = (struct corpus){.nspecial = (uint32_t)h->vocab.nspecial, .max_len = 2048};
 	struct block b = {0};
-	uint32_t *of = NULL;            /* label by running number: equal to the cell number in an unsampled stream */
-	size_t cap = 0, n = 0;
-	int got;
-	while ((got = stream_read(in, &b, &e)) > 0) {
-		grow(of, cap, n + b.rows);
-		memcpy(of + n, b.col[label].data, b.rows * sizeof *of);
-		n += b.rows;
-		if (corpus_add(&c, &b, cell, token, &e))
+	while ((got = stream_read(in, &b, &e)) > 0)
+		if (corpus_add(c, &b, cell, token, &e))
 			fail(e.msg);
-	}
-	if (got < 0 || !n)
+	if (got < 0 || !c->n)
 		fail(got < 0 ? e.msg : "no cells");
-	corpus_sort(&c);
-	uint32_t *group = xcalloc(n, sizeof *group), ngroup = (uint32_t)h->col[label].ncategory, *start = xcalloc(ngroup + 2, sizeof *start);
-	for (size_t i = 0; i < n; i++)
-		start[(of[i] < ngroup ? of[i] : ngroup) + 1]++;
-	for (uint32_t g = 0; g <= ngroup; g++)
-		start[g + 1] += start[g];
-	uint32_t *at = xcalloc(ngroup + 1, sizeof *at);
-	memcpy(at, start, (ngroup + 1) * sizeof *at);
-	for (size_t i = 0; i < n; i++)
-		group[at[of[i] < ngroup ? of[i] : ngroup]++] = (uint32_t)i;
+	if (!out->kind) {
+		header_copy(out, h);
+		while (out->ncol)
+			header_drop(out, out->col[out->ncol - 1].name);
+		header_add(out, "cell", U64);
+		header_add_ragged(out, "token", h->col[token].type, "token");
+	}
+	char a[33], z[33];
+	vocab_digest(&h->vocab, a);
+	vocab_digest(&out->vocab, z);
+	if (strcmp(a, z))
+		fail("the sources are of different vocabularies");
+	block_release(&b);
+	stream_free(in);
+}
 
-	struct header oh = {0};
-	header_copy(&oh, h);
-	while (oh.ncol)
-		header_drop(&oh, oh.col[oh.ncol - 1].name);
-	header_add(&oh, "cell", U64);
-	header_add_ragged(&oh, "token", h->col[token].type, "token");
-	struct stream *out = stream_create(argv[2], &oh, 1, &e);
+int main(int argc, char **argv)
+{
+	struct error e;
+	if (argc < 4)
+		fail("expected OUT.tok CELLS REAL.tok...");
+	uint32_t nsource = (uint32_t)argc - 3;
+	struct corpus *source = xcalloc(nsource, sizeof *source);
+	struct header h = {0};
+	for (uint32_t i = 0; i < nsource; i++)
+		load(&source[i], argv[3 + i], &h);
+	struct stream *out = stream_create(argv[1], &h, 1, &e);
 	if (!out)
 		fail(e.msg);
-	uint64_t cells = strtoull(argv[3], NULL, 10), total = 0;
-	uint32_t *seen = xcalloc(h->vocab.n, sizeof *seen);
+	uint64_t cells = strtoull(argv[2], NULL, 10), total = 0;
+	struct block b = {0};
 	block_reset(&b, stream_header(out));
 	for (uint64_t i = 0; i < cells; i++) {
 		struct rng r = rng_at(1, RNG_TEST, i, 0);
-		uint32_t p = rng_below(&r, (uint32_t)n), g = of[p] < ngroup ? of[p] : ngroup;
-		uint32_t q = group[start[g] + rng_below(&r, start[g + 1] - start[g])];
-		uint32_t np = c.cell[p].n, nq = c.cell[q].n, ip = 0, iq = 0, k = 0;
+		const struct corpus *s = &source[rng_below(&r, nsource)];
+		uint32_t c = rng_below(&r, s->n), k = s->cell[c].n;
 		size_t row = b.rows, had = row ? block_items(&b, 0) : 0;
 		block_set_rows(&b, row + 1);
-		block_set_items(&b, 0, had + 2048);
-		while (k < 2048 && (ip < np || iq < nq)) {
-			int first = iq == nq || (ip < np && (2 * ip + 1) * (uint64_t)nq <= (2 * iq + 1) * (uint64_t)np);
-			uint32_t t = first ? corpus_token(&c, p, ip++) : corpus_token(&c, q, iq++);
-			if (seen[t] == i + 1)
-				continue;
-			seen[t] = (uint32_t)(i + 1);
-			block_set_id(&b, 1, had + k++, t);
-		}
+		block_set_items(&b, 0, had + k);
+		for (uint32_t j = 0; j < k; j++)
+			block_set_id(&b, 1, had + j, corpus_token(s, c, j));
 		((uint64_t *)b.col[0].data)[row] = i;
 		b.group[0].offset[row + 1] = had + k;
 		total += k;
@@ -94,6 +92,5 @@ int main(int argc, char **argv)
 		fail(e.msg);
 	printf("cells\t%llu\ntokens_per_cell\t%.0f\n", (unsigned long long)cells, (double)total / (double)cells);
 	stream_free(out);
-	stream_free(in);
 	return 0;
 }
