@@ -1,0 +1,40 @@
+# make fig3: can the modules be read from ranked cells? (CorrMask paper, figure 3 and appendix B.1)
+#
+#     make -j2 fig3             ten simulations (SCALE=tiny: two), AUROC of gene pairs within a module against pairs between modules
+#
+# The matrices are the paper's: A counts genes side by side, C genes in the same cell. Beside them are the graphs of depgraph on the
+# same cells: NPMI of neighbours in rank (every pair seen once), and Algorithm 1. Its defaults ask for 200 cells with both genes, which
+# no pair has in 1,000 cells of B.1 (a pair of one module meets in about 50), so --min-overlap is 20.
+# SEEDS   which simulations
+
+SCALE ?= small
+FIG3 := results/fig3
+FIG3_SEEDS := $(if $(SEEDS),$(SEEDS),$(if $(filter tiny,$(SCALE)),1 2,1 2 3 4 5 6 7 8 9 10))
+FIG3_TOOLS := $(addprefix $(BIN)/,scsim scview depgraph)
+
+.PHONY: fig3
+
+fig3: $(FIG3)/table.txt $(FIG3)/fig3.svg $(FIG3)/fig3.png ## figure 3: module recovery from adjacency, co-occurrence, graph (SCALE= SEEDS=)
+	@cat $(FIG3)/table.txt
+
+$(FIG3)/settings: FORCE
+	@mkdir -p $(FIG3)
+	@echo '$(FIG3_SEEDS)' | cmp -s - $@ || { rm -rf $(FIG3); mkdir -p $(FIG3); echo '$(FIG3_SEEDS)' > $@; }
+
+# The heat maps show the first simulation
+FIG3_MAPS := $(FIG3)/matrix-A.txt $(FIG3)/matrix-C.txt $(FIG3)/matrix-truth.txt
+FIG3_FIRST := $(firstword $(FIG3_SEEDS))
+FIG3_NEEDS := pipelines/fig3-recover.sh pipelines/fig3-pairs.awk $(FIG3)/settings
+
+$(FIG3_MAPS) $(FIG3)/auroc-$(FIG3_FIRST).tsv &: $(FIG3_NEEDS) | $(FIG3_TOOLS)
+	@echo '  fig3 simulation $(FIG3_FIRST)'
+	@pipelines/fig3-recover.sh $(BIN) $(FIG3_FIRST) $(FIG3) > $(FIG3)/auroc-$(FIG3_FIRST).tsv
+$(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(FIG3)/auroc-%.tsv: $(FIG3_NEEDS) | $(FIG3_TOOLS)
+	@echo '  fig3 simulation $*'
+	@pipelines/fig3-recover.sh $(BIN) $* > $@
+
+$(FIG3)/table.txt: $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) pipelines/fig3-table.sh
+	@pipelines/fig3-table.sh $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) > $@
+
+$(FIG3)/fig3.svg $(FIG3)/fig3.png: $(FIG3)/fig3.%: $(FIG3_MAPS) pipelines/fig3.gp
+	@gnuplot -e "dir='$(FIG3)'; terminal='$*'" pipelines/fig3.gp

@@ -1,0 +1,37 @@
+#!/bin/sh
+# fig4-table.sh DIR FILE...: means over trials with a paired t test; DIR/points.tsv gets the points of the figure.
+dir=$1
+shift
+# exp, gamma, trials, epochs, mean and sd of random, CorrMask and their gap, t (all in points of accuracy), losses
+cat "$@" | awk -F '\t' '
+	function sd(n, s, q,   v) { v = n > 1 ? (q - s * s / n) / (n - 1) : 0; return v > 1e-12 ? sqrt(v) : 0 }
+	{
+		k = $1 "\t" $2
+		if (!(k in n))
+			key[++keys] = k
+		d = $7 - $5
+		n[k]++; epochs[k] = $4
+		r[k] += $5; rr[k] += $5 * $5; c[k] += $7; cc[k] += $7 * $7; g[k] += d; gg[k] += d * d; lr[k] += $6; lc[k] += $8
+	}
+	END {
+		for (i = 1; i <= keys; i++) {
+			k = key[i]; m = n[k]; s = sd(m, g[k], gg[k])
+			printf "%s\t%d\t%d\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%s\t%.4f\t%.4f\n", k, m, epochs[k], 100 * r[k] / m, 100 * sd(m, r[k], rr[k]),
+				100 * c[k] / m, 100 * sd(m, c[k], cc[k]), 100 * g[k] / m, 100 * s, (s > 0 ? g[k] / m / (s / sqrt(m)) : "NA"), lr[k] / m, lc[k] / m
+		}
+	}' | sort -t "$(printf '\t')" -k1,1r -k2,2n > "$dir/points.tsv"
+echo "Modularity sweep (CorrMask paper, figure 4, appendix B.2): 60 genes in 3 modules, $(cut -f 4 "$dir/points.tsv" | sort -u) epochs"
+echo "Test accuracy of logistic regression on frozen [CLS], in percent, mean (sd); the gap is paired by trial"
+echo
+row='%-6s %5s %6s %7s  %-14s %-14s %-15s %7s %8s   %-8s %s\n'
+printf "$row" Exp gamma trials at-most random CorrMask gap t p "paper's gap" 'loss: random CorrMask'
+while IFS="$(printf '\t')" read -r exp gamma n epochs r rs c cs g gs t lr lc; do
+	# two-sided, by the incomplete beta function
+	p=$([ "$t" = NA ] && echo NA || gnuplot -e "n = $n - 1.0; t = $t; set print '-'; print sprintf('%.1g', ibeta(n / 2, 0.5, n / (n + t * t)))")
+	claim=$(awk -v g="$gamma" 'BEGIN { print g < 0.25 ? "level" : g == 1 ? "about 10" : "-" }')
+	printf "$row" "$exp" "$gamma" "$n" "$(awk -v g="$gamma" 'BEGIN { printf "%.1f", 100 * (g + (1 - g) / 3) }')" \
+		"$(printf '%.1f (%.1f)' "$r" "$rs")" "$(printf '%.1f (%.1f)' "$c" "$cs")" "$(printf '%+.1f (%.1f)' "$g" "$gs")" \
+		"$([ "$t" = NA ] && echo NA || printf '%.2f' "$t")" "$p" "$claim" "$(printf '     %.3f %.3f' "$lr" "$lc")"
+done < "$dir/points.tsv"
+echo
+echo "at-most: gamma + (1 - gamma) / 3, since the label of an incoherent sample leaves no trace in it."

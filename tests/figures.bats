@@ -1,0 +1,104 @@
+#!/usr/bin/env bats
+# The pipelines of figures 3 and 4: their arithmetic against scikit-learn and scipy, and one small run of each
+
+load helper
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+	P=$BATS_TEST_DIRNAME/../pipelines
+}
+
+@test "fig3-pairs.awk: AUROC of pairs equals scikit-learn's" {
+	scsim --model b1 --genes 60 --modules 4 --top 12 -n 90 -o c.tok
+	scview --vocab c.tok > vocab
+	scview -c token c.tok > cells
+	depgraph --pmi --tau -1 --min-count 1 c.tok -u | depgraph --tsv -o npmi
+	for what in A C; do awk -F '\t' -v what=$what -v dir=. -f $P/fig3-pairs.awk vocab cells; done > got
+	awk -F '\t' -v what=npmi -f $P/fig3-pairs.awk vocab npmi >> got
+	$PYTHON - <<-'END'
+		import numpy as np
+		from sklearn.metrics import roc_auc_score
+		A, C, N = np.zeros((60, 60)), np.zeros((60, 60)), np.full((60, 60), -2.0)
+		for l in list(open("cells"))[1:]:
+		    t = [int(x) - 2 for x in l.split()]
+		    for i, a in enumerate(t):
+		        for b in t[i + 1:]:
+		            C[a, b] += 1
+		            C[b, a] += 1
+		    for a, b in zip(t, t[1:]):
+		        A[a, b] += 1
+		        A[b, a] += 1
+		within = edges = 0
+		for l in list(open("npmi"))[1:]:
+		    f = l.split("\t")
+		    a, b = int(f[0]) - 2, int(f[3]) - 2
+		    N[a, b] = N[b, a] = float(f[6])
+		    edges += 1
+		    within += a // 15 == b // 15
+		u, v = np.triu_indices(60, 1)
+		same = u // 15 == v // 15
+		got = {r[0]: [float(x) for x in r[1:]] for r in (l.split() for l in open("got"))}
+		for name, M in (("A", A), ("C", C), ("npmi", N)):
+		    want = roc_auc_score(same, M[u, v])
+		    assert 0.5 < want < 1, (name, want)
+		    assert abs(got[name][0] - want) < 2e-6, (name, got[name], want)
+		assert got["npmi"][1] == edges and abs(got["npmi"][2] - within / edges) < 2e-6
+		for name, M in (("A", A), ("C", C)):
+		    squares = M.reshape(15, 4, 15, 4).sum((1, 3))
+		    assert (np.loadtxt(f"matrix-{name}.txt") == squares).all(), name
+	END
+}
+
+@test "fig3: co-occurrence and Algorithm 1 recover the modules, adjacency in part" {
+	$P/fig3-recover.sh "$BIN" 3 > a
+	awk '{ print $1, ($2 > 0.99 ? "whole" : $2 > 0.6 && $2 < 0.9 ? "part" : "none"), ($4 > 0.999 ? "pure" : "") }' a > b
+	run cat b
+	assert_line "A part "
+	assert_line "C whole "
+	assert_line "npmi part "
+	assert_line "graph part pure"
+	assert_line "all whole pure"
+	$P/fig3-table.sh a a | grep -q 'over 2 simulations'
+}
+
+@test "fig4-table.sh: means, standard deviations and the paired t test equal scipy's" {
+	printf '%s\n' 'scale 1 1 50 0.522 3.5 0.998 3.0' 'scale 1 2 50 0.610 3.4 0.971 3.1' 'scale 1 3 50 0.48 3.6 1.0 3.2' \
+		'scale 0 1 50 0.34 3.5 0.33 3.5' 'scale 0 2 50 0.32 3.5 0.36 3.5' 'rate 1 1 50 0.5 3.5 0.8 3' | tr ' ' '\t' > trials
+	$P/fig4-table.sh . trials > table
+	run -0 $PYTHON - <<-'END'
+		import numpy as np
+		from scipy.stats import ttest_rel
+		points = {tuple(r[:2]): r[2:] for r in (l.rstrip("\n").split("\t") for l in open("points.tsv"))}
+		rows = {tuple(r[:2]): r for r in (l.split() for l in open("table")) if r and r[0] in ("scale", "rate")}
+		data = {}
+		for l in open("trials"):
+		    f = l.split()
+		    data.setdefault((f[0], f[1]), []).append((float(f[4]), float(f[6])))
+		assert set(points) == set(data) == set(rows)
+		for k, d in data.items():
+		    r, c = 100 * np.array(d).T
+		    want = [r.mean(), c.mean(), (c - r).mean()]
+		    got = [float(points[k][i]) for i in (2, 4, 6)]
+		    assert np.abs(np.array(got) - want).max() < 1e-3, (k, got, want)
+		    if len(d) > 1:
+		        sd = [r.std(ddof=1), c.std(ddof=1), (c - r).std(ddof=1)]
+		        assert np.abs(np.array([float(points[k][i]) for i in (3, 5, 7)]) - sd).max() < 1e-3, k
+		        t, p = ttest_rel(c, r)
+		        assert abs(float(points[k][8]) - t) < 1e-3 * abs(t), (points[k], t)
+		        assert abs(float(rows[k][11]) / p - 1) < 0.06 or f"{p:.1g}" == rows[k][11], (rows[k], p)
+		    else:
+		        assert points[k][8] == "NA" and "NA" in rows[k]
+	END
+}
+
+@test "fig4: a trial of two epochs gives both accuracies and falling losses" {
+	$P/fig4-trial.sh "$BIN" scale-1-5-2 > t.tsv
+	run awk -F '\t' 'NF == 8 && $1 == "scale" && $2 == 1 && $3 == 5 && $4 == 2 && $5 > 0.2 && $5 < 1 && $6 > 3.8 && $6 < 4.13 && $7 > 0.2 && $8 < 4.13 { print "good" }' t.tsv
+	assert_output good
+	run -1 $P/fig4-runs.sh huge
+	assert_output --partial "SCALE=huge"
+	run -0 $P/fig4-runs.sh small
+	assert_equal ${#lines[@]} 40
+	# a tool that fails leaves no trial behind
+	run ! $P/fig4-trial.sh "$BIN" scale-7-1-2
+}
