@@ -259,15 +259,16 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 
 @test "ctaprobe genes: what scembed says is scored, and JSON says the same as the table" {
 	need_tool scsim rankenc maskgen sctrain scembed
-	make_small .
+	mkdir small
+	make_small small
 	for i in 1 2; do
-		$PYTHON "$BATS_TEST_DIRNAME/ref/head.py" make sim.model g$i.model genes yes no seed=$i
-		scembed -q -M g$i.model --predict sim.tok -o g$i.pred
+		$PYTHON "$BATS_TEST_DIRNAME/ref/head.py" make small/sim.model g$i.model genes yes no seed=$i
+		scembed -q -M g$i.model --predict small/sim.tok -o g$i.pred
 	done
 	ctaprobe genes g1.pred g2.pred --gene-scores gs.tsv --roc roc.tsv -o m.tsv
 	genes_ref compare m.tsv gs.tsv roc.tsv g1.pred g2.pred
 	# with all genes in the stream, those of the training set are not scored
-	scembed -q -M g1.model --predict --all-genes sim.tok | ctaprobe genes -q >all.tsv
+	scembed -q -M g1.model --predict --all-genes small/sim.tok | ctaprobe genes -q >all.tsv
 	ctaprobe genes g1.pred >held.tsv
 	diff <(grep -v ^unlabelled all.tsv) <(grep -v ^unlabelled held.tsv)
 	ctaprobe genes --json g1.pred g2.pred >m.json
@@ -417,7 +418,7 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 
 @test "ctaprobe: the examples of the manual page run on embeddings of a model" {
 	need_tool scsim rankenc maskgen sctrain scembed scsample
-	scsim -q --cells 150 --genes 100 --types 3 --rarest 0.2 -o sim.counts
+	scsim -q --cells 200 --genes 100 --types 3 --rarest 0.2 -o sim.counts
 	rankenc -q --fit sim.counts -o sim.vocab
 	rankenc -q -m sim.vocab sim.counts -o sim.tok
 	maskgen -q -u --epochs 1 sim.tok | sctrain mlm -q -c tiny -o sim.model
