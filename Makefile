@@ -70,7 +70,7 @@ endif
 FLAGS_comm := -DWITH_MPI $(shell pkg-config --cflags ompi-c)
 endif
 
-.PHONY: all deps help check check-cuda check-unit check-bats check-asan check-tsan fuzz man-lint install uninstall clean bench
+.PHONY: all deps help check check-cuda check-unit check-bats check-asan check-tsan fuzz man-lint install clean bench
 .DELETE_ON_ERROR:
 
 # run,CC,file: a short line for each command, or the command itself under V=1
@@ -241,11 +241,13 @@ install: all ## install tools, manual pages and pipelines under PREFIX
 	install -m 755 $(TOOLS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/bin
 	set -e; for s in 1 5 7; do for p in man/*.$$s; do [ -e "$$p" ] || continue; \
 		install -D -m 644 $$p $(DESTDIR)$(PREFIX)/share/man/man$$s/$$(basename $$p); done; done
-	set -e; for p in pipelines/*; do [ ! -f "$$p" ] || install -m 644 $$p $(DESTDIR)$(PREFIX)/share/corrmask/pipelines; done
+	install -m 644 $(filter-out %.sh,$(wildcard pipelines/*)) $(DESTDIR)$(PREFIX)/share/corrmask/pipelines
+	install -m 755 $(wildcard pipelines/*.sh) $(DESTDIR)$(PREFIX)/share/corrmask/pipelines
 	$(if $(CUDA_LIB),install -D -m 755 $(CUDA_LIB) $(DESTDIR)$(PREFIX)/lib/corrmask/corrmask_cuda.so)
 	[ ! -e src/scstream.py ] || install -m 644 src/scstream.py $(DESTDIR)$(PREFIX)/bin/scstream.py
 
 clean: ## remove what was built
 	rm -rf $(BUILD) $(BIN)
 
+PIPELINES := pipelines
 -include $(wildcard pipelines/*.mk) $(wildcard tests/bench/*.mk)

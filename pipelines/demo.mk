@@ -46,7 +46,7 @@ $(DEMO)/cells.counts: $(DEMO)/all.counts
 	$(call stage,scsample) run $(BIN)/scsample -v $(if $(DATA),--where '$(LABEL)!=NA' $(if $(filter-out 0,$(CELLS)),-n $(CELLS))) --seed $(SEED) -o $@ $<
 
 $(DEMO)/group: $(DEMO)/cells.counts
-	@pipelines/demo-group.sh $(BIN)/scview '$(GROUP)' $< > $@
+	@$(PIPELINES)/demo-group.sh $(BIN)/scview '$(GROUP)' $< > $@
 
 # Static pattern rules throughout: make deletes no file of theirs as intermediate
 $(DEMO)/train.counts $(DEMO)/test.counts: $(DEMO)/%.counts: $(DEMO)/cells.counts $(DEMO)/group
@@ -85,7 +85,7 @@ endef
 $(foreach m,$(DEMO_MODELS),$(eval $(call demo_model,$m)))
 
 DEMO_SCORES := $(foreach m,$(DEMO_MODELS),$(DEMO)/$m.loss-random.tsv $(DEMO)/$m.loss-corrmask.tsv $(DEMO)/$m.probe.tsv)
-$(DEMO)/report.txt: $(DEMO_SCORES) pipelines/demo-report.sh
-	@pipelines/demo-report.sh $(DEMO) '$(DATA)' '$(LABEL)' '$(CELLS)' > $@
-$(DEMO)/demo.svg $(DEMO)/demo.png &: $(DEMO_SCORES) pipelines/demo.gp
-	@pipelines/demo-plot.sh $(DEMO)
+$(DEMO)/report.txt: $(DEMO_SCORES) $(PIPELINES)/demo-report.sh
+	@$(PIPELINES)/demo-report.sh $(DEMO) '$(DATA)' '$(LABEL)' '$(CELLS)' > $@
+$(DEMO)/demo.svg $(DEMO)/demo.png &: $(DEMO_SCORES) $(PIPELINES)/demo.gp
+	@$(PIPELINES)/demo-plot.sh $(DEMO)

@@ -1,0 +1,28 @@
+#!/usr/bin/env bats
+# What make install lays down works from any folder.
+load helper
+
+@test "make install: tools, pages and pipelines; the demo runs from them, once, and goes on after an interruption" {
+	make -s -C "$BATS_TEST_DIRNAME/.." -o all install PREFIX="$BATS_TEST_TMPDIR/x" BIN="$BIN"
+	cd "$BATS_TEST_TMPDIR"
+	for t in h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview; do
+		run -0 "x/bin/$t" --version
+		assert_file_exist "x/share/man/man1/$t.1"
+	done
+	assert_file_exist x/share/man/man5/scstream.5
+	assert_file_exist x/share/man/man7/corrmask.7
+	PYTHONPATH=x/bin /usr/bin/python3 -c 'import scstream'
+	demo="make -s -f x/share/corrmask/pipelines/Makefile demo CELLS=400 EPOCHS=1 THREADS=2"
+	run -0 $demo
+	assert_line --regexp '^cells: [0-9]+ to train, [0-9]+ held out, split by donor'
+	assert_line --regexp '^probe accuracy +0\.[0-9]+ +0\.[0-9]+'
+	assert_line --regexp '^sctrain-corrmask +[0-9.]+ +[0-9]+ MB'
+	for f in demo.svg demo.png; do assert_file_not_empty demo/sim/$f; done
+	was=$(cat demo/sim/report.txt)
+	run -0 $demo
+	assert_output "$was"
+	rm demo/sim/corrmask.probe.tsv
+	run -0 $demo
+	assert_line --index 0 "  ctaprobe-corrmask"
+	refute_line --partial "  sctrain"
+}
