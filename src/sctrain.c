@@ -13,6 +13,7 @@ static const struct {
 } commands[] = {
 	{"mlm", "pre-train a model on a masked stream", mlm_main},
 	{"cells", "fine-tune a model to tell cells apart by a label", cells_main},
+	{"genes", "fine-tune a model to tell genes apart by a label", genes_main},
 	{"eval", "loss and accuracy of a model on a masked stream", eval_main},
 };
 

@@ -12,6 +12,7 @@
 
 int mlm_main(int argc, char **argv);
 int cells_main(int argc, char **argv);
+int genes_main(int argc, char **argv);
 int eval_main(int argc, char **argv);
 
 /* Sums over cells that are not learned from. */

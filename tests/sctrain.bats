@@ -45,7 +45,7 @@ wait_for_step() {
 	assert_success
 	run sctrain
 	assert_failure 2
-	assert_output --partial "no command: expected mlm or cells or eval"
+	assert_output --partial "no command: expected mlm or cells or genes or eval"
 	run sctrain walk
 	assert_failure 2
 	assert_output --partial "unknown command 'walk'"
@@ -437,7 +437,7 @@ wait_for_step() {
 }
 
 @test "sctrain: every option is in the manual page" {
-	for o in $(for c in mlm cells eval; do sctrain $c --help; done | grep -o -- '--[a-z-]*' | sort -u); do
+	for o in $(for c in mlm cells genes eval; do sctrain $c --help; done | grep -o -- '--[a-z-]*' | sort -u); do
 		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/sctrain.1" || fail "no $o in the manual page"
 	done
 }

@@ -15,6 +15,8 @@ model_dir.py cells MODEL CELLS.tsv
     CELLS.tsv      scview --columns cell_type,token    Prints mean loss, accuracy, macro-F1 (scikit-learn's) of the cells with a class.
 model_dir.py cells-step MODEL CELLS.tsv balanced|none GAMMA LOSS
     The weighted focal loss of the cells (a batch of training) must be LOSS to 1e-5.
+model_dir.py genes MODEL CELLS.tsv train|test
+    CELLS.tsv      scview --columns token      Mean loss, accuracy, macro-F1 over the tokens whose gene is in this split of MODEL/genes.tsv.
 """
 import os
 import sys
@@ -139,4 +141,26 @@ def cells_step(model, table, weight, gamma, loss):
     return abs(want - float(loss)) < 1e-5 * want
 
 
-sys.exit(not {"embed": embed, "mlm": mlm, "train": train, "cells": cells, "cells-step": cells_step}[sys.argv[1]](*sys.argv[2:]))
+def genes(model, table, split):
+    from sklearn.metrics import accuracy_score, f1_score
+    c, w = bert.load(model)
+    row = {}
+    ids = [line.split("\t")[1] for line in open(model + "/vocab.tsv").read().split("\n")[1:-1]]
+    for line in open(model + "/genes.tsv").read().split("\n")[1:-1]:
+        gene, _, label, _, part = line.split("\t")
+        if part == split:
+            row[ids.index(gene)] = c["label2id"][label]
+    y, p = [], []
+    for (tokens,) in lists(table, 1):
+        at = [i for i, t in enumerate(tokens) if t in row]
+        if at:
+            z = bert.classify(c, w, bert.encode(c, w, tokens)[-1])[at]
+            y += [row[tokens[i]] for i in at]
+            p.append(np.exp(z - z.max(1, keepdims=True)) / np.exp(z - z.max(1, keepdims=True)).sum(1, keepdims=True))
+    y, p = np.array(y), np.concatenate(p)
+    guess = p.argmax(1)
+    print(f"{-np.log(p[np.arange(len(y)), y]).mean():.9g}\t{accuracy_score(y, guess):.9g}\t{f1_score(y, guess, average='macro'):.9g}")
+    return True
+
+
+sys.exit(not {"genes": genes, "embed": embed, "mlm": mlm, "train": train, "cells": cells, "cells-step": cells_step}[sys.argv[1]](*sys.argv[2:]))
