@@ -66,6 +66,8 @@ struct comm *comm_open(struct error *e)
 {
 	int level, bad;
 	MPI_Comm near;
+	/* the ring: 41 MB on 2, 3, 4 ranks of one machine took 0.69, 0.62, 0.44 of the time of what Open MPI 4.1 chooses by itself */
+	setenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm", "1", 0);
 	if ((bad = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level))) {
 		failed(e, "MPI_Init_thread", bad);
 		return NULL;

@@ -60,6 +60,7 @@ struct ranks {
 	int sent;                       /* model_backward has sent them on */
 	struct tally here, total;
 	struct news told, news;
+	double waited;                  /* seconds in ranks_end, of this run */
 };
 
 /* Join the other ranks: from here on messages name the rank, those after the first are silent but for errors, and a rank that

@@ -10,7 +10,7 @@
 
 #include "comm.h"
 
-#include <math.h>
+#include <omp.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,7 +162,9 @@ void ranks_end(struct ranks *r)
 		model_on_grad(r->model, NULL, NULL);
 		model_grad_parts(r->model, send_part, r);
 	}
+	double start = omp_get_wtime();
 	must(comm_wait(r->comm, &e), &e);
+	r->waited += omp_get_wtime() - start;
 	if (r->model)
 		model_write_all(r->model, GRAD, r->sum);
 	r->news.who = r->size - r->news.who;

@@ -663,8 +663,11 @@ int train_main(const struct train_task *task, int argc, char **argv)
 		die("%s", e.msg);
 	if (!t.ranks.rank && (fsync(fileno(t.log)) | fclose(t.log)))
 		die("%s/train.tsv: cannot write", cli.output);
-	cli_report(&cli, "%llu steps, %.0f cells, %.0f tokens (%.0f tokens/s), %.0f %s; %zu parameters, %.0f MB of arrays",
-		   (unsigned long long)t.state.steps, t.sum.cells, t.sum.tokens, t.sum.tokens / fmax(t.last - t.start, 1e-9), t.sum.labels,
+	char waited[64] = "";
+	if (t.ranks.size > 1)
+		snprintf(waited, sizeof waited, ", %.2f s of it this rank waited for the others", t.ranks.waited);
+	cli_report(&cli, "%llu steps, %.0f cells, %.0f tokens (%.0f tokens/s%s), %.0f %s; %zu parameters, %.0f MB of arrays",
+		   (unsigned long long)t.state.steps, t.sum.cells, t.sum.tokens, t.sum.tokens / fmax(t.last - t.start, 1e-9), waited, t.sum.labels,
 		   task->task == TASK_MLM ? "masked" : "labels", model_nparam(t.model), (double)model_bytes(t.model) / 1e6);
 	ranks_leave(&t.ranks);
 	train_state_release(&t.state);
