@@ -4,7 +4,7 @@
 
 int tokens_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
 {
-	*c = (struct masked_columns){.epoch = -1, .step = -1, .position = -1, .target = -1, .masked_group = -1};
+	*c = (struct masked_columns){.epoch = -1, .step = -1, .position = -1, .target = -1, .masked_group = -1, .batch_row = -1};
 	if (header_kind(h, "tokens", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 	    (c->input = header_need(h, "token", U32, RAGGED, name, e)) < 0)
 		return -1;
@@ -22,6 +22,9 @@ int masked_columns(struct masked_columns *c, const struct header *h, const char 
 	    (c->position = header_need(h, "position", U16, RAGGED, name, e)) < 0 ||
 	    (c->target = header_need(h, "target", U32, RAGGED, name, e)) < 0)
 		return -1;
+	c->batch_row = header_find(h, "batch_row");
+	if (c->batch_row >= 0 && (h->col[c->batch_row].type != U32 || h->col[c->batch_row].shape != SCALAR))
+		c->batch_row = -1;      /* a kept column of somebody's that is called so */
 	c->input_group = h->col[c->input].group;
 	c->masked_group = h->col[c->target].group;
 	if (h->col[c->position].group != c->masked_group)
@@ -95,7 +98,7 @@ int batch_masked(struct packed *p, const struct masked_columns *c, const struct 
 				return error_set(e, "%s: cell %llu, position %u: target %u, the vocabulary has %zu", name,
 						 cell_of(c, b, from + i), position[k], p->target[at - 1], V);
 		}
-		p->key[i] = shard + (uint32_t)(from + i) * shards;
+		p->key[i] = c->batch_row < 0 ? shard + (uint32_t)(from + i) * shards : ((const uint32_t *)b->col[c->batch_row].data)[from + i];
 	}
 	p->b.nmask = M;
 	p->b.mask = p->mask;

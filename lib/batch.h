@@ -13,6 +13,7 @@ struct masked_columns {
 	int cell, epoch, step;                  /* u64, u32, u32 */
 	int input, input_group;                 /* ids; "token" in a tokens stream */
 	int position, target, masked_group;     /* u16 position in the cell, id to predict */
+	int batch_row;                          /* u32 number in the global batch; -1: rows are dealt out in turn */
 };
 
 int masked_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e);
@@ -26,7 +27,8 @@ struct packed {
 
 /*
  * Pack rows [from, to) of a block. limit: positions of the model; a longer cell is an error, naming the cell and both
- * numbers. Row i gets key shard + i * shards, its number in the global batch. -1 with e set; p is valid until the next call.
+ * numbers. A row's key is its number in the global batch: its batch_row, or shard + i * shards for row i. -1 with e set; p is
+ * valid until the next call.
  */
 int batch_masked(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to,
 		 size_t limit, uint32_t shard, uint32_t shards, const char *name, struct error *e);

@@ -3,6 +3,7 @@
 #include "rng.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int feed_init(struct feed *f, struct error *e)
 {
@@ -22,6 +23,11 @@ int feed_init(struct feed *f, struct error *e)
 	header_map(f->want, stream_header(f->in), f->map);
 	f->order = xcalloc(f->nblock, sizeof *f->order);
 	f->block = xcalloc(f->window, sizeof *f->block);
+	if (f->balance) {
+		f->same = xcalloc(f->want->ncol, sizeof *f->same);
+		header_map(f->want, f->want, f->same);
+		f->pile = xcalloc(f->shards, sizeof *f->pile);
+	}
 	return 0;
 }
 
@@ -34,6 +40,10 @@ void feed_release(struct feed *f)
 	free(f->block);
 	free(f->place);
 	free(f->row);
+	block_release(&f->all);
+	free(f->same);
+	free(f->cell);
+	free(f->pile);
 	*f = (struct feed){0};
 }
 
@@ -98,6 +108,72 @@ static int to_row(struct feed *f, uint64_t at, struct error *e)
 	return f->loaded ? 0 : load_window(f, e);
 }
 
+/* Rows at, at + stride, ... below end of the epoch's order into b. */
+static int gather(struct feed *f, struct block *b, uint64_t at, uint64_t end, uint64_t stride, struct error *e)
+{
+	block_reset(b, f->want);
+	while (at < end) {
+		if (to_row(f, at, e))
+			return -1;
+		/* runs of rows that lie in one block are taken together */
+		const struct place *p = &f->place[at - f->first];
+		size_t n = 0;
+		uint32_t from = p->block;
+		for (; at < end && at - f->first < f->nplace && (p = &f->place[at - f->first])->block == from; at += stride) {
+			grow(f->row, f->row_cap, n + 1);
+			f->row[n++] = p->row;
+		}
+		block_take(b, f->map, &f->block[from], f->row, n);
+	}
+	return 0;
+}
+
+static int by_more(const void *x, const void *y)
+{
+	const struct load *a = x, *b = y;
+	return a->cost != b->cost ? (a->cost < b->cost) - (a->cost > b->cost) : (a->at > b->at) - (a->at < b->at);
+}
+
+static int by_less(const void *x, const void *y)
+{
+	const struct load *a = x, *b = y;
+	return a->cost != b->cost ? (a->cost > b->cost) - (a->cost < b->cost) : (a->at > b->at) - (a->at < b->at);
+}
+
+static int by_number(const void *x, const void *y)
+{
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	return (a > b) - (a < b);
+}
+
+/* This shard's rows of the global batch f->all, ascending, to f->row; returns how many. */
+static size_t deal(struct feed *f)
+{
+	int column = header_find(f->want, f->balance);
+	const uint64_t *offset = f->all.group[f->want->col[column].group].offset;
+	size_t rows = f->all.rows, n = f->shards, mine = 0;
+	grow(f->cell, f->cell_cap, rows);
+	for (size_t i = 0; i < rows; i++) {
+		uint64_t L = offset[i + 1] - offset[i];
+		f->cell[i] = (struct load){L * (1024 + L), (uint32_t)i};
+	}
+	for (size_t r = 0; r < n; r++)
+		f->pile[r] = (struct load){0, (uint32_t)r};
+	qsort(f->cell, rows, sizeof *f->cell, by_more);
+	for (size_t i = 0; i < rows; i++) {
+		struct load *p = &f->pile[i % n];
+		if (i % n == 0)
+			qsort(f->pile, n, sizeof *f->pile, by_less);
+		p->cost += f->cell[i].cost;
+		if (p->at != f->shard)
+			continue;
+		grow(f->row, f->row_cap, mine + 1);
+		f->row[mine++] = f->cell[i].at;
+	}
+	qsort(f->row, mine, sizeof *f->row, by_number);
+	return mine;
+}
+
 int feed_next(struct feed *f, struct block *b, uint64_t *epoch, uint64_t *step, struct error *e)
 {
 	if (f->next >= f->steps)
@@ -109,19 +185,13 @@ int feed_next(struct feed *f, struct block *b, uint64_t *epoch, uint64_t *step, 
 	uint64_t at = *step % f->per_epoch * f->batch * f->shards, end = at + f->batch * f->shards;
 	if (end > f->rows)
 		end = f->rows;
+	if (!f->balance)
+		return gather(f, b, at + f->shard, end, f->shards, e) ? -1 : 1;
+	if (gather(f, &f->all, at, end, 1, e))
+		return -1;
+	size_t n = deal(f);
 	block_reset(b, f->want);
-	for (at += f->shard; at < end;) {
-		if (to_row(f, at, e))
-			return -1;
-		/* runs of rows that lie in one block are taken together */
-		const struct place *p = &f->place[at - f->first];
-		size_t n = 0;
-		uint32_t from = p->block;
-		for (; at < end && at - f->first < f->nplace && (p = &f->place[at - f->first])->block == from; at += f->shards) {
-			grow(f->row, f->row_cap, n + 1);
-			f->row[n++] = p->row;
-		}
-		block_take(b, f->map, &f->block[from], f->row, n);
-	}
+	block_take(b, f->same, &f->all, f->row, n);
+	memcpy(b->col[header_find(f->want, "batch_row")].data, f->row, n * sizeof *f->row);
 	return 1;
 }

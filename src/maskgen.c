@@ -31,7 +31,7 @@ static const enum mask_strategy kind_of[] = {MASK_NONE, MASK_RANDOM, MASK_CORRMA
 static const double usual_lambda[] = {0, 0, 0.5, 1, 0.5};
 static const char *const strategy_name[] = {"none", "random", "corrmask", "pmi", "pmi-rand"};
 
-static int strategy = RANDOM, bernoulli, partner_choice;
+static int strategy = RANDOM, bernoulli, partner_choice, balance;
 static long long epochs = 1, batch = 12, window = 64, partners = 5;
 static double rate = 0.15, lambda, seed_share = 1;
 
@@ -70,6 +70,8 @@ static struct option_def options[] = {
 	 .help = "blocks that are shuffled together and held in memory (default 64)"},
 	{.name = "shard", .kind = OPT_STRING, .to = &shard_text, .arg = "R/N",
 	 .help = "emit shard R (from 0) of N, or auto: rank and size from Open MPI, PMI or Slurm (default 0/1)"},
+	{.name = "balance", .kind = OPT_FLAG, .to = &balance, .changes = 1,
+	 .help = "deal the cells of a batch out by length, so that all shards have about as much to do"},
 	{.name = "keep", .kind = OPT_STRING, .to = &keep_text, .arg = "COL,...", .changes = 1,
 	 .help = "columns of the cells to pass on, such as cell_type"},
 	{.name = "audit", .kind = OPT_STRING, .to = &audit_path, .arg = "GRAPH",
@@ -239,6 +241,10 @@ static void make_headers(struct header *want, struct header *out, const struct h
 	header_add_like(out, &in->col[cell]);
 	header_add(out, "epoch", U32);
 	header_add(out, "step", U32);
+	if (balance) {
+		header_add(want, "batch_row", U32);
+		header_add(out, "batch_row", U32);
+	}
 	size_t n;
 	char **keep = opt_list(keep_text, &n);
 	for (size_t i = 0; i < n; i++) {
@@ -485,7 +491,7 @@ int main(int argc, char **argv)
 	cli_init(&cli, argc, argv);
 	check_options();
 	struct feed f = {.seed = (uint32_t)cli.seed, .epochs = (uint64_t)epochs, .batch = (uint64_t)batch, .shards = 1,
-			 .window = (uint64_t)window};
+			 .window = (uint64_t)window, .balance = balance ? "token" : NULL};
 	parse_shard(&f);
 	struct stream *in = f.in = cli_open(&cli, 0);
 	const struct header *h = stream_header(in);

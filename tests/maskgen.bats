@@ -100,6 +100,49 @@ loader() {
 	assert_output --partial "no rank in the environment"
 }
 
+@test "maskgen --balance: the same global batches, dealt out by length" {
+	# half of the cells have a tenth of the tokens
+	scsim -n 120 --genes 300 --depth 3000 --seed 1 -o deep.counts
+	scsim -n 120 --genes 300 --depth 60 --seed 2 -o shallow.counts
+	scsample deep.counts shallow.counts -o both.counts
+	rankenc --fit -o both.tsv both.counts
+	rankenc -m both.tsv both.counts -o both.tok
+	maskgen -b 24 --epochs 2 both.tok | scview -c step,cell,input,position,target | tail -n +2 > whole
+	for r in 0 1 2 3; do
+		maskgen --balance -b 6 --epochs 2 --shard $r/4 -@ 2 both.tok | tee balanced$r | scview -c step,batch_row,cell,input,position,target | tail -n +2 > balanced$r.tsv
+		maskgen -b 6 --epochs 2 --shard $r/4 both.tok | scview -c step,cell,input | tail -n +2 > turn$r.tsv
+		scview --check balanced$r
+	done
+	$PYTHON - <<-'END'
+		from collections import defaultdict
+		import numpy as np
+		whole, rows = defaultdict(list), defaultdict(dict)
+		for l in open("whole"):
+		    whole[l.split("\t")[0]].append(l.split("\t")[1:])
+		cost, turn, number = defaultdict(lambda: np.zeros(4)), defaultdict(lambda: np.zeros(4)), defaultdict(lambda: np.zeros(4))
+		for r in range(4):
+		    last = ("", -1)
+		    for l in open(f"balanced{r}.tsv"):
+		        step, row, *rest = l.split("\t")
+		        assert int(row) not in rows[step] and (step != last[0] or int(row) > last[1])       # in the batch's order
+		        last = (step, int(row))
+		        rows[step][int(row)] = rest
+		        n = len(rest[1].split())
+		        cost[step][r] += n * (1024 + n)
+		        number[step][r] += 1
+		    for l in open(f"turn{r}.tsv"):
+		        n = len(l.split("\t")[2].split())
+		        turn[l.split("\t")[0]][r] += n * (1024 + n)
+		assert {s: [x[i] for i in range(len(x))] for s, x in rows.items()} == dict(whole)
+		assert all(n.max() <= 6 and n.max() - n.min() <= 1 for n in number.values())
+		share = lambda c: np.mean([x.mean() / x.max() for x in c.values()])
+		print(share(turn), share(cost))
+		assert share(turn) < 0.8 and share(cost) > 0.93
+	END
+	run maskgen --balance --keep batch_row both.tok -o x
+	assert_failure 1
+}
+
 @test "maskgen: more shards than cells still give every shard the same number of batches" {
 	scsim --model b1 -n 5 -o few.tok
 	for r in 0 6; do

@@ -61,6 +61,28 @@ same_training() {
 	assert_equal "$(ls three)" "$(printf '%s\n' checkpoint-35 checkpoint-42 config.json model.safetensors train.tsv vocab.tsv)"
 }
 
+@test "mpi: cells dealt out by length train the same model" {
+	ranks 3 "$(loader 4) --balance | $MLM -q --accum 2 -o balanced"
+	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init one balanced
+}
+
+@test "mpi: held-out cells are measured once, and the best weights kept; resume gives the bytes of a whole run" {
+	maskgen -q --seed 9 -o held.masked cells.tok
+	EVAL="$MLM --eval held.masked --eval-every 5"
+	sctrain mlm -q --config tiny --dropout 0.1 --save-every 7 --eval held.masked --eval-every 5 -o held.one one.masked
+	ranks 2 "$(loader 6) | $EVAL -q -o held.two"
+	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init held.one held.two
+	ranks 2 "$(loader 6) | $PAUSE | bash -c 'echo \$\$ >pid.'\$R'; exec $EVAL -o held.cut'" >cut.out 2>&1 3>&- &
+	job=$!
+	wait_for_step held.cut 10
+	kill -TERM "$(cat pid.0)"
+	wait $job || true
+	assert_not_exist held.cut/model.safetensors
+	ranks 2 "$(loader 6) | $EVAL -q --resume -o held.cut"
+	cmp held.two/model.safetensors held.cut/model.safetensors
+	cmp <(cut -f1-4,7- held.two/train.tsv) <(cut -f1-4,7- held.cut/train.tsv)
+}
+
 @test "mpi: the same ranks give the same bytes, with any number of threads; one rank gives those of no ranks" {
 	ranks 2 "$(loader 6) | $MLM -q -@ 2 -o again"
 	same_training two again
@@ -94,7 +116,7 @@ same_training() {
 @test "mpi: a killed rank stops all, with no model; resume from the last checkpoint gives the bytes of a whole run" {
 	for victim in 0 1; do
 		rm -rf killed
-		ranks 2 "$(loader 6) | $PAUSE | bash -c 'echo \$\$ >pid.'\$R'; exec $MLM -o killed'" >killed.out 2>&1 3>&- &
+		ranks 2 "$(loader 6) | $PAUSE | bash -c 'echo \$\$ >pid.'\$R'; exec $MLM --keep-checkpoints 9 -o killed'" >killed.out 2>&1 3>&- &
 		job=$!
 		wait_for_step killed 10
 		kill -KILL "$(cat pid.$victim)"
