@@ -24,17 +24,17 @@ $(FIG3)/settings: FORCE
 # The heat maps show the first simulation
 FIG3_MAPS := $(FIG3)/matrix-A.txt $(FIG3)/matrix-C.txt $(FIG3)/matrix-truth.txt
 FIG3_FIRST := $(firstword $(FIG3_SEEDS))
-FIG3_NEEDS := pipelines/fig3-recover.sh pipelines/fig3-pairs.awk $(FIG3)/settings
+FIG3_NEEDS := $(PIPELINES)/fig3-recover.sh $(PIPELINES)/fig3-pairs.awk $(FIG3)/settings
 
 $(FIG3_MAPS) $(FIG3)/auroc-$(FIG3_FIRST).tsv &: $(FIG3_NEEDS) | $(FIG3_TOOLS)
 	@echo '  fig3 simulation $(FIG3_FIRST)'
-	@pipelines/fig3-recover.sh $(BIN) $(FIG3_FIRST) $(FIG3) > $(FIG3)/auroc-$(FIG3_FIRST).tsv
+	@$(PIPELINES)/fig3-recover.sh $(BIN) $(FIG3_FIRST) $(FIG3) > $(FIG3)/auroc-$(FIG3_FIRST).tsv
 $(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(FIG3)/auroc-%.tsv: $(FIG3_NEEDS) | $(FIG3_TOOLS)
 	@echo '  fig3 simulation $*'
-	@pipelines/fig3-recover.sh $(BIN) $* > $@
+	@$(PIPELINES)/fig3-recover.sh $(BIN) $* > $@
 
-$(FIG3)/table.txt: $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) pipelines/fig3-table.sh
-	@pipelines/fig3-table.sh $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) > $@
+$(FIG3)/table.txt: $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(PIPELINES)/fig3-table.sh
+	@$(PIPELINES)/fig3-table.sh $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) > $@
 
-$(FIG3)/fig3.svg $(FIG3)/fig3.png: $(FIG3)/fig3.%: $(FIG3_MAPS) pipelines/fig3.gp
-	@gnuplot -e "dir='$(FIG3)'; terminal='$*'" pipelines/fig3.gp
+$(FIG3)/fig3.svg $(FIG3)/fig3.png: $(FIG3)/fig3.%: $(FIG3_MAPS) $(PIPELINES)/fig3.gp
+	@gnuplot -e "dir='$(FIG3)'; terminal='$*'" $(PIPELINES)/fig3.gp

@@ -1,10 +1,10 @@
 # make fig4: does masking by module pay, and from which modularity on? (CorrMask paper, figure 4 and appendix B.2)
 #
-#     make -j2 fig4              small: 20 trials at gamma 1, 5 at the others; a quarter of an hour on 2 quiet cores
+#     make -j2 fig4              small: 3 trials a condition, 20 of gamma 1 with Exp(0.1) of mean 10; a quarter of an hour on 2 cores
 #     make -j2 fig4 SCALE=tiny   2 trials of 25 epochs at gamma 0 and 1; a minute
-#     make -j2 fig4 SCALE=paper  20 trials everywhere, both readings of Exp(0.1); two hours
+#     make -j2 fig4 SCALE=paper  20 trials a condition; over an hour
 #
-# EXP     how Exp(0.1) is read: scale (mean 0.1), rate (mean 10), or 'scale rate'
+# EXP     how Exp(0.1) is read: scale (mean 0.1), rate (mean 10), or 'scale rate' (the default)
 # GAMMAS, TRIALS   instead of those of the scale
 # A trial is a file under results/fig4/trials, shared by all scales, so an interrupted run goes on where it stopped.
 
@@ -12,7 +12,7 @@ SCALE ?= small
 FIG4 := results/fig4
 FIG4_HOW = '$(SCALE)' '$(EXP)' '$(GAMMAS)' '$(TRIALS)'
 FIG4_TOOLS := $(addprefix $(BIN)/,scsim scsample maskgen sctrain scembed ctaprobe)
-FIG4_TRIALS := $(patsubst %,$(FIG4)/trials/%.tsv,$(shell pipelines/fig4-runs.sh $(FIG4_HOW)))
+FIG4_TRIALS := $(patsubst %,$(FIG4)/trials/%.tsv,$(shell $(PIPELINES)/fig4-runs.sh $(FIG4_HOW)))
 
 .PHONY: fig4
 
@@ -23,11 +23,11 @@ $(FIG4)/settings: FORCE
 	@mkdir -p $(FIG4)/trials
 	@echo $(FIG4_HOW) | cmp -s - $@ || echo $(FIG4_HOW) > $@
 
-$(FIG4_TRIALS): $(FIG4)/trials/%.tsv: pipelines/fig4-trial.sh pipelines/fig4.json | $(FIG4_TOOLS) $(FIG4)/settings
+$(FIG4_TRIALS): $(FIG4)/trials/%.tsv: $(PIPELINES)/fig4-trial.sh $(PIPELINES)/fig4.json | $(FIG4_TOOLS) $(FIG4)/settings
 	@echo '  fig4 $*'
-	@pipelines/fig4-trial.sh $(BIN) $* > $@
+	@$(PIPELINES)/fig4-trial.sh $(BIN) $* > $@
 
-$(FIG4)/table.txt: $(FIG4_TRIALS) $(FIG4)/settings pipelines/fig4-table.sh
-	@pipelines/fig4-table.sh $(FIG4) $(FIG4_TRIALS) > $@
-$(FIG4)/fig4.svg $(FIG4)/fig4.png: $(FIG4)/fig4.%: $(FIG4)/table.txt pipelines/fig4.gp
-	@gnuplot -e "dir='$(FIG4)'; terminal='$*'" pipelines/fig4.gp
+$(FIG4)/table.txt: $(FIG4_TRIALS) $(FIG4)/settings $(PIPELINES)/fig4-table.sh
+	@$(PIPELINES)/fig4-table.sh $(FIG4) $(FIG4_TRIALS) > $@
+$(FIG4)/fig4.svg $(FIG4)/fig4.png: $(FIG4)/fig4.%: $(FIG4)/table.txt $(PIPELINES)/fig4.gp
+	@gnuplot -e "dir='$(FIG4)'; terminal='$*'" $(PIPELINES)/fig4.gp
