@@ -250,4 +250,4 @@ clean: ## remove what was built
 	rm -rf $(BUILD) $(BIN)
 
 PIPELINES := pipelines
--include $(wildcard pipelines/*.mk) $(wildcard tests/bench/*.mk)
+-include $(sort $(wildcard pipelines/*.mk)) $(wildcard tests/bench/*.mk)

@@ -25,4 +25,16 @@ load helper
 	run -0 $demo
 	assert_line --index 0 "  ctaprobe-corrmask"
 	refute_line --partial "  sctrain"
+	# fine-tuning goes on from there, and makes nothing of the demo again
+	finetune="${demo/demo CELLS/finetune CELLS} FT_EPOCHS=1"
+	run -0 $finetune
+	refute_line "  scsim"
+	refute_line "  rankenc-fit"
+	assert_line --regexp '^start +accuracy +balanced +macro F1'
+	for start in scratch random corrmask; do assert_line --regexp "^$start +0\.[0-9]+ +0\.[0-9]+"; done
+	was=$(cat results/finetune/sim/report.txt)
+	run -0 $finetune
+	assert_output "$was"
+	run -0 $finetune INIT=demo/sim/corrmask.model
+	assert_line --regexp '^init +0\.[0-9]+ +0\.[0-9]+'
 }

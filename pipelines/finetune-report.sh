@@ -1,0 +1,45 @@
+#!/bin/sh
+# finetune-report.sh DIR DATA LABEL START...: the table of make finetune, from the scores and logs under DIR.
+dir=$1 data=${2:-simulated cells (scsim)} label=$3
+shift 3
+get() { awk -F '\t' -v k="$2" '$1 == k { printf "%.4f", $2; found = 1 } END { if (!found) printf "-" }' "$1"; }
+# the step whose weights were kept: least held-out loss
+best() { awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "eval_loss") c = i } NR > 1 && c && $c != "" && $c != "NA" && (!n || $c < least) { n = $1; least = $c } END { print n ? n : "-" }' "$1"; }
+
+echo "corrmask fine-tuning: $data, label $label"
+for part in train valid test; do
+	log=$dir/log/scsample-$part.log
+	[ ! -e "$log" ] || sed -n 's/^scsample: \(.* cells.*\); [0-9.]* s, peak.*/'"$part"': \1/p' "$log"
+done
+grep -h 'cells scored' "$dir/log/ctaprobe-$1.log" | sed 's/^ctaprobe score: /test: /; s/; [0-9.]* s, peak.*//'
+grep -h 'warning' "$dir/log/ctaprobe-$1.log" | sed 's/^ctaprobe score: //'
+echo
+printf '%-12s %10s %10s %10s %10s %10s %8s\n' start accuracy balanced "macro F1" "rare F1" unknown step
+for m; do
+	s=$dir/$m.score.tsv
+	printf '%-12s %10s %10s %10s %10s %10.0f %8s\n' "$m" "$(get "$s" accuracy)" "$(get "$s" balanced_accuracy)" "$(get "$s" macro_f1)" \
+		"$(get "$s" f1_rare)" "$(get "$s" unknown)" "$(best "$dir/$m.model/train.tsv")"
+done
+echo
+echo "per class (cells in training, cells scored, F1)"
+for m; do
+	awk -F '\t' -v m="$m" '{ i = index($1, ":"); k = substr($1, 1, i - 1); c = substr($1, i + 1) }
+		k == "f1" || k == "n" || k == "train_n" { print c "\t" k "\t" m "\t" $2 }' "$dir/$m.score.tsv"
+done | awk -F '\t' -v starts="$*" 'BEGIN { n = split(starts, s, " ") }
+	{ v[$1, $2, $3] = $4; seen[$1] = 1 }
+	END {
+		head = sprintf("  %-34s %7s %7s", "", "train", "test")
+		for (i = 1; i <= n; i++) head = head sprintf(" %10s", s[i])
+		print head
+		for (c in seen) {
+			line = sprintf("  %-34s %7d %7d", substr(c, 1, 34), v[c, "train_n", s[1]], v[c, "n", s[1]])
+			for (i = 1; i <= n; i++) line = line sprintf(" %10.4f", v[c, "f1", s[i]])
+			print line | "sort -t\"|\" -k1.38,1.44nr"
+		}
+	}'
+echo
+printf '%-24s %10s %12s\n' stage seconds "peak memory"
+for log in $(ls -tr "$dir"/log/*.log); do
+	sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]* MB\)$/\1\t\2/p' "$log" | tail -n 1 |
+		awk -F '\t' -v s="$(basename "$log" .log)" '{ printf "%-24s %10s %12s\n", s, $1, $2 }'
+done

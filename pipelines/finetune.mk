@@ -1,0 +1,75 @@
+# make finetune: cell types by fine-tuning, scored on donors the model has not seen.
+#
+#     make finetune                                             the demo's cells and its two pre-trained models
+#     make finetune DATA=lung.h5ad LABEL=cell_type              the same on your file
+#     make finetune DATA=lung.h5ad LABEL=cell_type INIT=DIR     from a model of your own, of sctrain's or transformers'
+#
+# The same network is also trained from random weights. A quarter of the donors is for the test, a fifth of the others decides when
+# to stop (least loss) [Geneformer's protocol]. Cells are read, sampled and split as by make demo, with its DATA LABEL GROUP CELLS SEED
+# MAXLEN THREADS; without INIT its pre-training runs first.
+# VOCAB   the model's vocabulary (default INIT/vocab.tsv)         FT_EPOCHS, FT_BATCH, FT_LR   of the fine-tuning
+# FT_ARGS more options of sctrain cells, such as '--freeze 2 --class-weight balanced'
+# Every stage is a file under results/finetune/NAME.
+
+INIT      ?=
+VOCAB     ?= $(INIT)/vocab.tsv
+FT_EPOCHS ?= 10
+FT_BATCH  ?= 12
+FT_LR     ?= $(if $(INIT),5e-5,1e-3)
+FT_ARGS   ?=
+
+FT := results/finetune/$(notdir $(DEMO))
+FT_KEY := $(DEMO_KEY) $(INIT) $(VOCAB) $(FT_EPOCHS) $(FT_BATCH) $(FT_LR) $(FT_ARGS)
+# As stage, with logs here
+ft_stage = $(subst $(DEMO),$(FT),$(call stage,$1))
+
+FT_STARTS := scratch $(if $(INIT),init,$(DEMO_MODELS))
+ft_model_init := $(INIT)
+ft_model_random := $(DEMO)/random.model
+ft_model_corrmask := $(DEMO)/corrmask.model
+# The network of the random start is that of the others
+ft_start_scratch := --config $(if $(INIT),$(INIT)/config.json,$(CONFIG))
+$(foreach m,init $(DEMO_MODELS),$(eval ft_start_$m := --init $(ft_model_$m)))
+
+.PHONY: finetune
+
+finetune: $(FT)/report.txt ## fine-tune for cell types and score on unseen donors (DATA= LABEL= INIT=)
+	@cat $(FT)/report.txt
+
+$(FT)/settings: FORCE
+	@echo '$(FT_KEY)' | cmp -s - $@ || { rm -rf $(FT); mkdir -p $(FT); echo '$(FT_KEY)' > $@; }
+
+ifeq ($(INIT),)
+$(FT)/learn.tok $(FT)/test.tok: $(FT)/%.tok: $(FT)/settings
+$(FT)/test.tok: $(DEMO)/test.tok
+	@ln -sf $(abspath $<) $@
+$(FT)/learn.tok: $(DEMO)/train.tok
+	@ln -sf $(abspath $<) $@
+else
+$(FT)/test.tok: $(DEMO)/test.counts
+$(FT)/learn.tok: $(DEMO)/train.counts
+$(FT)/learn.tok $(FT)/test.tok: $(FT)/%.tok: $(FT)/settings $(VOCAB)
+	$(call ft_stage,rankenc-$*) run $(BIN)/rankenc -v -m $(VOCAB) --max-len $(MAXLEN) -@ $(THREADS) -o $@ $(filter %.counts,$^)
+endif
+
+$(FT)/train.tok $(FT)/valid.tok: $(FT)/%.tok: $(FT)/learn.tok $(DEMO)/group
+	$(call ft_stage,scsample-$*) run $(BIN)/scsample -v --test-fraction 0.2 $$(cat $(DEMO)/group) --part $(if $(filter valid,$*),test,train) --seed $(SEED) -o $@ $<
+
+$(FT)/valid.masked: $(FT)/valid.tok
+	$(call ft_stage,maskgen-valid) run $(BIN)/maskgen -v --strategy none --keep '$(LABEL)' --batch $(FT_BATCH) -o $@ $<
+
+define ft_start
+$$(FT)/$1.model/model.safetensors: $$(FT)/train.tok $$(FT)/valid.masked $$(if $$(filter scratch,$1),,$$(ft_model_$1)/model.safetensors)
+	$$(call ft_stage,sctrain-$1) $$(BIN)/maskgen --strategy none --keep '$$(LABEL)' --epochs $$(FT_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -u $$< | \
+		run $$(BIN)/sctrain cells -v --label '$$(LABEL)' $$(ft_start_$1) --lr $$(FT_LR) --eval $$(FT)/valid.masked --patience 3 $$(FT_ARGS) \
+		--save-every 200 --resume --seed $$(SEED) -@ $$(THREADS) -o $$(FT)/$1.model
+endef
+$(foreach m,$(FT_STARTS),$(eval $(call ft_start,$m)))
+
+$(FT_STARTS:%=$(FT)/%.pred): $(FT)/%.pred: $(FT)/test.tok $(FT)/%.model/model.safetensors
+	$(call ft_stage,scembed-$*) run $(BIN)/scembed --predict -v -M $(FT)/$*.model -@ $(THREADS) -o $@ $<
+$(FT_STARTS:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(FT)/%.pred $(FT)/train.tok
+	$(call ft_stage,ctaprobe-$*) run $(BIN)/ctaprobe score -v --label '$(LABEL)' --train $(FT)/train.tok -o $@ $<
+
+$(FT)/report.txt: $(FT_STARTS:%=$(FT)/%.score.tsv) $(PIPELINES)/finetune-report.sh
+	@$(PIPELINES)/finetune-report.sh $(FT) '$(DATA)' '$(LABEL)' $(FT_STARTS) > $@
