@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# make table3, table8, genesets: on simulated cells, whose modules are the gene sets
+
+load helper
+
+setup_file() {
+	cd "$BATS_FILE_TMPDIR"
+	export PATH=$BIN:$PATH
+	ln -s "$BATS_TEST_DIRNAME/../pipelines" pipelines
+	printf 'FORCE:\ninclude pipelines/audit.mk\n' > Makefile
+	scsim -n 1500 --genes 800 --seed 3 -o s.counts
+	rankenc -q --fit s.counts -o v.tsv
+	rankenc -q -m v.tsv s.counts -o s.tok
+	# one set a module, gene ids; and one of all genes, which is too large to count
+	scview --vocab s.tok | awk -F '\t' 'NR > 1 && $2 !~ /^</ { m = $3; sub(/\..*/, "", m); all = all "\t" $2; if (m != "bg") set[m] = set[m] "\t" $2 }
+		END { for (m in set) print m "\t-" set[m]; print "all\t-" all }' | sort | gzip > sets.gmt.gz
+	scview --vocab s.tok | awk -F '\t' '{ print "x" $3 "\t" $2 }' > names.tsv
+	zcat sets.gmt.gz | awk -F '\t' 'NR == FNR { s[$2] = $1; next } { for (i = 3; i <= NF; i++) $i = s[$i]; print }' OFS='\t' names.tsv - > renamed.gmt
+}
+
+setup() { cd "$BATS_FILE_TMPDIR"; }
+
+audit() { make -s BIN="$(realpath "$BIN")" THREADS=1 "$@"; }
+
+@test "make table3 and table8: maskgen's numbers beside the paper's, from tokens; a second run makes nothing" {
+	run audit table3 TOKENS=s.tok
+	assert_success
+	assert_line --regexp '^random +1\.0[78] +1\.1[5678] .* 1\.08 +1\.93 %$'
+	assert_line --regexp '^CorrMask +1\.[1-9].* 1\.65 +9\.32 %$'
+	h=$(maskgen --audit audit/s/corrmask.graph --strategy corrmask -g audit/s/corrmask.graph s.tok | awk '$1 == "hit_rate" { printf "%.2f", 100 * $2 }')
+	assert_line --regexp "^CorrMask .* $h %"
+	run audit table8 TOKENS=s.tok
+	assert_success
+	assert_line --partial "pan-cancer 23.01 %"
+	near=$(awk '$1 == "neighbour_within_5" { printf "%.2f %%", 100 * $2 }' audit/s/audit.random.tsv)
+	assert_line --partial "$near"
+	run audit table3 TOKENS=s.tok
+	refute_line --partial depgraph
+	run audit table3 TOKENS=s.tok SEED=2
+	assert_line "  depgraph"
+}
+
+@test "make genesets: precision equals a count by hand, random pairs are as frequent; other sets, names, skipped genes" {
+	run audit genesets TOKENS=s.tok
+	assert_failure
+	assert_output --partial "make genesets needs GENESETS=FILE.gmt"
+	run audit genesets TOKENS=s.tok GENESETS=sets.gmt.gz SET_K="50 200"
+	assert_success
+	assert_exist audit/s/genesets.svg
+	head -c 4 audit/s/genesets.png | grep -q PNG
+	scview -c token s.tok > s.txt
+	$PYTHON - <<-'END'
+		import csv, gzip
+		from collections import Counter
+		import numpy as np
+		sets = [l.rstrip("\n").split("\t") for l in gzip.open("sets.gmt.gz", "rt")]
+		of = {}
+		for s in sets:
+		    if len(s) - 2 <= 200:
+		        for g in s[2:]:
+		            of.setdefault(g, set()).add(s[0])
+		assert max(len(s) - 2 for s in sets) > 200
+		vocab = [l.rstrip("\n").split("\t") for l in open("v.tsv")][1:]
+		cells = Counter(int(t) for l in list(open("s.txt"))[1:] for t in l.split())
+		known = sorted((int(t) for t, g, *_ in vocab if g in of and cells[int(t)]), key=lambda t: (cells[t], t))
+		where = {t: i for i, t in enumerate(known)}
+		gene = {int(t): g for t, g, *_ in vocab}
+		edges = [r for r in csv.DictReader(open("audit/s/corrmask.edges.tsv"), delimiter="\t") if r["gene_a"] in of and r["gene_b"] in of]
+		edges.sort(key=lambda r: (-abs(float(r["rho"])), int(r["token_a"]), int(r["token_b"])))
+		share = lambda a, b: bool(of[a] & of[b])
+		rows = [l.split("\t") for l in list(open("audit/s/genesets.corrmask.tsv"))[1:]]
+		assert [int(r[0]) for r in rows] == [50, 200, len(edges)], rows
+		# what the random pairs come to on average: all pairs of places within 25 of the two ends
+		def expected(r):
+		    a, b = (known[max(0, where[int(r[k])] - 25):where[int(r[k])] + 26] for k in ("token_a", "token_b"))
+		    return np.mean([share(gene[x], gene[y]) for x in a for y in b if x != y])
+		for k, p, q, ratio, se, genes in rows:
+		    top = edges[:int(k)]
+		    want = np.mean([share(r["gene_a"], r["gene_b"]) for r in top])
+		    assert abs(float(p) - want) < 1e-4 and int(genes) == len({r[x] for r in top for x in ("gene_a", "gene_b")})
+		    e = np.mean([expected(r) for r in top])
+		    assert abs(float(q) - e) < 5 * (e * (1 - e) / 20 / len(top)) ** .5 + 1e-4, (k, q, e)
+		assert float(rows[0][1]) > 0.5 and float(rows[0][3]) > 3, rows        # the simulated modules are found
+	END
+	cp audit/s/genesets.corrmask.tsv first.tsv
+	run audit genesets TOKENS=s.tok GENESETS=renamed.gmt GENE_NAMES=names.tsv SET_K="50 200"
+	assert_success
+	refute_line --partial depgraph
+	cmp first.tsv audit/s/genesets.corrmask.tsv
+	run audit genesets TOKENS=s.tok GENESETS=renamed.gmt
+	assert_failure
+	assert_output --partial "name a table of names and ids as GENE_NAMES"
+	module=$(zcat sets.gmt.gz | cut -f 1 | grep -v all | head -1)
+	run audit genesets TOKENS=s.tok GENESETS=sets.gmt.gz GENE_SKIP="^$module\\."
+	assert_success
+	assert_line --partial "without genes ^$module"
+	run ! cmp -s first.tsv audit/s/genesets.corrmask.tsv
+}
