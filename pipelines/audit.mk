@@ -10,7 +10,7 @@
 # GENE_NAMES             a table of name and gene id, for gene sets that name genes otherwise than DATA does
 # GENE_SKIP              symbols to leave out, as a regular expression: '^RP[LS]' for ribosomal proteins
 # SET_MAX, SET_K         largest gene set that counts; numbers of edges to look at
-# Everything is a file under audit/NAME; other settings start afresh.
+# Everything is a file under results/audit/NAME; other settings start afresh.
 
 DATA   ?=
 TOKENS ?=
@@ -26,7 +26,7 @@ GENE_SKIP ?=
 SET_MAX ?= 200
 SET_K  ?= 100 300 1000 3000 10000
 
-AUDIT := audit/$(if $(TOKENS),$(basename $(notdir $(TOKENS))),$(if $(DATA),$(basename $(notdir $(DATA))),sim))
+AUDIT := results/audit/$(if $(TOKENS),$(basename $(notdir $(TOKENS))),$(if $(DATA),$(basename $(notdir $(DATA))),sim))
 AUDIT_TOK := $(or $(TOKENS),$(AUDIT)/all.tok)
 AUDIT_KEY := $(TOKENS) $(DATA) $(SEED) $(MEDIANS) $(TOKEN_TABLE) $(AUDIT_CELLS) $(RATE)
 AUDIT_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph maskgen scsample scsim scview)
