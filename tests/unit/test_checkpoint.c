@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#define GOLDEN "tests/golden/v1/hf_mlm"
+#define GOLDEN "tests/golden/v1/hf_"
 
 static char dir[] = "/tmp/corrmask-test-XXXXXX";
 
@@ -52,17 +52,20 @@ static char *in_dir(const char *name)
 }
 
 /* The file of the golden folder was written by sctrain; the logits are transformers'. */
-static void hugging_face(void **state)
+static void check_logits(const char *golden, enum task task)
 {
 	struct error e;
 	struct vocab v;
 	struct weights_report r;
-	struct model *m = model_dir_load(GOLDEN, TASK_MLM, cpu, 1, &v, &r, &e);
+	struct model *m = model_dir_load(golden, task, cpu, 1, &v, &r, &e);
 	if (!m)
 		fail_msg("%s", e.msg);
 	assert_int_equal(v.n, model_config(m)->vocab_size);
 	assert_int_equal(r.fresh + r.ignored, 0);
-	FILE *f = fopen(GOLDEN "/logits.txt", "r");
+	char *path = xasprintf("%s/logits.txt", golden);
+	FILE *f = fopen(path, "r");
+	assert_non_null(f);
+	free(path);
 	char *line = NULL;
 	size_t cap = 0, cells, V;
 	double worst = 0, top = 0;
@@ -77,9 +80,10 @@ static void hugging_face(void **state)
 				break;
 		}
 		struct batch b = {.ncell = 1, .offset = offset, .id = id, .nmask = offset[1], .mask = mask};
-		float *z = xcalloc(offset[1] * V, sizeof *z);
+		size_t n = (task == TASK_CELLS ? 1 : offset[1]) * V;
+		float *z = xcalloc(n, sizeof *z);
 		assert_int_equal(model_logits(m, &b, z, &e), 0);
-		for (size_t k = 0; k < offset[1] * V; k++) {
+		for (size_t k = 0; k < n; k++) {
 			double want;
 			assert_int_equal(fscanf(f, "%lf", &want), 1);
 			worst = fmax(worst, fabs(z[k] - want));
@@ -94,6 +98,13 @@ static void hugging_face(void **state)
 	fclose(f);
 	vocab_release(&v);
 	model_free(m);
+}
+
+static void hugging_face(void **state)
+{
+	check_logits(GOLDEN "mlm", TASK_MLM);
+	check_logits(GOLDEN "cells", TASK_CELLS);
+	check_logits(GOLDEN "genes", TASK_GENES);
 }
 
 /* A file of Geneformer V1's shape has the size of the reference library's, to the byte. */
