@@ -202,3 +202,50 @@ same_training() {
 	assert_failure 1
 	assert_output --partial "--eval: nolabel.masked: no column 'cell_type'"
 }
+
+@test "make plot-train draws train.tsv, with and without held-out columns" {
+	cd "$BATS_TEST_DIRNAME/.."
+	for m in base model; do
+		run env -u MAKEFLAGS -u MAKELEVEL make -s CUDA=0 plot-train "MODEL=$BATS_FILE_TMPDIR/$m"
+		assert_success
+		assert_output "$(printf '%s\n' "$BATS_FILE_TMPDIR/$m/train.svg" "$BATS_FILE_TMPDIR/$m/train.png")"
+		assert_equal "$(head -c 8 "$BATS_FILE_TMPDIR/$m/train.png" | od -An -c | tr -d ' ')" '211PNG\r\n032\n'
+		grep -q "learning rate" "$BATS_FILE_TMPDIR/$m/train.svg"
+	done
+	run env -u MAKEFLAGS -u MAKELEVEL make -s CUDA=0 plot-train MODEL=/nonexistent
+	assert_failure
+}
+
+@test "sctrain --init: files in the shapes that Geneformer's and transformers' come in give the same training" {
+	$PYTHON "$BATS_TEST_DIRNAME/ref/variants.py" base .
+	sctrain cells -q --label cell_type --init base --lr 0 -o same one.masked
+	for v in old bare nometadata; do
+		run sctrain cells --label cell_type --init "$v" --lr 0 -o "from-$v" one.masked
+		assert_success
+		cmp same/model.safetensors "from-$v/model.safetensors"
+	done
+	for v in f16 bf16 mixed; do     # rounded in the file, and exactly that
+		sctrain cells -q --label cell_type --init "$v" --lr 0 -o "from-$v" one.masked
+		PYTHONPATH="$BATS_TEST_DIRNAME/ref" $PYTHON -B - "$v" <<-'END'
+			import sys, bert
+			a, b = bert.load(sys.argv[1])[1], bert.load("from-" + sys.argv[1])[1]
+			same = [n for n in a if n.startswith("bert.")]
+			assert len(same) == 5 + 2 * 16 and all((a[n] == b[n]).all() for n in same)
+		END
+	done
+	# the head is kept where the task has it: mlm from the old file gives the same loss as from ours
+	maskgen -q --seed 9 -o m.masked train.tok
+	sctrain mlm -q --init base --lr 0 -o mlm1 m.masked
+	sctrain mlm -q --init old --lr 0 -o mlm2 m.masked
+	cmp mlm1/model.safetensors mlm2/model.safetensors
+	run sctrain cells --label cell_type --init wide --lr 0 -o bad one.masked
+	assert_failure 1
+	assert_output --regexp "wide/model.safetensors: tensor 'bert.embeddings.word_embeddings.weight' has shape \[[0-9]+, 64\], the configuration asks for \[[0-9]+, 64\]"
+	run sctrain cells --label cell_type --init short --lr 0 -o bad one.masked
+	assert_failure 1
+	assert_output --partial "short/model.safetensors: no tensor 'bert.encoder.layer.1.output.dense.weight' (expected shape [64, 128])"
+	run sctrain cells --label cell_type --init int --lr 0 -o bad one.masked
+	assert_failure 1
+	assert_output --partial "int/model.safetensors"
+	assert_not_exist bad/model.safetensors
+}

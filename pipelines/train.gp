@@ -1,0 +1,50 @@
+# gnuplot -e 'file="MODEL/train.tsv"; out="train.svg"' train.gp: a training's loss, held-out measures and learning rate.
+# out ends in .svg or .png. Columns of train.tsv are found by name; those of --eval need not be there.
+if (out[strlen(out)-3:] eq ".svg") { set terminal svg size 1000,900 font "sans,13" background "white" } else { set terminal pngcairo size 1000,900 font "sans,11" }
+set output out
+set datafile separator "\t"
+set datafile missing "NA"
+columns = system(sprintf("head -n 1 '%s' | tr '\\t' ' '", file))
+has(name) = strstrt(" ".columns." ", " ".name." ") > 0
+held = has("eval_loss")
+score = has("eval_macro_f1") ? "eval_macro_f1" : "eval_accuracy"
+set multiplot layout 3,1
+set key top right noenhanced
+set grid ytics lc rgb "#dddddd"
+set border 3
+set tics nomirror
+set lmargin 13
+
+# A running mean over about 20 steps. A step without a loss (NA) changes nothing.
+mean(x) = (s = n == 0 ? x : 0.95 * s + 0.05 * x, n = n + 1, s)
+n = 0
+s = 0
+set title file noenhanced
+set ylabel "loss"
+if (held) {
+	plot file using "step":"loss" with points pt 7 ps 0.3 lc rgb "#cccccc" notitle, \
+	     file using "step":(mean(column("loss"))) with lines lw 2 lc rgb "#888888" title "training, running mean", \
+	     file using "step":"eval_loss" with linespoints pt 7 ps 0.5 lw 2 lc rgb "#c04020" title "held out"
+} else {
+	plot file using "step":"loss" with points pt 7 ps 0.3 lc rgb "#cccccc" notitle, \
+	     file using "step":(mean(column("loss"))) with lines lw 2 lc rgb "#888888" title "training, running mean"
+}
+unset title
+if (held) {
+	set ylabel "share"
+	set key bottom right
+	plot file using "step":"eval_accuracy" with linespoints pt 7 ps 0.5 lw 2 lc rgb "#c04020" title "held-out accuracy", \
+	     file using "step":score with linespoints pt 6 ps 0.5 lw 2 lc rgb "#4060a0" title (score eq "eval_accuracy" ? "" : "held-out macro-F1")
+	set key top right
+} else {
+	set ylabel "gradient norm"
+	set logscale y
+	plot file using "step":"grad_norm" with points pt 7 ps 0.3 lc rgb "#888888" notitle
+	unset logscale y
+}
+set ylabel "learning rate"
+set xlabel "step"
+set format y "%.1e"
+set yrange [0:*]
+plot file using "step":"lr" with lines lw 2 lc rgb "#4060a0" notitle
+unset multiplot
