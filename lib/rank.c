@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RADIX 9                 /* bits of a key sorted by in one pass */
+
 void rank_table_init(struct rank_table *t, const uint32_t *token, size_t n, const double *median)
 {
 	uint32_t most = 0;
-	double largest = 0;
-	*t = (struct rank_table){.n = n};
+	*t = (struct rank_table){.n = n, .least = INFINITY};
 	t->token = xmalloc(n * sizeof *t->token);
 	t->median = xmalloc(n * sizeof *t->median);
 	for (size_t i = 0; i < n; i++)
@@ -18,17 +19,16 @@ void rank_table_init(struct rank_table *t, const uint32_t *token, size_t n, cons
 	unsigned char *used = xcalloc((size_t)most + 1, 1);
 	for (size_t i = 0; i < n; i++) {
 		t->token[i] = token[i];
-		t->median[i] = 1;
+		t->median[i] = INFINITY;
 		if (token[i] == RANK_UNKNOWN)
 			continue;
 		t->median[i] = median[token[i]];
-		largest = t->median[i] > largest ? t->median[i] : largest;
+		t->most = fmax(t->most, t->median[i]);
+		t->least = fmin(t->least, t->median[i]);
 		t->shared |= used[token[i]];
 		used[token[i]] = 1;
 	}
 	free(used);
-	double least = 1 / (largest > 0 ? largest : 1);
-	memcpy(&t->base, &least, 8);
 }
 
 void rank_table_release(struct rank_table *t)
@@ -42,8 +42,8 @@ void rank_cell_release(struct rank_cell *c)
 {
 	free(c->token);
 	free(c->count);
-	free(c->key);
 	free(c->id);
+	free(c->gene);
 	free(c->x);
 	free(c->item);
 	free(c->other);
@@ -59,12 +59,27 @@ static void make_room(struct rank_cell *c, size_t n)
 	c->cap = n * 2;
 	c->token = xmalloc(c->cap * sizeof *c->token);
 	c->count = xmalloc(c->cap * sizeof *c->count);
-	c->key = xmalloc(c->cap * sizeof *c->key);
 	c->id = xmalloc(c->cap * sizeof *c->id);
+	c->gene = xmalloc(c->cap * sizeof *c->gene);
 	c->x = xmalloc(c->cap * sizeof *c->x);
 	c->item = xmalloc(c->cap * sizeof *c->item);
 	c->other = xmalloc(c->cap * sizeof *c->other);
 	c->pair = xmalloc(c->cap * sizeof *c->pair);
+}
+
+/* Tokens of the entries into c->id. Returns how many entries have one, and a count; *sum gets the sum of these counts. */
+static size_t look_up(struct rank_cell *c, const struct rank_table *t, const uint32_t *gene, const uint32_t *count, size_t n,
+		      uint64_t *sum)
+{
+	size_t known = 0;
+	*sum = 0;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t id = t->token[gene[i]], x = id == RANK_UNKNOWN ? 0 : count[i];
+		c->id[i] = id;
+		known += x != 0;
+		*sum += x;
+	}
+	return known;
 }
 
 static int by_pair(const void *a, const void *b)
@@ -73,42 +88,43 @@ static int by_pair(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Several entries can be one token: order them by token and add. c->key still holds medians. Returns the number left. */
-static size_t add_shared(struct rank_cell *c, size_t n)
+/* Several entries can be one token: into c->gene and c->x, those of a token added and under one of its genes. Returns their number. */
+static size_t add_shared(struct rank_cell *c, const uint32_t *gene, const uint32_t *count, size_t n)
 {
-	size_t k = 0;
-	for (size_t i = 0; i < n; i++)
-		c->pair[i] = (uint64_t)c->id[i] << 32 | (uint32_t)i;
-	qsort(c->pair, n, sizeof *c->pair, by_pair);
-	for (size_t i = 0; i < n; i++)
-		c->item[i] = c->x[(uint32_t)c->pair[i]];
-	/* entries of one token have one median, and the first of them may be moved up, so keys go by way of c->other */
-	for (size_t i = 0; i < n; i++)
-		c->other[i] = (uint32_t)c->pair[i];
-	double *median = (double *)c->pair;
-	for (size_t i = 0; i < n; i++)
-		median[i] = c->key[c->other[i]];
-	for (size_t i = 0; i < n; i++)
-		c->other[i] = c->id[c->other[i]];
+	size_t k = 0, known = 0;
 	for (size_t i = 0; i < n; i++) {
-		if (k && c->id[k - 1] == c->other[i]) {
+		c->pair[known] = (uint64_t)c->id[i] << 32 | (uint32_t)i;
+		known += c->id[i] != RANK_UNKNOWN && count[i];
+	}
+	qsort(c->pair, known, sizeof *c->pair, by_pair);
+	for (size_t i = 0; i < known; i++) {
+		uint32_t at = (uint32_t)c->pair[i], x = count[at];
+		if (i && c->pair[i - 1] >> 32 == c->pair[i] >> 32) {
 			/* counts end below 2^31, so only a stream made by hand gets past 2^32 */
-			c->x[k - 1] = c->item[i] > UINT32_MAX - c->x[k - 1] ? UINT32_MAX : c->x[k - 1] + c->item[i];
+			c->x[k - 1] = x > UINT32_MAX - c->x[k - 1] ? UINT32_MAX : c->x[k - 1] + x;
 			continue;
 		}
-		c->id[k] = c->other[i];
-		c->x[k] = c->item[i];
-		c->key[k++] = median[i];
+		c->gene[k] = gene[at];
+		c->x[k++] = x;
 	}
 	return k;
 }
 
-/* Does entry i come after entry j? Larger keys first, then lower tokens. */
-static int after(const struct rank_cell *c, uint32_t i, uint32_t j)
+struct entries {
+	const struct rank_table *t;
+	const uint32_t *gene, *x, *id;
+};
+
+static double key(const struct entries *c, uint32_t i)
 {
-	if (c->key[i] != c->key[j])
-		return c->key[i] < c->key[j];
-	return c->id[i] > c->id[j];
+	return (double)c->x[i] / c->t->median[c->gene[i]];
+}
+
+/* Does entry i come after entry j? Larger keys first, then lower tokens. */
+static int after(const struct entries *c, uint32_t i, uint32_t j)
+{
+	double a = key(c, i), b = key(c, j);
+	return a != b ? a < b : c->id[i] > c->id[j];
 }
 
 static int by_key(const void *a, const void *b, void *c)
@@ -117,7 +133,7 @@ static int by_key(const void *a, const void *b, void *c)
 }
 
 /* Put a run of entries whose leading key bits agree in exact order. */
-static void sort_run(struct rank_cell *c, uint32_t *item, size_t n)
+static void sort_run(struct entries *c, uint32_t *item, size_t n)
 {
 	if (n > 24) {
 		qsort_r(item, n, sizeof *item, by_key, c);
@@ -132,80 +148,112 @@ static void sort_run(struct rank_cell *c, uint32_t *item, size_t n)
 	}
 }
 
-/*
- * The order of the entries, left in c->item. Positive doubles order as their bits do, and from 1 / (largest median) up, 32
- * octaves hold every key that matters. An item packs the leading bits of a key (all there is room for) above the entry's number; two
- * radix passes sort the items by them, and runs of equal leading bits are put in exact order.
- */
-static void order(struct rank_cell *c, size_t n, uint64_t base)
+/* Sort item [n] by `digit` bits from bit `low` up and the `digit` bits above them: two radix passes. */
+static void sort_items(uint32_t *restrict item, uint32_t *restrict other, size_t n, int low, int digit)
 {
+	uint32_t at[2][1 << RADIX], mask = (1u << digit) - 1;
+	memset(at[0], 0, sizeof at[0][0] << digit);
+	memset(at[1], 0, sizeof at[1][0] << digit);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t d = item[i] >> low;
+		at[0][d & mask]++;
+		at[1][d >> digit]++;
+	}
+	for (uint32_t b = 0, sum0 = 0, sum1 = 0; b <= mask; b++) {
+		uint32_t n0 = at[0][b], n1 = at[1][b];
+		at[0][b] = sum0;
+		at[1][b] = sum1;
+		sum0 += n0;
+		sum1 += n1;
+	}
+	for (size_t i = 0; i < n; i++)
+		other[at[0][item[i] >> low & mask]++] = item[i];
+	for (size_t i = 0; i < n; i++)
+		item[at[1][other[i] >> low >> digit]++] = other[i];
+}
+
+/* Item to number, and entries whose leading bits agree into exact order. n: without those of key 0. */
+static void settle(struct entries *c, uint32_t *restrict item, uint32_t *restrict tie, size_t n, int low)
+{
+	uint32_t number = (1u << low) - 1, last = ~item[0];
+	size_t ties = 0;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t x = item[i];
+		tie[ties] = (uint32_t)i;
+		ties += (x ^ last) <= number;
+		last = x;
+		item[i] = x & number;
+	}
+	for (size_t k = 0; k < ties;) {
+		size_t from = tie[k] - 1, end = from + 1;
+		for (; k < ties && tie[k] == end; k++)
+			end++;
+		sort_run(c, item + from, end - from);
+	}
+}
+
+/*
+ * The order of the entries, left in c->item: those of a known token and a count above 0, c->n of n, come first. Positive
+ * doubles order as their bits do, and the keys of a cell lie from 1 / (largest median) to (largest count) / (least median). An item
+ * packs the leading bits of a key within that range, as many as there is room for, above the entry's number. Where the leading
+ * bits of two are the same, they are divided again.
+ */
+static void order(struct rank_cell *c, const struct rank_table *t, const uint32_t *gene, const uint32_t *x, size_t n)
+{
+	uint32_t most = 1, *restrict item = c->item;
+	const double *restrict median = t->median;
+	struct entries entries = {t, gene, x, c->id};
 	int low = 12;                           /* bits of the entry's number */
 	while ((size_t)1 << low < n)
 		low++;
 	if (low > 16) {
 		for (size_t i = 0; i < n; i++)
-			c->item[i] = (uint32_t)i;
-		qsort_r(c->item, n, sizeof *c->item, by_key, c);
+			item[i] = (uint32_t)i;
+		qsort_r(item, n, sizeof *item, by_key, &entries);
 		return;
 	}
-	int digit = n < 256 ? 8 : (32 - low) / 2, shift = 52 + 5 - 2 * digit;
-	uint32_t mask = (1u << digit) - 1, top = (1u << 2 * digit) - 1, at[2][1026];
-	memset(at[0], 0, (mask + 2) * sizeof at[0][0]);
-	memset(at[1], 0, (mask + 2) * sizeof at[1][0]);
+	for (size_t i = 0; i < n; i++)
+		most = x[i] > most ? x[i] : most;
+	double lo = 1 / t->most, hi = most / t->least;
+	int64_t base, top;
+	memcpy(&base, &lo, 8);
+	memcpy(&top, &hi, 8);
+	int digit = n < 512 || low > 14 ? 8 : RADIX, shift = 0;
+	uint32_t largest = (1u << 2 * digit) - 1;
+	while ((top - base) >> shift >= largest)
+		shift++;
+	base -= (int64_t)1 << shift;            /* leading bits of 0 are left for key 0 */
 	for (size_t i = 0; i < n; i++) {
-		uint64_t b;
-		memcpy(&b, c->key + i, 8);
-		b = b > base ? (b - base) >> shift : 0;
-		uint32_t d = top - (b < top ? (uint32_t)b : top);
-		c->item[i] = d << low | (uint32_t)i;
-		at[0][(d & mask) + 1]++;
-		at[1][(d >> digit) + 1]++;
+		double k = x[i] / median[gene[i]];
+		int64_t b;
+		memcpy(&b, &k, 8);
+		b -= base;
+		b = b < 0 ? 0 : b >> shift;
+		item[i] = (largest - (uint32_t)b) << low | (uint32_t)i;
 	}
-	for (uint32_t b = 0; b < mask; b++) {
-		at[0][b + 1] += at[0][b];
-		at[1][b + 1] += at[1][b];
-	}
-	for (size_t i = 0; i < n; i++)
-		c->other[at[0][c->item[i] >> low & mask]++] = c->item[i];
-	for (size_t i = 0; i < n; i++)
-		c->item[at[1][c->other[i] >> low >> digit]++] = c->other[i];
-	uint32_t number = (1u << low) - 1;
-	for (size_t i = 0; i < n;) {
-		size_t end = i + 1;
-		uint32_t d = c->item[i] >> low;
-		c->item[i] &= number;
-		while (end < n && c->item[end] >> low == d)
-			c->item[end++] &= number;
-		if (end - i > 1)
-			sort_run(c, c->item + i, end - i);
-		i = end;
-	}
+	sort_items(item, c->other, n, low, digit);
+	settle(&entries, item, c->other, c->n, low);
 }
 
 uint64_t rank_encode(struct rank_cell *c, const struct rank_table *t, const uint32_t *gene, const uint32_t *count, size_t n,
 		     int repeats, int counts)
 {
-	uint64_t sum = 0;
-	size_t k = 0;
+	uint64_t sum, same;
 	make_room(c, n);
-	for (size_t i = 0; i < n; i++) {
-		uint32_t g = gene[i], x = count[i], known = t->token[g] != RANK_UNKNOWN && x;
-		c->id[k] = t->token[g];
-		c->x[k] = x;
-		c->key[k] = t->median[g];
-		k += known;
-		sum += known ? x : 0;
+	c->n = look_up(c, t, gene, count, n, &sum);
+	if (repeats || t->shared) {
+		n = add_shared(c, gene, count, n);
+		gene = c->gene;
+		count = c->x;
+		c->n = look_up(c, t, gene, count, n, &same);
 	}
-	if (repeats || t->shared)
-		k = add_shared(c, k);
-	for (size_t i = 0; i < k; i++)
-		c->key[i] = (double)c->x[i] / c->key[i];
-	order(c, k, t->base);
-	for (size_t i = 0; i < k; i++)
+	if (!c->n)
+		return 0;
+	order(c, t, gene, count, n);
+	for (size_t i = 0; i < c->n; i++)
 		c->token[i] = c->id[c->item[i]];
-	for (size_t i = 0; i < k && counts; i++)
-		c->count[i] = c->x[c->item[i]];
-	c->n = k;
+	for (size_t i = 0; i < c->n && counts; i++)
+		c->count[i] = count[c->item[i]];
 	return sum;
 }
 

@@ -18,9 +18,9 @@
 struct rank_table {
 	size_t n;               /* genes of the input's table */
 	uint32_t *token;        /* [n] vocabulary index, RANK_UNKNOWN where there is none */
-	double *median;         /* [n] of that token, > 0 */
+	double *median;         /* [n] of that token, > 0; infinite where there is none, so that the key is 0 */
 	int shared;             /* some genes have the same token: their counts are added */
-	uint64_t base;          /* bits of a key that no smaller one can have */
+	double least, most;     /* median */
 };
 
 /* token [n] as above, median [V] of the vocabulary. */
@@ -31,8 +31,8 @@ struct rank_cell {              /* scratch of one thread, and the result of rank
 	size_t n;
 	uint32_t *token;        /* [n] largest key first */
 	uint32_t *count;        /* [n]; only when asked for */
-	double *key;            /* [cap] keys, */
-	uint32_t *id, *x;       /* [cap] tokens and counts in the order of the input */
+	uint32_t *id;           /* [cap] tokens in the order of the input */
+	uint32_t *gene, *x;     /* [cap] genes and counts, where some were added */
 	uint32_t *item, *other; /* [cap] sort items */
 	uint64_t *pair;         /* [cap] */
 	size_t cap;

@@ -58,8 +58,6 @@ struct counts_in {
 	const struct header *h;
 	int gene, count, total, group;
 	struct block block;
-	uint32_t *id;                   /* genes of a block as u32 */
-	size_t id_cap;
 	uint64_t row;                   /* rows before the block */
 };
 
@@ -85,31 +83,43 @@ static void counts_close(struct counts_in *in)
 {
 	stream_free(in->s);
 	block_release(&in->block);
-	free(in->id);
 }
 
-/* Gene ids of the block just read, and a check that every count is within its cell's n_counts. */
-static void counts_ready(struct counts_in *in)
+/* Genes of items [from, end) of the block: where they lie, or from u16 into wide. */
+static const uint32_t *gene_ids(const struct counts_in *in, uint64_t from, uint64_t end, uint32_t **wide, size_t *cap)
+{
+	const struct column *c = in->block.col + in->gene;
+	if (in->h->col[in->gene].type == U32)
+		return (const uint32_t *)c->data + from;
+	const uint16_t *narrow = (const uint16_t *)c->data + from;
+	grow(*wide, *cap, end - from);
+	for (size_t i = 0; i < end - from; i++)
+		(*wide)[i] = narrow[i];
+	return *wide;
+}
+
+/* The largest count of row r. */
+static uint32_t row_most(const struct counts_in *in, size_t r)
 {
 	const struct block *b = &in->block;
-	size_t n = block_items(b, in->group);
-	const uint64_t *start = b->group[in->group].offset, *total = b->col[in->total].data;
+	const uint64_t *start = b->group[in->group].offset;
 	const uint32_t *count = b->col[in->count].data;
-	grow(in->id, in->id_cap, n);
-	if (in->h->col[in->gene].type == U16) {
-		const uint16_t *g = b->col[in->gene].data;
-		for (size_t i = 0; i < n; i++)
-			in->id[i] = g[i];
-	} else {
-		memcpy(in->id, b->col[in->gene].data, n * sizeof *in->id);
-	}
-	for (size_t r = 0; r < b->rows; r++) {
-		uint32_t most = 0;
-		for (uint64_t i = start[r]; i < start[r + 1]; i++)
-			most = count[i] > most ? count[i] : most;
-		if (most > total[r])
-			die("%s: row %" PRIu64 ": a count of %u, but n_counts is %" PRIu64, stream_name(in->s), in->row + r, most, total[r]);
-	}
+	uint32_t most = 0;
+	for (uint64_t i = start[r]; i < start[r + 1]; i++)
+		most = count[i] > most ? count[i] : most;
+	return most;
+}
+
+/* Whether a count of row r is more than its n_counts. */
+static int row_wrong(const struct counts_in *in, size_t r)
+{
+	return row_most(in, r) > ((const uint64_t *)in->block.col[in->total].data)[r];
+}
+
+static void die_wrong(const struct counts_in *in, size_t r)
+{
+	die("%s: row %" PRIu64 ": a count of %u, but n_counts is %" PRIu64, stream_name(in->s), in->row + r, row_most(in, r),
+	    ((const uint64_t *)in->block.col[in->total].data)[r]);
 }
 
 /* Which token each gene of the input is. */
@@ -144,25 +154,44 @@ static void match(struct rank_table *table, const struct counts_in *in, const st
 	idmap_release(&ids);
 }
 
+/* Of each thread. */
+struct scratch {
+	struct rank_cell cell;
+	uint32_t *gene;                 /* of a row, as u32 */
+	size_t gene_cap;
+};
+
 struct encoder {
 	struct rank_table table;
 	size_t max_len;
 	int64_t cls, eos;               /* -1: none */
-	uint32_t *out;                  /* tokens of row r: out[start[r] + 2 r ...] */
+	int narrow;                     /* tokens are u16 */
+	void *out;                      /* tokens of row r: out[start[r] + 2 r ...], u16 or u32 */
 	float *value;
 	size_t *length;
 	size_t out_cap, value_cap, length_cap;
-	struct rank_cell *scratch;      /* [threads] */
+	struct scratch *scratch;        /* [threads] */
 	const struct counts_in *in;
 	atomic_ullong known, all;       /* counts */
+	atomic_size_t wrong;            /* first row with a count above n_counts; rows of the block: none */
 };
 
-static void encode_row(struct encoder *enc, size_t r, struct rank_cell *c)
+static inline void put(struct encoder *enc, size_t i, uint32_t token)
+{
+	if (enc->narrow)
+		((uint16_t *)enc->out)[i] = (uint16_t)token;
+	else
+		((uint32_t *)enc->out)[i] = token;
+}
+
+static void encode_row(struct encoder *enc, size_t r, struct scratch *own)
 {
 	const struct block *b = &enc->in->block;
+	struct rank_cell *c = &own->cell;
 	const uint64_t *start = b->group[enc->in->group].offset;
-	const uint32_t *gene = enc->in->id + start[r], *x = (uint32_t *)b->col[enc->in->count].data + start[r];
-	size_t n = start[r + 1] - start[r], most = enc->max_len - (enc->cls >= 0) - (enc->eos >= 0), k = 0;
+	const uint32_t *gene = gene_ids(enc->in, start[r], start[r + 1], &own->gene, &own->gene_cap);
+	const uint32_t *x = (uint32_t *)b->col[enc->in->count].data + start[r];
+	size_t n = start[r + 1] - start[r], most = enc->max_len - (enc->cls >= 0) - (enc->eos >= 0);
 	unsigned repeats = 0;
 	uint64_t all = 0;
 	for (size_t i = 1; i < n; i++)
@@ -174,15 +203,15 @@ static void encode_row(struct encoder *enc, size_t r, struct rank_cell *c)
 	enc->length[r] = 0;
 	if (!c->n)
 		return;
-	uint32_t *to = enc->out + start[r] + 2 * r;
-	size_t keep = c->n < most ? c->n : most;
+	size_t at = start[r] + 2 * r, k = at, keep = c->n < most ? c->n : most;
 	if (enc->cls >= 0)
-		to[k++] = (uint32_t)enc->cls;
-	memcpy(to + k, c->token, keep * sizeof *to);
+		put(enc, k++, (uint32_t)enc->cls);
+	for (size_t i = 0; i < keep; i++)
+		put(enc, k + i, c->token[i]);
 	if (with_value) {
 		double total = (double)((uint64_t *)b->col[enc->in->total].data)[r];
-		float *v = enc->value + start[r] + 2 * r;
-		v[0] = 0;
+		float *v = enc->value;
+		v[at] = 0;
 		for (size_t i = 0; i < keep; i++)
 			v[k + i] = (float)log1p((double)c->count[i] / total * 1e4);
 		if (enc->eos >= 0)
@@ -190,8 +219,8 @@ static void encode_row(struct encoder *enc, size_t r, struct rank_cell *c)
 	}
 	k += keep;
 	if (enc->eos >= 0)
-		to[k++] = (uint32_t)enc->eos;
-	enc->length[r] = k;
+		put(enc, k++, (uint32_t)enc->eos);
+	enc->length[r] = k - at;
 }
 
 #define GROUP 8                         /* rows a thread takes at a time */
@@ -200,8 +229,15 @@ static void encode_group(void *arg, size_t group, int thread)
 {
 	struct encoder *enc = arg;
 	size_t rows = enc->in->block.rows, end = (group + 1) * GROUP < rows ? (group + 1) * GROUP : rows;
-	for (size_t r = group * GROUP; r < end; r++)
+	for (size_t r = group * GROUP; r < end; r++) {
+		if (row_wrong(enc->in, r)) {
+			size_t first = atomic_load(&enc->wrong);
+			while (r < first && !atomic_compare_exchange_weak(&enc->wrong, &first, r))
+				;
+			break;
+		}
 		encode_row(enc, r, enc->scratch + thread);
+	}
 }
 
 /* Encode the rows of a block into enc->out. */
@@ -209,34 +245,32 @@ static void encode_rows(struct encoder *enc)
 {
 	const struct block *b = &enc->in->block;
 	size_t room = block_items(b, enc->in->group) + 2 * b->rows;
-	grow(enc->out, enc->out_cap, room);
+	enc->out = grow_bytes(enc->out, &enc->out_cap, room, enc->narrow ? 2 : 4);
 	grow(enc->length, enc->length_cap, b->rows);
 	if (with_value)
 		grow(enc->value, enc->value_cap, room);
+	atomic_store(&enc->wrong, b->rows);
 	pool_for((int)cli.threads, (b->rows + GROUP - 1) / GROUP, encode_group, enc);
+	if (enc->wrong < b->rows)
+		die_wrong(enc->in, enc->wrong);
 }
 
 /* Append rows row[0..n) of the input, with their tokens, to `to`. */
 static void append_rows(struct block *to, const int *map, int token, int value, const struct encoder *enc, const struct counts_in *in,
 			const uint32_t *row, size_t n)
 {
-	size_t first = to->rows, at = block_items(to, to->header->col[token].group), items = at;
-	int group = to->header->col[token].group, narrow = to->header->col[token].type == U16;
+	size_t first = to->rows, at = block_items(to, to->header->col[token].group), items = at, width = enc->narrow ? 2 : 4;
+	int group = to->header->col[token].group;
 	const uint64_t *start = in->block.group[in->group].offset;
 	for (size_t i = 0; i < n; i++)
 		items += enc->length[row[i]];
 	block_take(to, map, &in->block, row, n);
 	block_set_items(to, group, items);
 	for (size_t i = 0; i < n; i++) {
-		size_t len = enc->length[row[i]];
-		const uint32_t *from = enc->out + start[row[i]] + 2 * row[i];
-		if (narrow)
-			for (size_t k = 0; k < len; k++)
-				((uint16_t *)to->col[token].data)[at + k] = (uint16_t)from[k];
-		else
-			memcpy((uint32_t *)to->col[token].data + at, from, len * sizeof *from);
+		size_t len = enc->length[row[i]], from = start[row[i]] + 2 * row[i];
+		memcpy((char *)to->col[token].data + at * width, (char *)enc->out + from * width, len * width);
 		if (with_value)
-			memcpy((float *)to->col[value].data + at, enc->value + start[row[i]] + 2 * row[i], len * sizeof(float));
+			memcpy((float *)to->col[value].data + at, enc->value + from, len * sizeof(float));
 		at += len;
 		to->group[group].offset[first + i + 1] = at;
 	}
@@ -313,12 +347,12 @@ static int encode(void)
 	const struct header *h = stream_header(to);
 	int *map = xmalloc(h->ncol * sizeof *map);
 	header_map(h, in.h, map);
+	enc.narrow = h->col[token].type == U16;
 	uint32_t *row = NULL;
 	size_t row_cap = 0;
 	block_reset(&out, h);
 	while ((got = stream_read(in.s, &in.block, &e)) > 0) {
 		size_t n = 0;
-		counts_ready(&in);
 		encode_rows(&enc);
 		grow(row, row_cap, in.block.rows);
 		for (size_t r = 0; r < in.block.rows; r++) {
@@ -353,8 +387,10 @@ static int encode(void)
 	stream_free(to);
 	cli_report(&cli, "%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens, %" PRIu64 " cells of full length (%zu)", rows_in,
 		   rows_out, tokens, cut, enc.max_len);
-	for (long long i = 0; i < cli.threads; i++)
-		rank_cell_release(enc.scratch + i);
+	for (long long i = 0; i < cli.threads; i++) {
+		rank_cell_release(&enc.scratch[i].cell);
+		free(enc.scratch[i].gene);
+	}
 	free(enc.scratch);
 	free(enc.out);
 	free(enc.value);
@@ -415,6 +451,8 @@ static int learn(void)
 	struct rank_fit f;
 	int n = cli.noperand ? cli.noperand : 1, passes = 0;
 	uint64_t cells = 0;
+	uint32_t *wide = NULL;
+	size_t wide_cap = 0;
 	struct counts_in *in = xcalloc((size_t)n, sizeof *in);
 	uint32_t **to = xcalloc((size_t)n, sizeof *to);
 	if (vocab_path || tokens_path)
@@ -441,9 +479,12 @@ static int learn(void)
 			for (size_t k = 0; k < stream_blocks(c->s); k++) {
 				if (stream_read_at(c->s, k, &c->block, &e))
 					die("%s", e.msg);
-				counts_ready(c);
 				const struct block *b = &c->block;
-				rank_fit_add(&f, b->rows, b->group[c->group].offset, c->id, b->col[c->count].data,
+				for (size_t r = 0; r < b->rows; r++)
+					if (row_wrong(c, r))
+						die_wrong(c, r);
+				const uint32_t *gene = gene_ids(c, 0, block_items(b, c->group), &wide, &wide_cap);
+				rank_fit_add(&f, b->rows, b->group[c->group].offset, gene, b->col[c->count].data,
 					     b->col[c->total].data, to[i], (int)cli.threads);
 				c->row += b->rows;
 				cells += b->rows;
@@ -460,6 +501,7 @@ static int learn(void)
 	}
 	free(in);
 	free(to);
+	free(wide);
 	rank_fit_release(&f);
 	strmap_release(&row);
 	vocab_release(&genes);
