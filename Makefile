@@ -70,7 +70,7 @@ endif
 FLAGS_comm := -DWITH_MPI $(shell pkg-config --cflags ompi-c)
 endif
 
-.PHONY: all deps help check check-cuda check-unit check-bats check-asan check-tsan fuzz man-lint install clean bench
+.PHONY: all deps help check check-cuda check-unit check-bats check-asan check-tsan fuzz $(FUZZ:%=run-%) man-lint install clean bench
 .DELETE_ON_ERROR:
 
 # run,CC,file: a short line for each command, or the command itself under V=1
@@ -225,11 +225,14 @@ check-tsan: ## the stream's threads under TSan
 	$(BUILD)/tsan/unit/test_stream
 
 FUZZ_SECONDS ?= 60
-fuzz: ## fuzz every parser of outside data, FUZZ_SECONDS each
-	$(MAKE) VARIANT=fuzz $(FUZZ:%=$(BUILD)/fuzz/fuzz/%)
-	@for f in $(FUZZ); do mkdir -p $(BUILD)/corpus/$$f; \
-	$(BUILD)/fuzz/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(BUILD)/ \
-		$(BUILD)/corpus/$$f $(wildcard tests/fuzz/seeds) || exit 1; done
+fuzz: ## fuzz every parser of outside data, FUZZ_SECONDS each (-j: side by side)
+	$(MAKE) VARIANT=fuzz $(FUZZ:%=run-%)
+
+$(FUZZ:%=run-%): run-%: $(B)/fuzz/%
+	@mkdir -p $(BUILD)/corpus/$*
+	$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(BUILD)/ \
+		$(BUILD)/corpus/$* $(wildcard tests/fuzz/seeds) 2>$(BUILD)/corpus/$*.log || { tail -n 100 $(BUILD)/corpus/$*.log >&2; exit 1; }
+	@sed -n 's/^Done/$*:/p' $(BUILD)/corpus/$*.log
 
 man-lint: ## check the manual pages
 	@set -- man/*.[1-9]; [ ! -e "$$1" ] || mandoc -Tlint -W warning "$$@"
