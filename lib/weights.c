@@ -159,12 +159,30 @@ int weights_load(struct model *m, const char *path, struct weights_report *r, st
 	return weights_load_except(m, path, NULL, r, e);
 }
 
+/* A model that transformers can read and we cannot yet: say what to do. */
+static int explain_missing(const char *path, struct error *e)
+{
+	static const struct { const char *name, *what; } other[] = {
+		{"pytorch_model.bin", "pickled weights: load and save it once with transformers, which writes model.safetensors"},
+		{"model.safetensors.index.json", "several files: save it once with a larger max_shard_size"},
+	};
+	const char *slash = strrchr(path, '/');
+	int n = slash ? (int)(slash - path) + 1 : 0;
+	for (size_t i = 0; i < sizeof other / sizeof *other && access(path, F_OK); i++) {
+		char *there = xasprintf("%.*s%s", n, path, other[i].name);
+		if (access(there, F_OK) == 0)
+			error_prefix(e, "%s is there, %s", there, other[i].what);
+		free(there);
+	}
+	return -1;
+}
+
 int weights_load_except(struct model *m, const char *path, const char *skip, struct weights_report *r, struct error *e)
 {
 	struct safetensors s;
 	*r = (struct weights_report){0};
 	if (safetensors_open(&s, path, e))
-		return -1;
+		return explain_missing(path, e);
 	int bad = load_all(m, &s, skip, r, e);
 	safetensors_close(&s);
 	return bad;

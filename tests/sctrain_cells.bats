@@ -247,5 +247,11 @@ same_training() {
 	run sctrain cells --label cell_type --init int --lr 0 -o bad one.masked
 	assert_failure 1
 	assert_output --partial "int/model.safetensors"
+	mkdir pickled
+	cp base/config.json pickled
+	echo >pickled/pytorch_model.bin
+	run sctrain cells --label cell_type --init pickled --lr 0 -o bad one.masked
+	assert_failure 1
+	assert_output --partial "pickled/pytorch_model.bin is there, pickled weights: load and save it once with transformers, which writes model.safetensors: pickled/model.safetensors: No such file"
 	assert_not_exist bad/model.safetensors
 }

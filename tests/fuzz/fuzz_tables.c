@@ -1,7 +1,8 @@
 /*
- * Tables as text, plain or gzip: vocabularies, Geneformer's token and median tables, id mappings, 10x folders. The first byte says
+ * Tables as text, plain or gzip: vocabularies and labels of their genes, Geneformer's token and median tables, id mappings, 10x folders. The first byte says
  * which; the files' contents follow, split at bytes 0xff.
  */
+#include "genesplit.h"
 #include "read_counts.h"
 #include "strmap.h"
 #include "vocab.h"
@@ -37,6 +38,27 @@ static void check_vocab(struct vocab *v, int failed)
 	vocab_release(v);
 }
 
+/* Every gene with a label has a class and a fold, and the classes are in order. */
+static void check_labels(const struct vocab *v, const char *path)
+{
+	struct genesplit g;
+	struct error e;
+	size_t n = 0;
+	if (genesplit_load(&g, path, v, &e))
+		return;
+	int folds = genesplit_folds(&g, v, 2, 1, &e) == 0;
+	for (size_t i = 0; i < v->n; i++) {
+		assert(g.label[i] < (int32_t)g.nclass && (g.label[i] < 0 || i >= v->nspecial));
+		assert((g.fold[i] >= 0) == (folds && g.label[i] >= 0));
+		n += g.label[i] >= 0;
+	}
+	assert(n == g.found && n && g.absent <= g.listed);
+	for (size_t k = 1; k < g.nclass; k++)
+		assert(strcmp(g.name[k - 1], g.name[k]) < 0);
+	free(genesplit_print(&g, v, 0));
+	genesplit_release(&g);
+}
+
 static char dir[64], file[3][96];
 
 static void remove_files(void)
@@ -68,7 +90,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		part(&data, &size, file[i]);
 	switch (what) {
 	case 0:
-		check_vocab(&v, vocab_load(&v, file[0], &e));
+		if (vocab_load(&v, file[0], &e))
+			break;
+		check_labels(&v, file[1]);
+		check_vocab(&v, 0);
 		break;
 	case 1:
 		check_vocab(&v, vocab_load_geneformer(&v, file[0], file[1], &e));
