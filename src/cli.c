@@ -199,8 +199,9 @@ void cli_init(struct cli *c, int argc, char **argv)
 #endif
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
-	signal(SIGHUP, on_signal);
+	for (const int *s = (const int[]){SIGTERM, SIGHUP, 0}; *s; s++)      /* nohup, and trap '' TERM in a script, stay in force */
+		if (signal(*s, SIG_IGN) != SIG_IGN)
+			signal(*s, on_signal);
 	tables[0] = c->options ? c->options : no_options;
 	tables[1] = c->shared ? c->shared : no_options;
 	tables[2] = common_table(c);

@@ -87,7 +87,8 @@ static void catch_signals(void)
 	sigemptyset(&a.sa_mask);
 	sigaction(SIGINT, &a, NULL);
 	sigaction(SIGTERM, &a, NULL);
-	sigaction(SIGHUP, &a, NULL);
+	if (signal(SIGHUP, SIG_IGN) != SIG_IGN)         /* nohup */
+		sigaction(SIGHUP, &a, NULL);
 }
 
 static double now(void)

@@ -24,10 +24,10 @@ setup() {
 	MLM="sctrain mlm --mpi --config tiny --dropout 0.1 --save-every 7"
 }
 
-# ranks N SCRIPT: run it on N ranks. Root, cores and a second for dying ranks are Open MPI's own worries.
+# ranks N SCRIPT: run it on N ranks, with $R the rank
 ranks() {
 	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 \
-		timeout 120 mpirun --oversubscribe --bind-to none -n "$1" bash -c "set -o pipefail; R=\$OMPI_COMM_WORLD_RANK; $2"
+		timeout 120 bash -c 'echo $$ >pid.mpirun; exec mpirun "$@"' mpirun --oversubscribe --bind-to none -n "$1" bash -c "set -o pipefail; R=\$OMPI_COMM_WORLD_RANK; $2"
 }
 
 # loader N BATCH: the command that feeds each of N ranks
@@ -111,6 +111,20 @@ same_training() {
 	run ranks 2 "$(loader 6) | $MLM --resume -o cut"
 	assert_success
 	assert_output --partial "finished already"
+}
+
+@test "mpi: SIGTERM to mpirun leaves a checkpoint, where the shell and the loader ignore it" {
+	# mpirun takes a second to pass the signal on, and kills after three more
+	OMPI_MCA_odls_base_sigkill_timeout=3 ranks 2 "trap '' TERM; $(loader 6) | ${PAUSE/sleep 1/sleep 3} | $MLM -o term" >term.out 2>&1 3>&- &
+	job=$!
+	wait_for_step term 10
+	kill -TERM "$(cat pid.mpirun)"
+	wait $job && fail "mpirun exits 0"
+	for _ in $(seq 100); do grep -q interrupted term.out && break; sleep 0.1; done
+	step=$(tail -1 term/train.tsv | cut -f1)
+	assert_exist "term/checkpoint-$step/model.safetensors"
+	ranks 2 "$(loader 6) | $MLM -q --resume -o term"
+	same_training two term
 }
 
 @test "mpi: a killed rank stops all, with no model; resume from the last checkpoint gives the bytes of a whole run" {
