@@ -228,20 +228,24 @@ void countmat_release(struct countmat *m)
 } while (0)
 
 /*
- * The common case, float counts below 2^23, without a branch: adding 2^23 rounds to a whole number and leaves it in the low
- * bits. Returns 0 when all are such counts; else the exact loop has to look.
+ * The common case, a float count below 2^23, without a branch: adding 2^23 rounds to a whole number and leaves it in the low
+ * bits. Returns 0 when it is such a count.
  */
+static inline uint32_t small_float(float v, uint32_t *count)
+{
+	float shifted = v + 0x1p23f;
+	uint32_t bits;
+	memcpy(&bits, &shifted, 4);
+	*count = bits & 0x7fffff;
+	/* the bits of 2^23 .. 2^24 all start with 0x4b0: NaN, negative and large values differ there */
+	return (bits ^ 0x4b000000) >> 23 | (uint32_t)(shifted - 0x1p23f != v);
+}
+
 static int small_floats(const float *restrict v, size_t n, uint32_t *restrict out)
 {
 	uint32_t bad = 0;
-	for (size_t i = 0; i < n; i++) {
-		float shifted = v[i] + 0x1p23f;
-		uint32_t bits;
-		memcpy(&bits, &shifted, 4);
-		out[i] = bits & 0x7fffff;
-		/* the bits of 2^23 .. 2^24 all start with 0x4b0: NaN, negative and large values differ there */
-		bad |= (bits ^ 0x4b000000) >> 23 | (uint32_t)(shifted - 0x1p23f != v[i]);
-	}
+	for (size_t i = 0; i < n; i++)
+		bad |= small_float(v[i], out + i);
 	return bad != 0;
 }
 
@@ -454,8 +458,8 @@ static void make_room(struct countrows *r, size_t rows, size_t entries)
 {
 	grow(r->start, r->start_cap, rows + 1);
 	grow(r->total, r->total_cap, rows);
-	grow(r->gene, r->gene_cap, entries + 1);
-	grow(r->count, r->count_cap, entries + 1);
+	r->gene = grow_bytes(r->gene, &r->gene_cap, (entries + 1) * (r->narrow ? 2 : 4), 1);
+	r->count = grow_bytes(r->count, &r->count_cap, (entries + 1) * 4, 1);
 	r->n = rows;
 }
 
@@ -526,7 +530,10 @@ static int next_spilled(struct countmat *m, size_t max_rows, size_t entries, str
 		return -1;
 	size_t n, rows = spill_plan(&m->spill, max_rows, entries, &n);
 	make_room(r, rows, n);
-	return spill_read(&m->spill, rows, r->start, r->gene, r->count, e);
+	m->half = n * 4;
+	m->values = grow_bytes(m->values, &m->values_cap, 2 * m->half + 1, 1);
+	uint32_t *stored = m->values;
+	return spill_read(&m->spill, rows, r->start, stored, stored + n, e);
 }
 
 static int by_gene(const void *a, const void *b)
@@ -572,69 +579,138 @@ struct finish {
 	atomic_ullong repeats;
 };
 
-static const char *stored(const struct countmat *m, const struct h5array *a, uint64_t i)
+struct row {                    /* one row being put in order */
+	uint32_t *gene, *count;
+	uint64_t *pair;
+	size_t gene_cap, count_cap, pair_cap;
+};
+
+static void row_release(struct row *row)
 {
-	return (const char *)m->values + (a == &m->indices ? 0 : m->half) + i * a->size;
+	free(row->gene);
+	free(row->count);
+	free(row->pair);
+}
+
+/* Where row i starts in m->values: its indices or its data. */
+static const void *stored_indices(const struct countmat *m, const struct countrows *r, size_t i)
+{
+	return (const char *)m->values + r->start[i] * (m->spilled ? 4 : m->indices.size);
+}
+
+static const void *stored_data(const struct countmat *m, const struct countrows *r, size_t i)
+{
+	return (const char *)m->values + m->half + r->start[i] * (m->spilled ? 4 : m->data.size);
 }
 
 /* Row i as it is stored to genes and counts: 0, or -1 when something in it is wrong (reported later, by bad_row). */
-static int convert_row(const struct countmat *m, struct countrows *r, size_t i)
+static int convert_row(const struct countmat *m, const struct countrows *r, size_t i, struct row *row)
 {
-	uint64_t at = r->start[i];
-	size_t n = r->start[i + 1] - at;
-	if (m->spilled)
+	size_t n = r->start[i + 1] - r->start[i];
+	grow(row->gene, row->gene_cap, n);
+	grow(row->count, row->count_cap, n);
+	if (m->spilled) {
+		memcpy(row->gene, stored_indices(m, r, i), n * sizeof *row->gene);
+		memcpy(row->count, stored_data(m, r, i), n * sizeof *row->count);
 		return 0;
+	}
 	if (m->layout == LAYOUT_DENSE) {
 		for (size_t c = 0; c < n; c++)
-			r->gene[at + c] = (uint32_t)c;
-	} else if (to_indices(m->indices.type, stored(m, &m->indices, at), n, m->ncol, r->gene + at) < n) {
+			row->gene[c] = (uint32_t)c;
+	} else if (to_indices(m->indices.type, stored_indices(m, r, i), n, m->ncol, row->gene) < n) {
 		return -1;
 	}
-	return to_counts(m->data.type, stored(m, &m->data, at), n, r->count + at) < n ? -1 : 0;
+	return to_counts(m->data.type, stored_data(m, r, i), n, row->count) < n ? -1 : 0;
 }
 
-static int bad_row(const struct countmat *m, struct countrows *r, size_t i, struct error *e)
+static int bad_row(const struct countmat *m, const struct countrows *r, size_t i, struct error *e)
 {
-	uint64_t at = r->start[i];
-	size_t n = r->start[i + 1] - at, k;
-	if (!m->spilled && m->layout == LAYOUT_ROWS &&
-	    (k = to_indices(m->indices.type, stored(m, &m->indices, at), n, m->ncol, r->gene + at)) < n)
-		return error_set(e, "%s: cell %" PRIu64 " has an entry for gene %.0f, expected a number below %" PRIu64, m->indices.where,
-				 m->row + i, value_at(m->indices.type, stored(m, &m->indices, at), k), m->ncol);
-	if (!m->spilled && (k = to_counts(m->data.type, stored(m, &m->data, at), n, r->count + at)) < n)
-		return bad_value(m, "cell", m->row + i, value_at(m->data.type, stored(m, &m->data, at), k), e);
-	return error_set(e, "%s: cell %" PRIu64 ": counts of one gene add up to more than %d", m->where, m->row + i, COUNT_MAX);
+	size_t n = r->start[i + 1] - r->start[i], k;
+	const void *index = stored_indices(m, r, i), *data = stored_data(m, r, i);
+	uint32_t *any = xmalloc(n * sizeof *any);
+	if (!m->spilled && m->layout == LAYOUT_ROWS && (k = to_indices(m->indices.type, index, n, m->ncol, any)) < n)
+		error_set(e, "%s: cell %" PRIu64 " has an entry for gene %.0f, expected a number below %" PRIu64, m->indices.where,
+			  m->row + i, value_at(m->indices.type, index, k), m->ncol);
+	else if (!m->spilled && (k = to_counts(m->data.type, data, n, any)) < n)
+		bad_value(m, "cell", m->row + i, value_at(m->data.type, data, k), e);
+	else
+		error_set(e, "%s: cell %" PRIu64 ": counts of one gene add up to more than %d", m->where, m->row + i, COUNT_MAX);
+	free(any);
+	return -1;
+}
+
+/*
+ * The common row, in one go and without a branch: genes ascending that need no map, floats that are counts from 1 to 2^23 - 1.
+ * Returns 0, or 1 when the row is not like that and what was written is worthless.
+ */
+static inline int plain_row(const int32_t *restrict index, const float *restrict v, size_t n, uint64_t ngene, uint16_t *restrict gene16,
+			    uint32_t *restrict gene32, uint32_t *restrict count, uint64_t *total)
+{
+	uint32_t bad = n && (index[0] < 0 || (uint64_t)index[n - 1] >= ngene);
+	*total = 0;
+	for (size_t at = 0; at < n; at += 256) {
+		size_t end = n - at < 256 ? n : at + 256;
+		uint32_t sum = 0;       /* at most 256 * 2^23 */
+		for (size_t i = at; i < end; i++) {
+			uint32_t whole = small_float(v[i], count + i);
+			bad |= whole | !count[i];
+			sum += count[i];
+			if (gene16)
+				gene16[i] = (uint16_t)index[i];
+			else
+				gene32[i] = (uint32_t)index[i];
+		}
+		for (size_t i = at + !at; i < end; i++)
+			bad |= index[i] <= index[i - 1];
+		*total += sum;
+	}
+	return bad != 0;
+}
+
+static int is_plain(const struct finish *f, size_t i)
+{
+	const struct countmat *m = f->m;
+	struct countrows *r = f->r;
+	uint64_t at = r->start[i], n = r->start[i + 1] - at;
+	if (m->layout != LAYOUT_ROWS || m->indices.type != NUM_I32 || m->data.type != NUM_F32 || !f->identity)
+		return 0;
+	const void *index = stored_indices(m, r, i), *data = stored_data(m, r, i);
+	return (r->narrow ? plain_row(index, data, n, m->ncol, (uint16_t *)r->gene + at, NULL, r->count + at, r->total + i) :
+		plain_row(index, data, n, m->ncol, NULL, (uint32_t *)r->gene + at, r->count + at, r->total + i)) == 0;
 }
 
 /* Convert row i, map its genes, drop zeros, put it in order; its length goes to m->start[i]. */
-static int finish_row(struct finish *f, size_t i, uint64_t **pair, size_t *cap)
+static int finish_row(struct finish *f, size_t i, struct row *row)
 {
 	struct countmat *m = f->m;
 	struct countrows *r = f->r;
-	uint32_t *gene = r->gene + r->start[i], *count = r->count + r->start[i];
-	size_t n = r->start[i + 1] - r->start[i], k = n;
-	unsigned zero = 0, back = 0;
+	uint64_t at = r->start[i], total = 0, repeats = 0;
+	size_t n = r->start[i + 1] - at, k = 0;
+	unsigned back = 0;
 	int overflow = 0;
-	uint64_t total = 0, repeats = 0;
-	if (convert_row(m, r, i))
+	m->start[i] = n;
+	if (is_plain(f, i))
+		return 0;
+	if (convert_row(m, r, i, row))
 		return -1;
-	for (size_t j = 0; j < n; j++)
-		zero |= !count[j];
-	if (zero || !f->identity) {
-		k = 0;
-		for (size_t j = 0; j < n; j++) {
-			uint32_t g = f->identity ? gene[j] : f->map[gene[j]], c = count[j];
-			gene[k] = g;
-			count[k] = c;
-			k += c != 0 && g != GENE_DROPPED;
-		}
+	uint32_t *gene = row->gene, *count = row->count;
+	for (size_t j = 0; j < n; j++) {
+		uint32_t g = f->identity ? gene[j] : f->map[gene[j]], c = count[j];
+		gene[k] = g;
+		count[k] = c;
+		k += c != 0 && g != GENE_DROPPED;
 	}
 	for (size_t j = 1; j < k; j++)
 		back |= gene[j] <= gene[j - 1];
 	if (back)
-		k = sort_row(gene, count, k, pair, cap, &repeats, &overflow);
+		k = sort_row(gene, count, k, &row->pair, &row->pair_cap, &repeats, &overflow);
 	for (size_t j = 0; j < k; j++)
 		total += count[j];
+	for (size_t j = 0; j < k && r->narrow; j++)
+		((uint16_t *)r->gene)[at + j] = (uint16_t)gene[j];
+	if (!r->narrow)
+		memcpy((uint32_t *)r->gene + at, gene, k * sizeof *gene);
+	memcpy(r->count + at, count, k * sizeof *count);
 	r->total[i] = total;
 	m->start[i] = k;
 	if (k != n)
@@ -647,17 +723,17 @@ static int finish_row(struct finish *f, size_t i, uint64_t **pair, size_t *cap)
 static void finish_group(void *arg, size_t group, int thread)
 {
 	struct finish *f = arg;
-	uint64_t *pair = NULL;
-	size_t cap = 0, end = (group + 1) * GROUP < f->r->n ? (group + 1) * GROUP : f->r->n;
+	struct row row = {0};
+	size_t end = (group + 1) * GROUP < f->r->n ? (group + 1) * GROUP : f->r->n;
 	for (size_t i = group * GROUP; i < end; i++) {
-		if (finish_row(f, i, &pair, &cap)) {
+		if (finish_row(f, i, &row)) {
 			size_t first = atomic_load(&f->bad);
 			while (i < first && !atomic_compare_exchange_weak(&f->bad, &first, i))
 				;
 			break;
 		}
 	}
-	free(pair);
+	row_release(&row);
 }
 
 /* All rows into canonical form, then the gaps closed. */
@@ -672,8 +748,9 @@ static int finish_rows(struct countmat *m, const uint32_t *map, int identity, st
 	r->repeats += f.repeats;
 	if (f.shrunk) {
 		uint64_t at = 0;
+		size_t width = r->narrow ? 2 : 4;
 		for (size_t i = 0; i < r->n; i++) {
-			memmove(r->gene + at, r->gene + r->start[i], m->start[i] * sizeof *r->gene);
+			memmove((char *)r->gene + at * width, (char *)r->gene + r->start[i] * width, m->start[i] * width);
 			memmove(r->count + at, r->count + r->start[i], m->start[i] * sizeof *r->count);
 			r->start[i] = at;
 			at += m->start[i];

@@ -26,7 +26,7 @@ struct countmat {
 	struct spill spill;
 	int spilled;
 	uint64_t row, entry;            /* next row to hand out, and its first entry */
-	void *values;                   /* rows as they are stored: indices, then at byte `half` data */
+	void *values;                   /* rows as they are stored: indices, then at byte `half` data; from the spill u32 both */
 	size_t half, values_cap;
 	uint64_t *start;
 	size_t start_cap;
@@ -38,10 +38,12 @@ struct countmat {
 struct countrows {
 	size_t n;
 	uint64_t *start;                /* [n + 1] */
-	uint32_t *gene, *count;         /* [start[n]] */
+	int narrow;                     /* set before reading: all gene numbers are below 2^16, and gene is u16 */
+	void *gene;                     /* [start[n]] u16 or u32 */
+	uint32_t *count;                /* [start[n]] */
 	uint64_t *total;                /* [n] sum of the row's counts, dropped genes not included */
 	uint64_t repeats;               /* entries that were added to another of the same gene */
-	size_t start_cap, gene_cap, count_cap, total_cap;
+	size_t start_cap, total_cap, gene_cap, count_cap;       /* of the last two in bytes */
 };
 void countrows_release(struct countrows *r);
 

@@ -112,16 +112,17 @@ static void survey(struct job *j, struct h5ad *h, int i)
 	j->obs.skipped = NULL;
 }
 
+#define SWAP(a, b) do { __typeof__(a) swap_ = (a); (void)((a) = (__typeof__(a))(b)); (void)((b) = swap_); } while (0)
+
 /* Rows [at, end) of the rows just read, as one block. */
 static void write_block(struct job *j, size_t at, size_t end)
 {
 	struct error e;
 	struct block *b = &j->block;
-	const struct countrows *r = &j->rows;
+	struct countrows *r = &j->rows;
 	size_t n = end - at, items = r->start[end] - r->start[at];
 	block_reset(b, stream_header(j->out));
 	block_set_rows(b, n);
-	block_set_items(b, 0, items);
 	for (size_t i = 0; i < n; i++) {
 		((uint64_t *)b->col[j->col_cell].data)[i] = j->cells + i;
 		uint64_t s = j->barcode.offset[at + i];
@@ -131,17 +132,21 @@ static void write_block(struct job *j, size_t at, size_t end)
 	}
 	memcpy(b->col[j->col_counts].data, r->total + at, n * sizeof *r->total);
 	obs_fill(&j->obs, at, n, b);
-	const uint32_t *gene = r->gene + r->start[at], *count = r->count + r->start[at];
-	memcpy(b->col[j->col_count].data, count, items * sizeof *count);
-	if (b->header->col[j->col_gene].type == U16) {
-		uint16_t *to = b->col[j->col_gene].data;
-		for (size_t i = 0; i < items; i++)
-			to[i] = (uint16_t)gene[i];
+	struct column *gene = b->col + j->col_gene, *count = b->col + j->col_count;
+	if (items == r->start[r->n]) {
+		/* the usual block takes all: buffers change hands */
+		SWAP(gene->data, r->gene);
+		SWAP(gene->cap, r->gene_cap);
+		SWAP(count->data, r->count);
+		SWAP(count->cap, r->count_cap);
 	} else {
-		memcpy(b->col[j->col_gene].data, gene, items * sizeof *gene);
+		size_t width = r->narrow ? 2 : 4;
+		block_set_items(b, 0, items);
+		memcpy(gene->data, (char *)r->gene + r->start[at] * width, items * width);
+		memcpy(count->data, r->count + r->start[at], items * sizeof *r->count);
 	}
 	for (size_t i = 0; i < items && map_path; i++)
-		j->known += j->table.known[gene[i]] ? count[i] : 0;
+		j->known += j->table.known[block_id(b, j->col_gene, i)] ? ((uint32_t *)count->data)[i] : 0;
 	if (stream_write(j->out, b, &e))
 		die("%s", e.msg);
 	j->cells += n;
@@ -159,6 +164,7 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 		die("%s", e.msg);
 	obs_file(&j->obs, h);
 	size_t item = type_size(stream_header(j->out)->col[j->col_gene].type) + 4;
+	j->rows.narrow = item == 6;
 	while ((got = countmat_next(&h->mat, j->map[i], j->identity[i], BLOCK_ROWS, ENTRIES, &j->rows, threads, &e)) > 0) {
 		if (h5ad_cell_names(h, row, (size_t)got, &j->barcode, &e) || obs_read(&j->obs, row, (size_t)got, threads, &e))
 			die("%s", e.msg);
