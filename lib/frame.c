@@ -93,18 +93,36 @@ static void push_strings(struct texts *t, hid_t type, const char *p, size_t n, s
 	}
 }
 
+/*
+ * For reading n elements: HDF5 clears its conversion buffer, 1 MiB, in every call for strings of variable length, which is more work
+ * than reading the names of some cells.
+ */
+static hid_t small_buffer(hid_t dataset, hid_t mem, size_t n)
+{
+	hid_t stored = H5Dget_type(dataset), plist = H5Pcreate(H5P_DATASET_XFER);
+	size_t size = stored < 0 ? 0 : H5Tget_size(stored);
+	size = size > H5Tget_size(mem) ? size : H5Tget_size(mem);
+	if (plist >= 0 && size && n < (1u << 18) / size)
+		H5Pset_buffer(plist, 4096 + 2 * n * size, NULL, NULL);  /* in the file, strings take more than H5Tget_size says */
+	if (stored >= 0)
+		H5Tclose(stored);
+	return plist;
+}
+
 /* Rows of a string dataset, or of one field of a compound dataset, as the bytes HDF5 gives for `mem`. */
 static int read_rows(hid_t dataset, hid_t mem, uint64_t row, size_t n, void *buf, const char *where, struct error *e)
 {
 	hsize_t start = row, count = n;
-	hid_t file = H5Dget_space(dataset), space = H5Screate_simple(1, &count, NULL);
-	int ok = file >= 0 && space >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, &start, NULL, &count, NULL) >= 0 &&
-		 H5Dread(dataset, mem, space, file, H5P_DEFAULT, buf) >= 0;
+	hid_t file = H5Dget_space(dataset), space = H5Screate_simple(1, &count, NULL), plist = small_buffer(dataset, mem, n);
+	int ok = file >= 0 && space >= 0 && plist >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, &start, NULL, &count, NULL) >= 0 &&
+		 H5Dread(dataset, mem, space, file, plist, buf) >= 0;
 	int r = ok ? 0 : h5_error(e, where, "reading");
 	if (file >= 0)
 		H5Sclose(file);
 	if (space >= 0)
 		H5Sclose(space);
+	if (plist >= 0)
+		H5Pclose(plist);
 	return r;
 }
 
