@@ -121,6 +121,85 @@ static void invariants(void **state)
 	}
 }
 
+/* What holds for every strategy: the budget, and that no special token is masked, shown (but by bernoulli) or counted. */
+static void every_strategy(void **state)
+{
+	enum { PLAN_RANDOM, PLAN_BERNOULLI, PLAN_PMI, PLAN_CORRMASK, PLAN_WEIGHTED, PLAN_MODULES, PLAN_GROUPS, PLANS };
+	struct rng r = rng_at(3, RNG_TEST, 0, 0);
+	struct graph g;
+	struct trial t;
+	int32_t group[MOST];
+	random_graph(&g, &r, 0.02);
+	g.module = xcalloc(VOCAB, sizeof *g.module);
+	for (uint32_t u = 0; u < VOCAB; u++)
+		g.module[u] = u < SPECIAL ? -1 : (int32_t)rng_below(&r, 9) - 1;
+	for (int p = 0; p < PLANS; p++) {
+		struct mask_plan plan = {.strategy = p <= PLAN_BERNOULLI ? MASK_RANDOM : p == PLAN_PMI ? MASK_PMI : MASK_CORRMASK,
+					 .bernoulli = p == PLAN_BERNOULLI, .weighted = p == PLAN_WEIGHTED, .modular = p >= PLAN_MODULES,
+					 .partners = 5, .seed = 8, .vocab = VOCAB, .nspecial = SPECIAL, .mask_id = MASK_ID,
+					 .graph = p <= PLAN_BERNOULLI || p == PLAN_GROUPS ? NULL : &g};
+		struct masker *m = masker_new(&plan);
+		for (uint64_t cell = 0; cell < 400; cell++) {
+			double rate = rng_unit(&r), lambda = cell % 4 ? rng_unit(&r) : cell % 8 == 0;
+			random_cell(&t, &r);
+			for (uint32_t i = 0; i < t.n; i++)
+				group[i] = (int32_t)rng_below(&r, 4) - 1;       /* special tokens too */
+			t.k = mask_cell(m, rate, lambda, cell, 0, t.token, p == PLAN_GROUPS ? group : NULL, t.n, t.position, t.input, &t.structural);
+			uint32_t budget = (uint32_t)floor(t.L * rate + 1e-9), quota = (uint32_t)floor(budget * lambda + 1e-9);
+			if (p == PLAN_BERNOULLI)
+				assert_true(fabs(t.k - t.L * rate) <= 5 * sqrt(t.L * rate * (1 - rate)) + 1);
+			else
+				assert_int_equal(t.k, budget);
+			assert_true(t.structural <= (p <= PLAN_BERNOULLI ? 0 : quota));
+			for (uint32_t i = 0; i < t.k; i++) {
+				assert_true(t.position[i] < t.n && (!i || t.position[i] > t.position[i - 1]));
+				assert_true(t.token[t.position[i]] >= SPECIAL && t.input[i] < VOCAB);
+				assert_true(p == PLAN_BERNOULLI || t.input[i] == MASK_ID || t.input[i] >= SPECIAL);
+			}
+		}
+		masker_free(m);
+	}
+	graph_release(&g);
+}
+
+/* With lambda 1 a gene with neighbours in the cell is masked together with one of them, but for the last seed, whom the quota may cut off. */
+static void partners_are_present_neighbours(void **state)
+{
+	struct rng r = rng_at(4, RNG_TEST, 0, 0);
+	struct graph g;
+	struct trial t;
+	for (int round = 0; round < 6; round++) {
+		random_graph(&g, &r, 0.004 * (1 << round));
+		struct mask_plan plan = {.strategy = MASK_CORRMASK, .weighted = round % 2, .partners = 1 + (uint32_t)round, .seed = 8, .vocab = VOCAB,
+					 .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
+		struct masker *m = masker_new(&plan);
+		uint32_t all = 0;
+		for (uint64_t cell = 0; cell < 200; cell++) {
+			uint8_t in[VOCAB] = {0}, hidden[VOCAB] = {0};
+			random_cell(&t, &r);
+			t.k = mask_cell(m, 0.15, 1, cell, 0, t.token, NULL, t.n, t.position, t.input, &t.structural);
+			for (uint32_t i = 0; i < t.n; i++)
+				in[t.token[i]] = 1;
+			for (uint32_t i = 0; i < t.k; i++)
+				hidden[t.token[t.position[i]]] = 1;
+			uint32_t lonely = 0;
+			for (uint32_t u = SPECIAL; u < VOCAB && t.structural == t.k; u++) {
+				uint32_t present = 0, together = 0;
+				for (uint64_t k = g.offset[u]; k < g.offset[u + 1]; k++) {
+					present += in[g.neighbour[k]];
+					together += hidden[g.neighbour[k]];
+				}
+				lonely += hidden[u] && present && !together;
+			}
+			assert_true(lonely <= 1);
+			all += t.structural == t.k && t.k > 1;
+		}
+		assert_true(round < 2 || all > 100);    /* of a thin graph few cells have seeds enough */
+		masker_free(m);
+		graph_release(&g);
+	}
+}
+
 /* With lambda 1 and one edge per gene, everything masked beyond the last seed comes in whole pairs. */
 static void partners_go_together(void **state)
 {
@@ -181,6 +260,22 @@ static void modules_go_together(void **state)
 		assert_int_equal(whole, 4);
 	}
 	masker_free(m);
+	/* no more than K_max partners a seed: of five masks the fifth is a new seed, nearly always of another module */
+	plan.partners = 3;
+	m = masker_new(&plan);
+	uint32_t two = 0;
+	for (uint64_t cell = 0; cell < 50; cell++) {
+		uint8_t in[VOCAB / 10] = {0};
+		uint32_t modules = 0;
+		t.k = mask_cell(m, 5.0 / 200, 1, cell, 0, t.token, NULL, t.n, t.position, t.input, NULL);
+		assert_int_equal(t.k, 5);
+		for (uint32_t i = 0; i < t.k; i++)
+			modules += !in[t.token[t.position[i]] / 10]++;
+		assert_true(modules <= 2);
+		two += modules == 2;
+	}
+	assert_true(two > 35);
+	masker_free(m);
 	graph_release(&g);
 }
 
@@ -198,6 +293,7 @@ static void spans_go_whole(void **state)
 	struct mask_plan plan = {.strategy = MASK_PMI, .seed = 9, .vocab = VOCAB, .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
 	struct masker *mk = masker_new(&plan);
 	struct trial t = {.n = 240};
+	uint32_t front = 0;
 	for (uint32_t i = 0; i < t.n; i++)
 		t.token[i] = SPECIAL + i;
 	t.token[120] = 0;       /* a special token parts a span */
@@ -212,7 +308,9 @@ static void spans_go_whole(void **state)
 		assert_true(whole >= (t.structural - 2) / 3);
 		for (uint32_t i = 0; i < t.k; last = t.position[i++])
 			assert_true(t.position[i] != 120 && (!i || t.position[i] > last));
+		front += masked(&t, 0);
 	}
+	assert_true(front > 0 && front < 30);   /* spans are taken in random order */
 	masker_free(mk);
 	graph_release(&g);
 }
@@ -319,8 +417,12 @@ static void depends_on_cell_alone(void **state)
 	uniform.strategy = MASK_RANDOM;
 	struct masker *a = masker_new(&plan), *b = masker_new(&plan), *u = masker_new(&uniform);
 	static struct trial t, s;
+	uint32_t same = 0;
 	for (uint64_t cell = 0; cell < 100; cell++) {
 		random_cell(&t, &r);
+		t.k = mask_cell(a, 0.15, 0.5, cell, 1, t.token, NULL, t.n, t.position, t.input, NULL);
+		s.k = mask_cell(a, 0.15, 0.5, cell, 2, t.token, NULL, t.n, s.position, s.input, NULL);
+		same += memcmp(t.position, s.position, t.k * 2) == 0;
 		t.k = mask_cell(a, 0.15, 0.5, cell, 2, t.token, NULL, t.n, t.position, t.input, NULL);
 		for (int other = 0; other < 3; other++)
 			mask_cell(b, 0.3, 0.5, cell + 1, 2, t.token, NULL, t.n, s.position, s.input, NULL);
@@ -333,6 +435,7 @@ static void depends_on_cell_alone(void **state)
 		assert_memory_equal(t.position, s.position, t.k * 2);
 		assert_memory_equal(t.input, s.input, t.k * 4);
 	}
+	assert_true(same < 20);         /* cells of few tokens; another epoch, other masks */
 	masker_free(a);
 	masker_free(b);
 	masker_free(u);
@@ -348,7 +451,7 @@ static void stamp_wraps(void **state)
 	struct mask_plan plan = {.strategy = MASK_CORRMASK, .partners = 5, .seed = 3, .vocab = VOCAB, .nspecial = SPECIAL,
 				 .mask_id = MASK_ID, .graph = &g};
 	struct masker *m = masker_new(&plan);
-	uint32_t both[] = {SPECIAL, SPECIAL + 1, SPECIAL + 2, SPECIAL + 3}, one[] = {SPECIAL, SPECIAL + 5, SPECIAL + 2, SPECIAL + 3}, in[4], s;
+	uint32_t both[] = {SPECIAL, SPECIAL + 1, SPECIAL + 2, SPECIAL + 3}, one[] = {SPECIAL + 2, SPECIAL + 5, SPECIAL, SPECIAL + 3}, in[4], s;
 	uint16_t p[4];
 	for (uint64_t cell = 0; cell < 200000; cell++) {
 		assert_int_equal(mask_cell(m, 0.5, 1, cell, 0, cell % 3 ? both : one, NULL, 4, p, in, &s), 2);
@@ -361,7 +464,8 @@ static void stamp_wraps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(graph_rows), cmocka_unit_test(invariants), cmocka_unit_test(partners_go_together),
+		cmocka_unit_test(graph_rows), cmocka_unit_test(invariants), cmocka_unit_test(every_strategy),
+		cmocka_unit_test(partners_are_present_neighbours), cmocka_unit_test(partners_go_together),
 		cmocka_unit_test(modules_go_together), cmocka_unit_test(spans_go_whole), cmocka_unit_test(weighted_partners), cmocka_unit_test(replacement_shares), cmocka_unit_test(uniform_positions),
 		cmocka_unit_test(depends_on_cell_alone), cmocka_unit_test(stamp_wraps),
 	};
