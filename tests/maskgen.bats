@@ -342,3 +342,76 @@ loader() {
 	scsim --model b1 -n 9 --genes 8 --modules 1 --top 8 | maskgen -o x
 	[ "$(scview -c position x | tail -n +2 | tr -d '\n')" = "" ]
 }
+
+# The rule of what goes with what, as the manual page tells it.
+refused() {     # STRATEGY RATE LAMBDA PARTNERS BERNOULLI
+	case $1 in
+	none) [ -n "$2$3$4$5" ] ;;
+	random) [ -n "$3$4" ] ;;
+	corrmask) [ -n "$5" ] || [[ $4 == *weighted*--modules* ]] ;;
+	*) [ -n "$4$5" ] ;;
+	esac
+}
+
+@test "maskgen: every strategy with every rate, lambda, choice of partners: it works and keeps its budget, or is refused with the reason" {
+	depgraph --modules 1 s.graph -o mod.graph
+	scsample -q -n 60 s.tok -o few.tok
+	scview -c cell,token few.tok > few.tsv
+	rm -rf cross && mkdir cross
+	local n=0 works=0 s r l p b g
+	for s in none random corrmask pmi pmi-rand; do
+		case $s in corrmask) g="-g mod.graph" ;; pmi*) g="-g s.pmi" ;; *) g= ;; esac
+		for r in "" "--rate 0.3" "--rate-linear 0.6:0.2" "--rate-uniform 0:1"; do
+			for l in "" "--lambda 0.25" "--lambda-linear 1:0"; do
+				for p in "" "--partners weighted" "--modules module" "--partners weighted --modules module"; do
+					for b in "" --bernoulli; do
+						n=$((n + 1))
+						if refused "$s" "$r" "$l" "$p" "$b"; then
+							run -2 maskgen --strategy $s $g $r $l $p $b -b 10 few.tok -o x
+							assert_line --regexp "^maskgen: .*--?(strategy|bernoulli|partners)"
+							assert_not_exist x
+							continue
+						fi
+						works=$((works + 1))
+						maskgen --strategy $s $g $r $l $p $b -b 10 few.tok > cross/m
+						maskgen --strategy $s $g $r $l $p $b -b 10 -@ 3 few.tok | cmp - cross/m
+						echo "# $s$b $r" >> cross/all
+						scview -c step,cell,input,position,target cross/m | tail -n +2 >> cross/all
+					done
+				done
+			done
+		done
+	done
+	[ "$n" = 480 ] && [ "$works" = $((1 + 8 + 36 + 24)) ]
+	$PYTHON - <<-'END'
+		cells = {int(c): [int(x) for x in t.split()] for c, t in (l.rstrip("\n").split("\t") for l in list(open("few.tsv"))[1:])}
+		between = {"": (.15, .15), "--rate 0.3": (.3, .3), "--rate-linear 0.6:0.2": (.2, .6), "--rate-uniform 0:1": (0, 1)}
+		runs = 0
+		for part in open("cross/all").read().split("# ")[1:]:
+		    head, *rows = part.rstrip("\n").split("\n")
+		    strategy, _, rate = head.partition(" ")
+		    assert len(rows) == 60
+		    span = {}
+		    for row in rows:
+		        step, cell, i, p, t = row.split("\t")
+		        i, p, t = ([int(x) for x in s.split()] for s in (i, p, t))
+		        tokens, n = cells[int(cell)], len(cells[int(cell)])
+		        assert len(p) == len(t) and p == sorted(set(p))
+		        for a, b in zip(p, t):
+		            assert b >= 2 and (i[a] >= 1 or strategy == "random--bernoulli")
+		            i[a] = b
+		        assert i == tokens
+		        if strategy == "none":
+		            assert not p
+		        elif strategy != "random--bernoulli":       # floor(n rate) masked: one rate explains all cells of a step
+		            lo, hi = span.get(step, (0, 2))
+		            span[step] = max(lo, len(p) / n), min(hi, (len(p) + 1) / n)
+		    low, high = between[rate]
+		    for lo, hi in span.values():
+		        assert lo < hi + 1e-9 and hi > low and lo <= high + 1e-9, (head, lo, hi)
+		    if rate == "--rate-linear 0.6:0.2" and span:
+		        assert all(abs(span[str(k)][0] - (.6 - .08 * k)) < .01 for k in range(6)), span
+		    runs += 1
+		assert runs == 69
+	END
+}
