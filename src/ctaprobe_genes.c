@@ -40,7 +40,7 @@ struct source {
 /* What one fold comes to. */
 struct fold {
 	double auc, gene_auc;           /* K > 2: mean over the classes, each against the rest */
-	double *class_auc, *class_gene_auc;     /* [K] */
+	double *class_auc, *class_gene_auc;     /* [K], filled for K > 2 */
 	double accuracy, macro_f1;
 	uint64_t points;                /* of the ROC curve */
 	double tpr[ROC_GRID];
@@ -215,6 +215,8 @@ static double auc_of(struct study *t, const double *score, const uint32_t *y, si
 	grow(t->item, t->item_cap, n);
 	for (size_t k = 0; k < t->K; k++) {
 		struct roc r;
+		if (t->K == 2 && k != t->positive)
+			continue;
 		for (size_t i = 0; i < n; i++)
 			t->item[i] = (struct roc_item){score[i * t->K + k], y[i] == k};
 		roc_curve(&r, t->item, n);
@@ -276,8 +278,8 @@ static void do_fold(struct study *t, struct source *in, int i)
 	t->count = xcalloc(v->n, sizeof *t->count);
 	t->gene_label = xcalloc(v->n, sizeof *t->gene_label);
 	t->gene_held_out = xcalloc(v->n, sizeof *t->gene_held_out);
-	f->class_auc = xmalloc(t->K * sizeof *f->class_auc);
-	f->class_gene_auc = xmalloc(t->K * sizeof *f->class_gene_auc);
+	f->class_auc = xcalloc(t->K, sizeof *f->class_auc);
+	f->class_gene_auc = xcalloc(t->K, sizeof *f->class_gene_auc);
 	metrics_init(&t->one, t->K);
 	read_fold(t, in, f);
 	check_classes(t, stream_name(in->s));
