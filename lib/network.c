@@ -3,6 +3,7 @@
 #include <igraph/igraph.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The undirected graph of the genes with neighbours; token [vertices] tells their rows. */
 static int to_igraph(igraph_t *net, const struct graph *g, uint32_t **token, struct error *e)
@@ -179,7 +180,7 @@ int network_graphml(const struct graph *g, const struct vocab *v, const char *we
 			for (uint64_t i = g->offset[u]; i < g->offset[u + 1]; i++)
 				if (g->neighbour[i] > u)
 					VECTOR(value)[k++] = g->overlap[i];
-		bad = bad || SETEANV(&net, "overlap", &value) || igraph_write_graph_graphml(&net, f, 0);
+		bad = bad || SETEANV(&net, strcmp(weight, "rho") ? "count" : "overlap", &value) || igraph_write_graph_graphml(&net, f, 0);
 		igraph_vector_destroy(&value);
 	}
 	igraph_destroy(&net);

@@ -23,7 +23,7 @@ int network_stats(const struct graph *g, struct network_stats *s, struct error *
 
 /*
  * The genes with neighbours as GraphML: vertices with token, gene and symbol, and one number for each of the nmodule arrays under its
- * name; edges with the weight under its name and the overlap.
+ * name; edges with the weight under its name and the overlap (or count).
  */
 int network_graphml(const struct graph *g, const struct vocab *v, const char *weight, char *const *name, int32_t *const *module,
 		    size_t nmodule, FILE *f, struct error *e);

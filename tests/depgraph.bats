@@ -194,7 +194,22 @@ same_as_reference() {
 		    assert Q > max(one, 0) + 0.05, Q
 		ns = {"g": "http://graphml.graphdrawing.org/xmlns"}
 		g = ET.parse("a.graphml").getroot()
-		assert len(g.findall(".//g:node", ns)) == len(linked) and len(g.findall(".//g:edge", ns)) == len(E) // 2
+		values = lambda x: {d.get("key"): d.text or "" for d in x.findall("g:data", ns)}
+		node = {x.get("id"): values(x) for x in g.findall(".//g:node", ns)}
+		vocab = [l.rstrip("\n").split("\t") for l in open("vocab.tsv")][1:]
+		assert sorted(float(x["token"]) for x in node.values()) == list(linked)
+		for x in node.values():
+		    t = int(float(x["token"]))
+		    assert x["gene"] == vocab[t][1] and x["symbol"] == vocab[t][2] and float(x["module"]) == M[t, 2], (x, vocab[t])
+		seen = {}
+		for x in g.findall(".//g:edge", ns):
+		    a, b = sorted(int(float(node[x.get(k)]["token"])) for k in ("source", "target"))
+		    assert (a, b) not in seen
+		    seen[a, b] = float(values(x)["rho"]), float(values(x)["overlap"])
+		assert seen.keys() == got.keys() and all(abs(seen[k][0] - got[k][0]) < 1e-6 and seen[k][1] == got[k][1] for k in got)
+		import pandas as pd             # and a.tsv as a user would open it
+		T = pd.read_csv("a.tsv", sep="\t")
+		assert len(T) == len(got) and abs((T.rho < 0).mean() - float(stats["negative_share"])) < 1e-6 and T.overlap.dtype == np.int64
 	END
 	run -2 depgraph --rho-min 0.3 a.graph
 	assert_output --partial "is a graph already"

@@ -172,6 +172,16 @@ loader() {
 		u = rates("u.tsv")
 		assert min(u) > 0.19 and max(u) < 0.6 and max(u) - min(u) > 0.15, u
 	END
+	# lambda goes the same way: the first batch has the masks of lambda 0.9, the last those of 0.1
+	cor() { maskgen --strategy corrmask -g s.graph "$@" -b 50 s.tok | scview -c step,cell,input,position; }
+	cor --lambda-linear 0.9:0.1 > l.tsv
+	for e in "0 0.9" "13 0.1"; do
+		set -- $e
+		cor --lambda "$2" | awk -v s="$1" '$1 == s' > want
+		[ "$(wc -l < want)" = 50 ]
+		awk -v s="$1" '$1 == s' l.tsv | cmp - want
+	done
+	cor --lambda 0.1 | awk '$1 == 0' | { ! cmp -s - <(awk '$1 == 0' l.tsv); }
 }
 
 @test "maskgen --resume goes on where the checkpoint ended, on its own stream only" {
