@@ -94,6 +94,21 @@ same_as_reference() {
 
 @test "depgraph: the sample is the same whatever the order of the cells" {
 	depgraph -n 300 --min-overlap 20 s.tok -o a
+	PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON - <<-'END'
+		import numpy as np
+		import scstream
+		s = scstream.read("s.tok")
+		blocks = list(s)
+		order = np.random.default_rng(0).permutation(sum(b.rows for b in blocks))
+		cell = np.concatenate([b["cell"] for b in blocks])[order]
+		rows = [v[o[i]:o[i + 1]] for b in blocks for o, v in [b["token"]] for i in range(b.rows)]
+		rows = [rows[i] for i in order]
+		h = dict(s.header, columns=[c for c in s.header["columns"] if c["name"] in ("cell", "token")])
+		scstream.write("shuffled.tok", h, [{"cell": cell, "token": (np.cumsum([0] + [len(r) for r in rows]), np.concatenate(rows))}])
+	END
+	scview -c cell shuffled.tok | tail -n +2 | { ! cmp -s - <(scview -c cell s.tok | tail -n +2); }
+	depgraph -n 300 --min-overlap 20 shuffled.tok | scview | cmp - <(scview a)
+	[ "$(edges a | wc -l)" -gt 100 ]
 	run depgraph -n 300 --min-overlap 20 --seed 2 s.tok -o b
 	assert_success
 	run ! cmp -s a b
