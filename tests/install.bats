@@ -37,4 +37,7 @@ load helper
 	assert_output "$was"
 	run -0 $finetune INIT=demo/sim/corrmask.model
 	assert_line --regexp '^init +0\.[0-9]+ +0\.[0-9]+'
+	run -0 ${finetune/finetune/genes} INIT=demo/sim/corrmask.model FOLDS=2
+	refute_line "  scsim"
+	for start in scratch init; do assert_line --regexp "^$start +0\.[0-9]+ ± 0\.[0-9]+"; done
 }
