@@ -5,6 +5,7 @@ set datafile separator "\t"
 set logscale x
 set xlabel "k strongest edges"
 set ylabel "share of edges within a gene set"
+set xrange [70:*]
 set yrange [0:*]
 set grid ytics lc rgb "#dddddd"
 set border 3
