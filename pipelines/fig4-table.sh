@@ -27,10 +27,12 @@ row='%-6s %5s %6s %7s  %-14s %-14s %-15s %7s %8s   %-8s %s\n'
 printf "$row" Exp gamma trials at-most random CorrMask gap t p "paper's gap" 'loss: random CorrMask'
 while IFS="$(printf '\t')" read -r exp gamma n epochs r rs c cs g gs t lr lc; do
 	# two-sided, by the incomplete beta function
-	p=$([ "$t" = NA ] && echo NA || gnuplot -e "n = $n - 1.0; t = $t; set print '-'; print sprintf('%.1g', ibeta(n / 2, 0.5, n / (n + t * t)))")
+	p=$([ "$t" = NA ] && echo NA || gnuplot -e "n = $n - 1.0; t = $t; set print '-'; print sprintf('%.2g', ibeta(n / 2, 0.5, n / (n + t * t)))")
+	spread='(%.1f)'
+	[ "$n" -gt 1 ] || spread='(%.0s-)'         # one trial tells no spread
 	claim=$(awk -v g="$gamma" 'BEGIN { print g < 0.25 ? "level" : g == 1 ? "about 10" : "-" }')
 	printf "$row" "$exp" "$gamma" "$n" "$(awk -v g="$gamma" 'BEGIN { printf "%.1f", 100 * (g + (1 - g) / 3) }')" \
-		"$(printf '%.1f (%.1f)' "$r" "$rs")" "$(printf '%.1f (%.1f)' "$c" "$cs")" "$(printf '%+.1f (%.1f)' "$g" "$gs")" \
+		"$(printf "%.1f $spread" "$r" "$rs")" "$(printf "%.1f $spread" "$c" "$cs")" "$(printf "%+.1f $spread" "$g" "$gs")" \
 		"$([ "$t" = NA ] && echo NA || printf '%.2f' "$t")" "$p" "$claim" "$(printf '     %.3f %.3f' "$lr" "$lc")"
 done < "$dir/points.tsv"
 echo
