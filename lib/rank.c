@@ -42,7 +42,6 @@ void rank_cell_release(struct rank_cell *c)
 {
 	free(c->token);
 	free(c->count);
-	free(c->id);
 	free(c->gene);
 	free(c->x);
 	free(c->item);
@@ -59,27 +58,11 @@ static void make_room(struct rank_cell *c, size_t n)
 	c->cap = n * 2;
 	c->token = xmalloc(c->cap * sizeof *c->token);
 	c->count = xmalloc(c->cap * sizeof *c->count);
-	c->id = xmalloc(c->cap * sizeof *c->id);
 	c->gene = xmalloc(c->cap * sizeof *c->gene);
 	c->x = xmalloc(c->cap * sizeof *c->x);
 	c->item = xmalloc(c->cap * sizeof *c->item);
 	c->other = xmalloc(c->cap * sizeof *c->other);
 	c->pair = xmalloc(c->cap * sizeof *c->pair);
-}
-
-/* Tokens of the entries into c->id. Returns how many entries have one, and a count; *sum gets the sum of these counts. */
-static size_t look_up(struct rank_cell *c, const struct rank_table *t, const uint32_t *gene, const uint32_t *count, size_t n,
-		      uint64_t *sum)
-{
-	size_t known = 0;
-	*sum = 0;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t id = t->token[gene[i]], x = id == RANK_UNKNOWN ? 0 : count[i];
-		c->id[i] = id;
-		known += x != 0;
-		*sum += x;
-	}
-	return known;
 }
 
 static int by_pair(const void *a, const void *b)
@@ -88,18 +71,17 @@ static int by_pair(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Several entries can be one token: into c->gene and c->x, those of a token added and under one of its genes. Returns their number. */
-static size_t add_shared(struct rank_cell *c, const uint32_t *gene, const uint32_t *count, size_t n)
+/* Several entries can be one token: into c->gene and c->x, those of a token added and under one of its genes. Entries without a token
+ * stay as they are. Returns their number. */
+static size_t add_shared(struct rank_cell *c, const struct rank_table *t, const uint32_t *gene, const uint32_t *count, size_t n)
 {
-	size_t k = 0, known = 0;
+	size_t k = 0;
+	for (size_t i = 0; i < n; i++)
+		c->pair[i] = (uint64_t)t->token[gene[i]] << 32 | (uint32_t)i;
+	qsort(c->pair, n, sizeof *c->pair, by_pair);
 	for (size_t i = 0; i < n; i++) {
-		c->pair[known] = (uint64_t)c->id[i] << 32 | (uint32_t)i;
-		known += c->id[i] != RANK_UNKNOWN && count[i];
-	}
-	qsort(c->pair, known, sizeof *c->pair, by_pair);
-	for (size_t i = 0; i < known; i++) {
 		uint32_t at = (uint32_t)c->pair[i], x = count[at];
-		if (i && c->pair[i - 1] >> 32 == c->pair[i] >> 32) {
+		if (i && c->pair[i - 1] >> 32 == c->pair[i] >> 32 && c->pair[i] >> 32 != RANK_UNKNOWN) {
 			/* counts end below 2^31, so only a stream made by hand gets past 2^32 */
 			c->x[k - 1] = x > UINT32_MAX - c->x[k - 1] ? UINT32_MAX : c->x[k - 1] + x;
 			continue;
@@ -112,7 +94,7 @@ static size_t add_shared(struct rank_cell *c, const uint32_t *gene, const uint32
 
 struct entries {
 	const struct rank_table *t;
-	const uint32_t *gene, *x, *id;
+	const uint32_t *gene, *x;
 };
 
 static double key(const struct entries *c, uint32_t i)
@@ -124,7 +106,7 @@ static double key(const struct entries *c, uint32_t i)
 static int after(const struct entries *c, uint32_t i, uint32_t j)
 {
 	double a = key(c, i), b = key(c, j);
-	return a != b ? a < b : c->id[i] > c->id[j];
+	return a != b ? a < b : c->t->token[c->gene[i]] > c->t->token[c->gene[j]];
 }
 
 static int by_key(const void *a, const void *b, void *c)
@@ -172,10 +154,10 @@ static void sort_items(uint32_t *restrict item, uint32_t *restrict other, size_t
 		item[at[1][other[i] >> low >> digit]++] = other[i];
 }
 
-/* Item to number, and entries whose leading bits agree into exact order. n: without those of key 0. */
+/* Item to number, and entries whose leading bits agree into exact order. */
 static void settle(struct entries *c, uint32_t *restrict item, uint32_t *restrict tie, size_t n, int low)
 {
-	uint32_t number = (1u << low) - 1, last = ~item[0];
+	uint32_t number = (1u << low) - 1, last = n ? ~item[0] : 0;
 	size_t ties = 0;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t x = item[i];
@@ -193,16 +175,18 @@ static void settle(struct entries *c, uint32_t *restrict item, uint32_t *restric
 }
 
 /*
- * The order of the entries, left in c->item: those of a known token and a count above 0, c->n of n, come first. Positive
- * doubles order as their bits do, and the keys of a cell lie from 1 / (largest median) to (largest count) / (least median). An item
- * packs the leading bits of a key within that range, as many as there is room for, above the entry's number. Where the leading
- * bits of two are the same, they are divided again.
+ * The order of the entries, left in c->item; returns how many have a key above 0, which come first. Positive doubles order as
+ * their bits do, and the keys of a cell lie from 1 / (largest median) to (largest count) / (least median). An item packs the
+ * leading bits of a key within that range, as many as there is room for, above the entry's number. Where the leading bits of
+ * two are the same, they are divided again.
  */
-static void order(struct rank_cell *c, const struct rank_table *t, const uint32_t *gene, const uint32_t *x, size_t n)
+static size_t order(struct rank_cell *c, const struct entries *in, size_t n)
 {
+	const uint32_t *x = in->x, *gene = in->gene;
+	const double *restrict median = in->t->median;
 	uint32_t most = 1, *restrict item = c->item;
-	const double *restrict median = t->median;
-	struct entries entries = {t, gene, x, c->id};
+	struct entries entries = *in;
+	size_t known = n;
 	int low = 12;                           /* bits of the entry's number */
 	while ((size_t)1 << low < n)
 		low++;
@@ -210,11 +194,13 @@ static void order(struct rank_cell *c, const struct rank_table *t, const uint32_
 		for (size_t i = 0; i < n; i++)
 			item[i] = (uint32_t)i;
 		qsort_r(item, n, sizeof *item, by_key, &entries);
-		return;
+		while (known && key(in, item[known - 1]) == 0)
+			known--;
+		return known;
 	}
 	for (size_t i = 0; i < n; i++)
 		most = x[i] > most ? x[i] : most;
-	double lo = 1 / t->most, hi = most / t->least;
+	double lo = 1 / in->t->most, hi = most / in->t->least;
 	int64_t base, top;
 	memcpy(&base, &lo, 8);
 	memcpy(&top, &hi, 8);
@@ -232,29 +218,34 @@ static void order(struct rank_cell *c, const struct rank_table *t, const uint32_
 		item[i] = (largest - (uint32_t)b) << low | (uint32_t)i;
 	}
 	sort_items(item, c->other, n, low, digit);
-	settle(&entries, item, c->other, c->n, low);
+	while (known && item[known - 1] >> low == largest)
+		known--;
+	for (size_t i = known; i < n; i++)
+		item[i] &= (1u << low) - 1;
+	settle(&entries, item, c->other, known, low);
+	return known;
 }
 
 uint64_t rank_encode(struct rank_cell *c, const struct rank_table *t, const uint32_t *gene, const uint32_t *count, size_t n,
 		     int repeats, int counts)
 {
-	uint64_t sum, same;
+	uint64_t unknown = 0;
 	make_room(c, n);
-	c->n = look_up(c, t, gene, count, n, &sum);
+	c->n = 0;
 	if (repeats || t->shared) {
-		n = add_shared(c, gene, count, n);
+		n = add_shared(c, t, gene, count, n);
 		gene = c->gene;
 		count = c->x;
-		c->n = look_up(c, t, gene, count, n, &same);
 	}
-	if (!c->n)
-		return 0;
-	order(c, t, gene, count, n);
+	if (n && t->most > 0)
+		c->n = order(c, &(struct entries){t, gene, count}, n);
+	for (size_t i = c->n; i < n; i++)
+		unknown += count[t->most > 0 ? c->item[i] : i];
 	for (size_t i = 0; i < c->n; i++)
-		c->token[i] = c->id[c->item[i]];
+		c->token[i] = t->token[gene[c->item[i]]];
 	for (size_t i = 0; i < c->n && counts; i++)
 		c->count[i] = count[c->item[i]];
-	return sum;
+	return unknown;
 }
 
 #define COARSE_BASE ((1023u - 6) << 5)  /* exponent and 5 bits of the mantissa of 2^-6 */

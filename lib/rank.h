@@ -20,7 +20,7 @@ struct rank_table {
 	uint32_t *token;        /* [n] vocabulary index, RANK_UNKNOWN where there is none */
 	double *median;         /* [n] of that token, > 0; infinite where there is none, so that the key is 0 */
 	int shared;             /* some genes have the same token: their counts are added */
-	double least, most;     /* median */
+	double least, most;     /* median; most = 0: no gene has a token */
 };
 
 /* token [n] as above, median [V] of the vocabulary. */
@@ -31,7 +31,6 @@ struct rank_cell {              /* scratch of one thread, and the result of rank
 	size_t n;
 	uint32_t *token;        /* [n] largest key first */
 	uint32_t *count;        /* [n]; only when asked for */
-	uint32_t *id;           /* [cap] tokens in the order of the input */
 	uint32_t *gene, *x;     /* [cap] genes and counts, where some were added */
 	uint32_t *item, *other; /* [cap] sort items */
 	uint64_t *pair;         /* [cap] */
@@ -44,7 +43,7 @@ void rank_cell_release(struct rank_cell *c);    /* accepts a zeroed struct */
  * gene, count [n]      counts of genes < t->n; zeros are left out
  * repeats              a gene may stand more than once
  * counts               fill c->count too
- * The result is in c->token and c->count, c->n of them. Returns the sum of the counts of known genes.
+ * The result is in c->token and c->count, c->n of them. Returns the sum of the counts of genes without a token.
  */
 uint64_t rank_encode(struct rank_cell *c, const struct rank_table *t, const uint32_t *gene, const uint32_t *count, size_t n,
 		     int repeats, int counts);

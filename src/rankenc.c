@@ -199,7 +199,7 @@ static void encode_row(struct encoder *enc, size_t r, struct scratch *own)
 	for (size_t i = 0; i < n; i++)
 		all += x[i];
 	atomic_fetch_add(&enc->all, all);
-	atomic_fetch_add(&enc->known, rank_encode(c, &enc->table, gene, x, n, repeats != 0, with_value));
+	atomic_fetch_add(&enc->known, all - rank_encode(c, &enc->table, gene, x, n, repeats != 0, with_value));
 	enc->length[r] = 0;
 	if (!c->n)
 		return;
