@@ -43,8 +43,8 @@ loader() {
 	echo "maskgen -q -u --shard auto --epochs ${2:-3} --batch $1 --seed 4 cells.tok"
 }
 
-# a pause in the stream, after 20 steps or so: what the test does to a rank is done before the training ends
-PAUSE="(head -c 25000; sleep 1; cat)"
+# from step 30 or so the stream trickles for nine seconds: what a test does to a rank is done before the training ends
+TRICKLE='(head -c 25000; for i in {1..22}; do head -c 500 || break; sleep 0.4; done)'
 
 wait_for_step() {
 	for _ in $(seq 500); do
@@ -80,7 +80,7 @@ same_training() {
 	sctrain mlm -q --config tiny --dropout 0.1 --save-every 7 --eval held.masked --eval-every 5 -o held.one one.masked
 	ranks 2 "$(loader 6) | $EVAL -q -o held.two"
 	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init held.one held.two
-	ranks 2 "$(loader 6) | $PAUSE | bash -c 'echo \$\$ >pid.'\$R'; exec $EVAL -o held.cut'" >cut.out 2>&1 3>&- &
+	ranks 2 "$(loader 6) | $TRICKLE | bash -c 'echo \$\$ >pid.'\$R'; exec $EVAL -o held.cut'" >cut.out 2>&1 3>&- &
 	job=$!
 	wait_for_step held.cut 10
 	kill -TERM "$(cat pid.0)"
@@ -101,7 +101,7 @@ same_training() {
 @test "mpi: a signal to one rank ends all after the same step; resume gives the bytes of a whole run" {
 	for sig in TERM:143 INT:130; do
 		rm -rf cut
-		ranks 2 "$(loader 6) | $PAUSE | bash -c 'echo \$\$ >pid.'\$R'; exec $MLM -o cut'" >cut.out 2>&1 3>&- &
+		ranks 2 "$(loader 6) | $TRICKLE | bash -c 'echo \$\$ >pid.'\$R'; exec $MLM -o cut'" >cut.out 2>&1 3>&- &
 		job=$!
 		wait_for_step cut 10
 		kill -"${sig%:*}" "$(cat pid.1)"
@@ -122,8 +122,8 @@ same_training() {
 }
 
 @test "mpi: SIGTERM to mpirun leaves a checkpoint, where the shell and the loader ignore it" {
-	# mpirun passes the signal on after three seconds, and kills after three more
-	OMPI_MCA_odls_base_sigkill_timeout=3 ranks 2 "trap '' TERM; $(loader 6) | ${PAUSE/sleep 1/sleep 4} | $MLM -o term" >term.out 2>&1 3>&- &
+	# mpirun passes the signal on after two seconds, and kills after two more
+	OMPI_MCA_odls_base_sigkill_timeout=2 ranks 2 "trap '' TERM; $(loader 6) | $TRICKLE | $MLM -o term" >term.out 2>&1 3>&- &
 	job=$!
 	wait_for_step term 10
 	kill -TERM "$(cat pid.mpirun)"
@@ -138,7 +138,7 @@ same_training() {
 @test "mpi: a killed rank stops all, with no model; resume from the last checkpoint gives the bytes of a whole run" {
 	for victim in 0 1; do
 		rm -rf killed
-		ranks 2 "$(loader 6) | $PAUSE | bash -c 'echo \$\$ >pid.'\$R'; exec $MLM --keep-checkpoints 9 -o killed'" >killed.out 2>&1 3>&- &
+		ranks 2 "$(loader 6) | $TRICKLE | bash -c 'echo \$\$ >pid.'\$R'; exec $MLM --keep-checkpoints 9 -o killed'" >killed.out 2>&1 3>&- &
 		job=$!
 		wait_for_step killed 10
 		kill -KILL "$(cat pid.$victim)"
