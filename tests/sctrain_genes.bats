@@ -148,3 +148,33 @@ near() {
 	assert_output --partial "warning: 1 of the 3 genes of some.tsv are not in the vocabulary (ENSG2, for one)"
 	assert_equal "$(wc -l <some/genes.tsv)" 3
 }
+
+@test "sctrain genes: Geneformer's dosage-sensitive genes in its two vocabularies" {
+	need geneformer/gene_classification/dosage_sens_tf_labels.csv geneformer/token_dictionary_gc30M.tsv.gz
+	G=$SHARED/geneformer
+	awk -F, 'NR > 1 { sub(/\r/, ""); if ($1 != "") print $1 "\tsensitive"; if ($2 != "") print $2 "\tinsensitive" }' \
+		"$G/gene_classification/dosage_sens_tf_labels.csv" >dosage.tsv
+	$PYTHON - "$G" <<-'END'
+		import gzip, sys
+		# a cell of the labelled genes themselves, as a 10x folder
+		genes = [l.split("\t")[0] for l in open("dosage.tsv")]
+		import os
+		os.makedirs("tf", exist_ok=True)
+		open("tf/genes.tsv", "w").write("".join(f"{g}\t{g}\n" for g in genes))
+		open("tf/barcodes.tsv", "w").write("A\nB\n")
+		open("tf/matrix.mtx", "w").write(f"%%MatrixMarket matrix coordinate integer general\n{len(genes)} 2 {2 * len(genes)}\n"
+		    + "".join(f"{i + 1} {c + 1} {i % 7 + 1}\n" for c in range(2) for i in range(len(genes))))
+	END
+	h5tok -q tf -o tf.counts
+	# facts on record: all 490 are in V1's vocabulary, V2's lacks 5 insensitive ones
+	for v in "30M 392 98 24 74" "104M 388 97 24 73"; do
+		read -r gc train test sensitive insensitive <<<"$v"
+		rankenc -q -t "$G/token_dictionary_gc$gc.tsv.gz" -m "$G/gene_median_gc$gc.tsv.gz" --max-len 200 tf.counts | maskgen -q --strategy none -o tf.masked
+		run sctrain genes --config tiny --gene-labels dosage.tsv --fold 0/5 --force -o tf.model tf.masked
+		assert_success
+		assert_output --partial "fold 0/5: $train genes to learn from, $test held out"
+		assert_equal "$(cut -f3-5 tf.model/genes.tsv | grep -c "^sensitive.*test$")" "$sensitive"
+		assert_equal "$(cut -f3-5 tf.model/genes.tsv | grep -c "^insensitive.*test$")" "$insensitive"
+	done
+	assert_output --partial "warning: 5 of the 490 genes of dosage.tsv are not in the vocabulary"
+}
