@@ -26,10 +26,11 @@ table3)
 	cat <<-END
 
 		pair span   masked genes a pair of neighbours in the cell, where at least one is: 1/(1-h/2), h the hit rate over present neighbours.
-		            Independent masks at 15 % give 1.08, the published value of random and PMI masks.
-		mean run    masked positions side by side: 1/(1-0.15) = 1.18 for independent masks, so not what the paper prints.
+		            Independent masks at 15 % give 1.08, as published for random and PMI masks; the paper defines no span,
+		            so this one is a guess by its value, and it does not give the published 1.65 (see maskgen(1), Audit).
+		mean run    masked positions side by side: 1/(1-0.15) = 1.18 for independent masks, which the paper does not print.
 		hit rate    share of a masked gene's neighbours that are masked, those absent from the cell counting as not masked.
-		(present)   the same over the neighbours in the cell: 15 % for independent masks. The paper's 1.93 % would be 15 % of 12.9 % present.
+		(present)   the same over the neighbours in the cell: 15 % for independent masks. If the paper counts all, its 1.93 % is 15 % of 12.9 % present.
 		All are measured with the graph of these cells; maskgen(1), Audit, has the definitions.
 	END
 	;;
@@ -62,6 +63,8 @@ genesets)
 		awk -F '\t' 'NR > 1 { printf "%8d %10.4f %10.4f %10.4f %8.2f %8d\n", $1, $2, 1.96 * $5, $3, $4, $6; n++ } END { if (!n) print "       (no edges)" }' "$dir/genesets.$g.tsv"
 	done
 	echo
-	echo "+- is 1.96 standard errors, as if edges were independent; genes: how many take part in the k edges"
+	echo "+- is 1.96 standard errors, as if edges were independent, which they are not; genes: how many take part in the k edges."
+	echo "The graphs hold genes of different frequency: compare ratios, not precisions. Ribosomal proteins make most of the first edges and most"
+	echo "of their random pairs too; GENE_SKIP='^RP[LS][0-9]' leaves them out."
 	;;
 esac
