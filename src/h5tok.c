@@ -55,7 +55,8 @@ struct job {
 	int *identity;                  /* [files] */
 	struct countrows rows;
 	struct block block;
-	struct texts barcode;
+	struct texts barcode;           /* of some rows, ... */
+	size_t named;                   /* ... of which this is the first row being written */
 	struct stream *out;
 	uint64_t cells, counts, known, repeats;
 	int col_cell, col_barcode, col_counts, col_gene, col_count;
@@ -125,8 +126,8 @@ static void write_block(struct job *j, size_t at, size_t end)
 	block_set_rows(b, n);
 	for (size_t i = 0; i < n; i++) {
 		((uint64_t *)b->col[j->col_cell].data)[i] = j->cells + i;
-		uint64_t s = j->barcode.offset[at + i];
-		block_push_str(b, j->col_barcode, j->barcode.bytes + s, j->barcode.offset[at + i + 1] - s);
+		const uint64_t *name = j->barcode.offset + j->named + at + i;
+		block_push_str(b, j->col_barcode, j->barcode.bytes + name[0], name[1] - name[0]);
 		b->group[0].offset[i + 1] = r->start[at + i + 1] - r->start[at];
 		j->counts += r->total[at + i];
 	}
@@ -152,6 +153,18 @@ static void write_block(struct job *j, size_t at, size_t end)
 	j->cells += n;
 }
 
+/* Names of rows [row, row + n). A call of HDF5 costs more than some names, so they are read ahead. */
+static void read_names(struct job *j, struct h5ad *h, uint64_t row, size_t n)
+{
+	struct error e;
+	if (j->named + n <= j->barcode.n)
+		return;
+	size_t ahead = h->ncell - row < BLOCK_ROWS ? h->ncell - row : BLOCK_ROWS;
+	if (h5ad_cell_names(h, row, n > ahead ? n : ahead, &j->barcode, &e))
+		die("%s", e.msg);
+	j->named = 0;
+}
+
 static void stream_cells(struct job *j, struct h5ad *h, int i)
 {
 	struct error e;
@@ -163,10 +176,12 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	if (h5ad_start(h, &e))
 		die("%s", e.msg);
 	obs_file(&j->obs, h);
+	j->named = j->barcode.n = 0;
 	size_t item = type_size(stream_header(j->out)->col[j->col_gene].type) + 4;
 	j->rows.narrow = item == 6;
 	while ((got = countmat_next(&h->mat, j->map[i], j->identity[i], BLOCK_ROWS, ENTRIES, &j->rows, threads, &e)) > 0) {
-		if (h5ad_cell_names(h, row, (size_t)got, &j->barcode, &e) || obs_read(&j->obs, row, (size_t)got, threads, &e))
+		read_names(j, h, row, (size_t)got);
+		if (obs_read(&j->obs, row, (size_t)got, threads, &e))
 			die("%s", e.msg);
 		for (size_t at = 0, end = 0; at < (size_t)got; at = end) {
 			while (end < (size_t)got && end - at < BLOCK_ROWS &&
@@ -175,6 +190,7 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 			write_block(j, at, end);
 		}
 		row += (uint64_t)got;
+		j->named += (size_t)got;
 		progress("%" PRIu64 " cells", j->cells);
 	}
 	if (got < 0)
