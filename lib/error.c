@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 int error_set(struct error *e, const char *fmt, ...)
 {
@@ -54,6 +55,20 @@ void *xcalloc(size_t n, size_t size)
 void *xrealloc(void *p, size_t n, size_t size)
 {
 	return checked(reallocarray(p, n ? n : 1, size ? size : 1));
+}
+
+void *xlarge(size_t n, size_t size)
+{
+	const size_t page = 2u << 20;
+	size_t bytes, align;
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX - 2 * page)
+		return checked(NULL);
+	align = bytes < page ? 64 : page;
+	bytes = (bytes + align) / align * align;
+	void *p = checked(aligned_alloc(align, bytes));
+	if (align == page)
+		madvise(p, bytes, MADV_HUGEPAGE);
+	return p;
 }
 
 char *xstrdup(const char *s)

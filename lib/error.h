@@ -21,6 +21,8 @@ int error_prefix(struct error *e, const char *fmt, ...) __attribute__((format(pr
 void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t n, size_t size);
+/* n * size bytes, not zeroed, at a multiple of 64; large ones on huge pages, which spare the address translation. */
+void *xlarge(size_t n, size_t size);
 char *xstrdup(const char *s);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

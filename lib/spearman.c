@@ -4,7 +4,6 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #define CELLS_MAX 1000000u      /* sums of products of doubled ranks reach 4 n^3 < 2^63 */
@@ -82,18 +81,6 @@ static struct gene_sum *choose_genes(const struct corpus *c, uint32_t vocab, con
 	return g;
 }
 
-/* A large array that is walked in many places at once: huge pages spare the address translation. */
-static void *large(size_t n, size_t size)
-{
-	const size_t page = 2u << 20;
-	size_t bytes = (n * size + page) / page * page;
-	void *p = aligned_alloc(page, bytes);
-	if (!p)
-		return xmalloc(bytes);
-	madvise(p, bytes, MADV_HUGEPAGE);
-	return p;
-}
-
 int columns_init(struct columns *x, const struct corpus *c, uint32_t vocab, const struct spearman_params *p, struct error *e)
 {
 	if (c->n > CELLS_MAX)
@@ -117,8 +104,8 @@ int columns_init(struct columns *x, const struct corpus *c, uint32_t vocab, cons
 	}
 	free(g);
 	free(count);
-	x->cell = large(x->offset[x->genes], sizeof *x->cell);
-	x->pos = large(x->offset[x->genes], sizeof *x->pos);
+	x->cell = xlarge(x->offset[x->genes], sizeof *x->cell);
+	x->pos = xlarge(x->offset[x->genes], sizeof *x->pos);
 #pragma omp parallel for schedule(static, 1)
 	for (uint32_t i = 0; i < parts; i++)
 		for (uint32_t j = part(c, i, parts); j < part(c, i + 1, parts); j++)
@@ -203,7 +190,7 @@ static void ranks_init(struct ranks *k, const struct columns *x)
 	size_t L = x->max_len + 1;
 	uint32_t chunks = (x->n + CHUNK - 1) / CHUNK;
 	*k = (struct ranks){.r = xcalloc(x->genes, L * sizeof *k->r), .D = xcalloc(x->genes, 8), .S = xcalloc(x->genes, 8),
-			    .M = xcalloc(x->genes, 8), .wide = xcalloc(x->genes, 8), .y = large(x->offset[x->genes], sizeof *k->y),
+			    .M = xcalloc(x->genes, 8), .wide = xcalloc(x->genes, 8), .y = xlarge(x->offset[x->genes], sizeof *k->y),
 			    .chunk = xcalloc(x->genes, (chunks + 1) * sizeof *k->chunk), .chunks = chunks};
 #pragma omp parallel for schedule(dynamic, 16)
 	for (uint32_t j = 0; j < x->genes; j++)
