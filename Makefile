@@ -92,6 +92,7 @@ $(B)/%.o: %.c $(B)/flags
 
 # The kernels may fuse multiply and add and ignore errno: their sums have a fixed order of their own.
 FLAGS_ops_cpu := -ffp-contract=fast -fno-math-errno -fno-trapping-math
+FLAGS_ops_cpu_attention := $(FLAGS_ops_cpu)
 # A float32 screen with an error bound; what it lets through is computed again in integers.
 FLAGS_spearman := -ffp-contract=fast
 

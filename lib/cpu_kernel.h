@@ -125,6 +125,13 @@ static inline void pack_panels(real *to, const real *x, size_t ldx, size_t n, si
  * x / ln 2 = n + r, |r| <= 1/2: adding 1.5 2^23 rounds n into the low bits of t, a shift makes them the exponent, and a
  * polynomial fitted for the least relative error gives 2^r.
  */
+#define EXP6 1.53458110e-4f
+#define EXP5 1.33999309e-3f
+#define EXP4 9.61848907e-3f
+#define EXP3 5.55032864e-2f
+#define EXP2 2.40226462e-1f
+#define EXP1 6.93147182e-1f
+
 static inline real exp_fast(real x0)
 {
 	if (sizeof(real) == sizeof(double))
@@ -137,13 +144,13 @@ static inline real exp_fast(real x0)
 		int32_t i;
 	} t = { x * log2e + magic }, p;
 	float r = x * log2e - (t.f - magic);
-	p.f = 1.53458110e-4f;
-	p.f = p.f * r + 1.33999309e-3f;
-	p.f = p.f * r + 9.61848907e-3f;
-	p.f = p.f * r + 5.55032864e-2f;
-	p.f = p.f * r + 2.40226462e-1f;
-	p.f = p.f * r + 6.93147182e-1f;
-	p.f = p.f * r + 1.0f;
+	p.f = EXP6;
+	p.f = p.f * r + EXP5;
+	p.f = p.f * r + EXP4;
+	p.f = p.f * r + EXP3;
+	p.f = p.f * r + EXP2;
+	p.f = p.f * r + EXP1;
+	p.f = p.f * r + 1;
 	p.i = (int32_t)((uint32_t)p.i + ((uint32_t)t.i << 23));
 	return (real)p.f;
 }
@@ -167,28 +174,108 @@ static inline real erfc_fast(real x0)
 	return (real)(x < 0 ? 2 - r : r);
 }
 
-/* The larger of top and x[0 .. n). A NaN in x may be passed over. */
-static inline real row_max(const real *x, size_t n, real top)
+/*
+ * Rows of scores, STEP values at a time. An exponential is a chain of some ten dependent instructions: the scheduler of a
+ * core holds too few of them to keep its units busy, unless four chains alternate in the code itself.
+ */
+typedef __typeof__(_Generic((real)0, float: (int32_t)0, double: (int64_t)0)) lane;
+typedef lane lanes __attribute__((vector_size(32), aligned(sizeof(lane)), may_alias));
+
+enum { STEP = 4 * VL };
+
+#define EACH _Pragma("GCC unroll 4") for (int h = 0; h < 4; h++)
+
+/* exp_fast of four vectors. */
+static inline __attribute__((always_inline)) void exp_step(vec x[4])
 {
-	size_t i = 0;
 #ifdef __AVX2__
-	if (sizeof(real) == sizeof(float) && n >= 16) { /* the compiler would compare and blend, in one chain */
-		const float *f = (const float *)x;
-		__m256 a = _mm256_set1_ps((float)top), b = a;
-		for (; i + 16 <= n; i += 16) {
-			a = _mm256_max_ps(_mm256_loadu_ps(f + i), a);
-			b = _mm256_max_ps(_mm256_loadu_ps(f + i + 8), b);
-		}
-		a = _mm256_max_ps(a, b);
-		float lane[8];
-		_mm256_storeu_ps(lane, a);
-		for (int k = 0; k < 8; k++)
-			top = lane[k] > top ? lane[k] : top;
+	if (sizeof(real) == sizeof(float)) {
+		const vec low = (vec){ 0 } - (real)87, magic = (vec){ 0 } + (real)12582912, log2e = (vec){ 0 } + (real)1.44269504f;
+		vec t[4], r[4], p[4];
+		EACH x[h] = (vec)_mm256_max_ps((__m256)low, (__m256)x[h]); /* in this order NaN stays NaN */
+		EACH t[h] = x[h] * log2e + magic;
+		EACH r[h] = x[h] * log2e - (t[h] - magic);
+		EACH p[h] = r[h] * (real)EXP6 + (real)EXP5;
+		EACH p[h] = p[h] * r[h] + (real)EXP4;
+		EACH p[h] = p[h] * r[h] + (real)EXP3;
+		EACH p[h] = p[h] * r[h] + (real)EXP2;
+		EACH p[h] = p[h] * r[h] + (real)EXP1;
+		EACH p[h] = p[h] * r[h] + 1;
+		EACH x[h] = (vec)((lanes)p[h] + ((lanes)t[h] << 23));
+		return;
 	}
 #endif
-	for (; i < n; i++)
-		top = x[i] > top ? x[i] : top;
+	for (int h = 0; h < 4; h++)
+		for (int i = 0; i < VL; i++)
+			x[h][i] = exp_fast(x[h][i]);
+}
+
+/* x where keep is -1, 0 where it is 0 */
+static inline vec kept(vec x, const int16_t *keep)
+{
+#ifdef __AVX2__
+	if (sizeof(real) == sizeof(float))
+		return (vec)((lanes)x & (lanes)_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)keep)));
+#endif
+	for (int i = 0; i < VL; i++)
+		x[i] = keep[i] ? x[i] : 0;
+	return x;
+}
+
+static inline real sum_lanes(vec x)
+{
+	real s[VL];
+	memcpy(s, &x, sizeof s);
+	for (int n = VL / 2; n; n /= 2)
+		for (int i = 0; i < n; i++)
+			s[i] += s[i + n];
+	return s[0];
+}
+
+/* The larger of top and x[0 .. n), n a multiple of STEP. A NaN in x may be passed over. */
+static inline real row_max(const real *x, size_t n, real top)
+{
+#ifdef __AVX2__
+	if (sizeof(real) == sizeof(float)) { /* the compiler would compare and blend */
+		__m256 v[4];
+		EACH v[h] = _mm256_set1_ps((float)top);
+		for (size_t j = 0; j < n; j += STEP)
+			EACH v[h] = _mm256_max_ps(_mm256_loadu_ps((const float *)x + j + VL * h), v[h]);
+		v[0] = _mm256_max_ps(_mm256_max_ps(v[0], v[1]), _mm256_max_ps(v[2], v[3]));
+		__m128 a = _mm_max_ps(_mm256_castps256_ps128(v[0]), _mm256_extractf128_ps(v[0], 1));
+		a = _mm_max_ps(a, _mm_movehl_ps(a, a));
+		return (real)_mm_cvtss_f32(_mm_max_ss(a, _mm_movehdup_ps(a)));
+	}
+#endif
+	for (size_t j = 0; j < n; j++)
+		top = x[j] > top ? x[j] : top;
 	return top;
+}
+
+/* s = e^(s - top), 0 where not kept (keep NULL: all is); returns the sum before dropout. n is a multiple of STEP. */
+static inline real soft_row(real *s, const int16_t *keep, size_t n, real top)
+{
+	vec sum = { 0 };
+	for (size_t j = 0; j < n; j += STEP) {
+		vec x[4];
+		EACH x[h] = *(vec *)(s + j + VL * h) - top;
+		exp_step(x);
+		sum += (x[0] + x[1]) + (x[2] + x[3]);
+		EACH *(vec *)(s + j + VL * h) = keep ? kept(x[h], keep + j + VL * h) : x[h];
+	}
+	return sum_lanes(sum);
+}
+
+/* p = e^(s - lse);  s = p where kept, else 0;  g = s g - p delta */
+static inline void soft_row_back(real *s, real *g, const int16_t *keep, size_t n, real lse, real delta)
+{
+	for (size_t j = 0; j < n; j += STEP) {
+		vec x[4], p[4];
+		EACH x[h] = *(vec *)(s + j + VL * h) - lse;
+		exp_step(x);
+		EACH *(vec *)(s + j + VL * h) = p[h] = kept(x[h], keep + j + VL * h);
+		EACH *(vec *)(g + j + VL * h) = p[h] * *(vec *)(g + j + VL * h) - x[h] * delta;
+	}
 }
 
 static inline int drop_on(const struct dropout *d)
@@ -196,68 +283,71 @@ static inline int drop_on(const struct dropout *d)
 	return d && d->threshold;
 }
 
-#define KEEP_PAD 64 /* keep_row may write up to this many values past n */
+/* What a kept value is multiplied by. */
+static inline real keep_scale(const struct dropout *d)
+{
+	return drop_on(d) ? (real)(65536.0 / (65536.0 - d->threshold)) : 1;
+}
+
+#define KEEP_PAD 96 /* keep_row may write up to this many values past n */
 
 /*
- * keep[c] for columns c0 .. c0 + n (c0 a multiple of 8): 0 where dropped, else 65536 / (65536 - threshold). See ops.h.
+ * keep[c] for columns c0 .. c0 + n (c0 a multiple of 8): 0 where dropped, else -1. See ops.h.
  */
-static inline void keep_row(real *keep, size_t c0, size_t n, const struct dropout *d, uint32_t head, uint32_t pos, uint32_t cell)
+static inline void keep_row(int16_t *keep, size_t c0, size_t n, const struct dropout *d, uint32_t head, uint32_t pos, uint32_t cell)
 {
-	const real scale = (real)(65536.0 / (65536.0 - d->threshold));
 	const uint32_t w1 = d->site << 28 | d->layer << 16 | head;
 	uint32_t c = (uint32_t)(c0 / 8), end = (uint32_t)((c0 + n + 7) / 8);
 #ifdef __AVX2__
-	if (sizeof(real) == sizeof(float)) {
-		/* Four counters in a vector, each in the low half of a 64-bit lane: the low word of a product needs no move, and
-		 * what stays in the high halves is ignored by the next product. Two vectors hide the latency; what does not
-		 * depend on c leaves the loop, rounds being unrolled. */
-		const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
-		const __m256i thr = _mm256_set1_epi16((short)d->threshold);
-		const __m256 sc = _mm256_set1_ps((float)scale);
-		const __m256i c0v = _mm256_set1_epi64x(d->step), c1v = _mm256_set1_epi64x(w1), c3v = _mm256_set1_epi64x(cell);
-		for (; c < end; c += 8, keep += 64) {
-			__m256i x0[2] = { c0v, c0v }, x1[2] = { c1v, c1v }, x2[2], x3[2] = { c3v, c3v };
-			x2[0] = _mm256_add_epi64(_mm256_set1_epi64x(pos << 16 | c), _mm256_set_epi64x(3, 2, 1, 0));
-			x2[1] = _mm256_add_epi64(x2[0], _mm256_set1_epi64x(4));
-			uint32_t k0 = d->seed, k1 = RNG_DROPOUT;
+	/* Four counters in a vector, each in the low half of a 64-bit lane: the low word of a product needs no move, and
+	 * what stays in the high halves is ignored by the next product. Three vectors hide the latency; what does not
+	 * depend on c leaves the loop, rounds being unrolled. */
+	enum { NV = 3 };
+	const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
+	const __m256i thr = _mm256_set1_epi16((short)d->threshold);
+	const __m256i c0v = _mm256_set1_epi64x(d->step), c1v = _mm256_set1_epi64x(w1), c3v = _mm256_set1_epi64x(cell);
+	for (; c < end; c += 4 * NV, keep += 32 * NV) {
+		__m256i x0[NV], x1[NV], x2[NV], x3[NV];
+#pragma GCC unroll 3
+		for (int h = 0; h < NV; h++) {
+			x0[h] = c0v;
+			x1[h] = c1v;
+			x2[h] = _mm256_add_epi64(_mm256_set1_epi64x((pos << 16 | c) + 4 * (uint32_t)h), _mm256_set_epi64x(3, 2, 1, 0));
+			x3[h] = c3v;
+		}
+		uint32_t k0 = d->seed, k1 = RNG_DROPOUT;
 #pragma GCC unroll 10
-			for (int i = 0; i < 10; i++, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
-				const __m256i k0v = _mm256_set1_epi64x(k0), k1v = _mm256_set1_epi64x(k1);
-#pragma GCC unroll 2
-				for (int h = 0; h < 2; h++) {
-					__m256i p0 = _mm256_mul_epu32(x0[h], m0), p1 = _mm256_mul_epu32(x2[h], m1);
-					x0[h] = _mm256_xor_si256(_mm256_srli_epi64(p1, 32), _mm256_xor_si256(x1[h], k0v));
-					x2[h] = _mm256_xor_si256(_mm256_srli_epi64(p0, 32), _mm256_xor_si256(x3[h], k1v));
-					x1[h] = p1;
-					x3[h] = p0;
-				}
-			}
-#pragma GCC unroll 2
-			for (int h = 0; h < 2; h++) {
-				/* Words 0 1 | 2 3 of each counter side by side, then the 128 bits of a counter together. */
-				__m256i a = _mm256_blend_epi32(x0[h], _mm256_slli_epi64(x1[h], 32), 0xaa);
-				__m256i b = _mm256_blend_epi32(x2[h], _mm256_slli_epi64(x3[h], 32), 0xaa);
-				__m256i even = _mm256_unpacklo_epi64(a, b), odd = _mm256_unpackhi_epi64(a, b);
-				even = _mm256_cmpeq_epi16(_mm256_max_epu16(even, thr), even);
-				odd = _mm256_cmpeq_epi16(_mm256_max_epu16(odd, thr), odd);
-#define KEEP8(at, x) \
-	_mm256_storeu_ps((float *)keep + 32 * h + (at), _mm256_and_ps(sc, _mm256_castsi256_ps(_mm256_cvtepi16_epi32(x))))
-				KEEP8(0, _mm256_castsi256_si128(even));
-				KEEP8(8, _mm256_castsi256_si128(odd));
-				KEEP8(16, _mm256_extracti128_si256(even, 1));
-				KEEP8(24, _mm256_extracti128_si256(odd, 1));
-#undef KEEP8
+		for (int i = 0; i < 10; i++, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
+			const __m256i k0v = _mm256_set1_epi64x(k0), k1v = _mm256_set1_epi64x(k1);
+#pragma GCC unroll 3
+			for (int h = 0; h < NV; h++) {
+				__m256i p0 = _mm256_mul_epu32(x0[h], m0), p1 = _mm256_mul_epu32(x2[h], m1);
+				x0[h] = _mm256_xor_si256(_mm256_srli_epi64(p1, 32), _mm256_xor_si256(x1[h], k0v));
+				x2[h] = _mm256_xor_si256(_mm256_srli_epi64(p0, 32), _mm256_xor_si256(x3[h], k1v));
+				x1[h] = p1;
+				x3[h] = p0;
 			}
 		}
-		return;
+#pragma GCC unroll 3
+		for (int h = 0; h < NV; h++) {
+			/* Words 0 1 | 2 3 of each counter side by side, then the 128 bits of a counter together. */
+			__m256i a = _mm256_blend_epi32(x0[h], _mm256_slli_epi64(x1[h], 32), 0xaa);
+			__m256i b = _mm256_blend_epi32(x2[h], _mm256_slli_epi64(x3[h], 32), 0xaa);
+			__m256i even = _mm256_unpacklo_epi64(a, b), odd = _mm256_unpackhi_epi64(a, b);
+			even = _mm256_cmpeq_epi16(_mm256_max_epu16(even, thr), even);
+			odd = _mm256_cmpeq_epi16(_mm256_max_epu16(odd, thr), odd);
+			_mm256_storeu_si256((__m256i *)(keep + 32 * h), _mm256_permute2x128_si256(even, odd, 0x20));
+			_mm256_storeu_si256((__m256i *)(keep + 32 * h + 16), _mm256_permute2x128_si256(even, odd, 0x31));
+		}
 	}
-#endif
+#else
 	for (; c < end; c++, keep += 8) {
 		uint32_t x[4];
 		rng_block(d->seed, RNG_DROPOUT, (uint32_t[]){ d->step, w1, pos << 16 | c, cell }, x);
 		for (int i = 0; i < 8; i++)
-			keep[i] = (x[i / 2] >> 16 * (i % 2) & 0xffff) < d->threshold ? 0 : scale;
+			keep[i] = (x[i / 2] >> 16 * (i % 2) & 0xffff) < d->threshold ? 0 : -1;
 	}
+#endif
 }
 
 #endif

@@ -6,11 +6,10 @@
  * gradients), over tiles of a weight (weight gradients, so each sum over tokens is one chain), over (cell, head)
  * for attention, over vocabulary ranges for the decoder.
  */
-#include "ops.h"
+#include "ops_cpu.h"
 
 #include <assert.h>
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,85 +17,11 @@
 
 void openblas_set_num_threads(int n);
 
-#ifndef OPS_CPU_TILES /* tests make them small, so that small inputs have several */
-enum {
-	ROWS = 256,     /* rows of a chunk, when there are enough of them */
-	ROWS_MIN = 32,
-	QTILE = 48,     /* attention tile: queries x keys, multiples of MR and of NR; the scores stay in L1 */
-	KTILE = 192,
-	WTILE = 128,    /* of a weight's gradient: WTILE x WTILE, each one sum over all tokens */
-	VGROUPS = 8,    /* ranges of the vocabulary with their own partial dh */
-	VTILE = 512,    /* logits made at once: ROWS x VTILE */
-	FLAT = 1 << 16, /* elements of a chunk in elementwise ops */
-};
-#endif
-
-struct cpu {
-	struct ops o;
-	int threads;
-	real **own;      /* [threads] scratch of each thread */
-	size_t own_cap;
-	real *shared;    /* scratch that outlives a chunk: partial sums */
-	size_t shared_cap;
-};
-
-#define PARALLEL_FOR _Pragma("omp parallel for schedule(dynamic) num_threads(c->threads)")
-
-/* Scratch of at least n reals for every thread; it only grows. Taken by own(c) inside the loop. */
-static void own_need(struct cpu *c, size_t n)
-{
-	if (n <= c->own_cap)
-		return;
-	for (int i = 0; i < c->threads; i++) {
-		free(c->own[i]);
-		c->own[i] = aligned_alloc(64, (n * sizeof(real) + 63) / 64 * 64);
-		if (!c->own[i])
-			c->own[i] = xmalloc(SIZE_MAX); /* dies with the usual message */
-	}
-	c->own_cap = n;
-}
-
-static real *own(const struct cpu *c)
-{
-	return c->own[omp_get_thread_num()];
-}
-
-static real *shared(struct cpu *c, size_t n)
-{
-	if (n > c->shared_cap) {
-		free(c->shared);
-		c->shared = xcalloc(n, sizeof(real));
-		c->shared_cap = n;
-	}
-	return c->shared;
-}
-
-static size_t min_size(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Rows of a chunk: at least eight chunks where there are rows for it, since a small batch wants all cores too. */
-static size_t chunk_rows(size_t T)
-{
-	size_t r = (T / 8 + 15) / 16 * 16;
-	return r < ROWS_MIN ? ROWS_MIN : r > ROWS ? ROWS : r;
-}
-
-static size_t chunks(size_t n, size_t size)
-{
-	return (n + size - 1) / size;
-}
-
 /* ---- memory ---- */
 
 static void *cpu_alloc(struct ops *o, size_t bytes)
 {
-	void *p = aligned_alloc(64, (bytes + 64) / 64 * 64);
-	if (!p)
-		p = xmalloc(SIZE_MAX);
-	memset(p, 0, bytes);
-	return p;
+	return memset(xlarge(bytes, 1), 0, bytes);
 }
 
 static void cpu_free(struct ops *o, void *p)
@@ -145,13 +70,15 @@ static void cpu_destroy(struct ops *o)
 
 /* ---- elementwise ---- */
 
-/* x *= keep of a row of C channels */
-static void drop_row(real *y, const real *x, real *keep, size_t C, const struct dropout *d, uint32_t pos, uint32_t cell)
+/* y = dropout(x) for a row of C channels; scratch: C + KEEP_PAD reals */
+static void drop_row(real *y, const real *x, real *scratch, size_t C, const struct dropout *d, uint32_t pos, uint32_t cell)
 {
+	int16_t *keep = (int16_t *)scratch;
+	const real scale = keep_scale(d);
 	keep_row(keep, 0, C, d, 0, pos, cell);
 	SIMD
 	for (size_t i = 0; i < C; i++)
-		y[i] = x[i] * keep[i];
+		y[i] = keep[i] ? x[i] * scale : 0;
 }
 
 static void cpu_add(struct ops *o, void *y0, const void *x0, const void *z0, size_t n)
@@ -474,167 +401,6 @@ static void cpu_linear_back(struct ops *o, void *dx0, real *dW, real *db, void *
 	}
 }
 
-/* ---- attention ---- */
-
-static size_t round_up(size_t n, size_t to)
-{
-	return (n + to - 1) / to * to;
-}
-
-/*
- * Forward of one (cell, head): a tile of queries against all keys, a tile of keys at a time, with the running maximum and
- * sum of flash attention [Dao et al. 2022]. q, and C and 2C behind it k and v: rows at distance 3C; y: rows at distance C.
- */
-static size_t attend_scratch(size_t len, size_t D)
-{
-	size_t Dp = round_up(D, NR);
-	return round_up(len, NR) * D + len * Dp + 2 * QTILE * Dp + QTILE * KTILE + 2 * QTILE + KTILE + KEEP_PAD;
-}
-
-static void attend(real *y, real *lse, const real *q, size_t len, size_t C, size_t D, size_t NH, uint32_t head, uint32_t key,
-	const struct dropout *d, real *scratch)
-{
-	const size_t Dp = round_up(D, NR);
-	real *Kt = scratch, *V = Kt + round_up(len, NR) * D, *Q = V + len * Dp, *O = Q + QTILE * Dp, *S = O + QTILE * Dp;
-	real *m = S + QTILE * KTILE, *l = m + QTILE, *keep = l + QTILE;
-	for (size_t j = 0; j < KTILE; j++)
-		keep[j] = 1;
-	pack_panels(Kt, q + C, 3 * C, len, D);
-	pack_rows(V, len, Dp, q + 2 * C, 3 * C, len, D, 1);
-	for (size_t i0 = 0; i0 < len; i0 += QTILE) {
-		size_t Tq = min_size(QTILE, len - i0), M = round_up(Tq, MR);
-		pack_rows(Q, M, Dp, q + i0 * 3 * C, 3 * C, Tq, D, 1 / (real)sqrt((double)D));
-		for (size_t j0 = 0; j0 < len; j0 += KTILE) {
-			size_t Tk = min_size(KTILE, len - j0);
-			mul_nn(S, KTILE, Q, Dp, Kt + j0 * D, D * NR, NR, M, Tk, D, 0);
-			for (size_t i = 0; i < Tq; i++) {
-				real *s = S + i * KTILE, top = row_max(s, Tk, j0 ? m[i] : s[0]), sum = 0;
-				if (drop_on(d))
-					keep_row(keep, j0, Tk, d, head, (uint32_t)(i0 + i), key);
-				SIMD_SUM(sum)
-				for (size_t j = 0; j < Tk; j++) {
-					real p = exp_fast(s[j] - top);
-					s[j] = p * keep[j];
-					sum += p;
-				}
-				if (j0) {
-					real shrink = exp_fast(m[i] - top);
-					sum += l[i] * shrink;
-					for (size_t c = 0; top != m[i] && c < Dp; c++)
-						O[i * Dp + c] *= shrink;
-				}
-				m[i] = top;
-				l[i] = sum;
-			}
-			mul_nn(O, Dp, S, KTILE, V + j0 * Dp, NR, Dp, M, Dp, Tk, j0 > 0);
-		}
-		for (size_t i = 0; i < Tq; i++) {
-			real inv = 1 / l[i];
-			SIMD
-			for (size_t c = 0; c < D; c++)
-				y[(i0 + i) * C + c] = O[i * Dp + c] * inv;
-			lse[(i0 + i) * NH] = m[i] + (real)log(l[i]);
-		}
-	}
-}
-
-static void cpu_attention(struct ops *o, void *y0, real *lse, const void *qkv0, const struct seq *s, size_t C, size_t NH,
-	const struct dropout *d)
-{
-	struct cpu *c = (struct cpu *)o;
-	const real *qkv = qkv0;
-	real *y = y0;
-	size_t D = C / NH;
-	own_need(c, attend_scratch(s->L, D));
-	PARALLEL_FOR
-	for (size_t job = 0; job < s->B * NH; job++) {
-		size_t b = job / NH, h = job % NH, t0 = s->host_offset[b], len = s->host_offset[b + 1] - t0;
-		attend(y + t0 * C + h * D, lse + t0 * NH + h, qkv + t0 * 3 * C + h * D, len, C, D, NH, (uint32_t)h, s->key[b], d, own(c));
-	}
-}
-
-/*
- * Backward of one (cell, head), the scores made again tile by tile: with P = exp(S - lse), M the dropout factors and
- * delta_i = dy_i . y_i,   dV += (P M)^T dY;  dS = P (M (dY V^T) - delta);  dQ += dS K / sqrt(D);  dK += dS^T Q / sqrt(D).
- * Q is packed with the 1 / sqrt(D) in it, so that only dQ must be scaled, at the end.
- */
-static size_t attend_back_scratch(size_t len, size_t D)
-{
-	size_t Dp = round_up(D, NR), rows = round_up(len, QTILE);
-	return 2 * round_up(len, NR) * D + 4 * rows * Dp + 2 * round_up(KTILE, MR) * Dp + 2 * (QTILE * KTILE + MR) + len + KTILE + KEEP_PAD;
-}
-
-static void attend_back(real *dq, const real *dy, const real *y, const real *lse, const real *q, size_t len, size_t C, size_t D,
-	size_t NH, uint32_t head, uint32_t key, const struct dropout *d, real *scratch)
-{
-	const size_t Dp = round_up(D, NR), rows = round_up(len, QTILE), KTp = round_up(KTILE, MR);
-	const real scale = 1 / (real)sqrt((double)D);
-	real *Kt = scratch, *Vt = Kt + round_up(len, NR) * D, *Q = Vt + round_up(len, NR) * D, *K = Q + rows * Dp;
-	real *dY = K + rows * Dp, *dQ = dY + rows * Dp, *dK = dQ + rows * Dp, *dV = dK + KTp * Dp;
-	real *S = dV + KTp * Dp, *G = S + QTILE * KTILE + MR, *delta = G + QTILE * KTILE + MR, *keep = delta + len;
-	pack_panels(Kt, q + C, 3 * C, len, D);
-	pack_panels(Vt, q + 2 * C, 3 * C, len, D);
-	pack_rows(Q, rows, Dp, q, 3 * C, len, D, scale);
-	pack_rows(K, rows, Dp, q + C, 3 * C, len, D, 1);
-	pack_rows(dY, rows, Dp, dy, C, len, D, 1);
-	for (size_t i = 0; i < len; i++) {
-		real sum = 0;
-		SIMD_SUM(sum)
-		for (size_t c = 0; c < D; c++)
-			sum += dy[i * C + c] * y[i * C + c];
-		delta[i] = sum;
-	}
-	for (size_t j = 0; j < KTILE; j++)
-		keep[j] = 1;
-	for (size_t j0 = 0; j0 < len; j0 += KTILE) {
-		size_t Tk = min_size(KTILE, len - j0);
-		for (size_t i0 = 0; i0 < len; i0 += QTILE) {
-			size_t Tq = min_size(QTILE, len - i0);
-			mul_nn(S, KTILE, Q + i0 * Dp, Dp, Kt + j0 * D, D * NR, NR, Tq, Tk, D, 0);
-			mul_nn(G, KTILE, dY + i0 * Dp, Dp, Vt + j0 * D, D * NR, NR, Tq, Tk, D, 0);
-			for (size_t i = 0; i < Tq; i++) {
-				real *s = S + i * KTILE, *g = G + i * KTILE, ls = lse[(i0 + i) * NH], del = delta[i0 + i];
-				if (drop_on(d))
-					keep_row(keep, j0, Tk, d, head, (uint32_t)(i0 + i), key);
-				SIMD
-				for (size_t j = 0; j < Tk; j++) {
-					real p = exp_fast(s[j] - ls);
-					s[j] = p * keep[j];
-					g[j] = s[j] * g[j] - p * del;
-				}
-			}
-			mul_tn(dV, Dp, S, KTILE, dY + i0 * Dp, NR, Dp, Tk, Dp, Tq, i0 > 0);
-			mul_tn(dK, Dp, G, KTILE, Q + i0 * Dp, NR, Dp, Tk, Dp, Tq, i0 > 0);
-			mul_nn(dQ + i0 * Dp, Dp, G, KTILE, K + j0 * Dp, NR, Dp, Tq, Dp, Tk, j0 > 0);
-		}
-		for (size_t j = 0; j < Tk; j++) {
-			for (size_t c = 0; c < D; c++) {
-				dq[(j0 + j) * 3 * C + C + c] = dK[j * Dp + c];
-				dq[(j0 + j) * 3 * C + 2 * C + c] = dV[j * Dp + c];
-			}
-		}
-	}
-	for (size_t i = 0; i < len; i++)
-		for (size_t c = 0; c < D; c++)
-			dq[i * 3 * C + c] = dQ[i * Dp + c] * scale;
-}
-
-static void cpu_attention_back(struct ops *o, void *dqkv0, const void *dy0, const void *y0, const real *lse, const void *qkv0,
-	const struct seq *s, size_t C, size_t NH, const struct dropout *d)
-{
-	struct cpu *c = (struct cpu *)o;
-	const real *qkv = qkv0, *dy = dy0, *y = y0;
-	real *dqkv = dqkv0;
-	size_t D = C / NH;
-	own_need(c, attend_back_scratch(s->L, D));
-	PARALLEL_FOR
-	for (size_t job = 0; job < s->B * NH; job++) {
-		size_t b = job / NH, h = job % NH, t0 = s->host_offset[b], len = s->host_offset[b + 1] - t0;
-		size_t at = t0 * C + h * D, at3 = t0 * 3 * C + h * D;
-		attend_back(dqkv + at3, dy + at, y + at, lse + t0 * NH + h, qkv + at3, len, C, D, NH, (uint32_t)h, s->key[b], d, own(c));
-	}
-}
-
 /* ---- pooling and losses ---- */
 
 static void cpu_pool(struct ops *o, void *y0, const void *x0, const struct seq *s, size_t C, enum pool pool)
@@ -663,46 +429,57 @@ static void cpu_pool_back(struct ops *o, void *dx0, const void *dy0, const struc
 	}
 }
 
+/* s += b, and -inf up to a whole step */
+static void logit_row(real *s, const real *b, size_t n)
+{
+	SIMD
+	for (size_t j = 0; j < n; j++)
+		s[j] += b[j];
+	for (size_t j = n; j < round_up(n, STEP); j++)
+		s[j] = -(real)INFINITY;
+}
+
+/* A job is a range of the vocabulary for some rows; maximum, sum and target's logit of the ranges meet at the end. */
 static void cpu_mlm_loss(struct ops *o, double *sum, real *lse, const void *h0, const real *W, const real *b,
 	const uint32_t *target, size_t N, size_t C, size_t V)
 {
 	struct cpu *c = (struct cpu *)o;
 	const real *h = h0;
-	size_t R = chunk_rows(N), n = chunks(N, R);
-	real *part = shared(c, 2 * N), *hit = part + N;
-	own_need(c, ROWS * VTILE + 3 * ROWS);
+	size_t across = chunks(N, ROWS), group = chunks(V, VGROUPS);
+	real *top = shared(c, (2 * VGROUPS + 1) * N), *part = top + VGROUPS * N, *at = part + VGROUPS * N;
+	own_need(c, ROWS * VTILE);
 	PARALLEL_FOR
-	for (size_t k = 0; k < n; k++) {
-		size_t r0 = k * R, rows = min_size(N, r0 + R) - r0;
-		real *z = own(c), *m = z + ROWS * VTILE, *l = m + ROWS, *at = l + ROWS;
-		for (size_t v0 = 0; v0 < V; v0 += VTILE) {
-			size_t n1 = min_size(VTILE, V - v0);
-			gemm_nt(rows, n1, C, 1, h + r0 * C, C, W + v0 * C, C, 0, z, n1);
-			for (size_t i = 0; i < rows; i++) {
-				real *s = z + i * n1, top = v0 ? m[i] : s[0] + b[v0], add = 0; /* s[0] + b: any of the row's values */
-				SIMD
-				for (size_t j = 0; j < n1; j++)
-					s[j] += b[v0 + j];
-				top = row_max(s, n1, top);
-				SIMD_SUM(add)
-				for (size_t j = 0; j < n1; j++)
-					add += exp_fast(s[j] - top);
-				l[i] = v0 ? l[i] * exp_fast(m[i] - top) + add : add;
-				m[i] = top;
-				if (target[r0 + i] - v0 < n1)
-					at[i] = s[target[r0 + i] - v0];
-			}
-		}
+	for (size_t job = 0; job < VGROUPS * across; job++) {
+		size_t g = job / across, r0 = job % across * ROWS, rows = min_size(N, r0 + ROWS) - r0, end = min_size(V, (g + 1) * group);
+		real *z = own(c), *m = top + g * N + r0, *l = part + g * N + r0;
 		for (size_t i = 0; i < rows; i++) {
-			lse[r0 + i] = m[i] + (real)log(l[i]);
-			part[r0 + i] = lse[r0 + i] - at[i];
-			hit[r0 + i] = at[i] >= m[i];
+			m[i] = -(real)INFINITY;
+			l[i] = 0;
+		}
+		for (size_t v0 = g * group; v0 < end; v0 += VTILE) {
+			size_t n = min_size(VTILE, end - v0);
+			gemm_nt(rows, n, C, 1, h + r0 * C, C, W + v0 * C, C, 0, z, VTILE);
+			for (size_t i = 0; i < rows; i++) {
+				real *s = z + i * VTILE;
+				logit_row(s, b + v0, n);
+				if (target[r0 + i] - v0 < n)
+					at[r0 + i] = s[target[r0 + i] - v0];
+				real t = row_max(s, round_up(n, STEP), l[i] > 0 ? m[i] : s[0]), add = soft_row(s, NULL, round_up(n, STEP), t);
+				l[i] = l[i] * exp_fast(m[i] - t) + add;
+				m[i] = t;
+			}
 		}
 	}
 	sum[0] = sum[1] = 0;
 	for (size_t i = 0; i < N; i++) {
-		sum[0] += part[i];
-		sum[1] += hit[i];
+		real m = top[i], l = 0;
+		for (size_t g = 1; g < VGROUPS; g++)
+			m = top[g * N + i] > m ? top[g * N + i] : m;
+		for (size_t g = 0; g < VGROUPS; g++)
+			l += part[g * N + i] * exp_fast(top[g * N + i] - m);
+		lse[i] = m + (real)log(l);
+		sum[0] += lse[i] - at[i];
+		sum[1] += at[i] >= m;
 	}
 }
 
@@ -712,7 +489,7 @@ static void cpu_mlm_loss_back(struct ops *o, void *dh0, real *dW, real *db, cons
 	struct cpu *c = (struct cpu *)o;
 	const real *h = h0;
 	real *dh = dh0;
-	size_t R = chunk_rows(N), group = (V + VGROUPS - 1) / VGROUPS;
+	size_t R = ROWS, group = chunks(V, VGROUPS);
 	real *part = shared(c, VGROUPS * N * C);
 	own_need(c, ROWS * VTILE);
 	memset(part, 0, VGROUPS * N * C * sizeof(real));
@@ -724,20 +501,19 @@ static void cpu_mlm_loss_back(struct ops *o, void *dh0, real *dW, real *db, cons
 			size_t n1 = min_size(VTILE, end - v0);
 			for (size_t r0 = 0; r0 < N; r0 += R) {
 				size_t rows = min_size(R, N - r0);
-				gemm_nt(rows, n1, C, 1, h + r0 * C, C, W + v0 * C, C, 0, z, n1);
+				gemm_nt(rows, n1, C, 1, h + r0 * C, C, W + v0 * C, C, 0, z, VTILE);
 				for (size_t i = 0; i < rows; i++) {
-					real *s = z + i * n1, ls = lse[r0 + i];
-					SIMD
-					for (size_t j = 0; j < n1; j++)
-						s[j] = exp_fast(s[j] + b[v0 + j] - ls);
+					real *s = z + i * VTILE;
+					logit_row(s, b + v0, n1);
+					soft_row(s, NULL, round_up(n1, STEP), lse[r0 + i]);
 					if (target[r0 + i] - v0 < n1)
 						s[target[r0 + i] - v0] -= 1;
 					if (db)
 						add_parts(db + v0, s, 1, 0, n1);
 				}
-				gemm_nn(rows, C, n1, 1, z, n1, W + v0 * C, C, 1, dpart + r0 * C, C);
+				gemm_nn(rows, C, n1, 1, z, VTILE, W + v0 * C, C, 1, dpart + r0 * C, C);
 				if (dW)
-					gemm_tn(n1, C, rows, 1, z, n1, h + r0 * C, C, 1, dW + v0 * C, C);
+					gemm_tn(n1, C, rows, 1, z, VTILE, h + r0 * C, C, 1, dW + v0 * C, C);
 			}
 		}
 	}
@@ -828,7 +604,7 @@ static void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, s
 
 struct ops *ops_cpu_new(int threads)
 {
-	static_assert(QTILE % MR == 0 && KTILE % NR == 0 && KTILE % 8 == 0, "tiles are whole blocks");
+	static_assert(VTILE % STEP == 0, "rows of logits are whole steps");
 	struct cpu *c = xcalloc(1, sizeof *c);
 	c->threads = threads < 1 ? 1 : threads;
 	c->own = xcalloc((size_t)c->threads, sizeof *c->own);

@@ -9,13 +9,15 @@ enum {
 	ROWS = 16,
 	ROWS_MIN = 16,
 	QTILE = 6,
-	KTILE = 8,
+	KTILE = 16,
+	QGROUP = 2,
 	WTILE = 7,
-	VGROUPS = 3,
-	VTILE = 6,
+	VGROUPS = 2,
+	VTILE = 16,
 	FLAT = 100,
 };
 #include "../../lib/ops_cpu.c"
+#include "../../lib/ops_cpu_attention.c"
 #include "../../lib/model.c"
 #include "../../lib/model_bert.c"
 #undef P
@@ -43,7 +45,7 @@ static uint32_t draw(uint32_t n)
 static struct model_config small(enum act act, double drop)
 {
 	return (struct model_config){
-		.vocab_size = 23, .hidden_size = 15, .num_hidden_layers = 2, .num_attention_heads = 3, .intermediate_size = 17,
+		.vocab_size = 43, .hidden_size = 15, .num_hidden_layers = 2, .num_attention_heads = 3, .intermediate_size = 17,
 		.max_position_embeddings = 21, .type_vocab_size = 2, .num_labels = 3, .hidden_act = act,
 		.hidden_dropout_prob = drop, .attention_probs_dropout_prob = drop, .classifier_dropout = -1,
 		.layer_norm_eps = 1e-12, .initializer_range = 0.3,
@@ -315,9 +317,9 @@ static void bad_batches(void **state)
 	struct loss loss;
 	struct batch b;
 	make_batch(&b, RAGGED, 7, c.vocab_size, 3, 0);
-	((uint32_t *)b.id)[1] = 23;
+	((uint32_t *)b.id)[1] = 43;
 	assert_int_equal(model_forward(m, &b, &f, &loss, &e), -1);
-	assert_non_null(strstr(e.msg, "cell 1 of the batch, position 0: token 23"));
+	assert_non_null(strstr(e.msg, "cell 1 of the batch, position 0: token 43"));
 	((uint32_t *)b.id)[1] = 2;
 	((uint32_t *)b.target)[2] = 99;
 	assert_int_equal(model_forward(m, &b, &f, &loss, &e), -1);
@@ -413,14 +415,14 @@ static void hidden(void **state)
 	assert_int_equal(model_hidden(m, &b, 1, h, &e), -1);
 	assert_int_equal(model_hidden(m, &b, -4, h, &e), -1);
 	/* and the logits give the loss back */
-	real *z = xcalloc(b.nmask * 23, sizeof *z);
+	real *z = xcalloc(b.nmask * 43, sizeof *z);
 	assert_int_equal(model_logits(m, &b, z, &e), 0);
 	double sum = 0;
 	for (size_t i = 0; i < b.nmask; i++) {
 		double l = 0;
-		for (size_t v = 0; v < 23; v++)
-			l += exp(z[i * 23 + v]);
-		sum += log(l) - z[i * 23 + b.target[i]];
+		for (size_t v = 0; v < 43; v++)
+			l += exp(z[i * 43 + v]);
+		sum += log(l) - z[i * 43 + b.target[i]];
 	}
 	assert_true(fabs(sum - loss.sum) < 1e-10 * sum);
 	free(z);
