@@ -247,7 +247,7 @@ install: all ## install tools, manual pages and pipelines under PREFIX
 		install -D -m 644 $$p $(DESTDIR)$(PREFIX)/share/man/man$$s/$$(basename $$p); done; done
 	install -m 644 $(filter-out %.sh,$(wildcard pipelines/*)) $(DESTDIR)$(PREFIX)/share/corrmask/pipelines
 	install -m 755 $(wildcard pipelines/*.sh) $(DESTDIR)$(PREFIX)/share/corrmask/pipelines
-	$(if $(CUDA_LIB),install -D -m 755 $(CUDA_LIB) $(DESTDIR)$(PREFIX)/lib/corrmask/corrmask_cuda.so)
+	[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so $(DESTDIR)$(PREFIX)/lib/corrmask/corrmask_cuda.so
 	[ ! -e src/scstream.py ] || install -m 644 src/scstream.py $(DESTDIR)$(PREFIX)/bin/scstream.py
 
 clean: ## remove what was built

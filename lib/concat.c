@@ -79,7 +79,7 @@ static int check_rest(struct header *all, const struct header *h, const char *fi
 {
 	char a[33], b[33];
 	if (header_kind(h, all->kind, name, e))
-		return error_prefix(e, "%s is a %s stream", first, all->kind);
+		return error_prefix(e, "%s is a stream of kind %s", first, all->kind);
 	vocab_digest(&all->vocab, a);
 	vocab_digest(&h->vocab, b);
 	if (strcmp(a, b))

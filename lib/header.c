@@ -174,7 +174,7 @@ int header_need(const struct header *h, const char *name, enum column_type type,
 int header_kind(const struct header *h, const char *kind, const char *file, struct error *e)
 {
 	if (strcmp(h->kind, kind))
-		return error_set(e, "%s: this is a %s stream, expected %s", file, h->kind, kind);
+		return error_set(e, "%s: this is a%s %s stream, expected %s", file, strchr("aeiou", *h->kind) ? "n" : "", h->kind, kind);
 	return 0;
 }
 

@@ -85,10 +85,10 @@ audit_corrmask-100 := --strategy corrmask --lambda 1 -g $(AUDIT)/corrmask.graph
 $(AUDITS:%=$(AUDIT)/audit.%.tsv): $(AUDIT)/audit.%.tsv: $(AUDIT)/sample.tok $(AUDIT)/corrmask.graph $(AUDIT)/pmi.graph
 	$(call audit_stage,audit-$*) run $(BIN)/maskgen -v --audit $(AUDIT)/corrmask.graph --rate $(RATE) --seed $(SEED) -@ $(THREADS) $(audit_$*) -o $@ $<
 
-$(AUDIT)/table3.txt: $(AUDITS:%=$(AUDIT)/audit.%.tsv) pipelines/audit-report.sh
-	@pipelines/audit-report.sh table3 $(AUDIT) '$(AUDIT_OF)' $(BIN)/depgraph > $@
-$(AUDIT)/table8.txt: $(AUDIT)/audit.random.tsv pipelines/audit-report.sh
-	@pipelines/audit-report.sh table8 $(AUDIT) '$(AUDIT_OF)' $(BIN)/depgraph > $@
+$(AUDIT)/table3.txt: $(AUDITS:%=$(AUDIT)/audit.%.tsv) $(PIPELINES)/audit-report.sh
+	@$(PIPELINES)/audit-report.sh table3 $(AUDIT) '$(AUDIT_OF)' $(BIN)/depgraph > $@
+$(AUDIT)/table8.txt: $(AUDIT)/audit.random.tsv $(PIPELINES)/audit-report.sh
+	@$(PIPELINES)/audit-report.sh table8 $(AUDIT) '$(AUDIT_OF)' $(BIN)/depgraph > $@
 
 # The graphs against gene sets
 $(AUDIT)/genes.tsv: $(AUDIT_TOK) $(AUDIT)/settings
@@ -99,18 +99,18 @@ $(error make genesets needs GENESETS=FILE.gmt (several, and gzipped ones, are fi
 endif
 endif
 GENESET_GRAPHS := corrmask corrmask-all pmi
-$(AUDIT)/cells.tsv: $(AUDIT)/sample.tok pipelines/genesets-cells.awk
-	@$(BIN)/scview -c token $< | awk -f pipelines/genesets-cells.awk > $@
+$(AUDIT)/cells.tsv: $(AUDIT)/sample.tok $(PIPELINES)/genesets-cells.awk
+	@$(BIN)/scview -c token $< | awk -f $(PIPELINES)/genesets-cells.awk > $@
 $(GENESET_GRAPHS:%=$(AUDIT)/%.edges.tsv): $(AUDIT)/%.edges.tsv: $(AUDIT)/%.graph
 	@$(BIN)/depgraph --tsv -q $< -o $@
 # Another choice of sets, sizes or numbers of edges makes these anew, and nothing else
 $(AUDIT)/genesets.key: $(AUDIT)/settings FORCE
 	@echo '$(GENESETS) $(GENE_NAMES) $(GENE_SKIP) $(SET_MAX) $(SET_K)' | cmp -s - $@ || echo '$(GENESETS) $(GENE_NAMES) $(GENE_SKIP) $(SET_MAX) $(SET_K)' > $@
 $(GENESET_GRAPHS:%=$(AUDIT)/genesets.%.tsv): $(AUDIT)/genesets.%.tsv: $(AUDIT)/%.edges.tsv $(AUDIT)/cells.tsv $(AUDIT)/genes.tsv $(AUDIT)/names.tsv $(AUDIT)/genesets.key \
-		$(GENESETS) $(GENE_NAMES) pipelines/genesets.sh pipelines/genesets.awk
-	$(call audit_stage,genesets-$*) run pipelines/genesets.sh $< $(AUDIT) '$(GENE_NAMES)' $(SET_MAX) '$(SET_K)' '$(GENE_SKIP)' $(GENESETS) > $@
-$(AUDIT)/genesets.txt: $(GENESET_GRAPHS:%=$(AUDIT)/genesets.%.tsv) pipelines/audit-report.sh
-	@pipelines/audit-report.sh genesets $(AUDIT) '$(AUDIT_OF)' $(BIN)/depgraph '$(GENESETS)' '$(GENE_SKIP)' > $@
-$(AUDIT)/genesets.svg $(AUDIT)/genesets.png &: $(GENESET_GRAPHS:%=$(AUDIT)/genesets.%.tsv) pipelines/genesets.gp
-	@for t in svg png; do gnuplot -e "dir='$(AUDIT)'; terminal='$$t'" pipelines/genesets.gp 2>$(AUDIT)/log/gnuplot.log || \
+		$(GENESETS) $(GENE_NAMES) $(PIPELINES)/genesets.sh $(PIPELINES)/genesets.awk
+	$(call audit_stage,genesets-$*) run $(PIPELINES)/genesets.sh $< $(AUDIT) '$(GENE_NAMES)' $(SET_MAX) '$(SET_K)' '$(GENE_SKIP)' $(GENESETS) > $@
+$(AUDIT)/genesets.txt: $(GENESET_GRAPHS:%=$(AUDIT)/genesets.%.tsv) $(PIPELINES)/audit-report.sh
+	@$(PIPELINES)/audit-report.sh genesets $(AUDIT) '$(AUDIT_OF)' $(BIN)/depgraph '$(GENESETS)' '$(GENE_SKIP)' > $@
+$(AUDIT)/genesets.svg $(AUDIT)/genesets.png &: $(GENESET_GRAPHS:%=$(AUDIT)/genesets.%.tsv) $(PIPELINES)/genesets.gp
+	@for t in svg png; do gnuplot -e "dir='$(AUDIT)'; terminal='$$t'" $(PIPELINES)/genesets.gp 2>$(AUDIT)/log/gnuplot.log || \
 		{ cat $(AUDIT)/log/gnuplot.log >&2; exit 1; }; done
