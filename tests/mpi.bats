@@ -122,8 +122,8 @@ same_training() {
 }
 
 @test "mpi: SIGTERM to mpirun leaves a checkpoint, where the shell and the loader ignore it" {
-	# mpirun passes the signal on after two seconds, and kills after two more
-	OMPI_MCA_odls_base_sigkill_timeout=2 ranks 2 "trap '' TERM; $(loader 6) | $TRICKLE | $MLM -o term" >term.out 2>&1 3>&- &
+	# mpirun passes the signal on after five seconds, and kills after five more
+	OMPI_MCA_odls_base_sigkill_timeout=5 ranks 2 "trap '' TERM; $(loader 6) | $TRICKLE | $MLM -o term" >term.out 2>&1 3>&- &
 	job=$!
 	wait_for_step term 10
 	kill -TERM "$(cat pid.mpirun)"
