@@ -208,7 +208,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	}
 	bad 2 "--label COL is needed: the column with the true labels" p.s
 	bad 2 "one stream of predictions at a time; join several with scsample" -l cell_type p.s p.s
-	bad 1 "tr.emb: this is a embedding stream, expected prediction" -l cell_type tr.emb
+	bad 1 "tr.emb: this is an embedding stream, expected prediction" -l cell_type tr.emb
 	bad 1 "p.s: no column 'tissue' in this prediction stream (it has: cell, cell_type, logit)" -l tissue p.s
 	bad 1 "nowhere: No such file or directory" -l cell_type --train nowhere p.s
 	ref make none.emb what=nolabel cells=50
@@ -316,7 +316,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	bad 1 "--roc is about two classes, but three.pred has 3" --roc r.out three.pred
 	bad 1 "--positive is about two classes, but three.pred has 3" --positive sensitive three.pred
 	bad 1 "--positive: 'some' is none of the classes of heldout.pred, 'sensitive' and 'insensitive'" --positive some heldout.pred
-	bad 1 "tr.emb: this is a embedding stream, expected prediction" tr.emb
+	bad 1 "tr.emb: this is an embedding stream, expected prediction" tr.emb
 	ref predict p.s
 	bad 1 "p.s: these are predictions of cells: ctaprobe score scores them" p.s
 	run ctaprobe score -l cell_type heldout.pred
