@@ -18,13 +18,16 @@ for shape in "$@"; do
 	printf '%s\n' "$ours"
 	if [ "$have" ]; then
 		# 6 layers x 4 heads: scores, probabilities, dropped probabilities and their mask, gradients
-		need=$((batch * 4 * length * length / 1024 * 4 * 26 + 1500000))
+		need=$((batch * 4 * length * length / 1024 * 4 * 30 + 2000000))
 		free=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
 		if [ "$need" -lt "$free" ]; then
-			line=$("$python" "$peer" "$threads" "$steps" "$length" "$batch")
-			printf '%s\n' "$line"
-			torch=$(field "$line" tokens_per_s)
-			ratio=$(awk -v a="$(field "$ours" tokens_per_s)" -v b="$torch" 'BEGIN { printf "%.2f", a / b }')
+			if line=$("$python" "$peer" "$threads" "$steps" "$length" "$batch"); then
+				printf '%s\n' "$line"
+				torch=$(field "$line" tokens_per_s)
+				ratio=$(awk -v a="$(field "$ours" tokens_per_s)" -v b="$torch" 'BEGIN { printf "%.2f", a / b }')
+			else
+				echo "torch failed at length $length batch $batch (status $?)"
+			fi
 		else
 			echo "torch left out: length $length batch $batch wants about $((need / 1000)) MB, $((free / 1000)) MB are free"
 		fi
