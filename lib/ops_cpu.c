@@ -371,13 +371,40 @@ static void act_row_back(real *dy, const real *y, const real *pre, size_t N, enu
 	}
 }
 
+/*
+ * dW [N,K] += dy^T x, db [N] += sum of dy (db may be NULL). A job is a tile of dW for one part of the tokens, the parts being
+ * cut by T alone; their sums meet in order.
+ */
+static void weight_back(struct cpu *c, real *dW, real *db, const real *dy, const real *x, size_t T, size_t K, size_t N)
+{
+	size_t across = chunks(K, WTILE), tiles = chunks(N, WTILE) * across;
+	size_t R = chunks(T, min_size(WPARTS, chunks(T, WROWS))), parts = chunks(T, R), size = N * (K + 1);
+	real *part = shared(c, parts * size);
+	PARALLEL_FOR
+	for (size_t job = 0; job < parts * tiles; job++) {
+		size_t t0 = job / tiles * R, n = min_size(R, T - t0), tile = job % tiles;
+		size_t n0 = tile / across * WTILE, n1 = min_size(N, n0 + WTILE), k0 = tile % across * WTILE, k1 = min_size(K, k0 + WTILE);
+		real *w = part + job / tiles * size, *b = w + N * K;
+		gemm_tn(n1 - n0, k1 - k0, n, 1, dy + t0 * N + n0, N, x + t0 * K + k0, K, 0, w + n0 * K + k0, K);
+		if (db && !k0) {
+			memset(b + n0, 0, (n1 - n0) * sizeof *b);
+			add_parts(b + n0, dy + t0 * N + n0, n, N, n1 - n0);
+		}
+	}
+	PARALLEL_FOR
+	for (size_t n = 0; n < N; n++)
+		add_parts(dW + n * K, part + n * K, parts, size, K);
+	if (db)
+		add_parts(db, part + N * K, parts, size, N);
+}
+
 static void cpu_linear_back(struct ops *o, void *dx0, real *dW, real *db, void *dy0, const void *x0, const real *W,
 	const void *y0, const void *pre0, size_t T, size_t K, size_t N, enum act act, int add)
 {
 	struct cpu *c = (struct cpu *)o;
 	const real *x = x0, *y = y0, *pre = pre0;
 	real *dx = dx0, *dy = dy0;
-	size_t R = chunk_rows(T), across = chunks(K, WTILE);
+	size_t R = chunk_rows(T);
 	if (dx || act != ACT_NONE) {
 		PARALLEL_FOR
 		for (size_t k = 0; k < chunks(T, R); k++) {
@@ -388,17 +415,8 @@ static void cpu_linear_back(struct ops *o, void *dx0, real *dW, real *db, void *
 				gemm_nn(t1 - t0, K, N, 1, dy + t0 * N, N, W, K, add, dx + t0 * K, K);
 		}
 	}
-	if (!dW)
-		return;
-	PARALLEL_FOR
-	for (size_t job = 0; job < chunks(N, WTILE) * across; job++) {
-		size_t n0 = job / across * WTILE, n1 = min_size(N, n0 + WTILE), k0 = job % across * WTILE, k1 = min_size(K, k0 + WTILE);
-		gemm_tn(n1 - n0, k1 - k0, T, 1, dy + n0, N, x + k0, K, 1, dW + n0 * K + k0, K);
-		for (size_t t = 0; db && k0 == 0 && t < T; t++)
-			SIMD
-			for (size_t i = n0; i < n1; i++)
-				db[i] += dy[t * N + i];
-	}
+	if (dW && T)
+		weight_back(c, dW, db, dy, x, T, K, N);
 }
 
 /* ---- pooling and losses ---- */

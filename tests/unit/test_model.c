@@ -12,6 +12,8 @@ enum {
 	KTILE = 16,
 	QGROUP = 2,
 	WTILE = 7,
+	WPARTS = 3,
+	WROWS = 16,
 	VGROUPS = 2,
 	VTILE = 16,
 	FLAT = 100,
