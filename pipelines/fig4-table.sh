@@ -2,9 +2,8 @@
 # fig4-table.sh DIR FILE...: means over trials with a paired t test; DIR/points.tsv gets the points of the figure.
 dir=$1
 shift
-# exp, gamma, trials, epochs, mean and sd of random, CorrMask and their gap, t (all in points of accuracy), losses
-cat "$@" | awk -F '\t' '
-	function sd(n, s, q,   v) { v = n > 1 ? (q - s * s / n) / (n - 1) : 0; return v > 1e-12 ? sqrt(v) : 0 }
+# exp, gamma, trials, epochs, mean and sd of random, CorrMask and their gap, t (all in points of accuracy), losses, p
+cat "$@" | awk -F '\t' "$(cat "$(dirname "$0")/stats.awk")"'
 	{
 		k = $1 "\t" $2
 		if (!(k in n))
@@ -15,19 +14,17 @@ cat "$@" | awk -F '\t' '
 	}
 	END {
 		for (i = 1; i <= keys; i++) {
-			k = key[i]; m = n[k]; s = sd(m, g[k], gg[k])
-			printf "%s\t%d\t%d\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%s\t%.4f\t%.4f\n", k, m, epochs[k], 100 * r[k] / m, 100 * sd(m, r[k], rr[k]),
-				100 * c[k] / m, 100 * sd(m, c[k], cc[k]), 100 * g[k] / m, 100 * s, (s > 0 ? g[k] / m / (s / sqrt(m)) : "NA"), lr[k] / m, lc[k] / m
+			k = key[i]; m = n[k]; t = paired_t(m, g[k], gg[k])
+			printf "%s\t%d\t%d\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%s\t%.4f\t%.4f\t%s\n", k, m, epochs[k], 100 * r[k] / m, 100 * sd(m, r[k], rr[k]),
+				100 * c[k] / m, 100 * sd(m, c[k], cc[k]), 100 * g[k] / m, 100 * sd(m, g[k], gg[k]), t, lr[k] / m, lc[k] / m, paired_p(t, m)
 		}
 	}' | sort -t "$(printf '\t')" -k1,1r -k2,2n > "$dir/points.tsv"
 echo "Modularity sweep (CorrMask paper, figure 4, appendix B.2): 60 genes in 3 modules, $(cut -f 4 "$dir/points.tsv" | sort -u) epochs"
-echo "Test accuracy of logistic regression on frozen [CLS], in percent, mean (sd); the gap is paired by trial"
+echo "Test accuracy of logistic regression on frozen [CLS], in percent, mean (sd); the gap is paired by trial, p two-sided"
 echo
 row='%-6s %5s %6s %7s  %-14s %-14s %-15s %7s %8s   %-8s %s\n'
 printf "$row" Exp gamma trials at-most random CorrMask gap t p "paper's gap" 'loss: random CorrMask'
-while IFS="$(printf '\t')" read -r exp gamma n epochs r rs c cs g gs t lr lc; do
-	# two-sided, by the incomplete beta function
-	p=$([ "$t" = NA ] && echo NA || gnuplot -e "n = $n - 1.0; t = $t; set print '-'; print sprintf('%.2g', ibeta(n / 2, 0.5, n / (n + t * t)))")
+while IFS="$(printf '\t')" read -r exp gamma n epochs r rs c cs g gs t lr lc p; do
 	spread='(%.1f)'
 	[ "$n" -gt 1 ] || spread='(%.0s-)'         # one trial tells no spread
 	claim=$(awk -v g="$gamma" 'BEGIN { print g < 0.25 ? "level" : g == 1 ? "about 10" : "-" }')

@@ -27,7 +27,7 @@ $(FIG4_TRIALS): $(FIG4)/trials/%.tsv: $(PIPELINES)/fig4-trial.sh $(PIPELINES)/fi
 	@echo '  fig4 $*'
 	@$(PIPELINES)/fig4-trial.sh $(BIN) $* > $@
 
-$(FIG4)/table.txt: $(FIG4_TRIALS) $(FIG4)/settings $(PIPELINES)/fig4-table.sh
+$(FIG4)/table.txt: $(FIG4_TRIALS) $(FIG4)/settings $(PIPELINES)/fig4-table.sh $(PIPELINES)/stats.awk
 	@$(PIPELINES)/fig4-table.sh $(FIG4) $(FIG4_TRIALS) > $@
 $(FIG4)/fig4.svg $(FIG4)/fig4.png: $(FIG4)/fig4.%: $(FIG4)/table.txt $(PIPELINES)/fig4.gp
 	@gnuplot -e "dir='$(FIG4)'; terminal='$*'" $(PIPELINES)/fig4.gp
