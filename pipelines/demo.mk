@@ -5,6 +5,7 @@
 #
 # LABEL   obs column with the cell type           GROUP  obs column to split by (donor); auto finds one, none splits by cell
 # CELLS   cells to use, 0 takes all               EPOCHS, BATCH, CONFIG, LR   of the pre-training
+# SCALE   tiny, small (default) or paper: the defaults of those, and of MAXLEN; paper has the values of the paper's Table 5
 # Every stage is a file under demo/NAME, so a second run does nothing and an interrupted one goes on where it stopped; other
 # settings start afresh.
 # The logs (demo/NAME/log) hold what every stage said, with its time and peak memory.
@@ -12,13 +13,16 @@
 DATA   ?=
 LABEL  ?= cell_type
 GROUP  ?= auto
-CELLS  ?= 3000
-EPOCHS ?= 6
+SCALE  ?= small
+# $(call scale,TINY,SMALL,PAPER)
+scale = $(if $(filter tiny,$(SCALE)),$1,$(if $(filter paper,$(SCALE)),$3,$2))
+CELLS  ?= $(call scale,400,3000,$(if $(DATA),0,40000))
+EPOCHS ?= $(call scale,1,6,3)
 BATCH  ?= 12
-CONFIG ?= tiny
-LR     ?= 0.003
+CONFIG ?= $(call scale,tiny,tiny,corrmask-paper)
+LR     ?= $(call scale,0.003,0.003,0.001)
 SEED   ?= 1
-MAXLEN ?= 256
+MAXLEN ?= $(call scale,64,256,2048)
 THREADS ?= $(shell nproc)
 
 DEMO := demo/$(if $(DATA),$(basename $(notdir $(DATA))),sim)
@@ -57,8 +61,10 @@ $(DEMO)/vocab.tsv: $(DEMO)/train.counts
 $(DEMO)/train.tok $(DEMO)/test.tok: $(DEMO)/%.tok: $(DEMO)/%.counts $(DEMO)/vocab.tsv
 	$(call stage,rankenc-$*) run $(BIN)/rankenc -v -m $(DEMO)/vocab.tsv --max-len $(MAXLEN) -@ $(THREADS) -o $@ $<
 
+# $(call rows,FILE): its number of cells
+rows = $$($(BIN)/scview -s $1 | awk -F '\t' '$$2 == "rows" { print $$3; exit }')
 # The paper's 200 cells that hold both genes of an edge are out of 100,000: a twentieth of a small corpus instead, from 10
-demo_overlap = $$($(BIN)/scview -s $1 | awk -F '\t' '$$2 == "rows" { n = int($$3 / 20); print (n < 10 ? 10 : n > 200 ? 200 : n); exit }')
+demo_overlap = $$(n=$$(( $(call rows,$1) / 20 )); echo $$((n < 10 ? 10 : n > 200 ? 200 : n)))
 $(DEMO)/train.graph: $(DEMO)/train.tok
 	$(call stage,depgraph) run $(BIN)/depgraph -v --min-overlap $(call demo_overlap,$<) --seed $(SEED) -@ $(THREADS) -o $@ $<
 

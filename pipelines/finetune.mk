@@ -13,9 +13,9 @@
 
 INIT      ?=
 VOCAB     ?= $(INIT)/vocab.tsv
-FT_EPOCHS ?= 10
+FT_EPOCHS ?= $(call scale,10,10,5)
 FT_BATCH  ?= 12
-FT_LR     ?= $(if $(INIT),5e-5,1e-3)
+FT_LR     ?= $(if $(INIT),5e-5,$(call scale,1e-3,1e-3,5e-5))
 FT_ARGS   ?=
 
 FT := results/finetune/$(notdir $(DEMO))
@@ -52,17 +52,23 @@ $(FT)/learn.tok $(FT)/test.tok: $(FT)/%.tok: $(FT)/settings $(VOCAB)
 	$(call ft_stage,rankenc-$*) run $(BIN)/rankenc -v -m $(VOCAB) --max-len $(MAXLEN) -@ $(THREADS) -o $@ $(filter %.counts,$^)
 endif
 
-$(FT)/train.tok $(FT)/valid.tok: $(FT)/%.tok: $(FT)/learn.tok $(DEMO)/group
-	$(call ft_stage,scsample-$*) run $(BIN)/scsample -v --test-fraction 0.2 $$(cat $(DEMO)/group) --part $(if $(filter valid,$*),test,train) --seed $(SEED) -o $@ $<
+# $(call ft_split,DIR,TOKENS,GROUP,STAGE): DIR/train.tok to learn from and DIR/valid.masked to say when to stop
+define ft_split
+$1/train.tok $1/valid.tok: $1/%.tok: $2 $3
+	$$(call $4,scsample-$$*) run $$(BIN)/scsample -v --test-fraction 0.2 $$$$(cat $3) --part $$(if $$(filter valid,$$*),test,train) --seed $$(SEED) -o $$@ $$<
+$1/valid.masked: $1/valid.tok
+	$$(call $4,maskgen-valid) run $$(BIN)/maskgen -v --strategy none --keep '$$(LABEL)' --batch $$(FT_BATCH) -o $$@ $$<
+endef
+$(eval $(call ft_split,$(FT),$(FT)/learn.tok,$(DEMO)/group,ft_stage))
 
-$(FT)/valid.masked: $(FT)/valid.tok
-	$(call ft_stage,maskgen-valid) run $(BIN)/maskgen -v --strategy none --keep '$(LABEL)' --batch $(FT_BATCH) -o $@ $<
+# $(call fine_tune,TRAIN,VALID,START,SEED,THREADS,MODEL)
+fine_tune = $(BIN)/maskgen --strategy none --keep '$(LABEL)' --epochs $(FT_EPOCHS) --batch $(FT_BATCH) --seed $4 -u $1 | \
+	run $(BIN)/sctrain cells -v --label '$(LABEL)' $3 --lr $(FT_LR) --eval $2 --patience 3 $(FT_ARGS) \
+		--save-every 200 --resume --seed $4 -@ $5 -o $6
 
 define ft_start
 $$(FT)/$1.model/model.safetensors: $$(FT)/train.tok $$(FT)/valid.masked $$(if $$(filter scratch,$1),,$$(ft_model_$1)/model.safetensors)
-	$$(call ft_stage,sctrain-$1) $$(BIN)/maskgen --strategy none --keep '$$(LABEL)' --epochs $$(FT_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -u $$< | \
-		run $$(BIN)/sctrain cells -v --label '$$(LABEL)' $$(ft_start_$1) --lr $$(FT_LR) --eval $$(FT)/valid.masked --patience 3 $$(FT_ARGS) \
-		--save-every 200 --resume --seed $$(SEED) -@ $$(THREADS) -o $$(FT)/$1.model
+	$$(call ft_stage,sctrain-$1) $$(call fine_tune,$$<,$$(FT)/valid.masked,$$(ft_start_$1),$$(SEED),$$(THREADS),$$(FT)/$1.model)
 endef
 $(foreach m,$(FT_STARTS),$(eval $(call ft_start,$m)))
 
