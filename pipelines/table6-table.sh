@@ -1,0 +1,180 @@
+#!/bin/sh
+# table6-table.sh DIR STRATEGIES SIZES SEEDS: the table of make table6 from the scores under DIR/runs; runs without any are left out.
+# DIR/points.tsv gets what the table prints, DIR/rare.tsv the gaps among the rarest classes: both are what the figure draws.
+dir=$1 strategies=$2 sizes=$3 seeds=$4
+base=${strategies%% *}
+stats=$(cat "$(dirname "$0")/stats.awk")
+tab=$(printf '\t')
+
+# strategy, size, seed, stage, metric, value
+for k in $seeds; do
+	for run in scratch-0 $(for z in $sizes; do for s in $strategies; do echo "$s-$z"; done; done); do
+		f=$dir/runs/$run-$k/scores.tsv
+		[ ! -e "$f" ] || sed "s/^/${run%-*}$tab${run##*-}$tab$k$tab/" "$f"
+	done
+done > "$dir/scores.tsv"
+
+# stage, metric, strategy, cells, seeds, mean, sd, paired seeds, mean and sd of the gap to the first strategy, t, p
+cells() { cat "$dir/inputs/corpus-$1.cells"; }
+sizes_cells=$(for z in $sizes; do echo "$z $(cells "$z")"; done)
+awk -F '\t' -v base="$base" -v strategies="scratch $strategies" -v seeds="$seeds" -v sizes="$sizes_cells" "$stats"'
+	BEGIN {
+		OFS = "\t"
+		strategy_n = split(strategies, strategy, " ")
+		seed_n = split(seeds, seed, " ")
+		size_n = split(sizes, a, /[ \n]+/) / 2
+		for (i = 1; i <= size_n; i++) { size[i] = a[2 * i - 1]; cells[size[i]] = a[2 * i] }
+		size[0] = cells[0] = 0
+	}
+	$6 ~ /^[0-9.]/ { value[$4, $5, $1, $2, $3] = $6 }
+	function row(stage, metric, s, z,   i, k, v, n, sum, square, m, gap, gaps, g, t) {
+		n = sum = square = m = gap = gaps = 0
+		for (i = 1; i <= seed_n; i++) {
+			k = stage SUBSEP metric SUBSEP s SUBSEP z SUBSEP seed[i]
+			if (!(k in value))
+				continue
+			v = value[k]
+			n++; sum += v; square += v * v
+			k = stage SUBSEP metric SUBSEP base SUBSEP z SUBSEP seed[i]
+			if (k in value && s != base) {
+				g = v - value[k]
+				m++; gap += g; gaps += g * g
+			}
+		}
+		if (!n)
+			return
+		t = paired_t(m, gap, gaps)
+		print stage, metric, s, cells[z], n, sum / n, (n > 1 ? sd(n, sum, square) : "NA"), m, (m ? gap / m : "NA"), (m > 1 ? sd(m, gap, gaps) : "NA"), t, paired_p(t, m)
+	}
+	END {
+		stage_n = split("finetune probe", stage, " ")
+		metric_n = split("macro_f1 accuracy f1_rare", metric, " ")
+		for (a1 = 1; a1 <= stage_n; a1++)
+			for (a2 = 1; a2 <= metric_n; a2++)
+				for (a3 = 1; a3 <= strategy_n; a3++)
+					for (a4 = a3 > 1; a4 <= (a3 > 1 ? size_n : 0); a4++)
+						row(stage[a1], metric[a2], strategy[a3], size[a4])
+	}' "$dir/scores.tsv" > "$dir/points.tsv"
+
+# Of the largest corpus, fine-tuned: classes so far (the rarest first), training cells, class, then the gap of the mean F1 over these
+# classes, of CorrMask or else the last strategy to each of the others
+ours=corrmask
+case " $strategies " in *" $ours "*) ;; *) ours=${strategies##* } ;; esac
+last=${sizes##* }
+awk -F '\t' -v last="$last" -v strategies="$strategies" -v ours="$ours" '
+	$4 == "finetune" && $2 == last && $5 ~ /^(f1|n|train_n):/ && $6 ~ /^[0-9.]/ {
+		i = index($5, ":"); what = substr($5, 1, i - 1); class = substr($5, i + 1)
+		if (what == "n" && $6 > 0)
+			tested[class] = 1
+		if (what == "train_n")
+			train[class] = $6
+		if (what == "f1") { sum[class, $1] += $6; n[class, $1]++ }
+	}
+	END {
+		k = split(strategies, s, " ")
+		for (class in tested) {
+			line = train[class] "\t" class
+			for (i = 1; i <= k; i++)
+				if (s[i] != ours)
+					line = line "\t" (n[class, s[i]] && n[class, ours] ? sum[class, ours] / n[class, ours] - sum[class, s[i]] / n[class, s[i]] : "NA")
+			print line
+		}
+	}' "$dir/scores.tsv" | LC_ALL=C sort -t "$tab" -k1,1n -k2,2 | awk -F '\t' -v ours="$ours" -v strategies="$strategies" '
+	BEGIN {
+		OFS = "\t"
+		k = split(strategies, s, " ")
+		line = "classes\tcells\tclass"
+		for (i = 1; i <= k; i++)
+			if (s[i] != ours)
+				line = line "\t" s[i]
+		print line
+	}
+	{
+		line = NR "\t" $1 "\t" $2
+		for (i = 3; i <= NF; i++) {
+			bad[i] += $i == "NA"
+			sum[i] += $i
+			line = line "\t" (bad[i] ? "NA" : sum[i] / NR)
+		}
+		print line
+	}' > "$dir/rare.tsv"
+
+sed '1s/^/corrmask table 6: /' "$dir/inputs/about"
+head -n 1 "$dir/settings" | sed 's/^/label /; s/; /; pre-training: /'
+echo "mean ± standard deviation over seeds ($seeds); gaps to $base are paired by seed, with the two-sided p of a t test; [n]: of n seeds only"
+seed_n=$(echo "$seeds" | wc -w)
+print_metric() {
+	echo
+	echo "$3"
+	awk -F '\t' -v stage="$1" -v metric="$2" -v strategies="$strategies" -v base="$base" -v want="$seed_n" '
+		# printf counts bytes in some awks, and ± has two
+		function pad(x, n,  y) { y = x; gsub(/±/, "+", y); while (length(y) < n) { y = " " y; x = " " x } return x }
+		function gap(x) { return sprintf("%+.3f", x < 0.0005 && x > -0.0005 ? 0 : x) }
+		function spread(x) { return x == "NA" ? "-" : sprintf("%.3f", x) }
+		function few(n) { return n < want ? sprintf(" [%d]", n) : "" }
+		function lay(title, cell,   i, j, line) {
+			for (i = 0; i <= strategy_n; i++) {
+				if (!(strategy[i] in any) || cell == "gap" && !(i && strategy[i] != base))
+					continue
+				line = sprintf("%-14s", (cell == "gap" ? "  " : "") strategy[i])
+				if (i)
+					for (j = 1; j <= size_n; j++)
+						line = line pad((strategy[i], size[j], cell) in text ? text[strategy[i], size[j], cell] : "-", 28)
+				else
+					line = line pad(text["scratch", 0, "mean"], 28) "   (random weights, no pre-training)"
+				print line
+			}
+		}
+		BEGIN { strategy_n = split(strategies, strategy, " "); strategy[0] = "scratch" }
+		$1 == stage && $2 == metric {
+			any[$3] = 1
+			if ($4 && !seen[$4]++)
+				size[++size_n] = $4
+			text[$3, $4, "mean"] = sprintf("%.3f ± %s%s", $6, spread($7), few($5))
+			text[$3, $4, "gap"] = $8 ? sprintf("%s ± %s (p %s)%s", gap($9), spread($10), $12, few($8)) : "-"
+		}
+		END {
+			line = sprintf("%-14s", "")
+			for (j = 1; j <= size_n; j++)
+				line = line pad(size[j] " cells", 28)
+			print line
+			lay("", "mean")
+			if (strategy_n > 1) {
+				print "  gap to " base
+				lay("", "gap")
+			}
+		}' "$dir/points.tsv"
+}
+print_metric finetune macro_f1 "Macro F1 after fine-tuning (the paper's measure)"
+cat <<'END'
+
+the paper, other cells, many more, another network:
+              30,000 cells      100,000 cells     300,000 cells     1,000,000 cells (kidney 814,000)
+  lung
+random        0.831 ± 0.005     0.845 ± 0.001     0.864 ± 0.008     0.883 ± 0.001
+pmi           0.830 ± 0.004     0.846 ± 0.001     0.853 ± 0.005     0.870 ± 0.004
+pmi-rand      0.829 ± 0.003     0.844 ± 0.004     0.850 ± 0.0007    0.875 ± 0.001
+corrmask      0.833 ± 0.008     0.862 ± 0.010     0.875 ± 0.009     0.886 ± 0.007
+  kidney
+random        0.840 ± 0.028     0.858 ± 0.012     0.875 ± 0.009     0.886 ± 0.007
+pmi           0.851 ± 0.010     0.863 ± 0.010     0.874 ± 0.008     0.887 ± 0.009
+pmi-rand      0.850 ± 0.012     0.853 ± 0.004     0.876 ± 0.010     0.884 ± 0.005
+corrmask      0.856 ± 0.008     0.870 ± 0.013     0.887 ± 0.010     0.894 ± 0.011
+END
+print_metric finetune accuracy "Accuracy after fine-tuning"
+print_metric finetune f1_rare "F1 of the rarest third of the classes after fine-tuning"
+print_metric probe macro_f1 "Macro F1 of a linear probe, no fine-tuning"
+print_metric probe accuracy "Accuracy of the probe"
+print_metric probe f1_rare "F1 of the rarest third of the classes, probe"
+[ "$(wc -l < "$dir/rare.tsv")" -lt 2 ] || {
+	echo
+	echo "Macro F1 over the rarest classes, $ours - other, after fine-tuning, $(cells "$last") cells (the paper's figure 6)"
+	awk -F '\t' '
+		NR == 1 { printf "%8s %9s  %-34s", "rarest", "training", "up to class"; for (i = 4; i <= NF; i++) printf " %12s", $i; print "" }
+		NR > 1 { printf "%8d %9d  %-34s", $1, $2, substr($3, 1, 34); for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : sprintf("%+.3f", $i)); print "" }' "$dir/rare.tsv"
+}
+echo
+for stage in pretrain finetune embed probe; do
+	cat "$dir"/log/$stage-*.log 2>/dev/null | sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]*\) MB$/\1 \2/p' |
+		awk -v s=$stage '{ t += $1; if ($2 > m) m = $2 } END { if (NR) printf "%s: %d times, %.0f s in all, at most %d MB\n", s, NR, t, m }'
+done

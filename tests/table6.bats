@@ -1,0 +1,257 @@
+#!/usr/bin/env bats
+# make table6: its arithmetic against scipy, small grids of it, and the same on a machine that has only the inputs
+
+load helper
+
+setup_file() {
+	# one small grid: simulated cells in results/table6/sim
+	cd "$BATS_FILE_TMPDIR"
+	table6 > first.txt 2> first.err
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+	P=$BATS_TEST_DIRNAME/../pipelines
+	R=results/table6/sim
+}
+
+pipeline() { make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" BIN="$(realpath "$BIN")" THREADS=2 "$@"; }
+SMALL=(SCALE=tiny CELLS=280 LABELLED=0.5 FT_EPOCHS=3)
+table6() { pipeline table6 "${SMALL[@]}" STRATEGIES="random pmi-rand corrmask" SIZES="100 1" SEEDS="1 2" DEVICE=cpu "$@"; }
+
+@test "table6-table.sh: means, standard deviations, paired gaps and p equal scipy's, with seeds and values missing" {
+	$PYTHON - <<-'END'
+		import os, random
+		random.seed(3)
+		os.makedirs("made/inputs"), os.makedirs("made/log")
+		for z, n in ("50", 50), ("0.5", 400), ("1", 800):
+		    open(f"made/inputs/corpus-{z}.cells", "w").write(f"{n}\n")
+		open("made/inputs/about", "w").write("some.h5ad: 800 cells to train, 200 held out\n")
+		open("made/settings", "w").write("cell_type; tiny, 3 epochs\n123 456\n")
+		for k in 1, 2, 3, 7:
+		    for s, z in [("scratch", "0")] + [(s, z) for s in ("random", "pmi-rand", "corrmask") for z in ("50", "0.5", "1")]:
+		        if (s, z, k) in (("random", "0.5", 2), ("pmi-rand", "50", 1), ("corrmask", "1", 7)) or s == "pmi-rand" and z == "1" and k != 3:
+		            continue                    # not run
+		        os.makedirs(f"made/runs/{s}-{z}-{k}")
+		        with open(f"made/runs/{s}-{z}-{k}/scores.tsv", "w") as f:
+		            for stage in ("finetune",) if s == "scratch" else ("finetune", "probe"):
+		                for m in "accuracy", "macro_f1", "f1_rare":
+		                    v = "nan" if (s, z, k, m, stage) == ("corrmask", "0.5", 1, "f1_rare", "probe") else repr(random.random())
+		                    f.write(f"{stage}\t{m}\t{v}\n")
+		                for c, n, t in ("B cell: naive", 20, 70), ("T", 40, 300), ("gone", 0, 9), ("NK", 5, 70), ("pDC", 1, 4):
+		                    f.write(f"{stage}\tf1:{c}\t{random.random() if n else 0}\n{stage}\tn:{c}\t{n}\n{stage}\ttrain_n:{c}\t{t}\n")
+	END
+	$P/table6-table.sh made "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" > table
+	run -0 $PYTHON - <<-'END'
+		import os, re
+		import numpy as np
+		from scipy.stats import ttest_rel
+		strategies, sizes, seeds = ["random", "pmi-rand", "corrmask"], {"50": 50, "0.5": 400, "1": 800}, [1, 2, 3, 7]
+		def score(s, z, k, stage, metric):
+		    f = f"made/runs/{s}-{z}-{k}/scores.tsv"
+		    for l in open(f) if os.path.exists(f) else ():
+		        a, m, v = l.rstrip("\n").split("\t")
+		        if (a, m) == (stage, metric):
+		            return float(v)
+		    return np.nan
+		points = {tuple(l[:3] + [int(l[3])]): l[4:] for l in (l.rstrip("\n").split("\t") for l in open("made/points.tsv"))}
+		blocks = {b.split("\n")[0]: b.split("\n")[1:] for b in open("table").read().split("\n\n")}
+		titles = {("finetune", "macro_f1"): "Macro F1 after fine-tuning (the paper's measure)", ("finetune", "accuracy"): "Accuracy after fine-tuning",
+		          ("finetune", "f1_rare"): "F1 of the rarest third of the classes after fine-tuning",
+		          ("probe", "macro_f1"): "Macro F1 of a linear probe, no fine-tuning", ("probe", "accuracy"): "Accuracy of the probe",
+		          ("probe", "f1_rare"): "F1 of the rarest third of the classes, probe"}
+		cell = r"-(?= |$)|[-+.\d]+ ± [-.\d]+(?: \(p [^)]*\))?(?: \[\d\])?"
+		seen = few = 0
+		def same(got, want, tolerance=1e-5):
+		    assert (got == "NA") if np.isnan(want) else abs(float(got) - want) <= tolerance * max(1, abs(want)), (got, want)
+		for (stage, metric), title in titles.items():
+		    lines = blocks[title]
+		    assert re.findall(r"\d+ cells", lines[0]) == ["50 cells", "400 cells", "800 cells"]
+		    cut = lines.index("  gap to random")
+		    means = {l.split()[0]: re.findall(cell, l[14:]) for l in lines[1:cut]}
+		    gaps = {l.split()[0]: re.findall(cell, l[14:]) for l in lines[cut + 1:] if l}
+		    assert list(gaps) == strategies[1:] and list(means) == (["scratch"] if stage == "finetune" else []) + strategies, (means, gaps)
+		    for s, row in means.items():
+		        for i, (z, n) in enumerate({"0": 0}.items() if s == "scratch" else sizes.items()):
+		            v = np.array([score(s, z, k, stage, metric) for k in seeds])
+		            b = np.array([score("random", z, k, stage, metric) for k in seeds])
+		            there, both = v[~np.isnan(v)], ~np.isnan(v) & ~np.isnan(b)
+		            got = points[stage, metric, s, n]
+		            sd = there.std(ddof=1) if len(there) > 1 else np.nan
+		            assert int(got[0]) == len(there)
+		            same(got[1], there.mean()), same(got[2], sd)
+		            want = f"{there.mean():.3f} ± " + ("-" if np.isnan(sd) else f"{sd:.3f}") + (f" [{len(there)}]" if len(there) < 4 else "")
+		            assert row[i] == want, (s, z, row, want)
+		            few += len(there) < 4
+		            if s in gaps:
+		                d, m = (v - b)[both], both.sum()
+		                p = ttest_rel(v[both], b[both])[1] if m > 1 else np.nan
+		                assert int(got[3]) == m
+		                same(got[4], d.mean() if m else np.nan), same(got[5], d.std(ddof=1) if m > 1 else np.nan)
+		                same(got[7], p, 0.051 * (1 if np.isnan(p) else p))
+		                text = gaps[s][i]
+		                assert text.startswith(f"{d.mean():+.3f} ± " + ("-" if m < 2 else f"{d.std(ddof=1):.3f}") + f" (p {got[7]})"), (text, d)
+		                assert text.endswith(f"[{m}]") == (m < 4), (text, m)
+		            seen += 1
+		assert seen == 3 * (1 + 9) + 3 * 9 and few > 10, (seen, few)
+		# figure 6: cumulative means over the tested classes, the rarest in training first
+		rare = [l.rstrip("\n").split("\t") for l in open("made/rare.tsv")]
+		assert rare[0] == ["classes", "cells", "class", "random", "pmi-rand"]
+		order = [("pDC", 4), ("B cell: naive", 70), ("NK", 70), ("T", 300)]
+		assert [(r[2], int(r[1])) for r in rare[1:]] == order
+		f1 = {s: np.array([np.nanmean([score(s, "1", k, "finetune", f"f1:{c}") for k in seeds]) for c, _ in order]) for s in strategies}
+		for i, r in enumerate(rare[1:]):
+		    assert int(r[0]) == i + 1
+		    same(r[3], (f1["corrmask"] - f1["random"])[:i + 1].mean())
+		    same(r[4], (f1["corrmask"] - f1["pmi-rand"])[:i + 1].mean())
+	END
+	assert_output ""
+}
+
+@test "make table6: every number of the table follows from the scores; corpora lie within each other; models are gone" {
+	run cat first.err
+	refute_output --partial rror
+	grep -q '^  pretrain-corrmask-1-2$' first.txt
+	$PYTHON - <<-'END'
+		import re, statistics
+		def score(s, z, k, stage):
+		    return {l.split("\t")[0]: float(l.split("\t")[1]) for l in list(open(f"results/table6/sim/runs/{s}-{z}-{k}/{stage}.score.tsv"))[1:]}["macro_f1"]
+		lines = open("first.txt").read()
+		for stage, title in ("finetune", "Macro F1 after fine-tuning"), ("probe", "Macro F1 of a linear probe"):
+		    block = lines[lines.index(title):].split("\n\n")[0]
+		    for s in "random", "pmi-rand", "corrmask":
+		        v = {z: [score(s, z, k, stage) for k in (1, 2)] for z in ("100", "1")}
+		        want = [f"{statistics.mean(x):.3f} ± {statistics.stdev(x):.3f}" for x in v.values()]
+		        got = re.search(f"^{s} +(.*)$", block, re.M).group(1)
+		        assert re.split("  +", got) == want, (got, want)
+		        d = [statistics.mean(a - b for a, b in zip(v[z], [score("random", z, k, stage) for k in (1, 2)])) for z in v]
+		        if s != "random":
+		            assert [float(x) for x in re.findall(r"([-+][.\d]+) ±", re.search(f"^  {s} (.*)$", block, re.M).group(1))] == [round(x, 3) + 0 for x in d], (block, d)
+	END
+	for z in 100 1; do scview -c cell $R/inputs/corpus-$z.tok | tail -n +2 | sort > cells.$z; done
+	run -0 wc -l < cells.100
+	assert_output --partial 100
+	run -0 comm -23 cells.100 cells.1
+	assert_output ""
+	[ "$(cat $R/inputs/corpus-1.cells)" = "$(wc -l < cells.1)" ]
+	# nothing of the corpora is among the held-out cells
+	scview -c cell $R/inputs/test.tok | tail -n +2 | sort > held
+	run -0 comm -12 cells.1 held
+	assert_output ""
+	run find results/table6 -name '*.safetensors' -o -name '*.emb'
+	assert_output ""
+	assert_file_not_empty $R/table6.svg
+	head -c 4 $R/table6.png | grep -q PNG
+}
+
+@test "make table6: a run is maskgen, sctrain, scembed and ctaprobe as by hand" {
+	overlap=$(($(cat $R/inputs/corpus-1.cells) / 20))                # of fewer than 200 cells it would be 10
+	[ $overlap -gt 10 ]
+	depgraph -q --min-overlap $overlap $R/inputs/corpus-1.tok -o hand.graph
+	maskgen --strategy corrmask --lambda 0.5 -g hand.graph --rate 0.15 --seed 2 -u $R/inputs/corpus-1.tok |
+		sctrain mlm -q --config tiny --lr 0.003 --seed 2 --device cpu -o hand.model
+	diff <(cut -f 1-4 hand.model/train.tsv) <(cut -f 1-4 $R/runs/corrmask-1-2/pretrain.tsv)
+	for part in learn test; do scembed -q -M hand.model --device cpu -o $part.emb $R/inputs/$part.tok; done
+	ctaprobe cells -q -l cell_type --standardize --train learn.emb --test test.emb | diff - $R/runs/corrmask-1-2/probe.score.tsv
+	maskgen --strategy none --keep cell_type --epochs 3 --seed 2 -u $R/inputs/train.tok |
+		sctrain cells -q --label cell_type --init hand.model --lr 1e-3 --eval $R/inputs/valid.masked --patience 3 --seed 2 --device cpu -o hand.cells
+	scembed -q --predict -M hand.cells --device cpu -u $R/inputs/test.tok | ctaprobe score -q -l cell_type --train $R/inputs/train.tok |
+		diff - $R/runs/corrmask-1-2/finetune.score.tsv
+	maskgen --strategy none --keep cell_type --epochs 3 --seed 1 -u $R/inputs/train.tok |
+		sctrain cells -q --label cell_type --config tiny --lr 1e-3 --eval $R/inputs/valid.masked --patience 3 --seed 1 --device cpu -o hand.scratch
+	diff <(cut -f 1-4 hand.scratch/train.tsv) <(cut -f 1-4 $R/runs/scratch-0-1/finetune.tsv)
+	# pmi-rand follows the other graph
+	maskgen --strategy pmi-rand -g $R/inputs/pmi-100.graph --rate 0.15 --seed 1 -u $R/inputs/corpus-100.tok |
+		sctrain mlm -q --config tiny --lr 0.003 --seed 1 --device cpu -o hand.pmi
+	diff <(cut -f 1-4 hand.pmi/train.tsv) <(cut -f 1-4 $R/runs/pmi-rand-100-1/pretrain.tsv)
+}
+
+@test "make table6: a second run makes nothing, a lost run is made again, more seeds are added, an interrupted run goes on" {
+	tail -n +"$(grep -n '^corrmask table 6' first.txt | cut -d : -f 1)" first.txt > was
+	run -0 table6
+	assert_output "$(cat was)"
+	# the demo with other settings does not touch it
+	pipeline demo/sim/train.tok "${SMALL[@]}" EPOCHS=2 LR=0.001
+	run -0 table6
+	refute_line --regexp '^  (pretrain|finetune|depgraph)'
+	cp $R/runs/random-100-1/finetune.score.tsv score
+	rm -r $R/runs/random-100-1
+	run -0 table6
+	assert_line "  pretrain-random-100-1"
+	refute_line "  pretrain-random-100-2"
+	cmp score $R/runs/random-100-1/finetune.score.tsv
+	# a pre-trained model without scores is taken as it is
+	rm $R/runs/corrmask-1-2/scores.tsv
+	cp -r hand.model $R/runs/corrmask-1-2/model
+	cp $R/runs/corrmask-1-2/pretrain.tsv curve
+	run -0 table6
+	assert_line "  finetune-corrmask-1-2"
+	run ! cmp -s curve $R/runs/corrmask-1-2/pretrain.tsv             # the seconds are those of hand.model
+	run -0 table6 SEEDS="1 2 3" STRATEGIES=random
+	assert_line "  pretrain-random-100-3"
+	refute_line --regexp '^  pretrain-.*-[12]$'
+	assert_line --regexp '^mean .* over seeds \(1 2 3\)'
+	refute_line --regexp "^pmi-rand +[0-9.]+ ± [0-9.]+ +[0-9.]+ ± [0-9.]+$"
+}
+
+@test "make table6: wrong sizes and strategies are told" {
+	run ! table6 SIZES="100000 1"
+	assert_output --regexp 'table6: 100000 cells wanted, there are [0-9]+ to train on'
+	run ! table6 STRATEGIES="random mpi"
+	assert_output --partial "table6: STRATEGIES: no 'mpi'"
+	[ -e $R/runs/random-1-1/scores.tsv ]
+}
+
+# G FOLDER...: gpu_experiments.sh with the grid's settings and four tools only
+G() {
+	mkdir -p four
+	for t in maskgen sctrain scembed ctaprobe; do ln -sf "$(realpath "$BIN/$t")" four/; done
+	BIN=$PWD/four "$BATS_TEST_DIRNAME/bench/gpu_experiments.sh" "$@" "${SMALL[@]}" STRATEGIES="random corrmask" SIZES="100 1" SEEDS="1 2" DEVICE=cpu
+}
+
+@test "gpu_experiments.sh: two shares from the inputs alone, on a machine with four tools, come to the same scores" {
+	here=$PWD
+	for part in 0 1; do
+		mkdir -p there$part
+		cp -r $R/inputs there$part/
+	done
+	run -0 G -s 0/2 -j 2 -o $here/out0 $here/there0
+	assert_line "  pretrain-random-100-1"
+	refute_line --regexp "^  .*-2$"
+	assert_line --partial "5 of 10 runs done, 5 of them asked for now"
+	assert_line --regexp '^== training: [0-9]+ s$'
+	assert_line --regexp '^random .* ± - \[1\]'
+	[ "$(tar -tzf out0/runs.tar.gz | grep -cE 'safetensors|\.emb$')" = 0 ]
+	# another machine, which gets the first part's runs and does the rest
+	run -0 G -j 2 -b $here/out0/runs.tar.gz -o $here/out1 $here/there1
+	refute_line --regexp "^  (pretrain|finetune)-.*-1$"
+	assert_line --partial "10 of 10 runs done"
+	for run in random-100-1 corrmask-1-2 scratch-0-2; do
+		cmp $R/runs/$run/scores.tsv there1/runs/$run/scores.tsv
+		tar -xOzf out1/runs.tar.gz runs/$run/scores.tsv | cmp - $R/runs/$run/scores.tsv
+	done
+	for f in table.txt points.tsv table6.svg table6.png; do assert_file_not_empty out1/$f; done
+	# at home again: nothing is left to do
+	mkdir -p home
+	cp -r $R/inputs home/
+	tar -xzmf out1/runs.tar.gz -C home
+	run -0 pipeline table6 INPUTS=home "${SMALL[@]}" STRATEGIES="random corrmask" SIZES="100 1" SEEDS="1 2"
+	refute_line --regexp '^  (pretrain|finetune)'
+	diff <(grep ± out1/table.txt) <(printf '%s\n' "$output" | grep ±)
+	# time that is up at once
+	mkdir -p there2
+	cp -r $R/inputs there2/
+	run -0 G -t 1 -o $here/out2 $here/there2
+	assert_line --partial "time is up"
+	assert_line --partial "runs done"
+	run -2 G -o $here/out3 $here/nothing
+	assert_output --partial "expected a folder with inputs/"
+}
+
+@test "make table6: other settings start afresh" {
+	run -0 pipeline $R/runs/random-100-1/scores.tsv "${SMALL[@]}" STRATEGIES=random SIZES="100 1" SEEDS="1 2" DEVICE=cpu FT_EPOCHS=1
+	assert_line "  pretrain-random-100-1"
+	run ls $R/runs
+	assert_output random-100-1
+	[ "$(wc -l < $R/runs/random-100-1/finetune.tsv)" -lt 15 ]
+}
