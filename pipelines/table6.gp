@@ -1,4 +1,7 @@
 # Left and middle: macro F1 by cells pre-trained on (the paper's figure 5). Right: its gap among the rarest classes (figure 6).
+points = dir."/points.tsv"
+sizes = system("awk -F '\t' '$4 { print $4 }' ".points." | sort -nu | tr '\n' ' '")
+if (!words(sizes)) exit              # nothing but the start without pre-training so far
 if (terminal eq "svg") { set terminal svg size 1500,460 font "sans,13" background "white" } else { set terminal pngcairo size 1500,460 font "sans,10" }
 set output dir."/table6.".terminal
 set datafile separator "\t"
@@ -6,7 +9,6 @@ set multiplot layout 1,3
 set border 3
 set tics nomirror
 set grid ytics lc rgb "#dddddd"
-points = dir."/points.tsv"
 colour(s) = s eq "random" ? 0x888888 : s eq "bernoulli" ? 0xbbbbbb : s eq "pmi" ? 0x4060a0 : s eq "pmi-rand" ? 0x70b0d0 : s eq "corrmask" ? 0xc04020 : 0xe0a030
 # side by side, so that error bars can be told apart
 aside(i) = 1 + 0.012 * (i - (words(strategies) + 1) / 2.0)
@@ -19,7 +21,6 @@ set xlabel "cells pre-trained on"
 set ylabel "macro F1"
 set logscale x
 set xtics ("0" 0)
-sizes = system("awk -F '\t' '$4 { print $4 }' ".points." | sort -nu | tr '\n' ' '")
 do for [x in sizes] { set xtics add (x int(x)) }
 set xrange [0.75 * word(sizes, 1) : 1.33 * word(sizes, words(sizes))]
 set key bottom right

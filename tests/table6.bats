@@ -244,6 +244,9 @@ G() {
 	run -0 G -t 1 -o $here/out2 $here/there2
 	assert_line --partial "time is up"
 	assert_line --partial "runs done"
+	# nothing to draw yet
+	run -0 G -s 0/10 -o $here/out3 $here/there2
+	assert_line --partial "1 of 10 runs done, 1 of them asked for now"
 	run -2 G -o $here/out3 $here/nothing
 	assert_output --partial "expected a folder with inputs/"
 }
