@@ -15,7 +15,7 @@ aside(i) = 1 + 0.012 * (i - (words(strategies) + 1) / 2.0)
 rows(stage, s) = "< awk -F '\t' '$1 == \"".stage."\" && $2 == \"macro_f1\" && $3 == \"".s."\"' ".points
 # one seed has no spread
 sd(x) = x eq "NA" ? 0 : real(x)
-scratch = system("awk -F '\t' '$1 == \"finetune\" && $2 == \"macro_f1\" && $3 == \"scratch\" { print $6 }' ".points)
+scratch(stage) = system("awk -F '\t' '$1 == \"".stage."\" && $2 == \"macro_f1\" && $3 == \"scratch\" { print $6 }' ".points)
 
 set xlabel "cells pre-trained on"
 set ylabel "macro F1"
@@ -24,17 +24,13 @@ set xtics ("0" 0)
 do for [x in sizes] { set xtics add (x int(x)) }
 set xrange [0.75 * word(sizes, 1) : 1.33 * word(sizes, words(sizes))]
 set key bottom right
-set title "Cell types, fine-tuned"
-if (strlen(scratch)) {
-	plot for [i = 1:words(strategies)] rows("finetune", word(strategies, i)) using ($4 * aside(i)):6:(sd(strcol(7))) with yerrorlines pt 7 ps 0.7 lw 2 \
-		lc rgb colour(word(strategies, i)) title word(strategies, i), real(scratch) with lines dt 2 lc rgb "#000000" title "not pre-trained"
-} else {
-	plot for [i = 1:words(strategies)] rows("finetune", word(strategies, i)) using ($4 * aside(i)):6:(sd(strcol(7))) with yerrorlines pt 7 ps 0.7 lw 2 \
-		lc rgb colour(word(strategies, i)) title word(strategies, i)
+do for [stage in "finetune probe"] {
+	set title stage eq "probe" ? "Cell types, linear probe" : "Cell types, fine-tuned"
+	if (stage eq "probe") { unset key }
+	none = scratch(stage)
+	plot for [i = 1:words(strategies)] rows(stage, word(strategies, i)) using ($4 * aside(i)):6:(sd(strcol(7))) with yerrorlines pt 7 ps 0.7 lw 2 \
+		lc rgb colour(word(strategies, i)) title word(strategies, i), strlen(none) ? real(none) : NaN with lines dt 2 lc rgb "#000000" title "not pre-trained"
 }
-set title "Cell types, linear probe"
-plot for [i = 1:words(strategies)] rows("probe", word(strategies, i)) using ($4 * aside(i)):6:(sd(strcol(7))) with yerrorlines pt 7 ps 0.7 lw 2 \
-	lc rgb colour(word(strategies, i)) notitle
 
 unset logscale x
 set xtics auto

@@ -65,12 +65,14 @@ $(eval $(call ft_split,$(T6_IN),$(T6_IN)/labelled.tok,$(T6_IN)/group,t6_stage))
 
 $(T6_SIZES:%=$(T6_IN)/corpus-%.tok): $(T6_IN)/corpus-%.tok: $(T6_IN)/ready
 	$(call t6_stage,scsample-$*) $(call t6_sample,$*,$@) && echo $(call rows,$@) > $(@D)/corpus-$*.cells
+$(T6_IN)/corpus-0.tok: $(T6_IN)/ready
+	$(call t6_stage,scsample-0) run $(BIN)/scsample -v -n $(BATCH) --seed $(SEED) -o $@ $(@D)/learn.tok
 $(T6_SIZES:%=$(T6_IN)/corrmask-%.graph): $(T6_IN)/corrmask-%.graph: $(T6_IN)/corpus-%.tok
 	$(call t6_stage,depgraph-$*) run $(BIN)/depgraph -v --min-overlap $(call demo_overlap,$<) --seed $(SEED) -@ $(t6_threads) -o $@ $<
 $(T6_SIZES:%=$(T6_IN)/pmi-%.graph): $(T6_IN)/pmi-%.graph: $(T6_IN)/corpus-%.tok
 	$(call t6_stage,depgraph-pmi-$*) run $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(t6_threads) -o $@ $<
 t6_edges = $$($(BIN)/depgraph -q --stats $1 | awk -F '\t' '$$1 == "edges" { print $$2 }')
-$(T6_IN)/about: $(T6_IN)/train.tok $(T6_IN)/valid.masked $(foreach z,$(T6_SIZES),$(T6_IN)/corrmask-$z.graph $(T6_IN)/pmi-$z.graph)
+$(T6_IN)/about: $(T6_IN)/train.tok $(T6_IN)/valid.masked $(T6_IN)/corpus-0.tok $(foreach z,$(T6_SIZES),$(T6_IN)/corrmask-$z.graph $(T6_IN)/pmi-$z.graph)
 	@{ echo "$(or $(DATA),simulated cells (scsim)): $(call rows,$(T6_IN)/learn.tok) cells to train, $(call rows,$(T6_IN)/test.tok) held out$$(sed 's/^--by /, split by /' $(T6_IN)/group)"; \
 		echo "fine-tuning learns from $(call rows,$(T6_IN)/train.tok) labelled cells, $(call rows,$(T6_IN)/valid.tok) more say when to stop"; \
 		$(foreach z,$(T6_SIZES),echo "graphs of $$(cat $(T6_IN)/corpus-$z.cells) cells: $(call t6_edges,$(T6_IN)/corrmask-$z.graph) edges, PMI $(call t6_edges,$(T6_IN)/pmi-$z.graph)";) } > $@
@@ -90,33 +92,31 @@ t6_masks_corrmask := --strategy corrmask --lambda 0.5
 t6_masks_corrmask-100 := --strategy corrmask --lambda 1
 $(foreach s,$(STRATEGIES),$(if $(t6_masks_$s),,$(error table6: STRATEGIES: no '$s' (random, bernoulli, pmi, pmi-rand, corrmask, corrmask-100))))
 
-# One run is a folder: STRATEGY-SIZE-SEED, and scratch-0-SEED, fine-tuned from random weights
+# One run is a folder: STRATEGY-SIZE-SEED, and scratch-0-SEED, a network with random weights: a step on few cells at rate 0
 T6_SCORES := $(foreach k,$(T6_SEEDS),$(T6)/runs/scratch-0-$k/scores.tsv $(foreach z,$(T6_SIZES),$(STRATEGIES:%=$(T6)/runs/%-$z-$k/scores.tsv)))
 table6-runs: $(T6_SCORES)
 table6-list:
 	@printf '%s\n' $(T6_SCORES)
 
 # A run goes through all its stages before the next begins, so that a grid cut short has whole runs; one that was cut goes on.
-# $1 strategy, $2 size; * is the seed
+# $1 strategy, $2 size, $3 epochs, $4 rate; * is the seed
 define t6_rule
-$(T6_SEEDS:%=$(T6)/runs/$1-$2-%/scores.tsv): $(T6)/runs/$1-$2-%/scores.tsv: $(T6)/settings $(if $(t6_start_$1),,$(T6_IN)/corpus-$2.tok $(call t6_graph,$1,$2)) | $(T6_IN)/about $(T6_TOOLS)
+$(T6_SEEDS:%=$(T6)/runs/$1-$2-%/scores.tsv): $(T6)/runs/$1-$2-%/scores.tsv: $(T6)/settings $(T6_IN)/corpus-$2.tok $(call t6_graph,$1,$2) | $(T6_IN)/about $(T6_TOOLS)
 	@mkdir -p $$(@D)
-$(if $(t6_start_$1),,
-	$$(call t6_stage,pretrain-$1-$2-$$*) $(BIN)/maskgen $(t6_masks_$1) $(addprefix -g ,$(call t6_graph,$1,$2)) --rate 0.15 --batch $(BATCH) --epochs $(T6_EPOCHS) --seed $$* -u $(T6_IN)/corpus-$2.tok | \
-		run $(BIN)/sctrain mlm -v --config $(CONFIG) --lr $(LR) --save-every 200 --resume --seed $$* $$(t6_compute) -o $$(@D)/model
+	$$(call t6_stage,pretrain-$1-$2-$$*) $(BIN)/maskgen $(t6_masks_$1) $(addprefix -g ,$(call t6_graph,$1,$2)) --rate 0.15 --batch $(BATCH) --epochs $3 --seed $$* -u $(T6_IN)/corpus-$2.tok | \
+		run $(BIN)/sctrain mlm -v --config $(CONFIG) --lr $4 --save-every 200 --resume --seed $$* $$(t6_compute) -o $$(@D)/model
+	@cp $$(@D)/model/train.tsv $$(@D)/pretrain.tsv
 	$$(call t6_stage,probe-$1-$2-$$*) for part in learn test; do $(BIN)/scembed -q -M $$(@D)/model $$(t6_compute) -o $$(@D)/$$$$part.emb $(T6_IN)/$$$$part.tok || exit 1; done; \
 		run $(BIN)/ctaprobe cells -v --label '$(LABEL)' --standardize --train $$(@D)/learn.emb --test $$(@D)/test.emb -@ $$(t6_threads) -o $$(@D)/probe.score.tsv
-	@cp $$(@D)/model/train.tsv $$(@D)/pretrain.tsv)
-	$$(call t6_stage,finetune-$1-$2-$$*) $$(call fine_tune,$(T6_IN)/train.tok,$(T6_IN)/valid.masked,$(or $(t6_start_$1),--init $$(@D)/model) $(if $(DEVICE),--device $(DEVICE)),$$*,$$(t6_threads),$$(@D)/cells)
+	$$(call t6_stage,finetune-$1-$2-$$*) $$(call fine_tune,$(T6_IN)/train.tok,$(T6_IN)/valid.masked,--init $$(@D)/model $(if $(DEVICE),--device $(DEVICE)),$$*,$$(t6_threads),$$(@D)/cells)
+	@cp $$(@D)/cells/train.tsv $$(@D)/finetune.tsv
 	$$(call t6_stage,score-$1-$2-$$*) $(BIN)/scembed --predict -q -M $$(@D)/cells $$(t6_compute) -u $(T6_IN)/test.tok | \
 		run $(BIN)/ctaprobe score -v --label '$(LABEL)' --train $(T6_IN)/train.tok -o $$(@D)/finetune.score.tsv
-	@cp $$(@D)/cells/train.tsv $$(@D)/finetune.tsv
-	@cd $$(@D) && for stage in finetune $(if $(t6_start_$1),,probe); do sed "1d; s/^/$$$$stage\t/" $$$$stage.score.tsv; done > scores.tsv
+	@cd $$(@D) && for stage in finetune probe; do sed "1d; s/^/$$$$stage\t/" $$$$stage.score.tsv; done > scores.tsv
 	$(if $(filter 1,$(KEEP_MODELS)),,@rm -rf $$(addprefix $$(@D)/,model cells learn.emb test.emb))
 endef
-t6_start_scratch = --config $(CONFIG)
-$(eval $(call t6_rule,scratch,0))
-$(foreach s,$(STRATEGIES),$(foreach z,$(T6_SIZES),$(eval $(call t6_rule,$s,$z))))
+$(eval $(call t6_rule,scratch,0,1,0))
+$(foreach s,$(STRATEGIES),$(foreach z,$(T6_SIZES),$(eval $(call t6_rule,$s,$z,$(T6_EPOCHS),$(LR)))))
 
 # What changes when the table must be made anew though no run was
 $(T6)/grid: $(T6)/settings FORCE
