@@ -1,8 +1,8 @@
 # make fig4: does masking by module pay, and from which modularity on? (CorrMask paper, figure 4 and appendix B.2)
 #
-#     make -j2 fig4              small: 3 trials a condition, 20 of gamma 1 with Exp(0.1) of mean 10; a quarter of an hour on 2 cores
+#     make -j2 fig4              small: 3 trials a condition, 20 of gamma 1 with Exp(0.1) of mean 10; three quarters of an hour on 2 cores
 #     make -j2 fig4 SCALE=tiny   2 trials of 25 epochs at gamma 0 and 1; a minute
-#     make -j2 fig4 SCALE=paper  20 trials a condition; over an hour
+#     make -j2 fig4 SCALE=paper  20 trials a condition; about three hours
 #
 # EXP     how Exp(0.1) is read: scale (mean 0.1), rate (mean 10), or 'scale rate' (the default)
 # GAMMAS, TRIALS   instead of those of the scale
