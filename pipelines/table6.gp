@@ -11,7 +11,7 @@ set tics nomirror
 set grid ytics lc rgb "#dddddd"
 colour(s) = s eq "random" ? 0x888888 : s eq "bernoulli" ? 0xbbbbbb : s eq "pmi" ? 0x4060a0 : s eq "pmi-rand" ? 0x70b0d0 : s eq "corrmask" ? 0xc04020 : 0xe0a030
 # side by side, so that error bars can be told apart
-aside(i) = 1 + 0.012 * (i - (words(strategies) + 1) / 2.0)
+aside(i) = 1 + 0.02 * (i - (words(strategies) + 1) / 2.0)
 rows(stage, s) = "< awk -F '\t' '$1 == \"".stage."\" && $2 == \"macro_f1\" && $3 == \"".s."\"' ".points
 # one seed has no spread
 sd(x) = x eq "NA" ? 0 : real(x)
