@@ -98,6 +98,7 @@ for n in ("csr_gzip", "csr_lzf", "csr_plain", "csc_gzip", "dense_gzip", "dense_p
 for n, data, index, kw in (("i64", np.int64, np.int64, {}), ("u8shuffle", np.uint32, np.uint8, {"compression": "gzip", "shuffle": True}),
                            ("f64shuffle", np.float64, np.uint16, {"compression": "gzip", "shuffle": True, "chunks": (7,)}),
                            ("bigendian", ">i4", ">i8", {}), ("fletcher", np.float32, np.int32, {"compression": "gzip", "fletcher32": True}),
+                           ("checksum", np.float32, np.uint8, {"fletcher32": True, "chunks": (7,)}),
                            ("lzfshuffle", np.int32, np.int32, {"compression": "lzf", "shuffle": True, "chunks": (16,)}),
                            ("bigchunk", np.float32, np.int32, {"compression": "gzip", "chunks": (16384,), "maxshape": (None,)}),
                            ("f16", np.float16, np.int32, {})):
@@ -107,6 +108,8 @@ for n, data, index, kw in (("i64", np.int64, np.int64, {}), ("u8shuffle", np.uin
     with patch(name) as f:
         replace(f["X"], "data", f["X/data"][:].astype(data), **kw)
         replace(f["X"], "indices", f["X/indices"][:].astype(index), **kw)
+        if n == "checksum":
+            replace(f["obs"], "_index", f["obs/_index"][:].astype("S32"), **kw)
     expect(name, x=x)
 
 # a row stored backwards, with explicit zeros

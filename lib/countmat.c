@@ -689,7 +689,8 @@ static int finish_row(struct finish *f, size_t i, struct row *row)
 	unsigned back = 0;
 	int overflow = 0;
 	m->start[i] = n;
-	if (is_plain(f, i))
+	r->total[i] = 0;
+	if (!n || is_plain(f, i))
 		return 0;
 	if (convert_row(m, r, i, row))
 		return -1;

@@ -194,7 +194,7 @@ static int open_values(struct frame_column *c, hid_t loc, const char *path, cons
 	} else if (class == H5T_STRING) {
 		if (H5Tis_variable_str(type) <= 0 && size > STRING_MAX)
 			r = other(c, "strings of more than 65,536 bytes");
-		else
+		else if ((r = h5_check_chunks(d, c->where, e)) == 0)
 			c->kind = FRAME_STR;
 	} else if (class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_ENUM) {
 		r = h5array_open(&c->values, loc, path, filename, e);
@@ -479,7 +479,7 @@ static int open_compound(struct frame *f, hid_t file, const char *path, const ch
 		r = h5_error(e, f->where, "opening the dataset");
 	} else if (H5Tget_class(type) != H5T_COMPOUND || length(d) < 0) {
 		r = error_set(e, "%s: expected a group, or a table in one dimension", f->where);
-	} else {
+	} else if ((r = h5_check_chunks(d, f->where, e)) == 0) {
 		int n = H5Tget_nmembers(type);
 		f->nrow = (uint64_t)length(d);
 		f->col = xcalloc((size_t)n, sizeof *f->col);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define FILTER_LZF 32000
+#define CHECKSUM 4                      /* bytes of a Fletcher32 checksum behind a chunk */
 #define CHUNK_MAX (1ull << 30)          /* largest decoded chunk */
 #define BATCH ((size_t)16 << 20)        /* decoded bytes in flight in one parallel round */
 
@@ -69,6 +70,59 @@ int h5_error(struct error *e, const char *where, const char *doing)
 	return error_set(e, "%s: %s failed: damaged or truncated HDF5 (%s)", where, doing, why);
 }
 
+static herr_t not_allocated(unsigned n, const H5E_error2_t *err, void *yes)
+{
+	if (err->desc && strstr(err->desc, "not allocated"))
+		*(int *)yes = 1;
+	return 0;
+}
+
+/* Stored bytes of the chunk at these coordinates, 0: it was never written. */
+static int stored_size(hid_t dataset, const hsize_t at[], hsize_t *size, const char *where, struct error *e)
+{
+	*size = 0;
+	if (H5Dget_chunk_storage_size(dataset, at, size) < 0) {
+		/* a chunk that was never written is an error in some versions of HDF5, told apart only by its text */
+		int absent = 0;
+		H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, not_allocated, &absent);
+		if (!absent)
+			return h5_error(e, where, "finding a chunk");
+		*size = 0;
+	}
+	return 0;
+}
+
+int h5_check_chunks(hid_t dataset, const char *where, struct error *e)
+{
+	hid_t plist = H5Dget_create_plist(dataset), space = H5Dget_space(dataset);
+	hsize_t dim[2] = {0, 1}, chunk[2] = {1, 1}, at[2], size;
+	int r = 0, n = plist < 0 ? -1 : H5Pget_nfilters(plist), with = -1;
+	for (int i = 0; i < n; i++) {
+		size_t none = 0;
+		if (H5Pget_filter2(plist, (unsigned)i, NULL, &none, NULL, 0, NULL, NULL) == H5Z_FILTER_FLETCHER32)
+			with = i;
+	}
+	if (n < 0 || space < 0)
+		r = h5_error(e, where, "reading the storage layout");
+	else if (with >= 0 && with < n - 1)
+		r = error_set(e, "%s: checksums come before compression, expected after it; rewrite the file", where);
+	else if (with >= 0 && (H5Sget_simple_extent_ndims(space) > 2 || H5Sget_simple_extent_dims(space, dim, NULL) < 1 ||
+			       H5Pget_chunk(plist, 2, chunk) < 1 || !chunk[0] || !chunk[1]))
+		r = h5_error(e, where, "reading the chunk shape");
+	for (at[0] = 0; with >= 0 && r == 0 && at[0] < dim[0]; at[0] += chunk[0])
+		for (at[1] = 0; r == 0 && at[1] < dim[1]; at[1] += chunk[1]) {
+			r = stored_size(dataset, at, &size, where, e);
+			if (r == 0 && size && size <= CHECKSUM)
+				r = error_set(e, "%s: the chunk that starts at %llu has %llu stored bytes and a checksum; damaged file", where,
+					      (unsigned long long)at[0], (unsigned long long)size);
+		}
+	if (plist >= 0)
+		H5Pclose(plist);
+	if (space >= 0)
+		H5Sclose(space);
+	return r;
+}
+
 static int element_type(struct h5array *a, hid_t type, int *direct, struct error *e)
 {
 	H5T_class_t class = H5Tget_class(type);
@@ -113,7 +167,7 @@ static int filter_list(struct h5array *a, hid_t plist, int *direct, struct error
 		if (H5Zfilter_avail((H5Z_filter_t)id) <= 0)
 			return error_set(e, "%s: compressed with filter %d (%s), which this program does not have; "
 					 "rewrite the file with gzip or lzf compression", a->where, id, *name ? name : "no name");
-		if ((id != H5Z_FILTER_DEFLATE && id != H5Z_FILTER_SHUFFLE && id != FILTER_LZF) || n > 4)
+		if ((id != H5Z_FILTER_DEFLATE && id != H5Z_FILTER_SHUFFLE && id != FILTER_LZF && id != H5Z_FILTER_FLETCHER32) || n > 4)
 			*direct = 0;
 		if (i < 4)
 			a->filter[a->nfilter++] = id;
@@ -143,7 +197,7 @@ static int layout(struct h5array *a, int direct, struct error *e)
 			error_set(e, "%s: a chunk shape of 0", a->where);
 			goto out;
 		}
-		r = filter_list(a, plist, &direct, e);
+		r = filter_list(a, plist, &direct, e) || h5_check_chunks(a->id, a->where, e) ? -1 : 0;
 		a->chunk[0] = c[0];
 		a->chunk[1] = c[1];
 		if (r == 0 && direct) {
@@ -268,13 +322,37 @@ static void need_scratch(struct h5array *a, int threads)
 		a->scratch[a->nscratch++] = (struct h5chunk_scratch){0};
 }
 
+/* Whether the checksum behind n bytes is theirs: Fletcher's, of big-endian 16-bit words modulo 65,535, stored little-endian. */
+static int checksum_right(const unsigned char *p, size_t n)
+{
+	uint64_t a = 0, b = 0;
+	for (size_t from = 0; from < n; from += 1 << 16) {
+		for (size_t i = from; i < n && i < from + (1 << 16); i += 2) {
+			a += (uint64_t)p[i] << 8 | (i + 1 < n ? p[i + 1] : 0);
+			b += a;
+		}
+		a %= 65535;
+		b %= 65535;
+	}
+	p += n;
+	return (p[0] | p[1] << 8) % 65535 == (int)a && (p[2] | p[3] << 8) % 65535 == (int)b;
+}
+
 /* Decode one stored chunk to dst [bytes]. Returns 0, or 1 when the bytes are damaged. */
 static int decode(const struct h5array *a, const struct h5chunk_job *j, struct h5chunk_scratch *own, unsigned char *dst, size_t bytes)
 {
 	const unsigned char *in = a->raw + j->at;
 	size_t n = j->size;
-	int left = 0;
-	for (int i = 0; i < a->nfilter; i++)
+	int left = 0, last = a->nfilter - 1;
+	if (last >= 0 && a->filter[last] == H5Z_FILTER_FLETCHER32) {
+		if (!(j->skip >> last & 1)) {
+			if (n < CHECKSUM || !checksum_right(in, n - CHECKSUM))
+				return 1;
+			n -= CHECKSUM;
+		}
+		last--;
+	}
+	for (int i = 0; i <= last; i++)
 		left += !(j->skip >> i & 1);
 	if (!left) {
 		if (n != bytes)
@@ -284,7 +362,7 @@ static int decode(const struct h5array *a, const struct h5chunk_job *j, struct h
 	if (left > 1 && !own->step)
 		own->step = xmalloc(bytes);
 	/* every step writes to the buffer that makes the last one end in dst */
-	for (int i = a->nfilter - 1; i >= 0; i--) {
+	for (int i = last; i >= 0; i--) {
 		if (j->skip >> i & 1)
 			continue;
 		unsigned char *to = --left % 2 ? own->step : dst;
@@ -307,25 +385,12 @@ static int decode(const struct h5array *a, const struct h5chunk_job *j, struct h
 	return 0;
 }
 
-static herr_t not_allocated(unsigned n, const H5E_error2_t *err, void *yes)
-{
-	if (err->desc && strstr(err->desc, "not allocated"))
-		*(int *)yes = 1;
-	return 0;
-}
-
 /* The stored bytes of one chunk, appended to raw. */
 static int fetch(struct h5array *a, struct h5chunk_job *j, size_t *used, uint64_t across, size_t bytes, struct error *e)
 {
-	hsize_t at[2] = {j->chunk / across * a->chunk[0], j->chunk % across * a->chunk[1]}, size = 0;
-	if (H5Dget_chunk_storage_size(a->id, at, &size) < 0) {
-		/* a chunk that was never written is an error in some versions of HDF5, told apart only by its text */
-		int absent = 0;
-		H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, not_allocated, &absent);
-		if (!absent)
-			return h5_error(e, a->where, "finding a chunk");
-		size = 0;
-	}
+	hsize_t at[2] = {j->chunk / across * a->chunk[0], j->chunk % across * a->chunk[1]}, size;
+	if (stored_size(a->id, at, &size, a->where, e))
+		return -1;
 	j->at = *used;
 	j->size = size;
 	j->skip = 0;

@@ -3,7 +3,7 @@
  *
  * HDF5 decodes one chunk at a time on one thread. Here the stored bytes of many chunks are fetched first
  * (H5Dread_chunk, by the chunk's coordinates) and then inflated in parallel, straight to their place where the chunk
- * lies whole in the stretch: deflate by libdeflate, LZF by liblzf, the byte shuffle undone here. Contiguous data and
+ * lies whole in the stretch: deflate by libdeflate, LZF by liblzf, byte shuffle and Fletcher32 here. Contiguous data and
  * anything else HDF5 itself can decode goes through H5Dread; a filter nobody has is refused by its name.
  *
  * Files are not trusted: sizes are held against the bytes that are really stored before memory is taken.
@@ -63,5 +63,9 @@ void h5_setup(void);
 
 /* "WHERE: DOING failed", with what HDF5 would have said put in short. Always returns -1. */
 int h5_error(struct error *e, const char *where, const char *doing);
+
+/* Before H5Dread: HDF5 1.10 takes for granted that a chunk with a checksum is long enough for one, and follows a damaged file out of its
+ * memory. Looks at all chunks of a dataset of one or two dimensions that has checksums. */
+int h5_check_chunks(hid_t dataset, const char *where, struct error *e);
 
 #endif

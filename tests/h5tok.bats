@@ -217,6 +217,23 @@ while at >= 0:
     at = b.find(b'GCOL', at + 1)
 open('heap.h5ad', 'wb').write(b)"
 	fails "heap.h5ad: " h5tok heap.h5ad
+	# checksums: of a chunk with one byte turned, and a chunk too short for one, on which HDF5 1.10 crashes
+	for f in X/data X/indices obs/_index; do
+		$PYTHON -c "
+import h5py, shutil, sys
+shutil.copy('csr_checksum.h5ad', 'turned.h5ad')
+shutil.copy('csr_checksum.h5ad', 'short.h5ad')
+with h5py.File('turned.h5ad') as f:
+    at = f[sys.argv[1]].id.get_chunk_info(1).byte_offset
+with h5py.File('short.h5ad', 'r+') as f:
+    f[sys.argv[1]].id.write_direct_chunk((7,), b'ab')
+b = bytearray(open('turned.h5ad', 'rb').read())
+b[at + 2] ^= 1
+open('turned.h5ad', 'wb').write(b)" "$f"
+		fails "$f" h5tok turned.h5ad
+		assert_output --partial "damaged"
+		fails "$f: the chunk that starts at 7 has 2 stored bytes and a checksum; damaged file" h5tok short.h5ad
+	done
 	# a filter that is not there
 	$PYTHON -c "
 import h5py, numpy as np, shutil

@@ -8,6 +8,11 @@
 #include <assert.h>
 #include <stdlib.h>
 
+static uint32_t gene_at(const struct countrows *r, uint64_t k)
+{
+	return r->narrow ? ((const uint16_t *)r->gene)[k] : ((const uint32_t *)r->gene)[k];
+}
+
 static void read_counts(const char *path)
 {
 	struct error e;
@@ -26,14 +31,15 @@ static void read_counts(const char *path)
 	uint32_t *map = xmalloc(h.ngene * sizeof *map);
 	int identity = genetable_add(&table, &h, NULL, map, &stats, &e), got = -1;
 	uint64_t row = 0;
+	r.narrow = table.genes.n < 1 << 16 && h.ncell % 2;      /* files of both kinds */
 	if (identity >= 0 && obs_add(&obs, &h, 1, NULL, 0, &e) == 0 && obs_header(&obs, &header, NULL, 0, &e) == 0 && h5ad_start(&h, &e) == 0) {
 		obs_file(&obs, &h);
 		while ((got = countmat_next(&h.mat, map, identity, 5, 16, &r, 1, &e)) > 0) {
 			for (size_t i = 0; i < r.n; i++) {
 				uint64_t sum = 0;
 				for (uint64_t k = r.start[i]; k < r.start[i + 1]; k++) {
-					assert(r.gene[k] < table.genes.n && r.count[k] > 0);
-					assert(k == r.start[i] || r.gene[k] > r.gene[k - 1]);
+					assert(gene_at(&r, k) < table.genes.n && r.count[k] > 0);
+					assert(k == r.start[i] || gene_at(&r, k) > gene_at(&r, k - 1));
 					sum += r.count[k];
 				}
 				assert(sum == r.total[i]);
