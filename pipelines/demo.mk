@@ -76,9 +76,11 @@ masks_corrmask := --strategy corrmask --lambda 0.5 --rate 0.15 --batch $(BATCH) 
 $(DEMO_MODELS:%=$(DEMO)/heldout-%.masked): $(DEMO)/heldout-%.masked: $(DEMO)/test.tok $(DEMO)/train.graph
 	$(call stage,maskgen-heldout-$*) run $(BIN)/maskgen -v $(masks_$*) -o $@ $<
 
+# A finished model whose rule runs was trained on other cells
+go_on = $(if $(wildcard $1/model.safetensors),--force,--resume)
 $(DEMO_MODELS:%=$(DEMO)/%.model/model.safetensors): $(DEMO)/%.model/model.safetensors: $(DEMO)/train.tok $(DEMO)/train.graph
 	$(call stage,sctrain-$*) $(BIN)/maskgen $(masks_$*) --epochs $(EPOCHS) -u $< | \
-		run $(BIN)/sctrain mlm -v --config $(CONFIG) --lr $(LR) --save-every 200 --resume --seed $(SEED) -@ $(THREADS) -o $(DEMO)/$*.model
+		run $(BIN)/sctrain mlm -v --config $(CONFIG) --lr $(LR) --save-every 200 $(call go_on,$(DEMO)/$*.model) --seed $(SEED) -@ $(THREADS) -o $(DEMO)/$*.model
 
 define demo_model
 $$(DEMO_MODELS:%=$$(DEMO)/$1.loss-%.tsv): $$(DEMO)/$1.loss-%.tsv: $$(DEMO)/heldout-%.masked $$(DEMO)/$1.model/model.safetensors

@@ -64,7 +64,7 @@ $(eval $(call ft_split,$(FT),$(FT)/learn.tok,$(DEMO)/group,ft_stage))
 # $(call fine_tune,TRAIN,VALID,START,SEED,THREADS,MODEL)
 fine_tune = $(BIN)/maskgen --strategy none --keep '$(LABEL)' --epochs $(FT_EPOCHS) --batch $(FT_BATCH) --seed $4 -u $1 | \
 	run $(BIN)/sctrain cells -v --label '$(LABEL)' $3 --lr $(FT_LR) --eval $2 --patience 3 $(FT_ARGS) \
-		--save-every 200 --resume --seed $4 -@ $5 -o $6
+		--save-every 200 $(call go_on,$6) --seed $4 -@ $5 -o $6
 
 define ft_start
 $$(FT)/$1.model/model.safetensors: $$(FT)/train.tok $$(FT)/valid.masked $$(if $$(filter scratch,$1),,$$(ft_model_$1)/model.safetensors)

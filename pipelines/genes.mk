@@ -41,7 +41,7 @@ define gc_start
 $$(GC_FOLDS:%=$$(GC)/$1-%.model/model.safetensors): $$(GC)/$1-%.model/model.safetensors: $$(FT)/learn.tok $$(GC)/labels.tsv $$(if $$(filter scratch,$1),,$$(ft_model_$1)/model.safetensors)
 	$$(call gc_stage,sctrain-$1-$$*) $$(BIN)/maskgen --strategy none --epochs $$(GC_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -u $$< | \
 		run $$(BIN)/sctrain genes -v --gene-labels $$(GC)/labels.tsv --fold $$*/$$(FOLDS) $$(ft_start_$1) --lr $$(GC_LR) $$(GC_ARGS) \
-		--save-every 200 --resume --seed $$(SEED) -@ $$(THREADS) -o $$(GC)/$1-$$*.model
+		--save-every 200 $$(call go_on,$$(GC)/$1-$$*.model) --seed $$(SEED) -@ $$(THREADS) -o $$(GC)/$1-$$*.model
 $$(GC_FOLDS:%=$$(GC)/$1-%.pred): $$(GC)/$1-%.pred: $$(FT)/test.tok $$(GC)/$1-%.model/model.safetensors
 	$$(call gc_stage,scembed-$1-$$*) run $$(BIN)/scembed --predict -v -M $$(GC)/$1-$$*.model -@ $$(THREADS) -o $$@ $$<
 $$(GC)/$1.score.tsv: $$(GC_FOLDS:%=$$(GC)/$1-%.pred)

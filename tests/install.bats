@@ -25,6 +25,13 @@ load helper
 	run -0 $demo
 	assert_line --index 0 "  ctaprobe-corrmask"
 	refute_line --partial "  sctrain"
+	# other cells under the same names: finished models are trained anew
+	touch demo/sim/train.tok
+	run -0 $demo
+	for m in random corrmask; do
+		assert_line "  sctrain-$m"
+		assert [ demo/sim/$m.model/model.safetensors -nt demo/sim/train.tok ]
+	done
 	# fine-tuning goes on from there, and makes nothing of the demo again
 	finetune="${demo/demo CELLS/finetune CELLS} FT_EPOCHS=1"
 	run -0 $finetune
