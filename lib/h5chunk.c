@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <libdeflate.h>
 #include <liblzf/lzf.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,7 +96,7 @@ static int stored_size(hid_t dataset, const hsize_t at[], hsize_t *size, const c
 int h5_check_chunks(hid_t dataset, const char *where, struct error *e)
 {
 	hid_t plist = H5Dget_create_plist(dataset), space = H5Dget_space(dataset);
-	hsize_t dim[2] = {0, 1}, chunk[2] = {1, 1}, at[2], size;
+	hsize_t dim[2] = {0, 1}, chunk[2] = {1, 1}, at[2], size, stored = 0;
 	int r = 0, n = plist < 0 ? -1 : H5Pget_nfilters(plist), with = -1;
 	for (int i = 0; i < n; i++) {
 		size_t none = 0;
@@ -109,6 +110,11 @@ int h5_check_chunks(hid_t dataset, const char *where, struct error *e)
 	else if (with >= 0 && (H5Sget_simple_extent_ndims(space) > 2 || H5Sget_simple_extent_dims(space, dim, NULL) < 1 ||
 			       H5Pget_chunk(plist, 2, chunk) < 1 || !chunk[0] || !chunk[1]))
 		r = h5_error(e, where, "reading the chunk shape");
+	else if (with >= 0 && H5Dget_num_chunks(dataset, space, &stored) < 0)
+		r = h5_error(e, where, "counting the chunks");
+	double all = ceil((double)dim[0] / (double)chunk[0]) * ceil((double)dim[1] / (double)chunk[1]);
+	if (with >= 0 && r == 0 && all > 1000 + 2 * (double)stored)     /* what it takes to look must not depend on a number in the file */
+		r = error_set(e, "%s: %llu of %.0f chunks are there; damaged file", where, (unsigned long long)stored, all);
 	for (at[0] = 0; with >= 0 && r == 0 && at[0] < dim[0]; at[0] += chunk[0])
 		for (at[1] = 0; r == 0 && at[1] < dim[1]; at[1] += chunk[1]) {
 			r = stored_size(dataset, at, &size, where, e);

@@ -234,6 +234,16 @@ open('turned.h5ad', 'wb').write(b)" "$f"
 		assert_output --partial "damaged"
 		fails "$f: the chunk that starts at 7 has 2 stored bytes and a checksum; damaged file" h5tok short.h5ad
 	done
+	# and a length that nothing is stored for
+	$PYTHON -c "
+import h5py, shutil
+shutil.copy('csr_checksum.h5ad', 'long.h5ad')
+with h5py.File('long.h5ad', 'r+') as f:
+    for n in ('data', 'indices'):
+        t = f['X'][n].dtype
+        del f['X'][n]
+        f['X'].create_dataset(n, (2**50,), t, chunks=(7,), fletcher32=True, maxshape=(None,))"
+	fails "X/data: 0 of 160842843834661 chunks are there; damaged file" timeout 20 h5tok long.h5ad
 	# a filter that is not there
 	$PYTHON -c "
 import h5py, numpy as np, shutil
