@@ -70,7 +70,7 @@ endif
 FLAGS_comm := -DWITH_MPI $(shell pkg-config --cflags ompi-c)
 endif
 
-.PHONY: all deps help check check-cuda check-unit check-bats check-asan check-tsan fuzz $(FUZZ:%=run-%) man-lint install clean bench
+.PHONY: all deps help check check-cuda cuda-resources check-unit check-bats check-asan check-tsan fuzz $(FUZZ:%=run-%) man-lint install clean bench
 .DELETE_ON_ERROR:
 
 # run,CC,file: a short line for each command, or the command itself under V=1
@@ -126,7 +126,7 @@ $(B)/cuda/flags: FORCE
 	@mkdir -p $(@D)
 	@echo "$(NVCC) $(subst ",,$(NVFLAGS))" | cmp -s - $@ || echo "$(NVCC) $(subst ",,$(NVFLAGS))" > $@
 
-# ptxas reports registers, spills and shared memory of each kernel to NAME.ptxas (docs/cuda.md).
+# ptxas reports registers, spills and shared memory of each kernel to NAME.ptxas (make cuda-resources).
 $(B)/cuda/%.o: cuda/%.cu $(B)/cuda/flags
 	@mkdir -p $(@D)
 	$(call run,NVCC,$<) $(NVCC) $(NVFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@ 2> $(@:.o=.ptxas) || { cat $(@:.o=.ptxas) >&2; exit 1; }
@@ -139,6 +139,9 @@ $(CUDA_LIB): $(CUDA_OBJ)
 
 check-cuda: $(B)/cuda/test_cuda $(CUDA_LIB) ## the CUDA ops against the CPU's, on a GPU; skipped where there is none
 	OPENBLAS_NUM_THREADS=1 $<
+
+cuda-resources: $(CUDA_LIB) ## registers, shared memory and spills of every kernel, as in docs/cuda.md
+	@tests/bench/ptxas.sh $(CUDA_OBJ:.o=.ptxas)
 
 $(B)/cuda/test_cuda $(B)/cuda/bench_cuda: $(B)/cuda/%: $(B)/tests/cuda/%.o $(B)/libcorrmask.a | $(CUDA_LIB)
 	@mkdir -p $(@D)
@@ -156,20 +159,25 @@ $(B)/no-cuda:
 
 # The same kernels and tests on the host (tests/cuda/emu.h).
 EMU := $(patsubst cuda/%.cu,$(B)/emu/%.o,$(wildcard cuda/*.cu)) $(patsubst tests/cuda/%.cc,$(B)/emu/%.o,$(wildcard tests/cuda/*.cc))
-EMUFLAGS := -std=gnu++20 -O2 -g $(MARCH) -Wall -Wextra -Wno-unused-parameter -Wno-unused-function -Wno-unknown-pragmas \
-	-Wno-missing-field-initializers $(if $(DEV),-Werror) -DLOSS_ROWS=32 -DLOSS_VOCAB=64 -D_GNU_SOURCE -Ilib -Icuda -Itests/cuda
+EMUFLAGS := -std=gnu++20 -O2 -ftree-vectorize -fvect-cost-model=dynamic -g $(MARCH) -Wall -Wextra -Wno-unused-parameter -Wno-unused-function -Wno-unknown-pragmas \
+	-Wno-missing-field-initializers $(if $(DEV),-Werror) -fPIC -DLOSS_ROWS=32 -DLOSS_VOCAB=64 -D_GNU_SOURCE -Ilib -Icuda -Itests/cuda
 
-$(B)/emu/%.o: cuda/%.cu
+$(B)/emu/%.o: cuda/%.cu Makefile
 	@mkdir -p $(@D)
 	$(call run,CXX,$<) $(CXX) -x c++ $(EMUFLAGS) -MMD -MP -c $< -o $@
 
-$(B)/emu/%.o: tests/cuda/%.cc
+$(B)/emu/%.o: tests/cuda/%.cc Makefile
 	@mkdir -p $(@D)
 	$(call run,CXX,$<) $(CXX) $(EMUFLAGS) -MMD -MP -c $< -o $@
 
 $(B)/emu/test.o: tests/cuda/test_cuda.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call run,CC,$<) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -DEMULATED -MMD -MP -c $< -o $@
+
+# And as a backend for the tools, with a driver library that is empty.
+$(B)/emu/corrmask_cuda.so: $(EMU)
+	$(call run,LD,$@) $(CXX) $(OPT_$(VARIANT)) -shared $^ -o $@
+	@echo | $(CC) -shared -x c - -o $(@D)/libcuda.so.1
 
 $(B)/unit/test_cuda_emulated: $(B)/emu/test.o $(EMU) $(B)/libcorrmask.a
 	@mkdir -p $(@D)
@@ -215,8 +223,8 @@ check: check-unit check-bats man-lint ## run all tests
 check-unit: $(UNIT) ## run the unit tests (cmocka)
 	@for t in $(UNIT); do echo "== $$t"; OPENBLAS_NUM_THREADS=1 $$t || exit 1; done
 
-check-bats: all ## run the tools' tests (bats)
-	BIN=$(abspath $(BIN)) bats $(BATSFLAGS) tests
+check-bats: all $(B)/emu/corrmask_cuda.so ## run the tools' tests (bats)
+	BIN=$(abspath $(BIN)) EMULATED=$(abspath $(B)/emu) bats $(BATSFLAGS) tests
 
 check-asan: ## the unit tests under ASan and UBSan
 	$(MAKE) VARIANT=asan check-unit

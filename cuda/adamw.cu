@@ -18,12 +18,16 @@ struct update {
 static __global__ void adamw_kernel(float *p, const float *g, float *m, float *v, bf16 *copy, size_t n, const double *norm2, struct update a)
 {
 	__shared__ float factor;
+	__shared__ int sound;
 	if (threadIdx.x == 0) {
-		double coef = a.max_norm > 0 ? a.max_norm / (sqrt(*norm2) * fabs(a.gscale) + 1e-6) : 1;
+		double norm = sqrt(*norm2) * fabs(a.gscale), coef = a.max_norm > 0 ? a.max_norm / (norm + 1e-6) : 1;
 		factor = (float)(a.gscale * (coef < 1 ? coef : 1));
+		sound = norm - norm == 0;
 	}
 	__syncthreads();
 	const float gs = factor;
+	if (!sound)
+		return;
 #pragma unroll
 	for (int k = 0; k < 4; k++) {
 		size_t i = ((size_t)blockIdx.x * 4 + k) * THREADS + threadIdx.x;

@@ -68,6 +68,7 @@ template <class A, int E> static __global__ void attend_kernel(A *y, float *lse,
 	uint32_t t = (uint32_t)(w / s.NH), h = (uint32_t)(w % s.NH);
 	if (t >= s.T)
 		return;
+	read_step(d);
 	uint32_t b = s.cell[t], t0 = s.offset[b], len = s.offset[b + 1] - t0, i = s.pos[t], key = s.key[b];
 	const A *k = qkv + t0 * S + s.C + h * s.D, *v = k + s.C;
 	float m = -INFINITY, l = 0, acc[E];
@@ -117,6 +118,7 @@ template <class A, int E> static __global__ void query_kernel(A *dqkv, const A *
 	uint32_t t = (uint32_t)(w / s.NH), h = (uint32_t)(w % s.NH);
 	if (t >= s.T)
 		return;
+	read_step(d);
 	uint32_t b = s.cell[t], t0 = s.offset[b], len = s.offset[b + 1] - t0, i = s.pos[t], key = s.key[b];
 	const A *k = qkv + t0 * S + s.C + h * s.D, *v = k + s.C;
 	float ls = lse[w], del = delta[w], acc[E];
@@ -147,6 +149,7 @@ template <class A, int E> static __global__ void key_kernel(A *dqkv, const A *dy
 	uint32_t t = (uint32_t)(w / s.NH), h = (uint32_t)(w % s.NH);
 	if (t >= s.T)
 		return;
+	read_step(d);
 	uint32_t b = s.cell[t], t0 = s.offset[b], len = s.offset[b + 1] - t0, j = s.pos[t], key = s.key[b];
 	const A *q = qkv + t0 * S + h * s.D, *g = dy + (size_t)t0 * s.C + h * s.D;
 	float dk[E], dv[E];

@@ -74,14 +74,22 @@ struct where { /* what a block works on */
 	uint32_t key, head, lane, row0; /* row0: the warp's first of the block's 64 rows */
 };
 
-static __device__ __forceinline__ struct where where_am_i(const uint32_t *offset, const uint32_t *key, uint32_t tiles)
+struct cells { /* of struct seq */
+	const uint32_t *tile, *offset, *pos, *cell, *key;
+};
+
+/* Blocks 2i and 2i + 1 share tile i of the list: SEQ_TILE is twice TILE. Past the cell's end, or the list's: from >= len. */
+static __device__ __forceinline__ struct where where_am_i(const struct cells &c)
 {
-	struct where w;
-	uint32_t b = blockIdx.x / tiles;
-	w.t0 = offset[b];
-	w.len = offset[b + 1] - w.t0;
-	w.from = blockIdx.x % tiles * TILE;
-	w.key = key[b];
+	struct where w = {};
+	uint32_t t = c.tile[blockIdx.x / 2];
+	if (t == ROW_NONE)
+		return w;
+	uint32_t b = c.cell[t];
+	w.t0 = c.offset[b];
+	w.len = c.offset[b + 1] - w.t0;
+	w.from = c.pos[t] + blockIdx.x % 2 * TILE;
+	w.key = c.key[b];
 	w.head = blockIdx.y;
 	w.lane = threadIdx.x % 32;
 	w.row0 = threadIdx.x / 32 * 16;
@@ -90,13 +98,14 @@ static __device__ __forceinline__ struct where where_am_i(const uint32_t *offset
 
 /* Shared memory: Q, then two pairs of K and V. */
 template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS) attend_kernel(bf16 *y, float *lse, const bf16 *qkv,
-	const uint32_t *offset, const uint32_t *key, uint32_t tiles, uint32_t C, uint32_t NH, float scale, struct drop d)
+	struct cells cells, uint32_t C, uint32_t NH, float scale, struct drop d)
 {
 	SHARED_TILES(sq);
 	bf16 *sk = sq + TILE_SIZE, *sv = sk + 2 * TILE_SIZE;
-	const struct where w = where_am_i(offset, key, tiles);
+	const struct where w = where_am_i(cells);
 	if (w.from >= w.len)
 		return;
+	read_step(d);
 	const size_t S = 3 * (size_t)C;
 	const bf16 *q = qkv + w.t0 * S + w.head * TILE, *k = q + C, *v = k + C;
 	const uint32_t row = w.row0 + w.lane / 4, quad = w.lane % 4;
@@ -218,14 +227,15 @@ static __device__ __forceinline__ void row_terms(float lse2[2], float delta[2], 
 
 /* dq = ds K / sqrt(D). Shared memory: Q, dY, then two pairs of K and V. */
 template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS) query_kernel(bf16 *dqkv, const bf16 *dy, const float *del,
-	const float *lse, const bf16 *qkv, const uint32_t *offset, const uint32_t *key, uint32_t tiles, uint32_t C, uint32_t NH, float scale,
+	const float *lse, const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, float scale,
 	struct drop d)
 {
 	SHARED_TILES(sq);
 	bf16 *sg = sq + TILE_SIZE, *sk = sg + TILE_SIZE, *sv = sk + 2 * TILE_SIZE;
-	const struct where w = where_am_i(offset, key, tiles);
+	const struct where w = where_am_i(cells);
 	if (w.from >= w.len)
 		return;
+	read_step(d);
 	const size_t S = 3 * (size_t)C;
 	const bf16 *q = qkv + w.t0 * S + w.head * TILE, *k = q + C, *v = k + C;
 	const uint32_t i = w.from + w.row0 + w.lane / 4;
@@ -268,14 +278,15 @@ template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS) quer
 
 /* dv = (M P)^T dY, dk = ds^T Q / sqrt(D). Shared memory: K, V, M P, ds, then two pairs of Q and dY. */
 template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS) key_kernel(bf16 *dqkv, const bf16 *dy, const float *del,
-	const float *lse, const bf16 *qkv, const uint32_t *offset, const uint32_t *key, uint32_t tiles, uint32_t C, uint32_t NH, float scale,
+	const float *lse, const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, float scale,
 	struct drop d)
 {
 	SHARED_TILES(sk);
 	bf16 *sv = sk + TILE_SIZE, *sp = sv + TILE_SIZE, *sd = sp + TILE_SIZE, *sq = sd + TILE_SIZE, *sg = sq + 2 * TILE_SIZE;
-	const struct where w = where_am_i(offset, key, tiles);
+	const struct where w = where_am_i(cells);
 	if (w.from >= w.len)
 		return;
+	read_step(d);
 	const size_t S = 3 * (size_t)C;
 	const bf16 *q = qkv + w.t0 * S + w.head * TILE, *k = q + C, *v = k + C, *y = dy + (size_t)w.t0 * C + w.head * TILE;
 	float dk[8][4], dv[8][4];
@@ -324,21 +335,26 @@ template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS) key_
 	to_memory(out + 2 * (size_t)C, S, dv, one, w.row0, w.len - w.from, w.lane);
 }
 
+static_assert(SEQ_TILE == 2 * TILE, "where_am_i");
+
+static struct cells cells_of(const struct seq *s)
+{
+	return (struct cells){ s->tile, s->offset, s->pos, s->cell, s->key };
+}
+
 void attention_mma(struct cuda *c, bf16 *y, float *lse, const bf16 *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d)
 {
-	unsigned tiles = blocks(s->L, TILE);
-	launch(c, "attention", d && d->threshold ? attend_kernel<true> : attend_kernel<false>, dim3((unsigned)s->B * tiles, (unsigned)NH), TILE_THREADS,
-		5 * TILE_SIZE * sizeof(bf16), y, lse, qkv, s->offset, s->key, tiles, C, NH, 0.125f, drop_of(d));
+	launch(c, "attention", d && d->threshold ? attend_kernel<true> : attend_kernel<false>, dim3(2 * (unsigned)s->ntile, (unsigned)NH),
+		TILE_THREADS, 5 * TILE_SIZE * sizeof(bf16), y, lse, qkv, cells_of(s), C, NH, 0.125f, drop_of(d));
 }
 
 void attention_mma_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float *delta, const float *lse, const bf16 *qkv,
 	const struct seq *s, size_t C, size_t NH, const struct dropout *d)
 {
-	unsigned tiles = blocks(s->L, TILE);
-	dim3 grid((unsigned)s->B * tiles, (unsigned)NH);
+	dim3 grid(2 * (unsigned)s->ntile, (unsigned)NH);
 	int on = d && d->threshold;
 	launch(c, "attention_back", on ? query_kernel<true> : query_kernel<false>, grid, TILE_THREADS, 6 * TILE_SIZE * sizeof(bf16), dqkv, dy, delta,
-		lse, qkv, s->offset, s->key, tiles, C, NH, 0.125f, drop_of(d));
+		lse, qkv, cells_of(s), C, NH, 0.125f, drop_of(d));
 	launch(c, "attention_back", on ? key_kernel<true> : key_kernel<false>, grid, TILE_THREADS, 8 * TILE_SIZE * sizeof(bf16), dqkv, dy, delta,
-		lse, qkv, s->offset, s->key, tiles, C, NH, 0.125f, drop_of(d));
+		lse, qkv, cells_of(s), C, NH, 0.125f, drop_of(d));
 }

@@ -1,6 +1,5 @@
 /*
- * The CUDA backend's table, memory and errors. Everything runs on one stream. Uploads and downloads wait for it: the model
- * has read its loss by then, so there is nothing to overlap with, and the host's buffer is free on return.
+ * The CUDA backend's table, memory and errors. Everything runs on one stream, in the order of the calls; the host runs ahead of it.
  *
  * In bf16 mode an allocation that holds parameters has a copy in bf16, made when the backend first hears of a change
  * (params_changed, adamw) and renewed with each; the products read the copy.
@@ -47,6 +46,74 @@ static int cuda_sync(struct ops *o, struct error *e)
 	return c->fault[0] ? fail(e, "cuda: %s", c->fault) : 0;
 }
 
+/* ---- work that comes again ---- */
+
+static void drop_recording(struct recording *r)
+{
+	if (r->graph)
+		cudaGraphExecDestroy(r->graph);
+	memset(r, 0, sizeof *r);
+}
+
+/* The memory that recorded work uses is about to go. */
+static void forget(struct cuda *c)
+{
+	if (c->graphs <= 0)
+		return;
+	cuda_fault(c, "the GPU", cudaStreamSynchronize(c->stream));
+	for (size_t i = 0; i < RECORDINGS; i++)
+		drop_recording(&c->recording[i]);
+	c->graphs = 0;
+}
+
+static int cuda_replay(struct ops *o, const uint64_t key[OPS_KEY])
+{
+	struct cuda *c = cuda_of(o);
+	struct recording *oldest = c->recording;
+	if (c->graphs < 0 || c->fault[0])
+		return 0;
+	c->clock++;
+	for (struct recording *r = c->recording; r < c->recording + RECORDINGS; r++) {
+		if (r->used && !memcmp(r->key, key, sizeof r->key)) {
+			r->used = c->clock;
+			if (r->graph) {
+				cuda_fault(c, "replay", cudaGraphLaunch(r->graph, c->stream));
+				return 1;
+			}
+			cudaError_t e = cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeRelaxed);
+			cuda_fault(c, "recording", e);
+			c->open = e == cudaSuccess ? r : NULL;
+			return 0;
+		}
+		if (r->used < oldest->used)
+			oldest = r;
+	}
+	drop_recording(oldest);
+	memcpy(oldest->key, key, sizeof oldest->key);
+	oldest->used = c->clock;
+	return 0;
+}
+
+static void cuda_replay_end(struct ops *o)
+{
+	struct cuda *c = cuda_of(o);
+	struct recording *r = c->open;
+	cudaGraph_t graph = NULL;
+	if (!r)
+		return;
+	c->open = NULL;
+	cudaError_t e = cudaStreamEndCapture(c->stream, &graph);
+	if (e == cudaSuccess)
+		e = cudaGraphInstantiate(&r->graph, graph, 0);
+	if (e == cudaSuccess) {
+		c->graphs++;
+		e = cudaGraphLaunch(r->graph, c->stream);
+	}
+	cuda_fault(c, "recording", e);
+	if (graph)
+		cudaGraphDestroy(graph);
+}
+
 /* ---- memory ---- */
 
 static void *take(struct cuda *c, size_t bytes)
@@ -81,6 +148,7 @@ static void cuda_free(struct ops *o, void *p)
 	struct cuda *c = cuda_of(o);
 	if (!p)
 		return;
+	forget(c);
 	for (size_t i = 0; i < c->nspan; i++) {
 		if (c->span[i].base == p) {
 			if (c->span[i].copy)
@@ -97,6 +165,7 @@ void *scratch(struct cuda *c, enum scratch slot, size_t bytes)
 	if (bytes > c->scratch[slot].bytes) {
 		if (c->scratch[slot].p)
 			cuda_fault(c, "scratch", cudaFree(c->scratch[slot].p)); /* waits for what still uses it */
+		forget(c);
 		c->scratch[slot].p = take(c, bytes);
 		c->scratch[slot].bytes = bytes;
 	}
@@ -132,6 +201,92 @@ static void cuda_download(struct ops *o, void *host, const void *dev, size_t byt
 static void cuda_copy(struct ops *o, void *dst, const void *src, size_t bytes)
 {
 	move(cuda_of(o), dst, src, bytes, cudaMemcpyDeviceToDevice);
+}
+
+/* ---- copies that nobody waits for ---- */
+
+static void *cuda_host_alloc(struct ops *o, size_t bytes)
+{
+	void *p = NULL;
+	cudaError_t r = cudaMallocHost(&p, bytes ? bytes : 1);
+	if (r != cudaSuccess) {
+		fprintf(stderr, "corrmask: %zu MiB of pinned memory: %s\n", bytes >> 20, cudaGetErrorString(r));
+		exit(1);
+	}
+	return p;
+}
+
+static void cuda_host_free(struct ops *o, void *p)
+{
+	struct cuda *c = cuda_of(o);
+	if (p) {
+		cuda_fault(c, "the GPU", cudaStreamSynchronize(c->stream));
+		cuda_fault(c, "host_free", cudaFreeHost(p));
+	}
+}
+
+static void record(struct cuda *c, cudaEvent_t e)
+{
+	cuda_fault(c, "mark", cudaEventRecord(e, c->stream));
+}
+
+static void cuda_send(struct ops *o, void *dev, const void *host, size_t bytes)
+{
+	struct cuda *c = cuda_of(o);
+	if (!c->sent)
+		record(c, c->turn[c->turns % 4].begun);
+	c->sent = 1;
+	cuda_fault(c, "send", cudaMemcpyAsync(dev, host, bytes, cudaMemcpyHostToDevice, c->stream));
+}
+
+static void cuda_fetch(struct ops *o, void *host, const void *dev, size_t bytes)
+{
+	struct cuda *c = cuda_of(o);
+	c->fetched = 1;
+	cuda_fault(c, "fetch", cudaMemcpyAsync(host, dev, bytes, cudaMemcpyDeviceToHost, c->stream));
+}
+
+static void cuda_mark(struct ops *o, unsigned i)
+{
+	struct cuda *c = cuda_of(o);
+	c->turn_of_mark[i] = 0;
+	if (c->sent && c->fetched) {
+		record(c, c->turn[c->turns % 4].ended);
+		c->turn_of_mark[i] = ++c->turns;
+		c->sent = c->fetched = 0;
+	}
+	record(c, c->mark[i]);
+}
+
+static double seconds_between(struct cuda *c, cudaEvent_t a, cudaEvent_t b)
+{
+	float ms = 0;
+	cuda_fault(c, "mark", cudaEventElapsedTime(&ms, a, b));
+	return ms * 1e-3;
+}
+
+/* A mark that was never set is no wait. */
+static int cuda_wait(struct ops *o, unsigned i, struct error *e)
+{
+	struct cuda *c = cuda_of(o);
+	cuda_fault(c, "the GPU", cudaEventSynchronize(c->mark[i]));
+	if (c->fault[0])
+		return fail(e, "cuda: %s", c->fault);
+	uint64_t k = c->turn_of_mark[i];
+	if (k == c->measured + 1) {
+		c->busy += seconds_between(c, c->turn[(k - 1) % 4].begun, c->turn[(k - 1) % 4].ended);
+		if (k > 1)
+			c->idle += seconds_between(c, c->turn[(k - 2) % 4].ended, c->turn[(k - 1) % 4].begun);
+		c->measured = k;
+	}
+	return 0;
+}
+
+static void cuda_usage(struct ops *o, double *busy, double *idle)
+{
+	struct cuda *c = cuda_of(o);
+	*busy = c->busy;
+	*idle = c->idle;
 }
 
 /* ---- types ---- */
@@ -236,6 +391,14 @@ static void cuda_destroy(struct ops *o)
 {
 	struct cuda *c = cuda_of(o);
 	cudaStreamSynchronize(c->stream);
+	forget(c);
+	free(c->recording);
+	for (int i = 0; i < OPS_MARKS; i++)
+		cudaEventDestroy(c->mark[i]);
+	for (int i = 0; i < 4; i++) {
+		cudaEventDestroy(c->turn[i].begun);
+		cudaEventDestroy(c->turn[i].ended);
+	}
 	blas_free(c);
 	for (int i = 0; i < SCRATCHES; i++)
 		cudaFree(c->scratch[i].p);
@@ -252,12 +415,23 @@ static void cuda_destroy(struct ops *o)
 struct ops *cuda_new(cudaStream_t stream, int is_bf16)
 {
 	struct cuda *c = (struct cuda *)calloc(1, sizeof *c);
-	if (!c)
+	const char *graphs = getenv("CORRMASK_CUDA_GRAPHS");
+	if (!c || !(c->recording = (struct recording *)calloc(RECORDINGS, sizeof *c->recording)))
 		abort();
 	c->stream = stream;
 	c->is_bf16 = is_bf16;
+	c->graphs = graphs && !strcmp(graphs, "0") ? -1 : 0;
+	for (int i = 0; i < OPS_MARKS; i++)
+		cuda_fault(c, "mark", cudaEventCreateWithFlags(&c->mark[i], cudaEventDisableTiming));
+	for (int i = 0; i < 4; i++) {
+		cuda_fault(c, "mark", cudaEventCreate(&c->turn[i].begun));
+		cuda_fault(c, "mark", cudaEventCreate(&c->turn[i].ended));
+	}
 	struct ops *o = &c->o;
 	o->name = "cuda";
+	o->queued = 1;
+	o->round_tokens = 1024;
+	o->round_rows = 128;
 	o->act_size = is_bf16 ? sizeof(bf16) : sizeof(float);
 	o->align = 128;
 	o->alloc = cuda_alloc;
@@ -269,6 +443,15 @@ struct ops *cuda_new(cudaStream_t stream, int is_bf16)
 	o->download_act = cuda_download_act;
 	o->upload_act = cuda_upload_act;
 	o->sync = cuda_sync;
+	o->host_alloc = cuda_host_alloc;
+	o->host_free = cuda_host_free;
+	o->send = cuda_send;
+	o->fetch = cuda_fetch;
+	o->mark = cuda_mark;
+	o->wait = cuda_wait;
+	o->usage = cuda_usage;
+	o->replay = cuda_replay;
+	o->replay_end = cuda_replay_end;
 	o->params_changed = cuda_params_changed;
 	o->destroy = cuda_destroy;
 	o->embed = cuda_embed;

@@ -166,17 +166,23 @@ static __device__ __forceinline__ float warp_max(float x)
 
 /* ---- dropout ---- */
 
-struct drop { /* struct dropout, ready for a kernel; threshold 0 = off */
-	uint32_t seed, step, where, threshold;
+struct drop { /* struct dropout, for a kernel, which begins with read_step; threshold 0 = off */
+	uint32_t seed, where, threshold, step;
 	float scale;
+	const uint32_t *at; /* of the step: by value it would be that of the first time in every replay */
 };
+
+static __device__ __forceinline__ void read_step(struct drop &d)
+{
+	d.step = d.threshold ? *d.at : 0;
+}
 
 static inline struct drop drop_of(const struct dropout *d)
 {
 	struct drop k = {};
 	if (d && d->threshold) {
 		k.seed = d->seed;
-		k.step = d->step;
+		k.at = d->step;
 		k.where = d->site << 28 | d->layer << 16;
 		k.threshold = d->threshold;
 		k.scale = (float)(65536.0 / (65536.0 - d->threshold));
@@ -249,11 +255,34 @@ struct span { /* one allocation, and its bf16 copy where it holds parameters */
 	bf16 *copy;
 };
 
+/* Work that was asked for under a key: once as it comes (then scratch has grown, products are planned), then as a graph. */
+struct recording {
+	uint64_t key[OPS_KEY], used; /* 0: free */
+	cudaGraphExec_t graph;       /* NULL: not recorded yet */
+};
+
+enum {
+	RECORDINGS = 256, /* the one unused for longest makes room */
+};
+
 struct cuda {
 	struct ops o;
 	int is_bf16;
 	cudaStream_t stream;
 	struct blas *blas;
+	struct recording *recording; /* [RECORDINGS] */
+	struct recording *open;      /* being recorded now */
+	uint64_t clock;
+	int graphs; /* recorded so far; negative: do not */
+	cudaEvent_t mark[OPS_MARKS];
+	/* A turn is what lies between the first send and the mark after the last fetch. Two run at most: a ring of four has room. */
+	struct turn {
+		cudaEvent_t begun, ended;
+	} turn[4];
+	uint64_t turns, measured;        /* ended turns, and of them those whose time is known */
+	uint64_t turn_of_mark[OPS_MARKS]; /* counted from 1; 0: the mark ended none */
+	int sent, fetched;               /* in the turn under way */
+	double busy, idle;               /* seconds */
 	struct span *span;
 	size_t nspan, span_cap;
 	struct {
@@ -290,7 +319,7 @@ static inline void launch(struct cuda *c, const char *name, void (*kernel)(P...)
 	kernel<<<grid, threads, shared, c->stream>>>(static_cast<P>(x)...);
 	cuda_fault(c, name, cudaGetLastError());
 #else
-	emu_run(grid, threads, shared, [&] { kernel(static_cast<P>(x)...); });
+	emu_do([=] { emu_run(grid, threads, shared, [&] { kernel(static_cast<P>(x)...); }); });
 #endif
 }
 
@@ -355,8 +384,8 @@ void cuda_add(struct ops *o, void *y, const void *x, const void *z, size_t n);
 void cuda_gather(struct ops *o, void *y, const void *x, const uint32_t *index, size_t N, size_t C);
 void cuda_scatter(struct ops *o, void *dx, const void *dy, const uint32_t *index, size_t N, size_t T, size_t C);
 void cuda_drop(struct ops *o, void *y, const void *x, const struct seq *s, int per_cell, size_t C, const struct dropout *d);
-void cuda_pool(struct ops *o, void *y, const void *x, const struct seq *s, size_t C, enum pool pool);
-void cuda_pool_back(struct ops *o, void *dx, const void *dy, const struct seq *s, size_t C, enum pool pool);
+void cuda_pool(struct ops *o, void *y, const void *x, const uint32_t *range, size_t B, size_t C, int as_real);
+void cuda_pool_back(struct ops *o, void *dx, const void *dy, const uint32_t *range, const struct seq *s, size_t C);
 void cuda_mlm_loss(struct ops *o, double *sum, float *lse, const void *h, const float *W, const float *b, const uint32_t *target,
 	size_t N, size_t C, size_t V);
 void cuda_mlm_loss_back(struct ops *o, void *dh, float *dW, float *db, const void *h, const float *W, const float *b,

@@ -32,6 +32,7 @@ template <class A, int G> static __global__ void __launch_bounds__(256) embed_ke
 	float v[G][8];
 	if (t >= T)
 		return;
+	read_step(d);
 	uint32_t pos, cell;
 	row_at(at, t, &pos, &cell);
 	embedding<G>(v, word + (size_t)id[t] * C, type, posw + (size_t)pos * C, lane, C);
@@ -67,6 +68,7 @@ template <class A, int G> static __global__ void __launch_bounds__(256) embed_ba
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 	uint32_t t1 = min(T, (blockIdx.x + 1) * chunk);
 	float dg[G][8], db[G][8];
+	read_step(d);
 	zero_groups<G>(dg);
 	zero_groups<G>(db);
 	for (uint32_t t = blockIdx.x * chunk + warp; t < t1; t += 8) {
@@ -112,7 +114,7 @@ template <class A> static __global__ void position_kernel(float *dposw, const A 
 
 template <class A> static void embed_back(struct cuda *c, float *dword, float *dposw, float *dtype, float *dgamma, float *dbeta, void *dy,
 	const float *stat, const float *word, const float *posw, const float *type, const float *gamma, const struct seq *s, size_t V,
-	size_t C, uint32_t pad, struct drop d)
+	size_t P, size_t C, uint32_t pad, struct drop d)
 {
 	size_t chunk = norm_chunk(s->T);
 	unsigned n = blocks(s->T, chunk);
@@ -123,7 +125,7 @@ template <class A> static void embed_back(struct cuda *c, float *dword, float *d
 	add_parts(c, dbeta, part + C, n, 2 * C, C);
 	column_sums(c, dtype, dy, NULL, NULL, s->T, C, ACT_NONE);
 	launch(c, "embed_back words", word_kernel<A>, dim3((unsigned)V), ROWSUM_THREADS, 0, dword, (const A *)dy, s->order, s->start, C, pad);
-	launch(c, "embed_back positions", position_kernel<A>, dim3((unsigned)s->L), ROWSUM_THREADS, 0, dposw, (const A *)dy, s->offset, s->B, C);
+	launch(c, "embed_back positions", position_kernel<A>, dim3((unsigned)P), ROWSUM_THREADS, 0, dposw, (const A *)dy, s->offset, s->B, C);
 }
 
 void cuda_embed_back(struct ops *o, float *dword, float *dposw, float *dtype, float *dgamma, float *dbeta, void *dy, const float *stat,
@@ -131,5 +133,5 @@ void cuda_embed_back(struct ops *o, float *dword, float *dposw, float *dtype, fl
 	uint32_t pad, const struct dropout *d)
 {
 	struct cuda *c = cuda_of(o);
-	BY_TYPE(c, embed_back, c, dword, dposw, dtype, dgamma, dbeta, dy, stat, word, posw, type, gamma, s, V, C, pad, drop_of(d));
+	BY_TYPE(c, embed_back, c, dword, dposw, dtype, dgamma, dbeta, dy, stat, word, posw, type, gamma, s, V, P, C, pad, drop_of(d));
 }

@@ -19,7 +19,10 @@ struct running { /* of one row */
 	float top, sum, at; /* largest logit so far, sum of exp(logit - top), the target's logit */
 };
 
-/* A warp a row of the tile: z [rows, ldz] holds logits without bias of words v0 .. v0 + n. */
+/*
+ * A warp a row of the tile: z [rows, ldz] holds logits without bias of words v0 .. v0 + n; rows are readable to the next multiple of
+ * 8. Each lane keeps a maximum and a sum of its own, so the tile is read once.
+ */
 static __global__ void mlm_kernel(struct running *run, const float *z, const float *b, const uint32_t *target, uint32_t rows, uint32_t n,
 	uint32_t ldz, uint32_t v0)
 {
@@ -28,12 +31,23 @@ static __global__ void mlm_kernel(struct running *run, const float *z, const flo
 		return;
 	const float *s = z + (size_t)i * ldz;
 	float top = -INFINITY, sum = 0;
-	for (uint32_t j = lane; j < n; j += 32)
-		top = fmaxf(top, s[j] + b[v0 + j]);
+	for (uint32_t j0 = lane * 8; j0 < n; j0 += 256) {
+		float v[8], up = top, add = 0;
+		load_vec(v, s + j0);
+#pragma unroll
+		for (uint32_t j = 0; j < 8; j++) {
+			v[j] = j0 + j < n ? v[j] + b[v0 + j0 + j] : -INFINITY;
+			up = fmaxf(up, v[j]);
+		}
+#pragma unroll
+		for (uint32_t j = 0; j < 8; j++)
+			add += expf(v[j] - up);
+		sum = sum * expf(top - up) + add;
+		top = up;
+	}
+	float mine = top;
 	top = warp_max(top);
-	for (uint32_t j = lane; j < n; j += 32)
-		sum += expf(s[j] + b[v0 + j] - top);
-	sum = warp_sum(sum);
+	sum = warp_sum(sum > 0 || sum != sum ? sum * expf(mine - top) : 0);
 	if (lane == 0) {
 		struct running r = run[i];
 		if (v0 == 0) {
@@ -52,7 +66,7 @@ static __global__ void mlm_kernel(struct running *run, const float *z, const flo
 }
 
 /* One block: losses and hits, thread k taking rows k, k + 1024, ... */
-static __global__ void mlm_done_kernel(double *sum, float *lse, const struct running *run, uint32_t N)
+static __global__ void mlm_done_kernel(double *sum, float *lse, const struct running *run, const uint32_t *target, uint32_t N)
 {
 	__shared__ double loss[1024], hit[1024];
 	double a = 0, h = 0;
@@ -60,6 +74,8 @@ static __global__ void mlm_done_kernel(double *sum, float *lse, const struct run
 		struct running r = run[i];
 		float l = r.top + logf(r.sum);
 		lse[i] = l;
+		if (target[i] == ROW_NONE)
+			continue;
 		a += (double)(l - r.at);
 		h += r.at >= r.top;
 	}
@@ -74,8 +90,8 @@ static __global__ void mlm_done_kernel(double *sum, float *lse, const struct run
 		__syncthreads();
 	}
 	if (threadIdx.x == 0) {
-		sum[0] = loss[0];
-		sum[1] = hit[0];
+		sum[0] += loss[0];
+		sum[1] += hit[0];
 	}
 }
 
@@ -107,23 +123,23 @@ void cuda_mlm_loss(struct ops *o, double *sum, float *lse, const void *h, const 
 			launch(c, "mlm_loss", mlm_kernel, dim3(blocks(rows, 8)), 256, 0, run + r0, z, b, target + r0, rows, n, tile, v0);
 		}
 	}
-	launch(c, "mlm_loss", mlm_done_kernel, dim3(1), 1024, 0, sum, lse, run, N);
+	launch(c, "mlm_loss", mlm_done_kernel, dim3(1), 1024, 0, sum, lse, run, target, N);
 }
 
-/* g [rows, ld] = exp(z + b - lse) - [target], a thread for 8 columns; ld is a multiple of 8, columns past n become 0. */
+/* g [rows, ld] = exp(z + b - lse) - [target], a thread for 8 columns of row blockIdx.y; ld is a multiple of 8. Columns past n, rows without target: 0. */
 template <class A> static __global__ void mlm_back_kernel(A *g, const float *z, const float *b, const float *lse, const uint32_t *target,
-	uint32_t rows, uint32_t n, uint32_t ld, uint32_t v0)
+	uint32_t n, uint32_t ld, uint32_t v0)
 {
-	size_t k = (size_t)blockIdx.x * 256 + threadIdx.x;
-	uint32_t groups = ld / 8, i = (uint32_t)(k / groups), j0 = (uint32_t)(k % groups) * 8;
-	if (i >= rows)
+	uint32_t i = blockIdx.y, j0 = (blockIdx.x * 256 + threadIdx.x) * 8;
+	if (j0 >= ld)
 		return;
 	float v[8], l = lse[i];
 	uint32_t hit = target[i] - v0;
+	bool none = target[i] == ROW_NONE;
 	load_vec(v, z + (size_t)i * ld + j0);
 #pragma unroll
 	for (uint32_t j = 0; j < 8; j++)
-		v[j] = j0 + j < n ? expf(v[j] + b[v0 + j0 + j] - l) - (j0 + j == hit ? 1.0f : 0.0f) : 0;
+		v[j] = j0 + j < n && !none ? expf(v[j] + b[v0 + j0 + j] - l) - (j0 + j == hit ? 1.0f : 0.0f) : 0;
 	store_vec(g + (size_t)i * ld + j0, v);
 }
 
@@ -147,7 +163,7 @@ template <class A> static void mlm_back(struct cuda *c, A *dh, float *dW, float 
 		for (size_t v0 = 0; v0 < V; v0 += VOCAB) {
 			size_t n = least(VOCAB, V - v0);
 			logits(c, z, tile, h, w, r0, rows, v0, n, C);
-			launch(c, "mlm_loss_back", mlm_back_kernel<A>, dim3(blocks(rows * (tile / 8), 256)), 256, 0, g, z, b, lse + r0, target + r0, rows, n,
+			launch(c, "mlm_loss_back", mlm_back_kernel<A>, dim3(blocks(tile / 8, 256), (unsigned)rows), 256, 0, g, z, b, lse + r0, target + r0, n,
 				tile, v0);
 			struct product p = { .form = GEMM_NN, .M = rows, .N = C, .K = n, .a = g, .b = w + v0 * C, .lda = tile, .ldb = C, .ldd = C,
 				.d = sum, .d_float = 1, .add = v0 > 0 };
@@ -230,7 +246,7 @@ static __global__ void class_done_kernel(double *sum, const double *part, uint32
 		__syncthreads();
 	}
 	if (threadIdx.x == 0)
-		sum[blockIdx.x] = all[0];
+		sum[blockIdx.x] += all[0];
 }
 
 template <class A> static void class_rows(struct cuda *c, double *sum, void *dlogit, const void *logit, const int32_t *label, const float *weight,

@@ -48,14 +48,17 @@ void cuda_add(struct ops *o, void *y, const void *x, const void *z, size_t n)
 	BY_TYPE(c, add, c, y, x, z, n);
 }
 
-/* y[to[i]] = x[from[i]]; NULL = i itself */
+/* y[to[i]] = x[from[i]]; NULL = i itself. From ROW_NONE come zeros, to ROW_NONE goes nothing. */
 template <class A> static __global__ void copy_rows_kernel(A *y, const A *x, const uint32_t *from, const uint32_t *to, uint32_t N, uint32_t C)
 {
 	uint32_t i, c;
 	if (group_at(&i, &c, N, C)) {
-		float v[8];
-		load8(v, x + (size_t)(from ? from[i] : i) * C, c, C);
-		store8(y + (size_t)(to ? to[i] : i) * C, v, c, C);
+		float v[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
+		uint32_t a = from ? from[i] : i, b = to ? to[i] : i;
+		if (a != ROW_NONE)
+			load8(v, x + (size_t)a * C, c, C);
+		if (b != ROW_NONE)
+			store8(y + (size_t)b * C, v, c, C);
 	}
 }
 
@@ -82,6 +85,7 @@ template <class A> static __global__ void drop_kernel(A *y, const A *x, struct r
 	uint32_t i, c, pos, cell;
 	if (group_at(&i, &c, N, C)) {
 		float v[8];
+		read_step(d);
 		load8(v, x + (size_t)i * C, c, C);
 		row_at(at, i, &pos, &cell);
 		drop8(v, d, pos, c / 8, cell);

@@ -13,6 +13,7 @@ template <class A, int G> static __global__ void __launch_bounds__(256) norm_ker
 	float v[G][8];
 	if (t >= T)
 		return;
+	read_step(d);
 	size_t row = (size_t)t * C;
 	if (d.threshold)
 		row_at(at, t, &pos, &cell);
@@ -61,6 +62,7 @@ template <class A, int G> static __global__ void __launch_bounds__(256) norm_bac
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, pos = 0, cell = 0;
 	uint32_t t1 = min(T, (blockIdx.x + 1) * chunk);
 	float dg[G][8], db[G][8];
+	read_step(d);
 	zero_groups<G>(dg);
 	zero_groups<G>(db);
 	for (uint32_t t = blockIdx.x * chunk + warp; t < t1; t += 8) {

@@ -9,8 +9,6 @@ enum {
 	ROWSUM_THREADS = 32 * ROWSUM_WARPS,
 };
 
-#define ROW_NONE 0xffffffffu
-
 /*
  * out[c] = (add ? out[c] : 0) + scale * sum over j < n of x[row(j)][c], for columns c0 .. c0 + 256 below C; rows of C.
  * Warp w sums rows w, w + 16, ...; the warps are added in order. All threads of the block call it.

@@ -305,7 +305,7 @@ static inline void keep_row(int16_t *keep, size_t c0, size_t n, const struct dro
 	enum { NV = 3 };
 	const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
 	const __m256i thr = _mm256_set1_epi16((short)d->threshold);
-	const __m256i c0v = _mm256_set1_epi64x(d->step), c1v = _mm256_set1_epi64x(w1), c3v = _mm256_set1_epi64x(cell);
+	const __m256i c0v = _mm256_set1_epi64x(*d->step), c1v = _mm256_set1_epi64x(w1), c3v = _mm256_set1_epi64x(cell);
 	for (; c < end; c += 4 * NV, keep += 32 * NV) {
 		__m256i x0[NV], x1[NV], x2[NV], x3[NV];
 #pragma GCC unroll 3
@@ -343,7 +343,7 @@ static inline void keep_row(int16_t *keep, size_t c0, size_t n, const struct dro
 #else
 	for (; c < end; c++, keep += 8) {
 		uint32_t x[4];
-		rng_block(d->seed, RNG_DROPOUT, (uint32_t[]){ d->step, w1, pos << 16 | c, cell }, x);
+		rng_block(d->seed, RNG_DROPOUT, (uint32_t[]){ *d->step, w1, pos << 16 | c, cell }, x);
 		for (int i = 0; i < 8; i++)
 			keep[i] = (x[i / 2] >> 16 * (i % 2) & 0xffff) < d->threshold ? 0 : -1;
 	}

@@ -120,3 +120,12 @@ struct ops *device_open(const char *spec, int threads, char *what, size_t n, str
 	snprintf(what, n, "cpu, %d thread%s%s%s%s", threads, threads == 1 ? "" : "s", cuda ? " (no CUDA: " : "", why.msg, cuda ? ")" : "");
 	return ops_cpu_new(threads);
 }
+
+void device_report(struct ops *o, double padding, char *text, size_t n)
+{
+	double busy, idle;
+	o->usage(o, &busy, &idle);
+	*text = '\0';
+	if (busy > 0)
+		snprintf(text, n, ", GPU idle %.1f %%, padding %.1f %%", 100 * idle / (busy + idle), 100 * padding);
+}

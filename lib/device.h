@@ -23,6 +23,12 @@
  */
 struct ops *device_open(const char *spec, int threads, char *what, size_t n, struct error *e);
 
+/*
+ * What a GPU has to say at the end of the work: ", GPU idle 0.4 %, padding 1.2 %", for a report to people; "" for the CPU. padding:
+ * model_padding. Idle is the share of time between two batches in which it had nothing to do.
+ */
+void device_report(struct ops *o, double padding, char *text, size_t n);
+
 /* Takes a spec apart: 0, or -1 with e set. *cuda: -1 auto, 0 no, 1 yes. */
 int device_parse(const char *spec, int *cuda, int *index, int *fp32, struct error *e);
 

@@ -7,6 +7,7 @@
  */
 #include "model.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,7 +56,7 @@ int model_check(const struct model_config *c, enum task task, struct error *e)
 	    in_range("hidden_dropout_prob", c->hidden_dropout_prob, 0, 0.999, e) ||
 	    in_range("attention_probs_dropout_prob", c->attention_probs_dropout_prob, 0, 0.999, e) ||
 	    in_range("classifier_dropout", c->classifier_dropout, -1, 0.999, e) ||
-	    in_range("layer_norm_eps", c->layer_norm_eps, 0, 1, e) ||
+	    in_range("layer_norm_eps", c->layer_norm_eps, 1e-20, 1, e) ||
 	    in_range("initializer_range", c->initializer_range, 0, 100, e))
 		return -1;
 	if (c->hidden_size % c->num_attention_heads)
@@ -223,6 +224,8 @@ struct model *model_new(const struct model_config *c, enum task task, struct ops
 	for (int w = 0; w < 4; w++)
 		m->array[w] = o->alloc(o, m->size * sizeof(real));
 	m->sums = o->alloc(o, 4 * sizeof *m->sums);
+	for (int i = 0; i < 2; i++)
+		m->result[i].sums = o->host_alloc(o, 4 * sizeof *m->sums);
 	m->act = xcalloc(c->num_hidden_layers, sizeof *m->act);
 	real *host = xcalloc(m->size, sizeof *host);
 	for (size_t i = 0; i < m->ntensor; i++)
@@ -241,7 +244,11 @@ void model_free(struct model *m)
 	m->o->free(m->o, m->class_weight);
 	m->o->free(m->o, m->sums);
 	m->o->free(m->o, m->arena);
-	free(m->host);
+	for (int i = 0; i < 2; i++) {
+		m->o->host_free(m->o, m->stage[i].host);
+		m->o->host_free(m->o, m->result[i].sums);
+		m->o->host_free(m->o, m->result[i].x);
+	}
 	free(m->host_weight);
 	free(m->host_logit);
 	free(m->act);
@@ -321,7 +328,12 @@ size_t model_nparam(const struct model *m)
 
 size_t model_bytes(const struct model *m)
 {
-	return 4 * m->size * sizeof(real) + m->arena_cap + m->host_cap;
+	return 4 * m->size * sizeof(real) + m->arena_cap + m->stage[0].cap + m->stage[1].cap;
+}
+
+double model_padding(const struct model *m)
+{
+	return m->rows ? 1 - (double)m->tokens / (double)m->rows : 0;
 }
 
 void model_freeze(struct model *m, size_t n)
@@ -385,6 +397,9 @@ void model_on_grad(struct model *m, model_part *f, void *arg)
 void model_zero_grad(struct model *m)
 {
 	m->o->zero(m->o, m->array[GRAD], m->size * sizeof(real));
+	m->o->zero(m->o, m->sums, 4 * sizeof *m->sums);
+	memset(m->host_sum, 0, sizeof m->host_sum);
+	m->count = 0;
 }
 
 /* Stretches of the arrays that are treated alike: f gets [from, to) for every run of tensors equal in decay and not frozen. */
@@ -420,13 +435,33 @@ static void update_run(struct model *m, size_t from, size_t to, int decay, void 
 		to - from, m->sums, &a);
 }
 
+static void sum_squares(struct model *m)
+{
+	m->o->zero(m->o, m->sums, sizeof *m->sums);
+	each_run(m, sum_run, NULL);
+}
+
 double model_grad_norm(struct model *m, double scale)
 {
 	double sum;
-	m->o->zero(m->o, m->sums, sizeof *m->sums);
-	each_run(m, sum_run, NULL);
+	sum_squares(m);
 	m->o->download(m->o, &sum, m->sums, sizeof sum);
 	return sqrt(sum) * fabs(scale);
+}
+
+static int check_norm(double norm, uint64_t done, struct error *e)
+{
+	return isfinite(norm) ? 0 : error_set(e, "update %llu: the gradient's norm is %g", (unsigned long long)done + 1, norm);
+}
+
+/* The update does nothing where m->sums[0] is not finite. */
+static void update(struct model *m, const struct optim *o, uint64_t done, double count)
+{
+	struct adamw_args a = {
+		.variant = o->variant, .lr = o->lr * optim_factor(o, done), .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps,
+		.decay = o->weight_decay, .t = done + 1, .gscale = 1 / count, .max_norm = o->max_norm,
+	};
+	each_run(m, update_run, &a);
 }
 
 int model_step(struct model *m, const struct optim *o, uint64_t done, double count, double *norm, struct error *e)
@@ -436,12 +471,36 @@ int model_step(struct model *m, const struct optim *o, uint64_t done, double cou
 	double n = model_grad_norm(m, 1 / count);
 	if (norm)
 		*norm = n;
-	if (!isfinite(n))
-		return error_set(e, "update %llu: the gradient's norm is %g", (unsigned long long)done + 1, n);
-	struct adamw_args a = {
-		.variant = o->variant, .lr = o->lr * optim_factor(o, done), .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps,
-		.decay = o->weight_decay, .t = done + 1, .gscale = 1 / count, .max_norm = o->max_norm,
-	};
-	each_run(m, update_run, &a);
+	if (check_norm(n, done, e))
+		return -1;
+	update(m, o, done, count);
 	return m->o->sync(m->o, e);
+}
+
+void model_step_later(struct model *m, const struct optim *o, uint64_t done, double count)
+{
+	unsigned slot = m->posted++ % 2;
+	struct result *r = &m->result[slot];
+	assert(m->posted - m->taken <= 2);
+	sum_squares(m);
+	update(m, o, done, count);
+	m->o->fetch(m->o, r->sums, m->sums, 4 * sizeof *m->sums);
+	m->o->mark(m->o, MARK_RESULT + slot);
+	memcpy(r->host, m->host_sum, sizeof r->host);
+	r->count = count;
+	r->done = done;
+}
+
+int model_collect(struct model *m, struct loss *loss, double *norm, struct error *e)
+{
+	unsigned slot = m->taken++ % 2;
+	const struct result *r = &m->result[slot];
+	assert(m->taken <= m->posted);
+	if (m->o->wait(m->o, MARK_RESULT + slot, e))
+		return -1;
+	*loss = (struct loss){ .sum = r->sums[1] + r->host[0], .correct = r->sums[2] + r->host[1], .count = r->count };
+	*norm = sqrt(r->sums[0]) / r->count;
+	if (!isfinite(loss->sum))
+		return error_set(e, "the loss is %g", loss->sum);
+	return check_norm(*norm, r->done, e);
 }

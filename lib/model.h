@@ -11,6 +11,9 @@
  *     model_step(m, &optim, lr factor, count, ...);
  * The gradient is that of the summed loss over all labelled positions; model_step divides by the count, so micro-batches
  * and ranks add up (sum gradients and counts over ranks in between).
+ *
+ * A device that runs behind the host (ops.queued) need never wait for it: with forward.later and model_step_later a step is only
+ * asked for, and the next batch is packed while it runs; model_collect tells, one step later, what came of it.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -82,6 +85,7 @@ struct batch {
 struct forward {
 	int train;       /* dropout on, activations kept for model_backward */
 	uint64_t step;   /* optimizer step, part of the dropout counter */
+	int later;       /* do not wait: of loss only count is set, sum and correct come with model_collect */
 };
 
 struct loss {
@@ -160,6 +164,13 @@ double model_grad_norm(struct model *m, double scale);
  * count <= 0, is an error and changes nothing. GRAD is left as it is.
  */
 int model_step(struct model *m, const struct optim *o, uint64_t done, double count, double *norm, struct error *e);
+/*
+ * The same, only asked for; count > 0. model_collect waits for the oldest step that was: its norm, and the loss of its forwards with
+ * `later` since model_zero_grad. -1 with e set after a norm or a loss that is not finite (then later steps are of no use either).
+ * At most two steps may wait to be collected.
+ */
+void model_step_later(struct model *m, const struct optim *o, uint64_t done, double count);
+int model_collect(struct model *m, struct loss *loss, double *norm, struct error *e);
 
 /*
  * Hidden states, dropout off: h [T, hidden_size] out, of `layer` counted as Geneformer does: 0 = output of the last
@@ -167,10 +178,18 @@ int model_step(struct model *m, const struct optim *o, uint64_t done, double cou
  */
 int model_hidden(struct model *m, const struct batch *b, int layer, real *h, struct error *e);
 /*
+ * Ask for the means of hidden states over tokens range[2i] .. range[2i+1] (indices into b->id, within cell i) of every cell;
+ * model_embedded waits for the oldest that was asked for: x [ncell, hidden_size], NaN for an empty range. At most two may wait.
+ */
+int model_embed(struct model *m, const struct batch *b, int layer, const uint32_t *range, struct error *e);
+int model_embedded(struct model *m, real *x, struct error *e);
+/*
  * Logits, dropout off: TASK_CELLS [ncell, num_labels], TASK_GENES [T, num_labels]; TASK_MLM [nmask, vocab_size] at b->mask.
  */
 int model_logits(struct model *m, const struct batch *b, real *logit, struct error *e);
 
+/* Share of the rows worked on so far that only filled batches up (ops.round_tokens), 0 .. 1. */
+double model_padding(const struct model *m);
 /* Bytes the model holds now: parameters with gradients and moments, activations and scratch. */
 size_t model_bytes(const struct model *m);
 

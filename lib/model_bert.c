@@ -11,6 +11,7 @@
  */
 #include "model.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,22 +73,63 @@ static void *carve(char *base, size_t *used, size_t bytes)
 }
 
 struct need {
-	size_t B, T, N; /* cells, tokens, rows of the head */
-	int train, head, logits;
+	size_t B, T, N;            /* cells, tokens, rows of the head, filled up */
+	size_t cells, tokens, rows; /* the batch's own */
+	int train, head, labels, logits, ranges;
 };
+
+enum {
+	PAD_CELL = 64, /* tokens of a cell that only fills up; B counts as many as may be needed, so that it does not change */
+};
+
+static size_t filled_up(size_t n, size_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+static size_t pad_cell(const struct model *m)
+{
+	return m->c.max_position_embeddings < PAD_CELL ? m->c.max_position_embeddings : PAD_CELL;
+}
+
+/*
+ * A batch is filled up to round sizes, so that equal work comes again and can be replayed: tokens by cells of <pad>, which nobody
+ * sees and which have no loss, hence no gradient; masked positions by rows of zeros.
+ */
+static struct need need_of(const struct model *m, const struct batch *b)
+{
+	const struct ops *o = m->o;
+	struct need n = { .cells = b->ncell, .tokens = b->ncell ? b->offset[b->ncell] : 0 };
+	n.T = filled_up(n.tokens, o->round_tokens);
+	n.B = n.cells + (o->round_tokens - 1 + pad_cell(m) - 1) / pad_cell(m);
+	n.rows = m->task == TASK_MLM ? b->nmask : m->task == TASK_CELLS ? n.cells : m->task == TASK_GENES ? n.tokens : 0;
+	n.N = m->task == TASK_MLM ? filled_up(n.rows, o->round_rows) : m->task == TASK_CELLS ? n.B : m->task == TASK_GENES ? n.T : 0;
+	return n;
+}
+
+/* The arrays of a batch, the same way on the device and on the host; returns their bytes. */
+static size_t carve_batch(const struct model *m, struct arrays *a, const struct need *n, char *base)
+{
+	size_t used = 0;
+	int mlm = n->head && m->task == TASK_MLM;
+#define INT(wanted, count) ((wanted) ? carve(base, &used, (count) * 4) : NULL)
+	*a = (struct arrays){
+		.step = INT(1, 1), .offset = INT(1, n->B + 1), .id = INT(1, n->T), .pos = INT(1, n->T), .cell = INT(1, n->T), .key = INT(1, n->B),
+		.tile = INT(1, seq_tiles(n->B, n->T)), .order = INT(n->train, n->T), .start = INT(n->train, m->c.vocab_size + (size_t)1),
+		.mask = INT(mlm, n->N), .target = INT(mlm && n->labels, n->N), .label = INT(n->head && n->labels && !mlm, n->N),
+		.range = INT(n->ranges || (n->head && m->task == TASK_CELLS), 2 * n->B),
+	};
+#undef INT
+	return used;
+}
 
 static size_t carve_all(struct model *m, const struct need *n, char *base)
 {
-	size_t C = m->c.hidden_size, F = m->c.intermediate_size, NH = m->c.num_attention_heads, T = n->T, N = n->N, used = 0;
-	size_t K = m->task == TASK_MLM ? m->c.vocab_size : m->c.num_labels;
+	size_t C = m->c.hidden_size, F = m->c.intermediate_size, NH = m->c.num_attention_heads, T = n->T, N = n->N;
+	size_t K = m->task == TASK_MLM ? m->c.vocab_size : m->c.num_labels, used = carve_batch(m, &m->dev, n, base);
 	int gelu = m->c.hidden_act == ACT_GELU;
-#define INT(count) carve(base, &used, (count) * 4)
 #define REAL(count) carve(base, &used, (count) * sizeof(real))
 #define ACTS(count) carve(base, &used, (count) * m->o->act_size)
-	m->dev = (struct arrays){
-		.offset = INT(n->B + 1), .id = INT(T), .pos = INT(T), .cell = INT(T), .key = INT(n->B), .order = INT(T),
-		.start = INT(m->c.vocab_size + (size_t)1), .mask = INT(N), .target = INT(N), .label = INT(n->B + T),
-	};
 	m->x0 = ACTS(T * C);
 	m->stat0 = REAL(2 * T);
 	for (uint32_t l = 0; l < m->c.num_hidden_layers; l++) {
@@ -113,6 +155,7 @@ static size_t carve_all(struct model *m, const struct need *n, char *base)
 		m->logit = m->task != TASK_MLM || n->logits ? ACTS(N * K) : NULL;
 		m->dlogit = m->task != TASK_MLM && n->train ? ACTS(N * K) : NULL;
 	}
+	m->pooled = n->ranges ? REAL(n->B * C) : NULL;
 	if (n->train) {
 		m->dx = ACTS(T * C);
 		m->da = ACTS(T * C);
@@ -121,7 +164,6 @@ static size_t carve_all(struct model *m, const struct need *n, char *base)
 		m->dh = ACTS(N * C);
 		m->dz = ACTS(N * C);
 	}
-#undef INT
 #undef REAL
 #undef ACTS
 	return used;
@@ -142,65 +184,119 @@ static void sort_tokens(uint32_t *start, uint32_t *order, const uint32_t *id, si
 	start[0] = 0;
 }
 
-static void upload(struct model *m, const struct batch *b, const struct need *n, int labels)
+struct length {
+	uint32_t cell, tokens;
+};
+
+static int by_length(const void *x, const void *y)
 {
-	struct ops *o = m->o;
-	size_t T = n->T, B = n->B, V = m->c.vocab_size, L = 0;
-	size_t want = (3 * T + 2 * B + V + 2) * 4;
-	if (want > m->host_cap) {
-		m->host = xrealloc(m->host, want, 1);
-		m->host_cap = want;
-	}
-	uint32_t *pos = (uint32_t *)m->host, *cell = pos + T, *order = cell + T, *key = order + T, *offset = key + B,
-		 *start = offset + B + 1;
-	memcpy(offset, b->offset, (B + 1) * 4);
-	for (size_t i = 0; i < B; i++) {
-		size_t t0 = b->offset[i], len = b->offset[i + 1] - t0;
-		L = len > L ? len : L;
-		key[i] = b->key ? b->key[i] : (uint32_t)i;
-		for (size_t t = 0; t < len; t++) {
-			pos[t0 + t] = (uint32_t)t;
-			cell[t0 + t] = (uint32_t)i;
-		}
-	}
-	o->upload(o, m->dev.offset, offset, (B + 1) * 4);
-	o->upload(o, m->dev.id, b->id, T * 4);
-	o->upload(o, m->dev.pos, pos, T * 4);
-	o->upload(o, m->dev.cell, cell, T * 4);
-	o->upload(o, m->dev.key, key, B * 4);
-	if (n->train) {
-		sort_tokens(start, order, b->id, T, V);
-		o->upload(o, m->dev.order, order, T * 4);
-		o->upload(o, m->dev.start, start, (V + 1) * 4);
-	}
-	if (n->head && m->task == TASK_MLM)
-		o->upload(o, m->dev.mask, b->mask, n->N * 4);
-	if (n->head && labels && m->task == TASK_MLM)
-		o->upload(o, m->dev.target, b->target, n->N * 4);
-	else if (n->head && labels)
-		o->upload(o, m->dev.label, b->label, n->N * 4);
-	m->seq = (struct seq){ .B = B, .T = T, .L = L, .offset = m->dev.offset, .id = m->dev.id, .pos = m->dev.pos, .cell = m->dev.cell,
-		.key = m->dev.key, .order = m->dev.order, .start = m->dev.start, .host_offset = offset };
-	m->nrow = n->N;
+	const struct length *a = x, *b = y;
+	return a->tokens != b->tokens ? (a->tokens < b->tokens) - (a->tokens > b->tokens) : (a->cell > b->cell) - (a->cell < b->cell);
 }
 
-/* Check the batch, make room and put it on the device. */
-static int load(struct model *m, const struct batch *b, int train, int head, int labels, int logits, struct error *e)
+/* Where the cells' stretches of SEQ_TILE tokens begin. The longest cells come first: their stretches take longest. */
+static void list_tiles(uint32_t *tile, const uint32_t *offset, size_t B, size_t T)
 {
-	m->ready = 0;
-	if (check_batch(m, b, labels, e))
-		return -1;
-	struct need n = { .B = b->ncell, .T = b->ncell ? b->offset[b->ncell] : 0, .train = train, .head = head, .logits = logits };
-	n.N = m->task == TASK_MLM ? b->nmask : m->task == TASK_CELLS ? n.B : m->task == TASK_GENES ? n.T : 0;
-	size_t bytes = carve_all(m, &n, NULL);
-	if (bytes > m->arena_cap) {
-		m->o->free(m->o, m->arena);
-		m->arena = m->o->alloc(m->o, bytes);
-		m->arena_cap = bytes;
+	struct length *all = xcalloc(B, sizeof *all);
+	size_t n = 0;
+	for (uint32_t b = 0; b < B; b++)
+		all[b] = (struct length){ b, offset[b + 1] - offset[b] };
+	qsort(all, B, sizeof *all, by_length);
+	for (size_t i = 0; i < B; i++)
+		for (uint32_t t = 0; t < all[i].tokens; t += SEQ_TILE)
+			tile[n++] = offset[all[i].cell] + t;
+	free(all);
+	while (n < seq_tiles(B, T))
+		tile[n++] = ROW_NONE;
+}
+
+static void fill(uint32_t *to, const uint32_t *from, size_t n, size_t all, uint32_t rest)
+{
+	memcpy(to, from, n * sizeof *to);
+	for (size_t i = n; i < all; i++)
+		to[i] = rest;
+}
+
+/* The batch into the arrays a of the host; returns the tokens of its longest cell. */
+static size_t fill_batch(const struct model *m, const struct arrays *a, const struct batch *b, const struct need *n, const struct forward *f,
+	const uint32_t *range)
+{
+	size_t longest = 0;
+	*a->step = (uint32_t)f->step;
+	fill(a->id, b->id, n->tokens, n->T, m->c.pad_token_id);
+	a->offset[0] = 0;
+	for (size_t i = 0, at = 0; i < n->B; i++) {
+		size_t len = i < n->cells ? b->offset[i + 1] - at : n->T - at < pad_cell(m) ? n->T - at : pad_cell(m);
+		longest = len > longest ? len : longest;
+		a->key[i] = i < n->cells && b->key ? b->key[i] : (uint32_t)i;
+		for (size_t t = 0; t < len; t++) {
+			a->pos[at + t] = (uint32_t)t;
+			a->cell[at + t] = (uint32_t)i;
+		}
+		if (a->range) {
+			a->range[2 * i] = range && i < n->cells ? range[2 * i] : (uint32_t)at;
+			a->range[2 * i + 1] = range && i < n->cells ? range[2 * i + 1] : (uint32_t)at + (len > 0);
+		}
+		at += len;
+		a->offset[i + 1] = (uint32_t)at;
 	}
+	list_tiles(a->tile, a->offset, n->B, n->T);
+	if (a->order)
+		sort_tokens(a->start, a->order, a->id, n->T, m->c.vocab_size);
+	if (a->mask)
+		fill(a->mask, b->mask, n->rows, n->N, ROW_NONE);
+	if (a->target)
+		fill(a->target, b->target, n->rows, n->N, ROW_NONE);
+	if (a->label)
+		fill((uint32_t *)a->label, (const uint32_t *)b->label, n->rows, n->N, (uint32_t)-1);
+	return longest;
+}
+
+/* Check the batch, make room and send it to the device. n: what of it is wanted. */
+static int load(struct model *m, const struct batch *b, struct need n, const struct forward *f, const uint32_t *range, struct error *e)
+{
+	struct ops *o = m->o;
+	struct stage *g = &m->stage[m->turn ^= 1];
+	struct arrays a;
+	m->ready = 0;
+	if (check_batch(m, b, n.labels, e) || o->wait(o, MARK_STAGE + m->turn, e))
+		return -1;
+	size_t bytes = carve_batch(m, &a, &n, NULL), all = carve_all(m, &n, NULL);
+	if (bytes > g->cap) {
+		o->host_free(o, g->host);
+		g->host = o->host_alloc(o, bytes);
+		g->cap = bytes;
+	}
+	if (all > m->arena_cap) {
+		o->free(o, m->arena);
+		m->arena = o->alloc(o, all);
+		m->arena_cap = all;
+	}
+	carve_batch(m, &a, &n, g->host);
 	carve_all(m, &n, m->arena);
-	upload(m, b, &n, labels);
+	size_t longest = fill_batch(m, &a, b, &n, f, range);
+	o->send(o, m->arena, g->host, bytes);
+	o->mark(o, MARK_STAGE + m->turn);
+	m->seq = (struct seq){ .B = n.B, .T = n.T, .L = longest, .offset = m->dev.offset, .id = m->dev.id, .pos = m->dev.pos, .cell = m->dev.cell,
+		.key = m->dev.key, .order = m->dev.order, .start = m->dev.start, .tile = m->dev.tile, .ntile = seq_tiles(n.B, n.T) };
+	m->nrow = n.N;
+	m->tokens += n.tokens;
+	m->rows += n.T;
 	return 0;
+}
+
+enum work {
+	WORK_FORWARD,
+	WORK_TRAIN,
+	WORK_BACK,
+	WORK_EMBED,
+};
+
+/* Is this work, on a batch of this size, known to the device? Else the caller asks for it, and calls replay_end. */
+static int replay(struct model *m, enum work work, uint64_t detail)
+{
+	return m->o->replay(m->o, (const uint64_t[OPS_KEY]){ work, detail, m->seq.B, m->seq.T, m->nrow, (uintptr_t)m->arena,
+		(uintptr_t)m->array[0], m->frozen });
 }
 
 /* ---- forward ---- */
@@ -213,7 +309,7 @@ static struct dropout site(const struct model *m, const struct forward *f, enum 
 	if (s == SITE_HEAD && m->c.classifier_dropout >= 0)
 		p = m->c.classifier_dropout;
 	double threshold = f->train ? rint(p * 65536) : 0;
-	return (struct dropout){ .seed = (uint32_t)(m->seed ^ m->seed >> 32), .step = (uint32_t)f->step, .site = s, .layer = layer,
+	return (struct dropout){ .seed = (uint32_t)(m->seed ^ m->seed >> 32), .step = m->dev.step, .site = s, .layer = layer,
 		.threshold = threshold < 65535 ? (uint32_t)threshold : 65535 };
 }
 
@@ -262,7 +358,7 @@ static void head(struct model *m, const struct forward *f, void *x)
 		o->norm(o, m->y, m->z, m->stat_head, m->z, NULL, P(w->norm_w), P(w->norm_b), NULL, N, C, m->c.layer_norm_eps, NULL);
 		return;
 	case TASK_CELLS:
-		o->pool(o, m->h, x, &m->seq, C, POOL_FIRST);
+		o->pool(o, m->h, x, m->dev.range, N, C, 0);
 		o->linear(o, m->z, NULL, m->h, P(w->pool_w), P(w->pool_b), N, C, C, ACT_TANH);
 		o->drop(o, m->y, m->z, &m->seq, 1, C, &d);
 		break;
@@ -279,19 +375,19 @@ static void head(struct model *m, const struct forward *f, void *x)
  * Focal loss. With p = softmax(z), q = p_y:
  *     dL/dz_j = w_y (gamma q (1 - q)^(gamma - 1) log q - (1 - q)^gamma) (delta_jy - p_j)
  */
-static void focal_loss(struct model *m, const int32_t *label, double sum[3], int train)
+static void focal_loss(struct model *m, const struct batch *b, double sum[3], int train)
 {
-	size_t N = m->nrow, K = m->c.num_labels;
+	size_t N = m->nrow, K = m->c.num_labels, rows = m->task == TASK_CELLS ? b->ncell : b->offset[b->ncell];
 	grow(m->host_logit, m->host_logit_cap, N * K);
 	m->o->download_act(m->o, m->host_logit, m->logit, N * K);
 	sum[0] = sum[1] = sum[2] = 0;
 	for (size_t i = 0; i < N; i++) {
 		real *z = m->host_logit + i * K;
-		if (label[i] < 0) {
+		if (i >= rows || b->label[i] < 0) {
 			memset(z, 0, K * sizeof *z);
 			continue;
 		}
-		size_t y = (size_t)label[i], top = 0;
+		size_t y = (size_t)b->label[i], top = 0;
 		double total = 0, w = m->host_weight ? m->host_weight[y] : 1;
 		for (size_t k = 1; k < K; k++)
 			top = z[k] > z[top] ? k : top;
@@ -311,10 +407,23 @@ static void focal_loss(struct model *m, const int32_t *label, double sum[3], int
 		m->o->upload_act(m->o, m->dlogit, m->host_logit, N * K);
 }
 
+/* Labelled positions, or the sum of their classes' weights. */
+static double count_labels(const struct model *m, const struct batch *b)
+{
+	double sum = 0;
+	size_t n = m->task == TASK_CELLS ? b->ncell : b->offset[b->ncell];
+	if (m->task == TASK_MLM)
+		return (double)b->nmask;
+	for (size_t i = 0; i < n; i++)
+		sum += b->label[i] < 0 ? 0 : m->host_weight ? (double)m->host_weight[b->label[i]] : 1;
+	return sum;
+}
+
 int model_forward(struct model *m, const struct batch *b, const struct forward *f, struct loss *loss, struct error *e)
 {
 	struct ops *o = m->o;
-	double sum[3] = { 0 };
+	double sum[3] = { 0 }, *sums = m->sums + 1;
+	int focal = m->task != TASK_MLM && m->focal > 0;
 	*loss = (struct loss){ 0 };
 	m->ready = 0;
 	if (!has_labels(m, b)) {
@@ -323,41 +432,111 @@ int model_forward(struct model *m, const struct batch *b, const struct forward *
 		m->ready = f->train ? 2 : 0;
 		return 0;
 	}
-	if (load(m, b, f->train, 1, 1, 0, e))
+	struct need n = need_of(m, b);
+	n.train = f->train;
+	n.head = n.labels = 1;
+	if (load(m, b, n, f, NULL, e))
 		return -1;
-	head(m, f, encode(m, f, m->c.num_hidden_layers));
-	if (m->task == TASK_MLM)
-		o->mlm_loss(o, m->sums, m->lse_head, m->y, P(m->word), P(m->head.bias), m->dev.target, m->nrow, m->c.hidden_size, m->c.vocab_size);
-	else if (!(m->focal > 0))
-		o->class_loss(o, m->sums, m->dlogit, m->logit, m->dev.label, m->class_weight, m->nrow, m->c.num_labels);
-	if (o->sync(o, e))
-		return -1;
-	if (m->task != TASK_MLM && m->focal > 0)
-		focal_loss(m, b->label, sum, f->train);
-	else
-		o->download(o, sum, m->sums, (m->task == TASK_MLM ? 2 : 3) * sizeof *sum);
-	*loss = (struct loss){ .sum = sum[0], .correct = sum[1], .count = m->task == TASK_MLM ? (double)m->nrow : sum[2] };
-	if (!isfinite(loss->sum))
-		return error_set(e, "step %llu: the loss is %g", (unsigned long long)f->step, loss->sum);
+	if (!f->later)
+		o->zero(o, sums, sizeof sum);
+	if (!replay(m, f->train ? WORK_TRAIN : WORK_FORWARD, (uint64_t)focal)) {
+		head(m, f, encode(m, f, m->c.num_hidden_layers));
+		if (m->task == TASK_MLM)
+			o->mlm_loss(o, sums, m->lse_head, m->y, P(m->word), P(m->head.bias), m->dev.target, m->nrow, m->c.hidden_size, m->c.vocab_size);
+		else if (!focal)
+			o->class_loss(o, sums, m->dlogit, m->logit, m->dev.label, m->class_weight, m->nrow, m->c.num_labels);
+		o->replay_end(o);
+	}
+	if (focal)
+		focal_loss(m, b, sum, f->train);
+	loss->count = count_labels(m, b);
 	m->last = *f;
 	m->ready = f->train ? 1 : 0;
+	if (f->later) {
+		for (int i = 0; i < 3; i++)
+			m->host_sum[i] += sum[i];
+		return 0;
+	}
+	if (o->sync(o, e))
+		return -1;
+	if (!focal)
+		o->download(o, sum, sums, sizeof sum);
+	loss->sum = sum[0];
+	loss->correct = sum[1];
+	if (!isfinite(loss->sum)) {
+		m->ready = 0;
+		return error_set(e, "step %llu: the loss is %g", (unsigned long long)f->step, loss->sum);
+	}
 	return 0;
+}
+
+static int check_layer(const struct model *m, int layer, struct error *e)
+{
+	int L = (int)m->c.num_hidden_layers;
+	return layer > 0 || layer < -L ? error_set(e, "layer %d: expected %d (embeddings) to 0 (last layer)", layer, -L) : 0;
+}
+
+/* The batch without what a head wants. */
+static struct batch bare(const struct batch *b)
+{
+	struct batch x = *b;
+	x.nmask = 0;
+	return x;
 }
 
 int model_hidden(struct model *m, const struct batch *b, int layer, real *h, struct error *e)
 {
-	int L = (int)m->c.num_hidden_layers;
 	struct forward f = { 0 };
-	if (layer > 0 || layer < -L)
-		return error_set(e, "layer %d: expected %d (embeddings) to 0 (last layer)", layer, -L);
-	struct batch bare = *b;
-	bare.nmask = 0;
-	if (load(m, &bare, 0, 0, 0, 0, e))
+	struct batch x = bare(b);
+	struct need n = need_of(m, &x);
+	if (check_layer(m, layer, e) || load(m, &x, n, &f, NULL, e))
 		return -1;
-	void *x = encode(m, &f, (uint32_t)(L + layer));
+	void *last = encode(m, &f, (uint32_t)((int)m->c.num_hidden_layers + layer));
 	if (m->o->sync(m->o, e))
 		return -1;
-	m->o->download_act(m->o, h, x, m->seq.T * m->c.hidden_size);
+	m->o->download_act(m->o, h, last, n.tokens * m->c.hidden_size);
+	return 0;
+}
+
+int model_embed(struct model *m, const struct batch *b, int layer, const uint32_t *range, struct error *e)
+{
+	struct ops *o = m->o;
+	struct forward f = { 0 };
+	struct batch x = bare(b);
+	struct need n = need_of(m, &x);
+	size_t C = m->c.hidden_size;
+	n.ranges = 1;
+	for (size_t i = 0; i < b->ncell; i++)
+		if (range[2 * i] > range[2 * i + 1] || (range[2 * i] < range[2 * i + 1] && (range[2 * i] < b->offset[i] || range[2 * i + 1] > b->offset[i + 1])))
+			return error_set(e, "cell %zu of the batch: tokens %u to %u are not its own", i, range[2 * i], range[2 * i + 1]);
+	if (check_layer(m, layer, e) || load(m, &x, n, &f, range, e))
+		return -1;
+	unsigned slot = m->posted++ % 2;
+	struct result *r = &m->result[slot];
+	assert(m->posted - m->taken <= 2);
+	if (n.cells * C > r->cap) {
+		o->host_free(o, r->x);
+		r->x = o->host_alloc(o, n.cells * C * sizeof *r->x);
+		r->cap = n.cells * C;
+	}
+	if (!replay(m, WORK_EMBED, (uint64_t)-layer)) {
+		o->pool(o, m->pooled, encode(m, &f, (uint32_t)((int)m->c.num_hidden_layers + layer)), m->dev.range, n.B, C, 1);
+		o->replay_end(o);
+	}
+	o->fetch(o, r->x, m->pooled, n.cells * C * sizeof *r->x);
+	o->mark(o, MARK_RESULT + slot);
+	r->cells = n.cells;
+	return 0;
+}
+
+int model_embedded(struct model *m, real *x, struct error *e)
+{
+	unsigned slot = m->taken++ % 2;
+	const struct result *r = &m->result[slot];
+	assert(m->taken <= m->posted);
+	if (m->o->wait(m->o, MARK_RESULT + slot, e))
+		return -1;
+	memcpy(x, r->x, r->cells * m->c.hidden_size * sizeof *x);
 	return 0;
 }
 
@@ -366,16 +545,18 @@ int model_logits(struct model *m, const struct batch *b, real *logit, struct err
 	struct ops *o = m->o;
 	struct forward f = { 0 };
 	size_t K = m->task == TASK_MLM ? m->c.vocab_size : m->c.num_labels;
+	struct need n = need_of(m, b);
+	n.head = n.logits = 1;
 	if (m->task == TASK_BARE)
 		return error_set(e, "the model has no head: no logits");
-	if (load(m, b, 0, 1, 0, 1, e))
+	if (load(m, b, n, &f, NULL, e))
 		return -1;
 	head(m, &f, encode(m, &f, m->c.num_hidden_layers));
 	if (m->task == TASK_MLM)
 		o->linear(o, m->logit, NULL, m->y, P(m->word), P(m->head.bias), m->nrow, m->c.hidden_size, K, ACT_NONE);
 	if (o->sync(o, e))
 		return -1;
-	o->download_act(o, logit, m->logit, m->nrow * K);
+	o->download_act(o, logit, m->logit, n.rows * K);
 	return 0;
 }
 
@@ -399,7 +580,7 @@ static void head_back(struct model *m)
 		o->linear_back(o, m->dz, G(w->class_w), G(w->class_b), m->dlogit, m->y, P(w->class_w), NULL, NULL, N, C, m->c.num_labels, ACT_NONE, 0);
 		o->drop(o, m->dz, m->dz, &m->seq, 1, C, &d);
 		o->linear_back(o, m->dh, G(w->pool_w), G(w->pool_b), m->dz, m->h, P(w->pool_w), m->z, NULL, N, C, C, ACT_TANH, 0);
-		o->pool_back(o, m->dx, m->dh, &m->seq, C, POOL_FIRST);
+		o->pool_back(o, m->dx, m->dh, m->dev.range, &m->seq, C);
 		return;
 	case TASK_GENES:
 		o->linear_back(o, m->dx, G(w->class_w), G(w->class_b), m->dlogit, m->y, P(w->class_w), NULL, NULL, N, C, m->c.num_labels, ACT_NONE, 0);
@@ -416,20 +597,13 @@ static void finished(struct model *m, int layer)
 		model_grad_part(m, layer, m->on_grad, m->on_grad_arg);
 }
 
-int model_backward(struct model *m, struct error *e)
+/* All of it, from the loss to the embeddings. */
+static void back(struct model *m)
 {
 	struct ops *o = m->o;
 	const struct seq *s = &m->seq;
 	size_t T = s->T, C = m->c.hidden_size, F = m->c.intermediate_size, NH = m->c.num_attention_heads;
 	struct dropout d;
-	if (!m->ready)
-		return error_set(e, "model_backward without a training forward");
-	if (m->ready == 2) {
-		if (m->on_grad)
-			model_grad_parts(m, m->on_grad, m->on_grad_arg);
-		m->on_grad = NULL;
-		return 0;
-	}
 	head_back(m);
 	finished(m, (int)m->c.num_hidden_layers);
 	for (uint32_t l = m->c.num_hidden_layers; l-- > 0;) {
@@ -455,7 +629,22 @@ int model_backward(struct model *m, struct error *e)
 	o->embed_back(o, G(m->word), G(m->posw), G(m->type), G(m->norm_w), G(m->norm_b), m->dx, m->stat0, P(m->word), P(m->posw), P(m->type),
 		P(m->norm_w), s, m->c.vocab_size, m->c.max_position_embeddings, C, m->c.pad_token_id, &d);
 	finished(m, -1);
+}
+
+int model_backward(struct model *m, struct error *e)
+{
+	if (!m->ready)
+		return error_set(e, "model_backward without a training forward");
+	if (m->ready == 2) {
+		if (m->on_grad)
+			model_grad_parts(m, m->on_grad, m->on_grad_arg);
+	} else if (m->on_grad) { /* which reads what is finished: nothing to replay */
+		back(m);
+	} else if (!replay(m, WORK_BACK, 0)) {
+		back(m);
+		m->o->replay_end(m->o);
+	}
 	m->on_grad = NULL;
 	m->ready = 0;
-	return o->sync(o, e);
+	return 0;
 }

@@ -21,9 +21,30 @@ struct layer_act {
 	real *lse, *stat1, *stat2;
 };
 
-struct arrays { /* the batch on the device */
-	uint32_t *offset, *id, *pos, *cell, *key, *order, *start, *mask, *target;
+struct arrays { /* a batch, on the device or on its way there */
+	uint32_t *step, *offset, *id, *pos, *cell, *key, *tile, *order, *start, *mask, *target, *range;
 	int32_t *label;
+};
+
+/* The host's side of a batch: filled while the device works on the one before. */
+struct stage {
+	char *host; /* laid out as the arrays at the start of the arena */
+	size_t cap;
+};
+
+/* Marks of ops: a stage has been copied to the device; a result has come back. */
+enum {
+	MARK_STAGE = 0,
+	MARK_RESULT = 2,
+};
+
+struct result {
+	double *sums; /* [4], from host_alloc: as model.sums */
+	double host[3], count;
+	uint64_t done;
+	size_t cells; /* model_embed */
+	real *x;
+	size_t cap;
 };
 
 struct model {
@@ -39,7 +60,9 @@ struct model {
 	double focal;
 	real *host_logit;    /* focal loss: [N, num_labels] */
 	size_t host_logit_cap;
-	double *sums;        /* [4] device */
+	double *sums;        /* [4] device: squares of the gradient; losses, hits and weights since model_zero_grad */
+	double host_sum[3];  /* focal loss: those three */
+	double count;
 	size_t frozen;       /* encoder layers */
 
 	size_t word, posw, type, norm_w, norm_b; /* offsets of the embedding tensors */
@@ -57,9 +80,13 @@ struct model {
 	void *h, *z, *zpre, *y, *logit, *dlogit; /* head */
 	real *stat_head, *lse_head;
 	void *dx, *da, *dctx, *dbig, *dh, *dz;   /* gradients */
-	char *host;           /* staging of the index arrays */
-	size_t host_cap;
-	size_t nrow;          /* rows of the head: masked positions, cells or tokens */
+	real *pooled;         /* model_embed: [B,C] */
+	struct stage stage[2];
+	unsigned turn;        /* the stage of the batch that is on the device */
+	struct result result[2];
+	uint64_t posted, taken; /* results asked for, and collected */
+	size_t nrow;          /* rows of the head: masked positions, cells or tokens, filled up as ops.round_* says */
+	uint64_t tokens, rows; /* of all batches: theirs, and with what filled them up */
 	struct forward last;  /* the training forward that model_backward belongs to */
 	model_part *on_grad;  /* of the next backward, or NULL */
 	void *on_grad_arg;

@@ -17,14 +17,16 @@
  *
  * Dropout decides by 16 bits. One Philox4x32-10 call gives the decisions of 8 neighbouring columns:
  *     key     = (seed, RNG_DROPOUT)      [rng.h]
- *     counter = (step, site << 28 | layer << 16 | head, position << 16 | column / 8, cell)
+ *     counter = (*step, site << 28 | layer << 16 | head, position << 16 | column / 8, cell)
  *     bits(column) = 16-bit piece column % 8 of the result, low half of word 0 first;  dropped if bits < threshold
  * column is the channel, or for attention the key's position in its cell; position is the (query) token's place in its
  * cell; `cell` is the number in seq.key, by which shards and micro-batches of one global batch see the same masks as the
  * whole batch would. Nothing depends on tiling or threads. Kept values are scaled by 65536 / (65536 - threshold).
  *
  * Every result is the same bits for any number of threads: sums go over fixed chunks in a fixed order.
- * Device faults are sticky and reported by sync().
+ *
+ * A device may run behind the caller: ops are queued and run in the order of their calls. Only download, download_act, sync and
+ * wait wait for it. Device faults are sticky and reported by sync and wait.
  */
 #ifndef OPS_H
 #define OPS_H
@@ -46,11 +48,6 @@ enum act {
 	ACT_TANH,
 };
 
-enum pool {
-	POOL_MEAN,  /* mean over the cell's tokens */
-	POOL_FIRST, /* the token at position 0 */
-};
-
 /* Where dropout happens; part of the counter, so the numbers are fixed for good. */
 enum site {
 	SITE_EMBED = 1,
@@ -61,8 +58,9 @@ enum site {
 };
 
 struct dropout {
-	uint32_t seed, step;
+	uint32_t seed;
 	uint32_t site, layer;
+	const uint32_t *step; /* [1], on the device */
 	uint32_t threshold; /* of 65536; 0 = off */
 };
 
@@ -76,8 +74,19 @@ struct seq {
 	const uint32_t *key;    /* [B] the cell's number for dropout */
 	const uint32_t *order;  /* [T] tokens sorted by (id, token): the embedding gradient sums in this order */
 	const uint32_t *start;  /* [V+1] the tokens of id v are order[start[v]] .. order[start[v+1]] */
-	const uint32_t *host_offset; /* offset on the host */
+	const uint32_t *tile;   /* [ntile] first tokens of the cells' stretches of SEQ_TILE tokens, the longest cells' first; then UINT32_MAX */
+	size_t ntile;           /* seq_tiles(B, T) */
 };
+
+#define SEQ_TILE 128
+
+/* Room for the tiles of any B cells of T tokens in all. */
+static inline size_t seq_tiles(size_t B, size_t T)
+{
+	return T / SEQ_TILE + B;
+}
+
+#define ROW_NONE UINT32_MAX /* an index or a target that stands for nothing: a row that only fills up a batch */
 
 enum adamw {
 	ADAMW_TORCH, /* p *= 1 - lr wd;  p -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps) */
@@ -92,10 +101,17 @@ struct adamw_args {
 	double max_norm; /* clip the scaled gradient to this L2 norm; 0 = do not */
 };
 
+enum {
+	OPS_MARKS = 4,
+	OPS_KEY = 8,
+};
+
 struct ops {
 	const char *name; /* "cpu", "cuda" */
+	int queued;       /* runs behind the caller */
 	size_t act_size;  /* bytes of one activation element */
 	size_t align;     /* activations and tensors start at multiples of this many elements, for the backend's good */
+	size_t round_tokens, round_rows; /* batches are filled up to multiples of these: tokens, and predicted positions */
 
 	/* Memory. Out of memory is fatal, as xmalloc. alloc() gives zeroed memory; free() takes NULL. */
 	void *(*alloc)(struct ops *o, size_t bytes);
@@ -109,6 +125,28 @@ struct ops {
 	void (*upload_act)(struct ops *o, void *dev, const real *host, size_t n);
 	/* Wait for all that was asked for; -1 with e set after a device fault. */
 	int (*sync)(struct ops *o, struct error *e);
+
+	/*
+	 * Copies that the caller does not wait for, between the device and memory from host_alloc (which send and fetch alone need): it
+	 * stays untouched until a wait for a mark that was set after the copy. mark(i) sets mark i < OPS_MARKS anew.
+	 */
+	void *(*host_alloc)(struct ops *o, size_t bytes);
+	void (*host_free)(struct ops *o, void *p);
+	void (*send)(struct ops *o, void *dev, const void *host, size_t bytes);
+	void (*fetch)(struct ops *o, void *host, const void *dev, size_t bytes);
+	void (*mark)(struct ops *o, unsigned i);
+	int (*wait)(struct ops *o, unsigned i, struct error *e);
+	/* Seconds between the first send and the last mark for which the device had work, and had none. 0, 0: not known. */
+	void (*usage)(struct ops *o, double *busy, double *idle);
+
+	/*
+	 * Ops that are asked for again and again, with equal arguments: what changes from time to time lies in device memory.
+	 *     if (!o->replay(o, key)) { ops ...;  o->replay_end(o); }
+	 * 1: what was asked for under this key before is queued once more. The key holds whatever the arguments follow from. In between
+	 * there must be ops alone: nothing that waits, no alloc, no free, no send. A free forgets everything.
+	 */
+	int (*replay)(struct ops *o, const uint64_t key[OPS_KEY]);
+	void (*replay_end)(struct ops *o);
 	/* Parameters p[n] (one allocation) were changed from outside adamw: a backend with bf16 copies renews them. */
 	void (*params_changed)(struct ops *o, const real *p, size_t n);
 	void (*destroy)(struct ops *o);
@@ -157,20 +195,26 @@ struct ops {
 
 	/* y = x + z over n act elements; any may alias. */
 	void (*add)(struct ops *o, void *y, const void *x, const void *z, size_t n);
-	/* y[i] = x[index[i]] for N rows; scatter is its backward: dx [T,C] = 0, then dx[index[i]] += dy[i] (no repeats). */
+	/*
+	 * y[i] = x[index[i]] for N rows, 0 for ROW_NONE; scatter is its backward: dx [T,C] = 0, then dx[index[i]] = dy[i] (no repeats but
+	 * of ROW_NONE, which goes nowhere).
+	 */
 	void (*gather)(struct ops *o, void *y, const void *x, const uint32_t *index, size_t N, size_t C);
 	void (*scatter)(struct ops *o, void *dx, const void *dy, const uint32_t *index, size_t N, size_t T, size_t C);
 	/* y = dropout(x), rows = tokens of s, or with per_cell its B cells (position 0). y may be x. Also its own backward. */
 	void (*drop)(struct ops *o, void *y, const void *x, const struct seq *s, int per_cell, size_t C, const struct dropout *d);
 
-	/* y act [B,C] from x act [T,C]. backward writes all of dx. A cell of no tokens pools to 0. */
-	void (*pool)(struct ops *o, void *y, const void *x, const struct seq *s, size_t C, enum pool pool);
-	void (*pool_back)(struct ops *o, void *dx, const void *dy, const struct seq *s, size_t C, enum pool pool);
+	/*
+	 * y[b] = mean of rows range[2b] .. range[2b+1] of x act [T,C]; y act [B,C], 0 for no rows, or with as_real real [B,C], NaN for no rows.
+	 * backward: dx [T,C] of s; the ranges lie in their cells.
+	 */
+	void (*pool)(struct ops *o, void *y, const void *x, const uint32_t *range, size_t B, size_t C, int as_real);
+	void (*pool_back)(struct ops *o, void *dx, const void *dy, const uint32_t *range, const struct seq *s, size_t C);
 
 	/*
 	 * Cross-entropy of the decoder's logits h W^T + b against target, streamed by vocabulary tile.
-	 * h act [N,C], W real [V,C], b real [V], target u32 [N] < V. lse real [N] is kept for the backward.
-	 * sum double [2] on the device: sum of the losses, number of rows whose target has the largest logit.
+	 * h act [N,C], W real [V,C], b real [V], target u32 [N] < V, or ROW_NONE: no loss, no gradient. lse real [N] is kept for the backward.
+	 * sum double [2] on the device: to it are added the losses, and the number of rows whose target has the largest logit.
 	 * backward is of the summed loss: dh is written, dW and db added to.
 	 */
 	void (*mlm_loss)(struct ops *o, double *sum, real *lse, const void *h, const real *W, const real *b,
@@ -181,14 +225,14 @@ struct ops {
 	/*
 	 * Cross-entropy of ready logits act [N,K] against label i32 [N] (negative = no label, no gradient).
 	 * weight real [K] scales each class, or NULL. dlogit [N,K] = gradient of the summed loss (NULL: not wanted; may be logit).
-	 * sum double [3]: sum of weighted losses, rows with argmax = label, sum of the weights.
+	 * sum double [3], added to: weighted losses, rows with argmax = label, weights.
 	 */
 	void (*class_loss)(struct ops *o, double *sum, void *dlogit, const void *logit, const int32_t *label,
 		const real *weight, size_t N, size_t K);
 
 	/* sum double [1] on the device += sum of g[i]^2. */
 	void (*sumsq)(struct ops *o, double *sum, const real *g, size_t n);
-	/* One AdamW update of p[n]. norm2 double [1] on the device: sum of squares of all gradients, before gscale. */
+	/* One AdamW update of p[n]. norm2 double [1] on the device: sum of squares of all gradients, before gscale; not finite: no update. */
 	void (*adamw)(struct ops *o, real *p, const real *g, real *m, real *v, size_t n, const double *norm2,
 		const struct adamw_args *a);
 };

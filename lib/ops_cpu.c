@@ -54,6 +54,36 @@ static int cpu_sync(struct ops *o, struct error *e)
 	return 0;
 }
 
+/* Nothing runs behind the caller: what is asked for is done on return. */
+
+static void *cpu_host_alloc(struct ops *o, size_t bytes)
+{
+	return xlarge(bytes, 1);
+}
+
+static void cpu_mark(struct ops *o, unsigned i)
+{
+}
+
+static int cpu_wait(struct ops *o, unsigned i, struct error *e)
+{
+	return 0;
+}
+
+static void cpu_usage(struct ops *o, double *busy, double *idle)
+{
+	*busy = *idle = 0;
+}
+
+static int cpu_replay(struct ops *o, const uint64_t key[OPS_KEY])
+{
+	return 0;
+}
+
+static void cpu_replay_end(struct ops *o)
+{
+}
+
 static void cpu_params_changed(struct ops *o, const real *p, size_t n)
 {
 }
@@ -97,8 +127,12 @@ static void cpu_gather(struct ops *o, void *y0, const void *x0, const uint32_t *
 {
 	real *y = y0;
 	const real *x = x0;
-	for (size_t i = 0; i < N; i++)
-		memcpy(y + i * C, x + index[i] * C, C * sizeof(real));
+	for (size_t i = 0; i < N; i++) {
+		if (index[i] == ROW_NONE)
+			memset(y + i * C, 0, C * sizeof(real));
+		else
+			memcpy(y + i * C, x + index[i] * C, C * sizeof(real));
+	}
 }
 
 static void cpu_scatter(struct ops *o, void *dx0, const void *dy0, const uint32_t *index, size_t N, size_t T, size_t C)
@@ -107,7 +141,8 @@ static void cpu_scatter(struct ops *o, void *dx0, const void *dy0, const uint32_
 	const real *dy = dy0;
 	memset(dx, 0, T * C * sizeof(real));
 	for (size_t i = 0; i < N; i++)
-		memcpy(dx + index[i] * C, dy + i * C, C * sizeof(real));
+		if (index[i] != ROW_NONE)
+			memcpy(dx + index[i] * C, dy + i * C, C * sizeof(real));
 }
 
 static void cpu_drop(struct ops *o, void *y0, const void *x0, const struct seq *s, int per_cell, size_t C, const struct dropout *d)
@@ -421,30 +456,28 @@ static void cpu_linear_back(struct ops *o, void *dx0, real *dW, real *db, void *
 
 /* ---- pooling and losses ---- */
 
-static void cpu_pool(struct ops *o, void *y0, const void *x0, const struct seq *s, size_t C, enum pool pool)
+static void cpu_pool(struct ops *o, void *y0, const void *x0, const uint32_t *range, size_t B, size_t C, int as_real)
 {
 	real *y = y0;
 	const real *x = x0;
-	for (size_t b = 0; b < s->B; b++, y += C) {
-		size_t t0 = s->offset[b], len = s->offset[b + 1] - t0, n = pool == POOL_FIRST ? min_size(len, 1) : len;
+	for (size_t b = 0; b < B; b++, y += C, range += 2) {
+		size_t n = range[1] - range[0];
 		memset(y, 0, C * sizeof(real));
-		add_parts(y, x + t0 * C, n, C, C);
-		for (size_t i = 0; i < C && n; i++)
-			y[i] /= (real)n;
+		add_parts(y, x + range[0] * C, n, C, C);
+		for (size_t i = 0; i < C && (n || as_real); i++)
+			y[i] /= (real)n; /* 0/0 is NaN */
 	}
 }
 
-static void cpu_pool_back(struct ops *o, void *dx0, const void *dy0, const struct seq *s, size_t C, enum pool pool)
+static void cpu_pool_back(struct ops *o, void *dx0, const void *dy0, const uint32_t *range, const struct seq *s, size_t C)
 {
 	real *dx = dx0;
 	const real *dy = dy0;
 	memset(dx, 0, s->T * C * sizeof(real));
-	for (size_t b = 0; b < s->B; b++, dy += C) {
-		size_t t0 = s->offset[b], len = s->offset[b + 1] - t0, n = pool == POOL_FIRST ? min_size(len, 1) : len;
-		for (size_t t = t0; t < t0 + n; t++)
+	for (size_t b = 0; b < s->B; b++, dy += C, range += 2)
+		for (size_t t = range[0]; t < range[1]; t++)
 			for (size_t i = 0; i < C; i++)
-				dx[t * C + i] = dy[i] / (real)n;
-	}
+				dx[t * C + i] = dy[i] / (real)(range[1] - range[0]);
 }
 
 /* s += b, and -inf up to a whole step */
@@ -488,7 +521,7 @@ static void cpu_mlm_loss(struct ops *o, double *sum, real *lse, const void *h0, 
 			}
 		}
 	}
-	sum[0] = sum[1] = 0;
+	double loss = 0, hits = 0;
 	for (size_t i = 0; i < N; i++) {
 		real m = top[i], l = 0;
 		for (size_t g = 1; g < VGROUPS; g++)
@@ -496,9 +529,13 @@ static void cpu_mlm_loss(struct ops *o, double *sum, real *lse, const void *h0, 
 		for (size_t g = 0; g < VGROUPS; g++)
 			l += part[g * N + i] * exp_fast(top[g * N + i] - m);
 		lse[i] = m + (real)log(l);
-		sum[0] += lse[i] - at[i];
-		sum[1] += at[i] >= m;
+		if (target[i] != ROW_NONE) {
+			loss += lse[i] - at[i];
+			hits += at[i] >= m;
+		}
 	}
+	sum[0] += loss;
+	sum[1] += hits;
 }
 
 static void cpu_mlm_loss_back(struct ops *o, void *dh0, real *dW, real *db, const void *h0, const real *W, const real *b,
@@ -524,7 +561,9 @@ static void cpu_mlm_loss_back(struct ops *o, void *dh0, real *dW, real *db, cons
 					real *s = z + i * VTILE;
 					logit_row(s, b + v0, n1);
 					soft_row(s, NULL, round_up(n1, STEP), lse[r0 + i]);
-					if (target[r0 + i] - v0 < n1)
+					if (target[r0 + i] == ROW_NONE)
+						memset(s, 0, n1 * sizeof *s);
+					else if (target[r0 + i] - v0 < n1)
 						s[target[r0 + i] - v0] -= 1;
 					if (db)
 						add_parts(db + v0, s, 1, 0, n1);
@@ -546,7 +585,7 @@ static void cpu_class_loss(struct ops *o, double *sum, void *dlogit0, const void
 {
 	const real *logit = logit0;
 	real *dlogit = dlogit0;
-	sum[0] = sum[1] = sum[2] = 0;
+	double loss = 0, hits = 0, weights = 0;
 	for (size_t i = 0; i < N; i++) {
 		const real *z = logit + i * K;
 		real *dz = dlogit ? dlogit + i * K : NULL;
@@ -567,12 +606,15 @@ static void cpu_class_loss(struct ops *o, double *sum, void *dlogit0, const void
 		}
 		for (size_t k = 0; k < K; k++)
 			l += exp((double)(z[k] - top));
-		sum[0] += w * (log(l) + top - z[y]);
-		sum[1] += best == (size_t)y;
-		sum[2] += w;
+		loss += w * (log(l) + top - z[y]);
+		hits += best == (size_t)y;
+		weights += w;
 		for (size_t k = 0; dz && k < K; k++)
 			dz[k] = (real)(w * (exp((double)(z[k] - top)) / l - (k == (size_t)y)));
 	}
+	sum[0] += loss;
+	sum[1] += hits;
+	sum[2] += weights;
 }
 
 /* ---- optimiser ---- */
@@ -607,6 +649,8 @@ static void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, s
 	const real root = hf ? 1 : (real)(1 / sqrt(c2));
 	const real rate = (real)(hf ? a->lr * sqrt(c2) / c1 : a->lr / c1);
 	const real before = hf ? 1 : 1 - decay, after = hf ? 1 - decay : 1;
+	if (!isfinite(norm))
+		return;
 	PARALLEL_FOR
 	for (size_t k = 0; k < chunks(n, FLAT); k++) {
 		SIMD
@@ -628,10 +672,12 @@ struct ops *ops_cpu_new(int threads)
 	c->own = xcalloc((size_t)c->threads, sizeof *c->own);
 	openblas_set_num_threads(1);
 	c->o = (struct ops){
-		.name = "cpu", .act_size = sizeof(real), .align = 16,
+		.name = "cpu", .act_size = sizeof(real), .align = 16, .round_tokens = 1, .round_rows = 1,
 		.alloc = cpu_alloc, .free = cpu_free, .zero = cpu_zero, .upload = cpu_copy, .download = cpu_copy, .copy = cpu_copy,
 		.download_act = cpu_copy_act_out, .upload_act = cpu_copy_act_in,
 		.sync = cpu_sync, .params_changed = cpu_params_changed, .destroy = cpu_destroy,
+		.host_alloc = cpu_host_alloc, .host_free = cpu_free, .send = cpu_copy, .fetch = cpu_copy, .mark = cpu_mark, .wait = cpu_wait,
+		.usage = cpu_usage, .replay = cpu_replay, .replay_end = cpu_replay_end,
 		.embed = cpu_embed, .embed_back = cpu_embed_back,
 		.linear = cpu_linear, .linear_back = cpu_linear_back,
 		.attention = cpu_attention, .attention_back = cpu_attention_back,

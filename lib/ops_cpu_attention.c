@@ -98,7 +98,7 @@ void cpu_attention(struct ops *o, void *y0, real *lse, const void *qkv0, const s
 	own_need(c, attend_scratch(s->L, D));
 	PARALLEL_FOR
 	for (size_t job = 0; job < s->B * NH; job++) {
-		size_t b = job / NH, h = job % NH, t0 = s->host_offset[b], len = s->host_offset[b + 1] - t0;
+		size_t b = job / NH, h = job % NH, t0 = s->offset[b], len = s->offset[b + 1] - t0;
 		attend(y + t0 * C + h * D, lse + t0 * NH + h, qkv + t0 * 3 * C + h * D, len, C, D, NH, (uint32_t)h, s->key[b], d, own(c));
 	}
 }
@@ -173,7 +173,7 @@ void cpu_attention_back(struct ops *o, void *dqkv0, const void *dy0, const void 
 	own_need(c, attend_back_scratch(s->L, D));
 	PARALLEL_FOR
 	for (size_t job = 0; job < s->B * NH; job++) {
-		size_t b = job / NH, h = job % NH, t0 = s->host_offset[b], len = s->host_offset[b + 1] - t0;
+		size_t b = job / NH, h = job % NH, t0 = s->offset[b], len = s->offset[b + 1] - t0;
 		size_t at = t0 * C + h * D, at3 = t0 * 3 * C + h * D;
 		attend_back(dqkv + at3, dy + at, y + at, lse + t0 * NH + h, qkv + at3, len, C, D, NH, (uint32_t)h, s->key[b], d, own(c));
 	}

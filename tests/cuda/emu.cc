@@ -3,12 +3,14 @@
 
 #undef _FORTIFY_SOURCE
 #include <setjmp.h>
+#include <time.h>
 #include <ucontext.h>
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 char *emu_shared;
 std::vector<emu_copy> emu_copies[1024];
 unsigned emu_products;
+unsigned emu_replays; /* graphs launched */
 
 enum {
 	STACK = 64 << 10,
@@ -167,8 +169,70 @@ void emu_run(dim3 grid, unsigned threads, size_t shared, const std::function<voi
 	free(m);
 }
 
+/* ---- streams ---- */
+
+static cudaGraph_t recorded; /* NULL: nothing is being recorded */
+
+void emu_do(const std::function<void()> &work)
+{
+	if (recorded)
+		recorded->push_back(work);
+	else
+		work();
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, int mode)
+{
+	if (recorded)
+		return cudaErrorStreamCaptureUnsupported;
+	recorded = new std::vector<std::function<void()>>;
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
+{
+	*g = recorded;
+	recorded = NULL;
+	return *g ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, int flags)
+{
+	*x = new std::vector<std::function<void()>>(*g);
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
+{
+	emu_replays++;
+	for (auto &work : *x)
+		work();
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t s)
+{
+	return recorded ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	*e = (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
+{
+	*ms = (float)((*b - *a) * 1e3);
+	return cudaSuccess;
+}
+
 cudaError_t cudaMalloc(void **p, size_t bytes)
 {
+	if (recorded)
+		return cudaErrorStreamCaptureUnsupported;
 	*p = aligned_alloc(256, (bytes + 255) / 256 * 256);
 	if (!*p)
 		return cudaErrorMemoryAllocation;
@@ -178,6 +242,8 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
 
 cudaError_t cudaFree(void *p)
 {
+	if (recorded)
+		return cudaErrorStreamCaptureUnsupported;
 	free(p);
 	return cudaSuccess;
 }

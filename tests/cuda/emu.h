@@ -69,6 +69,8 @@ static inline unsigned min(unsigned a, unsigned b)
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 extern char *emu_shared; /* dynamic shared memory of the block */
 
+/* A stream does at once what it is asked for, unless it is being recorded: then `work` is kept, as a graph's node is. */
+void emu_do(const std::function<void()> &work);
 void emu_run(dim3 grid, unsigned threads, size_t shared, const std::function<void()> &kernel);
 void emu_block_barrier(void);
 void emu_warp_barrier(void);
@@ -109,9 +111,14 @@ template <class X> static inline X __shfl_xor_sync(unsigned mask, X x, int d)
 
 typedef int cudaError_t;
 typedef void *cudaStream_t;
+typedef double *cudaEvent_t;
+typedef std::vector<std::function<void()>> *cudaGraph_t, *cudaGraphExec_t;
 enum {
 	cudaSuccess,
 	cudaErrorMemoryAllocation,
+	cudaErrorStreamCaptureUnsupported,
+	cudaStreamCaptureModeRelaxed,
+	cudaEventDisableTiming,
 };
 enum cudaMemcpyKind {
 	cudaMemcpyHostToDevice,
@@ -121,21 +128,69 @@ enum cudaMemcpyKind {
 
 cudaError_t cudaMalloc(void **p, size_t bytes); /* filled with NaN */
 cudaError_t cudaFree(void *p);
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, int mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, int flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s);
+cudaError_t cudaStreamSynchronize(cudaStream_t s); /* an error while recording, as on a GPU */
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b);
+
+static inline cudaError_t cudaGraphDestroy(cudaGraph_t g)
+{
+	delete g;
+	return cudaSuccess;
+}
+
+static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x)
+{
+	delete x;
+	return cudaSuccess;
+}
+
+static inline cudaError_t cudaEventCreate(cudaEvent_t *e)
+{
+	*e = (double *)calloc(1, sizeof **e);
+	return cudaSuccess;
+}
+
+static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, int flags)
+{
+	return cudaEventCreate(e);
+}
+
+static inline cudaError_t cudaEventDestroy(cudaEvent_t e)
+{
+	free(e);
+	return cudaSuccess;
+}
+
+static inline cudaError_t cudaEventSynchronize(cudaEvent_t e)
+{
+	return cudaStreamSynchronize(NULL);
+}
+
+static inline cudaError_t cudaMallocHost(void **p, size_t bytes)
+{
+	*p = malloc(bytes);
+	return *p ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static inline cudaError_t cudaFreeHost(void *p)
+{
+	free(p);
+	return cudaSuccess;
+}
 
 static inline cudaError_t cudaMemsetAsync(void *p, int x, size_t bytes, cudaStream_t s)
 {
-	memset(p, x, bytes);
+	emu_do([=] { memset(p, x, bytes); });
 	return cudaSuccess;
 }
 
 static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind k, cudaStream_t s)
 {
-	memcpy(to, from, bytes);
-	return cudaSuccess;
-}
-
-static inline cudaError_t cudaStreamSynchronize(cudaStream_t s)
-{
+	emu_do([=] { memcpy(to, from, bytes); });
 	return cudaSuccess;
 }
 
@@ -146,7 +201,7 @@ static inline cudaError_t cudaStreamDestroy(cudaStream_t s)
 
 static inline const char *cudaGetErrorString(cudaError_t r)
 {
-	return r ? "out of memory" : "no error";
+	return r == cudaErrorMemoryAllocation ? "out of memory" : r ? "not while a stream is recorded" : "no error";
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <vector>
 
 typedef enum { CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_INVALID_VALUE, CUBLAS_STATUS_NOT_SUPPORTED } cublasStatus_t;
 typedef enum { CUDA_R_32F, CUDA_R_16BF } cudaDataType;
@@ -143,32 +144,49 @@ static inline float emu_element(const void *p, cudaDataType t, uint64_t i)
 	return t == CUDA_R_32F ? ((const float *)p)[i] : to_float(((const bf16 *)p)[i]);
 }
 
+static inline void emu_matmul(const emu_desc &d, float alpha, const void *A, const emu_layout &a, const void *B, const emu_layout &b, float beta, void *D,
+	const emu_layout &o)
+{
+	const uint64_t K = emu_cols(&a, d.op[0]), M = o.rows;
+	std::vector<float> left(K * M), column(M); /* [K][M] */
+	for (uint64_t k = 0; k < K; k++)
+		for (uint64_t i = 0; i < M; i++)
+			left[k * M + i] = emu_element(A, a.type, d.op[0] == CUBLAS_OP_T ? k + i * a.ld : i + k * a.ld);
+	for (uint64_t j = 0; j < o.cols; j++) {
+		float *s = column.data();
+		memset(s, 0, M * sizeof *s);
+		for (uint64_t k = 0; k < K; k++) {
+			const float x = emu_element(B, b.type, d.op[1] == CUBLAS_OP_T ? j + k * b.ld : k + j * b.ld), *l = left.data() + k * M;
+			for (uint64_t i = 0; i < M; i++)
+				s[i] += l[i] * x;
+		}
+		for (uint64_t i = 0; i < M; i++) {
+			uint64_t at = i + j * o.ld;
+			float v = s[i] * alpha;
+			if (beta != 0)
+				v += beta * emu_element(D, o.type, at);
+			if (d.epilogue == CUBLASLT_EPILOGUE_BIAS || d.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS)
+				v += emu_element(d.bias, o.type, i);
+			if ((d.epilogue == CUBLASLT_EPILOGUE_RELU || d.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS) && v < 0)
+				v = 0;
+			if (o.type == CUDA_R_32F)
+				((float *)D)[at] = v;
+			else
+				((bf16 *)D)[at] = of<bf16>::from(v);
+		}
+	}
+}
+
 static inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha, const void *A, cublasLtMatrixLayout_t a,
 	const void *B, cublasLtMatrixLayout_t b, const void *beta, const void *C, cublasLtMatrixLayout_t, void *D, cublasLtMatrixLayout_t o,
 	const cublasLtMatmulAlgo_t *algo, void *, size_t, cudaStream_t)
 {
 	if (*algo != 7 || C != D)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	uint64_t K = emu_cols(a, d->op[0]);
-	for (uint64_t j = 0; j < o->cols; j++)
-		for (uint64_t i = 0; i < o->rows; i++) {
-			float s = 0;
-			for (uint64_t k = 0; k < K; k++)
-				s += emu_element(A, a->type, d->op[0] == CUBLAS_OP_T ? k + i * a->ld : i + k * a->ld) *
-					emu_element(B, b->type, d->op[1] == CUBLAS_OP_T ? j + k * b->ld : k + j * b->ld);
-			uint64_t at = i + j * o->ld;
-			s *= *(const float *)alpha;
-			if (*(const float *)beta != 0)
-				s += *(const float *)beta * emu_element(D, o->type, at);
-			if (d->epilogue == CUBLASLT_EPILOGUE_BIAS || d->epilogue == CUBLASLT_EPILOGUE_RELU_BIAS)
-				s += emu_element(d->bias, o->type, i);
-			if ((d->epilogue == CUBLASLT_EPILOGUE_RELU || d->epilogue == CUBLASLT_EPILOGUE_RELU_BIAS) && s < 0)
-				s = 0;
-			if (o->type == CUDA_R_32F)
-				((float *)D)[at] = s;
-			else
-				((bf16 *)D)[at] = of<bf16>::from(s);
-		}
+	const emu_desc dd = *d;
+	const emu_layout la = *a, lb = *b, lo = *o;
+	const float one = *(const float *)alpha, add = *(const float *)beta;
+	emu_do([=] { emu_matmul(dd, one, A, la, B, lb, add, D, lo); });
 	emu_products++;
 	return CUBLAS_STATUS_SUCCESS;
 }
