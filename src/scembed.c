@@ -6,8 +6,6 @@
 #include "weights.h"
 
 #include <fcntl.h>
-#include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -113,39 +111,44 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 	free(all);
 }
 
-/* The cell's vector from its tokens' states. NaN where there is no token to look at. Returns 1 then. */
-static int pool_cell(const struct run *r, const uint32_t *id, size_t n, const float *h, float *x)
+/* Which of a cell's n tokens its vector is the mean of: [*from, *to) within the cell. */
+static void choose_tokens(const struct run *r, const uint32_t *id, size_t n, size_t *from, size_t *to)
 {
-	size_t C = r->C, from = 0, to = n;
+	*from = 0;
 	if (pooling == MEAN) {
-		from = n && id[0] == (uint32_t)r->cls && r->cls >= 0;
-		to = n > from && id[n - 1] == (uint32_t)r->eos && r->eos >= 0 ? n - 1 : n;
+		*from = n && id[0] == (uint32_t)r->cls && r->cls >= 0;
+		*to = n > *from && id[n - 1] == (uint32_t)r->eos && r->eos >= 0 ? n - 1 : n;
 	} else {
-		to = n && (pooling == FIRST || id[0] == (uint32_t)r->cls);
+		*to = n && (pooling == FIRST || id[0] == (uint32_t)r->cls);
 	}
-	for (size_t c = 0; c < C; c++) {
-		double sum = 0;
-		for (size_t t = from; t < to; t++)
-			sum += h[t * C + c];
-		x[c] = (float)(sum / (double)(to - from));      /* 0/0 is NaN */
-	}
-	return to == from;
 }
 
-/* The vectors of rows [first, first + n) of the output. */
+static void collect(struct run *r)
+{
+	struct error e;
+	if (r->asked && model_embedded(r->model, (float *)r->out.col[r->x].data + r->asked_from * r->C, &e))
+		die("%s", e.msg);
+	r->asked = 0;
+}
+
+/* Ask for the vectors of rows [first, first + n) of the output, and collect those that were asked for before. */
 static void embed_rows(struct run *r, size_t first, size_t n)
 {
 	struct error e;
 	const struct batch *p = &r->packed.b;
-	size_t T = p->offset[n], empty = 0;
-	grow(r->h, r->h_cap, T * r->C);
-	if (T && model_hidden(r->model, p, (int)layer, r->h, &e))
+	grow(r->range, r->range_cap, 2 * n);
+	for (size_t i = 0; i < n; i++) {
+		size_t from, to;
+		choose_tokens(r, p->id + p->offset[i], p->offset[i + 1] - p->offset[i], &from, &to);
+		r->range[2 * i] = p->offset[i] + (uint32_t)from;
+		r->range[2 * i + 1] = p->offset[i] + (uint32_t)to;
+		r->empty += from == to;
+	}
+	if (model_embed(r->model, p, (int)layer, r->range, &e))
 		die("%s", e.msg);
-	float *x = (float *)r->out.col[r->x].data + first * r->C;
-#pragma omp parallel for schedule(dynamic) reduction(+ : empty)
-	for (size_t i = 0; i < n; i++)
-		empty += (size_t)pool_cell(r, p->id + p->offset[i], p->offset[i + 1] - p->offset[i], r->h + p->offset[i] * r->C, x + i * r->C);
-	r->empty += empty;
+	collect(r);
+	r->asked_from = first;
+	r->asked = n;
 }
 
 /* Rows [from, to) of a block: pack, forward, append to the output. */
@@ -169,6 +172,7 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 static void write_out(struct run *r, struct stream *out)
 {
 	struct error e;
+	collect(r);
 	if (r->out.rows && stream_write(out, &r->out, &e))
 		die("%s", e.msg);
 	block_reset(&r->out, stream_header(out));
@@ -201,7 +205,9 @@ static void report(const struct run *r)
 	if (empty)
 		warn(predict ? "%llu of %llu cells have no token: their logits are NaN" : "%llu of %llu cells have no token to embed: their vectors are NaN",
 		     empty, cells);
-	cli_report(&cli, "%llu cells, %llu tokens, %llu without tokens", cells, tokens, empty);
+	char gpu[64];
+	device_report(r->ops, model_padding(r->model), gpu, sizeof gpu);
+	cli_report(&cli, "%llu cells, %llu tokens, %llu without tokens%s", cells, tokens, empty, gpu);
 }
 
 int main(int argc, char **argv)
@@ -220,7 +226,7 @@ int main(int argc, char **argv)
 	if (tokens_columns(&r.col, stream_header(in), name, &e))
 		die("%s", e.msg);
 	char device[256];
-	struct ops *ops = device_open(cli.device, (int)cli.threads, device, sizeof device, &e);
+	struct ops *ops = r.ops = device_open(cli.device, (int)cli.threads, device, sizeof device, &e);
 	if (!ops)
 		die("%s", e.msg);
 	if (cli.verbose || strcmp(ops->name, "cpu"))
@@ -248,6 +254,7 @@ int main(int argc, char **argv)
 		die("%s", e.msg);
 	report(&r);
 	free(r.map);
+	free(r.range);
 	free(r.h);
 	free(r.row);
 	packed_release(&r.packed);

@@ -7,18 +7,22 @@
 #include "genelabels.h"
 
 struct run {
+	struct ops *ops;
 	struct model *model;
 	struct masked_columns col;      /* of the input */
 	struct block out;
 	int *map;                       /* columns of the input for those of the output */
 	struct packed packed;
-	float *h;                       /* [tokens, C] or [cells or tokens, labels] */
+	float *h;                       /* prediction: [cells or tokens, labels] */
 	size_t h_cap;
 	uint32_t *row;                  /* [rows of the batch] */
 	size_t row_cap;
 	uint64_t cells, tokens, empty;
 
 	int x;                          /* embedding: its column */
+	uint32_t *range;                /* [2 cells of the batch] the tokens whose mean is taken */
+	size_t range_cap;
+	size_t asked_from, asked;       /* rows of out whose vectors the device is still at work on */
 	size_t C;
 	int64_t cls, eos;               /* token ids, -1: none */
 

@@ -83,6 +83,17 @@ void ranks_end(struct ranks *r);
 
 /* ---- one training, from the first block to the last ---- */
 
+/*
+ * The step that was asked for last. A device that runs behind the host (ops.queued) is given the next one before this one's
+ * loss is looked at, so it never waits for us.
+ */
+struct pending {
+	int live, asked;                /* asked: model_collect has its loss and norm */
+	uint64_t step;
+	struct tally sum;
+	double norm;
+};
+
 struct train {
 	const struct train_task *task;
 	struct cli *cli;
@@ -98,6 +109,7 @@ struct train {
 	uint64_t saved;                 /* step of the newest checkpoint, UINT64_MAX: none */
 	FILE *log;                      /* rank 0 */
 	struct packed packed;
+	struct pending pending;
 	uint64_t done;                  /* steps of this run, and what they added up over all ranks */
 	struct tally sum;
 	double start, last, seconds_before;

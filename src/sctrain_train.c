@@ -484,9 +484,12 @@ static void report_step(struct train *t, uint64_t step, const struct tally *sum,
 		 (unsigned long long)t->loader.steps, a, t->sum.tokens / spent, (int)(rest / 3600), (int)(rest / 60) % 60, (int)rest % 60);
 }
 
+static void finish_step(struct train *t);
+
 /* A signal or a fault of any rank: save what is finished, where that is sound, and end, all ranks alike. */
 static _Noreturn void end_early(struct train *t, enum fault mine, const struct error *e)
 {
+	finish_step(t);
 	struct news news = t->ranks.news;
 	int rank = t->ranks.rank;
 	if (news.fault != FAULT_STEP && (t->state.step || news.signal))
@@ -510,7 +513,7 @@ static _Noreturn void end_early(struct train *t, enum fault mine, const struct e
 static int forward_part(struct train *t, const struct block *b, size_t from, size_t to, uint64_t step, struct tally *sum, struct error *e)
 {
 	struct loss loss;
-	struct forward f = {.train = 1, .step = step};
+	struct forward f = {.train = 1, .step = step, .later = !t->ranks.comm};
 	if (batch_masked(&t->packed, &t->col, b, from, to, model_config(t->model)->max_position_embeddings, (uint32_t)t->loader.shard,
 			 (uint32_t)t->loader.shards, stream_name(t->in), e))
 		return -1;
@@ -526,16 +529,49 @@ static int forward_part(struct train *t, const struct block *b, size_t from, siz
 	return 0;
 }
 
+/* Are the weights as they are after this step looked at? */
+static int weights_wanted(const struct train *t, uint64_t step)
+{
+	return (step + 1) % (uint64_t)save_every == 0 || step + 1 == t->loader.steps || (t->held.in && (step + 1) % (uint64_t)eval_every == 0);
+}
+
+/* What came of the step that was asked for last. */
+static void finish_step(struct train *t)
+{
+	struct pending p = t->pending;
+	struct error e;
+	struct loss loss;
+	t->pending.live = 0;
+	if (!p.live)
+		return;
+	if (p.asked && model_collect(t->model, &loss, &p.norm, &e)) {
+		error_prefix(&e, "step %llu", (unsigned long long)p.step + 1);
+		t->ranks.news.fault = FAULT_STEP;
+		end_early(t, FAULT_STEP, &e);
+	}
+	if (p.asked) {
+		p.sum.loss = loss.sum;
+		p.sum.correct = loss.correct;
+	}
+	t->state.step = p.step + 1;
+	t->state.epoch = (double)(p.step + 1) * (double)t->loader.epochs / (double)t->loader.steps;
+	t->sum.loss += p.sum.loss;
+	t->sum.labels += p.sum.labels;
+	t->sum.correct += p.sum.correct;
+	t->sum.tokens += p.sum.tokens;
+	t->sum.cells += p.sum.cells;
+	report_step(t, p.step, &p.sum, p.norm);
+}
+
 /*
  * One update from one block; NULL when this rank has none because of *e. A batch without a masked position changes nothing, but
- * its step counts.
+ * its step counts. On return the step before is finished, and this one where its weights are wanted.
  */
 static void train_step(struct train *t, const struct block *b, uint64_t step, struct error *e)
 {
 	struct tally here = {0};
-	const struct tally *sum = &t->ranks.total;
+	struct pending p = {.live = 1, .step = step, .norm = NAN};
 	enum fault fault = b ? FAULT_NONE : FAULT_STREAM;
-	double norm = NAN;
 	model_zero_grad(t->model);
 	for (long long part = 0; part < accum; part++) {
 		size_t n = b ? b->rows : 0, from = n * (size_t)part / (size_t)accum, to = n * (size_t)(part + 1) / (size_t)accum;
@@ -552,19 +588,19 @@ static void train_step(struct train *t, const struct block *b, uint64_t step, st
 	ranks_end(&t->ranks);
 	if (t->ranks.news.fault)
 		end_early(t, fault, e);
-	if (sum->labels > 0 && model_step(t->model, &t->optim, step, sum->labels, &norm, e)) {
+	p.sum = t->ranks.total;
+	p.asked = !t->ranks.comm && p.sum.labels > 0;
+	if (p.asked) {
+		model_step_later(t->model, &t->optim, step, p.sum.labels);
+	} else if (p.sum.labels > 0 && model_step(t->model, &t->optim, step, p.sum.labels, &p.norm, e)) {
 		error_prefix(e, "step %llu", (unsigned long long)step + 1);
 		t->ranks.news.fault = FAULT_STEP;       /* of all ranks, but one message will do */
 		end_early(t, t->ranks.rank ? FAULT_NONE : FAULT_STEP, e);
 	}
-	t->state.step = step + 1;
-	t->state.epoch = (double)(step + 1) * (double)t->loader.epochs / (double)t->loader.steps;
-	t->sum.loss += sum->loss;
-	t->sum.labels += sum->labels;
-	t->sum.correct += sum->correct;
-	t->sum.tokens += sum->tokens;
-	t->sum.cells += sum->cells;
-	report_step(t, step, sum, norm);
+	finish_step(t);
+	t->pending = p;
+	if (!t->ops->queued || weights_wanted(t, step))
+		finish_step(t);
 }
 
 /* The weights to hand out: the last, or with --eval the best. */
@@ -664,12 +700,13 @@ int train_main(const struct train_task *task, int argc, char **argv)
 		die("%s", e.msg);
 	if (!t.ranks.rank && (fsync(fileno(t.log)) | fclose(t.log)))
 		die("%s/train.tsv: cannot write", cli.output);
-	char waited[64] = "";
+	char waited[64] = "", gpu[64] = "";
+	device_report(t.ops, model_padding(t.model), gpu, sizeof gpu);
 	if (t.ranks.size > 1)
 		snprintf(waited, sizeof waited, ", %.2f s of it this rank waited for the others", t.ranks.waited);
-	cli_report(&cli, "%llu steps, %.0f cells, %.0f tokens (%.0f tokens/s%s), %.0f %s; %zu parameters, %.0f MB of arrays",
+	cli_report(&cli, "%llu steps, %.0f cells, %.0f tokens (%.0f tokens/s%s), %.0f %s; %zu parameters, %.0f MB of arrays%s",
 		   (unsigned long long)t.state.steps, t.sum.cells, t.sum.tokens, t.sum.tokens / fmax(t.last - t.start, 1e-9), waited, t.sum.labels,
-		   task->task == TASK_MLM ? "masked" : "labels", model_nparam(t.model), (double)model_bytes(t.model) / 1e6);
+		   task->task == TASK_MLM ? "masked" : "labels", model_nparam(t.model), (double)model_bytes(t.model) / 1e6, gpu);
 	ranks_leave(&t.ranks);
 	train_state_release(&t.state);
 	packed_release(&t.packed);
