@@ -1,59 +1,50 @@
 /*
  * Flash attention on tensor cores for packed cells: bf16, head size 64, both directions [Dao 2023, FlashAttention-2].
  *
- * A block of four warps takes 64 queries (forward, dq) or 64 keys (dk and dv) of one (cell, head) and walks over the cell's
- * tiles of the other kind, the next pair of tiles being copied while this one is worked on. Rows past the cell's end are
- * zeros, their probabilities 0. dq and dk/dv are two kernels that both make the scores again: more arithmetic than one
- * kernel with atomics, but every sum has one order.
+ * A block of four warps takes 128 queries (forward, dq) or 128 keys (dk and dv) of one (cell, head), 32 a warp, and walks over the
+ * cell's tiles of 64 of the other kind, the next pair of tiles being copied while this one is worked on. Rows past the cell's
+ * end are zeros; only the last tile's scores are masked. dq and dk/dv are two kernels that both make the scores again: more
+ * arithmetic than one kernel with atomics, but every sum has one order.
  *
- * Dropout: a C fragment has 8 keys side by side, which is one Philox call (ops.h), shared by the four lanes of a quad; lane q
- * needs word q of it. A tile has 8 such fragments for each of a lane's 2 rows, so each lane makes four calls, not sixteen,
- * and the quad swaps words.
+ * A tile is worked on in steps of 32, as registers ask for. Forward: the scores of 32 keys (32 registers), the queries (32) and the sum
+ * (64) leave room for three blocks a multiprocessor, and twelve warps hide each other's exponentials. Backward: two blocks; dq has two left
+ * factors, dk and dv have two sums as well (192 registers in all), so that scores are made for 16 at a time.
+ *
+ * Dropout: eight keys of one query are one Philox call (ops.h): 16 bytes, and so a row of an 8 x 8 matrix of 16-bit decisions. Each
+ * lane makes the calls of its own query and stores them; ldmatrix then hands them out as it does any fragment, transposed where the
+ * scores are. That is 8 instructions for 32 x 32 decisions, wherever they are needed; shuffles and selections took 48.
  */
 #include "mma.cuh"
 
 #define LOG2E 1.44269504f
+#define SCALE 0.125f /* 1 / sqrt(64) */
+#define SCALE2 (SCALE * LOG2E)
 
-/* 4 x 4 transpose within a quad: lane i's x[j] becomes lane j's x[i]. */
-static __device__ __forceinline__ void quad_transpose(uint32_t x[4], uint32_t q)
+enum { /* bytes of shared memory */
+	PAIR = 2 * TILE_SIZE,                         /* K and V, or Q and dY; or 128 rows of one of them */
+	PAIR_TERMS = PAIR + 2 * TILE * sizeof(float), /* then -lse (log2) and -delta of each of 64 queries */
+	DRAWN = 4 * 32 * 16,                          /* a warp's decisions: [group of eight keys][query][key], 2 bytes each */
+	DECISIONS = TILE_THREADS / 32 * DRAWN,
+};
+
+/* The warp's decisions on queries and keys `query` .. + 32 and `key` .. + 32. */
+static __device__ __forceinline__ void draw(char *drawn, const struct drop &d, uint32_t head, uint32_t query, uint32_t key, uint32_t cell,
+	uint32_t lane)
 {
+	__syncwarp();
 #pragma unroll
-	for (int p = 0; p < 2; p++) { /* bit 0: pairs (0,1), (2,3) */
-		uint32_t got = __shfl_xor_sync(WARP_ALL, q & 1 ? x[2 * p] : x[2 * p + 1], 1);
-		if (q & 1)
-			x[2 * p] = got;
-		else
-			x[2 * p + 1] = got;
+	for (int c = 0; c < 4; c++) {
+		uint32_t w[4];
+		drop_bits(w, d, head, query + lane, key / 8 + c, cell);
+		*(uint4 *)(drawn + (c * 32 + lane) * 16) = make_uint4(w[0], w[1], w[2], w[3]);
 	}
-#pragma unroll
-	for (int p = 0; p < 2; p++) { /* bit 1: pairs (0,2), (1,3) */
-		uint32_t got = __shfl_xor_sync(WARP_ALL, q & 2 ? x[p] : x[p + 2], 2);
-		if (q & 2)
-			x[p] = got;
-		else
-			x[p + 2] = got;
-	}
+	__syncwarp();
 }
 
-/*
- * bits[r][n]: the decisions on keys j0 + 8 n + 2 q (low half) and + 1 (high half) for query i + 8 r; i is lane g's own row.
- */
-static __device__ __forceinline__ void tile_bits(uint32_t bits[2][8], const struct drop &d, uint32_t head, uint32_t i, uint32_t j0, uint32_t cell,
-	uint32_t q)
+/* Is the word's low (high) half a decision to keep? */
+static __device__ __forceinline__ bool kept(uint32_t word, int high, uint32_t threshold)
 {
-#pragma unroll
-	for (int r = 0; r < 2; r++) {
-#pragma unroll
-		for (int half = 0; half < 2; half++) {
-			drop_bits(&bits[r][4 * half], d, head, i + 8 * r, j0 / 8 + 4 * half + q, cell);
-			quad_transpose(&bits[r][4 * half], q);
-		}
-	}
-}
-
-static __device__ __forceinline__ bool dropped(uint32_t word, int high, uint32_t threshold)
-{
-	return (high ? word >> 16 : word & 0xffff) < threshold;
+	return high ? word >= threshold << 16 : word << 16 >= threshold << 16;
 }
 
 static __device__ __forceinline__ float quad_max(float x)
@@ -71,271 +62,351 @@ static __device__ __forceinline__ float quad_sum(float x)
 struct where { /* what a block works on */
 	uint32_t t0, len; /* the cell */
 	uint32_t from;    /* the block's first row in it */
-	uint32_t key, head, lane, row0; /* row0: the warp's first of the block's 64 rows */
+	uint32_t key, head, lane, row0; /* row0: the warp's first of the block's rows */
 };
 
 struct cells { /* of struct seq */
 	const uint32_t *tile, *offset, *pos, *cell, *key;
 };
 
-/* Blocks 2i and 2i + 1 share tile i of the list: SEQ_TILE is twice TILE. Past the cell's end, or the list's: from >= len. */
-static __device__ __forceinline__ struct where where_am_i(const struct cells &c)
+/* The heads of a tile are neighbours, and the list begins with the longest cells: the last blocks to run are short ones. Past its end: len 0. */
+static __device__ __forceinline__ struct where where_am_i(const struct cells &c, uint32_t NH)
 {
 	struct where w = {};
-	uint32_t t = c.tile[blockIdx.x / 2];
+	uint32_t t = c.tile[blockIdx.x / NH];
 	if (t == ROW_NONE)
 		return w;
 	uint32_t b = c.cell[t];
 	w.t0 = c.offset[b];
 	w.len = c.offset[b + 1] - w.t0;
-	w.from = c.pos[t] + blockIdx.x % 2 * TILE;
+	w.from = c.pos[t];
 	w.key = c.key[b];
-	w.head = blockIdx.y;
+	w.head = blockIdx.x % NH;
 	w.lane = threadIdx.x % 32;
-	w.row0 = threadIdx.x / 32 * 16;
+	w.row0 = threadIdx.x / 32 * WARP_ROWS;
 	return w;
 }
 
-/* Shared memory: Q, then two pairs of K and V. */
-template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS) attend_kernel(bf16 *y, float *lse, const bf16 *qkv,
-	struct cells cells, uint32_t C, uint32_t NH, float scale, struct drop d)
+/* Scores of keys past the cell's end: probability 0. `in`: how many of the 8 N keys are in it. */
+template <int N> static __device__ __forceinline__ void mask(float s[N][4][2], uint32_t in, uint32_t lane)
 {
-	SHARED_TILES(sq);
-	bf16 *sk = sq + TILE_SIZE, *sv = sk + 2 * TILE_SIZE;
-	const struct where w = where_am_i(cells);
-	if (w.from >= w.len)
+#pragma unroll
+	for (int n = 0; n < N; n++)
+#pragma unroll
+		for (int i = 0; i < 2; i++)
+			if (8 * n + 2 * (lane % 4) + i >= in)
+				s[n][0][i] = s[n][1][i] = s[n][2][i] = s[n][3][i] = -INFINITY;
+}
+
+/* Shared memory: two pairs of K and V, the second of which first holds Q; decisions. */
+template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS, 3) attend_kernel(bf16 *y, float *lse, const bf16 *qkv,
+	struct cells cells, uint32_t C, uint32_t NH, struct drop d)
+{
+	SHARED(shared);
+	const struct where w = where_am_i(cells, NH);
+	if (w.len == 0)
 		return;
 	read_step(d);
-	const size_t S = 3 * (size_t)C;
-	const bf16 *q = qkv + w.t0 * S + w.head * TILE, *k = q + C, *v = k + C;
-	const uint32_t row = w.row0 + w.lane / 4, quad = w.lane % 4;
-	const float scale2 = scale * LOG2E;
-	uint32_t qa[4][4];
-	float acc[8][4], top[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 };
-	zero_tile(acc);
+	const uint32_t S = 3 * C;
+	const bf16 *q = qkv + w.head * TILE, *k = q + C, *v = k + C;
+	char *drawn = shared + 2 * PAIR + threadIdx.x / 32 * DRAWN;
+	const uint32_t stage = shared_at(shared), bits = shared_at(drawn);
+	uint32_t qa[2][4][4];
+	float acc[8][4][2], top[4], sum[4];
+	zero<8>(acc);
+#pragma unroll
+	for (int r = 0; r < 4; r++)
+		top[r] = -INFINITY, sum[r] = 0;
 
-	load_tile(sq, q + w.from * S, S, w.len - w.from);
-	load_tile(sk, k, S, w.len);
-	load_tile(sv, v, S, w.len);
+	load_tile<BLOCK_ROWS>(stage + PAIR, q, w.t0 + w.from, S, w.len - w.from);
+	load_tile<TILE>(stage, k, w.t0, S, w.len);
+	load_tile<TILE>(stage + TILE_SIZE, v, w.t0, S, w.len);
 	copy_commit();
-	for (uint32_t j0 = 0, turn = 0; j0 < w.len; j0 += TILE, turn ^= 1) {
+	copy_wait<0>();
+	__syncthreads();
+	load_a(qa, stage + PAIR, w.row0, w.lane);
+	for (uint32_t j0 = 0, turn = 0; j0 < w.len; j0 += TILE, turn = PAIR - turn) {
+		copy_wait<0>();
+		__syncthreads();
 		if (j0 + TILE < w.len) {
-			load_tile(sk + (turn ^ 1) * TILE_SIZE, k + (j0 + TILE) * S, S, w.len - j0 - TILE);
-			load_tile(sv + (turn ^ 1) * TILE_SIZE, v + (j0 + TILE) * S, S, w.len - j0 - TILE);
+			const uint32_t next = stage + PAIR - turn;
+			load_tile<TILE>(next, k, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
+			load_tile<TILE>(next + TILE_SIZE, v, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
 		}
 		copy_commit();
-		copy_wait<1>();
-		__syncthreads();
-		if (j0 == 0)
-			load_a(qa, sq, w.row0, w.lane);
+		if (w.from + w.row0 >= w.len)
+			continue;
+#pragma unroll 1
+		for (uint32_t j = j0; j < j0 + TILE && j < w.len; j += 32) {
+			const uint32_t tile = stage + turn + (j - j0) * 128;
+			if (DROP)
+				draw(drawn, d, w.head, w.from + w.row0, j, w.key, w.lane);
+			float s[4][4][2];
+			zero<4>(s);
+			mma_nt<4>(s, qa, tile + nt_at(w.lane));
+			if (j + 32 > w.len)
+				mask<4>(s, w.len - j, w.lane);
 
-		float s[8][4];
-		zero_tile(s);
-		mma_nt(s, qa, sk + turn * TILE_SIZE, w.lane);
-		if (j0 + TILE > w.len)
+			/*
+			 * What the exponents are taken relative to should be near the row's largest score so far, but need not be it: the sums
+			 * are shrunk only when a score stands a factor of 2^8 above, which after the first step is rare.
+			 */
+			float high[4];
+			bool grow = false;
 #pragma unroll
-			for (int n = 0; n < 8; n++)
+			for (int r = 0; r < 4; r++) {
+				high[r] = -INFINITY;
 #pragma unroll
-				for (int i = 0; i < 4; i++)
-					if (j0 + 8 * n + 2 * quad + i % 2 >= w.len)
-						s[n][i] = -INFINITY;
+				for (int n = 0; n < 4; n++)
+					high[r] = fmaxf(high[r], fmaxf(s[n][r][0], s[n][r][1]));
+				grow |= high[r] > top[r] + 8 / SCALE2;
+			}
+			if (__any_sync(WARP_ALL, grow)) {
 #pragma unroll
-		for (int r = 0; r < 2; r++) {
-			float up = top[r];
+				for (int r = 0; r < 4; r++) {
+					float up = fmaxf(top[r], quad_max(high[r])), shrink = exp2_fast((top[r] - up) * SCALE2);
+					top[r] = up;
+					sum[r] *= shrink;
 #pragma unroll
-			for (int n = 0; n < 8; n++)
-				up = fmaxf(up, fmaxf(s[n][2 * r], s[n][2 * r + 1]));
-			up = quad_max(up);
-			float shrink = exp2f((top[r] - up) * scale2), base = up * scale2, l = 0;
-			top[r] = up;
-#pragma unroll
-			for (int n = 0; n < 8; n++) {
-#pragma unroll
-				for (int i = 2 * r; i < 2 * r + 2; i++) {
-					s[n][i] = exp2f(s[n][i] * scale2 - base);
-					l += s[n][i];
-					acc[n][i] *= shrink;
+					for (int n = 0; n < 8; n++)
+						acc[n][r][0] *= shrink, acc[n][r][1] *= shrink;
 				}
 			}
-			sum[r] = sum[r] * shrink + l;
-		}
-		if (DROP) {
-			uint32_t bits[2][8];
-			tile_bits(bits, d, w.head, w.from + row, j0, w.key, quad);
 #pragma unroll
-			for (int n = 0; n < 8; n++)
+			for (int n = 0; n < 4; n++)
 #pragma unroll
-				for (int i = 0; i < 4; i++)
-					if (dropped(bits[i / 2][n], i % 2, d.threshold))
-						s[n][i] = 0;
+				for (int r = 0; r < 4; r++)
+#pragma unroll
+					for (int i = 0; i < 2; i++) {
+						s[n][r][i] = exp2_fast(s[n][r][i] * SCALE2 - top[r] * SCALE2);
+						sum[r] += s[n][r][i];
+					}
+			if (DROP)
+#pragma unroll
+				for (int n = 0; n < 4; n++) {
+					uint32_t word[4]; /* [r], two keys */
+					ldmatrix(word, bits + n * 512 + w.lane * 16);
+#pragma unroll
+					for (int r = 0; r < 4; r++)
+#pragma unroll
+						for (int i = 0; i < 2; i++)
+							if (!kept(word[r], i, d.threshold))
+								s[n][r][i] = 0;
+				}
+			uint32_t pa[2][2][4];
+			to_a<4>(pa, s);
+			mma_nn<2>(acc, pa, tile + TILE_SIZE + nn_at(w.lane));
 		}
-		uint32_t pa[4][4];
-		to_a(pa, s);
-		mma_nn(acc, pa, sv + turn * TILE_SIZE, w.lane);
-		__syncthreads();
 	}
-	float factor[2];
+	float factor[4];
 #pragma unroll
-	for (int r = 0; r < 2; r++) {
+	for (int r = 0; r < 4; r++) {
 		float l = quad_sum(sum[r]);
-		uint32_t i = w.from + row + 8 * r;
+		uint32_t i = w.from + w.row0 + w.lane / 4 + 8 * r;
 		factor[r] = (DROP ? d.scale : 1) / l;
-		if (quad == 0 && i < w.len)
-			lse[(size_t)(w.t0 + i) * NH + w.head] = top[r] * scale + logf(l);
+		if (w.lane % 4 == 0 && i < w.len)
+			lse[(size_t)(w.t0 + i) * NH + w.head] = top[r] * SCALE + logf(l);
 	}
 	to_memory(y + (size_t)(w.t0 + w.from) * C + w.head * TILE, C, acc, factor, w.row0, w.len - w.from, w.lane);
 }
 
 /*
- * From scores s and g = dY V^T of a tile: p = M P (what multiplied v) and ds = P (M g - delta), both 16 x 64 of the warp, in
- * place. Queries i0 + row (+ 8), keys j0 + ...; both beyond the cell's end give 0.
+ * dq = ds K / sqrt(D), ds = P (M dY V^T - delta). Here and below M is 0 or 1, and delta is divided by dropout's factor, which comes in at
+ * the end. The products that make dY V^T start at -delta: a dropped element is P (-delta), any other is P times what came out.
+ * Shared memory: two pairs of K and V, in which Q and dY come first; decisions.
  */
-template <bool DROP> static __device__ __forceinline__ void score_back(float s[8][4], float g[8][4], const struct where &w, uint32_t i, uint32_t j0,
-	const float lse2[2], const float delta[2], float scale2, const struct drop &d)
+template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS, 2) query_kernel(bf16 *dqkv, const bf16 *dy, const float *del,
+	const float *lse, const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, struct drop d)
 {
-	const uint32_t quad = w.lane % 4;
-	uint32_t bits[2][8];
-	if (DROP)
-		tile_bits(bits, d, w.head, i, j0, w.key, quad);
-#pragma unroll
-	for (int n = 0; n < 8; n++) {
-#pragma unroll
-		for (int k = 0; k < 4; k++) {
-			int r = k / 2;
-			bool in = i + 8 * r < w.len && j0 + 8 * n + 2 * quad + k % 2 < w.len;
-			float p = in ? exp2f(s[n][k] * scale2 - lse2[r]) : 0, keep = 1;
-			if (DROP)
-				keep = dropped(bits[r][n], k % 2, d.threshold) ? 0 : d.scale;
-			s[n][k] = p * keep;
-			g[n][k] = p * (keep * g[n][k] - delta[r]);
-		}
-	}
-}
-
-/* lse (times log2 e) and delta of a lane's two queries. */
-static __device__ __forceinline__ void row_terms(float lse2[2], float delta[2], const float *lse, const float *del, const struct where &w, uint32_t i,
-	uint32_t NH)
-{
-#pragma unroll
-	for (int r = 0; r < 2; r++) {
-		bool in = i + 8 * r < w.len;
-		size_t at = (size_t)(w.t0 + i + 8 * r) * NH + w.head;
-		lse2[r] = in ? lse[at] * LOG2E : 0;
-		delta[r] = in ? del[at] : 0;
-	}
-}
-
-/* dq = ds K / sqrt(D). Shared memory: Q, dY, then two pairs of K and V. */
-template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS) query_kernel(bf16 *dqkv, const bf16 *dy, const float *del,
-	const float *lse, const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, float scale,
-	struct drop d)
-{
-	SHARED_TILES(sq);
-	bf16 *sg = sq + TILE_SIZE, *sk = sg + TILE_SIZE, *sv = sk + 2 * TILE_SIZE;
-	const struct where w = where_am_i(cells);
-	if (w.from >= w.len)
+	SHARED(shared);
+	const struct where w = where_am_i(cells, NH);
+	if (w.len == 0)
 		return;
 	read_step(d);
-	const size_t S = 3 * (size_t)C;
-	const bf16 *q = qkv + w.t0 * S + w.head * TILE, *k = q + C, *v = k + C;
-	const uint32_t i = w.from + w.row0 + w.lane / 4;
-	uint32_t qa[4][4], ga[4][4];
-	float acc[8][4], lse2[2], delta[2];
-	zero_tile(acc);
-	row_terms(lse2, delta, lse, del, w, i, NH);
+	const uint32_t S = 3 * C;
+	const bf16 *q = qkv + w.head * TILE, *k = q + C, *v = k + C;
+	const float factor = DROP ? d.scale : 1;
+	char *drawn = shared + 2 * PAIR + threadIdx.x / 32 * DRAWN;
+	const uint32_t stage = shared_at(shared), bits = shared_at(drawn);
+	uint32_t qa[2][4][4], ga[2][4][4];
+	float acc[8][4][2], base[4], minus[4]; /* base: -lse, log2 */
+	zero<8>(acc);
 
-	load_tile(sq, q + w.from * S, S, w.len - w.from);
-	load_tile(sg, dy + (size_t)(w.t0 + w.from) * C + w.head * TILE, C, w.len - w.from);
-	load_tile(sk, k, S, w.len);
-	load_tile(sv, v, S, w.len);
+	load_tile<BLOCK_ROWS>(stage, q, w.t0 + w.from, S, w.len - w.from);
+	load_tile<BLOCK_ROWS>(stage + PAIR, dy + w.head * TILE, w.t0 + w.from, C, w.len - w.from);
 	copy_commit();
-	for (uint32_t j0 = 0, turn = 0; j0 < w.len; j0 += TILE, turn ^= 1) {
+#pragma unroll
+	for (int r = 0; r < 4; r++) {
+		uint32_t i = w.from + w.row0 + w.lane / 4 + 8 * r;
+		size_t at = (size_t)(w.t0 + i) * NH + w.head;
+		base[r] = i < w.len ? -LOG2E * lse[at] : 0;
+		minus[r] = i < w.len ? -del[at] / factor : 0;
+	}
+	copy_wait<0>();
+	__syncthreads();
+	load_a(qa, stage, w.row0, w.lane);
+	load_a(ga, stage + PAIR, w.row0, w.lane);
+	__syncthreads();
+	load_tile<TILE>(stage, k, w.t0, S, w.len);
+	load_tile<TILE>(stage + TILE_SIZE, v, w.t0, S, w.len);
+	copy_commit();
+	for (uint32_t j0 = 0, turn = 0; j0 < w.len; j0 += TILE, turn = PAIR - turn) {
+		copy_wait<0>();
+		__syncthreads();
 		if (j0 + TILE < w.len) {
-			load_tile(sk + (turn ^ 1) * TILE_SIZE, k + (j0 + TILE) * S, S, w.len - j0 - TILE);
-			load_tile(sv + (turn ^ 1) * TILE_SIZE, v + (j0 + TILE) * S, S, w.len - j0 - TILE);
+			const uint32_t next = stage + PAIR - turn;
+			load_tile<TILE>(next, k, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
+			load_tile<TILE>(next + TILE_SIZE, v, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
 		}
 		copy_commit();
-		copy_wait<1>();
-		__syncthreads();
-		if (j0 == 0) {
-			load_a(qa, sq, w.row0, w.lane);
-			load_a(ga, sg, w.row0, w.lane);
+		if (w.from + w.row0 >= w.len)
+			continue;
+		uint32_t nt = stage + turn + nt_at(w.lane), nn = stage + turn + nn_at(w.lane);
+#pragma unroll 1
+		for (uint32_t j = j0; j < j0 + TILE && j < w.len; j += 32, nt += 32 * 128, nn += 32 * 128) {
+#pragma unroll
+			for (uint32_t h = 0; h < 32; h += 16) {
+				float s[2][4][2], g[2][4][2];
+				zero<2>(s);
+				mma_nt<2>(s, qa, nt + h * 128);
+#pragma unroll
+				for (int n = 0; n < 2; n++)
+#pragma unroll
+					for (int r = 0; r < 4; r++)
+						g[n][r][0] = g[n][r][1] = minus[r];
+				mma_nt<2>(g, ga, nt + TILE_SIZE + h * 128);
+				if (DROP && h == 0) /* here, since the products take their time */
+					draw(drawn, d, w.head, w.from + w.row0, j, w.key, w.lane);
+				if (j + h + 16 > w.len)
+					mask<2>(s, w.len - min(w.len, j + h), w.lane);
+#pragma unroll
+				for (int n = 0; n < 2; n++) {
+					uint32_t word[4]; /* [r], two keys */
+					if (DROP)
+						ldmatrix(word, bits + (h / 8 + n) * 512 + w.lane * 16);
+#pragma unroll
+					for (int r = 0; r < 4; r++)
+#pragma unroll
+						for (int i = 0; i < 2; i++) {
+							float p = exp2_fast(s[n][r][i] * SCALE2 + base[r]);
+							g[n][r][i] = p * (!DROP || kept(word[r], i, d.threshold) ? g[n][r][i] : minus[r]);
+						}
+				}
+				uint32_t a[2][1][4];
+				to_a<2>(a, g);
+				mma_nn<1>(acc, a, nn + h * 128);
+			}
 		}
-		float s[8][4], g[8][4];
-		zero_tile(s);
-		zero_tile(g);
-		mma_nt(s, qa, sk + turn * TILE_SIZE, w.lane);
-		mma_nt(g, ga, sv + turn * TILE_SIZE, w.lane);
-		score_back<DROP>(s, g, w, i, j0, lse2, delta, scale * LOG2E, d);
-		uint32_t a[4][4];
-		to_a(a, g);
-		mma_nn(acc, a, sk + turn * TILE_SIZE, w.lane);
-		__syncthreads();
 	}
-	const float factor[2] = { scale, scale };
-	to_memory(dqkv + (size_t)(w.t0 + w.from) * S + w.head * TILE, S, acc, factor, w.row0, w.len - w.from, w.lane);
+	const float last = SCALE * factor, lasts[4] = { last, last, last, last };
+	to_memory(dqkv + (size_t)(w.t0 + w.from) * S + w.head * TILE, S, acc, lasts, w.row0, w.len - w.from, w.lane);
 }
 
-/* dv = (M P)^T dY, dk = ds^T Q / sqrt(D). Shared memory: K, V, M P, ds, then two pairs of Q and dY. */
-template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS) key_kernel(bf16 *dqkv, const bf16 *dy, const float *del,
-	const float *lse, const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, float scale,
-	struct drop d)
+/*
+ * dv = (M P)^T dY, dk = ds^T Q / sqrt(D). A warp owns 32 keys and makes the transposed scores K Q^T and V dY^T, which are the left
+ * factors of the two sums as they come. Queries past the cell's end are rows of zeros with lse and delta 0: they add nothing.
+ * Shared memory: two pairs of Q and dY with their terms, in which K and V come first; decisions.
+ */
+template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS, 2) key_kernel(bf16 *dqkv, const bf16 *dy, const float *del,
+	const float *lse, const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, struct drop d)
 {
-	SHARED_TILES(sk);
-	bf16 *sv = sk + TILE_SIZE, *sp = sv + TILE_SIZE, *sd = sp + TILE_SIZE, *sq = sd + TILE_SIZE, *sg = sq + 2 * TILE_SIZE;
-	const struct where w = where_am_i(cells);
-	if (w.from >= w.len)
+	SHARED(shared);
+	const struct where w = where_am_i(cells, NH);
+	if (w.len == 0)
 		return;
 	read_step(d);
-	const size_t S = 3 * (size_t)C;
-	const bf16 *q = qkv + w.t0 * S + w.head * TILE, *k = q + C, *v = k + C, *y = dy + (size_t)w.t0 * C + w.head * TILE;
-	float dk[8][4], dv[8][4];
-	zero_tile(dk);
-	zero_tile(dv);
+	const uint32_t S = 3 * C;
+	const bf16 *q = qkv + w.head * TILE, *k = q + C, *v = k + C, *y = dy + w.head * TILE;
+	const float factor = DROP ? d.scale : 1;
+	char *drawn = shared + 2 * PAIR_TERMS + threadIdx.x / 32 * DRAWN;
+	const uint32_t stage = shared_at(shared), bits = shared_at(drawn);
+	/* Each thread brings one term of a tile. */
+	const bool odd = threadIdx.x % 2;
+	const float *term = (odd ? del : lse) + w.head, times = odd ? -1 / factor : -LOG2E;
+	const uint32_t mine = threadIdx.x / 2;
+	uint32_t ka[2][4][4], va[2][4][4];
+	float dk[8][4][2], dv[8][4][2];
+	zero<8>(dk);
+	zero<8>(dv);
 
-	load_tile(sk, k + w.from * S, S, w.len - w.from);
-	load_tile(sv, v + w.from * S, S, w.len - w.from);
-	load_tile(sq, q, S, w.len);
-	load_tile(sg, y, C, w.len);
+	load_tile<BLOCK_ROWS>(stage, k, w.t0 + w.from, S, w.len - w.from);
+	load_tile<BLOCK_ROWS>(stage + PAIR_TERMS, v, w.t0 + w.from, S, w.len - w.from);
 	copy_commit();
-	for (uint32_t i0 = 0, turn = 0; i0 < w.len; i0 += TILE, turn ^= 1) {
-		const bf16 *tq = sq + turn * TILE_SIZE, *tg = sg + turn * TILE_SIZE;
-		const uint32_t i = i0 + w.row0 + w.lane / 4;
-		float lse2[2], delta[2];
-		row_terms(lse2, delta, lse, del, w, i, NH);
+	((float *)(shared + PAIR))[threadIdx.x] = mine < w.len ? term[(size_t)(w.t0 + mine) * NH] * times : 0;
+	copy_wait<0>();
+	__syncthreads();
+	load_a(ka, stage, w.row0, w.lane);
+	load_a(va, stage + PAIR_TERMS, w.row0, w.lane);
+	__syncthreads();
+	load_tile<TILE>(stage, q, w.t0, S, w.len);
+	load_tile<TILE>(stage + TILE_SIZE, y, w.t0, C, w.len);
+	copy_commit();
+	for (uint32_t i0 = 0, turn = 0; i0 < w.len; i0 += TILE, turn = PAIR_TERMS - turn) {
+		copy_wait<0>();
+		__syncthreads();
+		float next_term = 0;
 		if (i0 + TILE < w.len) {
-			load_tile(sq + (turn ^ 1) * TILE_SIZE, q + (i0 + TILE) * S, S, w.len - i0 - TILE);
-			load_tile(sg + (turn ^ 1) * TILE_SIZE, y + (size_t)(i0 + TILE) * C, C, w.len - i0 - TILE);
+			const uint32_t next = stage + PAIR_TERMS - turn;
+			load_tile<TILE>(next, q, w.t0 + i0 + TILE, S, w.len - i0 - TILE);
+			load_tile<TILE>(next + TILE_SIZE, y, w.t0 + i0 + TILE, C, w.len - i0 - TILE);
+			if (i0 + TILE + mine < w.len)
+				next_term = term[(size_t)(w.t0 + i0 + TILE + mine) * NH] * times;
 		}
 		copy_commit();
-		copy_wait<1>();
-		__syncthreads();
-
-		float s[8][4], g[8][4];
-		uint32_t a[4][4];
-		zero_tile(s);
-		zero_tile(g);
-		load_a(a, tq, w.row0, w.lane);
-		mma_nt(s, a, sk, w.lane);
-		load_a(a, tg, w.row0, w.lane);
-		mma_nt(g, a, sv, w.lane);
-		score_back<DROP>(s, g, w, i, w.from, lse2, delta, scale * LOG2E, d);
-		to_tile(sp, s, w.row0, w.lane);
-		to_tile(sd, g, w.row0, w.lane);
-		__syncthreads();
-		load_a_trans(a, sp, w.row0, w.lane);
-		mma_nn(dv, a, tg, w.lane);
-		load_a_trans(a, sd, w.row0, w.lane);
-		mma_nn(dk, a, tq, w.lane);
-		__syncthreads();
+		if (w.from + w.row0 < w.len) {
+			uint32_t nt = stage + turn + nt_at(w.lane), nn = stage + turn + nn_at(w.lane);
+			const float4 *terms = (const float4 *)(shared + turn + PAIR) + w.lane % 4;
+#pragma unroll 1
+			for (uint32_t i = i0; i < i0 + TILE && i < w.len; i += 32, nt += 32 * 128, nn += 32 * 128, terms += 16) {
+				if (DROP)
+					draw(drawn, d, w.head, i, w.from + w.row0, w.key, w.lane);
+#pragma unroll
+				for (uint32_t h = 0; h < 32; h += 16) {
+					float s[2][4][2], g[2][4][2];
+					zero<2>(s);
+					mma_nt<2>(s, ka, nt + h * 128);
+#pragma unroll
+					for (int n = 0; n < 2; n++) {
+						float4 t = terms[h / 2 + 4 * n]; /* -lse (log2) and -delta of two queries */
+#pragma unroll
+						for (int r = 0; r < 4; r++)
+							g[n][r][0] = t.y, g[n][r][1] = t.w;
+					}
+					mma_nt<2>(g, va, nt + TILE_SIZE + h * 128);
+#pragma unroll
+					for (int n = 0; n < 2; n++) {
+						uint32_t word[4]; /* [r], two queries */
+						if (DROP)
+							ldmatrix_trans(word, bits + w.lane / 8 * 512 + (h + 8 * n + w.lane % 8) * 16);
+						float4 t = terms[h / 2 + 4 * n];
+#pragma unroll
+						for (int r = 0; r < 4; r++)
+#pragma unroll
+							for (int e = 0; e < 2; e++) {
+								float p = exp2_fast(s[n][r][e] * SCALE2 + (e ? t.z : t.x));
+								bool keep = !DROP || kept(word[r], e, d.threshold);
+								s[n][r][e] = keep ? p : 0;
+								g[n][r][e] = p * (keep ? g[n][r][e] : e ? t.w : t.y);
+							}
+					}
+					uint32_t a[2][1][4];
+					to_a<2>(a, s);
+					mma_nn<1>(dv, a, nn + TILE_SIZE + h * 128);
+					to_a<2>(a, g);
+					mma_nn<1>(dk, a, nn + h * 128);
+				}
+			}
+		}
+		((float *)(shared + PAIR_TERMS - turn + PAIR))[threadIdx.x] = next_term;
 	}
-	const float one[2] = { 1, 1 }, factor[2] = { scale, scale };
+	const float fv[4] = { factor, factor, factor, factor }, last = SCALE * factor, fk[4] = { last, last, last, last };
 	bf16 *out = dqkv + (size_t)(w.t0 + w.from) * S + w.head * TILE;
-	to_memory(out + C, S, dk, factor, w.row0, w.len - w.from, w.lane);
-	to_memory(out + 2 * (size_t)C, S, dv, one, w.row0, w.len - w.from, w.lane);
+	to_memory(out + C, S, dk, fk, w.row0, w.len - w.from, w.lane);
+	to_memory(out + 2 * (size_t)C, S, dv, fv, w.row0, w.len - w.from, w.lane);
 }
 
-static_assert(SEQ_TILE == 2 * TILE, "where_am_i");
+static_assert(SEQ_TILE == BLOCK_ROWS, "where_am_i");
+static_assert(PAIR_TERMS % 128 == 0, "tile_at");
 
 static struct cells cells_of(const struct seq *s)
 {
@@ -344,17 +415,18 @@ static struct cells cells_of(const struct seq *s)
 
 void attention_mma(struct cuda *c, bf16 *y, float *lse, const bf16 *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d)
 {
-	launch(c, "attention", d && d->threshold ? attend_kernel<true> : attend_kernel<false>, dim3(2 * (unsigned)s->ntile, (unsigned)NH),
-		TILE_THREADS, 5 * TILE_SIZE * sizeof(bf16), y, lse, qkv, cells_of(s), C, NH, 0.125f, drop_of(d));
+	int on = d && d->threshold;
+	launch(c, "attention", on ? attend_kernel<true> : attend_kernel<false>, dim3((unsigned)(s->ntile * NH)), TILE_THREADS,
+		2 * PAIR + (on ? DECISIONS : 0), y, lse, qkv, cells_of(s), C, NH, drop_of(d));
 }
 
 void attention_mma_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float *delta, const float *lse, const bf16 *qkv,
 	const struct seq *s, size_t C, size_t NH, const struct dropout *d)
 {
-	dim3 grid(2 * (unsigned)s->ntile, (unsigned)NH);
+	dim3 grid((unsigned)(s->ntile * NH));
 	int on = d && d->threshold;
-	launch(c, "attention_back", on ? query_kernel<true> : query_kernel<false>, grid, TILE_THREADS, 6 * TILE_SIZE * sizeof(bf16), dqkv, dy, delta,
-		lse, qkv, cells_of(s), C, NH, 0.125f, drop_of(d));
-	launch(c, "attention_back", on ? key_kernel<true> : key_kernel<false>, grid, TILE_THREADS, 8 * TILE_SIZE * sizeof(bf16), dqkv, dy, delta,
-		lse, qkv, cells_of(s), C, NH, 0.125f, drop_of(d));
+	launch(c, "attention_back", on ? query_kernel<true> : query_kernel<false>, grid, TILE_THREADS, 2 * PAIR + (on ? DECISIONS : 0), dqkv, dy,
+		delta, lse, qkv, cells_of(s), C, NH, drop_of(d));
+	launch(c, "attention_back", on ? key_kernel<true> : key_kernel<false>, grid, TILE_THREADS, 2 * PAIR_TERMS + (on ? DECISIONS : 0), dqkv, dy,
+		delta, lse, qkv, cells_of(s), C, NH, drop_of(d));
 }

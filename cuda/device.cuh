@@ -190,22 +190,34 @@ static inline struct drop drop_of(const struct dropout *d)
 	return k;
 }
 
+/* a b in two halves. Left to itself, the compiler makes two multiplications of it, and an addition. */
+static __device__ __forceinline__ void multiply(uint32_t *hi, uint32_t *lo, uint32_t a, uint32_t b)
+{
+#ifdef __CUDA_ARCH__
+	asm("{ .reg .b64 ab; mul.wide.u32 ab, %2, %3; mov.b64 {%0, %1}, ab; }" : "=r"(*lo), "=r"(*hi) : "r"(a), "r"(b));
+#else
+	*lo = mulhilo32(a, b, hi);
+#endif
+}
+
 /* The 128 bits that decide about columns 8 group .. 8 group + 8 of ops.h's counter; column i takes 16-bit piece i. */
 static __device__ __forceinline__ void drop_bits(uint32_t w[4], const struct drop &d, uint32_t head, uint32_t pos, uint32_t group,
 	uint32_t cell)
 {
-	philox4x32_ctr_t ctr;
-	philox4x32_key_t key;
-	ctr.v[0] = d.step;
-	ctr.v[1] = d.where | head;
-	ctr.v[2] = pos << 16 | group;
-	ctr.v[3] = cell;
-	key.v[0] = d.seed;
-	key.v[1] = RNG_DROPOUT;
-	ctr = philox4x32(ctr, key);
+	w[0] = d.step;
+	w[1] = d.where | head;
+	w[2] = pos << 16 | group;
+	w[3] = cell;
 #pragma unroll
-	for (int i = 0; i < 4; i++)
-		w[i] = ctr.v[i];
+	for (uint32_t i = 0; i < philox4x32_rounds; i++) {
+		uint32_t hi0, lo0, hi1, lo1;
+		multiply(&hi0, &lo0, PHILOX_M4x32_0, w[0]);
+		multiply(&hi1, &lo1, PHILOX_M4x32_1, w[2]);
+		w[0] = hi1 ^ w[1] ^ (d.seed + i * PHILOX_W32_0);
+		w[1] = lo1;
+		w[2] = hi0 ^ w[3] ^ (RNG_DROPOUT + i * PHILOX_W32_1);
+		w[3] = lo0;
+	}
 }
 
 /* v *= keep factors of 8 columns */

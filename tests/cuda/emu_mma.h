@@ -2,10 +2,34 @@
 #ifndef EMU_MMA_H
 #define EMU_MMA_H
 
-#define SHARED_TILES(name) bf16 *name = (bf16 *)emu_shared
+#define SHARED(name) char *name = emu_shared
 
-static inline void emu_ldmatrix(uint32_t r[4], const bf16 *p, bool trans)
+static inline uint32_t shared_at(const void *p)
 {
+	return (uint32_t)((const char *)p - emu_shared);
+}
+
+static inline float exp2_fast(float x)
+{
+	return exp2f(x);
+}
+
+static inline int __any_sync(unsigned mask, int x)
+{
+	int any = 0;
+	char (*s)[64] = emu_exchange(&x, sizeof x);
+	for (int i = 0; i < 32; i++) {
+		int other;
+		memcpy(&other, s[i], sizeof other);
+		any |= other != 0;
+	}
+	emu_warp_barrier();
+	return any;
+}
+
+static inline void emu_ldmatrix(uint32_t r[4], uint32_t where, bool trans)
+{
+	const bf16 *p = (const bf16 *)(emu_shared + where);
 	unsigned lane = threadIdx.x % 32;
 	if ((uintptr_t)p % 16)
 		abort();
@@ -23,14 +47,14 @@ static inline void emu_ldmatrix(uint32_t r[4], const bf16 *p, bool trans)
 	emu_warp_barrier();
 }
 
-static inline void ldmatrix(uint32_t r[4], const bf16 *p)
+static inline void ldmatrix(uint32_t r[4], uint32_t at)
 {
-	emu_ldmatrix(r, p, false);
+	emu_ldmatrix(r, at, false);
 }
 
-static inline void ldmatrix_trans(uint32_t r[4], const bf16 *p)
+static inline void ldmatrix_trans(uint32_t r[4], uint32_t at)
 {
-	emu_ldmatrix(r, p, true);
+	emu_ldmatrix(r, at, true);
 }
 
 static inline float emu_half(uint32_t word, unsigned high)
@@ -38,7 +62,7 @@ static inline float emu_half(uint32_t word, unsigned high)
 	return __uint_as_float(high ? word & 0xffff0000 : word << 16);
 }
 
-static inline void mma(float c[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
+static inline void mma(float c[2][2], const uint32_t a[4], uint32_t b0, uint32_t b1)
 {
 	unsigned lane = threadIdx.x % 32, g = lane / 4, q = lane % 4;
 	const uint32_t mine[6] = { a[0], a[1], a[2], a[3], b0, b1 };
@@ -53,17 +77,17 @@ static inline void mma(float c[4], const uint32_t a[4], uint32_t b0, uint32_t b1
 			memcpy(wb, s[4 * col + k % 8 / 2], sizeof wb);
 			sum += emu_half(wa[row / 8 + 2 * (k / 8)], k % 2) * emu_half(wb[4 + k / 8], k % 2);
 		}
-		c[i] += sum;
+		c[i / 2][i % 2] += sum;
 	}
 	emu_warp_barrier();
 }
 
 /* Copies happen as late as the rules allow: when their group is waited for. */
-static inline void copy16(bf16 *to, const bf16 *from, bool valid)
+static inline void copy16(uint32_t to, const bf16 *from, bool valid)
 {
-	if ((uintptr_t)to % 16 || (uintptr_t)from % 16)
+	if (to % 16 || (uintptr_t)from % 16)
 		abort();
-	emu_copies[threadIdx.x].push_back({ to, valid ? from : NULL, false });
+	emu_copies[threadIdx.x].push_back({ emu_shared + to, valid ? from : NULL, false });
 }
 
 static inline void copy_commit(void)
