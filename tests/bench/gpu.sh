@@ -1,43 +1,298 @@
-#!/bin/sh
-# Everything about the CUDA backend in one call of under ten minutes, on a machine with a GPU: build, check, measure, compare.
-#     tests/bench/gpu.sh [OUT]        OUT: a folder for full logs (default: a new one under $TMPDIR)
-# The short tables come last. Nothing of the card's settings is touched.
+#!/bin/bash
+# Everything about the CUDA backend in one call of under ten minutes, on a machine with a GPU: check, measure, compare.
+# NOT YET RUN ON A GPU: its parts were tried on a CPU (DEVICE=cpu).
+#
+#     tests/bench/gpu.sh -p PACK                              here: builds all it needs into PACK and PACK.tar.gz (about 12 MB)
+#     tests/bench/gpu.sh -P PACK.tar.gz [-o OUT] [PART...]    there, in the root of the sources
+#     tests/bench/gpu.sh [-o OUT] [PART...]                   on a machine that has the libraries: builds first
+#
+# PART  check      the ops and whole steps against the CPU's (tests/cuda/test_cuda.c)
+#       bench      bench_cuda: ops, steps, embedding, by shape
+#       torch      the peers on the same shapes (gpu_torch.py; python3, or PYTHON=)
+#       curve      500 steps on the CPU, on the GPU in float and in bf16: the losses must agree
+#       end        maskgen | sctrain and scembed, with the programs' own reports
+#       sanitize   compute-sanitizer over a small step: memcheck, racecheck
+#       all        these (default)
+# -t  seconds in all (default 560): each part has its own limit, and no more than what is left
+# -n  build corrmask_cuda.so there from the sources, for kernels that changed after packing
+# Parts in several calls: awk -f tests/bench/gpu_table.awk torch.log bench.log (of two OUTs) makes the one table.
+# OUT   summary.md (also printed last: fit for docs/cuda.md), bench.log, torch.log, check.log, curves.tsv, smi.csv, rest.log
+# DEVICE=cpu tries the script itself; CELLS= are those of `end` (12000). Nothing of the card's settings is touched.
 set -u
-out=${1:-$(mktemp -d)}
-mkdir -p "$out"
+cd "$(dirname "$0")/../.." || exit 1
+. tests/bench/gpu_common.sh
+begun=$SECONDS total=560 out=gpu_out make_pack='' pack='' rebuild=0 failed=()
+while getopts p:P:o:t:n o; do
+	case $o in
+	p) make_pack=$OPTARG ;; P) pack=$OPTARG ;; o) out=$OPTARG ;; t) total=$OPTARG ;; n) rebuild=1 ;;
+	*) sed -n '/^#     tests/p' "$0" >&2; exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+parts=" ${*:-all} "
+device=${DEVICE:-cuda}
+cuda=$([ "$device" = cpu ] && echo 0 || echo 1)
+python=${PYTHON:-python3}
+programs="maskgen sctrain scembed scsim rankenc ctaprobe"
+[ "$cuda" = 0 ] && parts=${parts/ all / curve end } || programs+=" corrmask_cuda.so test_cuda bench_cuda"
+
+if [ -n "$make_pack" ]; then
+	# shellcheck disable=SC2086
+	gpu_pack "$make_pack" $programs || exit
+	tar -czf "$make_pack.tar.gz" -C "$(dirname "$make_pack")" "$(basename "$make_pack")" && ls -l "$make_pack.tar.gz"
+	exit
+fi
+
+mkdir -p "$out" || exit 1
+out=$(realpath "$out")
+work=$(mktemp -d) || exit 1
+background=()
+# Stops what this script started, by number
+finish() {
+	[ ${#background[@]} = 0 ] || kill "${background[@]}" 2> /dev/null
+	rm -rf "$work"
+}
+trap finish EXIT
 jobs=$(nproc)
-shapes="corrmask-paper 512 48 corrmask-paper 2048 12 corrmask-paper 2048 48 corrmask-paper 2048 144 corrmask-paper 4096 12
-	geneformer-v1-10m 2048 12 geneformer-v1-10m 2048 144 v2-104m 512 48 v2-104m 2048 12 v2-104m 4096 12"
-nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || exit 1
-arch=sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
-[ "$arch" = sm_90 ] && arch=sm_90a
-make -j"$jobs" CUDA=1 CUDA_ARCH="$arch" all build/release/cuda/test_cuda build/release/cuda/bench_cuda >"$out/build.log" 2>&1 ||
-	{ tail -30 "$out/build.log"; echo "gpu.sh: the build fails"; exit 1; }
-failed=0
-OPENBLAS_NUM_THREADS=1 timeout 150 build/release/cuda/test_cuda >"$out/check.log" 2>&1 || failed=1
-if command -v compute-sanitizer >/dev/null && [ "${SANITIZE:-0}" = 1 ]; then
-	for tool in memcheck racecheck; do
-		timeout 120 compute-sanitizer --tool $tool build/release/cuda/test_cuda >"$out/$tool.log" 2>&1 || failed=1
-		tail -3 "$out/$tool.log"
-	done
+left() { echo $((total - (SECONDS - begun))); }
+wanted() { case $parts in *" $1 "* | *" all "*) return 0 ;; esac; return 1; }
+note() { echo "gpu.sh: $*" | tee -a "$out/rest.log"; }
+bad() { failed+=("$*"); note "FAILED: $*"; }
+# limit SECONDS: that, or what is left but for 10 s; of parts that were asked for by name, what is left
+limit() { local rest; rest=$(($(left) - 10)); case $parts in *" all "*) echo $(($1 < rest ? $1 : rest)) ;; *) echo "$rest" ;; esac; }
+# limited SECONDS COMMAND...
+limited() {
+	local rest
+	rest=$(limit "$1")
+	shift
+	[ "$rest" -gt 5 ] || { echo "gpu.sh: no time left for $*"; return 124; }
+	timeout --kill-after=5 "$rest" "$@"
+}
+field() { awk -v f="$1" '{ for (i = 1; i < NF; i++) if ($i == f) { print $(i + 1); exit } }'; }
+rm -f "$out"/{check,bench,torch}.log "$out/curves.tsv" # of another run
+: > "$out/rest.log"
+
+# ---- the card, the programs ----
+if [ "$cuda" = 1 ]; then
+	card=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | head -n 1) && [ -n "$card" ] || exit 1
+	arch=sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
+	arch=${arch/%sm_90/sm_90a}
+else
+	card="no GPU: $(nproc) cores"
+	arch=
 fi
-timeout 150 build/release/cuda/bench_cuda cuda 7 $shapes >"$out/bench.log" 2>&1 || failed=1
-timeout 180 python3 tests/bench/gpu_torch.py corrmask-paper 2048 12 corrmask-paper 2048 48 v2-104m 2048 12 >"$out/torch.log" 2>&1 || true
-# 200 steps of a small model on both: the curves must lie on each other
-if bin/scsim -q --model b1 -n 2400 -o "$out/sim.tok"; then
-	for d in cpu cuda; do
-		bin/maskgen -q --batch 12 "$out/sim.tok" | OPENBLAS_NUM_THREADS=1 timeout 100 bin/sctrain mlm -q --config tiny --device $d -@ "$jobs" \
-			-o "$out/model.$d" >"$out/sctrain.$d.log" 2>&1 || { cat "$out/sctrain.$d.log"; failed=1; }
-	done
-	[ -e "$out/model.cpu/train.tsv" ] && [ -e "$out/model.cuda/train.tsv" ] &&
-		paste "$out/model.cpu/train.tsv" "$out/model.cuda/train.tsv" | awk 'NR == 1 || NR % 20 == 0' >"$out/curves.tsv"
+echo "$card"
+if [ -n "$pack" ]; then
+	tar -xzf "$pack" -C "$work" || exit 1
+	bin=$(echo "$work"/*/bin)
+	if [ $rebuild = 1 ]; then
+		make -j"$jobs" MPI=0 CUDA=1 BIN="$work/new" BUILD="$work/build" CUDA_ARCH="$arch" NVCCFLAGS="-I$(dirname "$bin")/include" \
+			"$work/new/corrmask_cuda.so" > "$work/build.log" 2>&1 || { tail -n 30 "$work/build.log"; echo "gpu.sh: the build fails"; exit 1; }
+		cp "$work/new/corrmask_cuda.so" "$bin/"
+	fi
+else
+	bin=$work/bin
+	# shellcheck disable=SC2086
+	gpu_build "$bin" build $programs -- ${arch:+CUDA_ARCH="$arch"} > "$work/build.log" 2>&1 ||
+		{ tail -n 30 "$work/build.log"; echo "gpu.sh: the build fails"; exit 1; }
 fi
-echo '== check'
-grep -E 'OK|FAILED|ERROR|closest|skipped' "$out/check.log" | tail -60
-[ -e "$out/curves.tsv" ] && { echo '== loss, cpu | cuda'; tail -10 "$out/curves.tsv"; }
-echo '== torch'
-cat "$out/torch.log"
-echo '== corrmask'
-cat "$out/bench.log"
-[ $failed = 0 ] && echo "gpu.sh: all passed; logs in $out" || echo "gpu.sh: FAILED; logs in $out"
-exit $failed
+[ "$cuda" = 0 ] || gpu_libraries "$bin/corrmask_cuda.so" 2>> "$out/rest.log"
+for p in maskgen sctrain scembed scsim rankenc; do
+	"$bin/$p" --version >> "$out/rest.log" 2>&1 || { "$bin/$p" --version; echo "gpu.sh: $bin/$p does not run here"; exit 1; }
+done
+export OPENBLAS_NUM_THREADS=1
+note "ready after $((SECONDS - begun)) s"
+: > "$out/smi.csv"
+if [ "$cuda" = 1 ]; then
+	nvidia-smi --query-gpu=timestamp,memory.used,utilization.gpu,clocks.sm,power.draw --format=csv,noheader,nounits -lms 500 >> "$out/smi.csv" 2> /dev/null &
+	background+=($!)
+fi
+# part NAME: the most memory that the part before had, by nvidia-smi; seconds
+smi_from=1 part_name='' part_begun=$SECONDS
+part() {
+	local to
+	to=$(wc -l < "$out/smi.csv")
+	if [ -n "$part_name" ]; then
+		sed -n "$smi_from,${to}p" "$out/smi.csv" | awk -F', *' -v n="$part_name" -v s=$((SECONDS - part_begun)) '
+			$2 + 0 > m { m = $2 + 0 } END { printf "%s\t%d\t%d\n", n, s, m }' >> "$work/parts.tsv"
+	fi
+	smi_from=$((to + 1)) part_name=$1 part_begun=$SECONDS
+}
+
+# ---- loss curves: the CPU's runs beside the checks, where nothing is timed ----
+curve() { # NAME DEVICE
+	"$bin/maskgen" -q -b 12 -u "$work/b1.tok" | limited 100 "$bin/sctrain" mlm -v -c "$work/curve.json" --device "$2" -@ $(((jobs + 1) / 2)) \
+		-o "$work/curve.$1" > "$work/curve.$1.log" 2>&1
+}
+cpu_curve=
+if wanted curve; then
+	# heads of size 64 go the tensor cores' way
+	cat > "$work/curve.json" <<-'END'
+		{"model_type": "bert", "vocab_size": 1002, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 256,
+		"max_position_embeddings": 2048, "hidden_act": "relu", "hidden_dropout_prob": 0.02, "attention_probs_dropout_prob": 0.02}
+	END
+	if "$bin/scsim" -q --model b1 -n 6000 -o "$work/b1.tok"; then
+		curve cpu cpu &
+		cpu_curve=$!
+	else
+		bad "curve: no cells"
+	fi
+fi
+
+part check
+if wanted check && [ "$cuda" = 1 ]; then
+	limited 120 "$bin/test_cuda" > "$out/check.log" 2>&1 || bad "check: status $?"
+	grep -q 'skipped' "$out/check.log" && bad "check: skipped"
+fi
+
+[ -z "$cpu_curve" ] || wait "$cpu_curve" || bad "curve on the CPU: $(tail -n 1 "$work/curve.cpu.log")"
+
+part bench
+shapes=() real_shapes=()
+for length in 512 2048 4096; do for batch in 12 48 144; do shapes+=(corrmask-paper "$length" "$batch"); done; done
+shapes+=(v2-104m 512 48 v2-104m 2048 12 v2-104m 2048 48 v2-104m 4096 12 embed:geneformer-v1-10m 2048 48 embed:v2-104m 2048 48)
+for batch in 12 48 144; do real_shapes+=(corrmask-paper real "$batch"); done
+real_shapes+=(v2-104m real 12 embed:geneformer-v1-10m real 48)
+if wanted bench && [ "$cuda" = 1 ]; then
+	# the most wanted first: time may run out
+	limited 90 "$bin/bench_cuda" "$device" 16 "${real_shapes[@]}" > "$out/bench.log" 2>&1 || bad "bench, real lengths: status $?"
+	limited 160 "$bin/bench_cuda" "$device" 6 "${shapes[@]}" >> "$out/bench.log" 2>&1 || bad "bench: status $?"
+fi
+
+part curve
+if wanted curve && [ "$cuda" = 1 ] && [ -e "$work/curve.cpu/train.tsv" ]; then
+	for d in "float $device,float" "bf16 $device"; do
+		curve "${d% *}" "${d#* }" || bad "curve in ${d% *}: $(tail -n 1 "$work/curve.${d% *}.log")"
+	done
+	# means over 50 steps: single ones part, as rounding errors grow
+	paste "$work"/curve.{cpu,float,bf16}/train.tsv 2> /dev/null | awk -F'\t' '
+		NR == 1 { n = NF / 3; for (i = 1; i <= n; i++) if ($i == "loss") c = i; print "steps\tcpu\tfloat\tbf16"; next }
+		{ for (k = 0; k < 3; k++) s[k] += $(c + k * n) }
+		(NR - 1) % 50 == 0 { printf "%d\t%.5f\t%.5f\t%.5f\n", NR - 1, s[0] / 50, s[1] / 50, s[2] / 50; s[0] = s[1] = s[2] = 0 }' > "$out/curves.tsv"
+	awk 'NR > 1 { n++; if (($2 - $3)^2 > (.003 * $2)^2 || ($2 - $4)^2 > (.01 * $2)^2) b = 1 } END { exit n < 10 || b }' "$out/curves.tsv" ||
+		bad "curve: the losses part by more than 0.3 % (float) or 1 % (bf16)"
+fi
+
+part end
+now() { date +%s.%N; }
+# train NAME BATCH EPOCHS [VAR=VALUE]
+train() {
+	local from name=$1 batch=$2 epochs=$3 line
+	shift 3
+	from=$(now)
+	"$bin/maskgen" -q -b "$batch" --epochs "$epochs" -@ 4 -u "$work/corpus.tok" | limited 60 env "$@" "$bin/sctrain" mlm -v -c "$config" --device "$device" \
+		-@ 4 -o "$work/model.$name" > "$work/train.$name.log" 2>&1 || { bad "end: sctrain, $name: $(tail -n 1 "$work/train.$name.log")"; return; }
+	line=$(grep ' steps, ' "$work/train.$name.log" | tail -n 1)
+	printf '%s\t%.1f\t%s\n' "$name" "$(echo "$from $(now)" | awk '{ print $2 - $1 }')" "${line#*: }" >> "$work/end.tsv"
+}
+# embed NAME TOKENS-STREAM [OPTION...]: seconds
+embed() {
+	local from name=$1 tokens=$2
+	shift 2
+	from=$(now)
+	limited 60 "$bin/scembed" -v -M "$work/model.$main" --device "$device" -@ 4 "$@" -o "$work/$name.emb" "$tokens" > "$work/embed.$name.log" 2>&1 ||
+		{ bad "end: scembed, $name: $(tail -n 1 "$work/embed.$name.log")"; return 1; }
+	echo "$from $(now)" | awk '{ printf "%.2f", $2 - $1 }'
+}
+if wanted end; then
+	cells=${CELLS:-12000} few=1000 genes=25424 config=corrmask-paper threads=$jobs
+	[ "$cuda" = 1 ] || { cells=60 few=30 genes=2000 config=tiny; }
+	simulate() { limited 60 "$bin/scsim" -q -@ "$threads" --genes $genes --depth 2000 -n "$1" -u --seed "$2"; }
+	if simulate $few 1 > "$work/few.counts" && "$bin/rankenc" -q --fit "$work/few.counts" > "$work/vocab.tsv" &&
+		"$bin/rankenc" -q -@ 4 -m "$work/vocab.tsv" "$work/few.counts" -o "$work/few.tok" &&
+		simulate "$cells" 2 | "$bin/rankenc" -v -@ 4 -m "$work/vocab.tsv" -o "$work/corpus.tok" - 2> "$work/corpus.log"; then
+		main=48
+		rate=$(grep "^config corrmask-paper length real batch 48 " "$out/bench.log" 2> /dev/null | field tokens_per_s)
+		epochs=$(awk -v r="${rate:-0}" -v n="$cells" 'BEGIN { e = int(10 * r / (1280 * n)); print (e < 1 ? 1 : e > 20 ? 20 : e) }')
+		train 48 48 "$epochs" GPU=1
+		train 48-no-graphs 48 "$epochs" CORRMASK_CUDA_GRAPHS=0
+		train 12 12 $(((epochs + 1) / 2)) GPU=1
+		if a=$(embed few "$work/few.tok" --truncate) && b=$(embed all "$work/corpus.tok" --truncate); then
+			n=$(grep -ho '[0-9][0-9]* tokens' "$work/embed.few.log" "$work/embed.all.log" | awk '{ x[NR] = $1 } END { print x[1], x[2] }')
+			echo "$n $a $b" | awk '{ printf "%.0f tokens in %.2f s, %.0f in %.2f s: %.0f tokens/s, start left out\n", $2, $4, $1, $3, ($2 - $1) / ($4 - $3 > 1e-9 ? $4 - $3 : 1e-9) }' \
+				> "$work/embed.txt"
+			grep -ho 'GPU idle.*' "$work/embed.all.log" | sed 's/^/  /' >> "$work/embed.txt"
+		fi
+	else
+		bad "end: no cells: $(tail -n 1 "$work/corpus.log")"
+	fi
+fi
+
+part torch
+if wanted torch && [ "$cuda" = 1 ]; then
+	# the most wanted first
+	peers=(sdpa:corrmask-paper:2048:48 sdpa:corrmask-paper:real:48 eager:corrmask-paper:real:48 plain:corrmask-paper:2048:48
+		compiled:corrmask-paper:2048:48 compiled:corrmask-paper:real:48 grouped:corrmask-paper:real:48 eager:corrmask-paper:2048:48
+		sdpa:corrmask-paper:2048:12 sdpa:corrmask-paper:real:12 sdpa:v2-104m:2048:12 eager:v2-104m:2048:12 sdpa:corrmask-paper:512:48
+		sdpa:corrmask-paper:4096:12 sdpa:corrmask-paper:2048:144 sdpa:corrmask-paper:real:144 sdpa:corrmask-paper:512:144
+		sdpa:corrmask-paper:4096:48 sdpa:v2-104m:512:48 sdpa:v2-104m:2048:48 sdpa:v2-104m:4096:12 sdpa:v2-104m:real:12
+		sdpa:corrmask-paper:512:12 grouped:corrmask-paper:real:12 eager:corrmask-paper:512:48 eager:corrmask-paper:4096:12
+		grouped:v2-104m:real:12 plain-compiled:corrmask-paper:2048:48 compiled:v2-104m:2048:12 compiled:corrmask-paper:2048:12
+		compiled:corrmask-paper:512:48 compiled:corrmask-paper:4096:12 compiled:v2-104m:512:48)
+	seconds=$(limit 230)
+	PYTHONUNBUFFERED=1 TORCHINDUCTOR_CACHE_DIR=$work/inductor limited "$seconds" "$python" tests/bench/gpu_torch.py --seconds $((seconds - 5)) "${peers[@]}" \
+		> "$out/torch.log" 2>&1 || note "torch: status $?: $(tail -n 1 "$out/torch.log")"
+fi
+
+part sanitize
+if wanted sanitize && [ "$cuda" = 1 ]; then
+	if command -v compute-sanitizer > /dev/null; then
+		# one shape: no fork; one step: small ceilings
+		for tool in memcheck racecheck; do
+			limited 100 compute-sanitizer --tool $tool --error-exitcode 9 "$bin/bench_cuda" "$device" 1 corrmask-paper 130 2 > "$work/$tool.log" 2>&1
+			case $? in
+			0) ;;
+			124 | 137) note "$tool: out of time" ;;
+			*) bad "$tool: $(grep -m 1 '=========' "$work/$tool.log")" ;;
+			esac
+			grep 'SUMMARY' "$work/$tool.log" | sed "s/^/$tool: /" >> "$work/sanitize.txt"
+		done
+	else
+		note "sanitize: no compute-sanitizer"
+	fi
+fi
+part ''
+for f in "$work"/*.log; do [ ! -e "$f" ] || { echo "==== ${f##*/}"; tail -n 60 "$f"; }; done >> "$out/rest.log"
+
+# ---- the summary ----
+{
+	echo "### $card, $(date -u +%Y-%m-%d)"
+	echo
+	[ ! -e "$out/bench.log" ] || sed -n 's/^gemm_tflops \([^ ]*\) copy_gb_s \([^ ]*\)/Ceilings measured: product \1 TFLOP\/s, copy \2 GB\/s./p' "$out/bench.log" | head -n 1
+	[ ! -e "$out/torch.log" ] || sed -n 's/^torch \([0-9][^ ]*\) transformers \([^ ]*\) .*/PyTorch \1, transformers \2./p' "$out/torch.log"
+	if [ -e "$out/bench.log" ]; then
+		echo
+		echo "Training, thousands of real tokens a second; \`geneformer-v1-10m\` is of the shape of \`corrmask-paper\`; \`grouped\` batches cells of like length:"
+		echo
+		touch "$out/torch.log"
+		awk -f tests/bench/gpu_table.awk "$out/torch.log" "$out/bench.log"
+		echo
+		echo "Time by op, ms (share of the floor), largest first:"
+		echo
+		awk -f tests/bench/gpu_ops.awk "$out/bench.log"
+	fi
+	if [ -e "$work/end.tsv" ]; then
+		echo
+		echo "End to end, \`maskgen -u | sctrain\`, $config, real lengths (batch, wall s, sctrain's report):"
+		echo
+		awk -F'\t' '{ rate = $3; sub(/.*\(/, "", rate); sub(/ tokens.*/, "", rate)
+			printf "- %s: %s s; %s; a million cells of 2,048 tokens, 3 epochs: %.1f min\n", $1, $2, $3, 3e6 * 2048 / rate / 60 }' "$work/end.tsv"
+		[ ! -e "$work/embed.txt" ] || echo "- scembed: $(tr '\n' ' ' < "$work/embed.txt")"
+	fi
+	if [ -s "$out/curves.tsv" ]; then
+		echo
+		echo "Loss, means over 50 steps:"
+		echo
+		awk '{ gsub("\t", " | "); print "| " $0 " |" } NR == 1 { print "|---|---|---|---|" }' "$out/curves.tsv"
+	fi
+	echo
+	[ ! -e "$out/check.log" ] || grep -E 'PASSED|FAILED' "$out/check.log" | tail -n 12 | sed 's/^/- /'
+	[ ! -e "$work/sanitize.txt" ] || sed 's/^/- /' "$work/sanitize.txt"
+	awk -F'\t' '{ printf "%s%s %d s%s", (NR > 1 ? ", " : "Parts: "), $1, $2, ($3 ? sprintf(" (%.1f GB at most)", $3 * 1.048576 / 1000) : "") } END { print "." }' "$work/parts.tsv"
+	for f in "${failed[@]+"${failed[@]}"}"; do echo "- FAILED: $f"; done
+} > "$out/summary.md"
+[ ! -e "$out/check.log" ] || grep -E 'closest|skipped' "$out/check.log" | tail -n 24
+grep -h FAILED "$out/bench.log" "$out/torch.log" 2> /dev/null
+cat "$out/summary.md"
+echo "gpu.sh: $((SECONDS - begun)) s; $([ ${#failed[@]} = 0 ] && echo 'all passed' || echo "${#failed[@]} FAILED"); logs in $out"
+[ ${#failed[@]} = 0 ]

@@ -3,20 +3,22 @@
 # NOT YET RUN ON A GPU: tried on the CPU only (tests/table6.bats).
 #
 #     make table6-inputs DATA=lung.h5ad SCALE=paper                             here: h5ad -> results/table6/lung/inputs
-#     tests/bench/gpu_experiments.sh -p pack results/table6/lung                and all of it that a bare machine needs -> pack
-#     BIN=pack/bin tests/bench/gpu_experiments.sh -o OUT pack/lung              there, in the root of the sources, with pack
+#     tests/bench/gpu_experiments.sh -p pack results/table6/lung                and all of it that a bare machine needs -> pack.tar.gz
+#     tar -xzf pack.tar.gz                                                      there, in the root of the sources
+#     BIN=pack/bin tests/bench/gpu_experiments.sh -o OUT pack/lung
 #     BIN=pack/bin tests/bench/gpu_experiments.sh -o OUT -b runs.tar.gz pack/lung      again, with the OUT/runs.tar.gz of the last call
 #
 #     [-p PACK | [-s K/N] [-t SECONDS] [-j JOBS] [-o OUT] [-b RUNS.tar.gz]...] FOLDER [VAR=VALUE]...
 # -s  part K (0 to N-1) of N of the runs            -t  stop cleanly by then, the build included (default 540)   -j  runs side by side (4)
 # -b  runs of earlier calls or of other parts       VAR=VALUE  as for make table6, and those of table6-inputs again. Default: SCALE=paper
 # -p  build maskgen, sctrain, scembed, ctaprobe and corrmask_cuda.so (CUDA_ARCH=, default sm_90a) for another machine of at least this
-#     glibc, with the libraries they need but CUDA's own: libcublasLt.so is looked for where it is here, and in LD_LIBRARY_PATH
+#     glibc, with the libraries they need but CUDA's own (gpu_common.sh)
 # BIN in the environment: tools that are built. Without, they are built here, with CUDA and without MPI, which takes all libraries.
 # OUT gets table.txt, points.tsv, table6.svg and .png (where there is gnuplot), and runs.tar.gz: scores, curves (train.tsv) and logs of all
 # finished runs, no models. At home: tar -xzmf OUT/runs.tar.gz -C results/table6/lung, then make table6 as table6-inputs.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+. tests/bench/gpu_common.sh
 share=0/1 limit=540 jobs=4 out=gpu_experiments pack='' before=() failed=0 since=$SECONDS
 while getopts p:s:t:j:o:b: o; do
 	case $o in
@@ -35,26 +37,17 @@ vars=(SCALE=paper "$@" INPUTS="$folder")
 case " $* " in *" DEVICE=cpu "*) cuda=0 ;; *) cuda=1 ;; esac
 tools="maskgen sctrain scembed ctaprobe$([ $cuda = 0 ] || echo ' corrmask_cuda.so')"
 part() { echo "== $1: $((SECONDS - since)) s"; since=$SECONDS; }
-# build BIN [VAR=VALUE]...: the tools
-build() {
-	local bin=$1
-	shift
-	timeout "$limit" make -j"$(nproc)" MPI=0 CUDA=$cuda BIN="$bin" "$@" $(printf "$bin/%s " $tools) > "$out/build.log" 2>&1 && return
-	tail -n 30 "$out/build.log"
-	echo "gpu_experiments.sh: the build fails" >&2
-	exit 1
-}
+cannot() { tail -n 30 "$out/build.log"; echo "gpu_experiments.sh: the build fails" >&2; exit 1; }
 
 if [ -n "$pack" ]; then
 	out=$pack
 	mkdir -p "$pack/lib" "$pack/$(basename "$folder")" || exit 1
-	limit=3600
-	build "$pack/bin" BUILD=build/pack CUDA_ARCH="${CUDA_ARCH:-sm_90a}" LDFLAGS="-Wl,--disable-new-dtags '-Wl,-rpath,\$\$ORIGIN/../lib'"
-	for t in ${tools% *.so}; do ldd "$pack/bin/$t"; done | awk '/=> \// && $1 !~ /^lib(c|m|dl|rt|pthread)\.so/ { print $3 }' | grep -v "^$(realpath "$pack")" |
-		sort -u | xargs -r -I{} cp -L {} "$pack/lib"
+	# shellcheck disable=SC2086
+	gpu_pack "$pack" $tools > "$out/build.log" 2>&1 || cannot
 	cp -r "$folder/inputs" "$pack/$(basename "$folder")"
+	tar -czf "$pack.tar.gz" -C "$(dirname "$pack")" "$(basename "$pack")" || exit 1
 	part packing
-	du -sh "$pack"
+	ls -l "$pack.tar.gz"
 	exit
 fi
 
@@ -63,9 +56,11 @@ mkdir -p "$out" || exit 1
 if [ -z "${BIN:-}" ]; then
 	BIN=bin
 	arch=sm_$([ $cuda = 0 ] || nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
-	build bin CUDA_ARCH="${arch/%sm_90/sm_90a}"
+	# shellcheck disable=SC2086
+	gpu_build bin build $tools -- CUDA_ARCH="${arch/%sm_90/sm_90a}" > "$out/build.log" 2>&1 || cannot
 	part build
 fi
+[ $cuda = 0 ] || gpu_libraries "$BIN/corrmask_cuda.so"
 # -m: newer than the inputs, as make wants it
 for b in "${before[@]}"; do tar -xzmf "$b" -C "$folder" || exit 1; done
 # This Makefile builds nothing
