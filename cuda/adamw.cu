@@ -13,6 +13,7 @@ enum {
 struct update {
 	float b1, b2, one_b1, one_b2, eps, root, rate, before, after;
 	double gscale, max_norm;
+	size_t decayed;
 };
 
 static __global__ void adamw_kernel(float *p, const float *g, float *m, float *v, bf16 *copy, size_t n, const double *norm2, struct update a)
@@ -35,7 +36,8 @@ static __global__ void adamw_kernel(float *p, const float *g, float *m, float *v
 			continue;
 		float gi = g[i] * gs;
 		float mi = a.b1 * m[i] + a.one_b1 * gi, vi = a.b2 * v[i] + a.one_b2 * gi * gi;
-		float pi = (p[i] * a.before - a.rate * (mi / (sqrtf(vi) * a.root + a.eps))) * a.after;
+		float before = i < a.decayed ? a.before : 1, after = i < a.decayed ? a.after : 1;
+		float pi = (p[i] * before - a.rate * (mi / (sqrtf(vi) * a.root + a.eps))) * after;
 		m[i] = mi;
 		v[i] = vi;
 		p[i] = pi;
@@ -58,5 +60,6 @@ void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, siz
 	u.after = hf ? (float)decay : 1;
 	u.gscale = a->gscale;
 	u.max_norm = a->max_norm;
+	u.decayed = a->decayed;
 	launch(c, "adamw", adamw_kernel, dim3(blocks(n, 4 * THREADS)), THREADS, 0, p, g, m, v, parameter_copy(c, p, n), n, norm2, u);
 }

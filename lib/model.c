@@ -2,7 +2,7 @@
  * The model as a table of named tensors: layout, initial values, access from the host, freezing and the optimiser step.
  *
  * Layout. Parameters, gradients and the two Adam moments are four arrays of equal shape. Tensors with weight decay come
- * first, the others after, so an update of all parameters is two calls of the adamw op. Starts are aligned for the
+ * first, the others after, so an update of all parameters is one call of the adamw op, unless some are frozen. Starts are aligned for the
  * backend, except that query, key and value of a layer touch each other.
  */
 #include "model.h"
@@ -143,6 +143,8 @@ static void place(struct model *m)
 			at += t->n;
 			m->nparam += t->n;
 		}
+		if (decay)
+			m->decayed = at;
 	}
 	m->size = (at + align - 1) / align * align;
 }
@@ -402,35 +404,37 @@ void model_zero_grad(struct model *m)
 	m->count = 0;
 }
 
-/* Stretches of the arrays that are treated alike: f gets [from, to) for every run of tensors equal in decay and not frozen. */
-static void each_run(struct model *m, void (*f)(struct model *, size_t from, size_t to, int decay, void *), void *arg)
+/* Stretches of the arrays without a frozen tensor: f gets [from, to) of each. */
+static void each_run(struct model *m, void (*f)(struct model *, size_t from, size_t to, void *), void *arg)
 {
-	for (int decay = 1; decay >= 0; decay--) {
-		const struct tensor *first = NULL, *last = NULL;
-		for (size_t i = 0; i <= m->ntensor; i++) {
-			const struct tensor *t = i < m->ntensor ? &m->tensor[i] : NULL;
-			if (t && t->decay != decay)
+	const struct tensor *first = NULL, *last = NULL;
+	for (int decay = 1; decay >= 0; decay--) { /* the order in which they lie */
+		for (size_t i = 0; i < m->ntensor; i++) {
+			const struct tensor *t = &m->tensor[i];
+			if (t->decay != decay)
 				continue;
-			if (t && !t->frozen) {
+			if (!t->frozen) {
 				first = first ? first : t;
 				last = t;
 			} else if (first) {
-				f(m, first->at, last->at + last->n, decay, arg);
+				f(m, first->at, last->at + last->n, arg);
 				first = NULL;
 			}
 		}
 	}
+	if (first)
+		f(m, first->at, last->at + last->n, arg);
 }
 
-static void sum_run(struct model *m, size_t from, size_t to, int decay, void *arg)
+static void sum_run(struct model *m, size_t from, size_t to, void *arg)
 {
 	m->o->sumsq(m->o, m->sums, m->array[GRAD] + from, to - from);
 }
 
-static void update_run(struct model *m, size_t from, size_t to, int decay, void *arg)
+static void update_run(struct model *m, size_t from, size_t to, void *arg)
 {
 	struct adamw_args a = *(const struct adamw_args *)arg;
-	a.decay = decay ? a.decay : 0;
+	a.decayed = from < m->decayed ? m->decayed - from : 0;
 	m->o->adamw(m->o, m->array[PARAM] + from, m->array[GRAD] + from, m->array[MOMENT1] + from, m->array[MOMENT2] + from,
 		to - from, m->sums, &a);
 }

@@ -54,6 +54,7 @@ struct model {
 	uint64_t seed;
 	struct tensor *tensor;
 	size_t ntensor, size, nparam;
+	size_t decayed;      /* weight decay is for the elements before this one */
 	real *array[4];      /* by enum which, [size], device */
 	real *class_weight;  /* [num_labels] device, or NULL */
 	real *host_weight;   /* the same on the host */

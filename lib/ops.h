@@ -96,6 +96,7 @@ enum adamw {
 struct adamw_args {
 	enum adamw variant;
 	double lr, beta1, beta2, eps, decay;
+	size_t decayed;  /* decay (wd) is for p[0 .. decayed), 0 for the rest */
 	uint64_t t;      /* this update's number, from 1 */
 	double gscale;   /* gradient factor, e.g. 1 / masked tokens of the global batch */
 	double max_norm; /* clip the scaled gradient to this L2 norm; 0 = do not */

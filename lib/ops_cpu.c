@@ -653,13 +653,19 @@ static void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, s
 		return;
 	PARALLEL_FOR
 	for (size_t k = 0; k < chunks(n, FLAT); k++) {
-		SIMD
-		for (size_t i = k * FLAT; i < min_size(n, (k + 1) * FLAT); i++) {
-			real gi = g[i] * gs;
-			m[i] = b1 * m[i] + one_b1 * gi;
-			v[i] = b2 * v[i] + one_b2 * gi * gi;
-			real denom = (real)(sizeof(real) == 4 ? sqrtf((float)v[i]) : sqrt(v[i])) * root + eps;
-			p[i] = (p[i] * before - rate * (m[i] / denom)) * after;
+		const size_t end = min_size(n, (k + 1) * FLAT);
+		for (size_t from = k * FLAT, to; from < end; from = to) { /* with decay, then without */
+			const int with = from < a->decayed;
+			const real first = with ? before : 1, last = with ? after : 1;
+			to = with ? min_size(end, a->decayed) : end;
+			SIMD
+			for (size_t i = from; i < to; i++) {
+				real gi = g[i] * gs;
+				m[i] = b1 * m[i] + one_b1 * gi;
+				v[i] = b2 * v[i] + one_b2 * gi * gi;
+				real denom = (real)(sizeof(real) == 4 ? sqrtf((float)v[i]) : sqrt(v[i])) * root + eps;
+				p[i] = (p[i] * first - rate * (m[i] / denom)) * last;
+			}
 		}
 	}
 }

@@ -527,7 +527,7 @@ static void optimiser(void)
 	for (int variant = ADAMW_TORCH; variant <= ADAMW_HF46; variant++) {
 		for (int clip = 0; clip < 2; clip++) {
 			struct arr *p = REALS("p", n), *g = REALS("g", n), *m = REALS("m", n), *v = REALS("v", n);
-			struct adamw_args a = { .variant = variant, .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.1, .t = 3,
+			struct adamw_args a = { .variant = variant, .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.1, .decayed = 50001, .t = 3,
 				.gscale = 0.125, .max_norm = clip };
 			for (size_t i = 0; i < n; i++)
 				v->x[i] = fabsf(v->x[i]);
