@@ -211,7 +211,22 @@ static void init_tensor(const struct model *m, const struct tensor *t, real *p)
 		memset(p + (size_t)m->c.pad_token_id * t->shape[1], 0, t->shape[1] * sizeof *p);
 }
 
-struct model *model_new(const struct model_config *c, enum task task, struct ops *o, uint64_t seed, struct error *e)
+void model_draw(struct model *m, const struct tensor *t)
+{
+	real *host = xcalloc(t->n, sizeof *host);
+	init_tensor(m, t, host);
+	model_write(m, PARAM, t, host);
+	free(host);
+}
+
+real *model_array(struct model *m, enum which w)
+{
+	if (!m->array[w])
+		m->array[w] = m->o->alloc(m->o, m->size * sizeof(real));
+	return m->array[w];
+}
+
+struct model *model_blank(const struct model_config *c, enum task task, struct ops *o, uint64_t seed, struct error *e)
 {
 	if (model_check(c, task, e))
 		return NULL;
@@ -223,17 +238,19 @@ struct model *model_new(const struct model_config *c, enum task task, struct ops
 	make_table(m);
 	place(m);
 	resolve(m);
-	for (int w = 0; w < 4; w++)
-		m->array[w] = o->alloc(o, m->size * sizeof(real));
+	model_array(m, PARAM);
 	m->sums = o->alloc(o, 4 * sizeof *m->sums);
 	for (int i = 0; i < 2; i++)
 		m->result[i].sums = o->host_alloc(o, 4 * sizeof *m->sums);
 	m->act = xcalloc(c->num_hidden_layers, sizeof *m->act);
-	real *host = xcalloc(m->size, sizeof *host);
-	for (size_t i = 0; i < m->ntensor; i++)
-		init_tensor(m, &m->tensor[i], host + m->tensor[i].at);
-	model_write_all(m, PARAM, host);
-	free(host);
+	return m;
+}
+
+struct model *model_new(const struct model_config *c, enum task task, struct ops *o, uint64_t seed, struct error *e)
+{
+	struct model *m = model_blank(c, task, o, seed, e);
+	for (size_t i = 0; m && i < m->ntensor; i++)
+		model_draw(m, &m->tensor[i]);
 	return m;
 }
 
@@ -291,12 +308,12 @@ const struct tensor *model_find(const struct model *m, const char *name)
 
 void model_read(struct model *m, enum which w, const struct tensor *t, real *host)
 {
-	m->o->download(m->o, host, m->array[w] + t->at, t->n * sizeof *host);
+	m->o->download(m->o, host, model_array(m, w) + t->at, t->n * sizeof *host);
 }
 
 void model_write(struct model *m, enum which w, const struct tensor *t, const real *host)
 {
-	m->o->upload(m->o, m->array[w] + t->at, host, t->n * sizeof *host);
+	m->o->upload(m->o, model_array(m, w) + t->at, host, t->n * sizeof *host);
 	if (w == PARAM)
 		m->o->params_changed(m->o, m->array[w] + t->at, t->n);
 }
@@ -308,19 +325,19 @@ size_t model_size(const struct model *m)
 
 void model_read_all(struct model *m, enum which w, real *host)
 {
-	m->o->download(m->o, host, m->array[w], m->size * sizeof *host);
+	m->o->download(m->o, host, model_array(m, w), m->size * sizeof *host);
 }
 
 void model_write_all(struct model *m, enum which w, const real *host)
 {
-	m->o->upload(m->o, m->array[w], host, m->size * sizeof *host);
+	m->o->upload(m->o, model_array(m, w), host, m->size * sizeof *host);
 	if (w == PARAM)
 		m->o->params_changed(m->o, m->array[w], m->size);
 }
 
 void model_read_part(struct model *m, enum which w, size_t from, size_t to, real *host)
 {
-	m->o->download(m->o, host, m->array[w] + from, (to - from) * sizeof *host);
+	m->o->download(m->o, host, model_array(m, w) + from, (to - from) * sizeof *host);
 }
 
 size_t model_nparam(const struct model *m)
@@ -330,7 +347,10 @@ size_t model_nparam(const struct model *m)
 
 size_t model_bytes(const struct model *m)
 {
-	return 4 * m->size * sizeof(real) + m->arena_cap + m->stage[0].cap + m->stage[1].cap;
+	size_t arrays = 0;
+	for (int w = 0; w < 4; w++)
+		arrays += m->array[w] != NULL;
+	return arrays * m->size * sizeof(real) + m->arena_cap + m->stage[0].cap + m->stage[1].cap;
 }
 
 double model_padding(const struct model *m)
@@ -398,7 +418,7 @@ void model_on_grad(struct model *m, model_part *f, void *arg)
 
 void model_zero_grad(struct model *m)
 {
-	m->o->zero(m->o, m->array[GRAD], m->size * sizeof(real));
+	m->o->zero(m->o, model_array(m, GRAD), m->size * sizeof(real));
 	m->o->zero(m->o, m->sums, 4 * sizeof *m->sums);
 	memset(m->host_sum, 0, sizeof m->host_sum);
 	m->count = 0;
@@ -428,14 +448,14 @@ static void each_run(struct model *m, void (*f)(struct model *, size_t from, siz
 
 static void sum_run(struct model *m, size_t from, size_t to, void *arg)
 {
-	m->o->sumsq(m->o, m->sums, m->array[GRAD] + from, to - from);
+	m->o->sumsq(m->o, m->sums, model_array(m, GRAD) + from, to - from);
 }
 
 static void update_run(struct model *m, size_t from, size_t to, void *arg)
 {
 	struct adamw_args a = *(const struct adamw_args *)arg;
 	a.decayed = from < m->decayed ? m->decayed - from : 0;
-	m->o->adamw(m->o, m->array[PARAM] + from, m->array[GRAD] + from, m->array[MOMENT1] + from, m->array[MOMENT2] + from,
+	m->o->adamw(m->o, model_array(m, PARAM) + from, model_array(m, GRAD) + from, model_array(m, MOMENT1) + from, model_array(m, MOMENT2) + from,
 		to - from, m->sums, &a);
 }
 

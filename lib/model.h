@@ -107,6 +107,9 @@ int model_check(const struct model_config *c, enum task task, struct error *e);
  * caller destroys after model_free. NULL with e set when model_check fails.
  */
 struct model *model_new(const struct model_config *c, enum task task, struct ops *ops, uint64_t seed, struct error *e);
+/* The same with parameters of 0, for weights that are loaded; model_draw gives a tensor what model_new would have given it. */
+struct model *model_blank(const struct model_config *c, enum task task, struct ops *ops, uint64_t seed, struct error *e);
+void model_draw(struct model *m, const struct tensor *t);
 void model_free(struct model *m);
 const struct model_config *model_config(const struct model *m);
 enum task model_task(const struct model *m);
@@ -190,7 +193,7 @@ int model_logits(struct model *m, const struct batch *b, real *logit, struct err
 
 /* Share of the rows worked on so far that only filled batches up (ops.round_tokens), 0 .. 1. */
 double model_padding(const struct model *m);
-/* Bytes the model holds now: parameters with gradients and moments, activations and scratch. */
+/* Bytes the model holds now: parameters, gradients and moments (the latter since the first step), activations and scratch. */
 size_t model_bytes(const struct model *m);
 
 #endif

@@ -272,6 +272,8 @@ static int load(struct model *m, const struct batch *b, struct need n, const str
 		m->arena = o->alloc(o, all);
 		m->arena_cap = all;
 	}
+	if (n.train)
+		model_array(m, GRAD);
 	carve_batch(m, &a, &n, g->host);
 	carve_all(m, &n, m->arena);
 	size_t longest = fill_batch(m, &a, b, &n, f, range);

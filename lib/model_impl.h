@@ -55,7 +55,7 @@ struct model {
 	struct tensor *tensor;
 	size_t ntensor, size, nparam;
 	size_t decayed;      /* weight decay is for the elements before this one */
-	real *array[4];      /* by enum which, [size], device */
+	real *array[4];      /* by enum which, [size], device; NULL: zeros that nobody has asked for yet (model_array) */
 	real *class_weight;  /* [num_labels] device, or NULL */
 	real *host_weight;   /* the same on the host */
 	double focal;
@@ -93,6 +93,8 @@ struct model {
 	void *on_grad_arg;
 	int ready;            /* 1: activations of a training forward are there; 2: it had nothing to learn */
 };
+
+real *model_array(struct model *m, enum which w);
 
 /* Give f the part of GRAD that is finished with `layer` (num_hidden_layers: the head, -1: the rest). */
 void model_grad_part(struct model *m, int layer, model_part *f, void *arg);

@@ -143,8 +143,10 @@ static int load_all(struct model *m, const struct safetensors *s, const char *sk
 		if (t->layer < (int)model_config(m)->num_hidden_layers) {
 			bad = error_set(e, "%s: no tensor '%s' (expected shape %s)", s->path, t->name,
 					safetensors_shape(want, sizeof want, shape, t->ndim));
-		} else if (!r->fresh++) {
-			snprintf(r->first_fresh, sizeof r->first_fresh, "%s", t->name);
+		} else {
+			model_draw(m, t);
+			if (!r->fresh++)
+				snprintf(r->first_fresh, sizeof r->first_fresh, "%s", t->name);
 		}
 	}
 	free(seen);
@@ -208,7 +210,7 @@ struct model *model_dir_load(const char *dir, enum task task, struct ops *o, uin
 	if (!bad && v->n && v->n != c.vocab_size)
 		bad = error_set(e, "%s: %zu rows, but %s says vocab_size %u", vocab, v->n, config, c.vocab_size);
 	if (!bad) {
-		m = model_new(&c, task, o, seed, e);
+		m = model_blank(&c, task, o, seed, e);
 		bad = !m ? error_prefix(e, "%s", config) : weights_load(m, weights, r, e);
 	}
 	if (bad) {

@@ -10,7 +10,7 @@
 #include "safetensors.h"
 
 struct weights_report {
-	size_t fresh;           /* head tensors the file lacks: they keep their initial values */
+	size_t fresh;           /* head tensors the file lacks: drawn anew (model_draw) */
 	size_t ignored;         /* tensors of other heads, position_ids, a tied decoder */
 	char first_fresh[96];   /* name of one */
 };

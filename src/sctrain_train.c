@@ -336,7 +336,7 @@ static void start(struct train *t, const char *model, int resume, uint64_t step)
 		die("%s", e.msg);
 	if (cli.verbose || strcmp(t->ops->name, "cpu"))
 		info("device: %s", device);
-	t->model = model_new(&c, t->task->task, t->ops, (uint64_t)cli.seed, &e);
+	t->model = (init_dir || resume ? model_blank : model_new)(&c, t->task->task, t->ops, (uint64_t)cli.seed, &e);
 	if (!t->model)
 		die("%s", e.msg);
 	if ((uint64_t)freeze > c.num_hidden_layers)

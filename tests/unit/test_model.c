@@ -300,7 +300,21 @@ static void table(void **state)
 	assert_true(fabs(s / n) < 5 * 0.02 / sqrt(n));
 	assert_true(fabs(s2 / n / 0.0004 - 1) < 5 * sqrt(2 / n));
 	assert_true(fabs(s4 / n / (3 * 0.0004 * 0.0004) - 1) < 0.01);
+	/* a blank model is zeros, and draws the same; what is not trained has no gradient */
+	struct model *blank = model_blank(&c, TASK_MLM, o, 1, &e);
+	real *q = xcalloc(w->n, sizeof *q);
+	model_read(blank, PARAM, w, q);
+	for (size_t i = 0; i < w->n; i++)
+		assert_true(q[i] == 0);
+	model_draw(blank, w);
+	model_read(blank, PARAM, w, q);
+	assert_memory_equal(p, q, w->n * sizeof *p);
+	assert_true(model_bytes(blank) < 1.1 * (double)model_nparam(m) * sizeof(real));
+	model_zero_grad(blank);
+	assert_true(model_bytes(blank) > 2 * model_nparam(m) * sizeof(real));
+	model_free(blank);
 	free(p);
+	free(q);
 	assert_null(model_find(m, "bert.pooler.dense.weight"));
 	model_free(m);
 	c.num_attention_heads = 7;
