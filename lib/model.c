@@ -421,7 +421,6 @@ void model_zero_grad(struct model *m)
 	m->o->zero(m->o, model_array(m, GRAD), m->size * sizeof(real));
 	m->o->zero(m->o, m->sums, 4 * sizeof *m->sums);
 	memset(m->host_sum, 0, sizeof m->host_sum);
-	m->count = 0;
 }
 
 /* Stretches of the arrays without a frozen tensor: f gets [from, to) of each. */

@@ -107,18 +107,25 @@ static struct need need_of(const struct model *m, const struct batch *b)
 	return n;
 }
 
-/* The arrays of a batch, the same way on the device and on the host; returns their bytes. */
+/* The arrays of a batch, one after the other, the same way on the device and on the host; returns their bytes. */
 static size_t carve_batch(const struct model *m, struct arrays *a, const struct need *n, char *base)
 {
-	size_t used = 0;
+	size_t used = 0, V = m->c.vocab_size;
 	int mlm = n->head && m->task == TASK_MLM;
 #define INT(wanted, count) ((wanted) ? carve(base, &used, (count) * 4) : NULL)
-	*a = (struct arrays){
-		.step = INT(1, 1), .offset = INT(1, n->B + 1), .id = INT(1, n->T), .pos = INT(1, n->T), .cell = INT(1, n->T), .key = INT(1, n->B),
-		.tile = INT(1, seq_tiles(n->B, n->T)), .order = INT(n->train, n->T), .start = INT(n->train, m->c.vocab_size + (size_t)1),
-		.mask = INT(mlm, n->N), .target = INT(mlm && n->labels, n->N), .label = INT(n->head && n->labels && !mlm, n->N),
-		.range = INT(n->ranges || (n->head && m->task == TASK_CELLS), 2 * n->B),
-	};
+	a->step = INT(1, 1);
+	a->offset = INT(1, n->B + 1);
+	a->id = INT(1, n->T);
+	a->pos = INT(1, n->T);
+	a->cell = INT(1, n->T);
+	a->key = INT(1, n->B);
+	a->tile = INT(1, seq_tiles(n->B, n->T));
+	a->order = INT(n->train, n->T);
+	a->start = INT(n->train, V + 1);
+	a->mask = INT(mlm, n->N);
+	a->target = INT(mlm && n->labels, n->N);
+	a->label = INT(n->head && n->labels && !mlm, n->N);
+	a->range = INT(n->ranges || (n->head && m->task == TASK_CELLS), 2 * n->B);
 #undef INT
 	return used;
 }
@@ -453,22 +460,20 @@ int model_forward(struct model *m, const struct batch *b, const struct forward *
 		focal_loss(m, b, sum, f->train);
 	loss->count = count_labels(m, b);
 	m->last = *f;
-	m->ready = f->train ? 1 : 0;
 	if (f->later) {
 		for (int i = 0; i < 3; i++)
 			m->host_sum[i] += sum[i];
-		return 0;
+	} else {
+		if (o->sync(o, e))
+			return -1;
+		if (!focal)
+			o->download(o, sum, sums, sizeof sum);
+		loss->sum = sum[0];
+		loss->correct = sum[1];
+		if (!isfinite(loss->sum))
+			return error_set(e, "step %llu: the loss is %g", (unsigned long long)f->step, loss->sum);
 	}
-	if (o->sync(o, e))
-		return -1;
-	if (!focal)
-		o->download(o, sum, sums, sizeof sum);
-	loss->sum = sum[0];
-	loss->correct = sum[1];
-	if (!isfinite(loss->sum)) {
-		m->ready = 0;
-		return error_set(e, "step %llu: the loss is %g", (unsigned long long)f->step, loss->sum);
-	}
+	m->ready = f->train ? 1 : 0;
 	return 0;
 }
 

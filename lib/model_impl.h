@@ -63,7 +63,6 @@ struct model {
 	size_t host_logit_cap;
 	double *sums;        /* [4] device: squares of the gradient; losses, hits and weights since model_zero_grad */
 	double host_sum[3];  /* focal loss: those three */
-	double count;
 	size_t frozen;       /* encoder layers */
 
 	size_t word, posw, type, norm_w, norm_b; /* offsets of the embedding tensors */
