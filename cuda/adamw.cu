@@ -11,12 +11,14 @@ enum {
 };
 
 struct update {
-	float b1, b2, one_b1, one_b2, eps, root, rate, before, after;
+	float b1, b2, one_b1, one_b2, eps, root, rate, before, after, pull;
+	int l2;
 	double gscale, max_norm;
 	size_t decayed;
 };
 
-static __global__ void adamw_kernel(float *p, const float *g, float *m, float *v, bf16 *copy, size_t n, const double *norm2, struct update a)
+static __global__ void adamw_kernel(
+	float *p, const float *g, float *m, float *v, bf16 *copy, size_t n, const double *norm2, struct update a)
 {
 	__shared__ float factor;
 	__shared__ int sound;
@@ -34,7 +36,7 @@ static __global__ void adamw_kernel(float *p, const float *g, float *m, float *v
 		size_t i = ((size_t)blockIdx.x * 4 + k) * THREADS + threadIdx.x;
 		if (i >= n)
 			continue;
-		float gi = g[i] * gs;
+		float gi = a.l2 ? g[i] * gs + (i < a.decayed ? a.pull : 0) * p[i] : g[i] * gs;
 		float mi = a.b1 * m[i] + a.one_b1 * gi, vi = a.b2 * v[i] + a.one_b2 * gi * gi;
 		float before = i < a.decayed ? a.before : 1, after = i < a.decayed ? a.after : 1;
 		float pi = (p[i] * before - a.rate * (mi / (sqrtf(vi) * a.root + a.eps))) * after;
@@ -50,14 +52,16 @@ void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, siz
 {
 	struct cuda *c = cuda_of(o);
 	double c1 = 1 - pow(a->beta1, (double)a->t), c2 = 1 - pow(a->beta2, (double)a->t), decay = 1 - (double)(float)(a->lr * a->decay);
-	int hf = a->variant == ADAMW_HF46;
+	int hf = a->variant == ADAMW_HF46, l2 = a->variant == ADAMW_L2;
 	struct update u = {};
 	u.b1 = (float)a->beta1, u.b2 = (float)a->beta2, u.one_b1 = (float)(1 - a->beta1), u.one_b2 = (float)(1 - a->beta2);
 	u.eps = (float)a->eps;
 	u.root = hf ? 1 : (float)(1 / sqrt(c2));
 	u.rate = (float)(hf ? a->lr * sqrt(c2) / c1 : a->lr / c1);
-	u.before = hf ? 1 : (float)decay;
+	u.before = hf || l2 ? 1 : (float)decay;
 	u.after = hf ? (float)decay : 1;
+	u.pull = l2 ? (float)a->decay : 0;
+	u.l2 = l2;
 	u.gscale = a->gscale;
 	u.max_norm = a->max_norm;
 	u.decayed = a->decayed;

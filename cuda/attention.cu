@@ -40,8 +40,8 @@ template <class A> static __device__ __forceinline__ void to_shared(float *to, c
 }
 
 /* Lanes' p[0..n) times rows x[j * stride], summed; lane has channels lane, lane + 32, ... */
-template <int E, class A> static __device__ __forceinline__ void add_rows(float acc[E], float p, const A *x, size_t stride, uint32_t n, uint32_t lane,
-	uint32_t D)
+template <int E, class A>
+static __device__ __forceinline__ void add_rows(float acc[E], float p, const A *x, size_t stride, uint32_t n, uint32_t lane, uint32_t D)
 {
 	for (uint32_t j = 0; j < n; j++) {
 		float pj = __shfl_sync(WARP_ALL, p, (int)j);
@@ -93,24 +93,31 @@ template <class A, int E> static __global__ void attend_kernel(A *y, float *lse,
 		lse[(size_t)t * s.NH + h] = m + logf(l);
 }
 
-/* delta [T,NH] = dy . y of each head */
+/* delta [T,NH] = dy . y of each head: eight lanes a head, 8 columns a lane and turn. */
 template <class A> static __global__ void delta_kernel(float *delta, const A *dy, const A *y, struct heads s)
 {
-	uint32_t lane = threadIdx.x % 32;
-	size_t w = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, at = w * s.D; /* [T,NH,D] is [T,C] */
+	uint32_t lane = threadIdx.x % 8;
+	size_t w = ((size_t)blockIdx.x * 32 * WARPS + threadIdx.x) / 8; /* [T,NH,D] is [T,C] */
+	bool ours = w < (size_t)s.T * s.NH;
 	float x = 0;
-	if (w >= (size_t)s.T * s.NH)
-		return;
-	for (uint32_t e = lane; e < s.D; e += 32)
-		x += to_float(dy[at + e]) * to_float(y[at + e]);
-	x = warp_sum(x);
-	if (lane == 0)
+	for (uint32_t e = lane * 8; ours && e < s.D; e += 64) {
+		float a[8], b[8];
+		load8(a, dy + w * s.D, e, s.D);
+		load8(b, y + w * s.D, e, s.D);
+#pragma unroll
+		for (int i = 0; i < 8; i++)
+			x += a[i] * b[i];
+	}
+#pragma unroll
+	for (int d = 4; d; d /= 2)
+		x += __shfl_xor_sync(WARP_ALL, x, d);
+	if (ours && lane == 0)
 		delta[w] = x;
 }
 
 /* A warp a query: dq = sum over keys of dS k, with dS = P (M (dy v) - delta) / sqrt(D). */
-template <class A, int E> static __global__ void query_kernel(A *dqkv, const A *dy, const float *delta, const float *lse, const A *qkv,
-	struct heads s, struct drop d)
+template <class A, int E>
+static __global__ void query_kernel(A *dqkv, const A *dy, const float *delta, const float *lse, const A *qkv, struct heads s, struct drop d)
 {
 	__shared__ float query[WARPS][HEAD_MAX], grad[WARPS][HEAD_MAX];
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -140,8 +147,8 @@ template <class A, int E> static __global__ void query_kernel(A *dqkv, const A *
 }
 
 /* A warp a key: dv = sum over queries of P M dy, dk = sum of dS q. */
-template <class A, int E> static __global__ void key_kernel(A *dqkv, const A *dy, const float *delta, const float *lse, const A *qkv,
-	struct heads s, struct drop d)
+template <class A, int E>
+static __global__ void key_kernel(A *dqkv, const A *dy, const float *delta, const float *lse, const A *qkv, struct heads s, struct drop d)
 {
 	__shared__ float mine[WARPS][HEAD_MAX], value[WARPS][HEAD_MAX];
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -178,8 +185,8 @@ template <class A, int E> static __global__ void key_kernel(A *dqkv, const A *dy
 
 static struct heads heads_of(const struct seq *s, size_t C, size_t NH)
 {
-	struct heads h = { s->offset, s->pos, s->cell, s->key, (uint32_t)s->T, (uint32_t)C, (uint32_t)NH, (uint32_t)(C / NH),
-		(float)(1 / sqrt((double)(C / NH))) };
+	struct heads h = {s->offset, s->pos, s->cell, s->key, (uint32_t)s->T, (uint32_t)C, (uint32_t)NH, (uint32_t)(C / NH),
+		(float)(1 / sqrt((double)(C / NH)))};
 	return h;
 }
 
@@ -208,23 +215,30 @@ template <class A> static void attend(struct cuda *c, void *y, float *lse, const
 void cuda_attention(struct ops *o, void *y, float *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d)
 {
 	struct cuda *c = cuda_of(o);
-	if (c->is_bf16 && C / NH == 64)
+	if (c->is_bf16 && C / NH == 64) {
 		attention_mma(c, (bf16 *)y, lse, (const bf16 *)qkv, s, C, NH, d);
-	else
-		BY_TYPE(c, attend, c, y, lse, qkv, heads_of(s, C, NH), drop_of(d));
+		return;
+	}
+	c->plain.heads = c->is_bf16 ? C / NH : 0;
+	BY_TYPE(c, attend, c, y, lse, qkv, heads_of(s, C, NH), drop_of(d));
 }
 
 template <class A> static void deltas(struct cuda *c, float *delta, const void *dy, const void *y, struct heads s)
 {
-	launch(c, "attention_back", delta_kernel<A>, dim3(blocks((size_t)s.T * s.NH, WARPS)), 32 * WARPS, 0, delta, (const A *)dy, (const A *)y, s);
+	launch(c, "attention_back", delta_kernel<A>, dim3(blocks((size_t)s.T * s.NH, 4 * WARPS)), 32 * WARPS, 0, delta, (const A *)dy,
+		(const A *)y, s);
 }
 
-template <class A> static void attend_back(struct cuda *c, void *dqkv, const void *dy, const float *delta, const float *lse, const void *qkv,
-	struct heads s, struct drop d)
+template <class A>
+static void attend_back(
+	struct cuda *c, void *dqkv, const void *dy, const float *delta, const float *lse, const void *qkv, struct heads s, struct drop d)
 {
 	dim3 grid(blocks((size_t)s.T * s.NH, WARPS));
-	BY_HEAD(c, s.D, launch(c, "attention_back", query_kernel<A, E>, grid, 32 * WARPS, 0, (A *)dqkv, (const A *)dy, delta, lse, (const A *)qkv, s, d);
-		launch(c, "attention_back", key_kernel<A, E>, grid, 32 * WARPS, 0, (A *)dqkv, (const A *)dy, delta, lse, (const A *)qkv, s, d));
+	BY_HEAD(c, s.D,
+		launch(c, "attention_back", query_kernel<A, E>, grid, 32 * WARPS, 0, (A *)dqkv, (const A *)dy, delta, lse, (const A *)qkv,
+			s, d);
+		launch(c, "attention_back", key_kernel<A, E>, grid, 32 * WARPS, 0, (A *)dqkv, (const A *)dy, delta, lse, (const A *)qkv, s,
+			d));
 }
 
 void cuda_attention_back(struct ops *o, void *dqkv, const void *dy, const void *y, const float *lse, const void *qkv, const struct seq *s,

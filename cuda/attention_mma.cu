@@ -13,6 +13,9 @@
  * Dropout: eight keys of one query are one Philox call (ops.h): 16 bytes, and so a row of an 8 x 8 matrix of 16-bit decisions. Each
  * lane makes the calls of its own query and stores them; ldmatrix then hands them out as it does any fragment, transposed where the
  * scores are. That is 8 instructions for 32 x 32 decisions, wherever they are needed; shuffles and selections took 48.
+ *
+ * The three kernels are longer than our functions usually are: their inner loops keep tiles in registers, which cannot be passed to a
+ * function that is not inlined, and nearly every line uses them.
  */
 #include "mma.cuh"
 
@@ -20,7 +23,7 @@
 #define SCALE 0.125f /* 1 / sqrt(64) */
 #define SCALE2 (SCALE * LOG2E)
 
-enum { /* bytes of shared memory */
+enum {                                                /* bytes of shared memory */
 	PAIR = 2 * TILE_SIZE,                         /* K and V, or Q and dY; or 128 rows of one of them */
 	PAIR_TERMS = PAIR + 2 * TILE * sizeof(float), /* then -lse (log2) and -delta of each of 64 queries */
 	DRAWN = 4 * 32 * 16,                          /* a warp's decisions: [group of eight keys][query][key], 2 bytes each */
@@ -28,8 +31,8 @@ enum { /* bytes of shared memory */
 };
 
 /* The warp's decisions on queries and keys `query` .. + 32 and `key` .. + 32. */
-static __device__ __forceinline__ void draw(char *drawn, const struct drop &d, uint32_t head, uint32_t query, uint32_t key, uint32_t cell,
-	uint32_t lane)
+static __device__ __forceinline__ void draw(
+	char *drawn, const struct drop &d, uint32_t head, uint32_t query, uint32_t key, uint32_t cell, uint32_t lane)
 {
 	__syncwarp();
 #pragma unroll
@@ -59,9 +62,9 @@ static __device__ __forceinline__ float quad_sum(float x)
 	return x + __shfl_xor_sync(WARP_ALL, x, 2);
 }
 
-struct where { /* what a block works on */
-	uint32_t t0, len; /* the cell */
-	uint32_t from;    /* the block's first row in it */
+struct where {                          /* what a block works on */
+	uint32_t t0, len;               /* the cell */
+	uint32_t from;                  /* the block's first row in it */
 	uint32_t key, head, lane, row0; /* row0: the warp's first of the block's rows */
 };
 
@@ -99,8 +102,9 @@ template <int N> static __device__ __forceinline__ void mask(float s[N][4][2], u
 }
 
 /* Shared memory: two pairs of K and V, the second of which first holds Q; decisions. */
-template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS, 3) attend_kernel(bf16 *y, float *lse, const bf16 *qkv,
-	struct cells cells, uint32_t C, uint32_t NH, struct drop d)
+template <bool DROP>
+static __global__ void __launch_bounds__(TILE_THREADS, 3)
+	attend_mma_kernel(bf16 *y, float *lse, const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, struct drop d)
 {
 	SHARED(shared);
 	const struct where w = where_am_i(cells, NH);
@@ -215,8 +219,9 @@ template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS, 3) a
  * the end. The products that make dY V^T start at -delta: a dropped element is P (-delta), any other is P times what came out.
  * Shared memory: two pairs of K and V, in which Q and dY come first; decisions.
  */
-template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS, 2) query_kernel(bf16 *dqkv, const bf16 *dy, const float *del,
-	const float *lse, const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, struct drop d)
+template <bool DROP>
+static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 *dqkv, const bf16 *dy, const float *del, const float *lse,
+	const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, struct drop d)
 {
 	SHARED(shared);
 	const struct where w = where_am_i(cells, NH);
@@ -298,7 +303,7 @@ template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS, 2) q
 			}
 		}
 	}
-	const float last = SCALE * factor, lasts[4] = { last, last, last, last };
+	const float last = SCALE * factor, lasts[4] = {last, last, last, last};
 	to_memory(dqkv + (size_t)(w.t0 + w.from) * S + w.head * TILE, S, acc, lasts, w.row0, w.len - w.from, w.lane);
 }
 
@@ -307,8 +312,9 @@ template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS, 2) q
  * factors of the two sums as they come. Queries past the cell's end are rows of zeros with lse and delta 0: they add nothing.
  * Shared memory: two pairs of Q and dY with their terms, in which K and V come first; decisions.
  */
-template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS, 2) key_kernel(bf16 *dqkv, const bf16 *dy, const float *del,
-	const float *lse, const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, struct drop d)
+template <bool DROP>
+static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *dqkv, const bf16 *dy, const float *del, const float *lse,
+	const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, struct drop d)
 {
 	SHARED(shared);
 	const struct where w = where_am_i(cells, NH);
@@ -399,7 +405,7 @@ template <bool DROP> static __global__ void __launch_bounds__(TILE_THREADS, 2) k
 		}
 		((float *)(shared + PAIR_TERMS - turn + PAIR))[threadIdx.x] = next_term;
 	}
-	const float fv[4] = { factor, factor, factor, factor }, last = SCALE * factor, fk[4] = { last, last, last, last };
+	const float fv[4] = {factor, factor, factor, factor}, last = SCALE * factor, fk[4] = {last, last, last, last};
 	bf16 *out = dqkv + (size_t)(w.t0 + w.from) * S + w.head * TILE;
 	to_memory(out + C, S, dk, fk, w.row0, w.len - w.from, w.lane);
 	to_memory(out + 2 * (size_t)C, S, dv, fv, w.row0, w.len - w.from, w.lane);
@@ -410,13 +416,13 @@ static_assert(PAIR_TERMS % 128 == 0, "tile_at");
 
 static struct cells cells_of(const struct seq *s)
 {
-	return (struct cells){ s->tile, s->offset, s->pos, s->cell, s->key };
+	return (struct cells){s->tile, s->offset, s->pos, s->cell, s->key};
 }
 
 void attention_mma(struct cuda *c, bf16 *y, float *lse, const bf16 *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d)
 {
 	int on = d && d->threshold;
-	launch(c, "attention", on ? attend_kernel<true> : attend_kernel<false>, dim3((unsigned)(s->ntile * NH)), TILE_THREADS,
+	launch(c, "attention", on ? attend_mma_kernel<true> : attend_mma_kernel<false>, dim3((unsigned)(s->ntile * NH)), TILE_THREADS,
 		2 * PAIR + (on ? DECISIONS : 0), y, lse, qkv, cells_of(s), C, NH, drop_of(d));
 }
 
@@ -425,8 +431,8 @@ void attention_mma_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float 
 {
 	dim3 grid((unsigned)(s->ntile * NH));
 	int on = d && d->threshold;
-	launch(c, "attention_back", on ? query_kernel<true> : query_kernel<false>, grid, TILE_THREADS, 2 * PAIR + (on ? DECISIONS : 0), dqkv, dy,
-		delta, lse, qkv, cells_of(s), C, NH, drop_of(d));
-	launch(c, "attention_back", on ? key_kernel<true> : key_kernel<false>, grid, TILE_THREADS, 2 * PAIR_TERMS + (on ? DECISIONS : 0), dqkv, dy,
-		delta, lse, qkv, cells_of(s), C, NH, drop_of(d));
+	launch(c, "attention_back", on ? query_mma_kernel<true> : query_mma_kernel<false>, grid, TILE_THREADS,
+		2 * PAIR + (on ? DECISIONS : 0), dqkv, dy, delta, lse, qkv, cells_of(s), C, NH, drop_of(d));
+	launch(c, "attention_back", on ? key_mma_kernel<true> : key_mma_kernel<false>, grid, TILE_THREADS,
+		2 * PAIR_TERMS + (on ? DECISIONS : 0), dqkv, dy, delta, lse, qkv, cells_of(s), C, NH, drop_of(d));
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 extern "C" {
-#include "ops_cuda.h"
+#include "nn/ops_cuda.h"
 }
 
 /* ---- errors ---- */
@@ -43,6 +43,10 @@ static int cuda_sync(struct ops *o, struct error *e)
 {
 	struct cuda *c = cuda_of(o);
 	cuda_fault(c, "the GPU", cudaStreamSynchronize(c->stream));
+	if (c->sent) { /* a batch that the host waits for, as in an evaluation, is no turn: neither busy nor idle */
+		c->sent = c->fetched = 0;
+		c->gap = 1;
+	}
 	return c->fault[0] ? fail(e, "cuda: %s", c->fault) : 0;
 }
 
@@ -55,12 +59,12 @@ static void drop_recording(struct recording *r)
 	memset(r, 0, sizeof *r);
 }
 
-/* The memory that recorded work uses is about to go. */
+/* Memory is about to go: wait for the work that uses it, and forget what was recorded with it. */
 static void forget(struct cuda *c)
 {
+	cuda_fault(c, "the GPU", cudaStreamSynchronize(c->stream));
 	if (c->graphs <= 0)
 		return;
-	cuda_fault(c, "the GPU", cudaStreamSynchronize(c->stream));
 	for (size_t i = 0; i < RECORDINGS; i++)
 		drop_recording(&c->recording[i]);
 	c->graphs = 0;
@@ -138,7 +142,7 @@ static void *cuda_alloc(struct ops *o, size_t bytes)
 		if (!c->span)
 			abort();
 	}
-	struct span s = { (char *)p, bytes, NULL };
+	struct span s = {(char *)p, bytes, NULL};
 	c->span[c->nspan++] = s;
 	return p;
 }
@@ -163,9 +167,10 @@ static void cuda_free(struct ops *o, void *p)
 void *scratch(struct cuda *c, enum scratch slot, size_t bytes)
 {
 	if (bytes > c->scratch[slot].bytes) {
-		if (c->scratch[slot].p)
-			cuda_fault(c, "scratch", cudaFree(c->scratch[slot].p)); /* waits for what still uses it */
-		forget(c);
+		if (c->scratch[slot].p) {
+			forget(c);
+			cuda_fault(c, "scratch", cudaFree(c->scratch[slot].p));
+		}
 		c->scratch[slot].p = take(c, bytes);
 		c->scratch[slot].bytes = bytes;
 	}
@@ -203,7 +208,7 @@ static void cuda_copy(struct ops *o, void *dst, const void *src, size_t bytes)
 	move(cuda_of(o), dst, src, bytes, cudaMemcpyDeviceToDevice);
 }
 
-/* ---- copies that nobody waits for ---- */
+/* ---- copies that the caller does not wait for ---- */
 
 static void *cuda_host_alloc(struct ops *o, size_t bytes)
 {
@@ -252,6 +257,8 @@ static void cuda_mark(struct ops *o, unsigned i)
 	c->turn_of_mark[i] = 0;
 	if (c->sent && c->fetched) {
 		record(c, c->turn[c->turns % 4].ended);
+		c->turn[c->turns % 4].after_gap = c->gap;
+		c->gap = 0;
 		c->turn_of_mark[i] = ++c->turns;
 		c->sent = c->fetched = 0;
 	}
@@ -275,7 +282,7 @@ static int cuda_wait(struct ops *o, unsigned i, struct error *e)
 	uint64_t k = c->turn_of_mark[i];
 	if (k == c->measured + 1) {
 		c->busy += seconds_between(c, c->turn[(k - 1) % 4].begun, c->turn[(k - 1) % 4].ended);
-		if (k > 1)
+		if (k > 1 && !c->turn[(k - 1) % 4].after_gap)
 			c->idle += seconds_between(c, c->turn[(k - 2) % 4].ended, c->turn[(k - 1) % 4].begun);
 		c->measured = k;
 	}
@@ -287,6 +294,18 @@ static void cuda_usage(struct ops *o, double *busy, double *idle)
 	struct cuda *c = cuda_of(o);
 	*busy = c->busy;
 	*idle = c->idle;
+}
+
+static void cuda_remarks(struct ops *o, char *text, size_t n)
+{
+	struct cuda *c = cuda_of(o);
+	int k = 0;
+	*text = '\0';
+	if (c->plain.heads)
+		k = snprintf(text, n, "attention heads of %zu channels by plain kernels, the fast ones are for 64%s", c->plain.heads,
+			c->plain.products ? "; " : "");
+	if (c->plain.products && k >= 0 && (size_t)k < n)
+		snprintf(text + k, n - (size_t)k, "%u shapes of products by plain kernels: %s", c->plain.products, c->plain.shapes);
 }
 
 /* ---- types ---- */
@@ -412,28 +431,8 @@ static void cuda_destroy(struct ops *o)
 }
 
 /* The table on a stream that it will own. */
-struct ops *cuda_new(cudaStream_t stream, int is_bf16)
+static void set_ops(struct ops *o)
 {
-	struct cuda *c = (struct cuda *)calloc(1, sizeof *c);
-	const char *graphs = getenv("CORRMASK_CUDA_GRAPHS");
-	if (!c || !(c->recording = (struct recording *)calloc(RECORDINGS, sizeof *c->recording)))
-		abort();
-	c->stream = stream;
-	c->is_bf16 = is_bf16;
-	c->graphs = graphs && !strcmp(graphs, "0") ? -1 : 0;
-	for (int i = 0; i < OPS_MARKS; i++)
-		cuda_fault(c, "mark", cudaEventCreateWithFlags(&c->mark[i], cudaEventDisableTiming));
-	for (int i = 0; i < 4; i++) {
-		cuda_fault(c, "mark", cudaEventCreate(&c->turn[i].begun));
-		cuda_fault(c, "mark", cudaEventCreate(&c->turn[i].ended));
-	}
-	struct ops *o = &c->o;
-	o->name = "cuda";
-	o->queued = 1;
-	o->round_tokens = 1024;
-	o->round_rows = 128;
-	o->act_size = is_bf16 ? sizeof(bf16) : sizeof(float);
-	o->align = 128;
 	o->alloc = cuda_alloc;
 	o->free = cuda_free;
 	o->zero = cuda_zero;
@@ -450,6 +449,7 @@ struct ops *cuda_new(cudaStream_t stream, int is_bf16)
 	o->mark = cuda_mark;
 	o->wait = cuda_wait;
 	o->usage = cuda_usage;
+	o->remarks = cuda_remarks;
 	o->replay = cuda_replay;
 	o->replay_end = cuda_replay_end;
 	o->params_changed = cuda_params_changed;
@@ -473,6 +473,31 @@ struct ops *cuda_new(cudaStream_t stream, int is_bf16)
 	o->class_loss = cuda_class_loss;
 	o->sumsq = cuda_sumsq;
 	o->adamw = cuda_adamw;
+}
+
+struct ops *cuda_new(cudaStream_t stream, int is_bf16)
+{
+	struct cuda *c = (struct cuda *)calloc(1, sizeof *c);
+	const char *graphs = getenv("CORRMASK_CUDA_GRAPHS");
+	if (!c || !(c->recording = (struct recording *)calloc(RECORDINGS, sizeof *c->recording)))
+		fputs("corrmask_cuda.so: out of memory\n", stderr), exit(1);
+	c->stream = stream;
+	c->is_bf16 = is_bf16;
+	c->graphs = graphs && !strcmp(graphs, "0") ? -1 : 0;
+	for (int i = 0; i < OPS_MARKS; i++)
+		cuda_fault(c, "mark", cudaEventCreateWithFlags(&c->mark[i], cudaEventDisableTiming | cudaEventBlockingSync));
+	for (int i = 0; i < 4; i++) {
+		cuda_fault(c, "mark", cudaEventCreate(&c->turn[i].begun));
+		cuda_fault(c, "mark", cudaEventCreate(&c->turn[i].ended));
+	}
+	struct ops *o = &c->o;
+	o->name = "cuda";
+	o->queued = 1;
+	o->round_tokens = 1024;
+	o->round_rows = 128;
+	o->act_size = is_bf16 ? sizeof(bf16) : sizeof(float);
+	o->align = 128;
+	set_ops(o);
 	return o;
 }
 
@@ -492,8 +517,8 @@ extern "C" __attribute__((visibility("default"))) struct ops *corrmask_cuda_open
 		cudaDriverGetVersion(&driver);
 		cudaRuntimeGetVersion(&runtime);
 		if (driver)
-			fail(e, "the NVIDIA driver is for CUDA %d.%d, this program needs %d.%d", driver / 1000, driver % 1000 / 10, runtime / 1000,
-				runtime % 1000 / 10);
+			fail(e, "the NVIDIA driver is for CUDA %d.%d, this program needs %d.%d", driver / 1000, driver % 1000 / 10,
+				runtime / 1000, runtime % 1000 / 10);
 		else
 			fail(e, "no NVIDIA driver");
 		return NULL;
@@ -523,7 +548,8 @@ extern "C" __attribute__((visibility("default"))) struct ops *corrmask_cuda_open
 		fail(e, "CUDA device %d, %s (sm_%d%d): %s", a->device, p.name, p.major, p.minor, cudaGetErrorString(r));
 		return NULL;
 	}
-	snprintf(a->what, sizeof a->what, "%.100s (sm_%d%d, %zu GiB), %s", p.name, p.major, p.minor, p.totalGlobalMem >> 30, a->fp32 ? "float" : "bf16");
+	snprintf(a->what, sizeof a->what, "%.100s (sm_%d%d, %zu GiB), %s", p.name, p.major, p.minor, p.totalGlobalMem >> 30,
+		a->fp32 ? "float" : "bf16");
 	return cuda_new(stream, !a->fp32);
 }
 #endif

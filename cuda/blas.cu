@@ -7,7 +7,8 @@
  *     tn     A [K,M]' B[K,N]  N x K                      M x K, transposed           N  M  K
  * The bias runs along our columns, which are its rows, as its bias epilogue wants.
  *
- * Float products are in float (no TF32), bf16 products sum in float. What its heuristic answers for a shape is kept.
+ * Float products are in float (no TF32), bf16 products sum in float, over the parts of a split K too. What its heuristic answers for a
+ * shape is kept. A shape that it does not support is left to gemm.cu and counted; every other failure is a fault.
  */
 #include "device.cuh"
 
@@ -30,9 +31,16 @@ struct shape { /* all that a plan depends on; compared as bytes */
 	uint32_t form, d_float, bias, relu;
 };
 
+enum plan_state {
+	PLAN_EMPTY,
+	PLAN_READY,
+	PLAN_NONE, /* not supported: for the plain kernel */
+	PLAN_FAULT,
+};
+
 struct plan {
 	struct shape shape;
-	int state; /* 0 empty, 1 ready, 2 there is none */
+	enum plan_state state;
 	cublasLtMatmulDesc_t desc;
 	cublasLtMatrixLayout_t a, b, d;
 	cublasLtMatmulAlgo_t algo;
@@ -110,6 +118,18 @@ static uint32_t alignment(const void *p)
 			r = (call); \
 	} while (0)
 
+/* A shape that gemm.cu does, for cuda_remarks. */
+static void count_plain(struct cuda *c, const struct shape *s)
+{
+	static const char *const form[] = {"nt", "nn", "tn"};
+	size_t n = strlen(c->plain.shapes);
+	if (!c->plain.products++ || n + 40 < sizeof c->plain.shapes)
+		snprintf(c->plain.shapes + n, sizeof c->plain.shapes - n, "%s%s %llux%llux%llu", n ? ", " : "", form[s->form],
+			(unsigned long long)s->M, (unsigned long long)s->N, (unsigned long long)s->K);
+	else if (n > 3 && strcmp(c->plain.shapes + n - 3, "..."))
+		snprintf(c->plain.shapes + n, sizeof c->plain.shapes - n, ", ...");
+}
+
 static void plan_make(struct cuda *c, struct plan *q, const struct shape *s, const struct product *p)
 {
 	cublasStatus_t r = CUBLAS_STATUS_SUCCESS;
@@ -119,6 +139,8 @@ static void plan_make(struct cuda *c, struct plan *q, const struct shape *s, con
 	cublasLtMatmulHeuristicResult_t found;
 	int n = 0;
 	size_t workspace = WORKSPACE;
+	/* parts of a split K are added in float: the other schemes add them in the type of D */
+	const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
 	memset(&found, 0, sizeof found);
 	q->shape = *s;
@@ -142,19 +164,20 @@ static void plan_make(struct cuda *c, struct plan *q, const struct shape *s, con
 	SET(cublasLtMatrixLayoutCreate(&q->d, out, s->N, s->M, (int64_t)s->ldd));
 	SET(cublasLtMatmulPreferenceCreate(&want));
 	SET(cublasLtMatmulPreferenceSetAttribute(want, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace));
-	const uint32_t al[3] = { alignment(p->b), alignment(p->a), alignment(p->d) };
+	SET(cublasLtMatmulPreferenceSetAttribute(want, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes));
+	const uint32_t al[3] = {alignment(p->b), alignment(p->a), alignment(p->d)};
 	SET(cublasLtMatmulPreferenceSetAttribute(want, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &al[0], sizeof al[0]));
 	SET(cublasLtMatmulPreferenceSetAttribute(want, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &al[1], sizeof al[1]));
 	SET(cublasLtMatmulPreferenceSetAttribute(want, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &al[2], sizeof al[2]));
 	SET(cublasLtMatmulPreferenceSetAttribute(want, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &al[2], sizeof al[2]));
-	if (r == CUBLAS_STATUS_SUCCESS) {
-		cublasStatus_t h = cublasLtMatmulAlgoGetHeuristic(c->blas->handle, q->desc, q->a, q->b, q->d, q->d, want, 1, &found, &n);
-		q->algo = found.algo;
-		q->state = h == CUBLAS_STATUS_SUCCESS && n > 0 && found.state == CUBLAS_STATUS_SUCCESS ? 1 : 2;
-	} else {
+	SET(cublasLtMatmulAlgoGetHeuristic(c->blas->handle, q->desc, q->a, q->b, q->d, q->d, want, 1, &found, &n));
+	SET(n > 0 ? found.state : CUBLAS_STATUS_NOT_SUPPORTED);
+	q->algo = found.algo;
+	q->state = r == CUBLAS_STATUS_SUCCESS ? PLAN_READY : r == CUBLAS_STATUS_NOT_SUPPORTED ? PLAN_NONE : PLAN_FAULT;
+	if (q->state == PLAN_FAULT)
 		blas_fault(c, r);
-		q->state = 2;
-	}
+	if (q->state == PLAN_NONE)
+		count_plain(c, s);
 	if (want)
 		cublasLtMatmulPreferenceDestroy(want);
 }
@@ -200,12 +223,12 @@ int blas_gemm(struct cuda *c, const struct product *p)
 	if (!l)
 		return 1;
 	struct plan *q = plan_of(c, l, p);
-	if (q->state != 1)
-		return -1;
+	if (q->state != PLAN_READY)
+		return q->state == PLAN_NONE ? -1 : 1;
 	if (p->bias)
 		blas_fault(c, cublasLtMatmulDescSetAttribute(q->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias));
-	cublasStatus_t r = cublasLtMatmul(l->handle, q->desc, &one, p->b, q->a, p->a, q->b, &beta, p->d, q->d, p->d, q->d, &q->algo, l->workspace,
-		WORKSPACE, c->stream);
+	cublasStatus_t r = cublasLtMatmul(l->handle, q->desc, &one, p->b, q->a, p->a, q->b, &beta, p->d, q->d, p->d, q->d, &q->algo,
+		l->workspace, WORKSPACE, c->stream);
 	blas_fault(c, r);
 	return r == CUBLAS_STATUS_SUCCESS ? 0 : 1;
 }

@@ -19,9 +19,9 @@
 #include <stdint.h>
 #include <Random123/philox.h>
 
-#include "rng.h"
+#include "base/rng.h"
 extern "C" {
-#include "ops.h"
+#include "nn/ops.h"
 }
 
 #define WARP_ALL 0xffffffffu
@@ -73,7 +73,7 @@ template <> struct of<float> {
 template <> struct of<bf16> {
 	static __device__ __forceinline__ bf16 from(float x)
 	{
-		return bf16{ (uint16_t)pack_bf16(x, 0) };
+		return bf16{(uint16_t)pack_bf16(x, 0)};
 	}
 };
 
@@ -94,7 +94,7 @@ static __device__ __forceinline__ void load_vec(float v[8], const float *p)
 static __device__ __forceinline__ void load_vec(float v[8], const bf16 *p)
 {
 	uint4 a = *(const uint4 *)p;
-	const uint32_t w[4] = { a.x, a.y, a.z, a.w };
+	const uint32_t w[4] = {a.x, a.y, a.z, a.w};
 #pragma unroll
 	for (int i = 0; i < 4; i++) {
 		v[2 * i] = __uint_as_float(w[i] << 16);
@@ -201,8 +201,8 @@ static __device__ __forceinline__ void multiply(uint32_t *hi, uint32_t *lo, uint
 }
 
 /* The 128 bits that decide about columns 8 group .. 8 group + 8 of ops.h's counter; column i takes 16-bit piece i. */
-static __device__ __forceinline__ void drop_bits(uint32_t w[4], const struct drop &d, uint32_t head, uint32_t pos, uint32_t group,
-	uint32_t cell)
+static __device__ __forceinline__ void drop_bits(
+	uint32_t w[4], const struct drop &d, uint32_t head, uint32_t pos, uint32_t group, uint32_t cell)
 {
 	w[0] = d.step;
 	w[1] = d.where | head;
@@ -245,17 +245,17 @@ static __device__ __forceinline__ void row_at(const struct rows &r, uint32_t t, 
 
 static inline struct rows rows_of(const struct seq *s)
 {
-	return s ? (struct rows){ s->pos, s->cell, s->key } : (struct rows){ NULL, NULL, NULL };
+	return s ? (struct rows){s->pos, s->cell, s->key} : (struct rows){NULL, NULL, NULL};
 }
 
 /* ---- the backend ---- */
 
 enum scratch {
-	SCRATCH_PART,  /* partial sums */
-	SCRATCH_TILE,  /* logits of a tile of the vocabulary */
-	SCRATCH_GRAD,  /* their gradient */
-	SCRATCH_SUM,   /* dh in float; per-row losses */
-	SCRATCH_CAST,  /* weights or activations in another type */
+	SCRATCH_PART, /* partial sums */
+	SCRATCH_TILE, /* logits of a tile of the vocabulary */
+	SCRATCH_GRAD, /* their gradient */
+	SCRATCH_SUM,  /* dh in float; per-row losses */
+	SCRATCH_CAST, /* weights or activations in another type */
 	SCRATCH_BIAS,
 	SCRATCH_DELTA,
 	SCRATCHES,
@@ -267,7 +267,8 @@ struct span { /* one allocation, and its bf16 copy where it holds parameters */
 	bf16 *copy;
 };
 
-/* Work that was asked for under a key: once as it comes (then scratch has grown, products are planned), then as a graph. */
+/* Work under a key. The first time its ops just run, which allocates scratch memory and plans the products; the second time they are
+ * captured as a graph. */
 struct recording {
 	uint64_t key[OPS_KEY], used; /* 0: free */
 	cudaGraphExec_t graph;       /* NULL: not recorded yet */
@@ -290,18 +291,25 @@ struct cuda {
 	/* A turn is what lies between the first send and the mark after the last fetch. Two run at most: a ring of four has room. */
 	struct turn {
 		cudaEvent_t begun, ended;
+		int after_gap;
 	} turn[4];
-	uint64_t turns, measured;        /* ended turns, and of them those whose time is known */
+	uint64_t turns, measured;         /* ended turns, and of them those whose time is known */
 	uint64_t turn_of_mark[OPS_MARKS]; /* counted from 1; 0: the mark ended none */
-	int sent, fetched;               /* in the turn under way */
-	double busy, idle;               /* seconds */
+	int sent, fetched;                /* in the turn under way */
+	int gap;                          /* since the last turn something ran that is none */
+	double busy, idle;                /* seconds */
 	struct span *span;
 	size_t nspan, span_cap;
 	struct {
 		void *p;
 		size_t bytes;
 	} scratch[SCRATCHES];
-	char fault[512]; /* the first thing that went wrong; "" = nothing */
+	struct {
+		size_t heads;      /* channels of attention heads in bf16 that the tensor cores do not take; 0: none */
+		unsigned products; /* shapes that cuBLASLt does not support */
+		char shapes[200];  /* the first of them */
+	} plain;                   /* work that plain kernels do */
+	char fault[512];           /* the first thing that went wrong; "" = nothing */
 };
 
 static inline struct cuda *cuda_of(struct ops *o)
@@ -312,7 +320,7 @@ static inline struct cuda *cuda_of(struct ops *o)
 /* Remember the first failure of a CUDA call (0 = success). */
 void cuda_fault(struct cuda *c, const char *where, cudaError_t r);
 void cuda_unsupported(struct cuda *c, const char *what);
-/* Device memory of at least `bytes`, valid until the slot is asked for more; contents are not kept. */
+/* Device memory of at least `bytes`, valid until a larger size of the slot is requested; the contents are not kept. */
 void *scratch(struct cuda *c, enum scratch slot, size_t bytes);
 /* Parameters W[n] in the activation type: the kept copy, or one made now in `slot`. */
 const void *weights(struct cuda *c, const float *W, size_t n, enum scratch slot);
@@ -342,10 +350,10 @@ static inline unsigned blocks(size_t n, size_t per)
 
 /* out[c] += sum over k < n of part[k * stride + c] for c < C, in the order of k within fixed lanes (sum.cu). */
 void add_parts(struct cuda *c, float *out, const float *part, size_t n, size_t stride, size_t C);
+/* The same for parts [n][2C]: out[C] gets their first half, more[C] the second. */
+void add_parts_two(struct cuda *c, float *out, float *more, const float *part, size_t n, size_t C);
 /* db[N] += column sums of dy [T,N] (sum.cu). With act, dy is first multiplied in place by the activation's slope. */
 void column_sums(struct cuda *c, float *db, void *dy, const void *y, const void *pre, size_t T, size_t N, enum act act);
-/* The same with rows `ld` >= N apart, padding readable and no activation. */
-void column_sums_ld(struct cuda *c, float *db, void *dy, size_t T, size_t N, size_t ld);
 
 /*
  * Products of row-major matrices (gemm.cu). Types: FLOAT or ACT (the activation type).
@@ -382,7 +390,8 @@ void cuda_embed(struct ops *o, void *y, float *stat, const float *word, const fl
 void cuda_embed_back(struct ops *o, float *dword, float *dposw, float *dtype, float *dgamma, float *dbeta, void *dy, const float *stat,
 	const float *word, const float *posw, const float *type, const float *gamma, const struct seq *s, size_t V, size_t P, size_t C,
 	uint32_t pad, const struct dropout *d);
-void cuda_linear(struct ops *o, void *y, void *pre, const void *x, const float *W, const float *b, size_t T, size_t K, size_t N, enum act act);
+void cuda_linear(
+	struct ops *o, void *y, void *pre, const void *x, const float *W, const float *b, size_t T, size_t K, size_t N, enum act act);
 void cuda_linear_back(struct ops *o, void *dx, float *dW, float *db, void *dy, const void *x, const float *W, const void *y,
 	const void *pre, size_t T, size_t K, size_t N, enum act act, int add);
 void cuda_attention(struct ops *o, void *y, float *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
@@ -398,12 +407,12 @@ void cuda_scatter(struct ops *o, void *dx, const void *dy, const uint32_t *index
 void cuda_drop(struct ops *o, void *y, const void *x, const struct seq *s, int per_cell, size_t C, const struct dropout *d);
 void cuda_pool(struct ops *o, void *y, const void *x, const uint32_t *range, size_t B, size_t C, int as_real);
 void cuda_pool_back(struct ops *o, void *dx, const void *dy, const uint32_t *range, const struct seq *s, size_t C);
-void cuda_mlm_loss(struct ops *o, double *sum, float *lse, const void *h, const float *W, const float *b, const uint32_t *target,
-	size_t N, size_t C, size_t V);
+void cuda_mlm_loss(struct ops *o, double *sum, float *lse, const void *h, const float *W, const float *b, const uint32_t *target, size_t N,
+	size_t C, size_t V);
 void cuda_mlm_loss_back(struct ops *o, void *dh, float *dW, float *db, const void *h, const float *W, const float *b,
-	const uint32_t *target, const float *lse, size_t N, size_t C, size_t V);
-void cuda_class_loss(struct ops *o, double *sum, void *dlogit, const void *logit, const int32_t *label, const float *weight, size_t N,
-	size_t K);
+	const uint32_t *target, const float *lse, const float *scale, size_t N, size_t C, size_t V);
+void cuda_class_loss(struct ops *o, double *sum, void *dlogit, const void *logit, const int32_t *label, const float *weight,
+	const float *scale, size_t N, size_t K);
 void cuda_sumsq(struct ops *o, double *sum, const float *g, size_t n);
 void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, size_t n, const double *norm2, const struct adamw_args *a);
 

@@ -1,32 +1,41 @@
 /*
- * e = word[id] + type[0] + position[pos];  y = dropout(LayerNorm(e)), a warp a token; the tables are read in float.
+ * e = word[id] + type[0] + position[pos];  y = dropout(LayerNorm(e)), a warp a token; the tables are read in float. type and
+ * position may be NULL: the sum does without.
  *
- * The gradient of a word's row is summed over its tokens in the order of seq.order, of a position's row over the cells:
- * a block a row, its warps take every 16th token each and are added up in order. So <mask>, one token in eight, is not
- * one long chain.
+ * The gradient of a word's row is summed over its tokens in the order of seq.order: by a warp if they are few, as of most words, else
+ * by a block, whose warps take every 16th token each and are added up in order. So <mask>, one token in eight, is not one long chain. A
+ * position's row is summed over the cells, by a block.
  */
 #include "norm.cuh"
 #include "rowsum.cuh"
 
-template <int G> static __device__ __forceinline__ void embedding(float v[G][8], const float *word, const float *type, const float *posw,
-	uint32_t lane, uint32_t C)
+template <int G>
+static __device__ __forceinline__ void embedding(
+	float v[G][8], const float *word, const float *type, const float *posw, uint32_t lane, uint32_t C)
 {
 #pragma unroll
 	for (int g = 0; g < G; g++) {
 		uint32_t c = (g * 32 + lane) * 8;
 		float a[8], b[8];
 		load8(v[g], word, c, C);
-		load8(a, type, c, C);
-		load8(b, posw, c, C);
+		if (type) {
+			load8(a, type, c, C);
 #pragma unroll
-		for (int i = 0; i < 8; i++)
-			v[g][i] = v[g][i] + a[i] + b[i];
+			for (int i = 0; i < 8; i++)
+				v[g][i] += a[i];
+		}
+		if (posw) {
+			load8(b, posw, c, C);
+#pragma unroll
+			for (int i = 0; i < 8; i++)
+				v[g][i] += b[i];
+		}
 	}
 }
 
-template <class A, int G> static __global__ void __launch_bounds__(256) embed_kernel(A *y, float *stat, const float *word, const float *posw,
-	const float *type, const float *gamma, const float *beta, struct rows at, const uint32_t *id, uint32_t T, uint32_t C, float eps,
-	struct drop d)
+template <class A, int G>
+static __global__ void __launch_bounds__(256) embed_kernel(A *y, float *stat, const float *word, const float *posw, const float *type,
+	const float *gamma, const float *beta, struct rows at, const uint32_t *id, uint32_t T, uint32_t C, float eps, struct drop d)
 {
 	uint32_t lane = threadIdx.x % 32, t = blockIdx.x * 8 + threadIdx.x / 32;
 	float v[G][8];
@@ -35,7 +44,7 @@ template <class A, int G> static __global__ void __launch_bounds__(256) embed_ke
 	read_step(d);
 	uint32_t pos, cell;
 	row_at(at, t, &pos, &cell);
-	embedding<G>(v, word + (size_t)id[t] * C, type, posw + (size_t)pos * C, lane, C);
+	embedding<G>(v, word + (size_t)id[t] * C, type, posw ? posw + (size_t)pos * C : NULL, lane, C);
 	normalise<G>(v, stat + 2 * (size_t)t, gamma, beta, lane, C, eps);
 #pragma unroll
 	for (int g = 0; g < G; g++) {
@@ -46,11 +55,13 @@ template <class A, int G> static __global__ void __launch_bounds__(256) embed_ke
 	}
 }
 
-template <class A> static void embed(struct cuda *c, void *y, float *stat, const float *word, const float *posw, const float *type,
-	const float *gamma, const float *beta, const struct seq *s, size_t C, double eps, struct drop d)
+template <class A>
+static void embed(struct cuda *c, void *y, float *stat, const float *word, const float *posw, const float *type, const float *gamma,
+	const float *beta, const struct seq *s, size_t C, double eps, struct drop d)
 {
-	BY_WIDTH(c, C, launch(c, "embed", embed_kernel<A, G>, dim3(blocks(s->T, 8)), 256, 0, (A *)y, stat, word, posw, type, gamma, beta,
-		rows_of(s), s->id, s->T, C, eps, d));
+	BY_WIDTH(c, C,
+		launch(c, "embed", embed_kernel<A, G>, dim3(blocks(s->T, 8)), 256, 0, (A *)y, stat, word, posw, type, gamma, beta,
+			rows_of(s), s->id, s->T, C, eps, d));
 }
 
 void cuda_embed(struct ops *o, void *y, float *stat, const float *word, const float *posw, const float *type, const float *gamma,
@@ -61,9 +72,9 @@ void cuda_embed(struct ops *o, void *y, float *stat, const float *word, const fl
 }
 
 /* Block: 8 warps on one chunk of tokens; dy becomes the gradient of e; part [chunks, 2C] = dgamma | dbeta. */
-template <class A, int G> static __global__ void __launch_bounds__(256) embed_back_kernel(A *dy, float *part, const float *stat,
-	const float *word, const float *posw, const float *type, const float *gamma, struct rows at, const uint32_t *id, uint32_t T, uint32_t C,
-	uint32_t chunk, struct drop d)
+template <class A, int G>
+static __global__ void __launch_bounds__(256) embed_back_kernel(A *dy, float *part, const float *stat, const float *word, const float *posw,
+	const float *type, const float *gamma, struct rows at, const uint32_t *id, uint32_t T, uint32_t C, uint32_t chunk, struct drop d)
 {
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 	uint32_t t1 = min(T, (blockIdx.x + 1) * chunk);
@@ -82,7 +93,7 @@ template <class A, int G> static __global__ void __launch_bounds__(256) embed_ba
 			if (d.threshold && c < C)
 				drop8(g[k], d, pos, c / 8, cell);
 		}
-		embedding<G>(v, word + (size_t)id[t] * C, type, posw + (size_t)pos * C, lane, C);
+		embedding<G>(v, word + (size_t)id[t] * C, type, posw ? posw + (size_t)pos * C : NULL, lane, C);
 		normalise_back<G>(g, v, dg, db, stat + 2 * (size_t)t, gamma, lane, C);
 #pragma unroll
 		for (int k = 0; k < G; k++)
@@ -93,15 +104,35 @@ template <class A, int G> static __global__ void __launch_bounds__(256) embed_ba
 	block_columns<G>(out + C, db, C);
 }
 
-/* Block = word v (not pad): dword[v] += sum of its tokens' rows. */
-template <class A> static __global__ void word_kernel(float *dword, const A *de, const uint32_t *order, const uint32_t *start, uint32_t C,
-	uint32_t pad)
+static constexpr uint32_t WORD_FEW = 32; /* tokens that one warp sums */
+
+/* Block = as many words as it has warps: dword[v] += sum of its tokens' rows, but for the pad. */
+template <class A>
+static __global__ void word_kernel(
+	float *dword, const A *de, const uint32_t *order, const uint32_t *start, uint32_t V, uint32_t C, uint32_t pad)
 {
-	uint32_t v = blockIdx.x, from = start[v], n = start[v + 1] - from;
-	if (v == pad || n == 0)
-		return;
-	for (uint32_t c0 = 0; c0 < C; c0 += 256)
-		sum_rows<A>(dword + (size_t)v * C, 1, 1, de, n, c0, C, [&](uint32_t j) { return order[from + j]; });
+	uint32_t lane = threadIdx.x % 32, v0 = blockIdx.x * ROWSUM_WARPS, v1 = min(V, v0 + ROWSUM_WARPS), mine = v0 + threadIdx.x / 32;
+	uint32_t from = mine < v1 ? start[mine] : 0, n = mine < v1 && mine != pad ? start[mine + 1] - from : 0;
+	for (uint32_t c = lane * 8; n && n <= WORD_FEW && c < C; c += 256) {
+		float s[8] = {0, 0, 0, 0, 0, 0, 0, 0}, x[8];
+#pragma unroll 4
+		for (uint32_t j = 0; j < n; j++) {
+			load8(x, de + (size_t)order[from + j] * C, c, C);
+#pragma unroll
+			for (int i = 0; i < 8; i++)
+				s[i] += x[i];
+		}
+		load8(x, dword + (size_t)mine * C, c, C);
+#pragma unroll
+		for (int i = 0; i < 8; i++)
+			x[i] += s[i];
+		store8(dword + (size_t)mine * C, x, c, C);
+	}
+	for (uint32_t v = v0; v < v1; v++) { /* the same for the whole block */
+		uint32_t first = start[v], many = start[v + 1] - first;
+		for (uint32_t c0 = 0; many > WORD_FEW && v != pad && c0 < C; c0 += 256)
+			sum_rows<A>(dword + (size_t)v * C, 1, 1, de, many, c0, C, [&](uint32_t j) { return order[first + j]; });
+	}
 }
 
 /* Block = position p: dposw[p] += sum over the cells that are longer than p. */
@@ -109,23 +140,29 @@ template <class A> static __global__ void position_kernel(float *dposw, const A 
 {
 	uint32_t p = blockIdx.x;
 	for (uint32_t c0 = 0; c0 < C; c0 += 256)
-		sum_rows<A>(dposw + (size_t)p * C, 1, 1, de, B, c0, C, [&](uint32_t b) { return offset[b] + p < offset[b + 1] ? offset[b] + p : ROW_NONE; });
+		sum_rows<A>(dposw + (size_t)p * C, 1, 1, de, B, c0, C,
+			[&](uint32_t b) { return offset[b] + p < offset[b + 1] ? offset[b] + p : ROW_NONE; });
 }
 
-template <class A> static void embed_back(struct cuda *c, float *dword, float *dposw, float *dtype, float *dgamma, float *dbeta, void *dy,
-	const float *stat, const float *word, const float *posw, const float *type, const float *gamma, const struct seq *s, size_t V,
-	size_t P, size_t C, uint32_t pad, struct drop d)
+template <class A>
+static void embed_back(struct cuda *c, float *dword, float *dposw, float *dtype, float *dgamma, float *dbeta, void *dy, const float *stat,
+	const float *word, const float *posw, const float *type, const float *gamma, const struct seq *s, size_t V, size_t P, size_t C,
+	uint32_t pad, struct drop d)
 {
 	size_t chunk = norm_chunk(s->T);
 	unsigned n = blocks(s->T, chunk);
 	float *part = (float *)scratch(c, SCRATCH_PART, n * 2 * C * sizeof(float));
-	BY_WIDTH(c, C, launch(c, "embed_back", embed_back_kernel<A, G>, dim3(n), 256, 0, (A *)dy, part, stat, word, posw, type, gamma,
-		rows_of(s), s->id, s->T, C, chunk, d));
-	add_parts(c, dgamma, part, n, 2 * C, C);
-	add_parts(c, dbeta, part + C, n, 2 * C, C);
-	column_sums(c, dtype, dy, NULL, NULL, s->T, C, ACT_NONE);
-	launch(c, "embed_back words", word_kernel<A>, dim3((unsigned)V), ROWSUM_THREADS, 0, dword, (const A *)dy, s->order, s->start, C, pad);
-	launch(c, "embed_back positions", position_kernel<A>, dim3((unsigned)P), ROWSUM_THREADS, 0, dposw, (const A *)dy, s->offset, s->B, C);
+	BY_WIDTH(c, C,
+		launch(c, "embed_back", embed_back_kernel<A, G>, dim3(n), 256, 0, (A *)dy, part, stat, word, posw, type, gamma, rows_of(s),
+			s->id, s->T, C, chunk, d));
+	add_parts_two(c, dgamma, dbeta, part, n, C);
+	if (dtype)
+		column_sums(c, dtype, dy, NULL, NULL, s->T, C, ACT_NONE);
+	launch(c, "embed_back words", word_kernel<A>, dim3(blocks(V, ROWSUM_WARPS)), ROWSUM_THREADS, 0, dword, (const A *)dy, s->order,
+		s->start, V, C, pad);
+	if (dposw)
+		launch(c, "embed_back positions", position_kernel<A>, dim3((unsigned)P), ROWSUM_THREADS, 0, dposw, (const A *)dy, s->offset,
+			s->B, C);
 }
 
 void cuda_embed_back(struct ops *o, float *dword, float *dposw, float *dtype, float *dgamma, float *dbeta, void *dy, const float *stat,

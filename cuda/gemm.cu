@@ -20,12 +20,13 @@ template <int FORM, class A> static __device__ __forceinline__ float right(const
 }
 
 /* Block: 256 threads make TILE x TILE of D, 4 rows of one column each. */
-template <int FORM, class A, class O> static __global__ void gemm_kernel(O *d, const A *a, const A *b, const A *bias, uint32_t M, uint32_t N,
-	uint32_t K, size_t lda, size_t ldb, size_t ldd, int add, int relu)
+template <int FORM, class A, class O>
+static __global__ void gemm_kernel(O *d, const A *a, const A *b, const A *bias, uint32_t M, uint32_t N, uint32_t K, size_t lda, size_t ldb,
+	size_t ldd, int add, int relu)
 {
 	__shared__ float at[TILE][TILE + 1], bt[TILE][TILE + 1];
 	uint32_t x = threadIdx.x % TILE, y = threadIdx.x / TILE, i0 = blockIdx.x * TILE, j0 = blockIdx.y * TILE;
-	float s[4] = { 0, 0, 0, 0 };
+	float s[4] = {0, 0, 0, 0};
 	for (uint32_t k0 = 0; k0 < K; k0 += TILE) {
 		for (uint32_t r = y; r < TILE; r += 8) {
 			/* the fast index runs along memory: at[i][k], bt[k][j] */
@@ -53,8 +54,8 @@ template <int FORM, class A, class O> static __global__ void gemm_kernel(O *d, c
 
 template <int FORM, class A, class O> static void plain_run(struct cuda *c, const struct product *p)
 {
-	launch(c, "gemm", gemm_kernel<FORM, A, O>, dim3(blocks(p->M, TILE), blocks(p->N, TILE)), 256, 0, (O *)p->d, (const A *)p->a, (const A *)p->b,
-		(const A *)p->bias, p->M, p->N, p->K, p->lda, p->ldb, p->ldd, p->add, p->relu);
+	launch(c, "gemm", gemm_kernel<FORM, A, O>, dim3(blocks(p->M, TILE), blocks(p->N, TILE)), 256, 0, (O *)p->d, (const A *)p->a,
+		(const A *)p->b, (const A *)p->bias, p->M, p->N, p->K, p->lda, p->ldb, p->ldd, p->add, p->relu);
 }
 
 template <class A> static void plain(struct cuda *c, const struct product *p)

@@ -22,14 +22,25 @@ template <class A> static void activate(struct cuda *c, void *y, const void *x, 
 	launch(c, "activation", act_kernel<A>, dim3(blocks(n, THREADS)), THREADS, 0, (A *)y, (const A *)x, n, act);
 }
 
-void cuda_linear(struct ops *o, void *y, void *pre, const void *x, const float *W, const float *b, size_t T, size_t K, size_t N, enum act act)
+void cuda_linear(
+	struct ops *o, void *y, void *pre, const void *x, const float *W, const float *b, size_t T, size_t K, size_t N, enum act act)
 {
 	struct cuda *c = cuda_of(o);
 	void *z = pre ? pre : y;
 	if (!T)
 		return;
-	struct product p = { .form = GEMM_NT, .M = T, .N = N, .K = K, .a = x, .b = weights(c, W, N * K, SCRATCH_CAST),
-		.lda = K, .ldb = K, .ldd = N, .d = z, .bias = b ? weights(c, b, N, SCRATCH_BIAS) : NULL, .relu = act == ACT_RELU };
+	struct product p = {.form = GEMM_NT,
+		.M = T,
+		.N = N,
+		.K = K,
+		.a = x,
+		.b = weights(c, W, N * K, SCRATCH_CAST),
+		.lda = K,
+		.ldb = K,
+		.ldd = N,
+		.d = z,
+		.bias = b ? weights(c, b, N, SCRATCH_BIAS) : NULL,
+		.relu = act == ACT_RELU};
 	gemm(c, &p);
 	if (act == ACT_GELU || act == ACT_TANH)
 		BY_TYPE(c, activate, c, y, z, T * N, act);
@@ -45,13 +56,32 @@ void cuda_linear_back(struct ops *o, void *dx, float *dW, float *db, void *dy, c
 		return;
 	column_sums(c, dW ? db : NULL, dy, y, pre, T, N, act);
 	if (dx) {
-		struct product p = { .form = GEMM_NN, .M = T, .N = K, .K = N, .a = dy, .b = weights(c, W, N * K, SCRATCH_CAST),
-			.lda = N, .ldb = K, .ldd = K, .d = dx, .add = add };
+		struct product p = {.form = GEMM_NN,
+			.M = T,
+			.N = K,
+			.K = N,
+			.a = dy,
+			.b = weights(c, W, N * K, SCRATCH_CAST),
+			.lda = N,
+			.ldb = K,
+			.ldd = K,
+			.d = dx,
+			.add = add};
 		gemm(c, &p);
 	}
 	if (dW) {
-		struct product p = { .form = GEMM_TN, .M = N, .N = K, .K = T, .a = dy, .b = x, .lda = N, .ldb = K, .ldd = K, .d = dW,
-			.d_float = 1, .add = 1 };
+		struct product p = {.form = GEMM_TN,
+			.M = N,
+			.N = K,
+			.K = T,
+			.a = dy,
+			.b = x,
+			.lda = N,
+			.ldb = K,
+			.ldd = K,
+			.d = dW,
+			.d_float = 1,
+			.add = 1};
 		gemm(c, &p);
 	}
 }

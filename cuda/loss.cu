@@ -6,16 +6,20 @@
  */
 #include "device.cuh"
 
-#ifndef LOSS_ROWS /* tests make them small */
-#define LOSS_ROWS 4096
-#define LOSS_VOCAB 4096
+/* 16 MiB of float logits and 8 of their gradient stay in a cache of 40 MiB or more. Tests make them small. */
+#ifndef LOSS_ROWS
+#define LOSS_ROWS 2048
+#endif
+#ifndef LOSS_VOCAB
+#define LOSS_VOCAB 2048
 #endif
 
 static constexpr size_t ROWS = LOSS_ROWS, VOCAB = LOSS_VOCAB;
+static constexpr uint32_t BACK_THREADS = 128, BACK_ROWS = 16; /* of a block of mlm_back_kernel */
 
 /* ---- masked language model ---- */
 
-struct running { /* of one row */
+struct running {            /* of one row */
 	float top, sum, at; /* largest logit so far, sum of exp(logit - top), the target's logit */
 };
 
@@ -23,8 +27,8 @@ struct running { /* of one row */
  * A warp a row of the tile: z [rows, ldz] holds logits without bias of words v0 .. v0 + n; rows are readable to the next multiple of
  * 8. Each lane keeps a maximum and a sum of its own, so the tile is read once.
  */
-static __global__ void mlm_kernel(struct running *run, const float *z, const float *b, const uint32_t *target, uint32_t rows, uint32_t n,
-	uint32_t ldz, uint32_t v0)
+static __global__ void mlm_kernel(
+	struct running *run, const float *z, const float *b, const uint32_t *target, uint32_t rows, uint32_t n, uint32_t ldz, uint32_t v0)
 {
 	uint32_t lane = threadIdx.x % 32, i = blockIdx.x * 8 + threadIdx.x / 32;
 	if (i >= rows)
@@ -100,15 +104,25 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static void logits(struct cuda *c, float *z, size_t ldz, const void *h, const void *W, size_t r0, size_t rows, size_t v0, size_t n, size_t C)
+static void logits(
+	struct cuda *c, float *z, size_t ldz, const void *h, const void *W, size_t r0, size_t rows, size_t v0, size_t n, size_t C)
 {
-	struct product p = { .form = GEMM_NT, .M = rows, .N = n, .K = C, .a = (const char *)h + r0 * C * c->o.act_size,
-		.b = (const char *)W + v0 * C * c->o.act_size, .lda = C, .ldb = C, .ldd = ldz, .d = z, .d_float = 1 };
+	struct product p = {.form = GEMM_NT,
+		.M = rows,
+		.N = n,
+		.K = C,
+		.a = (const char *)h + r0 * C * c->o.act_size,
+		.b = (const char *)W + v0 * C * c->o.act_size,
+		.lda = C,
+		.ldb = C,
+		.ldd = ldz,
+		.d = z,
+		.d_float = 1};
 	gemm(c, &p);
 }
 
-void cuda_mlm_loss(struct ops *o, double *sum, float *lse, const void *h, const float *W, const float *b, const uint32_t *target,
-	size_t N, size_t C, size_t V)
+void cuda_mlm_loss(struct ops *o, double *sum, float *lse, const void *h, const float *W, const float *b, const uint32_t *target, size_t N,
+	size_t C, size_t V)
 {
 	struct cuda *c = cuda_of(o);
 	size_t tile = (least(V, VOCAB) + 63) / 64 * 64;
@@ -126,75 +140,114 @@ void cuda_mlm_loss(struct ops *o, double *sum, float *lse, const void *h, const 
 	launch(c, "mlm_loss", mlm_done_kernel, dim3(1), 1024, 0, sum, lse, run, target, N);
 }
 
-/* g [rows, ld] = exp(z + b - lse) - [target], a thread for 8 columns of row blockIdx.y; ld is a multiple of 8. Columns past n, rows without target: 0. */
-template <class A> static __global__ void mlm_back_kernel(A *g, const float *z, const float *b, const float *lse, const uint32_t *target,
-	uint32_t n, uint32_t ld, uint32_t v0)
+/*
+ * g [rows, ld] = (exp(z + b - lse) - [target]) * *scale; ld is a multiple of 8. Columns past n, rows without target: 0. A thread has 8 columns of
+ * BACK_ROWS rows; part [blocks of rows, ld] = their sums, or NULL.
+ */
+template <class A>
+static __global__ void __launch_bounds__(BACK_THREADS) mlm_back_kernel(A *__restrict__ g, float *part, const float *__restrict__ z,
+	const float *b, const float *lse, const uint32_t *target, const float *scale, uint32_t rows, uint32_t n, uint32_t ld, uint32_t v0)
 {
-	uint32_t i = blockIdx.y, j0 = (blockIdx.x * 256 + threadIdx.x) * 8;
+	uint32_t j0 = (blockIdx.x * BACK_THREADS + threadIdx.x) * 8, i0 = blockIdx.y * BACK_ROWS, i1 = min(rows, i0 + BACK_ROWS);
 	if (j0 >= ld)
 		return;
-	float v[8], l = lse[i];
-	uint32_t hit = target[i] - v0;
-	bool none = target[i] == ROW_NONE;
-	load_vec(v, z + (size_t)i * ld + j0);
+	float factor = scale ? *scale : 1, bias[8], s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
 #pragma unroll
 	for (uint32_t j = 0; j < 8; j++)
-		v[j] = j0 + j < n && !none ? expf(v[j] + b[v0 + j0 + j] - l) - (j0 + j == hit ? 1.0f : 0.0f) : 0;
-	store_vec(g + (size_t)i * ld + j0, v);
+		bias[j] = j0 + j < n ? b[v0 + j0 + j] : 0;
+#pragma unroll 4
+	for (uint32_t i = i0; i < i1; i++) {
+		float v[8], l = lse[i];
+		uint32_t t = target[i], hit = t - v0;
+		load_vec(v, z + (size_t)i * ld + j0);
+#pragma unroll
+		for (uint32_t j = 0; j < 8; j++) {
+			v[j] = j0 + j < n && t != ROW_NONE ? factor * (expf(v[j] + bias[j] - l) - (j0 + j == hit ? 1.0f : 0.0f)) : 0;
+			v[j] = rounded<A>(v[j]);
+			s[j] += v[j];
+		}
+		store_vec(g + (size_t)i * ld + j0, v);
+	}
+	if (part)
+		store_vec(part + (size_t)blockIdx.y * ld + j0, s);
 }
 
-template <class A> static __global__ void cast_kernel(A *y, const float *x, size_t n)
+template <class A> static __global__ void mlm_cast_kernel(A *y, const float *x, size_t n)
 {
 	size_t i = (size_t)blockIdx.x * 256 + threadIdx.x;
 	if (i < n)
 		y[i] = of<A>::from(x[i]);
 }
 
-template <class A> static void mlm_back(struct cuda *c, A *dh, float *dW, float *db, const A *h, const float *W, const float *b,
-	const uint32_t *target, const float *lse, size_t N, size_t C, size_t V)
+template <class A>
+static void mlm_back(struct cuda *c, A *dh, float *dW, float *db, const A *h, const float *W, const float *b, const uint32_t *target,
+	const float *lse, const float *scale, size_t N, size_t C, size_t V)
 {
 	size_t tile = (least(V, VOCAB) + 63) / 64 * 64;
 	const A *w = (const A *)weights(c, W, V * C, SCRATCH_CAST);
 	float *z = (float *)scratch(c, SCRATCH_TILE, least(N, ROWS) * tile * sizeof(float));
 	A *g = (A *)scratch(c, SCRATCH_GRAD, least(N, ROWS) * tile * sizeof(A));
 	float *sum = (float *)scratch(c, SCRATCH_SUM, least(N, ROWS) * C * sizeof(float));
+	float *part = db ? (float *)scratch(c, SCRATCH_PART, blocks(least(N, ROWS), BACK_ROWS) * tile * sizeof(float)) : NULL;
 	for (size_t r0 = 0; r0 < N; r0 += ROWS) {
 		size_t rows = least(ROWS, N - r0);
 		for (size_t v0 = 0; v0 < V; v0 += VOCAB) {
 			size_t n = least(VOCAB, V - v0);
 			logits(c, z, tile, h, w, r0, rows, v0, n, C);
-			launch(c, "mlm_loss_back", mlm_back_kernel<A>, dim3(blocks(tile / 8, 256), (unsigned)rows), 256, 0, g, z, b, lse + r0, target + r0, n,
-				tile, v0);
-			struct product p = { .form = GEMM_NN, .M = rows, .N = C, .K = n, .a = g, .b = w + v0 * C, .lda = tile, .ldb = C, .ldd = C,
-				.d = sum, .d_float = 1, .add = v0 > 0 };
+			unsigned strips = blocks(rows, BACK_ROWS);
+			launch(c, "mlm_loss_back", mlm_back_kernel<A>, dim3(blocks(tile / 8, BACK_THREADS), strips), BACK_THREADS, 0, g,
+				part, z, b, lse + r0, target + r0, scale, rows, n, tile, v0);
+			if (db)
+				add_parts(c, db + v0, part, strips, tile, n);
+			struct product p = {.form = GEMM_NN,
+				.M = rows,
+				.N = C,
+				.K = n,
+				.a = g,
+				.b = w + v0 * C,
+				.lda = tile,
+				.ldb = C,
+				.ldd = C,
+				.d = sum,
+				.d_float = 1,
+				.add = v0 > 0};
 			gemm(c, &p);
 			if (dW) {
-				struct product q = { .form = GEMM_TN, .M = n, .N = C, .K = rows, .a = g, .b = h + r0 * C, .lda = tile, .ldb = C,
-					.ldd = C, .d = dW + v0 * C, .d_float = 1, .add = 1 };
+				struct product q = {.form = GEMM_TN,
+					.M = n,
+					.N = C,
+					.K = rows,
+					.a = g,
+					.b = h + r0 * C,
+					.lda = tile,
+					.ldb = C,
+					.ldd = C,
+					.d = dW + v0 * C,
+					.d_float = 1,
+					.add = 1};
 				gemm(c, &q);
 			}
-			if (db)
-				column_sums_ld(c, db + v0, g, rows, n, tile);
 		}
-		launch(c, "mlm_loss_back", cast_kernel<A>, dim3(blocks(rows * C, 256)), 256, 0, dh + r0 * C, sum, rows * C);
+		launch(c, "mlm_loss_back", mlm_cast_kernel<A>, dim3(blocks(rows * C, 256)), 256, 0, dh + r0 * C, sum, rows * C);
 	}
 }
 
 void cuda_mlm_loss_back(struct ops *o, void *dh, float *dW, float *db, const void *h, const float *W, const float *b,
-	const uint32_t *target, const float *lse, size_t N, size_t C, size_t V)
+	const uint32_t *target, const float *lse, const float *scale, size_t N, size_t C, size_t V)
 {
 	struct cuda *c = cuda_of(o);
 	if (c->is_bf16)
-		mlm_back<bf16>(c, (bf16 *)dh, dW, db, (const bf16 *)h, W, b, target, lse, N, C, V);
+		mlm_back<bf16>(c, (bf16 *)dh, dW, db, (const bf16 *)h, W, b, target, lse, scale, N, C, V);
 	else
-		mlm_back<float>(c, (float *)dh, dW, db, (const float *)h, W, b, target, lse, N, C, V);
+		mlm_back<float>(c, (float *)dh, dW, db, (const float *)h, W, b, target, lse, scale, N, C, V);
 }
 
 /* ---- classes ---- */
 
 /* A warp a row; part [N][3] = weighted loss, right, weight. dlogit may be logit: a lane reads what it writes. */
-template <class A> static __global__ void class_kernel(double *part, A *dlogit, const A *logit, const int32_t *label, const float *weight,
-	uint32_t N, uint32_t K)
+template <class A>
+static __global__ void class_kernel(
+	double *part, A *dlogit, const A *logit, const int32_t *label, const float *weight, const float *scale, uint32_t N, uint32_t K)
 {
 	uint32_t lane = threadIdx.x % 32, i = blockIdx.x * 8 + threadIdx.x / 32;
 	if (i >= N)
@@ -202,6 +255,7 @@ template <class A> static __global__ void class_kernel(double *part, A *dlogit, 
 	const A *z = logit + (size_t)i * K;
 	int32_t y = label[i];
 	float top = -INFINITY, at = y >= 0 ? to_float(z[y]) : 0, w = y >= 0 ? (weight ? weight[y] : 1) : 0, l = 0;
+	float ws = scale ? *scale * w : w;
 	uint32_t best = K;
 	for (uint32_t k = lane; k < K; k += 32) {
 		float v = to_float(z[k]);
@@ -223,7 +277,8 @@ template <class A> static __global__ void class_kernel(double *part, A *dlogit, 
 	l = warp_sum(l);
 	if (dlogit) /* every lane has read the row: warp_sum waited for them, and so for z[y] */
 		for (uint32_t k = lane; k < K; k += 32)
-			dlogit[(size_t)i * K + k] = of<A>::from(y < 0 ? 0 : w * (expf(to_float(z[k]) - top) / l - (k == (uint32_t)y ? 1.0f : 0.0f)));
+			dlogit[(size_t)i * K + k] =
+				of<A>::from(y < 0 ? 0 : ws * (expf(to_float(z[k]) - top) / l - (k == (uint32_t)y ? 1.0f : 0.0f)));
 	if (lane == 0) {
 		part[3 * (size_t)i] = y < 0 ? 0 : (double)(w * (logf(l) + top - at));
 		part[3 * (size_t)i + 1] = y >= 0 && best == (uint32_t)y;
@@ -249,17 +304,19 @@ static __global__ void class_done_kernel(double *sum, const double *part, uint32
 		sum[blockIdx.x] += all[0];
 }
 
-template <class A> static void class_rows(struct cuda *c, double *sum, void *dlogit, const void *logit, const int32_t *label, const float *weight,
-	size_t N, size_t K)
+template <class A>
+static void class_rows(struct cuda *c, double *sum, void *dlogit, const void *logit, const int32_t *label, const float *weight,
+	const float *scale, size_t N, size_t K)
 {
 	double *part = (double *)scratch(c, SCRATCH_PART, 3 * N * sizeof(double));
-	launch(c, "class_loss", class_kernel<A>, dim3(blocks(N, 8)), 256, 0, part, (A *)dlogit, (const A *)logit, label, weight, N, K);
+	launch(c, "class_loss", class_kernel<A>, dim3(blocks(N, 8)), 256, 0, part, (A *)dlogit, (const A *)logit, label, weight, scale, N,
+		K);
 	launch(c, "class_loss", class_done_kernel, dim3(3), 1024, 0, sum, part, N);
 }
 
-void cuda_class_loss(struct ops *o, double *sum, void *dlogit, const void *logit, const int32_t *label, const float *weight, size_t N,
-	size_t K)
+void cuda_class_loss(struct ops *o, double *sum, void *dlogit, const void *logit, const int32_t *label, const float *weight,
+	const float *scale, size_t N, size_t K)
 {
 	struct cuda *c = cuda_of(o);
-	BY_TYPE(c, class_rows, c, sum, dlogit, logit, label, weight, N, K);
+	BY_TYPE(c, class_rows, c, sum, dlogit, logit, label, weight, scale, N, K);
 }

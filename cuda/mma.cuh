@@ -22,10 +22,10 @@
 #include "device.cuh"
 
 enum {
-	TILE = 64,               /* rows of a tile that a block walks over, and columns of any */
-	TILE_SIZE = TILE * 128,  /* bytes */
+	TILE = 64,              /* rows of a tile that a block walks over, and columns of any */
+	TILE_SIZE = TILE * 128, /* bytes */
 	WARP_ROWS = 32,
-	BLOCK_ROWS = 128,        /* rows that a block owns: 4 warps */
+	BLOCK_ROWS = 128, /* rows that a block owns: 4 warps */
 	TILE_THREADS = 128,
 };
 
@@ -74,10 +74,10 @@ static __device__ __forceinline__ void ldmatrix_trans(uint32_t r[4], uint32_t at
 /* c += a b. The sum may go to other registers than it came from: those that c started with need no copies. */
 static __device__ __forceinline__ void mma(float c[2][2], const uint32_t a[4], uint32_t b0, uint32_t b1)
 {
-	asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+	asm volatile(
+		"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
 		: "=f"(c[0][0]), "=f"(c[0][1]), "=f"(c[1][0]), "=f"(c[1][1])
-		: "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c[0][0]), "f"(c[0][1]),
-		  "f"(c[1][0]), "f"(c[1][1]));
+		: "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(c[0][0]), "f"(c[0][1]), "f"(c[1][0]), "f"(c[1][1]));
 }
 
 /* 16 bytes to shared memory in the background; zeros, and nothing is read, when not `valid`. */
@@ -103,7 +103,8 @@ template <int N> static __device__ __forceinline__ void copy_wait(void)
 #endif
 
 /* Rows first .. first + ROWS of a matrix in memory to a tile, as zeros those from first + n on. All threads of the block. */
-template <int ROWS> static __device__ __forceinline__ void load_tile(uint32_t tile, const bf16 *from, uint32_t first, uint32_t stride, uint32_t n)
+template <int ROWS>
+static __device__ __forceinline__ void load_tile(uint32_t tile, const bf16 *from, uint32_t first, uint32_t stride, uint32_t n)
 {
 	const uint32_t row = threadIdx.x / 8, piece = threadIdx.x % 8, to = tile + tile_at(row, piece);
 	from += (size_t)(first + row) * stride + piece * 8;
@@ -181,8 +182,8 @@ template <int N> static __device__ __forceinline__ void to_a(uint32_t a[2][N / 2
 }
 
 /* The rows below n of a result times factor[r] to memory; row0 is the warp's first. */
-static __device__ __forceinline__ void to_memory(bf16 *to, size_t stride, const float c[8][4][2], const float factor[4], uint32_t row0, uint32_t n,
-	uint32_t lane)
+static __device__ __forceinline__ void to_memory(
+	bf16 *to, size_t stride, const float c[8][4][2], const float factor[4], uint32_t row0, uint32_t n, uint32_t lane)
 {
 #pragma unroll
 	for (int r = 0; r < 4; r++) {
@@ -190,7 +191,8 @@ static __device__ __forceinline__ void to_memory(bf16 *to, size_t stride, const 
 		if (row < n)
 #pragma unroll
 			for (int k = 0; k < 8; k++)
-				*(uint32_t *)(to + row * stride + 8 * k + 2 * (lane % 4)) = pack_bf16(c[k][r][0] * factor[r], c[k][r][1] * factor[r]);
+				*(uint32_t *)(to + row * stride + 8 * k + 2 * (lane % 4)) =
+					pack_bf16(c[k][r][0] * factor[r], c[k][r][1] * factor[r]);
 	}
 }
 

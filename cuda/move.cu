@@ -49,11 +49,12 @@ void cuda_add(struct ops *o, void *y, const void *x, const void *z, size_t n)
 }
 
 /* y[to[i]] = x[from[i]]; NULL = i itself. From ROW_NONE come zeros, to ROW_NONE goes nothing. */
-template <class A> static __global__ void copy_rows_kernel(A *y, const A *x, const uint32_t *from, const uint32_t *to, uint32_t N, uint32_t C)
+template <class A>
+static __global__ void copy_rows_kernel(A *y, const A *x, const uint32_t *from, const uint32_t *to, uint32_t N, uint32_t C)
 {
 	uint32_t i, c;
 	if (group_at(&i, &c, N, C)) {
-		float v[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
+		float v[8] = {0, 0, 0, 0, 0, 0, 0, 0};
 		uint32_t a = from ? from[i] : i, b = to ? to[i] : i;
 		if (a != ROW_NONE)
 			load8(v, x + (size_t)a * C, c, C);
@@ -62,7 +63,8 @@ template <class A> static __global__ void copy_rows_kernel(A *y, const A *x, con
 	}
 }
 
-template <class A> static void copy_rows(struct cuda *c, void *y, const void *x, const uint32_t *from, const uint32_t *to, size_t N, size_t C)
+template <class A>
+static void copy_rows(struct cuda *c, void *y, const void *x, const uint32_t *from, const uint32_t *to, size_t N, size_t C)
 {
 	launch(c, "copy_rows", copy_rows_kernel<A>, group_blocks(N, C), THREADS, 0, (A *)y, (const A *)x, from, to, N, C);
 }

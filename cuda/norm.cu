@@ -6,8 +6,9 @@
  */
 #include "norm.cuh"
 
-template <class A, int G> static __global__ void __launch_bounds__(256) norm_kernel(A *y, A *r, float *stat, const A *a, const A *x,
-	const float *gamma, const float *beta, struct rows at, uint32_t T, uint32_t C, float eps, struct drop d)
+template <class A, int G>
+static __global__ void __launch_bounds__(256) norm_kernel(A *y, A *r, float *stat, const A *a, const A *x, const float *gamma,
+	const float *beta, struct rows at, uint32_t T, uint32_t C, float eps, struct drop d)
 {
 	uint32_t lane = threadIdx.x % 32, t = blockIdx.x * 8 + threadIdx.x / 32, pos, cell;
 	float v[G][8];
@@ -41,11 +42,13 @@ template <class A, int G> static __global__ void __launch_bounds__(256) norm_ker
 		store8(y + row, v[g], (g * 32 + lane) * 8, C);
 }
 
-template <class A> static void norm(struct cuda *c, void *y, void *r, float *stat, const void *a, const void *x, const float *gamma,
-	const float *beta, struct rows at, size_t T, size_t C, double eps, struct drop d)
+template <class A>
+static void norm(struct cuda *c, void *y, void *r, float *stat, const void *a, const void *x, const float *gamma, const float *beta,
+	struct rows at, size_t T, size_t C, double eps, struct drop d)
 {
-	BY_WIDTH(c, C, launch(c, "norm", norm_kernel<A, G>, dim3(blocks(T, 8)), 256, 0, (A *)y, (A *)r, stat, (const A *)a, (const A *)x,
-		gamma, beta, at, T, C, eps, d));
+	BY_WIDTH(c, C,
+		launch(c, "norm", norm_kernel<A, G>, dim3(blocks(T, 8)), 256, 0, (A *)y, (A *)r, stat, (const A *)a, (const A *)x, gamma,
+			beta, at, T, C, eps, d));
 }
 
 void cuda_norm(struct ops *o, void *y, void *r, float *stat, const void *a, const void *x, const float *gamma, const float *beta,
@@ -56,8 +59,9 @@ void cuda_norm(struct ops *o, void *y, void *r, float *stat, const void *a, cons
 }
 
 /* Block: 8 warps on one chunk of rows; part [chunks, 2C] = dgamma | dbeta. */
-template <class A, int G> static __global__ void __launch_bounds__(256) norm_back_kernel(A *da, A *dx, float *part, const A *dy, const A *r,
-	const float *stat, const float *gamma, struct rows at, uint32_t T, uint32_t C, uint32_t chunk, struct drop d)
+template <class A, int G>
+static __global__ void __launch_bounds__(256) norm_back_kernel(A *da, A *dx, float *part, const A *dy, const A *r, const float *stat,
+	const float *gamma, struct rows at, uint32_t T, uint32_t C, uint32_t chunk, struct drop d)
 {
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, pos = 0, cell = 0;
 	uint32_t t1 = min(T, (blockIdx.x + 1) * chunk);
@@ -93,16 +97,17 @@ template <class A, int G> static __global__ void __launch_bounds__(256) norm_bac
 	block_columns<G>(out + C, db, C);
 }
 
-template <class A> static void norm_back(struct cuda *c, void *da, void *dx, float *dgamma, float *dbeta, const void *dy, const void *r,
-	const float *stat, const float *gamma, struct rows at, size_t T, size_t C, struct drop d)
+template <class A>
+static void norm_back(struct cuda *c, void *da, void *dx, float *dgamma, float *dbeta, const void *dy, const void *r, const float *stat,
+	const float *gamma, struct rows at, size_t T, size_t C, struct drop d)
 {
 	size_t chunk = norm_chunk(T);
 	unsigned n = blocks(T, chunk);
 	float *part = (float *)scratch(c, SCRATCH_PART, n * 2 * C * sizeof(float));
-	BY_WIDTH(c, C, launch(c, "norm_back", norm_back_kernel<A, G>, dim3(n), 256, 0, (A *)da, (A *)dx, part, (const A *)dy, (const A *)r,
-		stat, gamma, at, T, C, chunk, d));
-	add_parts(c, dgamma, part, n, 2 * C, C);
-	add_parts(c, dbeta, part + C, n, 2 * C, C);
+	BY_WIDTH(c, C,
+		launch(c, "norm_back", norm_back_kernel<A, G>, dim3(n), 256, 0, (A *)da, (A *)dx, part, (const A *)dy, (const A *)r, stat,
+			gamma, at, T, C, chunk, d));
+	add_parts_two(c, dgamma, dbeta, part, n, C);
 }
 
 void cuda_norm_back(struct ops *o, void *da, void *dx, float *dgamma, float *dbeta, const void *dy, const void *r, const float *stat,

@@ -45,8 +45,9 @@ template <int G> static __device__ __forceinline__ void zero_groups(float v[G][8
 }
 
 /* v = LayerNorm(v); columns past C are 0 on entry and not defined on return. stat[2] = mean, 1/std. */
-template <int G> static __device__ __forceinline__ void normalise(float v[G][8], float *stat, const float *gamma, const float *beta,
-	uint32_t lane, uint32_t C, float eps)
+template <int G>
+static __device__ __forceinline__ void normalise(
+	float v[G][8], float *stat, const float *gamma, const float *beta, uint32_t lane, uint32_t C, float eps)
 {
 	float sum = 0, var = 0;
 #pragma unroll
@@ -78,7 +79,8 @@ template <int G> static __device__ __forceinline__ void normalise(float v[G][8],
 }
 
 /* dy becomes dr; r is used up; dgamma and dbeta of this lane's columns are added to. Columns past C: dy and r are 0. */
-template <int G> static __device__ __forceinline__ void normalise_back(float dy[G][8], float r[G][8], float dgamma[G][8], float dbeta[G][8],
+template <int G>
+static __device__ __forceinline__ void normalise_back(float dy[G][8], float r[G][8], float dgamma[G][8], float dbeta[G][8],
 	const float *stat, const float *gamma, uint32_t lane, uint32_t C)
 {
 	float mean = stat[0], rstd = stat[1], m1 = 0, m2 = 0;

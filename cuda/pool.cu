@@ -28,14 +28,15 @@ void cuda_pool(struct ops *o, void *y, const void *x, const uint32_t *range, siz
 	BY_TYPE(c, pool_rows, c, y, x, range, B, C, as_real);
 }
 
-template <class A> static __global__ void pool_back_kernel(A *dx, const A *dy, const uint32_t *range, const uint32_t *cell, uint32_t T, uint32_t C)
+template <class A>
+static __global__ void pool_back_kernel(A *dx, const A *dy, const uint32_t *range, const uint32_t *cell, uint32_t T, uint32_t C)
 {
 	size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
 	uint32_t groups = (C + 7) / 8, t = (uint32_t)(i / groups), c = (uint32_t)(i % groups) * 8;
 	if (t >= T)
 		return;
 	uint32_t b = cell[t], from = range[2 * b], to = range[2 * b + 1];
-	float v[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
+	float v[8] = {0, 0, 0, 0, 0, 0, 0, 0};
 	if (t >= from && t < to) {
 		float share = 1 / (float)(to - from);
 		load8(v, dy + (size_t)b * C, c, C);
@@ -46,7 +47,8 @@ template <class A> static __global__ void pool_back_kernel(A *dx, const A *dy, c
 	store8(dx + (size_t)t * C, v, c, C);
 }
 
-template <class A> static void pool_rows_back(struct cuda *c, void *dx, const void *dy, const uint32_t *range, const struct seq *s, size_t C)
+template <class A>
+static void pool_rows_back(struct cuda *c, void *dx, const void *dy, const uint32_t *range, const struct seq *s, size_t C)
 {
 	launch(c, "pool_back", pool_back_kernel<A>, dim3(blocks(s->T * ((C + 7) / 8), THREADS)), THREADS, 0, (A *)dx, (const A *)dy, range,
 		s->cell, s->T, C);

@@ -13,12 +13,12 @@ enum {
  * out[c] = (add ? out[c] : 0) + scale * sum over j < n of x[row(j)][c], for columns c0 .. c0 + 256 below C; rows of C.
  * Warp w sums rows w, w + 16, ...; the warps are added in order. All threads of the block call it.
  */
-template <class A, class O, class F> static __device__ __forceinline__ void sum_rows(O *out, int add, float scale, const A *x, uint32_t n,
-	uint32_t c0, uint32_t C, F row)
+template <class A, class O, class F>
+static __device__ __forceinline__ void sum_rows(O *out, int add, float scale, const A *x, uint32_t n, uint32_t c0, uint32_t C, F row)
 {
 	__shared__ float sum[ROWSUM_WARPS][256];
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, col = c0 + lane * 8;
-	float s[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
+	float s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
 #pragma unroll 4
 	for (uint32_t j = warp; j < n; j += ROWSUM_WARPS) {
 		uint32_t r = row(j);

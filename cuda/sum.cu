@@ -4,78 +4,99 @@
 #include "device.cuh"
 
 enum {
-	PART_ROWS = 8,    /* threads of a block that share a column, each with every eighth part */
-	FLAT = 1 << 15,   /* elements of a chunk of a flat sum */
+	PART_ROWS = 8,  /* threads of a block that share a column, each with every eighth part */
+	FLAT = 1 << 15, /* elements of a chunk of a flat sum */
 };
 static constexpr size_t CHUNKS = 256;   /* chunks of rows at most */
 static constexpr size_t CHUNK_MIN = 64; /* rows of a chunk at least */
 
-/* Block: 32 columns x PART_ROWS. */
-static __global__ void parts_kernel(float *out, const float *part, uint32_t n, size_t stride, uint32_t C)
+/* Block: 32 columns x PART_ROWS. The columns from C on are those of `more`. */
+static __global__ void parts_kernel(float *out, float *more, const float *part, uint32_t n, size_t stride, uint32_t C, uint32_t all)
 {
 	__shared__ float row[PART_ROWS][32];
 	uint32_t lane = threadIdx.x % 32, r = threadIdx.x / 32, c = blockIdx.x * 32 + lane;
 	float s = 0;
-	if (c < C)
+	if (c < all)
+#pragma unroll 4
 		for (uint32_t k = r; k < n; k += PART_ROWS)
 			s += part[k * stride + c];
 	row[r][lane] = s;
 	__syncthreads();
-	if (r == 0 && c < C) {
-		float t = out[c];
+	if (r == 0 && c < all) {
+		float *to = c < C ? out + c : more + (c - C), t = *to;
 		for (int i = 0; i < PART_ROWS; i++)
 			t += row[i][lane];
-		out[c] = t;
+		*to = t;
 	}
 }
 
 void add_parts(struct cuda *c, float *out, const float *part, size_t n, size_t stride, size_t C)
 {
-	launch(c, "add_parts", parts_kernel, dim3(blocks(C, 32)), 32 * PART_ROWS, 0, out, part, n, stride, C);
+	launch(c, "add_parts", parts_kernel, dim3(blocks(C, 32)), 32 * PART_ROWS, 0, out, out, part, n, stride, C, C);
+}
+
+void add_parts_two(struct cuda *c, float *out, float *more, const float *part, size_t n, size_t C)
+{
+	launch(c, "add_parts", parts_kernel, dim3(blocks(2 * C, 32)), 32 * PART_ROWS, 0, out, more, part, n, 2 * C, C, 2 * C);
 }
 
 /* ---- columns ---- */
 
-static __device__ __forceinline__ float slope(float dy, float y, float pre, int act)
+/* x: the activation's value, of GELU its argument. */
+template <int ACT> static __device__ __forceinline__ float slope(float dy, float x)
 {
-	if (act == ACT_RELU)
-		return y > 0 ? dy : 0;
-	if (act == ACT_TANH)
-		return dy * (1 - y * y);
-	if (act == ACT_GELU)
-		return dy * (0.5f * (1 + erff(pre * 0.70710678f)) + pre * expf(-0.5f * pre * pre) * 0.39894228f);
+	if (ACT == ACT_RELU)
+		return x > 0 ? dy : 0;
+	if (ACT == ACT_TANH)
+		return dy * (1 - x * x);
+	if (ACT == ACT_GELU)
+		return dy * (0.5f * (1 + erff(x * 0.70710678f)) + x * expf(-0.5f * x * x) * 0.39894228f);
 	return dy;
+}
+
+/* Rows t, t + 8, ... of K: their slope, and their sum. All are read before any is written, so no read waits for another. */
+template <int K, int ACT, class A>
+static __device__ __forceinline__ void column_rows(float s[8], A *dy, const A *x, uint32_t t, uint32_t N, uint32_t col)
+{
+	float g[K][8], u[K][8];
+#pragma unroll
+	for (int k = 0; k < K; k++) {
+		size_t row = (size_t)(t + 8 * k) * N;
+		load8(g[k], dy + row, col, N);
+		if (ACT != ACT_NONE)
+			load8(u[k], x + row, col, N);
+	}
+#pragma unroll
+	for (int k = 0; k < K; k++) {
+		if (ACT != ACT_NONE) {
+#pragma unroll
+			for (int i = 0; i < 8; i++)
+				g[k][i] = rounded<A>(slope<ACT>(g[k][i], u[k][i]));
+			store8(dy + (size_t)(t + 8 * k) * N, g[k], col, N);
+		}
+#pragma unroll
+		for (int i = 0; i < 8; i++)
+			s[i] += g[k][i];
+	}
 }
 
 /*
  * Block: 8 warps on 256 columns of one chunk of rows; a warp takes every eighth row, a lane 8 columns.
- * part [chunks, N]; NULL: only the activation's slope is wanted. y is read for ReLU and tanh, pre for GELU.
+ * part [chunks, N]; NULL: only the activation's slope is wanted. x: see slope.
  */
-template <class A> static __global__ void columns_kernel(float *part, A *dy, const A *y, const A *pre, uint32_t T, uint32_t N, uint32_t ld,
-	uint32_t rows, int act)
+template <class A, int ACT>
+static __global__ void __launch_bounds__(256, 3) columns_kernel(float *part, A *dy, const A *x, uint32_t T, uint32_t N, uint32_t rows)
 {
 	__shared__ float sum[8][256];
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, col = blockIdx.x * 256 + lane * 8;
 	uint32_t t0 = blockIdx.y * rows, t1 = min(T, t0 + rows);
-	uint32_t width = ld % 8 ? N : ld; /* a padded row is read to its end */
-	float s[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
-	for (uint32_t t = t0 + warp; t < t1; t += 8) {
-		float g[8], u[8], p[8];
-		load8(g, dy + (size_t)t * ld, col, width);
-		if (act != ACT_NONE) {
-			if (act == ACT_GELU)
-				load8(p, pre + (size_t)t * ld, col, width);
-			else
-				load8(u, y + (size_t)t * ld, col, width);
-#pragma unroll
-			for (int i = 0; i < 8; i++)
-				g[i] = rounded<A>(act == ACT_GELU ? slope(g[i], 0, p[i], act) : slope(g[i], u[i], 0, act));
-			store8(dy + (size_t)t * ld, g, col, width);
-		}
-#pragma unroll
-		for (int i = 0; i < 8; i++)
-			s[i] += g[i];
-	}
+	float s[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+	constexpr uint32_t AHEAD = ACT == ACT_NONE ? 4 : 2; /* four loads of 16 bytes are under way; more would spill registers */
+	uint32_t t = t0 + warp;
+	for (; t + 8 * (AHEAD - 1) < t1; t += 8 * AHEAD)
+		column_rows<AHEAD, ACT>(s, dy, x, t, N, col);
+	for (; t < t1; t += 8)
+		column_rows<1, ACT>(s, dy, x, t, N, col);
 	if (!part)
 		return;
 #pragma unroll
@@ -91,14 +112,19 @@ template <class A> static __global__ void columns_kernel(float *part, A *dy, con
 	}
 }
 
-template <class A> static void columns(struct cuda *c, float *db, void *dy, const void *y, const void *pre, size_t T, size_t N, size_t ld,
-	enum act act)
+template <class A>
+static void columns(struct cuda *c, float *db, void *dy, const void *y, const void *pre, size_t T, size_t N, enum act act)
 {
 	size_t rows = (T + CHUNKS - 1) / CHUNKS;
 	rows = rows < CHUNK_MIN ? CHUNK_MIN : rows;
 	unsigned n = blocks(T, rows);
 	float *part = db ? (float *)scratch(c, SCRATCH_PART, n * N * sizeof(float)) : NULL;
-	launch(c, "column_sums", columns_kernel<A>, dim3(blocks(N, 256), n), 256, 0, part, (A *)dy, (const A *)y, (const A *)pre, T, N, ld, rows, act);
+	void (*kernel)(float *, A *, const A *, uint32_t, uint32_t, uint32_t) = act == ACT_RELU ? columns_kernel<A, ACT_RELU>
+		: act == ACT_GELU                                                               ? columns_kernel<A, ACT_GELU>
+		: act == ACT_TANH                                                               ? columns_kernel<A, ACT_TANH>
+												: columns_kernel<A, ACT_NONE>;
+	launch(c, "column_sums", kernel, dim3(blocks(N, 256), n), 256, 0, part, (A *)dy, (const A *)(act == ACT_GELU ? pre : y), T, N,
+		rows);
 	if (db)
 		add_parts(c, db, part, n, N, N);
 }
@@ -106,12 +132,7 @@ template <class A> static void columns(struct cuda *c, float *db, void *dy, cons
 void column_sums(struct cuda *c, float *db, void *dy, const void *y, const void *pre, size_t T, size_t N, enum act act)
 {
 	if (T && (db || act != ACT_NONE))
-		BY_TYPE(c, columns, c, db, dy, y, pre, T, N, N, act);
-}
-
-void column_sums_ld(struct cuda *c, float *db, void *dy, size_t T, size_t N, size_t ld)
-{
-	BY_TYPE(c, columns, c, db, dy, NULL, NULL, T, N, ld, ACT_NONE);
+		BY_TYPE(c, columns, c, db, dy, y, pre, T, N, act);
 }
 
 /* ---- sum of squares ---- */

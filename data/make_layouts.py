@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Write one small matrix, seeded, in every layout that h5tok reads, and beside each file what must come out of it.
+"""Write one small seeded matrix in every layout that h5tok reads, and the expected output of h5tok beside each file.
 
     make_layouts.py DIR
 
-DIR/NAME is the file (or matrix directory), DIR/NAME.expected the table that
+DIR/NAME is the file (or matrix directory). DIR/NAME.expected is the table that
     h5tok NAME | scview -c cell,barcode,n_counts,OBS...,gene,count --genes id
-prints, its columns being the first line of the .expected file. Cells, genes and counts are invented; only the storage differs."""
+prints; its first line names the columns. Cells, genes and counts are invented. The files differ only in how the matrix is stored."""
 import gzip
 import os
 import sys
@@ -124,7 +124,7 @@ with patch("unsorted.h5ad") as f:
     replace(f["X"], "indptr", np.cumsum([0] + [len(j) for j in parts]).astype(np.int32))
 expect("unsorted.h5ad")
 
-# dense, one chunk a column; and chunks never written
+# dense, one chunk per column; chunks that were never written
 write("dense_columns.h5ad", X.astype(np.int32))
 with patch("dense_columns.h5ad") as f:
     replace(f, "X", f["X"][:], chunks=(N, 1), compression="gzip")
@@ -140,7 +140,7 @@ holes = np.zeros_like(X)
 holes[6:12, 11:22] = X[6:12, 11:22]
 expect("dense_holes.h5ad", x=holes)
 
-# duplicates and versions: ids of columns 3 and 8 are the same gene
+# duplicates and versions: the ids of columns 3 and 8 name the same gene
 twice = [g + ".%d" % (k % 4 + 1) for k, g in enumerate(ids)]
 twice[8] = ids[3] + ".9"
 write("versions.h5ad", csr, var=pd.DataFrame(index=twice))
@@ -148,7 +148,7 @@ gene = list(ids)
 gene[8] = ids[3]
 expect("versions.h5ad", gene=gene)
 
-# X normalised and of some genes only, counts in raw, in a layer
+# X is normalised and has only some of the genes; the counts are in raw and in a layer
 norm = np.log1p(X / np.maximum(X.sum(1, keepdims=True), 1) * 1e4).astype(np.float32)
 full = anndata.AnnData(csr, obs=frames()[0], var=frames()[1], dtype=np.float32)
 write("raw.h5ad", norm[:, ::2], raw=full, var=frames()[1].iloc[::2])

@@ -1,20 +1,21 @@
-#!/bin/sh
-# audit-report.sh table3|table8|genesets DIR DATA DEPGRAPH [GENESETS SKIP]: the table, from the files under DIR.
-what=$1 dir=$2 data=$3 depgraph=$4 sets=$5 skip=$6
+#!/usr/bin/env bash
+# audit-report.sh table3|table8|genesets DIR DATA [GENESETS SKIP]: the table, from the files under DIR.
+. "$(dirname "$0")/common.sh"
+what=$1 dir=$2 data=$3 sets=${4:-} skip=${5:-}
 get() { awk -F '\t' -v k="$2" '$1 == k { printf "%s", $2; found = 1 } END { if (!found) printf "nan" }' "$dir/audit.$1.tsv"; }
 percent() { awk -v x="$(get "$1" "$2")" 'BEGIN { if (x == "nan" || x == "-nan") printf "-"; else printf "%.2f %%", 100 * x }'; }
 number() { awk -v x="$(get "$1" "$2")" 'BEGIN { if (x == "nan" || x == "-nan") printf "-"; else printf "%.2f", x }'; }
-graph() { "$depgraph" -q --stats "$dir/corrmask.graph" | awk -F '\t' '{ v[$1] = $2 } END { printf "%d genes with neighbours, %d edges", v["genes_with_neighbours"], v["edges"] }'; }
+graph() { depgraph -q --stats "$dir/corrmask.graph" | awk -F '\t' '{ v[$1] = $2 } END { printf "%d genes with neighbours, %d edges", v["genes_with_neighbours"], v["edges"] }'; }
 
 case $what in
 table3)
 	echo "Table 3, masking audit: $data"
 	echo "$(get random cells) cells, masking rate $(percent random masking_rate), graph: $(graph)"
 	echo
-	printf '%-22s %9s %9s %9s %9s   %s\n' '' 'pair span' 'mean run' 'hit rate' '(present)' 'the paper: span, hit rate'
+	printf '%-22s %9s %9s %9s %9s   %s\n' '' 'pair span' 'mean span' 'hit rate' '(present)' 'the paper: span, hit rate'
 	while read -r name label paper; do
-		printf '%-22s %9s %9s %9s %9s   %s\n' "$(echo "$label" | tr _ ' ')" "$(number $name pair_span)" "$(number $name mean_span)" \
-			"$(percent $name hit_rate)" "$(percent $name hit_rate_present)" "$(echo "$paper" | tr _ ' ')"
+		printf '%-22s %9s %9s %9s %9s   %s\n' "$(echo "$label" | tr _ ' ')" "$(number "$name" pair_span)" "$(number "$name" mean_span)" \
+			"$(percent "$name" hit_rate)" "$(percent "$name" hit_rate_present)" "$(echo "$paper" | tr _ ' ')"
 	done <<-END
 		random random 1.08___1.93_%
 		bernoulli random,_Bernoulli
@@ -25,13 +26,15 @@ table3)
 	END
 	cat <<-END
 
-		pair span   masked genes a pair of neighbours in the cell, where at least one is: 1/(1-h/2), h the hit rate over present neighbours.
-		            Independent masks at 15 % give 1.08, as published for random and PMI masks; the paper defines no span,
-		            so this one is a guess by its value, and it does not give the published 1.65 (see maskgen(1), Audit).
-		mean run    masked positions side by side: 1/(1-0.15) = 1.18 for independent masks, which the paper does not print.
-		hit rate    share of a masked gene's neighbours that are masked, those absent from the cell counting as not masked.
-		(present)   the same over the neighbours in the cell: 15 % for independent masks. If the paper counts all, its 1.93 % is 15 % of 12.9 % present.
-		All are measured with the graph of these cells; maskgen(1), Audit, has the definitions.
+		pair span   mean number of masked genes in a pair of neighbours, over the pairs in the cell with at least one masked gene.
+		            It is 1/(1-h/2), where h is the hit rate over present neighbours. Independent masks at 15 % give 1.08, the published
+		            value for random and PMI masks. The paper defines no span: this definition is a guess from that value,
+		            and it does not give the published 1.65 (see maskgen(1), Audit).
+		mean span   mean length of the runs of adjacent masked positions: 1/(1-0.15) = 1.18 for independent masks. The paper does not print 1.18.
+		hit rate    share of a masked gene's neighbours that are masked too. Neighbours that are not in the cell count as not masked.
+		(present)   the same over the neighbours in the cell: 15 % for independent masks. If the paper counts all neighbours, its 1.93 % is
+		            15 % of the 12.9 % that are present.
+		All values are measured with the graph of these cells. maskgen(1), Audit, has the definitions.
 	END
 	;;
 table8)
@@ -40,19 +43,21 @@ table8)
 	echo
 	printf '%-58s %9s\n' \
 		'tokens with a neighbour among the 5 nearest on either side' "$(percent random neighbour_within_5)" \
-		'  the same among tokens that have neighbours at all' "$(percent random neighbour_within_5_linked)" \
-		'5-grams that hold a pair of neighbours' "$(percent random grams_5_with_pair)" \
-		'pairs of neighbours in the cell at most 5 places apart' "$(percent random pairs_within_5)"
+		'  the same, over tokens with neighbours in the graph' "$(percent random neighbour_within_5_linked)" \
+		'5-grams that contain a pair of neighbours' "$(percent random grams_5_with_pair)" \
+		'pairs of neighbours in the cell at most 5 positions apart' "$(percent random pairs_within_5)"
 	cat <<-END
 
-		the paper: lung 9.34 %, kidney 18.16 %, heart 14.67 %, pan-cancer 23.01 %; its text fits the first ("a correlated gene exists inside
-		the 5 closest tokens on either side of the targeted gene"), the third ("spans containing a pair") and, in section 3, the fourth.
+		the paper: lung 9.34 %, kidney 18.16 %, heart 14.67 %, pan-cancer 23.01 %. Its text describes three of these measures: the first
+		("a correlated gene exists inside the 5 closest tokens on either side of the targeted gene"), the third ("spans containing a pair"),
+		and in section 3 the fourth.
 	END
 	;;
 genesets)
 	echo "Edges within known gene sets: $data"
 	echo "sets: $sets${skip:+; without genes $skip}"
-	echo "of the k strongest edges (|weight|) between genes of some set, the share that joins two genes of one set; random pairs of as frequent genes"
+	echo "precision: share of the k strongest edges (|weight|) that join two genes of one set; only genes of some set count"
+	echo "random: the same for random pairs of equally frequent genes"
 	for g in corrmask corrmask-all pmi; do
 		case $g in
 		corrmask) echo; echo "CorrMask's graph (the 2,000 most expressed genes)" ;;
@@ -63,8 +68,8 @@ genesets)
 		awk -F '\t' 'NR > 1 { printf "%8d %10.4f %10.4f %10.4f %8.2f %8d\n", $1, $2, 1.96 * $5, $3, $4, $6; n++ } END { if (!n) print "       (no edges)" }' "$dir/genesets.$g.tsv"
 	done
 	echo
-	echo "+- is 1.96 standard errors, as if edges were independent, which they are not; genes: how many take part in the k edges."
-	echo "The graphs hold genes of different frequency: compare ratios, not precisions. Ribosomal proteins make most of the first edges and most"
-	echo "of their random pairs too; GENE_SKIP='^RP[LS][0-9]' leaves them out."
+	echo "+-: 1.96 standard errors, computed as if edges were independent, which they are not. genes: number of genes in the k edges."
+	echo "The graphs have genes of different frequency: compare ratios, not precisions. Ribosomal proteins are in most of the first edges and"
+	echo "in most of their random pairs. GENE_SKIP='^RP[LS][0-9]' leaves them out."
 	;;
 esac

@@ -1,13 +1,14 @@
-#!/bin/sh
-# demo-group.sh SCVIEW GROUP COUNTS: the scsample options that say how to split: by donor where there is one, else by cell.
-scview=$1 group=$2 counts=$3
+#!/usr/bin/env bash
+# demo-group.sh GROUP COUNTS: the scsample options for the split: by donor if there is such a column, else by cell.
+. "$(dirname "$0")/common.sh"
+group=$1 counts=$2
 [ "$group" = none ] && exit 0
 if [ "$group" != auto ]; then
 	echo "--by $group"
 	exit 0
 fi
 for column in donor_id donor patient individual; do
-	n=$("$scview" -s "$counts" | awk -F '\t' -v c="$column" '$1 == c && $2 ~ /^=/' | wc -l)
+	n=$(scview -s "$counts" | awk -F '\t' -v c="$column" '$1 == c && $2 ~ /^=/' | wc -l)
 	if [ "$n" -ge 4 ]; then
 		echo "--by $column"
 		exit 0

@@ -1,6 +1,6 @@
-# fig3-pairs.awk: how well a score of gene pairs tells pairs within a module from pairs between modules.
-# First file: scview --vocab, where the symbol m2.345 says module 2. Second, by `what`: A or C counts pairs in lists of tokens
-# (A side by side, C anywhere in the cell); npmi, graph and all read the edges of depgraph --tsv (a pair without an edge scores
+# fig3-pairs.awk: how well a score of gene pairs separates pairs within a module from pairs between modules.
+# First file: scview --vocab, where the symbol m2.345 means module 2. Second file, by `what`: A or C counts pairs in lists of tokens
+# (A: adjacent, C: anywhere in the cell); npmi, graph and all read the edges of depgraph --tsv (a pair without an edge scores
 # lowest). Prints what<TAB>AUROC, ties counting half; for graphs also the number of edges and the share within modules.
 FNR == NR {
 	if (FNR > 1 && split($3, s, ".") == 2) {

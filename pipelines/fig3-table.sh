@@ -1,5 +1,6 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # fig3-table.sh FILE...: mean and standard deviation over the simulations, one file each.
+. "$(dirname "$0")/common.sh"
 awk -F '\t' '
 	{ n[$1]++; s[$1] += $2; q[$1] += $2 * $2 }
 	NF > 2 { edges[$1] += $3; within[$1] += $4 }
@@ -21,6 +22,6 @@ awk -F '\t' '
 		row("graph", "Algorithm 1, 50 neighbours (edge or none)")
 		row("all", "Algorithm 1, any number of neighbours (edge or none)")
 		print ""
-		print "With 50 neighbours Algorithm 1 keeps a third of the partners of a gene, which bounds its AUROC; no edge leaves a module."
+		print "With 50 neighbours, Algorithm 1 keeps a third of the partners of a gene, which limits its AUROC."
 		print "The paper shows pictures and no numbers: A \"partially recovers structure\", C \"reconstructs modular signal strongly\"."
 	}' "$@"

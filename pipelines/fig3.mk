@@ -1,10 +1,10 @@
-# make fig3: can the modules be read from ranked cells? (CorrMask paper, figure 3 and appendix B.1)
+# make fig3: can modules be recovered from ranked cells? (CorrMask paper, figure 3 and appendix B.1)
 #
 #     make -j2 fig3             ten simulations (SCALE=tiny: two), AUROC of gene pairs within a module against pairs between modules
 #
-# The matrices are the paper's: A counts genes side by side, C genes in the same cell. Beside them are the graphs of depgraph on the
-# same cells: NPMI of neighbours in rank (every pair seen once), and Algorithm 1. Its defaults ask for 200 cells with both genes, which
-# no pair has in 1,000 cells of B.1 (a pair of one module meets in about 50), so --min-overlap is 20.
+# The matrices are the paper's: A counts adjacent genes, C genes in the same cell. The graphs of depgraph are made from the same cells:
+# NPMI of adjacent genes (all pairs that occur), and Algorithm 1. By default an edge needs 200 cells with both genes, which no pair has in
+# 1,000 cells of B.1 (two genes of one module are together in about 50), so --min-overlap is 20.
 # SEEDS   which simulations
 
 SCALE ?= small
@@ -18,8 +18,7 @@ fig3: $(FIG3)/table.txt $(FIG3)/fig3.svg $(FIG3)/fig3.png ## figure 3: module re
 	@cat $(FIG3)/table.txt
 
 $(FIG3)/settings: FORCE
-	@mkdir -p $(FIG3)
-	@echo '$(FIG3_SEEDS)' | cmp -s - $@ || { rm -rf $(FIG3); mkdir -p $(FIG3); echo '$(FIG3_SEEDS)' > $@; }
+	@$(script)/settings.sh $@ '$(FIG3_SEEDS)' $(FIG3)
 
 # The heat maps show the first simulation
 FIG3_MAPS := $(FIG3)/matrix-A.txt $(FIG3)/matrix-C.txt $(FIG3)/matrix-truth.txt
@@ -28,13 +27,13 @@ FIG3_NEEDS := $(PIPELINES)/fig3-recover.sh $(PIPELINES)/fig3-pairs.awk $(FIG3)/s
 
 $(FIG3_MAPS) $(FIG3)/auroc-$(FIG3_FIRST).tsv &: $(FIG3_NEEDS) | $(FIG3_TOOLS)
 	@echo '  fig3 simulation $(FIG3_FIRST)'
-	@$(PIPELINES)/fig3-recover.sh $(BIN) $(FIG3_FIRST) $(FIG3) > $(FIG3)/auroc-$(FIG3_FIRST).tsv
+	@$(script)/fig3-recover.sh $(FIG3_FIRST) $(FIG3) > $(FIG3)/auroc-$(FIG3_FIRST).tsv
 $(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(FIG3)/auroc-%.tsv: $(FIG3_NEEDS) | $(FIG3_TOOLS)
 	@echo '  fig3 simulation $*'
-	@$(PIPELINES)/fig3-recover.sh $(BIN) $* > $@
+	@$(script)/fig3-recover.sh $* > $@
 
 $(FIG3)/table.txt: $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(PIPELINES)/fig3-table.sh
 	@$(PIPELINES)/fig3-table.sh $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) > $@
 
 $(FIG3)/fig3.svg $(FIG3)/fig3.png: $(FIG3)/fig3.%: $(FIG3_MAPS) $(PIPELINES)/fig3.gp
-	@gnuplot -e "dir='$(FIG3)'; terminal='$*'" $(PIPELINES)/fig3.gp
+	@$(PIPELINES)/plot.sh fig3 $(FIG3) $*

@@ -1,14 +1,15 @@
-#!/bin/sh
-# fig4-runs.sh SCALE EXP GAMMAS TRIALS: names EXP-gamma-trial-epochs of all trials; those of trial 1 first, so that a run that is cut
-# short has all conditions.
+#!/usr/bin/env bash
+# fig4-runs.sh SCALE EXP GAMMAS TRIALS: names EXP-gamma-trial-epochs of all trials; trial 1 comes first, so that an interrupted run has
+# all conditions.
 #
-# small asks most of the condition that comes nearest to the paper's claim: gamma 1, Exp(0.1) of mean 10.
+# small has most trials of the condition that is nearest to the paper's claim: gamma 1, Exp(0.1) of mean 10.
+. "$(dirname "$0")/common.sh"
 readings='scale rate' gammas='0 0.25 0.5 0.75 1' epochs=50
-case $1 in
+case ${1:-} in
 tiny)	readings=scale gammas='0 1' trials=2 most=2 epochs=25 ;;
 small)	trials=3 most=20 ;;
 paper)	trials=20 most=20 ;;
-*)	echo "fig4: SCALE=$1: expected tiny, small or paper" >&2; exit 1 ;;
+*)	echo "fig4: SCALE=${1:-}: expected tiny, small or paper" >&2; exit 1 ;;
 esac
 for t in $(seq 1 "${4:-$most}"); do
 	for x in ${2:-$readings}; do

@@ -1,5 +1,7 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # fig4-table.sh DIR FILE...: means over trials with a paired t test; DIR/points.tsv gets the points of the figure.
+# shellcheck disable=SC2059,SC2034   # formats in variables; columns that are not shown
+. "$(dirname "$0")/common.sh"
 dir=$1
 shift
 # exp, gamma, trials, epochs, mean and sd of random, CorrMask and their gap, t (all in points of accuracy), losses, p
@@ -22,15 +24,14 @@ cat "$@" | awk -F '\t' "$(cat "$(dirname "$0")/stats.awk")"'
 echo "Modularity sweep (CorrMask paper, figure 4, appendix B.2): 60 genes in 3 modules, $(cut -f 4 "$dir/points.tsv" | sort -u) epochs"
 echo "Test accuracy of logistic regression on frozen [CLS], in percent, mean (sd); the gap is paired by trial, p two-sided"
 echo
-row='%-6s %5s %6s %7s  %-14s %-14s %-15s %7s %8s   %-8s %s\n'
-printf "$row" Exp gamma trials at-most random CorrMask gap t p "paper's gap" 'loss: random CorrMask'
-while IFS="$(printf '\t')" read -r exp gamma n epochs r rs c cs g gs t lr lc p; do
-	spread='(%.1f)'
-	[ "$n" -gt 1 ] || spread='(%.0s-)'         # one trial tells no spread
+row() { printf '%-6s %5s %6s %7s  %-14s %-14s %-15s %7s %8s   %-8s %s\n' "$@"; }
+row Exp gamma trials at-most random CorrMask gap t p "paper's gap" 'loss: random CorrMask'
+while IFS="$(printf '\t')" read -r exp gamma n _ r rs c cs g gs t lr lc p; do
+	spread() { [ "$n" -gt 1 ] && printf '(%.1f)' "$1" || printf '(-)'; } # one trial tells no spread
 	claim=$(awk -v g="$gamma" 'BEGIN { print g < 0.25 ? "level" : g == 1 ? "about 10" : "-" }')
-	printf "$row" "$exp" "$gamma" "$n" "$(awk -v g="$gamma" 'BEGIN { printf "%.1f", 100 * (g + (1 - g) / 3) }')" \
-		"$(printf "%.1f $spread" "$r" "$rs")" "$(printf "%.1f $spread" "$c" "$cs")" "$(printf "%+.1f $spread" "$g" "$gs")" \
+	row "$exp" "$gamma" "$n" "$(awk -v g="$gamma" 'BEGIN { printf "%.1f", 100 * (g + (1 - g) / 3) }')" \
+		"$(printf '%.1f' "$r") $(spread "$rs")" "$(printf '%.1f' "$c") $(spread "$cs")" "$(printf '%+.1f' "$g") $(spread "$gs")" \
 		"$([ "$t" = NA ] && echo NA || printf '%.2f' "$t")" "$p" "$claim" "$(printf '     %.3f %.3f' "$lr" "$lc")"
 done < "$dir/points.tsv"
 echo
-echo "at-most: gamma + (1 - gamma) / 3, since the label of an incoherent sample leaves no trace in it."
+echo "at-most: the highest possible accuracy, gamma + (1 - gamma) / 3, because an incoherent sample carries no information about its label."

@@ -1,4 +1,4 @@
-# Left: accuracy by modularity. Right: the gap, with what the paper says of it (level below 0.25, about 10 points at 1).
+# Left: accuracy by modularity. Right: the gap, with the paper's statement (none below 0.25, about 10 points at 1).
 if (terminal eq "svg") { set terminal svg size 1100,440 font "sans,13" background "white" } else { set terminal pngcairo size 1100,440 font "sans,10" }
 set output dir."/fig4.".terminal
 set datafile separator "\t"

@@ -1,12 +1,12 @@
-# make fig4: does masking by module pay, and from which modularity on? (CorrMask paper, figure 4 and appendix B.2)
+# make fig4: from which modularity on does masking by module improve accuracy? (CorrMask paper, figure 4 and appendix B.2)
 #
-#     make -j2 fig4              small: 3 trials a condition, 20 of gamma 1 with Exp(0.1) of mean 10; three quarters of an hour on 2 cores
+#     make -j2 fig4              small: 3 trials a condition, 20 of gamma 1 with Exp(0.1) of mean 10; 45 minutes on 2 cores
 #     make -j2 fig4 SCALE=tiny   2 trials of 25 epochs at gamma 0 and 1; a minute
 #     make -j2 fig4 SCALE=paper  20 trials a condition; about three hours
 #
 # EXP     how Exp(0.1) is read: scale (mean 0.1), rate (mean 10), or 'scale rate' (the default)
-# GAMMAS, TRIALS   instead of those of the scale
-# A trial is a file under results/fig4/trials, shared by all scales, so an interrupted run goes on where it stopped.
+# GAMMAS, TRIALS   replace those of SCALE
+# A trial is a file under results/fig4/trials, shared by all scales, so an interrupted run continues where it stopped.
 
 SCALE ?= small
 FIG4 := results/fig4
@@ -20,14 +20,14 @@ fig4: $(FIG4)/table.txt $(FIG4)/fig4.svg $(FIG4)/fig4.png ## figure 4: accuracy 
 	@cat $(FIG4)/table.txt
 
 $(FIG4)/settings: FORCE
-	@mkdir -p $(FIG4)/trials
-	@echo $(FIG4_HOW) | cmp -s - $@ || echo $(FIG4_HOW) > $@
+	@$(script)/settings.sh $@ "$$(echo $(FIG4_HOW))"
 
 $(FIG4_TRIALS): $(FIG4)/trials/%.tsv: $(PIPELINES)/fig4-trial.sh $(PIPELINES)/fig4.json | $(FIG4_TOOLS) $(FIG4)/settings
 	@echo '  fig4 $*'
-	@$(PIPELINES)/fig4-trial.sh $(BIN) $* > $@
+	@mkdir -p $(@D)
+	@$(script)/fig4-trial.sh $* > $@
 
 $(FIG4)/table.txt: $(FIG4_TRIALS) $(FIG4)/settings $(PIPELINES)/fig4-table.sh $(PIPELINES)/stats.awk
 	@$(PIPELINES)/fig4-table.sh $(FIG4) $(FIG4_TRIALS) > $@
 $(FIG4)/fig4.svg $(FIG4)/fig4.png: $(FIG4)/fig4.%: $(FIG4)/table.txt $(PIPELINES)/fig4.gp
-	@gnuplot -e "dir='$(FIG4)'; terminal='$*'" $(PIPELINES)/fig4.gp
+	@$(PIPELINES)/plot.sh fig4 $(FIG4) $*

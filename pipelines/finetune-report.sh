@@ -1,9 +1,10 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # finetune-report.sh DIR DATA LABEL START...: the table of make finetune, from the scores and logs under DIR.
+. "$(dirname "$0")/common.sh"
 dir=$1 data=${2:-simulated cells (scsim)} label=$3
 shift 3
 get() { awk -F '\t' -v k="$2" '$1 == k { printf "%.4f", $2; found = 1 } END { if (!found) printf "-" }' "$1"; }
-# the step whose weights were kept: least held-out loss
+# the step whose weights were kept: smallest validation loss
 best() { awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "eval_loss") c = i } NR > 1 && c && $c != "" && $c != "NA" && (!n || $c < least) { n = $1; least = $c } END { print n ? n : "-" }' "$1"; }
 
 echo "corrmask fine-tuning: $data, label $label"
@@ -11,8 +12,8 @@ for part in train valid test; do
 	log=$dir/log/scsample-$part.log
 	[ ! -e "$log" ] || sed -n 's/^scsample: \(.* cells.*\); [0-9.]* s, peak.*/'"$part"': \1/p' "$log"
 done
-grep -h 'cells scored' "$dir/log/ctaprobe-$1.log" | sed 's/^ctaprobe score: /test: /; s/; [0-9.]* s, peak.*//'
-grep -h 'warning' "$dir/log/ctaprobe-$1.log" | sed 's/^ctaprobe score: //'
+sed -n '/cells scored/{s/^ctaprobe score: /test: /; s/; [0-9.]* s, peak.*//p}' "$dir/log/ctaprobe-$1.log"
+sed -n '/warning/s/^ctaprobe score: //p' "$dir/log/ctaprobe-$1.log"
 echo
 printf '%-12s %10s %10s %10s %10s %10s %8s\n' start accuracy balanced "macro F1" "rare F1" unknown step
 for m; do
@@ -39,7 +40,7 @@ done | awk -F '\t' -v starts="$*" 'BEGIN { n = split(starts, s, " ") }
 	}'
 echo
 printf '%-24s %10s %12s\n' stage seconds "peak memory"
-for log in $(ls -tr "$dir"/log/*.log); do
+find "$dir/log" -name '*.log' -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | while read -r log; do
 	sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]* MB\)$/\1\t\2/p' "$log" | tail -n 1 |
 		awk -F '\t' -v s="$(basename "$log" .log)" '{ printf "%-24s %10s %12s\n", s, $1, $2 }'
 done

@@ -4,9 +4,9 @@
 #     make finetune DATA=lung.h5ad LABEL=cell_type              the same on your file
 #     make finetune DATA=lung.h5ad LABEL=cell_type INIT=DIR     from a model of your own, of sctrain's or transformers'
 #
-# The same network is also trained from random weights. A quarter of the donors is for the test, a fifth of the others decides when
-# to stop (least loss) [Geneformer's protocol]. Cells are read, sampled and split as by make demo, with its DATA LABEL GROUP CELLS SEED
-# MAXLEN THREADS; without INIT its pre-training runs first.
+# The same network is also trained from random weights. A quarter of the donors is for the test, a fifth of the others for validation:
+# the weights with the smallest loss are kept [Geneformer's protocol]. Cells are read, sampled and split as by make demo, with its settings
+# DATA LABEL GROUP CELLS SEED MAXLEN THREADS. Without INIT the demo's pre-training runs first.
 # VOCAB   the model's vocabulary (default INIT/vocab.tsv)         FT_EPOCHS, FT_BATCH, FT_LR   of the fine-tuning
 # FT_ARGS more options of sctrain cells, such as '--freeze 2 --class-weight balanced'
 # Every stage is a file under results/finetune/NAME.
@@ -20,14 +20,13 @@ FT_ARGS   ?=
 
 FT := results/finetune/$(notdir $(DEMO))
 FT_KEY := $(DEMO_KEY) $(INIT) $(VOCAB) $(FT_EPOCHS) $(FT_BATCH) $(FT_LR) $(FT_ARGS)
-# As stage, with logs here
-ft_stage = $(subst $(DEMO),$(FT),$(call stage,$1))
+ft_stage = $(call stage_in,$(FT),$1)
 
 FT_STARTS := scratch $(if $(INIT),init,$(DEMO_MODELS))
 ft_model_init := $(INIT)
 ft_model_random := $(DEMO)/random.model
 ft_model_corrmask := $(DEMO)/corrmask.model
-# The network of the random start is that of the others
+# The network that starts from random weights is the same as the others'.
 ft_start_scratch := --config $(if $(INIT),$(INIT)/config.json,$(CONFIG))
 $(foreach m,init $(DEMO_MODELS),$(eval ft_start_$m := --init $(ft_model_$m)))
 
@@ -37,7 +36,7 @@ finetune: $(FT)/report.txt ## fine-tune for cell types and score on unseen donor
 	@cat $(FT)/report.txt
 
 $(FT)/settings: FORCE
-	@echo '$(FT_KEY)' | cmp -s - $@ || { rm -rf $(FT); mkdir -p $(FT); echo '$(FT_KEY)' > $@; }
+	@$(script)/settings.sh $@ '$(FT_KEY)' $(FT)
 
 ifeq ($(INIT),)
 $(FT)/learn.tok $(FT)/test.tok: $(FT)/%.tok: $(FT)/settings
@@ -49,33 +48,30 @@ else
 $(FT)/test.tok: $(DEMO)/test.counts
 $(FT)/learn.tok: $(DEMO)/train.counts
 $(FT)/learn.tok $(FT)/test.tok: $(FT)/%.tok: $(FT)/settings $(VOCAB)
-	$(call ft_stage,rankenc-$*) run $(BIN)/rankenc -v -m $(VOCAB) --max-len $(MAXLEN) -@ $(THREADS) -o $@ $(filter %.counts,$^)
+	$(call ft_stage,rankenc-$*) $(BIN)/rankenc -v -m $(VOCAB) --max-len $(MAXLEN) -@ $(THREADS) -o $@ $(filter %.counts,$^)
 endif
 
-# $(call ft_split,DIR,TOKENS,GROUP,STAGE): DIR/train.tok to learn from and DIR/valid.masked to say when to stop
+# $(call ft_split,DIR,TOKENS,GROUP,STAGE): DIR/train.tok for training and DIR/valid.masked for validation
 define ft_split
 $1/train.tok $1/valid.tok: $1/%.tok: $2 $3
-	$$(call $4,scsample-$$*) run $$(BIN)/scsample -v --test-fraction 0.2 $$$$(cat $3) --part $$(if $$(filter valid,$$*),test,train) --seed $$(SEED) -o $$@ $$<
+	$$(call $4,scsample-$$*) $$(PIPELINES)/split.sh $$(if $$(filter valid,$$*),test,train) 0.2 $3 $$< $$@ $$(SEED)
 $1/valid.masked: $1/valid.tok
-	$$(call $4,maskgen-valid) run $$(BIN)/maskgen -v --strategy none --keep '$$(LABEL)' --batch $$(FT_BATCH) -o $$@ $$<
+	$$(call $4,maskgen-valid) $$(BIN)/maskgen -v --strategy none --keep '$$(LABEL)' --batch $$(FT_BATCH) -o $$@ $$<
 endef
 $(eval $(call ft_split,$(FT),$(FT)/learn.tok,$(DEMO)/group,ft_stage))
 
-# $(call fine_tune,TRAIN,VALID,START,SEED,THREADS,MODEL)
-fine_tune = $(BIN)/maskgen --strategy none --keep '$(LABEL)' --epochs $(FT_EPOCHS) --batch $(FT_BATCH) --seed $4 -u $1 | \
-	run $(BIN)/sctrain cells -v --label '$(LABEL)' $3 --lr $(FT_LR) --eval $2 --patience 3 $(FT_ARGS) \
-		--save-every 200 $(call go_on,$6) --seed $4 -@ $5 -o $6
-
 define ft_start
 $$(FT)/$1.model/model.safetensors: $$(FT)/train.tok $$(FT)/valid.masked $$(if $$(filter scratch,$1),,$$(ft_model_$1)/model.safetensors)
-	$$(call ft_stage,sctrain-$1) $$(call fine_tune,$$<,$$(FT)/valid.masked,$$(ft_start_$1),$$(SEED),$$(THREADS),$$(FT)/$1.model)
+	$$(call ft_stage,sctrain-$1) $$(PIPELINES)/train.sh cells $$(FT)/$1.model $$< \
+		--strategy none --keep '$$(LABEL)' --epochs $$(FT_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -- \
+		--label '$$(LABEL)' $$(ft_start_$1) --lr $$(FT_LR) --eval $$(FT)/valid.masked --patience 3 $$(FT_ARGS) --seed $$(SEED) -@ $$(THREADS)
 endef
 $(foreach m,$(FT_STARTS),$(eval $(call ft_start,$m)))
 
 $(FT_STARTS:%=$(FT)/%.pred): $(FT)/%.pred: $(FT)/test.tok $(FT)/%.model/model.safetensors
-	$(call ft_stage,scembed-$*) run $(BIN)/scembed --predict -v -M $(FT)/$*.model -@ $(THREADS) -o $@ $<
+	$(call ft_stage,scembed-$*) $(BIN)/scembed --predict -v -M $(FT)/$*.model -@ $(THREADS) -o $@ $<
 $(FT_STARTS:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(FT)/%.pred $(FT)/train.tok
-	$(call ft_stage,ctaprobe-$*) run $(BIN)/ctaprobe score -v --label '$(LABEL)' --train $(FT)/train.tok -o $@ $<
+	$(call ft_stage,ctaprobe-$*) $(BIN)/ctaprobe score -v --label '$(LABEL)' --train $(FT)/train.tok -o $@ $<
 
 $(FT)/report.txt: $(FT_STARTS:%=$(FT)/%.score.tsv) $(PIPELINES)/finetune-report.sh
 	@$(PIPELINES)/finetune-report.sh $(FT) '$(DATA)' '$(LABEL)' $(FT_STARTS) > $@

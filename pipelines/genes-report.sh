@@ -1,5 +1,6 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # genes-report.sh DIR DATA LABELS START...: the table of make genes, from the scores under DIR.
+. "$(dirname "$0")/common.sh"
 dir=$1 data=${2:-simulated cells (scsim)} labels=${3:-genes of modules or background}
 first=$4
 shift 3
@@ -9,7 +10,7 @@ whole() { awk -F '\t' -v k="$2" '$1 == k { print $2 }' "$1"; }
 s=$dir/$first.score.tsv
 echo "corrmask classes of genes: $data, $labels"
 echo "$(whole "$s" genes) genes scored in $(whole "$s" folds) folds, $(whole "$s" tokens) tokens$(awk -F '\t' '$1 == "positive" { print ", positive: " $2 }' "$s")"
-grep -h warning "$dir/log/sctrain-$first-0.log" | sed 's/^sctrain genes: //'
+sed -n '/warning/s/^sctrain genes: //p' "$dir/log/sctrain-$first-0.log"
 echo
 printf '%-12s %16s %16s %16s %10s\n' start "AUC by token" "Geneformer's" "AUC by gene" "macro F1"
 for m; do

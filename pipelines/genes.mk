@@ -1,10 +1,10 @@
-# make genes: can a model tell classes of genes it was not shown? (dosage-sensitive transcription factors, for one)
+# make genes: can a model classify genes that were not in its training? (for example dosage-sensitive transcription factors)
 #
 #     make genes                                                   simulated cells: is a gene in a module, or background?
 #     make genes DATA=lung.h5ad GENE_LABELS=tf.tsv INIT=DIR        your cells, genes and model (INIT as in make finetune)
 #
-# Geneformer's protocol: FOLDS folds over the genes; each is predicted by a model that was fine-tuned on the others, for one epoch; AUC
-# over tokens. Here the cells of the prediction are of donors that the fine-tuning has not seen either.
+# Geneformer's protocol: FOLDS folds over the genes. A model is fine-tuned on the other folds for one epoch and predicts this one. The AUC
+# is over tokens. Unlike there, the cells of the prediction are from donors that were not used in fine-tuning.
 # GENE_LABELS   table of gene (id or symbol) and label          GC_EPOCHS, GC_LR   of the fine-tuning
 # GC_ARGS       more options of sctrain genes, such as '--freeze 4'
 # Cells, vocabulary and models are those of make finetune, with its settings. Every stage is a file under results/genes/NAME.
@@ -18,7 +18,7 @@ GC_ARGS     ?=
 GC := results/genes/$(notdir $(DEMO))
 GC_KEY := $(FT_KEY) $(GENE_LABELS) $(FOLDS) $(GC_EPOCHS) $(GC_LR) $(GC_ARGS)
 GC_FOLDS := $(shell seq 0 $$(($(FOLDS) - 1)))
-gc_stage = $(subst $(DEMO),$(GC),$(call stage,$1))
+gc_stage = $(call stage_in,$(GC),$1)
 
 .PHONY: genes
 
@@ -26,7 +26,7 @@ genes: $(GC)/report.txt ## fine-tune for classes of genes, folds over genes (DAT
 	@cat $(GC)/report.txt
 
 $(GC)/settings: FORCE
-	@echo '$(GC_KEY)' | cmp -s - $@ || { rm -rf $(GC); mkdir -p $(GC); echo '$(GC_KEY)' > $@; }
+	@$(script)/settings.sh $@ '$(GC_KEY)' $(GC)
 
 $(GC)/labels.tsv: $(GC)/settings $(GENE_LABELS) $(FT)/learn.tok
 ifneq ($(GENE_LABELS),)
@@ -34,18 +34,19 @@ ifneq ($(GENE_LABELS),)
 else ifneq ($(DATA),)
 	@echo 'make genes: GENE_LABELS= is needed: a table of genes and their labels' >&2; exit 1
 else
-	@$(BIN)/scview --vocab $(FT)/learn.tok | awk -F '\t' '$$3 ~ /^(m|bg)[0-9.]+$$/ { print $$2 "\t" ($$3 ~ /^bg/ ? "background" : "module") }' > $@
+	@$(script)/genes-labels.sh $(FT)/learn.tok > $@
 endif
 
 define gc_start
-$$(GC_FOLDS:%=$$(GC)/$1-%.model/model.safetensors): $$(GC)/$1-%.model/model.safetensors: $$(FT)/learn.tok $$(GC)/labels.tsv $$(if $$(filter scratch,$1),,$$(ft_model_$1)/model.safetensors)
-	$$(call gc_stage,sctrain-$1-$$*) $$(BIN)/maskgen --strategy none --epochs $$(GC_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -u $$< | \
-		run $$(BIN)/sctrain genes -v --gene-labels $$(GC)/labels.tsv --fold $$*/$$(FOLDS) $$(ft_start_$1) --lr $$(GC_LR) $$(GC_ARGS) \
-		--save-every 200 $$(call go_on,$$(GC)/$1-$$*.model) --seed $$(SEED) -@ $$(THREADS) -o $$(GC)/$1-$$*.model
+$$(GC_FOLDS:%=$$(GC)/$1-%.model/model.safetensors): $$(GC)/$1-%.model/model.safetensors: $$(FT)/learn.tok $$(GC)/labels.tsv \
+		$$(if $$(filter scratch,$1),,$$(ft_model_$1)/model.safetensors)
+	$$(call gc_stage,sctrain-$1-$$*) $$(PIPELINES)/train.sh genes $$(GC)/$1-$$*.model $$< \
+		--strategy none --epochs $$(GC_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -- \
+		--gene-labels $$(GC)/labels.tsv --fold $$*/$$(FOLDS) $$(ft_start_$1) --lr $$(GC_LR) $$(GC_ARGS) --seed $$(SEED) -@ $$(THREADS)
 $$(GC_FOLDS:%=$$(GC)/$1-%.pred): $$(GC)/$1-%.pred: $$(FT)/test.tok $$(GC)/$1-%.model/model.safetensors
-	$$(call gc_stage,scembed-$1-$$*) run $$(BIN)/scembed --predict -v -M $$(GC)/$1-$$*.model -@ $$(THREADS) -o $$@ $$<
+	$$(call gc_stage,scembed-$1-$$*) $$(BIN)/scembed --predict -v -M $$(GC)/$1-$$*.model -@ $$(THREADS) -o $$@ $$<
 $$(GC)/$1.score.tsv: $$(GC_FOLDS:%=$$(GC)/$1-%.pred)
-	$$(call gc_stage,ctaprobe-$1) run $$(BIN)/ctaprobe genes -v --gene-scores $$(GC)/$1.genes.tsv --roc $$(GC)/$1.roc.tsv -o $$@ $$^
+	$$(call gc_stage,ctaprobe-$1) $$(BIN)/ctaprobe genes -v --gene-scores $$(GC)/$1.genes.tsv --roc $$(GC)/$1.roc.tsv -o $$@ $$^
 endef
 $(foreach m,$(FT_STARTS),$(eval $(call gc_start,$m)))
 

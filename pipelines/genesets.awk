@@ -1,8 +1,9 @@
-# How many of the k strongest edges join two genes of one gene set, against random pairs of genes as frequent. Lines by their first field:
+# How many of the k strongest edges join two genes of one gene set, compared with random pairs of equally frequent genes. The input has
+# these lines:
 #   name ALIAS ID   gene TOKEN ID SYMBOL   symbol ID SYMBOL   set NAME DESCRIPTION GENE...   cells TOKEN N (rising N)
 #   edge TOKEN ID TOKEN ID (|weight| falling)
-# Only genes of some set of at most `most` genes count: of the others nothing is known. `skip`: symbols to leave out. A random pair takes for each end a gene of one of
-# the 2 WIDTH + 1 places around it in the order of frequency, DRAWS pairs an edge.
+# Only genes that are in a set of at most `most` genes are counted: nothing is known about the others. `skip`: symbols to leave out. In a
+# random pair each gene of the edge is replaced by one of the 2 WIDTH + 1 genes around it in the order of frequency; DRAWS pairs per edge.
 BEGIN { FS = OFS = "\t"; WIDTH = 25; DRAWS = 20; seed = 1; nk = split(ks, at, " "); next_k = 1
 	print "k", "precision", "random", "ratio", "se", "genes" }
 

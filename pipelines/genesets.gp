@@ -1,4 +1,4 @@
-# Precision of the k strongest edges (full lines) and of random pairs of as frequent genes (dashed).
+# Precision of the k strongest edges (full lines) and of random pairs of equally frequent genes (dashed).
 if (terminal eq "svg") { set terminal svg size 760,480 font "sans,13" background "white" } else { set terminal pngcairo size 760,480 font "sans,10" }
 set output dir."/genesets.".terminal
 set datafile separator "\t"

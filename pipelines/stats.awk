@@ -1,11 +1,11 @@
 # For awk "$(cat stats.awk)"'...': means over seeds and paired gaps.
 
-# Standard deviation from n values' sum and sum of squares; 0 of one value
+# Standard deviation of n values from their sum and sum of squares; 0 for one value
 function sd(n, s, q,  v) {
 	v = n > 1 ? (q - s * s / n) / (n - 1) : 0
 	return v > 1e-12 ? sqrt(v) : 0
 }
-# Student's t of n paired differences; NA where they tell no spread
+# Student's t of n paired differences; NA if their spread is unknown
 function paired_t(n, s, q,  d) {
 	d = sd(n, s, q)
 	return d > 0 ? s / n / (d / sqrt(n)) : "NA"

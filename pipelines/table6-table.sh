@@ -1,6 +1,7 @@
-#!/bin/sh
-# table6-table.sh DIR STRATEGIES SIZES SEEDS: the table of make table6 from the scores under DIR/runs; runs without any are left out.
-# DIR/points.tsv gets what the table prints, DIR/rare.tsv the gaps among the rarest classes: both are what the figure draws.
+#!/usr/bin/env bash
+# table6-table.sh DIR STRATEGIES SIZES SEEDS: the table of make table6 from the scores under DIR/runs; runs without scores are left out.
+# The figure draws DIR/points.tsv (the values of the table) and DIR/rare.tsv (the gaps among the rarest classes).
+. "$(dirname "$0")/common.sh"
 dir=$1 strategies=$2 sizes=$3 seeds=$4
 base=${strategies%% *}
 stats=$(cat "$(dirname "$0")/stats.awk")
@@ -101,7 +102,7 @@ awk -F '\t' -v last="$last" -v strategies="$strategies" -v ours="$ours" '
 
 sed '1s/^/corrmask table 6: /' "$dir/inputs/about"
 head -n 1 "$dir/settings" | sed 's/^/label /; s/; /; pre-training: /'
-echo "mean ± standard deviation over seeds ($seeds); gaps to $base are paired by seed, with the two-sided p of a t test; [n]: of n seeds only"
+echo "mean ± standard deviation over seeds ($seeds); gaps to $base are paired by seed, with the two-sided p of a t test; [n]: only n seeds are done"
 seed_n=$(echo "$seeds" | wc -w)
 print_metric() {
 	echo
@@ -148,7 +149,7 @@ print_metric() {
 print_metric finetune macro_f1 "Macro F1 after fine-tuning (the paper's measure)"
 cat <<'END'
 
-the paper, other cells, many more, another network:
+the paper (other cells, many more of them, another network):
               30,000 cells      100,000 cells     300,000 cells     1,000,000 cells (kidney 814,000)
   lung
 random        0.831 ± 0.005     0.845 ± 0.001     0.864 ± 0.008     0.883 ± 0.001
@@ -175,6 +176,6 @@ print_metric probe f1_rare "F1 of the rarest third of the classes, probe"
 }
 echo
 for stage in pretrain finetune embed probe; do
-	cat "$dir"/log/$stage-*.log 2>/dev/null | sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]*\) MB$/\1 \2/p' |
+	find "$dir/log" -name "$stage-*.log" -exec cat {} + | sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]*\) MB$/\1 \2/p' |
 		awk -v s=$stage '{ t += $1; if ($2 > m) m = $2 } END { if (NR) printf "%s: %d times, %.0f s in all, at most %d MB\n", s, NR, t, m }'
 done

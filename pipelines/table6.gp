@@ -1,4 +1,4 @@
-# Left and middle: macro F1 by cells pre-trained on (the paper's figure 5). Right: its gap among the rarest classes (figure 6).
+# Left and middle: macro F1 by number of pre-training cells (the paper's figure 5). Right: its gap among the rarest classes (figure 6).
 points = dir."/points.tsv"
 sizes = system("awk -F '\t' '$4 { print $4 }' ".points." | sort -nu | tr '\n' ' '")
 if (!words(sizes)) exit              # nothing but the start without pre-training so far
@@ -10,10 +10,10 @@ set border 3
 set tics nomirror
 set grid ytics lc rgb "#dddddd"
 colour(s) = s eq "random" ? 0x888888 : s eq "bernoulli" ? 0xbbbbbb : s eq "pmi" ? 0x4060a0 : s eq "pmi-rand" ? 0x70b0d0 : s eq "corrmask" ? 0xc04020 : 0xe0a030
-# side by side, so that error bars can be told apart
+# shifted sideways, so that error bars do not overlap
 aside(i) = 1 + 0.02 * (i - (words(strategies) + 1) / 2.0)
 rows(stage, s) = "< awk -F '\t' '$1 == \"".stage."\" && $2 == \"macro_f1\" && $3 == \"".s."\"' ".points
-# one seed has no spread
+# no error bar for a single seed
 sd(x) = x eq "NA" ? 0 : real(x)
 scratch(stage) = system("awk -F '\t' '$1 == \"".stage."\" && $2 == \"macro_f1\" && $3 == \"scratch\" { print $6 }' ".points)
 

@@ -1,5 +1,5 @@
-# gnuplot -e 'file="MODEL/train.tsv"; out="train.svg"' train.gp: a training's loss, held-out measures and learning rate.
-# out ends in .svg or .png. Columns of train.tsv are found by name; those of --eval need not be there.
+# gnuplot -e 'file="MODEL/train.tsv"; out="train.svg"' train.gp: loss, validation metrics and learning rate of a training.
+# out ends in .svg or .png. Columns of train.tsv are found by name; those of --eval are optional.
 if (out[strlen(out)-3:] eq ".svg") { set terminal svg size 1000,900 font "sans,13" background "white" } else { set terminal pngcairo size 1000,900 font "sans,11" }
 set output out
 set datafile separator "\t"
@@ -33,8 +33,8 @@ unset title
 if (held) {
 	set ylabel "share"
 	set key bottom right
-	plot file using "step":"eval_accuracy" with linespoints pt 7 ps 0.5 lw 2 lc rgb "#c04020" title "held-out accuracy", \
-	     file using "step":score with linespoints pt 6 ps 0.5 lw 2 lc rgb "#4060a0" title (score eq "eval_accuracy" ? "" : "held-out macro-F1")
+	plot file using "step":"eval_accuracy" with linespoints pt 7 ps 0.5 lw 2 lc rgb "#c04020" title "validation accuracy", \
+	     file using "step":score with linespoints pt 6 ps 0.5 lw 2 lc rgb "#4060a0" title (score eq "eval_accuracy" ? "" : "validation macro-F1")
 	set key top right
 } else {
 	set ylabel "gradient norm"

@@ -1,6 +1,8 @@
 #include "cli.h"
 
-#include "file.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "nn/blas_core.h"
 
 #include <omp.h>
 #include <signal.h>
@@ -8,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -18,13 +19,6 @@ static const char *program = "corrmask";
 static int quiet, want_help, want_version;
 static int progress_choice, progress_on, progress_shown;
 static double started, progress_last;
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void clear_progress(void)
 {
@@ -90,9 +84,9 @@ void info(const char *fmt, ...)
 
 void progress(const char *fmt, ...)
 {
-	if (!progress_on || now() - progress_last < 0.2)
+	if (!progress_on || clock_seconds() - progress_last < 0.2)
 		return;
-	progress_last = now();
+	progress_last = clock_seconds();
 	va_list ap;
 	va_start(ap, fmt);
 	fprintf(stderr, "\r\033[K%s: ", program);
@@ -114,7 +108,7 @@ void cli_report(const struct cli *c, const char *fmt, ...)
 	fprintf(stderr, "%s: ", program);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "; %.2f s, peak memory %.0f MB\n", now() - started, (double)r.ru_maxrss / 1024);
+	fprintf(stderr, "; %.2f s, peak memory %.0f MB\n", clock_seconds() - started, (double)r.ru_maxrss / 1024);
 }
 
 static void on_signal(int sig)
@@ -124,71 +118,128 @@ static void on_signal(int sig)
 	raise(sig);
 }
 
-/* The options all tools share; which of them a tool shows depends on cli.common. */
+/* The options that several tools share. cli.common selects those of a tool. */
 static struct option_def *common_table(struct cli *c)
 {
 	static struct option_def t[16];
 	int n = 0;
 	if (c->common & CLI_OUT)
-		t[n++] = (struct option_def){.letter = 'o', .name = "output", .kind = OPT_STRING, .to = &c->output, .arg = "FILE",
-			.help = "write to FILE, which appears only when whole (default: standard output)"};
+		t[n++] = (struct option_def){.letter = 'o',
+			.name = "output",
+			.kind = OPT_STRING,
+			.to = &c->output,
+			.arg = "FILE",
+			.help = "write to FILE, which appears only when it is complete (default: standard output)"};
 	if (c->common & CLI_RAW)
-		t[n++] = (struct option_def){.letter = 'u', .name = "uncompressed", .kind = OPT_FLAG, .to = &c->raw,
+		t[n++] = (struct option_def){.letter = 'u',
+			.name = "uncompressed",
+			.kind = OPT_FLAG,
+			.to = &c->raw,
 			.help = "write uncompressed blocks, for pipes"};
 	if (c->common & CLI_SEED)
-		t[n++] = (struct option_def){.name = "seed", .kind = OPT_INT, .to = &c->seed, .arg = "N",
-			.help = "seed of all random choices (default 1)", .max = 4294967295.0, .changes = 1};
+		t[n++] = (struct option_def){.name = "seed",
+			.kind = OPT_INT,
+			.to = &c->seed,
+			.arg = "N",
+			.help = "seed of all random choices (default 1)",
+			.max = 4294967295.0,
+			.changes = 1};
 	if (c->common & CLI_DEVICE)
-		t[n++] = (struct option_def){.name = "device", .kind = OPT_STRING, .to = &c->device, .arg = "DEVICE",
+		t[n++] = (struct option_def){.name = "device",
+			.kind = OPT_STRING,
+			.to = &c->device,
+			.arg = "DEVICE",
 			.help = "auto, cpu, cuda or cuda:N (default auto)"};
 	if (c->common & CLI_THREADS)
-		t[n++] = (struct option_def){.letter = '@', .name = "threads", .kind = OPT_INT, .to = &c->threads, .arg = "N",
-			.help = "working threads in all (default 1)", .min = 1, .max = 1024};
-	t[n++] = (struct option_def){.letter = 'q', .name = "quiet", .kind = OPT_FLAG, .to = &c->quiet, .help = "errors only"};
-	t[n++] = (struct option_def){.letter = 'v', .name = "verbose", .kind = OPT_FLAG, .to = &c->verbose,
-		.help = "end with counts, time and peak memory"};
-	t[n++] = (struct option_def){.name = "progress", .kind = OPT_CHOICE, .to = &progress_choice, .arg = "auto|always|never",
-		.help = "progress line on standard error (default auto: on a terminal)"};
+		t[n++] = (struct option_def){.letter = '@',
+			.name = "threads",
+			.kind = OPT_INT,
+			.to = &c->threads,
+			.arg = "N",
+			.help = "total number of threads (default 1)",
+			.min = 1,
+			.max = 1024};
+	t[n++] = (struct option_def){.letter = 'q', .name = "quiet", .kind = OPT_FLAG, .to = &c->quiet, .help = "print errors only"};
+	t[n++] = (struct option_def){.letter = 'v',
+		.name = "verbose",
+		.kind = OPT_FLAG,
+		.to = &c->verbose,
+		.help = "report counts, time and peak memory at the end"};
+	t[n++] = (struct option_def){.name = "progress",
+		.kind = OPT_CHOICE,
+		.to = &progress_choice,
+		.arg = "auto|always|never",
+		.help = "when to show a progress line on standard error (default auto: if it is a terminal)"};
 	t[n++] = (struct option_def){.letter = 'h', .name = "help", .kind = OPT_FLAG, .to = &want_help, .help = "print this help"};
 	t[n++] = (struct option_def){.letter = 'V', .name = "version", .kind = OPT_FLAG, .to = &want_version, .help = "print versions"};
 	return t;
 }
 
 static struct option_def no_options[1];
-static struct option_def *tables[4];      /* the last is NULL */
+static struct option_def *tables[4]; /* the last is NULL */
 
 static _Noreturn void print_help(const struct cli *c)
 {
 	char *help = opt_help(tables);
-	printf("Usage: %s [OPTION...]%s%s\n%s\n\nOptions:\n%s", c->name, c->operands ? " " : "", c->operands ? c->operands : "",
-	       c->summary, help);
+	printf("Usage: %s [OPTION...]%s%s\n%s\n\nOptions:\n%s", c->name, c->operands ? " " : "", c->operands ? c->operands : "", c->summary,
+		help);
 	free(help);
 	exit(fflush(stdout) ? 1 : 0);
 }
 
 static _Noreturn void print_version(const struct cli *c)
 {
-	printf("%s %s (scstream %d.%d, zstd %s%s%s)\n", c->name, CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR, ZSTD_versionString(),
-	       c->features ? ", " : "", c->features ? c->features : "");
+	char blas[128];
+	blas_core_describe(blas, sizeof blas);
+	printf("%s %s (scstream %d.%d, zstd %s%s%s%s%s)\n", c->name, CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR, ZSTD_versionString(),
+		c->features ? ", " : "", c->features ? c->features : "", *blas ? ", " : "", blas);
 	exit(fflush(stdout) ? 1 : 0);
 }
 
-/*
- * libgomp lets a waiting thread spin for milliseconds, which ruins a pipe whose programs share the cores (measured: training ten times
- * slower). How long is read from the environment before main, so set it and start over.
- */
-__attribute__((constructor)) static void spin_briefly(int argc, char **argv)
+/* The arguments of this process as a list for execv, NULL when they cannot be read. */
+static char **process_arguments(void)
 {
-	if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT"))
-		return;
-	setenv("GOMP_SPINCOUNT", "2000", 1);
-	execv("/proc/self/exe", argv);
+	FILE *f = fopen("/proc/self/cmdline", "re");
+	char **list = NULL, *arg = NULL;
+	size_t n = 0, cap = 0, size = 0;
+	while (f && getdelim(&arg, &size, 0, f) > 0) {
+		grow(list, cap, n + 2);
+		list[n++] = xstrdup(arg);
+		list[n] = NULL;
+	}
+	if (f)
+		fclose(f);
+	free(arg);
+	return list;
+}
+
+/*
+ * A waiting thread of OpenMP spins for milliseconds. That slows down the other programs of a pipe, which need the cores (measured:
+ * training took ten times as long). 1: the environment has a shorter time to spin now.
+ */
+static int limit_spinning(const struct cli *c)
+{
+	if (c->threads < 2 || getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT"))
+		return 0;
+	return !setenv("GOMP_SPINCOUNT", "2000", 1);
+}
+
+/*
+ * libgomp and OpenBLAS read the environment before main begins, so the program sets it and starts again. argv will not do for that:
+ * subcommands and opt_parse have changed it.
+ */
+static void set_environment(const struct cli *c)
+{
+	int spin = limit_spinning(c), core = blas_core_set();
+	char **arguments = spin || core ? process_arguments() : NULL;
+	if (arguments)
+		execv("/proc/self/exe", arguments);
 }
 
 void cli_init(struct cli *c, int argc, char **argv)
 {
 	struct error e;
-	started = now();
+	started = clock_seconds();
 	program = c->name;
 	c->threads = 1;
 	c->seed = 1;
@@ -199,7 +250,7 @@ void cli_init(struct cli *c, int argc, char **argv)
 #endif
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGINT, on_signal);
-	for (const int *s = (const int[]){SIGTERM, SIGHUP, 0}; *s; s++)      /* nohup, and trap '' TERM in a script, stay in force */
+	for (const int *s = (const int[]){SIGTERM, SIGHUP, 0}; *s; s++) /* an ignored signal stays ignored (nohup, trap '' TERM) */
 		if (signal(*s, SIG_IGN) != SIG_IGN)
 			signal(*s, on_signal);
 	tables[0] = c->options ? c->options : no_options;
@@ -211,6 +262,7 @@ void cli_init(struct cli *c, int argc, char **argv)
 		print_help(c);
 	if (want_version)
 		print_version(c);
+	set_environment(c);
 	quiet = c->quiet;
 	progress_on = !quiet && (progress_choice == PROGRESS_ALWAYS || (progress_choice == PROGRESS_AUTO && isatty(STDERR_FILENO)));
 	c->operand = argv + 1;
@@ -227,7 +279,7 @@ void cli_init(struct cli *c, int argc, char **argv)
 
 void cli_rank(struct cli *c, int rank)
 {
-	program = xasprintf("%s[%d]", c->name, rank);   /* kept to the end */
+	program = xasprintf("%s[%d]", c->name, rank); /* kept to the end */
 	if (!rank)
 		return;
 	c->quiet = quiet = 1;
@@ -255,7 +307,7 @@ struct stream *cli_create(const struct cli *c, const struct header *h)
 {
 	struct error e;
 	if ((!c->output || strcmp(c->output, "-") == 0) && isatty(STDOUT_FILENO))
-		usage_error("a stream is binary and will not be written to a terminal: use -o FILE, or pipe it on");
+		usage_error("a stream is binary and will not be written to a terminal: use -o FILE or a pipe");
 	struct stream *s = stream_create(c->output, h, c->raw, &e);
 	if (!s)
 		die("%s", e.msg);

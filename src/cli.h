@@ -1,5 +1,5 @@
 /*
- * What every tool's main shares: options, messages, input and output streams, exit status.
+ * Shared by all tools: options, messages, input and output streams, exit status.
  *
  *     static struct cli cli = {.name = "rankenc", .operands = "[FILE...]", .summary = "...", .options = options,
  *                              .common = CLI_STREAM_OUT};
@@ -20,34 +20,34 @@
 #ifndef CLI_H
 #define CLI_H
 
-#include "opt.h"
-#include "stream.h"
+#include "base/option.h"
+#include "stream/stream.h"
 
 enum { CLI_OUT = 1, CLI_RAW = 2, CLI_STREAM_OUT = 3, CLI_SEED = 4, CLI_DEVICE = 8, CLI_THREADS = 16 };
 
 struct cli {
-	const char *name;               /* "depgraph", "sctrain mlm" */
-	const char *operands;           /* "[FILE...]"; NULL: takes none */
-	const char *summary;            /* one line */
-	const char *features;           /* libraries for --version, may be NULL */
-	struct option_def *options;     /* the tool's own */
-	struct option_def *shared;      /* those it has in common with other subcommands, or NULL */
-	unsigned common;                /* CLI_... */
+	const char *name;           /* "depgraph", "sctrain mlm" */
+	const char *operands;       /* "[FILE...]"; NULL: takes none */
+	const char *summary;        /* one line */
+	const char *features;       /* libraries for --version, may be NULL */
+	struct option_def *options; /* the tool's own */
+	struct option_def *shared;  /* options shared with other subcommands, or NULL */
+	unsigned common;            /* CLI_... */
 
 	/* out */
-	const char *output;             /* -o, or NULL */
+	const char *output; /* -o, or NULL */
 	int raw, quiet, verbose;
-	long long threads, seed;        /* defaults 1 and 1 */
-	const char *device;             /* --device as given, default "auto" */
-	char **operand;                 /* [noperand] */
+	long long threads, seed; /* defaults 1 and 1 */
+	const char *device;      /* --device as given, default "auto" */
+	char **operand;          /* [noperand] */
 	int noperand;
 };
 
-/* Parse the command line; prints help or version and exits 0, or a usage error and exits 2. With operands but none given
- * and a terminal as standard input, that is a usage error too. Sets the OpenMP thread count. */
+/* Parse the command line. Prints help or version and exits 0, or prints a usage error and exits 2. It is a usage error too if a tool that
+ * reads an input gets no operand and standard input is a terminal. Sets the number of OpenMP threads. */
 void cli_init(struct cli *c, int argc, char **argv);
 
-/* Options of this run that change the output, for header_provenance (malloced). --seed is always in where it counts. */
+/* Options of this run that change the output, for header_provenance (malloced). --seed is included even if it was not given. */
 char *cli_provenance(const struct cli *c);
 
 /* Open operand i (standard input when there is none), or die. Create the output stream, or die; refuses a terminal. */
@@ -57,12 +57,12 @@ struct stream *cli_create(const struct cli *c, const struct header *h);
 /* Messages on standard error, "NAME: ..."; info and warnings are silent under -q. */
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* An error's message from a program that has more to do before it exits. */
+/* Print an error, but do not exit. */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* One of several processes that do the same: messages say which, and all but the first give errors only. */
+/* This process is one of several equal ones: messages name its rank, and ranks above 0 print errors only. */
 void cli_rank(struct cli *c, int rank);
 
 /* One rewritten line, at most five times a second, only on a terminal (--progress). Messages clear it. */

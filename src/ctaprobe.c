@@ -1,4 +1,4 @@
-/* ctaprobe: how good are embeddings and predictions? One subcommand an evaluation, in ctaprobe_SUBCOMMAND.c. */
+/* ctaprobe: score embeddings and predictions. Each subcommand is in ctaprobe_SUBCOMMAND.c. */
 #include "ctaprobe.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 
 int main(int argc, char **argv)
 {
-	static struct cli top = {.name = "ctaprobe", .operands = "COMMAND [OPTION...] [FILE]", .features = "libLBFGS, OpenBLAS"};
+	static struct cli top = {.name = "ctaprobe", .operands = "COMMAND [OPTION...] [FILE]", .features = "libLBFGS"};
 	for (size_t i = 0; i < COMMANDS && argc > 1; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
@@ -32,8 +32,8 @@ int main(int argc, char **argv)
 	}
 	top.summary = list;
 	if (argc < 2)
-		top.operands = NULL;    /* else a terminal is taken for missing input */
-	cli_init(&top, argc, argv);     /* --help and --version end here */
+		top.operands = NULL; /* else cli_init takes a terminal for a missing input */
+	cli_init(&top, argc, argv);  /* --help and --version end here */
 	if (top.noperand)
 		usage_error("unknown command '%s': expected one of %s", top.operand[0], names);
 	usage_error("name a command, one of %s", names);

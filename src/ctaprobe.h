@@ -1,20 +1,20 @@
 /*
- * The subcommands of ctaprobe, each with argv[0] = its own name, and what they share: how metrics are printed
- * (ctaprobe_report.c). A subcommand gathers its metrics in one JSON object; the table is made from that, so both say the same.
+ * The subcommands of ctaprobe (argv[0] is the subcommand's name) and the functions that print metrics (ctaprobe_report.c). A subcommand
+ * collects its metrics in one JSON object. The table is made from this object, so both have the same values.
  */
 #ifndef CTAPROBE_H
 #define CTAPROBE_H
 
 #include "cli.h"
-#include "label.h"
-#include "metrics.h"
+#include "stream/label.h"
+#include "eval/metrics.h"
 
 int cells_main(int argc, char **argv);
 int score_main(int argc, char **argv);
 int genes_main(int argc, char **argv);
 extern struct cli cells_cli, score_cli, genes_cli;
 
-/* Numbers with all their digits (cJSON's own have 15 where these are near enough); null when not finite. */
+/* Numbers with all their digits (cJSON prints 15 if these are nearly exact); null if not finite. */
 cJSON *report_number(double v);
 cJSON *report_numbers(const double *v, size_t n);
 cJSON *report_counts(const uint64_t *v, size_t n);
@@ -26,15 +26,16 @@ void report_classes(cJSON *j, const struct metrics *m, char *const *name, const 
 void report_confusion(cJSON *j, const struct metrics *m);
 
 /*
- * Write to the output as JSON, or as a table of metric and value. In the table a list of classes is KEY:CLASS, a list named ..._fold is
- * its mean, its standard deviation (n - 1) and KEY:1, KEY:2, ...; "classes" is their number, "confusion" has pairs with a count only.
+ * Write the metrics as JSON, or as a table of metric and value. In the table a list over classes has the rows KEY:CLASS. A list named
+ * ..._fold has its mean, its standard deviation (n - 1) and the rows KEY:1, KEY:2, ... "classes" is the number of classes. "confusion" has
+ * only pairs with a count above 0.
  */
 void report_write(const struct cli *c, cJSON *j, int json);
 
-/* Write text (malloced with *size bytes by open_memstream, freed here) to a file that appears whole. */
+/* Write text (of open_memstream, freed here) to a file that appears only when it is complete. */
 void write_text(const char *path, char *text, size_t size);
 
-/* Renumber classes in order of their names, in the lists v[t] [n[t]] and in c; classes in none of the lists are dropped. */
+/* Renumber the classes of c and of the lists v[t] [n[t]] in order of their names. Classes that are in no list are dropped. */
 void settle_classes(struct classes *c, uint32_t **v, const size_t *n, int lists);
 
 #endif

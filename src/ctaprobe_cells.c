@@ -1,11 +1,13 @@
 /*
- * ctaprobe cells: how much do embeddings know? A logistic-regression probe of cell labels, trained and tested on two streams or by
- * cross-validation on one.
+ * ctaprobe cells: score embeddings by a logistic-regression probe of cell labels. It is trained and tested on two streams, or by
+ * cross-validation on one stream.
  */
 #include "ctaprobe.h"
 
-#include "folds.h"
-#include "probe.h"
+#include "base/softmax.h"
+#include "base/threads.h"
+#include "method/folds.h"
+#include "eval/probe.h"
 
 #include <cblas.h>
 #include <inttypes.h>
@@ -23,36 +25,85 @@ static double inverse_penalty = 1, tol = 1e-4;
 static int standardize, json;
 
 static struct option_def cells_options[] = {
-	{.letter = 'l', .name = "label", .kind = OPT_STRING, .to = &label, .arg = "COL",
-	 .help = "the column to predict (required)", .changes = 1},
-	{.name = "folds", .kind = OPT_INT, .to = &nfold, .arg = "K",
-	 .help = "folds of the cross-validation (default 5)", .min = 2, .max = 1000, .changes = 1},
-	{.name = "group", .kind = OPT_STRING, .to = &group, .arg = "COL",
-	 .help = "keep each group of COL (donors) within one fold", .changes = 1},
-	{.name = "train", .kind = OPT_STRING, .to = &train_path, .arg = "FILE",
-	 .help = "train on FILE (no other input); needs --test"},
-	{.name = "test", .kind = OPT_STRING, .to = &test_path, .arg = "FILE",
-	 .help = "test on FILE instead of cross-validation"},
-	{.letter = 'C', .name = "inverse-penalty", .kind = OPT_REAL, .to = &inverse_penalty, .arg = "X",
-	 .help = "inverse strength of the L2 penalty (default 1)", .min = 1e-12, .max = 1e12, .changes = 1},
-	{.name = "standardize", .kind = OPT_FLAG, .to = &standardize,
-	 .help = "z-score the features by the training cells (default: as they are)", .changes = 1},
-	{.name = "tol", .kind = OPT_REAL, .to = &tol, .arg = "X",
-	 .help = "stop when no entry of the gradient exceeds X (default 1e-4)", .min = 0, .max = 1e6, .changes = 1},
-	{.name = "max-iter", .kind = OPT_INT, .to = &max_iter, .arg = "N",
-	 .help = "stop after N iterations of L-BFGS (default 1000)", .min = 1, .max = 1e6, .changes = 1},
-	{.name = "rare", .kind = OPT_INT, .to = &rare, .arg = "N",
-	 .help = "f1_rare is over the N rarest classes (default: a third of them)", .min = 1, .max = 1e6, .changes = 1},
-	{.name = "predictions", .kind = OPT_STRING, .to = &predictions_path, .arg = "FILE",
-	 .help = "also write a prediction stream of the tested cells"},
-	{.name = "coefficients", .kind = OPT_STRING, .to = &coefficients_path, .arg = "FILE",
-	 .help = "with --test, also write the weights as a table"},
-	{.name = "json", .kind = OPT_FLAG, .to = &json,
-	 .help = "print one JSON object"},
+	{.letter = 'l',
+		.name = "label",
+		.kind = OPT_STRING,
+		.to = &label,
+		.arg = "COL",
+		.help = "the column to predict (required)",
+		.changes = 1},
+	{.name = "folds",
+		.kind = OPT_INT,
+		.to = &nfold,
+		.arg = "K",
+		.help = "folds of the cross-validation (default 5)",
+		.min = 2,
+		.max = 1000,
+		.changes = 1},
+	{.name = "group",
+		.kind = OPT_STRING,
+		.to = &group,
+		.arg = "COL",
+		.help = "keep all cells of each group of COL, such as a donor, in one fold",
+		.changes = 1},
+	{.name = "train", .kind = OPT_STRING, .to = &train_path, .arg = "FILE", .help = "train on FILE instead of the input; needs --test"},
+	{.name = "test", .kind = OPT_STRING, .to = &test_path, .arg = "FILE", .help = "test on FILE instead of cross-validation"},
+	{.letter = 'C',
+		.name = "inverse-penalty",
+		.kind = OPT_REAL,
+		.to = &inverse_penalty,
+		.arg = "X",
+		.help = "inverse strength of the L2 penalty (default 1)",
+		.min = 1e-12,
+		.max = 1e12,
+		.changes = 1},
+	{.name = "standardize",
+		.kind = OPT_FLAG,
+		.to = &standardize,
+		.help = "standardise the features by the training cells (default: unchanged)",
+		.changes = 1},
+	{.name = "tol",
+		.kind = OPT_REAL,
+		.to = &tol,
+		.arg = "X",
+		.help = "stop when no element of the gradient exceeds X (default 1e-4)",
+		.min = 0,
+		.max = 1e6,
+		.changes = 1},
+	{.name = "max-iter",
+		.kind = OPT_INT,
+		.to = &max_iter,
+		.arg = "N",
+		.help = "stop after N iterations of L-BFGS (default 1000)",
+		.min = 1,
+		.max = 1e6,
+		.changes = 1},
+	{.name = "rare",
+		.kind = OPT_INT,
+		.to = &rare,
+		.arg = "N",
+		.help = "number of rarest classes in f1_rare (default: a third of the classes)",
+		.min = 1,
+		.max = 1e6,
+		.changes = 1},
+	{.name = "predictions",
+		.kind = OPT_STRING,
+		.to = &predictions_path,
+		.arg = "FILE",
+		.help = "also write a prediction stream of the tested cells"},
+	{.name = "coefficients",
+		.kind = OPT_STRING,
+		.to = &coefficients_path,
+		.arg = "FILE",
+		.help = "with --test, also write the weights as a table"},
+	{.name = "json", .kind = OPT_FLAG, .to = &json, .help = "print one JSON object"},
 	{0},
 };
-struct cli cells_cli = {.name = "ctaprobe cells", .operands = "[FILE]", .options = cells_options,
-	.common = CLI_OUT | CLI_SEED | CLI_THREADS, .features = "libLBFGS, OpenBLAS",
+struct cli cells_cli = {.name = "ctaprobe cells",
+	.operands = "[FILE]",
+	.options = cells_options,
+	.common = CLI_OUT | CLI_SEED | CLI_THREADS,
+	.features = "libLBFGS",
 	.summary = "Score embeddings by a logistic-regression probe of cell labels."};
 
 /* ---- data ---- */
@@ -61,9 +112,9 @@ struct cli cells_cli = {.name = "ctaprobe cells", .operands = "[FILE]", .options
 struct data {
 	struct stream *s;
 	size_t n, d, unlabelled;
-	float *x;                       /* [n, d] */
-	uint32_t *y, *group;            /* [n] classes, numbered by name after settle_classes */
-	uint64_t *cell;                 /* [n] */
+	float *x;            /* [n, d] */
+	uint32_t *y, *group; /* [n] classes, numbered by name after settle_classes */
+	uint64_t *cell;      /* [n] */
 	size_t x_cap, y_cap, group_cap, cell_cap;
 };
 
@@ -77,7 +128,7 @@ static void check_finite(const struct data *in, const float *x, uint64_t cell)
 static void read_block(struct data *in, const struct block *b, int x, int cell, struct labels *l, struct labels *g)
 {
 	for (size_t i = 0; i < b->rows; i++) {
-		uint32_t y = label_at(l, b, i);
+		uint32_t y = labels_at(l, b, i);
 		if (y == MISSING_CODE) {
 			in->unlabelled++;
 			continue;
@@ -91,16 +142,16 @@ static void read_block(struct data *in, const struct block *b, int x, int cell, 
 		check_finite(in, in->x + in->n * in->d, in->cell[in->n]);
 		if (g->classes) {
 			grow(in->group, in->group_cap, in->n + 1);
-			in->group[in->n] = label_at(g, b, i);
+			in->group[in->n] = labels_at(g, b, i);
 			if (in->group[in->n] == MISSING_CODE)
 				die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'",
-				    stream_name(in->s), in->cell[in->n], group, group);
+					stream_name(in->s), in->cell[in->n], group, group);
 		}
 		in->n++;
 	}
 }
 
-/* Read a stream of embeddings; indexed when it will be read again. */
+/* Read a stream of embeddings. It is indexed if it is read again later. */
 static void read_data(struct data *in, struct stream *s, int again, struct classes *classes, struct classes *groups)
 {
 	const struct header *h = stream_header(s);
@@ -150,18 +201,39 @@ static void data_release(struct data *d)
 
 struct result {
 	size_t k;
-	uint32_t *predicted;    /* [cells tested] */
-	double *logit;          /* [cells tested, k]; -inf for classes the probe was not trained on */
-	uint64_t *frequency;    /* [k] cells of the class in training (k-fold: in all) */
+	uint32_t *predicted; /* [cells tested] */
+	double *logit;       /* [cells tested, k]; -inf for classes that were not in training */
+	uint64_t *frequency; /* [k] cells of the class in training (k-fold: in all) */
 	size_t train_cells;
 	int iterations, converged, fits;
 };
 
-/* Train on rows train[0..n) of `from`, predict rows test[0..m) of `to`. `what` names the fit in messages. The probe is left in p. */
-static void fit_predict(struct result *r, struct probe *p, const struct data *from, const uint32_t *train, size_t n, const struct data *to,
-			const uint32_t *test, size_t m, const struct classes *classes, const char *what)
+struct prediction {
+	struct result *r;
+	const struct probe *p;
+	const struct data *of;
+	const uint32_t *test;         /* rows of `of` */
+	const uint32_t *local, *back; /* class -> class of the probe or MISSING_CODE; class of the probe -> class */
+};
+
+/* Predict row test[i]. */
+static void predict(void *arg, size_t i, int thread)
 {
-	/* the probe knows only the classes it sees */
+	const struct prediction *a = arg;
+	size_t row = a->test[i], k = a->p->k;
+	double *logit = a->r->logit + row * a->r->k;
+	probe_logits(a->p, a->of->x + row * a->of->d, logit);
+	a->r->predicted[row] = a->back[softmax_argmax(logit, k)];
+	/* move the k logits to their classes, the last one first, so that none is overwritten */
+	for (size_t c = a->r->k, j = k; c-- > 0;)
+		logit[c] = a->local[c] == MISSING_CODE ? -INFINITY : logit[--j];
+}
+
+/* Train the probe p on rows train[0..n) of `from`, predict rows test[0..m) of `to`. `what` names the fit in messages. */
+static void fit_predict(struct result *r, struct probe *p, const struct data *from, const uint32_t *train, size_t n, const struct data *to,
+	const uint32_t *test, size_t m, const struct classes *classes, const char *what)
+{
+	/* the probe has only the classes of its training cells */
 	uint32_t *local = xmalloc(r->k * sizeof *local), *back = xmalloc(r->k * sizeof *back), *y = xmalloc(from->n * sizeof *y);
 	size_t k = 0;
 	memset(local, 0xFF, r->k * sizeof *local);
@@ -174,32 +246,22 @@ static void fit_predict(struct result *r, struct probe *p, const struct data *fr
 		}
 	if (k < 2)
 		die("%s: %s: the %zu training cells are all '%s' in column '%s'; a probe needs two classes", stream_name(from->s), what, n,
-		    n ? classes->name[back[0]] : "", label);
+			n ? classes->name[back[0]] : "", label);
 	for (size_t i = 0; i < from->n; i++)
 		y[i] = local[from->y[i]];
-	struct probe_options o = {.c = inverse_penalty, .tol = tol, .max_iter = (int)max_iter, .standardize = standardize};
+	struct probe_options o = {
+		.c = inverse_penalty, .tol = tol, .max_iter = (int)max_iter, .standardize = standardize, .threads = (int)cells_cli.threads};
 	progress("%s: fitting %zu cells, %zu classes, %zu features", what, n, k, from->d);
 	if (probe_fit(p, from->x, from->d, train, n, y, k, &o, &e))
 		die("%s: %s: %s", stream_name(from->s), what, e.msg);
 	if (!p->converged)
 		warn("%s: the probe did not converge in %d iterations (largest gradient entry %.3g, --tol %g); raise --max-iter or --standardize",
-		     what, p->iterations, p->gradient, tol);
+			what, p->iterations, p->gradient, tol);
 	r->fits++;
 	r->converged += p->converged;
 	r->iterations += p->iterations;
-	#pragma omp parallel for schedule(static)
-	for (size_t i = 0; i < m; i++) {
-		double *logit = r->logit + (size_t)test[i] * r->k;
-		probe_logits(p, to->x + (size_t)test[i] * to->d, logit);
-		size_t best = 0;
-		for (size_t c = 1; c < k; c++)
-			if (logit[c] > logit[best])
-				best = c;
-		r->predicted[test[i]] = back[best];
-		/* spread the k logits over all classes, from the last down so that none is overwritten */
-		for (size_t c = r->k, j = k; c-- > 0;)
-			logit[c] = local[c] == MISSING_CODE ? -INFINITY : logit[--j];
-	}
+	struct prediction tested = {r, p, to, test, local, back};
+	pool_for((int)cells_cli.threads, m, predict, &tested);
 	free(local);
 	free(back);
 	free(y);
@@ -207,7 +269,9 @@ static void fit_predict(struct result *r, struct probe *p, const struct data *fr
 
 static void result_init(struct result *r, size_t k, size_t n)
 {
-	*r = (struct result){.k = k, .predicted = xmalloc(n * sizeof *r->predicted), .logit = xmalloc(n * k * sizeof *r->logit),
+	*r = (struct result){.k = k,
+		.predicted = xmalloc(n * sizeof *r->predicted),
+		.logit = xmalloc(n * k * sizeof *r->logit),
 		.frequency = xcalloc(k, sizeof *r->frequency)};
 }
 
@@ -234,7 +298,7 @@ static void warn_untrained(const struct data *test, const struct result *r, cons
 	for (size_t c = 0; c < r->k; c++)
 		if (n[c] && !r->frequency[c])
 			warn("%s: class '%s' (%zu cells) is not in the training cells and is never predicted", stream_name(test->s),
-			     classes->name[c], n[c]);
+				classes->name[c], n[c]);
 	free(n);
 }
 
@@ -248,7 +312,7 @@ static void write_coefficients(const struct probe *p, const struct classes *clas
 		fprintf(f, "\tw%zu", j);
 	size_t c = 0;
 	for (size_t r = p->k - p->rows, i = 0; r < p->k; r++, i++) {
-		/* the r-th class that training had; with two classes the weights are those of the second */
+		/* the r-th class in training; with two classes the weights are those of the second */
 		size_t seen = 0;
 		for (c = 0; !frequency[c] || seen++ < r; c++)
 			;
@@ -313,7 +377,7 @@ static void cross_validate(struct result *r, const struct data *d, const struct 
 
 /* ---- output ---- */
 
-/* The tested stream without its vectors, with the logits; cells without a label are left out. */
+/* The tested stream with logits instead of vectors, without unlabelled cells. */
 static void write_predictions(const struct data *d, const struct result *r, const struct classes *classes, struct classes *scratch)
 {
 	struct header h;
@@ -347,7 +411,7 @@ static void write_predictions(const struct data *d, const struct result *r, cons
 		size_t n = 0;
 		grow(row, cap, in.rows);
 		for (size_t i = 0; i < in.rows; i++)
-			if (label_at(&l, &in, i) != MISSING_CODE)
+			if (labels_at(&l, &in, i) != MISSING_CODE)
 				row[n++] = (uint32_t)i;
 		block_reset(&out, stream_header(to));
 		block_take(&out, map, &in, row, n);
@@ -368,7 +432,8 @@ static void write_predictions(const struct data *d, const struct result *r, cons
 	free(row);
 }
 
-static void print_metrics(const struct data *tested, const struct result *r, const struct classes *classes, const uint32_t *fold, size_t unlabelled)
+static void print_metrics(
+	const struct data *tested, const struct result *r, const struct classes *classes, const uint32_t *fold, size_t unlabelled)
 {
 	cJSON *j = cJSON_CreateObject();
 	struct metrics m;
@@ -411,7 +476,7 @@ static void check_options(void)
 		usage_error("one stream of embeddings at a time; join several with scsample");
 	for (struct option_def *o = cells_options; o->name && test_path; o++)
 		if (o->seen && (o->to == &nfold || o->to == &group))
-			usage_error("--%s belongs to cross-validation, without --test", o->name);
+			usage_error("--%s is for cross-validation: it excludes --test", o->name);
 	if (coefficients_path && !test_path)
 		usage_error("--coefficients needs --test: cross-validation fits several probes");
 }
@@ -426,7 +491,7 @@ static struct stream *open_path(const char *path)
 
 int cells_main(int argc, char **argv)
 {
-	for (int i = 1; i < argc; i++)          /* then standard input is no input, not even from a terminal */
+	for (int i = 1; i < argc; i++) /* with --train and --test, standard input is not read */
 		if (strncmp(argv[i], "--train", 7) == 0)
 			cells_cli.operands = NULL;
 	cli_init(&cells_cli, argc, argv);
@@ -445,7 +510,8 @@ int cells_main(int argc, char **argv)
 	settle_classes(&classes, (uint32_t *[]){a.y, b.y}, (size_t[]){a.n, b.n}, 2);
 	settle_classes(&groups, (uint32_t *[]){a.group}, (size_t[]){a.n}, group ? 1 : 0);
 	if (classes.n < 2)
-		die("%s: all %zu labelled cells are '%s' in column '%s'; a probe needs two classes", stream_name(a.s), a.n + b.n, classes.name[0], label);
+		die("%s: all %zu labelled cells are '%s' in column '%s'; a probe needs two classes", stream_name(a.s), a.n + b.n,
+			classes.name[0], label);
 	const struct data *tested = test_path ? &b : &a;
 	struct result r = {0};
 	uint32_t *fold = NULL;
@@ -464,8 +530,8 @@ int cells_main(int argc, char **argv)
 	if (predictions_path)
 		write_predictions(tested, &r, &classes, &scratch);
 	print_metrics(tested, &r, &classes, fold, unlabelled);
-	cli_report(&cells_cli, "%zu cells trained on, %zu tested, %zu classes, %zu features, %d iterations", r.train_cells, tested->n, classes.n, a.d,
-		   r.iterations);
+	cli_report(&cells_cli, "%zu cells trained on, %zu tested, %zu classes, %zu features, %d iterations", r.train_cells, tested->n,
+		classes.n, a.d, r.iterations);
 	free(fold);
 	result_release(&r);
 	data_release(&a);

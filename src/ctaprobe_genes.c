@@ -1,11 +1,12 @@
 /*
- * ctaprobe genes: how well does a model tell classes of genes it was not shown? One stream of predictions a fold. ROC AUC over
- * tokens, each gene counted in every cell that has it, as Geneformer does [evaluation_utils.py], and over genes.
- * One fold's scores are in memory at a time.
+ * ctaprobe genes: how well does a model classify genes that were not in its training? One stream of predictions for each fold. ROC AUC is
+ * computed over tokens (a gene counts in every cell that has it), as Geneformer does [evaluation_utils.py], and over genes. Only one fold's
+ * scores are in memory at a time.
  */
 #include "ctaprobe.h"
 
-#include "roc.h"
+#include "base/softmax.h"
+#include "eval/roc.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,81 +18,91 @@ static const char *positive_name, *scores_path, *roc_path;
 static int json;
 
 static struct option_def options[] = {
-	{.name = "positive", .kind = OPT_STRING, .to = &positive_name, .arg = "LABEL",
-	 .help = "which of two classes is the positive one (default: the model's second)"},
-	{.name = "gene-scores", .kind = OPT_STRING, .to = &scores_path, .arg = "FILE",
-	 .help = "also write a table of all genes with their mean probability"},
-	{.name = "roc", .kind = OPT_STRING, .to = &roc_path, .arg = "FILE",
-	 .help = "two classes: also write a table of the ROC curves"},
+	{.name = "positive",
+		.kind = OPT_STRING,
+		.to = &positive_name,
+		.arg = "LABEL",
+		.help = "the positive class of two classes (default: the model's second class)"},
+	{.name = "gene-scores",
+		.kind = OPT_STRING,
+		.to = &scores_path,
+		.arg = "FILE",
+		.help = "also write a table of all genes with their mean probability"},
+	{.name = "roc",
+		.kind = OPT_STRING,
+		.to = &roc_path,
+		.arg = "FILE",
+		.help = "for two classes: also write a table of the ROC curves"},
 	{.name = "json", .kind = OPT_FLAG, .to = &json, .help = "print one JSON object"},
 	{0},
 };
-struct cli genes_cli = {.name = "ctaprobe genes", .operands = "[FILE...]", .options = options, .common = CLI_OUT,
-	.summary = "Score predictions of genes, one stream a fold, by ROC AUC."};
+struct cli genes_cli = {.name = "ctaprobe genes",
+	.operands = "[FILE...]",
+	.options = options,
+	.common = CLI_OUT,
+	.summary = "Score predictions of genes, one stream per fold, by ROC AUC."};
 
 /* The columns of one stream. */
 struct source {
 	struct stream *s;
-	int token, label, held_out;     /* -1: no such column */
-	int *logit;                     /* [K] */
+	int token, label, held_out; /* -1: no such column */
+	int *logit;                 /* [K] */
 	size_t group;
 };
 
-/* What one fold comes to. */
+/* The scores of one fold. */
 struct fold {
-	double auc, gene_auc;           /* K > 2: mean over the classes, each against the rest */
-	double *class_auc, *class_gene_auc;     /* [K], filled for K > 2 */
+	double auc, gene_auc;               /* K > 2: mean over the classes, each against all others */
+	double *class_auc, *class_gene_auc; /* [K], filled for K > 2 */
 	double accuracy, macro_f1;
-	uint64_t points;                /* of the ROC curve */
+	uint64_t points; /* of the ROC curve */
 	double tpr[ROC_GRID];
-	uint64_t cells, tokens, genes;  /* scored */
+	uint64_t cells, tokens, genes; /* scored */
 };
 
 /* All folds, and the sums of the one being read. */
 struct study {
 	size_t K, positive;
-	char **name;                    /* [K] classes */
+	char **name; /* [K] classes */
 	size_t nfold;
-	struct fold *fold;              /* [nfold] */
-	struct metrics all, one;        /* of the tokens of all folds, of one */
-	char *first;                    /* name of the first stream */
-	FILE *scores;                   /* --gene-scores, or NULL */
-	uint64_t unlabelled;            /* tokens of held-out genes of no class */
+	struct fold *fold;       /* [nfold] */
+	struct metrics all, one; /* over the tokens of all folds, and of one */
+	char *first;             /* name of the first stream */
+	FILE *scores;            /* --gene-scores, or NULL */
+	uint64_t unlabelled;     /* tokens of held-out genes of no class */
 
-	size_t n, p_cap, y_cap;         /* tokens scored */
-	double *p;                      /* [n, K] softmax */
-	uint32_t *y;                    /* [n] true class */
-	struct roc_item *item;          /* [n] scratch */
+	size_t n, p_cap, y_cap; /* tokens scored */
+	double *p;              /* [n, K] softmax */
+	uint32_t *y;            /* [n] true class */
+	struct roc_item *item;  /* [n] scratch */
 	size_t item_cap;
-	double *sum;                    /* [V, K] of p, over all tokens of a gene */
-	uint64_t *count;                /* [V] */
-	int32_t *gene_label;            /* [V] */
-	uint8_t *gene_held_out;         /* [V] */
+	double *sum;            /* [V, K] of p, over all tokens of a gene */
+	uint64_t *count;        /* [V] */
+	int32_t *gene_label;    /* [V] */
+	uint8_t *gene_held_out; /* [V] */
 };
 
 /* ---- reading ---- */
 
-/* Classes of the first stream; the others must have the same. */
+/* Read the classes of the first stream; the other streams must have the same. */
 static void take_labels(struct study *t, const struct header *h, const char *name)
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(h->extra, "labels"), *l;
 	size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0, k = 0;
 	if (n < 2)
 		die("%s: the header has no list of at least two labels", name);
-	cJSON_ArrayForEach(l, list)
-		if (!cJSON_IsString(l))
-			die("%s: a label in the header is not text", name);
+	cJSON_ArrayForEach(l, list) if (!cJSON_IsString(l)) die("%s: a label in the header is not text", name);
 	if (!t->name) {
 		t->first = xstrdup(name);
 		t->name = xcalloc(n, sizeof *t->name);
 		t->K = n;
-		cJSON_ArrayForEach(l, list)
-			t->name[k++] = xstrdup(l->valuestring);
+		cJSON_ArrayForEach(l, list) t->name[k++] = xstrdup(l->valuestring);
 		return;
 	}
 	if (n != t->K)
 		die("%s: %zu classes, but %s has %zu", name, n, t->first, t->K);
-	cJSON_ArrayForEach(l, list) {
+	cJSON_ArrayForEach(l, list)
+	{
 		if (strcmp(l->valuestring, t->name[k]))
 			die("%s: class %zu is '%s', but in %s it is '%s'", name, k, l->valuestring, t->first, t->name[k]);
 		k++;
@@ -117,11 +128,11 @@ static void find_columns(struct source *in, const struct study *t)
 		if (in->logit[k] < 0)
 			die("%s", e.msg);
 		if (h->col[in->logit[k]].group != (int)in->group)
-			die("%s: columns token and %s are not of one group", name, column);
+			die("%s: columns token and %s are not in one group", name, column);
 		free(column);
 	}
 	if (h->col[in->label].group != (int)in->group || (in->held_out >= 0 && h->col[in->held_out].group != (int)in->group))
-		die("%s: columns token, label and held_out are not of one group", name);
+		die("%s: columns token, label and held_out are not in one group", name);
 }
 
 static void open_source(struct source *in, struct study *t, int i)
@@ -132,32 +143,26 @@ static void open_source(struct source *in, struct study *t, int i)
 	if (header_kind(h, "prediction", name, &e))
 		die("%s", e.msg);
 	if (header_find(h, "token") < 0 && header_find(h, "logit") >= 0)
-		die("%s: these are predictions of cells: ctaprobe score scores them", name);
+		die("%s: these are predictions of cells: use ctaprobe score", name);
 	take_labels(t, h, name);
 	find_columns(in, t);
 }
 
 /* Softmax of the logits of item i into p [K]. Returns the class of the largest (ties: the first). */
-static uint32_t softmax(const struct source *in, const struct study *t, const struct block *b, size_t i, double *p)
+static uint32_t probabilities(const struct source *in, const struct study *t, const struct block *b, size_t i, double *p)
 {
-	size_t best = 0;
-	double sum = 0;
 	for (size_t k = 0; k < t->K; k++) {
 		p[k] = (double)((const float *)b->col[in->logit[k]].data)[i];
 		if (!isfinite(p[k]))
 			die("%s: %s of token %u is %g, expected a finite number", stream_name(in->s), b->header->col[in->logit[k]].name,
-			    block_id(b, in->token, i), p[k]);
-		best = p[k] > p[best] ? k : best;
+				block_id(b, in->token, i), p[k]);
 	}
-	double top = p[best];
-	for (size_t k = 0; k < t->K; k++)
-		sum += p[k] = exp(p[k] - top);
-	for (size_t k = 0; k < t->K; k++)
-		p[k] /= sum;
+	size_t best = softmax_argmax(p, t->K);
+	softmax(p, t->K);
 	return (uint32_t)best;
 }
 
-/* Token i of a block: into its gene's sums, and among the scored ones if its gene was held out and has a class. Returns 1 then. */
+/* Add token i of a block to its gene's sums. If its gene was held out and has a class, the token is scored: returns 1. */
 static int take_token(struct study *t, struct source *in, const struct block *b, size_t i)
 {
 	uint32_t id = block_id(b, in->token, i);
@@ -174,7 +179,7 @@ static int take_token(struct study *t, struct source *in, const struct block *b,
 	}
 	grow(t->p, t->p_cap, (t->n + 1) * t->K);
 	double *p = t->p + t->n * t->K;
-	uint32_t guess = softmax(in, t, b, i, p);
+	uint32_t guess = probabilities(in, t, b, i, p);
 	for (size_t k = 0; k < t->K; k++)
 		t->sum[id * t->K + k] += p[k];
 	t->unlabelled += held_out && label < 0;
@@ -208,7 +213,7 @@ static void read_fold(struct study *t, struct source *in, struct fold *f)
 
 /* ---- scores of one fold ---- */
 
-/* AUC of each class against the rest over n items, score [n, K]; their mean, or with two classes that of the positive one. */
+/* AUC of each class against all others over n items, score [n, K]. Returns their mean, or with two classes that of the positive one. */
 static double auc_of(struct study *t, const double *score, const uint32_t *y, size_t n, double *class_auc, struct roc *positive)
 {
 	double sum = 0;
@@ -235,11 +240,12 @@ static void check_classes(const struct study *t, const char *name)
 		while (i < t->n && t->y[i] != k)
 			i++;
 		if (i == t->n)
-			die("%s: no token of a held-out gene of class '%s' among %zu: ROC AUC needs every class in every fold", name, t->name[k], t->n);
+			die("%s: no token of a held-out gene of class '%s' among %zu: ROC AUC needs every class in every fold", name,
+				t->name[k], t->n);
 	}
 }
 
-/* Genes with tokens, by the mean of these. */
+/* Score the genes by the mean over their tokens. */
 static void score_genes(struct study *t, struct fold *f, const struct vocab *v, size_t number)
 {
 	double *score = xmalloc(v->n * t->K * sizeof *score);
@@ -248,7 +254,7 @@ static void score_genes(struct study *t, struct fold *f, const struct vocab *v, 
 	for (size_t id = 0; id < v->n; id++) {
 		if (!t->count[id])
 			continue;
-		double *mean = score + f->genes * t->K;         /* kept only if the gene is scored */
+		double *mean = score + f->genes * t->K; /* kept only if the gene is scored */
 		for (size_t k = 0; k < t->K; k++)
 			mean[k] = t->sum[id * t->K + k] / (double)t->count[id];
 		int32_t label = t->gene_label[id];
@@ -398,18 +404,19 @@ static void write_roc(const struct study *t)
 	write_text(roc_path, text, size);
 }
 
-/* The classes are known: which is the positive one, and what can be written of them. */
+/* Check the options that need two classes, and find the positive class. */
 static void check_options(struct study *t)
 {
 	t->positive = 1;
 	if (t->K > 2 && (positive_name || roc_path))
-		die("--%s is about two classes, but %s has %zu", positive_name ? "positive" : "roc", t->first, t->K);
+		die("--%s needs two classes, but %s has %zu", positive_name ? "positive" : "roc", t->first, t->K);
 	if (!positive_name)
 		return;
 	for (t->positive = 0; t->positive < t->K && strcmp(t->name[t->positive], positive_name); t->positive++)
 		;
 	if (t->positive == t->K)
-		die("--positive: '%s' is none of the classes of %s, '%s' and '%s'", positive_name, t->first, t->name[0], t->name[1]);
+		die("--positive: '%s' is not a class of %s; its classes are '%s' and '%s'", positive_name, t->first, t->name[0],
+			t->name[1]);
 }
 
 static void start(struct study *t, char **text, size_t *size)

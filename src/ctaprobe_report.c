@@ -1,6 +1,6 @@
 #include "ctaprobe.h"
 
-#include "file.h"
+#include "base/file.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -66,7 +66,7 @@ void report_confusion(cJSON *j, const struct metrics *m)
 
 /* ---- out of JSON ---- */
 
-/* Class names stand in keys: tab, line break, carriage return and backslash are escaped as scview does. */
+/* Class names are part of keys: tab, line break, carriage return and backslash are escaped as in scview. */
 static void put_name(FILE *f, const char *s)
 {
 	for (; *s; s++) {
@@ -100,14 +100,13 @@ static void put_folds(FILE *f, const cJSON *list)
 	double sum = 0, squares = 0;
 	int n = cJSON_GetArraySize(list), i = 0;
 	const cJSON *v;
-	cJSON_ArrayForEach(v, list)
-		sum += value_of(v);
-	cJSON_ArrayForEach(v, list)
-		squares += (value_of(v) - sum / n) * (value_of(v) - sum / n);
+	cJSON_ArrayForEach(v, list) sum += value_of(v);
+	cJSON_ArrayForEach(v, list) squares += (value_of(v) - sum / n) * (value_of(v) - sum / n);
 	fprintf(f, "%s_mean\t%.17g\n", list->string, sum / n);
 	if (n > 1)
 		fprintf(f, "%s_sd\t%.17g\n", list->string, sqrt(squares / (n - 1)));
-	cJSON_ArrayForEach(v, list) {
+	cJSON_ArrayForEach(v, list)
+	{
 		fprintf(f, "%s:%d", list->string, ++i);
 		put_value(f, v);
 	}
@@ -116,9 +115,11 @@ static void put_folds(FILE *f, const cJSON *list)
 static void put_confusion(FILE *f, const cJSON *rows, const cJSON *class)
 {
 	const cJSON *row, *v, *t = class->child, *p;
-	cJSON_ArrayForEach(row, rows) {
+	cJSON_ArrayForEach(row, rows)
+	{
 		p = class->child;
-		cJSON_ArrayForEach(v, row) {
+		cJSON_ArrayForEach(v, row)
+		{
 			if (value_of(v) > 0) {
 				fputs("confusion:", f);
 				put_name(f, t->valuestring);
@@ -136,7 +137,8 @@ static void put_table(FILE *f, const cJSON *j)
 {
 	const cJSON *class = cJSON_GetObjectItemCaseSensitive(j, "classes"), *item, *v;
 	fputs("metric\tvalue\n", f);
-	cJSON_ArrayForEach(item, j) {
+	cJSON_ArrayForEach(item, j)
+	{
 		const char *key = item->string;
 		size_t n = strlen(key);
 		if (!cJSON_IsArray(item)) {
@@ -150,7 +152,8 @@ static void put_table(FILE *f, const cJSON *j)
 			put_folds(f, item);
 		} else {
 			const cJSON *c = class->child;
-			cJSON_ArrayForEach(v, item) {
+			cJSON_ArrayForEach(v, item)
+			{
 				fprintf(f, "%s:", key);
 				put_name(f, c->valuestring);
 				put_value(f, v);

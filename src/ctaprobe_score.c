@@ -1,5 +1,7 @@
-/* ctaprobe score: how good are predictions of cells? The class of the largest logit against a column of labels. */
+/* ctaprobe score: compare predictions of cells, the class of the largest logit, with a column of labels. */
 #include "ctaprobe.h"
+
+#include "base/softmax.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,35 +15,53 @@ static long long rare;
 static int known_only, json;
 
 static struct option_def options[] = {
-	{.letter = 'l', .name = "label", .kind = OPT_STRING, .to = &label, .arg = "COL",
-	 .help = "the column with the true labels (required)"},
-	{.name = "train", .kind = OPT_STRING, .to = &train_path, .arg = "FILE",
-	 .help = "a stream of the training cells, for how frequent classes were there"},
-	{.name = "rare", .kind = OPT_INT, .to = &rare, .arg = "N",
-	 .help = "f1_rare is over the N rarest classes (default: a third of them)", .min = 1, .max = 1e6},
-	{.name = "known", .kind = OPT_FLAG, .to = &known_only,
-	 .help = "leave out cells of classes that the model does not know (default: they are errors)"},
+	{.letter = 'l',
+		.name = "label",
+		.kind = OPT_STRING,
+		.to = &label,
+		.arg = "COL",
+		.help = "the column with the true labels (required)"},
+	{.name = "train",
+		.kind = OPT_STRING,
+		.to = &train_path,
+		.arg = "FILE",
+		.help = "a stream of the training cells, to count the frequencies of the classes"},
+	{.name = "rare",
+		.kind = OPT_INT,
+		.to = &rare,
+		.arg = "N",
+		.help = "number of rarest classes in f1_rare (default: a third of the classes)",
+		.min = 1,
+		.max = 1e6},
+	{.name = "known",
+		.kind = OPT_FLAG,
+		.to = &known_only,
+		.help = "leave out cells of classes that the model does not know (default: they count as errors)"},
 	{.name = "json", .kind = OPT_FLAG, .to = &json, .help = "print one JSON object"},
 	{0},
 };
-struct cli score_cli = {.name = "ctaprobe score", .operands = "[FILE]", .options = options, .common = CLI_OUT,
+struct cli score_cli = {.name = "ctaprobe score",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_OUT,
 	.summary = "Score a stream of predictions against the cells' labels."};
 
 /* The scored cells. */
 struct scored {
 	size_t n, cap_y, cap_predicted;
-	uint32_t *y, *predicted;        /* [n] classes */
-	size_t model_classes;           /* the first so many classes are the model's */
+	uint32_t *y, *predicted; /* [n] classes */
+	size_t model_classes;    /* the first model_classes classes are the model's */
 	size_t unlabelled, unknown, unpredicted;
 };
 
-/* The model's classes, in its order, as the first ones. */
+/* Make the model's classes the first ones, in its order. */
 static void read_labels(struct classes *c, const struct header *h, size_t n, const char *name)
 {
 	const cJSON *list = cJSON_GetObjectItemCaseSensitive(h->extra, "labels"), *l;
 	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)n)
 		die("%s: the header has no list of %zu labels for the %zu logits of a cell", name, n, n);
-	cJSON_ArrayForEach(l, list) {
+	cJSON_ArrayForEach(l, list)
+	{
 		if (!cJSON_IsString(l))
 			die("%s: a label in the header is not text", name);
 		size_t before = c->n;
@@ -50,23 +70,23 @@ static void read_labels(struct classes *c, const struct header *h, size_t n, con
 	}
 }
 
-/* Largest logit (ties: the first class); MISSING_CODE where there is none: NaN, or nothing above -inf. */
-static uint32_t argmax(const float *logit, size_t k)
+/* Class of the largest of k logits (ties: the first); MISSING_CODE if one is NaN or all are -inf. z [k] scratch. */
+static uint32_t predicted_class(const float *logit, size_t k, double *z)
 {
-	uint32_t best = MISSING_CODE;
 	for (size_t i = 0; i < k; i++) {
 		if (isnan(logit[i]))
 			return MISSING_CODE;
-		if (logit[i] > (best == MISSING_CODE ? -INFINITY : logit[best]))
-			best = (uint32_t)i;
+		z[i] = (double)logit[i];
 	}
-	return best;
+	size_t best = softmax_argmax(z, k);
+	return z[best] > -INFINITY ? (uint32_t)best : MISSING_CODE;
 }
 
 static void score_block(struct scored *s, const struct block *b, struct labels *l, const float *logit)
 {
+	double *z = xmalloc(s->model_classes * sizeof *z);
 	for (size_t i = 0; i < b->rows; i++, logit += s->model_classes) {
-		uint32_t y = label_at(l, b, i), p = argmax(logit, s->model_classes);
+		uint32_t y = labels_at(l, b, i), p = predicted_class(logit, s->model_classes, z);
 		if (y == MISSING_CODE) {
 			s->unlabelled++;
 			continue;
@@ -83,6 +103,7 @@ static void score_block(struct scored *s, const struct block *b, struct labels *
 		s->y[s->n] = y;
 		s->predicted[s->n++] = p;
 	}
+	free(z);
 }
 
 static void read_predictions(struct scored *s, struct classes *c, struct stream *in)
@@ -95,7 +116,7 @@ static void read_predictions(struct scored *s, struct classes *c, struct stream 
 	if (header_kind(h, "prediction", name, &e))
 		die("%s", e.msg);
 	if (header_find(h, "logit") < 0 && h->ngroup)
-		die("%s: these are predictions of genes: ctaprobe genes scores them", name);
+		die("%s: these are predictions of genes: use ctaprobe genes", name);
 	int logit = header_need(h, "logit", F32, FIXED, name, &e);
 	if (logit < 0)
 		die("%s", e.msg);
@@ -111,12 +132,12 @@ static void read_predictions(struct scored *s, struct classes *c, struct stream 
 		die("%s", e.msg);
 	if (!s->n)
 		die("%s: no cell to score: %zu without a value in column '%s', %zu of classes that the model does not know, %zu without logits",
-		    name, s->unlabelled, label, s->unknown, s->unpredicted);
+			name, s->unlabelled, label, s->unknown, s->unpredicted);
 	labels_release(&l);
 	block_release(&b);
 }
 
-/* Classes of the training cells. */
+/* Count the classes of the training cells. */
 static uint32_t *read_training(struct classes *c, size_t *n)
 {
 	struct stream *in = stream_open(train_path, &e);
@@ -131,7 +152,7 @@ static uint32_t *read_training(struct classes *c, size_t *n)
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		grow(y, cap, *n + b.rows);
 		for (size_t i = 0; i < b.rows; i++) {
-			uint32_t class = label_at(&l, &b, i);
+			uint32_t class = labels_at(&l, &b, i);
 			if (class != MISSING_CODE)
 				y[(*n)++] = class;
 		}
@@ -146,7 +167,7 @@ static uint32_t *read_training(struct classes *c, size_t *n)
 	return y;
 }
 
-/* Say that there are classes the model does not know. known [c->n]. */
+/* Warn of classes that the model does not know. known [c->n]. */
 static void warn_unknown(const struct scored *s, const struct classes *c, const uint8_t *known, const char *name)
 {
 	size_t cells = 0, kinds = 0, first = 0;
@@ -161,8 +182,8 @@ static void warn_unknown(const struct scored *s, const struct classes *c, const 
 			first = k;
 		}
 	if (kinds)
-		warn("%s: %zu cells of %zu %s that the model does not know ('%s'%s) are never predicted right; --known leaves them out", name,
-		     cells, kinds, kinds == 1 ? "class" : "classes", c->name[first], kinds == 1 ? "" : ", ...");
+		warn("%s: %zu cells of %zu %s that the model does not know ('%s'%s) are never predicted right; --known leaves them out",
+			name, cells, kinds, kinds == 1 ? "class" : "classes", c->name[first], kinds == 1 ? "" : ", ...");
 	free(seen);
 }
 
@@ -204,7 +225,7 @@ int score_main(int argc, char **argv)
 	read_predictions(&s, &classes, in);
 	if (train_path)
 		train = read_training(&classes, &ntrain);
-	/* which classes are the model's, before they are sorted by name */
+	/* remember which classes are the model's before they are sorted by name */
 	uint32_t *model = xmalloc(s.model_classes * sizeof *model);
 	for (size_t k = 0; k < s.model_classes; k++)
 		model[k] = (uint32_t)k;

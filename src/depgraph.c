@@ -1,14 +1,15 @@
 /* depgraph: the gene dependency graph of a corpus, CorrMask's Algorithm 1. */
 #include "cli.h"
-#include "corpus.h"
-#include "file.h"
-#include "network.h"
-#include "pmi.h"
-#include "spearman.h"
+
+#include "base/clock.h"
+#include "method/corpus.h"
+#include "base/file.h"
+#include "method/graph_stats.h"
+#include "method/pmi.h"
+#include "method/correlation_graph.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours = 50, min_cells = 50, top_genes = 2000;
 static long long min_count = 10;
@@ -18,41 +19,102 @@ static int want_stats, want_tsv, want_graphml;
 static const char *modules_text;
 
 static struct option_def options[] = {
-	{.letter = 'n', .name = "cells", .kind = OPT_INT, .to = &cells, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
-	 .help = "cells to sample (default 100000)"},
-	{.name = "max-len", .kind = OPT_INT, .to = &max_len, .arg = "L", .min = 1, .max = 65535, .changes = 1,
-	 .help = "tokens of a cell that count; the value at position i is L - i (default 2048)"},
-	{.name = "top-genes", .kind = OPT_INT, .to = &top_genes, .arg = "N", .min = 0, .max = 16777216, .changes = 1,
-	 .help = "only the N most highly expressed genes; 0: all (default 2000)"},
-	{.name = "min-cells", .kind = OPT_INT, .to = &min_cells, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
-	 .help = "leave out genes present in fewer cells (default 50)"},
-	{.name = "neighbours", .kind = OPT_INT, .to = &neighbours, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
-	 .help = "candidates a gene: those of largest |rho| over all cells (default 50)"},
-	{.name = "rho-min", .kind = OPT_REAL, .to = &rho_min, .arg = "R", .min = 0, .max = 1, .changes = 1,
-	 .help = "drop candidates of smaller |rho| (default 0.2)"},
-	{.name = "min-overlap", .kind = OPT_INT, .to = &min_overlap, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
-	 .help = "drop candidates present together in fewer cells (default 200)"},
-	{.name = "positive", .kind = OPT_FLAG, .to = &positive, .changes = 1,
-	 .help = "drop edges of negative weight"},
-	{.name = "pmi", .kind = OPT_FLAG, .to = &pmi, .changes = 1,
-	 .help = "the PMI graph instead: genes that stand side by side more often than chance"},
-	{.name = "tau", .kind = OPT_REAL, .to = &tau, .arg = "T", .min = -1, .max = 1, .changes = 1,
-	 .help = "pmi: least NPMI of an edge (default 0.5)"},
-	{.name = "min-count", .kind = OPT_INT, .to = &min_count, .arg = "N", .min = 1, .max = 4294967295.0, .changes = 1,
-	 .help = "pmi: least number of times side by side (default 10)"},
-	{.name = "modules", .kind = OPT_STRING, .to = &modules_text, .arg = "R,...", .changes = 1,
-	 .help = "add Leiden modules at these resolutions as columns module, or module_R for several"},
-	{.name = "stats", .kind = OPT_FLAG, .to = &want_stats,
-	 .help = "write statistics of the graph as a table instead"},
-	{.name = "tsv", .kind = OPT_FLAG, .to = &want_tsv,
-	 .help = "write the edges as a table instead"},
-	{.name = "graphml", .kind = OPT_FLAG, .to = &want_graphml,
-	 .help = "write GraphML instead"},
-	{0}
+	{.letter = 'n',
+		.name = "cells",
+		.kind = OPT_INT,
+		.to = &cells,
+		.arg = "N",
+		.min = 1,
+		.max = 1e6,
+		.changes = 1,
+		.help = "number of cells to sample (default 100000)"},
+	{.name = "max-len",
+		.kind = OPT_INT,
+		.to = &max_len,
+		.arg = "L",
+		.min = 1,
+		.max = 65535,
+		.changes = 1,
+		.help = "number of tokens of a cell that are used; the value at position i is L - i (default 2048)"},
+	{.name = "top-genes",
+		.kind = OPT_INT,
+		.to = &top_genes,
+		.arg = "N",
+		.min = 0,
+		.max = 16777216,
+		.changes = 1,
+		.help = "use only the N most highly expressed genes; 0 means all (default 2000)"},
+	{.name = "min-cells",
+		.kind = OPT_INT,
+		.to = &min_cells,
+		.arg = "N",
+		.min = 1,
+		.max = 1e6,
+		.changes = 1,
+		.help = "leave out genes that occur in fewer cells (default 50)"},
+	{.name = "neighbours",
+		.kind = OPT_INT,
+		.to = &neighbours,
+		.arg = "N",
+		.min = 1,
+		.max = 1e6,
+		.changes = 1,
+		.help = "number of candidates per gene: those with the largest |rho| over all cells (default 50)"},
+	{.name = "rho-min",
+		.kind = OPT_REAL,
+		.to = &rho_min,
+		.arg = "R",
+		.min = 0,
+		.max = 1,
+		.changes = 1,
+		.help = "drop candidates with a smaller |rho| (default 0.2)"},
+	{.name = "min-overlap",
+		.kind = OPT_INT,
+		.to = &min_overlap,
+		.arg = "N",
+		.min = 1,
+		.max = 1e6,
+		.changes = 1,
+		.help = "drop candidates that occur together with the gene in fewer cells (default 200)"},
+	{.name = "positive", .kind = OPT_FLAG, .to = &positive, .changes = 1, .help = "drop edges with a negative weight"},
+	{.name = "pmi",
+		.kind = OPT_FLAG,
+		.to = &pmi,
+		.changes = 1,
+		.help = "build the PMI graph instead: genes that are adjacent more often than by chance"},
+	{.name = "tau",
+		.kind = OPT_REAL,
+		.to = &tau,
+		.arg = "T",
+		.min = -1,
+		.max = 1,
+		.changes = 1,
+		.help = "pmi: smallest NPMI of an edge (default 0.5)"},
+	{.name = "min-count",
+		.kind = OPT_INT,
+		.to = &min_count,
+		.arg = "N",
+		.min = 1,
+		.max = 4294967295.0,
+		.changes = 1,
+		.help = "pmi: smallest number of times that two genes are adjacent (default 10)"},
+	{.name = "modules",
+		.kind = OPT_STRING,
+		.to = &modules_text,
+		.arg = "R,...",
+		.changes = 1,
+		.help = "add Leiden modules at these resolutions, as column module, or module_R for several resolutions"},
+	{.name = "stats", .kind = OPT_FLAG, .to = &want_stats, .help = "write statistics of the graph as a table instead"},
+	{.name = "tsv", .kind = OPT_FLAG, .to = &want_tsv, .help = "write the edges as a table instead"},
+	{.name = "graphml", .kind = OPT_FLAG, .to = &want_graphml, .help = "write GraphML instead"},
+	{0},
 };
 
-static struct cli cli = {.name = "depgraph", .operands = "[FILE]", .summary = "Build the gene dependency graph of tokenised cells, or look at one.",
-			 .options = options, .common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
+static struct cli cli = {.name = "depgraph",
+	.operands = "[FILE]",
+	.summary = "Build the gene dependency graph of tokenised cells, or analyse a graph.",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
 
 static void check_options(void)
 {
@@ -74,20 +136,13 @@ static void check_options(void)
 		usage_error("--modules goes into a graph stream or --graphml");
 }
 
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void read_corpus(struct corpus *c, struct stream *in)
 {
 	struct error e;
 	const struct header *h = stream_header(in);
 	int cell, token;
 	if (header_kind(h, "tokens", stream_name(in), &e) || (cell = header_need(h, "cell", U64, SCALAR, stream_name(in), &e)) < 0 ||
-	    (token = header_need(h, "token", U32, RAGGED, stream_name(in), &e)) < 0)
+		(token = header_need(h, "token", U32, RAGGED, stream_name(in), &e)) < 0)
 		die("%s", e.msg);
 	c->nspecial = (uint32_t)h->vocab.nspecial;
 	struct block b = {0};
@@ -115,25 +170,25 @@ static void describe(struct header *h, const struct corpus *c, uint32_t genes, s
 	cJSON_AddNumberToObject(o, "edges", (double)edges);
 }
 
-/* Edges by Algorithm 1; the cells are freed once they stand in columns. */
+/* Edges by Algorithm 1. The cells are freed after they were converted to columns. */
 static struct edge *spearman(struct corpus *c, uint32_t vocab, uint32_t *genes, size_t *n)
 {
 	struct error e;
-	struct spearman_params p = {.neighbours = (uint32_t)neighbours, .min_overlap = (uint32_t)min_overlap, .min_cells = (uint32_t)min_cells,
-				    .top_genes = (uint32_t)top_genes, .rho_min = rho_min, .positive = positive};
-	struct columns x;
-	struct spearman_stats stats;
-	double start = now();
-	if (columns_init(&x, c, vocab, &p, &e))
+	struct correlation_params p = {
+		.neighbours = (uint32_t)neighbours, .min_overlap = (uint32_t)min_overlap, .rho_min = rho_min, .positive = positive};
+	struct correlation_columns x;
+	struct correlation_stats stats;
+	double start = clock_seconds();
+	if (correlation_columns_init(&x, c, vocab, (uint32_t)min_cells, (uint32_t)top_genes, &e))
 		die("%s", e.msg);
 	corpus_release(c);
-	double columns = now() - start;
-	struct edge *edge = spearman_edges(&x, &p, n, &stats);
+	double columns = clock_seconds() - start;
+	struct edge *edge = correlation_edges(&x, &p, n, &stats);
 	if (cli.verbose)
 		info("columns %.2f s, all pairs %.2f s, %llu candidate pairs exactly %.2f s", columns, stats.screen_s,
-		     (unsigned long long)stats.pairs, stats.exact_s);
+			(unsigned long long)stats.pairs, stats.exact_s);
 	*genes = x.genes;
-	columns_release(&x);
+	correlation_columns_release(&x);
 	return edge;
 }
 
@@ -141,27 +196,28 @@ static struct edge *spearman(struct corpus *c, uint32_t vocab, uint32_t *genes, 
 static void build(struct graph *g, struct header *h, struct stream *in)
 {
 	struct corpus corpus = {.seed = (uint32_t)cli.seed, .size = (uint64_t)cells, .max_len = (uint32_t)max_len};
-	double t0 = now();
+	double t0 = clock_seconds();
 	read_corpus(&corpus, in);
-	double t1 = now();
-	struct corpus told = corpus;            /* its numbers, after the cells are gone */
+	double t1 = clock_seconds();
+	struct corpus sample = corpus; /* keeps the counts when the cells are freed */
 	uint32_t genes = (uint32_t)(h->vocab.n - h->vocab.nspecial);
 	size_t n;
-	struct edge *edge = pmi ? pmi_edges(&corpus, (uint32_t)h->vocab.n, &(struct pmi_params){tau, (uint32_t)min_count}, &n)
-				: spearman(&corpus, (uint32_t)h->vocab.n, &genes, &n);
+	struct edge *edge = pmi
+		? pmi_edges(&corpus, (uint32_t)h->vocab.n, &(struct pmi_params){tau, (uint32_t)min_count, (int)cli.threads}, &n)
+		: spearman(&corpus, (uint32_t)h->vocab.n, &genes, &n);
 	corpus_release(&corpus);
 	if (cli.verbose)
-		info("read %.2f s, graph %.2f s; %u of %llu cells, %u genes of %zu", t1 - t0, now() - t1, told.n,
-		     (unsigned long long)told.seen, genes, h->vocab.n - h->vocab.nspecial);
+		info("read %.2f s, graph %.2f s; %u of %llu cells, %u genes of %zu", t1 - t0, clock_seconds() - t1, sample.n,
+			(unsigned long long)sample.seen, genes, h->vocab.n - h->vocab.nspecial);
 	if (!n)
-		warn("no edges among %u genes of %u cells; lower %s for a corpus this small", genes, told.n,
-		     pmi ? "--tau or --min-count" : "--min-overlap, --min-cells or --rho-min");
-	describe(h, &told, genes, n);
+		warn("no edges among %u genes of %u cells; lower %s for a corpus this small", genes, sample.n,
+			pmi ? "--tau or --min-count" : "--min-overlap, --min-cells or --rho-min");
+	describe(h, &sample, genes, n);
 	graph_build(g, (uint32_t)h->vocab.n, edge, n);
 	free(edge);
 }
 
-/* A graph stream has been built: what it takes to build one does not apply. */
+/* The input is a graph: options for building one do not apply. */
 static void check_graph_options(const char *name)
 {
 	for (const struct option_def *o = options; o->name; o++)
@@ -172,7 +228,7 @@ static void check_graph_options(const char *name)
 struct modules {
 	size_t n;
 	char **name;
-	int32_t **of;           /* [n, vocab] */
+	int32_t **of; /* [n, vocab] */
 };
 
 static void find_modules(struct modules *m, const struct graph *g)
@@ -188,7 +244,7 @@ static void find_modules(struct modules *m, const struct graph *g)
 			usage_error("--modules: '%s' is not a resolution above 0", text[i]);
 		m->name[i] = m->n == 1 ? xstrdup("module") : xasprintf("module_%s", text[i]);
 		m->of[i] = xcalloc(g->n, sizeof **m->of);
-		int found = network_modules(g, r, (uint32_t)cli.seed, m->of[i], &e);
+		int found = graph_modules(g, r, (uint32_t)cli.seed, m->of[i], &e);
 		if (found < 0)
 			die("%s", e.msg);
 		if (cli.verbose)
@@ -200,9 +256,9 @@ static void find_modules(struct modules *m, const struct graph *g)
 static void print_stats(FILE *f, const struct graph *g)
 {
 	static const char *const quantile[] = {"min", "q05", "q25", "median", "q75", "q95", "max"};
-	struct network_stats s;
+	struct graph_stats s;
 	struct error e;
-	if (network_stats(g, &s, &e))
+	if (graph_stats(g, &s, &e))
 		die("%s", e.msg);
 	fprintf(f, "metric\tvalue\nvocabulary\t%u\ngenes_with_neighbours\t%llu\nedges\t%llu\nnegative_share\t%.6f\n", g->n,
 		(unsigned long long)s.linked, (unsigned long long)s.edges, s.edges ? (double)s.negative / (double)s.edges : 0);
@@ -224,7 +280,7 @@ static void print_edges(FILE *f, const struct graph *g, const struct vocab *v, c
 		}
 }
 
-/* Write one of the texts, whole or not at all. */
+/* Write one of the texts. The file appears only when it is complete. */
 static void write_text(const struct graph *g, const struct vocab *v, const char *weight, const struct modules *m)
 {
 	struct error e;
@@ -240,7 +296,7 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 		print_stats(f, g);
 	else if (want_tsv)
 		print_edges(f, g, v, weight);
-	else if (network_graphml(g, v, weight, m->name, m->of, m->n, f, &e))
+	else if (graph_graphml(g, v, weight, m->name, m->of, m->n, f, &e))
 		die("%s", e.msg);
 	if (fclose(f))
 		die("out of memory");

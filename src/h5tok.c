@@ -1,9 +1,9 @@
 /* h5tok: AnnData and 10x files to a counts stream. */
 #include "cli.h"
 
-#include "file.h"
-#include "genetable.h"
-#include "obs.h"
+#include "base/file.h"
+#include "anndata/genetable.h"
+#include "anndata/obs.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -11,27 +11,54 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ENTRIES ((size_t)1 << 17)       /* matrix entries read at a time: the same for any number of threads */
+#define ENTRIES ((size_t)1 << 17) /* matrix entries read at a time: the same for any number of threads */
 
 static struct h5ad_options want;
 static const char *obs_names, *map_path;
 static double min_genes = 20, min_counts = 50;
 
 static struct option_def options[] = {
-	{.name = "obs", .kind = OPT_STRING, .to = &obs_names, .arg = "A,B", .changes = 1,
-	 .help = "carry these obs columns; 'none' for none (default: all)"},
-	{.name = "layer", .kind = OPT_STRING, .to = &want.layer, .arg = "NAME", .changes = 1,
-	 .help = "take the counts from layers/NAME, or from X or raw/X (default: found by content)"},
-	{.name = "gene-column", .kind = OPT_STRING, .to = &want.gene_column, .arg = "NAME", .changes = 1,
-	 .help = "take gene ids from this column of var, or 'index' (default: where the Ensembl ids are, else the index)"},
-	{.name = "genome", .kind = OPT_STRING, .to = &want.genome, .arg = "NAME", .changes = 1,
-	 .help = "which genome of a Cell Ranger 2 file that has several"},
-	{.name = "map", .kind = OPT_STRING, .to = &map_path, .arg = "FILE",
-	 .help = "replace gene ids through this table of key and id (TSV, gzip accepted)"},
-	{.name = "min-genes-mapped", .kind = OPT_REAL, .to = &min_genes, .arg = "PERCENT", .max = 100,
-	 .help = "with --map: fail when fewer genes are in the table (default 20)"},
-	{.name = "min-counts-mapped", .kind = OPT_REAL, .to = &min_counts, .arg = "PERCENT", .max = 100,
-	 .help = "with --map: fail when fewer counts are in such genes (default 50)"},
+	{.name = "obs",
+		.kind = OPT_STRING,
+		.to = &obs_names,
+		.arg = "A,B",
+		.changes = 1,
+		.help = "copy these obs columns; 'none' copies none (default: all)"},
+	{.name = "layer",
+		.kind = OPT_STRING,
+		.to = &want.layer,
+		.arg = "NAME",
+		.changes = 1,
+		.help = "take the counts from layers/NAME, or from X or raw/X (default: found by content)"},
+	{.name = "gene-column",
+		.kind = OPT_STRING,
+		.to = &want.gene_column,
+		.arg = "NAME",
+		.changes = 1,
+		.help = "take gene ids from this column of var, or 'index' (default: the one with Ensembl ids, else the index)"},
+	{.name = "genome",
+		.kind = OPT_STRING,
+		.to = &want.genome,
+		.arg = "NAME",
+		.changes = 1,
+		.help = "the genome to read from a Cell Ranger 2 file that has several"},
+	{.name = "map",
+		.kind = OPT_STRING,
+		.to = &map_path,
+		.arg = "FILE",
+		.help = "replace gene ids by this table of key and id (TSV, gzip accepted)"},
+	{.name = "min-genes-mapped",
+		.kind = OPT_REAL,
+		.to = &min_genes,
+		.arg = "PERCENT",
+		.max = 100,
+		.help = "with --map: fail if a smaller share of the genes is in the table (default 20)"},
+	{.name = "min-counts-mapped",
+		.kind = OPT_REAL,
+		.to = &min_counts,
+		.arg = "PERCENT",
+		.max = 100,
+		.help = "with --map: fail if a smaller share of the counts belongs to such genes (default 50)"},
 	{0},
 };
 
@@ -44,29 +71,29 @@ static struct cli cli = {
 	.common = CLI_STREAM_OUT | CLI_THREADS,
 };
 
-/* Everything that is kept from file to file. */
+/* The state that is kept from file to file. */
 struct job {
 	struct genetable table;
 	struct idmap ids;
 	struct obs obs;
-	char **name;                    /* obs columns asked for */
+	char **name; /* obs columns of --obs */
 	size_t nname;
-	uint32_t **map;                 /* [files] column of the matrix -> gene */
-	int *identity;                  /* [files] */
+	uint32_t **map; /* [files] column of the matrix -> gene */
+	int *identity;  /* [files] */
 	struct countrows rows;
 	struct block block;
-	struct texts barcode;           /* of some rows, ... */
-	size_t named;                   /* ... of which this is the first row being written */
+	struct texts barcode; /* of some rows, read ahead */
+	size_t named;         /* index in barcode of the first of `rows` */
 	struct stream *out;
 	uint64_t cells, counts, known, repeats;
 	int col_cell, col_barcode, col_counts, col_gene, col_count;
 };
 
-static const char *reading;             /* file, for the message below */
+static const char *reading; /* file, for the message below */
 
 /*
- * HDF5 checks the lengths in a damaged heap of strings too late and crashes on some. That is a damaged file and not a whole
- * output, and is said so.
+ * HDF5 can crash on a damaged heap of strings, because it checks the lengths too late. Then remove the incomplete output, say that the file
+ * is damaged, and exit.
  */
 #ifndef __SANITIZE_ADDRESS__
 static void on_crash(int sig)
@@ -74,7 +101,7 @@ static void on_crash(int sig)
 	static const char a[] = "h5tok: ", b[] = ": the HDF5 library crashed while reading this file: damaged HDF5\n";
 	outfile_cleanup();
 	if (write(STDERR_FILENO, a, sizeof a - 1) < 0 || write(STDERR_FILENO, reading, strlen(reading)) < 0 ||
-	    write(STDERR_FILENO, b, sizeof b - 1) < 0)
+		write(STDERR_FILENO, b, sizeof b - 1) < 0)
 		_exit(1);
 	_exit(1);
 }
@@ -98,16 +125,16 @@ static void survey(struct job *j, struct h5ad *h, int i)
 	j->identity[i] = genetable_add(&j->table, h, map_path ? &j->ids : NULL, j->map[i], &s, &e);
 	if (j->identity[i] < 0 || obs_add(&j->obs, h, all, j->name, j->nname, &e))
 		die("%s", e.msg);
-	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, s.genes, h->matrix,
-	     h->gene_source, h->has_ensembl ? "" : " (not Ensembl ids)");
+	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, s.genes, h->matrix, h->gene_source,
+		h->has_ensembl ? "" : " (not Ensembl ids)");
 	if (s.shared)
-		info("%s: %zu genes have the id of another and are added to it", h->path, s.shared);
+		info("%s: %zu genes have the same id as another gene and are added to it", h->path, s.shared);
 	if (map_path) {
 		double percent = s.genes ? 100 * (double)s.known / (double)s.genes : 0;
 		info("%s: %zu of %zu genes (%.1f %%) are in %s", h->path, s.known, s.genes, percent, map_path);
 		if (percent < min_genes)
 			die("%s: only %.1f %% of the genes are in %s, expected at least %g %% (--min-genes-mapped); ids are like '%.*s'",
-			    h->path, percent, map_path, min_genes, (int)(h->id.n ? h->id.offset[1] : 0), h->id.n ? h->id.bytes : "");
+				h->path, percent, map_path, min_genes, (int)(h->id.n ? h->id.offset[1] : 0), h->id.n ? h->id.bytes : "");
 	}
 	if (j->obs.skipped)
 		warn("column left out: %s", j->obs.skipped);
@@ -115,7 +142,12 @@ static void survey(struct job *j, struct h5ad *h, int i)
 	j->obs.skipped = NULL;
 }
 
-#define SWAP(a, b) do { __typeof__(a) swap_ = (a); (void)((a) = (__typeof__(a))(b)); (void)((b) = swap_); } while (0)
+#define SWAP(a, b) \
+	do { \
+		__typeof__(a) swap_ = (a); \
+		(void)((a) = (__typeof__(a))(b)); \
+		(void)((b) = swap_); \
+	} while (0)
 
 /* Rows [at, end) of the rows just read, as one block. */
 static void write_block(struct job *j, size_t at, size_t end)
@@ -137,7 +169,7 @@ static void write_block(struct job *j, size_t at, size_t end)
 	obs_fill(&j->obs, at, n, b);
 	struct column *gene = b->col + j->col_gene, *count = b->col + j->col_count;
 	if (items == r->start[r->n]) {
-		/* the usual block takes all: buffers change hands */
+		/* usually the block takes all rows: swap the buffers instead of copying */
 		SWAP(gene->data, r->gene);
 		SWAP(gene->cap, r->gene_cap);
 		SWAP(count->data, r->count);
@@ -155,7 +187,7 @@ static void write_block(struct job *j, size_t at, size_t end)
 	j->cells += n;
 }
 
-/* Names of rows [row, row + n). A call of HDF5 costs more than some names, so they are read ahead. */
+/* Names of rows [row, row + n). They are read ahead, because a call of HDF5 is slow. */
 static void read_names(struct job *j, struct h5ad *h, uint64_t row, size_t n)
 {
 	struct error e;
@@ -174,7 +206,7 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	uint64_t row = 0, spill = countmat_spill_bytes(&h->mat);
 	if (spill)
 		info("%s: not stored by cells: up to %.1f GB of temporary files in %s", h->path, 1e-9 * (double)spill,
-		     getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+			getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
 	if (h5ad_start(h, &e))
 		die("%s", e.msg);
 	obs_file(&j->obs, h);
@@ -187,7 +219,7 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 			die("%s", e.msg);
 		for (size_t at = 0, end = 0; at < (size_t)got; at = end) {
 			while (end < (size_t)got && end - at < BLOCK_ROWS &&
-			       (end == at || (j->rows.start[end + 1] - j->rows.start[at]) * item < BLOCK_BYTES))
+				(end == at || (j->rows.start[end + 1] - j->rows.start[at]) * item < BLOCK_BYTES))
 				end++;
 			write_block(j, at, end);
 		}
@@ -245,7 +277,7 @@ int main(int argc, char **argv)
 			h5ad_release(&file);
 	}
 	if (ensembl && ensembl < n)
-		warn("some files name genes by Ensembl id and some do not: their genes will not meet; --map can bring them together");
+		warn("some files name genes by Ensembl id and some do not, so one gene gets two ids; --map can translate them");
 	make_header(&j, &header);
 	j.out = cli_create(&cli, &header);
 	for (int i = 0; i < n; i++) {
@@ -256,12 +288,12 @@ int main(int argc, char **argv)
 	}
 	if (map_path && (double)j.known < min_counts / 100 * (double)j.counts)
 		die("only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-mapped)",
-		    100 * (double)j.known / (double)j.counts, map_path, min_counts);
+			100 * (double)j.known / (double)j.counts, map_path, min_counts);
 	if (stream_commit(j.out, &e))
 		die("%s", e.msg);
 	stream_free(j.out);
-	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene",
-		   j.cells, j.table.genes.n, j.counts, j.rows.repeats);
+	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene", j.cells,
+		j.table.genes.n, j.counts, j.rows.repeats);
 	for (int i = 0; i < n; i++)
 		free(j.map[i]);
 	free(j.map);

@@ -1,31 +1,18 @@
 /* maskgen: the data loader. Epochs, shuffled batches, shards, and which tokens of every cell are masked. */
-#include "audit.h"
-#include "checkpoint.h"
 #include "cli.h"
-#include "feed.h"
-#include "file.h"
-#include "label.h"
-#include "mask.h"
-#include "rng.h"
 
-#include <math.h>
-#include <omp.h>
+#include "base/file.h"
+#include "method/masking.h"
+#include "stream/label.h"
+#include "stream/masked.h"
+#include "train/train_state.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { RATE_FIXED, RATE_UNIFORM, RATE_LINEAR };
-static const char *const rate_name[] = {"fixed", "uniform", "linear"};
-
-/* A value over the run: fixed, drawn for every global batch from [from, to], or going from `from` at the first step to `to` at the last. */
-struct course {
-	int kind;
-	double from, to;
-};
-
-static struct course rate_course, lambda_course;
-
-static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *modules, *groups, *rate_uniform, *rate_linear, *lambda_linear;
-/* the words of --strategy; pmi and pmi-rand differ in lambda only */
+static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *modules, *groups, *rate_uniform, *rate_linear,
+			       *lambda_linear;
+/* the words of --strategy; pmi and pmi-rand differ only in lambda */
 enum { NONE, RANDOM, CORRMASK, PMI, PMI_RAND };
 static const enum mask_strategy kind_of[] = {MASK_NONE, MASK_RANDOM, MASK_CORRMASK, MASK_PMI, MASK_PMI};
 static const double usual_lambda[] = {0, 0, 0.5, 1, 0.5};
@@ -36,53 +23,165 @@ static long long epochs = 1, batch = 12, window = 64, partners = 5;
 static double rate = 0.15, lambda, seed_share = 1;
 
 static struct option_def options[] = {
-	{.letter = 'g', .name = "graph", .kind = OPT_STRING, .to = &graph_path, .arg = "FILE",
-	 .help = "graph of depgraph for corrmask, of depgraph --pmi for pmi and pmi-rand"},
-	{.name = "strategy", .kind = OPT_CHOICE, .to = &strategy, .arg = "none|random|corrmask|pmi|pmi-rand", .changes = 1,
-	 .help = "which tokens are masked (default random)"},
-	{.name = "rate", .kind = OPT_REAL, .to = &rate, .arg = "P", .min = 0, .max = 1, .changes = 1,
-	 .help = "share of a cell's tokens to mask (default 0.15)"},
-	{.name = "rate-uniform", .kind = OPT_STRING, .to = &rate_uniform, .arg = "A:B", .changes = 1,
-	 .help = "draw the rate of every global batch from A to B"},
-	{.name = "rate-linear", .kind = OPT_STRING, .to = &rate_linear, .arg = "A:B", .changes = 1,
-	 .help = "let the rate go from A at the first step to B at the last"},
-	{.name = "lambda", .kind = OPT_REAL, .to = &lambda, .arg = "F", .min = 0, .max = 1, .changes = 1,
-	 .help = "share of the masks that follow the graph (default: corrmask and pmi-rand 0.5, pmi 1)"},
-	{.name = "lambda-linear", .kind = OPT_STRING, .to = &lambda_linear, .arg = "A:B", .changes = 1,
-	 .help = "let lambda go from A at the first step to B at the last"},
-	{.name = "partners-max", .kind = OPT_INT, .to = &partners, .arg = "K", .min = 0, .max = 65535, .changes = 1,
-	 .help = "corrmask: most neighbours masked with a seed (default 5)"},
-	{.name = "partners", .kind = OPT_CHOICE, .to = &partner_choice, .arg = "uniform|weighted", .changes = 1,
-	 .help = "corrmask: draw them uniformly (default) or in proportion to |rho|"},
-	{.name = "modules", .kind = OPT_STRING, .to = &modules, .arg = "COL", .changes = 1,
-	 .help = "corrmask: partners are the genes of the seed's module in this column of the graph, not its neighbours"},
-	{.name = "groups", .kind = OPT_STRING, .to = &groups, .arg = "COL", .changes = 1,
-	 .help = "corrmask: partners are the tokens with the seed's number in this list column of the cells; takes no graph"},
-	{.name = "seed-share", .kind = OPT_REAL, .to = &seed_share, .arg = "P", .min = 0, .max = 1, .changes = 1,
-	 .help = "corrmask: probability that the seed itself is masked, beside its partners (default 1)"},
-	{.name = "bernoulli", .kind = OPT_FLAG, .to = &bernoulli, .changes = 1,
-	 .help = "random: mask each token by itself with probability P, as Hugging Face does"},
-	{.name = "epochs", .kind = OPT_INT, .to = &epochs, .arg = "N", .min = 1, .max = 4294967295.0, .changes = 1,
-	 .help = "passes over the cells (default 1)"},
-	{.letter = 'b', .name = "batch", .kind = OPT_INT, .to = &batch, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
-	 .help = "cells a batch and shard (default 12)"},
-	{.name = "window", .kind = OPT_INT, .to = &window, .arg = "N", .min = 1, .max = 65536, .changes = 1,
-	 .help = "blocks that are shuffled together and held in memory (default 64)"},
-	{.name = "shard", .kind = OPT_STRING, .to = &shard_text, .arg = "R/N",
-	 .help = "emit shard R (from 0) of N, or auto: rank and size from Open MPI, PMI or Slurm (default 0/1)"},
-	{.name = "balance", .kind = OPT_FLAG, .to = &balance, .changes = 1,
-	 .help = "deal the cells of a batch out by length, so that all shards have about as much to do"},
-	{.name = "keep", .kind = OPT_STRING, .to = &keep_text, .arg = "COL,...", .changes = 1,
-	 .help = "columns of the cells to pass on, such as cell_type"},
-	{.name = "audit", .kind = OPT_STRING, .to = &audit_path, .arg = "GRAPH",
-	 .help = "write no stream, but a table of how the masks treat neighbours in this graph"},
-	{.name = "resume", .kind = OPT_STRING, .to = &resume, .arg = "MODEL",
-	 .help = "start after the last checkpoint of this model directory, if it has one; it must be of the same stream"},
-	{0}
+	{.letter = 'g',
+		.name = "graph",
+		.kind = OPT_STRING,
+		.to = &graph_path,
+		.arg = "FILE",
+		.help = "graph from depgraph for corrmask, from depgraph --pmi for pmi and pmi-rand"},
+	{.name = "strategy",
+		.kind = OPT_CHOICE,
+		.to = &strategy,
+		.arg = "none|random|corrmask|pmi|pmi-rand",
+		.changes = 1,
+		.help = "how the tokens to mask are selected (default random)"},
+	{.name = "rate",
+		.kind = OPT_REAL,
+		.to = &rate,
+		.arg = "P",
+		.min = 0,
+		.max = 1,
+		.changes = 1,
+		.help = "share of a cell's tokens to mask (default 0.15)"},
+	{.name = "rate-uniform",
+		.kind = OPT_STRING,
+		.to = &rate_uniform,
+		.arg = "A:B",
+		.changes = 1,
+		.help = "draw the rate of every global batch uniformly from A to B"},
+	{.name = "rate-linear",
+		.kind = OPT_STRING,
+		.to = &rate_linear,
+		.arg = "A:B",
+		.changes = 1,
+		.help = "change the rate linearly from A at the first step to B at the last step"},
+	{.name = "lambda",
+		.kind = OPT_REAL,
+		.to = &lambda,
+		.arg = "F",
+		.min = 0,
+		.max = 1,
+		.changes = 1,
+		.help = "share of the budget that is masked by the graph (default: corrmask and pmi-rand 0.5, pmi 1)"},
+	{.name = "lambda-linear",
+		.kind = OPT_STRING,
+		.to = &lambda_linear,
+		.arg = "A:B",
+		.changes = 1,
+		.help = "change lambda linearly from A at the first step to B at the last step"},
+	{.name = "partners-max",
+		.kind = OPT_INT,
+		.to = &partners,
+		.arg = "K",
+		.min = 0,
+		.max = 65535,
+		.changes = 1,
+		.help = "corrmask: largest number of neighbours that are masked with a seed (default 5)"},
+	{.name = "partners",
+		.kind = OPT_CHOICE,
+		.to = &partner_choice,
+		.arg = "uniform|weighted",
+		.changes = 1,
+		.help = "corrmask: draw the neighbours uniformly (default) or in proportion to |rho|"},
+	{.name = "modules",
+		.kind = OPT_STRING,
+		.to = &modules,
+		.arg = "COL",
+		.changes = 1,
+		.help = "corrmask: partners are the genes of the seed's module in this column of the graph instead of its neighbours"},
+	{.name = "groups",
+		.kind = OPT_STRING,
+		.to = &groups,
+		.arg = "COL",
+		.changes = 1,
+		.help = "corrmask: partners are the tokens with the seed's number in this list column of the cells; needs no graph"},
+	{.name = "seed-share",
+		.kind = OPT_REAL,
+		.to = &seed_share,
+		.arg = "P",
+		.min = 0,
+		.max = 1,
+		.changes = 1,
+		.help = "corrmask: probability that the seed itself is masked with its partners (default 1)"},
+	{.name = "bernoulli",
+		.kind = OPT_FLAG,
+		.to = &bernoulli,
+		.changes = 1,
+		.help = "random: mask each token independently with the probability of --rate, as Hugging Face does"},
+	{.name = "epochs",
+		.kind = OPT_INT,
+		.to = &epochs,
+		.arg = "N",
+		.min = 1,
+		.max = 4294967295.0,
+		.changes = 1,
+		.help = "number of passes over the cells (default 1)"},
+	{.letter = 'b',
+		.name = "batch",
+		.kind = OPT_INT,
+		.to = &batch,
+		.arg = "N",
+		.min = 1,
+		.max = 1e6,
+		.changes = 1,
+		.help = "number of cells per batch and shard (default 12)"},
+	{.name = "window",
+		.kind = OPT_INT,
+		.to = &window,
+		.arg = "N",
+		.min = 1,
+		.max = 65536,
+		.changes = 1,
+		.help = "number of blocks that are shuffled together and held in memory (default 64)"},
+	{.name = "shard",
+		.kind = OPT_STRING,
+		.to = &shard_text,
+		.arg = "R/N",
+		.help = "write shard R (from 0) of N; auto: rank and size from Open MPI, PMI or Slurm (default 0/1)"},
+	{.name = "balance",
+		.kind = OPT_FLAG,
+		.to = &balance,
+		.changes = 1,
+		.help = "distribute the cells of a batch over the shards by length, so that all shards have about equal work"},
+	{.name = "keep",
+		.kind = OPT_STRING,
+		.to = &keep_text,
+		.arg = "COL,...",
+		.changes = 1,
+		.help = "columns of the cells to copy, such as cell_type"},
+	{.name = "audit",
+		.kind = OPT_STRING,
+		.to = &audit_path,
+		.arg = "GRAPH",
+		.help = "write a table of how the masks treat neighbours in this graph, instead of a stream"},
+	{.name = "resume",
+		.kind = OPT_STRING,
+		.to = &resume,
+		.arg = "MODEL",
+		.help = "start after the last checkpoint of this model directory, if there is one; it must be of the same stream"},
+	{0},
 };
 
-static struct cli cli = {.name = "maskgen", .operands = "[FILE]", .summary = "Load cells in shuffled batches and mask them.",
-			 .options = options, .common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
+static struct cli cli = {.name = "maskgen",
+	.operands = "[FILE]",
+	.summary = "Shuffle cells into batches and mask them.",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
+
+/* The state of one run. */
+struct run {
+	struct stream *in, *out;         /* out NULL: --audit */
+	struct header want, header;      /* of the cells that are loaded, and of the masked stream */
+	struct graph graph, audit_graph; /* --graph, --audit */
+	struct loader loader;
+	struct mask_plan plan;
+	struct mask_schedule rate, lambda;
+	struct masking masking;
+	struct audit audit;
+	uint64_t rows, tokens, masked; /* totals */
+};
+
+/* ---- options ---- */
 
 static int given(const void *to)
 {
@@ -92,52 +191,19 @@ static int given(const void *to)
 	return 0;
 }
 
-/* At most one of the three ways to say a value. */
-static void parse_course(struct course *c, const char *name, const double *fixed, const char *const *uniform, const char *const *linear)
+/* The fixed value, or one of the ranges (NULL: not given). Two of them are a usage error. */
+static struct mask_schedule schedule(const char *name, const double *fixed, const char *uniform, const char *linear)
 {
-	const char *text = *linear ? *linear : uniform ? *uniform : NULL, *way = *linear ? "linear" : "uniform";
-	if (given(fixed) + (uniform && *uniform) + !!*linear > 1)
+	struct mask_schedule s = {MASK_SCHEDULE_FIXED, *fixed, *fixed};
+	const char *range = linear ? linear : uniform;
+	if (given(fixed) + !!uniform + !!linear > 1)
 		usage_error("--%s is given in more than one way", name);
-	*c = (struct course){RATE_FIXED, *fixed, *fixed};
-	if (!text)
-		return;
-	char *end;
-	c->kind = *linear ? RATE_LINEAR : RATE_UNIFORM;
-	c->from = strtod(text, &end);
-	int good = end != text && *end == ':';
-	if (good) {
-		const char *second = end + 1;
-		c->to = strtod(second, &end);
-		good = end != second && !*end;
-	}
-	if (!good || !(c->from >= 0 && c->from <= 1 && c->to >= 0 && c->to <= 1))
-		usage_error("--%s-%s: '%s' is not two numbers A:B from 0 to 1", name, way, text);
+	if (range && mask_schedule_parse(&s, linear ? MASK_SCHEDULE_LINEAR : MASK_SCHEDULE_UNIFORM, range))
+		usage_error("--%s-%s: '%s' is not two numbers A:B from 0 to 1", name, linear ? "linear" : "uniform", range);
+	return s;
 }
 
-static double course_at(const struct course *c, const struct feed *f, uint64_t epoch, uint64_t step)
-{
-	if (c->kind == RATE_LINEAR)
-		return f->steps > 1 ? c->from + (c->to - c->from) * (double)step / (double)(f->steps - 1) : c->from;
-	if (c->kind == RATE_UNIFORM) {
-		struct rng r = rng_at(f->seed, RNG_RATE, step % f->per_epoch, (uint32_t)epoch);
-		return c->from + (c->to - c->from) * rng_unit(&r);
-	}
-	return c->from;
-}
-
-static void course_json(cJSON *o, const char *name, const struct course *c)
-{
-	if (c->kind == RATE_FIXED) {
-		cJSON_AddNumberToObject(o, name, c->from);
-		return;
-	}
-	cJSON *s = cJSON_AddObjectToObject(o, name);
-	cJSON_AddStringToObject(s, "course", rate_name[c->kind]);
-	cJSON_AddNumberToObject(s, "from", c->from);
-	cJSON_AddNumberToObject(s, "to", c->to);
-}
-
-static void check_options(void)
+static void check_options(struct run *r)
 {
 	int graphed = strategy >= CORRMASK, grouped = strategy == CORRMASK && groups;
 	if (cli.noperand > 1)
@@ -145,13 +211,13 @@ static void check_options(void)
 	if (graphed && !grouped && !graph_path)
 		usage_error("--strategy %s needs a graph: --graph FILE", strategy_name[strategy]);
 	if (!graphed && (graph_path || given(&lambda) || lambda_linear))
-		usage_error("--strategy %s follows no graph, so it takes no --graph and no lambda", strategy_name[strategy]);
+		usage_error("--strategy %s uses no graph, so it takes no --graph and no lambda", strategy_name[strategy]);
 	if (strategy != CORRMASK && (given(&partners) || given(&partner_choice) || modules || groups || given(&seed_share)))
 		usage_error("--partners, --partners-max, --modules, --groups and --seed-share are for --strategy corrmask");
 	if (groups && (graph_path || modules))
-		usage_error("--groups tells the partners, so it takes no --graph and no --modules");
+		usage_error("--groups defines the partners, so it takes no --graph and no --modules");
 	if ((modules || groups) && partner_choice)
-		usage_error("--partners weighted needs the weights of edges, which the genes of a module do not all have");
+		usage_error("--partners weighted needs the edge weights, but not all genes of a module are joined by an edge");
 	if (!given(&lambda))
 		lambda = usual_lambda[strategy];
 	if (audit_path && (resume || keep_text || cli.raw))
@@ -160,9 +226,11 @@ static void check_options(void)
 		usage_error("--bernoulli is for --strategy random: the others fill an exact budget");
 	if (strategy == NONE && (given(&rate) || rate_uniform || rate_linear))
 		usage_error("--strategy none masks nothing, so it takes no rate");
-	parse_course(&rate_course, "rate", &rate, &rate_uniform, &rate_linear);
-	parse_course(&lambda_course, "lambda", &lambda, NULL, &lambda_linear);
+	r->rate = schedule("rate", &rate, rate_uniform, rate_linear);
+	r->lambda = schedule("lambda", &lambda, NULL, lambda_linear);
 }
+
+/* ---- shards ---- */
 
 static int whole(const char *s, uint64_t *v)
 {
@@ -173,142 +241,162 @@ static int whole(const char *s, uint64_t *v)
 	return *end == 0 && *v <= 1000000;
 }
 
-/* Rank and size as the launcher tells them. */
-static void shard_of_launcher(struct feed *f)
+/* Rank and size from the launcher's environment variables. */
+static void shard_of_launcher(struct loader *l)
 {
 	static const char *const var[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMIX_RANK", "PMIX_SIZE"},
-					     {"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
+		{"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
 	for (size_t i = 0; i < sizeof var / sizeof *var; i++) {
 		const char *r = getenv(var[i][0]), *n = getenv(var[i][1]);
 		if (!r || !n)
 			continue;
-		if (!whole(r, &f->shard) || !whole(n, &f->shards) || f->shard >= f->shards)
+		if (!whole(r, &l->shard) || !whole(n, &l->shards) || l->shard >= l->shards)
 			die("%s=%s, %s=%s: expected a rank below a size", var[i][0], r, var[i][1], n);
 		return;
 	}
 	die("--shard auto: no rank in the environment (OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK or SLURM_PROCID, each with its size)");
 }
 
-static void parse_shard(struct feed *f)
+static void parse_shard(struct loader *l)
 {
 	if (strcmp(shard_text, "auto") == 0) {
-		shard_of_launcher(f);
+		shard_of_launcher(l);
 		return;
 	}
 	char *r = xstrdup(shard_text), *slash = strchr(r, '/');
 	if (slash)
 		*slash++ = 0;
-	if (!whole(r, &f->shard) || !whole(slash, &f->shards) || f->shard >= f->shards)
+	if (!whole(r, &l->shard) || !whole(slash, &l->shards) || l->shard >= l->shards)
 		usage_error("--shard: '%s' is not R/N with R below N, or auto", shard_text);
 	free(r);
 }
 
-static void read_graph(struct graph *g, const char *path, const char *weight, const char *module, const struct header *tokens, const char *name)
+/* ---- inputs ---- */
+
+static void read_graph(struct graph *g, const char *path, const char *weight, const char *module, struct stream *tokens)
 {
 	struct error e;
+	const char *name = stream_name(tokens);
+	const struct vocab *v = &stream_header(tokens)->vocab;
 	struct stream *s = stream_open(path, &e);
 	if (s && header_find(stream_header(s), weight) < 0 && strcmp(stream_header(s)->kind, "graph") == 0)
-		die("%s: its weights are not %s: %s", path, weight, *weight == 'n' ? "pmi needs a graph of depgraph --pmi"
-									       : "that is a PMI graph, not a dependency graph");
+		die("%s: it has no weights %s: %s", path, weight,
+			*weight == 'n' ? "pmi needs a graph of depgraph --pmi" : "it is a PMI graph, not a dependency graph");
 	if (!s || graph_read(g, s, weight, module, &e))
 		die("%s", e.msg);
-	char a[33], b[33];
-	vocab_digest(&tokens->vocab, a);
-	vocab_digest(&stream_header(s)->vocab, b);
+	char of_tokens[33], of_graph[33];
+	vocab_digest(v, of_tokens);
+	vocab_digest(&stream_header(s)->vocab, of_graph);
 	if (!module && !g->offset[g->n])
 		warn("%s has no edges: all masks are random", path);
-	if (strcmp(a, b))
-		die("%s has vocabulary %s (%zu rows), but %s has %s (%zu rows): the graph is of other tokens", path, b,
-		    stream_header(s)->vocab.n, name, a, tokens->vocab.n);
+	if (strcmp(of_tokens, of_graph))
+		die("%s has vocabulary %s (%zu rows), but %s has %s (%zu rows): the graph has other tokens", path, of_graph,
+			stream_header(s)->vocab.n, name, of_tokens, v->n);
 	stream_free(s);
 }
 
-/* The columns to gather (want) and those to write (out): cell, epoch, step, kept ones; input; position and target. */
-static void make_headers(struct header *want, struct header *out, const struct header *in, const char *name)
+static void make_headers(struct run *r)
 {
 	struct error e;
-	int cell, token;
-	if (header_kind(in, "tokens", name, &e) || (cell = header_need(in, "cell", U64, SCALAR, name, &e)) < 0 ||
-	    (token = header_need(in, "token", U32, RAGGED, name, &e)) < 0)
+	struct masking_columns c = {.groups = groups, .balance = balance};
+	char **keep = opt_list(keep_text, &c.nkeep);
+	c.keep = keep;
+	if (masking_headers(&r->want, &r->header, stream_header(r->in), &c, stream_name(r->in), &e))
 		die("%s", e.msg);
-	header_init(want, "tokens");
-	header_copy(out, in);
-	free(out->kind);
-	out->kind = xstrdup("masked");
-	while (out->ncol)
-		header_drop(out, out->col[out->ncol - 1].name);
-	header_add_like(want, &in->col[cell]);
-	header_add_like(out, &in->col[cell]);
-	header_add(out, "epoch", U32);
-	header_add(out, "step", U32);
-	if (balance) {
-		header_add(want, "batch_row", U32);
-		header_add(out, "batch_row", U32);
-	}
-	size_t n;
-	char **keep = opt_list(keep_text, &n);
-	for (size_t i = 0; i < n; i++) {
-		int c = header_need(in, keep[i], COLUMN_TYPES, SCALAR, name, &e);
-		if (c < 0 && (c = header_need(in, keep[i], COLUMN_TYPES, FIXED, name, NULL)) < 0)
-			die("--keep: %s", e.msg);
-		if (header_find(out, keep[i]) >= 0 || strcmp(keep[i], "input") == 0 || strcmp(keep[i], "position") == 0 ||
-		    strcmp(keep[i], "target") == 0)
-			die("--keep: a masked stream has a column %s of its own", keep[i]);
-		header_add_like(want, &in->col[c]);
-		header_add_like(out, &in->col[c]);
-	}
-	opt_list_free(keep, n);
-	header_add_ragged(want, "token", in->col[token].type, in->group[in->col[token].group]);
-	if (groups) {
-		int c = header_need(in, groups, I32, RAGGED, name, &e);
-		if (c < 0)
-			die("--groups: %s", e.msg);
-		if (in->col[c].group != in->col[token].group)
-			die("--groups: %s: column %s is not beside token: it has lists of its own", name, groups);
-		header_add_ragged(want, groups, I32, in->group[in->col[c].group]);
-	}
-	header_add_ragged(out, "input", in->col[token].type, "input");
-	header_add_ragged(out, "position", U16, "masked");
-	header_add_ragged(out, "target", in->col[token].type, "masked");
+	opt_list_free(keep, c.nkeep);
 }
 
-static void describe(struct header *h, const struct feed *f, const struct graph *g)
+static void make_plan(struct run *r)
 {
-	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "loader");
-	cJSON *o = cJSON_AddObjectToObject(h->extra, "loader");
-	cJSON_AddNumberToObject(o, "rows", (double)f->rows);
-	cJSON_AddNumberToObject(o, "epochs", (double)f->epochs);
-	cJSON_AddNumberToObject(o, "batch", (double)f->batch);
-	cJSON_AddNumberToObject(o, "shards", (double)f->shards);
-	cJSON_AddNumberToObject(o, "shard", (double)f->shard);
-	cJSON_AddNumberToObject(o, "steps", (double)f->steps);
-	cJSON_AddNumberToObject(o, "first_step", (double)f->next);
+	const struct vocab *v = &stream_header(r->in)->vocab;
+	int64_t mask_id = vocab_find(v, "<mask>");
+	if (strategy != NONE && (mask_id < 0 || v->n == v->nspecial))
+		die("%s: the vocabulary has no %s", stream_name(r->in), mask_id < 0 ? "<mask>" : "genes");
+	r->plan = (struct mask_plan){.strategy = kind_of[strategy],
+		.bernoulli = bernoulli,
+		.weighted = partner_choice,
+		.modular = modules || groups,
+		.seed_stays = 1 - seed_share,
+		.partners = (uint32_t)partners,
+		.seed = (uint32_t)cli.seed,
+		.vocab = (uint32_t)v->n,
+		.nspecial = (uint32_t)v->nspecial,
+		.mask_id = (uint32_t)mask_id,
+		.graph = graph_path ? &r->graph : NULL};
+}
+
+static void open_inputs(struct run *r)
+{
+	struct error e;
+	r->loader = (struct loader){.want = &r->want,
+		.seed = (uint32_t)cli.seed,
+		.epochs = (uint64_t)epochs,
+		.batch = (uint64_t)batch,
+		.shards = 1,
+		.window = (uint64_t)window,
+		.balance = balance ? "token" : NULL};
+	parse_shard(&r->loader);
+	r->in = r->loader.in = cli_open(&cli, 0);
+	make_headers(r);
+	if (graph_path)
+		read_graph(&r->graph, graph_path, strategy == CORRMASK ? "rho" : "npmi", modules, r->in);
+	if (audit_path)
+		read_graph(&r->audit_graph, audit_path, "rho", NULL, r->in);
+	make_plan(r);
+	if (loader_init(&r->loader, &e))
+		die("%s", e.msg);
+	r->masking = (struct masking){.plan = &r->plan,
+		.rate = r->rate,
+		.lambda = r->lambda,
+		.loader = &r->loader,
+		.header = &r->header,
+		.groups = groups,
+		.audit = audit_path ? &r->audit_graph : NULL,
+		.threads = (int)cli.threads};
+	masking_init(&r->masking);
+}
+
+/* ---- the header's key "loader" ---- */
+
+static void describe(struct run *r)
+{
+	const struct loader *l = &r->loader;
+	cJSON *extra = r->header.extra;
+	cJSON_DeleteItemFromObjectCaseSensitive(extra, "loader");
+	cJSON *o = cJSON_AddObjectToObject(extra, "loader");
+	cJSON_AddNumberToObject(o, "rows", (double)l->rows);
+	cJSON_AddNumberToObject(o, "epochs", (double)l->epochs);
+	cJSON_AddNumberToObject(o, "batch", (double)l->batch);
+	cJSON_AddNumberToObject(o, "shards", (double)l->shards);
+	cJSON_AddNumberToObject(o, "shard", (double)l->shard);
+	cJSON_AddNumberToObject(o, "steps", (double)l->steps);
+	cJSON_AddNumberToObject(o, "first_step", (double)l->next);
 	cJSON_AddNumberToObject(o, "window", (double)window);
-	cJSON_AddNumberToObject(o, "seed", (double)f->seed);
+	cJSON_AddNumberToObject(o, "seed", (double)l->seed);
 	cJSON_AddStringToObject(o, "strategy", strategy_name[strategy]);
 	if (strategy == NONE)
 		return;
-	course_json(o, "rate", &rate_course);
+	mask_schedule_json(o, "rate", &r->rate);
 	cJSON_AddBoolToObject(o, "bernoulli", bernoulli);
 	if (strategy < CORRMASK)
 		return;
-	course_json(o, "lambda", &lambda_course);
+	mask_schedule_json(o, "lambda", &r->lambda);
 	if (strategy == CORRMASK) {
 		cJSON_AddNumberToObject(o, "partners_max", (double)partners);
 		cJSON_AddStringToObject(o, "partners", groups ? "group" : modules ? "module" : partner_choice ? "weighted" : "uniform");
 		if (seed_share < 1)
 			cJSON_AddNumberToObject(o, "seed_share", seed_share);
 	}
-	if (!g)
+	if (!r->plan.graph)
 		return;
 	char digest[33];
-	graph_digest(g, digest);
+	graph_digest(r->plan.graph, digest);
 	cJSON_AddStringToObject(o, "graph", digest);
 }
 
-#define CLASSES_MAX 4096        /* a column of more values is no label */
+#define CLASSES_MAX 4096 /* a column with more values is not a label */
 
-/* Training on labels must know them all before the first batch: how often each value of the kept columns occurs. */
+/* Count how often each value of the kept columns occurs: sctrain cells needs all labels before the first batch. */
 static void count_classes(struct header *h, struct stream *in)
 {
 	struct error e;
@@ -318,7 +406,7 @@ static void count_classes(struct header *h, struct stream *in)
 	struct classes *c = xcalloc(n, sizeof *c);
 	uint64_t **count = xcalloc(n, sizeof *count);
 	struct block b = {0};
-	for (size_t i = 0; i < n; i++)          /* floats and lists name no classes */
+	for (size_t i = 0; i < n; i++) /* floats and lists are not labels */
 		if (labels_init(&l[nk], stream_header(in), keep[i], &c[nk], "", NULL) == 0)
 			count[nk++] = xcalloc(CLASSES_MAX, sizeof **count);
 	for (size_t k = 0; nk && k < stream_blocks(in); k++) {
@@ -326,7 +414,7 @@ static void count_classes(struct header *h, struct stream *in)
 			die("%s", e.msg);
 		for (size_t i = 0; i < nk; i++)
 			for (size_t row = 0; row < b.rows && c[i].n <= CLASSES_MAX; row++) {
-				uint32_t y = label_at(&l[i], &b, row);
+				uint32_t y = labels_at(&l[i], &b, row);
 				if (y < CLASSES_MAX)
 					count[i][y]++;
 			}
@@ -351,8 +439,8 @@ static void count_classes(struct header *h, struct stream *in)
 	opt_list_free(keep, n);
 }
 
-/* Start where the last checkpoint ended. A model without one starts at the beginning, so the same command begins and goes on. */
-static void resume_from(struct header *h, struct feed *f)
+/* Start after the last checkpoint, or at step 0 if there is none. So the same command starts a run and continues it. */
+static void resume_from(struct run *r)
 {
 	struct error e;
 	struct train_state state;
@@ -365,227 +453,93 @@ static void resume_from(struct header *h, struct feed *f)
 		info("%s has no checkpoint: starting at step 0", resume);
 		return;
 	}
-	masked_digest(h, digest);
+	masked_digest(&r->header, digest);
 	if (strcmp(digest, state.digest))
 		die("%s/checkpoint-%llu was trained on stream %s, and this is %s: cells, graph or options differ", resume,
-		    (unsigned long long)step, state.digest, digest);
+			(unsigned long long)step, state.digest, digest);
 	train_state_release(&state);
-	if (step > f->steps)
-		die("%s/checkpoint-%llu is past the %llu steps of this stream", resume, (unsigned long long)step, (unsigned long long)f->steps);
-	info("resuming at step %llu of %llu", (unsigned long long)step, (unsigned long long)f->steps);
-	feed_seek(f, step);
-	cJSON_SetNumberValue(cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), "first_step"), (double)step);
+	if (step > r->loader.steps)
+		die("%s/checkpoint-%llu is past the %llu steps of this stream", resume, (unsigned long long)step,
+			(unsigned long long)r->loader.steps);
+	info("resuming at step %llu of %llu", (unsigned long long)step, (unsigned long long)r->loader.steps);
+	loader_seek(&r->loader, step);
+	cJSON *loader = cJSON_GetObjectItemCaseSensitive(r->header.extra, "loader");
+	cJSON_SetNumberValue(cJSON_GetObjectItemCaseSensitive(loader, "first_step"), (double)step);
 }
 
-/* One batch on its way: gathered by the feed, masked by any thread, written in order. */
-struct job {
-	struct block in, out;
-	uint64_t epoch, step;
-	double rate, lambda;
-	uint64_t tokens, masked;
-	struct audit audit;
-	struct error e;
-	int failed;
-};
+/* ---- the run ---- */
 
-static int *out_map;            /* want -> out, by header_map */
-static const struct header *out_header;
-static struct graph audit_graph;
-
-struct worker {
-	struct masker *masker;
-	uint32_t *token, *input;        /* [MASK_ROW_MAX] */
-	uint16_t *position;             /* [MASK_ROW_MAX] */
-	uint32_t nspecial;
-	uint8_t *state;                 /* [vocab], zero: for --audit */
-};
-
-static void mask_row(struct worker *w, struct job *j, size_t row, const int col[3], const int32_t *module)
+/* Finish the header and, without --audit, start the masked stream. */
+static void open_output(struct run *r)
 {
-	struct block *b = &j->out;
-	const uint64_t *o = b->group[0].offset;
-	uint64_t at = o[row], had = b->group[1].offset[row];
-	uint32_t n = (uint32_t)(o[row + 1] - at);
-	for (uint32_t i = 0; i < n; i++)
-		w->token[i] = block_id(b, col[0], at + i);
-	uint32_t structural, k = mask_cell(w->masker, j->rate, j->lambda, ((const uint64_t *)b->col[0].data)[row], (uint32_t)j->epoch,
-					   w->token, module ? module + at : NULL, n, w->position, w->input, &structural);
-	if (audit_path)
-		audit_cell(&j->audit, &audit_graph, w->nspecial, w->token, n, w->position, k, structural, w->state);
-	block_set_items(b, 1, had + k);
-	memcpy((uint16_t *)b->col[col[1]].data + had, w->position, k * sizeof *w->position);
-	for (uint32_t i = 0; i < k; i++) {
-		block_set_id(b, col[2], had + i, w->token[w->position[i]]);
-		block_set_id(b, col[0], at + w->position[i], w->input[i]);
-	}
-	b->group[1].offset[row + 1] = had + k;
-	j->masked += k;
+	char *how = cli_provenance(&cli);
+	header_provenance(&r->header, "maskgen", how);
+	free(how);
+	describe(r);
+	if (strategy == NONE && keep_text)
+		count_classes(&r->header, r->in);
+	if (resume)
+		resume_from(r);
+	if (!audit_path)
+		r->out = cli_create(&cli, &r->header);
 }
 
-static void mask_batch(struct worker *w, struct job *j)
-{
-	struct block *b = &j->out;
-	const struct block *in = &j->in;
-	int col[3] = {header_find(out_header, "input"), header_find(out_header, "position"), header_find(out_header, "target")};
-	int token = header_find(in->header, "token");
-	const int32_t *module = groups ? in->col[header_find(in->header, groups)].data : NULL;
-	block_reset(b, out_header);
-	block_take(b, out_map, in, NULL, in->rows);
-	const uint64_t *o = in->group[0].offset;
-	uint64_t items = block_items(in, 0);
-	memcpy(b->group[0].offset, o, (in->rows + 1) * sizeof *o);
-	block_set_items(b, 0, items);
-	memcpy(b->col[col[0]].data, in->col[token].data, items * type_size(in->header->col[token].type));
-	j->tokens = items;
-	j->masked = 0;
-	j->audit = (struct audit){0};
-	for (size_t row = 0; row < b->rows; row++) {
-		((uint32_t *)b->col[1].data)[row] = (uint32_t)j->epoch;
-		((uint32_t *)b->col[2].data)[row] = (uint32_t)j->step;
-		if (o[row + 1] - o[row] > MASK_ROW_MAX) {
-			j->failed = error_set(&j->e, "cell %llu: %llu tokens, expected at most %d",
-					      (unsigned long long)((const uint64_t *)b->col[0].data)[row],
-					      (unsigned long long)(o[row + 1] - o[row]), MASK_ROW_MAX);
-			return;
-		}
-		mask_row(w, j, row, col, module);
-	}
-}
-
-static double ratio(uint64_t a, uint64_t b)
-{
-	return b ? (double)a / (double)b : NAN;
-}
-
-static void write_audit(const struct audit *a)
+static void mask_all(struct run *r)
 {
 	struct error e;
-	struct outfile f;
-	const struct { const char *name; double value; } metric[] = {
-		{"masking_rate", ratio(a->masked, a->tokens)},
-		{"structural_share", ratio(a->structural, a->masked)},
-		{"mean_span", ratio(a->masked, a->runs)},
-		{"pair_span", ratio(2 * a->present, 2 * a->present - a->hits)},
-		{"hit_rate_present", ratio(a->hits, a->present)},
-		{"hit_rate", ratio(a->hits, a->partners)},
-		{"neighbour_within_5", ratio(a->near, a->tokens)},
-		{"neighbour_within_5_linked", ratio(a->near, a->linked)},
-		{"grams_5_with_pair", ratio(a->held, a->grams)},
-		{"pairs_within_5", ratio(a->close, a->pairs)},
-	};
-	char *text = xasprintf("metric\tvalue\ncells\t%llu\ntokens\t%llu\nmasked\t%llu\n", (unsigned long long)a->cells,
-			       (unsigned long long)a->tokens, (unsigned long long)a->masked);
-	for (size_t i = 0; i < sizeof metric / sizeof *metric; i++) {
-		char *more = xasprintf("%s%s\t%.6f\n", text, metric[i].name, metric[i].value);
-		free(text);
-		text = more;
+	const struct masked_batch *b;
+	int got;
+	while ((got = masking_next(&r->masking, &b, &e)) > 0) {
+		if (r->out && stream_write(r->out, &b->block, &e))
+			die("%s", e.msg);
+		audit_add(&r->audit, &b->audit);
+		r->rows += b->block.rows;
+		r->tokens += b->tokens;
+		r->masked += b->masked;
+		progress("step %llu of %llu", (unsigned long long)b->step + 1, (unsigned long long)r->loader.steps);
 	}
-	if (outfile_open(&f, cli.output, 0, &e) || outfile_write(&f, text, strlen(text), &e) || outfile_commit(&f, &e))
+	if (got < 0)
 		die("%s", e.msg);
-	free(text);
+}
+
+static void finish(struct run *r)
+{
+	struct error e;
+	if (r->out) {
+		if (stream_commit(r->out, &e))
+			die("%s", e.msg);
+	} else {
+		char *table = audit_table(&r->audit);
+		if (outfile_text(cli.output, table, &e))
+			die("%s", e.msg);
+		free(table);
+	}
+	cli_report(&cli, "%llu cells in %llu steps, %llu tokens, %llu masked (%.2f %%)", (unsigned long long)r->rows,
+		(unsigned long long)r->loader.steps, (unsigned long long)r->tokens, (unsigned long long)r->masked,
+		r->tokens ? 100 * (double)r->masked / (double)r->tokens : 0);
+}
+
+static void run_release(struct run *r)
+{
+	stream_free(r->out);
+	masking_release(&r->masking);
+	loader_release(&r->loader);
+	graph_release(&r->graph);
+	graph_release(&r->audit_graph);
+	header_release(&r->want);
+	header_release(&r->header);
+	stream_free(r->in);
 }
 
 int main(int argc, char **argv)
 {
-	struct error e;
+	struct run r = {0};
 	cli_init(&cli, argc, argv);
-	check_options();
-	struct feed f = {.seed = (uint32_t)cli.seed, .epochs = (uint64_t)epochs, .batch = (uint64_t)batch, .shards = 1,
-			 .window = (uint64_t)window, .balance = balance ? "token" : NULL};
-	parse_shard(&f);
-	struct stream *in = f.in = cli_open(&cli, 0);
-	const struct header *h = stream_header(in);
-	struct header want, out_h = {0};
-	struct graph graph = {0};
-	make_headers(&want, &out_h, h, stream_name(in));
-	if (graph_path)
-		read_graph(&graph, graph_path, strategy == CORRMASK ? "rho" : "npmi", modules, h, stream_name(in));
-	if (audit_path)
-		read_graph(&audit_graph, audit_path, "rho", NULL, h, stream_name(in));
-	struct mask_plan plan = {.strategy = kind_of[strategy], .bernoulli = bernoulli, .weighted = partner_choice, .modular = modules || groups,
-				 .seed_stays = 1 - seed_share, .partners = (uint32_t)partners, .seed = f.seed, .vocab = (uint32_t)h->vocab.n,
-				 .nspecial = (uint32_t)h->vocab.nspecial, .graph = graph_path ? &graph : NULL};
-	int64_t mask_id = vocab_find(&h->vocab, "<mask>");
-	if (strategy != NONE && (mask_id < 0 || h->vocab.n == h->vocab.nspecial))
-		die("%s: the vocabulary has no %s", stream_name(in), mask_id < 0 ? "<mask>" : "genes");
-	plan.mask_id = (uint32_t)mask_id;
-	f.want = &want;
-	if (feed_init(&f, &e))
-		die("%s", e.msg);
-
-	char *how = cli_provenance(&cli);
-	header_provenance(&out_h, "maskgen", how);
-	describe(&out_h, &f, plan.graph);
-	if (strategy == NONE && keep_text)
-		count_classes(&out_h, in);
-	if (resume)
-		resume_from(&out_h, &f);
-	struct stream *out = audit_path ? NULL : cli_create(&cli, &out_h);
-	out_header = out ? stream_header(out) : &out_h;
-	out_map = xcalloc(out_header->ncol, sizeof *out_map);
-	header_map(out_header, &want, out_map);
-
-	int nthread = (int)cli.threads, njob = nthread > 1 ? 4 * nthread : 1;
-	struct job *job = xcalloc((size_t)njob, sizeof *job);
-	struct worker *worker = xcalloc((size_t)nthread, sizeof *worker);
-	for (int i = 0; i < nthread; i++)
-		worker[i] = (struct worker){masker_new(&plan), xcalloc(MASK_ROW_MAX, 4), xcalloc(MASK_ROW_MAX, 4), xcalloc(MASK_ROW_MAX, 2),
-					    plan.nspecial, xcalloc(plan.vocab, 1)};
-	uint64_t tokens = 0, masked = 0, rows = 0;
-	struct audit audit = {0};
-	for (int n = njob; n == njob;) {
-		for (n = 0; n < njob; n++) {
-			int got = feed_next(&f, &job[n].in, &job[n].epoch, &job[n].step, &e);
-			if (got < 0)
-				die("%s", e.msg);
-			if (!got)
-				break;
-			job[n].rate = course_at(&rate_course, &f, job[n].epoch, job[n].step);
-			job[n].lambda = course_at(&lambda_course, &f, job[n].epoch, job[n].step);
-		}
-#pragma omp parallel for schedule(dynamic) if (n > 1)
-		for (int i = 0; i < n; i++)
-			mask_batch(&worker[omp_get_thread_num()], &job[i]);
-		for (int i = 0; i < n; i++) {
-			if (job[i].failed)
-				die("%s: %s", stream_name(in), job[i].e.msg);
-			if (out && stream_write(out, &job[i].out, &e))
-				die("%s", e.msg);
-			audit_add(&audit, &job[i].audit);
-			tokens += job[i].tokens;
-			masked += job[i].masked;
-			rows += job[i].out.rows;
-			progress("step %llu of %llu", (unsigned long long)job[i].step + 1, (unsigned long long)f.steps);
-		}
-	}
-	if (audit_path)
-		write_audit(&audit);
-	else if (stream_commit(out, &e))
-		die("%s", e.msg);
-	stream_free(out);
-	cli_report(&cli, "%llu cells in %llu steps, %llu tokens, %llu masked (%.2f %%)", (unsigned long long)rows,
-		   (unsigned long long)f.steps, (unsigned long long)tokens, (unsigned long long)masked,
-		   tokens ? 100 * (double)masked / (double)tokens : 0);
-	for (int i = 0; i < njob; i++) {
-		block_release(&job[i].in);
-		block_release(&job[i].out);
-	}
-	for (int i = 0; i < nthread; i++) {
-		masker_free(worker[i].masker);
-		free(worker[i].token);
-		free(worker[i].input);
-		free(worker[i].position);
-		free(worker[i].state);
-	}
-	free(job);
-	free(worker);
-	free(out_map);
-	free(how);
-	feed_release(&f);
-	graph_release(&graph);
-	graph_release(&audit_graph);
-	header_release(&want);
-	header_release(&out_h);
-	stream_free(in);
+	check_options(&r);
+	open_inputs(&r);
+	open_output(&r);
+	mask_all(&r);
+	finish(&r);
+	run_release(&r);
 	return 0;
 }

@@ -1,17 +1,15 @@
 /* rankenc: a counts stream to a tokens stream (rank value encoding), or to a vocabulary (--fit). */
-#include "cli.h"
+#include "rankenc.h"
 
-#include "file.h"
-#include "pool.h"
-#include "rank.h"
-#include "strmap.h"
+#include "base/idmap.h"
+#include "base/threads.h"
+#include "method/rank.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *vocab_path, *tokens_path, *map_path;
 static int fit, style = -1, with_value, keep_empty;
@@ -19,28 +17,70 @@ static long long max_len, min_cells = 1;
 static double min_genes = 20, min_counts = 50;
 
 static struct option_def options[] = {
-	{.letter = 'm', .name = "medians", .kind = OPT_STRING, .to = &vocab_path, .arg = "FILE",
-	 .help = "vocabulary with medians (TSV: token, gene_id, symbol, median; gzip accepted)"},
-	{.letter = 't', .name = "tokens", .kind = OPT_STRING, .to = &tokens_path, .arg = "FILE",
-	 .help = "Geneformer's token table (TSV: token, id); -m is then its median table"},
-	{.name = "map", .kind = OPT_STRING, .to = &map_path, .arg = "FILE",
-	 .help = "look gene ids up through this table of key and id first (TSV, gzip accepted)"},
-	{.name = "vocab-style", .kind = OPT_CHOICE, .to = &style, .arg = "v1|v2", .changes = 1,
-	 .help = "v1: 2,048 tokens; v2: 4,096 with <cls> and <eos> (default: v2 if the vocabulary has them)"},
-	{.name = "max-len", .kind = OPT_INT, .to = &max_len, .arg = "N", .min = 3, .max = 1 << 24, .changes = 1,
-	 .help = "tokens a cell at most, special ones included (default: by style)"},
-	{.name = "value", .kind = OPT_FLAG, .to = &with_value, .changes = 1,
-	 .help = "add a column value: log(1 + count / n_counts * 10,000)"},
-	{.name = "keep-empty", .kind = OPT_FLAG, .to = &keep_empty, .changes = 1,
-	 .help = "keep cells without a known gene (default: drop and count them)"},
-	{.name = "min-genes-matched", .kind = OPT_REAL, .to = &min_genes, .arg = "PERCENT", .max = 100,
-	 .help = "fail when fewer genes of the input are in the vocabulary (default 20)"},
-	{.name = "min-counts-matched", .kind = OPT_REAL, .to = &min_counts, .arg = "PERCENT", .max = 100,
-	 .help = "fail when fewer counts are in such genes (default 50)"},
-	{.name = "fit", .kind = OPT_FLAG, .to = &fit,
-	 .help = "learn a vocabulary with non-zero medians from the input and write it as TSV"},
-	{.name = "min-cells", .kind = OPT_INT, .to = &min_cells, .arg = "N", .min = 1, .max = 1e15,
-	 .help = "with --fit: leave out genes found in fewer cells (default 1)"},
+	{.letter = 'm',
+		.name = "medians",
+		.kind = OPT_STRING,
+		.to = &vocab_path,
+		.arg = "FILE",
+		.help = "vocabulary with medians (TSV: token, gene_id, symbol, median; gzip accepted)"},
+	{.letter = 't',
+		.name = "tokens",
+		.kind = OPT_STRING,
+		.to = &tokens_path,
+		.arg = "FILE",
+		.help = "Geneformer's token table (TSV: token, id); -m is then its median table"},
+	{.name = "map",
+		.kind = OPT_STRING,
+		.to = &map_path,
+		.arg = "FILE",
+		.help = "first translate gene ids by this table of key and id (TSV, gzip accepted)"},
+	{.name = "vocab-style",
+		.kind = OPT_CHOICE,
+		.to = &style,
+		.arg = "v1|v2",
+		.changes = 1,
+		.help = "v1: 2,048 tokens; v2: 4,096 with <cls> and <eos> (default: v2 if the vocabulary has them)"},
+	{.name = "max-len",
+		.kind = OPT_INT,
+		.to = &max_len,
+		.arg = "N",
+		.min = 3,
+		.max = 1 << 24,
+		.changes = 1,
+		.help = "largest number of tokens of a cell, including special tokens (default: by --vocab-style)"},
+	{.name = "value",
+		.kind = OPT_FLAG,
+		.to = &with_value,
+		.changes = 1,
+		.help = "add a column value: log(1 + count / n_counts * 10,000)"},
+	{.name = "keep-empty",
+		.kind = OPT_FLAG,
+		.to = &keep_empty,
+		.changes = 1,
+		.help = "keep cells without a known gene (default: drop them, with a warning)"},
+	{.name = "min-genes-matched",
+		.kind = OPT_REAL,
+		.to = &min_genes,
+		.arg = "PERCENT",
+		.max = 100,
+		.help = "fail if a smaller share of the input's genes is in the vocabulary (default 20)"},
+	{.name = "min-counts-matched",
+		.kind = OPT_REAL,
+		.to = &min_counts,
+		.arg = "PERCENT",
+		.max = 100,
+		.help = "fail if a smaller share of the counts belongs to such genes (default 50)"},
+	{.name = "fit",
+		.kind = OPT_FLAG,
+		.to = &fit,
+		.help = "learn a vocabulary with non-zero medians from the input and write it as TSV"},
+	{.name = "min-cells",
+		.kind = OPT_INT,
+		.to = &min_cells,
+		.arg = "N",
+		.min = 1,
+		.max = 1e15,
+		.help = "with --fit: leave out genes found in fewer cells (default 1)"},
 	{0},
 };
 
@@ -51,76 +91,6 @@ static struct cli cli = {
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_THREADS,
 };
-
-/* The columns of a counts stream. */
-struct counts_in {
-	struct stream *s;
-	const struct header *h;
-	int gene, count, total, group;
-	struct block block;
-	uint64_t row;                   /* rows before the block */
-};
-
-static void counts_open(struct counts_in *in, int operand)
-{
-	struct error e;
-	*in = (struct counts_in){.s = cli_open(&cli, operand)};
-	in->h = stream_header(in->s);
-	const char *name = stream_name(in->s);
-	if (header_kind(in->h, "counts", name, &e) ||
-	    (in->gene = header_need(in->h, "gene", U32, RAGGED, name, &e)) < 0 ||
-	    (in->count = header_need(in->h, "count", U32, RAGGED, name, &e)) < 0 ||
-	    (in->total = header_need(in->h, "n_counts", U64, SCALAR, name, &e)) < 0)
-		die("%s", e.msg);
-	in->group = in->h->col[in->gene].group;
-	if (in->h->col[in->count].type != U32 || in->h->col[in->count].group != in->group)
-		die("%s: columns gene and count do not go together as a counts stream has them", name);
-	if (!in->h->vocab.n)
-		die("%s: no table of genes in the header", name);
-}
-
-static void counts_close(struct counts_in *in)
-{
-	stream_free(in->s);
-	block_release(&in->block);
-}
-
-/* Genes of items [from, end) of the block: where they lie, or from u16 into wide. */
-static const uint32_t *gene_ids(const struct counts_in *in, uint64_t from, uint64_t end, uint32_t **wide, size_t *cap)
-{
-	const struct column *c = in->block.col + in->gene;
-	if (in->h->col[in->gene].type == U32)
-		return (const uint32_t *)c->data + from;
-	const uint16_t *narrow = (const uint16_t *)c->data + from;
-	grow(*wide, *cap, end - from);
-	for (size_t i = 0; i < end - from; i++)
-		(*wide)[i] = narrow[i];
-	return *wide;
-}
-
-/* The largest count of row r. */
-static uint32_t row_most(const struct counts_in *in, size_t r)
-{
-	const struct block *b = &in->block;
-	const uint64_t *start = b->group[in->group].offset;
-	const uint32_t *count = b->col[in->count].data;
-	uint32_t most = 0;
-	for (uint64_t i = start[r]; i < start[r + 1]; i++)
-		most = count[i] > most ? count[i] : most;
-	return most;
-}
-
-/* Whether a count of row r is more than its n_counts. */
-static int row_wrong(const struct counts_in *in, size_t r)
-{
-	return row_most(in, r) > ((const uint64_t *)in->block.col[in->total].data)[r];
-}
-
-static void die_wrong(const struct counts_in *in, size_t r)
-{
-	die("%s: row %" PRIu64 ": a count of %u, but n_counts is %" PRIu64, stream_name(in->s), in->row + r, row_most(in, r),
-	    ((const uint64_t *)in->block.col[in->total].data)[r]);
-}
 
 /* Which token each gene of the input is. */
 static void match(struct rank_table *table, const struct counts_in *in, const struct vocab *v)
@@ -147,33 +117,33 @@ static void match(struct rank_table *table, const struct counts_in *in, const st
 	info("%zu of %zu genes (%.1f %%) are in the vocabulary", known, genes->n, percent);
 	if (percent < min_genes)
 		die("%s: only %.1f %% of the genes are in %s, expected at least %g %% (--min-genes-matched); ids here are like '%s', there "
-		    "like '%s'", stream_name(in->s), percent, tokens_path ? tokens_path : vocab_path, min_genes, genes->id[0],
-		    v->id[v->n - 1]);
+		    "like '%s'",
+			stream_name(in->s), percent, tokens_path ? tokens_path : vocab_path, min_genes, genes->id[0], v->id[v->n - 1]);
 	rank_table_init(table, token, genes->n, v->median);
 	free(token);
 	idmap_release(&ids);
 }
 
-/* Of each thread. */
+/* Scratch of each thread. */
 struct scratch {
 	struct rank_cell cell;
-	uint32_t *gene;                 /* of a row, as u32 */
+	uint32_t *gene; /* of a row, as u32 */
 	size_t gene_cap;
 };
 
 struct encoder {
 	struct rank_table table;
 	size_t max_len;
-	int64_t cls, eos;               /* -1: none */
-	int narrow;                     /* tokens are u16 */
-	void *out;                      /* tokens of row r: out[start[r] + 2 r ...], u16 or u32 */
+	int64_t cls, eos; /* -1: none */
+	int narrow;       /* tokens are u16 */
+	void *out;        /* tokens of row r: out[start[r] + 2 r ...], u16 or u32 */
 	float *value;
 	size_t *length;
 	size_t out_cap, value_cap, length_cap;
-	struct scratch *scratch;        /* [threads] */
+	struct scratch *scratch; /* [threads] */
 	const struct counts_in *in;
-	atomic_ullong known, all;       /* counts */
-	atomic_size_t wrong;            /* first row with a count above n_counts; rows of the block: none */
+	atomic_ullong known, all; /* counts */
+	atomic_size_t wrong;      /* first row with a count above n_counts; rows of the block: none */
 };
 
 static inline void put(struct encoder *enc, size_t i, uint32_t token)
@@ -189,7 +159,7 @@ static void encode_row(struct encoder *enc, size_t r, struct scratch *own)
 	const struct block *b = &enc->in->block;
 	struct rank_cell *c = &own->cell;
 	const uint64_t *start = b->group[enc->in->group].offset;
-	const uint32_t *gene = gene_ids(enc->in, start[r], start[r + 1], &own->gene, &own->gene_cap);
+	const uint32_t *gene = counts_genes(enc->in, start[r], start[r + 1], &own->gene, &own->gene_cap);
 	const uint32_t *x = (uint32_t *)b->col[enc->in->count].data + start[r];
 	size_t n = start[r + 1] - start[r], most = enc->max_len - (enc->cls >= 0) - (enc->eos >= 0);
 	unsigned repeats = 0;
@@ -223,14 +193,14 @@ static void encode_row(struct encoder *enc, size_t r, struct scratch *own)
 	enc->length[r] = k - at;
 }
 
-#define GROUP 8                         /* rows a thread takes at a time */
+#define GROUP 8 /* rows per call of the thread pool */
 
 static void encode_group(void *arg, size_t group, int thread)
 {
 	struct encoder *enc = arg;
 	size_t rows = enc->in->block.rows, end = (group + 1) * GROUP < rows ? (group + 1) * GROUP : rows;
 	for (size_t r = group * GROUP; r < end; r++) {
-		if (row_wrong(enc->in, r)) {
+		if (counts_wrong(enc->in, r)) {
 			size_t first = atomic_load(&enc->wrong);
 			while (r < first && !atomic_compare_exchange_weak(&enc->wrong, &first, r))
 				;
@@ -252,12 +222,12 @@ static void encode_rows(struct encoder *enc)
 	atomic_store(&enc->wrong, b->rows);
 	pool_for((int)cli.threads, (b->rows + GROUP - 1) / GROUP, encode_group, enc);
 	if (enc->wrong < b->rows)
-		die_wrong(enc->in, enc->wrong);
+		counts_die(enc->in, enc->wrong);
 }
 
 /* Append rows row[0..n) of the input, with their tokens, to `to`. */
 static void append_rows(struct block *to, const int *map, int token, int value, const struct encoder *enc, const struct counts_in *in,
-			const uint32_t *row, size_t n)
+	const uint32_t *row, size_t n)
 {
 	size_t first = to->rows, at = block_items(to, to->header->col[token].group), items = at, width = enc->narrow ? 2 : 4;
 	int group = to->header->col[token].group;
@@ -295,13 +265,14 @@ static void special_tokens(struct encoder *enc, const struct vocab *v)
 	if (style < 0)
 		style = enc->cls >= 0 && enc->eos >= 0;
 	if (style == 1 && (enc->cls < 0 || enc->eos < 0))
-		die("%s: no token %s, which --vocab-style v2 needs", tokens_path ? tokens_path : vocab_path, enc->cls < 0 ? "<cls>" : "<eos>");
+		die("%s: no token %s, which --vocab-style v2 needs", tokens_path ? tokens_path : vocab_path,
+			enc->cls < 0 ? "<cls>" : "<eos>");
 	if (style == 0)
 		enc->cls = enc->eos = -1;
 	enc->max_len = max_len ? (size_t)max_len : style ? 4096 : 2048;
 }
 
-/* The header of the tokens stream: that of the input without its genes. */
+/* The header of the tokens stream: the input's header without its genes. */
 static void make_header(struct header *h, const struct counts_in *in, const struct vocab *v, int *token, int *value)
 {
 	header_init(h, "tokens");
@@ -325,191 +296,127 @@ static void make_header(struct header *h, const struct counts_in *in, const stru
 	free(given);
 }
 
+/* One run that encodes: input, output and counts. */
+struct encoding {
+	struct counts_in in;
+	struct encoder enc;
+	struct stream *to;
+	struct block out;
+	int *map, token, value; /* map: columns of the input for those of the output; token, value: the new columns */
+	uint32_t *row;          /* rows of the block to write */
+	size_t row_cap;
+	uint64_t rows_in, rows_out, tokens, cut;
+};
+
+static void open_output(struct encoding *r, const struct vocab *v)
+{
+	struct header header;
+	make_header(&header, &r->in, v, &r->token, &r->value);
+	r->to = cli_create(&cli, &header);
+	header_release(&header);
+	const struct header *h = stream_header(r->to);
+	r->map = xmalloc(h->ncol * sizeof *r->map);
+	header_map(h, r->in.h, r->map);
+	r->enc.narrow = h->col[r->token].type == U16;
+	block_reset(&r->out, h);
+}
+
+static void flush_output(struct encoding *r)
+{
+	struct error e;
+	if (r->out.rows && stream_write(r->to, &r->out, &e))
+		die("%s", e.msg);
+	block_reset(&r->out, stream_header(r->to));
+}
+
+/* Encode the block of the input and append its cells to the output. */
+static void encode_block(struct encoding *r)
+{
+	const struct encoder *enc = &r->enc;
+	size_t rows = r->in.block.rows, n = 0;
+	encode_rows(&r->enc);
+	grow(r->row, r->row_cap, rows);
+	for (size_t i = 0; i < rows; i++) {
+		if (enc->length[i] || keep_empty)
+			r->row[n++] = (uint32_t)i;
+		r->tokens += enc->length[i];
+		r->cut += enc->length[i] == enc->max_len;
+	}
+	append_rows(&r->out, r->map, r->token, r->value, enc, &r->in, r->row, n);
+	r->rows_out += n;
+	r->rows_in += rows;
+	r->in.row = r->rows_in;
+	if (block_full(&r->out))
+		flush_output(r);
+	progress("%" PRIu64 " cells", r->rows_in);
+}
+
+/* Print how much of the input the vocabulary covers; too little is an error. */
+static void check_matches(const struct encoding *r)
+{
+	double percent = r->enc.all ? 100 * (double)r->enc.known / (double)r->enc.all : 100;
+	info("%.1f %% of the counts are in these genes", percent);
+	if (percent < min_counts)
+		die("%s: only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-matched)",
+			stream_name(r->in.s), percent, tokens_path ? tokens_path : vocab_path, min_counts);
+	if (r->rows_in > r->rows_out)
+		warn("%" PRIu64 " of %" PRIu64 " cells have no gene of the vocabulary and were dropped (--keep-empty keeps them)",
+			r->rows_in - r->rows_out, r->rows_in);
+}
+
+static void encoding_release(struct encoding *r)
+{
+	for (long long i = 0; i < cli.threads; i++) {
+		rank_cell_release(&r->enc.scratch[i].cell);
+		free(r->enc.scratch[i].gene);
+	}
+	free(r->enc.scratch);
+	free(r->enc.out);
+	free(r->enc.value);
+	free(r->enc.length);
+	rank_table_release(&r->enc.table);
+	stream_free(r->to);
+	free(r->map);
+	free(r->row);
+	block_release(&r->out);
+	counts_close(&r->in);
+}
+
 static int encode(void)
 {
 	struct error e;
 	struct vocab v = {0};
-	struct counts_in in;
-	struct encoder enc = {.in = &in};
-	struct header header;
-	struct block out = {0};
-	int token, value, got;
-	uint64_t rows_in = 0, rows_out = 0, tokens = 0, cut = 0;
+	struct encoding r = {.enc = {.in = &r.in}};
+	int got;
 	if (cli.noperand > 1)
 		usage_error("one stream at a time: scsample joins several");
 	load_vocab(&v);
-	special_tokens(&enc, &v);
-	counts_open(&in, 0);
-	match(&enc.table, &in, &v);
-	enc.scratch = xcalloc((size_t)cli.threads, sizeof *enc.scratch);
-	make_header(&header, &in, &v, &token, &value);
-	struct stream *to = cli_create(&cli, &header);
-	const struct header *h = stream_header(to);
-	int *map = xmalloc(h->ncol * sizeof *map);
-	header_map(h, in.h, map);
-	enc.narrow = h->col[token].type == U16;
-	uint32_t *row = NULL;
-	size_t row_cap = 0;
-	block_reset(&out, h);
-	while ((got = stream_read(in.s, &in.block, &e)) > 0) {
-		size_t n = 0;
-		encode_rows(&enc);
-		grow(row, row_cap, in.block.rows);
-		for (size_t r = 0; r < in.block.rows; r++) {
-			if (enc.length[r] || keep_empty)
-				row[n++] = (uint32_t)r;
-			tokens += enc.length[r];
-			cut += enc.length[r] == enc.max_len;
-		}
-		append_rows(&out, map, token, value, &enc, &in, row, n);
-		rows_out += n;
-		rows_in += in.block.rows;
-		in.row = rows_in;
-		if (block_full(&out)) {
-			if (stream_write(to, &out, &e))
-				die("%s", e.msg);
-			block_reset(&out, h);
-		}
-		progress("%" PRIu64 " cells", rows_in);
-	}
-	if (got < 0 || (out.rows && stream_write(to, &out, &e)))
+	special_tokens(&r.enc, &v);
+	counts_open(&r.in, cli_open(&cli, 0));
+	match(&r.enc.table, &r.in, &v);
+	r.enc.scratch = xcalloc((size_t)cli.threads, sizeof *r.enc.scratch);
+	open_output(&r, &v);
+	while ((got = stream_read(r.in.s, &r.in.block, &e)) > 0)
+		encode_block(&r);
+	if (got < 0)
 		die("%s", e.msg);
-	double percent = enc.all ? 100 * (double)enc.known / (double)enc.all : 100;
-	info("%.1f %% of the counts are in these genes", percent);
-	if (percent < min_counts)
-		die("%s: only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-matched)",
-		    stream_name(in.s), percent, tokens_path ? tokens_path : vocab_path, min_counts);
-	if (rows_in > rows_out)
-		warn("%" PRIu64 " of %" PRIu64 " cells have no gene of the vocabulary and were dropped (--keep-empty keeps them)",
-		     rows_in - rows_out, rows_in);
-	if (stream_commit(to, &e))
+	flush_output(&r);
+	check_matches(&r);
+	if (stream_commit(r.to, &e))
 		die("%s", e.msg);
-	stream_free(to);
-	cli_report(&cli, "%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens, %" PRIu64 " cells of full length (%zu)", rows_in,
-		   rows_out, tokens, cut, enc.max_len);
-	for (long long i = 0; i < cli.threads; i++) {
-		rank_cell_release(&enc.scratch[i].cell);
-		free(enc.scratch[i].gene);
-	}
-	free(enc.scratch);
-	free(enc.out);
-	free(enc.value);
-	free(enc.length);
-	rank_table_release(&enc.table);
-	free(map);
-	free(row);
-	block_release(&out);
-	header_release(&header);
-	counts_close(&in);
+	cli_report(&cli, "%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens, %" PRIu64 " cells of full length (%zu)", r.rows_in,
+		r.rows_out, r.tokens, r.cut, r.enc.max_len);
+	encoding_release(&r);
 	vocab_release(&v);
-	return 0;
-}
-
-static int by_id(const void *a, const void *b, void *vocab)
-{
-	const struct vocab *v = vocab;
-	return strcmp(v->id[*(const uint32_t *)a], v->id[*(const uint32_t *)b]);
-}
-
-/* Write the genes that have a median, in the order of their ids, behind the special tokens of the style. */
-static size_t write_vocab(const struct vocab *genes, const struct rank_fit *f)
-{
-	static const char *const special[] = {"<pad>", "<mask>", "<cls>", "<eos>"};
-	struct error e;
-	struct vocab v = {0};
-	struct outfile file;
-	uint32_t *by = xmalloc(genes->n * sizeof *by);
-	for (size_t i = 0; i < genes->n; i++)
-		by[i] = (uint32_t)i;
-	qsort_r(by, genes->n, sizeof *by, by_id, (void *)genes);
-	for (int i = 0; i < (style == 1 ? 4 : 2); i++)
-		vocab_push(&v, special[i], "", NAN);
-	for (size_t i = 0; i < genes->n; i++)
-		if (f->gene[by[i]].n >= (uint64_t)min_cells)
-			vocab_push(&v, genes->id[by[i]], genes->symbol[by[i]], f->gene[by[i]].median);
-	size_t n = v.n - v.nspecial;
-	if (!n)
-		die("no gene was found in %lld or more cells, so there is no vocabulary", min_cells);
-	if (outfile_open(&file, cli.output, 0, &e))
-		die("%s", e.msg);
-	int copy = dup(file.fd);
-	FILE *to = copy < 0 ? NULL : fdopen(copy, "w");
-	if (!to || vocab_save(&v, to) || fclose(to))
-		die("%s: writing failed", cli.output ? cli.output : "standard output");
-	if (outfile_commit(&file, &e))
-		die("%s", e.msg);
-	free(by);
-	vocab_release(&v);
-	return n;
-}
-
-static int learn(void)
-{
-	struct error e;
-	struct vocab genes = {0};
-	struct strmap row = {0};
-	struct rank_fit f;
-	int n = cli.noperand ? cli.noperand : 1, passes = 0;
-	uint64_t cells = 0;
-	uint32_t *wide = NULL;
-	size_t wide_cap = 0;
-	struct counts_in *in = xcalloc((size_t)n, sizeof *in);
-	uint32_t **to = xcalloc((size_t)n, sizeof *to);
-	if (vocab_path || tokens_path)
-		usage_error("--fit makes a vocabulary: it does not take one (-m, -t)");
-	for (int i = 0; i < n; i++) {
-		counts_open(in + i, i);
-		if (stream_index(in[i].s, &e))
-			die("%s", e.msg);
-		const struct vocab *v = &in[i].h->vocab;
-		to[i] = xmalloc(v->n * sizeof *to[i]);
-		for (size_t k = 0; k < v->n; k++) {
-			to[i][k] = strmap_put(&row, v->id[k], strlen(v->id[k]), (uint32_t)genes.n);
-			if (to[i][k] == genes.n)
-				vocab_push(&genes, v->id[k], v->symbol[k], NAN);
-		}
-	}
-	rank_fit_init(&f, genes.n);
-	do {
-		passes++;
-		cells = 0;
-		for (int i = 0; i < n; i++) {
-			struct counts_in *c = in + i;
-			c->row = 0;
-			for (size_t k = 0; k < stream_blocks(c->s); k++) {
-				if (stream_read_at(c->s, k, &c->block, &e))
-					die("%s", e.msg);
-				const struct block *b = &c->block;
-				for (size_t r = 0; r < b->rows; r++)
-					if (row_wrong(c, r))
-						die_wrong(c, r);
-				const uint32_t *gene = gene_ids(c, 0, block_items(b, c->group), &wide, &wide_cap);
-				rank_fit_add(&f, b->rows, b->group[c->group].offset, gene, b->col[c->count].data,
-					     b->col[c->total].data, to[i], (int)cli.threads);
-				c->row += b->rows;
-				cells += b->rows;
-				progress("pass %d, %" PRIu64 " cells", passes, cells);
-			}
-		}
-	} while (rank_fit_next(&f));
-	size_t kept = write_vocab(&genes, &f);
-	info("%zu genes of %" PRIu64 " cells", kept, cells);
-	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %zu in the vocabulary, %d passes", cells, genes.n, kept, passes);
-	for (int i = 0; i < n; i++) {
-		counts_close(in + i);
-		free(to[i]);
-	}
-	free(in);
-	free(to);
-	free(wide);
-	rank_fit_release(&f);
-	strmap_release(&row);
-	vocab_release(&genes);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	cli_init(&cli, argc, argv);
-	return fit ? learn() : encode();
+	if (!fit)
+		return encode();
+	if (vocab_path || tokens_path)
+		usage_error("--fit makes a vocabulary: it does not take one (-m, -t)");
+	return fit_main(&(struct fit_options){&cli, style == 1, min_cells});
 }

@@ -1,15 +1,16 @@
-/* scembed: one vector a cell from the hidden states of a trained model [Geneformer emb_extractor.py], or the predictions of its head. */
+/* scembed: one vector per cell from the hidden states of a trained model [Geneformer emb_extractor.py], or predictions of its head. */
 #include "scembed.h"
 
 #include "cli.h"
-#include "device.h"
-#include "weights.h"
+#include "base/digest.h"
+#include "nn/device.h"
+#include "train/weights.h"
+#include "cli_model.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 enum { MEAN, CLS, FIRST };
 
@@ -19,27 +20,57 @@ static int pooling, truncate_cells, predict, probabilities, all_genes;
 
 static struct option_def options[] = {
 	{.letter = 'M', .name = "model", .kind = OPT_STRING, .to = &model_dir, .arg = "DIR", .help = "the model directory (required)"},
-	{.name = "layer", .kind = OPT_INT, .to = &layer, .arg = "N", .min = -65535, .max = 0, .changes = 1,
-	 .help = "hidden states of which layer: 0 the last, -1 the one before ... (default -1)"},
-	{.name = "pool", .kind = OPT_CHOICE, .to = &pooling, .arg = "mean|cls|first", .changes = 1,
-	 .help = "mean of the genes' states, the state of <cls>, or of the first token (default mean)"},
-	{.name = "predict", .kind = OPT_FLAG, .to = &predict, .changes = 1,
-	 .help = "write what the model's classifier says of cells or genes, instead of embeddings"},
-	{.name = "probabilities", .kind = OPT_FLAG, .to = &probabilities, .changes = 1,
-	 .help = "with --predict of cells: also the probability of every class"},
-	{.name = "all-genes", .kind = OPT_FLAG, .to = &all_genes, .changes = 1,
-	 .help = "with --predict of genes: all tokens, not only of held-out genes"},
-	{.name = "truncate", .kind = OPT_FLAG, .to = &truncate_cells, .changes = 1,
-	 .help = "cut cells longer than the model's positions (default: that is an error)"},
-	{.name = "batch-tokens", .kind = OPT_INT, .to = &batch_max, .arg = "N", .min = 1, .max = 1e9,
-	 .help = "work on about N tokens at a time (default 16384)"},
+	{.name = "layer",
+		.kind = OPT_INT,
+		.to = &layer,
+		.arg = "N",
+		.min = -65535,
+		.max = 0,
+		.changes = 1,
+		.help = "layer of the hidden states: 0 the last, -1 the one before, ... (default -1)"},
+	{.name = "pool",
+		.kind = OPT_CHOICE,
+		.to = &pooling,
+		.arg = "mean|cls|first",
+		.changes = 1,
+		.help = "mean of the genes' states, the state of <cls>, or of the first token (default mean)"},
+	{.name = "predict",
+		.kind = OPT_FLAG,
+		.to = &predict,
+		.changes = 1,
+		.help = "write predictions of the model's classifier instead of embeddings"},
+	{.name = "probabilities",
+		.kind = OPT_FLAG,
+		.to = &probabilities,
+		.changes = 1,
+		.help = "with --predict of cells: also write the probability of every class"},
+	{.name = "all-genes",
+		.kind = OPT_FLAG,
+		.to = &all_genes,
+		.changes = 1,
+		.help = "with --predict of genes: predict all tokens, not only those of held-out genes"},
+	{.name = "truncate",
+		.kind = OPT_FLAG,
+		.to = &truncate_cells,
+		.changes = 1,
+		.help = "truncate cells that are longer than the model's positions (default: they are an error)"},
+	{.name = "batch-tokens",
+		.kind = OPT_INT,
+		.to = &batch_max,
+		.arg = "N",
+		.min = 1,
+		.max = 1e9,
+		.help = "compute about N tokens at a time (default 16384)"},
 	{0},
 };
 
-static struct cli cli = {.name = "scembed", .operands = "[FILE]", .summary = "Embed cells with a trained model, or predict with its classifier.", .options = options,
-			 .common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
+static struct cli cli = {.name = "scembed",
+	.operands = "[FILE]",
+	.summary = "Embed cells with a trained model, or predict with its classifier.",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 
-/* XXH3-128 of the weights: provenance says which model, not where it was. */
+/* XXH3-128 of the weights: provenance identifies the model, not its path. */
 static char *weights_digest(const char *dir)
 {
 	char *path = xasprintf("%s/model.safetensors", dir), buf[1 << 16];
@@ -55,25 +86,25 @@ static char *weights_digest(const char *dir)
 	XXH128_hash_t d = XXH3_128bits_digest(s);
 	XXH3_freeState(s);
 	free(path);
-	return xasprintf("%016llx%016llx", (unsigned long long)d.high64, (unsigned long long)d.low64);
+	char *hex = xmalloc(DIGEST_SIZE);
+	digest_hex(d, hex);
+	return hex;
 }
 
-static void load_model(struct run *r, const struct header *h, const char *name, struct ops *ops)
+static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 {
 	struct error e;
+	const struct header *h = stream_header(in);
 	struct vocab v;
 	struct weights_report report;
-	enum task task = predict ? predict_open(r, model_dir, h) : TASK_BARE;
-	r->model = model_dir_load(model_dir, task, ops, 1, &v, &report, &e);
+	if (predict)
+		predict_open(r, model_dir, h);
+	r->model = model_dir_load(model_dir, r->heads.head, r->heads.n, ops, 1, &v, &report, &e);
 	if (!r->model)
 		die("%s", e.msg);
 	if (report.fresh)
 		die("%s/model.safetensors has no '%s': it is not that of a fine-tuned model", model_dir, report.first_fresh);
-	int same = vocab_same(&v, model_config(r->model), model_dir, h, name, &e);
-	if (same < 0)
-		die("%s", e.msg);
-	if (same)
-		warn("%s", e.msg);
+	cli_same_vocab(&v, model_config(r->model), model_dir, in);
 	vocab_release(&v);
 	long long layers = model_config(r->model)->num_hidden_layers;
 	if (-layer > layers)
@@ -85,7 +116,7 @@ static void load_model(struct run *r, const struct header *h, const char *name, 
 		die("--pool cls: the vocabulary has no <cls>; --pool first takes the first token, whatever it is");
 }
 
-/* The tokens stream's header without its ragged columns, and with x or the columns of the prediction. */
+/* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
 static void make_header(struct run *r, struct header *to, const struct header *from, const char *name)
 {
 	header_init(to, predict ? "prediction" : "embedding");
@@ -104,14 +135,15 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 			die("%s: has a column 'x', which is what the embedding will be called", name);
 		r->x = header_add_fixed(to, "x", F32, (uint32_t)r->C);
 	}
-	char *o = cli_provenance(&cli), *digest = weights_digest(model_dir), *all = xasprintf("%s%s--model xxh3:%s", o, *o ? " " : "", digest);
+	char *o = cli_provenance(&cli), *digest = weights_digest(model_dir),
+	     *all = xasprintf("%s%s--model xxh3:%s", o, *o ? " " : "", digest);
 	header_provenance(to, "scembed", all);
 	free(o);
 	free(digest);
 	free(all);
 }
 
-/* Which of a cell's n tokens its vector is the mean of: [*from, *to) within the cell. */
+/* The tokens [*from, *to) of the cell's n whose states are averaged. */
 static void choose_tokens(const struct run *r, const uint32_t *id, size_t n, size_t *from, size_t *to)
 {
 	*from = 0;
@@ -126,12 +158,12 @@ static void choose_tokens(const struct run *r, const uint32_t *id, size_t n, siz
 static void collect(struct run *r)
 {
 	struct error e;
-	if (r->asked && model_embedded(r->model, (float *)r->out.col[r->x].data + r->asked_from * r->C, &e))
+	if (r->queued && model_embedded(r->model, (float *)r->out.col[r->x].data + r->queued_from * r->C, &e))
 		die("%s", e.msg);
-	r->asked = 0;
+	r->queued = 0;
 }
 
-/* Ask for the vectors of rows [first, first + n) of the output, and collect those that were asked for before. */
+/* Queue the vectors of rows [first, first + n) of the output, and collect those that were queued before. */
 static void embed_rows(struct run *r, size_t first, size_t n)
 {
 	struct error e;
@@ -147,11 +179,11 @@ static void embed_rows(struct run *r, size_t first, size_t n)
 	if (model_embed(r->model, p, (int)layer, r->range, &e))
 		die("%s", e.msg);
 	collect(r);
-	r->asked_from = first;
-	r->asked = n;
+	r->queued_from = first;
+	r->queued = n;
 }
 
-/* Rows [from, to) of a block: pack, forward, append to the output. */
+/* Pack rows [from, to) of a block, run the model, append to the output. */
 static void work(struct run *r, const struct block *b, size_t from, size_t to, const char *name)
 {
 	struct error e;
@@ -183,29 +215,31 @@ static void check_options(void)
 	if (!model_dir)
 		usage_error("no model: -M DIR");
 	if (cli.noperand > 1)
-		usage_error("one stream at a time: '%s' is one too many", cli.operand[1]);
+		usage_error("expected one stream, and '%s' is a second one", cli.operand[1]);
 	for (struct option_def *o = options; o->name && predict; o++)
 		if (o->seen && (o->to == &layer || o->to == &pooling))
-			usage_error("--%s is about embeddings: not with --predict", o->name);
+			usage_error("--%s is for embeddings: it excludes --predict", o->name);
 	if (!predict && (probabilities || all_genes))
 		usage_error("--%s needs --predict", probabilities ? "probabilities" : "all-genes");
 }
 
-/* What was written, for people. */
+/* Print what was written. */
 static void report(const struct run *r)
 {
 	unsigned long long cells = r->cells, empty = r->empty, tokens = r->tokens;
-	if (predict && r->head.task == TASK_GENES) {
-		unsigned long long told = r->predicted_tokens;
-		if (!told)
+	if (predict && r->heads.head[0].kind->rows == ROWS_TOKEN) {
+		unsigned long long predicted_tokens = r->predicted_tokens;
+		if (!predicted_tokens)
 			warn("no cell has a token of the %zu held-out genes of the vocabulary", r->genes.test);
-		cli_report(&cli, "%llu cells, %llu tokens, %llu of them predicted, %llu cells without any", cells, tokens, told, empty);
+		cli_report(&cli, "%llu cells, %llu tokens, %llu of them predicted, %llu cells without any", cells, tokens, predicted_tokens,
+			empty);
 		return;
 	}
 	if (empty)
-		warn(predict ? "%llu of %llu cells have no token: their logits are NaN" : "%llu of %llu cells have no token to embed: their vectors are NaN",
-		     empty, cells);
-	char gpu[64];
+		warn(predict ? "%llu of %llu cells have no token: their logits are NaN"
+			     : "%llu of %llu cells have no token to embed: their vectors are NaN",
+			empty, cells);
+	char gpu[384];
 	device_report(r->ops, model_padding(r->model), gpu, sizeof gpu);
 	cli_report(&cli, "%llu cells, %llu tokens, %llu without tokens%s", cells, tokens, empty, gpu);
 }
@@ -225,13 +259,8 @@ int main(int argc, char **argv)
 	const char *name = stream_name(in);
 	if (tokens_columns(&r.col, stream_header(in), name, &e))
 		die("%s", e.msg);
-	char device[256];
-	struct ops *ops = r.ops = device_open(cli.device, (int)cli.threads, device, sizeof device, &e);
-	if (!ops)
-		die("%s", e.msg);
-	if (cli.verbose || strcmp(ops->name, "cpu"))
-		info("device: %s", device);
-	load_model(&r, stream_header(in), name, ops);
+	struct ops *ops = r.ops = cli_device(&cli);
+	load_model(&r, in, ops);
 	make_header(&r, &h, stream_header(in), name);
 	struct stream *out = cli_create(&cli, &h);
 	r.map = xcalloc(h.ncol, sizeof *r.map);

@@ -1,6 +1,8 @@
 /* scsim: simulated cells with known modules and cell types; the generators of the CorrMask paper's appendix B. */
 #include "cli.h"
-#include "sim.h"
+
+#include "base/threads.h"
+#include "method/simulate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,43 +16,132 @@ static long long ncells = -1, ngenes = -1, nmodules = -1, ntypes = 8, ndonors = 
 static double depth = 2000, rarest = 0.01, share = 0.5, activity = 0.7, batch = 0.15, noise = 0.2, gamma_ratio = 1;
 
 static struct option_def options[] = {
-	{.name = "model", .kind = OPT_CHOICE, .to = &model, .arg = "cells|b1|b2", .changes = 1,
-	 .help = "counts of typed cells (cells, default), or tokens after the CorrMask paper, appendix B.1 or B.2"},
-	{.letter = 'n', .name = "cells", .kind = OPT_INT, .to = &ncells, .arg = "N", .min = 0, .max = 1e12, .changes = 1,
-	 .help = "number of cells (default 4000; b1 1000; b2 1500)"},
-	{.name = "genes", .kind = OPT_INT, .to = &ngenes, .arg = "N", .min = 1, .max = 1e6, .changes = 1,
-	 .help = "number of genes (default 2000; b1 1000; b2 60)"},
-	{.name = "modules", .kind = OPT_INT, .to = &nmodules, .arg = "N", .min = 1, .max = 1e5, .changes = 1,
-	 .help = "number of co-regulated modules (default 40; b1 5; b2 3)"},
-	{.name = "types", .kind = OPT_INT, .to = &ntypes, .arg = "N", .min = 1, .max = 1000, .changes = 1,
-	 .help = "cells: number of cell types (default 8)"},
-	{.name = "rarest", .kind = OPT_REAL, .to = &rarest, .arg = "F", .min = 1e-6, .max = 1, .changes = 1,
-	 .help = "cells: frequency of the rarest type; the others rise geometrically (default 0.01)"},
-	{.name = "donors", .kind = OPT_INT, .to = &ndonors, .arg = "N", .min = 1, .max = 10000, .changes = 1,
-	 .help = "cells: number of donors (default 4)"},
-	{.name = "depth", .kind = OPT_REAL, .to = &depth, .arg = "X", .min = 1, .max = 1e7, .changes = 1,
-	 .help = "cells: median counts a cell (default 2000)"},
-	{.name = "module-share", .kind = OPT_REAL, .to = &share, .arg = "F", .min = 0, .max = 1, .changes = 1,
-	 .help = "cells: share of the genes that belong to a module (default 0.5)"},
-	{.name = "activity", .kind = OPT_REAL, .to = &activity, .arg = "SD", .min = 0, .max = 10, .changes = 1,
-	 .help = "cells: spread of a module's activity among cells of one type, natural log (default 0.7)"},
-	{.name = "batch-effect", .kind = OPT_REAL, .to = &batch, .arg = "SD", .min = 0, .max = 10, .changes = 1,
-	 .help = "cells: shift of a gene between donors, natural log (default 0.15)"},
-	{.name = "noise", .kind = OPT_REAL, .to = &noise, .arg = "SD", .min = 0, .max = 10, .changes = 1,
-	 .help = "cells: independent noise of every value, natural log (default 0.2)"},
-	{.name = "top", .kind = OPT_INT, .to = &top, .arg = "K", .min = 1, .max = 1e6, .changes = 1,
-	 .help = "b1: tokens a cell keeps (default 100)"},
-	{.name = "gamma", .kind = OPT_REAL, .to = &gamma_ratio, .arg = "G", .min = 0, .max = 1, .changes = 1,
-	 .help = "b2: probability that the active genes are those of a module (default 1)"},
-	{.name = "exp", .kind = OPT_CHOICE, .to = &exp_as, .arg = "scale|rate", .changes = 1,
-	 .help = "b2: read Exp(0.1) as mean 0.1 (scale, default) or as mean 10 (rate)"},
-	{0}
+	{.name = "model",
+		.kind = OPT_CHOICE,
+		.to = &model,
+		.arg = "cells|b1|b2",
+		.changes = 1,
+		.help = "counts of cells with types (cells, default), or tokens as in the CorrMask paper, appendix B.1 or B.2"},
+	{.letter = 'n',
+		.name = "cells",
+		.kind = OPT_INT,
+		.to = &ncells,
+		.arg = "N",
+		.min = 0,
+		.max = 1e12,
+		.changes = 1,
+		.help = "number of cells (default 4000; b1 1000; b2 1500)"},
+	{.name = "genes",
+		.kind = OPT_INT,
+		.to = &ngenes,
+		.arg = "N",
+		.min = 1,
+		.max = 1e6,
+		.changes = 1,
+		.help = "number of genes (default 2000; b1 1000; b2 60)"},
+	{.name = "modules",
+		.kind = OPT_INT,
+		.to = &nmodules,
+		.arg = "N",
+		.min = 1,
+		.max = 1e5,
+		.changes = 1,
+		.help = "number of co-regulated modules (default 40; b1 5; b2 3)"},
+	{.name = "types",
+		.kind = OPT_INT,
+		.to = &ntypes,
+		.arg = "N",
+		.min = 1,
+		.max = 1000,
+		.changes = 1,
+		.help = "cells: number of cell types (default 8)"},
+	{.name = "rarest",
+		.kind = OPT_REAL,
+		.to = &rarest,
+		.arg = "F",
+		.min = 1e-6,
+		.max = 1,
+		.changes = 1,
+		.help = "cells: frequency of the rarest type; the others increase geometrically (default 0.01)"},
+	{.name = "donors",
+		.kind = OPT_INT,
+		.to = &ndonors,
+		.arg = "N",
+		.min = 1,
+		.max = 10000,
+		.changes = 1,
+		.help = "cells: number of donors (default 4)"},
+	{.name = "depth",
+		.kind = OPT_REAL,
+		.to = &depth,
+		.arg = "X",
+		.min = 1,
+		.max = 1e7,
+		.changes = 1,
+		.help = "cells: median number of counts per cell (default 2000)"},
+	{.name = "module-share",
+		.kind = OPT_REAL,
+		.to = &share,
+		.arg = "F",
+		.min = 0,
+		.max = 1,
+		.changes = 1,
+		.help = "cells: share of the genes that belong to a module (default 0.5)"},
+	{.name = "activity",
+		.kind = OPT_REAL,
+		.to = &activity,
+		.arg = "SD",
+		.min = 0,
+		.max = 10,
+		.changes = 1,
+		.help = "cells: standard deviation of a module's activity among cells of one type, natural log (default 0.7)"},
+	{.name = "batch-effect",
+		.kind = OPT_REAL,
+		.to = &batch,
+		.arg = "SD",
+		.min = 0,
+		.max = 10,
+		.changes = 1,
+		.help = "cells: standard deviation of the shift of a gene between donors, natural log (default 0.15)"},
+	{.name = "noise",
+		.kind = OPT_REAL,
+		.to = &noise,
+		.arg = "SD",
+		.min = 0,
+		.max = 10,
+		.changes = 1,
+		.help = "cells: standard deviation of the independent noise of every value, natural log (default 0.2)"},
+	{.name = "top",
+		.kind = OPT_INT,
+		.to = &top,
+		.arg = "K",
+		.min = 1,
+		.max = 1e6,
+		.changes = 1,
+		.help = "b1: largest number of tokens per cell (default 100)"},
+	{.name = "gamma",
+		.kind = OPT_REAL,
+		.to = &gamma_ratio,
+		.arg = "G",
+		.min = 0,
+		.max = 1,
+		.changes = 1,
+		.help = "b2: probability that the active genes are those of a module (default 1)"},
+	{.name = "exp",
+		.kind = OPT_CHOICE,
+		.to = &exp_as,
+		.arg = "scale|rate",
+		.changes = 1,
+		.help = "b2: read Exp(0.1) as mean 0.1 (scale, default) or as mean 10 (rate)"},
+	{0},
 };
 
-static struct cli cli = {.name = "scsim", .summary = "Simulate cells with known modules and cell types.", .options = options,
-			 .common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
+static struct cli cli = {.name = "scsim",
+	.summary = "Simulate cells with known modules and cell types.",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
 
-/* An option that the chosen model does not know is misuse: its help begins with the models that do. */
+/* An option of another model is a usage error. The option's help begins with its model. */
 static void check_options(void)
 {
 	static const char *const prefix[] = {"cells: ", "b1: ", "b2: "};
@@ -75,7 +166,7 @@ static void free_names(char **p, uint32_t n)
 	free(p);
 }
 
-/* The module of a gene is told by its symbol, so it stays in sight in every later stream. */
+/* The symbol of a gene names its module, so every later stream shows it. */
 static void push_gene(struct vocab *v, const struct sim *s, uint32_t g)
 {
 	char *id = xasprintf("SIMG%06u", g + 1);
@@ -124,26 +215,38 @@ static void make_header(struct header *h, const struct sim *s)
 	}
 }
 
-/* What one cell came out as; the lists are [genes]. */
-struct made {
-	uint32_t n, type, donor;
+/* One simulated cell; the lists are [genes]. */
+struct cell {
+	uint32_t n, type, donor; /* type: the active module of b1 and b2 */
 	uint32_t *gene, *count;
 	double *scratch;
 };
 
-static void make(const struct sim *s, uint64_t cell, struct made *m)
+enum { CHUNK = 64 }; /* cells that the threads simulate before they are written in order */
+
+struct chunk {
+	const struct sim *s;
+	uint64_t first; /* number of cell[0] */
+	struct cell cell[CHUNK];
+};
+
+static void simulate(void *arg, size_t i, int thread)
 {
-	m->n = s->genes;
+	struct chunk *b = arg;
+	const struct sim *s = b->s;
+	struct cell *c = &b->cell[i];
+	uint64_t number = b->first + i;
+	c->n = s->genes;
 	if (model == MODEL_CELLS)
-		m->n = sim_cell(s, cell, &m->type, &m->donor, m->gene, m->count, m->scratch);
+		c->n = sim_cell(s, number, &c->type, &c->donor, c->gene, c->count, c->scratch);
 	else if (model == MODEL_B1)
-		m->n = sim_b1(s, cell, &m->type, m->gene, m->scratch);
+		c->n = sim_b1(s, number, &c->type, c->gene, c->scratch);
 	else
-		sim_b2(s, cell, &m->type, m->gene, m->scratch);
+		sim_b2(s, number, &c->type, c->gene, c->scratch);
 }
 
-/* Append one cell. The first columns are those of make_header, in its order. */
-static void append(struct block *b, uint64_t cell, const struct sim *s, const struct made *m)
+/* Append one cell. The columns are in the order of make_header. */
+static void append(struct block *b, uint64_t cell, const struct sim *s, const struct cell *m)
 {
 	size_t row = b->rows, at = row ? block_items(b, 0) : 0;
 	char name[32];
@@ -167,10 +270,10 @@ static void append(struct block *b, uint64_t cell, const struct sim *s, const st
 	((uint32_t *)b->col[2].data)[row] = m->type;
 	block_set_items(b, 0, at + lead + m->n);
 	if (lead)
-		block_set_id(b, 3, at, 2);      /* <cls> */
+		block_set_id(b, 3, at, 2); /* <cls> */
 	for (uint32_t i = 0; i < m->n; i++)
 		block_set_id(b, 3, at + lead + i, special + m->gene[i]);
-	if (model == MODEL_B2) {        /* position is gene */
+	if (model == MODEL_B2) { /* position is gene */
 		int32_t *module = (int32_t *)b->col[4].data + at;
 		module[0] = -1;
 		memcpy(module + 1, s->module, m->n * sizeof *module);
@@ -178,61 +281,90 @@ static void append(struct block *b, uint64_t cell, const struct sim *s, const st
 	b->group[0].offset[row + 1] = at + lead + m->n;
 }
 
-int main(int argc, char **argv)
+static void init(struct sim *s)
 {
+	static const long long default_genes[] = {2000, 1000, 60}, default_modules[] = {40, 5, 3};
 	struct error e;
-	cli_init(&cli, argc, argv);
-	check_options();
-	static const long long cells[] = {4000, 1000, 1500}, genes[] = {2000, 1000, 60}, modules[] = {40, 5, 3};
-	struct sim s = {.seed = (uint32_t)cli.seed, .types = (uint32_t)ntypes, .donors = (uint32_t)ndonors, .top = (uint32_t)top,
-			.gamma = gamma_ratio, .mean = exp_as == EXP_SCALE ? 0.1 : 10, .depth = depth, .rarest = rarest,
-			.share = share, .activity = activity, .batch = batch, .noise = noise};
-	s.genes = (uint32_t)(ngenes < 0 ? genes[model] : ngenes);
-	s.modules = (uint32_t)(nmodules < 0 ? modules[model] : nmodules);
-	uint64_t n = (uint64_t)(ncells < 0 ? cells[model] : ncells), entries = 0;
-	if (model == MODEL_CELLS ? sim_init_cells(&s, &e) : sim_init_blocks(&s, &e))
+	*s = (struct sim){.seed = (uint32_t)cli.seed,
+		.genes = (uint32_t)(ngenes < 0 ? default_genes[model] : ngenes),
+		.modules = (uint32_t)(nmodules < 0 ? default_modules[model] : nmodules),
+		.types = (uint32_t)ntypes,
+		.donors = (uint32_t)ndonors,
+		.top = (uint32_t)top,
+		.gamma = gamma_ratio,
+		.mean = exp_as == EXP_SCALE ? 0.1 : 10,
+		.depth = depth,
+		.rarest = rarest,
+		.share = share,
+		.activity = activity,
+		.batch = batch,
+		.noise = noise};
+	if (model == MODEL_CELLS ? sim_init_cells(s, &e) : sim_init_blocks(s, &e))
 		usage_error("%s", e.msg);
+}
 
+static struct stream *open_output(const struct sim *s)
+{
 	struct header h;
-	make_header(&h, &s);
+	make_header(&h, s);
 	char *how = cli_provenance(&cli);
 	header_provenance(&h, "scsim", how);
 	struct stream *out = cli_create(&cli, &h);
-	struct block b = {0};
-	block_reset(&b, stream_header(out));
-	enum { STEP = 64 };
-	struct made m[STEP];
-	for (int i = 0; i < STEP; i++)
-		m[i] = (struct made){.gene = xcalloc(s.genes, 4), .count = xcalloc(s.genes, 4), .scratch = xcalloc(s.genes, 8)};
-	for (uint64_t first = 0; first < n; first += STEP) {
-		int k = n - first < STEP ? (int)(n - first) : STEP;
-#pragma omp parallel for schedule(dynamic)
-		for (int i = 0; i < k; i++)
-			make(&s, first + (uint64_t)i, &m[i]);
-		for (int i = 0; i < k; i++) {
-			append(&b, first + (uint64_t)i, &s, &m[i]);
-			entries += m[i].n;
-			if (block_full(&b)) {
-				if (stream_write(out, &b, &e))
-					die("%s", e.msg);
-				block_reset(&b, stream_header(out));
-			}
-		}
-		progress("%llu of %llu cells", (unsigned long long)(first + (uint64_t)k), (unsigned long long)n);
-	}
-	if ((b.rows && stream_write(out, &b, &e)) || stream_commit(out, &e))
-		die("%s", e.msg);
-	stream_free(out);
-	cli_report(&cli, "%llu cells, %.0f %s a cell", (unsigned long long)n, n ? (double)entries / (double)n : 0,
-		   model == MODEL_CELLS ? "genes" : "tokens");
-	for (int i = 0; i < STEP; i++) {
-		free(m[i].gene);
-		free(m[i].count);
-		free(m[i].scratch);
-	}
-	block_release(&b);
-	header_release(&h);
-	sim_release(&s);
 	free(how);
+	header_release(&h);
+	return out;
+}
+
+/* Write cells 0 ... n - 1. Returns the total number of genes (cells) or tokens (b1, b2). */
+static uint64_t write_cells(struct stream *out, const struct sim *s, uint64_t n)
+{
+	struct error e;
+	struct block block = {0};
+	struct chunk b = {.s = s};
+	uint64_t entries = 0;
+	block_reset(&block, stream_header(out));
+	for (int i = 0; i < CHUNK; i++)
+		b.cell[i] = (struct cell){.gene = xcalloc(s->genes, 4), .count = xcalloc(s->genes, 4), .scratch = xcalloc(s->genes, 8)};
+	for (; b.first < n; b.first += CHUNK) {
+		size_t k = n - b.first < CHUNK ? (size_t)(n - b.first) : CHUNK;
+		pool_for((int)cli.threads, k, simulate, &b);
+		for (size_t i = 0; i < k; i++) {
+			append(&block, b.first + i, s, &b.cell[i]);
+			entries += b.cell[i].n;
+			if (!block_full(&block))
+				continue;
+			if (stream_write(out, &block, &e))
+				die("%s", e.msg);
+			block_reset(&block, stream_header(out));
+		}
+		progress("%llu of %llu cells", (unsigned long long)(b.first + k), (unsigned long long)n);
+	}
+	if (block.rows && stream_write(out, &block, &e))
+		die("%s", e.msg);
+	for (int i = 0; i < CHUNK; i++) {
+		free(b.cell[i].gene);
+		free(b.cell[i].count);
+		free(b.cell[i].scratch);
+	}
+	block_release(&block);
+	return entries;
+}
+
+int main(int argc, char **argv)
+{
+	static const long long default_cells[] = {4000, 1000, 1500};
+	struct error e;
+	struct sim s;
+	cli_init(&cli, argc, argv);
+	check_options();
+	init(&s);
+	struct stream *out = open_output(&s);
+	uint64_t n = (uint64_t)(ncells < 0 ? default_cells[model] : ncells), entries = write_cells(out, &s, n);
+	if (stream_commit(out, &e))
+		die("%s", e.msg);
+	cli_report(&cli, "%llu cells, %.0f %s a cell", (unsigned long long)n, n ? (double)entries / (double)n : 0,
+		model == MODEL_CELLS ? "genes" : "tokens");
+	stream_free(out);
+	sim_release(&s);
 	return 0;
 }

@@ -417,7 +417,7 @@ class Reader:
         total, blocks, low, high = struct.unpack("<QQQQ", self._need(32, hashed=False))
         if blocks != len(rows) or total != sum(rows) or \
                 np.frombuffer(self._need(4 * len(rows), hashed=False), "<u4").tolist() != rows:
-            raise self._wrong("the trailer names other rows or blocks: it is damaged")
+            raise self._wrong("the stream is damaged: its trailer gives different numbers of rows or blocks")
         if self.hash and self.hash.digest() != (low, high):
             raise self._wrong("the content does not match its digest: it is damaged")
         if self._take(1) or self.zstd.wait() or self.failed:

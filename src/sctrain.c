@@ -1,8 +1,9 @@
-/* sctrain: train a model on a stream, or measure one. The work is in sctrain_SUBCOMMAND.c. */
+/* sctrain: train or evaluate a model. Each subcommand is in sctrain_SUBCOMMAND.c. */
 #include "sctrain.h"
 
 #include "cli.h"
-#include "comm.h"
+#include "nn/blas_core.h"
+#include "train/comm.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +13,9 @@ static const struct {
 	int (*main)(int argc, char **argv);
 } commands[] = {
 	{"mlm", "pre-train a model on a masked stream", mlm_main},
-	{"cells", "fine-tune a model to tell cells apart by a label", cells_main},
-	{"genes", "fine-tune a model to tell genes apart by a label", genes_main},
-	{"eval", "loss and accuracy of a model on a masked stream", eval_main},
+	{"cells", "fine-tune a model to classify cells by a label", cells_main},
+	{"genes", "fine-tune a model to classify genes by a label", genes_main},
+	{"eval", "evaluate a model on a masked stream", eval_main},
 };
 
 int main(int argc, char **argv)
@@ -30,8 +31,10 @@ int main(int argc, char **argv)
 		return fflush(stdout) ? 1 : 0;
 	}
 	if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0) {
-		printf("sctrain %s (scstream %d.%d, %s)\n", CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR,
-		       comm_version() ? comm_version() : "without MPI");
+		char blas[128];
+		blas_core_describe(blas, sizeof blas);
+		printf("sctrain %s (scstream %d.%d, %s%s%s)\n", CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR,
+			comm_version() ? comm_version() : "without MPI", *blas ? ", " : "", blas);
 		return fflush(stdout) ? 1 : 0;
 	}
 	fprintf(stderr, *word ? "sctrain: unknown command '%s': expected" : "sctrain: no command: expected", word);

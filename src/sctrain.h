@@ -1,150 +1,200 @@
 /*
- * The subcommands of sctrain, each with argv[0] = its own name, and what those that train share (sctrain_train.c): options,
- * stream, checkpoints, steps. A task adds its labels.
+ * The subcommands of sctrain (argv[0] is the subcommand's name) and the functions that they share.
+ *
+ *     sctrain_mlm.c  _cells.c  _genes.c    one task per file: options, labels and metrics (struct train_task)
+ *     sctrain_train.c                      the training loop, the same for every task
+ *     sctrain_options.c                    its command line
+ *     sctrain_start.c                      its streams, model and checkpoint, before the first step
+ *     sctrain_report.c                     train.tsv and progress
+ *     sctrain_validation.c                 --eval and --best
+ *     sctrain_score.c                      batches with labels, and the metrics of a model on them; also for sctrain_eval.c
+ *     sctrain_ranks.c                      --mpi
  */
 #ifndef SCTRAIN_H
 #define SCTRAIN_H
 
-#include "batch.h"
-#include "checkpoint.h"
+#include "train/batch.h"
+#include "train/checkpoint.h"
+#include "train/ranks.h"
+#include "train/step.h"
+#include "stream/masked.h"
 #include "cli.h"
-#include "metrics.h"
+#include "eval/metrics.h"
 
 int mlm_main(int argc, char **argv);
 int cells_main(int argc, char **argv);
 int genes_main(int argc, char **argv);
 int eval_main(int argc, char **argv);
 
-/* Sums over cells that are not learned from. */
-struct score {
-	struct loss sum;                /* of classes: plain cross-entropy, whatever the training's loss */
-	struct metrics metrics;         /* of classes */
-	uint64_t cells, tokens;
-	struct packed packed;
-	real *logit;
-	size_t logit_cap;
+struct score;
+struct train;
+struct train_task;
+
+/* ---- a masked stream, and its batches (sctrain_score.c) ---- */
+
+struct masked_source {
+	struct stream *in; /* NULL: there is none */
+	const char *name;
+	struct masked_columns col;
+	uint32_t shard, shards;
+	int validation; /* the stream of --eval */
 };
 
-/* The data of --eval, and what came of them last. */
-struct held {
-	struct stream *in;              /* NULL: no --eval */
-	struct masked_columns col;
+/* Find the columns of an open masked stream. -1 with e set. */
+int source_init(struct masked_source *s, struct stream *in, struct error *e);
+
+/* Packed rows of a block, with the targets of the task. */
+struct example {
+	struct packed packed;
+	size_t rows; /* predictions of the head, with or without a label: masked positions, cells or tokens */
+};
+
+/* Pack rows [from, to). limit: positions of the model. -1 with e set. */
+int example_pack(struct example *x, const struct train_task *task, const struct masked_source *s, const struct block *b, size_t from,
+	size_t to, size_t limit, struct error *e);
+
+/* ---- scores of a model on cells that are not for training (sctrain_score.c) ---- */
+
+/* Metrics are those of the task's head (nn/head.h), by number: 0 is the mean loss, i > 0 is head_kind.metric[i - 1]. */
+#define METRICS_MAX 8
+size_t metric_count(const struct head_kind *k);
+const char *metric_name(const struct head_kind *k, size_t i);
+int metric_better(const struct head_kind *k, size_t i, double a, double b); /* is a better than b? */
+
+struct score {
+	const struct train_task *task;
+	struct loss sum;        /* for classes: plain cross-entropy, also if training uses another loss */
+	struct metrics classes; /* for a task with classes */
+	uint64_t cells, tokens;
+	struct example example;
+	real *logit;
+	double *row; /* [classes] */
+	size_t logit_cap, row_cap;
+};
+
+void score_reset(struct score *y, const struct train_task *task, const struct model *m);
+/* Add a block, about tokens_max tokens at a time. Dies on errors. */
+void score_block(struct score *y, struct model *m, const struct masked_source *s, const struct block *b, size_t tokens_max);
+/* The metrics over all added blocks; at least one row was added. */
+void score_metrics(struct score *y, double value[METRICS_MAX]);
+void score_release(struct score *y);
+
+/* ---- a task ---- */
+
+/* Choices of --best, in the option's order. */
+enum best { BEST_LOSS, BEST_ACCURACY, BEST_MACRO_F1, BEST_LAST };
+const char *best_name(enum best best);
+int best_metric(const struct head_kind *k, enum best best); /* number of the metric, -1: the head has none of that name */
+
+/* Defined by each subcommand. Functions may be NULL. */
+struct train_task {
+	const struct head_kind *head;
+	const char *name, *summary; /* "sctrain mlm"; of the help */
+	struct option_def *options; /* its own */
+	double lr;                  /* default peak learning rate */
+	uint64_t warmup;            /* default steps of warm-up, 0: a tenth of all */
+	enum best best;             /* default of --best */
+	const char *counted;        /* name of a target in the report */
+	void (*check)(void);        /* called when the command line is read: usage_error */
+	/* Called when the stream, and that of --eval if given, is open: read labels, set the classes of t->head. */
+	void (*open)(struct train *t);
+	void (*ready)(struct train *t);                    /* called when the model is loaded */
+	void (*settings)(const struct train *t, cJSON *j); /* add the task's options that change the weights */
+	/* Rows [from, to) of b, from s, are packed in p: fill p->b.goal[0] from their labels. Returns the number of rows that the head
+	 * predicts. NULL: masked positions. */
+	size_t (*label)(const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to);
+};
+
+extern const struct train_task mlm_task; /* also of sctrain eval */
+
+int train_main(const struct train_task *task, int argc, char **argv);
+
+/* ---- the command line of a training (sctrain_options.c) ---- */
+
+struct train_options {
+	const char *config, *init, *eval; /* NULL: not given */
+	double lr, warmup, dropout;       /* -1: not given */
+	double weight_decay, clip;
+	int schedule, adam; /* enum schedule, enum adamw */
+	int best;           /* enum best */
+	int resume, force, mpi;
+	long long accum, freeze, save_every, keep;
+	long long eval_every, patience; /* 0: not given */
+};
+
+/* Read and check the command line. Both structs are static. */
+struct train_options *options_read(const struct train_task *task, int argc, char **argv, struct cli **cli);
+/* All options that change the weights and are not in the configuration or the stream; for checkpoints. */
+cJSON *options_settings(const struct train *t);
+/* Die unless a checkpoint has the present settings, because a resumed training must give the same weights as an uninterrupted one. */
+void options_check_settings(const cJSON *was, const cJSON *is, const char *model);
+
+/* ---- several ranks (sctrain_ranks.c) ---- */
+
+/* Join the other ranks. After this, messages name the rank, ranks above 0 print errors only, and a rank that exits without train_leave ends
+ * all others. Chooses the rank's GPU. These functions die on errors. */
+void train_join(struct ranks *r, struct cli *cli);
+void train_leave(struct ranks *r); /* waits for all ranks; then r is a single rank */
+void train_check_shard(const struct ranks *r, const struct masked_info *m, const char *name);
+
+/* ---- one training ---- */
+
+/* --eval. */
+struct validation {
+	struct masked_source source; /* in NULL: no --eval */
 	struct block block;
 	struct score score;
-	double loss, accuracy, macro_f1;
-};
-#define HELD_TOKENS 16384               /* of one forward pass */
-
-/* ---- several ranks (sctrain_ranks.c); a training without --mpi is rank 0 of 1, for which all this is immediate ---- */
-
-enum fault { FAULT_NONE, FAULT_STREAM, FAULT_STEP };    /* of two, the larger counts */
-
-/* What a step adds up over its batch. Doubles only. */
-struct tally {
-	double loss, labels, correct;   /* as in struct loss */
-	double tokens, cells;
+	double value[METRICS_MAX]; /* of the last validation, on all ranks */
 };
 
-/* What the ranks tell each other with it. Ints only. */
-struct news {
-	int fault;                      /* enum fault, the worst */
-	int who;                        /* the first rank that has a fault */
-	int signal;                     /* that asked a rank to stop, or 0 */
-};
-
-struct ranks {
-	int rank, size;
-	struct comm *comm;              /* NULL without --mpi */
-	struct model *model;            /* of the step under way */
-	float *mine, *sum;              /* [model_size] gradients: this rank's, all ranks' */
-	int sent;                       /* model_backward has sent them on */
-	struct tally here, total;
-	struct news told, news;
-	double waited;                  /* seconds in ranks_end, of this run */
-};
-
-/* Join the other ranks: from here on messages name the rank, those after the first are silent but for errors, and a rank that
- * exits without ranks_leave ends all. Chooses the rank's GPU. All of these die when the others are lost. */
-void ranks_join(struct ranks *r, struct cli *cli);
-void ranks_leave(struct ranks *r);                              /* waits for all; r is one rank again */
-void ranks_check_shard(const struct ranks *r, const struct loader *l, const char *name);
-void ranks_share(struct ranks *r, void *data, size_t n);        /* rank 0's, to all */
-void ranks_share_model(struct ranks *r, struct model *m, int moments);  /* the same; makes room for gradients */
-int ranks_same(struct ranks *r, const char *text);              /* 1: all ranks have the same text */
-int ranks_same_weights(struct ranks *r, struct model *m);
-
-/*
- * A step: ranks_begin after the last forward, before its backward, which then sends gradients on as they are finished;
- * ranks_end after it. Then GRAD, r->total and r->news are of all ranks. All ranks do both whatever happened to them; a model of
- * NULL passes news only.
- */
-void ranks_begin(struct ranks *r, struct model *m, const struct tally *here, enum fault fault, int signal);
-void ranks_end(struct ranks *r);
-
-/* ---- one training, from the first block to the last ---- */
-
-/*
- * The step that was asked for last. A device that runs behind the host (ops.queued) is given the next one before this one's
- * loss is looked at, so it never waits for us.
- */
-struct pending {
-	int live, asked;                /* asked: model_collect has its loss and norm */
-	uint64_t step;
-	struct tally sum;
-	double norm;
+/* train.tsv, and the totals of this run. */
+struct report {
+	FILE *log; /* rank 0 */
+	uint64_t steps;
+	struct totals totals;
+	double start, last;    /* clock_seconds: of the first step, of the newest row */
+	double seconds_before; /* of the training, in earlier runs */
 };
 
 struct train {
 	const struct train_task *task;
+	const struct train_options *options;
 	struct cli *cli;
 	struct ranks ranks;
-	struct stream *in;
-	const struct header *header;    /* of in */
-	struct masked_columns col;
-	struct loader loader;
+	struct masked_source source;
+	const struct header *header; /* of the source */
+	struct masked_info info;
 	struct ops *ops;
+	struct head_spec head;
 	struct model *model;
 	struct optim optim;
 	struct train_state state;
-	uint64_t saved;                 /* step of the newest checkpoint, UINT64_MAX: none */
-	FILE *log;                      /* rank 0 */
-	struct packed packed;
-	struct pending pending;
-	uint64_t done;                  /* steps of this run, and what they added up over all ranks */
-	struct tally sum;
-	double start, last, seconds_before;
-	struct held held;
-	real *best;                     /* [model_size] weights of state.best_step, NULL: none yet */
-	char *genes;                    /* text of genes.tsv, or NULL */
+	uint64_t saved;            /* step of the newest checkpoint, UINT64_MAX: none */
+	const struct block *block; /* of the current step */
+	struct example example;
+	struct step_queue steps;
+	struct report report;
+	struct validation validation;
+	uint64_t eval_every;
+	real *best;  /* [model_size of PARAM] weights of state.best_step, NULL: none yet */
+	char *genes; /* text of genes.tsv, or NULL */
 };
 
-/* What a subcommand brings along. Functions may be NULL. */
-struct train_task {
-	enum task task;
-	const char *name, *summary;     /* "mlm"; of the help */
-	struct option_def *options;     /* its own */
-	double lr;                      /* default peak learning rate */
-	uint64_t warmup;                /* default steps of warm-up, 0: a tenth of all */
-	void (*check)(void);                                            /* the command line is read: usage_error */
-	/* The stream is open, and that of --eval where there is one: labels, c->num_labels. */
-	void (*open)(struct train *t, struct model_config *c);
-	void (*ready)(struct train *t);                                 /* the model is there */
-	void (*settings)(const struct train *t, cJSON *j);              /* what the weights depend on besides */
-	/* Rows [from, to) of b are packed in p: point p->b.label to their labels. held: b is not of t->in, but of --eval. */
-	void (*label)(struct train *t, int held, struct packed *p, const struct block *b, size_t from, size_t to);
-};
+/* Everything before the first step (sctrain_start.c). 0 if the model is finished already. */
+int train_start(struct train *t);
 
-/* Forget what was counted; then count blocks, about tokens_max tokens at a time. Labels of classes are t->task's. */
-void score_reset(struct score *y, const struct model *m);
-void score_block(struct score *y, struct model *m, const struct masked_columns *col, const struct block *b, size_t tokens_max,
-		 struct train *t, const char *name);
-void score_release(struct score *y);
+/* report_open opens train.tsv. report_step takes a finished step: it updates the state, validates if it is due, and writes a row and the
+ * progress line. They die on errors. */
+void report_open(struct train *t);
+void report_step(struct train *t, const struct step_result *r);
+void report_close(struct train *t);
+void report_run(struct train *t); /* the summary for -v */
 
-/* Open path beside a training on this header; measure t->model on all of it; close. They die. */
-void held_open(struct held *h, const char *path, const struct header *training);
-void held_measure(struct held *h, struct train *t);
-void held_release(struct held *h);
-
-int train_main(const struct train_task *task, int argc, char **argv);
+/* Open the stream at path, which must have the training's vocabulary. These functions die on errors. */
+void validation_open(struct validation *v, const char *path, const struct header *training);
+int validation_due(const struct train *t, uint64_t step); /* is there a validation after this many finished steps? */
+/* Validate the present weights, with the same result on all ranks. Copy them to t->best if they are the best so far. */
+void validation_run(struct train *t);
+void validation_release(struct validation *v);
 
 #endif

@@ -1,11 +1,16 @@
-/* sctrain mlm: masked language modelling. Masked positions and their targets are the stream's. */
+/* sctrain mlm: masked language modelling. The stream has the masked positions and their targets. */
 #include "sctrain.h"
 
-static const struct train_task mlm = {
-	.task = TASK_MLM, .name = "sctrain mlm", .summary = "Pre-train a model on a masked stream.", .lr = 1e-3,
+const struct train_task mlm_task = {
+	.head = &head_mlm,
+	.name = "sctrain mlm",
+	.summary = "Pre-train a model on a masked stream.",
+	.lr = 1e-3,
+	.best = BEST_LOSS,
+	.counted = "masked",
 };
 
 int mlm_main(int argc, char **argv)
 {
-	return train_main(&mlm, argc, argv);
+	return train_main(&mlm_task, argc, argv);
 }

@@ -21,7 +21,7 @@ setup_file() {
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
 
-audit() { make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" BIN="$(realpath "$BIN")" THREADS=1 "$@"; }
+audit() { pipelines THREADS=1 "$@"; }
 
 @test "make table3 and table8: maskgen's numbers beside the paper's, from tokens; a second run makes nothing" {
 	run audit table3 TOKENS=s.tok
@@ -81,7 +81,7 @@ by_hand() {
 @test "make genesets: precision equals a count by hand, random pairs are as frequent; other sets, names, skipped genes" {
 	run audit genesets TOKENS=s.tok
 	assert_failure
-	assert_output --partial "make genesets needs GENESETS=FILE.gmt"
+	assert_output --partial "make genesets: GENESETS=FILE.gmt is needed"
 	run audit genesets TOKENS=s.tok GENESETS=sets.gmt.gz SET_K="50 200"
 	assert_success
 	assert_exist results/audit/s/genesets.svg

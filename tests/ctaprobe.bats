@@ -236,7 +236,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 
 @test "ctaprobe genes: AUC by token and gene, weights and curves are sklearn's and Geneformer's" {
 	for i in 1 2 3 4 5; do          # folds of different sizes, one with genes that were trained on or have no class
-		genes_ref make f$i.pred seed=$i cells=$((i * 40)) what=$([ $i = 2 ] && echo all || echo heldout)
+		genes_ref make f$i.pred seed=$i cells=$((i * 40)) what="$([ $i = 2 ] && echo all || echo heldout)"
 	done
 	ctaprobe genes -q f?.pred --gene-scores gs.tsv --roc roc.tsv -o m.tsv
 	genes_ref compare m.tsv gs.tsv roc.tsv f?.pred
@@ -313,14 +313,14 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	run ctaprobe genes -q changed.pred
 	assert_output --regexp "^ctaprobe genes: changed.pred: gene ENSG[0-9]+ does not have the same label, or held_out, in all cells$"
 	bad 1 "three.pred: 3 classes, but heldout.pred has 2" heldout.pred three.pred
-	bad 1 "--roc is about two classes, but three.pred has 3" --roc r.out three.pred
-	bad 1 "--positive is about two classes, but three.pred has 3" --positive sensitive three.pred
-	bad 1 "--positive: 'some' is none of the classes of heldout.pred, 'sensitive' and 'insensitive'" --positive some heldout.pred
+	bad 1 "--roc needs two classes, but three.pred has 3" --roc r.out three.pred
+	bad 1 "--positive needs two classes, but three.pred has 3" --positive sensitive three.pred
+	bad 1 "--positive: 'some' is not a class of heldout.pred; its classes are 'sensitive' and 'insensitive'" --positive some heldout.pred
 	bad 1 "tr.emb: this is an embedding stream, expected prediction" tr.emb
 	ref predict p.s
-	bad 1 "p.s: these are predictions of cells: ctaprobe score scores them" p.s
+	bad 1 "p.s: these are predictions of cells: use ctaprobe score" p.s
 	run ctaprobe score -l cell_type heldout.pred
-	assert_output "ctaprobe score: heldout.pred: these are predictions of genes: ctaprobe genes scores them"
+	assert_output "ctaprobe score: heldout.pred: these are predictions of genes: use ctaprobe genes"
 	head -c 2000 heldout.pred >cut.pred
 	bad 1 "cut.pred: the stream is cut short (the program that wrote it did not finish)" heldout.pred cut.pred
 	run ctaprobe genes heldout.pred -o /dev/full

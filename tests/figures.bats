@@ -50,7 +50,7 @@ setup() {
 }
 
 @test "fig3: co-occurrence and Algorithm 1 recover the modules, adjacency in part" {
-	$P/fig3-recover.sh "$BIN" 3 > a
+	$P/fig3-recover.sh 3 > a
 	awk '{ print $1, ($2 > 0.99 ? "whole" : $2 > 0.6 && $2 < 0.9 ? "part" : "none"), ($4 > 0.999 ? "pure" : "") }' a > b
 	run cat b
 	assert_line "A part "
@@ -92,7 +92,7 @@ setup() {
 }
 
 @test "fig4: a trial of two epochs gives both accuracies and falling losses" {
-	$P/fig4-trial.sh "$BIN" scale-1-5-2 > t.tsv
+	$P/fig4-trial.sh scale-1-5-2 > t.tsv
 	run awk -F '\t' 'NF == 8 && $1 == "scale" && $2 == 1 && $3 == 5 && $4 == 2 && $5 > 0.2 && $5 < 1 && $6 > 3.8 && $6 < 4.13 && $7 > 0.2 && $8 < 4.13 { print "good" }' t.tsv
 	assert_output good
 	run -1 $P/fig4-runs.sh huge
@@ -100,5 +100,5 @@ setup() {
 	run -0 $P/fig4-runs.sh small
 	assert_equal ${#lines[@]} 47
 	# a tool that fails leaves no trial behind
-	run ! $P/fig4-trial.sh "$BIN" scale-7-1-2
+	run ! $P/fig4-trial.sh scale-7-1-2
 }

@@ -4,6 +4,7 @@ bats_load_library bats-support
 bats_load_library bats-assert
 bats_load_library bats-file
 
+export LC_ALL=C.UTF-8           # the tests' own awk and printf write 0.5, not 0,5
 BIN=${BIN:-$BATS_TEST_DIRNAME/../bin}
 PYTHON=/usr/bin/python3         # the one with Debian's numpy, scipy, h5py, anndata
 SHARED=$BATS_TEST_DIRNAME/../../shared/data
@@ -47,4 +48,11 @@ make_small() {
 			[ ! -x "$BIN/scembed" ] || scembed -q -M sim.model sim.tok -o sim.emb
 		fi
 	)
+}
+
+# pipelines ARGUMENT...: make with pipelines/Makefile. Links lead there, as make knows no file names with spaces.
+pipelines() {
+	ln -sfn "$BATS_TEST_DIRNAME/../pipelines" "$BATS_FILE_TMPDIR/pipelines"
+	ln -sfn "$(realpath "$BIN")" "$BATS_FILE_TMPDIR/bin"
+	make -s -f "$BATS_FILE_TMPDIR/pipelines/Makefile" BIN="$BATS_FILE_TMPDIR/bin" "$@"
 }

@@ -41,3 +41,28 @@ examples() {
 		(cd "$work" && bash commands </dev/null 2>&1)
 	done
 }
+
+# Lines of "FILE: NAME" for every name that a document gives to something that is not there; words in capitals are placeholders.
+missing_names() {
+	local doc name target targets
+	targets=$(env -u MAKEFLAGS -u MAKELEVEL make -s help | awk '{ print $1 }')
+	for doc in README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md; do
+		for name in $(grep -oP '(?<![\w/])(lib|src|tests|pipelines|cuda|docs|man|data)/[A-Za-z0-9_./-]*\.(c|h|cu|cc|md|tsv|mk|sh|awk|bats|py|[157])\b' "$doc" | sort -u); do
+			[ -e "$name" ] || [[ ${name##*/} =~ ^[A-Z]+\. ]] || echo "$doc: $name"
+		done
+		for target in $(grep -oE '`make [^`]*`' "$doc" | tr -d '`' | sed 's/"[^"]*"//g' | tr ' ' '\n' | grep -xE '[a-z][a-z0-9-]+' | sort -u); do
+			case $target in
+			make) ;;
+			bats-*) [ -e "tests/${target#bats-}.bats" ] || echo "$doc: make $target" ;;
+			unit-*) [ -e "tests/unit/test_${target#unit-}.c" ] || echo "$doc: make $target" ;;
+			*) grep -qx -- "$target" <<<"$targets" || echo "$doc: make $target" ;;
+			esac
+		done
+	done
+}
+
+@test "the documents name files and make targets that exist" {
+	cd "$BATS_TEST_DIRNAME/.."
+	run missing_names
+	assert_output ""
+}

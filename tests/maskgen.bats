@@ -210,7 +210,7 @@ loader() {
 	assert_output --partial "other.graph has vocabulary"
 	assert_output --partial "but s.tok has"
 	run -1 maskgen -g s.pmi --strategy corrmask s.tok -o x
-	assert_output --partial "that is a PMI graph"
+	assert_output --partial "it is a PMI graph"
 	run -1 maskgen -g s.graph --strategy pmi s.tok -o x
 	assert_output --partial "pmi needs a graph of depgraph --pmi"
 	run -1 maskgen -g s.tok --strategy corrmask s.tok -o x

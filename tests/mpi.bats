@@ -195,7 +195,7 @@ same_training() {
 	maskgen -q --shard 1/2 --batch 6 --seed 4 -o s1 cells.tok
 	run sctrain mlm --config tiny -o bad s1
 	assert_failure 1
-	assert_output --partial "s1: shard 1 of 2: several shards are trained on by as many ranks, with --mpi"
+	assert_output --partial "s1: shard 1 of 2: training on several shards needs --mpi, and one rank for each"
 	run ranks 1 "$MLM -o bad s0"
 	assert_failure 1
 	assert_output --partial "s0: shard 0 of 2, but MPI knows of this rank only"

@@ -178,7 +178,7 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	sed '4s/\t.*/\tx/' t.tsv >v
 	fails "v: line 4:" rankenc -m m.tsv -t v a.counts
 	sed 1d m.tsv >v
-	fails "v: line 1 is data" rankenc -m v -t t.tsv a.counts
+	fails "v: line 1: this line holds data" rankenc -m v -t t.tsv a.counts
 }
 
 @test "rankenc: the wrong stream, cut streams, empty pipe, killed upstream, full disk" {
@@ -210,5 +210,5 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	need_tool h5tok rankenc scview
 	cp lay/csr_gzip.h5ad cells.h5ad
 	bash -e -o pipefail <<<"$(awk '/^\.Sh EXAMPLES/ { on = 1 } /^\.Sh DIAG/ { on = 0 } on && /^\.Ed/ { p = 0 } p; on && /^\.Bd/ { p = 1 }' \
-		"$BATS_TEST_DIRNAME/../man/rankenc.1")"
+		"$BATS_TEST_DIRNAME/../man/rankenc.1")" || [ $? -eq 141 ]   # the last example ends in scview -n 2, which does not read on
 }

@@ -163,24 +163,24 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	bad 1 "--predict: the model in model has no classifier: fine-tune it with sctrain cells or sctrain genes" -M model --predict
 	bad 1 "--all-genes: the model in cells.model classifies cells" -M cells.model --predict --all-genes
 	bad 1 "--probabilities: the model in genes.model classifies genes" -M genes.model --predict --probabilities
-	bad 2 "--layer is about embeddings: not with --predict" -M cells.model --predict --layer 0
-	bad 2 "--pool is about embeddings: not with --predict" -M cells.model --predict --pool mean
+	bad 2 "--layer is for embeddings: it excludes --predict" -M cells.model --predict --layer 0
+	bad 2 "--pool is for embeddings: it excludes --predict" -M cells.model --predict --pool mean
 	bad 2 "--all-genes needs --predict" -M genes.model --all-genes
 	bad 2 "--probabilities needs --predict" -M genes.model --probabilities
 	cp -r genes.model odd.model
 	rm odd.model/genes.tsv
-	bad 1 "odd.model/genes.tsv: there is none, so no gene is known to be held out: with --all-genes all genes are predicted" -M odd.model --predict
+	bad 1 "odd.model/genes.tsv: the file does not exist, so no gene is known to be held out; --all-genes predicts all genes" -M odd.model --predict
 	sed 's/\ttest/\ttrain/' genes.model/genes.tsv >odd.model/genes.tsv
-	bad 1 "odd.model/genes.tsv: no gene of split test: with --all-genes all genes are predicted" -M odd.model --predict
+	bad 1 "odd.model/genes.tsv: no gene is in the split test; --all-genes predicts all genes" -M odd.model --predict
 	sed 's/\tNK\t/\tNKT\t/' genes.model/genes.tsv >odd.model/genes.tsv
 	line=$(grep -n -m 1 NKT odd.model/genes.tsv)
 	bad 1 "odd.model/genes.tsv: line ${line%%:*}: label 'NKT' is none of the model's 3 classes" -M odd.model --predict
 	cut -f 1-4 genes.model/genes.tsv >odd.model/genes.tsv
-	bad 1 "odd.model/genes.tsv: line 1 has no column split (expected gene_id, label and split)" -M odd.model --predict
+	bad 1 "odd.model/genes.tsv: line 1: no column split (expected gene_id, label and split)" -M odd.model --predict
 	sed '$p' genes.model/genes.tsv | sed '3p' >odd.model/genes.tsv
-	bad 1 "odd.model/genes.tsv: line 4: gene $(sed -n 3p genes.model/genes.tsv | cut -f 1) stands twice" -M odd.model --predict
+	bad 1 "odd.model/genes.tsv: line 4: gene $(sed -n 3p genes.model/genes.tsv | cut -f 1) occurs twice" -M odd.model --predict
 	sed '3s/\t.*//' genes.model/genes.tsv >odd.model/genes.tsv
-	bad 1 "odd.model/genes.tsv: line 3 has no field label" -M odd.model --predict
+	bad 1 "odd.model/genes.tsv: line 3: no field label" -M odd.model --predict
 	: >odd.model/genes.tsv
 	bad 1 "odd.model/genes.tsv: empty: expected a table of genes" -M odd.model --predict
 	cp model/model.safetensors odd.model

@@ -81,6 +81,7 @@ wait_for_step() {
 		import json
 		c, s = json.load(open("whole/config.json")), json.load(open("whole/checkpoint-28/trainer_state.json"))
 		assert c["architectures"] == ["BertForMaskedLM"] and c["hidden_act"] == "relu" and c["vocab_size"] == len(open("vocab.tsv").readlines()) - 1
+		assert s["kernels"].startswith("OpenBLAS ")
 		assert s["step"] == 28 and s["steps"] == 30 and abs(s["epoch"] - 2.8) < 1e-9 and len(s["masked_digest"]) == 32
 	END
 	cmp vocab.tsv whole/vocab.tsv
@@ -155,7 +156,7 @@ wait_for_step() {
 		kill -$sig $pid
 		wait $pid && status=0 || status=$?
 		assert_equal $status $((128 + $(kill -l $sig)))
-		grep -q "interrupted after step [0-9]* of 80: --resume goes on from term/checkpoint-" err
+		grep -q "interrupted after step [0-9]* of 80: --resume continues from term/checkpoint-" err
 		step=$(sed 's/.*after step \([0-9]*\) .*/\1/' err)
 		assert_exist "term/checkpoint-$step/optimizer.safetensors"
 		assert_not_exist term/model.safetensors
@@ -179,7 +180,7 @@ wait_for_step() {
 	assert_not_exist died/config.json
 	run sctrain mlm "${A[@]}" -o died a.masked
 	assert_failure 1
-	assert_output --partial "--resume goes on with it"
+	assert_output --partial "--resume continues it"
 	sctrain mlm -q "${A[@]}" --resume -o died a.masked
 	same_training whole died
 }
@@ -211,7 +212,7 @@ wait_for_step() {
 	done
 	run sctrain mlm "${A[@]}" --resume --dropout 0.1 -o other a.masked
 	assert_failure 1
-	assert_output --partial "not the configuration asked for now"
+	assert_output --partial "differs from the configuration of this run"
 	sctrain mlm -q "${A[@]}" --resume -o other a.masked
 	same_training whole other
 
@@ -356,7 +357,7 @@ wait_for_step() {
 		assert_equal "$(awk -F'\t' -v s=$step '$1 == s { print $7 "\n" $9 "\n" $8 }' held/train.tsv)" "$(sed -n 2,4p e | cut -f2)"
 	done
 	best=$(awk -F'\t' 'NR > 1 && $7 != "NA"' held/train.tsv | sort -t"$(printf '\t')" -g -k7,7 | head -1 | cut -f1)
-	assert_output --regexp "best held-out loss, [0-9.]+, after step $best of 30: these weights are kept"
+	assert_output --regexp "best validation loss, [0-9.]+, after step $best of 30: these weights are kept"
 	sctrain eval -M held -o e b.masked
 	assert_equal "$(awk -F'\t' -v s="$best" '$1 == s { print $7 }' held/train.tsv)" "$(sed -n 2p e | cut -f2)"
 	# once an epoch without --eval-every; a pipe will do
@@ -370,7 +371,7 @@ wait_for_step() {
 	B=(--config tiny --lr 0.1 --schedule constant --warmup 0 --eval b.masked --eval-every 2 --patience 3 --save-every 3)
 	run bash -o pipefail -c 'maskgen -q -u --epochs 30 --batch 10 --seed 4 cells.tok | sctrain mlm "$@" -o early' - "${B[@]}"
 	assert_success
-	assert_output --regexp "no better for 3 measurements: stopping after step [0-9]+ of 300"
+	assert_output --regexp "3 validations in a row were not better: stopping after step [0-9]+ of 300"
 	last=$(tail -1 early/train.tsv | cut -f1)
 	best=$(awk -F'\t' 'NR > 1 && $7 != "NA"' early/train.tsv | sort -t"$(printf '\t')" -g -k7,7 | head -1 | cut -f1)
 	assert_equal "$last" "$((best + 6))"
@@ -402,7 +403,7 @@ wait_for_step() {
 	maskgen -q --strategy none -o nomask.masked cells.tok
 	run sctrain mlm "${A[@]}" --eval nomask.masked --eval-every 1 -o bad a.masked
 	assert_failure 1
-	assert_output --partial "--eval: nomask.masked: nothing in it to predict"
+	assert_output --partial "--eval: nomask.masked: it has nothing to predict"
 	run sctrain mlm "${A[@]}" --eval cells.tok -o bad2 a.masked
 	assert_failure 1
 	assert_output --partial "--eval: cells.tok: this is a tokens stream, expected masked"

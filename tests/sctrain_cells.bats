@@ -94,7 +94,7 @@ same_training() {
 	$PYTHON -c "import json, glob; assert all('type1' in open(f).read() for f in glob.glob('cut/*/config.json'))"
 	run sctrain cells "${A[@]}" --resume --label donor -o cut train.masked
 	assert_failure 1
-	assert_output --regexp "(not the configuration asked for now|give the same options again)"
+	assert_output --regexp "(differs from the configuration of this run|give the same options again)"
 	run sctrain cells "${A[@]}" --resume --focal 1 -o cut train.masked
 	assert_failure 1
 	assert_output --partial "was trained with focal 0, not 1"
@@ -181,7 +181,7 @@ same_training() {
 	run sctrain cells --label cell_type --init base --lr 0.003 --eval held.masked --best macro-f1 --class-weight balanced --focal 1 -o best train.masked
 	assert_success
 	best=$(awk -F'\t' 'NR > 1 && $9 != "NA"' best/train.tsv | sort -t"$(printf '\t')" -k9,9gr -k1,1n | head -1 | cut -f1)
-	assert_output --regexp "best held-out macro-f1, [0-9.]+, after step $best of 200: these weights are kept"
+	assert_output --regexp "best validation macro-f1, [0-9.]+, after step $best of 200: these weights are kept"
 	ref cells best test.tsv >got
 	$PYTHON - "$(awk -F'\t' -v s="$best" '$1 == s { print $7, $8, $9 }' best/train.tsv)" <<-'END'
 		import sys

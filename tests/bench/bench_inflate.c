@@ -2,14 +2,14 @@
  * The floor of tokenising: fetch every stored chunk of /X/data and /X/indices, then time libdeflate alone inflating them on
  * the given threads. Prints: seconds (best), seconds (median), bytes stored, bytes inflated.
  */
-#include "error.h"
+#include "base/clock.h"
+#include "base/error.h"
 
 #include <hdf5.h>
 #include <libdeflate.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct piece {
 	unsigned char *p;
@@ -43,13 +43,6 @@ static void fetch(hid_t file, const char *name)
 	}
 }
 
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int rising(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -66,18 +59,19 @@ int main(int argc, char **argv)
 	fetch(file, "/X/indices");
 	double t[100];
 	for (int k = 0; k < repeats; k++) {
-		t[k] = now();
+		t[k] = clock_seconds();
 #pragma omp parallel num_threads(threads) reduction(+ : bad)
 		{
 			struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
 			unsigned char *out = xmalloc((size_t)64 << 20);
 #pragma omp for schedule(dynamic, 1)
 			for (size_t i = 0; i < npiece; i++)
-				bad += libdeflate_zlib_decompress(d, piece[i].p, piece[i].n, out, piece[i].bytes, NULL) != LIBDEFLATE_SUCCESS;
+				bad += libdeflate_zlib_decompress(d, piece[i].p, piece[i].n, out, piece[i].bytes, NULL) !=
+					LIBDEFLATE_SUCCESS;
 			free(out);
 			libdeflate_free_decompressor(d);
 		}
-		t[k] = now() - t[k];
+		t[k] = clock_seconds() - t[k];
 	}
 	qsort(t, (size_t)repeats, sizeof *t, rising);
 	printf("%.4f %.4f %zu %zu\n", t[0], t[repeats / 2], stored, inflated);

@@ -6,7 +6,7 @@ file=$1 floor=$2 threads=$3 repeats=${REPEATS:-5}
 h5tok=$BIN/h5tok rankenc=$BIN/rankenc tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 "$h5tok" -q -u -@"$threads" "$file" | "$rankenc" -q -m "$file.vocab.tsv" -u -@"$threads" >"$tmp/tok"
-/usr/bin/python3 - "$file" "$file.vocab.tsv" <(BIN= "$BIN/scview" -n 300 -c cell,token "$tmp/tok") <<'P'
+/usr/bin/python3 - "$file" "$file.vocab.tsv" <("$BIN/scview" -n 300 -c cell,token "$tmp/tok") <<'P'
 import sys
 import h5py
 import numpy as np

@@ -1,44 +1,86 @@
 #!/bin/bash
-# Everything about the CUDA backend in one call of under ten minutes, on a machine with a GPU: check, measure, compare.
-# NOT YET RUN ON A GPU: its parts were tried on a CPU (DEVICE=cpu).
+# All about the CUDA backend on a machine with a GPU, in calls of limited time: check, measure, compare.
+# NOT YET RUN ON A GPU: its parts were tried on a CPU (DEVICE=cpu), ncu and compute-sanitizer not at all.
 #
-#     tests/bench/gpu.sh -p PACK                              here: builds all it needs into PACK and PACK.tar.gz (about 12 MB)
-#     tests/bench/gpu.sh -P PACK.tar.gz [-o OUT] [PART...]    there, in the root of the sources
-#     tests/bench/gpu.sh [-o OUT] [PART...]                   on a machine that has the libraries: builds first
+#     tests/bench/gpu.sh -p PACK                     here: all that a bare machine needs into PACK and PACK.tar.gz (about 16 MB)
+#     tar -xzf PACK.tar.gz                           there, in any folder
+#     PACK/src/tests/bench/gpu.sh -o OUT_A A         then B, then C
+#     tests/bench/gpu.sh [-o OUT] [PART...]          on a machine that has the libraries: builds first
 #
-# PART  check      the ops and whole steps against the CPU's (tests/cuda/test_cuda.c)
+# CALL  A          200 s: check sanitize shape. Stop here if anything FAILED
+#       B          bench ncu
+#       C          torch curve end
+#       all        A, B and C (default)
+# PART  check      the ops and whole steps against the CPU's (tests/cuda/test_cuda.c, test_cuda_steps.c)
+#       sanitize   compute-sanitizer over attention's test, which calls no cuBLASLt: memcheck, racecheck
+#       shape      bench_cuda, one shape
 #       bench      bench_cuda: ops, steps, embedding, by shape
+#       ncu        every kernel of one step, for its time; all sections for the kernels that take the most
 #       torch      the peers on the same shapes (gpu_torch.py; python3, or PYTHON=)
-#       curve      500 steps on the CPU, on the GPU in float and in bf16: the losses must agree
+#       curve      500 steps on the CPU (in the pack), on the GPU in float and in bf16: the losses must agree
 #       end        maskgen | sctrain and scembed, with the programs' own reports
-#       sanitize   compute-sanitizer over a small step: memcheck, racecheck
-#       all        these (default)
 # -t  seconds in all (default 560): each part has its own limit, and no more than what is left
-# -n  build corrmask_cuda.so there from the sources, for kernels that changed after packing
+# -n  build corrmask_cuda.so there by nvcc, from the pack's src: for kernels that changed after packing
 # Parts in several calls: awk -f tests/bench/gpu_table.awk torch.log bench.log (of two OUTs) makes the one table.
-# OUT   summary.md (also printed last: fit for docs/cuda.md), bench.log, torch.log, check.log, curves.tsv, smi.csv, rest.log
+# OUT   summary.md (also printed last: fit for docs/cuda.md), bench.log, torch.log, check.log, curves.tsv, ncu.txt, smi.csv, rest.log
 # DEVICE=cpu tries the script itself; CELLS= are those of `end` (12000). Nothing of the card's settings is touched.
 set -u
+here=$PWD
 cd "$(dirname "$0")/../.." || exit 1
 . tests/bench/gpu_common.sh
-begun=$SECONDS total=560 out=gpu_out make_pack='' pack='' rebuild=0 failed=()
-while getopts p:P:o:t:n o; do
+begun=$SECONDS total='' out=gpu_out make_pack='' rebuild=0 failed=()
+while getopts p:o:t:n o; do
 	case $o in
-	p) make_pack=$OPTARG ;; P) pack=$OPTARG ;; o) out=$OPTARG ;; t) total=$OPTARG ;; n) rebuild=1 ;;
+	p) make_pack=$OPTARG ;; o) out=$OPTARG ;; t) total=$OPTARG ;; n) rebuild=1 ;;
 	*) sed -n '/^#     tests/p' "$0" >&2; exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
-parts=" ${*:-all} "
+calls=0 parts=' '
+for p in "${@:-all}"; do
+	case $p in A | B | C | all) calls=1 ;; esac
+	case $p in
+	A) parts+='check sanitize shape '; total=${total:-200} ;;
+	B) parts+='bench ncu ' ;;
+	C) parts+='torch curve end ' ;;
+	all) parts+='check sanitize bench ncu torch curve end ' ;;
+	check | sanitize | shape | bench | ncu | torch | curve | end) parts+="$p " ;;
+	*) echo "gpu.sh: no part $p" >&2; exit 2 ;;
+	esac
+done
+total=${total:-560}
+case $out in /*) ;; *) out=$here/$out ;; esac
+case $make_pack in '' | /*) ;; *) make_pack=$here/$make_pack ;; esac
 device=${DEVICE:-cuda}
 cuda=$([ "$device" = cpu ] && echo 0 || echo 1)
 python=${PYTHON:-python3}
 programs="maskgen sctrain scembed scsim rankenc ctaprobe"
-[ "$cuda" = 0 ] && parts=${parts/ all / curve end } || programs+=" corrmask_cuda.so test_cuda bench_cuda"
+[ "$cuda" = 0 ] || programs+=" corrmask_cuda.so test_cuda bench_cuda"
+
+# curve_inputs FOLDER: cells, and a configuration whose heads of size 64 go the tensor cores' way
+curve_inputs() {
+	mkdir -p "$1" && cat > "$1/config.json" <<-'END' && "$bin/scsim" -q --model b1 -n 6000 -o "$1/b1.tok"
+		{"model_type": "bert", "vocab_size": 1002, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 256,
+		"max_position_embeddings": 2048, "hidden_act": "relu", "hidden_dropout_prob": 0.02, "attention_probs_dropout_prob": 0.02}
+	END
+}
+# curve FOLDER DEVICE OUTPUT [LIMIT...]
+curve() {
+	local folder=$1 on=$2 to=$3
+	shift 3
+	"$bin/maskgen" -q -b 12 -u "$folder/b1.tok" |
+		"$@" "$bin/sctrain" mlm -v -c "$folder/config.json" --device "$on" -@ $((($(nproc) + 1) / 2)) -o "$to" > "$to.log" 2>&1
+}
 
 if [ -n "$make_pack" ]; then
 	# shellcheck disable=SC2086
 	gpu_pack "$make_pack" $programs || exit
+	bin=$make_pack/bin
+	if ! curve_inputs "$make_pack/curve" || ! curve "$make_pack/curve" cpu "$make_pack/curve/cpu"; then
+		tail -n 3 "$make_pack/curve/cpu.log"
+		exit 1
+	fi
+	find "$make_pack/curve/cpu" -type f ! -name train.tsv -delete
 	tar -czf "$make_pack.tar.gz" -C "$(dirname "$make_pack")" "$(basename "$make_pack")" && ls -l "$make_pack.tar.gz"
 	exit
 fi
@@ -55,11 +97,11 @@ finish() {
 trap finish EXIT
 jobs=$(nproc)
 left() { echo $((total - (SECONDS - begun))); }
-wanted() { case $parts in *" $1 "* | *" all "*) return 0 ;; esac; return 1; }
+wanted() { case $parts in *" $1 "*) return 0 ;; esac; return 1; }
 note() { echo "gpu.sh: $*" | tee -a "$out/rest.log"; }
 bad() { failed+=("$*"); note "FAILED: $*"; }
 # limit SECONDS: that, or what is left but for 10 s; of parts that were asked for by name, what is left
-limit() { local rest; rest=$(($(left) - 10)); case $parts in *" all "*) echo $(($1 < rest ? $1 : rest)) ;; *) echo "$rest" ;; esac; }
+limit() { local rest; rest=$(($(left) - 10)); echo $((calls && $1 < rest ? $1 : rest)); }
 # limited SECONDS COMMAND...
 limited() {
 	local rest
@@ -69,7 +111,7 @@ limited() {
 	timeout --kill-after=5 "$rest" "$@"
 }
 field() { awk -v f="$1" '{ for (i = 1; i < NF; i++) if ($i == f) { print $(i + 1); exit } }'; }
-rm -f "$out"/{check,bench,torch}.log "$out/curves.tsv" # of another run
+rm -f "$out"/{check,bench,torch}.log "$out"/{curves.tsv,ncu.txt} # of another run
 : > "$out/rest.log"
 
 # ---- the card, the programs ----
@@ -82,13 +124,13 @@ else
 	arch=
 fi
 echo "$card"
-if [ -n "$pack" ]; then
-	tar -xzf "$pack" -C "$work" || exit 1
-	bin=$(echo "$work"/*/bin)
+pack=$(realpath ..)
+if [ -e "$pack/needs" ]; then # these are the sources in a pack
+	bin=$pack/bin
 	if [ $rebuild = 1 ]; then
-		make -j"$jobs" MPI=0 CUDA=1 BIN="$work/new" BUILD="$work/build" CUDA_ARCH="$arch" NVCCFLAGS="-I$(dirname "$bin")/include" \
-			"$work/new/corrmask_cuda.so" > "$work/build.log" 2>&1 || { tail -n 30 "$work/build.log"; echo "gpu.sh: the build fails"; exit 1; }
-		cp "$work/new/corrmask_cuda.so" "$bin/"
+		gpu_backend "$work/corrmask_cuda.so" "$arch" "$pack/include" > "$work/build.log" 2>&1 ||
+			{ tail -n 30 "$work/build.log"; echo "gpu.sh: the build fails"; exit 1; }
+		cp "$work/corrmask_cuda.so" "$bin/" || exit 1
 	fi
 else
 	bin=$work/bin
@@ -119,20 +161,13 @@ part() {
 	smi_from=$((to + 1)) part_name=$1 part_begun=$SECONDS
 }
 
-# ---- loss curves: the CPU's runs beside the checks, where nothing is timed ----
-curve() { # NAME DEVICE
-	"$bin/maskgen" -q -b 12 -u "$work/b1.tok" | limited 100 "$bin/sctrain" mlm -v -c "$work/curve.json" --device "$2" -@ $(((jobs + 1) / 2)) \
-		-o "$work/curve.$1" > "$work/curve.$1.log" 2>&1
-}
+# ---- loss curves: the CPU's run is in the pack, or beside the checks, where nothing is timed ----
 cpu_curve=
 if wanted curve; then
-	# heads of size 64 go the tensor cores' way
-	cat > "$work/curve.json" <<-'END'
-		{"model_type": "bert", "vocab_size": 1002, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 256,
-		"max_position_embeddings": 2048, "hidden_act": "relu", "hidden_dropout_prob": 0.02, "attention_probs_dropout_prob": 0.02}
-	END
-	if "$bin/scsim" -q --model b1 -n 6000 -o "$work/b1.tok"; then
-		curve cpu cpu &
+	if [ -e "$pack/curve/cpu/train.tsv" ]; then
+		cp -r "$pack/curve" "$work/curve" || exit 1
+	elif curve_inputs "$work/curve"; then
+		curve "$work/curve" cpu "$work/curve/cpu" limited 100 &
 		cpu_curve=$!
 	else
 		bad "curve: no cells"
@@ -145,7 +180,29 @@ if wanted check && [ "$cuda" = 1 ]; then
 	grep -q 'skipped' "$out/check.log" && bad "check: skipped"
 fi
 
-[ -z "$cpu_curve" ] || wait "$cpu_curve" || bad "curve on the CPU: $(tail -n 1 "$work/curve.cpu.log")"
+part sanitize
+if wanted sanitize && [ "$cuda" = 1 ]; then
+	if command -v compute-sanitizer > /dev/null; then
+		for tool in memcheck racecheck; do
+			TEST_CUDA_SMALL=1 limited 35 compute-sanitizer --tool $tool --error-exitcode 9 "$bin/test_cuda" test_attention > "$work/$tool.log" 2>&1
+			case $? in
+			0) ;;
+			124 | 137) note "$tool: out of time" ;;
+			*) bad "$tool: $(grep -m 1 '=========' "$work/$tool.log")" ;;
+			esac
+			grep 'SUMMARY' "$work/$tool.log" | sed "s/^/$tool: /" >> "$work/sanitize.txt"
+		done
+	else
+		note "sanitize: no compute-sanitizer"
+	fi
+fi
+
+[ -z "$cpu_curve" ] || wait "$cpu_curve" || bad "curve on the CPU: $(tail -n 1 "$work/curve/cpu.log")"
+
+part shape
+if wanted shape && [ "$cuda" = 1 ]; then
+	limited 45 "$bin/bench_cuda" "$device" 6 corrmask-paper 2048 12 > "$out/bench.log" 2>&1 || bad "shape: status $?"
+fi
 
 part bench
 shapes=() real_shapes=()
@@ -155,17 +212,33 @@ for batch in 12 48 144; do real_shapes+=(corrmask-paper real "$batch"); done
 real_shapes+=(v2-104m real 12 embed:geneformer-v1-10m real 48)
 if wanted bench && [ "$cuda" = 1 ]; then
 	# the most wanted first: time may run out
-	limited 90 "$bin/bench_cuda" "$device" 16 "${real_shapes[@]}" > "$out/bench.log" 2>&1 || bad "bench, real lengths: status $?"
-	limited 160 "$bin/bench_cuda" "$device" 6 "${shapes[@]}" >> "$out/bench.log" 2>&1 || bad "bench: status $?"
+	limited 90 "$bin/bench_cuda" "$device" 16 "${real_shapes[@]}" >> "$out/bench.log" 2>&1 || bad "bench, real lengths: status $?"
+	limited 200 "$bin/bench_cuda" "$device" 6 "${shapes[@]}" >> "$out/bench.log" 2>&1 || bad "bench: status $?"
+fi
+
+part ncu
+if wanted ncu && [ "$cuda" = 1 ]; then
+	if command -v ncu > /dev/null; then
+		# as sctrain runs it, but queued kernel by kernel; a small bench makes 14 steps
+		shape=("$bin/bench_cuda" "$device" 1 corrmask-paper 2048 12)
+		CORRMASK_CUDA_GRAPHS=0 limited 100 ncu --clock-control none --cache-control none --metrics gpu__time_duration.sum --print-units base --csv \
+			"${shape[@]}" > "$work/ncu.csv" 2> "$work/ncu.log" || note "ncu: status $?"
+		"$python" tests/bench/gpu_ncu.py "$work/ncu.csv" > "$out/ncu.txt" 2>> "$work/ncu.log" || bad "ncu: $(tail -n 1 "$work/ncu.log")"
+		CORRMASK_CUDA_GRAPHS=0 limited 100 ncu --clock-control none --set full -k 'regex:_mma_kernel|columns|norm_back|mlm_' --launch-skip 100 \
+			--launch-count 40 --kill yes "${shape[@]}" > "$work/ncu_full.txt" 2>&1
+		cat "$work/ncu_full.txt" >> "$out/ncu.txt"
+	else
+		note "ncu: not on this machine"
+	fi
 fi
 
 part curve
-if wanted curve && [ "$cuda" = 1 ] && [ -e "$work/curve.cpu/train.tsv" ]; then
+if wanted curve && [ "$cuda" = 1 ] && [ -e "$work/curve/cpu/train.tsv" ]; then
 	for d in "float $device,float" "bf16 $device"; do
-		curve "${d% *}" "${d#* }" || bad "curve in ${d% *}: $(tail -n 1 "$work/curve.${d% *}.log")"
+		curve "$work/curve" "${d#* }" "$work/curve/${d% *}" limited 100 || bad "curve in ${d% *}: $(tail -n 1 "$work/curve/${d% *}.log")"
 	done
 	# means over 50 steps: single ones part, as rounding errors grow
-	paste "$work"/curve.{cpu,float,bf16}/train.tsv 2> /dev/null | awk -F'\t' '
+	paste "$work"/curve/{cpu,float,bf16}/train.tsv 2> /dev/null | awk -F'\t' '
 		NR == 1 { n = NF / 3; for (i = 1; i <= n; i++) if ($i == "loss") c = i; print "steps\tcpu\tfloat\tbf16"; next }
 		{ for (k = 0; k < 3; k++) s[k] += $(c + k * n) }
 		(NR - 1) % 50 == 0 { printf "%d\t%.5f\t%.5f\t%.5f\n", NR - 1, s[0] / 50, s[1] / 50, s[2] / 50; s[0] = s[1] = s[2] = 0 }' > "$out/curves.tsv"
@@ -221,7 +294,8 @@ fi
 part torch
 if wanted torch && [ "$cuda" = 1 ]; then
 	# the most wanted first
-	peers=(sdpa:corrmask-paper:2048:48 sdpa:corrmask-paper:real:48 eager:corrmask-paper:real:48 plain:corrmask-paper:2048:48
+	peers=(packed:corrmask-paper:real:48 flash:corrmask-paper:2048:48 flash-p0:corrmask-paper:2048:48 cudnn-p0:corrmask-paper:2048:48
+		packed:corrmask-paper:real:12 packed:corrmask-paper:2048:12 sdpa:corrmask-paper:2048:48 sdpa:corrmask-paper:real:48 eager:corrmask-paper:real:48 plain:corrmask-paper:2048:48
 		compiled:corrmask-paper:2048:48 compiled:corrmask-paper:real:48 grouped:corrmask-paper:real:48 eager:corrmask-paper:2048:48
 		sdpa:corrmask-paper:2048:12 sdpa:corrmask-paper:real:12 sdpa:v2-104m:2048:12 eager:v2-104m:2048:12 sdpa:corrmask-paper:512:48
 		sdpa:corrmask-paper:4096:12 sdpa:corrmask-paper:2048:144 sdpa:corrmask-paper:real:144 sdpa:corrmask-paper:512:144
@@ -234,25 +308,8 @@ if wanted torch && [ "$cuda" = 1 ]; then
 		> "$out/torch.log" 2>&1 || note "torch: status $?: $(tail -n 1 "$out/torch.log")"
 fi
 
-part sanitize
-if wanted sanitize && [ "$cuda" = 1 ]; then
-	if command -v compute-sanitizer > /dev/null; then
-		# one shape: no fork; one step: small ceilings
-		for tool in memcheck racecheck; do
-			limited 100 compute-sanitizer --tool $tool --error-exitcode 9 "$bin/bench_cuda" "$device" 1 corrmask-paper 130 2 > "$work/$tool.log" 2>&1
-			case $? in
-			0) ;;
-			124 | 137) note "$tool: out of time" ;;
-			*) bad "$tool: $(grep -m 1 '=========' "$work/$tool.log")" ;;
-			esac
-			grep 'SUMMARY' "$work/$tool.log" | sed "s/^/$tool: /" >> "$work/sanitize.txt"
-		done
-	else
-		note "sanitize: no compute-sanitizer"
-	fi
-fi
 part ''
-for f in "$work"/*.log; do [ ! -e "$f" ] || { echo "==== ${f##*/}"; tail -n 60 "$f"; }; done >> "$out/rest.log"
+for f in "$work"/*.log "$work"/curve/*.log; do [ ! -e "$f" ] || { echo "==== ${f##*/}"; tail -n 60 "$f"; }; done >> "$out/rest.log"
 
 # ---- the summary ----
 {
@@ -279,6 +336,12 @@ for f in "$work"/*.log; do [ ! -e "$f" ] || { echo "==== ${f##*/}"; tail -n 60 "
 			printf "- %s: %s s; %s; a million cells of 2,048 tokens, 3 epochs: %.1f min\n", $1, $2, $3, 3e6 * 2048 / rate / 60 }' "$work/end.tsv"
 		[ ! -e "$work/embed.txt" ] || echo "- scembed: $(tr '\n' ' ' < "$work/embed.txt")"
 	fi
+	if [ -s "$out/ncu.txt" ]; then
+		echo
+		echo "Kernels of one step of corrmask-paper, 12 x 2,048, by ncu:"
+		echo
+		sed '/^$/,$d' "$out/ncu.txt"
+	fi
 	if [ -s "$out/curves.tsv" ]; then
 		echo
 		echo "Loss, means over 50 steps:"
@@ -292,7 +355,7 @@ for f in "$work"/*.log; do [ ! -e "$f" ] || { echo "==== ${f##*/}"; tail -n 60 "
 	for f in "${failed[@]+"${failed[@]}"}"; do echo "- FAILED: $f"; done
 } > "$out/summary.md"
 [ ! -e "$out/check.log" ] || grep -E 'closest|skipped' "$out/check.log" | tail -n 24
-grep -h FAILED "$out/bench.log" "$out/torch.log" 2> /dev/null
+grep -hE 'FAILED|^remarks' "$out/bench.log" "$out/torch.log" 2> /dev/null
 cat "$out/summary.md"
 echo "gpu.sh: $((SECONDS - begun)) s; $([ ${#failed[@]} = 0 ] && echo 'all passed' || echo "${#failed[@]} FAILED"); logs in $out"
 [ ${#failed[@]} = 0 ]

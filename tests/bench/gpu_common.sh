@@ -2,9 +2,10 @@
 # What the scripts for a machine with a GPU share; bash, sourced from the root of the sources.
 #
 # A bare machine has a driver, CUDA's compiler and libraries and Python, but not what `make CUDA=1 all` needs: headers and libraries of
-# HDF5, igraph, libdeflate, LZF, zstd, xxHash, cJSON, OpenBLAS, L-BFGS and Random123, and cmocka for the tests. So it gets a pack: programs with
-# all libraries they need but libc, libstdc++, libgcc and CUDA's own; they run where glibc is no older than here. corrmask_cuda.so
-# alone can be built there: it wants Random123's headers, which are in the pack too.
+# HDF5, igraph, libdeflate, LZF, zstd, xxHash, cJSON, OpenBLAS, L-BFGS and Random123, and cmocka for the tests; it may lack make. So it gets
+# a pack, which needs nothing of a checkout: programs (bin) with all libraries (lib) that they need but libc, libstdc++, libgcc and CUDA's
+# own, and the sources with these scripts (src). The programs run where glibc is no older than here. corrmask_cuda.so alone can be built
+# there, by nvcc: it wants Random123's headers (include).
 
 # gpu_build BIN BUILD PROGRAM... [-- VAR=VALUE...]: programs by name; test_cuda and bench_cuda too
 gpu_build() {
@@ -15,8 +16,26 @@ gpu_build() {
 		shift
 	done
 	[ $# = 0 ] || shift
+	command -v make > /dev/null || { echo "no make on this machine: it takes a pack (-p)" >&2; return 1; }
 	mkdir -p "$bin" && make -j"$(nproc)" MPI=0 CUDA="${cuda:-1}" BIN="$bin" BUILD="$build" "$@" "${targets[@]}" || return
 	for p in "${targets[@]}"; do [ "${p%/*}" = "$bin" ] || cp "$p" "$bin/" || return; done
+}
+
+# gpu_backend SO ARCH INCLUDE: corrmask_cuda.so from the sources by nvcc alone, as cuda.mk builds it
+gpu_backend() {
+	local so=$1 arch=$2 include=$3 nvcc build
+	nvcc=$(command -v nvcc || find /usr/local/cuda*/bin -name nvcc 2> /dev/null | tail -n 1)
+	[ -n "$nvcc" ] || { echo "no nvcc on this machine" >&2; return 1; }
+	build=$(mktemp -d) || return
+	# shellcheck disable=SC2016
+	printf '%s\n' cuda/*.cu | xargs -P "$(nproc)" -I{} sh -c '"$1" -std=c++20 -O3 -gencode "arch=compute_${2#sm_},code=$2" \
+		-Xcompiler -fPIC,-fvisibility=hidden -DCORRMASK_VERSION="\"$3\"" -Ilib -Icuda "-I$4" -c "$6" -o "$5/$(basename "$6" .cu).o"' \
+		sh "$nvcc" "$arch" "$(sed -n 's/^VERSION := //p' Makefile)" "$include" "$build" {} &&
+		"$nvcc" -shared -cudart static -gencode "arch=compute_${arch#sm_},code=$arch" "$build"/*.o -o "$so" -lcublasLt \
+			-Xlinker -rpath -Xlinker "$(realpath "$(dirname "$(realpath "$nvcc")")/../lib64")"
+	set -- $?
+	rm -rf "$build"
+	return "$1"
 }
 
 # gpu_pack PACK PROGRAM...: the programs' names, with corrmask_cuda.so
@@ -25,7 +44,8 @@ gpu_pack() {
 	shift
 	gpu_build "$pack/bin" build/pack "$@" -- CUDA_ARCH="${CUDA_ARCH:-sm_90a}" LDFLAGS="-Wl,--disable-new-dtags '-Wl,-rpath,\$\$ORIGIN/../lib'" ||
 		return
-	mkdir -p "$pack/lib"
+	mkdir -p "$pack/lib" "$pack/src"
+	tar -c Makefile cuda lib src pipelines tests/tests.mk tests/cuda tests/bench | tar -x -C "$pack/src" || return
 	for p in "$@"; do
 		case $p in *.so) ;; *) strip "$pack/bin/$p"; ldd "$pack/bin/$p" ;; esac
 	done > "$pack/needs"

@@ -8,20 +8,20 @@ $1 == "torch" && $3 == "config" {
 }
 $1 == "config" || $1 == "embed_config" {
 	key = $2 " " $4 " " $6
-	line = sprintf("| %s%s | %s | %s | %s | %s | %s | %s | %s | %s |", $1 == "config" ? "" : "embed ", $2, $4, $6, /FAILED/ ? "failed" : k(get("tokens_per_s")), get("mfu"),
+	line = sprintf("| %s%s | %s | %s | %s | %s | %s | %s | %s | %s |", $1 == "config" ? "" : "embed ", $2, $4, $6, /FAILED/ && get("tokens_per_s") == "" ? "failed" : k(get("tokens_per_s")), get("mfu"),
 		get("idle"), get("padding"), k(get("no_replay_tokens_per_s")), get("million_cells_3_epochs_min"))
 	best = 0
 	if ($1 == "config") {
-		line = line " " peer("eager") " | " peer("sdpa") " | " peer("grouped") " | " peer("compiled") " | " peer("plain") " | " peer("plain-compiled") " | "
+		line = line " " peer("eager") " | " peer("sdpa") " | " peer("grouped") " | " peer("compiled") " | " peer("plain") " | " peer("plain-compiled") " | " peer("flash") " | " peer("packed") " | " k(torch["flash-p0", key]) " | " k(torch["cudnn-p0", key]) " | "
 		line = line (best && get("tokens_per_s") ? sprintf("%.2f", get("tokens_per_s") / best) : "") " |"
 	} else {
-		line = line "  |  |  |  |  |  |  |"
+		line = line "  |  |  |  |  |  |  |  |  |  |  |"
 	}
 	row[++n] = line
 }
 END {
-	print "| shape | length | batch | corrmask | MFU | idle | padding | no graphs | 1M cells x 3, min | eager | sdpa | grouped | compiled | plain | plain, compiled | times the best |"
-	print "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+	print "| shape | length | batch | corrmask | MFU | idle | padding | no graphs | 1M cells x 3, min | eager | sdpa | grouped | compiled | plain | plain, compiled | flash | packed | flash, p = 0 | cuDNN, p = 0 | times the best |"
+	print "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 	for (i = 1; i <= n; i++)
 		print row[i]
 }

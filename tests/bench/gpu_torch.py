@@ -4,6 +4,8 @@
 
 HOW     eager, sdpa, compiled (sdpa and torch.compile), plain, plain-compiled (no transformers: SDPA without a mask where all cells are of
         one length), grouped (sdpa, batches of cells of like length, as the Trainer's group_by_length makes them; for real lengths)
+        flash, cudnn: plain with that kernel of SDPA alone, for one length; flash-p0, cudnn-p0: the same without dropout of attention
+        packed: no padding, cells end to end: flash_attn's varlen kernel, or SDPA over nested tensors where there is no flash_attn
 CONFIG  corrmask-paper, geneformer-v1-10m, v2-104m, tiny
 LENGTH  tokens of every cell, or real: the lengths bench_cuda draws, each batch padded to its longest cell (compiled: to 2,048)
 
@@ -12,6 +14,7 @@ of real tokens, over --steps steps (default: as many as fit in two seconds, 3 to
 nothing that will hardly end by then. What runs out of memory is told as FAILED. peak_mb is PyTorch's own.
 """
 import argparse
+import contextlib
 import math
 import os
 import sys
@@ -21,15 +24,21 @@ try:
     import torch
     import torch.nn.functional as F
     from torch import nn
+    from torch.nn.attention import SDPBackend, sdpa_kernel
 except ImportError as e:
     sys.exit(f"gpu_torch.py: skipped: {e}")
+# What cannot be imported takes only its own peers with it.
 try:
     import transformers
     from transformers import BertConfig, BertForMaskedLM
-    from transformers.trainer_pt_utils import get_length_grouped_indices
 except ImportError as e:
     transformers = None
     print(f"torch: no transformers: {e}")
+try:
+    from flash_attn import flash_attn_varlen_qkvpacked_func
+except ImportError as e:
+    flash_attn_varlen_qkvpacked_func = None
+    print(f"torch: no flash_attn: {e}")
 
 START = time.monotonic()
 CAP, MASKED = 2048, 15
@@ -40,6 +49,10 @@ SHAPES = {  # vocabulary, hidden, layers, heads, feed-forward
     "tiny": (1000, 64, 2, 2, 128),
 }
 DROPOUT = 0.02
+KERNELS = {
+    "flash": [SDPBackend.FLASH_ATTENTION],
+    "cudnn": [SDPBackend.CUDNN_ATTENTION],
+}
 
 
 def real_lengths():
@@ -53,29 +66,55 @@ def real_lengths():
         yield int(min(math.floor(1300 * math.exp(0.31 * z)), CAP))
 
 
+def length_grouped(cells, batch):
+    """The Trainer's group_by_length: in megabatches of 50 batches of a random order the longest come first; so does the longest of all."""
+    order = torch.randperm(len(cells), generator=torch.Generator().manual_seed(1)).tolist()
+    size = 50 * batch
+    mega = [sorted(order[i:i + size], key=lambda k: -cells[k]) for i in range(0, len(cells), size)]
+    longest = max(range(len(mega)), key=lambda m: cells[mega[m][0]])
+    mega[0][0], mega[longest][0] = mega[longest][0], mega[0][0]
+    return [k for m in mega for k in m]
+
+
+def packed_attention(qkv, offset, longest, dropout):
+    """qkv [T, 3, heads, D] of cells end to end, cell b at offset[b] .. offset[b + 1]."""
+    if flash_attn_varlen_qkvpacked_func is not None:
+        return flash_attn_varlen_qkvpacked_func(qkv, offset.int(), longest, dropout_p=dropout)
+    nested = [torch.nested.nested_tensor_from_jagged(x.contiguous(), offset, max_seqlen=longest).transpose(1, 2) for x in qkv.unbind(1)]
+    return F.scaled_dot_product_attention(*nested, dropout_p=dropout).transpose(1, 2).values()
+
+
 class Plain(nn.Module):
     """The same network by hand: fused qkv, no dropout bookkeeping, no mask where none is needed."""
 
     class Layer(nn.Module):
-        def __init__(self, c, heads, f):
+        def __init__(self, c, heads, f, attention):
             super().__init__()
-            self.heads = heads
+            self.heads, self.attention = heads, attention
             self.qkv, self.out = nn.Linear(c, 3 * c), nn.Linear(c, c)
             self.up, self.down = nn.Linear(c, f), nn.Linear(f, c)
             self.norm1, self.norm2 = nn.LayerNorm(c, eps=1e-12), nn.LayerNorm(c, eps=1e-12)
 
-        def forward(self, x, mask):
+        def forward(self, x, mask, cells):
             b, t, c = x.shape
-            q, k, v = self.qkv(x).view(b, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
-            a = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=DROPOUT if self.training else 0.0)
-            x = self.norm1(x + F.dropout(self.out(a.transpose(1, 2).reshape(b, t, c)), DROPOUT, self.training))
+            dropout = 0.0 if self.attention.endswith("-p0") or not self.training else DROPOUT
+            qkv = self.qkv(x).view(b, t, 3, self.heads, c // self.heads)
+            if cells:
+                a = packed_attention(qkv[0], *cells, dropout).reshape(b, t, c)
+            else:
+                q, k, v = qkv.permute(2, 0, 3, 1, 4)
+                kernel = KERNELS.get(self.attention.removesuffix("-p0"))
+                with sdpa_kernel(kernel) if kernel else contextlib.nullcontext():
+                    a = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+                a = a.transpose(1, 2).reshape(b, t, c)
+            x = self.norm1(x + F.dropout(self.out(a), DROPOUT, self.training))
             return self.norm2(x + F.dropout(self.down(F.relu(self.up(x))), DROPOUT, self.training))
 
-    def __init__(self, v, c, layers, heads, f, positions):
+    def __init__(self, v, c, layers, heads, f, positions, attention="plain"):
         super().__init__()
         self.word, self.position = nn.Embedding(v, c, padding_idx=0), nn.Embedding(positions, c)
         self.norm = nn.LayerNorm(c, eps=1e-12)
-        self.layers = nn.ModuleList(self.Layer(c, heads, f) for _ in range(layers))
+        self.layers = nn.ModuleList(self.Layer(c, heads, f, attention) for _ in range(layers))
         self.dense, self.head_norm = nn.Linear(c, c), nn.LayerNorm(c, eps=1e-12)
         self.bias = nn.Parameter(torch.zeros(v))
         for p in self.modules():
@@ -84,20 +123,20 @@ class Plain(nn.Module):
             if isinstance(p, nn.Linear):
                 nn.init.zeros_(p.bias)
 
-    def forward(self, input_ids, attention_mask, labels):
+    def forward(self, input_ids, attention_mask, labels, cells=None, position=None):
         mask = None if attention_mask is None else attention_mask[:, None, None, :].bool()
-        x = self.word(input_ids) + self.position.weight[:input_ids.shape[1]]
+        x = self.word(input_ids) + (self.position.weight[:input_ids.shape[1]] if position is None else self.position(position))
         x = F.dropout(self.norm(x), DROPOUT, self.training)
         for layer in self.layers:
-            x = layer(x, mask)
+            x = layer(x, mask, cells)
         logits = F.linear(self.head_norm(F.relu(self.dense(x))), self.word.weight, self.bias)
         return F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1), ignore_index=-100)
 
 
 def make_model(how, shape, positions):
     v, c, n, h, f = shape
-    if how.startswith("plain"):
-        return Plain(v, c, n, h, f, positions)
+    if how.startswith("plain") or how.removesuffix("-p0") in KERNELS or how == "packed":
+        return Plain(v, c, n, h, f, positions, "plain" if how.startswith("plain") else how)
     if transformers is None:
         raise RuntimeError("no transformers")
     config = BertConfig(vocab_size=v, hidden_size=c, num_hidden_layers=n, num_attention_heads=h, intermediate_size=f, hidden_act="relu",
@@ -111,14 +150,13 @@ def make_model(how, shape, positions):
 
 
 def make_batches(how, length, batch, v, count, device):
-    """[(input_ids, attention_mask or None, labels, tokens)]"""
+    """[(input_ids, attention_mask or None, labels, tokens, more arguments)]"""
     draw = real_lengths()
     if length != "real":
         cells = [int(length)] * (batch * count)
     elif how == "grouped":
         cells = [next(draw) for _ in range(batch * 50)]
-        order = get_length_grouped_indices(cells, batch, mega_batch_mult=50, generator=torch.Generator().manual_seed(1))
-        cells = [cells[i] for i in order]
+        cells = [cells[i] for i in length_grouped(cells, batch)]
         # evenly from the long to the short
         cells = [x for k in range(count) for x in cells[k * 50 // count * batch:(k * 50 // count + 1) * batch]]
     else:
@@ -135,7 +173,13 @@ def make_batches(how, length, batch, v, count, device):
         labels = torch.where(masked, ids, -100)
         ids = torch.where(masked, 1, ids)
         mask = real.long().to(device) if length == "real" else None
-        out.append((ids.to(device), mask, labels.to(device), int(n.sum())))
+        more = {}
+        if how == "packed":
+            position = torch.arange(width).expand(batch, width)[real][None]
+            offset = F.pad(n.cumsum(0), (1, 0)).to(device)
+            ids, labels, mask = ids[real][None], labels[real][None], None
+            more = {"cells": (offset, int(n.max())), "position": position.to(device)}
+        out.append((ids.to(device), mask, labels.to(device), int(n.sum()), more))
     return out
 
 
@@ -157,9 +201,9 @@ def measure(how, name, length, batch, a):
     batches = make_batches(how, length, batch, shape[0], a.steps or 20, device)
 
     def step(k):
-        ids, mask, labels, tokens = batches[k % len(batches)]
+        ids, mask, labels, tokens, more = batches[k % len(batches)]
         with torch.autocast(device, dtype=torch.bfloat16):
-            out = step_model(input_ids=ids, attention_mask=mask, labels=labels)
+            out = step_model(input_ids=ids, attention_mask=mask, labels=labels, **more)
         loss = out if torch.is_tensor(out) else out.loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

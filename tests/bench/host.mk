@@ -1,5 +1,5 @@
 # What the host can feed a GPU with: make bench-host
-$(B)/bench/null/corrmask_cuda.so: tests/bench/null_device.c lib/ops.h lib/ops_cuda.h Makefile
+$(B)/bench/null/corrmask_cuda.so: tests/bench/null_device.c lib/nn/ops.h lib/nn/ops_cuda.h Makefile
 	@mkdir -p $(@D)
 	$(call run,CC,$<) $(CC) -O2 -fPIC -shared -Wno-unused-parameter $(CPPFLAGS) -Ilib $< -o $@
 	@echo | $(CC) -shared -x c - -o $(@D)/libcuda.so.1

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # maskgen.sh BIN CORPUS DIR: million tokens a CPU second (user + system, all threads), best of three. TORCH: a python with torch and
 # transformers, to time their collator on the same cells.
 set -e

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops_cuda.h"
+#include "nn/ops_cuda.h"
 
 static void *take(struct ops *o, size_t bytes)
 {
@@ -80,10 +80,31 @@ struct ops *corrmask_cuda_open(struct ops_cuda *a, struct error *e)
 	if (!o)
 		abort();
 	*o = (struct ops){
-		.name = "cuda", .queued = 1, .act_size = 2, .align = 128, .round_tokens = 1024, .round_rows = 128,
-		.alloc = take, .free = give, .zero = zero, .upload = copy, .download = copy, .copy = copy, .sync = ready, .host_alloc = take,
-		.host_free = give, .send = send, .fetch = copy, .mark = mark, .wait = wait, .usage = usage, .replay = replay,
-		.params_changed = params_changed, .sumsq = sumsq, .adamw = adamw, .destroy = destroy,
+		.name = "cuda",
+		.queued = 1,
+		.act_size = 2,
+		.align = 128,
+		.round_tokens = 1024,
+		.round_rows = 128,
+		.alloc = take,
+		.free = give,
+		.zero = zero,
+		.upload = copy,
+		.download = copy,
+		.copy = copy,
+		.sync = ready,
+		.host_alloc = take,
+		.host_free = give,
+		.send = send,
+		.fetch = copy,
+		.mark = mark,
+		.wait = wait,
+		.usage = usage,
+		.replay = replay,
+		.params_changed = params_changed,
+		.sumsq = sumsq,
+		.adamw = adamw,
+		.destroy = destroy,
 	};
 	snprintf(a->what, sizeof a->what, "a device that does nothing");
 	return o;

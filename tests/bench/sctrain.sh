@@ -1,39 +1,56 @@
 #!/bin/sh
-# Training speed beside transformers' BertForMaskedLM, length by length in one run, so that both meet the same machine:
-#     sctrain.sh BENCH_SCTRAIN THREADS STEPS PYTHON LENGTH:BATCH...
-# PYTHON needs torch and transformers; without them its column stays empty. So it does where torch, which keeps the
+# Training speed beside transformers' BertForMaskedLM:
+#     sctrain.sh BENCH_SCTRAIN THREADS STEPS ROUNDS PYTHON LENGTH:BATCH...
+# Both run in turn, ROUNDS times, so that they meet the same machine. The table has the best step of all rounds, and the median of the
+# rounds' medians; the ratio is that of the best. Shares of the floors (bench_sctrain.c) are the best by wall and the median by CPU
+# seconds. PYTHON needs torch and transformers; without them its columns stay empty. So they do where torch, which keeps the
 # length x length probabilities of every layer, would not fit into the free memory.
 set -eu
-bench=$1 threads=$2 steps=$3 python=$4
-shift 4
+bench=$1 threads=$2 steps=$3 rounds=$4 python=$5
+shift 5
 peer=$(dirname "$0")/sctrain_torch.py
-table=$(mktemp)
-trap 'rm -f "$table"' EXIT
-field() { printf '%s\n' "$1" | awk -v f="$2" '{ for (i = 1; i < NF; i++) if ($i == f) { print $(i + 1); exit } }'; }
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+# fields NAME: the word after every NAME of the input, the smallest number first
+fields() { awk -v f="$1" '{ for (i = 1; i < NF; i++) if ($i == f) print $(i + 1) + 0 }' | sort -g; }
+largest() { fields "$1" | tail -n 1; }
+median() { fields "$1" | awk '{ x[NR] = $1 } END { if (NR) print x[int(NR / 2) + 1] }'; }
 have=1
 why=$("$python" -c 'import torch, transformers' 2>&1) || { have=; echo "sctrain.sh: no peer to compare with: $python: $(printf '%s\n' "$why" | tail -n 1)"; }
+
+# fits LENGTH BATCH: has torch the memory?
+fits() {
+	# 6 layers x 4 heads: scores, probabilities, dropped probabilities and their mask, gradients
+	# shellcheck disable=SC2017   # batch * length^2 * 4 * 4 * 30 may be too large a number
+	need=$(($2 * 4 * $1 * $1 / 1024 * 4 * 30 + 2000000))
+	free=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
+	[ "$need" -lt "$free" ] || { echo "torch left out: length $1 batch $2 wants about $((need / 1000)) MB, $((free / 1000)) MB are free"; return 1; }
+}
+
 for shape in "$@"; do
-	length=${shape%:*} batch=${shape#*:} torch=- ratio=-
-	ours=$("$bench" "$threads" "$steps" "$length" "$batch")
-	printf '%s\n' "$ours"
-	if [ "$have" ]; then
-		# 6 layers x 4 heads: scores, probabilities, dropped probabilities and their mask, gradients
-		need=$((batch * 4 * length * length / 1024 * 4 * 30 + 2000000))
-		free=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
-		if [ "$need" -lt "$free" ]; then
-			if line=$("$python" "$peer" "$threads" "$steps" "$length" "$batch"); then
-				printf '%s\n' "$line"
-				torch=$(field "$line" tokens_per_s)
-				ratio=$(awk -v a="$(field "$ours" tokens_per_s)" -v b="$torch" 'BEGIN { printf "%.2f", a / b }')
-			else
-				echo "torch failed at length $length batch $batch (status $?)"
-			fi
+	length=${shape%:*} batch=${shape#*:} run=$have
+	if [ "$run" ]; then fits "$length" "$batch" || run=; fi
+	: > "$tmp/ours"
+	: > "$tmp/torch"
+	for _ in $(seq "$rounds"); do
+		"$bench" "$threads" "$steps" "$length" "$batch" > "$tmp/one"
+		cat "$tmp/one"
+		grep '^config' "$tmp/one" >> "$tmp/ours"
+		[ "$run" ] || continue
+		if "$python" "$peer" "$threads" "$steps" "$length" "$batch" > "$tmp/one"; then
+			cat "$tmp/one"
+			grep '^torch' "$tmp/one" >> "$tmp/torch"
 		else
-			echo "torch left out: length $length batch $batch wants about $((need / 1000)) MB, $((free / 1000)) MB are free"
+			echo "torch failed at length $length batch $batch"
+			run=
 		fi
-	fi
-	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$length" "$batch" "$(field "$ours" tokens_per_s)" "$torch" "$ratio" \
-		"$(field "$ours" roofline_share)" "$(field "$ours" peak_mb)" >> "$table"
+	done
+	ours=$(largest '(best' < "$tmp/ours") torch=$(largest '(best' < "$tmp/torch")
+	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$length" "$batch" "$ours" "$(median tokens_per_s < "$tmp/ours")" "${torch:--}" \
+		"$(median tokens_per_s < "$tmp/torch" | grep . || echo -)" \
+		"$(awk -v a="$ours" -v b="${torch:-0}" 'BEGIN { if (b > 0) printf "%.2f", a / b; else print "-" }')" \
+		"$(largest fma_share < "$tmp/ours")" "$(largest roofline_share < "$tmp/ours")" \
+		"$(median fma_share_cpu < "$tmp/ours")" "$(median roofline_share_cpu < "$tmp/ours")" "$(largest peak_mb < "$tmp/ours")" >> "$tmp/table"
 done
-printf '\nlength\tbatch\tours\ttorch\tratio\troofline_share\tpeak_mb\t(tokens/s, median of %s steps, %s threads)\n' "$steps" "$threads"
-cat "$table"
+printf '\nlength\tbatch\tours\tmedian\ttorch\tmedian\tratio\tfma\troofline\tfma_cpu\troofline_cpu\tpeak_mb\t(tokens/s, %s rounds of %s steps, %s threads)\n' "$rounds" "$steps" "$threads"
+cat "$tmp/table"

@@ -9,7 +9,8 @@
  *     with STEPS 1, which is no measurement but something for a debugger or a sanitizer to watch)
  *   - 2 STEPS steps after some to warm up, each asked for while the one before runs, as sctrain and scembed do: tokens a second, the
  *     device's idle share, mfu (work as bench_sctrain counts it, over the product's ceiling), the time a million cells take for three epochs
- *   - the same steps again, from the same weights, with nothing replayed: every loss must be the same, bit for bit
+ *   - the same steps again, from the same weights, with nothing replayed: every loss must be the same, bit for bit. What was measured is
+ *     printed before, so that a difference costs no numbers
  *   - then a step more with a wait around every op, for its time and its share of what is possible:
  *         floor = max(operations / product's ceiling, bytes / copy's ceiling),    share = floor / time
  *     Operations are those of products alone, bytes each input once and each output once, both from the op's arguments. On a GPU an op
@@ -22,18 +23,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "device.h"
-#include "model.h"
+#include "base/clock.h"
+#include "nn/device.h"
+#include "nn/model.h"
 
 enum {
 	REPEAT = 4,
-	LIMIT = 120, /* seconds a shape, on a GPU */
+	LIMIT = 40,  /* seconds a shape, on a GPU: one that hangs leaves time for the others */
 	MASKED = 15, /* percent */
 	CAP = 2048,
-	TOLD = 3,      /* exit status of a shape whose failure was told */
+	TOLD = 3, /* exit status of a shape whose failure was told */
 };
 
 static struct ops *o, real_ops;
@@ -48,13 +49,6 @@ static struct {
 	int calls;
 	double seconds, floor;
 } op_time[24];
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void die(const char *what)
 {
@@ -92,11 +86,11 @@ static void op_add(const char *name, double seconds, double flops, double bytes)
 		double a = (double)real_ops.act_size; \
 		(void)a; \
 		wait_for(); \
-		double from = now(); \
+		double from = clock_seconds(); \
 		for (int i_ = 0; i_ < repeat; i_++) \
 			real_ops.op args; \
 		wait_for(); \
-		op_add(#op, (now() - from) / repeat, flops, bytes); \
+		op_add(#op, (clock_seconds() - from) / repeat, flops, bytes); \
 	}
 
 static double least(size_t x, size_t y)
@@ -108,58 +102,81 @@ static double least(size_t x, size_t y)
 #define MUL(x, y, z) (2.0 * (double)(x) * (double)(y) * (double)(z))
 #define BY(x, y) ((double)(x) * (double)(y))
 
-TIMED(zero, (struct ops *p, void *x, size_t n), (p, x, n), 0, (double)n)
+TIMED(zero, (struct ops * p, void *x, size_t n), (p, x, n), 0, (double)n)
 /* Rows of the tables that a batch needs are read once each: at most one a token. */
-TIMED(embed, (struct ops *p, void *y, float *st, const float *w, const float *po, const float *ty, const float *g, const float *b, const struct seq *s,
-	size_t C, double eps, const struct dropout *d), (p, y, st, w, po, ty, g, b, s, C, eps, d),
-	0, BY(s->T, C) * a + 20.0 * (double)s->T + 4 * (double)C * (least(s->T, vocab) + (double)s->L))
-TIMED(embed_back, (struct ops *p, float *dw, float *dp, float *dt, float *dg, float *db, void *dy, const float *st, const float *w,
-	const float *po, const float *ty, const float *g, const struct seq *s, size_t V, size_t P, size_t C, uint32_t pad, const struct dropout *d),
-	(p, dw, dp, dt, dg, db, dy, st, w, po, ty, g, s, V, P, C, pad, d),
-	0, BY(s->T, C) * a + 24.0 * (double)s->T + 12 * (double)C * (least(s->T, V) + (double)s->L))
-TIMED(linear, (struct ops *p, void *y, void *pre, const void *x, const float *W, const float *b, size_t T, size_t K, size_t N, enum act f),
-	(p, y, pre, x, W, b, T, K, N, f),
-	MUL(T, K, N), a * (BY(T, K) + BY(N, K) + BY(T, N) * (pre ? 2 : 1)) + (b ? 4 * (double)N : 0))
-TIMED(linear_back, (struct ops *p, void *dx, float *dW, float *db, void *dy, const void *x, const float *W, const void *y, const void *pre,
-	size_t T, size_t K, size_t N, enum act f, int add), (p, dx, dW, db, dy, x, W, y, pre, T, K, N, f, add),
-	MUL(T, K, N) * ((dx != NULL) + (dW != NULL)),
-	a * (BY(T, N) * (f == ACT_NONE ? 1 : 3) + (dW ? BY(T, K) : 0) + (dx ? BY(N, K) + BY(T, K) * (add ? 2 : 1) : 0)) +
+TIMED(embed,
+	(struct ops * p, void *y, float *st, const float *w, const float *po, const float *ty, const float *g, const float *b,
+		const struct seq *s, size_t C, double eps, const struct dropout *d),
+	(p, y, st, w, po, ty, g, b, s, C, eps, d), 0,
+	BY(s->T, C) * a + 20.0 * (double)s->T + 4 * (double)C * (least(s->T, vocab) + (double)s->L))
+TIMED(embed_back,
+	(struct ops * p, float *dw, float *dp, float *dt, float *dg, float *db, void *dy, const float *st, const float *w, const float *po,
+		const float *ty, const float *g, const struct seq *s, size_t V, size_t P, size_t C, uint32_t pad, const struct dropout *d),
+	(p, dw, dp, dt, dg, db, dy, st, w, po, ty, g, s, V, P, C, pad, d), 0,
+	BY(s->T, C) * a + 24.0 * (double)s->T + 12 * (double)C * (least(s->T, V) + (double)s->L))
+TIMED(linear, (struct ops * p, void *y, void *pre, const void *x, const float *W, const float *b, size_t T, size_t K, size_t N, enum act f),
+	(p, y, pre, x, W, b, T, K, N, f), MUL(T, K, N), a *(BY(T, K) + BY(N, K) + BY(T, N) * (pre ? 2 : 1)) + (b ? 4 * (double)N : 0))
+TIMED(linear_back,
+	(struct ops * p, void *dx, float *dW, float *db, void *dy, const void *x, const float *W, const void *y, const void *pre, size_t T,
+		size_t K, size_t N, enum act f, int add),
+	(p, dx, dW, db, dy, x, W, y, pre, T, K, N, f, add), MUL(T, K, N) * ((dx != NULL) + (dW != NULL)),
+	a *(BY(T, N) * (f == ACT_NONE ? 1 : 3) + (dW ? BY(T, K) : 0) + (dx ? BY(N, K) + BY(T, K) * (add ? 2 : 1) : 0)) +
 		(dW ? 8 * BY(N, K) : 0) + (db ? 8 * (double)N : 0))
-TIMED(attention, (struct ops *p, void *y, float *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d),
-	(p, y, lse, qkv, s, C, NH, d),
-	4 * squares * (double)C, 4 * a * BY(s->T, C) + 4 * BY(s->T, NH))
-TIMED(attention_back, (struct ops *p, void *dqkv, const void *dy, const void *y, const float *lse, const void *qkv, const struct seq *s,
-	size_t C, size_t NH, const struct dropout *d), (p, dqkv, dy, y, lse, qkv, s, C, NH, d),
-	10 * squares * (double)C, 8 * a * BY(s->T, C) + 4 * BY(s->T, NH))
-TIMED(norm, (struct ops *p, void *y, void *r, float *st, const void *x0, const void *x, const float *g, const float *b, const struct seq *s,
-	size_t T, size_t C, double eps, const struct dropout *d), (p, y, r, st, x0, x, g, b, s, T, C, eps, d),
-	0, a * BY(T, C) * (2 + (x != NULL) + (r && (r != x0 || x || (d && d->threshold)))) + 8 * (double)(T + C))
-TIMED(norm_back, (struct ops *p, void *da, void *dx, float *dg, float *db, const void *dy, const void *r, const float *st, const float *g,
-	const struct seq *s, size_t T, size_t C, const struct dropout *d), (p, da, dx, dg, db, dy, r, st, g, s, T, C, d),
-	0, a * BY(T, C) * (2 + (da != NULL) + (dx != NULL)) + 8 * (double)T + 20 * (double)C)
-TIMED(gather, (struct ops *p, void *y, const void *x, const uint32_t *index, size_t N, size_t C), (p, y, x, index, N, C),
-	0, 2 * a * BY(N, C) + 4 * (double)N)
-TIMED(scatter, (struct ops *p, void *dx, const void *dy, const uint32_t *index, size_t N, size_t T, size_t C), (p, dx, dy, index, N, T, C),
-	0, a * (BY(N, C) + BY(T, C)) + 4 * (double)N)
-TIMED(pool, (struct ops *p, void *y, const void *x, const uint32_t *range, size_t B, size_t C, int as_real), (p, y, x, range, B, C, as_real),
-	0, a * tokens * (double)C + 4 * BY(B, C))
-TIMED(mlm_loss, (struct ops *p, double *sum, float *lse, const void *h, const float *W, const float *b, const uint32_t *t, size_t N, size_t C,
-	size_t V), (p, sum, lse, h, W, b, t, N, C, V),
-	MUL(N, C, V), a * (BY(N, C) + BY(V, C)) + 8 * (double)N + 4 * (double)V)
+TIMED(attention, (struct ops * p, void *y, float *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d),
+	(p, y, lse, qkv, s, C, NH, d), 4 * squares * (double)C, 4 * a * BY(s->T, C) + 4 * BY(s->T, NH))
+TIMED(attention_back,
+	(struct ops * p, void *dqkv, const void *dy, const void *y, const float *lse, const void *qkv, const struct seq *s, size_t C,
+		size_t NH, const struct dropout *d),
+	(p, dqkv, dy, y, lse, qkv, s, C, NH, d), 10 * squares * (double)C, 8 * a * BY(s->T, C) + 4 * BY(s->T, NH))
+TIMED(norm,
+	(struct ops * p, void *y, void *r, float *st, const void *x0, const void *x, const float *g, const float *b, const struct seq *s,
+		size_t T, size_t C, double eps, const struct dropout *d),
+	(p, y, r, st, x0, x, g, b, s, T, C, eps, d), 0,
+	a *BY(T, C) * (2 + (x != NULL) + (r && (r != x0 || x || (d && d->threshold)))) + 8 * (double)(T + C))
+TIMED(norm_back,
+	(struct ops * p, void *da, void *dx, float *dg, float *db, const void *dy, const void *r, const float *st, const float *g,
+		const struct seq *s, size_t T, size_t C, const struct dropout *d),
+	(p, da, dx, dg, db, dy, r, st, g, s, T, C, d), 0, a *BY(T, C) * (2 + (da != NULL) + (dx != NULL)) + 8 * (double)T + 20 * (double)C)
+TIMED(gather, (struct ops * p, void *y, const void *x, const uint32_t *index, size_t N, size_t C), (p, y, x, index, N, C), 0,
+	2 * a * BY(N, C) + 4 * (double)N)
+TIMED(scatter, (struct ops * p, void *dx, const void *dy, const uint32_t *index, size_t N, size_t T, size_t C), (p, dx, dy, index, N, T, C),
+	0, a *(BY(N, C) + BY(T, C)) + 4 * (double)N)
+TIMED(pool, (struct ops * p, void *y, const void *x, const uint32_t *range, size_t B, size_t C, int as_real),
+	(p, y, x, range, B, C, as_real), 0, a *tokens *(double)C + 4 * BY(B, C))
+TIMED(mlm_loss,
+	(struct ops * p, double *sum, float *lse, const void *h, const float *W, const float *b, const uint32_t *t, size_t N, size_t C,
+		size_t V),
+	(p, sum, lse, h, W, b, t, N, C, V), MUL(N, C, V), a *(BY(N, C) + BY(V, C)) + 8 * (double)N + 4 * (double)V)
 /* The logits are made again: three products, as five in attention. */
-TIMED(mlm_loss_back, (struct ops *p, void *dh, float *dW, float *db, const void *h, const float *W, const float *b, const uint32_t *t,
-	const float *lse, size_t N, size_t C, size_t V), (p, dh, dW, db, h, W, b, t, lse, N, C, V),
-	3 * MUL(N, C, V), a * (2 * BY(N, C) + BY(V, C)) + 8 * BY(V, C) + 8 * (double)N + 12 * (double)V)
-TIMED(sumsq, (struct ops *p, double *sum, const float *g, size_t n), (p, sum, g, n), 0, 4 * (double)n)
-TIMED(adamw, (struct ops *p, float *w, const float *g, float *m, float *v, size_t n, const double *norm2, const struct adamw_args *x),
+TIMED(mlm_loss_back,
+	(struct ops * p, void *dh, float *dW, float *db, const void *h, const float *W, const float *b, const uint32_t *t, const float *lse,
+		const float *scale, size_t N, size_t C, size_t V),
+	(p, dh, dW, db, h, W, b, t, lse, scale, N, C, V), 3 * MUL(N, C, V),
+	a *(2 * BY(N, C) + BY(V, C)) + 8 * BY(V, C) + 8 * (double)N + 12 * (double)V)
+TIMED(sumsq, (struct ops * p, double *sum, const float *g, size_t n), (p, sum, g, n), 0, 4 * (double)n)
+TIMED(adamw, (struct ops * p, float *w, const float *g, float *m, float *v, size_t n, const double *norm2, const struct adamw_args *x),
 	(p, w, g, m, v, n, norm2, x), 0, (28 + (a < 4 ? a : 0)) * (double)n)
 
 static void wrap(void)
 {
 	real_ops = *o;
-#define USE(op) o->op = timed_##op;
-	USE(zero) USE(embed) USE(embed_back) USE(linear) USE(linear_back) USE(attention) USE(attention_back) USE(norm) USE(norm_back) USE(gather)
-	USE(scatter) USE(pool) USE(mlm_loss) USE(mlm_loss_back) USE(sumsq) USE(adamw)
+#define USE(op) (o->op = timed_##op)
+	USE(zero);
+	USE(embed);
+	USE(embed_back);
+	USE(linear);
+	USE(linear_back);
+	USE(attention);
+	USE(attention_back);
+	USE(norm);
+	USE(norm_back);
+	USE(gather);
+	USE(scatter);
+	USE(pool);
+	USE(mlm_loss);
+	USE(mlm_loss_back);
+	USE(sumsq);
+	USE(adamw);
 }
 
 static uint32_t lcg(uint32_t *x)
@@ -203,10 +220,10 @@ static double product_ceiling(size_t n)
 	o->params_changed(o, W, n * n);
 	for (int i = 0; i < 6; i++) {
 		wait_for();
-		double t = now();
+		double t = clock_seconds();
 		o->linear(o, y, NULL, a, W, NULL, n, n, n, ACT_NONE);
 		wait_for();
-		t = now() - t;
+		t = clock_seconds() - t;
 		best = i && t < best ? t : best;
 	}
 	free(x);
@@ -220,10 +237,10 @@ static double copy_ceiling(size_t bytes)
 	double best = 1e9;
 	for (int i = 0; i < 6; i++) {
 		wait_for();
-		double t = now();
+		double t = clock_seconds();
 		o->copy(o, b, a, bytes);
 		wait_for();
-		t = now() - t;
+		t = clock_seconds() - t;
 		best = i && t < best ? t : best;
 	}
 	o->free(o, a), o->free(o, b);
@@ -239,8 +256,8 @@ struct work {
 	struct model_config c;
 	size_t nbatch;
 	struct batch *batch;
-	uint32_t **range;       /* embed: all tokens of each cell */
-	int warm, steps;        /* steps before the measured ones, and those */
+	uint32_t **range;               /* embed: all tokens of each cell */
+	int warm, steps;                /* steps before the measured ones, and those */
 	double tokens, squares, masked; /* of the measured steps */
 };
 
@@ -267,7 +284,7 @@ static void make_batch(struct work *w, size_t k, uint32_t *draw)
 			id[t] = 1;
 		}
 	}
-	*b = (struct batch){ .ncell = w->ncell, .offset = offset, .id = id, .nmask = n, .mask = mask, .target = target };
+	*b = (struct batch){.ncell = w->ncell, .offset = offset, .id = id, .goal = {{.n = n, .row = mask, .target = target}}};
 	w->range[k] = range;
 }
 
@@ -281,7 +298,7 @@ static double sum_squares(const struct batch *b)
 
 static int work_init(struct work *w, const char *config, const char *length, const char *ncell, int steps, struct error *e)
 {
-	*w = (struct work){ .config = config, .length_text = length, .drawn = !strcmp(length, "real") };
+	*w = (struct work){.config = config, .length_text = length, .drawn = !strcmp(length, "real")};
 	if (!strncmp(config, "embed:", 6)) {
 		w->embed = 1;
 		w->config += 6;
@@ -311,7 +328,7 @@ static int work_init(struct work *w, const char *config, const char *length, con
 		const struct batch *b = &w->batch[(size_t)k % w->nbatch];
 		w->tokens += b->offset[b->ncell];
 		w->squares += sum_squares(b);
-		w->masked += (double)b->nmask;
+		w->masked += (double)b->goal[0].n;
 	}
 	vocab = w->c.vocab_size;
 	return 0;
@@ -331,7 +348,7 @@ static int ask(struct work *w, struct model *m, const struct optim *opt, int k, 
 	if (w->embed)
 		return model_embed(m, b, -1, w->range[(size_t)k % w->nbatch], e);
 	model_zero_grad(m);
-	if (model_forward(m, b, &(struct forward){ .train = 1, .step = (uint64_t)k, .later = 1 }, &loss, e) || model_backward(m, e))
+	if (model_forward(m, b, &(struct forward){.train = 1, .step = (uint64_t)k, .later = 1}, &loss, e) || model_backward(m, e))
 		return -1;
 	model_step_later(m, opt, (uint64_t)k, loss.count);
 	return 0;
@@ -360,19 +377,19 @@ static int run(struct work *w, struct model *m, struct result *r, int by_op, str
 	for (int k = 0; k <= n && !failed; k++) {
 		failed = (k < n && ask(w, m, &opt, k, e)) || (k > 0 && collect(w, m, x, &r->loss[k - 1], e));
 		if (k == w->warm) { /* the steps before are done, and the first measured one runs */
-			from = now();
+			from = clock_seconds();
 			o->usage(o, &busy, &idle);
 		}
 	}
 	if (!failed) {
-		r->seconds = now() - from;
+		r->seconds = clock_seconds() - from;
 		o->usage(o, &r->busy, &r->idle);
 		r->busy -= busy;
 		r->idle -= idle;
 		r->padding = model_padding(m);
 		r->bytes = (double)model_bytes(m);
 	}
-	if (!failed && !w->embed && fabs(r->loss[0] / log(w->c.vocab_size) - 1) > 0.05 + 0.2 / sqrt((double)w->batch[0].nmask))
+	if (!failed && !w->embed && fabs(r->loss[0] / log(w->c.vocab_size) - 1) > 0.05 + 0.2 / sqrt((double)w->batch[0].goal[0].n))
 		failed = error_set(e, "an untrained model has loss %g, expected about ln %u", r->loss[0], w->c.vocab_size);
 	if (!failed && by_op) {
 		const struct batch *b = &w->batch[(size_t)n % w->nbatch];
@@ -404,12 +421,56 @@ static void no_replay_end(struct ops *p)
 static void rewind_model(struct model *m, float *weights)
 {
 	model_write_all(m, PARAM, weights);
-	memset(weights, 0, model_size(m) * sizeof *weights);
+	memset(weights, 0, model_size(m, PARAM) * sizeof *weights);
 	model_write_all(m, MOMENT1, weights);
 	model_write_all(m, MOMENT2, weights);
 }
 
 /* ---- a shape ---- */
+
+static double ratio(double part, double rest)
+{
+	return part + rest > 0 ? part / (part + rest) : NAN;
+}
+
+/* Ends without the line's end: what no_replay found follows. */
+static void print_speed(const struct work *w, const struct result *r)
+{
+	double C = w->c.hidden_size, F = w->c.intermediate_size, L = w->c.num_hidden_layers - w->embed, rate = w->tokens / r->seconds;
+	double head = w->masked / w->tokens * 2 * C * (C + w->c.vocab_size);
+	double flop = 2 * L * (4 * C * C + 2 * C * F) + 4 * L * C * w->squares / w->tokens;
+	flop = w->embed ? flop : 3 * (flop + head);
+	printf("tokens_per_s %.0f step_ms %.3f mfu %.3f idle %.3f padding %.3f ", rate, r->seconds / w->steps * 1e3,
+		rate * flop / product_rate, ratio(r->idle, r->busy), r->padding);
+	if (!w->embed)
+		printf("million_cells_3_epochs_min %.1f ", 3e6 * w->tokens / (w->steps * (double)w->ncell) / rate / 60);
+	printf("model_mb %.0f ", r->bytes / 1e6);
+	fflush(stdout);
+}
+
+/* The losses of both runs must be equal: says where they are not. */
+static int compare(const struct work *w, const struct result *r, const struct result *plain)
+{
+	int different = 0, first = -1, n = w->warm + w->steps;
+	for (int k = n - 1; k >= 0; k--)
+		if (r->loss[k] != plain->loss[k]) {
+			different++;
+			first = k;
+		}
+	if (different)
+		printf("FAILED: %s of %d of %d steps differs, first in step %d: %.17g with replays, %.17g without\n",
+			w->embed ? "a value" : "the loss", different, n, first, r->loss[first], plain->loss[first]);
+	return different ? -1 : 0;
+}
+
+static void print_remarks(void)
+{
+	char text[256] = "";
+	if (o->remarks)
+		o->remarks(o, text, sizeof text);
+	if (*text)
+		printf("remarks %s\n", text);
+}
 
 static void print_ops(double step)
 {
@@ -420,15 +481,18 @@ static void print_ops(double step)
 	}
 	printf("  %-16s %5s %9s %6s %9s %6s\n", "op", "calls", "ms", "%", "floor_ms", "share");
 	for (size_t i = 0; op_time[i].name; i++)
-		printf("  %-16s %5d %9.3f %6.1f %9.3f %6.2f%s\n", op_time[i].name, op_time[i].calls, op_time[i].seconds * 1e3, 100 * op_time[i].seconds / all,
-			op_time[i].floor * 1e3, op_time[i].floor / op_time[i].seconds, op_time[i].floor < .6 * op_time[i].seconds ? " !" : "");
-	printf("  %-16s %5s %9.3f %6.1f %9.3f %6.2f of the measured step %.2f\n", "all", "", all * 1e3, 100.0, floor * 1e3, floor / all, floor / step);
+		printf("  %-16s %5d %9.3f %6.1f %9.3f %6.2f%s\n", op_time[i].name, op_time[i].calls, op_time[i].seconds * 1e3,
+			100 * op_time[i].seconds / all, op_time[i].floor * 1e3, op_time[i].floor / op_time[i].seconds,
+			op_time[i].floor < .6 * op_time[i].seconds ? " !" : "");
+	printf("  %-16s %5s %9.3f %6.1f %9.3f %6.2f of the measured step %.2f\n", "all", "", all * 1e3, 100.0, floor * 1e3, floor / all,
+		floor / step);
 }
 
-static void bench(const char *spec, struct work *w, int first)
+/* -1: measured, but something was wrong, and was told. */
+static int bench(const char *spec, struct work *w, int first)
 {
 	struct error e;
-	struct result r = { 0 }, plain = { 0 };
+	struct result r = {0}, plain = {0};
 	char what[256];
 	o = device_open(spec, 2, what, sizeof what, &e);
 	if (!o)
@@ -445,50 +509,42 @@ static void bench(const char *spec, struct work *w, int first)
 		printf("device %s\ngemm_tflops %.2f copy_gb_s %.0f\n", what, product_rate * 1e-12, copy_rate * 1e-9);
 	printf("%sconfig %s length %s batch %u ", w->embed ? "embed_" : "", w->config, w->length_text, w->ncell);
 	fflush(stdout);
-	struct model *m = model_new(&w->c, w->embed ? TASK_BARE : TASK_MLM, o, 1, &e);
+	struct model *m = model_new(&w->c, &(struct head_spec){.kind = &head_mlm}, !w->embed, o, 1, &e);
 	if (!m)
 		die(e.msg);
-	float *weights = xcalloc(model_size(m), sizeof *weights);
+	float *weights = xcalloc(model_size(m, PARAM), sizeof *weights);
 	model_read_all(m, PARAM, weights);
 	if (run(w, m, &r, 0, &e))
 		die(e.msg);
+	print_speed(w, &r);
 	rewind_model(m, weights);
 	o->replay = no_replay;
 	o->replay_end = no_replay_end;
-	if (run(w, m, &plain, 1, &e))
+	if (run(w, m, &plain, 1, &e)) {
+		printf("\n");
 		die(e.msg);
-	for (int k = 0; k < w->warm + w->steps; k++)
-		if (r.loss[k] != plain.loss[k]) {
-			error_set(&e, "step %d: %s is %.17g with replays and %.17g without", k, w->embed ? "a value" : "the loss", r.loss[k], plain.loss[k]);
-			die(e.msg);
-		}
-	double C = w->c.hidden_size, F = w->c.intermediate_size, L = w->c.num_hidden_layers - w->embed, rate = w->tokens / r.seconds;
-	double step = r.seconds / w->steps, head = w->masked / w->tokens * 2 * C * (C + w->c.vocab_size);
-	double flop = 2 * L * (4 * C * C + 2 * C * F) + 4 * L * C * w->squares / w->tokens;
-	flop = w->embed ? flop : 3 * (flop + head);
-	printf("tokens_per_s %.0f step_ms %.3f mfu %.3f ", rate, step * 1e3, rate * flop / product_rate);
-	if (r.busy + r.idle > 0)
-		printf("idle %.3f ", r.idle / (r.busy + r.idle));
-	else
-		printf("idle - ");
-	printf("padding %.3f no_replay_tokens_per_s %.0f ", r.padding, w->tokens / plain.seconds);
-	if (!w->embed)
-		printf("million_cells_3_epochs_min %.1f ", 3e6 * w->tokens / (w->steps * (double)w->ncell) / rate / 60);
-	printf("model_mb %.0f\n", r.bytes / 1e6);
-	print_ops(step);
+	}
+	printf("no_replay_tokens_per_s %.0f\n", w->tokens / plain.seconds);
+	print_ops(r.seconds / w->steps);
+	print_remarks();
+	int failed = compare(w, &r, &plain);
 	free(weights);
+	free(r.loss);
+	free(plain.loss);
 	model_free(m);
 	o->destroy(o);
+	return failed;
 }
 
-static void bench_here(const char *spec, const char *config, const char *length, const char *ncell, int steps, int first)
+static int bench_here(const char *spec, const char *config, const char *length, const char *ncell, int steps, int first)
 {
 	struct work w;
 	struct error e;
 	if (work_init(&w, config, length, ncell, steps, &e))
 		die(e.msg);
-	bench(spec, &w, first);
+	int failed = bench(spec, &w, first);
 	fflush(stdout);
+	return failed;
 }
 
 /* A process a shape; nothing of CUDA or OpenMP has been touched before the fork. */
@@ -501,14 +557,13 @@ static int bench_alone(const char *spec, const char *config, const char *length,
 		perror("bench_cuda: fork");
 		return -1;
 	}
-	if (child == 0) {
-		bench_here(spec, config, length, ncell, steps, first);
-		_exit(0);
-	}
+	if (child == 0)
+		_exit(bench_here(spec, config, length, ncell, steps, first) ? TOLD : 0);
 	while (waitpid(child, &status, 0) < 0)
 		;
 	if (WIFSIGNALED(status))
-		printf("FAILED: signal %d%s (%s %s %s)\n", WTERMSIG(status), WTERMSIG(status) == SIGALRM ? ", out of time" : "", config, length, ncell);
+		printf("FAILED: signal %d%s (%s %s %s)\n", WTERMSIG(status), WTERMSIG(status) == SIGALRM ? ", out of time" : "", config,
+			length, ncell);
 	else if (WEXITSTATUS(status) && WEXITSTATUS(status) != TOLD)
 		printf("FAILED: exit status %d, most likely out of memory (%s %s %s)\n", WEXITSTATUS(status), config, length, ncell);
 	return status ? -1 : 0;
@@ -521,10 +576,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: bench_cuda DEVICE STEPS CONFIG LENGTH|real BATCH [CONFIG LENGTH|real BATCH]...\n");
 		return 2;
 	}
-	if (argc == 6) { /* tools that watch one process */
-		bench_here(argv[1], argv[3], argv[4], argv[5], steps, 1);
-		return 0;
-	}
+	if (argc == 6) /* tools that watch one process */
+		return bench_here(argv[1], argv[3], argv[4], argv[5], steps, 1) ? 1 : 0;
 	for (int i = 3; i + 2 < argc; i += 3)
 		failed |= bench_alone(argv[1], argv[i], argv[i + 1], argv[i + 2], steps, i == 3);
 	return failed ? 1 : 0;

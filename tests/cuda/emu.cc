@@ -10,6 +10,7 @@ dim3 threadIdx, blockIdx, blockDim, gridDim;
 char *emu_shared;
 std::vector<emu_copy> emu_copies[1024];
 unsigned emu_products;
+int emu_broken;
 unsigned emu_replays; /* graphs launched */
 
 enum {
@@ -81,7 +82,7 @@ void emu_warp_barrier(void)
 
 char (*emu_exchange(const void *mine, size_t bytes))[64]
 {
-	char (*s)[64] = slots[self / 32][turn[self]++ % 2];
+	char(*s)[64] = slots[self / 32][turn[self]++ % 2];
 	if (bytes > 64)
 		fail("exchange too wide");
 	memcpy(s[self % 32], mine, bytes);

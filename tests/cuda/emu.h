@@ -34,17 +34,19 @@ struct float4 {
 };
 struct dim3 {
 	unsigned x, y, z;
-	dim3(unsigned x0 = 1, unsigned y0 = 1, unsigned z0 = 1) : x(x0), y(y0), z(z0) {}
+	dim3(unsigned x0 = 1, unsigned y0 = 1, unsigned z0 = 1) : x(x0), y(y0), z(z0)
+	{
+	}
 };
 
 static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
 {
-	return { x, y, z, w };
+	return {x, y, z, w};
 }
 
 static inline float4 make_float4(float x, float y, float z, float w)
 {
-	return { x, y, z, w };
+	return {x, y, z, w};
 }
 
 static inline uint32_t __float_as_uint(float x)
@@ -119,6 +121,7 @@ enum {
 	cudaErrorStreamCaptureUnsupported,
 	cudaStreamCaptureModeRelaxed,
 	cudaEventDisableTiming,
+	cudaEventBlockingSync,
 };
 enum cudaMemcpyKind {
 	cudaMemcpyHostToDevice,

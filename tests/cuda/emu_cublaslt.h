@@ -11,8 +11,14 @@
 #include <string.h>
 #include <vector>
 
-typedef enum { CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_INVALID_VALUE, CUBLAS_STATUS_NOT_SUPPORTED } cublasStatus_t;
+typedef enum {
+	CUBLAS_STATUS_SUCCESS,
+	CUBLAS_STATUS_INVALID_VALUE,
+	CUBLAS_STATUS_NOT_SUPPORTED,
+	CUBLAS_STATUS_INTERNAL_ERROR
+} cublasStatus_t;
 typedef enum { CUDA_R_32F, CUDA_R_16BF } cudaDataType;
+enum { CUBLASLT_REDUCTION_SCHEME_NONE = 0, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE = 2 };
 typedef enum { CUBLAS_OP_N, CUBLAS_OP_T } cublasOperation_t;
 typedef enum { CUBLAS_COMPUTE_32F } cublasComputeType_t;
 typedef enum { CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS } cublasLtEpilogue_t;
@@ -22,6 +28,7 @@ enum {
 	CUBLASLT_MATMUL_DESC_EPILOGUE,
 	CUBLASLT_MATMUL_DESC_BIAS_POINTER,
 	CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+	CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
 	CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
 	CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
 	CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
@@ -42,7 +49,8 @@ struct emu_layout {
 
 typedef struct emu_desc *cublasLtMatmulDesc_t;
 typedef struct emu_layout *cublasLtMatrixLayout_t;
-typedef int *cublasLtHandle_t, *cublasLtMatmulPreference_t;
+typedef int *cublasLtHandle_t;
+typedef uint32_t *cublasLtMatmulPreference_t; /* the mask of reduction schemes */
 typedef int cublasLtMatmulAlgo_t;
 typedef struct {
 	cublasLtMatmulAlgo_t algo;
@@ -50,10 +58,11 @@ typedef struct {
 } cublasLtMatmulHeuristicResult_t;
 
 extern unsigned emu_products; /* done so far */
+extern int emu_broken;        /* the next heuristics fail */
 
 static inline const char *cublasLtGetStatusString(cublasStatus_t r)
 {
-	return r == CUBLAS_STATUS_INVALID_VALUE ? "invalid value" : "not supported";
+	return r == CUBLAS_STATUS_INVALID_VALUE ? "invalid value" : r == CUBLAS_STATUS_NOT_SUPPORTED ? "not supported" : "internal error";
 }
 
 static inline cublasStatus_t cublasLtCreate(cublasLtHandle_t *h)
@@ -97,21 +106,25 @@ static inline cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-static inline cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *l, cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld)
+static inline cublasStatus_t cublasLtMatrixLayoutCreate(
+	cublasLtMatrixLayout_t *l, cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld)
 {
 	*l = (cublasLtMatrixLayout_t)calloc(1, sizeof **l);
-	**l = { type, rows, cols, ld };
+	**l = {type, rows, cols, ld};
 	return ld >= (int64_t)rows ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 static inline cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *p)
 {
-	*p = (int *)calloc(1, sizeof **p);
+	*p = (uint32_t *)malloc(sizeof **p);
+	**p = ~0u;
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-static inline cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, int, const void *, size_t)
+static inline cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p, int what, const void *value, size_t bytes)
 {
+	if (what == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
+		memcpy(p, value, bytes);
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -125,11 +138,17 @@ static inline uint64_t emu_cols(const struct emu_layout *l, cublasOperation_t op
 	return op == CUBLAS_OP_T ? l->rows : l->cols;
 }
 
-static inline cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-	cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t o, cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t *r, int *n)
+static inline cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a,
+	cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t o, cublasLtMatmulPreference_t want, int,
+	cublasLtMatmulHeuristicResult_t *r, int *n)
 {
 	*n = 0;
-	if (emu_rows(a, d->op[0]) != o->rows || emu_cols(b, d->op[1]) != o->cols || emu_cols(a, d->op[0]) != emu_rows(b, d->op[1]) || c != o)
+	if (emu_broken)
+		return CUBLAS_STATUS_INTERNAL_ERROR;
+	if (*want & ~(uint32_t)CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) /* parts would be added in bf16 */
+		return CUBLAS_STATUS_INVALID_VALUE;
+	if (emu_rows(a, d->op[0]) != o->rows || emu_cols(b, d->op[1]) != o->cols || emu_cols(a, d->op[0]) != emu_rows(b, d->op[1]) ||
+		c != o)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if ((a->type == CUDA_R_16BF && (a->ld % 8 || b->ld % 8)) || (o->type == CUDA_R_16BF && o->ld % 8))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -144,8 +163,8 @@ static inline float emu_element(const void *p, cudaDataType t, uint64_t i)
 	return t == CUDA_R_32F ? ((const float *)p)[i] : to_float(((const bf16 *)p)[i]);
 }
 
-static inline void emu_matmul(const emu_desc &d, float alpha, const void *A, const emu_layout &a, const void *B, const emu_layout &b, float beta, void *D,
-	const emu_layout &o)
+static inline void emu_matmul(const emu_desc &d, float alpha, const void *A, const emu_layout &a, const void *B, const emu_layout &b,
+	float beta, void *D, const emu_layout &o)
 {
 	const uint64_t K = emu_cols(&a, d.op[0]), M = o.rows;
 	std::vector<float> left(K * M), column(M); /* [K][M] */
@@ -156,7 +175,8 @@ static inline void emu_matmul(const emu_desc &d, float alpha, const void *A, con
 		float *s = column.data();
 		memset(s, 0, M * sizeof *s);
 		for (uint64_t k = 0; k < K; k++) {
-			const float x = emu_element(B, b.type, d.op[1] == CUBLAS_OP_T ? j + k * b.ld : k + j * b.ld), *l = left.data() + k * M;
+			const float x = emu_element(B, b.type, d.op[1] == CUBLAS_OP_T ? j + k * b.ld : k + j * b.ld),
+				    *l = left.data() + k * M;
 			for (uint64_t i = 0; i < M; i++)
 				s[i] += l[i] * x;
 		}
@@ -177,9 +197,9 @@ static inline void emu_matmul(const emu_desc &d, float alpha, const void *A, con
 	}
 }
 
-static inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha, const void *A, cublasLtMatrixLayout_t a,
-	const void *B, cublasLtMatrixLayout_t b, const void *beta, const void *C, cublasLtMatrixLayout_t, void *D, cublasLtMatrixLayout_t o,
-	const cublasLtMatmulAlgo_t *algo, void *, size_t, cudaStream_t)
+static inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha, const void *A,
+	cublasLtMatrixLayout_t a, const void *B, cublasLtMatrixLayout_t b, const void *beta, const void *C, cublasLtMatrixLayout_t, void *D,
+	cublasLtMatrixLayout_t o, const cublasLtMatmulAlgo_t *algo, void *, size_t, cudaStream_t)
 {
 	if (*algo != 7 || C != D)
 		return CUBLAS_STATUS_INVALID_VALUE;

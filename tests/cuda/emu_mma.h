@@ -17,7 +17,7 @@ static inline float exp2_fast(float x)
 static inline int __any_sync(unsigned mask, int x)
 {
 	int any = 0;
-	char (*s)[64] = emu_exchange(&x, sizeof x);
+	char(*s)[64] = emu_exchange(&x, sizeof x);
 	for (int i = 0; i < 32; i++) {
 		int other;
 		memcpy(&other, s[i], sizeof other);
@@ -33,7 +33,7 @@ static inline void emu_ldmatrix(uint32_t r[4], uint32_t where, bool trans)
 	unsigned lane = threadIdx.x % 32;
 	if ((uintptr_t)p % 16)
 		abort();
-	char (*s)[64] = emu_exchange(&p, sizeof p);
+	char(*s)[64] = emu_exchange(&p, sizeof p);
 	for (int i = 0; i < 4; i++) {
 		uint32_t e[2];
 		for (unsigned k = 0; k < 2; k++) {
@@ -65,8 +65,8 @@ static inline float emu_half(uint32_t word, unsigned high)
 static inline void mma(float c[2][2], const uint32_t a[4], uint32_t b0, uint32_t b1)
 {
 	unsigned lane = threadIdx.x % 32, g = lane / 4, q = lane % 4;
-	const uint32_t mine[6] = { a[0], a[1], a[2], a[3], b0, b1 };
-	char (*s)[64] = emu_exchange(mine, sizeof mine);
+	const uint32_t mine[6] = {a[0], a[1], a[2], a[3], b0, b1};
+	char(*s)[64] = emu_exchange(mine, sizeof mine);
 	for (unsigned i = 0; i < 4; i++) {
 		unsigned row = g + 8 * (i / 2), col = 2 * q + i % 2;
 		float sum = 0;
@@ -87,12 +87,12 @@ static inline void copy16(uint32_t to, const bf16 *from, bool valid)
 {
 	if (to % 16 || (uintptr_t)from % 16)
 		abort();
-	emu_copies[threadIdx.x].push_back({ emu_shared + to, valid ? from : NULL, false });
+	emu_copies[threadIdx.x].push_back({emu_shared + to, valid ? from : NULL, false});
 }
 
 static inline void copy_commit(void)
 {
-	emu_copies[threadIdx.x].push_back({ NULL, NULL, true });
+	emu_copies[threadIdx.x].push_back({NULL, NULL, true});
 }
 
 template <int N> static inline void copy_wait(void)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 extern "C" {
-#include "ops_cuda.h"
+#include "nn/ops_cuda.h"
 }
 
 struct ops *cuda_new(cudaStream_t stream, int is_bf16);

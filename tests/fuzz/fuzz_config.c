@@ -1,5 +1,5 @@
 /* Any bytes as a config.json: refused, or a configuration that is printed and read back as the same. */
-#include "config.h"
+#include "train/config.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +8,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	const struct head_spec mlm = {.kind = &head_mlm};
 	struct model_config c, d;
+	struct config_heads h;
 	struct error e;
+	if (config_heads_parse(&h, (const char *)data, size, "fuzz", &e) == 0)
+		config_heads_release(&h);
 	if (config_parse(&c, (const char *)data, size, "fuzz", &e))
 		return 0;
-	char *text = config_print(&c, TASK_MLM);
+	char *text = config_print(&c, &mlm, 1);
 	if (config_parse(&d, text, strlen(text), "fuzz", &e))
 		abort();
-	char *again = config_print(&d, TASK_MLM);
+	char *again = config_print(&d, &mlm, 1);
 	if (strcmp(text, again))
 		abort();
 	free(text);

@@ -3,6 +3,7 @@
  * lengths, contents, and stored chunk bytes that are noise. The container itself is written by the HDF5 library, so
  * this looks for faults in our reading and not in HDF5's. What is read must be canonical, or an error.
  */
+#include "anndata/h5.h"
 #include "read_counts.h"
 
 #include <assert.h>
@@ -39,7 +40,7 @@ static void close_all(hid_t file)
 static hid_t number_type(void)
 {
 	const hid_t t[] = {H5T_STD_I32LE, H5T_IEEE_F32LE, H5T_STD_I64LE, H5T_STD_U8LE, H5T_STD_I8LE, H5T_STD_U16LE, H5T_STD_U64LE,
-			   H5T_IEEE_F64LE, H5T_STD_I32BE, H5T_STD_I16LE, H5T_STD_U32LE};
+		H5T_IEEE_F64LE, H5T_STD_I32BE, H5T_STD_I16LE, H5T_STD_U32LE};
 	return t[below(sizeof t / sizeof *t)];
 }
 
@@ -94,7 +95,7 @@ static void names(hid_t at, const char *name, hsize_t n)
 	int variable = byte() & 1;
 	H5Tset_size(type, variable ? H5T_VARIABLE : 16);
 	hid_t d = H5Dcreate2(at, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-	char (*text)[16] = xcalloc(n, 16);
+	char(*text)[16] = xcalloc(n, 16);
 	char **p = xmalloc(n * sizeof *p);
 	for (hsize_t i = 0; i < n; i++) {
 		snprintf(text[i], 16, byte() & 1 ? "ENSG%08u" : "g%u", byte());
@@ -166,8 +167,8 @@ static void sparse(hid_t g, hsize_t major, int shaped, hsize_t rows, hsize_t col
 	if (byte() % 16 == 0)
 		shape[byte() & 1] = (uint64_t)byte() << below(56);
 	hid_t space = H5Screate_simple(1, &two, NULL);
-	hid_t a = shaped ? H5Acreate2(g, "shape", H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT) :
-			   H5Dcreate2(g, "shape", H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	hid_t a = shaped ? H5Acreate2(g, "shape", H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT)
+			 : H5Dcreate2(g, "shape", H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
 	if (shaped) {
 		H5Awrite(a, H5T_NATIVE_UINT64, shape);
 		H5Aclose(a);

@@ -1,6 +1,6 @@
 /* Any bytes as a safetensors file: refused, or a table whose tensors fill the data exactly. */
-#include "bytes.h"
-#include "safetensors.h"
+#include "base/bytes.h"
+#include "train/safetensors.h"
 
 #include <stdlib.h>
 

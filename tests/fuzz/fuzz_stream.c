@@ -6,8 +6,8 @@
  *     'F'  the file itself
  *     'P'  payloads, each after its length (u32): the frames, trailer and seek table are made here
  */
-#include "bytes.h"
-#include "stream.h"
+#include "base/bytes.h"
+#include "stream/stream.h"
 
 #include <assert.h>
 #include <stdlib.h>

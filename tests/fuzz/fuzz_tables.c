@@ -2,10 +2,11 @@
  * Tables as text, plain or gzip: vocabularies and labels of their genes, Geneformer's token and median tables, id mappings, 10x folders. The first byte says
  * which; the files' contents follow, split at bytes 0xff.
  */
-#include "genesplit.h"
+#include "method/gene_labels.h"
+#include "anndata/h5.h"
 #include "read_counts.h"
-#include "strmap.h"
-#include "vocab.h"
+#include "base/idmap.h"
+#include "stream/vocab.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,12 +42,12 @@ static void check_vocab(struct vocab *v, int failed)
 /* Every gene with a label has a class and a fold, and the classes are in order. */
 static void check_labels(const struct vocab *v, const char *path)
 {
-	struct genesplit g;
+	struct gene_labels g;
 	struct error e;
 	size_t n = 0;
-	if (genesplit_load(&g, path, v, &e))
+	if (gene_labels_load(&g, path, v, &e))
 		return;
-	int folds = genesplit_folds(&g, v, 2, 1, &e) == 0;
+	int folds = gene_labels_folds(&g, v, 2, 0, 1, &e) == 0;
 	for (size_t i = 0; i < v->n; i++) {
 		assert(g.label[i] < (int32_t)g.nclass && (g.label[i] < 0 || i >= v->nspecial));
 		assert((g.fold[i] >= 0) == (folds && g.label[i] >= 0));
@@ -55,8 +56,8 @@ static void check_labels(const struct vocab *v, const char *path)
 	assert(n == g.found && n && g.absent <= g.listed);
 	for (size_t k = 1; k < g.nclass; k++)
 		assert(strcmp(g.name[k - 1], g.name[k]) < 0);
-	free(genesplit_print(&g, v, 0));
-	genesplit_release(&g);
+	free(gene_labels_print(&g, v));
+	gene_labels_release(&g);
 }
 
 static char dir[64], file[3][96];

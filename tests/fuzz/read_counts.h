@@ -2,8 +2,8 @@
 #ifndef READ_COUNTS_H
 #define READ_COUNTS_H
 
-#include "genetable.h"
-#include "obs.h"
+#include "anndata/genetable.h"
+#include "anndata/obs.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -31,8 +31,9 @@ static void read_counts(const char *path)
 	uint32_t *map = xmalloc(h.ngene * sizeof *map);
 	int identity = genetable_add(&table, &h, NULL, map, &stats, &e), got = -1;
 	uint64_t row = 0;
-	r.narrow = table.genes.n < 1 << 16 && h.ncell % 2;      /* files of both kinds */
-	if (identity >= 0 && obs_add(&obs, &h, 1, NULL, 0, &e) == 0 && obs_header(&obs, &header, NULL, 0, &e) == 0 && h5ad_start(&h, &e) == 0) {
+	r.narrow = table.genes.n < 1 << 16 && h.ncell % 2; /* files of both kinds */
+	if (identity >= 0 && obs_add(&obs, &h, 1, NULL, 0, &e) == 0 && obs_header(&obs, &header, NULL, 0, &e) == 0 &&
+		h5ad_start(&h, &e) == 0) {
 		obs_file(&obs, &h);
 		while ((got = countmat_next(&h.mat, map, identity, 5, 16, &r, 1, &e)) > 0) {
 			for (size_t i = 0; i < r.n; i++) {

@@ -211,7 +211,7 @@ def equal(a, b):
 
 def table(*paths):
     for path in paths:
-        shown = subprocess.run(["scview", path], stdout=subprocess.PIPE, check=True).stdout.decode().split("\n")
+        shown = subprocess.run(["scview", path], stdout=subprocess.PIPE, check=True).stdout.decode(errors="surrogateescape").split("\n")
         assert shown.pop() == ""
         want = list(lines_of(scstream.read(path)))
         assert len(want) == len(shown)

@@ -63,7 +63,7 @@ for line in lines:
         assert ours[0] == number["<cls>"] and ours[-1] == number["<eos>"], "cell %d: special tokens" % cell
         ours = ours[1:-1]
     assert len(ours) == len(want), "cell %d: %d tokens, expected %d" % (cell, len(ours), len(want))
-    assert len(set(ours)) == len(ours), "cell %d: a token stands twice" % cell
+    assert len(set(ours)) == len(ours), "cell %d: a token occurs twice" % cell
     for at in np.flatnonzero(ours != want):
         a, b = score.get(ours[at]), score[want[at]]
         assert a is not None and abs(a - b) <= 1e-6 * b, \

@@ -1,7 +1,8 @@
 /* Model directories and checkpoints: sizes and logits against transformers, what resume reads, what is refused. */
-#include "checkpoint.h"
-#include "config.h"
-#include "safetensors.h"
+#include "train/checkpoint.h"
+#include "stream/masked.h"
+#include "train/config.h"
+#include "train/safetensors.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -29,19 +30,18 @@ static struct model_config small(void)
 	return c;
 }
 
-static struct ops *cpu;         /* of all models here */
+static struct ops *cpu; /* of all models here */
 
-static struct model *make(enum task task, uint64_t seed)
+static struct model *make(const struct head_kind *kind, uint64_t seed)
 {
 	struct error e;
 	struct model_config c = small();
-	c.num_labels = 2;
-	return model_new(&c, task, cpu, seed, &e);
+	return model_new(&c, &(struct head_spec){.kind = kind, .nlabel = 2}, 1, cpu, seed, &e);
 }
 
 static float *values(struct model *m, enum which w)
 {
-	float *x = xcalloc(model_size(m), sizeof *x);
+	float *x = xcalloc(model_size(m, w), sizeof *x);
 	model_read_all(m, w, x);
 	return x;
 }
@@ -52,14 +52,20 @@ static char *in_dir(const char *name)
 }
 
 /* The file of the golden folder was written by sctrain; the logits are transformers'. */
-static void check_logits(const char *golden, enum task task)
+static void check_logits(const char *golden, const struct head_kind *kind)
 {
 	struct error e;
 	struct vocab v;
 	struct weights_report r;
-	struct model *m = model_dir_load(golden, task, cpu, 1, &v, &r, &e);
+	struct config_heads heads;
+	char *config = xasprintf("%s/config.json", golden);
+	if (config_heads_load(&heads, config, &e))
+		fail_msg("%s", e.msg);
+	assert_true(heads.n == 1 && heads.head[0].kind == kind);
+	struct model *m = model_dir_load(golden, heads.head, heads.n, cpu, 1, &v, &r, &e);
 	if (!m)
 		fail_msg("%s", e.msg);
+	free(config);
 	assert_int_equal(v.n, model_config(m)->vocab_size);
 	assert_int_equal(r.fresh + r.ignored, 0);
 	char *path = xasprintf("%s/logits.txt", golden);
@@ -79,10 +85,10 @@ static void check_logits(const char *golden, enum task task)
 			if (p == q)
 				break;
 		}
-		struct batch b = {.ncell = 1, .offset = offset, .id = id, .nmask = offset[1], .mask = mask};
-		size_t n = (task == TASK_CELLS ? 1 : offset[1]) * V;
+		struct batch b = {.ncell = 1, .offset = offset, .id = id, .goal = {{.n = offset[1], .row = mask}}};
+		size_t n = (kind == &head_cells ? 1 : offset[1]) * V;
 		float *z = xcalloc(n, sizeof *z);
-		assert_int_equal(model_logits(m, &b, z, &e), 0);
+		assert_int_equal(model_logits(m, &b, 0, z, &e), 0);
 		for (size_t k = 0; k < n; k++) {
 			double want;
 			assert_int_equal(fscanf(f, "%lf", &want), 1);
@@ -98,13 +104,14 @@ static void check_logits(const char *golden, enum task task)
 	fclose(f);
 	vocab_release(&v);
 	model_free(m);
+	config_heads_release(&heads);
 }
 
 static void hugging_face(void **state)
 {
-	check_logits(GOLDEN "mlm", TASK_MLM);
-	check_logits(GOLDEN "cells", TASK_CELLS);
-	check_logits(GOLDEN "genes", TASK_GENES);
+	check_logits(GOLDEN "mlm", &head_mlm);
+	check_logits(GOLDEN "cells", &head_cells);
+	check_logits(GOLDEN "genes", &head_genes);
 }
 
 /* A file of Geneformer V1's shape has the size of the reference library's, to the byte. */
@@ -115,7 +122,7 @@ static void exact_size(void **state)
 	struct stat st;
 	model_preset(&c, "geneformer-v1-10m", &e);
 	c.vocab_size = 25426;
-	struct model *m = model_new(&c, TASK_MLM, cpu, 1, &e);
+	struct model *m = model_new(&c, &(struct head_spec){.kind = &head_mlm}, 1, cpu, 1, &e);
 	char *path = in_dir("v1.safetensors");
 	assert_int_equal(weights_save(m, path, &e), 0);
 	assert_int_equal(stat(path, &st), 0);
@@ -160,12 +167,14 @@ static char *variant(struct model *m, const char *leave, int bare, const struct 
 		const struct tensor *t = model_tensor(m, i);
 		if (leave && strstr(t->name, leave))
 			continue;
-		out[k++] = (struct safetensor_out){.name = t->name + (bare && !strncmp(t->name, "bert.", 5) ? 5 : 0), .ndim = t->ndim,
-						   .shape = {t->shape[0], t->shape[1]}, .from = t};
+		out[k++] = (struct safetensor_out){.name = t->name + (bare && !strncmp(t->name, "bert.", 5) ? 5 : 0),
+			.ndim = t->ndim,
+			.shape = {t->shape[0], t->shape[1]},
+			.from = t};
 	}
 	for (size_t i = 0; i < n; i++)
-		out[k++] = (struct safetensor_out){.name = extra[i].name, .ndim = extra[i].ndim, .shape = {extra[i].shape[0], extra[i].shape[1]},
-						   .which = (int)i};
+		out[k++] = (struct safetensor_out){
+			.name = extra[i].name, .ndim = extra[i].ndim, .shape = {extra[i].shape[0], extra[i].shape[1]}, .which = (int)i};
 	assert_int_equal(safetensors_write(path, out, k, get, &s, &e), 0);
 	return path;
 }
@@ -174,18 +183,18 @@ static void variants(void **state)
 {
 	struct error e;
 	struct weights_report r;
-	struct model *from = make(TASK_MLM, 1), *to = make(TASK_MLM, 2), *cells = make(TASK_CELLS, 3);
+	struct model *from = make(&head_mlm, 1), *to = make(&head_mlm, 2), *cells = make(&head_cells, 3);
 	float *want = values(from, PARAM), *got;
 
 	/* position_ids and a decoder bias that is the bias; the pooler of another head */
 	const struct extra more[] = {{"bert.embeddings.position_ids", {1, 10}, 2, 0}, {"cls.predictions.decoder.bias", {50}, 1, 0},
-				     {"bert.pooler.dense.bias", {8}, 1, 0}};
+		{"bert.pooler.dense.bias", {8}, 1, 0}};
 	char *path = variant(from, NULL, 0, more, 3);
 	if (weights_load(to, path, &r, &e))
 		fail_msg("%s", e.msg);
 	assert_int_equal(r.ignored, 3);
 	got = values(to, PARAM);
-	assert_memory_equal(got, want, model_size(to) * sizeof *got);
+	assert_memory_equal(got, want, model_size(to, PARAM) * sizeof *got);
 	free(got);
 	free(path);
 
@@ -259,8 +268,13 @@ static void checkpoints(void **state)
 	struct error e;
 	struct vocab v, back;
 	struct weights_report r;
-	struct train_state s = {.steps = 90, .epoch = 0.5, .seconds = 3, .digest = "0123456789abcdef0123456789abcdef", .settings = cJSON_CreateObject()}, t;
-	struct model *m = make(TASK_MLM, 1), *to = make(TASK_MLM, 2);
+	struct train_state s = {.steps = 90,
+				   .epoch = 0.5,
+				   .seconds = 3,
+				   .digest = "0123456789abcdef0123456789abcdef",
+				   .settings = cJSON_CreateObject()},
+			   t;
+	struct model *m = make(&head_mlm, 1), *to = make(&head_mlm, 2);
 	uint64_t step = 7;
 	cJSON_AddNumberToObject(s.settings, "lr", 0.1);
 	sample_vocab(&v);
@@ -271,7 +285,7 @@ static void checkpoints(void **state)
 	assert_true(checkpoint_lock(model, &e) >= 0);
 	assert_int_equal(checkpoint_lock(model, &e), -1);
 	assert_non_null(strstr(e.msg, "another trainer"));
-	float *x = xcalloc(model_size(m), sizeof *x);
+	float *x = xcalloc(model_size(m, PARAM), sizeof *x);
 	for (s.step = 8; s.step <= 11; s.step++) {
 		for (int w = PARAM; w <= MOMENT2; w++) {
 			for (size_t i = 0; i < model_ntensor(m); i++)
@@ -301,7 +315,7 @@ static void checkpoints(void **state)
 	float *had = best;
 	assert_int_equal(checkpoint_load(&t, to, &best, model, 11, &e), 0);
 	assert_true(t.best_step == 9 && t.best == 1.0 / 3 && t.stale == 17);
-	assert_memory_equal(best, had, model_size(m) * sizeof *had);
+	assert_memory_equal(best, had, model_size(m, PARAM) * sizeof *had);
 	free(best);
 	files.best = had;
 	assert_true(there("model/checkpoint-11/genes.tsv"));
@@ -311,7 +325,7 @@ static void checkpoints(void **state)
 		if (w == GRAD)
 			continue;
 		float *a = values(m, (enum which)w), *b = values(to, (enum which)w);
-		assert_memory_equal(a, b, model_size(m) * sizeof *a);
+		assert_memory_equal(a, b, model_size(m, PARAM) * sizeof *a);
 		free(a);
 		free(b);
 	}
@@ -325,9 +339,9 @@ static void checkpoints(void **state)
 	assert_int_equal(rename(b, a), 0);
 	struct model_config c = small();
 	c.hidden_dropout_prob = 0.5;
-	struct model *other = model_new(&c, TASK_MLM, cpu, 1, &e);
+	struct model *other = model_new(&c, &(struct head_spec){.kind = &head_mlm}, 1, cpu, 1, &e);
 	assert_int_equal(checkpoint_load(&t, other, &best, model, 11, &e), -1);
-	assert_non_null(strstr(e.msg, "not the configuration"));
+	assert_non_null(strstr(e.msg, "differs from the configuration"));
 	assert_null(best);
 	model_free(other);
 
@@ -335,10 +349,10 @@ static void checkpoints(void **state)
 	assert_false(checkpoint_finished(model));
 	assert_int_equal(checkpoint_finish(model, m, &files, &e), 0);
 	assert_true(checkpoint_finished(model));
-	other = model_dir_load(model, TASK_MLM, cpu, 5, &back, &r, &e);
+	other = model_dir_load(model, &(struct head_spec){.kind = &head_mlm}, 1, cpu, 5, &back, &r, &e);
 	assert_non_null(other);
 	float *p = values(m, PARAM), *q = values(other, PARAM);
-	assert_memory_equal(p, q, model_size(m) * sizeof *p);
+	assert_memory_equal(p, q, model_size(m, PARAM) * sizeof *p);
 	struct header h;
 	header_init(&h, "tokens");
 	vocab_copy(&h.vocab, &v);
@@ -361,7 +375,8 @@ static void checkpoints(void **state)
 	assert_false(there("model/checkpoint-99.tmp"));
 	assert_true(there("model/checkpoint-11") && there("model/model.safetensors"));
 	assert_int_equal(checkpoint_clear(model, 1, &e), 0);
-	assert_false(there("model/checkpoint-11") || there("model/model.safetensors") || there("model/vocab.tsv") || there("model/genes.tsv"));
+	assert_false(
+		there("model/checkpoint-11") || there("model/model.safetensors") || there("model/vocab.tsv") || there("model/genes.tsv"));
 	assert_true(there("model/checkpoint-1x"));
 	free(p);
 	free(q);
@@ -393,7 +408,8 @@ static void train_log(void **state)
 	f = fopen(path, "r");
 	text[fread(text, 1, sizeof text - 1, f)] = 0;
 	fclose(f);
-	assert_string_equal(text, "step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds\n1\tx\n2\tx\n3\tx\n4\tx\n5\tx\n6\tx\n7\tx\n8\tx\n9\tx\n10\tx\n11\ty\n");
+	assert_string_equal(text,
+		"step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds\n1\tx\n2\tx\n3\tx\n4\tx\n5\tx\n6\tx\n7\tx\n8\tx\n9\tx\n10\tx\n11\ty\n");
 	unlink(path);
 	free(path);
 	assert_null(checkpoint_log("/nonexistent", 0, COLUMNS, &e));
@@ -402,19 +418,19 @@ static void train_log(void **state)
 static void masked_streams(void **state)
 {
 	struct error e;
-	struct loader l;
+	struct masked_info l;
 	struct header h;
 	char a[33], b[33];
 	header_init(&h, "masked");
 	sample_vocab(&h.vocab);
 	header_provenance(&h, "maskgen", "--seed 1");
-	assert_int_equal(loader_parse(&l, &h, "x", &e), -1);
+	assert_int_equal(masked_info_parse(&l, &h, "x", &e), -1);
 	assert_non_null(strstr(e.msg, "no loader.steps"));
 	cJSON *o = cJSON_AddObjectToObject(h.extra, "loader");
 	cJSON_AddNumberToObject(o, "steps", 30);
 	cJSON_AddNumberToObject(o, "shard", 0);
 	cJSON_AddNumberToObject(o, "first_step", 0);
-	assert_int_equal(loader_parse(&l, &h, "x", &e), 0);
+	assert_int_equal(masked_info_parse(&l, &h, "x", &e), 0);
 	assert_true(l.steps == 30 && l.shards == 1 && l.first_step == 0);
 	masked_digest(&h, a);
 	cJSON_SetNumberValue(cJSON_GetObjectItem(o, "first_step"), 12);
@@ -422,7 +438,7 @@ static void masked_streams(void **state)
 	masked_digest(&h, b);
 	assert_string_equal(a, b);
 	assert_int_equal(cJSON_GetObjectItem(o, "first_step")->valueint, 12);
-	assert_int_equal(loader_parse(&l, &h, "x", &e), -1);
+	assert_int_equal(masked_info_parse(&l, &h, "x", &e), -1);
 	cJSON_SetNumberValue(cJSON_GetObjectItem(o, "steps"), 31);
 	masked_digest(&h, b);
 	assert_string_not_equal(a, b);
@@ -444,8 +460,12 @@ static int cleanup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hugging_face), cmocka_unit_test(exact_size), cmocka_unit_test(variants), cmocka_unit_test(checkpoints),
-		cmocka_unit_test(train_log), cmocka_unit_test(masked_streams),
+		cmocka_unit_test(hugging_face),
+		cmocka_unit_test(exact_size),
+		cmocka_unit_test(variants),
+		cmocka_unit_test(checkpoints),
+		cmocka_unit_test(train_log),
+		cmocka_unit_test(masked_streams),
 	};
 	if (!mkdtemp(dir))
 		return 1;

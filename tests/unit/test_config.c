@@ -1,5 +1,5 @@
 /* config.json: Hugging Face's defaults, what is refused, and what comes back. */
-#include "config.h"
+#include "train/config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+static const struct head_spec MLM[] = {{.kind = &head_mlm}};
 
 static struct model_config parse(const char *json)
 {
@@ -46,7 +48,8 @@ static void defaults(void **state)
 /* Geneformer-V1-10M's file, and a classifier's. */
 static void geneformer(void **state)
 {
-	struct model_config c = parse("{\"architectures\": [\"BertForMaskedLM\"], \"attention_probs_dropout_prob\": 0.02, \"gradient_checkpointing\": false,"
+	struct model_config c = parse(
+		"{\"architectures\": [\"BertForMaskedLM\"], \"attention_probs_dropout_prob\": 0.02, \"gradient_checkpointing\": false,"
 		"\"hidden_act\": \"relu\", \"hidden_dropout_prob\": 0.02, \"hidden_size\": 256, \"initializer_range\": 0.02, \"intermediate_size\": 512,"
 		"\"layer_norm_eps\": 1e-12, \"max_position_embeddings\": 2048, \"model_type\": \"bert\", \"num_attention_heads\": 4,"
 		"\"num_hidden_layers\": 6, \"pad_token_id\": 0, \"position_embedding_type\": \"absolute\", \"transformers_version\": \"4.6.0\","
@@ -56,33 +59,44 @@ static void geneformer(void **state)
 	assert_int_equal(config_get(&p, "geneformer-v1-10m", &e), 0);
 	assert_int_equal(p.vocab_size, 0);
 	p.vocab_size = 25426;
-	char *a = config_print(&c, TASK_MLM), *b = config_print(&p, TASK_MLM);
+	char *a = config_print(&c, MLM, 1), *b = config_print(&p, MLM, 1);
 	assert_string_equal(a, b);
 	free(a);
 	free(b);
 	c = parse("{\"id2label\": {\"0\": \"B\", \"1\": \"T\", \"2\": \"NK\"}, \"classifier_dropout\": 0.3}");
-	assert_int_equal(c.num_labels, 3);
 	assert_true(c.classifier_dropout == 0.3);
 }
 
 static void comes_back(void **state)
 {
-	struct model_config c = parse("{\"hidden_dropout_prob\": 0.123456789012345678, \"layer_norm_eps\": 1e-05, \"hidden_act\": \"relu\", \"num_labels\": 4}");
-	for (int task = TASK_MLM; task <= TASK_BARE; task++) {
-		char *text = config_print(&c, (enum task)task);
+	struct model_config c =
+		parse("{\"hidden_dropout_prob\": 0.123456789012345678, \"layer_norm_eps\": 1e-05, \"hidden_act\": \"relu\"}");
+	static char t[] = "T", b[] = "B", nk[] = "NK", *const name[] = {t, b, nk};
+	const struct head_spec head[] = {
+		{.kind = &head_mlm}, {.kind = &head_cells, .nlabel = 3, .label = name}, {.kind = &head_genes, .nlabel = 3}};
+	for (size_t i = 0; i <= 3; i++) { /* the last: no head */
+		char *text = config_print(&c, &head[i], i < 3);
+		struct config_heads h;
+		struct error e;
 		struct model_config d = parse(text);
 		assert_true(d.hidden_dropout_prob == c.hidden_dropout_prob && d.layer_norm_eps == c.layer_norm_eps);
 		assert_int_equal(d.hidden_act, ACT_RELU);
-		assert_int_equal(d.num_labels, task == TASK_CELLS || task == TASK_GENES ? 4 : 0);
+		assert_int_equal(config_heads_parse(&h, text, strlen(text), "test", &e), 0);
+		assert_int_equal(h.n, i < 3);
+		assert_true(i == 3 || h.head[0].kind == head[i].kind);
+		assert_int_equal(h.nlabel, i == 1 || i == 2 ? 3 : 0);
+		if (i == 1)
+			assert_string_equal(h.head[0].label[2], "NK");
+		config_heads_release(&h);
 		free(text);
 	}
 }
 
 static void no_head(const char *json, const char *why)
 {
-	struct config_head h;
+	struct config_heads h;
 	struct error e;
-	if (config_head_parse(&h, json, strlen(json), "test", &e) == 0)
+	if (config_heads_parse(&h, json, strlen(json), "test", &e) == 0)
 		fail_msg("accepted: %s", json);
 	if (!strstr(e.msg, why) || strncmp(e.msg, "test: ", 6))
 		fail_msg("%s\n  gives: %s\n  expected: %s", json, e.msg, why);
@@ -95,28 +109,32 @@ static void no_head(const char *json, const char *why)
 /* Names in the order of the classes, whatever the order in the file; transformers leaves two default names out. */
 static void heads(void **state)
 {
-	struct config_head h;
+	struct config_heads h;
 	struct error e;
 	const char *json = "{" CELLS ", \"id2label\": {\"2\": \"NK\", \"0\": \"T\", \"1\": \"B cell, naive\"}}";
-	assert_int_equal(config_head_parse(&h, json, strlen(json), "test", &e), 0);
-	assert_int_equal(h.task, TASK_CELLS);
+	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
+	assert_true(h.n == 1 && h.head[0].kind == &head_cells);
 	assert_int_equal(h.nlabel, 3);
 	assert_string_equal(h.label[0], "T");
 	assert_string_equal(h.label[1], "B cell, naive");
 	assert_string_equal(h.label[2], "NK");
-	config_head_release(&h);
+	config_heads_release(&h);
 	json = "{" GENES "}";
-	assert_int_equal(config_head_parse(&h, json, strlen(json), "test", &e), 0);
-	assert_int_equal(h.task, TASK_GENES);
+	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
+	assert_true(h.n == 1 && h.head[0].kind == &head_genes);
 	assert_int_equal(h.nlabel, 2);
 	assert_string_equal(h.label[1], "LABEL_1");
-	config_head_release(&h);
-	assert_int_equal(parse(json).num_labels, 2);
+	config_heads_release(&h);
 	json = "{\"architectures\": [\"BertForMaskedLM\"], \"id2label\": {\"0\": \"a\"}}";
-	assert_int_equal(config_head_parse(&h, json, strlen(json), "test", &e), 0);
-	assert_int_equal(h.task, TASK_MLM);
+	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
+	assert_true(h.n == 1 && h.head[0].kind == &head_mlm);
 	assert_int_equal(h.nlabel, 0);
-	config_head_release(&h);
+	config_heads_release(&h);
+	json = "{" GENES ", \"num_labels\": 4}";
+	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
+	assert_int_equal(h.head[0].nlabel, 4);
+	config_heads_release(&h);
+	no_head("{" GENES ", \"num_labels\": 3, \"id2label\": {\"0\": \"T\", \"1\": \"B\"}}", "num_labels is 3, but id2label has 2 names");
 	no_head("[]", "not a JSON object");
 	no_head("{}", "architectures names none of");
 	no_head("{\"architectures\": [\"BertForQuestionAnswering\"]}", "architectures names none of");
@@ -126,6 +144,31 @@ static void heads(void **state)
 	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"1\": \"T\"}}", "two classes are named 'T'");
 	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"1\": \"\"}}", "class 1 is empty");
 	no_head("{" GENES ", \"id2label\": {\"0\": \"T\", \"1\": \"a\\tb\"}}", "tab or line break");
+}
+
+/* Several heads are listed with their weights, and come back. */
+static void several(void **state)
+{
+	struct model_config c = parse("{}");
+	static char t[] = "T", b[] = "B", *const name[] = {t, b};
+	const struct head_spec head[] = {
+		{.kind = &head_mlm, .weight = 0.5}, {.kind = &head_cells, .weight = 2, .nlabel = 2, .label = name}};
+	struct config_heads h;
+	struct error e;
+	char *text = config_print(&c, head, 2), *again;
+	assert_int_equal(config_heads_parse(&h, text, strlen(text), "test", &e), 0);
+	assert_true(h.n == 2 && h.head[0].kind == &head_mlm && h.head[1].kind == &head_cells);
+	assert_true(h.head[0].weight == 0.5 && h.head[1].weight == 2 && h.head[1].nlabel == 2 && h.head[0].nlabel == 0);
+	again = config_print(&c, h.head, h.n);
+	assert_string_equal(text, again);
+	free(text);
+	free(again);
+	config_heads_release(&h);
+#define LIST(x) "{\"corrmask_heads\": " x "}"
+	no_head(LIST("[]"), "expected a list of heads");
+	no_head(LIST("[{\"kind\": \"mlm\"}]"), "head mlm: weight");
+	no_head(LIST("[{\"kind\": \"tail\", \"weight\": 1}]"), "head 0 is of no known kind");
+	no_head(LIST("[{\"kind\": \"mlm\", \"weight\": 1}, {\"kind\": \"mlm\", \"weight\": 1}]"), "mlm occurs twice");
 }
 
 static void wrong(void **state)
@@ -154,7 +197,12 @@ static void wrong(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults), cmocka_unit_test(geneformer), cmocka_unit_test(comes_back), cmocka_unit_test(heads), cmocka_unit_test(wrong),
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(geneformer),
+		cmocka_unit_test(comes_back),
+		cmocka_unit_test(heads),
+		cmocka_unit_test(several),
+		cmocka_unit_test(wrong),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
-/* What the readers of outside files stand on: entries sorted through the disk, names to numbers, loops over threads. The files
- * themselves are tested in h5tok.bats and fuzz_h5ad. */
-#include "pool.h"
-#include "spill.h"
-#include "strmap.h"
+/* What the readers of outside files use: names to numbers, loops over threads. The files themselves are tested in h5tok.bats and
+ * fuzz_h5ad. */
+#include "base/threads.h"
+#include "base/strmap.h"
+#include "base/idmap.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,63 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint32_t state = 99;
-
-static uint32_t next(void)
-{
-	state = state * 1664525u + 1013904223u;
-	return state >> 8;
-}
-
-/* n entries in random order through a buffer of `max`: each row comes back with its entries in the order of arrival. */
-static void spill(size_t n, uint32_t rows, size_t max)
-{
-	struct error e;
-	struct spill s;
-	spill_init(&s, rows, max);
-	struct spill_entry *all = xmalloc((n + 1) * sizeof *all);
-	for (size_t i = 0; i < n; i++) {
-		all[i] = (struct spill_entry){next() % rows, (uint32_t)i, next()};
-		assert_int_equal(spill_add(&s, all[i].row, all[i].col, all[i].value, &e), 0);
-	}
-	assert_int_equal(spill_finish(&s, &e), 0);
-	assert_int_equal(s.written > 0, n > max);
-	uint32_t row = 0;
-	size_t seen = 0, entries, got;
-	while ((got = spill_plan(&s, 7, 50, &entries)) > 0) {
-		uint64_t start[8];
-		uint32_t *col = xmalloc(entries * sizeof *col), *value = xmalloc(entries * sizeof *value);
-		assert_true(got == 1 || entries <= 50);
-		assert_int_equal(spill_read(&s, got, start, col, value, &e), 0);
-		assert_int_equal(start[got], entries);
-		for (size_t i = 0; i < got; i++, row++) {
-			for (uint64_t k = start[i]; k < start[i + 1]; k++, seen++) {
-				assert_int_equal(all[col[k]].row, row);
-				assert_int_equal(all[col[k]].value, value[k]);
-				assert_true(k == start[i] || col[k] > col[k - 1]);
-			}
-		}
-		free(col);
-		free(value);
-	}
-	assert_int_equal(seen, n);
-	assert_int_equal(row, rows);
-	spill_release(&s);
-	free(all);
-}
-
-static void spills(void **unused)
-{
-	spill(0, 5, 10);
-	spill(10, 1, 10);
-	spill(1000, 37, 2000);
-	spill(1000, 37, 1000);
-	spill(1001, 37, 1000);
-	spill(20000, 5000, 64);
-	spill(3000, 70000, 100);
-	spill(3000, 5000000, 1000);     /* three digits of the radix sort */
-}
 
 static void maps(void **unused)
 {
@@ -89,10 +32,24 @@ static void maps(void **unused)
 
 static void ensembl_ids(void **unused)
 {
-	static const struct { const char *s; int yes; size_t base; } t[] = {
-		{"ENSG00000141510", 1, 15}, {"ENSG00000141510.17", 1, 15}, {"ENSMUSG00000059552", 1, 18}, {"ENSGR0000182378", 1, 15},
-		{"ENST00000269305", 0, 0}, {"ENSG", 0, 0}, {"ENSG00000141510.", 0, 0}, {"ENSG00000141510.x", 0, 0}, {"TP53", 0, 0},
-		{"ENSG00000182378.14_PAR_Y", 0, 0}, {"ENSGABCDEFGHIJK", 0, 0}, {"", 0, 0}, {"ENSG000001415100000000", 1, 22},
+	static const struct {
+		const char *s;
+		int yes;
+		size_t base;
+	} t[] = {
+		{"ENSG00000141510", 1, 15},
+		{"ENSG00000141510.17", 1, 15},
+		{"ENSMUSG00000059552", 1, 18},
+		{"ENSGR0000182378", 1, 15},
+		{"ENST00000269305", 0, 0},
+		{"ENSG", 0, 0},
+		{"ENSG00000141510.", 0, 0},
+		{"ENSG00000141510.x", 0, 0},
+		{"TP53", 0, 0},
+		{"ENSG00000182378.14_PAR_Y", 0, 0},
+		{"ENSGABCDEFGHIJK", 0, 0},
+		{"", 0, 0},
+		{"ENSG000001415100000000", 1, 22},
 	};
 	for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
 		size_t base = 0;
@@ -129,7 +86,9 @@ static void loops(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spills), cmocka_unit_test(maps), cmocka_unit_test(ensembl_ids), cmocka_unit_test(loops),
+		cmocka_unit_test(maps),
+		cmocka_unit_test(ensembl_ids),
+		cmocka_unit_test(loops),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

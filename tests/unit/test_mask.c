@@ -1,6 +1,6 @@
 /* Masks: the invariants of CorrMask's Algorithm 2 over random cells and graphs. */
-#include "mask.h"
-#include "rng.h"
+#include "method/mask.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@ struct trial {
 	uint32_t n, k, structural;
 	uint32_t token[MOST], input[MOST];
 	uint16_t position[MOST];
-	uint32_t L;             /* maskable tokens */
+	uint32_t L; /* maskable tokens */
 };
 
 /* Distinct genes in random order, <cls> in front and <eos>-like 0 at the end of every second cell. */
@@ -106,8 +106,14 @@ static void invariants(void **state)
 		random_graph(&g, &r, round == 3 ? 0.9 : 0.02 * round);
 		for (int weighted = 0; weighted < 2; weighted++)
 			for (uint32_t partners = 0; partners < 7; partners += 3) {
-				struct mask_plan plan = {.strategy = MASK_CORRMASK, .weighted = weighted, .partners = partners, .seed = 5,
-							 .vocab = VOCAB, .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
+				struct mask_plan plan = {.strategy = MASK_CORRMASK,
+					.weighted = weighted,
+					.partners = partners,
+					.seed = 5,
+					.vocab = VOCAB,
+					.nspecial = SPECIAL,
+					.mask_id = MASK_ID,
+					.graph = &g};
 				struct masker *m = masker_new(&plan);
 				for (uint64_t cell = 0; cell < 60; cell++) {
 					double rate = rates[cell % 6], lambda = lambdas[cell % 4];
@@ -134,17 +140,26 @@ static void every_strategy(void **state)
 	for (uint32_t u = 0; u < VOCAB; u++)
 		g.module[u] = u < SPECIAL ? -1 : (int32_t)rng_below(&r, 9) - 1;
 	for (int p = 0; p < PLANS; p++) {
-		struct mask_plan plan = {.strategy = p <= PLAN_BERNOULLI ? MASK_RANDOM : p == PLAN_PMI ? MASK_PMI : MASK_CORRMASK,
-					 .bernoulli = p == PLAN_BERNOULLI, .weighted = p == PLAN_WEIGHTED, .modular = p >= PLAN_MODULES,
-					 .partners = 5, .seed = 8, .vocab = VOCAB, .nspecial = SPECIAL, .mask_id = MASK_ID,
-					 .graph = p <= PLAN_BERNOULLI || p == PLAN_GROUPS ? NULL : &g};
+		struct mask_plan plan = {.strategy = p <= PLAN_BERNOULLI ? MASK_RANDOM
+				: p == PLAN_PMI                          ? MASK_PMI
+									 : MASK_CORRMASK,
+			.bernoulli = p == PLAN_BERNOULLI,
+			.weighted = p == PLAN_WEIGHTED,
+			.modular = p >= PLAN_MODULES,
+			.partners = 5,
+			.seed = 8,
+			.vocab = VOCAB,
+			.nspecial = SPECIAL,
+			.mask_id = MASK_ID,
+			.graph = p <= PLAN_BERNOULLI || p == PLAN_GROUPS ? NULL : &g};
 		struct masker *m = masker_new(&plan);
 		for (uint64_t cell = 0; cell < 400; cell++) {
 			double rate = rng_unit(&r), lambda = cell % 4 ? rng_unit(&r) : cell % 8 == 0;
 			random_cell(&t, &r);
 			for (uint32_t i = 0; i < t.n; i++)
-				group[i] = (int32_t)rng_below(&r, 4) - 1;       /* special tokens too */
-			t.k = mask_cell(m, rate, lambda, cell, 0, t.token, p == PLAN_GROUPS ? group : NULL, t.n, t.position, t.input, &t.structural);
+				group[i] = (int32_t)rng_below(&r, 4) - 1; /* special tokens too */
+			t.k = mask_cell(m, rate, lambda, cell, 0, t.token, p == PLAN_GROUPS ? group : NULL, t.n, t.position, t.input,
+				&t.structural);
 			uint32_t budget = (uint32_t)floor(t.L * rate + 1e-9), quota = (uint32_t)floor(budget * lambda + 1e-9);
 			if (p == PLAN_BERNOULLI)
 				assert_true(fabs(t.k - t.L * rate) <= 5 * sqrt(t.L * rate * (1 - rate)) + 1);
@@ -170,8 +185,14 @@ static void partners_are_present_neighbours(void **state)
 	struct trial t;
 	for (int round = 0; round < 6; round++) {
 		random_graph(&g, &r, 0.004 * (1 << round));
-		struct mask_plan plan = {.strategy = MASK_CORRMASK, .weighted = round % 2, .partners = 1 + (uint32_t)round, .seed = 8, .vocab = VOCAB,
-					 .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
+		struct mask_plan plan = {.strategy = MASK_CORRMASK,
+			.weighted = round % 2,
+			.partners = 1 + (uint32_t)round,
+			.seed = 8,
+			.vocab = VOCAB,
+			.nspecial = SPECIAL,
+			.mask_id = MASK_ID,
+			.graph = &g};
 		struct masker *m = masker_new(&plan);
 		uint32_t all = 0;
 		for (uint64_t cell = 0; cell < 200; cell++) {
@@ -194,7 +215,7 @@ static void partners_are_present_neighbours(void **state)
 			assert_true(lonely <= 1);
 			all += t.structural == t.k && t.k > 1;
 		}
-		assert_true(round < 2 || all > 100);    /* of a thin graph few cells have seeds enough */
+		assert_true(round < 2 || all > 100); /* of a thin graph few cells have seeds enough */
 		masker_free(m);
 		graph_release(&g);
 	}
@@ -209,8 +230,8 @@ static void partners_go_together(void **state)
 		edge[m++] = (struct edge){u, u + 1, 0.5f, 200};
 	struct graph g;
 	graph_build(&g, VOCAB, edge, m);
-	struct mask_plan plan = {.strategy = MASK_CORRMASK, .partners = 5, .seed = 9, .vocab = VOCAB, .nspecial = SPECIAL,
-				 .mask_id = MASK_ID, .graph = &g};
+	struct mask_plan plan = {
+		.strategy = MASK_CORRMASK, .partners = 5, .seed = 9, .vocab = VOCAB, .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
 	struct masker *mk = masker_new(&plan);
 	struct trial t = {.n = MOST};
 	for (uint32_t i = 0; i < MOST; i++)
@@ -220,9 +241,9 @@ static void partners_go_together(void **state)
 		assert_int_equal(t.k, 42);
 		uint32_t alone = 0;
 		for (uint32_t i = 0; i < t.k; i++)
-			alone += !masked(&t, t.position[i] ^ 1);        /* the pair of position i is i ^ 1 */
+			alone += !masked(&t, t.position[i] ^ 1); /* the pair of position i is i ^ 1 */
 		assert_int_equal(alone, 0);
-		/* a neighbour that is not in the cell is never asked for: drop every second gene */
+		/* a neighbour that is not in the cell is never chosen: drop every second gene */
 		struct trial h = {.n = MOST / 2};
 		for (uint32_t i = 0; i < h.n; i++)
 			h.token[i] = SPECIAL + 2 * i;
@@ -241,12 +262,18 @@ static void modules_go_together(void **state)
 	g.module = xcalloc(VOCAB, sizeof *g.module);
 	for (int32_t u = 0; u < VOCAB; u++)
 		g.module[u] = u < SPECIAL || u >= 200 ? -1 : u / 10;
-	struct mask_plan plan = {.strategy = MASK_CORRMASK, .modular = 1, .partners = 9, .seed = 9, .vocab = VOCAB, .nspecial = SPECIAL,
-				 .mask_id = MASK_ID, .graph = &g};
+	struct mask_plan plan = {.strategy = MASK_CORRMASK,
+		.modular = 1,
+		.partners = 9,
+		.seed = 9,
+		.vocab = VOCAB,
+		.nspecial = SPECIAL,
+		.mask_id = MASK_ID,
+		.graph = &g};
 	struct masker *m = masker_new(&plan);
 	struct trial t = {.n = 200};
 	for (uint32_t i = 0; i < t.n; i++)
-		t.token[i] = 10 + i;            /* modules 1 to 19 whole, then 10 genes without one */
+		t.token[i] = 10 + i; /* modules 1 to 19 whole, then 10 genes without one */
 	for (uint64_t cell = 0; cell < 50; cell++) {
 		uint32_t in[VOCAB / 10] = {0}, whole = 0;
 		t.k = mask_cell(m, 0.2, 1, cell, 0, t.token, NULL, t.n, t.position, t.input, &t.structural);
@@ -284,7 +311,7 @@ static void spans_go_whole(void **state)
 {
 	struct edge edge[VOCAB];
 	size_t m = 0;
-	for (uint32_t u = SPECIAL; u + 2 < VOCAB; u += 3) {     /* spans of three tokens */
+	for (uint32_t u = SPECIAL; u + 2 < VOCAB; u += 3) { /* spans of three tokens */
 		edge[m++] = (struct edge){u, u + 1, 0.5f, 20};
 		edge[m++] = (struct edge){u + 1, u + 2, 0.5f, 20};
 	}
@@ -296,7 +323,7 @@ static void spans_go_whole(void **state)
 	uint32_t front = 0;
 	for (uint32_t i = 0; i < t.n; i++)
 		t.token[i] = SPECIAL + i;
-	t.token[120] = 0;       /* a special token parts a span */
+	t.token[120] = 0; /* a special token parts a span */
 	for (uint64_t cell = 0; cell < 60; cell++) {
 		double lambda = cell % 2 ? 1 : 0.5;
 		uint32_t quota = (uint32_t)(35 * lambda), whole = 0, last = 0;
@@ -310,7 +337,7 @@ static void spans_go_whole(void **state)
 			assert_true(t.position[i] != 120 && (!i || t.position[i] > last));
 		front += masked(&t, 0);
 	}
-	assert_true(front > 0 && front < 30);   /* spans are taken in random order */
+	assert_true(front > 0 && front < 30); /* spans are taken in random order */
 	masker_free(mk);
 	graph_release(&g);
 }
@@ -324,8 +351,14 @@ static void weighted_partners(void **state)
 	struct graph g;
 	graph_build(&g, VOCAB, edge, 20);
 	for (int weighted = 0; weighted < 2; weighted++) {
-		struct mask_plan plan = {.strategy = MASK_CORRMASK, .weighted = weighted, .partners = 1, .seed = 1, .vocab = VOCAB,
-					 .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
+		struct mask_plan plan = {.strategy = MASK_CORRMASK,
+			.weighted = weighted,
+			.partners = 1,
+			.seed = 1,
+			.vocab = VOCAB,
+			.nspecial = SPECIAL,
+			.mask_id = MASK_ID,
+			.graph = &g};
 		struct masker *m = masker_new(&plan);
 		struct trial t = {.n = 21};
 		for (uint32_t i = 0; i < 21; i++)
@@ -352,8 +385,12 @@ static void weighted_partners(void **state)
 static void replacement_shares(void **state)
 {
 	for (int bernoulli = 0; bernoulli < 2; bernoulli++) {
-		struct mask_plan plan = {.strategy = MASK_RANDOM, .bernoulli = bernoulli, .seed = 3, .vocab = VOCAB, .nspecial = SPECIAL,
-					 .mask_id = MASK_ID};
+		struct mask_plan plan = {.strategy = MASK_RANDOM,
+			.bernoulli = bernoulli,
+			.seed = 3,
+			.vocab = VOCAB,
+			.nspecial = SPECIAL,
+			.mask_id = MASK_ID};
 		struct masker *m = masker_new(&plan);
 		struct rng r = rng_at(4, RNG_TEST, 0, 0);
 		double n = 0, mask = 0, other = 0, same = 0, L = 0, special = 0, at[VOCAB] = {0};
@@ -402,7 +439,7 @@ static void uniform_positions(void **state)
 	}
 	for (int i = 0; i < 40; i++)
 		chi += (hit[i] - 3000) * (hit[i] - 3000) / 3000;
-	assert_true(chi < 80);          /* 39 degrees of freedom; p < 1e-4 beyond */
+	assert_true(chi < 80); /* 39 degrees of freedom; p < 1e-4 beyond */
 	masker_free(m);
 }
 
@@ -412,8 +449,14 @@ static void depends_on_cell_alone(void **state)
 	struct rng r = rng_at(6, RNG_TEST, 0, 0);
 	struct graph g;
 	random_graph(&g, &r, 0.05);
-	struct mask_plan plan = {.strategy = MASK_CORRMASK, .partners = 5, .seed = 3, .vocab = VOCAB, .nspecial = SPECIAL,
-				 .mask_id = MASK_ID, .graph = &g}, uniform = plan;
+	struct mask_plan plan = {.strategy = MASK_CORRMASK,
+				 .partners = 5,
+				 .seed = 3,
+				 .vocab = VOCAB,
+				 .nspecial = SPECIAL,
+				 .mask_id = MASK_ID,
+				 .graph = &g},
+			 uniform = plan;
 	uniform.strategy = MASK_RANDOM;
 	struct masker *a = masker_new(&plan), *b = masker_new(&plan), *u = masker_new(&uniform);
 	static struct trial t, s;
@@ -435,7 +478,7 @@ static void depends_on_cell_alone(void **state)
 		assert_memory_equal(t.position, s.position, t.k * 2);
 		assert_memory_equal(t.input, s.input, t.k * 4);
 	}
-	assert_true(same < 20);         /* cells of few tokens; another epoch, other masks */
+	assert_true(same < 20); /* cells of few tokens; another epoch, other masks */
 	masker_free(a);
 	masker_free(b);
 	masker_free(u);
@@ -448,10 +491,11 @@ static void stamp_wraps(void **state)
 	struct edge e = {SPECIAL, SPECIAL + 1, 1, 200};
 	struct graph g;
 	graph_build(&g, VOCAB, &e, 1);
-	struct mask_plan plan = {.strategy = MASK_CORRMASK, .partners = 5, .seed = 3, .vocab = VOCAB, .nspecial = SPECIAL,
-				 .mask_id = MASK_ID, .graph = &g};
+	struct mask_plan plan = {
+		.strategy = MASK_CORRMASK, .partners = 5, .seed = 3, .vocab = VOCAB, .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
 	struct masker *m = masker_new(&plan);
-	uint32_t both[] = {SPECIAL, SPECIAL + 1, SPECIAL + 2, SPECIAL + 3}, one[] = {SPECIAL + 2, SPECIAL + 5, SPECIAL, SPECIAL + 3}, in[4], s;
+	uint32_t both[] = {SPECIAL, SPECIAL + 1, SPECIAL + 2, SPECIAL + 3}, one[] = {SPECIAL + 2, SPECIAL + 5, SPECIAL, SPECIAL + 3}, in[4],
+		 s;
 	uint16_t p[4];
 	for (uint64_t cell = 0; cell < 200000; cell++) {
 		assert_int_equal(mask_cell(m, 0.5, 1, cell, 0, cell % 3 ? both : one, NULL, 4, p, in, &s), 2);
@@ -464,10 +508,18 @@ static void stamp_wraps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(graph_rows), cmocka_unit_test(invariants), cmocka_unit_test(every_strategy),
-		cmocka_unit_test(partners_are_present_neighbours), cmocka_unit_test(partners_go_together),
-		cmocka_unit_test(modules_go_together), cmocka_unit_test(spans_go_whole), cmocka_unit_test(weighted_partners), cmocka_unit_test(replacement_shares), cmocka_unit_test(uniform_positions),
-		cmocka_unit_test(depends_on_cell_alone), cmocka_unit_test(stamp_wraps),
+		cmocka_unit_test(graph_rows),
+		cmocka_unit_test(invariants),
+		cmocka_unit_test(every_strategy),
+		cmocka_unit_test(partners_are_present_neighbours),
+		cmocka_unit_test(partners_go_together),
+		cmocka_unit_test(modules_go_together),
+		cmocka_unit_test(spans_go_whole),
+		cmocka_unit_test(weighted_partners),
+		cmocka_unit_test(replacement_shares),
+		cmocka_unit_test(uniform_positions),
+		cmocka_unit_test(depends_on_cell_alone),
+		cmocka_unit_test(stamp_wraps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

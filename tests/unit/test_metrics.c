@@ -1,6 +1,6 @@
 /* Scores of small confusion matrices, by hand; sklearn.metrics is asked in tests/ctaprobe.bats. */
-#include "metrics.h"
-#include "roc.h"
+#include "eval/metrics.h"
+#include "eval/roc.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static void by_hand(void **state)
 	assert_true(fabs(m.weighted_f1 - (6.0 / 7 * 4 + 0.5 * 2) / 6) < 1e-15);
 	const uint64_t frequency[] = {9, 9, 1, 2};
 	uint8_t chosen[4];
-	assert_true(metrics_rare_f1(&m, frequency, 0, chosen) == m.f1[0]);      /* a third of two classes: one; the tie goes to the lower */
+	assert_true(metrics_rare_f1(&m, frequency, 0, chosen) == m.f1[0]); /* a third of two classes: one; the tie goes to the lower */
 	assert_int_equal(chosen[0], 1);
 	assert_int_equal(chosen[1] + chosen[2] + chosen[3], 0);
 	assert_true(fabs(metrics_rare_f1(&m, frequency, 9, chosen) - (6.0 / 7 + 0.5) / 2) < 1e-15);
@@ -62,7 +62,7 @@ static void a_third(void **state)
 		for (size_t c = 0; c < k; c++)
 			n += chosen[c];
 		assert_int_equal(n, want[k]);
-		assert_int_equal(chosen[k - 1], 1);     /* the rarest is the last */
+		assert_int_equal(chosen[k - 1], 1); /* the rarest is the last */
 		metrics_release(&m);
 	}
 }
@@ -78,7 +78,7 @@ static void roc_by_hand(void **state)
 	assert_true(r.auc == 7.5 / 9);
 	assert_int_equal(r.points, 5);
 	assert_true(r.tpr[0] == 0 && r.tpr[99] == 1 && r.tpr[50] == 1);
-	assert_true(fabs(r.tpr[22] - (1.0 / 3 + 22.0 / 99)) < 1e-15);   /* on the line from (0, 1/3) to (1/3, 2/3) */
+	assert_true(fabs(r.tpr[22] - (1.0 / 3 + 22.0 / 99)) < 1e-15); /* on the line from (0, 1/3) to (1/3, 2/3) */
 	/* a straight line of one point after another is two corners and the origin */
 	struct roc_item line[] = {{9, 1}, {8, 0}, {7, 0}, {6, 0}, {5, 0}};
 	roc_curve(&r, line, 5);
@@ -98,7 +98,10 @@ static void roc_by_hand(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_hand), cmocka_unit_test(nothing), cmocka_unit_test(a_third), cmocka_unit_test(roc_by_hand),
+		cmocka_unit_test(by_hand),
+		cmocka_unit_test(nothing),
+		cmocka_unit_test(a_third),
+		cmocka_unit_test(roc_by_hand),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,29 +1,14 @@
 /*
  * The whole network in double precision: every gradient against central differences, and the rules around a step.
- * The library's own sources are built in here with real = double and small tiles, so that a few dozen tokens fill
- * several of each.
+ * lib/nn is built for it with real = double (double.h).
  */
-#define real double
-#define OPS_CPU_TILES
-enum {
-	ROWS = 16,
-	ROWS_MIN = 16,
-	QTILE = 6,
-	KTILE = 16,
-	QGROUP = 2,
-	WTILE = 7,
-	WPARTS = 3,
-	WROWS = 16,
-	VGROUPS = 2,
-	VTILE = 16,
-	FLAT = 100,
-};
-#include "../../lib/ops_cpu.c"
-#include "../../lib/ops_cpu_attention.c"
-#include "../../lib/model.c"
-#include "../../lib/model_bert.c"
-#undef P
-#undef G
+#include "double.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/model_impl.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,6 +21,9 @@ struct fixture {
 	struct forward f;
 };
 
+static const struct head_spec MLM[] = {{.kind = &head_mlm}}, CELLS[] = {{.kind = &head_cells, .nlabel = 3}},
+			      GENES[] = {{.kind = &head_genes, .nlabel = 3}};
+
 static uint32_t rng_state = 1;
 
 static uint32_t draw(uint32_t n)
@@ -47,22 +35,31 @@ static uint32_t draw(uint32_t n)
 static struct model_config small(enum act act, double drop)
 {
 	return (struct model_config){
-		.vocab_size = 43, .hidden_size = 15, .num_hidden_layers = 2, .num_attention_heads = 3, .intermediate_size = 17,
-		.max_position_embeddings = 21, .type_vocab_size = 2, .num_labels = 3, .hidden_act = act,
-		.hidden_dropout_prob = drop, .attention_probs_dropout_prob = drop, .classifier_dropout = -1,
-		.layer_norm_eps = 1e-12, .initializer_range = 0.3,
+		.vocab_size = 43,
+		.hidden_size = 15,
+		.num_hidden_layers = 2,
+		.num_attention_heads = 3,
+		.intermediate_size = 17,
+		.max_position_embeddings = 21,
+		.type_vocab_size = 2,
+		.hidden_act = act,
+		.hidden_dropout_prob = drop,
+		.attention_probs_dropout_prob = drop,
+		.classifier_dropout = -1,
+		.layer_norm_eps = 1e-12,
+		.initializer_range = 0.3,
 	};
 }
 
 /* Cells of the given lengths with random tokens, every third token masked, every third label missing. */
-static void make_batch(struct batch *b, const uint32_t *len, size_t ncell, uint32_t V, uint32_t K, int per_token)
+static void make_batch(struct batch *b, const struct head_spec *head, const uint32_t *len, size_t ncell, uint32_t V)
 {
 	uint32_t *offset = xcalloc(ncell + 1, 4);
 	for (size_t i = 0; i < ncell; i++)
 		offset[i + 1] = offset[i] + len[i];
 	uint32_t T = offset[ncell];
 	uint32_t *id = xcalloc(T, 4), *mask = xcalloc(T, 4), *target = xcalloc(T, 4);
-	int32_t *label = xcalloc(T + ncell, 4);
+	uint32_t *label = xcalloc(T + ncell, 4);
 	size_t n = 0;
 	for (uint32_t t = 0; t < T; t++) {
 		id[t] = draw(V);
@@ -71,18 +68,22 @@ static void make_batch(struct batch *b, const uint32_t *len, size_t ncell, uint3
 			target[n++] = draw(V);
 		}
 	}
-	for (uint32_t i = 0; i < (per_token ? T : ncell); i++)
-		label[i] = i % 3 == 1 ? -1 : (int32_t)draw(K);
-	*b = (struct batch){ .ncell = ncell, .offset = offset, .id = id, .nmask = n, .mask = mask, .target = target, .label = label };
+	for (uint32_t i = 0; i < (head == GENES ? T : ncell); i++)
+		label[i] = i % 3 == 1 ? ROW_NONE : draw(3);
+	*b = (struct batch){.ncell = ncell, .offset = offset, .id = id};
+	if (head == MLM)
+		b->goal[0] = (struct goal){.n = n, .row = mask, .target = target};
+	else
+		b->goal[0] = (struct goal){.target = label};
+	head == MLM ? free(label) : (free(mask), free(target));
 }
 
 static void free_batch(struct batch *b)
 {
 	free((void *)b->offset);
 	free((void *)b->id);
-	free((void *)b->mask);
-	free((void *)b->target);
-	free((void *)b->label);
+	free((void *)b->goal[0].row);
+	free((void *)b->goal[0].target);
 }
 
 static double loss_of(struct fixture *x)
@@ -94,23 +95,24 @@ static double loss_of(struct fixture *x)
 	return loss.sum;
 }
 
-static double focal;    /* gamma */
+static double focal; /* gamma */
 
 /* Largest |difference quotient - gradient| over a tensor, relative to the tensor's largest gradient. */
-static void check_gradients(enum task task, struct model_config c, const uint32_t *len, size_t ncell)
+static void check_gradients(const struct head_spec *head, struct model_config c, const uint32_t *len, size_t ncell)
 {
 	struct error e;
-	struct fixture x = { .ops = ops_cpu_new(1), .f = { .train = 1, .step = 3 } };
-	x.m = model_new(&c, task, x.ops, 7, &e);
+	struct fixture x = {.ops = ops_cpu_new(1), .f = {.train = 1, .step = 3}};
+	x.m = model_new(&c, head, 1, x.ops, 7, &e);
 	assert_non_null(x.m);
-	make_batch(&x.b, len, ncell, c.vocab_size, c.num_labels, task == TASK_GENES);
-	if (task == TASK_CELLS)
-		model_class_weight(x.m, (double[]){ 0.5, 1, 2 });
-	model_focal(x.m, focal);
+	make_batch(&x.b, head, len, ncell, c.vocab_size);
+	if (head == CELLS)
+		head_class_weight(x.m, 0, (double[]){0.5, 1, 2});
+	if (head != MLM)
+		head_class_focal(x.m, 0, focal);
 	/* Biases and LayerNorm weights away from 0 and 1, or their gradients would hardly be tested. */
-	real *p = xcalloc(model_size(x.m), sizeof *p), *g = xcalloc(model_size(x.m), sizeof *g);
+	real *p = xcalloc(model_size(x.m, PARAM), sizeof *p), *g = xcalloc(model_size(x.m, PARAM), sizeof *g);
 	model_read_all(x.m, PARAM, p);
-	for (size_t i = 0; i < model_size(x.m); i++)
+	for (size_t i = 0; i < model_size(x.m, PARAM); i++)
 		p[i] += 0.1 * (draw(1000) / 500.0 - 1);
 	model_write_all(x.m, PARAM, p);
 	loss_of(&x);
@@ -120,18 +122,18 @@ static void check_gradients(enum task task, struct model_config c, const uint32_
 	const char *where = "";
 	for (size_t i = 0; i < model_ntensor(x.m); i++) {
 		const struct tensor *t = model_tensor(x.m, i);
-		double err = 0, top = 1e-2; /* a gradient that is 0 by theory (key biases) is all rounding */
-		for (size_t j = 0; j < t->n; j += t->n > 60 ? 4 : 1) { /* 4 divides no row length: every column is met */
-			double *at = x.m->array[PARAM] + t->at + j, was = *at, h = 1e-5;
+		double err = 0, top = 1e-2;                         /* a gradient that is 0 by theory (key biases) is all rounding */
+		for (size_t j = 0; j<t->n; j += t->n> 60 ? 4 : 1) { /* 4 divides no row length: every column is met */
+			double *at = x.m->p.array[PARAM] + t->at + j, was = *at, h = 1e-5;
 			double f[4];
 			for (int k = 0; k < 4; k++) {
-				*at = was + h * (double[]){ -2, -1, 1, 2 }[k];
+				*at = was + h * (double[]){-2, -1, 1, 2}[k];
 				f[k] = loss_of(&x);
 			}
 			*at = was;
 			double fd = (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * h), d = fabs(fd - g[t->at + j]);
 			/* The lookup sends no gradient to the padding row, by definition; the difference quotient sees it. */
-			if (t->at == x.m->word && j / t->shape[1] == c.pad_token_id)
+			if (t->zero_row != NO_ROW && j / t->shape[1] == t->zero_row)
 				continue;
 			err = fmax(err, d);
 			top = fmax(top, fabs(g[t->at + j]));
@@ -152,38 +154,38 @@ static void check_gradients(enum task task, struct model_config c, const uint32_
 	x.ops->destroy(x.ops);
 }
 
-static const uint32_t RAGGED[] = { 1, 13, 2, 21, 8, 0, 16 };
+static const uint32_t RAGGED[] = {1, 13, 2, 21, 8, 0, 16};
 
 static void mlm_relu(void **state)
 {
-	check_gradients(TASK_MLM, small(ACT_RELU, 0), RAGGED, 7);
+	check_gradients(MLM, small(ACT_RELU, 0), RAGGED, 7);
 }
 
 static void mlm_dropout(void **state)
 {
-	check_gradients(TASK_MLM, small(ACT_RELU, 0.2), RAGGED, 7);
+	check_gradients(MLM, small(ACT_RELU, 0.2), RAGGED, 7);
 }
 
 static void mlm_gelu(void **state)
 {
-	check_gradients(TASK_MLM, small(ACT_GELU, 0.1), RAGGED, 7);
+	check_gradients(MLM, small(ACT_GELU, 0.1), RAGGED, 7);
 }
 
 static void cells(void **state)
 {
-	check_gradients(TASK_CELLS, small(ACT_RELU, 0.2), (uint32_t[]){ 1, 13, 2, 21, 8, 3, 16 }, 7);
+	check_gradients(CELLS, small(ACT_RELU, 0.2), (uint32_t[]){1, 13, 2, 21, 8, 3, 16}, 7);
 }
 
 static void genes(void **state)
 {
-	check_gradients(TASK_GENES, small(ACT_GELU, 0.2), RAGGED, 7);
+	check_gradients(GENES, small(ACT_GELU, 0.2), RAGGED, 7);
 }
 
 static void focal_gradients(void **state)
 {
 	for (focal = 0.5; focal < 4; focal *= 2) {
-		check_gradients(TASK_CELLS, small(ACT_RELU, 0.2), (uint32_t[]){ 1, 13, 2, 21, 8, 3, 16 }, 7);
-		check_gradients(TASK_GENES, small(ACT_GELU, 0.2), RAGGED, 7);
+		check_gradients(CELLS, small(ACT_RELU, 0.2), (uint32_t[]){1, 13, 2, 21, 8, 3, 16}, 7);
+		check_gradients(GENES, small(ACT_GELU, 0.2), RAGGED, 7);
 	}
 	focal = 0;
 }
@@ -194,27 +196,27 @@ static void focal_value(void **state)
 	struct error e;
 	struct model_config c = small(ACT_RELU, 0);
 	struct ops *o = ops_cpu_new(1);
-	struct model *m = model_new(&c, TASK_CELLS, o, 7, &e);
+	struct model *m = model_new(&c, CELLS, 1, o, 7, &e);
 	struct batch b;
 	struct loss loss;
-	double z[7 * 8], w[] = { 0.5, 1, 2 };
-	make_batch(&b, RAGGED, 7, c.vocab_size, c.num_labels, 0);
-	model_class_weight(m, w);
-	assert_int_equal(model_logits(m, &b, z, &e), 0);
+	double z[7 * 8], w[] = {0.5, 1, 2};
+	make_batch(&b, CELLS, RAGGED, 7, c.vocab_size);
+	head_class_weight(m, 0, w);
+	assert_int_equal(model_logits(m, &b, 0, z, &e), 0);
 	for (double gamma = 0; gamma < 4; gamma += 0.5) {
 		double sum = 0, count = 0;
 		for (size_t i = 0; i < b.ncell; i++) {
 			double all = 0, q;
-			if (b.label[i] < 0)
+			if (b.goal[0].target[i] == ROW_NONE)
 				continue;
-			for (size_t k = 0; k < c.num_labels; k++)
-				all += exp(z[i * c.num_labels + k]);
-			q = exp(z[i * c.num_labels + (size_t)b.label[i]]) / all;
-			sum -= w[b.label[i]] * pow(1 - q, gamma) * log(q);
-			count += w[b.label[i]];
+			for (size_t k = 0; k < 3; k++)
+				all += exp(z[i * 3 + k]);
+			q = exp(z[i * 3 + b.goal[0].target[i]]) / all;
+			sum -= w[b.goal[0].target[i]] * pow(1 - q, gamma) * log(q);
+			count += w[b.goal[0].target[i]];
 		}
-		model_focal(m, gamma);
-		assert_int_equal(model_forward(m, &b, &(struct forward){ 0 }, &loss, &e), 0);
+		head_class_focal(m, 0, gamma);
+		assert_int_equal(model_forward(m, &b, &(struct forward){0}, &loss, &e), 0);
 		assert_true(fabs(loss.sum - sum) < 1e-9 * sum && loss.count == count && count > 0);
 	}
 	free_batch(&b);
@@ -224,8 +226,8 @@ static void focal_value(void **state)
 
 static void one_token(void **state)
 {
-	check_gradients(TASK_MLM, small(ACT_RELU, 0.1), (uint32_t[]){ 1 }, 1);
-	check_gradients(TASK_MLM, small(ACT_RELU, 0.1), (uint32_t[]){ 19 }, 1);
+	check_gradients(MLM, small(ACT_RELU, 0.1), (uint32_t[]){1}, 1);
+	check_gradients(MLM, small(ACT_RELU, 0.1), (uint32_t[]){19}, 1);
 }
 
 /* Two micro-batches with their cells' numbers give the gradient of the whole batch, dropout included. */
@@ -234,14 +236,14 @@ static void accumulate(void **state)
 	struct error e;
 	struct model_config c = small(ACT_RELU, 0.2);
 	struct ops *o = ops_cpu_new(1);
-	struct model *m = model_new(&c, TASK_MLM, o, 7, &e);
+	struct model *m = model_new(&c, MLM, 1, o, 7, &e);
 	struct batch b, part[2];
-	struct forward f = { .train = 1, .step = 9 };
+	struct forward f = {.train = 1, .step = 9};
 	struct loss loss, l;
-	make_batch(&b, RAGGED, 7, c.vocab_size, 3, 0);
+	make_batch(&b, MLM, RAGGED, 7, c.vocab_size);
 	assert_int_equal(model_forward(m, &b, &f, &loss, &e), 0);
 	assert_int_equal(model_backward(m, &e), 0);
-	real *whole = xcalloc(model_size(m), sizeof *whole), *sum = xcalloc(model_size(m), sizeof *sum);
+	real *whole = xcalloc(model_size(m, PARAM), sizeof *whole), *sum = xcalloc(model_size(m, PARAM), sizeof *sum);
 	model_read_all(m, GRAD, whole);
 	model_zero_grad(m);
 	double total = 0;
@@ -253,11 +255,15 @@ static void accumulate(void **state)
 			offset[j] = b.offset[first + j] - t0;
 		for (uint32_t j = 0; j < n; j++)
 			key[j] = first + j;
-		while (from + k < b.nmask && b.mask[from + k] < t0 + offset[n]) {
-			mask[k] = b.mask[from + k] - t0;
+		while (from + k < b.goal[0].n && b.goal[0].row[from + k] < t0 + offset[n]) {
+			mask[k] = b.goal[0].row[from + k] - t0;
 			k++;
 		}
-		part[i] = (struct batch){ .ncell = n, .offset = offset, .id = b.id + t0, .nmask = k, .mask = mask, .target = b.target + from, .key = key };
+		part[i] = (struct batch){.ncell = n,
+			.offset = offset,
+			.id = b.id + t0,
+			.key = key,
+			.goal = {{.n = k, .row = mask, .target = b.goal[0].target + from}}};
 		assert_int_equal(model_forward(m, &part[i], &f, &l, &e), 0);
 		memset(offset, 0xff, sizeof offset); /* the model must not look again */
 		assert_int_equal(model_backward(m, &e), 0);
@@ -266,7 +272,7 @@ static void accumulate(void **state)
 	}
 	assert_true(fabs(total - loss.sum) < 1e-10 * loss.sum);
 	model_read_all(m, GRAD, sum);
-	for (size_t i = 0; i < model_size(m); i++)
+	for (size_t i = 0; i < model_size(m, PARAM); i++)
 		assert_true(fabs(sum[i] - whole[i]) < 1e-10);
 	free(whole);
 	free(sum);
@@ -282,7 +288,7 @@ static void table(void **state)
 	struct ops *o = ops_cpu_new(1);
 	assert_int_equal(model_preset(&c, "geneformer-v1-10m", &e), 0);
 	c.vocab_size = 25426;
-	struct model *m = model_new(&c, TASK_MLM, o, 1, &e);
+	struct model *m = model_new(&c, MLM, 1, o, 1, &e);
 	assert_int_equal(model_ntensor(m), 106);
 	/* 41,167,056 bytes of a safetensors file: 8 + 12,160 of header, then the parameters */
 	assert_int_equal(model_nparam(m) * 4, 41167056 - 12168);
@@ -301,7 +307,7 @@ static void table(void **state)
 	assert_true(fabs(s2 / n / 0.0004 - 1) < 5 * sqrt(2 / n));
 	assert_true(fabs(s4 / n / (3 * 0.0004 * 0.0004) - 1) < 0.01);
 	/* a blank model is zeros, and draws the same; what is not trained has no gradient */
-	struct model *blank = model_blank(&c, TASK_MLM, o, 1, &e);
+	struct model *blank = model_blank(&c, MLM, 1, o, 1, &e);
 	real *q = xcalloc(w->n, sizeof *q);
 	model_read(blank, PARAM, w, q);
 	for (size_t i = 0; i < w->n; i++)
@@ -318,7 +324,7 @@ static void table(void **state)
 	assert_null(model_find(m, "bert.pooler.dense.weight"));
 	model_free(m);
 	c.num_attention_heads = 7;
-	assert_null(model_new(&c, TASK_MLM, o, 1, &e));
+	assert_null(model_new(&c, MLM, 1, o, 1, &e));
 	assert_non_null(strstr(e.msg, "hidden_size 256"));
 	o->destroy(o);
 }
@@ -328,19 +334,19 @@ static void bad_batches(void **state)
 	struct error e;
 	struct model_config c = small(ACT_RELU, 0);
 	struct ops *o = ops_cpu_new(1);
-	struct model *m = model_new(&c, TASK_MLM, o, 7, &e);
-	struct forward f = { .train = 1 };
+	struct model *m = model_new(&c, MLM, 1, o, 7, &e);
+	struct forward f = {.train = 1};
 	struct loss loss;
 	struct batch b;
-	make_batch(&b, RAGGED, 7, c.vocab_size, 3, 0);
+	make_batch(&b, MLM, RAGGED, 7, c.vocab_size);
 	((uint32_t *)b.id)[1] = 43;
 	assert_int_equal(model_forward(m, &b, &f, &loss, &e), -1);
 	assert_non_null(strstr(e.msg, "cell 1 of the batch, position 0: token 43"));
 	((uint32_t *)b.id)[1] = 2;
-	((uint32_t *)b.target)[2] = 99;
+	((uint32_t *)b.goal[0].target)[2] = 99;
 	assert_int_equal(model_forward(m, &b, &f, &loss, &e), -1);
 	assert_non_null(strstr(e.msg, "target token 99"));
-	((uint32_t *)b.target)[2] = 0;
+	((uint32_t *)b.goal[0].target)[2] = 0;
 	((uint32_t *)b.offset)[7] = b.offset[6] + 22;
 	assert_int_equal(model_forward(m, &b, &f, &loss, &e), -1);
 	assert_non_null(strstr(e.msg, "22 tokens"));
@@ -354,12 +360,12 @@ static void bad_batches(void **state)
 	struct optim opt;
 	optim_init(&opt);
 	opt.total = 10;
-	m->array[GRAD][t->at] = INFINITY;
-	real was = m->array[PARAM][t->at];
+	m->p.array[GRAD][t->at] = INFINITY;
+	real was = m->p.array[PARAM][t->at];
 	assert_int_equal(model_step(m, &opt, 0, loss.count, NULL, &e), -1);
-	assert_true(m->array[PARAM][t->at] == was);
+	assert_true(m->p.array[PARAM][t->at] == was);
 	assert_int_equal(model_step(m, &opt, 0, 0, NULL, &e), -1);
-	m->array[PARAM][t->at] = NAN;
+	m->p.array[PARAM][t->at] = NAN;
 	assert_int_equal(model_forward(m, &b, &f, &loss, &e), -1);
 	assert_non_null(strstr(e.msg, "loss is nan"));
 	free_batch(&b);
@@ -373,16 +379,16 @@ static void freeze(void **state)
 	struct error e;
 	struct model_config c = small(ACT_RELU, 0);
 	struct ops *o = ops_cpu_new(1);
-	struct model *m = model_new(&c, TASK_MLM, o, 7, &e);
-	struct forward f = { .train = 1 };
+	struct model *m = model_new(&c, MLM, 1, o, 7, &e);
+	struct forward f = {.train = 1};
 	struct loss loss;
 	struct batch b;
 	struct optim opt;
 	optim_init(&opt);
 	opt.total = 10;
-	make_batch(&b, RAGGED, 7, c.vocab_size, 3, 0);
+	make_batch(&b, MLM, RAGGED, 7, c.vocab_size);
 	model_freeze(m, 1);
-	real *before = xcalloc(model_size(m), sizeof *before), *after = xcalloc(model_size(m), sizeof *after);
+	real *before = xcalloc(model_size(m, PARAM), sizeof *before), *after = xcalloc(model_size(m, PARAM), sizeof *after);
 	model_read_all(m, PARAM, before);
 	model_forward(m, &b, &f, &loss, &e);
 	model_backward(m, &e);
@@ -396,7 +402,7 @@ static void freeze(void **state)
 			moved |= before[j] != after[j];
 		assert_int_equal(moved, t->layer != 0);
 		for (size_t j = t->at; t->layer != 0 && j < t->at + t->n; j++)
-			sum += m->array[GRAD][j] * m->array[GRAD][j];
+			sum += m->p.array[GRAD][j] * m->p.array[GRAD][j];
 	}
 	assert_true(fabs(sqrt(sum) / loss.count - norm) < 1e-12 * norm);
 	free(before);
@@ -413,17 +419,16 @@ static void hidden(void **state)
 	struct model_config c = small(ACT_RELU, 0);
 	c.num_hidden_layers = 3;
 	struct ops *o = ops_cpu_new(2);
-	struct model *m = model_new(&c, TASK_MLM, o, 7, &e);
-	struct forward f = { .train = 1 };
+	struct model *m = model_new(&c, MLM, 1, o, 7, &e);
+	struct forward f = {.train = 1};
 	struct loss loss;
 	struct batch b;
-	make_batch(&b, RAGGED, 7, c.vocab_size, 3, 0);
+	make_batch(&b, MLM, RAGGED, 7, c.vocab_size);
 	size_t n = b.offset[7] * 15u;
 	real *kept = xcalloc(4 * n, sizeof *kept), *h = xcalloc(n, sizeof *h);
 	model_forward(m, &b, &f, &loss, &e);
-	memcpy(kept, m->x0, n * sizeof *h);
-	for (int l = 0; l < 3; l++)
-		memcpy(kept + (size_t)(l + 1) * n, m->act[l].x2, n * sizeof *h);
+	for (uint32_t l = 0; l <= 3; l++) /* in the places of a training forward: each layer has its own */
+		memcpy(kept + l * n, m->arch->forward(m, &f, l), n * sizeof *h);
 	for (int l = 0; l >= -3; l--) {
 		assert_int_equal(model_hidden(m, &b, l, h, &e), 0);
 		assert_memory_equal(h, kept + (size_t)(3 + l) * n, n * sizeof *h);
@@ -431,14 +436,14 @@ static void hidden(void **state)
 	assert_int_equal(model_hidden(m, &b, 1, h, &e), -1);
 	assert_int_equal(model_hidden(m, &b, -4, h, &e), -1);
 	/* and the logits give the loss back */
-	real *z = xcalloc(b.nmask * 43, sizeof *z);
-	assert_int_equal(model_logits(m, &b, z, &e), 0);
+	real *z = xcalloc(b.goal[0].n * 43, sizeof *z);
+	assert_int_equal(model_logits(m, &b, 0, z, &e), 0);
 	double sum = 0;
-	for (size_t i = 0; i < b.nmask; i++) {
+	for (size_t i = 0; i < b.goal[0].n; i++) {
 		double l = 0;
 		for (size_t v = 0; v < 43; v++)
 			l += exp(z[i * 43 + v]);
-		sum += log(l) - z[i * 43 + b.target[i]];
+		sum += log(l) - z[i * 43 + b.goal[0].target[i]];
 	}
 	assert_true(fabs(sum - loss.sum) < 1e-10 * sum);
 	free(z);
@@ -459,7 +464,7 @@ struct parts {
 static void take_part(void *arg, size_t from, size_t to)
 {
 	struct parts *p = arg;
-	assert_true(p->n < 8 && from < to && to <= model_size(p->m));
+	assert_true(p->n < 8 && from < to && to <= model_size(p->m, PARAM));
 	p->from[p->n] = from;
 	p->to[p->n++] = to;
 	for (size_t i = from; p->value && i < to; i++)
@@ -468,30 +473,30 @@ static void take_part(void *arg, size_t from, size_t to)
 		model_read_part(p->m, GRAD, from, to, p->value + from);
 }
 
-static void parts_of(enum task task, size_t frozen, size_t nlabel)
+static void parts_of(const struct head_spec *head, size_t frozen, size_t nlabel)
 {
 	struct error e;
 	struct loss loss;
 	struct ops *o = ops_cpu_new(1);
 	struct model_config c = small(ACT_RELU, 0.1);
-	struct model *m = model_new(&c, task, o, 7, &e);
-	size_t size = model_size(m);
-	struct parts said = { .m = m }, got = { .m = m, .value = xcalloc(size, sizeof(real)) };
+	struct model *m = model_new(&c, head, 1, o, 7, &e);
+	size_t size = model_size(m, PARAM);
+	struct parts said = {.m = m}, got = {.m = m, .value = xcalloc(size, sizeof(real))};
 	real *grad = xcalloc(size, sizeof *grad);
 	struct batch b;
 	model_freeze(m, frozen);
-	make_batch(&b, (const uint32_t[]){ 7, 3, 11 }, 3, c.vocab_size, c.num_labels, task == TASK_GENES);
+	make_batch(&b, head, (const uint32_t[]){7, 3, 11}, 3, c.vocab_size);
 	if (!nlabel) {
-		b.nmask = 0;
+		b.goal[0].n = 0;
 		for (size_t i = 0; i < 3; i++)
-			((int32_t *)b.label)[i] = -1;
+			((uint32_t *)b.goal[0].target)[i] = ROW_NONE;
 	}
 	for (size_t i = 0; i < size; i++)
 		got.value[i] = NAN;
 	model_grad_parts(m, take_part, &said);
 	assert_int_equal(said.n, 2 + 1 + 2 - frozen); /* head, layers, embeddings, what does not decay */
 	model_on_grad(m, take_part, &got);
-	assert_int_equal(model_forward(m, &b, &(struct forward){ .train = 1 }, &loss, &e), 0);
+	assert_int_equal(model_forward(m, &b, &(struct forward){.train = 1}, &loss, &e), 0);
 	assert_int_equal(model_backward(m, &e), 0);
 	assert_int_equal(got.n, said.n);
 	assert_memory_equal(got.from, said.from, sizeof said.from);
@@ -506,8 +511,8 @@ static void parts_of(enum task task, size_t frozen, size_t nlabel)
 				assert_true(got.value[k] == grad[k]);
 		}
 	}
-	/* once asked for, once given */
-	assert_int_equal(model_forward(m, &b, &(struct forward){ .train = 1 }, &loss, &e), 0);
+	/* the function of model_on_grad is called in one backward pass only */
+	assert_int_equal(model_forward(m, &b, &(struct forward){.train = 1}, &loss, &e), 0);
 	assert_int_equal(model_backward(m, &e), 0);
 	assert_int_equal(got.n, said.n);
 	free(grad);
@@ -520,20 +525,30 @@ static void parts_of(enum task task, size_t frozen, size_t nlabel)
 static void parts(void **state)
 {
 	for (size_t frozen = 0; frozen < 3; frozen++) {
-		parts_of(TASK_MLM, frozen, 1);
-		parts_of(TASK_CELLS, frozen, 1);
-		parts_of(TASK_GENES, frozen, 1);
+		parts_of(MLM, frozen, 1);
+		parts_of(CELLS, frozen, 1);
+		parts_of(GENES, frozen, 1);
 	}
-	parts_of(TASK_MLM, 0, 0);
-	parts_of(TASK_CELLS, 1, 0);
+	parts_of(MLM, 0, 0);
+	parts_of(CELLS, 1, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mlm_relu), cmocka_unit_test(mlm_dropout), cmocka_unit_test(mlm_gelu), cmocka_unit_test(cells),
-		cmocka_unit_test(genes), cmocka_unit_test(focal_gradients), cmocka_unit_test(focal_value), cmocka_unit_test(one_token), cmocka_unit_test(accumulate), cmocka_unit_test(table),
-		cmocka_unit_test(bad_batches), cmocka_unit_test(freeze), cmocka_unit_test(hidden),
+		cmocka_unit_test(mlm_relu),
+		cmocka_unit_test(mlm_dropout),
+		cmocka_unit_test(mlm_gelu),
+		cmocka_unit_test(cells),
+		cmocka_unit_test(genes),
+		cmocka_unit_test(focal_gradients),
+		cmocka_unit_test(focal_value),
+		cmocka_unit_test(one_token),
+		cmocka_unit_test(accumulate),
+		cmocka_unit_test(table),
+		cmocka_unit_test(bad_batches),
+		cmocka_unit_test(freeze),
+		cmocka_unit_test(hidden),
 		cmocka_unit_test(parts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,15 +1,14 @@
 /* The probe: its optimum is stationary for the stated objective (central differences), threads do not matter, folds hold what
  * folds.h promises, labels and conditions what label.h and where.h do. scikit-learn is asked in tests/ctaprobe.bats. */
-#include "folds.h"
-#include "label.h"
-#include "probe.h"
-#include "rng.h"
-#include "sample.h"
-#include "where.h"
+#include "method/folds.h"
+#include "stream/label.h"
+#include "eval/probe.h"
+#include "base/rng.h"
+#include "method/sample.h"
+#include "stream/where.h"
 
 #include <cblas.h>
 #include <math.h>
-#include <omp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -67,7 +66,7 @@ static void stationary(void **state)
 	for (size_t k = 2; k < 5; k++) {
 		struct set s = make_set(300, 6, k, 1);
 		struct probe p = {0};
-		struct probe_options o = {.c = 0.7, .tol = 1e-9, .max_iter = 10000};
+		struct probe_options o = {.c = 0.7, .tol = 1e-9, .max_iter = 10000, .threads = 1};
 		assert_int_equal(probe_fit(&p, s.x, s.d, s.row, s.n, s.y, k, &o, &e), 0);
 		assert_true(p.converged);
 		assert_int_equal(p.rows, k == 2 ? 1 : k);
@@ -91,10 +90,9 @@ static void threads_and_rows(void **state)
 	struct error e;
 	struct set s = make_set(1700, 13, 4, 2);
 	struct probe one = {0}, three = {0};
-	struct probe_options o = {.c = 1, .tol = 1e-6, .max_iter = 1000, .standardize = 1};
-	omp_set_num_threads(1);
+	struct probe_options o = {.c = 1, .tol = 1e-6, .max_iter = 1000, .standardize = 1, .threads = 1};
 	assert_int_equal(probe_fit(&one, s.x, s.d, s.row, s.n, s.y, s.k, &o, &e), 0);
-	omp_set_num_threads(3);
+	o.threads = 3;
 	assert_int_equal(probe_fit(&three, s.x, s.d, s.row, s.n, s.y, s.k, &o, &e), 0);
 	assert_memory_equal(one.w, three.w, s.k * s.d * sizeof(double));
 	assert_memory_equal(one.b, three.b, s.k * sizeof(double));
@@ -187,7 +185,7 @@ static void quotas(void **state)
 {
 	uint64_t count[] = {5, 0, 100, 17, 3}, q[5], sum;
 	for (uint64_t total = 0; total < 140; total++) {
-		quota_proportional(count, 5, total, q);
+		sample_proportional(count, 5, total, q);
 		sum = 0;
 		for (int c = 0; c < 5; c++) {
 			assert_true(q[c] <= count[c]);
@@ -202,16 +200,16 @@ static void quotas(void **state)
 				want[c]++;
 				left--;
 			}
-		quota_round_robin(count, 5, total, q);
+		sample_round_robin(count, 5, total, q);
 		assert_memory_equal(q, want, sizeof q);
 	}
 	uint64_t size[] = {10, 20, 30, 40, 1000}, draw[] = {5, 4, 3, 2, 1};
 	uint8_t test[5];
-	split_groups(size, draw, 5, 0.05, test);        /* 55 of 1100 wanted: not 1000; 40; 30 comes no nearer; 20 does; 10 not */
+	sample_groups(size, draw, 5, 0.05, test); /* 55 of 1100 wanted: not 1000; 40; 30 comes no nearer; 20 does; 10 not */
 	assert_memory_equal(test, ((uint8_t[]){0, 1, 0, 1, 0}), 5);
-	split_groups(size, draw, 2, 0.9, test);
+	sample_groups(size, draw, 2, 0.9, test);
 	assert_int_equal(test[0] + test[1], 1);
-	split_groups(size, draw, 2, 0.0, test);
+	sample_groups(size, draw, 2, 0.0, test);
 	assert_int_equal(test[0] + test[1], 1);
 }
 
@@ -236,12 +234,34 @@ static void conditions(void **state)
 	const char *const text[] = {"x", "", "3", "x=y"};
 	for (int i = 0; i < 4; i++)
 		block_push_str(&b, 4, text[i], strlen(text[i]));
-	static const struct { const char *cond; uint8_t want[4]; } cases[] = {
-		{"f=1", {1, 0, 0, 0}}, {"f==7.0", {0, 0, 0, 1}}, {"f!=1", {0, 1, 1, 1}}, {"f<1", {0, 1, 0, 0}}, {"f>=1", {1, 0, 0, 1}},
-		{"f=", {0, 0, 1, 0}}, {"f!=", {1, 1, 0, 1}}, {"flag=true", {0, 1, 0, 0}}, {"flag=False", {1, 0, 0, 0}},
-		{"flag!=true", {1, 0, 1, 1}}, {"flag=", {0, 0, 1, 1}}, {"c=a", {1, 0, 0, 0}}, {"c!=a", {0, 1, 1, 1}}, {"c=", {0, 1, 0, 1}},
-		{"c!=", {1, 0, 1, 0}}, {"c<=7", {0, 0, 1, 0}}, {"s=x=y", {0, 0, 0, 1}}, {"c=NA", {0, 1, 0, 1}}, {"c!=NA", {1, 0, 1, 0}},
-		{"f!=NA", {1, 1, 0, 1}}, {"f=NA", {0, 0, 1, 0}}, {"s!=NA", {1, 0, 1, 1}}, {"s>2", {0, 0, 1, 0}}, {"s!=x", {0, 1, 1, 1}},
+	static const struct {
+		const char *cond;
+		uint8_t want[4];
+	} cases[] = {
+		{"f=1", {1, 0, 0, 0}},
+		{"f==7.0", {0, 0, 0, 1}},
+		{"f!=1", {0, 1, 1, 1}},
+		{"f<1", {0, 1, 0, 0}},
+		{"f>=1", {1, 0, 0, 1}},
+		{"f=", {0, 0, 1, 0}},
+		{"f!=", {1, 1, 0, 1}},
+		{"flag=true", {0, 1, 0, 0}},
+		{"flag=False", {1, 0, 0, 0}},
+		{"flag!=true", {1, 0, 1, 1}},
+		{"flag=", {0, 0, 1, 1}},
+		{"c=a", {1, 0, 0, 0}},
+		{"c!=a", {0, 1, 1, 1}},
+		{"c=", {0, 1, 0, 1}},
+		{"c!=", {1, 0, 1, 0}},
+		{"c<=7", {0, 0, 1, 0}},
+		{"s=x=y", {0, 0, 0, 1}},
+		{"c=NA", {0, 1, 0, 1}},
+		{"c!=NA", {1, 0, 1, 0}},
+		{"f!=NA", {1, 1, 0, 1}},
+		{"f=NA", {0, 0, 1, 0}},
+		{"s!=NA", {1, 0, 1, 1}},
+		{"s>2", {0, 0, 1, 0}},
+		{"s!=x", {0, 1, 1, 1}},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct where w = {0};
@@ -267,13 +287,13 @@ static void conditions(void **state)
 	assert_int_equal(labels_init(&l, &h, "f", &c, "test", &e), -1);
 	labels_release(&l);
 	assert_int_equal(labels_init(&l, &h, "flag", &c, "test", &e), 0);
-	assert_int_equal(label_at(&l, &b, 1), 0);
-	assert_int_equal(label_at(&l, &b, 2), MISSING_CODE);
+	assert_int_equal(labels_at(&l, &b, 1), 0);
+	assert_int_equal(labels_at(&l, &b, 2), MISSING_CODE);
 	labels_release(&l);
 	assert_int_equal(labels_init(&l, &h, "c", &c, "test", &e), 0);
-	assert_int_equal(label_at(&l, &b, 0), 1);
-	assert_int_equal(label_at(&l, &b, 1), MISSING_CODE);
-	assert_int_equal(label_at(&l, &b, 3), MISSING_CODE);
+	assert_int_equal(labels_at(&l, &b, 0), 1);
+	assert_int_equal(labels_at(&l, &b, 1), MISSING_CODE);
+	assert_int_equal(labels_at(&l, &b, 3), MISSING_CODE);
 	labels_release(&l);
 	classes_release(&c);
 	block_release(&b);
@@ -283,8 +303,12 @@ static void conditions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stationary), cmocka_unit_test(threads_and_rows), cmocka_unit_test(stratified), cmocka_unit_test(grouped),
-		cmocka_unit_test(quotas), cmocka_unit_test(conditions),
+		cmocka_unit_test(stationary),
+		cmocka_unit_test(threads_and_rows),
+		cmocka_unit_test(stratified),
+		cmocka_unit_test(grouped),
+		cmocka_unit_test(quotas),
+		cmocka_unit_test(conditions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* Rank value encoding and medians against the plain definition. */
-#include "rank.h"
+#include "method/medians.h"
+#include "method/rank.h"
+#include "method/ranksort.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -95,11 +97,99 @@ static void orders_are_exact(void **unused)
 		check(300, 1 + next() % 250, 500, 0, 0);
 		check(5, 1 + next() % 5, 3, 0, 0);
 	}
-	check(9000, 8000, 2000000, 0, 0);       /* more than 2^12 genes, and keys beyond 32 octaves */
+	check(9000, 8000, 2000000, 0, 0); /* more than 2^12 genes, and keys beyond 32 octaves */
 	check(40000, 36000, 5, 0, 0);
-	check(90000, 70000, 5, 0, 0);           /* more than 2^16 */
-	check(3000, 2500, 3, 1, 0);             /* little but ties */
+	check(90000, 70000, 5, 0, 0); /* more than 2^16 */
+	check(3000, 2500, 3, 1, 0);   /* little but ties */
 	check(20000, 20000, 2, 1, 0);
+}
+
+/* ---- ranksort alone ---- */
+
+struct item {
+	double key;
+	uint32_t token, number;
+};
+
+static int by_item(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	if (x->key != y->key)
+		return x->key < y->key ? 1 : -1;
+	return (x->token > y->token) - (x->token < y->token);
+}
+
+enum counts { SMALL, TIES, EXTREME, ZEROS };
+
+/* Entries of n genes with random medians, in random order, against qsort. low, high: exponents of 2 of the medians. */
+static void sort(size_t n, enum counts kind, int low, int high)
+{
+	size_t genes = n + n / 8 + 1;
+	uint32_t *gene = xmalloc(genes * sizeof *gene), *count = xmalloc(n * sizeof *count), *token = xmalloc(genes * sizeof *token);
+	uint32_t *item = xmalloc(n * sizeof *item), *other = xmalloc(n * sizeof *other);
+	double *median = xmalloc(genes * sizeof *median);
+	struct item *want = xmalloc(n * sizeof *want);
+	struct ranksort_entries in = {.gene = gene, .count = count, .token = token, .median = median, .least = INFINITY};
+	for (size_t i = 0; i < genes; i++) {
+		gene[i] = (uint32_t)i;
+		token[i] = (uint32_t)(genes - i);
+		/* a few medians are infinite: the key is 0 */
+		median[i] = kind == TIES ? ldexp(1, low + (int)(next() % 3))
+					 : ldexp(1 + (double)(next() % 100000) / 1e5, low + (int)(next() % (uint32_t)(high - low + 1)));
+		if (i && next() % 20 == 0) {
+			median[i] = INFINITY;
+			continue;
+		}
+		in.least = fmin(in.least, median[i]);
+		in.most = fmax(in.most, median[i]);
+	}
+	for (size_t i = genes; i > 1; i--) {
+		size_t j = next() % i;
+		uint32_t g = gene[j];
+		gene[j] = gene[i - 1];
+		gene[i - 1] = g;
+	}
+	for (size_t i = 0; i < n; i++) {
+		count[i] = kind == TIES ? 1u << next() % 3 : 1 + next() % 50;
+		if (kind == EXTREME && next() % 4 == 0)
+			count[i] = next() % 2 ? UINT32_MAX - next() % 3 : 1;
+		if (kind == ZEROS && next() % 3)
+			count[i] = 0;
+		want[i] = (struct item){(double)count[i] / median[gene[i]], token[gene[i]], (uint32_t)i};
+	}
+	qsort(want, n, sizeof *want, by_item);
+	size_t known = ranksort(&in, n, item, other), above = 0;
+	while (above < n && want[above].key > 0)
+		above++;
+	assert_int_equal(known, above);
+	for (size_t i = 0; i < known; i++)
+		assert_int_equal(item[i], want[i].number);
+	unsigned char *seen = xcalloc(n, 1);
+	for (size_t i = 0; i < n; i++) { /* then the other entries, each once */
+		assert_true(item[i] < n && !seen[item[i]]);
+		seen[item[i]] = 1;
+	}
+	free(seen);
+	free(gene);
+	free(count);
+	free(token);
+	free(item);
+	free(other);
+	free(median);
+	free(want);
+}
+
+static void sorted_as_by_qsort(void **unused)
+{
+	/* around each number of entries at which the layout of an item changes */
+	static const size_t n[] = {1, 2, 3, 24, 25, 26, 100, 511, 512, 513, 4095, 4096, 4097, 16384, 16385, 32768, 32769, 65536, 65537};
+	for (enum counts kind = SMALL; kind <= ZEROS; kind++)
+		for (size_t k = 0; k < sizeof n / sizeof *n; k++)
+			for (int i = 0; i < (n[k] < 1000 ? 20 : 1); i++) {
+				sort(n[k], kind, -4, 6);
+				sort(n[k], kind, 0, 0);
+				sort(n[k], kind, -900, 900); /* keys over nearly all exponents of a double */
+			}
 }
 
 static void shared_tokens_are_added(void **unused)
@@ -146,7 +236,7 @@ static void fit(size_t cells, int kind)
 		uint64_t k = start[i];
 		for (uint32_t g = 0; g < GENES; g++) {
 			if (g == 3 && i)
-				continue;               /* found in one cell only */
+				continue; /* found in one cell only */
 			if (next() % 3 == 0 && i > 1)
 				continue;
 			gene[k] = g;
@@ -156,14 +246,14 @@ static void fit(size_t cells, int kind)
 		}
 		start[i + 1] = k;
 	}
-	struct rank_fit f;
+	struct medians f;
 	int passes = 0;
-	rank_fit_init(&f, GENES);
+	medians_init(&f, GENES);
 	do {
 		for (size_t i = 0; i < cells; i += 100)
-			rank_fit_add(&f, cells - i < 100 ? cells - i : 100, start + i, gene, count, total + i, to, 1 + kind % 3);
+			medians_add(&f, cells - i < 100 ? cells - i : 100, start + i, gene, count, total + i, to, 1 + kind % 3);
 		assert_true(++passes < 12);
-	} while (rank_fit_next(&f));
+	} while (medians_next(&f));
 	for (int g = 0; g < GENES; g++) {
 		qsort(v[g], n[g], sizeof *v[g], rising);
 		double got = f.gene[to[g]].median, want = (v[g][(n[g] - 1) / 2] + v[g][n[g] / 2]) / 2;
@@ -177,7 +267,7 @@ static void fit(size_t cells, int kind)
 			assert_true(fabs(got - want) <= 1e-12 * want);
 		assert_true((double)below <= 0.501 * (double)n[g] && (double)above <= 0.501 * (double)n[g]);
 	}
-	rank_fit_release(&f);
+	medians_release(&f);
 	for (int g = 0; g < GENES; g++)
 		free(v[g]);
 	free(start);
@@ -196,18 +286,22 @@ static void medians(void **unused)
 
 static void no_values(void **unused)
 {
-	struct rank_fit f;
-	rank_fit_init(&f, 3);
-	assert_int_equal(rank_fit_next(&f), 0);
+	struct medians f;
+	medians_init(&f, 3);
+	assert_int_equal(medians_next(&f), 0);
 	assert_true(isnan(f.gene[1].median));
-	rank_fit_release(&f);
+	medians_release(&f);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(orders_are_exact), cmocka_unit_test(shared_tokens_are_added), cmocka_unit_test(empty_and_unknown),
-		cmocka_unit_test(medians), cmocka_unit_test(no_values),
+		cmocka_unit_test(orders_are_exact),
+		cmocka_unit_test(sorted_as_by_qsort),
+		cmocka_unit_test(shared_tokens_are_added),
+		cmocka_unit_test(empty_and_unknown),
+		cmocka_unit_test(medians),
+		cmocka_unit_test(no_values),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* safetensors: what is written comes back; every malformed header is refused; half and bfloat16 are the compiler's. */
-#include "bytes.h"
-#include "safetensors.h"
+#include "base/bytes.h"
+#include "train/safetensors.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -51,11 +51,13 @@ static void round_trip(void **state)
 {
 	struct safetensors s;
 	struct error e;
-	struct safetensor_out out[] = {{.name = "b", .ndim = 2, .shape = {2, 3}, .which = 1}, {.name = "a\"", .ndim = 1, .shape = {6}, .which = 2}};
+	struct safetensor_out out[] = {
+		{.name = "b", .ndim = 2, .shape = {2, 3}, .which = 1}, {.name = "a\"", .ndim = 1, .shape = {6}, .which = 2}};
 	assert_int_equal(safetensors_write(path, out, 2, fill, NULL, &e), 0);
 	/* the bytes of the reference library, header padded to a multiple of 8 */
 	char want[] = "{\"__metadata__\":{\"format\":\"pt\"},\"a\\\"\":{\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24]},"
-		      "\"b\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[24,48]}}", got[256];
+		      "\"b\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[24,48]}}",
+	     got[256];
 	FILE *f = fopen(path, "r");
 	size_t n = fread(got, 1, sizeof got, f), len = (strlen(want) + 7) / 8 * 8;
 	fclose(f);
@@ -116,12 +118,12 @@ static void malformed(void **state)
 	refused("{\"a\":[]}", 8, "expected dtype");
 	refused("[1, 2]", 8, "not a JSON object");
 	refused("{\"a\"", 8, "not a JSON object");
-	refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[5,9]}}", 9,
-		"starts at byte 5 of the data, expected 4");
-	refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}", 4,
-		"expected 4");
-	refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}}", 8,
-		"stands twice");
+	refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[5,9]}}",
+		9, "starts at byte 5 of the data, expected 4");
+	refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}",
+		4, "expected 4");
+	refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}}",
+		8, "occurs twice");
 	struct safetensors s;
 	struct error e;
 	uint8_t head[12] = {255, 255, 255, 255, 255, 255, 255, 255, '{', '}'};
@@ -139,8 +141,9 @@ static void dtypes(void **state)
 	struct error e;
 	float x[3];
 	uint16_t half[] = {0x3c00, 0xc500, 0x0001, 0x3f80, 0xc0a0, 0x0001};
-	put_file("{\"h\":{\"dtype\":\"F16\",\"shape\":[3],\"data_offsets\":[0,6]},\"b\":{\"dtype\":\"BF16\",\"shape\":[3],\"data_offsets\":[6,12]}}", 3, half,
-		 sizeof half);
+	put_file(
+		"{\"h\":{\"dtype\":\"F16\",\"shape\":[3],\"data_offsets\":[0,6]},\"b\":{\"dtype\":\"BF16\",\"shape\":[3],\"data_offsets\":[6,12]}}",
+		3, half, sizeof half);
 	assert_int_equal(safetensors_open(&s, path, &e), 0);
 	assert_int_equal(safetensors_read(&s, safetensors_find(&s, "h"), x, &e), 0);
 	assert_true(x[0] == 1 && x[1] == -5 && x[2] == 0x1p-24f);
@@ -182,7 +185,10 @@ static int cleanup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(round_trip), cmocka_unit_test(every_prefix), cmocka_unit_test(malformed), cmocka_unit_test(dtypes),
+		cmocka_unit_test(round_trip),
+		cmocka_unit_test(every_prefix),
+		cmocka_unit_test(malformed),
+		cmocka_unit_test(dtypes),
 #ifdef __FLT16_MANT_DIG__
 		cmocka_unit_test(every_half),
 #endif

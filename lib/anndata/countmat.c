@@ -1,0 +1,353 @@
+#include "anndata/countmat_impl.h"
+#include "anndata/h5.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TALL_ENTRIES ((uint64_t)4 << 20) /* a band of dense rows may hold this many values */
+#define PROBE ((size_t)1 << 16)          /* values looked at in each of three places */
+
+void countrows_release(struct countrows *r)
+{
+	free(r->start);
+	free(r->gene);
+	free(r->count);
+	free(r->total);
+	*r = (struct countrows){0};
+}
+
+static int open_arrays(struct countmat *m, hid_t loc, const char *path, const char *file, struct error *e)
+{
+	char *name[3] = {xasprintf("%s/data", path), xasprintf("%s/indices", path), xasprintf("%s/indptr", path)};
+	int r = h5array_open(&m->data, loc, name[0], file, e) || h5array_open(&m->indices, loc, name[1], file, e) ||
+		h5array_open(&m->indptr, loc, name[2], file, e);
+	for (int i = 0; i < 3; i++)
+		free(name[i]);
+	if (r)
+		return -1;
+	const struct h5array *a[3] = {&m->data, &m->indices, &m->indptr};
+	for (int i = 0; i < 3; i++)
+		if (a[i]->ndim != 1)
+			return error_set(e, "%s: %d dimensions, expected 1", a[i]->where, a[i]->ndim);
+	for (int i = 1; i < 3; i++)
+		if (a[i]->type == NUMBER_F32 || a[i]->type == NUMBER_F64)
+			return error_set(e, "%s: holds floating point, expected integers", a[i]->where);
+	uint64_t major = m->layout == LAYOUT_ROWS ? m->nrow : m->ncol;
+	if (m->indptr.dim[0] != major + 1)
+		return error_set(e, "%s: %" PRIu64 " elements, expected %" PRIu64 " (one more than the %s)", m->indptr.where,
+			m->indptr.dim[0], major + 1, m->layout == LAYOUT_ROWS ? "cells" : "genes");
+	if (m->data.dim[0] != m->indices.dim[0])
+		return error_set(e, "%s: %" PRIu64 " elements, but indices has %" PRIu64, m->data.where, m->data.dim[0], m->indices.dim[0]);
+	m->nnz = m->data.dim[0];
+	int64_t ends[2];
+	if (h5array_i64(&m->indptr, 0, 1, &ends[0], 1, e) || h5array_i64(&m->indptr, major, 1, &ends[1], 1, e))
+		return -1;
+	if (ends[0] != 0 || ends[1] < 0 || (uint64_t)ends[1] != m->nnz)
+		return error_set(e, "%s: runs from %" PRId64 " to %" PRId64 ", expected from 0 to %" PRIu64 " (the length of data)",
+			m->indptr.where, ends[0], ends[1], m->nnz);
+	return 0;
+}
+
+static int check_shape(const struct countmat *m, struct error *e)
+{
+	if (m->ncol > GENES_MAX)
+		return error_set(e, "%s: %" PRIu64 " genes, expected at most %u", m->where, m->ncol, GENES_MAX);
+	if (m->nrow >= UINT32_MAX && m->layout != LAYOUT_ROWS)
+		return error_set(e, "%s: %" PRIu64 " cells, expected fewer than 2^32 in this layout", m->where, m->nrow);
+	return 0;
+}
+
+/* Text of a string attribute into s, or "" */
+static void text_attribute(hid_t obj, const char *name, char *s, size_t cap)
+{
+	s[0] = 0;
+	hid_t a = H5Aexists(obj, name) > 0 ? H5Aopen(obj, name, H5P_DEFAULT) : -1;
+	if (a < 0)
+		return;
+	hid_t type = H5Aget_type(a), space = H5Aget_space(a);
+	if (type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1) {
+		if (H5Tis_variable_str(type) > 0) {
+			char *v = NULL;
+			if (H5Aread(a, type, &v) >= 0 && v)
+				snprintf(s, cap, "%s", v);
+			H5Dvlen_reclaim(type, space, H5P_DEFAULT, &v);
+		} else if (H5Tget_size(type) < 4096) {
+			char buf[4097] = "";
+			if (H5Aread(a, type, buf) >= 0)
+				snprintf(s, cap, "%s", buf);
+		}
+	}
+	if (type >= 0)
+		H5Tclose(type);
+	if (space >= 0)
+		H5Sclose(space);
+	H5Aclose(a);
+}
+
+static int shape_attribute(hid_t obj, uint64_t shape[2])
+{
+	const char *names[2] = {"shape", "h5sparse_shape"};
+	for (int i = 0; i < 2; i++) {
+		hid_t a = H5Aexists(obj, names[i]) > 0 ? H5Aopen(obj, names[i], H5P_DEFAULT) : -1;
+		if (a < 0)
+			continue;
+		hid_t space = H5Aget_space(a), type = H5Aget_type(a);
+		int64_t v[2] = {-1, -1};
+		int ok = H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_npoints(space) == 2 &&
+			H5Aread(a, H5T_NATIVE_INT64, v) >= 0 && v[0] >= 0 && v[1] >= 0;
+		H5Sclose(space);
+		H5Tclose(type);
+		H5Aclose(a);
+		shape[0] = (uint64_t)v[0];
+		shape[1] = (uint64_t)v[1];
+		return ok ? 0 : -1;
+	}
+	return -1;
+}
+
+static int open_group(struct countmat *m, hid_t loc, const char *path, const char *file, struct error *e)
+{
+	hid_t g = H5Gopen2(loc, path, H5P_DEFAULT);
+	if (g < 0)
+		return h5_error(e, m->where, "opening the group");
+	char format[32];
+	text_attribute(g, "encoding-type", format, sizeof format);
+	if (!*format)
+		text_attribute(g, "h5sparse_format", format, sizeof format);
+	uint64_t shape[2] = {0, 0};
+	int known = shape_attribute(g, shape) == 0;
+	H5Gclose(g);
+	if (strncmp(format, "csr", 3) && strncmp(format, "csc", 3))
+		return error_set(e, "%s: encoding '%s', expected csr_matrix or csc_matrix", m->where, format);
+	if (!known)
+		return error_set(e, "%s: no attribute shape of two numbers", m->where);
+	m->layout = format[2] == 'r' ? LAYOUT_ROWS : LAYOUT_COLUMNS;
+	m->nrow = shape[0];
+	m->ncol = shape[1];
+	return check_shape(m, e) || open_arrays(m, loc, path, file, e) ? -1 : 0;
+}
+
+int countmat_open(struct countmat *m, hid_t loc, const char *path, const char *file, struct error *e)
+{
+	*m = (struct countmat){.where = xasprintf("%s: %s", file, path)};
+	H5O_info_t info;
+	int r = -1;
+	if (H5Oget_info_by_name2(loc, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
+		h5_error(e, m->where, "opening");
+	} else if (info.type == H5O_TYPE_GROUP) {
+		r = open_group(m, loc, path, file, e);
+	} else if (h5array_open(&m->data, loc, path, file, e) == 0) {
+		const struct h5array *d = &m->data;
+		m->layout = LAYOUT_DENSE;
+		m->nrow = d->dim[0];
+		m->ncol = d->dim[1];
+		m->nnz = m->nrow * m->ncol;
+		m->tall = d->chunk[0] && d->chunk[0] * m->ncol > TALL_ENTRIES;
+		r = d->ndim == 2 ? check_shape(m, e) : error_set(e, "%s: 1 dimension, expected 2 (cells, genes)", m->where);
+	}
+	if (r)
+		countmat_release(m);
+	return r;
+}
+
+int countmat_open_rows(struct countmat *m, hid_t loc, const char *path, const char *file, uint64_t nrow, uint64_t ncol, struct error *e)
+{
+	*m = (struct countmat){.where = xasprintf("%s: %s", file, path), .layout = LAYOUT_ROWS, .nrow = nrow, .ncol = ncol};
+	int r = check_shape(m, e) || open_arrays(m, loc, path, file, e) ? -1 : 0;
+	if (r)
+		countmat_release(m);
+	return r;
+}
+
+void countmat_entries(struct countmat *m, const char *where, uint64_t nrow, uint64_t ncol, uint64_t nnz)
+{
+	*m = (struct countmat){.where = xstrdup(where), .layout = LAYOUT_ENTRIES, .nrow = nrow, .ncol = ncol};
+	m->nnz = nnz;
+	countmat_spill_init(m);
+}
+
+void countmat_release(struct countmat *m)
+{
+	free(m->where);
+	h5array_release(&m->data);
+	h5array_release(&m->indices);
+	h5array_release(&m->indptr);
+	spill_release(&m->spill);
+	free(m->values);
+	free(m->start);
+	free(m->ptr);
+	*m = (struct countmat){0};
+}
+
+int countmat_bad_value(const struct countmat *m, const char *what, uint64_t where, double v, struct error *e)
+{
+	return error_set(e, "%s: %s %" PRIu64 " holds %.9g (%s), expected a count from 0 to %d", m->where, what, where, v, number_fault(v),
+		NUMBER_COUNT_MAX);
+}
+
+static int not_count(double v, char why[128])
+{
+	snprintf(why, 128, "%.6g, %s", v, number_fault(v));
+	return 0;
+}
+
+/* Values of dense data in tall chunks: three whole chunks. */
+static int probe_chunks(struct countmat *m, char why[128], struct error *e)
+{
+	struct h5array *d = &m->data;
+	uint64_t box[4], chunks = h5array_chunks(d), at[3] = {0, chunks / 2, chunks - 1};
+	void *buf = xmalloc(d->chunk[0] * d->chunk[1] * d->size);
+	uint32_t *count = xmalloc(d->chunk[1] * sizeof *count);
+	int r = 1;
+	for (int k = 0; k < 3 && r == 1; k++) {
+		if (h5array_chunk(d, at[k], box, buf, e))
+			r = -1;
+		for (uint64_t i = 0; r == 1 && i < box[2]; i++) {
+			const char *line = (const char *)buf + i * d->chunk[1] * d->size;
+			size_t bad = number_counts(d->type, line, box[3], count);
+			if (bad < box[3])
+				r = not_count(number_at(d->type, line, bad), why);
+		}
+	}
+	free(buf);
+	free(count);
+	return r;
+}
+
+int countmat_probe(struct countmat *m, char why[128], struct error *e)
+{
+	struct h5array *d = &m->data;
+	why[0] = 0;
+	if (m->layout == LAYOUT_ENTRIES || !m->nnz)
+		return 1;
+	if (m->tall)
+		return probe_chunks(m, why, e);
+	size_t rows = PROBE / d->dim[1] + 1;
+	if (rows > d->dim[0])
+		rows = d->dim[0];
+	uint64_t at[3] = {0, (d->dim[0] - rows) / 2, d->dim[0] - rows};
+	size_t n = rows * d->dim[1];
+	void *buf = xmalloc(n * d->size);
+	uint32_t *count = xmalloc(n * sizeof *count);
+	int r = 1;
+	for (int k = 0; k < 3 && r == 1; k++) {
+		if (h5array_read(d, at[k], rows, buf, 1, e))
+			r = -1;
+		size_t bad = r < 0 ? n : number_counts(d->type, buf, n, count);
+		if (bad < n)
+			r = not_count(number_at(d->type, buf, bad), why);
+	}
+	free(buf);
+	free(count);
+	return r;
+}
+
+uint64_t countmat_spill_bytes(const struct countmat *m)
+{
+	int spills = m->layout == LAYOUT_COLUMNS || (m->layout == LAYOUT_DENSE && m->tall);
+	return spills && m->nnz > SPILL_ENTRIES ? m->nnz * sizeof(struct spill_entry) : 0;
+}
+
+/* Room for `rows` rows and `entries` entries. */
+static void make_room(struct countrows *r, size_t rows, size_t entries)
+{
+	grow(r->start, r->start_cap, rows + 1);
+	grow(r->total, r->total_cap, rows);
+	r->gene = grow_bytes(r->gene, &r->gene_cap, (entries + 1) * (r->narrow ? 2 : 4), 1);
+	r->count = grow_bytes(r->count, &r->count_cap, (entries + 1) * 4, 1);
+	r->n = rows;
+}
+
+/* How many rows come next: reads their stretch of indptr into m->ptr. -1 error. */
+static int64_t plan_rows(struct countmat *m, size_t max_rows, size_t entries, int threads, struct error *e)
+{
+	size_t n = m->nrow - m->row < max_rows ? m->nrow - m->row : max_rows;
+	grow(m->ptr, m->ptr_cap, n + 1);
+	if (h5array_i64(&m->indptr, m->row, n + 1, m->ptr, threads, e))
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		int64_t a = m->ptr[i], b = m->ptr[i + 1];
+		if (b < a || (uint64_t)b > m->nnz)
+			return error_set(e, "%s: element %" PRIu64 " is %" PRId64 " after %" PRId64 ", expected a rise to at most %" PRIu64,
+				m->indptr.where, m->row + i + 1, b, a, m->nnz);
+		if ((uint64_t)(b - a) > m->ncol)
+			return error_set(e, "%s: cell %" PRIu64 " has %" PRId64 " entries, but there are %" PRIu64 " genes", m->where,
+				m->row + i, b - a, m->ncol);
+		if (i && (uint64_t)(b - m->ptr[0]) > entries)
+			return (int64_t)i;
+	}
+	return (int64_t)n;
+}
+
+/* The rows' values and indices as they are stored, into m->values. */
+static int next_sparse(struct countmat *m, size_t max_rows, size_t entries, struct countrows *r, int threads, struct error *e)
+{
+	int64_t rows = plan_rows(m, max_rows, entries, threads, e);
+	if (rows < 0)
+		return -1;
+	uint64_t first = (uint64_t)m->ptr[0];
+	size_t n = (uint64_t)m->ptr[rows] - first;
+	if (first != m->entry)
+		return error_set(e, "%s: element %" PRIu64 " is %" PRIu64 ", expected %" PRIu64, m->indptr.where, m->row, first, m->entry);
+	make_room(r, (size_t)rows, n);
+	for (int64_t i = 0; i <= rows; i++)
+		r->start[i] = (uint64_t)m->ptr[i] - first;
+	m->half = n * m->indices.size;
+	m->half += -m->half & 63;
+	m->values = grow_bytes(m->values, &m->values_cap, m->half + n * m->data.size + 1, 1);
+	m->entry = (uint64_t)m->ptr[rows];
+	return h5array_read(&m->indices, first, n, m->values, threads, e) ||
+			h5array_read(&m->data, first, n, (char *)m->values + m->half, threads, e)
+		? -1
+		: 0;
+}
+
+static int next_dense(struct countmat *m, size_t max_rows, size_t entries, struct countrows *r, int threads, struct error *e)
+{
+	struct h5array *d = &m->data;
+	size_t rows = entries / (m->ncol + 1) + 1;
+	if (rows > max_rows)
+		rows = max_rows;
+	if (d->chunk[0])
+		rows = (rows + d->chunk[0] - 1) / d->chunk[0] * d->chunk[0];
+	if (rows > m->nrow - m->row)
+		rows = m->nrow - m->row;
+	size_t n = rows * m->ncol;
+	make_room(r, rows, n);
+	for (size_t i = 0; i <= rows; i++)
+		r->start[i] = i * m->ncol;
+	m->half = 0;
+	m->values = grow_bytes(m->values, &m->values_cap, n * d->size + 1, 1);
+	return h5array_read(d, m->row, rows, m->values, threads, e);
+}
+
+static int next_spilled(struct countmat *m, size_t max_rows, size_t entries, struct countrows *r, struct error *e)
+{
+	if (!m->spill.reading && spill_finish(&m->spill, e))
+		return -1;
+	size_t n, rows = spill_plan(&m->spill, max_rows, entries, &n);
+	make_room(r, rows, n);
+	m->half = n * 4;
+	m->values = grow_bytes(m->values, &m->values_cap, 2 * m->half + 1, 1);
+	uint32_t *stored = m->values;
+	return spill_read(&m->spill, rows, r->start, stored, stored + n, e);
+}
+
+int countmat_next(struct countmat *m, const uint32_t *map, int identity, size_t max_rows, size_t entries, struct countrows *r, int threads,
+	struct error *e)
+{
+	int columns = m->layout == LAYOUT_COLUMNS, tall = m->layout == LAYOUT_DENSE && m->tall;
+	if ((columns || tall) && !m->spilled && countmat_spill_fill(m, threads, e))
+		return -1;
+	r->n = 0;
+	if (m->row == m->nrow)
+		return 0;
+	int bad = m->spilled               ? next_spilled(m, max_rows, entries, r, e)
+		: m->layout == LAYOUT_ROWS ? next_sparse(m, max_rows, entries, r, threads, e)
+					   : next_dense(m, max_rows, entries, r, threads, e);
+	if (bad || countmat_finish_rows(m, map, identity, r, threads, e))
+		return -1;
+	m->row += r->n;
+	return (int)r->n;
+}

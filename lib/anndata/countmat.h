@@ -1,0 +1,77 @@
+/*
+ * A cells x genes matrix of counts, read by cells in bounded memory, whatever its layout on disk: compressed sparse
+ * rows or columns, dense, or loose entries. Rows come out canonical: genes ascending, no repeats, no zeros.
+ *
+ * Sparse columns, dense data in tall chunks and loose entries go through the spill (spill.h), which turns them into rows. Sparse rows and
+ * other dense data are read as they are needed. Values are whole numbers from 0 to 2^31 - 1. Any other value is an error, and the message
+ * names it.
+ */
+#ifndef COUNTMAT_H
+#define COUNTMAT_H
+
+#include "anndata/h5array.h"
+#include "anndata/spill.h"
+
+#define GENES_MAX (1u << 24)
+#define GENE_DROPPED UINT32_MAX
+
+enum countmat_layout { LAYOUT_ROWS, LAYOUT_COLUMNS, LAYOUT_DENSE, LAYOUT_ENTRIES };
+
+struct countmat {
+	char *where; /* "FILE: /raw/X", owned */
+	enum countmat_layout layout;
+	uint64_t nrow, ncol;                  /* cells, genes */
+	uint64_t nnz;                         /* stored entries; nrow * ncol for dense */
+	struct h5array data, indices, indptr; /* dense: data alone */
+	int tall;                             /* dense in chunks too tall to read by rows */
+	struct spill spill;
+	int spilled;
+	uint64_t row, entry; /* next row to hand out, and its first entry */
+	void *values;        /* rows as they are stored: indices, then at byte `half` data; from the spill u32 both */
+	size_t half, values_cap;
+	uint64_t *start;
+	size_t start_cap;
+	int64_t *ptr;
+	size_t ptr_cap;
+};
+
+/* Some cells. */
+struct countrows {
+	size_t n;
+	uint64_t *start;                                  /* [n + 1] */
+	int narrow;                                       /* set before reading: all gene numbers are below 2^16, and gene is u16 */
+	void *gene;                                       /* [start[n]] u16 or u32 */
+	uint32_t *count;                                  /* [start[n]] */
+	uint64_t *total;                                  /* [n] sum of the row's counts, dropped genes not included */
+	uint64_t repeats;                                 /* entries that were added to another of the same gene */
+	size_t start_cap, total_cap, gene_cap, count_cap; /* of the last two in bytes */
+};
+void countrows_release(struct countrows *r);
+
+/* Open group or dataset `path` of an open HDF5 file as anndata writes it. -1 with e set. */
+int countmat_open(struct countmat *m, hid_t loc, const char *path, const char *file, struct error *e);
+
+/* Open the arrays data, indices, indptr of group `path` as sparse rows of this shape (10x: genes x cells by columns). */
+int countmat_open_rows(struct countmat *m, hid_t loc, const char *path, const char *file, uint64_t nrow, uint64_t ncol, struct error *e);
+
+/* An empty matrix to be filled by up to nnz calls of spill_add(&m->spill, cell, gene, count) and then read. */
+void countmat_entries(struct countmat *m, const char *where, uint64_t nrow, uint64_t ncol, uint64_t nnz);
+
+void countmat_release(struct countmat *m); /* accepts a zeroed struct */
+
+/* Look at values from the start, the middle and the end. 1: they could be counts. 0: they are not, and `why` names a value. -1: error.
+ * Values in between are not looked at. */
+int countmat_probe(struct countmat *m, char why[128], struct error *e);
+
+/* Bytes of temporary disk space that countmat_next will take at most, 0 for none. */
+uint64_t countmat_spill_bytes(const struct countmat *m);
+
+/*
+ * The next cells, about `entries` entries of them and about max_rows, into r. map [ncol] gives the gene number for each
+ * column, or GENE_DROPPED; several columns may share a gene and are summed. identity: map[i] == i, so it is not consulted.
+ * Returns the number of cells, 0 at the end, -1 error.
+ */
+int countmat_next(struct countmat *m, const uint32_t *map, int identity, size_t max_rows, size_t entries, struct countrows *r, int threads,
+	struct error *e);
+
+#endif

@@ -1,0 +1,21 @@
+/* What the parts of countmat share: countmat.c opens and reads, countmat_spill.c turns columns into rows, countmat_rows.c puts rows in
+ * order. */
+#ifndef COUNTMAT_IMPL_H
+#define COUNTMAT_IMPL_H
+
+#include "anndata/countmat.h"
+
+/* A message about value v of cell or entry `at` that is no count. Always returns -1. */
+int countmat_bad_value(const struct countmat *m, const char *what, uint64_t at, double v, struct error *e);
+
+/* Start an empty spill for the matrix. */
+void countmat_spill_init(struct countmat *m);
+
+/* All entries of a matrix of sparse columns, or of dense data in tall chunks, into the spill. -1 with e set. */
+int countmat_spill_fill(struct countmat *m, int threads, struct error *e);
+
+/* Put the rows that were read into m->values in canonical form, in r. The arguments are those of countmat_next. -1 with e set if a value
+ * is no count, or an index is no gene. */
+int countmat_finish_rows(struct countmat *m, const uint32_t *map, int identity, struct countrows *r, int threads, struct error *e);
+
+#endif

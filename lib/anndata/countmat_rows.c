@@ -1,0 +1,235 @@
+/*
+ * Rows as they are stored to rows in canonical form: genes ascending, no repeats, no zeros. Rows are independent, so threads share them.
+ */
+#include "anndata/countmat_impl.h"
+
+#include "base/threads.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_gene(const void *a, const void *b)
+{
+	uint32_t x = (uint32_t)(*(const uint64_t *)a >> 32), y = (uint32_t)(*(const uint64_t *)b >> 32);
+	return (x > y) - (x < y);
+}
+
+/* Sort a row by gene and add up repeats. */
+static size_t sort_row(uint32_t *gene, uint32_t *count, size_t n, uint64_t **pair, size_t *cap, uint64_t *repeats, int *overflow)
+{
+	grow(*pair, *cap, n);
+	uint64_t *p = *pair;
+	for (size_t i = 0; i < n; i++)
+		p[i] = (uint64_t)gene[i] << 32 | count[i];
+	qsort(p, n, sizeof *p, by_gene);
+	size_t k = 0;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t g = (uint32_t)(p[i] >> 32), c = (uint32_t)p[i];
+		if (k && gene[k - 1] == g) {
+			(*repeats)++;
+			if (c > NUMBER_COUNT_MAX - count[k - 1])
+				*overflow = 1;
+			else
+				count[k - 1] += c;
+		} else {
+			gene[k] = g;
+			count[k++] = c;
+		}
+	}
+	return k;
+}
+
+#define GROUP 32 /* rows a thread takes at a time */
+
+struct finish {
+	struct countmat *m;
+	struct countrows *r;
+	const uint32_t *map;
+	int identity;
+	atomic_size_t bad;    /* first row that is not in order; r->n: none */
+	atomic_size_t shrunk; /* rows that lost entries */
+	atomic_ullong repeats;
+};
+
+struct row { /* one row being put in order */
+	uint32_t *gene, *count;
+	uint64_t *pair;
+	size_t gene_cap, count_cap, pair_cap;
+};
+
+static void row_release(struct row *row)
+{
+	free(row->gene);
+	free(row->count);
+	free(row->pair);
+}
+
+/* Where row i starts in m->values: its indices or its data. */
+static const void *stored_indices(const struct countmat *m, const struct countrows *r, size_t i)
+{
+	return (const char *)m->values + r->start[i] * (m->spilled ? 4 : m->indices.size);
+}
+
+static const void *stored_data(const struct countmat *m, const struct countrows *r, size_t i)
+{
+	return (const char *)m->values + m->half + r->start[i] * (m->spilled ? 4 : m->data.size);
+}
+
+/* Row i as it is stored to genes and counts: 0, or -1 when something in it is wrong (reported later, by bad_row). */
+static int convert_row(const struct countmat *m, const struct countrows *r, size_t i, struct row *row)
+{
+	size_t n = r->start[i + 1] - r->start[i];
+	grow(row->gene, row->gene_cap, n);
+	grow(row->count, row->count_cap, n);
+	if (m->spilled) {
+		memcpy(row->gene, stored_indices(m, r, i), n * sizeof *row->gene);
+		memcpy(row->count, stored_data(m, r, i), n * sizeof *row->count);
+		return 0;
+	}
+	if (m->layout == LAYOUT_DENSE) {
+		for (size_t c = 0; c < n; c++)
+			row->gene[c] = (uint32_t)c;
+	} else if (number_indices(m->indices.type, stored_indices(m, r, i), n, m->ncol, row->gene) < n) {
+		return -1;
+	}
+	return number_counts(m->data.type, stored_data(m, r, i), n, row->count) < n ? -1 : 0;
+}
+
+static int bad_row(const struct countmat *m, const struct countrows *r, size_t i, struct error *e)
+{
+	size_t n = r->start[i + 1] - r->start[i], k;
+	const void *index = stored_indices(m, r, i), *data = stored_data(m, r, i);
+	uint32_t *any = xmalloc(n * sizeof *any);
+	if (!m->spilled && m->layout == LAYOUT_ROWS && (k = number_indices(m->indices.type, index, n, m->ncol, any)) < n)
+		error_set(e, "%s: cell %" PRIu64 " has an entry for gene %.0f, expected a number below %" PRIu64, m->indices.where,
+			m->row + i, number_at(m->indices.type, index, k), m->ncol);
+	else if (!m->spilled && (k = number_counts(m->data.type, data, n, any)) < n)
+		countmat_bad_value(m, "cell", m->row + i, number_at(m->data.type, data, k), e);
+	else
+		error_set(e, "%s: cell %" PRIu64 ": counts of one gene add up to more than %d", m->where, m->row + i, NUMBER_COUNT_MAX);
+	free(any);
+	return -1;
+}
+
+/*
+ * The common row, without a branch: genes ascending that need no map, and floats that are counts from 1 to 2^23 - 1. Returns 0, or 1 if
+ * the row is not like that. What was written is then of no use.
+ */
+static inline int plain_row(const int32_t *restrict index, const float *restrict v, size_t n, uint64_t ngene, uint16_t *restrict gene16,
+	uint32_t *restrict gene32, uint32_t *restrict count, uint64_t *total)
+{
+	uint32_t bad = n && (index[0] < 0 || (uint64_t)index[n - 1] >= ngene);
+	*total = 0;
+	for (size_t at = 0; at < n; at += 256) {
+		size_t end = n - at < 256 ? n : at + 256;
+		uint32_t sum = 0; /* at most 256 * 2^23 */
+		for (size_t i = at; i < end; i++) {
+			uint32_t whole = number_small_count(v[i], count + i);
+			bad |= whole | !count[i];
+			sum += count[i];
+			if (gene16)
+				gene16[i] = (uint16_t)index[i];
+			else
+				gene32[i] = (uint32_t)index[i];
+		}
+		for (size_t i = at + !at; i < end; i++)
+			bad |= index[i] <= index[i - 1];
+		*total += sum;
+	}
+	return bad != 0;
+}
+
+static int is_plain(const struct finish *f, size_t i)
+{
+	const struct countmat *m = f->m;
+	struct countrows *r = f->r;
+	uint64_t at = r->start[i], n = r->start[i + 1] - at;
+	if (m->layout != LAYOUT_ROWS || m->indices.type != NUMBER_I32 || m->data.type != NUMBER_F32 || !f->identity)
+		return 0;
+	const void *index = stored_indices(m, r, i), *data = stored_data(m, r, i);
+	return (r->narrow ? plain_row(index, data, n, m->ncol, (uint16_t *)r->gene + at, NULL, r->count + at, r->total + i)
+			  : plain_row(index, data, n, m->ncol, NULL, (uint32_t *)r->gene + at, r->count + at, r->total + i)) == 0;
+}
+
+/* Convert row i, map its genes, drop zeros, put it in order; its length goes to m->start[i]. */
+static int finish_row(struct finish *f, size_t i, struct row *row)
+{
+	struct countmat *m = f->m;
+	struct countrows *r = f->r;
+	uint64_t at = r->start[i], total = 0, repeats = 0;
+	size_t n = r->start[i + 1] - at, k = 0;
+	unsigned back = 0;
+	int overflow = 0;
+	m->start[i] = n;
+	r->total[i] = 0;
+	if (!n || is_plain(f, i))
+		return 0;
+	if (convert_row(m, r, i, row))
+		return -1;
+	uint32_t *gene = row->gene, *count = row->count;
+	for (size_t j = 0; j < n; j++) {
+		uint32_t g = f->identity ? gene[j] : f->map[gene[j]], c = count[j];
+		gene[k] = g;
+		count[k] = c;
+		k += c != 0 && g != GENE_DROPPED;
+	}
+	for (size_t j = 1; j < k; j++)
+		back |= gene[j] <= gene[j - 1];
+	if (back)
+		k = sort_row(gene, count, k, &row->pair, &row->pair_cap, &repeats, &overflow);
+	for (size_t j = 0; j < k; j++)
+		total += count[j];
+	for (size_t j = 0; j < k && r->narrow; j++)
+		((uint16_t *)r->gene)[at + j] = (uint16_t)gene[j];
+	if (!r->narrow)
+		memcpy((uint32_t *)r->gene + at, gene, k * sizeof *gene);
+	memcpy(r->count + at, count, k * sizeof *count);
+	r->total[i] = total;
+	m->start[i] = k;
+	if (k != n)
+		atomic_fetch_add(&f->shrunk, 1);
+	if (repeats)
+		atomic_fetch_add(&f->repeats, repeats);
+	return overflow ? -1 : 0;
+}
+
+static void finish_group(void *arg, size_t group, int thread)
+{
+	struct finish *f = arg;
+	struct row row = {0};
+	size_t end = (group + 1) * GROUP < f->r->n ? (group + 1) * GROUP : f->r->n;
+	for (size_t i = group * GROUP; i < end; i++) {
+		if (finish_row(f, i, &row)) {
+			size_t first = atomic_load(&f->bad);
+			while (i < first && !atomic_compare_exchange_weak(&f->bad, &first, i))
+				;
+			break;
+		}
+	}
+	row_release(&row);
+}
+
+int countmat_finish_rows(struct countmat *m, const uint32_t *map, int identity, struct countrows *r, int threads, struct error *e)
+{
+	struct finish f = {.m = m, .r = r, .map = map, .identity = identity};
+	atomic_store(&f.bad, r->n);
+	grow(m->start, m->start_cap, r->n);
+	pool_for(threads, (r->n + GROUP - 1) / GROUP, finish_group, &f);
+	if (f.bad < r->n)
+		return bad_row(m, r, f.bad, e);
+	r->repeats += f.repeats;
+	if (f.shrunk) {
+		uint64_t at = 0;
+		size_t width = r->narrow ? 2 : 4;
+		for (size_t i = 0; i < r->n; i++) {
+			memmove((char *)r->gene + at * width, (char *)r->gene + r->start[i] * width, m->start[i] * width);
+			memmove(r->count + at, r->count + r->start[i], m->start[i] * sizeof *r->count);
+			r->start[i] = at;
+			at += m->start[i];
+		}
+		r->start[r->n] = at;
+	}
+	return 0;
+}

@@ -1,0 +1,85 @@
+/*
+ * Matrices that are not stored by rows, into the spill that hands them back by rows.
+ */
+#include "anndata/countmat_impl.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define COLUMN_ENTRIES ((size_t)1 << 20) /* entries of sparse columns read at a time */
+
+void countmat_spill_init(struct countmat *m)
+{
+	spill_init(&m->spill, (uint32_t)m->nrow, m->nnz < SPILL_ENTRIES ? (size_t)m->nnz + 1 : 0);
+	m->spilled = 1;
+}
+
+/* Sparse columns into the spill, about COLUMN_ENTRIES entries at a time, columns in order. */
+static int spill_columns(struct countmat *m, int threads, struct error *e)
+{
+	uint64_t ncol = m->ncol, entry = 0, col = 0;
+	int64_t *ptr = xmalloc((ncol + 1) * sizeof *ptr);
+	uint32_t *row = xmalloc(COLUMN_ENTRIES * sizeof *row), *count = xmalloc(COLUMN_ENTRIES * sizeof *count);
+	void *buf = xmalloc(COLUMN_ENTRIES * 8);
+	int r = h5array_i64(&m->indptr, 0, ncol + 1, ptr, threads, e);
+	for (uint64_t i = 0; i < ncol && r == 0; i++)
+		if (ptr[i + 1] < ptr[i] || (uint64_t)ptr[i + 1] > m->nnz)
+			r = error_set(e, "%s: element %" PRIu64 " is %" PRId64 " after %" PRId64 ", expected a rise to at most %" PRIu64,
+				m->indptr.where, i + 1, ptr[i + 1], ptr[i], m->nnz);
+	while (r == 0 && entry < m->nnz) {
+		size_t n = m->nnz - entry < COLUMN_ENTRIES ? m->nnz - entry : COLUMN_ENTRIES;
+		r = h5array_read(&m->data, entry, n, buf, threads, e);
+		size_t bad = r ? n : number_counts(m->data.type, buf, n, count);
+		if (bad < n)
+			r = countmat_bad_value(m, "entry", entry + bad, number_at(m->data.type, buf, bad), e);
+		if (r == 0)
+			r = h5array_read(&m->indices, entry, n, buf, threads, e);
+		bad = r ? n : number_indices(m->indices.type, buf, n, m->nrow, row);
+		if (bad < n)
+			r = error_set(e, "%s: element %" PRIu64 " is %.0f, expected a cell number below %" PRIu64, m->indices.where,
+				entry + bad, number_at(m->indices.type, buf, bad), m->nrow);
+		for (size_t i = 0; i < n && r == 0; i++) {
+			while ((uint64_t)ptr[col + 1] <= entry + i)
+				col++;
+			if (count[i])
+				r = spill_add(&m->spill, row[i], (uint32_t)col, count[i], e);
+		}
+		entry += n;
+	}
+	free(ptr);
+	free(row);
+	free(count);
+	free(buf);
+	return r;
+}
+
+static int spill_chunks(struct countmat *m, struct error *e)
+{
+	struct h5array *d = &m->data;
+	uint64_t box[4], chunks = h5array_chunks(d);
+	size_t wide = d->chunk[1], n = d->chunk[0] * wide;
+	void *buf = xmalloc(n * d->size);
+	uint32_t *count = xmalloc(wide * sizeof *count);
+	int r = 0;
+	for (uint64_t k = 0; k < chunks && r == 0; k++) {
+		r = h5array_chunk(d, k, box, buf, e);
+		for (uint64_t i = 0; i < box[2] && r == 0; i++) {
+			const char *line = (const char *)buf + i * wide * d->size;
+			size_t bad = number_counts(d->type, line, box[3], count);
+			if (bad < box[3])
+				r = countmat_bad_value(m, "cell", box[0] + i, number_at(d->type, line, bad), e);
+			for (uint64_t c = 0; c < box[3] && r == 0; c++)
+				if (count[c])
+					r = spill_add(&m->spill, (uint32_t)(box[0] + i), (uint32_t)(box[1] + c), count[c], e);
+		}
+	}
+	free(buf);
+	free(count);
+	return r;
+}
+
+int countmat_spill_fill(struct countmat *m, int threads, struct error *e)
+{
+	countmat_spill_init(m);
+	return m->layout == LAYOUT_COLUMNS ? spill_columns(m, threads, e) : spill_chunks(m, e);
+}

@@ -1,0 +1,393 @@
+#include "anndata/dataframe.h"
+#include "anndata/h5.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STRING_MAX 65536 /* bytes of a fixed-length string */
+#define CATEGORIES_MAX ((uint64_t)1 << 26)
+
+void dataframe_column_release(struct dataframe_column *c)
+{
+	if (!c->where)
+		return;
+	for (size_t i = 0; i < c->ncategory; i++)
+		free(c->category[i]);
+	free(c->category);
+	free(c->name);
+	free(c->why);
+	free(c->where);
+	h5array_release(&c->values);
+	h5array_release(&c->mask);
+	if (c->dataset >= 0)
+		H5Dclose(c->dataset);
+	if (c->field >= 0)
+		H5Tclose(c->field);
+	*c = (struct dataframe_column){0};
+}
+
+static void column_init(struct dataframe_column *c, const char *name, const char *path, const char *filename)
+{
+	*c = (struct dataframe_column){
+		.name = xstrdup(name), .kind = DATAFRAME_OTHER, .dataset = -1, .field = -1, .where = xasprintf("%s: %s", filename, path)};
+}
+
+static int other(struct dataframe_column *c, const char *why)
+{
+	c->kind = DATAFRAME_OTHER;
+	c->why = xstrdup(why);
+	return 0;
+}
+
+/* Length of a one-dimensional dataset, or -1. */
+static int64_t length(hid_t dataset)
+{
+	hid_t space = H5Dget_space(dataset);
+	hsize_t n = 0;
+	int ok = space >= 0 && H5Sget_simple_extent_ndims(space) == 1 && H5Sget_simple_extent_dims(space, &n, NULL) == 1;
+	if (space >= 0)
+		H5Sclose(space);
+	return ok && n <= INT64_MAX ? (int64_t)n : -1;
+}
+
+static int object_type(hid_t loc, const char *path)
+{
+	H5O_info_t info;
+	if (H5Lexists(loc, path, H5P_DEFAULT) <= 0 || H5Oget_info_by_name2(loc, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+		return -1;
+	return info.type;
+}
+
+/* Open a dataset that holds strings, numbers or booleans as a column. */
+static int open_values(struct dataframe_column *c, hid_t loc, const char *path, const char *filename, int64_t *n, struct error *e)
+{
+	hid_t d = H5Dopen2(loc, path, H5P_DEFAULT), type = d < 0 ? -1 : H5Dget_type(d);
+	if (type < 0) {
+		if (d >= 0)
+			H5Dclose(d);
+		return h5_error(e, c->where, "opening the dataset");
+	}
+	H5T_class_t class = H5Tget_class(type);
+	size_t size = H5Tget_size(type);
+	*n = length(d);
+	int r = 0;
+	if (*n < 0) {
+		r = other(c, "not one-dimensional");
+	} else if (class == H5T_STRING) {
+		if (H5Tis_variable_str(type) <= 0 && size > STRING_MAX)
+			r = other(c, "strings of more than 65,536 bytes");
+		else if ((r = h5_check_chunks(d, c->where, e)) == 0)
+			c->kind = DATAFRAME_STR;
+	} else if (class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_ENUM) {
+		r = h5array_open(&c->values, loc, path, filename, e);
+		c->kind = class == H5T_FLOAT || c->values.type == NUMBER_U64 ? DATAFRAME_F64 : DATAFRAME_I64;
+		if (r == 0 && class == H5T_ENUM && size == 1) {
+			c->kind = DATAFRAME_CATEGORICAL;
+			c->category = xmalloc(2 * sizeof *c->category);
+			c->category[c->ncategory++] = xstrdup("False");
+			c->category[c->ncategory++] = xstrdup("True");
+		}
+	} else {
+		r = other(c, "neither numbers nor strings");
+	}
+	H5Tclose(type);
+	if (r == 0 && c->kind == DATAFRAME_STR)
+		c->dataset = d;
+	else
+		H5Dclose(d);
+	return r;
+}
+
+int dataframe_strings(struct dataframe_column *c, hid_t file, const char *path, const char *filename, uint64_t *nrow, struct error *e)
+{
+	int64_t n = 0;
+	column_init(c, path, path, filename);
+	int r = object_type(file, path) != H5O_TYPE_DATASET ? error_set(e, "%s: missing", c->where)
+							    : open_values(c, file, path, filename, &n, e);
+	if (r == 0 && c->kind != DATAFRAME_STR)
+		r = error_set(e, "%s: holds no strings", c->where);
+	if (r)
+		dataframe_column_release(c);
+	*nrow = (uint64_t)n;
+	return r;
+}
+
+/* The categories: any column of strings, numbers or booleans, as text. */
+static int read_categories(struct dataframe_column *c, hid_t loc, const char *path, const char *filename, struct error *e)
+{
+	struct dataframe_column values;
+	struct texts t = {0};
+	int64_t n = 0;
+	column_init(&values, "categories", path, filename);
+	int type = object_type(loc, path), r = -1;
+	if (type == H5O_TYPE_GROUP) { /* nullable strings: no category is missing, so the mask does not matter */
+		char *sub = xasprintf("%s/values", path);
+		if (object_type(loc, sub) == H5O_TYPE_DATASET)
+			r = open_values(&values, loc, sub, filename, &n, e);
+		else
+			error_set(e, "%s: no categories that can be read", values.where);
+		free(sub);
+	} else if (type == H5O_TYPE_DATASET) {
+		r = open_values(&values, loc, path, filename, &n, e);
+	} else {
+		error_set(e, "%s: missing", values.where);
+	}
+	if (r == 0 && (values.kind == DATAFRAME_OTHER || (uint64_t)n > CATEGORIES_MAX))
+		r = error_set(e, "%s: %s", values.where, values.why ? values.why : "too many categories");
+	if (r == 0)
+		r = dataframe_texts(&values, (uint64_t)n, &t, e);
+	if (r == 0) {
+		c->category = xmalloc(t.n * sizeof *c->category);
+		for (size_t i = 0; i < t.n; i++)
+			c->category[c->ncategory++] = texts_dup(&t, i);
+		c->kind = DATAFRAME_CATEGORICAL;
+	}
+	texts_release(&t);
+	dataframe_column_release(&values);
+	return r;
+}
+
+/* anndata 0.7: integer codes with an attribute that refers to the categories. 1 done, 0 no such attribute, -1 error. */
+static int referred_categories(struct dataframe_column *c, hid_t loc, const char *path, const char *filename, struct error *e)
+{
+	hid_t d = H5Dopen2(loc, path, H5P_DEFAULT);
+	if (d < 0)
+		return h5_error(e, c->where, "opening the dataset");
+	int r = 0;
+	hid_t a = H5Aexists(d, "categories") > 0 ? H5Aopen(d, "categories", H5P_DEFAULT) : -1;
+	if (a >= 0) {
+		hid_t type = H5Aget_type(a), space = H5Aget_space(a);
+		hobj_ref_t ref = 0;
+		hid_t to = -1;
+		char name[1024];
+		if (H5Tget_class(type) == H5T_REFERENCE && H5Tequal(type, H5T_STD_REF_OBJ) > 0 &&
+			H5Sget_simple_extent_npoints(space) == 1 && H5Aread(a, H5T_STD_REF_OBJ, &ref) >= 0)
+			to = H5Rdereference2(d, H5P_DEFAULT, H5R_OBJECT, &ref);
+		ssize_t n = to < 0 ? -1 : H5Iget_name(to, name, sizeof name);
+		if (n <= 0 || (size_t)n >= sizeof name)
+			r = error_set(e, "%s: attribute categories does not refer to a dataset", c->where);
+		else
+			r = read_categories(c, loc, name, filename, e) ? -1 : 1;
+		if (to >= 0)
+			H5Oclose(to);
+		H5Tclose(type);
+		H5Sclose(space);
+		H5Aclose(a);
+	}
+	H5Dclose(d);
+	return r;
+}
+
+static int open_member(struct dataframe_column *c, hid_t file, const char *path, const char *filename, int64_t *n, struct error *e)
+{
+	int type = object_type(file, path);
+	if (type == H5O_TYPE_DATASET) {
+		if (open_values(c, file, path, filename, n, e))
+			return -1;
+		return c->kind == DATAFRAME_I64 && referred_categories(c, file, path, filename, e) < 0 ? -1 : 0;
+	}
+	if (type != H5O_TYPE_GROUP)
+		return error_set(e, "%s: missing", c->where);
+	char *sub[4] = {
+		xasprintf("%s/codes", path), xasprintf("%s/categories", path), xasprintf("%s/values", path), xasprintf("%s/mask", path)};
+	int r = 0;
+	if (object_type(file, sub[0]) == H5O_TYPE_DATASET) {
+		r = h5array_open(&c->values, file, sub[0], filename, e);
+		if (r == 0 && (c->values.ndim != 1 || c->values.type == NUMBER_F32 || c->values.type == NUMBER_F64))
+			r = error_set(e, "%s: expected integers in one dimension", c->values.where);
+		*n = r ? 0 : (int64_t)c->values.dim[0];
+		if (r == 0)
+			r = read_categories(c, file, sub[1], filename, e);
+	} else if (object_type(file, sub[2]) == H5O_TYPE_DATASET && object_type(file, sub[3]) == H5O_TYPE_DATASET) {
+		r = open_values(c, file, sub[2], filename, n, e) || h5array_open(&c->mask, file, sub[3], filename, e) ? -1 : 0;
+		if (r == 0 && (c->mask.ndim != 1 || c->mask.dim[0] != (uint64_t)*n || c->mask.size != 1))
+			r = error_set(e, "%s: expected %" PRId64 " booleans", c->mask.where, *n);
+		c->has_mask = 1;
+		c->nullable = c->kind == DATAFRAME_STR || c->kind == DATAFRAME_I64;
+	} else {
+		other(c, "a group of an unknown kind");
+	}
+	for (int i = 0; i < 4; i++)
+		free(sub[i]);
+	return r;
+}
+
+/* Attribute `name` of obj as texts; -1 when it is absent or not made of strings. */
+static int text_list(hid_t obj, const char *name, struct texts *t)
+{
+	hid_t a = H5Aexists(obj, name) > 0 ? H5Aopen(obj, name, H5P_DEFAULT) : -1;
+	if (a < 0)
+		return -1;
+	hid_t type = H5Aget_type(a), space = H5Aget_space(a);
+	hssize_t n = H5Sget_simple_extent_npoints(space);
+	int r = -1;
+	if (n == 0) {
+		texts_clear(t);
+		r = 0;
+	} else if (H5Tget_class(type) == H5T_STRING && n > 0 && n < 1 << 20 && H5Tget_size(type) <= STRING_MAX) {
+		size_t step = H5Tget_size(type);
+		char *buf = xcalloc((size_t)n, step);
+		if (H5Aread(a, type, buf) >= 0) {
+			texts_clear(t);
+			texts_push_hdf5(t, type, buf, (size_t)n, step);
+			if (H5Tis_variable_str(type) > 0)
+				H5Dvlen_reclaim(type, space, H5P_DEFAULT, buf);
+			r = 0;
+		}
+		free(buf);
+	}
+	H5Tclose(type);
+	H5Sclose(space);
+	H5Aclose(a);
+	return r;
+}
+
+static herr_t push_link(hid_t g, const char *name, const H5L_info_t *info, void *t)
+{
+	texts_push(t, name, strlen(name));
+	return 0;
+}
+
+static int open_group(struct dataframe *f, hid_t file, const char *path, const char *filename, struct error *e)
+{
+	hid_t g = H5Gopen2(file, path, H5P_DEFAULT);
+	if (g < 0)
+		return h5_error(e, f->where, "opening the group");
+	struct texts order = {0}, index = {0};
+	char *index_name;
+	if (text_list(g, "_index", &index) == 0 && index.n == 1)
+		index_name = texts_dup(&index, 0);
+	else
+		index_name = xstrdup(H5Lexists(g, "_index", H5P_DEFAULT) > 0 ? "_index" : "index");
+	if (text_list(g, "column-order", &order)) {
+		texts_clear(&order);
+		H5Literate(g, H5_INDEX_NAME, H5_ITER_INC, NULL, push_link, &order);
+	}
+	H5Gclose(g);
+	f->col = xcalloc(order.n, sizeof *f->col);
+	char *sub = xasprintf("%s/%s", path, index_name);
+	int64_t n = 0;
+	column_init(&f->index, index_name, sub, filename);
+	int r = open_member(&f->index, file, sub, filename, &n, e);
+	if (r == 0 && f->index.kind == DATAFRAME_OTHER)
+		r = error_set(e, "%s: %s, expected the names of the rows", f->index.where, f->index.why);
+	free(sub);
+	f->nrow = (uint64_t)n;
+	for (size_t i = 0; i < order.n && r == 0; i++) {
+		char *name = texts_dup(&order, i);
+		if (*name && strcmp(name, index_name) && strcmp(name, "__categories")) {
+			struct dataframe_column *c = f->col + f->ncol++;
+			int64_t rows = n;
+			sub = xasprintf("%s/%s", path, name);
+			column_init(c, name, sub, filename);
+			r = open_member(c, file, sub, filename, &rows, e);
+			if (r == 0 && c->kind != DATAFRAME_OTHER && rows != n)
+				r = error_set(e, "%s: %" PRId64 " rows, expected %" PRId64 " as in %s", c->where, rows, n, f->index.where);
+			free(sub);
+		}
+		free(name);
+	}
+	free(index_name);
+	texts_release(&order);
+	texts_release(&index);
+	return r;
+}
+
+/* Field i of the compound dataset. */
+static int open_field(
+	struct dataframe_column *c, hid_t file, hid_t d, hid_t type, unsigned i, const char *path, const char *filename, struct error *e)
+{
+	char *name = H5Tget_member_name(type, i);
+	if (!name)
+		return h5_error(e, filename, "reading the fields");
+	char *sub = xasprintf("%s/%s", path, name), *categories = xasprintf("uns/%s_categories", name);
+	column_init(c, name, sub, filename);
+	hid_t member = H5Tget_member_type(type, i), mem = -1;
+	H5T_class_t class = H5Tget_class(member);
+	int r = 0;
+	if (class == H5T_STRING && (H5Tis_variable_str(member) > 0 || H5Tget_size(member) <= STRING_MAX)) {
+		c->kind = DATAFRAME_STR;
+		mem = H5Tcopy(member);
+	} else if (class == H5T_FLOAT) {
+		c->kind = DATAFRAME_F64;
+		mem = H5Tcopy(H5T_NATIVE_DOUBLE);
+	} else if (class == H5T_INTEGER) {
+		c->kind = DATAFRAME_I64;
+		mem = H5Tcopy(H5T_NATIVE_INT64);
+		if (object_type(file, categories) == H5O_TYPE_DATASET)
+			r = read_categories(c, file, categories, filename, e);
+	} else if (class == H5T_ENUM && H5Tget_size(member) == 1) {
+		c->kind = DATAFRAME_CATEGORICAL;
+		mem = H5Tcopy(member);
+		c->category = xmalloc(2 * sizeof *c->category);
+		c->category[c->ncategory++] = xstrdup("False");
+		c->category[c->ncategory++] = xstrdup("True");
+	} else {
+		other(c, "neither numbers nor strings");
+	}
+	if (mem >= 0) {
+		c->field = H5Tcreate(H5T_COMPOUND, H5Tget_size(mem));
+		H5Tinsert(c->field, name, 0, mem);
+		H5Tclose(mem);
+		H5Iinc_ref(d);
+		c->dataset = d;
+	}
+	H5Tclose(member);
+	H5free_memory(name);
+	free(sub);
+	free(categories);
+	return r;
+}
+
+static int open_compound(struct dataframe *f, hid_t file, const char *path, const char *filename, struct error *e)
+{
+	hid_t d = H5Dopen2(file, path, H5P_DEFAULT), type = d < 0 ? -1 : H5Dget_type(d);
+	int r = 0;
+	if (type < 0) {
+		r = h5_error(e, f->where, "opening the dataset");
+	} else if (H5Tget_class(type) != H5T_COMPOUND || length(d) < 0) {
+		r = error_set(e, "%s: expected a group, or a table in one dimension", f->where);
+	} else if ((r = h5_check_chunks(d, f->where, e)) == 0) {
+		int n = H5Tget_nmembers(type);
+		f->nrow = (uint64_t)length(d);
+		f->col = xcalloc((size_t)n, sizeof *f->col);
+		for (int i = 0; i < n && r == 0; i++) /* the first field is the index */
+			r = open_field(i ? f->col + f->ncol++ : &f->index, file, d, type, (unsigned)i, path, filename, e);
+	}
+	if (type >= 0)
+		H5Tclose(type);
+	if (d >= 0)
+		H5Dclose(d);
+	return r;
+}
+
+int dataframe_open(struct dataframe *f, hid_t file, const char *path, const char *filename, struct error *e)
+{
+	*f = (struct dataframe){.where = xasprintf("%s: %s", filename, path)};
+	int type = object_type(file, path);
+	int r = type == H5O_TYPE_GROUP     ? open_group(f, file, path, filename, e)
+		: type == H5O_TYPE_DATASET ? open_compound(f, file, path, filename, e)
+					   : error_set(e, "%s: missing", f->where);
+	if (r)
+		dataframe_release(f);
+	return r;
+}
+
+void dataframe_release(struct dataframe *f)
+{
+	for (size_t i = 0; i < f->ncol; i++)
+		dataframe_column_release(f->col + i);
+	dataframe_column_release(&f->index);
+	free(f->col);
+	free(f->where);
+	*f = (struct dataframe){0};
+}
+
+struct dataframe_column *dataframe_find(struct dataframe *f, const char *name)
+{
+	for (size_t i = 0; i < f->ncol; i++)
+		if (strcmp(f->col[i].name, name) == 0)
+			return f->col + i;
+	return f->index.name && strcmp(f->index.name, name) == 0 ? &f->index : NULL;
+}

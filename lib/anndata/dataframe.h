@@ -1,0 +1,71 @@
+/*
+ * AnnData's data frames (obs, var), in every way in which anndata has stored them. A frame is read one column at a time, some rows at a
+ * time.
+ *     0.7 and later   a group of datasets. A categorical is a group, or codes with an attribute that refers to the categories. Integers,
+ *                     booleans and strings can be nullable.
+ *     before 0.7      one compound dataset, with the categories in uns
+ * Booleans are read as a categorical with the categories False and True.
+ */
+#ifndef DATAFRAME_H
+#define DATAFRAME_H
+
+#include "anndata/h5array.h"
+#include "anndata/texts.h"
+
+enum dataframe_kind { DATAFRAME_STR, DATAFRAME_CATEGORICAL, DATAFRAME_I64, DATAFRAME_F64, DATAFRAME_OTHER };
+
+struct dataframe_column {
+	char *name;
+	enum dataframe_kind kind;
+	char *why;    /* DATAFRAME_OTHER: why it cannot be read */
+	int nullable; /* values may be missing: see dataframe_values.missing (not for categoricals, doubles) */
+	size_t ncategory;
+	char **category;             /* [ncategory], owned */
+	struct h5array values, mask; /* numbers and codes; mask != 0: missing */
+	int has_mask;
+	hid_t dataset; /* strings, or the compound dataset; -1 when values is used */
+	hid_t field;   /* compound dataset: memory type that holds this field alone; else -1 */
+	char *where;   /* "FILE: /obs/donor" */
+};
+
+struct dataframe {
+	char *where; /* "FILE: /obs" */
+	uint64_t nrow;
+	size_t ncol;
+	struct dataframe_column *col;  /* [ncol], without the index */
+	struct dataframe_column index; /* its name is that of the stored column, e.g. "_index" */
+};
+
+/* Values of some rows. Only the array of the column's kind is filled. */
+struct dataframe_values {
+	size_t n;
+	struct texts str;
+	uint32_t *code; /* UINT32_MAX: missing */
+	int64_t *i64;
+	double *f64;      /* NaN: missing */
+	uint8_t *missing; /* DATAFRAME_STR, DATAFRAME_I64 */
+	size_t code_cap, i64_cap, f64_cap, missing_cap;
+};
+void dataframe_values_release(struct dataframe_values *v);
+
+/* Open the frame at `path`. A column of an unknown kind becomes DATAFRAME_OTHER. A damaged column is an error: -1 with e set. */
+int dataframe_open(struct dataframe *f, hid_t file, const char *path, const char *filename, struct error *e);
+void dataframe_release(struct dataframe *f);                                    /* accepts a zeroed struct */
+struct dataframe_column *dataframe_find(struct dataframe *f, const char *name); /* NULL: none; finds the index by its name too */
+
+/* A lone string dataset as a column (10x: barcodes, features). */
+int dataframe_strings(struct dataframe_column *c, hid_t file, const char *path, const char *filename, uint64_t *nrow, struct error *e);
+void dataframe_column_release(struct dataframe_column *c);
+
+/* Rows [row, row + n). */
+int dataframe_read(struct dataframe_column *c, uint64_t row, size_t n, struct dataframe_values *v, int threads, struct error *e);
+
+/* Value i of v, which was read from c, as text. Numbers are printed into buf, doubles by texts_double. Returns the length. A missing value
+ * has 0 bytes and sets *missing. */
+size_t dataframe_text(
+	const struct dataframe_column *c, const struct dataframe_values *v, size_t i, char buf[32], const char **text, int *missing);
+
+/* The whole column as texts. */
+int dataframe_texts(struct dataframe_column *c, uint64_t nrow, struct texts *t, struct error *e);
+
+#endif

@@ -1,0 +1,186 @@
+/*
+ * Reading the values of a column that dataframe.c has opened.
+ */
+#include "anndata/dataframe.h"
+#include "anndata/h5.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STRETCH ((size_t)4096) /* rows read at a time */
+
+void dataframe_values_release(struct dataframe_values *v)
+{
+	texts_release(&v->str);
+	free(v->code);
+	free(v->i64);
+	free(v->f64);
+	free(v->missing);
+	*v = (struct dataframe_values){0};
+}
+
+/*
+ * A transfer property list for n elements. For strings of variable length, HDF5 clears its conversion buffer of 1 MiB in every call. That
+ * takes longer than to read the names of some cells, so the buffer is made smaller.
+ */
+static hid_t small_buffer(hid_t dataset, hid_t mem, size_t n)
+{
+	hid_t stored = H5Dget_type(dataset), plist = H5Pcreate(H5P_DATASET_XFER);
+	size_t size = stored < 0 ? 0 : H5Tget_size(stored);
+	size = size > H5Tget_size(mem) ? size : H5Tget_size(mem);
+	if (plist >= 0 && size && n < (1u << 18) / size)
+		H5Pset_buffer(plist, 4096 + 2 * n * size, NULL, NULL); /* in the file, strings take more than H5Tget_size says */
+	if (stored >= 0)
+		H5Tclose(stored);
+	return plist;
+}
+
+/* Rows of a string dataset, or of one field of a compound dataset, as the bytes HDF5 gives for `mem`. */
+static int read_rows(hid_t dataset, hid_t mem, uint64_t row, size_t n, void *buf, const char *where, struct error *e)
+{
+	hsize_t start = row, count = n;
+	hid_t file = H5Dget_space(dataset), space = H5Screate_simple(1, &count, NULL), plist = small_buffer(dataset, mem, n);
+	int ok = file >= 0 && space >= 0 && plist >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, &start, NULL, &count, NULL) >= 0 &&
+		H5Dread(dataset, mem, space, file, plist, buf) >= 0;
+	int r = ok ? 0 : h5_error(e, where, "reading");
+	if (file >= 0)
+		H5Sclose(file);
+	if (space >= 0)
+		H5Sclose(space);
+	if (plist >= 0)
+		H5Pclose(plist);
+	return r;
+}
+
+static void reclaim(hid_t mem, size_t n, void *buf)
+{
+	hsize_t count = n;
+	hid_t space = H5Screate_simple(1, &count, NULL);
+	H5Dvlen_reclaim(mem, space, H5P_DEFAULT, buf);
+	H5Sclose(space);
+}
+
+static int read_strings(struct dataframe_column *c, uint64_t row, size_t n, struct texts *t, struct error *e)
+{
+	hid_t mem = c->field >= 0 ? H5Tcopy(c->field) : H5Dget_type(c->dataset);
+	hid_t string = c->field >= 0 ? H5Tget_member_type(mem, 0) : H5Tcopy(mem);
+	size_t step = H5Tget_size(mem);
+	int r = 0;
+	char *buf = xcalloc(n < STRETCH ? n : STRETCH, step);
+	for (size_t done = 0; done < n && r == 0;) {
+		size_t k = n - done < STRETCH ? n - done : STRETCH;
+		r = read_rows(c->dataset, mem, row + done, k, buf, c->where, e);
+		if (r == 0) {
+			texts_push_hdf5(t, string, buf, k, step);
+			if (H5Tis_variable_str(string) > 0)
+				reclaim(mem, k, buf);
+		}
+		done += k;
+	}
+	free(buf);
+	H5Tclose(mem);
+	H5Tclose(string);
+	return r;
+}
+
+/* Integers of a column, from an array or from a field of the compound dataset. */
+static int read_integers(struct dataframe_column *c, uint64_t row, size_t n, int64_t *out, int threads, struct error *e)
+{
+	if (c->dataset < 0)
+		return h5array_i64(&c->values, row, n, out, threads, e);
+	if (H5Tget_size(c->field) == 8)
+		return read_rows(c->dataset, c->field, row, n, out, c->where, e);
+	int8_t *b = xmalloc(n); /* booleans */
+	int r = read_rows(c->dataset, c->field, row, n, b, c->where, e);
+	for (size_t i = 0; i < n && r == 0; i++)
+		out[i] = b[i];
+	free(b);
+	return r;
+}
+
+int dataframe_read(struct dataframe_column *c, uint64_t row, size_t n, struct dataframe_values *v, int threads, struct error *e)
+{
+	v->n = n;
+	texts_clear(&v->str);
+	grow(v->missing, v->missing_cap, n);
+	memset(v->missing, 0, n);
+	if (!n)
+		return 0;
+	if (c->has_mask && h5array_read(&c->mask, row, n, v->missing, threads, e))
+		return -1;
+	if (c->kind == DATAFRAME_STR)
+		return read_strings(c, row, n, &v->str, e);
+	if (c->kind == DATAFRAME_F64) {
+		grow(v->f64, v->f64_cap, n);
+		if (c->dataset >= 0 ? read_rows(c->dataset, c->field, row, n, v->f64, c->where, e)
+				    : h5array_f64(&c->values, row, n, v->f64, threads, e))
+			return -1;
+		for (size_t i = 0; i < n; i++)
+			if (v->missing[i])
+				v->f64[i] = NAN;
+		return 0;
+	}
+	if (c->kind == DATAFRAME_OTHER)
+		return error_set(e, "%s: %s", c->where, c->why);
+	grow(v->i64, v->i64_cap, n);
+	if (read_integers(c, row, n, v->i64, threads, e))
+		return -1;
+	if (c->kind == DATAFRAME_CATEGORICAL) {
+		grow(v->code, v->code_cap, n);
+		for (size_t i = 0; i < n; i++) {
+			int64_t k = v->i64[i];
+			if (k < -1 || k >= (int64_t)c->ncategory)
+				return error_set(e,
+					"%s: row %" PRIu64 " has code %" PRId64 ", expected -1 (missing) or one of %zu categories",
+					c->where, row + i, k, c->ncategory);
+			v->code[i] = k < 0 || v->missing[i] ? UINT32_MAX : (uint32_t)k;
+		}
+	}
+	return 0;
+}
+
+size_t dataframe_text(
+	const struct dataframe_column *c, const struct dataframe_values *v, size_t i, char buf[32], const char **text, int *missing)
+{
+	*text = buf;
+	*missing = 0;
+	switch (c->kind) {
+	case DATAFRAME_STR:
+		*missing = v->missing[i];
+		*text = v->str.bytes + v->str.offset[i];
+		return *missing ? 0 : v->str.offset[i + 1] - v->str.offset[i];
+	case DATAFRAME_CATEGORICAL:
+		*missing = v->code[i] == UINT32_MAX;
+		if (*missing)
+			return 0;
+		*text = c->category[v->code[i]];
+		return strlen(*text);
+	case DATAFRAME_I64:
+		*missing = v->missing[i];
+		return *missing ? 0 : (size_t)snprintf(buf, 32, "%" PRId64, v->i64[i]);
+	default:
+		*missing = isnan(v->f64[i]);
+		return *missing ? 0 : texts_double(v->f64[i], buf);
+	}
+}
+
+int dataframe_texts(struct dataframe_column *c, uint64_t nrow, struct texts *t, struct error *e)
+{
+	struct dataframe_values v = {0};
+	int r = 0;
+	texts_clear(t);
+	for (uint64_t row = 0; row < nrow && r == 0; row += v.n) {
+		char buf[32];
+		const char *s;
+		int missing;
+		r = dataframe_read(c, row, nrow - row < STRETCH ? nrow - row : STRETCH, &v, 1, e);
+		for (size_t i = 0; i < v.n && r == 0; i++) {
+			size_t n = dataframe_text(c, &v, i, buf, &s, &missing);
+			texts_push(t, s, n);
+		}
+	}
+	dataframe_values_release(&v);
+	return r;
+}

@@ -1,0 +1,110 @@
+#include "anndata/h5.h"
+
+#include <errno.h>
+#include <liblzf/lzf.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* h5py's LZF filter, for data that HDF5 itself has to decode (strings). values[2] is usually the size of a decoded chunk. For strings of
+ * variable length it is not, so the size is doubled until the chunk fits, as h5py does. */
+static size_t lzf_filter(unsigned flags, size_t nvalues, const unsigned values[], size_t n, size_t *cap, void **buf)
+{
+	if (!(flags & H5Z_FLAG_REVERSE))
+		return 0;
+	size_t size = nvalues > 2 && values[2] && n >= values[2] / 1100 ? values[2] : n;
+	for (; size <= H5_CHUNK_MAX && size / 1100 <= n; size *= 2) {
+		void *out = malloc(size);
+		unsigned got = out ? lzf_decompress(*buf, (unsigned)n, out, (unsigned)size) : 0;
+		if (got) {
+			free(*buf);
+			*buf = out;
+			*cap = size;
+			return got;
+		}
+		free(out);
+		if (!out || errno != E2BIG)
+			break;
+	}
+	return 0;
+}
+
+void h5_setup(void)
+{
+	static const H5Z_class2_t lzf = {H5Z_CLASS_T_VERS, H5_FILTER_LZF, 0, 1, "lzf", NULL, NULL, lzf_filter};
+	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+	if (H5Zfilter_avail(H5_FILTER_LZF) <= 0)
+		H5Zregister(&lzf);
+}
+
+static herr_t first_message(unsigned n, const H5E_error2_t *err, void *out)
+{
+	if (n == 0)
+		snprintf(out, 200, "%s", err->desc ? err->desc : "unknown");
+	return 0;
+}
+
+int h5_error(struct error *e, const char *where, const char *doing)
+{
+	char why[200] = "no further detail";
+	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first_message, why);
+	return error_set(e, "%s: %s failed: damaged or truncated HDF5 (%s)", where, doing, why);
+}
+
+static herr_t not_allocated(unsigned n, const H5E_error2_t *err, void *yes)
+{
+	if (err->desc && strstr(err->desc, "not allocated"))
+		*(int *)yes = 1;
+	return 0;
+}
+
+int h5_stored_size(hid_t dataset, const hsize_t at[], hsize_t *size, const char *where, struct error *e)
+{
+	*size = 0;
+	if (H5Dget_chunk_storage_size(dataset, at, size) < 0) {
+		/* in some versions of HDF5 a chunk that was never written is an error; only its text tells it from others */
+		int absent = 0;
+		H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, not_allocated, &absent);
+		if (!absent)
+			return h5_error(e, where, "finding a chunk");
+		*size = 0;
+	}
+	return 0;
+}
+
+int h5_check_chunks(hid_t dataset, const char *where, struct error *e)
+{
+	hid_t plist = H5Dget_create_plist(dataset), space = H5Dget_space(dataset);
+	hsize_t dim[2] = {0, 1}, chunk[2] = {1, 1}, at[2], size, stored = 0;
+	int r = 0, n = plist < 0 ? -1 : H5Pget_nfilters(plist), with = -1;
+	for (int i = 0; i < n; i++) {
+		size_t none = 0;
+		if (H5Pget_filter2(plist, (unsigned)i, NULL, &none, NULL, 0, NULL, NULL) == H5Z_FILTER_FLETCHER32)
+			with = i;
+	}
+	if (n < 0 || space < 0)
+		r = h5_error(e, where, "reading the storage layout");
+	else if (with >= 0 && with < n - 1)
+		r = error_set(e, "%s: checksums come before compression, expected after it; rewrite the file", where);
+	else if (with >= 0 &&
+		(H5Sget_simple_extent_ndims(space) > 2 || H5Sget_simple_extent_dims(space, dim, NULL) < 1 ||
+			H5Pget_chunk(plist, 2, chunk) < 1 || !chunk[0] || !chunk[1]))
+		r = h5_error(e, where, "reading the chunk shape");
+	else if (with >= 0 && H5Dget_num_chunks(dataset, space, &stored) < 0)
+		r = h5_error(e, where, "counting the chunks");
+	double all = ceil((double)dim[0] / (double)chunk[0]) * ceil((double)dim[1] / (double)chunk[1]);
+	if (with >= 0 && r == 0 && all > 1000 + 2 * (double)stored) /* else a number in the file could make this loop endless */
+		r = error_set(e, "%s: %llu of %.0f chunks are there; damaged file", where, (unsigned long long)stored, all);
+	for (at[0] = 0; with >= 0 && r == 0 && at[0] < dim[0]; at[0] += chunk[0])
+		for (at[1] = 0; r == 0 && at[1] < dim[1]; at[1] += chunk[1]) {
+			r = h5_stored_size(dataset, at, &size, where, e);
+			if (r == 0 && size && size <= H5_CHECKSUM)
+				r = error_set(e, "%s: the chunk that starts at %llu has %llu stored bytes and a checksum; damaged file",
+					where, (unsigned long long)at[0], (unsigned long long)size);
+		}
+	if (plist >= 0)
+		H5Pclose(plist);
+	if (space >= 0)
+		H5Sclose(space);
+	return r;
+}

@@ -1,0 +1,30 @@
+/*
+ * What every reader of HDF5 files needs: a quiet library, the LZF filter of h5py, messages, and a look at the stored chunks.
+ */
+#ifndef H5_H
+#define H5_H
+
+#include "base/error.h"
+
+#include <hdf5.h>
+
+#define H5_FILTER_LZF 32000       /* number of h5py's filter */
+#define H5_CHECKSUM 4             /* bytes of the Fletcher32 checksum behind a chunk */
+#define H5_CHUNK_MAX (1ull << 30) /* bytes of the largest decoded chunk */
+
+/* Call it before anything else: it stops HDF5 from printing, and gives it h5py's LZF filter. */
+void h5_setup(void);
+
+/* "WHERE: DOING failed", with the first line of HDF5's own explanation. Always returns -1. */
+int h5_error(struct error *e, const char *where, const char *doing);
+
+/* *size is the number of stored bytes of the chunk at these coordinates, 0 if it was never written. */
+int h5_stored_size(hid_t dataset, const hsize_t at[], hsize_t *size, const char *where, struct error *e);
+
+/*
+ * Call it before H5Dread. HDF5 1.10 does not check that a chunk with a checksum is long enough for one, and reads outside its memory in
+ * a damaged file. This looks at all chunks of a dataset of one or two dimensions that has checksums.
+ */
+int h5_check_chunks(hid_t dataset, const char *where, struct error *e);
+
+#endif

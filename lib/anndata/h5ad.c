@@ -1,0 +1,316 @@
+#include "anndata/h5ad.h"
+#include "anndata/h5.h"
+
+#include "base/idmap.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+static int exists(hid_t file, const char *path)
+{
+	char *copy = xstrdup(path);
+	int there = 1;
+	/* HDF5 may be asked about a path only if the part before its last name exists */
+	for (char *p = copy; there && (p = strchr(p + 1, '/'));) {
+		*p = 0;
+		there = H5Lexists(file, copy, H5P_DEFAULT) > 0;
+		*p = '/';
+	}
+	there = there && H5Lexists(file, copy, H5P_DEFAULT) > 0;
+	free(copy);
+	return there;
+}
+
+/* anndata writes a missing X as a dataset without elements, or not at all. */
+static int has_matrix(hid_t file, const char *path)
+{
+	if (!exists(file, path))
+		return 0;
+	hid_t d = H5Oopen(file, path, H5P_DEFAULT);
+	int there = d >= 0;
+	if (there && H5Iget_type(d) == H5I_DATASET) {
+		hid_t space = H5Dget_space(d);
+		there = space >= 0 && H5Sget_simple_extent_type(space) == H5S_SIMPLE;
+		if (space >= 0)
+			H5Sclose(space);
+	}
+	if (d >= 0)
+		H5Oclose(d);
+	return there;
+}
+
+static herr_t add_name(hid_t g, const char *name, const H5L_info_t *info, void *text)
+{
+	char *list = text;
+	size_t n = strlen(list);
+	if (n + strlen(name) + 3 < 256)
+		snprintf(list + n, 256 - n, "%s%s", n ? ", " : "", name);
+	return 0;
+}
+
+/* Find the matrix that holds counts. Fills h->mat, h->matrix and *var, the path of its data frame of genes. */
+static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const char **var, struct error *e)
+{
+	const char *raw = exists(h->file, "raw.X") ? "raw.X" : "raw/X";
+	const char *raw_var = exists(h->file, "raw.var") ? "raw.var" : "raw/var";
+	char *layer = opt->layer ? xasprintf("layers/%s", opt->layer) : NULL;
+	struct {
+		const char *path, *var;
+	} try[2] = {{raw, raw_var}, {"X", "var"}};
+	char looked[512] = "", layers[256] = "", why[128];
+	int n = 2, r = 0, found = 0;
+	if (layer) {
+		n = 1;
+		if (exists(h->file, layer) || (strcmp(opt->layer, "X") && strcmp(opt->layer, "raw/X"))) {
+			try[0].path = layer;
+			try[0].var = "var";
+		} else if (!strcmp(opt->layer, "X")) {
+			try[0] = try[1];
+		}
+	}
+	if (exists(h->file, "layers")) {
+		hid_t g = H5Gopen2(h->file, "layers", H5P_DEFAULT);
+		if (g >= 0) {
+			H5Literate(g, H5_INDEX_NAME, H5_ITER_INC, NULL, add_name, layers);
+			H5Gclose(g);
+		}
+	}
+	for (int i = 0; i < n && r == 0 && !found; i++) {
+		size_t len = strlen(looked);
+		if (!has_matrix(h->file, try[i].path)) {
+			snprintf(looked + len, sizeof looked - len, "%s%s: not there", len ? "; " : "", try[i].path);
+			continue;
+		}
+		if (countmat_open(&h->mat, h->file, try[i].path, h->path, e) || (found = countmat_probe(&h->mat, why, e)) < 0) {
+			r = -1;
+		} else if (found) {
+			h->matrix = xstrdup(try[i].path);
+			*var = try[i].var;
+		} else {
+			snprintf(looked + len, sizeof looked - len, "%s%s: holds %s", len ? "; " : "", try[i].path, why);
+			countmat_release(&h->mat);
+		}
+	}
+	if (r == 0 && !found)
+		r = error_set(e, "%s: no raw counts (whole numbers, none negative); looked at %s; %s%s", h->path, looked,
+			*layers ? "layers that --layer can name: " : "there are no layers", layers);
+	free(layer);
+	return r;
+}
+
+static int empty(const char *s, size_t n)
+{
+	return !n || (n == 3 && !memcmp(s, "nan", 3)) || (n == 2 && !memcmp(s, "NA", 2)) || (n == 4 && !memcmp(s, "None", 4));
+}
+
+/* Are most of these Ensembl gene ids? */
+static int mostly_ensembl(const struct texts *t)
+{
+	size_t n = 0, base;
+	for (size_t i = 0; i < t->n; i++)
+		n += (size_t)ensembl_id(t->bytes + t->offset[i], t->offset[i + 1] - t->offset[i], &base);
+	return t->n && 2 * n >= t->n;
+}
+
+static int named(const char *name, const char *const *list)
+{
+	while (*list && strcasecmp(name, *list))
+		list++;
+	return *list != NULL;
+}
+
+/* Load a column of var when it can hold names: 1 loaded, 0 not text, -1 error. */
+static int load_names(struct dataframe_column *c, uint64_t n, struct texts *t, struct error *e)
+{
+	if (c->kind != DATAFRAME_STR && c->kind != DATAFRAME_CATEGORICAL)
+		return 0;
+	return dataframe_texts(c, n, t, e) ? -1 : 1;
+}
+
+/* Try columns for Ensembl ids, likely names first; 1 found (in t), 0 none, -1 error. */
+static int find_ensembl(struct dataframe *var, struct texts *t, const char **name, struct error *e)
+{
+	static const char *const likely[] = {
+		"ensembl_id", "ensembl_ids", "ensembl", "ensembl_gene_id", "gene_ids", "gene_id", "feature_id", "id", NULL};
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < var->ncol; i++) {
+			struct dataframe_column *c = var->col + i;
+			if (named(c->name, likely) != (pass == 0))
+				continue;
+			int r = load_names(c, var->nrow, t, e);
+			if (r < 0)
+				return -1;
+			if (r && mostly_ensembl(t)) {
+				*name = c->name;
+				return 1;
+			}
+		}
+	}
+	return 0;
+}
+
+static int find_symbols(struct dataframe *var, struct texts *t, struct error *e)
+{
+	static const char *const likely[] = {"gene_symbol", "gene_symbols", "feature_name", "gene_name", "gene_names", "symbol", "symbols",
+		"name", "hgnc_symbol", "gene_short_name", NULL};
+	for (size_t i = 0; i < var->ncol; i++) {
+		int r = named(var->col[i].name, likely) ? load_names(var->col + i, var->nrow, t, e) : 0;
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* Ids and symbols of the genes from a var frame. */
+static int read_genes(struct h5ad *h, struct dataframe *var, const char *frame_name, const char *wanted, struct error *e)
+{
+	struct texts index = {0}, id = {0}, symbol = {0};
+	const char *name = NULL;
+	int r = dataframe_texts(&var->index, var->nrow, &index, e), have_id = 0, have_symbol = 0;
+	if (r == 0 && wanted && strcmp(wanted, "index")) {
+		struct dataframe_column *c = dataframe_find(var, wanted);
+		if (!c || c->kind == DATAFRAME_OTHER)
+			r = error_set(e, "%s: no column %s to take gene ids from", var->where, wanted);
+		else
+			r = dataframe_texts(c, var->nrow, &id, e);
+		name = wanted;
+		have_id = 1;
+	} else if (r == 0 && !wanted && !mostly_ensembl(&index)) {
+		have_id = find_ensembl(var, &id, &name, e);
+		r = have_id < 0 ? -1 : 0;
+	}
+	if (r == 0) {
+		have_symbol = find_symbols(var, &symbol, e);
+		r = have_symbol < 0 ? -1 : 0;
+	}
+	for (uint64_t i = 0; i < var->nrow && r == 0; i++) {
+		const struct texts *from[3] = {have_id ? &id : &index, have_symbol ? &symbol : &index, &index};
+		const char *s = NULL;
+		size_t n = 0;
+		/* a gene without an id takes its symbol as id, else its name in the index */
+		for (int k = 0; k < 3 && empty(s, n); k++) {
+			s = from[k]->bytes + from[k]->offset[i];
+			n = from[k]->offset[i + 1] - from[k]->offset[i];
+		}
+		if (empty(s, n))
+			r = error_set(e, "%s: row %" PRIu64 " has no gene id", var->where, i);
+		texts_push(&h->id, s, n);
+		s = have_symbol ? symbol.bytes + symbol.offset[i] : have_id ? index.bytes + index.offset[i] : "";
+		n = have_symbol ? symbol.offset[i + 1] - symbol.offset[i] : have_id ? index.offset[i + 1] - index.offset[i] : 0;
+		texts_push(&h->symbol, s, empty(s, n) ? 0 : n);
+	}
+	h->gene_source = have_id ? xasprintf("%s/%s", frame_name, name) : xasprintf("%s index", frame_name);
+	texts_release(&index);
+	texts_release(&id);
+	texts_release(&symbol);
+	return r;
+}
+
+static int open_anndata(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	const char *var_path = NULL;
+	struct dataframe var = {0};
+	if (dataframe_open(&h->obs, h->file, "obs", h->path, e) || find_counts(h, opt, &var_path, e) ||
+		dataframe_open(&var, h->file, var_path, h->path, e))
+		return -1;
+	h->ncell = h->obs.nrow;
+	h->ngene = h->mat.ncol;
+	int r = 0;
+	if (h->mat.nrow != h->ncell)
+		r = error_set(e, "%s: %" PRIu64 " cells, but obs has %" PRIu64, h->mat.where, h->mat.nrow, h->ncell);
+	else if (h->mat.ncol != var.nrow)
+		r = error_set(e, "%s: %" PRIu64 " genes, but %s has %" PRIu64, h->mat.where, h->mat.ncol, var_path, var.nrow);
+	else
+		r = read_genes(h, &var, var_path, opt->gene_column, e);
+	dataframe_release(&var);
+	return r;
+}
+
+static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	int is = H5Fis_hdf5(h->path);
+	h->file = is < 0 ? -1 : H5Fopen(h->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+	if (is == 0)
+		return error_set(e, "%s: not an HDF5 file, expected .h5ad, 10x .h5, or a 10x matrix directory", h->path);
+	if (h->file < 0)
+		return h5_error(e, h->path, "opening");
+	if (exists(h->file, "row_attrs") && exists(h->file, "col_attrs"))
+		return error_set(e, "%s: a loom file, expected .h5ad or 10x .h5; convert it with anndata", h->path);
+	if (exists(h->file, "obs"))
+		return open_anndata(h, opt, e);
+	return tenx_open_h5(h, opt, e);
+}
+
+int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)
+{
+	*h = (struct h5ad){.path = xstrdup(path), .file = -1};
+	h5_setup();
+	struct stat st;
+	int r;
+	if (stat(path, &st))
+		r = error_set(e, "%s: %s", path, strerror(errno));
+	else if (S_ISDIR(st.st_mode))
+		r = tenx_open_directory(h, e);
+	else if (!S_ISREG(st.st_mode))
+		r = error_set(e, "%s: HDF5 needs a regular file, not a pipe or device", path);
+	else if (!st.st_size)
+		r = error_set(e, "%s: the file is empty", path);
+	else
+		r = open_hdf5(h, opt, e);
+	if (r == 0)
+		h->has_ensembl = mostly_ensembl(&h->id);
+	else
+		h5ad_release(h);
+	return r;
+}
+
+void h5ad_release(struct h5ad *h)
+{
+	if (!h->path)
+		return;
+	countmat_release(&h->mat);
+	dataframe_release(&h->obs);
+	dataframe_column_release(&h->cell);
+	texts_release(&h->cell_text);
+	texts_release(&h->id);
+	texts_release(&h->symbol);
+	free(h->drop);
+	free(h->matrix);
+	free(h->gene_source);
+	free(h->path);
+	if (h->file >= 0)
+		H5Fclose(h->file);
+	*h = (struct h5ad){0};
+}
+
+int h5ad_start(struct h5ad *h, struct error *e)
+{
+	return h->file < 0 && !h->mat.where ? tenx_read_directory(h, e) : 0;
+}
+
+int h5ad_cell_names(struct h5ad *h, uint64_t row, size_t n, struct texts *t, struct error *e)
+{
+	texts_clear(t);
+	if (h->cell_text.n) {
+		for (size_t i = 0; i < n; i++) {
+			uint64_t at = h->cell_text.offset[row + i];
+			texts_push(t, h->cell_text.bytes + at, h->cell_text.offset[row + i + 1] - at);
+		}
+		return 0;
+	}
+	struct dataframe_column *c = h->cell.where ? &h->cell : &h->obs.index;
+	struct dataframe_values v = {0};
+	int r = dataframe_read(c, row, n, &v, 1, e), missing;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		char buf[32];
+		const char *s;
+		size_t len = dataframe_text(c, &v, i, buf, &s, &missing);
+		texts_push(t, s, len);
+	}
+	dataframe_values_release(&v);
+	return r;
+}

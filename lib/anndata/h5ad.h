@@ -1,0 +1,50 @@
+/*
+ * Cells from a file: AnnData .h5ad of any age, 10x Genomics HDF5 (Cell Ranger 2 and 3), or a 10x matrix directory.
+ * One struct for all: the names and annotation of the cells, the ids and symbols of the genes, and a matrix of raw counts. The matrix is
+ * found by a look at the values. raw/X is tried before X, because X may hold only some of the genes.
+ */
+#ifndef H5AD_H
+#define H5AD_H
+
+#include "anndata/countmat.h"
+#include "anndata/dataframe.h"
+
+struct h5ad_options {
+	const char *layer;       /* NULL: find the counts; else a name in layers/, "X" or "raw/X" */
+	const char *gene_column; /* NULL: find the Ensembl ids; else a column of var, or "index" */
+	const char *genome;      /* Cell Ranger 2 files with several genomes; NULL: there must be one */
+};
+
+struct h5ad {
+	char *path;
+	hid_t file; /* -1 for a matrix directory */
+	uint64_t ncell;
+	size_t ngene;                 /* columns of the matrix */
+	struct texts id;              /* [ngene] gene ids: never empty, versions not stripped, may repeat */
+	struct texts symbol;          /* [ngene] "" where unknown */
+	uint8_t *drop;                /* [ngene] != 0: not a gene (antibody, guide); NULL: all are genes */
+	char *matrix;                 /* which matrix the counts come from: "raw/X" */
+	char *gene_source;            /* where the gene ids come from: "var index", "var/ensembl_id" */
+	int has_ensembl;              /* most ids are Ensembl gene ids */
+	struct dataframe obs;         /* .ncol = 0 for 10x */
+	struct dataframe_column cell; /* names of the cells, when they are in the file but not in obs (10x HDF5) */
+	struct texts cell_text;       /* ... or in a text file */
+	struct countmat mat;          /* read it with countmat_next, after h5ad_start */
+};
+
+/* Open and check everything but the matrix entries. -1 with e set; on failure h is released. */
+int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e);
+void h5ad_release(struct h5ad *h); /* accepts a zeroed struct */
+
+/* Call it before the first countmat_next. A matrix directory reads its entries here. */
+int h5ad_start(struct h5ad *h, struct error *e);
+
+/* Names of cells [row, row + n). */
+int h5ad_cell_names(struct h5ad *h, uint64_t row, size_t n, struct texts *t, struct error *e);
+
+/* The parts of h5ad_open for 10x (tenx.c). */
+int tenx_open_h5(struct h5ad *h, const struct h5ad_options *opt, struct error *e);
+int tenx_open_directory(struct h5ad *h, struct error *e);
+int tenx_read_directory(struct h5ad *h, struct error *e);
+
+#endif

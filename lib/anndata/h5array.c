@@ -1,0 +1,392 @@
+#include "anndata/h5array.h"
+
+#include "anndata/h5.h"
+#include "base/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUND ((size_t)16 << 20) /* decoded bytes in flight in one parallel round */
+
+struct h5array_job {
+	uint64_t chunk;  /* number, row-major over the chunk grid */
+	size_t at, size; /* stored bytes: raw[at, at + size); size 0 means never written */
+	uint32_t skip;   /* bit i set: filter i was not applied to this chunk */
+	int bad;
+};
+
+static int element_type(struct h5array *a, hid_t type, int *direct, struct error *e)
+{
+	H5T_class_t class = H5Tget_class(type);
+	hid_t base = class == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type);
+	size_t size = H5Tget_size(base);
+	int is_signed = H5Tget_sign(base) == H5T_SGN_2;
+	static const enum number_type ints[4][2] = {
+		{NUMBER_U8, NUMBER_I8}, {NUMBER_U16, NUMBER_I16}, {NUMBER_U32, NUMBER_I32}, {NUMBER_U64, NUMBER_I64}};
+	hid_t native = H5I_INVALID_HID;
+	if (class == H5T_FLOAT) {
+		a->type = size <= 4 ? NUMBER_F32 : NUMBER_F64;
+		native = size <= 4 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+	} else if ((class == H5T_INTEGER || class == H5T_ENUM) && size <= 8) {
+		int log = size == 1 ? 0 : size == 2 ? 1 : size <= 4 ? 2 : 3;
+		const hid_t mem[4][2] = {{H5T_NATIVE_UINT8, H5T_NATIVE_INT8}, {H5T_NATIVE_UINT16, H5T_NATIVE_INT16},
+			{H5T_NATIVE_UINT32, H5T_NATIVE_INT32}, {H5T_NATIVE_UINT64, H5T_NATIVE_INT64}};
+		a->type = ints[log][is_signed];
+		native = mem[log][is_signed];
+	}
+	if (native >= 0) {
+		*direct = H5Tequal(base, native) > 0;
+		/* HDF5 does not convert an enum to an integer: give it its own type and look at the bytes */
+		a->mem = class == H5T_ENUM ? H5Tget_native_type(type, H5T_DIR_DEFAULT) : H5Tcopy(native);
+		a->size = a->filters.element = H5Tget_size(a->mem);
+	}
+	H5Tclose(base);
+	if (native < 0)
+		return error_set(e, "%s: holds no numbers, expected integers or floating point", a->where);
+	return 0;
+}
+
+/* Fill in a->filters, or set *direct to 0 when HDF5 must decode. */
+static int filter_list(struct h5array *a, hid_t plist, int *direct, struct error *e)
+{
+	int n = H5Pget_nfilters(plist);
+	for (int i = 0; i < n; i++) {
+		unsigned flags, values[8];
+		size_t nvalues = 8;
+		char name[64] = "";
+		int id = H5Pget_filter2(plist, (unsigned)i, &flags, &nvalues, values, sizeof name, name, NULL);
+		if (id < 0)
+			return h5_error(e, a->where, "reading the filter list");
+		if (H5Zfilter_avail((H5Z_filter_t)id) <= 0)
+			return error_set(e,
+				"%s: compressed with filter %d (%s), which this program does not have; "
+				"rewrite the file with gzip or lzf compression",
+				a->where, id, *name ? name : "no name");
+		if ((id != H5Z_FILTER_DEFLATE && id != H5Z_FILTER_SHUFFLE && id != H5_FILTER_LZF && id != H5Z_FILTER_FLETCHER32) || n > 4)
+			*direct = 0;
+		if (i < 4)
+			a->filters.id[a->filters.n++] = id;
+	}
+	return 0;
+}
+
+static int layout(struct h5array *a, int direct, struct error *e)
+{
+	hid_t plist = H5Dget_create_plist(a->id);
+	if (plist < 0)
+		return h5_error(e, a->where, "reading the storage layout");
+	int r = -1;
+	hsize_t c[2] = {1, 1};
+	H5D_layout_t kind = H5Pget_layout(plist);
+	if (kind == H5D_CHUNKED) {
+		if (H5Pget_chunk(plist, 2, c) != a->ndim) {
+			h5_error(e, a->where, "reading the chunk shape");
+			goto out;
+		}
+		if (c[0] > H5_CHUNK_MAX || c[1] > H5_CHUNK_MAX || c[0] * c[1] > H5_CHUNK_MAX / a->size) {
+			error_set(e,
+				"%s: chunks of %llu x %llu elements, expected at most 1 GiB each; rewrite the file with smaller chunks",
+				a->where, (unsigned long long)c[0], (unsigned long long)c[1]);
+			goto out;
+		}
+		if (!c[0] || !c[1]) {
+			error_set(e, "%s: a chunk shape of 0", a->where);
+			goto out;
+		}
+		r = filter_list(a, plist, &direct, e) || h5_check_chunks(a->id, a->where, e) ? -1 : 0;
+		a->chunk[0] = c[0];
+		a->chunk[1] = c[1];
+		if (r == 0 && direct) {
+			a->direct = 1;
+			if (H5Pget_fill_value(plist, a->mem, a->fill) < 0)
+				memset(a->fill, 0, sizeof a->fill);
+		}
+	} else if (kind == H5D_CONTIGUOUS || kind == H5D_COMPACT) {
+		r = 0;
+	} else {
+		error_set(e, "%s: a virtual or unknown storage layout, expected contiguous or chunked data", a->where);
+	}
+out:
+	H5Pclose(plist);
+	return r;
+}
+
+int h5array_open(struct h5array *a, hid_t loc, const char *path, const char *file, struct error *e)
+{
+	*a = (struct h5array){.id = -1, .mem = -1, .tail_chunk = UINT64_MAX};
+	a->where = xasprintf("%s: %s", file, path);
+	hid_t type = -1, space = -1;
+	int direct = 0, r = -1;
+	H5O_info_t info;
+	if (H5Lexists(loc, path, H5P_DEFAULT) <= 0 || H5Oget_info_by_name2(loc, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
+		error_set(e, "%s: missing", a->where);
+		goto out;
+	}
+	if (info.type != H5O_TYPE_DATASET) {
+		error_set(e, "%s: is not a dataset", a->where);
+		goto out;
+	}
+	a->id = H5Dopen2(loc, path, H5P_DEFAULT);
+	type = a->id < 0 ? -1 : H5Dget_type(a->id);
+	space = a->id < 0 ? -1 : H5Dget_space(a->id);
+	if (type < 0 || space < 0) {
+		h5_error(e, a->where, "opening the dataset");
+		goto out;
+	}
+	a->ndim = H5Sget_simple_extent_ndims(space);
+	if (a->ndim < 1 || a->ndim > 2) {
+		error_set(e, "%s: %d dimensions, expected 1 or 2", a->where, a->ndim);
+		goto out;
+	}
+	hsize_t dim[2] = {0, 1};
+	H5Sget_simple_extent_dims(space, dim, NULL);
+	a->dim[0] = dim[0];
+	a->dim[1] = dim[1];
+	if (dim[1] && dim[0] > UINT64_MAX / 16 / dim[1]) {
+		error_set(e, "%s: shape %llu x %llu is impossible", a->where, (unsigned long long)dim[0], (unsigned long long)dim[1]);
+		goto out;
+	}
+	if (element_type(a, type, &direct, e) == 0)
+		r = layout(a, direct, e);
+out:
+	if (type >= 0)
+		H5Tclose(type);
+	if (space >= 0)
+		H5Sclose(space);
+	if (r)
+		h5array_release(a);
+	return r;
+}
+
+void h5array_release(struct h5array *a)
+{
+	if (a->where) {
+		if (a->id >= 0)
+			H5Dclose(a->id);
+		if (a->mem >= 0)
+			H5Tclose(a->mem);
+	}
+	free(a->where);
+	free(a->tail);
+	free(a->raw);
+	free(a->job);
+	for (int i = 0; i < a->nscratch; i++)
+		h5chunk_scratch_release(a->scratch + i);
+	free(a->scratch);
+	*a = (struct h5array){0};
+}
+
+/* Through HDF5: contiguous data, and types or filters that it has to convert. */
+static int read_plain(struct h5array *a, uint64_t row, size_t n, uint64_t col, size_t ncol, void *out, struct error *e)
+{
+	hsize_t start[2] = {row, col}, count[2] = {n, ncol};
+	hid_t file = H5Dget_space(a->id), mem = H5Screate_simple(a->ndim, count, NULL);
+	int ok = file >= 0 && mem >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+		H5Dread(a->id, a->mem, mem, file, H5P_DEFAULT, out) >= 0;
+	int r = ok ? 0 : h5_error(e, a->where, "reading");
+	if (file >= 0)
+		H5Sclose(file);
+	if (mem >= 0)
+		H5Sclose(mem);
+	return r;
+}
+
+static void need_scratch(struct h5array *a, int threads)
+{
+	if (a->nscratch >= threads)
+		return;
+	a->scratch = xrealloc(a->scratch, (size_t)threads, sizeof *a->scratch);
+	while (a->nscratch < threads)
+		a->scratch[a->nscratch++] = (struct h5chunk_scratch){0};
+}
+
+/* The stored bytes of one chunk, appended to raw. */
+static int fetch(struct h5array *a, struct h5array_job *j, size_t *used, uint64_t across, size_t bytes, struct error *e)
+{
+	hsize_t at[2] = {j->chunk / across * a->chunk[0], j->chunk % across * a->chunk[1]}, size;
+	if (h5_stored_size(a->id, at, &size, a->where, e))
+		return -1;
+	j->at = *used;
+	j->size = size;
+	j->skip = 0;
+	j->bad = 0;
+	if (!size)
+		return 0;
+	/* deflate shrinks by at most 1032, LZF by 88: fewer stored bytes are damage, and no memory is allocated for them */
+	if (size < bytes / 1100 || size > 2 * bytes + 4096)
+		return error_set(e, "%s: chunk at %llu: %llu stored bytes cannot hold %zu bytes; damaged file", a->where,
+			(unsigned long long)at[0], (unsigned long long)size, bytes);
+	grow(a->raw, a->raw_cap, *used + size);
+	if (H5Dread_chunk(a->id, H5P_DEFAULT, at, &j->skip, a->raw + *used) < 0)
+		return h5_error(e, a->where, "reading a chunk");
+	*used += size;
+	return 0;
+}
+
+/* Copy the part of a decoded chunk that lies in rows [row, row + n) to out. */
+static void place(
+	const struct h5array *a, uint64_t chunk, uint64_t across, const unsigned char *from, uint64_t row, size_t n, unsigned char *out)
+{
+	uint64_t r0 = chunk / across * a->chunk[0], c0 = chunk % across * a->chunk[1];
+	uint64_t lo = r0 > row ? r0 : row, hi = r0 + a->chunk[0] < row + n ? r0 + a->chunk[0] : row + n;
+	uint64_t wide = a->chunk[1] < a->dim[1] - c0 ? a->chunk[1] : a->dim[1] - c0;
+	if (a->chunk[1] == a->dim[1]) {
+		memcpy(out + (lo - row) * wide * a->size, from + (lo - r0) * wide * a->size, (hi - lo) * wide * a->size);
+		return;
+	}
+	for (uint64_t r = lo; r < hi; r++)
+		memcpy(out + ((r - row) * a->dim[1] + c0) * a->size, from + (r - r0) * a->chunk[1] * a->size, wide * a->size);
+}
+
+static void fill_chunk(const struct h5array *a, unsigned char *to, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += a->size)
+		memcpy(to + i, a->fill, a->size);
+}
+
+static int damaged_chunk(const struct h5array *a, uint64_t chunk, uint64_t across, size_t bytes, struct error *e)
+{
+	return error_set(e, "%s: the chunk that starts at %llu does not decompress to %zu bytes; damaged file", a->where,
+		(unsigned long long)(chunk / across * a->chunk[0]), bytes);
+}
+
+/* Chunks that are decoded side by side. */
+struct round {
+	struct h5array *a;
+	size_t n;        /* jobs */
+	uint64_t across; /* chunks in a row of the grid */
+	uint64_t row;    /* the wanted rows are [row, row + rows) ... */
+	size_t rows;
+	unsigned char *out; /* ... here */
+};
+
+/* Decode the chunk of job i and copy its part of the wanted rows to its place. */
+static void decode_job(void *arg, size_t i, int thread)
+{
+	const struct round *r = arg;
+	struct h5array *a = r->a;
+	struct h5array_job *j = a->job + i;
+	struct h5chunk_scratch *own = a->scratch + thread;
+	size_t bytes = a->chunk[0] * a->chunk[1] * a->size;
+	uint64_t r0 = j->chunk / r->across * a->chunk[0], end = r0 + a->chunk[0];
+	int inside = a->chunk[1] == a->dim[1] && r0 >= r->row && end <= r->row + r->rows;
+	int last = r->across == 1 && i == r->n - 1 && end > r->row + r->rows;
+	if (!inside && !last && !own->whole)
+		own->whole = xmalloc(bytes);
+	unsigned char *to = inside ? r->out + (r0 - r->row) * a->dim[1] * a->size : last ? a->tail : own->whole;
+	if (j->size)
+		j->bad = h5chunk_decode(&a->filters, j->skip, a->raw + j->at, j->size, own, to, bytes);
+	else
+		fill_chunk(a, to, bytes);
+	if (!inside && !j->bad)
+		place(a, j->chunk, r->across, to, r->row, r->rows, r->out);
+	if (last)
+		a->tail_chunk = j->bad ? UINT64_MAX : j->chunk;
+}
+
+/* Decode the chunks job[0..n) into the rows [row, row + rows) at out. A last chunk that has more rows is kept as tail. */
+static int decode_round(
+	struct h5array *a, size_t n, uint64_t across, uint64_t row, size_t rows, unsigned char *out, int threads, struct error *e)
+{
+	struct round r = {a, n, across, row, rows, out};
+	need_scratch(a, threads);
+	pool_for(threads, n, decode_job, &r);
+	for (size_t i = 0; i < n; i++)
+		if (a->job[i].bad)
+			return damaged_chunk(a, a->job[i].chunk, across, a->chunk[0] * a->chunk[1] * a->size, e);
+	return 0;
+}
+
+int h5array_read(struct h5array *a, uint64_t row, size_t n, void *out, int threads, struct error *e)
+{
+	if (row > a->dim[0] || n > a->dim[0] - row)
+		return error_set(e, "%s: has %llu elements, needed up to %llu", a->where, (unsigned long long)a->dim[0],
+			(unsigned long long)(row + n));
+	if (!n || !a->dim[1])
+		return 0;
+	if (!a->direct)
+		return read_plain(a, row, n, 0, a->dim[1], out, e);
+	uint64_t across = (a->dim[1] + a->chunk[1] - 1) / a->chunk[1];
+	uint64_t chunk = row / a->chunk[0] * across, end = ((row + n - 1) / a->chunk[0] + 1) * across;
+	size_t bytes = a->chunk[0] * a->chunk[1] * a->size, per_round = ROUND / bytes + 1;
+	if (chunk == a->tail_chunk && across == 1)
+		place(a, chunk++, across, a->tail, row, n, out);
+	if (per_round < (size_t)threads && bytes <= ROUND)
+		per_round = (size_t)threads;
+	while (chunk < end) {
+		size_t k = 0, used = 0;
+		for (; k < per_round && chunk < end; k++, chunk++) {
+			grow(a->job, a->job_cap, k + 1);
+			a->job[k].chunk = chunk;
+			if (fetch(a, a->job + k, &used, across, bytes, e))
+				return -1;
+		}
+		if (across == 1 && !a->tail)
+			a->tail = xmalloc(bytes);
+		if (decode_round(a, k, across, row, n, out, threads, e))
+			return -1;
+	}
+	return 0;
+}
+
+uint64_t h5array_chunks(const struct h5array *a)
+{
+	return !a->chunk[0] ? 0 : ((a->dim[0] + a->chunk[0] - 1) / a->chunk[0]) * ((a->dim[1] + a->chunk[1] - 1) / a->chunk[1]);
+}
+
+int h5array_chunk(struct h5array *a, uint64_t number, uint64_t box[4], void *out, struct error *e)
+{
+	uint64_t across = (a->dim[1] + a->chunk[1] - 1) / a->chunk[1];
+	box[0] = number / across * a->chunk[0];
+	box[1] = number % across * a->chunk[1];
+	box[2] = a->chunk[0] < a->dim[0] - box[0] ? a->chunk[0] : a->dim[0] - box[0];
+	box[3] = a->chunk[1] < a->dim[1] - box[1] ? a->chunk[1] : a->dim[1] - box[1];
+	if (!a->direct) {
+		if (read_plain(a, box[0], box[2], box[1], box[3], out, e))
+			return -1;
+		/* spread the rows to the width of a chunk, last row first */
+		for (uint64_t r = box[2]; box[3] < a->chunk[1] && r-- > 1;)
+			memmove((char *)out + r * a->chunk[1] * a->size, (char *)out + r * box[3] * a->size, box[3] * a->size);
+		return 0;
+	}
+	size_t bytes = a->chunk[0] * a->chunk[1] * a->size, used = 0;
+	grow(a->job, a->job_cap, 1);
+	a->job[0].chunk = number;
+	if (fetch(a, a->job, &used, across, bytes, e))
+		return -1;
+	if (!a->job[0].size) {
+		fill_chunk(a, out, bytes);
+		return 0;
+	}
+	need_scratch(a, 1);
+	int bad = h5chunk_decode(&a->filters, a->job->skip, a->raw, a->job->size, a->scratch, out, bytes);
+	return bad ? damaged_chunk(a, number, across, bytes, e) : 0;
+}
+
+int h5array_i64(struct h5array *a, uint64_t row, size_t n, int64_t *out, int threads, struct error *e)
+{
+	if (a->type == NUMBER_I64)
+		return h5array_read(a, row, n, out, threads, e);
+	if (number_is_float(a->type))
+		return error_set(e, "%s: holds floating point, expected integers", a->where);
+	void *buf = xmalloc(n * a->size * a->dim[1]);
+	int r = h5array_read(a, row, n, buf, threads, e);
+	size_t bad = r ? n : number_i64(a->type, buf, n, out);
+	if (bad < n)
+		r = error_set(e, "%s: element %llu is %llu, expected at most 2^63 - 1", a->where, (unsigned long long)(row + bad),
+			(unsigned long long)out[bad]);
+	free(buf);
+	return r;
+}
+
+int h5array_f64(struct h5array *a, uint64_t row, size_t n, double *out, int threads, struct error *e)
+{
+	if (a->type == NUMBER_F64)
+		return h5array_read(a, row, n, out, threads, e);
+	void *buf = xmalloc(n * a->size * a->dim[1]);
+	int r = h5array_read(a, row, n, buf, threads, e);
+	if (r == 0)
+		number_f64(a->type, buf, n, out);
+	free(buf);
+	return r;
+}

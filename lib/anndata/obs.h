@@ -1,0 +1,49 @@
+/*
+ * The annotation of cells from several files in one stream: the union of their obs columns. A column that is categorical in all files
+ * stays categorical, with the union of the categories. Integers and doubles together become doubles. Other mixtures become strings, and so
+ * do categoricals with more than 65,536 categories. scstream(5) says how missing values are stored.
+ */
+#ifndef OBS_H
+#define OBS_H
+
+#include "stream/block.h"
+#include "anndata/h5ad.h"
+#include "base/strmap.h"
+
+struct obs_column {
+	char *source, *name; /* in the files; in the stream ("obs_" before names the stream uses itself) */
+	enum dataframe_kind kind;
+	int optional;       /* strings and integers: has the companion NAME.missing */
+	size_t files;       /* files that have it */
+	struct strmap code; /* category -> code */
+	char **category;
+	size_t ncategory, category_cap;
+	int col, missing;               /* columns of the header; missing is -1 where there is none */
+	struct dataframe_column *from;  /* in the current file; NULL: not there */
+	uint32_t *recode;               /* [from->ncategory] */
+	struct dataframe_values values; /* rows read */
+};
+
+struct obs {
+	size_t ncol, cap, nfile;
+	struct obs_column *col;
+	char *skipped; /* last column that was left out, and why; NULL: none */
+};
+
+void obs_release(struct obs *o); /* accepts a zeroed struct */
+
+/* Note the columns of a file: all that can be read (all != 0), or those in want[0..nwant). */
+int obs_add(struct obs *o, struct h5ad *h, int all, char *const *want, size_t nwant, struct error *e);
+
+/* After the last file: add the columns to the header. -1 when a wanted column is in no file. */
+int obs_header(struct obs *o, struct header *h, char *const *want, size_t nwant, struct error *e);
+
+/* Make h the current file. It stays open while its rows are read. */
+void obs_file(struct obs *o, struct h5ad *h);
+
+/* Read rows [row, row + n) of the current file ... */
+int obs_read(struct obs *o, uint64_t row, size_t n, int threads, struct error *e);
+/* ... and put rows [at, at + n) of those read into rows 0..n of b. */
+void obs_fill(struct obs *o, size_t at, size_t n, struct block *b);
+
+#endif

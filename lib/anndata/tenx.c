@@ -1,0 +1,296 @@
+/*
+ * 10x Genomics output. HDF5 of Cell Ranger 3 and later: /matrix with features; of Cell Ranger 2: one group a genome.
+ * Both store genes x cells as sparse columns, which is cells x genes as sparse rows. Matrix directories: matrix.mtx,
+ * features.tsv or genes.tsv, and barcodes.tsv, each plain or gzipped. Of several feature types, only genes are kept.
+ */
+#include "anndata/h5ad.h"
+
+#include "base/tsv.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GENE_TYPE "Gene Expression"
+
+static int is_text(const struct texts *t, size_t i, const char *s)
+{
+	size_t n = t->offset[i + 1] - t->offset[i];
+	return n == strlen(s) && !memcmp(t->bytes + t->offset[i], s, n);
+}
+
+/* Mark the features that are not genes. */
+static int keep_genes(struct h5ad *h, const struct texts *type, struct error *e)
+{
+	size_t genes = 0;
+	h->drop = xcalloc(h->ngene, 1);
+	for (size_t i = 0; i < h->ngene; i++) {
+		h->drop[i] = !is_text(type, i, GENE_TYPE);
+		genes += !h->drop[i];
+	}
+	if (!genes)
+		return error_set(e, "%s: none of the %zu features is of type '" GENE_TYPE "'", h->path, h->ngene);
+	return 0;
+}
+
+static int no_empty_ids(const struct h5ad *h, struct error *e)
+{
+	for (size_t i = 0; i < h->ngene; i++)
+		if (h->id.offset[i] == h->id.offset[i + 1])
+			return error_set(e, "%s: feature %zu has no id", h->path, i);
+	return 0;
+}
+
+/* The strings of `group/name`, which must be n of them (n = 0: any number). */
+static int strings(struct h5ad *h, const char *group, const char *name, uint64_t n, struct texts *t, struct error *e)
+{
+	char *path = xasprintf("%s/%s", group, name);
+	struct dataframe_column c = {0};
+	uint64_t rows = 0;
+	int r = dataframe_strings(&c, h->file, path, h->path, &rows, e);
+	if (r == 0 && n && rows != n)
+		r = error_set(e, "%s: %" PRIu64 " rows, expected %" PRIu64, c.where, rows, n);
+	if (r == 0)
+		r = dataframe_texts(&c, rows, t, e);
+	dataframe_column_release(&c);
+	free(path);
+	return r;
+}
+
+static int read_matrix(struct h5ad *h, const char *group, const char *ids, const char *symbols, const char *types, struct error *e)
+{
+	struct h5array shape = {0};
+	struct texts type = {0};
+	int64_t dim[2];
+	uint64_t cells = 0;
+	char *path = xasprintf("%s/shape", group), *barcodes = xasprintf("%s/barcodes", group);
+	int r = h5array_open(&shape, h->file, path, h->path, e);
+	if (r == 0 && (shape.ndim != 1 || shape.dim[0] != 2))
+		r = error_set(e, "%s: expected two numbers", shape.where);
+	if (r == 0)
+		r = h5array_i64(&shape, 0, 2, dim, 1, e);
+	if (r == 0 && (dim[0] < 1 || dim[0] > GENES_MAX || dim[1] < 0))
+		r = error_set(e, "%s: %" PRId64 " x %" PRId64 ", expected genes x cells", shape.where, dim[0], dim[1]);
+	if (r == 0)
+		r = countmat_open_rows(&h->mat, h->file, group, h->path, (uint64_t)dim[1], (uint64_t)dim[0], e);
+	if (r == 0) {
+		h->ncell = (uint64_t)dim[1];
+		h->ngene = (size_t)dim[0];
+		r = dataframe_strings(&h->cell, h->file, barcodes, h->path, &cells, e);
+	}
+	if (r == 0 && cells != h->ncell)
+		r = error_set(e, "%s: %" PRIu64 " barcodes, expected %" PRIu64, h->cell.where, cells, h->ncell);
+	if (r == 0)
+		r = strings(h, group, ids, h->ngene, &h->id, e) || strings(h, group, symbols, h->ngene, &h->symbol, e) || no_empty_ids(h, e)
+			? -1
+			: 0;
+	if (r == 0 && types) {
+		char *p = xasprintf("%s/%s", group, types);
+		if (H5Lexists(h->file, p, H5P_DEFAULT) > 0)
+			r = strings(h, group, types, h->ngene, &type, e) || keep_genes(h, &type, e) ? -1 : 0;
+		free(p);
+	}
+	h5array_release(&shape);
+	texts_release(&type);
+	free(path);
+	free(barcodes);
+	h->matrix = xstrdup(group);
+	h->gene_source = xasprintf("%s/%s", group, ids);
+	return r;
+}
+
+static herr_t genome_group(hid_t g, const char *name, const H5L_info_t *info, void *list)
+{
+	char *path = xasprintf("%s/genes", name);
+	H5O_info_t o;
+	if (H5Oget_info_by_name2(g, name, &o, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 && o.type == H5O_TYPE_GROUP &&
+		H5Lexists(g, path, H5P_DEFAULT) > 0)
+		texts_push(list, name, strlen(name));
+	free(path);
+	return 0;
+}
+
+int tenx_open_h5(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	if (H5Lexists(h->file, "matrix", H5P_DEFAULT) > 0)
+		return read_matrix(h, "matrix", "features/id", "features/name", "features/feature_type", e);
+	struct texts genomes = {0};
+	texts_clear(&genomes);
+	H5Literate(h->file, H5_INDEX_NAME, H5_ITER_INC, NULL, genome_group, &genomes);
+	int r = 0, pick = -1;
+	char names[256] = "";
+	for (size_t i = 0; i < genomes.n; i++) {
+		size_t at = strlen(names);
+		snprintf(names + at, sizeof names - at, "%s%.*s", at ? ", " : "", (int)(genomes.offset[i + 1] - genomes.offset[i]),
+			genomes.bytes + genomes.offset[i]);
+		if (opt->genome && is_text(&genomes, i, opt->genome))
+			pick = (int)i;
+	}
+	if (!genomes.n)
+		r = error_set(e, "%s: neither AnnData (no obs) nor 10x (no matrix, no group with genes)", h->path);
+	else if (opt->genome && pick < 0)
+		r = error_set(e, "%s: no genome %s; there are: %s", h->path, opt->genome, names);
+	else if (!opt->genome && genomes.n > 1)
+		r = error_set(e, "%s: %zu genomes (%s); choose one with --genome", h->path, genomes.n, names);
+	if (r == 0) {
+		size_t i = pick < 0 ? 0 : (size_t)pick;
+		char *group = xasprintf("%.*s", (int)(genomes.offset[i + 1] - genomes.offset[i]), genomes.bytes + genomes.offset[i]);
+		r = read_matrix(h, group, "genes", "gene_names", NULL, e);
+		free(group);
+	}
+	texts_release(&genomes);
+	return r;
+}
+
+/* Open the first of `names` that exists in directory `dir`, as it is or with .gz. */
+static int open_text(struct tsv *t, const char *dir, const char *const *names, struct error *e)
+{
+	for (const char *const *n = names; *n; n++) {
+		for (int gz = 0; gz < 2; gz++) {
+			char *path = xasprintf("%s/%s%s", dir, *n, gz ? ".gz" : "");
+			int there = access(path, F_OK) == 0, r = there ? tsv_open(t, path, e) : 0;
+			free(path);
+			if (there)
+				return r;
+		}
+	}
+	return error_set(e, "%s: no %s or %s.gz in this directory", dir, names[0], names[0]);
+}
+
+static int read_features(struct h5ad *h, struct error *e)
+{
+	static const char *const names[] = {"features.tsv", "genes.tsv", NULL};
+	struct tsv t;
+	struct texts type = {0};
+	if (open_text(&t, h->path, names, e))
+		return -1;
+	int got, typed = 0;
+	while ((got = tsv_next(&t, e)) > 0) {
+		const char *symbol = t.n > 1 ? t.field[1] : "", *of = t.n > 2 ? t.field[2] : "";
+		if (!*t.field[0]) {
+			got = tsv_error(&t, e, "no gene id");
+			break;
+		}
+		texts_push(&h->id, t.field[0], strlen(t.field[0]));
+		texts_push(&h->symbol, symbol, strlen(symbol));
+		texts_push(&type, of, strlen(of));
+		typed |= *of != 0;
+	}
+	h->ngene = h->id.n;
+	if (got == 0 && !h->ngene)
+		got = error_set(e, "%s: no features", t.path);
+	if (got == 0 && h->ngene > GENES_MAX)
+		got = error_set(e, "%s: %zu features, expected at most %u", t.path, h->ngene, GENES_MAX);
+	if (got == 0 && typed)
+		got = keep_genes(h, &type, e);
+	h->gene_source = xstrdup(strrchr(t.path, '/') + 1);
+	texts_release(&type);
+	tsv_close(&t);
+	return got;
+}
+
+static int read_barcodes(struct h5ad *h, struct error *e)
+{
+	static const char *const names[] = {"barcodes.tsv", NULL};
+	struct tsv t;
+	if (open_text(&t, h->path, names, e))
+		return -1;
+	int got;
+	while ((got = tsv_next(&t, e)) > 0)
+		texts_push(&h->cell_text, t.field[0], strlen(t.field[0]));
+	if (got == 0 && !h->cell_text.n)
+		got = error_set(e, "%s: no barcodes", t.path);
+	h->ncell = h->cell_text.n;
+	tsv_close(&t);
+	return got;
+}
+
+/* An unsigned decimal number up to max; moves *p behind it. -1: not one. */
+static int64_t number(char **p, int64_t max)
+{
+	while (**p == ' ' || **p == '\t')
+		(*p)++;
+	int64_t v = 0;
+	char *s = *p;
+	while (*s >= '0' && *s <= '9' && v <= max)
+		v = v * 10 + (*s++ - '0');
+	if (s == *p || v > max || (*s && *s != ' ' && *s != '\t' && *s != '.'))
+		return -1;
+	if (*s == '.') { /* "3.0" and "3." are whole */
+		while (*++s == '0')
+			;
+		if (*s && *s != ' ' && *s != '\t')
+			return -1;
+	}
+	*p = s;
+	return v;
+}
+
+static int read_entries(struct h5ad *h, struct tsv *t, struct error *e)
+{
+	int got = tsv_next_whole(t, e);
+	if (got == 0 ||
+		(got > 0 &&
+			(strncmp(t->field[0], "%%MatrixMarket matrix coordinate", 32) || strstr(t->field[0], "pattern") ||
+				strstr(t->field[0], "symmetric"))))
+		return error_set(e, "%s: line 1: expected '%%%%MatrixMarket matrix coordinate integer general'", t->path);
+	while (got > 0 && (got = tsv_next_whole(t, e)) > 0 && t->field[0][0] == '%')
+		;
+	if (got < 0)
+		return -1;
+	char *p = t->field[0];
+	int64_t genes = number(&p, GENES_MAX), cells = number(&p, UINT32_MAX - 1), n = number(&p, INT64_MAX / 16);
+	if (genes < 0 || cells < 0 || n < 0)
+		return tsv_error(t, e, "expected three numbers: genes, cells, entries");
+	if ((size_t)genes != h->ngene || (uint64_t)cells != h->ncell)
+		return error_set(e,
+			"%s: %" PRId64 " x %" PRId64 ", expected %zu genes x %" PRIu64 " cells as in the feature and barcode files",
+			t->path, genes, cells, h->ngene, h->ncell);
+	countmat_entries(&h->mat, t->path, h->ncell, h->ngene, (uint64_t)n);
+	for (int64_t i = 0; i < n; i++) {
+		got = tsv_next_whole(t, e);
+		if (got <= 0)
+			return got ? -1 : error_set(e, "%s: ends after %" PRId64 " entries, expected %" PRId64, t->path, i, n);
+		p = t->field[0];
+		int64_t g = number(&p, genes), c = number(&p, cells);
+		if (g < 1 || c < 1)
+			return tsv_error(t, e, "'%.60s', expected a gene from 1 to %" PRId64 ", a cell from 1 to %" PRId64 " and a count",
+				t->field[0], genes, cells);
+		int64_t v = number(&p, INT32_MAX);
+		if (v < 0 || *p)
+			return tsv_error(t, e, "'%.60s', expected a count from 0 to %d after gene and cell", t->field[0], INT32_MAX);
+		if (v && spill_add(&h->mat.spill, (uint32_t)(c - 1), (uint32_t)(g - 1), (uint32_t)v, e))
+			return -1;
+	}
+	got = tsv_next_whole(t, e);
+	if (got > 0 && t->field[0][0])
+		return tsv_error(t, e, "more than the %" PRId64 " entries that line 2 or 3 promises", n);
+	return got < 0 ? -1 : 0;
+}
+
+static const char *const matrix_names[] = {"matrix.mtx", NULL};
+
+int tenx_open_directory(struct h5ad *h, struct error *e)
+{
+	struct tsv t;
+	if (open_text(&t, h->path, matrix_names, e))
+		return -1;
+	h->matrix = xstrdup(strrchr(t.path, '/') + 1);
+	tsv_close(&t);
+	if (read_features(h, e) || read_barcodes(h, e))
+		return -1;
+	if (h->ncell >= UINT32_MAX)
+		return error_set(e, "%s: %" PRIu64 " barcodes, expected fewer than 2^32", h->path, h->ncell);
+	return 0;
+}
+
+int tenx_read_directory(struct h5ad *h, struct error *e)
+{
+	struct tsv t;
+	if (open_text(&t, h->path, matrix_names, e))
+		return -1;
+	int r = read_entries(h, &t, e);
+	tsv_close(&t);
+	return r;
+}

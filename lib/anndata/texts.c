@@ -1,0 +1,65 @@
+#include "anndata/texts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void texts_release(struct texts *t)
+{
+	free(t->bytes);
+	free(t->offset);
+	*t = (struct texts){0};
+}
+
+void texts_clear(struct texts *t)
+{
+	grow(t->offset, t->offset_cap, 1);
+	t->offset[0] = 0;
+	t->n = 0;
+}
+
+void texts_push(struct texts *t, const char *s, size_t n)
+{
+	if (!t->offset)
+		texts_clear(t);
+	uint64_t at = t->offset[t->n];
+	grow(t->bytes, t->bytes_cap, at + n + 1);
+	grow(t->offset, t->offset_cap, t->n + 2);
+	memcpy(t->bytes + at, s, n);
+	t->offset[++t->n] = at + n;
+}
+
+char *texts_dup(const struct texts *t, size_t i)
+{
+	size_t n = t->offset[i + 1] - t->offset[i];
+	char *s = xmalloc(n + 1);
+	memcpy(s, t->bytes + t->offset[i], n);
+	s[n] = 0;
+	return s;
+}
+
+void texts_push_hdf5(struct texts *t, hid_t type, const char *p, size_t n, size_t step)
+{
+	int variable = H5Tis_variable_str(type) > 0;
+	size_t size = H5Tget_size(type);
+	int spaces = H5Tget_strpad(type) == H5T_STR_SPACEPAD;
+	for (size_t i = 0; i < n; i++, p += step) {
+		const char *s = p;
+		if (variable)
+			memcpy(&s, p, sizeof s);
+		size_t len = !s ? 0 : variable ? strlen(s) : strnlen(s, size);
+		while (!variable && spaces && len && s[len - 1] == ' ')
+			len--;
+		texts_push(t, s ? s : "", len);
+	}
+}
+
+size_t texts_double(double x, char buf[32])
+{
+	for (int digits = 6; digits <= 17; digits++) {
+		snprintf(buf, 32, "%.*g", digits, x);
+		if (strtod(buf, NULL) == x || isnan(x))
+			break;
+	}
+	return strlen(buf);
+}

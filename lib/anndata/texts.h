@@ -1,0 +1,30 @@
+/*
+ * A list of texts: names of cells, ids of genes, values of a column. The bytes of all texts lie end to end in one buffer.
+ */
+#ifndef TEXTS_H
+#define TEXTS_H
+
+#include "base/error.h"
+
+#include <hdf5.h>
+#include <stdint.h>
+
+/* Text i is bytes[offset[i], offset[i + 1]), without a NUL at its end. */
+struct texts {
+	size_t n;
+	char *bytes;
+	uint64_t *offset; /* [n + 1] */
+	size_t bytes_cap, offset_cap;
+};
+void texts_release(struct texts *t); /* accepts a zeroed struct */
+void texts_clear(struct texts *t);   /* n = 0, buffers stay */
+void texts_push(struct texts *t, const char *s, size_t n);
+char *texts_dup(const struct texts *t, size_t i); /* text i with a NUL, malloced */
+
+/* Push n strings that HDF5 has read as `type` (of fixed or variable length). They start `step` bytes apart at p. */
+void texts_push_hdf5(struct texts *t, hid_t type, const char *p, size_t n, size_t step);
+
+/* x in the fewest digits (6 at least) that read back as x. Returns the length. */
+size_t texts_double(double x, char buf[32]);
+
+#endif

@@ -1,0 +1,14 @@
+/* Elapsed time in seconds, by a monotonic clock. */
+#ifndef CLOCK_H
+#define CLOCK_H
+
+#include <time.h>
+
+static inline double clock_seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,101 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int error_set(struct error *e, const char *fmt, ...)
+{
+	if (e) {
+		va_list ap;
+		va_start(ap, fmt);
+		vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+		va_end(ap);
+	}
+	return -1;
+}
+
+int error_prefix(struct error *e, const char *fmt, ...)
+{
+	if (e) {
+		char old[sizeof e->msg];
+		memcpy(old, e->msg, sizeof old);
+		va_list ap;
+		va_start(ap, fmt);
+		int n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+		va_end(ap);
+		if (n >= 0 && (size_t)n < sizeof e->msg)
+			snprintf(e->msg + n, sizeof e->msg - (size_t)n, ": %.*s", (int)(sizeof e->msg - 3) - n, old);
+	}
+	return -1;
+}
+
+static void *checked(void *p)
+{
+	if (!p) {
+		fputs("corrmask: out of memory\n", stderr);
+		exit(1);
+	}
+	return p;
+}
+
+void *xmalloc(size_t size)
+{
+	return checked(malloc(size ? size : 1));
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+	return checked(calloc(n ? n : 1, size ? size : 1));
+}
+
+void *xrealloc(void *p, size_t n, size_t size)
+{
+	return checked(reallocarray(p, n ? n : 1, size ? size : 1));
+}
+
+void *xlarge(size_t n, size_t size)
+{
+	const size_t page = 2u << 20;
+	size_t bytes, align;
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX - 2 * page)
+		return checked(NULL);
+	align = bytes < page ? 64 : page;
+	bytes = (bytes + align) / align * align;
+	void *p = checked(aligned_alloc(align, bytes));
+	if (align == page)
+		madvise(p, bytes, MADV_HUGEPAGE);
+	return p;
+}
+
+char *xstrdup(const char *s)
+{
+	return checked(strdup(s));
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+	char *s;
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	return checked(n < 0 ? NULL : s);
+}
+
+void *grow_bytes(void *p, size_t *cap, size_t n, size_t size)
+{
+	if (n <= *cap)
+		return p;
+	size_t want = *cap > SIZE_MAX / 2 ? SIZE_MAX : *cap * 2;
+	if (want < n)
+		want = n;
+	if (want < 16)
+		want = 16;
+	p = xrealloc(p, want, size);
+	*cap = want;
+	return p;
+}

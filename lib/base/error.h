@@ -1,0 +1,34 @@
+/*
+ * Errors and memory. Library calls return -1 and fill a struct error of the caller; the tools print it and exit. xmalloc and the other
+ * allocation functions end the program when memory is out.
+ */
+#ifndef ERROR_H
+#define ERROR_H
+
+#include <stddef.h>
+
+struct error {
+	char msg[1024];
+};
+
+/* Fill e->msg (e may be NULL). Always returns -1, so a call can end `return error_set(e, ...)`. */
+int error_set(struct error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Put "prefix: " before the message already in e. Always returns -1. */
+int error_prefix(struct error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* These end the program with a message when memory is out.
+ * n * size is checked for overflow; a size of 0 gives a valid pointer. All are freed with free(). */
+void *xmalloc(size_t size);
+void *xcalloc(size_t n, size_t size);
+void *xrealloc(void *p, size_t n, size_t size);
+/* n * size bytes, not zeroed, at a multiple of 64; large ones on huge pages, which makes address translation faster. */
+void *xlarge(size_t n, size_t size);
+char *xstrdup(const char *s);
+char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Grow *p (cap elements of `size` bytes) to hold at least n elements; capacity doubles, contents stay. */
+#define grow(p, cap, n) ((p) = grow_bytes((p), &(cap), (n), sizeof *(p)))
+void *grow_bytes(void *p, size_t *cap, size_t n, size_t size);
+
+#endif

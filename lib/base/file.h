@@ -1,0 +1,36 @@
+/*
+ * Output files that appear only when they are complete. Data is written to a temporary file beside the target, which is renamed on
+ * commit. If the file system allows it, the temporary file has no name (O_TMPFILE), so not even SIGKILL leaves it behind.
+ */
+#ifndef FILE_H
+#define FILE_H
+
+#include "base/error.h"
+
+#include <sys/uio.h>
+
+struct outfile {
+	int fd;     /* write here; -1 when closed */
+	char *path; /* target, NULL for standard output */
+	char *tmp;  /* name of the temporary file, NULL if it has none */
+	int direct; /* standard output, or a target that is not a regular file (/dev/null): no rename */
+};
+
+/* path NULL or "-" is standard output. A target that exists and is not a regular file is written directly.
+ * named != 0: the temporary file has a name (for libraries that open files by name). */
+int outfile_open(struct outfile *f, const char *path, int named, struct error *e);
+int outfile_write(struct outfile *f, const void *data, size_t n, struct error *e);
+int outfile_writev(struct outfile *f, struct iovec *part, int n, struct error *e); /* uses up part [n] */
+int outfile_commit(struct outfile *f, struct error *e); /* flush to disk, rename, close; releases f whatever it returns */
+void outfile_abort(struct outfile *f);                  /* remove the temporary file; accepts a released or zeroed struct */
+
+/* Write a whole text file. */
+int outfile_text(const char *path, const char *text, struct error *e);
+
+/* Remove the named temporary files of this process. Async-signal-safe: for signal handlers and die(). */
+void outfile_cleanup(void);
+
+/* An unlinked file in $TMPDIR (else /tmp) for spilling; fd or -1. */
+int file_spill(struct error *e);
+
+#endif

@@ -1,0 +1,92 @@
+#include "base/idmap.h"
+
+#include "base/tsv.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+int ensembl_id(const char *s, size_t n, size_t *base)
+{
+	size_t i = 3, digits;
+	if (n < 10 || memcmp(s, "ENS", 3))
+		return 0;
+	while (i < n && isupper((unsigned char)s[i]))
+		i++;
+	/* ENSG, ENSMUSG, ..., and ENSGR for old pseudo-autosomal copies */
+	if (s[i - 1] != 'G' && !(s[i - 1] == 'R' && s[i - 2] == 'G'))
+		return 0;
+	for (digits = i; digits < n && isdigit((unsigned char)s[digits]);)
+		digits++;
+	if (digits - i < 6)
+		return 0;
+	*base = digits;
+	if (digits == n)
+		return 1;
+	if (s[digits] != '.' || digits + 1 == n)
+		return 0;
+	for (i = digits + 1; i < n; i++)
+		if (!isdigit((unsigned char)s[i]))
+			return 0;
+	return 1;
+}
+
+/* Add one line. The first one can be column names. */
+static int add_line(struct idmap *m, const struct tsv *t, struct error *e)
+{
+	if (t->n != 2)
+		return tsv_error(t, e, "expected two columns, key and gene id");
+	const char *key = t->field[0], *id = t->field[1];
+	if (t->line == 1 && (!strcmp(id, "ensembl_id") || !strcmp(id, "gene_id") || !strcmp(id, "id")))
+		return 0;
+	if (!*key || !*id) /* Geneformer's name table has such lines */
+		return 0;
+	uint32_t row = strmap_put(&m->id, id, strlen(id), (uint32_t)m->n);
+	if (row == m->n) {
+		grow(m->ids, m->cap, m->n + 1);
+		m->ids[m->n++] = xstrdup(id);
+	}
+	strmap_put(&m->key, key, strlen(key), row);
+	return 0;
+}
+
+int idmap_load(struct idmap *m, const char *path, struct error *e)
+{
+	struct tsv t;
+	int got;
+	*m = (struct idmap){0};
+	if (tsv_open(&t, path, e))
+		return -1;
+	while ((got = tsv_next(&t, e)) > 0 && (got = add_line(m, &t, e)) == 0)
+		;
+	tsv_close(&t);
+	if (got == 0 && !m->n)
+		got = error_set(e, "%s: no lines of key and gene id", path);
+	if (got)
+		idmap_release(m);
+	return got;
+}
+
+void idmap_release(struct idmap *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		free(m->ids[i]);
+	free(m->ids);
+	strmap_release(&m->key);
+	strmap_release(&m->id);
+	*m = (struct idmap){0};
+}
+
+const char *idmap_find(const struct idmap *m, const char *key, size_t n)
+{
+	char upper[256];
+	uint32_t row = strmap_get(&m->key, key, n);
+	if (row == STRMAP_NONE && n < sizeof upper) {
+		for (size_t i = 0; i < n; i++)
+			upper[i] = (char)toupper((unsigned char)key[i]);
+		row = strmap_get(&m->key, upper, n);
+	}
+	if (row == STRMAP_NONE)
+		row = strmap_get(&m->id, key, n);
+	return row == STRMAP_NONE ? NULL : m->ids[row];
+}

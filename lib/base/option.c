@@ -1,0 +1,221 @@
+#include "base/option.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EACH(o, tables) \
+	for (struct option_def *const *t_ = (tables); *t_; t_++) \
+		for (struct option_def *o = *t_; o->name; o++)
+
+/* The word of "a|b|c" equal to s, as its index; -1 if none. */
+static int choice_index(const char *words, const char *s)
+{
+	size_t n = strlen(s);
+	int k = 0;
+	for (const char *w = words;; k++) {
+		size_t len = strcspn(w, "|");
+		if (len == n && strncmp(w, s, n) == 0)
+			return k;
+		if (!w[len])
+			return -1;
+		w += len + 1;
+	}
+}
+
+static void choice_word(const char *words, int k, char *out, size_t size)
+{
+	while (k-- > 0)
+		words += strcspn(words, "|") + 1;
+	snprintf(out, size, "%.*s", (int)strcspn(words, "|"), words);
+}
+
+static int set(struct option_def *o, const char *arg, struct error *e)
+{
+	char *end;
+	o->seen = 1;
+	errno = 0;
+	switch (o->kind) {
+	case OPT_FLAG:
+		*(int *)o->to = 1;
+		return 0;
+	case OPT_INT: {
+		long long v = strtoll(arg, &end, 10);
+		if (!*arg || *end || errno || (double)v < o->min || (double)v > o->max)
+			return error_set(e, "--%s: '%s' is not a whole number from %.0f to %.0f", o->name, arg, o->min, o->max);
+		*(long long *)o->to = v;
+		return 0;
+	}
+	case OPT_REAL: {
+		double v = strtod(arg, &end);
+		if (!*arg || *end || errno || !(v >= o->min && v <= o->max))
+			return error_set(e, "--%s: '%s' is not a number from %g to %g", o->name, arg, o->min, o->max);
+		*(double *)o->to = v;
+		return 0;
+	}
+	case OPT_STRING:
+		*(const char **)o->to = arg;
+		return 0;
+	case OPT_LIST: {
+		struct opt_values *v = o->to;
+		v->item = xrealloc(v->item, v->n + 1, sizeof *v->item);
+		v->item[v->n++] = arg;
+		return 0;
+	}
+	case OPT_CHOICE: {
+		int k = choice_index(o->arg, arg);
+		if (k < 0)
+			return error_set(e, "--%s: '%s' is not one of %s", o->name, arg, o->arg);
+		*(int *)o->to = k;
+		return 0;
+	}
+	}
+	return 0;
+}
+
+static struct option_def *find_long(struct option_def *const *tables, const char *name, size_t n)
+{
+	EACH(o, tables)
+	if (strlen(o->name) == n && strncmp(o->name, name, n) == 0)
+		return o;
+	return NULL;
+}
+
+static struct option_def *find_short(struct option_def *const *tables, char letter)
+{
+	EACH(o, tables)
+	if (o->letter == letter)
+		return o;
+	return NULL;
+}
+
+static int parse_long(struct option_def *const *tables, const char *arg, char *const *next, int *used, struct error *e)
+{
+	size_t n = strcspn(arg, "=");
+	struct option_def *o = find_long(tables, arg, n);
+	if (!o)
+		return error_set(e, "unknown option --%.*s", (int)n, arg);
+	if (o->kind == OPT_FLAG)
+		return arg[n] ? error_set(e, "--%s takes no value", o->name) : set(o, NULL, e);
+	if (arg[n])
+		return set(o, arg + n + 1, e);
+	if (!*next)
+		return error_set(e, "--%s needs a value (%s)", o->name, o->arg);
+	*used = 1;
+	return set(o, *next, e);
+}
+
+static int parse_short(struct option_def *const *tables, const char *arg, char *const *next, int *used, struct error *e)
+{
+	for (; *arg; arg++) {
+		struct option_def *o = find_short(tables, *arg);
+		if (!o)
+			return error_set(e, "unknown option -%c", *arg);
+		if (o->kind == OPT_FLAG) {
+			set(o, NULL, e);
+			continue;
+		}
+		if (arg[1])
+			return set(o, arg + 1, e);
+		if (!*next)
+			return error_set(e, "-%c (--%s) needs a value (%s)", o->letter, o->name, o->arg);
+		*used = 1;
+		return set(o, *next, e);
+	}
+	return 0;
+}
+
+int opt_parse(struct option_def *const *tables, int argc, char **argv, int *noperand, struct error *e)
+{
+	int n = 0, only_operands = 0;
+	for (int i = 1; i < argc; i++) {
+		char *a = argv[i];
+		int used = 0, bad = 0;
+		if (only_operands || a[0] != '-' || !a[1])
+			argv[1 + n++] = a;
+		else if (strcmp(a, "--") == 0)
+			only_operands = 1;
+		else if (a[1] == '-')
+			bad = parse_long(tables, a + 2, argv + i + 1, &used, e);
+		else
+			bad = parse_short(tables, a + 1, argv + i + 1, &used, e);
+		if (bad)
+			return -1;
+		i += used;
+	}
+	*noperand = n;
+	return 0;
+}
+
+char *opt_help(struct option_def *const *tables)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	EACH(o, tables)
+	{
+		char left[80], letter[5] = "    ";
+		if (o->letter)
+			snprintf(letter, sizeof letter, "-%c, ", o->letter);
+		snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+		if (strlen(left) < 32)
+			fprintf(f, "%-32s%s\n", left, o->help);
+		else
+			fprintf(f, "%s\n%32s%s\n", left, "", o->help);
+	}
+	fclose(f);
+	return text;
+}
+
+char *opt_provenance(struct option_def *const *tables)
+{
+	char *text = NULL, word[64];
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	const char *gap = "";
+	EACH(o, tables)
+	{
+		if (!o->changes || !o->seen)
+			continue;
+		if (o->kind == OPT_LIST) {
+			const struct opt_values *v = o->to;
+			for (size_t k = 0; k < v->n; k++, gap = " ")
+				fprintf(f, "%s--%s %s", gap, o->name, v->item[k]);
+			continue;
+		}
+		fprintf(f, "%s--%s", gap, o->name);
+		gap = " ";
+		if (o->kind == OPT_INT)
+			fprintf(f, " %lld", *(long long *)o->to);
+		else if (o->kind == OPT_REAL)
+			fprintf(f, " %.17g", *(double *)o->to);
+		else if (o->kind == OPT_STRING)
+			fprintf(f, " %s", *(const char **)o->to);
+		else if (o->kind == OPT_CHOICE)
+			choice_word(o->arg, *(int *)o->to, word, sizeof word), fprintf(f, " %s", word);
+	}
+	fclose(f);
+	return text;
+}
+
+char **opt_list(const char *s, size_t *n)
+{
+	char **list = NULL;
+	*n = 0;
+	while (s && *s) {
+		size_t len = strcspn(s, ",");
+		list = xrealloc(list, *n + 1, sizeof *list);
+		list[(*n)++] = xasprintf("%.*s", (int)len, s);
+		s += len + (s[len] == ',');
+	}
+	return list;
+}
+
+void opt_list_free(char **list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(list[i]);
+	free(list);
+}

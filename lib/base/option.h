@@ -1,0 +1,44 @@
+/*
+ * One table describes a tool's options; parsing, --help and provenance all come from it.
+ * Numbers are strict: the whole argument, in range, or an error that says what was expected.
+ */
+#ifndef OPTION_H
+#define OPTION_H
+
+#include "base/error.h"
+
+enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_STRING, OPT_CHOICE, OPT_LIST };
+
+struct opt_values { /* OPT_LIST: an option that may be repeated; the values in order */
+	size_t n;
+	const char **item;
+};
+
+struct option_def {
+	char letter;      /* short form, 0 for none */
+	const char *name; /* long form; NULL ends the table */
+	enum opt_kind kind;
+	void *to;         /* int (FLAG), long long (INT), double (REAL), const char * (STRING), int index (CHOICE),
+				 * struct opt_values (LIST) */
+	const char *arg;  /* what --help calls the argument; CHOICE: "a|b|c", the allowed words in order */
+	const char *help; /* one line; begins lower case, ends without a full stop, names the default */
+	double min, max;  /* INT, REAL: inclusive range */
+	int changes;      /* it changes the output, so provenance records it (never a path) */
+	int seen;         /* out: given on the command line */
+};
+
+/* Parse argv (argv[0] is skipped) by the tables (NULL-terminated list of tables). Operands are gathered at the front of argv from
+ * index 1 on, *noperand of them; "--" ends the options. -1 with e set: "--rate: '2' is not a number from 0 to 1". */
+int opt_parse(struct option_def *const *tables, int argc, char **argv, int *noperand, struct error *e);
+
+/* The help lines of the tables (malloced), two columns. */
+char *opt_help(struct option_def *const *tables);
+
+/* "--rate 0.15 --seed 1": the options marked `changes` that were given, in table order, values as parsed (malloced). */
+char *opt_provenance(struct option_def *const *tables);
+
+/* Split "a,b,c" at commas: a malloced array of malloced strings, *n of them (0 for NULL or ""). */
+char **opt_list(const char *s, size_t *n);
+void opt_list_free(char **list, size_t n);
+
+#endif

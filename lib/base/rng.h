@@ -1,0 +1,89 @@
+/*
+ * Counter-based random numbers: Philox4x32-10 [Salmon et al. 2011] from Random123. A draw is a pure function of
+ * (seed, domain, a, b, index), never of a shared generator, so results do not depend on threads, order or shards.
+ * Key = (seed, domain); counter = (index, b, low half of a, high half of a).
+ */
+#ifndef RNG_H
+#define RNG_H
+
+#include <Random123/philox.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a draw is for. Every use has its own number, so that no two uses share random numbers. The numbers never change. */
+enum rng_domain {
+	RNG_SAMPLE = 1,     /* which cells belong to a sample: depgraph, scsample (a = cell) */
+	RNG_SHUFFLE_BLOCKS, /* maskgen: order of blocks (a = epoch) */
+	RNG_SHUFFLE_ROWS,   /* maskgen: order of rows in a window (a = epoch, b = window) */
+	RNG_MASK,           /* maskgen: masks of one cell (a = cell, b = epoch) */
+	RNG_RATE,           /* maskgen: rate of one global batch (a = batch, b = epoch) */
+	RNG_DROPOUT,        /* sctrain: dropout; struct dropout in nn/ops.h has the counter */
+	RNG_INIT,           /* sctrain: initial weights (a = tensor) */
+	RNG_SIM,            /* scsim (a = cell or module, b = purpose) */
+	RNG_FOLD,           /* ctaprobe: folds */
+	RNG_TEST,
+};
+
+/* Four 32-bit words at a counter. */
+static inline void rng_block(uint32_t seed, uint32_t domain, const uint32_t ctr[4], uint32_t out[4])
+{
+	philox4x32_ctr_t c = {{ctr[0], ctr[1], ctr[2], ctr[3]}};
+	philox4x32_key_t k = {{seed, domain}};
+	c = philox4x32(c, k);
+	for (int i = 0; i < 4; i++)
+		out[i] = c.v[i];
+}
+
+/* A short sequence of draws for one (seed, domain, a, b): up to 2^34 words. */
+struct rng {
+	uint32_t seed, domain, ctr[4], word[4];
+	unsigned left; /* unused words of word[] */
+};
+
+static inline struct rng rng_at(uint32_t seed, enum rng_domain domain, uint64_t a, uint32_t b)
+{
+	struct rng r = {.seed = seed, .domain = (uint32_t)domain, .ctr = {0, b, (uint32_t)a, (uint32_t)(a >> 32)}};
+	return r;
+}
+
+static inline uint32_t rng_u32(struct rng *r)
+{
+	if (!r->left) {
+		rng_block(r->seed, r->domain, r->ctr, r->word);
+		r->ctr[0]++;
+		r->left = 4;
+	}
+	return r->word[4 - r->left--];
+}
+
+static inline uint64_t rng_u64(struct rng *r)
+{
+	uint64_t hi = rng_u32(r);
+	return hi << 32 | rng_u32(r);
+}
+
+/* Uniform in [0, n), n > 0, without bias (Lemire 2019). */
+static inline uint32_t rng_below(struct rng *r, uint32_t n)
+{
+	uint64_t m = (uint64_t)rng_u32(r) * n;
+	if ((uint32_t)m < n)
+		for (uint32_t t = -n % n; (uint32_t)m < t;)
+			m = (uint64_t)rng_u32(r) * n;
+	return (uint32_t)(m >> 32);
+}
+
+/* Uniform in [0, 1), 53 bits. */
+static inline double rng_unit(struct rng *r)
+{
+	return (double)(rng_u64(r) >> 11) * 0x1p-53;
+}
+
+/* Standard normal (Box-Muller, one of the pair). */
+static inline double rng_normal(struct rng *r)
+{
+	double u = 1 - rng_unit(r), v = rng_unit(r);
+	return sqrt(-2 * log(u)) * cos(6.283185307179586477 * v);
+}
+
+#endif

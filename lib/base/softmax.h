@@ -1,0 +1,13 @@
+/* Softmax and argmax of a row of logits, in float64. */
+#ifndef SOFTMAX_H
+#define SOFTMAX_H
+
+#include <stddef.h>
+
+/* z [n] becomes exp(z_i) / sum_j exp(z_j), n >= 1. Returns log sum_j exp(z_j). */
+double softmax(double *z, size_t n);
+
+/* Index of the largest of z [n], n >= 1; ties go to the first. */
+size_t softmax_argmax(const double *z, size_t n);
+
+#endif

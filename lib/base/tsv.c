@@ -1,0 +1,90 @@
+#include "base/tsv.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+int tsv_open(struct tsv *t, const char *path, struct error *e)
+{
+	*t = (struct tsv){.file = gzopen(path, "rb")};
+	if (!t->file)
+		return error_set(e, "%s: %s", path, strerror(errno));
+	gzbuffer(t->file, 1 << 18);
+	t->path = xstrdup(path);
+	t->text = xmalloc(TSV_LINE_MAX + 2);
+	return 0;
+}
+
+void tsv_close(struct tsv *t)
+{
+	if (t->file)
+		gzclose(t->file);
+	free(t->path);
+	free(t->text);
+	free(t->field);
+	*t = (struct tsv){0};
+}
+
+int tsv_error(const struct tsv *t, struct error *e, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	if (e)
+		vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+	va_end(ap);
+	return error_prefix(e, "%s: line %zu", t->path, t->line);
+}
+
+static void split(struct tsv *t)
+{
+	char *start = t->text;
+	t->n = 0;
+	do {
+		char *tab = strchr(start, '\t');
+		grow(t->field, t->cap, t->n + 1);
+		t->field[t->n++] = start;
+		if (tab)
+			*tab = 0;
+		start = tab ? tab + 1 : NULL;
+	} while (start);
+}
+
+int tsv_next_whole(struct tsv *t, struct error *e)
+{
+	if (!gzgets(t->file, t->text, TSV_LINE_MAX + 2)) {
+		int code;
+		const char *why = gzerror(t->file, &code);
+		if (code == Z_OK || code == Z_STREAM_END)
+			return 0;
+		return error_set(e, "%s: %s", t->path, code == Z_ERRNO ? strerror(errno) : why);
+	}
+	t->line++;
+	size_t n = strlen(t->text);
+	if (n > TSV_LINE_MAX && t->text[n - 1] != '\n')
+		return tsv_error(t, e, "longer than %d bytes", TSV_LINE_MAX);
+	while (n && (t->text[n - 1] == '\n' || t->text[n - 1] == '\r'))
+		t->text[--n] = 0;
+	grow(t->field, t->cap, 1);
+	t->field[0] = t->text;
+	t->n = 1;
+	return 1;
+}
+
+int tsv_next(struct tsv *t, struct error *e)
+{
+	int got = tsv_next_whole(t, e);
+	if (got > 0)
+		split(t);
+	return got;
+}
+
+int tsv_find(const struct tsv *t, const char *text)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (strcmp(t->field[i], text) == 0)
+			return (int)i;
+	return -1;
+}

@@ -1,0 +1,48 @@
+/*
+ * Text tables, read line by line: fields between tabs, plain or gzip.
+ *
+ *     struct tsv t;
+ *     if (tsv_open(&t, path, e))
+ *             return -1;
+ *     while ((got = tsv_next(&t, e)) > 0)
+ *             if (t.n != 2)
+ *                     got = tsv_error(&t, e, "found %zu fields, expected 2", t.n);
+ *     tsv_close(&t);
+ */
+#ifndef TSV_H
+#define TSV_H
+
+#include "base/error.h"
+
+#define TSV_LINE_MAX 65535 /* bytes of the longest line; longer lines are an error */
+
+struct tsv {
+	char *path;   /* as it was opened */
+	size_t line;  /* number of the current line, from 1 */
+	char **field; /* [n] the fields of the current line; the caller may change their bytes */
+	size_t n;     /* at least 1: an empty line has one empty field */
+
+	/* private */
+	char *text;
+	void *file;
+	size_t cap;
+};
+
+/* -1 with e set when the file cannot be opened; t is then closed. */
+int tsv_open(struct tsv *t, const char *path, struct error *e);
+
+/* The next line, without its end (LF or CRLF). 1 a line, 0 the end of the file, -1 with e set. */
+int tsv_next(struct tsv *t, struct error *e);
+
+/* The same, but the whole line is field[0], with its tabs. */
+int tsv_next_whole(struct tsv *t, struct error *e);
+
+/* Index of the field of the current line that is this text, or -1: where a column is, by the line of column names. */
+int tsv_find(const struct tsv *t, const char *text);
+
+/* "PATH: line N: message" into e. Always returns -1. */
+int tsv_error(const struct tsv *t, struct error *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+void tsv_close(struct tsv *t); /* accepts a zeroed struct */
+
+#endif

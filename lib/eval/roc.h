@@ -1,0 +1,27 @@
+/*
+ * Receiver operating characteristic of a score, by scikit-learn's rules: roc_curve with drop_intermediate, and the exact area.
+ */
+#ifndef ROC_H
+#define ROC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ROC_GRID 100 /* points of Geneformer's mean curve: fpr = 0, 1/99 ... 1 */
+
+struct roc_item {
+	double score; /* not NaN */
+	int positive;
+};
+
+struct roc {
+	uint64_t positive, negative;
+	double auc;           /* area = P(positive above negative) + P(tie) / 2; NaN if there are no positives or no negatives */
+	uint64_t points;      /* of the curve, (0, 0) included: Geneformer weights folds by it */
+	double tpr[ROC_GRID]; /* the curve at fpr = i / 99, interpolated; tpr[0] is 0 [Geneformer evaluation_utils.py] */
+};
+
+/* n items; they are sorted here by falling score. */
+void roc_curve(struct roc *r, struct roc_item *item, size_t n);
+
+#endif

@@ -1,0 +1,192 @@
+#include "method/correlation_graph.h"
+
+#include "base/clock.h"
+#include "method/correlation_screen.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- exact scores ---- */
+
+struct pair {
+	uint32_t u, v; /* as in struct correlation_pair */
+	uint32_t overlap;
+	float rho; /* over those cells */
+	double c;  /* |C| */
+	int wanted;
+};
+
+struct scratch {
+	uint16_t *where;        /* [cells] position of gene u, 0 absent */
+	uint16_t *a, *b;        /* [cells] positions of both where both are */
+	uint32_t *count, *rank; /* [2, max_len + 1] */
+};
+
+/* Doubled average ranks by position, and n Q - S^2, from the counts by position. (Both genes are ranked by position instead of by value,
+ * which is the reverse order and gives the same correlation.) */
+static __int128 rank_counts(const uint32_t *count, uint32_t *rank, uint32_t L, uint64_t m)
+{
+	uint64_t below = 0;
+	__int128 Q = 0, S = (__int128)m * (m + 1);
+	for (uint32_t pos = 1; pos <= L; pos++) {
+		uint64_t v = 2 * below + count[pos] + 1;
+		rank[pos] = (uint32_t)v;
+		Q += (__int128)count[pos] * v * v;
+		below += count[pos];
+	}
+	return (__int128)m * Q - S * S;
+}
+
+static float local_rho(struct scratch *s, uint32_t m, uint32_t L)
+{
+	uint32_t *ca = s->count, *cb = s->count + L + 1, *ra = s->rank, *rb = s->rank + L + 1;
+	memset(s->count, 0, 2 * ((size_t)L + 1) * sizeof *s->count);
+	for (uint32_t i = 0; i < m; i++) {
+		ca[s->a[i]]++;
+		cb[s->b[i]]++;
+	}
+	__int128 da = rank_counts(ca, ra, L, m), db = rank_counts(cb, rb, L, m), S = (__int128)m * ((uint64_t)m + 1);
+	if (da <= 0 || db <= 0)
+		return 0;
+	uint64_t P = 0;
+	for (uint32_t i = 0; i < m; i++)
+		P += (uint64_t)ra[s->a[i]] * rb[s->b[i]];
+	return (float)((double)((__int128)m * P - S * S) / (sqrt((double)da) * sqrt((double)db)));
+}
+
+static void score(struct pair *p, struct scratch *s, const struct correlation_columns *x, const struct correlation_ranks *k,
+	const struct correlation_params *par)
+{
+	size_t L = x->max_len + 1;
+	const uint32_t *ru = k->r + p->u * L, *rv = k->r + p->v * L;
+	uint64_t P = 0;
+	uint32_t m = 0;
+	for (uint64_t i = x->offset[p->v]; i < x->offset[p->v + 1]; i++) {
+		uint32_t a = s->where[x->cell[i]], b = x->pos[i];
+		s->a[m] = (uint16_t)a;
+		s->b[m] = (uint16_t)b;
+		m += a != 0;
+		P += (uint64_t)ru[a] * rv[b];
+	}
+	__int128 num = (__int128)x->n * P - (__int128)k->S[p->u] * k->S[p->v];
+	p->c = fabs((double)num / (sqrt(k->D[p->u]) * sqrt(k->D[p->v])));
+	p->overlap = m;
+	if (m >= par->min_overlap && m && p->c >= par->rho_min)
+		p->rho = local_rho(s, m, x->max_len);
+}
+
+/* Pairs are in order of u, so the positions of u by cell are computed once for all its pairs. */
+static void score_pairs(struct pair *pair, size_t n, const struct correlation_columns *x, const struct correlation_ranks *k,
+	const struct correlation_params *p)
+{
+	size_t *first = xcalloc((size_t)x->genes + 1, sizeof *first), i = 0;
+	for (uint32_t u = 0; u <= x->genes; u++) {
+		while (i < n && pair[i].u < u)
+			i++;
+		first[u] = i;
+	}
+#pragma omp parallel
+	{
+		size_t L = x->max_len + 1;
+		struct scratch s = {
+			xcalloc(x->n, 2), xcalloc((size_t)x->n + 1, 2), xcalloc((size_t)x->n + 1, 2), xcalloc(2 * L, 4), xcalloc(2 * L, 4)};
+#pragma omp for schedule(dynamic)
+		for (uint32_t u = 0; u < x->genes; u++) {
+			if (first[u] == first[u + 1])
+				continue;
+			for (uint64_t c = x->offset[u]; c < x->offset[u + 1]; c++)
+				s.where[x->cell[c]] = x->pos[c];
+			for (size_t j = first[u]; j < first[u + 1]; j++)
+				score(&pair[j], &s, x, k, p);
+			for (uint64_t c = x->offset[u]; c < x->offset[u + 1]; c++)
+				s.where[x->cell[c]] = 0;
+		}
+		free(s.where);
+		free(s.a);
+		free(s.b);
+		free(s.count);
+		free(s.rank);
+	}
+	free(first);
+}
+
+/* ---- choosing edges ---- */
+
+struct scored {
+	double c;
+	uint32_t token; /* of the other gene */
+	struct pair *pair;
+};
+
+static int by_score_down(const void *a, const void *b)
+{
+	const struct scored *p = a, *q = b;
+	if (p->c != q->c)
+		return p->c < q->c ? 1 : -1;
+	return (p->token > q->token) - (p->token < q->token);
+}
+
+/* Mark the pairs that satisfy the two criteria and are among the first `neighbours` of one of their genes. */
+static void choose(struct pair *pair, size_t n, const struct correlation_columns *x, const struct correlation_params *p)
+{
+	uint64_t *offset = xcalloc((size_t)x->genes + 2, sizeof *offset);
+	struct scored *s = xcalloc(2 * n, sizeof *s);
+	for (size_t i = 0; i < n; i++) {
+		offset[pair[i].u + 2]++;
+		offset[pair[i].v + 2]++;
+	}
+	for (uint32_t g = 0; g < x->genes; g++)
+		offset[g + 2] += offset[g + 1];
+	for (size_t i = 0; i < n; i++) {
+		s[offset[pair[i].u + 1]++] = (struct scored){pair[i].c, x->token[pair[i].v], &pair[i]};
+		s[offset[pair[i].v + 1]++] = (struct scored){pair[i].c, x->token[pair[i].u], &pair[i]};
+	}
+	for (uint32_t g = 0; g < x->genes; g++) {
+		struct scored *at = s + offset[g];
+		size_t have = offset[g + 1] - offset[g];
+		qsort(at, have, sizeof *at, by_score_down);
+		for (size_t i = 0; i < have && i < p->neighbours; i++) {
+			struct pair *q = at[i].pair;
+			q->wanted |= q->c >= p->rho_min && q->overlap >= p->min_overlap && q->overlap;
+		}
+	}
+	free(offset);
+	free(s);
+}
+
+static int by_token(const void *a, const void *b)
+{
+	const struct edge *p = a, *q = b;
+	return p->u != q->u ? (p->u > q->u) - (p->u < q->u) : (p->v > q->v) - (p->v < q->v);
+}
+
+struct edge *correlation_edges(
+	const struct correlation_columns *x, const struct correlation_params *p, size_t *n, struct correlation_stats *stats)
+{
+	struct correlation_ranks k;
+	double start = clock_seconds();
+	correlation_ranks_init(&k, x);
+	size_t npair, m = 0;
+	struct correlation_pair *screened = correlation_screen(x, &k, p->neighbours, p->rho_min, &npair);
+	struct pair *pair = xcalloc(npair, sizeof *pair);
+	for (size_t i = 0; i < npair; i++)
+		pair[i] = (struct pair){.u = screened[i].u, .v = screened[i].v};
+	free(screened);
+	double half = clock_seconds();
+	score_pairs(pair, npair, x, &k, p);
+	choose(pair, npair, x, p);
+	struct edge *edge = xcalloc(npair, sizeof *edge);
+	for (size_t i = 0; i < npair; i++) {
+		if (!pair[i].wanted || (p->positive && pair[i].rho < 0))
+			continue;
+		uint32_t a = x->token[pair[i].u], b = x->token[pair[i].v];
+		edge[m++] = (struct edge){a < b ? a : b, a < b ? b : a, pair[i].rho, pair[i].overlap};
+	}
+	qsort(edge, m, sizeof *edge, by_token);
+	free(pair);
+	correlation_ranks_release(&k);
+	*n = m;
+	*stats = (struct correlation_stats){npair, half - start, clock_seconds() - half};
+	return edge;
+}

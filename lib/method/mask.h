@@ -1,0 +1,52 @@
+/*
+ * Which tokens of a cell are masked. L is the number of its tokens without the special ones, p the masking rate. The budget, and the
+ * part of it that follows the graph, are
+ *     B = floor(L p + 1e-9),  B_struct = floor(B lambda + 1e-9)
+ *
+ * random    B positions, drawn uniformly. bernoulli: each position is masked with probability p, independently of the others, and a
+ *           random replacement can be a special token, as in Hugging Face's DataCollatorForLanguageModeling.
+ * corrmask  CorrMask, Algorithm 2. The seeds are the tokens that have neighbours, in random order. Each seed is masked together with up
+ *           to K_max of its neighbours in the cell, until B_struct positions are masked. A neighbour that is masked already counts as one
+ *           of the K_max. The remaining part of B is uniform. Variants: the partners are the tokens of the seed's module, not its neighbours, and
+ *           the seed itself can stay visible. [appendix B.2]
+ * pmi       Whole spans are masked, in random order; a span that is longer than the remaining part of B_struct is skipped. The
+ *           remaining part of B is uniform. A span is a run of tokens in which every adjacent pair is an edge of the PMI graph. [CorrMask, appendix A.2]
+ *
+ * 80 % of the masked positions show <mask>, 10 % a random gene, and 10 % keep their token. All draws are Philox(seed, cell, epoch), so
+ * the masks of a cell depend on nothing else but the rate and lambda.
+ */
+#ifndef MASK_H
+#define MASK_H
+
+#include "method/graph.h"
+
+#define MASK_ROW_MAX 65536 /* tokens a cell: positions are u16 */
+
+enum mask_strategy { MASK_NONE, MASK_RANDOM, MASK_CORRMASK, MASK_PMI };
+
+struct mask_plan {
+	enum mask_strategy strategy;
+	int bernoulli;     /* random only */
+	int weighted;      /* partners drawn in proportion to |weight|, not uniformly */
+	int modular;       /* corrmask: partners are the tokens of the seed's module, not its neighbours */
+	double seed_stays; /* corrmask: probability that the seed itself stays visible */
+	uint32_t partners; /* K_max */
+	uint32_t seed;
+	uint32_t vocab, nspecial; /* ids below nspecial are special */
+	uint32_t mask_id;
+	const struct graph *graph; /* corrmask, pmi; over the same vocabulary. NULL: mask_cell is given modules */
+};
+
+struct masker;
+struct masker *masker_new(const struct mask_plan *plan); /* plan is copied, its graph borrowed */
+void masker_free(struct masker *m);                      /* NULL is fine */
+
+/*
+ * Choose the masks of one cell of n <= MASK_ROW_MAX tokens. Returns how many; position [n] out, ascending, and input [n]
+ * out: the input at each masked position. module [n] (NULL: the graph's): the module of each token, < 0 for none; for a modular plan.
+ * *structural (may be NULL): how many of the positions the graph chose.
+ */
+uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, uint32_t epoch, const uint32_t *token,
+	const int32_t *module, uint32_t n, uint16_t *position, uint32_t *input, uint32_t *structural);
+
+#endif

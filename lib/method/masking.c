@@ -1,0 +1,219 @@
+#include "method/masking.h"
+
+#include "base/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- columns ---- */
+
+static int keep_column(
+	struct header *want, struct header *out, const struct header *in, const char *column, const char *name, struct error *e)
+{
+	static const char *const lists[] = {"input", "position", "target"};
+	int c = header_need(in, column, COLUMN_TYPES, SCALAR, name, e);
+	if (c < 0 && (c = header_need(in, column, COLUMN_TYPES, FIXED, name, NULL)) < 0)
+		return -1;
+	int taken = header_find(out, column) >= 0;
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+		taken |= strcmp(column, lists[i]) == 0;
+	if (taken)
+		return error_set(e, "%s: column '%s' cannot be kept: a masked stream has one of its own", name, column);
+	header_add_like(want, &in->col[c]);
+	header_add_like(out, &in->col[c]);
+	return 0;
+}
+
+static int groups_column(struct header *want, const struct header *in, const char *column, int token, const char *name, struct error *e)
+{
+	int c = header_need(in, column, I32, RAGGED, name, e);
+	if (c < 0)
+		return -1;
+	if (in->col[c].group != in->col[token].group)
+		return error_set(e, "%s: column '%s' is not in the group of column token", name, column);
+	header_add_ragged(want, column, I32, in->group[in->col[c].group]);
+	return 0;
+}
+
+int masking_headers(struct header *want, struct header *out, const struct header *in, const struct masking_columns *c, const char *name,
+	struct error *e)
+{
+	header_init(want, "tokens");
+	header_copy(out, in);
+	free(out->kind);
+	out->kind = xstrdup("masked");
+	while (out->ncol)
+		header_drop(out, out->col[out->ncol - 1].name);
+	int cell, token;
+	if (header_kind(in, "tokens", name, e) || (cell = header_need(in, "cell", U64, SCALAR, name, e)) < 0 ||
+		(token = header_need(in, "token", U32, RAGGED, name, e)) < 0)
+		return -1;
+	header_add_like(want, &in->col[cell]);
+	header_add_like(out, &in->col[cell]);
+	header_add(out, "epoch", U32);
+	header_add(out, "step", U32);
+	if (c->balance) {
+		header_add(want, "batch_row", U32);
+		header_add(out, "batch_row", U32);
+	}
+	for (size_t i = 0; i < c->nkeep; i++)
+		if (keep_column(want, out, in, c->keep[i], name, e))
+			return -1;
+	header_add_ragged(want, "token", in->col[token].type, in->group[in->col[token].group]);
+	if (c->groups && groups_column(want, in, c->groups, token, name, e))
+		return -1;
+	header_add_ragged(out, "input", in->col[token].type, "input");
+	header_add_ragged(out, "position", U16, "masked");
+	header_add_ragged(out, "target", in->col[token].type, "masked");
+	return 0;
+}
+
+/* ---- one batch ---- */
+
+struct masking_worker { /* the scratch of one thread */
+	struct masker *masker;
+	uint32_t *token, *input; /* [MASK_ROW_MAX] */
+	uint16_t *position;      /* [MASK_ROW_MAX] */
+	uint8_t *state;          /* [vocab], zero: for audit_cell */
+};
+
+static void mask_row(const struct masking *m, struct masking_worker *w, struct masked_batch *j, size_t row, const int32_t *module)
+{
+	struct block *b = &j->block;
+	const uint64_t *o = b->group[m->input_list].offset;
+	uint64_t *end = b->group[m->masked_list].offset, at = o[row], had = end[row];
+	uint64_t cell = ((const uint64_t *)b->col[m->cell].data)[row];
+	uint32_t n = (uint32_t)(o[row + 1] - at), structural;
+	for (uint32_t i = 0; i < n; i++)
+		w->token[i] = block_id(b, m->input, at + i);
+	uint32_t k = mask_cell(w->masker, j->rate, j->lambda, cell, (uint32_t)j->epoch, w->token, module ? module + at : NULL, n,
+		w->position, w->input, &structural);
+	if (m->audit)
+		audit_cell(&j->audit, m->audit, m->plan->nspecial, w->token, n, w->position, k, structural, w->state);
+	block_set_items(b, m->masked_list, had + k);
+	memcpy((uint16_t *)b->col[m->position].data + had, w->position, k * sizeof *w->position);
+	for (uint32_t i = 0; i < k; i++) {
+		block_set_id(b, m->target, had + i, w->token[w->position[i]]);
+		block_set_id(b, m->input, at + w->position[i], w->input[i]);
+	}
+	end[row + 1] = had + k;
+	j->masked += k;
+}
+
+/* Start the block: the copied columns, epoch and step, and the tokens before masking as input. */
+static void copy_cells(const struct masking *m, struct masked_batch *j)
+{
+	struct block *b = &j->block;
+	const struct block *in = &j->in;
+	const uint64_t *o = in->group[m->token_list].offset;
+	uint64_t items = block_items(in, m->token_list);
+	block_reset(b, m->header);
+	block_take(b, m->map, in, NULL, in->rows);
+	for (size_t row = 0; row < b->rows; row++) {
+		((uint32_t *)b->col[m->epoch].data)[row] = (uint32_t)j->epoch;
+		((uint32_t *)b->col[m->step].data)[row] = (uint32_t)j->step;
+	}
+	memcpy(b->group[m->input_list].offset, o, (in->rows + 1) * sizeof *o);
+	block_set_items(b, m->input_list, items);
+	memcpy(b->col[m->input].data, in->col[m->token].data, items * type_size(in->header->col[m->token].type));
+	j->tokens = items;
+}
+
+static void mask_batch(void *arg, size_t i, int thread)
+{
+	const struct masking *m = arg;
+	struct masked_batch *j = &m->batch[i];
+	copy_cells(m, j);
+	j->masked = 0;
+	j->audit = (struct audit){0};
+	const int32_t *module = m->group < 0 ? NULL : j->in.col[m->group].data;
+	const uint64_t *o = j->in.group[m->token_list].offset;
+	for (size_t row = 0; row < j->block.rows; row++) {
+		uint64_t n = o[row + 1] - o[row];
+		if (n > MASK_ROW_MAX) {
+			unsigned long long cell = ((const uint64_t *)j->block.col[m->cell].data)[row];
+			j->failed = error_set(&j->error, "%s: cell %llu: %llu tokens, expected at most %d", stream_name(m->loader->in),
+				cell, (unsigned long long)n, MASK_ROW_MAX);
+			return;
+		}
+		mask_row(m, &m->worker[thread], j, row, module);
+	}
+}
+
+/* ---- all batches ---- */
+
+void masking_init(struct masking *m)
+{
+	const struct header *want = m->loader->want, *out = m->header;
+	m->token = header_find(want, "token");
+	m->group = m->groups ? header_find(want, m->groups) : -1;
+	m->cell = header_find(out, "cell");
+	m->epoch = header_find(out, "epoch");
+	m->step = header_find(out, "step");
+	m->input = header_find(out, "input");
+	m->position = header_find(out, "position");
+	m->target = header_find(out, "target");
+	m->token_list = want->col[m->token].group;
+	m->input_list = out->col[m->input].group;
+	m->masked_list = out->col[m->position].group;
+	m->map = xcalloc(out->ncol, sizeof *m->map);
+	header_map(out, want, m->map);
+	m->nbatch = m->threads > 1 ? 4 * (size_t)m->threads : 1; /* batches differ in size, so each thread gets several */
+	m->batch = xcalloc(m->nbatch, sizeof *m->batch);
+	m->worker = xcalloc((size_t)m->threads, sizeof *m->worker);
+	for (int i = 0; i < m->threads; i++)
+		m->worker[i] = (struct masking_worker){.masker = masker_new(m->plan),
+			.token = xcalloc(MASK_ROW_MAX, sizeof(uint32_t)),
+			.input = xcalloc(MASK_ROW_MAX, sizeof(uint32_t)),
+			.position = xcalloc(MASK_ROW_MAX, sizeof(uint16_t)),
+			.state = xcalloc(m->plan->vocab, 1)};
+}
+
+void masking_release(struct masking *m)
+{
+	for (size_t i = 0; i < m->nbatch; i++) {
+		block_release(&m->batch[i].in);
+		block_release(&m->batch[i].block);
+	}
+	for (int i = 0; m->worker && i < m->threads; i++) {
+		masker_free(m->worker[i].masker);
+		free(m->worker[i].token);
+		free(m->worker[i].input);
+		free(m->worker[i].position);
+		free(m->worker[i].state);
+	}
+	free(m->worker);
+	free(m->batch);
+	free(m->map);
+	*m = (struct masking){0};
+}
+
+/* Load the next batches and mask them. */
+static int mask_more(struct masking *m, struct error *e)
+{
+	int got = 1;
+	m->n = m->at = 0;
+	while (m->n < m->nbatch) {
+		struct masked_batch *j = &m->batch[m->n];
+		got = loader_next(m->loader, &j->in, &j->epoch, &j->step, e);
+		if (got < 1)
+			break;
+		j->rate = mask_schedule_at(&m->rate, m->loader, j->epoch, j->step);
+		j->lambda = mask_schedule_at(&m->lambda, m->loader, j->epoch, j->step);
+		m->n++;
+	}
+	if (got < 0)
+		return -1;
+	pool_for(m->threads, m->n, mask_batch, m);
+	return 0;
+}
+
+int masking_next(struct masking *m, const struct masked_batch **b, struct error *e)
+{
+	if (m->at == m->n && mask_more(m, e))
+		return -1;
+	if (m->at == m->n)
+		return 0;
+	const struct masked_batch *j = *b = &m->batch[m->at++];
+	return j->failed ? error_set(e, "%s", j->error.msg) : 1;
+}

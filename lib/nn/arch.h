@@ -1,0 +1,99 @@
+/*
+ * An architecture computes hidden states from the tokens of a batch. Each architecture is one file (bert.c) and one line of the table in
+ * arch.c. No other code tests which architecture a model has.
+ *
+ * Its functions get the model (model_impl.h): ops, configuration, parameters, the batch on the device, dropout. m->arch_state is for
+ * the architecture alone: [size] bytes, zeros at first.
+ */
+#ifndef ARCH_H
+#define ARCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "nn/ops.h"
+
+struct model;
+struct params;
+struct arena;
+struct shape;
+struct forward;
+struct arch;
+
+#define ARCH_OWN 8
+
+/* The fields of config.json, under their names there. The table of fields of an architecture says which of them it has. */
+struct model_config {
+	const struct arch *arch; /* NULL: bert */
+	uint32_t vocab_size, hidden_size, num_hidden_layers, num_attention_heads, intermediate_size;
+	uint32_t max_position_embeddings, type_vocab_size, pad_token_id;
+	enum act hidden_act; /* ACT_RELU or ACT_GELU */
+	double hidden_dropout_prob, attention_probs_dropout_prob;
+	double classifier_dropout; /* negative: as hidden_dropout_prob */
+	double layer_norm_eps, initializer_range;
+	double own[ARCH_OWN]; /* numbers that no other architecture has */
+};
+
+enum field_type {
+	FIELD_WHOLE,    /* uint32_t at `at` */
+	FIELD_REAL,     /* double */
+	FIELD_OPTIONAL, /* double; null in the file means `missing`, which is negative */
+	FIELD_ACT,      /* enum act: relu or gelu; missing: gelu */
+	FIELD_WORD,     /* if the file has it, it must be `word` */
+	FIELD_TRUE,     /* if the file has it, it must be true */
+	FIELD_FALSE,
+	FIELD_NOTE, /* written as true because transformers writes it; not read */
+};
+
+struct config_field {
+	const char *key;
+	enum field_type type;
+	size_t at;      /* offset in struct model_config */
+	double missing; /* the value if the file does not have the field: the default of transformers */
+	const char *word;
+	int print; /* FIELD_WORD, _TRUE, _FALSE, _NOTE: 1 if the field is written */
+};
+
+/* An op that an architecture or a head calls. In a backend that does not have it, the entry of struct ops is NULL. */
+struct op_need {
+	const char *name;
+	size_t at; /* offset in struct ops */
+};
+#define OP(op) \
+	{ \
+#op, offsetof(struct ops, op) \
+	}
+
+struct arch {
+	const char *name;                 /* config.json: model_type */
+	const char *class_name;           /* first part of the class name in transformers: "Bert" */
+	const char *prefix;               /* of the names of its tensors; files may omit it: "bert." */
+	const struct config_field *field; /* ends with key NULL */
+	const struct op_need *need;       /* ends with name NULL */
+	int per_cell;                     /* 1: one hidden state per cell [B, C]; 0: one per token [T, C] */
+	int positions;                    /* 1: a cell can have at most max_position_embeddings tokens */
+	int token_embedding;              /* 1: it sets m->tied, the embedding that decoders can share */
+	size_t size;                      /* bytes of m->arch_state */
+
+	/* Is the configuration possible? The message names the field that is wrong. */
+	int (*check)(const struct model_config *c, struct error *e);
+	/* `tensors` adds the tensors to the table. After all are placed, `resolve` stores their offsets. */
+	void (*tensors)(struct params *p, const struct model_config *c);
+	void (*resolve)(struct model *m);
+	/* Take memory for the activations from the arena; with s->train also for what backward needs. */
+	void (*carve)(struct model *m, struct arena *a, const struct shape *s);
+	/* Returns the hidden states after the first `layers` layers (act, on the device). */
+	void *(*forward)(struct model *m, const struct forward *f, uint32_t layers);
+	/* Start from m->dx, the gradient of the last hidden states. Call model_finished after each layer. */
+	void (*backward)(struct model *m, const struct forward *f);
+	void (*release)(struct model *m); /* NULL: nothing to release */
+};
+
+extern const struct arch arch_bert;
+
+/* By model_type; NULL: none. */
+const struct arch *arch_find(const char *name);
+const struct arch *arch_at(size_t i); /* the i-th, NULL past the last */
+
+#endif

@@ -1,0 +1,119 @@
+#include "nn/blas_core.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define VARIABLE "OPENBLAS_CORETYPE"
+
+void blas_core_cpu(struct blas_cpu *cpu)
+{
+	*cpu = (struct blas_cpu){0};
+#ifdef __x86_64__
+	__builtin_cpu_init();
+	cpu->intel = !!__builtin_cpu_is("intel");
+	cpu->avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+	cpu->avx512 = cpu->avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+	cpu->bf16 = cpu->avx512 && __builtin_cpu_supports("avx512bf16");
+#endif
+}
+
+/* Kernels by their vectors: 1 SSE or AVX, 2 AVX2 and FMA, 3 AVX-512, 0 not known. Excavator is what its own processors are given. */
+static int core_level(const char *core)
+{
+	static const struct {
+		const char *name;
+		int level;
+	} cores[] = {
+		{"Katmai", 1},
+		{"Coppermine", 1},
+		{"Northwood", 1},
+		{"Prescott", 1},
+		{"Banias", 1},
+		{"Atom", 1},
+		{"Core2", 1},
+		{"Penryn", 1},
+		{"Dunnington", 1},
+		{"Nehalem", 1},
+		{"Athlon", 1},
+		{"Opteron", 1},
+		{"Opteron_SSE3", 1},
+		{"Barcelona", 1},
+		{"Nano", 1},
+		{"Sandybridge", 1},
+		{"Bobcat", 1},
+		{"Bulldozer", 1},
+		{"Piledriver", 1},
+		{"Steamroller", 1},
+		{"Excavator", 2},
+		{"Haswell", 2},
+		{"Zen", 2},
+		{"SkylakeX", 3},
+		{"Cooperlake", 3},
+		{"SapphireRapids", 3},
+	};
+	for (size_t i = 0; i < sizeof cores / sizeof *cores; i++)
+		if (!strcasecmp(core, cores[i].name))
+			return cores[i].level;
+	return 0;
+}
+
+const char *blas_core_better(const char *core, const struct blas_cpu *cpu)
+{
+	int level = core_level(core), best = cpu->avx512 ? 3 : cpu->avx2 ? 2 : 0;
+	if (!level || level >= best)
+		return NULL;
+	if (best == 3)
+		return cpu->bf16 ? "Cooperlake" : "SkylakeX";
+	return cpu->intel ? "Haswell" : "Zen";
+}
+
+/* A function of OpenBLAS that returns a text; NULL without OpenBLAS. */
+static const char *ask(const char *function)
+{
+	union { /* ISO C has no cast from object to function pointers */
+		void *object;
+		char *(*function)(void);
+	} call = {.object = dlsym(RTLD_DEFAULT, function)};
+	return call.object ? call.function() : NULL;
+}
+
+/* The kernels in use, and in *better those to use instead or NULL. NULL without OpenBLAS. A library that was built for one processor
+ * only (no DYNAMIC_ARCH) has no others. */
+static const char *look(const char **better)
+{
+	const char *core = ask("openblas_get_corename"), *config = ask("openblas_get_config");
+	struct blas_cpu cpu;
+	*better = NULL;
+	if (core && config && strstr(config, "DYNAMIC_ARCH")) {
+		blas_core_cpu(&cpu);
+		*better = blas_core_better(core, &cpu);
+	}
+	return core;
+}
+
+int blas_core_set(void)
+{
+	const char *better;
+	if (getenv(VARIABLE))
+		return 0;
+	return look(&better) && better && !setenv(VARIABLE, better, 1);
+}
+
+void blas_core_describe(char *text, size_t n)
+{
+	const char *better, *core = look(&better), *config = ask("openblas_get_config");
+	char version[32] = "";
+	if (config && sscanf(config, "OpenBLAS %30s", version + 1) == 1)
+		version[0] = ' ';
+	int stays = getenv(VARIABLE) != NULL;
+	if (!core)
+		snprintf(text, n, "%s", "");
+	else if (better && stays)
+		snprintf(text, n, "OpenBLAS%s %s (slower than %s)", version, core, better);
+	else
+		snprintf(text, n, "OpenBLAS%s %s", version, better ? better : core);
+}

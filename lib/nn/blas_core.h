@@ -1,0 +1,42 @@
+/*
+ * The kernels of OpenBLAS fit the processor. OpenBLAS chooses them by the processor's model when it is loaded. A model newer than the
+ * library gets kernels for SSE: 0.3.21 (Debian 12) takes Prescott on a Xeon with AVX-512, a fifth of the speed. What the processor
+ * can do is known from cpuid, and OPENBLAS_CORETYPE names other kernels. The library reads this variable before main begins, so a
+ * program sets it and starts itself again, once, and only where the choice is wrong. A user's own OPENBLAS_CORETYPE is never changed.
+ *
+ * OpenBLAS is looked up at run time: in a program without it, with another BLAS, or on another processor than x86-64, nothing happens.
+ */
+#ifndef BLAS_CORE_H
+#define BLAS_CORE_H
+
+#include <stddef.h>
+
+/* What the processor and the operating system offer. */
+struct blas_cpu {
+	int intel;
+	int avx2;   /* with FMA */
+	int avx512; /* F, DQ, BW and VL */
+	int bf16;   /* AVX512_BF16 */
+};
+
+void blas_core_cpu(struct blas_cpu *cpu);
+
+/*
+ * The OPENBLAS_CORETYPE for a processor on which OpenBLAS uses the kernels `core` (openblas_get_corename), or NULL if these use the
+ * widest vectors that it has. Names are those of driver/others/dynamic.c from 0.3.21 to 0.3.25. A name that is not known is taken for a
+ * newer one: NULL. Only processors with AVX2 and FMA are judged. 0.3.21 does not find the name Cooperlake, and then chooses by the
+ * features of the processor: the same kernels.
+ */
+const char *blas_core_better(const char *core, const struct blas_cpu *cpu);
+
+/* Set OPENBLAS_CORETYPE if OpenBLAS chose kernels below the processor: 1, and the program has to start again. Else 0; always 0 when
+ * the variable is set already, so a program cannot start again and again. */
+int blas_core_set(void);
+
+/*
+ * The library and its kernels, for the user: "OpenBLAS 0.3.21 Zen". Where these are below the processor and stay in use, because the
+ * user named them: "OpenBLAS 0.3.21 Prescott (slower than Haswell)". Before the restart it tells the kernels after it. "" without OpenBLAS.
+ */
+void blas_core_describe(char *text, size_t n);
+
+#endif

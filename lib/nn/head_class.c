@@ -1,0 +1,238 @@
+/*
+ * One of several classes, by cross-entropy:
+ *     cells [transformers BertForSequenceClassification]     logits = dropout(tanh(x[position] W_pool)) W_class
+ *     genes [transformers BertForTokenClassification]        logits = dropout(x) W_class
+ * Where the architecture is per_cell, a class of cells reads its one state.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/model_impl.h"
+
+struct class
+{
+	struct head h;
+	size_t pool_w, pool_b, class_w, class_b; /* offsets */
+	const void *x;                           /* [N, C] the rows it reads */
+	void *z, *y;                             /* [N, C] after tanh (cells); after dropout */
+	void *logit, *dlogit;                    /* [N, K] */
+	void *dz;                                /* [N, C] cells */
+	real *weight, *host_weight;              /* [K] loss weights on the device and on the host, or NULL */
+	double focal;
+	real *host_logit; /* focal loss: [N, K] */
+	size_t host_logit_cap;
+};
+
+static int pooled(const struct head *h)
+{
+	return h->kind->rows == ROWS_CELL;
+}
+
+static int check(const struct head_spec *s, const struct model_config *c, struct error *e)
+{
+	if (s->nlabel < 1 || s->nlabel > 1 << 20)
+		return error_set(e, "num_labels is %u: expected 1 to %d", s->nlabel, 1 << 20);
+	if (s->kind->rows == ROWS_TOKEN && c->arch->per_cell)
+		return error_set(e, "head %s: architecture %s has no hidden states of tokens", s->kind->name, c->arch->name);
+	return 0;
+}
+
+static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
+{
+	int layer = (int)c->num_hidden_layers;
+	if (s->kind->rows == ROWS_CELL)
+		params_add_linear(p, layer, c->hidden_size, c->hidden_size, "bert.pooler.dense");
+	params_add_linear(p, layer, s->nlabel, c->hidden_size, "classifier");
+}
+
+static void resolve(struct head *h, struct model *m)
+{
+	struct class *k = (struct class *)h;
+	if (pooled(h)) {
+		k->pool_w = params_at(&m->p, "bert.pooler.dense.weight");
+		k->pool_b = params_at(&m->p, "bert.pooler.dense.bias");
+	}
+	k->class_w = params_at(&m->p, "classifier.weight");
+	k->class_b = params_at(&m->p, "classifier.bias");
+}
+
+static size_t outputs(const struct head *h, const struct model *m)
+{
+	return h->spec.nlabel;
+}
+
+static void carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
+{
+	struct class *k = (struct class *)h;
+	size_t n = h->N * m->c.hidden_size, K = h->spec.nlabel;
+	head_carve_in(h, m, a, s);
+	k->z = pooled(h) ? arena_act(a, n) : NULL;
+	k->y = arena_act(a, n);
+	k->logit = arena_act(a, h->N * K);
+	k->dlogit = s->train ? arena_act(a, h->N * K) : NULL;
+	k->dz = pooled(h) && s->train ? arena_act(a, n) : NULL;
+}
+
+static struct dropout dropout(const struct model *m, const struct forward *f)
+{
+	return model_dropout(m, f, SITE_HEAD, 0, m->c.classifier_dropout >= 0 ? m->c.classifier_dropout : m->c.hidden_dropout_prob);
+}
+
+static void forward(struct head *h, struct model *m, const struct forward *f, const void *x)
+{
+	struct class *k = (struct class *)h;
+	struct ops *o = m->o;
+	size_t N = h->N, C = m->c.hidden_size;
+	struct dropout d = dropout(m, f);
+	k->x = head_in(h, m, x);
+	if (pooled(h))
+		o->linear(o, k->z, NULL, k->x, P(m, k->pool_w), P(m, k->pool_b), N, C, C, ACT_TANH);
+	o->drop(o, k->y, pooled(h) ? k->z : k->x, &m->seq, pooled(h), C, &d);
+	o->linear(o, k->logit, NULL, k->y, P(m, k->class_w), P(m, k->class_b), N, C, h->spec.nlabel, ACT_NONE);
+}
+
+static void loss(struct head *h, struct model *m, double *sum)
+{
+	struct class *k = (struct class *)h;
+	if (!(k->focal > 0))
+		m->o->class_loss(m->o, sum, k->dlogit, k->logit, (const int32_t *)m->dev.head[h->index].target, k->weight, h->scale, h->N,
+			h->spec.nlabel);
+}
+
+/*
+ * Focal loss. With p = softmax(z), q = p_y:
+ *     dL/dz_j = w_y (gamma q (1 - q)^(gamma - 1) log q - (1 - q)^gamma) (delta_jy - p_j)
+ * z [K] becomes the gradient.
+ */
+static void focal_row(const struct class *k, real *z, size_t K, size_t y, double scale, double sum[3])
+{
+	size_t top = 0;
+	double total = 0, w = k->host_weight ? k->host_weight[y] : 1;
+	for (size_t i = 1; i < K; i++)
+		top = z[i] > z[top] ? i : top;
+	double max = z[top];
+	for (size_t i = 0; i < K; i++)
+		total += exp(z[i] - max);
+	double logq = z[y] - max - log(total), q = exp(logq), rest = -expm1(logq);
+	/* rest = 0: the factor of logq is 0 for gamma > 1, and q (1 - q)^(gamma - 1) log q goes to 0 for any gamma > 0 */
+	double slope = rest > 0 ? w * (k->focal * q * pow(rest, k->focal - 1) * logq - pow(rest, k->focal)) : 0;
+	sum[0] -= w * pow(rest, k->focal) * logq;
+	sum[1] += top == y;
+	sum[2] += w;
+	for (size_t i = 0; i < K; i++)
+		z[i] = (real)(scale * slope * ((i == y) - exp(z[i] - max) / total));
+}
+
+static int host_loss(struct head *h, struct model *m, const struct goal *g, size_t rows, int train, double sum[3])
+{
+	struct class *k = (struct class *)h;
+	size_t N = h->N, K = h->spec.nlabel;
+	if (!(k->focal > 0))
+		return 0;
+	grow(k->host_logit, k->host_logit_cap, N * K);
+	m->o->download_act(m->o, k->host_logit, k->logit, N * K);
+	sum[0] = sum[1] = sum[2] = 0;
+	for (size_t i = 0; i < N; i++) {
+		real *z = k->host_logit + i * K;
+		if (i < rows && g->target[i] != ROW_NONE)
+			focal_row(k, z, K, g->target[i], h->host_scale, sum);
+		else
+			memset(z, 0, K * sizeof *z);
+	}
+	if (train)
+		m->o->upload_act(m->o, k->dlogit, k->host_logit, N * K);
+	return 1;
+}
+
+static double count(const struct head *h, const struct goal *g, size_t rows)
+{
+	const struct class *k = (const struct class *)h;
+	double sum = 0;
+	for (size_t i = 0; i < rows; i++)
+		sum += g->target[i] == ROW_NONE ? 0 : k->host_weight ? (double)k->host_weight[g->target[i]] : 1;
+	return sum;
+}
+
+static const void *logits(struct head *h, struct model *m)
+{
+	return ((struct class *)h)->logit;
+}
+
+static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
+{
+	struct class *k = (struct class *)h;
+	struct ops *o = m->o;
+	size_t N = h->N, C = m->c.hidden_size;
+	void *din = head_din(h, m, dx), *dy = pooled(h) ? k->dz : din;
+	struct dropout d = dropout(m, f);
+	o->linear_back(o, dy, G(m, k->class_w), G(m, k->class_b), k->dlogit, k->y, P(m, k->class_w), NULL, NULL, N, C, h->spec.nlabel,
+		ACT_NONE, 0);
+	o->drop(o, dy, dy, &m->seq, pooled(h), C, &d);
+	if (pooled(h))
+		o->linear_back(o, din, G(m, k->pool_w), G(m, k->pool_b), dy, k->x, P(m, k->pool_w), k->z, NULL, N, C, C, ACT_TANH, 0);
+	head_back(h, m, dx);
+}
+
+static void release(struct head *h, struct model *m)
+{
+	struct class *k = (struct class *)h;
+	m->o->free(m->o, k->weight);
+	free(k->host_weight);
+	free(k->host_logit);
+}
+
+void head_class_weight(struct model *m, size_t i, const real *weight)
+{
+	struct class *k = (struct class *)m->head[i];
+	size_t bytes = k->h.spec.nlabel * sizeof *weight;
+	m->o->free(m->o, k->weight);
+	free(k->host_weight);
+	k->weight = k->host_weight = NULL;
+	if (weight) {
+		k->host_weight = xmalloc(bytes);
+		memcpy(k->host_weight, weight, bytes);
+		k->weight = m->o->alloc(m->o, bytes);
+		m->o->upload(m->o, k->weight, weight, bytes);
+	}
+	m->settings++;
+}
+
+void head_class_focal(struct model *m, size_t i, double gamma)
+{
+	((struct class *)m->head[i])->focal = gamma;
+	m->settings++;
+}
+
+static const struct head_metric metrics[] = {
+	{"accuracy", head_accuracy, 1},
+	{"macro_f1", NULL, 1},
+	{0},
+};
+
+static const struct op_need cells_need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), OP(class_loss), {0}};
+static const struct op_need genes_need[] = {OP(linear), OP(linear_back), OP(drop), OP(class_loss), {0}};
+
+#define COMMON \
+	.classes = 1, .metric = metrics, .size = sizeof(struct class), .check = check, .tensors = tensors, .resolve = resolve, \
+	.outputs = outputs, .carve = carve, .forward = forward, .loss = loss, .host_loss = host_loss, .count = count, .logits = logits, \
+	.backward = backward, .release = release
+
+const struct head_kind head_cells = {
+	.name = "cells",
+	.class_name = "ForSequenceClassification",
+	.problem_type = "single_label_classification",
+	.prefix = (const char *const[]){"bert.pooler.", "pooler.", "classifier.", NULL},
+	.rows = ROWS_CELL,
+	.need = cells_need,
+	COMMON,
+};
+
+const struct head_kind head_genes = {
+	.name = "genes",
+	.class_name = "ForTokenClassification",
+	.prefix = (const char *const[]){"classifier.", NULL},
+	.rows = ROWS_TOKEN,
+	.need = genes_need,
+	COMMON,
+};

@@ -1,0 +1,145 @@
+/*
+ * A model: one architecture (arch.h), a table of named tensors (params.h) and a weighted sum of heads (head.h), for packed batches
+ * without padding between cells. Written against struct ops, so it runs on every backend.
+ *
+ * One training step:
+ *     model_zero_grad(m);
+ *     for each micro-batch:  model_forward(m, &batch, &opt, loss, e);  model_backward(m, e);  count += loss[0].count;
+ *     model_step(m, &optim, lr factor, count, ...);
+ * The gradient is that of the summed loss over all rows with a target; model_step divides by the count, so micro-batches and ranks add
+ * up (sum gradients and counts over ranks in between). With several heads the loss is sum_h weight_h mean_h: see forward.scale.
+ *
+ * A device can run behind the host (ops.queued). With forward.later and model_step_later a step is only queued, and the host packs the
+ * next batch while the device works. model_collect gives loss and norm one step later. So the device never waits for the host.
+ */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "nn/arch.h"
+#include "nn/head.h"
+#include "nn/ops.h"
+#include "nn/optim.h"
+#include "nn/params.h"
+
+/* Cells packed end to end. All arrays are borrowed for the call. */
+struct batch {
+	size_t ncell;
+	const uint32_t *offset;      /* [ncell+1], offset[0] = 0; T = offset[ncell] */
+	const uint32_t *id;          /* [T] input token ids, < vocab_size */
+	const real *value;           /* [T] expression of each token, or NULL */
+	const uint32_t *count;       /* [T] raw count of each token, or NULL */
+	const uint32_t *key;         /* [ncell] the cell's number in the global batch, for dropout; NULL: 0 .. ncell-1 */
+	struct goal goal[HEADS_MAX]; /* of each head */
+};
+
+struct forward {
+	int train;     /* dropout on, activations kept for model_backward */
+	uint64_t step; /* optimizer step, part of the dropout counter */
+	int later;     /* do not wait for the device: only loss.count is set; model_collect gives sum and correct */
+	/*
+	 * [nhead] what the gradient of each head's summed loss is multiplied by; NULL: the heads' weights. For sum_h weight_h mean_h, with
+	 * model_step dividing by N_0, the rows of head 0 in the global batch: scale_h = weight_h N_0 / N_h.
+	 */
+	const double *scale;
+};
+
+struct model;
+
+/* Presets: tiny, corrmask-paper, geneformer-v1-10m. vocab_size stays 0, for the caller to fill. -1: unknown name. */
+int model_preset(struct model_config *c, const char *name, struct error *e);
+/* Is this architecture possible? The message names the field. */
+int model_check(const struct model_config *c, struct error *e);
+
+/*
+ * A model with zero gradients and moments, its parameters drawn from `seed` (a tensor's values depend on seed, name and index alone).
+ * The seed also keys dropout. head [nhead]: nhead 0 gives a model for embeddings only. The model keeps ops, which the caller
+ * destroys after model_free. NULL with e set: the configuration or a head is impossible, or the device lacks an op that they need.
+ */
+struct model *model_new(
+	const struct model_config *c, const struct head_spec *head, size_t nhead, struct ops *ops, uint64_t seed, struct error *e);
+/* The same with parameters of 0, for weights that are loaded; model_draw gives a tensor what model_new would have given it. */
+struct model *model_blank(
+	const struct model_config *c, const struct head_spec *head, size_t nhead, struct ops *ops, uint64_t seed, struct error *e);
+void model_draw(struct model *m, const struct tensor *t);
+void model_free(struct model *m);
+const struct model_config *model_config(const struct model *m);
+size_t model_nhead(const struct model *m);
+const struct head_spec *model_head(const struct model *m, size_t i); /* [nhead] in one array; NULL: there is no i-th head */
+
+/* The table, in the order of Hugging Face's module tree. */
+size_t model_ntensor(const struct model *m);
+const struct tensor *model_tensor(const struct model *m, size_t i);
+const struct tensor *model_find(const struct model *m, const char *name); /* NULL: none */
+/* Copy one tensor's n values to or from the host. */
+void model_read(struct model *m, enum which w, const struct tensor *t, real *host);
+void model_write(struct model *m, enum which w, const struct tensor *t, const real *host);
+/* A whole array (all its tensors and the gaps between, which are 0): for all-reduce of gradients, and copies of the weights. */
+size_t model_size(const struct model *m, enum which w); /* elements */
+void model_read_all(struct model *m, enum which w, real *host);
+void model_write_all(struct model *m, enum which w, const real *host);
+void model_read_part(struct model *m, enum which w, size_t from, size_t to, real *host); /* elements [from, to) */
+/* Learned parameters, without gaps. */
+size_t model_nparam(const struct model *m);
+
+/* Freeze the first n layers (embeddings stay trainable, as Geneformer does). */
+void model_freeze(struct model *m, size_t n);
+
+/*
+ * Forward pass and summed losses, loss [nhead]. Checks the batch (ids, lengths, rows and targets in range): -1 with e set naming
+ * cell and value. A loss that is not finite is an error too. No row with a target for any head: sums and counts are 0.
+ * With f->train, activations are kept until the next forward.
+ */
+int model_forward(struct model *m, const struct batch *b, const struct forward *f, struct loss *loss, struct error *e);
+/* Add the gradient of the last training forward to GRAD. */
+int model_backward(struct model *m, struct error *e);
+void model_zero_grad(struct model *m);
+
+/*
+ * Elements [from, to) of GRAD in the order in which model_backward finishes them: heads, layers from the last to the first,
+ * embeddings (where the tied decoder's part of the gradient is too), and everything without decay. The same for all models of
+ * one configuration; frozen layers are left out.
+ */
+void model_grad_parts(struct model *m, params_part *f, void *arg);
+/* Let the next model_backward call f(arg, from, to) for these parts, each as soon as it will not change any more. */
+void model_on_grad(struct model *m, params_part *f, void *arg);
+
+/* L2 norm of GRAD times scale, over what is not frozen. */
+double model_grad_norm(struct model *m, double scale);
+/*
+ * One AdamW update with GRAD / count at rate o->lr * optim_factor(o, done), done = finished updates (this one is done + 1
+ * for bias correction). *norm (may be NULL) is the gradient's norm before clipping. A norm that is not finite, or
+ * count <= 0, is an error and changes nothing. GRAD is left as it is.
+ */
+int model_step(struct model *m, const struct optim *o, uint64_t done, double count, double *norm, struct error *e);
+/*
+ * Queue such an update; count > 0. model_collect waits for the oldest queued update and gives its norm, and the losses [nhead] of the
+ * forwards with `later` since model_zero_grad; loss[0].count is `count`, the counts of other heads are 0. -1 with e set if the norm or a
+ * loss is not finite; later steps are then useless, too. At most two updates can be queued.
+ */
+void model_step_later(struct model *m, const struct optim *o, uint64_t done, double count);
+int model_collect(struct model *m, struct loss *loss, double *norm, struct error *e);
+
+/*
+ * Hidden states, dropout off: h [T, hidden_size] out ([ncell, hidden_size] where the architecture is per_cell), of `layer` counted as
+ * Geneformer does: 0 = output of the last layer, -1 = second to last, ..., -num_hidden_layers = the embeddings.
+ */
+int model_hidden(struct model *m, const struct batch *b, int layer, real *h, struct error *e);
+/*
+ * Queue the means of hidden states over tokens range[2i] .. range[2i+1] (indices into b->id, within cell i) of every cell.
+ * model_embedded waits for the oldest in the queue: x [ncell, hidden_size], NaN for an empty range. At most two can be queued.
+ */
+int model_embed(struct model *m, const struct batch *b, int layer, const uint32_t *range, struct error *e);
+int model_embedded(struct model *m, real *x, struct error *e);
+/* Logits of head `head`, dropout off: [rows, outputs], rows as the head reads them (ROWS_LISTED: those of b->goal[head]). */
+int model_logits(struct model *m, const struct batch *b, size_t head, real *logit, struct error *e);
+
+/* Share of the rows worked on so far that are padding (ops.round_tokens), 0 .. 1. */
+double model_padding(const struct model *m);
+/* Bytes the model holds now: parameters, gradients and moments (the latter since the first step), activations and scratch. */
+size_t model_bytes(const struct model *m);
+
+#endif

@@ -1,0 +1,339 @@
+/*
+ * A batch on its way to the device: check it, allocate memory, put its arrays together on the host and send them in one copy.
+ *
+ * Padding. A backend that records and replays its work (ops.replay) wants few different sizes, so a batch is padded to multiples of
+ * ops.round_tokens and round_rows: tokens by cells of <pad>, which no other cell sees and which have no target, hence no gradient;
+ * listed rows by ROW_NONE, which read and give zeros.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/model_impl.h"
+
+/* ---- checking ---- */
+
+size_t goal_rows(const struct head *h, const struct batch *b)
+{
+	switch (h->kind->rows) {
+	case ROWS_LISTED:
+		return b->goal[h->index].n;
+	case ROWS_CELL:
+		return b->ncell;
+	case ROWS_TOKEN:
+		break;
+	}
+	return b->ncell ? b->offset[b->ncell] : 0;
+}
+
+static int check_goal(const struct model *m, const struct head *h, const struct batch *b, int labels, struct error *e)
+{
+	const struct goal *g = &b->goal[h->index];
+	size_t T = b->ncell ? b->offset[b->ncell] : 0, rows = goal_rows(h, b);
+	uint32_t limit = h->kind->classes ? h->spec.nlabel : m->c.vocab_size;
+	const uint32_t *row = h->kind->rows == ROWS_LISTED ? g->row : NULL;
+	for (size_t i = 0; row && i < rows; i++)
+		if (row[i] >= T || (i && row[i] <= row[i - 1]))
+			return error_set(e, "batch: masked position %u is out of order or not below %zu", row[i], T);
+	for (size_t i = 0; labels && !h->kind->width && i < rows; i++) {
+		if (g->target[i] < limit || (g->target[i] == ROW_NONE && !row))
+			continue;
+		if (row)
+			return error_set(
+				e, "batch: target token %u at masked position %u, the vocabulary has %u", g->target[i], row[i], limit);
+		return error_set(e, "batch: label %d of %s %zu, the model has %u", (int)g->target[i],
+			h->kind->rows == ROWS_CELL ? "cell" : "token", i, limit);
+	}
+	return 0;
+}
+
+int batch_check(const struct model *m, const struct batch *b, unsigned heads, int labels, struct error *e)
+{
+	uint32_t V = m->c.vocab_size, P = m->c.max_position_embeddings;
+	if (b->ncell && b->offset[0])
+		return error_set(e, "batch: the first offset is %u, expected 0", b->offset[0]);
+	for (size_t i = 0; i < b->ncell; i++) {
+		if (b->offset[i + 1] < b->offset[i])
+			return error_set(e, "batch: the offsets of cell %zu go backwards", i);
+		uint32_t len = b->offset[i + 1] - b->offset[i];
+		if (m->arch->positions && len > P)
+			return error_set(e, "cell %zu of the batch has %u tokens: the model has %u positions", i, len, P);
+		for (uint32_t t = b->offset[i]; t < b->offset[i + 1]; t++)
+			if (b->id[t] >= V)
+				return error_set(e, "cell %zu of the batch, position %u: token %u, the vocabulary has %u", i,
+					t - b->offset[i], b->id[t], V);
+	}
+	for (size_t i = 0; i < m->nhead; i++)
+		if (heads >> i & 1 && check_goal(m, m->head[i], b, labels, e))
+			return -1;
+	return 0;
+}
+
+/* ---- sizes and places ---- */
+
+enum {
+	PAD_CELL = 64, /* tokens of a cell of padding; B counts as many as may be needed, so that it does not change */
+};
+
+static size_t pad_cell(const struct model *m)
+{
+	uint32_t most = m->arch->positions ? m->c.max_position_embeddings : PAD_CELL;
+	return most < PAD_CELL ? most : PAD_CELL;
+}
+
+static size_t round_up(size_t n, size_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+struct shape shape_of(const struct model *m, const struct batch *b)
+{
+	const struct ops *o = m->o;
+	struct shape s = {.cells = b->ncell, .tokens = b->ncell ? b->offset[b->ncell] : 0, .logits = -1};
+	s.T = round_up(s.tokens, o->round_tokens);
+	s.B = s.cells + (o->round_tokens - 1 + pad_cell(m) - 1) / pad_cell(m);
+	return s;
+}
+
+void *arena_bytes(struct arena *a, size_t n)
+{
+	void *p = a->base ? a->base + a->used : NULL;
+	a->used += (n + 255) / 256 * 256;
+	return p;
+}
+
+void *arena_act(struct arena *a, size_t n)
+{
+	return arena_bytes(a, n * a->act_size);
+}
+
+real *arena_real(struct arena *a, size_t n)
+{
+	return arena_bytes(a, n * sizeof(real));
+}
+
+/* The arrays of a batch, one after the other, the same way on the device and on the host. */
+static void carve_batch(const struct model *m, struct arrays *x, const struct shape *s, const struct batch *b, struct arena *a)
+{
+#define INT(wanted, n) ((wanted) ? arena_bytes(a, (n) * sizeof(uint32_t)) : NULL)
+	x->step = INT(1, 1);
+	x->offset = INT(1, s->B + 1);
+	x->id = INT(1, s->T);
+	x->pos = INT(1, s->T);
+	x->cell = INT(1, s->T);
+	x->key = INT(1, s->B);
+	x->tile = INT(1, seq_tiles(s->B, s->T));
+	x->order = INT(s->train, s->T);
+	x->start = INT(s->train, m->c.vocab_size + 1);
+	x->range = INT(s->ranges, 2 * s->B);
+	x->count = INT(b->count != NULL, s->T);
+	x->value = b->value ? arena_real(a, s->T) : NULL;
+	x->scale = s->train ? arena_real(a, HEADS_MAX) : NULL;
+	for (size_t i = 0; i < m->nhead; i++) {
+		const struct head *h = m->head[i];
+		int on = s->heads >> i & 1, labels = on && s->labels;
+		x->head[i].row = INT(on && h->kind->rows == ROWS_LISTED, h->N);
+		x->head[i].range = INT(on && h->kind->rows == ROWS_CELL, 2 * s->B);
+		x->head[i].target = INT(labels && !h->kind->width, h->N);
+		x->head[i].value = labels && h->kind->width ? arena_real(a, h->N * h->kind->width) : NULL;
+	}
+#undef INT
+}
+
+/* Everything: the batch, then the activations. Returns the bytes. */
+static size_t carve(struct model *m, const struct shape *s, const struct batch *b, char *base)
+{
+	struct arena a = {.base = base, .act_size = m->o->act_size};
+	carve_batch(m, &m->dev, s, b, &a);
+	m->arch->carve(m, &a, s);
+	for (size_t i = 0; i < m->nhead; i++)
+		if (s->heads >> i & 1)
+			m->head[i]->kind->carve(m->head[i], m, &a, s);
+	size_t states = m->arch->per_cell ? s->B : s->T, n = states * m->c.hidden_size;
+	m->dx = s->train ? arena_act(&a, n) : NULL;
+	m->dx_more = s->train && m->nhead > 1 ? arena_act(&a, n) : NULL;
+	m->pooled = s->ranges ? arena_real(&a, s->B * m->c.hidden_size) : NULL;
+	return a.used;
+}
+
+/* ---- filling ---- */
+
+/* Tokens sorted by id, for the embedding's gradient: counting sort. start [V+1], order [T]. */
+static void sort_tokens(uint32_t *start, uint32_t *order, const uint32_t *id, size_t T, size_t V)
+{
+	memset(start, 0, (V + 1) * sizeof *start);
+	for (size_t t = 0; t < T; t++)
+		start[id[t] + 1]++;
+	for (size_t v = 0; v < V; v++)
+		start[v + 1] += start[v];
+	for (size_t t = 0; t < T; t++)
+		order[start[id[t]]++] = (uint32_t)t;
+	for (size_t v = V; v > 0; v--)
+		start[v] = start[v - 1];
+	start[0] = 0;
+}
+
+struct length {
+	uint32_t cell, tokens;
+};
+
+static int by_length(const void *x, const void *y)
+{
+	const struct length *a = x, *b = y;
+	return a->tokens != b->tokens ? (a->tokens < b->tokens) - (a->tokens > b->tokens) : (a->cell > b->cell) - (a->cell < b->cell);
+}
+
+/* Where the cells' stretches of SEQ_TILE tokens begin. The longest cells come first: their stretches take longest. */
+static void list_tiles(uint32_t *tile, const uint32_t *offset, size_t B, size_t T)
+{
+	struct length *all = xcalloc(B, sizeof *all);
+	size_t n = 0;
+	for (uint32_t b = 0; b < B; b++)
+		all[b] = (struct length){b, offset[b + 1] - offset[b]};
+	qsort(all, B, sizeof *all, by_length);
+	for (size_t i = 0; i < B; i++)
+		for (uint32_t t = 0; t < all[i].tokens; t += SEQ_TILE)
+			tile[n++] = offset[all[i].cell] + t;
+	free(all);
+	while (n < seq_tiles(B, T))
+		tile[n++] = ROW_NONE;
+}
+
+static void pad_with(uint32_t *to, const uint32_t *from, size_t n, size_t all, uint32_t rest)
+{
+	if (n)
+		memcpy(to, from, n * sizeof *to);
+	for (size_t i = n; i < all; i++)
+		to[i] = rest;
+}
+
+static void pad_real(real *to, const real *from, size_t n, size_t all)
+{
+	if (n)
+		memcpy(to, from, n * sizeof *to);
+	for (size_t i = n; i < all; i++)
+		to[i] = 0;
+}
+
+/* offset, pos, cell, key; returns the tokens of the longest cell. */
+static size_t fill_cells(const struct model *m, const struct arrays *x, const struct batch *b, const struct shape *s)
+{
+	size_t longest = 0;
+	x->offset[0] = 0;
+	for (size_t i = 0, at = 0; i < s->B; i++) {
+		size_t len = i < s->cells ? b->offset[i + 1] - at : s->T - at < pad_cell(m) ? s->T - at : pad_cell(m);
+		longest = len > longest ? len : longest;
+		x->key[i] = i < s->cells && b->key ? b->key[i] : (uint32_t)i;
+		for (size_t t = 0; t < len; t++) {
+			x->pos[at + t] = (uint32_t)t;
+			x->cell[at + t] = (uint32_t)i;
+		}
+		at += len;
+		x->offset[i + 1] = (uint32_t)at;
+	}
+	return longest;
+}
+
+static void fill_head(const struct head *h, const struct arrays *x, const struct batch *b, const struct shape *s)
+{
+	const struct goal *g = &b->goal[h->index];
+	uint32_t *row = x->head[h->index].row, *range = x->head[h->index].range, *target = x->head[h->index].target;
+	real *value = x->head[h->index].value;
+	if (row)
+		pad_with(row, g->row, h->rows, h->N, ROW_NONE);
+	for (size_t i = 0; range && i < s->B; i++) {
+		uint32_t at = x->offset[i] + h->spec.position, has = at < x->offset[i + 1];
+		range[2 * i] = has ? at : x->offset[i];
+		range[2 * i + 1] = range[2 * i] + has;
+	}
+	if (target)
+		pad_with(target, g->target, h->rows, h->N, ROW_NONE);
+	for (size_t i = 0; value && i < h->N * h->kind->width; i++)
+		value[i] = i < h->rows * h->kind->width ? g->value[i] : NAN;
+}
+
+static size_t fill(const struct model *m, const struct arrays *x, const struct batch *b, const struct shape *s, const struct forward *f,
+	const uint32_t *range)
+{
+	size_t longest = fill_cells(m, x, b, s);
+	*x->step = (uint32_t)f->step;
+	pad_with(x->id, b->id, s->tokens, s->T, m->c.pad_token_id);
+	for (size_t i = 0; x->range && i < s->B; i++) {
+		x->range[2 * i] = i < s->cells ? range[2 * i] : 0;
+		x->range[2 * i + 1] = i < s->cells ? range[2 * i + 1] : 0;
+	}
+	list_tiles(x->tile, x->offset, s->B, s->T);
+	if (x->order)
+		sort_tokens(x->start, x->order, x->id, s->T, m->c.vocab_size);
+	if (x->count)
+		pad_with(x->count, b->count, s->tokens, s->T, 0);
+	if (x->value)
+		pad_real(x->value, b->value, s->tokens, s->T);
+	for (size_t i = 0; x->scale && i < HEADS_MAX; i++)
+		x->scale[i] = i < m->nhead ? (real)m->head[i]->host_scale : 0;
+	for (size_t i = 0; i < m->nhead; i++)
+		if (s->heads >> i & 1)
+			fill_head(m->head[i], x, b, s);
+	return longest;
+}
+
+/* Rows of each head, and the factor of its gradient. */
+static void set_heads(struct model *m, const struct batch *b, const struct shape *s, const struct forward *f)
+{
+	for (size_t i = 0; i < m->nhead; i++) {
+		struct head *h = m->head[i];
+		h->rows = goal_rows(h, b);
+		h->N = h->kind->rows == ROWS_CELL ? s->B : h->kind->rows == ROWS_TOKEN ? s->T : round_up(h->rows, m->o->round_rows);
+		h->host_scale = f->scale ? f->scale[i] : h->spec.weight;
+	}
+}
+
+int batch_send(struct model *m, const struct batch *b, struct shape s, const struct forward *f, const uint32_t *range, struct error *e)
+{
+	struct ops *o = m->o;
+	struct stage *g = &m->stage[m->turn ^= 1];
+	struct arena measure = {.act_size = o->act_size};
+	struct arrays host;
+	if (batch_check(m, b, s.heads, s.labels, e) || o->wait(o, MARK_STAGE + m->turn, e))
+		return -1;
+	set_heads(m, b, &s, f);
+	carve_batch(m, &host, &s, b, &measure);
+	size_t bytes = measure.used, all = carve(m, &s, b, NULL);
+	if (bytes > g->cap) {
+		o->host_free(o, g->host);
+		g->host = o->host_alloc(o, bytes);
+		g->cap = bytes;
+	}
+	if (all > m->memory_cap) {
+		o->free(o, m->memory);
+		m->memory = o->alloc(o, all);
+		m->memory_cap = all;
+	}
+	if (s.train)
+		params_array(&m->p, GRAD);
+	carve_batch(m, &host, &s, b, &(struct arena){.base = g->host, .act_size = o->act_size});
+	carve(m, &s, b, m->memory);
+	for (size_t i = 0; i < m->nhead; i++) /* one head of weight 1: nothing to multiply */
+		m->head[i]->scale = s.train && (m->nhead > 1 || m->head[i]->host_scale != 1) ? m->dev.scale + i : NULL;
+	size_t longest = fill(m, &host, b, &s, f, range);
+	o->send(o, m->memory, g->host, bytes);
+	o->mark(o, MARK_STAGE + m->turn);
+	m->seq = (struct seq){
+		.B = s.B,
+		.T = s.T,
+		.L = longest,
+		.offset = m->dev.offset,
+		.id = m->dev.id,
+		.pos = m->dev.pos,
+		.cell = m->dev.cell,
+		.key = m->dev.key,
+		.order = m->dev.order,
+		.start = m->dev.start,
+		.tile = m->dev.tile,
+		.ntile = seq_tiles(s.B, s.T),
+	};
+	m->shape = s;
+	m->tokens += s.tokens;
+	m->rows += s.T;
+	return 0;
+}

@@ -1,0 +1,136 @@
+/* What the files of the model, its architectures and its heads share. */
+#ifndef MODEL_IMPL_H
+#define MODEL_IMPL_H
+
+#include "nn/model.h"
+
+/* Memory on the device from which pieces are taken. With base NULL the same calls only measure how much is needed. */
+struct arena {
+	char *base;
+	size_t used, act_size;
+};
+void *arena_bytes(struct arena *a, size_t n);
+void *arena_act(struct arena *a, size_t n); /* n activations */
+real *arena_real(struct arena *a, size_t n);
+
+/* The sizes of a batch, padded for the backend (ops.round_tokens, round_rows), and what is to be computed. */
+struct shape {
+	size_t B, T;          /* cells and tokens, with padding */
+	size_t cells, tokens; /* the batch's own */
+	unsigned heads;       /* bit i: head i is computed */
+	int train, labels, ranges;
+	int logits; /* head whose logits are wanted, or -1 */
+};
+
+/* A batch, on the device or on its way there. */
+struct arrays {
+	uint32_t *step, *offset, *id, *pos, *cell, *key, *tile, *order, *start, *range, *count;
+	real *value, *scale;
+	struct {
+		uint32_t *row, *range, *target;
+		real *value;
+	} head[HEADS_MAX];
+};
+
+/* The host's side of a batch: filled while the device works on the one before. */
+struct stage {
+	char *host; /* laid out as the arrays at the start of the arena */
+	size_t cap;
+};
+
+/* Marks of ops: the stage is copied to the device; the result is copied back. */
+enum {
+	MARK_STAGE = 0,
+	MARK_RESULT = 2,
+};
+
+enum {
+	SUMS = 1 + 3 * HEADS_MAX, /* squares of the gradient; then of each head: loss, right predictions, weights */
+};
+
+struct result {
+	double *sums; /* [SUMS], from host_alloc */
+	double host[3 * HEADS_MAX], count;
+	uint64_t done;
+	size_t cells; /* model_embed */
+	real *x;
+	size_t cap;
+};
+
+struct head {
+	const struct head_kind *kind;
+	struct head_spec spec; /* weight is not 0 */
+	size_t index;
+	size_t N, rows;     /* rows with padding, and the batch's own */
+	void *in, *din;     /* [N, C] the hidden states that it reads, and their gradient; NULL if it reads all hidden states of m */
+	const real *scale;  /* [1] on the device: multiplies the gradient; NULL: 1 */
+	double host_scale;  /* the same */
+	double host_sum[3]; /* sums of host_loss since model_zero_grad */
+};
+
+struct model {
+	struct model_config c;
+	const struct arch *arch;
+	void *arch_state;
+	struct ops *o;
+	uint64_t seed;
+	struct params p;
+	size_t nhead;
+	struct head *head[HEADS_MAX];
+	struct head_spec spec[HEADS_MAX];
+	size_t frozen;     /* layers */
+	uint64_t settings; /* counts the changes of settings on which arguments of ops depend: freezing, class weights, focal loss */
+	size_t tied;       /* offset of the token embedding [V, C], for decoders that share it; NO_ROW: the architecture has none */
+
+	/* One allocation for a batch and its activations, grown to the largest so far; the pointers are set per batch. */
+	char *memory;
+	size_t memory_cap;
+	struct arrays dev;
+	struct seq seq;
+	struct shape shape;
+	void *dx, *dx_more; /* [T or B, C] gradient of the last hidden states; of one more head */
+	real *pooled;       /* model_embed: [B, C] */
+	double *sums;       /* [SUMS] device */
+	struct stage stage[2];
+	unsigned turn; /* the stage of the batch that is on the device */
+	struct result result[2];
+	uint64_t posted, taken; /* results asked for, and collected */
+	uint64_t tokens, rows;  /* of all batches: theirs, and with padding */
+	struct forward last;    /* the training forward that model_backward belongs to */
+	double last_scale[HEADS_MAX];
+	params_part *on_grad; /* of the next backward, or NULL */
+	void *on_grad_arg;
+	int ready; /* 1: model_backward can run; 2: it can, but the batch had no target; 0: it cannot */
+};
+
+/* Parameters and gradients at an offset. */
+#define P(m, offset) ((m)->p.array[PARAM] + (offset))
+#define G(m, offset) ((m)->p.array[GRAD] + (offset))
+
+/* Dropout at a place of the network: off unless f->train. */
+struct dropout model_dropout(const struct model *m, const struct forward *f, enum site site, uint32_t layer, double p);
+
+/* The gradients of `layer` are final (num_hidden_layers: the heads, -1: the rest). */
+void model_finished(struct model *m, int layer);
+
+/* Rows of hidden states: tokens, or cells where the architecture is per_cell. */
+size_t model_states(const struct model *m);
+
+/* head_in gives the hidden states that a head reads, [h->N, C]. For the way back, the head writes their gradient to head_din, and
+ * head_back then computes dx from it. */
+const void *head_in(struct head *h, struct model *m, const void *x);
+void *head_din(struct head *h, struct model *m, void *dx);
+void head_back(struct head *h, struct model *m, void *dx);
+void head_carve_in(struct head *h, struct model *m, struct arena *a, const struct shape *s);
+
+/* A metric of heads whose predictions are right or wrong. */
+double head_accuracy(const struct loss *l);
+
+/* model_batch.c: check a batch, allocate memory and send it to the device. s: what is to be computed. range: as in model_embed, or
+ * NULL. */
+struct shape shape_of(const struct model *m, const struct batch *b);
+size_t goal_rows(const struct head *h, const struct batch *b);
+int batch_check(const struct model *m, const struct batch *b, unsigned heads, int labels, struct error *e);
+int batch_send(struct model *m, const struct batch *b, struct shape s, const struct forward *f, const uint32_t *range, struct error *e);
+
+#endif

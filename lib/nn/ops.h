@@ -1,0 +1,253 @@
+/*
+ * The operations a transformer is trained with, as one table of functions over opaque device buffers. The network
+ * (model.c) is written once against this table; a backend fills it: ops_cpu.c (OpenBLAS, OpenMP, SIMD) is linked in,
+ * CUDA is a library opened at run time.
+ *
+ * Buffers. A pointer from alloc() is device memory: the caller adds offsets to it and hands it back, and never reads
+ * through it. Three kinds of content:
+ *   real      parameters, their gradients, Adam moments, LayerNorm statistics, log-sum-exp: `real` on every backend
+ *   act       activations and their gradients, act_size bytes an element: real on the CPU, may be bf16 elsewhere
+ *   u32, i32  token ids, offsets, labels
+ * Matrices are row-major; a linear weight is [out, in] as in Hugging Face files.
+ *
+ * Packing. A batch is B cells laid end to end without padding, T tokens in all (struct seq). Attention is per cell.
+ *
+ * Gradients of parameters are added to what is there (zero them once a step); gradients of activations are written,
+ * unless an argument says otherwise. A NULL bias, or NULL gradient of it, means that there is none.
+ *
+ * Dropout decides by 16 bits. One Philox4x32-10 call gives the decisions of 8 neighbouring columns:
+ *     key     = (seed, RNG_DROPOUT)      [rng.h]
+ *     counter = (*step, site << 28 | layer << 16 | head, position << 16 | column / 8, cell)
+ *     bits(column) = 16-bit piece column % 8 of the result, low half of word 0 first;  dropped if bits < threshold
+ * column is the channel, or for attention the key's position in its cell; position is the (query) token's place in its
+ * cell; `cell` is the number in seq.key, by which shards and micro-batches of one global batch see the same masks as the
+ * whole batch would. Nothing depends on tiling or threads. Kept values are scaled by 65536 / (65536 - threshold).
+ *
+ * Every result is the same bits for any number of threads: sums go over fixed chunks in a fixed order.
+ *
+ * A device may run behind the caller: ops are queued and run in the order of their calls. Only download, download_act, sync and
+ * wait wait for it. Device faults are sticky and reported by sync and wait.
+ */
+#ifndef OPS_H
+#define OPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* The tests build the CPU kernels and the model with real = double, for central differences. */
+#ifndef real
+#define real float
+#endif
+
+enum act {
+	ACT_NONE,
+	ACT_RELU,
+	ACT_GELU, /* x (1 + erf(x / sqrt 2)) / 2, the "gelu" of a config.json */
+	ACT_TANH,
+};
+
+/* Where dropout happens; part of the counter, so the numbers are fixed for good. */
+enum site {
+	SITE_EMBED = 1,
+	SITE_PROB = 2, /* attention probabilities */
+	SITE_ATTN = 3, /* attention output, before the residual */
+	SITE_FFN = 4,  /* feed-forward output, before the residual */
+	SITE_HEAD = 5, /* input of a classifier */
+};
+
+struct dropout {
+	uint32_t seed;
+	uint32_t site, layer;
+	const uint32_t *step; /* [1], on the device */
+	uint32_t threshold;   /* of 65536; 0 = off */
+};
+
+/* A packed batch on the device. Cell b holds tokens offset[b] .. offset[b+1]. */
+struct seq {
+	size_t B, T, L;         /* cells, tokens, tokens of the longest cell */
+	const uint32_t *offset; /* [B+1] */
+	const uint32_t *id;     /* [T] token ids */
+	const uint32_t *pos;    /* [T] position in the cell */
+	const uint32_t *cell;   /* [T] cell index b */
+	const uint32_t *key;    /* [B] the cell's number for dropout */
+	const uint32_t *order;  /* [T] tokens sorted by (id, token): the embedding gradient sums in this order */
+	const uint32_t *start;  /* [V+1] the tokens of id v are order[start[v]] .. order[start[v+1]] */
+	const uint32_t
+		*tile; /* [ntile] first tokens of the cells' stretches of SEQ_TILE tokens, the longest cells' first; then UINT32_MAX */
+	size_t ntile;  /* seq_tiles(B, T) */
+};
+
+#define SEQ_TILE 128
+
+/* Room for the tiles of any B cells of T tokens in all. */
+static inline size_t seq_tiles(size_t B, size_t T)
+{
+	return T / SEQ_TILE + B;
+}
+
+#define ROW_NONE UINT32_MAX /* no index, no target: a row of padding */
+
+enum adamw {
+	ADAMW_TORCH, /* p *= 1 - lr wd;  p -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps) */
+	ADAMW_HF46,  /* p -= lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + eps);  then p -= lr wd p  [transformers 4.6] */
+	ADAMW_L2,    /* torch's Adam: g += wd p (after clipping), then as ADAMW_TORCH without decay */
+};
+
+struct adamw_args {
+	enum adamw variant;
+	double lr, beta1, beta2, eps, decay;
+	size_t decayed;  /* decay (wd) is for p[0 .. decayed), 0 for the rest */
+	uint64_t t;      /* this update's number, from 1 */
+	double gscale;   /* gradient factor, e.g. 1 / masked tokens of the global batch */
+	double max_norm; /* clip the scaled gradient to this L2 norm; 0 = do not */
+};
+
+enum {
+	OPS_MARKS = 4,
+	OPS_KEY = 12,
+};
+
+struct ops {
+	const char *name;                /* "cpu", "cuda" */
+	int queued;                      /* runs behind the caller */
+	size_t act_size;                 /* bytes of one activation element */
+	size_t align;                    /* activations and tensors start at multiples of this many elements */
+	size_t round_tokens, round_rows; /* batches are padded to multiples of these: tokens, and predicted positions */
+
+	/* Memory. Out of memory is fatal, as xmalloc. alloc() gives zeroed memory; free() takes NULL. */
+	void *(*alloc)(struct ops *o, size_t bytes);
+	void (*free)(struct ops *o, void *p);
+	void (*zero)(struct ops *o, void *p, size_t bytes);
+	void (*upload)(struct ops *o, void *dev, const void *host, size_t bytes);
+	void (*download)(struct ops *o, void *host, const void *dev, size_t bytes);
+	void (*copy)(struct ops *o, void *dst, const void *src, size_t bytes);
+	/* Activations as real, on the host: n elements. */
+	void (*download_act)(struct ops *o, real *host, const void *dev, size_t n);
+	void (*upload_act)(struct ops *o, void *dev, const real *host, size_t n);
+	/* Wait until all queued ops are done; -1 with e set after a device fault. */
+	int (*sync)(struct ops *o, struct error *e);
+
+	/*
+	 * Copies that the caller does not wait for, between the device and memory from host_alloc. Only send and fetch need such memory. The
+	 * caller does not touch it until it has waited for a mark that was set after the copy. mark(i) sets mark i < OPS_MARKS again.
+	 */
+	void *(*host_alloc)(struct ops *o, size_t bytes);
+	void (*host_free)(struct ops *o, void *p);
+	void (*send)(struct ops *o, void *dev, const void *host, size_t bytes);
+	void (*fetch)(struct ops *o, void *host, const void *dev, size_t bytes);
+	void (*mark)(struct ops *o, unsigned i);
+	int (*wait)(struct ops *o, unsigned i, struct error *e);
+	/*
+	 * Between the first send and the last mark: the seconds in which the device had work, and those in which it had none. 0, 0: not
+	 * known. Work that the caller waits for by sync (an evaluation) and the gaps around it count as neither.
+	 */
+	void (*usage)(struct ops *o, double *busy, double *idle);
+	/* A sentence for the user about work that took a slow path; "": none did. NULL: the backend has no slow paths. */
+	void (*remarks)(struct ops *o, char *text, size_t n);
+
+	/*
+	 * Ops that are called again with equal arguments can be recorded and replayed. What changes between the calls is in device memory.
+	 *     if (!o->replay(o, key)) { ops ...;  o->replay_end(o); }
+	 * replay returns 1 if it has queued the ops that were recorded under this key. The key holds everything on which their arguments
+	 * depend. Between replay and replay_end only ops may be called: nothing that waits, no alloc, no free, no send. A free deletes all
+	 * recordings.
+	 */
+	int (*replay)(struct ops *o, const uint64_t key[OPS_KEY]);
+	void (*replay_end)(struct ops *o);
+	/* Parameters p[n] (one allocation) were changed from outside adamw: a backend with bf16 copies renews them. */
+	void (*params_changed)(struct ops *o, const real *p, size_t n);
+	void (*destroy)(struct ops *o);
+
+	/*
+	 * Embedding: e_t = word[id_t] + type[0] + posw[pos_t];  y = dropout(LayerNorm(e))
+	 * word [V,C], posw [P,C], type [>=1,C], gamma/beta [C]; y act [T,C]; stat real [T,2] = mean and 1/std of e.
+	 * posw or type NULL: the sum does without (their gradients are NULL too).
+	 * backward recomputes e; dy is overwritten. No gradient goes to word row `pad` through the lookup.
+	 */
+	void (*embed)(struct ops *o, void *y, real *stat, const real *word, const real *posw, const real *type, const real *gamma,
+		const real *beta, const struct seq *s, size_t C, double eps, const struct dropout *d);
+	void (*embed_back)(struct ops *o, real *dword, real *dposw, real *dtype, real *dgamma, real *dbeta, void *dy, const real *stat,
+		const real *word, const real *posw, const real *type, const real *gamma, const struct seq *s, size_t V, size_t P, size_t C,
+		uint32_t pad, const struct dropout *d);
+
+	/*
+	 * y = act(x W^T + b): x act [T,K], W real [N,K], b real [N], y act [T,N].
+	 * pre act [T,N]: the value before the activation, wanted by the backward of GELU, NULL for the others.
+	 * backward overwrites dy [T,N] by the gradient before the activation; dx [T,K] is written, or added to if `add`;
+	 * dx NULL: not wanted. dW NULL: the weights are frozen.
+	 */
+	void (*linear)(
+		struct ops *o, void *y, void *pre, const void *x, const real *W, const real *b, size_t T, size_t K, size_t N, enum act act);
+	void (*linear_back)(struct ops *o, void *dx, real *dW, real *db, void *dy, const void *x, const real *W, const void *y,
+		const void *pre, size_t T, size_t K, size_t N, enum act act, int add);
+
+	/*
+	 * Attention within each cell: qkv act [T,3C] (query | key | value, head h at columns h D .. (h+1) D of each, D = C / NH)
+	 *     P = dropout(softmax(q k^T / sqrt(D)));  y = P v
+	 * y act [T,C]; lse real [T,NH] = log sum exp of the scaled scores. Nothing of size length x length is stored.
+	 */
+	void (*attention)(
+		struct ops *o, void *y, real *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
+	void (*attention_back)(struct ops *o, void *dqkv, const void *dy, const void *y, const real *lse, const void *qkv,
+		const struct seq *s, size_t C, size_t NH, const struct dropout *d);
+
+	/*
+	 * r = x + dropout(a);  y = LayerNorm(r) gamma + beta. a, x, r, y act [T,C]; x may be NULL (0); r may be a.
+	 * stat real [T,2]. s gives the tokens' cells and positions for dropout; it may be NULL when d is NULL or off.
+	 * backward: dr = gradient of r, written to dx; da = dr through dropout. dx may be dy; da or dx may be NULL.
+	 */
+	void (*norm)(struct ops *o, void *y, void *r, real *stat, const void *a, const void *x, const real *gamma, const real *beta,
+		const struct seq *s, size_t T, size_t C, double eps, const struct dropout *d);
+	void (*norm_back)(struct ops *o, void *da, void *dx, real *dgamma, real *dbeta, const void *dy, const void *r, const real *stat,
+		const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
+
+	/* y = x + z over n act elements; any may alias. */
+	void (*add)(struct ops *o, void *y, const void *x, const void *z, size_t n);
+	/*
+	 * y[i] = x[index[i]] for N rows, 0 for ROW_NONE; scatter is its backward: dx [T,C] = 0, then dx[index[i]] = dy[i] (no repeats but
+	 * of ROW_NONE, which goes nowhere).
+	 */
+	void (*gather)(struct ops *o, void *y, const void *x, const uint32_t *index, size_t N, size_t C);
+	void (*scatter)(struct ops *o, void *dx, const void *dy, const uint32_t *index, size_t N, size_t T, size_t C);
+	/* y = dropout(x), rows = tokens of s, or with per_cell its B cells (position 0). y may be x. Also its own backward. */
+	void (*drop)(struct ops *o, void *y, const void *x, const struct seq *s, int per_cell, size_t C, const struct dropout *d);
+
+	/*
+	 * y[b] = mean of rows range[2b] .. range[2b+1] of x act [T,C]; y act [B,C], 0 for no rows, or with as_real real [B,C], NaN for no rows.
+	 * backward: dx [T,C] of s; the ranges lie in their cells.
+	 */
+	void (*pool)(struct ops *o, void *y, const void *x, const uint32_t *range, size_t B, size_t C, int as_real);
+	void (*pool_back)(struct ops *o, void *dx, const void *dy, const uint32_t *range, const struct seq *s, size_t C);
+
+	/*
+	 * Cross-entropy of the decoder's logits h W^T + b against target, streamed by vocabulary tile.
+	 * h act [N,C], W real [V,C], b real [V], target u32 [N] < V, or ROW_NONE: no loss, no gradient. lse real [N] is kept for the backward.
+	 * sum double [2] on the device: to it are added the losses, and the number of rows whose target has the largest logit.
+	 * backward is of the summed loss times *scale (device; NULL: 1): dh is written, dW and db added to.
+	 */
+	void (*mlm_loss)(struct ops *o, double *sum, real *lse, const void *h, const real *W, const real *b, const uint32_t *target,
+		size_t N, size_t C, size_t V);
+	void (*mlm_loss_back)(struct ops *o, void *dh, real *dW, real *db, const void *h, const real *W, const real *b,
+		const uint32_t *target, const real *lse, const real *scale, size_t N, size_t C, size_t V);
+
+	/*
+	 * Cross-entropy of ready logits act [N,K] against label i32 [N] (negative = no label, no gradient).
+	 * weight real [K] scales each class, or NULL. dlogit [N,K] = gradient of the summed loss times *scale (device; NULL: 1); dlogit
+	 * NULL: not wanted; it may be logit.
+	 * sum double [3], added to: weighted losses, rows with argmax = label, weights.
+	 */
+	void (*class_loss)(struct ops *o, double *sum, void *dlogit, const void *logit, const int32_t *label, const real *weight,
+		const real *scale, size_t N, size_t K);
+
+	/* sum double [1] on the device += sum of g[i]^2. */
+	void (*sumsq)(struct ops *o, double *sum, const real *g, size_t n);
+	/* One AdamW update of p[n]. norm2 double [1] on the device: sum of squares of all gradients, before gscale; not finite: no update. */
+	void (*adamw)(struct ops *o, real *p, const real *g, real *m, real *v, size_t n, const double *norm2, const struct adamw_args *a);
+};
+
+/* The CPU backend. threads >= 1 is the number of OpenMP threads it runs on. Freed by o->destroy(o). */
+struct ops *ops_cpu_new(int threads);
+
+#endif

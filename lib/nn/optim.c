@@ -1,0 +1,44 @@
+#include "nn/optim.h"
+
+#include <math.h>
+#include <stddef.h>
+
+static const char *const SCHEDULE[] = {"linear", "cosine", "constant"};
+static const char *const ADAMW[] = {"torch", "hf46", "l2"};
+
+void optim_init(struct optim *o)
+{
+	*o = (struct optim){
+		.variant = ADAMW_TORCH,
+		.schedule = SCHEDULE_LINEAR,
+		.lr = 1e-3,
+		.beta1 = 0.9,
+		.beta2 = 0.999,
+		.eps = 1e-8,
+		.weight_decay = 0.001,
+		.max_norm = 1,
+	};
+}
+
+const char *schedule_name(enum schedule s)
+{
+	return SCHEDULE[s];
+}
+
+const char *adamw_name(enum adamw a)
+{
+	return ADAMW[a];
+}
+
+double optim_factor(const struct optim *o, uint64_t done)
+{
+	if (done < o->warmup)
+		return (double)done / (double)o->warmup;
+	if (o->schedule == SCHEDULE_CONSTANT)
+		return 1;
+	double rest = o->total > o->warmup ? (double)(o->total - o->warmup) : 1;
+	if (o->schedule == SCHEDULE_LINEAR)
+		return done < o->total ? (double)(o->total - done) / rest : 0;
+	double x = (double)(done - o->warmup) / rest; /* transformers lets the cosine rise again past the end; we stay at 0 */
+	return x < 1 ? 0.5 * (1 + cos(M_PI * x)) : 0;
+}

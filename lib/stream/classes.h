@@ -1,0 +1,20 @@
+/* Names of classes and their numbers 0, 1, 2 ... in order of first appearance. */
+#ifndef CLASSES_H
+#define CLASSES_H
+
+#include "base/strmap.h"
+
+struct classes {
+	size_t n, cap;
+	char **name;          /* [n], owned */
+	struct strmap number; /* of each name */
+};
+
+/* Number of the class with this name (n bytes, none of them NUL). A new name is added. */
+uint32_t classes_add(struct classes *c, const char *name, size_t n);
+void classes_release(struct classes *c); /* accepts a zeroed struct */
+
+/* Class numbers in order of their names (byte order): order[k] is the k-th. Malloced. */
+uint32_t *classes_sorted(const struct classes *c);
+
+#endif

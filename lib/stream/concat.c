@@ -1,0 +1,238 @@
+#include "stream/concat.h"
+
+#include "stream/label.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int is_whole(enum column_type t)
+{
+	return t <= I64;
+}
+
+/* Add the categories of `from` that `to` lacks. */
+static void join_categories(struct column_spec *to, const struct column_spec *from)
+{
+	struct classes c = {0};
+	for (size_t k = 0; k < to->ncategory; k++)
+		classes_add(&c, to->category[k], strlen(to->category[k]));
+	for (size_t k = 0; k < from->ncategory; k++) {
+		size_t before = c.n;
+		classes_add(&c, from->category[k], strlen(from->category[k]));
+		if (c.n == before)
+			continue;
+		to->category = xrealloc(to->category, to->ncategory + 1, sizeof *to->category);
+		to->category[to->ncategory++] = xstrdup(from->category[k]);
+	}
+	classes_release(&c);
+}
+
+static int join_column(struct header *to, const struct header *from, size_t k, const char *first, const char *name, struct error *e)
+{
+	const struct column_spec *s = &from->col[k];
+	int at = header_find(to, s->name);
+	if (at < 0 && s->shape != SCALAR)
+		return error_set(
+			e, "%s: column '%s' is not in %s: only streams of the same lists and vectors can be joined", name, s->name, first);
+	if (at < 0) {
+		header_add_like(to, s);
+		return 0;
+	}
+	struct column_spec *t = &to->col[at];
+	if (t->type != s->type || t->shape != s->shape || t->n != s->n ||
+		(s->shape == RAGGED && strcmp(to->group[t->group], from->group[s->group])))
+		return error_set(e, "%s: column '%s' is %s of %u, but %s of %u in %s", name, s->name, type_name(s->type), s->n,
+			type_name(t->type), t->n, first);
+	if (s->type == CATEGORICAL)
+		join_categories(t, s);
+	return 0;
+}
+
+/* If input h lacks a list or vector, that is an error. If it lacks a whole number, the union needs a companion column. */
+static int check_lacking(struct header *all, const struct header *h, const char *first, const char *name, struct error *e)
+{
+	size_t ncol = all->ncol;
+	for (size_t k = 0; k < ncol; k++) {
+		if (header_find(h, all->col[k].name) >= 0)
+			continue;
+		if (all->col[k].shape != SCALAR)
+			return error_set(e, "%s: no column '%s', which %s has: only streams of the same lists and vectors can be joined",
+				name, all->col[k].name, first);
+		const char *column = all->col[k].name;
+		if (!is_whole(all->col[k].type) || header_companion(column) || header_missing(all, column) >= 0)
+			continue;
+		char *extra = xasprintf("%s%s", column, MISSING_SUFFIX);
+		int clash = header_find(all, extra) >= 0;
+		if (!clash)
+			header_add(all, extra, U8);
+		free(extra);
+		if (clash)
+			return error_set(
+				e, "%s: no column '%s', and %s.missing is not a u8 column", name, all->col[k].name, all->col[k].name);
+	}
+	return 0;
+}
+
+/* The vocabularies must be the same. Different medians or extra keys are only a warning. */
+static int check_rest(struct header *all, const struct header *h, const char *first, const char *name, char **warning, struct error *e)
+{
+	char a[33], b[33];
+	if (header_kind(h, all->kind, name, e))
+		return error_prefix(e, "%s is a stream of kind %s", first, all->kind);
+	vocab_digest(&all->vocab, a);
+	vocab_digest(&h->vocab, b);
+	if (strcmp(a, b))
+		return error_set(e, "%s: its vocabulary of %zu rows (digest %.8s) is not that of %s (%zu rows, digest %.8s)", name,
+			h->vocab.n, b, first, all->vocab.n, a);
+	vocab_median_digest(&all->vocab, a);
+	vocab_median_digest(&h->vocab, b);
+	if (strcmp(a, b) && !*warning)
+		*warning = xasprintf("%s: its medians differ from those of %s; the output has the latter", name, first);
+	if (!cJSON_Compare(
+		    cJSON_GetObjectItemCaseSensitive(all->extra, "labels"), cJSON_GetObjectItemCaseSensitive(h->extra, "labels"), 1) &&
+		(cJSON_HasObjectItem(all->extra, "labels") || cJSON_HasObjectItem(h->extra, "labels")))
+		return error_set(e, "%s: its label names are not those of %s", name, first);
+	if (!cJSON_Compare(all->extra, h->extra, 1) && !*warning)
+		*warning = xasprintf("%s: its header keys differ from those of %s; the output has the latter", name, first);
+	const cJSON *line, *old;
+	cJSON_ArrayForEach(line, h->provenance)
+	{
+		int known = 0;
+		cJSON_ArrayForEach(old, all->provenance) known |= cJSON_Compare(old, line, 1);
+		if (!known)
+			cJSON_AddItemToArray(all->provenance, cJSON_Duplicate(line, 1));
+	}
+	return 0;
+}
+
+static int add_source(struct concat *c, const char *column, const char *const *source, const char *name, struct error *e)
+{
+	struct classes names = {0};
+	if (header_find(&c->header, column) >= 0)
+		return error_set(e, "%s: there is a column '%s' already", name, column);
+	for (size_t i = 0; i < c->n; i++)
+		c->input[i].source = (int32_t)classes_add(&names, source[i], strlen(source[i]));
+	c->source = header_add_categorical(&c->header, column, names.name, names.n);
+	classes_release(&names);
+	return 0;
+}
+
+/* Map the columns and codes of input p to those of the union. */
+static void bind(struct concat *c, struct concat_input *p)
+{
+	size_t ncol = c->header.ncol;
+	p->map = xmalloc(ncol * sizeof *p->map);
+	p->code = xcalloc(ncol, sizeof *p->code);
+	header_map(&c->header, p->header, p->map);
+	for (size_t k = 0; k < ncol; k++) {
+		const struct column_spec *t = &c->header.col[k];
+		if (p->map[k] < 0 || t->type != CATEGORICAL)
+			continue;
+		const struct column_spec *s = &p->header->col[p->map[k]];
+		struct classes all = {0};
+		uint32_t *at = xmalloc(t->ncategory * sizeof *at); /* if a table names a category twice, use the first */
+		for (size_t i = 0; i < t->ncategory; i++) {
+			size_t before = all.n;
+			uint32_t number = classes_add(&all, t->category[i], strlen(t->category[i]));
+			if (all.n > before)
+				at[number] = (uint32_t)i;
+		}
+		p->code[k] = xmalloc(s->ncategory * sizeof *p->code[k]);
+		for (size_t i = 0; i < s->ncategory; i++)
+			p->code[k][i] = at[classes_add(&all, s->category[i], strlen(s->category[i]))];
+		free(at);
+		classes_release(&all);
+	}
+}
+
+int concat_init(struct concat *c, const struct header *const *h, const char *const *name, size_t n, const char *source_column,
+	const char *const *source, char **warning, struct error *e)
+{
+	*c = (struct concat){.n = n, .source = -1};
+	*warning = NULL;
+	header_copy(&c->header, h[0]);
+	c->input = xcalloc(n, sizeof *c->input);
+	for (size_t i = 0; i < n; i++) {
+		c->input[i].header = h[i];
+		if (i && check_rest(&c->header, h[i], name[0], name[i], warning, e))
+			return -1;
+		for (size_t k = 0; i && k < h[i]->ncol; k++)
+			if (join_column(&c->header, h[i], k, name[0], name[i], e))
+				return -1;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (check_lacking(&c->header, h[i], name[0], name[i], e))
+			return -1;
+	if (source_column && add_source(c, source_column, source, name[0], e))
+		return -1;
+	c->cell = header_need(&c->header, "cell", U64, SCALAR, name[0], e);
+	if (c->cell < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		bind(c, &c->input[i]);
+	return 0;
+}
+
+void concat_release(struct concat *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		for (size_t k = 0; c->input[i].code && k < c->header.ncol; k++)
+			free(c->input[i].code[k]);
+		free(c->input[i].code);
+		free(c->input[i].map);
+	}
+	free(c->input);
+	header_release(&c->header);
+	*c = (struct concat){0};
+}
+
+/* Column k, which the input lacks, gets missing values. */
+static void fill_missing(const struct concat *c, const struct concat_input *p, int k, struct block *out)
+{
+	const struct column_spec *s = &c->header.col[k];
+	if (s->type == STR) {
+		for (size_t r = 0; r < out->rows; r++)
+			block_push_str(out, k, "", 0);
+	} else if (s->type == CATEGORICAL) {
+		memset(out->col[k].data, 0xFF, out->rows * 4);
+	} else if (s->type == F32) {
+		for (size_t r = 0; r < out->rows; r++)
+			((float *)out->col[k].data)[r] = NAN;
+	} else if (s->type == F64) {
+		for (size_t r = 0; r < out->rows; r++)
+			((double *)out->col[k].data)[r] = NAN;
+	} else {
+		/* NAME.missing is 1 where the input has no NAME, else 0; the number itself is 0 */
+		int absent = 0;
+		size_t len = header_companion(s->name);
+		if (len) {
+			char *column = xasprintf("%.*s", (int)len, s->name);
+			absent = header_find(&c->header, column) >= 0 && header_find(p->header, column) < 0;
+			free(column);
+		}
+		memset(out->col[k].data, 0, out->rows * type_size(s->type));
+		if (absent)
+			memset(out->col[k].data, 1, out->rows);
+	}
+}
+
+void concat_block(struct concat *c, size_t i, const struct block *in, struct block *out)
+{
+	struct concat_input *p = &c->input[i];
+	block_reset(out, &c->header);
+	block_take(out, p->map, in, NULL, 0);
+	for (size_t k = 0; k < c->header.ncol; k++) {
+		uint32_t *v = out->col[k].data;
+		if ((int)k == c->source)
+			for (size_t r = 0; r < out->rows; r++)
+				v[r] = (uint32_t)p->source;
+		else if (p->map[k] < 0)
+			fill_missing(c, p, (int)k, out);
+		else if (p->code[k])
+			for (size_t r = 0; r < out->rows; r++)
+				v[r] = v[r] == MISSING_CODE ? v[r] : p->code[k][v[r]];
+	}
+	for (size_t r = 0; r < out->rows && c->n > 1; r++)
+		((uint64_t *)out->col[c->cell].data)[r] = c->cells++;
+}

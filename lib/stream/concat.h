@@ -1,0 +1,37 @@
+/*
+ * Join several streams of one kind. The result has the union of their columns and categories; cells are renumbered 0, 1, ... in order.
+ * Lists (ragged columns) and vectors (fixed) must be the same in all streams. If a stream lacks a scalar column, its rows get missing
+ * values: missing code, NaN, empty text, or, for whole numbers, 1 in a companion column NAME.missing.
+ */
+#ifndef CONCAT_H
+#define CONCAT_H
+
+#include "stream/block.h"
+
+struct concat_input {
+	const struct header *header; /* borrowed */
+	int *map;                    /* [ncol of the union] column of the input, or -1 */
+	uint32_t **code;             /* [ncol]: categorical columns whose codes change: [ncategory of the input] new code; else NULL */
+	int32_t source;              /* category of this input in the source column */
+};
+
+struct concat {
+	struct header header; /* the union; owned */
+	size_t n;
+	struct concat_input *input; /* [n] */
+	int source;                 /* index of the column that names the input, or -1 */
+	int cell;
+	uint64_t cells; /* renumbered so far */
+};
+
+/* Join n headers; name[i] is the file for messages. source_column NULL or the name of a categorical column to add that
+ * holds source[i] for the cells of input i. *warning (malloced or NULL): a difference that is not an error. -1 with e set when
+ * kinds, vocabularies, lists, label names or the type of a column differ. */
+int concat_init(struct concat *c, const struct header *const *h, const char *const *name, size_t n, const char *source_column,
+	const char *const *source, char **warning, struct error *e);
+void concat_release(struct concat *c); /* accepts a zeroed struct */
+
+/* Convert a block of input i into `out`, which is reset first. Blocks must come in order, because cells are numbered here. */
+void concat_block(struct concat *c, size_t i, const struct block *in, struct block *out);
+
+#endif

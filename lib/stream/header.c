@@ -1,0 +1,438 @@
+#include "stream/header.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	size_t size;
+} types[COLUMN_TYPES] = {
+	[U8] = {"u8", 1},
+	[U16] = {"u16", 2},
+	[U32] = {"u32", 4},
+	[U64] = {"u64", 8},
+	[I8] = {"i8", 1},
+	[I16] = {"i16", 2},
+	[I32] = {"i32", 4},
+	[I64] = {"i64", 8},
+	[F32] = {"f32", 4},
+	[F64] = {"f64", 8},
+	[STR] = {"str", 1},
+	[CATEGORICAL] = {"categorical", 4},
+};
+static const char *const shapes[] = {[SCALAR] = "scalar", [RAGGED] = "ragged", [FIXED] = "fixed"};
+static const char *const kinds[] = {"counts", "tokens", "masked", "graph", "embedding", "prediction"};
+
+size_t type_size(enum column_type t)
+{
+	return types[t].size;
+}
+
+const char *type_name(enum column_type t)
+{
+	return types[t].name;
+}
+
+enum column_type id_type(size_t vocab_size)
+{
+	return vocab_size < 65536 ? U16 : U32;
+}
+
+void header_init(struct header *h, const char *kind)
+{
+	*h = (struct header){.kind = xstrdup(kind), .provenance = cJSON_CreateArray(), .extra = cJSON_CreateObject()};
+}
+
+static void spec_release(struct column_spec *c)
+{
+	free(c->name);
+	for (size_t i = 0; i < c->ncategory; i++)
+		free(c->category[i]);
+	free(c->category);
+}
+
+void header_release(struct header *h)
+{
+	for (size_t i = 0; i < h->ncol; i++)
+		spec_release(&h->col[i]);
+	for (size_t i = 0; i < h->ngroup; i++)
+		free(h->group[i]);
+	free(h->col);
+	free(h->group);
+	free(h->kind);
+	vocab_release(&h->vocab);
+	cJSON_Delete(h->provenance);
+	cJSON_Delete(h->extra);
+	*h = (struct header){0};
+}
+
+int header_find(const struct header *h, const char *name)
+{
+	for (size_t i = 0; i < h->ncol; i++)
+		if (strcmp(h->col[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int group_of(struct header *h, const char *name)
+{
+	for (size_t i = 0; i < h->ngroup; i++)
+		if (strcmp(h->group[i], name) == 0)
+			return (int)i;
+	h->group = xrealloc(h->group, h->ngroup + 1, sizeof *h->group);
+	h->group[h->ngroup] = xstrdup(name);
+	return (int)h->ngroup++;
+}
+
+static int add(struct header *h, struct column_spec spec)
+{
+	h->col = xrealloc(h->col, h->ncol + 1, sizeof *h->col);
+	h->col[h->ncol] = spec;
+	return (int)h->ncol++;
+}
+
+static char **strings_dup(char *const *s, size_t n)
+{
+	char **d = xmalloc(n * sizeof *d);
+	for (size_t i = 0; i < n; i++)
+		d[i] = xstrdup(s[i]);
+	return d;
+}
+
+int header_add(struct header *h, const char *name, enum column_type type)
+{
+	return add(h, (struct column_spec){.name = xstrdup(name), .type = type, .n = 1, .group = -1});
+}
+
+int header_add_ragged(struct header *h, const char *name, enum column_type type, const char *group)
+{
+	return add(h, (struct column_spec){.name = xstrdup(name), .type = type, .shape = RAGGED, .n = 1, .group = group_of(h, group)});
+}
+
+int header_add_fixed(struct header *h, const char *name, enum column_type type, uint32_t n)
+{
+	return add(h, (struct column_spec){.name = xstrdup(name), .type = type, .shape = FIXED, .n = n, .group = -1});
+}
+
+int header_add_categorical(struct header *h, const char *name, char *const *category, size_t ncategory)
+{
+	return add(h,
+		(struct column_spec){.name = xstrdup(name),
+			.type = CATEGORICAL,
+			.n = 1,
+			.group = -1,
+			.ncategory = ncategory,
+			.category = strings_dup(category, ncategory)});
+}
+
+int header_add_like(struct header *h, const struct column_spec *spec)
+{
+	struct column_spec c = *spec;
+	c.name = xstrdup(spec->name);
+	c.category = spec->category ? strings_dup(spec->category, spec->ncategory) : NULL;
+	return add(h, c);
+}
+
+void header_drop(struct header *h, const char *name)
+{
+	int at = header_find(h, name);
+	if (at < 0)
+		return;
+	int group = h->col[at].group;
+	spec_release(&h->col[at]);
+	memmove(h->col + at, h->col + at + 1, (h->ncol - (size_t)at - 1) * sizeof *h->col);
+	h->ncol--;
+	if (group < 0)
+		return;
+	for (size_t i = 0; i < h->ncol; i++)
+		if (h->col[i].group == group)
+			return;
+	/* the last column of its group: the group goes too */
+	free(h->group[group]);
+	memmove(h->group + group, h->group + group + 1, (h->ngroup - (size_t)group - 1) * sizeof *h->group);
+	h->ngroup--;
+	for (size_t i = 0; i < h->ncol; i++)
+		if (h->col[i].group > group)
+			h->col[i].group--;
+}
+
+void header_copy(struct header *to, const struct header *from)
+{
+	*to = (struct header){.kind = xstrdup(from->kind)};
+	to->provenance = cJSON_Duplicate(from->provenance, 1);
+	to->extra = cJSON_Duplicate(from->extra, 1);
+	for (size_t i = 0; i < from->ngroup; i++)
+		group_of(to, from->group[i]);
+	for (size_t i = 0; i < from->ncol; i++)
+		header_add_like(to, &from->col[i]);
+	vocab_copy(&to->vocab, &from->vocab);
+}
+
+int header_need(const struct header *h, const char *name, enum column_type type, enum column_shape shape, const char *file, struct error *e)
+{
+	int i = header_find(h, name);
+	if (i < 0) {
+		char has[400] = "";
+		for (size_t k = 0, at = 0; k < h->ncol && at < sizeof has - 1; k++)
+			at += (size_t)snprintf(has + at, sizeof has - at, "%s%s", k ? ", " : "", h->col[k].name);
+		return error_set(e, "%s: no column '%s' in this %s stream (it has: %s)", file, name, h->kind, has);
+	}
+	const struct column_spec *c = &h->col[i];
+	int fits = type == COLUMN_TYPES || c->type == type || (type == U32 && c->type == U16);
+	if (!fits || c->shape != shape)
+		return error_set(e, "%s: column '%s' is %s %s, expected %s %s", file, name, shapes[c->shape], types[c->type].name,
+			shapes[shape], type == COLUMN_TYPES ? "values" : types[type].name);
+	return i;
+}
+
+int header_kind(const struct header *h, const char *kind, const char *file, struct error *e)
+{
+	if (strcmp(h->kind, kind))
+		return error_set(e, "%s: this is a%s %s stream, expected %s", file, strchr("aeiou", *h->kind) ? "n" : "", h->kind, kind);
+	return 0;
+}
+
+int header_missing(const struct header *h, const char *name)
+{
+	char *companion = xasprintf("%s%s", name, MISSING_SUFFIX);
+	int i = header_find(h, companion);
+	free(companion);
+	return i >= 0 && h->col[i].type == U8 && h->col[i].shape == SCALAR ? i : -1;
+}
+
+int header_missing_of(const struct header *h, int c)
+{
+	return h->col[c].shape == SCALAR ? header_missing(h, h->col[c].name) : -1;
+}
+
+size_t header_companion(const char *name)
+{
+	size_t n = strlen(name), end = strlen(MISSING_SUFFIX);
+	return n > end && strcmp(name + n - end, MISSING_SUFFIX) == 0 ? n - end : 0;
+}
+
+static int same_spec(const struct header *to, const struct column_spec *a, const struct header *from, const struct column_spec *b)
+{
+	return a->type == b->type && a->shape == b->shape && a->n == b->n &&
+		(a->shape != RAGGED || strcmp(to->group[a->group], from->group[b->group]) == 0);
+}
+
+void header_map(const struct header *to, const struct header *from, int *map)
+{
+	for (size_t i = 0; i < to->ncol; i++) {
+		int k = header_find(from, to->col[i].name);
+		map[i] = k >= 0 && same_spec(to, &to->col[i], from, &from->col[k]) ? k : -1;
+	}
+	/* copy all columns of a ragged group or none: they share their offsets */
+	for (size_t g = 0; g < to->ngroup; g++) {
+		int whole = 1;
+		for (size_t i = 0; i < to->ncol; i++)
+			if (to->col[i].group == (int)g)
+				whole &= map[i] >= 0;
+		for (size_t i = 0; i < to->ncol && !whole; i++)
+			if (to->col[i].group == (int)g)
+				map[i] = -1;
+	}
+}
+
+void header_provenance(struct header *h, const char *program, const char *options)
+{
+	cJSON *line = cJSON_CreateObject();
+	cJSON_AddStringToObject(line, "program", program);
+	cJSON_AddStringToObject(line, "version", CORRMASK_VERSION);
+	cJSON_AddStringToObject(line, "options", options);
+	cJSON_AddItemToArray(h->provenance, line);
+}
+
+/* ---- JSON ---- */
+
+static cJSON *print_column(const struct header *h, const struct column_spec *c)
+{
+	cJSON *j = cJSON_CreateObject();
+	cJSON_AddStringToObject(j, "name", c->name);
+	cJSON_AddStringToObject(j, "type", types[c->type].name);
+	cJSON_AddStringToObject(j, "shape", shapes[c->shape]);
+	if (c->shape == FIXED)
+		cJSON_AddNumberToObject(j, "n", c->n);
+	if (c->shape == RAGGED)
+		cJSON_AddStringToObject(j, "group", h->group[c->group]);
+	if (c->type == CATEGORICAL)
+		cJSON_AddItemToObject(j, "categories", cJSON_CreateStringArray((const char *const *)c->category, (int)c->ncategory));
+	return j;
+}
+
+static cJSON *print_vocab(const struct vocab *v)
+{
+	char hex[33];
+	cJSON *j = cJSON_CreateObject();
+	cJSON_AddNumberToObject(j, "special", (double)v->nspecial);
+	vocab_digest(v, hex);
+	cJSON_AddStringToObject(j, "digest", hex);
+	vocab_median_digest(v, hex);
+	cJSON_AddStringToObject(j, "medians_digest", hex);
+	cJSON_AddItemToObject(j, "id", cJSON_CreateStringArray((const char *const *)v->id, (int)v->n));
+	cJSON_AddItemToObject(j, "symbol", cJSON_CreateStringArray((const char *const *)v->symbol, (int)v->n));
+	/* cJSON prints 15 digits if these are nearly exact. The digest needs the 17 digits that are exact. */
+	cJSON *median = cJSON_AddArrayToObject(j, "median");
+	for (size_t i = 0; i < v->n; i++) {
+		char text[32];
+		snprintf(text, sizeof text, "%.17g", v->median[i]);
+		cJSON_AddItemToArray(median, isnan(v->median[i]) ? cJSON_CreateNull() : cJSON_CreateRaw(text));
+	}
+	return j;
+}
+
+char *header_print(const struct header *h)
+{
+	cJSON *j = cJSON_CreateObject();
+	cJSON_AddStringToObject(j, "kind", h->kind);
+	cJSON *cols = cJSON_AddArrayToObject(j, "columns");
+	for (size_t i = 0; i < h->ncol; i++)
+		cJSON_AddItemToArray(cols, print_column(h, &h->col[i]));
+	if (h->vocab.n)
+		cJSON_AddItemToObject(j, "vocab", print_vocab(&h->vocab));
+	cJSON_AddItemReferenceToObject(j, "provenance", h->provenance);
+	for (const cJSON *x = h->extra ? h->extra->child : NULL; x; x = x->next)
+		cJSON_AddItemReferenceToObject(j, x->string, (cJSON *)(uintptr_t)x);
+	char *text = cJSON_PrintUnformatted(j);
+	cJSON_Delete(j);
+	if (!text)
+		text = xstrdup("");
+	return text;
+}
+
+static const char *str_of(const cJSON *o, const char *key)
+{
+	const cJSON *j = cJSON_GetObjectItemCaseSensitive(o, key);
+	return cJSON_IsString(j) ? j->valuestring : NULL;
+}
+
+static int parse_categories(struct column_spec *c, const cJSON *list, const char *name, struct error *e)
+{
+	if (!cJSON_IsArray(list))
+		return error_set(e, "%s: header: categorical column '%s' has no list of categories", name, c->name);
+	size_t n = (size_t)cJSON_GetArraySize(list);
+	c->category = xcalloc(n, sizeof *c->category);
+	const cJSON *x;
+	cJSON_ArrayForEach(x, list)
+	{
+		if (!cJSON_IsString(x))
+			return error_set(e, "%s: header: column '%s': category %zu is not a string", name, c->name, c->ncategory);
+		c->category[c->ncategory++] = xstrdup(x->valuestring);
+	}
+	return 0;
+}
+
+static int parse_column(struct header *h, const cJSON *j, const char *name, struct error *e)
+{
+	const char *col = str_of(j, "name"), *type = str_of(j, "type"), *shape = str_of(j, "shape");
+	if (!col || !*col || strpbrk(col, "\t\r\n") || !type || !shape)
+		return error_set(e, "%s: header: column %zu: expected a name, a type and a shape", name, h->ncol);
+	if (header_find(h, col) >= 0)
+		return error_set(e, "%s: header: column '%s' occurs twice", name, col);
+	int t = 0, s = 0;
+	while (t < COLUMN_TYPES && strcmp(type, types[t].name))
+		t++;
+	while (s < 3 && strcmp(shape, shapes[s]))
+		s++;
+	if (t == COLUMN_TYPES || s == 3)
+		return error_set(e, "%s: header: column '%s': unknown type '%.20s' or shape '%.20s'", name, col, type, shape);
+	if (s != SCALAR && (t == STR || t == CATEGORICAL))
+		return error_set(e, "%s: header: column '%s': %s values must be scalar", name, col, type);
+	if (s == RAGGED) {
+		const char *group = str_of(j, "group");
+		if (!group || !*group)
+			return error_set(e, "%s: header: ragged column '%s' names no group", name, col);
+		header_add_ragged(h, col, (enum column_type)t, group);
+		return 0;
+	}
+	if (s == FIXED) {
+		const cJSON *n = cJSON_GetObjectItemCaseSensitive(j, "n");
+		if (!cJSON_IsNumber(n) || !(n->valuedouble >= 1 && n->valuedouble <= FIXED_MAX))
+			return error_set(e, "%s: header: column '%s': n must be from 1 to %u", name, col, FIXED_MAX);
+		header_add_fixed(h, col, (enum column_type)t, (uint32_t)n->valuedouble);
+		return 0;
+	}
+	int at = header_add(h, col, (enum column_type)t);
+	if (t == CATEGORICAL)
+		return parse_categories(&h->col[at], cJSON_GetObjectItemCaseSensitive(j, "categories"), name, e);
+	return 0;
+}
+
+static int parse_vocab(struct vocab *v, const cJSON *j, const char *name, struct error *e)
+{
+	const cJSON *id = cJSON_GetObjectItemCaseSensitive(j, "id");
+	const cJSON *symbol = cJSON_GetObjectItemCaseSensitive(j, "symbol");
+	const cJSON *median = cJSON_GetObjectItemCaseSensitive(j, "median");
+	const cJSON *special = cJSON_GetObjectItemCaseSensitive(j, "special");
+	const char *digest = str_of(j, "digest"), *mdigest = str_of(j, "medians_digest");
+	if (!cJSON_IsArray(id) || !cJSON_IsArray(symbol) || !cJSON_IsArray(median) || !cJSON_IsNumber(special) || !digest || !mdigest)
+		return error_set(e, "%s: header: vocab needs id, symbol, median, special and the two digests", name);
+	const cJSON *s = symbol->child, *m = median->child, *i = id->child;
+	for (; i; i = i->next, s = s->next, m = m->next) {
+		if (!s || !m || !cJSON_IsString(i) || !i->valuestring[0] || !cJSON_IsString(s) || v->n == VOCAB_MAX ||
+			!(cJSON_IsNull(m) || (cJSON_IsNumber(m) && m->valuedouble > 0)))
+			return error_set(e, "%s: header: vocab row %zu: expected an id, a symbol and a median above 0 or null", name, v->n);
+		vocab_push(v, i->valuestring, s->valuestring, cJSON_IsNull(m) ? NAN : m->valuedouble);
+	}
+	if (s || m || special->valuedouble != (double)v->nspecial || !v->n)
+		return error_set(e, "%s: header: vocab: the lists differ in length, or `special` is wrong", name);
+	char hex[33], mhex[33];
+	vocab_digest(v, hex);
+	vocab_median_digest(v, mhex);
+	if (strcmp(hex, digest) || strcmp(mhex, mdigest))
+		return error_set(e, "%s: header: the vocabulary does not match its digest; the file is damaged", name);
+	return vocab_index(v, name, e);
+}
+
+static int parse(struct header *h, cJSON *j, const char *name, struct error *e)
+{
+	const char *kind = str_of(j, "kind");
+	if (!kind)
+		return error_set(e, "%s: header: no kind", name);
+	size_t k = 0;
+	while (k < sizeof kinds / sizeof *kinds && strcmp(kind, kinds[k]))
+		k++;
+	if (k == sizeof kinds / sizeof *kinds)
+		return error_set(e, "%s: unknown kind of stream '%.40s'", name, kind);
+	h->kind = xstrdup(kind);
+	const cJSON *cols = cJSON_GetObjectItemCaseSensitive(j, "columns"), *c;
+	if (!cJSON_IsArray(cols) || !cols->child || cJSON_GetArraySize(cols) > COLUMNS_MAX)
+		return error_set(e, "%s: header: expected 1 to %d columns", name, COLUMNS_MAX);
+	cJSON_ArrayForEach(c, cols) if (parse_column(h, c, name, e)) return -1;
+	const cJSON *vocab = cJSON_GetObjectItemCaseSensitive(j, "vocab");
+	if (vocab && parse_vocab(&h->vocab, vocab, name, e))
+		return -1;
+	cJSON_DeleteItemFromObjectCaseSensitive(j, "kind");
+	cJSON_DeleteItemFromObjectCaseSensitive(j, "columns");
+	cJSON_DeleteItemFromObjectCaseSensitive(j, "vocab");
+	h->provenance = cJSON_DetachItemFromObjectCaseSensitive(j, "provenance");
+	if (!cJSON_IsArray(h->provenance))
+		return error_set(e, "%s: header: no provenance", name);
+	static const char *const ours[] = {"kind", "columns", "vocab", "provenance"};
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (cJSON_HasObjectItem(j, ours[i])) /* ignores case; header_print would write the key twice */
+			return error_set(e, "%s: header: key '%s' occurs twice", name, ours[i]);
+	return 0;
+}
+
+int header_parse(struct header *h, const char *json, size_t n, const char *name, struct error *e)
+{
+	*h = (struct header){0};
+	for (size_t i = 0; i < n; i++) /* cJSON takes them for spaces, or accepts them in names */
+		if ((unsigned char)json[i] < 0x20)
+			return error_set(e, "%s: the header has a control character at byte %zu of its JSON", name, i);
+	const char *end = NULL;
+	cJSON *j = cJSON_ParseWithLengthOpts(json, n, &end, 0);
+	if (!cJSON_IsObject(j) || end != json + n) {
+		cJSON_Delete(j);
+		return error_set(e, "%s: the header is not one JSON object", name);
+	}
+	h->extra = j;
+	if (parse(h, j, name, e)) {
+		header_release(h);
+		return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,89 @@
+/*
+ * The header of a stream: kind of the records, columns, vocabulary and provenance. In the stream it is JSON (man scstream.5). Keys that
+ * this version does not know are kept in `extra` and written again.
+ */
+#ifndef HEADER_H
+#define HEADER_H
+
+#include "base/error.h"
+#include "stream/vocab.h"
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+enum column_type { U8, U16, U32, U64, I8, I16, I32, I64, F32, F64, STR, CATEGORICAL, COLUMN_TYPES };
+enum column_shape { SCALAR, RAGGED, FIXED };
+
+#define MISSING_CODE 0xFFFFFFFFu /* a categorical value that is missing */
+#define MISSING_SUFFIX ".missing"
+#define HEADER_MAX (256u << 20)
+#define COLUMNS_MAX 4096
+#define FIXED_MAX (1u << 20) /* values a row of a fixed column */
+
+struct column_spec {
+	char *name;
+	enum column_type type;
+	enum column_shape shape;
+	uint32_t n; /* values a row; FIXED only, else 1 */
+	int group;  /* RAGGED: index into header.group; else -1 */
+	size_t ncategory;
+	char **category; /* [ncategory], CATEGORICAL only */
+};
+
+struct header {
+	char *kind; /* counts, tokens, masked, graph, embedding, prediction */
+	size_t ncol, ngroup;
+	struct column_spec *col; /* [ncol] */
+	char **group;            /* [ngroup] names of the ragged groups, in order of first use */
+	struct vocab vocab;      /* n = 0: none */
+	cJSON *provenance;       /* array of {program, version, options} */
+	cJSON *extra;            /* object: every other key */
+};
+
+void header_init(struct header *h, const char *kind);
+void header_copy(struct header *to, const struct header *from); /* `to` zeroed or released before */
+void header_release(struct header *h);                          /* accepts a zeroed struct */
+
+/* Columns. A name is unique, not empty and has no tab or line break. Each add returns the index of the new column. */
+int header_add(struct header *h, const char *name, enum column_type type);
+int header_add_ragged(struct header *h, const char *name, enum column_type type, const char *group);
+int header_add_fixed(struct header *h, const char *name, enum column_type type, uint32_t n);
+int header_add_categorical(struct header *h, const char *name, char *const *category, size_t ncategory);
+/* A column like `spec` (a scalar or fixed one of another header), copied with its categories. */
+int header_add_like(struct header *h, const struct column_spec *spec);
+void header_drop(struct header *h, const char *name);      /* does nothing if there is no such column */
+int header_find(const struct header *h, const char *name); /* index, or -1 */
+
+/* Index of a required column with this type (COLUMN_TYPES: any; U32: U16 too, see block_id) and shape.
+ * -1 with e set: "FILE: no column NAME (has: ...)", or a message that the type or shape is different. */
+int header_need(
+	const struct header *h, const char *name, enum column_type type, enum column_shape shape, const char *file, struct error *e);
+
+/* The companion of the scalar column NAME is NAME.missing: a scalar u8 that is 1 where a row has no value. Its index, or -1. */
+int header_missing(const struct header *h, const char *name);
+int header_missing_of(const struct header *h, int c); /* the same of column c; -1 for lists and vectors */
+/* Length of NAME when this name is NAME.missing, else 0. */
+size_t header_companion(const char *name);
+
+/* map [to->ncol] out: the column of `from` with the same name, type, shape and n, or -1. A ragged column needs its whole group to be the
+ * same. */
+void header_map(const struct header *to, const struct header *from, int *map);
+
+/* Check the kind; -1 with e set ("FILE: a graph stream, expected tokens"). */
+int header_kind(const struct header *h, const char *kind, const char *file, struct error *e);
+
+/* Token and gene ids are u16 in a column while the vocabulary has fewer than 65,536 rows, else u32. */
+enum column_type id_type(size_t vocab_size);
+
+/* Add one provenance entry. `options`: the options that change the output, "--rate 0.15 --seed 1". */
+void header_provenance(struct header *h, const char *program, const char *options);
+
+/* JSON text of the header (malloced, compact, NUL-terminated), and back; `name` is the file for messages. The
+ * parser checks everything it reads, digests included. */
+char *header_print(const struct header *h);
+int header_parse(struct header *h, const char *json, size_t n, const char *name, struct error *e);
+
+size_t type_size(enum column_type t);      /* bytes a value; STR 1, CATEGORICAL 4 */
+const char *type_name(enum column_type t); /* "u8" ... "categorical" */
+
+#endif

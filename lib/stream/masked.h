@@ -1,0 +1,29 @@
+/*
+ * The key "loader" of a masked stream's header, as maskgen writes it, and a digest that identifies the stream.
+ */
+#ifndef MASKED_H
+#define MASKED_H
+
+#include "base/error.h"
+#include "stream/header.h"
+
+#include <stdint.h>
+
+struct masked_info {
+	uint64_t rows, epochs, batch; /* 0: the header does not say */
+	uint64_t shards, shard;       /* default 1 and 0 */
+	uint64_t steps;               /* global batches of all epochs, >= first_step */
+	uint64_t first_step;          /* step of the first block; > 0 after a resume */
+};
+
+/* -1 with e set if the header has no such key or its values are impossible. */
+int masked_info_parse(struct masked_info *m, const struct header *h, const char *name, struct error *e);
+
+/*
+ * The digest is the same for all shards of a masked stream and for any first step: XXH3-128, in hex, of the compact JSON
+ *     {"loader":{all keys in their order, but first_step and shard},"vocab":DIGEST,"provenance":[...]}
+ * with DIGEST from vocab_digest. So provenance must not contain the shard or the first step.
+ */
+void masked_digest(const struct header *h, char hex[33]);
+
+#endif

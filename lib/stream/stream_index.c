@@ -1,0 +1,140 @@
+/* Reading a stream in any order: the seek table says where each frame is. */
+#include "stream/stream_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int pread_all(const struct stream *s, void *to, size_t n, uint64_t at, struct error *e)
+{
+	for (char *p = to; n;) {
+		ssize_t k = pread(s->fd, p, n, (off_t)at);
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return error_set(e, "%s: cannot read: %s", s->name, strerror(errno));
+		if (k == 0)
+			return stream_truncated(s, e);
+		p += k;
+		at += (uint64_t)k;
+		n -= (size_t)k;
+	}
+	return 0;
+}
+
+/* Copy a pipe to an unlinked file and read from that. The header frame was read already and keeps its place. */
+static int spool(struct stream *s, struct error *e)
+{
+	struct outfile f = {.fd = file_spill(e)};
+	if (f.fd < 0)
+		return -1;
+	uint64_t header = s->entry[0].packed;
+	int bad = 0;
+	if (ftruncate(f.fd, (off_t)header) || lseek(f.fd, 0, SEEK_END) < 0)
+		bad = error_set(e, "%s: cannot make a temporary copy: %s", s->name, strerror(errno));
+	int64_t have = 1;
+	while (!bad && (have = stream_fill(s, READ_STEP, e)) > 0) {
+		f.path = (char *)(uintptr_t) "$TMPDIR"; /* named in a message about a full disk */
+		bad = outfile_write(&f, s->in.p + s->at, s->in.n - s->at, e);
+		s->at = s->in.n;
+	}
+	if (bad || have < 0) {
+		close(f.fd);
+		return -1;
+	}
+	close(s->fd);
+	s->fd = f.fd;
+	return 0;
+}
+
+static int index_from_table(struct stream *s, uint64_t size, struct error *e)
+{
+	uint8_t foot[9];
+	if (size < 17 || pread_all(s, foot, 9, size - 9, e))
+		return size < 17 ? stream_truncated(s, e) : -1;
+	uint64_t n = get_le32(foot), table = 8 + 8 * n + 9;
+	if (get_le32(foot + 5) != SEEK_FOOTER || foot[4] || n < 2 || n > FRAMES_MAX || table > size)
+		return stream_truncated(s, e);
+	struct bytes t = {0};
+	struct seek_entry header = s->entry[0]; /* as it was read */
+	bytes_reserve(&t, table);
+	int bad = pread_all(s, t.p, table, size - table, e);
+	s->nentry = 0;
+	s->start = xmalloc(n * sizeof *s->start);
+	uint64_t at = 0;
+	for (size_t k = 0; k < n && !bad; k++) {
+		stream_add_entry(s, get_le32(t.p + 8 + 8 * k), get_le32(t.p + 12 + 8 * k), 0);
+		s->start[k] = at;
+		at += s->entry[k].packed;
+	}
+	if (!bad &&
+		(get_le32(t.p) != SEEK_MAGIC || get_le32(t.p + 4) != table - 8 || at != size - table ||
+			s->entry[0].packed != header.packed || s->entry[0].content != header.content))
+		bad = error_set(e, "%s: the stream is damaged: its seek table does not match it", s->name);
+	free(t.p);
+	return bad;
+}
+
+/* Frame k by its place in the table. */
+static int read_frame_at(struct stream *s, size_t k, struct bytes *out, struct error *e)
+{
+	size_t content = 0, n = s->entry[k].packed;
+	if (n > ZSTD_compressBound(BLOCK_MAX) + 1024)
+		return error_set(e, "%s: the stream is damaged: its seek table does not match it", s->name);
+	bytes_reserve(&s->packed, n);
+	if (pread_all(s, s->packed.p, n, s->start[k], e))
+		return -1;
+	const char *why = n < 9 ? "no zstd frame where one should start" : stream_frame_size(s->packed.p, n, &content);
+	if (!why && ZSTD_findFrameCompressedSize(s->packed.p, n) != n)
+		why = "it is not one zstd frame";
+	if (!why && content != s->entry[k].content)
+		why = "its size is not that of the seek table";
+	if (!why)
+		why = stream_inflate(s, s->packed.p, n, content, out);
+	return why ? error_set(e, "%s: damaged in frame %zu: %s", s->name, k, why) : 0;
+}
+
+int stream_index(struct stream *s, struct error *e)
+{
+	if (lseek(s->fd, 0, SEEK_CUR) < 0 && spool(s, e))
+		return -1;
+	struct stat st;
+	if (fstat(s->fd, &st))
+		return error_set(e, "%s: %s", s->name, strerror(errno));
+	if (index_from_table(s, (uint64_t)st.st_size, e))
+		return -1;
+	size_t blocks = s->nentry - 2;
+	if (read_frame_at(s, s->nentry - 1, &s->payload, e))
+		return -1;
+	const struct bytes *t = &s->payload;
+	if (!stream_is_trailer(t) || t->n != 36 + 4 * blocks || get_le64(t->p + 12) != blocks)
+		return stream_trailer_wrong(s, "blocks", e);
+	for (size_t k = 0; k < blocks; k++)
+		s->rows += s->entry[k + 1].rows = get_le32(t->p + 36 + 4 * k);
+	if (s->rows != get_le64(t->p + 4))
+		return stream_trailer_wrong(s, "rows", e);
+	s->indexed = 1;
+	return 0;
+}
+
+size_t stream_blocks(const struct stream *s)
+{
+	return s->nentry - 2;
+}
+
+uint32_t stream_block_rows(const struct stream *s, size_t k)
+{
+	return s->entry[k + 1].rows;
+}
+
+int stream_read_at(struct stream *s, size_t k, struct block *b, struct error *e)
+{
+	if (read_frame_at(s, k + 1, &s->payload, e))
+		return -1;
+	if (block_parse(b, &s->header, s->payload.p, s->payload.n, e))
+		return error_prefix(e, "%s: block %zu is damaged", s->name, k);
+	if (b->rows != s->entry[k + 1].rows)
+		return stream_trailer_wrong(s, "rows in a block", e);
+	return 0;
+}

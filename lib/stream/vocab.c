@@ -1,0 +1,274 @@
+#include "stream/vocab.h"
+
+#include "base/digest.h"
+#include "base/tsv.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void vocab_release(struct vocab *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		free(v->id[i]);
+		free(v->symbol[i]);
+	}
+	free(v->id);
+	free(v->symbol);
+	free(v->median);
+	free(v->sorted);
+	*v = (struct vocab){0};
+}
+
+void vocab_push(struct vocab *v, const char *id, const char *symbol, double median)
+{
+	if (v->n == v->cap) {
+		v->cap = v->cap ? v->cap * 2 : 1024;
+		v->id = xrealloc(v->id, v->cap, sizeof *v->id);
+		v->symbol = xrealloc(v->symbol, v->cap, sizeof *v->symbol);
+		v->median = xrealloc(v->median, v->cap, sizeof *v->median);
+	}
+	if (v->nspecial == v->n && id[0] == '<' && id[strlen(id) - 1] == '>')
+		v->nspecial++;
+	v->id[v->n] = xstrdup(id);
+	v->symbol[v->n] = xstrdup(symbol ? symbol : "");
+	v->median[v->n++] = median;
+	free(v->sorted);
+	v->sorted = NULL;
+}
+
+void vocab_copy(struct vocab *to, const struct vocab *from)
+{
+	*to = (struct vocab){0};
+	for (size_t i = 0; i < from->n; i++)
+		vocab_push(to, from->id[i], from->symbol[i], from->median[i]);
+	to->nspecial = from->nspecial;
+	if (from->sorted) {
+		to->sorted = xmalloc(from->n * sizeof *to->sorted);
+		memcpy(to->sorted, from->sorted, from->n * sizeof *to->sorted);
+	}
+}
+
+static int by_id(const void *a, const void *b, void *vocab)
+{
+	const struct vocab *v = vocab;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int c = strcmp(v->id[x], v->id[y]);
+	return c ? c : (x > y) - (x < y);
+}
+
+int vocab_index(struct vocab *v, const char *name, struct error *e)
+{
+	free(v->sorted);
+	v->sorted = xmalloc(v->n * sizeof *v->sorted);
+	for (size_t i = 0; i < v->n; i++)
+		v->sorted[i] = (uint32_t)i;
+	qsort_r(v->sorted, v->n, sizeof *v->sorted, by_id, v);
+	for (size_t i = 1; i < v->n; i++) {
+		uint32_t a = v->sorted[i - 1], b = v->sorted[i];
+		if (strcmp(v->id[a], v->id[b]) == 0)
+			return error_set(e, "%s: gene id %s occurs twice, in rows %u and %u; ids must be unique", name, v->id[a], a, b);
+	}
+	return 0;
+}
+
+int64_t vocab_find(const struct vocab *v, const char *id)
+{
+	size_t lo = 0, hi = v->n;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		int c = strcmp(v->id[v->sorted[mid]], id);
+		if (c == 0)
+			return v->sorted[mid];
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return -1;
+}
+
+static int parse_row(struct vocab *v, const struct tsv *t, struct error *e)
+{
+	char **f = t->field, *end;
+	if (t->n != 4)
+		return tsv_error(t, e, "found %zu fields, expected 4 (token, gene_id, symbol, median)", t->n);
+	unsigned long token = strtoul(f[0], &end, 10);
+	if (!isdigit((unsigned char)f[0][0]) || *end || token != v->n)
+		return tsv_error(t, e, "token '%.40s', expected %zu (tokens are numbered from 0 without gaps)", f[0], v->n);
+	if (!f[1][0])
+		return tsv_error(t, e, "empty gene_id");
+	double median = NAN;
+	if (strcmp(f[3], "NA")) {
+		median = strtod(f[3], &end);
+		if (!f[3][0] || *end || !(median > 0) || isinf(median))
+			return tsv_error(t, e, "median '%.40s', expected a number above 0, or NA", f[3]);
+	}
+	if (v->n == VOCAB_MAX)
+		return tsv_error(t, e, "more than %u genes", VOCAB_MAX);
+	vocab_push(v, f[1], f[2], median);
+	return 0;
+}
+
+static int load(struct vocab *v, struct tsv *t, const char *path, struct error *e)
+{
+	static const char *const names[] = {"token", "gene_id", "symbol", "median"};
+	int got = tsv_next(t, e);
+	if (got < 0)
+		return -1;
+	for (size_t i = 0; got && i < 4; i++)
+		if (t->n != 4 || strcmp(t->field[i], names[i]))
+			return tsv_error(t, e, "expected the column names token, gene_id, symbol, median; found '%.60s'", t->field[0]);
+	while ((got = tsv_next(t, e)) > 0)
+		if (parse_row(v, t, e))
+			return -1;
+	if (got < 0)
+		return -1;
+	if (v->n == v->nspecial)
+		return error_set(e, "%s: no genes in this vocabulary", path);
+	return vocab_index(v, path, e);
+}
+
+int vocab_load(struct vocab *v, const char *path, struct error *e)
+{
+	struct tsv t;
+	*v = (struct vocab){0};
+	if (tsv_open(&t, path, e))
+		return -1;
+	int bad = load(v, &t, path, e);
+	tsv_close(&t);
+	if (bad)
+		vocab_release(v);
+	return bad;
+}
+
+/* The next line of a table of two columns; the line of column names is skipped. 1, 0 at the end, -1 with e set. */
+static int next_pair(struct tsv *t, struct error *e)
+{
+	for (;;) {
+		int got = tsv_next(t, e);
+		if (got < 1)
+			return got;
+		if (t->n != 2)
+			return tsv_error(t, e, "found %zu fields, expected 2", t->n);
+		if (t->line > 1)
+			return 1;
+		char *end;
+		strtod(t->field[1], &end);
+		if (t->field[1][0] && !*end)
+			return tsv_error(t, e, "this line holds data, expected column names");
+	}
+}
+
+/* name [*n]: the token of each number, NULL if there is none. */
+static int read_tokens(struct tsv *t, char ***name, size_t *n, struct error *e)
+{
+	size_t cap = 0;
+	int got;
+	while ((got = next_pair(t, e)) > 0) {
+		char *end;
+		unsigned long id = strtoul(t->field[1], &end, 10);
+		if (!isdigit((unsigned char)t->field[1][0]) || *end || id >= VOCAB_MAX || !t->field[0][0])
+			return tsv_error(t, e, "'%.40s', expected a token and its number", t->field[1]);
+		size_t old = cap;
+		grow(*name, cap, id + 1);
+		memset(*name + old, 0, (cap - old) * sizeof **name);
+		if (id < *n && (*name)[id])
+			return tsv_error(t, e, "number %lu occurs twice", id);
+		(*name)[id] = xstrdup(t->field[0]);
+		*n = id + 1 > *n ? id + 1 : *n;
+	}
+	return got;
+}
+
+static int load_tokens(struct vocab *v, struct tsv *t, const char *path, struct error *e)
+{
+	char **name = NULL;
+	size_t n = 0;
+	int bad = read_tokens(t, &name, &n, e);
+	for (size_t i = 0; i < n; i++) {
+		if (!bad && !name[i])
+			bad = error_set(e, "%s: no token has number %zu, expected 0 to %zu without gaps", path, i, n - 1);
+		if (!bad)
+			vocab_push(v, name[i], "", NAN);
+		free(name[i]);
+	}
+	free(name);
+	if (!bad && v->n == v->nspecial)
+		bad = error_set(e, "%s: no genes in this table", path);
+	return bad ? bad : vocab_index(v, path, e);
+}
+
+static int load_medians(struct vocab *v, struct tsv *t, const char *path, struct error *e)
+{
+	int got;
+	while ((got = next_pair(t, e)) > 0) {
+		char *end;
+		double m = strtod(t->field[1], &end);
+		if (!t->field[1][0] || *end || !(m > 0) || isinf(m))
+			return tsv_error(t, e, "median '%.40s', expected a number above 0", t->field[1]);
+		int64_t i = vocab_find(v, t->field[0]);
+		if (i >= 0)
+			v->median[i] = m;
+	}
+	for (size_t i = v->nspecial; i < v->n && got == 0; i++)
+		if (isnan(v->median[i]))
+			got = error_set(
+				e, "%s: no median for gene %s of the token table; the two tables do not belong together", path, v->id[i]);
+	return got;
+}
+
+int vocab_load_geneformer(struct vocab *v, const char *tokens, const char *medians, struct error *e)
+{
+	struct tsv t;
+	*v = (struct vocab){0};
+	int bad = tsv_open(&t, tokens, e);
+	if (!bad) {
+		bad = load_tokens(v, &t, tokens, e);
+		tsv_close(&t);
+	}
+	if (!bad && !(bad = tsv_open(&t, medians, e))) {
+		bad = load_medians(v, &t, medians, e);
+		tsv_close(&t);
+	}
+	if (bad)
+		vocab_release(v);
+	return bad;
+}
+
+int vocab_save(const struct vocab *v, FILE *f)
+{
+	fputs("token\tgene_id\tsymbol\tmedian\n", f);
+	for (size_t i = 0; i < v->n; i++) {
+		fprintf(f, "%zu\t%s\t%s\t", i, v->id[i], v->symbol[i]);
+		if (isnan(v->median[i]))
+			fputs("NA\n", f);
+		else
+			fprintf(f, "%.17g\n", v->median[i]);
+	}
+	return fflush(f) || ferror(f) ? -1 : 0;
+}
+
+void vocab_digest(const struct vocab *v, char hex[33])
+{
+	XXH3_state_t *x = XXH3_createState();
+	XXH3_128bits_reset(x);
+	for (size_t i = 0; i < v->n; i++)
+		XXH3_128bits_update(x, v->id[i], strlen(v->id[i]) + 1);
+	digest_hex(XXH3_128bits_digest(x), hex);
+	XXH3_freeState(x);
+}
+
+void vocab_median_digest(const struct vocab *v, char hex[33])
+{
+	XXH3_state_t *x = XXH3_createState();
+	XXH3_128bits_reset(x);
+	for (size_t i = 0; i < v->n; i++) {
+		/* the same NaN for all, so that the digest does not depend on its bits */
+		double m = isnan(v->median[i]) ? NAN : v->median[i];
+		XXH3_128bits_update(x, &m, sizeof m);
+	}
+	digest_hex(XXH3_128bits_digest(x), hex);
+	XXH3_freeState(x);
+}

@@ -1,0 +1,52 @@
+/*
+ * Gene vocabulary: what token (or gene) number i means. Row i holds the gene id (Ensembl id, or the name of a special
+ * token such as <pad>), the symbol ("" if unknown) and the non-zero median of the gene's normalised counts (NaN if unknown).
+ * Special tokens come first. As a file it is one TSV, gzip accepted:
+ *     token <TAB> gene_id <TAB> symbol <TAB> median      (median NA for special tokens)
+ */
+#ifndef VOCAB_H
+#define VOCAB_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+#define VOCAB_MAX (1u << 24)
+
+struct vocab {
+	size_t n;            /* rows, special tokens included */
+	size_t nspecial;     /* leading rows that are special tokens */
+	char **id, **symbol; /* [n], owned */
+	double *median;      /* [n] */
+	size_t cap;
+	uint32_t *sorted; /* [n] rows in order of id; NULL until vocab_index */
+};
+
+void vocab_release(struct vocab *v);                         /* accepts a zeroed struct */
+void vocab_copy(struct vocab *to, const struct vocab *from); /* `to` zeroed or released before */
+
+/* Append a row; symbol may be NULL. A row with an id <...> is special if all rows before it are special. */
+void vocab_push(struct vocab *v, const char *id, const char *symbol, double median);
+
+/* Prepare vocab_find. -1 with e set when two rows share an id. `name` is the file, for the message. */
+int vocab_index(struct vocab *v, const char *name, struct error *e);
+
+/* Row of an id, or -1. Needs vocab_index after the last push. */
+int64_t vocab_find(const struct vocab *v, const char *id);
+
+/* Read or write the TSV above. Load checks: token numbers run 0, 1, ...; ids unique and not empty; medians > 0 or NA.
+ * `v` is zeroed or released before and holds nothing on failure. Load leaves it indexed. */
+int vocab_load(struct vocab *v, const char *path, struct error *e);
+
+/* Geneformer's two tables instead: tokens (token, id) gives names and numbers, medians (ensembl_id, nonzero_median) may name more
+ * genes than there are tokens. Both TSV with a line of column names, gzip accepted; tokens in any order, without gaps. */
+int vocab_load_geneformer(struct vocab *v, const char *tokens, const char *medians, struct error *e);
+
+int vocab_save(const struct vocab *v, FILE *f); /* 0, or -1 on a write error */
+
+/* XXH3-128 as 32 hex digits: over the ids (each with its NUL), and over the medians (little-endian doubles). */
+void vocab_digest(const struct vocab *v, char hex[33]);
+void vocab_median_digest(const struct vocab *v, char hex[33]);
+
+#endif

@@ -1,0 +1,117 @@
+#include "train/batch.h"
+
+#include <stdlib.h>
+
+int tokens_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
+{
+	*c = (struct masked_columns){.epoch = -1, .step = -1, .position = -1, .target = -1, .masked_group = -1, .batch_row = -1};
+	if (header_kind(h, "tokens", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
+		(c->input = header_need(h, "token", U32, RAGGED, name, e)) < 0)
+		return -1;
+	c->input_group = h->col[c->input].group;
+	return 0;
+}
+
+int masked_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
+{
+	*c = (struct masked_columns){0};
+	if (header_kind(h, "masked", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
+		(c->epoch = header_need(h, "epoch", U32, SCALAR, name, e)) < 0 ||
+		(c->step = header_need(h, "step", U32, SCALAR, name, e)) < 0 ||
+		(c->input = header_need(h, "input", U32, RAGGED, name, e)) < 0 ||
+		(c->position = header_need(h, "position", U16, RAGGED, name, e)) < 0 ||
+		(c->target = header_need(h, "target", U32, RAGGED, name, e)) < 0)
+		return -1;
+	c->batch_row = header_find(h, "batch_row");
+	if (c->batch_row >= 0 && (h->col[c->batch_row].type != U32 || h->col[c->batch_row].shape != SCALAR))
+		c->batch_row = -1; /* a user's column that has this name */
+	c->input_group = h->col[c->input].group;
+	c->masked_group = h->col[c->target].group;
+	if (h->col[c->position].group != c->masked_group)
+		return error_set(e, "%s: columns 'position' and 'target' are not of one ragged group", name);
+	return 0;
+}
+
+static unsigned long long cell_of(const struct masked_columns *c, const struct block *b, size_t row)
+{
+	return ((const uint64_t *)b->col[c->cell].data)[row];
+}
+
+/* The tokens of the rows. */
+static int pack_ids(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit, int cut,
+	uint32_t eos, const char *name, struct error *e)
+{
+	const uint64_t *offset = b->group[c->input_group].offset;
+	size_t n = to - from, T = offset[to] - offset[from], V = b->header->vocab.n, at = 0;
+	if (T > UINT32_MAX)
+		return error_set(e, "%s: a batch of %zu tokens: at most %u fit", name, T, UINT32_MAX);
+	grow(p->offset, p->offset_cap, n + 1);
+	grow(p->id, p->id_cap, T);
+	for (size_t i = 0; i < n; i++) {
+		size_t first = offset[from + i], len = offset[from + i + 1] - first;
+		p->offset[i] = (uint32_t)at;
+		if (len > limit && !cut)
+			return error_set(e, "%s: cell %llu has %zu tokens, but the model has %zu positions", name, cell_of(c, b, from + i),
+				len, limit);
+		size_t keep = len > limit ? limit : len;
+		for (size_t k = 0; k < keep; k++) {
+			uint32_t id = block_id(b, c->input, first + k);
+			if (id >= V)
+				return error_set(e, "%s: cell %llu, position %zu: token %u, the vocabulary has %zu", name,
+					cell_of(c, b, from + i), k, id, V);
+			p->id[at++] = id;
+		}
+		if (keep && keep < len && block_id(b, c->input, first + len - 1) == eos)
+			p->id[at - 1] = eos;
+	}
+	p->offset[n] = (uint32_t)at;
+	p->b = (struct batch){.ncell = n, .offset = p->offset, .id = p->id};
+	return 0;
+}
+
+int batch_tokens(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit, int cut,
+	uint32_t eos, const char *name, struct error *e)
+{
+	return pack_ids(p, c, b, from, to, limit, cut, eos, name, e);
+}
+
+int batch_masked(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit,
+	uint32_t shard, uint32_t shards, const char *name, struct error *e)
+{
+	if (pack_ids(p, c, b, from, to, limit, 0, 0, name, e))
+		return -1;
+	const uint64_t *offset = b->group[c->masked_group].offset;
+	const uint16_t *position = b->col[c->position].data;
+	size_t n = to - from, M = offset[to] - offset[from], V = b->header->vocab.n, at = 0;
+	grow(p->mask, p->mask_cap, M);
+	grow(p->target, p->target_cap, M);
+	grow(p->key, p->key_cap, n);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t len = p->offset[i + 1] - p->offset[i];
+		for (uint64_t k = offset[from + i]; k < offset[from + i + 1]; k++) {
+			if (position[k] >= len || (k > offset[from + i] && position[k] <= position[k - 1]))
+				return error_set(e, "%s: cell %llu: masked position %u is not below its %u tokens, or out of order", name,
+					cell_of(c, b, from + i), position[k], len);
+			p->mask[at] = p->offset[i] + position[k];
+			p->target[at] = block_id(b, c->target, k);
+			if (p->target[at++] >= V)
+				return error_set(e, "%s: cell %llu, position %u: target %u, the vocabulary has %zu", name,
+					cell_of(c, b, from + i), position[k], p->target[at - 1], V);
+		}
+		p->key[i] =
+			c->batch_row < 0 ? shard + (uint32_t)(from + i) * shards : ((const uint32_t *)b->col[c->batch_row].data)[from + i];
+	}
+	p->b.goal[0] = (struct goal){.n = M, .row = p->mask, .target = p->target};
+	p->b.key = p->key;
+	return 0;
+}
+
+void packed_release(struct packed *p)
+{
+	free(p->offset);
+	free(p->id);
+	free(p->mask);
+	free(p->target);
+	free(p->key);
+	*p = (struct packed){0};
+}

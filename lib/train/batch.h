@@ -1,0 +1,43 @@
+/*
+ * Blocks of a stream as packed batches (struct batch): cells end to end, masked positions as indices into them. Values that the model
+ * cannot use are found here, because here the message can name the cell.
+ */
+#ifndef BATCH_H
+#define BATCH_H
+
+#include "stream/block.h"
+#include "nn/model.h"
+
+/* The columns of a masked stream. In a tokens stream, the columns that it lacks are -1. */
+struct masked_columns {
+	int cell, epoch, step;              /* u64, u32, u32 */
+	int input, input_group;             /* ids; "token" in a tokens stream */
+	int position, target, masked_group; /* u16 position in the cell, id to predict */
+	int batch_row;                      /* u32 number in the global batch; -1: row i of shard s has number s + i * shards */
+};
+
+int masked_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e);
+int tokens_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e);
+
+struct packed {
+	struct batch b; /* points into the arrays below; goal[0] are the masked positions */
+	uint32_t *offset, *id, *mask, *target, *key;
+	size_t offset_cap, id_cap, mask_cap, target_cap, key_cap;
+};
+
+/*
+ * Pack rows [from, to) of a block. limit: positions of the model; a longer cell is an error, naming the cell and both
+ * numbers. A row's key is its number in the global batch: its batch_row, or shard + i * shards for row i. -1 with e set; p is
+ * valid until the next call.
+ */
+int batch_masked(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit,
+	uint32_t shard, uint32_t shards, const char *name, struct error *e);
+
+/* The same for a tokens stream, without masks. With `cut`, cells longer than limit keep their first tokens, and <eos> (token
+ * `eos`, UINT32_MAX: none) at the end if they had it there. */
+int batch_tokens(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit, int cut,
+	uint32_t eos, const char *name, struct error *e);
+
+void packed_release(struct packed *p); /* accepts a zeroed struct */
+
+#endif

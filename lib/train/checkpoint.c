@@ -1,0 +1,271 @@
+#include "train/checkpoint.h"
+
+#include "train/config.h"
+#include "base/file.h"
+#include "train/safetensors.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *at(const char *dir, const char *name)
+{
+	return xasprintf("%s/%s", dir, name);
+}
+
+/* ---- folders ---- */
+
+/* A folder of files, with the files. */
+static int remove_folder(const char *path, struct error *e)
+{
+	DIR *d = opendir(path);
+	if (!d)
+		return errno == ENOENT ? 0 : error_set(e, "%s: %s", path, strerror(errno));
+	int bad = 0;
+	for (struct dirent *x; (x = readdir(d)) && !bad;)
+		if (strcmp(x->d_name, ".") && strcmp(x->d_name, "..") && unlinkat(dirfd(d), x->d_name, 0))
+			bad = error_set(e, "%s/%s: cannot remove: %s", path, x->d_name, strerror(errno));
+	closedir(d);
+	if (!bad && rmdir(path))
+		bad = error_set(e, "%s: cannot remove: %s", path, strerror(errno));
+	return bad;
+}
+
+static int sync_folder(const char *path, struct error *e)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || (fsync(fd) && errno != EINVAL)) {
+		error_set(e, "%s: %s", path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	close(fd);
+	return 0;
+}
+
+int checkpoint_finished(const char *model)
+{
+	char *path = at(model, "model.safetensors");
+	int there = access(path, F_OK) == 0;
+	free(path);
+	return there;
+}
+
+int checkpoint_lock(const char *model, struct error *e)
+{
+	if (mkdir(model, 0777) && errno != EEXIST)
+		return error_set(e, "%s: cannot make the folder: %s", model, strerror(errno));
+	int fd = open(model, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set(e, "%s: %s", model, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+		close(fd);
+		return error_set(e, "%s: another trainer is writing here", model);
+	}
+	return fd;
+}
+
+int checkpoint_clear(const char *model, int all, struct error *e)
+{
+	static const char *const top[] = {"model.safetensors", "config.json", "vocab.tsv", "genes.tsv", "train.tsv"};
+	int bad = 0;
+	for (size_t i = 0; all && i < sizeof top / sizeof *top && !bad; i++) {
+		char *path = at(model, top[i]);
+		if (unlink(path) && errno != ENOENT)
+			bad = error_set(e, "%s: cannot remove: %s", path, strerror(errno));
+		free(path);
+	}
+	for (int tmp = 1; tmp >= (all ? 0 : 1) && !bad; tmp--) {
+		uint64_t *steps;
+		int64_t n = checkpoint_list(model, tmp ? ".tmp" : "", &steps, e);
+		bad = n < 0;
+		for (int64_t i = 0; i < n && !bad; i++) {
+			char *path = checkpoint_path(model, steps[i], tmp ? ".tmp" : "");
+			bad = remove_folder(path, e);
+			free(path);
+		}
+		free(steps);
+	}
+	return bad ? -1 : 0;
+}
+
+/* ---- moments ---- */
+
+static int save_moments(struct model *m, const char *path, struct error *e)
+{
+	return weights_save_arrays(m, path, (const char *const[]){"exp_avg.", "exp_avg_sq."}, (const enum which[]){MOMENT1, MOMENT2}, 2, e);
+}
+
+static int load_moments(struct model *m, const char *path, struct error *e)
+{
+	static const char *const prefix[] = {"exp_avg.", "exp_avg_sq."};
+	struct safetensors s;
+	char name[128];
+	if (safetensors_open(&s, path, e))
+		return -1;
+	int bad = 0;
+	size_t learned = 0;
+	for (size_t i = 0; i < model_ntensor(m); i++)
+		learned += model_tensor(m, i)->role == LEARNED;
+	if (s.n != 2 * learned)
+		bad = error_set(e, "%s: %zu tensors, expected two moments for each of the model's %zu", path, s.n, learned);
+	for (size_t i = 0; i < 2 * model_ntensor(m) && !bad; i++) {
+		const struct tensor *t = model_tensor(m, i / 2);
+		if (t->role == BUFFER)
+			continue;
+		snprintf(name, sizeof name, "%s%s", prefix[i % 2], t->name);
+		const struct safetensor *from = safetensors_find(&s, name);
+		bad = from ? weights_load_one(m, i % 2 ? MOMENT2 : MOMENT1, t, &s, from, e)
+			   : error_set(e, "%s: no tensor '%s'", path, name);
+	}
+	safetensors_close(&s);
+	return bad;
+}
+
+/* ---- reading and writing ---- */
+
+int checkpoint_load(struct train_state *s, struct model *m, real **best, const char *model, uint64_t step, struct error *e)
+{
+	*best = NULL;
+	if (checkpoint_state(s, model, step, e))
+		return -1;
+	char *dir = checkpoint_path(model, step, ""), *weights = at(dir, "model.safetensors"), *moments = at(dir, "optimizer.safetensors"),
+	     *config = at(dir, "config.json"), *best_path = at(dir, "best.safetensors");
+	struct weights_report r;
+	struct model_config c;
+	struct config_heads heads = {0};
+	int bad = config_load(&c, config, e) || config_heads_load(&heads, config, e);
+	if (!bad) {
+		char *had = config_print(&c, heads.head, heads.n), *has = config_print(model_config(m), model_head(m, 0), model_nhead(m));
+		if (strcmp(had, has))
+			bad = error_set(e, "%s: differs from the configuration of this run", config);
+		free(had);
+		free(has);
+	}
+	if (!bad && s->best_step) {
+		bad = weights_load(m, best_path, &r, e);
+		*best = xcalloc(model_size(m, PARAM), sizeof **best);
+		model_read_all(m, PARAM, *best);
+	}
+	bad = bad || weights_load(m, weights, &r, e);
+	if (!bad && r.fresh)
+		bad = error_set(e, "%s: no tensor '%s'", weights, r.first_fresh);
+	bad = bad || load_moments(m, moments, e);
+	config_heads_release(&heads);
+	free(best_path);
+	free(config);
+	free(moments);
+	free(weights);
+	free(dir);
+	if (bad) {
+		train_state_release(s);
+		free(*best);
+		*best = NULL;
+	}
+	return bad ? -1 : 0;
+}
+
+static int save_vocab(const struct vocab *v, const char *path, struct error *e)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+	int bad = vocab_save(v, f);
+	fclose(f);
+	bad = bad ? error_set(e, "%s: cannot write", path) : outfile_text(path, text, e);
+	free(text);
+	return bad;
+}
+
+/* config.json, vocab.tsv, genes.tsv and last the weights. */
+static int save_model(const char *dir, struct model *m, const struct model_files *files, struct error *e)
+{
+	char *config = at(dir, "config.json"), *vocab = at(dir, "vocab.tsv"), *genes = at(dir, "genes.tsv"),
+	     *weights = at(dir, "model.safetensors");
+	int bad = config_save(model_config(m), model_head(m, 0), model_nhead(m), config, e) || save_vocab(files->vocab, vocab, e) ||
+		(files->genes && outfile_text(genes, files->genes, e)) || weights_save(m, weights, e);
+	free(config);
+	free(vocab);
+	free(genes);
+	free(weights);
+	return bad ? -1 : 0;
+}
+
+static int save_into(const char *dir, struct model *m, const struct train_state *s, const struct model_files *files, struct error *e)
+{
+	char *moments = at(dir, "optimizer.safetensors"), *state = at(dir, "trainer_state.json"), *best = at(dir, "best.safetensors");
+	int bad = save_model(dir, m, files, e) || save_moments(m, moments, e) ||
+		(s->best_step && weights_save_copy(m, files->best, best, e)) || train_state_save(s, state, e) || sync_folder(dir, e);
+	free(best);
+	free(moments);
+	free(state);
+	return bad ? -1 : 0;
+}
+
+int checkpoint_save(
+	const char *model, struct model *m, const struct train_state *s, const struct model_files *files, int keep, struct error *e)
+{
+	char *tmp = checkpoint_path(model, s->step, ".tmp"), *dir = checkpoint_path(model, s->step, "");
+	struct error ignored;
+	int bad = remove_folder(tmp, e);
+	if (!bad && mkdir(tmp, 0777))
+		bad = error_set(e, "%s: cannot make the folder: %s", tmp, strerror(errno));
+	if (!bad && save_into(tmp, m, s, files, e)) {
+		remove_folder(tmp, &ignored);
+		bad = -1;
+	}
+	bad = bad || remove_folder(dir, e);
+	if (!bad && rename(tmp, dir))
+		bad = error_set(e, "%s: cannot finish: %s", dir, strerror(errno));
+	bad = bad || sync_folder(model, e);
+	free(tmp);
+	free(dir);
+	uint64_t *steps = NULL;
+	int64_t n = bad ? 0 : checkpoint_list(model, "", &steps, e);
+	bad = bad || n < 0;
+	for (int64_t i = 0; i < n - keep && !bad; i++) {
+		char *old = checkpoint_path(model, steps[i], "");
+		bad = remove_folder(old, e);
+		free(old);
+	}
+	free(steps);
+	return bad ? -1 : 0;
+}
+
+int checkpoint_finish(const char *model, struct model *m, const struct model_files *files, struct error *e)
+{
+	return save_model(model, m, files, e) || sync_folder(model, e) ? -1 : 0;
+}
+
+/* ---- train.tsv ---- */
+
+FILE *checkpoint_log(const char *model, uint64_t step, const char *columns, struct error *e)
+{
+	char *path = at(model, "train.tsv"), *line = NULL;
+	size_t cap = 0;
+	FILE *f = fopen(path, "a+e");
+	off_t keep = 0;
+	if (!f) {
+		error_set(e, "%s: %s", path, strerror(errno));
+		free(path);
+		return NULL;
+	}
+	rewind(f);
+	for (ssize_t n; (n = getline(&line, &cap, f)) > 0 && line[n - 1] == '\n'; keep += n)
+		if (keep ? strtoull(line, NULL, 10) > step : strcmp(line, columns) != 0)
+			break;
+	free(line);
+	if (ftruncate(fileno(f), keep) || fseeko(f, 0, SEEK_END) || (!keep && fputs(columns, f) < 0) || fflush(f)) {
+		error_set(e, "%s: cannot write: %s", path, strerror(errno));
+		fclose(f);
+		f = NULL;
+	}
+	free(path);
+	return f;
+}

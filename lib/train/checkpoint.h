@@ -1,0 +1,51 @@
+/*
+ * A model on disk. A model directory has Hugging Face's layout,
+ *     MODEL/config.json  model.safetensors  vocab.tsv            written at the end, model.safetensors last
+ *     MODEL/genes.tsv                                            of a gene classifier: the labels it was trained on
+ *     MODEL/train.tsv                                            one row a finished step, grows while training
+ *     MODEL/checkpoint-STEP/config.json  model.safetensors  vocab.tsv  optimizer.safetensors  trainer_state.json
+ * so a directory with a model.safetensors is a finished model. A checkpoint is written as checkpoint-STEP.tmp. Every file and the
+ * folder are fsynced, then the folder is renamed, so checkpoint-STEP is always complete. STEP counts finished global steps.
+ *
+ * optimizer.safetensors holds exp_avg.NAME and exp_avg_sq.NAME for every parameter NAME, without bias correction.
+ * best.safetensors is there in a training with --eval: the weights with the best validation so far.
+ */
+#ifndef CHECKPOINT_H
+#define CHECKPOINT_H
+
+#include "train/train_state.h"
+#include "train/weights.h"
+
+#include <stdio.h>
+
+/* What a model directory or a checkpoint has besides the current weights. */
+struct model_files {
+	const struct vocab *vocab;
+	const char *genes; /* text of genes.tsv, or NULL: the model has none */
+	const real *best;  /* checkpoints: weights of the best step so far, as model_read_all gives them, or NULL */
+};
+
+/* Read MODEL/checkpoint-STEP: its state, parameters and both moments into m, and best.safetensors into *best (malloced, NULL
+ * where the state has no best step). */
+int checkpoint_load(struct train_state *s, struct model *m, real **best, const char *model, uint64_t step, struct error *e);
+
+/* Write MODEL/checkpoint-STEP (replacing one of that number), then delete all but the newest `keep` (>= 1). */
+int checkpoint_save(
+	const char *model, struct model *m, const struct train_state *s, const struct model_files *files, int keep, struct error *e);
+
+/* Write the top-level files. */
+int checkpoint_finish(const char *model, struct model *m, const struct model_files *files, struct error *e);
+int checkpoint_finished(const char *model); /* 1: there is a MODEL/model.safetensors */
+
+/* Make the directory if need be and lock it against a second trainer. Returns a descriptor that holds the lock, or -1. */
+int checkpoint_lock(const char *model, struct error *e);
+/* Delete what training writes, and only that: checkpoints, their temporaries and, with `all`, the top-level files. */
+int checkpoint_clear(const char *model, int all, struct error *e);
+
+/*
+ * Open MODEL/train.tsv to append rows after `step` finished steps: rows of later steps are cut off, and it is made with the
+ * line of column names (tabs between, a line break at the end) when it does not start with it. NULL with e set.
+ */
+FILE *checkpoint_log(const char *model, uint64_t step, const char *columns, struct error *e);
+
+#endif

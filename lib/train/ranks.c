@@ -1,0 +1,108 @@
+#include "train/ranks.h"
+
+#include "base/clock.h"
+#include "base/digest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void ranks_init(struct ranks *r, struct comm *comm)
+{
+	*r = (struct ranks){.rank = comm_rank(comm), .size = comm_size(comm), .comm = comm};
+}
+
+void ranks_release(struct ranks *r)
+{
+	comm_close(r->comm);
+	free(r->mine);
+	free(r->sum);
+	ranks_init(r, NULL);
+}
+
+int ranks_share(struct ranks *r, void *data, size_t n, struct error *e)
+{
+	return comm_copy(r->comm, data, n, e);
+}
+
+int ranks_share_model(struct ranks *r, struct model *m, int moments, struct error *e)
+{
+	static const enum which arrays[] = {PARAM, MOMENT1, MOMENT2};
+	if (!r->comm)
+		return 0;
+	size_t n = model_size(m, PARAM);
+	r->mine = xcalloc(n, sizeof *r->mine);
+	r->sum = xcalloc(n, sizeof *r->sum);
+	for (size_t i = 0; i < (moments ? 3 : 1); i++) {
+		model_read_all(m, arrays[i], r->mine);
+		if (comm_copy(r->comm, r->mine, model_size(m, arrays[i]) * sizeof *r->mine, e))
+			return -1;
+		model_write_all(m, arrays[i], r->mine);
+	}
+	return 0;
+}
+
+int ranks_same(struct ranks *r, const char *text, struct error *e)
+{
+	int differ = comm_same(r->comm, text, e);
+	return differ < 0 ? -1 : !differ;
+}
+
+int ranks_same_weights(struct ranks *r, struct model *m, struct error *e)
+{
+	char hex[DIGEST_SIZE];
+	if (!r->comm)
+		return 1;
+	model_read_all(m, PARAM, r->mine);
+	digest_bytes(r->mine, model_size(m, PARAM) * sizeof *r->mine, hex);
+	return ranks_same(r, hex, e);
+}
+
+/* ---- a step ---- */
+
+/* Called by the backward pass, which cannot fail for us: ranks_end does. */
+static void send_part(void *arg, size_t from, size_t to)
+{
+	struct ranks *r = arg;
+	r->sent = 1;
+	if (r->failed)
+		return;
+	model_read_part(r->model, GRAD, from, to, r->mine + from);
+	r->failed = comm_start_sum(r->comm, r->sum + from, r->mine + from, to - from, &r->error) != 0;
+}
+
+int ranks_begin(struct ranks *r, struct model *m, const struct totals *own, enum fault fault, int signal, struct error *e)
+{
+	r->own_totals = r->totals = *own;
+	r->own_status = r->status = (struct status){.fault = (int)fault, .rank = r->rank, .signal = signal};
+	if (!r->comm)
+		return 0;
+	r->model = m;
+	r->sent = r->failed = 0;
+	r->own_status.rank = fault ? r->size - r->rank : 0; /* the largest of these is the first rank's */
+	if (comm_start_total(r->comm, (double *)&r->totals, (const double *)&r->own_totals, sizeof r->totals / sizeof(double), e) ||
+		comm_start_max(r->comm, (int *)&r->status, (const int *)&r->own_status, sizeof r->status / sizeof(int), e))
+		return -1;
+	if (m)
+		model_on_grad(m, send_part, r);
+	return 0;
+}
+
+int ranks_end(struct ranks *r, struct error *e)
+{
+	if (!r->comm)
+		return 0;
+	if (r->model && !r->sent) {
+		model_on_grad(r->model, NULL, NULL);
+		model_grad_parts(r->model, send_part, r);
+	}
+	if (r->failed)
+		return error_set(e, "%s", r->error.msg);
+	double start = clock_seconds();
+	if (comm_wait(r->comm, e))
+		return -1;
+	r->waited += clock_seconds() - start;
+	if (r->model)
+		model_write_all(r->model, GRAD, r->sum);
+	r->status.rank = r->size - r->status.rank;
+	return 0;
+}

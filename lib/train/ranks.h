@@ -1,0 +1,73 @@
+/*
+ * Several ranks train one model. Rank r reads shard r of the masked stream. Gradients, losses and counts are summed over all
+ * ranks, so every rank takes the same step from the same sums, and N ranks of batch b do what one rank of batch N b does.
+ *
+ * A fault that one rank meets alone (a stream that is cut short, a loss that is not finite), and a signal, are sent with the sums
+ * of the step: all ranks learn of them in the same step and stop together.
+ *
+ * Without MPI there is one rank, comm is NULL, and everything here is immediate. All ranks call the collective functions (all that
+ * take an error) in the same order. Their failures are those of MPI: the other ranks are lost, and the caller must exit.
+ */
+#ifndef RANKS_H
+#define RANKS_H
+
+#include "base/error.h"
+#include "nn/model.h"
+#include "train/comm.h"
+
+/* Of two faults the larger counts. */
+enum fault {
+	FAULT_NONE,
+	FAULT_STREAM, /* the stream gave no batch: the model is that of the finished steps */
+	FAULT_STEP,   /* a step failed: the model is not to be saved */
+};
+
+/* Sums over the batch of a step, or over several steps. Doubles only: they are reduced as an array. */
+struct totals {
+	double loss, labels, correct; /* sum, count and correct of struct loss */
+	double tokens, cells;
+};
+
+/* How the ranks are. Ints only: they are reduced as an array. */
+struct status {
+	int fault;  /* enum fault, the worst */
+	int rank;   /* the first that has a fault */
+	int signal; /* that asked a rank to stop, or 0 */
+};
+
+struct ranks {
+	int rank, size;
+	struct comm *comm;    /* NULL: one rank */
+	struct totals totals; /* of all ranks, after ranks_end */
+	struct status status; /* the same */
+	double waited;        /* seconds in ranks_end */
+
+	/* private */
+	struct model *model; /* of the step under way */
+	float *mine, *sum;   /* [model_size] gradients: this rank's, all ranks' */
+	int sent, failed;    /* gradients: were sent during the backward pass; could not be sent, see error */
+	struct error error;
+	struct totals own_totals;
+	struct status own_status;
+};
+
+/* Take part in what comm joins; NULL: one rank. */
+void ranks_init(struct ranks *r, struct comm *comm);
+void ranks_release(struct ranks *r); /* closes comm; r is one rank then */
+
+int ranks_share(struct ranks *r, void *data, size_t n, struct error *e); /* rank 0's bytes, to all */
+/* The same for the parameters and, where asked, the moments. Makes room for gradients, which the steps need. */
+int ranks_share_model(struct ranks *r, struct model *m, int moments, struct error *e);
+/* 1: all ranks have the same; 0: not; -1. */
+int ranks_same(struct ranks *r, const char *text, struct error *e);
+int ranks_same_weights(struct ranks *r, struct model *m, struct error *e);
+
+/*
+ * A step: ranks_begin after the last forward pass and before its backward pass, which then sends each part of the gradient when it
+ * is finished; ranks_end after it. Then the model's GRAD, r->totals and r->status are those of all ranks. All ranks call both,
+ * whatever happened to them. m NULL: the ranks tell their status only.
+ */
+int ranks_begin(struct ranks *r, struct model *m, const struct totals *own, enum fault fault, int signal, struct error *e);
+int ranks_end(struct ranks *r, struct error *e);
+
+#endif

@@ -1,0 +1,319 @@
+#include "train/safetensors.h"
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/json.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct {
+	const char *name;
+	unsigned size;
+} dtypes[] = {
+	{"F32", 4},
+	{"F16", 2},
+	{"BF16", 2},
+	{"F64", 8},
+	{"I64", 8},
+	{"I32", 4},
+	{"I16", 2},
+	{"I8", 1},
+	{"U64", 8},
+	{"U32", 4},
+	{"U16", 2},
+	{"U8", 1},
+	{"BOOL", 1},
+	{"F8_E4M3", 1},
+	{"F8_E5M2", 1},
+};
+
+char *safetensors_shape(char *buf, size_t size, const uint64_t *shape, int ndim)
+{
+	size_t at = (size_t)snprintf(buf, size, "[");
+	for (int i = 0; i < ndim && at < size; i++)
+		at += (size_t)snprintf(buf + at, size - at, "%s%llu", i ? ", " : "", (unsigned long long)shape[i]);
+	if (at < size)
+		snprintf(buf + at, size - at, "]");
+	return buf;
+}
+
+/* ---- reading ---- */
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct safetensor *)a)->name, ((const struct safetensor *)b)->name);
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct safetensor *x = a, *y = b;
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static int parse_tensor(struct safetensor *t, const cJSON *j, const char *path, struct error *e)
+{
+	const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(j, "dtype"), *shape = cJSON_GetObjectItemCaseSensitive(j, "shape"),
+		    *range = cJSON_GetObjectItemCaseSensitive(j, "data_offsets"), *d;
+	if (!cJSON_IsString(dtype) || !cJSON_IsArray(shape) || !cJSON_IsArray(range) || cJSON_GetArraySize(range) != 2)
+		return error_set(e, "%s: tensor '%.80s': expected dtype, shape and two data_offsets", path, t->name);
+	size_t k = 0;
+	while (k < sizeof dtypes / sizeof *dtypes && strcmp(dtypes[k].name, dtype->valuestring))
+		k++;
+	if (k == sizeof dtypes / sizeof *dtypes)
+		return error_set(e, "%s: tensor '%.80s': unknown dtype '%.20s'", path, t->name, dtype->valuestring);
+	snprintf(t->dtype, sizeof t->dtype, "%s", dtypes[k].name);
+	t->n = 1;
+	cJSON_ArrayForEach(d, shape)
+	{
+		if (t->ndim == SAFETENSORS_NDIM)
+			return error_set(e, "%s: tensor '%.80s' has more than %d dimensions", path, t->name, SAFETENSORS_NDIM);
+		if (json_to_whole(d, &t->shape[t->ndim]) || __builtin_mul_overflow(t->n, t->shape[t->ndim], &t->n))
+			return error_set(e, "%s: tensor '%.80s': dimension %d of its shape is no usable size", path, t->name, t->ndim);
+		t->ndim++;
+	}
+	uint64_t bytes;
+	if (json_to_whole(range->child, &t->begin) || json_to_whole(range->child->next, &t->end) || t->end < t->begin)
+		return error_set(e, "%s: tensor '%.80s': its data_offsets are no range", path, t->name);
+	if (__builtin_mul_overflow(t->n, (uint64_t)dtypes[k].size, &bytes) || bytes != t->end - t->begin) {
+		char buf[160];
+		return error_set(e, "%s: tensor '%.80s': %s%s do not fill its %llu bytes", path, t->name, t->dtype,
+			safetensors_shape(buf, sizeof buf, t->shape, t->ndim), (unsigned long long)(t->end - t->begin));
+	}
+	return 0;
+}
+
+static int parse_all(struct safetensors *s, const cJSON *j, uint64_t room, struct error *e)
+{
+	const cJSON *x;
+	s->tensor = xcalloc((size_t)cJSON_GetArraySize(j), sizeof *s->tensor);
+	cJSON_ArrayForEach(x, j)
+	{
+		if (strcmp(x->string, "__metadata__") == 0)
+			continue;
+		struct safetensor *t = &s->tensor[s->n++];
+		t->name = xstrdup(x->string);
+		if (parse_tensor(t, x, s->path, e))
+			return -1;
+	}
+	uint64_t at = 0;
+	qsort(s->tensor, s->n, sizeof *s->tensor, by_begin);
+	for (size_t i = 0; i < s->n; at = s->tensor[i++].end)
+		if (s->tensor[i].begin != at)
+			return error_set(e, "%s: tensor '%.80s' starts at byte %llu of the data, expected %llu", s->path, s->tensor[i].name,
+				(unsigned long long)s->tensor[i].begin, (unsigned long long)at);
+	if (at != room)
+		return error_set(e, "%s: the tensors take %llu bytes, but %llu follow the header (is the file cut short?)", s->path,
+			(unsigned long long)at, (unsigned long long)room);
+	qsort(s->tensor, s->n, sizeof *s->tensor, by_name);
+	for (size_t i = 1; i < s->n; i++)
+		if (strcmp(s->tensor[i - 1].name, s->tensor[i].name) == 0)
+			return error_set(e, "%s: tensor '%.80s' occurs twice", s->path, s->tensor[i].name);
+	return 0;
+}
+
+int safetensors_parse(struct safetensors *s, const char *json, size_t n, uint64_t size, const char *path, struct error *e)
+{
+	*s = (struct safetensors){.path = xstrdup(path), .fd = -1, .data = 8 + (uint64_t)n};
+	cJSON *j = n && json[0] == '{' ? cJSON_ParseWithLength(json, n) : NULL;
+	int bad = -1;
+	if (!cJSON_IsObject(j) || size < s->data)
+		error_set(e, "%s: no safetensors file: its header is not a JSON object", path);
+	else
+		bad = parse_all(s, j, size - s->data, e);
+	cJSON_Delete(j);
+	if (bad)
+		safetensors_close(s);
+	return bad;
+}
+
+/* n bytes at offset `at`. */
+static int read_at(int fd, void *to, size_t n, uint64_t at, const char *path, struct error *e)
+{
+	for (char *p = to; n;) {
+		ssize_t k = pread(fd, p, n, (off_t)at);
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0)
+			return error_set(e, "%s: cannot read: %s", path, k ? strerror(errno) : "the file has become shorter");
+		p += k;
+		n -= (size_t)k;
+		at += (uint64_t)k;
+	}
+	return 0;
+}
+
+int safetensors_open(struct safetensors *s, const char *path, struct error *e)
+{
+	*s = (struct safetensors){.fd = -1};
+	int fd = open(path, O_RDONLY | O_CLOEXEC), bad = -1;
+	struct stat st;
+	uint8_t head[8];
+	if (fd < 0 || fstat(fd, &st)) {
+		error_set(e, "%s: %s", path, strerror(errno));
+	} else if (!S_ISREG(st.st_mode)) {
+		error_set(e, "%s: not a regular file", path);
+	} else if (st.st_size < 10) {
+		error_set(e, "%s: no safetensors file: only %lld bytes long", path, (long long)st.st_size);
+	} else if (read_at(fd, head, sizeof head, 0, path, e) == 0) {
+		uint64_t n = get_le64(head), size = (uint64_t)st.st_size;
+		if (n > SAFETENSORS_HEADER_MAX || n > size - 8) {
+			error_set(e, "%s: no safetensors file, or cut short: a header of %llu bytes in a file of %llu", path,
+				(unsigned long long)n, (unsigned long long)size);
+		} else {
+			char *json = xmalloc((size_t)n);
+			bad = read_at(fd, json, (size_t)n, 8, path, e) || safetensors_parse(s, json, (size_t)n, size, path, e) ? -1 : 0;
+			free(json);
+		}
+	}
+	if (bad && fd >= 0)
+		close(fd);
+	else if (!bad)
+		s->fd = fd;
+	return bad;
+}
+
+void safetensors_close(struct safetensors *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->tensor[i].name);
+	free(s->tensor);
+	if (s->path && s->fd >= 0)
+		close(s->fd);
+	free(s->path);
+	*s = (struct safetensors){.fd = -1};
+}
+
+const struct safetensor *safetensors_find(const struct safetensors *s, const char *name)
+{
+	struct safetensor key = {.name = (char *)(uintptr_t)name};
+	return s->n ? bsearch(&key, s->tensor, s->n, sizeof key, by_name) : NULL;
+}
+
+float bfloat16_to_float(uint16_t h)
+{
+	union {
+		uint32_t u;
+		float f;
+	} x = {.u = (uint32_t)h << 16};
+	return x.f;
+}
+
+float half_to_float(uint16_t h)
+{
+	unsigned exponent = h >> 10 & 31, fraction = h & 1023;
+	float x = exponent == 31 ? (fraction ? NAN : INFINITY)
+		: exponent       ? ldexpf((float)(1024 + fraction), (int)exponent - 25)
+				 : ldexpf((float)fraction, -24);
+	return h >> 15 ? -x : x;
+}
+
+int safetensors_read(const struct safetensors *s, const struct safetensor *t, float *out, struct error *e)
+{
+	enum { CHUNK = 1 << 16 };
+	int f32 = strcmp(t->dtype, "F32") == 0, f16 = strcmp(t->dtype, "F16") == 0;
+	if (!f32 && !f16 && strcmp(t->dtype, "BF16"))
+		return error_set(e, "%s: tensor '%s' is %s: expected F32, F16 or BF16", s->path, t->name, t->dtype);
+	uint64_t at = s->data + t->begin;
+	if (f32) {
+		if (read_at(s->fd, out, t->n * 4, at, s->path, e))
+			return -1;
+	} else {
+		uint8_t *half = xmalloc(CHUNK * 2);
+		for (uint64_t i = 0; i < t->n;) {
+			size_t k = t->n - i < CHUNK ? (size_t)(t->n - i) : CHUNK;
+			if (read_at(s->fd, half, k * 2, at + 2 * i, s->path, e)) {
+				free(half);
+				return -1;
+			}
+			for (size_t m = 0; m < k; m++, i++)
+				out[i] = f16 ? half_to_float(get_le16(half + 2 * m)) : bfloat16_to_float(get_le16(half + 2 * m));
+		}
+		free(half);
+	}
+	for (uint64_t i = 0; i < t->n; i++)
+		if (!isfinite(out[i]))
+			return error_set(e, "%s: tensor '%s': value %llu is %g", s->path, t->name, (unsigned long long)i, (double)out[i]);
+	return 0;
+}
+
+/* ---- writing ---- */
+
+static int out_by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct safetensor_out *)a)->name, ((const struct safetensor_out *)b)->name);
+}
+
+static uint64_t elements(const struct safetensor_out *t)
+{
+	uint64_t n = 1;
+	for (int i = 0; i < t->ndim; i++)
+		n *= t->shape[i];
+	return n;
+}
+
+/* N and the padded JSON (malloced), *size bytes. */
+static uint8_t *make_header(const struct safetensor_out *t, size_t n, size_t *size)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, size);
+	fputs("01234567{\"__metadata__\":{\"format\":\"pt\"}", f);
+	uint64_t at = 0;
+	for (size_t i = 0; i < n; i++) {
+		cJSON *name = cJSON_CreateString(t[i].name);
+		char *quoted = cJSON_PrintUnformatted(name);
+		cJSON_Delete(name);
+		fprintf(f, ",%s:{\"dtype\":\"F32\",\"shape\":[", quoted);
+		free(quoted);
+		for (int k = 0; k < t[i].ndim; k++)
+			fprintf(f, "%s%llu", k ? "," : "", (unsigned long long)t[i].shape[k]);
+		uint64_t end = at + 4 * elements(&t[i]);
+		fprintf(f, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)at, (unsigned long long)end);
+		at = end;
+	}
+	fputc('}', f);
+	fflush(f);
+	for (size_t pad = (8 - *size % 8) % 8; pad; pad--)
+		fputc(' ', f);
+	fclose(f);
+	put_le64((uint8_t *)text, *size - 8);
+	return (uint8_t *)text;
+}
+
+int safetensors_write(const char *path, struct safetensor_out *t, size_t n,
+	void (*get)(const struct safetensor_out *t, float *values, void *arg), void *arg, struct error *e)
+{
+	qsort(t, n, sizeof *t, out_by_name);
+	for (size_t i = 1; i < n; i++)
+		if (strcmp(t[i - 1].name, t[i].name) == 0)
+			return error_set(e, "%s: two tensors named '%s'", path, t[i].name);
+	struct outfile f;
+	if (outfile_open(&f, path, 0, e))
+		return -1;
+	size_t size, cap = 0;
+	float *values = NULL;
+	uint8_t *header = make_header(t, n, &size);
+	int bad = outfile_write(&f, header, size, e);
+	for (size_t i = 0; i < n && !bad; i++) {
+		size_t k = (size_t)elements(&t[i]);
+		grow(values, cap, k);
+		get(&t[i], values, arg);
+		bad = outfile_write(&f, values, k * sizeof *values, e);
+	}
+	free(values);
+	free(header);
+	if (bad) {
+		outfile_abort(&f);
+		return -1;
+	}
+	return outfile_commit(&f, e);
+}

@@ -1,0 +1,120 @@
+#include "train/step.h"
+
+#include <math.h>
+
+/* Training ends. own: this rank's fault, which e describes (FAULT_NONE: e has no message); all: the worst of all ranks. */
+static int fail(struct step_queue *q, enum fault own, enum fault all)
+{
+	q->own = own;
+	q->status.fault = (int)all;
+	return -1;
+}
+
+static int lose(struct step_queue *q)
+{
+	q->lost = 1;
+	return fail(q, FAULT_STEP, FAULT_STEP);
+}
+
+/* After the ranks have exchanged their status: 0, or -1 if one of them has a fault. */
+static int agree(struct step_queue *q, enum fault own)
+{
+	q->status = q->ranks->status;
+	q->own = own;
+	return q->status.fault ? -1 : 0;
+}
+
+/* Forward pass of one part: 1; 0 if the part is empty; -1. */
+static int forward(struct step_queue *q, uint64_t step, size_t part, struct totals *own, struct error *e)
+{
+	const struct batch *b;
+	struct loss loss[HEADS_MAX];
+	struct forward f = {.train = 1, .step = step, .later = !q->ranks->comm};
+	int got = q->pack(q->arg, part, q->parts, &b, e);
+	if (got <= 0)
+		return got;
+	if (model_forward(q->model, b, &f, loss, e))
+		return -1;
+	own->loss += loss[0].sum;
+	own->labels += loss[0].count;
+	own->correct += loss[0].correct;
+	own->tokens += b->offset[b->ncell];
+	own->cells += (double)b->ncell;
+	return 1;
+}
+
+/* The gradient of the batch, over all ranks. */
+static int gradient(struct step_queue *q, uint64_t step, int batch, struct error *e)
+{
+	struct totals own = {0};
+	enum fault fault = batch ? FAULT_NONE : FAULT_STREAM;
+	model_zero_grad(q->model);
+	for (size_t part = 0; part < q->parts; part++) {
+		int got = fault ? 0 : forward(q, step, part, &own, e);
+		if (got < 0) {
+			error_prefix(e, "step %llu", (unsigned long long)step + 1);
+			fault = FAULT_STEP;
+		}
+		if (part + 1 == q->parts && ranks_begin(q->ranks, q->model, &own, fault, *q->stop, e))
+			return lose(q);
+		if (got > 0 && model_backward(q->model, e)) {
+			error_prefix(e, "step %llu", (unsigned long long)step + 1);
+			return lose(q);
+		}
+	}
+	return ranks_end(q->ranks, e) ? lose(q) : agree(q, fault);
+}
+
+int step_run(struct step_queue *q, uint64_t step, int batch, struct step_result *r, struct error *e)
+{
+	if (gradient(q, step, batch, e))
+		return -1;
+	struct step_result now = {.step = step, .totals = q->ranks->totals, .norm = NAN};
+	int learns = now.totals.labels > 0, alone = !q->ranks->comm;
+	if (learns && alone) {
+		model_step_later(q->model, q->optim, step, now.totals.labels);
+	} else if (learns && model_step(q->model, q->optim, step, now.totals.labels, &now.norm, e)) {
+		error_prefix(e, "step %llu", (unsigned long long)step + 1);
+		return fail(q, q->ranks->rank ? FAULT_NONE : FAULT_STEP, FAULT_STEP); /* all ranks fail alike: one message will do */
+	}
+	int before = step_drain(q, r, e);
+	if (before < 0)
+		return -1;
+	q->last = now;
+	q->waiting = 1;
+	q->asked = learns && alone;
+	return q->queued && alone ? before : step_drain(q, r, e);
+}
+
+int step_drain(struct step_queue *q, struct step_result *r, struct error *e)
+{
+	struct loss loss[HEADS_MAX];
+	if (!q->waiting)
+		return 0;
+	q->waiting = 0;
+	*r = q->last;
+	if (!q->asked)
+		return 1;
+	if (model_collect(q->model, loss, &r->norm, e)) {
+		error_prefix(e, "step %llu", (unsigned long long)r->step + 1);
+		return fail(q, FAULT_STEP, FAULT_STEP);
+	}
+	r->totals.loss = loss[0].sum;
+	r->totals.correct = loss[0].correct;
+	return 1;
+}
+
+int step_signal(struct step_queue *q)
+{
+	if (!q->ranks->comm)
+		q->status.signal = *q->stop;
+	return q->status.signal;
+}
+
+int step_close(struct step_queue *q, int broken, struct error *e)
+{
+	enum fault fault = broken ? FAULT_STREAM : FAULT_NONE;
+	if (ranks_begin(q->ranks, NULL, &(struct totals){0}, fault, broken ? *q->stop : 0, e) || ranks_end(q->ranks, e))
+		return lose(q);
+	return agree(q, fault);
+}

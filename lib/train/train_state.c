@@ -1,0 +1,142 @@
+#include "train/train_state.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STATE_FORMAT 1
+
+/* ---- checkpoint folders ---- */
+
+char *checkpoint_path(const char *model, uint64_t step, const char *suffix)
+{
+	return xasprintf("%s/checkpoint-%llu%s", model, (unsigned long long)step, suffix);
+}
+
+/* "checkpoint-120" or, with the suffix, "checkpoint-120.tmp": its step; else -1. */
+static int64_t step_of(const char *name, const char *suffix)
+{
+	static const char prefix[] = "checkpoint-";
+	if (strncmp(name, prefix, strlen(prefix)))
+		return -1;
+	const char *digits = name + strlen(prefix);
+	size_t n = strspn(digits, "0123456789");
+	if (!n || n > 18 || (n > 1 && *digits == '0') || strcmp(digits + n, suffix))
+		return -1;
+	return strtoll(digits, NULL, 10);
+}
+
+int64_t checkpoint_list(const char *model, const char *suffix, uint64_t **steps, struct error *e)
+{
+	size_t n = 0, cap = 0;
+	*steps = NULL;
+	DIR *d = opendir(model);
+	if (!d)
+		return errno == ENOENT ? 0 : error_set(e, "%s: %s", model, strerror(errno));
+	for (struct dirent *x; (x = readdir(d));) {
+		int64_t step = step_of(x->d_name, suffix);
+		if (step < 0)
+			continue;
+		grow(*steps, cap, n + 1);
+		size_t i = n++;
+		for (; i && (*steps)[i - 1] > (uint64_t)step; i--)
+			(*steps)[i] = (*steps)[i - 1];
+		(*steps)[i] = (uint64_t)step;
+	}
+	closedir(d);
+	return (int64_t)n;
+}
+
+int checkpoint_latest(const char *model, uint64_t *step, struct error *e)
+{
+	uint64_t *steps;
+	int64_t n = checkpoint_list(model, "", &steps, e);
+	if (n > 0)
+		*step = steps[n - 1];
+	free(steps);
+	return n < 0 ? -1 : n > 0;
+}
+
+/* ---- trainer_state.json ---- */
+
+void train_state_release(struct train_state *s)
+{
+	cJSON_Delete(s->settings);
+	*s = (struct train_state){0};
+}
+
+int train_state_save(const struct train_state *s, const char *path, struct error *e)
+{
+	cJSON *j = cJSON_CreateObject();
+	cJSON_AddNumberToObject(j, "format", STATE_FORMAT);
+	cJSON_AddNumberToObject(j, "step", (double)s->step);
+	cJSON_AddNumberToObject(j, "steps", (double)s->steps);
+	cJSON_AddNumberToObject(j, "epoch", s->epoch);
+	cJSON_AddNumberToObject(j, "seconds", s->seconds);
+	cJSON_AddStringToObject(j, "masked_digest", s->digest);
+	if (*s->kernels)
+		cJSON_AddStringToObject(j, "kernels", s->kernels);
+	if (s->best_step) {
+		cJSON *best = cJSON_AddObjectToObject(j, "best");
+		cJSON_AddNumberToObject(best, "step", (double)s->best_step);
+		cJSON_AddNumberToObject(best, "value", s->best);
+		cJSON_AddNumberToObject(best, "stale", (double)s->stale);
+	}
+	cJSON_AddItemReferenceToObject(j, "settings", s->settings);
+	char *text = cJSON_Print(j), *line = xasprintf("%s\n", text);
+	cJSON_Delete(j);
+	int bad = outfile_text(path, line, e);
+	free(text);
+	free(line);
+	return bad;
+}
+
+static int parse_state(struct train_state *s, cJSON *j, const char *path, struct error *e)
+{
+	uint64_t format = 0;
+	const cJSON *best = cJSON_GetObjectItemCaseSensitive(j, "best"), *value = cJSON_GetObjectItemCaseSensitive(best, "value");
+	const cJSON *digest = cJSON_GetObjectItemCaseSensitive(j, "masked_digest"), *epoch = cJSON_GetObjectItemCaseSensitive(j, "epoch"),
+		    *seconds = cJSON_GetObjectItemCaseSensitive(j, "seconds");
+	if (!cJSON_IsObject(j) || json_whole(j, "format", 0, &format) || json_whole(j, "step", UINT64_MAX, &s->step) ||
+		json_whole(j, "steps", 0, &s->steps) || s->step > s->steps || !cJSON_IsString(digest) ||
+		strlen(digest->valuestring) != 32 || !cJSON_IsNumber(epoch) || !cJSON_IsNumber(seconds) ||
+		json_whole(best, "step", 0, &s->best_step) || json_whole(best, "stale", 0, &s->stale) || s->best_step > s->step ||
+		(best && (!s->best_step || !cJSON_IsNumber(value))))
+		return error_set(e, "%s: not the state of a trainer", path);
+	if (format != STATE_FORMAT)
+		return error_set(e, "%s: format %llu, this program reads %d", path, (unsigned long long)format, STATE_FORMAT);
+	s->epoch = epoch->valuedouble;
+	s->seconds = seconds->valuedouble;
+	s->best = best ? value->valuedouble : 0;
+	strcpy(s->digest, digest->valuestring);
+	s->settings = cJSON_DetachItemFromObjectCaseSensitive(j, "settings");
+	return cJSON_IsObject(s->settings) ? 0 : error_set(e, "%s: no settings", path);
+}
+
+int checkpoint_state(struct train_state *s, const char *model, uint64_t step, struct error *e)
+{
+	char *path = checkpoint_path(model, step, "/trainer_state.json"), text[65536];
+	*s = (struct train_state){0};
+	int bad = -1;
+	FILE *f = fopen(path, "re");
+	if (!f) {
+		error_set(e, "%s: %s", path, strerror(errno));
+	} else {
+		size_t n = fread(text, 1, sizeof text, f);
+		cJSON *j = cJSON_ParseWithLength(text, n);
+		bad = parse_state(s, j, path, e);
+		cJSON_Delete(j);
+		fclose(f);
+	}
+	if (!bad && s->step != step)
+		bad = error_set(e, "%s: says step %llu", path, (unsigned long long)s->step);
+	if (bad)
+		train_state_release(s);
+	free(path);
+	return bad;
+}

@@ -1,0 +1,39 @@
+/*
+ * How far a training has got: trainer_state.json of its checkpoints, and the folders these are in. The loader reads it as well as
+ * the trainer, so nothing here depends on a model.
+ */
+#ifndef TRAIN_STATE_H
+#define TRAIN_STATE_H
+
+#include "base/error.h"
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+struct train_state {
+	uint64_t step, steps; /* finished, total */
+	double epoch;         /* finished, with its fraction */
+	double seconds;       /* training time so far */
+	char digest[33];      /* masked_digest of the stream */
+	uint64_t best_step;   /* with the best value of the validation so far; 0: not measured yet */
+	double best;          /* that value */
+	uint64_t stale;       /* validations since, none of them better */
+	char kernels[96];     /* what computes: "OpenBLAS 0.3.21 Zen", "cuda"; a note, which is not read again */
+	cJSON *settings;      /* object of numbers and strings: everything else that the weights depend on */
+};
+
+void train_state_release(struct train_state *s);
+
+/* MODEL/checkpoint-STEP<suffix> (malloced), and the steps of all such folders of a model directory, ascending (malloced):
+ * returns how many (0 if there is no such directory), or -1. */
+char *checkpoint_path(const char *model, uint64_t step, const char *suffix);
+int64_t checkpoint_list(const char *model, const char *suffix, uint64_t **steps, struct error *e);
+
+/* The highest complete checkpoint of a model directory: 1 and *step, 0 none (or no such directory), -1 error. */
+int checkpoint_latest(const char *model, uint64_t *step, struct error *e);
+
+/* Read trainer_state.json of MODEL/checkpoint-STEP; write one. */
+int checkpoint_state(struct train_state *s, const char *model, uint64_t step, struct error *e);
+int train_state_save(const struct train_state *s, const char *path, struct error *e);
+
+#endif

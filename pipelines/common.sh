@@ -1,0 +1,31 @@
+# shellcheck shell=bash
+# Functions that the scripts of the pipelines source. BIN: folder of the tools (default: those on PATH).
+set -euo pipefail
+PATH=${BIN:+$BIN:}$PATH
+# decimal points in every locale
+[ -z "${LC_ALL:-}" ] || export LANG="$LC_ALL"
+unset LC_ALL
+export LC_NUMERIC=C
+
+# usage: print the script's synopsis and example, which are its comment lines that are indented by five spaces
+usage() {
+	sed -n 's/^#     //p' "$0" >&2
+	exit 2
+}
+
+# stage NAME COMMAND...: print NAME, run COMMAND with its messages in $logs/NAME.log, and show them if it fails; otherwise show only warnings
+stage() {
+	# shellcheck disable=SC2154 # the script says where
+	local log=$logs/$1.log
+	echo "  $1"
+	shift
+	mkdir -p "$logs"
+	"$@" 2> "$log" || {
+		cat "$log" >&2
+		return 1
+	}
+	sed -n '/: warning: /p' "$log" >&2
+}
+
+# rows STREAM: its number of rows
+rows() { scview -s "$1" | awk -F '\t' '$2 == "rows" && n == "" { n = $3 } END { print n }'; }

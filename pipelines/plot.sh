@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Draw FOLDER/FIGURE.svg or .png with FIGURE.gp, which reads tables under FOLDER. VARIABLES sets more variables: 'name=value; ...'.
+#     plot.sh FIGURE FOLDER svg|png [VARIABLES]
+. "$(dirname "$0")/common.sh"
+[ $# -ge 3 ] || usage
+figure=$1 dir=$2 terminal=$3
+mkdir -p "$dir/log"
+gnuplot -e "dir='$dir'; terminal='$terminal'; ${4:-}" "$(dirname "$0")/$figure.gp" 2> "$dir/log/gnuplot-$terminal.log" || {
+	cat "$dir/log/gnuplot-$terminal.log" >&2
+	exit 1
+}

@@ -1,0 +1,28 @@
+#include "cli_model.h"
+
+#include "nn/device.h"
+#include "train/weights.h"
+
+#include <string.h>
+
+struct ops *cli_device(const struct cli *c)
+{
+	struct error e;
+	char name[256];
+	struct ops *o = device_open(c->device, (int)c->threads, name, sizeof name, &e);
+	if (!o)
+		die("%s", e.msg);
+	if (c->verbose || strcmp(o->name, "cpu"))
+		info("device: %s", name);
+	return o;
+}
+
+void cli_same_vocab(const struct vocab *v, const struct model_config *c, const char *dir, const struct stream *in)
+{
+	struct error e;
+	int differ = vocab_same(v, c, dir, stream_header(in), stream_name(in), &e);
+	if (differ < 0)
+		die("%s", e.msg);
+	if (differ)
+		warn("%s", e.msg);
+}

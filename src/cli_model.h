@@ -1,0 +1,14 @@
+/* Shared by the tools that run a model. The functions die on errors. */
+#ifndef CLI_MODEL_H
+#define CLI_MODEL_H
+
+#include "cli.h"
+#include "nn/model.h"
+
+/* Open the device of --device for the threads of --threads, and print its name. */
+struct ops *cli_device(const struct cli *c);
+
+/* Compare the stream's vocabulary with v, the vocabulary of the model in dir (see vocab_same). Dies, or warns of a small difference. */
+void cli_same_vocab(const struct vocab *v, const struct model_config *c, const char *dir, const struct stream *in);
+
+#endif

@@ -1,0 +1,119 @@
+/* Filters on one row: --where, --min-genes, --min-counts, --max-mito. */
+#include "scsample.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* The 13 protein genes of the human mitochondrion, for vocabularies without symbols. */
+static const char *const mito_ids[] = {
+	"ENSG00000198888",
+	"ENSG00000198763",
+	"ENSG00000198804",
+	"ENSG00000198712",
+	"ENSG00000228253",
+	"ENSG00000198899",
+	"ENSG00000198938",
+	"ENSG00000198840",
+	"ENSG00000212907",
+	"ENSG00000198886",
+	"ENSG00000198786",
+	"ENSG00000198695",
+	"ENSG00000198727",
+};
+
+static int is_mito(const struct vocab *v, size_t i)
+{
+	if (strncasecmp(v->symbol[i], "MT-", 3) == 0 || strncasecmp(v->id[i], "MT-", 3) == 0)
+		return 1;
+	for (size_t k = 0; k < sizeof mito_ids / sizeof *mito_ids; k++)
+		if (strcmp(v->id[i], mito_ids[k]) == 0)
+			return 1;
+	return 0;
+}
+
+static int need(const struct header *h, const char *column, enum column_type type, enum column_shape shape, const char *file)
+{
+	struct error e;
+	int i = header_need(h, column, type, shape, file, &e);
+	if (i < 0)
+		die("%s", e.msg);
+	return i;
+}
+
+void filter_init(struct filter *f, const struct header *h, const char *file)
+{
+	struct error e;
+	f->genes = f->counts = f->count = f->gene = -1;
+	f->special = h->vocab.nspecial;
+	for (size_t i = 0; i < f->where_text->n; i++)
+		if (where_add(&f->where, f->where_text->item[i], &e))
+			usage_error("--where: %s", e.msg);
+	if (where_bind(&f->where, h, file, &e))
+		die("--where: %s", e.msg);
+	for (size_t i = 0; i < f->where.n; i++)
+		if (!f->where.c[i].known)
+			warn("%s: column '%s' has no category '%s'", file, f->where.c[i].column, f->where.c[i].value);
+	if (f->min_counts >= 0 || f->max_mito >= 0)
+		f->counts = need(h, "n_counts", U64, SCALAR, file);
+	if (f->min_genes >= 0 || f->max_mito >= 0) {
+		int tokens = strcmp(h->kind, "tokens") == 0 && f->max_mito < 0;
+		f->gene = need(h, tokens ? "token" : "gene", U32, RAGGED, file);
+		f->genes = h->col[f->gene].group;
+	}
+	if (f->max_mito < 0)
+		return;
+	f->count = need(h, "count", U32, RAGGED, file);
+	f->mito = xcalloc(h->vocab.n, 1);
+	size_t n = 0;
+	for (size_t i = 0; i < h->vocab.n; i++)
+		n += f->mito[i] = (uint8_t)is_mito(&h->vocab, i);
+	if (!n)
+		die("%s: --max-mito: none of the %zu genes is mitochondrial (a symbol or id that begins with MT-)", file, h->vocab.n);
+}
+
+static uint64_t genes_of(const struct filter *f, const struct block *b, size_t row)
+{
+	const uint64_t *o = b->group[f->genes].offset;
+	uint64_t n = 0;
+	for (uint64_t i = o[row]; i < o[row + 1]; i++)
+		n += block_id(b, f->gene, i) >= f->special;
+	return n;
+}
+
+static double mito_share(const struct filter *f, const struct block *b, size_t row)
+{
+	const uint64_t *o = b->group[f->genes].offset;
+	uint64_t n = 0, all = ((const uint64_t *)b->col[f->counts].data)[row];
+	for (uint64_t i = o[row]; i < o[row + 1]; i++)
+		n += f->mito[block_id(b, f->gene, i)] ? block_id(b, f->count, i) : 0;
+	return all ? (double)n / (double)all : 0;
+}
+
+void filter_rows(struct filter *f, const struct block *b, uint64_t dropped[REASONS])
+{
+	grow(f->keep, f->cap, b->rows);
+	memset(f->keep, 1, b->rows);
+	where_rows(&f->where, b, f->keep);
+	for (size_t i = 0; i < b->rows; i++) {
+		int why = KEPT;
+		if (!f->keep[i])
+			why = BY_WHERE;
+		else if (f->min_genes >= 0 && genes_of(f, b, i) < (uint64_t)f->min_genes)
+			why = BY_GENES;
+		else if (f->min_counts >= 0 && ((const uint64_t *)b->col[f->counts].data)[i] < (uint64_t)f->min_counts)
+			why = BY_COUNTS;
+		else if (f->max_mito >= 0 && mito_share(f, b, i) > f->max_mito)
+			why = BY_MITO;
+		f->keep[i] = why == KEPT;
+		dropped[why]++;
+	}
+	dropped[KEPT] = 0;
+}
+
+void filter_release(struct filter *f)
+{
+	where_release(&f->where);
+	free(f->mito);
+	free(f->keep);
+}

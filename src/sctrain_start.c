@@ -1,0 +1,299 @@
+/* Before the first step: the masked stream, the model directory, the model, and its first weights or its checkpoint. */
+#include "sctrain.h"
+
+#include "cli_model.h"
+#include "nn/blas_core.h"
+#include "train/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WARMUP_MAX 10000 /* warm-up of Geneformer */
+
+typedef unsigned long long ull; /* for messages */
+
+/* ---- the model directory ---- */
+
+enum folder { FOLDER_FRESH, FOLDER_RESUME, FOLDER_FINISHED };
+
+static int same_folder(const char *a, const char *b)
+{
+	struct stat x, y;
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Lock the folder and decide what to do. FOLDER_RESUME: *step is that of the newest checkpoint. */
+static enum folder check_folder(const struct train *t, uint64_t *step)
+{
+	struct error e;
+	const struct train_options *o = t->options;
+	const char *model = t->cli->output;
+	if (o->init && same_folder(o->init, model))
+		die("--init %s is the model to be written: choose another -o", o->init);
+	if (checkpoint_lock(model, &e) < 0) /* the descriptor stays open: it is the lock */
+		die("%s", e.msg);
+	if (o->force)
+		return FOLDER_FRESH;
+	if (checkpoint_finished(model)) {
+		if (!o->resume)
+			die("%s holds a finished model: --force replaces it", model);
+		info("%s is finished already: nothing to do", model);
+		return FOLDER_FINISHED;
+	}
+	int have = checkpoint_latest(model, step, &e);
+	if (have < 0)
+		die("%s", e.msg);
+	if (have && !o->resume)
+		die("%s holds an unfinished training (checkpoint-%llu): --resume continues it, --force starts again from step 0", model,
+			(ull)*step);
+	return have ? FOLDER_RESUME : FOLDER_FRESH;
+}
+
+/* ---- streams ---- */
+
+static void open_source(struct train *t)
+{
+	struct error e;
+	if (t->cli->noperand > 1)
+		usage_error("expected one masked stream, and '%s' is a second one", t->cli->operand[1]);
+	struct stream *in = cli_open(t->cli, 0);
+	const char *name = stream_name(in);
+	t->header = stream_header(in);
+	if (source_init(&t->source, in, &e) || masked_info_parse(&t->info, t->header, name, &e))
+		die("%s", e.msg);
+	if (!t->header->vocab.n)
+		die("%s: no vocabulary in the header", name);
+	train_check_shard(&t->ranks, &t->info, name);
+	if (!t->info.steps)
+		die("%s: no cells to train on", name);
+	if (t->info.steps > UINT32_MAX)
+		die("%s: %llu steps: at most %u", name, (ull)t->info.steps, UINT32_MAX);
+	t->source.shard = (uint32_t)t->info.shard;
+	t->source.shards = (uint32_t)t->info.shards;
+}
+
+static void open_validation(struct train *t)
+{
+	const struct masked_info *m = &t->info;
+	if (!t->options->eval)
+		return;
+	validation_open(&t->validation, t->options->eval, t->header);
+	t->eval_every = t->options->eval_every ? (uint64_t)t->options->eval_every : m->epochs > 1 ? m->steps / m->epochs : m->steps;
+}
+
+/* ---- the model ---- */
+
+static void choose_config(struct model_config *c, const struct train *t)
+{
+	struct error e;
+	const struct train_options *o = t->options;
+	const struct vocab *v = &t->header->vocab;
+	const char *what = o->config ? o->config : o->init ? o->init : "corrmask-paper";
+	if (config_get(c, what, &e))
+		die("%s", e.msg);
+	if (!c->vocab_size) {
+		int64_t pad = vocab_find(v, "<pad>");
+		c->vocab_size = (uint32_t)v->n;
+		c->pad_token_id = pad > 0 ? (uint32_t)pad : 0;
+	} else if (c->vocab_size != v->n) {
+		die("%s: vocab_size is %u, but the vocabulary of %s has %zu tokens", what, c->vocab_size, t->source.name, v->n);
+	}
+	if (o->dropout >= 0)
+		c->hidden_dropout_prob = c->attention_probs_dropout_prob = o->dropout;
+}
+
+/* `loaded`: the weights come from a file. */
+static void make_model(struct train *t, const struct model_config *c, int loaded)
+{
+	struct error e;
+	long long freeze = t->options->freeze;
+	t->ops = cli_device(t->cli);
+	uint64_t seed = (uint64_t)t->cli->seed;
+	t->model = loaded ? model_blank(c, &t->head, 1, t->ops, seed, &e) : model_new(c, &t->head, 1, t->ops, seed, &e);
+	if (!t->model)
+		die("%s", e.msg);
+	if ((uint64_t)freeze > c->num_hidden_layers)
+		die("--freeze %lld: the model has %u layers", freeze, c->num_hidden_layers);
+	model_freeze(t->model, (size_t)freeze);
+	if (t->task->ready)
+		t->task->ready(t);
+}
+
+static void choose_optim(struct train *t)
+{
+	const struct train_options *in = t->options;
+	struct optim *o = &t->optim;
+	uint64_t steps = t->info.steps;
+	optim_init(o);
+	o->variant = in->adam ? ADAMW_HF46 : ADAMW_TORCH;
+	o->schedule = (enum schedule)in->schedule;
+	o->lr = in->lr < 0 ? t->task->lr : in->lr;
+	o->weight_decay = in->weight_decay;
+	o->max_norm = in->clip;
+	o->total = steps;
+	if (in->warmup < 0 && t->task->warmup) /* Geneformer warms up for 500 steps, even of 834 */
+		o->warmup = steps * 6 / 10 < t->task->warmup ? steps * 6 / 10 : t->task->warmup;
+	else if (in->warmup < 0)
+		o->warmup = steps / 10 < WARMUP_MAX ? steps / 10 : WARMUP_MAX;
+	else
+		o->warmup = (uint64_t)(in->warmup < 1 ? in->warmup * (double)steps : in->warmup);
+}
+
+/* ---- --init ---- */
+
+/* Does the model in dir have a classifier of the same classes? */
+static int same_classes(const struct head_spec *head, const char *dir)
+{
+	struct config_heads h;
+	char *path = xasprintf("%s/config.json", dir);
+	int same = config_heads_load(&h, path, NULL) == 0 && h.n && h.head[0].kind == head->kind && h.nlabel == head->nlabel;
+	for (size_t i = 0; same && i < h.nlabel; i++)
+		same = strcmp(h.label[i], head->label[i]) == 0;
+	config_heads_release(&h);
+	free(path);
+	return same;
+}
+
+/* Load weights by name. If the model has a vocabulary, it must be the same. A classifier of other classes is not loaded. */
+static void load_init(struct train *t)
+{
+	struct error e;
+	struct weights_report report;
+	struct vocab v = {0};
+	const char *dir = t->options->init;
+	const struct model_config *c = model_config(t->model);
+	char *vocab = xasprintf("%s/vocab.tsv", dir), *weights = xasprintf("%s/model.safetensors", dir);
+	if (access(vocab, F_OK) == 0 && vocab_load(&v, vocab, &e))
+		die("%s", e.msg);
+	cli_same_vocab(&v, c, dir, t->source.in);
+	int classes = t->head.kind->classes;
+	const char *skip = classes && !same_classes(&t->head, dir) ? "classifier." : NULL;
+	if (weights_load_except(t->model, weights, skip, &report, &e))
+		die("%s", e.msg);
+	if (report.fresh && classes)
+		info("%s has no '%s' for these classes: %zu tensors of the head start from random values", dir, report.first_fresh,
+			report.fresh);
+	else if (report.fresh)
+		warn("%s has no '%s' (%zu such tensors of the head): they start from random values", weights, report.first_fresh,
+			report.fresh);
+	vocab_release(&v);
+	free(vocab);
+	free(weights);
+}
+
+/* ---- --resume ---- */
+
+static void load_checkpoint(struct train *t, uint64_t step)
+{
+	struct error e;
+	char digest[33];
+	const char *model = t->cli->output, *name = t->source.name;
+	cJSON *settings = t->state.settings;
+	if (checkpoint_load(&t->state, t->model, &t->best, model, step, &e))
+		die("--resume: %s", e.msg);
+	masked_digest(t->header, digest);
+	if (strcmp(digest, t->state.digest))
+		die("--resume: %s is not the masked stream that %s was trained on (digest %s, expected %s)", name, model, digest,
+			t->state.digest);
+	if (t->info.first_step > step)
+		die("--resume: %s starts at step %llu, but %s has finished %llu: earlier batches are missing", name,
+			(ull)t->info.first_step, model, (ull)step);
+	options_check_settings(t->state.settings, settings, model);
+	cJSON_Delete(settings);
+	t->saved = step;
+	info("%s: resuming after step %llu of %llu", model, (ull)step, (ull)t->info.steps);
+}
+
+/* ---- --mpi ---- */
+
+/* Check the settings that must be the same on all ranks. */
+static void check_ranks(struct train *t)
+{
+	struct error e;
+	char *config = config_print(model_config(t->model), &t->head, 1), *settings = cJSON_PrintUnformatted(t->state.settings);
+	const struct {
+		const char *what, *text;
+	} same[] = {{"--device", t->ops->name}, {"configuration", config}, {"options", settings}, {"masked stream", t->state.digest}};
+	for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+		int is = ranks_same(&t->ranks, same[i].text, &e);
+		if (is < 0)
+			die("%s", e.msg);
+		if (!is)
+			die("--mpi: the ranks differ in %s: this rank has %s", same[i].what, same[i].text);
+	}
+	free(config);
+	free(settings);
+}
+
+/* Copy rank 0's state and weights to all ranks. */
+static void share_start(struct train *t, int resume)
+{
+	struct error e;
+	struct train_state x = t->state; /* the digest is equal already; this rank keeps its own `settings` */
+	if (ranks_share(&t->ranks, &x, sizeof x, &e) || ranks_share_model(&t->ranks, t->model, resume, &e))
+		die("%s", e.msg);
+	x.settings = t->state.settings;
+	t->state = x;
+	if (t->info.first_step > x.step)
+		die("%s starts at step %llu, but rank 0 resumes after step %llu: earlier batches are missing", t->source.name,
+			(ull)t->info.first_step, (ull)x.step);
+	if (resume)
+		t->saved = x.step;
+}
+
+/* ---- all of it ---- */
+
+/* Set the weights and the state to start from. resume: after `step` finished steps. */
+static void start_weights(struct train *t, int resume, uint64_t step)
+{
+	t->state = (struct train_state){.steps = t->info.steps, .settings = options_settings(t)};
+	masked_digest(t->header, t->state.digest);
+	t->saved = UINT64_MAX;
+	if (!resume && t->info.first_step)
+		die("%s starts at step %llu, and there is no checkpoint to resume from", t->source.name, (ull)t->info.first_step);
+	if (resume && !t->ranks.rank)
+		load_checkpoint(t, step);
+	else if (t->options->init && !t->ranks.rank)
+		load_init(t);
+	if (!t->ranks.comm)
+		return;
+	check_ranks(t);
+	share_start(t, resume);
+}
+
+int train_start(struct train *t)
+{
+	struct error e;
+	struct model_config c;
+	uint64_t step = 0;
+	enum folder folder = FOLDER_FRESH;
+	if (t->options->mpi)
+		train_join(&t->ranks, t->cli);
+	open_source(t);
+	if (!t->ranks.rank)
+		folder = check_folder(t, &step);
+	if (ranks_share(&t->ranks, &folder, sizeof folder, &e))
+		die("%s", e.msg);
+	if (folder == FOLDER_FINISHED)
+		return 0;
+	int resume = folder == FOLDER_RESUME;
+	choose_config(&c, t);
+	open_validation(t);
+	t->head = (struct head_spec){.kind = t->task->head};
+	if (t->task->open)
+		t->task->open(t);
+	make_model(t, &c, t->options->init || resume);
+	choose_optim(t);
+	start_weights(t, resume, step);
+	if (strcmp(t->ops->name, "cpu"))
+		snprintf(t->state.kernels, sizeof t->state.kernels, "%s", t->ops->name);
+	else
+		blas_core_describe(t->state.kernels, sizeof t->state.kernels);
+	if (!t->ranks.rank && checkpoint_clear(t->cli->output, t->options->force && !resume, &e))
+		die("%s", e.msg);
+	report_open(t);
+	return 1;
+}

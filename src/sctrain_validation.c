@@ -1,0 +1,82 @@
+/* --eval: scores on cells that are not for training. --best: keep the weights with the best score. */
+#include "sctrain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TOKENS_MAX 16384 /* of one forward pass */
+
+void validation_open(struct validation *v, const char *path, const struct header *training)
+{
+	struct error e;
+	char a[33], b[33];
+	struct stream *in = stream_open(path, &e);
+	if (!in || source_init(&v->source, in, &e))
+		die("--eval: %s", e.msg);
+	v->source.validation = 1;
+	vocab_digest(&stream_header(in)->vocab, a);
+	vocab_digest(&training->vocab, b);
+	if (strcmp(a, b))
+		die("--eval: %s has another vocabulary than the cells to train on", v->source.name);
+	if (stream_index(in, &e))
+		die("--eval: %s", e.msg);
+}
+
+void validation_release(struct validation *v)
+{
+	score_release(&v->score);
+	block_release(&v->block);
+	stream_free(v->source.in);
+	*v = (struct validation){0};
+}
+
+int validation_due(const struct train *t, uint64_t step)
+{
+	return t->validation.source.in && (step % t->eval_every == 0 || step == t->info.steps);
+}
+
+/* Score the whole stream with the task's metrics. */
+static void measure(struct validation *v, struct train *t)
+{
+	struct error e;
+	struct stream *in = v->source.in;
+	size_t blocks = stream_blocks(in);
+	score_reset(&v->score, t->task, t->model);
+	for (size_t k = 0; k < blocks; k++) {
+		if (stream_read_at(in, k, &v->block, &e))
+			die("--eval: %s", e.msg);
+		score_block(&v->score, t->model, &v->source, &v->block, TOKENS_MAX);
+		progress("step %llu: validation, %.0f %%", (unsigned long long)t->state.step, 100 * (double)(k + 1) / (double)blocks);
+	}
+	if (!(v->score.sum.count > 0))
+		die("--eval: %s: it has nothing to predict", v->source.name);
+	score_metrics(&v->score, v->value);
+}
+
+/* Rank 0 validates. All ranks get the values, because all must stop by --patience. */
+void validation_run(struct train *t)
+{
+	struct error e;
+	struct validation *v = &t->validation;
+	struct train_state *s = &t->state;
+	enum best by = (enum best)t->options->best;
+	if (!t->ranks.rank)
+		measure(v, t);
+	if (ranks_share(&t->ranks, v->value, sizeof v->value, &e))
+		die("%s", e.msg);
+	if (by == BEST_LAST)
+		return;
+	size_t metric = (size_t)best_metric(t->task->head, by);
+	double value = v->value[metric];
+	if (s->best_step && !metric_better(t->task->head, metric, value, s->best)) {
+		s->stale++;
+		return;
+	}
+	s->best_step = s->step;
+	s->best = value;
+	s->stale = 0;
+	if (t->ranks.rank)
+		return;
+	t->best = t->best ? t->best : xcalloc(model_size(t->model, PARAM), sizeof *t->best);
+	model_read_all(t->model, PARAM, t->best);
+}

@@ -1,0 +1,162 @@
+/* The records of a stream as a table. */
+#include "scview.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct shown {
+	int col, missing; /* index of NAME.missing, or -1 */
+	int gene;         /* values are rows of the vocabulary */
+};
+
+/* Is column c the NAME.missing of a column NAME? */
+static int is_companion(const struct header *h, int c)
+{
+	size_t n = header_companion(h->col[c].name);
+	if (!n)
+		return 0;
+	char *name = xasprintf("%.*s", (int)n, h->col[c].name);
+	int of = header_find(h, name), is = of >= 0 && header_missing_of(h, of) == c;
+	free(name);
+	return is;
+}
+
+/* The columns to show: those of --columns, else all. The .missing companions are not shown; their values become NA. */
+static struct shown *choose(const struct header *h, const char *file, size_t *n)
+{
+	size_t nname;
+	char **name = opt_list(view.columns, &nname);
+	struct shown *s = xcalloc(nname + h->ncol, sizeof *s);
+	*n = 0;
+	for (size_t i = 0; i < nname; i++) {
+		int c = header_need(h, name[i], COLUMN_TYPES, SCALAR, file, &view.error);
+		if (c < 0 && (c = header_find(h, name[i])) < 0)
+			die("%s", view.error.msg);
+		s[(*n)++].col = c;
+	}
+	for (size_t i = 0; !nname && i < h->ncol; i++)
+		if (!is_companion(h, (int)i))
+			s[(*n)++].col = (int)i;
+	for (size_t i = 0; i < *n; i++) {
+		s[i].missing = header_missing_of(h, s[i].col);
+		s[i].gene = view.genes != NUMBER && h->vocab.n && block_is_id(&h->col[s[i].col]);
+	}
+	opt_list_free(name, nname);
+	return s;
+}
+
+static void put_gene(const struct vocab *v, uint32_t i)
+{
+	const char *name = view.genes == SYMBOL && v->symbol[i][0] ? v->symbol[i] : v->id[i];
+	text_field(name, strlen(name));
+}
+
+static void put_value(const struct block *b, const struct shown *s, size_t i)
+{
+	const struct column_spec *spec = &b->header->col[s->col];
+	const void *p = b->col[s->col].data;
+	uint32_t code;
+	if (s->gene) {
+		put_gene(&b->header->vocab, block_id(b, s->col, i));
+		return;
+	}
+	switch (spec->type) {
+	case U8:
+		text_uint(((const uint8_t *)p)[i]);
+		break;
+	case U16:
+		text_uint(((const uint16_t *)p)[i]);
+		break;
+	case U32:
+		text_uint(((const uint32_t *)p)[i]);
+		break;
+	case U64:
+		text_uint(((const uint64_t *)p)[i]);
+		break;
+	case I8:
+		text_int(((const int8_t *)p)[i]);
+		break;
+	case I16:
+		text_int(((const int16_t *)p)[i]);
+		break;
+	case I32:
+		text_int(((const int32_t *)p)[i]);
+		break;
+	case I64:
+		text_int(((const int64_t *)p)[i]);
+		break;
+	case F32:
+		text_real((double)((const float *)p)[i], 1);
+		break;
+	case F64:
+		text_real(((const double *)p)[i], 0);
+		break;
+	case CATEGORICAL:
+		code = ((const uint32_t *)p)[i];
+		if (code == MISSING_CODE)
+			text_puts("NA");
+		else
+			text_field(spec->category[code], strlen(spec->category[code]));
+		break;
+	case STR: {
+		size_t n;
+		const char *v = block_str(b, s->col, i, &n);
+		text_field(v, n);
+		break;
+	}
+	case COLUMN_TYPES:
+		break;
+	}
+}
+
+static void put_cell(const struct block *b, const struct shown *s, size_t row)
+{
+	const struct column_spec *spec = &b->header->col[s->col];
+	if (s->missing >= 0 && ((const uint8_t *)b->col[s->missing].data)[row]) {
+		text_puts("NA");
+		return;
+	}
+	size_t from = row * spec->n, to = from + spec->n;
+	if (spec->shape == RAGGED) {
+		from = b->group[spec->group].offset[row];
+		to = b->group[spec->group].offset[row + 1];
+	}
+	for (size_t i = from; i < to; i++) {
+		if (i > from)
+			text_put(" ", 1);
+		put_value(b, s, i);
+	}
+}
+
+void view_table(struct stream *in)
+{
+	const struct header *h = stream_header(in);
+	size_t n;
+	struct shown *s = choose(h, stream_name(in), &n);
+	struct block b = {0};
+	uint64_t left = view.limit < 0 ? UINT64_MAX : (uint64_t)view.limit;
+	int got = 1;
+	text_open();
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			text_put("\t", 1);
+		text_field(h->col[s[i].col].name, strlen(h->col[s[i].col].name));
+	}
+	text_put("\n", 1);
+	while (left && (got = stream_read(in, &b, &view.error)) > 0)
+		for (size_t r = 0; r < b.rows && left; r++, left--) {
+			for (size_t i = 0; i < n; i++) {
+				if (i)
+					text_put("\t", 1);
+				put_cell(&b, &s[i], r);
+			}
+			text_put("\n", 1);
+		}
+	if (got < 0) {
+		text_flush(); /* show the rows that could be read */
+		die("%s", view.error.msg);
+	}
+	text_commit();
+	block_release(&b);
+	free(s);
+}

@@ -1,0 +1,101 @@
+/* Text output. */
+#include "scview.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *buffer;
+static size_t used, room;
+
+void text_flush(void)
+{
+	if (outfile_write(&view.out, buffer, used, &view.error))
+		die("%s", view.error.msg);
+	used = 0;
+}
+
+void text_open(void)
+{
+	if (outfile_open(&view.out, view.output, 0, &view.error))
+		die("%s", view.error.msg);
+}
+
+void text_commit(void)
+{
+	text_flush();
+	if (outfile_commit(&view.out, &view.error))
+		die("%s", view.error.msg);
+	free(buffer);
+}
+
+void text_put(const char *s, size_t n)
+{
+	if (used + n > 1 << 16)
+		text_flush();
+	buffer = grow_bytes(buffer, &room, used + n, 1);
+	memcpy(buffer + used, s, n);
+	used += n;
+}
+
+void text_puts(const char *s)
+{
+	text_put(s, strlen(s));
+}
+
+void text_putf(const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vsnprintf(line, sizeof line, fmt, ap);
+	va_end(ap);
+	text_put(line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
+}
+
+void text_field(const char *s, size_t n)
+{
+	size_t done = 0;
+	for (size_t i = 0; i < n; i++) {
+		const char *as = s[i] == '\t' ? "\\t" : s[i] == '\n' ? "\\n" : s[i] == '\r' ? "\\r" : s[i] == '\\' ? "\\\\" : NULL;
+		if (!as)
+			continue;
+		text_put(s + done, i - done);
+		text_put(as, 2);
+		done = i + 1;
+	}
+	text_put(s + done, n - done);
+}
+
+void text_real(double v, int single)
+{
+	char s[40];
+	if (isnan(v)) {
+		text_puts("NA");
+		return;
+	}
+	for (int digits = single ? 6 : 15;; digits++) {
+		snprintf(s, sizeof s, "%.*g", digits, v);
+		if (digits == (single ? 9 : 17) || (single ? (double)strtof(s, NULL) == v : strtod(s, NULL) == v))
+			break;
+	}
+	text_puts(s);
+}
+
+void text_uint(uint64_t v)
+{
+	char s[20];
+	size_t n = 0;
+	do
+		s[sizeof s - ++n] = (char)('0' + v % 10);
+	while (v /= 10);
+	text_put(s + sizeof s - n, n);
+}
+
+void text_int(int64_t v)
+{
+	if (v < 0)
+		text_put("-", 1);
+	text_uint(v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}

@@ -1,0 +1,29 @@
+"""The kernels of one training step, from what ncu --csv --metrics gpu__time_duration.sum --print-units base wrote: a table, then an empty line.
+
+A step ends with the optimiser's kernel; the one after the fourth of them is taken, past the steps to warm up.
+"""
+import csv
+import sys
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as f:
+        lines = [x for x in f if x.startswith('"')]
+    rows = list(csv.DictReader(lines))
+    kernels = [(r["Kernel Name"].removeprefix("void ").split("(")[0], float(r["Metric Value"].replace(",", "")) / 1e3) for r in rows]
+    ends = [i for i, (name, _) in enumerate(kernels) if "adamw" in name]
+    if len(ends) < 5:
+        sys.exit(f"gpu_ncu.py: {len(kernels)} kernels, {len(ends)} steps: expected 5 or more")
+    step = kernels[ends[3] + 1:ends[4] + 1]
+    total = sum(t for _, t in step)
+    by_name = {}
+    for name, t in step:
+        by_name.setdefault(name, []).append(t)
+    print("| kernel | launches | us | % | shortest | longest |\n|---|---|---|---|---|---|")
+    for name, t in sorted(by_name.items(), key=lambda x: -sum(x[1])):
+        print(f"| {name} | {len(t)} | {sum(t):.1f} | {100 * sum(t) / total:.1f} | {min(t):.1f} | {max(t):.1f} |")
+    print(f"| all | {len(step)} | {total:.1f} | 100 | | |\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Do the first commands of README.md work on a bare machine?   tests/fresh.sh [root|user]... [demo|check]...
+#
+# Every run gets a new Debian with make, git and ca-certificates (and sudo for the user), a clone of the last commit, and one command of
+# README.md, to the letter: as root, and as a user who may use sudo. Without arguments all of them run. Needs root and mmdebstrap.
+# Packages come from where this machine's apt takes them; its settings, keys and certificates are copied into the new system.
+# WORK=DIR keeps the bare system, the logs and what failed; the default is a temporary folder.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[ "$(id -u)" = 0 ] || { echo "fresh: skipped: only root can make a new system"; exit 0; }
+command -v mmdebstrap > /dev/null || { echo "fresh: skipped: no mmdebstrap (apt-get install mmdebstrap)"; exit 0; }
+
+users='' wanted=''
+for word; do
+	case $word in
+	root | user) users="$users $word" ;;
+	*) wanted="$wanted $word" ;;
+	esac
+done
+if [ -n "${WORK:-}" ]; then
+	mkdir -p "$WORK"
+else
+	WORK=$(mktemp -d)
+	trap 'rm -rf "$WORK"' EXIT
+fi
+suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+
+# copy_settings ROOT: how this machine reaches its packages
+copy_settings() {
+	local f
+	for f in /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf /etc/apt/apt.conf.d /etc/apt/auth.conf.d /etc/apt/keyrings \
+		/etc/apt/trusted.gpg.d /usr/share/keyrings /usr/local/share/ca-certificates /etc/ssl/certs /etc/resolv.conf /etc/hosts; do
+		[ ! -e "$f" ] || { mkdir -p "$1${f%/*}"; cp -rLT "$f" "$1$f" 2> /dev/null || :; } # a link may lead nowhere
+	done
+}
+
+# make_base: a system without what the project needs
+make_base() {
+	local f sources=() options=()
+	for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
+		[ ! -s "$f" ] || sources+=("$f")
+	done
+	for f in /etc/apt/apt.conf.d/*; do options+=("--aptopt=$f"); done
+	mmdebstrap --quiet --variant=minbase --include=make,git,ca-certificates "${options[@]}" "$suite" "$WORK/base" "${sources[@]}"
+	copy_settings "$WORK/base"
+}
+
+# inside ROOT COMMAND...: with its own processes and mounts, which end with it
+inside() {
+	local root=$1
+	shift
+	# shellcheck disable=SC2016   # for the inner shell
+	unshare --mount --pid --fork --kill-child sh -c '
+		root=$1; shift
+		mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" &&
+		exec chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb \
+			${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} "$@"' sh "$root" "$@"
+}
+
+# try USER COMMAND: in a copy of the base; the last lines of its output, and the time it took
+try() {
+	local who=$1 command=$2 root=$WORK/$1-${2##* } home=/root start status=0
+	rm -rf --one-file-system "$root"
+	cp -a "$WORK/base" "$root"
+	if [ "$who" = user ]; then
+		inside "$root" sh -c 'apt-get update && apt-get install -y --no-install-recommends sudo && useradd -m -s /bin/bash user &&
+			echo "user ALL=(ALL) NOPASSWD: ALL" > /etc/sudoers.d/user' > "$root.log" 2>&1 || { tail "$root.log" >&2; exit 1; }
+		home=/home/user
+	fi
+	git clone -q --no-hardlinks . "$root$home/corrmask"
+	[ "$who" = root ] || inside "$root" chown -R user:user "$home/corrmask"
+	start=$SECONDS
+	if [ "$who" = user ]; then
+		inside "$root" su - user -c "cd corrmask && $command" < /dev/null > "$root.log" 2>&1 || status=$?
+	else
+		inside "$root" HOME=/root sh -c "cd ~/corrmask && $command" < /dev/null > "$root.log" 2>&1 || status=$?
+	fi
+	tail -n 25 "$root.log" | sed 's/^/    /'
+	# what needs packages must have been found after they were installed
+	[ "$status" != 0 ] || inside "$root" sh -c "$home/corrmask/bin/sctrain --version" | grep 'Open MPI' || status=1
+	echo "fresh: $who: $command: status $status, $((SECONDS - start)) s"
+	[ "$status" != 0 ] || rm -rf --one-file-system "$root"
+	return "$status"
+}
+
+commands=$(tests/first_commands.sh)
+[ -d "$WORK/base" ] || make_base
+failed=0
+for who in ${users:-root user}; do
+	while read -r command; do
+		case " ${wanted:-${command##* }} " in *" ${command##* } "*) try "$who" "$command" || failed=1 ;; esac
+	done <<< "$commands"
+done
+exit $failed

@@ -1,0 +1,115 @@
+# Tests, linters and fuzzing.
+#   make bats-sctrain    one file of tests/*.bats          make unit-model    one of tests/unit/test_*.c
+
+# Tests share the cores: a waiting OpenMP thread soon sleeps.
+export GOMP_SPINCOUNT ?= 2000
+
+JOBS ?= $(shell nproc)
+UNIT := $(patsubst tests/unit/test_%.c,unit-%,$(wildcard tests/unit/test_*.c)) $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated)
+BATS := $(patsubst tests/%.bats,bats-%,$(wildcard tests/*.bats))
+SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' tests/*.bats))
+FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
+
+.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-asan check-tsan check-fresh check-portability \
+	$(UNIT) $(BATS) fuzz $(FUZZ:%=run-%) bench
+
+# $(call side_by_side,GOALS): in a make with JOBS jobs, unless this one has -j. bats must not see the variables of make.
+side_by_side = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS) --output-sync=target) $1
+
+check: ## run the tests, without the slow ones, and the linters (JOBS= side by side)
+	$(call side_by_side,check-bats check-unit lint)
+
+check-slow: ## run the tests that are tagged slow
+	$(call side_by_side,check-slow-here)
+
+check-unit: $(UNIT) ## run the unit tests (cmocka)
+
+check-bats: BATSFLAGS ?= --filter-tags '!slow'
+check-bats: $(BATS) ## run the tests of the tools (bats), but the slow ones
+
+check-slow-here: BATSFLAGS ?= --filter-tags slow
+check-slow-here: $(SLOW)
+
+$(UNIT): unit-%: $(B)/unit/test_%
+	@echo '== $<'; OPENBLAS_NUM_THREADS=1 $<
+
+$(BATS): bats-%: tests/%.bats $(B)/emu/corrmask_cuda.so | all
+	@env -u MAKEFLAGS -u MAKELEVEL BIN="$$(realpath $(BIN))" EMULATED="$$(realpath $(B)/emu)" bats $(BATSFLAGS) $<
+
+check-asan: ## run the unit tests under ASan and UBSan
+	$(call side_by_side,VARIANT=asan check-unit)
+
+check-tsan: ## run the threads of lib/stream under TSan
+	$(MAKE) VARIANT=tsan unit-stream
+
+check-fresh: ## run the commands of README.md on a bare Debian (as root, with mmdebstrap; TESTS="root demo" for a part)
+	@tests/fresh.sh $(TESTS)
+
+check-portability: ## build with other compilers, flags, locales and in odd folders (TESTS="clang cross" for a part)
+	@tests/portability.sh $(TESTS)
+
+$(B)/unit/%: $(B)/tests/unit/%.o $(B)/libcorrmask.a
+	@mkdir -p $(@D)
+	$(call link,-lcmocka)
+
+# Gradients are checked in double precision: lib/nn compiled with tests/unit/double.h.
+DOUBLE := $(patsubst lib/%.c,$(B)/double/%.o,$(wildcard lib/nn/*.c))
+$(B)/double/%.o: lib/%.c $(B)/flags | $(B)/packages
+	@mkdir -p $(@D)
+	$(call run,CC,$< in double) $(CC) -include tests/unit/double.h $(FLAGS) -Wno-unknown-warning-option -Wno-maybe-uninitialized \
+		$(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -MMD -MP -c $< -o $@
+$(B)/unit/test_model $(B)/unit/test_arch: $(DOUBLE)
+
+$(B)/bench/%: $(B)/tests/bench/%.o $(B)/libcorrmask.a
+	@mkdir -p $(@D)
+	$(link)
+
+bench: $(BENCH) ## build the benchmarks; `make bench-NAME` runs one
+
+# ---- Fuzzing ----
+
+FUZZ_SECONDS ?= 60
+fuzz: ## fuzz every parser of outside data for FUZZ_SECONDS=60
+	$(call side_by_side,VARIANT=fuzz $(FUZZ:%=run-%))
+
+$(B)/fuzz/%: LDLIBS += -fsanitize=fuzzer
+$(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libcorrmask.a
+	@mkdir -p $(@D)
+	$(link)
+
+CORPUS := $(BUILD)/corpus
+$(FUZZ:%=run-%): run-%: $(B)/fuzz/%
+	@mkdir -p $(CORPUS)/$*
+	$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(BUILD)/ \
+		$(CORPUS)/$* $(wildcard tests/fuzz/seeds) 2>$(CORPUS)/$*.log || { tail -n 100 $(CORPUS)/$*.log >&2; exit 1; }
+	@sed -n 's/^Done/$*:/p' $(CORPUS)/$*.log
+
+# ---- Linters ----
+
+C_FILES  := $(wildcard lib/*/*.[ch] src/*.[ch] cuda/*.cu cuda/*.cuh tests/*/*.[ch] tests/cuda/*.cc)
+LINT := lint-format lint-c lint-shell lint-man check-layers
+.PHONY: lint $(LINT)
+
+lint: $(LINT) ## clang-format, cppcheck, shellcheck, mandoc, check-layers
+
+lint-format: ## clang-format 14 (skipped with other versions, which format otherwise)
+	@case $$(clang-format --version) in \
+	*' 14.'*) clang-format -n -Werror $(C_FILES) ;; \
+	*) echo 'lint-format: skipped: not clang-format 14' ;; esac
+
+lint-c: ## cppcheck; tests/cppcheck.txt holds what it gets wrong, and why
+	@cppcheck -q -j$(JOBS) --std=c11 --enable=warning,performance,portability --error-exitcode=1 --inline-suppr \
+		--suppressions-list=tests/cppcheck.txt --library=tests/cppcheck.cfg -D_GNU_SOURCE -D__linux__ -Ilib -Isrc lib src
+
+# In bats: variables that it sets or the helper uses (2034, 2154), a failing cd, which ends the test (2164), > "$$file" after run (2238),
+# functions with optional arguments (2120). In scripts: functions called by a name in a variable (2317).
+lint-shell: ## shellcheck
+	@shellcheck -e SC2317 .ci/run $(wildcard tests/*.sh tests/bench/*.sh pipelines/*.sh)
+	@shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)
+
+lint-man: ## mandoc's checks of the manual pages
+	@mandoc -Tlint -W warning $(wildcard man/*.[1-9])
+
+check-layers: ## no include points to a higher layer
+	@awk -f tests/check_layers.awk $(wildcard lib/*/*.[ch] cuda/*)

@@ -1,0 +1,166 @@
+/* The small parts of lib/base: text tables, digests, softmax, random numbers. */
+#include "base/digest.h"
+#include "base/rng.h"
+#include "base/softmax.h"
+#include "base/tsv.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+static char path[] = "/tmp/corrmask-base-XXXXXX";
+
+static int setup(void **state)
+{
+	return close(mkstemp(path));
+}
+
+static int teardown(void **state)
+{
+	return unlink(path);
+}
+
+static void write_table(const char *text, size_t n, const char *mode)
+{
+	gzFile f = gzopen(path, mode);
+	assert_int_equal(gzwrite(f, text, (unsigned)n), n);
+	assert_int_equal(gzclose(f), Z_OK);
+}
+
+static void table_of_fields(void **state)
+{
+	static const char text[] = "gene\tlabel\r\n\n\ta\t\nlast";
+	static const char *const expected[][3] = {{"gene", "label"}, {""}, {"", "a", ""}, {"last"}};
+	static const size_t n[] = {2, 1, 3, 1};
+	for (int gz = 0; gz < 2; gz++) {
+		struct error e;
+		struct tsv t;
+		write_table(text, sizeof text - 1, gz ? "wb" : "wbT");
+		assert_int_equal(tsv_open(&t, path, &e), 0);
+		for (size_t line = 0; line < 4; line++) {
+			assert_int_equal(tsv_next(&t, &e), 1);
+			assert_int_equal(t.line, line + 1);
+			assert_int_equal(t.n, n[line]);
+			for (size_t i = 0; i < n[line]; i++)
+				assert_string_equal(t.field[i], expected[line][i]);
+			if (!line) {
+				assert_int_equal(tsv_find(&t, "label"), 1);
+				assert_int_equal(tsv_find(&t, "lab"), -1);
+			}
+		}
+		assert_int_equal(tsv_next(&t, &e), 0);
+		tsv_close(&t);
+	}
+}
+
+static void whole_lines(void **state)
+{
+	static const char text[] = "a\tb c\r\n\nx\ty\n";
+	struct error e;
+	struct tsv t;
+	write_table(text, sizeof text - 1, "wb");
+	assert_int_equal(tsv_open(&t, path, &e), 0);
+	assert_int_equal(tsv_next_whole(&t, &e), 1);
+	assert_int_equal(t.n, 1);
+	assert_string_equal(t.field[0], "a\tb c");
+	assert_int_equal(tsv_next_whole(&t, &e), 1);
+	assert_string_equal(t.field[0], "");
+	assert_int_equal(tsv_next(&t, &e), 1);
+	assert_int_equal(t.n, 2);
+	assert_string_equal(t.field[1], "y");
+	assert_int_equal(t.line, 3);
+	assert_int_equal(tsv_next_whole(&t, &e), 0);
+	tsv_close(&t);
+}
+
+static void bad_tables(void **state)
+{
+	struct error e;
+	struct tsv t;
+	assert_int_equal(tsv_open(&t, "/nowhere/table.tsv", &e), -1);
+	assert_non_null(strstr(e.msg, "/nowhere/table.tsv: No such file"));
+	tsv_close(&t);
+
+	char *text = malloc(TSV_LINE_MAX + 3);
+	memset(text, 'x', TSV_LINE_MAX + 3);
+	text[TSV_LINE_MAX] = '\n'; /* the longest line that is read */
+	write_table(text, TSV_LINE_MAX + 1, "wbT");
+	assert_int_equal(tsv_open(&t, path, &e), 0);
+	assert_int_equal(tsv_next(&t, &e), 1);
+	assert_int_equal(strlen(t.field[0]), TSV_LINE_MAX);
+	assert_int_equal(tsv_next(&t, &e), 0);
+	tsv_close(&t);
+
+	text[TSV_LINE_MAX] = 'x';
+	text[TSV_LINE_MAX + 1] = '\n';
+	write_table(text, TSV_LINE_MAX + 2, "wbT");
+	assert_int_equal(tsv_open(&t, path, &e), 0);
+	assert_int_equal(tsv_next(&t, &e), -1);
+	assert_non_null(strstr(e.msg, "line 1: longer than"));
+	tsv_close(&t);
+
+	for (int i = 0; i < TSV_LINE_MAX; i++)
+		text[i] = (char)(i % 7 == 6 ? '\n' : 'a' + i * 7919 % 26);
+	write_table(text, TSV_LINE_MAX, "wb");
+	assert_int_equal(truncate(path, 60), 0);
+	assert_int_equal(tsv_open(&t, path, &e), 0);
+	int got;
+	while ((got = tsv_next(&t, &e)) > 0)
+		;
+	assert_int_equal(got, -1);
+	assert_non_null(strstr(e.msg, path));
+	assert_int_equal(tsv_error(&t, &e, "%d is odd", 3), -1);
+	char *expected;
+	assert_true(asprintf(&expected, "%s: line %zu: 3 is odd", path, t.line) > 0);
+	assert_string_equal(e.msg, expected);
+	tsv_close(&t);
+	free(expected);
+	free(text);
+}
+
+/* XXH3-128 of no bytes, as its specification gives it. */
+static void digest_of_nothing(void **state)
+{
+	char hex[DIGEST_SIZE];
+	digest_bytes("", 0, hex);
+	assert_string_equal(hex, "99aa06d3014798d86001c324468d497f");
+}
+
+static void softmax_of_logits(void **state)
+{
+	double z[] = {1000, 1000 + log(2), 1000 + log(2), -INFINITY};
+	assert_int_equal(softmax_argmax(z, 4), 1);
+	assert_true(fabs(softmax(z, 4) - (1000 + log(5))) < 1e-12);
+	assert_true(fabs(z[0] - 0.2) < 1e-12 && fabs(z[1] - 0.4) < 1e-12 && fabs(z[2] - 0.4) < 1e-12 && z[3] == 0);
+}
+
+/* Philox4x32-10 known answers [Random123 kat_vectors]. */
+static void philox_known(void **state)
+{
+	uint32_t zero[4] = {0}, ones[4] = {~0u, ~0u, ~0u, ~0u}, out[4];
+	rng_block(0, 0, zero, out);
+	assert_int_equal(out[0], 0x6627e8d5u);
+	assert_int_equal(out[3], 0x9b00dbd8u);
+	rng_block(~0u, ~0u, ones, out);
+	assert_int_equal(out[0], 0x408f276du);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(table_of_fields),
+		cmocka_unit_test(whole_lines),
+		cmocka_unit_test(bad_tables),
+		cmocka_unit_test(digest_of_nothing),
+		cmocka_unit_test(softmax_of_logits),
+		cmocka_unit_test(philox_known),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
