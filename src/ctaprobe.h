@@ -12,7 +12,10 @@
 int cells_main(int argc, char **argv);
 int score_main(int argc, char **argv);
 int genes_main(int argc, char **argv);
-extern struct cli cells_cli, score_cli, genes_cli;
+int reconstruction_main(int argc, char **argv);
+int rank_main(int argc, char **argv);
+int ranks_main(int argc, char **argv);
+extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, rank_cli, ranks_cli;
 
 /* The cells of one stream of embeddings that have a label and a target. */
 struct embeddings {

@@ -3,6 +3,10 @@
 usage: evaluation.py make OUT.emb [seed=N] [donors=N] [first=N] [what=...]      cells of donors first, first + 1, ... with age and disease
        evaluation.py classes TRAIN.emb TEST.emb FOLDS.pred TEST.pred METRICS.tsv LABEL [standardize=1]
        evaluation.py target TRAIN.emb TEST.emb FOLDS.pred TEST.pred METRICS.tsv [standardize=1] [alpha=X]
+       evaluation.py rank OUT.emb METRICS.tsv
+       evaluation.py counts OUT.pred [what=...]                                 predictions of counts
+       evaluation.py reconstruction IN.pred METRICS.tsv
+       evaluation.py ranks TABLE.tsv
        evaluation.py auroc PREDICTIONS METRICS.tsv LABEL                        a cross-validation, all folds together
 FOLDS.pred are predictions of a cross-validation of TRAIN.emb, with the folds that --search uses. Without search, alpha or C is given.
 Exits 1 with a message on a difference.
@@ -152,6 +156,74 @@ def target(train, test, folds, predictions, metrics, standardize=0, alpha=0.0):
           spearmanr([want[db == d].mean() for d in donors], [yb[db == d].mean() for d in donors])[0], 1e-6)
     close("mse", float(m["mse"]), ((want - yb) ** 2).mean(), 1e-6 * yb.var())
     close("r2", float(m["r2"]), 1 - ((want - yb) ** 2).mean() / yb.var(), 1e-6)
+
+
+def rank(embeddings, metrics):
+    x = load(embeddings, "x")[0].astype("f8")
+    m = probe.read_metrics(metrics)
+    for key, v in (("", x), ("_centred", x - x.mean(0))):
+        s = np.linalg.svd(v, compute_uv=False)
+        p = s[s > 0] / s.sum()
+        close("entropy" + key, float(m["entropy" + key]), -(p * np.log(p)).sum(), 1e-9)
+        close("effective_rank" + key, float(m["effective_rank" + key]), np.exp(-(p * np.log(p)).sum()), 1e-8)
+
+
+def counts(out, cells=230, genes=40, seed=1, what=""):
+    rng = np.random.default_rng(seed)
+    rate = rng.gamma(0.3, 2, genes)
+    count = rng.poisson(rate, (cells, genes))
+    masked = [np.sort(rng.choice(genes, rng.integers(0, 12), replace=False)) for _ in range(cells)]
+    if what == "constant":
+        count[:] = 1
+    library = count.sum(1)
+    lists = np.concatenate(masked)
+    row = np.repeat(np.arange(cells), [len(m) for m in masked])
+    expected = (rate[lists] * rng.uniform(0.5, 2, len(lists))).round(1).astype("f4")         # some are equal
+    if what == "nan":
+        expected[len(expected) // 2] = np.nan
+    if what == "library":
+        library[20] = 0
+    header = {"kind": "prediction", "provenance": [],
+              "columns": [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "library", "type": "u64", "shape": "scalar"},
+                          {"name": "gene", "type": "u16", "shape": "ragged", "group": "gene"},
+                          {"name": "count", "type": "u32", "shape": "ragged", "group": "gene"},
+                          {"name": "expected", "type": "f32", "shape": "ragged", "group": "gene"}],
+              "vocab": {"id": ["ENSG%d" % i for i in range(genes)], "symbol": [""] * genes, "median": [None] * genes}}
+    offset = np.concatenate([[0], np.cumsum([len(m) for m in masked])])
+
+    def lists_of(v, a, b):
+        return offset[a:b + 1] - offset[a], v[offset[a]:offset[b]]
+    blocks = [{"cell": np.arange(a, min(a + 100, cells)), "library": library[a:a + 100], "gene": lists_of(lists, a, min(a + 100, cells)),
+               "count": lists_of(count[row, lists], a, min(a + 100, cells)), "expected": lists_of(expected, a, min(a + 100, cells))}
+              for a in range(0, cells, 100)]
+    scstream.write(out, header, blocks)
+
+
+def reconstruction(path, metrics):
+    from scipy.stats import pearsonr, spearmanr
+    r, rho, cells = [], [], 0
+    for b in scstream.read(path):
+        for i in range(len(b["cell"])):
+            at = slice(*b["count"][0][i:i + 2])
+            x = np.log1p(1e4 * np.asarray(b["expected"][1][at], "f8") / b["library"][i])
+            y = np.log1p(1e4 * np.asarray(b["count"][1][at], "f8") / b["library"][i])
+            cells += 1
+            if len(x) > 1 and np.ptp(x) > 0 and np.ptp(y) > 0:
+                r.append(pearsonr(x, y)[0])
+                rho.append(spearmanr(x, y)[0])
+    m = probe.read_metrics(metrics)
+    close("undefined", float(m["undefined"]), cells - len(r), 0)
+    for key, v in (("pearson", r), ("spearman", rho)):
+        close(key, float(m[key]), np.mean(v), 1e-9)
+        close(key + "_sd", float(m[key + "_sd"]), np.std(v, ddof=1), 1e-9)
+
+
+def ranks(path):
+    from scipy.stats import rankdata
+    rows = [line.rstrip("\n").split("\t") for line in open(path)][1:]
+    v = np.array([[float(x) for x in r[1:]] for r in rows])
+    close("score", v[:, 0], v[:, 2:].mean(1), 1e-12)
+    close("rank", v[:, 1], np.mean([rankdata(-c, method="min") for c in v[:, 2:].T], 0), 1e-12)
 
 
 if __name__ == "__main__":
