@@ -87,7 +87,7 @@ static void open_inputs(struct inputs *in)
 		in->s[i] = cli_open(&cli, (int)i);
 		h[i] = stream_header(in->s[i]);
 		name[i] = stream_name(in->s[i]);
-		if (strcmp(h[i]->kind, "masked") == 0 || strcmp(h[i]->kind, "graph") == 0)
+		if (strncmp(h[i]->kind, "masked", 6) == 0 || strcmp(h[i]->kind, "graph") == 0)
 			die("%s: a %s stream has no cells to sample; expected counts, tokens, embedding or prediction", name[i],
 				h[i]->kind);
 		const char *slash = strrchr(name[i], '/');
