@@ -1,4 +1,5 @@
-/* The parts of scembed: scembed.c reads, batches and writes; scembed_predict.c is --predict for one batch. */
+/* The parts of scembed: scembed.c reads, batches and writes; scembed_predict.c is --predict for one batch; scembed_expression.c embeds
+ * without a model. */
 #ifndef SCEMBED_H
 #define SCEMBED_H
 
@@ -41,5 +42,14 @@ void predict_header(struct run *r, struct header *h, const char *name);
 /* Predict rows [first, first + n) of the output. Their cells are in r->packed, and their scalar columns are filled already. */
 void predict_rows(struct run *r, size_t first, size_t n);
 void predict_release(struct run *r);
+
+/* Embeddings of counts without a model. */
+struct expression_options {
+	size_t components; /* 0: the expression itself */
+	size_t genes;      /* the most variable ones; 0: all */
+	const char *fit;   /* stream to learn from; NULL: the input */
+};
+struct cli;
+void expression_run(const struct cli *cli, const struct expression_options *o);
 
 #endif
