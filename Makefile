@@ -88,8 +88,10 @@ LIBS  := -Wl,--as-needed $(PKG_LIBS) -lm -ldl
 # The CPU's ops sum in a fixed order of their own, fused, and do not set errno.
 FLAGS_ops_cpu := -ffp-contract=fast -fno-math-errno -fno-trapping-math
 FLAGS_ops_cpu_attention := $(FLAGS_ops_cpu)
+FLAGS_ops_cpu_bag       := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_linear    := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_loss      := $(FLAGS_ops_cpu)
+FLAGS_ops_cpu_nb        := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_norm      := $(FLAGS_ops_cpu)
 # The float32 screen has an error bound; pairs that pass it are computed again in integers.
 FLAGS_correlation_screen := -ffp-contract=fast
