@@ -163,7 +163,7 @@ $(TOOLS:%=$(BIN)/%): $(BIN)/%: $$(call parts,$$*) $(B)/libcli.a $(B)/libcorrmask
 
 include cuda/cuda.mk tests/tests.mk
 PIPELINES := pipelines
--include $(sort $(wildcard pipelines/*.mk)) $(sort $(wildcard tests/bench/*.mk))
+include $(PIPELINES)/runs.mk $(sort $(wildcard tests/bench/*.mk))
 
 # ---- Installation ----
 
