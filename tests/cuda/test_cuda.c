@@ -502,6 +502,8 @@ IN_BOTH(moves)
 IN_BOTH(mlm_loss)
 IN_BOTH(class_loss)
 IN_BOTH(optimiser)
+IN_BOTH(cell_ops)
+IN_BOTH(cell_steps)
 IN_BOTH(steps)
 IN_BOTH(settings)
 IN_BOTH(usage)
@@ -525,6 +527,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_mlm_loss),
 		cmocka_unit_test(test_class_loss),
 		cmocka_unit_test(test_optimiser),
+		cmocka_unit_test(test_cell_ops),
+		cmocka_unit_test(test_cell_steps),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_usage),
