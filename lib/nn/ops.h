@@ -62,6 +62,8 @@ struct dropout {
 	uint32_t site, layer;
 	const uint32_t *step; /* [1], on the device */
 	uint32_t threshold;   /* of 65536; 0 = off */
+	void *keep;           /* attention only: keep_bytes of memory for its decisions; NULL if that is 0 */
+	size_t longest;       /* the number of tokens that keep_bytes was asked with */
 };
 
 /* A packed batch on the device. Cell b holds tokens offset[b] .. offset[b+1]. */
@@ -186,8 +188,11 @@ struct ops {
 	/*
 	 * Attention within each cell: qkv act [T,3C] (query | key | value, head h at columns h D .. (h+1) D of each, D = C / NH)
 	 *     P = dropout(softmax(q k^T / sqrt(D)));  y = P v
-	 * y act [T,C]; lse real [T,NH] = log sum exp of the scaled scores. Nothing of size length x length is stored.
+	 * y act [T,C]; lse real [T,NH] = log sum exp of the scaled scores. No number is stored for each pair of tokens.
+	 * keep_bytes: what the forward needs to store its dropout decisions for the backward (dropout.keep), for any B cells of T tokens in
+	 * all, each of at most `longest`. keep_bytes NULL, or 0 bytes: the backward computes the decisions again.
 	 */
+	size_t (*keep_bytes)(const struct ops *o, size_t B, size_t T, size_t longest, size_t C, size_t NH);
 	void (*attention)(
 		struct ops *o, void *y, real *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
 	void (*attention_back)(struct ops *o, void *dqkv, const void *dy, const void *y, const real *lse, const void *qkv,
