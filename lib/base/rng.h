@@ -23,6 +23,7 @@ enum rng_domain {
 	RNG_SIM,            /* scsim (a = cell or module, b = purpose) */
 	RNG_FOLD,           /* ctaprobe: folds */
 	RNG_TEST,
+	RNG_RISK = 20, /* maskrisk: model and runs (a = run or feature, b = purpose) */
 };
 
 /* Four 32-bit words at a counter. */
