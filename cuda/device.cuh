@@ -414,6 +414,16 @@ void cuda_mlm_loss_back(struct ops *o, void *dh, float *dW, float *db, const voi
 	const uint32_t *target, const float *lse, const float *scale, size_t N, size_t C, size_t V);
 void cuda_class_loss(struct ops *o, double *sum, void *dlogit, const void *logit, const int32_t *label, const float *weight,
 	const float *scale, size_t N, size_t K);
+void cuda_bag(struct ops *o, void *y, const float *W, const struct seq *s, const float *value, size_t B, size_t C, int add);
+void cuda_bag_back(struct ops *o, float *dW, const void *dy, const struct seq *s, const float *value, size_t V, size_t C);
+void cuda_batch_norm(struct ops *o, void *y, float *stat, const void *x, const float *gamma, const float *beta, float *run_mean,
+	float *run_var, size_t N, size_t C, double eps, double momentum, int train, enum act act);
+void cuda_batch_norm_back(struct ops *o, void *dx, float *dgamma, float *dbeta, const void *dy, const void *x, const void *y,
+	const float *stat, const float *gamma, size_t N, size_t C, enum act act);
+void cuda_nb_loss(struct ops *o, double *sum, float *lse, const void *z, const float *t, const struct seq *s, const uint32_t *count,
+	const uint32_t *mask, size_t B, size_t G);
+void cuda_nb_loss_back(struct ops *o, void *z, float *dt, const float *t, const struct seq *s, const uint32_t *count, const uint32_t *mask,
+	const float *lse, const float *scale, size_t B, size_t G);
 void cuda_sumsq(struct ops *o, double *sum, const float *g, size_t n);
 void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, size_t n, const double *norm2, const struct adamw_args *a);
 
