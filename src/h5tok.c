@@ -136,9 +136,11 @@ static void survey(struct job *j, struct h5ad *h, int i)
 	if (map_path) {
 		double percent = s.genes ? 100 * (double)s.known / (double)s.genes : 0;
 		info("%s: %zu of %zu genes (%.1f %%) are in %s", h->path, s.known, s.genes, percent, map_path);
+		size_t k = h->id.n / 2; /* a typical one: the first and the last are often odd */
 		if (percent < min_genes)
 			die("%s: only %.1f %% of the genes are in %s, expected at least %g %% (--min-genes-mapped); ids are like '%.*s'",
-				h->path, percent, map_path, min_genes, (int)(h->id.n ? h->id.offset[1] : 0), h->id.n ? h->id.bytes : "");
+				h->path, percent, map_path, min_genes, (int)(h->id.n ? h->id.offset[k + 1] - h->id.offset[k] : 0),
+				h->id.n ? h->id.bytes + h->id.offset[k] : "");
 	}
 	if (j->obs.skipped)
 		warn("column left out: %s", j->obs.skipped);

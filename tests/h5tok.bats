@@ -114,7 +114,7 @@ fails() {
 	fails "layers that --layer can name: counts, more" h5tok normalised.h5ad
 	fails "layers/spliced: not there" h5tok --layer spliced normalised.h5ad
 	h5tok -q --layer X csr_gzip.h5ad -o x.counts
-	fails "no column nothing to take gene ids from" h5tok --gene-column nothing csr_gzip.h5ad
+	fails "no column 'nothing' to take gene ids from (it has: index, symbol, ensembl_id)" h5tok --gene-column nothing csr_gzip.h5ad
 	fails "2 genomes (GRCh38, mm10); choose one" h5tok tenx2.h5
 	fails "no genome hg19; there are: GRCh38, mm10" h5tok --genome hg19 tenx2.h5
 }
@@ -197,7 +197,7 @@ with h5py.File('late.h5ad', 'w') as f:
 	: >empty.h5ad
 	fails "empty.h5ad: the file is empty" h5tok empty.h5ad
 	seq 1000 >text.h5ad
-	fails "text.h5ad: not an HDF5 file" h5tok text.h5ad
+	fails "text.h5ad: this is text, expected .h5ad" h5tok text.h5ad
 	fails "No such file or directory" h5tok nowhere.h5ad
 	mkdir -p folder
 	fails "folder: no matrix.mtx" h5tok folder
