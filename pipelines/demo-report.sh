@@ -26,7 +26,9 @@ echo "per class (F1 of the probe)"
 awk -F '\t' '$1 ~ /^f1:/ { c = substr($1, 4); if (FNR == NR) a[c] = $2; else b[c] = $2 }
 	$1 ~ /^n:/ { n[substr($1, 3)] = $2 }
 	END { for (c in n) printf "%d\t%s\t%.4f\t%.4f\n", n[c], c, a[c], b[c] }' "$dir/random.probe.tsv" "$dir/corrmask.probe.tsv" |
-	sort -k1,1nr | awk -F '\t' '{ printf "  %-34s %7d %10s %10s\n", substr($2, 1, 34), $1, $3, $4 }'
+	sort -k1,1nr | "$(dirname "$0")/names.sh" 2 | awk -F '\t' '
+		NR == 1 { name = $2; gsub(/./, " ", name); printf "  %s %7s %10s %10s\n", name, "cells", "random", "CorrMask" }
+		{ printf "  %s %7d %10s %10s\n", $2, $1, $3, $4 }'
 echo
 printf '%-24s %10s %12s\n' stage seconds "peak memory"
 find "$prepared/log" "$dir/log" -name '*.log' -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | while read -r log; do

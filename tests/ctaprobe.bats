@@ -335,7 +335,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_equal "$(ctaprobe rank --json wide.emb | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["cells"])')" 40
 	ref predict p.s
 	run ctaprobe rank -o out.tsv p.s
-	assert_output "ctaprobe rank: p.s: this is a prediction stream, expected embedding"
+	assert_output "ctaprobe rank: p.s: this is a prediction stream, expected embedding, as scembed makes it"
 	ref make none.emb cells=0
 	run ctaprobe rank -o out.tsv none.emb
 	assert_output "ctaprobe rank: none.emb: no cells"

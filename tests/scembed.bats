@@ -299,7 +299,7 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	assert_failure 1
 	run scembed -M model sim.counts -o bad.emb
 	assert_failure 1
-	assert_output "scembed: sim.counts: this is a counts stream, expected tokens"
+	assert_output "scembed: sim.counts: this is a counts stream, expected tokens, as rankenc makes them"
 	head -c $(($(stat -c %s cells.tok) - 20)) cells.tok >half.tok
 	run scembed -M model half.tok -o bad.emb
 	assert_failure 1
