@@ -6,6 +6,7 @@ usage: evaluation.py make OUT.emb [seed=N] [donors=N] [first=N] [what=...]      
        evaluation.py rank OUT.emb METRICS.tsv
        evaluation.py counts OUT.pred [what=...]                                 predictions of counts
        evaluation.py reconstruction IN.pred METRICS.tsv
+       evaluation.py bootstrap PREDICTIONS METRICS.tsv REPLICATES.tsv [group=1]
        evaluation.py ranks TABLE.tsv
        evaluation.py other IN.counts OUT.counts                                 the same cells, with another table of genes
        evaluation.py expression FIT.counts IN.counts OUT.emb genes=N [components=K]
@@ -218,6 +219,27 @@ def reconstruction(path, metrics):
     for key, v in (("pearson", r), ("spearman", rho)):
         close(key, float(m[key]), np.mean(v), 1e-9)
         close(key + "_sd", float(m[key + "_sd"]), np.std(v, ddof=1), 1e-9)
+
+
+def bootstrap(predictions, metrics, replicates, group=0):
+    from sklearn.metrics import f1_score
+    logit, y, donor = load(predictions, "logit", "cell_type", "donor")
+    labels = np.array(scstream.read(predictions).header["labels"])
+    y, guess = y.astype(str), labels[logit.argmax(1)]
+    rows = [line.rstrip("\n").split("\t") for line in open(replicates)]
+    value = np.array(rows[1:], float)[:, 1:]
+    m = probe.read_metrics(metrics)
+    for i, key in enumerate(rows[0][1:]):
+        close(key + "_low", float(m[key + "_low"]), np.quantile(value[:, i], 0.025), 1e-12)
+        close(key + "_high", float(m[key + "_high"]), np.quantile(value[:, i], 0.975), 1e-12)
+    units = [np.flatnonzero(donor == d) for d in np.unique(donor)] if group else [np.array([i]) for i in range(len(y))]
+    close("units", float(m["bootstrap_units"]), len(units), 0)
+    rng = np.random.default_rng(1)
+    draws = [np.concatenate([units[u] for u in rng.integers(0, len(units), len(units))]) for _ in range(600)]
+    want = np.array([[(y[d] == guess[d]).mean(), f1_score(y[d], guess[d], average="macro", zero_division=0)] for d in draws])
+    for i, j in ((0, 0), (2, 1)):
+        close("mean", value[:, i].mean(), want[:, j].mean(), 5 * want[:, j].std() / 600 ** 0.5)
+        close("sd", value[:, i].std() / want[:, j].std(), 1, 0.15)
 
 
 def ranks(path):
