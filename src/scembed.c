@@ -15,12 +15,12 @@
 enum { MEAN, CLS, FIRST };
 enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 
-static const char *model_dir;
-static long long layer = -1, batch_max = 16384;
-static int pooling, truncate_cells, predict, probabilities, all_genes, reconstruct;
+static const char *model_dir, *fit_path;
+static long long layer = -1, batch_max = 16384, components, genes = 2000;
+static int expression, pooling, truncate_cells, predict, probabilities, all_genes, reconstruct;
 
 static struct option_def options[] = {
-	{.letter = 'M', .name = "model", .kind = OPT_STRING, .to = &model_dir, .arg = "DIR", .help = "the model directory (required)"},
+	{.letter = 'M', .name = "model", .kind = OPT_STRING, .to = &model_dir, .arg = "DIR", .help = "the model directory"},
 	{.name = "layer",
 		.kind = OPT_INT,
 		.to = &layer,
@@ -67,6 +67,31 @@ static struct option_def options[] = {
 		.min = 1,
 		.max = 1e9,
 		.help = "compute about N tokens or counts at a time (default 16384; counts: 262144)"},
+	{.name = "expression",
+		.kind = OPT_FLAG,
+		.to = &expression,
+		.changes = 1,
+		.help = "without a model: log-normalised expression of the most variable genes"},
+	{.name = "pca",
+		.kind = OPT_INT,
+		.to = &components,
+		.arg = "K",
+		.min = 1,
+		.max = 16384,
+		.changes = 1,
+		.help = "without a model: K principal components of that expression"},
+	{.name = "genes",
+		.kind = OPT_INT,
+		.to = &genes,
+		.arg = "N",
+		.max = 1e6,
+		.changes = 1,
+		.help = "number of most variable genes, 0: all (default 2000)"},
+	{.name = "fit",
+		.kind = OPT_STRING,
+		.to = &fit_path,
+		.arg = "FILE",
+		.help = "learn genes and components from these cells (default: the input)"},
 	{0},
 };
 
@@ -256,10 +281,14 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 
 static void check_options(void)
 {
-	if (!model_dir)
-		usage_error("no model: -M DIR");
+	if (!model_dir + !expression + !components != 2)
+		usage_error("one of -M DIR, --expression and --pca K is needed");
 	if (cli.noperand > 1)
 		usage_error("expected one stream, and '%s' is a second one", cli.operand[1]);
+	for (struct option_def *o = options; o->name; o++)
+		if (o->seen && (o->to == &genes || o->to == &fit_path) == !!model_dir && o->to != &model_dir && o->to != &expression &&
+			o->to != &components)
+			usage_error(model_dir ? "--%s needs --expression or --pca" : "--%s needs -M DIR", o->name);
 	for (struct option_def *o = options; o->name && predict; o++)
 		if (o->seen && (o->to == &layer || o->to == &pooling))
 			usage_error("--%s is for embeddings: it excludes --predict", o->name);
@@ -306,6 +335,10 @@ int main(int argc, char **argv)
 	int got;
 	cli_init(&cli, argc, argv);
 	check_options();
+	if (!model_dir) {
+		expression_run(&cli, &(struct expression_options){(size_t)components, (size_t)genes, fit_path});
+		return 0;
+	}
 	r.probabilities = probabilities;
 	r.all_genes = all_genes;
 	struct stream *in = cli_open(&cli, 0);

@@ -1,4 +1,5 @@
-/* The parts of scembed: scembed.c reads, batches and writes; scembed_predict.c is --predict for one batch, scembed_counts.c a model of counts. */
+/* The parts of scembed: scembed.c reads, batches and writes; scembed_predict.c is --predict for one batch, scembed_counts.c a model of counts;
+ * scembed_expression.c embeds without a model. */
 #ifndef SCEMBED_H
 #define SCEMBED_H
 
@@ -58,5 +59,14 @@ void counts_header(struct run *r, struct header *h, const char *name);
 void counts_pack(struct run *r, const struct block *b, size_t from, size_t to, const char *name);
 void counts_rows(struct run *r, size_t first, size_t n);
 void counts_release(struct run *r);
+
+/* Embeddings of counts without a model. */
+struct expression_options {
+	size_t components; /* 0: the expression itself */
+	size_t genes;      /* the most variable ones; 0: all */
+	const char *fit;   /* stream to learn from; NULL: the input */
+};
+struct cli;
+void expression_run(const struct cli *cli, const struct expression_options *o);
 
 #endif

@@ -321,7 +321,7 @@ int train_start(struct train *t)
 	if (strcmp(t->ops->name, "cpu"))
 		snprintf(t->state.kernels, sizeof t->state.kernels, "%s", t->ops->name);
 	else
-		blas_core_describe(t->state.kernels, sizeof t->state.kernels);
+		cpu_describe(t->state.kernels, sizeof t->state.kernels);
 	if (!t->ranks.rank && checkpoint_clear(t->cli->output, t->options->force && !resume, &e))
 		die("%s", e.msg);
 	report_open(t);
