@@ -109,19 +109,20 @@ void bias_back(struct cpu *c, real *db, const real *dy, size_t T, size_t N)
 
 /*
  * dW [N,K] += dy^T x, db [N] += sum of dy (db may be NULL). A job computes one tile of dW for one part of the tokens; tiles of a wide layer
- * are longer. The number of parts depends on T alone, and the parts are added in order.
+ * are longer, and if there is one part they are added to dW at once. The number of parts depends on T alone, and the parts are added in order.
  */
 static void weight_back(struct cpu *c, real *dW, real *db, const real *dy, const real *x, size_t T, size_t K, size_t N)
 {
 	size_t KT = N >= WIDE ? 4 * WTILE : WTILE, across = chunks(K, KT), tiles = chunks(N, WTILE) * across;
 	size_t R = part_rows(T), parts = chunks(T, R), size = N * (K + 1);
+	int direct = N >= WIDE && parts == 1;
 	real *part = shared(c, parts * size);
 	PARALLEL_FOR
 	for (size_t job = 0; job < parts * tiles; job++) {
 		size_t t0 = job / tiles * R, n = min_size(R, T - t0), tile = job % tiles;
 		size_t n0 = tile / across * WTILE, n1 = min_size(N, n0 + WTILE), k0 = tile % across * KT, k1 = min_size(K, k0 + KT);
 		real *w = part + job / tiles * size, *b = w + N * K;
-		if (parts == 1)
+		if (direct)
 			gemm_tn(n1 - n0, k1 - k0, n, 1, dy + n0, N, x + k0, K, 1, dW + n0 * K + k0, K);
 		else
 			gemm_tn(n1 - n0, k1 - k0, n, 1, dy + t0 * N + n0, N, x + t0 * K + k0, K, 0, w + n0 * K + k0, K);
@@ -131,7 +132,7 @@ static void weight_back(struct cpu *c, real *dW, real *db, const real *dy, const
 		}
 	}
 	PARALLEL_FOR
-	for (size_t n = 0; n < (parts > 1 ? N : 0); n++)
+	for (size_t n = 0; n < (direct ? 0 : N); n++)
 		add_parts(dW + n * K, part + n * K, parts, size, K);
 	if (db)
 		add_parts(db, part + N * K, parts, size, N);
