@@ -15,6 +15,7 @@ static const struct {
 	{"mlm", "pre-train a model on a masked stream", mlm_main},
 	{"cells", "fine-tune a model to classify cells by a label", cells_main},
 	{"genes", "fine-tune a model to classify genes by a label", genes_main},
+	{"nb", "pre-train a model of counts on a masked-counts stream", nb_main},
 	{"eval", "evaluate a model on a masked stream", eval_main},
 };
 

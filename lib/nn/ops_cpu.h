@@ -93,6 +93,9 @@ static inline void add_parts(real *out, const real *part, size_t n, size_t strid
 		SIMD for (size_t i = 0; i < C; i++) out[i] += part[k * stride + i];
 }
 
+/* db [N] += the rows of dy [T,N], summed as cpu_linear_back sums them. Takes c->shared. */
+void bias_back(struct cpu *c, real *db, const real *dy, size_t T, size_t N);
+
 /*
  * The backend in the vectors of this compilation: VECTOR bytes. The Makefile compiles the same files with other instructions and names
  * theirs ops_cpu_avx2 and ops_cpu_avx512; all other names stay inside. ops_cpu_new (cpu_vectors.c) chooses.
@@ -105,8 +108,8 @@ void cpu_linear_back(struct ops *o, void *dx, real *dW, real *db, void *dy, cons
 	size_t T, size_t K, size_t N, enum act act, int add);
 void cpu_norm(struct ops *o, void *y, void *r, real *stat, const void *a, const void *x, const real *gamma, const real *beta,
 	const struct seq *s, size_t T, size_t C, double eps, const struct dropout *d);
-void cpu_norm_back(struct ops *o, void *da, void *dx, real *dgamma, real *dbeta, const void *dy, const void *r, const real *stat,
-	const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
+void cpu_norm_back(struct ops *o, void *da, void *dx, real *dgamma, real *dbeta, real *dbias, const void *dy, const void *r,
+	const real *stat, const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
 void cpu_embed(struct ops *o, void *y, real *stat, const real *word, const real *posw, const real *type, const real *gamma,
 	const real *beta, const struct seq *s, size_t C, double eps, const struct dropout *d);
 void cpu_embed_back(struct ops *o, real *dword, real *dposw, real *dtype, real *dgamma, real *dbeta, void *dy, const real *stat,

@@ -64,8 +64,8 @@ void cpu_norm(struct ops *o, void *y0, void *r0, real *stat, const void *a0, con
 	}
 }
 
-void cpu_norm_back(struct ops *o, void *da0, void *dx0, real *dgamma, real *dbeta, const void *dy0, const void *r0, const real *stat,
-	const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d)
+void cpu_norm_back(struct ops *o, void *da0, void *dx0, real *dgamma, real *dbeta, real *dbias, const void *dy0, const void *r0,
+	const real *stat, const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d)
 {
 	struct cpu *c = (struct cpu *)o;
 	const real *dy = dy0, *r = r0;
@@ -88,6 +88,8 @@ void cpu_norm_back(struct ops *o, void *da0, void *dx0, real *dgamma, real *dbet
 	}
 	add_parts(dgamma, part, n, 2 * C, C);
 	add_parts(dbeta, part + C, n, 2 * C, C);
+	if (dbias)
+		bias_back(c, dbias, da, T, C);
 }
 
 /* ---- embedding ---- */
