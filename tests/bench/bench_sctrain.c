@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 	if (blas_core_set()) /* as the tools do */
 		execv("/proc/self/exe", argv);
 	char blas[128];
-	blas_core_describe(blas, sizeof blas);
+	cpu_describe(blas, sizeof blas);
 	printf("%s, FMA in vectors of %d floats\n", blas, fma_width());
 	if (argc <= 3) {
 		bench(threads, steps, 256, 12);
