@@ -1,7 +1,7 @@
 # Panels A to E and G: lines are theory, points are means of simulations with their standard deviations. Panel F shows accuracies of other
 # authors' language models and is left out.
 if (terminal eq "svg") { set terminal svg size 1500,720 font "sans,12" background "white" } else { set terminal pngcairo size 1500,720 font "sans,9" }
-set output dir."/r2mae-fig1.".terminal
+set output dir."/fig1.".terminal
 set datafile separator "\t"
 set datafile missing "inf"
 set multiplot layout 2,4
@@ -13,8 +13,8 @@ set xlabel "masking ratio"
 set key top left reverse Left samplen 1.5
 set bars 0.4
 array colour[6] = ["#2060a0", "#c04020", "#208050", "#804090", "#c09020", "#606060"]
-theory(name) = dir."/fig1/".name.".theory.tsv"
-trial(name) = dir."/fig1/".name.".simulate.tsv"
+theory(name) = dir."/".name.".theory.tsv"
+trial(name) = dir."/".name.".simulate.tsv"
 # the number of simulations, to make standard deviations from standard errors
 sd(se) = se * sqrt(runs)
 

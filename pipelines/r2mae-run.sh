@@ -1,71 +1,81 @@
 #!/usr/bin/env bash
-# One curve of figure 1, or one row of table 5 or 9: maskrisk with the options that its name stands for.
-#     r2mae-run.sh NAME.theory|NAME.simulate SCALE
-#     r2mae-run.sh curves|rows
-# SCALE tiny has a fifth of the rows and features and few simulations.
+# One run of make r2mae-cells: train a model of counts with one schedule of the masking ratio, then predict masked genes at five ratios, probe the
+# embeddings, and measure their effective rank. An interrupted run is continued.
+#     r2mae-run.sh --inputs FOLDER --method NAME --seed N --out FOLDER [OPTION...]
+#     r2mae-run.sh --inputs results/r2mae-cells-inputs/latest --method r2mae --seed 1 --out my_run --hidden 64 --latent 16
+#
+# --inputs FOLDER    the folder that r2mae-cells.sh made
+# --method NAME      fixed-P, mdlm, dynamic, r2mae, r2mae-dynamic, or untrained: random weights
+# --seed N           seed of masks, order and initial weights
+# --out FOLDER       for train.tsv and scores.tsv, which is written last
+# --logs FOLDER      for the programs' messages (default: log in the folder of --out)
+# --hidden, --latent, --epochs, --batch, --lr     of the network and its training (128, 32, 30, 200, 0.001)
+# --threads N        as of the tools
+# --keep-models 1    keep model and embeddings
 . "$(dirname "$0")/common.sh"
-[ $# -ge 1 ] || usage
-
-quantiles='0.5 0.75 0.9 1' samples='1 2 3 4 5 6' seeds='2 12 22 32 42'
-case $1 in
-curves)
-	echo over under spike-{0,1,2,5} align-{0,0.25,0.5,0.75} linear
-	for m in uniform beta latent; do for q in $quantiles; do echo $m-"$q"; done; done
-	for s in $samples; do echo sample-"$s"; done
-	exit ;;
-rows)
-	for m in beta latent; do for s in $seeds; do echo $m-"$s"; done; done
-	exit ;;
-esac
-[ $# = 2 ] || usage
-name=${1%.*} command=${1##*.} scale=$2 same=nothing
-part=${name##*-} runs=100
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-# size ROWS FEATURES [SPIKES]: the last is how many eigenvalues are not 1
-size() {
-	local by=1
-	case $scale in
-	tiny)	by=5 runs=5 ;;
-	small|paper) ;;
-	*)	echo "r2mae: SCALE=$scale: expected tiny, small or paper" >&2; exit 1 ;;
+inputs='' method='' seed='' out='' logs=''
+hidden=128 latent=32 epochs=30 batch=200 lr=0.001 threads=1 keep_models=0
+while [ $# -gt 1 ]; do
+	case $1 in
+	--inputs | --method | --seed | --out | --logs | --hidden | --latent | --epochs | --batch | --lr | --threads | --keep-models)
+		name=${1#--}
+		printf -v "${name//-/_}" %s "$2"
+		shift 2
+		;;
+	*) usage ;;
 	esac
-	rows=$(($1 / by)) features=$(($2 / by)) top=$((${3:-0} / by))
-	options="--rows $rows"
-	[ $# = 3 ] || options+=" --features $features"
+done
+for needed in "$inputs" "$method" "$seed" "$out"; do [ -n "$needed" ] || usage; done
+[ $# = 0 ] || usage
+logs=${logs:-$out/log}
+here=$(dirname "$0")
+name=$method-$seed
+group=$(cat "$inputs/group")
+
+case $method in
+untrained) # the normalisation's means and variances are those of the cells
+	masks=(--rate 0.25)
+	epochs=1 lr=0
+	;;
+fixed-*) masks=(--rate "${method#fixed-}") ;;
+mdlm) masks=(--rate-uniform 0:1) ;;
+dynamic) masks=(--rate-linear 0.5:0.1) ;;
+r2mae) masks=(--rate-uniform 0.1:0.5) ;;
+r2mae-dynamic) masks=(--rate-uniform 0.1:0.5:0.1) ;;
+*)
+	echo "r2mae-run.sh: unknown method '$method'" >&2
+	exit 2
+	;;
+esac
+keep=() key=()
+[ -z "$group" ] || keep=(--keep "$group") key=(--batch-key "$group")
+
+reconstruct() {
+	local rate
+	for rate in 0.1 0.2 0.3 0.5 0.7; do
+		scembed --reconstruct -q -M "$out/model" -@ "$threads" -u "$inputs/valid-$rate.mcounts" |
+			ctaprobe reconstruction -v -o "$out/valid-$rate.score.tsv"
+	done
+}
+probe() {
+	local part
+	for part in learn test valid; do
+		scembed -q -M "$out/model" -@ "$threads" -o "$out/$part.emb" "$inputs/$part.counts"
+	done
+	"$here/r2mae-probe.sh" "$out" "$inputs" "$threads"
 }
 
-# spectrum LARGE: top eigenvalues are LARGE, the others 1
-spectrum() {
-	printf '%s\t%s\n' "$1" "$top" 1 $((features - top)) > "$work/eigenvalues"
-	options+=" --model eigen --eigenvalues $work/eigenvalues --top $top --same rows --normalise"
-}
-
-rates=0.05:0.9:0.05 fine=0.01:0.97:0.01 form=
-case $name in
-over)	size 300 600; options+=' --noise 1' form=closed ;;
-under)	size 600 300; options+=' --noise 1' form=closed ;;
-spike-*)	size 200 1000; options+=" --model spiked --spike $part" form=closed ;;
-align-*)	size 200 1000; options+=" --model spiked --spike 5 --alignment $part" form=closed ;;
-uniform-*|beta-*|latent-*)
-	size 400 600; options+=" --model ${name%-*} --quantile $part --normalise" fine=0.02:0.96:0.02 ;;
-linear)	size 50 1000 20; spectrum 21; options+=" --seed 1" fine=0.05:0.9:0.05 runs=40 ;;
-sample-*)	size 20 300 5; spectrum 101; options+=" --noise 0.1 --seed $part" fine=0.05:0.9:0.05 runs=12 ;;
-table5-*|table9-*)
-	case $name in *-masks-*) same=masks name=${name/-masks} ;; esac
-	model=${name#table?-} model=${model%-*} range=0.5:0.6 quantile=1 rates=0.3:0.7:0.01 fine=0.3:0.7:0.05
-	case $name in table9-beta*) range=0.4:0.5 quantile=0.95 ;; table9-latent*) range=0.4:0.5 quantile=0.9 ;; esac
-	size 100 500
-	options+=" --model $model --quantile $quantile --ranges $range --seed $part --normalise"
-	[ "$runs" -lt 50 ] || runs=50
-	[ "$command" = theory ] || options+=" --retention random --same $same" ;;
-*)	echo "r2mae: no curve or row '$name'" >&2; exit 1 ;;
-esac
-
-# shellcheck disable=SC2086 # options are words
-case $command in
-theory)	maskrisk theory -q ${options/--same rows} ${form:+--form $form} --rates $fine ;;
-simulate)	maskrisk simulate -q $options --rates $rates --runs $runs ;;
-*)	usage ;;
-esac
+mkdir -p "$out"
+[ -e "$out/model/model.safetensors" ] ||
+	stage "train-$name" "$here/train.sh" nb "$out/model" "$inputs/pretrain.counts" --strategy columns "${masks[@]}" "${keep[@]}" \
+		--batch "$batch" --epochs "$epochs" --seed "$seed" -- "${key[@]}" --hidden "$hidden" --latent "$latent" --lr "$lr" \
+		--eval "$inputs/valid-0.3.mcounts" --best last --seed "$seed" -@ "$threads"
+cp "$out/model/train.tsv" "$out/train.tsv"
+stage "reconstruct-$name" reconstruct
+stage "probe-$name" probe
+for f in "$out"/*.score.tsv; do
+	part=${f##*/}
+	sed "1d; s/^/${part%.score.tsv}\t/" "$f"
+done > "$out/scores.tsv.new"
+mv "$out/scores.tsv.new" "$out/scores.tsv"
+[ "$keep_models" = 1 ] || rm -r "$out/model" "$out"/{learn,test,valid}.emb

@@ -34,7 +34,7 @@ static void catch_signals(void)
 
 static struct model_files files_of(const struct train *t)
 {
-	return (struct model_files){.vocab = &t->header->vocab, .genes = t->genes, .best = t->best};
+	return (struct model_files){.vocab = &t->header->vocab, .genes = t->genes, .groups = t->groups, .best = t->best};
 }
 
 static void save(struct train *t)
@@ -221,6 +221,9 @@ static void finish(struct train *t)
 {
 	struct error e;
 	struct model_files files = files_of(t);
+	if (t->report.steps == t->info.steps && !(t->report.totals.labels > 0))
+		die("%s: %s in any of the %llu steps: nothing was learned", t->source.name,
+			t->task->label ? "there is no label" : "no token is masked", (ull)t->info.steps);
 	choose_best(t);
 	if (!t->ranks.rank && checkpoint_finish(t->cli->output, t->model, &files, &e))
 		die("%s", e.msg);
@@ -235,6 +238,7 @@ static void release(struct train *t)
 	validation_release(&t->validation);
 	free(t->best);
 	free(t->genes);
+	free(t->groups);
 	model_free(t->model);
 	t->ops->destroy(t->ops);
 	stream_free(t->source.in);

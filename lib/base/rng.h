@@ -23,6 +23,8 @@ enum rng_domain {
 	RNG_SIM,            /* scsim (a = cell or module, b = purpose) */
 	RNG_FOLD,           /* ctaprobe: folds */
 	RNG_TEST,
+	RNG_BOOTSTRAP, /* ctaprobe: units of a replicate (a = replicate) */
+	RNG_COLUMNS,   /* maskgen: genes that a global batch hides (a = batch, b = epoch) */
 	RNG_RISK = 20, /* maskrisk: model and runs (a = run or feature, b = purpose) */
 };
 

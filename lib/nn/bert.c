@@ -25,6 +25,7 @@ struct layer_at {
 struct layer_act {
 	void *qkv, *ctx, *r1, *x1, *pre, *up, *r2, *x2;
 	real *lse, *stat1, *stat2;
+	void *keep; /* attention's decisions of dropout, for backends that store them */
 };
 
 struct bert {
@@ -159,10 +160,20 @@ static void release(struct model *m)
 
 /* ---- activations ---- */
 
+/* Bytes of a layer's decisions of dropout. */
+static size_t keep_bytes(const struct model *m, const struct shape *s)
+{
+	const struct ops *o = m->o;
+	if (!s->train || !o->keep_bytes || m->c.attention_probs_dropout_prob == 0)
+		return 0;
+	return o->keep_bytes(o, s->B, s->T, m->c.max_position_embeddings, m->c.hidden_size, m->c.num_attention_heads);
+}
+
 static void carve(struct model *m, struct arena *a, const struct shape *s)
 {
 	struct bert *n = m->arch_state;
 	size_t C = m->c.hidden_size, F = m->c.intermediate_size, NH = m->c.num_attention_heads, T = s->T;
+	size_t keep = keep_bytes(m, s);
 	int gelu = m->c.hidden_act == ACT_GELU;
 	n->x0 = arena_act(a, T * C);
 	n->stat0 = arena_real(a, 2 * T);
@@ -184,6 +195,7 @@ static void carve(struct model *m, struct arena *a, const struct shape *s)
 		x->lse = arena_real(a, T * NH);
 		x->stat1 = arena_real(a, 2 * T);
 		x->stat2 = arena_real(a, 2 * T);
+		x->keep = keep ? arena_bytes(a, keep) : NULL;
 	}
 	if (s->train) {
 		n->da = arena_act(a, T * C);
@@ -201,7 +213,11 @@ static struct dropout hidden_drop(const struct model *m, const struct forward *f
 
 static struct dropout prob_drop(const struct model *m, const struct forward *f, uint32_t layer)
 {
-	return model_dropout(m, f, SITE_PROB, layer, m->c.attention_probs_dropout_prob);
+	const struct bert *n = m->arch_state;
+	struct dropout d = model_dropout(m, f, SITE_PROB, layer, m->c.attention_probs_dropout_prob);
+	d.keep = n->act[layer].keep;
+	d.longest = m->c.max_position_embeddings;
+	return d;
 }
 
 static void *forward(struct model *m, const struct forward *f, uint32_t layers)
@@ -244,12 +260,14 @@ static void layer_back(struct model *m, const struct forward *f, uint32_t l)
 	int learn = l >= m->frozen;
 #define GW(offset) (learn ? G(m, offset) : NULL)
 	struct dropout d = hidden_drop(m, f, SITE_FFN, l);
-	o->norm_back(o, n->da, m->dx, G(m, w->norm2_w), G(m, w->norm2_b), m->dx, a->r2, a->stat2, P(m, w->norm2_w), s, T, C, &d);
-	o->linear_back(o, n->dbig, GW(w->down_w), GW(w->down_b), n->da, a->up, P(m, w->down_w), NULL, NULL, T, F, C, ACT_NONE, 0);
+	o->norm_back(
+		o, n->da, m->dx, G(m, w->norm2_w), G(m, w->norm2_b), GW(w->down_b), m->dx, a->r2, a->stat2, P(m, w->norm2_w), s, T, C, &d);
+	o->linear_back(o, n->dbig, GW(w->down_w), NULL, n->da, a->up, P(m, w->down_w), NULL, NULL, T, F, C, ACT_NONE, 0);
 	o->linear_back(o, m->dx, GW(w->up_w), GW(w->up_b), n->dbig, a->x1, P(m, w->up_w), a->up, a->pre, T, C, F, m->c.hidden_act, 1);
 	d = hidden_drop(m, f, SITE_ATTN, l);
-	o->norm_back(o, n->da, m->dx, G(m, w->norm1_w), G(m, w->norm1_b), m->dx, a->r1, a->stat1, P(m, w->norm1_w), s, T, C, &d);
-	o->linear_back(o, n->dctx, GW(w->out_w), GW(w->out_b), n->da, a->ctx, P(m, w->out_w), NULL, NULL, T, C, C, ACT_NONE, 0);
+	o->norm_back(
+		o, n->da, m->dx, G(m, w->norm1_w), G(m, w->norm1_b), GW(w->out_b), m->dx, a->r1, a->stat1, P(m, w->norm1_w), s, T, C, &d);
+	o->linear_back(o, n->dctx, GW(w->out_w), NULL, n->da, a->ctx, P(m, w->out_w), NULL, NULL, T, C, C, ACT_NONE, 0);
 	d = prob_drop(m, f, l);
 	o->attention_back(o, n->dbig, n->dctx, a->ctx, a->lse, a->qkv, s, C, m->c.num_attention_heads, &d);
 	o->linear_back(o, m->dx, GW(w->qkv_w), GW(w->qkv_b), n->dbig, x, P(m, w->qkv_w), NULL, NULL, T, C, 3 * C, ACT_NONE, 1);

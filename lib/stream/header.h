@@ -28,10 +28,12 @@ struct column_spec {
 	int group;  /* RAGGED: index into header.group; else -1 */
 	size_t ncategory;
 	char **category; /* [ncategory], CATEGORICAL only */
+	int ordered;     /* the categories have an order */
+	char *dtype;     /* what AnnData calls the type, where this one is wider or other (man scstream.5); NULL: not said */
 };
 
 struct header {
-	char *kind; /* counts, tokens, masked, graph, embedding, prediction */
+	char *kind; /* counts, tokens, masked, masked-counts, graph, embedding, prediction */
 	size_t ncol, ngroup;
 	struct column_spec *col; /* [ncol] */
 	char **group;            /* [ngroup] names of the ragged groups, in order of first use */

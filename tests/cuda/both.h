@@ -54,6 +54,7 @@ void release(void); /* all of them; the device must be without a fault */
 double distance(const float *got, const float *want, size_t n); /* ||got - want|| / ||want|| */
 void within(const char *name, double error, double tolerance);
 void same(const struct arr *a, double tol_float, double tol_bf16); /* the device's array and the CPU's */
+void guarded(const struct arr *a);                                 /* nothing was written behind it */
 void same_sums(const char *name, const double *got, const double *want, size_t n, double tol_float, double tol_bf16);
 
 /* ---- batches ---- */
@@ -82,5 +83,8 @@ const struct dropout *on_gpu(const struct dropout *d); /* NULL for NULL; until t
 /* test_cuda_steps.c */
 void steps(void);
 void settings(void);
+/* test_cuda_cells.c */
+void cell_ops(void);
+void cell_steps(void);
 
 #endif
