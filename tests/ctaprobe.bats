@@ -212,7 +212,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	}
 	bad 2 "--label COL is needed: the column with the true labels" p.s
 	bad 2 "one stream of predictions at a time; join several with scsample" -l cell_type p.s p.s
-	bad 1 "tr.emb: this is an embedding stream, expected prediction" -l cell_type tr.emb
+	bad 1 "tr.emb: this is an embedding stream, expected prediction, as scembed --predict makes it" -l cell_type tr.emb
 	bad 1 "p.s: no column 'tissue' in this prediction stream (it has: cell, cell_type, logit)" -l tissue p.s
 	bad 1 "nowhere: No such file or directory" -l cell_type --train nowhere p.s
 	ref make none.emb what=nolabel cells=50
@@ -478,7 +478,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	bad 1 "--roc needs two classes, but three.pred has 3" --roc r.out three.pred
 	bad 1 "--positive needs two classes, but three.pred has 3" --positive sensitive three.pred
 	bad 1 "--positive: 'some' is not a class of heldout.pred; its classes are 'sensitive' and 'insensitive'" --positive some heldout.pred
-	bad 1 "tr.emb: this is an embedding stream, expected prediction" tr.emb
+	bad 1 "tr.emb: this is an embedding stream, expected prediction, as scembed --predict makes it" tr.emb
 	ref predict p.s
 	bad 1 "p.s: these are predictions of cells: use ctaprobe score" p.s
 	run ctaprobe score -l cell_type heldout.pred
@@ -537,7 +537,7 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	fails "narrow.emb: embeddings of 9 values, but tr.emb has 24" -l cell_type --train tr.emb --test narrow.emb
 	need_tool scsim
 	scsim -q --cells 20 --genes 100 -o sim.counts
-	fails "sim.counts: this is a counts stream, expected embedding" -l cell_type sim.counts
+	fails "sim.counts: this is a counts stream, expected embedding, as scembed makes it" -l cell_type sim.counts
 }
 
 @test "ctaprobe: a fit that does not converge is said, and marked" {
