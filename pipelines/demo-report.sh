@@ -18,15 +18,28 @@ both "held-out loss, random masks" loss-random loss
 both "held-out loss, CorrMask masks" loss-corrmask loss
 both "held-out accuracy, random masks" loss-random accuracy
 both "held-out accuracy, CorrMask masks" loss-corrmask accuracy
-both "probe accuracy" probe accuracy
-both "probe macro F1" probe macro_f1
-both "probe F1, rarest third of the classes" probe f1_rare
+echo
+# a linear probe of embeddings, with 95 % intervals of the macro F1
+probe() {
+	local f=$dir/$1.probe.tsv
+	printf '%-44s %10s %10s %10s   %s - %s%s\n' "$2" "$(get "$f" accuracy)" "$(get "$f" f1_rare)" "$(get "$f" macro_f1)" \
+		"$(get "$f" macro_f1_low)" "$(get "$f" macro_f1_high)" "$([ "$(get "$f" converged)" = 1.0000 ] || echo ' (did not converge)')"
+}
+printf '%-44s %10s %10s %10s   %s\n' "linear probe of cell types" accuracy "rarest F1" "macro F1" \
+	"95 % interval, $(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$dir/random.probe.tsv") drawn anew"
+probe expression "log-normalised expression, no network"
+probe pca "50 principal components, no network"
+probe untrained "network, not trained"
+probe random "network, random masks"
+probe corrmask "network, CorrMask masks"
 echo
 echo "per class (F1 of the probe)"
 awk -F '\t' '$1 ~ /^f1:/ { c = substr($1, 4); if (FNR == NR) a[c] = $2; else b[c] = $2 }
 	$1 ~ /^n:/ { n[substr($1, 3)] = $2 }
 	END { for (c in n) printf "%d\t%s\t%.4f\t%.4f\n", n[c], c, a[c], b[c] }' "$dir/random.probe.tsv" "$dir/corrmask.probe.tsv" |
-	sort -k1,1nr | awk -F '\t' '{ printf "  %-34s %7d %10s %10s\n", substr($2, 1, 34), $1, $3, $4 }'
+	sort -k1,1nr | "$(dirname "$0")/names.sh" 2 | awk -F '\t' '
+		NR == 1 { name = $2; gsub(/./, " ", name); printf "  %s %7s %10s %10s\n", name, "cells", "random", "CorrMask" }
+		{ printf "  %s %7d %10s %10s\n", $2, $1, $3, $4 }'
 echo
 printf '%-24s %10s %12s\n' stage seconds "peak memory"
 find "$prepared/log" "$dir/log" -name '*.log' -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | while read -r log; do

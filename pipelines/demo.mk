@@ -1,4 +1,4 @@
-# make demo: from cells to cell-type scores, with random masks and with CorrMask's.
+# make demo: from cells to cell-type scores, with random masks and with CorrMask's, beside baselines without a network or without training.
 #
 #     make demo                                  simulated cells with known modules and cell types
 #     make demo DATA=lung.h5ad LABEL=cell_type   the same on your file
@@ -14,7 +14,7 @@ LR     ?= $(call scale,0.003,0.003,0.001)
 
 DEMO_SETTINGS := $(PREPARED_SETTINGS) EPOCHS BATCH CONFIG LR
 $(eval $(call run_folder,DEMO,demo,$(DEMO_SETTINGS)))
-DEMO_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scembed ctaprobe)
+DEMO_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scembed ctaprobe scsample scview)
 stage = $(call stage_in,$(DEMO),$1)
 
 .PHONY: demo
@@ -40,13 +40,30 @@ $$(DEMO_MODELS:%=$$(DEMO)/$1.loss-%.tsv): $$(DEMO)/$1.loss-%.tsv: $$(DEMO)/heldo
 	$$(call stage,eval-$1-$$*) $$(BIN)/sctrain eval -v -M $$(DEMO)/$1.model -@ $$(THREADS) -o $$@ $$<
 $$(DEMO)/$1.train.emb $$(DEMO)/$1.test.emb: $$(DEMO)/$1.%.emb: $$(PREPARED)/%.tok $$(DEMO)/$1.model/model.safetensors
 	$$(call stage,scembed-$1-$$*) $$(BIN)/scembed -v -M $$(DEMO)/$1.model -@ $$(THREADS) -o $$@ $$<
-$$(DEMO)/$1.probe.tsv: $$(DEMO)/$1.train.emb $$(DEMO)/$1.test.emb
-	$$(call stage,ctaprobe-$1) $$(BIN)/ctaprobe cells -v --label $$(call text,LABEL) --standardize \
-		--train $$(DEMO)/$1.train.emb --test $$(DEMO)/$1.test.emb -@ $$(THREADS) -o $$@
 endef
-$(foreach m,$(DEMO_MODELS),$(eval $(call demo_model,$m)))
+$(foreach m,$(DEMO_MODELS) untrained,$(eval $(call demo_model,$m)))
 
-DEMO_SCORES := $(foreach m,$(DEMO_MODELS),$(DEMO)/$m.loss-random.tsv $(DEMO)/$m.loss-corrmask.tsv $(DEMO)/$m.probe.tsv)
+# The network with its initial weights: one step on a few cells at rate 0
+$(DEMO)/untrained.tok: $(PREPARED)/train.tok | $(DEMO)/settings $(DEMO_TOOLS)
+	$(call stage,scsample-untrained) $(BIN)/scsample -v -n $(BATCH) --seed $(SEED) -o $@ $<
+$(DEMO)/untrained.model/model.safetensors: $(DEMO)/untrained.tok
+	$(call stage,sctrain-untrained) $(PIPELINES)/train.sh mlm $(DEMO)/untrained.model $< $(masks_random) --epochs 1 -- \
+		--config $(CONFIG) --lr 0 --seed $(SEED) -@ $(THREADS)
+
+# Embeddings without a network
+embed_expression := --expression
+embed_pca := --pca 50
+define demo_baseline
+$$(DEMO)/$1.train.emb $$(DEMO)/$1.test.emb: $$(DEMO)/$1.%.emb: $$(PREPARED)/%.counts $$(PREPARED)/train.counts | $$(DEMO)/settings $$(DEMO_TOOLS)
+	$$(call stage,scembed-$1-$$*) $$(BIN)/scembed -v $$(embed_$1) --fit $$(PREPARED)/train.counts -@ $$(THREADS) -o $$@ $$<
+endef
+$(foreach b,expression pca,$(eval $(call demo_baseline,$b)))
+
+DEMO_PROBED := expression pca untrained $(DEMO_MODELS)
+$(DEMO_PROBED:%=$(DEMO)/%.probe.tsv): $(DEMO)/%.probe.tsv: $(DEMO)/%.train.emb $(DEMO)/%.test.emb
+	$(call stage,ctaprobe-$*) $(PIPELINES)/probe.sh $(PREPARED)/group $(call text,LABEL) $^ $@ -@ $(THREADS)
+
+DEMO_SCORES := $(foreach m,$(DEMO_MODELS),$(DEMO)/$m.loss-random.tsv $(DEMO)/$m.loss-corrmask.tsv) $(DEMO_PROBED:%=$(DEMO)/%.probe.tsv)
 $(DEMO)/report.txt: $(DEMO_SCORES) $(PIPELINES)/demo-report.sh
 	@$(PIPELINES)/demo-report.sh $(DEMO) $(PREPARED) $(call text,DATA) $(call text,LABEL) '$(CELLS)' > $@
 $(DEMO)/demo.svg $(DEMO)/demo.png &: $(DEMO_SCORES) $(PIPELINES)/demo.gp

@@ -29,15 +29,16 @@ for m; do
 done | awk -F '\t' -v starts="$*" 'BEGIN { n = split(starts, s, " ") }
 	{ v[$1, $2, $3] = $4; seen[$1] = 1 }
 	END {
-		head = sprintf("  %-34s %7s %7s", "", "train", "test")
+		head = sprintf("\t%7s\t%7s\t", "train", "test")
 		for (i = 1; i <= n; i++) head = head sprintf(" %10s", s[i])
 		print head
+		fflush()
 		for (c in seen) {
-			line = sprintf("  %-34s %7d %7d", substr(c, 1, 34), v[c, "train_n", s[1]], v[c, "n", s[1]])
+			line = c "\t" sprintf("%7d\t%7d\t", v[c, "train_n", s[1]], v[c, "n", s[1]])
 			for (i = 1; i <= n; i++) line = line sprintf(" %10.4f", v[c, "f1", s[i]])
-			print line | "sort -t\"|\" -k1.38,1.44nr"
+			print line | "sort -t \"\t\" -k2,2nr"
 		}
-	}'
+	}' | "$(dirname "$0")/names.sh" 1 | sed 's/^/  /; s/\t/ /; s/\t/ /; s/\t//'
 echo
 printf '%-24s %10s %12s\n' stage seconds "peak memory"
 find "$dir/log" -name '*.log' -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | while read -r log; do

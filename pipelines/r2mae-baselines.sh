@@ -7,18 +7,19 @@
 inputs=$1 threads=$2
 here=$(dirname "$0")
 logs=$inputs/log
+# Thousands of genes: a hundred iterations, as scikit-learn's default
 embed() {
-	local name=$1 part
-	shift
+	local name=$1 iterations=$2 part
+	shift 2
 	mkdir -p "$inputs/$name"
 	for part in learn test valid; do
 		scembed -q "$@" --genes 0 --fit "$inputs/learn.counts" -o "$inputs/$name/$part.emb" "$inputs/$part.counts"
 	done
-	"$here/r2mae-probe.sh" "$inputs/$name" "$inputs" "$threads"
+	"$here/r2mae-probe.sh" "$inputs/$name" "$inputs" "$threads" "$iterations"
 }
 few=$(scview --vocab "$inputs/genes.counts" | tail -n +2 | wc -l)
-stage log-expression embed log-expression --expression
-stage pca-50 embed pca-50 --pca $((few < 50 ? few : 50))
+stage log-expression embed log-expression 100 --expression
+stage pca-50 embed pca-50 500 --pca $((few < 50 ? few : 50))
 for name in log-expression pca-50; do
 	for f in "$inputs/$name"/*.score.tsv; do
 		part=${f##*/}

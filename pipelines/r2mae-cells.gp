@@ -19,14 +19,12 @@ set title "Masked genes"
 set xlabel "share of masked genes"
 set ylabel "Pearson correlation in a cell"
 set xrange [0.05:0.75]
-set key bottom left
-plot for [i = 1:words(done)] rates(word(done, i)) using ($1 + 0.004 * (i - words(done) / 2.0)):2:3 with yerrorlines pt 7 ps 0.7 lw 2 \
-	lc rgb colour(word(done, i)) title word(done, i)
+unset key # the right plot has it
+plot for [i = 1:words(done)] rates(word(done, i)) using ($1 + 0.004 * (i - words(done) / 2.0)):2:3 with yerrorlines pt 7 ps 0.7 lw 2 lc rgb colour(word(done, i))
 
 set title "Probe, cells of other donors"
 unset xlabel
 set ylabel "balanced accuracy"
-unset key
 all = ""
 do for [m in "log-expression pca-50 untrained ".methods] { if (int(system("awk -F '\t' '$1 == \"label\" && $3 == \"".m."\"' ".points." | wc -l"))) { all = all." ".m } }
 set xrange [0:words(all) + 1]

@@ -16,7 +16,8 @@ for k in $seeds; do
 	done
 done > "$dir/scores.tsv"
 
-# stage, metric, strategy, cells, seeds, mean, sd, paired seeds, mean and sd of the gap to the first strategy, t, p
+# stage, metric, strategy, cells, seeds, mean, sd, paired seeds, mean and sd of the gap to the first strategy, t, p, the
+# gap that such an experiment would detect with 80 % power
 cells() { cat "$inputs/corpus-$1.cells"; }
 sizes_cells=$(for z in $sizes; do echo "$z $(cells "$z")"; done)
 awk -F '\t' -v base="$base" -v strategies="scratch $strategies" -v seeds="$seeds" -v sizes="$sizes_cells" "$stats"'
@@ -46,7 +47,7 @@ awk -F '\t' -v base="$base" -v strategies="scratch $strategies" -v seeds="$seeds
 		if (!n)
 			return
 		t = paired_t(m, gap, gaps)
-		print stage, metric, s, cells[z], n, sum / n, (n > 1 ? sd(n, sum, square) : "NA"), m, (m ? gap / m : "NA"), (m > 1 ? sd(m, gap, gaps) : "NA"), t, paired_p(t, m)
+		print stage, metric, s, cells[z], n, sum / n, (n > 1 ? sd(n, sum, square) : "NA"), m, (m ? gap / m : "NA"), (m > 1 ? sd(m, gap, gaps) : "NA"), t, paired_p(t, m), (m > 1 ? detectable(m, sd(m, gap, gaps)) : "NA")
 	}
 	END {
 		stage_n = split("finetune probe", stage, " ")
@@ -116,9 +117,9 @@ print_metric() {
 		function few(n) { return n < want ? sprintf(" [%d]", n) : "" }
 		function lay(title, cell,   i, j, line) {
 			for (i = 0; i <= strategy_n; i++) {
-				if (!(strategy[i] in any) || cell == "gap" && !(i && strategy[i] != base))
+				if (!(strategy[i] in any) || cell != "mean" && !(i && strategy[i] != base))
 					continue
-				line = sprintf("%-14s", (cell == "gap" ? "  " : "") strategy[i])
+				line = sprintf("%-14s", (cell == "mean" ? "" : "  ") strategy[i])
 				if (i)
 					for (j = 1; j <= size_n; j++)
 						line = line pad((strategy[i], size[j], cell) in text ? text[strategy[i], size[j], cell] : "-", 28)
@@ -134,6 +135,7 @@ print_metric() {
 				size[++size_n] = $4
 			text[$3, $4, "mean"] = sprintf("%.3f ± %s%s", $6, spread($7), few($5))
 			text[$3, $4, "gap"] = $8 ? sprintf("%s ± %s (p %s)%s", gap($9), spread($10), $12, few($8)) : "-"
+			text[$3, $4, "detectable"] = $13 == "NA" ? "-" : sprintf("%.3f", $13)
 		}
 		END {
 			line = sprintf("%-14s", "")
@@ -144,6 +146,8 @@ print_metric() {
 			if (strategy_n > 1) {
 				print "  gap to " base
 				lay("", "gap")
+				print "  smallest gap that this many seeds find in 80 % of experiments"
+				lay("", "detectable")
 			}
 		}' "$dir/points.tsv"
 }
@@ -171,9 +175,9 @@ print_metric probe f1_rare "F1 of the rarest third of the classes, probe"
 [ "$(wc -l < "$dir/rare.tsv")" -lt 2 ] || {
 	echo
 	echo "Macro F1 over the rarest classes, $ours - other, after fine-tuning, $(cells "$last") cells (the paper's figure 6)"
-	awk -F '\t' '
-		NR == 1 { printf "%8s %9s  %-34s", "rarest", "training", "up to class"; for (i = 4; i <= NF; i++) printf " %12s", $i; print "" }
-		NR > 1 { printf "%8d %9d  %-34s", $1, $2, substr($3, 1, 34); for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : sprintf("%+.3f", $i)); print "" }' "$dir/rare.tsv"
+	sed '1s/^classes/rarest/; 1s/cells/training/; 1s/class\t/up to class\t/' "$dir/rare.tsv" | "$(dirname "$0")/names.sh" 3 | awk -F '\t' '
+		NR == 1 { printf "%8s %9s  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", $i; print "" }
+		NR > 1 { printf "%8d %9d  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : sprintf("%+.3f", $i)); print "" }'
 }
 echo
 for stage in pretrain finetune embed probe; do

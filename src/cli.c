@@ -28,13 +28,32 @@ static void clear_progress(void)
 	progress_shown = 0;
 }
 
+/* Texts of damaged or foreign files get into messages: make bytes that are no UTF-8 or control the terminal question marks. */
+static char *printable(char *s)
+{
+	for (unsigned char *p = (unsigned char *)s; *p;) {
+		size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
+		size_t good = n ? 1 : 0;
+		while (good && good < n && (p[good] & 0xc0) == 0x80)
+			good++;
+		int control = *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0);
+		if (n && good == n && !control)
+			p += n;
+		else
+			*p++ = '?';
+	}
+	return s;
+}
+
 static void say(const char *level, const char *fmt, va_list ap)
 {
 	fflush(stdout);
 	clear_progress();
-	fprintf(stderr, "%s: %s", program, level);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	char *text = NULL;
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	fprintf(stderr, "%s: %s%s\n", program, level, text ? printable(text) : fmt);
+	free(text);
 }
 
 void die(const char *fmt, ...)

@@ -64,6 +64,8 @@ void report_bootstrap(cJSON *j, const uint32_t *truth, const uint32_t *predicted
 	for (size_t i = 0; i < n; i++)
 		u[i] = unit ? unit[i] : (uint32_t)i;
 	size_t units = close_gaps(u, n);
+	if (units < 2)
+		die("--bootstrap: the %zu tested cells are all of one group: expected at least two groups", n);
 	bootstrap_scores(value, replicates, truth, predicted, u, n, k, units, seed);
 	if (path)
 		write_replicates(path, value, replicates);

@@ -14,7 +14,7 @@
 #define ENTRIES ((size_t)1 << 17) /* matrix entries read at a time: the same for any number of threads */
 
 static struct h5ad_options want;
-static const char *obs_names, *map_path;
+static const char *obs_names, *map_path, *sample_column;
 static int list_obs;
 static double min_genes = 20, min_counts = 50;
 
@@ -26,6 +26,12 @@ static struct option_def options[] = {
 		.changes = 1,
 		.help = "copy these obs columns; 'none' copies none (default: all)"},
 	{.name = "list-obs", .kind = OPT_FLAG, .to = &list_obs, .help = "print the obs columns and their types, and read no counts"},
+	{.name = "sample-column",
+		.kind = OPT_STRING,
+		.to = &sample_column,
+		.arg = "NAME",
+		.changes = 1,
+		.help = "add this column with the name of each cell's file, and append it to the barcode"},
 	{.name = "layer",
 		.kind = OPT_STRING,
 		.to = &want.layer,
@@ -89,7 +95,9 @@ struct job {
 	size_t named;         /* index in barcode of the first of `rows` */
 	struct stream *out;
 	uint64_t cells, counts, known, repeats;
-	int col_cell, col_barcode, col_counts, col_gene, col_count;
+	char **sample; /* [files] with --sample-column */
+	int file;      /* the current one */
+	int col_cell, col_barcode, col_counts, col_sample, col_gene, col_count;
 };
 
 static const char *reading; /* file, for the message below */
@@ -123,6 +131,7 @@ static void survey(struct job *j, struct h5ad *h, int i)
 {
 	struct error e;
 	struct genetable_stats s;
+	size_t before = j->table.genes.n;
 	int all = !obs_names;
 	j->map[i] = xmalloc(h->ngene * sizeof *j->map[i]);
 	j->identity[i] = genetable_add(&j->table, h, map_path ? &j->ids : NULL, j->map[i], &s, &e);
@@ -136,10 +145,15 @@ static void survey(struct job *j, struct h5ad *h, int i)
 	if (map_path) {
 		double percent = s.genes ? 100 * (double)s.known / (double)s.genes : 0;
 		info("%s: %zu of %zu genes (%.1f %%) are in %s", h->path, s.known, s.genes, percent, map_path);
+		size_t k = h->id.n / 2; /* a typical one: the first and the last are often odd */
 		if (percent < min_genes)
 			die("%s: only %.1f %% of the genes are in %s, expected at least %g %% (--min-genes-mapped); ids are like '%.*s'",
-				h->path, percent, map_path, min_genes, (int)(h->id.n ? h->id.offset[1] : 0), h->id.n ? h->id.bytes : "");
+				h->path, percent, map_path, min_genes, (int)(h->id.n ? h->id.offset[k + 1] - h->id.offset[k] : 0),
+				h->id.n ? h->id.bytes + h->id.offset[k] : "");
 	}
+	if (before && s.genes && j->table.genes.n - before == s.genes - s.shared)
+		warn("%s: shares no gene with the files before it: other species, or other ids? Ids here are like '%s', there like '%s'",
+			h->path, j->table.genes.id[(before + j->table.genes.n) / 2], j->table.genes.id[before / 2]);
 	if (j->obs.skipped)
 		warn("column left out: %s", j->obs.skipped);
 	free(j->obs.skipped);
@@ -153,6 +167,18 @@ static void survey(struct job *j, struct h5ad *h, int i)
 		(void)((b) = swap_); \
 	} while (0)
 
+/* Files of one experiment use the same barcodes, so the sample makes them unique. */
+static void push_barcode(const struct job *j, struct block *b, const char *name, size_t n)
+{
+	if (!sample_column) {
+		block_push_str(b, j->col_barcode, name, n);
+		return;
+	}
+	char *unique = xasprintf("%.*s-%s", (int)n, name, j->sample[j->file]);
+	block_push_str(b, j->col_barcode, unique, strlen(unique));
+	free(unique);
+}
+
 /* Rows [at, end) of the rows just read, as one block. */
 static void write_block(struct job *j, size_t at, size_t end)
 {
@@ -165,10 +191,12 @@ static void write_block(struct job *j, size_t at, size_t end)
 	for (size_t i = 0; i < n; i++) {
 		((uint64_t *)b->col[j->col_cell].data)[i] = j->cells + i;
 		const uint64_t *name = j->barcode.offset + j->named + at + i;
-		block_push_str(b, j->col_barcode, j->barcode.bytes + name[0], name[1] - name[0]);
+		push_barcode(j, b, j->barcode.bytes + name[0], name[1] - name[0]);
 		b->group[0].offset[i + 1] = r->start[at + i + 1] - r->start[at];
 		j->counts += r->total[at + i];
 	}
+	for (size_t i = 0; i < n && sample_column; i++)
+		((uint32_t *)b->col[j->col_sample].data)[i] = (uint32_t)j->file;
 	memcpy(b->col[j->col_counts].data, r->total + at, n * sizeof *r->total);
 	obs_fill(&j->obs, at, n, b);
 	struct column *gene = b->col + j->col_gene, *count = b->col + j->col_count;
@@ -214,6 +242,7 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	if (h5ad_start(h, &e))
 		die("%s", e.msg);
 	obs_file(&j->obs, h);
+	j->file = i;
 	j->named = j->barcode.n = 0;
 	size_t item = type_size(stream_header(j->out)->col[j->col_gene].type) + 4;
 	j->rows.narrow = item == 6;
@@ -242,6 +271,10 @@ static void make_header(struct job *j, struct header *h)
 	j->col_cell = header_add(h, "cell", U64);
 	j->col_barcode = header_add(h, "barcode", STR);
 	j->col_counts = header_add(h, "n_counts", U64);
+	if (sample_column && header_find(h, sample_column) >= 0)
+		die("--sample-column: '%s' is a column of every stream: choose another name", sample_column);
+	if (sample_column)
+		j->col_sample = header_add_categorical(h, sample_column, j->sample, (size_t)cli.noperand);
 	if (obs_header(&j->obs, h, j->name, j->nname, &e))
 		die("%s: %s", cli.noperand == 1 ? cli.operand[0] : "--obs", e.msg);
 	j->col_gene = header_add_ragged(h, "gene", id_type(j->table.genes.n), "gene");
@@ -272,6 +305,46 @@ static void print_obs(const struct header *h)
 	if (outfile_text(cli.output, text, &e))
 		die("%s", e.msg);
 	free(text);
+}
+
+/* Cell Ranger gives all samples the same file name. The folder above, or above "outs", is then the sample. */
+static char *sample_name(const char *path)
+{
+	char *name = xstrdup(path);
+	for (;;) {
+		size_t n = strlen(name);
+		while (n > 1 && name[n - 1] == '/')
+			name[--n] = 0;
+		char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+		if (slash && (!strncmp(last, "filtered_", 9) || !strncmp(last, "raw_", 4) || !strcmp(last, "outs"))) {
+			*slash = 0;
+			continue;
+		}
+		char *dot = strrchr(last, '.'), *sample = xstrdup(last);
+		if (dot && dot > last && (!strcmp(dot, ".h5ad") || !strcmp(dot, ".h5")))
+			sample[dot - last] = 0;
+		free(name);
+		return sample;
+	}
+}
+
+/* The sample of each file: its name or, where two files have the same, the whole path. */
+static char **sample_names(void)
+{
+	char **name = xcalloc((size_t)cli.noperand, sizeof *name);
+	if (strpbrk(sample_column, "\t\r\n") || !*sample_column)
+		usage_error("--sample-column: expected a name without tabs and line breaks");
+	for (int i = 0; i < cli.noperand; i++)
+		name[i] = sample_name(cli.operand[i]);
+	for (int i = 0; i < cli.noperand; i++)
+		for (int k = 0; k < i; k++)
+			if (!strcmp(name[i], name[k])) {
+				free(name[i]);
+				name[i] = xstrdup(cli.operand[i]);
+				if (!strcmp(cli.operand[i], cli.operand[k]))
+					die("%s: the file is named twice", cli.operand[i]);
+			}
+	return name;
 }
 
 /* Read genes and obs columns of all files. A single file stays open. */
@@ -322,6 +395,7 @@ static void release(struct job *j)
 		free(j->map[i]);
 	free(j->map);
 	free(j->identity);
+	opt_list_free(j->sample, sample_column ? (size_t)cli.noperand : 0);
 	opt_list_free(j->name, j->nname);
 	genetable_release(&j->table);
 	idmap_release(&j->ids);
@@ -345,6 +419,8 @@ int main(int argc, char **argv)
 	signal(SIGBUS, on_crash);
 #endif
 	survey_files(&j, &file);
+	if (sample_column)
+		j.sample = sample_names();
 	make_header(&j, &header);
 	if (list_obs) {
 		print_obs(&header);

@@ -117,8 +117,9 @@ static void match(struct rank_table *table, const struct counts_in *in, const st
 	info("%zu of %zu genes (%.1f %%) are in the vocabulary", known, genes->n, percent);
 	if (percent < min_genes)
 		die("%s: only %.1f %% of the genes are in %s, expected at least %g %% (--min-genes-matched); ids here are like '%s', there "
-		    "like '%s'",
-			stream_name(in->s), percent, tokens_path ? tokens_path : vocab_path, min_genes, genes->id[0], v->id[v->n - 1]);
+		    "like '%s'; --map FILE translates ids",
+			stream_name(in->s), percent, tokens_path ? tokens_path : vocab_path, min_genes, genes->id[genes->n / 2],
+			v->id[(v->nspecial + v->n) / 2]);
 	rank_table_init(table, token, genes->n, v->median);
 	free(token);
 	idmap_release(&ids);

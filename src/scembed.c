@@ -264,7 +264,7 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 	struct error e;
 	struct model_config c;
 	char *config = xasprintf("%s/config.json", model_dir);
-	if (config_load(&c, config, &e))
+	if (config_folder(model_dir, &e) || config_load(&c, config, &e))
 		die("%s", e.msg);
 	free(config);
 	r->counts = c.arch->counts;

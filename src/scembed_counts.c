@@ -14,7 +14,7 @@ void counts_open(struct run *r, const char *dir, const struct header *h, const c
 	struct error e;
 	if (r->reconstruct) {
 		char *config = xasprintf("%s/config.json", dir);
-		if (config_heads_load(&r->heads, config, &e))
+		if (config_folder(dir, &e) || config_heads_load(&r->heads, config, &e))
 			die("%s", e.msg);
 		if (!r->heads.n || !r->heads.head[0].kind->counts)
 			die("--reconstruct: the model in %s has no head that predicts counts", dir);

@@ -201,14 +201,15 @@ static void fit(struct baseline *m, struct source *in, const struct expression_o
 	choose_genes(m, in, o->genes);
 	find_genes(m, &in->h->vocab, in);
 	size_t limit = m->cells < m->genes ? m->cells : m->genes;
-	if (o->components > limit)
-		die("--pca %zu: %zu cells and %zu genes that vary have at most %zu components", o->components, m->cells, m->genes, limit);
+	size_t k = o->components < limit ? o->components : limit;
+	if (k < o->components)
+		warn("--pca %zu: %zu cells and %zu genes that vary have only %zu components", o->components, m->cells, m->genes, k);
 	if (o->components && m->genes > GENES_MAX)
 		die("--pca: %zu genes: expected at most %d (--genes)", m->genes, GENES_MAX);
 	if (m->genes > FIXED_MAX)
 		die("--expression: %zu genes: expected at most %u (--genes)", m->genes, FIXED_MAX);
 	if (o->components)
-		fit_components(m, in, o->components, threads);
+		fit_components(m, in, k, threads);
 }
 
 /* ---- embed ---- */

@@ -22,7 +22,7 @@ void predict_open(struct run *r, const char *dir, const struct header *h)
 {
 	struct error e;
 	char *config = xasprintf("%s/config.json", dir), *genes = xasprintf("%s/genes.tsv", dir);
-	if (config_heads_load(&r->heads, config, &e))
+	if (config_folder(dir, &e) || config_heads_load(&r->heads, config, &e))
 		die("%s", e.msg);
 	if (!r->heads.n || !r->heads.head[0].kind->classes)
 		die("--predict: the model in %s has no classifier: fine-tune it with sctrain cells or sctrain genes", dir);

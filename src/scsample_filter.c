@@ -41,6 +41,18 @@ static int need(const struct header *h, const char *column, enum column_type typ
 	return i;
 }
 
+/* COL=VALUE with a value that no cell can have is an error, COL!=VALUE a warning. */
+static void unknown_category(const struct condition *c, const struct header *h, const char *file)
+{
+	const struct column_spec *s = &h->col[c->col];
+	char has[400] = "";
+	for (size_t k = 0, at = 0; k < s->ncategory && at < sizeof has; k++)
+		at += (size_t)snprintf(has + at, sizeof has - at, "%s%s", k ? ", " : "", s->category[k]);
+	if (c->op == WHERE_EQ)
+		die("--where: %s: column '%s' has no category '%s' (it has: %s)", file, c->column, c->value, has);
+	warn("%s: column '%s' has no category '%s'", file, c->column, c->value);
+}
+
 void filter_init(struct filter *f, const struct header *h, const char *file)
 {
 	struct error e;
@@ -53,7 +65,7 @@ void filter_init(struct filter *f, const struct header *h, const char *file)
 		die("--where: %s", e.msg);
 	for (size_t i = 0; i < f->where.n; i++)
 		if (!f->where.c[i].known)
-			warn("%s: column '%s' has no category '%s'", file, f->where.c[i].column, f->where.c[i].value);
+			unknown_category(&f->where.c[i], h, file);
 	if (f->min_counts >= 0 || f->max_mito >= 0)
 		f->counts = need(h, "n_counts", U64, SCALAR, file);
 	if (f->min_genes >= 0 || f->max_mito >= 0) {

@@ -38,6 +38,9 @@ Ragged = collections.namedtuple("Ragged", "offsets values")
 Categorical = collections.namedtuple("Categorical", "codes categories")
 
 
+NO_ZSTD = "the command zstd is needed, and it is not on PATH (Debian package zstd)"
+
+
 class Error(ValueError):
     """The stream is cut short, damaged, or not a stream; or a block does not fit its header."""
 
@@ -293,7 +296,10 @@ class Reader:
         self.file = open(source, "rb", 0) if self.own else open(0, "rb", 0, closefd=False) if source == "-" else source
         self.hash = XXH3() if verify else None
         self.tail, self.failed = b"", None
-        self.zstd = subprocess.Popen(["zstd", "-dcq"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            self.zstd = subprocess.Popen(["zstd", "-dcq"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        except FileNotFoundError:
+            raise Error(NO_ZSTD) from None
         self.pump = threading.Thread(target=self._pump, daemon=True)
         self.pump.start()
         try:
@@ -481,8 +487,11 @@ class Writer:
     def _frame(self, payload, hashed=True):
         if len(payload) > PAYLOAD_MAX:
             raise Error("a payload of %d bytes, the limit is %d" % (len(payload), PAYLOAD_MAX))
-        packed = subprocess.run(["zstd", "-qc", "-%d" % self.level, "--check", "--stream-size=%d" % len(payload)],
-                                input=payload, stdout=subprocess.PIPE, check=True).stdout
+        try:
+            packed = subprocess.run(["zstd", "-qc", "-%d" % self.level, "--check", "--stream-size=%d" % len(payload)],
+                                    input=payload, stdout=subprocess.PIPE, check=True).stdout
+        except FileNotFoundError:
+            raise Error(NO_ZSTD) from None
         self.file.write(packed)
         self.frames.append((len(packed), len(payload)))
         if hashed:

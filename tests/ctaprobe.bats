@@ -279,6 +279,8 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	donors make inf.emb what=infinite
 	fails "one.emb: 1 group for 5 folds" --target age --group donor one.emb
 	fails "one.emb: training: 1 group for 5 folds" -l disease --group donor --search 5 --train one.emb --test dtr.emb
+	fails "--bootstrap: the 8 tested cells are all of one group: expected at least two groups" \
+		-l cell_type --group donor --bootstrap 10 --train dtr.emb --test one.emb
 	fails "same.emb: column 'age' is 7 in all 253 tested cells: there is nothing to predict" --target age same.emb
 	fails "inf.emb: cell 3: column 'age' is infinite" --target age inf.emb
 	fails "dtr.emb: column 'donor' is categorical, expected numbers" --target donor dtr.emb
@@ -335,7 +337,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_equal "$(ctaprobe rank --json wide.emb | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["cells"])')" 40
 	ref predict p.s
 	run ctaprobe rank -o out.tsv p.s
-	assert_output "ctaprobe rank: p.s: this is a prediction stream, expected embedding"
+	assert_output "ctaprobe rank: p.s: this is a prediction stream, expected embedding, as scembed makes it"
 	ref make none.emb cells=0
 	run ctaprobe rank -o out.tsv none.emb
 	assert_output "ctaprobe rank: none.emb: no cells"

@@ -102,3 +102,32 @@ setup() {
 	# a tool that fails leaves no trial behind
 	run ! $P/fig4-trial.sh scale-7-1-2
 }
+
+@test "reports: long names of classes are whole and in columns, and the demo's figure grows with the classes" {
+	mkdir -p p/log ft/log ft/a.model
+	touch p/group ft/log/ctaprobe-a.log
+	for l in scsample-train scsample-test depgraph; do echo "none" > p/log/$l.log; done
+	long="central nervous system macrophage of the subventricular zone"
+	for n in 3 70; do
+		for m in random corrmask; do
+			mkdir -p $n/$m.model $n/log
+			printf 'step\tloss\n1\t8\n2\t7\n' > $n/$m.model/train.tsv
+			for i in $(seq $n); do printf 'f1:%s %d\t0.5\nn:%s %d\t%d\n' "$long" "$i" "$long" "$i" $((99 - i)); done > $n/$m.probe.tsv
+			for masks in random corrmask; do printf 'loss\t2\naccuracy\t0.1\n' > $n/$m.loss-$masks.tsv; done
+		done
+		$P/demo-plot.sh $n
+		$P/demo-report.sh $n p x y 0 > $n/report.txt
+	done
+	run cat 70/report.txt
+	assert_line --regexp "^ {68}cells +random +CorrMask$"
+	assert_line --regexp "^  $long 1 {7}98 +0.5000 +0.5000$"
+	assert_line --regexp "^  $long 70 {6}29 +0.5000 +0.5000$"
+	height() { od -An -tu1 -j20 -N4 "$1/demo.png" | awk '{ print $3 * 256 + $4 }'; }
+	assert_equal "$(height 3)" 480
+	assert_equal "$(height 70)" 1300
+	printf 'accuracy\t0.5\nunknown\t0\nf1:%s\t0.5\nn:%s\t7\ntrain_n:%s\t70\nf1:µ\t1\nn:µ\t8\ntrain_n:µ\t80\n' "$long" "$long" "$long" > ft/a.score.tsv
+	printf 'step\teval_loss\n1\t2\n' > ft/a.model/train.tsv
+	run -0 $P/finetune-report.sh ft x y a
+	assert_line --regexp "^  µ {59} {6}80 {7}8 +1.0000$"
+	assert_line --regexp "^  $long {6}70 {7}7 +0.5000$"
+}

@@ -89,6 +89,41 @@ fails() {
 	assert_equal "$(sed -n 3p t | cut -f5)" "$(sed -n 26p t | cut -f5)"
 }
 
+@test "h5tok --sample-column: a column and barcodes that tell the files apart, also those that Cell Ranger names alike" {
+	for s in s1 s2; do
+		mkdir -p $s/outs
+		cp tenx3.h5 $s/outs/filtered_feature_bc_matrix.h5
+	done
+	h5tok -q --sample-column sample s1/outs/filtered_feature_bc_matrix.h5 s2/outs/filtered_feature_bc_matrix.h5 csr_gzip.h5ad -o samples.counts
+	scview -c barcode,sample samples.counts | tail -n +2 >t
+	assert_equal "$(cut -f2 t | uniq | paste -sd ' ')" "s1 s2 csr_gzip"
+	assert_equal "$(cut -f1 t | sort | uniq -d)" ""
+	assert_equal "$(sed -n 1p t)" "$(h5tok -q tenx3.h5 | scview -c barcode -n1 | tail -1)-s1	s1"
+	# the same name twice: the path
+	mkdir -p copy
+	cp tenx3.h5 copy
+	h5tok -q --sample-column sample tenx3.h5 copy/tenx3.h5 | scview -c sample | tail -n +2 | uniq >t
+	assert_equal "$(paste -sd ' ' t)" "tenx3 copy/tenx3.h5"
+	fails "tenx3.h5: the file is named twice" h5tok --sample-column sample tenx3.h5 tenx3.h5
+	fails "'cell' is a column of every stream" h5tok --sample-column cell tenx3.h5
+	fails "clashes with another column" h5tok --sample-column donor csr_gzip.h5ad
+}
+
+@test "h5tok: files that share no gene get a warning with ids of both" {
+	for ids in ENSG ENSMUSG; do
+		scsim -q --cells 20 --genes 100 --seed 1 -o ids.counts
+		scview -O h5ad -o $ids.h5ad ids.counts
+		$PYTHON -W ignore -c 'import anndata, sys
+a = anndata.read_h5ad(sys.argv[1] + ".h5ad")
+a.var_names = [sys.argv[1] + "%011d" % i for i in range(a.n_vars)]
+a.write_h5ad(sys.argv[1] + ".h5ad")' $ids
+	done
+	run -0 h5tok ENSG.h5ad ENSMUSG.h5ad -o both.counts
+	assert_line --regexp "warning: ENSMUSG.h5ad: shares no gene with the files before it: other species, or other ids\? Ids here are like 'ENSMUSG[0-9]+', there like 'ENSG[0-9]+'"
+	run -0 h5tok ENSG.h5ad ENSG.h5ad -o both.counts
+	refute_output --partial warning
+}
+
 @test "h5tok: gene ids through a mapping table, with the share that matched" {
 	printf 'key\tgene_id\n' >map.tsv
 	for g in $(seq 0 39); do printf 'GENE%d\tENSG%011d\n' $g $((100 + 7 * (g / 2))); done >>map.tsv
@@ -114,7 +149,7 @@ fails() {
 	fails "layers that --layer can name: counts, more" h5tok normalised.h5ad
 	fails "layers/spliced: not there" h5tok --layer spliced normalised.h5ad
 	h5tok -q --layer X csr_gzip.h5ad -o x.counts
-	fails "no column nothing to take gene ids from" h5tok --gene-column nothing csr_gzip.h5ad
+	fails "no column 'nothing' to take gene ids from (it has: index, symbol, ensembl_id)" h5tok --gene-column nothing csr_gzip.h5ad
 	fails "2 genomes (GRCh38, mm10); choose one" h5tok tenx2.h5
 	fails "no genome hg19; there are: GRCh38, mm10" h5tok --genome hg19 tenx2.h5
 }
@@ -197,7 +232,7 @@ with h5py.File('late.h5ad', 'w') as f:
 	: >empty.h5ad
 	fails "empty.h5ad: the file is empty" h5tok empty.h5ad
 	seq 1000 >text.h5ad
-	fails "text.h5ad: not an HDF5 file" h5tok text.h5ad
+	fails "text.h5ad: this is text, expected .h5ad" h5tok text.h5ad
 	fails "No such file or directory" h5tok nowhere.h5ad
 	mkdir -p folder
 	fails "folder: no matrix.mtx" h5tok folder

@@ -39,7 +39,10 @@ in_sources() {
 	demo="env -u BIN make -s -f x/share/corrmask/pipelines/Makefile demo CELLS=400 EPOCHS=1 THREADS=2"
 	run -0 $demo
 	assert_line --regexp '^cells: [0-9]+ to train, [0-9]+ held out, split by donor'
-	assert_line --regexp '^probe accuracy +0\.[0-9]+ +0\.[0-9]+'
+	for what in "log-normalised expression, no network" "50 principal components, no network" "network, not trained" "network, random masks" \
+		"network, CorrMask masks"; do
+		assert_line --regexp "^$what +[01]\.[0-9]+ +[01]\.[0-9]+ +[01]\.[0-9]+   [01]\.[0-9]+ - [01]\.[0-9]+$"
+	done
 	assert_line --regexp '^sctrain-corrmask +[0-9.]+ +[0-9]+ MB'
 	for f in demo.svg demo.png; do assert_file_not_empty results/demo/latest/$f; done
 	was=$(cat results/demo/latest/report.txt)

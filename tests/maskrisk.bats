@@ -88,6 +88,14 @@ for a, b in zip(sys.stdin, open(sys.argv[1]), strict=True):
 	done
 }
 
+@test "data: theory is what masked regressions of the cells give, within 20 %" {
+	scsim -q --cells 3000 --genes 60 --modules 5 --types 4 --rarest 0.15 --depth 2000 -o many.counts
+	for how in '60 0.1,0.25' '600 0.25,0.5,0.75'; do
+		maskrisk data -q --genes 40 --rows ${how% *} --rates ${how#* } -o sum.tsv many.counts
+		$PYTHON "$REF" cells many.counts ${how% *} sum.tsv 8
+	done
+}
+
 @test "data: says what it suggests, and what it leaves out" {
 	run maskrisk data --genes 20 --rows 4000 -o said c.counts
 	assert_success

@@ -103,7 +103,7 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny CELLS=300 METHODS="fixed-0.
 	scembed -q --reconstruct -M hand "$inputs/valid-0.5.mcounts" | ctaprobe reconstruction -q -o recon
 	diff recon "$R/runs/r2mae-2/valid-0.5.score.tsv"
 	for f in learn test; do scembed -q -M hand "$inputs/$f.counts" -o $f.emb; done
-	ctaprobe cells -q --label cell_type --search 2 --group donor --standardize --train learn.emb --test test.emb -o probe
+	ctaprobe cells -q --label cell_type --search 2 --group donor --standardize --max-iter 500 --train learn.emb --test test.emb -o probe
 	diff probe "$R/runs/r2mae-2/label.score.tsv"
 	$PYTHON - "$R" <<-'END'
 		import statistics, sys

@@ -120,10 +120,13 @@ assert abs(sum(b.values()) - n / 4) <= max((a + b).values()) / 2 + 1'
 	assert_equal "$(got --where "barcode=$(awk 'NR == 9 { print $2 }' t)")" 1
 	assert_equal "$(got --where 'cell_type=')" 0
 	assert_equal "$(got --where 'cell_type!=')" 300
-	run --separate-stderr scsample --where cell_type=nope -o out.s sim.counts
-	assert_success
-	assert_equal "$stderr" "scsample: warning: sim.counts: column 'cell_type' has no category 'nope'
-scsample: warning: none of the 300 cells is left"
+	run -1 scsample --where cell_type=nope -o out.s sim.counts
+	assert_output --regexp "^scsample: --where: sim.counts: column 'cell_type' has no category 'nope' \(it has: .*type2.*\)$"
+	assert_not_exist out.s
+	run -0 scsample --where cell_type!=nope -o out.s sim.counts
+	assert_output "scsample: warning: sim.counts: column 'cell_type' has no category 'nope'"
+	run -0 scsample --where n_counts=0 -o out.s sim.counts
+	assert_output "scsample: warning: none of the 300 cells is left"
 }
 
 @test "scsample: quality filters count what scview shows" {
@@ -414,7 +417,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	assert_output --partial "no column 'nonesuch'"
 	run -1 scsample --hvg 50 --batch-key barcode sim.counts -o x
 	assert_output --regexp "sim.counts: barcode '.*': 1 cell, but a variance needs 2 at least"
-	run -1 scsample --hvg 50 --where donor=nobody sim.counts -o x
+	run -1 scsample --hvg 50 --where n_counts=0 sim.counts -o x
 	assert_output --partial "no cells to choose genes by"
 	rankenc -q --fit sim.counts -o vocab
 	rankenc -q -m vocab sim.counts -o sim.tok

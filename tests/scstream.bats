@@ -153,3 +153,9 @@ setup() {
 		assert_not_exist no.h5ad
 	done
 }
+
+@test "scstream: without the command zstd, it is named" {
+	scsim -q --cells 20 --genes 100 -o plain.counts
+	run -1 env PATH=/nonexistent $PYTHON "$BATS_TEST_DIRNAME/../src/scstream.py" plain.counts
+	assert_output "scstream.py: the command zstd is needed, and it is not on PATH (Debian package zstd)"
+}

@@ -43,10 +43,14 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 		                    f.write(f"{stage}\tf1:{c}\t{random.random() if n else 0}\n{stage}\tn:{c}\t{n}\n{stage}\ttrain_n:{c}\t{t}\n")
 	END
 	$P/table6-table.sh made in "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" "label cell_type; tiny, 3 epochs" > table
-	run -0 $PYTHON - <<-'END'
+	run -0 $PYTHON -W ignore - <<-'END'
 		import os, re
 		import numpy as np
-		from scipy.stats import ttest_rel
+		from scipy.optimize import brentq
+		from scipy.stats import nct, t, ttest_rel
+		def detectable(n):              # in standard deviations
+		    c = t.ppf(0.975, n - 1)
+		    return brentq(lambda d: nct.sf(c, n - 1, d * n ** 0.5) + nct.cdf(-c, n - 1, d * n ** 0.5) - 0.8, 0.01, 20)
 		strategies, sizes, seeds = ["random", "pmi-rand", "corrmask"], {"50": 50, "0.5": 400, "1": 800}, [1, 2, 3, 7]
 		def score(s, z, k, stage, metric):
 		    f = f"made/runs/{s}-{z}-{k}/scores.tsv"
@@ -70,7 +74,9 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 		    assert re.findall(r"\d+ cells", lines[0]) == ["50 cells", "400 cells", "800 cells"]
 		    cut = lines.index("  gap to random")
 		    means = {l.split()[0]: re.findall(cell, l[14:]) for l in lines[1:cut]}
-		    gaps = {l.split()[0]: re.findall(cell, l[14:]) for l in lines[cut + 1:] if l}
+		    end = lines.index("  smallest gap that this many seeds find in 80 % of experiments")
+		    gaps = {l.split()[0]: re.findall(cell, l[14:]) for l in lines[cut + 1:end]}
+		    found = {l.split()[0]: l[14:].split() for l in lines[end + 1:] if l}
 		    assert list(gaps) == strategies[1:] and list(means) == ["scratch"] + strategies, (means, gaps)
 		    for s, row in means.items():
 		        for i, (z, n) in enumerate({"0": 0}.items() if s == "scratch" else sizes.items()):
@@ -90,6 +96,9 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 		                assert int(got[3]) == m
 		                same(got[4], d.mean() if m else np.nan), same(got[5], d.std(ddof=1) if m > 1 else np.nan)
 		                same(got[7], p, 0.051 * (1 if np.isnan(p) else p))
+		                want = detectable(m) * d.std(ddof=1) if m > 1 else np.nan
+		                same(got[8], want, 1e-4)
+		                assert found[s][i] == ("-" if m < 2 else f"{float(got[8]):.3f}"), (found, s, want)
 		                text = gaps[s][i]
 		                assert text.startswith(f"{d.mean():+.3f} ± " + ("-" if m < 2 else f"{d.std(ddof=1):.3f}") + f" (p {got[7]})"), (text, d)
 		                assert text.endswith(f"[{m}]") == (m < 4), (text, m)
@@ -107,6 +116,19 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 		    same(r[4], (f1["corrmask"] - f1["pmi-rand"])[:i + 1].mean())
 	END
 	assert_output ""
+}
+
+@test "stats.awk: p of Student's t and the detectable effect equal scipy's for any number of seeds" {
+	awk "$(cat $P/stats.awk)"'BEGIN { for (n = 2; n <= 40; n++) for (t = -3; t < 12; t += 1.17) print n, t, paired_p(t, n), n % 6 ? "-" : effect(n) }' >p.txt
+	$PYTHON - <<-'END'
+		from scipy.stats import nct, t
+		for n, x, p, d in (l.split() for l in open("p.txt")):
+		    n, x, want = int(n), float(x), 2 * t.sf(abs(float(x)), int(n) - 1)
+		    assert abs(float(p) - want) <= 0.051 * want + 1e-14, (n, x, p, want)
+		    if d not in ("-", "NA"):
+		        c = t.ppf(0.975, n - 1)
+		        assert abs(nct.sf(c, n - 1, float(d) * n ** 0.5) - 0.8) < 1e-4, (n, d)
+	END
 }
 
 @test "make table6: every number of the table follows from the scores; corpora lie within each other; models are gone" {

@@ -2,6 +2,7 @@
 #include "anndata/h5.h"
 
 #include "base/idmap.h"
+#include "base/magic.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -165,6 +166,14 @@ static int find_symbols(struct dataframe *var, struct texts *t, struct error *e)
 	return 0;
 }
 
+static int no_gene_column(const struct dataframe *var, const char *wanted, struct error *e)
+{
+	char has[300] = "index";
+	for (size_t i = 0, at = strlen(has); i < var->ncol && at < sizeof has; i++)
+		at += (size_t)snprintf(has + at, sizeof has - at, ", %s", var->col[i].name);
+	return error_set(e, "%s: no column '%s' to take gene ids from (it has: %s)", var->where, wanted, has);
+}
+
 /* Ids and symbols of the genes from a var frame. */
 static int read_genes(struct h5ad *h, struct dataframe *var, const char *frame_name, const char *wanted, struct error *e)
 {
@@ -174,7 +183,7 @@ static int read_genes(struct h5ad *h, struct dataframe *var, const char *frame_n
 	if (r == 0 && wanted && strcmp(wanted, "index")) {
 		struct dataframe_column *c = dataframe_find(var, wanted);
 		if (!c || c->kind == DATAFRAME_OTHER)
-			r = error_set(e, "%s: no column %s to take gene ids from", var->where, wanted);
+			r = no_gene_column(var, wanted, e);
 		else
 			r = dataframe_texts(c, var->nrow, &id, e);
 		name = wanted;
@@ -230,16 +239,31 @@ static int open_anndata(struct h5ad *h, const struct h5ad_options *opt, struct e
 	return r;
 }
 
+static int no_hdf5(const struct h5ad *h, struct error *e)
+{
+	char head[64];
+	FILE *f = fopen(h->path, "re");
+	const char *is = magic_name(head, f ? fread(head, 1, sizeof head, f) : 0);
+	if (f)
+		fclose(f);
+	return error_set(e, "%s: this is %s, expected .h5ad, 10x .h5, or a 10x matrix directory", h->path, is ? is : "not an HDF5 file");
+}
+
 static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	int is = H5Fis_hdf5(h->path);
 	h->file = is < 0 ? -1 : H5Fopen(h->path, H5F_ACC_RDONLY, H5P_DEFAULT);
 	if (is == 0)
-		return error_set(e, "%s: not an HDF5 file, expected .h5ad, 10x .h5, or a 10x matrix directory", h->path);
+		return no_hdf5(h, e);
 	if (h->file < 0)
 		return h5_error(e, h->path, "opening");
 	if (exists(h->file, "row_attrs") && exists(h->file, "col_attrs"))
 		return error_set(e, "%s: a loom file, expected .h5ad or 10x .h5; convert it with anndata", h->path);
+	if (exists(h->file, "mod"))
+		return error_set(e,
+			"%s: a MuData file (.h5mu), expected .h5ad or 10x .h5; write one of its modalities as .h5ad with mudata", h->path);
+	if (exists(h->file, "assays"))
+		return error_set(e, "%s: a Seurat file, expected .h5ad or 10x .h5; convert it with SeuratDisk", h->path);
 	if (exists(h->file, "obs"))
 		return open_anndata(h, opt, e);
 	return tenx_open_h5(h, opt, e);
@@ -251,7 +275,9 @@ int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, 
 	h5_setup();
 	struct stat st;
 	int r;
-	if (stat(path, &st))
+	if (!strcmp(path, "-"))
+		r = error_set(e, "standard input: HDF5 cannot be read from a pipe: name the file");
+	else if (stat(path, &st))
 		r = error_set(e, "%s: %s", path, strerror(errno));
 	else if (S_ISDIR(st.st_mode))
 		r = tenx_open_directory(h, e);

@@ -271,9 +271,20 @@ static int read_entries(struct h5ad *h, struct tsv *t, struct error *e)
 
 static const char *const matrix_names[] = {"matrix.mtx", NULL};
 
+static int has_file(const char *folder, const char *name)
+{
+	char *path = xasprintf("%s/%s", folder, name);
+	int there = access(path, F_OK) == 0;
+	free(path);
+	return there;
+}
+
 int tenx_open_directory(struct h5ad *h, struct error *e)
 {
 	struct tsv t;
+	if (has_file(h->path, ".zgroup") || has_file(h->path, ".zattrs") || has_file(h->path, "zarr.json"))
+		return error_set(
+			e, "%s: a zarr folder, expected .h5ad, 10x .h5 or a 10x matrix directory; write it as .h5ad with anndata", h->path);
 	if (open_text(&t, h->path, matrix_names, e))
 		return -1;
 	h->matrix = xstrdup(strrchr(t.path, '/') + 1);

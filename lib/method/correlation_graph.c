@@ -24,28 +24,23 @@ struct scratch {
 };
 
 /* Doubled average ranks by position, and n Q - S^2, from the counts by position. (Both genes are ranked by position instead of by value,
- * which is the reverse order and gives the same correlation.) */
-static __int128 rank_counts(const uint32_t *count, uint32_t *rank, uint32_t L, uint64_t m)
+ * which is the reverse order and gives the same correlation.) Q is at most 4 m^3 < 2^64, see CORRELATION_CELLS_MAX. */
+static __int128 rank_counts(const uint32_t *restrict count, uint32_t *restrict rank, uint32_t L, uint64_t m)
 {
-	uint64_t below = 0;
-	__int128 Q = 0, S = (__int128)m * (m + 1);
+	uint64_t below = 0, Q = 0, S = m * (m + 1);
 	for (uint32_t pos = 1; pos <= L; pos++) {
 		uint64_t v = 2 * below + count[pos] + 1;
 		rank[pos] = (uint32_t)v;
-		Q += (__int128)count[pos] * v * v;
+		Q += count[pos] * v * v;
 		below += count[pos];
 	}
-	return (__int128)m * Q - S * S;
+	return (__int128)m * Q - (__int128)S * S;
 }
 
+/* Spearman over the m cells with both genes; their positions have been counted. */
 static float local_rho(struct scratch *s, uint32_t m, uint32_t L)
 {
 	uint32_t *ca = s->count, *cb = s->count + L + 1, *ra = s->rank, *rb = s->rank + L + 1;
-	memset(s->count, 0, 2 * ((size_t)L + 1) * sizeof *s->count);
-	for (uint32_t i = 0; i < m; i++) {
-		ca[s->a[i]]++;
-		cb[s->b[i]]++;
-	}
 	__int128 da = rank_counts(ca, ra, L, m), db = rank_counts(cb, rb, L, m), S = (__int128)m * ((uint64_t)m + 1);
 	if (da <= 0 || db <= 0)
 		return 0;
@@ -55,19 +50,36 @@ static float local_rho(struct scratch *s, uint32_t m, uint32_t L)
 	return (float)((double)((__int128)m * P - S * S) / (sqrt((double)da) * sqrt((double)db)));
 }
 
+/* The positions of both genes in the cells that have both, to s->a and s->b; returns how many. s->where: the positions of the one, v: the
+ * other. */
+static uint32_t both(struct scratch *s, const struct correlation_columns *x, uint32_t v)
+{
+	const uint32_t *cell = x->cell;
+	const uint16_t *pos = x->pos, *where = s->where;
+	uint16_t *restrict a = s->a, *restrict b = s->b;
+	uint32_t m = 0;
+	for (uint64_t i = x->offset[v], end = x->offset[v + 1]; i < end; i++) {
+		uint16_t w = where[cell[i]];
+		a[m] = w;
+		b[m] = pos[i];
+		m += w != 0;
+	}
+	return m;
+}
+
 static void score(struct pair *p, struct scratch *s, const struct correlation_columns *x, const struct correlation_ranks *k,
 	const struct correlation_params *par)
 {
 	size_t L = x->max_len + 1;
 	const uint32_t *ru = k->r + p->u * L, *rv = k->r + p->v * L;
+	uint32_t m = both(s, x, p->v), *ca = s->count, *cb = s->count + L;
 	uint64_t P = 0;
-	uint32_t m = 0;
-	for (uint64_t i = x->offset[p->v]; i < x->offset[p->v + 1]; i++) {
-		uint32_t a = s->where[x->cell[i]], b = x->pos[i];
-		s->a[m] = (uint16_t)a;
-		s->b[m] = (uint16_t)b;
-		m += a != 0;
+	memset(s->count, 0, 2 * L * sizeof *s->count);
+	for (uint32_t i = 0; i < m; i++) {
+		uint32_t a = s->a[i], b = s->b[i];
 		P += (uint64_t)ru[a] * rv[b];
+		ca[a]++;
+		cb[b]++;
 	}
 	__int128 num = (__int128)x->n * P - (__int128)k->S[p->u] * k->S[p->v];
 	p->c = fabs((double)num / (sqrt(k->D[p->u]) * sqrt(k->D[p->v])));

@@ -2,9 +2,9 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-static void rank_gene(const struct correlation_columns *x, uint32_t j, uint32_t *r, struct correlation_ranks *out)
+/* r' by position, and the sums of gene j. Returns sqrt(n / D), 0 for a constant gene. */
+static float rank_gene(const struct correlation_columns *x, uint32_t j, uint32_t *r, struct correlation_ranks *out)
 {
 	uint32_t L = x->max_len, n = x->n;
 	memset(r, 0, ((size_t)L + 1) * sizeof *r);
@@ -27,16 +27,41 @@ static void rank_gene(const struct correlation_columns *x, uint32_t j, uint32_t 
 	out->D[j] = (double)D;
 	out->M[j] = D > 0 ? (double)S / sqrt((double)D) : 0;
 	out->wide[j] = sqrt(1 + out->M[j] * out->M[j]);
-	float scale = D > 0 ? (float)sqrt((double)n / (double)D) : 0;
-	uint32_t *chunk = out->chunk + (size_t)j * (out->chunks + 1), c = 0;
-	uint64_t k = x->offset[j], end = x->offset[j + 1];
-	for (; k < end; k++) {
-		while (c <= x->cell[k] / CORRELATION_CHUNK)
-			chunk[c++] = (uint32_t)(k - x->offset[j]);
-		out->y[k] = scale * (float)r[x->pos[k]];
+	return D > 0 ? (float)sqrt((double)n / (double)D) : 0;
+}
+
+/* The entries of gene j. */
+static void fill_gene(const struct correlation_columns *x, uint32_t j, const uint32_t *r, float scale, struct correlation_ranks *out)
+{
+	double lost = 0;
+	for (uint64_t k = x->offset[j], end = x->offset[j + 1]; k < end;) {
+		uint32_t c = x->cell[k] / CORRELATION_CHUNK;
+		uint32_t *to = out->entry + out->chunk[c] + out->start[(size_t)c * (x->genes + 1) + j];
+		for (; k < end && x->cell[k] / CORRELATION_CHUNK == c; k++) {
+			float y = scale * (float)r[x->pos[k]], half;
+			*to = correlation_entry(y, x->cell[k]);
+			uint32_t b = (uint32_t)correlation_half(*to++) << 16;
+			memcpy(&half, &b, 4);
+			lost += (double)(y - half) * (double)(y - half);
+		}
 	}
-	while (c <= out->chunks)
-		chunk[c++] = (uint32_t)(end - x->offset[j]);
+	out->lost[j] = sqrt(lost);
+}
+
+/* k->chunk and k->start. */
+static void place_entries(struct correlation_ranks *k, const struct correlation_columns *x)
+{
+	size_t wide = (size_t)x->genes + 1;
+#pragma omp parallel for schedule(dynamic, 16)
+	for (uint32_t j = 0; j < x->genes; j++)
+		for (uint64_t i = x->offset[j]; i < x->offset[j + 1]; i++)
+			k->start[x->cell[i] / CORRELATION_CHUNK * wide + j + 1]++;
+#pragma omp parallel for
+	for (uint32_t c = 0; c < k->chunks; c++)
+		for (uint32_t j = 0; j < x->genes; j++)
+			k->start[c * wide + j + 1] += k->start[c * wide + j];
+	for (uint32_t c = 1; c < k->chunks; c++)
+		k->chunk[c] = k->chunk[c - 1] + k->start[c * wide - 1];
 }
 
 void correlation_ranks_init(struct correlation_ranks *k, const struct correlation_columns *x)
@@ -48,21 +73,28 @@ void correlation_ranks_init(struct correlation_ranks *k, const struct correlatio
 		.S = xcalloc(x->genes, 8),
 		.M = xcalloc(x->genes, 8),
 		.wide = xcalloc(x->genes, 8),
-		.y = xlarge(x->offset[x->genes], sizeof *k->y),
-		.chunk = xcalloc(x->genes, (chunks + 1) * sizeof *k->chunk),
+		.lost = xcalloc(x->genes, 8),
+		.entry = xlarge(x->offset[x->genes], sizeof *k->entry),
+		.chunk = xcalloc(chunks, sizeof *k->chunk),
+		.start = xcalloc(chunks, ((size_t)x->genes + 1) * sizeof *k->start),
 		.chunks = chunks};
+	place_entries(k, x);
 #pragma omp parallel for schedule(dynamic, 16)
-	for (uint32_t j = 0; j < x->genes; j++)
-		rank_gene(x, j, k->r + j * L, k);
+	for (uint32_t j = 0; j < x->genes; j++) {
+		float scale = rank_gene(x, j, k->r + j * L, k);
+		fill_gene(x, j, k->r + j * L, scale, k);
+	}
 }
 
 void correlation_ranks_release(struct correlation_ranks *k)
 {
 	free(k->r);
-	free(k->y);
+	free(k->entry);
 	free(k->D);
 	free(k->S);
 	free(k->M);
 	free(k->wide);
+	free(k->lost);
 	free(k->chunk);
+	free(k->start);
 }

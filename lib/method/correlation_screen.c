@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tile is U genes against V genes. The panel and the sums fit the second-level cache: 128 KiB each. */
-enum { U = 64, V = 512 };
+/* A tile is U genes against V genes. The panel (64 KiB) stays in the second-level cache; the sums are read in order. */
+enum { U = 64, V = 1024 };
 
 /* ---- candidates of one gene ---- */
 
@@ -79,29 +79,31 @@ static void offer(struct candidates *c, uint32_t v, float low, float high, uint3
 /* ---- all pairs ---- */
 
 typedef float vec8 __attribute__((vector_size(32)));
+typedef uint32_t bits8 __attribute__((vector_size(32), may_alias)); /* the panel is filled by halves */
 
 struct tile {
-	vec8 panel[CORRELATION_CHUNK][U / 8]; /* y of U genes in one chunk of cells */
+	/* y of U genes in one chunk of cells, as bfloat16. Lane l of vector k: gene 16 k + l in the low half, gene 16 k + 8 + l in the high one */
+	bits8 panel[CORRELATION_CHUNK][U / 16];
 	vec8 sum[V][U / 8];
 };
 
-/* sum += sum over the m entries of a column in this chunk of y * panel row */
-static void add_products(
-	vec8 *restrict sum, const vec8 (*restrict panel)[U / 8], const uint32_t *restrict cell, const float *restrict y, uint32_t m)
+/* sum += sum over the m entries of a gene in this chunk of y * panel row */
+static void add_products(vec8 *restrict sum, const bits8 (*restrict panel)[U / 16], const uint32_t *restrict entry, uint32_t m)
 {
+	const bits8 high = {~0xffffu, ~0xffffu, ~0xffffu, ~0xffffu, ~0xffffu, ~0xffffu, ~0xffffu, ~0xffffu};
 	vec8 a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, a4 = {0}, a5 = {0}, a6 = {0}, a7 = {0};
 	for (uint32_t i = 0; i < m; i++) {
-		const vec8 *p = panel[cell[i] % CORRELATION_CHUNK];
-		float s = y[i];
+		const bits8 *p = panel[entry[i] % CORRELATION_CHUNK];
+		float s = correlation_y(entry[i]);
 		vec8 v = {s, s, s, s, s, s, s, s};
-		a0 += v * p[0];
-		a1 += v * p[1];
-		a2 += v * p[2];
-		a3 += v * p[3];
-		a4 += v * p[4];
-		a5 += v * p[5];
-		a6 += v * p[6];
-		a7 += v * p[7];
+		a0 += v * (vec8)(p[0] << 16);
+		a1 += v * (vec8)(p[0] & high);
+		a2 += v * (vec8)(p[1] << 16);
+		a3 += v * (vec8)(p[1] & high);
+		a4 += v * (vec8)(p[2] << 16);
+		a5 += v * (vec8)(p[2] & high);
+		a6 += v * (vec8)(p[3] << 16);
+		a7 += v * (vec8)(p[3] & high);
 	}
 	sum[0] += a0;
 	sum[1] += a1;
@@ -113,29 +115,22 @@ static void add_products(
 	sum[7] += a7;
 }
 
-/* Entries of column j in chunk c: *from is the first; returns how many. */
-static uint32_t entries(const struct correlation_columns *x, const struct correlation_ranks *k, uint32_t j, uint32_t c, uint64_t *from)
-{
-	const uint32_t *chunk = k->chunk + (size_t)j * (k->chunks + 1) + c;
-	*from = x->offset[j] + chunk[0];
-	return chunk[1] - chunk[0];
-}
-
 /* Sums of products for genes u0 ... and v0 ..., all cells. */
-static void products(struct tile *t, const struct correlation_columns *x, const struct correlation_ranks *k, uint32_t u0, uint32_t nu,
-	uint32_t v0, uint32_t nv)
+static void products(struct tile *t, const struct correlation_ranks *k, uint32_t genes, uint32_t u0, uint32_t nu, uint32_t v0, uint32_t nv)
 {
-	uint64_t at;
 	memset(t->sum, 0, nv * sizeof *t->sum);
 	for (uint32_t c = 0; c < k->chunks; c++) {
+		const uint32_t *start = k->start + (size_t)c * (genes + 1), *entry = k->entry + k->chunk[c];
 		memset(t->panel, 0, sizeof t->panel);
 		for (uint32_t u = 0; u < nu; u++)
-			for (uint32_t m = entries(x, k, u0 + u, c, &at); m; m--, at++)
-				((float *)t->panel[x->cell[at] % CORRELATION_CHUNK])[u] = k->y[at];
+			for (uint32_t i = start[u0 + u]; i < start[u0 + u + 1]; i++) {
+				uint16_t *row = (uint16_t *)t->panel[entry[i] % CORRELATION_CHUNK];
+				row[u / 16 * 16 + u % 8 * 2 + u / 8 % 2] = correlation_half(entry[i]);
+			}
 		for (uint32_t v = 0; v < nv; v++) {
-			uint32_t m = entries(x, k, v0 + v, c, &at);
+			uint32_t from = start[v0 + v], m = start[v0 + v + 1] - from;
 			if (m)
-				add_products(t->sum[v], (const vec8(*)[U / 8]) t->panel, x->cell + at, k->y + at, m);
+				add_products(t->sum[v], (const bits8(*)[U / 16]) t->panel, entry + from, m);
 		}
 	}
 }
@@ -144,13 +139,14 @@ static void screen_tile(struct tile *t, const struct correlation_columns *x, con
 	float rho_min, uint32_t u0, uint32_t v0, struct candidates *list)
 {
 	uint32_t nu = x->genes - u0 < U ? x->genes - u0 : U, nv = x->genes - v0 < V ? x->genes - v0 : V;
-	products(t, x, k, u0, nu, v0, nv);
-	double gamma = (CORRELATION_CHUNK + (double)x->n / CORRELATION_CHUNK + 8) * 0x1p-24;
+	products(t, k, x->genes, u0, nu, v0, nv);
+	double gamma = (CORRELATION_CHUNK + (double)x->n / CORRELATION_CHUNK + 8) * 0x1p-24 + 0x1.1p-15;
 	for (uint32_t v = 0; v < nv; v++) {
 		const float *sum = (const float *)t->sum[v];
 		double M = k->M[v0 + v], wide = gamma * k->wide[v0 + v];
 		for (uint32_t u = 0; u < nu && u0 + u < v0 + v; u++) {
-			double c = fabs((double)sum[u] - k->M[u0 + u] * M), eps = wide * k->wide[u0 + u];
+			double c = fabs((double)sum[u] - k->M[u0 + u] * M),
+			       eps = wide * k->wide[u0 + u] + k->lost[u0 + u] * k->wide[v0 + v];
 			float low = (float)(c - eps) - 1e-6f, high = (float)(c + eps) + 1e-6f;
 			if (high < rho_min || k->D[u0 + u] <= 0 || k->D[v0 + v] <= 0)
 				continue;

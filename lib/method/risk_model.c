@@ -1,6 +1,5 @@
 #include "method/risk_model.h"
 
-#include "base/rng.h"
 #include "base/tsv.h"
 
 #include <cblas.h>
@@ -30,11 +29,10 @@ static void uniform_vector(const struct risk_spec *s, uint32_t purpose, double *
 	normalise(x, n);
 }
 
-/* Gamma(shape, 1). [Marsaglia and Tsang 2000; shapes below 1 by their power of a uniform number] */
-static double gamma_draw(struct rng *r, double shape)
+double risk_gamma(struct rng *r, double shape)
 {
 	if (shape < 1)
-		return gamma_draw(r, shape + 1) * pow(1 - rng_unit(r), 1 / shape);
+		return risk_gamma(r, shape + 1) * pow(1 - rng_unit(r), 1 / shape);
 	double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
 	for (;;) {
 		double x = rng_normal(r), v = 1 + c * x;
@@ -55,7 +53,7 @@ static void draw_eigenvalues(const struct risk_spec *s, double *value)
 			value[j] = 1 + (s->largest - 1) * rng_unit(&r);
 			continue;
 		}
-		double a = gamma_draw(&r, s->a), b = gamma_draw(&r, s->b);
+		double a = risk_gamma(&r, s->a), b = risk_gamma(&r, s->b);
 		value[j] = a / (a + b);
 		low = value[j] < low ? value[j] : low;
 		high = value[j] > high ? value[j] : high;

@@ -19,6 +19,7 @@
 #define RISK_MODEL_H
 
 #include "base/error.h"
+#include "base/rng.h"
 
 #include <stdint.h>
 
@@ -59,6 +60,9 @@ double risk_model_norm(const struct risk_model *m, const double *x, double *scra
  * the algorithm does not converge.
  */
 int risk_eigen(double *a, uint32_t p, double *value, struct error *e);
+
+/* A draw of Gamma(shape, 1). [Marsaglia and Tsang 2000; shapes below 1 by their power of a uniform number] */
+double risk_gamma(struct rng *r, double shape);
 
 /* The covariance matrix of a text table, p lines of p numbers (malloced). -1 with e set if it is not square, symmetric and finite. */
 int risk_read_matrix(const char *path, double **matrix, uint32_t *p, struct error *e);

@@ -40,23 +40,8 @@ static int factorise(double *gram, size_t k)
 		!(rcond > RCOND);
 }
 
-/* Leave out rows of zeros, whose equations say nothing about b. */
-static size_t drop_zeros(double *x, double *y, size_t n, size_t p)
+int risk_solve(const double *x, const double *y, size_t n, size_t p, double *b, double *scratch, struct error *e)
 {
-	size_t k = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (x[i * p + cblas_idamax((int)p, x + i * p, 1)] == 0)
-			continue;
-		if (k < i)
-			memcpy(x + k * p, x + i * p, p * sizeof *x);
-		y[k++] = y[i];
-	}
-	return k;
-}
-
-int risk_solve(double *x, double *y, size_t n, size_t p, double *b, double *scratch, struct error *e)
-{
-	n = drop_zeros(x, y, n, p);
 	memset(b, 0, p * sizeof *b);
 	if (!n)
 		return 0;

@@ -44,9 +44,9 @@ struct risk_mean {
 int risk_simulate(const struct risk_trials *t, struct risk_mean *out, struct error *e);
 
 /*
- * The least-squares solution of smallest norm, b [p], of n equations in p unknowns: row i of the design is x + i p, y [n]. Rows of zeros
- * are allowed. x and y are overwritten. scratch [min(n, p)^2 + max(n, p)]. -1 with e set if the SVD fails.
+ * The least-squares solution of smallest norm, b [p], of n equations in p unknowns: row i of the design is x + i p, y [n]. Any rank.
+ * scratch [min(n, p)^2 + max(n, p)]. -1 with e set if the SVD fails.
  */
-int risk_solve(double *x, double *y, size_t n, size_t p, double *b, double *scratch, struct error *e);
+int risk_solve(const double *x, const double *y, size_t n, size_t p, double *b, double *scratch, struct error *e);
 
 #endif

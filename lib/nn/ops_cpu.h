@@ -20,6 +20,7 @@ enum {
 	WTILE = 256, /* of a weight's gradient: WTILE x WTILE for each of at most WPARTS parts of WROWS tokens or more */
 	WPARTS = 8,
 	WROWS = 1024,
+	WIDE = 1024,    /* columns of a wide layer, see cut_product */
 	VGROUPS = 8,    /* ranges of the vocabulary with their own partial dh */
 	VTILE = 512,    /* logits made at once: ROWS x VTILE */
 	FLAT = 1 << 16, /* elements of a chunk in elementwise ops */

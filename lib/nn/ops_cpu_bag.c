@@ -80,7 +80,11 @@ void cpu_bag_back(struct ops *o, real *dW, const void *dy, const struct seq *s, 
 	}
 }
 
-/* ---- batch normalisation: a job has BAG channels of all cells ---- */
+/*
+ * ---- batch normalisation ----
+ * A job has CHANNELS of all cells. Fewer would be a column of single cache lines, at distances that fall on the same places of the cache.
+ */
+enum { CHANNELS = 4 * BAG };
 
 /* Mean and biased variance of n channels over N rows, in two passes. */
 static void moments(real *mean, real *var, const real *x, size_t N, size_t C, size_t n)
@@ -102,9 +106,9 @@ void cpu_batch_norm(struct ops *o, void *y0, real *stat, const void *x0, const r
 	struct cpu *c = (struct cpu *)o;
 	const real move = (real)momentum, unbias = N > 1 ? (real)N / (real)(N - 1) : 1;
 	PARALLEL_FOR
-	for (size_t c0 = 0; c0 < C; c0 += BAG) {
-		size_t n = min_size(BAG, C - c0);
-		real *y = (real *)y0 + c0, mean[BAG], scale[BAG], shift[BAG];
+	for (size_t c0 = 0; c0 < C; c0 += CHANNELS) {
+		size_t n = min_size(CHANNELS, C - c0);
+		real *y = (real *)y0 + c0, mean[CHANNELS], scale[CHANNELS], shift[CHANNELS];
 		const real *x = (const real *)x0 + c0;
 		if (train)
 			moments(mean, scale, x, N, C, n);
@@ -142,11 +146,11 @@ void cpu_batch_norm_back(struct ops *o, void *dx0, real *dgamma, real *dbeta, co
 {
 	struct cpu *c = (struct cpu *)o;
 	PARALLEL_FOR
-	for (size_t c0 = 0; c0 < C; c0 += BAG) {
-		size_t n = min_size(BAG, C - c0);
+	for (size_t c0 = 0; c0 < C; c0 += CHANNELS) {
+		size_t n = min_size(CHANNELS, C - c0);
 		const real *dy = (const real *)dy0 + c0, *x = (const real *)x0 + c0, *y = act == ACT_RELU ? (const real *)y0 + c0 : NULL;
 		const real *mean = stat + c0, *rstd = stat + C + c0;
-		real *dx = (real *)dx0 + c0, dg[BAG] = {0}, db[BAG] = {0};
+		real *dx = (real *)dx0 + c0, dg[CHANNELS] = {0}, db[CHANNELS] = {0};
 		for (size_t k = 0; k < N * C; k += C)
 			SIMD for (size_t i = 0; i < n; i++)
 			{

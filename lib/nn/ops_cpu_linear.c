@@ -29,22 +29,41 @@ static void bias_row(real *y, const real *b, size_t N, enum act act)
 			y[i] = (real)tanh(y[i]);
 }
 
+/*
+ * How a product of T rows and N columns is cut. Many rows are cut into chunks, each with all columns. A wide layer on few rows (the genes of a
+ * batch of cells) is cut into columns: each chunk of rows would pack all weights again.
+ */
+struct cut {
+	size_t rows, columns, across; /* of a job; jobs side by side */
+	size_t jobs;
+};
+
+static struct cut cut_product(size_t T, size_t N)
+{
+	int wide = N >= WIDE && N >= 2 * T;
+	struct cut k = {.rows = wide ? T : chunk_rows(T), .columns = wide ? WTILE : N};
+	k.across = chunks(N, k.columns);
+	k.jobs = T ? k.across * chunks(T, k.rows) : 0;
+	return k;
+}
+
 void cpu_linear(
 	struct ops *o, void *y0, void *pre0, const void *x0, const real *W, const real *b, size_t T, size_t K, size_t N, enum act act)
 {
 	struct cpu *c = (struct cpu *)o;
 	const real *x = x0;
 	real *y = y0, *pre = pre0;
-	size_t R = chunk_rows(T);
+	struct cut cut = cut_product(T, N);
 	PARALLEL_FOR
-	for (size_t k = 0; k < chunks(T, R); k++) {
-		size_t t0 = k * R, t1 = min_size(T, t0 + R);
-		real *z = (pre ? pre : y) + t0 * N;
-		gemm_nt(t1 - t0, N, K, 1, x + t0 * K, K, W, K, 0, z, N);
+	for (size_t k = 0; k < cut.jobs; k++) {
+		size_t t0 = k / cut.across * cut.rows, t1 = min_size(T, t0 + cut.rows);
+		size_t n0 = k % cut.across * cut.columns, n = min_size(N - n0, cut.columns);
+		real *z = (pre ? pre : y) + t0 * N + n0;
+		gemm_nt(t1 - t0, n, K, 1, x + t0 * K, K, W + n0 * K, K, 0, z, N);
 		for (size_t t = t0; t < t1; t++, z += N) {
-			bias_row(z, b, N, act);
+			bias_row(z, b ? b + n0 : NULL, n, act);
 			if (act == ACT_GELU)
-				SIMD for (size_t i = 0; i < N; i++) y[t * N + i] = gelu(z[i]);
+				SIMD for (size_t i = 0; i < n; i++) y[t * N + n0 + i] = gelu(z[i]);
 		}
 	}
 }
@@ -89,27 +108,31 @@ void bias_back(struct cpu *c, real *db, const real *dy, size_t T, size_t N)
 }
 
 /*
- * dW [N,K] += dy^T x, db [N] += sum of dy (db may be NULL). A job computes one tile of dW for one part of the tokens. The number of parts
- * depends on T alone, and the parts are added in order.
+ * dW [N,K] += dy^T x, db [N] += sum of dy (db may be NULL). A job computes one tile of dW for one part of the tokens; tiles of a wide layer
+ * are longer, and if there is one part they are added to dW at once. The number of parts depends on T alone, and the parts are added in order.
  */
 static void weight_back(struct cpu *c, real *dW, real *db, const real *dy, const real *x, size_t T, size_t K, size_t N)
 {
-	size_t across = chunks(K, WTILE), tiles = chunks(N, WTILE) * across;
+	size_t KT = N >= WIDE ? 4 * WTILE : WTILE, across = chunks(K, KT), tiles = chunks(N, WTILE) * across;
 	size_t R = part_rows(T), parts = chunks(T, R), size = N * (K + 1);
+	int direct = N >= WIDE && parts == 1;
 	real *part = shared(c, parts * size);
 	PARALLEL_FOR
 	for (size_t job = 0; job < parts * tiles; job++) {
 		size_t t0 = job / tiles * R, n = min_size(R, T - t0), tile = job % tiles;
-		size_t n0 = tile / across * WTILE, n1 = min_size(N, n0 + WTILE), k0 = tile % across * WTILE, k1 = min_size(K, k0 + WTILE);
+		size_t n0 = tile / across * WTILE, n1 = min_size(N, n0 + WTILE), k0 = tile % across * KT, k1 = min_size(K, k0 + KT);
 		real *w = part + job / tiles * size, *b = w + N * K;
-		gemm_tn(n1 - n0, k1 - k0, n, 1, dy + t0 * N + n0, N, x + t0 * K + k0, K, 0, w + n0 * K + k0, K);
+		if (direct)
+			gemm_tn(n1 - n0, k1 - k0, n, 1, dy + n0, N, x + k0, K, 1, dW + n0 * K + k0, K);
+		else
+			gemm_tn(n1 - n0, k1 - k0, n, 1, dy + t0 * N + n0, N, x + t0 * K + k0, K, 0, w + n0 * K + k0, K);
 		if (db && !k0) {
 			memset(b + n0, 0, (n1 - n0) * sizeof *b);
 			add_parts(b + n0, dy + t0 * N + n0, n, N, n1 - n0);
 		}
 	}
 	PARALLEL_FOR
-	for (size_t n = 0; n < N; n++)
+	for (size_t n = 0; n < (direct ? 0 : N); n++)
 		add_parts(dW + n * K, part + n * K, parts, size, K);
 	if (db)
 		add_parts(db, part + N * K, parts, size, N);
@@ -122,15 +145,18 @@ void cpu_linear_back(struct ops *o, void *dx0, real *dW, real *db, void *dy0, co
 	const real *x = x0, *y = y0, *pre = pre0;
 	real *dx = dx0, *dy = dy0;
 	size_t R = chunk_rows(T);
-	if (dx || act != ACT_NONE) {
+	struct cut cut = cut_product(T, K);
+	if (act != ACT_NONE) {
 		PARALLEL_FOR
-		for (size_t k = 0; k < chunks(T, R); k++) {
-			size_t t0 = k * R, t1 = min_size(T, t0 + R);
-			for (size_t t = t0; t < t1 && act != ACT_NONE; t++)
+		for (size_t k = 0; k < chunks(T, R); k++)
+			for (size_t t = k * R; t < min_size(T, (k + 1) * R); t++)
 				act_row_back(dy + t * N, y ? y + t * N : NULL, pre ? pre + t * N : NULL, N, act);
-			if (dx)
-				gemm_nn(t1 - t0, K, N, 1, dy + t0 * N, N, W, K, add, dx + t0 * K, K);
-		}
+	}
+	PARALLEL_FOR
+	for (size_t k = 0; k < (dx ? cut.jobs : 0); k++) {
+		size_t t0 = k / cut.across * cut.rows, t1 = min_size(T, t0 + cut.rows);
+		size_t k0 = k % cut.across * cut.columns, n = min_size(K - k0, cut.columns);
+		gemm_nn(t1 - t0, n, N, 1, dy + t0 * N, N, W + k0, K, add, dx + t0 * K + k0, K);
 	}
 	if (dW && T)
 		weight_back(c, dW, db, dy, x, T, K, N);

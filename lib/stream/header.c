@@ -22,7 +22,12 @@ static const struct {
 	[CATEGORICAL] = {"categorical", 4},
 };
 static const char *const shapes[] = {[SCALAR] = "scalar", [RAGGED] = "ragged", [FIXED] = "fixed"};
-static const char *const kinds[] = {"counts", "tokens", "masked", "masked-counts", "graph", "embedding", "prediction"};
+static const struct {
+	const char *name, *maker; /* maker: for messages */
+} kinds[] = {{"counts", "h5tok makes them"}, {"tokens", "rankenc makes them"}, {"masked", "maskgen makes it"},
+	{"masked-counts", "maskgen makes it of counts"}, {"graph", "depgraph makes it"}, {"embedding", "scembed makes it"},
+	{"prediction", "scembed --predict makes it"}};
+#define KINDS (sizeof kinds / sizeof *kinds)
 
 size_t type_size(enum column_type t)
 {
@@ -190,9 +195,13 @@ int header_need(const struct header *h, const char *name, enum column_type type,
 
 int header_kind(const struct header *h, const char *kind, const char *file, struct error *e)
 {
-	if (strcmp(h->kind, kind))
-		return error_set(e, "%s: this is a%s %s stream, expected %s", file, strchr("aeiou", *h->kind) ? "n" : "", h->kind, kind);
-	return 0;
+	size_t k = 0;
+	if (!strcmp(h->kind, kind))
+		return 0;
+	while (k + 1 < KINDS && strcmp(kind, kinds[k].name))
+		k++;
+	return error_set(e, "%s: this is a%s %s stream, expected %s, as %s", file, strchr("aeiou", *h->kind) ? "n" : "", h->kind, kind,
+		kinds[k].maker);
 }
 
 int header_missing(const struct header *h, const char *name)
@@ -401,9 +410,9 @@ static int parse(struct header *h, cJSON *j, const char *name, struct error *e)
 	if (!kind)
 		return error_set(e, "%s: header: no kind", name);
 	size_t k = 0;
-	while (k < sizeof kinds / sizeof *kinds && strcmp(kind, kinds[k]))
+	while (k < KINDS && strcmp(kind, kinds[k].name))
 		k++;
-	if (k == sizeof kinds / sizeof *kinds)
+	if (k == KINDS)
 		return error_set(e, "%s: unknown kind of stream '%.40s'", name, kind);
 	h->kind = xstrdup(kind);
 	const cJSON *cols = cJSON_GetObjectItemCaseSensitive(j, "columns"), *c;

@@ -1,6 +1,8 @@
 /* Reading a stream in order: bytes to frames, frames to payloads on a thread, payloads to blocks. */
 #include "stream/stream_impl.h"
 
+#include "base/magic.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -85,8 +87,11 @@ const char *stream_inflate(struct stream *s, const uint8_t *p, size_t n, size_t 
 
 static int damaged(const struct stream *s, const char *why, struct error *e)
 {
+	const char *is = s->nentry ? NULL : magic_name(s->in.p + s->at, s->in.n - s->at);
+	if (is)
+		return error_set(e, "%s: this is %s, expected a stream", s->name, is);
 	if (!s->nentry)
-		return error_set(e, "%s: this is not an scstream: %s", s->name, why);
+		return error_set(e, "%s: this is not a stream: %s", s->name, why);
 	return error_set(e, "%s: damaged after %llu rows: %s", s->name, (unsigned long long)s->seen, why);
 }
 

@@ -119,7 +119,7 @@ static int load(struct vocab *v, struct tsv *t, const char *path, struct error *
 		return -1;
 	for (size_t i = 0; got && i < 4; i++)
 		if (t->n != 4 || strcmp(t->field[i], names[i]))
-			return tsv_error(t, e, "expected the column names token, gene_id, symbol, median; found '%.60s'", t->field[0]);
+			return tsv_error(t, e, "expected a vocabulary, which begins with the column names token, gene_id, symbol, median");
 	while ((got = tsv_next(t, e)) > 0)
 		if (parse_row(v, t, e))
 			return -1;

@@ -3,12 +3,14 @@
 #include "base/file.h"
 
 #include <cjson/cJSON.h>
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define CONFIG_MAX (16u << 20) /* id2label of many classes is the largest part */
 
@@ -320,6 +322,31 @@ void config_heads_release(struct config_heads *h)
 	*h = (struct config_heads){0};
 }
 
+int config_folder(const char *dir, struct error *e)
+{
+	struct stat st;
+	unsigned long long newest = 0, step;
+	char *path = xasprintf("%s/config.json", dir);
+	int there = access(path, F_OK) == 0;
+	free(path);
+	if (there)
+		return 0;
+	if (stat(dir, &st))
+		return error_set(e, "%s: %s: expected the folder of a model", dir, strerror(errno));
+	DIR *d = S_ISDIR(st.st_mode) ? opendir(dir) : NULL;
+	for (const struct dirent *f; d && (f = readdir(d));) {
+		int end = 0;
+		if (sscanf(f->d_name, "checkpoint-%llu%n", &step, &end) == 1 && !f->d_name[end] && step > newest)
+			newest = step;
+	}
+	if (d)
+		closedir(d);
+	if (newest)
+		return error_set(e, "%s: its training is not finished: sctrain --resume continues it; %s/checkpoint-%llu is a model", dir,
+			dir, newest);
+	return error_set(e, "%s: no config.json in it: expected the folder of a model", dir);
+}
+
 int config_get(struct model_config *c, const char *what, struct error *e)
 {
 	struct stat st;
@@ -330,7 +357,7 @@ int config_get(struct model_config *c, const char *what, struct error *e)
 	if (!S_ISDIR(st.st_mode))
 		return config_load(c, what, e);
 	char *path = xasprintf("%s/config.json", what);
-	int bad = config_load(c, path, e);
+	int bad = access(path, F_OK) ? config_folder(what, e) : config_load(c, path, e);
 	free(path);
 	return bad;
 }

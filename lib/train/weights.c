@@ -218,7 +218,7 @@ struct model *model_dir_load(const char *dir, const struct head_spec *head, size
 	struct model_config c;
 	struct model *m = NULL;
 	*v = (struct vocab){0};
-	int bad = config_load(&c, config, e);
+	int bad = config_folder(dir, e) || config_load(&c, config, e);
 	if (!bad && access(vocab, F_OK) == 0)
 		bad = vocab_load(v, vocab, e);
 	if (!bad && v->n && v->n != c.vocab_size)

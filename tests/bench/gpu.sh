@@ -313,7 +313,7 @@ for f in "$work"/*.log "$work"/curve/*.log; do [ ! -e "$f" ] || { echo "==== ${f
 
 # ---- the summary ----
 {
-	echo "### $card, $(date -u +%Y-%m-%d)"
+	echo "### $card, $(date -u +%Y-%m-%d), commit $(cat "$pack/commit" 2> /dev/null || git describe --always --dirty 2> /dev/null || echo unknown)"
 	echo
 	[ ! -e "$out/bench.log" ] || sed -n 's/^gemm_tflops \([^ ]*\) copy_gb_s \([^ ]*\)/Ceilings measured: product \1 TFLOP\/s, copy \2 GB\/s./p' "$out/bench.log" | head -n 1
 	[ ! -e "$out/torch.log" ] || sed -n 's/^torch \([0-9][^ ]*\) transformers \([^ ]*\) .*/PyTorch \1, transformers \2./p' "$out/torch.log"

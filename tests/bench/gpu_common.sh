@@ -44,7 +44,9 @@ gpu_pack() {
 	shift
 	gpu_build "$pack/bin" build/pack "$@" -- CUDA_ARCH="${CUDA_ARCH:-sm_90a}" LDFLAGS="-Wl,--disable-new-dtags '-Wl,-rpath,\$\$ORIGIN/../lib'" ||
 		return
+	rm -rf "${pack:?}/src"
 	mkdir -p "$pack/lib" "$pack/src"
+	git describe --always --dirty > "$pack/commit" 2> /dev/null
 	tar -c Makefile cuda lib src pipelines tests/tests.mk tests/cuda tests/bench | tar -x -C "$pack/src" || return
 	for p in "$@"; do
 		case $p in *.so) ;; *) strip "$pack/bin/$p"; ldd "$pack/bin/$p" ;; esac

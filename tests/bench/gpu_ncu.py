@@ -3,14 +3,20 @@
 A step ends with the optimiser's kernel; the one after the fourth of them is taken, past the steps to warm up.
 """
 import csv
+import re
 import sys
+
+
+def kernel_name(signature):
+    """Without its parameters: "void f<bf16, (int)1>(bf16 *, float)" is f<bf16, 1>."""
+    return re.sub(r"\([a-z ]+\)(?=\d)", "", signature.removeprefix("void ")).split("(")[0]
 
 
 def main():
     with open(sys.argv[1], encoding="utf-8") as f:
         lines = [x for x in f if x.startswith('"')]
     rows = list(csv.DictReader(lines))
-    kernels = [(r["Kernel Name"].removeprefix("void ").split("(")[0], float(r["Metric Value"].replace(",", "")) / 1e3) for r in rows]
+    kernels = [(kernel_name(r["Kernel Name"]), float(r["Metric Value"].replace(",", "")) / 1e3) for r in rows]
     ends = [i for i, (name, _) in enumerate(kernels) if "adamw" in name]
     if len(ends) < 5:
         sys.exit(f"gpu_ncu.py: {len(kernels)} kernels, {len(ends)} steps: expected 5 or more")

@@ -5,6 +5,7 @@ usage: risk.py golden                                    print the table of test
        risk.py matrix OUT.tsv P                          write a covariance matrix with unequal variances
        risk.py theory MATRIX.tsv ROWS SD THEORY.tsv [normalise]   compare `maskrisk theory --model MATRIX.tsv`
        risk.py data TOKENS|COUNTS ROWS SUMMARY.tsv GENES.tsv      compare `maskrisk data`: every gene removed in turn
+       risk.py cells TOKENS|COUNTS ROWS SUMMARY.tsv RUNS          the same against masked regressions of the cells themselves
        risk.py simulate MATRIX.tsv ROWS SD SIMULATED.tsv RUNS     compare `maskrisk simulate` with simulations by numpy's pinv
 Exits 1 with a message on a difference.
 """
@@ -147,7 +148,7 @@ def matrix(out, p):
     np.savetxt(out, np.cov(x.T) / np.cov(x.T).max() * 10, delimiter="\t", fmt="%.17g")
 
 
-def cells(path):
+def read_cells(path):
     """Values of `maskrisk data`: cells x vocabulary."""
     import scstream
     stream = scstream.read(path)
@@ -168,7 +169,7 @@ def cells(path):
 
 
 def data(path, rows, summary, genes):
-    x, ids = cells(path)
+    x, ids = read_cells(path)
     names, lines = table(genes)
     assert names == ["gene_id", "symbol", "variance", "explained", "best_ratio", "risk"] and lines
     order = sorted((g for g in range(len(ids)) if x[:, g].std() > 0), key=lambda g: (-x[:, g].sum(), g))[:len(lines)]
@@ -196,6 +197,27 @@ def data(path, rows, summary, genes):
         check("risk:%g" % r, float(values["risk:%.9g" % r]), m, 1e-4)
     if mean.min() < float(values["null"]):
         check("ratio", float(values["ratio"]), ratios[int(np.argmin(mean))], 1e-9)
+
+
+def cells(path, rows, summary, runs):
+    """No covariance, no normal distribution: cells are drawn, masked, and every gene is regressed on the others."""
+    x, rows, rng = read_cells(path)[0], int(rows), np.random.default_rng(1)
+    values = dict(table(summary)[1])
+    order = sorted((g for g in range(x.shape[1]) if x[:, g].std() > 0), key=lambda g: (-x[:, g].sum(), g))[:int(values["genes"])]
+    x = x[:, order] - x[:, order].mean(0)
+    sigma = np.cov(x.T)
+    for r in (float(k[5:]) for k in values if k.startswith("risk:")):
+        risks = []
+        for run in range(int(runs)):
+            for i in range(len(order)):
+                others = np.arange(len(order)) != i
+                chosen = x[rng.permutation(len(x))[:rows]]
+                chosen = chosen[rng.uniform(size=rows) < r]
+                z = chosen[:, others] * (rng.uniform(size=(len(chosen), len(order) - 1)) >= r)
+                features, c = sigma[np.ix_(others, others)], sigma[others, i]
+                miss = np.linalg.pinv(z) @ chosen[:, i] - np.linalg.solve(features, c)
+                risks.append(miss @ features @ miss / sigma[i, i])
+        check("risk:%g" % r, float(values["risk:%.9g" % r]), np.mean(risks), 0.2)
 
 
 def simulate(path, rows, sd, result, runs):
@@ -232,5 +254,5 @@ def simulate(path, rows, sd, result, runs):
 
 
 if __name__ == "__main__":
-    commands = {f.__name__: f for f in (golden, matrix, theory, data, simulate)}
+    commands = {f.__name__: f for f in (golden, matrix, theory, data, cells, simulate)}
     commands[sys.argv[1]](*sys.argv[2:])

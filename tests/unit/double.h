@@ -13,6 +13,7 @@ enum {
 	WTILE = 7,
 	WPARTS = 3,
 	WROWS = 16,
+	WIDE = 20,
 	VGROUPS = 2,
 	VTILE = 16,
 	FLAT = 100,

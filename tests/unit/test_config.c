@@ -191,7 +191,7 @@ static void wrong(void **state)
 	assert_int_equal(config_get(&c, "no-such-thing", &e), -1);
 	assert_non_null(strstr(e.msg, "no-such-thing: no such preset"));
 	assert_int_equal(config_get(&c, "/tmp", &e), -1);
-	assert_non_null(strstr(e.msg, "/tmp/config.json"));
+	assert_non_null(strstr(e.msg, "/tmp: no config.json in it"));
 }
 
 int main(void)

@@ -189,7 +189,7 @@ static void batch_norm(void **state)
 {
 	check_norm(3, 1, ACT_RELU);
 	check_norm(40, 64, ACT_NONE);
-	check_norm(301, 150, ACT_RELU);
+	check_norm(301, 550, ACT_RELU);
 }
 
 /* ---- negative binomial ---- */

@@ -260,6 +260,27 @@ static void models(void **state)
 	risk_model_release(&m);
 }
 
+/* Mean, variance and third central moment of Gamma(a, 1) are a, a and 2 a. */
+static void gamma_moments(void **state)
+{
+	static const double shape[] = {0.3, 1, 2.5, 10};
+	enum { N = 40000 };
+	double *x = xcalloc(N, sizeof *x);
+	for (int k = 0; k < 4; k++) {
+		struct rng r = rng_at(1, RNG_TEST, (uint64_t)k, 0);
+		double a = shape[k], mean = 0, two = 0, three = 0;
+		for (int i = 0; i < N; i++)
+			mean += (x[i] = risk_gamma(&r, a)) / N;
+		for (int i = 0; i < N; i++) {
+			two += pow(x[i] - mean, 2) / N;
+			three += pow(x[i] - mean, 3) / N;
+		}
+		if (fabs(mean - a) > 4 * sqrt(a / N) || fabs(two / a - 1) > 4 * sqrt((2 + 6 / a) / N) || fabs(three / (2 * a) - 1) > 0.25)
+			fail_msg("Gamma(%g): mean %.4f, variance %.4f, third moment %.4f", a, mean, two, three);
+	}
+	free(x);
+}
+
 /* The skewness of Beta(a, b) does not depend on the scale. */
 static void beta_skewness(void **state)
 {
@@ -440,6 +461,7 @@ int main(void)
 		cmocka_unit_test(threshold),
 		cmocka_unit_test(pole),
 		cmocka_unit_test(models),
+		cmocka_unit_test(gamma_moments),
 		cmocka_unit_test(beta_skewness),
 		cmocka_unit_test(not_definite),
 		cmocka_unit_test(genes),
