@@ -65,7 +65,7 @@ $(B)/unit/test_model $(B)/unit/test_arch $(B)/unit/test_nb: $(DOUBLE)
 LOWERED := $(OPS:%=$(B)/lowered/lib/nn/%.o) $(B)/lowered/tests/unit/test_ops.o
 $(LOWERED): $(B)/lowered/%.o: %.c $(B)/flags | $(B)/packages
 	@mkdir -p $(@D)
-	$(call run,CC,$< with wide vectors) $(CC) $(FLAGS) -Wno-psabi $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -DVECTOR=64 -Dops_cpu_new=ops_cpu_base \
+	$(call run,CC,$< with wide vectors) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -DVECTOR=64 -Dops_cpu_new=ops_cpu_base \
 		-MMD -MP -c $< -o $@
 $(B)/unit/test_ops_lowered: $(LOWERED) $(B)/libcorrmask.a
 	@mkdir -p $(@D)

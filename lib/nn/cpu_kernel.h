@@ -25,6 +25,7 @@
 #ifndef VECTOR
 #define VECTOR 32
 #endif
+#pragma GCC diagnostic ignored "-Wpsabi" /* no vector leaves its file, so the ABI of wide ones does not matter */
 #if VECTOR == 64 && defined(__AVX512F__) && defined(__AVX512BW__)
 #define USE_AVX512
 #elif VECTOR == 32 && defined(__AVX2__)
