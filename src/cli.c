@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "nn/blas_core.h"
 
+#include <cjson/cJSON.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -248,6 +249,7 @@ void cli_init(struct cli *c, int argc, char **argv)
 	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
 		die("this build needs a processor with AVX2 and FMA; rebuild with MARCH=-march=native");
 #endif
+	cJSON_InitHooks(&(cJSON_Hooks){xmalloc, free}); /* its callers need not look for NULL */
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGINT, on_signal);
 	for (const int *s = (const int[]){SIGTERM, SIGHUP, 0}; *s; s++) /* an ignored signal stays ignored (nohup, trap '' TERM) */
