@@ -34,7 +34,7 @@ FORCE:
 
 # The libraries: header, colon, Debian package.
 LIBRARIES := hdf5.h:libhdf5-dev libdeflate.h:libdeflate-dev liblzf/lzf.h:liblzf-dev zstd.h:libzstd-dev xxhash.h:libxxhash-dev \
-	cjson/cJSON.h:libcjson-dev cblas.h:libopenblas-dev Random123/philox.h:librandom123-dev lbfgs.h:liblbfgs-dev \
+	cjson/cJSON.h:libcjson-dev cblas.h:libopenblas-dev lapacke.h:liblapacke-dev Random123/philox.h:librandom123-dev lbfgs.h:liblbfgs-dev \
 	igraph/igraph.h:libigraph-dev zlib.h:zlib1g-dev cmocka.h:libcmocka-dev
 package = $(lastword $(subst :, ,$1))
 DEPS := gcc g++ make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libopenmpi-dev openmpi-bin gnuplot-nox \
@@ -71,7 +71,7 @@ OPT_asan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=address,undefi
 OPT_tsan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=thread
 OPT_fuzz    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 
-PKGS     := hdf5 libdeflate liblzf libzstd libxxhash libcjson openblas liblbfgs igraph zlib
+PKGS     := hdf5 libdeflate liblzf libzstd libxxhash libcjson openblas lapacke liblbfgs igraph zlib
 PKG_INC  := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 MPI_INC  := $(shell pkg-config --cflags ompi-c 2>/dev/null)
@@ -88,8 +88,10 @@ LIBS  := -Wl,--as-needed $(PKG_LIBS) -lm -ldl
 # The CPU's ops sum in a fixed order of their own, fused, and do not set errno.
 FLAGS_ops_cpu := -ffp-contract=fast -fno-math-errno -fno-trapping-math
 FLAGS_ops_cpu_attention := $(FLAGS_ops_cpu)
+FLAGS_ops_cpu_bag       := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_linear    := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_loss      := $(FLAGS_ops_cpu)
+FLAGS_ops_cpu_nb        := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_norm      := $(FLAGS_ops_cpu)
 # The float32 screen has an error bound; pairs that pass it are computed again in integers.
 FLAGS_correlation_screen := -ffp-contract=fast
@@ -161,7 +163,7 @@ $(TOOLS:%=$(BIN)/%): $(BIN)/%: $$(call parts,$$*) $(B)/libcli.a $(B)/libcorrmask
 
 include cuda/cuda.mk tests/tests.mk
 PIPELINES := pipelines
--include $(sort $(wildcard pipelines/*.mk)) $(sort $(wildcard tests/bench/*.mk))
+include $(PIPELINES)/runs.mk $(sort $(wildcard tests/bench/*.mk))
 
 # ---- Installation ----
 

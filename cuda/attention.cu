@@ -212,10 +212,21 @@ template <class A> static void attend(struct cuda *c, void *y, float *lse, const
 	BY_HEAD(c, s.D, launch(c, "attention", attend_kernel<A, E>, grid, 32 * WARPS, 0, (A *)y, lse, (const A *)qkv, s, d));
 }
 
+/* Bf16 with heads of 64 channels. */
+static int by_tensor_cores(const struct ops *o, size_t C, size_t NH)
+{
+	return ((const struct cuda *)o)->is_bf16 && C / NH == 64;
+}
+
+size_t cuda_keep_bytes(const struct ops *o, size_t B, size_t T, size_t longest, size_t C, size_t NH)
+{
+	return by_tensor_cores(o, C, NH) ? attention_mma_keep(B, T, longest, NH) : 0;
+}
+
 void cuda_attention(struct ops *o, void *y, float *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d)
 {
 	struct cuda *c = cuda_of(o);
-	if (c->is_bf16 && C / NH == 64) {
+	if (by_tensor_cores(o, C, NH)) {
 		attention_mma(c, (bf16 *)y, lse, (const bf16 *)qkv, s, C, NH, d);
 		return;
 	}
@@ -248,7 +259,7 @@ void cuda_attention_back(struct ops *o, void *dqkv, const void *dy, const void *
 	struct heads h = heads_of(s, C, NH);
 	float *delta = (float *)scratch(c, SCRATCH_DELTA, s->T * NH * sizeof(float));
 	BY_TYPE(c, deltas, c, delta, dy, y, h);
-	if (c->is_bf16 && h.D == 64)
+	if (by_tensor_cores(o, C, NH))
 		attention_mma_back(c, (bf16 *)dqkv, (const bf16 *)dy, delta, lse, (const bf16 *)qkv, s, C, NH, d);
 	else
 		BY_TYPE(c, attend_back, c, dqkv, dy, delta, lse, qkv, h, drop_of(d));

@@ -10,9 +10,10 @@
  * (64) leave room for three blocks a multiprocessor, and twelve warps hide each other's exponentials. Backward: two blocks; dq has two left
  * factors, dk and dv have two sums as well (192 registers in all), so that scores are made for 16 at a time.
  *
- * Dropout: eight keys of one query are one Philox call (ops.h): 16 bytes, and so a row of an 8 x 8 matrix of 16-bit decisions. Each
- * lane makes the calls of its own query and stores them; ldmatrix then hands them out as it does any fragment, transposed where the
- * scores are. That is 8 instructions for 32 x 32 decisions, wherever they are needed; shuffles and selections took 48.
+ * Dropout: eight keys of one query are one Philox call (ops.h): 16 bytes, and so a row of an 8 x 8 matrix of 16-bit decisions. In the
+ * forward each lane makes the calls of its own query and stores them; ldmatrix then hands them out as it does any fragment. That is 8
+ * instructions for 32 x 32 decisions; shuffles and selections took 48. The decisions are kept for the backward, a bit each (struct
+ * decisions): its kernels bring them with the tiles.
  *
  * The three kernels are longer than our functions usually are: their inner loops keep tiles in registers, which cannot be passed to a
  * function that is not inlined, and nearly every line uses them.
@@ -26,8 +27,8 @@
 enum {                                                /* bytes of shared memory */
 	PAIR = 2 * TILE_SIZE,                         /* K and V, or Q and dY; or 128 rows of one of them */
 	PAIR_TERMS = PAIR + 2 * TILE * sizeof(float), /* then -lse (log2) and -delta of each of 64 queries */
-	DRAWN = 4 * 32 * 16,                          /* a warp's decisions: [group of eight keys][query][key], 2 bytes each */
-	DECISIONS = TILE_THREADS / 32 * DRAWN,
+	DRAWN = 4 * 32 * 16,                          /* a warp's 16-bit decisions: [group of eight keys][query][key] */
+	KEPT = 4 * 2 * 128, /* decisions of a tile's 64 keys or queries and the block's 128 of the other, a bit each */
 };
 
 /* The warp's decisions on queries and keys `query` .. + 32 and `key` .. + 32. */
@@ -62,10 +63,11 @@ static __device__ __forceinline__ float quad_sum(float x)
 	return x + __shfl_xor_sync(WARP_ALL, x, 2);
 }
 
-struct where {                          /* what a block works on */
-	uint32_t t0, len;               /* the cell */
-	uint32_t from;                  /* the block's first row in it */
-	uint32_t key, head, lane, row0; /* row0: the warp's first of the block's rows */
+struct where {                    /* what a block works on */
+	uint32_t t0, len;         /* the cell */
+	uint32_t from;            /* the block's first row in it */
+	uint32_t cell, key, head; /* key: the cell's for dropout */
+	uint32_t lane, row0;      /* row0: the warp's first of the block's rows */
 };
 
 struct cells { /* of struct seq */
@@ -83,11 +85,46 @@ static __device__ __forceinline__ struct where where_am_i(const struct cells &c,
 	w.t0 = c.offset[b];
 	w.len = c.offset[b + 1] - w.t0;
 	w.from = c.pos[t];
+	w.cell = b;
 	w.key = c.key[b];
 	w.head = blockIdx.x % NH;
 	w.lane = threadIdx.x % 32;
 	w.row0 = threadIdx.x / 32 * WARP_ROWS;
 	return w;
+}
+
+/*
+ * The decisions of dropout, 1 to keep, in words of 32 queries x 32 keys: 128 queries (four warps), then the next 32 keys. The word of a lane
+ * has bit 8 n + 2 r + i for its element c[n][r][i] of the scores (mma.cuh). A cell's words begin where those of any cells before it, of
+ * as many tokens, must have ended; so the places depend on nothing but `steps`.
+ */
+struct decisions {
+	uint32_t *word;
+	uint32_t steps; /* of 32 keys: room for the longest cell, a multiple of 4 */
+};
+
+/* Those of the 128 queries from `query` on and the keys from `key` on; both are multiples of what belongs together. */
+static __device__ __forceinline__ uint32_t *decisions_at(
+	const struct decisions &d, const struct where &w, uint32_t NH, uint32_t query, uint32_t key)
+{
+	const size_t row = w.t0 / BLOCK_ROWS + w.cell + query / BLOCK_ROWS;
+	return d.word + ((row * NH + w.head) * d.steps + key / 32) * TILE_THREADS;
+}
+
+/*
+ * From the 32 words on 32 queries x 32 keys: this lane's word on the transposed scores, bit 8 n + 2 r + e for (key g + 8 r, query 8 n + 2 q + e).
+ * That element was in lane 4 (2 q + e) + g / 2, as bit 8 r + 2 n + g % 2.
+ */
+static __device__ __forceinline__ uint32_t transposed(const uint32_t word[32], uint32_t lane)
+{
+	const uint32_t at = lane % 4 * 8 + lane / 8, odd = lane / 4 % 2;
+	uint32_t x = (word[at] >> odd & 0x55555555) | (word[at + 4] >> odd & 0x55555555) << 1, t; /* bit 8 r + 2 n + e */
+	t = (x ^ x >> 6) & 0x00cc00cc; /* a matrix [r][n] of pairs: the corners of its 2 x 2 blocks change places */
+	x ^= t ^ t << 6;
+	t = (x ^ x >> 12) & 0x0000f0f0; /* and the blocks */
+	x ^= t ^ t << 12;
+	asm("" : "+r"(x)); /* or the compiler makes each bit of it from the words again */
+	return x;
 }
 
 /* Scores of keys past the cell's end: probability 0. `in`: how many of the 8 N keys are in it. */
@@ -103,8 +140,8 @@ template <int N> static __device__ __forceinline__ void mask(float s[N][4][2], u
 
 /* Shared memory: two pairs of K and V, the second of which first holds Q; decisions. */
 template <bool DROP>
-static __global__ void __launch_bounds__(TILE_THREADS, 3)
-	attend_mma_kernel(bf16 *y, float *lse, const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, struct drop d)
+static __global__ void __launch_bounds__(TILE_THREADS, 3) attend_mma_kernel(
+	bf16 *y, float *lse, const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, struct drop d, struct decisions decisions)
 {
 	SHARED(shared);
 	const struct where w = where_am_i(cells, NH);
@@ -115,6 +152,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3)
 	const bf16 *q = qkv + w.head * TILE, *k = q + C, *v = k + C;
 	char *drawn = shared + 2 * PAIR + threadIdx.x / 32 * DRAWN;
 	const uint32_t stage = shared_at(shared), bits = shared_at(drawn);
+	uint32_t *keep = DROP ? decisions_at(decisions, w, NH, w.from, 0) + threadIdx.x : NULL;
 	uint32_t qa[2][4][4];
 	float acc[8][4][2], top[4], sum[4];
 	zero<8>(acc);
@@ -185,7 +223,8 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3)
 						s[n][r][i] = exp2_fast(s[n][r][i] * SCALE2 - top[r] * SCALE2);
 						sum[r] += s[n][r][i];
 					}
-			if (DROP)
+			if (DROP) {
+				uint32_t mine = 0;
 #pragma unroll
 				for (int n = 0; n < 4; n++) {
 					uint32_t word[4]; /* [r], two keys */
@@ -194,9 +233,13 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3)
 					for (int r = 0; r < 4; r++)
 #pragma unroll
 						for (int i = 0; i < 2; i++)
-							if (!kept(word[r], i, d.threshold))
+							if (kept(word[r], i, d.threshold))
+								mine |= 1u << (8 * n + 2 * r + i);
+							else
 								s[n][r][i] = 0;
 				}
+				keep[j / 32 * TILE_THREADS] = mine;
+			}
 			uint32_t pa[2][2][4];
 			to_a<4>(pa, s);
 			mma_nn<2>(acc, pa, tile + TILE_SIZE + nn_at(w.lane));
@@ -217,28 +260,26 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3)
 /*
  * dq = ds K / sqrt(D), ds = P (M dY V^T - delta). Here and below M is 0 or 1, and delta is divided by dropout's factor, which comes in at
  * the end. The products that make dY V^T start at -delta: a dropped element is P (-delta), any other is P times what came out.
- * Shared memory: two pairs of K and V, in which Q and dY come first; decisions.
+ * Shared memory: two stages of K, V and decisions, in which Q and dY come first.
  */
 template <bool DROP>
 static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 *dqkv, const bf16 *dy, const float *del, const float *lse,
-	const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, struct drop d)
+	const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, float factor, struct decisions decisions)
 {
 	SHARED(shared);
 	const struct where w = where_am_i(cells, NH);
 	if (w.len == 0)
 		return;
-	read_step(d);
-	const uint32_t S = 3 * C;
+	const uint32_t S = 3 * C, STAGE = PAIR + (DROP ? KEPT : 0), stage = shared_at(shared);
 	const bf16 *q = qkv + w.head * TILE, *k = q + C, *v = k + C;
-	const float factor = DROP ? d.scale : 1;
-	char *drawn = shared + 2 * PAIR + threadIdx.x / 32 * DRAWN;
-	const uint32_t stage = shared_at(shared), bits = shared_at(drawn);
+	const uint32_t *keep = DROP ? decisions_at(decisions, w, NH, w.from, 0) + threadIdx.x * 4 : NULL;
+	const bool brings = DROP && threadIdx.x < KEPT / 16; /* decisions, 16 bytes of each tile */
 	uint32_t qa[2][4][4], ga[2][4][4];
 	float acc[8][4][2], base[4], minus[4]; /* base: -lse, log2 */
 	zero<8>(acc);
 
 	load_tile<BLOCK_ROWS>(stage, q, w.t0 + w.from, S, w.len - w.from);
-	load_tile<BLOCK_ROWS>(stage + PAIR, dy + w.head * TILE, w.t0 + w.from, C, w.len - w.from);
+	load_tile<BLOCK_ROWS>(stage + STAGE, dy + w.head * TILE, w.t0 + w.from, C, w.len - w.from);
 	copy_commit();
 #pragma unroll
 	for (int r = 0; r < 4; r++) {
@@ -250,18 +291,22 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 
 	copy_wait<0>();
 	__syncthreads();
 	load_a(qa, stage, w.row0, w.lane);
-	load_a(ga, stage + PAIR, w.row0, w.lane);
+	load_a(ga, stage + STAGE, w.row0, w.lane);
 	__syncthreads();
 	load_tile<TILE>(stage, k, w.t0, S, w.len);
 	load_tile<TILE>(stage + TILE_SIZE, v, w.t0, S, w.len);
+	if (brings)
+		copy16(stage + PAIR + threadIdx.x * 16, keep, true);
 	copy_commit();
-	for (uint32_t j0 = 0, turn = 0; j0 < w.len; j0 += TILE, turn = PAIR - turn) {
+	for (uint32_t j0 = 0, turn = 0; j0 < w.len; j0 += TILE, turn = STAGE - turn) {
 		copy_wait<0>();
 		__syncthreads();
 		if (j0 + TILE < w.len) {
-			const uint32_t next = stage + PAIR - turn;
+			const uint32_t next = stage + STAGE - turn;
 			load_tile<TILE>(next, k, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
 			load_tile<TILE>(next + TILE_SIZE, v, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
+			if (brings)
+				copy16(next + PAIR + threadIdx.x * 16, keep + (j0 + TILE) / 32 * TILE_THREADS, true);
 		}
 		copy_commit();
 		if (w.from + w.row0 >= w.len)
@@ -269,6 +314,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 
 		uint32_t nt = stage + turn + nt_at(w.lane), nn = stage + turn + nn_at(w.lane);
 #pragma unroll 1
 		for (uint32_t j = j0; j < j0 + TILE && j < w.len; j += 32, nt += 32 * 128, nn += 32 * 128) {
+			const uint32_t mine = DROP ? ((const uint32_t *)(shared + turn + PAIR))[(j - j0) * 4 + threadIdx.x] : 0;
 #pragma unroll
 			for (uint32_t h = 0; h < 32; h += 16) {
 				float s[2][4][2], g[2][4][2];
@@ -280,23 +326,18 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 
 					for (int r = 0; r < 4; r++)
 						g[n][r][0] = g[n][r][1] = minus[r];
 				mma_nt<2>(g, ga, nt + TILE_SIZE + h * 128);
-				if (DROP && h == 0) /* here, since the products take their time */
-					draw(drawn, d, w.head, w.from + w.row0, j, w.key, w.lane);
 				if (j + h + 16 > w.len)
 					mask<2>(s, w.len - min(w.len, j + h), w.lane);
 #pragma unroll
-				for (int n = 0; n < 2; n++) {
-					uint32_t word[4]; /* [r], two keys */
-					if (DROP)
-						ldmatrix(word, bits + (h / 8 + n) * 512 + w.lane * 16);
+				for (int n = 0; n < 2; n++)
 #pragma unroll
 					for (int r = 0; r < 4; r++)
 #pragma unroll
 						for (int i = 0; i < 2; i++) {
 							float p = exp2_fast(s[n][r][i] * SCALE2 + base[r]);
-							g[n][r][i] = p * (!DROP || kept(word[r], i, d.threshold) ? g[n][r][i] : minus[r]);
+							bool keeps = !DROP || mine >> (h + 8 * n + 2 * r + i) & 1;
+							g[n][r][i] = p * (keeps ? g[n][r][i] : minus[r]);
 						}
-				}
 				uint32_t a[2][1][4];
 				to_a<2>(a, g);
 				mma_nn<1>(acc, a, nn + h * 128);
@@ -310,22 +351,21 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 
 /*
  * dv = (M P)^T dY, dk = ds^T Q / sqrt(D). A warp owns 32 keys and makes the transposed scores K Q^T and V dY^T, which are the left
  * factors of the two sums as they come. Queries past the cell's end are rows of zeros with lse and delta 0: they add nothing.
- * Shared memory: two pairs of Q and dY with their terms, in which K and V come first; decisions.
+ * Shared memory: two stages of Q, dY, their terms and decisions, in which K and V come first.
  */
 template <bool DROP>
 static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *dqkv, const bf16 *dy, const float *del, const float *lse,
-	const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, struct drop d)
+	const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, float factor, struct decisions decisions)
 {
 	SHARED(shared);
 	const struct where w = where_am_i(cells, NH);
 	if (w.len == 0)
 		return;
-	read_step(d);
-	const uint32_t S = 3 * C;
+	const uint32_t S = 3 * C, STAGE = PAIR_TERMS + (DROP ? KEPT : 0), stage = shared_at(shared);
 	const bf16 *q = qkv + w.head * TILE, *k = q + C, *v = k + C, *y = dy + w.head * TILE;
-	const float factor = DROP ? d.scale : 1;
-	char *drawn = shared + 2 * PAIR_TERMS + threadIdx.x / 32 * DRAWN;
-	const uint32_t stage = shared_at(shared), bits = shared_at(drawn);
+	/* Of each tile 16 bytes: 32 keys of the block are two times 32 queries, 256 bytes. */
+	const bool brings = DROP && threadIdx.x < KEPT / 16;
+	const uint32_t piece = threadIdx.x / 16 * TILE_THREADS + threadIdx.x % 16 * 4;
 	/* Each thread brings one term of a tile. */
 	const bool odd = threadIdx.x % 2;
 	const float *term = (odd ? del : lse) + w.head, times = odd ? -1 / factor : -LOG2E;
@@ -336,25 +376,30 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *d
 	zero<8>(dv);
 
 	load_tile<BLOCK_ROWS>(stage, k, w.t0 + w.from, S, w.len - w.from);
-	load_tile<BLOCK_ROWS>(stage + PAIR_TERMS, v, w.t0 + w.from, S, w.len - w.from);
+	load_tile<BLOCK_ROWS>(stage + STAGE, v, w.t0 + w.from, S, w.len - w.from);
 	copy_commit();
 	((float *)(shared + PAIR))[threadIdx.x] = mine < w.len ? term[(size_t)(w.t0 + mine) * NH] * times : 0;
 	copy_wait<0>();
 	__syncthreads();
 	load_a(ka, stage, w.row0, w.lane);
-	load_a(va, stage + PAIR_TERMS, w.row0, w.lane);
+	load_a(va, stage + STAGE, w.row0, w.lane);
 	__syncthreads();
 	load_tile<TILE>(stage, q, w.t0, S, w.len);
 	load_tile<TILE>(stage + TILE_SIZE, y, w.t0, C, w.len);
+	if (brings)
+		copy16(stage + PAIR_TERMS + threadIdx.x * 16, decisions_at(decisions, w, NH, 0, w.from) + piece, true);
 	copy_commit();
-	for (uint32_t i0 = 0, turn = 0; i0 < w.len; i0 += TILE, turn = PAIR_TERMS - turn) {
+	for (uint32_t i0 = 0, turn = 0; i0 < w.len; i0 += TILE, turn = STAGE - turn) {
 		copy_wait<0>();
 		__syncthreads();
 		float next_term = 0;
 		if (i0 + TILE < w.len) {
-			const uint32_t next = stage + PAIR_TERMS - turn;
+			const uint32_t next = stage + STAGE - turn;
 			load_tile<TILE>(next, q, w.t0 + i0 + TILE, S, w.len - i0 - TILE);
 			load_tile<TILE>(next + TILE_SIZE, y, w.t0 + i0 + TILE, C, w.len - i0 - TILE);
+			if (brings)
+				copy16(next + PAIR_TERMS + threadIdx.x * 16,
+					decisions_at(decisions, w, NH, i0 + TILE, w.from) + piece + (i0 + TILE) % BLOCK_ROWS, true);
 			if (i0 + TILE + mine < w.len)
 				next_term = term[(size_t)(w.t0 + i0 + TILE + mine) * NH] * times;
 		}
@@ -364,8 +409,9 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *d
 			const float4 *terms = (const float4 *)(shared + turn + PAIR) + w.lane % 4;
 #pragma unroll 1
 			for (uint32_t i = i0; i < i0 + TILE && i < w.len; i += 32, nt += 32 * 128, nn += 32 * 128, terms += 16) {
+				uint32_t mine = 0;
 				if (DROP)
-					draw(drawn, d, w.head, i, w.from + w.row0, w.key, w.lane);
+					mine = transposed((const uint32_t *)(shared + turn + PAIR_TERMS) + w.row0 * 2 + (i - i0), w.lane);
 #pragma unroll
 				for (uint32_t h = 0; h < 32; h += 16) {
 					float s[2][4][2], g[2][4][2];
@@ -376,23 +422,21 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *d
 						float4 t = terms[h / 2 + 4 * n]; /* -lse (log2) and -delta of two queries */
 #pragma unroll
 						for (int r = 0; r < 4; r++)
-							g[n][r][0] = t.y, g[n][r][1] = t.w;
+							g[n][r][0] = DROP ? 0 : t.y, g[n][r][1] = DROP ? 0 : t.w;
 					}
 					mma_nt<2>(g, va, nt + TILE_SIZE + h * 128);
 #pragma unroll
 					for (int n = 0; n < 2; n++) {
-						uint32_t word[4]; /* [r], two queries */
-						if (DROP)
-							ldmatrix_trans(word, bits + w.lane / 8 * 512 + (h + 8 * n + w.lane % 8) * 16);
 						float4 t = terms[h / 2 + 4 * n];
 #pragma unroll
 						for (int r = 0; r < 4; r++)
 #pragma unroll
 							for (int e = 0; e < 2; e++) {
 								float p = exp2_fast(s[n][r][e] * SCALE2 + (e ? t.z : t.x));
-								bool keep = !DROP || kept(word[r], e, d.threshold);
-								s[n][r][e] = keep ? p : 0;
-								g[n][r][e] = p * (keep ? g[n][r][e] : e ? t.w : t.y);
+								bool keeps = !DROP || mine >> (h + 8 * n + 2 * r + e) & 1;
+								s[n][r][e] = keeps ? p : 0;
+								g[n][r][e] = DROP ? s[n][r][e] * g[n][r][e] + p * (e ? t.w : t.y)
+										  : p * g[n][r][e];
 							}
 					}
 					uint32_t a[2][1][4];
@@ -403,7 +447,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *d
 				}
 			}
 		}
-		((float *)(shared + PAIR_TERMS - turn + PAIR))[threadIdx.x] = next_term;
+		((float *)(shared + STAGE - turn + PAIR))[threadIdx.x] = next_term;
 	}
 	const float fv[4] = {factor, factor, factor, factor}, last = SCALE * factor, fk[4] = {last, last, last, last};
 	bf16 *out = dqkv + (size_t)(w.t0 + w.from) * S + w.head * TILE;
@@ -412,18 +456,33 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *d
 }
 
 static_assert(SEQ_TILE == BLOCK_ROWS, "where_am_i");
-static_assert(PAIR_TERMS % 128 == 0, "tile_at");
+static_assert(PAIR_TERMS % 128 == 0 && KEPT % 128 == 0, "tile_at");
 
 static struct cells cells_of(const struct seq *s)
 {
 	return (struct cells){s->tile, s->offset, s->pos, s->cell, s->key};
 }
 
+static uint32_t keep_steps(size_t T, size_t longest)
+{
+	return blocks(longest < T ? longest : T, BLOCK_ROWS) * (BLOCK_ROWS / 32);
+}
+
+size_t attention_mma_keep(size_t B, size_t T, size_t longest, size_t NH)
+{
+	return seq_tiles(B, T) * NH * keep_steps(T, longest) * TILE_THREADS * sizeof(uint32_t);
+}
+
+static struct decisions decisions_of(const struct dropout *d, size_t T)
+{
+	return d ? (struct decisions){(uint32_t *)d->keep, keep_steps(T, d->longest)} : (struct decisions){NULL, 0};
+}
+
 void attention_mma(struct cuda *c, bf16 *y, float *lse, const bf16 *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d)
 {
 	int on = d && d->threshold;
 	launch(c, "attention", on ? attend_mma_kernel<true> : attend_mma_kernel<false>, dim3((unsigned)(s->ntile * NH)), TILE_THREADS,
-		2 * PAIR + (on ? DECISIONS : 0), y, lse, qkv, cells_of(s), C, NH, drop_of(d));
+		2 * PAIR + (on ? TILE_THREADS / 32 * DRAWN : 0), y, lse, qkv, cells_of(s), C, NH, drop_of(d), decisions_of(d, s->T));
 }
 
 void attention_mma_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float *delta, const float *lse, const bf16 *qkv,
@@ -431,8 +490,9 @@ void attention_mma_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float 
 {
 	dim3 grid((unsigned)(s->ntile * NH));
 	int on = d && d->threshold;
-	launch(c, "attention_back", on ? query_mma_kernel<true> : query_mma_kernel<false>, grid, TILE_THREADS,
-		2 * PAIR + (on ? DECISIONS : 0), dqkv, dy, delta, lse, qkv, cells_of(s), C, NH, drop_of(d));
+	float factor = on ? drop_of(d).scale : 1;
+	launch(c, "attention_back", on ? query_mma_kernel<true> : query_mma_kernel<false>, grid, TILE_THREADS, 2 * (PAIR + (on ? KEPT : 0)),
+		dqkv, dy, delta, lse, qkv, cells_of(s), C, NH, factor, decisions_of(d, s->T));
 	launch(c, "attention_back", on ? key_mma_kernel<true> : key_mma_kernel<false>, grid, TILE_THREADS,
-		2 * PAIR_TERMS + (on ? DECISIONS : 0), dqkv, dy, delta, lse, qkv, cells_of(s), C, NH, drop_of(d));
+		2 * (PAIR_TERMS + (on ? KEPT : 0)), dqkv, dy, delta, lse, qkv, cells_of(s), C, NH, factor, decisions_of(d, s->T));
 }

@@ -458,6 +458,7 @@ static void set_ops(struct ops *o)
 	o->embed_back = cuda_embed_back;
 	o->linear = cuda_linear;
 	o->linear_back = cuda_linear_back;
+	o->keep_bytes = cuda_keep_bytes;
 	o->attention = cuda_attention;
 	o->attention_back = cuda_attention_back;
 	o->norm = cuda_norm;

@@ -394,6 +394,7 @@ void cuda_linear(
 	struct ops *o, void *y, void *pre, const void *x, const float *W, const float *b, size_t T, size_t K, size_t N, enum act act);
 void cuda_linear_back(struct ops *o, void *dx, float *dW, float *db, void *dy, const void *x, const float *W, const void *y,
 	const void *pre, size_t T, size_t K, size_t N, enum act act, int add);
+size_t cuda_keep_bytes(const struct ops *o, size_t B, size_t T, size_t longest, size_t C, size_t NH);
 void cuda_attention(struct ops *o, void *y, float *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
 void cuda_attention_back(struct ops *o, void *dqkv, const void *dy, const void *y, const float *lse, const void *qkv, const struct seq *s,
 	size_t C, size_t NH, const struct dropout *d);
@@ -417,6 +418,7 @@ void cuda_sumsq(struct ops *o, double *sum, const float *g, size_t n);
 void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, size_t n, const double *norm2, const struct adamw_args *a);
 
 /* Attention's second path: tensor cores (attention_mma.cu), bf16 and head size 64; attention.cu does the rest. */
+size_t attention_mma_keep(size_t B, size_t T, size_t longest, size_t NH);
 void attention_mma(struct cuda *c, bf16 *y, float *lse, const bf16 *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
 void attention_mma_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float *delta, const float *lse, const bf16 *qkv,
 	const struct seq *s, size_t C, size_t NH, const struct dropout *d);

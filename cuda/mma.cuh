@@ -81,7 +81,7 @@ static __device__ __forceinline__ void mma(float c[2][2], const uint32_t a[4], u
 }
 
 /* 16 bytes to shared memory in the background; zeros, and nothing is read, when not `valid`. */
-static __device__ __forceinline__ void copy16(uint32_t to, const bf16 *from, bool valid)
+static __device__ __forceinline__ void copy16(uint32_t to, const void *from, bool valid)
 {
 	int n = valid ? 16 : 0;
 	asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(n) : "memory");

@@ -10,12 +10,8 @@
 # GENE_NAMES             a table of name and gene id, if the gene sets use other names than DATA
 # GENE_SKIP              symbols to leave out, as a regular expression: '^RP[LS]' for ribosomal proteins
 # SET_MAX, SET_K         size of the largest gene set that is used; numbers of strongest edges to test
-# Every stage is a file under results/audit/NAME. With other settings all stages are made again.
 
-DATA   ?=
 TOKENS ?=
-SEED   ?= 1
-THREADS ?= $(shell nproc)
 MEDIANS ?=
 TOKEN_TABLE ?=
 AUDIT_CELLS ?= 10000
@@ -26,53 +22,58 @@ GENE_SKIP ?=
 SET_MAX ?= 200
 SET_K  ?= 100 300 1000 3000 10000
 
-AUDIT := results/audit/$(if $(TOKENS),$(basename $(notdir $(TOKENS))),$(if $(DATA),$(basename $(notdir $(DATA))),sim))
-AUDIT_TOK := $(or $(TOKENS),$(AUDIT)/all.tok)
-AUDIT_KEY := $(TOKENS) $(DATA) $(SEED) $(MEDIANS) $(TOKEN_TABLE) $(AUDIT_CELLS) $(RATE)
+AUDIT_SETTINGS := $(if $(value TOKENS),TOKENS,DATA MEDIANS TOKEN_TABLE) SEED AUDIT_CELLS RATE
+$(eval $(call run_folder,AUDIT,audit,$(AUDIT_SETTINGS)))
+GENESETS_SETTINGS := $(AUDIT_SETTINGS) GENESETS GENE_NAMES GENE_SKIP SET_MAX SET_K
+$(eval $(call run_folder,GS,genesets,$(GENESETS_SETTINGS)))
 AUDIT_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph maskgen scsample scsim scview)
-AUDIT_OF := $(if $(TOKENS)$(DATA),$(TOKENS)$(if $(TOKENS),,$(DATA)),simulated cells (scsim))
+audit_of = $(call quote,$(or $(call given,TOKENS),$(call given,DATA),simulated cells (scsim)))
 audit_stage = $(call stage_in,$(AUDIT),$1)
+gs_stage = $(call stage_in,$(GS),$1)
 
 .PHONY: table3 table8 genesets
 table3: $(AUDIT)/table3.txt ## masking audit: mean span and hit rate of every strategy, with the paper's values (TOKENS= or DATA=)
 	@cat $<
 table8: $(AUDIT)/table8.txt ## correlated neighbours within 5-grams, with the paper's values (TOKENS= or DATA=)
 	@cat $<
-genesets: $(AUDIT)/genesets.txt $(AUDIT)/genesets.svg $(AUDIT)/genesets.png ## test whether edges are pairs of known gene sets (GENESETS=FILE.gmt TOKENS= or DATA=)
+genesets: $(GS)/genesets.txt $(GS)/genesets.svg $(GS)/genesets.png ## test whether edges are pairs of known gene sets (GENESETS=FILE.gmt TOKENS= or DATA=)
 	@cat $<
 
-$(AUDIT)/settings: FORCE
-	@$(script)/settings.sh $@ '$(AUDIT_KEY)' $(AUDIT)
+$(call check,table3 table8 genesets,DATA TOKENS MEDIANS TOKEN_TABLE)
+$(call check,genesets,GENESETS GENE_NAMES)
+ifneq ($(filter genesets,$(MAKECMDGOALS)),)
+$(if $(value GENESETS),,$(error genesets: GENESETS=FILE.gmt is needed (several files and gzip are accepted). Reactome, GO and MSigDB offer such files))
+endif
 
-ifeq ($(TOKENS),)
-$(AUDIT)/all.counts: $(AUDIT)/settings $(DATA) | $(AUDIT_TOOLS)
-ifeq ($(DATA),)
+# A link to the tokens of the user, as make knows no file names with spaces
+ifneq ($(value TOKENS),)
+$(AUDIT)/all.tok: | $(AUDIT)/settings
+	@ln -sf "$$(realpath $(call text,TOKENS))" $@
+else
+$(AUDIT)/all.counts: | $(AUDIT)/settings $(AUDIT_TOOLS)
+ifeq ($(value DATA),)
 	$(call audit_stage,scsim) $(BIN)/scsim -v --cells 3000 --seed $(SEED) -@ $(THREADS) -o $@
 else
-	$(call audit_stage,h5tok) $(BIN)/h5tok -v -@ $(THREADS) -o $@ $(DATA)
+	$(call audit_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v -@ $(THREADS) -o $@
 endif
-ifeq ($(MEDIANS),)
+ifeq ($(value MEDIANS),)
 $(AUDIT)/vocab.tsv: $(AUDIT)/all.counts
 	$(call audit_stage,rankenc-fit) $(BIN)/rankenc -v --fit -@ $(THREADS) -o $@ $<
 $(AUDIT)/all.tok: $(AUDIT)/vocab.tsv
 endif
 $(AUDIT)/all.tok: $(AUDIT)/all.counts
-	$(call audit_stage,rankenc) $(BIN)/rankenc -v -m $(or $(MEDIANS),$(AUDIT)/vocab.tsv) $(if $(TOKEN_TABLE),-t $(TOKEN_TABLE)) \
+	$(call audit_stage,rankenc) $(BIN)/rankenc -v -m $(if $(value MEDIANS),$(call text,MEDIANS),$(AUDIT)/vocab.tsv) \
+		$(if $(value TOKEN_TABLE),-t $(call text,TOKEN_TABLE)) \
 		-@ $(THREADS) -o $@ $<
-$(AUDIT)/names.tsv: $(AUDIT)/all.counts
-	@$(BIN)/scview --vocab $< > $@
-else
-$(AUDIT)/names.tsv: $(AUDIT_TOK) $(AUDIT)/settings
-	@$(BIN)/scview --vocab $< > $@
 endif
-$(AUDIT)/sample.tok: $(AUDIT_TOK) $(AUDIT)/settings | $(AUDIT_TOOLS)
+$(AUDIT)/sample.tok: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
 	$(call audit_stage,scsample) $(PIPELINES)/audit-sample.sh $(AUDIT_CELLS) $< $@ $(SEED)
 
-$(AUDIT)/corrmask.graph: $(AUDIT_TOK) $(AUDIT)/settings | $(AUDIT_TOOLS)
+$(AUDIT)/corrmask.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
 	$(call audit_stage,depgraph) $(BIN)/depgraph -v --seed $(SEED) -@ $(THREADS) -o $@ $<
-$(AUDIT)/corrmask-all.graph: $(AUDIT_TOK) $(AUDIT)/settings | $(AUDIT_TOOLS)
+$(AUDIT)/corrmask-all.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
 	$(call audit_stage,depgraph-all) $(BIN)/depgraph -v --top-genes 0 --seed $(SEED) -@ $(THREADS) -o $@ $<
-$(AUDIT)/pmi.graph: $(AUDIT_TOK) $(AUDIT)/settings | $(AUDIT_TOOLS)
+$(AUDIT)/pmi.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
 	$(call audit_stage,depgraph-pmi) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(THREADS) -o $@ $<
 
 AUDITS := random bernoulli pmi pmi-rand corrmask corrmask-100
@@ -86,31 +87,26 @@ $(AUDITS:%=$(AUDIT)/audit.%.tsv): $(AUDIT)/audit.%.tsv: $(AUDIT)/sample.tok $(AU
 		$(audit_$*) -o $@ $<
 
 $(AUDIT)/table3.txt: $(AUDITS:%=$(AUDIT)/audit.%.tsv) $(PIPELINES)/audit-report.sh
-	@$(script)/audit-report.sh table3 $(AUDIT) '$(AUDIT_OF)' > $@
+	@$(script)/audit-report.sh table3 $(AUDIT) $(audit_of) > $@
 $(AUDIT)/table8.txt: $(AUDIT)/audit.random.tsv $(PIPELINES)/audit-report.sh
-	@$(script)/audit-report.sh table8 $(AUDIT) '$(AUDIT_OF)' > $@
+	@$(script)/audit-report.sh table8 $(AUDIT) $(audit_of) > $@
 
 # The graphs against gene sets
-$(AUDIT)/genes.tsv: $(AUDIT_TOK) $(AUDIT)/settings
-	@$(BIN)/scview --vocab $< > $@
-ifneq ($(filter genesets,$(MAKECMDGOALS)),)
-ifeq ($(GENESETS),)
-$(error make genesets: GENESETS=FILE.gmt is needed (several files and gzip are accepted). Reactome, GO and MSigDB offer such files)
-endif
-endif
 GENESET_GRAPHS := corrmask corrmask-all pmi
-$(AUDIT)/cells.tsv: $(AUDIT)/sample.tok $(PIPELINES)/genesets-cells.sh
+$(GS)/genes.tsv: $(AUDIT)/all.tok | $(GS)/settings
+	@$(BIN)/scview --vocab $< > $@
+# Symbols of genes are in the counts, not in the tokens
+$(GS)/names.tsv: $(if $(value TOKENS),$(AUDIT)/all.tok,$(AUDIT)/all.counts) | $(GS)/settings
+	@$(BIN)/scview --vocab $< > $@
+$(GS)/cells.tsv: $(AUDIT)/sample.tok $(PIPELINES)/genesets-cells.sh | $(GS)/settings
 	@$(script)/genesets-cells.sh $< > $@
-$(GENESET_GRAPHS:%=$(AUDIT)/%.edges.tsv): $(AUDIT)/%.edges.tsv: $(AUDIT)/%.graph
+$(GENESET_GRAPHS:%=$(GS)/%.edges.tsv): $(GS)/%.edges.tsv: $(AUDIT)/%.graph | $(GS)/settings
 	@$(BIN)/depgraph --tsv -q $< -o $@
-# If the gene sets, sizes or numbers of edges change, only these are made again.
-$(AUDIT)/genesets.key: $(AUDIT)/settings FORCE
-	@$(script)/settings.sh $@ '$(GENESETS) $(GENE_NAMES) $(GENE_SKIP) $(SET_MAX) $(SET_K)'
-$(GENESET_GRAPHS:%=$(AUDIT)/genesets.%.tsv): $(AUDIT)/genesets.%.tsv: $(AUDIT)/%.edges.tsv $(AUDIT)/cells.tsv $(AUDIT)/genes.tsv \
-		$(AUDIT)/names.tsv $(AUDIT)/genesets.key \
-		$(GENESETS) $(GENE_NAMES) $(PIPELINES)/genesets.sh $(PIPELINES)/genesets.awk
-	$(call audit_stage,genesets-$*) $(PIPELINES)/genesets.sh $< $(AUDIT) '$(GENE_NAMES)' $(SET_MAX) '$(SET_K)' '$(GENE_SKIP)' $@ $(GENESETS)
-$(AUDIT)/genesets.txt: $(GENESET_GRAPHS:%=$(AUDIT)/genesets.%.tsv) $(PIPELINES)/audit-report.sh
-	@$(script)/audit-report.sh genesets $(AUDIT) '$(AUDIT_OF)' '$(GENESETS)' '$(GENE_SKIP)' > $@
-$(AUDIT)/genesets.svg $(AUDIT)/genesets.png: $(AUDIT)/genesets.%: $(GENESET_GRAPHS:%=$(AUDIT)/genesets.%.tsv) $(PIPELINES)/genesets.gp
-	@$(PIPELINES)/plot.sh genesets $(AUDIT) $*
+$(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv): $(GS)/genesets.%.tsv: $(GS)/%.edges.tsv $(GS)/cells.tsv $(GS)/genes.tsv $(GS)/names.tsv \
+		$(PIPELINES)/genesets.sh $(PIPELINES)/genesets.awk
+	$(call gs_stage,genesets-$*) $(PIPELINES)/with-files.sh $(call text,GENESETS) \
+		$(PIPELINES)/genesets.sh $< $(GS) $(call text,GENE_NAMES) $(SET_MAX) '$(SET_K)' $(call text,GENE_SKIP) $@
+$(GS)/genesets.txt: $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv) $(PIPELINES)/audit-report.sh
+	@$(script)/audit-report.sh genesets $(GS) $(audit_of) $(call text,GENESETS) $(call text,GENE_SKIP) > $@
+$(GS)/genesets.svg $(GS)/genesets.png: $(GS)/genesets.%: $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv) $(PIPELINES)/genesets.gp
+	@$(PIPELINES)/plot.sh genesets $(GS) $*

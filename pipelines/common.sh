@@ -29,3 +29,16 @@ stage() {
 
 # rows STREAM: its number of rows
 rows() { scview -s "$1" | awk -F '\t' '$2 == "rows" && n == "" { n = $3 } END { print n }'; }
+
+# files TEXT: the array files has the one file of this name or, if there is none, the words of TEXT, which may be in quotes (xargs reads them)
+# shellcheck disable=SC2034 # the caller's
+files() {
+	files=("$1")
+	[ ! -e "$1" ] || return 0
+	local words
+	mapfile -d '' -t words < <(xargs -r printf '%s\0' <<< "$1" 2>/dev/null)
+	# not the words of one name that is misspelled
+	for word in "${words[@]}"; do
+		[ ! -e "$word" ] || { files=("${words[@]}"); return 0; }
+	done
+}

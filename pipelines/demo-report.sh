@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# demo-report.sh DIR DATA LABEL CELLS: print the demo's table from the metrics and logs under DIR.
+# demo-report.sh DIR PREPARED DATA LABEL CELLS: print the demo's table from the metrics and logs under DIR and PREPARED.
 . "$(dirname "$0")/common.sh"
-dir=$1 data=${2:-simulated cells (scsim)} label=$3 cells=$4
+dir=$1 prepared=$2 data=${3:-simulated cells (scsim)} label=$4 cells=$5
 get() { awk -F '\t' -v k="$2" '$1 == k { printf "%.4f", $2; found = 1 } END { if (!found) printf "-" }' "$1"; }
 row() { printf '%-44s %10s %10s\n' "$1" "$2" "$3"; }
 both() { row "$1" "$(get "$dir/random.$2.tsv" "$3")" "$(get "$dir/corrmask.$2.tsv" "$3")"; }
 
 echo "corrmask demo: $data, label $label"
 # cells of one part: "scsample: 3000 cells in, 747 out, ..."
-part() { sed -n 's/^scsample: [0-9]* cells in, \([0-9]*\) out.*/\1/p' "$dir/log/scsample-$1.log"; }
-by=$(sed -n 's/^--by /, split by /p' "$dir/group")
+part() { sed -n 's/^scsample: [0-9]* cells in, \([0-9]*\) out.*/\1/p' "$prepared/log/scsample-$1.log"; }
+by=$(sed -n 's/^./, split by &/p' "$prepared/group")
 echo "cells: $(part train) to train, $(part test) held out$by$([ "$cells" = 0 ] || echo "; at most $cells, sampled with a seed (CELLS=0: all)")"
-sed -n 's/^depgraph: \(.* edges\);.*/graph: \1/p' "$dir/log/depgraph.log"
+sed -n 's/^depgraph: \(.* edges\);.*/graph: \1/p' "$prepared/log/depgraph.log"
 echo
 row "" random CorrMask
 both "held-out loss, random masks" loss-random loss
@@ -29,7 +29,7 @@ awk -F '\t' '$1 ~ /^f1:/ { c = substr($1, 4); if (FNR == NR) a[c] = $2; else b[c
 	sort -k1,1nr | awk -F '\t' '{ printf "  %-34s %7d %10s %10s\n", substr($2, 1, 34), $1, $3, $4 }'
 echo
 printf '%-24s %10s %12s\n' stage seconds "peak memory"
-find "$dir/log" -name '*.log' -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | while read -r log; do
+find "$prepared/log" "$dir/log" -name '*.log' -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | while read -r log; do
 	sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]* MB\)$/\1\t\2/p' "$log" | tail -n 1 |
 		awk -F '\t' -v s="$(basename "$log" .log)" '{ printf "%-24s %10s %12s\n", s, $1, $2 }'
 done

@@ -7,28 +7,26 @@
 # 1,000 cells of B.1 (two genes of one module are together in about 50), so --min-overlap is 20.
 # SEEDS   which simulations
 
-SCALE ?= small
-FIG3 := results/fig3
 FIG3_SEEDS := $(if $(SEEDS),$(SEEDS),$(if $(filter tiny,$(SCALE)),1 2,1 2 3 4 5 6 7 8 9 10))
+FIG3_SETTINGS := SCALE FIG3_SEEDS
+$(eval $(call run_folder,FIG3,fig3,$(FIG3_SETTINGS)))
 FIG3_TOOLS := $(addprefix $(BIN)/,scsim scview depgraph)
 
 .PHONY: fig3
 
 fig3: $(FIG3)/table.txt $(FIG3)/fig3.svg $(FIG3)/fig3.png ## figure 3: module recovery from adjacency, co-occurrence, graph (SCALE= SEEDS=)
 	@cat $(FIG3)/table.txt
-
-$(FIG3)/settings: FORCE
-	@$(script)/settings.sh $@ '$(FIG3_SEEDS)' $(FIG3)
+$(call check,fig3)
 
 # The heat maps show the first simulation
 FIG3_MAPS := $(FIG3)/matrix-A.txt $(FIG3)/matrix-C.txt $(FIG3)/matrix-truth.txt
 FIG3_FIRST := $(firstword $(FIG3_SEEDS))
-FIG3_NEEDS := $(PIPELINES)/fig3-recover.sh $(PIPELINES)/fig3-pairs.awk $(FIG3)/settings
+FIG3_NEEDS := $(PIPELINES)/fig3-recover.sh $(PIPELINES)/fig3-pairs.awk
 
-$(FIG3_MAPS) $(FIG3)/auroc-$(FIG3_FIRST).tsv &: $(FIG3_NEEDS) | $(FIG3_TOOLS)
+$(FIG3_MAPS) $(FIG3)/auroc-$(FIG3_FIRST).tsv &: $(FIG3_NEEDS) | $(FIG3)/settings $(FIG3_TOOLS)
 	@echo '  fig3 simulation $(FIG3_FIRST)'
 	@$(script)/fig3-recover.sh $(FIG3_FIRST) $(FIG3) > $(FIG3)/auroc-$(FIG3_FIRST).tsv
-$(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(FIG3)/auroc-%.tsv: $(FIG3_NEEDS) | $(FIG3_TOOLS)
+$(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(FIG3)/auroc-%.tsv: $(FIG3_NEEDS) | $(FIG3)/settings $(FIG3_TOOLS)
 	@echo '  fig3 simulation $*'
 	@$(script)/fig3-recover.sh $* > $@
 

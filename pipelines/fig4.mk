@@ -6,28 +6,26 @@
 #
 # EXP     how Exp(0.1) is read: scale (mean 0.1), rate (mean 10), or 'scale rate' (the default)
 # GAMMAS, TRIALS   replace those of SCALE
-# A trial is a file under results/fig4/trials, shared by all scales, so an interrupted run continues where it stopped.
+# A trial is a file under results/fig4/trials, shared by all runs, so an interrupted run continues where it stopped.
 
-SCALE ?= small
-FIG4 := results/fig4
 FIG4_HOW = '$(SCALE)' '$(EXP)' '$(GAMMAS)' '$(TRIALS)'
+FIG4_SETTINGS := SCALE EXP GAMMAS TRIALS
+$(eval $(call run_folder,FIG4,fig4,$(FIG4_SETTINGS)))
 FIG4_TOOLS := $(addprefix $(BIN)/,scsim scsample maskgen sctrain scembed ctaprobe)
-FIG4_TRIALS := $(patsubst %,$(FIG4)/trials/%.tsv,$(shell $(PIPELINES)/fig4-runs.sh $(FIG4_HOW)))
+FIG4_TRIALS := $(patsubst %,$(RESULTS)/fig4/trials/%.tsv,$(shell $(PIPELINES)/fig4-runs.sh $(FIG4_HOW) 2>/dev/null))
 
 .PHONY: fig4
 
 fig4: $(FIG4)/table.txt $(FIG4)/fig4.svg $(FIG4)/fig4.png ## figure 4: accuracy by modularity, CorrMask against random masks (SCALE= EXP=)
 	@cat $(FIG4)/table.txt
+$(call check,fig4)
 
-$(FIG4)/settings: FORCE
-	@$(script)/settings.sh $@ "$$(echo $(FIG4_HOW))"
-
-$(FIG4_TRIALS): $(FIG4)/trials/%.tsv: $(PIPELINES)/fig4-trial.sh $(PIPELINES)/fig4.json | $(FIG4_TOOLS) $(FIG4)/settings
+$(FIG4_TRIALS): $(RESULTS)/fig4/trials/%.tsv: $(PIPELINES)/fig4-trial.sh $(PIPELINES)/fig4.json | $(FIG4)/settings $(FIG4_TOOLS)
 	@echo '  fig4 $*'
 	@mkdir -p $(@D)
 	@$(script)/fig4-trial.sh $* > $@
 
-$(FIG4)/table.txt: $(FIG4_TRIALS) $(FIG4)/settings $(PIPELINES)/fig4-table.sh $(PIPELINES)/stats.awk
+$(FIG4)/table.txt: $(FIG4_TRIALS) $(PIPELINES)/fig4-table.sh $(PIPELINES)/stats.awk
 	@$(PIPELINES)/fig4-table.sh $(FIG4) $(FIG4_TRIALS) > $@
 $(FIG4)/fig4.svg $(FIG4)/fig4.png: $(FIG4)/fig4.%: $(FIG4)/table.txt $(PIPELINES)/fig4.gp
 	@$(PIPELINES)/plot.sh fig4 $(FIG4) $*

@@ -7,7 +7,7 @@
 # is over tokens. Unlike there, the cells of the prediction are from donors that were not used in fine-tuning.
 # GENE_LABELS   table of gene (id or symbol) and label          GC_EPOCHS, GC_LR   of the fine-tuning
 # GC_ARGS       more options of sctrain genes, such as '--freeze 4'
-# Cells, vocabulary and models are those of make finetune, with its settings. Every stage is a file under results/genes/NAME.
+# Cells, vocabulary and models are those of make finetune, with its settings.
 
 GENE_LABELS ?=
 FOLDS       ?= 5
@@ -15,8 +15,8 @@ GC_EPOCHS   ?= 1
 GC_LR       ?= $(FT_LR)
 GC_ARGS     ?=
 
-GC := results/genes/$(notdir $(DEMO))
-GC_KEY := $(FT_KEY) $(GENE_LABELS) $(FOLDS) $(GC_EPOCHS) $(GC_LR) $(GC_ARGS)
+GC_SETTINGS := $(FT_SETTINGS) GENE_LABELS FOLDS GC_EPOCHS GC_LR GC_ARGS
+$(eval $(call run_folder,GC,genes,$(GC_SETTINGS)))
 GC_FOLDS := $(shell seq 0 $$(($(FOLDS) - 1)))
 gc_stage = $(call stage_in,$(GC),$1)
 
@@ -24,22 +24,23 @@ gc_stage = $(call stage_in,$(GC),$1)
 
 genes: $(GC)/report.txt ## fine-tune for classes of genes, folds over genes (DATA= GENE_LABELS= INIT= FOLDS=)
 	@cat $(GC)/report.txt
+$(call check,genes,DATA INIT $(if $(value INIT),VOCAB) GENE_LABELS)
+ifneq ($(filter genes,$(MAKECMDGOALS)),)
+ifneq ($(value DATA),)
+$(if $(value GENE_LABELS),,$(error genes: GENE_LABELS=FILE is needed: a table of genes and their labels))
+endif
+endif
 
-$(GC)/settings: FORCE
-	@$(script)/settings.sh $@ '$(GC_KEY)' $(GC)
-
-$(GC)/labels.tsv: $(GC)/settings $(GENE_LABELS) $(FT)/learn.tok
-ifneq ($(GENE_LABELS),)
-	@cp $(GENE_LABELS) $@
-else ifneq ($(DATA),)
-	@echo 'make genes: GENE_LABELS= is needed: a table of genes and their labels' >&2; exit 1
+$(GC)/labels.tsv: $(FT)/learn.tok | $(GC)/settings
+ifneq ($(value GENE_LABELS),)
+	@cp $(call text,GENE_LABELS) $@
 else
-	@$(script)/genes-labels.sh $(FT)/learn.tok > $@
+	@$(script)/genes-labels.sh $< > $@
 endif
 
 define gc_start
 $$(GC_FOLDS:%=$$(GC)/$1-%.model/model.safetensors): $$(GC)/$1-%.model/model.safetensors: $$(FT)/learn.tok $$(GC)/labels.tsv \
-		$$(if $$(filter scratch,$1),,$$(ft_model_$1)/model.safetensors)
+		$$(call ft_needs,$1)
 	$$(call gc_stage,sctrain-$1-$$*) $$(PIPELINES)/train.sh genes $$(GC)/$1-$$*.model $$< \
 		--strategy none --epochs $$(GC_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -- \
 		--gene-labels $$(GC)/labels.tsv --fold $$*/$$(FOLDS) $$(ft_start_$1) --lr $$(GC_LR) $$(GC_ARGS) --seed $$(SEED) -@ $$(THREADS)
@@ -51,4 +52,4 @@ endef
 $(foreach m,$(FT_STARTS),$(eval $(call gc_start,$m)))
 
 $(GC)/report.txt: $(FT_STARTS:%=$(GC)/%.score.tsv) $(PIPELINES)/genes-report.sh
-	@$(PIPELINES)/genes-report.sh $(GC) '$(DATA)' '$(GENE_LABELS)' $(FT_STARTS) > $@
+	@$(PIPELINES)/genes-report.sh $(GC) $(call text,DATA) $(call text,GENE_LABELS) $(FT_STARTS) > $@

@@ -2,7 +2,7 @@
 # One run of make table6: pre-training on one corpus with one masking strategy, a linear probe of that model, fine-tuning, and the scores
 # of both on the held-out cells. An interrupted run is continued.
 #     table6-run.sh --inputs FOLDER --strategy NAME --size SIZE --seed N --out FOLDER [OPTION...]
-#     table6-run.sh --inputs results/table6/sim/inputs --strategy corrmask --size 0.3 --seed 1 --out my_run --config tiny --lr 0.003
+#     table6-run.sh --inputs results/table6-inputs/latest --strategy corrmask --size 0.3 --seed 1 --out my_run --config tiny --lr 0.003
 #
 # --inputs FOLDER    the folder that make table6-inputs made
 # --strategy NAME    random, bernoulli, pmi, pmi-rand, corrmask, corrmask-100, or scratch: random weights, no pre-training
@@ -34,7 +34,7 @@ for needed in "$inputs" "$strategy" "$size" "$seed" "$out"; do [ -n "$needed" ] 
 logs=${logs:-$out/log}
 here=$(dirname "$0")
 name=$strategy-$size-$seed
-label=$(cat "$inputs/label")
+label=$(sed -n 's/^LABEL = //p' "$inputs/settings")
 compute=(-@ "$threads")
 [ -z "$device" ] || compute+=(--device "$device")
 read -ra ft_args <<< "$ft_args"

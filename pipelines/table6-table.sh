@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# table6-table.sh DIR STRATEGIES SIZES SEEDS: the table of make table6 from the scores under DIR/runs; runs without scores are left out.
+# table6-table.sh DIR INPUTS STRATEGIES SIZES SEEDS HOW: the table of make table6 from the scores under DIR/runs; runs without scores are
+# left out. HOW is a line on the trainings.
 # The figure draws DIR/points.tsv (the values of the table) and DIR/rare.tsv (the gaps among the rarest classes).
 . "$(dirname "$0")/common.sh"
-dir=$1 strategies=$2 sizes=$3 seeds=$4
+dir=$1 inputs=$2 strategies=$3 sizes=$4 seeds=$5 how=$6
 base=${strategies%% *}
 stats=$(cat "$(dirname "$0")/stats.awk")
 tab=$(printf '\t')
@@ -16,7 +17,7 @@ for k in $seeds; do
 done > "$dir/scores.tsv"
 
 # stage, metric, strategy, cells, seeds, mean, sd, paired seeds, mean and sd of the gap to the first strategy, t, p
-cells() { cat "$dir/inputs/corpus-$1.cells"; }
+cells() { cat "$inputs/corpus-$1.cells"; }
 sizes_cells=$(for z in $sizes; do echo "$z $(cells "$z")"; done)
 awk -F '\t' -v base="$base" -v strategies="scratch $strategies" -v seeds="$seeds" -v sizes="$sizes_cells" "$stats"'
 	BEGIN {
@@ -100,8 +101,8 @@ awk -F '\t' -v last="$last" -v strategies="$strategies" -v ours="$ours" '
 		print line
 	}' > "$dir/rare.tsv"
 
-sed '1s/^/corrmask table 6: /' "$dir/inputs/about"
-head -n 1 "$dir/settings" | sed 's/^/label /; s/; /; pre-training: /'
+sed '1s/^/corrmask table 6: /' "$inputs/about"
+echo "$how"
 echo "mean ± standard deviation over seeds ($seeds); gaps to $base are paired by seed, with the two-sided p of a t test; [n]: only n seeds are done"
 seed_n=$(echo "$seeds" | wc -w)
 print_metric() {

@@ -12,14 +12,14 @@
 # SCALE       tiny: a minute; small: half an hour on 2 cores; paper: the paper's network, epochs and rates, on all cells of DATA
 # DEVICE      as --device of sctrain(1)
 # KEEP_MODELS 1 keeps the models; by default a model is removed after it is scored
-# Cells are read, sampled and split as by make demo, with its settings, but EPOCHS is 3. Fine-tuning is that of make finetune. Each graph
-# is computed from its corpus alone. A model is scored on the held-out cells in two ways: after fine-tuning, and by a linear probe that is
+# Cells are those of cells.mk. The pre-training has the settings of make demo, but EPOCHS is 3; fine-tuning is that of make finetune. Each
+# graph is computed from its corpus alone. A model is scored on the held-out cells in two ways: after fine-tuning, and by a linear probe that is
 # trained on the frozen embeddings of all training cells. pipelines/table6-run.sh makes one run by hand.
-# Every stage is a file under results/table6/NAME. More strategies, sizes or seeds add runs and keep those that are done.
+# More strategies, sizes or seeds add trainings to the same folder and keep those that are done.
 #
-# To train on another machine, such as a container with a GPU: make table6-inputs makes results/table6/NAME/inputs. Copy this folder. On the
-# other machine, make table6 INPUTS=results/table6/NAME needs only maskgen, sctrain, scembed, ctaprobe and gnuplot (table6-runs: no gnuplot).
-# Give the settings of the networks again. tests/bench/gpu_experiments.sh does this within a time limit.
+# To train on another machine, such as a container with a GPU: make table6-inputs makes a folder of inputs and prints its name. Copy it. On
+# the other machine, make table6 INPUTS=FOLDER needs only maskgen, sctrain, scembed, ctaprobe and gnuplot (table6-runs: no gnuplot). Give the
+# settings of the networks again. tests/bench/gpu_experiments.sh does this within a time limit.
 
 STRATEGIES  ?= random pmi pmi-rand corrmask
 INPUTS      ?=
@@ -29,50 +29,53 @@ LABELLED    ?= $(call scale,150,600,0)
 T6_SIZES := $(or $(SIZES),$(call scale,0.3 1,0.1 0.3 1,0.03 0.1 0.3 1))
 T6_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3))
 
-T6 := $(if $(INPUTS),$(INPUTS:/=),results/table6/$(notdir $(DEMO)))
-T6_IN := $(T6)/inputs
-ifneq ($(INPUTS),)
-LABEL := $(shell cat $(T6_IN)/label)
+# The inputs have a folder of their own: here by their settings, on another machine INPUTS
+ifeq ($(INPUTS),)
+T6_IN_SETTINGS := $(PREPARED_SETTINGS) LABELLED FT_BATCH
+$(eval $(call run_folder,T6_IN,table6-inputs,$(T6_IN_SETTINGS)))
+else
+T6_IN := $(INPUTS:/=)
+LABEL := $(shell sed -n 's/^LABEL = //p' $(T6_IN)/settings)
 endif
 # EPOCHS is the demo's default unless the user has set it.
 T6_EPOCHS := $(if $(filter file,$(origin EPOCHS)),$(call scale,1,3,3),$(EPOCHS))
-T6_HOW := $(LABEL); $(CONFIG), $(T6_EPOCHS) epochs of batches of $(BATCH), rate $(LR);\
- fine-tuning: at most $(FT_EPOCHS) epochs of batches of $(FT_BATCH), rate $(FT_LR) $(FT_ARGS)
+T6_SETTINGS := CONFIG T6_EPOCHS BATCH LR FT_EPOCHS FT_LR FT_ARGS
+$(eval $(call run_folder,T6,table6,$(T6_IN_SETTINGS) $(T6_SETTINGS),$(INPUTS:%=@$(T6_IN)/settings)))
 T6_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scembed ctaprobe)
-t6_stage = $(call stage_in,$(T6),$1)
+t6_in_stage = $(call stage_in,$(T6_IN),$1)
 # With -jN, that many trainings share the threads
 t6_threads = $(shell n=$$(( $(THREADS) / $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1) )); echo $$((n > 0 ? n : 1)))
 
 .PHONY: table6 table6-now table6-inputs table6-runs table6-list
 table6: $(T6)/table.txt $(T6)/table6.svg $(T6)/table6.png ## table 6: cell types by masking strategy and corpus size (DATA= LABEL= SCALE= STRATEGIES= SIZES= SEEDS=)
 	@cat $<
+$(call check,table6 table6-inputs table6-runs,DATA)
 
 ifeq ($(INPUTS),)
-$(T6_IN)/ready: $(DEMO)/train.tok $(DEMO)/test.tok $(DEMO)/group FORCE
-	@$(script)/table6-ready.sh $(DEMO) $(@D) '$(LABEL)' $(LABELLED) $(SEED)
-$(T6_IN)/group: $(T6_IN)/ready ;
+# Copies that stay as they are, so that cells that are prepared again do not undo a long grid of trainings
+$(T6_IN)/learn.tok: | $(T6_IN)/settings $(PREPARED)/train.tok
+	@cp $(PREPARED)/train.tok $@
+$(T6_IN)/test.tok $(T6_IN)/group: $(T6_IN)/%: | $(T6_IN)/settings $(PREPARED)/%
+	@cp $(PREPARED)/$* $@
 
-$(T6_IN)/labelled.tok: $(T6_IN)/ready
-	$(call t6_stage,scsample-labelled) $(PIPELINES)/table6-sample.sh $(LABELLED) $(@D)/learn.tok $@ $(SEED)
-$(eval $(call ft_split,$(T6_IN),$(T6_IN)/labelled.tok,$(T6_IN)/group,t6_stage))
+$(T6_IN)/labelled.tok: $(T6_IN)/learn.tok
+	$(call t6_in_stage,scsample-labelled) $(PIPELINES)/table6-sample.sh $(LABELLED) $< $@ $(SEED)
+$(eval $(call ft_split,$(T6_IN),$(T6_IN)/labelled.tok,$(T6_IN)/group,t6_in_stage))
 
-$(T6_SIZES:%=$(T6_IN)/corpus-%.tok): $(T6_IN)/corpus-%.tok: $(T6_IN)/ready
-	$(call t6_stage,scsample-$*) $(PIPELINES)/table6-sample.sh $* $(@D)/learn.tok $@ $(SEED)
-$(T6_IN)/corpus-0.tok: $(T6_IN)/ready
-	$(call t6_stage,scsample-0) $(BIN)/scsample -v -n $(BATCH) --seed $(SEED) -o $@ $(@D)/learn.tok
+$(T6_SIZES:%=$(T6_IN)/corpus-%.tok): $(T6_IN)/corpus-%.tok: $(T6_IN)/learn.tok
+	$(call t6_in_stage,scsample-$*) $(PIPELINES)/table6-sample.sh $* $< $@ $(SEED)
+$(T6_IN)/corpus-0.tok: $(T6_IN)/learn.tok
+	$(call t6_in_stage,scsample-0) $(BIN)/scsample -v -n 12 --seed $(SEED) -o $@ $<
 $(T6_SIZES:%=$(T6_IN)/corrmask-%.graph): $(T6_IN)/corrmask-%.graph: $(T6_IN)/corpus-%.tok
-	$(call t6_stage,depgraph-$*) $(PIPELINES)/demo-graph.sh $< $@ --seed $(SEED) -@ $(t6_threads)
+	$(call t6_in_stage,depgraph-$*) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(t6_threads)
 $(T6_SIZES:%=$(T6_IN)/pmi-%.graph): $(T6_IN)/pmi-%.graph: $(T6_IN)/corpus-%.tok
-	$(call t6_stage,depgraph-pmi-$*) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(t6_threads) -o $@ $<
-$(T6_IN)/about: $(T6_IN)/train.tok $(T6_IN)/valid.masked $(T6_IN)/corpus-0.tok \
+	$(call t6_in_stage,depgraph-pmi-$*) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(t6_threads) -o $@ $<
+$(T6_IN)/about: $(T6_IN)/test.tok $(T6_IN)/train.tok $(T6_IN)/valid.masked $(T6_IN)/corpus-0.tok \
 		$(foreach z,$(T6_SIZES),$(T6_IN)/corrmask-$z.graph $(T6_IN)/pmi-$z.graph)
-	@$(script)/table6-about.sh $(@D) '$(DATA)' '$(T6_SIZES)' > $@
+	@$(script)/table6-about.sh $(@D) $(call text,DATA) '$(T6_SIZES)' > $@
 endif
 table6-inputs: $(T6_IN)/about ## make the inputs of table6, to copy to another machine
 	@echo $(T6_IN)
-
-$(T6)/settings: $(T6_IN)/ready FORCE
-	@$(script)/settings.sh $@ "$$(echo '$(T6_HOW)'; cat $<)" $(T6)/runs
 
 t6_graph = $(if $(filter pmi%,$1),$(T6_IN)/pmi-$2.graph,$(if $(filter corrmask%,$1),$(T6_IN)/corrmask-$2.graph))
 $(foreach s,$(filter-out random bernoulli pmi pmi-rand corrmask corrmask-100,$(STRATEGIES)),$(error \
@@ -93,16 +96,18 @@ T6_RUN = $(PIPELINES)/table6-run.sh --inputs $(T6_IN) --logs $(T6)/log \
 # $1 strategy, $2 size; * is the seed
 define t6_rule
 $(T6_SEEDS:%=$(T6)/runs/$1-$2-%/scores.tsv): $(T6)/runs/$1-$2-%/scores.tsv: \
-		$(T6)/settings $(T6_IN)/corpus-$2.tok $(call t6_graph,$1,$2) | $(T6_IN)/about $(T6_TOOLS)
+		$(T6_IN)/corpus-$2.tok $(call t6_graph,$1,$2) | $(T6)/settings $(T6_IN)/about $(T6_TOOLS)
 	@BIN=$$(BIN) $$(T6_RUN) --strategy $1 --size $2 --seed $$* --out $$(@D)
 endef
 $(eval $(call t6_rule,scratch,0))
 $(foreach s,$(STRATEGIES),$(foreach z,$(T6_SIZES),$(eval $(call t6_rule,$s,$z))))
 
-# This file changes if the table must be made again although no run is new.
-$(T6)/grid: $(T6)/settings FORCE
-	@$(script)/settings.sh $@ '$(STRATEGIES); $(T6_SIZES); $(T6_SEEDS)'
-t6_table = $(PIPELINES)/table6-table.sh $(T6) '$(STRATEGIES)' '$(T6_SIZES)' '$(T6_SEEDS)'
+# This file changes if the table must be made again although no training is new.
+$(T6)/grid: FORCE | $(T6)/settings
+	$(call remember,$(STRATEGIES); $(T6_SIZES); $(T6_SEEDS))
+t6_how = label $(LABEL); pre-training: $(CONFIG), $(T6_EPOCHS) epochs of batches of $(BATCH), rate $(LR);\
+ fine-tuning: at most $(FT_EPOCHS) epochs of batches of $(FT_BATCH), rate $(FT_LR) $(FT_ARGS)
+t6_table = $(PIPELINES)/table6-table.sh $(T6) $(T6_IN) '$(STRATEGIES)' '$(T6_SIZES)' '$(T6_SEEDS)' $(call quote,$(t6_how))
 t6_plot = $(PIPELINES)/plot.sh table6 $(T6) $1 "strategies='$(STRATEGIES)'"
 $(T6)/table.txt: $(T6_SCORES) $(T6)/grid $(PIPELINES)/table6-table.sh $(PIPELINES)/stats.awk
 	@$(t6_table) > $@

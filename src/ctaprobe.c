@@ -12,18 +12,21 @@ static const struct {
 	{"cells", cells_main, &cells_cli},
 	{"score", score_main, &score_cli},
 	{"genes", genes_main, &genes_cli},
+	{"reconstruction", reconstruction_main, &reconstruction_cli},
+	{"rank", rank_main, &rank_cli},
+	{"ranks", ranks_main, &ranks_cli},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 int main(int argc, char **argv)
 {
-	static struct cli top = {.name = "ctaprobe", .operands = "COMMAND [OPTION...] [FILE]", .features = "libLBFGS"};
+	static struct cli top = {.name = "ctaprobe", .operands = "COMMAND [OPTION...] [FILE]", .features = "libLBFGS, LAPACK"};
 	for (size_t i = 0; i < COMMANDS && argc > 1; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
 	char *list = xstrdup("Score embeddings and predictions. Commands ('ctaprobe COMMAND --help' tells more):"), *names = xstrdup("");
 	for (size_t i = 0; i < COMMANDS; i++) {
-		char *more = xasprintf("%s\n  %-14s%s", list, commands[i].name, commands[i].cli->summary);
+		char *more = xasprintf("%s\n  %-16s%s", list, commands[i].name, commands[i].cli->summary);
 		char *longer = xasprintf("%s%s%s", names, i ? ", " : "", commands[i].name);
 		free(list);
 		free(names);

@@ -12,7 +12,33 @@
 int cells_main(int argc, char **argv);
 int score_main(int argc, char **argv);
 int genes_main(int argc, char **argv);
-extern struct cli cells_cli, score_cli, genes_cli;
+int reconstruction_main(int argc, char **argv);
+int rank_main(int argc, char **argv);
+int ranks_main(int argc, char **argv);
+extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, rank_cli, ranks_cli;
+
+/* The cells of one stream of embeddings that have a label and a target. */
+struct embeddings {
+	struct stream *s;
+	size_t rows, n, d, unlabelled; /* rows of the stream; unlabelled: those left out */
+	float *x;                      /* [n, d] */
+	uint32_t *y;                   /* [n] classes; 0 if no label is wanted */
+	double *target;                /* [n], NULL if none is wanted */
+	uint32_t *group;               /* [n], NULL if none is wanted */
+	uint64_t *cell;                /* [n] */
+	size_t *row;                   /* [n] number of the row in the stream */
+	size_t x_cap, y_cap, target_cap, group_cap, cell_cap, row_cap;
+};
+
+/* The wanted columns, each may be NULL, and the tables for the names of labels and groups, shared by all streams. */
+struct wanted {
+	const char *label, *target, *group;
+	struct classes *classes, *groups;
+};
+
+/* Read all of s, which is d's afterwards, or die. again: index s, since it is read again later. */
+void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again);
+void embeddings_release(struct embeddings *d); /* accepts a zeroed struct */
 
 /* Numbers with all their digits (cJSON prints 15 if these are nearly exact); null if not finite. */
 cJSON *report_number(double v);

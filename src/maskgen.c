@@ -11,15 +11,16 @@
 #include <string.h>
 
 static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *modules, *groups, *rate_uniform, *rate_linear,
-			       *lambda_linear;
+			       *rate_choice, *lambda_linear;
 /* the words of --strategy; pmi and pmi-rand differ only in lambda */
-enum { NONE, RANDOM, CORRMASK, PMI, PMI_RAND };
-static const enum mask_strategy kind_of[] = {MASK_NONE, MASK_RANDOM, MASK_CORRMASK, MASK_PMI, MASK_PMI};
-static const double usual_lambda[] = {0, 0, 0.5, 1, 0.5};
-static const char *const strategy_name[] = {"none", "random", "corrmask", "pmi", "pmi-rand"};
+enum { NONE, RANDOM, COLUMNS, CORRMASK, PMI, PMI_RAND };
+static const enum mask_strategy kind_of[] = {MASK_NONE, MASK_RANDOM, MASK_COLUMNS, MASK_CORRMASK, MASK_PMI, MASK_PMI};
+static const double usual_lambda[] = {0, 0, 0, 0.5, 1, 0.5};
+static const char *const strategy_name[] = {"none", "random", "columns", "corrmask", "pmi", "pmi-rand"};
+enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
 
 static int strategy = RANDOM, bernoulli, partner_choice, balance;
-static long long epochs = 1, batch = 12, window = 64, partners = 5;
+static long long epochs = 1, batch = USUAL_BATCH, window = 64, partners = 5;
 static double rate = 0.15, lambda, seed_share = 1;
 
 static struct option_def options[] = {
@@ -32,9 +33,9 @@ static struct option_def options[] = {
 	{.name = "strategy",
 		.kind = OPT_CHOICE,
 		.to = &strategy,
-		.arg = "none|random|corrmask|pmi|pmi-rand",
+		.arg = "none|random|columns|corrmask|pmi|pmi-rand",
 		.changes = 1,
-		.help = "how the tokens to mask are selected (default random)"},
+		.help = "how the tokens to mask are selected (default random); columns masks the counts of a counts stream"},
 	{.name = "rate",
 		.kind = OPT_REAL,
 		.to = &rate,
@@ -42,13 +43,19 @@ static struct option_def options[] = {
 		.min = 0,
 		.max = 1,
 		.changes = 1,
-		.help = "share of a cell's tokens to mask (default 0.15)"},
+		.help = "share of a cell's tokens, or of the genes, to mask (default 0.15)"},
 	{.name = "rate-uniform",
 		.kind = OPT_STRING,
 		.to = &rate_uniform,
-		.arg = "A:B",
+		.arg = "A:B[:C]",
 		.changes = 1,
-		.help = "draw the rate of every global batch uniformly from A to B"},
+		.help = "draw the rate of every global batch uniformly from A to B; with C, B changes linearly to C at the last step"},
+	{.name = "rate-choice",
+		.kind = OPT_STRING,
+		.to = &rate_choice,
+		.arg = "P,...",
+		.changes = 1,
+		.help = "draw the rate of every global batch from this ascending list"},
 	{.name = "rate-linear",
 		.kind = OPT_STRING,
 		.to = &rate_linear,
@@ -124,7 +131,7 @@ static struct option_def options[] = {
 		.min = 1,
 		.max = 1e6,
 		.changes = 1,
-		.help = "number of cells per batch and shard (default 12)"},
+		.help = "number of cells per batch and shard (default 12; columns: 400)"},
 	{.name = "window",
 		.kind = OPT_INT,
 		.to = &window,
@@ -191,15 +198,21 @@ static int given(const void *to)
 	return 0;
 }
 
-/* The fixed value, or one of the ranges (NULL: not given). Two of them are a usage error. */
-static struct mask_schedule schedule(const char *name, const double *fixed, const char *uniform, const char *linear)
+/* The fixed value, or one of the others (NULL: not given). Two of them are a usage error. */
+static struct mask_schedule schedule(const char *name, const double *fixed, const char *uniform, const char *linear, const char *choice)
 {
-	struct mask_schedule s = {MASK_SCHEDULE_FIXED, *fixed, *fixed};
-	const char *range = linear ? linear : uniform;
-	if (given(fixed) + !!uniform + !!linear > 1)
+	const struct {
+		const char *word, *text, *form;
+		enum mask_schedule_kind kind;
+	} way[] = {{"uniform", uniform, "two numbers A:B from 0 to 1, or A:B:C with A the smallest", MASK_SCHEDULE_UNIFORM},
+		{"linear", linear, "two numbers A:B from 0 to 1", MASK_SCHEDULE_LINEAR},
+		{"choice", choice, "a list of ascending numbers from 0 to 1, 64 at most", MASK_SCHEDULE_CHOICE}};
+	struct mask_schedule s = {MASK_SCHEDULE_FIXED, .from = *fixed};
+	if (given(fixed) + !!uniform + !!linear + !!choice > 1)
 		usage_error("--%s is given in more than one way", name);
-	if (range && mask_schedule_parse(&s, linear ? MASK_SCHEDULE_LINEAR : MASK_SCHEDULE_UNIFORM, range))
-		usage_error("--%s-%s: '%s' is not two numbers A:B from 0 to 1", name, linear ? "linear" : "uniform", range);
+	for (size_t i = 0; i < sizeof way / sizeof *way; i++)
+		if (way[i].text && mask_schedule_parse(&s, way[i].kind, way[i].text))
+			usage_error("--%s-%s: '%s' is not %s", name, way[i].word, way[i].text, way[i].form);
 	return s;
 }
 
@@ -224,10 +237,14 @@ static void check_options(struct run *r)
 		usage_error("--audit writes a table: --resume, --keep and --uncompressed do not go with it");
 	if (bernoulli && strategy != RANDOM)
 		usage_error("--bernoulli is for --strategy random: the others fill an exact budget");
-	if (strategy == NONE && (given(&rate) || rate_uniform || rate_linear))
+	if (strategy == NONE && (given(&rate) || rate_uniform || rate_linear || rate_choice))
 		usage_error("--strategy none masks nothing, so it takes no rate");
-	r->rate = schedule("rate", &rate, rate_uniform, rate_linear);
-	r->lambda = schedule("lambda", &lambda, NULL, lambda_linear);
+	if (strategy == COLUMNS && audit_path)
+		usage_error("--audit measures masks of tokens, and --strategy columns masks counts");
+	if (strategy == COLUMNS && !given(&batch))
+		batch = USUAL_BATCH_COLUMNS;
+	r->rate = schedule("rate", &rate, rate_uniform, rate_linear, rate_choice);
+	r->lambda = schedule("lambda", &lambda, NULL, lambda_linear, NULL);
 }
 
 /* ---- shards ---- */
@@ -298,7 +315,7 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 static void make_headers(struct run *r)
 {
 	struct error e;
-	struct masking_columns c = {.groups = groups, .balance = balance};
+	struct masking_columns c = {.groups = groups, .balance = balance, .counts = strategy == COLUMNS};
 	char **keep = opt_list(keep_text, &c.nkeep);
 	c.keep = keep;
 	if (masking_headers(&r->want, &r->header, stream_header(r->in), &c, stream_name(r->in), &e))
@@ -310,7 +327,10 @@ static void make_plan(struct run *r)
 {
 	const struct vocab *v = &stream_header(r->in)->vocab;
 	int64_t mask_id = vocab_find(v, "<mask>");
-	if (strategy != NONE && (mask_id < 0 || v->n == v->nspecial))
+	if (strategy == COLUMNS && v->n - v->nspecial < 2)
+		die("%s: the vocabulary has %zu gene%s, expected 2 at least: some are masked, and some are not", stream_name(r->in),
+			v->n - v->nspecial, v->n - v->nspecial == 1 ? "" : "s");
+	if (strategy != NONE && strategy != COLUMNS && (mask_id < 0 || v->n == v->nspecial))
 		die("%s: the vocabulary has no %s", stream_name(r->in), mask_id < 0 ? "<mask>" : "genes");
 	r->plan = (struct mask_plan){.strategy = kind_of[strategy],
 		.bernoulli = bernoulli,
@@ -334,7 +354,9 @@ static void open_inputs(struct run *r)
 		.batch = (uint64_t)batch,
 		.shards = 1,
 		.window = (uint64_t)window,
-		.balance = balance ? "token" : NULL};
+		.balance = !balance           ? NULL
+			: strategy == COLUMNS ? "gene"
+					      : "token"};
 	parse_shard(&r->loader);
 	r->in = r->loader.in = cli_open(&cli, 0);
 	make_headers(r);
@@ -377,6 +399,8 @@ static void describe(struct run *r)
 	if (strategy == NONE)
 		return;
 	mask_schedule_json(o, "rate", &r->rate);
+	if (strategy == COLUMNS)
+		return;
 	cJSON_AddBoolToObject(o, "bernoulli", bernoulli);
 	if (strategy < CORRMASK)
 		return;
@@ -396,7 +420,7 @@ static void describe(struct run *r)
 
 #define CLASSES_MAX 4096 /* a column with more values is not a label */
 
-/* Count how often each value of the kept columns occurs: sctrain cells needs all labels before the first batch. */
+/* Count how often each value of the kept columns occurs: sctrain needs all labels and covariates before the first batch. */
 static void count_classes(struct header *h, struct stream *in)
 {
 	struct error e;
@@ -476,7 +500,7 @@ static void open_output(struct run *r)
 	header_provenance(&r->header, "maskgen", how);
 	free(how);
 	describe(r);
-	if (strategy == NONE && keep_text)
+	if ((strategy == NONE || strategy == COLUMNS) && keep_text)
 		count_classes(&r->header, r->in);
 	if (resume)
 		resume_from(r);
@@ -514,9 +538,9 @@ static void finish(struct run *r)
 			die("%s", e.msg);
 		free(table);
 	}
-	cli_report(&cli, "%llu cells in %llu steps, %llu tokens, %llu masked (%.2f %%)", (unsigned long long)r->rows,
-		(unsigned long long)r->loader.steps, (unsigned long long)r->tokens, (unsigned long long)r->masked,
-		r->tokens ? 100 * (double)r->masked / (double)r->tokens : 0);
+	cli_report(&cli, "%llu cells in %llu steps, %llu %s, %llu masked (%.2f %%)", (unsigned long long)r->rows,
+		(unsigned long long)r->loader.steps, (unsigned long long)r->tokens, strategy == COLUMNS ? "values" : "tokens",
+		(unsigned long long)r->masked, r->tokens ? 100 * (double)r->masked / (double)r->tokens : 0);
 }
 
 static void run_release(struct run *r)

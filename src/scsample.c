@@ -11,13 +11,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-static long long number, min_genes, min_counts;
+static long long number, min_genes, min_counts, hvg;
 static double fraction, test_fraction, max_mito;
-static const char *by, *stratify, *balance, *min_class_text, *source_column;
-static int part = PART_NONE;
+static const char *by, *stratify, *balance, *min_class_text, *source_column, *batch_key;
+static int part = PART_NONE, flavor = HVG_SEURAT;
 static struct opt_values where_text, cap_text;
 
-enum { NUMBER, FRACTION, TEST_FRACTION, PART, BY, STRATIFY, BALANCE, CAP, MIN_CLASS, WHERE, MIN_GENES, MIN_COUNTS, MAX_MITO, SOURCE };
+enum {
+	NUMBER,
+	FRACTION,
+	TEST_FRACTION,
+	PART,
+	BY,
+	STRATIFY,
+	BALANCE,
+	CAP,
+	MIN_CLASS,
+	WHERE,
+	MIN_GENES,
+	MIN_COUNTS,
+	MAX_MITO,
+	SOURCE,
+	HVG,
+	FLAVOR,
+	BATCH_KEY
+};
 static struct option_def options[] = {
 	[NUMBER] = {'n', "number", OPT_INT, &number, "N", "keep N cells", 0, 1e15, .changes = 1},
 	[FRACTION] = {'f', "fraction", OPT_REAL, &fraction, "F", "keep this share of the cells", 0, 1, .changes = 1},
@@ -38,6 +56,11 @@ static struct option_def options[] = {
 	[MAX_MITO] = {0, "max-mito", OPT_REAL, &max_mito, "F", "drop cells with a larger share of mitochondrial counts", 0, 1,
 		.changes = 1},
 	[SOURCE] = {0, "source", OPT_STRING, &source_column, "COL", "add a column with the name of each cell's input file", .changes = 1},
+	[HVG] = {0, "hvg", OPT_INT, &hvg, "N", "keep the N most highly variable genes (counts streams)", 1, 1e9, .changes = 1},
+	[FLAVOR] = {0, "flavor", OPT_CHOICE, &flavor, "seurat|seurat_v3|cell_ranger", "--hvg: the rule, as in scanpy (default seurat)",
+		.changes = 1},
+	[BATCH_KEY] = {0, "batch-key", OPT_STRING, &batch_key, "COL", "--hvg: choose in each batch of this column, and combine",
+		.changes = 1},
 	{0},
 };
 static struct cli cli = {.name = "scsample",
@@ -87,7 +110,7 @@ static void open_inputs(struct inputs *in)
 		in->s[i] = cli_open(&cli, (int)i);
 		h[i] = stream_header(in->s[i]);
 		name[i] = stream_name(in->s[i]);
-		if (strcmp(h[i]->kind, "masked") == 0 || strcmp(h[i]->kind, "graph") == 0)
+		if (strncmp(h[i]->kind, "masked", 6) == 0 || strcmp(h[i]->kind, "graph") == 0)
 			die("%s: a %s stream has no cells to sample; expected counts, tokens, embedding or prediction", name[i],
 				h[i]->kind);
 		const char *slash = strrchr(name[i], '/');
@@ -161,6 +184,7 @@ struct sink {
 	int *map;
 	uint32_t *row;
 	size_t cap;
+	struct genes *genes; /* NULL: all genes stay */
 };
 
 static void flush_block(struct sink *s)
@@ -182,6 +206,8 @@ static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
 		size_t m = BLOCK_ROWS - s->out.rows;
 		m = n - i < m ? n - i : m;
 		block_take(&s->out, s->map, b, s->row + i, m);
+		if (s->genes)
+			genes_fill(s->genes, &s->out, b, s->row + i, m);
 		i += m;
 		if (block_full(&s->out))
 			flush_block(s);
@@ -198,13 +224,15 @@ static void check_options(void)
 		usage_error("--by splits by groups: it needs --test-fraction and --part");
 	if (stratify && balance)
 		usage_error("--stratify keeps proportions and --balance levels them: give one");
+	if ((given(FLAVOR) || batch_key) && !given(HVG))
+		usage_error("--flavor and --batch-key say how --hvg chooses genes: give --hvg");
 	if (stratify && !given(NUMBER) && !given(FRACTION) && (by || !given(TEST_FRACTION)))
 		usage_error("--stratify needs -n, -f, or --test-fraction without --by");
 }
 
 static int two_passes(void)
 {
-	return given(NUMBER) || given(FRACTION) || given(TEST_FRACTION) || given(BALANCE) || cap_text.n || given(MIN_CLASS);
+	return given(NUMBER) || given(FRACTION) || given(TEST_FRACTION) || given(BALANCE) || cap_text.n || given(MIN_CLASS) || given(HVG);
 }
 
 static void set_filter(struct filter *f)
@@ -253,6 +281,22 @@ static uint8_t *first_pass(struct inputs *in, struct filter *f)
 	return pass;
 }
 
+/* Choose genes by the chosen cells: one or two more passes. */
+static void choose_genes(struct inputs *in, const uint8_t *chosen, struct genes *g)
+{
+	*g = (struct genes){.flavor = (enum hvg_flavor)flavor, .top = (size_t)hvg, .batch_key = batch_key};
+	genes_init(g, &in->all.header, stream_name(in->s[0]));
+	do {
+		uint64_t at = 0;
+		rewind_inputs(in);
+		for (const struct block *b; (b = next_block(in)); at += b->rows) {
+			genes_add(g, b, chosen + at);
+			progress("genes of %" PRIu64 " of %" PRIu64 " cells", at, in->total);
+		}
+	} while (genes_again(g));
+	rewind_inputs(in);
+}
+
 /* ", N dropped by REASON" for every reason (malloced). */
 static char *drop_report(void)
 {
@@ -267,10 +311,10 @@ static char *drop_report(void)
 	return report;
 }
 
-static struct stream *create_output(const struct inputs *in)
+static struct stream *create_output(const struct header *like)
 {
 	struct header h;
-	header_copy(&h, &in->all.header);
+	header_copy(&h, like);
 	char *how = cli_provenance(&cli);
 	header_provenance(&h, "scsample", how);
 	struct stream *to = cli_create(&cli, &h);
@@ -289,8 +333,15 @@ int main(int argc, char **argv)
 	set_filter(&f);
 	filter_init(&f, &in.all.header, stream_name(in.s[0]));
 	uint8_t *chosen = two_passes() ? first_pass(&in, &f) : NULL;
-	struct sink s = {.to = create_output(&in), .map = xmalloc(in.all.header.ncol * sizeof *s.map)};
-	header_map(stream_header(s.to), &in.all.header, s.map);
+	struct genes genes = {0};
+	if (given(HVG))
+		choose_genes(&in, chosen, &genes);
+	const struct header *like = given(HVG) ? &genes.header : &in.all.header;
+	struct sink s = {.to = create_output(like), .map = xmalloc(like->ncol * sizeof *s.map), .genes = given(HVG) ? &genes : NULL};
+	if (given(HVG))
+		memcpy(s.map, genes.map, like->ncol * sizeof *s.map);
+	else
+		header_map(stream_header(s.to), &in.all.header, s.map);
 	block_reset(&s.out, stream_header(s.to));
 	uint64_t seen = 0;
 	for (const struct block *b; (b = next_block(&in)); seen += b->rows) {
@@ -314,6 +365,7 @@ int main(int argc, char **argv)
 	free(s.row);
 	free(chosen);
 	filter_release(&f);
+	genes_release(&genes);
 	close_inputs(&in);
 	return 0;
 }

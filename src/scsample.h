@@ -1,11 +1,12 @@
 /*
  * The parts of scsample: scsample.c (options, inputs, output), scsample_filter.c (filters on one row), scsample_choose.c (choices over
- * the whole input).
+ * the whole input), scsample_genes.c (choice of genes).
  */
 #ifndef SCSAMPLE_H
 #define SCSAMPLE_H
 
 #include "cli.h"
+#include "method/hvg.h"
 #include "stream/label.h"
 #include "stream/where.h"
 
@@ -68,5 +69,39 @@ void choice_release(struct choice *c);
 void choice_add(struct choice *c, const struct block *b, const uint8_t *keep, int cell);
 /* Choose among all cells that were added: fills c->keep. Cells that are not chosen are counted in dropped. */
 void choice_make(struct choice *c, uint64_t dropped[REASONS]);
+
+/* ---- highly variable genes ---- */
+
+struct genes {
+	/* set by the caller */
+	enum hvg_flavor flavor;
+	size_t top;
+	const char *batch_key; /* column; NULL: all cells are one batch */
+
+	/* private */
+	const char *file;
+	struct hvg hvg;
+	struct labels labels;
+	struct classes classes;
+	int cell, gene, count, group; /* columns of the input, and their ragged group */
+	uint32_t *id;                 /* scratch: the genes of a cell */
+	size_t cap;
+	uint32_t *number; /* [vocab.n of the input] row of a gene in the output, GENE_DROPPED if it is not chosen */
+
+	struct header header; /* out: of the output, with the chosen genes only */
+	int *map;             /* out: from the input's columns, -1 for gene and count */
+};
+
+#define GENE_DROPPED UINT32_MAX
+
+/* For counts streams with header h. Dies if a column is missing. */
+void genes_init(struct genes *g, const struct header *h, const char *file);
+void genes_release(struct genes *g);
+/* Add the rows of a block with keep[i] != 0. */
+void genes_add(struct genes *g, const struct block *b, const uint8_t *keep);
+/* After all rows: 1 if they must be added again. 0: the genes are chosen, and header and map are set. */
+int genes_again(struct genes *g);
+/* Fill gene and count of the last n rows of out, which were taken from rows row[0..n) of b. */
+void genes_fill(const struct genes *g, struct block *out, const struct block *b, const uint32_t *row, size_t n);
 
 #endif

@@ -27,10 +27,10 @@ import threading
 
 import numpy as np
 
-KINDS = ("counts", "tokens", "masked", "graph", "embedding", "prediction")
+KINDS = ("counts", "tokens", "masked", "masked-counts", "graph", "embedding", "prediction")
 DTYPES = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i8": "<i1", "i16": "<i2", "i32": "<i4", "i64": "<i8",
           "f32": "<f4", "f64": "<f8", "categorical": "<i4"}     # a missing code, 0xFFFFFFFF, is -1
-ID_COLUMNS = ("gene", "token", "input", "target", "neighbour")
+ID_COLUMNS = ("gene", "token", "input", "target", "neighbour", "masked")
 PAYLOAD_MAX = 256 << 20
 SEEK_MAGIC, SEEK_FOOTER = 0x184D2A5E, 0x8F92EAB1
 

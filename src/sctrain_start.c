@@ -54,6 +54,20 @@ static enum folder check_folder(const struct train *t, uint64_t *step)
 
 /* ---- streams ---- */
 
+/* A task that learns masked tokens needs some: say so now, not after hours. A stream of short cells may have none at any rate: see finish. */
+static void check_masks(const struct train *t, const char *name)
+{
+	const cJSON *loader = cJSON_GetObjectItemCaseSensitive(t->header->extra, "loader");
+	const char *strategy = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(loader, "strategy"));
+	const cJSON *rate = cJSON_GetObjectItemCaseSensitive(loader, "rate");
+	if (t->task->label)
+		return;
+	if (strategy && !strcmp(strategy, "none"))
+		die("%s: no token is masked, as maskgen had --strategy none: expected masks, such as those of --strategy random", name);
+	if (cJSON_IsNumber(rate) && rate->valuedouble == 0)
+		die("%s: no token is masked, as maskgen had --rate 0: expected a rate above 0, such as 0.15", name);
+}
+
 static void open_source(struct train *t)
 {
 	struct error e;
@@ -69,6 +83,7 @@ static void open_source(struct train *t)
 	train_check_shard(&t->ranks, &t->info, name);
 	if (!t->info.steps)
 		die("%s: no cells to train on", name);
+	check_masks(t, name);
 	if (t->info.steps > UINT32_MAX)
 		die("%s: %llu steps: at most %u", name, (ull)t->info.steps, UINT32_MAX);
 	t->source.shard = (uint32_t)t->info.shard;

@@ -221,6 +221,9 @@ static void finish(struct train *t)
 {
 	struct error e;
 	struct model_files files = files_of(t);
+	if (t->report.steps == t->info.steps && !(t->report.totals.labels > 0))
+		die("%s: %s in any of the %llu steps: nothing was learned", t->source.name,
+			t->task->label ? "there is no label" : "no token is masked", (ull)t->info.steps);
 	choose_best(t);
 	if (!t->ranks.rank && checkpoint_finish(t->cli->output, t->model, &files, &e))
 		die("%s", e.msg);

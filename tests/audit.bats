@@ -28,12 +28,12 @@ audit() { pipelines THREADS=1 "$@"; }
 	assert_success
 	assert_line --regexp '^random +1\.0[78] +1\.1[5678] .* 1\.08 +1\.93 %$'
 	assert_line --regexp '^CorrMask +1\.[1-9].* 1\.65 +9\.32 %$'
-	h=$(maskgen --audit results/audit/s/corrmask.graph --strategy corrmask -g results/audit/s/corrmask.graph s.tok | awk '$1 == "hit_rate" { printf "%.2f", 100 * $2 }')
+	h=$(maskgen --audit results/audit/latest/corrmask.graph --strategy corrmask -g results/audit/latest/corrmask.graph s.tok | awk '$1 == "hit_rate" { printf "%.2f", 100 * $2 }')
 	assert_line --regexp "^CorrMask .* $h %"
 	run audit table8 TOKENS=s.tok
 	assert_success
 	assert_line --partial "pan-cancer 23.01 %"
-	near=$(awk '$1 == "neighbour_within_5" { printf "%.2f %%", 100 * $2 }' results/audit/s/audit.random.tsv)
+	near=$(awk '$1 == "neighbour_within_5" { printf "%.2f %%", 100 * $2 }' results/audit/latest/audit.random.tsv)
 	assert_line --partial "$near"
 	run audit table3 TOKENS=s.tok
 	refute_line --partial depgraph
@@ -41,7 +41,7 @@ audit() { pipelines THREADS=1 "$@"; }
 	assert_line "  depgraph"
 }
 
-# by_hand SETS.gmt.gz: precision and random of results/audit/s/genesets.corrmask.tsv against Python; prints those of the first row
+# by_hand SETS.gmt.gz: precision and random of results/genesets/latest/genesets.corrmask.tsv against Python; prints those of the first row
 by_hand() {
 	$PYTHON - "$1" <<-'END'
 		import csv, gzip, sys
@@ -59,10 +59,10 @@ by_hand() {
 		known = sorted((int(t) for t, g, *_ in vocab if g in of and cells[int(t)]), key=lambda t: (cells[t], t))
 		where = {t: i for i, t in enumerate(known)}
 		gene = {int(t): g for t, g, *_ in vocab}
-		edges = [r for r in csv.DictReader(open("results/audit/s/corrmask.edges.tsv"), delimiter="\t") if r["gene_a"] in of and r["gene_b"] in of]
+		edges = [r for r in csv.DictReader(open("results/genesets/latest/corrmask.edges.tsv"), delimiter="\t") if r["gene_a"] in of and r["gene_b"] in of]
 		edges.sort(key=lambda r: (-abs(float(r["rho"])), int(r["token_a"]), int(r["token_b"])))
 		share = lambda a, b: bool(of[a] & of[b])
-		rows = [l.split("\t") for l in list(open("results/audit/s/genesets.corrmask.tsv"))[1:]]
+		rows = [l.split("\t") for l in list(open("results/genesets/latest/genesets.corrmask.tsv"))[1:]]
 		assert [int(r[0]) for r in rows] == [50, 200, len(edges)], rows
 		# what the random pairs come to on average: all pairs of places within 25 of the two ends
 		def expected(r):
@@ -81,16 +81,17 @@ by_hand() {
 @test "make genesets: precision equals a count by hand, random pairs are as frequent; other sets, names, skipped genes" {
 	run audit genesets TOKENS=s.tok
 	assert_failure
-	assert_output --partial "make genesets: GENESETS=FILE.gmt is needed"
+	assert_output --partial "genesets: GENESETS=FILE.gmt is needed"
 	run audit genesets TOKENS=s.tok GENESETS=sets.gmt.gz SET_K="50 200"
 	assert_success
-	assert_exist results/audit/s/genesets.svg
-	head -c 4 results/audit/s/genesets.png | grep -q PNG
+	assert_exist results/genesets/latest/genesets.svg
+	head -c 4 results/genesets/latest/genesets.png | grep -q PNG
 	scview -c token s.tok > s.txt
 	run by_hand sets.gmt.gz
 	assert_success
 	awk '{ exit !($1 > 0.5 && $1 / $2 > 3) }' <<< "$output"         # the simulated modules are found
-	cp results/audit/s/genesets.corrmask.tsv first.tsv
+	cp results/genesets/latest/genesets.corrmask.tsv first.tsv
+	first=$(readlink results/genesets/latest)
 	# sets of genes of like frequency: only like frequent random pairs share one as often
 	run audit genesets TOKENS=s.tok GENESETS=bands.gmt.gz SET_K="50 200"
 	assert_success
@@ -99,7 +100,7 @@ by_hand() {
 	run audit genesets TOKENS=s.tok GENESETS=renamed.gmt GENE_NAMES=names.tsv SET_K="50 200"
 	assert_success
 	refute_line --partial depgraph
-	cmp first.tsv results/audit/s/genesets.corrmask.tsv
+	cmp first.tsv results/genesets/latest/genesets.corrmask.tsv
 	run audit genesets TOKENS=s.tok GENESETS=renamed.gmt
 	assert_failure
 	assert_output --partial "name a table of names and ids as GENE_NAMES"
@@ -107,5 +108,5 @@ by_hand() {
 	run audit genesets TOKENS=s.tok GENESETS=sets.gmt.gz GENE_SKIP="^$module\\."
 	assert_success
 	assert_line --partial "without genes ^$module"
-	run ! cmp -s first.tsv results/audit/s/genesets.corrmask.tsv
+	run ! cmp -s first.tsv results/genesets/latest/genesets.corrmask.tsv
 }

@@ -4,6 +4,10 @@ ref() {
 	$PYTHON "$BATS_TEST_DIRNAME/ref/probe.py" "$@"
 }
 
+donors() {              # donors COMMAND ARGUMENT...: embeddings of donors, and the answers of scikit-learn for them
+	$PYTHON "$BATS_TEST_DIRNAME/ref/evaluation.py" "$@"
+}
+
 genes_ref() {
 	$PYTHON "$BATS_TEST_DIRNAME/ref/genes.py" "$@"
 }
@@ -232,6 +236,139 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_failure 1
 }
 
+# ---- donors ----
+
+@test "ctaprobe cells: the search of C by donors, AUROC of cells and donors are scikit-learn's" {
+	donors make dtr.emb seed=1
+	donors make dte.emb seed=2 donors=7 first=11
+	search() {      # search LABEL [OPTION OF CTAPROBE, OPTION OF THE REFERENCE]
+		ctaprobe cells -q -l "$1" --group donor dtr.emb --predictions folds.pred -o cv.tsv
+		donors auroc folds.pred cv.tsv "$1"
+		ctaprobe cells -q -l "$1" --group donor --train dtr.emb --test dte.emb --search 5 --tol 1e-9 --predictions p.s -o m.tsv $2
+		run donors classes dtr.emb dte.emb folds.pred p.s m.tsv "$1" $3
+		assert_success
+	}
+	search cell_type --standardize standardize=1
+	search disease
+	# nested: the search sees the training cells of a fold only
+	ctaprobe cells -q -l disease --group donor --folds 3 --search 3 dtr.emb >m.tsv
+	assert_equal "$(grep -c '^inverse_penalty_fold:' m.tsv)" 3
+}
+
+@test "ctaprobe cells --target: ridge regression, its search, Spearman of cells and donors are scikit-learn's and scipy's" {
+	donors make dtr.emb seed=1
+	donors make dte.emb seed=2 donors=7 first=11
+	donors make miss.emb seed=1 what=missing
+	ridge() {       # ridge TRAIN OPTIONS OPTION OF THE REFERENCE...
+		ctaprobe cells -q --target age --group donor "$1" --predictions folds.pred -o cv.tsv
+		ctaprobe cells -q --target age --group donor --train "$1" --test dte.emb $2 --predictions p.s -o m.tsv
+		run donors target "$1" dte.emb folds.pred p.s m.tsv "${@:3}"
+		assert_success
+	}
+	ridge dtr.emb "--search 5"
+	ridge dtr.emb "--search 5 --standardize" standardize=1
+	ridge miss.emb "--penalty 30" alpha=30
+	assert_equal "$(value unlabelled m.tsv)" "$(scview miss.emb --columns age | grep -c NA)"
+	ctaprobe cells -q --target age --group donor -@ 2 miss.emb | cmp - cv.tsv
+}
+
+@test "ctaprobe cells: donors and numbers that cannot be used" {
+	donors make dtr.emb seed=1
+	donors make one.emb donors=1 first=20
+	donors make same.emb what=constant
+	donors make inf.emb what=infinite
+	fails "one.emb: 1 group for 5 folds" --target age --group donor one.emb
+	fails "one.emb: training: 1 group for 5 folds" -l disease --group donor --search 5 --train one.emb --test dtr.emb
+	fails "same.emb: column 'age' is 7 in all 253 tested cells: there is nothing to predict" --target age same.emb
+	fails "inf.emb: cell 3: column 'age' is infinite" --target age inf.emb
+	fails "dtr.emb: column 'donor' is categorical, expected numbers" --target donor dtr.emb
+	# one class in all training cells of a fold
+	scsample -q --where disease=mild dtr.emb -o mild.emb
+	fails "mild.emb: all $(scview mild.emb --columns cell | sed 1d | wc -l) labelled cells are 'mild' in column 'disease'; a probe needs two classes" \
+		-l disease mild.emb
+	scsample -q --where donor=d00 dtr.emb -o d0.emb
+	scsample -q --where donor=d01 dtr.emb -o d1.emb
+	scsample -q d0.emb d1.emb -o two.emb
+	run ctaprobe cells -q -l disease --group donor --folds 2 two.emb -o out.tsv
+	assert_failure 1
+	assert_output --regexp "^ctaprobe cells: two.emb: fold 1 of 2: the [0-9]+ training cells are all '(mild|none)' in column 'disease'; a probe needs two classes$"
+	assert_not_exist out.tsv
+	run --separate-stderr ctaprobe cells -l cell_type --group donor --train dtr.emb --test two.emb
+	assert_success
+	assert_equal "$stderr" "ctaprobe cells: warning: two.emb: 2 values of column 'donor' ('d00', ...) have cells in the training data too"
+}
+
+# ---- rank, reconstruction, ranks ----
+
+@test "ctaprobe rank: effective rank, also of dependent, wide and few vectors, is numpy's" {
+	donors make dtr.emb seed=1
+	ref make wide.emb cells=40 features=60
+	ref make long.emb cells=1500 features=7 what=constant
+	for f in dtr wide long tr; do
+		ctaprobe rank $f.emb >m.tsv
+		run donors rank $f.emb m.tsv
+		assert_success
+	done
+	assert_equal "$(ctaprobe rank --json wide.emb | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["cells"])')" 40
+	ref predict p.s
+	run ctaprobe rank -o out.tsv p.s
+	assert_output "ctaprobe rank: p.s: this is a prediction stream, expected embedding"
+	ref make none.emb cells=0
+	run ctaprobe rank -o out.tsv none.emb
+	assert_output "ctaprobe rank: none.emb: no cells"
+	ref make nan.emb what=nan cells=50
+	run ctaprobe rank -o out.tsv nan.emb
+	assert_output "ctaprobe rank: nan.emb: row 25: x[3] is nan, expected a finite number"
+	assert_failure 1
+	assert_not_exist out.tsv
+}
+
+@test "ctaprobe reconstruction: Pearson and Spearman of log-normalised counts are scipy's" {
+	donors counts c.pred
+	ctaprobe reconstruction c.pred >m.tsv
+	run donors reconstruction c.pred m.tsv
+	assert_success
+	for what in constant nan library; do donors counts $what.pred what=$what; done
+	wrong() {       # wrong FILE MESSAGE
+		run ctaprobe reconstruction -o out.tsv "$1"
+		assert_failure 1
+		assert_output "ctaprobe reconstruction: $1: $2"
+		assert_not_exist out.tsv
+	}
+	wrong constant.pred "no cell to score among 230: true or expected counts of the masked genes are all the same"
+	wrong library.pred "cell 20: library is 0, but genes were masked"
+	run ctaprobe reconstruction nan.pred
+	assert_failure 1
+	assert_output --regexp "nan.pred: cell [0-9]+: expected count nan and count [0-9]+ of library [0-9]+$"
+	ref predict p.s
+	wrong p.s "these are no predictions of counts (no columns 'expected' and 'library')"
+}
+
+@test "ctaprobe ranks: mean score and mean rank, ties take the smallest rank" {
+	result() { printf 'metric\tvalue\n%s' "$(printf '%s\t%s\n' "${@:2}")" >"$1"; }
+	result a.type balanced_accuracy 0.8 macro_f1 0.7
+	result b.type balanced_accuracy 0.8 macro_f1 0.75
+	result c.type balanced_accuracy 0.6 macro_f1 0.9
+	result a.age spearman 0.5
+	result b.age spearman 0.25
+	result c.age spearman 0.5
+	ctaprobe ranks --metrics balanced_accuracy+macro_f1,spearman a.type,a.age b.type,b.age c.type,c.age >ranks.tsv
+	run donors ranks ranks.tsv
+	assert_success
+	assert_equal "$(cut -f 3 ranks.tsv | xargs)" "rank 1.6666666666666667 2 1.6666666666666667"
+	assert_equal "$(ctaprobe ranks a.type b.type | cut -f 1,3 | xargs)" "method rank a.type 1.5 b.type 1"
+	run ctaprobe ranks -m macro_f1,spearman a.type
+	assert_failure 2
+	assert_line -n 0 "ctaprobe ranks: 'a.type': 1 results, but --metrics has metrics of 2"
+	run ctaprobe ranks -m spearman a.type
+	assert_failure 1
+	assert_output "ctaprobe ranks: a.type: no metric 'spearman'"
+	result bad.type balanced_accuracy 0.8 macro_f1 nan
+	run ctaprobe ranks bad.type
+	assert_failure 1
+	assert_output "ctaprobe ranks: bad.type: line 3: macro_f1 is 'nan', expected a number"
+}
+
 # ---- genes ----
 
 @test "ctaprobe genes: AUC by token and gene, weights and curves are sklearn's and Geneformer's" {
@@ -330,9 +467,11 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 # ---- misuse and faults ----
 
 @test "ctaprobe: misuse is status 2 and one line" {
-	for o in "" "cells" "nothing" "cells -l cell_type --folds 1" "cells -l cell_type tr.emb te.emb" "cells -l cell_type --train tr.emb" \
+	for o in "" "cells" "nothing" "cells -l cell_type --target n_counts tr.emb" "cells --target n_counts -C 2 tr.emb" \
+		"cells -l cell_type --penalty 2 tr.emb" "cells -l cell_type --search 5 -C 2 tr.emb" "cells --target n_counts --rare 2 tr.emb" \
+		"cells -l cell_type --folds 1" "cells -l cell_type tr.emb te.emb" "cells -l cell_type --train tr.emb" \
 		"cells -l cell_type --train tr.emb --test te.emb tr.emb" "cells -l cell_type --test te.emb --folds 3 tr.emb" \
-		"cells -l cell_type --test te.emb --group donor tr.emb" "cells -l cell_type --coefficients c tr.emb" "cells -l cell_type -C 0 tr.emb" \
+		"cells -l cell_type --coefficients c tr.emb" "cells -l cell_type -C 0 tr.emb" \
 		"cells -l cell_type --tol x tr.emb" "--nope" "cells --nope"; do
 		run ctaprobe $o </dev/null
 		assert_failure 2
@@ -360,8 +499,9 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	fails "none.emb: no cell has a value in column 'cell_type' (50 cells read)" -l cell_type none.emb
 	ref make empty.emb cells=0
 	fails "empty.emb: no cell has a value in column 'cell_type' (0 cells read)" -l cell_type empty.emb
-	ref make few.emb cells=3
-	fails "few.emb: 3 labelled cells for 5 folds" -l cell_type few.emb
+	ref make few.emb cells=4 what=twoclasses
+	fails "few.emb: 4 labelled cells for 5 folds" -l cell_type few.emb
+	fails "tr.emb: column 'barcode' has 400 classes for 400 cells: expected at least two cells for each class" -l barcode tr.emb
 	fails "tr.emb: 6 groups for 7 folds" -l cell_type --group donor --folds 7 tr.emb
 }
 

@@ -41,20 +41,20 @@ in_sources() {
 	assert_line --regexp '^cells: [0-9]+ to train, [0-9]+ held out, split by donor'
 	assert_line --regexp '^probe accuracy +0\.[0-9]+ +0\.[0-9]+'
 	assert_line --regexp '^sctrain-corrmask +[0-9.]+ +[0-9]+ MB'
-	for f in demo.svg demo.png; do assert_file_not_empty demo/sim/$f; done
-	was=$(cat demo/sim/report.txt)
+	for f in demo.svg demo.png; do assert_file_not_empty results/demo/latest/$f; done
+	was=$(cat results/demo/latest/report.txt)
 	run -0 $demo
 	assert_output "$was"
-	rm demo/sim/corrmask.probe.tsv
+	rm results/demo/latest/corrmask.probe.tsv
 	run -0 $demo
 	assert_line --index 0 "  ctaprobe-corrmask"
 	refute_line --partial "  sctrain"
 	# other cells under the same names: finished models are trained anew
-	touch demo/sim/train.tok
+	touch results/prepared/latest/train.tok
 	run -0 $demo
 	for m in random corrmask; do
 		assert_line "  sctrain-$m"
-		assert [ demo/sim/$m.model/model.safetensors -nt demo/sim/train.tok ]
+		assert [ results/demo/latest/$m.model/model.safetensors -nt results/prepared/latest/train.tok ]
 	done
 	# fine-tuning goes on from there, and makes nothing of the demo again
 	finetune="${demo/demo CELLS/finetune CELLS} FT_EPOCHS=1"
@@ -63,12 +63,12 @@ in_sources() {
 	refute_line "  rankenc-fit"
 	assert_line --regexp '^start +accuracy +balanced +macro F1'
 	for start in scratch random corrmask; do assert_line --regexp "^$start +0\.[0-9]+ +0\.[0-9]+"; done
-	was=$(cat results/finetune/sim/report.txt)
+	was=$(cat results/finetune/latest/report.txt)
 	run -0 $finetune
 	assert_output "$was"
-	run -0 $finetune INIT=demo/sim/corrmask.model
+	run -0 $finetune INIT=results/demo/latest/corrmask.model
 	assert_line --regexp '^init +0\.[0-9]+ +0\.[0-9]+'
-	run -0 ${finetune/finetune/genes} INIT=demo/sim/corrmask.model FOLDS=2
+	run -0 ${finetune/finetune/genes} INIT=results/demo/latest/corrmask.model FOLDS=2
 	refute_line "  scsim"
 	for start in scratch init; do assert_line --regexp "^$start +0\.[0-9]+ ± 0\.[0-9]+"; done
 }

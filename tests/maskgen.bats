@@ -184,6 +184,109 @@ loader() {
 	cor --lambda 0.1 | awk '$1 == 0' | { ! cmp -s - <(awk '$1 == 0' l.tsv); }
 }
 
+@test "maskgen: a shrinking range and a list of rates" {
+	maskgen --rate-uniform 0.1:0.9:0.1 -b 10 --epochs 4 s.tok | scview -c step,input,position > s.tsv
+	maskgen --rate-choice 0.1,0.3,0.5 -b 10 s.tok | scview -c step,input,position > c.tsv
+	$PYTHON - <<-'END'
+		def rates(name):
+		    out = {}
+		    for line in list(open(name))[1:]:
+		        s, i, p = line.rstrip("\n").split("\t")
+		        n = len(i.split())
+		        a, b = out.get(int(s), (0, 1))
+		        out[int(s)] = max(a, len(p.split()) / n), min(b, (len(p.split()) + 1) / n)
+		    return [out[k] for k in sorted(out)]
+		s = rates("s.tsv")
+		assert len(s) == 280
+		top = [.9 - .8 * k / 279 for k in range(280)]
+		assert all(lo <= t + 1e-9 and hi > .1 for (lo, hi), t in zip(s, top))
+		assert max((lo - .1) / (t - .1) for (lo, hi), t in list(zip(s, top))[:270]) > .95        # the whole range is used ...
+		assert min((hi - .1) / (t - .1) for (lo, hi), t in list(zip(s, top))[:200]) < .1         # ... from its lower end
+		c = rates("c.tsv")
+		which = [[k for k, p in enumerate((.1, .3, .5)) if lo - 1e-9 <= p < hi + 1e-9] for lo, hi in c]
+		assert all(len(w) == 1 for w in which) and min(sum(w == [k] for w in which) for k in range(3)) > 10, which
+	END
+	maskgen --rate-choice 0.1,0.3,0.5 s.tok -o x
+	assert_equal "$(loader x rate)" '{"course": "choice", "values": [0.1, 0.3, 0.5]}'
+	maskgen --rate-uniform 0.1:0.5:0.2 s.tok -o x
+	assert_equal "$(loader x rate)" '{"course": "shrink", "from": 0.1, "to": 0.5, "last": 0.2}'
+}
+
+@test "maskgen --strategy columns: one set of genes for all cells of a batch, counts and labels as they were" {
+	how="--strategy columns --rate 0.253 --epochs 2 -b 64 --keep cell_type,donor"
+	maskgen $how s.counts -o m
+	maskgen $how -@ 3 s.counts | cmp - m
+	cat s.counts | maskgen $how | cmp - m
+	maskgen $how --seed 2 s.counts -o seed2
+	for r in 0 1; do
+		maskgen ${how/64/32} --shard $r/2 s.counts -o shard$r
+		maskgen ${how/64/32} --shard $r/2 --balance s.counts -o balanced$r
+	done
+	scview --check m balanced0
+	scview -c cell,gene,count,cell_type,donor s.counts > counts.tsv
+	for f in m seed2 shard0 shard1 balanced0 balanced1; do
+		scview -c step,epoch,cell,masked,gene,count,cell_type,donor $f | tail -n +2 > $f.tsv
+	done
+	$PYTHON - <<-'END'
+		cells = dict(line.rstrip("\n").split("\t", 1) for line in list(open("counts.tsv"))[1:])
+		def read(name):
+		    sets, seen = {}, set()
+		    for line in open(name):
+		        step, epoch, cell, masked, rest = line.rstrip("\n").split("\t", 4)
+		        assert cells[cell] == rest and int(epoch) == int(step) // 11 and (epoch, cell) not in seen
+		        seen.add((epoch, cell))
+		        assert sets.setdefault(int(step), masked) == masked
+		    return sets, seen
+		sets, seen = read("m.tsv")
+		assert len(seen) == 1400 and sorted(sets) == list(range(22)) and len(set(sets.values())) == 22
+		times = [0] * 300
+		for m in sets.values():
+		    m = [int(x) for x in m.split()]
+		    assert m == sorted(set(m)) and len(m) == 76 and 0 <= m[0] and m[-1] < 300      # round(0.253 x 300) = 75.9
+		    for g in m:
+		        times[g] += 1
+		assert max(times) < 16 and sum(t == 0 for t in times) < 10                         # 22 draws of 76 of 300: mean 5.6, sd 2
+		assert set(read("seed2.tsv")[0].values()).isdisjoint(sets.values())
+		for a, b in ("shard0.tsv", "shard1.tsv"), ("balanced0.tsv", "balanced1.tsv"):
+		    (x, s), (y, t) = read(a), read(b)
+		    assert x == y == sets and not s & t and s | t == seen
+	END
+	assert_equal "$(loader m strategy)" columns
+	assert_equal "$(loader m classes | $PYTHON -c 'import json, sys; print(sum(json.load(sys.stdin)["donor"].values()))')" 700
+	# some genes are always masked, and some never
+	maskgen --strategy columns --rate 0 s.counts | scview -c masked | tail -n +2 | awk 'NF != 1 { exit 1 }'
+	maskgen --strategy columns --rate 1 s.counts | scview -c masked | tail -n +2 | awk 'NF != 299 { exit 1 }'
+	maskgen --strategy columns s.counts -o x
+	assert_equal "$(loader x batch)" 400
+	maskgen --strategy columns --rate-choice 0.1,0.5 -b 50 s.counts | scview -c masked | tail -n +2 | awk '{ n[NF]++ } END { exit !(n[30] && n[150] && n[30] + n[150] == 700) }'
+}
+
+@test "maskgen --strategy columns: what does not go with it, and bad input" {
+	for more in "-g s.graph" "--lambda 1" "--bernoulli" "--groups x" "--audit s.graph"; do
+		run -2 maskgen --strategy columns $more s.counts -o x
+		assert_output --regexp "strategy|bernoulli"
+	done
+	run -1 maskgen --strategy columns s.tok -o x
+	assert_output --partial "s.tok: this is a tokens stream, expected counts"
+	run -1 maskgen --strategy columns --keep gene s.counts -o x
+	run -1 maskgen --strategy columns m -o x
+	scsim -q --model b1 -n 9 -o b1.tok
+	$PYTHON - "$BATS_TEST_DIRNAME/../src" <<-'END'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		import numpy, scstream
+		h = scstream.read("s.counts").header
+		h["vocab"] = {"id": ["G0"], "symbol": [""], "median": [1]}
+		b = {c["name"]: numpy.zeros(1, int) for c in h["columns"]}
+		b.update(barcode=["a"], gene=([0, 1], [0]), count=([0, 1], [2]))
+		scstream.write("one.counts", h, [b])
+	END
+	run -1 maskgen --strategy columns one.counts -o x
+	assert_output --partial "one.counts: the vocabulary has 1 gene, expected 2 at least"
+	assert_not_exist x
+	scsim -n 0 | maskgen --strategy columns | scview --check
+}
+
 @test "maskgen --resume goes on where the checkpoint ended, on its own stream only" {
 	need_tool sctrain
 	local how="-g s.graph --strategy corrmask -b 20 --epochs 2 --keep cell_type"
@@ -323,6 +426,10 @@ loader() {
 	run -2 maskgen --strategy none --rate 0.1 s.tok -o x
 	run -2 maskgen --rate 0.1 --rate-linear 0:1 s.tok -o x
 	run -2 maskgen --rate-uniform 0-1 s.tok -o x
+	run -2 maskgen --rate-uniform 0.3:0.5:0.2 s.tok -o x
+	run -2 maskgen --rate-choice 0.3,0.2 s.tok -o x
+	assert_output --partial "'0.3,0.2' is not a list of ascending numbers from 0 to 1"
+	run -2 maskgen --rate-choice 0.3 --rate 0.3 s.tok -o x
 	run -2 maskgen --shard 3/3 s.tok -o x
 	run -2 maskgen --shard 1 s.tok -o x
 	run -2 maskgen s.tok s.tok -o x

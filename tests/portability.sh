@@ -72,7 +72,7 @@ locale() {
 	make -j"$jobs" CUDA=0
 	[ -z "$(LC_ALL=C make CUDA=0)" ] || { echo "the build depends on the locale" >&2; return 1; }
 	make CUDA=0 demo SCALE=tiny
-	! grep -E '[0-9],[0-9]' demo/sim/report.txt
+	! grep -E '[0-9],[0-9]' results/demo/latest/report.txt
 }
 
 user() {

@@ -331,3 +331,121 @@ scsample: warning: none of the 300 cells is left"
 	assert_output ""
 	assert_equal "$(scview -c cell all.counts | wc -l)" 301
 }
+
+# ---- genes ----
+
+hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (tests/ref/hvg.py)
+	local name flavor key n genes
+	while IFS=$'\t' read -r name flavor key n genes; do
+		[ "$name" = "$1" ] || continue
+		echo "-- $name $flavor $key"
+		[ "$key" = - ] && key= || key="--batch-key $key"
+		scsample -q --hvg "$n" --flavor "$flavor" $key "$2" -o few
+		assert_equal "$(scview --vocab few | awk -F'\t' 'NR > 1 { printf "%s%s", s, $2; s = " " }')" "$genes"
+	done <"$BATS_TEST_DIRNAME/ref/hvg_lists.tsv"
+}
+
+@test "scsample --hvg: the genes that scanpy chooses, three rules, with and without batches" {
+	scsim -q --cells 600 --genes 400 --types 5 --donors 3 --seed 11 -o genes.counts
+	hvg_lists sim genes.counts
+}
+
+@test "scsample --hvg: the genes that scanpy chooses in real cells" {
+	need scrna/pbmc_kang2018_1287genes.h5ad scrna/pbmc_facs_zheng2017.h5ad
+	h5tok -q "$SHARED/scrna/pbmc_kang2018_1287genes.h5ad" -o kang.counts
+	h5tok -q --obs cell_type "$SHARED/scrna/pbmc_facs_zheng2017.h5ad" -o facs.counts
+	hvg_lists kang kang.counts
+	hvg_lists facs facs.counts
+}
+
+@test "scsample --hvg: only genes change: counts, columns, n_counts and cells stay" {
+	scsample --hvg 50 --flavor seurat_v3 -n 150 --where donor!=donor2 sim.counts -o few
+	cat few | scview --check
+	scsample --hvg 50 --flavor seurat_v3 -n 150 --where donor!=donor2 <sim.counts | cmp - few
+	scsample -n 150 --where donor!=donor2 sim.counts -o cells
+	scsample --hvg 50 --flavor seurat_v3 cells | scview | cmp - <(scview few) # genes are chosen by the cells that stay
+	scview --vocab few >few.vocab
+	scview --vocab sim.counts >all.vocab
+	for f in cells few; do scview -c cell,barcode,n_counts,cell_type,donor,gene,count --genes id $f >$f.tsv; done
+	$PYTHON - <<-'END'
+		rows = [l.rstrip("\n").split("\t") for l in list(open("few.vocab"))[1:]]
+		old = {l.split("\t")[1]: l.rstrip("\n").split("\t")[2:] for l in list(open("all.vocab"))[1:]}
+		assert len(rows) == 50 and all(old[r[1]] == r[2:] for r in rows)
+		kept = [r[1] for r in rows]
+		assert kept == [g for g in old if g in set(kept)]                 # in the old order
+		a, b = ([l.rstrip("\n").split("\t") for l in list(open(f))[1:]] for f in ("cells.tsv", "few.tsv"))
+		assert len(a) == len(b) > 100
+		for x, y in zip(a, b):
+		    assert x[:5] == y[:5]
+		    want = [(g, c) for g, c in zip(x[5].split(), x[6].split()) if g in set(kept)]
+		    assert want == list(zip(y[5].split(), y[6].split()))
+	END
+	# a second choice is one of the first, and cells with few of the genes can be dropped
+	scsample --hvg 20 few -o fewer
+	assert_equal "$(scview --vocab fewer | tail -n +2 | wc -l)" 20
+	scsample --hvg 20 sim.counts | scsample --min-genes 12 | scview -c gene | tail -n +2 | awk 'NF < 12 { exit 1 }'
+	# a list beside gene has a value for every gene, so it goes; another one stays
+	$PYTHON - "$BATS_TEST_DIRNAME/../src" <<-'END'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		import numpy, scstream
+		s = scstream.read("sim.counts")
+		h, blocks = s.header, list(s)
+		h["columns"] += [dict(name="beside", type="f32", shape="ragged", group="gene"), dict(name="own", type="i8", shape="ragged", group="own")]
+		for b in blocks:
+		    o, g = b["gene"]
+		    b["beside"] = o, numpy.ones(len(g))
+		    b["own"] = numpy.arange(b.rows + 1), numpy.arange(b.rows) % 100
+		scstream.write("lists.counts", h, blocks)
+	END
+	run scsample --hvg 30 lists.counts -o few
+	assert_success
+	assert_output --partial "the list beside is left out"
+	scview -c own few | cmp - <(scview -c own lists.counts)
+	run scview -c beside few
+	assert_failure
+}
+
+@test "scsample --hvg: misuse and bad input" {
+	run -2 scsample --flavor seurat_v3 sim.counts -o x
+	run -2 scsample --batch-key donor sim.counts -o x
+	run -2 scsample --hvg 0 sim.counts -o x
+	run -1 scsample --hvg 50 --batch-key nonesuch sim.counts -o x
+	assert_output --partial "no column 'nonesuch'"
+	run -1 scsample --hvg 50 --batch-key barcode sim.counts -o x
+	assert_output --regexp "sim.counts: barcode '.*': 1 cell, but a variance needs 2 at least"
+	run -1 scsample --hvg 50 --where donor=nobody sim.counts -o x
+	assert_output --partial "no cells to choose genes by"
+	rankenc -q --fit sim.counts -o vocab
+	rankenc -q -m vocab sim.counts -o sim.tok
+	run -1 scsample --hvg 50 sim.tok -o x
+	assert_output --partial "a tokens stream, expected counts"
+	run scsample --hvg 5000 sim.counts -o x
+	assert_success
+	assert_output --regexp "5000 genes were requested, but [0-9]+ vary; these are kept"
+	rm x
+	$PYTHON - "$BATS_TEST_DIRNAME/../src" <<-'END'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		import numpy, scstream
+		h = scstream.read("sim.counts").header
+		h["columns"] = [c for c in h["columns"] if c["name"] in ("cell", "barcode", "n_counts", "gene", "count")]
+		n = 12
+		b = dict(cell=range(n), barcode=[""] * n, n_counts=[3] * n, gene=(range(0, 3 * n + 1, 3), [0, 1, 2] * n), count=(range(0, 3 * n + 1, 3), [1] * 3 * n))
+		scstream.write("flat.counts", h, [b])
+		for c in h["columns"]:
+		    if c["name"] == "count":
+		        c["type"] = "f32"
+		b["count"] = b["count"][0], [1.5] * 3 * n
+		scstream.write("fractions.counts", h, [b])
+	END
+	run -1 scsample --hvg 2 flat.counts -o x
+	assert_output --partial "no gene is highly variable: every gene has the same count in all cells"
+	run -1 scsample --hvg 2 --flavor seurat_v3 flat.counts -o x
+	assert_output --partial "0 genes vary, but seurat_v3 needs 10 at least"
+	run -1 scsample --hvg 2 fractions.counts -o x
+	assert_output --partial "column 'count' is ragged f32, expected ragged u32"
+	run -1 scsample --hvg 2 /dev/null -o x
+	run -1 sh -c 'scsample --hvg 20 sim.counts >/dev/full'
+	assert_not_exist x
+}

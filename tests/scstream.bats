@@ -18,7 +18,7 @@ setup() {
 }
 
 @test "scstream: the tools accept every kind and type written in Python" {
-	run scview --check counts.scs tokens.scs masked.scs graph.scs embedding.scs prediction.scs types.scs empty.scs
+	run scview --check counts.scs tokens.scs masked.scs graph.scs embedding.scs prediction.scs masked-counts.scs types.scs empty.scs
 	assert_success
 	assert_line "types.scs: whole, embedding, 307 rows in 3 blocks"
 	assert_line "empty.scs: whole, counts, 0 rows in 0 blocks"
@@ -28,7 +28,7 @@ setup() {
 }
 
 @test "scstream: scview prints what was written, every type, list and missing value" {
-	$PYTHON "$CASES" table counts.scs tokens.scs masked.scs graph.scs embedding.scs prediction.scs types.scs empty.scs
+	$PYTHON "$CASES" table counts.scs tokens.scs masked.scs graph.scs embedding.scs prediction.scs masked-counts.scs types.scs empty.scs
 }
 
 @test "scstream: what a tool writes, Python reads, and what Python writes back, the tools read the same" {
@@ -67,7 +67,8 @@ setup() {
 	make_small small
 	cd small
 	ctaprobe cells -q --label cell_type sim.emb --predictions sim.prediction >/dev/null
-	$PYTHON "$CASES" kinds sim.counts sim.tok sim.graph sim.masked sim.emb sim.prediction
+	maskgen -q --strategy columns --batch 50 sim.counts -o sim.masked-counts
+	$PYTHON "$CASES" kinds sim.counts sim.tok sim.graph sim.masked sim.masked-counts sim.emb sim.prediction
 }
 
 @test "scstream: prints a header; a damaged stream is one line and exit 1" {
@@ -145,7 +146,7 @@ setup() {
 	p = anndata.read_h5ad("prediction.h5ad")
 	assert p.var_names.tolist() == ["B", "T", "other"]
 	END
-	for kind in tokens masked graph; do
+	for kind in tokens masked masked-counts graph; do
 		run scview -O h5ad -o no.h5ad $kind.scs
 		assert_failure 1
 		assert_output --partial "a $kind stream has no matrix"

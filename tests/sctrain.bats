@@ -336,10 +336,35 @@ wait_for_step() {
 }
 
 @test "sctrain mlm: batches without a masked position change nothing, but count as steps" {
-	maskgen -q --strategy none --epochs 1 --batch 10 -o none.masked cells.tok
-	sctrain mlm -q --config tiny --init whole --lr 0.1 -o none none.masked
-	cmp whole/model.safetensors none/model.safetensors
-	assert_equal "$(tail -1 none/train.tsv | cut -f1,2,4)" "$(printf '10\tNA\tNA')"
+	# a third of the cells have at least 57 tokens, and floor(57 * 0.0177) is 1
+	maskgen -q --rate 0.0177 --epochs 1 --batch 1 -o few.masked cells.tok
+	sctrain mlm -q --config tiny --init whole --lr 0.1 --schedule constant --warmup 0 --save-every 1 --keep-checkpoints 1000 -o few few.masked
+	same=0 changed=0
+	for step in $(seq 2 99); do
+		if [ "$(awk -F '\t' -v s=$step '$1 == s { print $2 $4 }' few/train.tsv)" = NANA ]; then
+			cmp few/checkpoint-{$((step - 1)),$step}/model.safetensors
+			same=$((same + 1))
+		else
+			run ! cmp -s few/checkpoint-{$((step - 1)),$step}/model.safetensors
+			changed=$((changed + 1))
+		fi
+	done
+	[ $same -gt 5 ] && [ $changed -gt 5 ]
+}
+
+@test "sctrain mlm: a stream without a masked position is an error, before the first step if the header says so" {
+	maskgen -q --strategy none --batch 10 -o none.masked cells.tok
+	run -1 sctrain mlm --config tiny -o none none.masked
+	assert_output "sctrain mlm: none.masked: no token is masked, as maskgen had --strategy none: expected masks, such as those of --strategy random"
+	maskgen -q --rate 0 -o zero.masked cells.tok
+	run -1 sctrain mlm --config tiny -o none zero.masked
+	assert_output "sctrain mlm: zero.masked: no token is masked, as maskgen had --rate 0: expected a rate above 0, such as 0.15"
+	assert_not_exist none
+	# no cell is long enough for a mask
+	maskgen -q --rate 0.001 --batch 10 -o short.masked cells.tok
+	run -1 sctrain mlm -q --config tiny -o none short.masked
+	assert_output "sctrain mlm: short.masked: no token is masked in any of the 10 steps: nothing was learned"
+	assert_not_exist none/model.safetensors
 	run sctrain eval -M whole none.masked
 	assert_failure 1
 	assert_output --partial "no masked position"

@@ -4,15 +4,18 @@
 load helper
 
 setup_file() {
-	# one small grid: simulated cells in results/table6/sim
+	# one small grid: simulated cells
 	cd "$BATS_FILE_TMPDIR"
 	table6 > first.txt 2> first.err
+	echo results/table6/"$(readlink results/table6/latest)" > run
+	echo results/table6-inputs/"$(readlink results/table6-inputs/latest)" > inputs
 }
 
 setup() {
 	cd "$BATS_FILE_TMPDIR"
 	P=$BATS_TEST_DIRNAME/../pipelines
-	R=results/table6/sim
+	R=$(cat run)
+	I=$(cat inputs)
 }
 
 SMALL=(SCALE=tiny CELLS=280 LABELLED=0.5 FT_EPOCHS=3)
@@ -22,11 +25,10 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 	$PYTHON - <<-'END'
 		import os, random
 		random.seed(3)
-		os.makedirs("made/inputs"), os.makedirs("made/log")
+		os.makedirs("in"), os.makedirs("made/log")
 		for z, n in ("50", 50), ("0.5", 400), ("1", 800):
-		    open(f"made/inputs/corpus-{z}.cells", "w").write(f"{n}\n")
-		open("made/inputs/about", "w").write("some.h5ad: 800 cells to train, 200 held out\n")
-		open("made/settings", "w").write("cell_type; tiny, 3 epochs\n123 456\n")
+		    open(f"in/corpus-{z}.cells", "w").write(f"{n}\n")
+		open("in/about", "w").write("some.h5ad: 800 cells to train, 200 held out\n")
 		for k in 1, 2, 3, 7:
 		    for s, z in [("scratch", "0")] + [(s, z) for s in ("random", "pmi-rand", "corrmask") for z in ("50", "0.5", "1")]:
 		        if (s, z, k) in (("random", "0.5", 2), ("pmi-rand", "50", 1), ("corrmask", "1", 7)) or s == "pmi-rand" and z == "1" and k != 3:
@@ -40,7 +42,7 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 		                for c, n, t in ("B cell: naive", 20, 70), ("T", 40, 300), ("gone", 0, 9), ("NK", 5, 70), ("pDC", 1, 4):
 		                    f.write(f"{stage}\tf1:{c}\t{random.random() if n else 0}\n{stage}\tn:{c}\t{n}\n{stage}\ttrain_n:{c}\t{t}\n")
 	END
-	$P/table6-table.sh made "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" > table
+	$P/table6-table.sh made in "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" "label cell_type; tiny, 3 epochs" > table
 	run -0 $PYTHON - <<-'END'
 		import os, re
 		import numpy as np
@@ -114,7 +116,7 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 	$PYTHON - <<-'END'
 		import re, statistics
 		def score(s, z, k, stage):
-		    return {l.split("\t")[0]: float(l.split("\t")[1]) for l in list(open(f"results/table6/sim/runs/{s}-{z}-{k}/{stage}.score.tsv"))[1:]}["macro_f1"]
+		    return {l.split("\t")[0]: float(l.split("\t")[1]) for l in list(open(f"results/table6/latest/runs/{s}-{z}-{k}/{stage}.score.tsv"))[1:]}["macro_f1"]
 		lines = open("first.txt").read()
 		for stage, title in ("finetune", "Macro F1 after fine-tuning"), ("probe", "Macro F1 of a linear probe"):
 		    block = lines[lines.index(title):].split("\n\n")[0]
@@ -127,14 +129,14 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 		        if s != "random":
 		            assert [float(x) for x in re.findall(r"([-+][.\d]+) ±", re.search(f"^  {s} (.*)$", block, re.M).group(1))] == [round(x, 3) + 0 for x in d], (block, d)
 	END
-	for z in 100 1; do scview -c cell $R/inputs/corpus-$z.tok | tail -n +2 | sort > cells.$z; done
+	for z in 100 1; do scview -c cell $I/corpus-$z.tok | tail -n +2 | sort > cells.$z; done
 	run -0 wc -l < cells.100
 	assert_output --partial 100
 	run -0 comm -23 cells.100 cells.1
 	assert_output ""
-	[ "$(cat $R/inputs/corpus-1.cells)" = "$(wc -l < cells.1)" ]
+	[ "$(cat $I/corpus-1.cells)" = "$(wc -l < cells.1)" ]
 	# nothing of the corpora is among the held-out cells
-	scview -c cell $R/inputs/test.tok | tail -n +2 | sort > held
+	scview -c cell $I/test.tok | tail -n +2 | sort > held
 	run -0 comm -12 cells.1 held
 	assert_output ""
 	run find results/table6 -name '*.safetensors' -o -name '*.emb'
@@ -144,30 +146,30 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 }
 
 @test "make table6: a run is maskgen, sctrain, scembed and ctaprobe as by hand" {
-	overlap=$(($(cat $R/inputs/corpus-1.cells) / 20))                # of fewer than 200 cells it would be 10
+	overlap=$(($(cat $I/corpus-1.cells) / 20))                # of fewer than 200 cells it would be 10
 	[ $overlap -gt 10 ]
-	depgraph -q --min-overlap $overlap $R/inputs/corpus-1.tok -o hand.graph
-	maskgen --strategy corrmask --lambda 0.5 -g hand.graph --rate 0.15 --seed 2 -u $R/inputs/corpus-1.tok |
+	depgraph -q --min-overlap $overlap $I/corpus-1.tok -o hand.graph
+	maskgen --strategy corrmask --lambda 0.5 -g hand.graph --rate 0.15 --seed 2 -u $I/corpus-1.tok |
 		sctrain mlm -q --config tiny --lr 0.003 --seed 2 --device cpu -o hand.model
 	diff <(cut -f 1-4 hand.model/train.tsv) <(cut -f 1-4 $R/runs/corrmask-1-2/pretrain.tsv)
-	for part in learn test; do scembed -q -M hand.model --device cpu -o $part.emb $R/inputs/$part.tok; done
+	for part in learn test; do scembed -q -M hand.model --device cpu -o $part.emb $I/$part.tok; done
 	ctaprobe cells -q -l cell_type --standardize --train learn.emb --test test.emb | diff - $R/runs/corrmask-1-2/probe.score.tsv
-	maskgen --strategy none --keep cell_type --epochs 3 --seed 2 -u $R/inputs/train.tok |
-		sctrain cells -q --label cell_type --init hand.model --lr 1e-3 --eval $R/inputs/valid.masked --patience 3 --seed 2 --device cpu -o hand.cells
-	scembed -q --predict -M hand.cells --device cpu -u $R/inputs/test.tok | ctaprobe score -q -l cell_type --train $R/inputs/train.tok |
+	maskgen --strategy none --keep cell_type --epochs 3 --seed 2 -u $I/train.tok |
+		sctrain cells -q --label cell_type --init hand.model --lr 1e-3 --eval $I/valid.masked --patience 3 --seed 2 --device cpu -o hand.cells
+	scembed -q --predict -M hand.cells --device cpu -u $I/test.tok | ctaprobe score -q -l cell_type --train $I/train.tok |
 		diff - $R/runs/corrmask-1-2/finetune.score.tsv
-	maskgen --strategy none --keep cell_type --epochs 3 --seed 1 -u $R/inputs/train.tok |
-		sctrain cells -q --label cell_type --config tiny --lr 1e-3 --eval $R/inputs/valid.masked --patience 3 --seed 1 --device cpu -o hand.scratch
+	maskgen --strategy none --keep cell_type --epochs 3 --seed 1 -u $I/train.tok |
+		sctrain cells -q --label cell_type --config tiny --lr 1e-3 --eval $I/valid.masked --patience 3 --seed 1 --device cpu -o hand.scratch
 	diff <(cut -f 1-4 hand.scratch/train.tsv) <(cut -f 1-4 $R/runs/scratch-0-1/finetune.tsv)
 	# pmi-rand follows the other graph
-	maskgen --strategy pmi-rand -g $R/inputs/pmi-100.graph --rate 0.15 --seed 1 -u $R/inputs/corpus-100.tok |
+	maskgen --strategy pmi-rand -g $I/pmi-100.graph --rate 0.15 --seed 1 -u $I/corpus-100.tok |
 		sctrain mlm -q --config tiny --lr 0.003 --seed 1 --device cpu -o hand.pmi
 	diff <(cut -f 1-4 hand.pmi/train.tsv) <(cut -f 1-4 $R/runs/pmi-rand-100-1/pretrain.tsv)
 }
 
 @test "table6-run.sh: a run by hand gives the scores of make; wrong arguments are refused; a tool that fails leaves no scores" {
 	export BIN
-	args=(--inputs "$R/inputs" --strategy corrmask --size 1 --seed 2 --epochs 1 --ft-epochs 3 --device cpu)
+	args=(--inputs "$I" --strategy corrmask --size 1 --seed 2 --epochs 1 --ft-epochs 3 --device cpu)
 	run -0 $P/table6-run.sh "${args[@]}" --out byhand --threads 2
 	assert_line "  finetune-corrmask-1-2"
 	cmp byhand/scores.tsv $R/runs/corrmask-1-2/scores.tsv
@@ -198,8 +200,8 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 	tail -n +"$(grep -n '^corrmask table 6' first.txt | cut -d : -f 1)" first.txt > was
 	run -0 table6
 	assert_output "$(cat was)"
-	# the demo with other settings does not touch it
-	pipelines THREADS=2 demo/sim/train.tok "${SMALL[@]}" EPOCHS=2 LR=0.001
+	# cells that are prepared again do not undo it
+	rm results/prepared/latest/train.tok
 	run -0 table6
 	refute_line --regexp '^  (pretrain|finetune|depgraph)'
 	cp $R/runs/random-100-1/finetune.score.tsv score
@@ -239,10 +241,7 @@ G() {
 
 @test "gpu_experiments.sh: two shares from the inputs alone, on a machine with four tools, come to the same scores" {
 	here=$PWD
-	for part in 0 1; do
-		mkdir -p there$part
-		cp -r $R/inputs there$part/
-	done
+	for part in 0 1; do cp -r $I there$part; done
 	run -0 G -s 0/2 -j 2 -o $here/out0 $here/there0
 	assert_line "  pretrain-random-100-1"
 	refute_line --regexp "^  .*-2$"
@@ -255,22 +254,18 @@ G() {
 	refute_line --regexp "^  (pretrain|finetune)-.*-1$"
 	assert_line --partial "10 of 10 runs done"
 	for run in random-100-1 corrmask-1-2 scratch-0-2; do
-		cmp $R/runs/$run/scores.tsv there1/runs/$run/scores.tsv
-		tar -xOzf out1/runs.tar.gz runs/$run/scores.tsv | cmp - $R/runs/$run/scores.tsv
+		cmp $R/runs/$run/scores.tsv there1/$R/runs/$run/scores.tsv
+		tar -xOzf out1/runs.tar.gz "$(basename $R)"/runs/$run/scores.tsv | cmp - $R/runs/$run/scores.tsv
 	done
 	for f in table.txt points.tsv table6.svg table6.png; do assert_file_not_empty out1/$f; done
 	# at home again: nothing is left to do
-	mkdir -p home
-	cp -r $R/inputs home/
-	tar -xzmf out1/runs.tar.gz -C home
-	run -0 pipelines THREADS=2 table6 INPUTS=home "${SMALL[@]}" STRATEGIES="random corrmask" SIZES="100 1" SEEDS="1 2"
+	mkdir -p home/table6
+	tar -xzmf out1/runs.tar.gz -C home/table6
+	run -0 pipelines THREADS=2 table6 RESULTS=home INPUTS=$I "${SMALL[@]}" STRATEGIES="random corrmask" SIZES="100 1" SEEDS="1 2"
 	refute_line --regexp '^  (pretrain|finetune)'
 	diff <(grep ± out1/table.txt) <(printf '%s\n' "$output" | grep ±)
 	# time that is up at once, however many runs a fast machine ends by then
-	for part in 2 3; do
-		mkdir -p there$part
-		cp -r $R/inputs there$part/
-	done
+	for part in 2 3; do cp -r $I there$part; done
 	run -0 G -t 1 -j 1 -o $here/out2 $here/there2
 	assert_line --partial "time is up"
 	assert_line --regexp "^gpu_experiments.sh: [0-9] of 10 runs done, 10 of them asked for now"
@@ -278,13 +273,21 @@ G() {
 	run -0 G -s 0/10 -o $here/out3 $here/there3
 	assert_line --partial "1 of 10 runs done, 1 of them asked for now"
 	run -2 G -o $here/out3 $here/nothing
-	assert_output --partial "expected a folder with inputs/"
+	assert_output --partial "expected a folder that make table6-inputs made"
 }
 
-@test "make table6: other settings start afresh" {
-	run -0 pipelines THREADS=2 $R/runs/random-100-1/scores.tsv "${SMALL[@]}" STRATEGIES=random SIZES="100 1" SEEDS="1 2" DEVICE=cpu FT_EPOCHS=1
+@test "make table6: other settings have a folder of their own; what was there stays" {
+	was=$(find $R -type f | wc -l)
+	run -0 table6 STRATEGIES=random SIZES=100 SEEDS=1 FT_EPOCHS=1
 	assert_line "  pretrain-random-100-1"
-	run ls $R/runs
-	assert_output random-100-1
-	[ "$(wc -l < $R/runs/random-100-1/finetune.tsv)" -lt 15 ]
+	refute_line "  depgraph-100"
+	other=results/table6/$(readlink results/table6/latest)
+	run ls $other/runs
+	assert_output $'random-100-1\nscratch-0-1'
+	[ "$(wc -l < $other/runs/random-100-1/finetune.tsv)" -lt 15 ]
+	[ "$other" != "$R" ]
+	assert_equal "$(find $R -type f | wc -l)" "$was"
+	run cat $other/settings
+	assert_line "FT_EPOCHS = 1"
+	assert_line "CELLS = 280"
 }

@@ -59,7 +59,7 @@ $(B)/double/%.o: lib/%.c $(B)/flags | $(B)/packages
 	@mkdir -p $(@D)
 	$(call run,CC,$< in double) $(CC) -include tests/unit/double.h $(FLAGS) -Wno-unknown-warning-option -Wno-maybe-uninitialized \
 		$(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -MMD -MP -c $< -o $@
-$(B)/unit/test_model $(B)/unit/test_arch: $(DOUBLE)
+$(B)/unit/test_model $(B)/unit/test_arch $(B)/unit/test_nb: $(DOUBLE)
 
 $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libcorrmask.a
 	@mkdir -p $(@D)

@@ -23,6 +23,7 @@ enum rng_domain {
 	RNG_SIM,            /* scsim (a = cell or module, b = purpose) */
 	RNG_FOLD,           /* ctaprobe: folds */
 	RNG_TEST,
+	RNG_COLUMNS, /* maskgen: genes that a global batch hides (a = batch, b = epoch) */
 };
 
 /* Four 32-bit words at a counter. */

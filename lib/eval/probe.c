@@ -1,6 +1,8 @@
 /*
- * The features are centred here (and scaled with `standardize`). The intercept is not penalised, so the optimum is the same, and L-BFGS
- * needs far fewer steps. The parameters are W [rows, d], then b [rows].
+ * The features are centred here. The intercept is not penalised, so the optimum is the same. L-BFGS works on u = L^T W instead of W, where
+ *     L L^T = n p Cov(x) + 1/C diag(q),   p = (1 - 1/K) / K
+ * is the Hessian at W = 0 for one class (q_j is 1, or the variance of feature j with `standardize`). So its steps depend little on the
+ * scales and correlations of the features. The parameters in memory are rows of weights [rows, d], then intercepts [rows].
  */
 #include "eval/probe.h"
 
@@ -8,13 +10,15 @@
 #include "base/threads.h"
 
 #include <cblas.h>
+#include <lapacke.h>
 #include <lbfgs.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK 256 /* rows a matrix product */
-#define SLICES 32 /* partial sums over rows; the same for any number of threads */
+#define CHUNK 256   /* rows a matrix product */
+#define SLICES 32   /* partial sums over rows; the same for any number of threads */
+#define SAMPLE 8192 /* about as many rows give Cov(x), but at least 4 for each feature */
 
 struct problem {
 	const float *x;
@@ -22,14 +26,16 @@ struct problem {
 	size_t n, d, k, rows;
 	double c;
 	double tol;
-	double *mean, *scale; /* [d]: features are (x - mean) * scale */
-	size_t size;          /* rows * d + rows */
+	double *mean, *penalty; /* [d]: features are x - mean; q above */
+	double *factor;         /* [d, d] L, row-major, lower triangle */
+	double curvature;       /* n p */
+	size_t size;            /* rows * d + rows */
 	size_t slices;
 	double *part; /* [slices, size] gradients */
 	double loss[SLICES];
 	int threads;
-	double *scratch;     /* [threads, CHUNK * (d + rows)] */
-	const double *theta; /* the parameters that are evaluated */
+	double *scratch; /* [threads, CHUNK * (d + rows)] */
+	double *theta;   /* [size] the weights and intercepts that are evaluated */
 	double gradient;
 	int iterations;
 };
@@ -53,7 +59,7 @@ static void load_chunk(const struct problem *p, size_t from, size_t n, double *t
 	for (size_t i = 0; i < n; i++) {
 		const float *x = p->x + (size_t)p->row[from + i] * p->d;
 		for (size_t j = 0; j < p->d; j++)
-			to[i * p->d + j] = ((double)x[j] - p->mean[j]) * p->scale[j];
+			to[i * p->d + j] = (double)x[j] - p->mean[j];
 	}
 }
 
@@ -87,12 +93,33 @@ static void do_slice(void *arg, size_t s, int thread)
 	p->loss[s] = slice_loss(p, p->theta, p->n * s / p->slices, p->n * (s + 1) / p->slices, p->part + s * p->size, x);
 }
 
-static lbfgsfloatval_t evaluate(void *arg, const lbfgsfloatval_t *theta, lbfgsfloatval_t *g, const int size, const lbfgsfloatval_t step)
+/* u = L^T W and sqrt(curvature) b from the weights, or (back) the weights from these. */
+static void precondition(const struct problem *p, double *theta, int back)
+{
+	const int d = (int)p->d, rows = (int)p->rows;
+	double scale = sqrt(p->curvature);
+	(back ? cblas_dtrsm : cblas_dtrmm)(
+		CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, rows, d, 1, p->factor, d, theta, d);
+	for (size_t r = 0; r < p->rows; r++)
+		theta[p->rows * p->d + r] *= back ? 1 / scale : scale;
+}
+
+/* dLoss/du from dLoss/dW. */
+static void precondition_gradient(const struct problem *p, double *g)
+{
+	const int d = (int)p->d, rows = (int)p->rows;
+	cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, rows, d, 1, p->factor, d, g, d);
+	for (size_t r = 0; r < p->rows; r++)
+		g[p->rows * p->d + r] /= sqrt(p->curvature);
+}
+
+static lbfgsfloatval_t evaluate(void *arg, const lbfgsfloatval_t *u, lbfgsfloatval_t *g, const int size, const lbfgsfloatval_t step)
 {
 	struct problem *p = arg;
 	size_t nw = p->rows * p->d;
 	memset(p->part, 0, p->slices * p->size * sizeof *p->part);
-	p->theta = theta;
+	memcpy(p->theta, u, p->size * sizeof *p->theta);
+	precondition(p, p->theta, 1);
 	pool_for(p->threads, p->slices, do_slice, p);
 	double f = 0;
 	memset(g, 0, p->size * sizeof *g);
@@ -102,22 +129,27 @@ static lbfgsfloatval_t evaluate(void *arg, const lbfgsfloatval_t *theta, lbfgsfl
 			g[j] += p->part[s * p->size + j];
 	}
 	double square = 0;
-	for (size_t j = 0; j < nw; j++) {
-		square += theta[j] * theta[j];
-		g[j] += theta[j] / p->c;
+	p->gradient = 0;
+	for (size_t j = 0; j < p->size; j++) {
+		double unit = 1;
+		if (j < nw) {
+			double q = p->penalty[j % p->d];
+			square += q * p->theta[j] * p->theta[j];
+			g[j] += q * p->theta[j] / p->c;
+			unit = sqrt(q);
+		}
+		p->gradient = fmax(p->gradient, fabs(g[j]) / unit);
 	}
+	precondition_gradient(p, g);
 	return f + 0.5 / p->c * square;
 }
 
-/* After each iteration: stop at the tolerance. */
-static int progress(void *arg, const lbfgsfloatval_t *theta, const lbfgsfloatval_t *g, const lbfgsfloatval_t fx,
-	const lbfgsfloatval_t xnorm, const lbfgsfloatval_t gnorm, const lbfgsfloatval_t step, int n, int k, int ls)
+/* After each iteration: stop at the tolerance. The last point that was evaluated is that of the iteration. */
+static int progress(void *arg, const lbfgsfloatval_t *u, const lbfgsfloatval_t *g, const lbfgsfloatval_t fx, const lbfgsfloatval_t xnorm,
+	const lbfgsfloatval_t gnorm, const lbfgsfloatval_t step, int n, int k, int ls)
 {
 	struct problem *p = arg;
 	p->iterations = k;
-	p->gradient = 0;
-	for (size_t j = 0; j < p->size; j++)
-		p->gradient = fabs(g[j]) > p->gradient ? fabs(g[j]) : p->gradient;
 	return p->gradient <= p->tol;
 }
 
@@ -128,7 +160,7 @@ static void centre(struct problem *p, int standardize)
 			p->mean[j] += (double)p->x[(size_t)p->row[i] * p->d + j];
 	for (size_t j = 0; j < p->d; j++) {
 		p->mean[j] /= (double)p->n;
-		p->scale[j] = 1;
+		p->penalty[j] = 1;
 	}
 	if (!standardize)
 		return;
@@ -140,23 +172,60 @@ static void centre(struct problem *p, int standardize)
 		}
 	for (size_t j = 0; j < p->d; j++)
 		if (var[j] > 0)
-			p->scale[j] = 1 / sqrt(var[j] / (double)p->n);
+			p->penalty[j] = var[j] / (double)p->n;
 	free(var);
 }
 
-/* Convert the parameters from centred and scaled features to the given ones. */
-static void store(struct probe *out, const struct problem *p, const double *theta)
+/* Compute the factor L from every few rows. */
+static int factorize(struct problem *p, struct error *e)
+{
+	const int d = (int)p->d;
+	size_t want = 4 * p->d > SAMPLE ? 4 * p->d : SAMPLE, every = p->n / want + 1, used = 0;
+	double *x = p->scratch, *h = p->factor, trace = 0;
+	p->curvature = (double)p->n * (1 - 1 / (double)p->k) / (double)p->k;
+	while (used * every < p->n) {
+		size_t n = 0;
+		for (; n < CHUNK && used * every < p->n; n++, used++)
+			load_chunk(p, used * every, 1, x + n * p->d);
+		cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, d, (int)n, 1, x, d, 1, h, d);
+	}
+	for (size_t i = 0; i < p->d; i++) {
+		for (size_t j = 0; j <= i; j++)
+			h[i * p->d + j] *= p->curvature / (double)used;
+		h[i * p->d + i] += p->penalty[i] / p->c;
+		trace += h[i * p->d + i];
+	}
+	for (size_t i = 0; i < p->d; i++) /* features that depend on others */
+		h[i * p->d + i] += 1e-10 * trace / (double)p->d;
+	int bad = LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', d, h, d);
+	return bad ? error_set(e, "the covariance of the %zu features has no Cholesky factor (dpotrf: %d)", p->d, bad) : 0;
+}
+
+/* Convert the weights to features as given, or (back) from them. */
+static void uncentre(const struct problem *p, double *w, double *b, double sign)
+{
+	for (size_t r = 0; r < p->rows; r++)
+		for (size_t j = 0; j < p->d; j++)
+			b[r] -= sign * w[r * p->d + j] * p->mean[j];
+}
+
+static void store(struct probe *out, const struct problem *p)
 {
 	out->w = xmalloc(p->rows * p->d * sizeof *out->w);
 	out->b = xmalloc(p->rows * sizeof *out->b);
-	for (size_t r = 0; r < p->rows; r++) {
-		out->b[r] = theta[p->rows * p->d + r];
-		for (size_t j = 0; j < p->d; j++) {
-			double w = theta[r * p->d + j] * p->scale[j];
-			out->w[r * p->d + j] = w;
-			out->b[r] -= w * p->mean[j];
-		}
-	}
+	memcpy(out->w, p->theta, p->rows * p->d * sizeof *out->w);
+	memcpy(out->b, p->theta + p->rows * p->d, p->rows * sizeof *out->b);
+	uncentre(p, out->w, out->b, 1);
+}
+
+static void problem_release(struct problem *p)
+{
+	free(p->mean);
+	free(p->penalty);
+	free(p->factor);
+	free(p->part);
+	free(p->scratch);
+	free(p->theta);
 }
 
 int probe_fit(struct probe *out, const float *x, size_t d, const uint32_t *row, size_t n, const uint32_t *y, size_t k,
@@ -180,37 +249,46 @@ int probe_fit(struct probe *out, const float *x, size_t d, const uint32_t *row, 
 	size_t chunks = (n + CHUNK - 1) / CHUNK;
 	p.slices = chunks < SLICES ? chunks : SLICES;
 	p.mean = xcalloc(d, sizeof *p.mean);
-	p.scale = xmalloc(d * sizeof *p.scale);
+	p.penalty = xmalloc(d * sizeof *p.penalty);
+	p.factor = xcalloc(d * d, sizeof *p.factor);
 	p.part = xmalloc(p.slices * p.size * sizeof *p.part);
 	p.scratch = xmalloc((size_t)p.threads * CHUNK * (d + rows) * sizeof *p.scratch);
+	p.theta = xcalloc(p.size, sizeof *p.theta);
 	centre(&p, o->standardize);
-	lbfgsfloatval_t *theta = lbfgs_malloc((int)p.size), f = 0;
-	memset(theta, 0, p.size * sizeof *theta);
-
+	if (factorize(&p, e)) {
+		problem_release(&p);
+		return -1;
+	}
+	lbfgsfloatval_t *u = lbfgs_malloc((int)p.size), f = 0;
+	memset(u, 0, p.size * sizeof *u);
+	if (o->start) {
+		memcpy(u, o->start->w, rows * d * sizeof *u);
+		memcpy(u + rows * d, o->start->b, rows * sizeof *u);
+		uncentre(&p, u, u + rows * d, -1);
+		precondition(&p, u, 0);
+	}
 	lbfgs_parameter_t param;
 	lbfgs_parameter_init(&param);
 	param.m = 10;
 	param.epsilon = 0; /* `progress` decides */
 	param.max_iterations = o->max_iter;
-	int r = lbfgs((int)p.size, theta, &f, evaluate, progress, &p, &param);
-	if (r == LBFGS_ALREADY_MINIMIZED)
-		p.gradient = 0;
+	int r = lbfgs((int)p.size, u, &f, evaluate, progress, &p, &param);
+	/* u is the best point; what was evaluated last may be another */
+	lbfgsfloatval_t *g = lbfgs_malloc((int)p.size);
+	f = evaluate(&p, u, g, (int)p.size, 0);
+	lbfgs_free(g);
+	lbfgs_free(u);
 	*out = (struct probe){.k = k, .d = d, .rows = rows, .iterations = p.iterations, .gradient = p.gradient};
 	/* a line search that finds no better point means the limit of float64, if the gradient is small too */
 	int limit = r != LBFGSERR_MAXIMUMITERATION && p.gradient <= 1e-6 * (double)n;
 	out->converged = p.gradient <= p.tol || (r < 0 && limit);
-	store(out, &p, theta);
-	int bad = 0;
+	store(out, &p);
+	problem_release(&p);
 	if (!isfinite(f))
-		bad = error_set(e, "the probe's objective is %g after %d iterations", f, p.iterations);
-	else if (r < 0 && r < LBFGSERR_OUTOFINTERVAL)
-		bad = error_set(e, "libLBFGS refuses the problem (status %d)", r);
-	lbfgs_free(theta);
-	free(p.mean);
-	free(p.scale);
-	free(p.part);
-	free(p.scratch);
-	return bad;
+		return error_set(e, "the probe's objective is %g after %d iterations", f, out->iterations);
+	if (r < 0 && r < LBFGSERR_OUTOFINTERVAL)
+		return error_set(e, "libLBFGS refuses the problem (status %d)", r);
+	return 0;
 }
 
 void probe_release(struct probe *p)

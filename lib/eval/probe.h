@@ -16,8 +16,9 @@ struct probe_options {
 	double c;   /* inverse strength of the penalty, > 0 */
 	double tol; /* stop when no entry of the gradient exceeds this */
 	int max_iter;
-	int standardize; /* penalise weights of z-scores (population sd; constant features are left alone) */
-	int threads;     /* at least 1 */
+	int standardize;           /* penalise weights of z-scores (population sd; constant features are left alone) */
+	int threads;               /* at least 1 */
+	const struct probe *start; /* begin at the weights of this probe of as many classes and features; NULL: at 0 */
 };
 
 struct probe {

@@ -1,5 +1,7 @@
 #include "eval/roc.h"
 
+#include "base/error.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -67,4 +69,26 @@ void roc_curve(struct roc *r, struct roc_item *item, size_t n)
 		r->tpr[g++] = 1;
 	r->tpr[0] = 0;
 	r->auc = twice / 2 / ((double)r->positive * (double)r->negative);
+}
+
+double roc_macro(const double *score, const uint32_t *y, size_t n, size_t k, double *each)
+{
+	struct roc_item *item = xmalloc(n * sizeof *item);
+	double sum = 0;
+	size_t known = 0;
+	for (size_t c = 0; c < k; c++) {
+		struct roc r;
+		/* of two classes, the area of the second is that of the first too */
+		size_t at = k == 2 ? 1 : c;
+		for (size_t i = 0; i < n; i++)
+			item[i] = (struct roc_item){score[i * k + at], y[i] == at};
+		roc_curve(&r, item, n);
+		each[c] = r.auc;
+		if (!isnan(r.auc)) {
+			sum += r.auc;
+			known++;
+		}
+	}
+	free(item);
+	return known ? sum / (double)known : NAN;
 }

@@ -24,4 +24,8 @@ struct roc {
 /* n items; they are sorted here by falling score. */
 void roc_curve(struct roc *r, struct roc_item *item, size_t n);
 
+/* Area for each of k classes against the rest, and their mean [roc_auc_score(multi_class="ovr")]. score [n, k] class probabilities,
+ * y [n] < k; each [k] out: NaN for a class that no item has, or every item. NaN if all are. */
+double roc_macro(const double *score, const uint32_t *y, size_t n, size_t k, double *each);
+
 #endif

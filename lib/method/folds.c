@@ -77,7 +77,7 @@ void folds_grouped(uint32_t *fold, const uint32_t *y, const uint32_t *group, siz
 	}
 	for (size_t g = 0; g < ngroup; g++) {
 		struct rng r = rng_at(seed, RNG_FOLD, g, 1);
-		it[g] = (struct item){.spread = deviation(count + g * k, k, 1), .draw = rng_u64(&r), .index = g};
+		it[g] = (struct item){.spread = k > 1 ? deviation(count + g * k, k, 1) : count[g], .draw = rng_u64(&r), .index = g};
 	}
 	qsort(it, ngroup, sizeof *it, by_class_and_draw);
 	for (size_t i = 0; i < ngroup; i++) {

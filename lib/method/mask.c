@@ -233,3 +233,14 @@ uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, 
 		}
 	return k;
 }
+
+uint32_t mask_columns(const struct mask_plan *p, double rate, uint64_t batch, uint32_t epoch, uint32_t *gene)
+{
+	struct rng r = rng_at(p->seed, RNG_COLUMNS, batch, epoch);
+	uint32_t n = p->vocab - p->nspecial, want = (uint32_t)lround(rate * n), k = 0;
+	want = want < 1 ? 1 : want > n - 1 ? n - 1 : want;
+	for (uint32_t i = 0; k < want; i++) /* selection sampling: gene i is taken with probability (still wanted) / (still left) */
+		if (rng_below(&r, n - i) < want - k)
+			gene[k++] = p->nspecial + i;
+	return k;
+}

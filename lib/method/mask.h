@@ -11,6 +11,7 @@
  *           the seed itself can stay visible. [appendix B.2]
  * pmi       Whole spans are masked, in random order; a span that is longer than the remaining part of B_struct is skipped. The
  *           remaining part of B is uniform. A span is a run of tokens in which every adjacent pair is an edge of the PMI graph. [CorrMask, appendix A.2]
+ * columns   Of counts, not tokens: one set of genes is masked in all cells of a global batch (mask_columns). [Dong et al. 2025]
  *
  * 80 % of the masked positions show <mask>, 10 % a random gene, and 10 % keep their token. All draws are Philox(seed, cell, epoch), so
  * the masks of a cell depend on nothing else but the rate and lambda.
@@ -22,7 +23,7 @@
 
 #define MASK_ROW_MAX 65536 /* tokens a cell: positions are u16 */
 
-enum mask_strategy { MASK_NONE, MASK_RANDOM, MASK_CORRMASK, MASK_PMI };
+enum mask_strategy { MASK_NONE, MASK_RANDOM, MASK_CORRMASK, MASK_PMI, MASK_COLUMNS };
 
 struct mask_plan {
 	enum mask_strategy strategy;
@@ -48,5 +49,11 @@ void masker_free(struct masker *m);                      /* NULL is fine */
  */
 uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, uint32_t epoch, const uint32_t *token,
 	const int32_t *module, uint32_t n, uint16_t *position, uint32_t *input, uint32_t *structural);
+
+/*
+ * Choose the genes that are masked in every cell of a global batch: round(rate G) of the G >= 2 genes that are not special, but at least
+ * one, and not all. All sets of this size are equally likely; the draw is Philox(seed, batch, epoch). gene [G] out, ascending. Returns how many.
+ */
+uint32_t mask_columns(const struct mask_plan *p, double rate, uint64_t batch, uint32_t epoch, uint32_t *gene);
 
 #endif

@@ -7,16 +7,17 @@
 
 /* ---- columns ---- */
 
+static const char *const lists[2][3] = {{"input", "position", "target"}, {"gene", "count", "masked"}}; /* of tokens, of counts */
+
 static int keep_column(
-	struct header *want, struct header *out, const struct header *in, const char *column, const char *name, struct error *e)
+	struct header *want, struct header *out, const struct header *in, int counts, const char *column, const char *name, struct error *e)
 {
-	static const char *const lists[] = {"input", "position", "target"};
 	int c = header_need(in, column, COLUMN_TYPES, SCALAR, name, e);
 	if (c < 0 && (c = header_need(in, column, COLUMN_TYPES, FIXED, name, NULL)) < 0)
 		return -1;
 	int taken = header_find(out, column) >= 0;
-	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-		taken |= strcmp(column, lists[i]) == 0;
+	for (size_t i = 0; i < 3; i++)
+		taken |= strcmp(column, lists[counts][i]) == 0;
 	if (taken)
 		return error_set(e, "%s: column '%s' cannot be kept: a masked stream has one of its own", name, column);
 	header_add_like(want, &in->col[c]);
@@ -35,18 +36,52 @@ static int groups_column(struct header *want, const struct header *in, const cha
 	return 0;
 }
 
+/* The lists of a tokens stream that are read, and those that are written. */
+static int token_lists(
+	struct header *want, struct header *out, const struct header *in, const char *groups, const char *name, struct error *e)
+{
+	int token = header_need(in, "token", U32, RAGGED, name, e);
+	if (token < 0)
+		return -1;
+	enum column_type id = in->col[token].type;
+	header_add_ragged(want, "token", id, in->group[in->col[token].group]);
+	if (groups && groups_column(want, in, groups, token, name, e))
+		return -1;
+	header_add_ragged(out, "input", id, "input");
+	header_add_ragged(out, "position", U16, "masked");
+	header_add_ragged(out, "target", id, "masked");
+	return 0;
+}
+
+/* The same for a counts stream. */
+static int count_lists(struct header *want, struct header *out, const struct header *in, const char *name, struct error *e)
+{
+	int gene = header_need(in, "gene", U32, RAGGED, name, e), count;
+	if (gene < 0 || (count = header_need(in, "count", U32, RAGGED, name, e)) < 0)
+		return -1;
+	const char *group = in->group[in->col[gene].group];
+	if (in->col[count].group != in->col[gene].group)
+		return error_set(e, "%s: column 'count' is not in the group of column gene", name);
+	header_add_ragged(want, "gene", in->col[gene].type, group);
+	header_add_ragged(want, "count", in->col[count].type, group);
+	header_add_ragged(out, "gene", in->col[gene].type, "gene");
+	header_add_ragged(out, "count", in->col[count].type, "gene");
+	header_add_ragged(out, "masked", in->col[gene].type, "masked");
+	return 0;
+}
+
 int masking_headers(struct header *want, struct header *out, const struct header *in, const struct masking_columns *c, const char *name,
 	struct error *e)
 {
-	header_init(want, "tokens");
+	const char *kind = c->counts ? "counts" : "tokens";
+	header_init(want, kind);
 	header_copy(out, in);
 	free(out->kind);
-	out->kind = xstrdup("masked");
+	out->kind = xstrdup(c->counts ? "masked-counts" : "masked");
 	while (out->ncol)
 		header_drop(out, out->col[out->ncol - 1].name);
-	int cell, token;
-	if (header_kind(in, "tokens", name, e) || (cell = header_need(in, "cell", U64, SCALAR, name, e)) < 0 ||
-		(token = header_need(in, "token", U32, RAGGED, name, e)) < 0)
+	int cell;
+	if (header_kind(in, kind, name, e) || (cell = header_need(in, "cell", U64, SCALAR, name, e)) < 0)
 		return -1;
 	header_add_like(want, &in->col[cell]);
 	header_add_like(out, &in->col[cell]);
@@ -57,15 +92,9 @@ int masking_headers(struct header *want, struct header *out, const struct header
 		header_add(out, "batch_row", U32);
 	}
 	for (size_t i = 0; i < c->nkeep; i++)
-		if (keep_column(want, out, in, c->keep[i], name, e))
+		if (keep_column(want, out, in, c->counts, c->keep[i], name, e))
 			return -1;
-	header_add_ragged(want, "token", in->col[token].type, in->group[in->col[token].group]);
-	if (c->groups && groups_column(want, in, c->groups, token, name, e))
-		return -1;
-	header_add_ragged(out, "input", in->col[token].type, "input");
-	header_add_ragged(out, "position", U16, "masked");
-	header_add_ragged(out, "target", in->col[token].type, "masked");
-	return 0;
+	return c->counts ? count_lists(want, out, in, name, e) : token_lists(want, out, in, c->groups, name, e);
 }
 
 /* ---- one batch ---- */
@@ -75,6 +104,7 @@ struct masking_worker { /* the scratch of one thread */
 	uint32_t *token, *input; /* [MASK_ROW_MAX] */
 	uint16_t *position;      /* [MASK_ROW_MAX] */
 	uint8_t *state;          /* [vocab], zero: for audit_cell */
+	uint32_t *gene;          /* [vocab], for mask_columns */
 };
 
 static void mask_row(const struct masking *m, struct masking_worker *w, struct masked_batch *j, size_t row, const int32_t *module)
@@ -100,23 +130,44 @@ static void mask_row(const struct masking *m, struct masking_worker *w, struct m
 	j->masked += k;
 }
 
-/* Start the block: the copied columns, epoch and step, and the tokens before masking as input. */
+/* Start the block: the copied columns, epoch and step. */
 static void copy_cells(const struct masking *m, struct masked_batch *j)
+{
+	struct block *b = &j->block;
+	block_reset(b, m->header);
+	block_take(b, m->map, &j->in, NULL, j->in.rows);
+	for (size_t row = 0; row < b->rows; row++) {
+		((uint32_t *)b->col[m->epoch].data)[row] = (uint32_t)j->epoch;
+		((uint32_t *)b->col[m->step].data)[row] = (uint32_t)j->step;
+	}
+}
+
+/* The tokens before masking as input. */
+static void copy_tokens(const struct masking *m, struct masked_batch *j)
 {
 	struct block *b = &j->block;
 	const struct block *in = &j->in;
 	const uint64_t *o = in->group[m->token_list].offset;
 	uint64_t items = block_items(in, m->token_list);
-	block_reset(b, m->header);
-	block_take(b, m->map, in, NULL, in->rows);
-	for (size_t row = 0; row < b->rows; row++) {
-		((uint32_t *)b->col[m->epoch].data)[row] = (uint32_t)j->epoch;
-		((uint32_t *)b->col[m->step].data)[row] = (uint32_t)j->step;
-	}
 	memcpy(b->group[m->input_list].offset, o, (in->rows + 1) * sizeof *o);
 	block_set_items(b, m->input_list, items);
 	memcpy(b->col[m->input].data, in->col[m->token].data, items * type_size(in->header->col[m->token].type));
 	j->tokens = items;
+}
+
+/* The list of masked genes, the same one for every cell. */
+static void hide_columns(const struct masking *m, struct masking_worker *w, struct masked_batch *j)
+{
+	struct block *b = &j->block;
+	uint32_t k = mask_columns(m->plan, j->rate, j->step % m->loader->per_epoch, (uint32_t)j->epoch, w->gene);
+	block_set_items(b, m->masked_list, b->rows * k);
+	for (size_t row = 0; row < b->rows; row++) {
+		for (uint32_t i = 0; i < k; i++)
+			block_set_id(b, m->position, row * k + i, w->gene[i]);
+		b->group[m->masked_list].offset[row + 1] = (row + 1) * k;
+	}
+	j->tokens = b->rows * (uint64_t)(m->plan->vocab - m->plan->nspecial);
+	j->masked = b->rows * (uint64_t)k;
 }
 
 static void mask_batch(void *arg, size_t i, int thread)
@@ -126,6 +177,11 @@ static void mask_batch(void *arg, size_t i, int thread)
 	copy_cells(m, j);
 	j->masked = 0;
 	j->audit = (struct audit){0};
+	if (m->plan->strategy == MASK_COLUMNS) {
+		hide_columns(m, &m->worker[thread], j);
+		return;
+	}
+	copy_tokens(m, j);
 	const int32_t *module = m->group < 0 ? NULL : j->in.col[m->group].data;
 	const uint64_t *o = j->in.group[m->token_list].offset;
 	for (size_t row = 0; row < j->block.rows; row++) {
@@ -145,13 +201,14 @@ static void mask_batch(void *arg, size_t i, int thread)
 void masking_init(struct masking *m)
 {
 	const struct header *want = m->loader->want, *out = m->header;
-	m->token = header_find(want, "token");
+	int counts = m->plan->strategy == MASK_COLUMNS;
+	m->token = header_find(want, counts ? "gene" : "token");
 	m->group = m->groups ? header_find(want, m->groups) : -1;
 	m->cell = header_find(out, "cell");
 	m->epoch = header_find(out, "epoch");
 	m->step = header_find(out, "step");
-	m->input = header_find(out, "input");
-	m->position = header_find(out, "position");
+	m->input = header_find(out, counts ? "gene" : "input");
+	m->position = header_find(out, counts ? "masked" : "position");
 	m->target = header_find(out, "target");
 	m->token_list = want->col[m->token].group;
 	m->input_list = out->col[m->input].group;
@@ -166,7 +223,8 @@ void masking_init(struct masking *m)
 			.token = xcalloc(MASK_ROW_MAX, sizeof(uint32_t)),
 			.input = xcalloc(MASK_ROW_MAX, sizeof(uint32_t)),
 			.position = xcalloc(MASK_ROW_MAX, sizeof(uint16_t)),
-			.state = xcalloc(m->plan->vocab, 1)};
+			.state = xcalloc(m->plan->vocab, 1),
+			.gene = xcalloc(m->plan->vocab, sizeof(uint32_t))};
 }
 
 void masking_release(struct masking *m)
@@ -181,6 +239,7 @@ void masking_release(struct masking *m)
 		free(m->worker[i].input);
 		free(m->worker[i].position);
 		free(m->worker[i].state);
+		free(m->worker[i].gene);
 	}
 	free(m->worker);
 	free(m->batch);

@@ -1,7 +1,8 @@
 /*
- * Masked batches: the cells of the loader's batches become the blocks of a masked stream (man scstream.5).
+ * Masked batches: the cells of the loader's batches become the blocks of a masked or masked-counts stream (man scstream.5).
  * Several batches are masked at the same time, each by one thread, and are returned in order. The masks of a cell depend on the plan, the
- * epoch, the cell's number, and the rate and lambda of its global batch, but not on threads or shards.
+ * epoch, the cell's number, and the rate and lambda of its global batch, but not on threads or shards. For MASK_COLUMNS they depend on the
+ * number of the global batch instead of the cell's.
  *
  *     struct masking m = {.plan = &plan, .rate = rate, .loader = &loader, .header = &header, .threads = 2};
  *     masking_init(&m);
@@ -16,18 +17,19 @@
 #include "method/mask.h"
 #include "method/mask_schedule.h"
 
-/* The columns of the tokens stream that are used. */
+/* The columns of the input stream that are used. */
 struct masking_columns {
 	char *const *keep; /* [nkeep] scalar and fixed columns that are copied */
 	size_t nkeep;
 	const char *groups; /* i32 column beside token: the module of each token; NULL: none */
 	int balance;        /* the loader balances shards, so a masked stream has the column batch_row */
+	int counts;         /* the input is a counts stream, for MASK_COLUMNS; else a tokens stream */
 };
 
 /*
- * want: the columns to load from a tokens stream with header `in` (its file is `name`). out: the header of the masked stream, a copy
- * of `in` but for its kind and columns: cell, epoch, step, batch_row (balance), the kept ones, input, position, target.
- * -1 with e set if a column is missing or cannot be kept. The caller always releases both headers.
+ * want: the columns to load from a stream with header `in` (its file is `name`). out: the header of the masked stream, a copy
+ * of `in` but for its kind and columns: cell, epoch, step, batch_row (balance), the kept ones, and the lists: input, position and target, or
+ * for counts gene, count and masked. -1 with e set if a column is missing or cannot be kept. The caller always releases both headers.
  */
 int masking_headers(struct header *want, struct header *out, const struct header *in, const struct masking_columns *c, const char *name,
 	struct error *e);
@@ -35,9 +37,10 @@ int masking_headers(struct header *want, struct header *out, const struct header
 struct masked_batch {
 	struct block block; /* the masked stream's, one row a cell of this shard */
 	uint64_t epoch, step;
-	double rate, lambda;     /* of the global batch */
-	uint64_t tokens, masked; /* all tokens, special ones included; masked ones */
-	struct audit audit;      /* zero without masking.audit */
+	double rate, lambda; /* of the global batch */
+	uint64_t tokens;     /* special ones included; for counts: cells x genes */
+	uint64_t masked;     /* of them */
+	struct audit audit;  /* zero without masking.audit */
 
 	/* private */
 	struct block in;
@@ -60,9 +63,9 @@ struct masking {
 	struct masked_batch *batch;    /* [nbatch]; those in [at, n) are masked and not yet returned */
 	size_t nbatch, n, at;
 	int *map;                                /* columns of want -> header */
-	int token, group;                        /* columns of want; group -1: none */
+	int token, group;                        /* columns of want: token or gene; group -1: none */
 	int cell, epoch, step;                   /* columns of header */
-	int input, position, target;             /* columns of header */
+	int input, position, target;             /* columns of header; MASK_COLUMNS: gene, masked, none */
 	int token_list, input_list, masked_list; /* their ragged groups */
 };
 

@@ -19,6 +19,7 @@ struct params;
 struct arena;
 struct shape;
 struct forward;
+struct batch;
 struct arch;
 
 #define ARCH_OWN 8
@@ -28,6 +29,7 @@ struct model_config {
 	const struct arch *arch; /* NULL: bert */
 	uint32_t vocab_size, hidden_size, num_hidden_layers, num_attention_heads, intermediate_size;
 	uint32_t max_position_embeddings, type_vocab_size, pad_token_id;
+	uint32_t num_groups; /* categories of the one-hot covariate of cells (struct batch) */
 	enum act hidden_act; /* ACT_RELU or ACT_GELU */
 	double hidden_dropout_prob, attention_probs_dropout_prob;
 	double classifier_dropout; /* negative: as hidden_dropout_prob */
@@ -78,6 +80,8 @@ struct arch {
 
 	/* Is the configuration possible? The message names the field that is wrong. */
 	int (*check)(const struct model_config *c, struct error *e);
+	/* Can it compute this batch, and learn from it? NULL: every batch. */
+	int (*check_batch)(const struct batch *b, int train, struct error *e);
 	/* `tensors` adds the tensors to the table. After all are placed, `resolve` stores their offsets. */
 	void (*tensors)(struct params *p, const struct model_config *c);
 	void (*resolve)(struct model *m);
@@ -91,6 +95,7 @@ struct arch {
 };
 
 extern const struct arch arch_bert;
+extern const struct arch arch_mlp_nb; /* an encoder of counts: multilayer perceptron with batch normalisation */
 
 /* By model_type; NULL: none. */
 const struct arch *arch_find(const char *name);

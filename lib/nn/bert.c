@@ -25,6 +25,7 @@ struct layer_at {
 struct layer_act {
 	void *qkv, *ctx, *r1, *x1, *pre, *up, *r2, *x2;
 	real *lse, *stat1, *stat2;
+	void *keep; /* attention's decisions of dropout, for backends that store them */
 };
 
 struct bert {
@@ -159,10 +160,20 @@ static void release(struct model *m)
 
 /* ---- activations ---- */
 
+/* Bytes of a layer's decisions of dropout. */
+static size_t keep_bytes(const struct model *m, const struct shape *s)
+{
+	const struct ops *o = m->o;
+	if (!s->train || !o->keep_bytes || m->c.attention_probs_dropout_prob == 0)
+		return 0;
+	return o->keep_bytes(o, s->B, s->T, m->c.max_position_embeddings, m->c.hidden_size, m->c.num_attention_heads);
+}
+
 static void carve(struct model *m, struct arena *a, const struct shape *s)
 {
 	struct bert *n = m->arch_state;
 	size_t C = m->c.hidden_size, F = m->c.intermediate_size, NH = m->c.num_attention_heads, T = s->T;
+	size_t keep = keep_bytes(m, s);
 	int gelu = m->c.hidden_act == ACT_GELU;
 	n->x0 = arena_act(a, T * C);
 	n->stat0 = arena_real(a, 2 * T);
@@ -184,6 +195,7 @@ static void carve(struct model *m, struct arena *a, const struct shape *s)
 		x->lse = arena_real(a, T * NH);
 		x->stat1 = arena_real(a, 2 * T);
 		x->stat2 = arena_real(a, 2 * T);
+		x->keep = keep ? arena_bytes(a, keep) : NULL;
 	}
 	if (s->train) {
 		n->da = arena_act(a, T * C);
@@ -201,7 +213,11 @@ static struct dropout hidden_drop(const struct model *m, const struct forward *f
 
 static struct dropout prob_drop(const struct model *m, const struct forward *f, uint32_t layer)
 {
-	return model_dropout(m, f, SITE_PROB, layer, m->c.attention_probs_dropout_prob);
+	const struct bert *n = m->arch_state;
+	struct dropout d = model_dropout(m, f, SITE_PROB, layer, m->c.attention_probs_dropout_prob);
+	d.keep = n->act[layer].keep;
+	d.longest = m->c.max_position_embeddings;
+	return d;
 }
 
 static void *forward(struct model *m, const struct forward *f, uint32_t layers)

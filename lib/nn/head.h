@@ -37,10 +37,12 @@ struct head_spec {
 
 /* The targets of one head in one batch. All arrays are borrowed for the call. */
 struct goal {
-	size_t n;               /* ROWS_LISTED: number of listed tokens */
+	size_t n;               /* ROWS_LISTED: number of listed tokens; with mask: number of masked genes of all cells */
 	const uint32_t *row;    /* ROWS_LISTED: [n] index into batch.id, ascending, no repeats */
 	const uint32_t *target; /* [rows] class or token to predict; ROW_NONE: none */
 	const real *value;      /* [rows, width] targets of kinds that predict numbers; NaN: none */
+	const uint32_t
+		*mask; /* [rows, nb_words(vocab_size)] of kinds that predict counts: bits of the genes to predict; n: how many bits */
 };
 
 struct loss {
@@ -63,7 +65,8 @@ struct head_kind {
 	const char *const *prefix; /* ends with NULL; tensors whose names start with one of these belong to this head */
 	enum rows rows;
 	int classes;                      /* predicts one of head_spec.nlabel classes */
-	uint32_t width;                   /* values in a row of goal.value; 0: the head uses goal.target */
+	uint32_t width;                   /* values in a row of goal.value; 0: the head uses goal.target or goal.mask */
+	int counts;                       /* predicts counts: it uses goal.mask, batch.count and the counted tokens */
 	const struct head_metric *metric; /* ends with name NULL; the loss is not in the list */
 	const struct op_need *need;
 	size_t size; /* bytes of the struct that starts with struct head; 0: it is struct head */
@@ -92,6 +95,7 @@ struct head_kind {
 extern const struct head_kind head_mlm;   /* the token at a masked position; the decoder shares the token embedding */
 extern const struct head_kind head_cells; /* one class a cell, from its first token */
 extern const struct head_kind head_genes; /* one class a token */
+extern const struct head_kind head_nb;    /* the counts of masked genes: decoder with a negative binomial likelihood */
 
 /* By name; NULL: none. */
 const struct head_kind *head_find(const char *name);

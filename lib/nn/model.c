@@ -10,6 +10,12 @@
 
 int model_preset(struct model_config *c, const char *name, struct error *e)
 {
+	if (!strcmp(name, "mlp-nb") || !strcmp(name, "mlp-nb-tiny")) {
+		int tiny = !strcmp(name, "mlp-nb-tiny");
+		*c = (struct model_config){
+			.arch = &arch_mlp_nb, .hidden_size = tiny ? 32 : 512, .intermediate_size = tiny ? 64 : 1024, .own = {1e-5, 0.1}};
+		return 0;
+	}
 	/* What Geneformer V1 has and the CorrMask paper took over (its section 5.1). */
 	*c = (struct model_config){
 		.arch = &arch_bert,
@@ -35,7 +41,7 @@ int model_preset(struct model_config *c, const char *name, struct error *e)
 		c->intermediate_size = 128;
 		return 0;
 	}
-	return error_set(e, "unknown configuration '%s': expected tiny, corrmask-paper or geneformer-v1-10m", name);
+	return error_set(e, "unknown configuration '%s': expected tiny, corrmask-paper, geneformer-v1-10m, mlp-nb or mlp-nb-tiny", name);
 }
 
 int model_check(const struct model_config *c, struct error *e)

@@ -32,6 +32,7 @@ struct batch {
 	const uint32_t *id;          /* [T] input token ids, < vocab_size */
 	const real *value;           /* [T] expression of each token, or NULL */
 	const uint32_t *count;       /* [T] raw count of each token, or NULL */
+	const uint32_t *group;       /* [ncell] category of the cell's covariate, < num_groups; ROW_NONE: none; NULL: no cell has one */
 	const uint32_t *key;         /* [ncell] the cell's number in the global batch, for dropout; NULL: 0 .. ncell-1 */
 	struct goal goal[HEADS_MAX]; /* of each head */
 };
@@ -49,7 +50,7 @@ struct forward {
 
 struct model;
 
-/* Presets: tiny, corrmask-paper, geneformer-v1-10m. vocab_size stays 0, for the caller to fill. -1: unknown name. */
+/* Presets: tiny, corrmask-paper, geneformer-v1-10m; mlp-nb, mlp-nb-tiny. vocab_size stays 0, for the caller to fill. -1: unknown name. */
 int model_preset(struct model_config *c, const char *name, struct error *e);
 /* Is this architecture possible? The message names the field. */
 int model_check(const struct model_config *c, struct error *e);

@@ -35,7 +35,9 @@ static int check_goal(const struct model *m, const struct head *h, const struct 
 	for (size_t i = 0; row && i < rows; i++)
 		if (row[i] >= T || (i && row[i] <= row[i - 1]))
 			return error_set(e, "batch: masked position %u is out of order or not below %zu", row[i], T);
-	for (size_t i = 0; labels && !h->kind->width && i < rows; i++) {
+	if (labels && h->kind->counts && !(g->mask && b->count))
+		return error_set(e, "batch: no counts, or no mask, for head %s", h->kind->name);
+	for (size_t i = 0; labels && !h->kind->width && !h->kind->counts && i < rows; i++) {
 		if (g->target[i] < limit || (g->target[i] == ROW_NONE && !row))
 			continue;
 		if (row)
@@ -63,6 +65,9 @@ int batch_check(const struct model *m, const struct batch *b, unsigned heads, in
 				return error_set(e, "cell %zu of the batch, position %u: token %u, the vocabulary has %u", i,
 					t - b->offset[i], b->id[t], V);
 	}
+	for (size_t i = 0; b->group && i < b->ncell; i++)
+		if (b->group[i] >= m->c.num_groups && b->group[i] != ROW_NONE)
+			return error_set(e, "cell %zu of the batch: category %u, the model has %u", i, b->group[i], m->c.num_groups);
 	for (size_t i = 0; i < m->nhead; i++)
 		if (heads >> i & 1 && check_goal(m, m->head[i], b, labels, e))
 			return -1;
@@ -128,13 +133,19 @@ static void carve_batch(const struct model *m, struct arrays *x, const struct sh
 	x->range = INT(s->ranges, 2 * s->B);
 	x->count = INT(b->count != NULL, s->T);
 	x->value = b->value ? arena_real(a, s->T) : NULL;
+	x->group.offset = INT(m->c.num_groups, s->B + 1);
+	x->group.id = INT(m->c.num_groups, s->B);
+	x->group.cell = INT(m->c.num_groups, s->B);
+	x->group.order = INT(m->c.num_groups && s->train, s->B);
+	x->group.start = INT(m->c.num_groups && s->train, m->c.num_groups + 1);
 	x->scale = s->train ? arena_real(a, HEADS_MAX) : NULL;
 	for (size_t i = 0; i < m->nhead; i++) {
 		const struct head *h = m->head[i];
 		int on = s->heads >> i & 1, labels = on && s->labels;
 		x->head[i].row = INT(on && h->kind->rows == ROWS_LISTED, h->N);
 		x->head[i].range = INT(on && h->kind->rows == ROWS_CELL, 2 * s->B);
-		x->head[i].target = INT(labels && !h->kind->width, h->N);
+		x->head[i].target = INT(labels && !h->kind->width && !h->kind->counts, h->N);
+		x->head[i].mask = INT(labels && h->kind->counts, h->N * nb_words(m->c.vocab_size));
 		x->head[i].value = labels && h->kind->width ? arena_real(a, h->N * h->kind->width) : NULL;
 	}
 #undef INT
@@ -234,7 +245,23 @@ static size_t fill_cells(const struct model *m, const struct arrays *x, const st
 	return longest;
 }
 
-static void fill_head(const struct head *h, const struct arrays *x, const struct batch *b, const struct shape *s)
+/* A token for each cell with a covariate. */
+static void fill_groups(const struct model *m, const struct arrays *x, const struct batch *b, const struct shape *s)
+{
+	uint32_t n = 0;
+	for (size_t i = 0; i < s->B; i++) {
+		x->group.offset[i] = n;
+		if (i >= s->cells || !b->group || b->group[i] == ROW_NONE)
+			continue;
+		x->group.id[n] = b->group[i];
+		x->group.cell[n++] = (uint32_t)i;
+	}
+	x->group.offset[s->B] = n;
+	if (x->group.order)
+		sort_tokens(x->group.start, x->group.order, x->group.id, n, m->c.num_groups);
+}
+
+static void fill_head(const struct head *h, const struct arrays *x, const struct batch *b, const struct shape *s, size_t words)
 {
 	const struct goal *g = &b->goal[h->index];
 	uint32_t *row = x->head[h->index].row, *range = x->head[h->index].range, *target = x->head[h->index].target;
@@ -248,6 +275,8 @@ static void fill_head(const struct head *h, const struct arrays *x, const struct
 	}
 	if (target)
 		pad_with(target, g->target, h->rows, h->N, ROW_NONE);
+	if (x->head[h->index].mask)
+		pad_with(x->head[h->index].mask, g->mask, h->rows * words, h->N * words, 0);
 	for (size_t i = 0; value && i < h->N * h->kind->width; i++)
 		value[i] = i < h->rows * h->kind->width ? g->value[i] : NAN;
 }
@@ -265,6 +294,8 @@ static size_t fill(const struct model *m, const struct arrays *x, const struct b
 	list_tiles(x->tile, x->offset, s->B, s->T);
 	if (x->order)
 		sort_tokens(x->start, x->order, x->id, s->T, m->c.vocab_size);
+	if (x->group.offset)
+		fill_groups(m, x, b, s);
 	if (x->count)
 		pad_with(x->count, b->count, s->tokens, s->T, 0);
 	if (x->value)
@@ -273,7 +304,7 @@ static size_t fill(const struct model *m, const struct arrays *x, const struct b
 		x->scale[i] = i < m->nhead ? (real)m->head[i]->host_scale : 0;
 	for (size_t i = 0; i < m->nhead; i++)
 		if (s->heads >> i & 1)
-			fill_head(m->head[i], x, b, s);
+			fill_head(m->head[i], x, b, s, nb_words(m->c.vocab_size));
 	return longest;
 }
 
@@ -294,7 +325,8 @@ int batch_send(struct model *m, const struct batch *b, struct shape s, const str
 	struct stage *g = &m->stage[m->turn ^= 1];
 	struct arena measure = {.act_size = o->act_size};
 	struct arrays host;
-	if (batch_check(m, b, s.heads, s.labels, e) || o->wait(o, MARK_STAGE + m->turn, e))
+	if (batch_check(m, b, s.heads, s.labels, e) || (m->arch->check_batch && m->arch->check_batch(b, s.train, e)) ||
+		o->wait(o, MARK_STAGE + m->turn, e))
 		return -1;
 	set_heads(m, b, &s, f);
 	carve_batch(m, &host, &s, b, &measure);
@@ -331,6 +363,14 @@ int batch_send(struct model *m, const struct batch *b, struct shape s, const str
 		.start = m->dev.start,
 		.tile = m->dev.tile,
 		.ntile = seq_tiles(s.B, s.T),
+	};
+	m->groups = (struct seq){
+		.B = s.B,
+		.offset = m->dev.group.offset,
+		.id = m->dev.group.id,
+		.cell = m->dev.group.cell,
+		.order = m->dev.group.order,
+		.start = m->dev.group.start,
 	};
 	m->shape = s;
 	m->tokens += s.tokens;

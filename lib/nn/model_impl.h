@@ -25,9 +25,12 @@ struct shape {
 /* A batch, on the device or on its way there. */
 struct arrays {
 	uint32_t *step, *offset, *id, *pos, *cell, *key, *tile, *order, *start, *range, *count;
+	struct {
+		uint32_t *offset, *id, *cell, *order, *start;
+	} group;
 	real *value, *scale;
 	struct {
-		uint32_t *row, *range, *target;
+		uint32_t *row, *range, *target, *mask;
 		real *value;
 	} head[HEADS_MAX];
 };
@@ -86,7 +89,7 @@ struct model {
 	char *memory;
 	size_t memory_cap;
 	struct arrays dev;
-	struct seq seq;
+	struct seq seq, groups; /* groups: a token for each cell that has a covariate, its id the category */
 	struct shape shape;
 	void *dx, *dx_more; /* [T or B, C] gradient of the last hidden states; of one more head */
 	real *pooled;       /* model_embed: [B, C] */

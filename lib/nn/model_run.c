@@ -54,7 +54,8 @@ static unsigned heads_with_targets(const struct model *m, const struct batch *b)
 		const struct goal *g = &b->goal[i];
 		size_t rows = goal_rows(h, b);
 		int any = h->kind->rows == ROWS_LISTED && rows;
-		for (size_t r = 0; !any && r < rows * (h->kind->width ? h->kind->width : 1); r++)
+		any |= h->kind->counts && g->n;
+		for (size_t r = 0; !any && !h->kind->counts && r < rows * (h->kind->width ? h->kind->width : 1); r++)
 			any = h->kind->width ? g->value && !isnan(g->value[r]) : g->target && g->target[r] != ROW_NONE;
 		heads |= (unsigned)(any && b->ncell && b->offset[b->ncell]) << i;
 	}

@@ -1,5 +1,5 @@
 /*
- * The operations a transformer is trained with, as one table of functions over opaque device buffers. The network
+ * The operations a model is trained with, as one table of functions over opaque device buffers. The network
  * (model.c) is written once against this table; a backend fills it: ops_cpu.c (OpenBLAS, OpenMP, SIMD) is linked in,
  * CUDA is a library opened at run time.
  *
@@ -62,6 +62,8 @@ struct dropout {
 	uint32_t site, layer;
 	const uint32_t *step; /* [1], on the device */
 	uint32_t threshold;   /* of 65536; 0 = off */
+	void *keep;           /* attention only: keep_bytes of memory for its decisions; NULL if that is 0 */
+	size_t longest;       /* the number of tokens that keep_bytes was asked with */
 };
 
 /* A packed batch on the device. Cell b holds tokens offset[b] .. offset[b+1]. */
@@ -85,6 +87,12 @@ struct seq {
 static inline size_t seq_tiles(size_t B, size_t T)
 {
 	return T / SEQ_TILE + B;
+}
+
+/* Words of a cell's mask over G genes. */
+static inline size_t nb_words(size_t G)
+{
+	return (G + 31) / 32;
 }
 
 #define ROW_NONE UINT32_MAX /* no index, no target: a row of padding */
@@ -186,8 +194,11 @@ struct ops {
 	/*
 	 * Attention within each cell: qkv act [T,3C] (query | key | value, head h at columns h D .. (h+1) D of each, D = C / NH)
 	 *     P = dropout(softmax(q k^T / sqrt(D)));  y = P v
-	 * y act [T,C]; lse real [T,NH] = log sum exp of the scaled scores. Nothing of size length x length is stored.
+	 * y act [T,C]; lse real [T,NH] = log sum exp of the scaled scores. No number is stored for each pair of tokens.
+	 * keep_bytes: what the forward needs to store its dropout decisions for the backward (dropout.keep), for any B cells of T tokens in
+	 * all, each of at most `longest`. keep_bytes NULL, or 0 bytes: the backward computes the decisions again.
 	 */
+	size_t (*keep_bytes)(const struct ops *o, size_t B, size_t T, size_t longest, size_t C, size_t NH);
 	void (*attention)(
 		struct ops *o, void *y, real *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
 	void (*attention_back)(struct ops *o, void *dqkv, const void *dy, const void *y, const real *lse, const void *qkv,
@@ -240,6 +251,41 @@ struct ops {
 	 */
 	void (*class_loss)(struct ops *o, double *sum, void *dlogit, const void *logit, const int32_t *label, const real *weight,
 		const real *scale, size_t N, size_t K);
+
+	/*
+	 * Weighted sums of rows: a first layer on sparse counts, a one-hot covariate [torch.nn.EmbeddingBag, mode sum].
+	 *     y[b] = (add ? y[b] : 0) + sum over tokens t of cell b of value[t] W[id_t],   b < B <= s->B
+	 * W real [V,C]; y act [B,C]; value real [T], NULL: all 1. backward: dW[id_t] += value[t] dy[b]; it needs s->order and s->start.
+	 */
+	void (*bag)(struct ops *o, void *y, const real *W, const struct seq *s, const real *value, size_t B, size_t C, int add);
+	void (*bag_back)(struct ops *o, real *dW, const void *dy, const struct seq *s, const real *value, size_t V, size_t C);
+
+	/*
+	 * Batch normalisation of each channel over N cells, then act: none or ReLU [Ioffe & Szegedy 2015; torch.nn.BatchNorm1d].
+	 *     y = act((x - mean) / sqrt(var + eps) gamma + beta)         x, y act [N,C], y may be x if there is no backward
+	 * train: mean and var are those of the N >= 2 rows. stat real [2,C] = mean | 1/std is kept for the backward, and the buffers move:
+	 *     run_mean += momentum (mean - run_mean);   run_var += momentum (var N / (N - 1) - run_var)          real [C] each
+	 * else mean and var are run_mean and run_var. backward: of a training forward; dx is written and may be dy.
+	 */
+	void (*batch_norm)(struct ops *o, void *y, real *stat, const void *x, const real *gamma, const real *beta, real *run_mean,
+		real *run_var, size_t N, size_t C, double eps, double momentum, int train, enum act act);
+	void (*batch_norm_back)(struct ops *o, void *dx, real *dgamma, real *dbeta, const void *dy, const void *x, const void *y,
+		const real *stat, const real *gamma, size_t N, size_t C, enum act act);
+
+	/*
+	 * Negative binomial likelihood of the counts of masked genes, summed over B cells.
+	 *     mu_bg = L_b softmax(z_b)_g;   theta_g = exp(t_g);   L_b = sum of the counts of cell b
+	 *     loss_bg = -log NB(x; mu, theta) = lgamma(theta) - lgamma(x + theta) + lgamma(x + 1)
+	 *             + theta log((theta + mu) / theta) + x log((theta + mu) / mu)
+	 * z act [B,G], t real [G]. The tokens of s are genes < G, each at most once a cell, with their counts u32 [T]; genes that a cell does
+	 * not list have count 0. mask u32 [B, nb_words(G)]: bit g % 32 of word g / 32 says that gene g of the cell is masked.
+	 * sum double [1], added to; lse real [B] = log sum exp of z_b, kept for the backward.
+	 * backward: z becomes the gradient of the summed loss times *scale (device; NULL: 1); dt real [G] is added to.
+	 */
+	void (*nb_loss)(struct ops *o, double *sum, real *lse, const void *z, const real *t, const struct seq *s, const uint32_t *count,
+		const uint32_t *mask, size_t B, size_t G);
+	void (*nb_loss_back)(struct ops *o, void *z, real *dt, const real *t, const struct seq *s, const uint32_t *count,
+		const uint32_t *mask, const real *lse, const real *scale, size_t B, size_t G);
 
 	/* sum double [1] on the device += sum of g[i]^2. */
 	void (*sumsq)(struct ops *o, double *sum, const real *g, size_t n);

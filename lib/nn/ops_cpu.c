@@ -278,6 +278,12 @@ struct ops *ops_cpu_new(int threads)
 		.mlm_loss = cpu_mlm_loss,
 		.mlm_loss_back = cpu_mlm_loss_back,
 		.class_loss = cpu_class_loss,
+		.bag = cpu_bag,
+		.bag_back = cpu_bag_back,
+		.batch_norm = cpu_batch_norm,
+		.batch_norm_back = cpu_batch_norm_back,
+		.nb_loss = cpu_nb_loss,
+		.nb_loss_back = cpu_nb_loss_back,
 		.sumsq = cpu_sumsq,
 		.adamw = cpu_adamw,
 	};

@@ -124,5 +124,15 @@ void cpu_class_loss(struct ops *o, double *sum, void *dlogit, const void *logit,
 void cpu_attention(struct ops *o, void *y, real *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
 void cpu_attention_back(struct ops *o, void *dqkv, const void *dy, const void *y, const real *lse, const void *qkv, const struct seq *s,
 	size_t C, size_t NH, const struct dropout *d);
+void cpu_bag(struct ops *o, void *y, const real *W, const struct seq *s, const real *value, size_t B, size_t C, int add);
+void cpu_bag_back(struct ops *o, real *dW, const void *dy, const struct seq *s, const real *value, size_t V, size_t C);
+void cpu_batch_norm(struct ops *o, void *y, real *stat, const void *x, const real *gamma, const real *beta, real *run_mean, real *run_var,
+	size_t N, size_t C, double eps, double momentum, int train, enum act act);
+void cpu_batch_norm_back(struct ops *o, void *dx, real *dgamma, real *dbeta, const void *dy, const void *x, const void *y, const real *stat,
+	const real *gamma, size_t N, size_t C, enum act act);
+void cpu_nb_loss(struct ops *o, double *sum, real *lse, const void *z, const real *t, const struct seq *s, const uint32_t *count,
+	const uint32_t *mask, size_t B, size_t G);
+void cpu_nb_loss_back(struct ops *o, void *z, real *dt, const real *t, const struct seq *s, const uint32_t *count, const uint32_t *mask,
+	const real *lse, const real *scale, size_t B, size_t G);
 
 #endif

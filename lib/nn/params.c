@@ -124,9 +124,10 @@ static uint64_t name_hash(const char *s) /* FNV-1a */
 void params_draw(struct params *p, const struct tensor *t)
 {
 	struct rng r = rng_at((uint32_t)(p->seed ^ p->seed >> 32), RNG_INIT, name_hash(t->name), 0);
+	double std = t->std > 0 ? t->std : p->init_range;
 	real *host = xcalloc(t->n, sizeof *host);
 	for (size_t i = 0; i < t->n; i++)
-		host[i] = t->init == INIT_ONE ? 1 : t->init == INIT_ZERO ? 0 : (real)(rng_normal(&r) * p->init_range);
+		host[i] = t->init == INIT_ONE ? 1 : t->init == INIT_ZERO ? 0 : (real)(rng_normal(&r) * std);
 	if (t->zero_row != NO_ROW)
 		memset(host + t->zero_row * t->shape[1], 0, t->shape[1] * sizeof *host);
 	params_write(p, PARAM, t, host);

@@ -18,7 +18,7 @@
 #include "nn/ops.h"
 
 enum init {
-	INIT_NORMAL, /* N(0, initializer_range^2) */
+	INIT_NORMAL, /* N(0, std^2) */
 	INIT_ZERO,
 	INIT_ONE,
 };
@@ -32,6 +32,7 @@ struct tensor {
 	size_t n;  /* elements */
 	size_t at; /* offset in each array, in elements */
 	enum init init;
+	double std; /* INIT_NORMAL; 0: initializer_range */
 	enum role role;
 	int decay;       /* takes part in weight decay */
 	int joined;      /* follows the tensor before it without a gap */

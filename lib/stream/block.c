@@ -253,7 +253,7 @@ static int64_t parse_lengths(uint64_t *offset, size_t rows, const uint8_t **p, s
 
 int block_is_id(const struct column_spec *c)
 {
-	static const char *const ids[] = {"gene", "token", "input", "target", "neighbour"};
+	static const char *const ids[] = {"gene", "token", "input", "target", "neighbour", "masked"};
 	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
 		if (strcmp(c->name, ids[i]) == 0)
 			return c->type == U16 || c->type == U32;

@@ -69,7 +69,7 @@ static inline void block_set_id(struct block *b, int c, size_t i, uint32_t id)
 /* Value i of a column of numbers as a double (whole numbers above 2^53 lose digits). */
 double block_number(const struct block *b, int c, size_t i);
 
-/* Whether the values of a column are rows of the vocabulary: an id column (gene, token, input, target, neighbour). */
+/* Whether the values of a column are rows of the vocabulary: an id column (gene, token, input, target, neighbour, masked). */
 int block_is_id(const struct column_spec *c);
 
 /* Append rows row[0..n) of `from` (row NULL: all of them) to b. Column k of b comes from column map[k]. With map[k] = -1 the caller fills
@@ -81,7 +81,7 @@ size_t block_bytes(const struct block *b);
 int block_full(const struct block *b);
 
 /* Serialise into out (at least block_bytes(b) bytes), and parse `n` bytes that follow h's layout. Parsing checks all
- * lengths, category codes, and that ids (columns gene, token, input, target, neighbour) lie inside the vocabulary; errors
+ * lengths, category codes, and that ids (columns gene, token, input, target, neighbour, masked) lie inside the vocabulary; errors
  * name column and row. The layout is in scstream(5). */
 void block_pack(const struct block *b, uint8_t *out);
 int block_parse(struct block *b, const struct header *h, const uint8_t *data, size_t n, struct error *e);

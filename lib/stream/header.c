@@ -22,7 +22,7 @@ static const struct {
 	[CATEGORICAL] = {"categorical", 4},
 };
 static const char *const shapes[] = {[SCALAR] = "scalar", [RAGGED] = "ragged", [FIXED] = "fixed"};
-static const char *const kinds[] = {"counts", "tokens", "masked", "graph", "embedding", "prediction"};
+static const char *const kinds[] = {"counts", "tokens", "masked", "masked-counts", "graph", "embedding", "prediction"};
 
 size_t type_size(enum column_type t)
 {

@@ -31,7 +31,7 @@ struct column_spec {
 };
 
 struct header {
-	char *kind; /* counts, tokens, masked, graph, embedding, prediction */
+	char *kind; /* counts, tokens, masked, masked-counts, graph, embedding, prediction */
 	size_t ncol, ngroup;
 	struct column_spec *col; /* [ncol] */
 	char **group;            /* [ngroup] names of the ragged groups, in order of first use */

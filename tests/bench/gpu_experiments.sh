@@ -2,11 +2,11 @@
 # make table6 on a machine with a GPU, in calls of limited time, each of which goes on from what those before it brought back.
 # NOT YET RUN ON A GPU: tried on the CPU only (tests/table6.bats).
 #
-#     make table6-inputs DATA=lung.h5ad SCALE=paper                             here: h5ad -> results/table6/lung/inputs
-#     tests/bench/gpu_experiments.sh -p pack results/table6/lung                and all of it that a bare machine needs -> pack.tar.gz
+#     make table6-inputs DATA=lung.h5ad SCALE=paper                             here: prints results/table6-inputs/lung-1a2b3c4d
+#     tests/bench/gpu_experiments.sh -p pack results/table6-inputs/lung-1a2b3c4d      and all of it that a bare machine needs -> pack.tar.gz
 #     tar -xzf pack.tar.gz                                                      there, in the root of the sources
-#     BIN=pack/bin tests/bench/gpu_experiments.sh -o OUT pack/lung
-#     BIN=pack/bin tests/bench/gpu_experiments.sh -o OUT -b runs.tar.gz pack/lung      again, with the OUT/runs.tar.gz of the last call
+#     BIN=pack/bin tests/bench/gpu_experiments.sh -o OUT pack/lung-1a2b3c4d
+#     BIN=pack/bin tests/bench/gpu_experiments.sh -o OUT -b runs.tar.gz pack/lung-1a2b3c4d      again, with the OUT/runs.tar.gz of the last call
 #
 #     [-p PACK | [-s K/N] [-t SECONDS] [-j JOBS] [-o OUT] [-b RUNS.tar.gz]...] FOLDER [VAR=VALUE]...
 # -s  part K (0 to N-1) of N of the runs            -t  stop cleanly by then, the build included (default 540)   -j  runs side by side (4)
@@ -15,7 +15,7 @@
 #     glibc, with the libraries they need but CUDA's own (gpu_common.sh)
 # BIN in the environment: tools that are built. Without, they are built here, with CUDA and without MPI, which takes all libraries.
 # OUT gets table.txt, points.tsv, table6.svg and .png (where there is gnuplot), and runs.tar.gz: scores, curves (train.tsv) and logs of all
-# finished runs, no models. At home: tar -xzmf OUT/runs.tar.gz -C results/table6/lung, then make table6 as table6-inputs.
+# finished runs, no models. At home: tar -xzmf OUT/runs.tar.gz -C results/table6, then make table6 as table6-inputs.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/bench/gpu_common.sh
@@ -27,13 +27,14 @@ while getopts p:s:t:j:o:b: o; do
 	esac
 done
 shift $((OPTIND - 1))
-if [ $# = 0 ] || [ ! -e "$1/inputs/ready" ]; then
-	echo "gpu_experiments.sh: ${1:-no folder}: expected a folder with inputs/ of make table6-inputs" >&2
+if [ $# = 0 ] || [ ! -e "$1/about" ]; then
+	echo "gpu_experiments.sh: ${1:-no folder}: expected a folder that make table6-inputs made" >&2
 	exit 2
 fi
 folder=$1
 shift
-vars=(SCALE=paper "$@" INPUTS="$folder")
+vars=(SCALE=paper "$@" INPUTS="$folder" RESULTS="$folder/results")
+results=$folder/results/table6
 case " $* " in *" DEVICE=cpu "*) cuda=0 ;; *) cuda=1 ;; esac
 tools="maskgen sctrain scembed ctaprobe$([ $cuda = 0 ] || echo ' corrmask_cuda.so')"
 part() { echo "== $1: $((SECONDS - since)) s"; since=$SECONDS; }
@@ -41,10 +42,10 @@ cannot() { tail -n 30 "$out/build.log"; echo "gpu_experiments.sh: the build fail
 
 if [ -n "$pack" ]; then
 	out=$pack
-	mkdir -p "$pack/lib" "$pack/$(basename "$folder")" || exit 1
+	mkdir -p "$pack/lib" || exit 1
 	# shellcheck disable=SC2086
 	gpu_pack "$pack" $tools > "$out/build.log" 2>&1 || cannot
-	cp -r "$folder/inputs" "$pack/$(basename "$folder")"
+	cp -r "$folder" "$pack"
 	tar -czf "$pack.tar.gz" -C "$(dirname "$pack")" "$(basename "$pack")" || exit 1
 	part packing
 	ls -l "$pack.tar.gz"
@@ -62,7 +63,8 @@ if [ -z "${BIN:-}" ]; then
 fi
 [ $cuda = 0 ] || gpu_libraries "$BIN/corrmask_cuda.so"
 # -m: newer than the inputs, as make wants it
-for b in "${before[@]}"; do tar -xzmf "$b" -C "$folder" || exit 1; done
+mkdir -p "$results"
+for b in "${before[@]}"; do tar -xzmf "$b" -C "$results" || exit 1; done
 # This Makefile builds nothing
 make=(make --no-print-directory -s -f pipelines/Makefile BIN="$(realpath "$BIN")" "${vars[@]}")
 all=$("${make[@]}" table6-list) || exit 1
@@ -76,12 +78,14 @@ case $? in
 esac
 part training
 
+run=${all%%/runs/*}
+run=$(basename "$run")
 done=()
-for f in $all; do [ ! -e "$f" ] || done+=("runs/$(basename "$(dirname "$f")")"); done
+for f in $all; do [ ! -e "$f" ] || done+=("$run/runs/$(basename "$(dirname "$f")")"); done
 if [ ${#done[@]} -gt 0 ]; then
-	tar -czf "$out/runs.tar.gz" -C "$folder" --exclude=model --exclude=cells --exclude='*.emb' settings log "${done[@]}" || failed=1
+	tar -czf "$out/runs.tar.gz" -C "$results" --exclude=model --exclude=cells --exclude='*.emb' "$run/settings" "$run/log" "${done[@]}" || failed=1
 	"${make[@]}" table6-now > "$out/table.txt" && cat "$out/table.txt" || failed=1
-	for f in points.tsv table6.svg table6.png; do [ ! -e "$folder/$f" ] || cp "$folder/$f" "$out"; done
+	for f in points.tsv table6.svg table6.png; do [ ! -e "$results/$run/$f" ] || cp "$results/$run/$f" "$out"; done
 fi
 part table
 echo "gpu_experiments.sh: ${#done[@]} of $(wc -w <<< "$all") runs done, ${#mine[@]} of them asked for now; $SECONDS s; all in $out$([ $failed = 0 ] || echo ' (SOME FAILED)')"

@@ -92,7 +92,8 @@ void within(const char *name, double error, double tolerance)
 		fail_msg("%s (%s): error %.3g, tolerance %.3g", name, fp32 ? "float" : "bf16", error, tolerance);
 }
 
-void same(const struct arr *a, double tol_float, double tol_bf16)
+/* The device's array, to be freed; its guard must be whole. */
+static float *fetch(const struct arr *a)
 {
 	struct error e = {""};
 	float *got = xcalloc(a->n + GUARD, 4);
@@ -105,8 +106,19 @@ void same(const struct arr *a, double tol_float, double tol_bf16)
 	for (size_t i = a->n; i < a->n + GUARD; i++)
 		if (got[i] != GUARD_VALUE)
 			fail_msg("%s: element %zu, behind its %zu, was written", a->name, i, a->n);
+	return got;
+}
+
+void same(const struct arr *a, double tol_float, double tol_bf16)
+{
+	float *got = fetch(a);
 	within(a->name, distance(got, a->x, a->n), fp32 ? tol_float : tol_bf16);
 	free(got);
+}
+
+void guarded(const struct arr *a)
+{
+	free(fetch(a));
 }
 
 void same_sums(const char *name, const double *got, const double *want, size_t n, double tol_float, double tol_bf16)

@@ -54,6 +54,7 @@ void release(void); /* all of them; the device must be without a fault */
 double distance(const float *got, const float *want, size_t n); /* ||got - want|| / ||want|| */
 void within(const char *name, double error, double tolerance);
 void same(const struct arr *a, double tol_float, double tol_bf16); /* the device's array and the CPU's */
+void guarded(const struct arr *a);                                 /* nothing was written behind it */
 void same_sums(const char *name, const double *got, const double *want, size_t n, double tol_float, double tol_bf16);
 
 /* ---- batches ---- */

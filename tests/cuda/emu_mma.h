@@ -83,7 +83,7 @@ static inline void mma(float c[2][2], const uint32_t a[4], uint32_t b0, uint32_t
 }
 
 /* Copies happen as late as the rules allow: when their group is waited for. */
-static inline void copy16(uint32_t to, const bf16 *from, bool valid)
+static inline void copy16(uint32_t to, const void *from, bool valid)
 {
 	if (to % 16 || (uintptr_t)from % 16)
 		abort();

@@ -136,8 +136,14 @@ static void attention_one(const uint32_t *len, size_t B, size_t NH, size_t D, ui
 			qkv->x[i] = i % (3 * C) < C ? 32 : (far < 0 ? 8 : (float)(i / (3 * C) / 16)) * far * sqrtf((float)D) / 256;
 	put(qkv);
 	struct arr *dy = ACTS("attention dy", T * C), *dqkv = ACTS("dqkv", T * 3 * C);
+	size_t longest = p.c.L + B % 3 * 100, bytes = threshold ? gpu->keep_bytes(gpu, B, T, longest, C, NH) : 0;
+	struct arr *keep = array("attention's decisions", 0, bytes / 4, 1);
+	assert_true(bytes % 4 == 0 && (bytes > 0) == (threshold && !fp32 && D == 64));
 	cpu->attention(cpu, y->x, lse->x, qkv->x, &p.c, C, NH, &d);
+	d.keep = bytes ? keep->d : NULL;
+	d.longest = longest;
 	gpu->attention(gpu, y->d, lse->d, qkv->d, &p.g, C, NH, on_gpu(&d));
+	guarded(keep);
 	same(y, 3e-6, 5e-3);
 	same(lse, 1e-6, 1e-6);
 	cpu->attention_back(cpu, dqkv->x, dy->x, y->x, lse->x, qkv->x, &p.c, C, NH, &d);

@@ -43,6 +43,8 @@ COLUMNS = {
               column("overlap", "u32", group="neighbour")],
     "embedding": CELL + [column("x", "f32", n=5)],
     "prediction": CELL + [column("logit", "f32", n=3)],
+    "masked-counts": [column("cell", "u64"), column("epoch", "u32"), column("step", "u32"), column("gene", "u16", group="gene"),
+                      column("count", "u32", group="gene"), column("masked", "u16", group="masked")],
 }
 TYPES = (CELL + [column("s_" + t, t) for t in NUMBERS] + [column("f_" + t, t, n=3) for t in NUMBERS] +
          [column("r_" + t, t, group="one" if i % 2 else "two") for i, t in enumerate(NUMBERS)] +
@@ -232,6 +234,8 @@ def kinds(*paths):
                   "overlap": ragged("u32", "neighbour")},
         "embedding": dict(cells, x=("f32", "fixed", None)),
         "prediction": dict(cells, logit=("f32", "fixed", None)),
+        "masked-counts": {"cell": ("u64", "scalar", None), "epoch": ("u32", "scalar", None), "step": ("u32", "scalar", None),
+                          "gene": ragged("id", "gene"), "count": ragged("u32", "gene"), "masked": ragged("id", "masked")},
     }
     for path in paths:
         s = scstream.read(path)
@@ -242,7 +246,7 @@ def kinds(*paths):
             kind = ("u16" if size < 65536 else "u32") if kind == "id" else kind
             assert (c["type"], c["shape"], c.get("group")) == (kind, shape, group), (path, c)
         blocks = list(s)
-        if h["kind"] == "masked":
+        if h["kind"] in ("masked", "masked-counts"):
             assert {"rows", "epochs", "batch", "shards", "shard", "steps", "first_step", "seed"} <= h["loader"].keys()
             assert len(blocks) == h["loader"]["steps"] - h["loader"]["first_step"]
             assert all(b.rows <= h["loader"]["batch"] for b in blocks)
@@ -258,6 +262,10 @@ def kinds(*paths):
                 assert len(set(b["step"])) <= 1
                 for x, p, t in zip(lists("input"), lists("position"), lists("target")):
                     assert not p.size or (p.max() < x.size and (np.diff(p.astype(int)) > 0).all())
+            if h["kind"] == "masked-counts":
+                assert len(set(b["step"])) <= 1
+                for g, c, m in zip(lists("gene"), lists("count"), lists("masked")):
+                    assert (np.diff(g.astype(int)) > 0).all() and (c > 0).all() and (np.diff(m.astype(int)) > 0).all()
             if h["kind"] == "counts":
                 for g, c, n in zip(lists("gene"), lists("count"), b["n_counts"]):
                     assert (np.diff(g.astype(int)) > 0).all() and (c > 0).all() and c.sum() <= n

@@ -505,6 +505,44 @@ static void stamp_wraps(void **state)
 	graph_release(&g);
 }
 
+/* Every size of set; all genes and all pairs of genes equally often; special tokens never; the draw of (seed, batch, epoch). */
+static void columns(void **state)
+{
+	enum { G = 10, DRAWS = 20000 };
+	struct mask_plan p = {.strategy = MASK_COLUMNS, .seed = 7, .vocab = SPECIAL + G, .nspecial = SPECIAL};
+	uint32_t gene[G], pair[G][G] = {{0}};
+	static const double rate[] = {0, 0.04, 0.15, 0.249, 0.5, 0.96, 1};
+	static const uint32_t size[] = {1, 1, 2, 2, 5, 9, 9};
+	for (size_t i = 0; i < sizeof rate / sizeof *rate; i++)
+		assert_int_equal(mask_columns(&p, rate[i], 3, 1, gene), size[i]);
+	for (uint32_t batch = 0; batch < DRAWS; batch++) {
+		uint32_t k = mask_columns(&p, 0.3, batch, 2, gene);
+		assert_int_equal(k, 3);
+		for (uint32_t i = 0; i < k; i++) {
+			assert_true(gene[i] >= SPECIAL && gene[i] < SPECIAL + G && (!i || gene[i] > gene[i - 1]));
+			for (uint32_t j = 0; j <= i; j++)
+				pair[gene[j] - SPECIAL][gene[i] - SPECIAL]++;
+		}
+	}
+	for (int i = 0; i < G; i++)
+		for (int j = i; j < G; j++) { /* probability 3/10, of a pair 3/10 x 2/9; 4.5 standard deviations */
+			double q = i == j ? 0.3 : 0.3 * 2 / 9;
+			assert_true(fabs(pair[i][j] - q * DRAWS) < 4.5 * sqrt(q * (1 - q) * DRAWS));
+		}
+	p.vocab = VOCAB;
+	uint32_t many[VOCAB], other[VOCAB];
+	uint32_t k = mask_columns(&p, 0.5, 3, 1, many);
+	assert_int_equal(mask_columns(&p, 0.5, 3, 1, other), k);
+	assert_memory_equal(many, other, k * sizeof *many);
+	mask_columns(&p, 0.5, 3, 2, other);
+	assert_memory_not_equal(many, other, k * sizeof *many);
+	mask_columns(&p, 0.5, 4, 1, other);
+	assert_memory_not_equal(many, other, k * sizeof *many);
+	p.seed++;
+	mask_columns(&p, 0.5, 3, 1, other);
+	assert_memory_not_equal(many, other, k * sizeof *many);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -520,6 +558,7 @@ int main(void)
 		cmocka_unit_test(uniform_positions),
 		cmocka_unit_test(depends_on_cell_alone),
 		cmocka_unit_test(stamp_wraps),
+		cmocka_unit_test(columns),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,7 +148,7 @@ static void take_batch(struct result *out, const struct masked_batch *m)
 static int run(struct result *out, struct how how, struct error *e)
 {
 	static char donor[] = "donor", *const keep[] = {donor};
-	struct masking_columns columns = {keep, 1, how.groups ? "module" : NULL, how.balance};
+	struct masking_columns columns = {.keep = keep, .nkeep = 1, .groups = how.groups ? "module" : NULL, .balance = how.balance};
 	struct stream *in = stream_open(path, e);
 	struct header want = {0}, masked = {0};
 	assert_int_equal(masking_headers(&want, &masked, stream_header(in), &columns, path, e), 0);
@@ -172,7 +172,7 @@ static int run(struct result *out, struct how how, struct error *e)
 		.mask_id = MASK_ID,
 		.graph = how.strategy == MASK_CORRMASK && !how.groups ? &graph : NULL};
 	struct masking m = {.plan = &plan,
-		.rate = how.rate.to > 0 ? how.rate : (struct mask_schedule){MASK_SCHEDULE_FIXED, 0.3, 0.3},
+		.rate = how.rate.to > 0 ? how.rate : (struct mask_schedule){MASK_SCHEDULE_FIXED, .from = 0.3, .to = 0.3},
 		.lambda = how.lambda,
 		.loader = &l,
 		.header = &masked,
@@ -211,10 +211,13 @@ static const struct result *result_of(struct result *r, struct how how)
 }
 
 static const struct how hows[] = {
-	{.strategy = MASK_RANDOM, .rate = {MASK_SCHEDULE_UNIFORM, 0.1, 0.9}},
+	{.strategy = MASK_RANDOM, .rate = {MASK_SCHEDULE_UNIFORM, .from = 0.1, .to = 0.9}},
 	{.strategy = MASK_RANDOM, .balance = 1},
-	{.strategy = MASK_CORRMASK, .audit = 1, .rate = {MASK_SCHEDULE_LINEAR, 0, 1}, .lambda = {MASK_SCHEDULE_UNIFORM, 0, 1}},
-	{.strategy = MASK_CORRMASK, .groups = 1, .lambda = {MASK_SCHEDULE_FIXED, 1, 1}},
+	{.strategy = MASK_CORRMASK,
+		.audit = 1,
+		.rate = {MASK_SCHEDULE_LINEAR, .from = 0, .to = 1},
+		.lambda = {MASK_SCHEDULE_UNIFORM, .from = 0, .to = 1}},
+	{.strategy = MASK_CORRMASK, .groups = 1, .lambda = {MASK_SCHEDULE_FIXED, .from = 1, .to = 1}},
 };
 enum { HOWS = sizeof hows / sizeof *hows };
 
@@ -270,13 +273,13 @@ static void any_start(void **state)
 /* The values of a schedule, and that the masks follow them: every cell has floor(L p) masks. */
 static void schedules(void **state)
 {
-	result_of(&one, (struct how){.rate = {MASK_SCHEDULE_LINEAR, 0.8, 0.2}});
+	result_of(&one, (struct how){.rate = {MASK_SCHEDULE_LINEAR, .from = 0.8, .to = 0.2}});
 	for (int k = 0; k < STEPS; k++) {
 		assert_true(fabs(one.rate[k] - (0.8 - 0.6 * k / (STEPS - 1))) < 1e-12);
 		assert_int_equal(one.masked_of[k], one.budget_of[k]);
 	}
 	double least = 1, most = 0;
-	result_of(&one, (struct how){.rate = {MASK_SCHEDULE_UNIFORM, 0.2, 0.6}});
+	result_of(&one, (struct how){.rate = {MASK_SCHEDULE_UNIFORM, .from = 0.2, .to = 0.6}});
 	for (int k = 0; k < STEPS; k++) {
 		assert_true(one.rate[k] >= 0.2 && one.rate[k] < 0.6 && one.lambda[k] == 0);
 		assert_int_equal(one.masked_of[k], one.budget_of[k]);
@@ -286,7 +289,7 @@ static void schedules(void **state)
 			assert_true(one.rate[k] != one.rate[j]);
 	}
 	assert_true(least < 0.23 && most > 0.57);
-	result_of(&one, (struct how){.rate = {MASK_SCHEDULE_FIXED, 1, 1}});
+	result_of(&one, (struct how){.rate = {MASK_SCHEDULE_FIXED, .from = 1, .to = 1}});
 	assert_int_equal(one.masked, one.tokens);
 }
 
@@ -297,7 +300,31 @@ static void schedule_text(void **state)
 	assert_int_equal(mask_schedule_parse(&s, MASK_SCHEDULE_LINEAR, "0.25:1"), 0);
 	assert_true(s.kind == MASK_SCHEDULE_LINEAR && s.from == 0.25 && s.to == 1);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-		assert_int_equal(mask_schedule_parse(&s, MASK_SCHEDULE_UNIFORM, bad[i]), -1);
+		if (strcmp(bad[i], "0.1:0.2:0.3"))
+			assert_int_equal(mask_schedule_parse(&s, MASK_SCHEDULE_UNIFORM, bad[i]), -1);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(mask_schedule_parse(&s, MASK_SCHEDULE_LINEAR, bad[i]), -1);
+	assert_int_equal(mask_schedule_parse(&s, MASK_SCHEDULE_UNIFORM, "0.1:0.5:0.2"), 0);
+	assert_true(s.kind == MASK_SCHEDULE_SHRINK && s.from == 0.1 && s.to == 0.5 && s.last == 0.2);
+	static const char *const bad_shrink[] = {"0.2:0.1:0.5", "0.2:0.5:0.1", "0.1:0.5:", "0.1:0.5:0.4:0.3", "0.1:0.5:2"};
+	for (size_t i = 0; i < sizeof bad_shrink / sizeof *bad_shrink; i++)
+		assert_int_equal(mask_schedule_parse(&s, MASK_SCHEDULE_UNIFORM, bad_shrink[i]), -1);
+}
+
+static void choice_text(void **state)
+{
+	static const char *const bad[] = {"", ",", "0.1,", "0.2,0.1", "0.1,0.1", "0.1:0.2", "0.1,2", "x", "0.1 ,0.2", "0.1,nan"};
+	struct mask_schedule s;
+	assert_int_equal(mask_schedule_parse(&s, MASK_SCHEDULE_CHOICE, "0,0.25,1"), 0);
+	assert_true(s.kind == MASK_SCHEDULE_CHOICE && s.nchoice == 3 && s.choice[0] == 0 && s.choice[1] == 0.25 && s.choice[2] == 1);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(mask_schedule_parse(&s, MASK_SCHEDULE_CHOICE, bad[i]), -1);
+	char many[8 * (MASK_CHOICES_MAX + 1)], *p = many;
+	for (int i = 1; i <= MASK_CHOICES_MAX + 1; i++)
+		p += sprintf(p, "%s0.%03d", i > 1 ? "," : "", i);
+	assert_int_equal(mask_schedule_parse(&s, MASK_SCHEDULE_CHOICE, many), -1);
+	*strrchr(many, ',') = 0;
+	assert_int_equal(mask_schedule_parse(&s, MASK_SCHEDULE_CHOICE, many), 0);
 }
 
 static void columns_are_checked(void **state)
@@ -315,7 +342,7 @@ static void columns_are_checked(void **state)
 		struct error e;
 		struct header want, out;
 		char *keep = xstrdup(bad[i].keep);
-		struct masking_columns c = {&keep, 1, bad[i].groups, 0};
+		struct masking_columns c = {.keep = &keep, .nkeep = 1, .groups = bad[i].groups};
 		assert_int_equal(masking_headers(&want, &out, &header, &c, "x.tok", &e), -1);
 		assert_non_null(strstr(e.msg, bad[i].message));
 		header_release(&want);
@@ -330,7 +357,7 @@ static void too_long(void **state)
 	struct error e;
 	assert_int_equal(write_cells(40, MASK_ROW_MAX + 1), 0);
 	static struct result r;
-	struct how how = {.threads = 2, .rate = {MASK_SCHEDULE_FIXED, 0.1, 0.1}};
+	struct how how = {.threads = 2, .rate = {MASK_SCHEDULE_FIXED, .from = 0.1, .to = 0.1}};
 	assert_int_equal(run(&r, how, &e), -1);
 	assert_non_null(strstr(e.msg, "cell 36: 65537 tokens, expected at most 65536"));
 	uint64_t given = 0;
@@ -350,6 +377,7 @@ int main(void)
 		cmocka_unit_test(any_start),
 		cmocka_unit_test(schedules),
 		cmocka_unit_test(schedule_text),
+		cmocka_unit_test(choice_text),
 		cmocka_unit_test(columns_are_checked),
 		cmocka_unit_test(too_long),
 	};

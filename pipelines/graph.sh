@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The graph of a small corpus. In the paper an edge needs 200 cells with both genes, of 100,000. Here it needs a twentieth of the cells,
 # at least 10 and at most 200.
-#     demo-graph.sh TOKENS GRAPH [OPTION-OF-DEPGRAPH...]
+#     graph.sh TOKENS GRAPH [OPTION-OF-DEPGRAPH...]
 . "$(dirname "$0")/common.sh"
 [ $# -ge 2 ] || usage
 tokens=$1 graph=$2

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# demo-group.sh GROUP COUNTS: the scsample options for the split: by donor if there is such a column, else by cell.
+# group.sh GROUP COUNTS: the obs column to split by, or nothing to split by cell. auto: a column of donors, if there is one
 . "$(dirname "$0")/common.sh"
 group=$1 counts=$2
 [ "$group" = none ] && exit 0
 if [ "$group" != auto ]; then
-	echo "--by $group"
+	echo "$group"
 	exit 0
 fi
 for column in donor_id donor patient individual; do
 	n=$(scview -s "$counts" | awk -F '\t' -v c="$column" '$1 == c && $2 ~ /^=/' | wc -l)
 	if [ "$n" -ge 4 ]; then
-		echo "--by $column"
+		echo "$column"
 		exit 0
 	fi
 done

@@ -1,0 +1,70 @@
+#include "eval/correlation.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int constant(const double *x, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (x[i] != x[0])
+			return 0;
+	return 1;
+}
+
+double correlation_pearson(const double *x, const double *y, size_t n)
+{
+	double mx = 0, my = 0, xx = 0, yy = 0, xy = 0;
+	if (n < 2 || constant(x, n) || constant(y, n))
+		return NAN;
+	for (size_t i = 0; i < n; i++) {
+		mx += x[i];
+		my += y[i];
+	}
+	mx /= (double)n;
+	my /= (double)n;
+	for (size_t i = 0; i < n; i++) {
+		xx += (x[i] - mx) * (x[i] - mx);
+		yy += (y[i] - my) * (y[i] - my);
+		xy += (x[i] - mx) * (y[i] - my);
+	}
+	return xy / sqrt(xx) / sqrt(yy);
+}
+
+struct item {
+	double value;
+	size_t index;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	double x = ((const struct item *)a)->value, y = ((const struct item *)b)->value;
+	return (x > y) - (x < y);
+}
+
+/* rank [n] from 1; it [n] scratch. */
+static void ranks(const double *x, size_t n, struct item *it, double *rank)
+{
+	for (size_t i = 0; i < n; i++)
+		it[i] = (struct item){x[i], i};
+	qsort(it, n, sizeof *it, by_value);
+	for (size_t from = 0, to; from < n; from = to) {
+		for (to = from + 1; to < n && it[to].value == it[from].value; to++)
+			;
+		for (size_t i = from; i < to; i++)
+			rank[it[i].index] = (double)(from + 1 + to) / 2;
+	}
+}
+
+double correlation_spearman(const double *x, const double *y, size_t n)
+{
+	struct item *it = xmalloc(n * sizeof *it);
+	double *a = xmalloc(2 * n * sizeof *a), *b = a + n;
+	ranks(x, n, it, a);
+	ranks(y, n, it, b);
+	double r = correlation_pearson(a, b, n);
+	free(it);
+	free(a);
+	return r;
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# The folders of runs; runs.mk says what they are. A SETTING is VARIABLE=VALUE, or @FILE: the settings of another folder.
+#     run.sh folder RESULTS/EXPERIMENT SETTING...       print the folder of these settings; make nothing
+#     run.sh settings RESULTS/EXPERIMENT SETTING...     make it, with its file `settings`, and link it as latest
+#     run.sh check SETTING...                           print what is wrong with the settings, if anything
+#     run.sh list RESULTS                               list the runs
+#     run.sh clean RESULTS "RUN..."                     remove runs
+. "$(dirname "$0")/common.sh"
+[ $# -ge 2 ] || usage
+what=$1
+shift
+
+# Settings that name files or folders, one or several
+names_files() {
+	case $1 in
+	DATA | TOKENS | INIT | VOCAB | MEDIANS | TOKEN_TABLE | GENE_LABELS | GENESETS | GENE_NAMES) ;;
+	*) return 1 ;;
+	esac
+}
+
+# print_settings SETTING...: one a line; a file with its size and time, so that another file of this name is another setting
+print_settings() {
+	local setting name value f at
+	for setting; do
+		name=${setting%%=*} value=${setting#*=}
+		if [ "${setting:0:1}" = @ ]; then
+			grep -v '^name = ' "${setting#@}"
+		elif [ -n "$value" ] && names_files "$name"; then
+			files "$value"
+			for f in "${files[@]}"; do
+				at=$f
+				[ ! -e "$f/model.safetensors" ] || at=$f/model.safetensors
+				printf '%s = %s (%s)\n' "$name" "$(realpath -m -- "$f")" \
+					"$(TZ=UTC stat -L -c '%s bytes, %.19y' -- "$at" 2>/dev/null || echo missing)"
+			done
+		else
+			printf '%s = %s\n' "$name" "$value"
+		fi
+	done
+}
+
+# run_name SETTING...: the name of the data, of characters that make and the shell leave alone; of experiments without data, the scale
+run_name() {
+	local setting value name=''
+	for setting; do
+		value=${setting#*=}
+		case $setting in
+		@*) name=$(sed -n 's/^name = //p' "${setting#@}") ;;
+		TOKENS=?* | DATA=?*)
+			files "$value"
+			name=$(basename -- "${files[0]}")
+			name=${name%.*}
+			name=${name:0:40}
+			name=${name//[^a-zA-Z0-9._-]/_}
+			[ ${#files[@]} = 1 ] || name=$name+$((${#files[@]} - 1))
+			break
+			;;
+		DATA=) name=sim ;;
+		SCALE=*) name=${name:-$value} ;;
+		esac
+	done
+	echo "$name"
+}
+
+run_folder() {
+	text=$(print_settings "$@")
+	name=$(run_name "$@")
+	run=$name-$(sha256sum <<< "$text" | cut -c 1-8)
+}
+
+check() {
+	local setting name value f
+	for setting; do
+		name=${setting%%=*} value=${setting#*=}
+		if [ "$name" = SCALE ]; then
+			case $value in tiny | small | paper) ;; *) echo "SCALE=$value: expected tiny, small or paper"; return ;; esac
+		elif [ -n "$value" ] && names_files "$name"; then
+			files "$value"
+			for f in "${files[@]}"; do
+				[ -e "$f" ] || { echo "$name=$f: no such file or folder"; return; }
+			done
+			[ "$name" != INIT ] || [ -e "$value/model.safetensors" ] || { echo "INIT=$value: no model.safetensors in it: expected the folder of a model"; return; }
+		fi
+	done
+}
+
+list() {
+	local settings run mark
+	for settings in "$1"/*/*/settings; do
+		run=${settings%/settings}
+		if [ ! -e "$settings" ] || [ -L "$run" ]; then continue; fi
+		mark=
+		[ ! "$run" -ef "$(dirname "$run")/latest" ] || mark='*'
+		printf '%s%s  %s, %s\n' "${run#"$1"/}" "$mark" "$(date -r "$settings" '+%F %R')" "$(du -sh "$run" | cut -f 1)"
+		sed -n '/^name = /d; s/ ([0-9]* bytes, [^)]*)$//; s/ = \(.\)/=\1/p' "$settings" | paste -sd ' ' | fold -s -w 110 | sed 's/^/    /'
+	done
+}
+
+clean() {
+	local results=$1 run
+	read -ra runs <<< "$2"
+	if [ ${#runs[@]} = 0 ]; then
+		echo 'clean-runs: RUN= is needed, such as RUN=demo/sim-1a2b3c4d; make list-runs lists the runs' >&2
+		exit 2
+	fi
+	for run in "${runs[@]}"; do
+		if ! [[ $run =~ ^[a-z0-9-]+/[^/]+$ ]] || [ -L "$results/$run" ] || [ ! -e "$results/$run/settings" ]; then
+			echo "clean-runs: $run: no such run in $results; make list-runs lists the runs" >&2
+			exit 1
+		fi
+	done
+	for run in "${runs[@]}"; do
+		[ ! "$results/$run" -ef "$results/${run%/*}/latest" ] || rm "$results/${run%/*}/latest"
+		rm -r "${results:?}/$run"
+	done
+}
+
+case $what in
+folder)
+	parent=$1
+	shift
+	run_folder "$@"
+	echo "$parent/$run"
+	;;
+settings)
+	parent=$1
+	shift
+	run_folder "$@"
+	mkdir -p "$parent/$run"
+	[ ! -e "$parent/latest" ] || [ -L "$parent/latest" ]
+	ln -sfn "$run" "$parent/latest"
+	[ -e "$parent/$run/settings" ] || printf 'name = %s\n%s\n' "$name" "$text" > "$parent/$run/settings"
+	;;
+check) check "$@" ;;
+list) list "$1" ;;
+clean) clean "$@" ;;
+*) usage ;;
+esac

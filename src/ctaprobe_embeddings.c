@@ -1,0 +1,127 @@
+/* Embeddings of cells in memory, with a label, a number and a group for each cell. */
+#include "ctaprobe.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the columns of one stream are. */
+struct columns {
+	int x, cell, target, target_missing; /* -1: none */
+	struct labels label, group;
+};
+
+static void open_columns(struct columns *c, const struct embeddings *d, const struct wanted *w)
+{
+	struct error e;
+	const struct header *h = stream_header(d->s);
+	const char *name = stream_name(d->s);
+	*c = (struct columns){.target = -1, .target_missing = -1};
+	if (header_kind(h, "embedding", name, &e))
+		die("%s", e.msg);
+	c->x = header_need(h, "x", F32, FIXED, name, &e);
+	c->cell = c->x < 0 ? -1 : header_need(h, "cell", U64, SCALAR, name, &e);
+	if (c->cell < 0 || (w->label && labels_init(&c->label, h, w->label, w->classes, name, &e)) ||
+		(w->target && (c->target = header_need(h, w->target, COLUMN_TYPES, SCALAR, name, &e)) < 0) ||
+		(w->group && labels_init(&c->group, h, w->group, w->groups, name, &e)))
+		die("%s", e.msg);
+	if (!w->target)
+		return;
+	enum column_type t = h->col[c->target].type;
+	if (t == CATEGORICAL || t == STR)
+		die("%s: column '%s' is %s, expected numbers", name, w->target, type_name(t));
+	c->target_missing = header_missing(h, w->target);
+}
+
+static void check_finite(const struct embeddings *d, const float *x, uint64_t cell)
+{
+	for (size_t j = 0; j < d->d; j++)
+		if (!isfinite(x[j]))
+			die("%s: cell %" PRIu64 ": x[%zu] is %g, expected a finite number", stream_name(d->s), cell, j, (double)x[j]);
+}
+
+static int has_value(const struct columns *c, const struct block *b, size_t i)
+{
+	return (c->target_missing < 0 || !((const uint8_t *)b->col[c->target_missing].data)[i]) && !isnan(block_number(b, c->target, i));
+}
+
+static void read_block(struct embeddings *d, const struct block *b, struct columns *c, const struct wanted *w)
+{
+	for (size_t i = 0; i < b->rows; i++, d->rows++) {
+		uint64_t cell = ((const uint64_t *)b->col[c->cell].data)[i];
+		uint32_t y = w->label ? labels_at(&c->label, b, i) : 0;
+		if (y == MISSING_CODE || (w->target && !has_value(c, b, i))) {
+			d->unlabelled++;
+			continue;
+		}
+		grow(d->x, d->x_cap, (d->n + 1) * d->d);
+		grow(d->cell, d->cell_cap, d->n + 1);
+		grow(d->y, d->y_cap, d->n + 1);
+		d->y[d->n] = y;
+		grow(d->row, d->row_cap, d->n + 1);
+		d->cell[d->n] = cell;
+		d->row[d->n] = d->rows;
+		memcpy(d->x + d->n * d->d, (const float *)b->col[c->x].data + i * d->d, d->d * sizeof *d->x);
+		check_finite(d, d->x + d->n * d->d, cell);
+		if (w->target) {
+			grow(d->target, d->target_cap, d->n + 1);
+			d->target[d->n] = block_number(b, c->target, i);
+			if (isinf(d->target[d->n]))
+				die("%s: cell %" PRIu64 ": column '%s' is infinite", stream_name(d->s), cell, w->target);
+		}
+		if (w->group) {
+			grow(d->group, d->group_cap, d->n + 1);
+			d->group[d->n] = labels_at(&c->group, b, i);
+			if (d->group[d->n] == MISSING_CODE)
+				die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'",
+					stream_name(d->s), cell, w->group, w->group);
+		}
+		d->n++;
+	}
+}
+
+void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again)
+{
+	struct error e;
+	struct columns c;
+	struct block b = {0};
+	*d = (struct embeddings){.s = s};
+	open_columns(&c, d, w);
+	d->d = stream_header(s)->col[c.x].n;
+	if (again && stream_index(s, &e))
+		die("%s", e.msg);
+	size_t k = 0;
+	int got = 1;
+	while (got > 0) {
+		if (again)
+			got = k == stream_blocks(s) ? 0 : stream_read_at(s, k++, &b, &e) ? -1 : 1;
+		else
+			got = stream_read(s, &b, &e);
+		if (got > 0)
+			read_block(d, &b, &c, w);
+		progress("%zu cells read", d->n);
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	if (!d->n && (w->label || w->target))
+		die("%s: no cell has a value in column '%s' (%zu cells read)", stream_name(s), w->label ? w->label : w->target,
+			d->unlabelled);
+	if (d->n > INT32_MAX)
+		die("%s: more than %d labelled cells; take a sample with scsample -n", stream_name(s), INT32_MAX);
+	block_release(&b);
+	labels_release(&c.label);
+	labels_release(&c.group);
+}
+
+void embeddings_release(struct embeddings *d)
+{
+	stream_free(d->s);
+	free(d->x);
+	free(d->y);
+	free(d->target);
+	free(d->group);
+	free(d->cell);
+	free(d->row);
+	*d = (struct embeddings){0};
+}

@@ -1,0 +1,128 @@
+/* --hvg: choose highly variable genes, and leave the others out. */
+#include "scsample.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int need(const struct genes *g, const struct header *h, const char *column, enum column_type type, enum column_shape shape)
+{
+	struct error e;
+	int c = header_need(h, column, type, shape, g->file, &e);
+	if (c < 0)
+		die("--hvg: %s", e.msg);
+	return c;
+}
+
+void genes_init(struct genes *g, const struct header *h, const char *file)
+{
+	struct error e;
+	g->file = file;
+	if (header_kind(h, "counts", file, &e))
+		die("--hvg: %s", e.msg);
+	g->cell = need(g, h, "cell", U64, SCALAR);
+	g->gene = need(g, h, "gene", U32, RAGGED);
+	g->count = need(g, h, "count", U32, RAGGED);
+	g->group = h->col[g->gene].group;
+	if (h->col[g->count].type != U32 || h->col[g->count].group != g->group)
+		die("--hvg: %s: column 'count' is not u32 in the group of column gene", file);
+	if (g->batch_key && labels_init(&g->labels, h, g->batch_key, &g->classes, file, &e))
+		die("--batch-key: %s", e.msg);
+	hvg_init(&g->hvg, g->flavor, h->vocab.n, g->top);
+	header_copy(&g->header, h);
+}
+
+void genes_release(struct genes *g)
+{
+	hvg_release(&g->hvg);
+	labels_release(&g->labels);
+	classes_release(&g->classes);
+	header_release(&g->header);
+	free(g->number);
+	free(g->map);
+	free(g->id);
+	*g = (struct genes){0};
+}
+
+void genes_add(struct genes *g, const struct block *b, const uint8_t *keep)
+{
+	const uint64_t *o = b->group[g->group].offset;
+	for (size_t row = 0; row < b->rows; row++) {
+		if (!keep[row])
+			continue;
+		size_t n = o[row + 1] - o[row];
+		uint32_t batch = g->batch_key ? labels_at(&g->labels, b, row) : 0;
+		if (batch == MISSING_CODE)
+			die("--batch-key: %s: cell %llu has no value in column '%s'", g->file,
+				(unsigned long long)((const uint64_t *)b->col[g->cell].data)[row], g->batch_key);
+		grow(g->id, g->cap, n);
+		for (size_t i = 0; i < n; i++)
+			g->id[i] = block_id(b, g->gene, o[row] + i);
+		hvg_add(&g->hvg, batch, g->id, (const uint32_t *)b->col[g->count].data + o[row], n);
+	}
+}
+
+/* The header with the chosen genes only, and without the lists beside gene that would no longer fit. */
+static void narrow(struct genes *g, const uint8_t *take)
+{
+	struct header *h = &g->header;
+	struct header from = {0};
+	header_copy(&from, h);
+	g->number = xmalloc(from.vocab.n * sizeof *g->number);
+	vocab_release(&h->vocab);
+	for (size_t i = 0; i < from.vocab.n; i++) {
+		int stays = take[i] || i < from.vocab.nspecial;
+		g->number[i] = stays ? (uint32_t)h->vocab.n : GENE_DROPPED;
+		if (stays)
+			vocab_push(&h->vocab, from.vocab.id[i], from.vocab.symbol[i], from.vocab.median[i]);
+	}
+	h->col[g->gene].type = id_type(h->vocab.n);
+	for (size_t c = 0; c < from.ncol; c++)
+		if (from.col[c].group == g->group && (int)c != g->gene && (int)c != g->count) {
+			warn("%s: the list %s is left out: it has a value for every gene", g->file, from.col[c].name);
+			header_drop(h, from.col[c].name);
+		}
+	g->map = xmalloc(h->ncol * sizeof *g->map);
+	header_map(h, &from, g->map);
+	g->map[header_find(h, "gene")] = g->map[header_find(h, "count")] = -1;
+	header_release(&from);
+}
+
+int genes_again(struct genes *g)
+{
+	struct error e;
+	size_t bad = 0;
+	int again = hvg_again(&g->hvg, &bad, &e);
+	if (again < 0 && g->batch_key)
+		die("--hvg: %s: %s '%s': %s", g->file, g->batch_key, g->classes.name[bad], e.msg);
+	if (again < 0 || !g->hvg.batches)
+		die("--hvg: %s: %s", g->file, again < 0 ? e.msg : "no cells to choose genes by");
+	if (again)
+		return 1;
+	uint8_t *take = xmalloc(g->hvg.genes);
+	size_t n = hvg_choose(&g->hvg, take);
+	if (!n)
+		die("--hvg: %s: no gene is highly variable: every gene has the same count in all cells", g->file);
+	if (n < g->top)
+		warn("--hvg: %s: %zu genes were requested, but %zu vary; these are kept", g->file, g->top, n);
+	narrow(g, take);
+	free(take);
+	return 0;
+}
+
+void genes_fill(const struct genes *g, struct block *out, const struct block *b, const uint32_t *row, size_t n)
+{
+	int gene = header_find(&g->header, "gene"), count = header_find(&g->header, "count"), group = g->header.col[gene].group;
+	uint64_t *end = out->group[group].offset, at = end[out->rows - n];
+	const uint64_t *o = b->group[g->group].offset;
+	for (size_t k = 0; k < n; k++, end[out->rows - n + k] = at) {
+		size_t first = o[row[k]], items = o[row[k] + 1] - first;
+		block_set_items(out, group, at + items);
+		for (size_t i = first; i < first + items; i++) {
+			uint32_t to = g->number[block_id(b, g->gene, i)];
+			if (to == GENE_DROPPED)
+				continue;
+			block_set_id(out, gene, at, to);
+			((uint32_t *)out->col[count].data)[at++] = ((const uint32_t *)b->col[g->count].data)[i];
+		}
+	}
+}

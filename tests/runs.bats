@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# Folders of runs: other settings have another folder, odd names of files work, and what is wrong is told before anything is made
+load helper
+
+setup_file() {
+	cd "$BATS_FILE_TMPDIR"
+	export PATH=$BIN:$PATH
+	scsim -q --cells 60 --genes 150 --depth 400 --seed 1 -o c.counts
+	mkdir other
+	scview -q -O h5ad -o "my heart's \$x.h5ad" c.counts
+	scview -q -O h5ad -o plain.h5ad c.counts
+	cp plain.h5ad other
+	rankenc -q --fit c.counts -o v.tsv
+	rankenc -q -m v.tsv -o c.tok c.counts
+}
+
+setup() { cd "$BATS_FILE_TMPDIR"; }
+
+folder() { "$BATS_TEST_DIRNAME/../pipelines/run.sh" folder results/demo "$@"; }
+latest() { readlink "results/$1/latest"; }
+
+@test "run.sh: other settings, another file of the same name, a file that has changed: another folder; the same settings: the same one" {
+	was=$(folder DATA=plain.h5ad SEED=1)
+	assert_regex "$was" '^results/demo/plain-[0-9a-f]{8}$'
+	assert_equal "$(folder "DATA=$PWD/plain.h5ad" SEED=1)" "$was"
+	for other in "DATA=plain.h5ad SEED=2" "DATA=other/plain.h5ad SEED=1" "DATA=other/plain.h5ad SEED=2"; do
+		# shellcheck disable=SC2086
+		folder $other
+	done > folders
+	touch -d 2020-01-01 plain.h5ad
+	folder DATA=plain.h5ad SEED=1 >> folders
+	echo "$was" >> folders
+	assert_equal "$(sort -u folders | wc -l)" 5
+	# names that make and the shell leave alone
+	run -0 folder "DATA=my heart's \$x.h5ad" SEED=1
+	assert_output --regexp '^results/demo/my_heart_s__x-[0-9a-f]{8}$'
+	run -0 folder "DATA=plain.h5ad \"my heart's \$x.h5ad\""
+	assert_output --regexp '^results/demo/plain\+1-'
+	run -0 folder DATA=
+	assert_output --regexp '^results/demo/sim-'
+}
+
+@test "runs: one experiment after another keeps what is there; list-runs lists them, clean-runs removes one" {
+	run -0 pipelines table8 TOKENS=c.tok
+	was=$(latest audit)
+	cp results/audit/"$was"/table8.txt first
+	run -0 pipelines table8 TOKENS=c.tok SEED=2
+	assert_line "  depgraph"
+	other=$(latest audit)
+	[ "$other" != "$was" ]
+	cmp first results/audit/"$was"/table8.txt
+	run cat results/audit/"$other"/settings
+	assert_line --regexp "^TOKENS = $PWD/c.tok \([0-9]+ bytes, 20"
+	assert_line "SEED = 2"
+	# back to the first
+	run -0 pipelines table8 TOKENS=c.tok
+	refute_line "  depgraph"
+	assert_equal "$(latest audit)" "$was"
+	run -0 pipelines list-runs
+	assert_line --regexp "^audit/$was\*  20"
+	assert_line --regexp "^audit/$other  20"
+	assert_line --partial "/c.tok SEED=2 "
+	for wrong in "" nothing ../other "audit/$was/log" audit/latest "audit/$other results"; do
+		run -2 pipelines clean-runs RUN="$wrong"
+		assert_output --partial "make list-runs lists the runs"
+	done
+	assert_exist results/audit/"$other"/table8.txt
+	run -0 pipelines clean-runs RUN="audit/$other"
+	assert_not_exist results/audit/"$other"
+	run -0 pipelines clean-runs RUN="audit/$was"
+	assert_equal "$(ls results/audit)" ""
+}
+
+@test "runs: a file name with spaces, quotes and dollar signs, and several files" {
+	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
+	assert_line "corrmask demo: my heart's \$x.h5ad, label cell_type"
+	run -0 pipelines table8 DATA="other/plain.h5ad \"my heart's \$x.h5ad\""
+	assert_line --partial "120 cells"
+}
+
+@test "runs: files that are missing and unknown settings are named before anything is made" {
+	mkdir empty
+	cd empty
+	told() {
+		run -2 pipelines "${@:2}"
+		assert_output --partial "$1"
+		assert_equal "${#lines[@]}" 1
+	}
+	told "DATA=no thing.h5ad: no such file" demo DATA="no thing.h5ad"
+	told "DATA=b.h5ad: no such file" demo DATA="../plain.h5ad b.h5ad"
+	told "TOKENS=no.tok: no such file" table3 TOKENS=no.tok
+	told "INIT=no.model: no such file" finetune INIT=no.model
+	told "INIT=../other: no model.safetensors in it" table6 finetune INIT=../other
+	told "GENE_LABELS=no.tsv: no such file" genes GENE_LABELS=no.tsv
+	told "GENE_LABELS=FILE is needed" genes DATA=../plain.h5ad
+	told "GENESETS=no.gmt: no such file" genesets GENESETS=no.gmt TOKENS=../c.tok
+	for goal in demo finetune genes table6 fig3 fig4; do told "SCALE=huge: expected tiny, small or paper" $goal SCALE=huge; done
+	assert_equal "$(ls)" ""
+}
