@@ -252,6 +252,9 @@ void cli_init(struct cli *c, int argc, char **argv)
 	cJSON_InitHooks(&(cJSON_Hooks){xmalloc, free}); /* its callers need not look for NULL */
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGINT, on_signal);
+	atexit(outfile_cleanup); /* HDF5 calls exit when its memory is out */
+	for (const int *s = (const int[]){SIGSEGV, SIGBUS, SIGABRT, 0}; *s; s++) /* a crash leaves no temporary file either */
+		signal(*s, on_signal);
 	for (const int *s = (const int[]){SIGTERM, SIGHUP, 0}; *s; s++) /* an ignored signal stays ignored (nohup, trap '' TERM) */
 		if (signal(*s, SIG_IGN) != SIG_IGN)
 			signal(*s, on_signal);

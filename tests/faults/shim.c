@@ -110,10 +110,22 @@ static void *next(const char *name)
 }
 #define REAL(name) ((__typeof__(&name))next(#name))
 
-void *malloc(size_t n) { return fails(ALLOC) ? NULL : __libc_malloc(n); }
-void *calloc(size_t n, size_t size) { return fails(ALLOC) ? NULL : __libc_calloc(n, size); }
-void *realloc(void *p, size_t n) { return fails(ALLOC) ? NULL : __libc_realloc(p, n); }
-void *aligned_alloc(size_t align, size_t n) { return fails(ALLOC) ? NULL : __libc_memalign(align, n); }
+void *malloc(size_t n)
+{
+	return fails(ALLOC) ? NULL : __libc_malloc(n);
+}
+void *calloc(size_t n, size_t size)
+{
+	return fails(ALLOC) ? NULL : __libc_calloc(n, size);
+}
+void *realloc(void *p, size_t n)
+{
+	return fails(ALLOC) ? NULL : __libc_realloc(p, n);
+}
+void *aligned_alloc(size_t align, size_t n)
+{
+	return fails(ALLOC) ? NULL : __libc_memalign(align, n);
+}
 void *reallocarray(void *p, size_t n, size_t size)
 {
 	size_t all;
@@ -177,22 +189,21 @@ ssize_t writev(int fd, const struct iovec *part, int n)
 	return k < 0 ? -1 : REAL(writev)(fd, part, n);
 }
 
-#define OPEN_LIKE(name, before, ...)                                                                                                       \
-	{                                                                                                                                  \
-		mode_t mode = 0;                                                                                                           \
-		if (flags & (O_CREAT | O_TMPFILE)) {                                                                                       \
-			va_list ap;                                                                                                        \
-			va_start(ap, flags);                                                                                               \
-			mode = va_arg(ap, mode_t);                                                                                         \
-			va_end(ap);                                                                                                        \
-		}                                                                                                                          \
-		return fails(OPEN) ? -1 : REAL(name)(__VA_ARGS__, mode);                                                                   \
+#define OPEN_LIKE(name, before, ...) \
+	{ \
+		mode_t mode = 0; \
+		if (flags & (O_CREAT | O_TMPFILE)) { \
+			va_list ap; \
+			va_start(ap, flags); \
+			mode = va_arg(ap, mode_t); \
+			va_end(ap); \
+		} \
+		return fails(OPEN) ? -1 : REAL(name)(__VA_ARGS__, mode); \
 	}
-int open(const char *path, int flags, ...) OPEN_LIKE(open, , path, flags)
-int open64(const char *path, int flags, ...) OPEN_LIKE(open64, , path, flags)
-int openat(int dir, const char *path, int flags, ...) OPEN_LIKE(openat, , dir, path, flags)
+int open(const char *path, int flags, ...) OPEN_LIKE(open, , path, flags) int open64(const char *path, int flags, ...)
+	OPEN_LIKE(open64, , path, flags) int openat(int dir, const char *path, int flags, ...) OPEN_LIKE(openat, , dir, path, flags)
 
-int close(int fd)
+		int close(int fd)
 {
 	if (!fails(CLOSE))
 		return REAL(close)(fd);
@@ -200,8 +211,14 @@ int close(int fd)
 	errno = error_number;
 	return -1;
 }
-int fsync(int fd) { return fails(FSYNC) ? -1 : REAL(fsync)(fd); }
-int rename(const char *from, const char *to) { return fails(RENAME) ? -1 : REAL(rename)(from, to); }
+int fsync(int fd)
+{
+	return fails(FSYNC) ? -1 : REAL(fsync)(fd);
+}
+int rename(const char *from, const char *to)
+{
+	return fails(RENAME) ? -1 : REAL(rename)(from, to);
+}
 int linkat(int d1, const char *from, int d2, const char *to, int flags)
 {
 	return fails(RENAME) ? -1 : REAL(linkat)(d1, from, d2, to, flags);
