@@ -64,7 +64,8 @@ WARN := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wold-style-defin
 	-Wformat=2 -Wno-format-nonliteral -Wno-unused-parameter -Wshadow $(if $(DEV),-Werror)
 WARN += $(if $(filter fuzz,$(VARIANT)),-Wno-pass-failed) # clang at -O1 leaves some omp simd loops alone, and says so
 
-MARCH ?= $(if $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),-march=x86-64-v3)
+X86   := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
+MARCH ?= $(if $(X86),-march=x86-64-v3)
 OPT_release := -O3 -g $(MARCH)
 OPT_debug   := -O0 -g3
 OPT_asan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -133,6 +134,23 @@ $(B)/packages: $(B)/flags
 $(B)/%.o: %.c $(B)/flags | $(B)/packages
 	@mkdir -p $(@D)
 	$(call run,CC,$<) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -MMD -MP -c $< -o $@
+
+# The CPU's ops once more for other vectors than those of MARCH; cpu_vectors.c chooses one at run time. Of each compilation one name is
+# left for the others to see, so that no function with wide instructions can be linked where another was meant.
+OPS         := $(notdir $(basename $(sort $(wildcard lib/nn/ops_cpu*.c))))
+VECTORS     := $(if $(X86),$(if $(shell echo __AVX2__ | $(CC) $(FLAGS) $(CFLAGS) -E -P - | grep AVX2),avx2) avx512)
+WIDE_avx2   := -march=x86-64-v3
+WIDE_avx512 := -march=x86-64-v4 -mprefer-vector-width=512 -DVECTOR=64
+define vectors
+$(B)/$1/%.o: lib/nn/%.c $(B)/flags | $(B)/packages
+	@mkdir -p $$(@D)
+	$$(call run,CC,$$< for $1) $$(CC) $$(FLAGS) $$(CPPFLAGS) $$(CFLAGS) -fno-lto $$(FLAGS_$$*) $$(WIDE_$1) -Dops_cpu_base=ops_cpu_$1 -MMD -MP -c $$< -o $$@
+$(B)/ops_cpu_$1.o: $(OPS:%=$(B)/$1/%.o)
+	@$$(LD) -r $$^ -o $$@ && $$(OBJCOPY) --keep-global-symbol=ops_cpu_$1 $$@
+endef
+$(foreach v,$(VECTORS),$(eval $(call vectors,$v)))
+OBJCOPY ?= objcopy
+LIBO    += $(VECTORS:%=$(B)/ops_cpu_%.o)
 
 $(B)/libcorrmask.a: $(LIBO)
 $(B)/libcli.a: $(CLIO)

@@ -472,6 +472,12 @@ static void set_ops(struct ops *o)
 	o->mlm_loss = cuda_mlm_loss;
 	o->mlm_loss_back = cuda_mlm_loss_back;
 	o->class_loss = cuda_class_loss;
+	o->bag = cuda_bag;
+	o->bag_back = cuda_bag_back;
+	o->batch_norm = cuda_batch_norm;
+	o->batch_norm_back = cuda_batch_norm_back;
+	o->nb_loss = cuda_nb_loss;
+	o->nb_loss_back = cuda_nb_loss_back;
 	o->sumsq = cuda_sumsq;
 	o->adamw = cuda_adamw;
 }

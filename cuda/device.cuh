@@ -350,8 +350,8 @@ static inline unsigned blocks(size_t n, size_t per)
 
 /* out[c] += sum over k < n of part[k * stride + c] for c < C, in the order of k within fixed lanes (sum.cu). */
 void add_parts(struct cuda *c, float *out, const float *part, size_t n, size_t stride, size_t C);
-/* The same for parts [n][2C]: out[C] gets their first half, more[C] the second. */
-void add_parts_two(struct cuda *c, float *out, float *more, const float *part, size_t n, size_t C);
+/* The same for parts [n][k C], k <= 3: each out[C] gets its columns; the first NULL ends them. */
+void add_parts_each(struct cuda *c, float *const out[3], const float *part, size_t n, size_t C);
 /* db[N] += column sums of dy [T,N] (sum.cu). With act, dy is first multiplied in place by the activation's slope. */
 void column_sums(struct cuda *c, float *db, void *dy, const void *y, const void *pre, size_t T, size_t N, enum act act);
 
@@ -400,8 +400,8 @@ void cuda_attention_back(struct ops *o, void *dqkv, const void *dy, const void *
 	size_t C, size_t NH, const struct dropout *d);
 void cuda_norm(struct ops *o, void *y, void *r, float *stat, const void *a, const void *x, const float *gamma, const float *beta,
 	const struct seq *s, size_t T, size_t C, double eps, const struct dropout *d);
-void cuda_norm_back(struct ops *o, void *da, void *dx, float *dgamma, float *dbeta, const void *dy, const void *r, const float *stat,
-	const float *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
+void cuda_norm_back(struct ops *o, void *da, void *dx, float *dgamma, float *dbeta, float *dbias, const void *dy, const void *r,
+	const float *stat, const float *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
 void cuda_add(struct ops *o, void *y, const void *x, const void *z, size_t n);
 void cuda_gather(struct ops *o, void *y, const void *x, const uint32_t *index, size_t N, size_t C);
 void cuda_scatter(struct ops *o, void *dx, const void *dy, const uint32_t *index, size_t N, size_t T, size_t C);
@@ -414,6 +414,16 @@ void cuda_mlm_loss_back(struct ops *o, void *dh, float *dW, float *db, const voi
 	const uint32_t *target, const float *lse, const float *scale, size_t N, size_t C, size_t V);
 void cuda_class_loss(struct ops *o, double *sum, void *dlogit, const void *logit, const int32_t *label, const float *weight,
 	const float *scale, size_t N, size_t K);
+void cuda_bag(struct ops *o, void *y, const float *W, const struct seq *s, const float *value, size_t B, size_t C, int add);
+void cuda_bag_back(struct ops *o, float *dW, const void *dy, const struct seq *s, const float *value, size_t V, size_t C);
+void cuda_batch_norm(struct ops *o, void *y, float *stat, const void *x, const float *gamma, const float *beta, float *run_mean,
+	float *run_var, size_t N, size_t C, double eps, double momentum, int train, enum act act);
+void cuda_batch_norm_back(struct ops *o, void *dx, float *dgamma, float *dbeta, const void *dy, const void *x, const void *y,
+	const float *stat, const float *gamma, size_t N, size_t C, enum act act);
+void cuda_nb_loss(struct ops *o, double *sum, float *lse, const void *z, const float *t, const struct seq *s, const uint32_t *count,
+	const uint32_t *mask, size_t B, size_t G);
+void cuda_nb_loss_back(struct ops *o, void *z, float *dt, const float *t, const struct seq *s, const uint32_t *count, const uint32_t *mask,
+	const float *lse, const float *scale, size_t B, size_t G);
 void cuda_sumsq(struct ops *o, double *sum, const float *g, size_t n);
 void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, size_t n, const double *norm2, const struct adamw_args *a);
 

@@ -71,17 +71,20 @@ void cuda_embed(struct ops *o, void *y, float *stat, const float *word, const fl
 	BY_TYPE(c, embed, c, y, stat, word, posw, type, gamma, beta, s, C, eps, drop_of(d));
 }
 
-/* Block: 8 warps on one chunk of tokens; dy becomes the gradient of e; part [chunks, 2C] = dgamma | dbeta. */
+/* Block: 8 warps on one chunk of tokens; dy becomes the gradient of e; part [chunks, sums C] = dgamma | dbeta | with 3 sums: columns of dy. */
 template <class A, int G>
-static __global__ void __launch_bounds__(256) embed_back_kernel(A *dy, float *part, const float *stat, const float *word, const float *posw,
-	const float *type, const float *gamma, struct rows at, const uint32_t *id, uint32_t T, uint32_t C, uint32_t chunk, struct drop d)
+static __global__ void __launch_bounds__(256)
+	embed_back_kernel(A *dy, float *part, uint32_t sums, const float *stat, const float *word, const float *posw, const float *type,
+		const float *gamma, struct rows at, const uint32_t *id, uint32_t T, uint32_t C, uint32_t chunk, struct drop d)
 {
+	constexpr int S = G <= NORM_SUMS ? G : 1;
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 	uint32_t t1 = min(T, (blockIdx.x + 1) * chunk);
-	float dg[G][8], db[G][8];
+	float dg[G][8], db[G][8], ds[S][8];
 	read_step(d);
 	zero_groups<G>(dg);
 	zero_groups<G>(db);
+	zero_groups<S>(ds);
 	for (uint32_t t = blockIdx.x * chunk + warp; t < t1; t += 8) {
 		float v[G][8], g[G][8];
 		uint32_t pos, cell;
@@ -96,12 +99,17 @@ static __global__ void __launch_bounds__(256) embed_back_kernel(A *dy, float *pa
 		embedding<G>(v, word + (size_t)id[t] * C, type, posw ? posw + (size_t)pos * C : NULL, lane, C);
 		normalise_back<G>(g, v, dg, db, stat + 2 * (size_t)t, gamma, lane, C);
 #pragma unroll
-		for (int k = 0; k < G; k++)
+		for (int k = 0; k < G; k++) {
 			store8(dy + (size_t)t * C, g[k], (k * 32 + lane) * 8, C);
+			if (S == G)
+				add8(ds[k % S], g[k]);
+		}
 	}
-	float *out = part + (size_t)blockIdx.x * 2 * C;
+	float *out = part + (size_t)blockIdx.x * sums * C;
 	block_columns<G>(out, dg, C);
 	block_columns<G>(out + C, db, C);
+	if (S == G && sums == 3)
+		block_columns<S>(out + 2 * C, ds, C);
 }
 
 static constexpr uint32_t WORD_FEW = 32; /* tokens that one warp sums */
@@ -149,14 +157,15 @@ static void embed_back(struct cuda *c, float *dword, float *dposw, float *dtype,
 	const float *word, const float *posw, const float *type, const float *gamma, const struct seq *s, size_t V, size_t P, size_t C,
 	uint32_t pad, struct drop d)
 {
-	size_t chunk = norm_chunk(s->T);
+	size_t chunk = norm_chunk(s->T), sums = dtype && C <= NORM_SUMS * 256 ? 3 : 2;
 	unsigned n = blocks(s->T, chunk);
-	float *part = (float *)scratch(c, SCRATCH_PART, n * 2 * C * sizeof(float));
+	float *part = (float *)scratch(c, SCRATCH_PART, n * sums * C * sizeof(float));
+	float *const out[] = {dgamma, dbeta, sums == 3 ? dtype : NULL};
 	BY_WIDTH(c, C,
-		launch(c, "embed_back", embed_back_kernel<A, G>, dim3(n), 256, 0, (A *)dy, part, stat, word, posw, type, gamma, rows_of(s),
-			s->id, s->T, C, chunk, d));
-	add_parts_two(c, dgamma, dbeta, part, n, C);
-	if (dtype)
+		launch(c, "embed_back", embed_back_kernel<A, G>, dim3(n), 256, 0, (A *)dy, part, sums, stat, word, posw, type, gamma,
+			rows_of(s), s->id, s->T, C, chunk, d));
+	add_parts_each(c, out, part, n, C);
+	if (sums == 2)
 		column_sums(c, dtype, dy, NULL, NULL, s->T, C, ACT_NONE);
 	launch(c, "embed_back words", word_kernel<A>, dim3(blocks(V, ROWSUM_WARPS)), ROWSUM_THREADS, 0, dword, (const A *)dy, s->order,
 		s->start, V, C, pad);

@@ -58,17 +58,19 @@ void cuda_norm(struct ops *o, void *y, void *r, float *stat, const void *a, cons
 	BY_TYPE(c, norm, c, y, r, stat, a, x, gamma, beta, rows_of(s), T, C, eps, drop_of(d));
 }
 
-/* Block: 8 warps on one chunk of rows; part [chunks, 2C] = dgamma | dbeta. */
+/* Block: 8 warps on one chunk of rows; part [chunks, sums C] = dgamma | dbeta | with 3 sums: the columns of da. */
 template <class A, int G>
-static __global__ void __launch_bounds__(256) norm_back_kernel(A *da, A *dx, float *part, const A *dy, const A *r, const float *stat,
-	const float *gamma, struct rows at, uint32_t T, uint32_t C, uint32_t chunk, struct drop d)
+static __global__ void __launch_bounds__(256) norm_back_kernel(A *da, A *dx, float *part, uint32_t sums, const A *dy, const A *r,
+	const float *stat, const float *gamma, struct rows at, uint32_t T, uint32_t C, uint32_t chunk, struct drop d)
 {
+	constexpr int S = G <= NORM_SUMS ? G : 1;
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, pos = 0, cell = 0;
 	uint32_t t1 = min(T, (blockIdx.x + 1) * chunk);
-	float dg[G][8], db[G][8];
+	float dg[G][8], db[G][8], ds[S][8];
 	read_step(d);
 	zero_groups<G>(dg);
 	zero_groups<G>(db);
+	zero_groups<S>(ds);
 	for (uint32_t t = blockIdx.x * chunk + warp; t < t1; t += 8) {
 		float v[G][8], g[G][8];
 		size_t row = (size_t)t * C;
@@ -89,30 +91,37 @@ static __global__ void __launch_bounds__(256) norm_back_kernel(A *da, A *dx, flo
 				if (d.threshold && c < C)
 					drop8(g[k], d, pos, c / 8, cell);
 				store8(da + row, g[k], c, C);
+				if (S == G)
+					add8(ds[k % S], g[k]);
 			}
 		}
 	}
-	float *out = part + (size_t)blockIdx.x * 2 * C;
+	float *out = part + (size_t)blockIdx.x * sums * C;
 	block_columns<G>(out, dg, C);
 	block_columns<G>(out + C, db, C);
+	if (S == G && sums == 3)
+		block_columns<S>(out + 2 * C, ds, C);
 }
 
 template <class A>
-static void norm_back(struct cuda *c, void *da, void *dx, float *dgamma, float *dbeta, const void *dy, const void *r, const float *stat,
-	const float *gamma, struct rows at, size_t T, size_t C, struct drop d)
+static void norm_back(struct cuda *c, void *da, void *dx, float *dgamma, float *dbeta, float *dbias, const void *dy, const void *r,
+	const float *stat, const float *gamma, struct rows at, size_t T, size_t C, struct drop d)
 {
-	size_t chunk = norm_chunk(T);
+	size_t chunk = norm_chunk(T), sums = dbias && C <= NORM_SUMS * 256 ? 3 : 2;
 	unsigned n = blocks(T, chunk);
-	float *part = (float *)scratch(c, SCRATCH_PART, n * 2 * C * sizeof(float));
+	float *part = (float *)scratch(c, SCRATCH_PART, n * sums * C * sizeof(float));
+	float *const out[] = {dgamma, dbeta, sums == 3 ? dbias : NULL};
 	BY_WIDTH(c, C,
-		launch(c, "norm_back", norm_back_kernel<A, G>, dim3(n), 256, 0, (A *)da, (A *)dx, part, (const A *)dy, (const A *)r, stat,
-			gamma, at, T, C, chunk, d));
-	add_parts_two(c, dgamma, dbeta, part, n, C);
+		launch(c, "norm_back", norm_back_kernel<A, G>, dim3(n), 256, 0, (A *)da, (A *)dx, part, sums, (const A *)dy, (const A *)r,
+			stat, gamma, at, T, C, chunk, d));
+	add_parts_each(c, out, part, n, C);
+	if (sums == 2) /* too wide, or not wanted at all */
+		column_sums(c, dbias, da, NULL, NULL, T, C, ACT_NONE);
 }
 
-void cuda_norm_back(struct ops *o, void *da, void *dx, float *dgamma, float *dbeta, const void *dy, const void *r, const float *stat,
-	const float *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d)
+void cuda_norm_back(struct ops *o, void *da, void *dx, float *dgamma, float *dbeta, float *dbias, const void *dy, const void *r,
+	const float *stat, const float *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d)
 {
 	struct cuda *c = cuda_of(o);
-	BY_TYPE(c, norm_back, c, da, dx, dgamma, dbeta, dy, r, stat, gamma, rows_of(s), T, C, drop_of(d));
+	BY_TYPE(c, norm_back, c, da, dx, dgamma, dbeta, dbias, dy, r, stat, gamma, rows_of(s), T, C, drop_of(d));
 }

@@ -6,6 +6,7 @@
 
 static constexpr size_t NORM_CHUNKS = 512; /* partial sums of dgamma and dbeta, at most */
 static constexpr size_t NORM_CHUNK_MIN = 32;
+static constexpr int NORM_SUMS = 3; /* groups of columns (BY_WIDTH) for which registers hold a third sum, beside dgamma and dbeta */
 
 /* Run `call` with G = groups of 256 columns that a row of C needs. */
 #define BY_WIDTH(c, C, call) \
@@ -42,6 +43,13 @@ template <int G> static __device__ __forceinline__ void zero_groups(float v[G][8
 #pragma unroll
 		for (int i = 0; i < 8; i++)
 			v[g][i] = 0;
+}
+
+static __device__ __forceinline__ void add8(float sum[8], const float v[8])
+{
+#pragma unroll
+	for (int i = 0; i < 8; i++)
+		sum[i] += v[i];
 }
 
 /* v = LayerNorm(v); columns past C are 0 on entry and not defined on return. stat[2] = mean, 1/std. */

@@ -10,8 +10,9 @@ enum {
 static constexpr size_t CHUNKS = 256;   /* chunks of rows at most */
 static constexpr size_t CHUNK_MIN = 64; /* rows of a chunk at least */
 
-/* Block: 32 columns x PART_ROWS. The columns from C on are those of `more`. */
-static __global__ void parts_kernel(float *out, float *more, const float *part, uint32_t n, size_t stride, uint32_t C, uint32_t all)
+/* Block: 32 columns x PART_ROWS. The first C columns are those of `out`, the next C those of `second`, the rest those of `third`. */
+static __global__ void parts_kernel(
+	float *out, float *second, float *third, const float *part, uint32_t n, size_t stride, uint32_t C, uint32_t all)
 {
 	__shared__ float row[PART_ROWS][32];
 	uint32_t lane = threadIdx.x % 32, r = threadIdx.x / 32, c = blockIdx.x * 32 + lane;
@@ -23,7 +24,7 @@ static __global__ void parts_kernel(float *out, float *more, const float *part, 
 	row[r][lane] = s;
 	__syncthreads();
 	if (r == 0 && c < all) {
-		float *to = c < C ? out + c : more + (c - C), t = *to;
+		float *to = c < C ? out + c : c - C < C ? second + (c - C) : third + (c - C - C), t = *to;
 		for (int i = 0; i < PART_ROWS; i++)
 			t += row[i][lane];
 		*to = t;
@@ -32,12 +33,13 @@ static __global__ void parts_kernel(float *out, float *more, const float *part, 
 
 void add_parts(struct cuda *c, float *out, const float *part, size_t n, size_t stride, size_t C)
 {
-	launch(c, "add_parts", parts_kernel, dim3(blocks(C, 32)), 32 * PART_ROWS, 0, out, out, part, n, stride, C, C);
+	launch(c, "add_parts", parts_kernel, dim3(blocks(C, 32)), 32 * PART_ROWS, 0, out, out, out, part, n, stride, C, C);
 }
 
-void add_parts_two(struct cuda *c, float *out, float *more, const float *part, size_t n, size_t C)
+void add_parts_each(struct cuda *c, float *const out[3], const float *part, size_t n, size_t C)
 {
-	launch(c, "add_parts", parts_kernel, dim3(blocks(2 * C, 32)), 32 * PART_ROWS, 0, out, more, part, n, 2 * C, C, 2 * C);
+	size_t all = (out[1] ? out[2] ? 3 : 2 : 1) * C;
+	launch(c, "add_parts", parts_kernel, dim3(blocks(all, 32)), 32 * PART_ROWS, 0, out[0], out[1], out[2], part, n, all, C, all);
 }
 
 /* ---- columns ---- */

@@ -19,6 +19,7 @@ $(PREPARED)/all.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
 ifeq ($(value DATA),)
 	$(call prepared_stage,scsim) $(BIN)/scsim -v --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
 else
+	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
 	$(call prepared_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v -@ $(THREADS) -o $@
 endif
 

@@ -5,7 +5,8 @@
 #     make -j2 table6 DATA=lung.h5ad LABEL=cell_type       the same on your file
 #     make -j2 table6 STRATEGIES="random corrmask corrmask-100" SIZES=1 SEEDS="1 2 3 4 5"      such as the paper's Table 2
 #
-# STRATEGIES  random, bernoulli, pmi, pmi-rand, corrmask, corrmask-100; the others are compared with the first one
+# STRATEGIES  random, bernoulli, pmi, pmi-rand, corrmask, corrmask-100; the others are compared with the first one. A suffix sets the rate
+#             (r2mae_mlm.mk)
 # SIZES       corpora to pre-train on: numbers of training cells, or shares of them (at most 1); a corpus is part of the next larger one
 # SEEDS       seeds of masks, order, initial weights and dropout in both trainings; SEED alone determines the split and the corpora
 # LABELLED    training cells to fine-tune on (a fifth of them for validation); 0: all
@@ -78,8 +79,12 @@ table6-inputs: $(T6_IN)/about ## make the inputs of table6, to copy to another m
 	@echo $(T6_IN)
 
 t6_graph = $(if $(filter pmi%,$1),$(T6_IN)/pmi-$2.graph,$(if $(filter corrmask%,$1),$(T6_IN)/corrmask-$2.graph))
-$(foreach s,$(filter-out random bernoulli pmi pmi-rand corrmask corrmask-100,$(STRATEGIES)),$(error \
-	table6: STRATEGIES: unknown strategy '$s' (expected random, bernoulli, pmi, pmi-rand, corrmask, corrmask-100)))
+t6_names := random bernoulli pmi pmi-rand corrmask corrmask-100
+t6_digits := 0 1 2 3 4 5 6 7 8 9
+t6_rates := +r2mae +mdlm +dyn $(foreach a,$(t6_digits),$(t6_digits:%=+$a%))
+$(foreach s,$(filter-out $(t6_names) $(foreach r,$(t6_rates),$(t6_names:%=%$r)),$(STRATEGIES)),$(error \
+	table6: STRATEGIES: unknown strategy '$s' (expected random, bernoulli, pmi, pmi-rand, corrmask, corrmask-100, each also with +10, +25, \
+	... +r2mae, +mdlm, +dyn)))
 
 # Each run has a folder STRATEGY-SIZE-SEED. scratch-0-SEED is a network with random weights: one step on few cells at learning rate 0.
 T6_SCORES := $(foreach k,$(T6_SEEDS),$(T6)/runs/scratch-0-$k/scores.tsv \

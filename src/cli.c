@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/file.h"
 #include "nn/blas_core.h"
 
@@ -190,10 +191,10 @@ static _Noreturn void print_help(const struct cli *c)
 
 static _Noreturn void print_version(const struct cli *c)
 {
-	char blas[128];
-	blas_core_describe(blas, sizeof blas);
-	printf("%s %s (scstream %d.%d, zstd %s%s%s%s%s)\n", c->name, CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR, ZSTD_versionString(),
-		c->features ? ", " : "", c->features ? c->features : "", *blas ? ", " : "", blas);
+	char kernels[128];
+	cpu_describe(kernels, sizeof kernels);
+	printf("%s %s (scstream %d.%d, zstd %s%s%s, %s)\n", c->name, CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR, ZSTD_versionString(),
+		c->features ? ", " : "", c->features ? c->features : "", kernels);
 	exit(fflush(stdout) ? 1 : 0);
 }
 
@@ -249,12 +250,16 @@ void cli_init(struct cli *c, int argc, char **argv)
 	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
 		die("this build needs a processor with AVX2 and FMA; rebuild with MARCH=-march=native");
 #endif
+	if (cpu_check(&e))
+		die("%s", e.msg);
 	cJSON_InitHooks(&(cJSON_Hooks){xmalloc, free}); /* its callers need not look for NULL */
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGINT, on_signal);
 	atexit(outfile_cleanup); /* HDF5 calls exit when its memory is out */
+#ifndef __SANITIZE_ADDRESS__
 	for (const int *s = (const int[]){SIGSEGV, SIGBUS, SIGABRT, 0}; *s; s++) /* a crash leaves no temporary file either */
 		signal(*s, on_signal);
+#endif
 	for (const int *s = (const int[]){SIGTERM, SIGHUP, 0}; *s; s++) /* an ignored signal stays ignored (nohup, trap '' TERM) */
 		if (signal(*s, SIG_IGN) != SIG_IGN)
 			signal(*s, on_signal);

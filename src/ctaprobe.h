@@ -47,6 +47,10 @@ cJSON *report_counts(const uint64_t *v, size_t n);
 
 /* The scores of a classification: accuracy ... weighted_f1, and f1_rare over the `rare` rarest classes by frequency (0: a third). */
 void report_scores(cJSON *j, const struct metrics *m, const uint64_t *frequency, size_t rare);
+/* Bootstrap of the scores: _low and _high of accuracy, balanced_accuracy and macro_f1 (95 % intervals), and how many units were drawn.
+ * unit [n]: groups, or NULL: cells. path: a table of the replicates is written there; NULL: none. */
+void report_bootstrap(cJSON *j, const uint32_t *truth, const uint32_t *predicted, const uint32_t *unit, size_t n, size_t k,
+	size_t replicates, uint32_t seed, const char *path);
 /* Each class: classes, f1, n, train_n (frequency; NULL: none), rare, confusion. name [m->k]. */
 void report_classes(cJSON *j, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n, size_t rare);
 void report_confusion(cJSON *j, const struct metrics *m);
@@ -63,5 +67,8 @@ void write_text(const char *path, char *text, size_t size);
 
 /* Renumber the classes of c and of the lists v[t] [n[t]] in order of their names. Classes that are in no list are dropped. */
 void settle_classes(struct classes *c, uint32_t **v, const size_t *n, int lists);
+
+/* Renumber v [n] without gaps and in the same order; returns how many numbers there are. */
+size_t close_gaps(uint32_t *v, size_t n);
 
 #endif

@@ -102,6 +102,19 @@ static struct option_def cells_options[] = {
 		.min = 1,
 		.max = 1e6,
 		.changes = 1},
+	{.name = "bootstrap",
+		.kind = OPT_INT,
+		.to = &cells_set.replicates,
+		.arg = "N",
+		.help = "95 % intervals of the scores from N draws of groups (without --group: of cells)",
+		.min = 2,
+		.max = 1e6,
+		.changes = 1},
+	{.name = "replicates",
+		.kind = OPT_STRING,
+		.to = &cells_set.replicates_path,
+		.arg = "FILE",
+		.help = "with --bootstrap, also write the scores of each draw as a table"},
 	{.name = "predictions",
 		.kind = OPT_STRING,
 		.to = &predictions_path,
@@ -130,24 +143,6 @@ static uint32_t *all_rows(size_t n)
 	for (size_t i = 0; i < n; i++)
 		row[i] = (uint32_t)i;
 	return row;
-}
-
-/* Renumber v [n] without gaps and in the same order; returns how many numbers there are. */
-static size_t close_gaps(uint32_t *v, size_t n)
-{
-	size_t most = 0, count = 0;
-	for (size_t i = 0; i < n; i++)
-		most = v[i] > most ? v[i] : most;
-	uint32_t *number = xcalloc(most + 1, sizeof *number);
-	for (size_t i = 0; i < n; i++)
-		number[v[i]] = 1;
-	for (size_t i = 0; i <= most; i++)
-		if (number[i])
-			number[i] = (uint32_t)count++;
-	for (size_t i = 0; i < n; i++)
-		v[i] = number[v[i]];
-	free(number);
-	return count;
 }
 
 void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, const char *what)
@@ -369,7 +364,7 @@ static void check_options(void)
 		usage_error("one stream of embeddings at a time; join several with scsample");
 	for (struct option_def *o = cells_options; o->name; o++) {
 		int classes = o->to == &cells_set.inverse_penalty || o->to == &cells_set.tol || o->to == &cells_set.max_iter ||
-			o->to == &cells_set.rare || o->to == &cells_set.coefficients;
+			o->to == &cells_set.rare || o->to == &cells_set.coefficients || o->to == &cells_set.replicates;
 		if (o->seen && test_path && o->to == &cells_set.nfold)
 			usage_error("--%s is for cross-validation: it excludes --test", o->name);
 		if (o->seen && cells_set.target && classes)
@@ -379,6 +374,8 @@ static void check_options(void)
 		if (o->seen && cells_set.search && (o->to == &cells_set.inverse_penalty || o->to == &cells_set.penalty))
 			usage_error("--%s excludes --search, which chooses it", o->name);
 	}
+	if (cells_set.replicates_path && !cells_set.replicates)
+		usage_error("--replicates needs --bootstrap N");
 	if (cells_set.coefficients && !test_path)
 		usage_error("--coefficients needs --test: cross-validation fits several probes");
 }

@@ -7,8 +7,8 @@
 
 /* The options that the probes need. */
 struct settings {
-	const char *label, *target, *group, *coefficients;
-	long long nfold, max_iter, rare, search;
+	const char *label, *target, *group, *coefficients, *replicates_path;
+	long long nfold, max_iter, rare, search, replicates;
 	double inverse_penalty, penalty, tol;
 	int standardize;
 };

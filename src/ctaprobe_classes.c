@@ -271,6 +271,9 @@ void classes_scores(cJSON *j, const struct embeddings *d, struct result *r, cons
 	report_scores(j, &r->metrics, r->frequency, (size_t)cells_set.rare);
 	r->auroc = xmalloc(r->k * sizeof *r->auroc);
 	report_roc(j, d, r);
+	if (cells_set.replicates)
+		report_bootstrap(j, d->y, r->predicted, d->group, d->n, r->k, (size_t)cells_set.replicates, (uint32_t)cells_cli.seed,
+			cells_set.replicates_path);
 	if (!fold)
 		return;
 	cJSON *accuracy = cJSON_AddArrayToObject(j, "accuracy_fold"), *macro_f1 = cJSON_AddArrayToObject(j, "macro_f1_fold");

@@ -1,6 +1,7 @@
 #include "ctaprobe.h"
 
 #include "base/file.h"
+#include "eval/bootstrap.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -39,6 +40,46 @@ void report_scores(cJSON *j, const struct metrics *m, const uint64_t *frequency,
 	cJSON_AddItemToObject(j, "macro_f1", report_number(m->macro_f1));
 	cJSON_AddItemToObject(j, "weighted_f1", report_number(m->weighted_f1));
 	cJSON_AddItemToObject(j, "f1_rare", report_number(metrics_rare_f1(m, frequency, rare, NULL)));
+}
+
+static const char *const boot_key[BOOTSTRAP_SCORES] = {"accuracy", "balanced_accuracy", "macro_f1"};
+
+static void write_replicates(const char *path, const double *value, size_t n)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	fprintf(f, "replicate\t%s\t%s\t%s\n", boot_key[0], boot_key[1], boot_key[2]);
+	for (size_t i = 0; i < n; i++, value += BOOTSTRAP_SCORES)
+		fprintf(f, "%zu\t%.17g\t%.17g\t%.17g\n", i + 1, value[0], value[1], value[2]);
+	fclose(f);
+	write_text(path, text, size);
+}
+
+void report_bootstrap(cJSON *j, const uint32_t *truth, const uint32_t *predicted, const uint32_t *unit, size_t n, size_t k,
+	size_t replicates, uint32_t seed, const char *path)
+{
+	uint32_t *u = xmalloc(n * sizeof *u);
+	double *value = xmalloc(replicates * BOOTSTRAP_SCORES * sizeof *value), *one = xmalloc(replicates * sizeof *one);
+	for (size_t i = 0; i < n; i++)
+		u[i] = unit ? unit[i] : (uint32_t)i;
+	size_t units = close_gaps(u, n);
+	bootstrap_scores(value, replicates, truth, predicted, u, n, k, units, seed);
+	if (path)
+		write_replicates(path, value, replicates);
+	for (int s = 0; s < BOOTSTRAP_SCORES; s++) {
+		for (size_t i = 0; i < replicates; i++)
+			one[i] = value[i * BOOTSTRAP_SCORES + (size_t)s];
+		char *low = xasprintf("%s_low", boot_key[s]), *high = xasprintf("%s_high", boot_key[s]);
+		cJSON_AddItemToObject(j, low, report_number(bootstrap_quantile(one, replicates, 0.025)));
+		cJSON_AddItemToObject(j, high, report_number(bootstrap_quantile(one, replicates, 0.975)));
+		free(low);
+		free(high);
+	}
+	cJSON_AddItemToObject(j, "bootstrap_units", report_number((double)units));
+	free(u);
+	free(value);
+	free(one);
 }
 
 void report_classes(cJSON *j, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n, size_t rare)
@@ -217,4 +258,21 @@ void settle_classes(struct classes *c, uint32_t **v, const size_t *n, int lists)
 	free(used);
 	free(order);
 	free(rank);
+}
+
+size_t close_gaps(uint32_t *v, size_t n)
+{
+	size_t most = 0, count = 0;
+	for (size_t i = 0; i < n; i++)
+		most = v[i] > most ? v[i] : most;
+	uint32_t *number = xcalloc(most + 1, sizeof *number);
+	for (size_t i = 0; i < n; i++)
+		number[v[i]] = 1;
+	for (size_t i = 0; i <= most; i++)
+		if (number[i])
+			number[i] = (uint32_t)count++;
+	for (size_t i = 0; i < n; i++)
+		v[i] = number[v[i]];
+	free(number);
+	return count;
 }

@@ -10,8 +10,8 @@
 
 static struct error e;
 
-static const char *label, *train_path;
-static long long rare;
+static const char *label, *train_path, *group, *replicates_path;
+static long long rare, replicates;
 static int known_only, json;
 
 static struct option_def options[] = {
@@ -33,6 +33,23 @@ static struct option_def options[] = {
 		.help = "number of rarest classes in f1_rare (default: a third of the classes)",
 		.min = 1,
 		.max = 1e6},
+	{.name = "bootstrap",
+		.kind = OPT_INT,
+		.to = &replicates,
+		.arg = "N",
+		.help = "95 % intervals of the scores from N draws of groups (without --group: of cells)",
+		.min = 2,
+		.max = 1e6},
+	{.name = "group",
+		.kind = OPT_STRING,
+		.to = &group,
+		.arg = "COL",
+		.help = "with --bootstrap: the column of the groups, such as a donor"},
+	{.name = "replicates",
+		.kind = OPT_STRING,
+		.to = &replicates_path,
+		.arg = "FILE",
+		.help = "with --bootstrap, also write the scores of each draw as a table"},
 	{.name = "known",
 		.kind = OPT_FLAG,
 		.to = &known_only,
@@ -43,13 +60,14 @@ static struct option_def options[] = {
 struct cli score_cli = {.name = "ctaprobe score",
 	.operands = "[FILE]",
 	.options = options,
-	.common = CLI_OUT,
+	.common = CLI_OUT | CLI_SEED,
 	.summary = "Score a stream of predictions against the cells' labels."};
 
 /* The scored cells. */
 struct scored {
-	size_t n, cap_y, cap_predicted;
+	size_t n, cap_y, cap_predicted, cap_group;
 	uint32_t *y, *predicted; /* [n] classes */
+	uint32_t *group;         /* [n], NULL without --group */
 	size_t model_classes;    /* the first model_classes classes are the model's */
 	size_t unlabelled, unknown, unpredicted;
 };
@@ -82,7 +100,7 @@ static uint32_t predicted_class(const float *logit, size_t k, double *z)
 	return z[best] > -INFINITY ? (uint32_t)best : MISSING_CODE;
 }
 
-static void score_block(struct scored *s, const struct block *b, struct labels *l, const float *logit)
+static void score_block(struct scored *s, const struct block *b, struct labels *l, struct labels *g, const float *logit, const char *name)
 {
 	double *z = xmalloc(s->model_classes * sizeof *z);
 	for (size_t i = 0; i < b->rows; i++, logit += s->model_classes) {
@@ -100,17 +118,24 @@ static void score_block(struct scored *s, const struct block *b, struct labels *
 		}
 		grow(s->y, s->cap_y, s->n + 1);
 		grow(s->predicted, s->cap_predicted, s->n + 1);
+		if (group) {
+			grow(s->group, s->cap_group, s->n + 1);
+			s->group[s->n] = labels_at(g, b, i);
+			if (s->group[s->n] == MISSING_CODE)
+				die("%s: a cell has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", name, group,
+					group);
+		}
 		s->y[s->n] = y;
 		s->predicted[s->n++] = p;
 	}
 	free(z);
 }
 
-static void read_predictions(struct scored *s, struct classes *c, struct stream *in)
+static void read_predictions(struct scored *s, struct classes *c, struct classes *groups, struct stream *in)
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	struct labels l;
+	struct labels l, g = {0};
 	struct block b = {0};
 	int got;
 	if (header_kind(h, "prediction", name, &e))
@@ -122,10 +147,10 @@ static void read_predictions(struct scored *s, struct classes *c, struct stream 
 		die("%s", e.msg);
 	s->model_classes = h->col[logit].n;
 	read_labels(c, h, s->model_classes, name);
-	if (labels_init(&l, h, label, c, name, &e))
+	if (labels_init(&l, h, label, c, name, &e) || (group && labels_init(&g, h, group, groups, name, &e)))
 		die("%s", e.msg);
 	while ((got = stream_read(in, &b, &e)) > 0) {
-		score_block(s, &b, &l, b.col[logit].data);
+		score_block(s, &b, &l, &g, b.col[logit].data, name);
 		progress("%zu cells scored", s->n);
 	}
 	if (got < 0)
@@ -134,6 +159,7 @@ static void read_predictions(struct scored *s, struct classes *c, struct stream 
 		die("%s: no cell to score: %zu without a value in column '%s', %zu of classes that the model does not know, %zu without logits",
 			name, s->unlabelled, label, s->unknown, s->unpredicted);
 	labels_release(&l);
+	labels_release(&g);
 	block_release(&b);
 }
 
@@ -198,6 +224,8 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 	for (size_t i = 0; i < (train ? ntrain : s->n); i++)
 		frequency[train ? train[i] : s->y[i]]++;
 	report_scores(j, &m, frequency, (size_t)rare);
+	if (replicates)
+		report_bootstrap(j, s->y, s->predicted, s->group, s->n, m.k, (size_t)replicates, (uint32_t)score_cli.seed, replicates_path);
 	cJSON_AddItemToObject(j, "cells", report_number((double)s->n));
 	if (train)
 		cJSON_AddItemToObject(j, "train_cells", report_number((double)ntrain));
@@ -212,7 +240,7 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 
 int score_main(int argc, char **argv)
 {
-	struct classes classes = {0};
+	struct classes classes = {0}, groups = {0};
 	struct scored s = {0};
 	uint32_t *train = NULL;
 	size_t ntrain = 0;
@@ -221,8 +249,10 @@ int score_main(int argc, char **argv)
 		usage_error("--label COL is needed: the column with the true labels");
 	if (score_cli.noperand > 1)
 		usage_error("one stream of predictions at a time; join several with scsample");
+	if ((group || replicates_path) && !replicates)
+		usage_error("--%s needs --bootstrap N", group ? "group" : "replicates");
 	struct stream *in = cli_open(&score_cli, 0);
-	read_predictions(&s, &classes, in);
+	read_predictions(&s, &classes, &groups, in);
 	if (train_path)
 		train = read_training(&classes, &ntrain);
 	/* remember which classes are the model's before they are sorted by name */
@@ -230,6 +260,8 @@ int score_main(int argc, char **argv)
 	for (size_t k = 0; k < s.model_classes; k++)
 		model[k] = (uint32_t)k;
 	settle_classes(&classes, (uint32_t *[]){s.y, s.predicted, train, model}, (size_t[]){s.n, s.n, ntrain, s.model_classes}, 4);
+	if (group)
+		settle_classes(&groups, (uint32_t *[]){s.group}, (size_t[]){s.n}, 1);
 	uint8_t *known = xcalloc(classes.n, 1);
 	for (size_t k = 0; k < s.model_classes; k++)
 		known[model[k]] = 1;
@@ -247,7 +279,9 @@ int score_main(int argc, char **argv)
 	free(train);
 	free(s.y);
 	free(s.predicted);
+	free(s.group);
 	classes_release(&classes);
+	classes_release(&groups);
 	stream_free(in);
 	return 0;
 }

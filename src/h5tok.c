@@ -15,6 +15,7 @@
 
 static struct h5ad_options want;
 static const char *obs_names, *map_path;
+static int list_obs;
 static double min_genes = 20, min_counts = 50;
 
 static struct option_def options[] = {
@@ -24,6 +25,7 @@ static struct option_def options[] = {
 		.arg = "A,B",
 		.changes = 1,
 		.help = "copy these obs columns; 'none' copies none (default: all)"},
+	{.name = "list-obs", .kind = OPT_FLAG, .to = &list_obs, .help = "print the obs columns and their types, and read no counts"},
 	{.name = "layer",
 		.kind = OPT_STRING,
 		.to = &want.layer,
@@ -76,7 +78,8 @@ struct job {
 	struct genetable table;
 	struct idmap ids;
 	struct obs obs;
-	char **name; /* obs columns of --obs */
+	cJSON *provenance; /* of the files, array */
+	char **name;       /* obs columns of --obs */
 	size_t nname;
 	uint32_t **map; /* [files] column of the matrix -> gene */
 	int *identity;  /* [files] */
@@ -123,6 +126,7 @@ static void survey(struct job *j, struct h5ad *h, int i)
 	int all = !obs_names;
 	j->map[i] = xmalloc(h->ngene * sizeof *j->map[i]);
 	j->identity[i] = genetable_add(&j->table, h, map_path ? &j->ids : NULL, j->map[i], &s, &e);
+	h5ad_provenance(h, j->provenance);
 	if (j->identity[i] < 0 || obs_add(&j->obs, h, all, j->name, j->nname, &e))
 		die("%s", e.msg);
 	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, s.genes, h->matrix, h->gene_source,
@@ -243,68 +247,114 @@ static void make_header(struct job *j, struct header *h)
 	j->col_gene = header_add_ragged(h, "gene", id_type(j->table.genes.n), "gene");
 	j->col_count = header_add_ragged(h, "count", U32, "gene");
 	vocab_copy(&h->vocab, &j->table.genes);
+	cJSON_Delete(h->provenance);
+	h->provenance = j->provenance;
 	char *options_given = cli_provenance(&cli);
 	header_provenance(h, "h5tok", options_given);
 	free(options_given);
 }
 
-int main(int argc, char **argv)
+/* The obs columns of all files, as they would be in the stream. */
+static void print_obs(const struct header *h)
 {
 	struct error e;
-	struct job j = {0};
-	struct header header;
-	cli_init(&cli, argc, argv);
+	char *text = xstrdup("column\ttype\tcategories\n");
+	for (size_t i = 0; i < h->ncol; i++) {
+		const struct column_spec *c = &h->col[i];
+		int own = !strcmp(c->name, "cell") || !strcmp(c->name, "n_counts");
+		if (c->shape == RAGGED || own || !strcmp(c->name, "barcode") || header_companion(c->name))
+			continue;
+		char *line = xasprintf("%s%s\t%s\t", text, c->name, type_name(c->type));
+		free(text);
+		text = c->type == CATEGORICAL ? xasprintf("%s%zu\n", line, c->ncategory) : xasprintf("%s\n", line);
+		free(line);
+	}
+	if (outfile_text(cli.output, text, &e))
+		die("%s", e.msg);
+	free(text);
+}
+
+/* Read genes and obs columns of all files. A single file stays open. */
+static void survey_files(struct job *j, struct h5ad *file)
+{
+	struct error e;
 	int n = cli.noperand, ensembl = 0;
-	if (!n)
-		usage_error("name a file: HDF5 cannot be read from a pipe");
-	if (map_path && idmap_load(&j.ids, map_path, &e))
+	if (map_path && idmap_load(&j->ids, map_path, &e))
 		die("%s", e.msg);
 	if (obs_names && strcmp(obs_names, "none"))
-		j.name = opt_list(obs_names, &j.nname);
-	j.map = xcalloc((size_t)n, sizeof *j.map);
-	j.identity = xcalloc((size_t)n, sizeof *j.identity);
+		j->name = opt_list(obs_names, &j->nname);
+	j->provenance = cJSON_CreateArray();
+	j->map = xcalloc((size_t)n, sizeof *j->map);
+	j->identity = xcalloc((size_t)n, sizeof *j->identity);
+	for (int i = 0; i < n; i++) {
+		open_input(file, cli.operand[i]);
+		survey(j, file, i);
+		ensembl += file->has_ensembl;
+		if (n > 1)
+			h5ad_release(file);
+	}
+	if (ensembl && ensembl < n)
+		warn("some files name genes by Ensembl id and some do not, so one gene gets two ids; --map can translate them");
+}
+
+static void stream_files(struct job *j, struct h5ad *file)
+{
+	struct error e;
+	for (int i = 0; i < cli.noperand; i++) {
+		if (cli.noperand > 1)
+			open_input(file, cli.operand[i]);
+		stream_cells(j, file, i);
+		h5ad_release(file);
+	}
+	if (map_path && (double)j->known < min_counts / 100 * (double)j->counts)
+		die("only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-mapped)",
+			100 * (double)j->known / (double)j->counts, map_path, min_counts);
+	if (stream_commit(j->out, &e))
+		die("%s", e.msg);
+	stream_free(j->out);
+	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene",
+		j->cells, j->table.genes.n, j->counts, j->rows.repeats);
+}
+
+static void release(struct job *j)
+{
+	for (int i = 0; i < cli.noperand; i++)
+		free(j->map[i]);
+	free(j->map);
+	free(j->identity);
+	opt_list_free(j->name, j->nname);
+	genetable_release(&j->table);
+	idmap_release(&j->ids);
+	obs_release(&j->obs);
+	countrows_release(&j->rows);
+	block_release(&j->block);
+	texts_release(&j->barcode);
+}
+
+int main(int argc, char **argv)
+{
+	struct job j = {0};
+	struct header header;
 	struct h5ad file;
+	cli_init(&cli, argc, argv);
+	if (!cli.noperand)
+		usage_error("name a file: HDF5 cannot be read from a pipe");
 	reading = cli.operand[0];
 #ifndef __SANITIZE_ADDRESS__
 	signal(SIGSEGV, on_crash);
 	signal(SIGBUS, on_crash);
 #endif
-	for (int i = 0; i < n; i++) {
-		open_input(&file, cli.operand[i]);
-		survey(&j, &file, i);
-		ensembl += file.has_ensembl;
-		if (n > 1)
-			h5ad_release(&file);
-	}
-	if (ensembl && ensembl < n)
-		warn("some files name genes by Ensembl id and some do not, so one gene gets two ids; --map can translate them");
+	survey_files(&j, &file);
 	make_header(&j, &header);
-	j.out = cli_create(&cli, &header);
-	for (int i = 0; i < n; i++) {
-		if (n > 1)
-			open_input(&file, cli.operand[i]);
-		stream_cells(&j, &file, i);
-		h5ad_release(&file);
+	if (list_obs) {
+		print_obs(&header);
+		if (cli.noperand == 1)
+			h5ad_release(&file);
+	} else {
+		j.out = cli_create(&cli, &header);
+		stream_files(&j, &file);
 	}
-	if (map_path && (double)j.known < min_counts / 100 * (double)j.counts)
-		die("only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-mapped)",
-			100 * (double)j.known / (double)j.counts, map_path, min_counts);
-	if (stream_commit(j.out, &e))
-		die("%s", e.msg);
-	stream_free(j.out);
-	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene", j.cells,
-		j.table.genes.n, j.counts, j.rows.repeats);
-	for (int i = 0; i < n; i++)
-		free(j.map[i]);
-	free(j.map);
-	free(j.identity);
-	opt_list_free(j.name, j.nname);
-	genetable_release(&j.table);
-	idmap_release(&j.ids);
-	obs_release(&j.obs);
-	countrows_release(&j.rows);
-	block_release(&j.block);
-	texts_release(&j.barcode);
+	release(&j);
 	header_release(&header);
 	return 0;
 }

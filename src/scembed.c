@@ -13,13 +13,14 @@
 #include <unistd.h>
 
 enum { MEAN, CLS, FIRST };
+enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 
-static const char *model_dir;
-static long long layer = -1, batch_max = 16384;
-static int pooling, truncate_cells, predict, probabilities, all_genes;
+static const char *model_dir, *fit_path;
+static long long layer = -1, batch_max = 16384, components, genes = 2000;
+static int expression, pooling, truncate_cells, predict, probabilities, all_genes, reconstruct;
 
 static struct option_def options[] = {
-	{.letter = 'M', .name = "model", .kind = OPT_STRING, .to = &model_dir, .arg = "DIR", .help = "the model directory (required)"},
+	{.letter = 'M', .name = "model", .kind = OPT_STRING, .to = &model_dir, .arg = "DIR", .help = "the model directory"},
 	{.name = "layer",
 		.kind = OPT_INT,
 		.to = &layer,
@@ -27,7 +28,7 @@ static struct option_def options[] = {
 		.min = -65535,
 		.max = 0,
 		.changes = 1,
-		.help = "layer of the hidden states: 0 the last, -1 the one before, ... (default -1)"},
+		.help = "layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts, 0)"},
 	{.name = "pool",
 		.kind = OPT_CHOICE,
 		.to = &pooling,
@@ -49,6 +50,11 @@ static struct option_def options[] = {
 		.to = &all_genes,
 		.changes = 1,
 		.help = "with --predict of genes: predict all tokens, not only those of held-out genes"},
+	{.name = "reconstruct",
+		.kind = OPT_FLAG,
+		.to = &reconstruct,
+		.changes = 1,
+		.help = "write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb"},
 	{.name = "truncate",
 		.kind = OPT_FLAG,
 		.to = &truncate_cells,
@@ -60,7 +66,32 @@ static struct option_def options[] = {
 		.arg = "N",
 		.min = 1,
 		.max = 1e9,
-		.help = "compute about N tokens at a time (default 16384)"},
+		.help = "compute about N tokens or counts at a time (default 16384; counts: 262144)"},
+	{.name = "expression",
+		.kind = OPT_FLAG,
+		.to = &expression,
+		.changes = 1,
+		.help = "without a model: log-normalised expression of the most variable genes"},
+	{.name = "pca",
+		.kind = OPT_INT,
+		.to = &components,
+		.arg = "K",
+		.min = 1,
+		.max = 16384,
+		.changes = 1,
+		.help = "without a model: K principal components of that expression"},
+	{.name = "genes",
+		.kind = OPT_INT,
+		.to = &genes,
+		.arg = "N",
+		.max = 1e6,
+		.changes = 1,
+		.help = "number of most variable genes, 0: all (default 2000)"},
+	{.name = "fit",
+		.kind = OPT_STRING,
+		.to = &fit_path,
+		.arg = "FILE",
+		.help = "learn genes and components from these cells (default: the input)"},
 	{0},
 };
 
@@ -69,6 +100,14 @@ static struct cli cli = {.name = "scembed",
 	.summary = "Embed cells with a trained model, or predict with its classifier.",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
+
+static int given(const void *to)
+{
+	for (const struct option_def *o = options; o->name; o++)
+		if (o->to == to)
+			return o->seen;
+	return 0;
+}
 
 /* XXH3-128 of the weights: provenance identifies the model, not its path. */
 static char *weights_digest(const char *dir)
@@ -99,6 +138,8 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	struct weights_report report;
 	if (predict)
 		predict_open(r, model_dir, h);
+	if (r->counts)
+		counts_open(r, model_dir, h, stream_name(in));
 	r->model = model_dir_load(model_dir, r->heads.head, r->heads.n, ops, 1, &v, &report, &e);
 	if (!r->model)
 		die("%s", e.msg);
@@ -107,6 +148,8 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	cli_same_vocab(&v, model_config(r->model), model_dir, in);
 	vocab_release(&v);
 	long long layers = model_config(r->model)->num_hidden_layers;
+	if (r->counts && !given(&layer))
+		layer = 0;
 	if (-layer > layers)
 		die("--layer %lld: the model has %lld layers: expected %lld to 0", layer, layers, -layers);
 	r->C = model_config(r->model)->hidden_size;
@@ -119,7 +162,7 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 /* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
 static void make_header(struct run *r, struct header *to, const struct header *from, const char *name)
 {
-	header_init(to, predict ? "prediction" : "embedding");
+	header_init(to, predict || reconstruct ? "prediction" : "embedding");
 	for (size_t i = 0; i < from->ncol; i++)
 		if (from->col[i].shape != RAGGED)
 			header_add_like(to, &from->col[i]);
@@ -130,6 +173,8 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 	to->extra = cJSON_Duplicate(from->extra, 1);
 	if (predict) {
 		predict_header(r, to, name);
+	} else if (reconstruct) {
+		counts_header(r, to, name);
 	} else {
 		if (header_find(to, "x") >= 0)
 			die("%s: has a column 'x', which is what the embedding will be called", name);
@@ -188,7 +233,10 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 {
 	struct error e;
 	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
-	if (batch_tokens(&r->packed, &r->col, b, from, to, model_config(r->model)->max_position_embeddings, truncate_cells, eos, name, &e))
+	if (r->counts)
+		counts_pack(r, b, from, to, name);
+	else if (batch_tokens(
+			 &r->packed, &r->col, b, from, to, model_config(r->model)->max_position_embeddings, truncate_cells, eos, name, &e))
 		die("%s", e.msg);
 	size_t n = to - from, first = r->out.rows;
 	r->tokens += r->packed.b.offset[n];
@@ -196,7 +244,7 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 	for (size_t i = 0; i < n; i++)
 		r->row[i] = (uint32_t)(from + i);
 	block_take(&r->out, r->map, b, r->row, n);
-	(predict ? predict_rows : embed_rows)(r, first, n);
+	(predict ? predict_rows : r->counts ? counts_rows : embed_rows)(r, first, n);
 	r->cells += n;
 	progress("%llu cells", (unsigned long long)r->cells);
 }
@@ -210,15 +258,42 @@ static void write_out(struct run *r, struct stream *out)
 	block_reset(&r->out, stream_header(out));
 }
 
+/* What the model reads: tokens, or counts. */
+static void choose_input(struct run *r, const struct header *h, const char *name)
+{
+	struct error e;
+	struct model_config c;
+	char *config = xasprintf("%s/config.json", model_dir);
+	if (config_load(&c, config, &e))
+		die("%s", e.msg);
+	free(config);
+	r->counts = c.arch->counts;
+	r->reconstruct = reconstruct;
+	if (reconstruct && !r->counts)
+		die("--reconstruct: the model in %s does not predict counts: train it with sctrain nb", model_dir);
+	if (r->counts && (given(&pooling) || truncate_cells || predict))
+		die("--%s: the model in %s has no tokens", predict ? "predict" : truncate_cells ? "truncate" : "pool", model_dir);
+	if (r->counts && !given(&batch_max))
+		batch_max = COUNTS_MAX;
+	if (r->counts ? counts_columns(&r->col, h, !reconstruct, name, &e) : tokens_columns(&r->col, h, name, &e))
+		die("%s", e.msg);
+}
+
 static void check_options(void)
 {
-	if (!model_dir)
-		usage_error("no model: -M DIR");
+	if (!model_dir + !expression + !components != 2)
+		usage_error("one of -M DIR, --expression and --pca K is needed");
 	if (cli.noperand > 1)
 		usage_error("expected one stream, and '%s' is a second one", cli.operand[1]);
+	for (struct option_def *o = options; o->name; o++)
+		if (o->seen && (o->to == &genes || o->to == &fit_path) == !!model_dir && o->to != &model_dir && o->to != &expression &&
+			o->to != &components)
+			usage_error(model_dir ? "--%s needs --expression or --pca" : "--%s needs -M DIR", o->name);
 	for (struct option_def *o = options; o->name && predict; o++)
 		if (o->seen && (o->to == &layer || o->to == &pooling))
 			usage_error("--%s is for embeddings: it excludes --predict", o->name);
+	if (predict && reconstruct)
+		usage_error("--reconstruct and --predict exclude each other");
 	if (!predict && (probabilities || all_genes))
 		usage_error("--%s needs --predict", probabilities ? "probabilities" : "all-genes");
 }
@@ -227,6 +302,13 @@ static void check_options(void)
 static void report(const struct run *r)
 {
 	unsigned long long cells = r->cells, empty = r->empty, tokens = r->tokens;
+	if (r->groups.unknown)
+		warn("%llu of %llu cells are of no group that the model knows (column '%s'): no covariate for them",
+			(unsigned long long)r->groups.unknown, cells, r->groups.column);
+	if (r->counts) {
+		cli_report(&cli, "%llu cells, %llu counts", cells, tokens);
+		return;
+	}
 	if (predict && r->heads.head[0].kind->rows == ROWS_TOKEN) {
 		unsigned long long predicted_tokens = r->predicted_tokens;
 		if (!predicted_tokens)
@@ -253,12 +335,15 @@ int main(int argc, char **argv)
 	int got;
 	cli_init(&cli, argc, argv);
 	check_options();
+	if (!model_dir) {
+		expression_run(&cli, &(struct expression_options){(size_t)components, (size_t)genes, fit_path});
+		return 0;
+	}
 	r.probabilities = probabilities;
 	r.all_genes = all_genes;
 	struct stream *in = cli_open(&cli, 0);
 	const char *name = stream_name(in);
-	if (tokens_columns(&r.col, stream_header(in), name, &e))
-		die("%s", e.msg);
+	choose_input(&r, stream_header(in), name);
 	struct ops *ops = r.ops = cli_device(&cli);
 	load_model(&r, in, ops);
 	make_header(&r, &h, stream_header(in), name);
@@ -288,6 +373,7 @@ int main(int argc, char **argv)
 	free(r.row);
 	packed_release(&r.packed);
 	predict_release(&r);
+	counts_release(&r);
 	block_release(&r.out);
 	block_release(&b);
 	header_release(&h);

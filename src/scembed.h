@@ -1,9 +1,11 @@
-/* The parts of scembed: scembed.c reads, batches and writes; scembed_predict.c is --predict for one batch. */
+/* The parts of scembed: scembed.c reads, batches and writes; scembed_predict.c is --predict for one batch, scembed_counts.c a model of counts;
+ * scembed_expression.c embeds without a model. */
 #ifndef SCEMBED_H
 #define SCEMBED_H
 
 #include "train/batch.h"
 #include "train/config.h"
+#include "train/groups.h"
 #include "method/gene_labels.h"
 
 struct run {
@@ -32,6 +34,13 @@ struct run {
 	/* columns, -1: none; for genes, logit is the first of several */
 	int logit, predicted, probability, probabilities_at, token, label, held_out;
 	uint64_t predicted_tokens;
+
+	int counts, reconstruct; /* the model reads counts; the option */
+	struct groups groups;    /* its covariate */
+	struct labels labels;    /* of the input; spec NULL: it has no such column */
+	uint32_t *group;
+	size_t group_cap;
+	int library, gene, count, expected; /* columns of --reconstruct */
 };
 
 /* Load the head from config.json, and genes.tsv. The model is then loaded with r->heads. */
@@ -41,5 +50,23 @@ void predict_header(struct run *r, struct header *h, const char *name);
 /* Predict rows [first, first + n) of the output. Their cells are in r->packed, and their scalar columns are filled already. */
 void predict_rows(struct run *r, size_t first, size_t n);
 void predict_release(struct run *r);
+
+/* A model of counts: the columns of its input, its head and its groups of cells. */
+void counts_open(struct run *r, const char *dir, const struct header *h, const char *name);
+/* Add the columns of --reconstruct after the copied ones. */
+void counts_header(struct run *r, struct header *h, const char *name);
+/* Pack rows [from, to) of a block, which are rows [first, ...) of the output, and compute their latent vectors or expected counts. */
+void counts_pack(struct run *r, const struct block *b, size_t from, size_t to, const char *name);
+void counts_rows(struct run *r, size_t first, size_t n);
+void counts_release(struct run *r);
+
+/* Embeddings of counts without a model. */
+struct expression_options {
+	size_t components; /* 0: the expression itself */
+	size_t genes;      /* the most variable ones; 0: all */
+	const char *fit;   /* stream to learn from; NULL: the input */
+};
+struct cli;
+void expression_run(const struct cli *cli, const struct expression_options *o);
 
 #endif

@@ -15,6 +15,7 @@ static const struct {
 	{"mlm", "pre-train a model on a masked stream", mlm_main},
 	{"cells", "fine-tune a model to classify cells by a label", cells_main},
 	{"genes", "fine-tune a model to classify genes by a label", genes_main},
+	{"nb", "pre-train a model of counts on a masked-counts stream", nb_main},
 	{"eval", "evaluate a model on a masked stream", eval_main},
 };
 
@@ -31,10 +32,10 @@ int main(int argc, char **argv)
 		return fflush(stdout) ? 1 : 0;
 	}
 	if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0) {
-		char blas[128];
-		blas_core_describe(blas, sizeof blas);
-		printf("sctrain %s (scstream %d.%d, %s%s%s)\n", CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR,
-			comm_version() ? comm_version() : "without MPI", *blas ? ", " : "", blas);
+		char kernels[128];
+		cpu_describe(kernels, sizeof kernels);
+		printf("sctrain %s (scstream %d.%d, %s, %s)\n", CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR,
+			comm_version() ? comm_version() : "without MPI", kernels);
 		return fflush(stdout) ? 1 : 0;
 	}
 	fprintf(stderr, *word ? "sctrain: unknown command '%s': expected" : "sctrain: no command: expected", word);

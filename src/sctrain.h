@@ -1,7 +1,7 @@
 /*
  * The subcommands of sctrain (argv[0] is the subcommand's name) and the functions that they share.
  *
- *     sctrain_mlm.c  _cells.c  _genes.c    one task per file: options, labels and metrics (struct train_task)
+ *     sctrain_mlm.c  _cells.c  _genes.c  _nb.c   one task per file: options, labels and metrics (struct train_task)
  *     sctrain_train.c                      the training loop, the same for every task
  *     sctrain_options.c                    its command line
  *     sctrain_start.c                      its streams, model and checkpoint, before the first step
@@ -24,6 +24,7 @@
 int mlm_main(int argc, char **argv);
 int cells_main(int argc, char **argv);
 int genes_main(int argc, char **argv);
+int nb_main(int argc, char **argv);
 int eval_main(int argc, char **argv);
 
 struct score;
@@ -40,8 +41,8 @@ struct masked_source {
 	int validation; /* the stream of --eval */
 };
 
-/* Find the columns of an open masked stream. -1 with e set. */
-int source_init(struct masked_source *s, struct stream *in, struct error *e);
+/* Find the columns of an open stream, masked or masked-counts as the head of the task asks. -1 with e set. */
+int source_init(struct masked_source *s, const struct train_task *task, struct stream *in, struct error *e);
 
 /* Packed rows of a block, with the targets of the task. */
 struct example {
@@ -91,19 +92,30 @@ struct train_task {
 	const struct head_kind *head;
 	const char *name, *summary; /* "sctrain mlm"; of the help */
 	struct option_def *options; /* its own */
-	double lr;                  /* default peak learning rate */
-	uint64_t warmup;            /* default steps of warm-up, 0: a tenth of all */
+	const char *config;         /* default configuration */
+	struct optim optim;         /* defaults: variant, schedule, lr, weight_decay, max_norm */
+	uint64_t warmup;            /* default steps of warm-up, at most 60 % of all; WARMUP_TENTH: a tenth of all; WARMUP_NONE */
 	enum best best;             /* default of --best */
 	const char *counted;        /* name of a target in the report */
 	void (*check)(void);        /* called when the command line is read: usage_error */
 	/* Called when the stream, and that of --eval if given, is open: read labels, set the classes of t->head. */
 	void (*open)(struct train *t);
-	void (*ready)(struct train *t);                    /* called when the model is loaded */
-	void (*settings)(const struct train *t, cJSON *j); /* add the task's options that change the weights */
-	/* Rows [from, to) of b, from s, are packed in p: fill p->b.goal[0] from their labels. Returns the number of rows that the head
-	 * predicts. NULL: masked positions. */
+	void (*configure)(struct train *t, struct model_config *c); /* called after it: change the configuration */
+	void (*ready)(struct train *t);                             /* called when the model is loaded */
+	void (*settings)(const struct train *t, cJSON *j);          /* add the task's options that change the weights */
+	/* Rows [from, to) of b, from s, are packed in p: fill p->b.goal[0] from their labels, or p->b.group. Returns the number of rows that
+	 * the head predicts. NULL: masked positions. */
 	size_t (*label)(const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to);
 };
+
+enum { WARMUP_TENTH = 0 };
+#define WARMUP_NONE UINT64_MAX
+
+/* AdamW as Geneformer's pre-training and fine-tuning have it, but for the rate. */
+#define OPTIM_TRANSFORMER(rate) \
+	{ \
+		.variant = ADAMW_TORCH, .schedule = SCHEDULE_LINEAR, .lr = rate, .weight_decay = 0.001, .max_norm = 1 \
+	}
 
 extern const struct train_task mlm_task; /* also of sctrain eval */
 
@@ -114,9 +126,9 @@ int train_main(const struct train_task *task, int argc, char **argv);
 struct train_options {
 	const char *config, *init, *eval; /* NULL: not given */
 	double lr, warmup, dropout;       /* -1: not given */
-	double weight_decay, clip;
-	int schedule, adam; /* enum schedule, enum adamw */
-	int best;           /* enum best */
+	double weight_decay, clip;        /* the same */
+	int schedule, adam;               /* enum schedule, enum adamw; -1 */
+	int best;                         /* enum best */
 	int resume, force, mpi;
 	long long accum, freeze, save_every, keep;
 	long long eval_every, patience; /* 0: not given */
@@ -176,8 +188,8 @@ struct train {
 	struct report report;
 	struct validation validation;
 	uint64_t eval_every;
-	real *best;  /* [model_size of PARAM] weights of state.best_step, NULL: none yet */
-	char *genes; /* text of genes.tsv, or NULL */
+	real *best;           /* [model_size of PARAM] weights of state.best_step, NULL: none yet */
+	char *genes, *groups; /* text of genes.tsv and groups.tsv, or NULL */
 };
 
 /* Everything before the first step (sctrain_start.c). 0 if the model is finished already. */
@@ -190,8 +202,8 @@ void report_step(struct train *t, const struct step_result *r);
 void report_close(struct train *t);
 void report_run(struct train *t); /* the summary for -v */
 
-/* Open the stream at path, which must have the training's vocabulary. These functions die on errors. */
-void validation_open(struct validation *v, const char *path, const struct header *training);
+/* Open the stream of --eval, which must have the training's vocabulary. These functions die on errors. */
+void validation_open(struct train *t);
 int validation_due(const struct train *t, uint64_t step); /* is there a validation after this many finished steps? */
 /* Validate the present weights, with the same result on all ranks. Copy them to t->best if they are the best so far. */
 void validation_run(struct train *t);

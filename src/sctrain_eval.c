@@ -69,7 +69,7 @@ int eval_main(int argc, char **argv)
 	if (cli.noperand > 1)
 		usage_error("expected one masked stream, and '%s' is a second one", cli.operand[1]);
 	struct stream *in = cli_open(&cli, 0);
-	if (source_init(&source, in, &e))
+	if (source_init(&source, &mlm_task, in, &e))
 		die("%s", e.msg);
 	struct ops *ops = cli_device(&cli);
 	struct model *m = load_model(in, ops);

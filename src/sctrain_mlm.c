@@ -5,7 +5,8 @@ const struct train_task mlm_task = {
 	.head = &head_mlm,
 	.name = "sctrain mlm",
 	.summary = "Pre-train a model on a masked stream.",
-	.lr = 1e-3,
+	.config = "corrmask-paper",
+	.optim = OPTIM_TRANSFORMER(1e-3),
 	.best = BEST_LOSS,
 	.counted = "masked",
 };

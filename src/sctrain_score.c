@@ -6,17 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-int source_init(struct masked_source *s, struct stream *in, struct error *e)
+int source_init(struct masked_source *s, const struct train_task *task, struct stream *in, struct error *e)
 {
 	*s = (struct masked_source){.in = in, .name = stream_name(in), .shards = 1};
-	return masked_columns(&s->col, stream_header(in), s->name, e);
+	return task->head->counts ? counts_columns(&s->col, stream_header(in), 0, s->name, e)
+				  : masked_columns(&s->col, stream_header(in), s->name, e);
 }
 
 int example_pack(struct example *x, const struct train_task *task, const struct masked_source *s, const struct block *b, size_t from,
 	size_t to, size_t limit, struct error *e)
 {
 	struct packed *p = &x->packed;
-	if (batch_masked(p, &s->col, b, from, to, limit, s->shard, s->shards, s->name, e))
+	int bad = task->head->counts ? batch_counts(p, &s->col, b, from, to, s->name, e)
+				     : batch_masked(p, &s->col, b, from, to, limit, s->shard, s->shards, s->name, e);
+	if (bad)
 		return -1;
 	x->rows = task->label ? task->label(s, p, b, from, to) : p->b.goal[0].n;
 	return 0;

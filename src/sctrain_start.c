@@ -76,7 +76,7 @@ static void open_source(struct train *t)
 	struct stream *in = cli_open(t->cli, 0);
 	const char *name = stream_name(in);
 	t->header = stream_header(in);
-	if (source_init(&t->source, in, &e) || masked_info_parse(&t->info, t->header, name, &e))
+	if (source_init(&t->source, t->task, in, &e) || masked_info_parse(&t->info, t->header, name, &e))
 		die("%s", e.msg);
 	if (!t->header->vocab.n)
 		die("%s: no vocabulary in the header", name);
@@ -95,18 +95,26 @@ static void open_validation(struct train *t)
 	const struct masked_info *m = &t->info;
 	if (!t->options->eval)
 		return;
-	validation_open(&t->validation, t->options->eval, t->header);
+	validation_open(t);
 	t->eval_every = t->options->eval_every ? (uint64_t)t->options->eval_every : m->epochs > 1 ? m->steps / m->epochs : m->steps;
 }
 
 /* ---- the model ---- */
+
+static int has_field(const struct arch *a, const char *key)
+{
+	const struct config_field *f = a->field;
+	while (f->key && strcmp(f->key, key))
+		f++;
+	return f->key != NULL;
+}
 
 static void choose_config(struct model_config *c, const struct train *t)
 {
 	struct error e;
 	const struct train_options *o = t->options;
 	const struct vocab *v = &t->header->vocab;
-	const char *what = o->config ? o->config : o->init ? o->init : "corrmask-paper";
+	const char *what = o->config ? o->config : o->init ? o->init : t->task->config;
 	if (config_get(c, what, &e))
 		die("%s", e.msg);
 	if (!c->vocab_size) {
@@ -116,6 +124,8 @@ static void choose_config(struct model_config *c, const struct train *t)
 	} else if (c->vocab_size != v->n) {
 		die("%s: vocab_size is %u, but the vocabulary of %s has %zu tokens", what, c->vocab_size, t->source.name, v->n);
 	}
+	if (o->dropout >= 0 && !has_field(c->arch, "hidden_dropout_prob"))
+		die("--dropout: architecture %s has none", c->arch->name);
 	if (o->dropout >= 0)
 		c->hidden_dropout_prob = c->attention_probs_dropout_prob = o->dropout;
 }
@@ -141,15 +151,18 @@ static void choose_optim(struct train *t)
 {
 	const struct train_options *in = t->options;
 	struct optim *o = &t->optim;
+	const struct optim *d = &t->task->optim;
 	uint64_t steps = t->info.steps;
 	optim_init(o);
-	o->variant = in->adam ? ADAMW_HF46 : ADAMW_TORCH;
-	o->schedule = (enum schedule)in->schedule;
-	o->lr = in->lr < 0 ? t->task->lr : in->lr;
-	o->weight_decay = in->weight_decay;
-	o->max_norm = in->clip;
+	o->variant = in->adam < 0 ? d->variant : (enum adamw)in->adam;
+	o->schedule = in->schedule < 0 ? d->schedule : (enum schedule)in->schedule;
+	o->lr = in->lr < 0 ? d->lr : in->lr;
+	o->weight_decay = in->weight_decay < 0 ? d->weight_decay : in->weight_decay;
+	o->max_norm = in->clip < 0 ? d->max_norm : in->clip;
 	o->total = steps;
-	if (in->warmup < 0 && t->task->warmup) /* Geneformer warms up for 500 steps, even of 834 */
+	if (in->warmup < 0 && t->task->warmup == WARMUP_NONE)
+		o->warmup = 0;
+	else if (in->warmup < 0 && t->task->warmup) /* Geneformer warms up for 500 steps, even of 834 */
 		o->warmup = steps * 6 / 10 < t->task->warmup ? steps * 6 / 10 : t->task->warmup;
 	else if (in->warmup < 0)
 		o->warmup = steps / 10 < WARMUP_MAX ? steps / 10 : WARMUP_MAX;
@@ -300,13 +313,15 @@ int train_start(struct train *t)
 	t->head = (struct head_spec){.kind = t->task->head};
 	if (t->task->open)
 		t->task->open(t);
+	if (t->task->configure)
+		t->task->configure(t, &c);
 	make_model(t, &c, t->options->init || resume);
 	choose_optim(t);
 	start_weights(t, resume, step);
 	if (strcmp(t->ops->name, "cpu"))
 		snprintf(t->state.kernels, sizeof t->state.kernels, "%s", t->ops->name);
 	else
-		blas_core_describe(t->state.kernels, sizeof t->state.kernels);
+		cpu_describe(t->state.kernels, sizeof t->state.kernels);
 	if (!t->ranks.rank && checkpoint_clear(t->cli->output, t->options->force && !resume, &e))
 		die("%s", e.msg);
 	report_open(t);

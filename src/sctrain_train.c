@@ -34,7 +34,7 @@ static void catch_signals(void)
 
 static struct model_files files_of(const struct train *t)
 {
-	return (struct model_files){.vocab = &t->header->vocab, .genes = t->genes, .best = t->best};
+	return (struct model_files){.vocab = &t->header->vocab, .genes = t->genes, .groups = t->groups, .best = t->best};
 }
 
 static void save(struct train *t)
@@ -238,6 +238,7 @@ static void release(struct train *t)
 	validation_release(&t->validation);
 	free(t->best);
 	free(t->genes);
+	free(t->groups);
 	model_free(t->model);
 	t->ops->destroy(t->ops);
 	stream_free(t->source.in);

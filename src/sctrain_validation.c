@@ -4,18 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOKENS_MAX 16384 /* of one forward pass */
+/* Of one forward pass. A counted gene costs one row of one layer, a token all layers. */
+enum { TOKENS_MAX = 16384, COUNTS_MAX = 1 << 18 };
 
-void validation_open(struct validation *v, const char *path, const struct header *training)
+void validation_open(struct train *t)
 {
+	struct validation *v = &t->validation;
 	struct error e;
 	char a[33], b[33];
-	struct stream *in = stream_open(path, &e);
-	if (!in || source_init(&v->source, in, &e))
+	struct stream *in = stream_open(t->options->eval, &e);
+	if (!in || source_init(&v->source, t->task, in, &e))
 		die("--eval: %s", e.msg);
 	v->source.validation = 1;
 	vocab_digest(&stream_header(in)->vocab, a);
-	vocab_digest(&training->vocab, b);
+	vocab_digest(&t->header->vocab, b);
 	if (strcmp(a, b))
 		die("--eval: %s has another vocabulary than the cells to train on", v->source.name);
 	if (stream_index(in, &e))
@@ -45,7 +47,7 @@ static void measure(struct validation *v, struct train *t)
 	for (size_t k = 0; k < blocks; k++) {
 		if (stream_read_at(in, k, &v->block, &e))
 			die("--eval: %s", e.msg);
-		score_block(&v->score, t->model, &v->source, &v->block, TOKENS_MAX);
+		score_block(&v->score, t->model, &v->source, &v->block, t->task->head->counts ? COUNTS_MAX : TOKENS_MAX);
 		progress("step %llu: validation, %.0f %%", (unsigned long long)t->state.step, 100 * (double)(k + 1) / (double)blocks);
 	}
 	if (!(v->score.sum.count > 0))

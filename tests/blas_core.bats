@@ -53,11 +53,11 @@ with_shim() {
 
 @test "-v and --version name OpenBLAS and its kernels" {
 	train
-	assert_line --regexp '^sctrain mlm: device: cpu, 1 thread, OpenBLAS [0-9.]+ [A-Za-z]+( \(no CUDA.*)?$'
+	assert_line --regexp '^sctrain mlm: device: cpu, 1 thread, OpenBLAS [0-9.]+ [A-Za-z]+, [a-z0-9]+( \(no CUDA.*)?$'
 	run sctrain --version
-	assert_output --regexp 'OpenBLAS [0-9.]+ [A-Za-z]+\)$'
+	assert_output --regexp 'OpenBLAS [0-9.]+ [A-Za-z]+, [a-z0-9]+\)$'
 	run scembed --version
-	assert_output --regexp 'OpenBLAS [0-9.]+ [A-Za-z]+\)$'
+	assert_output --regexp 'OpenBLAS [0-9.]+ [A-Za-z]+, [a-z0-9]+\)$'
 	run scview --version
 	refute_output --partial OpenBLAS
 }
@@ -102,4 +102,17 @@ with_shim() {
 	assert_line --partial 'device: cpu, 2 threads'
 	assert_file_exist 'a model/model.safetensors'
 	assert_equal "$(wc -l <starts)" 2
+}
+
+@test "CORRMASK_CPU chooses the vectors; one that is not there is refused" {
+	export CORRMASK_CPU=avx2
+	train
+	assert_line --partial ', avx2'
+	run -1 env CORRMASK_CPU=sse9 sctrain mlm --config tiny -o other "$BATS_FILE_TMPDIR/masked"
+	assert_output --regexp '^sctrain mlm: CORRMASK_CPU=sse9: expected .*avx2.* on this processor$'
+	assert_not_exist other
+	if ! grep -qw avx512vl /proc/cpuinfo; then
+		run -1 env CORRMASK_CPU=avx512 scview "$BATS_FILE_TMPDIR/masked"
+		assert_output --partial 'CORRMASK_CPU=avx512: expected'
+	fi
 }

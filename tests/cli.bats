@@ -14,6 +14,7 @@ tools() {
 	scsample|scsample -n 50|sim.counts|records
 	scview|scview|sim.counts|text
 	scsim|scsim --cells 50||records
+	maskrisk|maskrisk data --genes 100|sim.counts|text
 	END
 }
 

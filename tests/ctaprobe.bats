@@ -298,6 +298,29 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_equal "$stderr" "ctaprobe cells: warning: two.emb: 2 values of column 'donor' ('d00', ...) have cells in the training data too"
 }
 
+@test "ctaprobe: bootstrap by donors and by cells, the same for cells and score" {
+	donors make dtr.emb seed=1
+	donors make dte.emb seed=2 donors=9 first=11
+	ctaprobe cells -q -l cell_type --group donor --train dtr.emb --test dte.emb --bootstrap 2000 --replicates r.tsv --predictions p.s -o m.tsv
+	run donors bootstrap p.s m.tsv r.tsv group=1
+	assert_success
+	ctaprobe score -q -l cell_type --group donor --bootstrap 2000 --replicates r2.tsv p.s | grep _low >low.tsv
+	cmp r.tsv r2.tsv
+	cmp low.tsv <(grep _low m.tsv)
+	ctaprobe score -q -l cell_type --bootstrap 2000 --replicates r.tsv p.s -o m.tsv
+	run donors bootstrap p.s m.tsv r.tsv
+	assert_success
+	assert_equal "$(status_of cmp r.tsv r2.tsv)" 1
+	ctaprobe score -q -l cell_type --group donor --bootstrap 2000 --seed 2 --replicates r.tsv p.s >/dev/null
+	assert_equal "$(status_of cmp r.tsv r2.tsv)" 1
+	run ctaprobe score -l cell_type --group donor p.s
+	assert_failure 2
+	assert_line -n 0 "ctaprobe score: --group needs --bootstrap N"
+	run ctaprobe cells -l cell_type --replicates r.tsv dtr.emb
+	assert_failure 2
+	assert_line -n 0 "ctaprobe cells: --replicates needs --bootstrap N"
+}
+
 # ---- rank, reconstruction, ranks ----
 
 @test "ctaprobe rank: effective rank, also of dependent, wide and few vectors, is numpy's" {

@@ -66,7 +66,13 @@ fails() {
 	assert_equal "$(head -1 t)" "$(printf 'cell\tbarcode\tn_counts\tage\tdonor\tgene\tcount')"
 	h5tok -q --obs none csr_gzip.h5ad | scview -n1 >t
 	assert_equal "$(head -1 t)" "$(printf 'cell\tbarcode\tn_counts\tgene\tcount')"
-	fails "no obs column 'tissue'" h5tok --obs tissue csr_gzip.h5ad
+	fails "csr_gzip.h5ad: no obs column 'tissue' in the file (it has: " h5tok --obs tissue csr_gzip.h5ad
+	assert_output --partial "age"
+	run -0 h5tok -q --list-obs csr_gzip.h5ad
+	assert_line -n 0 $'column\ttype\tcategories'
+	assert_line $'age\ti64\t'
+	assert_line --regexp $'^donor\tcategorical\t[0-9]+$'
+	refute_output --partial "barcode"
 }
 
 @test "h5tok: several files share one table of genes and all columns" {

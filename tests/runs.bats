@@ -78,6 +78,19 @@ latest() { readlink "results/$1/latest"; }
 	assert_line --partial "120 cells"
 }
 
+@test "runs: labels and groups that obs has not are named with those that it has, before the counts are read" {
+	for wrong in LABEL=celltype GROUP=patient_id; do
+		run -2 pipelines demo DATA=plain.h5ad RESULTS=labels $wrong
+		assert_line --index 0 "$wrong: no such column in obs; it has: cell_type, donor"
+		refute_line --partial h5tok
+	done
+	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("plain.h5ad"); a.obs["score"] = 0.5; a.write_h5ad("score.h5ad")'
+	run -2 pipelines finetune DATA=score.h5ad RESULTS=labels LABEL=score
+	assert_line --index 0 "LABEL=score: this column of obs holds f64 numbers, expected classes"
+	run -0 find labels -name '*.counts'
+	assert_output ""
+}
+
 @test "runs: files that are missing and unknown settings are named before anything is made" {
 	mkdir empty
 	cd empty

@@ -34,9 +34,11 @@ setup() {
 	assert_line --partial "--pool mean|cls|first"
 	run scembed --version
 	assert_success
-	run scembed cells.tok
-	assert_failure 2
-	assert_output --partial "-M DIR"
+	for o in "" "-M model --pca 5" "--expression --pca 5" "-M model --fit cells.tok" "-M model --genes 5" "--pca 5 --layer 0" "--pca 5 --predict"; do
+		run scembed $o cells.tok
+		assert_failure 2
+		assert_line -n 0 --regexp "^scembed: (one of -M DIR, --expression and --pca K is needed|--(fit|genes) needs --expression or --pca|--(layer|predict) needs -M DIR)$"
+	done
 	run scembed -M model --layer 1 cells.tok
 	assert_failure 2
 	run scembed -M model --layer -3 cells.tok
@@ -328,4 +330,47 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	awk '/^\.Bd -literal/ { p = 1; next } /^\.Ed/ { p = 0 } p' "$BATS_TEST_DIRNAME/../man/scembed.1" >examples
 	(cd man && bash -euo pipefail ../examples)
 	$PYTHON -c 'import numpy; assert numpy.load("man/cells.npy").shape[1] == 64'
+}
+
+# ---- baselines ----
+
+baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
+	scembed -q $3 --fit "$1" "$2" -o b.emb
+	run $PYTHON "$BATS_TEST_DIRNAME/ref/evaluation.py" expression "$1" "$2" b.emb $4
+	assert_success
+}
+
+@test "scembed --expression and --pca are numpy's expression and scikit-learn's components" {
+	scsample -q --test-fraction 0.4 --part train sim.counts -o fit.counts
+	scsample -q --test-fraction 0.4 --part test sim.counts -o new.counts
+	$PYTHON "$BATS_TEST_DIRNAME/ref/evaluation.py" other new.counts other.counts
+	baseline fit.counts new.counts "--expression" genes=2000
+	baseline fit.counts other.counts "--expression --genes 20" genes=20
+	baseline fit.counts new.counts "--pca 10" "genes=2000 components=10"
+	baseline fit.counts other.counts "--pca 3 --genes 30" "genes=30 components=3"
+	baseline sim.counts sim.counts "--pca 50 --genes 0" "genes=0 components=50"
+	# without --fit, the cells themselves; from a pipe; on more threads: the same
+	scembed -q --pca 50 --genes 0 -@ 3 - <sim.counts >c.emb
+	diff <(scview b.emb) <(scview c.emb)
+	ctaprobe cells -q --label cell_type b.emb >/dev/null
+	run --separate-stderr scembed --expression --fit fit.counts other.counts -o b.emb
+	assert_equal "$stderr" "scembed: warning: other.counts: 3 of the 60 genes of --fit are not in its table of genes: they count as 0"
+}
+
+@test "scembed --expression and --pca: what cannot be embedded" {
+	bad() {         # bad MESSAGE ARGUMENT...
+		run scembed -o out.emb "${@:2}"
+		assert_failure 1
+		assert_output "scembed: $1"
+		assert_not_exist out.emb
+	}
+	bad "cells.tok: this is a tokens stream, expected counts" --pca 3 cells.tok
+	bad "nowhere: No such file or directory" --pca 3 --fit nowhere sim.counts
+	bad "--pca 61: 120 cells and 60 genes that vary have at most 60 components" --pca 61 sim.counts
+	scsample -q -n 1 sim.counts -o one.counts
+	bad "one.counts: 1 cells: expected at least two to learn from" --expression one.counts
+	head -c 2000 sim.counts >cut.counts
+	bad "cut.counts: the stream is cut short (the program that wrote it did not finish)" --pca 3 cut.counts
+	run bash -c 'scembed --pca 3 sim.counts >/dev/full'
+	assert_failure 1
 }

@@ -136,18 +136,20 @@ assert numpy.load("seven.npy").shape == (7,)'
 
 @test "scview -O h5ad: anndata reads counts, from files and pipes, the same as the table" {
 	scview -O h5ad -o sim.h5ad sim.counts
+	scview -O h5ad -c n_counts -o named.h5ad sim.counts
 	cat sim.u | scview -O h5ad -n 50 -c cell_type >piped.h5ad
 	scview sim.counts >t
 	$PYTHON -W error -c '
 import anndata, numpy
 rows = [dict(zip(names, l)) for names, *ls in [[l.rstrip("\n").split("\t") for l in open("t")]] for l in ls]
 a = anndata.read_h5ad("sim.h5ad")
+assert "cell" not in a.obs and "n_counts" not in a.obs      # rows and their sums say it
 assert a.X.shape == (300, 200) and a.X.dtype == "float32"
 for r, x, name in zip(rows, a.X.toarray(), a.obs_names):
     want = numpy.zeros(200); want[[int(g) for g in r["gene"].split()]] = [int(c) for c in r["count"].split()]
     assert (x == want).all() and name == r["barcode"]
 assert a.obs["cell_type"].astype(str).tolist() == [r["cell_type"] for r in rows]
-assert a.obs["n_counts"].tolist() == [int(r["n_counts"]) for r in rows]
+assert anndata.read_h5ad("named.h5ad").obs["n_counts"].tolist() == [int(r["n_counts"]) for r in rows]
 b = anndata.read_h5ad("piped.h5ad")
 assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 }
@@ -169,6 +171,95 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 	    assert x.dropna().astype(str).tolist() == y.dropna().astype(str).tolist(), c
 	    assert str(x.dtype)[:4] == str(y.dtype)[:4], (c, x.dtype, y.dtype)
 	END
+}
+
+@test "scview -O h5ad: obs goes h5ad, stream, h5ad unchanged in names, types and values; provenance goes with it" {
+	need_tool h5tok
+	cat > obs.py <<-'END'
+	import sys, anndata, h5py, json, numpy as np, pandas as pd
+	def walk(a, b, path="obs"):
+	    for k in "encoding-type", "encoding-version", "ordered", "column-order", "_index":
+	        if k == "_index" or k not in a.attrs:
+	            continue
+	        assert np.array_equal(a.attrs[k], b.attrs[k]), (path, k, a.attrs[k], b.attrs[k])
+	    if isinstance(a, h5py.Group):
+	        assert set(a) == set(b), (path, set(a) ^ set(b))
+	        for k in set(a):
+	            walk(a[k], b[k], path + "/" + k)
+	        return
+	    x, y = a[()], b[()]
+	    if path.endswith("/values"):            # what lies under the mask does not matter
+	        x, y = (v[~f.parent["mask"][()]] for v, f in ((x, a), (y, b)))
+	    same = a.dtype == b.dtype or path.endswith("/codes") and a.dtype.kind == b.dtype.kind == "i"
+	    assert same and np.array_equal(x, y, equal_nan=a.dtype.kind == "f"), (path, a.dtype, b.dtype, x, y)
+	if sys.argv[1] == "same":
+	    with h5py.File(sys.argv[2]) as a, h5py.File(sys.argv[3]) as b:
+	        walk(a["obs"], b["obs"])
+	        print(len(a["obs"].attrs["column-order"]), "columns")
+	        print(*[l["program"] for l in json.loads(b["uns/corrmask_provenance"][()])])
+	    sys.exit()
+	n, r = 40, np.random.default_rng(1)
+	o = pd.DataFrame(index=["cell%d" % i for i in range(n)])
+	for t in "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64":
+	    top = np.iinfo(t)
+	    o[t] = r.integers(top.min, top.max, n, dtype=t, endpoint=True)
+	o["uint64"] = np.uint64(2) ** np.uint64(60) + np.arange(n, dtype="u8")
+	o.iloc[0, o.columns.get_loc("uint64")] = 2 ** 64 - 1
+	o["float32"] = r.normal(size=n).astype("f4")
+	o["float64"] = r.normal(size=n)
+	o.iloc[3:5, o.columns.get_loc("float32")] = np.nan
+	o["bool"] = r.random(n) < .5
+	o["boolean"] = pd.array([None, True, False, True] * (n // 4), dtype="boolean")
+	o["Int32"] = pd.array([1, None, -3, 2 ** 31 - 1] * (n // 4), dtype="Int32")
+	o["UInt64"] = pd.array([2 ** 63 + 5, 1, None, 4] * (n // 4), dtype="UInt64")
+	o["text"] = ["a b", "", "µ", "NA"] * (n // 4)
+	o["dose"] = pd.Categorical(["low", "high", None, "mid"] * (n // 4), ["low", "mid", "high"], ordered=True)
+	o["type"] = pd.Categorical(["T", "B", "T", None] * (n // 4), ["T", "B", "never"])
+	o["cluster"] = pd.Categorical([3, 1, 2, 1] * (n // 4))
+	o["quarter"] = pd.Categorical([.25, .5, .75, .1] * (n // 4))
+	o["n_counts"] = np.arange(n, dtype="f4")
+	o["cell"] = ["mine"] * n
+	a = anndata.AnnData(r.poisson(2, (n, 20)).astype("f4"), o, pd.DataFrame(index=["ENSG%011d" % i for i in range(20)]))
+	a.write_h5ad("in.h5ad")
+	a.write_h5ad("plain.h5ad")
+	with h5py.File("in.h5ad", "a") as f:      # as anndata 0.11 writes pandas' string type
+	    f["obs"].attrs["column-order"] = list(f["obs"].attrs["column-order"]) + ["string"]
+	    g = f["obs"].create_group("string")
+	    g.attrs.update({"encoding-type": "nullable-string-array", "encoding-version": "0.1.0"})
+	    v = g.create_dataset("values", data=["x", "", "y", ""] * (n // 4), dtype=h5py.string_dtype())
+	    m = g.create_dataset("mask", data=[False, False, False, True] * (n // 4))
+	    for d, t in (v, "string-array"), (m, "array"):
+	        d.attrs.update({"encoding-type": t, "encoding-version": "0.2.0"})
+	END
+	$PYTHON -W ignore obs.py make
+	h5tok -q in.h5ad -o in.counts
+	scview -O h5ad -o out.h5ad in.counts
+	run -0 $PYTHON obs.py same in.h5ad out.h5ad
+	assert_output $'22 columns\nh5tok'
+	# once more, and through a join
+	h5tok -q out.h5ad | scview -O h5ad -o again.h5ad
+	run -0 $PYTHON obs.py same in.h5ad again.h5ad
+	assert_output $'22 columns\nh5tok h5tok'
+	scsample -q --where 'cell<20' in.counts -o a.counts
+	scsample -q --where 'cell>=20' in.counts -o b.counts
+	scsample -q a.counts b.counts | scview -O h5ad -o joined.h5ad
+	run -0 $PYTHON obs.py same in.h5ad joined.h5ad
+	# two files with other types: what both can hold
+	$PYTHON -W ignore - <<-'END'
+	import anndata, pandas as pd
+	a = anndata.read_h5ad("plain.h5ad")
+	del a.obs["uint64"], a.obs["bool"]
+	a.obs["int8"] = a.obs["int8"].astype("int16")
+	a.obs["dose"] = a.obs["dose"].cat.set_categories(["high", "mid", "low"], ordered=True)
+	a.write_h5ad("other.h5ad")
+	END
+	h5tok -q plain.h5ad other.h5ad | scview -O h5ad -o both.h5ad
+	run -0 $PYTHON -W ignore - <<-'END'
+	import anndata
+	o = anndata.read_h5ad("both.h5ad").obs
+	print(o["int8"].dtype, o["int16"].dtype, o["uint64"].dtype, o["bool"].dtype, o["dose"].cat.ordered, o["type"].cat.ordered, o["uint64"][0])
+	END
+	assert_output "int64 int16 UInt64 boolean False False 18446744073709551615"
 }
 
 @test "scview -O h5ad: cut input or a full disk leaves no file" {

@@ -5,7 +5,7 @@
 export GOMP_SPINCOUNT ?= 2000
 
 JOBS ?= $(shell nproc)
-UNIT := $(patsubst tests/unit/test_%.c,unit-%,$(wildcard tests/unit/test_*.c)) $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated)
+UNIT := $(patsubst tests/unit/test_%.c,unit-%,$(wildcard tests/unit/test_*.c)) unit-ops_lowered $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated)
 BATS := $(patsubst tests/%.bats,bats-%,$(wildcard tests/*.bats))
 SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' tests/*.bats))
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -65,6 +65,16 @@ $(B)/double/%.o: lib/%.c $(B)/flags | $(B)/packages
 	$(call run,CC,$< in double) $(CC) -include tests/unit/double.h $(FLAGS) -Wno-unknown-warning-option -Wno-maybe-uninitialized \
 		$(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -MMD -MP -c $< -o $@
 $(B)/unit/test_model $(B)/unit/test_arch $(B)/unit/test_nb: $(DOUBLE)
+
+# What AVX-512 computes, tile by tile, in the instructions of MARCH: the ops with vectors of 16 floats, each in two or four registers.
+LOWERED := $(OPS:%=$(B)/lowered/lib/nn/%.o) $(B)/lowered/tests/unit/test_ops.o
+$(LOWERED): $(B)/lowered/%.o: %.c $(B)/flags | $(B)/packages
+	@mkdir -p $(@D)
+	$(call run,CC,$< with wide vectors) $(CC) $(FLAGS) -Wno-psabi $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -DVECTOR=64 -Dops_cpu_new=ops_cpu_base \
+		-MMD -MP -c $< -o $@
+$(B)/unit/test_ops_lowered: $(LOWERED) $(B)/libcorrmask.a
+	@mkdir -p $(@D)
+	$(call link,-lcmocka)
 
 $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libcorrmask.a
 	@mkdir -p $(@D)

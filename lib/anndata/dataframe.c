@@ -59,6 +59,30 @@ static int object_type(hid_t loc, const char *path)
 	return info.type;
 }
 
+/* Kind and dtype of a column of numbers. */
+static void number_kind(struct dataframe_column *c, enum number_type type)
+{
+	static const char *const dtype[] = {[NUMBER_I8] = "int8",
+		[NUMBER_U8] = "uint8",
+		[NUMBER_I16] = "int16",
+		[NUMBER_U16] = "uint16",
+		[NUMBER_I32] = "int32",
+		[NUMBER_U32] = "uint32",
+		[NUMBER_F32] = "float32",
+		[NUMBER_F64] = NULL};
+	c->kind = number_is_float(type) ? DATAFRAME_F64 : type == NUMBER_U64 ? DATAFRAME_U64 : DATAFRAME_I64;
+	c->dtype = dtype[type];
+}
+
+static void boolean_kind(struct dataframe_column *c)
+{
+	c->kind = DATAFRAME_CATEGORICAL;
+	c->dtype = "bool";
+	c->category = xmalloc(2 * sizeof *c->category);
+	c->category[c->ncategory++] = xstrdup("False");
+	c->category[c->ncategory++] = xstrdup("True");
+}
+
 /* Open a dataset that holds strings, numbers or booleans as a column. */
 static int open_values(struct dataframe_column *c, hid_t loc, const char *path, const char *filename, int64_t *n, struct error *e)
 {
@@ -81,13 +105,10 @@ static int open_values(struct dataframe_column *c, hid_t loc, const char *path, 
 			c->kind = DATAFRAME_STR;
 	} else if (class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_ENUM) {
 		r = h5array_open(&c->values, loc, path, filename, e);
-		c->kind = class == H5T_FLOAT || c->values.type == NUMBER_U64 ? DATAFRAME_F64 : DATAFRAME_I64;
-		if (r == 0 && class == H5T_ENUM && size == 1) {
-			c->kind = DATAFRAME_CATEGORICAL;
-			c->category = xmalloc(2 * sizeof *c->category);
-			c->category[c->ncategory++] = xstrdup("False");
-			c->category[c->ncategory++] = xstrdup("True");
-		}
+		if (r == 0 && class == H5T_ENUM && size == 1)
+			boolean_kind(c);
+		else if (r == 0)
+			number_kind(c, c->values.type);
 	} else {
 		r = other(c, "neither numbers nor strings");
 	}
@@ -142,10 +163,32 @@ static int read_categories(struct dataframe_column *c, hid_t loc, const char *pa
 		for (size_t i = 0; i < t.n; i++)
 			c->category[c->ncategory++] = texts_dup(&t, i);
 		c->kind = DATAFRAME_CATEGORICAL;
+		c->dtype = values.kind == DATAFRAME_I64 ? "int64" : values.kind == DATAFRAME_F64 ? "float64" : NULL;
 	}
 	texts_release(&t);
 	dataframe_column_release(&values);
 	return r;
+}
+
+/* The attribute "ordered" of a categorical: of its group or, before anndata 0.8, of its categories. */
+static int is_ordered(hid_t loc, const char *path)
+{
+	signed char yes[16] = {0};
+	hid_t a = H5Aexists_by_name(loc, path, "ordered", H5P_DEFAULT) > 0 ? H5Aopen_by_name(loc, path, "ordered", H5P_DEFAULT, H5P_DEFAULT)
+									   : -1;
+	if (a < 0)
+		return 0;
+	hid_t type = H5Aget_type(a), space = H5Aget_space(a);
+	H5T_class_t class = H5Tget_class(type);
+	int ok = (class == H5T_ENUM || class == H5T_INTEGER) && H5Tget_size(type) <= 8 && H5Sget_simple_extent_npoints(space) == 1 &&
+		H5Aread(a, type, yes) >= 0;
+	H5Tclose(type);
+	H5Sclose(space);
+	H5Aclose(a);
+	for (size_t i = 0; ok && i < sizeof yes; i++)
+		if (yes[i])
+			return 1;
+	return 0;
 }
 
 /* anndata 0.7: integer codes with an attribute that refers to the categories. 1 done, 0 no such attribute, -1 error. */
@@ -169,6 +212,8 @@ static int referred_categories(struct dataframe_column *c, hid_t loc, const char
 			r = error_set(e, "%s: attribute categories does not refer to a dataset", c->where);
 		else
 			r = read_categories(c, loc, name, filename, e) ? -1 : 1;
+		if (r > 0)
+			c->ordered = is_ordered(loc, name);
 		if (to >= 0)
 			H5Oclose(to);
 		H5Tclose(type);
@@ -199,12 +244,17 @@ static int open_member(struct dataframe_column *c, hid_t file, const char *path,
 		*n = r ? 0 : (int64_t)c->values.dim[0];
 		if (r == 0)
 			r = read_categories(c, file, sub[1], filename, e);
+		c->ordered = r == 0 && is_ordered(file, path);
 	} else if (object_type(file, sub[2]) == H5O_TYPE_DATASET && object_type(file, sub[3]) == H5O_TYPE_DATASET) {
 		r = open_values(c, file, sub[2], filename, n, e) || h5array_open(&c->mask, file, sub[3], filename, e) ? -1 : 0;
 		if (r == 0 && (c->mask.ndim != 1 || c->mask.dim[0] != (uint64_t)*n || c->mask.size != 1))
 			r = error_set(e, "%s: expected %" PRId64 " booleans", c->mask.where, *n);
 		c->has_mask = 1;
-		c->nullable = c->kind == DATAFRAME_STR || c->kind == DATAFRAME_I64;
+		c->nullable = c->kind == DATAFRAME_STR || c->kind == DATAFRAME_I64 || c->kind == DATAFRAME_U64;
+		if (c->kind == DATAFRAME_STR)
+			c->dtype = "string";
+		else if (c->kind == DATAFRAME_CATEGORICAL)
+			c->dtype = "boolean";
 	} else {
 		other(c, "a group of an unknown kind");
 	}
@@ -294,6 +344,14 @@ static int open_group(struct dataframe *f, hid_t file, const char *path, const c
 	return r;
 }
 
+static enum number_type integer_type(hid_t type)
+{
+	static const enum number_type of[4][2] = {
+		{NUMBER_U8, NUMBER_I8}, {NUMBER_U16, NUMBER_I16}, {NUMBER_U32, NUMBER_I32}, {NUMBER_U64, NUMBER_I64}};
+	size_t size = H5Tget_size(type);
+	return of[size == 1 ? 0 : size == 2 ? 1 : size <= 4 ? 2 : 3][H5Tget_sign(type) == H5T_SGN_2];
+}
+
 /* Field i of the compound dataset. */
 static int open_field(
 	struct dataframe_column *c, hid_t file, hid_t d, hid_t type, unsigned i, const char *path, const char *filename, struct error *e)
@@ -310,19 +368,16 @@ static int open_field(
 		c->kind = DATAFRAME_STR;
 		mem = H5Tcopy(member);
 	} else if (class == H5T_FLOAT) {
-		c->kind = DATAFRAME_F64;
+		number_kind(c, H5Tget_size(member) <= 4 ? NUMBER_F32 : NUMBER_F64);
 		mem = H5Tcopy(H5T_NATIVE_DOUBLE);
 	} else if (class == H5T_INTEGER) {
-		c->kind = DATAFRAME_I64;
-		mem = H5Tcopy(H5T_NATIVE_INT64);
+		number_kind(c, integer_type(member));
+		mem = H5Tcopy(c->kind == DATAFRAME_U64 ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64);
 		if (object_type(file, categories) == H5O_TYPE_DATASET)
 			r = read_categories(c, file, categories, filename, e);
 	} else if (class == H5T_ENUM && H5Tget_size(member) == 1) {
-		c->kind = DATAFRAME_CATEGORICAL;
+		boolean_kind(c);
 		mem = H5Tcopy(member);
-		c->category = xmalloc(2 * sizeof *c->category);
-		c->category[c->ncategory++] = xstrdup("False");
-		c->category[c->ncategory++] = xstrdup("True");
 	} else {
 		other(c, "neither numbers nor strings");
 	}

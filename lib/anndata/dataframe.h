@@ -4,7 +4,7 @@
  *     0.7 and later   a group of datasets. A categorical is a group, or codes with an attribute that refers to the categories. Integers,
  *                     booleans and strings can be nullable.
  *     before 0.7      one compound dataset, with the categories in uns
- * Booleans are read as a categorical with the categories False and True.
+ * Booleans are read as a categorical with the categories False and True, whose dtype says what they were.
  */
 #ifndef DATAFRAME_H
 #define DATAFRAME_H
@@ -12,7 +12,7 @@
 #include "anndata/h5array.h"
 #include "anndata/texts.h"
 
-enum dataframe_kind { DATAFRAME_STR, DATAFRAME_CATEGORICAL, DATAFRAME_I64, DATAFRAME_F64, DATAFRAME_OTHER };
+enum dataframe_kind { DATAFRAME_STR, DATAFRAME_CATEGORICAL, DATAFRAME_I64, DATAFRAME_U64, DATAFRAME_F64, DATAFRAME_OTHER };
 
 struct dataframe_column {
 	char *name;
@@ -21,6 +21,8 @@ struct dataframe_column {
 	int nullable; /* values may be missing: see dataframe_values.missing (not for categoricals, doubles) */
 	size_t ncategory;
 	char **category;             /* [ncategory], owned */
+	int ordered;                 /* the categories have an order */
+	const char *dtype;           /* the type in the file, where the kind is wider, as in man scstream.5; NULL: the kind says it */
 	struct h5array values, mask; /* numbers and codes; mask != 0: missing */
 	int has_mask;
 	hid_t dataset; /* strings, or the compound dataset; -1 when values is used */
@@ -40,10 +42,10 @@ struct dataframe {
 struct dataframe_values {
 	size_t n;
 	struct texts str;
-	uint32_t *code; /* UINT32_MAX: missing */
-	int64_t *i64;
+	uint32_t *code;   /* UINT32_MAX: missing */
+	int64_t *i64;     /* DATAFRAME_U64: to be read as uint64_t */
 	double *f64;      /* NaN: missing */
-	uint8_t *missing; /* DATAFRAME_STR, DATAFRAME_I64 */
+	uint8_t *missing; /* DATAFRAME_STR, DATAFRAME_I64, DATAFRAME_U64 */
 	size_t code_cap, i64_cap, f64_cap, missing_cap;
 };
 void dataframe_values_release(struct dataframe_values *v);

@@ -88,6 +88,8 @@ static int read_strings(struct dataframe_column *c, uint64_t row, size_t n, stru
 /* Integers of a column, from an array or from a field of the compound dataset. */
 static int read_integers(struct dataframe_column *c, uint64_t row, size_t n, int64_t *out, int threads, struct error *e)
 {
+	if (c->dataset < 0 && c->kind == DATAFRAME_U64)
+		return h5array_read(&c->values, row, n, out, threads, e);
 	if (c->dataset < 0)
 		return h5array_i64(&c->values, row, n, out, threads, e);
 	if (H5Tget_size(c->field) == 8)
@@ -157,6 +159,9 @@ size_t dataframe_text(
 			return 0;
 		*text = c->category[v->code[i]];
 		return strlen(*text);
+	case DATAFRAME_U64:
+		*missing = v->missing[i];
+		return *missing ? 0 : (size_t)snprintf(buf, 32, "%" PRIu64, (uint64_t)v->i64[i]);
 	case DATAFRAME_I64:
 		*missing = v->missing[i];
 		return *missing ? 0 : (size_t)snprintf(buf, 32, "%" PRId64, v->i64[i]);

@@ -1,30 +1,23 @@
 #include "anndata/export.h"
 
-#include <hdf5.h>
+#include "anndata/h5ad.h"
+#include "anndata/h5out.h"
+#include "anndata/obs.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_BYTES (256u << 10)
-#define CACHE_BYTES (1u << 20) /* of each open dataset: a chunk must stay until it is full */
-#define DEFLATE 1
-
-struct array {           /* a dataset that grows along its first dimension */
-	hid_t set, type; /* type: of the memory, owned when it is not a constant of HDF5 */
-	hsize_t rows, n; /* n: second dimension, 0 if there is none */
-};
-
 struct obs_out {
-	int col, missing;          /* column of the stream, its companion or -1 */
-	struct array values, mask; /* mask: nullable types only */
-	char *name;                /* in the file */
+	int col, missing;                /* column of the stream, its companion or -1 */
+	struct h5out_array values, mask; /* mask: nullable types only */
+	char *name;                      /* in the file */
 };
 
 struct h5ad_writer {
 	const struct header *header;
-	char *path; /* for messages */
-	hid_t file, boolean, text;
+	struct h5out h5;
 	int gene, count, index, main; /* columns: counts, obs names, the dense matrix; -1: none */
-	struct array data, indices, indptr, x, names;
+	struct h5out_array data, indices, indptr, x, names;
 	struct obs_out *obs;  /* [nobs] scalar columns */
 	struct obs_out *obsm; /* [nobsm] fixed columns */
 	size_t nobs, nobsm;
@@ -33,126 +26,7 @@ struct h5ad_writer {
 	size_t scratch_cap;
 	char *pool;
 	size_t pool_cap;
-	int failed; /* an HDF5 call failed; w->error says which */
-	struct error error;
 };
-
-/* ---- HDF5 with one place for failures ---- */
-
-static herr_t innermost(unsigned n, const H5E_error2_t *err, void *to)
-{
-	if (n == 0)
-		snprintf(to, 400, "%s", err->desc ? err->desc : "");
-	return 0;
-}
-
-/* HDF5 reports a failure as a long stack of messages. The first one quotes the system's own message. */
-static void fail(struct h5ad_writer *w)
-{
-	char why[400] = "";
-	if (w->failed)
-		return;
-	w->failed = 1;
-	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, why);
-	char *system = strstr(why, "error message = '");
-	if (system) {
-		system += strlen("error message = '");
-		system[strcspn(system, "'")] = 0;
-	}
-	error_set(&w->error, "%s: cannot write HDF5: %s", w->path, system ? system : why);
-}
-
-static hid_t id(struct h5ad_writer *w, hid_t h)
-{
-	if (h < 0)
-		fail(w);
-	return h;
-}
-
-static void ok(struct h5ad_writer *w, herr_t r)
-{
-	if (r < 0)
-		fail(w);
-}
-
-static void attribute(struct h5ad_writer *w, hid_t on, const char *name, hid_t type, hsize_t n, const void *value)
-{
-	hid_t space = n ? H5Screate_simple(1, &n, NULL) : H5Screate(H5S_SCALAR);
-	hid_t a = id(w, H5Acreate2(on, name, type, space, H5P_DEFAULT, H5P_DEFAULT));
-	ok(w, H5Awrite(a, type, value));
-	H5Aclose(a);
-	H5Sclose(space);
-}
-
-static void text_attribute(struct h5ad_writer *w, hid_t on, const char *name, const char *value)
-{
-	attribute(w, on, name, w->text, 0, &value);
-}
-
-static void encoding(struct h5ad_writer *w, hid_t on, const char *type, const char *version)
-{
-	text_attribute(w, on, "encoding-type", type);
-	text_attribute(w, on, "encoding-version", version);
-}
-
-static hid_t group(struct h5ad_writer *w, const char *path, const char *type, const char *version)
-{
-	hid_t g = id(w, H5Gcreate2(w->file, path, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-	encoding(w, g, type, version);
-	return g;
-}
-
-/* A dataset of 0 rows at loc/name, compressed unless it is text (whose bytes lie elsewhere in the file). */
-static void array_make(struct h5ad_writer *w, struct array *a, hid_t loc, const char *name, hid_t type, size_t n, const char *encoded)
-{
-	size_t row = H5Tget_size(type) * (n ? n : 1);
-	hsize_t dims[2] = {0, n}, max[2] = {H5S_UNLIMITED, n}, chunk[2] = {CHUNK_BYTES / row ? CHUNK_BYTES / row : 1, n};
-	hid_t space = id(w, H5Screate_simple(n ? 2 : 1, dims, max));
-	hid_t create = id(w, H5Pcreate(H5P_DATASET_CREATE)), access = id(w, H5Pcreate(H5P_DATASET_ACCESS));
-	ok(w, H5Pset_chunk(create, n ? 2 : 1, chunk));
-	ok(w, H5Pset_chunk_cache(access, 521, CACHE_BYTES, 1));
-	if (type != w->text) {
-		ok(w, H5Pset_shuffle(create));
-		ok(w, H5Pset_deflate(create, DEFLATE));
-	}
-	*a = (struct array){.type = type, .n = n};
-	a->set = id(w, H5Dcreate2(loc, name, type, space, H5P_DEFAULT, create, access));
-	if (encoded)
-		encoding(w, a->set, encoded, "0.2.0");
-	H5Pclose(access);
-	H5Pclose(create);
-	H5Sclose(space);
-}
-
-static void array_append(struct h5ad_writer *w, struct array *a, const void *data, size_t rows)
-{
-	if (!rows || w->failed)
-		return;
-	hsize_t total[2] = {a->rows + rows, a->n}, start[2] = {a->rows, 0}, count[2] = {rows, a->n};
-	int rank = a->n ? 2 : 1;
-	ok(w, H5Dset_extent(a->set, total));
-	hid_t mem = id(w, H5Screate_simple(rank, count, NULL)), file = id(w, H5Dget_space(a->set));
-	ok(w, H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL));
-	ok(w, H5Dwrite(a->set, a->type, mem, file, H5P_DEFAULT, data));
-	H5Sclose(mem);
-	H5Sclose(file);
-	a->rows += rows;
-}
-
-static void array_close(struct h5ad_writer *w, struct array *a)
-{
-	if (a->set > 0)
-		ok(w, H5Dclose(a->set));
-	a->set = 0;
-}
-
-static void texts_at(struct h5ad_writer *w, hid_t loc, const char *name, char *const *s, size_t n)
-{
-	struct array a;
-	array_make(w, &a, loc, name, w->text, 0, "string-array");
-	array_append(w, &a, s, n);
-	array_close(w, &a);
-}
 
 /* ---- layout ---- */
 
@@ -160,7 +34,7 @@ static hid_t native(const struct h5ad_writer *w, enum column_type t)
 {
 	switch (t) {
 	case U8:
-		return w->boolean;
+		return w->h5.boolean;
 	case U16:
 		return H5T_NATIVE_UINT16;
 	case U32:
@@ -181,13 +55,41 @@ static hid_t native(const struct h5ad_writer *w, enum column_type t)
 	case F64:
 		return H5T_NATIVE_DOUBLE;
 	default:
-		return w->text;
+		return w->h5.text;
 	}
 }
 
 static hid_t plain(const struct h5ad_writer *w, enum column_type t)
 {
 	return t == U8 ? H5T_NATIVE_UINT8 : native(w, t);
+}
+
+/* The type of a column in the file, where its header says that AnnData had a narrower one. */
+static hid_t stored(const struct h5ad_writer *w, const struct column_spec *s)
+{
+	const struct {
+		const char *name;
+		hid_t type;
+		enum column_type of;
+	} type[] = {{"int8", H5T_NATIVE_INT8, I64}, {"uint8", H5T_NATIVE_UINT8, I64}, {"int16", H5T_NATIVE_INT16, I64},
+		{"uint16", H5T_NATIVE_UINT16, I64}, {"int32", H5T_NATIVE_INT32, I64}, {"uint32", H5T_NATIVE_UINT32, I64},
+		{"float32", H5T_NATIVE_FLOAT, F64}};
+	for (size_t i = 0; s->dtype && i < sizeof type / sizeof *type; i++)
+		if (type[i].of == s->type && !strcmp(type[i].name, s->dtype))
+			return type[i].type;
+	return native(w, s->type);
+}
+
+static int has_dtype(const struct column_spec *s, const char *dtype)
+{
+	return s->dtype && !strcmp(s->dtype, dtype);
+}
+
+/* Is the categorical column one of booleans, which a stream holds as the categories False and True? */
+static int is_boolean(const struct column_spec *s)
+{
+	return s->type == CATEGORICAL && (has_dtype(s, "bool") || has_dtype(s, "boolean")) && s->ncategory == 2 &&
+		!strcmp(s->category[0], "False") && !strcmp(s->category[1], "True");
 }
 
 /* A name that HDF5 takes for one link ('/' would make groups) and that no earlier column has. */
@@ -208,27 +110,62 @@ static char *link_name(const struct obs_out *o, size_t n, const char *name)
 	return s;
 }
 
+/* The categories are texts in the stream. AnnData may have had numbers. */
+static void categories(struct h5ad_writer *w, hid_t g, const struct column_spec *s)
+{
+	struct h5out_array a;
+	int whole = has_dtype(s, "int64"), real = has_dtype(s, "float64");
+	if (!whole && !real) {
+		h5out_texts(&w->h5, g, "categories", s->category, s->ncategory);
+		return;
+	}
+	hid_t type = whole ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE;
+	int64_t *i64 = xmalloc(s->ncategory * sizeof *i64);
+	double *f64 = xmalloc(s->ncategory * sizeof *f64);
+	for (size_t i = 0; i < s->ncategory; i++) {
+		i64[i] = strtoll(s->category[i], NULL, 10);
+		f64[i] = strtod(s->category[i], NULL);
+	}
+	h5out_array(&w->h5, &a, g, "categories", type, type, 0, "array");
+	h5out_append(&w->h5, &a, whole ? (void *)i64 : (void *)f64, s->ncategory);
+	h5out_close(&w->h5, &a);
+	free(i64);
+	free(f64);
+}
+
+/* values and, for what may be missing, a mask */
+static void nullable(struct h5ad_writer *w, hid_t obs, struct obs_out *o, const char *encoded, hid_t type, hid_t memory)
+{
+	hid_t g = h5out_group(&w->h5, obs, o->name, encoded, "0.1.0");
+	h5out_array(&w->h5, &o->values, g, "values", type, memory, 0, memory == w->h5.text ? "string-array" : "array");
+	h5out_array(&w->h5, &o->mask, g, "mask", w->h5.boolean, w->h5.boolean, 0, "array");
+	H5Gclose(g);
+}
+
 static void obs_column(struct h5ad_writer *w, hid_t obs, struct obs_out *o)
 {
 	const struct column_spec *s = &w->header->col[o->col];
 	int integer = s->type != STR && s->type != CATEGORICAL && s->type != F32 && s->type != F64;
-	if (s->type == CATEGORICAL || (integer && o->missing >= 0)) {
-		hid_t g = id(w, H5Gcreate2(obs, o->name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-		if (s->type == CATEGORICAL) {
-			signed char no = 0;
-			encoding(w, g, "categorical", "0.2.0");
-			attribute(w, g, "ordered", w->boolean, 0, &no);
-			texts_at(w, g, "categories", s->category, s->ncategory);
-			array_make(w, &o->values, g, "codes", H5T_NATIVE_INT32, 0, "array");
-		} else {
-			encoding(w, g, s->type == U8 ? "nullable-boolean" : "nullable-integer", "0.1.0");
-			array_make(w, &o->values, g, "values", native(w, s->type), 0, "array");
-			array_make(w, &o->mask, g, "mask", w->boolean, 0, "array");
-		}
+	signed char ordered = (signed char)s->ordered;
+	hid_t boolean = w->h5.boolean;
+	if (is_boolean(s) && has_dtype(s, "bool")) {
+		h5out_array(&w->h5, &o->values, obs, o->name, boolean, boolean, 0, "array");
+	} else if (is_boolean(s)) {
+		nullable(w, obs, o, "nullable-boolean", boolean, boolean);
+	} else if (s->type == CATEGORICAL) {
+		hid_t g = h5out_group(&w->h5, obs, o->name, "categorical", "0.2.0");
+		h5out_attribute(&w->h5, g, "ordered", boolean, 0, &ordered);
+		categories(w, g, s);
+		h5out_array(&w->h5, &o->values, g, "codes", H5T_NATIVE_INT32, H5T_NATIVE_INT32, 0, "array");
 		H5Gclose(g);
-		return;
+	} else if (integer && o->missing >= 0) {
+		nullable(w, obs, o, s->type == U8 ? "nullable-boolean" : "nullable-integer", stored(w, s), native(w, s->type));
+	} else if (s->type == STR && o->missing >= 0 && has_dtype(s, "string")) {
+		nullable(w, obs, o, "nullable-string-array", w->h5.text, w->h5.text);
+	} else {
+		h5out_array(
+			&w->h5, &o->values, obs, o->name, stored(w, s), native(w, s->type), 0, s->type == STR ? "string-array" : "array");
 	}
-	array_make(w, &o->values, obs, o->name, native(w, s->type), 0, s->type == STR ? "string-array" : "array");
 }
 
 static int wanted(const char *name, char *const *keep, size_t nkeep)
@@ -247,6 +184,12 @@ static int companion(const struct header *h, int c)
 	return m >= 0 && h->col[m].type == U8 && h->col[m].shape == SCALAR ? m : -1;
 }
 
+/* Counts that are read again have these anew: cell is the row, n_counts the sum of the row. */
+static int of_the_stream(const char *name)
+{
+	return !strcmp(name, "cell") || !strcmp(name, "n_counts");
+}
+
 static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 {
 	const struct header *h = w->header;
@@ -254,27 +197,23 @@ static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 	for (size_t i = 0; i < h->ncol; i++)
 		if (h->col[i].shape == SCALAR && companion(h, (int)i) >= 0)
 			hidden[companion(h, (int)i)] = 1;
-	hid_t obs = group(w, "obs", "dataframe", "0.2.0");
+	hid_t obs = h5out_group(&w->h5, w->h5.file, "obs", "dataframe", "0.2.0");
 	w->obs = xcalloc(h->ncol, sizeof *w->obs);
 	char **order = xcalloc(h->ncol, sizeof *order);
 	for (size_t i = 0; i < h->ncol; i++) {
 		if (h->col[i].shape != SCALAR || hidden[i] || (int)i == w->index || !wanted(h->col[i].name, keep, nkeep))
 			continue;
+		if (!nkeep && w->gene >= 0 && w->index >= 0 && of_the_stream(h->col[i].name))
+			continue;
 		struct obs_out *o = &w->obs[w->nobs];
 		*o = (struct obs_out){.col = (int)i, .missing = companion(h, (int)i)};
-		o->name = link_name(w->obs, w->nobs, h->col[i].name);
+		o->name = link_name(w->obs, w->nobs, obs_source_name(h->col[i].name));
 		order[w->nobs++] = o->name;
 		obs_column(w, obs, o);
 	}
-	array_make(w, &w->names, obs, "_index", w->text, 0, "string-array");
-	text_attribute(w, obs, "_index", "_index");
-	hsize_t n = w->nobs;
-	hid_t space = H5Screate_simple(1, &n, NULL);
-	hid_t a = id(w, H5Acreate2(obs, "column-order", w->text, space, H5P_DEFAULT, H5P_DEFAULT));
-	if (n)
-		ok(w, H5Awrite(a, w->text, order));
-	H5Aclose(a);
-	H5Sclose(space);
+	h5out_array(&w->h5, &w->names, obs, "_index", w->h5.text, w->h5.text, 0, "string-array");
+	h5out_text_attribute(&w->h5, obs, "_index", "_index");
+	h5out_text_list(&w->h5, obs, "column-order", order, w->nobs);
 	H5Gclose(obs);
 	free(order);
 	free(hidden);
@@ -284,19 +223,13 @@ static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 static void make_var(struct h5ad_writer *w)
 {
 	const struct header *h = w->header;
-	hid_t var = group(w, "var", "dataframe", "0.2.0");
-	const char *symbol = "symbol";
-	hsize_t ncol = w->gene >= 0;
-	text_attribute(w, var, "_index", "_index");
-	hid_t space = H5Screate_simple(1, &ncol, NULL);
-	hid_t a = id(w, H5Acreate2(var, "column-order", w->text, space, H5P_DEFAULT, H5P_DEFAULT));
-	if (ncol)
-		ok(w, H5Awrite(a, w->text, &symbol));
-	H5Aclose(a);
-	H5Sclose(space);
+	hid_t var = h5out_group(&w->h5, w->h5.file, "var", "dataframe", "0.2.0");
+	char symbol[] = "symbol", *column = symbol;
+	h5out_text_attribute(&w->h5, var, "_index", "_index");
+	h5out_text_list(&w->h5, var, "column-order", &column, w->gene >= 0);
 	if (w->gene >= 0) {
-		texts_at(w, var, "_index", h->vocab.id, h->vocab.n);
-		texts_at(w, var, "symbol", h->vocab.symbol, h->vocab.n);
+		h5out_texts(&w->h5, var, "_index", h->vocab.id, h->vocab.n);
+		h5out_texts(&w->h5, var, "symbol", h->vocab.symbol, h->vocab.n);
 	} else {
 		size_t n = h->col[w->main].n;
 		const cJSON *labels = cJSON_GetObjectItemCaseSensitive(h->extra, "labels"), *l = NULL;
@@ -305,7 +238,7 @@ static void make_var(struct h5ad_writer *w)
 		char **name = xcalloc(n, sizeof *name);
 		for (size_t i = 0; i < n; i++, l = l ? l->next : NULL)
 			name[i] = cJSON_IsString(l) ? xstrdup(l->valuestring) : xasprintf("%zu", i);
-		texts_at(w, var, "_index", name, n);
+		h5out_texts(&w->h5, var, "_index", name, n);
 		for (size_t i = 0; i < n; i++)
 			free(name[i]);
 		free(name);
@@ -318,16 +251,17 @@ static void make_matrices(struct h5ad_writer *w)
 	const struct header *h = w->header;
 	int64_t zero = 0;
 	if (w->gene >= 0) {
-		hid_t x = group(w, "X", "csr_matrix", "0.1.0");
-		array_make(w, &w->data, x, "data", H5T_NATIVE_FLOAT, 0, NULL);
-		array_make(w, &w->indices, x, "indices", H5T_NATIVE_INT32, 0, NULL);
-		array_make(w, &w->indptr, x, "indptr", H5T_NATIVE_INT64, 0, NULL);
-		array_append(w, &w->indptr, &zero, 1);
+		hid_t x = h5out_group(&w->h5, w->h5.file, "X", "csr_matrix", "0.1.0");
+		h5out_array(&w->h5, &w->data, x, "data", H5T_NATIVE_FLOAT, H5T_NATIVE_FLOAT, 0, NULL);
+		h5out_array(&w->h5, &w->indices, x, "indices", H5T_NATIVE_INT32, H5T_NATIVE_INT32, 0, NULL);
+		h5out_array(&w->h5, &w->indptr, x, "indptr", H5T_NATIVE_INT64, H5T_NATIVE_INT64, 0, NULL);
+		h5out_append(&w->h5, &w->indptr, &zero, 1);
 		H5Gclose(x);
 	} else {
-		array_make(w, &w->x, w->file, "X", plain(w, h->col[w->main].type), h->col[w->main].n, "array");
+		hid_t type = plain(w, h->col[w->main].type);
+		h5out_array(&w->h5, &w->x, w->h5.file, "X", type, type, h->col[w->main].n, "array");
 	}
-	hid_t obsm = group(w, "obsm", "dict", "0.1.0");
+	hid_t obsm = h5out_group(&w->h5, w->h5.file, "obsm", "dict", "0.1.0");
 	w->obsm = xcalloc(h->ncol, sizeof *w->obsm);
 	for (size_t i = 0; i < h->ncol; i++) {
 		if (h->col[i].shape != FIXED || (int)i == w->main)
@@ -335,7 +269,7 @@ static void make_matrices(struct h5ad_writer *w)
 		struct obs_out *o = &w->obsm[w->nobsm];
 		o->col = (int)i;
 		o->name = link_name(w->obsm, w->nobsm, h->col[i].name);
-		array_make(w, &o->values, obsm, o->name, plain(w, h->col[i].type), h->col[i].n, "array");
+		h5out_array(&w->h5, &o->values, obsm, o->name, plain(w, h->col[i].type), plain(w, h->col[i].type), h->col[i].n, "array");
 		w->nobsm++;
 	}
 	H5Gclose(obsm);
@@ -345,15 +279,11 @@ static void make_rest(struct h5ad_writer *w)
 {
 	static const char *const empty[] = {"varm", "obsp", "varp", "layers"};
 	for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
-		H5Gclose(group(w, empty[i], "dict", "0.1.0"));
-	hid_t uns = group(w, "uns", "dict", "0.1.0"), space = H5Screate(H5S_SCALAR);
-	hid_t set = id(w, H5Dcreate2(uns, "corrmask_provenance", w->text, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+		H5Gclose(h5out_group(&w->h5, w->h5.file, empty[i], "dict", "0.1.0"));
+	hid_t uns = h5out_group(&w->h5, w->h5.file, "uns", "dict", "0.1.0");
 	char *text = cJSON_PrintUnformatted(w->header->provenance);
-	ok(w, H5Dwrite(set, w->text, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text));
-	encoding(w, set, "string", "0.2.0");
+	h5out_string(&w->h5, uns, H5AD_PROVENANCE, text);
 	free(text);
-	H5Dclose(set);
-	H5Sclose(space);
 	H5Gclose(uns);
 }
 
@@ -391,8 +321,6 @@ struct h5ad_writer *h5ad_writer_new(
 {
 	struct h5ad_writer *w = xcalloc(1, sizeof *w);
 	w->header = h;
-	w->path = xstrdup(path);
-	w->file = -1;
 	int bad = find_matrix(w, name, e);
 	for (size_t i = 0; i < nkeep && !bad; i++)
 		bad = header_need(h, keep[i], COLUMN_TYPES, SCALAR, name, e) < 0;
@@ -400,26 +328,16 @@ struct h5ad_writer *h5ad_writer_new(
 		h5ad_writer_free(w);
 		return NULL;
 	}
-	H5dont_atexit(); /* after a full disk its clean-up would write again, and crash */
-	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-	w->text = H5Tcopy(H5T_C_S1);
-	H5Tset_size(w->text, H5T_VARIABLE);
-	H5Tset_cset(w->text, H5T_CSET_UTF8);
-	signed char v = 0;
-	w->boolean = H5Tenum_create(H5T_NATIVE_INT8); /* as h5py writes numpy's bool */
-	H5Tenum_insert(w->boolean, "FALSE", &v);
-	v = 1;
-	H5Tenum_insert(w->boolean, "TRUE", &v);
-	w->file = id(w, H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
-	if (!w->failed) {
-		encoding(w, w->file, "anndata", "0.1.0");
+	h5out_open(&w->h5, path);
+	if (!w->h5.failed) {
+		h5out_encoding(&w->h5, w->h5.file, "anndata", "0.1.0");
 		make_obs(w, keep, nkeep);
 		make_var(w);
 		make_matrices(w);
 		make_rest(w);
 	}
-	if (w->failed) {
-		error_set(e, "%s", w->error.msg);
+	if (w->h5.failed) {
+		error_set(e, "%s", w->h5.error.msg);
 		h5ad_writer_free(w);
 		return NULL;
 	}
@@ -454,7 +372,7 @@ static char **texts(struct h5ad_writer *w, const struct block *b, int c, const u
 static void add_names(struct h5ad_writer *w, const struct block *b, size_t rows)
 {
 	if (w->index >= 0) {
-		array_append(w, &w->names, texts(w, b, w->index, NULL, rows), rows);
+		h5out_append(&w->h5, &w->names, texts(w, b, w->index, NULL, rows), rows);
 		return;
 	}
 	char **s = scratch(w, rows * sizeof *s);
@@ -463,7 +381,7 @@ static void add_names(struct h5ad_writer *w, const struct block *b, size_t rows)
 		s[r] = w->pool + r * 24;
 		snprintf(s[r], 24, "%llu", (unsigned long long)(w->rows + r));
 	}
-	array_append(w, &w->names, s, rows);
+	h5out_append(&w->h5, &w->names, s, rows);
 }
 
 /* Real numbers with a companion: NaN where it says missing. */
@@ -481,6 +399,16 @@ static const void *with_nan(struct h5ad_writer *w, const struct block *b, const 
 	return v;
 }
 
+/* The codes of False and True as booleans; a missing one is False. */
+static const void *booleans(struct h5ad_writer *w, const struct block *b, const struct obs_out *o, size_t rows)
+{
+	const uint32_t *code = b->col[o->col].data;
+	signed char *v = scratch(w, rows);
+	for (size_t r = 0; r < rows; r++)
+		v[r] = code[r] == 1;
+	return v;
+}
+
 static int add_obs(struct h5ad_writer *w, const struct block *b, struct obs_out *o, size_t rows, struct error *e)
 {
 	const struct column_spec *s = &w->header->col[o->col];
@@ -491,17 +419,19 @@ static int add_obs(struct h5ad_writer *w, const struct block *b, struct obs_out 
 				"column '%s' row %llu is %u: u8 columns are exported as booleans, 0 or 1 (name the others with "
 				"--columns to leave it out)",
 				s->name, (unsigned long long)(w->rows + r), v[r]);
-	if (s->type == STR)
-		array_append(w, &o->values, texts(w, b, o->col, missing, rows), rows);
+	if (is_boolean(s))
+		h5out_append(&w->h5, &o->values, booleans(w, b, o, rows), rows);
+	else if (s->type == STR)
+		h5out_append(&w->h5, &o->values, texts(w, b, o->col, missing, rows), rows);
 	else if (missing && (s->type == F32 || s->type == F64))
-		array_append(w, &o->values, with_nan(w, b, o, rows), rows);
+		h5out_append(&w->h5, &o->values, with_nan(w, b, o, rows), rows);
 	else
-		array_append(w, &o->values, v, rows); /* a missing code, 0xFFFFFFFF, is int32 -1 */
+		h5out_append(&w->h5, &o->values, v, rows); /* a missing code, 0xFFFFFFFF, is int32 -1 */
 	if (o->mask.set) {
 		char *m = scratch(w, rows);
 		for (size_t r = 0; r < rows; r++)
-			m[r] = missing[r] != 0;
-		array_append(w, &o->mask, m, rows);
+			m[r] = missing ? missing[r] != 0 : ((const uint32_t *)v)[r] == MISSING_CODE;
+		h5out_append(&w->h5, &o->mask, m, rows);
 	}
 	return 0;
 }
@@ -513,15 +443,15 @@ static void add_counts(struct h5ad_writer *w, const struct block *b, size_t rows
 	float *x = scratch(w, n * sizeof *x);
 	for (size_t i = 0; i < n; i++)
 		x[i] = (float)block_id(b, w->count, i);
-	array_append(w, &w->data, x, n);
+	h5out_append(&w->h5, &w->data, x, n);
 	int32_t *g = scratch(w, n * sizeof *g);
 	for (size_t i = 0; i < n; i++)
 		g[i] = (int32_t)block_id(b, w->gene, i);
-	array_append(w, &w->indices, g, n);
+	h5out_append(&w->h5, &w->indices, g, n);
 	int64_t *p = scratch(w, rows * sizeof *p);
 	for (size_t r = 0; r < rows; r++)
 		p[r] = (int64_t)(w->items + o[r + 1]);
-	array_append(w, &w->indptr, p, rows);
+	h5out_append(&w->h5, &w->indptr, p, rows);
 	w->items += n;
 }
 
@@ -532,26 +462,26 @@ int h5ad_writer_add(struct h5ad_writer *w, const struct block *b, size_t rows, s
 		if (add_obs(w, b, &w->obs[i], rows, e))
 			return -1;
 	for (size_t i = 0; i < w->nobsm; i++)
-		array_append(w, &w->obsm[i].values, b->col[w->obsm[i].col].data, rows);
+		h5out_append(&w->h5, &w->obsm[i].values, b->col[w->obsm[i].col].data, rows);
 	if (w->gene >= 0)
 		add_counts(w, b, rows);
 	else
-		array_append(w, &w->x, b->col[w->main].data, rows);
+		h5out_append(&w->h5, &w->x, b->col[w->main].data, rows);
 	w->rows += rows;
-	return w->failed ? error_set(e, "%s", w->error.msg) : 0;
+	return w->h5.failed ? error_set(e, "%s", w->h5.error.msg) : 0;
 }
 
 static void close_arrays(struct h5ad_writer *w)
 {
-	struct array *own[] = {&w->data, &w->indices, &w->indptr, &w->x, &w->names};
+	struct h5out_array *own[] = {&w->data, &w->indices, &w->indptr, &w->x, &w->names};
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-		array_close(w, own[i]);
+		h5out_close(&w->h5, own[i]);
 	for (size_t i = 0; i < w->nobs; i++) {
-		array_close(w, &w->obs[i].values);
-		array_close(w, &w->obs[i].mask);
+		h5out_close(&w->h5, &w->obs[i].values);
+		h5out_close(&w->h5, &w->obs[i].mask);
 	}
 	for (size_t i = 0; i < w->nobsm; i++)
-		array_close(w, &w->obsm[i].values);
+		h5out_close(&w->h5, &w->obsm[i].values);
 }
 
 int h5ad_writer_finish(struct h5ad_writer *w, struct error *e)
@@ -559,13 +489,12 @@ int h5ad_writer_finish(struct h5ad_writer *w, struct error *e)
 	close_arrays(w);
 	if (w->gene >= 0) {
 		int64_t shape[2] = {(int64_t)w->rows, (int64_t)w->header->vocab.n};
-		hid_t x = id(w, H5Gopen2(w->file, "X", H5P_DEFAULT));
-		attribute(w, x, "shape", H5T_NATIVE_INT64, 2, shape);
+		hid_t x = h5out_id(&w->h5, H5Gopen2(w->h5.file, "X", H5P_DEFAULT));
+		h5out_attribute(&w->h5, x, "shape", H5T_NATIVE_INT64, 2, shape);
 		H5Gclose(x);
 	}
-	ok(w, H5Fclose(w->file));
-	w->file = -1;
-	return w->failed ? error_set(e, "%s", w->error.msg) : 0;
+	h5out_close_file(&w->h5);
+	return w->h5.failed ? error_set(e, "%s", w->h5.error.msg) : 0;
 }
 
 void h5ad_writer_free(struct h5ad_writer *w)
@@ -573,12 +502,6 @@ void h5ad_writer_free(struct h5ad_writer *w)
 	if (!w)
 		return;
 	close_arrays(w);
-	if (w->file >= 0)
-		H5Fclose(w->file);
-	if (w->text > 0)
-		H5Tclose(w->text);
-	if (w->boolean > 0)
-		H5Tclose(w->boolean);
 	for (size_t i = 0; i < w->nobs; i++)
 		free(w->obs[i].name);
 	for (size_t i = 0; i < w->nobsm; i++)
@@ -587,6 +510,6 @@ void h5ad_writer_free(struct h5ad_writer *w)
 	free(w->obsm);
 	free(w->scratch);
 	free(w->pool);
-	free(w->path);
+	h5out_release(&w->h5);
 	free(w);
 }

@@ -286,6 +286,41 @@ void h5ad_release(struct h5ad *h)
 	*h = (struct h5ad){0};
 }
 
+/* A scalar text of any length, malloced; NULL: there is none. */
+static char *scalar_text(hid_t file, const char *path)
+{
+	char *text = NULL, *from = NULL;
+	hid_t d = file >= 0 && exists(file, "uns") && exists(file, path) ? H5Dopen2(file, path, H5P_DEFAULT) : -1;
+	if (d < 0)
+		return NULL;
+	hid_t type = H5Dget_type(d), space = H5Dget_space(d);
+	if (H5Tis_variable_str(type) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
+		H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &from) >= 0 && from) {
+		text = xstrdup(from);
+		H5Dvlen_reclaim(type, space, H5P_DEFAULT, &from);
+	}
+	H5Tclose(type);
+	H5Sclose(space);
+	H5Dclose(d);
+	return text;
+}
+
+void h5ad_provenance(const struct h5ad *h, cJSON *to)
+{
+	char *text = scalar_text(h->file, "uns/" H5AD_PROVENANCE);
+	cJSON *list = text ? cJSON_Parse(text) : NULL; /* NULL, or no list of objects: nothing is added */
+	const cJSON *line, *old;
+	cJSON_ArrayForEach(line, list)
+	{
+		int known = !cJSON_IsString(cJSON_GetObjectItemCaseSensitive(line, "program"));
+		cJSON_ArrayForEach(old, to) known |= cJSON_Compare(old, line, 1);
+		if (!known)
+			cJSON_AddItemToArray(to, cJSON_Duplicate(line, 1));
+	}
+	cJSON_Delete(list);
+	free(text);
+}
+
 int h5ad_start(struct h5ad *h, struct error *e)
 {
 	return h->file < 0 && !h->mat.where ? tenx_read_directory(h, e) : 0;

@@ -9,6 +9,8 @@
 #include "anndata/countmat.h"
 #include "anndata/dataframe.h"
 
+#include <cjson/cJSON.h>
+
 struct h5ad_options {
 	const char *layer;       /* NULL: find the counts; else a name in layers/, "X" or "raw/X" */
 	const char *gene_column; /* NULL: find the Ensembl ids; else a column of var, or "index" */
@@ -35,6 +37,10 @@ struct h5ad {
 /* Open and check everything but the matrix entries. -1 with e set; on failure h is released. */
 int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e);
 void h5ad_release(struct h5ad *h); /* accepts a zeroed struct */
+
+/* What a program of corrmask noted of the file's origin (uns/corrmask_provenance), entry by entry: those that `to` lacks are added. */
+#define H5AD_PROVENANCE "corrmask_provenance"
+void h5ad_provenance(const struct h5ad *h, cJSON *to);
 
 /* Call it before the first countmat_next. A matrix directory reads its entries here. */
 int h5ad_start(struct h5ad *h, struct error *e);

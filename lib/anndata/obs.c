@@ -24,8 +24,22 @@ void obs_release(struct obs *o)
 		dataframe_values_release(&c->values);
 	}
 	free(o->col);
+	free(o->names);
 	free(o->skipped);
 	*o = (struct obs){0};
+}
+
+static int is_taken(const char *name)
+{
+	for (int i = 0; taken[i]; i++)
+		if (strcmp(taken[i], name) == 0)
+			return 1;
+	return 0;
+}
+
+const char *obs_source_name(const char *name)
+{
+	return strncmp(name, "obs_", 4) == 0 && is_taken(name + 4) ? name + 4 : name;
 }
 
 static struct obs_column *column(struct obs *o, const char *source)
@@ -36,10 +50,7 @@ static struct obs_column *column(struct obs *o, const char *source)
 	grow(o->col, o->cap, o->ncol + 1);
 	struct obs_column *c = o->col + o->ncol++;
 	*c = (struct obs_column){.source = xstrdup(source), .kind = DATAFRAME_OTHER, .missing = -1};
-	int reserved = 0;
-	for (int i = 0; taken[i]; i++)
-		reserved |= strcmp(taken[i], source) == 0;
-	c->name = xasprintf("%s%s", reserved ? "obs_" : "", source);
+	c->name = xasprintf("%s%s", is_taken(source) ? "obs_" : "", source);
 	return c;
 }
 
@@ -47,8 +58,24 @@ static enum dataframe_kind merge(enum dataframe_kind a, enum dataframe_kind b)
 {
 	if (a == DATAFRAME_OTHER || a == b)
 		return b;
-	int numbers = (a == DATAFRAME_I64 || a == DATAFRAME_F64) && (b == DATAFRAME_I64 || b == DATAFRAME_F64);
-	return numbers ? DATAFRAME_F64 : DATAFRAME_STR;
+	int whole_a = a == DATAFRAME_I64 || a == DATAFRAME_U64, whole_b = b == DATAFRAME_I64 || b == DATAFRAME_U64;
+	int numbers = (whole_a && b == DATAFRAME_F64) || (a == DATAFRAME_F64 && whole_b);
+	return numbers ? DATAFRAME_F64 : DATAFRAME_STR; /* I64 and U64: no integer holds both */
+}
+
+/* What is left of the exact type when c, so far of `files` files, takes column f too. */
+static void merge_dtype(struct obs_column *c, const struct dataframe_column *f)
+{
+	int same = c->kind == f->kind && c->ordered == f->ordered && c->ncategory == f->ncategory;
+	for (size_t k = 0; same && k < f->ncategory; k++)
+		same = strcmp(c->category[k], f->category[k]) == 0;
+	const char *a = c->dtype ? c->dtype : "", *b = f->dtype ? f->dtype : "";
+	int booleans = !strncmp(a, "bool", 4) && !strncmp(b, "bool", 4);
+	if (!c->files)
+		c->dtype = f->dtype;
+	else if (strcmp(a, b))
+		c->dtype = booleans ? "boolean" : NULL;
+	c->ordered = c->files ? c->ordered && same : f->ordered;
 }
 
 static int wanted(const char *name, int all, char *const *want, size_t nwant)
@@ -61,6 +88,11 @@ static int wanted(const char *name, int all, char *const *want, size_t nwant)
 int obs_add(struct obs *o, struct h5ad *h, int all, char *const *want, size_t nwant, struct error *e)
 {
 	o->nfile++;
+	for (size_t i = 0; i < h->obs.ncol && o->nfile == 1; i++) {
+		char *names = xasprintf("%s%s%s", o->names ? o->names : "", o->names ? ", " : "", h->obs.col[i].name);
+		free(o->names);
+		o->names = names;
+	}
 	for (size_t i = 0; i < h->obs.ncol; i++) {
 		struct dataframe_column *f = h->obs.col + i;
 		if (!wanted(f->name, all, want, nwant))
@@ -74,6 +106,7 @@ int obs_add(struct obs *o, struct h5ad *h, int all, char *const *want, size_t nw
 			continue;
 		}
 		struct obs_column *c = column(o, f->name);
+		merge_dtype(c, f);
 		c->kind = merge(c->kind, f->kind);
 		c->optional |= f->nullable || f->kind == DATAFRAME_CATEGORICAL || f->kind == DATAFRAME_F64;
 		c->files++;
@@ -92,15 +125,29 @@ int obs_add(struct obs *o, struct h5ad *h, int all, char *const *want, size_t nw
 	return 0;
 }
 
+/* gaps: some files lack the column. */
+static void note_dtype(struct column_spec *s, const struct obs_column *c, int gaps)
+{
+	const char *dtype = c->dtype;
+	if (dtype && !strcmp(dtype, "bool") && gaps)
+		dtype = "boolean";
+	int text = s->type == STR;
+	if (dtype && (!text || !strcmp(dtype, "string")))
+		s->dtype = xstrdup(dtype);
+	s->ordered = c->ordered && s->type == CATEGORICAL;
+}
+
 int obs_header(struct obs *o, struct header *h, char *const *want, size_t nwant, struct error *e)
 {
-	static const enum column_type type[] = {[DATAFRAME_STR] = STR, [DATAFRAME_I64] = I64, [DATAFRAME_F64] = F64};
+	static const enum column_type type[] = {[DATAFRAME_STR] = STR, [DATAFRAME_I64] = I64, [DATAFRAME_U64] = U64, [DATAFRAME_F64] = F64};
 	for (size_t i = 0; i < nwant; i++) {
 		int there = 0;
 		for (size_t k = 0; k < o->ncol; k++)
 			there |= strcmp(o->col[k].source, want[i]) == 0;
 		if (!there)
-			return error_set(e, "no obs column '%s' in %s", want[i], o->nfile == 1 ? "the file" : "any of the files");
+			return error_set(e, "no obs column '%s' in %s (%s has: %.300s)", want[i],
+				o->nfile == 1 ? "the file" : "any of the files", o->nfile == 1 ? "it" : "the first",
+				o->names ? o->names : "none");
 	}
 	for (size_t i = 0; i < o->ncol; i++) {
 		struct obs_column *c = o->col + i;
@@ -111,9 +158,11 @@ int obs_header(struct obs *o, struct header *h, char *const *want, size_t nwant,
 				e, "obs column '%s' clashes with another column of the stream; leave it out with --obs", c->source);
 		}
 		/* in a file without the column all values are missing; strings and integers need a companion column to say so */
-		c->optional = (c->optional || c->files < o->nfile) && (c->kind == DATAFRAME_STR || c->kind == DATAFRAME_I64);
+		int somewhere = c->files < o->nfile, whole = c->kind == DATAFRAME_I64 || c->kind == DATAFRAME_U64;
+		c->optional = (c->optional || somewhere) && (c->kind == DATAFRAME_STR || whole);
 		c->col = c->kind == DATAFRAME_CATEGORICAL ? header_add_categorical(h, c->name, c->category, c->ncategory)
 							  : header_add(h, c->name, type[c->kind]);
+		note_dtype(&h->col[c->col], c, somewhere);
 		if (c->optional)
 			c->missing = header_add(h, companion, U8);
 		free(companion);
@@ -158,6 +207,15 @@ static void fill_texts(struct obs_column *c, size_t at, size_t n, struct block *
 	}
 }
 
+static double as_double(const struct dataframe_column *c, const struct dataframe_values *v, size_t i)
+{
+	if (c->kind == DATAFRAME_F64)
+		return v->f64[i];
+	if (v->missing[i])
+		return NAN;
+	return c->kind == DATAFRAME_U64 ? (double)(uint64_t)v->i64[i] : (double)v->i64[i];
+}
+
 void obs_fill(struct obs *o, size_t at, size_t n, struct block *b)
 {
 	for (size_t i = 0; i < o->ncol; i++) {
@@ -174,10 +232,7 @@ void obs_fill(struct obs *o, size_t at, size_t n, struct block *b)
 				uint32_t code = c->from ? v->code[at + k] : MISSING_CODE;
 				((uint32_t *)out)[k] = code == MISSING_CODE ? code : c->recode[code];
 			} else if (c->kind == DATAFRAME_F64) {
-				int whole = c->from && c->from->kind == DATAFRAME_I64;
-				((double *)out)[k] = !c->from || (whole && v->missing[at + k]) ? NAN
-					: whole                                                ? (double)v->i64[at + k]
-											       : v->f64[at + k];
+				((double *)out)[k] = c->from ? as_double(c->from, v, at + k) : NAN;
 			} else {
 				int gone = !c->from || v->missing[at + k];
 				((int64_t *)out)[k] = gone ? 0 : v->i64[at + k];

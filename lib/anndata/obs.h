@@ -1,7 +1,7 @@
 /*
  * The annotation of cells from several files in one stream: the union of their obs columns. A column that is categorical in all files
  * stays categorical, with the union of the categories. Integers and doubles together become doubles. Other mixtures become strings, and so
- * do categoricals with more than 65,536 categories. scstream(5) says how missing values are stored.
+ * do categoricals with more than 65,536 categories. scstream(5) says how missing values are stored, and what is noted of narrower types.
  */
 #ifndef OBS_H
 #define OBS_H
@@ -13,6 +13,8 @@
 struct obs_column {
 	char *source, *name; /* in the files; in the stream ("obs_" before names the stream uses itself) */
 	enum dataframe_kind kind;
+	int ordered;        /* in all files, with the same categories */
+	const char *dtype;  /* of dataframe_column, if it is the same in all files */
 	int optional;       /* strings and integers: has the companion NAME.missing */
 	size_t files;       /* files that have it */
 	struct strmap code; /* category -> code */
@@ -27,6 +29,7 @@ struct obs_column {
 struct obs {
 	size_t ncol, cap, nfile;
 	struct obs_column *col;
+	char *names;   /* of all columns of the first file, for messages */
 	char *skipped; /* last column that was left out, and why; NULL: none */
 };
 
@@ -34,6 +37,9 @@ void obs_release(struct obs *o); /* accepts a zeroed struct */
 
 /* Note the columns of a file: all that can be read (all != 0), or those in want[0..nwant). */
 int obs_add(struct obs *o, struct h5ad *h, int all, char *const *want, size_t nwant, struct error *e);
+
+/* The name that a column of a stream had in AnnData: "obs_cell" was "cell". Points into `name`. */
+const char *obs_source_name(const char *name);
 
 /* After the last file: add the columns to the header. -1 when a wanted column is in no file. */
 int obs_header(struct obs *o, struct header *h, char *const *want, size_t nwant, struct error *e);

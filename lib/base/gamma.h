@@ -9,13 +9,19 @@
 #include <math.h>
 #include <stdint.h>
 
+#ifdef __CUDACC__
+#define GAMMA_FUNCTION static __host__ __device__ inline
+#else
+#define GAMMA_FUNCTION static inline
+#endif
+
 enum { GAMMA_TERMS = 16 }; /* counts up to this one are summed term by term */
 
 /*
  * psi(x) = d/dx log Gamma(x), x > 0, to about 1e-14 relative (absolute near its zero at 1.46). psi(x) = psi(x + 1) - 1/x raises x to 10;
  * there the asymptotic series  log x - 1/2x - sum B_2k / (2k x^2k)  [DLMF 5.11.2], cut after x^-12, is exact in double.
  */
-static inline double digamma(double x)
+GAMMA_FUNCTION double digamma(double x)
 {
 	double less = 0;
 	for (; x < 10; x++)
@@ -25,20 +31,30 @@ static inline double digamma(double x)
 	return log(x) - 0.5 / x - series - less;
 }
 
+/* log Gamma(x); lgamma writes a global variable on the host. */
+GAMMA_FUNCTION double log_gamma(double x)
+{
+#ifdef __CUDA_ARCH__
+	return lgamma(x);
+#else
+	int sign;
+	return lgamma_r(x, &sign);
+#endif
+}
+
 /* log Gamma(t + x) - log Gamma(t), t > 0 */
-static inline double lgamma_rise(double t, uint32_t x)
+GAMMA_FUNCTION double lgamma_rise(double t, uint32_t x)
 {
 	double product = 1;
-	int sign;
 	if (x > GAMMA_TERMS)
-		return lgamma_r(t + x, &sign) - lgamma_r(t, &sign);
+		return log_gamma(t + x) - log_gamma(t);
 	for (uint32_t i = 0; i < x; i++)
 		product *= t + i;
 	return log(product);
 }
 
 /* psi(t + x) - psi(t), t > 0 */
-static inline double digamma_rise(double t, uint32_t x)
+GAMMA_FUNCTION double digamma_rise(double t, uint32_t x)
 {
 	double sum = 0;
 	if (x > GAMMA_TERMS)

@@ -23,7 +23,9 @@ enum rng_domain {
 	RNG_SIM,            /* scsim (a = cell or module, b = purpose) */
 	RNG_FOLD,           /* ctaprobe: folds */
 	RNG_TEST,
-	RNG_COLUMNS, /* maskgen: genes that a global batch hides (a = batch, b = epoch) */
+	RNG_BOOTSTRAP, /* ctaprobe: units of a replicate (a = replicate) */
+	RNG_COLUMNS,   /* maskgen: genes that a global batch hides (a = batch, b = epoch) */
+	RNG_RISK = 20, /* maskrisk: model and runs (a = run or feature, b = purpose) */
 };
 
 /* Four 32-bit words at a counter. */

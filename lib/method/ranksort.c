@@ -72,7 +72,9 @@ static void pack(const struct ranksort_entries *in, size_t n, int low, int digit
 /* Sort item [n] by the two digits above its `low` bits of number: two radix passes. */
 static void sort_items(uint32_t *restrict item, uint32_t *restrict other, size_t n, int low, int digit)
 {
-	uint32_t at[2][1 << DIGIT_BITS], mask = (1u << digit) - 1;
+	/* 16 bits: a third faster. A bin of 2^16 items overflows to 0, but then the other bins are empty */
+	uint16_t at[2][1 << DIGIT_BITS];
+	uint32_t mask = (1u << digit) - 1;
 	memset(at[0], 0, sizeof at[0][0] << digit);
 	memset(at[1], 0, sizeof at[1][0] << digit);
 	for (size_t i = 0; i < n; i++) {
@@ -82,8 +84,8 @@ static void sort_items(uint32_t *restrict item, uint32_t *restrict other, size_t
 	}
 	for (uint32_t b = 0, sum0 = 0, sum1 = 0; b <= mask; b++) {
 		uint32_t n0 = at[0][b], n1 = at[1][b];
-		at[0][b] = sum0;
-		at[1][b] = sum1;
+		at[0][b] = (uint16_t)sum0;
+		at[1][b] = (uint16_t)sum1;
 		sum0 += n0;
 		sum1 += n1;
 	}

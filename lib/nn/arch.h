@@ -75,6 +75,7 @@ struct arch {
 	const struct op_need *need;       /* ends with name NULL */
 	int per_cell;                     /* 1: one hidden state per cell [B, C]; 0: one per token [T, C] */
 	int positions;                    /* 1: a cell can have at most max_position_embeddings tokens */
+	int counts;                       /* 1: it reads counts (batch.count, batch.value), in no order; 0: tokens in their order */
 	int token_embedding;              /* 1: it sets m->tied, the embedding that decoders can share */
 	size_t size;                      /* bytes of m->arch_state */
 

@@ -260,12 +260,14 @@ static void layer_back(struct model *m, const struct forward *f, uint32_t l)
 	int learn = l >= m->frozen;
 #define GW(offset) (learn ? G(m, offset) : NULL)
 	struct dropout d = hidden_drop(m, f, SITE_FFN, l);
-	o->norm_back(o, n->da, m->dx, G(m, w->norm2_w), G(m, w->norm2_b), m->dx, a->r2, a->stat2, P(m, w->norm2_w), s, T, C, &d);
-	o->linear_back(o, n->dbig, GW(w->down_w), GW(w->down_b), n->da, a->up, P(m, w->down_w), NULL, NULL, T, F, C, ACT_NONE, 0);
+	o->norm_back(
+		o, n->da, m->dx, G(m, w->norm2_w), G(m, w->norm2_b), GW(w->down_b), m->dx, a->r2, a->stat2, P(m, w->norm2_w), s, T, C, &d);
+	o->linear_back(o, n->dbig, GW(w->down_w), NULL, n->da, a->up, P(m, w->down_w), NULL, NULL, T, F, C, ACT_NONE, 0);
 	o->linear_back(o, m->dx, GW(w->up_w), GW(w->up_b), n->dbig, a->x1, P(m, w->up_w), a->up, a->pre, T, C, F, m->c.hidden_act, 1);
 	d = hidden_drop(m, f, SITE_ATTN, l);
-	o->norm_back(o, n->da, m->dx, G(m, w->norm1_w), G(m, w->norm1_b), m->dx, a->r1, a->stat1, P(m, w->norm1_w), s, T, C, &d);
-	o->linear_back(o, n->dctx, GW(w->out_w), GW(w->out_b), n->da, a->ctx, P(m, w->out_w), NULL, NULL, T, C, C, ACT_NONE, 0);
+	o->norm_back(
+		o, n->da, m->dx, G(m, w->norm1_w), G(m, w->norm1_b), GW(w->out_b), m->dx, a->r1, a->stat1, P(m, w->norm1_w), s, T, C, &d);
+	o->linear_back(o, n->dctx, GW(w->out_w), NULL, n->da, a->ctx, P(m, w->out_w), NULL, NULL, T, C, C, ACT_NONE, 0);
 	d = prob_drop(m, f, l);
 	o->attention_back(o, n->dbig, n->dctx, a->ctx, a->lse, a->qkv, s, C, m->c.num_attention_heads, &d);
 	o->linear_back(o, m->dx, GW(w->qkv_w), GW(w->qkv_b), n->dbig, x, P(m, w->qkv_w), NULL, NULL, T, C, 3 * C, ACT_NONE, 1);

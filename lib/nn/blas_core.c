@@ -8,19 +8,6 @@
 
 #define VARIABLE "OPENBLAS_CORETYPE"
 
-void blas_core_cpu(struct blas_cpu *cpu)
-{
-	*cpu = (struct blas_cpu){0};
-#ifdef __x86_64__
-	__builtin_cpu_init();
-	cpu->intel = !!__builtin_cpu_is("intel");
-	cpu->avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-	cpu->avx512 = cpu->avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-	cpu->bf16 = cpu->avx512 && __builtin_cpu_supports("avx512bf16");
-#endif
-}
-
 /* Kernels by their vectors: 1 SSE or AVX, 2 AVX2 and FMA, 3 AVX-512, 0 not known. Excavator is what its own processors are given. */
 static int core_level(const char *core)
 {
@@ -61,7 +48,7 @@ static int core_level(const char *core)
 	return 0;
 }
 
-const char *blas_core_better(const char *core, const struct blas_cpu *cpu)
+const char *blas_core_better(const char *core, const struct cpu_features *cpu)
 {
 	int level = core_level(core), best = cpu->avx512 ? 3 : cpu->avx2 ? 2 : 0;
 	if (!level || level >= best)
@@ -86,10 +73,10 @@ static const char *ask(const char *function)
 static const char *look(const char **better)
 {
 	const char *core = ask("openblas_get_corename"), *config = ask("openblas_get_config");
-	struct blas_cpu cpu;
+	struct cpu_features cpu;
 	*better = NULL;
 	if (core && config && strstr(config, "DYNAMIC_ARCH")) {
-		blas_core_cpu(&cpu);
+		cpu_features(&cpu);
 		*better = blas_core_better(core, &cpu);
 	}
 	return core;
@@ -116,4 +103,11 @@ void blas_core_describe(char *text, size_t n)
 		snprintf(text, n, "OpenBLAS%s %s (slower than %s)", version, core, better);
 	else
 		snprintf(text, n, "OpenBLAS%s %s", version, better ? better : core);
+}
+
+void cpu_describe(char *text, size_t n)
+{
+	blas_core_describe(text, n);
+	size_t used = strlen(text);
+	snprintf(text + used, n - used, "%s%s", used ? ", " : "", cpu_vectors_name(cpu_vectors()));
 }

@@ -11,15 +11,7 @@
 
 #include <stddef.h>
 
-/* What the processor and the operating system offer. */
-struct blas_cpu {
-	int intel;
-	int avx2;   /* with FMA */
-	int avx512; /* F, DQ, BW and VL */
-	int bf16;   /* AVX512_BF16 */
-};
-
-void blas_core_cpu(struct blas_cpu *cpu);
+#include "base/cpu.h"
 
 /*
  * The OPENBLAS_CORETYPE for a processor on which OpenBLAS uses the kernels `core` (openblas_get_corename), or NULL if these use the
@@ -27,7 +19,7 @@ void blas_core_cpu(struct blas_cpu *cpu);
  * newer one: NULL. Only processors with AVX2 and FMA are judged. 0.3.21 does not find the name Cooperlake, and then chooses by the
  * features of the processor: the same kernels.
  */
-const char *blas_core_better(const char *core, const struct blas_cpu *cpu);
+const char *blas_core_better(const char *core, const struct cpu_features *cpu);
 
 /* Set OPENBLAS_CORETYPE if OpenBLAS chose kernels below the processor: 1, and the program has to start again. Else 0; always 0 when
  * the variable is set already, so a program cannot start again and again. */
@@ -38,5 +30,8 @@ int blas_core_set(void);
  * user named them: "OpenBLAS 0.3.21 Prescott (slower than Haswell)". Before the restart it tells the kernels after it. "" without OpenBLAS.
  */
 void blas_core_describe(char *text, size_t n);
+
+/* What the CPU ops compute with: OpenBLAS as above, and the vectors of the other kernels (base/cpu.h): "OpenBLAS 0.3.21 Zen, avx2", or "avx2". */
+void cpu_describe(char *text, size_t n);
 
 #endif

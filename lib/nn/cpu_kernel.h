@@ -1,7 +1,8 @@
 /*
- * Building blocks of the CPU ops: exponential, rows of dropout, and matrix products on `real`. They are plain C that the compiler
- * vectorises. Intrinsics are used where the compiler does worse, with a version in C for other CPUs: the 32 x 32 -> 64 bit products of
- * Philox, and maxima.
+ * Building blocks of the CPU ops: exponential, rows of dropout, and matrix products on `real`. They are C with vectors of VECTOR bytes,
+ * which any compiler lowers to the instructions that it has. The ops are compiled for each width (Makefile, cpu_vectors.c). Intrinsics are
+ * used where the compiler does worse, with a version in C for other CPUs: the 32 x 32 -> 64 bit products of Philox, maxima, and bits
+ * that select lanes.
  */
 #ifndef CPU_KERNEL_H
 #define CPU_KERNEL_H
@@ -15,12 +16,20 @@
 #endif
 
 #include "nn/ops.h"
-#include "base/rng.h"
 
 /* SIMD_SUM splits a loop's sum over vector lanes. The compiler fixes the order, so it is the same in every run. */
 #define SIMD _Pragma("omp simd")
 #define SIMD_SUM(s) _Pragma(SIMD_STR(omp simd reduction(+ : s)))
 #define SIMD_STR(x) #x
+
+#ifndef VECTOR
+#define VECTOR 32
+#endif
+#if VECTOR == 64 && defined(__AVX512F__) && defined(__AVX512BW__)
+#define USE_AVX512
+#elif VECTOR == 32 && defined(__AVX2__)
+#define USE_AVX2
+#endif
 
 #define gemm_ _Generic((real)0, float : cblas_sgemm, double : cblas_dgemm)
 
@@ -44,47 +53,59 @@ static inline void gemm_tn(
 }
 
 /*
- * Products small enough to stay in cache, where packing by a BLAS would cost a third of the time. A block of C, MR x NR,
- * lives in twelve vector registers.
+ * Products small enough to stay in cache, where packing by a BLAS would cost a third of the time. A block of C, MR x NR, lives in
+ * registers: 12 of the 16 of AVX2, 24 of the 32 of AVX-512.
  *     mul_nn  C [M,N] = A [M,K] B [K,N]      mul_tn  C [M,N] = A [K,M]^T B [K,N]       (+ C if add)
  * B is in panels of NR columns: panel p starts at B + p * panel and has rows at distance ldb; a row-major matrix is the
  * case panel = NR. M is rounded up to MR and N to NR: the caller's arrays have room for that, and the values there are not used.
  */
-typedef real vec __attribute__((vector_size(32), aligned(sizeof(real)), may_alias));
+/* A loop that has the registers for itself: within a large function the compiler would spill. */
+#define LOOP static __attribute__((noinline, unused))
+
+typedef real vec __attribute__((vector_size(VECTOR), aligned(sizeof(real)), may_alias));
 
 enum {
-	VL = 32 / sizeof(real),
-	MR = 6,
+	VL = VECTOR / sizeof(real),
+	MR = VECTOR == 64 ? 12 : 6,
 	NR = 2 * VL,
 };
+
+/* The compiler must not load a vector again wherever it is used. */
+#if defined(USE_AVX2) || defined(USE_AVX512)
+#define IN_REGISTER(v) __asm__("" : "+v"(v))
+#else
+#define IN_REGISTER(v) ((void)0)
+#endif
 
 /* Element (i, k) of A is a[i * ia + k * ka]. */
 static inline __attribute__((always_inline)) void mul_block(
 	real *c, size_t ldc, const real *a, size_t ia, size_t ka, const real *b, size_t ldb, size_t K, int add)
 {
 	vec s[MR][2];
-#pragma GCC unroll 6
+#pragma GCC unroll 12
 	for (size_t i = 0; i < MR; i++) {
 		s[i][0] = add ? *(const vec *)(c + i * ldc) : (vec){0};
 		s[i][1] = add ? *(const vec *)(c + i * ldc + VL) : (vec){0};
 	}
 	for (size_t k = 0; k < K; k++) {
 		vec b0 = *(const vec *)(b + k * ldb), b1 = *(const vec *)(b + k * ldb + VL);
-#pragma GCC unroll 6
+		IN_REGISTER(b0);
+		IN_REGISTER(b1);
+#pragma GCC unroll 12
 		for (size_t i = 0; i < MR; i++) {
 			real x = a[i * ia + k * ka];
 			s[i][0] += x * b0;
 			s[i][1] += x * b1;
 		}
 	}
-#pragma GCC unroll 6
+#pragma GCC unroll 12
 	for (size_t i = 0; i < MR; i++) {
 		*(vec *)(c + i * ldc) = s[i][0];
 		*(vec *)(c + i * ldc + VL) = s[i][1];
 	}
 }
 
-static inline void mul_nn(
+LOOP void mul_nn(
 	real *C, size_t ldc, const real *A, size_t lda, const real *B, size_t panel, size_t ldb, size_t M, size_t N, size_t K, int add)
 {
 	for (size_t j = 0; j < N; j += NR)
@@ -92,11 +113,11 @@ static inline void mul_nn(
 			mul_block(C + i * ldc + j, ldc, A + i * lda, lda, 1, B + j / NR * panel, ldb, K, add);
 }
 
-static inline void mul_tn(
+LOOP void mul_tn(
 	real *C, size_t ldc, const real *A, size_t lda, const real *B, size_t panel, size_t ldb, size_t M, size_t N, size_t K, int add)
 {
-	for (size_t j = 0; j < N; j += NR)
-		for (size_t i = 0; i < M; i += MR)
+	for (size_t i = 0; i < M; i += MR) /* MR columns of A stay in cache: they touch K lines */
+		for (size_t j = 0; j < N; j += NR)
 			mul_block(C + i * ldc + j, ldc, A + i, 1, lda, B + j / NR * panel, ldb, K, add);
 }
 
@@ -107,6 +128,17 @@ static inline void pack_rows(real *to, size_t rows, size_t Dp, const real *x, si
 	for (size_t i = 0; i < n; i++)
 		for (size_t c = 0; c < D; c++)
 			to[i * Dp + c] = scale * x[i * ldx + c];
+}
+
+/* x's n rows of D as panels of NR columns: panel p holds [n][NR]. Columns past D are 0. */
+static inline void pack_columns(real *to, const real *x, size_t ldx, size_t n, size_t D)
+{
+	for (size_t c0 = 0; c0 < D; c0 += NR, to += n * NR) {
+		size_t w = D - c0 < NR ? D - c0 : NR;
+		for (size_t i = 0; i < n; i++)
+			for (size_t c = 0; c < NR; c++)
+				to[i * NR + c] = c < w ? x[i * ldx + c0 + c] : 0;
+	}
 }
 
 /* x transposed, as panels of NR rows of x: panel p holds [D][NR]. Rows past n are 0. */
@@ -180,20 +212,32 @@ static inline real erfc_fast(real x0)
  * few of them at once to keep its units busy, so the code itself alternates four chains.
  */
 typedef __typeof__(_Generic((real)0, float : (int32_t)0, double : (int64_t)0)) lane;
-typedef lane lanes __attribute__((vector_size(32), aligned(sizeof(lane)), may_alias));
+typedef lane lanes __attribute__((vector_size(VECTOR), aligned(sizeof(lane)), may_alias));
 
 enum { STEP = 4 * VL };
 
 #define EACH _Pragma("GCC unroll 4") for (int h = 0; h < 4; h++)
 
+/* a > b ? a : b in every lane, so b if one of them is NaN. The compiler would compare and blend. */
+static inline __attribute__((always_inline)) vec larger(vec a, vec b)
+{
+#ifdef USE_AVX512
+	return (vec)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(USE_AVX2)
+	if (sizeof(real) == sizeof(float))
+		return (vec)_mm256_max_ps((__m256)a, (__m256)b);
+#endif
+	lanes more = a > b;
+	return (vec)(((lanes)a & more) | ((lanes)b & ~more));
+}
+
 /* exp_fast of four vectors. */
 static inline __attribute__((always_inline)) void exp_step(vec x[4])
 {
-#ifdef __AVX2__
 	if (sizeof(real) == sizeof(float)) {
 		const vec low = (vec){0} - (real)87, magic = (vec){0} + (real)12582912, log2e = (vec){0} + (real)1.44269504f;
 		vec t[4], r[4], p[4];
-		EACH x[h] = (vec)_mm256_max_ps((__m256)low, (__m256)x[h]); /* in this order NaN stays NaN */
+		EACH x[h] = larger(low, x[h]);
 		EACH t[h] = x[h] * log2e + magic;
 		EACH r[h] = x[h] * log2e - (t[h] - magic);
 		EACH p[h] = r[h] * (real)EXP6 + (real)EXP5;
@@ -205,22 +249,24 @@ static inline __attribute__((always_inline)) void exp_step(vec x[4])
 		EACH x[h] = (vec)((lanes)p[h] + ((lanes)t[h] << 23));
 		return;
 	}
-#endif
 	for (int h = 0; h < 4; h++)
 		for (int i = 0; i < VL; i++)
 			x[h][i] = exp_fast(x[h][i]);
 }
 
-/* x where keep is -1, 0 where it is 0 */
-static inline vec kept(vec x, const int16_t *keep)
+/* x where the bit is 1, 0 where it is 0, for the STEP values of four vectors. */
+static inline __attribute__((always_inline)) void keep_step(vec x[4], const uint8_t *bits)
 {
-#ifdef __AVX2__
-	if (sizeof(real) == sizeof(float))
-		return (vec)((lanes)x & (lanes)_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)keep)));
-#endif
+	uint64_t word = 0;
+	memcpy(&word, bits, STEP / 8);
+#ifdef USE_AVX512
+	EACH x[h] = (vec)_mm512_maskz_mov_ps((__mmask16)(word >> VL * h), (__m512)x[h]);
+#else
+	lanes bit = {0};
 	for (int i = 0; i < VL; i++)
-		x[i] = keep[i] ? x[i] : 0;
-	return x;
+		bit[i] = (lane)1 << i;
+	EACH x[h] = (vec)((lanes)x[h] & ((((lanes){0} + (lane)(word >> VL * h)) & bit) == bit));
+#endif
 }
 
 static inline real sum_lanes(vec x)
@@ -234,27 +280,23 @@ static inline real sum_lanes(vec x)
 }
 
 /* The largest of top and x[0 .. n), n a multiple of STEP. A NaN in x may be ignored. */
-static inline real row_max(const real *x, size_t n, real top)
+LOOP real row_max(const real *x, size_t n, real top)
 {
-#ifdef __AVX2__
-	if (sizeof(real) == sizeof(float)) { /* the compiler would compare and blend */
-		__m256 v[4];
-		EACH v[h] = _mm256_set1_ps((float)top);
-		for (size_t j = 0; j < n; j += STEP)
-			EACH v[h] = _mm256_max_ps(_mm256_loadu_ps((const float *)x + j + VL * h), v[h]);
-		v[0] = _mm256_max_ps(_mm256_max_ps(v[0], v[1]), _mm256_max_ps(v[2], v[3]));
-		__m128 a = _mm_max_ps(_mm256_castps256_ps128(v[0]), _mm256_extractf128_ps(v[0], 1));
-		a = _mm_max_ps(a, _mm_movehl_ps(a, a));
-		return (real)_mm_cvtss_f32(_mm_max_ss(a, _mm_movehdup_ps(a)));
-	}
-#endif
-	for (size_t j = 0; j < n; j++)
-		top = x[j] > top ? x[j] : top;
-	return top;
+	real s[VL];
+	vec v[4];
+	EACH v[h] = (vec){0} + top;
+	for (size_t j = 0; j < n; j += STEP)
+		EACH v[h] = larger(*(const vec *)(x + j + VL * h), v[h]);
+	v[0] = larger(larger(v[0], v[1]), larger(v[2], v[3]));
+	memcpy(s, &v[0], sizeof s);
+	for (int w = VL / 2; w; w /= 2)
+		for (int i = 0; i < w; i++)
+			s[i] = s[i] > s[i + w] ? s[i] : s[i + w];
+	return s[0];
 }
 
 /* s = e^(s - top), 0 where not kept (keep NULL: all is); returns the sum before dropout. n is a multiple of STEP. */
-static inline real soft_row(real *s, const int16_t *keep, size_t n, real top)
+LOOP real soft_row(real *s, const uint8_t *keep, size_t n, real top)
 {
 	vec sum = {0};
 	for (size_t j = 0; j < n; j += STEP) {
@@ -262,93 +304,26 @@ static inline real soft_row(real *s, const int16_t *keep, size_t n, real top)
 		EACH x[h] = *(vec *)(s + j + VL * h) - top;
 		exp_step(x);
 		sum += (x[0] + x[1]) + (x[2] + x[3]);
-		EACH *(vec *)(s + j + VL * h) = keep ? kept(x[h], keep + j + VL * h) : x[h];
+		if (keep)
+			keep_step(x, keep + j / 8);
+		EACH *(vec *)(s + j + VL * h) = x[h];
 	}
 	return sum_lanes(sum);
 }
 
 /* p = e^(s - lse);  s = p where kept, else 0;  g = s g - p delta */
-static inline void soft_row_back(real *s, real *g, const int16_t *keep, size_t n, real lse, real delta)
+LOOP void soft_row_back(real *s, real *g, const uint8_t *keep, size_t n, real lse, real delta)
 {
 	for (size_t j = 0; j < n; j += STEP) {
 		vec x[4], p[4];
 		EACH x[h] = *(vec *)(s + j + VL * h) - lse;
 		exp_step(x);
-		EACH *(vec *)(s + j + VL * h) = p[h] = kept(x[h], keep + j + VL * h);
+		EACH p[h] = x[h];
+		if (keep)
+			keep_step(p, keep + j / 8);
+		EACH *(vec *)(s + j + VL * h) = p[h];
 		EACH *(vec *)(g + j + VL * h) = p[h] * *(vec *)(g + j + VL * h) - x[h] * delta;
 	}
-}
-
-static inline int drop_on(const struct dropout *d)
-{
-	return d && d->threshold;
-}
-
-/* The factor of the values that dropout keeps. */
-static inline real keep_scale(const struct dropout *d)
-{
-	return drop_on(d) ? (real)(65536.0 / (65536.0 - d->threshold)) : 1;
-}
-
-#define KEEP_PAD 96 /* keep_row may write up to this many values past n */
-
-/*
- * keep[c] for columns c0 .. c0 + n (c0 a multiple of 8): 0 where dropped, else -1. See ops.h.
- */
-static inline void keep_row(int16_t *keep, size_t c0, size_t n, const struct dropout *d, uint32_t head, uint32_t pos, uint32_t cell)
-{
-	const uint32_t w1 = d->site << 28 | d->layer << 16 | head;
-	uint32_t c = (uint32_t)(c0 / 8), end = (uint32_t)((c0 + n + 7) / 8);
-#ifdef __AVX2__
-	/* A vector holds four counters, each in the low half of a 64-bit lane. So the low word of a product needs no move, and the next
-	 * product ignores the high halves. Three vectors hide the latency. The rounds are unrolled, so the compiler can move what does not
-	 * depend on c out of the loop. */
-	enum { NV = 3 };
-	const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
-	const __m256i thr = _mm256_set1_epi16((short)d->threshold);
-	const __m256i c0v = _mm256_set1_epi64x(*d->step), c1v = _mm256_set1_epi64x(w1), c3v = _mm256_set1_epi64x(cell);
-	for (; c < end; c += 4 * NV, keep += 32 * NV) {
-		__m256i x0[NV], x1[NV], x2[NV], x3[NV];
-#pragma GCC unroll 3
-		for (int h = 0; h < NV; h++) {
-			x0[h] = c0v;
-			x1[h] = c1v;
-			x2[h] = _mm256_add_epi64(_mm256_set1_epi64x((pos << 16 | c) + 4 * (uint32_t)h), _mm256_set_epi64x(3, 2, 1, 0));
-			x3[h] = c3v;
-		}
-		uint32_t k0 = d->seed, k1 = RNG_DROPOUT;
-#pragma GCC unroll 10
-		for (int i = 0; i < 10; i++, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
-			const __m256i k0v = _mm256_set1_epi64x(k0), k1v = _mm256_set1_epi64x(k1);
-#pragma GCC unroll 3
-			for (int h = 0; h < NV; h++) {
-				__m256i p0 = _mm256_mul_epu32(x0[h], m0), p1 = _mm256_mul_epu32(x2[h], m1);
-				x0[h] = _mm256_xor_si256(_mm256_srli_epi64(p1, 32), _mm256_xor_si256(x1[h], k0v));
-				x2[h] = _mm256_xor_si256(_mm256_srli_epi64(p0, 32), _mm256_xor_si256(x3[h], k1v));
-				x1[h] = p1;
-				x3[h] = p0;
-			}
-		}
-#pragma GCC unroll 3
-		for (int h = 0; h < NV; h++) {
-			/* Words 0 1 | 2 3 of each counter side by side, then the 128 bits of a counter together. */
-			__m256i a = _mm256_blend_epi32(x0[h], _mm256_slli_epi64(x1[h], 32), 0xaa);
-			__m256i b = _mm256_blend_epi32(x2[h], _mm256_slli_epi64(x3[h], 32), 0xaa);
-			__m256i even = _mm256_unpacklo_epi64(a, b), odd = _mm256_unpackhi_epi64(a, b);
-			even = _mm256_cmpeq_epi16(_mm256_max_epu16(even, thr), even);
-			odd = _mm256_cmpeq_epi16(_mm256_max_epu16(odd, thr), odd);
-			_mm256_storeu_si256((__m256i *)(keep + 32 * h), _mm256_permute2x128_si256(even, odd, 0x20));
-			_mm256_storeu_si256((__m256i *)(keep + 32 * h + 16), _mm256_permute2x128_si256(even, odd, 0x31));
-		}
-	}
-#else
-	for (; c < end; c++, keep += 8) {
-		uint32_t x[4];
-		rng_block(d->seed, RNG_DROPOUT, (uint32_t[]){*d->step, w1, pos << 16 | c, cell}, x);
-		for (int i = 0; i < 8; i++)
-			keep[i] = (x[i / 2] >> 16 * (i % 2) & 0xffff) < d->threshold ? 0 : -1;
-	}
-#endif
 }
 
 #endif

@@ -118,10 +118,10 @@ struct ops *device_open(const char *spec, int threads, char *what, size_t n, str
 			return NULL;
 		}
 	}
-	char blas[128];
-	blas_core_describe(blas, sizeof blas);
-	snprintf(what, n, "cpu, %d thread%s%s%s%s%s%s", threads, threads == 1 ? "" : "s", *blas ? ", " : "", blas,
-		cuda ? " (no CUDA: " : "", why.msg, cuda ? ")" : "");
+	char kernels[128];
+	cpu_describe(kernels, sizeof kernels);
+	snprintf(what, n, "cpu, %d thread%s, %s%s%s%s", threads, threads == 1 ? "" : "s", kernels, cuda ? " (no CUDA: " : "", why.msg,
+		cuda ? ")" : "");
 	return ops_cpu_new(threads);
 }
 

@@ -91,7 +91,7 @@ static void backward(struct head *h, struct model *m, const struct forward *f, v
 	size_t N = h->N, C = m->c.hidden_size;
 	o->mlm_loss_back(o, t->dz, G(m, m->tied), G(m, t->bias), t->y, P(m, m->tied), P(m, t->bias), m->dev.head[h->index].target, t->lse,
 		h->scale, N, C, m->c.vocab_size);
-	o->norm_back(o, NULL, t->dz, G(m, t->norm_w), G(m, t->norm_b), t->dz, t->z, t->stat, P(m, t->norm_w), NULL, N, C, NULL);
+	o->norm_back(o, NULL, t->dz, G(m, t->norm_w), G(m, t->norm_b), NULL, t->dz, t->z, t->stat, P(m, t->norm_w), NULL, N, C, NULL);
 	o->linear_back(o, head_din(h, m, dx), G(m, t->dense_w), G(m, t->dense_b), t->dz, t->x, P(m, t->dense_w), t->z, t->zpre, N, C, C,
 		m->c.hidden_act, 0);
 	head_back(h, m, dx);

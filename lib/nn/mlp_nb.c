@@ -138,6 +138,7 @@ const struct arch arch_mlp_nb = {
 	.field = fields,
 	.need = need,
 	.per_cell = 1,
+	.counts = 1,
 	.size = sizeof(struct mlp_nb),
 	.check = check,
 	.check_batch = check_batch,

@@ -226,6 +226,13 @@ void model_write_all(struct model *m, enum which w, const real *host)
 		m->o->params_changed(m->o, m->p.array[w], n);
 }
 
+void model_write_buffers(struct model *m, const real *host)
+{
+	real *to = m->p.array[PARAM] + m->p.learned;
+	m->o->upload(m->o, to, host, (m->p.size - m->p.learned) * sizeof *host);
+	m->o->params_changed(m->o, to, m->p.size - m->p.learned);
+}
+
 void model_read_part(struct model *m, enum which w, size_t from, size_t to, real *host)
 {
 	m->o->download(m->o, host, params_array(&m->p, w) + from, (to - from) * sizeof *host);

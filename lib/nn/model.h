@@ -83,6 +83,8 @@ size_t model_size(const struct model *m, enum which w); /* elements */
 void model_read_all(struct model *m, enum which w, real *host);
 void model_write_all(struct model *m, enum which w, const real *host);
 void model_read_part(struct model *m, enum which w, size_t from, size_t to, real *host); /* elements [from, to) */
+/* Buffers are the elements of PARAM from model_size(m, GRAD) on. */
+void model_write_buffers(struct model *m, const real *host);
 /* Learned parameters, without gaps. */
 size_t model_nparam(const struct model *m);
 

@@ -207,12 +207,13 @@ struct ops {
 	/*
 	 * r = x + dropout(a);  y = LayerNorm(r) gamma + beta. a, x, r, y act [T,C]; x may be NULL (0); r may be a.
 	 * stat real [T,2]. s gives the tokens' cells and positions for dropout; it may be NULL when d is NULL or off.
-	 * backward: dr = gradient of r, written to dx; da = dr through dropout. dx may be dy; da or dx may be NULL.
+	 * backward: dr = gradient of r, written to dx; da = dr through dropout. dx may be dy; da or dx may be NULL. dbias [C]: the columns of
+	 * da are added to it (a = a product + bias); NULL: not wanted.
 	 */
 	void (*norm)(struct ops *o, void *y, void *r, real *stat, const void *a, const void *x, const real *gamma, const real *beta,
 		const struct seq *s, size_t T, size_t C, double eps, const struct dropout *d);
-	void (*norm_back)(struct ops *o, void *da, void *dx, real *dgamma, real *dbeta, const void *dy, const void *r, const real *stat,
-		const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
+	void (*norm_back)(struct ops *o, void *da, void *dx, real *dgamma, real *dbeta, real *dbias, const void *dy, const void *r,
+		const real *stat, const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
 
 	/* y = x + z over n act elements; any may alias. */
 	void (*add)(struct ops *o, void *y, const void *x, const void *z, size_t n);

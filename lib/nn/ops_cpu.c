@@ -143,7 +143,7 @@ static void cpu_drop(struct ops *o, void *y0, const void *x0, const struct seq *
 		memmove(y, x, T * C * sizeof(real));
 		return;
 	}
-	own_need(c, C + KEEP_PAD);
+	own_need(c, KEEP_REALS(C));
 	PARALLEL_FOR
 	for (size_t k = 0; k < chunks(T, R); k++)
 		for (size_t t = k * R; t < min_size(T, (k + 1) * R); t++)
@@ -228,7 +228,7 @@ static void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, s
 	}
 }
 
-struct ops *ops_cpu_new(int threads)
+struct ops *ops_cpu_base(int threads)
 {
 	static_assert(VTILE % STEP == 0, "rows of logits are whole steps");
 	struct cpu *c = xcalloc(1, sizeof *c);
@@ -265,6 +265,7 @@ struct ops *ops_cpu_new(int threads)
 		.embed_back = cpu_embed_back,
 		.linear = cpu_linear,
 		.linear_back = cpu_linear_back,
+		.keep_bytes = cpu_keep_bytes,
 		.attention = cpu_attention,
 		.attention_back = cpu_attention_back,
 		.norm = cpu_norm,

@@ -7,7 +7,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-#include "nn/cpu_kernel.h"
+#include "nn/cpu_keep.h"
 #include "nn/ops.h"
 
 #ifndef OPS_CPU_TILES /* tests set smaller ones, so that a small input has several tiles */
@@ -86,15 +86,6 @@ static inline size_t chunk_rows(size_t T)
 	return r < ROWS_MIN ? ROWS_MIN : r > ROWS ? ROWS : r;
 }
 
-/* y = dropout(x) for a row of C channels; scratch: C + KEEP_PAD reals */
-static inline void drop_row(real *y, const real *x, real *scratch, size_t C, const struct dropout *d, uint32_t pos, uint32_t cell)
-{
-	int16_t *keep = (int16_t *)scratch;
-	const real scale = keep_scale(d);
-	keep_row(keep, 0, C, d, 0, pos, cell);
-	SIMD for (size_t i = 0; i < C; i++) y[i] = keep[i] ? x[i] * scale : 0;
-}
-
 /* out [C] += the n rows of part, which are `stride` apart. */
 static inline void add_parts(real *out, const real *part, size_t n, size_t stride, size_t C)
 {
@@ -102,14 +93,23 @@ static inline void add_parts(real *out, const real *part, size_t n, size_t strid
 		SIMD for (size_t i = 0; i < C; i++) out[i] += part[k * stride + i];
 }
 
+/* db [N] += the rows of dy [T,N], summed as cpu_linear_back sums them. Takes c->shared. */
+void bias_back(struct cpu *c, real *db, const real *dy, size_t T, size_t N);
+
+/*
+ * The backend in the vectors of this compilation: VECTOR bytes. The Makefile compiles the same files with other instructions and names
+ * theirs ops_cpu_avx2 and ops_cpu_avx512; all other names stay inside. ops_cpu_new (cpu_vectors.c) chooses.
+ */
+struct ops *ops_cpu_base(int threads);
+
 /* See ops.h. */
 void cpu_linear(struct ops *o, void *y, void *pre, const void *x, const real *W, const real *b, size_t T, size_t K, size_t N, enum act act);
 void cpu_linear_back(struct ops *o, void *dx, real *dW, real *db, void *dy, const void *x, const real *W, const void *y, const void *pre,
 	size_t T, size_t K, size_t N, enum act act, int add);
 void cpu_norm(struct ops *o, void *y, void *r, real *stat, const void *a, const void *x, const real *gamma, const real *beta,
 	const struct seq *s, size_t T, size_t C, double eps, const struct dropout *d);
-void cpu_norm_back(struct ops *o, void *da, void *dx, real *dgamma, real *dbeta, const void *dy, const void *r, const real *stat,
-	const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
+void cpu_norm_back(struct ops *o, void *da, void *dx, real *dgamma, real *dbeta, real *dbias, const void *dy, const void *r,
+	const real *stat, const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
 void cpu_embed(struct ops *o, void *y, real *stat, const real *word, const real *posw, const real *type, const real *gamma,
 	const real *beta, const struct seq *s, size_t C, double eps, const struct dropout *d);
 void cpu_embed_back(struct ops *o, real *dword, real *dposw, real *dtype, real *dgamma, real *dbeta, void *dy, const real *stat,
@@ -121,6 +121,7 @@ void cpu_mlm_loss_back(struct ops *o, void *dh, real *dW, real *db, const void *
 	const real *lse, const real *scale, size_t N, size_t C, size_t V);
 void cpu_class_loss(struct ops *o, double *sum, void *dlogit, const void *logit, const int32_t *label, const real *weight,
 	const real *scale, size_t N, size_t K);
+size_t cpu_keep_bytes(const struct ops *o, size_t B, size_t T, size_t longest, size_t C, size_t NH);
 void cpu_attention(struct ops *o, void *y, real *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
 void cpu_attention_back(struct ops *o, void *dqkv, const void *dy, const void *y, const real *lse, const void *qkv, const struct seq *s,
 	size_t C, size_t NH, const struct dropout *d);

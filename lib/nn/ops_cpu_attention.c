@@ -8,7 +8,53 @@
 #include <math.h>
 #include <string.h>
 
-static_assert(QTILE % MR == 0 && KTILE % NR == 0 && KTILE % STEP == 0 && KTILE % 8 == 0, "tiles are whole blocks");
+static_assert(QTILE % MR == 0 && KTILE % NR == 0 && KTILE % STEP == 0 && STEP % 8 == 0, "tiles are whole blocks");
+
+/* Dropout of one (cell, head). The forward stores its decisions for the backward where there is memory for them. */
+struct decisions {
+	const struct dropout *d;
+	uint32_t head, key;
+	uint8_t *stored; /* the bits of query 0; NULL: not stored */
+	size_t stride;   /* bytes from one query to the next */
+};
+
+static size_t keep_stride(size_t longest)
+{
+	return round_up(longest, 64) / 8;
+}
+
+/* Token t0 is the first of the cell. */
+static struct decisions decisions_of(const struct dropout *d, size_t t0, size_t NH, size_t head, uint32_t key)
+{
+	struct decisions w = {.d = drop_on(d) ? d : NULL, .head = (uint32_t)head, .key = key};
+	if (w.d && d->keep) {
+		w.stride = NH * keep_stride(d->longest);
+		w.stored = (uint8_t *)d->keep + t0 * w.stride + head * keep_stride(d->longest);
+	}
+	return w;
+}
+
+size_t cpu_keep_bytes(const struct ops *o, size_t B, size_t T, size_t longest, size_t C, size_t NH)
+{
+	return T * NH * keep_stride(longest);
+}
+
+/* The bits of query i for n keys from j0, in row; NULL: all are kept. */
+static const uint8_t *decide(const struct decisions *w, size_t i, size_t j0, size_t n, uint8_t *row)
+{
+	if (!w->d)
+		return NULL;
+	keep_bits(row, j0, n, w->d, w->head, (uint32_t)i, w->key);
+	if (w->stored)
+		memcpy(w->stored + i * w->stride + j0 / 8, row, round_up(n, STEP) / 8);
+	return row;
+}
+
+/* The same in the backward. */
+static const uint8_t *recall(const struct decisions *w, size_t i, size_t j0, size_t n, uint8_t *row)
+{
+	return w->stored ? w->stored + i * w->stride + j0 / 8 : decide(w, i, j0, n, row);
+}
 
 /* A row of scores is padded with -inf to a multiple of STEP. The exponentials of the padding are 0 in effect. */
 static void pad_rows(real *S, size_t rows, size_t n)
@@ -22,19 +68,17 @@ static void pad_rows(real *S, size_t rows, size_t n)
  * Turn scores S [Tq x Tk, rows at distance KTILE] into the exponentials that multiply the values. The running maximum m and sum l of each
  * row are updated, and the earlier sums O are scaled to the new maximum.
  */
-static void soft_tile(real *S, real *O, real *m, real *l, size_t Dp, size_t i0, size_t Tq, size_t j0, size_t Tk, int first, uint32_t head,
-	uint32_t key, const struct dropout *d, int16_t *keep)
+static void soft_tile(
+	real *S, real *O, real *m, real *l, size_t Dp, size_t i0, size_t Tq, size_t j0, size_t Tk, const struct decisions *w, uint8_t *row)
 {
 	real top[QTILE];
 	size_t n = round_up(Tk, STEP);
 	pad_rows(S, Tq, Tk);
 	for (size_t i = 0; i < Tq; i++)
-		top[i] = row_max(S + i * KTILE, n, first ? S[i * KTILE] : m[i]);
+		top[i] = row_max(S + i * KTILE, n, j0 ? m[i] : S[i * KTILE]);
 	for (size_t i = 0; i < Tq; i++) {
-		if (drop_on(d))
-			keep_row(keep, j0, Tk, d, head, (uint32_t)(i0 + i), key);
-		real sum = soft_row(S + i * KTILE, keep, n, top[i]);
-		if (!first) {
+		real sum = soft_row(S + i * KTILE, decide(w, i0 + i, j0, Tk, row), n, top[i]);
+		if (j0) {
 			real shrink = exp_fast(m[i] - top[i]);
 			sum += l[i] * shrink;
 			if (top[i] != m[i])
@@ -48,20 +92,18 @@ static void soft_tile(real *S, real *O, real *m, real *l, size_t Dp, size_t i0, 
 static size_t attend_scratch(size_t len, size_t D)
 {
 	size_t Dp = round_up(D, NR);
-	return round_up(len, NR) * D + len * Dp + QGROUP * QTILE * (2 * Dp + 2) + QTILE * KTILE + KTILE + KEEP_PAD;
+	return round_up(len, NR) * D + len * Dp + QGROUP * QTILE * (2 * Dp + 2) + QTILE * KTILE + KEEP_REALS(KTILE);
 }
 
 /* Forward of one (cell, head). q, and C and 2C behind it k and v: rows at distance 3C; y: rows at distance C. */
-static void attend(real *y, real *lse, const real *q, size_t len, size_t C, size_t D, size_t NH, uint32_t head, uint32_t key,
-	const struct dropout *d, real *scratch)
+static void attend(real *y, real *lse, const real *q, size_t len, size_t C, size_t D, size_t NH, const struct decisions *w, real *scratch)
 {
 	const size_t Dp = round_up(D, NR), G = QGROUP * QTILE;
 	real *Kt = scratch, *V = Kt + round_up(len, NR) * D, *Q = V + len * Dp, *O = Q + G * Dp, *S = O + G * Dp;
 	real *m = S + QTILE * KTILE, *l = m + G;
-	int16_t *keep = (int16_t *)(l + G);
-	memset(keep, -1, KTILE * sizeof *keep);
+	uint8_t *row = (uint8_t *)(l + G);
 	pack_panels(Kt, q + C, 3 * C, len, D);
-	pack_rows(V, len, Dp, q + 2 * C, 3 * C, len, D, 1);
+	pack_columns(V, q + 2 * C, 3 * C, len, D);
 	for (size_t g0 = 0; g0 < len; g0 += G) {
 		size_t n = min_size(G, len - g0);
 		pack_rows(Q, round_up(n, MR), Dp, q + g0 * 3 * C, 3 * C, n, D, 1 / (real)sqrt((double)D));
@@ -70,12 +112,12 @@ static void attend(real *y, real *lse, const real *q, size_t len, size_t C, size
 			for (size_t i0 = 0; i0 < n; i0 += QTILE) {
 				size_t Tq = min_size(QTILE, n - i0), M = round_up(Tq, MR);
 				mul_nn(S, KTILE, Q + i0 * Dp, Dp, Kt + j0 * D, D * NR, NR, M, Tk, D, 0);
-				soft_tile(S, O + i0 * Dp, m + i0, l + i0, Dp, g0 + i0, Tq, j0, Tk, !j0, head, key, d, keep);
-				mul_nn(O + i0 * Dp, Dp, S, KTILE, V + j0 * Dp, NR, Dp, M, Dp, Tk, j0 > 0);
+				soft_tile(S, O + i0 * Dp, m + i0, l + i0, Dp, g0 + i0, Tq, j0, Tk, w, row);
+				mul_nn(O + i0 * Dp, Dp, S, KTILE, V + j0 * NR, len * NR, NR, M, Dp, Tk, j0 > 0);
 			}
 		}
 		for (size_t i = 0; i < n; i++) {
-			real f = keep_scale(d) / l[i];
+			real f = keep_scale(w->d) / l[i];
 			SIMD for (size_t c = 0; c < D; c++) y[(g0 + i) * C + c] = O[i * Dp + c] * f;
 			lse[(g0 + i) * NH] = m[i] + (real)log(l[i]);
 		}
@@ -92,7 +134,8 @@ void cpu_attention(struct ops *o, void *y0, real *lse, const void *qkv0, const s
 	PARALLEL_FOR
 	for (size_t job = 0; job < s->B * NH; job++) {
 		size_t b = job / NH, h = job % NH, t0 = s->offset[b], len = s->offset[b + 1] - t0;
-		attend(y + t0 * C + h * D, lse + t0 * NH + h, qkv + t0 * 3 * C + h * D, len, C, D, NH, (uint32_t)h, s->key[b], d, own(c));
+		struct decisions w = decisions_of(d, t0, NH, h, s->key[b]);
+		attend(y + t0 * C + h * D, lse + t0 * NH + h, qkv + t0 * 3 * C + h * D, len, C, D, NH, &w, own(c));
 	}
 }
 
@@ -104,24 +147,24 @@ void cpu_attention(struct ops *o, void *y0, real *lse, const void *qkv0, const s
 static size_t attend_back_scratch(size_t len, size_t D)
 {
 	size_t Dp = round_up(D, NR), rows = round_up(len, QTILE);
-	return 2 * round_up(len, NR) * D + 4 * rows * Dp + 2 * round_up(KTILE, MR) * Dp + 2 * (QTILE * KTILE + MR) + len + KTILE + KEEP_PAD;
+	return 2 * round_up(len, NR) * D + 4 * rows * Dp + 2 * round_up(KTILE, MR) * Dp + 2 * (QTILE * KTILE + NR) + len +
+		KEEP_REALS(KTILE);
 }
 
 static void attend_back(real *dq, const real *dy, const real *y, const real *lse, const real *q, size_t len, size_t C, size_t D, size_t NH,
-	uint32_t head, uint32_t key, const struct dropout *d, real *scratch)
+	const struct decisions *w, real *scratch)
 {
 	const size_t Dp = round_up(D, NR), rows = round_up(len, QTILE), KTp = round_up(KTILE, MR);
 	const real scale = 1 / (real)sqrt((double)D);
 	real *Kt = scratch, *Vt = Kt + round_up(len, NR) * D, *Q = Vt + round_up(len, NR) * D, *K = Q + rows * Dp;
 	real *dY = K + rows * Dp, *dQ = dY + rows * Dp, *dK = dQ + rows * Dp, *dV = dK + KTp * Dp;
-	real *S = dV + KTp * Dp, *G = S + QTILE * KTILE + MR, *delta = G + QTILE * KTILE + MR;
-	int16_t *keep = (int16_t *)(delta + len);
-	memset(keep, -1, KTILE * sizeof *keep);
+	real *S = dV + KTp * Dp, *G = S + QTILE * KTILE + NR, *delta = G + QTILE * KTILE + NR;
+	uint8_t *row = (uint8_t *)(delta + len);
 	pack_panels(Kt, q + C, 3 * C, len, D);
 	pack_panels(Vt, q + 2 * C, 3 * C, len, D);
 	pack_rows(Q, rows, Dp, q, 3 * C, len, D, scale);
-	pack_rows(K, rows, Dp, q + C, 3 * C, len, D, 1);
-	pack_rows(dY, rows, Dp, dy, C, len, D, keep_scale(d));
+	pack_columns(K, q + C, 3 * C, len, D);
+	pack_rows(dY, rows, Dp, dy, C, len, D, keep_scale(w->d));
 	for (size_t i = 0; i < len; i++) {
 		real sum = 0;
 		SIMD_SUM(sum)
@@ -136,14 +179,12 @@ static void attend_back(real *dq, const real *dy, const real *y, const real *lse
 			mul_nn(S, KTILE, Q + i0 * Dp, Dp, Kt + j0 * D, D * NR, NR, Tq, Tk, D, 0);
 			mul_nn(G, KTILE, dY + i0 * Dp, Dp, Vt + j0 * D, D * NR, NR, Tq, Tk, D, 0);
 			pad_rows(S, Tq, Tk);
-			for (size_t i = 0; i < Tq; i++) {
-				if (drop_on(d))
-					keep_row(keep, j0, Tk, d, head, (uint32_t)(i0 + i), key);
-				soft_row_back(S + i * KTILE, G + i * KTILE, keep, round_up(Tk, STEP), lse[(i0 + i) * NH], delta[i0 + i]);
-			}
+			for (size_t i = 0; i < Tq; i++)
+				soft_row_back(S + i * KTILE, G + i * KTILE, recall(w, i0 + i, j0, Tk, row), round_up(Tk, STEP),
+					lse[(i0 + i) * NH], delta[i0 + i]);
 			mul_tn(dV, Dp, S, KTILE, dY + i0 * Dp, NR, Dp, Tk, Dp, Tq, i0 > 0);
 			mul_tn(dK, Dp, G, KTILE, Q + i0 * Dp, NR, Dp, Tk, Dp, Tq, i0 > 0);
-			mul_nn(dQ + i0 * Dp, Dp, G, KTILE, K + j0 * Dp, NR, Dp, Tq, Dp, Tk, j0 > 0);
+			mul_nn(dQ + i0 * Dp, Dp, G, KTILE, K + j0 * NR, len * NR, NR, Tq, Dp, Tk, j0 > 0);
 		}
 		for (size_t j = 0; j < Tk; j++) {
 			memcpy(dq + (j0 + j) * 3 * C + C, dK + j * Dp, D * sizeof *dq);
@@ -167,6 +208,7 @@ void cpu_attention_back(struct ops *o, void *dqkv0, const void *dy0, const void 
 	for (size_t job = 0; job < s->B * NH; job++) {
 		size_t b = job / NH, h = job % NH, t0 = s->offset[b], len = s->offset[b + 1] - t0;
 		size_t at = t0 * C + h * D, at3 = t0 * 3 * C + h * D;
-		attend_back(dqkv + at3, dy + at, y + at, lse + t0 * NH + h, qkv + at3, len, C, D, NH, (uint32_t)h, s->key[b], d, own(c));
+		struct decisions w = decisions_of(d, t0, NH, h, s->key[b]);
+		attend_back(dqkv + at3, dy + at, y + at, lse + t0 * NH + h, qkv + at3, len, C, D, NH, &w, own(c));
 	}
 }

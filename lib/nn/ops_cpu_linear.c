@@ -66,6 +66,28 @@ static void act_row_back(real *dy, const real *y, const real *pre, size_t N, enu
 	}
 }
 
+/* Tokens of a part of a sum over all T; depends on T alone. */
+static size_t part_rows(size_t T)
+{
+	return chunks(T, min_size(WPARTS, chunks(T, WROWS)));
+}
+
+void bias_back(struct cpu *c, real *db, const real *dy, size_t T, size_t N)
+{
+	if (!T)
+		return;
+	size_t R = part_rows(T), parts = chunks(T, R), across = chunks(N, WTILE);
+	real *part = shared(c, parts * N);
+	PARALLEL_FOR
+	for (size_t job = 0; job < parts * across; job++) {
+		size_t t0 = job / across * R, n0 = job % across * WTILE, n = min_size(WTILE, N - n0);
+		real *b = part + job / across * N + n0;
+		memset(b, 0, n * sizeof *b);
+		add_parts(b, dy + t0 * N + n0, min_size(R, T - t0), N, n);
+	}
+	add_parts(db, part, parts, N, N);
+}
+
 /*
  * dW [N,K] += dy^T x, db [N] += sum of dy (db may be NULL). A job computes one tile of dW for one part of the tokens. The number of parts
  * depends on T alone, and the parts are added in order.
@@ -73,7 +95,7 @@ static void act_row_back(real *dy, const real *y, const real *pre, size_t N, enu
 static void weight_back(struct cpu *c, real *dW, real *db, const real *dy, const real *x, size_t T, size_t K, size_t N)
 {
 	size_t across = chunks(K, WTILE), tiles = chunks(N, WTILE) * across;
-	size_t R = chunks(T, min_size(WPARTS, chunks(T, WROWS))), parts = chunks(T, R), size = N * (K + 1);
+	size_t R = part_rows(T), parts = chunks(T, R), size = N * (K + 1);
 	real *part = shared(c, parts * size);
 	PARALLEL_FOR
 	for (size_t job = 0; job < parts * tiles; job++) {

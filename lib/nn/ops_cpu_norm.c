@@ -45,7 +45,7 @@ void cpu_norm(struct ops *o, void *y0, void *r0, real *stat, const void *a0, con
 	const real *a = a0, *x = x0;
 	real *y = y0, *r = r0;
 	size_t R = chunk_rows(T);
-	own_need(c, C + KEEP_PAD);
+	own_need(c, KEEP_REALS(C));
 	PARALLEL_FOR
 	for (size_t k = 0; k < chunks(T, R); k++) {
 		for (size_t t = k * R; t < min_size(T, (k + 1) * R); t++) {
@@ -64,18 +64,18 @@ void cpu_norm(struct ops *o, void *y0, void *r0, real *stat, const void *a0, con
 	}
 }
 
-void cpu_norm_back(struct ops *o, void *da0, void *dx0, real *dgamma, real *dbeta, const void *dy0, const void *r0, const real *stat,
-	const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d)
+void cpu_norm_back(struct ops *o, void *da0, void *dx0, real *dgamma, real *dbeta, real *dbias, const void *dy0, const void *r0,
+	const real *stat, const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d)
 {
 	struct cpu *c = (struct cpu *)o;
 	const real *dy = dy0, *r = r0;
 	real *da = da0, *dx = dx0;
 	size_t R = chunk_rows(T), n = chunks(T, R);
 	real *part = shared(c, n * 2 * C);
-	own_need(c, 2 * (C + KEEP_PAD));
+	own_need(c, C + KEEP_REALS(C));
 	PARALLEL_FOR
 	for (size_t k = 0; k < n; k++) {
-		real *dg = part + k * 2 * C, *db = dg + C, *keep = own(c), *tmp = keep + C + KEEP_PAD;
+		real *dg = part + k * 2 * C, *db = dg + C, *tmp = own(c), *keep = tmp + C;
 		memset(dg, 0, 2 * C * sizeof(real));
 		for (size_t t = k * R; t < min_size(T, (k + 1) * R); t++) {
 			real *dr = dx ? dx + t * C : tmp;
@@ -88,6 +88,8 @@ void cpu_norm_back(struct ops *o, void *da0, void *dx0, real *dgamma, real *dbet
 	}
 	add_parts(dgamma, part, n, 2 * C, C);
 	add_parts(dbeta, part + C, n, 2 * C, C);
+	if (dbias)
+		bias_back(c, dbias, da, T, C);
 }
 
 /* ---- embedding ---- */
@@ -108,7 +110,7 @@ void cpu_embed(struct ops *o, void *y0, real *stat, const real *word, const real
 	struct cpu *c = (struct cpu *)o;
 	real *y = y0;
 	size_t R = chunk_rows(s->T);
-	own_need(c, C + KEEP_PAD);
+	own_need(c, KEEP_REALS(C));
 	PARALLEL_FOR
 	for (size_t k = 0; k < chunks(s->T, R); k++) {
 		for (size_t t = k * R; t < min_size(s->T, (k + 1) * R); t++) {
@@ -129,10 +131,10 @@ void cpu_embed_back(struct ops *o, real *dword, real *dposw, real *dtype, real *
 	real *dy = dy0;
 	size_t T = s->T, R = chunk_rows(T), n = chunks(T, R);
 	real *part = shared(c, n * 3 * C);
-	own_need(c, 2 * (C + KEEP_PAD));
+	own_need(c, C + KEEP_REALS(C));
 	PARALLEL_FOR
 	for (size_t k = 0; k < n; k++) {
-		real *dg = part + k * 3 * C, *db = dg + C, *dt = db + C, *keep = own(c), *e = keep + C + KEEP_PAD;
+		real *dg = part + k * 3 * C, *db = dg + C, *dt = db + C, *e = own(c), *keep = e + C;
 		memset(dg, 0, 3 * C * sizeof(real));
 		for (size_t t = k * R; t < min_size(T, (k + 1) * R); t++) {
 			real *g = dy + t * C;

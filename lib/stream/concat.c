@@ -28,6 +28,14 @@ static void join_categories(struct column_spec *to, const struct column_spec *fr
 	classes_release(&c);
 }
 
+static int same_categories(const struct column_spec *a, const struct column_spec *b)
+{
+	int same = a->ncategory == b->ncategory;
+	for (size_t i = 0; same && i < a->ncategory; i++)
+		same = !strcmp(a->category[i], b->category[i]);
+	return same;
+}
+
 static int join_column(struct header *to, const struct header *from, size_t k, const char *first, const char *name, struct error *e)
 {
 	const struct column_spec *s = &from->col[k];
@@ -44,6 +52,11 @@ static int join_column(struct header *to, const struct header *from, size_t k, c
 		(s->shape == RAGGED && strcmp(to->group[t->group], from->group[s->group])))
 		return error_set(e, "%s: column '%s' is %s of %u, but %s of %u in %s", name, s->name, type_name(s->type), s->n,
 			type_name(t->type), t->n, first);
+	if (!t->dtype != !s->dtype || (t->dtype && strcmp(t->dtype, s->dtype))) {
+		free(t->dtype);
+		t->dtype = NULL;
+	}
+	t->ordered &= s->ordered && same_categories(t, s);
 	if (s->type == CATEGORICAL)
 		join_categories(t, s);
 	return 0;

@@ -50,6 +50,7 @@ static void spec_release(struct column_spec *c)
 	for (size_t i = 0; i < c->ncategory; i++)
 		free(c->category[i]);
 	free(c->category);
+	free(c->dtype);
 }
 
 void header_release(struct header *h)
@@ -131,6 +132,7 @@ int header_add_like(struct header *h, const struct column_spec *spec)
 	struct column_spec c = *spec;
 	c.name = xstrdup(spec->name);
 	c.category = spec->category ? strings_dup(spec->category, spec->ncategory) : NULL;
+	c.dtype = spec->dtype ? xstrdup(spec->dtype) : NULL;
 	return add(h, c);
 }
 
@@ -259,6 +261,10 @@ static cJSON *print_column(const struct header *h, const struct column_spec *c)
 		cJSON_AddStringToObject(j, "group", h->group[c->group]);
 	if (c->type == CATEGORICAL)
 		cJSON_AddItemToObject(j, "categories", cJSON_CreateStringArray((const char *const *)c->category, (int)c->ncategory));
+	if (c->ordered)
+		cJSON_AddTrueToObject(j, "ordered");
+	if (c->dtype)
+		cJSON_AddStringToObject(j, "dtype", c->dtype);
 	return j;
 }
 
@@ -355,6 +361,9 @@ static int parse_column(struct header *h, const cJSON *j, const char *name, stru
 		return 0;
 	}
 	int at = header_add(h, col, (enum column_type)t);
+	const char *dtype = str_of(j, "dtype");
+	h->col[at].dtype = dtype ? xstrdup(dtype) : NULL;
+	h->col[at].ordered = t == CATEGORICAL && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(j, "ordered"));
 	if (t == CATEGORICAL)
 		return parse_categories(&h->col[at], cJSON_GetObjectItemCaseSensitive(j, "categories"), name, e);
 	return 0;

@@ -28,6 +28,8 @@ struct column_spec {
 	int group;  /* RAGGED: index into header.group; else -1 */
 	size_t ncategory;
 	char **category; /* [ncategory], CATEGORICAL only */
+	int ordered;     /* the categories have an order */
+	char *dtype;     /* what AnnData calls the type, where this one is wider or other (man scstream.5); NULL: not said */
 };
 
 struct header {

@@ -1,10 +1,13 @@
 #include "train/batch.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 int tokens_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
 {
-	*c = (struct masked_columns){.epoch = -1, .step = -1, .position = -1, .target = -1, .masked_group = -1, .batch_row = -1};
+	*c = (struct masked_columns){
+		.epoch = -1, .step = -1, .position = -1, .target = -1, .masked_group = -1, .batch_row = -1, .count = -1};
 	if (header_kind(h, "tokens", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->input = header_need(h, "token", U32, RAGGED, name, e)) < 0)
 		return -1;
@@ -14,7 +17,7 @@ int tokens_columns(struct masked_columns *c, const struct header *h, const char 
 
 int masked_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
 {
-	*c = (struct masked_columns){0};
+	*c = (struct masked_columns){.count = -1};
 	if (header_kind(h, "masked", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->epoch = header_need(h, "epoch", U32, SCALAR, name, e)) < 0 ||
 		(c->step = header_need(h, "step", U32, SCALAR, name, e)) < 0 ||
@@ -29,6 +32,26 @@ int masked_columns(struct masked_columns *c, const struct header *h, const char 
 	c->masked_group = h->col[c->target].group;
 	if (h->col[c->position].group != c->masked_group)
 		return error_set(e, "%s: columns 'position' and 'target' are not of one ragged group", name);
+	return 0;
+}
+
+int counts_columns(struct masked_columns *c, const struct header *h, int plain, const char *name, struct error *e)
+{
+	*c = (struct masked_columns){.epoch = -1, .step = -1, .position = -1, .target = -1, .masked_group = -1, .batch_row = -1};
+	if (header_kind(h, plain ? "counts" : "masked-counts", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
+		(c->input = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||
+		(c->count = header_need(h, "count", U32, RAGGED, name, e)) < 0)
+		return -1;
+	c->input_group = h->col[c->input].group;
+	if (h->col[c->count].group != c->input_group)
+		return error_set(e, "%s: columns 'gene' and 'count' are not of one ragged group", name);
+	if (plain)
+		return 0;
+	if ((c->epoch = header_need(h, "epoch", U32, SCALAR, name, e)) < 0 ||
+		(c->step = header_need(h, "step", U32, SCALAR, name, e)) < 0 ||
+		(c->target = header_need(h, "masked", U32, RAGGED, name, e)) < 0)
+		return -1;
+	c->masked_group = h->col[c->target].group;
 	return 0;
 }
 
@@ -106,6 +129,65 @@ int batch_masked(struct packed *p, const struct masked_columns *c, const struct 
 	return 0;
 }
 
+/* The bits of the masked genes of row `row`, in bits [nb_words]. Returns their number, or -1. */
+static int64_t pack_mask(
+	uint32_t *bits, const struct masked_columns *c, const struct block *b, size_t row, const char *name, struct error *e)
+{
+	const uint64_t *offset = b->group[c->masked_group].offset;
+	uint32_t genes = (uint32_t)b->header->vocab.n, last = 0;
+	memset(bits, 0, nb_words(genes) * sizeof *bits);
+	for (uint64_t k = offset[row]; k < offset[row + 1]; k++) {
+		uint32_t g = block_id(b, c->target, k);
+		if (g >= genes || (k > offset[row] && g <= last))
+			return error_set(
+				e, "%s: cell %llu: masked gene %u is not below %u, or out of order", name, cell_of(c, b, row), g, genes);
+		bits[g / 32] |= 1u << g % 32;
+		last = g;
+	}
+	return (int64_t)(offset[row + 1] - offset[row]);
+}
+
+/* Counts and values of row `row`, whose genes are packed at at[0 .. n). */
+static int pack_values(struct packed *p, const struct masked_columns *c, const struct block *b, size_t row, size_t at, size_t n,
+	const uint32_t *bits, const char *name, struct error *e)
+{
+	uint64_t first = b->group[c->input_group].offset[row], sum = 0;
+	for (size_t k = 0; k < n; k++) {
+		uint32_t g = p->id[at + k], x = block_id(b, c->count, first + k);
+		if (k && g <= p->id[at + k - 1])
+			return error_set(e, "%s: cell %llu: gene %u comes after gene %u: expected increasing order", name,
+				cell_of(c, b, row), g, p->id[at + k - 1]);
+		p->count[at + k] = x;
+		p->value[at + k] = bits && bits[g / 32] >> g % 32 & 1 ? 0 : log1pf((float)x);
+		sum += x;
+	}
+	return sum ? 0
+		   : error_set(e, "%s: cell %llu: all its counts are 0: expected cells with at least one count", name, cell_of(c, b, row));
+}
+
+int batch_counts(
+	struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, const char *name, struct error *e)
+{
+	size_t words = nb_words(b->header->vocab.n), n = to - from;
+	int64_t masked = 0;
+	if (pack_ids(p, c, b, from, to, SIZE_MAX, 0, 0, name, e))
+		return -1;
+	grow(p->count, p->count_cap, p->offset[n]);
+	grow(p->value, p->value_cap, p->offset[n]);
+	grow(p->mask, p->mask_cap, n * words);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t *bits = c->masked_group < 0 ? NULL : p->mask + i * words, at = p->offset[i];
+		int64_t of_cell = bits ? pack_mask(bits, c, b, from + i, name, e) : 0;
+		if (of_cell < 0 || pack_values(p, c, b, from + i, at, p->offset[i + 1] - at, bits, name, e))
+			return -1;
+		masked += of_cell;
+	}
+	p->b.count = p->count;
+	p->b.value = p->value;
+	p->b.goal[0] = (struct goal){.n = (size_t)masked, .mask = c->masked_group < 0 ? NULL : p->mask};
+	return 0;
+}
+
 void packed_release(struct packed *p)
 {
 	free(p->offset);
@@ -113,5 +195,7 @@ void packed_release(struct packed *p)
 	free(p->mask);
 	free(p->target);
 	free(p->key);
+	free(p->count);
+	free(p->value);
 	*p = (struct packed){0};
 }

@@ -12,17 +12,21 @@
 struct masked_columns {
 	int cell, epoch, step;              /* u64, u32, u32 */
 	int input, input_group;             /* ids; "token" in a tokens stream */
-	int position, target, masked_group; /* u16 position in the cell, id to predict */
+	int position, target, masked_group; /* u16 position in the cell, id to predict; of counts: target is the list of masked genes */
+	int count;                          /* u32, beside input; -1: none */
 	int batch_row;                      /* u32 number in the global batch; -1: row i of shard s has number s + i * shards */
 };
 
 int masked_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e);
 int tokens_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e);
+/* The same of counts, "gene" being the input; and of a masked-counts or, with `plain`, a counts stream. */
+int counts_columns(struct masked_columns *c, const struct header *h, int plain, const char *name, struct error *e);
 
 struct packed {
 	struct batch b; /* points into the arrays below; goal[0] are the masked positions */
-	uint32_t *offset, *id, *mask, *target, *key;
-	size_t offset_cap, id_cap, mask_cap, target_cap, key_cap;
+	uint32_t *offset, *id, *mask, *target, *key, *count;
+	real *value;
+	size_t offset_cap, id_cap, mask_cap, target_cap, key_cap, count_cap, value_cap;
 };
 
 /*
@@ -37,6 +41,13 @@ int batch_masked(struct packed *p, const struct masked_columns *c, const struct 
  * `eos`, UINT32_MAX: none) at the end if they had it there. */
 int batch_tokens(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit, int cut,
 	uint32_t eos, const char *name, struct error *e);
+
+/*
+ * The same for counts, of a masked-counts or a counts stream: id, count and value = log(1 + count), which is 0 for masked genes; goal[0] has
+ * the mask. Genes that are not in increasing order, and a cell whose counts are all 0, are errors.
+ */
+int batch_counts(
+	struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, const char *name, struct error *e);
 
 void packed_release(struct packed *p); /* accepts a zeroed struct */
 

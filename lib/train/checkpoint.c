@@ -73,7 +73,7 @@ int checkpoint_lock(const char *model, struct error *e)
 
 int checkpoint_clear(const char *model, int all, struct error *e)
 {
-	static const char *const top[] = {"model.safetensors", "config.json", "vocab.tsv", "genes.tsv", "train.tsv"};
+	static const char *const top[] = {"model.safetensors", "config.json", "vocab.tsv", "genes.tsv", "groups.tsv", "train.tsv"};
 	int bad = 0;
 	for (size_t i = 0; all && i < sizeof top / sizeof *top && !bad; i++) {
 		char *path = at(model, top[i]);
@@ -183,16 +183,18 @@ static int save_vocab(const struct vocab *v, const char *path, struct error *e)
 	return bad;
 }
 
-/* config.json, vocab.tsv, genes.tsv and last the weights. */
+/* config.json, vocab.tsv, the tables that this model has, and last the weights. */
 static int save_model(const char *dir, struct model *m, const struct model_files *files, struct error *e)
 {
 	char *config = at(dir, "config.json"), *vocab = at(dir, "vocab.tsv"), *genes = at(dir, "genes.tsv"),
-	     *weights = at(dir, "model.safetensors");
+	     *groups = at(dir, "groups.tsv"), *weights = at(dir, "model.safetensors");
 	int bad = config_save(model_config(m), model_head(m, 0), model_nhead(m), config, e) || save_vocab(files->vocab, vocab, e) ||
-		(files->genes && outfile_text(genes, files->genes, e)) || weights_save(m, weights, e);
+		(files->genes && outfile_text(genes, files->genes, e)) || (files->groups && outfile_text(groups, files->groups, e)) ||
+		weights_save(m, weights, e);
 	free(config);
 	free(vocab);
 	free(genes);
+	free(groups);
 	free(weights);
 	return bad ? -1 : 0;
 }

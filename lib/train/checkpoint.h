@@ -2,6 +2,7 @@
  * A model on disk. A model directory has Hugging Face's layout,
  *     MODEL/config.json  model.safetensors  vocab.tsv            written at the end, model.safetensors last
  *     MODEL/genes.tsv                                            of a gene classifier: the labels it was trained on
+ *     MODEL/groups.tsv                                           of a model with a one-hot covariate of cells (groups.h)
  *     MODEL/train.tsv                                            one row a finished step, grows while training
  *     MODEL/checkpoint-STEP/config.json  model.safetensors  vocab.tsv  optimizer.safetensors  trainer_state.json
  * so a directory with a model.safetensors is a finished model. A checkpoint is written as checkpoint-STEP.tmp. Every file and the
@@ -21,8 +22,8 @@
 /* What a model directory or a checkpoint has besides the current weights. */
 struct model_files {
 	const struct vocab *vocab;
-	const char *genes; /* text of genes.tsv, or NULL: the model has none */
-	const real *best;  /* checkpoints: weights of the best step so far, as model_read_all gives them, or NULL */
+	const char *genes, *groups; /* text of genes.tsv and groups.tsv, or NULL: the model has none */
+	const real *best;           /* checkpoints: weights of the best step so far, as model_read_all gives them, or NULL */
 };
 
 /* Read MODEL/checkpoint-STEP: its state, parameters and both moments into m, and best.safetensors into *best (malloced, NULL

@@ -16,6 +16,7 @@ void ranks_release(struct ranks *r)
 	comm_close(r->comm);
 	free(r->mine);
 	free(r->sum);
+	free(r->buffers);
 	ranks_init(r, NULL);
 }
 
@@ -38,6 +39,8 @@ int ranks_share_model(struct ranks *r, struct model *m, int moments, struct erro
 			return -1;
 		model_write_all(m, arrays[i], r->mine);
 	}
+	r->buffers = xcalloc(n - model_size(m, GRAD), sizeof *r->buffers);
+	model_read_part(m, PARAM, model_size(m, GRAD), n, r->buffers);
 	return 0;
 }
 
@@ -70,6 +73,26 @@ static void send_part(void *arg, size_t from, size_t to)
 	r->failed = comm_start_sum(r->comm, r->sum + from, r->mine + from, to - from, &r->error) != 0;
 }
 
+/* The forward passes have moved the buffers. */
+static int start_buffers(struct ranks *r, struct model *m, struct error *e)
+{
+	size_t from = model_size(m, GRAD), to = model_size(m, PARAM);
+	if (from == to)
+		return 0;
+	model_read_part(m, PARAM, from, to, r->mine + from);
+	return comm_start_sum(r->comm, r->sum + from, r->mine + from, to - from, e);
+}
+
+/* After a fault there is no step: the buffers are those of the finished steps. */
+static void finish_buffers(struct ranks *r, struct model *m)
+{
+	size_t from = model_size(m, GRAD), to = model_size(m, PARAM);
+	for (size_t i = from; i < to && !r->status.fault; i++)
+		r->buffers[i - from] = r->sum[i] / (float)r->size;
+	if (from < to)
+		model_write_buffers(m, r->buffers);
+}
+
 int ranks_begin(struct ranks *r, struct model *m, const struct totals *own, enum fault fault, int signal, struct error *e)
 {
 	r->own_totals = r->totals = *own;
@@ -81,6 +104,8 @@ int ranks_begin(struct ranks *r, struct model *m, const struct totals *own, enum
 	r->own_status.rank = fault ? r->size - r->rank : 0; /* the largest of these is the first rank's */
 	if (comm_start_total(r->comm, (double *)&r->totals, (const double *)&r->own_totals, sizeof r->totals / sizeof(double), e) ||
 		comm_start_max(r->comm, (int *)&r->status, (const int *)&r->own_status, sizeof r->status / sizeof(int), e))
+		return -1;
+	if (m && start_buffers(r, m, e))
 		return -1;
 	if (m)
 		model_on_grad(m, send_part, r);
@@ -101,8 +126,10 @@ int ranks_end(struct ranks *r, struct error *e)
 	if (comm_wait(r->comm, e))
 		return -1;
 	r->waited += clock_seconds() - start;
-	if (r->model)
+	if (r->model) {
 		model_write_all(r->model, GRAD, r->sum);
+		finish_buffers(r, r->model);
+	}
 	r->status.rank = r->size - r->status.rank;
 	return 0;
 }

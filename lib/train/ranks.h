@@ -2,6 +2,9 @@
  * Several ranks train one model. Rank r reads shard r of the masked stream. Gradients, losses and counts are summed over all
  * ranks, so every rank takes the same step from the same sums, and N ranks of batch b do what one rank of batch N b does.
  *
+ * Buffers of a model (the running averages of batch normalisation) become their mean over the ranks after every step. Each rank normalises
+ * by its own cells, as PyTorch does without SyncBatchNorm: there N ranks of batch b are not one rank of batch N b.
+ *
  * A fault that one rank meets alone (a stream that is cut short, a loss that is not finite), and a signal, are sent with the sums
  * of the step: all ranks learn of them in the same step and stop together.
  *
@@ -44,7 +47,8 @@ struct ranks {
 
 	/* private */
 	struct model *model; /* of the step under way */
-	float *mine, *sum;   /* [model_size] gradients: this rank's, all ranks' */
+	float *mine, *sum;   /* [model_size] gradients and buffers: this rank's, all ranks' */
+	float *buffers;      /* of the last finished step */
 	int sent, failed;    /* gradients: were sent during the backward pass; could not be sent, see error */
 	struct error error;
 	struct totals own_totals;

@@ -87,9 +87,9 @@ TIMED(norm,
 		size_t T, size_t C, double eps, const struct dropout *d),
 	(inner, y, r, stat, a, x, ga, be, s, T, C, eps, d))
 TIMED(norm_back,
-	(struct ops * o, void *da, void *dx, real *dg, real *db, const void *dy, const void *r, const real *stat, const real *ga,
-		const struct seq *s, size_t T, size_t C, const struct dropout *d),
-	(inner, da, dx, dg, db, dy, r, stat, ga, s, T, C, d))
+	(struct ops * o, void *da, void *dx, real *dg, real *db, real *dbias, const void *dy, const void *r, const real *stat,
+		const real *ga, const struct seq *s, size_t T, size_t C, const struct dropout *d),
+	(inner, da, dx, dg, db, dbias, dy, r, stat, ga, s, T, C, d))
 TIMED(mlm_loss,
 	(struct ops * o, double *sum, real *lse, const void *h, const real *W, const real *b, const uint32_t *target, size_t N, size_t C,
 		size_t V),

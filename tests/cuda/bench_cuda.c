@@ -134,9 +134,10 @@ TIMED(norm,
 	(p, y, r, st, x0, x, g, b, s, T, C, eps, d), 0,
 	a *BY(T, C) * (2 + (x != NULL) + (r && (r != x0 || x || (d && d->threshold)))) + 8 * (double)(T + C))
 TIMED(norm_back,
-	(struct ops * p, void *da, void *dx, float *dg, float *db, const void *dy, const void *r, const float *st, const float *g,
-		const struct seq *s, size_t T, size_t C, const struct dropout *d),
-	(p, da, dx, dg, db, dy, r, st, g, s, T, C, d), 0, a *BY(T, C) * (2 + (da != NULL) + (dx != NULL)) + 8 * (double)T + 20 * (double)C)
+	(struct ops * p, void *da, void *dx, float *dg, float *db, float *dbias, const void *dy, const void *r, const float *st,
+		const float *g, const struct seq *s, size_t T, size_t C, const struct dropout *d),
+	(p, da, dx, dg, db, dbias, dy, r, st, g, s, T, C, d), 0,
+	a *BY(T, C) * (2 + (da != NULL) + (dx != NULL)) + 8 * (double)T + (dbias ? 28 : 20) * (double)C)
 TIMED(gather, (struct ops * p, void *y, const void *x, const uint32_t *index, size_t N, size_t C), (p, y, x, index, N, C), 0,
 	2 * a * BY(N, C) + 4 * (double)N)
 TIMED(scatter, (struct ops * p, void *dx, const void *dy, const uint32_t *index, size_t N, size_t T, size_t C), (p, dx, dy, index, N, T, C),

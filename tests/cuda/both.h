@@ -83,5 +83,8 @@ const struct dropout *on_gpu(const struct dropout *d); /* NULL for NULL; until t
 /* test_cuda_steps.c */
 void steps(void);
 void settings(void);
+/* test_cuda_cells.c */
+void cell_ops(void);
+void cell_steps(void);
 
 #endif

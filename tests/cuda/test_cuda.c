@@ -203,12 +203,13 @@ static void norm(void)
 				gpu->download_act(gpu, r->x, r->d, T * C);
 			put(stat);
 			struct arr *dy = ACTS("norm dy", T * C), *dx = k == 1 ? dy : ACTS("norm dx", T * C), *da = ACTS("norm da", T * C);
-			struct arr *dgamma = REALS("dgamma", C), *dbeta = REALS("dbeta", C);
-			cpu->norm_back(cpu, k == 2 ? NULL : da->x, k == 3 ? NULL : dx->x, dgamma->x, dbeta->x, dy->x, r->x, stat->x,
-				gamma->x, k == 2 ? NULL : &p.c, T, C, dd);
-			gpu->norm_back(gpu, k == 2 ? NULL : da->d, k == 3 ? NULL : dx->d, dgamma->d, dbeta->d, dy->d, r->d, stat->d,
-				gamma->d, k == 2 ? NULL : &p.g, T, C, on_gpu(dd));
+			struct arr *dgamma = REALS("dgamma", C), *dbeta = REALS("dbeta", C), *dbias = REALS("dbias", C);
+			cpu->norm_back(cpu, k == 2 ? NULL : da->x, k == 3 ? NULL : dx->x, dgamma->x, dbeta->x, k == 2 ? NULL : dbias->x,
+				dy->x, r->x, stat->x, gamma->x, k == 2 ? NULL : &p.c, T, C, dd);
+			gpu->norm_back(gpu, k == 2 ? NULL : da->d, k == 3 ? NULL : dx->d, dgamma->d, dbeta->d, k == 2 ? NULL : dbias->d,
+				dy->d, r->d, stat->d, gamma->d, k == 2 ? NULL : &p.g, T, C, on_gpu(dd));
 			same(dx, 2e-6, 4e-3), same(da, 2e-6, 4e-3), same(dgamma, 3e-6, 3e-6), same(dbeta, 3e-6, 3e-6);
+			same(dbias, 3e-6, 4e-3); /* wide rows: sums of rounded numbers */
 			unpack(&p);
 		}
 	}
@@ -502,6 +503,8 @@ IN_BOTH(moves)
 IN_BOTH(mlm_loss)
 IN_BOTH(class_loss)
 IN_BOTH(optimiser)
+IN_BOTH(cell_ops)
+IN_BOTH(cell_steps)
 IN_BOTH(steps)
 IN_BOTH(settings)
 IN_BOTH(usage)
@@ -525,6 +528,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_mlm_loss),
 		cmocka_unit_test(test_class_loss),
 		cmocka_unit_test(test_optimiser),
+		cmocka_unit_test(test_cell_ops),
+		cmocka_unit_test(test_cell_steps),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_usage),

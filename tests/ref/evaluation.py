@@ -6,7 +6,10 @@ usage: evaluation.py make OUT.emb [seed=N] [donors=N] [first=N] [what=...]      
        evaluation.py rank OUT.emb METRICS.tsv
        evaluation.py counts OUT.pred [what=...]                                 predictions of counts
        evaluation.py reconstruction IN.pred METRICS.tsv
+       evaluation.py bootstrap PREDICTIONS METRICS.tsv REPLICATES.tsv [group=1]
        evaluation.py ranks TABLE.tsv
+       evaluation.py other IN.counts OUT.counts                                 the same cells, with another table of genes
+       evaluation.py expression FIT.counts IN.counts OUT.emb genes=N [components=K]
        evaluation.py auroc PREDICTIONS METRICS.tsv LABEL                        a cross-validation, all folds together
 FOLDS.pred are predictions of a cross-validation of TRAIN.emb, with the folds that --search uses. Without search, alpha or C is given.
 Exits 1 with a message on a difference.
@@ -218,12 +221,76 @@ def reconstruction(path, metrics):
         close(key + "_sd", float(m[key + "_sd"]), np.std(v, ddof=1), 1e-9)
 
 
+def bootstrap(predictions, metrics, replicates, group=0):
+    from sklearn.metrics import f1_score
+    logit, y, donor = load(predictions, "logit", "cell_type", "donor")
+    labels = np.array(scstream.read(predictions).header["labels"])
+    y, guess = y.astype(str), labels[logit.argmax(1)]
+    rows = [line.rstrip("\n").split("\t") for line in open(replicates)]
+    value = np.array(rows[1:], float)[:, 1:]
+    m = probe.read_metrics(metrics)
+    for i, key in enumerate(rows[0][1:]):
+        close(key + "_low", float(m[key + "_low"]), np.quantile(value[:, i], 0.025), 1e-12)
+        close(key + "_high", float(m[key + "_high"]), np.quantile(value[:, i], 0.975), 1e-12)
+    units = [np.flatnonzero(donor == d) for d in np.unique(donor)] if group else [np.array([i]) for i in range(len(y))]
+    close("units", float(m["bootstrap_units"]), len(units), 0)
+    rng = np.random.default_rng(1)
+    draws = [np.concatenate([units[u] for u in rng.integers(0, len(units), len(units))]) for _ in range(600)]
+    want = np.array([[(y[d] == guess[d]).mean(), f1_score(y[d], guess[d], average="macro", zero_division=0)] for d in draws])
+    for i, j in ((0, 0), (2, 1)):
+        close("mean", value[:, i].mean(), want[:, j].mean(), 5 * want[:, j].std() / 600 ** 0.5)
+        close("sd", value[:, i].std() / want[:, j].std(), 1, 0.15)
+
+
 def ranks(path):
     from scipy.stats import rankdata
     rows = [line.rstrip("\n").split("\t") for line in open(path)][1:]
     v = np.array([[float(x) for x in r[1:]] for r in rows])
     close("score", v[:, 0], v[:, 2:].mean(1), 1e-12)
     close("rank", v[:, 1], np.mean([rankdata(-c, method="min") for c in v[:, 2:].T], 0), 1e-12)
+
+
+def other(path, out):
+    s = scstream.read(path)
+    blocks = list(s)
+    V = len(s.header["vocab"]["id"])
+    header = dict(s.header, vocab={k: v[::-1] for k, v in s.header["vocab"].items() if isinstance(v, list)})
+    for i in range(3):
+        header["vocab"]["id"][i * 7] = "unknown%d" % i
+    for b in blocks:
+        offset, gene = b["gene"]
+        order = np.concatenate([np.arange(y - 1, x - 1, -1) for x, y in zip(offset[:-1], offset[1:])]).astype(int)      # ids still increase
+        b["gene"] = offset, (V - 1 - np.asarray(gene)[order]).astype(np.asarray(gene).dtype)
+        b["count"] = offset, np.asarray(b["count"][1])[order]
+    scstream.write(out, header, blocks)
+
+
+def log_normalised(path):
+    s = scstream.read(path)
+    rows = []
+    for b in s:
+        offset, gene = b["gene"]
+        for i in range(len(b["cell"])):
+            x = np.zeros(len(s.header["vocab"]["id"]))
+            at = slice(offset[i], offset[i + 1])
+            x[gene[at]] = np.log1p(1e4 * np.asarray(b["count"][1][at], "f8") / b["n_counts"][i])
+            rows.append(x)
+    return np.array(rows), list(s.header["vocab"]["id"])
+
+
+def expression(fit, path, out, genes, components=0):
+    from sklearn.decomposition import PCA
+    x, names = log_normalised(fit)
+    best = np.sort(np.argsort(-x.var(0), kind="stable")[:genes or len(names)])
+    best = best[x[:, best].var(0) > 0]
+    y, found = log_normalised(path)
+    y = np.stack([y[:, found.index(names[g])] if names[g] in found else np.zeros(len(y)) for g in best], 1)
+    got = load(out, "x")[0].astype("f8")
+    if components:
+        pca = PCA(components, svd_solver="full").fit(x[:, best])
+        y = pca.transform(y)
+        y *= np.sign((y * got).sum(0))
+    close("x", got, y, 1e-6 * np.abs(y).max())
 
 
 if __name__ == "__main__":

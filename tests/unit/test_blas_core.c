@@ -8,7 +8,7 @@
 
 #include "nn/blas_core.h"
 
-static const struct blas_cpu emerald = {.intel = 1, .avx2 = 1, .avx512 = 1, .bf16 = 1}, skylake = {.intel = 1, .avx2 = 1, .avx512 = 1},
+static const struct cpu_features emerald = {.intel = 1, .avx2 = 1, .avx512 = 1, .bf16 = 1}, skylake = {.intel = 1, .avx2 = 1, .avx512 = 1},
 			     raptor = {.intel = 1, .avx2 = 1}, zen3 = {.avx2 = 1}, zen5 = {.avx2 = 1, .avx512 = 1, .bf16 = 1},
 			     nehalem = {.intel = 1}, none;
 
@@ -16,7 +16,7 @@ static void better(void **state)
 {
 	static const struct {
 		const char *core;
-		const struct blas_cpu *cpu;
+		const struct cpu_features *cpu;
 		const char *want; /* NULL: core fits */
 	} cases[] = {
 		/* models that 0.3.21 does not know */
@@ -65,8 +65,8 @@ static void better(void **state)
 /* cpuid's answer holds together. */
 static void this_cpu(void **state)
 {
-	struct blas_cpu cpu;
-	blas_core_cpu(&cpu);
+	struct cpu_features cpu;
+	cpu_features(&cpu);
 	assert_true(cpu.avx2 >= cpu.avx512 && cpu.avx512 >= cpu.bf16);
 #ifdef __AVX2__
 	assert_true(cpu.avx2);

@@ -157,6 +157,16 @@ static void check_attention(const uint32_t *len, size_t B, size_t NH, size_t D, 
 	o->attention(o, y, lse, qkv, &p.s, C, NH, &d);
 	o->attention_back(o, dqkv, dy, y, lse, qkv, &p.s, C, NH, &d);
 	double a = apart(y, want, T * C), b = apart(dqkv, dwant, T * 3 * C);
+	/* the same bits with stored decisions, also in room for longer cells; 7: another dropout than that which was stored is not looked at */
+	float *again = random_floats(T * 3 * C, 9);
+	d.longest = p.s.L + 100;
+	d.keep = xcalloc(o->keep_bytes(o, B, T, d.longest, C, NH) + 1, 1);
+	o->attention(o, y, lse, qkv, &p.s, C, NH, &d);
+	d.seed = 7;
+	o->attention_back(o, again, dy, y, lse, qkv, &p.s, C, NH, &d);
+	assert_memory_equal(again, dqkv, T * 3 * C * sizeof *dqkv);
+	free(again);
+	free(d.keep);
 	print_message("  D %zu, dropout %.2f: forward %.1e, backward %.1e\n", D, threshold / 65536.0, a, b);
 	double large = fmax(1, size * size / 4); /* large scores lose more in float */
 	assert_true(a < 2e-6 * large);

@@ -1,0 +1,178 @@
+#include "anndata/h5out.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_BYTES (256u << 10)
+#define CACHE_BYTES (1u << 20) /* of each open dataset: a chunk must stay until it is full */
+#define DEFLATE 1
+
+static herr_t innermost(unsigned n, const H5E_error2_t *err, void *to)
+{
+	if (n == 0)
+		snprintf(to, 400, "%s", err->desc ? err->desc : "");
+	return 0;
+}
+
+/* HDF5 reports a failure as a long stack of messages. The first one quotes the system's own message. */
+static void fail(struct h5out *o)
+{
+	char why[400] = "";
+	if (o->failed)
+		return;
+	o->failed = 1;
+	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, why);
+	char *system = strstr(why, "error message = '");
+	if (system) {
+		system += strlen("error message = '");
+		system[strcspn(system, "'")] = 0;
+	}
+	error_set(&o->error, "%s: cannot write HDF5: %s", o->path, system ? system : why);
+}
+
+void h5out_open(struct h5out *o, const char *path)
+{
+	*o = (struct h5out){.path = xstrdup(path), .file = -1};
+	H5dont_atexit(); /* after a full disk its clean-up would write again, and crash */
+	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+	o->text = H5Tcopy(H5T_C_S1);
+	H5Tset_size(o->text, H5T_VARIABLE);
+	H5Tset_cset(o->text, H5T_CSET_UTF8);
+	signed char v = 0;
+	o->boolean = H5Tenum_create(H5T_NATIVE_INT8);
+	H5Tenum_insert(o->boolean, "FALSE", &v);
+	v = 1;
+	H5Tenum_insert(o->boolean, "TRUE", &v);
+	o->file = h5out_id(o, H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+}
+
+void h5out_close_file(struct h5out *o)
+{
+	h5out_ok(o, H5Fclose(o->file));
+	o->file = -1;
+}
+
+void h5out_release(struct h5out *o)
+{
+	if (!o->path)
+		return;
+	if (o->file >= 0)
+		H5Fclose(o->file);
+	H5Tclose(o->text);
+	H5Tclose(o->boolean);
+	free(o->path);
+	*o = (struct h5out){0};
+}
+
+hid_t h5out_id(struct h5out *o, hid_t h)
+{
+	if (h < 0)
+		fail(o);
+	return h;
+}
+
+void h5out_ok(struct h5out *o, herr_t r)
+{
+	if (r < 0)
+		fail(o);
+}
+
+void h5out_attribute(struct h5out *o, hid_t on, const char *name, hid_t type, hsize_t n, const void *value)
+{
+	hid_t space = n ? H5Screate_simple(1, &n, NULL) : H5Screate(H5S_SCALAR);
+	hid_t a = h5out_id(o, H5Acreate2(on, name, type, space, H5P_DEFAULT, H5P_DEFAULT));
+	h5out_ok(o, H5Awrite(a, type, value));
+	H5Aclose(a);
+	H5Sclose(space);
+}
+
+void h5out_text_attribute(struct h5out *o, hid_t on, const char *name, const char *value)
+{
+	h5out_attribute(o, on, name, o->text, 0, &value);
+}
+
+void h5out_text_list(struct h5out *o, hid_t on, const char *name, char *const *text, size_t n)
+{
+	hsize_t size = n;
+	hid_t space = H5Screate_simple(1, &size, NULL);
+	hid_t a = h5out_id(o, H5Acreate2(on, name, o->text, space, H5P_DEFAULT, H5P_DEFAULT));
+	if (n)
+		h5out_ok(o, H5Awrite(a, o->text, text));
+	H5Aclose(a);
+	H5Sclose(space);
+}
+
+void h5out_encoding(struct h5out *o, hid_t on, const char *type, const char *version)
+{
+	h5out_text_attribute(o, on, "encoding-type", type);
+	h5out_text_attribute(o, on, "encoding-version", version);
+}
+
+hid_t h5out_group(struct h5out *o, hid_t in, const char *path, const char *type, const char *version)
+{
+	hid_t g = h5out_id(o, H5Gcreate2(in, path, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+	h5out_encoding(o, g, type, version);
+	return g;
+}
+
+void h5out_array(
+	struct h5out *o, struct h5out_array *a, hid_t loc, const char *name, hid_t stored, hid_t type, size_t n, const char *encoded)
+{
+	size_t row = H5Tget_size(stored) * (n ? n : 1);
+	hsize_t dims[2] = {0, n}, max[2] = {H5S_UNLIMITED, n}, chunk[2] = {CHUNK_BYTES / row ? CHUNK_BYTES / row : 1, n};
+	hid_t space = h5out_id(o, H5Screate_simple(n ? 2 : 1, dims, max));
+	hid_t create = h5out_id(o, H5Pcreate(H5P_DATASET_CREATE)), access = h5out_id(o, H5Pcreate(H5P_DATASET_ACCESS));
+	h5out_ok(o, H5Pset_chunk(create, n ? 2 : 1, chunk));
+	h5out_ok(o, H5Pset_chunk_cache(access, 521, CACHE_BYTES, 1));
+	if (stored != o->text) {
+		h5out_ok(o, H5Pset_shuffle(create));
+		h5out_ok(o, H5Pset_deflate(create, DEFLATE));
+	}
+	*a = (struct h5out_array){.type = type, .n = n};
+	a->set = h5out_id(o, H5Dcreate2(loc, name, stored, space, H5P_DEFAULT, create, access));
+	if (encoded)
+		h5out_encoding(o, a->set, encoded, "0.2.0");
+	H5Pclose(access);
+	H5Pclose(create);
+	H5Sclose(space);
+}
+
+void h5out_append(struct h5out *o, struct h5out_array *a, const void *data, size_t rows)
+{
+	if (!rows || o->failed)
+		return;
+	hsize_t total[2] = {a->rows + rows, a->n}, start[2] = {a->rows, 0}, count[2] = {rows, a->n};
+	int rank = a->n ? 2 : 1;
+	h5out_ok(o, H5Dset_extent(a->set, total));
+	hid_t mem = h5out_id(o, H5Screate_simple(rank, count, NULL)), file = h5out_id(o, H5Dget_space(a->set));
+	h5out_ok(o, H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL));
+	h5out_ok(o, H5Dwrite(a->set, a->type, mem, file, H5P_DEFAULT, data));
+	H5Sclose(mem);
+	H5Sclose(file);
+	a->rows += rows;
+}
+
+void h5out_close(struct h5out *o, struct h5out_array *a)
+{
+	if (a->set > 0)
+		h5out_ok(o, H5Dclose(a->set));
+	a->set = 0;
+}
+
+void h5out_texts(struct h5out *o, hid_t loc, const char *name, char *const *s, size_t n)
+{
+	struct h5out_array a;
+	h5out_array(o, &a, loc, name, o->text, o->text, 0, "string-array");
+	h5out_append(o, &a, s, n);
+	h5out_close(o, &a);
+}
+
+void h5out_string(struct h5out *o, hid_t loc, const char *name, const char *s)
+{
+	hid_t space = H5Screate(H5S_SCALAR);
+	hid_t set = h5out_id(o, H5Dcreate2(loc, name, o->text, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+	h5out_ok(o, H5Dwrite(set, o->text, H5S_ALL, H5S_ALL, H5P_DEFAULT, &s));
+	h5out_encoding(o, set, "string", "0.2.0");
+	H5Dclose(set);
+	H5Sclose(space);
+}

@@ -1,0 +1,78 @@
+#include "base/cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define VARIABLE "CORRMASK_CPU"
+
+static const char *const names[] = {"generic", "avx2", "avx512"};
+
+void cpu_features(struct cpu_features *f)
+{
+	*f = (struct cpu_features){0};
+#ifdef __x86_64__
+	__builtin_cpu_init();
+	f->intel = !!__builtin_cpu_is("intel");
+	f->avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+	f->avx512 = f->avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+	f->bf16 = f->avx512 && __builtin_cpu_supports("avx512bf16");
+#endif
+}
+
+/* Is there such a version in this build? */
+static int built(enum cpu_vectors v)
+{
+#if defined(__x86_64__) && defined(__AVX2__)
+	return v != CPU_GENERIC;
+#elif defined(__x86_64__)
+	return 1;
+#else
+	return v == CPU_GENERIC;
+#endif
+}
+
+static int usable(enum cpu_vectors v, const struct cpu_features *f)
+{
+	return built(v) && (v == CPU_GENERIC || (v == CPU_AVX2 ? f->avx2 : f->avx512));
+}
+
+int cpu_vectors_choose(enum cpu_vectors *v, const struct cpu_features *f, const char *wanted, struct error *e)
+{
+	char list[40] = "";
+	*v = built(CPU_GENERIC) ? CPU_GENERIC : CPU_AVX2;
+	for (enum cpu_vectors i = CPU_GENERIC; i <= CPU_AVX512; i++) {
+		if (!usable(i, f))
+			continue;
+		*v = i;
+		strcat(strcat(list, *list ? " or " : ""), names[i]);
+		if (wanted && !strcmp(wanted, names[i]))
+			return 0;
+	}
+	if (wanted && *wanted)
+		return error_set(e, VARIABLE "=%s: expected %s on this processor", wanted, list);
+	return 0;
+}
+
+int cpu_check(struct error *e)
+{
+	struct cpu_features f;
+	enum cpu_vectors v;
+	cpu_features(&f);
+	return cpu_vectors_choose(&v, &f, getenv(VARIABLE), e);
+}
+
+enum cpu_vectors cpu_vectors(void)
+{
+	struct error e;
+	struct cpu_features f;
+	enum cpu_vectors v;
+	cpu_features(&f);
+	cpu_vectors_choose(&v, &f, getenv(VARIABLE), &e);
+	return v;
+}
+
+const char *cpu_vectors_name(enum cpu_vectors v)
+{
+	return names[v];
+}

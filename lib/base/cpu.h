@@ -1,0 +1,40 @@
+/*
+ * What the processor can do, and the vectors that kernels with several versions use: the widest that the processor and the build have.
+ * CORRMASK_CPU=avx2 or avx512 names others, to compare or to get the same bits on several machines. (A build for any x86-64 processor,
+ * MARCH=, also has generic.) Results in floating point depend on the choice, because sums are split over the lanes of a vector.
+ */
+#ifndef CPU_H
+#define CPU_H
+
+#include "base/error.h"
+
+struct cpu_features {
+	int intel;
+	int avx2;   /* with FMA */
+	int avx512; /* F, DQ, BW, VL and CD */
+	int bf16;   /* AVX512_BF16 */
+};
+
+/* Of the processor and the operating system. */
+void cpu_features(struct cpu_features *f);
+
+enum cpu_vectors {
+	CPU_GENERIC, /* what the compiler makes for the processor of the build: anywhere but on x86-64 with AVX2 */
+	CPU_AVX2,    /* 8 floats */
+	CPU_AVX512,  /* 16 floats */
+};
+
+/*
+ * The vectors for a processor f, where the variable is `wanted` (NULL or empty: it is not set). -1 with e set: wanted is unknown, or the
+ * processor or this build lacks it.
+ */
+int cpu_vectors_choose(enum cpu_vectors *v, const struct cpu_features *f, const char *wanted, struct error *e);
+
+/* The vectors in use. A faulty CORRMASK_CPU is passed over here: programs refuse it when they start, by cpu_check. */
+enum cpu_vectors cpu_vectors(void);
+int cpu_check(struct error *e);
+
+/* "generic", "avx2", "avx512" */
+const char *cpu_vectors_name(enum cpu_vectors v);
+
+#endif

@@ -1,0 +1,56 @@
+#include "eval/bootstrap.h"
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "eval/metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void bootstrap_scores(double *value, size_t replicates, const uint32_t *truth, const uint32_t *predicted, const uint32_t *unit, size_t n,
+	size_t k, size_t units, uint32_t seed)
+{
+	/* the cells in order of their units */
+	size_t *start = xcalloc(units + 1, sizeof *start), *at = xcalloc(units + 1, sizeof *at);
+	uint32_t *t = xmalloc(n * sizeof *t), *p = xmalloc(n * sizeof *p);
+	for (size_t i = 0; i < n; i++)
+		start[unit[i] + 1]++;
+	for (size_t u = 0; u < units; u++)
+		at[u + 1] = start[u + 1] += start[u];
+	for (size_t i = 0; i < n; i++) {
+		t[at[unit[i]]] = truth[i];
+		p[at[unit[i]]++] = predicted[i];
+	}
+	for (size_t r = 0; r < replicates; r++, value += BOOTSTRAP_SCORES) {
+		struct rng g = rng_at(seed, RNG_BOOTSTRAP, r, 0);
+		struct metrics m;
+		metrics_init(&m, k);
+		for (size_t i = 0; i < units; i++) {
+			size_t u = rng_below(&g, (uint32_t)units);
+			metrics_add(&m, t + start[u], p + start[u], start[u + 1] - start[u]);
+		}
+		metrics_score(&m);
+		value[BOOTSTRAP_ACCURACY] = m.accuracy;
+		value[BOOTSTRAP_BALANCED] = m.balanced_accuracy;
+		value[BOOTSTRAP_MACRO_F1] = m.macro_f1;
+		metrics_release(&m);
+	}
+	free(start);
+	free(at);
+	free(t);
+	free(p);
+}
+
+static int rising(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+double bootstrap_quantile(double *v, size_t n, double q)
+{
+	qsort(v, n, sizeof *v, rising);
+	double at = q * (double)(n - 1);
+	size_t i = (size_t)at;
+	return i + 1 < n ? v[i] + (at - (double)i) * (v[i + 1] - v[i]) : v[n - 1];
+}

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Are LABEL and GROUP columns of the files' obs, with classes in them?
+#     columns.sh LABEL GROUP FILE...
+. "$(dirname "$0")/common.sh"
+[ $# -ge 3 ] || usage
+label=$1 group=$2
+shift 2
+columns=$(h5tok -q --list-obs "$@" | tail -n +2)
+for setting in "LABEL=$label" "GROUP=$group"; do
+	case $setting in GROUP=auto | GROUP=none) continue ;; esac
+	type=$(column=${setting#*=} awk -F '\t' '$1 == ENVIRON["column"] { print $2 }' <<< "$columns")
+	case $type in
+	'')
+		echo "$setting: no such column in obs; it has: $(cut -f 1 <<< "$columns" | paste -sd , | sed 's/,/, /g; s/^$/none, as in 10x files/')" >&2
+		exit 1
+		;;
+	f32 | f64)
+		echo "$setting: this column of obs holds $type numbers, expected classes" >&2
+		exit 1
+		;;
+	esac
+done

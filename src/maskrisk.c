@@ -1,0 +1,103 @@
+/* maskrisk: the test risk of masked regression by masking ratio. Each subcommand is in maskrisk_SUBCOMMAND.c. */
+#include "maskrisk.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	struct cli *cli;
+} commands[] = {
+	{"theory", theory_main, &theory_cli},
+	{"simulate", simulate_main, &simulate_cli},
+	{"data", data_main, &data_cli},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static int real(const char *text, char **end, double *x)
+{
+	*x = strtod(text, end);
+	return *end > text;
+}
+
+static void add_rate(struct ratio **list, size_t *n, double r)
+{
+	if (!(r > 0 && r < 1))
+		usage_error("--rates: %g is not a ratio between 0 and 1", r);
+	*list = xrealloc(*list, *n + 1, sizeof **list);
+	(*list)[(*n)++] = (struct ratio){.lo = r, .hi = r};
+}
+
+struct ratio *parse_rates(const char *text, size_t *n)
+{
+	struct ratio *list = NULL;
+	double a, b, step;
+	char *end;
+	*n = 0;
+	if (real(text, &end, &a) && *end == ':' && real(end + 1, &end, &b) && *end == ':' && real(end + 1, &end, &step) && !*end) {
+		if (!(step > 0) || !(b >= a) || (b - a) / step > 10000)
+			usage_error("--rates: '%s' is not A:B:STEP with A up to B in at most 10000 steps above 0", text);
+		for (int k = 0; a + k * step <= b + step * 1e-6; k++)
+			add_rate(&list, n, a + k * step);
+		return list;
+	}
+	do {
+		if (!real(text, &end, &a) || (*end && *end != ','))
+			usage_error("--rates: '%s' is not A:B:STEP or a list of numbers", text);
+		add_rate(&list, n, a);
+		text = end + 1;
+	} while (*end);
+	return list;
+}
+
+void print_ratio(FILE *f, const struct ratio *r)
+{
+	if (r->lo < r->hi)
+		fprintf(f, "%.9g:%.9g\t%s", r->lo, r->hi, r->coupled ? "coupled" : "independent");
+	else
+		fprintf(f, "%.9g\tfixed", r->lo);
+}
+
+void text_open(struct text *t)
+{
+	*t = (struct text){0};
+	t->f = open_memstream(&t->bytes, &t->size);
+	if (!t->f)
+		die("out of memory");
+}
+
+void text_write(struct text *t, const char *path)
+{
+	struct error e;
+	struct outfile out;
+	if (fclose(t->f))
+		die("out of memory");
+	if (outfile_open(&out, path, 0, &e) || outfile_write(&out, t->bytes, t->size, &e) || outfile_commit(&out, &e))
+		die("%s", e.msg);
+	free(t->bytes);
+	*t = (struct text){0};
+}
+
+int main(int argc, char **argv)
+{
+	static struct cli top = {.name = "maskrisk", .operands = "COMMAND [OPTION...] [FILE]"};
+	for (size_t i = 0; i < COMMANDS && argc > 1; i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	char *list = xstrdup("Which masking ratio has the lowest risk. Commands ('maskrisk COMMAND --help' tells more):");
+	for (size_t i = 0; i < COMMANDS; i++) {
+		char *more = xasprintf("%s\n  %-14s%s", list, commands[i].name, commands[i].cli->summary);
+		free(list);
+		list = more;
+	}
+	top.summary = list;
+	if (argc < 2)
+		top.operands = NULL; /* else cli_init takes a terminal for a missing input */
+	cli_init(&top, argc, argv);  /* --help and --version end here */
+	if (top.noperand)
+		usage_error("unknown command '%s': expected one of theory, simulate, data", top.operand[0]);
+	usage_error("name a command, one of theory, simulate, data");
+}

@@ -1,0 +1,178 @@
+/*
+ * sctrain nb: predict the counts of masked genes [R2MAE's single-cell model, Dong et al. 2025]. The stream, of maskgen --strategy columns,
+ * has the counts and the masked genes. --batch-key names a column of groups of cells, which encoder and decoder get as a one-hot covariate;
+ * its values are in the stream's header.
+ */
+#include "sctrain.h"
+
+#include "base/digest.h"
+#include "train/groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *column;
+static long long hidden, latent;
+
+static struct option_def options[] = {
+	{.name = "batch-key",
+		.kind = OPT_STRING,
+		.to = &column,
+		.arg = "COL",
+		.changes = 1,
+		.help = "column of the groups of cells, such as donors, that the model gets as a one-hot covariate (default: none)"},
+	{.name = "hidden",
+		.kind = OPT_INT,
+		.to = &hidden,
+		.arg = "N",
+		.min = 1,
+		.max = 65536,
+		.changes = 1,
+		.help = "width of the hidden layers (default 1024, or as in the configuration)"},
+	{.name = "latent",
+		.kind = OPT_INT,
+		.to = &latent,
+		.arg = "N",
+		.min = 1,
+		.max = 65536,
+		.changes = 1,
+		.help = "width of the latent space (default 512, or as in the configuration)"},
+	{0},
+};
+
+static struct groups groups;
+static struct labels labels[2]; /* of the training stream, of --eval */
+static uint32_t *group;
+static size_t group_cap;
+
+/* ---- groups ---- */
+
+/* A model of --init keeps its groups. Otherwise they are the values in the header, in byte order. */
+static void choose_groups(const struct train *t)
+{
+	struct error e;
+	const char *name = t->source.name, *init = t->options->init;
+	const cJSON *all = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(t->header->extra, "loader"), "classes");
+	const cJSON *values = cJSON_GetObjectItemCaseSensitive(all, column);
+	if (!cJSON_IsObject(values))
+		die("--batch-key %s: the header of %s does not say which values the column has: make the stream with maskgen --keep %s",
+			column, name, column);
+	if (init && groups_load(&groups, init, &e))
+		die("--init: %s", e.msg);
+	if (init && (!groups.column || strcmp(groups.column, column)))
+		die("--init: the model in %s has %s%s, not --batch-key %s", init, groups.column ? "--batch-key " : "no --batch-key",
+			groups.column ? groups.column : "", column);
+	for (const cJSON *x = values->child; x; x = x->next) {
+		if (!*x->string || strpbrk(x->string, "\t\r\n"))
+			die("--batch-key %s: a name is empty or has a tab or line break", column);
+		uint32_t k = classes_add(&groups.classes, x->string, strlen(x->string));
+		if (init && k >= groups.n)
+			die("--batch-key %s: the model in %s has no group '%s'", column, init, x->string);
+	}
+	groups.n = groups.classes.n;
+	if (groups.n == 0)
+		die("--batch-key %s: no cell of %s has a value", column, name);
+	if (groups.n == 1)
+		die("--batch-key %s: all cells are of '%s': there is nothing to tell apart, leave the option out", column,
+			groups.classes.name[0]);
+	if (!groups.column)
+		groups.column = xstrdup(column);
+}
+
+static void open_groups(struct train *t)
+{
+	struct error e;
+	const struct masked_source *v = &t->validation.source;
+	choose_groups(t);
+	if (labels_init(&labels[0], t->header, column, &groups.classes, t->source.name, &e))
+		die("--batch-key: %s", e.msg);
+	if (v->in && labels_init(&labels[1], stream_header(v->in), column, &groups.classes, v->name, &e))
+		die("--eval: %s", e.msg);
+	t->groups = groups_print(&groups);
+}
+
+/* ---- batches of one cell ---- */
+
+/* Is any part of a batch of n cells of this shard a single cell? */
+static int one_cell(const struct train *t, uint64_t n)
+{
+	uint64_t parts = (uint64_t)t->options->accum, own = (n + t->info.shards - 1 - t->info.shard) / t->info.shards;
+	for (uint64_t k = 0; k < parts && k < own; k++)
+		if (own * (k + 1) / parts - own * k / parts == 1)
+			return 1;
+	return parts > own && own > 0;
+}
+
+/* Batch normalisation needs two. The header says how many cells a batch has, and the last of an epoch. */
+static void check_batches(const struct train *t)
+{
+	const struct masked_info *m = &t->info;
+	uint64_t all = m->batch * m->shards, last = all ? m->rows % all : 0;
+	if (!all)
+		return;
+	if ((m->rows >= all && one_cell(t, all)) || one_cell(t, last))
+		die("%s: %llu cells in batches of %llu%s: one batch is a single cell, but batch normalisation needs at least two: choose another "
+		    "maskgen --batch%s",
+			t->source.name, (unsigned long long)m->rows, (unsigned long long)all, t->options->accum > 1 ? ", in parts" : "",
+			t->options->accum > 1 ? ", or --accum" : "");
+}
+
+/* ---- the task ---- */
+
+static void open_stream(struct train *t)
+{
+	check_batches(t);
+	if (column)
+		open_groups(t);
+}
+
+static void configure(struct train *t, struct model_config *c)
+{
+	c->intermediate_size = hidden ? (uint32_t)hidden : c->intermediate_size;
+	c->hidden_size = latent ? (uint32_t)latent : c->hidden_size;
+	if (t->options->init && c->num_groups && !column)
+		die("--init: the model in %s has groups of cells: --batch-key COL", t->options->init);
+	c->num_groups = (uint32_t)groups.n;
+}
+
+static void settings(const struct train *t, cJSON *j)
+{
+	char hex[DIGEST_SIZE];
+	cJSON_AddStringToObject(j, "batch-key", column ? column : "");
+	if (!column)
+		return;
+	digest_bytes(t->groups, strlen(t->groups), hex);
+	cJSON_AddStringToObject(j, "groups", hex);
+}
+
+static size_t label_groups(const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
+{
+	if (!column)
+		return to - from;
+	grow(group, group_cap, to - from);
+	for (size_t i = from; i < to; i++)
+		group[i - from] = groups_at(&groups, &labels[s->validation], b, i);
+	p->b.group = group;
+	return to - from;
+}
+
+static const struct train_task nb_task = {
+	.head = &head_nb,
+	.name = "sctrain nb",
+	.summary = "Pre-train a model of counts on a masked-counts stream.",
+	.options = options,
+	.config = "mlp-nb",
+	.optim = {.variant = ADAMW_L2, .schedule = SCHEDULE_CONSTANT, .lr = 1e-3, .weight_decay = 1e-4},
+	.warmup = WARMUP_NONE,
+	.best = BEST_LOSS,
+	.counted = "masked",
+	.open = open_stream,
+	.configure = configure,
+	.settings = settings,
+	.label = label_groups,
+};
+
+int nb_main(int argc, char **argv)
+{
+	return train_main(&nb_task, argc, argv);
+}

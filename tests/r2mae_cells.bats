@@ -1,0 +1,189 @@
+#!/usr/bin/env bats
+# make r2mae-cells and r2mae-mlm: the arithmetic against scipy, one small grid, and what the schedules of the masking ratio are
+
+load helper
+
+setup_file() {
+	cd "$BATS_FILE_TMPDIR"
+	r2mae > first.txt 2> first.err
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+	P=$BATS_TEST_DIRNAME/../pipelines
+	export BIN
+}
+
+r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny CELLS=300 METHODS="fixed-0.25 r2mae" SEEDS="1 2" TARGET=n_counts "$@"; }
+
+@test "r2mae-table.sh: means, standard deviations, paired gaps and p equal scipy's; score and rank" {
+	$PYTHON - <<-'END'
+		import os, random
+		random.seed(4)
+		os.makedirs("made/log"), os.makedirs("in")
+		for f, text in ("label", "cell_type"), ("target", ""), ("about", "x.h5ad: 900 cells"):
+		    open(f"in/{f}", "w").write(text + "\n")
+		for m in "untrained", "fixed-0.25", "r2mae", "mdlm":
+		    for k in 1, 2, 5:
+		        if (m, k) == ("mdlm", 2):
+		            continue
+		        os.makedirs(f"made/runs/{m}-{k}")
+		        with open(f"made/runs/{m}-{k}/scores.tsv", "w") as f:
+		            for s in "balanced_accuracy", "macro_f1", "auroc", "f1:B":
+		                f.write(f"label\t{s}\t{random.random()}\n")
+		            f.write(f"label\tgroup_auroc\tnan\nrank\tentropy\t{random.random()}\n")
+		            for r in .1, .2, .3, .5, .7:
+		                f.write(f"valid-{r}\tpearson\t{random.random() - .5}\n")
+		open("in/baselines.tsv", "w").write("pca-50\tlabel\tbalanced_accuracy\t0.5\n")
+	END
+	"$P/r2mae-table.sh" made in "fixed-0.25 r2mae mdlm" "1 2 5" "hidden layers of 9" > table
+	$PYTHON - <<-'END'
+		import os, re
+		import numpy as np
+		from scipy.stats import ttest_rel, rankdata
+		methods, seeds = ["fixed-0.25", "r2mae", "mdlm"], [1, 2, 5]
+		def score(m, k, stage, metric):
+		    f = f"made/runs/{m}-{k}/scores.tsv"
+		    if os.path.exists(f):
+		        for l in open(f):
+		            if l.split("\t")[:2] == [stage, metric]:
+		                return float(l.split("\t")[2])
+		    return np.nan
+		points = {tuple(l.split("\t")[:3]): l.rstrip("\n").split("\t")[3:] for l in open("made/points.tsv")}
+		assert ("label", "f1:B", "r2mae") not in points and ("label", "group_auroc", "r2mae") not in points
+		for (stage, metric, m), got in points.items():
+		    if m == "pca-50":
+		        assert got[:3] == ["1", "0.5", "NA"] and got[3] == "0"
+		        continue
+		    v, b = (np.array([score(x, k, stage, metric) for k in seeds]) for x in (m, "fixed-0.25"))
+		    ok, both = ~np.isnan(v), ~np.isnan(v) & ~np.isnan(b)
+		    assert int(got[0]) == ok.sum()
+		    want = [v[ok].mean(), v[ok].std(ddof=1)] + ([] if m == "fixed-0.25" else [(v - b)[both].mean(), (v - b)[both].std(ddof=1)])
+		    for x, y in zip([got[1], got[2], got[4], got[5]], want):
+		        assert abs(float(x) - y) < 1e-5 * max(1, abs(y)), (stage, metric, m)
+		    if m != "fixed-0.25":
+		        p = ttest_rel(v[both], b[both])[1]
+		        assert got[7] == "NA" or abs(float(got[7]) - p) < .051 * p + 1e-6, (got, p)
+		assert len(points) == 1 + 4 * 9
+		text = open("table").read()
+		mean = lambda m, s: np.nanmean([score(m, k, "label", s) for k in seeds])
+		names = ["untrained"] + methods
+		table = np.array([[mean(m, s) for s in ("balanced_accuracy", "macro_f1", "auroc")] for m in names])
+		rank = np.mean([rankdata(-c, "min") for c in table.T], 0)
+		block = text[text.index("Score (mean of the metrics)"):].split("\n\n")[0].split("\n")[1:]
+		for line in block:
+		    m, s, r = line.split()
+		    assert abs(float(s) - table[names.index(m)].mean()) < 1e-4 and abs(float(r) - rank[names.index(m)]) < .006, line
+		assert len(block) == 4
+		lines = text[text.index("Masked genes"):].split("\n")
+		assert lines[1].split() == ["0.1", "0.2", "0.3", "0.5", "0.7"]
+		v = np.array([score("mdlm", k, "valid-0.7", "pearson") for k in (1, 5)])
+		assert lines[5].startswith("mdlm ") and lines[5].endswith(f"{v.mean():.4f} ± {v.std(ddof=1):.4f} [2]"), lines[5]
+	END
+}
+
+@test "make r2mae-cells: its tables follow from the scores, and a run is the tools by hand" {
+	refute grep -i error first.err
+	R=$(realpath results/r2mae-cells/latest)
+	inputs=$(realpath results/r2mae-cells-inputs/latest)
+	assert_file_not_empty "$R/r2mae-cells.svg"
+	head -c 4 "$R/r2mae-cells.png" | grep -q PNG
+	run find results -name '*.safetensors' -o -name '*.emb'
+	assert_output ""
+	grep -q "^pca-50 " first.txt
+	# the cells: validation apart from training; whole donors held out; enough genes
+	for f in pretrain valid learn test; do scview -c cell,donor,gene "$inputs/$f.counts" | tail -n +2 > $f.tsv; done
+	[ -z "$(cut -f 1 pretrain.tsv valid.tsv | sort | uniq -d)" ]
+	[ -z "$(for f in learn test; do cut -f 2 $f.tsv | sort -u; done | sort | uniq -d)" ]
+	awk -F '\t' 'split($3, a, " ") < 20 { exit 1 }' pretrain.tsv test.tsv
+	# one run
+	maskgen --strategy columns --rate-uniform 0.1:0.5 --keep donor --batch 50 --epochs 3 --seed 2 "$inputs/pretrain.counts" -o hand.mcounts
+	sctrain nb -q --batch-key donor --hidden 16 --latent 4 --lr 1e-3 --eval "$inputs/valid-0.3.mcounts" --best last --seed 2 -o hand hand.mcounts
+	diff <(cut -f 1-3 hand/train.tsv) <(cut -f 1-3 "$R/runs/r2mae-2/train.tsv")
+	scembed -q --reconstruct -M hand "$inputs/valid-0.5.mcounts" | ctaprobe reconstruction -q -o recon
+	diff recon "$R/runs/r2mae-2/valid-0.5.score.tsv"
+	for f in learn test; do scembed -q -M hand "$inputs/$f.counts" -o $f.emb; done
+	ctaprobe cells -q --label cell_type --search 2 --group donor --standardize --train learn.emb --test test.emb -o probe
+	diff probe "$R/runs/r2mae-2/label.score.tsv"
+	$PYTHON - "$R" <<-'END'
+		import statistics, sys
+		value = [next(float(l.split("\t")[1]) for l in open(f"{sys.argv[1]}/runs/r2mae-{k}/valid-0.5.score.tsv") if l.startswith("pearson\t")) for k in (1, 2)]
+		text = open("first.txt").read()
+		line = next(l for l in text[text.index("Masked genes"):].split("\n") if l.startswith("r2mae "))
+		assert line.split()[10:13] == [f"{statistics.mean(value):.4f}", "±", f"{statistics.stdev(value):.4f}"], line
+	END
+}
+
+@test "make r2mae-cells: a second run makes nothing, more methods add runs, other settings leave everything in place" {
+	run -0 r2mae
+	R=$(realpath results/r2mae-cells/latest)
+	refute_line --regexp '^  (cells|train|reconstruct|probe|pca|log)'
+	run -0 r2mae METHODS="fixed-0.25 r2mae mdlm" SEEDS=1
+	assert_line "  train-mdlm-1"
+	refute_line --regexp '^  train-(r2mae|fixed|untrained)'
+	cksum "$R"/runs/*/scores.tsv > before
+	run -0 pipelines THREADS=2 r2mae-cells SCALE=tiny CELLS=300 METHODS=fixed-0.25 SEEDS=1 TARGET=n_counts LATENT=3
+	assert_line "  train-fixed-0.25-1"
+	refute_line "  cells"
+	cksum "$R"/runs/*/scores.tsv | diff - before
+	[ "$(realpath results/r2mae-cells/latest)" != "$R" ]
+}
+
+@test "r2mae-run.sh and make: wrong arguments are told; a tool that fails leaves no scores" {
+	run ! r2mae METHODS="fixed-0.25 cosine"
+	assert_output --partial "METHODS: unknown method 'cosine' (expected fixed-0.P"
+	inputs=$(realpath results/r2mae-cells-inputs/latest)
+	run -2 "$P/r2mae-run.sh" --inputs "$inputs" --method cosine --seed 1 --out x
+	assert_output --partial "unknown method 'cosine'"
+	run -2 "$P/r2mae-run.sh" --inputs "$inputs" --seed 1 --out x
+	mkdir broken
+	for t in "$BIN"/*; do ln -s "$(realpath "$t")" broken/; done
+	rm broken/ctaprobe
+	printf '#!/bin/sh\ncat > /dev/null\nexit 1\n' > broken/ctaprobe
+	chmod +x broken/ctaprobe
+	BIN=$PWD/broken run -1 "$P/r2mae-run.sh" --inputs "$inputs" --method mdlm --seed 1 --hidden 4 --latent 2 --epochs 1 --out x
+	assert_not_exist x/scores.tsv
+}
+
+# the arguments of maskgen in the first stage of a run
+masks() {
+	mkdir -p told
+	printf '#!/bin/sh\necho "$*" > told/args\nexit 1\n' > told/maskgen
+	printf '#!/bin/sh\ncat > /dev/null\nexit 1\n' > told/sctrain
+	chmod +x told/maskgen told/sctrain
+	rm -f told/args
+	BIN=$PWD/told run ! "$@" --seed 1 --out "told/$RANDOM"
+	cat told/args
+}
+
+@test "the schedules: r2mae-run.sh and the strategies of table6 with a rate" {
+	inputs=$(realpath results/r2mae-cells-inputs/latest)
+	while read -r method rate; do
+		run masks "$P/r2mae-run.sh" --inputs "$inputs" --method "$method"
+		assert_output --regexp "^--strategy columns $rate --keep donor --batch "
+	done <<-END
+		fixed-0.10 --rate 0.10
+		mdlm --rate-uniform 0:1
+		dynamic --rate-linear 0.5:0.1
+		r2mae --rate-uniform 0.1:0.5
+		r2mae-dynamic --rate-uniform 0.1:0.5:0.1
+	END
+	mkdir -p t6
+	echo 'LABEL = cell_type' | tee t6/settings > t6/label
+	while read -r strategy rate; do
+		run masks "$P/table6-run.sh" --inputs t6 --size 1 --strategy "$strategy"
+		assert_output --regexp "^--strategy $rate --batch "
+	done <<-END
+		random random --rate 0.15
+		random+10 random --rate 0.10
+		random+r2mae random --rate-uniform 0.1:0.5
+		corrmask+mdlm corrmask --lambda 0.5 -g t6/corrmask-1.graph --rate-uniform 0:1
+		corrmask-100+dyn corrmask --lambda 1 -g t6/corrmask-1.graph --rate-linear 0.5:0.1
+		pmi-rand+50 pmi-rand -g t6/pmi-1.graph --rate 0.50
+	END
+	run pipelines -n r2mae-mlm SCALE=tiny SEEDS=1
+	assert_success
+	for s in random random+10 random+r2mae corrmask+dyn corrmask+mdlm; do assert_output --partial "--strategy $s --size 1 --seed 1"; done
+	run ! pipelines -n table6 STRATEGIES="random random+x"
+	assert_output --partial "unknown strategy 'random+x'"
+}

@@ -1,0 +1,247 @@
+# sctrain nb, and scembed with its models.
+load helper
+
+# 300 cells of 4 types and 4 donors to learn from, in batches of 40 (the last of an epoch: 20), and 100 other cells.
+setup_file() {
+	need_tool scsim maskgen scview scsample scembed sctrain
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q --cells 400 --genes 200 --modules 10 --types 4 --rarest 0.15 --depth 800 --seed 3 -o all.counts
+	scsample -q --test-fraction 0.25 --part train -o train.counts all.counts
+	scsample -q --test-fraction 0.25 --part test -o test.counts all.counts
+	masks -o train.mc train.counts
+	maskgen -q --strategy columns --rate 0.3 --batch 50 --keep donor -o test.mc test.counts
+	scview -c gene,count,masked,donor test.mc >test.tsv
+	sctrain nb -q -@ 2 $NB --eval test.mc --best last --save-every 7 -o model train.mc
+}
+
+masks() {
+	maskgen -q --strategy columns --rate-uniform 0.1:0.5 --epochs 12 --batch 40 --keep donor,cell_type "$@"
+}
+
+NB="-c mlp-nb-tiny --batch-key donor"
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+	export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
+}
+
+ref() { # ref COMMAND ARGUMENT...
+	$PYTHON "$BATS_TEST_DIRNAME/ref/nb.py" "$@"
+}
+
+same_training() {
+	cmp "$1/model.safetensors" "$2/model.safetensors"
+	cmp <(cut -f1-4 "$1/train.tsv") <(cut -f1-4 "$2/train.tsv")
+}
+
+@test "sctrain nb: help and misuse" {
+	run sctrain nb --help
+	assert_success
+	assert_output --partial "--batch-key COL"
+	run sctrain nb train.mc
+	assert_failure 2
+	assert_line --index 0 "sctrain nb: no model directory: -o MODEL"
+	run sctrain nb --best accuracy --eval test.mc -o x train.mc
+	assert_failure 2
+	assert_line --index 0 "sctrain nb: --best accuracy: sctrain nb measures loss"
+	run sctrain nb --dropout 0.1 -o x train.mc
+	assert_failure 1
+	assert_output --partial "--dropout: architecture mlp_nb has none"
+	run sctrain nb -c tiny -o x train.mc
+	assert_failure 1
+	assert_output --partial "head nb: architecture bert has no state of a cell"
+	run sctrain mlm -c mlp-nb -o x train.mc
+	assert_failure 1
+	assert_output --partial "a masked-counts stream, expected masked"
+	run sctrain nb -o x test.counts
+	assert_failure 1
+	assert_output --partial "a counts stream, expected masked-counts"
+}
+
+@test "sctrain nb: the loss of held-out cells is that of numpy on the saved model, and falls" {
+	want=$(ref loss model test.tsv)
+	got=$(tail -n 1 model/train.tsv | cut -f7)
+	first=$(awk -F'\t' 'NR > 1 && $7 != "NA" { print $7; exit }' model/train.tsv)
+	echo "held out: $got, numpy $want, after one epoch $first"
+	$PYTHON -c "assert abs($got - $want) < 1e-5 * $want and $got < 0.95 * $first"   # measured 4e-8; 2.18 of 2.75
+	$PYTHON - <<-'END'
+		import json
+		c = json.load(open("model/config.json"))
+		assert c["architectures"] == ["MlpNbForMaskedCounts"] and c["model_type"] == "mlp_nb"
+		assert c["hidden_size"] == 32 and c["intermediate_size"] == 64 and c["num_groups"] == 4 and c["vocab_size"] == 200
+	END
+	assert_equal "$(cat model/groups.tsv)" "$(printf '%s\n' donor donor1 donor2 donor3 donor4)"
+}
+
+@test "sctrain nb: any number of threads, and a resumed training, give the same bytes" {
+	sctrain nb -q $NB --eval test.mc --best last --save-every 7 -o one train.mc
+	same_training model one
+	# the stream breaks off in the middle of an epoch: the finished steps are saved
+	head -c $(($(stat -c %s train.mc) / 2)) train.mc >cut.mc
+	run sctrain nb -q $NB --eval test.mc --best last --save-every 7 -o cut - <cut.mc
+	assert_failure 1
+	assert_not_exist cut/model.safetensors
+	assert_exist cut/checkpoint-*/groups.tsv
+	run sctrain nb -q $NB --latent 16 --eval test.mc --best last --resume -o cut train.mc
+	assert_failure 1
+	assert_output --partial "differs from the configuration of this run"
+	run sctrain nb -q -c mlp-nb-tiny --batch-key cell_type --eval test.mc --best last --resume -o cut train.mc
+	assert_failure 1
+	masks --resume cut train.counts | sctrain nb -q $NB --eval test.mc --best last --save-every 7 --resume -o cut
+	same_training model cut
+}
+
+@test "sctrain nb: parts of a batch have their own statistics, and resume too" {
+	sctrain nb -q $NB --accum 2 -o parts train.mc
+	run cmp model/model.safetensors parts/model.safetensors
+	assert_failure 1
+	run sctrain nb -q $NB --accum 20 -o x train.mc
+	assert_failure 1
+	assert_output --partial "one batch is a single cell, but batch normalisation needs at least two"
+	assert_output --partial "or --accum"
+}
+
+@test "sctrain nb: two ranks give the same bytes twice, and one model" {
+	case $(sctrain --version) in *"without MPI"*) skip "sctrain is built without MPI" ;; esac
+	command -v mpirun >/dev/null || skip "no mpirun on this machine"
+	for out in two again; do
+		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe --bind-to none -n 2 bash -c \
+			"set -o pipefail; maskgen -q --strategy columns --rate 0.3 --epochs 4 --batch 20 --shard auto --keep donor train.counts | sctrain nb -q --mpi $NB --save-every 5 -o $out"
+	done
+	same_training two again
+	# one rank with the whole batch normalises by twice the cells: near, not equal; the buffers of the ranks are one mean
+	maskgen -q --strategy columns --rate 0.3 --epochs 4 --batch 40 --keep donor train.counts | sctrain nb -q $NB -o alone
+	$PYTHON - <<-'END'
+		import csv
+		a, b = ([float(r["loss"]) for r in csv.DictReader(open(f"{d}/train.tsv"), delimiter="\t")] for d in ("two", "alone"))
+		assert len(a) == len(b) == 32 and 0 < max(abs(x - y) for x, y in zip(a, b)) < 0.25, (a, b)
+	END
+}
+
+@test "scembed: the latent of counts is that of numpy" {
+	scembed -q -M model -o test.emb test.counts
+	scview -c x test.emb >emb.tsv
+	scview -c gene,count,donor test.counts >plain.tsv
+	ref latent model plain.tsv emb.tsv
+	run scembed -M model --pool mean -o y test.counts
+	assert_failure 1
+	assert_output --partial "--pool: the model in model has no tokens"
+	run scembed -M model --layer -1 -o y test.counts
+	assert_failure 1
+	run scembed -M model -o y test.mc
+	assert_failure 1
+	assert_output --partial "a masked-counts stream, expected counts"
+	assert_not_exist y
+}
+
+@test "scembed: a cell of an unknown donor has no covariate" {
+	scsim -q --cells 30 --genes 200 --modules 10 --donors 6 --depth 800 --seed 5 -o six.counts
+	run scembed -M model -o six.emb six.counts
+	assert_success
+	assert_output --partial "of 30 cells are of no group that the model knows (column 'donor'): no covariate for them"
+	scview -c x six.emb >emb.tsv
+	scview -c gene,count,donor six.counts >plain.tsv
+	ref latent model plain.tsv emb.tsv
+}
+
+@test "scembed --reconstruct: expected counts of masked genes are those of numpy" {
+	scembed -q -M model --reconstruct -o test.rec test.mc
+	scview -c library,gene,count,expected test.rec >rec.tsv
+	ref expected model test.tsv rec.tsv
+	assert_equal "$(scview -H test.rec | grep -c '"prediction"')" 1
+	scembed -q -M model --reconstruct --batch-tokens 1 -o single.rec test.mc
+	scview -c library,gene,count,expected single.rec >rec.tsv
+	ref expected model test.tsv rec.tsv
+	run scembed -M model --reconstruct -o x test.counts
+	assert_failure 1
+	assert_output --partial "a counts stream, expected masked-counts"
+	run scembed -M model --reconstruct --predict -o x test.mc
+	assert_failure 2
+}
+
+@test "sctrain nb: bad input" {
+	fails() { # fails MESSAGE OPTION...
+		run sctrain nb -c mlp-nb-tiny -o bad "${@:2}"
+		assert_failure 1
+		assert_output --partial "$1"
+		assert_not_exist bad/model.safetensors
+		rm -rf bad
+	}
+	# the last batch of an epoch would be one cell
+	maskgen -q --strategy columns --batch 23 -o odd.mc train.counts
+	fails "one batch is a single cell" odd.mc
+	maskgen -q --strategy columns -o plain.mc train.counts
+	fails "does not say which values the column has: make the stream with maskgen --keep donor" --batch-key donor plain.mc
+	scsample -q --where donor=donor1 -o lone.counts train.counts
+	maskgen -q --strategy columns --keep donor -o lone.mc lone.counts
+	fails "all cells are of 'donor1': there is nothing to tell apart" --batch-key donor lone.mc
+	fails "step 2: the loss is " --lr 1000 --weight-decay 1000 train.mc
+	# what only another program can make
+	$PYTHON -B - "$BATS_TEST_DIRNAME/../src" <<-'END'
+		import copy, sys
+		sys.path.insert(0, sys.argv[1])
+		import numpy as np
+		import scstream
+		def change(name, edit):
+		    s = scstream.read("test.mc")
+		    header, blocks = copy.deepcopy(s.header), [dict(b) for b in s]
+		    edit(header, blocks[1])
+		    scstream.write(name, header, blocks)
+		def part(b, column, to):
+		    offsets, values = b[column]
+		    values = values.copy()
+		    values[offsets[3]:offsets[4]] = to(values[offsets[3]:offsets[4]])
+		    b[column] = (offsets, values)
+		change("zero.mc", lambda h, b: part(b, "count", lambda x: 0 * x))
+		change("order.mc", lambda h, b: part(b, "gene", lambda x: x[::-1]))
+		change("twice.mc", lambda h, b: part(b, "masked", lambda x: x[:1].repeat(len(x))))
+		s = scstream.read("test.mc")
+		header, blocks = copy.deepcopy(s.header), [dict(b) for b in s]
+		for c in header["columns"]:
+		    if c["name"] == "count":
+		        c["type"] = "f32"
+		for b in blocks:
+		    b["count"] = (b["count"][0], b["count"][1].astype("f4") + np.float32(0.5))
+		scstream.write("half.mc", header, blocks)
+		s = scstream.read("test.counts")
+		header, blocks = copy.deepcopy(s.header), [dict(b) for b in s]
+		header["columns"] = [c for c in header["columns"] if c["name"] != "donor"]
+		for b in blocks:
+		    del b["donor"]
+		scstream.write("none.counts", header, blocks)
+	END
+	fails "all its counts are 0: expected cells with at least one count" zero.mc
+	fails "expected increasing order" order.mc
+	fails "out of order" twice.mc
+	fails "column 'count' is ragged f32, expected ragged u32" half.mc
+	run scembed -q -M model --reconstruct -o bad.rec zero.mc
+	assert_failure 1
+	assert_not_exist bad.rec
+	run scembed -M model -o none.emb none.counts
+	assert_success
+	assert_output --partial "100 of 100 cells are of no group that the model knows (column 'donor')"
+	cp -r model spoiled
+	printf 'donor\ndonor1\ndonor1\n' >spoiled/groups.tsv
+	run scembed -M spoiled -o x test.counts
+	assert_failure 1
+	assert_output --partial "spoiled/groups.tsv: line 3: group 'donor1' occurs twice"
+}
+
+@test "sctrain nb --init: weights by name, with the groups of that model" {
+	sctrain nb -q --batch-key donor --init model --lr 0 --weight-decay 0 -o same train.mc
+	$PYTHON - <<-'END'
+		import json
+		def read(d):
+		    raw = open(f"{d}/model.safetensors", "rb").read()
+		    n = int.from_bytes(raw[:8], "little")
+		    return {k: raw[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]] for k, v in json.loads(raw[8:8 + n]).items() if k != "__metadata__"}
+		a, b = read("model"), read("same")
+		assert set(a) == set(b) and all(a[k] == b[k] for k in a if "running" not in k) and any(a[k] != b[k] for k in a)
+	END
+	run sctrain nb --init model -o bad train.mc
+	assert_failure 1
+	assert_output --partial "--init: the model in model has groups of cells: --batch-key COL"
+	run sctrain nb --init model --batch-key cell_type -o bad train.mc
+	assert_failure 1
+	assert_output --partial "--init: the model in model has --batch-key donor, not --batch-key cell_type"
+}
