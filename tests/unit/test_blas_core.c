@@ -9,8 +9,8 @@
 #include "nn/blas_core.h"
 
 static const struct cpu_features emerald = {.intel = 1, .avx2 = 1, .avx512 = 1, .bf16 = 1}, skylake = {.intel = 1, .avx2 = 1, .avx512 = 1},
-			     raptor = {.intel = 1, .avx2 = 1}, zen3 = {.avx2 = 1}, zen5 = {.avx2 = 1, .avx512 = 1, .bf16 = 1},
-			     nehalem = {.intel = 1}, none;
+				 raptor = {.intel = 1, .avx2 = 1}, zen3 = {.avx2 = 1}, zen5 = {.avx2 = 1, .avx512 = 1, .bf16 = 1},
+				 nehalem = {.intel = 1}, none;
 
 static void better(void **state)
 {
