@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "nn/blas_core.h"
 
+#include <cjson/cJSON.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -270,8 +271,14 @@ void cli_init(struct cli *c, int argc, char **argv)
 #endif
 	if (cpu_check(&e))
 		die("%s", e.msg);
+	cJSON_InitHooks(&(cJSON_Hooks){xmalloc, free}); /* its callers need not look for NULL */
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGINT, on_signal);
+	atexit(outfile_cleanup); /* HDF5 calls exit when its memory is out */
+#ifndef __SANITIZE_ADDRESS__
+	for (const int *s = (const int[]){SIGSEGV, SIGBUS, SIGABRT, 0}; *s; s++) /* a crash leaves no temporary file either */
+		signal(*s, on_signal);
+#endif
 	for (const int *s = (const int[]){SIGTERM, SIGHUP, 0}; *s; s++) /* an ignored signal stays ignored (nohup, trap '' TERM) */
 		if (signal(*s, SIG_IGN) != SIG_IGN)
 			signal(*s, on_signal);

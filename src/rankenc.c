@@ -105,7 +105,7 @@ static void match(struct rank_table *table, const struct counts_in *in, const st
 	for (size_t i = 0; i < genes->n; i++) {
 		const char *id = genes->id[i], *mapped = map_path ? idmap_find(&ids, id, strlen(id)) : NULL;
 		size_t base;
-		char *plain = ensembl_id(id, strlen(id), &base) ? strndup(id, base) : xstrdup(id);
+		char *plain = ensembl_id(id, strlen(id), &base) ? xstrndup(id, base) : xstrdup(id);
 		int64_t t = mapped ? vocab_find(v, mapped) : -1;
 		if (t < 0)
 			t = vocab_find(v, plain);

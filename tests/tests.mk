@@ -11,7 +11,7 @@ SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' te
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-asan check-tsan check-fresh check-portability \
+.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults check-asan check-tsan check-fresh check-portability \
 	$(UNIT) $(BATS) fuzz $(FUZZ:%=run-%) bench
 
 # $(call side_by_side,GOALS): in a make with JOBS jobs, unless this one has -j. bats must not see the variables of make.
@@ -20,8 +20,13 @@ side_by_side = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-
 check: ## run the tests, without the slow ones, and the linters (JOBS= side by side)
 	$(call side_by_side,check-bats check-unit lint)
 
-check-slow: ## run the tests that are tagged slow
+check-slow: ## run the tests that are tagged slow, and check-faults
 	$(call side_by_side,check-slow-here)
+	$(MAKE) --no-print-directory check-faults FAULTS=8
+
+FAULTS ?= 40
+check-faults: all ## let allocations and system calls fail, one by one, in every tool (FAULTS= runs a kind of call; 0: all)
+	@BIN=$(BIN) tests/faults/faults.sh -n $(FAULTS) -j $(JOBS)
 
 check-unit: $(UNIT) ## run the unit tests (cmocka)
 
@@ -115,7 +120,7 @@ lint-c: ## cppcheck; tests/cppcheck.txt holds what it gets wrong, and why
 # In bats: variables that it sets or the helper uses (2034, 2154), a failing cd, which ends the test (2164), > "$$file" after run (2238),
 # functions with optional arguments (2120). In scripts: functions called by a name in a variable (2317).
 lint-shell: ## shellcheck
-	@shellcheck -e SC2317 .ci/run $(wildcard tests/*.sh tests/bench/*.sh pipelines/*.sh)
+	@shellcheck -e SC2317 .ci/run $(wildcard tests/*.sh tests/bench/*.sh tests/faults/*.sh pipelines/*.sh)
 	@shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)
 
 lint-man: ## mandoc's checks of the manual pages

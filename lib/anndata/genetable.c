@@ -26,12 +26,12 @@ int genetable_add(
 			if (ensembl_id(s, n, &base))
 				n = base;
 			const char *mapped = ids ? idmap_find(ids, s, n) : NULL;
-			char *id = mapped ? xstrdup(mapped) : strndup(s, n);
+			char *id = mapped ? xstrdup(mapped) : xstrndup(s, n);
 			size_t len = mapped ? strlen(mapped) : n;
 			uint32_t row = strmap_put(&t->row, id, len, (uint32_t)t->genes.n);
 			if (row == t->genes.n) {
 				char *symbol =
-					strndup(h->symbol.bytes + h->symbol.offset[i], h->symbol.offset[i + 1] - h->symbol.offset[i]);
+					xstrndup(h->symbol.bytes + h->symbol.offset[i], h->symbol.offset[i + 1] - h->symbol.offset[i]);
 				vocab_push(&t->genes, id, symbol, NAN);
 				free(symbol);
 				grow(t->known, t->known_cap, t->genes.n);

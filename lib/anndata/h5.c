@@ -29,26 +29,15 @@ static size_t lzf_filter(unsigned flags, size_t nvalues, const unsigned values[]
 	return 0;
 }
 
-void h5_setup(void)
-{
-	static const H5Z_class2_t lzf = {H5Z_CLASS_T_VERS, H5_FILTER_LZF, 0, 1, "lzf", NULL, NULL, lzf_filter};
-	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-	if (H5Zfilter_avail(H5_FILTER_LZF) <= 0)
-		H5Zregister(&lzf);
-}
-
+/* What HDF5 says of the innermost call, on one line. Of a failing system call it says more than anybody reads: only strerror's part is kept. */
 static herr_t first_message(unsigned n, const H5E_error2_t *err, void *out)
 {
+	static const char of_system[] = "error message = '";
+	const char *text = n || !err->desc ? NULL : strstr(err->desc, of_system);
+	text = text ? text + sizeof of_system - 1 : err->desc ? err->desc : "unknown";
 	if (n == 0)
-		snprintf(out, 200, "%s", err->desc ? err->desc : "unknown");
+		snprintf(out, 200, "%.*s", (int)strcspn(text, "'\n"), text);
 	return 0;
-}
-
-int h5_error(struct error *e, const char *where, const char *doing)
-{
-	char why[200] = "no further detail";
-	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first_message, why);
-	return error_set(e, "%s: %s failed: damaged or truncated HDF5 (%s)", where, doing, why);
 }
 
 static herr_t not_allocated(unsigned n, const H5E_error2_t *err, void *yes)
@@ -56,6 +45,40 @@ static herr_t not_allocated(unsigned n, const H5E_error2_t *err, void *yes)
 	if (err->desc && strstr(err->desc, "not allocated"))
 		*(int *)yes = 1;
 	return 0;
+}
+
+static char failure[200]; /* of the first call that failed; HDF5's state is the process's too */
+
+/* HDF5 calls it for every failure of a function of its interface. */
+static herr_t note_failure(hid_t stack, void *unused)
+{
+	int absent = 0;
+	H5Ewalk2(stack, H5E_WALK_UPWARD, not_allocated, &absent);
+	if (!absent && !*failure)
+		H5Ewalk2(stack, H5E_WALK_UPWARD, first_message, failure);
+	return 0;
+}
+
+int h5_check(const char *where, struct error *e)
+{
+	return *failure ? error_set(e, "%s: cannot be read: damaged or truncated HDF5, or a failing disk (%s)", where, failure) : 0;
+}
+
+void h5_setup(void)
+{
+	static const H5Z_class2_t lzf = {H5Z_CLASS_T_VERS, H5_FILTER_LZF, 0, 1, "lzf", NULL, NULL, lzf_filter};
+	H5dont_atexit(); /* after an error it prints about objects that could not be closed; files are closed by those who opened them */
+	H5Eset_auto2(H5E_DEFAULT, note_failure, NULL);
+	*failure = 0;
+	if (H5Zfilter_avail(H5_FILTER_LZF) <= 0)
+		H5Zregister(&lzf);
+}
+
+int h5_error(struct error *e, const char *where, const char *doing)
+{
+	char why[200] = "no further detail";
+	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first_message, why);
+	return error_set(e, "%s: %s failed: damaged or truncated HDF5 (%s)", where, doing, why);
 }
 
 int h5_stored_size(hid_t dataset, const hsize_t at[], hsize_t *size, const char *where, struct error *e)

@@ -12,8 +12,15 @@
 #define H5_CHECKSUM 4             /* bytes of the Fletcher32 checksum behind a chunk */
 #define H5_CHUNK_MAX (1ull << 30) /* bytes of the largest decoded chunk */
 
-/* Call it before anything else: it stops HDF5 from printing, and gives it h5py's LZF filter. */
+/* Call it before anything else: it stops HDF5 from printing, gives it h5py's LZF filter, and forgets earlier failures. */
 void h5_setup(void);
+
+/*
+ * 0 if no call of HDF5 has failed since h5_setup, else -1 with e set to "WHERE: ...". HDF5 answers a question such as "is there an
+ * attribute of this name?" with a failure when it cannot read the file. Code that takes any failure for "no" must end with this check, or a
+ * column that could not be read would be left out silently.
+ */
+int h5_check(const char *where, struct error *e);
 
 /* "WHERE: DOING failed", with the first line of HDF5's own explanation. Always returns -1. */
 int h5_error(struct error *e, const char *where, const char *doing);

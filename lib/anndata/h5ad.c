@@ -264,9 +264,8 @@ static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct erro
 			"%s: a MuData file (.h5mu), expected .h5ad or 10x .h5; write one of its modalities as .h5ad with mudata", h->path);
 	if (exists(h->file, "assays"))
 		return error_set(e, "%s: a Seurat file, expected .h5ad or 10x .h5; convert it with SeuratDisk", h->path);
-	if (exists(h->file, "obs"))
-		return open_anndata(h, opt, e);
-	return tenx_open_h5(h, opt, e);
+	int r = exists(h->file, "obs") ? open_anndata(h, opt, e) : tenx_open_h5(h, opt, e);
+	return r ? r : h5_check(h->path, e);
 }
 
 int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)

@@ -1,11 +1,14 @@
 #include "base/error.h"
+#include "base/file.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 int error_set(struct error *e, const char *fmt, ...)
 {
@@ -33,11 +36,13 @@ int error_prefix(struct error *e, const char *fmt, ...)
 	return -1;
 }
 
+/* Only calls that are safe in any thread: the others may be at work, and exit() would run their libraries' destructors beside them. */
 static void *checked(void *p)
 {
 	if (!p) {
-		fputs("corrmask: out of memory\n", stderr);
-		exit(1);
+		dprintf(STDERR_FILENO, "%s: out of memory\n", program_invocation_short_name);
+		outfile_cleanup();
+		_exit(1);
 	}
 	return p;
 }
@@ -74,6 +79,11 @@ void *xlarge(size_t n, size_t size)
 char *xstrdup(const char *s)
 {
 	return checked(strdup(s));
+}
+
+char *xstrndup(const char *s, size_t n)
+{
+	return checked(strndup(s, n));
 }
 
 char *xasprintf(const char *fmt, ...)

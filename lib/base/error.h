@@ -25,6 +25,7 @@ void *xrealloc(void *p, size_t n, size_t size);
 /* n * size bytes, not zeroed, at a multiple of 64; large ones on huge pages, which makes address translation faster. */
 void *xlarge(size_t n, size_t size);
 char *xstrdup(const char *s);
+char *xstrndup(const char *s, size_t n);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Grow *p (cap elements of `size` bytes) to hold at least n elements; capacity doubles, contents stay. */

@@ -138,21 +138,33 @@ static int link_anonymous(struct outfile *f)
 	return -1;
 }
 
+/* Put the complete temporary file in place. The new name is on disk only when the folder is; some file systems cannot do that. */
+static int put_in_place(struct outfile *f)
+{
+	char *folder = folder_of(f->path); /* before the rename: memory can run out here */
+	int bad = rename(f->tmp, f->path), fd = bad ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		fsync(fd);
+		close(fd);
+	}
+	free(folder);
+	if (!bad) {
+		live_drop(f->tmp);
+		free(f->tmp);
+		f->tmp = NULL;
+	}
+	return bad;
+}
+
 int outfile_commit(struct outfile *f, struct error *e)
 {
-	int bad = 0;
-	if (!f->direct)
-		bad = fsync(f->fd) || (!f->tmp && link_anonymous(f)) || rename(f->tmp, f->path);
+	int fd = f->fd, bad = !f->direct && (fsync(fd) || (!f->tmp && link_anonymous(f)));
+	if (!bad) { /* close before rename: it can fail too, and then the target must stay as it was */
+		f->fd = -1;
+		bad = close(fd) || (!f->direct && put_in_place(f));
+	}
 	if (bad)
 		error_set(e, "%s: cannot finish: %s", shown(f), strerror(errno));
-	else if (f->tmp)
-		live_drop(f->tmp), free(f->tmp), f->tmp = NULL;
-	int fd = f->fd;
-	f->fd = -1;
-	if (fd >= 0 && close(fd) && !bad) {
-		error_set(e, "%s: cannot close: %s", shown(f), strerror(errno));
-		bad = 1;
-	}
 	outfile_abort(f);
 	return bad ? -1 : 0;
 }

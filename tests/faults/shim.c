@@ -1,0 +1,229 @@
+/*
+ * Makes one library call fail. LD_PRELOAD it into a tool (glibc only):
+ *     FAULT=CALL:N[:FROM][:HOW]    fail the N-th call (N from 1) of the group CALL; with FROM = "on" that one and all after it.
+ *     FAULT_COUNT=FILE             append "CALL COUNT" for every group when the program ends; nothing fails without FAULT
+ *     FAULT_TRACE=1                print the calls that led to the failing one
+ * Groups: alloc (malloc, calloc, realloc, posix_memalign, aligned_alloc, reallocarray), thread (pthread_create), read (read, pread), write (write, writev, pwrite), open,
+ * close, fsync, rename (rename, linkat), mmap. HOW is an errno by name (EIO, ENOSPC, EINTR, EMFILE, ENOMEM), or "short": half of the bytes.
+ * Calls on file descriptors 0 to 2 count too: they are the streams of the tools. Only calls after the libraries' constructors count. A program that restarts itself counts anew.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum group { ALLOC, THREAD, READ, WRITE, OPEN, CLOSE, FSYNC, RENAME, MMAP, GROUPS };
+static const char *const names[GROUPS] = {"alloc", "thread", "read", "write", "open", "close", "fsync", "rename", "mmap"};
+static atomic_long calls[GROUPS];
+static int group = -1, from_then_on, error_number, half, started;
+static long at;
+
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
+
+static int number_of(const char *how)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} all[] = {{"EIO", EIO}, {"ENOSPC", ENOSPC}, {"EINTR", EINTR}, {"EMFILE", EMFILE}, {"ENOMEM", ENOMEM}, {"EAGAIN", EAGAIN}};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (!strcmp(how, all[i].name))
+			return all[i].number;
+	return EIO;
+}
+
+static void count(void)
+{
+	const char *path = getenv("FAULT_COUNT");
+	int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
+	if (fd < 0)
+		return;
+	for (int i = 0; i < GROUPS; i++)
+		dprintf(fd, "%s %ld\n", names[i], atomic_load(calls + i));
+	close(fd);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	char *spec = getenv("FAULT");
+	if (spec) {
+		char *copy = __libc_malloc(strlen(spec) + 1), *rest = strcpy(copy, spec), *part;
+		for (int i = 0; (part = strsep(&rest, ":")); i++)
+			if (i == 0)
+				for (int g = 0; g < GROUPS; g++)
+					group = strcmp(part, names[g]) ? group : g;
+			else if (i == 1)
+				at = atol(part);
+			else if (!strcmp(part, "on"))
+				from_then_on = 1;
+			else if (!strcmp(part, "short"))
+				half = 1;
+			else
+				error_number = number_of(part);
+	}
+	if (!error_number)
+		error_number = group == ALLOC || group == MMAP ? ENOMEM : group == THREAD ? EAGAIN : EIO;
+	started = 1;
+}
+
+/* The tools end by _exit when memory is out, so the count is written by both ways of ending. */
+__attribute__((destructor)) static void end(void)
+{
+	if (started)
+		count();
+}
+
+/* Does this call of the group fail? */
+static int fails(enum group g)
+{
+	if (!started)
+		return 0;
+	long n = atomic_fetch_add(calls + g, 1) + 1;
+	if ((int)g != group || !(n == at || (from_then_on && n > at)))
+		return 0;
+	if (getenv("FAULT_TRACE")) {
+		void *frame[40];
+		started = 0; /* its own calls do not count */
+		backtrace_symbols_fd(frame, backtrace(frame, 40), STDERR_FILENO);
+		started = 1;
+	}
+	errno = error_number;
+	return 1;
+}
+
+static void *next(const char *name)
+{
+	void *f = dlsym(RTLD_NEXT, name);
+	if (!f)
+		abort();
+	return f;
+}
+#define REAL(name) ((__typeof__(&name))next(#name))
+
+void *malloc(size_t n)
+{
+	return fails(ALLOC) ? NULL : __libc_malloc(n);
+}
+void *calloc(size_t n, size_t size)
+{
+	return fails(ALLOC) ? NULL : __libc_calloc(n, size);
+}
+void *realloc(void *p, size_t n)
+{
+	return fails(ALLOC) ? NULL : __libc_realloc(p, n);
+}
+void *aligned_alloc(size_t align, size_t n)
+{
+	return fails(ALLOC) ? NULL : __libc_memalign(align, n);
+}
+void *reallocarray(void *p, size_t n, size_t size)
+{
+	size_t all;
+	if (__builtin_mul_overflow(n, size, &all))
+		return errno = ENOMEM, NULL;
+	return fails(ALLOC) ? NULL : __libc_realloc(p, all);
+}
+int posix_memalign(void **p, size_t align, size_t n)
+{
+	void *got = fails(ALLOC) ? NULL : __libc_memalign(align, n);
+	if (got)
+		*p = got;
+	return got ? 0 : ENOMEM;
+}
+
+int pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(void *), void *arg)
+{
+	return fails(THREAD) ? error_number : REAL(pthread_create)(t, a, run, arg);
+}
+
+/* -1 when the call fails, else the bytes to ask for. */
+static ssize_t part_of(enum group g, size_t n)
+{
+	if (!fails(g))
+		return (ssize_t)n;
+	return half ? (ssize_t)(n > 1 ? n / 2 : n) : -1;
+}
+
+ssize_t read(int fd, void *buf, size_t n)
+{
+	ssize_t k = part_of(READ, n);
+	return k < 0 ? -1 : REAL(read)(fd, buf, (size_t)k);
+}
+ssize_t pread64(int fd, void *buf, size_t n, off64_t offset)
+{
+	ssize_t k = part_of(READ, n);
+	return k < 0 ? -1 : REAL(pread64)(fd, buf, (size_t)k, offset);
+}
+ssize_t pread(int fd, void *buf, size_t n, off_t offset)
+{
+	ssize_t k = part_of(READ, n);
+	return k < 0 ? -1 : REAL(pread)(fd, buf, (size_t)k, offset);
+}
+ssize_t write(int fd, const void *buf, size_t n)
+{
+	ssize_t k = part_of(WRITE, n);
+	return k < 0 ? -1 : REAL(write)(fd, buf, (size_t)k);
+}
+ssize_t pwrite64(int fd, const void *buf, size_t n, off64_t offset)
+{
+	ssize_t k = part_of(WRITE, n);
+	return k < 0 ? -1 : REAL(pwrite64)(fd, buf, (size_t)k, offset);
+}
+ssize_t writev(int fd, const struct iovec *part, int n)
+{
+	ssize_t k = part_of(WRITE, 2);
+	if (k == 1) { /* half: the first part, or half of it when it is alone */
+		size_t first = part[0].iov_len;
+		return REAL(write)(fd, part[0].iov_base, n > 1 ? first : (first + 1) / 2);
+	}
+	return k < 0 ? -1 : REAL(writev)(fd, part, n);
+}
+
+#define OPEN_LIKE(name, before, ...) \
+	{ \
+		mode_t mode = 0; \
+		if (flags & (O_CREAT | O_TMPFILE)) { \
+			va_list ap; \
+			va_start(ap, flags); \
+			mode = va_arg(ap, mode_t); \
+			va_end(ap); \
+		} \
+		return fails(OPEN) ? -1 : REAL(name)(__VA_ARGS__, mode); \
+	}
+int open(const char *path, int flags, ...) OPEN_LIKE(open, , path, flags) int open64(const char *path, int flags, ...)
+	OPEN_LIKE(open64, , path, flags) int openat(int dir, const char *path, int flags, ...) OPEN_LIKE(openat, , dir, path, flags)
+
+		int close(int fd)
+{
+	if (!fails(CLOSE))
+		return REAL(close)(fd);
+	REAL(close)(fd); /* Linux closes the descriptor whatever it returns */
+	errno = error_number;
+	return -1;
+}
+int fsync(int fd)
+{
+	return fails(FSYNC) ? -1 : REAL(fsync)(fd);
+}
+int rename(const char *from, const char *to)
+{
+	return fails(RENAME) ? -1 : REAL(rename)(from, to);
+}
+int linkat(int d1, const char *from, int d2, const char *to, int flags)
+{
+	return fails(RENAME) ? -1 : REAL(linkat)(d1, from, d2, to, flags);
+}
+void *mmap(void *p, size_t n, int prot, int flags, int fd, off_t offset)
+{
+	return fails(MMAP) ? MAP_FAILED : REAL(mmap)(p, n, prot, flags, fd, offset);
+}
