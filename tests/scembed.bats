@@ -223,7 +223,7 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	head -3 vocab.tsv >few.tsv
 	awk -F'\t' -v OFS='\t' 'NR > 3 && ++k <= 2 { $1 = k + 1; print }' vocab.tsv >>few.tsv
 	rankenc -q --keep-empty --min-genes-matched 0 --min-counts-matched 0 -m few.tsv -o few.tok sim.counts
-	maskgen -q -u few.tok | sctrain mlm -q --config tiny -o few.model
+	maskgen -q -u --rate 0.5 --seed 2 few.tok | sctrain mlm -q --config tiny -o few.model
 	scview -c token few.tok >few.tsv2
 	empty=$(tail -n +2 few.tsv2 | grep -c '^$')
 	assert [ "$empty" -gt 0 ]
@@ -325,7 +325,8 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/scembed.1" || fail "no $o in the manual page"
 	done
 	mkdir -p man
-	cp -r cells.tok man
+	cp cells.tok man
+	cp sim.counts man/cells.counts
 	cp -r model man/cells.model
 	awk '/^\.Bd -literal/ { p = 1; next } /^\.Ed/ { p = 0 } p' "$BATS_TEST_DIRNAME/../man/scembed.1" >examples
 	(cd man && bash -euo pipefail ../examples)
@@ -364,7 +365,7 @@ baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
 		assert_output "scembed: $1"
 		assert_not_exist out.emb
 	}
-	bad "cells.tok: this is a tokens stream, expected counts" --pca 3 cells.tok
+	bad "cells.tok: this is a tokens stream, expected counts, as h5tok makes them" --pca 3 cells.tok
 	bad "nowhere: No such file or directory" --pca 3 --fit nowhere sim.counts
 	run --separate-stderr scembed --pca 61 sim.counts -o all.emb
 	assert_success

@@ -120,6 +120,7 @@ assert abs(sum(b.values()) - n / 4) <= max((a + b).values()) / 2 + 1'
 	assert_equal "$(got --where "barcode=$(awk 'NR == 9 { print $2 }' t)")" 1
 	assert_equal "$(got --where 'cell_type=')" 0
 	assert_equal "$(got --where 'cell_type!=')" 300
+	rm -f out.s
 	run -1 scsample --where cell_type=nope -o out.s sim.counts
 	assert_output --regexp "^scsample: --where: sim.counts: column 'cell_type' has no category 'nope' \(it has: .*type2.*\)$"
 	assert_not_exist out.s

@@ -45,7 +45,7 @@ wait_for_step() {
 	assert_success
 	run sctrain
 	assert_failure 2
-	assert_output --partial "no command: expected mlm or cells or genes or eval"
+	assert_output --partial "no command: expected mlm or cells or genes or nb or eval"
 	run sctrain walk
 	assert_failure 2
 	assert_output --partial "unknown command 'walk'"
@@ -463,7 +463,7 @@ wait_for_step() {
 }
 
 @test "sctrain: every option is in the manual page" {
-	for o in $(for c in mlm cells genes eval; do sctrain $c --help; done | grep -o -- '--[a-z-]*' | sort -u); do
+	for o in $(for c in mlm cells genes nb eval; do sctrain $c --help; done | grep -o -- '--[a-z-]*' | sort -u); do
 		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/sctrain.1" || fail "no $o in the manual page"
 	done
 }
@@ -471,6 +471,7 @@ wait_for_step() {
 @test "sctrain: the examples of the manual page run" {
 	mkdir -p man
 	cp cells.tok man
+	cp sim.counts man/cells.counts
 	awk '/^\.Bd -literal/ { p = 1; next } /^\.Ed/ { p = 0 } p' "$BATS_TEST_DIRNAME/../man/sctrain.1" >examples
 	(cd man && bash -euo pipefail ../examples)
 	assert_exist man/more.model/model.safetensors
