@@ -135,8 +135,7 @@ static void survey(struct job *j, struct h5ad *h, int i)
 	int all = !obs_names;
 	j->map[i] = xmalloc(h->ngene * sizeof *j->map[i]);
 	j->identity[i] = genetable_add(&j->table, h, map_path ? &j->ids : NULL, j->map[i], &s, &e);
-	h5ad_provenance(h, j->provenance);
-	if (j->identity[i] < 0 || obs_add(&j->obs, h, all, j->name, j->nname, &e))
+	if (j->identity[i] < 0 || h5ad_provenance(h, j->provenance, &e) || obs_add(&j->obs, h, all, j->name, j->nname, &e))
 		die("%s", e.msg);
 	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, s.genes, h->matrix, h->gene_source,
 		h->has_ensembl ? "" : " (not Ensembl ids)");

@@ -225,9 +225,9 @@ static void finish(struct train *t)
 		die("%s: %s in any of the %llu steps: nothing was learned", t->source.name,
 			t->task->label ? "there is no label" : "no token is masked", (ull)t->info.steps);
 	choose_best(t);
+	report_close(t); /* before the weights, which make the folder a finished model */
 	if (!t->ranks.rank && checkpoint_finish(t->cli->output, t->model, &files, &e))
 		die("%s", e.msg);
-	report_close(t);
 	report_run(t);
 }
 

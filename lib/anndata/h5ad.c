@@ -331,7 +331,7 @@ static char *scalar_text(hid_t file, const char *path)
 	return text;
 }
 
-void h5ad_provenance(const struct h5ad *h, cJSON *to)
+int h5ad_provenance(const struct h5ad *h, cJSON *to, struct error *e)
 {
 	char *text = scalar_text(h->file, "uns/" H5AD_PROVENANCE);
 	cJSON *list = text ? cJSON_Parse(text) : NULL; /* NULL, or no list of objects: nothing is added */
@@ -345,6 +345,7 @@ void h5ad_provenance(const struct h5ad *h, cJSON *to)
 	}
 	cJSON_Delete(list);
 	free(text);
+	return h->file < 0 ? 0 : h5_check(h->path, e);
 }
 
 int h5ad_start(struct h5ad *h, struct error *e)

@@ -38,9 +38,10 @@ struct h5ad {
 int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e);
 void h5ad_release(struct h5ad *h); /* accepts a zeroed struct */
 
-/* What a program of corrmask noted of the file's origin (uns/corrmask_provenance), entry by entry: those that `to` lacks are added. */
+/* What a program of corrmask noted of the file's origin (uns/corrmask_provenance), entry by entry: those that `to` lacks are added. -1 with e
+ * set if the file cannot be read. */
 #define H5AD_PROVENANCE "corrmask_provenance"
-void h5ad_provenance(const struct h5ad *h, cJSON *to);
+int h5ad_provenance(const struct h5ad *h, cJSON *to, struct error *e);
 
 /* Call it before the first countmat_next. A matrix directory reads its entries here. */
 int h5ad_start(struct h5ad *h, struct error *e);

@@ -242,7 +242,7 @@ int checkpoint_save(
 
 int checkpoint_finish(const char *model, struct model *m, const struct model_files *files, struct error *e)
 {
-	return save_model(model, m, files, e) || sync_folder(model, e) ? -1 : 0;
+	return save_model(model, m, files, e); /* the weights last: a folder with weights is a finished model */
 }
 
 /* ---- train.tsv ---- */

@@ -29,6 +29,7 @@ inputs() {
 		sctrain mlm -q --config tiny masked -o model &&
 		sctrain cells -q --label cell_type --init model none -o cells.model 2> /dev/null &&
 		awk -F'\t' 'BEGIN { print "gene\tlabel" } NR > 1 && $2 !~ /^</ { print $2 "\t" (++n % 2 ? "odd" : "even") }' vocab > genes.tsv &&
+		maskgen -q --strategy columns --batch 20 counts -o masked.counts && sctrain nb -q --config mlp-nb-tiny masked.counts -o nb.model &&
 		scembed -q -M model tok -o emb && scembed -q -M cells.model --predict tok -o pred && touch complete
 }
 
@@ -52,8 +53,14 @@ cases() {
 		sctrain-mlm	sctrain mlm -q --config tiny $I/masked -o out
 		sctrain-cells	sctrain cells -q --label cell_type --init $I/model $I/none -o out
 		sctrain-eval	sctrain eval -q -M $I/model $I/masked -o out
+		maskgen-columns	maskgen -q --strategy columns --batch 20 $I/counts -o out
+		maskrisk	maskrisk data -q --genes 40 $I/counts -o out
+		scsample-hvg	scsample -q --hvg 40 $I/counts -o out
+		sctrain-nb	sctrain nb -q --config mlp-nb-tiny $I/masked.counts -o out
 		scembed	scembed -q -M $I/model $I/tok -o out
 		scembed-predict	scembed -q -M $I/cells.model --predict $I/tok -o out
+		scembed-nb	scembed -q -M $I/nb.model $I/counts -o out
+		scembed-pca	scembed -q --pca 5 $I/counts -o out
 		ctaprobe-cells	ctaprobe cells -q --label cell_type --folds 3 $I/emb -o out
 		ctaprobe-score	ctaprobe score -q --label cell_type $I/pred -o out
 	X
