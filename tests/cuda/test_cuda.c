@@ -372,7 +372,7 @@ static void optimiser(void)
 				.gscale = 0.125,
 				.max_norm = clip};
 			for (size_t i = 0; i < n; i++)
-				v->x[i] = fabsf(v->x[i]);
+				v->x[i] = 0.01f + fabsf(v->x[i]); /* near 0, rounding decides about the step */
 			put(v);
 			cpu->sumsq(cpu, &want, g->x, n);
 			gpu->sumsq(gpu, sum, g->d, n);

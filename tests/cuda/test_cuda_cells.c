@@ -48,7 +48,8 @@ static void batch_norm_one(size_t N, size_t C, enum act act)
 	gpu->download_act(gpu, y->x, y->d, N * C); /* both pass the same values on */
 	cpu->batch_norm_back(cpu, dy->x, dg->x, db->x, dy->x, x->x, y->x, stat->x, gamma->x, N, C, act);
 	gpu->batch_norm_back(gpu, dy->d, dg->d, db->d, dy->d, x->d, y->d, stat->d, gamma->d, N, C, act);
-	same(dy, 5e-6, 3e-3), same(dg, 5e-6, 5e-6), same(db, 5e-6, 5e-6);
+	same(dy, N == 2 ? 1e-4 : 5e-6, 3e-3); /* of two rows almost all of the gradient cancels out */
+	same(dg, 5e-6, 5e-6), same(db, 5e-6, 5e-6);
 	cpu->batch_norm(cpu, x->x, NULL, x->x, gamma->x, beta->x, mean->x, var->x, N, C, 1e-3, 0.1, 0, act);
 	gpu->batch_norm(gpu, x->d, NULL, x->d, gamma->d, beta->d, mean->d, var->d, N, C, 1e-3, 0.1, 0, act);
 	same(x, 2e-6, 3e-3), same(mean, 1e-6, 1e-6), same(var, 1e-6, 1e-6);
