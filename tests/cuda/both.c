@@ -19,11 +19,17 @@ size_t narray;
 static void *others[MAX_ARRAYS];
 static size_t nother;
 
+static uint32_t drawn = 1;
+
+void rng_start(void)
+{
+	drawn = 1;
+}
+
 uint32_t rng(uint32_t n)
 {
-	static uint32_t x = 1;
-	x = x * 1664525u + 1013904223u;
-	return (uint32_t)((uint64_t)x * n >> 32);
+	drawn = drawn * 1664525u + 1013904223u;
+	return (uint32_t)((uint64_t)drawn * n >> 32);
 }
 
 /* A multiple of size / 64 in [-size, size]: exact in bf16 when size is a power of two. */

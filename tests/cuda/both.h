@@ -38,6 +38,7 @@ struct arr {
 extern struct arr arrays[MAX_ARRAYS];
 extern size_t narray;
 
+void rng_start(void);     /* the same data for a test, whichever tests run before it */
 uint32_t rng(uint32_t n); /* below n */
 
 /* n random numbers up to size, as activations or as float32, with guard elements behind them. */

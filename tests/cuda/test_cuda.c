@@ -487,6 +487,7 @@ static int open_gpu(void)
 		for (fp32 = 1; fp32 >= 0; fp32--) { \
 			assert_int_equal(open_gpu(), 0); \
 			worst = 0; \
+			rng_start(); \
 			gpu_step = gpu->alloc(gpu, sizeof step); \
 			gpu->upload(gpu, gpu_step, &step, sizeof step); \
 			f(); \

@@ -86,7 +86,7 @@ static void nb_one(size_t G, int scaled)
 	cpu->nb_loss(cpu, &want, lse->x, z->x, t->x, &p.c, count, mask, B, G);
 	gpu->nb_loss(gpu, sum, lse->d, z->d, t->d, &p.g, count_d, mask_d, B, G);
 	gpu->download(gpu, &got, sum, sizeof got);
-	same_sums("nb loss", &got, &want, 1, 1e-6, 1e-6);
+	same_sums("nb loss", &got, &want, 1, 1e-6, 1e-5);
 	same(lse, 1e-6, 1e-6);
 	cpu->nb_loss_back(cpu, z->x, dt->x, t->x, &p.c, count, mask, lse->x, scaled ? scale->x : NULL, B, G);
 	gpu->nb_loss_back(gpu, z->d, dt->d, t->d, &p.g, count_d, mask_d, lse->d, scaled ? scale->d : NULL, B, G);
@@ -184,7 +184,7 @@ void cell_steps(void)
 		for (int i = 0; i < 3; i++)
 			one_step(m[i], &r, k, &l[i], i == 2);
 		if (k == 0)
-			compare(m[0], m[1], GRAD, fp32 ? 2e-5 : 0.1);
+			compare(m[0], m[1], GRAD, fp32 ? 2e-5 : 0.2);
 		assert_int_equal(model_collect(m[2], &l[2], &norm, &e), 0);
 		within("nb steps: loss", fabs(l[1].sum / l[0].sum - 1), fp32 ? 1e-5 : 2e-2);
 		assert_true(l[1].sum == l[2].sum && l[1].count == l[0].count);
@@ -196,7 +196,7 @@ void cell_steps(void)
 		free(x), free(y), free(r.count), free(r.mask), free(r.value);
 		unpack(&r.p);
 	}
-	compare(m[0], m[1], PARAM, fp32 ? 1e-3 : 0.2);
+	compare(m[0], m[1], PARAM, fp32 ? 1e-3 : 0.6); /* bf16: Adam makes whole steps of gradients that rounding decides */
 	compare(m[1], m[2], PARAM, 0 + 1e-30);
 	for (int i = 0; i < 3; i++)
 		model_free(m[i]);
