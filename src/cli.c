@@ -265,10 +265,6 @@ void cli_init(struct cli *c, int argc, char **argv)
 	c->threads = 1;
 	c->seed = 1;
 	c->device = "auto";
-#if defined(__x86_64__) && defined(__AVX2__)
-	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-		die("this build needs a processor with AVX2 and FMA; rebuild with MARCH=-march=native");
-#endif
 	if (cpu_check(&e))
 		die("%s", e.msg);
 	cJSON_InitHooks(&(cJSON_Hooks){xmalloc, free}); /* its callers need not look for NULL */

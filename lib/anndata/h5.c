@@ -29,14 +29,13 @@ static size_t lzf_filter(unsigned flags, size_t nvalues, const unsigned values[]
 	return 0;
 }
 
-/* What HDF5 says of the innermost call, on one line. Of a failing system call it says more than anybody reads: only strerror's part is kept. */
 static herr_t first_message(unsigned n, const H5E_error2_t *err, void *out)
 {
 	static const char of_system[] = "error message = '";
 	const char *text = n || !err->desc ? NULL : strstr(err->desc, of_system);
 	text = text ? text + sizeof of_system - 1 : err->desc ? err->desc : "unknown";
 	if (n == 0)
-		snprintf(out, 200, "%.*s", (int)strcspn(text, "'\n"), text);
+		snprintf(out, H5_WHY, "%.*s", (int)strcspn(text, "'\n"), text);
 	return 0;
 }
 
@@ -47,7 +46,7 @@ static herr_t not_allocated(unsigned n, const H5E_error2_t *err, void *yes)
 	return 0;
 }
 
-static char failure[200]; /* of the first call that failed; HDF5's state is the process's too */
+static char failure[H5_WHY]; /* of the first call that failed; HDF5's state is the process's too */
 
 /* HDF5 calls it for every failure of a function of its interface. */
 static herr_t note_failure(hid_t stack, void *unused)
@@ -67,17 +66,25 @@ int h5_check(const char *where, struct error *e)
 void h5_setup(void)
 {
 	static const H5Z_class2_t lzf = {H5Z_CLASS_T_VERS, H5_FILTER_LZF, 0, 1, "lzf", NULL, NULL, lzf_filter};
-	H5dont_atexit(); /* after an error it prints about objects that could not be closed; files are closed by those who opened them */
+	/* After an error HDF5's clean-up prints about objects that it cannot close; after a full disk it writes again, and crashes. Files are
+	 * closed by those who opened them. */
+	H5dont_atexit();
 	H5Eset_auto2(H5E_DEFAULT, note_failure, NULL);
 	*failure = 0;
 	if (H5Zfilter_avail(H5_FILTER_LZF) <= 0)
 		H5Zregister(&lzf);
 }
 
+void h5_why(char why[H5_WHY])
+{
+	snprintf(why, H5_WHY, "no further detail");
+	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first_message, why);
+}
+
 int h5_error(struct error *e, const char *where, const char *doing)
 {
-	char why[200] = "no further detail";
-	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first_message, why);
+	char why[H5_WHY];
+	h5_why(why);
 	return error_set(e, "%s: %s failed: damaged or truncated HDF5 (%s)", where, doing, why);
 }
 

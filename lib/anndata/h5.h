@@ -22,6 +22,10 @@ void h5_setup(void);
  */
 int h5_check(const char *where, struct error *e);
 
+/* What HDF5 says of the innermost call that failed, on one line; of a failing system call only the system's own message. */
+enum { H5_WHY = 200 };
+void h5_why(char why[H5_WHY]);
+
 /* "WHERE: DOING failed", with the first line of HDF5's own explanation. Always returns -1. */
 int h5_error(struct error *e, const char *where, const char *doing);
 

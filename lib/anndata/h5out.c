@@ -1,4 +1,5 @@
 #include "anndata/h5out.h"
+#include "anndata/h5.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,34 +8,20 @@
 #define CACHE_BYTES (1u << 20) /* of each open dataset: a chunk must stay until it is full */
 #define DEFLATE 1
 
-static herr_t innermost(unsigned n, const H5E_error2_t *err, void *to)
-{
-	if (n == 0)
-		snprintf(to, 400, "%s", err->desc ? err->desc : "");
-	return 0;
-}
-
-/* HDF5 reports a failure as a long stack of messages. The first one quotes the system's own message. */
 static void fail(struct h5out *o)
 {
-	char why[400] = "";
+	char why[H5_WHY];
 	if (o->failed)
 		return;
 	o->failed = 1;
-	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, why);
-	char *system = strstr(why, "error message = '");
-	if (system) {
-		system += strlen("error message = '");
-		system[strcspn(system, "'")] = 0;
-	}
-	error_set(&o->error, "%s: cannot write HDF5: %s", o->path, system ? system : why);
+	h5_why(why);
+	error_set(&o->error, "%s: cannot write HDF5: %s", o->path, why);
 }
 
 void h5out_open(struct h5out *o, const char *path)
 {
 	*o = (struct h5out){.path = xstrdup(path), .file = -1};
-	H5dont_atexit(); /* after a full disk its clean-up would write again, and crash */
-	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+	h5_setup();
 	o->text = H5Tcopy(H5T_C_S1);
 	H5Tset_size(o->text, H5T_VARIABLE);
 	H5Tset_cset(o->text, H5T_CSET_UTF8);

@@ -59,6 +59,8 @@ int cpu_check(struct error *e)
 	struct cpu_features f;
 	enum cpu_vectors v;
 	cpu_features(&f);
+	if (!built(CPU_GENERIC) && !f.avx2)
+		return error_set(e, "this build needs a processor with AVX2 and FMA; rebuild with MARCH=-march=native");
 	return cpu_vectors_choose(&v, &f, getenv(VARIABLE), e);
 }
 

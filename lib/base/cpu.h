@@ -32,6 +32,8 @@ int cpu_vectors_choose(enum cpu_vectors *v, const struct cpu_features *f, const 
 
 /* The vectors in use. A faulty CORRMASK_CPU is passed over here: programs refuse it when they start, by cpu_check. */
 enum cpu_vectors cpu_vectors(void);
+
+/* -1 with e set: this build needs a processor with AVX2 and this one has none, or CORRMASK_CPU is faulty. */
 int cpu_check(struct error *e);
 
 /* "generic", "avx2", "avx512" */
