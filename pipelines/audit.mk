@@ -12,12 +12,9 @@
 # SET_MAX, SET_K         size of the largest gene set that is used; numbers of strongest edges to test
 
 TOKENS ?=
-MEDIANS ?=
-TOKEN_TABLE ?=
 AUDIT_CELLS ?= 10000
 RATE   ?= 0.15
 GENESETS ?=
-GENE_NAMES ?=
 GENE_SKIP ?=
 SET_MAX ?= 200
 SET_K  ?= 100 300 1000 3000 10000

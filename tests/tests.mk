@@ -93,12 +93,12 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libcorrmask.a
 	@mkdir -p $(@D)
 	$(link)
 
-CORPUS := $(BUILD)/corpus
+FUZZ_CORPUS := $(BUILD)/corpus
 $(FUZZ:%=run-%): run-%: $(B)/fuzz/%
-	@mkdir -p $(CORPUS)/$*
+	@mkdir -p $(FUZZ_CORPUS)/$*
 	$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(BUILD)/ \
-		$(CORPUS)/$* $(wildcard tests/fuzz/seeds) 2>$(CORPUS)/$*.log || { tail -n 100 $(CORPUS)/$*.log >&2; exit 1; }
-	@sed -n 's/^Done/$*:/p' $(CORPUS)/$*.log
+		$(FUZZ_CORPUS)/$* $(wildcard tests/fuzz/seeds) 2>$(FUZZ_CORPUS)/$*.log || { tail -n 100 $(FUZZ_CORPUS)/$*.log >&2; exit 1; }
+	@sed -n 's/^Done/$*:/p' $(FUZZ_CORPUS)/$*.log
 
 # ---- Linters ----
 
