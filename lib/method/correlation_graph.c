@@ -180,7 +180,7 @@ struct edge *correlation_edges(
 	double start = clock_seconds();
 	correlation_ranks_init(&k, x);
 	size_t npair, m = 0;
-	struct correlation_pair *screened = correlation_screen(x, &k, p->neighbours, p->rho_min, &npair);
+	struct correlation_pair *screened = correlation_screen(&k, p->neighbours, p->rho_min, &npair);
 	struct pair *pair = xcalloc(npair, sizeof *pair);
 	for (size_t i = 0; i < npair; i++)
 		pair[i] = (struct pair){.u = screened[i].u, .v = screened[i].v};
