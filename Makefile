@@ -94,8 +94,6 @@ FLAGS_ops_cpu_linear    := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_loss      := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_nb        := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_norm      := $(FLAGS_ops_cpu)
-# The float32 screen has an error bound; pairs that pass it are computed again in integers.
-FLAGS_correlation_screen := -ffp-contract=fast
 # Only comm.c calls MPI, and only sctrain is linked to it.
 ifeq ($(MPI),1)
 FLAGS_comm := -DWITH_MPI $(MPI_INC)
@@ -135,22 +133,27 @@ $(B)/%.o: %.c $(B)/flags | $(B)/packages
 	@mkdir -p $(@D)
 	$(call run,CC,$<) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -MMD -MP -c $< -o $@
 
-# The CPU's ops once more for other vectors than those of MARCH; cpu_vectors.c chooses one at run time. Of each compilation one name is
-# left for the others to see, so that no function with wide instructions can be linked where another was meant.
-OPS         := $(notdir $(basename $(sort $(wildcard lib/nn/ops_cpu*.c))))
+# The CPU's ops and the kernel of depgraph once more for other vectors than those of MARCH; one is chosen at run time. Of each compilation
+# one name is left for the others to see, so that no function with wide instructions can be linked where another was meant.
+OPS         := $(sort $(wildcard lib/nn/ops_cpu*.c))
+KERNEL      := lib/method/correlation_kernel.c
 VECTORS     := $(if $(X86),$(if $(shell echo __AVX2__ | $(CC) $(FLAGS) $(CFLAGS) -E -P - | grep AVX2),avx2) avx512)
 WIDE_avx2   := -march=x86-64-v3
 WIDE_avx512 := -march=x86-64-v4 -mprefer-vector-width=512 -DVECTOR=64
+# $(call vectors,avx512): $(B)/avx512/FILE.o, and of those NAME_avx512.o
 define vectors
-$(B)/$1/%.o: lib/nn/%.c $(B)/flags | $(B)/packages
+$(B)/$1/%.o: %.c $(B)/flags | $(B)/packages
 	@mkdir -p $$(@D)
-	$$(call run,CC,$$< for $1) $$(CC) $$(FLAGS) $$(CPPFLAGS) $$(CFLAGS) -fno-lto $$(FLAGS_$$*) $$(WIDE_$1) -Dops_cpu_base=ops_cpu_$1 -MMD -MP -c $$< -o $$@
-$(B)/ops_cpu_$1.o: $(OPS:%=$(B)/$1/%.o)
-	@$$(LD) -r $$^ -o $$@ && $$(OBJCOPY) --keep-global-symbol=ops_cpu_$1 $$@
+	$$(call run,CC,$$< for $1) $$(CC) $$(FLAGS) $$(CPPFLAGS) $$(CFLAGS) -fno-lto $$(FLAGS_$$(notdir $$*)) $$(WIDE_$1) \
+		-Dops_cpu_base=ops_cpu_$1 -Dcorrelation_kernel_base=correlation_kernel_$1 -MMD -MP -c $$< -o $$@
+$(B)/ops_cpu_$1.o: $(OPS:%.c=$(B)/$1/%.o)
+$(B)/correlation_kernel_$1.o: $(KERNEL:%.c=$(B)/$1/%.o)
+$(B)/ops_cpu_$1.o $(B)/correlation_kernel_$1.o:
+	@$$(LD) -r $$^ -o $$@ && $$(OBJCOPY) --keep-global-symbol=$$(basename $$(@F)) $$@
 endef
 $(foreach v,$(VECTORS),$(eval $(call vectors,$v)))
 OBJCOPY ?= objcopy
-LIBO    += $(VECTORS:%=$(B)/ops_cpu_%.o)
+LIBO    += $(foreach v,$(VECTORS),$(B)/ops_cpu_$v.o $(B)/correlation_kernel_$v.o)
 
 $(B)/libcorrmask.a: $(LIBO)
 $(B)/libcli.a: $(CLIO)

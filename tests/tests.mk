@@ -67,7 +67,7 @@ $(B)/double/%.o: lib/%.c $(B)/flags | $(B)/packages
 $(B)/unit/test_model $(B)/unit/test_arch $(B)/unit/test_nb: $(DOUBLE)
 
 # What AVX-512 computes, tile by tile, in the instructions of MARCH: the ops with vectors of 16 floats, each in two or four registers.
-LOWERED := $(OPS:%=$(B)/lowered/lib/nn/%.o) $(B)/lowered/tests/unit/test_ops.o
+LOWERED := $(OPS:%.c=$(B)/lowered/%.o) $(B)/lowered/tests/unit/test_ops.o
 $(LOWERED): $(B)/lowered/%.o: %.c $(B)/flags | $(B)/packages
 	@mkdir -p $(@D)
 	$(call run,CC,$< with wide vectors) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -DVECTOR=64 -Dops_cpu_new=ops_cpu_base \
