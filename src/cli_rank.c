@@ -122,22 +122,30 @@ static void flush_output(struct ranking *r)
 	block_reset(&r->out, stream_header(r->to));
 }
 
-void ranking_add(struct ranking *r, const struct block *counts)
+/* Finish the block that is being encoded. */
+static void finish_block(struct ranking *r)
 {
 	struct error e;
-	if (encoder_add(&r->enc, counts, &r->out, &e))
+	if (r->enc.block && encoder_finish(&r->enc, &r->out, &e))
 		die("%s", e.msg);
 	if (block_full(&r->out))
 		flush_output(r);
 	progress("%" PRIu64 " cells", r->enc.cells);
 }
 
+void ranking_add(struct ranking *r, const struct block *counts)
+{
+	finish_block(r);
+	encoder_start(&r->enc, counts);
+}
+
 void ranking_commit(struct ranking *r)
 {
 	struct error e;
 	const struct encoder *enc = &r->enc;
-	double percent = enc->all ? 100 * (double)enc->known / (double)enc->all : 100;
+	finish_block(r);
 	flush_output(r);
+	double percent = enc->all ? 100 * (double)enc->known / (double)enc->all : 100;
 	info("%.1f %% of the counts are in these genes", percent);
 	if (percent < rank_given.min_counts)
 		die("%s: only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-matched)", enc->name, percent,

@@ -30,6 +30,8 @@ struct ranking *ranking_new(const struct cli *c, const char *vocab);
  * too few genes are in the vocabulary. */
 void ranking_start(struct ranking *r, const struct header *counts, const char *name, const char *map);
 
+/* Encode a block. Other threads work on it while the caller reads the next one, so it must stay as it is until the next call of ranking_add
+ * or ranking_commit: the caller fills two blocks in turns. */
 void ranking_add(struct ranking *r, const struct block *counts);
 
 /* Finish the output, or die: if too few counts belong to genes of the vocabulary, or writing fails. */

@@ -96,7 +96,8 @@ struct job {
 	uint32_t **map; /* [files] column of the matrix -> gene */
 	int *identity;  /* [files] */
 	struct countrows rows;
-	struct block block;
+	struct block block[2]; /* in turns: the last one may still be ranked */
+	int turn;
 	struct texts barcode;        /* of some rows, read ahead */
 	size_t named;                /* index in barcode of the first of `rows` */
 	const struct header *header; /* of the counts */
@@ -190,7 +191,7 @@ static void push_barcode(const struct job *j, struct block *b, const char *name,
 static void write_block(struct job *j, size_t at, size_t end)
 {
 	struct error e;
-	struct block *b = &j->block;
+	struct block *b = j->block + (j->turn = !j->turn);
 	struct countrows *r = &j->rows;
 	size_t n = end - at, items = r->start[end] - r->start[at];
 	block_reset(b, j->header);
@@ -413,7 +414,8 @@ static void release(struct job *j)
 	idmap_release(&j->ids);
 	obs_release(&j->obs);
 	countrows_release(&j->rows);
-	block_release(&j->block);
+	block_release(j->block);
+	block_release(j->block + 1);
 	texts_release(&j->barcode);
 	stream_free(j->out);
 	if (j->rank)

@@ -47,7 +47,7 @@ static struct cli cli = {
 static int encode(void)
 {
 	struct error e;
-	struct block b = {0};
+	struct block b[2] = {0};
 	int got;
 	if (cli.noperand > 1)
 		usage_error("one stream at a time: scsample joins several");
@@ -56,8 +56,8 @@ static int encode(void)
 	struct ranking *r = ranking_new(&cli, vocab_path);
 	struct stream *in = cli_open(&cli, 0);
 	ranking_start(r, stream_header(in), stream_name(in), map_path);
-	while ((got = stream_read(in, &b, &e)) > 0)
-		ranking_add(r, &b);
+	for (int k = 0; (got = stream_read(in, b + k, &e)) > 0; k = !k)
+		ranking_add(r, b + k);
 	if (got < 0)
 		die("%s", e.msg);
 	ranking_commit(r);
@@ -66,7 +66,8 @@ static int encode(void)
 	free(summary);
 	ranking_free(r);
 	stream_free(in);
-	block_release(&b);
+	block_release(b);
+	block_release(b + 1);
 	return 0;
 }
 

@@ -1,7 +1,5 @@
 #include "method/encoder.h"
 
-#include "base/threads.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,15 +151,15 @@ static void encode_group(void *arg, size_t group, int thread)
 	}
 }
 
-/* Append rows row[0..n) of the block, with their tokens, to `to`. */
-static void append_rows(struct encoder *enc, struct block *to, const uint32_t *row, size_t n)
+/* Append rows row[0..n) of b, with their tokens, to `to`. */
+static void append_rows(struct encoder *enc, const struct block *b, struct block *to, const uint32_t *row, size_t n)
 {
 	int group = to->header->col[enc->token].group;
 	size_t first = to->rows, at = block_items(to, group), items = at, width = enc->narrow ? 2 : 4;
-	const uint64_t *start = enc->block->group[enc->in.group].offset;
+	const uint64_t *start = b->group[enc->in.group].offset;
 	for (size_t i = 0; i < n; i++)
 		items += enc->length[row[i]];
-	block_take(to, enc->map, enc->block, row, n);
+	block_take(to, enc->map, b, row, n);
 	block_set_items(to, group, items);
 	for (size_t i = 0; i < n; i++) {
 		size_t len = enc->length[row[i]], from = start[row[i]] + 2 * row[i];
@@ -173,9 +171,9 @@ static void append_rows(struct encoder *enc, struct block *to, const uint32_t *r
 	}
 }
 
-int encoder_add(struct encoder *enc, const struct block *b, struct block *out, struct error *e)
+void encoder_start(struct encoder *enc, const struct block *b)
 {
-	size_t room = block_items(b, enc->in.group) + 2 * b->rows, n = 0;
+	size_t room = block_items(b, enc->in.group) + 2 * b->rows;
 	enc->block = b;
 	enc->out = grow_bytes(enc->out, &enc->out_cap, room, enc->narrow ? 2 : 4);
 	grow(enc->length, enc->length_cap, b->rows);
@@ -183,7 +181,15 @@ int encoder_add(struct encoder *enc, const struct block *b, struct block *out, s
 	if (enc->o.value)
 		grow(enc->score, enc->score_cap, room);
 	atomic_store(&enc->wrong, b->rows);
-	pool_for(enc->o.threads, (b->rows + GROUP - 1) / GROUP, encode_group, enc);
+	pool_start(&enc->loop, enc->o.threads, (b->rows + GROUP - 1) / GROUP, encode_group, enc);
+}
+
+int encoder_finish(struct encoder *enc, struct block *out, struct error *e)
+{
+	const struct block *b = enc->block;
+	size_t n = 0;
+	pool_finish(&enc->loop);
+	enc->block = NULL;
 	if (enc->wrong < b->rows)
 		return counts_error(&enc->in, b, enc->wrong, enc->name, enc->cells, e);
 	for (size_t i = 0; i < b->rows; i++) {
@@ -192,7 +198,7 @@ int encoder_add(struct encoder *enc, const struct block *b, struct block *out, s
 		enc->tokens += enc->length[i];
 		enc->full += enc->length[i] == enc->max_len;
 	}
-	append_rows(enc, out, enc->row, n);
+	append_rows(enc, b, out, enc->row, n);
 	enc->cells += b->rows;
 	enc->kept += n;
 	return 0;

@@ -2,12 +2,13 @@
  * Counts blocks to tokens blocks: the genes of each cell in the order of rank.h, cut to a length, with the special tokens around them.
  *
  *     encoder_init, encoder_header, encoder_match     once
- *     encoder_add                                     for each block of counts
+ *     encoder_start, encoder_finish                   for each block of counts
  */
 #ifndef ENCODER_H
 #define ENCODER_H
 
 #include "base/idmap.h"
+#include "base/threads.h"
 #include "method/rank.h"
 #include "stream/counts.h"
 
@@ -38,7 +39,8 @@ struct encoder {
 	atomic_ullong known, all;           /* counts of genes with a token; of all genes */
 
 	/* of one block */
-	const struct block *block;
+	const struct block *block; /* NULL: none is being encoded */
+	struct pool_loop loop;
 	void *out; /* tokens of row r: out[start[r] + 2 r ...], u16 or u32 */
 	float *score;
 	size_t *length; /* [rows] tokens */
@@ -62,7 +64,9 @@ int encoder_header(
  * table gives it. Every gene of v has a median. Returns how many genes have a token. */
 size_t encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids);
 
-/* Append the cells of block b to `out`, which has the header of encoder_header. -1 with e set if a count is above n_counts. */
-int encoder_add(struct encoder *enc, const struct block *b, struct block *out, struct error *e);
+/* Begin to encode the cells of block b, on other threads if there are some. b must stay as it is until encoder_finish. That waits, and
+ * appends the cells to `out`, which has the header of encoder_header. -1 with e set if a count is above n_counts. */
+void encoder_start(struct encoder *enc, const struct block *b);
+int encoder_finish(struct encoder *enc, struct block *out, struct error *e);
 
 #endif
