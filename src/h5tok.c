@@ -1,5 +1,5 @@
-/* h5tok: AnnData and 10x files to a counts stream. */
-#include "cli.h"
+/* h5tok: AnnData and 10x files to a counts stream or, with --rank, to a tokens stream. */
+#include "cli_rank.h"
 
 #include "base/file.h"
 #include "anndata/genetable.h"
@@ -14,7 +14,7 @@
 #define ENTRIES ((size_t)1 << 17) /* matrix entries read at a time: the same for any number of threads */
 
 static struct h5ad_options want;
-static const char *obs_names, *map_path, *sample_column;
+static const char *obs_names, *map_path, *sample_column, *vocab_path;
 static int list_obs;
 static double min_genes = 20, min_counts = 50;
 
@@ -67,15 +67,21 @@ static struct option_def options[] = {
 		.arg = "PERCENT",
 		.max = 100,
 		.help = "with --map: fail if a smaller share of the counts belongs to such genes (default 50)"},
+	{.name = "rank",
+		.kind = OPT_STRING,
+		.to = &vocab_path,
+		.arg = "VOCAB",
+		.help = "write tokens, as rankenc -m VOCAB does from these counts; -t to --min-counts-matched are for this"},
 	{0},
 };
 
 static struct cli cli = {
 	.name = "h5tok",
 	.operands = "FILE...",
-	.summary = "Read raw counts from AnnData (.h5ad) and 10x Genomics files into a counts stream.",
+	.summary = "Read raw counts from AnnData (.h5ad) and 10x Genomics files into a stream of counts, or of tokens (--rank).",
 	.features = "HDF5, libdeflate, liblzf",
 	.options = options,
+	.shared = rank_options,
 	.common = CLI_STREAM_OUT | CLI_THREADS,
 };
 
@@ -90,10 +96,13 @@ struct job {
 	uint32_t **map; /* [files] column of the matrix -> gene */
 	int *identity;  /* [files] */
 	struct countrows rows;
-	struct block block;
-	struct texts barcode; /* of some rows, read ahead */
-	size_t named;         /* index in barcode of the first of `rows` */
-	struct stream *out;
+	struct block block[2]; /* in turns: the last one may still be ranked */
+	int turn;
+	struct texts barcode;        /* of some rows, read ahead */
+	size_t named;                /* index in barcode of the first of `rows` */
+	const struct header *header; /* of the counts */
+	struct stream *out;          /* of the counts, or NULL: */
+	struct ranking *rank;        /* with --rank */
 	uint64_t cells, counts, known, repeats;
 	char **sample; /* [files] with --sample-column */
 	int file;      /* the current one */
@@ -182,10 +191,10 @@ static void push_barcode(const struct job *j, struct block *b, const char *name,
 static void write_block(struct job *j, size_t at, size_t end)
 {
 	struct error e;
-	struct block *b = &j->block;
+	struct block *b = j->block + (j->turn = !j->turn);
 	struct countrows *r = &j->rows;
 	size_t n = end - at, items = r->start[end] - r->start[at];
-	block_reset(b, stream_header(j->out));
+	block_reset(b, j->header);
 	block_set_rows(b, n);
 	for (size_t i = 0; i < n; i++) {
 		((uint64_t *)b->col[j->col_cell].data)[i] = j->cells + i;
@@ -213,7 +222,9 @@ static void write_block(struct job *j, size_t at, size_t end)
 	}
 	for (size_t i = 0; i < items && map_path; i++)
 		j->known += j->table.known[block_id(b, j->col_gene, i)] ? ((uint32_t *)count->data)[i] : 0;
-	if (stream_write(j->out, b, &e))
+	if (j->rank)
+		ranking_add(j->rank, b);
+	else if (stream_write(j->out, b, &e))
 		die("%s", e.msg);
 	j->cells += n;
 }
@@ -243,7 +254,7 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	obs_file(&j->obs, h);
 	j->file = i;
 	j->named = j->barcode.n = 0;
-	size_t item = type_size(stream_header(j->out)->col[j->col_gene].type) + 4;
+	size_t item = type_size(j->header->col[j->col_gene].type) + 4;
 	j->rows.narrow = item == 6;
 	while ((got = countmat_next(&h->mat, j->map[i], j->identity[i], BLOCK_ROWS, ENTRIES, &j->rows, threads, &e)) > 0) {
 		read_names(j, h, row, (size_t)got);
@@ -281,7 +292,7 @@ static void make_header(struct job *j, struct header *h)
 	vocab_copy(&h->vocab, &j->table.genes);
 	cJSON_Delete(h->provenance);
 	h->provenance = j->provenance;
-	char *options_given = cli_provenance(&cli);
+	char *options_given = opt_provenance((struct option_def *const[]){options, NULL});
 	header_provenance(h, "h5tok", options_given);
 	free(options_given);
 }
@@ -381,11 +392,14 @@ static void stream_files(struct job *j, struct h5ad *file)
 	if (map_path && (double)j->known < min_counts / 100 * (double)j->counts)
 		die("only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-mapped)",
 			100 * (double)j->known / (double)j->counts, map_path, min_counts);
-	if (stream_commit(j->out, &e))
+	if (j->rank)
+		ranking_commit(j->rank);
+	else if (stream_commit(j->out, &e))
 		die("%s", e.msg);
-	stream_free(j->out);
-	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene",
-		j->cells, j->table.genes.n, j->counts, j->rows.repeats);
+	char *summary = j->rank ? ranking_summary(j->rank) : NULL;
+	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene%s%s",
+		j->cells, j->table.genes.n, j->counts, j->rows.repeats, summary ? "; " : "", summary ? summary : "");
+	free(summary);
 }
 
 static void release(struct job *j)
@@ -400,8 +414,32 @@ static void release(struct job *j)
 	idmap_release(&j->ids);
 	obs_release(&j->obs);
 	countrows_release(&j->rows);
-	block_release(&j->block);
+	block_release(j->block);
+	block_release(j->block + 1);
 	texts_release(&j->barcode);
+	stream_free(j->out);
+	if (j->rank)
+		ranking_free(j->rank);
+}
+
+/* The options of rankenc need its vocabulary, which is loaded before the files are read. */
+static void open_ranking(struct job *j)
+{
+	for (const struct option_def *o = rank_options; o->name && !vocab_path; o++)
+		if (o->seen)
+			usage_error("--%s is for tokens: it needs --rank VOCAB", o->name);
+	if (vocab_path && !list_obs)
+		j->rank = ranking_new(&cli, vocab_path);
+}
+
+static void open_output(struct job *j)
+{
+	char *name = cli.noperand == 1 ? xstrdup(cli.operand[0]) : xasprintf("%s and %d more", cli.operand[0], cli.noperand - 1);
+	if (j->rank)
+		ranking_start(j->rank, j->header, name, NULL);
+	else
+		j->out = cli_create(&cli, j->header);
+	free(name);
 }
 
 int main(int argc, char **argv)
@@ -417,6 +455,7 @@ int main(int argc, char **argv)
 	signal(SIGSEGV, on_crash);
 	signal(SIGBUS, on_crash);
 #endif
+	open_ranking(&j);
 	survey_files(&j, &file);
 	if (sample_column)
 		j.sample = sample_names();
@@ -426,7 +465,8 @@ int main(int argc, char **argv)
 		if (cli.noperand == 1)
 			h5ad_release(&file);
 	} else {
-		j.out = cli_create(&cli, &header);
+		j.header = &header;
+		open_output(&j);
 		stream_files(&j, &file);
 	}
 	release(&j);

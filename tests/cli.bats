@@ -5,6 +5,7 @@ load helper
 tools() {
 	cat <<-END
 	h5tok|h5tok|sim.h5ad|records
+	h5tok|h5tok --rank sim.vocab|sim.h5ad|records
 	rankenc|rankenc -m sim.vocab|sim.counts|records
 	depgraph|depgraph|sim.tok|records
 	maskgen|maskgen|sim.tok|records
