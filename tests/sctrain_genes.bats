@@ -131,7 +131,7 @@ near() {
 	}
 	g=$(sed -n 1,4p labels.tsv | cut -f1)
 	set -- $g
-	printf '%s\tA\n%s\n' "$1" "$2" | bad "bad.tsv: line 2: expected a gene and its label, with a tab between"
+	printf '%s\tA\n%s\n' "$1" "$2" | bad "bad.tsv: line 2: expected a gene and its label, with a tab or comma between"
 	printf '%s\tA\n%s\tB\n' "$1" "$1" | bad "bad.tsv: line 2: gene $1 has two labels"
 	printf 'ENSG1\tA\nENSG2\tB\n' | bad "bad.tsv: none of its 2 genes is in the vocabulary"
 	printf 'gene\tlabel\n' | bad "bad.tsv: no genes in it"
