@@ -49,6 +49,7 @@ cases() {
 		scsim	scsim -q --cells 50 --genes 120 --types 2 --rarest 0.3 --depth 100 --seed 3 -o out
 		scview-tsv	scview -q $I/tok -o out
 		scview-h5ad	scview -q -O h5ad $I/counts -o out.h5ad
+		scview-into	scview -q -O h5ad --into $I/in.h5ad $I/emb -o out.h5ad
 		scview-npy	scview -q -O npy $I/emb -o out
 		sctrain-mlm	sctrain mlm -q --config tiny $I/masked -o out
 		sctrain-cells	sctrain cells -q --label cell_type --init $I/model $I/none -o out
