@@ -87,7 +87,7 @@ left() {
 
 # HDF5 1.10 ends the process itself, or crashes, when some of its allocations fail. The tools can only take care that nothing is left.
 library_dies() {
-	case $1:${2%%:*}:$3 in h5tok:alloc:255 | h5tok:alloc:139 | scview-h5ad:alloc:255 | scview-h5ad:alloc:139) ;; *) return 1 ;; esac
+	case $1:${2%%:*}:$3 in h5tok:alloc:255 | h5tok:alloc:139 | scview-h5ad:alloc:255 | scview-h5ad:alloc:139 | scview-into:alloc:255 | scview-into:alloc:139) ;; *) return 1 ;; esac
 }
 
 # One run: NAME GROUP:N[:on][:HOW]. Prints NAME GROUP right|refused|wrong and why.
