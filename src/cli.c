@@ -272,8 +272,11 @@ void cli_init(struct cli *c, int argc, char **argv)
 	signal(SIGINT, on_signal);
 	atexit(outfile_cleanup); /* HDF5 calls exit when its memory is out */
 #ifndef __SANITIZE_ADDRESS__
-	for (const int *s = (const int[]){SIGSEGV, SIGBUS, SIGABRT, 0}; *s; s++) /* a crash leaves no temporary file either */
-		signal(*s, on_signal);
+	/* a crash leaves no temporary file either, even when HDF5 has used up the stack */
+	static char stack[16384];
+	sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+	for (const int *s = (const int[]){SIGSEGV, SIGBUS, SIGABRT, 0}; *s; s++)
+		sigaction(*s, &(struct sigaction){.sa_handler = on_signal, .sa_flags = SA_ONSTACK}, NULL);
 #endif
 	for (const int *s = (const int[]){SIGTERM, SIGHUP, 0}; *s; s++) /* an ignored signal stays ignored (nohup, trap '' TERM) */
 		if (signal(*s, SIG_IGN) != SIG_IGN)

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "anndata/genetable.h"
 #include "anndata/obs.h"
+#include "anndata/obstable.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -14,7 +15,7 @@
 #define ENTRIES ((size_t)1 << 17) /* matrix entries read at a time: the same for any number of threads */
 
 static struct h5ad_options want;
-static const char *obs_names, *map_path, *sample_column, *vocab_path;
+static const char *obs_names, *map_path, *sample_column, *table_path, *vocab_path;
 static int list_obs;
 static double min_genes = 20, min_counts = 50;
 
@@ -50,6 +51,16 @@ static struct option_def options[] = {
 		.arg = "NAME",
 		.changes = 1,
 		.help = "the genome to read from a Cell Ranger 2 file that has several"},
+	{.name = "round",
+		.kind = OPT_FLAG,
+		.to = &want.round,
+		.changes = 1,
+		.help = "round fractional counts, such as SoupX makes, to whole ones"},
+	{.name = "obs-table",
+		.kind = OPT_STRING,
+		.to = &table_path,
+		.arg = "FILE",
+		.help = "add the columns of this table, joined by the barcode in its first column (TSV or CSV, gzip accepted)"},
 	{.name = "map",
 		.kind = OPT_STRING,
 		.to = &map_path,
@@ -90,8 +101,9 @@ struct job {
 	struct genetable table;
 	struct idmap ids;
 	struct obs obs;
-	cJSON *provenance; /* of the files, array */
-	char **name;       /* obs columns of --obs */
+	struct obstable annotation; /* of --obs-table */
+	cJSON *provenance;          /* of the files, array */
+	char **name;                /* obs columns of --obs */
 	size_t nname;
 	uint32_t **map; /* [files] column of the matrix -> gene */
 	int *identity;  /* [files] */
@@ -127,12 +139,19 @@ static void on_crash(int sig)
 }
 #endif
 
-static void open_input(struct h5ad *h, const char *path)
+/* Open file i. Its annotation includes that of --obs-table. */
+static void open_input(struct job *j, struct h5ad *h, int i)
 {
 	struct error e;
-	reading = path;
-	if (h5ad_open(h, path, &want, &e))
+	uint64_t found = 0;
+	reading = cli.operand[i];
+	if (h5ad_open(h, cli.operand[i], &want, &e))
 		die("%s", e.msg);
+	if (table_path && obstable_join(&j->annotation, h, sample_column ? j->sample[i] : NULL, &found, &e))
+		die("%s", e.msg);
+	if (table_path && found < h->ncell && !j->out) /* once a file */
+		warn("%s: %" PRIu64 " of %" PRIu64 " barcodes are not in %s: their annotation is missing", h->path, h->ncell - found,
+			h->ncell, table_path);
 }
 
 /* First look at a file: its genes and obs columns. */
@@ -148,6 +167,9 @@ static void survey(struct job *j, struct h5ad *h, int i)
 		die("%s", e.msg);
 	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, s.genes, h->matrix, h->gene_source,
 		h->has_ensembl ? "" : " (not Ensembl ids)");
+	if (want.round && h->mat.where && h->mat.layout != LAYOUT_ENTRIES && h->mat.largest < 20)
+		warn("%s: the largest value looked at is %u: normalised or log-transformed? --round is for counts with fractions", h->path,
+			h->mat.largest);
 	if (s.shared)
 		info("%s: %zu genes have the same id as another gene and are added to it", h->path, s.shared);
 	if (map_path) {
@@ -326,13 +348,18 @@ static char *sample_name(const char *path)
 		while (n > 1 && name[n - 1] == '/')
 			name[--n] = 0;
 		char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
-		if (slash && (!strncmp(last, "filtered_", 9) || !strncmp(last, "raw_", 4) || !strcmp(last, "outs"))) {
+		size_t prefix = 1;
+		if (slash &&
+			((h5ad_matrix_name(last, &prefix) && !prefix) || !strncmp(last, "filtered_", 9) || !strncmp(last, "raw_", 4) ||
+				!strcmp(last, "outs"))) {
 			*slash = 0;
 			continue;
 		}
 		char *dot = strrchr(last, '.'), *sample = xstrdup(last);
 		if (dot && dot > last && (!strcmp(dot, ".h5ad") || !strcmp(dot, ".h5")))
 			sample[dot - last] = 0;
+		else if (h5ad_matrix_name(last, &prefix) && prefix)
+			sample[prefix - 1] = 0; /* GSM123_sample_matrix.mtx.gz: without the underscore too */
 		free(name);
 		return sample;
 	}
@@ -364,13 +391,15 @@ static void survey_files(struct job *j, struct h5ad *file)
 	int n = cli.noperand, ensembl = 0;
 	if (map_path && idmap_load(&j->ids, map_path, &e))
 		die("%s", e.msg);
+	if (table_path && obstable_load(&j->annotation, table_path, &e))
+		die("%s", e.msg);
 	if (obs_names && strcmp(obs_names, "none"))
 		j->name = opt_list(obs_names, &j->nname);
 	j->provenance = cJSON_CreateArray();
 	j->map = xcalloc((size_t)n, sizeof *j->map);
 	j->identity = xcalloc((size_t)n, sizeof *j->identity);
 	for (int i = 0; i < n; i++) {
-		open_input(file, cli.operand[i]);
+		open_input(j, file, i);
 		survey(j, file, i);
 		ensembl += file->has_ensembl;
 		if (n > 1)
@@ -385,7 +414,7 @@ static void stream_files(struct job *j, struct h5ad *file)
 	struct error e;
 	for (int i = 0; i < cli.noperand; i++) {
 		if (cli.noperand > 1)
-			open_input(file, cli.operand[i]);
+			open_input(j, file, i);
 		stream_cells(j, file, i);
 		h5ad_release(file);
 	}
@@ -413,6 +442,7 @@ static void release(struct job *j)
 	genetable_release(&j->table);
 	idmap_release(&j->ids);
 	obs_release(&j->obs);
+	obstable_release(&j->annotation);
 	countrows_release(&j->rows);
 	block_release(j->block);
 	block_release(j->block + 1);
@@ -456,9 +486,9 @@ int main(int argc, char **argv)
 	signal(SIGBUS, on_crash);
 #endif
 	open_ranking(&j);
-	survey_files(&j, &file);
 	if (sample_column)
 		j.sample = sample_names();
+	survey_files(&j, &file);
 	make_header(&j, &header);
 	if (list_obs) {
 		print_obs(&header);

@@ -112,16 +112,23 @@ static int given(const void *to)
 /* XXH3-128 of the weights: provenance identifies the model, not its path. */
 static char *weights_digest(const char *dir)
 {
+	struct error e;
+	struct safetensors_set set;
 	char *path = xasprintf("%s/model.safetensors", dir), buf[1 << 16];
 	XXH3_state_t *s = XXH3_createState();
-	ssize_t n = -1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	XXH3_128bits_reset(s);
-	while (fd >= 0 && (n = read(fd, buf, sizeof buf)) > 0)
-		XXH3_128bits_update(s, buf, (size_t)n);
-	if (n < 0)
-		die("%s: cannot read", path);
-	close(fd);
+	if (safetensors_set_open(&set, path, &e))
+		die("%s", e.msg);
+	for (size_t i = 0; i < set.n; i++) {
+		ssize_t n;
+		if (lseek(set.file[i].fd, 0, SEEK_SET))
+			die("%s: cannot read", set.file[i].path);
+		while ((n = read(set.file[i].fd, buf, sizeof buf)) > 0)
+			XXH3_128bits_update(s, buf, (size_t)n);
+		if (n < 0)
+			die("%s: cannot read", set.file[i].path);
+	}
+	safetensors_set_close(&set);
 	XXH128_hash_t d = XXH3_128bits_digest(s);
 	XXH3_freeState(s);
 	free(path);

@@ -9,7 +9,7 @@
 enum format { TSV, NPY, H5AD };
 
 struct view view;
-static const char *columns;
+static const char *columns, *into, *key = "corrmask";
 static long long limit = -1;
 static int genes, format, want_header, want_vocab, want_stats, want_check;
 
@@ -23,6 +23,9 @@ static struct option_def options[] = {
 	{0, "check", OPT_FLAG, &want_check, NULL, "read the whole input and report whether it is complete; several files allowed", 0, 0, 0,
 		0},
 	{'O', "format", OPT_CHOICE, &format, "tsv|npy|h5ad", "output format (default tsv)", 0, 0, 0, 0},
+	{0, "into", OPT_STRING, &into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode", 0,
+		0, 0, 0},
+	{0, "key", OPT_STRING, &key, "NAME", "with --into: add obsm/X_NAME, or obs/NAME_predicted and more (default corrmask)", 0, 0, 0, 0},
 	{0},
 };
 
@@ -100,13 +103,20 @@ static int check(int i)
 int main(int argc, char **argv)
 {
 	cli_init(&cli, argc, argv);
-	view = (struct view){
-		.columns = columns, .limit = limit, .genes = genes, .output = cli.output, .file = cli.noperand ? cli.operand[0] : NULL};
+	view = (struct view){.columns = columns,
+		.limit = limit,
+		.genes = genes,
+		.output = cli.output,
+		.into = into,
+		.key = key,
+		.file = cli.noperand ? cli.operand[0] : NULL};
 	if (want_header + want_vocab + want_stats + want_check + (format != TSV) > 1)
 		usage_error("give one of -H, --vocab, -s, --check and -O");
+	if (into && format != H5AD)
+		usage_error("--into adds to an AnnData file: give -O h5ad too");
 	if (cli.noperand > 1 && !want_check)
 		usage_error("one file at a time (several only with --check)");
-	if (format != TSV && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
+	if (format != TSV && !into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
 		usage_error("-O %s is binary and will not be written to a terminal: use -o FILE", format == NPY ? "npy" : "h5ad");
 	if (want_check) {
 		int bad = 0;
@@ -125,6 +135,8 @@ int main(int argc, char **argv)
 		view_statistics(in);
 	else if (format == NPY)
 		view_npy(in);
+	else if (format == H5AD && into)
+		view_into(in);
 	else if (format == H5AD)
 		view_h5ad(in);
 	else

@@ -18,6 +18,7 @@ void dataframe_column_release(struct dataframe_column *c)
 	free(c->name);
 	free(c->why);
 	free(c->where);
+	free(c->row);
 	h5array_release(&c->values);
 	h5array_release(&c->mask);
 	if (c->dataset >= 0)

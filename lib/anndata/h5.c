@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 /* h5py's LZF filter, for data that HDF5 itself has to decode (strings). values[2] is usually the size of a decoded chunk. For strings of
  * variable length it is not, so the size is doubled until the chunk fits, as h5py does. */
@@ -27,6 +28,24 @@ static size_t lzf_filter(unsigned flags, size_t nvalues, const unsigned values[]
 			break;
 	}
 	return 0;
+}
+
+/* Zstandard, for the same. A frame says how long it is; HDF5 writes none of unknown length. */
+static size_t zstd_filter(unsigned flags, size_t nvalues, const unsigned values[], size_t n, size_t *cap, void **buf)
+{
+	unsigned long long size = flags & H5Z_FLAG_REVERSE ? ZSTD_getFrameContentSize(*buf, n) : ZSTD_CONTENTSIZE_ERROR;
+	if (!size || size > H5_CHUNK_MAX || size / ZSTD_RATIO_MAX > n)
+		return 0;
+	void *out = malloc(size);
+	size_t got = out ? ZSTD_decompress(out, size, *buf, n) : 0;
+	if (!out || ZSTD_isError(got)) {
+		free(out);
+		return 0;
+	}
+	free(*buf);
+	*buf = out;
+	*cap = size;
+	return got;
 }
 
 static herr_t first_message(unsigned n, const H5E_error2_t *err, void *out)
@@ -66,13 +85,16 @@ int h5_check(const char *where, struct error *e)
 void h5_setup(void)
 {
 	static const H5Z_class2_t lzf = {H5Z_CLASS_T_VERS, H5_FILTER_LZF, 0, 1, "lzf", NULL, NULL, lzf_filter};
+	static const H5Z_class2_t zstd = {H5Z_CLASS_T_VERS, H5_FILTER_ZSTD, 0, 1, "zstd", NULL, NULL, zstd_filter};
 	/* After an error HDF5's clean-up prints about objects that it cannot close; after a full disk it writes again, and crashes. Files are
 	 * closed by those who opened them. */
 	H5dont_atexit();
 	H5Eset_auto2(H5E_DEFAULT, note_failure, NULL);
-	*failure = 0;
 	if (H5Zfilter_avail(H5_FILTER_LZF) <= 0)
 		H5Zregister(&lzf);
+	if (H5Zfilter_avail(H5_FILTER_ZSTD) <= 0)
+		H5Zregister(&zstd);
+	*failure = 0;
 }
 
 void h5_why(char why[H5_WHY])

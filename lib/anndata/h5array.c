@@ -59,10 +59,13 @@ static int filter_list(struct h5array *a, hid_t plist, int *direct, struct error
 			return h5_error(e, a->where, "reading the filter list");
 		if (H5Zfilter_avail((H5Z_filter_t)id) <= 0)
 			return error_set(e,
-				"%s: compressed with filter %d (%s), which this program does not have; "
-				"rewrite the file with gzip or lzf compression",
-				a->where, id, *name ? name : "no name");
-		if ((id != H5Z_FILTER_DEFLATE && id != H5Z_FILTER_SHUFFLE && id != H5_FILTER_LZF && id != H5Z_FILTER_FLETCHER32) || n > 4)
+				"%s: compressed with filter %d (%s), which this program does not have; install a plugin of HDF5%s, or "
+				"rewrite the file with gzip, lzf or zstd compression",
+				a->where, id, *name ? name : "no name",
+				id == H5_FILTER_BLOSC ? " (Debian package hdf5-filter-plugin-blosc-serial)" : "");
+		if ((id != H5Z_FILTER_DEFLATE && id != H5Z_FILTER_SHUFFLE && id != H5_FILTER_LZF && id != H5_FILTER_ZSTD &&
+			    id != H5Z_FILTER_FLETCHER32) ||
+			n > 4)
 			*direct = 0;
 		if (i < 4)
 			a->filters.id[a->filters.n++] = id;
@@ -213,7 +216,10 @@ static int fetch(struct h5array *a, struct h5array_job *j, size_t *used, uint64_
 	if (!size)
 		return 0;
 	/* deflate shrinks by at most 1032, LZF by 88: fewer stored bytes are damage, and no memory is allocated for them */
-	if (size < bytes / 1100 || size > 2 * bytes + 4096)
+	size_t ratio = 1100;
+	for (int i = 0; i < a->filters.n; i++)
+		ratio = a->filters.id[i] == H5_FILTER_ZSTD ? ZSTD_RATIO_MAX : ratio;
+	if (size < bytes / ratio || size > 2 * bytes + 4096)
 		return error_set(e, "%s: chunk at %llu: %llu stored bytes cannot hold %zu bytes; damaged file", a->where,
 			(unsigned long long)at[0], (unsigned long long)size, bytes);
 	grow(a->raw, a->raw_cap, *used + size);
