@@ -19,6 +19,7 @@ static int list_obs;
 static double min_genes = 20, min_counts = 50;
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Cells"},
 	{.name = "obs",
 		.kind = OPT_STRING,
 		.to = &obs_names,
@@ -32,6 +33,7 @@ static struct option_def options[] = {
 		.arg = "NAME",
 		.changes = 1,
 		.help = "add this column with the name of each cell's file, and append it to the barcode"},
+	{.kind = OPT_GROUP, .name = "Counts"},
 	{.name = "layer",
 		.kind = OPT_STRING,
 		.to = &want.layer,
@@ -50,6 +52,7 @@ static struct option_def options[] = {
 		.arg = "NAME",
 		.changes = 1,
 		.help = "the genome to read from a Cell Ranger 2 file that has several"},
+	{.kind = OPT_GROUP, .name = "Gene ids"},
 	{.name = "map",
 		.kind = OPT_STRING,
 		.to = &map_path,

@@ -17,6 +17,7 @@ static long long max_len, min_cells = 1;
 static double min_genes = 20, min_counts = 50;
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Vocabulary"},
 	{.letter = 'm',
 		.name = "medians",
 		.kind = OPT_STRING,
@@ -34,6 +35,7 @@ static struct option_def options[] = {
 		.to = &map_path,
 		.arg = "FILE",
 		.help = "first translate gene ids by this table of key and id (TSV, gzip accepted)"},
+	{.kind = OPT_GROUP, .name = "Encoding"},
 	{.name = "vocab-style",
 		.kind = OPT_CHOICE,
 		.to = &style,
@@ -58,6 +60,7 @@ static struct option_def options[] = {
 		.to = &keep_empty,
 		.changes = 1,
 		.help = "keep cells without a known gene (default: drop them, with a warning)"},
+	{.kind = OPT_GROUP, .name = "Checks"},
 	{.name = "min-genes-matched",
 		.kind = OPT_REAL,
 		.to = &min_genes,
@@ -70,6 +73,7 @@ static struct option_def options[] = {
 		.arg = "PERCENT",
 		.max = 100,
 		.help = "fail if a smaller share of the counts belongs to such genes (default 50)"},
+	{.kind = OPT_GROUP, .name = "Learning a vocabulary"},
 	{.name = "fit",
 		.kind = OPT_FLAG,
 		.to = &fit,
