@@ -1,8 +1,9 @@
 # The cells of demo, finetune, genes and table6, ready for training: read, sampled, split, encoded, with their graph.
 #
-# DATA    AnnData or 10x file, or several; without it, cells are simulated
-# LABEL   obs column with the cell type           GROUP  obs column to split by (donor); auto: find one; none: split by cell
-# CELLS   cells to use, 0: all                    MAXLEN tokens of a cell                    SEED  of sample and split
+# LABEL   obs column with the cell type
+# GROUP   obs column to split by, such as donor; auto: find one; none: split by cell
+# CELLS   cells to use; 0: all
+# MAXLEN  most tokens of a cell
 # Every stage is a file under $(PREPARED), so a second run does nothing and an interrupted run continues where it stopped.
 
 LABEL  ?= cell_type

@@ -56,25 +56,33 @@ static char *find_pipelines(void)
 	return NULL;
 }
 
-/* Call use(line, arg) for every line of the .mk files. */
+static void each_line_of(const char *path, void (*use)(char *line, void *arg), void *arg)
+{
+	char *line = NULL;
+	size_t size = 0;
+	FILE *f = fopen(path, "re");
+	while (f && getline(&line, &size, f) > 0) {
+		line[strcspn(line, "\n")] = 0;
+		use(line, arg);
+	}
+	if (f)
+		fclose(f);
+	free(line);
+}
+
+/* Call use(line, arg) for every line of the .mk files, the demo's first. */
 static void each_line(void (*use)(char *line, void *arg), void *arg)
 {
 	glob_t files = {0};
-	char *pattern = xasprintf("%s/*.mk", pipelines), *line = NULL;
-	size_t size = 0;
+	char *pattern = xasprintf("%s/*.mk", pipelines), *demo = xasprintf("%s/demo.mk", pipelines);
+	each_line_of(demo, use, arg);
 	glob(pattern, 0, NULL, &files);
-	for (size_t i = 0; i < files.gl_pathc; i++) {
-		FILE *f = fopen(files.gl_pathv[i], "re");
-		while (f && getline(&line, &size, f) > 0) {
-			line[strcspn(line, "\n")] = 0;
-			use(line, arg);
-		}
-		if (f)
-			fclose(f);
-	}
+	for (size_t i = 0; i < files.gl_pathc; i++)
+		if (strcmp(files.gl_pathv[i], demo))
+			each_line_of(files.gl_pathv[i], use, arg);
 	globfree(&files);
 	free(pattern);
-	free(line);
+	free(demo);
 }
 
 /* "demo: FILES ## text" is an experiment. */
@@ -89,17 +97,15 @@ static void add_target(char *line, void *arg)
 	commands[*n] = (struct cli_command){0};
 }
 
-/* "# LABEL   obs column" and "# FT_EPOCHS, FT_LR   of the fine-tuning" are variables. */
-static void print_variables(char *line, void *arg)
+/* "# LABEL  obs column" is a variable. */
+static void print_variable(char *line, void *arg)
 {
-	size_t length = strspn(line, "# ABCDEFGHIJKLMNOPQRSTUVWXYZ_,");
-	const char *text = strstr(line, "  ");
-	if (strncmp(line, "# ", 2) != 0 || !isupper((unsigned char)line[2]) || !text || (size_t)(text - line) > length ||
-		!text[strspn(text, " ")])
+	if (strncmp(line, "# ", 2) != 0 || !isupper((unsigned char)line[2]))
 		return;
-	text += strspn(text, " ");
-	for (char *name = strtok(line + 2, " ,"); name && name < text; name = strtok(NULL, " ,"))
-		printf("%s=\t\t%s\n", name, text);
+	size_t length = strspn(line + 2, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+	const char *text = line + 2 + length;
+	if (strncmp(text, "  ", 2) == 0)
+		printf("%.*s=\t\t%s\n", (int)length, line + 2, text + strspn(text, " "));
 }
 
 static int run_list(int argc, char **argv)
@@ -120,7 +126,7 @@ static int run_tool(int argc, char **argv)
 static int run_target(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "--completion") == 0) {
-		each_line(print_variables, NULL);
+		each_line(print_variable, NULL);
 		return fflush(stdout) ? 1 : 0;
 	}
 	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
