@@ -1,13 +1,15 @@
 # The cells of demo, finetune, genes and table6, ready for training: read, sampled, split, encoded, with their graph.
 #
-# DATA    AnnData or 10x file, or several; without it, cells are simulated
-# LABEL   obs column with the cell type           GROUP  obs column to split by (donor); auto: find one; none: split by cell
-# CELLS   cells to use, 0: all                    MAXLEN tokens of a cell                    SEED  of sample and split
+# LABEL   obs column with the cell type
+# GROUP   obs column to split by, such as donor; auto: find one; none: split by cell
+# CELLS   cells to use; 0: all
+# MAXLEN  most tokens of a cell
 # MIN_CLASS  drop classes of LABEL with a smaller share of the cells
-# CORPUS  AnnData or 10x files to pre-train on (no cells of DATA should be in them); without it, the training cells of DATA
-# MEDIANS, TOKEN_TABLE   Geneformer's two tables, or one vocabulary as MEDIANS; without them it is learnt from the cells to pre-train on
-# GENE_NAMES             with these: a table of name and gene id, if DATA has other names
-# PROTOCOL   paper: annotation as in the CorrMask paper: MIN_CLASS 0.05; fine-tuning for 5 epochs without early stopping
+# CORPUS  AnnData or 10x files to pre-train on, without cells of DATA; none: the training cells of DATA
+# MEDIANS  vocabulary, or Geneformer's table of medians; none: learnt from the cells to pre-train on
+# TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
+# GENE_NAMES  table of name and gene id, if DATA and MEDIANS name genes differently
+# PROTOCOL  paper: annotation as in the CorrMask paper: MIN_CLASS 0.05; fine-tuning for 5 epochs without early stopping
 # Every stage is a file under $(PREPARED), so a second run does nothing and an interrupted run continues where it stopped.
 
 LABEL  ?= cell_type

@@ -3,11 +3,12 @@
 #     make demo                                  simulated cells with known modules and cell types
 #     make demo DATA=lung.h5ad LABEL=cell_type   the same on your file
 #
-# EPOCHS, BATCH, CONFIG, LR   of the pre-training (LR: 0.001 in Table 5 of the CorrMask paper, 1e-4 in its appendix C.7); cells.mk has the
-#                             settings of the cells
-# PT_ARGS more options of sctrain mlm, such as '--warmup 10000' (the paper's; its smallest corpus has fewer steps)
-# SCALE   tiny, small (default) or paper: sets the defaults of these, of CELLS and MAXLEN; paper has the values of the paper's Table 5
-# The logs ($(DEMO)/log) have the messages of every stage, with its time and peak memory.
+# EPOCHS  passes of the pre-training over the cells
+# BATCH   cells of a batch
+# CONFIG  network: tiny, corrmask-paper or a config.json
+# LR      peak learning rate of the pre-training (0.001 in Table 5 of the CorrMask paper, 1e-4 in its appendix C.7)
+# PT_ARGS  more options of sctrain mlm, such as '--warmup 10000' (the paper's; its smallest corpus has fewer steps)
+# SCALE=paper has the values of the paper's Table 5. cells.mk has the variables of the cells. The logs ($(DEMO)/log) have the messages of every stage, with its time and peak memory.
 
 EPOCHS ?= $(call scale,1,6,3)
 BATCH  ?= 12

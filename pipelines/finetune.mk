@@ -7,12 +7,16 @@
 # The same network is also trained from random weights. A quarter of the donors is for the test, a fifth of the others for validation:
 # the weights with the smallest loss are kept [Geneformer's protocol]. Cells are read, sampled and split as by make demo, with its settings
 # (cells.mk). Without INIT the demo's pre-training runs first.
-# VOCAB   the model's vocabulary (default INIT/vocab.tsv)         FT_EPOCHS, FT_BATCH, FT_LR   of the fine-tuning
-# FT_STOP when to stop and which weights to keep (default: --patience 3; PROTOCOL=paper: --best last, so no early stopping)
-# FT_ARGS more options of sctrain cells, such as '--freeze 2 --class-weight balanced'
+# INIT       folder of the model to start from; none: the demo's two models
+# VOCAB      the model's vocabulary
+# FT_EPOCHS  most passes of the fine-tuning
+# FT_BATCH   cells of a batch
+# FT_LR      peak learning rate of the fine-tuning
+# FT_STOP    when to stop and which weights to keep; --best last: no early stopping
+# FT_ARGS    more options of sctrain cells, such as '--freeze 2 --class-weight balanced'
 
 INIT      ?=
-VOCAB     ?= $(call given,INIT)/vocab.tsv
+VOCAB     ?= $(if $(value INIT),$(call given,INIT)/vocab.tsv)
 FT_EPOCHS ?= $(if $(paper_protocol),5,$(call scale,10,10,5))
 FT_BATCH  ?= 12
 FT_LR     ?= $(if $(value INIT),5e-5,$(call scale,1e-3,1e-3,5e-5))

@@ -10,14 +10,15 @@
 #     make -j2 fig7 DATA=lung.h5ad                           lambda 0 (random masks), 0.25, 0.5, 0.75, 1: the table and a figure
 #
 # table2, table7 and fig7 are the same runs, in the same folder, with other defaults of STRATEGIES; their SIZES is 1.
-# STRATEGIES  random, bernoulli, pmi, pmi-rand, corrmask, corrmask-N (lambda is N percent); the others are compared with the first one. A
-#             suffix sets the rate (r2mae_mlm.mk)
-# SIZES       corpora to pre-train on: numbers of training cells, or shares of them (at most 1); a corpus is part of the next larger one
-# SEEDS       seeds of masks, order, initial weights and dropout in both trainings; SEED alone determines the split and the corpora
-# LABELLED    training cells to fine-tune on (a fifth of them for validation); 0: all
-# SCALE       tiny: a minute; small: half an hour on 2 cores; paper: the paper's network, epochs and rates, on all cells of DATA
-# DEVICE      as --device of sctrain(1)
-# KEEP_MODELS 1 keeps the models; by default a model is removed after it is scored
+# STRATEGIES   random, bernoulli, pmi, pmi-rand, corrmask, corrmask-N (lambda is N percent); the others are compared with the first one. r2mae_mlm.mk: suffixes for the rate
+# SIZES        corpora to pre-train on: numbers of training cells, or shares of them up to 1; default: by SCALE, 0.1 0.3 1 for small
+# SEEDS        seeds of masks, order, initial weights and dropout in both trainings; default: 1 2 3, with SCALE=tiny 1 2
+# LABELLED     training cells to fine-tune on, a fifth of them for validation; 0: all
+# DEVICE       as --device of sctrain(1)
+# KEEP_MODELS  1 keeps the models; 0 removes a model after it is scored
+# INPUTS       folder of table6-inputs, made on another machine
+# SCALE=tiny takes a minute, small half an hour on 2 cores; paper has the paper's network, epochs and rates, on all cells of DATA. A corpus is
+# part of the next larger one. SEED alone determines the split and the corpora.
 # Cells are those of cells.mk. The pre-training has the settings of make demo, but EPOCHS is 3; fine-tuning is that of make finetune. Each
 # graph is computed from its corpus alone. A model is scored on the held-out cells in two ways: after fine-tuning, and by a linear probe that is
 # trained on the frozen embeddings of all training cells. pipelines/table6-run.sh makes one run by hand.

@@ -20,6 +20,7 @@ static int list_obs;
 static double min_genes = 20, min_counts = 50;
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Cells"},
 	{.name = "obs",
 		.kind = OPT_STRING,
 		.to = &obs_names,
@@ -33,6 +34,12 @@ static struct option_def options[] = {
 		.arg = "NAME",
 		.changes = 1,
 		.help = "add this column with the name of each cell's file, and append it to the barcode"},
+	{.name = "obs-table",
+		.kind = OPT_STRING,
+		.to = &table_path,
+		.arg = "FILE",
+		.help = "add the columns of this table, joined by the barcode in its first column (TSV or CSV, gzip accepted)"},
+	{.kind = OPT_GROUP, .name = "Counts"},
 	{.name = "layer",
 		.kind = OPT_STRING,
 		.to = &want.layer,
@@ -56,11 +63,7 @@ static struct option_def options[] = {
 		.to = &want.round,
 		.changes = 1,
 		.help = "round fractional counts, such as SoupX makes, to whole ones"},
-	{.name = "obs-table",
-		.kind = OPT_STRING,
-		.to = &table_path,
-		.arg = "FILE",
-		.help = "add the columns of this table, joined by the barcode in its first column (TSV or CSV, gzip accepted)"},
+	{.kind = OPT_GROUP, .name = "Gene ids"},
 	{.name = "map",
 		.kind = OPT_STRING,
 		.to = &map_path,
@@ -78,11 +81,12 @@ static struct option_def options[] = {
 		.arg = "PERCENT",
 		.max = 100,
 		.help = "with --map: fail if a smaller share of the counts belongs to such genes (default 50)"},
+	{.kind = OPT_GROUP, .name = "Tokens"},
 	{.name = "rank",
 		.kind = OPT_STRING,
 		.to = &vocab_path,
 		.arg = "VOCAB",
-		.help = "write tokens, as rankenc -m VOCAB does from these counts; -t to --min-counts-matched are for this"},
+		.help = "write tokens, as rankenc -m VOCAB makes from these counts; the options under Encoding are for this"},
 	{0},
 };
 
