@@ -241,6 +241,7 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 		}
 		row += (uint64_t)got;
 		j->named += (size_t)got;
+		sandbox_reading(cli.operand[i]);
 		progress("%" PRIu64 " cells", j->cells);
 	}
 	if (got < 0)

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #if __has_include(<linux/landlock.h>)
@@ -33,11 +34,18 @@
 #endif
 
 static const struct cli *cli;
-static volatile int *reading; /* operand, shared by both processes */
+static volatile int *reading; /* operand, shared by both processes; NULL: no sandbox */
+static uint64_t stored;       /* bytes of all operands */
 
+/* In some damaged files HDF5 never returns (a heap whose object has size 0). So each step has 5 s of processor time, and more in a large
+ * file, because the first step may be the conversion of a whole matrix. */
 void sandbox_reading(const char *operand)
 {
-	for (int i = 0; reading && i < cli->noperand; i++)
+	struct itimerval step = {.it_value.tv_sec = 5 + (time_t)(stored / 5000000)};
+	if (!reading)
+		return;
+	setitimer(ITIMER_PROF, &step, NULL);
+	for (int i = 0; i < cli->noperand; i++)
 		if (cli->operand[i] == operand)
 			*reading = i;
 }
@@ -173,6 +181,7 @@ static const int allowed[] = {
 	SYS_clock_nanosleep,
 	SYS_nanosleep,
 	SYS_gettimeofday,
+	SYS_setitimer,
 	SYS_getrandom,
 	SYS_getrusage,
 	SYS_sysinfo,
@@ -279,11 +288,11 @@ static void limit(int what, uint64_t most)
 
 /*
  * More than any sound file of this size needs. Memory: a base with the buffers of the spill; stack and heap of each thread; what is kept of the
- * file (categories, genes); chunks of at most 1 GiB, which at best compress by 1100. Time: 100 kB a second.
+ * file (categories, genes); chunks of at most 1 GiB, which at best compress by 1100. Time: 100 kB a second over all.
  */
 static void limit_resources(void)
 {
-	uint64_t threads = (uint64_t)cli->threads, stored = 0, chunk;
+	uint64_t threads = (uint64_t)cli->threads, chunk;
 	for (int i = 0; i < cli->noperand; i++) {
 		struct stat st;
 		stored += stat(cli->operand[i], &st) ? 0 : S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 16 * GIB; /* a folder of tables */
@@ -337,7 +346,7 @@ static _Noreturn void died(int status, const char *note)
 		signal(sig, SIG_DFL);
 		raise(sig);
 	}
-	if (sig == SIGXCPU)
+	if (sig == SIGXCPU || sig == SIGPROF)
 		die("%s: reading takes longer than any sound file of this size: damaged file", file);
 	if (sig == SIGKILL)
 		die("%s: the process that read this file was killed: no memory, or too much time", file);

@@ -18,7 +18,8 @@
  * All operands and the values of all text options may be read. */
 void sandbox_start(const struct cli *c);
 
-/* This operand is being read now: the parent names it if the child crashes. */
+/* This operand is being read now: the parent names it if the child crashes. Call it again after each block: without such a sign the child
+ * ends after some seconds of processor time. */
 void sandbox_reading(const char *operand);
 
 #endif
