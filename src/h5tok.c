@@ -1,16 +1,16 @@
 /* h5tok: AnnData and 10x files to a counts stream or, with --rank, to a tokens stream. */
 #include "cli_rank.h"
+#include "h5tok_sandbox.h"
 
 #include "base/file.h"
+#include "anndata/crosscheck.h"
 #include "anndata/genetable.h"
 #include "anndata/obs.h"
 #include "anndata/obstable.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ENTRIES ((size_t)1 << 17) /* matrix entries read at a time: the same for any number of threads */
 
@@ -125,30 +125,12 @@ struct job {
 	int col_cell, col_barcode, col_counts, col_sample, col_gene, col_count;
 };
 
-static const char *reading; /* file, for the message below */
-
-/*
- * HDF5 can crash on a damaged heap of strings, because it checks the lengths too late. Then remove the incomplete output, say that the file
- * is damaged, and exit.
- */
-#ifndef __SANITIZE_ADDRESS__
-static void on_crash(int sig)
-{
-	static const char a[] = "h5tok: ", b[] = ": the HDF5 library crashed while reading this file: damaged HDF5\n";
-	outfile_cleanup();
-	if (write(STDERR_FILENO, a, sizeof a - 1) < 0 || write(STDERR_FILENO, reading, strlen(reading)) < 0 ||
-		write(STDERR_FILENO, b, sizeof b - 1) < 0)
-		_exit(1);
-	_exit(1);
-}
-#endif
-
 /* Open file i. Its annotation includes that of --obs-table. */
 static void open_input(struct job *j, struct h5ad *h, int i)
 {
 	struct error e;
 	uint64_t found = 0;
-	reading = cli.operand[i];
+	sandbox_reading(cli.operand[i]);
 	if (h5ad_open(h, cli.operand[i], &want, &e))
 		die("%s", e.msg);
 	if (table_path && obstable_join(&j->annotation, h, sample_column ? j->sample[i] : NULL, &found, &e))
@@ -270,6 +252,7 @@ static void read_names(struct job *j, struct h5ad *h, uint64_t row, size_t n)
 static void stream_cells(struct job *j, struct h5ad *h, int i)
 {
 	struct error e;
+	struct crosscheck check;
 	int threads = (int)cli.threads, got;
 	uint64_t row = 0, spill = countmat_spill_bytes(&h->mat);
 	if (spill)
@@ -278,13 +261,15 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	if (h5ad_start(h, &e))
 		die("%s", e.msg);
 	obs_file(&j->obs, h);
+	crosscheck_init(&check, h);
 	j->file = i;
 	j->named = j->barcode.n = 0;
 	size_t item = type_size(j->header->col[j->col_gene].type) + 4;
 	j->rows.narrow = item == 6;
 	while ((got = countmat_next(&h->mat, j->map[i], j->identity[i], BLOCK_ROWS, ENTRIES, &j->rows, threads, &e)) > 0) {
 		read_names(j, h, row, (size_t)got);
-		if (obs_read(&j->obs, row, (size_t)got, threads, &e))
+		if (obs_read(&j->obs, row, (size_t)got, threads, &e) ||
+			crosscheck_rows(&check, &j->barcode, j->named, j->rows.total, (size_t)got, threads, &e))
 			die("%s", e.msg);
 		for (size_t at = 0, end = 0; at < (size_t)got; at = end) {
 			while (end < (size_t)got && end - at < BLOCK_ROWS &&
@@ -294,10 +279,14 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 		}
 		row += (uint64_t)got;
 		j->named += (size_t)got;
+		sandbox_reading(cli.operand[i]);
 		progress("%" PRIu64 " cells", j->cells);
 	}
 	if (got < 0)
 		die("%s", e.msg);
+	for (char *finding; (finding = crosscheck_finding(&check)); free(finding))
+		warn("%s", finding);
+	crosscheck_release(&check);
 }
 
 static void make_header(struct job *j, struct header *h)
@@ -484,12 +473,8 @@ int main(int argc, char **argv)
 	cli_init(&cli, argc, argv);
 	if (!cli.noperand)
 		usage_error("name a file: HDF5 cannot be read from a pipe");
-	reading = cli.operand[0];
-#ifndef __SANITIZE_ADDRESS__
-	signal(SIGSEGV, on_crash);
-	signal(SIGBUS, on_crash);
-#endif
 	open_ranking(&j);
+	sandbox_start(&cli);
 	if (sample_column)
 		j.sample = sample_names();
 	survey_files(&j, &file);
