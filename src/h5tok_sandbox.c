@@ -70,19 +70,22 @@ static void allow(int rules, const char *path)
 	close(a.parent_fd);
 }
 
-/* An operand: a folder may hold symbolic links to files elsewhere. */
+/* An operand: a folder, which may hold symbolic links to files elsewhere. A matrix has its genes and barcodes beside it, in its folder. */
 static void allow_operand(int rules, const char *path)
 {
-	DIR *d = opendir(path);
+	const char *name = strrchr(path, '/');
+	char *folder = strstr(name ? name : path, "matrix.mtx") ? xasprintf("%.*s.", name ? (int)(name + 1 - path) : 0, path) : xstrdup(path);
+	DIR *d = opendir(folder);
 	allow(rules, path);
 	for (struct dirent *x; d && (x = readdir(d));) {
-		char *name = xasprintf("%s/%s", path, x->d_name);
+		char *file = xasprintf("%s/%s", folder, x->d_name);
 		if (strcmp(x->d_name, ".."))
-			allow(rules, name);
-		free(name);
+			allow(rules, file);
+		free(file);
 	}
 	if (d)
 		closedir(d);
+	free(folder);
 }
 
 static int only_named_files(void)
