@@ -3,21 +3,25 @@
 # DATA    AnnData or 10x file, or several; without it, cells are simulated
 # LABEL   obs column with the cell type           GROUP  obs column to split by (donor); auto: find one; none: split by cell
 # CELLS   cells to use, 0: all                    MAXLEN tokens of a cell                    SEED  of sample and split
+# GENES   use only this many genes, those that vary most among all cells (scsample --hvg); 0: all
+# SIM     options of scsim(1), without DATA. The default is small cells with strong modules: of the 300 genes a cell keeps the 64 of highest rank
 # Every stage is a file under $(PREPARED), so a second run does nothing and an interrupted run continues where it stopped.
 
 LABEL  ?= cell_type
 GROUP  ?= auto
 CELLS  ?= $(call scale,400,3000,$(if $(value DATA),0,40000))
-MAXLEN ?= $(call scale,64,256,2048)
+MAXLEN ?= $(call scale,64,$(if $(value DATA),256,64),$(if $(value DATA),2048,64))
+GENES  ?= 0
+SIM    ?= --genes 300 --modules 30 --module-share 1 --depth 20000 --activity 1 --noise 0.3 --rarest 0.02
 
-PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED
+PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED $(if $(filter-out 0,$(GENES)),GENES) $(if $(value DATA),,SIM)
 $(eval $(call run_folder,PREPARED,prepared,$(PREPARED_SETTINGS)))
 PREPARED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph scsample scsim scview)
 prepared_stage = $(call stage_in,$(PREPARED),$1)
 
 $(PREPARED)/all.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
 ifeq ($(value DATA),)
-	$(call prepared_stage,scsim) $(BIN)/scsim -v --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
+	$(call prepared_stage,scsim) $(BIN)/scsim -v $(SIM) --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
 else
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
 	$(call prepared_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v -@ $(THREADS) -o $@
@@ -25,7 +29,7 @@ endif
 
 $(PREPARED)/cells.counts: $(PREPARED)/all.counts
 	$(call prepared_stage,scsample) $(BIN)/scsample -v $(if $(value DATA),--where $(call text,LABEL)'!=NA' $(if $(filter-out 0,$(CELLS)),-n $(CELLS))) \
-		--seed $(SEED) -o $@ $<
+		$(if $(filter-out 0,$(GENES)),--hvg $(GENES)) --seed $(SEED) -o $@ $<
 
 $(PREPARED)/group: $(PREPARED)/cells.counts
 	@$(script)/group.sh $(call text,GROUP) $< > $@

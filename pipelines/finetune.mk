@@ -1,12 +1,12 @@
 # make finetune: cell types by fine-tuning, scored on donors the model has not seen.
 #
-#     make finetune                                             the demo's cells and its two pre-trained models
+#     make finetune                                             simulated cells and the demo's pre-trained models of SEED
 #     make finetune DATA=lung.h5ad LABEL=cell_type              the same on your file
 #     make finetune DATA=lung.h5ad LABEL=cell_type INIT=DIR     from a model of your own, of sctrain's or transformers'
 #
 # The same network is also trained from random weights. A quarter of the donors is for the test, a fifth of the others for validation:
 # the weights with the smallest loss are kept [Geneformer's protocol]. Cells are read, sampled and split as by make demo, with its settings
-# (cells.mk). Without INIT the demo's pre-training runs first.
+# (cells.mk). Without INIT the pre-training of SEED runs first (pretrain.mk).
 # VOCAB   the model's vocabulary (default INIT/vocab.tsv)         FT_EPOCHS, FT_BATCH, FT_LR   of the fine-tuning
 # FT_ARGS more options of sctrain cells, such as '--freeze 2 --class-weight balanced'
 
@@ -18,17 +18,17 @@ FT_LR     ?= $(if $(value INIT),5e-5,$(call scale,1e-3,1e-3,5e-5))
 FT_ARGS   ?=
 
 # With INIT, nothing of the demo but its cells has a part
-FT_SETTINGS := $(if $(value INIT),$(PREPARED_SETTINGS) INIT VOCAB,$(DEMO_SETTINGS)) FT_EPOCHS FT_BATCH FT_LR FT_ARGS
+FT_SETTINGS := $(if $(value INIT),$(PREPARED_SETTINGS) INIT VOCAB,$(PRETRAINED_SETTINGS)) FT_EPOCHS FT_BATCH FT_LR FT_ARGS
 $(eval $(call run_folder,FT,finetune,$(FT_SETTINGS)))
 ft_stage = $(call stage_in,$(FT),$1)
 
-FT_STARTS := scratch $(if $(value INIT),init,$(DEMO_MODELS))
-ft_model_random := $(DEMO)/random.model
-ft_model_corrmask := $(DEMO)/corrmask.model
+FT_STARTS := scratch $(if $(value INIT),init,random corrmask)
+ft_model_random := $(PRETRAINED)/random-$(SEED).model
+ft_model_corrmask := $(PRETRAINED)/corrmask-$(SEED).model
 # The network that starts from random weights is the same as the others'.
 ft_start_scratch = --config $(if $(value INIT),$(call text,INIT)/config.json,$(CONFIG))
 ft_start_init = --init $(call text,INIT)
-$(foreach m,$(DEMO_MODELS),$(eval ft_start_$m := --init $(ft_model_$m)))
+$(foreach m,random corrmask,$(eval ft_start_$m := --init $(ft_model_$m)))
 # What the start's model is made from; a model of the user is among the settings.
 ft_needs = $(addsuffix /model.safetensors,$(ft_model_$1))
 
@@ -60,7 +60,7 @@ endef
 $(eval $(call ft_split,$(FT),$(FT)/learn.tok,$(PREPARED)/group,ft_stage))
 
 define ft_start
-$$(FT)/$1.model/model.safetensors: $$(FT)/train.tok $$(FT)/valid.masked $$(call ft_needs,$1) | $$(DEMO_TOOLS)
+$$(FT)/$1.model/model.safetensors: $$(FT)/train.tok $$(FT)/valid.masked $$(call ft_needs,$1) | $$(PRETRAINED_TOOLS)
 	$$(call ft_stage,sctrain-$1) $$(PIPELINES)/train.sh cells $$(FT)/$1.model $$< \
 		--strategy none --keep $$(call text,LABEL) --epochs $$(FT_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -- \
 		--label $$(call text,LABEL) $$(ft_start_$1) --lr $$(FT_LR) --eval $$(FT)/valid.masked --patience 3 $$(FT_ARGS) --seed $$(SEED) -@ $$(THREADS)
