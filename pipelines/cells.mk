@@ -12,7 +12,7 @@ GROUP  ?= auto
 CELLS  ?= $(call scale,400,3000,$(if $(value DATA),0,40000))
 MAXLEN ?= $(call scale,64,$(if $(value DATA),256,64),$(if $(value DATA),2048,64))
 GENES  ?= 0
-SIM    ?= --genes 300 --modules 30 --module-share 1 --depth 20000 --activity 1 --noise 0.3 --rarest 0.02
+SIM    ?= --genes 300 --modules 30 --module-share 1 --depth 20000 --activity 1 --noise 0.3 --rarest 0.02 --separation 0.5
 
 PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED $(if $(filter-out 0,$(GENES)),GENES) $(if $(value DATA),,SIM)
 $(eval $(call run_folder,PREPARED,prepared,$(PREPARED_SETTINGS)))

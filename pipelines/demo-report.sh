@@ -28,7 +28,7 @@ awk -F '\t' '
 	{ line($1 == "random" ? "network, random masks" : "network, CorrMask masks", $3, $4); print "  " each[$1] }
 	END {
 		line("table of gene frequencies, no network", f["visible"], f["hidden"]); print ""
-		line("table of neighbours in rank, no network", m["visible"], m["hidden"]); print ""
+		line("table of medians of neighbours, no network", m["visible"], m["hidden"]); print ""
 	}' "$dir/points.tsv" "$dir/reference.tsv" "$dir/summary.tsv"
 
 # ---- cell types ----
@@ -91,8 +91,9 @@ awk -F '\t' "$stats"'
 			printf "Not shown to differ: the macro F1 of cell types, CorrMask - random %+.3f ± %.3f.\n", mean, error
 		best = sum["expression"] > sum["pca"] ? "expression" : "pca"
 		net = sum["random"] > sum["corrmask"] ? "random" : "corrmask"
-		printf "%s (%.3f) %s than the best of these networks (%.3f).\n", (best == "pca" ? "50 principal components" : "Log-normalised expression"), sum[best], \
-			(sum[best] > sum[net] / count[net] ? "tell the cell types apart better" : "tell the cell types apart less well"), sum[net] / count[net]
+		printf "%s the cell types apart %s than the best of these networks (%.3f).\n", \
+			(best == "pca" ? sprintf("50 principal components (%.3f) tell", sum[best]) : sprintf("Log-normalised expression (%.3f) tells", sum[best])), \
+			(sum[best] > sum[net] / count[net] ? "better" : "less well"), sum[net] / count[net]
 		if (seeds < 2) print "One seed: nothing can be said about other trainings (SEEDS=\"1 2\")."
 	}' "$dir/summary.tsv" "$dir/points.tsv" "$dir/probes.tsv"
 echo "± is a standard error, over seeds and held-out cells"

@@ -18,12 +18,15 @@ set title "Loss of a masked gene of a held-out cell"
 set ylabel "loss"
 set xrange [-0.25:1.25]
 set xtics ("partners visible" 0, "partners hidden" 1)
-set key outside bottom center horizontal maxrows 2
+set tmargin at screen 0.90
+set bmargin at screen 0.27
+set key at screen 0.26, screen 0.1 center center horizontal maxrows 3
 plot for [i = 1:words(strategies)] for [k in seeds] line(word(strategies, i), k) using 1:2 with linespoints pt 7 ps 0.6 lw 1.5 \
 	lc rgb colour(word(strategies, i)) title (k eq word(seeds, 1) ? (word(strategies, i) eq "shuffled" ? "CorrMask, shuffled graph" : name(word(strategies, i))) : ""), \
 	"< printf '0\t%s\n1\t%s\n' ".sprintf("%g %g", table(2, "visible"), table(2, "hidden")) using 1:2 with lines dt 2 lw 1.5 lc rgb "#000000" title "table of gene frequencies", \
 	"< printf '0\t%s\n1\t%s\n' ".sprintf("%g %g", table(3, "visible"), table(3, "hidden")) using 1:2 with lines dt 3 lw 1.5 lc rgb "#4060a0" title "table of neighbours' medians"
 unset key
+set bmargin at screen 0.15
 set title "Partner reliance R (hidden - visible), a point a seed"
 set ylabel "R"
 set yrange [*<0:*]
