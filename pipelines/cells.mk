@@ -4,7 +4,8 @@
 # LABEL   obs column with the cell type           GROUP  obs column to split by (donor); auto: find one; none: split by cell
 # CELLS   cells to use, 0: all                    MAXLEN tokens of a cell                    SEED  of sample and split
 # GENES   use only this many genes, those that vary most among all cells (scsample --hvg); 0: all
-# SIM     options of scsim(1), without DATA. The default is small cells with strong modules: of the 300 genes a cell keeps the 64 of highest rank
+# SIM     options of scsim(1), without DATA. The default is small cells with strong modules; of the 300 genes a cell keeps the 64 of highest
+#         rank. scsim(1) compares them with real cells.
 # Every stage is a file under $(PREPARED), so a second run does nothing and an interrupted run continues where it stopped.
 
 LABEL  ?= cell_type
@@ -12,7 +13,7 @@ GROUP  ?= auto
 CELLS  ?= $(call scale,400,3000,$(if $(value DATA),0,40000))
 MAXLEN ?= $(call scale,64,$(if $(value DATA),256,64),$(if $(value DATA),2048,64))
 GENES  ?= 0
-SIM    ?= --genes 300 --modules 30 --module-share 1 --depth 20000 --activity 1 --noise 0.3 --rarest 0.02 --separation 0.5
+SIM    ?= --genes 300 --modules 30 --module-share 1 --depth 20000 --activity 2 --noise 0.3 --rarest 0.02
 
 PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED $(if $(filter-out 0,$(GENES)),GENES) $(if $(value DATA),,SIM)
 $(eval $(call run_folder,PREPARED,prepared,$(PREPARED_SETTINGS)))

@@ -20,7 +20,8 @@ cp "$reliance/reference.tsv" "$dir/reference.tsv"
 echo
 echo "How much does the network copy a masked gene from its partners in the graph? Loss of one masked gene with its partners visible, and with"
 echo "them masked too; R is the difference (make reliance)"
-awk -F '\t' '
+[ -s "$dir/points.tsv" ] || echo "This cannot be measured here: the graph has too few edges (more cells make more)."
+[ ! -s "$dir/points.tsv" ] || awk -F '\t' '
 	function line(name, v, h) { printf "%-44s %10.3f %10.3f %+10.3f", name, v, h, h - v }
 	FILENAME ~ /points/ { each[$1] = each[$1] sprintf(" %+.3f", $5); next }
 	FILENAME ~ /reference/ { if (FNR > 1) { f[$1] = $2; m[$1] = $3 } next }
@@ -59,12 +60,17 @@ echo "values of networks are means over the seeds"
 
 # ---- in short ----
 # A difference is called shown if it has the same sign in every seed and is more than twice its standard error. The error has the spread of the
-# seeds and that of the held-out cells; for F1, the latter is that of two independent samples of cells, from the intervals: too large rather than too small.
+# seeds and that over the held-out cells; for F1, the latter is the spread of the difference over the draws of the bootstrap.
+for k in $seeds; do
+	paste "$dir/random-$k.probe.replicates" "$dir/corrmask-$k.probe.replicates" | awk -F '\t' 'NR > 1 { print $1 "\t" $8 - $4 }'
+done | awk -F '\t' "$stats"'$2 == $2 + 0 { x[$1] += $2; n[$1]++ }
+	END { for (r in x) { d = x[r] / n[r]; m++; s += d; q += d * d } print sd(m, s, q) }' > "$dir/error.txt"
 echo
 awk -F '\t' "$stats"'
-	FILENAME ~ /summary/ { if ($1 == "random") base = $5; else { r = $5; gap = $7; gap_sd = $8; cells = $12; seeds = $2 } next }
+	FILENAME ~ /summary/ { if ($1 == "random") base = $5; else { r = $5; gap = $7; gap_sd = $8; cells = $12 } next }
 	FILENAME ~ /points/ { R[$1, $2] = $5; next }
-	{ f1[$1, $2] = $3; low[$1, $2] = $4; high[$1, $2] = $5; sum[$1] += $3; count[$1]++; if (!($2 in seen)) { seen[$2] = 1; seed[++n] = $2 } }
+	FILENAME ~ /error/ { draws = $1; next }
+	{ f1[$1, $2] = $3; sum[$1] += $3; count[$1]++; if (!($2 in seen)) { seen[$2] = 1; seed[++n] = $2 } }
 	function shown(mean, error, same) { return same && seeds > 1 && (mean > 2 * error || mean < -2 * error) }
 	END {
 		for (i = 1; i <= n; i++) {
@@ -75,27 +81,29 @@ awk -F '\t' "$stats"'
 			d = f1["corrmask", k] - f1["random", k]
 			total += d; square += d * d
 			better += d > 0; worse += d < 0
-			spread += (high["corrmask", k] - low["corrmask", k]) ^ 2 + (high["random", k] - low["random", k]) ^ 2
 		}
+		seeds = n - 1 # one more name, without a seed, is that of the baselines
 		error = sqrt((seeds > 1 ? gap_sd ^ 2 / seeds : 0) + cells ^ 2)
-		if (shown(gap, error, up == seeds || down == seeds))
+		if (r == "")
+			;
+		else if (shown(gap, error, up == seeds || down == seeds))
 			printf "Differs: with CorrMask the network relies %s on visible partners. R is %.3f, with random masks %.3f (difference %+.3f ± %.3f).\n", \
 				(gap > 0 ? "less" : "more"), r, base, -gap, error
 		else
 			printf "Not shown to differ: the reliance on visible partners. R is %.3f, with random masks %.3f (difference %+.3f ± %.3f).\n", r, base, -gap, error
 		mean = total / seeds
-		error = sqrt((seeds > 1 ? sd(seeds, total, square) ^ 2 / seeds : 0) + spread / seeds / (2 * 1.96) ^ 2)
+		error = sqrt((seeds > 1 ? sd(seeds, total, square) ^ 2 / seeds : 0) + draws ^ 2)
 		if (shown(mean, error, better == seeds || worse == seeds))
 			printf "Differs: the macro F1 of cell types is %s with CorrMask (%+.3f ± %.3f).\n", (mean > 0 ? "higher" : "lower"), mean, error
 		else
 			printf "Not shown to differ: the macro F1 of cell types, CorrMask - random %+.3f ± %.3f.\n", mean, error
 		best = sum["expression"] > sum["pca"] ? "expression" : "pca"
 		net = sum["random"] > sum["corrmask"] ? "random" : "corrmask"
-		printf "%s the cell types apart %s than the best of these networks (%.3f).\n", \
+		printf "%s the cell types apart %s than the best of these networks (%.3f; untrained %.3f).\n", \
 			(best == "pca" ? sprintf("50 principal components (%.3f) tell", sum[best]) : sprintf("Log-normalised expression (%.3f) tells", sum[best])), \
-			(sum[best] > sum[net] / count[net] ? "better" : "less well"), sum[net] / count[net]
+			(sum[best] > sum[net] / count[net] ? "better" : "less well"), sum[net] / count[net], sum["untrained"] / count["untrained"]
 		if (seeds < 2) print "One seed: nothing can be said about other trainings (SEEDS=\"1 2\")."
-	}' "$dir/summary.tsv" "$dir/points.tsv" "$dir/probes.tsv"
+	}' "$dir/summary.tsv" "$dir/points.tsv" "$dir/error.txt" "$dir/probes.tsv"
 echo "± is a standard error, over seeds and held-out cells"
 
 echo

@@ -5,6 +5,7 @@ set datafile separator "\t"
 points = dir."/points.tsv"
 seeds = system("cut -f 2 '".points."' | sort -nu | tr '\n' ' '")
 line(s, k) = "< awk -F '\t' '$1 == \"".s."\" && $2 == \"".k."\" { print \"0\t\" $3; print \"1\t\" $4 }' ".points
+measured = int(system("wc -l < '".points."'")) > 0
 table(c, p) = real(system("awk -F '\t' '$1 == \"".p."\" { print $".c." }' '".dir."/reference.tsv'"))
 set multiplot
 set border 3
@@ -19,9 +20,11 @@ set ylabel "loss"
 set xrange [-0.2:1.2]
 set xtics ("partners visible" 0, "partners hidden" 1)
 set key at screen 0.255, screen 0.09 center center horizontal maxrows 3
+if (measured) {
 plot for [k in seeds] line("random", k) using 1:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb "#888888" title (k eq word(seeds, 1) ? "random masks" : ""), \
 	for [k in seeds] line("corrmask", k) using 1:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb "#c04020" title (k eq word(seeds, 1) ? "CorrMask" : ""), \
 	"< printf '0\t%s\n1\t%s\n' ".sprintf("%g %g", table(2, "visible"), table(2, "hidden")) using 1:2 with lines dt 2 lw 1.5 lc rgb "#000000" title "gene frequencies, no network"
+}
 set title "Cell types of held-out cells: linear probe"
 set lmargin at screen 0.66
 set rmargin at screen 0.97

@@ -4,7 +4,7 @@
 #     make demo                                  simulated cells with known modules and cell types
 #     make demo DATA=lung.h5ad LABEL=cell_type   the same on your file
 #
-# SEEDS   seeds of the trainings (two by default); SEED alone determines the cells, their split and the genes that are probed
+# SEEDS   seeds of the trainings (three by default); SEED alone determines the cells, their split and the genes that are probed
 # SCALE   tiny, small (default) or paper: sets the defaults of EPOCHS, CONFIG and LR (pretrain.mk), CELLS and MAXLEN (cells.mk); paper has
 #         the values of the paper's Table 5
 # Losses are those of make reliance, which adds a control. Without -j, make runs as many trainings side by side as there are cores. The logs
@@ -41,7 +41,7 @@ $(foreach b,expression pca,$(eval $(call demo_baseline,$b)))
 
 DEMO_PROBED := expression pca $(DEMO_NETWORKS)
 $(DEMO_PROBED:%=$(DEMO)/%.probe.tsv): $(DEMO)/%.probe.tsv: $(DEMO)/%.train.emb $(DEMO)/%.test.emb
-	$(call stage,ctaprobe-$*) $(PIPELINES)/probe.sh $(PREPARED)/group $(call text,LABEL) $^ $@ -@ $(job_threads)
+	$(call stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $^ $@ -@ $(job_threads)
 
 # This file changes if the report must be made again although no training is new.
 $(DEMO)/grid: FORCE | $(DEMO)/settings

@@ -7,6 +7,8 @@
 # The same network is also trained from random weights. A quarter of the donors is for the test, a fifth of the others for validation:
 # the weights with the smallest loss are kept [Geneformer's protocol]. Cells are read, sampled and split as by make demo, with its settings
 # (cells.mk). Without INIT the pre-training of SEED runs first (pretrain.mk).
+# The table has two baselines without a network (logistic regression on log-normalised expression and on 50 principal components), and intervals
+# by a bootstrap of the test's donors, or of cells if they are fewer than five.
 # VOCAB   the model's vocabulary (default INIT/vocab.tsv)         FT_EPOCHS, FT_BATCH, FT_LR   of the fine-tuning
 # FT_ARGS more options of sctrain cells, such as '--freeze 2 --class-weight balanced'
 
@@ -69,8 +71,12 @@ $(foreach m,$(FT_STARTS),$(eval $(call ft_start,$m)))
 
 $(FT_STARTS:%=$(FT)/%.pred): $(FT)/%.pred: $(FT)/test.tok $(FT)/%.model/model.safetensors
 	$(call ft_stage,scembed-$*) $(BIN)/scembed --predict -v -M $(FT)/$*.model -@ $(THREADS) -o $@ $<
-$(FT_STARTS:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(FT)/%.pred $(FT)/train.tok
-	$(call ft_stage,ctaprobe-$*) $(BIN)/ctaprobe score -v --label $(call text,LABEL) --train $(FT)/train.tok -o $@ $<
+$(FT_STARTS:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(FT)/%.pred $(FT)/train.tok $(PREPARED)/group
+	$(call ft_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh score $(PREPARED)/group $(call text,LABEL) $(FT)/train.tok $< $@ -@ $(THREADS)
 
-$(FT)/report.txt: $(FT_STARTS:%=$(FT)/%.score.tsv) $(PIPELINES)/finetune-report.sh
+# Logistic regression without a network, on all cells that are not for the test
+$(FT)/expression.score.tsv $(FT)/pca.score.tsv: $(FT)/%.score.tsv: $(DEMO)/%.probe.tsv | $(FT)/settings
+	@cp $(<:.tsv=.replicates) $(@:.tsv=.replicates); cp $< $@
+
+$(FT)/report.txt: $(FT_STARTS:%=$(FT)/%.score.tsv) $(FT)/expression.score.tsv $(FT)/pca.score.tsv $(PIPELINES)/finetune-report.sh
 	@$(PIPELINES)/finetune-report.sh $(FT) $(call text,DATA) $(call text,LABEL) $(FT_STARTS) > $@

@@ -8,7 +8,7 @@ EPOCHS ?= $(call scale,1,$(if $(value DATA),6,12),3)
 BATCH  ?= 12
 CONFIG ?= $(call scale,tiny,tiny,corrmask-paper)
 LR     ?= $(call scale,0.003,0.003,0.001)
-DEMO_SEEDS := $(or $(SEEDS),1 2)
+DEMO_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3))
 RELIANCE_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3 4 5))
 
 PRETRAINED_SETTINGS := $(PREPARED_SETTINGS) EPOCHS BATCH CONFIG LR

@@ -35,8 +35,7 @@ reliance_losses = $(foreach s,$1,$(foreach k,$2,$(foreach p,hidden visible,$(REL
 # $1: strategy, $2: hidden or visible; * is the seed
 define reliance_eval
 $$(PRETRAINED_SEEDS:%=$$(RELIANCE)/$1-%.$2.tsv): $$(RELIANCE)/$1-%.$2.tsv: $$(RELIANCE)/$2.masked $$(PRETRAINED)/$1-%.model/model.safetensors
-	$$(call reliance_stage,eval-$1-$$*-$2) $$(BIN)/sctrain eval -v -M $$(PRETRAINED)/$1-$$*.model --cells $$(@:.tsv=.cells) \
-		-@ $$(job_threads) -o $$@ $$<
+	$$(call reliance_stage,eval-$1-$$*-$2) $$(PIPELINES)/reliance-eval.sh $$(PRETRAINED)/$1-$$*.model $$< $$@ -@ $$(job_threads)
 endef
 $(foreach s,$(RELIANCE_STRATEGIES),$(foreach p,hidden visible,$(eval $(call reliance_eval,$s,$p))))
 

@@ -37,6 +37,7 @@ in_sources() {
 	in_sources install PREFIX="$BATS_TEST_TMPDIR/x"
 	cd "$BATS_TEST_TMPDIR"
 	demo="env -u BIN make -s -f x/share/corrmask/pipelines/Makefile demo CELLS=400 EPOCHS=1 THREADS=2"
+	export SEEDS="1 2"
 	run -0 $demo
 	assert_line --regexp '^cells: [0-9]+ to train, [0-9]+ held out, split by donor'
 	for what in "network, random masks" "network, CorrMask masks"; do assert_line --regexp "^$what +[0-9.]+ +[0-9.]+ +[-+][0-9.]+   [-+][0-9.]+ [-+][0-9.]+$"; done
@@ -56,7 +57,7 @@ in_sources() {
 	assert_line --index 0 "  ctaprobe-corrmask-1"
 	refute_line --partial "  sctrain"
 	# a third seed keeps the first two
-	run -0 $demo SEEDS="1 2 3"
+	SEEDS="1 2 3" run -0 $demo
 	assert_line "  sctrain-random-3"
 	refute_line --regexp "^  sctrain-.*-[12]$"
 	# other cells under the same names: finished models are trained anew
