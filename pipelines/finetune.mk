@@ -72,7 +72,7 @@ $(foreach m,$(FT_STARTS),$(eval $(call ft_start,$m)))
 $(FT_STARTS:%=$(FT)/%.pred): $(FT)/%.pred: $(FT)/test.tok $(FT)/%.model/model.safetensors
 	$(call ft_stage,scembed-$*) $(BIN)/scembed --predict -v -M $(FT)/$*.model -@ $(THREADS) -o $@ $<
 $(FT_STARTS:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(FT)/%.pred $(FT)/train.tok $(PREPARED)/group
-	$(call ft_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh score $(PREPARED)/group $(call text,LABEL) $(FT)/train.tok $< $@ -@ $(THREADS)
+	$(call ft_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh score $(PREPARED)/group $(call text,LABEL) $(FT)/train.tok $< $@
 
 # Logistic regression without a network, on all cells that are not for the test
 $(FT)/expression.score.tsv $(FT)/pca.score.tsv: $(FT)/%.score.tsv: $(DEMO)/%.probe.tsv | $(FT)/settings

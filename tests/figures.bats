@@ -118,7 +118,7 @@ setup() {
 	done
 	probe() { # NAME MACRO_F1
 		printf 'macro_f1\t%s\nmacro_f1_low\t%s\nmacro_f1_high\t%s\nf1_rare\t0.25\naccuracy\t0.75\nconverged\t1\nbootstrap_units\t7\ncells\t20\n' \
-			$2 $(awk -v x=$2 'BEGIN { print x - 0.04, x + 0.04 }') > dir/$1.probe.tsv
+			"$2" "$(awk -v x="$2" 'BEGIN { print x - 0.04 }')" "$(awk -v x="$2" 'BEGIN { print x + 0.04 }')" > dir/$1.probe.tsv
 		awk -v x=$2 'BEGIN { OFS = "\t"; print "replicate", "accuracy", "balanced_accuracy", "macro_f1"
 			for (i = 1; i <= 100; i++) print i, 0.5, 0.5, x + 0.01 * (i % 2 ? 1 : -1) * (x < 0.62 ? 1 : 2) }' > dir/$1.probe.replicates
 		for c in "$long" µ; do printf 'f1:%s\t0.5\nn:%s\t%d\n' "$c" "$c" ${#c}; done >> dir/$1.probe.tsv
