@@ -32,12 +32,12 @@ $(eval $(call run_folder,FT,finetune,$(FT_SETTINGS)))
 ft_stage = $(call stage_in,$(FT),$1)
 
 FT_STARTS := scratch $(if $(value INIT),init,random corrmask)
-ft_model_random := $(PRETRAINED)/random-$(SEED).model
-ft_model_corrmask := $(PRETRAINED)/corrmask-$(SEED).model
+ft_pretrained := random pmi pmi-rand corrmask
+$(foreach m,$(ft_pretrained),$(eval ft_model_$m := $(PRETRAINED)/$m-$(SEED).model))
 # The network that starts from random weights is the same as the others'.
 ft_start_scratch = --config $(if $(value INIT),$(call text,INIT)/config.json,$(CONFIG))
 ft_start_init = --init $(call text,INIT)
-$(foreach m,random corrmask,$(eval ft_start_$m := --init $(ft_model_$m)))
+$(foreach m,$(ft_pretrained),$(eval ft_start_$m := --init $(ft_model_$m)))
 # What the start's model is made from; a model of the user is among the settings.
 ft_needs = $(addsuffix /model.safetensors,$(ft_model_$1))
 

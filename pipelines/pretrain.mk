@@ -7,7 +7,7 @@
 # PT_ARGS  more options of sctrain mlm, such as '--warmup 10000' (the paper's; its smallest corpus has fewer steps)
 # SEEDS   seeds of masks, order, initial weights and dropout; default: 1 2 3. SEED alone determines the cells and their split
 # SCALE=paper has the values of the paper's Table 5.
-# STRATEGY is random, corrmask, shuffled (CorrMask with a graph whose genes have changed places: a control) or untrained.
+# STRATEGY is random, pmi, pmi-rand, corrmask, shuffled (CorrMask with a graph whose genes have changed places: a control) or untrained.
 
 EPOCHS ?= $(call scale,1,$(if $(value DATA),6,12),3)
 BATCH  ?= 12
@@ -26,10 +26,17 @@ pretrained_how = $(CONFIG), $(EPOCHS) epochs of batches of $(BATCH), rate $(LR)$
 $(PREPARED)/shuffled.graph: $(PREPARED)/corpus.graph
 	$(call prepared_stage,depgraph-shuffle) $(BIN)/depgraph -v --shuffle --seed $(SEED) -@ $(THREADS) -o $@ $<
 
+$(PREPARED)/pmi.graph: $(PREPARED)/corpus.tok
+	$(call prepared_stage,depgraph-pmi) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(THREADS) -o $@ $<
+
 masks_random := --strategy random
+masks_pmi := --strategy pmi -g $(PREPARED)/pmi.graph
+masks_pmi-rand := --strategy pmi-rand -g $(PREPARED)/pmi.graph
 masks_corrmask := --strategy corrmask --lambda 0.5 -g $(PREPARED)/corpus.graph
 masks_shuffled := --strategy corrmask --lambda 0.5 -g $(PREPARED)/shuffled.graph
 masks_untrained := --strategy random
+graph_pmi := $(PREPARED)/pmi.graph
+graph_pmi-rand := $(PREPARED)/pmi.graph
 graph_corrmask := $(PREPARED)/corpus.graph
 graph_shuffled := $(PREPARED)/shuffled.graph
 # The network with its initial weights: one step on a few cells at rate 0
@@ -44,5 +51,5 @@ $$(PRETRAINED_SEEDS:%=$$(PRETRAINED)/$1-%.model/model.safetensors): $$(PRETRAINE
 		--batch $$(BATCH) --epochs $3 --seed $$* -- --config $$(CONFIG) --lr $4 $$(PT_ARGS) --seed $$* -@ $$(job_threads)
 endef
 PRETRAINED_SEEDS := $(sort $(SEED) $(DEMO_SEEDS) $(RELIANCE_SEEDS))
-$(foreach s,random corrmask shuffled,$(eval $(call pretrain,$s,$(PREPARED)/corpus.tok,$(EPOCHS),$(LR))))
+$(foreach s,random pmi pmi-rand corrmask shuffled,$(eval $(call pretrain,$s,$(PREPARED)/corpus.tok,$(EPOCHS),$(LR))))
 $(eval $(call pretrain,untrained,$(PRETRAINED)/few.tok,1,0))

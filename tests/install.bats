@@ -85,4 +85,17 @@ in_sources() {
 	run -0 ${finetune/finetune/genes} INIT=results/pretrained/latest/corrmask-1.model FOLDS=2
 	refute_line "  scsim"
 	for start in scratch init; do assert_line --regexp "^$start +0\.[0-9]+ ± 0\.[0-9]+"; done
+	# the same models on cells of another tissue, and models of other masks
+	scsim -q --cells 80 --genes 300 --modules 30 --module-share 1 --depth 20000 --seed 9 | scview -q -O h5ad - -o "other tissue.h5ad"
+	run ! ${finetune/finetune/table1} FOLDS=2 CROSS=none.h5ad
+	assert_output --partial "CROSS=none.h5ad: no such file"
+	run ! ${finetune/finetune/table1} STARTS=mpi
+	assert_output --partial "genes: STARTS: unknown start 'mpi'"
+	run -0 ${finetune/finetune/table1} FOLDS=2 STARTS="scratch pmi" CROSS="'other tissue.h5ad'"
+	G=results/genes/latest
+	h5tok -q "other tissue.h5ad" | rankenc -q -m results/prepared/latest/vocab.tsv --max-len 64 -o cross.tok
+	for fold in 0 1; do scembed -q --predict -M $G/pmi-$fold.model cross.tok -o cross-$fold.pred; done
+	ctaprobe genes -q cross-0.pred cross-1.pred | diff - $G/pmi.cross.score.tsv
+	run -0 awk -F '\t' '$1 == "auc_fold_mean" { printf "%.4f", $2 }' $G/pmi.cross.score.tsv
+	assert_equal "$(sed -n '/^across tissues: cells/,$s/^pmi *\([0-9.]*\) .*/\1/p' $G/report.txt)" "$output"
 }
