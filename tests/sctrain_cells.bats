@@ -82,7 +82,7 @@ same_training() {
 		T, W = 200, 120         # 500 steps of warm-up, at most 60 %
 		assert len(rows) == T
 		for k, r in enumerate(rows):
-		    assert abs(float(r[2]) - 5e-5 * (k / W if k < W else (T - k) / (T - W))) < 1e-12, r
+		    assert abs(float(r[2]) - 1e-3 * (k / W if k < W else (T - k) / (T - W))) < 1e-12, r
 	END
 }
 
