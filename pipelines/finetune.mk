@@ -21,7 +21,9 @@ INIT      ?=
 VOCAB     ?= $(if $(value INIT),$(call given,INIT)/vocab.tsv)
 FT_EPOCHS ?= $(if $(paper_protocol),5,$(call scale,10,10,5))
 FT_BATCH  ?= 12
-FT_LR     ?= $(if $(value INIT),5e-5,$(call scale,1e-3,1e-3,5e-5))
+# The default of sctrain: a network of a width below 128 needs a higher rate
+ft_init_lr = $(shell awk '/"hidden_size"/ { gsub(/[^0-9]/, ""); print $$0 + 0 < 128 ? "1e-3" : "5e-5" }' $(call text,INIT)/config.json 2>/dev/null)
+FT_LR     ?= $(if $(value INIT),$(or $(ft_init_lr),5e-5),$(call scale,1e-3,1e-3,5e-5))
 FT_STOP   ?= $(if $(paper_protocol),--best last,--patience 3)
 FT_ARGS   ?=
 

@@ -103,6 +103,34 @@ setup() {
 	run ! $P/fig4-trial.sh scale-7-1-2
 }
 
+@test "figures: the legend of table6 is beside the panels, whatever the strategies" {
+	long="random random+10 random+25 random+50 random+r2mae random+dyn random+mdlm pmi pmi-rand corrmask corrmask+10 corrmask+25 corrmask+50 corrmask+r2mae corrmask+dyn corrmask+mdlm bernoulli corrmask-100 pmi+10 pmi+25"
+	for strategies in "random corrmask" "$long"; do
+		{
+			for stage in finetune probe; do
+				for s in $strategies; do printf '%s\tmacro_f1\t%s\t%s\t3\t0.5\t0.01\n' $stage $s 300 $stage $s 900; done
+			done
+		} > points.tsv
+		{
+			echo "classes cells class $(sed 's/corrmask//' <<< "$strategies")" | tr -s ' ' '\t'
+			for i in $(seq 70); do printf '%d\t5\tx\t0.1\t0.2\n' $i; done
+		} > rare.tsv
+		$P/plot.sh table6 . svg "strategies='$strategies'"
+		# every name once, at the right of the last panel, and the figure holds it
+		$PYTHON - "$strategies" <<-'END'
+			import re, sys
+			text = open("table6.svg").read()
+			wide, tall = map(float, re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', text).groups())
+			# gnuplot writes a text as a group that is moved to x, y
+			found = re.findall(r"<g transform=.translate\(([0-9.]+),([0-9.]+)\)[^>]*>\s*<text>([^<]+)", text)
+			for name in sys.argv[1].split() + ["not pre-trained"]:
+			    at = [(float(x), float(y)) for x, y, t in found if t.strip() == name]
+			    assert len(at) == 1, (name, at)
+			    assert at[0][0] > 1500 and at[0][1] < tall and at[0][0] + 7 * len(name) < wide, (name, at, wide, tall)
+		END
+	done
+}
+
 @test "reports: long names of classes are whole and in columns; the demo says what differs and what does not" {
 	mkdir -p p/log pre/log rel/log dir/log ft/log ft/a.model
 	touch p/group ft/log/ctaprobe-a.log

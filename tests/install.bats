@@ -14,10 +14,14 @@ in_sources() {
 	for prefix in "$PWD/a b/ö" \~/plain; do
 		HOME=$PWD in_sources install PREFIX="$prefix" DESTDIR=
 		dir=${prefix/'~'/$PWD}
-		for t in h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview; do
+		for t in corrmask h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview maskrisk; do
 			run -0 "$dir/bin/$t" --version
 			assert_file_exist "$dir/share/man/man1/$t.1"
+			grep -q "complete .* $t" "$dir/share/bash-completion/completions/$t" # bash looks for it by the tool's name
+			grep -q "^#compdef .*$t" "$dir/share/zsh/site-functions/_corrmask"
 		done
+		run -0 "$dir/bin/corrmask" list
+		assert_line --partial "  table6 "
 		assert_file_exist "$dir/share/man/man5/scstream.5"
 		assert_file_exist "$dir/share/man/man7/corrmask.7"
 		assert_file_exist "$dir/share/corrmask/pipelines/demo.mk"
@@ -26,10 +30,15 @@ in_sources() {
 		HOME=$PWD in_sources uninstall PREFIX="$prefix" DESTDIR=
 		assert_equal "$(find "$dir" ! -type d)" ""
 	done
-	in_sources install PREFIX=/usr DESTDIR="$PWD/package"
+	in_sources install PREFIX=/usr DESTDIR="$PWD/package" PYTHON=$PYTHON
 	assert_file_exist package/usr/bin/sctrain
-	in_sources uninstall PREFIX=/usr DESTDIR="$PWD/package"
+	# where this Python looks for modules of /usr
+	cp package/usr/lib/python3/dist-packages/scstream.py linked
+	cmp linked package/usr/bin/scstream.py
+	in_sources uninstall PREFIX=/usr DESTDIR="$PWD/package" PYTHON=$PYTHON
 	assert_equal "$(find package ! -type d)" ""
+	run -0 in_sources install PREFIX="$PWD/other" PYTHON=$PYTHON
+	assert_line "for \`import scstream\` in Python: PYTHONPATH=\"$PWD/other/bin\""
 }
 
 # bats test_tags=slow
