@@ -26,7 +26,7 @@ endif
 export LC_ALL := C.UTF-8
 
 all: # the default target; its prerequisites follow
-.PHONY: all objects help deps install uninstall dist clean FORCE
+.PHONY: all objects help deps install uninstall wheel deb dist clean FORCE
 .DELETE_ON_ERROR:
 FORCE:
 
@@ -188,22 +188,39 @@ include $(PIPELINES)/runs.mk $(sort $(wildcard tests/bench/*.mk))
 DEST  = $(DESTDIR)$(patsubst ~/%,$(HOME)/%,$(PREFIX))
 SHARE = $(DEST)/share/corrmask
 DOC   = $(DEST)/share/doc/corrmask
+PYTHON ?= python3
 PAGES := $(notdir $(wildcard man/*.[1-9]))
 
 install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -d "$(DEST)/bin" "$(SHARE)/pipelines" "$(DOC)"
 	install -m 755 $(TOOLS:%=$(BIN)/%) "$(DEST)/bin"
-	install -m 644 src/scstream.py "$(DEST)/bin"
+	install -m 755 src/scstream.py "$(DEST)/bin"
+	install -m 644 src/scstream_convert.py "$(DEST)/bin"
 	@for p in $(PAGES); do install -D -m 644 man/$$p "$(DEST)/share/man/man$${p##*.}/$$p" || exit 1; done
 	install -m 644 $(filter-out %.sh,$(wildcard pipelines/*)) "$(SHARE)/pipelines"
 	install -m 755 $(wildcard pipelines/*.sh) "$(SHARE)/pipelines"
 	install -m 644 $(wildcard README.md LICENSE CHANGELOG.md CITATION.cff docs/*.md) "$(DOC)"
+	install -D -m 644 examples/hf_trainer.py "$(DOC)/examples/hf_trainer.py"
 	@[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so "$(DEST)/lib/corrmask/corrmask_cuda.so"
 
 uninstall: ## remove what `make install` with the same PREFIX installed
-	cd "$(DEST)/bin" && rm -f $(TOOLS) scstream.py
+	cd "$(DEST)/bin" && rm -f $(TOOLS) scstream.py scstream_convert.py
 	@for p in $(PAGES); do rm -f "$(DEST)/share/man/man$${p##*.}/$$p"; done
 	rm -rf "$(SHARE)" "$(DOC)" "$(DEST)/lib/corrmask"
+
+# The sources are copied, as setuptools writes beside them. Where setuptools and wheel are there, pip needs no network.
+WHEEL := $(BUILD)/wheel
+wheel: ## pack the Python module scstream as a wheel, for pip (PYTHON=)
+	rm -rf $(WHEEL)
+	mkdir -p $(WHEEL)/sources/src $(WHEEL)/sources/docs
+	cp pyproject.toml LICENSE $(WHEEL)/sources
+	cp src/scstream*.py $(WHEEL)/sources/src
+	cp docs/python.md $(WHEEL)/sources/docs
+	$(PYTHON) -m pip wheel -q --disable-pip-version-check --no-deps -w $(WHEEL) \
+		$$($(PYTHON) -c 'import importlib.util as u, setuptools; \
+		print("--no-build-isolation" if u.find_spec("setuptools.command.bdist_wheel") or u.find_spec("wheel") else "")' 2>/dev/null) \
+		./$(WHEEL)/sources
+	@ls $(WHEEL)/*.whl
 
 dist: ## pack the sources of the last commit as corrmask-VERSION.tar.gz
 	git archive --prefix=corrmask-$(VERSION)/ -o corrmask-$(VERSION).tar.gz HEAD

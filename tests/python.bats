@@ -324,3 +324,35 @@ sys.exit(scstream.main(['scstream.py', 'to-dataset', 'sim.tok', 'never']))"
 	scembed -q -M hf.model few.tok -o hf.emb
 	assert_equal "$(scview hf.emb | wc -l)" 301
 }
+
+@test "make wheel: pip installs the module and its command from it" {
+	for python in "$PYTHON" python3 "$PEER_PYTHON" none; do
+		[ "$python" != none ] || skip "no Python with pip, setuptools and wheel (or a setuptools that has it)"
+		"$python" -c 'import importlib.util as u, sys
+sys.exit(not all(map(u.find_spec, ("numpy", "pip", "setuptools"))) or not (u.find_spec("wheel") or u.find_spec("setuptools.command.bdist_wheel")))' \
+			2>/dev/null && break
+	done
+	build=$(realpath --relative-to "$BATS_TEST_DIRNAME/.." "$BATS_TEST_TMPDIR")
+	env -u MAKEFLAGS make -s -C "$BATS_TEST_DIRNAME/.." wheel BUILD="$build" PYTHON="$python" PIP_NO_INDEX=1
+	"$python" -m pip install -q --no-index --no-deps --target site "$BATS_TEST_TMPDIR"/wheel/*.whl
+	run -0 env PYTHONPATH=site "$python" site/bin/scstream --version
+	assert_output "scstream.py $(sed -n 's/^VERSION := //p' "$BATS_TEST_DIRNAME/../Makefile") (scstream 1.0)"
+	run -0 env PYTHONPATH=site "$python" site/bin/scstream sim.tok
+	assert_output --partial '"kind": "tokens"'
+	run -0 env PYTHONPATH=site "$python" site/bin/scstream to-geneformer vocab.tsv t.pkl m.pkl
+	run -2 env PYTHONPATH=site "$python" site/bin/scstream
+	assert_output --partial "Usage: scstream.py FILE"
+}
+
+@test "scstream.py: every command has help, and docs/python.md names the options that there are" {
+	for c in from-dataset to-dataset from-geneformer to-geneformer; do
+		run -0 $PYTHON "$SRC/scstream.py" $c --help
+		assert_output --partial "usage: scstream.py $c"
+		run -2 $PYTHON "$SRC/scstream.py" $c
+		for o in $(grep -o "scstream.py $c [^\`]*" "$BATS_TEST_DIRNAME/../docs/python.md" | grep -oE -- ' --?[a-z]+'); do
+			$PYTHON "$SRC/scstream.py" $c --help | grep -qE -- " $o( |,)" || fail "$c has no $o"
+		done
+	done
+	run -0 $PYTHON "$SRC/scstream.py" --help
+	assert_output --partial "from-dataset"
+}
