@@ -1,6 +1,8 @@
 /* scview: show any stream as a table, its header or statistics; check it; export it to numpy and AnnData. */
 #include "scview.h"
 
+#include "base/decimal.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +40,21 @@ static struct cli cli = {
 	.common = CLI_OUT,
 };
 
+/* --rate 0.42, where the stream has all digits of the number */
+static void shorten_provenance(cJSON *programs)
+{
+	cJSON *p;
+	cJSON_ArrayForEach(p, programs)
+	{
+		cJSON *given = cJSON_GetObjectItemCaseSensitive(p, "options");
+		if (!cJSON_IsString(given))
+			continue;
+		char *shorter = decimal_shorten(given->valuestring);
+		cJSON_ReplaceItemInObjectCaseSensitive(p, "options", cJSON_CreateString(shorter));
+		free(shorter);
+	}
+}
+
 /* Print the header as JSON. Of the vocabulary it has only the size and digests; --vocab prints it. */
 static void show_header(struct stream *in)
 {
@@ -50,6 +67,7 @@ static void show_header(struct stream *in)
 		cJSON_DeleteItemFromObjectCaseSensitive(vocab, "median");
 		cJSON_AddNumberToObject(vocab, "rows", (double)h->vocab.n);
 	}
+	shorten_provenance(cJSON_GetObjectItemCaseSensitive(j, "provenance"));
 	char *pretty = cJSON_Print(j);
 	if (!pretty)
 		die("%s: the header cannot be printed", stream_name(in));
@@ -94,7 +112,7 @@ static int check(int i)
 		text_putf("%s: whole, %s, %" PRIu64 " rows in %zu blocks\n", stream_name(in), stream_header(in)->kind, stream_rows(in),
 			blocks);
 	else
-		info("%s", view.error.msg);
+		complain("%s", view.error.msg);
 	block_release(&b);
 	stream_free(in);
 	return got;

@@ -548,6 +548,110 @@ h5py.h5d.create(f['X'].id, b'data', h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple(
 	fails "bad/matrix.mtx.gz" h5tok bad
 }
 
+# same_tokens VOCAB "OPTION..." "OPTION..." FILE...: h5tok --rank writes the bytes of the pipe, with the options of h5tok and of rankenc
+same_tokens() {
+	local vocab=$1 reads=$2 ranks=$3
+	shift 3
+	h5tok -q $reads "$@" | rankenc -q -m "$vocab" $ranks -o pipe.tok
+	for t in 1 2 3; do
+		h5tok -q -@$t $reads --rank "$vocab" $ranks "$@" -o one.tok
+		cmp pipe.tok one.tok || { echo "$* $reads $ranks -@$t differs"; return 1; }
+	done
+	h5tok -q -u $reads "$@" | rankenc -q -u -m "$vocab" $ranks -o pipe.tok
+	h5tok -q -u $reads --rank "$vocab" $ranks "$@" | cmp - pipe.tok
+}
+
+@test "h5tok --rank: the bytes of h5tok | rankenc, for every layout" {
+	for e in *.expected; do
+		f=${e%.expected}
+		case $f in layer*) o="--layer counts" ;; tenx2*) o="--genome GRCh38" ;; *) o= ;; esac
+		h5tok -q $o "$f" | rankenc -q --fit --vocab-style v2 -o v2.tsv
+		same_tokens v2.tsv "$o" "--min-genes-matched 0" "$f"
+	done
+	assert [ "$(ls ./*.expected | wc -l)" -ge 28 ]
+}
+
+@test "h5tok --rank: the bytes of h5tok | rankenc with every option, several files and many blocks" {
+	rankenc -q --fit --vocab-style v2 ok.counts -o v2.tsv
+	for o in "--max-len 5" "--vocab-style v1 --value --max-len 4" "--vocab-style v2 --keep-empty --value" "--min-counts-matched 0"; do
+		same_tokens v2.tsv "--obs donor,age" "$o" csr_gzip.h5ad
+	done
+	same_tokens v2.tsv "--sample-column sample" "" csr_gzip.h5ad tenx3.h5 versions.h5ad
+	cut -f2,1 v2.tsv | awk -F'\t' -v OFS='\t' 'NR == 1 { print "token", "id"; next } { print $2, $1 }' >t.tsv
+	sed 1,5d v2.tsv | awk -F'\t' -v OFS='\t' 'BEGIN { print "ensembl_id", "nonzero_median" } { print $2, $4 }' >m.tsv
+	same_tokens m.tsv "" "-t t.tsv" csr_gzip.h5ad
+	# ids through a table, two genes with one id
+	awk -F'\t' 'NR > 5 { print $2 "\tNEW" int(++n / 2) }' v2.tsv >map.tsv
+	h5tok -q --map map.tsv csr_gzip.h5ad | rankenc -q --fit -o new.tsv
+	same_tokens new.tsv "--map map.tsv" "" csr_gzip.h5ad
+	# several blocks of counts in one of tokens, and cells that are dropped
+	scsim -q --cells 6000 --genes 800 --seed 5 -o many.counts
+	rankenc -q --fit --min-cells 1500 many.counts -o many.tsv
+	scview -O h5ad -o many.h5ad many.counts
+	for o in "" "--value --max-len 64"; do
+		same_tokens many.tsv "" "--min-genes-matched 0 --min-counts-matched 0 $o" many.h5ad
+	done
+	# the provenance has both programs, each with its own options
+	h5tok -q --obs donor --rank v2.tsv --max-len 7 csr_gzip.h5ad -o a.tok
+	run scview --header a.tok
+	assert_equal "$(grep -E '"(program|options)":' <<<"$output" | grep -oE '"[^"]*",?$' | tr -d , | paste -sd' ')" \
+		'"h5tok" "--obs donor" "rankenc" "--max-len 7"'
+}
+
+@test "h5tok --rank: bad vocabularies, genes that are not there, misuse; no output" {
+	rankenc -q --fit ok.counts -o vocab.tsv
+	sed '5s/[^\t]*$/-1/' vocab.tsv >bad.tsv
+	fails "bad.tsv: line 5: median '-1'" h5tok --rank bad.tsv csr_gzip.h5ad
+	sed '5s/[^\t]*$/NA/' vocab.tsv >bad.tsv
+	fails "has no median" h5tok --rank bad.tsv csr_gzip.h5ad
+	fails "nothing.tsv: No such file" h5tok --rank nothing.tsv csr_gzip.h5ad
+	fails "vocab.tsv: no token <cls>" h5tok --rank vocab.tsv --vocab-style v2 csr_gzip.h5ad
+	fails "missing.h5ad: " h5tok --rank vocab.tsv missing.h5ad
+	fails "layers/spliced: not there" h5tok --layer spliced --rank vocab.tsv normalised.h5ad
+	head -8 vocab.tsv >few.tsv
+	run -1 h5tok --rank few.tsv csr_gzip.h5ad -o never.tok
+	assert_line --partial "h5tok: csr_gzip.h5ad: only 12.5 % of the genes are in few.tsv, expected at least 20 %"
+	run -1 h5tok --rank few.tsv csr_gzip.h5ad tenx3.h5 -o never.tok
+	assert_line --partial "h5tok: csr_gzip.h5ad and 1 more: only 12.5 % of the genes are in few.tsv"
+	run -1 h5tok --rank few.tsv --min-genes-matched 0 --min-counts-matched 100 csr_gzip.h5ad -o never.tok
+	assert_line --partial "of the counts are in genes of few.tsv, expected at least 100 % (--min-counts-matched)"
+	run -1 bash -c "h5tok --rank few.tsv --min-genes-matched 0 --min-counts-matched 100 csr_gzip.h5ad >cut.tok"
+	run -1 scview --check cut.tok
+	# a value that is not looked at first
+	spoil frac.h5ad "X['data'][len(X['data']) // 3] = 2.5"
+	run -1 h5tok --rank vocab.tsv frac.h5ad -o never.tok
+	assert_line --partial "not a whole number"
+	assert_file_not_exist never.tok
+	for o in "--max-len 100" "--value" "-t vocab.tsv"; do
+		run -2 h5tok $o csr_gzip.h5ad -o never.tok
+		assert_output --partial "is for tokens: it needs --rank VOCAB"
+	done
+	run -0 h5tok -q --list-obs --rank vocab.tsv csr_gzip.h5ad
+	assert_line --index 0 $'column\ttype\tcategories'
+}
+
+@test "h5tok --rank: killed, it leaves no file, and what it wrote to a pipe is refused" {
+	command -v timeout >/dev/null || skip "no timeout command"
+	scsim -q --cells 8000 --genes 1500 --depth 1500 --seed 2 -o k.counts
+	rankenc -q --fit k.counts -o k.tsv
+	scview -q -O h5ad -o k.h5ad k.counts
+	mkdir kill
+	for sig in TERM KILL; do
+		# it cannot end before the pipe is read: 8,000 cells are more than the pipe holds
+		mkfifo kill/pipe.$sig
+		run bash -c "set -m; h5tok -q -u -@2 --rank k.tsv k.h5ad >kill/pipe.$sig & exec 3<kill/pipe.$sig; head -c 100000 <&3 >cut.tok
+			kill -$sig \$!; cat <&3 >>cut.tok; wait \$!"
+		assert_equal "$status" $((128 + $(kill -l $sig)))
+		run -1 scview --check cut.tok
+		assert_output --partial "cut short"
+	done
+	# eight files, so that it is still at work after .3 s
+	f=$(yes k.h5ad | head -8)
+	run bash -c "set -m; h5tok -q --rank k.tsv ${f//$'\n'/ } -o kill/out & sleep .3; kill \$!; wait \$!"
+	assert_equal "$status" 143
+	assert_equal "$(ls kill)" "$(printf 'pipe.KILL\npipe.TERM')"
+}
+
 @test "h5tok: full disk, closed downstream" {
 	[ -e /dev/full ] || skip "no /dev/full"
 	run h5tok -q csr_gzip.h5ad -o /dev/full

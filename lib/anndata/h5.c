@@ -66,19 +66,34 @@ static herr_t not_allocated(unsigned n, const H5E_error2_t *err, void *yes)
 }
 
 static char failure[H5_WHY]; /* of the first call that failed; HDF5's state is the process's too */
+static int refused_link;     /* to another file: h5_setup takes away HDF5's code for such links */
+
+static herr_t of_link(unsigned n, const H5E_error2_t *err, void *unused)
+{
+	refused_link |= err->desc && strstr(err->desc, "link class");
+	return 0;
+}
 
 /* HDF5 calls it for every failure of a function of its interface. */
 static herr_t note_failure(hid_t stack, void *unused)
 {
 	int absent = 0;
 	H5Ewalk2(stack, H5E_WALK_UPWARD, not_allocated, &absent);
+	H5Ewalk2(stack, H5E_WALK_UPWARD, of_link, NULL);
 	if (!absent && !*failure)
 		H5Ewalk2(stack, H5E_WALK_UPWARD, first_message, failure);
 	return 0;
 }
 
+int h5_refused_link(void)
+{
+	return refused_link;
+}
+
 int h5_check(const char *where, struct error *e)
 {
+	if (refused_link)
+		return error_set(e, "%s: has a link into another file, which is not followed: write all data into one file", where);
 	return *failure ? error_set(e, "%s: cannot be read: damaged or truncated HDF5, or a failing disk (%s)", where, failure) : 0;
 }
 
@@ -90,11 +105,14 @@ void h5_setup(void)
 	 * closed by those who opened them. */
 	H5dont_atexit();
 	H5Eset_auto2(H5E_DEFAULT, note_failure, NULL);
+	*failure = 0;
+	refused_link = 0;
 	if (H5Zfilter_avail(H5_FILTER_LZF) <= 0)
 		H5Zregister(&lzf);
 	if (H5Zfilter_avail(H5_FILTER_ZSTD) <= 0)
 		H5Zregister(&zstd);
-	*failure = 0;
+	if (H5Lis_registered(H5L_TYPE_EXTERNAL) > 0)
+		H5Lunregister(H5L_TYPE_EXTERNAL);
 }
 
 void h5_why(char why[H5_WHY])
@@ -121,6 +139,21 @@ int h5_stored_size(hid_t dataset, const hsize_t at[], hsize_t *size, const char 
 			return h5_error(e, where, "finding a chunk");
 		*size = 0;
 	}
+	return 0;
+}
+
+int h5_check_storage(hid_t dataset, const char *where, struct error *e)
+{
+	hid_t plist = H5Dget_create_plist(dataset);
+	H5D_layout_t layout = plist < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(plist);
+	int outside = layout == H5D_LAYOUT_ERROR ? -1 : H5Pget_external_count(plist);
+	if (plist >= 0)
+		H5Pclose(plist);
+	if (outside < 0)
+		return h5_error(e, where, "reading the storage layout");
+	if (outside || layout == H5D_VIRTUAL)
+		return error_set(e, "%s: %s, which reads other files: refused; write all data into one file (h5repack does)", where,
+			outside ? "external storage" : "a virtual dataset");
 	return 0;
 }
 

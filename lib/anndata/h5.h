@@ -15,15 +15,17 @@
 #define H5_CHECKSUM 4             /* bytes of the Fletcher32 checksum behind a chunk */
 #define H5_CHUNK_MAX (1ull << 30) /* bytes of the largest decoded chunk */
 
-/* Call it before anything else: it stops HDF5 from printing, gives it the filters LZF and Zstandard, and forgets earlier failures. */
+/* Call it before anything else: it stops HDF5 from printing and from following links into other files, gives it the filters LZF and
+ * Zstandard, and forgets earlier failures. */
 void h5_setup(void);
 
 /*
  * 0 if no call of HDF5 has failed since h5_setup, else -1 with e set to "WHERE: ...". HDF5 answers a question such as "is there an
  * attribute of this name?" with a failure when it cannot read the file. Code that takes any failure for "no" must end with this check, or a
- * column that could not be read would be left out silently.
+ * column that could not be read would be left out silently. It also says if a link led into another file.
  */
 int h5_check(const char *where, struct error *e);
+int h5_refused_link(void); /* has such a link been met since h5_setup? */
 
 /* What HDF5 says of the innermost call that failed, on one line; of a failing system call only the system's own message. */
 enum { H5_WHY = 200 };
@@ -34,6 +36,9 @@ int h5_error(struct error *e, const char *where, const char *doing);
 
 /* *size is the number of stored bytes of the chunk at these coordinates, 0 if it was never written. */
 int h5_stored_size(hid_t dataset, const hsize_t at[], hsize_t *size, const char *where, struct error *e);
+
+/* Call it when a dataset is open: -1 with e set if its values are in other files (external storage, virtual datasets). */
+int h5_check_storage(hid_t dataset, const char *where, struct error *e);
 
 /*
  * Call it before H5Dread. HDF5 1.10 does not check that a chunk with a checksum is long enough for one, and reads outside its memory in

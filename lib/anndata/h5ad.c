@@ -272,7 +272,7 @@ static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct erro
 	if (exists(h->file, "assays"))
 		return error_set(e, "%s: a Seurat file, expected .h5ad or 10x .h5; convert it with SeuratDisk", h->path);
 	int r = exists(h->file, "obs") ? open_anndata(h, opt, e) : tenx_open_h5(h, opt, e);
-	return r ? r : h5_check(h->path, e);
+	return r && !h5_refused_link() ? r : h5_check(h->path, e);
 }
 
 int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)
@@ -329,7 +329,7 @@ static char *scalar_text(hid_t file, const char *path)
 	if (d < 0)
 		return NULL;
 	hid_t type = H5Dget_type(d), space = H5Dget_space(d);
-	if (H5Tis_variable_str(type) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
+	if (h5_check_storage(d, path, NULL) == 0 && H5Tis_variable_str(type) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
 		H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &from) >= 0 && from) {
 		text = xstrdup(from);
 		H5Dvlen_reclaim(type, space, H5P_DEFAULT, &from);

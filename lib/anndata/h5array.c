@@ -107,7 +107,7 @@ static int layout(struct h5array *a, int direct, struct error *e)
 	} else if (kind == H5D_CONTIGUOUS || kind == H5D_COMPACT) {
 		r = 0;
 	} else {
-		error_set(e, "%s: a virtual or unknown storage layout, expected contiguous or chunked data", a->where);
+		error_set(e, "%s: an unknown storage layout, expected contiguous or chunked data", a->where);
 	}
 out:
 	H5Pclose(plist);
@@ -130,6 +130,8 @@ int h5array_open(struct h5array *a, hid_t loc, const char *path, const char *fil
 		goto out;
 	}
 	a->id = H5Dopen2(loc, path, H5P_DEFAULT);
+	if (a->id >= 0 && h5_check_storage(a->id, a->where, e))
+		goto out;
 	type = a->id < 0 ? -1 : H5Dget_type(a->id);
 	space = a->id < 0 ? -1 : H5Dget_space(a->id);
 	if (type < 0 || space < 0) {

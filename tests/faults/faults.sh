@@ -37,6 +37,7 @@ inputs() {
 cases() {
 	cat <<- 'X'
 		h5tok	h5tok -q -@ 2 $I/in.h5ad -o out
+		h5tok-rank	h5tok -q -@ 2 --rank $I/vocab --value $I/in.h5ad -o out
 		rankenc-fit	rankenc -q --fit $I/counts -o out
 		rankenc	rankenc -q -m $I/vocab $I/counts -o out
 		depgraph	depgraph -q --modules 1 $I/tok -o out
@@ -87,7 +88,11 @@ left() {
 
 # HDF5 1.10 ends the process itself, or crashes, when some of its allocations fail. The tools can only take care that nothing is left.
 library_dies() {
-	case $1:${2%%:*}:$3 in h5tok:alloc:255 | h5tok:alloc:139 | scview-h5ad:alloc:255 | scview-h5ad:alloc:139 | scview-into:alloc:255 | scview-into:alloc:139) ;; *) return 1 ;; esac
+	case $1:${2%%:*}:$3 in
+	h5tok:alloc:255 | h5tok:alloc:139 | h5tok-rank:alloc:255 | h5tok-rank:alloc:139) ;;
+	scview-h5ad:alloc:255 | scview-h5ad:alloc:139 | scview-into:alloc:255 | scview-into:alloc:139) ;;
+	*) return 1 ;;
+	esac
 }
 
 # One run: NAME GROUP:N[:on][:HOW]. Prints NAME GROUP right|refused|wrong and why.

@@ -1,12 +1,14 @@
-/* The small parts of lib/base: text tables, digests, softmax, random numbers. */
+/* The small parts of lib/base: text tables, digests, softmax, random numbers, parallel loops. */
 #include "base/digest.h"
 #include "base/rng.h"
 #include "base/softmax.h"
+#include "base/threads.h"
 #include "base/tsv.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +154,72 @@ static void philox_known(void **state)
 	assert_int_equal(out[0], 0x408f276du);
 }
 
+enum { CALLS = 300, THREADS = 3 };
+
+/* What a loop's calls did. */
+struct calls {
+	atomic_int times[CALLS], busy[THREADS], wrong, by_caller;
+	struct calls
+		*older; /* a loop that was started before: the last call waits until the caller has made one of its calls. NULL: none */
+};
+
+static void call(void *arg, size_t i, int thread)
+{
+	struct calls *c = arg;
+	if (thread < 0 || thread >= THREADS || atomic_fetch_add(&c->busy[thread], 1)) {
+		c->wrong++; /* two calls at the same time have the same number */
+		return;
+	}
+	c->times[i]++;
+	c->by_caller += !thread;
+	usleep(50);
+	if (c->older && thread && i == CALLS - 1) {
+		for (int k = 0; !c->older->by_caller && k < 5000; k++)
+			usleep(1000);
+		c->wrong += !c->older->by_caller;
+	}
+	atomic_fetch_sub(&c->busy[thread], 1);
+}
+
+static void check_calls(const struct calls *c)
+{
+	assert_int_equal(c->wrong, 0);
+	for (size_t i = 0; i < CALLS; i++)
+		assert_int_equal(c->times[i], 1);
+}
+
+/* A loop runs behind others: every call is made once, a thread makes one at a time. */
+static void loops_behind_others(void **state)
+{
+	struct calls a = {0}, b = {0}, c = {0};
+	struct pool_loop behind, alone;
+	pool_start(&behind, 3, CALLS, call, &a);
+	pool_for(3, CALLS, call, &b);
+	check_calls(&b);
+	pool_finish(&behind);
+	check_calls(&a);
+	pool_start(&alone, 1, CALLS, call, &c);
+	usleep(10000);
+	assert_int_equal(c.times[0], 0);
+	pool_finish(&alone);
+	check_calls(&c);
+	assert_int_equal(c.by_caller, CALLS);
+}
+
+/* With one other thread, nobody else can make the call that the last one waits for. */
+static void caller_helps_while_it_waits(void **state)
+{
+	for (int turn = 0; turn < 5; turn++) {
+		struct calls a = {0}, b = {.older = &a};
+		struct pool_loop behind;
+		pool_start(&behind, 2, CALLS, call, &a);
+		pool_for(2, CALLS, call, &b);
+		check_calls(&b);
+		pool_finish(&behind);
+		check_calls(&a);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +229,8 @@ int main(void)
 		cmocka_unit_test(digest_of_nothing),
 		cmocka_unit_test(softmax_of_logits),
 		cmocka_unit_test(philox_known),
+		cmocka_unit_test(loops_behind_others),
+		cmocka_unit_test(caller_helps_while_it_waits),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
