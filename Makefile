@@ -27,7 +27,7 @@ endif
 export LC_ALL := C.UTF-8
 
 all: # the default target; its prerequisites follow
-.PHONY: all objects help deps install uninstall wheel deb dist clean FORCE
+.PHONY: all objects help deps install uninstall wheel deb check-deb dist clean FORCE
 .DELETE_ON_ERROR:
 FORCE:
 
@@ -239,6 +239,15 @@ wheel: ## pack the Python module scstream as a wheel, for pip (PYTHON=)
 		print("--no-build-isolation" if u.find_spec("setuptools.command.bdist_wheel") or u.find_spec("wheel") else "")' 2>/dev/null) \
 		./$(WHEEL)/sources
 	@ls $(WHEEL)/*.whl
+
+deb: ## build Debian packages of the last commit in build/deb (needs debhelper, dh-python and the packages of make deps)
+	@rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb
+	git archive --prefix=corrmask-$(VERSION)/ HEAD | tar x -C $(BUILD)/deb
+	cd $(BUILD)/deb/corrmask-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS dpkg-buildpackage -us -uc
+	@ls $(BUILD)/deb/*.deb $(BUILD)/deb/*.dsc
+
+check-deb: deb ## run lintian on the packages, and the tools and the module from them, unpacked
+	@tests/deb.sh $(BUILD)/deb
 
 dist: ## pack the sources of the last commit as corrmask-VERSION.tar.gz
 	git archive --prefix=corrmask-$(VERSION)/ -o corrmask-$(VERSION).tar.gz HEAD
