@@ -27,7 +27,7 @@ endif
 export LC_ALL := C.UTF-8
 
 all: # the default target; its prerequisites follow
-.PHONY: all objects help deps install uninstall dist clean FORCE
+.PHONY: all objects help deps install uninstall wheel deb check-deb dist clean FORCE
 .DELETE_ON_ERROR:
 FORCE:
 
@@ -197,6 +197,7 @@ PAGES := $(notdir $(wildcard man/*.[1-9]))
 # Completion: the file of bash has a link for each tool, as it is loaded by the tool's name
 BASHDIR = $(DEST)/share/bash-completion/completions
 ZSHDIR  = $(DEST)/share/zsh/site-functions
+MODULES = scstream.py scstream_convert.py
 # Where this python3 finds modules that are installed under PREFIX, if anywhere
 PYTHON   ?= python3
 PYTHONDIR = $(shell $(PYTHON) -c 'import site, sys; print(*[d for d in site.getsitepackages() + [site.getusersitepackages()] \
@@ -205,8 +206,9 @@ PYTHONDIR = $(shell $(PYTHON) -c 'import site, sys; print(*[d for d in site.gets
 install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -d "$(DEST)/bin" "$(SHARE)/pipelines" "$(DOC)"
 	install -m 755 $(TOOLS:%=$(BIN)/%) "$(DEST)/bin"
-	install -m 644 src/scstream.py "$(DEST)/bin"
-	@if [ -n "$(PYTHONDIR)" ]; then mkdir -p "$(DESTDIR)$(PYTHONDIR)" && ln -sfr "$(DEST)/bin/scstream.py" "$(DESTDIR)$(PYTHONDIR)"; \
+	install -m 755 src/scstream.py "$(DEST)/bin"
+	install -m 644 src/scstream_convert.py "$(DEST)/bin"
+	@if [ -n "$(PYTHONDIR)" ]; then mkdir -p "$(DESTDIR)$(PYTHONDIR)" && ln -sfr $(MODULES:%="$(DEST)/bin/%") "$(DESTDIR)$(PYTHONDIR)"; \
 		else echo 'for `import scstream` in Python: PYTHONPATH="$(DEST)/bin"'; fi
 	install -D -m 644 src/completion.bash "$(BASHDIR)/corrmask"
 	@for t in $(filter-out corrmask,$(TOOLS)); do ln -sf corrmask "$(BASHDIR)/$$t"; done
@@ -215,13 +217,37 @@ install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -m 644 $(filter-out %.sh,$(wildcard pipelines/*)) "$(SHARE)/pipelines"
 	install -m 755 $(wildcard pipelines/*.sh) "$(SHARE)/pipelines"
 	install -m 644 $(wildcard README.md LICENSE CHANGELOG.md CITATION.cff docs/*.md) "$(DOC)"
+	install -D -m 644 examples/hf_trainer.py "$(DOC)/examples/hf_trainer.py"
 	@[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so "$(DEST)/lib/corrmask/corrmask_cuda.so"
 
 uninstall: ## remove what `make install` with the same PREFIX installed
-	cd "$(DEST)/bin" && rm -f $(TOOLS) scstream.py
-	rm -f $(TOOLS:%="$(BASHDIR)/%") "$(ZSHDIR)/_corrmask" $(if $(PYTHONDIR),"$(DESTDIR)$(PYTHONDIR)/scstream.py")
+	cd "$(DEST)/bin" && rm -f $(TOOLS) $(MODULES)
+	rm -f $(TOOLS:%="$(BASHDIR)/%") "$(ZSHDIR)/_corrmask" $(if $(PYTHONDIR),$(MODULES:%="$(DESTDIR)$(PYTHONDIR)/%"))
 	@for p in $(PAGES); do rm -f "$(DEST)/share/man/man$${p##*.}/$$p"; done
 	rm -rf "$(SHARE)" "$(DOC)" "$(DEST)/lib/corrmask"
+
+# The sources are copied, as setuptools writes beside them. Where setuptools and wheel are there, pip needs no network.
+WHEEL := $(BUILD)/wheel
+wheel: ## pack the Python module scstream as a wheel, for pip (PYTHON=)
+	rm -rf $(WHEEL)
+	mkdir -p $(WHEEL)/sources/src $(WHEEL)/sources/docs
+	cp pyproject.toml LICENSE $(WHEEL)/sources
+	cp src/scstream*.py $(WHEEL)/sources/src
+	cp docs/python.md $(WHEEL)/sources/docs
+	$(PYTHON) -m pip wheel -q --disable-pip-version-check --no-deps -w $(WHEEL) \
+		$$($(PYTHON) -c 'import importlib.util as u, setuptools; \
+		print("--no-build-isolation" if u.find_spec("setuptools.command.bdist_wheel") or u.find_spec("wheel") else "")' 2>/dev/null) \
+		./$(WHEEL)/sources
+	@ls $(WHEEL)/*.whl
+
+deb: ## build Debian packages of the last commit in build/deb (needs debhelper, dh-python and the packages of make deps)
+	@rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb
+	git archive --prefix=corrmask-$(VERSION)/ HEAD | tar x -C $(BUILD)/deb
+	cd $(BUILD)/deb/corrmask-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS dpkg-buildpackage -us -uc
+	@ls $(BUILD)/deb/*.deb $(BUILD)/deb/*.dsc
+
+check-deb: deb ## run lintian on the packages, and the tools and the module from them, unpacked
+	@tests/deb.sh $(BUILD)/deb
 
 dist: ## pack the sources of the last commit as corrmask-VERSION.tar.gz
 	git archive --prefix=corrmask-$(VERSION)/ -o corrmask-$(VERSION).tar.gz HEAD

@@ -339,6 +339,20 @@ CELL00-1	1	1
 	fails "nowhere.tsv: No such file" h5tok --obs-table nowhere.tsv csr_gzip.h5ad
 }
 
+@test "h5tok: blosc compression, where HDF5 has the plugin" {
+	$PYTHON -c 'import h5py, sys; sys.exit(not h5py.h5z.filter_avail(32001))' || skip "no blosc plugin (Debian package hdf5-filter-plugin-blosc-serial)"
+	cp csr_plain.h5ad with_blosc.h5ad
+	$PYTHON -c "
+import h5py
+with h5py.File('with_blosc.h5ad', 'r+') as f:
+    for a in 'X/data', 'X/indices':
+        v = f[a][:]
+        del f[a]
+        f.create_dataset(a, data=v, chunks=(64,), compression=32001, compression_opts=(0, 0, 0, 0, 5, 1, 0))"
+	h5tok -q with_blosc.h5ad | scview >a
+	h5tok -q csr_plain.h5ad | scview | cmp - a
+}
+
 @test "h5tok: Zstandard compression, of numbers and of names" {
 	command -v zstd >/dev/null || skip "no zstd command"
 	$PYTHON - <<-'END'
