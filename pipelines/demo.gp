@@ -23,7 +23,7 @@ set bmargin at screen 1 - 430 / big
 set title "Training loss (each model under its own masks)"
 set xlabel "step"
 set ylabel "masked-token loss"
-mean(x) = (s = n_ == 0 ? x : 0.95 * s + 0.05 * x, n_ = n_ + 1, s)
+mean(x) = (s = 0.95 * s + 0.05 * x, n_ = n_ + 1, s / (1 - 0.95 ** n_))
 plot n_=0 s=0 dir."/random.model/train.tsv" skip 1 using 1:(mean($2)) with lines lw 2 lc rgb "#888888" notitle, \
      n_=0 s=0 dir."/corrmask.model/train.tsv" skip 1 using 1:(mean($2)) with lines lw 2 lc rgb "#c04020" notitle
 

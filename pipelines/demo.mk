@@ -3,16 +3,20 @@
 #     make demo                                  simulated cells with known modules and cell types
 #     make demo DATA=lung.h5ad LABEL=cell_type   the same on your file
 #
-# EPOCHS, BATCH, CONFIG, LR   of the pre-training; cells.mk has the settings of the cells
-# SCALE   tiny, small (default) or paper: sets the defaults of these, of CELLS and MAXLEN; paper has the values of the paper's Table 5
-# The logs ($(DEMO)/log) have the messages of every stage, with its time and peak memory.
+# EPOCHS  passes of the pre-training over the cells
+# BATCH   cells of a batch
+# CONFIG  network: tiny, corrmask-paper or a config.json
+# LR      peak learning rate of the pre-training (0.001 in Table 5 of the CorrMask paper, 1e-4 in its appendix C.7)
+# PT_ARGS  more options of sctrain mlm, such as '--warmup 10000' (the paper's; its smallest corpus has fewer steps)
+# SCALE=paper has the values of the paper's Table 5. cells.mk has the variables of the cells. The logs ($(DEMO)/log) have the messages of every stage, with its time and peak memory.
 
 EPOCHS ?= $(call scale,1,6,3)
 BATCH  ?= 12
 CONFIG ?= $(call scale,tiny,tiny,corrmask-paper)
 LR     ?= $(call scale,0.003,0.003,0.001)
+PT_ARGS ?=
 
-DEMO_SETTINGS := $(PREPARED_SETTINGS) EPOCHS BATCH CONFIG LR
+DEMO_SETTINGS := $(PREPARED_SETTINGS) EPOCHS BATCH CONFIG LR $(if $(value PT_ARGS),PT_ARGS)
 $(eval $(call run_folder,DEMO,demo,$(DEMO_SETTINGS)))
 DEMO_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scembed ctaprobe scsample scview)
 stage = $(call stage_in,$(DEMO),$1)
@@ -26,14 +30,14 @@ $(call check,demo,DATA)
 # Two models, and the same held-out masks for both
 DEMO_MODELS := random corrmask
 masks_random := --strategy random --rate 0.15 --batch $(BATCH) --seed $(SEED)
-masks_corrmask := --strategy corrmask --lambda 0.5 --rate 0.15 --batch $(BATCH) --seed $(SEED) -g $(PREPARED)/train.graph
+masks_corrmask := --strategy corrmask --lambda 0.5 --rate 0.15 --batch $(BATCH) --seed $(SEED) -g $(PREPARED)/corpus.graph
 
-$(DEMO_MODELS:%=$(DEMO)/heldout-%.masked): $(DEMO)/heldout-%.masked: $(PREPARED)/test.tok $(PREPARED)/train.graph | $(DEMO)/settings $(DEMO_TOOLS)
+$(DEMO_MODELS:%=$(DEMO)/heldout-%.masked): $(DEMO)/heldout-%.masked: $(PREPARED)/test.tok $(PREPARED)/corpus.graph | $(DEMO)/settings $(DEMO_TOOLS)
 	$(call stage,maskgen-heldout-$*) $(BIN)/maskgen -v $(masks_$*) -o $@ $<
 
-$(DEMO_MODELS:%=$(DEMO)/%.model/model.safetensors): $(DEMO)/%.model/model.safetensors: $(PREPARED)/train.tok $(PREPARED)/train.graph | $(DEMO)/settings $(DEMO_TOOLS)
+$(DEMO_MODELS:%=$(DEMO)/%.model/model.safetensors): $(DEMO)/%.model/model.safetensors: $(PREPARED)/corpus.tok $(PREPARED)/corpus.graph | $(DEMO)/settings $(DEMO_TOOLS)
 	$(call stage,sctrain-$*) $(PIPELINES)/train.sh mlm $(DEMO)/$*.model $< $(masks_$*) --epochs $(EPOCHS) -- \
-		--config $(CONFIG) --lr $(LR) --seed $(SEED) -@ $(THREADS)
+		--config $(CONFIG) --lr $(LR) $(PT_ARGS) --seed $(SEED) -@ $(THREADS)
 
 define demo_model
 $$(DEMO_MODELS:%=$$(DEMO)/$1.loss-%.tsv): $$(DEMO)/$1.loss-%.tsv: $$(DEMO)/heldout-%.masked $$(DEMO)/$1.model/model.safetensors

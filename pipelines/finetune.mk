@@ -7,18 +7,25 @@
 # The same network is also trained from random weights. A quarter of the donors is for the test, a fifth of the others for validation:
 # the weights with the smallest loss are kept [Geneformer's protocol]. Cells are read, sampled and split as by make demo, with its settings
 # (cells.mk). Without INIT the demo's pre-training runs first.
-# VOCAB   the model's vocabulary (default INIT/vocab.tsv)         FT_EPOCHS, FT_BATCH, FT_LR   of the fine-tuning
-# FT_ARGS more options of sctrain cells, such as '--freeze 2 --class-weight balanced'
+# INIT       folder of the model to start from; none: the demo's two models
+# VOCAB      the model's vocabulary
+# FT_EPOCHS  most passes of the fine-tuning
+# FT_BATCH   cells of a batch
+# FT_LR      peak learning rate of the fine-tuning
+# FT_STOP    when to stop and which weights to keep; --best last: no early stopping
+# FT_ARGS    more options of sctrain cells, such as '--freeze 2 --class-weight balanced'
 
 INIT      ?=
-VOCAB     ?= $(call given,INIT)/vocab.tsv
-FT_EPOCHS ?= $(call scale,10,10,5)
+VOCAB     ?= $(if $(value INIT),$(call given,INIT)/vocab.tsv)
+FT_EPOCHS ?= $(if $(paper_protocol),5,$(call scale,10,10,5))
 FT_BATCH  ?= 12
 FT_LR     ?= $(if $(value INIT),5e-5,$(call scale,1e-3,1e-3,5e-5))
+FT_STOP   ?= $(if $(paper_protocol),--best last,--patience 3)
 FT_ARGS   ?=
 
+ft_stop = $(if $(filter-out --patience 3,$(FT_STOP)),FT_STOP)
 # With INIT, nothing of the demo but its cells has a part
-FT_SETTINGS := $(if $(value INIT),$(PREPARED_SETTINGS) INIT VOCAB,$(DEMO_SETTINGS)) FT_EPOCHS FT_BATCH FT_LR FT_ARGS
+FT_SETTINGS := $(if $(value INIT),$(PREPARED_SETTINGS) INIT VOCAB,$(DEMO_SETTINGS)) FT_EPOCHS FT_BATCH FT_LR FT_ARGS $(ft_stop)
 $(eval $(call run_folder,FT,finetune,$(FT_SETTINGS)))
 ft_stage = $(call stage_in,$(FT),$1)
 
@@ -63,7 +70,7 @@ define ft_start
 $$(FT)/$1.model/model.safetensors: $$(FT)/train.tok $$(FT)/valid.masked $$(call ft_needs,$1) | $$(DEMO_TOOLS)
 	$$(call ft_stage,sctrain-$1) $$(PIPELINES)/train.sh cells $$(FT)/$1.model $$< \
 		--strategy none --keep $$(call text,LABEL) --epochs $$(FT_EPOCHS) --batch $$(FT_BATCH) --seed $$(SEED) -- \
-		--label $$(call text,LABEL) $$(ft_start_$1) --lr $$(FT_LR) --eval $$(FT)/valid.masked --patience 3 $$(FT_ARGS) --seed $$(SEED) -@ $$(THREADS)
+		--label $$(call text,LABEL) $$(ft_start_$1) --lr $$(FT_LR) --eval $$(FT)/valid.masked $$(FT_STOP) $$(FT_ARGS) --seed $$(SEED) -@ $$(THREADS)
 endef
 $(foreach m,$(FT_STARTS),$(eval $(call ft_start,$m)))
 

@@ -5,8 +5,11 @@
 #
 # Geneformer's protocol: FOLDS folds over the genes. A model is fine-tuned on the other folds for one epoch and predicts this one. The AUC
 # is over tokens. Unlike there, the cells of the prediction are from donors that were not used in fine-tuning.
-# GENE_LABELS   table of gene (id or symbol) and label          GC_EPOCHS, GC_LR   of the fine-tuning
-# GC_ARGS       more options of sctrain genes, such as '--freeze 4'
+# GENE_LABELS  table of gene (id or symbol) and label
+# FOLDS        folds over the genes
+# GC_EPOCHS    passes of the fine-tuning
+# GC_LR        peak learning rate of the fine-tuning
+# GC_ARGS      more options of sctrain genes, such as '--freeze 4'
 # Cells, vocabulary and models are those of make finetune, with its settings.
 
 GENE_LABELS ?=

@@ -7,6 +7,7 @@
 struct rank_given rank_given = {.encode = {.style = STYLE_AUTO}, .min_genes = 20, .min_counts = 50};
 
 struct option_def rank_options[] = {
+	{.kind = OPT_GROUP, .name = "Encoding"},
 	{.letter = 't',
 		.name = "tokens",
 		.kind = OPT_STRING,

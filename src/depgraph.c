@@ -19,6 +19,7 @@ static int want_stats, want_tsv, want_graphml;
 static const char *modules_text;
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Cells"},
 	{.letter = 'n',
 		.name = "cells",
 		.kind = OPT_INT,
@@ -36,6 +37,7 @@ static struct option_def options[] = {
 		.max = 65535,
 		.changes = 1,
 		.help = "number of tokens of a cell that are used; the value at position i is L - i (default 2048)"},
+	{.kind = OPT_GROUP, .name = "Graph"},
 	{.name = "top-genes",
 		.kind = OPT_INT,
 		.to = &top_genes,
@@ -77,6 +79,7 @@ static struct option_def options[] = {
 		.changes = 1,
 		.help = "drop candidates that occur together with the gene in fewer cells (default 200)"},
 	{.name = "positive", .kind = OPT_FLAG, .to = &positive, .changes = 1, .help = "drop edges with a negative weight"},
+	{.kind = OPT_GROUP, .name = "PMI graph"},
 	{.name = "pmi",
 		.kind = OPT_FLAG,
 		.to = &pmi,
@@ -98,12 +101,14 @@ static struct option_def options[] = {
 		.max = 4294967295.0,
 		.changes = 1,
 		.help = "pmi: smallest number of times that two genes are adjacent (default 10)"},
+	{.kind = OPT_GROUP, .name = "Modules"},
 	{.name = "modules",
 		.kind = OPT_STRING,
 		.to = &modules_text,
 		.arg = "R,...",
 		.changes = 1,
 		.help = "add Leiden modules at these resolutions, as column module, or module_R for several resolutions"},
+	{.kind = OPT_GROUP, .name = "Tables of a graph"},
 	{.name = "stats", .kind = OPT_FLAG, .to = &want_stats, .help = "write statistics of the graph as a table instead"},
 	{.name = "tsv", .kind = OPT_FLAG, .to = &want_tsv, .help = "write the edges as a table instead"},
 	{.name = "graphml", .kind = OPT_FLAG, .to = &want_graphml, .help = "write GraphML instead"},

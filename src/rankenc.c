@@ -10,6 +10,7 @@ static int fit;
 static long long min_cells = 1;
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Vocabulary"},
 	{.letter = 'm',
 		.name = "medians",
 		.kind = OPT_STRING,
@@ -21,6 +22,7 @@ static struct option_def options[] = {
 		.to = &map_path,
 		.arg = "FILE",
 		.help = "first translate gene ids by this table of key and id (TSV, gzip accepted)"},
+	{.kind = OPT_GROUP, .name = "Learning a vocabulary"},
 	{.name = "fit",
 		.kind = OPT_FLAG,
 		.to = &fit,

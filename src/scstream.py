@@ -548,9 +548,13 @@ class Writer:
                         struct.pack("<IBI", n, 0, SEEK_FOOTER))
         self.file.flush()
         if self.path:
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(self.file.name, 0o666 & ~mask)
+            try:
+                mode = os.stat(self.path).st_mode & 0o777
+            except FileNotFoundError:
+                mask = os.umask(0)
+                os.umask(mask)
+                mode = 0o666 & ~mask
+            os.chmod(self.file.name, mode)
             os.fsync(self.file.fileno())
             self.file.close()
             os.replace(self.file.name, self.path)

@@ -15,6 +15,7 @@ static const char *column;
 static long long hidden, latent;
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Network"},
 	{.name = "batch-key",
 		.kind = OPT_STRING,
 		.to = &column,

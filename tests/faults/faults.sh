@@ -50,6 +50,7 @@ cases() {
 		scsim	scsim -q --cells 50 --genes 120 --types 2 --rarest 0.3 --depth 100 --seed 3 -o out
 		scview-tsv	scview -q $I/tok -o out
 		scview-h5ad	scview -q -O h5ad $I/counts -o out.h5ad
+		scview-into	scview -q -O h5ad --into $I/in.h5ad $I/emb -o out.h5ad
 		scview-npy	scview -q -O npy $I/emb -o out
 		sctrain-mlm	sctrain mlm -q --config tiny $I/masked -o out
 		sctrain-cells	sctrain cells -q --label cell_type --init $I/model $I/none -o out
@@ -87,7 +88,11 @@ left() {
 
 # HDF5 1.10 ends the process itself, or crashes, when some of its allocations fail. The tools can only take care that nothing is left.
 library_dies() {
-	case $1:${2%%:*}:$3 in h5tok:alloc:255 | h5tok:alloc:139 | h5tok-rank:alloc:255 | h5tok-rank:alloc:139 | scview-h5ad:alloc:255 | scview-h5ad:alloc:139) ;; *) return 1 ;; esac
+	case $1:${2%%:*}:$3 in
+	h5tok:alloc:255 | h5tok:alloc:139 | h5tok-rank:alloc:255 | h5tok-rank:alloc:139) ;;
+	scview-h5ad:alloc:255 | scview-h5ad:alloc:139 | scview-into:alloc:255 | scview-into:alloc:139) ;;
+	*) return 1 ;;
+	esac
 }
 
 # One run: NAME GROUP:N[:on][:HOW]. Prints NAME GROUP right|refused|wrong and why.
