@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # genes-report.sh DIR DATA LABELS START...: the table of make genes, from the scores under DIR.
 . "$(dirname "$0")/common.sh"
-dir=$1 data=${2:-simulated cells (scsim)} labels=${3:-genes of modules or background}
+dir=$1 data=${2:-simulated cells (scsim)} labels=${3:-genes of odd or even modules}
 first=$4
 shift 3
 get() { awk -F '\t' -v k="$2" '$1 == k { printf "%.4f", $2; found = 1 } END { if (!found) printf "-" }' "$1"; }

@@ -1,6 +1,6 @@
 # make genes: can a model classify genes that were not in its training? (for example dosage-sensitive transcription factors)
 #
-#     make genes                                                   simulated cells: is a gene in a module, or background?
+#     make genes                                                   simulated cells: is a gene in an odd or an even module?
 #     make genes DATA=lung.h5ad GENE_LABELS=tf.tsv INIT=DIR        your cells, genes and model (INIT as in make finetune)
 #
 # Geneformer's protocol: FOLDS folds over the genes. A model is fine-tuned on the other folds for one epoch and predicts this one. The AUC

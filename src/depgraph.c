@@ -15,7 +15,7 @@ static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours =
 static long long min_count = 10;
 static double rho_min = 0.2, tau = 0.5;
 static int positive, pmi;
-static int want_stats, want_tsv, want_graphml;
+static int want_stats, want_tsv, want_graphml, shuffle;
 static const char *modules_text;
 
 static struct option_def options[] = {
@@ -108,6 +108,11 @@ static struct option_def options[] = {
 		.arg = "R,...",
 		.changes = 1,
 		.help = "add Leiden modules at these resolutions, as column module, or module_R for several resolutions"},
+	{.name = "shuffle",
+		.kind = OPT_FLAG,
+		.to = &shuffle,
+		.changes = 1,
+		.help = "exchange the genes that have neighbours at random: a control"},
 	{.kind = OPT_GROUP, .name = "Tables of a graph"},
 	{.name = "stats", .kind = OPT_FLAG, .to = &want_stats, .help = "write statistics of the graph as a table instead"},
 	{.name = "tsv", .kind = OPT_FLAG, .to = &want_tsv, .help = "write the edges as a table instead"},
@@ -226,7 +231,8 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 static void check_graph_options(const char *name)
 {
 	for (const struct option_def *o = options; o->name; o++)
-		if (o->seen && o->to != &modules_text && o->to != &want_stats && o->to != &want_tsv && o->to != &want_graphml)
+		if (o->seen && o->to != &modules_text && o->to != &shuffle && o->to != &want_stats && o->to != &want_tsv &&
+			o->to != &want_graphml)
 			usage_error("%s is a graph already: --%s is for building one", name, o->name);
 }
 
@@ -326,6 +332,8 @@ int main(int argc, char **argv)
 		build(&g, &h, in);
 	}
 	stream_free(in);
+	if (shuffle)
+		graph_shuffle(&g, (uint32_t)cli.seed);
 	struct modules m = {0};
 	find_modules(&m, &g);
 	uint64_t linked = 0;
