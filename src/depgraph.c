@@ -300,17 +300,14 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 		die("%s", e.msg);
 	char *text = NULL;
 	size_t n;
-	FILE *f = open_memstream(&text, &n);
-	if (!f)
-		die("out of memory");
+	FILE *f = xmemopen(&text, &n);
 	if (want_stats)
 		print_stats(f, g);
 	else if (want_tsv)
 		print_edges(f, g, v, weight);
 	else if (graph_graphml(g, v, weight, m->name, m->of, m->n, f, &e))
 		die("%s", e.msg);
-	if (fclose(f))
-		die("out of memory");
+	xmemclose(f, &text);
 	if (outfile_write(&out, text, n, &e) || outfile_commit(&out, &e))
 		die("%s", e.msg);
 	free(text);

@@ -37,6 +37,7 @@ inputs() {
 cases() {
 	cat <<- 'X'
 		h5tok	h5tok -q -@ 2 $I/in.h5ad -o out
+		h5tok-sandbox	h5tok -q -@ 2 $I/in.h5ad -o out
 		h5tok-rank	h5tok -q -@ 2 --rank $I/vocab --value $I/in.h5ad -o out
 		rankenc-fit	rankenc -q --fit $I/counts -o out
 		rankenc	rankenc -q -m $I/vocab $I/counts -o out
@@ -96,9 +97,15 @@ library_dies() {
 	esac
 }
 
+# h5tok does its work in a child process, whose calls the shim cannot count. So all cases but one run it without.
+sandbox() {
+	case $1 in *-sandbox) unset CORRMASK_SANDBOX ;; *) export CORRMASK_SANDBOX=no ;; esac
+}
+
 # One run: NAME GROUP:N[:on][:HOW]. Prints NAME GROUP right|refused|wrong and why.
 one() {
 	local name=$1 fault=$2 dir status why='' lines
+	sandbox "$name"
 	dir=$work/run/$name-${fault//:/-}
 	local command
 	command=$(cases | awk -F'\t' -v n="$name" '$1 == n { print $2 }')
@@ -107,7 +114,8 @@ one() {
 	(cd "$dir" && eval "FAULT=$fault LD_PRELOAD=$work/shim.so timeout 60 $command") > "$work/run/$name-${fault//:/-}.out" 2> "$work/run/$name-${fault//:/-}.log" < /dev/null
 	status=$?
 	local log=$work/run/$name-${fault//:/-}.log
-	lines=$(grep -vE "^environment:" "$log" | grep -cvE "^$|warning|note" "$log")
+	# HDF5 prints by itself when it cannot even start
+	lines=$(grep -cvE "^$|warning|note|^HDF5-DIAG|^  #[0-9]+: |^    (major|minor): " "$log")
 	if [ "$status" = 0 ]; then
 		what=right
 		[ "$(content "$dir")" = "$(cat "$work/run/$name.right")" ] || what=wrong why="status 0, another output"
@@ -125,11 +133,12 @@ one() {
 	[ "$what" = wrong ] || rm -f "$log" "$work/run/$name-${fault//:/-}.out"
 	printf '%s\t%s\t%s\t%s\t%s\n' "$name" "${fault%%:*}" "$what" "$fault" "$why"
 }
-export -f one content cases left library_dies
+export -f one content cases left library_dies sandbox
 export work I=$work/in
 
 plan() {
 	local name=$1
+	sandbox "$name"
 	local dir=$work/run/$name.clean command
 	command=$(cases | awk -F'\t' -v n="$name" '$1 == n { print $2 }')
 	rm -rf "$dir" && mkdir -p "$dir" && rm -f "$work/run/$name.count"
