@@ -308,6 +308,103 @@ a.write('sums.h5ad')"
 	assert [ $n -ge 30 ]
 }
 
+# recode FILE OUT CODE: the stream FILE, its columns changed by Python (c: columns of the header by name, b: columns of the block)
+recode() {
+	PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON -c "
+import numpy as np, scstream, sys
+s = scstream.read('$1')
+h, blocks = s.header, [dict(b) for b in s]
+c = {x['name']: x for x in h['columns']}
+for b in blocks:
+    $3
+scstream.write('$2', h, blocks)"
+}
+
+@test "hostile: columns of a kind have the types of the format page, in every reader" {
+	need_tool depgraph sctrain scembed
+	rankenc -q --fit sim.counts -o sim.vocab
+	rankenc -q -m sim.vocab sim.counts -o sim.tok
+	depgraph -q sim.tok -o sim.graph
+	maskgen -q sim.tok -o sim.masked
+	maskgen -q --strategy columns sim.counts -o sim.mc
+	sctrain mlm -q --config tiny sim.masked -o typed
+	# ids may be u16 or u32 in any reader, and give the same
+	recode sim.counts wide.counts "c['gene']['type'] = 'u32'"
+	recode sim.tok wide.tok "c['token']['type'] = 'u32'"
+	recode sim.masked wide.masked "c['input']['type'] = c['target']['type'] = 'u32'"
+	recode sim.graph wide.graph "c['neighbour']['type'] = 'u32'"
+	same() { cmp <(scview "$1") <(scview "$2"); }
+	rankenc -q -m sim.vocab wide.counts -o w && same w sim.tok
+	scsample -q wide.tok -o w && same w sim.tok
+	scembed -q -M typed sim.tok -o e && scembed -q -M typed wide.tok -o w && same w e
+	maskgen -q -g sim.graph --strategy corrmask sim.tok -o m && maskgen -q -g wide.graph --strategy corrmask wide.tok -o w && same w m
+	sctrain mlm -q --config tiny wide.masked -o widely
+	cmp typed/model.safetensors widely/model.safetensors
+	# all others have one type
+	narrow() {
+		recode "$1" narrow "c['$2']['type'] = '${3:-u16}'"
+		shift $(($# > 3 ? 3 : $#))
+		refused "narrow: column '" "$@"
+	}
+	narrow sim.masked step u16 sctrain mlm --config tiny narrow -o out
+	narrow sim.masked epoch u16 sctrain mlm --config tiny narrow -o out
+	narrow sim.masked position u32 sctrain mlm --config tiny narrow -o out
+	narrow sim.masked step u64 sctrain mlm --config tiny narrow -o out
+	narrow sim.mc count u16 sctrain nb --config mlp-nb-tiny narrow -o out
+	narrow sim.counts count u16 rankenc -m sim.vocab narrow -o out
+	narrow sim.counts count u16 scview -O h5ad narrow -o out
+	narrow sim.counts count u16 maskgen --strategy columns narrow -o out
+	narrow sim.counts n_counts u32 rankenc -m sim.vocab narrow -o out
+	narrow sim.graph token u16 maskgen -g narrow --strategy corrmask sim.tok -o out
+	narrow sim.graph overlap u16 maskgen -g narrow --strategy corrmask sim.tok -o out
+	narrow sim.tok token u64 depgraph narrow -o out
+	narrow sim.tok token u8 scembed -M typed narrow -o out
+}
+
+@test "hostile: a block changed together with its checksum: no reader takes its result for whole" {
+	need_tool depgraph sctrain scembed
+	for f in counts tok masked; do
+		[ -e sim.$f ] || skip "made by the test before"
+		# the payloads compressed again, with one bit of the last block turned; trailer and table fit but for the digest
+		PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON - sim.$f <<- 'X'
+			import struct, subprocess, sys
+			raw = open(sys.argv[1], "rb").read()
+			n = struct.unpack_from("<I", raw, len(raw) - 9)[0]
+			table = struct.unpack_from("<%dI" % (2 * n), raw, len(raw) - 9 - 8 * n)
+			at, out, sizes = 0, b"", []
+			for i in range(n):
+			    p = subprocess.run(["zstd", "-dcq"], input=raw[at:at + table[2 * i]], stdout=subprocess.PIPE, check=True).stdout
+			    at += table[2 * i]
+			    if i == n - 2:
+			        p = p[:12] + bytes([p[12] ^ 0]) + p[13:-4] + bytes([p[-4] ^ 1]) + p[-3:]
+			    q = subprocess.run(["zstd", "-qc", "--check", "--stream-size=%d" % len(p)], input=p, stdout=subprocess.PIPE, check=True).stdout
+			    out += q
+			    sizes += [len(q), len(p)]
+			open("altered." + sys.argv[1][4:], "wb").write(out + struct.pack("<II", 0x184D2A5E, 8 * n + 9) +
+			    struct.pack("<%dI" % (2 * n), *sizes) + raw[-9:])
+		X
+	done
+	local wrong="its trailer gives a different value for the content"
+	refused "$wrong" scview --check altered.counts
+	refused "$wrong" scview -s altered.counts
+	refused "$wrong" scview -O h5ad altered.counts -o out
+	refused "$wrong" rankenc -q -m sim.vocab altered.counts -o out
+	refused "$wrong" rankenc -q --fit altered.counts -o out
+	refused "$wrong" depgraph -q altered.tok -o out
+	refused "$wrong" scembed -q -M typed altered.tok -o out
+	refused "$wrong" scsample -q -n 5 altered.tok -o out
+	run bash -o pipefail -c 'scview altered.counts | wc -l'
+	assert_failure 1
+	run bash -o pipefail -c "rankenc -q -m sim.vocab altered.counts | scview --check -"
+	assert_failure 1
+	assert_output --partial "cut short"
+	run sctrain mlm -q --config tiny altered.masked -o altered.model
+	assert_failure 1
+	assert_output --partial "$wrong"
+	assert_not_exist altered.model/model.safetensors
+	assert_equal "$(ls altered.model | grep checkpoint || true)" ""
+}
+
 @test "hostile: model directories that claim sizes and depths that they do not have" {
 	need_tool sctrain scembed
 	rankenc -q --fit sim.counts -o sim.vocab
