@@ -172,8 +172,6 @@ int graph_read(struct graph *g, struct stream *in, const char *weight, const cha
 		return -1;
 	if (h->col[col[1]].group != h->col[col[2]].group || h->col[col[1]].group != h->col[col[3]].group)
 		return error_set(e, "%s: columns neighbour, %s and %s are not one list", name, weight, overlap_name(weight));
-	if (h->col[col[3]].type != U32)
-		return error_set(e, "%s: column %s: expected u32", name, overlap_name(weight));
 	*g = (struct graph){.offset = xcalloc(h->vocab.n + 1, sizeof *g->offset), .module = module ? xcalloc(h->vocab.n, 4) : NULL};
 	struct block b = {0};
 	int got;
