@@ -15,12 +15,13 @@ static const struct {
 	{"reconstruction", reconstruction_main, &reconstruction_cli},
 	{"rank", rank_main, &rank_cli},
 	{"ranks", ranks_main, &ranks_cli},
+	{"map", map_main, &map_cli},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 int main(int argc, char **argv)
 {
-	static struct cli top = {.name = "ctaprobe", .operands = "COMMAND [OPTION...] [FILE]", .features = "libLBFGS, LAPACK"};
+	static struct cli top = {.name = "ctaprobe", .operands = "COMMAND [OPTION...] [FILE]", .features = "libLBFGS, LAPACK, igraph"};
 	for (size_t i = 0; i < COMMANDS && argc > 1; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
