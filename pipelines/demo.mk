@@ -22,6 +22,7 @@ stage = $(call stage_in,$(DEMO),$1)
 demo: $(DEMO)/report.txt $(DEMO)/demo.svg $(DEMO)/demo.png ## pre-train with random and with CorrMask masks, and compare (DATA= LABEL= CELLS=)
 	@cat $(DEMO)/report.txt
 $(call check,demo,DATA)
+$(eval $(call page,demo,$(DEMO),$(DEMO)/report.txt $(DEMO)/demo.svg))
 
 # Two models, and the same held-out masks for both
 DEMO_MODELS := random corrmask

@@ -25,6 +25,7 @@ gc_stage = $(call stage_in,$(GC),$1)
 genes: $(GC)/report.txt ## fine-tune for classes of genes, folds over genes (DATA= GENE_LABELS= INIT= FOLDS=)
 	@cat $(GC)/report.txt
 $(call check,genes,DATA INIT $(if $(value INIT),VOCAB) GENE_LABELS)
+$(eval $(call page,genes,$(GC),$(GC)/report.txt))
 ifneq ($(filter genes,$(MAKECMDGOALS)),)
 ifneq ($(value DATA),)
 $(if $(value GENE_LABELS),,$(error genes: GENE_LABELS=FILE is needed: a table of genes and their labels))

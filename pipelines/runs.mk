@@ -49,4 +49,4 @@ list-runs: ## list the runs of all experiments with their settings; * marks the 
 clean-runs: ## remove runs (RUN="demo/lung-1a2b3c4d ...", as make list-runs prints them)
 	@$(PIPELINES)/run.sh clean '$(RESULTS)' $(call text,RUN)
 
-include $(PIPELINES)/cells.mk $(sort $(filter-out %/runs.mk %/cells.mk,$(wildcard $(PIPELINES)/*.mk)))
+include $(PIPELINES)/report.mk $(PIPELINES)/cells.mk $(sort $(filter-out %/runs.mk %/report.mk %/cells.mk,$(wildcard $(PIPELINES)/*.mk)))

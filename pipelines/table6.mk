@@ -51,6 +51,7 @@ t6_threads = $(shell n=$$(( $(THREADS) / $(or $(patsubst -j%,%,$(filter -j%,$(MA
 table6: $(T6)/table.txt $(T6)/table6.svg $(T6)/table6.png ## table 6: cell types by masking strategy and corpus size (DATA= LABEL= SCALE= STRATEGIES= SIZES= SEEDS=)
 	@cat $<
 $(call check,table6 table6-inputs table6-runs,DATA)
+$(eval $(call page,table6,$(T6),$(T6)/table.txt $(T6)/table6.svg))
 
 ifeq ($(INPUTS),)
 # Copies that stay as they are, so that cells that are prepared again do not undo a long grid of trainings

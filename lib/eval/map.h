@@ -1,6 +1,6 @@
 /*
- * A map of cells: positions in the plane at which near rows are near. It is the DrL layout (base/layout.h) of the graph of nearest neighbours,
- * as scanpy's draw_graph(layout="drl").
+ * A map of cells: positions in the plane at which near rows are near. It is the DrL layout [Martin et al. 2011, OpenOrd], by igraph, of the
+ * graph of nearest neighbours, as scanpy's draw_graph(layout="drl").
  */
 #ifndef MAP_H
 #define MAP_H

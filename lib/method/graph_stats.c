@@ -1,7 +1,5 @@
 #include "method/graph_stats.h"
 
-#include "base/layout.h"
-
 #include <igraph/igraph.h>
 #include <math.h>
 #include <stdlib.h>
@@ -118,30 +116,33 @@ int graph_modules(const struct graph *g, double resolution, uint32_t seed, int32
 
 int graph_layout(const struct graph *g, uint32_t seed, float *xy, struct error *e)
 {
-	uint64_t edges = g->offset[g->n] / 2;
-	uint32_t *vertex = xcalloc(g->n, sizeof *vertex), *ends = xmalloc((2 * edges + 1) * sizeof *ends), n = 0;
-	float *weight = xmalloc((edges + 1) * sizeof *weight);
-	size_t m = 0;
-	for (uint32_t u = 0; u < g->n; u++)
-		vertex[u] = g->offset[u + 1] > g->offset[u] ? n++ : 0;
-	for (uint32_t u = 0; u < g->n; u++)
-		for (uint64_t i = g->offset[u]; i < g->offset[u + 1]; i++)
-			if (g->neighbour[i] > u) {
-				ends[2 * m] = vertex[u];
-				ends[2 * m + 1] = vertex[g->neighbour[i]];
-				weight[m++] = fmaxf(fabsf(g->weight[i]), 0.01f); /* igraph refuses 0 */
-			}
-	int bad = n ? layout_graph(xy, n, ends, weight, m, seed, e) : 0;
-	/* from the vertices to the tokens, from the last one on: no position is overwritten before it is moved */
-	for (uint32_t u = g->n; !bad && u-- > 0;) {
-		int linked = g->offset[u + 1] > g->offset[u];
-		xy[2 * u + 1] = linked ? xy[2 * vertex[u] + 1] : NAN;
-		xy[2 * u] = linked ? xy[2 * vertex[u]] : NAN;
+	igraph_t net;
+	igraph_matrix_t position;
+	igraph_vector_t weight;
+	uint32_t *token;
+	for (size_t i = 0; i < 2 * (size_t)g->n; i++)
+		xy[i] = NAN;
+	if (!g->offset[g->n])
+		return 0;
+	if (to_igraph(&net, g, &token, e))
+		return -1;
+	igraph_integer_t n = igraph_vcount(&net);
+	igraph_rng_seed(igraph_rng_default(), seed);
+	int bad = igraph_vector_init(&weight, igraph_ecount(&net)) || igraph_matrix_init(&position, 0, 0);
+	if (bad)
+		return error_set(e, "igraph: out of memory");
+	edge_values(g, g->weight, &weight, 1);
+	bad = igraph_layout_fruchterman_reingold(
+		&net, &position, 0, 500, sqrt((double)n) / 10, IGRAPH_LAYOUT_NOGRID, &weight, NULL, NULL, NULL, NULL);
+	for (igraph_integer_t i = 0; !bad && i < n; i++) {
+		xy[2 * (size_t)token[i]] = (float)MATRIX(position, i, 0);
+		xy[2 * (size_t)token[i] + 1] = (float)MATRIX(position, i, 1);
 	}
-	free(vertex);
-	free(ends);
-	free(weight);
-	return bad;
+	igraph_matrix_destroy(&position);
+	igraph_vector_destroy(&weight);
+	igraph_destroy(&net);
+	free(token);
+	return bad ? error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad)) : 0;
 }
 
 static int by_value(const void *a, const void *b)

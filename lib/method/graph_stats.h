@@ -13,7 +13,8 @@
  */
 int graph_modules(const struct graph *g, double resolution, uint32_t seed, int32_t *module, struct error *e);
 
-/* Positions of the genes in the plane, by base/layout.h with weights |weight|. xy [g->n, 2] out: NaN for genes without neighbours. */
+/* Positions of the genes in a drawing [Fruchterman and Reingold 1991], with weights |weight|; time grows with the square of the genes.
+ * xy [g->n, 2] out: NaN for genes without neighbours. */
 int graph_layout(const struct graph *g, uint32_t seed, float *xy, struct error *e);
 
 struct graph_stats {
