@@ -1,6 +1,6 @@
-# A map of cells as SVG. Input: "X Y" <TAB> class, after a line of names. The most frequent class is number 1. numbers = 1: each class has its
+# A map of cells as SVG. Gaps between groups are shortened, as their width means nothing. Input: "X Y" <TAB> class, after a line of names. The most frequent class is number 1. numbers = 1: each class has its
 # number at its cell that is nearest to the medians of its positions.
-BEGIN { FS = "\t"; W = 460; H = 400; MARGIN = 10 }
+BEGIN { FS = "\t"; W = 460; H = 400; MARGIN = 10; BINS = 1000; GAP = 20 }
 NR == 1 { next }
 {
 	split($1, p, " ")
@@ -13,6 +13,15 @@ NR == 1 { next }
 	if (n == 1 || x[n] > right) right = x[n]
 	if (n == 1 || y[n] < low) low = y[n]
 	if (n == 1 || y[n] > high) high = y[n]
+}
+# place[axis, bin] of BINS bins from the least value: the bins before it, of which at most GAP stand for a run of empty ones. Returns the last.
+function shorten(axis, used,  i, empty, at) {
+	for (i = 0; i <= BINS; i++) {
+		empty = (axis, i) in used ? 0 : empty + 1
+		at += empty <= GAP
+		place[axis, i] = at
+	}
+	return at
 }
 # the median of positions 0 ... size, from how many cells of class c have each
 function median(c, h, size,  i, sum) {
@@ -34,13 +43,18 @@ END {
 	columns = int(W / wide)
 	if (columns < 1) columns = 1
 	rows = int((classes + columns - 1) / columns)
-	scale_x = (W - 2 * MARGIN) / (right > left ? right - left : 1)
-	scale_y = (H - 2 * MARGIN) / (high > low ? high - low : 1)
+	for (i = 1; i <= n; i++) {
+		bin_x[i] = right > left ? int((x[i] - left) / (right - left) * BINS) : 0
+		bin_y[i] = high > low ? int((high - y[i]) / (high - low) * BINS) : 0
+		used["x", bin_x[i]] = used["y", bin_y[i]] = 1
+	}
+	scale_x = (W - 2 * MARGIN) / shorten("x", used)
+	scale_y = (H - 2 * MARGIN) / shorten("y", used)
 	dot = n > 6000 ? 2 : n > 1500 ? 3 : n > 500 ? 4 : 5
 	svg_start(W, H + 18 + 16 * rows, title, "Map of " n " cells in " classes " classes: near cells have similar embeddings. The most frequent class is " class[1] ".")
 	for (i = 1; i <= n; i++) {
-		a = int(MARGIN + (x[i] - left) * scale_x + 0.5)
-		b = int(MARGIN + (high - y[i]) * scale_y + 0.5)
+		a = int(MARGIN + place["x", bin_x[i]] * scale_x + 0.5)
+		b = int(MARGIN + place["y", bin_y[i]] * scale_y + 0.5)
 		at_x[of[i], a]++
 		at_y[of[i], b]++
 		at_a[i] = a

@@ -138,7 +138,9 @@ maps() {
 		fi
 		columns=$(scview -H "$own/$name.map" | sed -n 's/^\t*"name":\t"\(.*\)",$/\1/p')
 		for column in "$label" "$group"; do
+			# one donor makes no map
 			if [ -z "$column" ] || ! grep -qxF -- "$column" <<< "$columns"; then continue; fi
+			[ "$(scview -q --columns "$column" "$own/$name.map" | sed 1d | sort -u | wc -l)" -gt 1 ] || continue
 			local title="Map of cells by $column: $name" which=type
 			[ "$column" = "$label" ] || which=group
 			scview -q --columns "X_draw_graph_drl,$column" "$own/$name.map" |
