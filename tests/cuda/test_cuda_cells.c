@@ -83,13 +83,13 @@ static void nb_one(size_t G, int scaled)
 	struct arr *z = ACTS("nb z", B * G), *t = REALS("log theta", G), *dt = REALS("dlog theta", G), *lse = REALS("nb lse", B),
 		   *scale = REALS("scale", 1);
 	double want = 3, got = 3, *sum = to_gpu(&got, sizeof got);
-	cpu->nb_loss(cpu, &want, lse->x, z->x, t->x, &p.c, count, mask, B, G);
-	gpu->nb_loss(gpu, sum, lse->d, z->d, t->d, &p.g, count_d, mask_d, B, G);
+	cpu->nb_loss(cpu, &want, lse->x, z->x, t->x, &p.c, count, mask, NULL, B, G);
+	gpu->nb_loss(gpu, sum, lse->d, z->d, t->d, &p.g, count_d, mask_d, NULL, B, G);
 	gpu->download(gpu, &got, sum, sizeof got);
 	same_sums("nb loss", &got, &want, 1, 1e-6, 1e-5);
 	same(lse, 1e-6, 1e-6);
-	cpu->nb_loss_back(cpu, z->x, dt->x, t->x, &p.c, count, mask, lse->x, scaled ? scale->x : NULL, B, G);
-	gpu->nb_loss_back(gpu, z->d, dt->d, t->d, &p.g, count_d, mask_d, lse->d, scaled ? scale->d : NULL, B, G);
+	cpu->nb_loss_back(cpu, z->x, dt->x, t->x, &p.c, count, mask, lse->x, scaled ? scale->x : NULL, NULL, B, G);
+	gpu->nb_loss_back(gpu, z->d, dt->d, t->d, &p.g, count_d, mask_d, lse->d, scaled ? scale->d : NULL, NULL, B, G);
 	same(z, 2e-6, 3e-3);
 	same(dt, 5e-6, 5e-6);
 	free(count), free(mask);

@@ -236,8 +236,8 @@ static void check_nb(size_t B, size_t G)
 		struct ops *o = ops_cpu_new(threads);
 		double sum = 1;
 		float *got = copy(z, B * G), *got_t = xcalloc(G, 4);
-		o->nb_loss(o, &sum, lse, z, t, &x.s, x.count, x.mask, B, G);
-		o->nb_loss_back(o, got, got_t, t, &x.s, x.count, x.mask, lse, NULL, B, G);
+		o->nb_loss(o, &sum, lse, z, t, &x.s, x.count, x.mask, NULL, B, G);
+		o->nb_loss_back(o, got, got_t, t, &x.s, x.count, x.mask, lse, NULL, NULL, B, G);
 		if (threads == 1) {
 			sum1 = sum;
 			first = copy(got, B * G);
@@ -253,7 +253,7 @@ static void check_nb(size_t B, size_t G)
 		assert_memory_equal(got_t, first_t, G * 4);
 		/* twice the loss */
 		memcpy(got, z, B * G * 4);
-		o->nb_loss_back(o, got, got_t, t, &x.s, x.count, x.mask, lse, (float[]){2}, B, G);
+		o->nb_loss_back(o, got, got_t, t, &x.s, x.count, x.mask, lse, (float[]){2}, NULL, B, G);
 		for (size_t i = 0; i < B * G; i++)
 			assert_true(got[i] == 2 * first[i]);
 		free(got), free(got_t);
