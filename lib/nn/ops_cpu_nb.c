@@ -72,7 +72,7 @@ static double cell_loss(const real *e, real lse, real share, double L, const rea
 }
 
 /* loss [G] += the losses of the genes of one cell, the same numbers as cell_loss adds up. */
-static void gene_losses(real *loss, const real *e, real lse, real share, double L, const real *z, const real *theta, const struct seq *s,
+static void gene_losses(double *loss, const real *e, real lse, real share, double L, const real *z, const real *theta, const struct seq *s,
 	const uint32_t *count, const uint32_t *mask, size_t b, size_t G)
 {
 	double logL = log(L);
@@ -86,7 +86,7 @@ static void gene_losses(real *loss, const real *e, real lse, real share, double 
 		if (!masked(mask, g) || !count[t])
 			continue;
 		double x = count[t], mu = (double)share * e[g], logmu = logL + z[g] - lse;
-		loss[g] += (real)(x * (log(theta[g] + mu) - logmu) + lgamma_rise(1, count[t]) - lgamma_rise(theta[g], count[t]));
+		loss[g] += x * (log(theta[g] + mu) - logmu) + lgamma_rise(1, count[t]) - lgamma_rise(theta[g], count[t]);
 	}
 }
 
@@ -95,7 +95,8 @@ static void weighted_loss(struct cpu *c, double *sum, real *lse, const real *z, 
 	const uint32_t *mask, const struct gene_weight *w, size_t B, size_t G)
 {
 	size_t R = chunk_rows(B), n = chunks(B, R);
-	real *theta = make_theta(c, t, G, n * G), *part = theta + G;
+	real *theta = make_theta(c, t, G, 2 * n * G + 1);
+	double *part = (double *)(theta + round_up(G, 2));
 	own_need(c, round_up(G, STEP));
 	PARALLEL_FOR
 	for (size_t k = 0; k < n; k++) {
@@ -107,10 +108,13 @@ static void weighted_loss(struct cpu *c, double *sum, real *lse, const real *z, 
 			gene_losses(part + k * G, e, lse[b], (real)L / total, L, z + b * G, theta, s, count, mask + b * nb_words(G), b, G);
 		}
 	}
-	memset(w->loss, 0, G * sizeof *w->loss);
-	add_parts(w->loss, part, n, G, G);
-	for (size_t g = 0; g < G; g++)
-		*sum += (double)w->weight[g] * w->loss[g];
+	for (size_t g = 0; g < G; g++) {
+		double loss = 0;
+		for (size_t k = 0; k < n; k++)
+			loss += part[k * G + g];
+		*sum += w->weight[g] * loss;
+		w->loss[g] = (real)loss;
+	}
 }
 
 void cpu_nb_loss(struct ops *o, double *sum, real *lse, const void *z0, const real *t, const struct seq *s, const uint32_t *count,
