@@ -210,7 +210,7 @@ static size_t label_cells(const struct masked_source *s, struct packed *p, const
 	return to - from;
 }
 
-static const struct train_task nb_task = {
+const struct train_task nb_task = {
 	.head = &head_nb,
 	.name = "sctrain nb",
 	.summary = "Pre-train a model of counts on a masked-counts stream.",
@@ -225,6 +225,29 @@ static const struct train_task nb_task = {
 	.settings = settings,
 	.label = label_cells,
 };
+
+/* ---- sctrain eval ---- */
+
+void nb_eval_open(const char *dir, const struct masked_source *s)
+{
+	struct error e;
+	const struct header *h = stream_header(s->in);
+	if (groups_load(&groups, dir, &e))
+		die("%s", e.msg);
+	if (!groups.column || header_find(h, groups.column) < 0)
+		return;
+	column = groups.column;
+	if (labels_init(&labels[s->validation], h, column, &groups.classes, s->name, &e))
+		die("%s", e.msg);
+}
+
+void nb_eval_warn(const struct masked_source *s, uint64_t cells)
+{
+	unsigned long long unknown = column ? groups.unknown : cells;
+	if (groups.column && unknown)
+		warn("%s: %llu of %llu cells are of no group that the model knows (column '%s'): no covariate for them", s->name, unknown,
+			(unsigned long long)cells, groups.column);
+}
 
 int nb_main(int argc, char **argv)
 {
