@@ -90,22 +90,6 @@ table() {
 			}
 		}' "$dir/points.tsv"
 }
-# The metric of every rate, and those of the probe
-rates() { for r in 0.1 0.2 0.3 0.5 0.7; do printf 'valid-%s/%s=%s ' "$r" "$1" "$r"; done; }
-probe='label/balanced_accuracy=BAcc label/macro_f1=F1 label/auroc=AUROC'
-[ -z "$(cat "$inputs/target")" ] || probe="$probe target/spearman=Spearman target/group_spearman=by-group"
-others=${methods#"$base"}
-
-sed '1s/^/corrmask r2mae-cells: /' "$inputs/about"
-echo "$network"
-echo "mean ± standard deviation over seeds ($seeds); gaps to $base are paired by seed, with the two-sided p of a t test; [n]: only n seeds are done"
-table "Masked genes of validation cells: Pearson correlation in a cell, by the share of genes that are masked" MEAN "untrained $methods" "$(rates pearson)"
-table "  gap to $base" GAP "$others" "$(rates pearson)"
-table "The same, Spearman correlation" MEAN "untrained $methods" "$(rates spearman)"
-table "Probe of $(cat "$inputs/label")$(sed 's/^..*/ and &/' "$inputs/target") in cells of other donors" MEAN "log-expression pca-50 untrained $methods" "$probe"
-table "  gap to $base" GAP "$others" "$probe"
-table "Effective rank of the embeddings of validation cells" MEAN "untrained $methods" "rank/entropy=entropy rank/effective_rank=exp(entropy)"
-
 # bootstrap METHODS: intervals of the gaps in the probe over draws of the tested cells. A draw is the same for all methods; of a method with seeds
 # it is the mean over the seeds that the first method has too.
 bootstrap() {
@@ -144,10 +128,27 @@ bootstrap() {
 			}
 		}'
 }
+# The metric of every rate, and those of the probe
+rates() { for r in 0.1 0.2 0.3 0.5 0.7; do printf 'valid-%s/%s=%s ' "$r" "$1" "$r"; done; }
+probe='label/balanced_accuracy=BAcc label/macro_f1=F1 label/auroc=AUROC'
+[ -z "$(cat "$inputs/target")" ] || probe="$probe target/spearman=Spearman target/group_spearman=by-group"
+others=${methods#"$base"}
+
+sed '1s/^/corrmask r2mae-cells: /' "$inputs/about"
+echo "$network"
+echo "mean ± standard deviation over seeds ($seeds); gaps to $base are paired by seed, with the two-sided p of a t test; [n]: only n seeds are done"
+table "Masked genes of validation cells: Pearson correlation in a cell, by the share of genes that are masked" MEAN "untrained $methods" "$(rates pearson)"
+table "  gap to $base" GAP "$others" "$(rates pearson)"
+table "The same, Spearman correlation" MEAN "untrained $methods" "$(rates spearman)"
+table "Probe of $(cat "$inputs/label")$(sed 's/^..*/ and &/' "$inputs/target") in cells of other donors" MEAN "log-expression pca-50 untrained $methods" "$probe"
+table "  gap to $base" GAP "$others" "$probe"
+
 group=$(cat "$inputs/group")
 echo
 echo "  gap to $base, mean over seeds: 95 % interval over 1,000 draws of the tested ${group:-cell}s"
 bootstrap "log-expression pca-50 untrained $others"
+
+table "Effective rank of the embeddings of validation cells" MEAN "untrained $methods" "rank/entropy=entropy rank/effective_rank=exp(entropy)"
 
 # Score and mean rank of the methods, by their mean metrics
 metrics=$(for c in $probe; do echo "${c%=*}"; done | sed 's/.*\///' | tr '\n' '+')
