@@ -170,6 +170,14 @@ masks() {
 	cat told/args
 }
 
+@test "make r2mae-cells: one donor cannot be split" {
+	scsim -q --cells 60 --genes 150 --modules 5 --donors 1 --depth 800 -o one.counts
+	scview -q -O h5ad one.counts -o one.h5ad
+	run ! pipelines r2mae-cells SCALE=tiny DATA=one.h5ad GROUP=donor METHODS=fixed-0.25 SEEDS=1
+	assert_output --partial "scsample: --by: column 'donor' has 1 group in these cells; a split needs 2 at least"
+	refute_output --partial "Masked genes"
+}
+
 @test "the schedules: r2mae-run.sh and the strategies of table6 with a rate" {
 	inputs=$(realpath results/r2mae-cells-inputs/latest)
 	while read -r method rate; do

@@ -300,6 +300,8 @@ same_training() {
 	maskgen -q --strategy columns --keep donor -o lone.mc lone.counts
 	fails "all cells are of 'donor1': there is nothing to tell apart" --batch-key donor lone.mc
 	fails "step 2: the loss is " --lr 1000 --weight-decay 1000 train.mc
+	maskgen -q --strategy columns --rate 0.3 --batch 20 -o fixed.mc train.counts
+	fails "step 2: the loss is " --curriculum easy --lr 1000 --weight-decay 1000 fixed.mc
 	# what only another program can make
 	$PYTHON -B - "$BATS_TEST_DIRNAME/../src" <<-'END'
 		import copy, sys
