@@ -45,7 +45,7 @@ dynamic) masks=(--rate-linear 0.5:0.1) ;;
 r2mae) masks=(--rate-uniform 0.1:0.5) ;;
 r2mae-dynamic) masks=(--rate-uniform 0.1:0.5:0.1) ;;
 cl | cl-easy) masks=(--rate 0.25) ;;
-r2mae-cl | r2mae-cl-easy) masks=(--rate-choice 0.1,0.1444,0.1889,0.2333,0.2778,0.3222,0.3667,0.4111,0.4556,0.5) ;;
+r2mae-cl | r2mae-cl-easy) masks=(--rate-choice '0.1,0.1444,0.1889,0.2333,0.2778,0.3222,0.3667,0.4111,0.4556,0.5') ;;
 *)
 	echo "r2mae-run.sh: unknown method '$method'" >&2
 	exit 2
