@@ -421,9 +421,9 @@ void cuda_batch_norm(struct ops *o, void *y, float *stat, const void *x, const f
 void cuda_batch_norm_back(struct ops *o, void *dx, float *dgamma, float *dbeta, const void *dy, const void *x, const void *y,
 	const float *stat, const float *gamma, size_t N, size_t C, enum act act);
 void cuda_nb_loss(struct ops *o, double *sum, float *lse, const void *z, const float *t, const struct seq *s, const uint32_t *count,
-	const uint32_t *mask, size_t B, size_t G);
+	const uint32_t *mask, const struct gene_weight *w, size_t B, size_t G);
 void cuda_nb_loss_back(struct ops *o, void *z, float *dt, const float *t, const struct seq *s, const uint32_t *count, const uint32_t *mask,
-	const float *lse, const float *scale, size_t B, size_t G);
+	const float *lse, const float *scale, const float *weight, size_t B, size_t G);
 void cuda_sumsq(struct ops *o, double *sum, const float *g, size_t n);
 void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, size_t n, const double *norm2, const struct adamw_args *a);
 

@@ -45,8 +45,9 @@ static __device__ __forceinline__ float library(const uint32_t *count, uint32_t 
 }
 
 template <class A>
-static __global__ void __launch_bounds__(THREADS) nb_kernel(double *part, float *lse, const A *z, const float *t, const uint32_t *offset,
-	const uint32_t *id, const uint32_t *count, const uint32_t *mask, uint32_t G, uint32_t words)
+static __global__ void __launch_bounds__(THREADS)
+	nb_kernel(double *part, float *gene, float *lse, const A *z, const float *t, const float *weight, const uint32_t *offset,
+		const uint32_t *id, const uint32_t *count, const uint32_t *mask, uint32_t G, uint32_t words)
 {
 	uint32_t b = blockIdx.x, from = offset[b], to = offset[b + 1];
 	float top = -INFINITY, sum = 0, L = library(count, from, to);
@@ -60,16 +61,23 @@ static __global__ void __launch_bounds__(THREADS) nb_kernel(double *part, float 
 		sum += expf(to_float(z[g]) - top);
 	float l = top + logf(block_sum(sum)), logL = logf(L);
 	for (uint32_t g = threadIdx.x; g < G; g += THREADS) {
-		float theta = expf(t[g]);
+		float theta = expf(t[g]), zero = 0;
 		if (is_masked(mask, g))
-			loss += (double)(theta * log1pf(L * expf(to_float(z[g]) - l) / theta));
+			zero = theta * log1pf(L * expf(to_float(z[g]) - l) / theta);
+		loss += (double)(weight ? weight[g] * zero : zero);
+		if (weight)
+			gene[(size_t)b * G + g] = zero;
 	}
+	__syncthreads();
 	for (uint32_t k = from + threadIdx.x; k < to; k += THREADS) {
 		uint32_t g = id[k], x = count[k];
 		if (!is_masked(mask, g) || !x)
 			continue;
 		float theta = expf(t[g]), logmu = logL + to_float(z[g]) - l;
-		loss += (double)x * (double)(logf(theta + expf(logmu)) - logmu) + lgamma_rise(1, x) - lgamma_rise((double)theta, x);
+		double more = (double)x * (double)(logf(theta + expf(logmu)) - logmu) + lgamma_rise(1, x) - lgamma_rise((double)theta, x);
+		loss += weight ? (double)weight[g] * more : more;
+		if (weight)
+			gene[(size_t)b * G + g] += (float)more;
 	}
 	loss = block_sum(loss);
 	if (threadIdx.x == 0) {
@@ -90,25 +98,31 @@ static __global__ void nb_done_kernel(double *sum, const double *part, uint32_t 
 
 template <class A>
 static void nb_loss(struct cuda *c, double *sum, float *lse, const void *z, const float *t, const struct seq *s, const uint32_t *count,
-	const uint32_t *mask, size_t B, size_t G)
+	const uint32_t *mask, const struct gene_weight *w, size_t B, size_t G)
 {
 	double *part = (double *)scratch(c, SCRATCH_PART, B * sizeof *part);
-	launch(c, "nb_loss", nb_kernel<A>, dim3((unsigned)B), THREADS, 0, part, lse, (const A *)z, t, s->offset, s->id, count, mask, G,
-		nb_words(G));
+	float *gene = w ? (float *)scratch(c, SCRATCH_GRAD, B * G * sizeof *gene) : NULL;
+	launch(c, "nb_loss", nb_kernel<A>, dim3((unsigned)B), THREADS, 0, part, gene, lse, (const A *)z, t, w ? w->weight : NULL, s->offset,
+		s->id, count, mask, G, nb_words(G));
 	launch(c, "nb_loss", nb_done_kernel, dim3(1), THREADS, 0, sum, part, B);
+	if (!w)
+		return;
+	c->o.zero(&c->o, w->loss, G * sizeof *w->loss);
+	add_parts(c, w->loss, gene, B, G, G);
 }
 
 void cuda_nb_loss(struct ops *o, double *sum, float *lse, const void *z, const float *t, const struct seq *s, const uint32_t *count,
-	const uint32_t *mask, size_t B, size_t G)
+	const uint32_t *mask, const struct gene_weight *w, size_t B, size_t G)
 {
 	struct cuda *c = cuda_of(o);
-	BY_TYPE(c, nb_loss, c, sum, lse, z, t, s, count, mask, B, G);
+	BY_TYPE(c, nb_loss, c, sum, lse, z, t, s, count, mask, w, B, G);
 }
 
 /* e [B,G] scratch: the gradient of log mu. part [B,G]: that of t. */
 template <class A>
-static __global__ void __launch_bounds__(THREADS) nb_back_kernel(A *z, float *e, float *part, const float *t, const uint32_t *offset,
-	const uint32_t *id, const uint32_t *count, const uint32_t *mask, const float *lse, const float *scale, uint32_t G, uint32_t words)
+static __global__ void __launch_bounds__(THREADS)
+	nb_back_kernel(A *z, float *e, float *part, const float *t, const uint32_t *offset, const uint32_t *id, const uint32_t *count,
+		const uint32_t *mask, const float *lse, const float *scale, const float *weight, uint32_t G, uint32_t words)
 {
 	uint32_t b = blockIdx.x, from = offset[b], to = offset[b + 1];
 	float l = lse[b], factor = scale ? *scale : 1, L = library(count, from, to), all = 0;
@@ -118,9 +132,10 @@ static __global__ void __launch_bounds__(THREADS) nb_back_kernel(A *z, float *e,
 	mask += (size_t)b * words;
 	for (uint32_t g = threadIdx.x; g < G; g += THREADS) {
 		float theta = expf(t[g]), mu = L * expf(to_float(z[g]) - l), r = mu / theta;
+		float own = weight ? weight[g] : 1;
 		int on = is_masked(mask, g);
-		e[g] = on ? mu / (1 + r) : 0;
-		part[g] = on ? factor * theta * (log1pf(r) - r / (1 + r)) : 0;
+		e[g] = on ? own * (mu / (1 + r)) : 0;
+		part[g] = on ? own * factor * theta * (log1pf(r) - r / (1 + r)) : 0;
 		all += e[g];
 	}
 	__syncthreads();
@@ -128,10 +143,11 @@ static __global__ void __launch_bounds__(THREADS) nb_back_kernel(A *z, float *e,
 		uint32_t g = id[k], x = count[k];
 		if (!is_masked(mask, g) || !x)
 			continue;
-		float theta = expf(t[g]), mu = L * expf(to_float(z[g]) - l), less = (float)x * theta / (theta + mu);
+		float theta = expf(t[g]), mu = L * expf(to_float(z[g]) - l), own = weight ? weight[g] : 1,
+		      less = own * ((float)x * theta / (theta + mu));
 		e[g] -= less;
 		all -= less;
-		part[g] -= factor * theta * (float)(digamma_rise((double)theta, x) - (double)((float)x / (theta + mu)));
+		part[g] -= own * factor * theta * (float)(digamma_rise((double)theta, x) - (double)((float)x / (theta + mu)));
 	}
 	all = block_sum(all); /* and all threads see e */
 	for (uint32_t g = threadIdx.x; g < G; g += THREADS)
@@ -140,17 +156,17 @@ static __global__ void __launch_bounds__(THREADS) nb_back_kernel(A *z, float *e,
 
 template <class A>
 static void nb_back(struct cuda *c, void *z, float *dt, const float *t, const struct seq *s, const uint32_t *count, const uint32_t *mask,
-	const float *lse, const float *scale, size_t B, size_t G)
+	const float *lse, const float *scale, const float *weight, size_t B, size_t G)
 {
 	float *e = (float *)scratch(c, SCRATCH_GRAD, B * G * sizeof *e), *part = (float *)scratch(c, SCRATCH_PART, B * G * sizeof *part);
 	launch(c, "nb_loss_back", nb_back_kernel<A>, dim3((unsigned)B), THREADS, 0, (A *)z, e, part, t, s->offset, s->id, count, mask, lse,
-		scale, G, nb_words(G));
+		scale, weight, G, nb_words(G));
 	add_parts(c, dt, part, B, G, G);
 }
 
 void cuda_nb_loss_back(struct ops *o, void *z, float *dt, const float *t, const struct seq *s, const uint32_t *count, const uint32_t *mask,
-	const float *lse, const float *scale, size_t B, size_t G)
+	const float *lse, const float *scale, const float *weight, size_t B, size_t G)
 {
 	struct cuda *c = cuda_of(o);
-	BY_TYPE(c, nb_back, c, z, dt, t, s, count, mask, lse, scale, B, G);
+	BY_TYPE(c, nb_back, c, z, dt, t, s, count, mask, lse, scale, weight, B, G);
 }

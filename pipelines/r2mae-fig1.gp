@@ -1,10 +1,10 @@
-# Panels A to E and G: lines are theory, points are means of simulations with their standard deviations. Panel F shows accuracies of other
-# authors' language models and is left out.
+# Lines are theory, points are means of simulations with their standard deviations. Panel F shows accuracies of trained models (panel_f: panel-f.tsv,
+# of r2mae-accuracy.sh).
 if (terminal eq "svg") { set terminal svg size 1500,720 font "sans,12" background "white" } else { set terminal pngcairo size 1500,720 font "sans,9" }
 set output dir."/fig1.".terminal
 set datafile separator "\t"
 set datafile missing "inf"
-set multiplot layout 2,4
+if (panel_f) { set multiplot layout 3,3 } else { set multiplot layout 2,4 }
 set border 3
 set tics nomirror
 set grid ytics lc rgb "#dddddd"
@@ -59,6 +59,15 @@ do for [m = 1:3] {
 	plot 1 with lines dt 2 lc rgb "#888888" notitle, \
 	     for [i = 1:4] theory(word(models, m)."-".word(quantiles, i)) using 1:5 with lines lc rgb colour[i] title "quantile ".word(quantiles, i), \
 	     for [i = 1:4] trial(word(models, m)."-".word(quantiles, i)) using 1:3:(sd($4)) with yerrorbars pt 7 ps 0.4 lc rgb colour[i] notitle
+}
+
+if (panel_f) {
+	set title "F  trained models: errors with a common start and slope" noenhanced
+	set ylabel "scaled error"
+	set yrange [*:*]
+	stats dir."/panel-f.tsv" using 1:2 name "F" nooutput
+	plot for [i = 1:F_blocks] dir."/panel-f.tsv" index i - 1 using 1:2 with linespoints pt 7 ps 0.5 lc rgb colour[1 + (i - 1) % 6] title columnheader(1)
+	set ylabel "risk / risk of predicting 0"
 }
 
 set title "G  latent space with equal factors: rows drawn once"

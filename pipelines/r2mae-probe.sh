@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Score the embeddings FOLDER/learn.emb, test.emb and valid.emb: a probe of the label and, if there is a target, of this column of numbers, each
-# with its penalty chosen within the learning cells, by whole groups if there are any; and the effective rank.
+# with its penalty chosen within the learning cells, by whole groups if there are any; and the effective rank. FOLDER/label.replicates.tsv gets the
+# scores of the label in 1,000 draws of the tested groups, or cells.
 #     r2mae-probe.sh FOLDER INPUTS THREADS [ITERATIONS]
 # A fit of the search with a weak penalty can need thousands of iterations, so they are limited (default 500).
 . "$(dirname "$0")/common.sh"
@@ -9,6 +10,7 @@ dir=$1 inputs=$2 threads=$3 iterations=${4:-500}
 label=$(cat "$inputs/label") target=$(cat "$inputs/target") group=$(cat "$inputs/group") folds=$(cat "$inputs/folds")
 how=(--standardize --train "$dir/learn.emb" --test "$dir/test.emb" -@ "$threads")
 [ -z "$group" ] || how+=(--group "$group")
-ctaprobe cells -v --label "$label" --max-iter "$iterations" --search "$folds" "${how[@]}" -o "$dir/label.score.tsv"
+ctaprobe cells -v --label "$label" --max-iter "$iterations" --search "$folds" "${how[@]}" --bootstrap 1000 \
+	--replicates "$dir/label.replicates.tsv" -o "$dir/label.score.tsv"
 [ -z "$target" ] || ctaprobe cells -v --target "$target" --search "$folds" "${how[@]}" -o "$dir/target.score.tsv"
 ctaprobe rank -v -o "$dir/rank.score.tsv" "$dir/valid.emb"

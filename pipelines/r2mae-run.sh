@@ -5,7 +5,8 @@
 #     r2mae-run.sh --inputs results/r2mae-cells-inputs/latest --method r2mae --seed 1 --out my_run --hidden 64 --latent 16
 #
 # --inputs FOLDER    the folder that r2mae-cells.sh made
-# --method NAME      fixed-P, mdlm, dynamic, r2mae, r2mae-dynamic, or untrained: random weights
+# --method NAME      fixed-P, mdlm, dynamic, r2mae, r2mae-dynamic; cl, r2mae-cl: with a curriculum of genes (sctrain nb --curriculum), which with -easy
+#                    stays with easy genes; or untrained: random weights
 # --seed N           seed of masks, order and initial weights
 # --out FOLDER       for train.tsv and scores.tsv, which is written last
 # --logs FOLDER      for the programs' messages (default: log in the folder of --out)
@@ -32,6 +33,7 @@ here=$(dirname "$0")
 name=$method-$seed
 group=$(cat "$inputs/group")
 
+learn=()
 case $method in
 untrained) # the normalisation's means and variances are those of the cells
 	masks=(--rate 0.25)
@@ -42,10 +44,16 @@ mdlm) masks=(--rate-uniform 0:1) ;;
 dynamic) masks=(--rate-linear 0.5:0.1) ;;
 r2mae) masks=(--rate-uniform 0.1:0.5) ;;
 r2mae-dynamic) masks=(--rate-uniform 0.1:0.5:0.1) ;;
+cl | cl-easy) masks=(--rate 0.25) ;;
+r2mae-cl | r2mae-cl-easy) masks=(--rate-choice '0.1,0.1444,0.1889,0.2333,0.2778,0.3222,0.3667,0.4111,0.4556,0.5') ;;
 *)
 	echo "r2mae-run.sh: unknown method '$method'" >&2
 	exit 2
 	;;
+esac
+case $method in
+cl | r2mae-cl) learn=(--curriculum easy-to-hard) ;;
+cl-easy | r2mae-cl-easy) learn=(--curriculum easy) ;;
 esac
 keep=() key=()
 [ -z "$group" ] || keep=(--keep "$group") key=(--batch-key "$group")
@@ -68,7 +76,7 @@ probe() {
 mkdir -p "$out"
 [ -e "$out/model/model.safetensors" ] ||
 	stage "train-$name" "$here/train.sh" nb "$out/model" "$inputs/pretrain.counts" --strategy columns "${masks[@]}" "${keep[@]}" \
-		--batch "$batch" --epochs "$epochs" --seed "$seed" -- "${key[@]}" --hidden "$hidden" --latent "$latent" --lr "$lr" \
+		--batch "$batch" --epochs "$epochs" --seed "$seed" -- "${key[@]}" "${learn[@]}" --hidden "$hidden" --latent "$latent" --lr "$lr" \
 		--eval "$inputs/valid-0.3.mcounts" --best last --seed "$seed" -@ "$threads"
 cp "$out/model/train.tsv" "$out/train.tsv"
 stage "reconstruct-$name" reconstruct

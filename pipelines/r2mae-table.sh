@@ -90,6 +90,44 @@ table() {
 			}
 		}' "$dir/points.tsv"
 }
+# bootstrap METHODS: intervals of the gaps in the probe over draws of the tested cells. A draw is the same for all methods; of a method with seeds
+# it is the mean over the seeds that the first method has too.
+bootstrap() {
+	local m k f
+	for m in $1; do
+		for k in $seeds; do
+			f=$dir/runs/$m-$k/label.replicates.tsv
+			[ "$m" != log-expression ] && [ "$m" != pca-50 ] || f=$inputs/$m/label.replicates.tsv
+			[ ! -e "$f" ] || [ ! -e "$dir/runs/$base-$k/label.replicates.tsv" ] ||
+				paste "$dir/runs/$base-$k/label.replicates.tsv" "$f" | sed "1d; s/^/$m\t/"
+		done
+	done | awk -F '\t' -v methods="$1" '
+		function quantile(x, p) { return x[int((draws - 1) * p + .5) + 1] }
+		function show(g,  i, j, x, v) {
+			for (i = 1; i <= draws; i++) { # insertion sort: a thousand numbers
+				v = g[i]
+				for (j = i; j > 1 && x[j - 1] > v; j--)
+					x[j] = x[j - 1]
+				x[j] = v
+			}
+			return sprintf("%30s", sprintf("%+.4f to %+.4f", quantile(x, .025), quantile(x, .975)))
+		}
+		# method; replicate, accuracy, balanced accuracy, macro F1 of the first method; the same of this one
+		{ n[$1, $2]++; one[$1, $2] += $8 - $4; two[$1, $2] += $9 - $5; if ($2 > draws) draws = $2 }
+		END {
+			printf "%-16s%30s%30s\n", "", "BAcc", "F1"
+			k = split(methods, method, " ")
+			for (j = 1; j <= k; j++) {
+				if (!n[method[j], draws])
+					continue
+				for (i = 1; i <= draws; i++) {
+					b[i] = one[method[j], i] / n[method[j], i]
+					f[i] = two[method[j], i] / n[method[j], i]
+				}
+				print sprintf("%-16s", method[j]) show(b) show(f)
+			}
+		}'
+}
 # The metric of every rate, and those of the probe
 rates() { for r in 0.1 0.2 0.3 0.5 0.7; do printf 'valid-%s/%s=%s ' "$r" "$1" "$r"; done; }
 probe='label/balanced_accuracy=BAcc label/macro_f1=F1 label/auroc=AUROC'
@@ -104,6 +142,12 @@ table "  gap to $base" GAP "$others" "$(rates pearson)"
 table "The same, Spearman correlation" MEAN "untrained $methods" "$(rates spearman)"
 table "Probe of $(cat "$inputs/label")$(sed 's/^..*/ and &/' "$inputs/target") in cells of other donors" MEAN "log-expression pca-50 untrained $methods" "$probe"
 table "  gap to $base" GAP "$others" "$probe"
+
+group=$(cat "$inputs/group")
+echo
+echo "  gap to $base, mean over seeds: 95 % interval over 1,000 draws of the tested ${group:-cell}s"
+bootstrap "log-expression pca-50 untrained $others"
+
 table "Effective rank of the embeddings of validation cells" MEAN "untrained $methods" "rank/entropy=entropy rank/effective_rank=exp(entropy)"
 
 # Score and mean rank of the methods, by their mean metrics

@@ -5,10 +5,12 @@
 #
 # The sizes of the paper's simulations are not in its text. Those here were chosen because their fixed ratios come close to the paper's tables.
 # SCALE=tiny has small models, for tests.
+# ACCURACY  figure 1: a table of accuracies by masking ratio, for panel F (r2mae-accuracy.sh); without it there is no panel F
 # SAME  tables: what the 50 simulations of a seed share: nothing (default), or masks
 
 R2MAE_SAME := $(or $(SAME),nothing)
-$(eval $(call run_folder,R2MAE_FIG1,r2mae-fig1,SCALE))
+ACCURACY ?=
+$(eval $(call run_folder,R2MAE_FIG1,r2mae-fig1,SCALE $(if $(value ACCURACY),ACCURACY)))
 $(eval $(call run_folder,R2MAE_TABLE5,r2mae-table5,SCALE R2MAE_SAME))
 $(eval $(call run_folder,R2MAE_TABLE9,r2mae-table9,SCALE R2MAE_SAME))
 R2MAE_TOOL := $(BIN)/maskrisk
@@ -18,7 +20,7 @@ r2mae_files = $(foreach n,$2,$1/$n.theory.tsv $1/$n.simulate.tsv)
 
 .PHONY: r2mae-fig1 r2mae-table5 r2mae-table9
 
-r2mae-fig1: $(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png ## R2MAE, figure 1: risk by masking ratio, theory and simulation (SCALE=)
+r2mae-fig1: $(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png ## R2MAE, figure 1: risk by masking ratio, theory and simulation (SCALE= ACCURACY=)
 	@echo '  $<'
 r2mae-table5: $(R2MAE_TABLE5)/table.txt ## R2MAE, table 5: fixed ratios and ratios by row, largest eigenvector (SCALE= SAME=)
 	@cat $<
@@ -28,13 +30,17 @@ $(call check,r2mae-fig1 r2mae-table5 r2mae-table9)
 $(eval $(call page,r2mae-fig1,$(R2MAE_FIG1),$(R2MAE_FIG1)/fig1.svg))
 $(eval $(call page,r2mae-table5,$(R2MAE_TABLE5),$(R2MAE_TABLE5)/table.txt))
 $(eval $(call page,r2mae-table9,$(R2MAE_TABLE9),$(R2MAE_TABLE9)/table.txt))
+$(call check,r2mae-fig1,ACCURACY)
 
 R2MAE_CURVES := $(call r2mae_files,$(R2MAE_FIG1),$(shell $(R2MAE_LINEAR) curves))
 $(R2MAE_CURVES): $(R2MAE_FIG1)/%.tsv: $(R2MAE_LINEAR) | $(R2MAE_FIG1)/settings $(R2MAE_TOOL)
 	@echo '  r2mae-fig1 $*'
 	@$(script)/r2mae-linear.sh $* $(SCALE) > $@
-$(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png: $(R2MAE_FIG1)/fig1.%: $(R2MAE_CURVES) $(PIPELINES)/r2mae-fig1.gp
-	@$(PIPELINES)/plot.sh r2mae-fig1 $(R2MAE_FIG1) $* 'runs = $(if $(filter tiny,$(SCALE)),5,100)'
+R2MAE_F := $(if $(value ACCURACY),$(R2MAE_FIG1)/panel-f.tsv)
+$(R2MAE_FIG1)/panel-f.tsv: $(PIPELINES)/r2mae-accuracy.sh | $(R2MAE_FIG1)/settings
+	@$(PIPELINES)/r2mae-accuracy.sh $(call text,ACCURACY) > $@
+$(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png: $(R2MAE_FIG1)/fig1.%: $(R2MAE_CURVES) $(R2MAE_F) $(PIPELINES)/r2mae-fig1.gp
+	@$(PIPELINES)/plot.sh r2mae-fig1 $(R2MAE_FIG1) $* 'runs = $(if $(filter tiny,$(SCALE)),5,100); panel_f = $(if $(R2MAE_F),1,0)'
 
 # $(eval $(call r2mae_table,FOLDER,table5))
 define r2mae_table

@@ -4,7 +4,8 @@
 #     make -j2 r2mae-cells DATA=lung.h5ad LABEL=cell_type CELLS=0     the same on all cells of your file
 #     make -j2 r2mae-cells DATA=aml.h5ad TARGET=cycling_score         also predict a column of numbers from the embeddings
 #
-# METHODS     fixed-0.10 fixed-0.25 fixed-0.50 (any fixed-0.P), mdlm, dynamic, r2mae, r2mae-dynamic; the others are compared with the first one
+# METHODS     fixed-0.10 fixed-0.25 fixed-0.50 (any fixed-0.P), mdlm, dynamic, r2mae, r2mae-dynamic, cl, r2mae-cl (with -easy: the paper's k=0); the
+#             others are compared with the first one
 # SEEDS       seeds of masks, order and initial weights; SEED alone determines the cells and their split
 # TARGET      also predict this obs column of numbers from the embeddings
 # HVG         number of genes, chosen by scsample --hvg from all cells
@@ -22,7 +23,7 @@
 # those of the others. `untrained` is the network with random weights. More methods or seeds add trainings and keep those that are done.
 
 TARGET    ?=
-METHODS   ?= fixed-0.25 fixed-0.10 fixed-0.50 mdlm dynamic r2mae r2mae-dynamic
+METHODS   ?= fixed-0.25 fixed-0.10 fixed-0.50 mdlm dynamic r2mae r2mae-dynamic cl r2mae-cl
 FLAVOR    ?= seurat
 HVG       ?= $(call scale,150,2000,5000)
 HIDDEN    ?= $(call scale,16,128,1024)
@@ -53,8 +54,8 @@ $(R2_IN)/about: | $(R2_IN)/settings $(PREPARED)/cells.counts $(PREPARED)/group $
 $(R2_IN)/baselines.tsv: $(R2_IN)/about
 	@$(script)/r2mae-baselines.sh $(R2_IN) $(t6_threads)
 
-$(foreach m,$(filter-out fixed-0.% mdlm dynamic r2mae r2mae-dynamic,$(METHODS)),$(error \
-	r2mae-cells: METHODS: unknown method '$m' (expected fixed-0.P, mdlm, dynamic, r2mae, r2mae-dynamic)))
+$(foreach m,$(filter-out fixed-0.% mdlm dynamic r2mae r2mae-dynamic cl cl-easy r2mae-cl r2mae-cl-easy,$(METHODS)),$(error \
+	r2mae-cells: METHODS: unknown method '$m' (expected fixed-0.P, mdlm, dynamic, r2mae, r2mae-dynamic, cl, cl-easy, r2mae-cl, r2mae-cl-easy)))
 R2_SCORES := $(foreach k,$(R2_SEEDS),$(patsubst %,$(R2)/runs/%-$k/scores.tsv,untrained $(METHODS)))
 R2_RUN = $(PIPELINES)/r2mae-run.sh --inputs $(R2_IN) --logs $(R2)/log --hidden $(HIDDEN) --latent $(LATENT) --epochs $(NB_EPOCHS) \
 	--batch $(NB_BATCH) --lr $(NB_LR) --threads $(t6_threads) --keep-models $(KEEP_MODELS)

@@ -235,8 +235,8 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 static void check_graph_options(const char *name)
 {
 	for (const struct option_def *o = options; o->name; o++)
-		if (o->seen && o->to != &modules_text && o->to != &shuffle && o->to != &want_stats && o->to != &want_tsv && o->to != &want_layout &&
-			o->to != &want_graphml)
+		if (o->seen && o->to != &modules_text && o->to != &shuffle && o->to != &want_stats && o->to != &want_tsv &&
+			o->to != &want_layout && o->to != &want_graphml)
 			usage_error("%s is a graph already: --%s is for building one", name, o->name);
 }
 

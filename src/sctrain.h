@@ -56,6 +56,9 @@ int example_pack(struct example *x, const struct train_task *task, const struct 
 
 /* ---- scores of a model on cells that are not for training (sctrain_score.c) ---- */
 
+/* Of one forward pass. A counted gene costs one row of one layer, a token all layers. */
+enum { TOKENS_MAX = 16384, COUNTS_MAX = 1 << 18 };
+
 /* Metrics are those of the task's head (nn/head.h), by number: 0 is the mean loss, i > 0 is head_kind.metric[i - 1]. */
 #define METRICS_MAX 8
 size_t metric_count(const struct head_kind *k);
@@ -117,7 +120,10 @@ enum { WARMUP_TENTH = 0 };
 		.variant = ADAMW_TORCH, .schedule = SCHEDULE_LINEAR, .lr = rate, .weight_decay = 0.001, .max_norm = 1 \
 	}
 
-extern const struct train_task mlm_task; /* also of sctrain eval */
+extern const struct train_task mlm_task, nb_task; /* also of sctrain eval */
+/* For sctrain eval: the groups of the model in dir, for cells of s; and a warning if cells had none that the model knows. */
+void nb_eval_open(const char *dir, const struct masked_source *s);
+void nb_eval_warn(const struct masked_source *s, uint64_t cells);
 
 int train_main(const struct train_task *task, int argc, char **argv);
 

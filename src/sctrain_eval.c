@@ -1,5 +1,5 @@
 /*
- * sctrain eval: loss and accuracy of a masked-token model on masked streams.
+ * sctrain eval: loss and accuracy of a masked-token model on a masked stream, or the loss of a model of counts on a masked-counts stream.
  *
  * With --cells the losses of single rows are wanted too, so they are computed from the logits, and the standard errors follow: masked tokens
  * of one cell are not independent, so the cell is the unit. With L_c and n_c the sums over the rows of cell c, m = sum L_c / sum n_c
@@ -13,10 +13,12 @@
 #include "train/weights.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *model_dir, *cells_path;
-static long long batch_tokens_max = 16384;
+static long long batch_tokens_max;
 static struct cli cli;
 
 static struct option_def options[] = {
@@ -27,7 +29,7 @@ static struct option_def options[] = {
 		.arg = "N",
 		.min = 1,
 		.max = 1e9,
-		.help = "compute about N tokens at a time (default 16384)"},
+		.help = "compute about N tokens, or counts, at a time (default 16384, of counts 262144)"},
 	{.name = "cells",
 		.kind = OPT_STRING,
 		.to = &cells_path,
@@ -38,20 +40,20 @@ static struct option_def options[] = {
 
 static struct cli cli = {.name = "sctrain eval",
 	.operands = "[FILE]",
-	.summary = "Evaluate a model on a masked stream: loss and accuracy, as TSV.",
+	.summary = "Evaluate a model on a masked or masked-counts stream: loss and accuracy, as TSV.",
 	.options = options,
 	.common = CLI_OUT | CLI_DEVICE | CLI_THREADS};
 
-static struct model *load_model(const struct stream *in, struct ops *ops)
+static struct model *load_model(const struct train_task *task, const struct stream *in, struct ops *ops)
 {
 	struct error e;
 	struct vocab v;
 	struct weights_report report;
-	struct model *m = model_dir_load(model_dir, &(struct head_spec){.kind = mlm_task.head}, 1, ops, 1, &v, &report, &e);
+	struct model *m = model_dir_load(model_dir, &(struct head_spec){.kind = task->head}, 1, ops, 1, &v, &report, &e);
 	if (!m)
 		die("%s", e.msg);
 	if (report.fresh)
-		die("%s has no '%s': it is not a masked-token model", model_dir, report.first_fresh);
+		die("%s has no '%s': it is not a model of %s", model_dir, report.first_fresh, task->name);
 	cli_same_vocab(&v, model_config(m), model_dir, in);
 	vocab_release(&v);
 	return m;
@@ -158,8 +160,7 @@ static void write_rows(const struct cell_losses *r)
 	for (size_t i = 0; i < r->n; i++)
 		fprintf(t, "%llu\t%u\t%u\t%.9g\t%u\n", (unsigned long long)r->row[i].cell, r->row[i].epoch, r->row[i].masked,
 			r->row[i].loss, r->row[i].correct);
-	if (fclose(t))
-		die("out of memory");
+	xmemclose(t, &text);
 	if (outfile_open(&f, cells_path, 0, &e) || outfile_write(&f, text, n, &e) || outfile_commit(&f, &e))
 		die("%s", e.msg);
 	free(text);
@@ -170,19 +171,26 @@ static void write_rows(const struct cell_losses *r)
 static void write_metrics(struct score *y, struct cell_losses *r)
 {
 	struct error e;
-	double value[METRICS_MAX], loss, accuracy; /* loss, accuracy, perplexity; standard errors */
+	const struct head_kind *k = y->task->head;
+	double value[METRICS_MAX], loss, accuracy; /* standard errors */
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+	if (!f)
+		die("out of memory");
 	score_metrics(y, value);
-	char *errors = xstrdup("");
+	fprintf(f, "metric\tvalue\nloss\t%.9g\n", value[0]);
+	for (size_t i = metric_count(k); --i;)
+		fprintf(f, "%s\t%.9g\n", metric_name(k, i), value[i]);
+	fprintf(f, "masked\t%.0f\n%s\t%llu\ncells\t%llu\n", y->sum.count, k->counts ? "counts" : "tokens", (unsigned long long)y->tokens,
+		(unsigned long long)y->cells);
 	if (cells_path) {
 		standard_errors(r, y, &loss, &accuracy);
-		free(errors);
-		errors = xasprintf("loss_se\t%.9g\naccuracy_se\t%.9g\n", loss, accuracy);
+		fprintf(f, "loss_se\t%.9g\naccuracy_se\t%.9g\n", loss, accuracy);
 	}
-	char *text = xasprintf("metric\tvalue\nloss\t%.9g\nperplexity\t%.9g\naccuracy\t%.9g\nmasked\t%.0f\ntokens\t%llu\ncells\t%llu\n%s",
-		value[0], value[2], value[1], y->sum.count, (unsigned long long)y->tokens, (unsigned long long)y->cells, errors);
+	xmemclose(f, &text);
 	if (outfile_text(cli.output, text, &e))
 		die("%s", e.msg);
-	free(errors);
 	free(text);
 }
 
@@ -200,11 +208,18 @@ int eval_main(int argc, char **argv)
 	if (cli.noperand > 1)
 		usage_error("expected one masked stream, and '%s' is a second one", cli.operand[1]);
 	struct stream *in = cli_open(&cli, 0);
-	if (source_init(&source, &mlm_task, in, &e))
+	const struct train_task *task = strcmp(stream_header(in)->kind, "masked-counts") ? &mlm_task : &nb_task;
+	if (cells_path && task != &mlm_task)
+		usage_error("--cells is for models of tokens");
+	if (source_init(&source, task, in, &e))
 		die("%s", e.msg);
 	struct ops *ops = cli_device(&cli);
-	struct model *m = load_model(in, ops);
-	score_reset(&y, &mlm_task, m);
+	struct model *m = load_model(task, in, ops);
+	if (task == &nb_task)
+		nb_eval_open(model_dir, &source);
+	if (!batch_tokens_max)
+		batch_tokens_max = task->head->counts ? COUNTS_MAX : TOKENS_MAX;
+	score_reset(&y, task, m);
 	r.z = xcalloc(model_config(m)->vocab_size, sizeof *r.z);
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		if (cells_path)
@@ -217,10 +232,13 @@ int eval_main(int argc, char **argv)
 		die("%s", e.msg);
 	if (!(y.sum.count > 0))
 		die("%s: it has no masked position", source.name);
+	if (task == &nb_task)
+		nb_eval_warn(&source, y.cells);
 	if (cells_path)
 		write_rows(&r);
 	write_metrics(&y, &r);
-	cli_report(&cli, "%llu cells, %llu tokens, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens, y.sum.count);
+	cli_report(&cli, "%llu cells, %llu %s, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens,
+		task->head->counts ? "counts" : "tokens", y.sum.count);
 	score_release(&y);
 	free(r.row);
 	free(r.z);

@@ -1,18 +1,21 @@
 /*
  * sctrain nb: predict the counts of masked genes [R2MAE's single-cell model, Dong et al. 2025]. The stream, of maskgen --strategy columns,
  * has the counts and the masked genes. --batch-key names a column of groups of cells, which encoder and decoder get as a one-hot covariate;
- * its values are in the stream's header.
+ * its values are in the stream's header. --curriculum learns weights of the genes in the loss (nn/curriculum.h), for each of the masking ratios
+ * in the stream's header.
  */
 #include "sctrain.h"
 
 #include "base/digest.h"
 #include "train/groups.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *column;
 static long long hidden, latent;
+static int curriculum = -1; /* struct curriculum, hard; -1: none */
 
 static struct option_def options[] = {
 	{.kind = OPT_GROUP, .name = "Network"},
@@ -38,6 +41,12 @@ static struct option_def options[] = {
 		.max = 65536,
 		.changes = 1,
 		.help = "width of the latent space (default 512, or as in the configuration)"},
+	{.name = "curriculum",
+		.kind = OPT_CHOICE,
+		.to = &curriculum,
+		.arg = "easy|easy-to-hard",
+		.changes = 1,
+		.help = "learn weights of the genes in the loss: for genes that are easy to predict, or first for these and later for hard ones (default: none)"},
 	{0},
 };
 
@@ -45,6 +54,8 @@ static struct groups groups;
 static struct labels labels[2]; /* of the training stream, of --eval */
 static uint32_t *group;
 static size_t group_cap;
+static double *ratio; /* [head.curriculum.ratios] of the masked genes, ascending */
+static uint32_t nratio;
 
 /* ---- groups ---- */
 
@@ -118,11 +129,49 @@ static void check_batches(const struct train *t)
 			t->options->accum > 1 ? ", or --accum" : "");
 }
 
+/* ---- curriculum ---- */
+
+static void add_ratio(double x)
+{
+	ratio = xrealloc(ratio, nratio + 1, sizeof *ratio);
+	ratio[nratio++] = x;
+}
+
+/* Each masking ratio has its own weights, so there must be a list of them. */
+static void open_curriculum(struct train *t)
+{
+	const cJSON *rate = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(t->header->extra, "loader"), "rate");
+	const cJSON *values = cJSON_GetObjectItemCaseSensitive(rate, "values"), *x;
+	if (cJSON_IsNumber(rate))
+		add_ratio(rate->valuedouble);
+	cJSON_ArrayForEach(x, values)
+	{
+		if (cJSON_IsNumber(x))
+			add_ratio(x->valuedouble);
+	}
+	if (!nratio)
+		die("--curriculum: the masking rate of %s is not one of a list: expected maskgen --rate P or --rate-choice P,P,...",
+			t->source.name);
+	t->head.curriculum = (struct curriculum){.ratios = nratio, .hard = curriculum, .steps = t->info.steps};
+}
+
+/* The number of the ratio of n masked of all genes. */
+static uint32_t ratio_of(double n, double genes)
+{
+	uint32_t best = 0;
+	for (uint32_t k = 1; k < nratio; k++)
+		if (fabs(n / genes - ratio[k]) < fabs(n / genes - ratio[best]))
+			best = k;
+	return best;
+}
+
 /* ---- the task ---- */
 
 static void open_stream(struct train *t)
 {
 	check_batches(t);
+	if (curriculum >= 0)
+		open_curriculum(t);
 	if (column)
 		open_groups(t);
 }
@@ -140,14 +189,19 @@ static void settings(const struct train *t, cJSON *j)
 {
 	char hex[DIGEST_SIZE];
 	cJSON_AddStringToObject(j, "batch-key", column ? column : "");
+	if (curriculum >= 0)
+		cJSON_AddStringToObject(j, "curriculum", curriculum ? "easy-to-hard" : "easy");
 	if (!column)
 		return;
 	digest_bytes(t->groups, strlen(t->groups), hex);
 	cJSON_AddStringToObject(j, "groups", hex);
 }
 
-static size_t label_groups(const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
+static size_t label_cells(const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
 {
+	struct goal *g = &p->b.goal[0];
+	if (nratio && !s->validation)
+		g->ratio = ratio_of((double)g->n / (double)(to - from), (double)b->header->vocab.n);
 	if (!column)
 		return to - from;
 	grow(group, group_cap, to - from);
@@ -157,7 +211,7 @@ static size_t label_groups(const struct masked_source *s, struct packed *p, cons
 	return to - from;
 }
 
-static const struct train_task nb_task = {
+const struct train_task nb_task = {
 	.head = &head_nb,
 	.name = "sctrain nb",
 	.summary = "Pre-train a model of counts on a masked-counts stream.",
@@ -170,8 +224,31 @@ static const struct train_task nb_task = {
 	.open = open_stream,
 	.configure = configure,
 	.settings = settings,
-	.label = label_groups,
+	.label = label_cells,
 };
+
+/* ---- sctrain eval ---- */
+
+void nb_eval_open(const char *dir, const struct masked_source *s)
+{
+	struct error e;
+	const struct header *h = stream_header(s->in);
+	if (groups_load(&groups, dir, &e))
+		die("%s", e.msg);
+	if (!groups.column || header_find(h, groups.column) < 0)
+		return;
+	column = groups.column;
+	if (labels_init(&labels[s->validation], h, column, &groups.classes, s->name, &e))
+		die("%s", e.msg);
+}
+
+void nb_eval_warn(const struct masked_source *s, uint64_t cells)
+{
+	unsigned long long unknown = column ? groups.unknown : cells;
+	if (groups.column && unknown)
+		warn("%s: %llu of %llu cells are of no group that the model knows (column '%s'): no covariate for them", s->name, unknown,
+			(unsigned long long)cells, groups.column);
+}
 
 int nb_main(int argc, char **argv)
 {

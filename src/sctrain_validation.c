@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one forward pass. A counted gene costs one row of one layer, a token all layers. */
-enum { TOKENS_MAX = 16384, COUNTS_MAX = 1 << 18 };
-
 void validation_open(struct train *t)
 {
 	struct validation *v = &t->validation;

@@ -430,6 +430,13 @@ loader() {
 	run -2 maskgen --rate-choice 0.3,0.2 s.tok -o x
 	assert_output --partial "'0.3,0.2' is not a list of ascending numbers from 0 to 1"
 	run -2 maskgen --rate-choice 0.3 --rate 0.3 s.tok -o x
+	for rate in 1.5 -0.1 nan x; do
+		run -2 maskgen --strategy columns --rate=$rate s.counts -o x
+		assert_line -n 0 "maskgen: --rate: '$rate' is not a number from 0 to 1"
+	done
+	run -2 maskgen --strategy columns --rate-choice 0.5,1.2 s.counts -o x
+	run -2 maskgen --strategy columns --rate-uniform 0.5:1.2 s.counts -o x
+	run -2 maskgen --strategy columns --rate-linear=-0.1:0.5 s.counts -o x
 	run -2 maskgen --shard 3/3 s.tok -o x
 	run -2 maskgen --shard 1 s.tok -o x
 	run -2 maskgen s.tok s.tok -o x

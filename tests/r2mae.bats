@@ -55,12 +55,44 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	done
 }
 
+@test "figure 1, panel F: errors start at 0 and rise alike from 0.4 to 0.8" {
+	printf '%s\t%s\t%s\n' m .15 .85 m .30 .86 m .40 .86 m .60 .84 m .80 .80 'a task' .8 .5 'a task' .2 .7 'a task' .4 .68 'a task' .6 .66 > a.tsv
+	$P/r2mae-accuracy.sh a.tsv > f.tsv
+	$PYTHON - <<-'END'
+		import numpy as np
+		x = {}
+		for line in open("a.tsv"):
+		    c, r, a = line.rstrip("\n").split("\t")
+		    x.setdefault(c, []).append((float(r), 1 - float(a)))
+		got = {b.split("\n")[0]: np.array([l.split("\t") for l in b.strip().split("\n")[1:]], float) for b in open("f.tsv").read().strip().split("\n\n\n")}
+		assert set(got) == set(x)
+		for c, v in x.items():
+		    r, e = np.array(sorted(v)).T
+		    line = np.polyfit(r[:2], e[:2], 1)
+		    want = (e - line[1]) / ((np.interp(.8, r, e) - np.interp(.4, r, e)) / .4)
+		    assert np.allclose(got[c], np.c_[r, want], atol=1e-7), c
+	END
+	for bad in 'm\t0.5' 'm\t1.5\t0.5' 'm\t0.5\t85' 'm\t.2\t.9\nm\t.2\t.8' 'm\t.2\t.9\nm\t.4\t.8' 'm\t.2\t.7\nm\t.4\t.8\nm\t.8\t.9' ''; do
+		printf "$bad${bad:+\\n}" > bad.tsv
+		run -1 $P/r2mae-accuracy.sh bad.tsv
+		assert_output --regexp '^r2mae-accuracy: bad.tsv: '
+		assert_equal "${#lines[@]}" 1
+	done
+	run ! pipelines -n r2mae-fig1 SCALE=tiny ACCURACY=none.tsv
+	assert_output --partial "ACCURACY=none.tsv: no such file"
+}
+
 @test "figure 1, tiny: all panels are drawn, without a message of gnuplot" {
 	pipelines r2mae-fig1 SCALE=tiny
 	[ "$(head -c 4 results/r2mae-fig1/latest/fig1.png | tail -c 3)" = PNG ]
 	for panel in 'A  isotropic' 'B  spiked' 'C  spiked' 'D  magnitude' 'E  uniform' 'E  Beta' 'E  latent' 'G  latent'; do
 		grep -q "$panel" results/r2mae-fig1/latest/fig1.svg || fail "no panel $panel"
 	done
+	[ "$(wc -c < results/r2mae-fig1/latest/log/gnuplot-svg.log)" = 0 ]
+	printf '%s\t%s\t%s\n' 'a model' .2 .9 'a model' .4 .88 'a model' .8 .8 > a.tsv
+	pipelines r2mae-fig1 SCALE=tiny ACCURACY=a.tsv
+	grep -q 'F  trained models' results/r2mae-fig1/latest/fig1.svg
+	grep -q 'a model' results/r2mae-fig1/latest/fig1.svg
 	[ "$(wc -c < results/r2mae-fig1/latest/log/gnuplot-svg.log)" = 0 ]
 	run -1 $P/r2mae-linear.sh over.theory huge
 	assert_output --partial "SCALE=huge"

@@ -34,6 +34,10 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny CELLS=300 METHODS="fixed-0.
 		            f.write(f"label\tgroup_auroc\tnan\nrank\tentropy\t{random.random()}\n")
 		            for r in .1, .2, .3, .5, .7:
 		                f.write(f"valid-{r}\tpearson\t{random.random() - .5}\n")
+		        with open(f"made/runs/{m}-{k}/label.replicates.tsv", "w") as f:
+		            f.write("replicate\taccuracy\tbalanced_accuracy\tmacro_f1\n")
+		            f.writelines(f"{i}\t{random.random()}\t{random.random()}\t{random.random()}\n" for i in range(1, 61))
+		open("in/group", "w").write("donor\n")
 		open("in/baselines.tsv", "w").write("pca-50\tlabel\tbalanced_accuracy\t0.5\n")
 	END
 	"$P/r2mae-table.sh" made in "fixed-0.25 r2mae mdlm" "1 2 5" "hidden layers of 9" > table
@@ -75,6 +79,15 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny CELLS=300 METHODS="fixed-0.
 		    m, s, r = line.split()
 		    assert abs(float(s) - table[names.index(m)].mean()) < 1e-4 and abs(float(r) - rank[names.index(m)]) < .006, line
 		assert len(block) == 4
+		draws = lambda m, k: np.loadtxt(f"made/runs/{m}-{k}/label.replicates.tsv", skiprows=1)[:, 2:]
+		block = text[text.index("1,000 draws of the tested donors"):].split("\n\n")[0].split("\n")[2:]
+		assert [x.split()[0] for x in block] == ["untrained", "r2mae", "mdlm"]
+		for line in block:
+		    m, *got = line.replace(" to ", " ").split()
+		    own = [k for k in seeds if os.path.exists(f"made/runs/{m}-{k}")]
+		    gap = np.sort(np.mean([draws(m, k) - draws("fixed-0.25", k) for k in own], 0), 0)
+		    want = [gap[int(59 * p + .5), i] for i in (0, 1) for p in (.025, .975)]
+		    assert np.allclose([float(x) for x in got], want, atol=6e-5), (line, want)
 		lines = text[text.index("Masked genes"):].split("\n")
 		assert lines[1].split() == ["0.1", "0.2", "0.3", "0.5", "0.7"]
 		v = np.array([score("mdlm", k, "valid-0.7", "pearson") for k in (1, 5)])
@@ -103,7 +116,8 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny CELLS=300 METHODS="fixed-0.
 	scembed -q --reconstruct -M hand "$inputs/valid-0.5.mcounts" | ctaprobe reconstruction -q -o recon
 	diff recon "$R/runs/r2mae-2/valid-0.5.score.tsv"
 	for f in learn test; do scembed -q -M hand "$inputs/$f.counts" -o $f.emb; done
-	ctaprobe cells -q --label cell_type --search 2 --group donor --standardize --max-iter 500 --train learn.emb --test test.emb -o probe
+	ctaprobe cells -q --label cell_type --search 2 --group donor --standardize --max-iter 500 --bootstrap 1000 --replicates draws --train learn.emb --test test.emb -o probe
+	diff draws "$R/runs/r2mae-2/label.replicates.tsv"
 	diff probe "$R/runs/r2mae-2/label.score.tsv"
 	$PYTHON - "$R" <<-'END'
 		import statistics, sys
@@ -156,6 +170,14 @@ masks() {
 	cat told/args
 }
 
+@test "make r2mae-cells: one donor cannot be split" {
+	scsim -q --cells 60 --genes 150 --modules 5 --donors 1 --depth 800 -o one.counts
+	scview -q -O h5ad one.counts -o one.h5ad
+	run ! pipelines r2mae-cells SCALE=tiny DATA=one.h5ad GROUP=donor METHODS=fixed-0.25 SEEDS=1
+	assert_output --partial "scsample: --by: column 'donor' has 1 group in these cells; a split needs 2 at least"
+	refute_output --partial "Masked genes"
+}
+
 @test "the schedules: r2mae-run.sh and the strategies of table6 with a rate" {
 	inputs=$(realpath results/r2mae-cells-inputs/latest)
 	while read -r method rate; do
@@ -167,6 +189,8 @@ masks() {
 		dynamic --rate-linear 0.5:0.1
 		r2mae --rate-uniform 0.1:0.5
 		r2mae-dynamic --rate-uniform 0.1:0.5:0.1
+		cl --rate 0.25
+		r2mae-cl --rate-choice 0.1,0.1444,0.1889,0.2333,0.2778,0.3222,0.3667,0.4111,0.4556,0.5
 	END
 	mkdir -p t6
 	echo 'LABEL = cell_type' | tee t6/settings > t6/label

@@ -101,6 +101,124 @@ same_training() {
 	assert_output --partial "or --accum"
 }
 
+@test "sctrain nb --curriculum: any number of threads, and a resumed training, give the same bytes; the model is used as any other" {
+	C=(-c mlp-nb-tiny --batch-key donor --curriculum easy-to-hard --save-every 7)
+	listed() { maskgen -q --strategy columns --rate-choice 0.1,0.3,0.5 --epochs 6 --batch 40 --keep donor "$@" train.counts; }
+	listed -o listed.mc
+	sctrain nb -q -@ 2 "${C[@]}" --eval test.mc --best last -o learned listed.mc
+	sctrain nb -q "${C[@]}" --eval test.mc --best last -o learned1 listed.mc
+	same_training learned learned1
+	head -c $(($(stat -c %s listed.mc) / 2)) listed.mc >cut.mc
+	run sctrain nb -q "${C[@]}" --eval test.mc --best last -o learned2 - <cut.mc
+	assert_failure 1
+	run sctrain nb -q "${C[@]}" --curriculum easy --eval test.mc --best last --resume -o learned2 listed.mc
+	assert_failure 1
+	assert_output --partial 'was trained with curriculum "easy-to-hard", not "easy"'
+	listed --resume learned2 | sctrain nb -q "${C[@]}" --eval test.mc --best last --resume -o learned2
+	same_training learned learned2
+	# validation has no weights: its loss is numpy's
+	want=$(ref loss learned test.tsv)
+	got=$(tail -n 1 learned/train.tsv | cut -f7)
+	$PYTHON -c "assert abs($got - $want) < 1e-5 * $want"
+	scembed -q -M learned -o test.emb test.counts
+	scview -c x test.emb >emb.tsv
+	scview -c gene,count,donor test.counts >plain.tsv
+	ref latent learned plain.tsv emb.tsv
+	# its weights start another training, with and without a curriculum
+	sctrain nb -q --init learned --batch-key donor -o more train.mc
+	sctrain nb -q --init learned --batch-key donor --curriculum easy -o more2 listed.mc
+	run sctrain nb --init model --batch-key donor --curriculum easy -o more3 listed.mc
+	assert_success
+	assert_output --partial "has no 'curriculum.hidden1.weight'"
+}
+
+@test "sctrain nb --curriculum: easy weights lower the trained loss, hard ones raise it, and a ratio must be of a list" {
+	maskgen -q --strategy columns --rate 0.3 --epochs 12 --batch 40 -o fixed.mc train.counts
+	for c in easy easy-to-hard; do
+		sctrain nb -q -c mlp-nb-tiny --curriculum $c -o "$c" fixed.mc
+	done
+	sctrain nb -q -c mlp-nb-tiny -o without fixed.mc
+	$PYTHON - <<-'END'
+		import csv
+		loss = {d: [float(r["loss"]) for r in csv.DictReader(open(f"{d}/train.tsv"), delimiter="\t")] for d in ("easy", "easy-to-hard", "without")}
+		mean = {d: sum(x[-32:]) / 32 for d, x in loss.items()}
+		print(mean)
+		assert mean["easy"] < 0.8 * mean["without"] < mean["easy-to-hard"], mean
+		assert loss["easy"][:12] == loss["easy-to-hard"][:12] != loss["without"][:12]   # the slope is 1 in the first eighth of the steps
+		assert loss["easy"][20] != loss["easy-to-hard"][20]
+	END
+	run sctrain nb -c mlp-nb-tiny --curriculum easy -o bad train.mc
+	assert_failure 1
+	assert_output --partial "--curriculum: the masking rate of train.mc is not one of a list: expected maskgen --rate P or --rate-choice P,P,..."
+	run sctrain nb -c mlp-nb-tiny --curriculum hard -o bad2 fixed.mc
+	assert_failure 2
+	assert_not_exist bad2
+}
+
+# bats test_tags=slow
+@test "sctrain nb: SIGKILL at random moments and --resume give the bytes of an uninterrupted training, also with a curriculum" {
+	maskgen -q --strategy columns --rate-choice 0.1,0.3,0.5 --epochs 20 --batch 20 --keep donor -o long.mc train.counts
+	seed=$RANDOM
+	echo "RANDOM=$seed"
+	RANDOM=$seed
+	for c in "" "--curriculum easy-to-hard"; do
+		rm -rf whole killed
+		start=$(date +%s%N)
+		sctrain nb -q $NB $c --save-every 10 -o whole long.mc
+		all=$((($(date +%s%N) - start) / 1000000))
+		kills=0
+		for _ in $(seq 40); do
+			sctrain nb -q $NB $c --save-every 10 --resume -o killed long.mc 3>&- &
+			pid=$!
+			sleep "$(awk -v ms=$((RANDOM % (all / 3 + 20))) 'BEGIN { print ms / 1000 }')"
+			kill -9 $pid 2>/dev/null && kills=$((kills + 1))
+			wait $pid || true
+			[ ! -e killed/model.safetensors ] || break
+		done
+		echo "$kills kills in a training of $all ms"
+		[ $kills -ge 3 ]
+		sctrain nb -q $NB $c --save-every 10 --resume -o killed long.mc
+		same_training whole killed
+		assert_equal "$(ls -d killed/*.tmp 2>/dev/null)" ""
+	done
+}
+
+@test "sctrain eval: the loss of a model of counts is that of its validation and of numpy" {
+	sctrain eval -M model test.mc >e1
+	sctrain eval -M model -@ 3 -o e3 - <test.mc
+	cmp e1 e3
+	assert_equal "$(cut -f1 e1 | tr '\n' ' ')" "metric loss masked counts cells "
+	loss=$(awk '$1 == "loss" { print $2 }' e1)
+	want=$(ref loss model test.tsv)
+	assert_equal "$(printf '%.9g' "$loss")" "$(tail -n 1 model/train.tsv | cut -f7)"
+	$PYTHON - "$loss" "$want" <<-'END'
+		import csv, sys
+		loss, want = map(float, sys.argv[1:])
+		assert abs(loss - want) < 1e-5 * want
+		rows = list(csv.DictReader(open("test.tsv"), delimiter="\t"))
+		got = dict(l.split("\t") for l in open("e1").read().splitlines())
+		assert int(got["cells"]) == len(rows) and int(got["masked"]) == sum(len(r["masked"].split()) for r in rows)
+		assert int(got["counts"]) == sum(len(r["gene"].split()) for r in rows)
+	END
+	# the groups of the cells matter, and the user learns when they are not there
+	maskgen -q --strategy columns --rate 0.3 --batch 50 -o plain.mc test.counts
+	run sctrain eval -M model plain.mc
+	assert_success
+	assert_output --partial "plain.mc: 100 of 100 cells are of no group that the model knows (column 'donor')"
+	refute_line "loss	$loss"
+	run sctrain eval -M model test.counts
+	assert_failure 1
+	assert_output --partial "a counts stream, expected masked"
+	sctrain mlm -q --config tiny -o bert <(rankenc -q --fit train.counts -o v.tsv && rankenc -q -m v.tsv train.counts | maskgen -q)
+	run sctrain eval -M bert test.mc
+	assert_failure 1
+	assert_output --partial "head nb: architecture bert has no state of a cell"
+	head -c 3000 test.mc >cut.mc
+	run sctrain eval -M model -o bad.tsv cut.mc
+	assert_failure 1
+	assert_not_exist bad.tsv
+}
+
 @test "sctrain nb: two ranks give the same bytes twice, and one model" {
 	case $(sctrain --version) in *"without MPI"*) skip "sctrain is built without MPI" ;; esac
 	command -v mpirun >/dev/null || skip "no mpirun on this machine"
@@ -116,6 +234,12 @@ same_training() {
 		a, b = ([float(r["loss"]) for r in csv.DictReader(open(f"{d}/train.tsv"), delimiter="\t")] for d in ("two", "alone"))
 		assert len(a) == len(b) == 32 and 0 < max(abs(x - y) for x, y in zip(a, b)) < 0.25, (a, b)
 	END
+	# and with a curriculum, whose gradients are summed too
+	for out in three four; do
+		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe --bind-to none -n 2 bash -c \
+			"set -o pipefail; maskgen -q --strategy columns --rate-choice 0.2,0.4 --epochs 4 --batch 20 --shard auto --keep donor train.counts | sctrain nb -q --mpi --curriculum easy $NB --save-every 5 -o $out"
+	done
+	same_training three four
 }
 
 @test "scembed: the latent of counts is that of numpy" {
@@ -176,6 +300,8 @@ same_training() {
 	maskgen -q --strategy columns --keep donor -o lone.mc lone.counts
 	fails "all cells are of 'donor1': there is nothing to tell apart" --batch-key donor lone.mc
 	fails "step 2: the loss is " --lr 1000 --weight-decay 1000 train.mc
+	maskgen -q --strategy columns --rate 0.3 --batch 20 -o fixed.mc train.counts
+	fails "step 2: the loss is " --curriculum easy --lr 1000 --weight-decay 1000 fixed.mc
 	# what only another program can make
 	$PYTHON -B - "$BATS_TEST_DIRNAME/../src" <<-'END'
 		import copy, sys

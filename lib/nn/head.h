@@ -27,12 +27,20 @@ enum rows {
 	ROWS_TOKEN,  /* every token */
 };
 
+/* Weights of the genes in the loss of head_nb, learned with the model (curriculum.h). */
+struct curriculum {
+	uint32_t ratios; /* masking ratios, each with its own weights; 0: all weights are 1 */
+	int hard;        /* 1: from easy to hard genes; 0: easy ones throughout */
+	uint64_t steps;  /* of the whole training */
+};
+
 struct head_spec {
 	const struct head_kind *kind;
 	double weight;      /* of this head's mean loss in the loss of the model; 0 means 1 */
 	uint32_t position;  /* ROWS_CELL: which token of the cell */
 	uint32_t nlabel;    /* number of classes, for kinds that have classes */
 	char *const *label; /* [nlabel] names of the classes, borrowed until the model is freed; NULL: LABEL_0, LABEL_1 ... */
+	struct curriculum curriculum;
 };
 
 /* The targets of one head in one batch. All arrays are borrowed for the call. */
@@ -42,7 +50,8 @@ struct goal {
 	const uint32_t *target; /* [rows] class or token to predict; ROW_NONE: none */
 	const real *value;      /* [rows, width] targets of kinds that predict numbers; NaN: none */
 	const uint32_t
-		*mask; /* [rows, nb_words(vocab_size)] of kinds that predict counts: bits of the genes to predict; n: how many bits */
+		*mask;  /* [rows, nb_words(vocab_size)] of kinds that predict counts: bits of the genes to predict; n: how many bits */
+	uint32_t ratio; /* with a curriculum: number of the batch's masking ratio, < curriculum.ratios */
 };
 
 struct loss {
@@ -63,6 +72,7 @@ struct head_kind {
 	const char *class_name;    /* second part of the class name in transformers: "ForMaskedLM" */
 	const char *problem_type;  /* of config.json, or NULL */
 	const char *const *prefix; /* ends with NULL; tensors whose names start with one of these belong to this head */
+	const char *only_training; /* NULL, or the start of the names of tensors that a model for use does without */
 	enum rows rows;
 	int classes;                      /* predicts one of head_spec.nlabel classes */
 	uint32_t width;                   /* values in a row of goal.value; 0: the head uses goal.target or goal.mask */
@@ -77,6 +87,9 @@ struct head_kind {
 	/* Values in a row of model_logits. */
 	size_t (*outputs)(const struct head *h, const struct model *m);
 	void (*carve)(struct head *h, struct model *m, struct arena *a, const struct shape *s);
+	/* What the host computes before the ops of a training forward, and of its backward; it may wait for the device. NULL: nothing. */
+	void (*prepare)(struct head *h, struct model *m, const struct batch *b);
+	void (*prepare_back)(struct head *h, struct model *m, const struct forward *f);
 	/* Compute the inputs of the loss from the hidden states x. */
 	void (*forward)(struct head *h, struct model *m, const struct forward *f, const void *x);
 	/* Add loss, right predictions and weights to sum [3] on the device. It calls ops only, so that it can be replayed. */

@@ -2,8 +2,10 @@
  * The counts of masked genes [R2MAE's single-cell model, Dong et al. 2025; the decoder and likelihood are those of scVI, Lopez et al. 2018]:
  *     y = ReLU(BN(latent W_hidden + c W_groups));   share = softmax(y W_output + b);   mu = library size * share
  *     loss = -log NB(count; mu, theta), theta_g = exp(log_theta_g)
- * summed over the masked genes of all cells. The library size counts masked genes too. c is the one-hot covariate of the cell.
+ * summed over the masked genes of all cells. The library size counts masked genes too. c is the one-hot covariate of the cell. In training, a
+ * curriculum can give the genes weights (curriculum.h); evaluation has none.
  */
+#include "nn/curriculum.h"
 #include "nn/mlp.h"
 
 struct nb {
@@ -14,6 +16,8 @@ struct nb {
 	void *z;   /* [B, genes] logits; their gradient after the backward */
 	real *lse; /* [B] */
 	void *dy;  /* [B, intermediate_size] */
+	struct curriculum_net net;
+	struct gene_weight w; /* weight NULL: all are 1 */
 };
 
 static int check(const struct head_spec *s, const struct model_config *c, struct error *e)
@@ -32,6 +36,7 @@ static void tensors(const struct head_spec *s, struct params *p, const struct mo
 	mlp_add_norm(p, layer, H, "decoder.norm");
 	mlp_add_linear(p, layer, c->vocab_size, H, 1, "decoder.output");
 	params_add(p, INIT_NORMAL, 1, layer, c->vocab_size, 0, "decoder.log_theta")->std = 1;
+	curriculum_tensors(&s->curriculum, p, layer, c->vocab_size);
 }
 
 static void resolve(struct head *h, struct model *m)
@@ -43,6 +48,7 @@ static void resolve(struct head *h, struct model *m)
 	t->output_b = params_at(&m->p, "decoder.output.bias");
 	t->log_theta = params_at(&m->p, "decoder.log_theta");
 	mlp_resolve(&t->layer, &m->p, "decoder.norm");
+	curriculum_resolve(&t->net, &h->spec.curriculum, m);
 }
 
 static size_t outputs(const struct head *h, const struct model *m)
@@ -58,6 +64,19 @@ static void carve(struct head *h, struct model *m, struct arena *a, const struct
 	t->z = arena_act(a, s->B * m->c.vocab_size);
 	t->lse = arena_real(a, s->B);
 	t->dy = s->train ? arena_act(a, s->B * m->c.intermediate_size) : NULL;
+	if (s->train)
+		curriculum_carve(&t->net, a);
+	t->w = (struct gene_weight){s->train ? t->net.weight : NULL, s->train ? t->net.loss : NULL};
+}
+
+static void prepare(struct head *h, struct model *m, const struct batch *b)
+{
+	curriculum_weigh(&((struct nb *)h)->net, m, b, b->goal[h->index].ratio);
+}
+
+static void prepare_back(struct head *h, struct model *m, const struct forward *f)
+{
+	curriculum_back(&((struct nb *)h)->net, m, f->step, h->host_scale);
 }
 
 static void forward(struct head *h, struct model *m, const struct forward *f, const void *x)
@@ -76,8 +95,8 @@ static void forward(struct head *h, struct model *m, const struct forward *f, co
 static void loss(struct head *h, struct model *m, double *sum)
 {
 	struct nb *t = (struct nb *)h;
-	m->o->nb_loss(m->o, sum, t->lse, t->z, P(m, t->log_theta), &m->seq, m->dev.count, m->dev.head[h->index].mask, m->shape.cells,
-		m->c.vocab_size);
+	m->o->nb_loss(m->o, sum, t->lse, t->z, P(m, t->log_theta), &m->seq, m->dev.count, m->dev.head[h->index].mask,
+		t->w.weight ? &t->w : NULL, m->shape.cells, m->c.vocab_size);
 }
 
 static double count(const struct head *h, const struct goal *g, size_t rows)
@@ -95,8 +114,8 @@ static void backward(struct head *h, struct model *m, const struct forward *f, v
 	struct nb *t = (struct nb *)h;
 	struct ops *o = m->o;
 	size_t N = m->shape.cells, H = m->c.intermediate_size, V = m->c.vocab_size;
-	o->nb_loss_back(
-		o, t->z, G(m, t->log_theta), P(m, t->log_theta), &m->seq, m->dev.count, m->dev.head[h->index].mask, t->lse, h->scale, N, V);
+	o->nb_loss_back(o, t->z, G(m, t->log_theta), P(m, t->log_theta), &m->seq, m->dev.count, m->dev.head[h->index].mask, t->lse,
+		h->scale, t->w.weight, N, V);
 	o->linear_back(
 		o, t->dy, G(m, t->output_w), G(m, t->output_b), t->z, t->layer.y, P(m, t->output_w), NULL, NULL, N, H, V, ACT_NONE, 0);
 	mlp_back(&t->layer, m, t->dy, H);
@@ -105,6 +124,11 @@ static void backward(struct head *h, struct model *m, const struct forward *f, v
 	o->linear_back(o, head_din(h, m, dx), G(m, t->hidden), NULL, t->dy, t->x, P(m, t->hidden), NULL, NULL, N, m->c.hidden_size, H,
 		ACT_NONE, 0);
 	head_back(h, m, dx);
+}
+
+static void release(struct head *h, struct model *m)
+{
+	curriculum_release(&((struct nb *)h)->net);
 }
 
 static const struct head_metric metrics[] = {{0}};
@@ -125,6 +149,7 @@ const struct head_kind head_nb = {
 	.name = "nb",
 	.class_name = "ForMaskedCounts",
 	.prefix = (const char *const[]){"decoder.", NULL},
+	.only_training = CURRICULUM_PREFIX,
 	.rows = ROWS_CELL,
 	.counts = 1,
 	.metric = metrics,
@@ -135,9 +160,12 @@ const struct head_kind head_nb = {
 	.resolve = resolve,
 	.outputs = outputs,
 	.carve = carve,
+	.prepare = prepare,
+	.prepare_back = prepare_back,
 	.forward = forward,
 	.loss = loss,
 	.count = count,
 	.logits = logits,
 	.backward = backward,
+	.release = release,
 };

@@ -74,6 +74,20 @@ static double count_rows(const struct head *h, const struct goal *g)
 	return n;
 }
 
+/* Work of heads that cannot be replayed, before that which can. back: of the backward. */
+static void prepare(struct model *m, const struct batch *b, const struct forward *f, int back)
+{
+	for (size_t i = 0; i < m->nhead; i++) {
+		struct head *h = m->head[i];
+		if (!(m->shape.heads >> i & 1))
+			continue;
+		if (!back && f->train && h->kind->prepare)
+			h->kind->prepare(h, m, b);
+		if (back && h->kind->prepare_back)
+			h->kind->prepare_back(h, m, f);
+	}
+}
+
 static void forward_ops(struct model *m, const struct forward *f)
 {
 	const void *x = m->arch->forward(m, f, m->c.num_hidden_layers);
@@ -147,6 +161,7 @@ int model_forward(struct model *m, const struct batch *b, const struct forward *
 		return -1;
 	if (!f->later)
 		o->zero(o, m->sums + 1, (SUMS - 1) * sizeof *m->sums);
+	prepare(m, b, f, 0);
 	if (!replay(m, f->train ? WORK_TRAIN : WORK_FORWARD, 0)) {
 		forward_ops(m, f);
 		o->replay_end(o);
@@ -274,6 +289,8 @@ int model_backward(struct model *m, struct error *e)
 {
 	if (!m->ready)
 		return error_set(e, "model_backward without a training forward");
+	if (m->ready == 1)
+		prepare(m, NULL, &m->last, 1);
 	if (m->ready == 2) {
 		if (m->on_grad)
 			model_grad_parts(m, m->on_grad, m->on_grad_arg);

@@ -95,6 +95,12 @@ static inline size_t nb_words(size_t G)
 	return (G + 31) / 32;
 }
 
+/* Weights of the genes in nb_loss, on the device. */
+struct gene_weight {
+	const real *weight; /* [G] */
+	real *loss;         /* [G] out: the losses of each gene, without its weight, summed over the cells */
+};
+
 #define ROW_NONE UINT32_MAX /* no index, no target: a row of padding */
 
 enum adamw {
@@ -280,13 +286,14 @@ struct ops {
 	 *             + theta log((theta + mu) / theta) + x log((theta + mu) / mu)
 	 * z act [B,G], t real [G]. The tokens of s are genes < G, each at most once a cell, with their counts u32 [T]; genes that a cell does
 	 * not list have count 0. mask u32 [B, nb_words(G)]: bit g % 32 of word g / 32 says that gene g of the cell is masked.
+	 * w: each loss_bg is multiplied by the weight of gene g; NULL: all weights are 1.
 	 * sum double [1], added to; lse real [B] = log sum exp of z_b, kept for the backward.
-	 * backward: z becomes the gradient of the summed loss times *scale (device; NULL: 1); dt real [G] is added to.
+	 * backward: z becomes the gradient of the summed loss times *scale (device; NULL: 1); dt real [G] is added to. weight: w->weight or NULL.
 	 */
 	void (*nb_loss)(struct ops *o, double *sum, real *lse, const void *z, const real *t, const struct seq *s, const uint32_t *count,
-		const uint32_t *mask, size_t B, size_t G);
+		const uint32_t *mask, const struct gene_weight *w, size_t B, size_t G);
 	void (*nb_loss_back)(struct ops *o, void *z, real *dt, const real *t, const struct seq *s, const uint32_t *count,
-		const uint32_t *mask, const real *lse, const real *scale, size_t B, size_t G);
+		const uint32_t *mask, const real *lse, const real *scale, const real *weight, size_t B, size_t G);
 
 	/* sum double [1] on the device += sum of g[i]^2. */
 	void (*sumsq)(struct ops *o, double *sum, const real *g, size_t n);

@@ -133,8 +133,8 @@ void cpu_batch_norm(struct ops *o, void *y, real *stat, const void *x, const rea
 void cpu_batch_norm_back(struct ops *o, void *dx, real *dgamma, real *dbeta, const void *dy, const void *x, const void *y, const real *stat,
 	const real *gamma, size_t N, size_t C, enum act act);
 void cpu_nb_loss(struct ops *o, double *sum, real *lse, const void *z, const real *t, const struct seq *s, const uint32_t *count,
-	const uint32_t *mask, size_t B, size_t G);
+	const uint32_t *mask, const struct gene_weight *w, size_t B, size_t G);
 void cpu_nb_loss_back(struct ops *o, void *z, real *dt, const real *t, const struct seq *s, const uint32_t *count, const uint32_t *mask,
-	const real *lse, const real *scale, size_t B, size_t G);
+	const real *lse, const real *scale, const real *weight, size_t B, size_t G);
 
 #endif

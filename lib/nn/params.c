@@ -177,8 +177,8 @@ void params_grad_part(const struct params *p, int layer, params_part *f, void *a
 		f(arg, rest, p->learned);
 }
 
-/* Stretches of the learned arrays without a frozen tensor: f gets [from, to) of each. */
-static void each_run(struct params *p, void (*f)(struct params *, size_t from, size_t to, void *), void *arg)
+/* Stretches of the learned arrays without a frozen tensor, whose tensors start together: f gets [from, to) of each. */
+static void each_run(struct params *p, void (*f)(struct params *, size_t from, size_t to, uint64_t start, void *), void *arg)
 {
 	const struct tensor *first = NULL, *last = NULL;
 	for (int group = 0; group < 2; group++) {
@@ -186,20 +186,21 @@ static void each_run(struct params *p, void (*f)(struct params *, size_t from, s
 			const struct tensor *t = &p->tensor[i];
 			if (group_of(t) != group)
 				continue;
+			if (first && (t->frozen || t->start != first->start)) {
+				f(p, first->at, last->at + last->n, first->start, arg);
+				first = NULL;
+			}
 			if (!t->frozen) {
 				first = first ? first : t;
 				last = t;
-			} else if (first) {
-				f(p, first->at, last->at + last->n, arg);
-				first = NULL;
 			}
 		}
 	}
 	if (first)
-		f(p, first->at, last->at + last->n, arg);
+		f(p, first->at, last->at + last->n, first->start, arg);
 }
 
-static void sum_run(struct params *p, size_t from, size_t to, void *sum)
+static void sum_run(struct params *p, size_t from, size_t to, uint64_t start, void *sum)
 {
 	p->o->sumsq(p->o, sum, params_array(p, GRAD) + from, to - from);
 }
@@ -214,10 +215,13 @@ struct update {
 	const double *norm2;
 };
 
-static void update_run(struct params *p, size_t from, size_t to, void *arg)
+static void update_run(struct params *p, size_t from, size_t to, uint64_t start, void *arg)
 {
 	const struct update *u = arg;
 	struct adamw_args a = *u->a;
+	if (a.t <= start)
+		return;
+	a.t -= start;
 	a.decayed = from < p->decayed ? p->decayed - from : 0;
 	p->o->adamw(p->o, params_array(p, PARAM) + from, params_array(p, GRAD) + from, params_array(p, MOMENT1) + from,
 		params_array(p, MOMENT2) + from, to - from, u->norm2, &a);

@@ -38,6 +38,7 @@ struct tensor {
 	int joined;      /* follows the tensor before it without a gap */
 	int layer;       /* -1 embeddings, 0 .. L-1 encoder, L heads */
 	int frozen;      /* no gradient, no update */
+	uint64_t start;  /* updates of the model before its first one, from which its bias correction counts */
 	size_t zero_row; /* this row starts as zeros (the embedding of <pad>); NO_ROW: none */
 };
 
@@ -93,7 +94,8 @@ void params_freeze(struct params *p, size_t n);
 typedef void params_part(void *arg, size_t from, size_t to);
 void params_grad_part(const struct params *p, int layer, params_part *f, void *arg);
 
-/* Add the squares of GRAD to *sum on the device; make one AdamW update. Both skip frozen tensors. */
+/* Add the squares of GRAD to *sum on the device; make one AdamW update, a->t the model's. Both skip frozen tensors, and the update those that
+ * have not started. */
 void params_sum_squares(struct params *p, double *sum);
 void params_update(struct params *p, const struct adamw_args *a, const double *norm2);
 

@@ -99,6 +99,8 @@ static int may_ignore(const struct model *m, const char *name)
 			return 1;
 	for (size_t i = 0; head_at(i); i++) {
 		int ours = 0;
+		if (head_at(i)->only_training && has_prefix(name, head_at(i)->only_training))
+			return 1;
 		for (size_t k = 0; model_head(m, k); k++)
 			ours |= model_head(m, k)->kind == head_at(i);
 		for (const char *const *p = head_at(i)->prefix; !ours && *p; p++)

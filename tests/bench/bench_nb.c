@@ -33,12 +33,12 @@ TIMED(batch_norm_back,
 	(inner, dx, dg, db, dy, x, y, stat, ga, N, C, act))
 TIMED(nb_loss,
 	(struct ops * o, double *sum, real *lse, const void *z, const real *lt, const struct seq *s, const uint32_t *count,
-		const uint32_t *mask, size_t B, size_t G),
-	(inner, sum, lse, z, lt, s, count, mask, B, G))
+		const uint32_t *mask, const struct gene_weight *w, size_t B, size_t G),
+	(inner, sum, lse, z, lt, s, count, mask, w, B, G))
 TIMED(nb_loss_back,
 	(struct ops * o, void *z, real *dt, const real *lt, const struct seq *s, const uint32_t *count, const uint32_t *mask,
-		const real *lse, const real *scale, size_t B, size_t G),
-	(inner, z, dt, lt, s, count, mask, lse, scale, B, G))
+		const real *lse, const real *scale, const real *w, size_t B, size_t G),
+	(inner, z, dt, lt, s, count, mask, lse, scale, w, B, G))
 TIMED(zero, (struct ops * o, void *p, size_t n), (inner, p, n))
 TIMED(sumsq, (struct ops * o, double *sum, const real *g, size_t n), (inner, sum, g, n))
 TIMED(adamw, (struct ops * o, real *p, const real *g, real *m, real *v, size_t n, const double *norm2, const struct adamw_args *a),

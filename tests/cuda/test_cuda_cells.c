@@ -71,7 +71,7 @@ static void make_counts(struct both *p, size_t G, uint32_t *count, uint32_t *mas
 			mask[b * nb_words(G) + g / 32] |= (uint32_t)!rng(3) << g % 32;
 }
 
-static void nb_one(size_t G, int scaled)
+static void nb_one(size_t G, int scaled, int weighted)
 {
 	struct both p;
 	pack(&p, cells, CELLS, G);
@@ -81,15 +81,21 @@ static void nb_one(size_t G, int scaled)
 	p.g.id = to_gpu(p.id, T * 4);
 	const uint32_t *count_d = to_gpu(count, T * 4), *mask_d = to_gpu(mask, B * words * 4);
 	struct arr *z = ACTS("nb z", B * G), *t = REALS("log theta", G), *dt = REALS("dlog theta", G), *lse = REALS("nb lse", B),
-		   *scale = REALS("scale", 1);
+		   *scale = REALS("scale", 1), *weight = REALS("weight", G), *loss = REALS("nb gene losses", G);
+	const struct gene_weight w = {weight->x, loss->x}, w_d = {weight->d, loss->d};
+	for (size_t g = 0; g < G; g++)
+		weight->x[g] = fabsf(weight->x[g]);
+	put(weight);
 	double want = 3, got = 3, *sum = to_gpu(&got, sizeof got);
-	cpu->nb_loss(cpu, &want, lse->x, z->x, t->x, &p.c, count, mask, B, G);
-	gpu->nb_loss(gpu, sum, lse->d, z->d, t->d, &p.g, count_d, mask_d, B, G);
+	cpu->nb_loss(cpu, &want, lse->x, z->x, t->x, &p.c, count, mask, weighted ? &w : NULL, B, G);
+	gpu->nb_loss(gpu, sum, lse->d, z->d, t->d, &p.g, count_d, mask_d, weighted ? &w_d : NULL, B, G);
 	gpu->download(gpu, &got, sum, sizeof got);
 	same_sums("nb loss", &got, &want, 1, 1e-6, 1e-5);
 	same(lse, 1e-6, 1e-6);
-	cpu->nb_loss_back(cpu, z->x, dt->x, t->x, &p.c, count, mask, lse->x, scaled ? scale->x : NULL, B, G);
-	gpu->nb_loss_back(gpu, z->d, dt->d, t->d, &p.g, count_d, mask_d, lse->d, scaled ? scale->d : NULL, B, G);
+	same(loss, 5e-6, 1e-5);
+	cpu->nb_loss_back(cpu, z->x, dt->x, t->x, &p.c, count, mask, lse->x, scaled ? scale->x : NULL, weighted ? weight->x : NULL, B, G);
+	gpu->nb_loss_back(
+		gpu, z->d, dt->d, t->d, &p.g, count_d, mask_d, lse->d, scaled ? scale->d : NULL, weighted ? weight->d : NULL, B, G);
 	same(z, 2e-6, 3e-3);
 	same(dt, 5e-6, 5e-6);
 	free(count), free(mask);
@@ -104,8 +110,10 @@ void cell_ops(void)
 	batch_norm_one(2, 5, ACT_NONE);
 	batch_norm_one(70, 64, ACT_RELU);
 	batch_norm_one(33, 264, ACT_RELU);
-	nb_one(160, 0);
-	nb_one(701, 1);
+	nb_one(160, 0, 0);
+	nb_one(701, 1, 0);
+	nb_one(160, 0, 1);
+	nb_one(701, 1, 1);
 }
 
 /* ---- steps of the whole model ---- */
@@ -167,7 +175,7 @@ static void compare(struct model *a, struct model *b, enum which w, double toler
 }
 
 /* The same steps on both, of batches of one size. A third model queues them: its bits are equal. */
-void cell_steps(void)
+static void steps_of(const struct curriculum *curriculum)
 {
 	struct error e;
 	struct model_config c = {
@@ -176,11 +184,12 @@ void cell_steps(void)
 	struct loss l[3];
 	double norm;
 	for (int i = 0; i < 3; i++)
-		if (!(m[i] = model_new(&c, &(struct head_spec){.kind = &head_nb}, 1, i ? gpu : cpu, 5, &e)))
+		if (!(m[i] = model_new(&c, &(struct head_spec){.kind = &head_nb, .curriculum = *curriculum}, 1, i ? gpu : cpu, 5, &e)))
 			fail_msg("%s", e.msg);
 	for (uint64_t k = 0; k < STEPS; k++) {
 		struct cells_run r;
 		make_run(&r, c.vocab_size);
+		r.b.goal[0].ratio = curriculum->ratios ? (uint32_t)k % curriculum->ratios : 0;
 		for (int i = 0; i < 3; i++)
 			one_step(m[i], &r, k, &l[i], i == 2);
 		if (k == 0)
@@ -200,4 +209,10 @@ void cell_steps(void)
 	compare(m[1], m[2], PARAM, 0 + 1e-30);
 	for (int i = 0; i < 3; i++)
 		model_free(m[i]);
+}
+
+void cell_steps(void)
+{
+	steps_of(&(struct curriculum){0});
+	steps_of(&(struct curriculum){.ratios = 2, .hard = 1, .steps = 6});
 }

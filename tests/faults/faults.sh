@@ -60,6 +60,8 @@ cases() {
 		maskrisk	maskrisk data -q --genes 40 $I/counts -o out
 		scsample-hvg	scsample -q --hvg 40 $I/counts -o out
 		sctrain-nb	sctrain nb -q --config mlp-nb-tiny $I/masked.counts -o out
+		sctrain-nb-curriculum	sctrain nb -q --config mlp-nb-tiny --curriculum easy $I/masked.counts -o out
+		sctrain-eval-nb	sctrain eval -q -M $I/nb.model $I/masked.counts -o out
 		scembed	scembed -q -M $I/model $I/tok -o out
 		scembed-predict	scembed -q -M $I/cells.model --predict $I/tok -o out
 		scembed-nb	scembed -q -M $I/nb.model $I/counts -o out

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Make tests/golden/v1/nb.bin: R2MAE's single-cell model in PyTorch, in float64, with small fixed inputs.
+"""Make tests/golden/v1/nb.bin, and with --curriculum nb_curriculum.bin: R2MAE's single-cell model in PyTorch, in float64, with small fixed inputs.
 
-Needs torch (made with 2.15, CPU). Usage: nb_golden.py OUT
+Needs torch (made with 2.15, CPU). Usage: nb_golden.py [--curriculum] OUT
 
 The file is a sequence of arrays: a line "NAME f8|u4 COUNT\n", then COUNT little-endian values.
     config                     u4: genes latent hidden groups steps
@@ -12,6 +12,9 @@ The file is a sequence of arrays: a line "NAME f8|u4 COUNT\n", then COUNT little
     grad.TENSOR                of the mean loss of update 0
     final.TENSOR               after the updates
     latent, logit              of batch 0 after the updates, nothing masked, batch norm in eval mode
+With --curriculum, the names start with "c.". Batch k has masking ratio k % 3 of three, and the network of the weights starts with 1 update of
+50. Its tensors are not stored: element i of one with n inputs is sin(1 + i) / sqrt(n), of a bias 0.1 sin(1 + i). Of their gradients
+(grad8: of update 8, with the slope) and final values, every 61st element is stored.
 """
 import sys
 import numpy as np
@@ -20,17 +23,19 @@ from torch import nn
 
 GENES, LATENT, HIDDEN, GROUPS, STEPS = 61, 7, 23, 3, 50
 LR, DECAY = 1e-3, 1e-4
+CURRICULUM = "--curriculum" in sys.argv
+RATIOS, WIDTHS, ITERATIONS, EVERY = 3, [128, 256], 10, 61
 torch.set_num_threads(1)
 torch.set_default_dtype(torch.float64)
 torch.manual_seed(11)
 rng = np.random.default_rng(11)
-out = open(sys.argv[1], "wb")
+out = open(sys.argv[-1], "wb")
 
 
 def put(name, x):
     x = np.ascontiguousarray(x)
     kind = {"f": "f8", "i": "u4", "u": "u4"}[x.dtype.kind]
-    out.write(f"{name} {kind} {x.size}\n".encode())
+    out.write(f"{'c.' if CURRICULUM else ''}{name} {kind} {x.size}\n".encode())
     out.write(x.astype("<" + kind).tobytes())
 
 
@@ -55,12 +60,12 @@ class Net(nn.Module):
     def decode(self, z, group):
         return self.output(torch.relu(self.norm3(self.back(torch.cat([z, group], 1)))))
 
-    def loss(self, x, masked, group):
+    def loss(self, x, masked, group, weight=None):
         share = torch.softmax(self.decode(self.encode(x, masked, group), group), 1)
         mean = x.sum(1, keepdim=True) * share
         nb = torch.distributions.NegativeBinomial(total_count=self.log_theta.exp().expand_as(x),
                                                   logits=mean.log() - self.log_theta)
-        return -nb.log_prob(x)[masked].mean()
+        return -(nb.log_prob(x) * (1 if weight is None else weight))[masked].mean()
 
     def named(self, get):
         first, back = get(self.first.weight), get(self.back.weight)
@@ -81,6 +86,35 @@ class Net(nn.Module):
         for name, norm in [("encoder.norm1", self.norm1), ("encoder.norm2", self.norm2), ("decoder.norm", self.norm3)]:
             yield f"{name}.running_mean", norm.running_mean
             yield f"{name}.running_var", norm.running_var
+
+
+class Weights(nn.Module):
+    """Of the genes in the loss: sigmoid of a multilayer perceptron of the mean of log(1 + count), scaled by Sinkhorn's iterations."""
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.ModuleList([nn.Linear(a, b) for a, b in zip([GENES] + WIDTHS, WIDTHS + [GENES * RATIOS])])
+        for layer in self.layer:
+            n = layer.weight.numel()
+            layer.weight.data = (torch.sin(1 + torch.arange(n)) / layer.in_features**0.5).reshape(layer.weight.shape)
+            layer.bias.data = 0.1 * torch.sin(1 + torch.arange(layer.out_features))
+
+    def forward(self, x):
+        y = torch.log1p(x).mean(0)
+        for layer in self.layer[:2]:
+            y = torch.relu(layer(y))
+        w = torch.sigmoid(self.layer[2](y)).reshape(GENES, RATIOS) + 1e-9
+        for _ in range(ITERATIONS):
+            w = w * RATIOS / w.sum(1, keepdim=True)
+            w = w * GENES / w.sum(0, keepdim=True)
+        return w
+
+    def named(self, get):
+        for name, layer in zip(["hidden1", "hidden2", "output"], self.layer):
+            yield f"curriculum.{name}.weight", get(layer.weight)
+            yield f"curriculum.{name}.bias", get(layer.bias)
+
+    def slope(self, step):
+        return float(np.clip(1 - 2 * (step - STEPS / 8) / (STEPS / 2 - STEPS / 8), -1, 1))
 
 
 def batch(k):
@@ -113,16 +147,33 @@ for name, x in list(net.named(lambda p: p.detach())) + list(net.buffers_of()):
     put(f"param.{name}", x.numpy())
 batches = [batch(k) for k in range(4)]
 adam = torch.optim.Adam(net.parameters(), lr=LR, weight_decay=DECAY)
+if CURRICULUM:
+    weights = Weights()
+    adam_weights = torch.optim.Adam(weights.parameters(), lr=LR, weight_decay=DECAY)
 losses = []
 for step in range(STEPS):
     adam.zero_grad()
-    loss = net.loss(*batches[step % 4])
+    if CURRICULUM:
+        adam_weights.zero_grad()
+        loss = net.loss(*batches[step % 4], weights(batches[step % 4][0])[:, step % 4 % RATIOS])
+    else:
+        loss = net.loss(*batches[step % 4])
     loss.backward()
     if step == 0:
         for name, x in net.named(lambda p: p.grad):
             put(f"grad.{name}", x.numpy())
     adam.step()
+    if CURRICULUM and step >= STEPS // 50:
+        for p in weights.parameters():
+            p.grad *= weights.slope(step)
+        adam_weights.step()
     losses.append(loss.item())
+    if CURRICULUM and step == 8:
+        for name, x in weights.named(lambda p: p.grad):
+            put(f"grad8.{name}", x.numpy().ravel()[::EVERY])
+if CURRICULUM:
+    for name, x in weights.named(lambda p: p.detach()):
+        put(f"final.{name}", x.numpy().ravel()[::EVERY])
 put("loss", np.array(losses))
 for name, x in list(net.named(lambda p: p.detach())) + list(net.buffers_of()):
     put(f"final.{name}", x.numpy())

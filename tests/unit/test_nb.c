@@ -1,6 +1,7 @@
 /*
  * R2MAE's single-cell model in double: likelihood and gradients against the reference numbers, gradients against central differences, and
- * batch norm in both modes, a training of 50 updates and an embedding against PyTorch (tests/ref/nb_golden.py describes the file).
+ * batch norm in both modes, a training of 50 updates and an embedding against PyTorch (tests/ref/nb_golden.py describes the files), all of it
+ * without and with a curriculum of genes.
  * Tolerances are a little above the measured errors, which are noted beside them.
  */
 #include "double.h"
@@ -14,9 +15,10 @@
 #include <cmocka.h>
 
 #include "base/gamma.h"
+#include "nn/curriculum.h"
 #include "nn/model_impl.h"
 
-#define GOLDEN "tests/golden/v1/nb.bin"
+static const char *const GOLDEN[] = {"tests/golden/v1/nb.bin", "tests/golden/v1/nb_curriculum.bin"};
 
 /* ---- special functions and the likelihood, against mpmath and scipy ---- */
 
@@ -49,8 +51,8 @@ static void one_gene(uint32_t x, double mu, double theta, double *ll, double *dl
 	const uint32_t offset[] = {0, 2}, id[] = {0, 1}, count[] = {x, 10}, mask[] = {1};
 	const struct seq s = {.B = 1, .T = 2, .offset = offset, .id = id};
 	double share = mu / (x + 10.0), z[2] = {log(share), log(1 - share)}, t[2] = {log(theta), 0}, dt[2] = {0}, lse, sum = 0;
-	o->nb_loss(o, &sum, &lse, z, t, &s, count, mask, 1, 2);
-	o->nb_loss_back(o, z, dt, t, &s, count, mask, &lse, NULL, 1, 2);
+	o->nb_loss(o, &sum, &lse, z, t, &s, count, mask, NULL, 1, 2);
+	o->nb_loss_back(o, z, dt, t, &s, count, mask, &lse, NULL, NULL, 1, 2);
 	*ll = -sum;
 	*dlogmu = -z[0] / (1 - share); /* dloss/dz_0 = dloss/dlog mu (1 - share) */
 	*dlogtheta = -dt[0];
@@ -116,23 +118,32 @@ static void make_cells(struct cells *c)
 	c->b.goal[0] = (struct goal){.n = masked, .mask = c->mask};
 }
 
+enum { STEP = 20 };
+
+static int of_curriculum(const struct tensor *t)
+{
+	return !strncmp(t->name, CURRICULUM_PREFIX, strlen(CURRICULUM_PREFIX));
+}
+
 static double total(struct model *m, const struct batch *b)
 {
 	struct loss l;
 	struct error e;
-	if (model_forward(m, b, &(struct forward){.train = 1, .scale = (double[]){0.7}}, &l, &e))
+	if (model_forward(m, b, &(struct forward){.train = 1, .step = STEP, .scale = (double[]){0.7}}, &l, &e))
 		fail_msg("%s", e.msg);
 	return 0.7 * l.sum;
 }
 
-static void gradients(void **state)
+/* slope: what the gradient of the curriculum's network is multiplied by. Of each of its large tensors, every 97th weight is checked. */
+static void check_gradients(const struct curriculum *curriculum, double slope)
 {
 	struct error e;
 	struct ops *o = ops_cpu_new(2);
 	struct model_config c = config();
 	struct cells x;
 	make_cells(&x);
-	struct model *m = model_new(&c, &(struct head_spec){.kind = &head_nb}, 1, o, 5, &e);
+	x.b.goal[0].ratio = curriculum->ratios ? curriculum->ratios - 1 : 0;
+	struct model *m = model_new(&c, &(struct head_spec){.kind = &head_nb, .curriculum = *curriculum}, 1, o, 5, &e);
 	assert_non_null(m);
 	size_t n = model_size(m, GRAD);
 	real *g = xcalloc(n, sizeof *g), *p = m->p.array[PARAM];
@@ -140,25 +151,84 @@ static void gradients(void **state)
 	total(m, &x.b);
 	assert_int_equal(model_backward(m, &e), 0);
 	model_read_all(m, GRAD, g);
-	double worst = 0, size = 0;
+	double worst = 0, size = 0, own = 0;
 	for (size_t i = 0; i < model_ntensor(m); i++) {
 		const struct tensor *t = model_tensor(m, i);
-		for (size_t k = t->at; t->role == LEARNED && k < t->at + t->n; k++) {
+		int weights = of_curriculum(t);
+		for (size_t k = t->at; t->role == LEARNED && k<t->at + t->n; k += t->n> 1000 ? 97 : 1) {
 			const real was = p[k], h = 1e-6;
 			p[k] = was + h;
 			double up = total(m, &x.b);
 			p[k] = was - h;
 			double down = total(m, &x.b);
 			p[k] = was;
-			worst = fmax(worst, fabs((up - down) / (2 * h) - g[k]));
+			worst = fmax(worst, fabs((weights ? slope : 1) * (up - down) / (2 * h) - g[k]));
 			size = fmax(size, fabs(g[k]));
+			own = weights ? fmax(own, fabs(g[k])) : own;
 		}
 	}
-	print_message("  worst %.1e of gradients up to %.1e\n", worst, size);
+	print_message("  worst %.1e of gradients up to %.1e, %.1e of a curriculum\n", worst, size, own);
 	assert_true(size > 1 && worst < 4e-9 * size); /* 9e-10 */
+	assert_true(!curriculum->ratios == !(own > 0.1));
 	free(g);
 	model_free(m);
 	o->destroy(o);
+}
+
+static void gradients(void **state)
+{
+	check_gradients(&(struct curriculum){0}, 1);
+	check_gradients(&(struct curriculum){.ratios = 1, .steps = 100}, 1);
+	check_gradients(&(struct curriculum){.ratios = 4, .steps = 100}, 1);
+	check_gradients(&(struct curriculum){.ratios = 4, .hard = 1, .steps = 80}, 1 - 2. * (20 - 10) / 30);
+	check_gradients(&(struct curriculum){.ratios = 2, .hard = 1, .steps = 21}, -1);
+}
+
+/* ---- Sinkhorn ---- */
+
+/* facts: r2mae_reference_values.json, which has the scaled matrix alone. There is one such matrix for every D1 W D2, so each gives it again. */
+static void sinkhorn(void **state)
+{
+	static const double want[4][3] = {{0.6396230490432163, 1.3459299770264617, 1.014446973930322},
+		{0.9647959348415582, 1.0150883183141717, 1.0201157468442699}, {1.6756047799094087, 0.8814749196039855, 0.442920300486606},
+		{0.7199762362058167, 0.757506785055381, 1.5225169787388022}};
+	struct sinkhorn x;
+	double w[4], worst = 0;
+	sinkhorn_init(&x, 4, 3, 60);
+	for (size_t j = 0; j < 4; j++)
+		for (size_t k = 0; k < 3; k++)
+			x.s[j * 3 + k] = want[j][k] * (0.3 + (double)j) / (2 + (double)k);
+	sinkhorn_forward(&x);
+	for (size_t k = 0; k < 3; k++) {
+		sinkhorn_column(&x, k, w);
+		for (size_t j = 0; j < 4; j++)
+			worst = fmax(worst, fabs(w[j] - want[j][k]));
+	}
+	print_message("  apart by %.1e\n", worst);
+	assert_true(worst < 1e-14); /* 9e-16 */
+	sinkhorn_release(&x);
+	/* one column: its mean is 1, the weights are in proportion to s */
+	sinkhorn_init(&x, 3, 1, 10);
+	memcpy(x.s, (double[]){1, 2, 6}, 3 * sizeof *x.s);
+	sinkhorn_forward(&x);
+	sinkhorn_column(&x, 0, w);
+	assert_true(fabs(w[0] - 1. / 3) < 1e-15 && fabs(w[1] - 2. / 3) < 1e-15 && fabs(w[2] - 2) < 1e-15);
+	sinkhorn_release(&x);
+}
+
+/* The schedule of `hard`, and where the network starts to learn. */
+static void slope(void **state)
+{
+	const struct curriculum hard = {.ratios = 1, .hard = 1, .steps = 240}, easy = {.ratios = 1, .steps = 240};
+	assert_int_equal(curriculum_start(&hard), 4);
+	static const struct {
+		uint64_t step;
+		double slope;
+	} want[] = {{0, 1}, {30, 1}, {75, 0}, {90, -1. / 3}, {120, -1}, {239, -1}};
+	for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+		assert_true(fabs(curriculum_slope(&hard, want[i].step) - want[i].slope) < 1e-15);
+		assert_true(curriculum_slope(&easy, want[i].step) == 1);
+	}
 }
 
 /* ---- PyTorch ---- */
@@ -172,9 +242,11 @@ struct array {
 static struct array *array;
 static size_t narray;
 
-static int setup(void **state)
+static const char *prefix = ""; /* of the names that find() is given */
+
+static int read_arrays(const char *path)
 {
-	FILE *f = fopen(GOLDEN, "rb");
+	FILE *f = fopen(path, "rb");
 	struct array a;
 	if (!f)
 		return -1;
@@ -190,6 +262,11 @@ static int setup(void **state)
 	return narray ? 0 : -1;
 }
 
+static int setup(void **state)
+{
+	return read_arrays(GOLDEN[0]) || read_arrays(GOLDEN[1]);
+}
+
 static int teardown(void **state)
 {
 	for (size_t i = 0; i < narray; i++)
@@ -203,12 +280,13 @@ static const struct array *find(const char *fmt, ...)
 	char name[128];
 	va_list ap;
 	va_start(ap, fmt);
-	vsnprintf(name, sizeof name, fmt, ap);
+	size_t n = (size_t)snprintf(name, sizeof name, "%s", prefix);
+	vsnprintf(name + n, sizeof name - n, fmt, ap);
 	va_end(ap);
 	for (size_t i = 0; i < narray; i++)
 		if (!strcmp(array[i].name, name))
 			return &array[i];
-	fail_msg("%s: no array %s", GOLDEN, name);
+	fail_msg("no array %s", name);
 	return NULL;
 }
 
@@ -252,26 +330,42 @@ static void get_batch(struct golden_batch *x, int k, size_t genes)
 	x->b.goal[0] = (struct goal){.n = n, .mask = x->mask};
 }
 
-static void near_all(struct model *m, enum which w, const char *prefix, double factor, double tolerance)
+enum { EVERY = 61 }; /* of the curriculum's tensors */
+
+/* of: the tensors of the curriculum, or all others */
+static void near_all(struct model *m, enum which w, int of, const char *what, double factor, double tolerance)
 {
 	double worst = 0;
 	for (size_t i = 0; i < model_ntensor(m); i++) {
 		const struct tensor *t = model_tensor(m, i);
-		if (w != PARAM && t->role == BUFFER)
+		size_t every = of ? EVERY : 1;
+		if ((w != PARAM && t->role == BUFFER) || of_curriculum(t) != of)
 			continue;
 		real *got = xcalloc(t->n, sizeof *got);
 		model_read(m, w, t, got);
-		for (size_t k = 0; k < t->n; k++)
-			got[k] *= factor;
-		const struct array *want = find("%s.%s", prefix, t->name);
-		assert_int_equal(want->n, t->n);
+		for (size_t k = 0; k < t->n; k += every)
+			got[k / every] = got[k] * factor;
+		const struct array *want = find("%s.%s", what, t->name);
+		assert_int_equal(want->n, (t->n + every - 1) / every);
 		double d = apart(got, want);
 		if (!(d <= tolerance))
-			fail_msg("%s.%s: apart by %g of the largest value", prefix, t->name, d);
+			fail_msg("%s.%s: apart by %g of the largest value", what, t->name, d);
 		worst = fmax(worst, d);
 		free(got);
 	}
-	print_message("  %s: apart by %.1e\n", prefix, worst);
+	print_message("  %s: apart by %.1e\n", what, worst);
+}
+
+/* As tests/ref/nb_golden.py sets them. */
+static void set_start(struct model *m, const struct tensor *t)
+{
+	const struct array *a = of_curriculum(t) ? NULL : find("param.%s", t->name);
+	assert_true(!a || a->n == t->n);
+	real *x = xcalloc(t->n, sizeof *x);
+	for (size_t k = 0; !a && k < t->n; k++)
+		x[k] = sin(1 + (double)k) * (t->ndim == 2 ? 1 / sqrt((double)t->shape[1]) : 0.1);
+	model_write(m, PARAM, t, a ? a->data : x);
+	free(x);
 }
 
 static void check_eval(struct model *m, struct golden_batch *x, size_t genes, size_t latent)
@@ -289,7 +383,7 @@ static void check_eval(struct model *m, struct golden_batch *x, size_t genes, si
 	free(z);
 }
 
-static void pytorch(void **state)
+static void train_as_pytorch(const struct curriculum *curriculum)
 {
 	struct error e;
 	struct ops *o = ops_cpu_new(2);
@@ -301,16 +395,15 @@ static void pytorch(void **state)
 		.intermediate_size = c[2],
 		.num_groups = c[3],
 		.own = {1e-5, 0.1}};
-	struct model *m = model_blank(&k, &(struct head_spec){.kind = &head_nb}, 1, o, 5, &e);
+	struct model *m = model_blank(&k, &(struct head_spec){.kind = &head_nb, .curriculum = *curriculum}, 1, o, 5, &e);
 	assert_non_null(m);
-	for (size_t i = 0; i < model_ntensor(m); i++) {
-		const struct array *a = find("param.%s", model_tensor(m, i)->name);
-		assert_int_equal(a->n, model_tensor(m, i)->n);
-		model_write(m, PARAM, model_tensor(m, i), a->data);
-	}
+	for (size_t i = 0; i < model_ntensor(m); i++)
+		set_start(m, model_tensor(m, i));
 	struct golden_batch x[4];
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++) {
 		get_batch(&x[i], i, c[0]);
+		x[i].b.goal[0].ratio = curriculum->ratios ? (uint32_t)i % curriculum->ratios : 0;
+	}
 	struct optim opt;
 	optim_init(&opt);
 	opt.variant = ADAMW_L2;
@@ -326,12 +419,15 @@ static void pytorch(void **state)
 		assert_int_equal(model_backward(m, &e), 0);
 		worst = fmax(worst, fabs(l.sum / l.count - ((const double *)losses->data)[s]));
 		if (s == 0)
-			near_all(m, GRAD, "grad", 1 / l.count, 1e-12); /* 3e-15 */
+			near_all(m, GRAD, 0, "grad", 1 / l.count, 1e-12); /* 3e-15 */
+		if (s == 8 && curriculum->ratios)
+			near_all(m, GRAD, 1, "grad8", 1 / l.count, 1e-12); /* 6e-14 */
 		assert_int_equal(model_step(m, &opt, s, l.count, NULL, &e), 0);
 	}
 	print_message("  %u losses: apart by %.1e\n", c[4], worst);
 	assert_true(losses->n == c[4] && worst < 1e-10); /* 8e-14 */
-	near_all(m, PARAM, "final", 1, 1e-9);            /* 6e-12 */
+	near_all(m, PARAM, 0, "final", 1, 1e-9);         /* 6e-12 */
+	near_all(m, PARAM, 1, "final", 1, 1e-9);
 	check_eval(m, &x[0], c[0], c[1]);
 	for (int i = 0; i < 4; i++) {
 		free(x[i].value);
@@ -339,6 +435,14 @@ static void pytorch(void **state)
 	}
 	model_free(m);
 	o->destroy(o);
+}
+
+static void pytorch(void **state)
+{
+	train_as_pytorch(&(struct curriculum){0});
+	prefix = "c.";
+	train_as_pytorch(&(struct curriculum){.ratios = 3, .hard = 1, .steps = 50});
+	prefix = "";
 }
 
 /* ---- what cannot be computed ---- */
@@ -384,6 +488,8 @@ int main(void)
 		cmocka_unit_test(gamma_function),
 		cmocka_unit_test(reference_numbers),
 		cmocka_unit_test(gradients),
+		cmocka_unit_test(sinkhorn),
+		cmocka_unit_test(slope),
 		cmocka_unit_test(pytorch),
 		cmocka_unit_test(refused),
 	};
