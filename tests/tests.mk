@@ -11,8 +11,8 @@ SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' te
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults check-asan check-tsan check-fresh check-portability \
-	$(UNIT) $(BATS) fuzz $(FUZZ:%=run-%) bench
+.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults check-asan check-tsan check-valgrind check-fresh check-portability \
+	$(UNIT) $(BATS) fuzz fuzz-long $(FUZZ:%=run-%) bench
 
 # $(call side_by_side,GOALS): in a make with JOBS jobs, unless this one has -j. bats must not see the variables of make.
 side_by_side = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS) --output-sync=target) $1
@@ -47,6 +47,9 @@ check-asan: ## run the unit tests under ASan and UBSan
 
 check-tsan: ## run the threads of lib/stream under TSan
 	$(MAKE) VARIANT=tsan unit-stream
+
+check-valgrind: all ## run a small pipeline under valgrind memcheck (needs the Debian packages valgrind and libc6-dbg)
+	@BIN=$(BIN) tests/valgrind.sh
 
 check-fresh: ## run the commands of README.md on a bare Debian (as root, with mmdebstrap; TESTS="root demo" for a part)
 	@tests/fresh.sh $(TESTS)
@@ -87,6 +90,9 @@ bench: $(BENCH) ## build the benchmarks; `make bench-NAME` runs one
 FUZZ_SECONDS ?= 60
 fuzz: ## fuzz every parser of outside data for FUZZ_SECONDS=60
 	$(call side_by_side,VARIANT=fuzz $(FUZZ:%=run-%))
+
+fuzz-long: ## fuzz each parser for eight hours
+	$(MAKE) fuzz FUZZ_SECONDS=28800
 
 $(B)/fuzz/%: LDLIBS += -fsanitize=fuzzer
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libcorrmask.a
