@@ -13,11 +13,11 @@ by=$(sed -n 's/^./, split by &/p' "$prepared/group")
 echo "cells: $(part train) to train, $(part test) held out$by$([ "$cells" = 0 ] || echo "; at most $cells, sampled with a seed (CELLS=0: all)")"
 sed -n 's/^depgraph: \(.* edges\);.*/graph: \1/p' "$prepared/log/depgraph.log"
 echo
-row "" random CorrMask
-both "held-out loss, random masks" loss-random loss
-both "held-out loss, CorrMask masks" loss-corrmask loss
-both "held-out accuracy, random masks" loss-random accuracy
-both "held-out accuracy, CorrMask masks" loss-corrmask accuracy
+row "masked tokens of held-out cells" random CorrMask
+both "loss, random masks" loss-random loss
+both "loss, CorrMask masks" loss-corrmask loss
+both "accuracy, random masks" loss-random accuracy
+both "accuracy, CorrMask masks" loss-corrmask accuracy
 echo
 # a linear probe of embeddings, with 95 % intervals of the macro F1
 probe() {
@@ -37,9 +37,8 @@ echo "per class (F1 of the probe)"
 awk -F '\t' '$1 ~ /^f1:/ { c = substr($1, 4); if (FNR == NR) a[c] = $2; else b[c] = $2 }
 	$1 ~ /^n:/ { n[substr($1, 3)] = $2 }
 	END { for (c in n) printf "%d\t%s\t%.4f\t%.4f\n", n[c], c, a[c], b[c] }' "$dir/random.probe.tsv" "$dir/corrmask.probe.tsv" |
-	sort -k1,1nr | "$(dirname "$0")/names.sh" 2 | awk -F '\t' '
-		NR == 1 { name = $2; gsub(/./, " ", name); printf "  %s %7s %10s %10s\n", name, "cells", "random", "CorrMask" }
-		{ printf "  %s %7d %10s %10s\n", $2, $1, $3, $4 }'
+	sort -k1,1nr | sed '1i cells\tclass\trandom\tCorrMask' | "$(dirname "$0")/names.sh" 2 |
+	awk -F '\t' '{ printf "  %s %7s %10s %10s\n", $2, $1, $3, $4 }'
 echo
 printf '%-24s %10s %12s\n' stage seconds "peak memory"
 find "$prepared/log" "$dir/log" -name '*.log' -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | while read -r log; do

@@ -147,7 +147,7 @@ setup() {
 		$P/demo-report.sh $n p x y 0 > $n/report.txt
 	done
 	run cat 70/report.txt
-	assert_line --regexp "^ {68}cells +random +CorrMask$"
+	assert_line --regexp "^  class {61}cells +random +CorrMask$"
 	assert_line --regexp "^  $long 1 {7}98 +0.5000 +0.5000$"
 	assert_line --regexp "^  $long 70 {6}29 +0.5000 +0.5000$"
 	height() { od -An -tu1 -j20 -N4 "$1/demo.png" | awk '{ print $3 * 256 + $4 }'; }
@@ -156,6 +156,7 @@ setup() {
 	printf 'accuracy\t0.5\nunknown\t0\nf1:%s\t0.5\nn:%s\t7\ntrain_n:%s\t70\nf1:µ\t1\nn:µ\t8\ntrain_n:µ\t80\n' "$long" "$long" "$long" > ft/a.score.tsv
 	printf 'step\teval_loss\n1\t2\n' > ft/a.model/train.tsv
 	run -0 $P/finetune-report.sh ft x y a
+	assert_line --regexp "^  class {58}train {4}test +a$"
 	assert_line --regexp "^  µ {59} {6}80 {7}8 +1.0000$"
 	assert_line --regexp "^  $long {6}70 {7}7 +0.5000$"
 }
