@@ -12,7 +12,7 @@ table3)
 	echo "Table 3, masking audit: $data"
 	echo "$(get random cells) cells, masking rate $(percent random masking_rate), graph: $(graph)"
 	echo
-	printf '%-22s %9s %9s %9s %9s   %s\n' '' 'pair span' 'mean span' 'hit rate' '(present)' 'the paper: span, hit rate'
+	printf '%-22s %9s %9s %9s %9s   %s\n' 'masks' 'pair span' 'mean span' 'hit rate' '(present)' 'the paper: span, hit rate'
 	while read -r name label paper; do
 		printf '%-22s %9s %9s %9s %9s   %s\n' "$(echo "$label" | tr _ ' ')" "$(number "$name" pair_span)" "$(number "$name" mean_span)" \
 			"$(percent "$name" hit_rate)" "$(percent "$name" hit_rate_present)" "$(echo "$paper" | tr _ ' ')"

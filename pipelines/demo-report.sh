@@ -113,9 +113,8 @@ for s in random corrmask; do
 done | awk -F '\t' '$2 == "f1" { x[$1, $3] += $4; m[$1, $3]++ }
 	$2 == "n" { n[$3] = $4 }
 	END { for (c in n) printf "%d\t%s\t%.4f\t%.4f\n", n[c], c, x["random", c] / m["random", c], x["corrmask", c] / m["corrmask", c] }' |
-	sort -k1,1nr | "$(dirname "$0")/names.sh" 2 | awk -F '\t' '
-		NR == 1 { name = $2; gsub(/./, " ", name); printf "  %s %7s %10s %10s\n", name, "cells", "random", "CorrMask" }
-		{ printf "  %s %7d %10s %10s\n", $2, $1, $3, $4 }'
+	sort -k1,1nr | sed '1i cells\tclass\trandom\tCorrMask' | "$(dirname "$0")/names.sh" 2 |
+	awk -F '\t' '{ printf "  %s %7s %10s %10s\n", $2, $1, $3, $4 }'
 echo
 printf '%-24s %10s %12s\n' stage seconds "peak memory"
 find "$prepared/log" "$pretrained/log" "$reliance/log" "$dir/log" -name '*.log' -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | while read -r log; do

@@ -38,7 +38,7 @@ for m; do
 done | awk -F '\t' -v starts="$*" 'BEGIN { n = split(starts, s, " ") }
 	{ v[$1, $2, $3] = $4; seen[$1] = 1 }
 	END {
-		head = sprintf("\t%7s\t%7s\t", "train", "test")
+		head = sprintf("class\t%7s\t%7s\t", "train", "test")
 		for (i = 1; i <= n; i++) head = head sprintf(" %10s", s[i])
 		print head
 		fflush()

@@ -61,12 +61,15 @@ static void each_line_of(const char *path, void (*use)(char *line, void *arg), v
 	char *line = NULL;
 	size_t size = 0;
 	FILE *f = fopen(path, "re");
-	while (f && getline(&line, &size, f) > 0) {
+	if (!f)
+		die("%s: %s", path, strerror(errno));
+	while (getline(&line, &size, f) > 0) {
 		line[strcspn(line, "\n")] = 0;
 		use(line, arg);
 	}
-	if (f)
-		fclose(f);
+	if (ferror(f))
+		die("%s: %s", path, strerror(errno));
+	fclose(f);
 	free(line);
 }
 
@@ -76,7 +79,8 @@ static void each_line(void (*use)(char *line, void *arg), void *arg)
 	glob_t files = {0};
 	char *pattern = xasprintf("%s/*.mk", pipelines), *demo = xasprintf("%s/demo.mk", pipelines);
 	each_line_of(demo, use, arg);
-	glob(pattern, 0, NULL, &files);
+	if (glob(pattern, 0, NULL, &files))
+		die("%s: cannot be listed", pattern);
 	for (size_t i = 0; i < files.gl_pathc; i++)
 		if (strcmp(files.gl_pathv[i], demo))
 			each_line_of(files.gl_pathv[i], use, arg);

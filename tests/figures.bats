@@ -168,7 +168,7 @@ setup() {
 	# gaps +.02 (.01 more or less in each draw) and -.03 (.01 less or more): the draws cancel, so the error is .025
 	assert_line "Not shown to differ: the macro F1 of cell types, CorrMask - random -0.005 ± 0.025."
 	assert_line "Log-normalised expression (0.900) tells the cell types apart better than the best of these networks (0.620; untrained 0.350)."
-	assert_line --regexp "^ {65}cells +random +CorrMask$"
+	assert_line --regexp "^  class {58}cells +random +CorrMask$"
 	assert_line --regexp "^  $long {6}60 +0.5000 +0.5000$"
 	assert_line --regexp "^  µ {59} {7}1 +0.5000 +0.5000$"
 	# a higher F1 in both seeds, by more than twice its error, is said to differ; a network that is better than the baselines, too
@@ -185,6 +185,7 @@ setup() {
 	printf 'accuracy\t0.5\nunknown\t0\nf1:%s\t0.5\nn:%s\t7\ntrain_n:%s\t70\nf1:µ\t1\nn:µ\t8\ntrain_n:µ\t80\n' "$long" "$long" "$long" > ft/a.score.tsv
 	printf 'step\teval_loss\n1\t2\n' > ft/a.model/train.tsv
 	run -0 $P/finetune-report.sh ft x y a
+	assert_line --regexp "^  class {58}train {4}test +a$"
 	assert_line --regexp "^  µ {59} {6}80 {7}8 +1.0000$"
 	assert_line --regexp "^  $long {6}70 {7}7 +0.5000$"
 }
