@@ -67,7 +67,7 @@ WARN += $(if $(filter fuzz,$(VARIANT)),-Wno-pass-failed) # clang at -O1 leaves s
 
 X86   := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
 MARCH ?= $(if $(X86),-march=x86-64-v3)
-OPT_release := -O3 -g $(MARCH)
+OPT_release := -O3 -g $(MARCH) -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
 OPT_debug   := -O0 -g3
 OPT_asan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 OPT_tsan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=thread
@@ -81,10 +81,11 @@ MPI_LIBS := $(shell pkg-config --libs ompi-c 2>/dev/null)
 MPI      ?= $(if $(MPI_LIBS),1,0)
 
 # -ffp-contract=off: results must not depend on which products and sums a compiler fuses. The files below may fuse.
-FLAGS := -std=gnu11 -ffp-contract=off -fopenmp -pthread $(OPT_$(VARIANT)) $(WARN) \
+FLAGS := -std=gnu11 -ffp-contract=off -fopenmp -pthread -fPIE -fstack-protector-strong $(OPT_$(VARIANT)) $(WARN) \
 	-D_GNU_SOURCE -DCORRMASK_VERSION='"$(VERSION)"' -Ilib -Isrc $(PKG_INC)
+HARDEN := -pie -Wl,-z,relro,-z,now
 # --as-needed: a tool is linked only to the libraries that it calls (sctrain needs neither HDF5 nor igraph).
-LIBS  := -Wl,--as-needed $(PKG_LIBS) -lm -ldl
+LIBS  := $(HARDEN) -Wl,--as-needed $(PKG_LIBS) -lm -ldl
 
 # Flags of one file: FLAGS_name for name.c.
 # The CPU's ops sum in a fixed order of their own, fused, and do not set errno.

@@ -10,12 +10,17 @@
 # TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
 # GENE_NAMES  table of name and gene id, if DATA and MEDIANS name genes differently
 # PROTOCOL  paper: annotation as in the CorrMask paper: MIN_CLASS 0.05; fine-tuning for 5 epochs without early stopping
+# GENES  use only this many genes, those that vary most among all cells (scsample --hvg); 0: all
+# SIM  options of scsim(1), without DATA
+# The simulated cells are small, with strong modules; of the 300 genes a cell keeps the 64 of highest rank. scsim(1) compares them with real cells.
 # Every stage is a file under $(PREPARED), so a second run does nothing and an interrupted run continues where it stopped.
 
 LABEL  ?= cell_type
 GROUP  ?= auto
 CELLS  ?= $(call scale,400,3000,$(if $(value DATA),0,40000))
-MAXLEN ?= $(call scale,64,256,2048)
+MAXLEN ?= $(call scale,64,$(if $(value DATA),256,64),$(if $(value DATA),2048,64))
+GENES  ?= 0
+SIM    ?= --genes 300 --modules 30 --module-share 1 --depth 20000 --activity 2 --noise 0.3 --rarest 0.02
 
 PROTOCOL    ?=
 paper_protocol := $(filter paper,$(PROTOCOL))
@@ -26,7 +31,7 @@ TOKEN_TABLE ?=
 GENE_NAMES  ?=
 
 # Settings that are empty are left out, so what was made before they existed is found.
-PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED $(if $(MIN_CLASS),MIN_CLASS) \
+PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED $(if $(filter-out 0,$(GENES)),GENES) $(if $(value DATA),,SIM) $(if $(MIN_CLASS),MIN_CLASS) \
 	$(foreach v,CORPUS MEDIANS $(if $(value MEDIANS),TOKEN_TABLE GENE_NAMES),$(if $(value $v),$v))
 $(eval $(call run_folder,PREPARED,prepared,$(PREPARED_SETTINGS)))
 PREPARED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph scsample scsim scview)
@@ -34,7 +39,7 @@ prepared_stage = $(call stage_in,$(PREPARED),$1)
 
 $(PREPARED)/all.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
 ifeq ($(value DATA),)
-	$(call prepared_stage,scsim) $(BIN)/scsim -v --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
+	$(call prepared_stage,scsim) $(BIN)/scsim -v $(SIM) --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
 else
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
 	$(call prepared_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v -@ $(THREADS) -o $@
@@ -42,7 +47,7 @@ endif
 
 $(PREPARED)/cells.counts: $(PREPARED)/all.counts
 	$(call prepared_stage,scsample) $(BIN)/scsample -v $(if $(value DATA),--where $(call text,LABEL)'!=NA' $(if $(filter-out 0,$(CELLS)),-n $(CELLS))) \
-		$(if $(MIN_CLASS),--min-class $(call text,LABEL):$(MIN_CLASS)) --seed $(SEED) -o $@ $<
+		$(if $(MIN_CLASS),--min-class $(call text,LABEL):$(MIN_CLASS)) $(if $(filter-out 0,$(GENES)),--hvg $(GENES)) --seed $(SEED) -o $@ $<
 
 $(PREPARED)/group: $(PREPARED)/cells.counts
 	@$(script)/group.sh $(call text,GROUP) $< > $@

@@ -51,7 +51,7 @@ set xtics norotate auto
 set xlabel "step"
 set ylabel "negative log-likelihood"
 set xrange [0:*]
-set key at screen right(2) + 20 / 1700.0, screen 1 - 45 / 480.0 left top Left reverse noenhanced
+set key at screen right(2) + 20 / 1700.0, screen 1 - 45 / 480.0 left top Left reverse noenhanced maxrows 30
 curve(m) = dir."/runs/".m."-".first_seed."/train.tsv"
 there(m) = int(system("cut -f 7 '".curve(m)."' 2>/dev/null | grep -c '^[0-9]'"))
 plot for [i = 1:words(done)] there(word(done, i)) ? curve(word(done, i)) : "/dev/null" using "step":"eval_loss" with lines lw 2 lc rgb colour(word(done, i)) \

@@ -51,14 +51,20 @@ stop = $(if $1,$(error $1))
 script = BIN=$(BIN) $(PIPELINES)
 stage_in = @$(script)/stage.sh $1/log $2
 
+# $(call jobs_for,GOAL,N): GOAL in a make with as many jobs as there are threads, at most N, unless this make has -j
+jobs_for = +@$(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) \
+	$(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell echo $$(($(THREADS) < $2 ? $(THREADS) : $2)))) $1
+# With -jN, that many trainings share the threads
+job_threads = $(shell n=$$(( $(THREADS) / $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1) )); echo $$((n > 0 ? n : 1)))
+
 .PHONY: list-runs clean-runs
 list-runs: ## list the runs of all experiments with their settings; * marks the latest
 	@$(PIPELINES)/run.sh list '$(RESULTS)'
 clean-runs: ## remove runs (RUN="demo/lung-1a2b3c4d ...", as make list-runs prints them)
 	@$(PIPELINES)/run.sh clean '$(RESULTS)' $(call text,RUN)
 
-# The files of the experiments, in the order of make help
-FILES_MK := $(addprefix $(PIPELINES)/,runs.mk cells.mk demo.mk finetune.mk genes.mk)
+# The files of the experiments, in the order of make help; the first ones have what the others use
+FILES_MK := $(addprefix $(PIPELINES)/,runs.mk report.mk cells.mk pretrain.mk reliance.mk demo.mk finetune.mk genes.mk)
 FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk)))
 include $(filter-out %/runs.mk,$(FILES_MK))
 

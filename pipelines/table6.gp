@@ -70,6 +70,8 @@ if (int(system("cut -f 4- ".rare." | grep -c [0-9]"))) {
 }
 
 # The legend: a plot without axes
+set tmargin at screen 1
+set bmargin at screen 0
 set lmargin at screen edge(3, 0)
 set rmargin at screen 1
 unset title
@@ -80,7 +82,7 @@ unset border
 unset grid
 set xrange [0:1]
 set yrange [0:1]
-set key at screen edge(3, 10), screen 1 - 45 / tall left top Left reverse noenhanced
+set key at screen edge(3, 10), screen 1 - 45 / tall left top Left reverse noenhanced maxrows n + 1
 plot for [i = 1:n] NaN with linespoints pt sign(word(strategies, i)) ps 0.7 lw 2 lc rgb colour(word(strategies, i)) title word(strategies, i), \
 	NaN with lines dt 2 lc rgb "#000000" title "not pre-trained"
 unset multiplot

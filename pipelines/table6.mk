@@ -57,8 +57,7 @@ T6_SETTINGS := CONFIG T6_EPOCHS BATCH LR FT_EPOCHS FT_LR FT_ARGS $(if $(value PT
 $(eval $(call run_folder,T6,table6,$(T6_IN_SETTINGS) $(T6_SETTINGS),$(INPUTS:%=@$(T6_IN)/settings)))
 T6_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scembed ctaprobe)
 t6_in_stage = $(call stage_in,$(T6_IN),$1)
-# With -jN, that many trainings share the threads
-t6_threads = $(shell n=$$(( $(THREADS) / $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1) )); echo $$((n > 0 ? n : 1)))
+t6_threads = $(job_threads)
 
 .PHONY: table6 table6-now table6-inputs table6-runs table6-list
 table6: $(T6)/table.txt $(T6)/table6.svg $(T6)/table6.png ## table 6: cell types by masking strategy and corpus size (DATA= LABEL= SCALE= STRATEGIES= SIZES= SEEDS=)
@@ -72,6 +71,7 @@ fig7: table6 $(T6)/fig7.svg $(T6)/fig7.png ## figure 7: macro F1 by lambda (DATA
 ifneq ($(filter table7,$(MAKECMDGOALS)),)
 $(if $(value CORPUS),,$(error table7: CORPUS=FILE is needed: cells of other tissues to pre-train on))
 endif
+$(eval $(call page,table6,$(T6),$(T6)/table.txt $(T6)/table6.svg))
 
 ifeq ($(INPUTS),)
 # Copies that stay as they are, so that cells that are prepared again do not undo a long grid of trainings

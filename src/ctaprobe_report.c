@@ -48,11 +48,11 @@ static void write_replicates(const char *path, const double *value, size_t n)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xmemopen(&text, &size);
 	fprintf(f, "replicate\t%s\t%s\t%s\n", boot_key[0], boot_key[1], boot_key[2]);
 	for (size_t i = 0; i < n; i++, value += BOOTSTRAP_SCORES)
 		fprintf(f, "%zu\t%.17g\t%.17g\t%.17g\n", i + 1, value[0], value[1], value[2]);
-	fclose(f);
+	xmemclose(f, &text);
 	write_text(path, text, size);
 }
 
@@ -220,7 +220,7 @@ void report_write(const struct cli *c, cJSON *j, int json)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xmemopen(&text, &size);
 	if (json) {
 		char *printed = cJSON_Print(j);
 		fprintf(f, "%s\n", printed);
@@ -228,7 +228,7 @@ void report_write(const struct cli *c, cJSON *j, int json)
 	} else {
 		put_table(f, j);
 	}
-	fclose(f);
+	xmemclose(f, &text);
 	cJSON_Delete(j);
 	write_text(c->output, text, size);
 }

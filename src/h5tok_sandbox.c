@@ -37,11 +37,11 @@ static const struct cli *cli;
 static volatile int *reading; /* operand, shared by both processes; NULL: no sandbox */
 static uint64_t stored;       /* bytes of all operands */
 
-/* In some damaged files HDF5 never returns (a heap whose object has size 0). So each step has 5 s of processor time, and more in a large
+/* In some damaged files HDF5 never returns (a heap whose object has size 0). So each step has 3 s of processor time, and more in a large
  * file, because the first step may be the conversion of a whole matrix. */
 void sandbox_reading(const char *operand)
 {
-	struct itimerval step = {.it_value.tv_sec = 5 + (time_t)(stored / 5000000)};
+	struct itimerval step = {.it_value.tv_sec = 3 + (time_t)(stored / 5000000)};
 	if (!reading)
 		return;
 	setitimer(ITIMER_PROF, &step, NULL);

@@ -13,7 +13,7 @@ enum { EXP_SCALE, EXP_RATE };
 
 static int model, exp_as;
 static long long ncells = -1, ngenes = -1, nmodules = -1, ntypes = 8, ndonors = 4, top = 100;
-static double depth = 2000, rarest = 0.01, share = 0.5, activity = 0.7, batch = 0.15, noise = 0.2, gamma_ratio = 1;
+static double depth = 2000, rarest = 0.01, share = 0.5, separation = 1, activity = 0.7, batch = 0.15, noise = 0.2, gamma_ratio = 1;
 
 static struct option_def options[] = {
 	{.kind = OPT_GROUP, .name = "Size"},
@@ -89,6 +89,14 @@ static struct option_def options[] = {
 		.max = 1,
 		.changes = 1,
 		.help = "cells: share of the genes that belong to a module (default 0.5)"},
+	{.name = "separation",
+		.kind = OPT_REAL,
+		.to = &separation,
+		.arg = "F",
+		.min = 0,
+		.max = 100,
+		.changes = 1,
+		.help = "cells: factor of the differences between cell types (default 1: far apart)"},
 	{.name = "activity",
 		.kind = OPT_REAL,
 		.to = &activity,
@@ -299,6 +307,7 @@ static void init(struct sim *s)
 		.depth = depth,
 		.rarest = rarest,
 		.share = share,
+		.separation = separation,
 		.activity = activity,
 		.batch = batch,
 		.noise = noise};

@@ -261,3 +261,15 @@ setup() {
 		assert_failure
 	done
 }
+
+@test "the programs are hardened: position-independent, read-only relocations, stack protector, checked copies" {
+	command -v readelf >/dev/null || skip "no readelf"
+	for t in "$BIN"/*; do
+		readelf -h "$t" 2>/dev/null | grep -q 'DYN.*Position-Independent' || { [[ $t = *.so ]] && continue || fail "$t: no PIE"; }
+		run readelf -lds --wide "$t"
+		for mark in GNU_RELRO BIND_NOW __stack_chk_fail '__[a-z]*_chk@'; do
+			assert_line --regexp "$mark"
+		done
+		refute_line --regexp 'GNU_STACK.*RWE'
+	done
+}

@@ -13,7 +13,7 @@ setup() {
 	printf '%s\n' "${lines[@]}" | sed -n 's/^  \([a-z0-9-]*\) .*/\1/p' | sort > listed
 	{
 		echo list
-		ls "$BIN" | grep -v '\.so$' | grep -vx corrmask
+		find "$BIN" -type f -executable -printf '%f\n' | grep -v '\.so$' | grep -vx corrmask
 		env -u MAKEFLAGS -u MAKELEVEL make -s -f "$SOURCES/pipelines/Makefile" help | sed -n '/^Experiments/,/^Variables/s/^  \([a-z0-9-]*\) .*/\1/p'
 	} | sort > wanted
 	assert [ "$(wc -l < wanted)" -gt 25 ]

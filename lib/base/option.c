@@ -192,7 +192,7 @@ char *opt_help(struct option_def *const *tables)
 	char *text = NULL;
 	size_t size;
 	int lines = 0;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xmemopen(&text, &size);
 	EACH(o, tables)
 	{
 		if (o->kind == OPT_GROUP)
@@ -203,7 +203,7 @@ char *opt_help(struct option_def *const *tables)
 			help_line(f, o);
 		lines++;
 	}
-	fclose(f);
+	xmemclose(f, &text);
 	return text;
 }
 
@@ -211,11 +211,11 @@ char *opt_words(struct option_def *const *tables)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xmemopen(&text, &size);
 	EACH(o, tables)
 	if (o->kind != OPT_GROUP)
 		fprintf(f, "--%s\t%s\t%s\n", o->name, o->arg ? o->arg : "", o->help);
-	fclose(f);
+	xmemclose(f, &text);
 	return text;
 }
 
@@ -223,7 +223,7 @@ char *opt_provenance(struct option_def *const *tables)
 {
 	char *text = NULL, word[64];
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xmemopen(&text, &size);
 	const char *gap = "";
 	EACH(o, tables)
 	{
@@ -246,7 +246,7 @@ char *opt_provenance(struct option_def *const *tables)
 		else if (o->kind == OPT_CHOICE)
 			choice_word(o->arg, *(int *)o->to, word, sizeof word), fprintf(f, " %s", word);
 	}
-	fclose(f);
+	xmemclose(f, &text);
 	return text;
 }
 

@@ -9,11 +9,12 @@
 #define VECTOR 32
 #endif
 
-enum { P = 2 * VECTOR }; /* a row of the panel is four vectors of 16-bit numbers; its sums are eight of 32-bit numbers */
+enum { P = 2 * VECTOR }; /* a row of the panel is two vectors of bytes; its sums are eight of 32-bit numbers */
 
 /*
- * sum += sum over the n entries of a gene in this chunk of q * panel row. Two rows are interleaved, so that one instruction multiplies and
- * adds two cells. This takes 16-bit numbers from groups of eight, so a gene has another column in the panel than its sum in the row.
+ * sum += sum over the n > 0 entries of a gene in this chunk of q * panel row. The rows of two cells are interleaved and widened, so that one
+ * instruction multiplies and adds both. This takes bytes from groups of sixteen, so a gene has another column in the panel than its sum
+ * in the row.
  */
 #if defined(__AVX2__) && (VECTOR == 32 || defined(__AVX512BW__))
 #if VECTOR == 64
@@ -29,25 +30,26 @@ typedef __m256 floats;
 static uint32_t panel_column(uint32_t u)
 {
 	uint32_t vector = u / (VECTOR / 4), lane = u % (VECTOR / 4) / 4;
-	return vector / 2 * (VECTOR / 2) + lane * 8 + vector % 2 * 4 + u % 4;
+	return vector / 4 * VECTOR + lane * 16 + vector % 4 * 4 + u % 4;
 }
 
-static void add_products(float *sum, const int16_t *panel, const struct correlation_entry *e, uint32_t n)
+static void add_products(float *sum, const uint8_t *panel, const struct correlation_entry *e, uint32_t n)
 {
-	ints a[8];
-#pragma GCC unroll 8
-	for (int k = 0; k < 8; k++)
-		a[k] = VECTOR_OP(set1_epi32)(0);
-	for (uint32_t i = 0; i < n; i++) {
-		const ints *p = (const ints *)(panel + (size_t)e[i].cell[0] * P), *r = (const ints *)(panel + (size_t)e[i].cell[1] * P);
-		ints q = VECTOR_OP(set1_epi32)((int)e[i].q);
-#pragma GCC unroll 4
-		for (int k = 0; k < 4; k++) {
-			ints low = VECTOR_OP(unpacklo_epi16)(p[k], r[k]), high = VECTOR_OP(unpackhi_epi16)(p[k], r[k]);
-			a[2 * k] = VECTOR_OP(add_epi32)(a[2 * k], VECTOR_OP(madd_epi16)(low, q));
-			a[2 * k + 1] = VECTOR_OP(add_epi32)(a[2 * k + 1], VECTOR_OP(madd_epi16)(high, q));
+	const struct correlation_entry *end = e + n;
+	const ints zero = VECTOR_OP(set1_epi32)(0);
+	ints a[8] = {zero, zero, zero, zero, zero, zero, zero, zero};
+	do {
+		const ints *p = (const ints *)(panel + (size_t)e->cell[0] * P), *r = (const ints *)(panel + (size_t)e->cell[1] * P);
+		ints q = VECTOR_OP(set1_epi32)((int)e->q);
+#pragma GCC unroll 2
+		for (int k = 0; k < 2; k++) {
+			ints low = VECTOR_OP(unpacklo_epi8)(p[k], r[k]), high = VECTOR_OP(unpackhi_epi8)(p[k], r[k]), *to = a + 4 * k;
+			to[0] = VECTOR_OP(add_epi32)(to[0], VECTOR_OP(madd_epi16)(VECTOR_OP(unpacklo_epi8)(low, zero), q));
+			to[1] = VECTOR_OP(add_epi32)(to[1], VECTOR_OP(madd_epi16)(VECTOR_OP(unpackhi_epi8)(low, zero), q));
+			to[2] = VECTOR_OP(add_epi32)(to[2], VECTOR_OP(madd_epi16)(VECTOR_OP(unpacklo_epi8)(high, zero), q));
+			to[3] = VECTOR_OP(add_epi32)(to[3], VECTOR_OP(madd_epi16)(VECTOR_OP(unpackhi_epi8)(high, zero), q));
 		}
-	}
+	} while (++e < end);
 	floats *s = (floats *)sum;
 #pragma GCC unroll 8
 	for (int k = 0; k < 8; k++)
@@ -59,12 +61,12 @@ static uint32_t panel_column(uint32_t u)
 	return u;
 }
 
-static void add_products(float *sum, const int16_t *panel, const struct correlation_entry *e, uint32_t n)
+static void add_products(float *sum, const uint8_t *panel, const struct correlation_entry *e, uint32_t n)
 {
 	int32_t a[P] = {0};
 	for (uint32_t i = 0; i < n; i++) {
-		const int16_t *p = panel + (size_t)e[i].cell[0] * P, *r = panel + (size_t)e[i].cell[1] * P;
-		int16_t q0 = (int16_t)e[i].q, q1 = (int16_t)(e[i].q >> 16);
+		const uint8_t *p = panel + (size_t)e[i].cell[0] * P, *r = panel + (size_t)e[i].cell[1] * P;
+		int32_t q0 = e[i].q & 0xffff, q1 = e[i].q >> 16;
 		for (uint32_t k = 0; k < P; k++)
 			a[k] += p[k] * q0 + r[k] * q1;
 	}
@@ -73,7 +75,7 @@ static void add_products(float *sum, const int16_t *panel, const struct correlat
 }
 #endif
 
-static void products(float *sum, int16_t *panel, const struct correlation_ranks *k, uint32_t u0, uint32_t nu, uint32_t v0, uint32_t nv)
+static void products(float *sum, uint8_t *panel, const struct correlation_ranks *k, uint32_t u0, uint32_t nu, uint32_t v0, uint32_t nv)
 {
 	memset(sum, 0, (size_t)nv * P * sizeof *sum);
 	for (uint32_t c = 0; c < k->chunks; c++) {
@@ -81,10 +83,10 @@ static void products(float *sum, int16_t *panel, const struct correlation_ranks 
 		const struct correlation_entry *e = k->entry + k->chunk[c];
 		memset(panel, 0, sizeof *panel * CORRELATION_CHUNK * P);
 		for (uint32_t u = 0; u < nu; u++) {
-			int16_t *column = panel + panel_column(u);
+			uint8_t *column = panel + panel_column(u);
 			for (uint32_t i = start[u0 + u]; i < start[u0 + u + 1]; i++) { /* the first cell last: see correlation_ranks.h */
-				column[(size_t)e[i].cell[1] * P] = (int16_t)(e[i].q >> 16);
-				column[(size_t)e[i].cell[0] * P] = (int16_t)e[i].q;
+				column[(size_t)e[i].cell[1] * P] = correlation_coarse(e[i].q >> 16);
+				column[(size_t)e[i].cell[0] * P] = correlation_coarse(e[i].q & 0xffff);
 			}
 		}
 		for (uint32_t v = 0; v < nv; v++) {

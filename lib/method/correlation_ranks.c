@@ -26,9 +26,13 @@ static double rank_gene(const struct correlation_columns *x, uint32_t j, uint32_
 	__int128 D = (__int128)n * Q - S * S;
 	out->S[j] = (int64_t)S;
 	out->D[j] = (double)D;
-	out->M[j] = D > 0 ? (double)S / sqrt((double)D) : 0;
-	out->wide[j] = sqrt(1 + out->M[j] * out->M[j]);
 	return D > 0 ? sqrt((double)n / (double)D) : 0;
+}
+
+/* What a rounding of n numbers is: q, of a step in y each, in all `sum`; error: the sum of the squares of what it lost, in steps. */
+static struct correlation_rounding rounding(double step, uint64_t sum, double error, uint32_t n)
+{
+	return (struct correlation_rounding){step, step * (double)sum / sqrt(n), step * sqrt(error)};
 }
 
 /* The entries of gene j. */
@@ -37,14 +41,18 @@ static void fill_gene(const struct correlation_columns *x, uint32_t j, const uin
 	uint32_t most = 1;
 	for (uint32_t pos = 1; pos <= x->max_len; pos++)
 		most = r[pos] > most ? r[pos] : most;
-	double to_q = (double)CORRELATION_Q / most, lost = 0;
+	double steps = (double)CORRELATION_Q / most, error = 0, coarse_error = 0;
+	uint64_t sum = 0, coarse_sum = 0;
 	for (uint64_t k = x->offset[j], end = x->offset[j + 1]; k < end;) {
 		uint32_t c = x->cell[k] / CORRELATION_CHUNK, odd = 0;
 		struct correlation_entry *to = out->entry + out->chunk[c] + out->start[(size_t)c * (x->genes + 1) + j];
 		for (; k < end && x->cell[k] / CORRELATION_CHUNK == c; k++, odd ^= 1) {
-			double exact = to_q * r[x->pos[k]];
-			uint32_t q = (uint32_t)(exact + .5), cell = x->cell[k] % CORRELATION_CHUNK;
-			lost += (exact - q) * (exact - q);
+			double y = steps * r[x->pos[k]];
+			uint32_t q = (uint32_t)(y + .5), coarse = correlation_coarse(q), cell = x->cell[k] % CORRELATION_CHUNK;
+			sum += q;
+			coarse_sum += coarse;
+			error += (y - q) * (y - q);
+			coarse_error += (y / CORRELATION_COARSE - coarse) * (y / CORRELATION_COARSE - coarse);
 			if (odd) {
 				to->cell[1] = (uint16_t)cell;
 				to++->q |= q << 16;
@@ -53,8 +61,8 @@ static void fill_gene(const struct correlation_columns *x, uint32_t j, const uin
 			}
 		}
 	}
-	out->step[j] = scale / to_q;
-	out->lost[j] = out->step[j] * sqrt(lost);
+	out->fine[j] = rounding(scale / steps, sum, error, x->n);
+	out->coarse[j] = rounding(scale / steps * CORRELATION_COARSE, coarse_sum, coarse_error, x->n);
 }
 
 /* k->chunk and k->start. */
@@ -80,10 +88,8 @@ void correlation_ranks_init(struct correlation_ranks *k, const struct correlatio
 	*k = (struct correlation_ranks){.r = xcalloc(x->genes, L * sizeof *k->r),
 		.D = xcalloc(x->genes, 8),
 		.S = xcalloc(x->genes, 8),
-		.M = xcalloc(x->genes, 8),
-		.wide = xcalloc(x->genes, 8),
-		.step = xcalloc(x->genes, 8),
-		.lost = xcalloc(x->genes, 8),
+		.fine = xcalloc(x->genes, sizeof *k->fine),
+		.coarse = xcalloc(x->genes, sizeof *k->coarse),
 		.chunk = xcalloc((size_t)chunks + 1, sizeof *k->chunk),
 		.start = xcalloc(chunks, ((size_t)x->genes + 1) * sizeof *k->start),
 		.chunks = chunks,
@@ -103,10 +109,8 @@ void correlation_ranks_release(struct correlation_ranks *k)
 	free(k->entry);
 	free(k->D);
 	free(k->S);
-	free(k->M);
-	free(k->wide);
-	free(k->step);
-	free(k->lost);
+	free(k->fine);
+	free(k->coarse);
 	free(k->chunk);
 	free(k->start);
 }

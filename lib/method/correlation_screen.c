@@ -7,7 +7,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { V = 1024 }; /* a tile is a panel against so many genes; it stays in the second-level cache */
+enum { V = 2048 }; /* a tile is a panel against so many genes; it stays in the second-level cache */
 
 /* ---- candidates of one gene ---- */
 
@@ -93,21 +93,18 @@ static const struct correlation_kernel *kernel(void)
 	return correlation_kernel_base();
 }
 
-/*
- * Offer the pairs of a tile. The error is at most
- *     lost_u |y_v| + |step_u q_u| lost_v    of the steps, where |y| = wide and |step q| <= wide + lost,
- *     (chunks + 8) 2^-24 |step_u q_u| |step_v q_v|    of float32, whose terms are all >= 0.
- */
+/* Offer the pairs of a tile. The error is that of the rounding (correlation_ranks.h), and of the float32 that the chunks are summed in. */
 static void screen_tile(const float *sum, uint32_t P, const struct correlation_ranks *k, uint32_t neighbours, float rho_min, uint32_t u0,
 	uint32_t nu, uint32_t v0, uint32_t nv, struct candidates *list)
 {
-	double gamma = (k->chunks + 8.) * 0x1p-24;
+	const double rounding = (k->chunks + 8.) * 0x1p-24;
 	for (uint32_t v = v0; v < v0 + nv; v++, sum += P) {
-		double long_v = k->wide[v] + k->lost[v];
+		const struct correlation_rounding b = k->fine[v];
 		for (uint32_t u = u0; u < u0 + nu && u < v; u++) {
-			double c = fabs(k->step[u] * k->step[v] * (double)sum[u - u0] - k->M[u] * k->M[v]),
-			       long_u = k->wide[u] + k->lost[u], eps = k->lost[u] * k->wide[v] + long_u * (k->lost[v] + gamma * long_v);
-			float low = (float)(c - eps) - 1e-6f, high = (float)(c + eps) + 1e-6f;
+			const struct correlation_rounding a = k->coarse[u];
+			double products = a.step * b.step * (double)sum[u - u0], c = fabs(products - a.mean * b.mean),
+			       error = a.lost + (1 + a.lost) * b.lost + rounding * products;
+			float low = (float)(c - error) - 1e-6f, high = (float)(c + error) + 1e-6f;
 			if (high < rho_min || k->D[u] <= 0 || k->D[v] <= 0)
 				continue;
 			offer(&list[u], v, low, high, neighbours);
@@ -132,7 +129,7 @@ static void all_tiles(const struct correlation_ranks *k, uint32_t neighbours, fl
 #pragma omp parallel
 	{
 		float *sum = xlarge((size_t)V * use->genes, sizeof *sum);
-		int16_t *panel = xlarge((size_t)CORRELATION_CHUNK * use->genes, sizeof *panel);
+		uint8_t *panel = xlarge(CORRELATION_CHUNK, use->genes);
 #pragma omp for schedule(dynamic)
 		for (size_t j = 0; j < njob; j++) {
 			uint32_t u = job[j].u, v = job[j].v;

@@ -370,7 +370,7 @@ static uint64_t elements(const struct safetensor_out *t)
 static uint8_t *make_header(const struct safetensor_out *t, size_t n, size_t *size)
 {
 	char *text = NULL;
-	FILE *f = open_memstream(&text, size);
+	FILE *f = xmemopen(&text, size);
 	fputs("01234567{\"__metadata__\":{\"format\":\"pt\"}", f);
 	uint64_t at = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -389,7 +389,7 @@ static uint8_t *make_header(const struct safetensor_out *t, size_t n, size_t *si
 	fflush(f);
 	for (size_t pad = (8 - *size % 8) % 8; pad; pad--)
 		fputc(' ', f);
-	fclose(f);
+	xmemclose(f, &text);
 	put_le64((uint8_t *)text, *size - 8);
 	return (uint8_t *)text;
 }

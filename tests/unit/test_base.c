@@ -1,4 +1,6 @@
-/* The small parts of lib/base: text tables, digests, softmax, random numbers, parallel loops. */
+/* The small parts of lib/base: text tables, digests, softmax, random numbers, parallel loops, closest words, decimal numbers. */
+#include "base/closest.h"
+#include "base/decimal.h"
 #include "base/digest.h"
 #include "base/rng.h"
 #include "base/softmax.h"
@@ -220,6 +222,69 @@ static void caller_helps_while_it_waits(void **state)
 	}
 }
 
+static const char *closest_of(const char *word, const char *choices)
+{
+	static char found[64];
+	struct closest c = closest_to(word, strlen(word));
+	closest_try_choices(&c, choices);
+	snprintf(found, sizeof found, "%.*s", (int)c.best_length, c.best ? c.best : "");
+	return found;
+}
+
+static void closest_words(void **state)
+{
+	static const char words[] = "random|corrmask|pmi|pmi-rand|reconstruction|epochs";
+	static const char *const pair[][2] = {{"randm", "random"},  /* a letter left out */
+		{"randomm", "random"},                              /* one too many */
+		{"rendom", "random"},                               /* another letter */
+		{"radnom", "random"}, {"pim", "pmi"},               /* swapped neighbours are one edit */
+		{"corrmaks", "corrmask"}, {"crormaks", "corrmask"}, /* two of eight letters */
+		{"crrmaks1", ""},                                   /* three */
+		{"recon", "reconstruction"},                        /* the beginning */
+		{"re", ""}, {"pmj", "pmi"}, {"pxj", ""}, {"pmi-r", "pmi-rand"}, {"epoch", "epochs"}, {"", ""}, {"seed", ""}};
+	for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
+		assert_string_equal(closest_of(pair[i][0], words), pair[i][1]);
+	char longest[100];
+	memset(longest, 'a', sizeof longest - 1);
+	longest[sizeof longest - 1] = 0;
+	assert_string_equal(closest_of(longest, words), "");
+	assert_string_equal(closest_of("random", longest), "");
+	struct closest c = closest_to("epoch=3", 5);
+	closest_try(&c, "epochs", 6);
+	char *question = closest_question(&c, "--");
+	assert_string_equal(question, " (did you mean --epochs?)");
+	free(question);
+}
+
+static void decimal_numbers(void **state)
+{
+	static const char *const same[] = {
+		"0.42", "0.1", "5e-05", "1e-300", "123456789012345", "0.30000000000000004", "-2.5", "0", "1e+22", "inf"};
+	char text[DECIMAL];
+	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+		assert_string_equal(decimal_print(text, strtod(same[i], NULL)), same[i]);
+	assert_string_equal(decimal_print_float(text, 0.42f), "0.42");
+	assert_string_equal(decimal_print_float(text, 16777217.0f), "16777216");
+	assert_string_equal(decimal_print_float(text, 0x1.fffffep-1f), "0.99999994");
+	for (uint32_t i = 0; i < 20000; i++) { /* any bits come back */
+		uint32_t counter[4] = {i}, bits[4];
+		double d;
+		float f;
+		rng_block(7, 0, counter, bits);
+		memcpy(&d, bits, sizeof d);
+		memcpy(&f, bits + 2, sizeof f);
+		assert_true(isnan(d) || strtod(decimal_print(text, d), NULL) == d);
+		assert_true(isnan(f) || strtof(decimal_print_float(text, f), NULL) == f);
+	}
+	char *shorter = decimal_shorten(
+		"--rate 0.41999999999999998 --seed 1 --column 0.41999 --id 0.419999999999999980 --x  1.0000000000000001e-05");
+	assert_string_equal(shorter, "--rate 0.42 --seed 1 --column 0.41999 --id 0.419999999999999980 --x  1e-05");
+	free(shorter);
+	shorter = decimal_shorten("");
+	assert_string_equal(shorter, "");
+	free(shorter);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +296,8 @@ int main(void)
 		cmocka_unit_test(philox_known),
 		cmocka_unit_test(loops_behind_others),
 		cmocka_unit_test(caller_helps_while_it_waits),
+		cmocka_unit_test(closest_words),
+		cmocka_unit_test(decimal_numbers),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
