@@ -1,9 +1,10 @@
 /*
- * Tables as text, plain or gzip: vocabularies and labels of their genes, Geneformer's token and median tables, id mappings, 10x folders. The first byte says
+ * Tables as text, plain or gzip: vocabularies and labels of their genes, Geneformer's token and median tables, id mappings and annotation of cells, 10x folders. The first byte says
  * which; the files' contents follow, split at bytes 0xff.
  */
 #include "method/gene_labels.h"
 #include "anndata/h5.h"
+#include "anndata/obstable.h"
 #include "read_counts.h"
 #include "base/idmap.h"
 #include "stream/vocab.h"
@@ -60,6 +61,25 @@ static void check_labels(const struct vocab *v, const char *path)
 	gene_labels_release(&g);
 }
 
+/* A table of annotation: every column has a value for each cell, and a code for each value. */
+static void check_annotation(const char *path)
+{
+	struct obstable t;
+	struct error e;
+	if (obstable_load(&t, path, &e))
+		return;
+	assert(t.rows && t.ncol && t.row.n == t.rows);
+	for (size_t i = 0; i < t.ncol; i++) {
+		const struct obstable_column *c = &t.col[i];
+		assert(c->value.n == t.rows && c->ncategory <= t.rows && c->kind != DATAFRAME_OTHER);
+		for (size_t r = 0; r < t.rows; r++) {
+			size_t n = c->value.offset[r + 1] - c->value.offset[r];
+			assert(!n || strmap_get(&c->code, c->value.bytes + c->value.offset[r], n) < c->ncategory);
+		}
+	}
+	obstable_release(&t);
+}
+
 static char dir[64], file[3][96];
 
 static void remove_files(void)
@@ -100,6 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_vocab(&v, vocab_load_geneformer(&v, file[0], file[1], &e));
 		break;
 	case 2:
+		check_annotation(file[1]);
 		if (idmap_load(&m, file[0], &e) == 0)
 			idmap_find(&m, "a", 1);
 		idmap_release(&m);
