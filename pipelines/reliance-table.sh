@@ -26,7 +26,7 @@ awk -F '\t' 'FILENAME ~ /points/ { each[$1] = each[$1] sprintf(" %+.3f", $5); ne
 	"$dir/points.tsv" "$dir/summary.tsv"
 awk -F '\t' 'NR > 1 { f[$1] = $2; m[$1] = $3 }
 	function line(name, x) { printf "%-26s %9.3f %9.3f %+9.3f\n", name, x["visible"], x["hidden"], x["hidden"] - x["visible"] }
-	END { line("table: gene frequency", f); line("table: medians of the", m); print "  neighbours in rank" }' "$dir/reference.tsv"
+	END { line("table: gene frequency", f); line("table: neighbour medians", m) }' "$dir/reference.tsv"
 echo
 echo "R of ${strategies%% *} masks minus R of the others, paired by seed (two-sided t test); the difference that this many seeds find in 80 % of experiments;"
 echo "and the standard error of the mean from the choice of the cells"
