@@ -1,8 +1,9 @@
 # corrmask. `make help` lists the targets.
 #
 # Variables you can set:
-#   CC CFLAGS CPPFLAGS LDFLAGS LDLIBS PREFIX DESTDIR    as everywhere
-#   VARIANT=release|debug|asan|tsan|fuzz                each has its own folder under build/
+#   PREFIX=FOLDER  where to install; default /usr/local. DESTDIR= goes before it
+#   CC= CFLAGS= CPPFLAGS= LDFLAGS= LDLIBS=              as everywhere; CC is gcc
+#   VARIANT=release|debug|asan|tsan|fuzz                each has its own folder under build/; default release
 #   MARCH=FLAG     processor of the build; default -march=x86-64-v3 (AVX2, FMA) on x86-64, none elsewhere
 #   MPI=0|1        sctrain --mpi; default 1 if pkg-config finds Open MPI
 #   CUDA=0|1       the CUDA backend; default 1 if nvcc is on PATH. CUDA_ARCH= names the architectures (cuda/cuda.mk)
@@ -26,7 +27,7 @@ endif
 export LC_ALL := C.UTF-8
 
 all: # the default target; its prerequisites follow
-.PHONY: all objects help deps install uninstall dist clean FORCE
+.PHONY: all objects help deps install uninstall wheel deb check-deb dist clean FORCE
 .DELETE_ON_ERROR:
 FORCE:
 
@@ -66,7 +67,7 @@ WARN += $(if $(filter fuzz,$(VARIANT)),-Wno-pass-failed) # clang at -O1 leaves s
 
 X86   := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
 MARCH ?= $(if $(X86),-march=x86-64-v3)
-OPT_release := -O3 -g $(MARCH)
+OPT_release := -O3 -g $(MARCH) -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
 OPT_debug   := -O0 -g3
 OPT_asan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 OPT_tsan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=thread
@@ -80,10 +81,11 @@ MPI_LIBS := $(shell pkg-config --libs ompi-c 2>/dev/null)
 MPI      ?= $(if $(MPI_LIBS),1,0)
 
 # -ffp-contract=off: results must not depend on which products and sums a compiler fuses. The files below may fuse.
-FLAGS := -std=gnu11 -ffp-contract=off -fopenmp -pthread $(OPT_$(VARIANT)) $(WARN) \
+FLAGS := -std=gnu11 -ffp-contract=off -fopenmp -pthread -fPIE -fstack-protector-strong $(OPT_$(VARIANT)) $(WARN) \
 	-D_GNU_SOURCE -DCORRMASK_VERSION='"$(VERSION)"' -Ilib -Isrc $(PKG_INC)
+HARDEN := -pie -Wl,-z,relro,-z,now
 # --as-needed: a tool is linked only to the libraries that it calls (sctrain needs neither HDF5 nor igraph).
-LIBS  := -Wl,--as-needed $(PKG_LIBS) -lm -ldl
+LIBS  := $(HARDEN) -Wl,--as-needed $(PKG_LIBS) -lm -ldl
 
 # Flags of one file: FLAGS_name for name.c.
 # The CPU's ops sum in a fixed order of their own, fused, and do not set errno.
@@ -94,8 +96,6 @@ FLAGS_ops_cpu_linear    := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_loss      := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_nb        := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_norm      := $(FLAGS_ops_cpu)
-# The float32 screen has an error bound; pairs that pass it are computed again in integers.
-FLAGS_correlation_screen := -ffp-contract=fast
 # Only comm.c calls MPI, and only sctrain is linked to it.
 ifeq ($(MPI),1)
 FLAGS_comm := -DWITH_MPI $(MPI_INC)
@@ -129,28 +129,34 @@ stop_if_missing = $(if $1,$(error missing packages: $1. `make deps` installs the
 $(B)/packages: $(B)/flags
 	$(call stop_if_missing,$(MISSING))
 	@echo 'compiler $(CC), MPI $(if $(MPI_LIBS),$(MPI),0 (no Open MPI found)), CUDA $(if $(NVCC_PATH),$(or $(CUDA),0),0 (no nvcc on PATH))'
+	$(if $(filter 1,$(CUDA)),@echo 'the CUDA kernels take minutes to compile; CUDA=0 leaves them out')
 	@touch $@
 
 $(B)/%.o: %.c $(B)/flags | $(B)/packages
 	@mkdir -p $(@D)
 	$(call run,CC,$<) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -MMD -MP -c $< -o $@
 
-# The CPU's ops once more for other vectors than those of MARCH; cpu_vectors.c chooses one at run time. Of each compilation one name is
-# left for the others to see, so that no function with wide instructions can be linked where another was meant.
-OPS         := $(notdir $(basename $(sort $(wildcard lib/nn/ops_cpu*.c))))
+# The CPU's ops and the kernel of depgraph once more for other vectors than those of MARCH; one is chosen at run time. Of each compilation
+# one name is left for the others to see, so that no function with wide instructions can be linked where another was meant.
+OPS         := $(sort $(wildcard lib/nn/ops_cpu*.c))
+KERNEL      := lib/method/correlation_kernel.c
 VECTORS     := $(if $(X86),$(if $(shell echo __AVX2__ | $(CC) $(FLAGS) $(CFLAGS) -E -P - | grep AVX2),avx2) avx512)
 WIDE_avx2   := -march=x86-64-v3
 WIDE_avx512 := -march=x86-64-v4 -mprefer-vector-width=512 -DVECTOR=64
+# $(call vectors,avx512): $(B)/avx512/FILE.o, and of those NAME_avx512.o
 define vectors
-$(B)/$1/%.o: lib/nn/%.c $(B)/flags | $(B)/packages
+$(B)/$1/%.o: %.c $(B)/flags | $(B)/packages
 	@mkdir -p $$(@D)
-	$$(call run,CC,$$< for $1) $$(CC) $$(FLAGS) $$(CPPFLAGS) $$(CFLAGS) -fno-lto $$(FLAGS_$$*) $$(WIDE_$1) -Dops_cpu_base=ops_cpu_$1 -MMD -MP -c $$< -o $$@
-$(B)/ops_cpu_$1.o: $(OPS:%=$(B)/$1/%.o)
-	@$$(LD) -r $$^ -o $$@ && $$(OBJCOPY) --keep-global-symbol=ops_cpu_$1 $$@
+	$$(call run,CC,$$< for $1) $$(CC) $$(FLAGS) $$(CPPFLAGS) $$(CFLAGS) -fno-lto $$(FLAGS_$$(notdir $$*)) $$(WIDE_$1) \
+		-Dops_cpu_base=ops_cpu_$1 -Dcorrelation_kernel_base=correlation_kernel_$1 -MMD -MP -c $$< -o $$@
+$(B)/ops_cpu_$1.o: $(OPS:%.c=$(B)/$1/%.o)
+$(B)/correlation_kernel_$1.o: $(KERNEL:%.c=$(B)/$1/%.o)
+$(B)/ops_cpu_$1.o $(B)/correlation_kernel_$1.o:
+	@$$(LD) -r $$^ -o $$@ && $$(OBJCOPY) --keep-global-symbol=$$(basename $$(@F)) $$@
 endef
 $(foreach v,$(VECTORS),$(eval $(call vectors,$v)))
 OBJCOPY ?= objcopy
-LIBO    += $(VECTORS:%=$(B)/ops_cpu_%.o)
+LIBO    += $(foreach v,$(VECTORS),$(B)/ops_cpu_$v.o $(B)/correlation_kernel_$v.o)
 
 $(B)/libcorrmask.a: $(LIBO)
 $(B)/libcli.a: $(CLIO)
@@ -189,21 +195,60 @@ DEST  = $(DESTDIR)$(patsubst ~/%,$(HOME)/%,$(PREFIX))
 SHARE = $(DEST)/share/corrmask
 DOC   = $(DEST)/share/doc/corrmask
 PAGES := $(notdir $(wildcard man/*.[1-9]))
+# Completion: the file of bash has a link for each tool, as it is loaded by the tool's name
+BASHDIR = $(DEST)/share/bash-completion/completions
+ZSHDIR  = $(DEST)/share/zsh/site-functions
+MODULES = scstream.py scstream_convert.py
+# Where this python3 finds modules that are installed under PREFIX, if anywhere
+PYTHON   ?= python3
+PYTHONDIR = $(shell $(PYTHON) -c 'import site, sys; print(*[d for d in site.getsitepackages() + [site.getusersitepackages()] \
+	if d.startswith(sys.argv[1] + "/lib/")][:1])' "$(patsubst ~/%,$(HOME)/%,$(PREFIX))" 2>/dev/null)
 
 install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -d "$(DEST)/bin" "$(SHARE)/pipelines" "$(DOC)"
 	install -m 755 $(TOOLS:%=$(BIN)/%) "$(DEST)/bin"
-	install -m 644 src/scstream.py "$(DEST)/bin"
+	install -m 755 src/scstream.py "$(DEST)/bin"
+	install -m 644 src/scstream_convert.py "$(DEST)/bin"
+	@if [ -n "$(PYTHONDIR)" ]; then mkdir -p "$(DESTDIR)$(PYTHONDIR)" && ln -sfr $(MODULES:%="$(DEST)/bin/%") "$(DESTDIR)$(PYTHONDIR)"; \
+		else echo 'for `import scstream` in Python: PYTHONPATH="$(DEST)/bin"'; fi
+	install -D -m 644 src/completion.bash "$(BASHDIR)/corrmask"
+	@for t in $(filter-out corrmask,$(TOOLS)); do ln -sf corrmask "$(BASHDIR)/$$t"; done
+	install -D -m 644 src/completion.zsh "$(ZSHDIR)/_corrmask"
 	@for p in $(PAGES); do install -D -m 644 man/$$p "$(DEST)/share/man/man$${p##*.}/$$p" || exit 1; done
 	install -m 644 $(filter-out %.sh,$(wildcard pipelines/*)) "$(SHARE)/pipelines"
 	install -m 755 $(wildcard pipelines/*.sh) "$(SHARE)/pipelines"
 	install -m 644 $(wildcard README.md LICENSE CHANGELOG.md CITATION.cff docs/*.md) "$(DOC)"
+	install -D -m 644 examples/hf_trainer.py "$(DOC)/examples/hf_trainer.py"
 	@[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so "$(DEST)/lib/corrmask/corrmask_cuda.so"
 
 uninstall: ## remove what `make install` with the same PREFIX installed
-	cd "$(DEST)/bin" && rm -f $(TOOLS) scstream.py
+	cd "$(DEST)/bin" && rm -f $(TOOLS) $(MODULES)
+	rm -f $(TOOLS:%="$(BASHDIR)/%") "$(ZSHDIR)/_corrmask" $(if $(PYTHONDIR),$(MODULES:%="$(DESTDIR)$(PYTHONDIR)/%"))
 	@for p in $(PAGES); do rm -f "$(DEST)/share/man/man$${p##*.}/$$p"; done
 	rm -rf "$(SHARE)" "$(DOC)" "$(DEST)/lib/corrmask"
+
+# The sources are copied, as setuptools writes beside them. Where setuptools and wheel are there, pip needs no network.
+WHEEL := $(BUILD)/wheel
+wheel: ## pack the Python module scstream as a wheel, for pip (PYTHON=)
+	rm -rf $(WHEEL)
+	mkdir -p $(WHEEL)/sources/src $(WHEEL)/sources/docs
+	cp pyproject.toml LICENSE $(WHEEL)/sources
+	cp src/scstream*.py $(WHEEL)/sources/src
+	cp docs/python.md $(WHEEL)/sources/docs
+	$(PYTHON) -m pip wheel -q --disable-pip-version-check --no-deps -w $(WHEEL) \
+		$$($(PYTHON) -c 'import importlib.util as u, setuptools; \
+		print("--no-build-isolation" if u.find_spec("setuptools.command.bdist_wheel") or u.find_spec("wheel") else "")' 2>/dev/null) \
+		./$(WHEEL)/sources
+	@ls $(WHEEL)/*.whl
+
+deb: ## build Debian packages of the last commit in build/deb (needs debhelper, dh-python and the packages of make deps)
+	@rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb
+	git archive --prefix=corrmask-$(VERSION)/ HEAD | tar x -C $(BUILD)/deb
+	cd $(BUILD)/deb/corrmask-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS dpkg-buildpackage -us -uc
+	@ls $(BUILD)/deb/*.deb $(BUILD)/deb/*.dsc
+
+check-deb: deb ## run lintian on the packages, and the tools and the module from them, unpacked
+	@tests/deb.sh $(BUILD)/deb
 
 dist: ## pack the sources of the last commit as corrmask-VERSION.tar.gz
 	git archive --prefix=corrmask-$(VERSION)/ -o corrmask-$(VERSION).tar.gz HEAD
@@ -211,11 +256,10 @@ dist: ## pack the sources of the last commit as corrmask-VERSION.tar.gz
 clean: ## remove what was built
 	rm -rf $(BUILD) $(BIN)
 
-# $(call list,FILES): targets with a comment after ##
-list = sed -n 's/^\([a-z0-9-]*\):.*\#\# /  \1\t/p' $1 | expand -t 20
-help: ## list the targets
-	@echo 'Build and test'; $(call list,Makefile tests/tests.mk cuda/cuda.mk)
-	@echo 'Experiments'; $(call list,$(sort $(wildcard pipelines/*.mk)))
-	@echo 'Benchmarks'; $(call list,$(sort $(wildcard tests/bench/*.mk)))
+help: ## list the targets and the variables
+	@echo 'Build and test'; $(call list_targets,Makefile tests/tests.mk cuda/cuda.mk)
+	@echo 'Variables of the build'; sed -n '/^# Variables/,/^$$/s/^#   /  /p' Makefile
+	@$(help_experiments)
+	@echo 'Benchmarks'; $(call list_targets,$(sort $(wildcard tests/bench/*.mk)))
 
 endif # deps

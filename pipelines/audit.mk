@@ -5,19 +5,21 @@
 #     make table3 DATA=lung.h5ad                 or AnnData; without either, simulated cells
 #     make genesets DATA=lung.h5ad GENESETS="reactome.gmt go.gmt.gz"
 #
-# MEDIANS, TOKEN_TABLE   Geneformer's two tables, or one vocabulary as MEDIANS; without them it is learnt from DATA
-# AUDIT_CELLS            cells that are masked for the audit (0: all); the graphs are computed from all cells
-# GENE_NAMES             a table of name and gene id, if the gene sets use other names than DATA
-# GENE_SKIP              symbols to leave out, as a regular expression: '^RP[LS]' for ribosomal proteins
-# SET_MAX, SET_K         size of the largest gene set that is used; numbers of strongest edges to test
+# TOKENS       a tokens stream, instead of DATA
+# MEDIANS      a vocabulary, or Geneformer's table of medians with TOKEN_TABLE; without it, the vocabulary is learnt from DATA
+# TOKEN_TABLE  Geneformer's table of tokens
+# AUDIT_CELLS  cells that are masked for the audit; 0: all. The graphs are computed from all cells
+# RATE         share of the tokens to mask
+# GENESETS     files of gene sets (.gmt, .gmt.gz)
+# GENE_NAMES   a table of name and gene id, if the gene sets use other names than DATA
+# GENE_SKIP    symbols to leave out, as a regular expression: '^RP[LS]' for ribosomal proteins
+# SET_MAX      size of the largest gene set that is used
+# SET_K        numbers of strongest edges to test
 
 TOKENS ?=
-MEDIANS ?=
-TOKEN_TABLE ?=
 AUDIT_CELLS ?= 10000
 RATE   ?= 0.15
 GENESETS ?=
-GENE_NAMES ?=
 GENE_SKIP ?=
 SET_MAX ?= 200
 SET_K  ?= 100 300 1000 3000 10000

@@ -1,23 +1,45 @@
 # The cells of demo, finetune, genes and table6, ready for training: read, sampled, split, encoded, with their graph.
 #
-# DATA    AnnData or 10x file, or several; without it, cells are simulated
-# LABEL   obs column with the cell type           GROUP  obs column to split by (donor); auto: find one; none: split by cell
-# CELLS   cells to use, 0: all                    MAXLEN tokens of a cell                    SEED  of sample and split
+# LABEL   obs column with the cell type
+# GROUP   obs column to split by, such as donor; auto: find one; none: split by cell
+# CELLS   cells to use; 0: all
+# MAXLEN  most tokens of a cell
+# MIN_CLASS  drop classes of LABEL with a smaller share of the cells
+# CORPUS  AnnData or 10x files to pre-train on, without cells of DATA; none: the training cells of DATA
+# MEDIANS  vocabulary, or Geneformer's table of medians; none: learnt from the cells to pre-train on
+# TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
+# GENE_NAMES  table of name and gene id, if DATA and MEDIANS name genes differently
+# PROTOCOL  paper: annotation as in the CorrMask paper: MIN_CLASS 0.05; fine-tuning for 5 epochs without early stopping
+# GENES  use only this many genes, those that vary most among all cells (scsample --hvg); 0: all
+# SIM  options of scsim(1), without DATA
+# The simulated cells are small, with strong modules; of the 300 genes a cell keeps the 64 of highest rank. scsim(1) compares them with real cells.
 # Every stage is a file under $(PREPARED), so a second run does nothing and an interrupted run continues where it stopped.
 
 LABEL  ?= cell_type
 GROUP  ?= auto
 CELLS  ?= $(call scale,400,3000,$(if $(value DATA),0,40000))
-MAXLEN ?= $(call scale,64,256,2048)
+MAXLEN ?= $(call scale,64,$(if $(value DATA),256,64),$(if $(value DATA),2048,64))
+GENES  ?= 0
+SIM    ?= --genes 300 --modules 30 --module-share 1 --depth 20000 --activity 2 --noise 0.3 --rarest 0.02
 
-PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED
+PROTOCOL    ?=
+paper_protocol := $(filter paper,$(PROTOCOL))
+MIN_CLASS   ?= $(if $(paper_protocol),0.05)
+CORPUS      ?=
+MEDIANS     ?=
+TOKEN_TABLE ?=
+GENE_NAMES  ?=
+
+# Settings that are empty are left out, so what was made before they existed is found.
+PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED $(if $(filter-out 0,$(GENES)),GENES) $(if $(value DATA),,SIM) $(if $(MIN_CLASS),MIN_CLASS) \
+	$(foreach v,CORPUS MEDIANS $(if $(value MEDIANS),TOKEN_TABLE GENE_NAMES),$(if $(value $v),$v))
 $(eval $(call run_folder,PREPARED,prepared,$(PREPARED_SETTINGS)))
 PREPARED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph scsample scsim scview)
 prepared_stage = $(call stage_in,$(PREPARED),$1)
 
 $(PREPARED)/all.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
 ifeq ($(value DATA),)
-	$(call prepared_stage,scsim) $(BIN)/scsim -v --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
+	$(call prepared_stage,scsim) $(BIN)/scsim -v $(SIM) --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
 else
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
 	$(call prepared_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v -@ $(THREADS) -o $@
@@ -25,7 +47,7 @@ endif
 
 $(PREPARED)/cells.counts: $(PREPARED)/all.counts
 	$(call prepared_stage,scsample) $(BIN)/scsample -v $(if $(value DATA),--where $(call text,LABEL)'!=NA' $(if $(filter-out 0,$(CELLS)),-n $(CELLS))) \
-		--seed $(SEED) -o $@ $<
+		$(if $(MIN_CLASS),--min-class $(call text,LABEL):$(MIN_CLASS)) $(if $(filter-out 0,$(GENES)),--hvg $(GENES)) --seed $(SEED) -o $@ $<
 
 $(PREPARED)/group: $(PREPARED)/cells.counts
 	@$(script)/group.sh $(call text,GROUP) $< > $@
@@ -34,10 +56,25 @@ $(PREPARED)/group: $(PREPARED)/cells.counts
 $(PREPARED)/train.counts $(PREPARED)/test.counts: $(PREPARED)/%.counts: $(PREPARED)/cells.counts $(PREPARED)/group
 	$(call prepared_stage,scsample-$*) $(PIPELINES)/split.sh $* 0.25 $(PREPARED)/group $< $@ $(SEED)
 
-$(PREPARED)/vocab.tsv: $(PREPARED)/train.counts
-	$(call prepared_stage,rankenc-fit) $(BIN)/rankenc -v --fit -@ $(THREADS) -o $@ $<
-$(PREPARED)/train.tok $(PREPARED)/test.tok: $(PREPARED)/%.tok: $(PREPARED)/%.counts $(PREPARED)/vocab.tsv
-	$(call prepared_stage,rankenc-$*) $(BIN)/rankenc -v -m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) -@ $(THREADS) -o $@ $<
+# The cells to pre-train on
+ifeq ($(value CORPUS),)
+$(PREPARED)/corpus.counts $(PREPARED)/corpus.tok: $(PREPARED)/corpus.%: $(PREPARED)/train.%
+	@ln -sf train.$* $@
+else
+$(PREPARED)/corpus.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
+	$(call prepared_stage,h5tok-corpus) $(PIPELINES)/with-files.sh $(call text,CORPUS) $(BIN)/h5tok -v -@ $(THREADS) -o $@
+endif
 
-$(PREPARED)/train.graph: $(PREPARED)/train.tok
+ifeq ($(value MEDIANS),)
+prepared_vocab = -m $(PREPARED)/vocab.tsv
+$(PREPARED)/vocab.tsv: $(PREPARED)/corpus.counts
+	$(call prepared_stage,rankenc-fit) $(BIN)/rankenc -v --fit -@ $(THREADS) -o $@ $<
+else
+prepared_vocab = -m $(call text,MEDIANS) $(if $(value TOKEN_TABLE),-t $(call text,TOKEN_TABLE)) $(if $(value GENE_NAMES),--map $(call text,GENE_NAMES))
+endif
+PREPARED_TOK := $(PREPARED)/train.tok $(PREPARED)/test.tok $(if $(value CORPUS),$(PREPARED)/corpus.tok)
+$(PREPARED_TOK): $(PREPARED)/%.tok: $(PREPARED)/%.counts $(if $(value MEDIANS),,$(PREPARED)/vocab.tsv)
+	$(call prepared_stage,rankenc-$*) $(BIN)/rankenc -v $(prepared_vocab) --max-len $(MAXLEN) -@ $(THREADS) -o $@ $<
+
+$(PREPARED)/corpus.graph: $(PREPARED)/corpus.tok
 	$(call prepared_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(THREADS)

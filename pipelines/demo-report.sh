@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# demo-report.sh DIR PREPARED DATA LABEL CELLS: print the demo's table from the metrics and logs under DIR and PREPARED.
+# demo-report.sh DEMO PREPARED PRETRAINED RELIANCE "SEED..." DATA LABEL CELLS HOW: print the demo's tables from the losses, probes and logs under
+# these folders. HOW is a line on the trainings. The figure draws DEMO/points.tsv and DEMO/macro_f1.tsv.
 . "$(dirname "$0")/common.sh"
-dir=$1 prepared=$2 data=${3:-simulated cells (scsim)} label=$4 cells=$5
-get() { awk -F '\t' -v k="$2" '$1 == k { printf "%.4f", $2; found = 1 } END { if (!found) printf "-" }' "$1"; }
-row() { printf '%-44s %10s %10s\n' "$1" "$2" "$3"; }
-both() { row "$1" "$(get "$dir/random.$2.tsv" "$3")" "$(get "$dir/corrmask.$2.tsv" "$3")"; }
+[ $# = 9 ] || usage
+dir=$1 prepared=$2 pretrained=$3 reliance=$4 seeds=$5 data=${6:-simulated cells (scsim)} label=$7 cells=$8 how=$9
+stats=$(cat "$(dirname "$0")/stats.awk")
 
 echo "corrmask demo: $data, label $label"
 # cells of one part: "scsample: 3000 cells in, 747 out, ..."
@@ -12,37 +12,113 @@ part() { sed -n 's/^scsample: [0-9]* cells in, \([0-9]*\) out.*/\1/p' "$prepared
 by=$(sed -n 's/^./, split by &/p' "$prepared/group")
 echo "cells: $(part train) to train, $(part test) held out$by$([ "$cells" = 0 ] || echo "; at most $cells, sampled with a seed (CELLS=0: all)")"
 sed -n 's/^depgraph: \(.* edges\);.*/graph: \1/p' "$prepared/log/depgraph.log"
+echo "networks: $how; seeds $seeds"
+
+# ---- partners ----
+"$(dirname "$0")/reliance-points.sh" "$reliance" "random corrmask" "$seeds" "$dir/points.tsv" "$dir/summary.tsv"
+cp "$reliance/reference.tsv" "$dir/reference.tsv"
 echo
-row "" random CorrMask
-both "held-out loss, random masks" loss-random loss
-both "held-out loss, CorrMask masks" loss-corrmask loss
-both "held-out accuracy, random masks" loss-random accuracy
-both "held-out accuracy, CorrMask masks" loss-corrmask accuracy
+echo "How much does the network copy a masked gene from its partners in the graph? Loss of one masked gene with its partners visible, and with"
+echo "them masked too; R is the difference (make reliance)"
+[ -s "$dir/points.tsv" ] || echo "This cannot be measured here: the graph has too few edges (more cells make more)."
+[ ! -s "$dir/points.tsv" ] || awk -F '\t' '
+	function line(name, v, h) { printf "%-44s %10.3f %10.3f %+10.3f", name, v, h, h - v }
+	FILENAME ~ /points/ { each[$1] = each[$1] sprintf(" %+.3f", $5); next }
+	FILENAME ~ /reference/ { if (FNR > 1) { f[$1] = $2; m[$1] = $3 } next }
+	FNR == 1 { printf "%-44s %10s %10s %10s   %s\n", "", "visible", "hidden", "R", "of each seed" }
+	{ line($1 == "random" ? "network, random masks" : "network, CorrMask masks", $3, $4); print "  " each[$1] }
+	END {
+		line("table of gene frequencies, no network", f["visible"], f["hidden"]); print ""
+		line("table of medians of neighbours, no network", m["visible"], m["hidden"]); print ""
+	}' "$dir/points.tsv" "$dir/reference.tsv" "$dir/summary.tsv"
+
+# ---- cell types ----
+# name, seed, macro F1, its interval, F1 of the rarest third, accuracy, converged
+for p in expression pca $(for s in untrained random corrmask; do for k in $seeds; do echo "$s-$k"; done; done); do
+	awk -F '\t' -v p="$p" '{ v[$1] = $2 } END {
+		i = index(p, "-")
+		print (i ? substr(p, 1, i - 1) : p) "\t" (i ? substr(p, i + 1) : "") "\t" v["macro_f1"] "\t" v["macro_f1_low"] "\t" v["macro_f1_high"] "\t" \
+			v["f1_rare"] "\t" v["accuracy"] "\t" v["converged"] }' "$dir/$p.probe.tsv"
+done > "$dir/probes.tsv"
+# name, macro F1, interval, rarest, accuracy, not converged: means over the seeds
+awk -F '\t' '{ if (!($1 in n)) name[++k] = $1; n[$1]++; for (i = 3; i <= 7; i++) x[$1, i] += $i; no[$1] += $8 != 1 }
+	END { for (j = 1; j <= k; j++) { s = name[j]; print s "\t" x[s, 3] / n[s] "\t" x[s, 4] / n[s] "\t" x[s, 5] / n[s] "\t" x[s, 6] / n[s] "\t" x[s, 7] / n[s] "\t" no[s] + 0 } }' \
+	"$dir/probes.tsv" > "$dir/macro_f1.tsv"
 echo
-# a linear probe of embeddings, with 95 % intervals of the macro F1
-probe() {
-	local f=$dir/$1.probe.tsv
-	printf '%-44s %10s %10s %10s   %s - %s%s\n' "$2" "$(get "$f" accuracy)" "$(get "$f" f1_rare)" "$(get "$f" macro_f1)" \
-		"$(get "$f" macro_f1_low)" "$(get "$f" macro_f1_high)" "$([ "$(get "$f" converged)" = 1.0000 ] || echo ' (did not converge)')"
-}
-printf '%-44s %10s %10s %10s   %s\n' "linear probe of cell types" accuracy "rarest F1" "macro F1" \
-	"95 % interval, $(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$dir/random.probe.tsv") drawn anew"
-probe expression "log-normalised expression, no network"
-probe pca "50 principal components, no network"
-probe untrained "network, not trained"
-probe random "network, random masks"
-probe corrmask "network, CorrMask masks"
+printf '%-44s %10s %10s %10s   %s\n' "linear probe of cell types, held-out cells" "macro F1" "rarest F1" accuracy \
+	"95 % interval of macro F1, $(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$dir/pca.probe.tsv") drawn anew"
+awk -F '\t' '
+	BEGIN {
+		name["expression"] = "log-normalised expression, no network"
+		name["pca"] = "50 principal components, no network"
+		name["untrained"] = "network, not trained"
+		name["random"] = "network, random masks"
+		name["corrmask"] = "network, CorrMask masks"
+	}
+	{ printf "%-44s %10.4f %10.4f %10.4f   %.4f - %.4f%s\n", name[$1], $2, $5, $6, $3, $4, $7 ? " (did not converge)" : "" }' "$dir/macro_f1.tsv"
+echo "values of networks are means over the seeds"
+
+# ---- in short ----
+# A difference is called shown if it has the same sign in every seed and is more than twice its standard error. The error has the spread of the
+# seeds and that over the held-out cells; for F1, the latter is the spread of the difference over the draws of the bootstrap.
+for k in $seeds; do
+	paste "$dir/random-$k.probe.replicates" "$dir/corrmask-$k.probe.replicates" | awk -F '\t' 'NR > 1 { print $1 "\t" $8 - $4 }'
+done | awk -F '\t' "$stats"'$2 == $2 + 0 { x[$1] += $2; n[$1]++ }
+	END { for (r in x) { d = x[r] / n[r]; m++; s += d; q += d * d } print sd(m, s, q) }' > "$dir/error.txt"
 echo
-echo "per class (F1 of the probe)"
-awk -F '\t' '$1 ~ /^f1:/ { c = substr($1, 4); if (FNR == NR) a[c] = $2; else b[c] = $2 }
-	$1 ~ /^n:/ { n[substr($1, 3)] = $2 }
-	END { for (c in n) printf "%d\t%s\t%.4f\t%.4f\n", n[c], c, a[c], b[c] }' "$dir/random.probe.tsv" "$dir/corrmask.probe.tsv" |
+awk -F '\t' "$stats"'
+	FILENAME ~ /summary/ { if ($1 == "random") base = $5; else { r = $5; gap = $7; gap_sd = $8; cells = $12 } next }
+	FILENAME ~ /points/ { R[$1, $2] = $5; next }
+	FILENAME ~ /error/ { draws = $1; next }
+	{ f1[$1, $2] = $3; sum[$1] += $3; count[$1]++; if (!($2 in seen)) { seen[$2] = 1; seed[++n] = $2 } }
+	function shown(mean, error, same) { return same && seeds > 1 && (mean > 2 * error || mean < -2 * error) }
+	END {
+		for (i = 1; i <= n; i++) {
+			k = seed[i]
+			if (k == "") continue
+			d = R["random", k] - R["corrmask", k]
+			up += d > 0; down += d < 0
+			d = f1["corrmask", k] - f1["random", k]
+			total += d; square += d * d
+			better += d > 0; worse += d < 0
+		}
+		seeds = n - 1 # one more name, without a seed, is that of the baselines
+		error = sqrt((seeds > 1 ? gap_sd ^ 2 / seeds : 0) + cells ^ 2)
+		if (r == "")
+			;
+		else if (shown(gap, error, up == seeds || down == seeds))
+			printf "Differs: with CorrMask the network relies %s on visible partners. R is %.3f, with random masks %.3f (difference %+.3f ± %.3f).\n", \
+				(gap > 0 ? "less" : "more"), r, base, -gap, error
+		else
+			printf "Not shown to differ: the reliance on visible partners. R is %.3f, with random masks %.3f (difference %+.3f ± %.3f).\n", r, base, -gap, error
+		mean = total / seeds
+		error = sqrt((seeds > 1 ? sd(seeds, total, square) ^ 2 / seeds : 0) + draws ^ 2)
+		if (shown(mean, error, better == seeds || worse == seeds))
+			printf "Differs: the macro F1 of cell types is %s with CorrMask (%+.3f ± %.3f).\n", (mean > 0 ? "higher" : "lower"), mean, error
+		else
+			printf "Not shown to differ: the macro F1 of cell types, CorrMask - random %+.3f ± %.3f.\n", mean, error
+		best = sum["expression"] > sum["pca"] ? "expression" : "pca"
+		net = sum["random"] > sum["corrmask"] ? "random" : "corrmask"
+		printf "%s the cell types apart %s than the best of these networks (%.3f; untrained %.3f).\n", \
+			(best == "pca" ? sprintf("50 principal components (%.3f) tell", sum[best]) : sprintf("Log-normalised expression (%.3f) tells", sum[best])), \
+			(sum[best] > sum[net] / count[net] ? "better" : "less well"), sum[net] / count[net], sum["untrained"] / count["untrained"]
+		if (seeds < 2) print "One seed: nothing can be said about other trainings (SEEDS=\"1 2\")."
+	}' "$dir/summary.tsv" "$dir/points.tsv" "$dir/error.txt" "$dir/probes.tsv"
+echo "± is a standard error, over seeds and held-out cells"
+
+echo
+echo "per class: F1 of the probe, means over the seeds"
+for s in random corrmask; do
+	for k in $seeds; do awk -F '\t' -v s="$s" '$1 ~ /^(f1|n):/ { i = index($1, ":"); print s "\t" substr($1, 1, i - 1) "\t" substr($1, i + 1) "\t" $2 }' "$dir/$s-$k.probe.tsv"; done
+done | awk -F '\t' '$2 == "f1" { x[$1, $3] += $4; m[$1, $3]++ }
+	$2 == "n" { n[$3] = $4 }
+	END { for (c in n) printf "%d\t%s\t%.4f\t%.4f\n", n[c], c, x["random", c] / m["random", c], x["corrmask", c] / m["corrmask", c] }' |
 	sort -k1,1nr | "$(dirname "$0")/names.sh" 2 | awk -F '\t' '
 		NR == 1 { name = $2; gsub(/./, " ", name); printf "  %s %7s %10s %10s\n", name, "cells", "random", "CorrMask" }
 		{ printf "  %s %7d %10s %10s\n", $2, $1, $3, $4 }'
 echo
 printf '%-24s %10s %12s\n' stage seconds "peak memory"
-find "$prepared/log" "$dir/log" -name '*.log' -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | while read -r log; do
+find "$prepared/log" "$pretrained/log" "$reliance/log" "$dir/log" -name '*.log' -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | while read -r log; do
 	sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]* MB\)$/\1\t\2/p' "$log" | tail -n 1 |
 		awk -F '\t' -v s="$(basename "$log" .log)" '{ printf "%-24s %10s %12s\n", s, $1, $2 }'
 done

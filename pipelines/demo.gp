@@ -1,44 +1,45 @@
-# Left: training loss, running mean. Right: F1 of every class, the most frequent first. The figure grows with the classes and their names.
-file = dir."/f1.tsv"
-n = int(system("wc -l < '".file."'"))
-longest = int(system("cut -f 1 '".file."' | wc -L"))
-big = 480.0 > 110 + 17.0 * n ? 480.0 : 110 + 17.0 * n          # pixels
-names = 20 + 7.0 * longest
-wide = 1000 + names
-if (terminal eq "svg") { set terminal svg size wide,big font "sans,13" background "white" } else { set terminal pngcairo size wide,big font "sans,10" }
+# Left: loss of a masked gene with its partners visible and hidden, one line a network. Right: macro F1 of probes of cell types.
+if (terminal eq "svg") { set terminal svg size 1050,420 font "sans,13" background "white" } else { set terminal pngcairo size 1050,420 font "sans,10" }
 set output dir."/demo.".terminal
 set datafile separator "\t"
+points = dir."/points.tsv"
+seeds = system("cut -f 2 '".points."' | sort -nu | tr '\n' ' '")
+line(s, k) = "< awk -F '\t' '$1 == \"".s."\" && $2 == \"".k."\" { print \"0\t\" $3; print \"1\t\" $4 }' ".points
+measured = int(system("wc -l < '".points."'")) > 0
+table(c, p) = real(system("awk -F '\t' '$1 == \"".p."\" { print $".c." }' '".dir."/reference.tsv'"))
 set multiplot
-set grid ytics lc rgb "#dddddd"
 set border 3
 set tics nomirror
-top = 1 - 70 / big
-set key at screen 1 - 20 / wide, screen 1 - 6 / big right horizontal
-
-# the loss, in a panel that stays as high as it is for few classes
-set lmargin at screen 70 / wide
-set rmargin at screen 500 / wide
-set tmargin at screen top
-set bmargin at screen 1 - 430 / big
-set title "Training loss (each model under its own masks)"
-set xlabel "step"
-set ylabel "masked-token loss"
-mean(x) = (s = n_ == 0 ? x : 0.95 * s + 0.05 * x, n_ = n_ + 1, s)
-plot n_=0 s=0 dir."/random.model/train.tsv" skip 1 using 1:(mean($2)) with lines lw 2 lc rgb "#888888" notitle, \
-     n_=0 s=0 dir."/corrmask.model/train.tsv" skip 1 using 1:(mean($2)) with lines lw 2 lc rgb "#c04020" notitle
-
-set lmargin at screen (540 + names) / wide
-set rmargin at screen 1 - 30 / wide
-set bmargin at screen 50 / big
-set title "Cell types of held-out cells (probe)"
+set tmargin at screen 0.90
+set lmargin at screen 0.075
+set rmargin at screen 0.44
+set bmargin at screen 0.22
+set grid ytics lc rgb "#dddddd"
+set title "Copying from partners: loss of a masked gene"
+set ylabel "loss"
+set xrange [-0.2:1.2]
+set xtics ("partners visible" 0, "partners hidden" 1)
+set key at screen 0.255, screen 0.09 center center horizontal maxrows 3
+if (measured) {
+plot for [k in seeds] line("random", k) using 1:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb "#888888" title (k eq word(seeds, 1) ? "random masks" : ""), \
+	for [k in seeds] line("corrmask", k) using 1:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb "#c04020" title (k eq word(seeds, 1) ? "CorrMask" : ""), \
+	"< printf '0\t%s\n1\t%s\n' ".sprintf("%g %g", table(2, "visible"), table(2, "hidden")) using 1:2 with lines dt 2 lw 1.5 lc rgb "#000000" title "gene frequencies, no network"
+}
+set title "Cell types of held-out cells: linear probe"
+set lmargin at screen 0.66
+set rmargin at screen 0.97
+set bmargin at screen 0.13
+unset key
 unset ylabel
-set xlabel "F1"
+set xlabel "macro F1 (95 % interval)"
 set xrange [0:1]
-set yrange [n - 0.4:-0.6]
+set xtics 0, 0.2, 1
+set yrange [4.6:-0.6]
 unset grid
 set grid xtics lc rgb "#dddddd"
-set ytics noenhanced
+set ytics ("log-normalised expression" 0, "50 principal components" 1, "network, not trained" 2, "network, random masks" 3, "network, CorrMask" 4) scale 0
 set style fill solid 0.9 noborder
-plot file using ($2 / 2):($0 - 0.18):($2 / 2):(0.17):ytic(1) with boxxyerror lc rgb "#888888" title "random", \
-     file using ($3 / 2):($0 + 0.18):($3 / 2):(0.17) with boxxyerror lc rgb "#c04020" title "CorrMask"
+colour(i) = i < 2 ? 0x4060a0 : i == 2 ? 0xcccccc : i == 3 ? 0x888888 : 0xc04020
+plot dir."/macro_f1.tsv" using ($2 / 2):0:($2 / 2):(0.3):(colour($0)) with boxxyerror lc rgb variable, \
+	"" using 2:0:3:4 with xerrorbars pt 0 lw 1.5 lc rgb "#000000"
 unset multiplot

@@ -1,5 +1,5 @@
 # Left: accuracy by modularity. Right: the gap, with the paper's statement (none below 0.25, about 10 points at 1).
-if (terminal eq "svg") { set terminal svg size 1100,440 font "sans,13" background "white" } else { set terminal pngcairo size 1100,440 font "sans,10" }
+if (terminal eq "svg") { set terminal svg size 1100,500 font "sans,13" background "white" } else { set terminal pngcairo size 1100,500 font "sans,10" }
 set output dir."/fig4.".terminal
 set datafile separator "\t"
 set multiplot layout 1,2
@@ -8,7 +8,8 @@ set tics nomirror
 set grid ytics lc rgb "#dddddd"
 set xlabel "modularity gamma"
 set xrange [-0.05:1.05]
-set key top left
+set key below
+set bmargin at screen 0.24
 file = dir."/points.tsv"
 # the rows of one reading of Exp(0.1)
 rows(e) = "< awk -F '\t' '$1 == \"".e."\"' ".file
@@ -18,7 +19,7 @@ dash(e) = e eq "scale" ? 1 : 3
 set title "Test accuracy of logistic regression on [CLS]"
 set ylabel "accuracy, %"
 set yrange [25:105]
-plot [0:1] 100 * (x + (1 - x) / 3) with lines dt 2 lc rgb "#aaaaaa" title "most possible", \
+plot sample [0:1] 100 * (x + (1 - x) / 3) with lines dt 2 lc rgb "#aaaaaa" title "most possible", \
      for [e in readings] rows(e) using 2:5:6 with yerrorlines pt 7 lw 2 dt dash(e) lc rgb "#888888" title "random (".e.")", \
      for [e in readings] rows(e) using 2:7:8 with yerrorlines pt 7 lw 2 dt dash(e) lc rgb "#c04020" title "CorrMask (".e.")"
 

@@ -4,8 +4,9 @@
 #     make -j2 fig4 SCALE=tiny   2 trials of 25 epochs at gamma 0 and 1; a minute
 #     make -j2 fig4 SCALE=paper  20 trials a condition; about three hours
 #
-# EXP     how Exp(0.1) is read: scale (mean 0.1), rate (mean 10), or 'scale rate' (the default)
-# GAMMAS, TRIALS   replace those of SCALE
+# EXP     how Exp(0.1) is read: scale (mean 0.1), rate (mean 10); default both
+# GAMMAS  modularities, instead of those of SCALE
+# TRIALS  trials of a condition, instead of those of SCALE
 # A trial is a file under results/fig4/trials, shared by all runs, so an interrupted run continues where it stopped.
 
 FIG4_HOW = '$(SCALE)' '$(EXP)' '$(GAMMAS)' '$(TRIALS)'

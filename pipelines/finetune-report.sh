@@ -15,11 +15,20 @@ done
 sed -n '/cells scored/{s/^ctaprobe score: /test: /; s/; [0-9.]* s, peak.*//p}' "$dir/log/ctaprobe-$1.log"
 sed -n '/warning/s/^ctaprobe score: //p' "$dir/log/ctaprobe-$1.log"
 echo
-printf '%-12s %10s %10s %10s %10s %10s %8s\n' start accuracy balanced "macro F1" "rare F1" unknown step
-for m; do
+s=$dir/$1.score.tsv
+printf '%-12s %10s %10s %10s %10s %10s %8s   %s\n' start accuracy balanced "macro F1" "rare F1" unknown step \
+	"95 % interval of macro F1, $(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$s") drawn anew"
+for m in "$@" expression pca; do
 	s=$dir/$m.score.tsv
-	printf '%-12s %10s %10s %10s %10s %10.0f %8s\n' "$m" "$(get "$s" accuracy)" "$(get "$s" balanced_accuracy)" "$(get "$s" macro_f1)" \
-		"$(get "$s" f1_rare)" "$(get "$s" unknown)" "$(best "$dir/$m.model/train.tsv")"
+	[ -e "$s" ] || continue
+	printf '%-12s %10s %10s %10s %10s %10s %8s   %s - %s\n' "$m" "$(get "$s" accuracy)" "$(get "$s" balanced_accuracy)" "$(get "$s" macro_f1)" \
+		"$(get "$s" f1_rare)" "$(get "$s" unknown | sed 's/\..*//')" "$([ ! -e "$dir/$m.model/train.tsv" ] || best "$dir/$m.model/train.tsv")" \
+		"$(get "$s" macro_f1_low)" "$(get "$s" macro_f1_high)"
+done
+echo "expression, pca: logistic regression on log-normalised expression, and on 50 principal components; no network"
+for m in "${@:2}"; do
+	paste "$dir/$1.score.replicates" "$dir/$m.score.replicates" | awk -F '\t' 'NR > 1 && $4 == $4 + 0 && $8 == $8 + 0 { print $8 - $4 }' | sort -g |
+		awk -v a="$1" -v b="$m" '{ v[NR] = $1; s += $1 } END { if (NR) printf "macro F1, %s - %s: 95 %% interval %+.4f to %+.4f over the same draws; one seed, so other trainings can differ more\n", b, a, v[int(NR * .025) + 1], v[int(NR * .975) + 1] }'
 done
 echo
 echo "per class (cells in training, cells scored, F1)"

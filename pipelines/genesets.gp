@@ -1,5 +1,5 @@
 # Precision of the k strongest edges (full lines) and of random pairs of equally frequent genes (dashed).
-if (terminal eq "svg") { set terminal svg size 760,480 font "sans,13" background "white" } else { set terminal pngcairo size 760,480 font "sans,10" }
+if (terminal eq "svg") { set terminal svg size 800,520 font "sans,13" background "white" } else { set terminal pngcairo size 800,520 font "sans,10" }
 set output dir."/genesets.".terminal
 set datafile separator "\t"
 set logscale x
@@ -10,10 +10,11 @@ set yrange [0:*]
 set grid ytics lc rgb "#dddddd"
 set border 3
 set tics nomirror
-set key top right
+set key below
 name(g) = g eq "corrmask" ? "CorrMask, 2,000 genes" : g eq "corrmask-all" ? "CorrMask, all genes" : "PMI"
 colour(g) = g eq "corrmask" ? 0xc04020 : g eq "corrmask-all" ? 0xe0a030 : 0x4060a0
 file(g) = dir."/genesets.".g.".tsv"
 set style fill transparent solid 0.15 noborder
 plot for [g in "corrmask corrmask-all pmi"] file(g) skip 1 using 1:2:(1.96 * $5) with yerrorlines lw 2 pt 7 ps 0.6 lc rgb colour(g) title name(g), \
-     for [g in "corrmask corrmask-all pmi"] file(g) skip 1 using 1:3 with lines dt 2 lw 1.5 lc rgb colour(g) title (g eq "pmi" ? "random pairs of as frequent genes" : "")
+     for [g in "corrmask corrmask-all pmi"] file(g) skip 1 using 1:3 with lines dt 2 lw 1.5 lc rgb colour(g) notitle, \
+     NaN with lines dt 2 lw 1.5 lc rgb "#000000" title "random pairs of as frequent genes"

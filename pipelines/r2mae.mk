@@ -4,9 +4,9 @@
 #     make -j2 r2mae-table5 r2mae-table9   best fixed ratio, and ratios by row, with five seeds; half a minute
 #
 # The sizes of the paper's simulations are not in its text. Those here were chosen because their fixed ratios come close to the paper's tables.
-# SCALE=tiny   small models, for tests
-# ACCURACY     figure 1: a table of accuracies by masking ratio, for panel F (r2mae-accuracy.sh); without it there is no panel F
-# SAME         tables: what the 50 simulations of a seed share: nothing (default), or masks
+# SCALE=tiny has small models, for tests.
+# ACCURACY  figure 1: a table of accuracies by masking ratio, for panel F (r2mae-accuracy.sh); without it there is no panel F
+# SAME  tables: what the 50 simulations of a seed share: nothing (default), or masks
 
 R2MAE_SAME := $(or $(SAME),nothing)
 ACCURACY ?=

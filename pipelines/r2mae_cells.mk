@@ -7,11 +7,17 @@
 # METHODS     fixed-0.10 fixed-0.25 fixed-0.50 (any fixed-0.P), mdlm, dynamic, r2mae, r2mae-dynamic, cl, r2mae-cl (with -easy: the paper's k=0); the
 #             others are compared with the first one
 # SEEDS       seeds of masks, order and initial weights; SEED alone determines the cells and their split
-# HVG         number of genes, chosen by scsample --hvg --flavor FLAVOR from all cells
-# GROUP       as in cells.mk: the donors are a covariate of the model, and whole donors are held out from the probe
-# HIDDEN, LATENT, NB_EPOCHS, NB_BATCH, NB_LR   the network and its training
-# PER_GROUP   cells of each donor that the probe uses at most
-# SCALE       tiny: a minute; small: minutes to an hour; paper: the paper's sizes
+# TARGET      also predict this obs column of numbers from the embeddings
+# HVG         number of genes, chosen by scsample --hvg from all cells
+# FLAVOR      --flavor of scsample --hvg
+# HIDDEN      width of the hidden layers
+# LATENT      width of the latent layer
+# NB_EPOCHS   passes of the training over the cells
+# NB_BATCH    cells of a batch
+# NB_LR       learning rate
+# PER_GROUP   most cells of each donor that the probe uses
+# The donors (GROUP of cells.mk) are a covariate of the model, and whole donors are held out from the probe. SCALE=tiny takes a minute, small
+# minutes to an hour; paper has the paper's sizes.
 # Cells are those of cells.mk. All of them are pre-trained on, as in the paper, but a tenth is for validation: masked genes of these cells are
 # predicted at five ratios, with the same masks for all methods. The probe learns from the cells of half of the donors and is tested on
 # those of the others. `untrained` is the network with random weights. More methods or seeds add trainings and keep those that are done.

@@ -11,6 +11,14 @@
 #     $(eval $(call run_folder,MINE,mine,$(MINE_SETTINGS)))
 #     $(MINE)/loss.tsv: $(PREPARED)/train.tok | $(MINE)/settings
 #
+# Every .mk file explains its variables at its head, in lines of name, two or more spaces and text, which make help prints:
+#
+# DATA     AnnData or 10x file, or several; without it, cells are simulated
+# SCALE    tiny (a minute), small or paper: sets the defaults of the sizes
+# SEED     of sample, split, masks and initial weights
+# THREADS  of every stage
+# RESULTS  folder of all results
+#
 # A recipe passes what a user may set as $(call text,LABEL), which the shell reads as one word whatever is in it.
 
 RESULTS ?= results
@@ -43,10 +51,26 @@ stop = $(if $1,$(error $1))
 script = BIN=$(BIN) $(PIPELINES)
 stage_in = @$(script)/stage.sh $1/log $2
 
+# $(call jobs_for,GOAL,N): GOAL in a make with as many jobs as there are threads, at most N, unless this make has -j
+jobs_for = +@$(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) \
+	$(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell echo $$(($(THREADS) < $2 ? $(THREADS) : $2)))) $1
+# With -jN, that many trainings share the threads
+job_threads = $(shell n=$$(( $(THREADS) / $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1) )); echo $$((n > 0 ? n : 1)))
+
 .PHONY: list-runs clean-runs
 list-runs: ## list the runs of all experiments with their settings; * marks the latest
 	@$(PIPELINES)/run.sh list '$(RESULTS)'
 clean-runs: ## remove runs (RUN="demo/lung-1a2b3c4d ...", as make list-runs prints them)
 	@$(PIPELINES)/run.sh clean '$(RESULTS)' $(call text,RUN)
 
-include $(PIPELINES)/cells.mk $(sort $(filter-out %/runs.mk %/cells.mk,$(wildcard $(PIPELINES)/*.mk)))
+# The files of the experiments, in the order of make help; the first ones have what the others use
+FILES_MK := $(addprefix $(PIPELINES)/,runs.mk cells.mk pretrain.mk reliance.mk demo.mk finetune.mk genes.mk)
+FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk)))
+include $(filter-out %/runs.mk,$(FILES_MK))
+
+# For make help: the experiments, and their variables with the values that they have now
+list_targets = sed -n 's/^\([a-z0-9-]*\):.*\#\# /  \1\t/p' $1 | expand -t 20
+VARIABLES = $(sort $(shell awk -f $(PIPELINES)/variables.awk $(FILES_MK)))
+help_experiments = echo 'Experiments'; $(call list_targets,$(filter-out %/runs.mk,$(FILES_MK)) $(PIPELINES)/runs.mk); \
+	echo 'Variables of the experiments: VARIABLE=VALUE after the target'; \
+	env $(foreach v,$(VARIABLES),$v_NOW=$(call quote,$(call given,$v))) awk -v help=1 -f $(PIPELINES)/variables.awk $(FILES_MK)

@@ -152,6 +152,44 @@ print_metric() {
 		}' "$dir/points.tsv"
 }
 print_metric finetune macro_f1 "Macro F1 after fine-tuning (the paper's measure)"
+# How much more data the first strategy needs (the paper's figure 5): log cells are interpolated between its corpora
+multiplier() {
+	awk -F '\t' -v strategies="$strategies" -v base="$base" '
+		$1 == "finetune" && $2 == "macro_f1" && $4 {
+			f1[$3, $4] = $6
+			if (!seen[$4]++)
+				size[++size_n] = $4
+		}
+		function needed(want,   i, a, b, low, high) {
+			low = high = f1[base, size[1]]
+			for (i = 1; i <= size_n; i++) {
+				b = f1[base, size[i]]
+				if (b < low) low = b
+				if (b > high) high = b
+				if (i > 1 && a <= want && want <= b && a < b)
+					return sprintf("%.2f", exp(log(size[i - 1]) + (want - a) / (b - a) * log(size[i] / size[i - 1])) / cells)
+				a = b
+			}
+			return want > high ? sprintf("> %.2f", size[size_n] / cells) : want < low ? sprintf("< %.2f", size[1] / cells) : "-"
+		}
+		END {
+			strategy_n = split(strategies, strategy, " ")
+			if (size_n < 2 || strategy_n < 2)
+				exit
+			print "  times the cells with which " base " has the same mean (compare with the gaps and their p)"
+			for (i = 1; i <= strategy_n; i++) {
+				if (strategy[i] == base)
+					continue
+				line = sprintf("  %-12s", strategy[i])
+				for (j = 1; j <= size_n; j++) {
+					cells = size[j]
+					line = line sprintf("%28s", (strategy[i], cells) in f1 ? needed(f1[strategy[i], cells]) : "-")
+				}
+				print line
+			}
+		}' "$dir/points.tsv"
+}
+multiplier
 cat <<'END'
 
 the paper (other cells, many more of them, another network):

@@ -9,16 +9,17 @@ has(name) = strstrt(" ".columns." ", " ".name." ") > 0
 held = has("eval_loss")
 score = has("eval_macro_f1") ? "eval_macro_f1" : "eval_accuracy"
 set multiplot layout 3,1
-set key top right noenhanced
+set key tmargin right horizontal noenhanced
 set grid ytics lc rgb "#dddddd"
 set border 3
 set tics nomirror
 set lmargin 13
 
-# A running mean over about 20 steps. A step without a loss (NA) changes nothing.
-mean(x) = (s = n == 0 ? x : 0.95 * s + 0.05 * x, n = n + 1, s)
+# A running mean over about 20 steps, of the first steps over those that there are. A step without a loss (NA) changes nothing.
+mean(x) = (s = 0.95 * s + 0.05 * x, n = n + 1, s / (1 - 0.95 ** n))
 n = 0
 s = 0
+set xrange [0:*]
 set title file noenhanced
 set ylabel "loss"
 if (held) {
@@ -32,10 +33,8 @@ if (held) {
 unset title
 if (held) {
 	set ylabel "share"
-	set key bottom right
 	plot file using "step":"eval_accuracy" with linespoints pt 7 ps 0.5 lw 2 lc rgb "#c04020" title "validation accuracy", \
 	     file using "step":score with linespoints pt 6 ps 0.5 lw 2 lc rgb "#4060a0" title (score eq "eval_accuracy" ? "" : "validation macro-F1")
-	set key top right
 } else {
 	set ylabel "gradient norm"
 	set logscale y

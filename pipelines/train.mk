@@ -1,4 +1,6 @@
 # make plot-train MODEL=DIR: DIR/train.svg and DIR/train.png, from DIR/train.tsv of a finished or a running training.
+#
+# MODEL  folder of the model
 .PHONY: plot-train
 plot-train: ## plot loss, validation metrics and learning rate of a training (MODEL=)
 	@[ -n '$(MODEL)' ] || { echo 'plot-train: MODEL=DIR is needed' >&2; exit 2; }

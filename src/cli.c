@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include "base/clock.h"
+#include "base/closest.h"
 #include "base/cpu.h"
 #include "base/file.h"
 #include "nn/blas_core.h"
@@ -20,6 +21,7 @@ enum { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
 static const char *program = "corrmask";
 static int quiet, want_help, want_version;
 static int progress_choice, progress_on, progress_shown;
+static double progress_lines; /* seconds between whole lines of progress, where there is no terminal; 0: none */
 static double started, progress_last;
 
 static void clear_progress(void)
@@ -99,22 +101,24 @@ void info(const char *fmt, ...)
 	va_list ap;
 	va_start(ap, fmt);
 	if (!quiet)
-		say("", fmt, ap);
+		say("note: ", fmt, ap);
 	va_end(ap);
 }
 
 void progress(const char *fmt, ...)
 {
-	if (!progress_on || clock_seconds() - progress_last < 0.2)
+	if (!(progress_on || progress_lines > 0) || clock_seconds() - progress_last < (progress_on ? 0.2 : progress_lines))
 		return;
 	progress_last = clock_seconds();
 	va_list ap;
 	va_start(ap, fmt);
-	fprintf(stderr, "\r\033[K%s: ", program);
-	vfprintf(stderr, fmt, ap);
+	char *text = NULL;
+	if (vasprintf(&text, fmt, ap) >= 0)
+		fprintf(stderr, progress_on ? "\r\033[K%s: %s" : "%s: %s\n", program, printable(text));
 	va_end(ap);
+	free(text);
 	fflush(stderr);
-	progress_shown = 1;
+	progress_shown = progress_on;
 }
 
 void cli_report(const struct cli *c, const char *fmt, ...)
@@ -142,8 +146,8 @@ static void on_signal(int sig)
 /* The options that several tools share. cli.common selects those of a tool. */
 static struct option_def *common_table(struct cli *c)
 {
-	static struct option_def t[16];
-	int n = 0;
+	static struct option_def t[16] = {{.kind = OPT_GROUP, .name = "Common options"}};
+	int n = 1;
 	if (c->common & CLI_OUT)
 		t[n++] = (struct option_def){.letter = 'o',
 			.name = "output",
@@ -190,7 +194,7 @@ static struct option_def *common_table(struct cli *c)
 		.kind = OPT_CHOICE,
 		.to = &progress_choice,
 		.arg = "auto|always|never",
-		.help = "when to show a progress line on standard error (default auto: if it is a terminal)"};
+		.help = "when to show a line of progress that is rewritten (default auto: on a terminal; elsewhere a line every 30 s)"};
 	t[n++] = (struct option_def){.letter = 'h', .name = "help", .kind = OPT_FLAG, .to = &want_help, .help = "print this help"};
 	t[n++] = (struct option_def){.letter = 'V', .name = "version", .kind = OPT_FLAG, .to = &want_version, .help = "print versions"};
 	return t;
@@ -202,18 +206,28 @@ static struct option_def *tables[4]; /* the last is NULL */
 static _Noreturn void print_help(const struct cli *c)
 {
 	char *help = opt_help(tables);
-	printf("Usage: %s [OPTION...]%s%s\n%s\n\nOptions:\n%s", c->name, c->operands ? " " : "", c->operands ? c->operands : "", c->summary,
-		help);
+	printf("Usage: %s [OPTION...]%s%s\n%s\n\n%s", c->name, c->operands ? " " : "", c->operands ? c->operands : "", c->summary, help);
 	free(help);
 	exit(fflush(stdout) ? 1 : 0);
 }
 
-static _Noreturn void print_version(const struct cli *c)
+/* TOOL --completion: what the shells' completion needs (src/completion.bash, src/completion.zsh). No option, so --help does not show it. */
+static void print_completion(int argc, char **argv)
+{
+	if (argc != 2 || strcmp(argv[1], "--completion") != 0)
+		return;
+	char *words = opt_words(tables);
+	fputs(words, stdout);
+	free(words);
+	exit(fflush(stdout) ? 1 : 0);
+}
+
+static _Noreturn void print_version(const char *name, const char *features)
 {
 	char kernels[128];
 	cpu_describe(kernels, sizeof kernels);
-	printf("%s %s (scstream %d.%d, zstd %s%s%s, %s)\n", c->name, CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR, ZSTD_versionString(),
-		c->features ? ", " : "", c->features ? c->features : "", kernels);
+	printf("%s %s (scstream %d.%d, zstd %s%s%s, %s)\n", name, CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR, ZSTD_versionString(),
+		features ? ", " : "", features ? features : "", kernels);
 	exit(fflush(stdout) ? 1 : 0);
 }
 
@@ -272,8 +286,11 @@ void cli_init(struct cli *c, int argc, char **argv)
 	signal(SIGINT, on_signal);
 	atexit(outfile_cleanup); /* HDF5 calls exit when its memory is out */
 #ifndef __SANITIZE_ADDRESS__
-	for (const int *s = (const int[]){SIGSEGV, SIGBUS, SIGABRT, 0}; *s; s++) /* a crash leaves no temporary file either */
-		signal(*s, on_signal);
+	/* a crash leaves no temporary file either, even when HDF5 has used up the stack */
+	static char stack[16384];
+	sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+	for (const int *s = (const int[]){SIGSEGV, SIGBUS, SIGABRT, 0}; *s; s++)
+		sigaction(*s, &(struct sigaction){.sa_handler = on_signal, .sa_flags = SA_ONSTACK}, NULL);
 #endif
 	for (const int *s = (const int[]){SIGTERM, SIGHUP, 0}; *s; s++) /* an ignored signal stays ignored (nohup, trap '' TERM) */
 		if (signal(*s, SIG_IGN) != SIG_IGN)
@@ -281,15 +298,19 @@ void cli_init(struct cli *c, int argc, char **argv)
 	tables[0] = c->options ? c->options : no_options;
 	tables[1] = c->shared ? c->shared : no_options;
 	tables[2] = common_table(c);
+	print_completion(argc, argv);
 	if (opt_parse(tables, argc, argv, &c->noperand, &e))
 		usage_error("%s", e.msg);
 	if (want_help)
 		print_help(c);
 	if (want_version)
-		print_version(c);
+		print_version(c->name, c->features);
 	set_environment(c);
 	quiet = c->quiet;
 	progress_on = !quiet && (progress_choice == PROGRESS_ALWAYS || (progress_choice == PROGRESS_AUTO && isatty(STDERR_FILENO)));
+	if (!quiet && !progress_on && progress_choice == PROGRESS_AUTO)
+		progress_lines = getenv("CORRMASK_LOG_SECONDS") ? atof(getenv("CORRMASK_LOG_SECONDS")) : 30;
+	progress_last = progress_on ? 0 : started;
 	c->operand = argv + 1;
 	if (!c->operands && c->noperand)
 		usage_error("unexpected argument '%s'", c->operand[0]);
@@ -309,6 +330,7 @@ void cli_rank(struct cli *c, int rank)
 		return;
 	c->quiet = quiet = 1;
 	c->verbose = progress_on = 0;
+	progress_lines = 0;
 }
 
 char *cli_provenance(const struct cli *c)
@@ -337,4 +359,66 @@ struct stream *cli_create(const struct cli *c, const struct header *h)
 	if (!s)
 		die("%s", e.msg);
 	return s;
+}
+
+static const char *summary_of(const struct cli_command *c)
+{
+	return c->cli ? c->cli->summary : c->summary;
+}
+
+void cli_list(const struct cli_command *commands)
+{
+	for (const struct cli_command *c = commands; c->name; c++)
+		if (c->run)
+			printf("  %-16s%s\n", c->name, summary_of(c));
+		else
+			printf("%s%s:\n", c == commands ? "" : "\n", c->name);
+}
+
+static _Noreturn void print_commands(const char *name, const char *summary, const struct cli_command *commands)
+{
+	printf("Usage: %s COMMAND [OPTION...] [FILE]\n%s\n\n", name, summary);
+	if (commands->run)
+		printf("Commands (%s COMMAND --help says more):\n", name);
+	cli_list(commands);
+	exit(fflush(stdout) ? 1 : 0);
+}
+
+static _Noreturn void command_unknown(const char *word, const struct cli_command *commands)
+{
+	enum { MOST = 10 }; /* that one line names */
+	struct closest close = closest_to(word, strlen(word));
+	char *names = xstrdup("");
+	size_t n = 0;
+	for (const struct cli_command *c = commands; c->name; c++) {
+		if (!c->run)
+			continue;
+		closest_try(&close, c->name, strlen(c->name));
+		char *longer = xasprintf("%s%s%s", names, n++ ? ", " : "", c->name);
+		free(names);
+		names = longer;
+	}
+	char *expected = n > MOST ? xstrdup("") : xasprintf("%s%s", *word ? ": expected one of " : ", one of ", names);
+	if (!*word)
+		usage_error("name a command%s", expected);
+	usage_error("unknown %s '%s'%s%s", *word == '-' ? "option" : "command", word, closest_question(&close, ""), expected);
+}
+
+int cli_commands(const char *name, const char *summary, const char *features, const struct cli_command *commands, int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : "";
+	program = name;
+	for (const struct cli_command *c = commands; c->name; c++)
+		if (c->run && strcmp(word, c->name) == 0)
+			return c->run(argc - 1, argv + 1);
+	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
+		print_commands(name, summary, commands);
+	if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0)
+		print_version(name, features);
+	if (strcmp(word, "--completion"))
+		command_unknown(word, commands);
+	for (const struct cli_command *c = commands; c->name; c++)
+		if (c->run)
+			printf("%s\t\t%s\n", c->name, summary_of(c));
+	return fflush(stdout) ? 1 : 0;
 }

@@ -47,6 +47,20 @@ struct cli {
  * reads an input gets no operand and standard input is a terminal. Sets the number of OpenMP threads. */
 void cli_init(struct cli *c, int argc, char **argv);
 
+/* The subcommands of a tool; name NULL ends the list. --help shows the summary of cli, or `summary`. */
+struct cli_command {
+	const char *name;
+	int (*run)(int argc, char **argv); /* argv[0] is the subcommand's name; NULL: `name` is a heading of --help */
+	const struct cli *cli;
+	const char *summary;
+};
+
+/* Run the subcommand that argv[1] names. Prints help or version and exits 0, or prints a usage error and exits 2. */
+int cli_commands(const char *name, const char *summary, const char *features, const struct cli_command *commands, int argc, char **argv);
+
+/* Print the commands and their summaries. */
+void cli_list(const struct cli_command *commands);
+
 /* Options of this run that change the output, for header_provenance (malloced). --seed is included even if it was not given. */
 char *cli_provenance(const struct cli *c);
 
@@ -54,7 +68,7 @@ char *cli_provenance(const struct cli *c);
 struct stream *cli_open(const struct cli *c, int i);
 struct stream *cli_create(const struct cli *c, const struct header *h);
 
-/* Messages on standard error, "NAME: ..."; info and warnings are silent under -q. */
+/* Messages on standard error, "NAME: ...", "NAME: warning: ...", "NAME: note: ..." (info); warnings and notes are silent under -q. */
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Print an error, but do not exit. */
@@ -65,7 +79,8 @@ void info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* This process is one of several equal ones: messages name its rank, and ranks above 0 print errors only. */
 void cli_rank(struct cli *c, int rank);
 
-/* One rewritten line, at most five times a second, only on a terminal (--progress). Messages clear it. */
+/* On a terminal one line that is rewritten at most five times a second; messages clear it. Elsewhere a line every 30 seconds, or as many
+ * as the environment variable CORRMASK_LOG_SECONDS says (0: none). --progress selects. */
 void progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Under -v: the message, then time and peak memory. Call it last. */

@@ -19,6 +19,7 @@ static const char *train_path, *test_path, *predictions_path;
 static int json;
 
 static struct option_def cells_options[] = {
+	{.kind = OPT_GROUP, .name = "Cells"},
 	{.letter = 'l',
 		.name = "label",
 		.kind = OPT_STRING,
@@ -48,6 +49,7 @@ static struct option_def cells_options[] = {
 		.changes = 1},
 	{.name = "train", .kind = OPT_STRING, .to = &train_path, .arg = "FILE", .help = "train on FILE instead of the input; needs --test"},
 	{.name = "test", .kind = OPT_STRING, .to = &test_path, .arg = "FILE", .help = "test on FILE instead of cross-validation"},
+	{.kind = OPT_GROUP, .name = "Probe"},
 	{.letter = 'C',
 		.name = "inverse-penalty",
 		.kind = OPT_REAL,
@@ -94,6 +96,7 @@ static struct option_def cells_options[] = {
 		.min = 1,
 		.max = 1e6,
 		.changes = 1},
+	{.kind = OPT_GROUP, .name = "Scores"},
 	{.name = "rare",
 		.kind = OPT_INT,
 		.to = &cells_set.rare,
@@ -115,6 +118,7 @@ static struct option_def cells_options[] = {
 		.to = &cells_set.replicates_path,
 		.arg = "FILE",
 		.help = "with --bootstrap, also write the scores of each draw as a table"},
+	{.kind = OPT_GROUP, .name = "Output"},
 	{.name = "predictions",
 		.kind = OPT_STRING,
 		.to = &predictions_path,

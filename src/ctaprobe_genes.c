@@ -385,7 +385,7 @@ static void write_roc(const struct study *t)
 	char *text = NULL;
 	size_t size;
 	double points = 0;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xmemopen(&text, &size);
 	fputs("fpr\tmean", f);
 	for (size_t i = 0; i < t->nfold; i++) {
 		fprintf(f, "\tfold%zu", i + 1);
@@ -400,7 +400,7 @@ static void write_roc(const struct study *t)
 			fprintf(f, "\t%.9g", t->fold[i].tpr[g]);
 	}
 	fputc('\n', f);
-	fclose(f);
+	xmemclose(f, &text);
 	write_text(roc_path, text, size);
 }
 
@@ -425,7 +425,7 @@ static void start(struct study *t, char **text, size_t *size)
 	metrics_init(&t->all, t->K);
 	if (!scores_path)
 		return;
-	t->scores = open_memstream(text, size);
+	t->scores = xmemopen(text, size);
 	fputs("fold\tgene_id\tsymbol\tlabel\theld_out\ttokens", t->scores);
 	for (size_t k = 0; k < t->K; k++)
 		fprintf(t->scores, "\tprobability.%s", t->name[k]);
@@ -469,7 +469,7 @@ int genes_main(int argc, char **argv)
 	if (t.unlabelled)
 		info("%llu tokens of held-out genes without a class are left out", (unsigned long long)t.unlabelled);
 	if (t.scores) {
-		fclose(t.scores);
+		xmemclose(t.scores, &scores);
 		write_text(scores_path, scores, size);
 	}
 	if (roc_path)

@@ -1,5 +1,6 @@
 #include "ctaprobe.h"
 
+#include "base/decimal.h"
 #include "base/file.h"
 #include "eval/bootstrap.h"
 
@@ -12,9 +13,8 @@
 
 cJSON *report_number(double v)
 {
-	char text[32];
-	snprintf(text, sizeof text, "%.17g", v);
-	return isfinite(v) ? cJSON_CreateRaw(text) : cJSON_CreateNull();
+	char text[DECIMAL];
+	return isfinite(v) ? cJSON_CreateRaw(decimal_print(text, v)) : cJSON_CreateNull();
 }
 
 cJSON *report_numbers(const double *v, size_t n)
@@ -48,11 +48,11 @@ static void write_replicates(const char *path, const double *value, size_t n)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xmemopen(&text, &size);
 	fprintf(f, "replicate\t%s\t%s\t%s\n", boot_key[0], boot_key[1], boot_key[2]);
 	for (size_t i = 0; i < n; i++, value += BOOTSTRAP_SCORES)
 		fprintf(f, "%zu\t%.17g\t%.17g\t%.17g\n", i + 1, value[0], value[1], value[2]);
-	fclose(f);
+	xmemclose(f, &text);
 	write_text(path, text, size);
 }
 
@@ -141,13 +141,14 @@ static double value_of(const cJSON *v)
 static void put_folds(FILE *f, const cJSON *list)
 {
 	double sum = 0, squares = 0;
+	char text[DECIMAL];
 	int n = cJSON_GetArraySize(list), i = 0;
 	const cJSON *v;
 	cJSON_ArrayForEach(v, list) sum += value_of(v);
 	cJSON_ArrayForEach(v, list) squares += (value_of(v) - sum / n) * (value_of(v) - sum / n);
-	fprintf(f, "%s_mean\t%.17g\n", list->string, sum / n);
+	fprintf(f, "%s_mean\t%s\n", list->string, decimal_print(text, sum / n));
 	if (n > 1)
-		fprintf(f, "%s_sd\t%.17g\n", list->string, sqrt(squares / (n - 1)));
+		fprintf(f, "%s_sd\t%s\n", list->string, decimal_print(text, sqrt(squares / (n - 1))));
 	cJSON_ArrayForEach(v, list)
 	{
 		fprintf(f, "%s:%d", list->string, ++i);
@@ -219,7 +220,7 @@ void report_write(const struct cli *c, cJSON *j, int json)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xmemopen(&text, &size);
 	if (json) {
 		char *printed = cJSON_Print(j);
 		fprintf(f, "%s\n", printed);
@@ -227,7 +228,7 @@ void report_write(const struct cli *c, cJSON *j, int json)
 	} else {
 		put_table(f, j);
 	}
-	fclose(f);
+	xmemclose(f, &text);
 	cJSON_Delete(j);
 	write_text(c->output, text, size);
 }

@@ -15,10 +15,11 @@ static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours =
 static long long min_count = 10;
 static double rho_min = 0.2, tau = 0.5;
 static int positive, pmi;
-static int want_stats, want_tsv, want_graphml;
+static int want_stats, want_tsv, want_graphml, shuffle;
 static const char *modules_text;
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Cells"},
 	{.letter = 'n',
 		.name = "cells",
 		.kind = OPT_INT,
@@ -36,6 +37,7 @@ static struct option_def options[] = {
 		.max = 65535,
 		.changes = 1,
 		.help = "number of tokens of a cell that are used; the value at position i is L - i (default 2048)"},
+	{.kind = OPT_GROUP, .name = "Graph"},
 	{.name = "top-genes",
 		.kind = OPT_INT,
 		.to = &top_genes,
@@ -77,6 +79,7 @@ static struct option_def options[] = {
 		.changes = 1,
 		.help = "drop candidates that occur together with the gene in fewer cells (default 200)"},
 	{.name = "positive", .kind = OPT_FLAG, .to = &positive, .changes = 1, .help = "drop edges with a negative weight"},
+	{.kind = OPT_GROUP, .name = "PMI graph"},
 	{.name = "pmi",
 		.kind = OPT_FLAG,
 		.to = &pmi,
@@ -98,12 +101,19 @@ static struct option_def options[] = {
 		.max = 4294967295.0,
 		.changes = 1,
 		.help = "pmi: smallest number of times that two genes are adjacent (default 10)"},
+	{.kind = OPT_GROUP, .name = "Modules"},
 	{.name = "modules",
 		.kind = OPT_STRING,
 		.to = &modules_text,
 		.arg = "R,...",
 		.changes = 1,
 		.help = "add Leiden modules at these resolutions, as column module, or module_R for several resolutions"},
+	{.name = "shuffle",
+		.kind = OPT_FLAG,
+		.to = &shuffle,
+		.changes = 1,
+		.help = "exchange the genes that have neighbours at random: a control"},
+	{.kind = OPT_GROUP, .name = "Tables of a graph"},
 	{.name = "stats", .kind = OPT_FLAG, .to = &want_stats, .help = "write statistics of the graph as a table instead"},
 	{.name = "tsv", .kind = OPT_FLAG, .to = &want_tsv, .help = "write the edges as a table instead"},
 	{.name = "graphml", .kind = OPT_FLAG, .to = &want_graphml, .help = "write GraphML instead"},
@@ -221,7 +231,8 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 static void check_graph_options(const char *name)
 {
 	for (const struct option_def *o = options; o->name; o++)
-		if (o->seen && o->to != &modules_text && o->to != &want_stats && o->to != &want_tsv && o->to != &want_graphml)
+		if (o->seen && o->to != &modules_text && o->to != &shuffle && o->to != &want_stats && o->to != &want_tsv &&
+			o->to != &want_graphml)
 			usage_error("%s is a graph already: --%s is for building one", name, o->name);
 }
 
@@ -289,17 +300,14 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 		die("%s", e.msg);
 	char *text = NULL;
 	size_t n;
-	FILE *f = open_memstream(&text, &n);
-	if (!f)
-		die("out of memory");
+	FILE *f = xmemopen(&text, &n);
 	if (want_stats)
 		print_stats(f, g);
 	else if (want_tsv)
 		print_edges(f, g, v, weight);
 	else if (graph_graphml(g, v, weight, m->name, m->of, m->n, f, &e))
 		die("%s", e.msg);
-	if (fclose(f))
-		die("out of memory");
+	xmemclose(f, &text);
 	if (outfile_write(&out, text, n, &e) || outfile_commit(&out, &e))
 		die("%s", e.msg);
 	free(text);
@@ -324,6 +332,8 @@ int main(int argc, char **argv)
 		build(&g, &h, in);
 	}
 	stream_free(in);
+	if (shuffle)
+		graph_shuffle(&g, (uint32_t)cli.seed);
 	struct modules m = {0};
 	find_modules(&m, &g);
 	uint64_t linked = 0;

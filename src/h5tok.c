@@ -1,24 +1,26 @@
-/* h5tok: AnnData and 10x files to a counts stream. */
-#include "cli.h"
+/* h5tok: AnnData and 10x files to a counts stream or, with --rank, to a tokens stream. */
+#include "cli_rank.h"
+#include "h5tok_sandbox.h"
 
 #include "base/file.h"
+#include "anndata/crosscheck.h"
 #include "anndata/genetable.h"
 #include "anndata/obs.h"
+#include "anndata/obstable.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ENTRIES ((size_t)1 << 17) /* matrix entries read at a time: the same for any number of threads */
 
 static struct h5ad_options want;
-static const char *obs_names, *map_path, *sample_column;
+static const char *obs_names, *map_path, *sample_column, *table_path, *vocab_path;
 static int list_obs;
 static double min_genes = 20, min_counts = 50;
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Cells"},
 	{.name = "obs",
 		.kind = OPT_STRING,
 		.to = &obs_names,
@@ -32,6 +34,12 @@ static struct option_def options[] = {
 		.arg = "NAME",
 		.changes = 1,
 		.help = "add this column with the name of each cell's file, and append it to the barcode"},
+	{.name = "obs-table",
+		.kind = OPT_STRING,
+		.to = &table_path,
+		.arg = "FILE",
+		.help = "add the columns of this table, joined by the barcode in its first column (TSV or CSV, gzip accepted)"},
+	{.kind = OPT_GROUP, .name = "Counts"},
 	{.name = "layer",
 		.kind = OPT_STRING,
 		.to = &want.layer,
@@ -50,6 +58,12 @@ static struct option_def options[] = {
 		.arg = "NAME",
 		.changes = 1,
 		.help = "the genome to read from a Cell Ranger 2 file that has several"},
+	{.name = "round",
+		.kind = OPT_FLAG,
+		.to = &want.round,
+		.changes = 1,
+		.help = "round fractional counts, such as SoupX makes, to whole ones"},
+	{.kind = OPT_GROUP, .name = "Gene ids"},
 	{.name = "map",
 		.kind = OPT_STRING,
 		.to = &map_path,
@@ -67,15 +81,22 @@ static struct option_def options[] = {
 		.arg = "PERCENT",
 		.max = 100,
 		.help = "with --map: fail if a smaller share of the counts belongs to such genes (default 50)"},
+	{.kind = OPT_GROUP, .name = "Tokens"},
+	{.name = "rank",
+		.kind = OPT_STRING,
+		.to = &vocab_path,
+		.arg = "VOCAB",
+		.help = "write tokens, as rankenc -m VOCAB makes from these counts; the options under Encoding are for this"},
 	{0},
 };
 
 static struct cli cli = {
 	.name = "h5tok",
 	.operands = "FILE...",
-	.summary = "Read raw counts from AnnData (.h5ad) and 10x Genomics files into a counts stream.",
+	.summary = "Read raw counts from AnnData (.h5ad) and 10x Genomics files into a stream of counts, or of tokens (--rank).",
 	.features = "HDF5, libdeflate, liblzf",
 	.options = options,
+	.shared = rank_options,
 	.common = CLI_STREAM_OUT | CLI_THREADS,
 };
 
@@ -84,46 +105,39 @@ struct job {
 	struct genetable table;
 	struct idmap ids;
 	struct obs obs;
-	cJSON *provenance; /* of the files, array */
-	char **name;       /* obs columns of --obs */
+	struct obstable annotation; /* of --obs-table */
+	cJSON *provenance;          /* of the files, array */
+	char **name;                /* obs columns of --obs */
 	size_t nname;
 	uint32_t **map; /* [files] column of the matrix -> gene */
 	int *identity;  /* [files] */
 	struct countrows rows;
-	struct block block;
-	struct texts barcode; /* of some rows, read ahead */
-	size_t named;         /* index in barcode of the first of `rows` */
-	struct stream *out;
+	struct block block[2]; /* in turns: the last one may still be ranked */
+	int turn;
+	struct texts barcode;        /* of some rows, read ahead */
+	size_t named;                /* index in barcode of the first of `rows` */
+	const struct header *header; /* of the counts */
+	struct stream *out;          /* of the counts, or NULL: */
+	struct ranking *rank;        /* with --rank */
 	uint64_t cells, counts, known, repeats;
 	char **sample; /* [files] with --sample-column */
 	int file;      /* the current one */
 	int col_cell, col_barcode, col_counts, col_sample, col_gene, col_count;
 };
 
-static const char *reading; /* file, for the message below */
-
-/*
- * HDF5 can crash on a damaged heap of strings, because it checks the lengths too late. Then remove the incomplete output, say that the file
- * is damaged, and exit.
- */
-#ifndef __SANITIZE_ADDRESS__
-static void on_crash(int sig)
-{
-	static const char a[] = "h5tok: ", b[] = ": the HDF5 library crashed while reading this file: damaged HDF5\n";
-	outfile_cleanup();
-	if (write(STDERR_FILENO, a, sizeof a - 1) < 0 || write(STDERR_FILENO, reading, strlen(reading)) < 0 ||
-		write(STDERR_FILENO, b, sizeof b - 1) < 0)
-		_exit(1);
-	_exit(1);
-}
-#endif
-
-static void open_input(struct h5ad *h, const char *path)
+/* Open file i. Its annotation includes that of --obs-table. */
+static void open_input(struct job *j, struct h5ad *h, int i)
 {
 	struct error e;
-	reading = path;
-	if (h5ad_open(h, path, &want, &e))
+	uint64_t found = 0;
+	sandbox_reading(cli.operand[i]);
+	if (h5ad_open(h, cli.operand[i], &want, &e))
 		die("%s", e.msg);
+	if (table_path && obstable_join(&j->annotation, h, sample_column ? j->sample[i] : NULL, &found, &e))
+		die("%s", e.msg);
+	if (table_path && found < h->ncell && !j->out) /* once a file */
+		warn("%s: %" PRIu64 " of %" PRIu64 " barcodes are not in %s: their annotation is missing", h->path, h->ncell - found,
+			h->ncell, table_path);
 }
 
 /* First look at a file: its genes and obs columns. */
@@ -139,6 +153,9 @@ static void survey(struct job *j, struct h5ad *h, int i)
 		die("%s", e.msg);
 	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, s.genes, h->matrix, h->gene_source,
 		h->has_ensembl ? "" : " (not Ensembl ids)");
+	if (want.round && h->mat.where && h->mat.layout != LAYOUT_ENTRIES && h->mat.largest < 20)
+		warn("%s: the largest value looked at is %u: normalised or log-transformed? --round is for counts with fractions", h->path,
+			h->mat.largest);
 	if (s.shared)
 		info("%s: %zu genes have the same id as another gene and are added to it", h->path, s.shared);
 	if (map_path) {
@@ -182,10 +199,10 @@ static void push_barcode(const struct job *j, struct block *b, const char *name,
 static void write_block(struct job *j, size_t at, size_t end)
 {
 	struct error e;
-	struct block *b = &j->block;
+	struct block *b = j->block + (j->turn = !j->turn);
 	struct countrows *r = &j->rows;
 	size_t n = end - at, items = r->start[end] - r->start[at];
-	block_reset(b, stream_header(j->out));
+	block_reset(b, j->header);
 	block_set_rows(b, n);
 	for (size_t i = 0; i < n; i++) {
 		((uint64_t *)b->col[j->col_cell].data)[i] = j->cells + i;
@@ -213,7 +230,9 @@ static void write_block(struct job *j, size_t at, size_t end)
 	}
 	for (size_t i = 0; i < items && map_path; i++)
 		j->known += j->table.known[block_id(b, j->col_gene, i)] ? ((uint32_t *)count->data)[i] : 0;
-	if (stream_write(j->out, b, &e))
+	if (j->rank)
+		ranking_add(j->rank, b);
+	else if (stream_write(j->out, b, &e))
 		die("%s", e.msg);
 	j->cells += n;
 }
@@ -233,6 +252,7 @@ static void read_names(struct job *j, struct h5ad *h, uint64_t row, size_t n)
 static void stream_cells(struct job *j, struct h5ad *h, int i)
 {
 	struct error e;
+	struct crosscheck check;
 	int threads = (int)cli.threads, got;
 	uint64_t row = 0, spill = countmat_spill_bytes(&h->mat);
 	if (spill)
@@ -241,13 +261,15 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	if (h5ad_start(h, &e))
 		die("%s", e.msg);
 	obs_file(&j->obs, h);
+	crosscheck_init(&check, h);
 	j->file = i;
 	j->named = j->barcode.n = 0;
-	size_t item = type_size(stream_header(j->out)->col[j->col_gene].type) + 4;
+	size_t item = type_size(j->header->col[j->col_gene].type) + 4;
 	j->rows.narrow = item == 6;
 	while ((got = countmat_next(&h->mat, j->map[i], j->identity[i], BLOCK_ROWS, ENTRIES, &j->rows, threads, &e)) > 0) {
 		read_names(j, h, row, (size_t)got);
-		if (obs_read(&j->obs, row, (size_t)got, threads, &e))
+		if (obs_read(&j->obs, row, (size_t)got, threads, &e) ||
+			crosscheck_rows(&check, &j->barcode, j->named, j->rows.total, (size_t)got, threads, &e))
 			die("%s", e.msg);
 		for (size_t at = 0, end = 0; at < (size_t)got; at = end) {
 			while (end < (size_t)got && end - at < BLOCK_ROWS &&
@@ -257,10 +279,14 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 		}
 		row += (uint64_t)got;
 		j->named += (size_t)got;
+		sandbox_reading(cli.operand[i]);
 		progress("%" PRIu64 " cells", j->cells);
 	}
 	if (got < 0)
 		die("%s", e.msg);
+	for (char *finding; (finding = crosscheck_finding(&check)); free(finding))
+		warn("%s", finding);
+	crosscheck_release(&check);
 }
 
 static void make_header(struct job *j, struct header *h)
@@ -281,7 +307,7 @@ static void make_header(struct job *j, struct header *h)
 	vocab_copy(&h->vocab, &j->table.genes);
 	cJSON_Delete(h->provenance);
 	h->provenance = j->provenance;
-	char *options_given = cli_provenance(&cli);
+	char *options_given = opt_provenance((struct option_def *const[]){options, NULL});
 	header_provenance(h, "h5tok", options_given);
 	free(options_given);
 }
@@ -315,13 +341,18 @@ static char *sample_name(const char *path)
 		while (n > 1 && name[n - 1] == '/')
 			name[--n] = 0;
 		char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
-		if (slash && (!strncmp(last, "filtered_", 9) || !strncmp(last, "raw_", 4) || !strcmp(last, "outs"))) {
+		size_t prefix = 1;
+		if (slash &&
+			((h5ad_matrix_name(last, &prefix) && !prefix) || !strncmp(last, "filtered_", 9) || !strncmp(last, "raw_", 4) ||
+				!strcmp(last, "outs"))) {
 			*slash = 0;
 			continue;
 		}
 		char *dot = strrchr(last, '.'), *sample = xstrdup(last);
 		if (dot && dot > last && (!strcmp(dot, ".h5ad") || !strcmp(dot, ".h5")))
 			sample[dot - last] = 0;
+		else if (h5ad_matrix_name(last, &prefix) && prefix)
+			sample[prefix - 1] = 0; /* GSM123_sample_matrix.mtx.gz: without the underscore too */
 		free(name);
 		return sample;
 	}
@@ -353,13 +384,15 @@ static void survey_files(struct job *j, struct h5ad *file)
 	int n = cli.noperand, ensembl = 0;
 	if (map_path && idmap_load(&j->ids, map_path, &e))
 		die("%s", e.msg);
+	if (table_path && obstable_load(&j->annotation, table_path, &e))
+		die("%s", e.msg);
 	if (obs_names && strcmp(obs_names, "none"))
 		j->name = opt_list(obs_names, &j->nname);
 	j->provenance = cJSON_CreateArray();
 	j->map = xcalloc((size_t)n, sizeof *j->map);
 	j->identity = xcalloc((size_t)n, sizeof *j->identity);
 	for (int i = 0; i < n; i++) {
-		open_input(file, cli.operand[i]);
+		open_input(j, file, i);
 		survey(j, file, i);
 		ensembl += file->has_ensembl;
 		if (n > 1)
@@ -374,18 +407,21 @@ static void stream_files(struct job *j, struct h5ad *file)
 	struct error e;
 	for (int i = 0; i < cli.noperand; i++) {
 		if (cli.noperand > 1)
-			open_input(file, cli.operand[i]);
+			open_input(j, file, i);
 		stream_cells(j, file, i);
 		h5ad_release(file);
 	}
 	if (map_path && (double)j->known < min_counts / 100 * (double)j->counts)
 		die("only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-mapped)",
 			100 * (double)j->known / (double)j->counts, map_path, min_counts);
-	if (stream_commit(j->out, &e))
+	if (j->rank)
+		ranking_commit(j->rank);
+	else if (stream_commit(j->out, &e))
 		die("%s", e.msg);
-	stream_free(j->out);
-	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene",
-		j->cells, j->table.genes.n, j->counts, j->rows.repeats);
+	char *summary = j->rank ? ranking_summary(j->rank) : NULL;
+	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene%s%s",
+		j->cells, j->table.genes.n, j->counts, j->rows.repeats, summary ? "; " : "", summary ? summary : "");
+	free(summary);
 }
 
 static void release(struct job *j)
@@ -399,9 +435,34 @@ static void release(struct job *j)
 	genetable_release(&j->table);
 	idmap_release(&j->ids);
 	obs_release(&j->obs);
+	obstable_release(&j->annotation);
 	countrows_release(&j->rows);
-	block_release(&j->block);
+	block_release(j->block);
+	block_release(j->block + 1);
 	texts_release(&j->barcode);
+	stream_free(j->out);
+	if (j->rank)
+		ranking_free(j->rank);
+}
+
+/* The options of rankenc need its vocabulary, which is loaded before the files are read. */
+static void open_ranking(struct job *j)
+{
+	for (const struct option_def *o = rank_options; o->name && !vocab_path; o++)
+		if (o->seen)
+			usage_error("--%s is for tokens: it needs --rank VOCAB", o->name);
+	if (vocab_path && !list_obs)
+		j->rank = ranking_new(&cli, vocab_path);
+}
+
+static void open_output(struct job *j)
+{
+	char *name = cli.noperand == 1 ? xstrdup(cli.operand[0]) : xasprintf("%s and %d more", cli.operand[0], cli.noperand - 1);
+	if (j->rank)
+		ranking_start(j->rank, j->header, name, NULL);
+	else
+		j->out = cli_create(&cli, j->header);
+	free(name);
 }
 
 int main(int argc, char **argv)
@@ -412,21 +473,19 @@ int main(int argc, char **argv)
 	cli_init(&cli, argc, argv);
 	if (!cli.noperand)
 		usage_error("name a file: HDF5 cannot be read from a pipe");
-	reading = cli.operand[0];
-#ifndef __SANITIZE_ADDRESS__
-	signal(SIGSEGV, on_crash);
-	signal(SIGBUS, on_crash);
-#endif
-	survey_files(&j, &file);
+	open_ranking(&j);
+	sandbox_start(&cli);
 	if (sample_column)
 		j.sample = sample_names();
+	survey_files(&j, &file);
 	make_header(&j, &header);
 	if (list_obs) {
 		print_obs(&header);
 		if (cli.noperand == 1)
 			h5ad_release(&file);
 	} else {
-		j.out = cli_create(&cli, &header);
+		j.header = &header;
+		open_output(&j);
 		stream_files(&j, &file);
 	}
 	release(&j);

@@ -13,10 +13,12 @@
 static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *modules, *groups, *rate_uniform, *rate_linear,
 			       *rate_choice, *lambda_linear;
 /* the words of --strategy; pmi and pmi-rand differ only in lambda */
-enum { NONE, RANDOM, COLUMNS, CORRMASK, PMI, PMI_RAND };
-static const enum mask_strategy kind_of[] = {MASK_NONE, MASK_RANDOM, MASK_COLUMNS, MASK_CORRMASK, MASK_PMI, MASK_PMI};
-static const double usual_lambda[] = {0, 0, 0, 0.5, 1, 0.5};
-static const char *const strategy_name[] = {"none", "random", "columns", "corrmask", "pmi", "pmi-rand"};
+enum { NONE, RANDOM, COLUMNS, CORRMASK, PMI, PMI_RAND, PROBE };
+static const enum mask_strategy kind_of[] = {MASK_NONE, MASK_RANDOM, MASK_COLUMNS, MASK_CORRMASK, MASK_PMI, MASK_PMI, MASK_PROBE};
+static const double usual_lambda[] = {0, 0, 0, 0.5, 1, 0.5, 0};
+static const char *const strategy_name[] = {"none", "random", "columns", "corrmask", "pmi", "pmi-rand", "probe"};
+/* the words of --partners: two for corrmask, two for probe */
+enum { UNIFORM, WEIGHTED, HIDDEN, VISIBLE };
 enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
 
 static int strategy = RANDOM, bernoulli, partner_choice, balance;
@@ -24,18 +26,21 @@ static long long epochs = 1, batch = USUAL_BATCH, window = 64, partners = 5;
 static double rate = 0.15, lambda, seed_share = 1;
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Masks"},
 	{.letter = 'g',
 		.name = "graph",
 		.kind = OPT_STRING,
 		.to = &graph_path,
 		.arg = "FILE",
-		.help = "graph from depgraph for corrmask, from depgraph --pmi for pmi and pmi-rand"},
+		.help = "graph from depgraph for corrmask and probe, from depgraph --pmi for pmi and pmi-rand"},
 	{.name = "strategy",
 		.kind = OPT_CHOICE,
 		.to = &strategy,
-		.arg = "none|random|columns|corrmask|pmi|pmi-rand",
+		.arg = "none|random|columns|corrmask|pmi|pmi-rand|probe",
 		.changes = 1,
-		.help = "how the tokens to mask are selected (default random); columns masks the counts of a counts stream"},
+		.help = "how the tokens to mask are selected (default random); columns masks the counts of a counts stream; probe is for "
+			"sctrain eval: one target per cell, with or without its partners"},
+	{.kind = OPT_GROUP, .name = "Rate"},
 	{.name = "rate",
 		.kind = OPT_REAL,
 		.to = &rate,
@@ -62,6 +67,7 @@ static struct option_def options[] = {
 		.arg = "A:B",
 		.changes = 1,
 		.help = "change the rate linearly from A at the first step to B at the last step"},
+	{.kind = OPT_GROUP, .name = "Partners in the graph"},
 	{.name = "lambda",
 		.kind = OPT_REAL,
 		.to = &lambda,
@@ -87,9 +93,10 @@ static struct option_def options[] = {
 	{.name = "partners",
 		.kind = OPT_CHOICE,
 		.to = &partner_choice,
-		.arg = "uniform|weighted",
+		.arg = "uniform|weighted|hidden|visible",
 		.changes = 1,
-		.help = "corrmask: draw the neighbours uniformly (default) or in proportion to |rho|"},
+		.help = "corrmask: draw the neighbours uniformly (default) or in proportion to |rho|; probe: mask the target's neighbours, or as "
+			"many unrelated tokens"},
 	{.name = "modules",
 		.kind = OPT_STRING,
 		.to = &modules,
@@ -110,11 +117,13 @@ static struct option_def options[] = {
 		.max = 1,
 		.changes = 1,
 		.help = "corrmask: probability that the seed itself is masked with its partners (default 1)"},
+	{.kind = OPT_GROUP, .name = "Random masks"},
 	{.name = "bernoulli",
 		.kind = OPT_FLAG,
 		.to = &bernoulli,
 		.changes = 1,
 		.help = "random: mask each token independently with the probability of --rate, as Hugging Face does"},
+	{.kind = OPT_GROUP, .name = "Order and batches"},
 	{.name = "epochs",
 		.kind = OPT_INT,
 		.to = &epochs,
@@ -150,6 +159,7 @@ static struct option_def options[] = {
 		.to = &balance,
 		.changes = 1,
 		.help = "distribute the cells of a batch over the shards by length, so that all shards have about equal work"},
+	{.kind = OPT_GROUP, .name = "Output"},
 	{.name = "keep",
 		.kind = OPT_STRING,
 		.to = &keep_text,
@@ -225,11 +235,17 @@ static void check_options(struct run *r)
 		usage_error("--strategy %s needs a graph: --graph FILE", strategy_name[strategy]);
 	if (!graphed && (graph_path || given(&lambda) || lambda_linear))
 		usage_error("--strategy %s uses no graph, so it takes no --graph and no lambda", strategy_name[strategy]);
-	if (strategy != CORRMASK && (given(&partners) || given(&partner_choice) || modules || groups || given(&seed_share)))
+	if (strategy != CORRMASK &&
+		(given(&partners) || (given(&partner_choice) && strategy != PROBE) || modules || groups || given(&seed_share)))
 		usage_error("--partners, --partners-max, --modules, --groups and --seed-share are for --strategy corrmask");
+	if ((strategy == PROBE) != (partner_choice >= HIDDEN))
+		usage_error(strategy == PROBE ? "--strategy probe needs --partners hidden or --partners visible"
+					      : "--partners hidden and visible are for --strategy probe");
+	if (strategy == PROBE && (given(&rate) || rate_uniform || rate_linear || rate_choice || given(&lambda) || lambda_linear))
+		usage_error("--strategy probe masks one target and its partners, so it takes no rate and no lambda");
 	if (groups && (graph_path || modules))
 		usage_error("--groups defines the partners, so it takes no --graph and no --modules");
-	if ((modules || groups) && partner_choice)
+	if ((modules || groups) && partner_choice == WEIGHTED)
 		usage_error("--partners weighted needs the edge weights, but not all genes of a module are joined by an edge");
 	if (!given(&lambda))
 		lambda = usual_lambda[strategy];
@@ -305,7 +321,7 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 	vocab_digest(v, of_tokens);
 	vocab_digest(&stream_header(s)->vocab, of_graph);
 	if (!module && !g->offset[g->n])
-		warn("%s has no edges: all masks are random", path);
+		warn("%s has no edges: %s", path, strategy == PROBE ? "no token can be a target" : "all masks are random");
 	if (strcmp(of_tokens, of_graph))
 		die("%s has vocabulary %s (%zu rows), but %s has %s (%zu rows): the graph has other tokens", path, of_graph,
 			stream_header(s)->vocab.n, name, of_tokens, v->n);
@@ -334,7 +350,8 @@ static void make_plan(struct run *r)
 		die("%s: the vocabulary has no %s", stream_name(r->in), mask_id < 0 ? "<mask>" : "genes");
 	r->plan = (struct mask_plan){.strategy = kind_of[strategy],
 		.bernoulli = bernoulli,
-		.weighted = partner_choice,
+		.weighted = partner_choice == WEIGHTED,
+		.hidden = partner_choice == HIDDEN,
 		.modular = modules || groups,
 		.seed_stays = 1 - seed_share,
 		.partners = (uint32_t)partners,
@@ -361,7 +378,7 @@ static void open_inputs(struct run *r)
 	r->in = r->loader.in = cli_open(&cli, 0);
 	make_headers(r);
 	if (graph_path)
-		read_graph(&r->graph, graph_path, strategy == CORRMASK ? "rho" : "npmi", modules, r->in);
+		read_graph(&r->graph, graph_path, strategy == PMI || strategy == PMI_RAND ? "npmi" : "rho", modules, r->in);
 	if (audit_path)
 		read_graph(&r->audit_graph, audit_path, "rho", NULL, r->in);
 	make_plan(r);
@@ -398,13 +415,18 @@ static void describe(struct run *r)
 	cJSON_AddStringToObject(o, "strategy", strategy_name[strategy]);
 	if (strategy == NONE)
 		return;
-	mask_schedule_json(o, "rate", &r->rate);
+	if (strategy != PROBE)
+		mask_schedule_json(o, "rate", &r->rate);
 	if (strategy == COLUMNS)
 		return;
-	cJSON_AddBoolToObject(o, "bernoulli", bernoulli);
+	if (strategy != PROBE)
+		cJSON_AddBoolToObject(o, "bernoulli", bernoulli);
 	if (strategy < CORRMASK)
 		return;
-	mask_schedule_json(o, "lambda", &r->lambda);
+	if (strategy == PROBE)
+		cJSON_AddStringToObject(o, "partners", partner_choice == HIDDEN ? "hidden" : "visible");
+	else
+		mask_schedule_json(o, "lambda", &r->lambda);
 	if (strategy == CORRMASK) {
 		cJSON_AddNumberToObject(o, "partners_max", (double)partners);
 		cJSON_AddStringToObject(o, "partners", groups ? "group" : modules ? "module" : partner_choice ? "weighted" : "uniform");

@@ -6,16 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	struct cli *cli;
-} commands[] = {
-	{"theory", theory_main, &theory_cli},
-	{"simulate", simulate_main, &simulate_cli},
-	{"data", data_main, &data_cli},
+static const struct cli_command commands[] = {
+	{"theory", theory_main, &theory_cli, NULL},
+	{"simulate", simulate_main, &simulate_cli, NULL},
+	{"data", data_main, &data_cli, NULL},
+	{0},
 };
-enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static int real(const char *text, char **end, double *x)
 {
@@ -83,21 +79,5 @@ void text_write(struct text *t, const char *path)
 
 int main(int argc, char **argv)
 {
-	static struct cli top = {.name = "maskrisk", .operands = "COMMAND [OPTION...] [FILE]"};
-	for (size_t i = 0; i < COMMANDS && argc > 1; i++)
-		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
-	char *list = xstrdup("Which masking ratio has the lowest risk. Commands ('maskrisk COMMAND --help' tells more):");
-	for (size_t i = 0; i < COMMANDS; i++) {
-		char *more = xasprintf("%s\n  %-14s%s", list, commands[i].name, commands[i].cli->summary);
-		free(list);
-		list = more;
-	}
-	top.summary = list;
-	if (argc < 2)
-		top.operands = NULL; /* else cli_init takes a terminal for a missing input */
-	cli_init(&top, argc, argv);  /* --help and --version end here */
-	if (top.noperand)
-		usage_error("unknown command '%s': expected one of theory, simulate, data", top.operand[0]);
-	usage_error("name a command, one of theory, simulate, data");
+	return cli_commands("maskrisk", "Which masking ratio has the lowest risk.", NULL, commands, argc, argv);
 }

@@ -14,6 +14,7 @@ static double noise = 0.5, spike = 5, alignment = 1, largest = 10, correlation =
 static int normalise;
 
 struct option_def model_options[] = {
+	{.kind = OPT_GROUP, .name = "Model"},
 	{.name = "model",
 		.kind = OPT_STRING,
 		.to = &model_text,
@@ -45,6 +46,7 @@ struct option_def model_options[] = {
 		.arg = "A:B,...",
 		.help = "also ratios that every row draws from [A, B] (R2MAE), with independent and with coupled retention"},
 	{.name = "normalise", .kind = OPT_FLAG, .to = &normalise, .help = "divide by the risk of predicting 0"},
+	{.kind = OPT_GROUP, .name = "Covariance and coefficients"},
 	{.name = "spike",
 		.kind = OPT_REAL,
 		.to = &spike,

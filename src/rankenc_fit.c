@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/strmap.h"
-#include "method/rank.h"
+#include "stream/counts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -55,8 +55,10 @@ static size_t write_vocab(const struct fit_options *o, const struct vocab *genes
 struct learning {
 	const struct fit_options *o;
 	int n;
-	struct counts_in *in; /* [n] */
-	uint32_t **to;        /* [n] row of each input's gene among genes */
+	struct stream **in;         /* [n] */
+	struct counts_columns *col; /* [n] */
+	uint32_t **to;              /* [n] row of each input's gene among genes */
+	struct block block;
 	struct vocab genes;
 	struct medians fit;
 	uint32_t *wide; /* scratch of counts_genes */
@@ -71,12 +73,13 @@ static void open_inputs(struct learning *l)
 	struct strmap row = {0};
 	l->n = l->o->cli->noperand ? l->o->cli->noperand : 1;
 	l->in = xcalloc((size_t)l->n, sizeof *l->in);
+	l->col = xcalloc((size_t)l->n, sizeof *l->col);
 	l->to = xcalloc((size_t)l->n, sizeof *l->to);
 	for (int i = 0; i < l->n; i++) {
-		counts_open(l->in + i, cli_open(l->o->cli, i));
-		if (stream_index(l->in[i].s, &e))
+		struct stream *s = l->in[i] = cli_open(l->o->cli, i);
+		if (counts_find(l->col + i, stream_header(s), stream_name(s), &e) || stream_index(s, &e))
 			die("%s", e.msg);
-		const struct vocab *v = &l->in[i].h->vocab;
+		const struct vocab *v = &stream_header(s)->vocab;
 		l->to[i] = xmalloc(v->n * sizeof *l->to[i]);
 		for (size_t k = 0; k < v->n; k++) {
 			l->to[i][k] = strmap_put(&row, v->id[k], strlen(v->id[k]), (uint32_t)l->genes.n);
@@ -91,19 +94,19 @@ static void open_inputs(struct learning *l)
 static void read_input(struct learning *l, int i)
 {
 	struct error e;
-	struct counts_in *c = l->in + i;
-	c->row = 0;
-	for (size_t k = 0; k < stream_blocks(c->s); k++) {
-		if (stream_read_at(c->s, k, &c->block, &e))
+	struct stream *s = l->in[i];
+	const struct counts_columns *c = l->col + i;
+	const struct block *b = &l->block;
+	uint64_t row = 0;
+	for (size_t k = 0; k < stream_blocks(s); k++, row += b->rows) {
+		if (stream_read_at(s, k, &l->block, &e))
 			die("%s", e.msg);
-		const struct block *b = &c->block;
 		for (size_t r = 0; r < b->rows; r++)
-			if (counts_wrong(c, r))
-				counts_die(c, r);
-		const uint32_t *gene = counts_genes(c, 0, block_items(b, c->group), &l->wide, &l->wide_cap);
+			if (counts_wrong(c, b, r) && counts_error(c, b, r, stream_name(s), row, &e))
+				die("%s", e.msg);
+		const uint32_t *gene = counts_genes(c, b, 0, block_items(b, c->group), &l->wide, &l->wide_cap);
 		medians_add(&l->fit, b->rows, b->group[c->group].offset, gene, b->col[c->count].data, b->col[c->total].data, l->to[i],
 			(int)l->o->cli->threads);
-		c->row += b->rows;
 		l->cells += b->rows;
 		progress("pass %d, %" PRIu64 " cells", l->passes, l->cells);
 	}
@@ -124,10 +127,12 @@ int fit_main(const struct fit_options *o)
 	info("%zu genes of %" PRIu64 " cells", kept, l.cells);
 	cli_report(o->cli, "%" PRIu64 " cells, %zu genes, %zu in the vocabulary, %d passes", l.cells, l.genes.n, kept, l.passes);
 	for (int i = 0; i < l.n; i++) {
-		counts_close(l.in + i);
+		stream_free(l.in[i]);
 		free(l.to[i]);
 	}
 	free(l.in);
+	free(l.col);
+	block_release(&l.block);
 	free(l.to);
 	free(l.wide);
 	medians_release(&l.fit);

@@ -20,6 +20,7 @@ static long long layer = -1, batch_max = 16384, components, genes = 2000;
 static int expression, pooling, truncate_cells, predict, probabilities, all_genes, reconstruct;
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Model"},
 	{.letter = 'M', .name = "model", .kind = OPT_STRING, .to = &model_dir, .arg = "DIR", .help = "the model directory"},
 	{.name = "layer",
 		.kind = OPT_INT,
@@ -35,6 +36,7 @@ static struct option_def options[] = {
 		.arg = "mean|cls|first",
 		.changes = 1,
 		.help = "mean of the genes' states, the state of <cls>, or of the first token (default mean)"},
+	{.kind = OPT_GROUP, .name = "Predictions"},
 	{.name = "predict",
 		.kind = OPT_FLAG,
 		.to = &predict,
@@ -55,6 +57,7 @@ static struct option_def options[] = {
 		.to = &reconstruct,
 		.changes = 1,
 		.help = "write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb"},
+	{.kind = OPT_GROUP, .name = "Cells"},
 	{.name = "truncate",
 		.kind = OPT_FLAG,
 		.to = &truncate_cells,
@@ -67,6 +70,7 @@ static struct option_def options[] = {
 		.min = 1,
 		.max = 1e9,
 		.help = "compute about N tokens or counts at a time (default 16384; counts: 262144)"},
+	{.kind = OPT_GROUP, .name = "Without a model"},
 	{.name = "expression",
 		.kind = OPT_FLAG,
 		.to = &expression,
@@ -112,16 +116,23 @@ static int given(const void *to)
 /* XXH3-128 of the weights: provenance identifies the model, not its path. */
 static char *weights_digest(const char *dir)
 {
+	struct error e;
+	struct safetensors_set set;
 	char *path = xasprintf("%s/model.safetensors", dir), buf[1 << 16];
 	XXH3_state_t *s = XXH3_createState();
-	ssize_t n = -1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	XXH3_128bits_reset(s);
-	while (fd >= 0 && (n = read(fd, buf, sizeof buf)) > 0)
-		XXH3_128bits_update(s, buf, (size_t)n);
-	if (n < 0)
-		die("%s: cannot read", path);
-	close(fd);
+	if (safetensors_set_open(&set, path, &e))
+		die("%s", e.msg);
+	for (size_t i = 0; i < set.n; i++) {
+		ssize_t n;
+		if (lseek(set.file[i].fd, 0, SEEK_SET))
+			die("%s: cannot read", set.file[i].path);
+		while ((n = read(set.file[i].fd, buf, sizeof buf)) > 0)
+			XXH3_128bits_update(s, buf, (size_t)n);
+		if (n < 0)
+			die("%s: cannot read", set.file[i].path);
+	}
+	safetensors_set_close(&set);
 	XXH128_hash_t d = XXH3_128bits_digest(s);
 	XXH3_freeState(s);
 	free(path);

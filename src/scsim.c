@@ -13,9 +13,10 @@ enum { EXP_SCALE, EXP_RATE };
 
 static int model, exp_as;
 static long long ncells = -1, ngenes = -1, nmodules = -1, ntypes = 8, ndonors = 4, top = 100;
-static double depth = 2000, rarest = 0.01, share = 0.5, activity = 0.7, batch = 0.15, noise = 0.2, gamma_ratio = 1;
+static double depth = 2000, rarest = 0.01, share = 0.5, separation = 1, activity = 0.7, batch = 0.15, noise = 0.2, gamma_ratio = 1;
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Size"},
 	{.name = "model",
 		.kind = OPT_CHOICE,
 		.to = &model,
@@ -47,6 +48,7 @@ static struct option_def options[] = {
 		.max = 1e5,
 		.changes = 1,
 		.help = "number of co-regulated modules (default 40; b1 5; b2 3)"},
+	{.kind = OPT_GROUP, .name = "Counts (--model cells)"},
 	{.name = "types",
 		.kind = OPT_INT,
 		.to = &ntypes,
@@ -87,6 +89,14 @@ static struct option_def options[] = {
 		.max = 1,
 		.changes = 1,
 		.help = "cells: share of the genes that belong to a module (default 0.5)"},
+	{.name = "separation",
+		.kind = OPT_REAL,
+		.to = &separation,
+		.arg = "F",
+		.min = 0,
+		.max = 100,
+		.changes = 1,
+		.help = "cells: factor of the differences between cell types (default 1: far apart)"},
 	{.name = "activity",
 		.kind = OPT_REAL,
 		.to = &activity,
@@ -111,6 +121,7 @@ static struct option_def options[] = {
 		.max = 10,
 		.changes = 1,
 		.help = "cells: standard deviation of the independent noise of every value, natural log (default 0.2)"},
+	{.kind = OPT_GROUP, .name = "Tokens (--model b1, b2)"},
 	{.name = "top",
 		.kind = OPT_INT,
 		.to = &top,
@@ -296,6 +307,7 @@ static void init(struct sim *s)
 		.depth = depth,
 		.rarest = rarest,
 		.share = share,
+		.separation = separation,
 		.activity = activity,
 		.batch = batch,
 		.noise = noise};

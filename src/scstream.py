@@ -14,7 +14,11 @@
     scstream.write("out.tok", stream.header, blocks)        # blocks: dicts of the same shapes
     maskgen ... | python3 train.py                          # scstream.read("-") in train.py
 
-Needs numpy and the zstd command.
+    cells = scstream.Dataset("cells.tok")                   # for torch.utils.data.DataLoader, with any number of workers
+    row = next(iter(cells))                                 # the columns of one cell: tensors, numbers and texts
+
+As a command it converts Hugging Face datasets and Geneformer's dictionaries: scstream.py --help.
+Needs numpy and the zstd command; Dataset needs PyTorch, and datasets need pyarrow.
 """
 import collections
 import json
@@ -27,6 +31,7 @@ import threading
 
 import numpy as np
 
+VERSION = "0.1.0"
 KINDS = ("counts", "tokens", "masked", "masked-counts", "graph", "embedding", "prediction")
 DTYPES = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i8": "<i1", "i16": "<i2", "i32": "<i4", "i64": "<i8",
           "f32": "<f4", "f64": "<f8", "categorical": "<i4"}     # a missing code, 0xFFFFFFFF, is -1
@@ -548,9 +553,13 @@ class Writer:
                         struct.pack("<IBI", n, 0, SEEK_FOOTER))
         self.file.flush()
         if self.path:
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(self.file.name, 0o666 & ~mask)
+            try:
+                mode = os.stat(self.path).st_mode & 0o777
+            except FileNotFoundError:
+                mask = os.umask(0)
+                os.umask(mask)
+                mode = 0o666 & ~mask
+            os.chmod(self.file.name, mode)
             os.fsync(self.file.fileno())
             self.file.close()
             os.replace(self.file.name, self.path)
@@ -582,16 +591,120 @@ def write(target, header, blocks, level=1):
             w.write(block)
 
 
-def main(argv):
-    if len(argv) != 2 or argv[1] in ("-h", "--help"):
-        print("Usage: scstream.py FILE\nPrint the header of a stream (- is standard input); of the vocabulary only its size.")
-        return 0 if argv[1:] in (["-h"], ["--help"]) else 2
+# ---- PyTorch ----
+
+def _dataset_class():
     try:
-        with read(argv[1]) as stream:
-            h = dict(stream.header)
-            if h.get("vocab"):
-                h["vocab"] = {k: v if not isinstance(v, list) else "%d rows" % len(v) for k, v in h["vocab"].items()}
-            print(json.dumps(h, indent=1, ensure_ascii=False))
+        import torch
+        import torch.utils.data
+    except ImportError:
+        raise ImportError("scstream.Dataset needs PyTorch, which this Python does not have") from None
+
+    def tensor(values):
+        return torch.from_numpy(values.astype("f4" if values.dtype.kind == "f" else "i8"))
+
+    class Dataset(torch.utils.data.IterableDataset):
+        """The rows of a stream, each a dict of its columns: lists and vectors are tensors (int64 or float32), scalars are numbers and texts,
+        categories their codes (-1 is missing; header["columns"] has the names). With blocks=True an item is a whole block, as Reader gives it:
+        in a masked stream that is a batch (DataLoader(..., batch_size=None)).
+
+        Every worker of a DataLoader reads the whole file and keeps each n-th item; a DataLoader without batches (batch_size=None) gives
+        the items in the order of the stream. The ranks of a distributed run: shard=rank, shards=ranks, or `maskgen --shard`. All items are
+        checked as Reader does, so a damaged stream raises scstream.Error in the last item at the latest."""
+
+        def __init__(self, source, blocks=False, shard=0, shards=1):
+            if not 0 <= shard < shards:
+                raise ValueError("shard %d of %d" % (shard, shards))
+            self.source, self.blocks, self.shard, self.shards = source, blocks, shard, shards
+            self.reader = Reader(source)
+            self.header = self.reader.header
+            if self.reader.own:             # opened anew by every iterator
+                self.reader.close()
+                self.reader = None
+
+        def __iter__(self):
+            worker = torch.utils.data.get_worker_info()
+            number, workers = (worker.id, worker.num_workers) if worker else (0, 1)
+            if not self.reader:
+                return self._items(Reader(self.source), number, workers)
+            if workers > 1:
+                raise Error("%s: a pipe can have one reader: num_workers=0 or 1" % self.reader.name)
+            if self.reader.file is None:
+                raise Error("%s: a pipe can be read once" % self.reader.name)
+            return self._items(self.reader, 0, 1)
+
+        def _items(self, reader, number, workers):
+            n = 0
+            for block in reader:
+                for row in (None,) if self.blocks else range(block.rows):
+                    if n % self.shards == self.shard and n // self.shards % workers == number:
+                        yield block if self.blocks else self._row(block, row)
+                    n += 1
+            if self.reader:
+                self.reader.file = None
+
+        def _row(self, block, row):
+            out = {}
+            for c in self.header["columns"]:
+                value = block[c["name"]]
+                if c["shape"] == "ragged":
+                    out[c["name"]] = tensor(value.values[value.offsets[row]:value.offsets[row + 1]])
+                elif c["shape"] == "fixed":
+                    out[c["name"]] = tensor(value[row])
+                else:
+                    value = value.codes if isinstance(value, Categorical) else value
+                    out[c["name"]] = value[row] if c["type"] == "str" else value[row].item()
+            return out
+
+    Dataset.__module__, Dataset.__qualname__ = "scstream", "Dataset"        # so that workers which do not fork can find it
+    return Dataset
+
+
+def __getattr__(name):
+    """Dataset is made when it is first used, because it takes seconds to import PyTorch."""
+    if name != "Dataset":
+        raise AttributeError("module 'scstream' has no attribute %r" % name)
+    globals()["Dataset"] = _dataset_class()
+    return globals()["Dataset"]
+
+
+USAGE = """Usage: scstream.py FILE                   print the header of a stream (- is standard input); of the vocabulary only its size
+       scstream.py COMMAND [OPTION...]    (scstream.py COMMAND --help says more)
+
+  from-dataset     a Hugging Face dataset of tokens to a tokens stream
+  to-dataset       a tokens stream to a Hugging Face dataset
+  from-geneformer  Geneformer's dictionaries to a vocabulary for rankenc -m
+  to-geneformer    a vocabulary to Geneformer's dictionaries"""
+COMMANDS = ("from-dataset", "to-dataset", "from-geneformer", "to-geneformer")
+
+
+def print_header(path):
+    with read(path) as stream:
+        h = dict(stream.header)
+        if h.get("vocab"):
+            h["vocab"] = {k: v if not isinstance(v, list) else "%d rows" % len(v) for k, v in h["vocab"].items()}
+        print(json.dumps(h, indent=1, ensure_ascii=False))
+
+
+def main(argv=None):
+    argv = sys.argv if argv is None else argv
+    if len(argv) == 2 and argv[1] in ("-V", "--version"):
+        print("scstream.py %s (scstream 1.0)" % VERSION)
+        return 0
+    if argv[1:] in (["-h"], ["--help"]) or (len(argv) != 2 and argv[1:2] not in [[c] for c in COMMANDS]):
+        asked = argv[1:] in (["-h"], ["--help"])
+        print(USAGE, file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else 2
+    try:
+        if argv[1] in COMMANDS:
+            import scstream_convert
+            scstream_convert.main(argv[1:])
+        else:
+            print_header(argv[1])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
     except (Error, OSError) as error:
         print("scstream.py: %s" % error, file=sys.stderr)
         return 1
@@ -599,4 +712,6 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    sys.dont_write_bytecode = True
+    import scstream         # the same module that the conversions import
+    sys.exit(scstream.main())

@@ -17,6 +17,7 @@ static int class_weight;
 static double focal;
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Classes"},
 	{.name = "label",
 		.kind = OPT_STRING,
 		.to = &column,

@@ -1,15 +1,23 @@
-/* sctrain eval: loss and accuracy of a masked-token model on a masked stream, or the loss of a model of counts on a masked-counts stream. */
+/*
+ * sctrain eval: loss and accuracy of a masked-token model on a masked stream, or the loss of a model of counts on a masked-counts stream.
+ *
+ * With --cells the losses of single rows are wanted too, so they are computed from the logits, and the standard errors follow: masked tokens
+ * of one cell are not independent, so the cell is the unit. With L_c and n_c the sums over the rows of cell c, m = sum L_c / sum n_c
+ * and C cells, the variance of m is  C / (C - 1) sum_c (L_c - m n_c)^2 / (sum_c n_c)^2,  that of a ratio of means [Cochran 1977, eq. 2.46].
+ */
 #include "sctrain.h"
 
 #include "cli_model.h"
 #include "base/file.h"
+#include "base/softmax.h"
 #include "train/weights.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *model_dir;
+static const char *model_dir, *cells_path;
 static long long batch_tokens_max;
 static struct cli cli;
 
@@ -22,6 +30,11 @@ static struct option_def options[] = {
 		.min = 1,
 		.max = 1e9,
 		.help = "compute about N tokens, or counts, at a time (default 16384, of counts 262144)"},
+	{.name = "cells",
+		.kind = OPT_STRING,
+		.to = &cells_path,
+		.arg = "FILE",
+		.help = "also write the loss of every row to this table, and standard errors to the metrics (masked tokens only)"},
 	{0},
 };
 
@@ -46,23 +59,138 @@ static struct model *load_model(const struct train_task *task, const struct stre
 	return m;
 }
 
-static void write_metrics(struct score *y)
+/* ---- --cells ---- */
+
+/* One row of the stream. */
+struct cell_loss {
+	uint64_t cell;
+	uint32_t epoch, masked, correct;
+	double loss; /* sum over the masked positions */
+};
+
+struct cell_losses {
+	struct cell_loss *row; /* [n] */
+	size_t n, cap;
+	double *z; /* [vocabulary] */
+};
+
+/* Add the losses of the cells [from, to) of a block, which are packed in y->example. */
+static void add_rows(struct cell_losses *r, struct score *y, struct model *m, const struct masked_source *s, const struct block *b,
+	size_t from, size_t to)
 {
 	struct error e;
+	const struct batch *p = &y->example.packed.b;
+	size_t V = model_config(m)->vocab_size, at = 0;
+	grow(y->logit, y->logit_cap, p->goal[0].n * V);
+	if (p->goal[0].n && model_logits(m, p, 0, y->logit, &e))
+		die("%s: %s", s->name, e.msg);
+	grow(r->row, r->cap, r->n + (to - from));
+	for (size_t i = from; i < to; i++) {
+		struct cell_loss *x = &r->row[r->n++];
+		*x = (struct cell_loss){
+			.cell = ((const uint64_t *)b->col[s->col.cell].data)[i], .epoch = ((const uint32_t *)b->col[s->col.epoch].data)[i]};
+		for (; at < p->goal[0].n && p->goal[0].row[at] < p->offset[i - from + 1]; at++) {
+			const real *logit = y->logit + at * V;
+			uint32_t target = p->goal[0].target[at];
+			for (size_t k = 0; k < V; k++)
+				r->z[k] = logit[k];
+			x->correct += softmax_argmax(r->z, V) == target;
+			x->loss += softmax(r->z, V) - logit[target];
+			x->masked++;
+		}
+		y->sum.sum += x->loss;
+		y->sum.count += x->masked;
+		y->sum.correct += x->correct;
+	}
+}
+
+static void score_rows(struct cell_losses *r, struct score *y, struct model *m, const struct masked_source *s, const struct block *b)
+{
+	struct error e;
+	const uint64_t *offset = b->group[s->col.input_group].offset;
+	for (size_t from = 0, to; from < b->rows; from = to) {
+		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= (uint64_t)batch_tokens_max; to++)
+			;
+		if (example_pack(&y->example, &mlm_task, s, b, from, to, model_config(m)->max_position_embeddings, &e))
+			die("%s", e.msg);
+		add_rows(r, y, m, s, b, from, to);
+	}
+	y->cells += b->rows;
+	y->tokens += block_items(b, s->col.input_group);
+}
+
+static int by_cell(const void *a, const void *b)
+{
+	const struct cell_loss *p = a, *q = b;
+	return (p->cell > q->cell) - (p->cell < q->cell);
+}
+
+/* Standard errors of the mean loss and of the accuracy; NaN for a single cell. Sorts the rows. */
+static void standard_errors(struct cell_losses *r, const struct score *y, double *loss, double *accuracy)
+{
+	double mean = y->sum.sum / y->sum.count, share = y->sum.correct / y->sum.count, cells = 0;
+	*loss = *accuracy = 0;
+	qsort(r->row, r->n, sizeof *r->row, by_cell);
+	for (size_t i = 0, k; i < r->n; i = k) {
+		double off = 0, wrong = 0, masked = 0;
+		for (k = i; k < r->n && r->row[k].cell == r->row[i].cell; k++) {
+			off += r->row[k].loss - mean * r->row[k].masked;
+			wrong += r->row[k].correct - share * r->row[k].masked;
+			masked += r->row[k].masked;
+		}
+		cells += masked > 0;
+		*loss += off * off;
+		*accuracy += wrong * wrong;
+	}
+	double scale = cells > 1 ? cells / (cells - 1) : NAN;
+	*loss = sqrt(scale * *loss) / y->sum.count;
+	*accuracy = sqrt(scale * *accuracy) / y->sum.count;
+}
+
+static void write_rows(const struct cell_losses *r)
+{
+	struct error e;
+	struct outfile f;
+	char *text = NULL;
+	size_t n;
+	FILE *t = open_memstream(&text, &n);
+	if (!t)
+		die("out of memory");
+	fprintf(t, "cell\tepoch\tmasked\tloss\tcorrect\n");
+	for (size_t i = 0; i < r->n; i++)
+		fprintf(t, "%llu\t%u\t%u\t%.9g\t%u\n", (unsigned long long)r->row[i].cell, r->row[i].epoch, r->row[i].masked,
+			r->row[i].loss, r->row[i].correct);
+	if (fclose(t))
+		die("out of memory");
+	if (outfile_open(&f, cells_path, 0, &e) || outfile_write(&f, text, n, &e) || outfile_commit(&f, &e))
+		die("%s", e.msg);
+	free(text);
+}
+
+/* ---- the run ---- */
+
+static void write_metrics(struct score *y, struct cell_losses *r)
+{
+	struct error e;
+	double value[METRICS_MAX], loss, accuracy; /* loss, accuracy, perplexity; standard errors */
+	score_metrics(y, value);
 	const struct head_kind *k = y->task->head;
-	double value[METRICS_MAX];
 	char *text = NULL;
 	size_t n;
 	FILE *f = open_memstream(&text, &n);
 	if (!f)
 		die("out of memory");
-	score_metrics(y, value);
 	fprintf(f, "metric\tvalue\nloss\t%.9g\n", value[0]);
 	for (size_t i = metric_count(k); --i;)
 		fprintf(f, "%s\t%.9g\n", metric_name(k, i), value[i]);
 	fprintf(f, "masked\t%.0f\n%s\t%llu\ncells\t%llu\n", y->sum.count, k->counts ? "counts" : "tokens", (unsigned long long)y->tokens,
 		(unsigned long long)y->cells);
-	fclose(f);
+	if (cells_path) {
+		standard_errors(r, y, &loss, &accuracy);
+		fprintf(f, "loss_se\t%.9g\naccuracy_se\t%.9g\n", loss, accuracy);
+	}
+	if (fclose(f))
+		die("out of memory");
 	if (outfile_text(cli.output, text, &e))
 		die("%s", e.msg);
 	free(text);
@@ -74,6 +202,7 @@ int eval_main(int argc, char **argv)
 	struct masked_source source;
 	struct block b = {0};
 	struct score y = {0};
+	struct cell_losses r = {0};
 	int got;
 	cli_init(&cli, argc, argv);
 	if (!model_dir)
@@ -84,6 +213,8 @@ int eval_main(int argc, char **argv)
 	const struct train_task *task = strcmp(stream_header(in)->kind, "masked-counts") ? &mlm_task : &nb_task;
 	if (source_init(&source, task, in, &e))
 		die("%s", e.msg);
+	if (cells_path && task->head->counts)
+		die("--cells: %s is a masked-counts stream: expected masked tokens", source.name);
 	struct ops *ops = cli_device(&cli);
 	struct model *m = load_model(task, in, ops);
 	if (task == &nb_task)
@@ -91,8 +222,12 @@ int eval_main(int argc, char **argv)
 	if (!batch_tokens_max)
 		batch_tokens_max = task->head->counts ? COUNTS_MAX : TOKENS_MAX;
 	score_reset(&y, task, m);
+	r.z = xcalloc(model_config(m)->vocab_size, sizeof *r.z);
 	while ((got = stream_read(in, &b, &e)) > 0) {
-		score_block(&y, m, &source, &b, (size_t)batch_tokens_max);
+		if (cells_path)
+			score_rows(&r, &y, m, &source, &b);
+		else
+			score_block(&y, m, &source, &b, (size_t)batch_tokens_max);
 		progress("%llu cells", (unsigned long long)y.cells);
 	}
 	if (got < 0)
@@ -101,10 +236,14 @@ int eval_main(int argc, char **argv)
 		die("%s: it has no masked position", source.name);
 	if (task == &nb_task)
 		nb_eval_warn(&source, y.cells);
-	write_metrics(&y);
+	if (cells_path)
+		write_rows(&r);
+	write_metrics(&y, &r);
 	cli_report(&cli, "%llu cells, %llu %s, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens,
 		task->head->counts ? "counts" : "tokens", y.sum.count);
 	score_release(&y);
+	free(r.row);
+	free(r.z);
 	block_release(&b);
 	model_free(m);
 	ops->destroy(ops);

@@ -15,6 +15,7 @@ static const char *path, *fold_text;
 static long long fold_seed = 1;
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Classes"},
 	{.name = "gene-labels",
 		.kind = OPT_STRING,
 		.to = &path,

@@ -18,6 +18,7 @@ static long long hidden, latent;
 static int curriculum = -1; /* struct curriculum, hard; -1: none */
 
 static struct option_def options[] = {
+	{.kind = OPT_GROUP, .name = "Network"},
 	{.name = "batch-key",
 		.kind = OPT_STRING,
 		.to = &column,

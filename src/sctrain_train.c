@@ -85,13 +85,14 @@ static _Noreturn void end_early(struct train *t, struct error *e)
 	if (step_drain(q, &r, e) > 0)
 		report_step(t, &r);
 	int failed = q->status.fault == FAULT_STEP, signaled = q->status.signal && !failed;
-	if (!failed && (t->state.step || signaled))
+	int altered = stream_altered(t->source.in); /* the finished steps may have learned from other data */
+	if (!failed && !altered && (t->state.step || signaled))
 		save(t);
 	if (signaled)
 		info("interrupted after step %llu of %llu: --resume continues from %s/checkpoint-%llu", (ull)t->state.step,
 			(ull)t->state.steps, t->cli->output, (ull)t->saved);
 	else if (q->own)
-		complain("%s; %s", e->msg, saved_where(t));
+		complain("%s; %s%s", e->msg, saved_where(t), altered ? ", and may be wrong too" : "");
 	else if (!t->ranks.rank)
 		complain("rank %d has stopped; %s", q->status.rank, saved_where(t));
 	int sig = q->status.signal;
@@ -103,14 +104,16 @@ static _Noreturn void end_early(struct train *t, struct error *e)
 	_exit(128 + sig);
 }
 
-/* Training has stopped improving: read the stream to its end, so that the program before us in the pipe does not fail. */
-static void read_rest(struct train *t, struct block *b)
+/* Training has stopped improving: read the stream to its end, so that the program before us in the pipe does not fail, and
+ * its digest is checked. */
+static int read_rest(struct train *t, struct block *b, struct error *e)
 {
-	struct error e;
+	int got;
 	info("%lld validations in a row were not better: stopping after step %llu of %llu", t->options->patience, (ull)t->state.step,
 		(ull)t->state.steps);
-	while (stream_read(t->source.in, b, &e) > 0)
+	while ((got = stream_read(t->source.in, b, e)) > 0)
 		;
+	return got;
 }
 
 /* ---- steps ---- */
@@ -180,7 +183,7 @@ static void train(struct train *t)
 	struct error e;
 	struct block b = {0};
 	uint64_t step = t->info.first_step; /* of the next block */
-	int got;
+	int got, over = 0;
 	t->report.start = t->report.last = clock_seconds();
 	while ((got = next_block(t, &b, step, &e)) > 0) {
 		int fresh = step >= t->state.step; /* else the step was done before the checkpoint */
@@ -190,15 +193,15 @@ static void train(struct train *t)
 		if (step_signal(&t->steps))
 			end_early(t, &e);
 		if (fresh && patience_is_over(t)) {
-			read_rest(t, &b);
-			got = 0;
+			got = read_rest(t, &b, &e);
+			over = 1;
 			break;
 		}
 		if (fresh && save_due(t, step))
 			save(t);
 	}
 	block_release(&b);
-	if (got < 0 && t->state.step < t->info.steps)
+	if (got < 0 && !over && t->state.step < t->info.steps)
 		train_step(t, NULL, t->state.step, &e); /* the other ranks run this step */
 	if (step_close(&t->steps, got < 0, &e))
 		end_early(t, &e);

@@ -1,6 +1,8 @@
 /* scview: show any stream as a table, its header or statistics; check it; export it to numpy and AnnData. */
 #include "scview.h"
 
+#include "base/decimal.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,7 @@
 enum format { TSV, NPY, H5AD };
 
 struct view view;
-static const char *columns;
+static const char *columns, *into, *key = "corrmask";
 static long long limit = -1;
 static int genes, format, want_header, want_vocab, want_stats, want_check;
 
@@ -23,6 +25,9 @@ static struct option_def options[] = {
 	{0, "check", OPT_FLAG, &want_check, NULL, "read the whole input and report whether it is complete; several files allowed", 0, 0, 0,
 		0},
 	{'O', "format", OPT_CHOICE, &format, "tsv|npy|h5ad", "output format (default tsv)", 0, 0, 0, 0},
+	{0, "into", OPT_STRING, &into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode", 0,
+		0, 0, 0},
+	{0, "key", OPT_STRING, &key, "NAME", "with --into: add obsm/X_NAME, or obs/NAME_predicted and more (default corrmask)", 0, 0, 0, 0},
 	{0},
 };
 
@@ -34,6 +39,21 @@ static struct cli cli = {
 	.options = options,
 	.common = CLI_OUT,
 };
+
+/* --rate 0.42, where the stream has all digits of the number */
+static void shorten_provenance(cJSON *programs)
+{
+	cJSON *p;
+	cJSON_ArrayForEach(p, programs)
+	{
+		cJSON *given = cJSON_GetObjectItemCaseSensitive(p, "options");
+		if (!cJSON_IsString(given))
+			continue;
+		char *shorter = decimal_shorten(given->valuestring);
+		cJSON_ReplaceItemInObjectCaseSensitive(p, "options", cJSON_CreateString(shorter));
+		free(shorter);
+	}
+}
 
 /* Print the header as JSON. Of the vocabulary it has only the size and digests; --vocab prints it. */
 static void show_header(struct stream *in)
@@ -47,6 +67,7 @@ static void show_header(struct stream *in)
 		cJSON_DeleteItemFromObjectCaseSensitive(vocab, "median");
 		cJSON_AddNumberToObject(vocab, "rows", (double)h->vocab.n);
 	}
+	shorten_provenance(cJSON_GetObjectItemCaseSensitive(j, "provenance"));
 	char *pretty = cJSON_Print(j);
 	if (!pretty)
 		die("%s: the header cannot be printed", stream_name(in));
@@ -91,7 +112,7 @@ static int check(int i)
 		text_putf("%s: whole, %s, %" PRIu64 " rows in %zu blocks\n", stream_name(in), stream_header(in)->kind, stream_rows(in),
 			blocks);
 	else
-		info("%s", view.error.msg);
+		complain("%s", view.error.msg);
 	block_release(&b);
 	stream_free(in);
 	return got;
@@ -100,13 +121,20 @@ static int check(int i)
 int main(int argc, char **argv)
 {
 	cli_init(&cli, argc, argv);
-	view = (struct view){
-		.columns = columns, .limit = limit, .genes = genes, .output = cli.output, .file = cli.noperand ? cli.operand[0] : NULL};
+	view = (struct view){.columns = columns,
+		.limit = limit,
+		.genes = genes,
+		.output = cli.output,
+		.into = into,
+		.key = key,
+		.file = cli.noperand ? cli.operand[0] : NULL};
 	if (want_header + want_vocab + want_stats + want_check + (format != TSV) > 1)
 		usage_error("give one of -H, --vocab, -s, --check and -O");
+	if (into && format != H5AD)
+		usage_error("--into adds to an AnnData file: give -O h5ad too");
 	if (cli.noperand > 1 && !want_check)
 		usage_error("one file at a time (several only with --check)");
-	if (format != TSV && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
+	if (format != TSV && !into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
 		usage_error("-O %s is binary and will not be written to a terminal: use -o FILE", format == NPY ? "npy" : "h5ad");
 	if (want_check) {
 		int bad = 0;
@@ -125,6 +153,8 @@ int main(int argc, char **argv)
 		view_statistics(in);
 	else if (format == NPY)
 		view_npy(in);
+	else if (format == H5AD && into)
+		view_into(in);
 	else if (format == H5AD)
 		view_h5ad(in);
 	else

@@ -15,6 +15,8 @@ extern struct view {
 	long long limit;     /* most rows, -1: all */
 	int genes;           /* enum view_genes: how rows of the vocabulary are shown */
 	const char *output;  /* -o, NULL: standard output */
+	const char *into;    /* --into: the file to add to, NULL: none */
+	const char *key;     /* --key */
 	const char *file;    /* the operand, NULL: standard input */
 	struct outfile out;  /* the output */
 	struct error error;
@@ -25,6 +27,7 @@ void view_table(struct stream *in);
 void view_statistics(struct stream *in);
 void view_npy(struct stream *in);
 void view_h5ad(struct stream *in);
+void view_into(struct stream *in);
 
 /* Write text to view.out, through a buffer. */
 void text_open(void);

@@ -2,12 +2,15 @@
 #include "scview.h"
 
 #include "anndata/export.h"
+#include "anndata/into.h"
 #include "base/npy.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- npy ---- */
@@ -75,15 +78,16 @@ void view_npy(struct stream *in)
 
 /* ---- h5ad ---- */
 
-static void copy_out(int fd)
+/* All of a file to `to`. */
+static void copy(int fd, const char *name, struct outfile *to)
 {
 	char buf[1 << 16];
 	ssize_t n = lseek(fd, 0, SEEK_SET);
 	while (n >= 0 && (n = read(fd, buf, sizeof buf)) > 0)
-		if (outfile_write(&view.out, buf, (size_t)n, &view.error))
+		if (outfile_write(to, buf, (size_t)n, &view.error))
 			die("%s", view.error.msg);
 	if (n < 0)
-		die("temporary file: cannot read: %s", strerror(errno));
+		die("%s: cannot read: %s", name, strerror(errno));
 }
 
 /* HDF5 opens files by name and seeks. If the output is not a regular file, write to $TMPDIR and copy. */
@@ -97,35 +101,96 @@ static const char *temporary(struct outfile *spill)
 	return spill->tmp;
 }
 
+/* Open the output, and return the name of the file that HDF5 is to write. */
+static const char *open_output(const char *path, struct outfile *spill)
+{
+	if (outfile_open(&view.out, path, 1, &view.error))
+		die("%s", view.error.msg);
+	return view.out.direct ? temporary(spill) : view.out.tmp;
+}
+
+static void commit_output(struct outfile *spill)
+{
+	if (view.out.direct) {
+		unlink(spill->tmp); /* before a closed pipe can kill the program */
+		copy(spill->fd, "temporary file", &view.out);
+	}
+	outfile_abort(spill);
+	if (outfile_commit(&view.out, &view.error))
+		die("%s", view.error.msg);
+}
+
+/* Give the rows of the stream to `add`, at most --rows of them. */
+static void each_block(struct stream *in, int (*add)(void *, const struct block *, size_t, struct error *), void *to)
+{
+	struct block b = {0};
+	uint64_t left = view.limit < 0 ? UINT64_MAX : (uint64_t)view.limit;
+	int got = 1;
+	for (; left && (got = stream_read(in, &b, &view.error)) > 0; left -= b.rows < left ? b.rows : left) {
+		if (add(to, &b, b.rows < left ? b.rows : (size_t)left, &view.error))
+			die("%s", view.error.msg);
+		progress("%" PRIu64 " rows", stream_rows(in));
+	}
+	if (got < 0)
+		die("%s", view.error.msg);
+	block_release(&b);
+}
+
+static int add_h5ad(void *w, const struct block *b, size_t rows, struct error *e)
+{
+	return h5ad_writer_add(w, b, rows, e);
+}
+
 void view_h5ad(struct stream *in)
 {
 	size_t nkeep;
 	char **keep = opt_list(view.columns, &nkeep);
 	struct outfile spill = {0};
-	struct block b = {0};
-	uint64_t left = view.limit < 0 ? UINT64_MAX : (uint64_t)view.limit;
-	int got = 1;
-	if (outfile_open(&view.out, view.output, 1, &view.error))
-		die("%s", view.error.msg);
-	const char *path = view.out.direct ? temporary(&spill) : view.out.tmp;
+	const char *path = open_output(view.output, &spill);
 	struct h5ad_writer *w = h5ad_writer_new(path, stream_header(in), keep, nkeep, stream_name(in), &view.error);
 	if (!w)
 		die("%s", view.error.msg);
-	for (; left && (got = stream_read(in, &b, &view.error)) > 0; left -= b.rows < left ? b.rows : left) {
-		if (h5ad_writer_add(w, &b, b.rows < left ? b.rows : (size_t)left, &view.error))
-			die("%s", view.error.msg);
-		progress("%" PRIu64 " rows", stream_rows(in));
-	}
-	if (got < 0 || h5ad_writer_finish(w, &view.error))
+	each_block(in, add_h5ad, w);
+	if (h5ad_writer_finish(w, &view.error))
 		die("%s", view.error.msg);
 	h5ad_writer_free(w);
-	if (view.out.direct) {
-		unlink(spill.tmp); /* before a closed pipe can kill the program */
-		copy_out(spill.fd);
-	}
-	outfile_abort(&spill);
-	if (outfile_commit(&view.out, &view.error))
-		die("%s", view.error.msg);
+	commit_output(&spill);
 	opt_list_free(keep, nkeep);
-	block_release(&b);
+}
+
+static int add_into(void *w, const struct block *b, size_t rows, struct error *e)
+{
+	return h5ad_into_add(w, b, rows, e);
+}
+
+/* Fill a copy of the file, which then takes its place or that of the output. */
+void view_into(struct stream *in)
+{
+	size_t nkeep;
+	uint64_t absent;
+	char **keep = opt_list(view.columns, &nkeep);
+	struct outfile spill = {0};
+	struct stat st;
+	int fd = open(view.into, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		die("%s: %s", view.into, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		die("%s: not a regular file", view.into);
+	const char *path = open_output(view.output ? view.output : view.into, &spill);
+	struct outfile *to = view.out.direct ? &spill : &view.out;
+	copy(fd, view.into, to);
+	if (!view.output && fchmod(to->fd, st.st_mode & 07777))
+		die("%s: cannot keep its permissions: %s", view.into, strerror(errno));
+	close(fd);
+	struct h5ad_into *w = h5ad_into_new(path, view.into, view.key, stream_header(in), keep, nkeep, stream_name(in), &view.error);
+	if (!w)
+		die("%s", view.error.msg);
+	each_block(in, add_into, w);
+	if (h5ad_into_finish(w, &absent, &view.error))
+		die("%s", view.error.msg);
+	h5ad_into_free(w);
+	if (absent)
+		warn("%" PRIu64 " cells of %s are not in %s: their values are missing", absent, view.into, stream_name(in));
+	commit_output(&spill);
+	opt_list_free(keep, nkeep);
 }

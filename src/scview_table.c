@@ -39,7 +39,7 @@ static struct shown *choose(const struct header *h, const char *file, size_t *n)
 			s[(*n)++].col = (int)i;
 	for (size_t i = 0; i < *n; i++) {
 		s[i].missing = header_missing_of(h, s[i].col);
-		s[i].gene = view.genes != NUMBER && h->vocab.n && block_is_id(&h->col[s[i].col]);
+		s[i].gene = view.genes != NUMBER && h->vocab.n && header_is_id(&h->col[s[i].col]);
 	}
 	opt_list_free(name, nname);
 	return s;

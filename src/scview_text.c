@@ -1,6 +1,8 @@
 /* Text output. */
 #include "scview.h"
 
+#include "base/decimal.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -70,17 +72,8 @@ void text_field(const char *s, size_t n)
 
 void text_real(double v, int single)
 {
-	char s[40];
-	if (isnan(v)) {
-		text_puts("NA");
-		return;
-	}
-	for (int digits = single ? 6 : 15;; digits++) {
-		snprintf(s, sizeof s, "%.*g", digits, v);
-		if (digits == (single ? 9 : 17) || (single ? (double)strtof(s, NULL) == v : strtod(s, NULL) == v))
-			break;
-	}
-	text_puts(s);
+	char s[DECIMAL];
+	text_puts(isnan(v) ? "NA" : single ? decimal_print_float(s, (float)v) : decimal_print(s, v));
 }
 
 void text_uint(uint64_t v)

@@ -53,7 +53,7 @@ with_shim() {
 
 @test "-v and --version name OpenBLAS and its kernels" {
 	train
-	assert_line --regexp '^sctrain mlm: device: cpu, 1 thread, OpenBLAS [0-9.]+ [A-Za-z]+, [a-z0-9]+( \(no CUDA.*)?$'
+	assert_line --regexp '^sctrain mlm: note: device: cpu, 1 thread, OpenBLAS [0-9.]+ [A-Za-z]+, [a-z0-9]+( \(no CUDA.*)?$'
 	run sctrain --version
 	assert_output --regexp 'OpenBLAS [0-9.]+ [A-Za-z]+, [a-z0-9]+\)$'
 	run scembed --version
@@ -65,7 +65,7 @@ with_shim() {
 @test "the user's OPENBLAS_CORETYPE is kept, and slow kernels are named as such" {
 	export OPENBLAS_CORETYPE=Prescott
 	train
-	assert_line --regexp '^sctrain mlm: device: cpu, 1 thread, OpenBLAS [0-9.]+ Prescott \(slower than (Haswell|Zen|SkylakeX|Cooperlake)\)'
+	assert_line --regexp '^sctrain mlm: note: device: cpu, 1 thread, OpenBLAS [0-9.]+ Prescott \(slower than (Haswell|Zen|SkylakeX|Cooperlake)\)'
 	with_shim
 	train --force
 	unset LD_PRELOAD

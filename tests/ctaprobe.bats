@@ -193,10 +193,10 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	run --separate-stderr ctaprobe score -l cell_type p.s
 	assert_equal "$stderr" "ctaprobe score: warning: p.s: 46 cells of 2 classes that the model does not know ('other1', ...) are never predicted right; --known leaves them out"
 	run --separate-stderr ctaprobe score -l cell_type --known p.s
-	assert_equal "$stderr" "ctaprobe score: 46 cells of classes that the model does not know are left out"
+	assert_equal "$stderr" "ctaprobe score: note: 46 cells of classes that the model does not know are left out"
 	ref predict p.s what=unlabelled
 	run --separate-stderr ctaprobe score -l cell_type p.s
-	assert_equal "$stderr" "ctaprobe score: 72 cells have no value in column 'cell_type' and are left out"
+	assert_equal "$stderr" "ctaprobe score: note: 72 cells have no value in column 'cell_type' and are left out"
 	ref predict p.s what=nologits
 	run --separate-stderr ctaprobe score -l cell_type p.s
 	assert_equal "$stderr" "ctaprobe score: warning: p.s: 100 cells have no logits and are left out"

@@ -162,3 +162,14 @@ near() {
 		refute_output --partial libcuda
 	done
 }
+
+@test "the backend is looked for beside the program only, not where LD_LIBRARY_PATH or the current folder has one" {
+	mkdir -p off
+	cp "$BIN/sctrain" off
+	ln -sf "$EMULATED/corrmask_cuda.so" .
+	for path in "$EMULATED" ":$EMULATED" .; do
+		run env LD_LIBRARY_PATH="$path:$EMULATED" off/sctrain mlm "${A[@]}" --device cuda,float -o none a.masked
+		assert_failure 1
+		assert_output --partial "corrmask_cuda.so is not installed"
+	done
+}

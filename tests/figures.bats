@@ -103,28 +103,85 @@ setup() {
 	run ! $P/fig4-trial.sh scale-7-1-2
 }
 
-@test "reports: long names of classes are whole and in columns, and the demo's figure grows with the classes" {
-	mkdir -p p/log ft/log ft/a.model
+@test "figures: the legend of table6 is beside the panels, whatever the strategies" {
+	long="random random+10 random+25 random+50 random+r2mae random+dyn random+mdlm pmi pmi-rand corrmask corrmask+10 corrmask+25 corrmask+50 corrmask+r2mae corrmask+dyn corrmask+mdlm bernoulli corrmask-100 pmi+10 pmi+25"
+	for strategies in "random corrmask" "$long"; do
+		{
+			for stage in finetune probe; do
+				for s in $strategies; do printf '%s\tmacro_f1\t%s\t%s\t3\t0.5\t0.01\n' $stage $s 300 $stage $s 900; done
+			done
+		} > points.tsv
+		{
+			echo "classes cells class $(sed 's/corrmask//' <<< "$strategies")" | tr -s ' ' '\t'
+			for i in $(seq 70); do printf '%d\t5\tx\t0.1\t0.2\n' $i; done
+		} > rare.tsv
+		$P/plot.sh table6 . svg "strategies='$strategies'"
+		# every name once, at the right of the last panel, and the figure holds it
+		$PYTHON - "$strategies" <<-'END'
+			import re, sys
+			text = open("table6.svg").read()
+			wide, tall = map(float, re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', text).groups())
+			# gnuplot writes a text as a group that is moved to x, y
+			found = re.findall(r"<g transform=.translate\(([0-9.]+),([0-9.]+)\)[^>]*>\s*<text>([^<]+)", text)
+			for name in sys.argv[1].split() + ["not pre-trained"]:
+			    at = [(float(x), float(y)) for x, y, t in found if t.strip() == name]
+			    assert len(at) == 1, (name, at)
+			    assert at[0][0] > 1500 and at[0][1] < tall and at[0][0] + 7 * len(name) < wide, (name, at, wide, tall)
+		END
+	done
+}
+
+@test "reports: long names of classes are whole and in columns; the demo says what differs and what does not" {
+	mkdir -p p/log pre/log rel/log dir/log ft/log ft/a.model
 	touch p/group ft/log/ctaprobe-a.log
 	for l in scsample-train scsample-test depgraph; do echo "none" > p/log/$l.log; done
 	long="central nervous system macrophage of the subventricular zone"
-	for n in 3 70; do
-		for m in random corrmask; do
-			mkdir -p $n/$m.model $n/log
-			printf 'step\tloss\n1\t8\n2\t7\n' > $n/$m.model/train.tsv
-			for i in $(seq $n); do printf 'f1:%s %d\t0.5\nn:%s %d\t%d\n' "$long" "$i" "$long" "$i" $((99 - i)); done > $n/$m.probe.tsv
-			for masks in random corrmask; do printf 'loss\t2\naccuracy\t0.1\n' > $n/$m.loss-$masks.tsv; done
+	printf 'masks\tfrequency\tmedians\nhidden\t5.5\t5.25\nvisible\t5.5\t5\n' > rel/reference.tsv
+	# loss of 20 cells; the second number of a network is its R
+	for network in random-1:0.40 random-2:0.44 corrmask-1:0.10 corrmask-2:0.12; do
+		for part in visible:0 hidden:1; do
+			awk -v r=${network#*:} -v h=${part#*:} 'BEGIN { OFS = "\t"; print "cell", "epoch", "masked", "loss", "correct"
+				for (c = 1; c <= 20; c++) print c, 0, 1, 5 + c / 10 + h * (r + (c % 2 ? 0.05 : -0.05)), 0 }' > rel/${network%:*}.${part%:*}.cells
 		done
-		$P/demo-plot.sh $n
-		$P/demo-report.sh $n p x y 0 > $n/report.txt
 	done
-	run cat 70/report.txt
-	assert_line --regexp "^ {68}cells +random +CorrMask$"
-	assert_line --regexp "^  $long 1 {7}98 +0.5000 +0.5000$"
-	assert_line --regexp "^  $long 70 {6}29 +0.5000 +0.5000$"
-	height() { od -An -tu1 -j20 -N4 "$1/demo.png" | awk '{ print $3 * 256 + $4 }'; }
-	assert_equal "$(height 3)" 480
-	assert_equal "$(height 70)" 1300
+	probe() { # NAME MACRO_F1
+		printf 'macro_f1\t%s\nmacro_f1_low\t%s\nmacro_f1_high\t%s\nf1_rare\t0.25\naccuracy\t0.75\nconverged\t1\nbootstrap_units\t7\ncells\t20\n' \
+			"$2" "$(awk -v x="$2" 'BEGIN { print x - 0.04 }')" "$(awk -v x="$2" 'BEGIN { print x + 0.04 }')" > dir/$1.probe.tsv
+		awk -v x=$2 'BEGIN { OFS = "\t"; print "replicate", "accuracy", "balanced_accuracy", "macro_f1"
+			for (i = 1; i <= 100; i++) print i, 0.5, 0.5, x + 0.01 * (i % 2 ? 1 : -1) * (x < 0.62 ? 1 : 2) }' > dir/$1.probe.replicates
+		for c in "$long" µ; do printf 'f1:%s\t0.5\nn:%s\t%d\n' "$c" "$c" ${#c}; done >> dir/$1.probe.tsv
+	}
+	probe expression 0.9; probe pca 0.8; probe untrained-1 0.3; probe untrained-2 0.4
+	probe random-1 0.60; probe random-2 0.64; probe corrmask-1 0.62; probe corrmask-2 0.61
+	report() { $P/demo-report.sh dir p pre rel "1 2" x.h5ad y 0 "tiny, 3 epochs"; }
+	run -0 report
+	assert_line "corrmask demo: x.h5ad, label y"
+	assert_line --regexp '^network, random masks +6.050 +6.470 +\+0.420   \+0.400 \+0.440$'
+	assert_line --regexp '^network, CorrMask masks +6.050 +6.160 +\+0.110   \+0.100 \+0.120$'
+	assert_line --regexp '^table of gene frequencies, no network +5.500 +5.500 +\+0.000$'
+	assert_line --regexp '^table of medians of neighbours, no network +5.000 +5.250 +\+0.250$'
+	assert_line --regexp '^log-normalised expression, no network +0.9000 +0.2500 +0.7500   0.8600 - 0.9400$'
+	assert_line --regexp '^network, not trained +0.3500 '
+	assert_line --partial "95 % interval of macro F1, 7 groups drawn anew"
+	# gaps .30 and .32; the cells' parts cancel
+	assert_line "Differs: with CorrMask the network relies less on visible partners. R is 0.110, with random masks 0.420 (difference -0.310 ± 0.010)."
+	# gaps +.02 (.01 more or less in each draw) and -.03 (.01 less or more): the draws cancel, so the error is .025
+	assert_line "Not shown to differ: the macro F1 of cell types, CorrMask - random -0.005 ± 0.025."
+	assert_line "Log-normalised expression (0.900) tells the cell types apart better than the best of these networks (0.620; untrained 0.350)."
+	assert_line --regexp "^ {65}cells +random +CorrMask$"
+	assert_line --regexp "^  $long {6}60 +0.5000 +0.5000$"
+	assert_line --regexp "^  µ {59} {7}1 +0.5000 +0.5000$"
+	# a higher F1 in both seeds, by more than twice its error, is said to differ; a network that is better than the baselines, too
+	probe corrmask-1 0.95; probe corrmask-2 0.99
+	cp rel/random-1.hidden.cells rel/corrmask-1.hidden.cells
+	run -0 report
+	assert_line --regexp '^Differs: the macro F1 of cell types is higher with CorrMask \(\+0.350 ± 0.005\).$'
+	assert_line "Log-normalised expression (0.900) tells the cell types apart less well than the best of these networks (0.970; untrained 0.350)."
+	assert_line --regexp '^Not shown to differ: the reliance on visible partners. R is 0.260, with random masks 0.420 \(difference -0.160 ± 0.160\).$'
+	for t in svg png; do
+		$P/plot.sh demo dir $t
+		assert_file_not_empty dir/demo.$t
+	done
 	printf 'accuracy\t0.5\nunknown\t0\nf1:%s\t0.5\nn:%s\t7\ntrain_n:%s\t70\nf1:µ\t1\nn:µ\t8\ntrain_n:µ\t80\n' "$long" "$long" "$long" > ft/a.score.tsv
 	printf 'step\teval_loss\n1\t2\n' > ft/a.model/train.tsv
 	run -0 $P/finetune-report.sh ft x y a

@@ -145,13 +145,260 @@ a.write_h5ad(sys.argv[1] + ".h5ad")' $ids
 }
 
 @test "h5tok: no raw counts is an error that says what was looked at" {
-	fails "looked at raw/X: not there; X: holds 5.7" h5tok normalised.h5ad
-	fails "layers that --layer can name: counts, more" h5tok normalised.h5ad
+	$PYTHON -c "
+import h5py, shutil
+shutil.copy('normalised.h5ad', 'none.h5ad')
+with h5py.File('none.h5ad', 'r+') as f:
+    f.move('layers/counts', 'layers/other')"
+	fails "looked at raw/X: not there; X: holds 5.7" h5tok none.h5ad
+	fails "layers that --layer can name: more, other" h5tok none.h5ad
 	fails "layers/spliced: not there" h5tok --layer spliced normalised.h5ad
 	h5tok -q --layer X csr_gzip.h5ad -o x.counts
 	fails "no column 'nothing' to take gene ids from (it has: index, symbol, ensembl_id)" h5tok --gene-column nothing csr_gzip.h5ad
 	fails "2 genomes (GRCh38, mm10); choose one" h5tok tenx2.h5
 	fails "no genome hg19; there are: GRCh38, mm10" h5tok --genome hg19 tenx2.h5
+}
+
+@test "h5tok: a layer called counts is found where X is normalised" {
+	run -0 h5tok normalised.h5ad -o found.counts
+	assert_output --partial "counts from layers/counts"
+	h5tok -q --layer counts normalised.h5ad -o named.counts
+	cmp <(scview found.counts) <(scview named.counts)
+	# but not before an X that holds counts
+	$PYTHON -c "
+import h5py, shutil
+shutil.copy('normalised.h5ad', 'both.h5ad')
+with h5py.File('both.h5ad', 'r+') as f:
+    f.move('X', 'layers/normalised')
+    f.copy('layers/counts', 'X')"
+	run -0 h5tok both.h5ad -o found.counts
+	assert_output --partial "counts from X"
+}
+
+# fractions FILE: csr, csc, dense, 10x and text files of the same counts with fractions, and fractions.tsv, what rounding makes of them
+fractions() {
+	$PYTHON -W ignore - <<-'END'
+	import anndata, gzip, h5py, numpy as np, os, scipy.io, scipy.sparse as sp
+	rng = np.random.default_rng(3)
+	x = rng.poisson(3, (30, 12)) * rng.choice([1, .5, .25, .9], (30, 12)).astype(np.float32)
+	x[0, 0], x[1, 1], x[2, 2] = 2.5, 3.5, 250.2
+	ids = ["ENSG%011d" % i for i in range(12)]
+	for name, m in ("csr", sp.csr_matrix(x)), ("csc", sp.csc_matrix(x)), ("dense", x.astype(np.float64)):
+	    a = anndata.AnnData(m, dtype=m.dtype)
+	    a.var_names = ids
+	    a.write_h5ad("fractions_%s.h5ad" % name)
+	t = sp.csr_matrix(x)
+	with h5py.File("fractions_10x.h5", "w") as f:
+	    g = f.create_group("matrix")
+	    g["data"], g["indices"], g["indptr"], g["shape"] = t.data, t.indices, t.indptr, np.array([12, 30])
+	    g["barcodes"] = np.array([str(i) for i in range(30)], "S")
+	    for k in "id", "name":
+	        g["features/" + k] = np.array(ids, "S")
+	os.makedirs("fractions_mtx", exist_ok=True)
+	scipy.io.mmwrite("fractions_mtx/matrix.mtx", sp.coo_matrix(x.T))
+	open("fractions_mtx/features.tsv", "w").write("".join("%s\t%s\tGene Expression\n" % (i, i) for i in ids))
+	open("fractions_mtx/barcodes.tsv", "w").write("".join("%d\n" % i for i in range(30)))
+	with open("fractions.tsv", "w") as f:
+	    f.write("barcode\tn_counts\tgene\tcount\n")
+	    for i, row in enumerate(np.rint(x).astype(int)):
+	        j = np.flatnonzero(row)
+	        f.write("%d\t%d\t%s\t%s\n" % (i, row.sum(), " ".join(ids[k] for k in j), " ".join(map(str, row[j]))))
+	END
+}
+
+@test "h5tok --round: fractional counts of every layout are rounded as numpy rounds them, and the provenance says so" {
+	fractions
+	for f in fractions_csr.h5ad fractions_csc.h5ad fractions_dense.h5ad fractions_10x.h5 fractions_mtx; do
+		fails "" h5tok $f
+		h5tok -q --round $f -o rounded.counts
+		scview -c barcode,n_counts,gene,count --genes id rounded.counts | diff - fractions.tsv || fail "$f"
+	done
+	run -0 scview -H rounded.counts
+	assert_output --regexp '"options":[[:space:]]*"--round"'
+	# whole counts stay
+	h5tok -q --round csr_gzip.h5ad | scview >a
+	h5tok -q csr_gzip.h5ad | scview | cmp - a
+	$PYTHON -c "
+import h5py
+with h5py.File('fractions_csr.h5ad', 'r+') as f:
+    f['X/data'][:] = f['X/data'][:] / 50"
+	run -0 h5tok --round fractions_csr.h5ad -o rounded.counts
+	assert_line "h5tok: warning: fractions_csr.h5ad: the largest value looked at is 5: normalised or log-transformed? --round is for counts with fractions"
+	$PYTHON -c "
+import h5py
+with h5py.File('fractions_csr.h5ad', 'r+') as f:
+    f['X/data'][3] = -.5"
+	fails "a negative value" h5tok --round fractions_csr.h5ad
+}
+
+@test "h5tok: matrix directories with the prefixes of GEO, one sample or several" {
+	mkdir -p geo several
+	for f in mtx_gz/*; do cp "$f" "geo/GSM123_s1_${f##*/}"; done
+	h5tok -q geo | scview >a
+	h5tok -q mtx_gz | scview | cmp - a
+	for s in s1 s2; do
+		for f in mtx/*; do cp "$f" "several/GSM1_${s}_${f##*/}"; done
+	done
+	fails "several: 2 matrices in this directory: name those to read (GSM1_s" h5tok several
+	h5tok -q --sample-column sample several/GSM1_s1_matrix.mtx several/GSM1_s2_matrix.mtx -o two.counts
+	assert_equal "$(scview -c sample two.counts | tail -n +2 | uniq | paste -sd ' ')" "GSM1_s1 GSM1_s2"
+	h5tok -q --sample-column sample mtx/matrix.mtx -o one.counts
+	assert_equal "$(scview -c sample one.counts | tail -n +2 | uniq)" mtx
+	h5tok -q mtx/matrix.mtx | scview | cmp - <(h5tok -q mtx | scview)
+	(cd mtx && h5tok -q matrix.mtx | scview) | cmp - <(h5tok -q mtx | scview)
+	rm several/GSM1_s1_barcodes.tsv
+	fails "several/GSM1_s1_matrix.mtx: no GSM1_s1_barcodes.tsv" h5tok several/GSM1_s1_matrix.mtx
+}
+
+@test "h5tok --obs-table: annotation joined by barcode, with types, missing values and every form of table" {
+	h5tok -q tenx3.h5 -o plain.counts
+	scview -c barcode plain.counts | tail -n +2 | $PYTHON -c "
+import sys
+for i, b in reversed(list(enumerate(sys.stdin.read().split()))):
+    print(b, 'T cell' if i % 3 else 'B, cell', i - 5, i / 4, ['TRUE', 'FALSE', 'NA'][i % 3], 'note %d' % i, '' if i == 2 else i, sep='\t')
+print('NOBODY-1', 'x', 0, 0, 'TRUE', 'y', 0, sep='\t')" >body.tsv
+	{ printf 'barcode	cell_type	age	score	flag	note	gap
+' && cat body.tsv; } >obs.tsv
+	{ printf 'cell_type	age	score	flag	note	gap
+' && cat body.tsv; } >r.tsv
+	$PYTHON -c "
+import csv
+csv.writer(open('obs.csv', 'w'), quoting=csv.QUOTE_NONNUMERIC).writerows(csv.reader(open('obs.tsv'), delimiter='\t'))"
+	gzip -kf obs.csv
+	h5tok -q --obs-table obs.tsv tenx3.h5 -o annotated.counts
+	run -0 h5tok -q --list-obs --obs-table obs.tsv tenx3.h5
+	assert_output - <<-'END'
+	column	type	categories
+	cell_type	categorical	3
+	age	i64	
+	score	f64	
+	flag	categorical	2
+	note	str	
+	gap	i64	
+	END
+	scview -c barcode,cell_type,age,score,flag,note,gap annotated.counts >t
+	$PYTHON -c "
+n = 0
+for i, line in enumerate(open('t').read().splitlines()[1:]):
+    assert line.split('\t')[1:] == ['T cell' if i % 3 else 'B, cell', str(i - 5), '%g' % (i / 4), ['True', 'False', 'NA'][i % 3], 'note %d' % i,
+                                     'NA' if i == 2 else str(i)], line
+    n += 1
+assert n > 20"
+	for f in r.tsv obs.csv obs.csv.gz; do
+		h5tok -q --obs-table $f tenx3.h5 | scview | cmp - <(scview annotated.counts) || fail $f
+	done
+	# the counts are the same
+	cmp <(scview -c cell,barcode,n_counts,gene,count annotated.counts) <(scview plain.counts)
+	# only some columns; an .h5ad, whose own columns stay; a table that lacks some cells
+	h5tok -q --obs age --obs-table obs.tsv tenx3.h5 | scview -n1 >t
+	assert_equal "$(head -1 t)" "$(printf 'cell	barcode	n_counts	age	gene	count')"
+	fails "both the file and obs.tsv have a column 'cell_type'" h5tok --obs-table obs.tsv csr_gzip.h5ad
+	head -4 obs.tsv | cut -f1,6 >few.tsv
+	run -0 h5tok --obs-table few.tsv csr_gzip.h5ad tenx3.h5 -o few.counts
+	assert_line --regexp "warning: tenx3.h5: 2[0-9] of 2[0-9] barcodes are not in few.tsv: their annotation is missing"
+	assert_equal "$(scview -c note few.counts | grep -c '^note [0-9]')" 6
+	# two samples with the same barcodes
+	awk -F'	' -v OFS='	' 'NR == 1 { print $1, "sex"; next } { print $1 "-s1", "f"; print $1 "-s2", "m" }' obs.tsv >samples.tsv
+	mkdir -p s1 s2
+	cp tenx3.h5 s1/filtered_feature_bc_matrix.h5
+	cp tenx3.h5 s2/filtered_feature_bc_matrix.h5
+	h5tok -q --sample-column sample --obs-table samples.tsv s1/filtered_feature_bc_matrix.h5 s2/filtered_feature_bc_matrix.h5 | scview -c sample,sex |
+		tail -n +2 | uniq >t
+	assert_equal "$(paste -sd ' ' t)" "$(printf 's1	f s2	m')"
+}
+
+@test "h5tok --obs-table: tables with faults" {
+	printf 'barcode	a
+CELLX-1	1
+' >t.tsv
+	fails "csr_gzip.h5ad: no barcode is in t.tsv: they are like 'CELL00-1' here and like 'CELLX-1' there" h5tok --obs-table t.tsv csr_gzip.h5ad
+	printf 'barcode	a
+CELL00-1	1
+CELL00-1	1
+' >t.tsv
+	fails "t.tsv: line 3: barcode 'CELL00-1' occurs twice" h5tok --obs-table t.tsv csr_gzip.h5ad
+	printf 'barcode	a
+CELL00-1	1
+CELL01-1	1	2
+' >t.tsv
+	fails "t.tsv: line 3: 3 fields, expected 2" h5tok --obs-table t.tsv csr_gzip.h5ad
+	printf 'barcode
+CELL00-1
+' >t.tsv
+	fails "t.tsv: expected a barcode and at least one other column" h5tok --obs-table t.tsv csr_gzip.h5ad
+	printf 'barcode,a
+CELL00-1,"1
+' >t.tsv
+	fails "t.tsv: line 2: a quote that is not closed" h5tok --obs-table t.tsv csr_gzip.h5ad
+	printf 'barcode	a	a
+CELL00-1	1	1
+' >t.tsv
+	fails "t.tsv: line 1: two columns are called 'a'" h5tok --obs-table t.tsv csr_gzip.h5ad
+	: >t.tsv
+	fails "t.tsv: the table is empty" h5tok --obs-table t.tsv csr_gzip.h5ad
+	fails "nowhere.tsv: No such file" h5tok --obs-table nowhere.tsv csr_gzip.h5ad
+}
+
+@test "h5tok: blosc compression, where HDF5 has the plugin" {
+	$PYTHON -c 'import h5py, sys; sys.exit(not h5py.h5z.filter_avail(32001))' || skip "no blosc plugin (Debian package hdf5-filter-plugin-blosc-serial)"
+	cp csr_plain.h5ad with_blosc.h5ad
+	$PYTHON -c "
+import h5py
+with h5py.File('with_blosc.h5ad', 'r+') as f:
+    for a in 'X/data', 'X/indices':
+        v = f[a][:]
+        del f[a]
+        f.create_dataset(a, data=v, chunks=(64,), compression=32001, compression_opts=(0, 0, 0, 0, 5, 1, 0))"
+	h5tok -q with_blosc.h5ad | scview >a
+	h5tok -q csr_plain.h5ad | scview | cmp - a
+}
+
+@test "h5tok: Zstandard compression, of numbers and of names" {
+	command -v zstd >/dev/null || skip "no zstd command"
+	$PYTHON - <<-'END'
+	import h5py, numpy as np, shutil, subprocess
+	def replace(f, name, filters, pack, chunk):
+	    old = f[name]
+	    values, attrs = old.asstr()[:].astype("S40") if old.dtype.kind == "O" else old[:], dict(old.attrs)
+	    del f[name]
+	    chunk = min(chunk, len(values))
+	    p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+	    p.set_chunk((chunk,))
+	    for code, options in filters:
+	        p.set_filter(code, h5py.h5z.FLAG_OPTIONAL, options)
+	    d = h5py.Dataset(h5py.h5d.create(f.id, name.encode(), h5py.h5t.py_create(values.dtype, logical=True),
+	                                     h5py.h5s.create_simple(values.shape), p))
+	    for at in range(0, len(values), chunk):
+	        part = np.zeros(chunk, values.dtype)
+	        part[:len(values[at:at + chunk])] = values[at:at + chunk]
+	        d.id.write_direct_chunk((at,), pack(part))
+	    d.attrs.update(attrs)
+	def zstd(part):
+	    return subprocess.run(["zstd", "-c", "-3", "--stream-size=%d" % part.nbytes], input=part.tobytes(), stdout=subprocess.PIPE).stdout
+	def shuffled(part):
+	    return zstd(np.ascontiguousarray(part.view("u1").reshape(-1, part.itemsize).T))
+	for name, filters, pack in ("zstd", [(32015, (3,))], zstd), ("zstd_shuffle", [(2, (4,)), (32015, (3,))], shuffled):
+	    shutil.copy("csr_plain.h5ad", name + ".h5ad")
+	    with h5py.File(name + ".h5ad", "r+") as f:
+	        for a in "X/data", "X/indices":
+	            replace(f, a, filters, pack, 50)
+	        replace(f, "obs/_index", [(32015, (3,))], zstd, 50)
+	        replace(f, "obs/age", [(32015, (3,))], zstd, 7)
+	END
+	for f in zstd zstd_shuffle; do
+		h5tok -q $f.h5ad | scview >a
+		h5tok -q csr_plain.h5ad | scview | cmp - a || fail $f
+	done
+	# one byte of a chunk turned
+	$PYTHON -c "
+import h5py
+with h5py.File('zstd.h5ad') as f:
+    at = f['X/indices'].id.get_chunk_info(0)
+b = bytearray(open('zstd.h5ad', 'rb').read())
+for i in range(at.byte_offset + 12, at.byte_offset + 20):
+    b[i] ^= 0x55
+open('turned.h5ad', 'wb').write(b)"
+	fails "X/indices" h5tok turned.h5ad
 }
 
 # spoil NAME PYTHON: a copy of csr_plain.h5ad with something wrong
@@ -296,7 +543,8 @@ p.set_filter(32001, h5py.h5z.FLAG_OPTIONAL, (1, 2))
 n = len(f['X/data'])
 del f['X/data']
 h5py.h5d.create(f['X'].id, b'data', h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple((n,)), p)"
-	fails "compressed with filter 32001" h5tok blosc.h5ad
+	fails "compressed with filter 32001" env HDF5_PLUGIN_PATH=/nonexistent h5tok blosc.h5ad
+	assert_output --partial "install a plugin of HDF5 (Debian package hdf5-filter-plugin-blosc-serial), or rewrite the file with gzip, lzf or zstd"
 }
 
 @test "h5tok: matrix directories with faults" {
@@ -312,6 +560,110 @@ h5py.h5d.create(f['X'].id, b'data', h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple(
 	rm bad/matrix.mtx
 	truncate -s -20 bad/matrix.mtx.gz
 	fails "bad/matrix.mtx.gz" h5tok bad
+}
+
+# same_tokens VOCAB "OPTION..." "OPTION..." FILE...: h5tok --rank writes the bytes of the pipe, with the options of h5tok and of rankenc
+same_tokens() {
+	local vocab=$1 reads=$2 ranks=$3
+	shift 3
+	h5tok -q $reads "$@" | rankenc -q -m "$vocab" $ranks -o pipe.tok
+	for t in 1 2 3; do
+		h5tok -q -@$t $reads --rank "$vocab" $ranks "$@" -o one.tok
+		cmp pipe.tok one.tok || { echo "$* $reads $ranks -@$t differs"; return 1; }
+	done
+	h5tok -q -u $reads "$@" | rankenc -q -u -m "$vocab" $ranks -o pipe.tok
+	h5tok -q -u $reads --rank "$vocab" $ranks "$@" | cmp - pipe.tok
+}
+
+@test "h5tok --rank: the bytes of h5tok | rankenc, for every layout" {
+	for e in *.expected; do
+		f=${e%.expected}
+		case $f in layer*) o="--layer counts" ;; tenx2*) o="--genome GRCh38" ;; *) o= ;; esac
+		h5tok -q $o "$f" | rankenc -q --fit --vocab-style v2 -o v2.tsv
+		same_tokens v2.tsv "$o" "--min-genes-matched 0" "$f"
+	done
+	assert [ "$(ls ./*.expected | wc -l)" -ge 28 ]
+}
+
+@test "h5tok --rank: the bytes of h5tok | rankenc with every option, several files and many blocks" {
+	rankenc -q --fit --vocab-style v2 ok.counts -o v2.tsv
+	for o in "--max-len 5" "--vocab-style v1 --value --max-len 4" "--vocab-style v2 --keep-empty --value" "--min-counts-matched 0"; do
+		same_tokens v2.tsv "--obs donor,age" "$o" csr_gzip.h5ad
+	done
+	same_tokens v2.tsv "--sample-column sample" "" csr_gzip.h5ad tenx3.h5 versions.h5ad
+	cut -f2,1 v2.tsv | awk -F'\t' -v OFS='\t' 'NR == 1 { print "token", "id"; next } { print $2, $1 }' >t.tsv
+	sed 1,5d v2.tsv | awk -F'\t' -v OFS='\t' 'BEGIN { print "ensembl_id", "nonzero_median" } { print $2, $4 }' >m.tsv
+	same_tokens m.tsv "" "-t t.tsv" csr_gzip.h5ad
+	# ids through a table, two genes with one id
+	awk -F'\t' 'NR > 5 { print $2 "\tNEW" int(++n / 2) }' v2.tsv >map.tsv
+	h5tok -q --map map.tsv csr_gzip.h5ad | rankenc -q --fit -o new.tsv
+	same_tokens new.tsv "--map map.tsv" "" csr_gzip.h5ad
+	# several blocks of counts in one of tokens, and cells that are dropped
+	scsim -q --cells 6000 --genes 800 --seed 5 -o many.counts
+	rankenc -q --fit --min-cells 1500 many.counts -o many.tsv
+	scview -O h5ad -o many.h5ad many.counts
+	for o in "" "--value --max-len 64"; do
+		same_tokens many.tsv "" "--min-genes-matched 0 --min-counts-matched 0 $o" many.h5ad
+	done
+	# the provenance has both programs, each with its own options
+	h5tok -q --obs donor --rank v2.tsv --max-len 7 csr_gzip.h5ad -o a.tok
+	run scview --header a.tok
+	assert_equal "$(grep -E '"(program|options)":' <<<"$output" | grep -oE '"[^"]*",?$' | tr -d , | paste -sd' ')" \
+		'"h5tok" "--obs donor" "rankenc" "--max-len 7"'
+}
+
+@test "h5tok --rank: bad vocabularies, genes that are not there, misuse; no output" {
+	rankenc -q --fit ok.counts -o vocab.tsv
+	sed '5s/[^\t]*$/-1/' vocab.tsv >bad.tsv
+	fails "bad.tsv: line 5: median '-1'" h5tok --rank bad.tsv csr_gzip.h5ad
+	sed '5s/[^\t]*$/NA/' vocab.tsv >bad.tsv
+	fails "has no median" h5tok --rank bad.tsv csr_gzip.h5ad
+	fails "nothing.tsv: No such file" h5tok --rank nothing.tsv csr_gzip.h5ad
+	fails "vocab.tsv: no token <cls>" h5tok --rank vocab.tsv --vocab-style v2 csr_gzip.h5ad
+	fails "missing.h5ad: " h5tok --rank vocab.tsv missing.h5ad
+	fails "layers/spliced: not there" h5tok --layer spliced --rank vocab.tsv normalised.h5ad
+	head -8 vocab.tsv >few.tsv
+	run -1 h5tok --rank few.tsv csr_gzip.h5ad -o never.tok
+	assert_line --partial "h5tok: csr_gzip.h5ad: only 12.5 % of the genes are in few.tsv, expected at least 20 %"
+	run -1 h5tok --rank few.tsv csr_gzip.h5ad tenx3.h5 -o never.tok
+	assert_line --partial "h5tok: csr_gzip.h5ad and 1 more: only 12.5 % of the genes are in few.tsv"
+	run -1 h5tok --rank few.tsv --min-genes-matched 0 --min-counts-matched 100 csr_gzip.h5ad -o never.tok
+	assert_line --partial "of the counts are in genes of few.tsv, expected at least 100 % (--min-counts-matched)"
+	run -1 bash -c "h5tok --rank few.tsv --min-genes-matched 0 --min-counts-matched 100 csr_gzip.h5ad >cut.tok"
+	run -1 scview --check cut.tok
+	# a value that is not looked at first
+	spoil frac.h5ad "X['data'][len(X['data']) // 3] = 2.5"
+	run -1 h5tok --rank vocab.tsv frac.h5ad -o never.tok
+	assert_line --partial "not a whole number"
+	assert_file_not_exist never.tok
+	for o in "--max-len 100" "--value" "-t vocab.tsv"; do
+		run -2 h5tok $o csr_gzip.h5ad -o never.tok
+		assert_output --partial "is for tokens: it needs --rank VOCAB"
+	done
+	run -0 h5tok -q --list-obs --rank vocab.tsv csr_gzip.h5ad
+	assert_line --index 0 $'column\ttype\tcategories'
+}
+
+@test "h5tok --rank: killed, it leaves no file, and what it wrote to a pipe is refused" {
+	command -v timeout >/dev/null || skip "no timeout command"
+	scsim -q --cells 8000 --genes 1500 --depth 1500 --seed 2 -o k.counts
+	rankenc -q --fit k.counts -o k.tsv
+	scview -q -O h5ad -o k.h5ad k.counts
+	mkdir kill
+	for sig in TERM KILL; do
+		# it cannot end before the pipe is read: 8,000 cells are more than the pipe holds
+		mkfifo kill/pipe.$sig
+		run bash -c "set -m; h5tok -q -u -@2 --rank k.tsv k.h5ad >kill/pipe.$sig & exec 3<kill/pipe.$sig; head -c 100000 <&3 >cut.tok
+			kill -$sig \$!; cat <&3 >>cut.tok; wait \$!"
+		assert_equal "$status" $((128 + $(kill -l $sig)))
+		run -1 scview --check cut.tok
+		assert_output --partial "cut short"
+	done
+	# eight files, so that it is still at work after .3 s
+	f=$(yes k.h5ad | head -8)
+	run bash -c "set -m; h5tok -q --rank k.tsv ${f//$'\n'/ } -o kill/out & sleep .3; kill \$!; wait \$!"
+	assert_equal "$status" 143
+	assert_equal "$(ls kill)" "$(printf 'pipe.KILL\npipe.TERM')"
 }
 
 @test "h5tok: full disk, closed downstream" {

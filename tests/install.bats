@@ -14,10 +14,14 @@ in_sources() {
 	for prefix in "$PWD/a b/ö" \~/plain; do
 		HOME=$PWD in_sources install PREFIX="$prefix" DESTDIR=
 		dir=${prefix/'~'/$PWD}
-		for t in h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview; do
+		for t in corrmask h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview maskrisk; do
 			run -0 "$dir/bin/$t" --version
 			assert_file_exist "$dir/share/man/man1/$t.1"
+			grep -q "complete .* $t" "$dir/share/bash-completion/completions/$t" # bash looks for it by the tool's name
+			grep -q "^#compdef .*$t" "$dir/share/zsh/site-functions/_corrmask"
 		done
+		run -0 "$dir/bin/corrmask" list
+		assert_line --partial "  table6 "
 		assert_file_exist "$dir/share/man/man5/scstream.5"
 		assert_file_exist "$dir/share/man/man7/corrmask.7"
 		assert_file_exist "$dir/share/corrmask/pipelines/demo.mk"
@@ -26,10 +30,15 @@ in_sources() {
 		HOME=$PWD in_sources uninstall PREFIX="$prefix" DESTDIR=
 		assert_equal "$(find "$dir" ! -type d)" ""
 	done
-	in_sources install PREFIX=/usr DESTDIR="$PWD/package"
+	in_sources install PREFIX=/usr DESTDIR="$PWD/package" PYTHON=$PYTHON
 	assert_file_exist package/usr/bin/sctrain
-	in_sources uninstall PREFIX=/usr DESTDIR="$PWD/package"
+	# where this Python looks for modules of /usr
+	cp package/usr/lib/python3/dist-packages/scstream.py linked
+	cmp linked package/usr/bin/scstream.py
+	in_sources uninstall PREFIX=/usr DESTDIR="$PWD/package" PYTHON=$PYTHON
 	assert_equal "$(find package ! -type d)" ""
+	run -0 in_sources install PREFIX="$PWD/other" PYTHON=$PYTHON
+	assert_line "for \`import scstream\` in Python: PYTHONPATH=\"$PWD/other/bin\""
 }
 
 # bats test_tags=slow
@@ -37,41 +46,65 @@ in_sources() {
 	in_sources install PREFIX="$BATS_TEST_TMPDIR/x"
 	cd "$BATS_TEST_TMPDIR"
 	demo="env -u BIN make -s -f x/share/corrmask/pipelines/Makefile demo CELLS=400 EPOCHS=1 THREADS=2"
+	export SEEDS="1 2"
 	run -0 $demo
 	assert_line --regexp '^cells: [0-9]+ to train, [0-9]+ held out, split by donor'
+	for what in "network, random masks" "network, CorrMask masks"; do assert_line --regexp "^$what +[0-9.]+ +[0-9.]+ +[-+][0-9.]+   [-+][0-9.]+ [-+][0-9.]+$"; done
 	for what in "log-normalised expression, no network" "50 principal components, no network" "network, not trained" "network, random masks" \
 		"network, CorrMask masks"; do
 		assert_line --regexp "^$what +[01]\.[0-9]+ +[01]\.[0-9]+ +[01]\.[0-9]+   [01]\.[0-9]+ - [01]\.[0-9]+$"
 	done
-	assert_line --regexp '^sctrain-corrmask +[0-9.]+ +[0-9]+ MB'
+	assert_line --regexp '^(Differs|Not shown to differ): .* R is'
+	assert_line --regexp '^(Differs|Not shown to differ): the macro F1 of cell types'
+	assert_line --regexp '^sctrain-corrmask-2 +[0-9.]+ +[0-9]+ MB'
 	for f in demo.svg demo.png; do assert_file_not_empty results/demo/latest/$f; done
 	was=$(cat results/demo/latest/report.txt)
 	run -0 $demo
 	assert_output "$was"
-	rm results/demo/latest/corrmask.probe.tsv
+	rm results/demo/latest/corrmask-1.probe.tsv
 	run -0 $demo
-	assert_line --index 0 "  ctaprobe-corrmask"
+	assert_line --index 0 "  ctaprobe-corrmask-1"
 	refute_line --partial "  sctrain"
+	# a third seed keeps the first two
+	SEEDS="1 2 3" run -0 $demo
+	assert_line "  sctrain-random-3"
+	refute_line --regexp "^  sctrain-.*-[12]$"
 	# other cells under the same names: finished models are trained anew
 	touch results/prepared/latest/train.tok
 	run -0 $demo
-	for m in random corrmask; do
+	for m in random-1 corrmask-2; do
 		assert_line "  sctrain-$m"
-		assert [ results/demo/latest/$m.model/model.safetensors -nt results/prepared/latest/train.tok ]
+		assert [ results/pretrained/latest/$m.model/model.safetensors -nt results/prepared/latest/train.tok ]
 	done
 	# fine-tuning goes on from there, and makes nothing of the demo again
 	finetune="${demo/demo CELLS/finetune CELLS} FT_EPOCHS=1"
 	run -0 $finetune
 	refute_line "  scsim"
 	refute_line "  rankenc-fit"
+	refute_line "  sctrain-random-1"
 	assert_line --regexp '^start +accuracy +balanced +macro F1'
 	for start in scratch random corrmask; do assert_line --regexp "^$start +0\.[0-9]+ +0\.[0-9]+"; done
+	for start in expression pca random; do assert_line --regexp "^$start( +[01]\.[0-9]+){4} .*   [01]\.[0-9]+ - [01]\.[0-9]+$"; done
+	assert_line --regexp '^macro F1, corrmask - scratch: 95 % interval [-+][0-9.]+ to [-+][0-9.]+ over the same draws'
 	was=$(cat results/finetune/latest/report.txt)
 	run -0 $finetune
 	assert_output "$was"
-	run -0 $finetune INIT=results/demo/latest/corrmask.model
+	run -0 $finetune INIT=results/pretrained/latest/corrmask-1.model
 	assert_line --regexp '^init +0\.[0-9]+ +0\.[0-9]+'
-	run -0 ${finetune/finetune/genes} INIT=results/demo/latest/corrmask.model FOLDS=2
+	run -0 ${finetune/finetune/genes} INIT=results/pretrained/latest/corrmask-1.model FOLDS=2
 	refute_line "  scsim"
 	for start in scratch init; do assert_line --regexp "^$start +0\.[0-9]+ ± 0\.[0-9]+"; done
+	# the same models on cells of another tissue, and models of other masks
+	scsim -q --cells 80 --genes 300 --modules 30 --module-share 1 --depth 20000 --seed 9 | scview -q -O h5ad - -o "other tissue.h5ad"
+	run ! ${finetune/finetune/table1} FOLDS=2 CROSS=none.h5ad
+	assert_output --partial "CROSS=none.h5ad: no such file"
+	run ! ${finetune/finetune/table1} STARTS=mpi
+	assert_output --partial "genes: STARTS: unknown start 'mpi'"
+	run -0 ${finetune/finetune/table1} FOLDS=2 STARTS="scratch pmi" CROSS="'other tissue.h5ad'"
+	G=results/genes/latest
+	h5tok -q "other tissue.h5ad" | rankenc -q -m results/prepared/latest/vocab.tsv --max-len 64 -o cross.tok
+	for fold in 0 1; do scembed -q --predict -M $G/pmi-$fold.model cross.tok -o cross-$fold.pred; done
+	ctaprobe genes -q cross-0.pred cross-1.pred | diff - $G/pmi.cross.score.tsv
+	run -0 awk -F '\t' '$1 == "auc_fold_mean" { printf "%.4f", $2 }' $G/pmi.cross.score.tsv
+	assert_equal "$(sed -n '/^across tissues: cells/,$s/^pmi *\([0-9.]*\) .*/\1/p' $G/report.txt)" "$output"
 }

@@ -195,7 +195,7 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	assert_failure 1
 	assert_file_not_exist never.tok
 	# h5tok fails half way: what it wrote is no whole stream
-	run bash -c "h5tok -q lay/normalised.h5ad | rankenc -q -m vocab.tsv -o never.tok"
+	run bash -c "h5tok -q --layer none lay/normalised.h5ad | rankenc -q -m vocab.tsv -o never.tok"
 	assert_failure 1
 	assert_file_not_exist never.tok
 	[ -e /dev/full ] || skip "no /dev/full"

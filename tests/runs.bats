@@ -74,6 +74,13 @@ latest() { readlink "results/$1/latest"; }
 @test "runs: a file name with spaces, quotes and dollar signs, and several files" {
 	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	assert_line "corrmask demo: my heart's \$x.h5ad, label cell_type"
+	assert_line --partial "This cannot be measured here: the graph has too few edges"             # 60 cells
+	assert_line --regexp '^Not shown to differ: the macro F1'
+	refute_line --regexp '^(Differs|Not shown).* R is'
+	assert_file_not_empty results/demo/latest/demo.png
+	run -2 pipelines reliance DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
+	assert_line --partial "reliance: no gene of the held-out cells has partners in its cell"
+	assert_not_exist results/reliance/latest/table.txt
 	run -0 pipelines table8 DATA="other/plain.h5ad \"my heart's \$x.h5ad\""
 	assert_line --partial "120 cells"
 }

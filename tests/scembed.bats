@@ -294,6 +294,62 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	cmp <(scview hf.emb) <(scembed -q -M model cells.tok | scview)
 }
 
+@test "scembed, sctrain: weights in several files with an index, as transformers writes large models" {
+	split_model() { # split_model MODEL DIR: into three files
+		rm -rf "$2"
+		mkdir "$2"
+		cp "$1"/config.json "$1"/vocab.tsv "$2"
+		$PYTHON - "$1" "$2" <<-'END'
+			import json, struct, sys
+			raw = open(sys.argv[1] + "/model.safetensors", "rb").read()
+			n = struct.unpack("<Q", raw[:8])[0]
+			head, data = json.loads(raw[8:8 + n]), raw[8 + n:]
+			meta = head.pop("__metadata__")
+			names, where = sorted(head), {}
+			for k in range(3):
+			    part, out = {"__metadata__": meta}, b""
+			    file = "model-%05d-of-00003.safetensors" % (k + 1)
+			    for name in names[k::3]:
+			        t = dict(head[name])
+			        piece = data[t["data_offsets"][0]:t["data_offsets"][1]]
+			        t["data_offsets"] = [len(out), len(out) + len(piece)]
+			        part[name], out, where[name] = t, out + piece, file
+			    text = json.dumps(part).encode()
+			    open(sys.argv[2] + "/" + file, "wb").write(struct.pack("<Q", len(text)) + text + out)
+			json.dump({"metadata": {"total_size": len(data)}, "weight_map": where}, open(sys.argv[2] + "/model.safetensors.index.json", "w"))
+		END
+	}
+	split_model model shards
+	scembed -q -M shards cells.tok -o shards.emb
+	scembed -q -M model cells.tok -o whole.emb
+	cmp <(scview shards.emb) <(scview whole.emb)
+	run -0 scview -H shards.emb
+	assert_output --partial "--model xxh3:"
+	maskgen -q cells.tok -o shards.masked
+	sctrain mlm -q --init shards --config shards/config.json -o from.shards shards.masked
+	sctrain mlm -q --init model --config model/config.json -o from.whole shards.masked
+	cmp from.shards/model.safetensors from.whole/model.safetensors
+	index=shards/model.safetensors.index.json
+	refused() {
+		run -1 scembed -M shards cells.tok -o bad.emb
+		assert_output --partial "$1"
+		assert_not_exist bad.emb
+		split_model model shards
+	}
+	rm shards/model-00002-of-00003.safetensors
+	refused "shards/model-00002-of-00003.safetensors: No such file"
+	sed -i 's/00003-of-00003/00001-of-00003/' $index
+	refused "is here, but $index has it in"
+	sed -i 's/"weight_map": {/"weight_map": {"more": "model-00001-of-00003.safetensors", /' $index
+	refused "but its files hold"
+	sed -i 's/model-00001-of/..\/model-00001-of/' $index
+	refused "expected the name of a file in the same folder"
+	echo '{}' >$index
+	refused "$index: expected a JSON object with a weight_map"
+	head -c 3000 model/model.safetensors >shards/model-00003-of-00003.safetensors
+	refused "shards/model-00003-of-00003.safetensors: "
+}
+
 @test "scembed: bad input, a full disk and a killed upstream end with one line and no file" {
 	run scembed -M nowhere cells.tok -o bad.emb
 	assert_failure 1

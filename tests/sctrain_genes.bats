@@ -119,6 +119,38 @@ near() {
 	cmp last/model.safetensors plain/model.safetensors
 }
 
+@test "sctrain genes: a table with a column for each class, as Geneformer's, gives the same genes; so do commas" {
+	sctrain genes -q --gene-labels labels.tsv --fold 0/2 --init base -o long.model train.masked
+	{
+		printf 'odd one,even\r\n'
+		paste -d, <(awk -F'\t' '$2 != "even" { print $1 }' labels.tsv) <(awk -F'\t' '$2 == "even" { print $1 }' labels.tsv) | sed 's/$/\r/'
+	} >wide.csv
+	tr , '\t' <wide.csv >wide.tsv
+	tr '\t' , <labels.tsv >long.csv
+	{ printf '"gene","label"\n' && sed 's/\(.*\)\t\(.*\)/"\1","\2"/' labels.tsv; } >quoted.csv
+	for f in wide.csv wide.tsv long.csv quoted.csv; do
+		rm -rf other.model
+		sctrain genes -q --gene-labels $f --fold 0/2 --init base -o other.model train.masked
+		cmp long.model/genes.tsv other.model/genes.tsv || fail $f
+	done
+	sed -i '3s/^/x,/' wide.csv
+	run -1 sctrain genes --gene-labels wide.csv --init base -o bad train.masked
+	assert_output --partial "wide.csv: line 3: 3 fields, but there are 2 classes"
+}
+
+@test "sctrain genes: Geneformer's dosage-sensitive and insensitive transcription factors, from its own file" {
+	T=$SHARED/geneformer
+	need geneformer/gene_classification/dosage_sens_tf_labels.csv scrna/pbmc3k_10x.h5ad
+	h5tok -q "$SHARED/scrna/pbmc3k_10x.h5ad" | scsample -q -n 12 | rankenc -q -t "$T/token_dictionary_gc30M.tsv.gz" -m "$T/gene_median_gc30M.tsv.gz" |
+		maskgen -q --strategy none --batch 12 -o tf.masked
+	sctrain genes -q --gene-labels "$T/gene_classification/dosage_sens_tf_labels.csv" --fold 0/5 --config tiny -o tf.model tf.masked
+	assert_equal "$(tail -n +2 tf.model/genes.tsv | cut -f3 | sort | uniq -c | xargs)" "368 dosage_insensitive 122 dosage_sensitive"
+	assert_equal "$(tail -n +2 tf.model/genes.tsv | cut -f1,3 | sort)" \
+		"$($PYTHON -c 'import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1], newline="")))
+print("\n".join(sorted("%s\t%s" % (g, c) for r in rows for c, g in r.items() if g)))' "$T/gene_classification/dosage_sens_tf_labels.csv")"
+}
+
 @test "sctrain genes: bad tables" {
 	B=(--init base -o bad train.masked)
 	bad() { # bad MESSAGE [OPTION...]: the table on standard input
@@ -131,7 +163,7 @@ near() {
 	}
 	g=$(sed -n 1,4p labels.tsv | cut -f1)
 	set -- $g
-	printf '%s\tA\n%s\n' "$1" "$2" | bad "bad.tsv: line 2: expected a gene and its label, with a tab between"
+	printf '%s\tA\n%s\n' "$1" "$2" | bad "bad.tsv: line 2: expected a gene and its label, with a tab or comma between"
 	printf '%s\tA\n%s\tB\n' "$1" "$1" | bad "bad.tsv: line 2: gene $1 has two labels"
 	printf 'ENSG1\tA\nENSG2\tB\n' | bad "bad.tsv: none of its 2 genes is in the vocabulary"
 	printf 'gene\tlabel\n' | bad "bad.tsv: no genes in it"

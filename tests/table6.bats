@@ -76,7 +76,7 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 		    means = {l.split()[0]: re.findall(cell, l[14:]) for l in lines[1:cut]}
 		    end = lines.index("  smallest gap that this many seeds find in 80 % of experiments")
 		    gaps = {l.split()[0]: re.findall(cell, l[14:]) for l in lines[cut + 1:end]}
-		    found = {l.split()[0]: l[14:].split() for l in lines[end + 1:] if l}
+		    found = {l.split()[0]: l[14:].split() for l in lines[end + 1:end + len(strategies)]}
 		    assert list(gaps) == strategies[1:] and list(means) == ["scratch"] + strategies, (means, gaps)
 		    for s, row in means.items():
 		        for i, (z, n) in enumerate({"0": 0}.items() if s == "scratch" else sizes.items()):
@@ -104,6 +104,26 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 		                assert text.endswith(f"[{m}]") == (m < 4), (text, m)
 		            seen += 1
 		assert seen == 6 * (1 + 9) and few > 10, (seen, few)
+		# figure 5: how many cells random needs for the same mean
+		lines = blocks[titles["finetune", "macro_f1"]]
+		at = next(i for i, l in enumerate(lines) if l.startswith("  times the cells"))
+		n = np.array([50, 400, 800])
+		base = np.array([float(points["finetune", "macro_f1", "random", k][1]) for k in n])
+		told = 0
+		for line in lines[at + 1:]:
+		    s, rest = line.split(maxsplit=1)
+		    for k, got in zip(n, re.split("  +", rest.strip())):
+		        want = float(points["finetune", "macro_f1", s, k][1])
+		        up = [(a, b) for a, b in zip(range(2), range(1, 3)) if base[a] <= want <= base[b]]
+		        if up:
+		            a, b = up[0]
+		            x = np.exp(np.interp(want, base[[a, b]], np.log(n[[a, b]]))) / k
+		            assert got == f"{x:.2f}", (line, x)
+		            told += 1
+		        else:
+		            x = f"> {800 / k:.2f}" if want > base.max() else f"< {50 / k:.2f}" if want < base.min() else "-"
+		            assert got == x, (line, x)
+		assert told, lines
 		# figure 6: cumulative means over the tested classes, the rarest in training first
 		rare = [l.rstrip("\n").split("\t") for l in open("made/rare.tsv")]
 		assert rare[0] == ["classes", "cells", "class", "random", "pmi-rand"]
@@ -259,6 +279,47 @@ G() {
 	mkdir -p four
 	for t in maskgen sctrain scembed ctaprobe; do ln -sf "$(realpath "$BIN/$t")" four/; done
 	BIN=$PWD/four "$BATS_TEST_DIRNAME/bench/gpu_experiments.sh" "$@" "${SMALL[@]}" STRATEGIES="random corrmask" SIZES="100 1" SEEDS="1 2" DEVICE=cpu
+}
+
+@test "make fig7: the same runs with other lambdas; corrmask-N masks as maskgen --lambda N/100 does" {
+	run -0 pipelines THREADS=2 fig7 "${SMALL[@]}" SEEDS=1
+	refute_line "  pretrain-random-1-1"
+	assert_line "  pretrain-corrmask-25-1-1"
+	assert_file_not_empty $R/fig7.svg
+	assert_file_not_empty $R/fig7.png
+	maskgen -q --strategy corrmask --lambda 0.25 -g $I/corrmask-1.graph --rate 0.15 --batch 12 --epochs 1 --seed 1 -u $I/corpus-1.tok |
+		sctrain mlm -q --config tiny --lr 0.003 --seed 1 -o lambda.model
+	cmp <(cut -f 1-4 lambda.model/train.tsv) <(cut -f 1-4 $R/runs/corrmask-25-1-1/pretrain.tsv)
+	run ! table6 STRATEGIES="random corrmask-101"
+	assert_output --partial "unknown strategy 'corrmask-101'"
+}
+
+@test "make table7: the corpus is that of CORPUS, the vocabulary too; the paper's protocol" {
+	run ! pipelines table7 "${SMALL[@]}"
+	assert_output --partial "table7: CORPUS=FILE is needed"
+	run ! pipelines table7 CORPUS=none.h5ad
+	assert_output --partial "CORPUS=none.h5ad: no such file or folder"
+	scsim -q --cells 150 --seed 8 | scview -q -O h5ad - -o "other tissue.h5ad"
+	run -0 pipelines THREADS=2 table7 "${SMALL[@]}" SEEDS=1 PROTOCOL=paper FT_EPOCHS=2 CORPUS="other tissue.h5ad"
+	assert_line "  h5tok-corpus"
+	assert_line --regexp '^ +150 cells$'
+	assert_line --partial "rate 1e-3, --best last"
+	own=results/table6-inputs/$(readlink results/table6-inputs/latest)
+	h5tok -q "other tissue.h5ad" | rankenc -q --fit -o corpus.vocab
+	h5tok -q "other tissue.h5ad" | rankenc -q -m corpus.vocab --max-len 64 -o corpus.tok
+	diff <(scview corpus.tok) <(scview $own/corpus-1.tok)
+	diff <(scview --vocab corpus.tok) <(scview --vocab $own/learn.tok)
+	run grep -E '^(CORPUS|MIN_CLASS) = ' $own/settings
+	assert_line "MIN_CLASS = 0.05"
+	assert_line --partial "/other tissue.h5ad ("
+	# no class has less than a twentieth of the cells
+	scview -s results/prepared/latest/cells.counts | awk -F '\t' '$1 == "cell_type" && $2 ~ /^=/ && $3 > 0 { print $3 < 0.05 * 280 }' | sort | uniq -c >kept
+	run -0 awk '{ print $2 }' kept
+	assert_output 0
+	# Geneformer's tables are taken for all cells
+	run -0 pipelines THREADS=2 table6-inputs "${SMALL[@]}" SIZES=1 MEDIANS=corpus.vocab
+	refute_line "  rankenc-fit"
+	diff <(scview --vocab corpus.tok) <(scview --vocab results/table6-inputs/latest/learn.tok)
 }
 
 @test "gpu_experiments.sh: two shares from the inputs alone, on a machine with four tools, come to the same scores" {

@@ -67,7 +67,7 @@ $(B)/double/%.o: lib/%.c $(B)/flags | $(B)/packages
 $(B)/unit/test_model $(B)/unit/test_arch $(B)/unit/test_nb: $(DOUBLE)
 
 # What AVX-512 computes, tile by tile, in the instructions of MARCH: the ops with vectors of 16 floats, each in two or four registers.
-LOWERED := $(OPS:%=$(B)/lowered/lib/nn/%.o) $(B)/lowered/tests/unit/test_ops.o
+LOWERED := $(OPS:%.c=$(B)/lowered/%.o) $(B)/lowered/tests/unit/test_ops.o
 $(LOWERED): $(B)/lowered/%.o: %.c $(B)/flags | $(B)/packages
 	@mkdir -p $(@D)
 	$(call run,CC,$< with wide vectors) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -DVECTOR=64 -Dops_cpu_new=ops_cpu_base \
@@ -93,12 +93,12 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libcorrmask.a
 	@mkdir -p $(@D)
 	$(link)
 
-CORPUS := $(BUILD)/corpus
+FUZZ_CORPUS := $(BUILD)/corpus
 $(FUZZ:%=run-%): run-%: $(B)/fuzz/%
-	@mkdir -p $(CORPUS)/$*
+	@mkdir -p $(FUZZ_CORPUS)/$*
 	$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(BUILD)/ \
-		$(CORPUS)/$* $(wildcard tests/fuzz/seeds) 2>$(CORPUS)/$*.log || { tail -n 100 $(CORPUS)/$*.log >&2; exit 1; }
-	@sed -n 's/^Done/$*:/p' $(CORPUS)/$*.log
+		$(FUZZ_CORPUS)/$* $(wildcard tests/fuzz/seeds) 2>$(FUZZ_CORPUS)/$*.log || { tail -n 100 $(FUZZ_CORPUS)/$*.log >&2; exit 1; }
+	@sed -n 's/^Done/$*:/p' $(FUZZ_CORPUS)/$*.log
 
 # ---- Linters ----
 

@@ -180,6 +180,11 @@ void countmat_release(struct countmat *m)
 	*m = (struct countmat){0};
 }
 
+size_t countmat_values(const struct countmat *m, const void *in, size_t n, uint32_t *out)
+{
+	return (m->round ? number_rounded : number_counts)(m->data.type, in, n, out);
+}
+
 int countmat_bad_value(const struct countmat *m, const char *what, uint64_t where, double v, struct error *e)
 {
 	return error_set(e, "%s: %s %" PRIu64 " holds %.9g (%s), expected a count from 0 to %d", m->where, what, where, v, number_fault(v),
@@ -190,6 +195,13 @@ static int not_count(double v, char why[128])
 {
 	snprintf(why, 128, "%.6g, %s", v, number_fault(v));
 	return 0;
+}
+
+static void note_largest(struct countmat *m, const uint32_t *count, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (count[i] > m->largest)
+			m->largest = count[i];
 }
 
 /* Values of dense data in tall chunks: three whole chunks. */
@@ -205,9 +217,10 @@ static int probe_chunks(struct countmat *m, char why[128], struct error *e)
 			r = -1;
 		for (uint64_t i = 0; r == 1 && i < box[2]; i++) {
 			const char *line = (const char *)buf + i * d->chunk[1] * d->size;
-			size_t bad = number_counts(d->type, line, box[3], count);
+			size_t bad = countmat_values(m, line, box[3], count);
 			if (bad < box[3])
 				r = not_count(number_at(d->type, line, bad), why);
+			note_largest(m, count, bad);
 		}
 	}
 	free(buf);
@@ -234,9 +247,10 @@ int countmat_probe(struct countmat *m, char why[128], struct error *e)
 	for (int k = 0; k < 3 && r == 1; k++) {
 		if (h5array_read(d, at[k], rows, buf, 1, e))
 			r = -1;
-		size_t bad = r < 0 ? n : number_counts(d->type, buf, n, count);
+		size_t bad = r < 0 ? n : countmat_values(m, buf, n, count);
 		if (bad < n)
 			r = not_count(number_at(d->type, buf, bad), why);
+		note_largest(m, count, r == 1 ? n : 0);
 	}
 	free(buf);
 	free(count);

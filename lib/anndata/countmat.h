@@ -4,7 +4,7 @@
  *
  * Sparse columns, dense data in tall chunks and loose entries go through the spill (spill.h), which turns them into rows. Sparse rows and
  * other dense data are read as they are needed. Values are whole numbers from 0 to 2^31 - 1. Any other value is an error, and the message
- * names it.
+ * names it. With `round` set, fractions are rounded to the nearest whole number, halves to the even one.
  */
 #ifndef COUNTMAT_H
 #define COUNTMAT_H
@@ -24,6 +24,8 @@ struct countmat {
 	uint64_t nnz;                         /* stored entries; nrow * ncol for dense */
 	struct h5array data, indices, indptr; /* dense: data alone */
 	int tall;                             /* dense in chunks too tall to read by rows */
+	int round;                            /* set after opening: values may be fractions, and are rounded */
+	uint32_t largest;                     /* of the values that countmat_probe looked at */
 	struct spill spill;
 	int spilled;
 	uint64_t row, entry; /* next row to hand out, and its first entry */

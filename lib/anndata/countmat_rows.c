@@ -94,7 +94,7 @@ static int convert_row(const struct countmat *m, const struct countrows *r, size
 	} else if (number_indices(m->indices.type, stored_indices(m, r, i), n, m->ncol, row->gene) < n) {
 		return -1;
 	}
-	return number_counts(m->data.type, stored_data(m, r, i), n, row->count) < n ? -1 : 0;
+	return countmat_values(m, stored_data(m, r, i), n, row->count) < n ? -1 : 0;
 }
 
 static int bad_row(const struct countmat *m, const struct countrows *r, size_t i, struct error *e)
@@ -105,7 +105,7 @@ static int bad_row(const struct countmat *m, const struct countrows *r, size_t i
 	if (!m->spilled && m->layout == LAYOUT_ROWS && (k = number_indices(m->indices.type, index, n, m->ncol, any)) < n)
 		error_set(e, "%s: cell %" PRIu64 " has an entry for gene %.0f, expected a number below %" PRIu64, m->indices.where,
 			m->row + i, number_at(m->indices.type, index, k), m->ncol);
-	else if (!m->spilled && (k = number_counts(m->data.type, data, n, any)) < n)
+	else if (!m->spilled && (k = countmat_values(m, data, n, any)) < n)
 		countmat_bad_value(m, "cell", m->row + i, number_at(m->data.type, data, k), e);
 	else
 		error_set(e, "%s: cell %" PRIu64 ": counts of one gene add up to more than %d", m->where, m->row + i, NUMBER_COUNT_MAX);

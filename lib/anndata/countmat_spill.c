@@ -29,7 +29,7 @@ static int spill_columns(struct countmat *m, int threads, struct error *e)
 	while (r == 0 && entry < m->nnz) {
 		size_t n = m->nnz - entry < COLUMN_ENTRIES ? m->nnz - entry : COLUMN_ENTRIES;
 		r = h5array_read(&m->data, entry, n, buf, threads, e);
-		size_t bad = r ? n : number_counts(m->data.type, buf, n, count);
+		size_t bad = r ? n : countmat_values(m, buf, n, count);
 		if (bad < n)
 			r = countmat_bad_value(m, "entry", entry + bad, number_at(m->data.type, buf, bad), e);
 		if (r == 0)
@@ -65,7 +65,7 @@ static int spill_chunks(struct countmat *m, struct error *e)
 		r = h5array_chunk(d, k, box, buf, e);
 		for (uint64_t i = 0; i < box[2] && r == 0; i++) {
 			const char *line = (const char *)buf + i * wide * d->size;
-			size_t bad = number_counts(d->type, line, box[3], count);
+			size_t bad = countmat_values(m, line, box[3], count);
 			if (bad < box[3])
 				r = countmat_bad_value(m, "cell", box[0] + i, number_at(d->type, line, bad), e);
 			for (uint64_t c = 0; c < box[3] && r == 0; c++)

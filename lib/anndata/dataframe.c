@@ -18,6 +18,7 @@ void dataframe_column_release(struct dataframe_column *c)
 	free(c->name);
 	free(c->why);
 	free(c->where);
+	free(c->row);
 	h5array_release(&c->values);
 	h5array_release(&c->mask);
 	if (c->dataset >= 0)
@@ -94,9 +95,11 @@ static int open_values(struct dataframe_column *c, hid_t loc, const char *path, 
 	}
 	H5T_class_t class = H5Tget_class(type);
 	size_t size = H5Tget_size(type);
-	*n = length(d);
-	int r = 0;
-	if (*n < 0) {
+	int r = h5_check_storage(d, c->where, e);
+	*n = r ? -1 : length(d);
+	if (r) {
+		;
+	} else if (*n < 0) {
 		r = other(c, "not one-dimensional");
 	} else if (class == H5T_STRING) {
 		if (H5Tis_variable_str(type) <= 0 && size > STRING_MAX)
@@ -401,6 +404,8 @@ static int open_compound(struct dataframe *f, hid_t file, const char *path, cons
 	int r = 0;
 	if (type < 0) {
 		r = h5_error(e, f->where, "opening the dataset");
+	} else if (h5_check_storage(d, f->where, e)) {
+		r = -1;
 	} else if (H5Tget_class(type) != H5T_COMPOUND || length(d) < 0) {
 		r = error_set(e, "%s: expected a group, or a table in one dimension", f->where);
 	} else if ((r = h5_check_chunks(d, f->where, e)) == 0) {

@@ -25,9 +25,11 @@ struct dataframe_column {
 	const char *dtype;           /* the type in the file, where the kind is wider, as in man scstream.5; NULL: the kind says it */
 	struct h5array values, mask; /* numbers and codes; mask != 0: missing */
 	int has_mask;
-	hid_t dataset; /* strings, or the compound dataset; -1 when values is used */
-	hid_t field;   /* compound dataset: memory type that holds this field alone; else -1 */
-	char *where;   /* "FILE: /obs/donor" */
+	hid_t dataset;                       /* strings, or the compound dataset; -1 when values is used */
+	hid_t field;                         /* compound dataset: memory type that holds this field alone; else -1 */
+	char *where;                         /* "FILE: /obs/donor" */
+	const struct obstable_column *table; /* the values are those of a table (obstable.h), else NULL ... */
+	uint32_t *row;                       /* ... of this row of it; UINT32_MAX: missing. Owned */
 };
 
 struct dataframe {

@@ -1,171 +1,14 @@
-#include "anndata/export.h"
+#include "anndata/export_impl.h"
 
 #include "anndata/h5ad.h"
-#include "anndata/h5out.h"
 #include "anndata/obs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct obs_out {
-	int col, missing;                /* column of the stream, its companion or -1 */
-	struct h5out_array values, mask; /* mask: nullable types only */
-	char *name;                      /* in the file */
-};
-
-struct h5ad_writer {
-	const struct header *header;
-	struct h5out h5;
-	int gene, count, index, main; /* columns: counts, obs names, the dense matrix; -1: none */
-	struct h5out_array data, indices, indptr, x, names;
-	struct obs_out *obs;  /* [nobs] scalar columns */
-	struct obs_out *obsm; /* [nobsm] fixed columns */
-	size_t nobs, nobsm;
-	uint64_t rows, items;
-	void *scratch; /* of one block */
-	size_t scratch_cap;
-	char *pool;
-	size_t pool_cap;
-};
-
-/* ---- layout ---- */
-
-static hid_t native(const struct h5ad_writer *w, enum column_type t)
-{
-	switch (t) {
-	case U8:
-		return w->h5.boolean;
-	case U16:
-		return H5T_NATIVE_UINT16;
-	case U32:
-		return H5T_NATIVE_UINT32;
-	case U64:
-		return H5T_NATIVE_UINT64;
-	case I8:
-		return H5T_NATIVE_INT8;
-	case I16:
-		return H5T_NATIVE_INT16;
-	case I32:
-	case CATEGORICAL:
-		return H5T_NATIVE_INT32;
-	case I64:
-		return H5T_NATIVE_INT64;
-	case F32:
-		return H5T_NATIVE_FLOAT;
-	case F64:
-		return H5T_NATIVE_DOUBLE;
-	default:
-		return w->h5.text;
-	}
-}
-
 static hid_t plain(const struct h5ad_writer *w, enum column_type t)
 {
-	return t == U8 ? H5T_NATIVE_UINT8 : native(w, t);
-}
-
-/* The type of a column in the file, where its header says that AnnData had a narrower one. */
-static hid_t stored(const struct h5ad_writer *w, const struct column_spec *s)
-{
-	const struct {
-		const char *name;
-		hid_t type;
-		enum column_type of;
-	} type[] = {{"int8", H5T_NATIVE_INT8, I64}, {"uint8", H5T_NATIVE_UINT8, I64}, {"int16", H5T_NATIVE_INT16, I64},
-		{"uint16", H5T_NATIVE_UINT16, I64}, {"int32", H5T_NATIVE_INT32, I64}, {"uint32", H5T_NATIVE_UINT32, I64},
-		{"float32", H5T_NATIVE_FLOAT, F64}};
-	for (size_t i = 0; s->dtype && i < sizeof type / sizeof *type; i++)
-		if (type[i].of == s->type && !strcmp(type[i].name, s->dtype))
-			return type[i].type;
-	return native(w, s->type);
-}
-
-static int has_dtype(const struct column_spec *s, const char *dtype)
-{
-	return s->dtype && !strcmp(s->dtype, dtype);
-}
-
-/* Is the categorical column one of booleans, which a stream holds as the categories False and True? */
-static int is_boolean(const struct column_spec *s)
-{
-	return s->type == CATEGORICAL && (has_dtype(s, "bool") || has_dtype(s, "boolean")) && s->ncategory == 2 &&
-		!strcmp(s->category[0], "False") && !strcmp(s->category[1], "True");
-}
-
-/* A name that HDF5 takes for one link ('/' would make groups) and that no earlier column has. */
-static char *link_name(const struct obs_out *o, size_t n, const char *name)
-{
-	char *s = xstrdup(name);
-	for (char *p = s; *p; p++)
-		if (*p == '/')
-			*p = '_';
-	for (size_t i = 0; i <= n; i++) {
-		if (i < n ? strcmp(o[i].name, s) : strcmp(s, "_index") && strcmp(s, "."))
-			continue;
-		char *longer = xasprintf("%s_", s);
-		free(s);
-		s = longer;
-		i = (size_t)-1;
-	}
-	return s;
-}
-
-/* The categories are texts in the stream. AnnData may have had numbers. */
-static void categories(struct h5ad_writer *w, hid_t g, const struct column_spec *s)
-{
-	struct h5out_array a;
-	int whole = has_dtype(s, "int64"), real = has_dtype(s, "float64");
-	if (!whole && !real) {
-		h5out_texts(&w->h5, g, "categories", s->category, s->ncategory);
-		return;
-	}
-	hid_t type = whole ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE;
-	int64_t *i64 = xmalloc(s->ncategory * sizeof *i64);
-	double *f64 = xmalloc(s->ncategory * sizeof *f64);
-	for (size_t i = 0; i < s->ncategory; i++) {
-		i64[i] = strtoll(s->category[i], NULL, 10);
-		f64[i] = strtod(s->category[i], NULL);
-	}
-	h5out_array(&w->h5, &a, g, "categories", type, type, 0, "array");
-	h5out_append(&w->h5, &a, whole ? (void *)i64 : (void *)f64, s->ncategory);
-	h5out_close(&w->h5, &a);
-	free(i64);
-	free(f64);
-}
-
-/* values and, for what may be missing, a mask */
-static void nullable(struct h5ad_writer *w, hid_t obs, struct obs_out *o, const char *encoded, hid_t type, hid_t memory)
-{
-	hid_t g = h5out_group(&w->h5, obs, o->name, encoded, "0.1.0");
-	h5out_array(&w->h5, &o->values, g, "values", type, memory, 0, memory == w->h5.text ? "string-array" : "array");
-	h5out_array(&w->h5, &o->mask, g, "mask", w->h5.boolean, w->h5.boolean, 0, "array");
-	H5Gclose(g);
-}
-
-static void obs_column(struct h5ad_writer *w, hid_t obs, struct obs_out *o)
-{
-	const struct column_spec *s = &w->header->col[o->col];
-	int integer = s->type != STR && s->type != CATEGORICAL && s->type != F32 && s->type != F64;
-	signed char ordered = (signed char)s->ordered;
-	hid_t boolean = w->h5.boolean;
-	if (is_boolean(s) && has_dtype(s, "bool")) {
-		h5out_array(&w->h5, &o->values, obs, o->name, boolean, boolean, 0, "array");
-	} else if (is_boolean(s)) {
-		nullable(w, obs, o, "nullable-boolean", boolean, boolean);
-	} else if (s->type == CATEGORICAL) {
-		hid_t g = h5out_group(&w->h5, obs, o->name, "categorical", "0.2.0");
-		h5out_attribute(&w->h5, g, "ordered", boolean, 0, &ordered);
-		categories(w, g, s);
-		h5out_array(&w->h5, &o->values, g, "codes", H5T_NATIVE_INT32, H5T_NATIVE_INT32, 0, "array");
-		H5Gclose(g);
-	} else if (integer && o->missing >= 0) {
-		nullable(w, obs, o, s->type == U8 ? "nullable-boolean" : "nullable-integer", stored(w, s), native(w, s->type));
-	} else if (s->type == STR && o->missing >= 0 && has_dtype(s, "string")) {
-		nullable(w, obs, o, "nullable-string-array", w->h5.text, w->h5.text);
-	} else {
-		h5out_array(
-			&w->h5, &o->values, obs, o->name, stored(w, s), native(w, s->type), 0, s->type == STR ? "string-array" : "array");
-	}
+	return t == U8 ? H5T_NATIVE_UINT8 : export_native(w, t);
 }
 
 static int wanted(const char *name, char *const *keep, size_t nkeep)
@@ -174,14 +17,6 @@ static int wanted(const char *name, char *const *keep, size_t nkeep)
 		if (strcmp(keep[i], name) == 0)
 			return 1;
 	return !nkeep;
-}
-
-static int companion(const struct header *h, int c)
-{
-	char *name = xasprintf("%s.missing", h->col[c].name);
-	int m = header_find(h, name);
-	free(name);
-	return m >= 0 && h->col[m].type == U8 && h->col[m].shape == SCALAR ? m : -1;
 }
 
 /* Counts that are read again have these anew: cell is the row, n_counts the sum of the row. */
@@ -195,8 +30,8 @@ static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 	const struct header *h = w->header;
 	char *hidden = xcalloc(h->ncol, 1);
 	for (size_t i = 0; i < h->ncol; i++)
-		if (h->col[i].shape == SCALAR && companion(h, (int)i) >= 0)
-			hidden[companion(h, (int)i)] = 1;
+		if (h->col[i].shape == SCALAR && export_companion(h, (int)i) >= 0)
+			hidden[export_companion(h, (int)i)] = 1;
 	hid_t obs = h5out_group(&w->h5, w->h5.file, "obs", "dataframe", "0.2.0");
 	w->obs = xcalloc(h->ncol, sizeof *w->obs);
 	char **order = xcalloc(h->ncol, sizeof *order);
@@ -206,10 +41,10 @@ static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 		if (!nkeep && w->gene >= 0 && w->index >= 0 && of_the_stream(h->col[i].name))
 			continue;
 		struct obs_out *o = &w->obs[w->nobs];
-		*o = (struct obs_out){.col = (int)i, .missing = companion(h, (int)i)};
-		o->name = link_name(w->obs, w->nobs, obs_source_name(h->col[i].name));
+		*o = (struct obs_out){.col = (int)i, .missing = export_companion(h, (int)i)};
+		o->name = export_link_name(w->obs, w->nobs, obs_source_name(h->col[i].name));
 		order[w->nobs++] = o->name;
-		obs_column(w, obs, o);
+		export_obs_column(w, obs, o);
 	}
 	h5out_array(&w->h5, &w->names, obs, "_index", w->h5.text, w->h5.text, 0, "string-array");
 	h5out_text_attribute(&w->h5, obs, "_index", "_index");
@@ -268,7 +103,7 @@ static void make_matrices(struct h5ad_writer *w)
 			continue;
 		struct obs_out *o = &w->obsm[w->nobsm];
 		o->col = (int)i;
-		o->name = link_name(w->obsm, w->nobsm, h->col[i].name);
+		o->name = export_link_name(w->obsm, w->nobsm, h->col[i].name);
 		h5out_array(&w->h5, &o->values, obsm, o->name, plain(w, h->col[i].type), plain(w, h->col[i].type), h->col[i].n, "array");
 		w->nobsm++;
 	}
@@ -344,38 +179,13 @@ struct h5ad_writer *h5ad_writer_new(
 	return w;
 }
 
-/* ---- rows ---- */
-
-static void *scratch(struct h5ad_writer *w, size_t bytes)
-{
-	return w->scratch = grow_bytes(w->scratch, &w->scratch_cap, bytes, 1);
-}
-
-/* The values of a STR column as NUL-terminated texts; empty where missing [rows] says so (it may be NULL). */
-static char **texts(struct h5ad_writer *w, const struct block *b, int c, const uint8_t *missing, size_t rows)
-{
-	size_t n, at = 0;
-	char **s = scratch(w, rows * sizeof *s);
-	w->pool = grow_bytes(w->pool, &w->pool_cap, b->col[c].offset[rows] + rows, 1);
-	for (size_t r = 0; r < rows; r++) {
-		const char *v = block_str(b, c, r, &n);
-		s[r] = w->pool + at;
-		if (missing && missing[r])
-			n = 0;
-		memcpy(w->pool + at, v, n);
-		at += n;
-		w->pool[at++] = 0;
-	}
-	return s;
-}
-
 static void add_names(struct h5ad_writer *w, const struct block *b, size_t rows)
 {
 	if (w->index >= 0) {
-		h5out_append(&w->h5, &w->names, texts(w, b, w->index, NULL, rows), rows);
+		h5out_append(&w->h5, &w->names, export_texts(w, b, w->index, NULL, rows), rows);
 		return;
 	}
-	char **s = scratch(w, rows * sizeof *s);
+	char **s = export_scratch(w, rows * sizeof *s);
 	w->pool = grow_bytes(w->pool, &w->pool_cap, rows * 24, 1);
 	for (size_t r = 0; r < rows; r++) {
 		s[r] = w->pool + r * 24;
@@ -384,71 +194,19 @@ static void add_names(struct h5ad_writer *w, const struct block *b, size_t rows)
 	h5out_append(&w->h5, &w->names, s, rows);
 }
 
-/* Real numbers with a companion: NaN where it says missing. */
-static const void *with_nan(struct h5ad_writer *w, const struct block *b, const struct obs_out *o, size_t rows)
-{
-	const uint8_t *missing = b->col[o->missing].data;
-	size_t size = type_size(w->header->col[o->col].type);
-	void *v = scratch(w, rows * size);
-	memcpy(v, b->col[o->col].data, rows * size);
-	for (size_t r = 0; r < rows; r++)
-		if (missing[r] && size == 4)
-			((float *)v)[r] = __builtin_nanf("");
-		else if (missing[r])
-			((double *)v)[r] = __builtin_nan("");
-	return v;
-}
-
-/* The codes of False and True as booleans; a missing one is False. */
-static const void *booleans(struct h5ad_writer *w, const struct block *b, const struct obs_out *o, size_t rows)
-{
-	const uint32_t *code = b->col[o->col].data;
-	signed char *v = scratch(w, rows);
-	for (size_t r = 0; r < rows; r++)
-		v[r] = code[r] == 1;
-	return v;
-}
-
-static int add_obs(struct h5ad_writer *w, const struct block *b, struct obs_out *o, size_t rows, struct error *e)
-{
-	const struct column_spec *s = &w->header->col[o->col];
-	const uint8_t *v = b->col[o->col].data, *missing = o->missing < 0 ? NULL : b->col[o->missing].data;
-	for (size_t r = 0; r < rows && s->type == U8; r++)
-		if (v[r] > 1)
-			return error_set(e,
-				"column '%s' row %llu is %u: u8 columns are exported as booleans, 0 or 1 (name the others with "
-				"--columns to leave it out)",
-				s->name, (unsigned long long)(w->rows + r), v[r]);
-	if (is_boolean(s))
-		h5out_append(&w->h5, &o->values, booleans(w, b, o, rows), rows);
-	else if (s->type == STR)
-		h5out_append(&w->h5, &o->values, texts(w, b, o->col, missing, rows), rows);
-	else if (missing && (s->type == F32 || s->type == F64))
-		h5out_append(&w->h5, &o->values, with_nan(w, b, o, rows), rows);
-	else
-		h5out_append(&w->h5, &o->values, v, rows); /* a missing code, 0xFFFFFFFF, is int32 -1 */
-	if (o->mask.set) {
-		char *m = scratch(w, rows);
-		for (size_t r = 0; r < rows; r++)
-			m[r] = missing ? missing[r] != 0 : ((const uint32_t *)v)[r] == MISSING_CODE;
-		h5out_append(&w->h5, &o->mask, m, rows);
-	}
-	return 0;
-}
-
 static void add_counts(struct h5ad_writer *w, const struct block *b, size_t rows)
 {
 	const uint64_t *o = b->group[w->header->col[w->gene].group].offset;
 	size_t n = o[rows];
-	float *x = scratch(w, n * sizeof *x);
+	float *x = export_scratch(w, n * sizeof *x);
 	for (size_t i = 0; i < n; i++)
 		x[i] = (float)block_id(b, w->count, i);
 	h5out_append(&w->h5, &w->data, x, n);
-	int32_t *g = scratch(w, n * sizeof *g);
+	int32_t *g = export_scratch(w, n * sizeof *g);
 	for (size_t i = 0; i < n; i++)
 		g[i] = (int32_t)block_id(b, w->gene, i);
 	h5out_append(&w->h5, &w->indices, g, n);
-	int64_t *p = scratch(w, rows * sizeof *p);
+	int64_t *p = export_scratch(w, rows * sizeof *p);
 	for (size_t r = 0; r < rows; r++)
 		p[r] = (int64_t)(w->items + o[r + 1]);
 	h5out_append(&w->h5, &w->indptr, p, rows);
@@ -459,7 +217,7 @@ int h5ad_writer_add(struct h5ad_writer *w, const struct block *b, size_t rows, s
 {
 	add_names(w, b, rows);
 	for (size_t i = 0; i < w->nobs; i++)
-		if (add_obs(w, b, &w->obs[i], rows, e))
+		if (export_add_obs(w, b, &w->obs[i], rows, e))
 			return -1;
 	for (size_t i = 0; i < w->nobsm; i++)
 		h5out_append(&w->h5, &w->obsm[i].values, b->col[w->obsm[i].col].data, rows);
@@ -484,9 +242,38 @@ static void close_arrays(struct h5ad_writer *w)
 		h5out_close(&w->h5, &w->obsm[i].values);
 }
 
+/*
+ * indices are int32, and old versions of scipy cannot take rows of a matrix whose indptr has another type. Only now is it known whether int32
+ * is enough for it.
+ */
+static void narrow_indptr(struct h5ad_writer *w)
+{
+	enum { ROWS = 4096 };
+	struct h5out_array narrow;
+	hid_t x = h5out_id(&w->h5, H5Gopen2(w->h5.file, "X", H5P_DEFAULT)), wide = h5out_id(&w->h5, H5Dopen2(x, "indptr", H5P_DEFAULT));
+	int32_t part[ROWS];
+	h5out_array(&w->h5, &narrow, x, "indptr32", H5T_NATIVE_INT32, H5T_NATIVE_INT32, 0, NULL);
+	for (hsize_t at = 0, n; at <= w->rows && !w->h5.failed; at += n) {
+		n = w->rows + 1 - at < ROWS ? w->rows + 1 - at : ROWS;
+		hid_t mem = h5out_id(&w->h5, H5Screate_simple(1, &n, NULL)), file = h5out_id(&w->h5, H5Dget_space(wide));
+		h5out_ok(&w->h5, H5Sselect_hyperslab(file, H5S_SELECT_SET, &at, NULL, &n, NULL));
+		h5out_ok(&w->h5, H5Dread(wide, H5T_NATIVE_INT32, mem, file, H5P_DEFAULT, part));
+		h5out_append(&w->h5, &narrow, part, n);
+		H5Sclose(mem);
+		H5Sclose(file);
+	}
+	h5out_close(&w->h5, &narrow);
+	H5Dclose(wide);
+	h5out_ok(&w->h5, H5Ldelete(x, "indptr", H5P_DEFAULT));
+	h5out_ok(&w->h5, H5Lmove(x, "indptr32", x, "indptr", H5P_DEFAULT, H5P_DEFAULT));
+	H5Gclose(x);
+}
+
 int h5ad_writer_finish(struct h5ad_writer *w, struct error *e)
 {
 	close_arrays(w);
+	if (w->gene >= 0 && w->items <= INT32_MAX && !w->h5.failed)
+		narrow_indptr(w);
 	if (w->gene >= 0) {
 		int64_t shape[2] = {(int64_t)w->rows, (int64_t)w->header->vocab.n};
 		hid_t x = h5out_id(&w->h5, H5Gopen2(w->h5.file, "X", H5P_DEFAULT));

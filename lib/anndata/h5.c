@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 /* h5py's LZF filter, for data that HDF5 itself has to decode (strings). values[2] is usually the size of a decoded chunk. For strings of
  * variable length it is not, so the size is doubled until the chunk fits, as h5py does. */
@@ -29,6 +30,24 @@ static size_t lzf_filter(unsigned flags, size_t nvalues, const unsigned values[]
 	return 0;
 }
 
+/* Zstandard, for the same. A frame says how long it is; HDF5 writes none of unknown length. */
+static size_t zstd_filter(unsigned flags, size_t nvalues, const unsigned values[], size_t n, size_t *cap, void **buf)
+{
+	unsigned long long size = flags & H5Z_FLAG_REVERSE ? ZSTD_getFrameContentSize(*buf, n) : ZSTD_CONTENTSIZE_ERROR;
+	if (!size || size > H5_CHUNK_MAX || size / ZSTD_RATIO_MAX > n)
+		return 0;
+	void *out = malloc(size);
+	size_t got = out ? ZSTD_decompress(out, size, *buf, n) : 0;
+	if (!out || ZSTD_isError(got)) {
+		free(out);
+		return 0;
+	}
+	free(*buf);
+	*buf = out;
+	*cap = size;
+	return got;
+}
+
 static herr_t first_message(unsigned n, const H5E_error2_t *err, void *out)
 {
 	static const char of_system[] = "error message = '";
@@ -47,32 +66,53 @@ static herr_t not_allocated(unsigned n, const H5E_error2_t *err, void *yes)
 }
 
 static char failure[H5_WHY]; /* of the first call that failed; HDF5's state is the process's too */
+static int refused_link;     /* to another file: h5_setup takes away HDF5's code for such links */
+
+static herr_t of_link(unsigned n, const H5E_error2_t *err, void *unused)
+{
+	refused_link |= err->desc && strstr(err->desc, "link class");
+	return 0;
+}
 
 /* HDF5 calls it for every failure of a function of its interface. */
 static herr_t note_failure(hid_t stack, void *unused)
 {
 	int absent = 0;
 	H5Ewalk2(stack, H5E_WALK_UPWARD, not_allocated, &absent);
+	H5Ewalk2(stack, H5E_WALK_UPWARD, of_link, NULL);
 	if (!absent && !*failure)
 		H5Ewalk2(stack, H5E_WALK_UPWARD, first_message, failure);
 	return 0;
 }
 
+int h5_refused_link(void)
+{
+	return refused_link;
+}
+
 int h5_check(const char *where, struct error *e)
 {
+	if (refused_link)
+		return error_set(e, "%s: has a link into another file, which is not followed: write all data into one file", where);
 	return *failure ? error_set(e, "%s: cannot be read: damaged or truncated HDF5, or a failing disk (%s)", where, failure) : 0;
 }
 
 void h5_setup(void)
 {
 	static const H5Z_class2_t lzf = {H5Z_CLASS_T_VERS, H5_FILTER_LZF, 0, 1, "lzf", NULL, NULL, lzf_filter};
+	static const H5Z_class2_t zstd = {H5Z_CLASS_T_VERS, H5_FILTER_ZSTD, 0, 1, "zstd", NULL, NULL, zstd_filter};
 	/* After an error HDF5's clean-up prints about objects that it cannot close; after a full disk it writes again, and crashes. Files are
 	 * closed by those who opened them. */
 	H5dont_atexit();
 	H5Eset_auto2(H5E_DEFAULT, note_failure, NULL);
 	*failure = 0;
+	refused_link = 0;
 	if (H5Zfilter_avail(H5_FILTER_LZF) <= 0)
 		H5Zregister(&lzf);
+	if (H5Zfilter_avail(H5_FILTER_ZSTD) <= 0)
+		H5Zregister(&zstd);
+	if (H5Lis_registered(H5L_TYPE_EXTERNAL) > 0)
+		H5Lunregister(H5L_TYPE_EXTERNAL);
 }
 
 void h5_why(char why[H5_WHY])
@@ -99,6 +139,21 @@ int h5_stored_size(hid_t dataset, const hsize_t at[], hsize_t *size, const char 
 			return h5_error(e, where, "finding a chunk");
 		*size = 0;
 	}
+	return 0;
+}
+
+int h5_check_storage(hid_t dataset, const char *where, struct error *e)
+{
+	hid_t plist = H5Dget_create_plist(dataset);
+	H5D_layout_t layout = plist < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(plist);
+	int outside = layout == H5D_LAYOUT_ERROR ? -1 : H5Pget_external_count(plist);
+	if (plist >= 0)
+		H5Pclose(plist);
+	if (outside < 0)
+		return h5_error(e, where, "reading the storage layout");
+	if (outside || layout == H5D_VIRTUAL)
+		return error_set(e, "%s: %s, which reads other files: refused; write all data into one file (h5repack does)", where,
+			outside ? "external storage" : "a virtual dataset");
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * What every reader of HDF5 files needs: a quiet library, the LZF filter of h5py, messages, and a look at the stored chunks.
+ * What every reader of HDF5 files needs: a quiet library, the filters LZF and Zstandard, messages, and a look at the stored chunks.
  */
 #ifndef H5_H
 #define H5_H
@@ -8,19 +8,24 @@
 
 #include <hdf5.h>
 
-#define H5_FILTER_LZF 32000       /* number of h5py's filter */
+#define H5_FILTER_LZF 32000       /* numbers of h5py's filter ... */
+#define H5_FILTER_ZSTD 32015      /* ... and of the one that hdf5plugin and R's rhdf5filters write */
+#define H5_FILTER_BLOSC 32001     /* read through HDF5's own plugin, where it is installed */
+#define ZSTD_RATIO_MAX 40000      /* it shrinks by at most 128 KiB to 4 bytes */
 #define H5_CHECKSUM 4             /* bytes of the Fletcher32 checksum behind a chunk */
 #define H5_CHUNK_MAX (1ull << 30) /* bytes of the largest decoded chunk */
 
-/* Call it before anything else: it stops HDF5 from printing, gives it h5py's LZF filter, and forgets earlier failures. */
+/* Call it before anything else: it stops HDF5 from printing and from following links into other files, gives it the filters LZF and
+ * Zstandard, and forgets earlier failures. */
 void h5_setup(void);
 
 /*
  * 0 if no call of HDF5 has failed since h5_setup, else -1 with e set to "WHERE: ...". HDF5 answers a question such as "is there an
  * attribute of this name?" with a failure when it cannot read the file. Code that takes any failure for "no" must end with this check, or a
- * column that could not be read would be left out silently.
+ * column that could not be read would be left out silently. It also says if a link led into another file.
  */
 int h5_check(const char *where, struct error *e);
+int h5_refused_link(void); /* has such a link been met since h5_setup? */
 
 /* What HDF5 says of the innermost call that failed, on one line; of a failing system call only the system's own message. */
 enum { H5_WHY = 200 };
@@ -31,6 +36,9 @@ int h5_error(struct error *e, const char *where, const char *doing);
 
 /* *size is the number of stored bytes of the chunk at these coordinates, 0 if it was never written. */
 int h5_stored_size(hid_t dataset, const hsize_t at[], hsize_t *size, const char *where, struct error *e);
+
+/* Call it when a dataset is open: -1 with e set if its values are in other files (external storage, virtual datasets). */
+int h5_check_storage(hid_t dataset, const char *where, struct error *e);
 
 /*
  * Call it before H5Dread. HDF5 1.10 does not check that a chunk with a checksum is long enough for one, and reads outside its memory in

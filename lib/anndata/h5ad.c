@@ -61,9 +61,11 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 	char *layer = opt->layer ? xasprintf("layers/%s", opt->layer) : NULL;
 	struct {
 		const char *path, *var;
-	} try[2] = {{raw, raw_var}, {"X", "var"}};
+		int optional;
+	} try[] = {
+		{raw, raw_var, 0}, {"X", "var", 0}, {"layers/counts", "var", 1}, {"layers/raw_counts", "var", 1}, {"layers/raw", "var", 1}};
 	char looked[512] = "", layers[256] = "", why[128];
-	int n = 2, r = 0, found = 0;
+	int n = sizeof try / sizeof *try, r = 0, found = 0;
 	if (layer) {
 		n = 1;
 		if (exists(h->file, layer) || (strcmp(opt->layer, "X") && strcmp(opt->layer, "raw/X"))) {
@@ -83,10 +85,14 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 	for (int i = 0; i < n && r == 0 && !found; i++) {
 		size_t len = strlen(looked);
 		if (!has_matrix(h->file, try[i].path)) {
+			if (try[i].optional)
+				continue;
 			snprintf(looked + len, sizeof looked - len, "%s%s: not there", len ? "; " : "", try[i].path);
 			continue;
 		}
-		if (countmat_open(&h->mat, h->file, try[i].path, h->path, e) || (found = countmat_probe(&h->mat, why, e)) < 0) {
+		r = countmat_open(&h->mat, h->file, try[i].path, h->path, e);
+		h->mat.round = opt->round;
+		if (r || (found = countmat_probe(&h->mat, why, e)) < 0) {
 			r = -1;
 		} else if (found) {
 			h->matrix = xstrdup(try[i].path);
@@ -246,7 +252,8 @@ static int no_hdf5(const struct h5ad *h, struct error *e)
 	const char *is = magic_name(head, f ? fread(head, 1, sizeof head, f) : 0);
 	if (f)
 		fclose(f);
-	return error_set(e, "%s: this is %s, expected .h5ad, 10x .h5, or a 10x matrix directory", h->path, is ? is : "not an HDF5 file");
+	return error_set(e, "%s: this is %s, expected .h5ad, 10x .h5, a 10x matrix directory or its matrix.mtx", h->path,
+		is ? is : "not an HDF5 file");
 }
 
 static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
@@ -265,20 +272,21 @@ static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct erro
 	if (exists(h->file, "assays"))
 		return error_set(e, "%s: a Seurat file, expected .h5ad or 10x .h5; convert it with SeuratDisk", h->path);
 	int r = exists(h->file, "obs") ? open_anndata(h, opt, e) : tenx_open_h5(h, opt, e);
-	return r ? r : h5_check(h->path, e);
+	return r && !h5_refused_link() ? r : h5_check(h->path, e);
 }
 
 int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)
 {
-	*h = (struct h5ad){.path = xstrdup(path), .file = -1};
+	*h = (struct h5ad){.path = xstrdup(path), .file = -1, .round = opt->round};
 	h5_setup();
 	struct stat st;
+	size_t prefix;
 	int r;
 	if (!strcmp(path, "-"))
 		r = error_set(e, "standard input: HDF5 cannot be read from a pipe: name the file");
 	else if (stat(path, &st))
 		r = error_set(e, "%s: %s", path, strerror(errno));
-	else if (S_ISDIR(st.st_mode))
+	else if (S_ISDIR(st.st_mode) || h5ad_matrix_name(path, &prefix))
 		r = tenx_open_directory(h, e);
 	else if (!S_ISREG(st.st_mode))
 		r = error_set(e, "%s: HDF5 needs a regular file, not a pipe or device", path);
@@ -307,6 +315,7 @@ void h5ad_release(struct h5ad *h)
 	free(h->matrix);
 	free(h->gene_source);
 	free(h->path);
+	free(h->stem);
 	if (h->file >= 0)
 		H5Fclose(h->file);
 	*h = (struct h5ad){0};
@@ -320,7 +329,7 @@ static char *scalar_text(hid_t file, const char *path)
 	if (d < 0)
 		return NULL;
 	hid_t type = H5Dget_type(d), space = H5Dget_space(d);
-	if (H5Tis_variable_str(type) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
+	if (h5_check_storage(d, path, NULL) == 0 && H5Tis_variable_str(type) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
 		H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &from) >= 0 && from) {
 		text = xstrdup(from);
 		H5Dvlen_reclaim(type, space, H5P_DEFAULT, &from);

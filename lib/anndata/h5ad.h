@@ -1,7 +1,8 @@
 /*
  * Cells from a file: AnnData .h5ad of any age, 10x Genomics HDF5 (Cell Ranger 2 and 3), or a 10x matrix directory.
  * One struct for all: the names and annotation of the cells, the ids and symbols of the genes, and a matrix of raw counts. The matrix is
- * found by a look at the values. raw/X is tried before X, because X may hold only some of the genes.
+ * found by a look at the values. raw/X is tried before X, because X may hold only some of the genes; then the layers that are usually
+ * called after counts.
  */
 #ifndef H5AD_H
 #define H5AD_H
@@ -15,10 +16,13 @@ struct h5ad_options {
 	const char *layer;       /* NULL: find the counts; else a name in layers/, "X" or "raw/X" */
 	const char *gene_column; /* NULL: find the Ensembl ids; else a column of var, or "index" */
 	const char *genome;      /* Cell Ranger 2 files with several genomes; NULL: there must be one */
+	int round;               /* fractions are rounded to whole counts (countmat.h) */
 };
 
 struct h5ad {
 	char *path;
+	char *stem; /* 10x in text files: what their names begin with, "DIR/" or "DIR/GSM1_s1_" */
+	int round;
 	hid_t file; /* -1 for a matrix directory */
 	uint64_t ncell;
 	size_t ngene;                 /* columns of the matrix */
@@ -33,6 +37,9 @@ struct h5ad {
 	struct texts cell_text;       /* ... or in a text file */
 	struct countmat mat;          /* read it with countmat_next, after h5ad_start */
 };
+
+/* Is this the name of the matrix of 10x text files: matrix.mtx or matrix.mtx.gz, anything before it? Then *prefix is the length of that. */
+int h5ad_matrix_name(const char *path, size_t *prefix);
 
 /* Open and check everything but the matrix entries. -1 with e set; on failure h is released. */
 int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e);

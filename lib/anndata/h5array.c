@@ -59,10 +59,13 @@ static int filter_list(struct h5array *a, hid_t plist, int *direct, struct error
 			return h5_error(e, a->where, "reading the filter list");
 		if (H5Zfilter_avail((H5Z_filter_t)id) <= 0)
 			return error_set(e,
-				"%s: compressed with filter %d (%s), which this program does not have; "
-				"rewrite the file with gzip or lzf compression",
-				a->where, id, *name ? name : "no name");
-		if ((id != H5Z_FILTER_DEFLATE && id != H5Z_FILTER_SHUFFLE && id != H5_FILTER_LZF && id != H5Z_FILTER_FLETCHER32) || n > 4)
+				"%s: compressed with filter %d (%s), which this program does not have; install a plugin of HDF5%s, or "
+				"rewrite the file with gzip, lzf or zstd compression",
+				a->where, id, *name ? name : "no name",
+				id == H5_FILTER_BLOSC ? " (Debian package hdf5-filter-plugin-blosc-serial)" : "");
+		if ((id != H5Z_FILTER_DEFLATE && id != H5Z_FILTER_SHUFFLE && id != H5_FILTER_LZF && id != H5_FILTER_ZSTD &&
+			    id != H5Z_FILTER_FLETCHER32) ||
+			n > 4)
 			*direct = 0;
 		if (i < 4)
 			a->filters.id[a->filters.n++] = id;
@@ -104,7 +107,7 @@ static int layout(struct h5array *a, int direct, struct error *e)
 	} else if (kind == H5D_CONTIGUOUS || kind == H5D_COMPACT) {
 		r = 0;
 	} else {
-		error_set(e, "%s: a virtual or unknown storage layout, expected contiguous or chunked data", a->where);
+		error_set(e, "%s: an unknown storage layout, expected contiguous or chunked data", a->where);
 	}
 out:
 	H5Pclose(plist);
@@ -127,6 +130,8 @@ int h5array_open(struct h5array *a, hid_t loc, const char *path, const char *fil
 		goto out;
 	}
 	a->id = H5Dopen2(loc, path, H5P_DEFAULT);
+	if (a->id >= 0 && h5_check_storage(a->id, a->where, e))
+		goto out;
 	type = a->id < 0 ? -1 : H5Dget_type(a->id);
 	space = a->id < 0 ? -1 : H5Dget_space(a->id);
 	if (type < 0 || space < 0) {
@@ -213,7 +218,10 @@ static int fetch(struct h5array *a, struct h5array_job *j, size_t *used, uint64_
 	if (!size)
 		return 0;
 	/* deflate shrinks by at most 1032, LZF by 88: fewer stored bytes are damage, and no memory is allocated for them */
-	if (size < bytes / 1100 || size > 2 * bytes + 4096)
+	size_t ratio = 1100;
+	for (int i = 0; i < a->filters.n; i++)
+		ratio = a->filters.id[i] == H5_FILTER_ZSTD ? ZSTD_RATIO_MAX : ratio;
+	if (size < bytes / ratio || size > 2 * bytes + 4096)
 		return error_set(e, "%s: chunk at %llu: %llu stored bytes cannot hold %zu bytes; damaged file", a->where,
 			(unsigned long long)at[0], (unsigned long long)size, bytes);
 	grow(a->raw, a->raw_cap, *used + size);

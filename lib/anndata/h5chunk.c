@@ -6,6 +6,7 @@
 #include <liblzf/lzf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 void h5chunk_scratch_release(struct h5chunk_scratch *s)
 {
@@ -79,6 +80,9 @@ int h5chunk_decode(const struct h5chunk_filters *f, uint32_t skip, const unsigne
 				return 1;
 		} else if (f->id[i] == H5_FILTER_LZF) {
 			if (n > UINT32_MAX || lzf_decompress(in, (unsigned)n, to, (unsigned)bytes) != bytes)
+				return 1;
+		} else if (f->id[i] == H5_FILTER_ZSTD) {
+			if (ZSTD_decompress(to, bytes, in, n) != bytes)
 				return 1;
 		} else {
 			if (n != bytes)

@@ -1,6 +1,6 @@
 /*
  * Decoding one stored chunk of an HDF5 dataset, without HDF5, so that many chunks can be decoded at once: deflate by libdeflate, LZF by
- * liblzf, byte shuffle and Fletcher32 here.
+ * liblzf, Zstandard by libzstd, byte shuffle and Fletcher32 here.
  */
 #ifndef H5CHUNK_H
 #define H5CHUNK_H

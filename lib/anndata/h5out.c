@@ -18,9 +18,9 @@ static void fail(struct h5out *o)
 	error_set(&o->error, "%s: cannot write HDF5: %s", o->path, why);
 }
 
-void h5out_open(struct h5out *o, const char *path)
+static void init(struct h5out *o, const char *shown)
 {
-	*o = (struct h5out){.path = xstrdup(path), .file = -1};
+	*o = (struct h5out){.path = xstrdup(shown), .file = -1};
 	h5_setup();
 	o->text = H5Tcopy(H5T_C_S1);
 	H5Tset_size(o->text, H5T_VARIABLE);
@@ -30,7 +30,18 @@ void h5out_open(struct h5out *o, const char *path)
 	H5Tenum_insert(o->boolean, "FALSE", &v);
 	v = 1;
 	H5Tenum_insert(o->boolean, "TRUE", &v);
+}
+
+void h5out_open(struct h5out *o, const char *path)
+{
+	init(o, path);
 	o->file = h5out_id(o, H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+}
+
+void h5out_modify(struct h5out *o, const char *path, const char *shown)
+{
+	init(o, shown);
+	o->file = h5out_id(o, H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT));
 }
 
 void h5out_close_file(struct h5out *o)

@@ -102,6 +102,19 @@ size_t number_counts(enum number_type type, const void *in, size_t n, uint32_t *
 	return convert[type].counts(in, n, out);
 }
 
+size_t number_rounded(enum number_type type, const void *in, size_t n, uint32_t *out)
+{
+	if (!number_is_float(type))
+		return number_counts(type, in, n, out);
+	for (size_t i = 0; i < n; i++) {
+		double v = number_at(type, in, i);
+		if (!(v >= 0 && v <= NUMBER_COUNT_MAX))
+			return i;
+		out[i] = (uint32_t)rint(v);
+	}
+	return n;
+}
+
 size_t number_indices(enum number_type type, const void *in, size_t n, uint64_t limit, uint32_t *out)
 {
 	return convert[type].indices(in, n, limit, out);

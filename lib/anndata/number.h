@@ -23,6 +23,9 @@ static inline int number_is_float(enum number_type type)
 /* in [n] to counts: whole numbers from 0 to NUMBER_COUNT_MAX. */
 size_t number_counts(enum number_type type, const void *in, size_t n, uint32_t *out);
 
+/* The same, but fractions are rounded to the nearest whole number first, halves to the even one. */
+size_t number_rounded(enum number_type type, const void *in, size_t n, uint32_t *out);
+
 /* in [n], integers, to indices: from 0 to limit - 1. */
 size_t number_indices(enum number_type type, const void *in, size_t n, uint64_t limit, uint32_t *out);
 

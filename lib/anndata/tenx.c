@@ -1,13 +1,17 @@
 /*
  * 10x Genomics output. HDF5 of Cell Ranger 3 and later: /matrix with features; of Cell Ranger 2: one group a genome.
  * Both store genes x cells as sparse columns, which is cells x genes as sparse rows. Matrix directories: matrix.mtx,
- * features.tsv or genes.tsv, and barcodes.tsv, each plain or gzipped. Of several feature types, only genes are kept.
+ * features.tsv or genes.tsv, and barcodes.tsv, each plain or gzipped. In GEO these names have a prefix, as in
+ * GSM123_sample_matrix.mtx.gz, and a directory can hold the files of several samples. Of several feature types, only genes are kept.
  */
 #include "anndata/h5ad.h"
 
 #include "base/tsv.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -75,6 +79,7 @@ static int read_matrix(struct h5ad *h, const char *group, const char *ids, const
 	if (r == 0)
 		r = countmat_open_rows(&h->mat, h->file, group, h->path, (uint64_t)dim[1], (uint64_t)dim[0], e);
 	if (r == 0) {
+		h->mat.round = h->round;
 		h->ncell = (uint64_t)dim[1];
 		h->ngene = (size_t)dim[0];
 		r = dataframe_strings(&h->cell, h->file, barcodes, h->path, &cells, e);
@@ -143,19 +148,65 @@ int tenx_open_h5(struct h5ad *h, const struct h5ad_options *opt, struct error *e
 	return r;
 }
 
-/* Open the first of `names` that exists in directory `dir`, as it is or with .gz. */
-static int open_text(struct tsv *t, const char *dir, const char *const *names, struct error *e)
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+int h5ad_matrix_name(const char *path, size_t *prefix)
+{
+	static const char *const ends[] = {"matrix.mtx", "matrix.mtx.gz"};
+	size_t n = strlen(path);
+	for (size_t i = 0; i < 2; i++) {
+		size_t end = strlen(ends[i]);
+		if (n >= end && strcmp(path + n - end, ends[i]) == 0) {
+			*prefix = n - end;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* What the names of the matrix in folder h->path begin with: h->stem. Without a plain matrix.mtx there must be one with a prefix. */
+static int find_stem(struct h5ad *h, struct error *e)
+{
+	DIR *dir = opendir(h->path);
+	char names[256] = "";
+	size_t prefix = 1, found = 0;
+	if (!dir)
+		return error_set(e, "%s: %s", h->path, strerror(errno));
+	for (struct dirent *d; prefix && (d = readdir(dir));) {
+		size_t at = strlen(names);
+		if (!h5ad_matrix_name(d->d_name, &prefix)) {
+			prefix = 1;
+			continue;
+		}
+		found = prefix ? found + 1 : 1;
+		free(h->stem);
+		h->stem = xasprintf("%s/%.*s", h->path, (int)prefix, d->d_name);
+		snprintf(names + at, sizeof names - at, "%s%s", at ? ", " : "", d->d_name);
+	}
+	closedir(dir);
+	if (found > 1)
+		return error_set(e, "%s: %zu matrices in this directory: name those to read (%s)", h->path, found, names);
+	return found ? 0 : error_set(e, "%s: no matrix.mtx or matrix.mtx.gz in this directory", h->path);
+}
+
+/* Open the first of `names` that exists behind h->stem, as it is or with .gz. */
+static int open_text(struct tsv *t, const struct h5ad *h, const char *const *names, struct error *e)
 {
 	for (const char *const *n = names; *n; n++) {
 		for (int gz = 0; gz < 2; gz++) {
-			char *path = xasprintf("%s/%s%s", dir, *n, gz ? ".gz" : "");
+			char *path = xasprintf("%s%s%s", h->stem, *n, gz ? ".gz" : "");
 			int there = access(path, F_OK) == 0, r = there ? tsv_open(t, path, e) : 0;
 			free(path);
 			if (there)
 				return r;
 		}
 	}
-	return error_set(e, "%s: no %s or %s.gz in this directory", dir, names[0], names[0]);
+	const char *prefix = base_name(h->stem);
+	return error_set(e, "%s: no %s%s or %s%s.gz in this directory", h->path, prefix, names[0], prefix, names[0]);
 }
 
 static int read_features(struct h5ad *h, struct error *e)
@@ -163,7 +214,7 @@ static int read_features(struct h5ad *h, struct error *e)
 	static const char *const names[] = {"features.tsv", "genes.tsv", NULL};
 	struct tsv t;
 	struct texts type = {0};
-	if (open_text(&t, h->path, names, e))
+	if (open_text(&t, h, names, e))
 		return -1;
 	int got, typed = 0;
 	while ((got = tsv_next(&t, e)) > 0) {
@@ -184,7 +235,7 @@ static int read_features(struct h5ad *h, struct error *e)
 		got = error_set(e, "%s: %zu features, expected at most %u", t.path, h->ngene, GENES_MAX);
 	if (got == 0 && typed)
 		got = keep_genes(h, &type, e);
-	h->gene_source = xstrdup(strrchr(t.path, '/') + 1);
+	h->gene_source = xstrdup(base_name(t.path));
 	texts_release(&type);
 	tsv_close(&t);
 	return got;
@@ -194,7 +245,7 @@ static int read_barcodes(struct h5ad *h, struct error *e)
 {
 	static const char *const names[] = {"barcodes.tsv", NULL};
 	struct tsv t;
-	if (open_text(&t, h->path, names, e))
+	if (open_text(&t, h, names, e))
 		return -1;
 	int got;
 	while ((got = tsv_next(&t, e)) > 0)
@@ -227,6 +278,18 @@ static int64_t number(char **p, int64_t max)
 	return v;
 }
 
+/* The count at p, which ends the line; it can be a fraction with h->round. -1: not one. */
+static int64_t count_at(const struct h5ad *h, char *p)
+{
+	char *end = p;
+	if (!h->round) {
+		int64_t v = number(&end, INT32_MAX);
+		return *end ? -1 : v;
+	}
+	double v = strtod(p, &end);
+	return end == p || *end || !(v >= 0 && v <= INT32_MAX) ? -1 : (int64_t)rint(v);
+}
+
 static int read_entries(struct h5ad *h, struct tsv *t, struct error *e)
 {
 	int got = tsv_next_whole(t, e);
@@ -257,8 +320,8 @@ static int read_entries(struct h5ad *h, struct tsv *t, struct error *e)
 		if (g < 1 || c < 1)
 			return tsv_error(t, e, "'%.60s', expected a gene from 1 to %" PRId64 ", a cell from 1 to %" PRId64 " and a count",
 				t->field[0], genes, cells);
-		int64_t v = number(&p, INT32_MAX);
-		if (v < 0 || *p)
+		int64_t v = count_at(h, p);
+		if (v < 0)
 			return tsv_error(t, e, "'%.60s', expected a count from 0 to %d after gene and cell", t->field[0], INT32_MAX);
 		if (v && spill_add(&h->mat.spill, (uint32_t)(c - 1), (uint32_t)(g - 1), (uint32_t)v, e))
 			return -1;
@@ -285,9 +348,16 @@ int tenx_open_directory(struct h5ad *h, struct error *e)
 	if (has_file(h->path, ".zgroup") || has_file(h->path, ".zattrs") || has_file(h->path, "zarr.json"))
 		return error_set(
 			e, "%s: a zarr folder, expected .h5ad, 10x .h5 or a 10x matrix directory; write it as .h5ad with anndata", h->path);
-	if (open_text(&t, h->path, matrix_names, e))
+	if (!has_file(h->path, ".")) {
+		size_t prefix = 0;
+		h5ad_matrix_name(h->path, &prefix);
+		h->stem = xstrndup(h->path, prefix);
+	} else if (find_stem(h, e)) {
 		return -1;
-	h->matrix = xstrdup(strrchr(t.path, '/') + 1);
+	}
+	if (open_text(&t, h, matrix_names, e))
+		return -1;
+	h->matrix = xstrdup(base_name(t.path));
 	tsv_close(&t);
 	if (read_features(h, e) || read_barcodes(h, e))
 		return -1;
@@ -299,7 +369,7 @@ int tenx_open_directory(struct h5ad *h, struct error *e)
 int tenx_read_directory(struct h5ad *h, struct error *e)
 {
 	struct tsv t;
-	if (open_text(&t, h->path, matrix_names, e))
+	if (open_text(&t, h, matrix_names, e))
 		return -1;
 	int r = read_entries(h, &t, e);
 	tsv_close(&t);

@@ -96,6 +96,18 @@ char *xasprintf(const char *fmt, ...)
 	return checked(n < 0 ? NULL : s);
 }
 
+FILE *xmemopen(char **text, size_t *size)
+{
+	return checked(open_memstream(text, size));
+}
+
+void xmemclose(FILE *f, char *const *text)
+{
+	int bad = ferror(f);
+	bad |= fclose(f);
+	checked(bad ? NULL : *text); /* glibc's fclose succeeds without memory for the text */
+}
+
 void *grow_bytes(void *p, size_t *cap, size_t n, size_t size)
 {
 	if (n <= *cap)

@@ -6,6 +6,7 @@
 #define ERROR_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 struct error {
 	char msg[1024];
@@ -27,6 +28,10 @@ void *xlarge(size_t n, size_t size);
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* A text in memory: open_memstream, and fclose. They end the program when memory is out, so that the text never lacks a part. */
+FILE *xmemopen(char **text, size_t *size);
+void xmemclose(FILE *f, char *const *text);
 
 /* Grow *p (cap elements of `size` bytes) to hold at least n elements; capacity doubles, contents stay. */
 #define grow(p, cap, n) ((p) = grow_bytes((p), &(cap), (n), sizeof *(p)))

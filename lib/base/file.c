@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LINKS_MAX 40 /* symbolic links in a row, as in Linux */
 #define LIVE_MAX 16
 static char *volatile live[LIVE_MAX]; /* names of temporary files, for outfile_cleanup */
 
@@ -44,10 +45,45 @@ static char *folder_of(const char *path)
 	return slash == path ? xstrdup("/") : xasprintf("%.*s", (int)(slash - path), path);
 }
 
+/* The file that `path` names through symbolic links, whether it exists or not, so that no link is replaced; NULL with errno set. */
+static char *follow_links(const char *path)
+{
+	char *at = realpath(path, NULL), to[PATH_MAX];
+	if (at)
+		return at;
+	at = xstrdup(path);
+	for (int i = 0; i < LINKS_MAX; i++) {
+		ssize_t n = readlink(at, to, sizeof to - 1);
+		if (n < 0)
+			return at;
+		to[n] = 0;
+		char *dir = folder_of(at), *next = *to == '/' ? xstrdup(to) : xasprintf("%s/%s", dir, to);
+		free(dir);
+		free(at);
+		at = next;
+	}
+	free(at);
+	errno = ELOOP;
+	return NULL;
+}
+
+/* The complete file gets the permissions and the group of the file that it replaces, else those of a new file. */
+static int set_access(const struct outfile *f)
+{
+	struct stat old, new;
+	if (stat(f->path, &old)) {
+		mode_t mask = umask(0);
+		umask(mask);
+		return fchmod(f->fd, 0666 & ~mask);
+	}
+	mode_t mode = old.st_mode & 0777;
+	if (fstat(f->fd, &new) || (new.st_gid != old.st_gid &&fchown(f->fd, (uid_t)-1, old.st_gid)))
+		mode &= ~(mode_t)070; /* another group must not read what was not for it */
+	return fchmod(f->fd, mode);
+}
+
 static int open_named(struct outfile *f)
 {
-	mode_t mask = umask(0);
-	umask(mask);
 	f->tmp = xasprintf("%s.tmp.XXXXXX", f->path);
 	int fd = mkostemp(f->tmp, O_CLOEXEC);
 	if (fd < 0) {
@@ -55,29 +91,43 @@ static int open_named(struct outfile *f)
 		f->tmp = NULL;
 		return -1;
 	}
-	fchmod(fd, 0666 & ~mask);
 	live_add(f->tmp);
 	return fd;
+}
+
+static int lent = -1;
+
+void outfile_lend(const struct outfile *f)
+{
+	lent = f->fd;
+	for (int i = 0; i < LIVE_MAX; i++)
+		live[i] = NULL;
 }
 
 int outfile_open(struct outfile *f, const char *path, int named, struct error *e)
 {
 	*f = (struct outfile){.fd = -1};
+	if (lent >= 0) {
+		*f = (struct outfile){.fd = lent, .path = xstrdup(path), .direct = 1};
+		lent = -1;
+		return 0;
+	}
 	if (!path || strcmp(path, "-") == 0) {
 		f->fd = dup(STDOUT_FILENO);
 		f->direct = 1;
 		return f->fd < 0 ? error_set(e, "standard output: %s", strerror(errno)) : 0;
 	}
-	char *real = realpath(path, NULL); /* follow symbolic links, so that the link is not replaced */
-	f->path = real ? real : xstrdup(path);
+	f->path = follow_links(path);
 	struct stat st;
-	if (stat(f->path, &st) == 0 && !S_ISREG(st.st_mode)) {
+	if (!f->path) {
+		;
+	} else if (stat(f->path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		f->direct = 1;
 		f->fd = S_ISDIR(st.st_mode) ? (errno = EISDIR, -1) : open(f->path, O_WRONLY | O_CLOEXEC);
 	} else {
 		char *dir = folder_of(f->path);
 		if (!named)
-			f->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+			f->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 		free(dir);
 		if (f->fd < 0)
 			f->fd = open_named(f);
@@ -158,7 +208,7 @@ static int put_in_place(struct outfile *f)
 
 int outfile_commit(struct outfile *f, struct error *e)
 {
-	int fd = f->fd, bad = !f->direct && (fsync(fd) || (!f->tmp && link_anonymous(f)));
+	int fd = f->fd, bad = !f->direct && (set_access(f) || fsync(fd) || (!f->tmp && link_anonymous(f)));
 	if (!bad) { /* close before rename: it can fail too, and then the target must stay as it was */
 		f->fd = -1;
 		bad = close(fd) || (!f->direct && put_in_place(f));
@@ -194,8 +244,17 @@ int outfile_text(const char *path, const char *text, struct error *e)
 	return outfile_commit(&f, e);
 }
 
+static int spill_ahead = -1;
+
+void file_spill_ahead(void)
+{
+	spill_ahead = file_spill(NULL);
+}
+
 int file_spill(struct error *e)
 {
+	if (spill_ahead >= 0 && ftruncate(spill_ahead, 0) == 0)
+		return fcntl(spill_ahead, F_DUPFD_CLOEXEC, 0);
 	const char *dir = getenv("TMPDIR");
 	if (!dir || !*dir)
 		dir = "/tmp";

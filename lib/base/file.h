@@ -1,6 +1,9 @@
 /*
  * Output files that appear only when they are complete. Data is written to a temporary file beside the target, which is renamed on
  * commit. If the file system allows it, the temporary file has no name (O_TMPFILE), so not even SIGKILL leaves it behind.
+ *
+ * Until then only its owner can read it (mode 0600). On commit it gets the permissions and the group of the file that it replaces, or those of
+ * a new file. Symbolic links are followed, also to a file that does not exist yet. Of a file with hard links, only the named one is replaced.
  */
 #ifndef FILE_H
 #define FILE_H
@@ -24,6 +27,12 @@ int outfile_writev(struct outfile *f, struct iovec *part, int n, struct error *e
 int outfile_commit(struct outfile *f, struct error *e); /* flush to disk, rename, close; releases f whatever it returns */
 void outfile_abort(struct outfile *f);                  /* remove the temporary file; accepts a released or zeroed struct */
 
+/*
+ * Call it in a child process: its next outfile_open takes this open file, whatever the path, and its commit only closes it, so that
+ * the parent process can commit the file, or not. The child removes no temporary files of the parent.
+ */
+void outfile_lend(const struct outfile *f);
+
 /* Write a whole text file. */
 int outfile_text(const char *path, const char *text, struct error *e);
 
@@ -32,5 +41,8 @@ void outfile_cleanup(void);
 
 /* An unlinked file in $TMPDIR (else /tmp) for spilling; fd or -1. */
 int file_spill(struct error *e);
+
+/* Make the file of file_spill now, while this process may still make files. From then on there is one, and each call empties it. */
+void file_spill_ahead(void);
 
 #endif

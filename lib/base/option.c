@@ -1,5 +1,7 @@
 #include "base/option.h"
 
+#include "base/closest.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -30,6 +32,16 @@ static void choice_word(const char *words, int k, char *out, size_t size)
 	while (k-- > 0)
 		words += strcspn(words, "|") + 1;
 	snprintf(out, size, "%.*s", (int)strcspn(words, "|"), words);
+}
+
+static int choice_unknown(const struct option_def *o, const char *arg, struct error *e)
+{
+	struct closest c = closest_to(arg, strlen(arg));
+	closest_try_choices(&c, o->arg);
+	char *question = closest_question(&c, "");
+	error_set(e, "--%s: '%s' is not one of %s%s", o->name, arg, o->arg, question);
+	free(question);
+	return -1;
 }
 
 static int set(struct option_def *o, const char *arg, struct error *e)
@@ -67,10 +79,12 @@ static int set(struct option_def *o, const char *arg, struct error *e)
 	case OPT_CHOICE: {
 		int k = choice_index(o->arg, arg);
 		if (k < 0)
-			return error_set(e, "--%s: '%s' is not one of %s", o->name, arg, o->arg);
+			return choice_unknown(o, arg, e);
 		*(int *)o->to = k;
 		return 0;
 	}
+	case OPT_GROUP:
+		break;
 	}
 	return 0;
 }
@@ -78,9 +92,21 @@ static int set(struct option_def *o, const char *arg, struct error *e)
 static struct option_def *find_long(struct option_def *const *tables, const char *name, size_t n)
 {
 	EACH(o, tables)
-	if (strlen(o->name) == n && strncmp(o->name, name, n) == 0)
+	if (o->kind != OPT_GROUP && strlen(o->name) == n && strncmp(o->name, name, n) == 0)
 		return o;
 	return NULL;
+}
+
+static int long_unknown(struct option_def *const *tables, const char *name, size_t n, struct error *e)
+{
+	struct closest c = closest_to(name, n);
+	EACH(o, tables)
+	if (o->kind != OPT_GROUP)
+		closest_try(&c, o->name, strlen(o->name));
+	char *question = closest_question(&c, "--");
+	error_set(e, "unknown option --%.*s%s", (int)n, name, question);
+	free(question);
+	return -1;
 }
 
 static struct option_def *find_short(struct option_def *const *tables, char letter)
@@ -96,7 +122,7 @@ static int parse_long(struct option_def *const *tables, const char *arg, char *c
 	size_t n = strcspn(arg, "=");
 	struct option_def *o = find_long(tables, arg, n);
 	if (!o)
-		return error_set(e, "unknown option --%.*s", (int)n, arg);
+		return long_unknown(tables, arg, n, e);
 	if (o->kind == OPT_FLAG)
 		return arg[n] ? error_set(e, "--%s takes no value", o->name) : set(o, NULL, e);
 	if (arg[n])
@@ -149,23 +175,47 @@ int opt_parse(struct option_def *const *tables, int argc, char **argv, int *nope
 	return 0;
 }
 
+static void help_line(FILE *f, const struct option_def *o)
+{
+	char left[80], letter[5] = "    ";
+	if (o->letter)
+		snprintf(letter, sizeof letter, "-%c, ", o->letter);
+	snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+	if (strlen(left) < 32)
+		fprintf(f, "%-32s%s\n", left, o->help);
+	else
+		fprintf(f, "%s\n%32s%s\n", left, "", o->help);
+}
+
 char *opt_help(struct option_def *const *tables)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	int lines = 0;
+	FILE *f = xmemopen(&text, &size);
 	EACH(o, tables)
 	{
-		char left[80], letter[5] = "    ";
-		if (o->letter)
-			snprintf(letter, sizeof letter, "-%c, ", o->letter);
-		snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-		if (strlen(left) < 32)
-			fprintf(f, "%-32s%s\n", left, o->help);
-		else
-			fprintf(f, "%s\n%32s%s\n", left, "", o->help);
+		if (o->kind == OPT_GROUP)
+			fprintf(f, "%s%s:\n", lines ? "\n" : "", o->name);
+		else if (!lines)
+			fputs("Options:\n", f);
+		if (o->kind != OPT_GROUP)
+			help_line(f, o);
+		lines++;
 	}
-	fclose(f);
+	xmemclose(f, &text);
+	return text;
+}
+
+char *opt_words(struct option_def *const *tables)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = xmemopen(&text, &size);
+	EACH(o, tables)
+	if (o->kind != OPT_GROUP)
+		fprintf(f, "--%s\t%s\t%s\n", o->name, o->arg ? o->arg : "", o->help);
+	xmemclose(f, &text);
 	return text;
 }
 
@@ -173,7 +223,7 @@ char *opt_provenance(struct option_def *const *tables)
 {
 	char *text = NULL, word[64];
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xmemopen(&text, &size);
 	const char *gap = "";
 	EACH(o, tables)
 	{
@@ -196,7 +246,7 @@ char *opt_provenance(struct option_def *const *tables)
 		else if (o->kind == OPT_CHOICE)
 			choice_word(o->arg, *(int *)o->to, word, sizeof word), fprintf(f, " %s", word);
 	}
-	fclose(f);
+	xmemclose(f, &text);
 	return text;
 }
 

@@ -7,7 +7,8 @@
 
 #include "base/error.h"
 
-enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_STRING, OPT_CHOICE, OPT_LIST };
+/* OPT_GROUP is no option: --help prints its name as a heading of the options that follow. */
+enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_STRING, OPT_CHOICE, OPT_LIST, OPT_GROUP };
 
 struct opt_values { /* OPT_LIST: an option that may be repeated; the values in order */
 	size_t n;
@@ -16,7 +17,7 @@ struct opt_values { /* OPT_LIST: an option that may be repeated; the values in o
 
 struct option_def {
 	char letter;      /* short form, 0 for none */
-	const char *name; /* long form; NULL ends the table */
+	const char *name; /* long form, or the heading of a group; NULL ends the table */
 	enum opt_kind kind;
 	void *to;         /* int (FLAG), long long (INT), double (REAL), const char * (STRING), int index (CHOICE),
 				 * struct opt_values (LIST) */
@@ -28,13 +29,18 @@ struct option_def {
 };
 
 /* Parse argv (argv[0] is skipped) by the tables (NULL-terminated list of tables). Operands are gathered at the front of argv from
- * index 1 on, *noperand of them; "--" ends the options. -1 with e set: "--rate: '2' is not a number from 0 to 1". */
+ * index 1 on, *noperand of them; "--" ends the options. -1 with e set: "--rate: '2' is not a number from 0 to 1". A misspelled name or word
+ * of a choice gets the closest known one: "unknown option --epoch (did you mean --epochs?)". */
 int opt_parse(struct option_def *const *tables, int argc, char **argv, int *noperand, struct error *e);
 
-/* The help lines of the tables (malloced), two columns. */
+/* The help lines of the tables (malloced), two columns under headings. Options before the first heading are under "Options:". */
 char *opt_help(struct option_def *const *tables);
 
-/* "--rate 0.15 --seed 1": the options marked `changes` that were given, in table order, values as parsed (malloced). */
+/* The same for the completion of a shell (malloced): a line "--name", tab, argument, tab, help for each option. */
+char *opt_words(struct option_def *const *tables);
+
+/* "--rate 0.15 --seed 1": the options marked `changes` that were given, in table order, values as parsed, with all their digits (malloced).
+ * Digests of streams depend on this text; decimal_shorten makes one to read. */
 char *opt_provenance(struct option_def *const *tables);
 
 /* Split "a,b,c" at commas: a malloced array of malloced strings, *n of them (0 for NULL or ""). */

@@ -25,6 +25,8 @@ enum rng_domain {
 	RNG_TEST,
 	RNG_BOOTSTRAP, /* ctaprobe: units of a replicate (a = replicate) */
 	RNG_COLUMNS,   /* maskgen: genes that a global batch hides (a = batch, b = epoch) */
+	RNG_PROBE,     /* maskgen: target and masks of a probe (a = cell, b = epoch) */
+	RNG_EXCHANGE,  /* depgraph: genes that change places */
 	RNG_RISK = 20, /* maskrisk: model and runs (a = run or feature, b = purpose) */
 };
 

@@ -1,73 +1,95 @@
 #include "base/threads.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
+#include <stdint.h>
 
+/* The lock is taken once for each call of a loop's work. Calls take 20 microseconds and more, so it is free nearly always. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t start, done;
-	int threads;         /* started, without the caller's */
-	int wanted;          /* how many of them may join this loop */
-	int joined, working; /* how many have joined it; how many are still working */
-	size_t n;
-	atomic_size_t next;
-	void (*work)(void *, size_t, int);
-	void *arg;
+	int threads;            /* started, without the caller's */
+	struct pool_loop *loop; /* loops that are not finished, the newest first */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .start = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
-static void run(int thread)
+/* With the lock held: the newest loop that has calls left for this thread, or NULL. */
+static struct pool_loop *loop_for(int thread)
 {
-	size_t i;
-	while ((i = atomic_fetch_add_explicit(&pool.next, 1, memory_order_relaxed)) < pool.n)
-		pool.work(pool.arg, i, thread);
+	struct pool_loop *l = pool.loop;
+	while (l && (l->next == l->n || thread >= l->threads))
+		l = l->older;
+	return l;
 }
 
-static void *worker(void *unused)
+/* With the lock held: make the next call of l without it. */
+static void call_next(struct pool_loop *l, int thread)
 {
+	size_t i = l->next++;
+	pthread_mutex_unlock(&pool.lock);
+	l->work(l->arg, i, thread);
+	pthread_mutex_lock(&pool.lock);
+	if (++l->done == l->n)
+		pthread_cond_signal(&pool.done);
+}
+
+static void *worker(void *number)
+{
+	int thread = (int)(intptr_t)number;
 	pthread_mutex_lock(&pool.lock);
 	for (;;) {
-		while (pool.joined == pool.wanted)
+		struct pool_loop *l = loop_for(thread);
+		if (l)
+			call_next(l, thread);
+		else
 			pthread_cond_wait(&pool.start, &pool.lock);
-		int thread = ++pool.joined;
-		pool.working++;
-		pthread_mutex_unlock(&pool.lock);
-		run(thread);
-		pthread_mutex_lock(&pool.lock);
-		if (--pool.working == 0)
-			pthread_cond_signal(&pool.done);
 	}
-	return unused;
+	return NULL;
 }
 
-void pool_for(int threads, size_t n, void (*work)(void *arg, size_t i, int thread), void *arg)
+void pool_start(struct pool_loop *l, int threads, size_t n, void (*work)(void *arg, size_t i, int thread), void *arg)
 {
-	int helpers = n < (size_t)threads ? (int)n - 1 : threads - 1;
-	if (helpers <= 0) {
-		for (size_t i = 0; i < n; i++)
-			work(arg, i, 0);
-		return;
-	}
+	int helpers = n < (size_t)threads ? (int)n : threads - 1;
 	pthread_mutex_lock(&pool.lock);
+	*l = (struct pool_loop){.work = work, .arg = arg, .n = n, .threads = threads, .older = pool.loop};
+	pool.loop = l;
 	while (pool.threads < helpers) {
 		pthread_t t;
 		/* not an error: the other threads do the work */
-		if (pthread_create(&t, NULL, worker, NULL))
+		if (pthread_create(&t, NULL, worker, (void *)(intptr_t)(pool.threads + 1)))
 			break;
 		pthread_detach(t);
 		pool.threads++;
 	}
-	pool.work = work;
-	pool.arg = arg;
-	pool.n = n;
-	atomic_store(&pool.next, 0);
-	pool.joined = 0;
-	pool.wanted = helpers < pool.threads ? helpers : pool.threads;
-	pthread_cond_broadcast(&pool.start);
+	if (helpers > 0)
+		pthread_cond_broadcast(&pool.start);
 	pthread_mutex_unlock(&pool.lock);
-	run(0);
+}
+
+void pool_finish(struct pool_loop *l)
+{
 	pthread_mutex_lock(&pool.lock);
-	pool.joined = pool.wanted; /* threads that have not joined yet need not */
-	while (pool.working)
-		pthread_cond_wait(&pool.done, &pool.lock);
+	while (l->done < l->n) {
+		/* the caller is thread 0 of every loop, because it started them all */
+		struct pool_loop *next = l->next < l->n ? l : loop_for(0);
+		if (next)
+			call_next(next, 0);
+		else
+			pthread_cond_wait(&pool.done, &pool.lock);
+	}
+	struct pool_loop **at = &pool.loop;
+	while (*at != l)
+		at = &(*at)->older;
+	*at = l->older;
 	pthread_mutex_unlock(&pool.lock);
+}
+
+void pool_for(int threads, size_t n, void (*work)(void *arg, size_t i, int thread), void *arg)
+{
+	struct pool_loop l;
+	if (threads < 2 || n < 2) {
+		for (size_t i = 0; i < n; i++)
+			work(arg, i, 0);
+		return;
+	}
+	pool_start(&l, n < (size_t)threads ? (int)n : threads, n, work, arg);
+	pool_finish(&l);
 }

@@ -38,6 +38,29 @@ int tsv_error(const struct tsv *t, struct error *e, const char *fmt, ...)
 	return error_prefix(e, "%s: line %zu", t->path, t->line);
 }
 
+/* Fields that may be in quotes. -1: a quote that is not closed on this line. */
+static int split_quoted(struct tsv *t)
+{
+	char *in = t->text, *out = t->text, separator = t->commas ? ',' : '\t';
+	t->n = 0;
+	for (;;) {
+		grow(t->field, t->cap, t->n + 1);
+		t->field[t->n++] = out;
+		if (*in == '"') {
+			for (in++; *in && (*in != '"' || in[1] == '"'); *out++ = *in++)
+				in += *in == '"';
+			if (!*in++)
+				return -1;
+		}
+		while (*in && *in != separator)
+			*out++ = *in++;
+		int last = !*in++;
+		*out++ = 0;
+		if (last)
+			return 0;
+	}
+}
+
 static void split(struct tsv *t)
 {
 	char *start = t->text;
@@ -76,9 +99,21 @@ int tsv_next_whole(struct tsv *t, struct error *e)
 int tsv_next(struct tsv *t, struct error *e)
 {
 	int got = tsv_next_whole(t, e);
-	if (got > 0)
+	if (got > 0 && !t->quoted)
 		split(t);
+	else if (got > 0 && split_quoted(t))
+		return tsv_error(t, e, "a quote that is not closed");
 	return got;
+}
+
+int tsv_first(struct tsv *t, struct error *e)
+{
+	int got = tsv_next_whole(t, e);
+	if (got < 1)
+		return got;
+	t->quoted = 1;
+	t->commas = strchr(t->text, ',') && !strchr(t->text, '\t');
+	return split_quoted(t) ? tsv_error(t, e, "a quote that is not closed") : 1;
 }
 
 int tsv_find(const struct tsv *t, const char *text)

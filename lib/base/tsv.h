@@ -1,5 +1,5 @@
 /*
- * Text tables, read line by line: fields between tabs, plain or gzip.
+ * Text tables, read line by line: fields between tabs, or between commas where tsv_first finds them; plain or gzip.
  *
  *     struct tsv t;
  *     if (tsv_open(&t, path, e))
@@ -21,9 +21,11 @@ struct tsv {
 	size_t line;  /* number of the current line, from 1 */
 	char **field; /* [n] the fields of the current line; the caller may change their bytes */
 	size_t n;     /* at least 1: an empty line has one empty field */
+	int commas;   /* fields are separated by commas: see tsv_first */
 
 	/* private */
 	char *text;
+	int quoted;
 	void *file;
 	size_t cap;
 };
@@ -33,6 +35,11 @@ int tsv_open(struct tsv *t, const char *path, struct error *e);
 
 /* The next line, without its end (LF or CRLF). 1 a line, 0 the end of the file, -1 with e set. */
 int tsv_next(struct tsv *t, struct error *e);
+
+/* tsv_next for the first line of a table that a program for statistics may have written. If it has a comma and no tab, the fields of this
+ * and all other lines lie between commas; one in quotes can contain commas, and "" for a quote. Quotes go in a table with tabs too, where a
+ * field begins and ends with them. */
+int tsv_first(struct tsv *t, struct error *e);
 
 /* The same, but the whole line is field[0], with its tabs. */
 int tsv_next_whole(struct tsv *t, struct error *e);

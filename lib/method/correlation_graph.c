@@ -20,12 +20,12 @@ struct pair {
 struct scratch {
 	uint16_t *where;        /* [cells] position of gene u, 0 absent */
 	uint16_t *a, *b;        /* [cells] positions of both where both are */
-	uint32_t *count, *rank; /* [2, max_len + 1] */
+	uint32_t *count, *rank; /* [2, max_len + 1]; the counts are 0 between the pairs */
 };
 
-/* Doubled average ranks by position, and n Q - S^2, from the counts by position. (Both genes are ranked by position instead of by value,
- * which is the reverse order and gives the same correlation.) Q is at most 4 m^3 < 2^64, see CORRELATION_CELLS_MAX. */
-static __int128 rank_counts(const uint32_t *restrict count, uint32_t *restrict rank, uint32_t L, uint64_t m)
+/* Doubled average ranks by position, and n Q - S^2, from the counts by position, which become 0. (Both genes are ranked by position instead
+ * of by value, which is the reverse order and gives the same correlation.) Q is at most 4 m^3 < 2^64, see CORRELATION_CELLS_MAX. */
+static __int128 rank_counts(uint32_t *restrict count, uint32_t *restrict rank, uint32_t L, uint64_t m)
 {
 	uint64_t below = 0, Q = 0, S = m * (m + 1);
 	for (uint32_t pos = 1; pos <= L; pos++) {
@@ -33,21 +33,32 @@ static __int128 rank_counts(const uint32_t *restrict count, uint32_t *restrict r
 		rank[pos] = (uint32_t)v;
 		Q += count[pos] * v * v;
 		below += count[pos];
+		count[pos] = 0;
 	}
 	return (__int128)m * Q - (__int128)S * S;
 }
 
-/* Spearman over the m cells with both genes; their positions have been counted. */
-static float local_rho(struct scratch *s, uint32_t m, uint32_t L)
+/* The sum of the products of two ranks, by the positions of the m cells with both genes. */
+static uint64_t sum_products(const struct scratch *s, uint32_t m, const uint32_t *ra, const uint32_t *rb)
 {
-	uint32_t *ca = s->count, *cb = s->count + L + 1, *ra = s->rank, *rb = s->rank + L + 1;
-	__int128 da = rank_counts(ca, ra, L, m), db = rank_counts(cb, rb, L, m), S = (__int128)m * ((uint64_t)m + 1);
-	if (da <= 0 || db <= 0)
-		return 0;
 	uint64_t P = 0;
 	for (uint32_t i = 0; i < m; i++)
 		P += (uint64_t)ra[s->a[i]] * rb[s->b[i]];
-	return (float)((double)((__int128)m * P - S * S) / (sqrt((double)da) * sqrt((double)db)));
+	return P;
+}
+
+/* Spearman over the m cells with both genes. */
+static float local_rho(struct scratch *s, uint32_t m, uint32_t L)
+{
+	uint32_t *ca = s->count, *cb = s->count + L + 1, *ra = s->rank, *rb = s->rank + L + 1;
+	for (uint32_t i = 0; i < m; i++) {
+		ca[s->a[i]]++;
+		cb[s->b[i]]++;
+	}
+	__int128 da = rank_counts(ca, ra, L, m), db = rank_counts(cb, rb, L, m), S = (__int128)m * ((uint64_t)m + 1);
+	if (da <= 0 || db <= 0)
+		return 0;
+	return (float)((double)((__int128)m * sum_products(s, m, ra, rb) - S * S) / (sqrt((double)da) * sqrt((double)db)));
 }
 
 /* The positions of both genes in the cells that have both, to s->a and s->b; returns how many. s->where: the positions of the one, v: the
@@ -58,6 +69,7 @@ static uint32_t both(struct scratch *s, const struct correlation_columns *x, uin
 	const uint16_t *pos = x->pos, *where = s->where;
 	uint16_t *restrict a = s->a, *restrict b = s->b;
 	uint32_t m = 0;
+#pragma GCC unroll 8
 	for (uint64_t i = x->offset[v], end = x->offset[v + 1]; i < end; i++) {
 		uint16_t w = where[cell[i]];
 		a[m] = w;
@@ -71,21 +83,12 @@ static void score(struct pair *p, struct scratch *s, const struct correlation_co
 	const struct correlation_params *par)
 {
 	size_t L = x->max_len + 1;
-	const uint32_t *ru = k->r + p->u * L, *rv = k->r + p->v * L;
-	uint32_t m = both(s, x, p->v), *ca = s->count, *cb = s->count + L;
-	uint64_t P = 0;
-	memset(s->count, 0, 2 * L * sizeof *s->count);
-	for (uint32_t i = 0; i < m; i++) {
-		uint32_t a = s->a[i], b = s->b[i];
-		P += (uint64_t)ru[a] * rv[b];
-		ca[a]++;
-		cb[b]++;
-	}
+	p->overlap = both(s, x, p->v);
+	uint64_t P = sum_products(s, p->overlap, k->r + p->u * L, k->r + p->v * L);
 	__int128 num = (__int128)x->n * P - (__int128)k->S[p->u] * k->S[p->v];
 	p->c = fabs((double)num / (sqrt(k->D[p->u]) * sqrt(k->D[p->v])));
-	p->overlap = m;
-	if (m >= par->min_overlap && m && p->c >= par->rho_min)
-		p->rho = local_rho(s, m, x->max_len);
+	if (p->overlap >= par->min_overlap && p->overlap && p->c >= par->rho_min)
+		p->rho = local_rho(s, p->overlap, x->max_len);
 }
 
 /* Pairs are in order of u, so the positions of u by cell are computed once for all its pairs. */
@@ -180,7 +183,7 @@ struct edge *correlation_edges(
 	double start = clock_seconds();
 	correlation_ranks_init(&k, x);
 	size_t npair, m = 0;
-	struct correlation_pair *screened = correlation_screen(x, &k, p->neighbours, p->rho_min, &npair);
+	struct correlation_pair *screened = correlation_screen(&k, p->neighbours, p->rho_min, &npair);
 	struct pair *pair = xcalloc(npair, sizeof *pair);
 	for (size_t i = 0; i < npair; i++)
 		pair[i] = (struct pair){.u = screened[i].u, .v = screened[i].v};

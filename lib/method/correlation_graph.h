@@ -8,7 +8,7 @@
  * Why it is exact and fast: doubled ranks are integers, and all zeros of a column have the same rank. So r' = doubled rank - doubled rank of
  * the zeros is a sparse matrix of integers >= 0, and
  *     C_uv = (n sum r'_u r'_v - S_u S_v) / sqrt(D_u D_v),    S = sum r',  D = n sum r'^2 - S^2.
- * A float32 screen (correlation_screen.h) computes all pairs with an error bound. Every pair that can be an edge within this bound is
+ * A screen (correlation_screen.h) computes all pairs with an error bound. Every pair that can be an edge within this bound is
  * computed again in integers, when the cells with both genes are counted. So the edges do not depend on tiles, threads or the machine.
  */
 #ifndef CORRELATION_GRAPH_H

@@ -2,9 +2,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* r' by position, and the sums of gene j. Returns sqrt(n / D), 0 for a constant gene. */
-static float rank_gene(const struct correlation_columns *x, uint32_t j, uint32_t *r, struct correlation_ranks *out)
+static double rank_gene(const struct correlation_columns *x, uint32_t j, uint32_t *r, struct correlation_ranks *out)
 {
 	uint32_t L = x->max_len, n = x->n;
 	memset(r, 0, ((size_t)L + 1) * sizeof *r);
@@ -25,27 +26,43 @@ static float rank_gene(const struct correlation_columns *x, uint32_t j, uint32_t
 	__int128 D = (__int128)n * Q - S * S;
 	out->S[j] = (int64_t)S;
 	out->D[j] = (double)D;
-	out->M[j] = D > 0 ? (double)S / sqrt((double)D) : 0;
-	out->wide[j] = sqrt(1 + out->M[j] * out->M[j]);
-	return D > 0 ? (float)sqrt((double)n / (double)D) : 0;
+	return D > 0 ? sqrt((double)n / (double)D) : 0;
+}
+
+/* What a rounding of n numbers is: q, of a step in y each, in all `sum`; error: the sum of the squares of what it lost, in steps. */
+static struct correlation_rounding rounding(double step, uint64_t sum, double error, uint32_t n)
+{
+	return (struct correlation_rounding){step, step * (double)sum / sqrt(n), step * sqrt(error)};
 }
 
 /* The entries of gene j. */
-static void fill_gene(const struct correlation_columns *x, uint32_t j, const uint32_t *r, float scale, struct correlation_ranks *out)
+static void fill_gene(const struct correlation_columns *x, uint32_t j, const uint32_t *r, double scale, struct correlation_ranks *out)
 {
-	double lost = 0;
+	uint32_t most = 1;
+	for (uint32_t pos = 1; pos <= x->max_len; pos++)
+		most = r[pos] > most ? r[pos] : most;
+	double steps = (double)CORRELATION_Q / most, error = 0, coarse_error = 0;
+	uint64_t sum = 0, coarse_sum = 0;
 	for (uint64_t k = x->offset[j], end = x->offset[j + 1]; k < end;) {
-		uint32_t c = x->cell[k] / CORRELATION_CHUNK;
-		uint32_t *to = out->entry + out->chunk[c] + out->start[(size_t)c * (x->genes + 1) + j];
-		for (; k < end && x->cell[k] / CORRELATION_CHUNK == c; k++) {
-			float y = scale * (float)r[x->pos[k]], half;
-			*to = correlation_entry(y, x->cell[k]);
-			uint32_t b = (uint32_t)correlation_half(*to++) << 16;
-			memcpy(&half, &b, 4);
-			lost += (double)(y - half) * (double)(y - half);
+		uint32_t c = x->cell[k] / CORRELATION_CHUNK, odd = 0;
+		struct correlation_entry *to = out->entry + out->chunk[c] + out->start[(size_t)c * (x->genes + 1) + j];
+		for (; k < end && x->cell[k] / CORRELATION_CHUNK == c; k++, odd ^= 1) {
+			double y = steps * r[x->pos[k]];
+			uint32_t q = (uint32_t)(y + .5), coarse = correlation_coarse(q), cell = x->cell[k] % CORRELATION_CHUNK;
+			sum += q;
+			coarse_sum += coarse;
+			error += (y - q) * (y - q);
+			coarse_error += (y / CORRELATION_COARSE - coarse) * (y / CORRELATION_COARSE - coarse);
+			if (odd) {
+				to->cell[1] = (uint16_t)cell;
+				to++->q |= q << 16;
+			} else {
+				*to = (struct correlation_entry){{(uint16_t)cell, (uint16_t)cell}, q};
+			}
 		}
 	}
-	out->lost[j] = sqrt(lost);
+	out->fine[j] = rounding(scale / steps, sum, error, x->n);
+	out->coarse[j] = rounding(scale / steps * CORRELATION_COARSE, coarse_sum, coarse_error, x->n);
 }
 
 /* k->chunk and k->start. */
@@ -59,9 +76,9 @@ static void place_entries(struct correlation_ranks *k, const struct correlation_
 #pragma omp parallel for
 	for (uint32_t c = 0; c < k->chunks; c++)
 		for (uint32_t j = 0; j < x->genes; j++)
-			k->start[c * wide + j + 1] += k->start[c * wide + j];
-	for (uint32_t c = 1; c < k->chunks; c++)
-		k->chunk[c] = k->chunk[c - 1] + k->start[c * wide - 1];
+			k->start[c * wide + j + 1] = k->start[c * wide + j] + (k->start[c * wide + j + 1] + 1) / 2;
+	for (uint32_t c = 0; c < k->chunks; c++)
+		k->chunk[c + 1] = k->chunk[c] + k->start[(c + 1) * wide - 1];
 }
 
 void correlation_ranks_init(struct correlation_ranks *k, const struct correlation_columns *x)
@@ -71,17 +88,17 @@ void correlation_ranks_init(struct correlation_ranks *k, const struct correlatio
 	*k = (struct correlation_ranks){.r = xcalloc(x->genes, L * sizeof *k->r),
 		.D = xcalloc(x->genes, 8),
 		.S = xcalloc(x->genes, 8),
-		.M = xcalloc(x->genes, 8),
-		.wide = xcalloc(x->genes, 8),
-		.lost = xcalloc(x->genes, 8),
-		.entry = xlarge(x->offset[x->genes], sizeof *k->entry),
-		.chunk = xcalloc(chunks, sizeof *k->chunk),
+		.fine = xcalloc(x->genes, sizeof *k->fine),
+		.coarse = xcalloc(x->genes, sizeof *k->coarse),
+		.chunk = xcalloc((size_t)chunks + 1, sizeof *k->chunk),
 		.start = xcalloc(chunks, ((size_t)x->genes + 1) * sizeof *k->start),
-		.chunks = chunks};
+		.chunks = chunks,
+		.genes = x->genes};
 	place_entries(k, x);
+	k->entry = xlarge(k->chunk[chunks], sizeof *k->entry);
 #pragma omp parallel for schedule(dynamic, 16)
 	for (uint32_t j = 0; j < x->genes; j++) {
-		float scale = rank_gene(x, j, k->r + j * L, k);
+		double scale = rank_gene(x, j, k->r + j * L, k);
 		fill_gene(x, j, k->r + j * L, scale, k);
 	}
 }
@@ -92,9 +109,8 @@ void correlation_ranks_release(struct correlation_ranks *k)
 	free(k->entry);
 	free(k->D);
 	free(k->S);
-	free(k->M);
-	free(k->wide);
-	free(k->lost);
+	free(k->fine);
+	free(k->coarse);
 	free(k->chunk);
 	free(k->start);
 }

@@ -2,58 +2,48 @@
  * Average ranks of the columns, as integers. The value of a gene in a cell is L_max - position, or 0 if it is absent. r' is the doubled
  * average rank of a value minus the doubled average rank of the value 0. So r' is a whole number, and 0 if the gene is absent.
  *
- * The screen reads y = r' sqrt(n / D) chunk by chunk, so its entries are in order of (chunk of cells, gene, cell). An entry is
- *
- *      31                            9             0
- *     +------------------------------+-------------+
- *     | leading bits of y as a float | cell        |   cell: its number in the chunk
- *     +------------------------------+-------------+
- *
- * The sign, which is 0, is left out. What is lost of y is less than 2^-15 of it.
+ * The screen multiplies rounded ranks. y = r' sqrt(n / D) is at most CORRELATION_Q steps of a size of its own for each gene; q is y in
+ * steps, rounded, and coarse q the same in steps that are CORRELATION_COARSE times as long. C is the covariance of two y, which have a
+ * standard deviation of 1 / sqrt(n). For y = z + d with z = step q, by Cauchy and Schwarz,
+ *     |C_uv - sum (z_u - mean z_u) (z_v - mean z_v)| <= |d_u| + (1 + |d_u|) |d_v|.
  */
 #ifndef CORRELATION_RANKS_H
 #define CORRELATION_RANKS_H
 
 #include "method/correlation_columns.h"
 
-#include <string.h>
+enum {
+	CORRELATION_CHUNK = 512, /* the screen adds up chunks of so many cells */
+	CORRELATION_COARSE = 64,
+	CORRELATION_Q =
+		255 * CORRELATION_COARSE, /* a coarse q is a byte; CORRELATION_CHUNK products of a q and a coarse one are less than 2^31 */
+};
 
-enum { CORRELATION_CHUNK = 512 }; /* the screen adds up chunks of so many cells */
+/* Two cells of a gene. If a chunk has an odd number of them, the last one comes twice, with 0 as the second q. */
+struct correlation_entry {
+	uint16_t cell[2]; /* in the chunk */
+	uint32_t q;       /* of the first in the low half, of the second in the high one */
+};
 
 struct correlation_ranks {
-	uint32_t *r;     /* [genes, max_len + 1] r' of a gene by position; r[0] = 0: absent */
-	double *D;       /* [genes] n sum r'^2 - S^2, exact but for the rounding to double; 0: constant */
-	int64_t *S;      /* [genes] sum r' */
-	double *M;       /* [genes] S / sqrt(D) */
-	double *wide;    /* [genes] sqrt(1 + M^2): the norm of y */
-	double *lost;    /* [genes] the norm of what correlation_half loses of y */
-	uint32_t *entry; /* [entries] */
+	uint32_t *r; /* [genes, max_len + 1] r' of a gene by position; r[0] = 0: absent */
+	double *D;   /* [genes] n sum r'^2 - S^2, exact but for the rounding to double; 0: constant */
+	int64_t *S;  /* [genes] sum r' */
+	struct correlation_rounding {
+		double step, mean, lost; /* in y; mean is times sqrt(n), lost is |d| */
+	} * fine, *coarse;               /* [genes] */
+	struct correlation_entry *entry;
 	uint64_t *chunk; /* [chunks] the first entry of each chunk */
 	uint32_t *start; /* [chunks, genes + 1] where the entries of each gene start in the chunk */
-	uint32_t chunks;
+	uint32_t chunks, genes;
 };
+
+static inline uint8_t correlation_coarse(uint32_t q)
+{
+	return (uint8_t)((q + CORRELATION_COARSE / 2) / CORRELATION_COARSE);
+}
+
 void correlation_ranks_init(struct correlation_ranks *k, const struct correlation_columns *x);
 void correlation_ranks_release(struct correlation_ranks *k);
-
-static inline uint32_t correlation_entry(float y, uint32_t cell)
-{
-	uint32_t b;
-	memcpy(&b, &y, 4);
-	return (b << 1 & ~(CORRELATION_CHUNK - 1u)) | cell % CORRELATION_CHUNK;
-}
-
-static inline float correlation_y(uint32_t entry)
-{
-	float y;
-	entry = (entry & ~(CORRELATION_CHUNK - 1u)) >> 1;
-	memcpy(&y, &entry, 4);
-	return y;
-}
-
-/* y of an entry, rounded to a bfloat16 (the upper half of a float). */
-static inline uint16_t correlation_half(uint32_t entry)
-{
-	return (uint16_t)((((entry & ~(CORRELATION_CHUNK - 1u)) >> 1) + 0x8000) >> 16);
-}
 
 #endif

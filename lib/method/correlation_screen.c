@@ -1,12 +1,13 @@
 #include "method/correlation_screen.h"
 
+#include "base/cpu.h"
+#include "method/correlation_kernel.h"
+
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* A tile is U genes against V genes. The panel (64 KiB) stays in the second-level cache; the sums are read in order. */
-enum { U = 64, V = 1024 };
+enum { V = 2048 }; /* a tile is a panel against so many genes; it stays in the second-level cache */
 
 /* ---- candidates of one gene ---- */
 
@@ -78,104 +79,66 @@ static void offer(struct candidates *c, uint32_t v, float low, float high, uint3
 
 /* ---- all pairs ---- */
 
-typedef float vec8 __attribute__((vector_size(32)));
-typedef uint32_t bits8 __attribute__((vector_size(32), may_alias)); /* the panel is filled by halves */
-
-struct tile {
-	/* y of U genes in one chunk of cells, as bfloat16. Lane l of vector k: gene 16 k + l in the low half, gene 16 k + 8 + l in the high one */
-	bits8 panel[CORRELATION_CHUNK][U / 16];
-	vec8 sum[V][U / 8];
-};
-
-/* sum += sum over the m entries of a gene in this chunk of y * panel row */
-static void add_products(vec8 *restrict sum, const bits8 (*restrict panel)[U / 16], const uint32_t *restrict entry, uint32_t m)
+static const struct correlation_kernel *kernel(void)
 {
-	const bits8 high = {~0xffffu, ~0xffffu, ~0xffffu, ~0xffffu, ~0xffffu, ~0xffffu, ~0xffffu, ~0xffffu};
-	vec8 a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, a4 = {0}, a5 = {0}, a6 = {0}, a7 = {0};
-	for (uint32_t i = 0; i < m; i++) {
-		const bits8 *p = panel[entry[i] % CORRELATION_CHUNK];
-		float s = correlation_y(entry[i]);
-		vec8 v = {s, s, s, s, s, s, s, s};
-		a0 += v * (vec8)(p[0] << 16);
-		a1 += v * (vec8)(p[0] & high);
-		a2 += v * (vec8)(p[1] << 16);
-		a3 += v * (vec8)(p[1] & high);
-		a4 += v * (vec8)(p[2] << 16);
-		a5 += v * (vec8)(p[2] & high);
-		a6 += v * (vec8)(p[3] << 16);
-		a7 += v * (vec8)(p[3] & high);
-	}
-	sum[0] += a0;
-	sum[1] += a1;
-	sum[2] += a2;
-	sum[3] += a3;
-	sum[4] += a4;
-	sum[5] += a5;
-	sum[6] += a6;
-	sum[7] += a7;
+#ifdef __x86_64__
+	enum cpu_vectors vectors = cpu_vectors();
+	if (vectors == CPU_AVX512)
+		return correlation_kernel_avx512();
+#ifndef __AVX2__
+	if (vectors == CPU_AVX2)
+		return correlation_kernel_avx2();
+#endif
+#endif
+	return correlation_kernel_base();
 }
 
-/* Sums of products for genes u0 ... and v0 ..., all cells. */
-static void products(struct tile *t, const struct correlation_ranks *k, uint32_t genes, uint32_t u0, uint32_t nu, uint32_t v0, uint32_t nv)
+/* Offer the pairs of a tile. The error is that of the rounding (correlation_ranks.h), and of the float32 that the chunks are summed in. */
+static void screen_tile(const float *sum, uint32_t P, const struct correlation_ranks *k, uint32_t neighbours, float rho_min, uint32_t u0,
+	uint32_t nu, uint32_t v0, uint32_t nv, struct candidates *list)
 {
-	memset(t->sum, 0, nv * sizeof *t->sum);
-	for (uint32_t c = 0; c < k->chunks; c++) {
-		const uint32_t *start = k->start + (size_t)c * (genes + 1), *entry = k->entry + k->chunk[c];
-		memset(t->panel, 0, sizeof t->panel);
-		for (uint32_t u = 0; u < nu; u++)
-			for (uint32_t i = start[u0 + u]; i < start[u0 + u + 1]; i++) {
-				uint16_t *row = (uint16_t *)t->panel[entry[i] % CORRELATION_CHUNK];
-				row[u / 16 * 16 + u % 8 * 2 + u / 8 % 2] = correlation_half(entry[i]);
-			}
-		for (uint32_t v = 0; v < nv; v++) {
-			uint32_t from = start[v0 + v], m = start[v0 + v + 1] - from;
-			if (m)
-				add_products(t->sum[v], (const bits8(*)[U / 16]) t->panel, entry + from, m);
-		}
-	}
-}
-
-static void screen_tile(struct tile *t, const struct correlation_columns *x, const struct correlation_ranks *k, uint32_t neighbours,
-	float rho_min, uint32_t u0, uint32_t v0, struct candidates *list)
-{
-	uint32_t nu = x->genes - u0 < U ? x->genes - u0 : U, nv = x->genes - v0 < V ? x->genes - v0 : V;
-	products(t, k, x->genes, u0, nu, v0, nv);
-	double gamma = (CORRELATION_CHUNK + (double)x->n / CORRELATION_CHUNK + 8) * 0x1p-24 + 0x1.1p-15;
-	for (uint32_t v = 0; v < nv; v++) {
-		const float *sum = (const float *)t->sum[v];
-		double M = k->M[v0 + v], wide = gamma * k->wide[v0 + v];
-		for (uint32_t u = 0; u < nu && u0 + u < v0 + v; u++) {
-			double c = fabs((double)sum[u] - k->M[u0 + u] * M),
-			       eps = wide * k->wide[u0 + u] + k->lost[u0 + u] * k->wide[v0 + v];
-			float low = (float)(c - eps) - 1e-6f, high = (float)(c + eps) + 1e-6f;
-			if (high < rho_min || k->D[u0 + u] <= 0 || k->D[v0 + v] <= 0)
+	const double rounding = (k->chunks + 8.) * 0x1p-24;
+	for (uint32_t v = v0; v < v0 + nv; v++, sum += P) {
+		const struct correlation_rounding b = k->fine[v];
+		for (uint32_t u = u0; u < u0 + nu && u < v; u++) {
+			const struct correlation_rounding a = k->coarse[u];
+			double products = a.step * b.step * (double)sum[u - u0], c = fabs(products - a.mean * b.mean),
+			       error = a.lost + (1 + a.lost) * b.lost + rounding * products;
+			float low = (float)(c - error) - 1e-6f, high = (float)(c + error) + 1e-6f;
+			if (high < rho_min || k->D[u] <= 0 || k->D[v] <= 0)
 				continue;
-			offer(&list[u0 + u], v0 + v, low, high, neighbours);
-			offer(&list[v0 + v], u0 + u, low, high, neighbours);
+			offer(&list[u], v, low, high, neighbours);
+			offer(&list[v], u, low, high, neighbours);
 		}
 	}
 }
 
-static void all_tiles(
-	const struct correlation_columns *x, const struct correlation_ranks *k, uint32_t neighbours, float rho_min, struct candidates *list)
+static void all_tiles(const struct correlation_ranks *k, uint32_t neighbours, float rho_min, struct candidates *list)
 {
+	const struct correlation_kernel *use = kernel();
 	struct {
 		uint32_t u, v;
 	} *job = NULL;
 	size_t njob = 0, cap = 0;
-	for (uint32_t u = 0; u < x->genes; u += U)
-		for (uint32_t v = u / V * V; v < x->genes; v += V) {
+	for (uint32_t u = 0; u < k->genes; u += use->genes)
+		for (uint32_t v = u; v < k->genes; v += V) {
 			grow(job, cap, njob + 1);
 			job[njob].u = u;
 			job[njob++].v = v;
 		}
 #pragma omp parallel
 	{
-		struct tile *t = xlarge(1, sizeof *t);
+		float *sum = xlarge((size_t)V * use->genes, sizeof *sum);
+		uint8_t *panel = xlarge(CORRELATION_CHUNK, use->genes);
 #pragma omp for schedule(dynamic)
-		for (size_t j = 0; j < njob; j++)
-			screen_tile(t, x, k, neighbours, rho_min, job[j].u, job[j].v, list);
-		free(t);
+		for (size_t j = 0; j < njob; j++) {
+			uint32_t u = job[j].u, v = job[j].v;
+			uint32_t nu = k->genes - u < use->genes ? k->genes - u : use->genes, nv = k->genes - v < V ? k->genes - v : V;
+			use->products(sum, panel, k, u, nu, v, nv);
+			screen_tile(sum, use->genes, k, neighbours, rho_min, u, nu, v, nv, list);
+		}
+		free(sum);
+		free(panel);
 	}
 	free(job);
 }
@@ -210,17 +173,16 @@ static struct correlation_pair *unique_pairs(struct candidates *list, uint32_t g
 	return p;
 }
 
-struct correlation_pair *correlation_screen(
-	const struct correlation_columns *x, const struct correlation_ranks *k, uint32_t neighbours, double rho_min, size_t *n)
+struct correlation_pair *correlation_screen(const struct correlation_ranks *k, uint32_t neighbours, double rho_min, size_t *n)
 {
-	struct candidates *list = xcalloc(x->genes, sizeof *list);
-	for (uint32_t g = 0; g < x->genes; g++) {
+	struct candidates *list = xcalloc(k->genes, sizeof *list);
+	for (uint32_t g = 0; g < k->genes; g++) {
 		omp_init_lock(&list[g].lock);
 		list[g].least = (float)rho_min;
 	}
-	all_tiles(x, k, neighbours, (float)rho_min, list);
-	struct correlation_pair *pair = unique_pairs(list, x->genes, neighbours, n);
-	for (uint32_t g = 0; g < x->genes; g++) {
+	all_tiles(k, neighbours, (float)rho_min, list);
+	struct correlation_pair *pair = unique_pairs(list, k->genes, neighbours, n);
+	for (uint32_t g = 0; g < k->genes; g++) {
 		omp_destroy_lock(&list[g].lock);
 		free(list[g].at);
 	}

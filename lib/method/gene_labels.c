@@ -43,6 +43,9 @@ struct reader {
 	struct strmap symbol;  /* symbol -> row of the vocabulary */
 	struct strmap seen;    /* gene as written -> its class */
 	int gene_at, label_at; /* columns */
+	char **first;          /* [nfirst] the first line, if it does not name these columns */
+	size_t nfirst;
+	int wide; /* it names the classes: one column of genes each */
 };
 
 /* Row of the vocabulary, or -1. */
@@ -67,7 +70,7 @@ static int64_t find_gene(const struct reader *r, const char *s, size_t n)
 	return by_symbol == STRMAP_NONE ? -1 : (int64_t)by_symbol;
 }
 
-/* A first line without a column `label` is a row: gene, label. Returns 1 if the line has the column names, 0 if it is a row, or -1. */
+/* If the first line has a column `label`, find the columns and return 1. Returns 0 if it has none, or -1. */
 static int find_gene_columns(struct reader *r, const struct tsv *t, struct error *e)
 {
 	static const char *const names[] = {"gene_id", "gene", "symbol"};
@@ -83,16 +86,12 @@ static int find_gene_columns(struct reader *r, const struct tsv *t, struct error
 	return tsv_error(t, e, "a column label, but none named gene_id, gene or symbol");
 }
 
-static int add_row(struct reader *r, const struct tsv *t, struct error *e)
+static int add_gene(struct reader *r, const struct tsv *t, const char *gene, const char *label, struct error *e)
 {
 	struct gene_labels *g = r->g;
-	if (t->n == 1 && !*t->field[0])
-		return 0;
-	const char *gene = r->gene_at < (int)t->n ? t->field[r->gene_at] : "",
-		   *label = r->label_at < (int)t->n ? t->field[r->label_at] : "";
 	size_t n = strlen(gene);
 	if (!*gene || !*label)
-		return tsv_error(t, e, "expected a gene and its label, with a tab between");
+		return tsv_error(t, e, "expected a gene and its label, with a tab or comma between");
 	uint32_t y = classes_add(&r->classes, label, strlen(label));
 	int64_t row = find_gene(r, gene, n);
 	if (strmap_get(&r->seen, gene, n) == STRMAP_NONE) {
@@ -110,17 +109,60 @@ static int add_row(struct reader *r, const struct tsv *t, struct error *e)
 	return 0;
 }
 
+/* A line of the table: one gene and its label, or with a column for each class one gene a field. */
+static int add_row(struct reader *r, const struct tsv *t, struct error *e)
+{
+	if (t->n == 1 && !*t->field[0])
+		return 0;
+	if (!r->wide)
+		return add_gene(
+			r, t, r->gene_at < (int)t->n ? t->field[r->gene_at] : "", r->label_at < (int)t->n ? t->field[r->label_at] : "", e);
+	if (t->n > r->nfirst)
+		return tsv_error(t, e, "%zu fields, but there are %zu classes", t->n, r->nfirst);
+	for (size_t i = 0; i < t->n; i++)
+		if (*t->field[i] && add_gene(r, t, t->field[i], r->first[i], e))
+			return -1;
+	return 0;
+}
+
+/* Is this second line one of genes alone? Then the first names the classes, a column each. */
+static int is_wide(const struct reader *r, const struct tsv *t)
+{
+	size_t base;
+	int genes = t->n >= 2 && t->n == r->nfirst;
+	for (size_t i = 0; genes && i < t->n; i++)
+		genes = ensembl_id(t->field[i], strlen(t->field[i]), &base) || find_gene(r, t->field[i], strlen(t->field[i])) >= 0;
+	for (size_t i = 0; genes && i < r->nfirst; i++)
+		genes = *r->first[i] && find_gene(r, r->first[i], strlen(r->first[i])) < 0;
+	return genes;
+}
+
+/* The first line is kept until the second shows what it is. */
+static int add_first(struct reader *r, struct tsv *t, struct error *e)
+{
+	t->line--;
+	int bad = r->nfirst == 1 && !*r->first[0] ? 0 : add_gene(r, t, r->first[0], r->nfirst > 1 ? r->first[1] : "", e);
+	t->line++;
+	return bad;
+}
+
 static int read_rows(struct reader *r, struct tsv *t, struct error *e)
 {
-	int got, names = 0;
-	while ((got = tsv_next(t, e)) > 0) {
-		if (t->line == 1 && (names = find_gene_columns(r, t, e)))
-			got = names;
-		else
-			got = add_row(r, t, e);
-		if (got < 0)
-			break;
+	int got = tsv_first(t, e), named = got > 0 ? find_gene_columns(r, t, e) : 0;
+	if (got < 0 || named < 0)
+		return -1;
+	if (got > 0 && !named) {
+		r->first = xcalloc(t->n, sizeof *r->first);
+		for (; r->nfirst < t->n; r->nfirst++)
+			r->first[r->nfirst] = xstrdup(t->field[r->nfirst]);
 	}
+	for (size_t line = 2; got > 0 && (got = tsv_next(t, e)) > 0; line++) {
+		r->wide = line == 2 && !named ? is_wide(r, t) : r->wide;
+		if ((line == 2 && !named && !r->wide && add_first(r, t, e)) || add_row(r, t, e))
+			return -1;
+	}
+	if (got == 0 && r->nfirst && t->line == 1)
+		got = add_gene(r, t, r->first[0], r->nfirst > 1 ? r->first[1] : "", e);
 	if (got == 0 && !r->g->found)
 		got = error_set(
 			e, r->g->listed ? "%s: none of its %zu genes is in the vocabulary" : "%s: no genes in it", t->path, r->g->listed);
@@ -170,6 +212,9 @@ int gene_labels_load(struct gene_labels *g, const char *path, const struct vocab
 		number_classes(g, &r.classes, v->n);
 	else
 		gene_labels_release(g);
+	for (size_t i = 0; i < r.nfirst; i++)
+		free(r.first[i]);
+	free(r.first);
 	classes_release(&r.classes);
 	strmap_release(&r.symbol);
 	strmap_release(&r.seen);

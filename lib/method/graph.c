@@ -1,6 +1,7 @@
 #include "method/graph.h"
 
 #include "base/digest.h"
+#include "base/rng.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,46 @@ void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m)
 			g->weight[k] = edge[i].weight;
 			g->overlap[k] = edge[i].overlap;
 		}
+}
+
+static int by_genes(const void *a, const void *b)
+{
+	const struct edge *p = a, *q = b;
+	return p->u != q->u ? (p->u > q->u) - (p->u < q->u) : (p->v > q->v) - (p->v < q->v);
+}
+
+void graph_shuffle(struct graph *g, uint32_t seed)
+{
+	struct rng r = rng_at(seed, RNG_EXCHANGE, 0, 0);
+	uint32_t *linked = xcalloc(g->n, 4), *to = xcalloc(g->n, 4), n = 0;
+	struct edge *edge = xcalloc(g->offset[g->n] / 2, sizeof *edge);
+	size_t m = 0;
+	for (uint32_t u = 0; u < g->n; u++)
+		if (g->offset[u + 1] > g->offset[u])
+			linked[n++] = u;
+	uint32_t *order = xcalloc(n, 4);
+	for (uint32_t i = 0; i < n; i++) { /* inside-out Fisher-Yates */
+		uint32_t k = rng_below(&r, i + 1);
+		order[i] = order[k];
+		order[k] = linked[i];
+	}
+	for (uint32_t i = 0; i < n; i++)
+		to[linked[i]] = order[i];
+	for (uint32_t u = 0; u < g->n; u++)
+		for (uint64_t k = g->offset[u]; k < g->offset[u + 1]; k++) {
+			uint32_t a = to[u], b = to[g->neighbour[k]];
+			if (u < g->neighbour[k])
+				edge[m++] = (struct edge){a < b ? a : b, a < b ? b : a, g->weight[k], g->overlap[k]};
+		}
+	if (m)
+		qsort(edge, m, sizeof *edge, by_genes);
+	uint32_t vocab = g->n;
+	graph_release(g);
+	graph_build(g, vocab, edge, m);
+	free(edge);
+	free(order);
+	free(to);
+	free(linked);
 }
 
 static const char *overlap_name(const char *weight)
@@ -131,8 +172,6 @@ int graph_read(struct graph *g, struct stream *in, const char *weight, const cha
 		return -1;
 	if (h->col[col[1]].group != h->col[col[2]].group || h->col[col[1]].group != h->col[col[3]].group)
 		return error_set(e, "%s: columns neighbour, %s and %s are not one list", name, weight, overlap_name(weight));
-	if (h->col[col[3]].type != U32)
-		return error_set(e, "%s: column %s: expected u32", name, overlap_name(weight));
 	*g = (struct graph){.offset = xcalloc(h->vocab.n + 1, sizeof *g->offset), .module = module ? xcalloc(h->vocab.n, 4) : NULL};
 	struct block b = {0};
 	int got;

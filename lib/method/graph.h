@@ -24,6 +24,12 @@ struct edge {
 /* The graph of m edges in order of (u, v), over n vocabulary rows. */
 void graph_build(struct graph *g, uint32_t n, const struct edge *edge, size_t m);
 
+/*
+ * A control: the genes with neighbours change places at random, so edges, weights and the number of neighbours of a gene keep
+ * nothing of which genes depend on each other. The permutation is Philox(seed); g has no modules.
+ */
+void graph_shuffle(struct graph *g, uint32_t seed);
+
 /* Add the columns of a graph stream to a header that has none: those for `weight`, and nmodule columns of modules. */
 void graph_columns(struct header *h, const char *weight, char *const *name, size_t nmodule);
 int graph_write(const struct graph *g, int32_t *const *module, size_t nmodule, struct stream *out, struct error *e);

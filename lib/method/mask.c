@@ -205,6 +205,16 @@ static uint32_t replacement(const struct mask_plan *p, uint32_t token, struct rn
 	return token;
 }
 
+/* The masked positions in ascending order. Returns how many. */
+static uint32_t list_set(const struct masker *m, uint32_t n, uint16_t *position)
+{
+	uint32_t k = 0;
+	for (uint32_t w = 0; m->count && w < (n + 63) / 64; w++)
+		for (uint64_t b = m->bit[w]; b; b &= b - 1)
+			position[k++] = (uint16_t)(w * 64 + (uint32_t)__builtin_ctzll(b));
+	return k;
+}
+
 uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, uint32_t epoch, const uint32_t *token,
 	const int32_t *module, uint32_t n, uint16_t *position, uint32_t *input, uint32_t *structural)
 {
@@ -224,13 +234,49 @@ uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, 
 		bernoulli(m, npos, rate, &r);
 	else
 		top_up(m, npos, budget, &r);
+	uint32_t k = list_set(m, n, position);
+	for (uint32_t i = 0; i < k; i++)
+		input[i] = replacement(p, token[position[i]], &r);
+	return k;
+}
+
+/* Positions of the tokens that are neither the one at s nor its neighbours, into m->pos. Returns how many. */
+static uint32_t unrelated(struct masker *m, const uint32_t *token, uint32_t n, uint32_t s)
+{
 	uint32_t k = 0;
-	for (uint32_t w = 0; m->count && w < (n + 63) / 64; w++)
-		for (uint64_t b = m->bit[w]; b; b &= b - 1) {
-			uint32_t at = w * 64 + (uint32_t)__builtin_ctzll(b);
-			position[k] = (uint16_t)at;
-			input[k++] = replacement(p, token[at], &r);
-		}
+	for (uint32_t i = 0; i < n; i++) {
+		m->pos[k] = (uint16_t)i;
+		k += token[i] >= m->plan.nspecial && i != s && graph_find(m->plan.graph, token[s], token[i]) < 0;
+	}
+	return k;
+}
+
+uint32_t mask_probe(
+	struct masker *m, uint64_t cell, uint32_t epoch, const uint32_t *token, uint32_t n, uint16_t *position, uint32_t *target)
+{
+	const struct graph *g = m->plan.graph;
+	struct rng r = rng_at(m->plan.seed, RNG_PROBE, cell, epoch);
+	uint32_t nseed = 0, k = 0, others = 0, s = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		m->seeds[nseed] = (uint16_t)i;
+		nseed += g->offset[token[i] + 1] > g->offset[token[i]];
+	}
+	note_places(m, token, n);
+	for (uint32_t i = 0; i < nseed && !(k && k <= others); i++) {
+		s = pick(m->seeds, i, nseed, &r);
+		k = present(m, token[s]);
+		others = k ? unrelated(m, token, n, s) : 0;
+	}
+	if (!k || k > others)
+		return 0;
+	m->count = 0;
+	memset(m->bit, 0, (n + 63) / 64 * 8);
+	set(m, s);
+	for (uint32_t i = 0; i < k; i++)
+		set(m, m->plan.hidden ? m->partner[i] : pick(m->pos, i, others, &r));
+	k = list_set(m, n, position);
+	for (*target = 0; position[*target] != s; ++*target)
+		;
 	return k;
 }
 

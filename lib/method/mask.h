@@ -11,9 +11,10 @@
  *           the seed itself can stay visible. [appendix B.2]
  * pmi       Whole spans are masked, in random order; a span that is longer than the remaining part of B_struct is skipped. The
  *           remaining part of B is uniform. A span is a run of tokens in which every adjacent pair is an edge of the PMI graph. [CorrMask, appendix A.2]
+ * probe     A measurement, not a training: how much does a model need the partners of a gene? One target per cell, see mask_probe.
  * columns   Of counts, not tokens: one set of genes is masked in all cells of a global batch (mask_columns). [Dong et al. 2025]
  *
- * 80 % of the masked positions show <mask>, 10 % a random gene, and 10 % keep their token. All draws are Philox(seed, cell, epoch), so
+ * 80 % of the masked positions show <mask>, 10 % a random gene, and 10 % keep their token; in a probe all show <mask>. All draws are Philox(seed, cell, epoch), so
  * the masks of a cell depend on nothing else but the rate and lambda.
  */
 #ifndef MASK_H
@@ -23,7 +24,7 @@
 
 #define MASK_ROW_MAX 65536 /* tokens a cell: positions are u16 */
 
-enum mask_strategy { MASK_NONE, MASK_RANDOM, MASK_CORRMASK, MASK_PMI, MASK_COLUMNS };
+enum mask_strategy { MASK_NONE, MASK_RANDOM, MASK_CORRMASK, MASK_PMI, MASK_COLUMNS, MASK_PROBE };
 
 struct mask_plan {
 	enum mask_strategy strategy;
@@ -32,10 +33,11 @@ struct mask_plan {
 	int modular;       /* corrmask: partners are the tokens of the seed's module, not its neighbours */
 	double seed_stays; /* corrmask: probability that the seed itself stays visible */
 	uint32_t partners; /* K_max */
+	int hidden;        /* probe: the partners are masked; else they stay visible, and unrelated tokens are masked */
 	uint32_t seed;
 	uint32_t vocab, nspecial; /* ids below nspecial are special */
 	uint32_t mask_id;
-	const struct graph *graph; /* corrmask, pmi; over the same vocabulary. NULL: mask_cell is given modules */
+	const struct graph *graph; /* corrmask, pmi, probe; over the same vocabulary. NULL: mask_cell is given modules */
 };
 
 struct masker;
@@ -49,6 +51,17 @@ void masker_free(struct masker *m);                      /* NULL is fine */
  */
 uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, uint32_t epoch, const uint32_t *token,
 	const int32_t *module, uint32_t n, uint16_t *position, uint32_t *input, uint32_t *structural);
+
+/*
+ * Mask one cell for a probe of partner reliance: a target, and with it either all its neighbours in the cell (plan.hidden) or as many
+ * unrelated tokens of the cell, drawn uniformly from those that are not neighbours of the target. The target is drawn uniformly from the
+ * tokens that have a neighbour in the cell and at least as many unrelated tokens as neighbours. The draw of the target is the same with
+ * and without plan.hidden, so that the losses of both can be compared target by target.
+ * Returns how many positions are masked, at most n; position [n] out, ascending. *target: index in `position` of the one to predict.
+ * 0: no token can be a target. n <= MASK_ROW_MAX; the plan has a graph.
+ */
+uint32_t mask_probe(
+	struct masker *m, uint64_t cell, uint32_t epoch, const uint32_t *token, uint32_t n, uint16_t *position, uint32_t *target);
 
 /*
  * Choose the genes that are masked in every cell of a global batch: round(rate G) of the G >= 2 genes that are not special, but at least

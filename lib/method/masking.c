@@ -116,17 +116,25 @@ static void mask_row(const struct masking *m, struct masking_worker *w, struct m
 	uint32_t n = (uint32_t)(o[row + 1] - at), structural;
 	for (uint32_t i = 0; i < n; i++)
 		w->token[i] = block_id(b, m->input, at + i);
-	uint32_t k = mask_cell(w->masker, j->rate, j->lambda, cell, (uint32_t)j->epoch, w->token, module ? module + at : NULL, n,
-		w->position, w->input, &structural);
+	uint32_t k, first = 0, scored; /* of the k masked positions, those to predict are first .. first + scored */
+	if (m->plan->strategy == MASK_PROBE) {
+		k = structural = mask_probe(w->masker, cell, (uint32_t)j->epoch, w->token, n, w->position, &first);
+		scored = k > 0;
+		for (uint32_t i = 0; i < k; i++)
+			w->input[i] = m->plan->mask_id;
+	} else {
+		k = scored = mask_cell(w->masker, j->rate, j->lambda, cell, (uint32_t)j->epoch, w->token, module ? module + at : NULL, n,
+			w->position, w->input, &structural);
+	}
 	if (m->audit)
 		audit_cell(&j->audit, m->audit, m->plan->nspecial, w->token, n, w->position, k, structural, w->state);
-	block_set_items(b, m->masked_list, had + k);
-	memcpy((uint16_t *)b->col[m->position].data + had, w->position, k * sizeof *w->position);
-	for (uint32_t i = 0; i < k; i++) {
-		block_set_id(b, m->target, had + i, w->token[w->position[i]]);
+	block_set_items(b, m->masked_list, had + scored);
+	memcpy((uint16_t *)b->col[m->position].data + had, w->position + first, scored * sizeof *w->position);
+	for (uint32_t i = 0; i < scored; i++)
+		block_set_id(b, m->target, had + i, w->token[w->position[first + i]]);
+	for (uint32_t i = 0; i < k; i++)
 		block_set_id(b, m->input, at + w->position[i], w->input[i]);
-	}
-	end[row + 1] = had + k;
+	end[row + 1] = had + scored;
 	j->masked += k;
 }
 

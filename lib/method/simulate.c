@@ -63,11 +63,11 @@ static void draw_types(struct sim *s)
 		struct rng r = draw(s, t, TYPE), k = draw(s, t, MARKER);
 		double *at = a + (size_t)t * s->modules;
 		for (uint32_t m = 0; m < s->modules; m++)
-			at[m] = (t ? a[(size_t)((t - 1) / 2) * s->modules + m] : 0) + PROGRAM_SD * rng_normal(&r);
+			at[m] = (t ? a[(size_t)((t - 1) / 2) * s->modules + m] : 0) + s->separation * PROGRAM_SD * rng_normal(&r);
 		for (uint32_t g = 0; g < s->genes; g++) {
 			struct rng q = draw(s, g, GENE);
 			double mu = LEVEL_SD * rng_normal(&q);
-			double marker = rng_unit(&k) < MARKERS ? 2 + 0.5 * rng_normal(&k) : 0;
+			double marker = rng_unit(&k) < MARKERS ? s->separation * (2 + 0.5 * rng_normal(&k)) : 0;
 			double own = s->module[g] >= 0 ? s->load[g] * at[s->module[g]] : 0;
 			s->level[(size_t)t * s->genes + g] = (float)(mu + own + marker);
 		}

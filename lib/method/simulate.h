@@ -32,6 +32,7 @@ struct sim {
 	double depth;            /* cells: median counts per cell */
 	double rarest;           /* cells: frequency of the rarest type, <= 1 / types */
 	double share;            /* cells: share of the genes that are in modules */
+	double separation;       /* cells: factor of the differences between types, in modules and markers */
 	double activity;         /* cells: s, spread of a module's activity within a type */
 	double batch, noise;     /* cells: standard deviations, natural log */
 

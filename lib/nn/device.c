@@ -61,7 +61,8 @@ static void *open_near(const char *relative, int *found, struct error *e)
 	return h;
 }
 
-/* A library that is there but does not load (no cuBLAS, say) is reported, not passed over. It stays open to the end. */
+/* Only in these two places: a search by name would look where LD_LIBRARY_PATH says, and in the current folder if that has an empty part.
+ * A library that is there but does not load (no cuBLAS, say) is reported, not passed over. It stays open to the end. */
 static void *open_library(struct error *e)
 {
 	static const char *const near[] = {"", "../lib/corrmask/"};
@@ -71,10 +72,8 @@ static void *open_library(struct error *e)
 		if (h || found)
 			return h;
 	}
-	void *h = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (!h)
-		error_set(e, "%s is not installed (a build with CUDA=1 makes it)", LIBRARY);
-	return h;
+	error_set(e, "%s is not installed (a build with CUDA=1 makes it)", LIBRARY);
+	return NULL;
 }
 
 static struct ops *open_cuda(int index, int fp32, char *what, size_t n, struct error *e)

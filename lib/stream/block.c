@@ -251,15 +251,6 @@ static int64_t parse_lengths(uint64_t *offset, size_t rows, const uint8_t **p, s
 	return (int64_t)offset[rows];
 }
 
-int block_is_id(const struct column_spec *c)
-{
-	static const char *const ids[] = {"gene", "token", "input", "target", "neighbour", "masked"};
-	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-		if (strcmp(c->name, ids[i]) == 0)
-			return c->type == U16 || c->type == U32;
-	return 0;
-}
-
 /* Largest of n values of a u16 or u32 column; MISSING_CODE is ignored if skip is set. */
 static uint32_t largest(const struct column *c, enum column_type t, size_t n, int skip)
 {
@@ -291,7 +282,7 @@ static int check_values(const struct block *b, size_t i, size_t n, struct error 
 		if (s->ncategory && m >= s->ncategory)
 			return error_set(e, "column '%s': code %u, but there are %zu categories", s->name, m, s->ncategory);
 	}
-	if (b->header->vocab.n && n && block_is_id(s)) {
+	if (b->header->vocab.n && n && header_is_id(s)) {
 		uint32_t m = largest(c, s->type, n, 0);
 		if (m >= b->header->vocab.n)
 			return error_set(e, "column '%s': id %u, but the vocabulary has %zu rows", s->name, m, b->header->vocab.n);

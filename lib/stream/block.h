@@ -69,9 +69,6 @@ static inline void block_set_id(struct block *b, int c, size_t i, uint32_t id)
 /* Value i of a column of numbers as a double (whole numbers above 2^53 lose digits). */
 double block_number(const struct block *b, int c, size_t i);
 
-/* Whether the values of a column are rows of the vocabulary: an id column (gene, token, input, target, neighbour, masked). */
-int block_is_id(const struct column_spec *c);
-
 /* Append rows row[0..n) of `from` (row NULL: all of them) to b. Column k of b comes from column map[k]. With map[k] = -1 the caller fills
  * it: scalar and fixed values of the new rows are undefined, ragged groups are empty, STR rows must be pushed. */
 void block_take(struct block *b, const int *map, const struct block *from, const uint32_t *row, size_t n);

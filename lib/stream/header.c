@@ -176,6 +176,15 @@ void header_copy(struct header *to, const struct header *from)
 	vocab_copy(&to->vocab, &from->vocab);
 }
 
+int header_is_id(const struct column_spec *c)
+{
+	static const char *const ids[] = {"gene", "token", "input", "target", "neighbour", "masked"};
+	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+		if (strcmp(c->name, ids[i]) == 0)
+			return c->type == U16 || c->type == U32;
+	return 0;
+}
+
 int header_need(const struct header *h, const char *name, enum column_type type, enum column_shape shape, const char *file, struct error *e)
 {
 	int i = header_find(h, name);
@@ -186,7 +195,7 @@ int header_need(const struct header *h, const char *name, enum column_type type,
 		return error_set(e, "%s: no column '%s' in this %s stream (it has: %s)", file, name, h->kind, has);
 	}
 	const struct column_spec *c = &h->col[i];
-	int fits = type == COLUMN_TYPES || c->type == type || (type == U32 && c->type == U16);
+	int fits = type == COLUMN_TYPES || c->type == type || (type == U32 && c->type == U16 && shape == RAGGED && header_is_id(c));
 	if (!fits || c->shape != shape)
 		return error_set(e, "%s: column '%s' is %s %s, expected %s %s", file, name, shapes[c->shape], types[c->type].name,
 			shapes[shape], type == COLUMN_TYPES ? "values" : types[type].name);

@@ -56,7 +56,10 @@ int header_add_like(struct header *h, const struct column_spec *spec);
 void header_drop(struct header *h, const char *name);      /* does nothing if there is no such column */
 int header_find(const struct header *h, const char *name); /* index, or -1 */
 
-/* Index of a required column with this type (COLUMN_TYPES: any; U32: U16 too, see block_id) and shape.
+/* Whether the values of a column are rows of the vocabulary: an id column (gene, token, input, target, neighbour, masked). */
+int header_is_id(const struct column_spec *c);
+
+/* Index of a required column with this type and shape. COLUMN_TYPES: any type; U32: in lists of ids U16 too, see block_id.
  * -1 with e set: "FILE: no column NAME (has: ...)", or a message that the type or shape is different. */
 int header_need(
 	const struct header *h, const char *name, enum column_type type, enum column_shape shape, const char *file, struct error *e);

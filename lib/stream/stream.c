@@ -37,6 +37,11 @@ const char *stream_name(const struct stream *s)
 	return s->name;
 }
 
+int stream_altered(const struct stream *s)
+{
+	return s->altered;
+}
+
 uint64_t stream_rows(const struct stream *s)
 {
 	return s->rows;

@@ -23,12 +23,14 @@ struct stream;
 struct stream *stream_open(const char *path, struct error *e);
 const struct header *stream_header(const struct stream *s); /* borrowed, lives as long as s */
 const char *stream_name(const struct stream *s);            /* for messages */
+int stream_altered(const struct stream *s); /* after an error of stream_read: is the trailer there, but not of these blocks? */
 
 /* Read the next block into b. 1: a block, 0: the verified end, -1: error (truncated, damaged, trailing bytes). */
 int stream_read(struct stream *s, struct block *b, struct error *e);
 
 /* Prepare random access; call it before any stream_read. Finds all blocks through the seek table. Input that cannot seek is first copied
- * to an unlinked file in $TMPDIR. Then stream_read_at reads any block, in any order, and checks its zstd checksum. */
+ * to an unlinked file in $TMPDIR. Then stream_read_at reads any block, in any order, and checks its zstd checksum;
+ * if all blocks were read in order, the last call also checks the digest. */
 int stream_index(struct stream *s, struct error *e);
 size_t stream_blocks(const struct stream *s);
 uint32_t stream_block_rows(const struct stream *s, size_t k);

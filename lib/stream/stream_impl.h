@@ -61,7 +61,9 @@ struct stream {
 	size_t at, step; /* step: bytes per read */
 	uint64_t seen;   /* rows in the frames read so far, for messages */
 	ZSTD_DCtx *dctx;
-	uint64_t *start; /* stream_index: [nentry] file offsets */
+	uint64_t *start;  /* stream_index: [nentry] file offsets */
+	size_t in_order;  /* ... blocks that were read in order, and are in the digest */
+	uint64_t want[2]; /* ... digest of the trailer, low and high */
 	int indexed, ended;
 	struct bytes payload, packed; /* scratch of stream_read_at and of the writer */
 
@@ -77,6 +79,7 @@ struct stream {
 	pthread_cond_t changed;
 	struct bytes buf[NBUF];
 	size_t head, tail; /* buffers [tail, head) are full; buf[i % NBUF] */
+	int altered;       /* reader thread: the trailer does not match the blocks */
 	int result;        /* reader thread: 0 at the end, -1 on error; writer: -1 on error */
 	int done;          /* the reader thread will add no more buffers */
 	struct error error;

@@ -114,6 +114,8 @@ int stream_index(struct stream *s, struct error *e)
 		s->rows += s->entry[k + 1].rows = get_le32(t->p + 36 + 4 * k);
 	if (s->rows != get_le64(t->p + 4))
 		return stream_trailer_wrong(s, "rows", e);
+	s->want[0] = get_le64(t->p + 20);
+	s->want[1] = get_le64(t->p + 28);
 	s->indexed = 1;
 	return 0;
 }
@@ -128,9 +130,21 @@ uint32_t stream_block_rows(const struct stream *s, size_t k)
 	return s->entry[k + 1].rows;
 }
 
+/* The digest needs the payloads in order. Who reads the stream so, once, has it compared with the last block. */
+static int add_in_order(struct stream *s, size_t k, struct error *e)
+{
+	if (k != s->in_order)
+		return 0;
+	XXH3_128bits_update(s->digest, s->payload.p, s->payload.n);
+	if (++s->in_order < stream_blocks(s))
+		return 0;
+	XXH128_hash_t h = XXH3_128bits_digest(s->digest);
+	return h.low64 != s->want[0] || h.high64 != s->want[1] ? stream_trailer_wrong(s, "content", e) : 0;
+}
+
 int stream_read_at(struct stream *s, size_t k, struct block *b, struct error *e)
 {
-	if (read_frame_at(s, k + 1, &s->payload, e))
+	if (read_frame_at(s, k + 1, &s->payload, e) || add_in_order(s, k, e))
 		return -1;
 	if (block_parse(b, &s->header, s->payload.p, s->payload.n, e))
 		return error_prefix(e, "%s: block %zu is damaged", s->name, k);

@@ -256,7 +256,8 @@ static void *read_ahead(void *arg)
 		if (got == 0)
 			got = stream_truncated(s, &e);
 		if (got == 1 && stream_is_trailer(b)) {
-			got = stream_check_trailer(s, b, &e) || check_end(s, &e) ? -1 : 0;
+			s->altered = stream_check_trailer(s, b, &e) != 0;
+			got = s->altered || check_end(s, &e) ? -1 : 0;
 		} else if (got == 1) {
 			if (s->nentry > FRAMES_MAX)
 				got = error_set(&e, "%s: more than %u blocks", s->name, FRAMES_MAX);

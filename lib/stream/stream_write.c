@@ -93,6 +93,11 @@ struct stream *stream_create(const char *path, const struct header *h, int raw, 
 	s->writing = 1;
 	s->raw = raw;
 	header_copy(&s->header, h);
+	if (h->ncol > COLUMNS_MAX) {
+		error_set(e, "%s: %zu columns, a stream has at most %d (h5tok --obs chooses those of AnnData)", s->name, h->ncol,
+			COLUMNS_MAX);
+		goto fail;
+	}
 	stream_pack_header(h, &s->payload);
 	if (s->payload.n > HEADER_MAX) {
 		error_set(e, "%s: a header of %zu bytes, the limit is %u", s->name, s->payload.n, HEADER_MAX);

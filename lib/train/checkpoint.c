@@ -175,9 +175,9 @@ static int save_vocab(const struct vocab *v, const char *path, struct error *e)
 {
 	char *text = NULL;
 	size_t n;
-	FILE *f = open_memstream(&text, &n);
+	FILE *f = xmemopen(&text, &n);
 	int bad = vocab_save(v, f);
-	fclose(f);
+	xmemclose(f, &text);
 	bad = bad ? error_set(e, "%s: cannot write", path) : outfile_text(path, text, e);
 	free(text);
 	return bad;

@@ -43,11 +43,11 @@ char *groups_print(const struct groups *g)
 {
 	char *text = NULL;
 	size_t n;
-	FILE *f = open_memstream(&text, &n);
+	FILE *f = xmemopen(&text, &n);
 	fprintf(f, "%s\n", g->column);
 	for (size_t i = 0; i < g->n; i++)
 		fprintf(f, "%s\n", g->classes.name[i]);
-	fclose(f);
+	xmemclose(f, &text);
 	return text;
 }
 

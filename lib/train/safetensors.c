@@ -199,6 +199,111 @@ const struct safetensor *safetensors_find(const struct safetensors *s, const cha
 	return s->n ? bsearch(&key, s->tensor, s->n, sizeof key, by_name) : NULL;
 }
 
+void safetensors_set_close(struct safetensors_set *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		safetensors_close(&s->file[i]);
+	free(s->file);
+	*s = (struct safetensors_set){0};
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Is tensor i of a file where the index says? */
+static int check_place(const struct safetensors *s, size_t i, const cJSON *map, const char *index, struct error *e)
+{
+	const char *file = strrchr(s->path, '/') ? strrchr(s->path, '/') + 1 : s->path;
+	const cJSON *named = cJSON_GetObjectItemCaseSensitive(map, s->tensor[i].name);
+	if (!named || strcmp(named->valuestring, file))
+		return error_set(e, "%s: tensor '%.80s' is here, but %s has it in %.80s", s->path, s->tensor[i].name, index,
+			named ? named->valuestring : "no file");
+	return 0;
+}
+
+/* Open the files of a weight map, which lie beside the index. */
+static int open_map(struct safetensors_set *s, const cJSON *map, const char *index, struct error *e)
+{
+	const cJSON *x;
+	size_t n = 0, tensors = 0, mapped = (size_t)cJSON_GetArraySize(map);
+	const char **name = xcalloc(mapped, sizeof *name), *slash = strrchr(index, '/');
+	int folder = slash ? (int)(slash - index) + 1 : 0, bad = 0;
+	cJSON_ArrayForEach(x, map)
+	{
+		if (!cJSON_IsString(x) || !*x->valuestring || strchr(x->valuestring, '/'))
+			bad = error_set(e, "%s: tensor '%.80s': expected the name of a file in the same folder", index, x->string);
+		else
+			name[n++] = x->valuestring;
+	}
+	qsort(name, n, sizeof *name, by_text);
+	s->file = xcalloc(n, sizeof *s->file);
+	for (size_t i = 0; i < n && !bad; i++) {
+		if (i && !strcmp(name[i], name[i - 1]))
+			continue;
+		char *path = xasprintf("%.*s%s", folder, index, name[i]);
+		bad = safetensors_open(&s->file[s->n], path, e);
+		s->n += !bad;
+		for (size_t k = 0; !bad && k < s->file[s->n - 1].n; k++)
+			bad = check_place(&s->file[s->n - 1], k, map, index, e);
+		tensors += bad ? 0 : s->file[s->n - 1].n;
+		free(path);
+	}
+	free(name);
+	if (!bad && (!n || tensors != mapped))
+		bad = error_set(e, "%s: names %zu tensors, but its files hold %zu", index, mapped, tensors);
+	return bad;
+}
+
+/* The text of a whole file with a NUL behind it, malloced; NULL with e set. */
+static char *read_whole(const char *path, size_t *n, struct error *e)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = NULL;
+	if (fd < 0 || fstat(fd, &st)) {
+		error_set(e, "%s: %s", path, strerror(errno));
+	} else if (st.st_size > SAFETENSORS_HEADER_MAX) {
+		error_set(e, "%s: %lld bytes, expected at most %u", path, (long long)st.st_size, SAFETENSORS_HEADER_MAX);
+	} else {
+		*n = (size_t)st.st_size;
+		text = xcalloc(*n + 1, 1);
+		if (read_at(fd, text, *n, 0, path, e)) {
+			free(text);
+			text = NULL;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
+int safetensors_set_open(struct safetensors_set *s, const char *path, struct error *e)
+{
+	char *index = xasprintf("%s.index.json", path);
+	size_t n = 0;
+	int bad;
+	*s = (struct safetensors_set){0};
+	if (access(path, F_OK) == 0 || access(index, F_OK)) {
+		s->file = xcalloc(1, sizeof *s->file);
+		bad = safetensors_open(s->file, path, e);
+		s->n = !bad;
+	} else {
+		char *text = read_whole(index, &n, e);
+		cJSON *j = text ? cJSON_ParseWithLength(text, n) : NULL, *map = cJSON_GetObjectItemCaseSensitive(j, "weight_map");
+		bad = !text                   ? -1
+			: cJSON_IsObject(map) ? open_map(s, map, index, e)
+					      : error_set(e, "%s: expected a JSON object with a weight_map", index);
+		cJSON_Delete(j);
+		free(text);
+	}
+	if (bad)
+		safetensors_set_close(s);
+	free(index);
+	return bad;
+}
+
 float bfloat16_to_float(uint16_t h)
 {
 	union {
@@ -265,7 +370,7 @@ static uint64_t elements(const struct safetensor_out *t)
 static uint8_t *make_header(const struct safetensor_out *t, size_t n, size_t *size)
 {
 	char *text = NULL;
-	FILE *f = open_memstream(&text, size);
+	FILE *f = xmemopen(&text, size);
 	fputs("01234567{\"__metadata__\":{\"format\":\"pt\"}", f);
 	uint64_t at = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -284,7 +389,7 @@ static uint8_t *make_header(const struct safetensor_out *t, size_t n, size_t *si
 	fflush(f);
 	for (size_t pad = (8 - *size % 8) % 8; pad; pad--)
 		fputc(' ', f);
-	fclose(f);
+	xmemclose(f, &text);
 	put_le64((uint8_t *)text, *size - 8);
 	return (uint8_t *)text;
 }

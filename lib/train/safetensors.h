@@ -40,6 +40,18 @@ void safetensors_close(struct safetensors *s); /* accepts a zeroed struct */
 /* The header alone: `size` is that of the whole file, json[n] its N bytes. */
 int safetensors_parse(struct safetensors *s, const char *json, size_t n, uint64_t size, const char *path, struct error *e);
 
+/*
+ * The files of a model's weights at `path`: the file itself, or those that path.index.json names [Hugging Face's sharded checkpoints]:
+ *     {"weight_map":{"bert.embeddings.word_embeddings.weight":"model-00001-of-00002.safetensors",...}}
+ * in the order of their names. Each tensor must be in the file that the index names, and in no other.
+ */
+struct safetensors_set {
+	size_t n;
+	struct safetensors *file; /* [n] */
+};
+int safetensors_set_open(struct safetensors_set *s, const char *path, struct error *e);
+void safetensors_set_close(struct safetensors_set *s); /* accepts a zeroed struct */
+
 const struct safetensor *safetensors_find(const struct safetensors *s, const char *name); /* NULL: none */
 
 /* The t->n values as float32; F32, F16 and BF16 only. A value that is not finite is an error that names it. */

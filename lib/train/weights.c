@@ -111,9 +111,12 @@ static int may_ignore(const struct model *m, const char *name)
 }
 
 /* The decoder shares its weights with the embedding, and its bias. A file that stores both must have the same numbers in both. */
-static int check_tied(struct model *m, const struct safetensors *s, const char *name, const char *with, struct error *e)
+static int check_tied(struct model *m, const struct safetensors_set *set, const char *name, const char *with, struct error *e)
 {
-	const struct safetensor *d = safetensors_find(s, name);
+	const struct safetensors *s = set->file;
+	while (s < set->file + set->n && !safetensors_find(s, name))
+		s++;
+	const struct safetensor *d = s < set->file + set->n ? safetensors_find(s, name) : NULL;
 	const struct tensor *t = model_find(m, with);
 	if (!d || !t)
 		return 0;
@@ -128,9 +131,9 @@ static int check_tied(struct model *m, const struct safetensors *s, const char *
 	return bad ? error_set(e, "%s: tensor '%s' differs from '%s': only tied decoders are supported", s->path, name, with) : 0;
 }
 
-static int load_all(struct model *m, const struct safetensors *s, const char *skip, struct weights_report *r, struct error *e)
+/* The tensors of one file. seen [model_ntensor]: those that were loaded. */
+static int load_file(struct model *m, const struct safetensors *s, const char *skip, char *seen, struct weights_report *r, struct error *e)
 {
-	char *seen = xcalloc(model_ntensor(m), 1);
 	int bad = 0;
 	for (size_t i = 0; i < s->n && !bad; i++) {
 		const struct tensor *t = place_of(m, s->tensor[i].name);
@@ -146,6 +149,15 @@ static int load_all(struct model *m, const struct safetensors *s, const char *sk
 				s->tensor[i].name, model_config(m)->num_hidden_layers);
 		}
 	}
+	return bad;
+}
+
+static int load_all(struct model *m, const struct safetensors_set *s, const char *skip, struct weights_report *r, struct error *e)
+{
+	char *seen = xcalloc(model_ntensor(m), 1);
+	int bad = 0;
+	for (size_t i = 0; i < s->n && !bad; i++)
+		bad = load_file(m, &s->file[i], skip, seen, r, e);
 	for (size_t i = 0; i < model_ntensor(m) && !bad; i++) {
 		const struct tensor *t = model_tensor(m, i);
 		char want[160];
@@ -153,7 +165,7 @@ static int load_all(struct model *m, const struct safetensors *s, const char *sk
 		if (seen[i])
 			continue;
 		if (t->layer < (int)model_config(m)->num_hidden_layers) {
-			bad = error_set(e, "%s: no tensor '%s' (expected shape %s)", s->path, t->name,
+			bad = error_set(e, "%s: no tensor '%s' (expected shape %s)", s->file->path, t->name,
 				safetensors_shape(want, sizeof want, shape, t->ndim));
 		} else {
 			model_draw(m, t);
@@ -182,7 +194,6 @@ static int explain_missing(const char *path, struct error *e)
 		const char *name, *what;
 	} other[] = {
 		{"pytorch_model.bin", "pickled weights: load and save it once with transformers, which writes model.safetensors"},
-		{"model.safetensors.index.json", "several files: save it once with a larger max_shard_size"},
 	};
 	const char *slash = strrchr(path, '/');
 	int n = slash ? (int)(slash - path) + 1 : 0;
@@ -197,12 +208,12 @@ static int explain_missing(const char *path, struct error *e)
 
 int weights_load_except(struct model *m, const char *path, const char *skip, struct weights_report *r, struct error *e)
 {
-	struct safetensors s;
+	struct safetensors_set s;
 	*r = (struct weights_report){0};
-	if (safetensors_open(&s, path, e))
+	if (safetensors_set_open(&s, path, e))
 		return explain_missing(path, e);
 	int bad = load_all(m, &s, skip, r, e);
-	safetensors_close(&s);
+	safetensors_set_close(&s);
 	return bad;
 }
 

@@ -1,5 +1,6 @@
 /*
- * Weights of a model in safetensors files, ours or transformers', and model directories in Hugging Face's layout.
+ * Weights of a model in safetensors files, ours or transformers' (one file, or several with an index), and model directories in Hugging
+ * Face's layout.
  */
 #ifndef WEIGHTS_H
 #define WEIGHTS_H

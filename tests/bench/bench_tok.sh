@@ -1,11 +1,12 @@
 #!/bin/bash
-# bench_tok.sh FILE.h5ad BENCH_INFLATE THREADS: check some cells of the output against plain Python, then time, the floor and the
-# pipe in turns so that both see the same machine.
+# bench_tok.sh FILE.h5ad BENCH_INFLATE THREADS: check some cells of the output against plain Python, then time in turns, so that all see the
+# same machine: the floor, h5tok --rank, and the pipe h5tok | rankenc.
 set -eo pipefail
 file=$1 floor=$2 threads=$3 repeats=${REPEATS:-5}
 h5tok=$BIN/h5tok rankenc=$BIN/rankenc tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 "$h5tok" -q -u -@"$threads" "$file" | "$rankenc" -q -m "$file.vocab.tsv" -u -@"$threads" >"$tmp/tok"
+"$h5tok" -q -u -@"$threads" --rank "$file.vocab.tsv" "$file" | cmp - "$tmp/tok"
 /usr/bin/python3 - "$file" "$file.vocab.tsv" <("$BIN/scview" -n 300 -c cell,token "$tmp/tok") <<'P'
 import sys
 import h5py
@@ -22,27 +23,39 @@ print("300 cells checked")
 P
 cells=$("$BIN/scview" -s "$tmp/tok" | awk -F'\t' '$2 == "rows" { print $3; exit }')
 rm "$tmp/tok"
-for _ in $(seq "$repeats"); do
-	"$floor" "$file" "$threads" 1 | cut -d' ' -f1,5 >>"$tmp/floor"
+
+# timed NAME COMMAND...: adds wall seconds, processor seconds and the largest peak memory of one process in MB to the file NAME
+timed() {
+	local name=$1 start end
+	shift
+	rm -f "$tmp"/used.*
 	start=$(date +%s.%N)
-	/usr/bin/time -f '%M %U %S' -o "$tmp/m1" "$h5tok" -q -u -@"$threads" "$file" |
-		/usr/bin/time -f '%M %U %S' -o "$tmp/m2" "$rankenc" -q -m "$file.vocab.tsv" -u -@"$threads" >/dev/null
+	"$@" >/dev/null
 	end=$(date +%s.%N)
-	echo "$end - $start" | bc >>"$tmp/pipe"
-	cat "$tmp/m1" >>"$tmp/h5tok"
-	cat "$tmp/m2" >>"$tmp/rankenc"
-	cat "$tmp/m1" "$tmp/m2" | awk '{ cpu += $2 + $3 } END { print cpu }' >>"$tmp/cpu"
+	cat "$tmp"/used.* | awk -v wall="$(echo "$end - $start" | bc)" '
+		{ cpu += $2 + $3; most = $1 > most ? $1 : most } END { printf "%.3f %.2f %.0f\n", wall, cpu, most / 1024 }' >>"$tmp/$name"
+}
+used() { /usr/bin/time -f '%M %U %S' -o "$tmp/used.$1" "${@:2}"; }
+pipe() { used 1 "$h5tok" -q -u -@"$threads" "$file" | used 2 "$rankenc" -q -m "$file.vocab.tsv" -u -@"$threads"; }
+rank() { used 1 "$h5tok" -q -u -@"$threads" --rank "$file.vocab.tsv" "$file"; }
+for _ in $(seq "$repeats"); do
+	"$floor" "$file" "$threads" 1 | awk '{ print $1, $5, 0 }' >>"$tmp/floor"
+	timed rank rank
+	timed pipe pipe
 done
-sort -n "$tmp/floor" | awk -v pipe="$(sort -n "$tmp/pipe" | tr '\n' ' ')" -v cells="$cells" -v threads="$threads" \
-	-v floor="$(cut -d' ' -f2 "$tmp/floor" | sort -n | head -1)" -v cpu="$(sort -n "$tmp/cpu" | head -1)" \
-	-v m1="$(sort -n "$tmp/h5tok" | tail -1)" -v m2="$(sort -n "$tmp/rankenc" | tail -1)" '
-	{ f[NR] = $1 }
-	END {
-		split(pipe, p, " "); mid = int((NR + 1) / 2)
-		printf "%d cells, %d threads, %d runs\n", cells, threads, NR
-		printf "libdeflate alone      best %.2f s   median %.2f s\n", f[1], f[mid]
-		printf "h5tok -u | rankenc    best %.2f s   median %.2f s   %.0f cells/s (best), %.0f (median)\n", p[1], p[mid], cells / p[1], cells / p[mid]
-		printf "ratio                 best %.2f     median %.2f\n", p[1] / f[1], p[mid] / f[mid]
-		printf "processor time        libdeflate %.2f s   pipe %.2f s   ratio %.2f (best of each; for busy machines)\n", floor, cpu, cpu / floor
-		printf "peak memory           h5tok %.0f MB   rankenc %.0f MB\n", m1 / 1024, m2 / 1024
-	}'
+
+# row NAME TITLE: best and median wall seconds, cells a second, times the floor
+column() { cut -d' ' -f"$2" "$tmp/$1" | sort -n; }
+middle=$(((repeats + 1) / 2))
+row() {
+	local best median cpu memory
+	best=$(column "$1" 1 | head -1) median=$(column "$1" 1 | sed -n "${middle}p") cpu=$(column "$1" 2 | head -1) memory=$(column "$1" 3 | tail -1)
+	awk -v title="$2" -v b="$best" -v m="$median" -v c="$cpu" -v mb="$memory" -v fb="$(column floor 1 | head -1)" \
+		-v fm="$(column floor 1 | sed -n "${middle}p")" -v fc="$(column floor 2 | head -1)" -v cells="$cells" '
+		BEGIN { printf "%-20s %8.2f %8.2f %10.0f %10.0f %7.2f %7.2f %8.2f %7.2f %7s\n", title, b, m, cells / b, cells / m, b / fb, m / fm, c, c / fc, mb ? mb : "" }'
+}
+echo "$cells cells, $threads threads, $repeats runs; x: times libdeflate; processor seconds are for busy machines"
+printf '%-20s %8s %8s %10s %10s %7s %7s %8s %7s %7s\n' '' 'best s' median 'cells/s' median x median 'cpu s' x MB
+row floor 'libdeflate alone'
+row rank 'h5tok -u --rank'
+row pipe 'h5tok -u | rankenc'

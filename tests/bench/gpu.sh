@@ -2,7 +2,7 @@
 # All about the CUDA backend on a machine with a GPU, in calls of limited time: check, measure, compare.
 # NOT YET RUN ON A GPU: its parts were tried on a CPU (DEVICE=cpu), ncu and compute-sanitizer not at all.
 #
-#     tests/bench/gpu.sh -p PACK                     here: all that a bare machine needs into PACK and PACK.tar.gz (about 16 MB)
+#     tests/bench/gpu.sh -p PACK                     here: all that a bare machine needs into PACK and PACK.tar.gz (about 21 MB)
 #     tar -xzf PACK.tar.gz                           there, in any folder
 #     PACK/src/tests/bench/gpu.sh -o OUT_A A         then B, then C
 #     tests/bench/gpu.sh [-o OUT] [PART...]          on a machine that has the libraries: builds first

@@ -5,8 +5,11 @@ PEERS := $(BUILD)/peers
 
 $(PEERS)/ready:
 	python3 -m venv $(@D)
-	$(@D)/bin/pip install -q torch transformers scikit-learn scanpy anndata pandas
+	$(@D)/bin/pip install -q torch transformers accelerate datasets pyarrow scikit-learn scanpy anndata pandas
 	@touch $@
+
+peers: $(PEERS)/ready ## make the virtual environment with the newest Python libraries, for bench-peers and tests/python.bats
+.PHONY: peers
 
 bench-peers: ROUNDS ?= 3
 bench-peers: THREADS = 1

@@ -10,5 +10,5 @@ $(TOKB): tests/bench/make_cells.py
 	mv $@.part $@
 
 .PHONY: bench-tok
-bench-tok: $(TOKB) $(B)/bench/bench_inflate $(BIN)/h5tok $(BIN)/rankenc $(BIN)/scview ## speed of h5tok | rankenc against libdeflate alone
+bench-tok: $(TOKB) $(B)/bench/bench_inflate $(BIN)/h5tok $(BIN)/rankenc $(BIN)/scview ## speed of h5tok --rank and of h5tok | rankenc against libdeflate alone
 	BIN=$(abspath $(BIN)) tests/bench/bench_tok.sh $(TOKB) $(B)/bench/bench_inflate $(BENCH_THREADS)

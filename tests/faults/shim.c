@@ -5,7 +5,8 @@
  *     FAULT_TRACE=1                print the calls that led to the failing one
  * Groups: alloc (malloc, calloc, realloc, posix_memalign, aligned_alloc, reallocarray), thread (pthread_create), read (read, pread), write (write, writev, pwrite), open,
  * close, fsync, rename (rename, linkat), mmap. HOW is an errno by name (EIO, ENOSPC, EINTR, EMFILE, ENOMEM), or "short": half of the bytes.
- * Calls on file descriptors 0 to 2 count too: they are the streams of the tools. Only calls after the libraries' constructors count. A program that restarts itself counts anew.
+ * Calls on file descriptors 0 to 2 count too: they are the streams of the tools. Only calls after the libraries' constructors count. A program that restarts itself counts anew, and a
+ * child goes on with the count of its parent.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -42,20 +43,18 @@ static int number_of(const char *how)
 	return EIO;
 }
 
+static int counts = -1; /* FAULT_COUNT, opened early: h5tok's child may not open it */
+
 static void count(void)
 {
-	const char *path = getenv("FAULT_COUNT");
-	int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
-	if (fd < 0)
-		return;
-	for (int i = 0; i < GROUPS; i++)
-		dprintf(fd, "%s %ld\n", names[i], atomic_load(calls + i));
-	close(fd);
+	for (int i = 0; i < GROUPS && counts >= 0; i++)
+		dprintf(counts, "%s %ld\n", names[i], atomic_load(calls + i));
 }
 
 __attribute__((constructor)) static void start(void)
 {
-	char *spec = getenv("FAULT");
+	char *spec = getenv("FAULT"), *path = getenv("FAULT_COUNT");
+	counts = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
 	if (spec) {
 		char *copy = __libc_malloc(strlen(spec) + 1), *rest = strcpy(copy, spec), *part;
 		for (int i = 0; (part = strsep(&rest, ":")); i++)

@@ -1,12 +1,16 @@
-/* The small parts of lib/base: text tables, digests, softmax, random numbers. */
+/* The small parts of lib/base: text tables, digests, softmax, random numbers, parallel loops, closest words, decimal numbers. */
+#include "base/closest.h"
+#include "base/decimal.h"
 #include "base/digest.h"
 #include "base/rng.h"
 #include "base/softmax.h"
+#include "base/threads.h"
 #include "base/tsv.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +156,135 @@ static void philox_known(void **state)
 	assert_int_equal(out[0], 0x408f276du);
 }
 
+enum { CALLS = 300, THREADS = 3 };
+
+/* What a loop's calls did. */
+struct calls {
+	atomic_int times[CALLS], busy[THREADS], wrong, by_caller;
+	struct calls
+		*older; /* a loop that was started before: the last call waits until the caller has made one of its calls. NULL: none */
+};
+
+static void call(void *arg, size_t i, int thread)
+{
+	struct calls *c = arg;
+	if (thread < 0 || thread >= THREADS || atomic_fetch_add(&c->busy[thread], 1)) {
+		c->wrong++; /* two calls at the same time have the same number */
+		return;
+	}
+	c->times[i]++;
+	c->by_caller += !thread;
+	usleep(50);
+	if (c->older && thread && i == CALLS - 1) {
+		for (int k = 0; !c->older->by_caller && k < 5000; k++)
+			usleep(1000);
+		c->wrong += !c->older->by_caller;
+	}
+	atomic_fetch_sub(&c->busy[thread], 1);
+}
+
+static void check_calls(const struct calls *c)
+{
+	assert_int_equal(c->wrong, 0);
+	for (size_t i = 0; i < CALLS; i++)
+		assert_int_equal(c->times[i], 1);
+}
+
+/* A loop runs behind others: every call is made once, a thread makes one at a time. */
+static void loops_behind_others(void **state)
+{
+	struct calls a = {0}, b = {0}, c = {0};
+	struct pool_loop behind, alone;
+	pool_start(&behind, 3, CALLS, call, &a);
+	pool_for(3, CALLS, call, &b);
+	check_calls(&b);
+	pool_finish(&behind);
+	check_calls(&a);
+	pool_start(&alone, 1, CALLS, call, &c);
+	usleep(10000);
+	assert_int_equal(c.times[0], 0);
+	pool_finish(&alone);
+	check_calls(&c);
+	assert_int_equal(c.by_caller, CALLS);
+}
+
+/* With one other thread, nobody else can make the call that the last one waits for. */
+static void caller_helps_while_it_waits(void **state)
+{
+	for (int turn = 0; turn < 5; turn++) {
+		struct calls a = {0}, b = {.older = &a};
+		struct pool_loop behind;
+		pool_start(&behind, 2, CALLS, call, &a);
+		pool_for(2, CALLS, call, &b);
+		check_calls(&b);
+		pool_finish(&behind);
+		check_calls(&a);
+	}
+}
+
+static const char *closest_of(const char *word, const char *choices)
+{
+	static char found[64];
+	struct closest c = closest_to(word, strlen(word));
+	closest_try_choices(&c, choices);
+	snprintf(found, sizeof found, "%.*s", (int)c.best_length, c.best ? c.best : "");
+	return found;
+}
+
+static void closest_words(void **state)
+{
+	static const char words[] = "random|corrmask|pmi|pmi-rand|reconstruction|epochs";
+	static const char *const pair[][2] = {{"randm", "random"},  /* a letter left out */
+		{"randomm", "random"},                              /* one too many */
+		{"rendom", "random"},                               /* another letter */
+		{"radnom", "random"}, {"pim", "pmi"},               /* swapped neighbours are one edit */
+		{"corrmaks", "corrmask"}, {"crormaks", "corrmask"}, /* two of eight letters */
+		{"crrmaks1", ""},                                   /* three */
+		{"recon", "reconstruction"},                        /* the beginning */
+		{"re", ""}, {"pmj", "pmi"}, {"pxj", ""}, {"pmi-r", "pmi-rand"}, {"epoch", "epochs"}, {"", ""}, {"seed", ""}};
+	for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
+		assert_string_equal(closest_of(pair[i][0], words), pair[i][1]);
+	char longest[100];
+	memset(longest, 'a', sizeof longest - 1);
+	longest[sizeof longest - 1] = 0;
+	assert_string_equal(closest_of(longest, words), "");
+	assert_string_equal(closest_of("random", longest), "");
+	struct closest c = closest_to("epoch=3", 5);
+	closest_try(&c, "epochs", 6);
+	char *question = closest_question(&c, "--");
+	assert_string_equal(question, " (did you mean --epochs?)");
+	free(question);
+}
+
+static void decimal_numbers(void **state)
+{
+	static const char *const same[] = {
+		"0.42", "0.1", "5e-05", "1e-300", "123456789012345", "0.30000000000000004", "-2.5", "0", "1e+22", "inf"};
+	char text[DECIMAL];
+	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+		assert_string_equal(decimal_print(text, strtod(same[i], NULL)), same[i]);
+	assert_string_equal(decimal_print_float(text, 0.42f), "0.42");
+	assert_string_equal(decimal_print_float(text, 16777217.0f), "16777216");
+	assert_string_equal(decimal_print_float(text, 0x1.fffffep-1f), "0.99999994");
+	for (uint32_t i = 0; i < 20000; i++) { /* any bits come back */
+		uint32_t counter[4] = {i}, bits[4];
+		double d;
+		float f;
+		rng_block(7, 0, counter, bits);
+		memcpy(&d, bits, sizeof d);
+		memcpy(&f, bits + 2, sizeof f);
+		assert_true(isnan(d) || strtod(decimal_print(text, d), NULL) == d);
+		assert_true(isnan(f) || strtof(decimal_print_float(text, f), NULL) == f);
+	}
+	char *shorter = decimal_shorten(
+		"--rate 0.41999999999999998 --seed 1 --column 0.41999 --id 0.419999999999999980 --x  1.0000000000000001e-05");
+	assert_string_equal(shorter, "--rate 0.42 --seed 1 --column 0.41999 --id 0.419999999999999980 --x  1e-05");
+	free(shorter);
+	shorter = decimal_shorten("");
+	assert_string_equal(shorter, "");
+	free(shorter);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +294,10 @@ int main(void)
 		cmocka_unit_test(digest_of_nothing),
 		cmocka_unit_test(softmax_of_logits),
 		cmocka_unit_test(philox_known),
+		cmocka_unit_test(loops_behind_others),
+		cmocka_unit_test(caller_helps_while_it_waits),
+		cmocka_unit_test(closest_words),
+		cmocka_unit_test(decimal_numbers),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

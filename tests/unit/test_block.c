@@ -240,7 +240,7 @@ static void ids_lie_in_the_vocabulary(void **state)
 		struct header h;
 		header_init(&h, "tokens");
 		header_add_ragged(&h, cases[k].name, cases[k].type, "list");
-		assert_int_equal(block_is_id(&h.col[0]), cases[k].is_id);
+		assert_int_equal(header_is_id(&h.col[0]), cases[k].is_id);
 		uint8_t p[24] = {'B', 'L', 'K', '1', 1, 0, 0, 0, 1, 0, 0, 0, 7};
 		size_t n = 12 + type_size(cases[k].type);
 		accepted(&h, p, n); /* no vocabulary: nothing to hold it against */

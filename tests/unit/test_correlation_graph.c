@@ -1,6 +1,8 @@
 /* The dependency graph against Algorithm 1 written down plainly: every pair, every cell, in doubles. Doubled ranks and their sums are
  * whole numbers far below 2^53, so the reference is exact, and edges and weights have to be the same bits. */
+#include "base/cpu.h"
 #include "method/correlation_graph.h"
+#include "method/correlation_screen.h"
 
 #include <math.h>
 #include <omp.h>
@@ -237,7 +239,7 @@ static void take_columns(struct correlation_columns *x, const struct corpus *c, 
 
 /* ---- tests ---- */
 
-/* Sizes on both sides of tiles (64 x 512 genes) and chunks (512 cells). */
+/* Sizes on both sides of tiles (64 or 128 x 1024 genes) and chunks (512 cells). */
 static void edges_of_all_sizes(void **unused)
 {
 	static const struct {
@@ -245,7 +247,7 @@ static void edges_of_all_sizes(void **unused)
 		int wide, mirror;
 	} size[] = {{1, 5, 9, 0, 0}, {2, 5, 9, 0, 0}, {3, 1, 9, 1, 0}, {40, 2, 9, 0, 0}, {150, 63, 100, 0, 0}, {151, 64, 20, 1, 0},
 		{200, 65, 30, 0, 1}, {511, 30, 25, 0, 1}, {512, 30, 10, 1, 0}, {513, 31, 40, 0, 1}, {1100, 17, 17, 0, 0},
-		{50, 530, 200, 0, 0}};
+		{130, 128, 60, 0, 0}, {131, 129, 60, 1, 0}, {50, 530, 200, 0, 0}};
 	size_t edges = 0;
 	for (size_t k = 0; k < sizeof size / sizeof *size; k++) {
 		struct corpus c = random_corpus(size[k].cells, size[k].genes, size[k].max_len, size[k].wide, size[k].mirror);
@@ -336,6 +338,53 @@ static void threads_do_not_matter(void **unused)
 	corpus_release(&c);
 }
 
+/* Genes that almost all cells have at the same position: all terms of a chunk's sums are as large as can be. */
+static void largest_sums(void **unused)
+{
+	struct corpus c = {.max_len = 9};
+	for (uint32_t i = 0; i < 1600; i++)
+		add_cell(&c, (uint32_t[]){2, 3, 4}, i % 400 == 7 ? 1 : i % 500 == 9 ? 2 : 3);
+	struct reference f = make_reference(&c, 5, 1, 0);
+	struct correlation_columns x;
+	take_columns(&x, &c, 5, 1, 0);
+	assert_int_equal(compare(&f, &x, &(struct correlation_params){.neighbours = 1, .rho_min = 0.5}), 1);
+	correlation_columns_release(&x);
+	release_reference(&f);
+	corpus_release(&c);
+}
+
+/* The screen keeps the same pairs with all vectors and threads. */
+static void screens_are_equal(void **unused)
+{
+	int most = omp_get_max_threads();
+	state = 3;
+	struct corpus c = random_corpus(1100, 300, 150, 0, 1);
+	struct correlation_columns x;
+	struct correlation_ranks k;
+	static struct correlation_pair *first;
+	static size_t nfirst;
+	take_columns(&x, &c, 302, 1, 0);
+	correlation_ranks_init(&k, &x);
+	for (int threads = 1; threads < 4; threads++) {
+		size_t n;
+		omp_set_num_threads(threads);
+		struct correlation_pair *pair = correlation_screen(&k, 20, 0.02, &n);
+		assert_true(n > 1000 && n < 300 * 299 / 4);
+		if (!first) {
+			first = pair;
+			nfirst = n;
+			continue;
+		}
+		assert_int_equal(n, nfirst);
+		assert_memory_equal(pair, first, n * sizeof *pair);
+		free(pair);
+	}
+	omp_set_num_threads(most);
+	correlation_ranks_release(&k);
+	correlation_columns_release(&x);
+	corpus_release(&c);
+}
+
 static void genes_that_are_taken(void **unused)
 {
 	struct corpus c = random_corpus(120, 50, 12, 0, 1);
@@ -374,14 +423,27 @@ static void refused(void **unused)
 	corpus_release(&c);
 }
 
+/* With all vectors of this processor. */
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(edges_of_all_sizes),
 		cmocka_unit_test(limits),
 		cmocka_unit_test(threads_do_not_matter),
+		cmocka_unit_test(largest_sums),
+		cmocka_unit_test(screens_are_equal),
 		cmocka_unit_test(genes_that_are_taken),
 		cmocka_unit_test(refused),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	struct cpu_features f;
+	cpu_features(&f);
+	int failed = 0;
+	for (enum cpu_vectors v = CPU_GENERIC, is; v <= CPU_AVX512; v++) {
+		if (cpu_vectors_choose(&is, &f, cpu_vectors_name(v), &(struct error){0}))
+			continue;
+		setenv("CORRMASK_CPU", cpu_vectors_name(v), 1);
+		printf("== %s\n", cpu_vectors_name(v));
+		failed += cmocka_run_group_tests(tests, NULL, NULL);
+	}
+	return failed;
 }

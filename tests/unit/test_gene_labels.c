@@ -93,7 +93,7 @@ static void tables_that_are_refused(void **unused)
 	} bad[] = {
 		{"", "no genes in it"},
 		{"NOGENE\ta\n", "none of its 1 genes is in the vocabulary"},
-		{"GENE1\ta\nGENE2\n", "line 2: expected a gene and its label, with a tab between"},
+		{"GENE1\ta\nGENE2\n", "line 2: expected a gene and its label, with a tab or comma between"},
 		{"GENE1\ta\n\tb\n", "line 2: expected a gene and its label"},
 		{"GENE1\ta\nGENE1\tb\n", "line 2: gene GENE1 has two labels"},
 		{"GENE1\ta\nENSG00000000101\tb\n", "line 2: gene ENSG00000000101 has two labels"},

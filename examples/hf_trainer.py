@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Pre-train a BERT with Hugging Face's Trainer on masks that maskgen made. Needs torch, transformers, accelerate and scstream.
+
+    maskgen -g lung.graph --strategy corrmask --lambda 0.5 --epochs 3 --batch 16 lung.tok -o lung.masked
+    python3 hf_trainer.py lung.masked lung.model
+    scembed -M lung.model lung.tok -o lung.emb                    # corrmask's tools read the model
+"""
+import sys
+
+import scstream
+import torch
+import transformers
+
+
+def collate(cells):
+    """Cells of different lengths to one batch. Only masked positions have labels."""
+    shape = len(cells), max(len(cell["input"]) for cell in cells)
+    batch = {"input_ids": torch.full(shape, 0), "attention_mask": torch.full(shape, 0), "labels": torch.full(shape, -100)}
+    for i, cell in enumerate(cells):
+        n = len(cell["input"])
+        batch["input_ids"][i, :n] = cell["input"]
+        batch["attention_mask"][i, :n] = 1
+        batch["labels"][i, cell["position"]] = cell["target"]
+    return batch
+
+
+def main(masked, output):
+    cells = scstream.Dataset(masked)
+    loader, vocab = cells.header["loader"], cells.header["vocab"]["id"]
+    config = transformers.BertConfig(vocab_size=len(vocab), hidden_size=256, num_hidden_layers=6, num_attention_heads=4, intermediate_size=512,
+                                     hidden_act="relu", max_position_embeddings=2048, pad_token_id=0,
+                                     hidden_dropout_prob=0.02, attention_probs_dropout_prob=0.02)           # Geneformer V1
+    steps = -(-loader["rows"] * loader["epochs"] // loader["batch"])
+    arguments = transformers.TrainingArguments(output_dir=output + ".checkpoints", max_steps=steps, per_device_train_batch_size=loader["batch"],
+                                               learning_rate=1e-3, lr_scheduler_type="linear", warmup_steps=steps // 10, weight_decay=0.001,
+                                               dataloader_num_workers=2, remove_unused_columns=False, logging_steps=20, report_to="none")
+    trainer = transformers.Trainer(model=transformers.BertForMaskedLM(config), args=arguments, train_dataset=cells, data_collator=collate)
+    trainer.train()
+    trainer.save_model(output)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,122 @@
+#include "anndata/crosscheck.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+static const char *const sums[CROSSCHECK_SUMS] = {"n_counts", "total_counts", "nCount_RNA", "raw_sum"};
+
+void crosscheck_init(struct crosscheck *k, struct h5ad *h)
+{
+	*k = (struct crosscheck){.h = h};
+	for (size_t i = 0; i < CROSSCHECK_SUMS && h->obs.where; i++) {
+		struct dataframe_column *c = dataframe_find(&h->obs, sums[i]);
+		int number = c && (c->kind == DATAFRAME_I64 || c->kind == DATAFRAME_U64 || c->kind == DATAFRAME_F64);
+		k->sum[i].from = number ? c : NULL;
+	}
+}
+
+void crosscheck_release(struct crosscheck *k)
+{
+	dataframe_values_release(&k->values);
+	free(k->name);
+	*k = (struct crosscheck){0};
+}
+
+/* What the column says of row i of the values, NAN: nothing. */
+static double said(const struct dataframe_column *c, const struct dataframe_values *v, size_t i)
+{
+	if (c->kind == DATAFRAME_F64)
+		return v->f64[i];
+	return v->missing[i] ? NAN : c->kind == DATAFRAME_U64 ? (double)(uint64_t)v->i64[i] : (double)v->i64[i];
+}
+
+int crosscheck_rows(
+	struct crosscheck *k, const struct texts *names, size_t first, const uint64_t *total, size_t n, int threads, struct error *e)
+{
+	for (size_t s = 0; s < CROSSCHECK_SUMS; s++) {
+		struct dataframe_column *c = k->sum[s].from;
+		if (c && dataframe_read(c, k->rows, n, &k->values, threads, e))
+			return -1;
+		for (size_t i = 0; c && i < n; i++) {
+			double x = said(c, &k->values, i), y = (double)total[i];
+			if (fabs(x - y) <= 1e-6 * y) /* a float32 holds about 7 digits */
+				continue;
+			if (!k->sum[s].wrong++) {
+				k->sum[s].first = k->rows + i;
+				k->sum[s].total = total[i];
+				k->sum[s].says = x;
+			}
+		}
+	}
+	grow(k->name, k->name_cap, k->rows + n);
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t *at = names->offset + first + i;
+		k->name[k->rows + i] = XXH3_64bits(names->bytes + at[0], at[1] - at[0]);
+	}
+	k->rows += n;
+	return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Cells whose name another cell before them has; *a and *b are the first two of one name. */
+static uint64_t repeated_names(const struct crosscheck *k, uint64_t *a, uint64_t *b)
+{
+	uint64_t repeated = 0, *sorted = xmalloc(k->rows * sizeof *sorted), twice = 0;
+	memcpy(sorted, k->name, k->rows * sizeof *sorted);
+	qsort(sorted, k->rows, sizeof *sorted, by_value);
+	for (uint64_t i = 1; i < k->rows; i++) {
+		if (sorted[i] != sorted[i - 1])
+			continue;
+		repeated++;
+		twice = sorted[i];
+	}
+	*a = *b = 0;
+	while (repeated && k->name[*a] != twice)
+		++*a;
+	for (*b = *a + 1; repeated && k->name[*b] != twice;)
+		++*b;
+	free(sorted);
+	return repeated;
+}
+
+static char *name_of(struct crosscheck *k, uint64_t row)
+{
+	struct texts t = {0};
+	char *name = h5ad_cell_names(k->h, row, 1, &t, NULL) ? NULL : texts_dup(&t, 0);
+	texts_release(&t);
+	return name ? name : xstrdup("?");
+}
+
+char *crosscheck_finding(struct crosscheck *k)
+{
+	uint64_t a, b;
+	char *text = NULL, *name;
+	for (size_t s = 0; s < CROSSCHECK_SUMS && !text; s++) {
+		uint64_t wrong = k->sum[s].wrong;
+		k->sum[s].wrong = 0;
+		if (!wrong || wrong > k->rows / 10)
+			continue;
+		name = name_of(k, k->sum[s].first);
+		text = xasprintf("%s: obs/%s is the sum of the counts, but not in %" PRIu64 " of %" PRIu64 " cells: in cell %" PRIu64
+				 " ('%s') it is %.10g, and the counts sum to %" PRIu64 ": damaged, or changed in part",
+			k->h->path, sums[s], wrong, k->rows, k->sum[s].first, name, k->sum[s].says, k->sum[s].total);
+		free(name);
+	}
+	uint64_t repeated = text ? 0 : repeated_names(k, &a, &b);
+	if (repeated) {
+		name = name_of(k, a);
+		text = xasprintf("%s: %" PRIu64 " cells have the name of another cell, such as cells %" PRIu64 " and %" PRIu64 " ('%s')",
+			k->h->path, repeated, a, b, name);
+		free(name);
+		k->rows = 0;
+	}
+	return text;
+}

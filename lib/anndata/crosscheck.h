@@ -1,0 +1,39 @@
+/*
+ * What a file says of its cells twice should agree. HDF5 files have no checksums by default, so some damage shows in no other way.
+ *     sums      a column of obs such as total_counts, beside the sum of the cell's counts
+ *     names     two cells of the same name
+ * Such columns may have been made from other genes than those in the file. So a column counts only if it is right for nine cells of ten.
+ */
+#ifndef CROSSCHECK_H
+#define CROSSCHECK_H
+
+#include "anndata/h5ad.h"
+
+enum { CROSSCHECK_SUMS = 4 };
+
+struct crosscheck {
+	struct h5ad *h;
+	struct {
+		struct dataframe_column *from; /* NULL: the file has no such column */
+		uint64_t wrong, first;         /* cells; the first of them */
+		uint64_t total;                /* of the first: the sum of its counts ... */
+		double says;                   /* ... and what the column says */
+	} sum[CROSSCHECK_SUMS];
+	struct dataframe_values values;
+	uint64_t rows;
+	uint64_t *name; /* [rows] XXH3-64 of the cells' names */
+	size_t name_cap;
+};
+
+void crosscheck_init(struct crosscheck *k, struct h5ad *h); /* h must stay open */
+void crosscheck_release(struct crosscheck *k);              /* accepts a zeroed struct */
+
+/* The next n cells in the order of the file: their names are texts [first, first + n), their counts sum to total [n]. -1 with e set when the
+ * file cannot be read. */
+int crosscheck_rows(
+	struct crosscheck *k, const struct texts *names, size_t first, const uint64_t *total, size_t n, int threads, struct error *e);
+
+/* After the last cell: the next finding as a text (malloced), NULL when there is none or no other. */
+char *crosscheck_finding(struct crosscheck *k);
+
+#endif

@@ -1,0 +1,221 @@
+/*
+ * Columns of a stream as columns of AnnData's obs.
+ */
+#include "anndata/export_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+hid_t export_native(const struct h5ad_writer *w, enum column_type t)
+{
+	switch (t) {
+	case U8:
+		return w->h5.boolean;
+	case U16:
+		return H5T_NATIVE_UINT16;
+	case U32:
+		return H5T_NATIVE_UINT32;
+	case U64:
+		return H5T_NATIVE_UINT64;
+	case I8:
+		return H5T_NATIVE_INT8;
+	case I16:
+		return H5T_NATIVE_INT16;
+	case I32:
+	case CATEGORICAL:
+		return H5T_NATIVE_INT32;
+	case I64:
+		return H5T_NATIVE_INT64;
+	case F32:
+		return H5T_NATIVE_FLOAT;
+	case F64:
+		return H5T_NATIVE_DOUBLE;
+	default:
+		return w->h5.text;
+	}
+}
+
+/* The type of a column in the file, where its header says that AnnData had a narrower one. */
+static hid_t stored(const struct h5ad_writer *w, const struct column_spec *s)
+{
+	const struct {
+		const char *name;
+		hid_t type;
+		enum column_type of;
+	} type[] = {{"int8", H5T_NATIVE_INT8, I64}, {"uint8", H5T_NATIVE_UINT8, I64}, {"int16", H5T_NATIVE_INT16, I64},
+		{"uint16", H5T_NATIVE_UINT16, I64}, {"int32", H5T_NATIVE_INT32, I64}, {"uint32", H5T_NATIVE_UINT32, I64},
+		{"float32", H5T_NATIVE_FLOAT, F64}};
+	for (size_t i = 0; s->dtype && i < sizeof type / sizeof *type; i++)
+		if (type[i].of == s->type && !strcmp(type[i].name, s->dtype))
+			return type[i].type;
+	return export_native(w, s->type);
+}
+
+static int has_dtype(const struct column_spec *s, const char *dtype)
+{
+	return s->dtype && !strcmp(s->dtype, dtype);
+}
+
+/* Is the categorical column one of booleans, which a stream holds as the categories False and True? */
+static int is_boolean(const struct column_spec *s)
+{
+	return s->type == CATEGORICAL && (has_dtype(s, "bool") || has_dtype(s, "boolean")) && s->ncategory == 2 &&
+		!strcmp(s->category[0], "False") && !strcmp(s->category[1], "True");
+}
+
+char *export_link_name(const struct obs_out *o, size_t n, const char *name)
+{
+	char *s = xstrdup(name);
+	for (char *p = s; *p; p++)
+		if (*p == '/')
+			*p = '_';
+	for (size_t i = 0; i <= n; i++) {
+		if (i < n ? strcmp(o[i].name, s) : strcmp(s, "_index") && strcmp(s, "."))
+			continue;
+		char *longer = xasprintf("%s_", s);
+		free(s);
+		s = longer;
+		i = (size_t)-1;
+	}
+	return s;
+}
+
+/* The categories are texts in the stream. AnnData may have had numbers. */
+static void categories(struct h5ad_writer *w, hid_t g, const struct column_spec *s)
+{
+	struct h5out_array a;
+	int whole = has_dtype(s, "int64"), real = has_dtype(s, "float64");
+	if (!whole && !real) {
+		h5out_texts(&w->h5, g, "categories", s->category, s->ncategory);
+		return;
+	}
+	hid_t type = whole ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE;
+	int64_t *i64 = xmalloc(s->ncategory * sizeof *i64);
+	double *f64 = xmalloc(s->ncategory * sizeof *f64);
+	for (size_t i = 0; i < s->ncategory; i++) {
+		i64[i] = strtoll(s->category[i], NULL, 10);
+		f64[i] = strtod(s->category[i], NULL);
+	}
+	h5out_array(&w->h5, &a, g, "categories", type, type, 0, "array");
+	h5out_append(&w->h5, &a, whole ? (void *)i64 : (void *)f64, s->ncategory);
+	h5out_close(&w->h5, &a);
+	free(i64);
+	free(f64);
+}
+
+/* values and, for what may be missing, a mask */
+static void nullable(struct h5ad_writer *w, hid_t obs, struct obs_out *o, const char *encoded, hid_t type, hid_t memory)
+{
+	hid_t g = h5out_group(&w->h5, obs, o->name, encoded, "0.1.0");
+	h5out_array(&w->h5, &o->values, g, "values", type, memory, 0, memory == w->h5.text ? "string-array" : "array");
+	h5out_array(&w->h5, &o->mask, g, "mask", w->h5.boolean, w->h5.boolean, 0, "array");
+	H5Gclose(g);
+}
+
+void export_obs_column(struct h5ad_writer *w, hid_t obs, struct obs_out *o)
+{
+	const struct column_spec *s = &w->header->col[o->col];
+	int integer = s->type != STR && s->type != CATEGORICAL && s->type != F32 && s->type != F64;
+	signed char ordered = (signed char)s->ordered;
+	hid_t boolean = w->h5.boolean;
+	if (is_boolean(s) && has_dtype(s, "bool")) {
+		h5out_array(&w->h5, &o->values, obs, o->name, boolean, boolean, 0, "array");
+	} else if (is_boolean(s)) {
+		nullable(w, obs, o, "nullable-boolean", boolean, boolean);
+	} else if (s->type == CATEGORICAL) {
+		hid_t g = h5out_group(&w->h5, obs, o->name, "categorical", "0.2.0");
+		h5out_attribute(&w->h5, g, "ordered", boolean, 0, &ordered);
+		categories(w, g, s);
+		h5out_array(&w->h5, &o->values, g, "codes", H5T_NATIVE_INT32, H5T_NATIVE_INT32, 0, "array");
+		H5Gclose(g);
+	} else if (integer && o->missing >= 0) {
+		nullable(w, obs, o, s->type == U8 ? "nullable-boolean" : "nullable-integer", stored(w, s), export_native(w, s->type));
+	} else if (s->type == STR && o->missing >= 0 && has_dtype(s, "string")) {
+		nullable(w, obs, o, "nullable-string-array", w->h5.text, w->h5.text);
+	} else {
+		h5out_array(&w->h5, &o->values, obs, o->name, stored(w, s), export_native(w, s->type), 0,
+			s->type == STR ? "string-array" : "array");
+	}
+}
+
+int export_companion(const struct header *h, int c)
+{
+	char *name = xasprintf("%s.missing", h->col[c].name);
+	int m = header_find(h, name);
+	free(name);
+	return m >= 0 && h->col[m].type == U8 && h->col[m].shape == SCALAR ? m : -1;
+}
+
+void *export_scratch(struct h5ad_writer *w, size_t bytes)
+{
+	return w->scratch = grow_bytes(w->scratch, &w->scratch_cap, bytes, 1);
+}
+
+char **export_texts(struct h5ad_writer *w, const struct block *b, int c, const uint8_t *missing, size_t rows)
+{
+	size_t n, at = 0;
+	char **s = export_scratch(w, rows * sizeof *s);
+	w->pool = grow_bytes(w->pool, &w->pool_cap, b->col[c].offset[rows] + rows, 1);
+	for (size_t r = 0; r < rows; r++) {
+		const char *v = block_str(b, c, r, &n);
+		s[r] = w->pool + at;
+		if (missing && missing[r])
+			n = 0;
+		memcpy(w->pool + at, v, n);
+		at += n;
+		w->pool[at++] = 0;
+	}
+	return s;
+}
+
+/* Real numbers with a companion: NaN where it says missing. */
+static const void *with_nan(struct h5ad_writer *w, const struct block *b, const struct obs_out *o, size_t rows)
+{
+	const uint8_t *missing = b->col[o->missing].data;
+	size_t size = type_size(w->header->col[o->col].type);
+	void *v = export_scratch(w, rows * size);
+	memcpy(v, b->col[o->col].data, rows * size);
+	for (size_t r = 0; r < rows; r++)
+		if (missing[r] && size == 4)
+			((float *)v)[r] = __builtin_nanf("");
+		else if (missing[r])
+			((double *)v)[r] = __builtin_nan("");
+	return v;
+}
+
+/* The codes of False and True as booleans; a missing one is False. */
+static const void *booleans(struct h5ad_writer *w, const struct block *b, const struct obs_out *o, size_t rows)
+{
+	const uint32_t *code = b->col[o->col].data;
+	signed char *v = export_scratch(w, rows);
+	for (size_t r = 0; r < rows; r++)
+		v[r] = code[r] == 1;
+	return v;
+}
+
+int export_add_obs(struct h5ad_writer *w, const struct block *b, struct obs_out *o, size_t rows, struct error *e)
+{
+	const struct column_spec *s = &w->header->col[o->col];
+	const uint8_t *v = b->col[o->col].data, *missing = o->missing < 0 ? NULL : b->col[o->missing].data;
+	for (size_t r = 0; r < rows && s->type == U8; r++)
+		if (v[r] > 1)
+			return error_set(e,
+				"column '%s' row %llu is %u: u8 columns are exported as booleans, 0 or 1 (name the others with "
+				"--columns to leave it out)",
+				s->name, (unsigned long long)(w->rows + r), v[r]);
+	if (is_boolean(s))
+		h5out_append(&w->h5, &o->values, booleans(w, b, o, rows), rows);
+	else if (s->type == STR)
+		h5out_append(&w->h5, &o->values, export_texts(w, b, o->col, missing, rows), rows);
+	else if (missing && (s->type == F32 || s->type == F64))
+		h5out_append(&w->h5, &o->values, with_nan(w, b, o, rows), rows);
+	else
+		h5out_append(&w->h5, &o->values, v, rows); /* a missing code, 0xFFFFFFFF, is int32 -1 */
+	if (o->mask.set) {
+		char *m = export_scratch(w, rows);
+		for (size_t r = 0; r < rows; r++)
+			m[r] = missing ? missing[r] != 0 : ((const uint32_t *)v)[r] == MISSING_CODE;
+		h5out_append(&w->h5, &o->mask, m, rows);
+	}
+	return 0;
+}

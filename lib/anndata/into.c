@@ -1,0 +1,342 @@
+#include "anndata/into.h"
+
+#include "anndata/dataframe.h"
+#include "anndata/export_impl.h"
+#include "anndata/h5.h"
+#include "anndata/h5ad.h"
+#include "base/strmap.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fixed { /* a column that goes to obsm */
+	int col;
+	hid_t set;
+};
+
+struct scalar {           /* a column that goes to obs */
+	int col, missing; /* of the stream; missing is -1 where there is no companion */
+	int own;          /* column of `table` */
+	struct texts text;
+	uint32_t *at; /* str: [ncell] which of the texts */
+};
+
+struct h5ad_into {
+	struct h5ad_writer w; /* its header is that of `table` */
+	char *shown, *stream, *key;
+	const struct header *header; /* of the stream */
+	struct dataframe obs;
+	uint64_t ncell;
+	struct strmap row; /* name of a cell -> its row */
+	uint8_t *seen;     /* [ncell] */
+	uint64_t added;
+	int barcode;
+	struct fixed *fixed;
+	struct scalar *scalar;
+	size_t nfixed, nscalar;
+	struct header columns; /* the columns of obs under their new names, each with a companion for missing values behind it */
+	struct block table;    /* their values, [ncell] in the order of the file */
+};
+
+void h5ad_into_free(struct h5ad_into *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->nfixed; i++)
+		if (w->fixed[i].set > 0)
+			H5Dclose(w->fixed[i].set);
+	for (size_t i = 0; i < w->nscalar; i++) {
+		texts_release(&w->scalar[i].text);
+		free(w->scalar[i].at);
+	}
+	dataframe_release(&w->obs);
+	h5out_release(&w->w.h5);
+	free(w->w.scratch);
+	free(w->w.pool);
+	strmap_release(&w->row);
+	header_release(&w->columns);
+	block_release(&w->table);
+	free(w->seen);
+	free(w->fixed);
+	free(w->scalar);
+	free(w->shown);
+	free(w->stream);
+	free(w->key);
+	free(w);
+}
+
+static int is_group(hid_t file, const char *path)
+{
+	H5O_info_t info;
+	return H5Lexists(file, path, H5P_DEFAULT) > 0 && H5Oget_info_by_name2(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
+		info.type == H5O_TYPE_GROUP;
+}
+
+/* The names of the file's cells. */
+static int read_names(struct h5ad_into *w, struct error *e)
+{
+	struct texts names = {0};
+	hid_t file = w->w.h5.file;
+	if (!is_group(file, "obs"))
+		return error_set(e, "%s: no obs as anndata has written it since 0.7: %s", w->shown,
+			H5Lexists(file, "obs", H5P_DEFAULT) > 0 ? "read and write the file once with anndata" : "this is not AnnData");
+	if (dataframe_open(&w->obs, file, "obs", w->shown, e) || dataframe_texts(&w->obs.index, w->obs.nrow, &names, e)) {
+		texts_release(&names);
+		return -1;
+	}
+	int r = names.n >= UINT32_MAX ? error_set(e, "%s: more than 2^32 cells", w->shown) : 0;
+	w->ncell = names.n;
+	w->seen = xcalloc(names.n + 1, 1);
+	for (size_t i = 0; i < names.n && r == 0; i++) {
+		size_t n = names.offset[i + 1] - names.offset[i];
+		const char *s = names.bytes + names.offset[i];
+		if (strmap_put(&w->row, s, n, (uint32_t)i) != i)
+			r = error_set(e, "%s: two cells are called '%.*s': cells are matched by name", w->shown, (int)n, s);
+	}
+	texts_release(&names);
+	return r;
+}
+
+/* A dataset [ncell, n] of NaN, or of 0 for whole numbers. */
+static int make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f, struct error *e)
+{
+	const struct column_spec *s = &w->header->col[f->col];
+	struct h5out *o = &w->w.h5;
+	hid_t type = s->type == U8 ? H5T_NATIVE_UINT8 : export_native(&w->w, s->type);
+	char *name = strcmp(s->name, "x") ? xasprintf("%s_%s", w->key, s->name) : xasprintf("X_%s", w->key);
+	hsize_t dim[2] = {w->ncell, s->n};
+	int bad = H5Lexists(obsm, name, H5P_DEFAULT) > 0
+		? error_set(e, "%s: obsm has '%s' already: choose another name with --key", w->shown, name)
+		: 0;
+	if (!bad) {
+		float none32 = NAN;
+		double none64 = NAN;
+		hid_t space = h5out_id(o, H5Screate_simple(2, dim, NULL)), create = h5out_id(o, H5Pcreate(H5P_DATASET_CREATE));
+		if (s->type == F32 || s->type == F64)
+			h5out_ok(o, H5Pset_fill_value(create, type, s->type == F32 ? (void *)&none32 : (void *)&none64));
+		f->set = h5out_id(o, H5Dcreate2(obsm, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT));
+		h5out_encoding(o, f->set, "array", "0.2.0");
+		char *text = cJSON_PrintUnformatted(w->header->provenance);
+		h5out_text_attribute(o, f->set, H5AD_PROVENANCE, text);
+		free(text);
+		H5Pclose(create);
+		H5Sclose(space);
+	}
+	free(name);
+	return bad;
+}
+
+static int make_obsm(struct h5ad_into *w, struct error *e)
+{
+	struct h5out *o = &w->w.h5;
+	int there = H5Lexists(o->file, "obsm", H5P_DEFAULT) > 0, bad = 0;
+	if (there && !is_group(o->file, "obsm"))
+		return error_set(e, "%s: obsm is not a group: read and write the file once with anndata", w->shown);
+	hid_t obsm = there ? h5out_id(o, H5Gopen2(o->file, "obsm", H5P_DEFAULT)) : h5out_group(o, o->file, "obsm", "dict", "0.1.0");
+	w->fixed = xcalloc(w->header->ncol, sizeof *w->fixed);
+	for (size_t i = 0; i < w->header->ncol && !bad; i++)
+		if (w->header->col[i].shape == FIXED) {
+			w->fixed[w->nfixed].col = (int)i;
+			bad = make_array(w, obsm, &w->fixed[w->nfixed++], e);
+		}
+	H5Gclose(obsm);
+	return bad;
+}
+
+static int is_kept(const struct h5ad_into *w, const struct column_spec *s, char *const *keep, size_t nkeep)
+{
+	static const char *const usual[] = {"predicted", "probability", "fold", "expected"};
+	int kept = 0;
+	for (size_t i = 0; i < nkeep; i++)
+		kept |= !strcmp(keep[i], s->name);
+	for (size_t i = 0; !nkeep && i < sizeof usual / sizeof *usual; i++)
+		kept |= !strcmp(usual[i], s->name) && !strcmp(w->header->kind, "prediction");
+	return kept && s->shape == SCALAR && !header_companion(s->name);
+}
+
+/* The table that gathers the columns of obs. All its rows are missing. */
+static int make_table(struct h5ad_into *w, char *const *keep, size_t nkeep, struct error *e)
+{
+	header_init(&w->columns, "embedding");
+	w->scalar = xcalloc(w->header->ncol, sizeof *w->scalar);
+	for (size_t i = 0; i < w->header->ncol; i++) {
+		const struct column_spec *s = &w->header->col[i];
+		if (!is_kept(w, s, keep, nkeep))
+			continue;
+		char *name = xasprintf("%s_%s", w->key, s->name), *companion = xasprintf("%s.missing", name);
+		if (dataframe_find(&w->obs, name)) {
+			error_set(e, "%s: obs has '%s' already: choose another name with --key", w->shown, name);
+			free(name);
+			free(companion);
+			return -1;
+		}
+		struct scalar *c = &w->scalar[w->nscalar++];
+		c->col = (int)i;
+		c->missing = export_companion(w->header, (int)i);
+		c->own = header_add_like(&w->columns, s);
+		free(w->columns.col[c->own].name);
+		w->columns.col[c->own].name = name;
+		header_add(&w->columns, companion, U8);
+		free(companion);
+		if (s->type == STR)
+			c->at = xcalloc(w->ncell, sizeof *c->at);
+	}
+	w->w.header = &w->columns;
+	block_reset(&w->table, &w->columns);
+	block_set_rows(&w->table, w->ncell);
+	for (size_t i = 0; i < w->nscalar; i++) {
+		struct scalar *c = &w->scalar[i];
+		struct column *v = &w->table.col[c->own];
+		memset(w->table.col[c->own + 1].data, 1, w->ncell);
+		if (w->columns.col[c->own].type != STR)
+			memset(v->data, w->columns.col[c->own].type == CATEGORICAL ? 0xff : 0,
+				w->ncell * type_size(w->columns.col[c->own].type));
+	}
+	return 0;
+}
+
+static int check_stream(struct h5ad_into *w, char *const *keep, size_t nkeep, struct error *e)
+{
+	const struct header *h = w->header;
+	if (strcmp(h->kind, "embedding") && strcmp(h->kind, "prediction"))
+		return error_set(
+			e, "%s: this is a %s stream: an embedding or predictions of cells can be added to a file", w->stream, h->kind);
+	if (h->ngroup)
+		return error_set(e, "%s: predictions of genes: AnnData has no place for lists; use -O tsv", w->stream);
+	w->barcode = header_need(h, "barcode", STR, SCALAR, w->stream, e);
+	for (size_t i = 0; i < nkeep && w->barcode >= 0; i++)
+		if (header_need(h, keep[i], COLUMN_TYPES, SCALAR, w->stream, e) < 0)
+			return -1;
+	if (!*w->key || strpbrk(w->key, "/\t\r\n"))
+		return error_set(e, "--key: '%.40s' is no name: it has a slash, a tab or a line break, or nothing", w->key);
+	return w->barcode < 0 ? -1 : 0;
+}
+
+struct h5ad_into *h5ad_into_new(const char *path, const char *shown, const char *key, const struct header *h, char *const *keep,
+	size_t nkeep, const char *name, struct error *e)
+{
+	struct h5ad_into *w = xcalloc(1, sizeof *w);
+	*w = (struct h5ad_into){.shown = xstrdup(shown), .stream = xstrdup(name), .key = xstrdup(key), .header = h, .w.h5.file = -1};
+	int bad = check_stream(w, keep, nkeep, e);
+	if (!bad) {
+		h5out_modify(&w->w.h5, path, shown);
+		bad = w->w.h5.failed ? error_set(e, "%s", w->w.h5.error.msg) : 0;
+	}
+	if (bad || read_names(w, e) || make_table(w, keep, nkeep, e) || make_obsm(w, e) || h5_check(shown, e)) {
+		h5ad_into_free(w);
+		return NULL;
+	}
+	return w;
+}
+
+/* Rows [from, from + n) of a fixed column to rows [to, to + n) of its dataset. */
+static void write_array(struct h5ad_into *w, const struct fixed *f, const struct block *b, size_t from, uint64_t to, size_t n)
+{
+	const struct column_spec *s = &w->header->col[f->col];
+	struct h5out *o = &w->w.h5;
+	hid_t type = s->type == U8 ? H5T_NATIVE_UINT8 : export_native(&w->w, s->type);
+	hsize_t start[2] = {to, 0}, count[2] = {n, s->n};
+	hid_t mem = h5out_id(o, H5Screate_simple(2, count, NULL)), file = h5out_id(o, H5Dget_space(f->set));
+	h5out_ok(o, H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL));
+	h5out_ok(o, H5Dwrite(f->set, type, mem, file, H5P_DEFAULT, (char *)b->col[f->col].data + from * s->n * type_size(s->type)));
+	H5Sclose(mem);
+	H5Sclose(file);
+}
+
+static void take_scalar(struct h5ad_into *w, struct scalar *c, const struct block *b, size_t from, uint32_t to)
+{
+	const struct column_spec *s = &w->header->col[c->col];
+	size_t n, size = s->type == STR ? 0 : type_size(s->type);
+	if (s->type == STR) {
+		const char *text = block_str(b, c->col, from, &n);
+		c->at[to] = (uint32_t)c->text.n;
+		texts_push(&c->text, text, n);
+	} else {
+		memcpy((char *)w->table.col[c->own].data + to * size, (char *)b->col[c->col].data + from * size, size);
+	}
+	((uint8_t *)w->table.col[c->own + 1].data)[to] = c->missing < 0 ? 0 : ((const uint8_t *)b->col[c->missing].data)[from];
+}
+
+int h5ad_into_add(struct h5ad_into *w, const struct block *b, size_t rows, struct error *e)
+{
+	uint32_t *to = xmalloc(rows * sizeof *to);
+	int bad = 0;
+	for (size_t r = 0; r < rows && !bad; r++) {
+		size_t n;
+		const char *s = block_str(b, w->barcode, r, &n);
+		to[r] = strmap_get(&w->row, s, n);
+		if (to[r] == STRMAP_NONE)
+			bad = error_set(e, "%s: cell '%.*s' (row %" PRIu64 ") is not in %s: its cells must be those of the file", w->stream,
+				(int)(n < 100 ? n : 100), s, w->added + r, w->shown);
+		else if (w->seen[to[r]]++)
+			bad = error_set(e, "%s: cell '%.*s' occurs twice", w->stream, (int)(n < 100 ? n : 100), s);
+	}
+	for (size_t r = 0, run; r < rows && !bad; r += run) {
+		for (run = 1; r + run < rows && to[r + run] == to[r] + run;)
+			run++;
+		for (size_t i = 0; i < w->nfixed; i++)
+			write_array(w, &w->fixed[i], b, r, to[r], run);
+	}
+	for (size_t i = 0; i < w->nscalar && !bad; i++)
+		for (size_t r = 0; r < rows; r++)
+			take_scalar(w, &w->scalar[i], b, r, to[r]);
+	w->added += rows;
+	free(to);
+	return !bad && w->w.h5.failed ? error_set(e, "%s", w->w.h5.error.msg) : bad;
+}
+
+/* A column of obs. gaps: some cells have no value. */
+static int write_column(struct h5ad_into *w, hid_t obs, struct scalar *c, int gaps, char **name, struct error *e)
+{
+	struct column_spec *s = &w->columns.col[c->own];
+	struct obs_out o = {.col = c->own, .missing = c->missing >= 0 || gaps ? c->own + 1 : -1, .name = s->name};
+	for (char *p = s->name; *p; p++)
+		if (*p == '/')
+			*p = '_';
+	*name = s->name;
+	if (gaps && s->type == CATEGORICAL && s->dtype && !strcmp(s->dtype, "bool")) {
+		free(s->dtype);
+		s->dtype = xstrdup("boolean");
+	}
+	for (uint64_t r = 0; r < w->ncell && s->type == STR; r++) {
+		int there = w->seen[r] != 0;
+		const char *text = there ? c->text.bytes + c->text.offset[c->at[r]] : "";
+		block_push_str(&w->table, c->own, text, there ? c->text.offset[c->at[r] + 1] - c->text.offset[c->at[r]] : 0);
+	}
+	if (s->type == CATEGORICAL)
+		o.missing = -1;
+	export_obs_column(&w->w, obs, &o);
+	int bad = export_add_obs(&w->w, &w->table, &o, w->ncell, e);
+	h5out_close(&w->w.h5, &o.values);
+	h5out_close(&w->w.h5, &o.mask);
+	return bad;
+}
+
+int h5ad_into_finish(struct h5ad_into *w, uint64_t *absent, struct error *e)
+{
+	struct h5out *o = &w->w.h5;
+	int bad = 0;
+	*absent = w->ncell - w->added;
+	hid_t obs = h5out_id(o, H5Gopen2(o->file, "obs", H5P_DEFAULT));
+	char **order = xcalloc(w->obs.ncol + w->nscalar, sizeof *order);
+	for (size_t i = 0; i < w->obs.ncol; i++)
+		order[i] = w->obs.col[i].name;
+	for (size_t i = 0; i < w->nscalar && !bad; i++)
+		bad = write_column(w, obs, &w->scalar[i], *absent > 0, &order[w->obs.ncol + i], e);
+	if (!bad && w->nscalar) {
+		if (H5Aexists(obs, "column-order") > 0)
+			h5out_ok(o, H5Adelete(obs, "column-order"));
+		h5out_text_list(o, obs, "column-order", order, w->obs.ncol + w->nscalar);
+	}
+	free(order);
+	H5Gclose(obs);
+	for (size_t i = 0; i < w->nfixed; i++) {
+		h5out_ok(o, H5Dclose(w->fixed[i].set));
+		w->fixed[i].set = 0;
+	}
+	dataframe_release(&w->obs);
+	h5out_close_file(o);
+	return bad ? bad : o->failed ? error_set(e, "%s", o->error.msg) : 0;
+}

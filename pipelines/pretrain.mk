@@ -1,0 +1,55 @@
+# The pre-trained models of demo, reliance, finetune and genes: $(PRETRAINED)/STRATEGY-SEED.model.
+#
+# EPOCHS  passes of the pre-training over the cells
+# BATCH   cells of a batch
+# CONFIG  network: tiny, corrmask-paper or a config.json
+# LR      peak learning rate of the pre-training (0.001 in Table 5 of the CorrMask paper, 1e-4 in its appendix C.7)
+# PT_ARGS  more options of sctrain mlm, such as '--warmup 10000' (the paper's; its smallest corpus has fewer steps)
+# SEEDS   seeds of masks, order, initial weights and dropout; default: 1 2 3. SEED alone determines the cells and their split
+# SCALE=paper has the values of the paper's Table 5.
+# STRATEGY is random, pmi, pmi-rand, corrmask, shuffled (CorrMask with a graph whose genes have changed places: a control) or untrained.
+
+EPOCHS ?= $(call scale,1,$(if $(value DATA),6,12),3)
+BATCH  ?= 12
+CONFIG ?= $(call scale,tiny,tiny,corrmask-paper)
+LR     ?= $(call scale,0.003,0.003,0.001)
+PT_ARGS ?=
+DEMO_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3))
+RELIANCE_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3 4 5))
+
+PRETRAINED_SETTINGS := $(PREPARED_SETTINGS) EPOCHS BATCH CONFIG LR $(if $(value PT_ARGS),PT_ARGS)
+$(eval $(call run_folder,PRETRAINED,pretrained,$(PRETRAINED_SETTINGS)))
+PRETRAINED_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scsample depgraph)
+pretrained_stage = $(call stage_in,$(PRETRAINED),$1)
+pretrained_how = $(CONFIG), $(EPOCHS) epochs of batches of $(BATCH), rate $(LR)$(PT_ARGS:%= %)
+
+$(PREPARED)/shuffled.graph: $(PREPARED)/corpus.graph
+	$(call prepared_stage,depgraph-shuffle) $(BIN)/depgraph -v --shuffle --seed $(SEED) -@ $(THREADS) -o $@ $<
+
+$(PREPARED)/pmi.graph: $(PREPARED)/corpus.tok
+	$(call prepared_stage,depgraph-pmi) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(THREADS) -o $@ $<
+
+masks_random := --strategy random
+masks_pmi := --strategy pmi -g $(PREPARED)/pmi.graph
+masks_pmi-rand := --strategy pmi-rand -g $(PREPARED)/pmi.graph
+masks_corrmask := --strategy corrmask --lambda 0.5 -g $(PREPARED)/corpus.graph
+masks_shuffled := --strategy corrmask --lambda 0.5 -g $(PREPARED)/shuffled.graph
+masks_untrained := --strategy random
+graph_pmi := $(PREPARED)/pmi.graph
+graph_pmi-rand := $(PREPARED)/pmi.graph
+graph_corrmask := $(PREPARED)/corpus.graph
+graph_shuffled := $(PREPARED)/shuffled.graph
+# The network with its initial weights: one step on a few cells at rate 0
+$(PRETRAINED)/few.tok: $(PREPARED)/train.tok | $(PRETRAINED)/settings $(PRETRAINED_TOOLS)
+	$(call pretrained_stage,scsample-few) $(BIN)/scsample -v -n $(BATCH) --seed $(SEED) -o $@ $<
+
+# $1: strategy, $2: cells, $3: epochs, $4: rate; * is the seed
+define pretrain
+$$(PRETRAINED_SEEDS:%=$$(PRETRAINED)/$1-%.model/model.safetensors): $$(PRETRAINED)/$1-%.model/model.safetensors: $2 $$(graph_$1) \
+		| $$(PRETRAINED)/settings $$(PRETRAINED_TOOLS)
+	$$(call pretrained_stage,sctrain-$1-$$*) $$(PIPELINES)/train.sh mlm $$(PRETRAINED)/$1-$$*.model $$< $$(masks_$1) --rate 0.15 \
+		--batch $$(BATCH) --epochs $3 --seed $$* -- --config $$(CONFIG) --lr $4 $$(PT_ARGS) --seed $$* -@ $$(job_threads)
+endef
+PRETRAINED_SEEDS := $(sort $(SEED) $(DEMO_SEEDS) $(RELIANCE_SEEDS))
+$(foreach s,random pmi pmi-rand corrmask shuffled,$(eval $(call pretrain,$s,$(PREPARED)/corpus.tok,$(EPOCHS),$(LR))))
+$(eval $(call pretrain,untrained,$(PRETRAINED)/few.tok,1,0))

@@ -1,0 +1,175 @@
+#include "cli_rank.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+struct rank_given rank_given = {.encode = {.style = STYLE_AUTO}, .min_genes = 20, .min_counts = 50};
+
+struct option_def rank_options[] = {
+	{.kind = OPT_GROUP, .name = "Encoding"},
+	{.letter = 't',
+		.name = "tokens",
+		.kind = OPT_STRING,
+		.to = &rank_given.tokens,
+		.arg = "FILE",
+		.help = "Geneformer's token table (TSV: token, id); the vocabulary is then its median table"},
+	{.name = "vocab-style",
+		.kind = OPT_CHOICE,
+		.to = &rank_given.encode.style,
+		.arg = "v1|v2",
+		.changes = 1,
+		.help = "v1: 2,048 tokens; v2: 4,096 with <cls> and <eos> (default: v2 if the vocabulary has them)"},
+	{.name = "max-len",
+		.kind = OPT_INT,
+		.to = &rank_given.encode.max_len,
+		.arg = "N",
+		.min = 3,
+		.max = 1 << 24,
+		.changes = 1,
+		.help = "largest number of tokens of a cell, including special tokens (default: by --vocab-style)"},
+	{.name = "value",
+		.kind = OPT_FLAG,
+		.to = &rank_given.encode.value,
+		.changes = 1,
+		.help = "add a column value: log(1 + count / n_counts * 10,000)"},
+	{.name = "keep-empty",
+		.kind = OPT_FLAG,
+		.to = &rank_given.encode.keep_empty,
+		.changes = 1,
+		.help = "keep cells without a known gene (default: drop them, with a warning)"},
+	{.name = "min-genes-matched",
+		.kind = OPT_REAL,
+		.to = &rank_given.min_genes,
+		.arg = "PERCENT",
+		.max = 100,
+		.help = "fail if a smaller share of the input's genes is in the vocabulary (default 20)"},
+	{.name = "min-counts-matched",
+		.kind = OPT_REAL,
+		.to = &rank_given.min_counts,
+		.arg = "PERCENT",
+		.max = 100,
+		.help = "fail if a smaller share of the counts belongs to such genes (default 50)"},
+	{0},
+};
+
+struct ranking {
+	const struct cli *cli;
+	struct vocab v;
+	struct encoder enc;
+	struct stream *to;
+	struct block out;
+	const char *vocab; /* the file that messages name */
+};
+
+struct ranking *ranking_new(const struct cli *c, const char *vocab)
+{
+	struct error e;
+	struct ranking *r = xcalloc(1, sizeof *r);
+	struct vocab *v = &r->v;
+	r->cli = c;
+	r->vocab = rank_given.tokens ? rank_given.tokens : vocab;
+	if (rank_given.tokens ? vocab_load_geneformer(v, rank_given.tokens, vocab, &e) : vocab_load(v, vocab, &e))
+		die("%s", e.msg);
+	for (size_t i = v->nspecial; i < v->n; i++)
+		if (isnan(v->median[i]))
+			die("%s: gene %s has no median", vocab, v->id[i]);
+	rank_given.encode.threads = (int)c->threads;
+	if (encoder_init(&r->enc, &rank_given.encode, v, r->vocab, &e))
+		die("%s", e.msg);
+	return r;
+}
+
+static void match(struct ranking *r, const struct vocab *genes, const char *map)
+{
+	struct error e;
+	struct idmap ids = {0};
+	if (map && idmap_load(&ids, map, &e))
+		die("%s", e.msg);
+	size_t known = encoder_match(&r->enc, genes, &r->v, map ? &ids : NULL);
+	idmap_release(&ids);
+	double percent = 100 * (double)known / (double)genes->n;
+	info("%zu of %zu genes (%.1f %%) are in the vocabulary", known, genes->n, percent);
+	if (percent < rank_given.min_genes)
+		die("%s: only %.1f %% of the genes are in %s, expected at least %g %% (--min-genes-matched); ids here are like '%s', there "
+		    "like '%s'; --map FILE translates ids",
+			r->enc.name, percent, r->vocab, rank_given.min_genes, genes->id[genes->n / 2],
+			r->v.id[(r->v.nspecial + r->v.n) / 2]);
+}
+
+void ranking_start(struct ranking *r, const struct header *counts, const char *name, const char *map)
+{
+	struct error e;
+	struct header h;
+	if (encoder_header(&r->enc, &h, counts, name, &r->v, &e))
+		die("%s", e.msg);
+	match(r, &counts->vocab, map);
+	for (int i = 0; i < (int)counts->ncol; i++)
+		if (counts->col[i].shape == RAGGED && i != r->enc.in.gene && i != r->enc.in.count)
+			warn("column %s does not follow the new order of genes and is dropped", counts->col[i].name);
+	char *given = opt_provenance((struct option_def *const[]){rank_options, NULL});
+	header_provenance(&h, "rankenc", given);
+	free(given);
+	r->to = cli_create(r->cli, &h);
+	header_release(&h);
+	block_reset(&r->out, stream_header(r->to));
+}
+
+static void flush_output(struct ranking *r)
+{
+	struct error e;
+	if (r->out.rows && stream_write(r->to, &r->out, &e))
+		die("%s", e.msg);
+	block_reset(&r->out, stream_header(r->to));
+}
+
+/* Finish the block that is being encoded. */
+static void finish_block(struct ranking *r)
+{
+	struct error e;
+	if (r->enc.block && encoder_finish(&r->enc, &r->out, &e))
+		die("%s", e.msg);
+	if (block_full(&r->out))
+		flush_output(r);
+	progress("%" PRIu64 " cells", r->enc.cells);
+}
+
+void ranking_add(struct ranking *r, const struct block *counts)
+{
+	finish_block(r);
+	encoder_start(&r->enc, counts);
+}
+
+void ranking_commit(struct ranking *r)
+{
+	struct error e;
+	const struct encoder *enc = &r->enc;
+	finish_block(r);
+	flush_output(r);
+	double percent = enc->all ? 100 * (double)enc->known / (double)enc->all : 100;
+	info("%.1f %% of the counts are in these genes", percent);
+	if (percent < rank_given.min_counts)
+		die("%s: only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-matched)", enc->name, percent,
+			r->vocab, rank_given.min_counts);
+	if (enc->cells > enc->kept)
+		warn("%" PRIu64 " of %" PRIu64 " cells have no gene of the vocabulary and were dropped (--keep-empty keeps them)",
+			enc->cells - enc->kept, enc->cells);
+	if (stream_commit(r->to, &e))
+		die("%s", e.msg);
+}
+
+char *ranking_summary(const struct ranking *r)
+{
+	const struct encoder *enc = &r->enc;
+	return xasprintf("%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens, %" PRIu64 " cells of full length (%zu)", enc->cells,
+		enc->kept, enc->tokens, enc->full, enc->max_len);
+}
+
+void ranking_free(struct ranking *r)
+{
+	stream_free(r->to);
+	block_release(&r->out);
+	encoder_release(&r->enc);
+	vocab_release(&r->v);
+	free(r);
+}

@@ -1,0 +1,164 @@
+/*
+ * corrmask: one name for the tools and for the pipelines that are installed with them.
+ *
+ *     corrmask TOOL ARGUMENT...                runs the tool that lies beside this program
+ *     corrmask EXPERIMENT VARIABLE=VALUE...    runs make with pipelines/Makefile, in the current folder
+ *
+ * The experiments are the make targets with a comment after ##, and their variables are those that the comments at the head of the .mk files
+ * explain, as for `make help`.
+ */
+#include "cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <glob.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int run_tool(int argc, char **argv);
+static int run_target(int argc, char **argv);
+static int run_list(int argc, char **argv);
+
+static const struct cli_command tools[] = {
+	{"list", run_list, NULL, "list the tools and experiments"},
+	{"Tools", NULL, NULL, NULL},
+	{"h5tok", run_tool, NULL, "raw counts from AnnData and 10x files"},
+	{"rankenc", run_tool, NULL, "rank value encoding: counts to tokens"},
+	{"depgraph", run_tool, NULL, "graph of gene dependencies"},
+	{"maskgen", run_tool, NULL, "shuffled batches of masked cells"},
+	{"sctrain", run_tool, NULL, "pre-training and fine-tuning"},
+	{"scembed", run_tool, NULL, "embeddings and predictions of cells"},
+	{"ctaprobe", run_tool, NULL, "scores of embeddings and predictions"},
+	{"scsample", run_tool, NULL, "samples, splits, filters, joins streams"},
+	{"scsim", run_tool, NULL, "simulated cells"},
+	{"scview", run_tool, NULL, "shows, checks and exports streams"},
+	{"maskrisk", run_tool, NULL, "masking ratios by theory"},
+	{"Experiments", NULL, NULL, NULL},
+	{0},
+};
+enum { TOOLS = sizeof tools / sizeof *tools - 1 };
+
+static struct cli_command *commands; /* tools, then experiments */
+static char *here, *pipelines;       /* the folders of this program and of the Makefile */
+
+/* The folder of the Makefile: installed, or in the sources. */
+static char *find_pipelines(void)
+{
+	static const char *const place[] = {"../share/corrmask/pipelines", "../pipelines", "../../../pipelines"};
+	for (size_t i = 0; i < sizeof place / sizeof *place; i++) {
+		char *path = xasprintf("%s/%s/Makefile", here, place[i]), *found = realpath(path, NULL);
+		free(path);
+		if (found)
+			return dirname(found); /* a part of found */
+	}
+	return NULL;
+}
+
+static void each_line_of(const char *path, void (*use)(char *line, void *arg), void *arg)
+{
+	char *line = NULL;
+	size_t size = 0;
+	FILE *f = fopen(path, "re");
+	while (f && getline(&line, &size, f) > 0) {
+		line[strcspn(line, "\n")] = 0;
+		use(line, arg);
+	}
+	if (f)
+		fclose(f);
+	free(line);
+}
+
+/* Call use(line, arg) for every line of the .mk files, the demo's first. */
+static void each_line(void (*use)(char *line, void *arg), void *arg)
+{
+	glob_t files = {0};
+	char *pattern = xasprintf("%s/*.mk", pipelines), *demo = xasprintf("%s/demo.mk", pipelines);
+	each_line_of(demo, use, arg);
+	glob(pattern, 0, NULL, &files);
+	for (size_t i = 0; i < files.gl_pathc; i++)
+		if (strcmp(files.gl_pathv[i], demo))
+			each_line_of(files.gl_pathv[i], use, arg);
+	globfree(&files);
+	free(pattern);
+	free(demo);
+}
+
+/* "demo: FILES ## text" is an experiment. */
+static void add_target(char *line, void *arg)
+{
+	size_t *n = arg, length = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789-");
+	const char *text = strstr(line, "## ");
+	if (!length || line[length] != ':' || !text)
+		return;
+	commands = xrealloc(commands, *n + 2, sizeof *commands);
+	commands[(*n)++] = (struct cli_command){xstrndup(line, length), run_target, NULL, xstrdup(text + 3)};
+	commands[*n] = (struct cli_command){0};
+}
+
+/* "# LABEL  obs column" is a variable. */
+static void print_variable(char *line, void *arg)
+{
+	if (strncmp(line, "# ", 2) != 0 || !isupper((unsigned char)line[2]))
+		return;
+	size_t length = strspn(line + 2, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+	const char *text = line + 2 + length;
+	if (strncmp(text, "  ", 2) == 0)
+		printf("%.*s=\t\t%s\n", (int)length, line + 2, text + strspn(text, " "));
+}
+
+static int run_list(int argc, char **argv)
+{
+	if (argc > 1)
+		usage_error("list takes no argument, such as '%s'", argv[1]);
+	cli_list(commands);
+	return fflush(stdout) ? 1 : 0;
+}
+
+static int run_tool(int argc, char **argv)
+{
+	char *path = xasprintf("%s/%s", here, argv[0]);
+	execv(path, argv);
+	die("%s: %s", path, strerror(errno));
+}
+
+static int run_target(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "--completion") == 0) {
+		each_line(print_variable, NULL);
+		return fflush(stdout) ? 1 : 0;
+	}
+	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+		argv[0] = xstrdup("help"), argc = 1;
+	if (strpbrk(here, " \t") || strpbrk(pipelines, " \t"))
+		die("'%s': make reads no names of folders with spaces: install in another folder", strpbrk(here, " \t") ? here : pipelines);
+	char **list = xcalloc((size_t)argc + 6, sizeof *list);
+	int n = 0;
+	list[n++] = xstrdup("make");
+	list[n++] = xstrdup("--no-print-directory");
+	list[n++] = xstrdup("-f");
+	list[n++] = xasprintf("%s/Makefile", pipelines);
+	list[n++] = xasprintf("BIN=%s", here);
+	for (int i = 0; i < argc; i++)
+		list[n++] = argv[i];
+	execvp("make", list);
+	die("make: %s%s", strerror(errno), errno == ENOENT ? ": the experiments need it (Debian package make)" : "");
+}
+
+int main(int argc, char **argv)
+{
+	char *self = realpath("/proc/self/exe", NULL);
+	here = self ? dirname(self) : xstrdup(".");
+	pipelines = find_pipelines();
+	size_t n = TOOLS;
+	commands = xcalloc(TOOLS + 1, sizeof *commands);
+	memcpy(commands, tools, sizeof tools);
+	if (pipelines)
+		each_line(add_target, &n);
+	else
+		commands[--n] = (struct cli_command){0}; /* no heading */
+	return cli_commands("corrmask",
+		"Run a tool or an experiment: corrmask TOOL [OPTION...] [FILE], corrmask EXPERIMENT [VARIABLE=VALUE...].", NULL, commands,
+		argc, argv);
+}

@@ -1,0 +1,25 @@
+/*
+ * Files from outside are read in a process that can do nothing else. HDF5 1.10 reads and writes outside its memory in some damaged files, so
+ * a file from the web may crash it, or worse.
+ *
+ * sandbox_start makes a child process. The child goes on; the parent waits for it. The child can read the files of the command line and the
+ * system's libraries, and write to what is open: the output, its temporary file, standard error. It cannot make, change or remove files,
+ * start programs, use the network or reach other processes (seccomp, Landlock; what the kernel does not have is left out), and its memory
+ * and processor time are limited. If the child ends well, the parent puts the output in place; if it crashes, the parent says so in one line.
+ *
+ * CORRMASK_SANDBOX=no in the environment: no child, no limits (for debuggers and valgrind). Builds with sanitizers have none either.
+ */
+#ifndef H5TOK_SANDBOX_H
+#define H5TOK_SANDBOX_H
+
+#include "cli.h"
+
+/* Returns in the child only. Call it before any thread is started. The output of the tool, c->output, must be the first outfile of the child.
+ * All operands and the values of all text options may be read. */
+void sandbox_start(const struct cli *c);
+
+/* This operand is being read now: the parent names it if the child crashes. Call it again after each block: without such a sign the child
+ * ends after some seconds of processor time. */
+void sandbox_reading(const char *operand);
+
+#endif

@@ -1,0 +1,446 @@
+"""Streams of tokens from and to Hugging Face datasets, vocabularies from and to Geneformer's pickles. `scstream.py --help` shows the commands.
+
+A dataset is a folder as datasets' save_to_disk writes it, such as Genecorpus-30M or what Geneformer's tokenizer makes:
+    state.json            names of the data files, in order
+    dataset_info.json     features: what the columns mean
+    data-*.arrow          record batches in Arrow's streaming format
+It is read and written with pyarrow, without the library datasets. Memory is bounded by a record batch and by the distinct texts of a column."""
+import argparse
+import contextlib
+import gzip
+import json
+import os
+import pickle
+import shutil
+import sys
+
+import numpy as np
+
+import scstream
+from scstream import Error
+
+ROWS = 1000                     # of a record batch, as datasets writes them
+SHARD_BYTES = 500 << 20         # of tokens in a data file, about
+CATEGORIES_MAX = 65536
+TAKEN = ("cell", "gene", "count", "token", "value", "input", "position", "target", "epoch", "step", "neighbour", "rho", "overlap", "x", "logit")
+
+
+def need_pyarrow():
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.ipc
+    except ImportError:
+        raise Error("datasets are read and written with pyarrow, which this Python does not have: pip install pyarrow") from None
+    return pyarrow
+
+
+# ---- vocabularies ----
+
+def read_vocab(path):
+    """The table of rankenc --fit (token, gene_id, symbol, median), plain or gzip, as the vocab of a header."""
+    with open(path, "rb") as f:
+        data = f.read()
+    rows = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode().splitlines()
+    vocab = {"id": [], "symbol": [], "median": []}
+    for i, line in enumerate(rows):
+        field = line.split("\t")
+        if i == 0 and field[:2] == ["token", "gene_id"]:
+            continue
+        if len(field) != 4 or field[0] != str(len(vocab["id"])):
+            raise Error("%s: line %d: expected token %d, gene_id, symbol and median, with tabs between" % (path, i + 1, len(vocab["id"])))
+        try:
+            median = None if field[3] == "NA" else float(field[3])
+        except ValueError:
+            raise Error("%s: line %d: median '%s', expected a number or NA" % (path, i + 1, field[3])) from None
+        for name, value in zip(vocab, (field[1], field[2], median)):
+            vocab[name].append(value)
+    if not vocab["id"]:
+        raise Error("%s: no tokens in it" % path)
+    return vocab
+
+
+class _Unpickler(pickle.Unpickler):
+    """A pickle can call any function. One of names and numbers needs only these."""
+    ALLOWED = {("numpy.core.multiarray", "scalar"), ("numpy._core.multiarray", "scalar"), ("numpy", "dtype")}
+
+    def find_class(self, module, name):
+        if (module, name) not in self.ALLOWED:
+            raise pickle.UnpicklingError("it calls %s.%s" % (module, name))
+        return np.dtype if name == "dtype" else np.int16(0).__reduce__()[0]     # wherever this numpy has it
+
+
+def read_pickle(path):
+    """A dictionary of names and numbers, or of names and names."""
+    try:
+        with open(path, "rb") as f:
+            found = _Unpickler(f).load()
+    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError, KeyError, UnicodeDecodeError) as error:
+        raise Error("%s: no pickle of names and numbers: %s" % (path, error)) from None
+    if not isinstance(found, dict) or not found or not all(isinstance(k, str) for k in found):
+        raise Error("%s: expected a pickled dictionary of names" % path)
+    return found
+
+
+def from_geneformer(tokens, medians, names, output):
+    token, median = read_pickle(tokens), read_pickle(medians)
+    symbol = {gene: name for name, gene in reversed(list(read_pickle(names).items()))} if names else {}
+    order = sorted(token, key=token.get)
+    if [int(token[t]) for t in order] != list(range(len(order))):
+        raise Error("%s: expected the numbers from 0 to %d, each once" % (tokens, len(order) - 1))
+    lines = ["token\tgene_id\tsymbol\tmedian\n"]
+    for i, gene in enumerate(order):
+        special = gene.startswith("<") and gene.endswith(">")
+        if not special and gene not in median:
+            raise Error("%s: no median for gene %s of %s: the two files do not belong together" % (medians, gene, tokens))
+        if not special and not 0 < float(median[gene]) < float("inf"):
+            raise Error("%s: median %s of gene %s, expected a number above 0" % (medians, median[gene], gene))
+        lines.append("%d\t%s\t%s\t%s\n" % (i, gene, symbol.get(gene, ""), "NA" if special else "%.17g" % float(median[gene])))
+    if output == "-":
+        sys.stdout.write("".join(lines))
+    else:
+        save(output, "".join(lines).encode())
+
+
+def to_geneformer(vocab, tokens, medians):
+    v = read_vocab(vocab)
+    save(tokens, pickle.dumps({gene: i for i, gene in enumerate(v["id"])}))
+    save(medians, pickle.dumps({gene: m for gene, m in zip(v["id"], v["median"]) if m is not None}))
+
+
+def save(path, data):
+    """The whole file, or none."""
+    temporary = "%s.tmp.%d" % (path, os.getpid())
+    try:
+        with open(temporary, "wb") as f:
+            f.write(data)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+# ---- datasets to streams ----
+
+class Dataset:
+    """The folder of a dataset: .features, and the record batches by iteration."""
+
+    def __init__(self, folder):
+        self.pa, self.folder = need_pyarrow(), folder
+        if os.path.exists(os.path.join(folder, "dataset_dict.json")):
+            with open(os.path.join(folder, "dataset_dict.json")) as f:
+                raise Error("%s: several datasets: name one of %s" % (folder, ", ".join(os.path.join(folder, s) for s in json.load(f)["splits"])))
+        state, info = self._json("state.json"), self._json("dataset_info.json")
+        try:
+            self.files = [os.path.join(folder, f["filename"]) for f in state["_data_files"]]
+            self.features = info.get("features") or {}
+        except (KeyError, TypeError, AttributeError):
+            raise Error("%s: state.json does not name the data files: is this a dataset that save_to_disk wrote?" % folder) from None
+        if os.path.exists(os.path.join(folder, "indices.arrow")) or state.get("_indices_data_files"):
+            raise Error("%s: the rows are in another order, which its indices give: call flatten_indices() and save it again" % folder)
+        if not self.files:
+            raise Error("%s: no data files" % folder)
+        with self._open(self.files[0]) as reader:
+            self.schema = reader.schema
+
+    def _json(self, name):
+        path = os.path.join(self.folder, name)
+        try:
+            with open(path) as f:
+                return json.load(f)
+        except FileNotFoundError:
+            raise Error("%s: no %s in it: expected a folder that datasets' save_to_disk wrote" % (self.folder, name)) from None
+        except ValueError as error:
+            raise Error("%s: no JSON: %s" % (path, error)) from None
+
+    @contextlib.contextmanager
+    def _open(self, path):
+        try:
+            with self.pa.memory_map(path) as data:
+                if bytes(data.read_buffer()[-4:]) != b"\0\0\0\0":
+                    raise Error("%s: cut short: it has no end mark of an Arrow stream" % path)
+                data.seek(0)
+                yield self.pa.ipc.open_stream(data)
+        except (self.pa.ArrowInvalid, OSError) as error:
+            raise Error("%s: damaged, or no Arrow stream: %s" % (path, error)) from None
+
+    def __iter__(self):
+        for path in self.files:
+            with self._open(path) as reader:
+                if reader.schema.names != self.schema.names or reader.schema.types != self.schema.types:
+                    raise Error("%s: other columns than in %s" % (path, self.files[0]))
+                yield from reader
+
+
+def _text_values(pa, column):
+    """The column with its dictionary, if it has one, looked up."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+class _Column:
+    """A column of a dataset that becomes a scalar column of the stream."""
+
+    def __init__(self, pa, field, feature):
+        t = field.type
+        self.pa, self.source, self.names = pa, field.name, None
+        self.name = ("obs_" if field.name in TAKEN else "") + field.name
+        kind = pa.types
+        value = t.value_type if kind.is_dictionary(t) else t
+        self.seen, self.twice, self.missing = {}, False, False
+        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" and feature.get("names"):
+            self.kind, self.names = "categorical", [str(n) for n in feature["names"]]
+        elif kind.is_boolean(t):
+            self.kind, self.names = "boolean", ["False", "True"]
+        elif kind.is_integer(t):
+            self.kind = "u64" if t == pa.uint64() else "i64"
+        elif kind.is_floating(t):
+            self.kind = "f64"
+        elif kind.is_string(value) or kind.is_large_string(value):
+            self.kind = "text"
+        else:
+            self.kind = None
+
+    def look(self, column):
+        """First pass: the distinct texts, in order of their first row, and whether values are missing."""
+        self.missing |= column.null_count > 0
+        if self.kind == "text" and len(self.seen) <= CATEGORIES_MAX:
+            before, texts = len(self.seen), _text_values(self.pa, column).drop_null()
+            for text in texts.unique().to_pylist():
+                self.seen.setdefault(text, len(self.seen))
+            self.twice |= len(self.seen) - before < len(texts)
+
+    def columns(self):
+        if self.kind == "text":
+            self.kind = "categorical" if self.twice and len(self.seen) <= CATEGORIES_MAX else "str"
+            self.names = list(self.seen)
+        if self.kind in ("categorical", "boolean"):
+            c = {"name": self.name, "type": "categorical", "shape": "scalar", "categories": self.names}
+            return [dict(c, dtype="boolean" if self.missing else "bool") if self.kind == "boolean" else c]
+        c = [{"name": self.name, "type": self.kind, "shape": "scalar"}]
+        return c + [{"name": self.name + ".missing", "type": "u8", "shape": "scalar"}] if self.missing and self.kind != "f64" else c
+
+    def fill(self, block, column):
+        gone = np.asarray(column.is_null())
+        if self.kind == "str":
+            block[self.name] = [t or "" for t in _text_values(self.pa, column).to_pylist()]
+        elif self.kind == "f64":
+            block[self.name] = column.cast("float64").to_numpy(zero_copy_only=False)
+        elif self.kind == "categorical" and self.seen:
+            block[self.name] = np.array([-1 if t is None else self.seen[t] for t in _text_values(self.pa, column).to_pylist()], "<i4")
+        elif self.kind in ("categorical", "boolean"):
+            codes = column.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+            if len(codes) and (codes.max() >= len(self.names) or codes.min() < -1):
+                raise Error("column %r: class %d, but there are %d names" % (self.source, codes.max(), len(self.names)))
+            block[self.name] = codes
+        else:
+            block[self.name] = column.fill_null(0).to_numpy(zero_copy_only=False)
+        if self.missing and self.kind in ("i64", "u64", "str"):
+            block[self.name + ".missing"] = gone.astype("u1")
+
+
+def _tokens(pa, column, name):
+    """Offsets and values of a list column."""
+    if column.null_count:
+        raise Error("column %r: a cell without a list" % name)
+    column = column.cast(pa.large_list(pa.int64()))
+    offsets = np.asarray(column.offsets)
+    values = np.asarray(column.values)[offsets[0]:offsets[-1]]
+    if (values < 0).any():
+        raise Error("column %r: token %d, expected 0 or above" % (name, values.min()))
+    return offsets - offsets[0], values
+
+
+def from_dataset(folder, vocab, output):
+    """A tokens stream: input_ids becomes token; length is left out; the other columns of numbers and texts are kept."""
+    data, v = Dataset(folder), read_vocab(vocab)
+    pa, schema = data.pa, data.schema
+    if "input_ids" not in schema.names:
+        raise Error("%s: no column input_ids (it has: %s)" % (folder, ", ".join(schema.names)))
+    t = schema.field("input_ids").type
+    if not (pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_fixed_size_list(t)) or not pa.types.is_integer(t.value_type):
+        raise Error("%s: input_ids is %s, expected lists of integers" % (folder, t))
+    columns, left = [], []
+    for field in schema:
+        if field.name in ("input_ids", "length"):
+            continue
+        c = _Column(pa, field, data.features.get(field.name))
+        usable = c.kind and not set(field.name) & set("\t\r\n") and (field.name != "n_counts" or c.kind in ("i64", "u64", "f64"))
+        (columns if usable else left).append(c if usable else field.name)
+    for batch in data:
+        for c in columns:
+            c.look(batch.column(c.source))
+    barcode = next((c for c in columns if c.source == "barcode" and c.kind == "text" and not c.missing), None)
+    total = next((c for c in columns if c.source == "n_counts" and not c.missing), None)
+    rest = [c for c in columns if c not in (barcode, total)]
+    specs = [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "barcode", "type": "str", "shape": "scalar"}]
+    specs += [{"name": "n_counts", "type": "u64", "shape": "scalar"}] if total else []
+    specs += [s for c in rest for s in c.columns()]
+    specs.append({"name": "token", "type": "u16" if len(v["id"]) < 65536 else "u32", "shape": "ragged", "group": "token"})
+    header = {"kind": "tokens", "columns": specs, "vocab": v,
+              "provenance": [{"program": "scstream.py", "version": scstream.VERSION, "options": "from-dataset"}]}
+    for name in left:
+        print("scstream.py: note: column %s of %s is neither numbers nor texts and is left out" % (name, folder), file=sys.stderr)
+
+    def blocks():
+        cell = 0
+        for batch in data:
+            block, n = {}, batch.num_rows
+            if not n:
+                continue
+            block["cell"] = np.arange(cell, cell + n, dtype="<u8")
+            block["barcode"] = _text_values(pa, batch.column("barcode")).to_pylist() if barcode else [str(cell + i) for i in range(n)]
+            if total:
+                sums = batch.column("n_counts").cast("float64").to_numpy(zero_copy_only=False)
+                if (sums != np.floor(sums)).any() or (sums < 0).any():
+                    raise Error("column 'n_counts': expected whole numbers")
+                block["n_counts"] = sums.astype("<u8")
+            for c in rest:
+                c.fill(block, batch.column(c.source))
+            block["token"] = _tokens(pa, batch.column("input_ids"), "input_ids")
+            if len(block["token"][1]) and block["token"][1].max() >= len(v["id"]):
+                raise Error("%s: row %d or one after it has token %d, but %s has %d tokens: it is not the vocabulary of this dataset" %
+                            (folder, cell, block["token"][1].max(), vocab, len(v["id"])))
+            cell += n
+            yield block
+    scstream.write(output, header, blocks())
+
+
+# ---- streams to datasets ----
+
+def to_dataset(source, folder, lengths):
+    pa = need_pyarrow()
+    if os.path.exists(folder):
+        raise Error("%s: exists already" % folder)
+    temporary = "%s.tmp.%d" % (folder.rstrip("/"), os.getpid())
+    try:
+        with scstream.read(source) as stream:
+            os.mkdir(temporary)
+            n = _write_dataset(pa, stream, temporary)
+        if lengths:
+            save(lengths, pickle.dumps(n))
+        os.rename(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write_dataset(pa, stream, folder):
+    """Write all files of the dataset. Returns the number of tokens of every cell."""
+    h = stream.header
+    if h["kind"] != "tokens":
+        raise Error("%s: this is a %s stream, expected tokens, as rankenc makes them" % (stream.name, h["kind"]))
+    specs = {c["name"]: c for c in h["columns"]}
+    kept = [c for c in h["columns"] if c["shape"] == "scalar" and c["name"] != "cell" and not (c["name"].endswith(".missing") and c["name"][:-8] in specs)]
+    for c in h["columns"]:
+        if c["shape"] != "scalar" and c["name"] != "token":
+            print("scstream.py: note: column %s is a list and is left out" % c["name"], file=sys.stderr)
+    fields = [pa.field("input_ids", pa.list_(pa.int32())), pa.field("length", pa.int64())]
+    for c in kept:
+        boolean = c["type"] == "u8" or c.get("dtype") in ("bool", "boolean")
+        kind = pa.bool_() if boolean else pa.string() if c["type"] in ("str", "categorical") else \
+            pa.from_numpy_dtype(np.dtype(scstream.DTYPES[c["type"]]).newbyteorder("="))
+        fields.append(pa.field(c["name"][4:] if c["name"][:4] == "obs_" and c["name"][4:] in TAKEN and c["name"][4:] not in specs else c["name"], kind))
+    if len({f.name for f in fields}) < len(fields):
+        raise Error("%s: a column is called input_ids or length already" % stream.name)
+    dtypes = {"double": "float64", "float": "float32"}
+    features = {f.name: {"dtype": dtypes.get(str(f.type), str(f.type)), "_type": "Value"} for f in fields[1:]}
+    features = {"input_ids": {"feature": {"dtype": "int32", "_type": "Value"}, "_type": "Sequence"}, **features}
+    schema = pa.schema(fields, {"huggingface": json.dumps({"info": {"features": features}})})
+    lengths, files, size, writer, sink = [], 0, 0, None, None
+    try:
+        for block in stream:
+            for at in range(0, block.rows, ROWS):
+                batch = _record_batch(pa, block, specs, kept, schema, at, min(at + ROWS, block.rows))
+                if writer is None or size > SHARD_BYTES:
+                    if writer:
+                        writer.close()
+                        sink.close()
+                    sink = pa.OSFile(os.path.join(folder, "data-%05d.arrow" % files), "wb")
+                    writer = pa.ipc.new_stream(sink, schema)
+                    files, size = files + 1, 0
+                writer.write_batch(batch)
+                size += batch.nbytes
+                lengths += batch.column("length").to_pylist()
+        if writer is None:
+            raise Error("%s: no cells in it" % stream.name)
+    finally:
+        if writer:
+            writer.close()
+            sink.close()
+    names = ["data-%05d-of-%05d.arrow" % (i, files) for i in range(files)]
+    for i, name in enumerate(names):
+        os.rename(os.path.join(folder, "data-%05d.arrow" % i), os.path.join(folder, name))
+    with open(os.path.join(folder, "dataset_info.json"), "w") as f:
+        json.dump({"citation": "", "description": "", "features": features, "homepage": "", "license": ""}, f, indent=2)
+    with open(os.path.join(folder, "state.json"), "w") as f:
+        json.dump({"_data_files": [{"filename": n} for n in names], "_fingerprint": "%016x" % (hash(tuple(lengths)) & (1 << 64) - 1), "_format_columns": None,
+                   "_format_kwargs": {}, "_format_type": None, "_output_all_columns": False, "_split": None}, f, indent=2)
+    return lengths
+
+
+def _record_batch(pa, block, specs, kept, schema, at, end):
+    offsets, values = block["token"]
+    part = offsets[at:end + 1]
+    arrays = [pa.ListArray.from_arrays(pa.array((part - part[0]).astype("i4")), pa.array(values[part[0]:part[-1]].astype("i4"))),
+              pa.array(np.diff(part).astype("i8"))]
+    for c, field in zip(kept, list(schema)[2:]):
+        gone = block[c["name"] + ".missing"][at:end] != 0 if c["name"] + ".missing" in specs else None
+        value = block[c["name"]]
+        if c["type"] == "categorical":
+            codes, names = value.codes[at:end], value.categories
+            if pa.types.is_boolean(field.type):
+                arrays.append(pa.array([None if k < 0 else names[k] == "True" for k in codes], field.type))
+            else:
+                arrays.append(pa.array([None if k < 0 else names[k] for k in codes], field.type))
+        elif c["type"] == "str":
+            texts = value[at:end]
+            arrays.append(pa.array([None if gone is not None and gone[i] else t for i, t in enumerate(texts)], field.type))
+        else:
+            part = value[at:end]
+            arrays.append(pa.array(part != 0 if pa.types.is_boolean(field.type) else part.astype(part.dtype.newbyteorder("=")), field.type,
+                                   mask=gone))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+# ---- commands ----
+
+def parser():
+    p = argparse.ArgumentParser(prog="scstream.py", description="Streams of corrmask in Python. `scstream.py FILE` prints the header of a stream.")
+    commands = p.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name, text):
+        c = commands.add_parser(name, help=text, description=text)
+        return c.add_argument
+    add = command("from-dataset", "A Hugging Face dataset of tokens to a tokens stream (needs pyarrow).")
+    add("folder", metavar="DIR", help="folder that save_to_disk wrote; its column input_ids holds the tokens")
+    add("-m", "--vocab", required=True, metavar="FILE", help="vocabulary of the dataset, as from-geneformer or rankenc --fit writes it")
+    add("-o", "--output", default="-", metavar="FILE", help="write to this file, which appears when it is complete (default: standard output)")
+    add = command("to-dataset", "A tokens stream to a Hugging Face dataset (needs pyarrow).")
+    add("stream", metavar="STREAM", help="- is standard input")
+    add("folder", metavar="DIR", help="folder to make; load_from_disk reads it")
+    add("--lengths", metavar="FILE", help="also write the lengths of the cells as a pickle, which Geneformer's pre-training asks for")
+    add = command("from-geneformer", "Geneformer's dictionaries to a vocabulary for rankenc -m.")
+    add("tokens", metavar="TOKEN_DICTIONARY.pkl")
+    add("medians", metavar="GENE_MEDIAN.pkl")
+    add("--names", metavar="FILE", help="gene_name_id_dict: fills in the symbols")
+    add("-o", "--output", default="-", metavar="FILE", help="write to this file (default: standard output)")
+    add = command("to-geneformer", "A vocabulary to Geneformer's dictionaries.")
+    add("vocab", metavar="VOCAB.tsv")
+    add("tokens", metavar="TOKEN_DICTIONARY.pkl")
+    add("medians", metavar="GENE_MEDIAN.pkl")
+    return p
+
+
+def main(argv):
+    a = parser().parse_args(argv)
+    if a.command == "from-dataset":
+        from_dataset(a.folder, a.vocab, a.output)
+    elif a.command == "to-dataset":
+        to_dataset(a.stream, a.folder, a.lengths)
+    elif a.command == "from-geneformer":
+        from_geneformer(a.tokens, a.medians, a.names, a.output)
+    else:
+        to_geneformer(a.vocab, a.tokens, a.medians)
+    return 0

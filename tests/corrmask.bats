@@ -1,0 +1,143 @@
+#!/usr/bin/env bats
+# corrmask, one name for tools and experiments; completion in the shells
+load helper
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+	SOURCES=$(realpath "$BATS_TEST_DIRNAME/..")
+}
+
+@test "corrmask: list has every tool and every target of make help, each once" {
+	run -0 --separate-stderr corrmask list
+	assert_equal "$stderr" ""
+	printf '%s\n' "${lines[@]}" | sed -n 's/^  \([a-z0-9-]*\) .*/\1/p' | sort > listed
+	{
+		echo list
+		find "$BIN" -type f -executable -printf '%f\n' | grep -v '\.so$' | grep -vx corrmask
+		env -u MAKEFLAGS -u MAKELEVEL make -s -f "$SOURCES/pipelines/Makefile" help | sed -n '/^Experiments/,/^Variables/s/^  \([a-z0-9-]*\) .*/\1/p'
+	} | sort > wanted
+	assert [ "$(wc -l < wanted)" -gt 25 ]
+	diff wanted listed
+	run -0 corrmask --help
+	assert_line --index 0 --partial "Usage: corrmask COMMAND"
+	run -0 corrmask --version
+	run -1 bash -c 'corrmask list > /dev/full || exit 1'
+}
+
+@test "corrmask: a tool gets its arguments as they are, and gives its status" {
+	run -0 corrmask scsim -q --cells 5 --genes 50 --modules 2 -o "a file"
+	cmp "a file" <(scsim -q --cells 5 --genes 50 --modules 2)
+	run -2 corrmask maskgen --epoch 2
+	assert_line --index 0 "maskgen: unknown option --epoch (did you mean --epochs?)"
+	run -1 corrmask scview nothing
+}
+
+@test "corrmask: an experiment runs in the current folder, with a name of data that make must not expand" {
+	scsim -q --cells 60 --genes 150 --depth 400 | scview -q -O h5ad -o "my \$x.h5ad" -
+	run -0 corrmask table8 DATA="my \$x.h5ad" THREADS=1
+	assert_line --partial "60 cells"
+	assert_exist results/audit/latest/table8.txt
+	run -0 corrmask list-runs
+	assert_line --partial "audit/my__x-"
+	run -2 corrmask demo DATA=no.h5ad
+	assert_output --partial "DATA=no.h5ad: no such file"
+	run -0 corrmask demo --help
+	assert_line --partial "LABEL=cell_type"
+}
+
+@test "corrmask: a misspelled name gets the closest one, anything else does not" {
+	run -2 corrmask dmeo
+	assert_line --index 0 "corrmask: unknown command 'dmeo' (did you mean demo?)"
+	assert_line --index 1 "Try 'corrmask --help'."
+	run -2 corrmask rankencc
+	assert_line --index 0 "corrmask: unknown command 'rankencc' (did you mean rankenc?)"
+	run -2 corrmask everything
+	assert_line --index 0 "corrmask: unknown command 'everything'"
+	run -2 corrmask --bogus
+	run -2 corrmask
+	assert_line --index 0 "corrmask: name a command"
+	run -2 corrmask list all
+	run -2 sctrain cell
+	assert_line --index 0 --partial "unknown command 'cell' (did you mean cells?)"
+	run -2 ctaprobe recon
+	assert_line --index 0 --partial "(did you mean reconstruction?)"
+	run -2 maskgen --strategy cormask
+	assert_line --index 0 --partial "(did you mean corrmask?)"
+	run -2 maskgen --bogus
+	assert_line --index 0 "maskgen: unknown option --bogus"
+}
+
+@test "corrmask: the manual page names what it does, and without make it says what is missing" {
+	run -0 grep -c '^\.It Nm corrmask' "$SOURCES/man/corrmask.1"
+	mkdir empty
+	run -1 env PATH="$PWD/empty" "$BIN/corrmask" demo
+	assert_output "corrmask: make: No such file or directory: the experiments need it (Debian package make)"
+}
+
+@test "--completion has the options of --help" {
+	all() { # COMMAND...: of each (sub)command, the options of --help and those of --completion
+		"$@" --help | grep -oE '^ {2,6}(-., )?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+' > help
+		"$@" --completion | cut -f 1 > words
+		diff help words || fail "$*"
+		"$@" --completion | awk -F '\t' 'NF != 3 || $3 == "" { exit 1 }' || fail "$*: not three fields"
+	}
+	for t in h5tok rankenc depgraph maskgen scembed scsample scsim scview "sctrain mlm" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
+		"ctaprobe cells" "ctaprobe score" "ctaprobe genes" "ctaprobe rank" "ctaprobe ranks" "ctaprobe reconstruction" "maskrisk data" "maskrisk theory" \
+		"maskrisk simulate"; do
+		# shellcheck disable=SC2086
+		all $t
+	done
+	run -0 sctrain --completion
+	assert_line --regexp $'^mlm\t\t[A-Z]'
+}
+
+@test "completion in bash: subcommands, options, words of a choice, experiments and their variables" {
+	# shellcheck source=/dev/null
+	source "$SOURCES/src/completion.bash"
+	complete_words() {
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		_corrmask 2>/dev/null
+		echo "${COMPREPLY[*]}"
+	}
+	assert_equal "$(complete_words maskgen --rate-)" "--rate-uniform --rate-choice --rate-linear"
+	assert_equal "$(complete_words maskgen --strategy p)" "pmi pmi-rand"
+	assert_equal "$(complete_words maskgen --graph p)" "" # a file
+	assert_equal "$(complete_words sctrain "")" "mlm cells genes nb eval"
+	assert_equal "$(complete_words sctrain mlm --sched)" "--schedule"
+	assert_equal "$(complete_words sctrain mlm --adam "")" "torch hf46 l2"
+	assert_equal "$(complete_words corrmask sctrain ce)" "cells"
+	assert_equal "$(complete_words corrmask dem)" "demo"
+	assert_equal "$(complete_words corrmask demo LAB)" "LABEL= LABELLED="
+	assert_equal "$(complete_words corrmask demo DATA = x)" ""
+}
+
+@test "completion in zsh reads as zsh code" {
+	command -v zsh > /dev/null || skip "no zsh"
+	zsh -n "$SOURCES/src/completion.zsh"
+}
+
+@test "without a terminal, long work prints lines of progress; -q and --progress never print none" {
+	export CORRMASK_LOG_SECONDS=0.000001
+	run -0 --separate-stderr scsim --cells 9000 --genes 60 --modules 2 --depth 50 -o out
+	assert_regex "${stderr_lines[0]}" '^scsim: [0-9]+ of 9000 cells$'
+	for quiet in "-q" "--progress never"; do
+		# shellcheck disable=SC2086
+		run -0 --separate-stderr scsim $quiet --cells 9000 --genes 60 --modules 2 --depth 50 -o out
+		assert_equal "$stderr" ""
+	done
+	CORRMASK_LOG_SECONDS=30 run -0 --separate-stderr scsim --cells 9000 --genes 60 --modules 2 --depth 50 -o out
+	assert_equal "$stderr" ""
+}
+
+@test "numbers print as they were written, and the stream keeps all their digits" {
+	scsim -q --cells 20 --genes 60 --modules 2 | rankenc -q --fit --min-cells 1 -o v -
+	scsim -q --cells 20 --genes 60 --modules 2 | rankenc -q -m v -o t -
+	maskgen -q --rate 0.42 -o m t
+	run -0 scview -H m
+	assert_output --partial '"--rate 0.42 --seed 1"'
+	run -0 bash -c 'zstd -dcq m | head -c 20000 | strings'
+	assert_output --partial -- "--rate 0.41999999999999998"
+	# a training goes on after a checkpoint that was written before, with the option in another form
+	sctrain mlm -q --config tiny -o model m
+	maskgen -q --rate .4200 --resume model -o m2 t
+}

@@ -1,0 +1,450 @@
+# Input that is made to do harm: each is refused in one line, with little memory and soon.
+load helper
+
+setup_file() {
+	need_tool scsim h5tok rankenc scview maskgen
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q --cells 60 --genes 120 --types 2 --rarest 0.3 --depth 100 --seed 3 -o sim.counts
+	scview -q -O h5ad sim.counts -o sim.h5ad
+	$PYTHON -W ignore "$BATS_TEST_DIRNAME/../data/make_layouts.py" .
+	cat > probe.c <<- 'X'
+		/* Preloaded: does something when HDF5 opens a file, as code might that a damaged file has taken over. */
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		#include <errno.h>
+		#include <fcntl.h>
+		#include <signal.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <sys/socket.h>
+		#include <unistd.h>
+		static void tried(const char *what, int result)
+		{
+			dprintf(2, "%s: %s\n", what, result < 0 ? strerrorname_np(errno) : "done");
+		}
+		long H5Fopen(const char *path, unsigned flags, long list)
+		{
+			long (*next)(const char *, unsigned, long) = (long (*)(const char *, unsigned, long))dlsym(RTLD_NEXT, "H5Fopen");
+			const char *what = getenv("PROBE");
+			if (!strcmp(what, "signal"))
+				raise(SIGSEGV);
+			if (!strcmp(what, "heap")) {
+				volatile long *p = malloc(100);
+				p[-1] = 7;
+				free((void *)p);
+			}
+			if (!strcmp(what, "exit"))
+				exit(255);
+			if (!strcmp(what, "memory"))
+				for (int n = 0; n < 1000; n++)
+					if (!malloc(1 << 26))
+						abort();
+			while (!strcmp(what, "loop"))
+				;
+			if (!strcmp(what, "rights")) {
+				tried("read another file", open(getenv("OTHER"), O_RDONLY));
+				tried("read the file", open(path, O_RDONLY));
+				tried("write the file", open(path, O_RDWR));
+				tried("make a file", open("made", O_CREAT | O_WRONLY, 0600));
+				tried("remove the file", unlink(path));
+				tried("rename", rename(path, "elsewhere"));
+				tried("connect", socket(AF_INET, SOCK_STREAM, 0));
+				tried("start a process", fork());
+				tried("start a program", execl("/bin/true", "true", (char *)0));
+				tried("signal the parent", kill(getppid(), 0));
+			}
+			return next(path, flags, list);
+		}
+	X
+	"${CC:-cc}" -shared -fPIC -o probe.so probe.c || true
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+}
+
+# refused MESSAGE COMMAND...: status 1, one line, no output, within 4 GB of addresses and a minute
+refused() {
+	local message=$1
+	shift
+	rm -f out
+	run timeout 60 prlimit --as=4000000000 "$@"
+	assert_equal "$status: $output" "1: $output"
+	assert_output --partial "$message"
+	assert_equal "$(grep -vcE ': warning:| cells x ' <<< "$output")" 1
+	assert_not_exist out
+}
+
+probe() {
+	[ -e "$BATS_FILE_TMPDIR/probe.so" ] || skip "no compiler for the probe"
+	run env PROBE="$1" OTHER="$BATS_FILE_TMPDIR/sim.counts" LD_PRELOAD="$BATS_FILE_TMPDIR/probe.so" h5tok -q sim.h5ad -o out
+}
+
+@test "hostile: code in the process that reads HDF5 can do nothing but read the named files and write the output" {
+	h5tok -v sim.h5ad -o out 2> log
+	grep -q seccomp log || skip "this kernel has no seccomp, or this processor no filter"
+	rm out
+	probe rights
+	assert_success
+	assert_line "read the file: done"
+	for right in "write the file" "make a file" "remove the file" rename connect "start a process" "start a program" "signal the parent"; do
+		assert_line "$right: ENOSYS"
+	done
+	if grep -q Landlock log; then
+		assert_line "read another file: EACCES"
+	fi
+	assert_not_exist made
+	scview --check out
+	# without the sandbox the probe may do it all: the test can fail
+	mkdir free
+	cd free
+	cp ../sim.h5ad .
+	CORRMASK_SANDBOX=no probe rights
+	assert_line "make a file: done"
+	assert_line "read another file: done"
+}
+
+@test "hostile: a crash of HDF5 is one line, and leaves nothing" {
+	for how in signal heap exit memory; do
+		rm -f out
+		probe $how
+		assert_equal "$how $status ${#lines[@]}" "$how 1 1"
+		assert_output --regexp "^h5tok: sim.h5ad: the HDF5 library (crashed|gave up) while reading this file: damaged HDF5, or no memory"
+		assert_equal "$(echo out*)" 'out*'
+	done
+	probe loop
+	assert_failure 1
+	assert_output "h5tok: sim.h5ad: reading takes longer than any sound file of this size: damaged file"
+}
+
+@test "hostile: a reader that is killed takes its child with it" {
+	[ -e probe.so ] || skip "no compiler for the probe"
+	PROBE=loop LD_PRELOAD=$PWD/probe.so h5tok -q sim.h5ad -o out 3>&- &
+	parent=$!
+	child=''
+	for _ in $(seq 100); do
+		child=$(grep -l "^PPid:.\b$parent$" /proc/[0-9]*/status 2> /dev/null | tr -dc 0-9) && [ -n "$child" ] && break
+		sleep 0.1
+	done
+	[ -n "$child" ]
+	kill -9 $parent
+	wait $parent || true
+	for _ in $(seq 100); do
+		[ -e "/proc/$child/exe" ] || break
+		sleep 0.1
+	done
+	refute [ -e "/proc/$child/exe" ]
+	assert_equal "$(echo out*)" 'out*'
+}
+
+# spoil FILE CODE: a copy of sim.h5ad, changed by Python as f
+spoil() {
+	cp "${from:-sim.h5ad}" "$1"
+	$PYTHON -c "
+import h5py, numpy as np
+f = h5py.File('$1', 'r+')
+def move(path, how):
+    how(path, f[path])
+$2"
+}
+
+@test "hostile: HDF5 files that lead to other files are refused" {
+	cp sim.h5ad other.h5ad
+	for path in X X/data obs obs/cell_type obs/_index var uns; do
+		spoil linked.h5ad "
+if '$path' == 'uns':
+    f.require_group('uns')
+    f['uns/corrmask_provenance'] = h5py.ExternalLink('other.h5ad', 'obs/_index') if 'corrmask_provenance' not in f['uns'] else None
+elif '$path' in f:
+    del f['$path']
+    f['$path'] = h5py.ExternalLink('other.h5ad', '$path')
+" 2> /dev/null || continue
+		refused "linked.h5ad: has a link into another file, which is not followed" h5tok linked.h5ad -o out
+	done
+	for path in X/data X/indices obs/_index obs/n_counts; do
+		spoil stored.h5ad "
+d = f['$path'] if '$path' in f else None
+if d is None:
+    raise SystemExit(1)
+n, t = len(d), d.dtype if d.dtype.kind != 'O' else np.dtype('S8')
+v = d[:].astype(t)
+v.tofile('raw.bin')
+del f['$path']
+p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+p.set_external(b'raw.bin', 0, v.nbytes)
+h5py.h5d.create(f.id, b'$path', h5py.h5t.py_create(t), h5py.h5s.create_simple((n,)), p)" 2> /dev/null || continue
+		refused "$path: external storage, which reads other files: refused" h5tok stored.h5ad -o out
+		spoil virtual.h5ad "
+d = f['$path']
+n, t = len(d), d.dtype if d.dtype.kind != 'O' else np.dtype('S8')
+with h5py.File('source.h5', 'w') as g:
+    g['d'] = d[:].astype(t)
+del f['$path']
+v = h5py.VirtualLayout(shape=(n,), dtype=t)
+v[:] = h5py.VirtualSource('source.h5', 'd', shape=(n,))
+f.create_virtual_dataset('$path', v)"
+		refused "$path: a virtual dataset, which reads other files: refused" h5tok virtual.h5ad -o out
+	done
+}
+
+@test "hostile: HDF5 with loops, impossible sizes and thousands of columns" {
+	spoil soft.h5ad "del f['obs/cell_type']; f['obs/cell_type'] = h5py.SoftLink('/obs/cell_type')"
+	refused "soft.h5ad" h5tok soft.h5ad -o out
+	spoil loop.h5ad "f['obs/loop'] = f['obs']; f['obs'].attrs['column-order'] = np.array(['cell_type', 'loop'], dtype='S'); f['uns/a/b'] = f['/']"
+	h5tok -q loop.h5ad -o out && scview --check out
+	for n in '2**60' '2**40' '2**33'; do
+		spoil long.h5ad "
+for n in 'data', 'indices':
+    t = f['X'][n].dtype
+    del f['X'][n]
+    f['X'].create_dataset(n, ($n,), t, chunks=(1 << 20,), maxshape=(None,))"
+		refused "long.h5ad: X/" h5tok long.h5ad -o out
+		spoil tall.h5ad "
+for n in f['obs']:
+    del f['obs'][n]
+f['obs'].attrs['column-order'] = np.array([], dtype='S1')
+f['obs'].create_dataset('_index', ($n,), 'S8', chunks=(1 << 16,))
+f['obs'].attrs['_index'] = '_index'"
+		refused "tall.h5ad: " h5tok tall.h5ad -o out
+	done
+	spoil wide.h5ad "
+for i in range(5000):
+    f['obs/c%d' % i] = np.zeros(60, np.int8)
+del f['obs'].attrs['column-order']"
+	refused "5007 columns, a stream has at most 4096" h5tok wide.h5ad -o out
+	spoil bomb.h5ad "
+del f['X']
+f.create_dataset('X', (60, 120), np.float32, chunks=(60, 1 << 22), maxshape=(60, None), compression='gzip')"
+	run timeout 60 h5tok -q bomb.h5ad -o out
+	assert [ "$status" -lt 2 ]
+}
+
+@test "hostile: what a file says twice is compared" {
+	spoil sums.h5ad "
+n = f['obs/total_counts'] = f['obs/n_counts'][:] if 'n_counts' in f['obs'] else None" 2> /dev/null || true
+	$PYTHON -W ignore -c "
+import anndata, numpy as np
+a = anndata.read_h5ad('sim.h5ad')
+a.obs['total_counts'] = np.asarray(a.X.sum(1)).ravel().astype(np.float32)
+a.obs['n_counts'] = np.asarray(a.X.sum(1)).ravel() + 1
+a.write('right.h5ad')
+a.obs['total_counts'] = a.obs['total_counts'] + (np.arange(60) == 17)
+names = list(a.obs_names)
+names[40] = names[20]
+a.obs_names = names
+a.write('sums.h5ad')"
+	run h5tok right.h5ad -o right
+	assert_success
+	refute_output --partial warning
+	run h5tok sums.h5ad -o sums
+	assert_success
+	assert_line --regexp "^h5tok: warning: sums.h5ad: obs/total_counts is the sum of the counts, but not in 1 of 60 cells: in cell 17 \('.*'\) it is [0-9]+, and the counts sum to [0-9]+: damaged"
+	assert_line --regexp "^h5tok: warning: sums.h5ad: 1 cells have the name of another cell, such as cells 20 and 40 \('.*'\)"
+	refute_output --partial "obs/n_counts"
+}
+
+@test "hostile: streams that claim sizes, lengths and depths that they do not have" {
+	PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON - <<- 'X'
+		import json, struct, subprocess, scstream
+
+		def frame(payload, level=1):
+		    return subprocess.run(["zstd", "-qc", "-%d" % level, "--check", "--stream-size=%d" % len(payload)],
+		                          input=payload, stdout=subprocess.PIPE, check=True).stdout
+
+		def header(h):
+		    text = h if isinstance(h, bytes) else json.dumps(h).encode()
+		    return frame(b"scstream" + struct.pack("<HHI", 1, 0, len(text)) + text)
+
+		def write(name, *frames):
+		    open(name, "wb").write(b"".join(frames))
+
+		h = {"kind": "counts", "provenance": [], "columns": [
+		    {"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "barcode", "type": "str", "shape": "scalar"},
+		    {"name": "n_counts", "type": "u64", "shape": "scalar"}, {"name": "gene", "type": "u16", "shape": "ragged", "group": "gene"},
+		    {"name": "count", "type": "u32", "shape": "ragged", "group": "gene"}]}
+		good = header(h)
+		# a header of a frame alone: content size, window, and nothing behind them; of both ways of writing
+		for name, size in (("claims_1e18", 10**18), ("claims_2to64", 2**64 - 1), ("claims_256M", 2**28), ("claims_257M", 2**28 + 1)):
+		    write(name + ".first", struct.pack("<IBBQ", 0xFD2FB528, 0xC4, 0x38, size))
+		    write(name + ".second", good, struct.pack("<IBBQ", 0xFD2FB528, 0xC4, 0x38, size) + b"\x00" * 40)
+		write("window.first", struct.pack("<IBBQ", 0xFD2FB528, 0xC4, 0xFF, 2**28) + b"\x00" * 40)
+		write("window.second", good, struct.pack("<IBBQ", 0xFD2FB528, 0xC4, 0xFF, 2**28) + b"\x00" * 40)
+		write("skippable.second", good, struct.pack("<II", 0x184D2A50, 2**32 - 1) + bytes(100))
+		# bombs: 256 MiB of zeros in some kB, as a header and as blocks
+		write("bomb.first", frame(bytes(2**28), 19))
+		write("bomb.second", good, *[frame(b"BLK1" + bytes(2**28 - 4), 19)] * 3)
+		# rows and lists that the payload does not hold
+		for rows in (2**32 - 1, 2**31, 10**6):
+		    write("rows_%d.second" % rows, good, frame(b"BLK1" + struct.pack("<I", rows) + bytes(64)))
+		for n in (2**32 - 1, 2**31, 10**9):
+		    write("list_%d.second" % n, good, frame(b"BLK1" + struct.pack("<II", 1, n) + bytes(64)))
+		    write("lists_%d.second" % n, good, frame(b"BLK1" + struct.pack("<I3I", 3, n, n, n) + bytes(64)))
+		    write("text_%d.second" % n, good, frame(b"BLK1" + struct.pack("<IIQI", 1, 0, 0, n) + bytes(64)))
+		# JSON: deep, wide, huge numbers, keys twice
+		write("deep.first", header(b'{"x":' + b"[" * 200000 + b"]" * 200000 + b"}"))
+		write("deep_object.first", header(b'{"x":' * 200000 + b"1" + b"}" * 200000))
+		write("length.first", frame(b"scstream" + struct.pack("<HHI", 1, 0, 2**32 - 1) + b"{}"))
+		columns = [{"name": "c%d" % i, "type": "u8", "shape": "scalar"} for i in range(10**5)]
+		write("columns.first", header(dict(h, columns=columns)))
+		write("fixed.first", header(dict(h, columns=h["columns"] + [{"name": "x", "type": "f64", "shape": "fixed", "n": 2**31}])))
+		write("fixed_all.second", header(dict(h, columns=[{"name": "x%d" % i, "type": "f64", "shape": "fixed", "n": 2**20}
+		    for i in range(4000)])), frame(b"BLK1" + struct.pack("<I", 2**31) + bytes(64)))
+		write("special.first", header(dict(h, vocab={"id": ["a"], "symbol": [""], "median": [None], "special": 2**62, "digest": "0" * 32,
+		    "medians_digest": "0" * 32})))
+		write("trailer.second", good, frame(b"END1" + struct.pack("<QQQQ", 2**63, 2**63, 0, 0)))
+		write("table.second", good, frame(b"END1" + struct.pack("<QQQQ", 0, 0, 0, 0)), struct.pack("<II", 0x184D2A5E, 2**32 - 1))
+	X
+	n=0
+	for f in *.first *.second; do
+		for tool in "scview --check" "scview -s" "rankenc --fit -o out" "scsample -o out"; do
+			refused "$f: " $tool "$f"
+			[ "$tool" = "scview -s" ] || continue
+			run timeout 60 prlimit --as=4000000000 bash -c "cat '$f' | rankenc --fit -o out -"
+			assert_equal "$status ${#lines[@]}" "1 1"
+		done
+		n=$((n + 1))
+	done
+	assert [ $n -ge 30 ]
+}
+
+# recode FILE OUT CODE: the stream FILE, its columns changed by Python (c: columns of the header by name, b: columns of the block)
+recode() {
+	PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON -c "
+import numpy as np, scstream, sys
+s = scstream.read('$1')
+h, blocks = s.header, [dict(b) for b in s]
+c = {x['name']: x for x in h['columns']}
+for b in blocks:
+    $3
+scstream.write('$2', h, blocks)"
+}
+
+@test "hostile: columns of a kind have the types of the format page, in every reader" {
+	need_tool depgraph sctrain scembed
+	rankenc -q --fit sim.counts -o sim.vocab
+	rankenc -q -m sim.vocab sim.counts -o sim.tok
+	depgraph -q sim.tok -o sim.graph
+	maskgen -q sim.tok -o sim.masked
+	maskgen -q --strategy columns sim.counts -o sim.mc
+	sctrain mlm -q --config tiny sim.masked -o typed
+	# ids may be u16 or u32 in any reader, and give the same
+	recode sim.counts wide.counts "c['gene']['type'] = 'u32'"
+	recode sim.tok wide.tok "c['token']['type'] = 'u32'"
+	recode sim.masked wide.masked "c['input']['type'] = c['target']['type'] = 'u32'"
+	recode sim.graph wide.graph "c['neighbour']['type'] = 'u32'"
+	same() { cmp <(scview "$1") <(scview "$2"); }
+	rankenc -q -m sim.vocab wide.counts -o w && same w sim.tok
+	scsample -q wide.tok -o w && same w sim.tok
+	scembed -q -M typed sim.tok -o e && scembed -q -M typed wide.tok -o w && same w e
+	maskgen -q -g sim.graph --strategy corrmask sim.tok -o m && maskgen -q -g wide.graph --strategy corrmask wide.tok -o w && same w m
+	sctrain mlm -q --config tiny wide.masked -o widely
+	cmp typed/model.safetensors widely/model.safetensors
+	# all others have one type
+	narrow() {
+		recode "$1" narrow "c['$2']['type'] = '${3:-u16}'"
+		shift $(($# > 3 ? 3 : $#))
+		refused "narrow: column '" "$@"
+	}
+	narrow sim.masked step u16 sctrain mlm --config tiny narrow -o out
+	narrow sim.masked epoch u16 sctrain mlm --config tiny narrow -o out
+	narrow sim.masked position u32 sctrain mlm --config tiny narrow -o out
+	narrow sim.masked step u64 sctrain mlm --config tiny narrow -o out
+	narrow sim.mc count u16 sctrain nb --config mlp-nb-tiny narrow -o out
+	narrow sim.counts count u16 rankenc -m sim.vocab narrow -o out
+	narrow sim.counts count u16 scview -O h5ad narrow -o out
+	narrow sim.counts count u16 maskgen --strategy columns narrow -o out
+	narrow sim.counts n_counts u32 rankenc -m sim.vocab narrow -o out
+	narrow sim.graph token u16 maskgen -g narrow --strategy corrmask sim.tok -o out
+	narrow sim.graph overlap u16 maskgen -g narrow --strategy corrmask sim.tok -o out
+	narrow sim.tok token u64 depgraph narrow -o out
+	narrow sim.tok token u8 scembed -M typed narrow -o out
+}
+
+@test "hostile: a block changed together with its checksum: no reader takes its result for whole" {
+	need_tool depgraph sctrain scembed
+	for f in counts tok masked; do
+		[ -e sim.$f ] || skip "made by the test before"
+		# the payloads compressed again, with one bit of the last block turned; trailer and table fit but for the digest
+		PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON - sim.$f <<- 'X'
+			import struct, subprocess, sys
+			raw = open(sys.argv[1], "rb").read()
+			n = struct.unpack_from("<I", raw, len(raw) - 9)[0]
+			table = struct.unpack_from("<%dI" % (2 * n), raw, len(raw) - 9 - 8 * n)
+			at, out, sizes = 0, b"", []
+			for i in range(n):
+			    p = subprocess.run(["zstd", "-dcq"], input=raw[at:at + table[2 * i]], stdout=subprocess.PIPE, check=True).stdout
+			    at += table[2 * i]
+			    if i == n - 2:
+			        p = p[:12] + bytes([p[12] ^ 0]) + p[13:-4] + bytes([p[-4] ^ 1]) + p[-3:]
+			    q = subprocess.run(["zstd", "-qc", "--check", "--stream-size=%d" % len(p)], input=p, stdout=subprocess.PIPE, check=True).stdout
+			    out += q
+			    sizes += [len(q), len(p)]
+			open("altered." + sys.argv[1][4:], "wb").write(out + struct.pack("<II", 0x184D2A5E, 8 * n + 9) +
+			    struct.pack("<%dI" % (2 * n), *sizes) + raw[-9:])
+		X
+	done
+	local wrong="its trailer gives a different value for the content"
+	refused "$wrong" scview --check altered.counts
+	refused "$wrong" scview -s altered.counts
+	refused "$wrong" scview -O h5ad altered.counts -o out
+	refused "$wrong" rankenc -q -m sim.vocab altered.counts -o out
+	refused "$wrong" rankenc -q --fit altered.counts -o out
+	refused "$wrong" depgraph -q altered.tok -o out
+	refused "$wrong" scembed -q -M typed altered.tok -o out
+	refused "$wrong" scsample -q -n 5 altered.tok -o out
+	run bash -o pipefail -c 'scview altered.counts | wc -l'
+	assert_failure 1
+	run bash -o pipefail -c "rankenc -q -m sim.vocab altered.counts | scview --check -"
+	assert_failure 1
+	assert_output --partial "cut short"
+	run sctrain mlm -q --config tiny altered.masked -o altered.model
+	assert_failure 1
+	assert_output --partial "$wrong"
+	assert_not_exist altered.model/model.safetensors
+	assert_equal "$(ls altered.model | grep checkpoint || true)" ""
+}
+
+@test "hostile: model directories that claim sizes and depths that they do not have" {
+	need_tool sctrain scembed
+	rankenc -q --fit sim.counts -o sim.vocab
+	rankenc -q -m sim.vocab sim.counts -o sim.tok
+	maskgen -q sim.tok -o sim.masked
+	sctrain mlm -q --config tiny sim.masked -o model
+	scembed -q -M model sim.tok -o out
+	try() {
+		refused "$1" scembed -M bad sim.tok -o out
+	}
+	for code in 'struct.pack("<Q", 2**63)' 'struct.pack("<Q", 2**27)' 'struct.pack("<Q", 400000) + b"[" * 200000 + b"]" * 200000' \
+		'(lambda t: struct.pack("<Q", len(t)) + t)(json.dumps({"a": {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 2**62]}}).encode())' \
+		'(lambda t: struct.pack("<Q", len(t)) + t)(json.dumps({"a": {"dtype": "F32", "shape": [2**30], "data_offsets": [0, 2**32]}}).encode())'; do
+		rm -rf bad
+		cp -r model bad
+		$PYTHON -c "import json, struct; open('bad/model.safetensors', 'wb').write($code)"
+		try bad/model.safetensors
+	done
+	for change in 'c["hidden_size"] = 2**31' 'c["vocab_size"] = 2**32' 'c["num_hidden_layers"] = 10**9' 'c["intermediate_size"] = 10**18' \
+		'c["max_position_embeddings"] = 2**31' 'c["num_attention_heads"] = 0' 'c = "[" * 100000'; do
+		rm -rf bad
+		cp -r model bad
+		$PYTHON -c "
+import json
+c = json.load(open('bad/config.json'))
+$change
+open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
+		try "bad/"
+	done
+	rm -rf bad
+	cp -r model bad
+	$PYTHON -c "print('\t'.join('abcd')); [print('g%d\tx\ty\tnan' % i) for i in range(10**5)]" > bad/vocab.tsv
+	try "bad/"
+}
+
+# bats test_tags=slow
+@test "hostile: 300 damages of each of three HDF5 files: a whole stream or one line" {
+	for f in csr_plain.h5ad csc_gzip.h5ad tenx3.h5; do
+		run $PYTHON "$BATS_TEST_DIRNAME/faults/damage.py" "$PWD/$f" 300 7
+		assert_success
+		assert_output --partial refused
+	done
+}

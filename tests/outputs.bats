@@ -1,0 +1,135 @@
+# Output files: their permissions, links that lead to them, and names that a shell would obey.
+load helper
+
+setup_file() {
+	need_tool scsim h5tok rankenc scview
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q --cells 60 --genes 120 --types 2 --rarest 0.3 --depth 100 --seed 3 -o sim.counts
+	scview -q -O h5ad sim.counts -o sim.h5ad
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+	in=$BATS_FILE_TMPDIR
+}
+
+# write FILE by each kind of writer: stream, text, HDF5 (its temporary file has a name), a child process, Python
+writers() {
+	cat <<- 'X'
+		scview -q -O tsv $in/sim.counts -o
+		rankenc -q --fit $in/sim.counts -o
+		scview -q -O h5ad $in/sim.counts -o
+		h5tok -q $in/sim.h5ad -o
+		scsample -q -n 9 $in/sim.counts -o
+		python_writer
+	X
+}
+
+python_writer() {
+	PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON -c "
+import sys, scstream
+s = scstream.Reader(sys.argv[1])
+scstream.write(sys.argv[2], s.header, s)" "$in/sim.counts" "$1"
+}
+
+each() {
+	while read -r writer; do
+		rm -rf ./*
+		"$1" "${writer//\$in/$in}"
+	done < <(writers)
+}
+
+@test "outputs: a replaced file keeps its permissions, a new one has those of the umask" {
+	check() {
+		umask 022
+		$1 new
+		assert_equal "$1 $(stat -c %a new)" "$1 644"
+		for mode in 600 640 664; do
+			echo old >out
+			chmod $mode out
+			$1 out
+			assert_equal "$1 $(stat -c %a out)" "$1 $mode"
+			refute [ "$(head -c 3 out)" = old ]
+		done
+		umask 027
+		$1 narrow
+		assert_equal "$1 $(stat -c %a narrow)" "$1 640"
+		umask 022
+	}
+	each check
+}
+
+@test "outputs: an unfinished file is its owner's alone" {
+	umask 022
+	head -c 2000 "$in/sim.counts" >part
+	for command in "scview -O h5ad - -o out.h5ad" "scview -O tsv - -o out"; do
+		mkfifo pipe
+		$command <pipe 2>/dev/null 3>&- &
+		tool=$!
+		exec 9>pipe
+		cat part >&9
+		found=''
+		for _ in $(seq 100); do
+			for fd in /proc/$tool/fd/*; do
+				case $(readlink "$fd") in "$PWD"/*h5ad.tmp.* | "$PWD"/\#*) found=$(stat -Lc %a "$fd") ;; esac
+			done
+			[ -z "$found" ] || break
+			sleep 0.1
+		done
+		kill $tool
+		exec 9>&-
+		wait $tool || true
+		assert_equal "$found" 600
+		assert_equal "$(ls)" "$(printf 'part\npipe')"
+		rm pipe
+	done
+}
+
+@test "outputs: a symbolic link is followed, also to a file that is not there yet" {
+	check() {
+		mkdir far
+		ln -s far/target link
+		ln -s link second
+		$1 second
+		assert_equal "$1 $(readlink link)" "$1 far/target"
+		assert [ -f far/target ] && refute [ -L far/target ]
+		assert_equal "$(ls far)" target
+		ln -s nowhere/target lost
+		run $1 lost
+		assert_failure
+		assert [ -L lost ]
+		ln -s b a
+		ln -s a b
+		run $1 a
+		assert_failure
+		assert_equal "$(readlink a b | tr '\n' ' ')" "b a "
+		assert_equal "$(ls)" "$(printf 'a\nb\nfar\nlink\nlost\nsecond')"
+	}
+	each check
+	run scview -q "$in/sim.counts" -o a
+	assert_output "scview: a: Too many levels of symbolic links"
+}
+
+@test "outputs: of a file with two names, only the named one is replaced" {
+	echo old >one
+	ln one two
+	h5tok -q "$in/sim.h5ad" -o one
+	scview --check one
+	assert_equal "$(cat two)" old
+}
+
+@test "outputs: file names with spaces, quotes, line feeds, shell code and a leading dash" {
+	for odd in 'a b' "it's" 'say "x"' '$(touch pwned)' '`touch pwned`' $'line\nfeed' '; touch pwned' '*' '-n' '--help' 'é 基因'; do
+		mkdir -p "./$odd"
+		cp "$in/sim.h5ad" "./$odd/$odd.h5ad"
+		h5tok -q --sample-column from "./$odd/$odd.h5ad" -o "./$odd/$odd.counts"
+		rankenc -q --fit "./$odd/$odd.counts" -o "./$odd/$odd"
+		rankenc -q -m "./$odd/$odd" "./$odd/$odd.counts" -o "./$odd/$odd.tok"
+		scview --check "./$odd/$odd.tok"
+		(cd "./$odd" && scview --check -- "$odd.counts" "$odd.tok")
+	done
+	assert_not_exist pwned
+	run h5tok "no"$'\n'"such \$(file)"
+	assert_failure 1
+	assert_equal "${#lines[@]}" 1
+}

@@ -1,0 +1,336 @@
+#!/usr/bin/env bats
+# Partner reliance: the probes of maskgen, the losses of sctrain eval --cells, the tables without a network, and make reliance
+
+load helper
+
+setup_file() {
+	cd "$BATS_FILE_TMPDIR"
+	export PATH=$BIN:$PATH
+	scsim -q --cells 300 --genes 120 --modules 12 --module-share 0.8 --depth 3000 --activity 1.2 --types 4 --rarest 0.15 --seed 1 -o s.counts
+	rankenc -q --fit s.counts -o vocab.tsv
+	rankenc -q -m vocab.tsv --max-len 50 s.counts -o s.tok
+	depgraph -q --min-overlap 30 s.tok -o s.graph
+	for p in hidden visible; do maskgen -q --strategy probe --partners $p -g s.graph --epochs 3 -b 16 s.tok -o $p.masked; done
+	maskgen -q --epochs 2 s.tok | sctrain mlm -q --config tiny --lr 0.003 -o s.model
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+	P=$BATS_TEST_DIRNAME/../pipelines
+}
+
+@test "maskgen --strategy probe: one target; all its partners, or as many unrelated tokens; the same targets in both streams" {
+	scview -c cell,token s.tok > tok.tsv
+	depgraph -q --tsv s.graph -o edges.tsv
+	for p in hidden visible; do scview -c cell,epoch,input,position,target $p.masked > $p.tsv; done
+	run -0 $PYTHON - <<-'END'
+		from collections import Counter
+		rows = lambda f: [l.rstrip("\n").split("\t") for l in open(f)][1:]
+		ints = lambda s: [int(x) for x in s.split()]
+		cell = {int(c): ints(t) for c, t in rows("tok.tsv")}
+		edges = set()
+		for r in rows("edges.tsv"):
+		    edges |= {(int(r[0]), int(r[3])), (int(r[3]), int(r[0]))}
+		hidden, visible = rows("hidden.tsv"), rows("visible.tsv")
+		assert [r[:2] + r[3:] for r in hidden] == [r[:2] + r[3:] for r in visible]
+		assert len(hidden) == 3 * len(cell) and Counter(r[1] for r in hidden) == {"0": 300, "1": 300, "2": 300}
+		partners = targets = none = chance = overlap = 0
+		where = Counter()
+		for h, v in zip(hidden, visible):
+		    tokens = cell[int(h[0])]
+		    masked = []
+		    for r in (h, v):
+		        i = ints(r[2])
+		        masked.append({t for t, x in zip(tokens, i) if x != t})
+		        assert len(i) == len(tokens) and all(x in (t, 1) for t, x in zip(tokens, i))
+		    if not h[3]:
+		        assert masked == [set(), set()]
+		        able = [t for t in tokens if 0 < sum((t, u) in edges for u in tokens) <= sum((t, u) not in edges and t != u for u in tokens)]
+		        assert not able, (h[0], able)
+		        none += 1
+		        continue
+		    t = int(h[4])
+		    assert tokens[int(h[3])] == t and h[3:] == v[3:]
+		    near = {u for u in tokens if (t, u) in edges}
+		    assert near and masked[0] == near | {t}, (t, near, masked[0])
+		    assert t in masked[1] and not masked[1] & near and len(masked[1]) == len(masked[0])
+		    partners += len(near)
+		    targets += 1
+		    where[t] += 1
+		assert targets > 800 and partners > 1.5 * targets and len(where) > 60, (targets, partners, none, len(where))
+		epochs = {}
+		for h in hidden:
+		    epochs.setdefault(h[0], []).append(h[4])
+		assert sum(len(set(x)) > 1 for x in epochs.values()) > 250
+	END
+	assert_output ""
+	for t in 2 3; do
+		maskgen -q --strategy probe --partners visible -g s.graph --epochs 3 -b 16 -@ $t < s.tok | cmp - visible.masked
+	done
+	# other batches change nothing but the order
+	diff <(sort hidden.tsv) <(maskgen --strategy probe --partners hidden -g s.graph --epochs 3 -b 7 --window 1 s.tok | scview -c cell,epoch,input,position,target | sort)
+	run ! cmp -s hidden.masked <(maskgen -q --strategy probe --partners hidden -g s.graph --epochs 3 -b 16 --seed 2 s.tok)
+	# for the audit, the masked partners count
+	[ "$(maskgen --strategy probe --partners visible -g s.graph --audit s.graph s.tok | awk '$1 == "masked" { print $2 }')" -gt 600 ]
+}
+
+@test "maskgen --strategy probe: what it cannot do is told" {
+	run -2 maskgen --strategy probe -g s.graph s.tok -o x
+	assert_line --index 0 "maskgen: --strategy probe needs --partners hidden or --partners visible"
+	run -2 maskgen --strategy probe --partners weighted -g s.graph s.tok -o x
+	run -2 maskgen --strategy probe --partners hidden s.tok -o x
+	assert_output --partial "needs a graph"
+	run -2 maskgen --strategy corrmask --partners visible -g s.graph s.tok -o x
+	assert_line --index 0 "maskgen: --partners hidden and visible are for --strategy probe"
+	for o in "--rate 0.2" "--lambda 0.5" "--rate-uniform 0:1" "--lambda-linear 0:1" "--modules m" "--partners-max 3" "--bernoulli"; do
+		run -2 maskgen --strategy probe --partners hidden -g s.graph $o s.tok -o x
+	done
+	depgraph -q --min-overlap 300 s.tok -o none.graph 2> /dev/null
+	maskgen -q --strategy probe --partners hidden -g none.graph s.tok -o none.masked 2> told
+	run cat told
+	run -1 sctrain eval -M s.model none.masked
+	assert_output --partial "no masked position"
+	assert_not_exist x
+}
+
+@test "sctrain eval --cells: losses of rows sum to the loss; standard errors over cells equal numpy's; the same for any threads and parts" {
+	maskgen -q --epochs 2 --seed 4 s.tok -o r.masked
+	sctrain eval -M s.model r.masked -o plain
+	sctrain eval -M s.model --cells rows r.masked -o with
+	sctrain eval -M s.model --cells rows2 -@ 3 --batch-tokens 100 -o with2 < r.masked
+	cut -f 1-3,5 rows | cmp - <(cut -f 1-3,5 rows2)
+	scview -c cell,epoch,position r.masked > stream.tsv
+	run -0 $PYTHON - <<-'END'
+		import numpy as np
+		metrics = lambda f: {k: float(v) for k, v in (l.split() for l in list(open(f))[1:])}
+		plain, got, again = metrics("plain"), metrics("with"), metrics("with2")
+		for k in plain:
+		    assert abs(got[k] - plain[k]) < 2e-6 * abs(plain[k]), (k, got[k], plain[k])
+		for k in got:
+		    assert abs(got[k] - again[k]) < 2e-6 * abs(got[k]), (k, got[k], again[k])
+		rows = np.loadtxt("rows", skiprows=1)
+		want = [l.rstrip("\n").split("\t") for l in open("stream.tsv")][1:]
+		assert [(int(a), int(b), len(p.split())) for a, b, p in want] == [(int(r[0]), int(r[1]), int(r[2])) for r in rows]
+		assert abs(rows[:, 3].sum() / rows[:, 2].sum() - got["loss"]) < 1e-6 and rows[:, 4].sum() / rows[:, 2].sum() - got["accuracy"] < 1e-8
+		cells = np.unique(rows[:, 0])
+		assert len(cells) == 300 and len(rows) == 600
+		per = np.array([rows[rows[:, 0] == c, 2:].sum(0) for c in cells])
+		for column, name in ((1, "loss"), (2, "accuracy")):
+		    m = per[:, column].sum() / per[:, 0].sum()
+		    e = per[:, column] - m * per[:, 0]
+		    se = (len(e) / (len(e) - 1) * (e ** 2).sum()) ** .5 / per[:, 0].sum()
+		    assert abs(got[name + "_se"] / se - 1) < 1e-6, (name, got, se)
+		    # the bootstrap of cells agrees
+		    r = np.random.default_rng(1)
+		    boot = [x[:, column].sum() / x[:, 0].sum() for x in (per[r.integers(0, 300, 300)] for _ in range(2000))]
+		    assert 0.9 < np.std(boot) / se < 1.1, (name, np.std(boot), se)
+	END
+	assert_output ""
+	run -1 sctrain eval -M s.model --cells /no/such/folder r.masked
+	run -1 sctrain eval -M s.model --cells /dev/full r.masked
+	head -c 3000 r.masked > cut.masked
+	run -1 sctrain eval -M s.model --cells cut.rows -o cut.tsv cut.masked
+	assert_not_exist cut.rows
+	assert_not_exist cut.tsv
+}
+
+@test "depgraph --shuffle: the same graph but for the names of the genes; another seed, another graph" {
+	depgraph -q --shuffle s.graph -o a.graph
+	depgraph -q --shuffle -@ 2 s.graph -o b.graph
+	depgraph -q --shuffle --seed 2 s.graph -o c.graph
+	cmp a.graph b.graph
+	run ! cmp -s a.graph c.graph
+	# after building it, too
+	cmp <(depgraph -q --min-overlap 30 --shuffle s.tok | depgraph --tsv -) <(depgraph --tsv a.graph)
+	for g in s a; do depgraph --tsv $g.graph > $g.edges; done
+	run -0 $PYTHON - <<-'END'
+		from collections import Counter
+		import numpy as np
+		read = lambda f: [(int(a), int(b), float(w), int(o)) for a, _, _, b, _, _, w, o in (l.split("\t") for l in list(open(f))[1:])]
+		s, a = read("s.edges"), read("a.edges")
+		assert sorted((w, o) for *_, w, o in s) == sorted((w, o) for *_, w, o in a)
+		def degrees(e):
+		    return Counter(x for r in e for x in r[:2])
+		assert set(degrees(s)) == set(degrees(a)) and sorted(degrees(s).values()) == sorted(degrees(a).values())
+		n = max(degrees(s)) + 1
+		def spectrum(e):
+		    M = np.zeros((n, n))
+		    for u, v, w, _ in e:
+		        M[u, v] = M[v, u] = w
+		    return np.linalg.eigvalsh(M)
+		assert np.abs(spectrum(s) - spectrum(a)).max() < 1e-9
+		same = {r[:2] for r in s} & {r[:2] for r in a}
+		assert len(same) < 0.2 * len(s), (len(same), len(s))
+	END
+	assert_output ""
+}
+
+@test "reference.awk: the frequency table and the table of neighbours' medians equal Python's; where equal counts are sorted, medians tell much" {
+	scsim -q --cells 500 --genes 200 --depth 150 --seed 2 -o t.counts            # most counts are 1
+	rankenc -q --fit t.counts -o t.vocab
+	rankenc -q -m t.vocab t.counts -o t.tok
+	maskgen -q --seed 3 t.tok -o test.masked
+	BIN=$BIN $P/reference.sh t.tok 1 test.masked > got
+	maskgen -q --strategy none -u t.tok | scview -c input - > train.tsv
+	scview -c input,position,target test.masked > test.tsv
+	scview --vocab t.tok > t.tsv
+	run -0 $PYTHON - <<-'END'
+		from collections import Counter
+		from math import log
+		rows = lambda f: [l.rstrip("\n").split("\t") for l in open(f)][1:]
+		ints = lambda s: [int(x) for x in s.split()]
+		vocab = rows("t.tsv")
+		median = {int(r[0]): r[3] for r in vocab}
+		special = {int(r[0]) for r in vocab if r[1][0] == "<"}
+		train = [ints(r[0]) for r in rows("train.tsv")]
+		n = Counter(t for c in train for t in c if t not in special)
+		seen, genes = sum(n.values()), len(vocab) - len(special)
+		share = lambda g: (n[g] + 1) / (seen + genes)
+		order = sorted(n, key=lambda g: float(median[g]))
+		cls, at = {}, 0
+		for g in order:
+		    for k in (4, 16, 64):
+		        cls.setdefault((k, median[g]), 1 + int(k * at / seen))
+		    at += n[g]
+		def near(tokens, i, step, hidden):
+		    i += step
+		    while 0 <= i < len(tokens) and (i in hidden or tokens[i] in special):
+		        i += step
+		    return median[tokens[i]] if 0 <= i < len(tokens) else None
+		pair = lambda k, b, a: (k, cls.get((k, b), 0), cls.get((k, a), 0))
+		of, at, kept = Counter(), Counter(), []
+		for line, c in enumerate(train, 2):
+		    for i, g in enumerate(c):
+		        if g in special:
+		            continue
+		        b, a = near(c, i, -1, ()), near(c, i, 1, ())
+		        if line % 10 == 0:
+		            kept.append((b, a, g))
+		        else:
+		            for k in (4, 16, 64):
+		                of[pair(k, b, a), g] += 1
+		                at[pair(k, b, a)] += 1
+		assert len(kept) > 100
+		A = {}
+		def estimate(b, a, g):
+		    p = share(g)
+		    for k, x in A.items():
+		        c = pair(k, b, a)
+		        p = (of[c, g] + x * p) / (at[c] + x)
+		    return p
+		for k in (4, 16, 64):
+		    best = None
+		    for x in (1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 100000, 1e9):
+		        A[k] = x
+		        loss = -sum(log(estimate(*t)) for t in kept)
+		        if best is None or loss < best[0] - 1e-9:
+		            best = loss, x
+		    A[k] = best[1]
+		f = m = k = 0
+		for i, p, t in rows("test.tsv"):
+		    i, p, t = ints(i), ints(p), ints(t)
+		    for at_, g in zip(p, t):
+		        f -= log(share(g))
+		        m -= log(estimate(near(i, at_, -1, set(p)), near(i, at_, 1, set(p)), g))
+		        k += 1
+		name, frequency, medians = list(open("got"))[1].split("\t")
+		assert name == "test" and abs(float(frequency) - f / k) < 1e-4 and abs(float(medians) - m / k) < 1e-4, (frequency, f / k, medians, m / k, A)
+		assert m / k < f / k - 0.3, (m / k, f / k)
+	END
+	assert_output ""
+}
+
+# make_losses DIR: tables of random losses for 2 strategies, 3 seeds and 40 cells
+make_losses() {
+	$PYTHON - "$1" <<-'END'
+		import os, random, sys
+		random.seed(5)
+		os.makedirs(sys.argv[1], exist_ok=True)
+		for s, shift in ("random", 0.4), ("corrmask", 0.1), ("shuffled", 0.41):
+		    for k in 1, 2, 7:
+		        own = random.gauss(0, 0.02)
+		        tables = {p: open(f"{sys.argv[1]}/{s}-{k}.{p}.cells", "w") for p in ("hidden", "visible")}
+		        for f in tables.values():
+		            f.write("cell\tepoch\tmasked\tloss\tcorrect\n")
+		        for e in 0, 1:
+		            for c in range(40):
+		                masked = int((c + e) % 9 > 0)
+		                for p, f in tables.items():
+		                    f.write(f"{c}\t{e}\t{masked}\t{masked * (5 + random.random() + (shift + own) * (p == 'hidden')):.9g}\t0\n")
+	END
+}
+
+@test "reliance-points.sh: R, its errors and paired gaps equal scipy's" {
+	make_losses losses
+	export BIN
+	$P/reliance-points.sh losses "random corrmask shuffled" "1 2 7" points summary
+	run -0 $PYTHON - <<-'END'
+		import numpy as np
+		from scipy.stats import ttest_rel
+		S, K = ("random", "corrmask", "shuffled"), (1, 2, 7)
+		table = lambda s, k, p: np.loadtxt(f"losses/{s}-{k}.{p}.cells", skiprows=1)
+		def influence(s, k):               # of every cell on R, so that the standard error is the root of the sum of squares
+		    h, v = table(s, k, "hidden"), table(s, k, "visible")
+		    use = h[:, 2] > 0
+		    d = (h - v)[use, 3]
+		    return np.array([(d - d.mean())[h[use, 0] == c].sum() for c in np.unique(h[use, 0])]) / len(d), d.mean(), h[use, 3].mean(), v[use, 3].mean()
+		error = lambda x: (len(x) / (len(x) - 1) * (x ** 2).sum()) ** .5
+		R = {}
+		for line in open("points"):
+		    s, k, visible, hidden, r, se = line.split("\t")
+		    x, d, h, v = influence(s, k)
+		    R[s, int(k)] = d
+		    assert np.allclose([float(visible), float(hidden), float(r), float(se)], [v, h, d, error(x)], rtol=1e-4), line
+		assert len(R) == 9
+		rows = [l.rstrip("\n").split("\t") for l in open("summary")]
+		assert [r[0] for r in rows] == list(S) and all(r[1] == "3" for r in rows)
+		base = np.array([R["random", k] for k in K])
+		for r in rows:
+		    mine = np.array([R[r[0], k] for k in K])
+		    assert np.allclose([float(x) for x in r[4:6]], [mine.mean(), mine.std(ddof=1)], rtol=1e-4)
+		    if r[0] == "random":
+		        assert len(r) == 6
+		        continue
+		    d = base - mine
+		    t, p = ttest_rel(base, mine)
+		    x = sum(influence("random", k)[0] - influence(r[0], k)[0] for k in K) / 3
+		    assert np.allclose([float(r[i]) for i in (6, 7, 8, 11)], [d.mean(), d.std(ddof=1), t, error(x)], rtol=1e-4), r
+		    assert abs(float(r[9]) / p - 1) < 0.051 and 2 < float(r[10]) / d.std(ddof=1) < 5, r
+	END
+	assert_output ""
+	# rows that do not belong together
+	sed -i '5s/^[0-9]*/99/' losses/random-2.visible.cells
+	run -1 $P/reliance-points.sh losses "random corrmask" "1 2" points summary
+	assert_output --partial "random-2: rows of hidden and visible partners differ"
+}
+
+reliance() { pipelines THREADS=2 reliance SCALE=tiny "$@"; }
+
+@test "make reliance: a table, a figure, a run by hand; a second run makes nothing, a seed more is added, other settings have their own folder" {
+	run -0 reliance
+	assert_line "  sctrain-shuffled-2"
+	assert_line --regexp '^160 genes of [0-9]+ held-out cells are probed; graph: [0-9]+ genes with neighbours'
+	for name in "random masks" "CorrMask" "CorrMask, shuffled graph"; do
+		assert_line --regexp "^$name +[0-9.]+ +[0-9.]+ +[-+][0-9.]+ +[0-9.]+  [-+][0-9.]+ [-+][0-9.]+$"
+	done
+	assert_line --regexp '^table: gene frequency +[0-9.]+ +[0-9.]+ +[-+][0-9.]+$'
+	R=results/reliance/$(readlink results/reliance/latest)
+	for f in reliance.svg reliance.png; do assert_file_not_empty $R/$f; done
+	M=results/pretrained/latest G=results/prepared/latest
+	maskgen -q --strategy probe --partners hidden -g $G/corpus.graph --epochs 2 $G/test.tok | sctrain eval -M $M/corrmask-2.model | diff - <(head -7 $R/corrmask-2.hidden.tsv) |
+		awk '/^[<>] (loss|perplexity)/ { v[$2, $1] = $3; n++; next } /^[<>]/ { bad = 1 } END { exit bad || n && (v["loss", "<"] - v["loss", ">"]) ^ 2 > 1e-10 }'
+	was=$(cat $R/table.txt)
+	run -0 reliance
+	assert_output "$was"
+	run -0 reliance SEEDS="1 2 3"
+	assert_line "  sctrain-random-3"
+	refute_line --regexp '^  sctrain-.*-[12]$'
+	assert_line --regexp '^random masks .*  [-+][0-9.]+ [-+][0-9.]+ [-+][0-9.]+$'
+	run -0 reliance SEED=2
+	assert_line "  scsim"
+	[ "$(readlink results/reliance/latest)" != "${R##*/}" ]
+	run -0 pipelines list-runs
+	assert_line --regexp "^reliance/${R##*/}  20"
+	run -2 pipelines reliance DATA=no.h5ad
+	assert_output --partial "DATA=no.h5ad: no such file"
+}
