@@ -43,6 +43,8 @@ genesets: $(GS)/genesets.txt $(GS)/genesets.svg $(GS)/genesets.png ## test wheth
 
 $(call check,table3 table8 genesets,DATA TOKENS MEDIANS TOKEN_TABLE)
 $(call check,genesets,GENESETS GENE_NAMES)
+$(eval $(call page,genesets,$(GS),$(GS)/genesets.txt $(GS)/genesets.svg))
+$(eval $(call page,table3 table8,$(AUDIT),$(foreach t,$(filter table3 table8,$(MAKECMDGOALS)),$(AUDIT)/$t.txt)))
 ifneq ($(filter genesets,$(MAKECMDGOALS)),)
 $(if $(value GENESETS),,$(error genesets: GENESETS=FILE.gmt is needed (several files and gzip are accepted). Reactome, GO and MSigDB offer such files))
 endif

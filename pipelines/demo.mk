@@ -20,6 +20,7 @@ demo: ## do dependency-aware masks pay? random masks against CorrMask, with base
 demo-report: $(DEMO)/report.txt $(DEMO)/demo.svg $(DEMO)/demo.png
 	@cat $<
 $(call check,demo demo-report,DATA)
+$(eval $(call page,demo-report,$(DEMO),$(DEMO)/report.txt $(DEMO)/demo.svg))
 
 # Embeddings of networks, and without a network
 DEMO_NETWORKS := $(foreach s,untrained $(DEMO_MODELS),$(DEMO_SEEDS:%=$s-%))

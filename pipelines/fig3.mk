@@ -17,6 +17,7 @@ FIG3_TOOLS := $(addprefix $(BIN)/,scsim scview depgraph)
 fig3: $(FIG3)/table.txt $(FIG3)/fig3.svg $(FIG3)/fig3.png ## figure 3: module recovery from adjacency, co-occurrence, graph (SCALE= SEEDS=)
 	@cat $(FIG3)/table.txt
 $(call check,fig3)
+$(eval $(call page,fig3,$(FIG3),$(FIG3)/table.txt $(FIG3)/fig3.svg))
 
 # The heat maps show the first simulation
 FIG3_MAPS := $(FIG3)/matrix-A.txt $(FIG3)/matrix-C.txt $(FIG3)/matrix-truth.txt

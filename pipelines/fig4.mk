@@ -20,6 +20,7 @@ FIG4_TRIALS := $(patsubst %,$(RESULTS)/fig4/trials/%.tsv,$(shell $(PIPELINES)/fi
 fig4: $(FIG4)/table.txt $(FIG4)/fig4.svg $(FIG4)/fig4.png ## figure 4: accuracy by modularity, CorrMask against random masks (SCALE= EXP=)
 	@cat $(FIG4)/table.txt
 $(call check,fig4)
+$(eval $(call page,fig4,$(FIG4),$(FIG4)/table.txt $(FIG4)/fig4.svg))
 
 $(FIG4_TRIALS): $(RESULTS)/fig4/trials/%.tsv: $(PIPELINES)/fig4-trial.sh $(PIPELINES)/fig4.json | $(FIG4)/settings $(FIG4_TOOLS)
 	@echo '  fig4 $*'

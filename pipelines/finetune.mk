@@ -48,6 +48,7 @@ ft_needs = $(addsuffix /model.safetensors,$(ft_model_$1))
 finetune: $(FT)/report.txt ## fine-tune for cell types and score on unseen donors (DATA= LABEL= INIT=)
 	@cat $(FT)/report.txt
 $(call check,finetune,DATA INIT $(if $(value INIT),VOCAB))
+$(eval $(call page,finetune,$(FT),$(FT)/report.txt))
 
 ifeq ($(value INIT),)
 $(FT)/test.tok: $(PREPARED)/test.tok | $(FT)/settings

@@ -37,6 +37,7 @@ genes: $(GC)/report.txt ## fine-tune for classes of genes, folds over genes (DAT
 	@cat $(GC)/report.txt
 table1: genes ## table 1: classes of genes by masking strategy, within and across tissues (DATA= CROSS= GENE_LABELS=)
 $(call check,genes table1,DATA CORPUS CROSS INIT $(if $(value INIT),VOCAB) GENE_LABELS)
+$(eval $(call page,genes,$(GC),$(GC)/report.txt))
 $(foreach s,$(filter-out $(FT_STARTS) $(ft_pretrained),$(STARTS)),$(error genes: STARTS: unknown start '$s' (expected $(sort $(FT_STARTS) $(ft_pretrained)))))
 ifneq ($(filter genes table1,$(MAKECMDGOALS)),)
 ifneq ($(value DATA),)

@@ -17,8 +17,7 @@ set border 3
 set tics nomirror
 set grid ytics lc rgb "#dddddd"
 colour(m) = m eq "fixed-0.10" ? 0xbbbbbb : m eq "fixed-0.25" ? 0x888888 : m eq "fixed-0.50" ? 0x444444 : m eq "mdlm" ? 0x4060a0 : \
-	m eq "dynamic" ? 0x70b0d0 : m eq "r2mae" ? 0xc04020 : m eq "r2mae-dynamic" ? 0xe0a030 : \
-	m eq "cl" ? 0x409050 : m eq "r2mae-cl" ? 0x8050a0 : \
+	m eq "dynamic" ? 0x70b0d0 : m eq "r2mae" ? 0xc04020 : m eq "r2mae-dynamic" ? 0xe0a030 : m eq "cl" ? 0x409050 : m eq "r2mae-cl" ? 0x8050a0 : \
 	strstrt("log-expression pca-50 untrained", m) ? 0x609060 : 0xa07850
 done = ""
 do for [m in methods] { if (int(system("awk -F '\t' '$3 == \"".m."\"' ".points." | wc -l"))) { done = done." ".m } }

@@ -27,6 +27,9 @@ r2mae-table5: $(R2MAE_TABLE5)/table.txt ## R2MAE, table 5: fixed ratios and rati
 r2mae-table9: $(R2MAE_TABLE9)/table.txt ## R2MAE, table 9: the same with smaller eigenvectors (SCALE= SAME=)
 	@cat $<
 $(call check,r2mae-fig1 r2mae-table5 r2mae-table9)
+$(eval $(call page,r2mae-fig1,$(R2MAE_FIG1),$(R2MAE_FIG1)/fig1.svg))
+$(eval $(call page,r2mae-table5,$(R2MAE_TABLE5),$(R2MAE_TABLE5)/table.txt))
+$(eval $(call page,r2mae-table9,$(R2MAE_TABLE9),$(R2MAE_TABLE9)/table.txt))
 $(call check,r2mae-fig1,ACCURACY)
 
 R2MAE_CURVES := $(call r2mae_files,$(R2MAE_FIG1),$(shell $(R2MAE_LINEAR) curves))

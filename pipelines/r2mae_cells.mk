@@ -45,6 +45,7 @@ R2_TOOLS := $(addprefix $(BIN)/,scsample maskgen sctrain scembed ctaprobe scview
 r2mae-cells: $(R2)/table.txt $(R2)/r2mae-cells.svg $(R2)/r2mae-cells.png ## masking ratios for a model of counts (DATA= LABEL= TARGET= SCALE= METHODS= SEEDS=)
 	@cat $<
 $(call check,r2mae-cells,DATA)
+$(eval $(call page,r2mae-cells,$(R2),$(R2)/table.txt $(R2)/r2mae-cells.svg))
 
 # Made once, so that cells that are prepared again do not undo a long grid of trainings
 $(R2_IN)/about: | $(R2_IN)/settings $(PREPARED)/cells.counts $(PREPARED)/group $(R2_TOOLS)

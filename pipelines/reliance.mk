@@ -24,6 +24,7 @@ reliance: ## how much do networks copy a gene from its partners? random masks, C
 reliance-table: $(RELIANCE)/table.txt $(RELIANCE)/reliance.svg $(RELIANCE)/reliance.png
 	@cat $<
 $(call check,reliance reliance-table,DATA)
+$(eval $(call page,reliance-table,$(RELIANCE),$(RELIANCE)/table.txt $(RELIANCE)/reliance.svg))
 
 $(RELIANCE)/hidden.masked $(RELIANCE)/visible.masked: $(RELIANCE)/%.masked: $(PREPARED)/test.tok $(PREPARED)/corpus.graph \
 		| $(RELIANCE)/settings $(RELIANCE_TOOLS)

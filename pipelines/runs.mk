@@ -64,7 +64,7 @@ clean-runs: ## remove runs (RUN="demo/lung-1a2b3c4d ...", as make list-runs prin
 	@$(PIPELINES)/run.sh clean '$(RESULTS)' $(call text,RUN)
 
 # The files of the experiments, in the order of make help; the first ones have what the others use
-FILES_MK := $(addprefix $(PIPELINES)/,runs.mk cells.mk pretrain.mk reliance.mk demo.mk finetune.mk genes.mk)
+FILES_MK := $(addprefix $(PIPELINES)/,runs.mk report.mk cells.mk pretrain.mk reliance.mk demo.mk finetune.mk genes.mk)
 FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk)))
 include $(filter-out %/runs.mk,$(FILES_MK))
 

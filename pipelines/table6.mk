@@ -71,6 +71,7 @@ fig7: table6 $(T6)/fig7.svg $(T6)/fig7.png ## figure 7: macro F1 by lambda (DATA
 ifneq ($(filter table7,$(MAKECMDGOALS)),)
 $(if $(value CORPUS),,$(error table7: CORPUS=FILE is needed: cells of other tissues to pre-train on))
 endif
+$(eval $(call page,table6,$(T6),$(T6)/table.txt $(T6)/table6.svg))
 
 ifeq ($(INPUTS),)
 # Copies that stay as they are, so that cells that are prepared again do not undo a long grid of trainings

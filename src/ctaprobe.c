@@ -8,10 +8,11 @@ static const struct cli_command commands[] = {
 	{"reconstruction", reconstruction_main, &reconstruction_cli, NULL},
 	{"rank", rank_main, &rank_cli, NULL},
 	{"ranks", ranks_main, &ranks_cli, NULL},
+	{"map", map_main, &map_cli, NULL},
 	{0},
 };
 
 int main(int argc, char **argv)
 {
-	return cli_commands("ctaprobe", "Score embeddings and predictions.", "libLBFGS, LAPACK", commands, argc, argv);
+	return cli_commands("ctaprobe", "Score embeddings and predictions.", "libLBFGS, LAPACK, igraph", commands, argc, argv);
 }

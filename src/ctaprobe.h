@@ -15,7 +15,8 @@ int genes_main(int argc, char **argv);
 int reconstruction_main(int argc, char **argv);
 int rank_main(int argc, char **argv);
 int ranks_main(int argc, char **argv);
-extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, rank_cli, ranks_cli;
+int map_main(int argc, char **argv);
+extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, rank_cli, ranks_cli, map_cli;
 
 /* The cells of one stream of embeddings that have a label and a target. */
 struct embeddings {

@@ -15,7 +15,7 @@ static long long cells = 100000, max_len = 2048, min_overlap = 200, neighbours =
 static long long min_count = 10;
 static double rho_min = 0.2, tau = 0.5;
 static int positive, pmi;
-static int want_stats, want_tsv, want_graphml, shuffle;
+static int want_stats, want_tsv, want_layout, want_graphml, shuffle;
 static const char *modules_text;
 
 static struct option_def options[] = {
@@ -116,6 +116,10 @@ static struct option_def options[] = {
 	{.kind = OPT_GROUP, .name = "Tables of a graph"},
 	{.name = "stats", .kind = OPT_FLAG, .to = &want_stats, .help = "write statistics of the graph as a table instead"},
 	{.name = "tsv", .kind = OPT_FLAG, .to = &want_tsv, .help = "write the edges as a table instead"},
+	{.name = "layout",
+		.kind = OPT_FLAG,
+		.to = &want_layout,
+		.help = "write the genes with their positions in a drawing as a table instead"},
 	{.name = "graphml", .kind = OPT_FLAG, .to = &want_graphml, .help = "write GraphML instead"},
 	{0},
 };
@@ -140,10 +144,10 @@ static void check_options(void)
 	}
 	if (cli.noperand > 1)
 		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
-	if (want_stats + want_tsv + want_graphml > 1)
-		usage_error("one of --stats, --tsv and --graphml");
+	if (want_stats + want_tsv + want_layout + want_graphml > 1)
+		usage_error("one of --stats, --tsv, --layout and --graphml");
 	if ((want_stats || want_tsv) && modules_text)
-		usage_error("--modules goes into a graph stream or --graphml");
+		usage_error("--modules goes into a graph stream, --layout or --graphml");
 }
 
 static void read_corpus(struct corpus *c, struct stream *in)
@@ -232,7 +236,7 @@ static void check_graph_options(const char *name)
 {
 	for (const struct option_def *o = options; o->name; o++)
 		if (o->seen && o->to != &modules_text && o->to != &shuffle && o->to != &want_stats && o->to != &want_tsv &&
-			o->to != &want_graphml)
+			o->to != &want_layout && o->to != &want_graphml)
 			usage_error("%s is a graph already: --%s is for building one", name, o->name);
 }
 
@@ -291,6 +295,27 @@ static void print_edges(FILE *f, const struct graph *g, const struct vocab *v, c
 		}
 }
 
+static void print_layout(FILE *f, const struct graph *g, const struct vocab *v, const struct modules *m)
+{
+	struct error e;
+	float *xy = xmalloc(((size_t)g->n * 2 + 1) * sizeof *xy);
+	if (graph_layout(g, (uint32_t)cli.seed, xy, &e))
+		die("%s", e.msg);
+	fputs("token\tgene\tsymbol\tdegree", f);
+	for (size_t k = 0; k < m->n; k++)
+		fprintf(f, "\t%s", m->name[k]);
+	fputs("\tx\ty\n", f);
+	for (uint32_t u = 0; u < g->n; u++) {
+		if (g->offset[u + 1] == g->offset[u])
+			continue;
+		fprintf(f, "%u\t%s\t%s\t%llu", u, v->id[u], v->symbol[u], (unsigned long long)(g->offset[u + 1] - g->offset[u]));
+		for (size_t k = 0; k < m->n; k++)
+			fprintf(f, "\t%d", m->of[k][u]);
+		fprintf(f, "\t%.6g\t%.6g\n", (double)xy[2 * u], (double)xy[2 * u + 1]);
+	}
+	free(xy);
+}
+
 /* Write one of the texts. The file appears only when it is complete. */
 static void write_text(const struct graph *g, const struct vocab *v, const char *weight, const struct modules *m)
 {
@@ -305,6 +330,8 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 		print_stats(f, g);
 	else if (want_tsv)
 		print_edges(f, g, v, weight);
+	else if (want_layout)
+		print_layout(f, g, v, m);
 	else if (graph_graphml(g, v, weight, m->name, m->of, m->n, f, &e))
 		die("%s", e.msg);
 	xmemclose(f, &text);
@@ -339,7 +366,7 @@ int main(int argc, char **argv)
 	uint64_t linked = 0;
 	for (uint32_t u = 0; u < g.n; u++)
 		linked += g.offset[u + 1] > g.offset[u];
-	if (want_stats || want_tsv || want_graphml) {
+	if (want_stats || want_tsv || want_layout || want_graphml) {
 		write_text(&g, &h.vocab, weight, &m);
 	} else {
 		while (h.ncol)

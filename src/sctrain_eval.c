@@ -34,7 +34,7 @@ static struct option_def options[] = {
 		.kind = OPT_STRING,
 		.to = &cells_path,
 		.arg = "FILE",
-		.help = "also write the loss of every row to this table, and standard errors to the metrics (masked tokens only)"},
+		.help = "also write the loss of every row to this table, and standard errors to the metrics"},
 	{0},
 };
 
@@ -160,8 +160,7 @@ static void write_rows(const struct cell_losses *r)
 	for (size_t i = 0; i < r->n; i++)
 		fprintf(t, "%llu\t%u\t%u\t%.9g\t%u\n", (unsigned long long)r->row[i].cell, r->row[i].epoch, r->row[i].masked,
 			r->row[i].loss, r->row[i].correct);
-	if (fclose(t))
-		die("out of memory");
+	xmemclose(t, &text);
 	if (outfile_open(&f, cells_path, 0, &e) || outfile_write(&f, text, n, &e) || outfile_commit(&f, &e))
 		die("%s", e.msg);
 	free(text);
@@ -172,14 +171,14 @@ static void write_rows(const struct cell_losses *r)
 static void write_metrics(struct score *y, struct cell_losses *r)
 {
 	struct error e;
-	double value[METRICS_MAX], loss, accuracy; /* loss, accuracy, perplexity; standard errors */
-	score_metrics(y, value);
 	const struct head_kind *k = y->task->head;
+	double value[METRICS_MAX], loss, accuracy; /* standard errors */
 	char *text = NULL;
 	size_t n;
 	FILE *f = open_memstream(&text, &n);
 	if (!f)
 		die("out of memory");
+	score_metrics(y, value);
 	fprintf(f, "metric\tvalue\nloss\t%.9g\n", value[0]);
 	for (size_t i = metric_count(k); --i;)
 		fprintf(f, "%s\t%.9g\n", metric_name(k, i), value[i]);
@@ -189,8 +188,7 @@ static void write_metrics(struct score *y, struct cell_losses *r)
 		standard_errors(r, y, &loss, &accuracy);
 		fprintf(f, "loss_se\t%.9g\naccuracy_se\t%.9g\n", loss, accuracy);
 	}
-	if (fclose(f))
-		die("out of memory");
+	xmemclose(f, &text);
 	if (outfile_text(cli.output, text, &e))
 		die("%s", e.msg);
 	free(text);
@@ -211,10 +209,10 @@ int eval_main(int argc, char **argv)
 		usage_error("expected one masked stream, and '%s' is a second one", cli.operand[1]);
 	struct stream *in = cli_open(&cli, 0);
 	const struct train_task *task = strcmp(stream_header(in)->kind, "masked-counts") ? &mlm_task : &nb_task;
+	if (cells_path && task != &mlm_task)
+		usage_error("--cells is for models of tokens");
 	if (source_init(&source, task, in, &e))
 		die("%s", e.msg);
-	if (cells_path && task->head->counts)
-		die("--cells: %s is a masked-counts stream: expected masked tokens", source.name);
 	struct ops *ops = cli_device(&cli);
 	struct model *m = load_model(task, in, ops);
 	if (task == &nb_task)

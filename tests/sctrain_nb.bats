@@ -207,8 +207,9 @@ same_training() {
 	assert_output --partial "plain.mc: 100 of 100 cells are of no group that the model knows (column 'donor')"
 	refute_line "loss	$loss"
 	run sctrain eval -M model --cells rows.tsv test.mc
-	assert_failure 1
-	assert_output --partial "--cells: test.mc is a masked-counts stream: expected masked tokens"
+	assert_failure 2
+	assert_line --index 0 --partial "--cells is for models of tokens"
+	assert_not_exist rows.tsv
 	run sctrain eval -M model test.counts
 	assert_failure 1
 	assert_output --partial "a counts stream, expected masked"

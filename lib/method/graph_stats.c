@@ -114,6 +114,37 @@ int graph_modules(const struct graph *g, double resolution, uint32_t seed, int32
 	return bad ? error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad)) : (int)found;
 }
 
+int graph_layout(const struct graph *g, uint32_t seed, float *xy, struct error *e)
+{
+	igraph_t net;
+	igraph_matrix_t position;
+	igraph_vector_t weight;
+	uint32_t *token;
+	for (size_t i = 0; i < 2 * (size_t)g->n; i++)
+		xy[i] = NAN;
+	if (!g->offset[g->n])
+		return 0;
+	if (to_igraph(&net, g, &token, e))
+		return -1;
+	igraph_integer_t n = igraph_vcount(&net);
+	igraph_rng_seed(igraph_rng_default(), seed);
+	int bad = igraph_vector_init(&weight, igraph_ecount(&net)) || igraph_matrix_init(&position, 0, 0);
+	if (bad)
+		return error_set(e, "igraph: out of memory");
+	edge_values(g, g->weight, &weight, 1);
+	bad = igraph_layout_fruchterman_reingold(
+		&net, &position, 0, 500, sqrt((double)n) / 10, IGRAPH_LAYOUT_NOGRID, &weight, NULL, NULL, NULL, NULL);
+	for (igraph_integer_t i = 0; !bad && i < n; i++) {
+		xy[2 * (size_t)token[i]] = (float)MATRIX(position, i, 0);
+		xy[2 * (size_t)token[i] + 1] = (float)MATRIX(position, i, 1);
+	}
+	igraph_matrix_destroy(&position);
+	igraph_vector_destroy(&weight);
+	igraph_destroy(&net);
+	free(token);
+	return bad ? error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad)) : 0;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	uint32_t p = *(const uint32_t *)a, q = *(const uint32_t *)b;

@@ -1,5 +1,5 @@
 /*
- * Analysis of a dependency graph by igraph: components, Leiden modules, GraphML.
+ * Analysis of a dependency graph by igraph: components, Leiden modules, layout, GraphML.
  */
 #ifndef GRAPH_STATS_H
 #define GRAPH_STATS_H
@@ -12,6 +12,10 @@
  * for genes without neighbours. Returns how many, or -1 with e set.
  */
 int graph_modules(const struct graph *g, double resolution, uint32_t seed, int32_t *module, struct error *e);
+
+/* Positions of the genes in a drawing [Fruchterman and Reingold 1991], with weights |weight|; time grows with the square of the genes.
+ * xy [g->n, 2] out: NaN for genes without neighbours. */
+int graph_layout(const struct graph *g, uint32_t seed, float *xy, struct error *e);
 
 struct graph_stats {
 	uint64_t linked, edges, negative;

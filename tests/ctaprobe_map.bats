@@ -1,0 +1,76 @@
+#!/usr/bin/env bats
+# ctaprobe map: the map keeps neighbours, as scikit-learn measures it
+load helper
+
+setup_file() {
+	need_tool ctaprobe scview scsim
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q --cells 500 --genes 300 --types 5 --depth 1500 --seed 2 -o c.counts
+	scembed -q --pca 10 --fit c.counts -o c.emb c.counts
+	ctaprobe map -q --seed 3 -o map.emb c.emb
+}
+
+setup() { cd "$BATS_FILE_TMPDIR"; }
+
+@test "ctaprobe map: trustworthiness and continuity by scikit-learn are high; every other column stays as it was" {
+	scview -q -O npy -o x.npy c.emb
+	scview -q -O npy --columns X_draw_graph_drl -o y.npy map.emb
+	run -0 $PYTHON -c 'if 1:
+		import numpy as np
+		from sklearn.manifold import trustworthiness
+		x, y = np.load("x.npy"), np.load("y.npy")
+		assert y.shape == (500, 2), y.shape
+		scores = trustworthiness(x, y, n_neighbors=15), trustworthiness(y, x, n_neighbors=15)
+		assert min(scores) > 0.86, scores      # 0.881 and 0.918; shuffled rows 0.5
+	'
+	diff <(scview -q c.emb) <(scview -q map.emb | awk -F '\t' -v OFS='\t' '{ NF--; print }')
+	run -0 scview -H map.emb
+	assert_line --partial 'ctaprobe map'
+}
+
+@test "ctaprobe map: the same bytes on any number of threads and from a pipe; another seed, another map; a map is made anew" {
+	for threads in 2 5; do
+		ctaprobe map -q --seed 3 -@ $threads -o other.emb c.emb
+		cmp map.emb other.emb
+	done
+	ctaprobe map -q --seed 3 < c.emb | cmp - map.emb
+	ctaprobe map -q --seed 4 -o other.emb c.emb
+	run ! cmp -s map.emb other.emb
+	# the column is replaced, not repeated
+	ctaprobe map -q --seed 3 -o again.emb other.emb
+	diff <(scview -q map.emb) <(scview -q again.emb)
+	ctaprobe map -q --seed 3 -k 5 -o other.emb c.emb
+	run ! cmp -s map.emb other.emb
+}
+
+@test "ctaprobe map: one cell, two cells, equal cells, no cells" {
+	for n in 1 2; do
+		scsample -q -n $n c.emb | ctaprobe map -q -o few.emb -
+		assert_equal "$(scview -q --columns X_draw_graph_drl few.emb | tail -n +2 | grep -cE '^-?[0-9.e-]+ -?[0-9.e-]+$')" $n
+	done
+	scsample -q -n 1 -o one.emb c.emb
+	scsample -q $(yes one.emb | head -n 40) | ctaprobe map -q -o equal.emb -
+	assert_equal "$(scview -q --columns X_draw_graph_drl equal.emb | tail -n +2 | grep -cE '^-?[0-9.e-]+ -?[0-9.e-]+$')" 40
+	scsample -q --min-genes 100000 c.counts -o none.counts
+	scembed -q --pca 10 --fit c.counts none.counts | ctaprobe map -q -o none.emb -
+	assert_equal "$(scview -q none.emb | wc -l)" 1
+}
+
+@test "ctaprobe map: scanpy and anndata find it in obsm" {
+	scview -q -O h5ad -o map.h5ad map.emb
+	scview -q -O npy --columns X_draw_graph_drl -o y.npy map.emb
+	run -0 $PYTHON -W ignore -c 'if 1:
+		import anndata, numpy as np
+		a = anndata.read_h5ad("map.h5ad")
+		assert np.array_equal(a.obsm["X_draw_graph_drl"], np.load("y.npy"))
+	'
+}
+
+@test "ctaprobe map: what is no embedding is refused" {
+	run -1 ctaprobe map -o no.emb c.counts
+	assert_output --partial "expected embedding"
+	assert_not_exist no.emb
+	run -2 ctaprobe map --neighbours 0 -o no.emb c.emb
+	run -2 ctaprobe map -o no.emb c.emb c.emb
+	assert_output --partial "one stream of embeddings"
+}

@@ -1,0 +1,162 @@
+#!/usr/bin/env bats
+# The page of a run: complete, well-formed, of one piece, and with the values of the tables
+load helper
+
+# A run by hand, with names that HTML would read as its own
+setup_file() {
+	cd "$BATS_FILE_TMPDIR"
+	export R=$PWD/results/demo/run-12345678
+	mkdir -p "$R/log" "$R/a.model" results/prepared/run-11111111/log results/other/x-2
+	printf 'name = run\nDATA = \nLABEL = cell_type\nSEED = 1\nBATCH = <b>&"12'"'"'\n' > "$R/settings"
+	printf 'name = run\nDATA = \nSEED = 1\n' > results/prepared/run-11111111/settings
+	printf 'name = x\nDATA = \nSEED = 2\n' > results/other/x-2/settings
+	scsim -q --cells 150 --genes 120 --types 3 --rarest 0.2 --depth 500 --donors 3 --seed 1 -o c.counts
+	rankenc -q --fit c.counts -o c.vocab
+	rankenc -q -m c.vocab c.counts -o results/prepared/run-11111111/train.tok
+	depgraph -q --min-overlap 5 --min-cells 5 results/prepared/run-11111111/train.tok -o results/prepared/run-11111111/train.graph
+	echo donor > results/prepared/run-11111111/group
+	scembed -q --pca 5 --fit c.counts -o "$R/a.test.emb" c.counts
+	for m in a b; do
+		printf 'metric\tvalue\naccuracy\t0.83749999999999991\ncells\t7\nf1:T <b> & "x"\t0.5\nf1:B:2\t%s\nn:T <b> & "x"\t4\nn:B:2\t3\n' 0.25$m | sed 's/a$//; s/b$/1234567/' > "$R/$m.probe.tsv"
+		printf 'train_n:T <b> & "x"\t40\ntrain_n:B:2\t30\nconfusion:T <b> & "x":B:2\t1\nconfusion:T <b> & "x":T <b> & "x"\t3\nconfusion:B:2:B:2\t3\n' >> "$R/$m.probe.tsv"
+	done
+	printf 'step\tloss\n1\t3.5\n2\t3.25\n3\t3\n' > "$R/a.model/train.tsv"
+	printf 'fpr\ttpr\n0\t0\n0.5\t0.75\n1\t1\n' > "$R/a.roc.tsv"
+	printf 'gene\tscore\n<i>G1</i>\t1e-5\nG2 & co\t-2.123456789\nG3\tNA\n' > "$R/genes.tsv"
+	printf 'A text with <script>alert("&")</script>\n' > "$R/report.txt"
+	printf 'ctaprobe cells: 7 cells; 1.25 s, peak memory 33 MB\n' > "$R/log/ctaprobe-a.log"
+	printf '<?xml version="1.0"?>\n<svg width="700" height="80" viewBox="0 0 700 80" xmlns="http://www.w3.org/2000/svg"><title>Gnuplot</title><defs><circle id="dot" r="1"/></defs><use href="#dot"/></svg>\n' > "$R/mine.svg"
+	export BIN
+	"$BATS_TEST_DIRNAME/../pipelines/report.sh" "$R" 2> log || { cat log >&2; return 1; }
+	cat > page.py <<-'END'
+		# The page as tables, figures, links and texts; an error if it is not well-formed
+		import html.parser, re, sys
+		VOID = {"meta", "br", "hr", "img", "input", "link"}
+		class Page(html.parser.HTMLParser):
+		    def __init__(self):
+		        super().__init__(convert_charrefs=True)
+		        self.open, self.ids, self.tables, self.figures, self.urls, self.text, self.names = [], [], {}, [], [], "", set()
+		        self.cell = self.row = self.table = None
+		    def handle_starttag(self, tag, attrs):
+		        a = dict(attrs)
+		        self.names.add(tag)
+		        assert len(a) == len(attrs), (tag, attrs)
+		        if "id" in a: self.ids.append(a["id"])
+		        self.urls += [v for k, v in attrs if k in ("href", "src", "xlink:href", "action", "data")]
+		        if tag == "table": self.table = []
+		        if tag == "tr": self.row = []
+		        if tag in ("td", "th"): self.cell = ""
+		        if tag == "th": assert a.get("scope") == "col"
+		        if tag == "data" and self.cell is not None: self.value = a["value"]
+		        if tag == "svg": self.figures.append(a); assert a["role"] == "img" and a["aria-label"], a
+		        if tag not in VOID: self.open.append(tag)
+		    def handle_startendtag(self, tag, attrs):
+		        self.handle_starttag(tag, attrs)
+		        if tag not in VOID: self.handle_endtag(tag)
+		    value = None
+		    def handle_endtag(self, tag):
+		        assert self.open and self.open.pop() == tag, (tag, self.open, self.getpos())
+		        if tag in ("td", "th"):
+		            if self.value is not None:
+		                shown, real = float(self.cell), float(self.value)
+		                assert abs(shown - real) <= 6e-4 * max(abs(real), 1e-300), (self.cell, self.value)
+		            self.row.append(self.value if self.value is not None else self.cell)
+		            self.cell = self.value = None
+		        if tag == "tr": self.table.append(self.row)
+		        if tag == "caption": self.caption = self.last
+		        if tag == "table": self.tables[self.caption] = self.table
+		    def handle_data(self, data):
+		        self.last = data
+		        if self.cell is not None: self.cell += data
+		        if not self.open or self.open[-1] not in ("script", "style"): self.text += data
+		def load(path):
+		    text = open(path, encoding="utf-8").read()
+		    p = Page()
+		    p.source = text
+		    p.feed(text)
+		    p.close()
+		    assert not p.open, p.open
+		    assert len(set(p.ids)) == len(p.ids), "an id twice"
+		    return p
+	END
+}
+
+setup() { cd "$BATS_FILE_TMPDIR"; }
+
+page() { $PYTHON -c "$(printf '%s\n' 'import page, os' 'p = page.load(os.environ["R"] + "/report.html")' "$1")"; }
+
+@test "report: the page is well-formed and of one piece: no address but its own" {
+	run -0 page 'for u in p.urls: assert u.startswith("#") and u[1:] in p.ids, u
+import re
+assert not re.search(r"https?://|url\((?!#)|@import", p.source), re.search(r".{40}(https?://|url\((?!#)|@import).{40}", p.source)
+assert p.text.count("corrmask demo: run-12345678") >= 1'
+}
+
+@test "report: names with <, & and quotes are text, not tags" {
+	run -0 page 'assert not {"b", "i"} & p.names, p.names
+assert p.source.count("<script>") == 1
+for t in ("A text with <script>alert(\"&\")</script>", "<b>&\"12" + chr(39), "<i>G1</i>", "G2 & co"): assert t in p.text, t'
+}
+
+@test "report: every figure of the run is inside, with a text for those who do not see it" {
+	run -0 page 'labels = [f["aria-label"] for f in p.figures]
+for want in ("mine", "Training loss", "ROC curves", "F1 of every class by its frequency, probe", "Confusion matrix, probe: a", "Confusion matrix, probe: b",
+             "Map of cells by cell_type: a.test", "Map of cells by donor: a.test", "Modules of the dependency graph: train"):
+    assert labels.count(want) == 1, (want, labels)
+assert len(labels) == 9, labels
+assert "Gnuplot" not in p.text'
+}
+
+@test "report: the tables have the values of the files" {
+	run -0 page 't = p.tables["probe"]
+assert t[0] == ["metric", "a", "b"] and t[1] == ["accuracy", "0.83749999999999991", "0.83749999999999991"] and t[2] == ["cells", "7", "7"] and len(t) == 3, t
+t = p.tables["probe, classes"]
+assert t[0] == ["class", "f1 a", "f1 b", "n", "train_n"], t[0]
+assert t[1] == ["T <b> & \"x\"", "0.5", "0.5", "4", "40"] and t[2] == ["B:2", "0.25", "0.251234567", "3", "30"], t
+t = p.tables["probe, confusion"]
+assert t[1:] == [["T <b> & \"x\"", "B:2", "1", "1"], ["T <b> & \"x\"", "T <b> & \"x\"", "3", "3"], ["B:2", "B:2", "3", "3"]], t
+for name in ("genes.tsv", "a.roc.tsv"):
+    rows = [l.rstrip("\n").split("\t") for l in open(os.environ["R"] + "/" + name)]
+    assert p.tables[name] == rows, p.tables[name]'
+}
+
+@test "report: settings, commands, times, digests and modules are told; what has other settings is not" {
+	run -0 page 'assert ["BATCH", "<b>&\"12" + chr(39)] in p.tables["Settings"]
+assert ["ctaprobe-a", "1.25", "33"] in p.tables["Time and memory"]
+c = p.tables["commands"]
+assert any(r[0] == "prepared/run-11111111/train.graph" and r[1] == "depgraph" and "--min-overlap 5" in r[3] for r in c), c
+assert any(r[1] == "scembed" and "--pca 5" in r[3] for r in c)
+d = {r[0]: r[2] for r in p.tables["digests"]}
+import hashlib
+assert d["demo/run-12345678/genes.tsv"] == hashlib.sha256(open(os.environ["R"] + "/genes.tsv", "rb").read()).hexdigest()
+assert not [f for f in d if f.startswith("other/")]
+assert p.tables["Modules of train"][0][0] == "module" and len(p.tables["Modules of train"]) > 1'
+}
+
+@test "report: a run without results has a page; a folder that is no run is refused" {
+	"$BATS_TEST_DIRNAME/../pipelines/report.sh" results/other/x-2
+	R=$PWD/results/other/x-2 run -0 page 'assert "no table of results yet" in p.text'
+	run -1 "$BATS_TEST_DIRNAME/../pipelines/report.sh" results/demo
+	assert_output --partial "expected the folder of a run"
+	run -2 pipelines report RUN=
+	assert_output --partial "RUN= is needed"
+}
+
+@test "make fig3 ends with its page; make report makes it again" {
+	run -0 pipelines fig3 SCALE=tiny SEEDS=1
+	assert_line --regexp '^  page results/fig3/tiny-[0-9a-f]+/report.html$'
+	rm results/fig3/latest/report.html
+	run -0 pipelines report RUN=fig3/latest
+	assert_output results/fig3/latest/report.html
+	R=$PWD/results/fig3/latest run -0 page 'assert [f["aria-label"] for f in p.figures] == ["fig3"]; assert "auroc-1.tsv" in p.tables'
+}
+
+@test "report: headless Chromium shows it, light and dark, wide and narrow" {
+	command -v chromium > /dev/null || skip "no chromium"
+	for width in 1200 400; do
+		chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$PWD/profile" --window-size=$width,1500 --screenshot="$PWD/shot-$width.png" \
+			"file://$R/report.html" > chromium.log 2>&1 || skip "chromium does not run here"
+		assert_file_exist shot-$width.png
+		[ "$(stat -c %s shot-$width.png)" -gt 20000 ]              # an empty page of this size has 5 KB
+	done
+}

@@ -1,0 +1,87 @@
+/* Nearest neighbours against a plain search in float64, over several blocks and tiles, with rows that are equal. */
+#include "eval/neighbours.h"
+
+#include "base/error.h"
+#include "base/rng.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static float *rows(size_t n, size_t d, float step)
+{
+	float *x = xmalloc(n * d * sizeof *x);
+	for (size_t i = 0; i < n * d; i++) {
+		uint32_t ctr[4] = {(uint32_t)i}, out[4];
+		rng_block(1, RNG_TEST, ctr, out);
+		x[i] = (float)out[0] / 4294967296.0f;
+		if (step > 0) /* few values, so many distances are equal */
+			x[i] = step * floorf(x[i] / step);
+	}
+	return x;
+}
+
+static double between(const float *x, size_t d, size_t a, size_t b)
+{
+	double sum = 0;
+	for (size_t j = 0; j < d; j++)
+		sum += ((double)x[a * d + j] - (double)x[b * d + j]) * ((double)x[a * d + j] - (double)x[b * d + j]);
+	return sqrt(sum);
+}
+
+/* The distances of the k nearest rows are the k smallest of all, in order. Equal ones may be of other rows. */
+static void check(size_t n, size_t d, size_t k, float step)
+{
+	float *x = rows(n, d, step);
+	uint32_t *neighbour = xmalloc(n * k * sizeof *neighbour), *again = xmalloc(n * k * sizeof *again);
+	double *distance = xmalloc(n * k * sizeof *distance), *least = xmalloc((k + 1) * sizeof *least);
+	nearest_neighbours(x, n, d, k, 1, neighbour, distance);
+	for (size_t i = 0; i < n; i++) {
+		size_t kept = 0;
+		for (size_t j = 0; j < n; j++) {
+			double v = between(x, d, i, j);
+			size_t at = kept;
+			if (j == i || (kept == k && v >= least[k - 1]))
+				continue;
+			for (; at && least[at - 1] > v; at--)
+				least[at] = least[at - 1];
+			least[at] = v;
+			kept += kept < k;
+		}
+		for (size_t j = 0; j < k; j++) {
+			assert_true(neighbour[i * k + j] < n && neighbour[i * k + j] != i);
+			assert_true(fabs(distance[i * k + j] - least[j]) < 1e-6);
+			assert_true(fabs(distance[i * k + j] - between(x, d, i, neighbour[i * k + j])) < 1e-6);
+			for (size_t l = 0; l < j; l++)
+				assert_int_not_equal(neighbour[i * k + l], neighbour[i * k + j]);
+		}
+	}
+	nearest_neighbours(x, n, d, k, 3, again, distance);
+	assert_memory_equal(neighbour, again, n * k * sizeof *again);
+	free(x);
+	free(neighbour);
+	free(again);
+	free(distance);
+	free(least);
+}
+
+static void test_search(void **state)
+{
+	openblas_set_num_threads(1);
+	check(2, 1, 1, 0);
+	check(5, 3, 4, 0);
+	check(2300, 4, 15, 0);
+	check(300, 70, 7, 0);
+	check(400, 2, 15, 0.25f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_search)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
