@@ -206,6 +206,10 @@ same_training() {
 	assert_success
 	assert_output --partial "plain.mc: 100 of 100 cells are of no group that the model knows (column 'donor')"
 	refute_line "loss	$loss"
+	run sctrain eval -M model --cells rows.tsv test.mc
+	assert_failure 2
+	assert_line --index 0 --partial "--cells is for models of tokens"
+	assert_not_exist rows.tsv
 	run sctrain eval -M model test.counts
 	assert_failure 1
 	assert_output --partial "a counts stream, expected masked"
