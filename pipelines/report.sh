@@ -54,9 +54,6 @@ metric_files() {
 }
 metric_files > "$own/metrics.list"
 
-# Runs that differ in the seed, NAME-1, NAME-2 ..., are one group if there are many of them
-group_of() { if [ "$(wc -l)" -gt 8 ]; then sed 's/-[0-9]*$//' <<< "$1"; else echo "$1"; fi; }
-
 # curves NAME KIND X-NAME Y-NAME TITLE: the curves on standard input, each as `= name` and lines of x and y, in figures of at most eight
 curves() {
 	local file=$own/curves.tmp n k
@@ -106,11 +103,13 @@ rocs() {
 }
 
 confusions() {
-	local kind name group n=0
+	local kind name group n=0 f
 	cut -f 2 "$own/metrics.list" | sort -u | while read -r kind; do
 		awk -F '\t' -v kind="$kind" '$2 == kind' "$own/metrics.list" > "$own/kind.list"
+		# runs that differ in the seed, NAME-1, NAME-2 ..., are one group if there are many of them
+		[ "$(wc -l < "$own/kind.list")" -le 8 ] || sed -i 's/^\([^\t]*\)-[0-9][0-9]*\t/\1\t/' "$own/kind.list"
 		while IFS=$'\t' read -r name _ f; do
-			if grep -q '^confusion:' "$f"; then printf '%s\t%s\n' "$(group_of "$name" < "$own/kind.list")" "$f"; fi
+			if grep -q '^confusion:' "$f"; then printf '%s\t%s\n' "$name" "$f"; fi
 		done < "$own/kind.list" | sort -s -t $'\t' -k1,1 > "$own/groups.list"
 		while read -r group; do
 			local title="Confusion matrix, $kind: $group"
@@ -126,7 +125,7 @@ confusions() {
 escaped() { printf '%s' "${1//\\/\\\\}"; }
 
 maps() {
-	local label group columns f name column seed
+	local label group columns f name column seed numbers
 	label=$(setting LABEL)
 	group=$(for p in "${parts[@]}" "$dir"; do [ ! -e "$p/group" ] || cat "$p/group"; done | head -n 1)
 	seed=$(setting SEED)
@@ -141,10 +140,10 @@ maps() {
 			# one donor makes no map
 			if [ -z "$column" ] || ! grep -qxF -- "$column" <<< "$columns"; then continue; fi
 			[ "$(scview -q --columns "$column" "$own/$name.map" | sed 1d | sort -u | wc -l)" -gt 1 ] || continue
-			local title="Map of cells by $column: $name" which=type
-			[ "$column" = "$label" ] || which=group
+			local title="Map of cells by $column: $name" which=type numbers=1
+			[ "$column" = "$label" ] || which=group numbers=0
 			scview -q --columns "X_draw_graph_drl,$column" "$own/$name.map" |
-				page map -v title="$(escaped "$title")" -v numbers=$([ $which = type ] && echo 1 || echo 0) > "$own/map-$name-$which.svg"
+				page map -v title="$(escaped "$title")" -v numbers=$numbers > "$own/map-$name-$which.svg"
 			figure "map-$name-$which" "$title"
 		done
 	done
