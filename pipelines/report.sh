@@ -56,27 +56,29 @@ metric_files > "$own/metrics.list"
 
 # curves NAME KIND X-NAME Y-NAME TITLE: the curves on standard input, each as `= name` and lines of x and y, in figures of at most eight
 curves() {
-	local file=$own/curves.tmp n k
+	local file=$own/curves.tmp n k all title=$5
 	awk '/^= / { if (n % 8 == 0) { if (n) close(f); f = file "." ++k } else printf "\n\n" > f
-			n++; print substr($0, 3) > f; next } { print > f }' file="$file"
-	for ((k = 1; ; k++)); do
-		[ -e "$file.$k" ] || break
+			n++; print substr($0, 3) > f; next } { print > f }
+		END { print k + 0 > file }' file="$file"
+	all=$(cat "$file")
+	for ((k = 1; k <= all; k++)); do
 		n=$(awk '/^$/ { e++ } END { print e / 2 + 1 }' "$file.$k")
 		gnuplot -e "file='$file.$k'; out='$own/$1-$k.svg'; curves=$n; kind='$2'; x_name='$3'; y_name='$4'" "$here/report-curves.gp" 2> "$own/gnuplot.log" || {
 			cat "$own/gnuplot.log" >&2
 			exit 1
 		}
-		figure "$1-$k" "$5"
+		[ "$all" = 1 ] || title="$5 ($k of $all)"
+		figure "$1-$k" "$title"
 		rm "$file.$k"
 	done
 }
 # figure NAME TITLE: enter $own/NAME.svg into the page
 figure() { printf '%s\t%s\n' "$own/$1.svg" "$2" >> "$own/figures.list"; }
 
-losses() {
-	in_run train.tsv pretrain.tsv finetune.tsv | while read -r f; do
+losses() { # losses NAME: of the tables NAME.tsv
+	in_run "$1.tsv" | while read -r f; do
 		local name=${f#"$dir"/}
-		name=${name%.tsv} name=${name%/train} name=${name%.model} name=${name#runs/}
+		name=${name%/*} name=${name%.model} name=${name#runs/}
 		echo "= $name"
 		awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } at["loss"] && $at["loss"] ~ /^[0-9.]/ { v[++n] = $at["step"] "\t" $at["loss"] }
 			END { every = int(n / 400) + 1; for (i = 1; i <= n; i += every) print v[i] }' "$f"
@@ -176,7 +178,9 @@ if has gnuplot; then
 	cut -f 2 "$own/metrics.list" | sort -u | while read -r kind; do
 		f1_by_frequency "$kind" | some | curves "f1-$kind" f1 'cells of the class in training' F1 "F1 of every class by its frequency, $kind"
 	done
-	losses | some | curves loss loss step 'loss (running mean)' 'Training loss'
+	losses train | some | curves loss loss step 'loss (running mean)' 'Training loss'
+	losses pretrain | some | curves pretrain loss step 'loss (running mean)' 'Training loss, pre-training'
+	losses finetune | some | curves finetune loss step 'loss (running mean)' 'Training loss, fine-tuning'
 	rocs | curves roc roc 'false positive rate' 'true positive rate' 'ROC curves'
 fi
 if has ctaprobe && has scview && has scsample; then maps; fi
