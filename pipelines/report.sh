@@ -54,32 +54,31 @@ metric_files() {
 }
 metric_files > "$own/metrics.list"
 
-# Runs that differ in the seed, NAME-1, NAME-2 ..., are one group if there are many of them
-group_of() { if [ "$(wc -l)" -gt 8 ]; then sed 's/-[0-9]*$//' <<< "$1"; else echo "$1"; fi; }
-
 # curves NAME KIND X-NAME Y-NAME TITLE: the curves on standard input, each as `= name` and lines of x and y, in figures of at most eight
 curves() {
-	local file=$own/curves.tmp n k
+	local file=$own/curves.tmp n k all title=$5
 	awk '/^= / { if (n % 8 == 0) { if (n) close(f); f = file "." ++k } else printf "\n\n" > f
-			n++; print substr($0, 3) > f; next } { print > f }' file="$file"
-	for ((k = 1; ; k++)); do
-		[ -e "$file.$k" ] || break
+			n++; print substr($0, 3) > f; next } { print > f }
+		END { print k + 0 > file }' file="$file"
+	all=$(cat "$file")
+	for ((k = 1; k <= all; k++)); do
 		n=$(awk '/^$/ { e++ } END { print e / 2 + 1 }' "$file.$k")
 		gnuplot -e "file='$file.$k'; out='$own/$1-$k.svg'; curves=$n; kind='$2'; x_name='$3'; y_name='$4'" "$here/report-curves.gp" 2> "$own/gnuplot.log" || {
 			cat "$own/gnuplot.log" >&2
 			exit 1
 		}
-		figure "$1-$k" "$5"
+		[ "$all" = 1 ] || title="$5 ($k of $all)"
+		figure "$1-$k" "$title"
 		rm "$file.$k"
 	done
 }
 # figure NAME TITLE: enter $own/NAME.svg into the page
 figure() { printf '%s\t%s\n' "$own/$1.svg" "$2" >> "$own/figures.list"; }
 
-losses() {
-	in_run train.tsv pretrain.tsv finetune.tsv | while read -r f; do
+losses() { # losses NAME: of the tables NAME.tsv
+	in_run "$1.tsv" | while read -r f; do
 		local name=${f#"$dir"/}
-		name=${name%.tsv} name=${name%/train} name=${name%.model} name=${name#runs/}
+		name=${name%/*} name=${name%.model} name=${name#runs/}
 		echo "= $name"
 		awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } at["loss"] && $at["loss"] ~ /^[0-9.]/ { v[++n] = $at["step"] "\t" $at["loss"] }
 			END { every = int(n / 400) + 1; for (i = 1; i <= n; i += every) print v[i] }' "$f"
@@ -106,11 +105,13 @@ rocs() {
 }
 
 confusions() {
-	local kind name group n=0
+	local kind name group n=0 f
 	cut -f 2 "$own/metrics.list" | sort -u | while read -r kind; do
 		awk -F '\t' -v kind="$kind" '$2 == kind' "$own/metrics.list" > "$own/kind.list"
+		# runs that differ in the seed, NAME-1, NAME-2 ..., are one group if there are many of them
+		[ "$(wc -l < "$own/kind.list")" -le 8 ] || sed -i 's/^\([^\t]*\)-[0-9][0-9]*\t/\1\t/' "$own/kind.list"
 		while IFS=$'\t' read -r name _ f; do
-			if grep -q '^confusion:' "$f"; then printf '%s\t%s\n' "$(group_of "$name" < "$own/kind.list")" "$f"; fi
+			if grep -q '^confusion:' "$f"; then printf '%s\t%s\n' "$name" "$f"; fi
 		done < "$own/kind.list" | sort -s -t $'\t' -k1,1 > "$own/groups.list"
 		while read -r group; do
 			local title="Confusion matrix, $kind: $group"
@@ -126,7 +127,7 @@ confusions() {
 escaped() { printf '%s' "${1//\\/\\\\}"; }
 
 maps() {
-	local label group columns f name column seed
+	local label group columns f name column seed numbers
 	label=$(setting LABEL)
 	group=$(for p in "${parts[@]}" "$dir"; do [ ! -e "$p/group" ] || cat "$p/group"; done | head -n 1)
 	seed=$(setting SEED)
@@ -141,10 +142,10 @@ maps() {
 			# one donor makes no map
 			if [ -z "$column" ] || ! grep -qxF -- "$column" <<< "$columns"; then continue; fi
 			[ "$(scview -q --columns "$column" "$own/$name.map" | sed 1d | sort -u | wc -l)" -gt 1 ] || continue
-			local title="Map of cells by $column: $name" which=type
-			[ "$column" = "$label" ] || which=group
+			local title="Map of cells by $column: $name" which=type numbers=1
+			[ "$column" = "$label" ] || which=group numbers=0
 			scview -q --columns "X_draw_graph_drl,$column" "$own/$name.map" |
-				page map -v title="$(escaped "$title")" -v numbers=$([ $which = type ] && echo 1 || echo 0) > "$own/map-$name-$which.svg"
+				page map -v title="$(escaped "$title")" -v numbers=$numbers > "$own/map-$name-$which.svg"
 			figure "map-$name-$which" "$title"
 		done
 	done
@@ -177,7 +178,9 @@ if has gnuplot; then
 	cut -f 2 "$own/metrics.list" | sort -u | while read -r kind; do
 		f1_by_frequency "$kind" | some | curves "f1-$kind" f1 'cells of the class in training' F1 "F1 of every class by its frequency, $kind"
 	done
-	losses | some | curves loss loss step 'loss (running mean)' 'Training loss'
+	losses train | some | curves loss loss step 'loss (running mean)' 'Training loss'
+	losses pretrain | some | curves pretrain loss step 'loss (running mean)' 'Training loss, pre-training'
+	losses finetune | some | curves finetune loss step 'loss (running mean)' 'Training loss, fine-tuning'
 	rocs | curves roc roc 'false positive rate' 'true positive rate' 'ROC curves'
 fi
 if has ctaprobe && has scview && has scsample; then maps; fi

@@ -49,7 +49,8 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 		assert_equal "$(scview -q --columns X_draw_graph_drl few.emb | tail -n +2 | grep -cE '^-?[0-9.e-]+ -?[0-9.e-]+$')" $n
 	done
 	scsample -q -n 1 -o one.emb c.emb
-	scsample -q $(yes one.emb | head -n 40) | ctaprobe map -q -o equal.emb -
+	mapfile -t same < <(yes one.emb | head -n 40)
+	scsample -q "${same[@]}" | ctaprobe map -q -o equal.emb -
 	assert_equal "$(scview -q --columns X_draw_graph_drl equal.emb | tail -n +2 | grep -cE '^-?[0-9.e-]+ -?[0-9.e-]+$')" 40
 	scsample -q --min-genes 100000 c.counts -o none.counts
 	scembed -q --pca 10 --fit c.counts none.counts | ctaprobe map -q -o none.emb -

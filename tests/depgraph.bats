@@ -261,3 +261,24 @@ same_as_reference() {
 	[ "$(edges x | wc -l)" = 0 ]
 	[ "$(scview x | wc -l)" = 1003 ]
 }
+
+@test "depgraph --layout: the genes with neighbours and a position for each; joined genes are nearer than others" {
+	scsim -q --model b1 -n 1500 --seed 1 -o layout.tok
+	depgraph -q --min-overlap 10 -o layout.graph layout.tok
+	depgraph --layout --modules 1 -q -o layout.tsv layout.graph
+	depgraph --tsv -q -o layout.edges layout.graph
+	assert_equal "$(wc -l < layout.tsv)" $(($(depgraph -q --stats layout.graph | awk '$1 == "genes_with_neighbours" { print $2 }') + 1))
+	run -0 awk -F '\t' '
+		NR == FNR && FNR == 1 { if ($0 != "token\tgene\tsymbol\tdegree\tmodule\tx\ty") exit 2; next }
+		NR == FNR { if ($6 !~ /^-?[0-9]/ || $7 !~ /^-?[0-9]/) exit 3; x[$1] = $6; y[$1] = $7; degree[$1] = $4; token[++n] = $1; next }
+		FNR > 1 { joined += sqrt((x[$1] - x[$4]) ^ 2 + (y[$1] - y[$4]) ^ 2); m++; degree[$1]--; degree[$4]-- }
+		END {
+			for (t in degree) if (degree[t]) exit 4
+			for (i = 1; i <= n; i++) { j = (i + int(n / 2)) % n + 1; any += sqrt((x[token[i]] - x[token[j]]) ^ 2 + (y[token[i]] - y[token[j]]) ^ 2) }
+			print joined / m / (any / n)
+		}' layout.tsv layout.edges
+	awk -v r="$output" 'BEGIN { exit !(r > 0 && r < 0.3) }'
+	depgraph --layout --modules 1 -q layout.graph | cmp - layout.tsv
+	run ! cmp -s <(depgraph --layout --modules 1 --seed 2 -q layout.graph) layout.tsv
+	run -2 depgraph --layout --tsv layout.graph
+}

@@ -132,6 +132,8 @@ int graph_layout(const struct graph *g, uint32_t seed, float *xy, struct error *
 	if (bad)
 		return error_set(e, "igraph: out of memory");
 	edge_values(g, g->weight, &weight, 1);
+	for (igraph_integer_t i = 0; i < igraph_ecount(&net); i++)
+		VECTOR(weight)[i] = fmax(VECTOR(weight)[i], 0.01); /* igraph refuses 0 */
 	bad = igraph_layout_fruchterman_reingold(
 		&net, &position, 0, 500, sqrt((double)n) / 10, IGRAPH_LAYOUT_NOGRID, &weight, NULL, NULL, NULL, NULL);
 	for (igraph_integer_t i = 0; !bad && i < n; i++) {
