@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* r' by position, and the sums of gene j. Returns sqrt(n / D), 0 for a constant gene. */
-static double rank_gene(const struct correlation_columns *x, uint32_t j, uint32_t *r, struct correlation_ranks *out)
+/* r' by position, the largest r' of a cell, and the sums of gene j. Returns sqrt(n / D), 0 for a constant gene. */
+static double rank_gene(const struct correlation_columns *x, uint32_t j, uint32_t *r, uint32_t *most, struct correlation_ranks *out)
 {
 	uint32_t L = x->max_len, n = x->n;
 	memset(r, 0, ((size_t)L + 1) * sizeof *r);
@@ -14,6 +14,7 @@ static double rank_gene(const struct correlation_columns *x, uint32_t j, uint32_
 	uint64_t below = n - (x->offset[j + 1] - x->offset[j]) + r[L], zeros = below; /* the last position has value 0 too */
 	__int128 S = 0, Q = 0;
 	r[L] = 0;
+	*most = 1;
 	for (uint32_t pos = L; pos-- > 1;) {
 		uint64_t m = r[pos];
 		/* m equal values after `below` smaller ones have the ranks below + 1 ... below + m; the zeros have (zeros + 1) / 2 */
@@ -22,6 +23,8 @@ static double rank_gene(const struct correlation_columns *x, uint32_t j, uint32_
 		S += (__int128)(m * v);
 		Q += (__int128)m * v * v;
 		below += m;
+		if (m)
+			*most = (uint32_t)v;
 	}
 	__int128 D = (__int128)n * Q - S * S;
 	out->S[j] = (int64_t)S;
@@ -36,11 +39,9 @@ static struct correlation_rounding rounding(double step, uint64_t sum, double er
 }
 
 /* The entries of gene j. */
-static void fill_gene(const struct correlation_columns *x, uint32_t j, const uint32_t *r, double scale, struct correlation_ranks *out)
+static void fill_gene(
+	const struct correlation_columns *x, uint32_t j, const uint32_t *r, uint32_t most, double scale, struct correlation_ranks *out)
 {
-	uint32_t most = 1;
-	for (uint32_t pos = 1; pos <= x->max_len; pos++)
-		most = r[pos] > most ? r[pos] : most;
 	double steps = (double)CORRELATION_Q / most, error = 0, coarse_error = 0;
 	uint64_t sum = 0, coarse_sum = 0;
 	for (uint64_t k = x->offset[j], end = x->offset[j + 1]; k < end;) {
@@ -98,8 +99,9 @@ void correlation_ranks_init(struct correlation_ranks *k, const struct correlatio
 	k->entry = xlarge(k->chunk[chunks], sizeof *k->entry);
 #pragma omp parallel for schedule(dynamic, 16)
 	for (uint32_t j = 0; j < x->genes; j++) {
-		double scale = rank_gene(x, j, k->r + j * L, k);
-		fill_gene(x, j, k->r + j * L, scale, k);
+		uint32_t most;
+		double scale = rank_gene(x, j, k->r + j * L, &most, k);
+		fill_gene(x, j, k->r + j * L, most, scale, k);
 	}
 }
 
