@@ -74,7 +74,8 @@ static void allow(int rules, const char *path)
 static void allow_operand(int rules, const char *path)
 {
 	const char *name = strrchr(path, '/');
-	char *folder = strstr(name ? name : path, "matrix.mtx") ? xasprintf("%.*s.", name ? (int)(name + 1 - path) : 0, path) : xstrdup(path);
+	char *folder =
+		strstr(name ? name : path, "matrix.mtx") ? xasprintf("%.*s.", name ? (int)(name + 1 - path) : 0, path) : xstrdup(path);
 	DIR *d = opendir(folder);
 	allow(rules, path);
 	for (struct dirent *x; d && (x = readdir(d));) {

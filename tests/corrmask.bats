@@ -100,7 +100,7 @@ setup() {
 		echo "${COMPREPLY[*]}"
 	}
 	assert_equal "$(complete_words maskgen --rate-)" "--rate-uniform --rate-choice --rate-linear"
-	assert_equal "$(complete_words maskgen --strategy p)" "pmi pmi-rand"
+	assert_equal "$(complete_words maskgen --strategy pm)" "pmi pmi-rand"
 	assert_equal "$(complete_words maskgen --graph p)" "" # a file
 	assert_equal "$(complete_words sctrain "")" "mlm cells genes nb eval"
 	assert_equal "$(complete_words sctrain mlm --sched)" "--schedule"

@@ -170,14 +170,6 @@ masks() {
 	cat told/args
 }
 
-@test "make r2mae-cells: one donor cannot be split" {
-	scsim -q --cells 60 --genes 150 --modules 5 --donors 1 --depth 800 -o one.counts
-	scview -q -O h5ad one.counts -o one.h5ad
-	run ! pipelines r2mae-cells SCALE=tiny DATA=one.h5ad GROUP=donor METHODS=fixed-0.25 SEEDS=1
-	assert_output --partial "scsample: --by: column 'donor' has 1 group in these cells; a split needs 2 at least"
-	refute_output --partial "Masked genes"
-}
-
 @test "the schedules: r2mae-run.sh and the strategies of table6 with a rate" {
 	inputs=$(realpath results/r2mae-cells-inputs/latest)
 	while read -r method rate; do
@@ -210,4 +202,12 @@ masks() {
 	for s in random random+10 random+r2mae corrmask+dyn corrmask+mdlm; do assert_output --partial "--strategy $s --size 1 --seed 1"; done
 	run ! pipelines -n table6 STRATEGIES="random random+x"
 	assert_output --partial "unknown strategy 'random+x'"
+}
+
+@test "make r2mae-cells: one donor cannot be split" {
+	scsim -q --cells 60 --genes 150 --modules 5 --donors 1 --depth 800 -o one.counts
+	scview -q -O h5ad one.counts -o one.h5ad
+	run ! pipelines r2mae-cells SCALE=tiny DATA=one.h5ad GROUP=donor METHODS=fixed-0.25 SEEDS=1
+	assert_output --partial "scsample: --by: column 'donor' has 1 group in these cells; a split needs 2 at least"
+	refute_output --partial "Masked genes"
 }

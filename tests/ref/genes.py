@@ -8,6 +8,7 @@ usage: genes.py make OUT.pred [cells=N] [genes=N] [classes=N] [seed=N] [what=all
 Exits 1 with a message on a difference.
 """
 import os
+import math
 import sys
 
 import numpy as np
@@ -81,7 +82,8 @@ def read(path):
                 cols.setdefault(c, []).append(b[c].values)
     cols = {c: np.concatenate(v) for c, v in cols.items()}
     z = np.stack([cols["logit." + n] for n in labels], 1).astype("f8")
-    e = np.exp(z - z.max(1, keepdims=True))     # Geneformer's py_softmax does not subtract: rounding then parts what is tied
+    # math.exp: numpy's own gives one argument two values, apart by rounding, with some processors, and so parts what is tied
+    e = np.vectorize(math.exp)(z - z.max(1, keepdims=True))     # Geneformer's py_softmax does not subtract: rounding then parts what is tied
     p = e / e.sum(1, keepdims=True)
     return s.header, labels, cols["token"], cols["label"], cols.get("held_out", np.ones(len(p))) == 1, p
 
