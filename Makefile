@@ -36,7 +36,7 @@ FORCE:
 # The libraries: header, colon, Debian package.
 LIBRARIES := hdf5.h:libhdf5-dev libdeflate.h:libdeflate-dev liblzf/lzf.h:liblzf-dev zstd.h:libzstd-dev xxhash.h:libxxhash-dev \
 	cjson/cJSON.h:libcjson-dev cblas.h:libopenblas-dev lapacke.h:liblapacke-dev Random123/philox.h:librandom123-dev lbfgs.h:liblbfgs-dev \
-	igraph/igraph.h:libigraph-dev zlib.h:zlib1g-dev cmocka.h:libcmocka-dev
+	igraph/igraph.h:libigraph-dev seccomp.h:libseccomp-dev zlib.h:zlib1g-dev cmocka.h:libcmocka-dev
 package = $(lastword $(subst :, ,$1))
 DEPS := gcc g++ make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libopenmpi-dev openmpi-bin gnuplot-nox \
 	bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck \
@@ -73,7 +73,7 @@ OPT_asan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=address,undefi
 OPT_tsan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=thread
 OPT_fuzz    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 
-PKGS     := hdf5 libdeflate liblzf libzstd libxxhash libcjson openblas lapacke liblbfgs igraph zlib
+PKGS     := hdf5 libdeflate liblzf libzstd libxxhash libcjson openblas lapacke liblbfgs igraph libseccomp zlib
 PKG_INC  := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 MPI_INC  := $(shell pkg-config --cflags ompi-c 2>/dev/null)

@@ -5,12 +5,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +22,6 @@
 #include <unistd.h>
 #if __has_include(<linux/landlock.h>)
 #include <linux/landlock.h>
-#endif
-
-#if defined __x86_64__
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined __aarch64__
-#define ARCH AUDIT_ARCH_AARCH64
 #endif
 
 static const struct cli *cli;
@@ -128,151 +119,103 @@ static int only_named_files(void)
 
 /* ---- system calls: seccomp ---- */
 
-#ifdef ARCH
-
 /* What reading, computing, threads and writing to open files need. Everything else does not exist (ENOSYS). */
 static const int allowed[] = {
-	SYS_read,
-	SYS_readv,
-	SYS_pread64,
-	SYS_preadv,
-	SYS_write,
-	SYS_writev,
-	SYS_pwrite64,
-	SYS_pwritev,
-	SYS_lseek,
-	SYS_close,
-	SYS_fstat,
-	SYS_newfstatat,
-	SYS_statx,
-	SYS_faccessat,
-	SYS_faccessat2,
-	SYS_readlinkat,
-	SYS_getcwd,
-	SYS_getdents64,
-	SYS_fcntl,
-	SYS_flock,
-	SYS_dup,
-	SYS_ftruncate,
-	SYS_fsync,
-	SYS_fdatasync,
-	SYS_ppoll,
-	SYS_mmap,
-	SYS_munmap,
-	SYS_mremap,
-	SYS_mprotect,
-	SYS_madvise,
-	SYS_brk,
-	SYS_futex,
-	SYS_set_robust_list,
-	SYS_rseq,
-	SYS_sched_yield,
-	SYS_sched_getaffinity,
-	SYS_rt_sigaction,
-	SYS_rt_sigprocmask,
-	SYS_rt_sigreturn,
-	SYS_sigaltstack,
-	SYS_restart_syscall,
-	SYS_exit,
-	SYS_exit_group,
-	SYS_getpid,
-	SYS_gettid,
-	SYS_getuid,
-	SYS_geteuid,
-	SYS_getgid,
-	SYS_getegid,
-	SYS_clock_gettime,
-	SYS_clock_nanosleep,
-	SYS_nanosleep,
-	SYS_gettimeofday,
-	SYS_setitimer,
-	SYS_getrandom,
-	SYS_getrusage,
-	SYS_sysinfo,
-	SYS_uname,
-#ifdef SYS_stat /* older calls, which newer processors do not have */
-	SYS_stat,
-	SYS_lstat,
-	SYS_access,
-	SYS_readlink,
-	SYS_poll,
-	SYS_time,
-	SYS_dup2,
-#endif
+	SCMP_SYS(read),
+	SCMP_SYS(readv),
+	SCMP_SYS(pread64),
+	SCMP_SYS(preadv),
+	SCMP_SYS(write),
+	SCMP_SYS(writev),
+	SCMP_SYS(pwrite64),
+	SCMP_SYS(pwritev),
+	SCMP_SYS(lseek),
+	SCMP_SYS(close),
+	SCMP_SYS(fstat),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(statx),
+	SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(getcwd),
+	SCMP_SYS(getdents64),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(flock),
+	SCMP_SYS(dup),
+	SCMP_SYS(ftruncate),
+	SCMP_SYS(fsync),
+	SCMP_SYS(fdatasync),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(mmap),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(mprotect),
+	SCMP_SYS(madvise),
+	SCMP_SYS(brk),
+	SCMP_SYS(futex),
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(rseq),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(getpid),
+	SCMP_SYS(gettid),
+	SCMP_SYS(getuid),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(getgid),
+	SCMP_SYS(getegid),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(nanosleep),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(setitimer),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(getrusage),
+	SCMP_SYS(sysinfo),
+	SCMP_SYS(uname),
+	SCMP_SYS(stat),
+	SCMP_SYS(lstat),
+	SCMP_SYS(access),
+	SCMP_SYS(readlink),
+	SCMP_SYS(poll),
+	SCMP_SYS(time),
+	SCMP_SYS(dup2),
 };
 
-/* Calls that are allowed if an argument has the right value: (argument & mask) == value, in its lower 32 bits. */
-static const struct guarded {
-	int call, argument;
-	uint32_t mask, value;
-} guarded[] = {
-	{SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY},
-#ifdef SYS_open
-	{SYS_open, 1, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY},
-#endif
-	{SYS_clone, 0, CLONE_THREAD | CLONE_VM, CLONE_THREAD | CLONE_VM}, /* threads, no processes; clone3 has no flags to look at */
-	{SYS_ioctl, 1, UINT32_MAX, TCGETS},                               /* isatty */
-	{SYS_prlimit64, 2, UINT32_MAX, 0},                                /* a question only */
-};
-
-enum { FILTER_MAX = 8 + 2 * sizeof allowed / sizeof *allowed + 6 * (sizeof guarded / sizeof *guarded + 1) };
-
-static struct sock_filter load(size_t offset)
+/*
+ * Calls that are allowed with some arguments only: files are opened for reading; clone makes threads, no processes (clone3 has no flags to
+ * look at); ioctl asks for a terminal; prlimit64 asks; tgkill is raise and abort.
+ */
+static int allow_some(scmp_filter_ctx f)
 {
-	return (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset);
-}
-
-/* Where not equal, `skip` instructions are left out. */
-static struct sock_filter equal(uint32_t value, uint8_t skip)
-{
-	return (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip);
-}
-
-static struct sock_filter answer(uint32_t what)
-{
-	return (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, what);
+	const scmp_datum_t how = O_ACCMODE | O_CREAT | O_TRUNC, thread = CLONE_THREAD | CLONE_VM;
+	return seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, how, O_RDONLY)) ||
+		seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(open), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, how, O_RDONLY)) ||
+		seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, thread, thread)) ||
+		seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, TCGETS)) ||
+		seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, SCMP_A2(SCMP_CMP_EQ, 0)) ||
+		seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 }
 
 static int only_these_calls(void)
 {
-	const uint32_t no = SECCOMP_RET_ERRNO | ENOSYS;
-	const struct guarded kill = {SYS_tgkill, 0, UINT32_MAX, (uint32_t)getpid()}; /* raise and abort */
-	const size_t nr = offsetof(struct seccomp_data, nr), lower = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
-	struct sock_filter f[FILTER_MAX];
-	unsigned short n = 0;
-	f[n++] = load(offsetof(struct seccomp_data, arch));
-	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
-	f[n++] = answer(no);
-	f[n++] = load(nr);
-	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1); /* x32 */
-	f[n++] = answer(no);
-	for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
-		f[n++] = equal((uint32_t)allowed[i], 1);
-		f[n++] = answer(SECCOMP_RET_ALLOW);
-	}
-	for (size_t i = 0; i <= sizeof guarded / sizeof *guarded; i++) {
-		const struct guarded *g = i < sizeof guarded / sizeof *guarded ? guarded + i : &kill;
-		f[n++] = equal((uint32_t)g->call, 5);
-		f[n++] = load(offsetof(struct seccomp_data, args) + (size_t)g->argument * 8 + lower);
-		f[n++] = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, g->mask);
-		f[n++] = equal(g->value, 1);
-		f[n++] = answer(SECCOMP_RET_ALLOW);
-		f[n++] = answer(no);
-	}
-	f[n++] = answer(no);
-	struct sock_fprog program = {n, f};
-	/* SPEC_ALLOW: else some kernels slow down the processor for a filtered program */
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) == 0;
+	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+	int bad = !f || allow_some(f);
+	for (size_t i = 0; !bad && i < sizeof allowed / sizeof *allowed; i++)
+		bad = seccomp_rule_add(f, SCMP_ACT_ALLOW, allowed[i], 0) != 0;
+	if (!bad)
+		seccomp_attr_set(f, SCMP_FLTATR_CTL_SSB, 1); /* else some kernels slow down the processor for a filtered program */
+	bad = bad || seccomp_load(f);
+	if (f)
+		seccomp_release(f);
+	return !bad;
 }
-
-#else
-
-static int only_these_calls(void)
-{
-	return 0;
-}
-
-#endif
 
 /* ---- the child ---- */
 
