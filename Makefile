@@ -38,7 +38,7 @@ LIBRARIES := hdf5.h:libhdf5-dev libdeflate.h:libdeflate-dev liblzf/lzf.h:liblzf-
 	cjson/cJSON.h:libcjson-dev cblas.h:libopenblas-dev lapacke.h:liblapacke-dev Random123/philox.h:librandom123-dev lbfgs.h:liblbfgs-dev \
 	igraph/igraph.h:libigraph-dev seccomp.h:libseccomp-dev zlib.h:zlib1g-dev cmocka.h:libcmocka-dev
 package = $(lastword $(subst :, ,$1))
-DEPS := gcc g++ make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libopenmpi-dev openmpi-bin gnuplot-nox \
+DEPS := gcc g++ make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libopenmpi-dev openmpi-bin gnuplot-nox curl \
 	bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck \
 	python3-numpy python3-scipy python3-h5py python3-anndata python3-sklearn
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
@@ -217,6 +217,7 @@ install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	@for p in $(PAGES); do install -D -m 644 man/$$p "$(DEST)/share/man/man$${p##*.}/$$p" || exit 1; done
 	install -m 644 $(filter-out %.sh,$(wildcard pipelines/*)) "$(SHARE)/pipelines"
 	install -m 755 $(wildcard pipelines/*.sh) "$(SHARE)/pipelines"
+	install -D -m 644 data/catalog.tsv "$(SHARE)/data/catalog.tsv"
 	install -m 644 $(wildcard README.md LICENSE CHANGELOG.md CITATION.cff docs/*.md) "$(DOC)"
 	install -D -m 644 examples/hf_trainer.py "$(DOC)/examples/hf_trainer.py"
 	@[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so "$(DEST)/lib/corrmask/corrmask_cuda.so"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # table6-table.sh DIR INPUTS STRATEGIES SIZES SEEDS HOW: the table of make table6 from the scores under DIR/runs; runs without scores are
 # left out. HOW is a line on the trainings.
-# The figure draws DIR/points.tsv (the values of the table) and DIR/rare.tsv (the gaps among the rarest classes).
+# The figure draws DIR/points.tsv (the values of the networks), DIR/baselines.tsv (the values without a network) and DIR/rare.tsv (the gaps among
+# the rarest classes).
 . "$(dirname "$0")/common.sh"
 dir=$1 inputs=$2 strategies=$3 sizes=$4 seeds=$5 how=$6
 base=${strategies%% *}
@@ -15,6 +16,24 @@ for k in $seeds; do
 		[ ! -e "$f" ] || sed "s/^/${run%-*}$tab${run##*-}$tab$k$tab/" "$f"
 	done
 done > "$dir/scores.tsv"
+
+# name, metric, value, its interval (NA: none), whether the regression converged
+baseline_names='' drawn=''
+for name in expression pca; do
+	f=$inputs/$name.tsv
+	[ -e "$f" ] || continue
+	baseline_names+=${baseline_names:+, }$name
+	drawn=$(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$f")
+	awk -F '\t' -v name="$name" '
+		function known(key) { return key in v && v[key] ~ /^[0-9.]/ ? v[key] : "NA" }
+		{ v[$1] = $2 }
+		END {
+			n = split("macro_f1 accuracy f1_rare", metric, " ")
+			for (i = 1; i <= n; i++)
+				print name "\t" metric[i] "\t" known(metric[i]) "\t" known(metric[i] "_low") "\t" known(metric[i] "_high") "\t" known("converged")
+		}' "$f"
+done > "$dir/baselines.tsv.new"
+mv "$dir/baselines.tsv.new" "$dir/baselines.tsv"
 
 # stage, metric, strategy, cells, seeds, mean, sd, paired seeds, mean and sd of the gap to the first strategy, t, p, the
 # gap that such an experiment would detect with 80 % power
@@ -105,6 +124,7 @@ awk -F '\t' -v last="$last" -v strategies="$strategies" -v ours="$ours" '
 sed '1s/^/corrmask table 6: /' "$inputs/about"
 echo "$how"
 echo "mean ± standard deviation over seeds ($seeds); gaps to $base are paired by seed, with the two-sided p of a t test; [n]: only n seeds are done"
+[ -z "$baseline_names" ] || echo "$baseline_names: logistic regression without a network, trained as the probes; in brackets the 95 % interval, $drawn drawn anew"
 seed_n=$(echo "$seeds" | wc -w)
 print_metric() {
 	echo
@@ -128,7 +148,18 @@ print_metric() {
 				print line
 			}
 		}
-		BEGIN { strategy_n = split(strategies, strategy, " "); strategy[0] = "scratch" }
+		BEGIN {
+			strategy_n = split(strategies, strategy, " ")
+			strategy[0] = "scratch"
+			title["expression"] = "log-normalised expression"
+			title["pca"] = "50 principal components"
+		}
+		FILENAME ~ /baselines\.tsv$/ {
+			if (stage == "probe" && $2 == metric && $3 != "NA")
+				baseline[++baseline_n] = sprintf("%-14s", $1) pad(sprintf("%.3f", $3) ($4 == "NA" ? "" : sprintf(" (%.3f to %.3f)", $4, $5)), 28) \
+					"   (" title[$1] ", no network" ($6 == 0 ? "; did not converge" : "") ")"
+			next
+		}
 		$1 == stage && $2 == metric {
 			any[$3] = 1
 			if ($4 && !seen[$4]++)
@@ -142,6 +173,8 @@ print_metric() {
 			for (j = 1; j <= size_n; j++)
 				line = line pad(size[j] " cells", 28)
 			print line
+			for (j = 1; j <= baseline_n; j++)
+				print baseline[j]
 			lay("", "mean")
 			if (strategy_n > 1) {
 				print "  gap to " base
@@ -149,7 +182,7 @@ print_metric() {
 				print "  smallest gap that this many seeds find in 80 % of experiments"
 				lay("", "detectable")
 			}
-		}' "$dir/points.tsv"
+		}' "$dir/baselines.tsv" "$dir/points.tsv"
 }
 print_metric finetune macro_f1 "Macro F1 after fine-tuning (the paper's measure)"
 # How much more data the first strategy needs (the paper's figure 5): log cells are interpolated between its corpora

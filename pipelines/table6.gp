@@ -8,7 +8,7 @@ longest = 0
 do for [s in strategies." not_pre-trained"] { if (strlen(s) > longest) { longest = strlen(s) } }
 names = 70 + 8.0 * longest                                  # pixels
 wide = 1500 + names
-tall = 460.0 > 90 + 20.0 * n ? 460.0 : 90 + 20.0 * n
+tall = 460.0 > 130 + 20.0 * n ? 460.0 : 130 + 20.0 * n
 if (terminal eq "svg") { set terminal svg size wide,tall font "sans,13" background "white" } else { set terminal pngcairo size wide,tall font "sans,10" }
 set output dir."/table6.".terminal
 set datafile separator "\t"
@@ -33,6 +33,12 @@ aside(i) = 1 + (n > 6 ? 0.12 / n : 0.02) * (i - (n + 1) / 2.0)
 rows(stage, s) = "< awk -F '\t' '$1 == \"".stage."\" && $2 == \"macro_f1\" && $3 == \"".s."\"' ".points
 # no error bar for a single seed
 sd(x) = x eq "NA" ? 0 : real(x)
+# The lines without a network, in the panel of the probes
+baselines = dir."/baselines.tsv"
+bases = system("awk -F '\t' '$2 == \"macro_f1\" && $3 != \"NA\" { print $1 }' ".baselines." | tr '\n' ' '")
+base(name) = system("awk -F '\t' '$1 == \"".name."\" && $2 == \"macro_f1\" { print $3 }' ".baselines)
+base_dash(name) = name eq "pca" ? 4 : 3
+base_name(name) = name eq "pca" ? "50 components" : "expression"
 scratch(stage) = system("awk -F '\t' '$1 == \"".stage."\" && $2 == \"macro_f1\" && $3 == \"scratch\" { print $6 }' ".points)
 
 set xlabel "cells pre-trained on"
@@ -49,7 +55,8 @@ do for [stage in "finetune probe"] {
 	set rmargin at screen right(panel)
 	none = scratch(stage)
 	plot for [i = 1:words(strategies)] rows(stage, word(strategies, i)) using ($4 * aside(i)):6:(sd(strcol(7))) with yerrorlines \
-		pt sign(word(strategies, i)) ps 0.7 lw 2 lc rgb colour(word(strategies, i)), strlen(none) ? real(none) : NaN with lines dt 2 lc rgb "#000000"
+		pt sign(word(strategies, i)) ps 0.7 lw 2 lc rgb colour(word(strategies, i)), strlen(none) ? real(none) : NaN with lines dt 2 lc rgb "#000000", \
+		for [i = 1:(panel ? words(bases) : 0)] real(base(word(bases, i))) with lines dt base_dash(word(bases, i)) lw 2 lc rgb "#208040"
 }
 
 unset logscale x
@@ -82,7 +89,8 @@ unset border
 unset grid
 set xrange [0:1]
 set yrange [0:1]
-set key at screen edge(3, 10), screen 1 - 45 / tall left top Left reverse noenhanced maxrows n + 1
+set key at screen edge(3, 10), screen 1 - 45 / tall left top Left reverse noenhanced maxrows n + 1 + words(bases)
 plot for [i = 1:n] NaN with linespoints pt sign(word(strategies, i)) ps 0.7 lw 2 lc rgb colour(word(strategies, i)) title word(strategies, i), \
-	NaN with lines dt 2 lc rgb "#000000" title "not pre-trained"
+	NaN with lines dt 2 lc rgb "#000000" title "not pre-trained", \
+	for [i = 1:words(bases)] NaN with lines dt base_dash(word(bases, i)) lw 2 lc rgb "#208040" title base_name(word(bases, i))
 unset multiplot

@@ -21,7 +21,9 @@
 # part of the next larger one. SEED alone determines the split and the corpora.
 # Cells are those of cells.mk. The pre-training has the settings of make demo, but EPOCHS is 3; fine-tuning is that of make finetune. Each
 # graph is computed from its corpus alone. A model is scored on the held-out cells in two ways: after fine-tuning, and by a linear probe that is
-# trained on the frozen embeddings of all training cells. pipelines/table6-run.sh makes one run by hand.
+# trained on the frozen embeddings of all training cells. pipelines/table6-run.sh makes one run by hand. Beside the probes, the table has two
+# baselines without a network: logistic regression on log-normalised expression and on 50 principal components of all training cells, with
+# intervals by a bootstrap of the held-out donors, or of cells if they are fewer than five.
 # More strategies, sizes or seeds add trainings to the same folder and keep those that are done.
 #
 # To train on another machine, such as a container with a GPU: make table6-inputs makes a folder of inputs and prints its name. Copy it. On
@@ -92,11 +94,19 @@ $(T6_SIZES:%=$(T6_IN)/corrmask-%.graph): $(T6_IN)/corrmask-%.graph: $(T6_IN)/cor
 	$(call t6_in_stage,depgraph-$*) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(t6_threads)
 $(T6_SIZES:%=$(T6_IN)/pmi-%.graph): $(T6_IN)/pmi-%.graph: $(T6_IN)/corpus-%.tok
 	$(call t6_in_stage,depgraph-pmi-$*) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(t6_threads) -o $@ $<
+# Their scores are inputs: they need the counts, which the networks do not.
+T6_BASELINES := $(T6_IN)/expression.tsv $(T6_IN)/pca.tsv
+$(T6_BASELINES): $(T6_IN)/%.tsv: $(T6_IN)/learn.tok $(T6_IN)/test.tok $(T6_IN)/group | $(PREPARED)/train.counts $(PREPARED)/test.counts
+	$(call t6_in_stage,baseline-$*) $(PIPELINES)/table6-baseline.sh $* $(PREPARED)/train.counts $(PREPARED)/test.counts $(T6_IN)/group \
+		$(call text,LABEL) $(t6_threads) $@
 $(T6_IN)/about: $(T6_IN)/test.tok $(T6_IN)/train.tok $(T6_IN)/valid.masked $(T6_IN)/corpus-0.tok \
 		$(foreach z,$(T6_SIZES),$(T6_IN)/corrmask-$z.graph $(T6_IN)/pmi-$z.graph)
 	@$(script)/table6-about.sh $(@D) $(call text,DATA) '$(T6_SIZES)' > $@
+else
+# A folder of inputs that an older version made has none.
+T6_BASELINES := $(wildcard $(T6_IN)/expression.tsv $(T6_IN)/pca.tsv)
 endif
-table6-inputs: $(T6_IN)/about ## make the inputs of table6, to copy to another machine
+table6-inputs: $(T6_IN)/about $(T6_BASELINES) ## make the inputs of table6, to copy to another machine
 	@echo $(T6_IN)
 
 t6_graph = $(if $(filter pmi%,$1),$(T6_IN)/pmi-$2.graph,$(if $(filter corrmask%,$1),$(T6_IN)/corrmask-$2.graph))
@@ -136,7 +146,7 @@ t6_how = label $(LABEL); pre-training: $(CONFIG), $(T6_EPOCHS) epochs of batches
  fine-tuning: at most $(FT_EPOCHS) epochs of batches of $(FT_BATCH), rate $(FT_LR), $(FT_STOP)$(FT_ARGS:%= %)
 t6_table = $(PIPELINES)/table6-table.sh $(T6) $(T6_IN) '$(STRATEGIES)' '$(T6_SIZES)' '$(T6_SEEDS)' $(call quote,$(t6_how))
 t6_plot = $(PIPELINES)/plot.sh table6 $(T6) $1 "strategies='$(STRATEGIES)'"
-$(T6)/table.txt: $(T6_SCORES) $(T6)/grid $(PIPELINES)/table6-table.sh $(PIPELINES)/stats.awk
+$(T6)/table.txt: $(T6_SCORES) $(T6_BASELINES) $(T6)/grid $(PIPELINES)/table6-table.sh $(PIPELINES)/stats.awk
 	@$(t6_table) > $@
 $(T6)/table6.svg $(T6)/table6.png: $(T6)/table6.%: $(T6)/table.txt $(PIPELINES)/table6.gp
 	@$(call t6_plot,$*)

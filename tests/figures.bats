@@ -115,6 +115,7 @@ setup() {
 			echo "classes cells class $(sed 's/corrmask//' <<< "$strategies")" | tr -s ' ' '\t'
 			for i in $(seq 70); do printf '%d\t5\tx\t0.1\t0.2\n' $i; done
 		} > rare.tsv
+		printf '%s\tmacro_f1\t0.6\t0.5\t0.7\t1\n' expression pca > baselines.tsv
 		$P/plot.sh table6 . svg "strategies='$strategies'"
 		# every name once, at the right of the last panel, and the figure holds it
 		$PYTHON - "$strategies" <<-'END'
@@ -123,7 +124,7 @@ setup() {
 			wide, tall = map(float, re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', text).groups())
 			# gnuplot writes a text as a group that is moved to x, y
 			found = re.findall(r"<g transform=.translate\(([0-9.]+),([0-9.]+)\)[^>]*>\s*<text>([^<]+)", text)
-			for name in sys.argv[1].split() + ["not pre-trained"]:
+			for name in sys.argv[1].split() + ["not pre-trained", "expression", "50 components"]:
 			    at = [(float(x), float(y)) for x, y, t in found if t.strip() == name]
 			    assert len(at) == 1, (name, at)
 			    assert at[0][0] > 1500 and at[0][1] < tall and at[0][0] + 7 * len(name) < wide, (name, at, wide, tall)

@@ -25,6 +25,7 @@ in_sources() {
 		assert_file_exist "$dir/share/man/man5/scstream.5"
 		assert_file_exist "$dir/share/man/man7/corrmask.7"
 		assert_file_exist "$dir/share/corrmask/pipelines/demo.mk"
+		assert_file_exist "$dir/share/corrmask/data/catalog.tsv"
 		assert_file_exist "$dir/share/doc/corrmask/README.md"
 		PYTHONPATH="$dir/bin" PYTHONDONTWRITEBYTECODE=1 $PYTHON -c 'import scstream'
 		HOME=$PWD in_sources uninstall PREFIX="$prefix" DESTDIR=

@@ -29,6 +29,14 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 		for z, n in ("50", 50), ("0.5", 400), ("1", 800):
 		    open(f"in/corpus-{z}.cells", "w").write(f"{n}\n")
 		open("in/about", "w").write("some.h5ad: 800 cells to train, 200 held out\n")
+		own = random.Random(4)
+		for b in "expression", "pca":           # what ctaprobe --bootstrap writes; F1 of the rarest has no interval
+		    with open(f"in/{b}.tsv", "w") as f:
+		        f.write("metric\tvalue\n")
+		        for m in "accuracy", "macro_f1":
+		            low, v, high = sorted(own.random() for _ in range(3))
+		            f.write(f"{m}\t{v}\n{m}_low\t{low}\n{m}_high\t{high}\n")
+		        f.write("f1_rare\t" + ("nan" if b == "pca" else repr(own.random())) + f"\nbootstrap_units\t6\ncells\t200\nconverged\t{int(b == 'pca')}\n")
 		for k in 1, 2, 3, 7:
 		    for s, z in [("scratch", "0")] + [(s, z) for s in ("random", "pmi-rand", "corrmask") for z in ("50", "0.5", "1")]:
 		        if (s, z, k) in (("random", "0.5", 2), ("pmi-rand", "50", 1), ("corrmask", "1", 7)) or s == "pmi-rand" and z == "1" and k != 3:
@@ -43,6 +51,7 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 		                    f.write(f"{stage}\tf1:{c}\t{random.random() if n else 0}\n{stage}\tn:{c}\t{n}\n{stage}\ttrain_n:{c}\t{t}\n")
 	END
 	$P/table6-table.sh made in "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" "label cell_type; tiny, 3 epochs" > table
+	grep -q '; in brackets the 95 % interval, 6 groups drawn anew$' table
 	run -0 $PYTHON -W ignore - <<-'END'
 		import os, re
 		import numpy as np
@@ -66,11 +75,23 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 		          ("probe", "macro_f1"): "Macro F1 of a linear probe, no fine-tuning", ("probe", "accuracy"): "Accuracy of the probe",
 		          ("probe", "f1_rare"): "F1 of the rarest third of the classes, probe"}
 		cell = r"-(?= |$)|[-+.\d]+ ± [-.\d]+(?: \(p [^)]*\))?(?: \[\d\])?"
-		seen = few = 0
+		seen = few = rows_own = 0
 		def same(got, want, tolerance=1e-5):
 		    assert (got == "NA") if np.isnan(want) else abs(float(got) - want) <= tolerance * max(1, abs(want)), (got, want)
 		for (stage, metric), title in titles.items():
 		    lines = blocks[title]
+		    # rows without a network: above those of the probes, and nowhere else
+		    own = [l for l in lines if l.split()[0] in ("expression", "pca")]
+		    lines = [l for l in lines if l not in own]
+		    want = []
+		    for b, what in ("expression", "log-normalised expression, no network; did not converge"), ("pca", "50 principal components, no network"):
+		        v = dict(l.rstrip("\n").split("\t") for l in open(f"in/{b}.tsv"))
+		        if stage == "probe" and v[metric] != "nan":
+		            low = f"{metric}_low" in v
+		            want.append([b, f"{float(v[metric]):.3f}" + (f" ({float(v[metric + '_low']):.3f} to {float(v[metric + '_high']):.3f})" if low else ""), f"({what})"])
+		    assert [re.split("  +", l) for l in own] == want, (own, want)
+		    assert own == blocks[title][1:1 + len(own)]
+		    rows_own += len(own)
 		    assert re.findall(r"\d+ cells", lines[0]) == ["50 cells", "400 cells", "800 cells"]
 		    cut = lines.index("  gap to random")
 		    means = {l.split()[0]: re.findall(cell, l[14:]) for l in lines[1:cut]}
@@ -103,7 +124,7 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 		                assert text.startswith(f"{d.mean():+.3f} ± " + ("-" if m < 2 else f"{d.std(ddof=1):.3f}") + f" (p {got[7]})"), (text, d)
 		                assert text.endswith(f"[{m}]") == (m < 4), (text, m)
 		            seen += 1
-		assert seen == 6 * (1 + 9) and few > 10, (seen, few)
+		assert seen == 6 * (1 + 9) and few > 10 and rows_own == 5, (seen, few, rows_own)
 		# figure 5: how many cells random needs for the same mean
 		lines = blocks[titles["finetune", "macro_f1"]]
 		at = next(i for i, l in enumerate(lines) if l.startswith("  times the cells"))
@@ -136,6 +157,10 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 		    same(r[4], (f1["corrmask"] - f1["pmi-rand"])[:i + 1].mean())
 	END
 	assert_output ""
+	# the inputs of an older version: the same table without these rows
+	rm in/expression.tsv in/pca.tsv
+	$P/table6-table.sh made in "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" "label cell_type; tiny, 3 epochs" > without
+	diff <(grep -vE '^(expression|pca)' table) without
 }
 
 @test "stats.awk: p of Student's t and the detectable effect equal scipy's for any number of seeds" {
@@ -203,10 +228,50 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 	maskgen --strategy none --keep cell_type --epochs 3 --seed 1 -u $I/train.tok |
 		sctrain cells -q --label cell_type --config tiny --lr 1e-3 --eval $I/valid.masked --patience 3 --seed 1 --device cpu -o hand.scratch
 	diff <(cut -f 1-4 hand.scratch/train.tsv) <(cut -f 1-4 $R/runs/scratch-0-1/finetune.tsv)
+	# without a network; 53 cells of three donors are drawn one by one
+	counts=results/prepared/latest
+	embed_expression=(--expression) embed_pca=(--pca 50)
+	for b in expression pca; do
+		declare -n how=embed_$b
+		for part in train test; do scembed -q "${how[@]}" --fit $counts/train.counts -o hand.$part.emb $counts/$part.counts; done
+		ctaprobe cells -q -l cell_type --standardize --bootstrap 1000 --train hand.train.emb --test hand.test.emb | diff - $I/$b.tsv
+		line=$(awk -F '\t' '{ v[$1] = $2 } END { printf "%s +%.3f \\(%.3f to %.3f\\) ", b, v["macro_f1"], v["macro_f1_low"], v["macro_f1_high"] }' b=$b $I/$b.tsv)
+		[ "$(grep -cE "^$line" first.txt)" = 1 ]
+	done
+	run ls $I
+	refute_output --partial .emb
 	# pmi-rand follows the other graph
 	maskgen --strategy pmi-rand -g $I/pmi-100.graph --rate 0.15 --seed 1 -u $I/corpus-100.tok |
 		sctrain mlm -q --config tiny --lr 0.003 --seed 1 --device cpu -o hand.pmi
 	diff <(cut -f 1-4 hand.pmi/train.tsv) <(cut -f 1-4 $R/runs/pmi-rand-100-1/pretrain.tsv)
+}
+
+@test "table6-baseline.sh: an interval over donors, over cells if there are few donors; it leaves nothing behind when a tool fails" {
+	export BIN
+	scsim -q --cells 300 --donors 30 --seed 4 -o all.counts
+	for part in train test; do scsample -q --test-fraction 0.3 --by donor --part $part --seed 1 -o $part.counts all.counts; done
+	echo donor > by
+	: > nothing
+	mkdir base
+	$P/table6-baseline.sh pca train.counts test.counts by cell_type 2 base/donors.tsv 2> log
+	$P/table6-baseline.sh pca train.counts test.counts nothing cell_type 2 base/cells.tsv 2>> log
+	run ls base
+	assert_output $'cells.tsv\ndonors.tsv'
+	donors=$(scview -c donor test.counts | tail -n +2 | sort -u | wc -l)
+	[ "$donors" -ge 5 ]
+	run grep -P "^bootstrap_units\t$donors$" base/donors.tsv
+	assert_success
+	run grep -P "^bootstrap_units\t$(scview test.counts -c cell | tail -n +2 | wc -l)$" base/cells.tsv
+	assert_success
+	# the intervals alone differ
+	diff <(grep -vE '_(low|high)|units' base/donors.tsv) <(grep -vE '_(low|high)|units' base/cells.tsv)
+	run ! cmp -s base/donors.tsv base/cells.tsv
+	run ! $P/table6-baseline.sh pca train.counts test.counts by no_such_column 2 base/wrong.tsv
+	assert_output --partial "no_such_column"
+	run ls base
+	assert_output $'cells.tsv\ndonors.tsv'
+	run -2 $P/table6-baseline.sh umap train.counts test.counts by cell_type 2 base/wrong.tsv
+	assert_output --partial "table6-baseline.sh expression|pca"
 }
 
 @test "table6-run.sh: a run by hand gives the scores of make; wrong arguments are refused; a tool that fails leaves no scores" {
@@ -341,6 +406,9 @@ G() {
 		tar -xOzf out1/runs.tar.gz "$(basename $R)"/runs/$run/scores.tsv | cmp - $R/runs/$run/scores.tsv
 	done
 	for f in table.txt points.tsv table6.svg table6.png; do assert_file_not_empty out1/$f; done
+	# the baselines came with the inputs
+	diff <(grep -E '^(expression|pca) ' first.txt) <(grep -E '^(expression|pca) ' out1/table.txt)
+	[ "$(grep -cE '^(expression|pca) ' out1/table.txt)" = 6 ]
 	# at home again: nothing is left to do
 	mkdir -p home/table6
 	tar -xzmf out1/runs.tar.gz -C home/table6
