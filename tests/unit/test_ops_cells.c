@@ -285,8 +285,44 @@ static void nb_loss(void **state)
 	}
 }
 
+/* Genes of count 0, one by one, whose mu / theta goes from 1e-9 to 1e13. */
+static void wide_theta(void **state)
+{
+	enum { G = 203, LISTED = 77 };
+	struct seq s = {.B = 1, .T = 1, .offset = (uint32_t[]){0, 1}, .id = (uint32_t[]){LISTED}};
+	uint32_t count = 1000, mask[7] = {0};
+	float z[G] = {0}, t[G], weight[G], loss[G], dt[G] = {0}, lse;
+	double sum = 0, total = 0, worst = 0, worst_t = 0;
+	for (int g = 0; g < G; g++) {
+		t[g] = (float)(25 - .25 * g);
+		weight[g] = 1;
+		mask[g / 32] |= (uint32_t)(g != LISTED && g % 5) << g % 32;
+	}
+	struct ops *o = ops_cpu_new(1);
+	o->nb_loss(o, &sum, &lse, z, t, &s, &count, mask, &(struct gene_weight){weight, loss}, 1, G);
+	o->nb_loss_back(o, z, dt, t, &s, &count, mask, &lse, NULL, NULL, 1, G);
+	for (int g = 0; g < G; g++) {
+		double theta = exp(t[g]), r = count / (double)G / theta, want = theta * log1p(r);
+		if (!(mask[g / 32] >> g % 32 & 1)) {
+			assert_true(loss[g] == 0 && dt[g] == 0);
+			continue;
+		}
+		total += want;
+		worst = fmax(worst, fabs(loss[g] / want - 1));
+		worst_t = fmax(worst_t, fabs(dt[g] - (want - theta * r / (1 + r))) / want);
+	}
+	print_message("  worst %.1e of a loss, %.1e of dt, %.1e of the sum\n", worst, worst_t, fabs(sum / total - 1));
+	assert_true(worst < 5e-7 && worst_t < 1e-6 && fabs(sum / total - 1) < 3e-7);
+	sum = 0;
+	z[3] = NAN;
+	o->nb_loss(o, &sum, &lse, z, t, &s, &count, mask, NULL, 1, G);
+	assert_true(isnan(sum));
+	o->destroy(o);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(bag), cmocka_unit_test(batch_norm), cmocka_unit_test(nb_loss)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bag), cmocka_unit_test(batch_norm), cmocka_unit_test(nb_loss), cmocka_unit_test(wide_theta)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
