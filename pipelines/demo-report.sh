@@ -64,7 +64,7 @@ echo "values of networks are means over the seeds"
 for k in $seeds; do
 	paste "$dir/random-$k.probe.replicates" "$dir/corrmask-$k.probe.replicates" | awk -F '\t' 'NR > 1 { print $1 "\t" $8 - $4 }'
 done | awk -F '\t' "$stats"'$2 == $2 + 0 { x[$1] += $2; n[$1]++ }
-	END { for (r in x) { d = x[r] / n[r]; m++; s += d; q += d * d } print sd(m, s, q) }' > "$dir/error.txt"
+	END { for (r in x) { d = x[r] / n[r]; m++; s += d; q += d * d } print sd(m, s, q) }' > "$dir/error"
 echo
 awk -F '\t' "$stats"'
 	FILENAME ~ /summary/ { if ($1 == "random") base = $5; else { r = $5; gap = $7; gap_sd = $8; cells = $12 } next }
@@ -103,7 +103,7 @@ awk -F '\t' "$stats"'
 			(best == "pca" ? sprintf("50 principal components (%.3f) tell", sum[best]) : sprintf("Log-normalised expression (%.3f) tells", sum[best])), \
 			(sum[best] > sum[net] / count[net] ? "better" : "less well"), sum[net] / count[net], sum["untrained"] / count["untrained"]
 		if (seeds < 2) print "One seed: nothing can be said about other trainings (SEEDS=\"1 2\")."
-	}' "$dir/summary.tsv" "$dir/points.tsv" "$dir/error.txt" "$dir/probes.tsv"
+	}' "$dir/summary.tsv" "$dir/points.tsv" "$dir/error" "$dir/probes.tsv"
 echo "± is a standard error, over seeds and held-out cells"
 
 echo

@@ -88,7 +88,9 @@ losses() { # losses NAME: of the tables NAME.tsv
 some() { awk '/^= / { n++ } n <= 24'; }
 
 f1_by_frequency() {
-	awk -F '\t' -v kind="$1" '$2 == kind { print $1 "\t" $3 }' "$own/metrics.list" | while IFS=$'\t' read -r name f; do
+	# of runs that differ in the seed the first one, if there are many
+	awk -F '\t' -v kind="$1" '$2 == kind { name[++n] = $1; file[n] = $3 }
+		END { for (i = 1; i <= n; i++) { k = name[i]; if (n > 8) sub(/-[0-9]+$/, "", k); if (!seen[k]++) print name[i] "\t" file[i] } }' "$own/metrics.list" | while IFS=$'\t' read -r name f; do
 		awk -F '\t' -v name="$name" '{ i = index($1, ":"); k = substr($1, 1, i - 1); c = substr($1, i + 1) }
 			k == "f1" { f1[c] = $2; class[++n] = c } k == "n" { cells[c] = $2 } k == "train_n" { train[c] = $2; trained = 1 }
 			END { for (i = 1; i <= n; i++) { c = class[i]; x = trained ? train[c] : cells[c]
@@ -131,7 +133,9 @@ maps() {
 	label=$(setting LABEL)
 	group=$(for p in "${parts[@]}" "$dir"; do [ ! -e "$p/group" ] || cat "$p/group"; done | head -n 1)
 	seed=$(setting SEED)
-	find "$dir" -maxdepth 1 -name '*.emb' ! -name '*.train.emb' | sort -V | while read -r f; do
+	# of runs that differ in the seed, NAME-1, NAME-2 ..., the first one
+	find "$dir" -maxdepth 1 -name '*.emb' ! -name '*.train.emb' | sort -V |
+		awk '{ k = $0; sub(/-[0-9]+(\.test)?\.emb$/, "", k) } !seen[k]++' | while read -r f; do
 		name=$(basename "$f" .emb)
 		if [ ! "$own/$name.map" -nt "$f" ]; then
 			if [ "$(rows "$f")" -gt $MOST_CELLS ]; then scsample -q -n $MOST_CELLS --seed "${seed:-1}" "$f"; else cat "$f"; fi |
