@@ -9,8 +9,9 @@ import os, subprocess, sys, tempfile, time
 
 SLACK = 8.0  # MB: the longest cell so far, the allocator's granularity
 WIDTH = 64  # values of a cell's embedding: sctrain's preset tiny
+TOKENS = 180  # of a simulated cell; depgraph has 12 bytes for each of those in its sample
 
-# tool, bytes that it may keep for a cell beyond SLACK (None: grows with its sample, only printed), command
+# tool, bytes that it may keep for a cell beyond SLACK (None: only printed), command
 STEPS = [
     ("scsim", 0, "scsim -q -n {n} --genes 500 --types 4 --rarest 0.1 --depth 400 --donors 4 --seed 7 -o counts"),
     ("scview -O h5ad", None, "scview -q -O h5ad counts -o cells.h5ad"),
@@ -18,7 +19,7 @@ STEPS = [
     ("rankenc --fit", 0, "rankenc -q --fit back -o vocab"),
     ("rankenc", 0, "rankenc -q -m vocab back -o tok"),
     ("h5tok --rank", 8, "h5tok -q --rank vocab cells.h5ad -o ranked"),
-    ("depgraph", None, "depgraph -q tok -o graph"),
+    ("depgraph", 12 * TOKENS, "depgraph -q tok -o graph"),
     ("maskgen", 0, "maskgen -q --window 2 -g graph --strategy corrmask tok -o masked"),
     ("sctrain mlm", 0, "sctrain mlm -q --config tiny masked -o model"),
     ("scembed", 0, "scembed -q -M model tok -o emb"),
