@@ -133,3 +133,33 @@ each() {
 	assert_failure 1
 	assert_equal "${#lines[@]}" 1
 }
+
+@test "outputs: a read-only folder and a full TMPDIR are one line, and nothing is left" {
+	unshare -rm mount -t tmpfs none "$PWD" 2>/dev/null || skip "no user namespaces"
+	rankenc -q --fit "$in/sim.counts" | rankenc -q -m /dev/stdin "$in/sim.counts" -o tok
+	mkdir folder
+	refused() {
+		run -1 --separate-stderr unshare -rm bash -c "mount -t tmpfs -o size=4k none folder && $1"
+		assert_equal "$1: $(wc -l <<<"$stderr")" "$1: 1"
+		assert_regex "$stderr" "$2"
+	}
+	while read -r writer; do
+		[ "$writer" != python_writer ] || continue
+		refused "mount -o remount,ro folder && ${writer//\$in/$in} folder/out" "folder/out.*: Read-only file system"
+	done < <(writers)
+	refused "cat tok | TMPDIR=folder maskgen -q -o out" "TMPDIR.*No space left"
+	refused "TMPDIR=folder scview -q -O h5ad $in/sim.counts | cat; exit \${PIPESTATUS[0]}" "folder"
+	assert_equal "$(find . ! -name 'separate-stderr*' | sort | tr '\n' ' ')" ". ./folder ./tok "
+}
+
+@test "outputs: 64 open files are enough" {
+	check() {
+		$1 one
+		(ulimit -n 64 && $1 two)
+		case $1 in *"O h5ad"*) h5tok -q one -o a && h5tok -q two -o b && cmp a b ;; *) cmp one two ;; esac
+	}
+	rankenc -q --fit "$in/sim.counts" -o v
+	(ulimit -n 64 && rankenc -q -@ 3 -m v "$in/sim.counts" -o tok && depgraph -q -@ 3 tok -o graph && maskgen -q -@ 3 -g graph --strategy corrmask tok -o masked)
+	scview --check tok graph masked
+	each check
+}

@@ -11,7 +11,7 @@ SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' te
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults check-asan check-tsan check-valgrind check-fresh check-portability \
+.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults check-asan check-tsan check-valgrind soak check-fresh check-portability \
 	$(UNIT) $(BATS) fuzz fuzz-long $(FUZZ:%=run-%) bench
 
 # $(call side_by_side,GOALS): in a make with JOBS jobs, unless this one has -j. bats must not see the variables of make.
@@ -45,8 +45,13 @@ $(BATS): bats-%: tests/%.bats $(B)/emu/corrmask_cuda.so | all
 check-asan: ## run the unit tests under ASan and UBSan
 	$(call side_by_side,VARIANT=asan check-unit)
 
-check-tsan: ## run the threads of lib/stream under TSan
-	$(MAKE) VARIANT=tsan unit-stream
+check-tsan: ## run the threads of lib/stream and a small pipeline under TSan
+	$(MAKE) VARIANT=tsan all unit-stream
+	@BIN=$(BUILD)/tsan/bin tests/tsan/tsan.sh
+
+CELLS ?= 1000000
+soak: all ## a million simulated cells (CELLS=) through the pipeline: does memory stay flat? (an hour, 10 GB in TMPDIR)
+	@BIN=$(BIN) tests/soak.py $(CELLS)
 
 check-valgrind: all ## run a small pipeline under valgrind memcheck (needs the Debian packages valgrind and libc6-dbg)
 	@BIN=$(BIN) tests/valgrind.sh
@@ -126,7 +131,7 @@ lint-c: ## cppcheck; tests/cppcheck.txt holds what it gets wrong, and why
 # In bats: variables that it sets or the helper uses (2034, 2154), a failing cd, which ends the test (2164), > "$$file" after run (2238),
 # functions with optional arguments (2120). In scripts: functions called by a name in a variable (2317).
 lint-shell: ## shellcheck
-	@shellcheck -e SC2317 .ci/run $(wildcard tests/*.sh tests/bench/*.sh tests/faults/*.sh pipelines/*.sh)
+	@shellcheck -e SC2317 .ci/run $(wildcard tests/*.sh tests/bench/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh)
 	@shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)
 
 lint-man: ## mandoc's checks of the manual pages
