@@ -95,7 +95,7 @@ left() {
 # handler. The tools can only take care that nothing is left.
 library_dies() {
 	case $1:${2%%:*}:$3 in
-	scview-h5ad:alloc:255 | scview-h5ad:alloc:139 | scview-into:alloc:255 | scview-into:alloc:139 | ctaprobe-map:alloc:134) ;;
+	scview-h5ad:alloc:255 | scview-h5ad:alloc:139 | scview-into:alloc:255 | scview-into:alloc:139 | ctaprobe-map:alloc:134 | ctaprobe-map:alloc:139) ;;
 	*) return 1 ;;
 	esac
 }
