@@ -19,7 +19,7 @@ page() { awk -f "$here/report-html.awk" -f "$here/report-$1.awk" "${@:2}"; }
 text() { sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g; s/"/\&quot;/g; s/'\''/\&#39;/g'; }
 line() { printf '%s' "$1" | tr '\n' ' ' | text; }
 setting() { sed -n "s/^$1 = //p" "$dir/settings"; }
-# files NAME...: the run's files, but for those of the page, with names such as '*.svg', in order
+# in_run NAME...: the run's files, but for those of the page, with names such as '*.svg', in order
 in_run() {
 	local also=() name
 	for name; do also+=(-o -name "$name"); done

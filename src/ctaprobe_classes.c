@@ -176,7 +176,7 @@ static void write_coefficients(const struct fitted *f, const struct classes *c)
 	const struct probe *p = &f->p;
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = xmemopen(&text, &size);
 	fputs("class\tintercept", out);
 	for (size_t j = 0; j < p->d; j++)
 		fprintf(out, "\tw%zu", j);
@@ -186,7 +186,7 @@ static void write_coefficients(const struct fitted *f, const struct classes *c)
 			fprintf(out, "\t%.17g", p->w[i * p->d + j]);
 	}
 	fputc('\n', out);
-	fclose(out);
+	xmemclose(out, &text);
 	write_text(cells_set.coefficients, text, size);
 }
 

@@ -126,14 +126,14 @@ int ranks_main(int argc, char **argv)
 	parse_metrics(&t);
 	for (int i = 0; i < ranks_cli.noperand; i++)
 		read_method(&t, ranks_cli.operand[i]);
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xmemopen(&text, &size);
 	fputs("method\tscore\trank", f);
 	for (size_t c = 0; c < t.columns; c++)
 		fprintf(f, "\t%s", t.metric[c]);
 	fputc('\n', f);
 	for (size_t i = 0; i < t.methods; i++)
 		print_method(f, &t, i);
-	fclose(f);
+	xmemclose(f, &text);
 	write_text(ranks_cli.output, text, size);
 	cli_report(&ranks_cli, "%zu methods, %zu metrics", t.methods, t.columns);
 	for (size_t c = 0; c < t.columns; c++)

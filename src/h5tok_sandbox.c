@@ -1,5 +1,6 @@
 #include "h5tok_sandbox.h"
 
+#include "anndata/h5ad.h"
 #include "base/file.h"
 
 #include <dirent.h>
@@ -64,9 +65,9 @@ static void allow(int rules, const char *path)
 /* An operand: a folder, which may hold symbolic links to files elsewhere. A matrix has its genes and barcodes beside it, in its folder. */
 static void allow_operand(int rules, const char *path)
 {
-	const char *name = strrchr(path, '/');
-	char *folder =
-		strstr(name ? name : path, "matrix.mtx") ? xasprintf("%.*s.", name ? (int)(name + 1 - path) : 0, path) : xstrdup(path);
+	const char *slash = strrchr(path, '/');
+	size_t prefix;
+	char *folder = h5ad_matrix_name(path, &prefix) ? xasprintf("%.*s.", slash ? (int)(slash + 1 - path) : 0, path) : xstrdup(path);
 	DIR *d = opendir(folder);
 	allow(rules, path);
 	for (struct dirent *x; d && (x = readdir(d));) {

@@ -60,18 +60,14 @@ void print_ratio(FILE *f, const struct ratio *r)
 void text_open(struct text *t)
 {
 	*t = (struct text){0};
-	t->f = open_memstream(&t->bytes, &t->size);
-	if (!t->f)
-		die("out of memory");
+	t->f = xmemopen(&t->bytes, &t->size);
 }
 
 void text_write(struct text *t, const char *path)
 {
 	struct error e;
-	struct outfile out;
-	if (fclose(t->f))
-		die("out of memory");
-	if (outfile_open(&out, path, 0, &e) || outfile_write(&out, t->bytes, t->size, &e) || outfile_commit(&out, &e))
+	xmemclose(t->f, &t->bytes);
+	if (outfile_text(path, t->bytes, &e))
 		die("%s", e.msg);
 	free(t->bytes);
 	*t = (struct text){0};

@@ -150,18 +150,15 @@ static void standard_errors(struct cell_losses *r, const struct score *y, double
 static void write_rows(const struct cell_losses *r)
 {
 	struct error e;
-	struct outfile f;
 	char *text = NULL;
 	size_t n;
-	FILE *t = open_memstream(&text, &n);
-	if (!t)
-		die("out of memory");
+	FILE *t = xmemopen(&text, &n);
 	fprintf(t, "cell\tepoch\tmasked\tloss\tcorrect\n");
 	for (size_t i = 0; i < r->n; i++)
 		fprintf(t, "%llu\t%u\t%u\t%.9g\t%u\n", (unsigned long long)r->row[i].cell, r->row[i].epoch, r->row[i].masked,
 			r->row[i].loss, r->row[i].correct);
 	xmemclose(t, &text);
-	if (outfile_open(&f, cells_path, 0, &e) || outfile_write(&f, text, n, &e) || outfile_commit(&f, &e))
+	if (outfile_text(cells_path, text, &e))
 		die("%s", e.msg);
 	free(text);
 }
@@ -175,9 +172,7 @@ static void write_metrics(struct score *y, struct cell_losses *r)
 	double value[METRICS_MAX], loss, accuracy; /* standard errors */
 	char *text = NULL;
 	size_t n;
-	FILE *f = open_memstream(&text, &n);
-	if (!f)
-		die("out of memory");
+	FILE *f = xmemopen(&text, &n);
 	score_metrics(y, value);
 	fprintf(f, "metric\tvalue\nloss\t%.9g\n", value[0]);
 	for (size_t i = metric_count(k); --i;)

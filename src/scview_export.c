@@ -177,10 +177,7 @@ void view_into(struct stream *in)
 	if (!S_ISREG(st.st_mode))
 		die("%s: not a regular file", view.into);
 	const char *path = open_output(view.output ? view.output : view.into, &spill);
-	struct outfile *to = view.out.direct ? &spill : &view.out;
-	copy(fd, view.into, to);
-	if (!view.output && fchmod(to->fd, st.st_mode & 07777))
-		die("%s: cannot keep its permissions: %s", view.into, strerror(errno));
+	copy(fd, view.into, view.out.direct ? &spill : &view.out);
 	close(fd);
 	struct h5ad_into *w = h5ad_into_new(path, view.into, view.key, stream_header(in), keep, nkeep, stream_name(in), &view.error);
 	if (!w)

@@ -120,7 +120,7 @@ probe() {
 
 @test "hostile: a reader that is killed takes its child with it" {
 	[ -e probe.so ] || skip "no compiler for the probe"
-	PROBE=loop LD_PRELOAD=$PWD/probe.so h5tok -q sim.h5ad -o out 3>&- &
+	PROBE=loop LD_PRELOAD=$PWD/probe.so h5tok -q sim.h5ad -o killed 3>&- &
 	parent=$!
 	child=''
 	for _ in $(seq 100); do
@@ -135,7 +135,7 @@ probe() {
 		sleep 0.1
 	done
 	refute [ -e "/proc/$child/exe" ]
-	assert_equal "$(echo out*)" 'out*'
+	assert_equal "$(echo killed*)" 'killed*'
 }
 
 # spoil FILE CODE: a copy of sim.h5ad, changed by Python as f

@@ -105,7 +105,8 @@ static int make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f, struct e
 	const struct column_spec *s = &w->header->col[f->col];
 	struct h5out *o = &w->w.h5;
 	hid_t type = s->type == U8 ? H5T_NATIVE_UINT8 : export_native(&w->w, s->type);
-	char *name = strcmp(s->name, "x") ? xasprintf("%s_%s", w->key, s->name) : xasprintf("X_%s", w->key);
+	char *full = strcmp(s->name, "x") ? xasprintf("%s_%s", w->key, s->name) : xasprintf("X_%s", w->key);
+	char *name = export_link_name(NULL, 0, full);
 	hsize_t dim[2] = {w->ncell, s->n};
 	int bad = H5Lexists(obsm, name, H5P_DEFAULT) > 0
 		? error_set(e, "%s: obsm has '%s' already: choose another name with --key", w->shown, name)
@@ -125,6 +126,7 @@ static int make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f, struct e
 		H5Sclose(space);
 	}
 	free(name);
+	free(full);
 	return bad;
 }
 
@@ -165,7 +167,9 @@ static int make_table(struct h5ad_into *w, char *const *keep, size_t nkeep, stru
 		const struct column_spec *s = &w->header->col[i];
 		if (!is_kept(w, s, keep, nkeep))
 			continue;
-		char *name = xasprintf("%s_%s", w->key, s->name), *companion = xasprintf("%s.missing", name);
+		char *full = xasprintf("%s_%s", w->key, s->name), *name = export_link_name(NULL, 0, full),
+		     *companion = xasprintf("%s.missing", name);
+		free(full);
 		if (dataframe_find(&w->obs, name)) {
 			error_set(e, "%s: obs has '%s' already: choose another name with --key", w->shown, name);
 			free(name);
@@ -292,9 +296,6 @@ static int write_column(struct h5ad_into *w, hid_t obs, struct scalar *c, int ga
 {
 	struct column_spec *s = &w->columns.col[c->own];
 	struct obs_out o = {.col = c->own, .missing = c->missing >= 0 || gaps ? c->own + 1 : -1, .name = s->name};
-	for (char *p = s->name; *p; p++)
-		if (*p == '/')
-			*p = '_';
 	*name = s->name;
 	if (gaps && s->type == CATEGORICAL && s->dtype && !strcmp(s->dtype, "bool")) {
 		free(s->dtype);

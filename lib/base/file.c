@@ -70,14 +70,14 @@ static char *follow_links(const char *path)
 /* The complete file gets the permissions and the group of the file that it replaces, else those of a new file. */
 static int set_access(const struct outfile *f)
 {
-	struct stat old, new;
+	struct stat old, made;
 	if (stat(f->path, &old)) {
 		mode_t mask = umask(0);
 		umask(mask);
 		return fchmod(f->fd, 0666 & ~mask);
 	}
 	mode_t mode = old.st_mode & 0777;
-	if (fstat(f->fd, &new) || (new.st_gid != old.st_gid &&fchown(f->fd, (uid_t)-1, old.st_gid)))
+	if (fstat(f->fd, &made) || (made.st_gid != old.st_gid && fchown(f->fd, (uid_t)-1, old.st_gid) != 0))
 		mode &= ~(mode_t)070; /* another group must not read what was not for it */
 	return fchmod(f->fd, mode);
 }

@@ -190,19 +190,12 @@ int weights_load(struct model *m, const char *path, struct weights_report *r, st
 /* A model that transformers can read and we cannot yet: say what to do. */
 static int explain_missing(const char *path, struct error *e)
 {
-	static const struct {
-		const char *name, *what;
-	} other[] = {
-		{"pytorch_model.bin", "pickled weights: load and save it once with transformers, which writes model.safetensors"},
-	};
 	const char *slash = strrchr(path, '/');
-	int n = slash ? (int)(slash - path) + 1 : 0;
-	for (size_t i = 0; i < sizeof other / sizeof *other && access(path, F_OK); i++) {
-		char *there = xasprintf("%.*s%s", n, path, other[i].name);
-		if (access(there, F_OK) == 0)
-			error_prefix(e, "%s is there, %s", there, other[i].what);
-		free(there);
-	}
+	char *pickled = xasprintf("%.*spytorch_model.bin", slash ? (int)(slash - path) + 1 : 0, path);
+	if (access(path, F_OK) && access(pickled, F_OK) == 0)
+		error_prefix(e, "%s is there, pickled weights: load and save it once with transformers, which writes model.safetensors",
+			pickled);
+	free(pickled);
 	return -1;
 }
 
