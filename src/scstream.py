@@ -474,6 +474,32 @@ def read(source, verify=True):
 
 # ---- writing ----
 
+def temporary(path):
+    """A file beside `path`, for its owner alone, which put_in_place or abandon ends. path has no symbolic links (os.path.realpath)."""
+    return tempfile.NamedTemporaryFile(dir=os.path.dirname(path), prefix=os.path.basename(path) + ".tmp.", delete=False)
+
+
+def put_in_place(file, path):
+    """The complete file takes the place of path, with the permissions of what it replaces, or those of a new file."""
+    file.flush()
+    try:
+        mode = os.stat(path).st_mode & 0o777
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o666 & ~mask
+    os.chmod(file.name, mode)
+    os.fsync(file.fileno())
+    file.close()
+    os.replace(file.name, path)
+
+
+def abandon(file):
+    if os.path.exists(file.name):
+        file.close()
+        os.unlink(file.name)
+
+
 class Writer:
     """A stream being written to a path or a binary file object. Use it in a with statement: the trailer is written when the
     body ends well; after an exception the stream stays unfinished and a path is left as it was."""
@@ -484,7 +510,7 @@ class Writer:
         self.level, self.hash, self.frames, self.rows = level, XXH3(), [], []
         self.path = os.path.realpath(target) if isinstance(target, (str, os.PathLike)) and target != "-" else None
         if self.path:
-            self.file = tempfile.NamedTemporaryFile(dir=os.path.dirname(self.path), prefix=os.path.basename(self.path) + ".tmp.", delete=False)
+            self.file = temporary(self.path)
         else:
             self.file = sys.stdout.buffer if isinstance(target, str) else target
         self._frame(payload)
@@ -553,16 +579,7 @@ class Writer:
                         struct.pack("<IBI", n, 0, SEEK_FOOTER))
         self.file.flush()
         if self.path:
-            try:
-                mode = os.stat(self.path).st_mode & 0o777
-            except FileNotFoundError:
-                mask = os.umask(0)
-                os.umask(mask)
-                mode = 0o666 & ~mask
-            os.chmod(self.file.name, mode)
-            os.fsync(self.file.fileno())
-            self.file.close()
-            os.replace(self.file.name, self.path)
+            put_in_place(self.file, self.path)
 
     def __enter__(self):
         return self
@@ -578,9 +595,8 @@ class Writer:
         self._abandon()
 
     def _abandon(self):
-        if self.path and os.path.exists(self.file.name):
-            self.file.close()
-            os.unlink(self.file.name)
+        if self.path:
+            abandon(self.file)
 
 
 def write(target, header, blocks, level=1):

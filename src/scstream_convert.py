@@ -110,16 +110,13 @@ def to_geneformer(vocab, tokens, medians):
 
 def save(path, data):
     """The whole file, or none."""
-    temporary = "%s.tmp.%d" % (path, os.getpid())
+    path = os.path.realpath(path)
+    file = scstream.temporary(path)
     try:
-        with open(temporary, "wb") as f:
-            f.write(data)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(temporary, path)
+        file.write(data)
+        scstream.put_in_place(file, path)
     except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+        scstream.abandon(file)
         raise
 
 
