@@ -117,3 +117,10 @@ latest() { readlink "results/$1/latest"; }
 	for goal in demo finetune genes table6 fig3 fig4; do told "SCALE=huge: expected tiny, small or paper" $goal SCALE=huge; done
 	assert_equal "$(ls)" ""
 }
+
+@test "runs: the variables of the experiments have the same defaults in the sources and installed" {
+	variables() { env -u MAKEFLAGS make -s "$@" help | sed -n '/^Variables of the experiments/,/^Benchmarks/p' | sed -n 's|=.*pipelines/|=pipelines/|; /=/p'; }
+	variables -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" >installed
+	variables -C "$BATS_TEST_DIRNAME/.." CUDA=0 | diff - installed
+	grep -q '^    CELLS=3000 ' installed
+}
