@@ -26,28 +26,38 @@ function tail(t, v,  angle, c, i, term, sum) {
 function paired_p(t, n) {
 	return t == "NA" ? t : sprintf("%.2g", tail(t, n - 1))
 }
-# The mean difference, in standard deviations, that a paired two-sided t test at 5 % of n differences finds in 80 % of experiments. The
-# power at m = sqrt(n) d is P(|T| > t) of a noncentral T: given s = sqrt(chi^2 / v), it is norm(m - t s) + norm(-m - t s); gnuplot sums it
-# over the density of s by the midpoint rule. t and m are found by bisection. NA without gnuplot.
-function effect(n,  v, i, low, high, command) {
-	if (n < 2)
-		return "NA"
-	if (!(n in effect_of)) {
-		v = n - 1
-		low = 0
+# The t that is exceeded, in either direction, with probability 5 % given v degrees of freedom, by bisection
+function critical_t(v,  i, low, high) {
+	if (!(v in critical_of)) {
 		high = 20
 		for (i = 0; i < 50; i++)
 			if (tail((low + high) / 2, v) > 0.05)
 				low = (low + high) / 2
 			else
 				high = (low + high) / 2
+		critical_of[v] = high
+	}
+	return critical_of[v]
+}
+# Half the 95 % interval of the mean of n differences with standard deviation d
+function half_interval(n, d) {
+	return n > 1 ? critical_t(n - 1) * d / sqrt(n) : "NA"
+}
+# The mean difference, in standard deviations, that a paired two-sided t test at 5 % of n differences finds in 80 % of experiments. The
+# power at m = sqrt(n) d is P(|T| > t) of a noncentral T: given s = sqrt(chi^2 / v), it is norm(m - t s) + norm(-m - t s); gnuplot sums it
+# over the density of s by the midpoint rule. m is found by bisection. NA without gnuplot.
+function effect(n,  v, command) {
+	if (n < 2)
+		return "NA"
+	if (!(n in effect_of)) {
+		v = n - 1
 		command = sprintf("gnuplot -e '" \
 			"v = %d.0; t = %.9f; h = 0.005; set print \"-\";" \
 			"f(s) = exp(log(2) + v / 2 * log(v / 2) - lgamma(v / 2) + (v - 1) * log(s) - v * s * s / 2);" \
 			"g(s, m) = f(s) * (norm(m - t * s) + norm(-m - t * s));" \
 			"power(m) = h * (sum [i = 0:1199] g((i + 0.5) * h, m));" \
 			"find(a, b, i) = i == 0 ? b : power((a + b) / 2) < 0.8 ? find((a + b) / 2, b, i - 1) : find(a, (a + b) / 2, i - 1);" \
-			"print sprintf(\"%%.6g\", find(0.0, 40.0, 40) / sqrt(v + 1))' 2>/dev/null", v, high)
+			"print sprintf(\"%%.6g\", find(0.0, 40.0, 40) / sqrt(v + 1))' 2>/dev/null", v, critical_t(v))
 		effect_of[n] = "NA"
 		command | getline effect_of[n]
 		close(command)

@@ -75,6 +75,14 @@ static struct option_def cells_options[] = {
 		.min = 2,
 		.max = 1000,
 		.changes = 1},
+	{.name = "nearest",
+		.kind = OPT_INT,
+		.to = &cells_set.nearest,
+		.arg = "K",
+		.help = "with --label: instead of a regression, the class of most of the K nearest training cells",
+		.min = 1,
+		.max = 10000,
+		.changes = 1},
 	{.name = "standardize",
 		.kind = OPT_FLAG,
 		.to = &cells_set.standardize,
@@ -211,6 +219,8 @@ static void fit_split(struct result *r, const struct split *s, const struct clas
 {
 	if (cells_set.target)
 		target_fit(r, s);
+	else if (cells_set.nearest)
+		nearest_fit(r, s, c);
 	else
 		classes_fit(r, s, c);
 }
@@ -368,11 +378,16 @@ static void check_options(void)
 		usage_error("one stream of embeddings at a time; join several with scsample");
 	for (struct option_def *o = cells_options; o->name; o++) {
 		int classes = o->to == &cells_set.inverse_penalty || o->to == &cells_set.tol || o->to == &cells_set.max_iter ||
-			o->to == &cells_set.rare || o->to == &cells_set.coefficients || o->to == &cells_set.replicates;
+			o->to == &cells_set.rare || o->to == &cells_set.coefficients || o->to == &cells_set.replicates ||
+			o->to == &cells_set.nearest;
+		int regression = o->to == &cells_set.inverse_penalty || o->to == &cells_set.search || o->to == &cells_set.tol ||
+			o->to == &cells_set.max_iter || o->to == &cells_set.coefficients;
 		if (o->seen && test_path && o->to == &cells_set.nfold)
 			usage_error("--%s is for cross-validation: it excludes --test", o->name);
 		if (o->seen && cells_set.target && classes)
 			usage_error("--%s is for --label: it excludes --target", o->name);
+		if (o->seen && cells_set.nearest && regression)
+			usage_error("--%s is for a regression: it excludes --nearest", o->name);
 		if (o->seen && cells_set.label && o->to == &cells_set.penalty)
 			usage_error("--penalty is for --target; that of --label is --inverse-penalty");
 		if (o->seen && cells_set.search && (o->to == &cells_set.inverse_penalty || o->to == &cells_set.penalty))

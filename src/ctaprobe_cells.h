@@ -1,5 +1,5 @@
 /* The parts of ctaprobe cells: ctaprobe_cells.c has the options, the splits and the output, ctaprobe_classes.c the probe of labels,
- * ctaprobe_target.c that of numbers. */
+ * ctaprobe_nearest.c the one by nearest neighbours, ctaprobe_target.c that of numbers. */
 #ifndef CTAPROBE_CELLS_H
 #define CTAPROBE_CELLS_H
 
@@ -8,7 +8,7 @@
 /* The options that the probes need. */
 struct settings {
 	const char *label, *target, *group, *coefficients, *replicates_path;
-	long long nfold, max_iter, rare, search, replicates;
+	long long nfold, max_iter, nearest, rare, search, replicates;
 	double inverse_penalty, penalty, tol;
 	int standardize;
 };
@@ -38,7 +38,11 @@ struct result {
 
 /* Fit one split and predict its test cells. c: the classes. */
 void classes_fit(struct result *r, const struct split *s, const struct classes *c);
+void nearest_fit(struct result *r, const struct split *s, const struct classes *c);
 void target_fit(struct result *r, const struct split *s);
+
+/* Warn of classes of the tested cells that no training cell has. */
+void warn_untrained(const struct split *s, const struct classes *c);
 
 /* Add the scores of the tested cells. fold [d->n]: NULL without cross-validation. Then what is known of each class. */
 void classes_scores(cJSON *j, const struct embeddings *d, struct result *r, const uint32_t *fold);

@@ -158,13 +158,15 @@ static double search(struct result *r, const struct split *s, const struct class
 
 /* ---- one split ---- */
 
-static void warn_untrained(const struct split *s, const struct fitted *f, const struct classes *c)
+void warn_untrained(const struct split *s, const struct classes *c)
 {
 	size_t *n = xcalloc(c->n, sizeof *n);
 	for (size_t i = 0; i < s->m; i++)
 		n[s->to->y[s->test[i]]]++;
+	for (size_t i = 0; i < s->n; i++)
+		n[s->from->y[s->train[i]]] = 0;
 	for (size_t k = 0; k < c->n; k++)
-		if (n[k] && f->local[k] == MISSING_CODE)
+		if (n[k])
 			warn("%s: class '%s' (%zu cells) is not in the training cells and is never predicted", stream_name(s->to->s),
 				c->name[k], n[k]);
 	free(n);
@@ -205,7 +207,7 @@ void classes_fit(struct result *r, const struct split *s, const struct classes *
 	struct prediction p = {&f, s->to, s->test, r->predicted, r->logit};
 	pool_for((int)cells_cli.threads, s->m, predict, &p);
 	if (s->from != s->to)
-		warn_untrained(s, &f, c);
+		warn_untrained(s, c);
 	if (cells_set.coefficients)
 		write_coefficients(&f, c);
 	fitted_release(&f);

@@ -18,9 +18,11 @@ struct near {
 };
 
 struct search {
-	const float *x;      /* [n, d] rows minus their mean: smaller numbers lose fewer digits */
+	const float *q;      /* [m, d] whose neighbours are searched */
+	const float *x;      /* [n, d] among these. Both are minus the mean of x: smaller numbers lose fewer digits */
 	const float *square; /* [n] squared lengths */
-	size_t n, d, k;
+	size_t m, n, d, k;
+	size_t most;       /* rows of x that can be neighbours: n, or n - 1 if q is x */
 	float *product;    /* [threads, ROWS, TILE] */
 	struct near *heap; /* [threads, ROWS, k + SPARE] the farthest first */
 	uint32_t *neighbour;
@@ -55,7 +57,7 @@ static double exact(const struct search *s, size_t a, size_t b)
 {
 	double sum = 0;
 	for (size_t j = 0; j < s->d; j++) {
-		double v = (double)s->x[a * s->d + j] - (double)s->x[b * s->d + j];
+		double v = (double)s->q[a * s->d + j] - (double)s->x[b * s->d + j];
 		sum += v * v;
 	}
 	return sqrt(sum);
@@ -75,20 +77,21 @@ static void keep_nearest(const struct search *s, size_t row, struct near *heap, 
 static void search_rows(void *arg, size_t block, int thread)
 {
 	const struct search *s = arg;
-	size_t from = block * ROWS, rows = s->n - from < ROWS ? s->n - from : ROWS;
-	size_t kept = s->k + SPARE < s->n - 1 ? s->k + SPARE : s->n - 1;
+	size_t from = block * ROWS, rows = s->m - from < ROWS ? s->m - from : ROWS;
+	size_t kept = s->k + SPARE < s->most ? s->k + SPARE : s->most;
+	int self = s->q == s->x;
 	float *product = s->product + (size_t)thread * ROWS * TILE;
 	struct near *heap = s->heap + (size_t)thread * ROWS * (s->k + SPARE);
 	for (size_t i = 0; i < rows * kept; i++)
 		heap[i] = (struct near){INFINITY, UINT32_MAX};
 	for (size_t at = 0; at < s->n; at += TILE) {
 		size_t width = s->n - at < TILE ? s->n - at : TILE;
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)width, (int)s->d, -2, s->x + from * s->d, (int)s->d,
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)width, (int)s->d, -2, s->q + from * s->d, (int)s->d,
 			s->x + at * s->d, (int)s->d, 0, product, TILE);
 		for (size_t i = 0; i < rows; i++)
 			for (size_t j = 0; j < width; j++) {
 				struct near v = {(double)(s->square[at + j] + product[i * TILE + j]), (uint32_t)(at + j)};
-				if (at + j != from + i && farther(&heap[i * kept], &v))
+				if (!(self && at + j == from + i) && farther(&heap[i * kept], &v))
 					replace_first(heap + i * kept, kept, v);
 			}
 	}
@@ -96,32 +99,49 @@ static void search_rows(void *arg, size_t block, int thread)
 		keep_nearest(s, from + i, heap + i * kept, kept);
 }
 
-/* Subtract the mean row. */
-static float *centred(const float *x, size_t n, size_t d)
+/* Rows of y minus the mean row of x [n, d]. */
+static float *centred(const float *y, size_t m, const float *x, size_t n, size_t d)
 {
-	float *y = xmalloc(n * d * sizeof *y);
+	float *out = xmalloc(m * d * sizeof *out);
 	double *mean = xcalloc(d, sizeof *mean);
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < d; j++)
 			mean[j] += (double)x[i * d + j] / (double)n;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < m; i++)
 		for (size_t j = 0; j < d; j++)
-			y[i * d + j] = (float)((double)x[i * d + j] - mean[j]);
+			out[i * d + j] = (float)((double)y[i * d + j] - mean[j]);
 	free(mean);
-	return y;
+	return out;
+}
+
+static void search(struct search *s, int threads)
+{
+	float *square = xmalloc(s->n * sizeof *square);
+	for (size_t i = 0; i < s->n; i++)
+		square[i] = cblas_sdot((int)s->d, s->x + i * s->d, 1, s->x + i * s->d, 1);
+	s->square = square;
+	s->product = xmalloc((size_t)threads * ROWS * TILE * sizeof *s->product);
+	s->heap = xmalloc((size_t)threads * ROWS * (s->k + SPARE) * sizeof *s->heap);
+	pool_for(threads, (s->m + ROWS - 1) / ROWS, search_rows, s);
+	free(s->product);
+	free(s->heap);
+	free(square);
 }
 
 void nearest_neighbours(const float *x, size_t n, size_t d, size_t k, int threads, uint32_t *neighbour, double *distance)
 {
-	float *y = centred(x, n, d), *square = xmalloc(n * sizeof *square);
-	for (size_t i = 0; i < n; i++)
-		square[i] = cblas_sdot((int)d, y + i * d, 1, y + i * d, 1);
-	struct search s = {.x = y, .square = square, .n = n, .d = d, .k = k, .neighbour = neighbour, .distance = distance};
-	s.product = xmalloc((size_t)threads * ROWS * TILE * sizeof *s.product);
-	s.heap = xmalloc((size_t)threads * ROWS * (k + SPARE) * sizeof *s.heap);
-	pool_for(threads, (n + ROWS - 1) / ROWS, search_rows, &s);
-	free(s.product);
-	free(s.heap);
-	free(square);
+	float *y = centred(x, n, x, n, d);
+	struct search s = {.q = y, .x = y, .m = n, .n = n, .d = d, .k = k, .most = n - 1, .neighbour = neighbour, .distance = distance};
+	search(&s, threads);
 	free(y);
+}
+
+void nearest_rows(
+	const float *q, size_t m, const float *x, size_t n, size_t d, size_t k, int threads, uint32_t *neighbour, double *distance)
+{
+	float *y = centred(x, n, x, n, d), *r = centred(q, m, x, n, d);
+	struct search s = {.q = r, .x = y, .m = m, .n = n, .d = d, .k = k, .most = n, .neighbour = neighbour, .distance = distance};
+	search(&s, threads);
+	free(y);
+	free(r);
 }
