@@ -13,10 +13,11 @@
 static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *modules, *groups, *rate_uniform, *rate_linear,
 			       *rate_choice, *lambda_linear;
 /* the words of --strategy; pmi and pmi-rand differ only in lambda */
-enum { NONE, RANDOM, COLUMNS, CORRMASK, PMI, PMI_RAND, PROBE };
-static const enum mask_strategy kind_of[] = {MASK_NONE, MASK_RANDOM, MASK_COLUMNS, MASK_CORRMASK, MASK_PMI, MASK_PMI, MASK_PROBE};
-static const double usual_lambda[] = {0, 0, 0, 0.5, 1, 0.5, 0};
-static const char *const strategy_name[] = {"none", "random", "columns", "corrmask", "pmi", "pmi-rand", "probe"};
+enum { NONE, RANDOM, RUNS, COLUMNS, CORRMASK, PMI, PMI_RAND, PROBE };
+static const enum mask_strategy kind_of[] = {
+	MASK_NONE, MASK_RANDOM, MASK_RUNS, MASK_COLUMNS, MASK_CORRMASK, MASK_PMI, MASK_PMI, MASK_PROBE};
+static const double usual_lambda[] = {0, 0, 0, 0, 0.5, 1, 0.5, 0};
+static const char *const strategy_name[] = {"none", "random", "runs", "columns", "corrmask", "pmi", "pmi-rand", "probe"};
 /* the words of --partners: two for corrmask, two for probe */
 enum { UNIFORM, WEIGHTED, HIDDEN, VISIBLE };
 enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
@@ -36,9 +37,9 @@ static struct option_def options[] = {
 	{.name = "strategy",
 		.kind = OPT_CHOICE,
 		.to = &strategy,
-		.arg = "none|random|columns|corrmask|pmi|pmi-rand|probe",
+		.arg = "none|random|runs|columns|corrmask|pmi|pmi-rand|probe",
 		.changes = 1,
-		.help = "how the tokens to mask are selected (default random); columns masks the counts of a counts stream; probe is for "
+		.help = "how the tokens to mask are selected (default random); runs masks neighbours of equal count (rankenc --ties random); columns masks the counts of a counts stream; probe is for "
 			"sctrain eval: one target per cell, with or without its partners"},
 	{.kind = OPT_GROUP, .name = "Rate"},
 	{.name = "rate",
@@ -331,7 +332,7 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 static void make_headers(struct run *r)
 {
 	struct error e;
-	struct masking_columns c = {.groups = groups, .balance = balance, .counts = strategy == COLUMNS};
+	struct masking_columns c = {.groups = groups, .runs = strategy == RUNS, .balance = balance, .counts = strategy == COLUMNS};
 	char **keep = opt_list(keep_text, &c.nkeep);
 	c.keep = keep;
 	if (masking_headers(&r->want, &r->header, stream_header(r->in), &c, stream_name(r->in), &e))
