@@ -35,8 +35,7 @@ compute=(-@ "$threads")
 read -ra pt_args <<< "$pt_args"
 DRAWS=5 # of few labels: their mean depends less on which cells they are
 
-encoding=${arm%-*} task=mlm objective=() order=()
-[ "$encoding" != random ] || order=(--seed "$seed")
+encoding=${arm%-*} task=mlm objective=()
 [ "$encoding" != value ] || task=value objective=(--objective value)
 learn=$encoding
 case $arm in
@@ -66,7 +65,7 @@ embed() {
 	local part form=$encoding.%.tok
 	[ "${#masks[@]}" != 0 ] || form=%.counts
 	for part in train test; do
-		scembed -v "${embed[@]}" "${compute[@]}" "${order[@]}" -o "$out/$part.emb" "$split/${form/\%/$part}" || return
+		scembed -v "${embed[@]}" "${compute[@]}" -o "$out/$part.emb" "$split/${form/\%/$part}" || return
 	done
 }
 probe() { # probe OUT TRAIN.emb OPTION...

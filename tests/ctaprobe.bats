@@ -236,6 +236,29 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_failure 1
 }
 
+# ---- nearest neighbours ----
+
+@test "ctaprobe cells --nearest: predictions, probabilities and scores are scikit-learn's, standardised or not, and in a cross-validation" {
+	near() {        # near K [--standardize]
+		ctaprobe cells -q -l cell_type --nearest $1 $2 --train tr.emb --test te.emb --predictions p.s -o m.tsv
+		ctaprobe cells -l cell_type --nearest $1 $2 --train tr.emb --test te.emb -@ 3 | cmp - m.tsv
+		run ref nearest tr.emb te.emb p.s m.tsv k=$1 standardize=${2:+1}
+		assert_success
+	}
+	near 1
+	near 15
+	near 15 --standardize
+	near 400
+	# each fold by the other cells
+	ctaprobe cells -q -l cell_type --nearest 5 tr.emb --predictions p.s -o m.tsv
+	run ref nearest tr.emb tr.emb p.s m.tsv k=5
+	assert_success
+	fails "training: --nearest 401, but there are 400 training cells" -l cell_type --nearest 401 --train tr.emb --test te.emb
+	for o in "--target n_counts" "-l cell_type --search 3" "-l cell_type -C 2" "-l cell_type --tol 1" "-l cell_type --test te.emb --coefficients c"; do
+		run -2 ctaprobe cells --nearest 5 $o tr.emb
+	done
+}
+
 # ---- donors ----
 
 @test "ctaprobe cells: the search of C by donors, AUROC of cells and donors are scikit-learn's" {

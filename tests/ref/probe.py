@@ -2,6 +2,8 @@
 
 usage: probe.py make OUT.emb [cells=N] [features=N] [classes=N] [seed=N] [what=...]     write embeddings with labels
        probe.py compare TRAIN.emb TEST.emb COEFFICIENTS.tsv PREDICTIONS METRICS.tsv [C=1] [standardize=1]
+       probe.py nearest TRAIN.emb TEST.emb PREDICTIONS METRICS.tsv k=N [standardize=1]
+                                                              predictions with the column fold: each fold by the other cells of TRAIN
        probe.py predict OUT.pred [cells=N] [classes=N] [seed=N] [what=unlabelled|unknown|nologits]
                                                               predictions that are right now and then; ties; labels in no order
        probe.py metrics PREDICTIONS METRICS.tsv [rare=N] [known=1]      the scores of the predictions by sklearn.metrics
@@ -191,8 +193,28 @@ def compare(train, test, coefficients, pred_path, metrics_path, C=1.0, standardi
     metrics(pred_path, metrics_path)
 
 
+def nearest(train, test, pred_path, metrics_path, k=1, standardize=0):
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.preprocessing import StandardScaler
+    xa, ya, _ = load(train, "x")
+    xb, yb, cell = load(test, "x")
+    logit, truth, cells, labels, guess = predictions(pred_path)
+    assert (cells == cell).all() and (truth == yb).all(), "other cells, or another order"
+    blocks = list(scstream.read(pred_path))
+    fold = np.concatenate([b["fold"] for b in blocks]) if "fold" in blocks[0] else np.zeros(len(xb), int)
+    for f in np.unique(fold):
+        use = fold != f if len(np.unique(fold)) > 1 else np.ones(len(xa), bool)
+        scale = StandardScaler(with_mean=bool(standardize), with_std=bool(standardize)).fit(xa[use])
+        fit = KNeighborsClassifier(k, algorithm="brute").fit(scale.transform(xa[use]), ya[use])
+        at = [list(labels).index(c) for c in fit.classes_]
+        share = fit.predict_proba(scale.transform(xb[fold == f]))
+        close("shares", np.exp(logit[fold == f])[:, at], share, 1e-6)
+        assert (guess[fold == f] == fit.predict(scale.transform(xb[fold == f]))).all(), "other predictions"
+    metrics(pred_path, metrics_path)
+
+
 if __name__ == "__main__":
-    command = {"make": make, "predict": predict, "compare": compare, "metrics": metrics}[sys.argv[1]]
+    command = {"make": make, "predict": predict, "compare": compare, "nearest": nearest, "metrics": metrics}[sys.argv[1]]
     plain = [a for a in sys.argv[2:] if "=" not in a]
     named = dict(a.split("=", 1) for a in sys.argv[2:] if "=" in a)
     command(*plain, **{k: v if k == "what" else float(v) if k == "C" else int(v) for k, v in named.items()})

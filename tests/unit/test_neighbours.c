@@ -70,6 +70,48 @@ static void check(size_t n, size_t d, size_t k, float step)
 	free(least);
 }
 
+/* The rows of one matrix among those of another: with equal matrices, every row finds itself first. */
+static void check_rows(size_t m, size_t n, size_t d, size_t k)
+{
+	float *x = rows(n, d, 0), *q = rows(m, d, 0);
+	uint32_t *neighbour = xmalloc(m * k * sizeof *neighbour);
+	double *distance = xmalloc(m * k * sizeof *distance), *all = xmalloc(n * sizeof *all);
+	for (size_t i = 0; i < m * d; i++)
+		q[i] = 1 - q[i] * q[i];
+	nearest_rows(q, m, x, n, d, k, 2, neighbour, distance);
+	for (size_t i = 0; i < m; i++) {
+		for (size_t j = 0; j < n; j++) {
+			all[j] = 0;
+			for (size_t l = 0; l < d; l++)
+				all[j] += pow((double)q[i * d + l] - (double)x[j * d + l], 2);
+		}
+		for (size_t j = 0; j < k; j++) {
+			size_t nearer = 0;
+			for (size_t l = 0; l < n; l++)
+				nearer += all[l] < all[neighbour[i * k + j]];
+			assert_int_equal(nearer, j);
+			assert_true(fabs(distance[i * k + j] - sqrt(all[neighbour[i * k + j]])) < 1e-6);
+		}
+	}
+	nearest_rows(x, n, x, n, d, 1, 1, neighbour = xrealloc(neighbour, n * sizeof *neighbour),
+		distance = xrealloc(distance, n * sizeof *distance));
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(neighbour[i], i);
+	free(x);
+	free(q);
+	free(neighbour);
+	free(distance);
+	free(all);
+}
+
+static void test_rows(void **state)
+{
+	openblas_set_num_threads(1);
+	check_rows(1, 1, 1, 1);
+	check_rows(3, 5, 2, 5);
+	check_rows(300, 2300, 6, 15);
+}
+
 static void test_search(void **state)
 {
 	openblas_set_num_threads(1);
@@ -82,6 +124,6 @@ static void test_search(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_search)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_search), cmocka_unit_test(test_rows)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
