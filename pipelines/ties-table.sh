@@ -82,7 +82,8 @@ echo "loss. R: loss with hidden partners - loss with visible partners (make reli
 echo "$few a class, and of the 15 nearest neighbours"
 echo
 awk -F '\t' -v arms="expression pca untrained $arms" '
-	{ mean[$1, $2] = $4; spread[$1, $2] = $5; if ($3 > n[$1]) n[$1] = $3 }
+	$2 == "macro_f1" { n[$1] = $3 }
+	{ mean[$1, $2] = $4; spread[$1, $2] = $5 }
 	function text(a, m, f) { return (a, m) in mean ? sprintf(f, mean[a, m]) : "-" }
 	# printf counts bytes in some awks, and ± has two
 	function both(a, m, f,  s) {
@@ -103,7 +104,7 @@ awk -F '\t' -v arms="expression pca untrained $arms" '
 		arm_n = split(arms, arm, " ")
 		most = 0
 		for (i = 1; i <= arm_n; i++)
-			if (n[arm[i]] > most) most = n[arm[i]]
+			if (arm[i] in n && n[arm[i]] > most) most = n[arm[i]]
 		for (i = 1; i <= arm_n; i++) {
 			a = arm[i]
 			if (!(a in n)) continue
@@ -112,8 +113,10 @@ awk -F '\t' -v arms="expression pca untrained $arms" '
 			printf "%-26s %7s %7s %7s %7s %7s %7s %s %s %s %s%s\n", (a in name ? name[a] : a), text(a, "loss", f), text(a, "medians", "%.3f"), \
 				text(a, "frequency", "%.3f"), text(a, "gain", "%+.3f"), text(a, "visible", f), text(a, "hidden", f), \
 				(a == "untrained" ? heading("") : both(a, "R", "%+.3f")), both(a, "macro_f1", "%.3f"), both(a, "few_macro_f1", "%.3f"), \
-				both(a, "knn_macro_f1", "%.3f"), n[a] < most ? " [" n[a] " seeds]" : ""
+				both(a, "knn_macro_f1", "%.3f"), (n[a] < most ? " [" n[a] " seeds]" : "") (mean[a, "converged"] < 1 ? "  *" : "")
+			stopped = stopped || mean[a, "converged"] < 1
 		}
+		if (stopped) print "* the probe from all labels was stopped before it had converged, in some seeds or all"
 	}' "$dir/summary.tsv"
 echo
 echo "Differences, paired by seed: mean, 95 % interval, two-sided p of a t test, and the difference that as many seeds find in 80 % of experiments"

@@ -242,7 +242,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	near() {        # near K [--standardize]
 		ctaprobe cells -q -l cell_type --nearest $1 $2 --train tr.emb --test te.emb --predictions p.s -o m.tsv
 		ctaprobe cells -l cell_type --nearest $1 $2 --train tr.emb --test te.emb -@ 3 | cmp - m.tsv
-		run ref nearest tr.emb te.emb p.s m.tsv k=$1 standardize=${2:+1}
+		run ref nearest tr.emb te.emb p.s m.tsv k=$1 ${2:+standardize=1}
 		assert_success
 	}
 	near 1

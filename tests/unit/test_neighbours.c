@@ -93,8 +93,9 @@ static void check_rows(size_t m, size_t n, size_t d, size_t k)
 			assert_true(fabs(distance[i * k + j] - sqrt(all[neighbour[i * k + j]])) < 1e-6);
 		}
 	}
-	nearest_rows(x, n, x, n, d, 1, 1, neighbour = xrealloc(neighbour, n * sizeof *neighbour),
-		distance = xrealloc(distance, n * sizeof *distance));
+	neighbour = xrealloc(neighbour, n, sizeof *neighbour);
+	distance = xrealloc(distance, n, sizeof *distance);
+	nearest_rows(x, n, x, n, d, 1, 1, neighbour, distance);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(neighbour[i], i);
 	free(x);
