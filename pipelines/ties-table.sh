@@ -15,7 +15,7 @@ for k in $seeds; do
 		[ "$encoding" = "$arm" ] || [ ! -e "$dir/runs/$arm-$k/scores.tsv" ] ||
 			awk -F '\t' -v OFS='\t' -v arm="$arm" -v k="$k" '$1 ~ /test$/ { print arm, k, "frequency", $2; print arm, k, "medians", $3 }' "$reference"
 	done
-done | awk -F '\t' -v OFS='\t' '
+done | awk -F '\t' -v OFS='\t' -v OFMT=%.9g '
 	{ print }
 	$3 == "loss" { loss = $4 }
 	$3 == "medians" { print $1, $2, "gain", $4 - loss }' > "$dir/points.tsv"

@@ -1,0 +1,193 @@
+#!/usr/bin/env bats
+# make ties: the lookups of shared positions and of values, the table's arithmetic against scipy, and a small run
+
+load helper
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+	P=$BATS_TEST_DIRNAME/../pipelines
+}
+
+@test "reference.sh: the lookup of shared positions, and the mean values of genes, equal Python's" {
+	scsim -q --cells 400 --genes 150 --depth 300 --seed 2 -o t.counts
+	rankenc -q --fit t.counts -o t.vocab
+	rankenc -q -m t.vocab --ties group t.counts -o group.tok
+	rankenc -q -m t.vocab --ties group --value t.counts -o value.tok
+	maskgen -q --seed 3 group.tok -o group.test.masked
+	maskgen -q --seed 3 --objective value value.tok -o value.test.masked
+	BIN=$BIN $P/reference.sh group.tok 1 group.test.masked > group.got
+	BIN=$BIN $P/reference.sh value.tok 1 value.test.masked > value.got
+	maskgen -q --strategy none -u group.tok | scview -c input,rank - > train.tsv
+	scview -c input,position,target,rank group.test.masked > test.tsv
+	scview -c token,value value.tok > values.tsv
+	scview -c target,value value.test.masked > masked.tsv
+	scview --vocab group.tok > t.tsv
+	run -0 $PYTHON - <<-'END'
+		from collections import Counter
+		from math import log
+		rows = lambda f: [l.rstrip("\n").split("\t") for l in open(f)][1:]
+		ints = lambda s: [int(x) for x in s.split()]
+		floats = lambda s: [float(x) for x in s.split()]
+		vocab = rows("t.tsv")
+		median = {int(r[0]): float(r[3]) for r in vocab if r[1][0] != "<"}
+		train = [(ints(a), ints(b)) for a, b in rows("train.tsv")]
+		n = Counter(t for c, _ in train for t in c if t in median)
+		seen, genes = sum(n.values()), len(median)
+		share = lambda g: (n[g] + 1) / (seen + genes)
+		order = sorted(n, key=lambda g: median[g])
+		cls, at = {}, 0
+		for g in order:
+		    for k in (4, 16, 64):
+		        cls.setdefault((k, median[g]), 1 + int(k * at / seen))
+		    at += n[g]
+		def context(tokens, rank, i, hidden):
+		    same = sorted(median[t] for j, t in enumerate(tokens) if j != i and j not in hidden and t in median and rank[j] == rank[i])
+		    return (same[(len(same) - 1) // 2] if same else None), rank[i]
+		key = lambda k, c: (k, cls.get((k, c[0]), 0), min(c[1], k))
+		of, total, kept = Counter(), Counter(), []
+		for line, (tokens, rank) in enumerate(train, 2):
+		    for i, g in enumerate(tokens):
+		        if g not in median:
+		            continue
+		        c = context(tokens, rank, i, ())
+		        if line % 10 == 0:
+		            kept.append((c, g))
+		        else:
+		            for k in (4, 16, 64):
+		                of[key(k, c), g] += 1
+		                total[key(k, c)] += 1
+		A = {}
+		def estimate(c, g):
+		    p = share(g)
+		    for k, x in A.items():
+		        p = (of[key(k, c), g] + x * p) / (total[key(k, c)] + x)
+		    return p
+		for k in (4, 16, 64):
+		    best = None
+		    for x in (1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 100000, 1e9):
+		        A[k] = x
+		        loss = -sum(log(estimate(*t)) for t in kept)
+		        if best is None or loss < best[0] - 1e-9:
+		            best = loss, x
+		    A[k] = best[1]
+		f = m = k = 0
+		for tokens, position, target, rank in rows("test.tsv"):
+		    tokens, position, target, rank = ints(tokens), ints(position), ints(target), ints(rank)
+		    for i, g in zip(position, target):
+		        f -= log(share(g))
+		        m -= log(estimate(context(tokens, rank, i, set(position)), g))
+		        k += 1
+		name, frequency, medians = rows("group.got")[0]
+		assert name == "group.test" and abs(float(frequency) - f / k) < 1e-4 and abs(float(medians) - m / k) < 1e-4, (frequency, f / k, medians, m / k)
+		assert m < f
+		total, of, all_, count = Counter(), Counter(), 0, 0
+		for tokens, values in rows("values.tsv"):
+		    for t, v in zip(ints(tokens), floats(values)):
+		        total[t] += v
+		        of[t] += 1
+		        all_ += v
+		        count += 1
+		a = b = k = 0
+		for target, values in rows("masked.tsv"):
+		    for t, v in zip(ints(target), floats(values)):
+		        a += (v - all_ / count) ** 2
+		        b += (v - (total[t] + all_ / count) / (of[t] + 1)) ** 2
+		        k += 1
+		name, one, two = rows("value.got")[0]
+		assert name == "value.test" and k > 1000 and abs(float(one) - a / k) < 1e-4 and abs(float(two) - b / k) < 1e-4, (one, a / k, two, b / k)
+	END
+	assert_output ""
+}
+
+@test "ties-table.sh: means, paired differences, intervals and Holm's rule equal scipy's; a missing run is left out" {
+	rm -rf t && mkdir t
+	$PYTHON - <<-'END'
+		import os, random
+		random.seed(7)
+		for k in 1, 2, 3, 4, 5:
+		    os.makedirs(f"t/split-{k}")
+		    for e in "median", "group":
+		        open(f"t/split-{k}/{e}.reference.tsv", "w").write(f"masks\tfrequency\tmedians\n{e}.hidden\t1\t1\n{e}.test\t{5 + k / 10}\t{4 + k / 10}\n")
+		    own = random.gauss(0, .1)
+		    for a, shift in ("pca", .3), ("median-random", 0), ("median-corrmask", .25), ("group-random", .01), ("group-corrmask", .02):
+		        if a == "group-corrmask" and k == 3:
+		            continue
+		        os.makedirs(f"t/runs/{a}-{k}")
+		        with open(f"t/runs/{a}-{k}/scores.tsv", "w") as f:
+		            f.write("metric\tvalue\n")
+		            for m in ("loss", "visible", "hidden", "R", "macro_f1", "converged", "knn_macro_f1", "few_macro_f1")[0 if "-" in a else 4:]:
+		                f.write(f"{m}\t{1 if m == 'converged' else .4 + own + shift + random.gauss(0, .02):.6f}\n")
+	END
+	BIN=$BIN $P/ties-table.sh t "median-random median-corrmask group-random group-corrmask" "1 2 3 4 5" "" type 5 "how it was" > t/table.txt
+	run cat t/table.txt
+	assert_line --regexp '^50 principal components +- +- .* 0\.[0-9]+ ± 0\.[0-9]+ '
+	assert_line --regexp '^group-corrmask .* \[4 seeds\]$'
+	run -0 $PYTHON - <<-'END'
+		import numpy as np, re
+		from scipy import stats
+		def read(a, k):
+		    try:
+		        v = {m: float(x) for m, x in (l.split() for l in list(open(f"t/runs/{a}-{k}/scores.tsv"))[1:])}
+		    except FileNotFoundError:
+		        return {}
+		    return dict(v, gain=4 + k / 10 - v["loss"])
+		arms = ["median-random", "median-corrmask", "group-random", "group-corrmask"]
+		v = {(a, k): read(a, k) for a in arms for k in range(1, 6)}
+		seen = []
+		for line in open("t/differences.tsv"):
+		    a, b, m, n, mean, sd, low, high, t, p, power = line.split("\t")
+		    k = [k for k in range(1, 6) if v[a, k] and v[b, k]]
+		    x, y = [np.array([v[c, i][m] for i in k]) for c in (a, b)]
+		    d = x - y
+		    want = stats.ttest_rel(x, y)
+		    half = stats.t.ppf(.975, len(k) - 1) * d.std(ddof=1) / len(k) ** .5
+		    assert int(n) == len(k) == (4 if a == "group-corrmask" else 5)
+		    assert np.allclose([float(mean), float(sd), float(low), float(high), float(t)], [d.mean(), d.std(ddof=1), d.mean() - half, d.mean() + half, want[0]], rtol=1e-4, atol=1e-6), line
+		    assert abs(float(p) / want[1] - 1) < 0.051
+		    assert float(power) > half
+		    seen.append((want[1], a, b, m))
+		assert [s[1:3] for s in seen] == [(a, "median-random") for _ in range(5) for a in arms[1:]] + [("group-corrmask", "group-random")] * 5
+		shown = []
+		for i, s in enumerate(sorted(seen)):
+		    if s[0] * (len(seen) - i) >= .05:
+		        break
+		    shown.append(s)
+		text = open("t/table.txt").read()
+		below = sum(s[0] < .05 for s in seen)
+		assert f"20 differences; without any effect 1.0 of them would have p below .05 on average, and {below} have." in text, text
+		listed = re.findall(r"^  (\S+) - (\S+), (\S+) ", text.split("(Holm):")[1], re.M)
+		assert 0 < len(shown) < 20 and listed == [s[1:] for s in shown], (listed, shown)
+	END
+	assert_output ""
+}
+
+ties() { pipelines -j2 THREADS=2 ties SCALE=tiny ARMS="median-random median-runs random-corrmask value-corrmask" "$@"; }
+
+@test "make ties: a table, a figure, a page; a run by hand; a second run makes nothing, a seed more is added" {
+	run -0 ties SEEDS=1
+	for a in median-random median-runs random-corrmask value-corrmask; do
+		assert_line "  sctrain-$a-1"
+		assert_line --regexp "^$a +[0-9.]+ +[0-9.]+ +[0-9.]+ +[-+][0-9.]+ +[0-9.]+ +[0-9.]+ +[-+][0-9.]+ +0\.[0-9]+ +0\.[0-9]+ +0\.[0-9]+"
+	done
+	for a in "log-normalised expression" "50 principal components" "network, not trained"; do assert_line --regexp "^$a .* 0\.[0-9]+"; done
+	assert_line "One seed: nothing can be said about other trainings."
+	T=results/ties/$(readlink results/ties/latest)
+	for f in ties.svg ties.png report.html; do assert_file_not_empty $T/$f; done
+	assert_not_exist $T/runs/median-random-1/model
+	# the run's files are those of the tools by hand
+	s=$T/split-1 m=$T/runs/random-corrmask-1
+	BIN=$BIN $P/ties-run.sh --split $s --arm random-corrmask --seed 1 --label cell_type --epochs 1 --keep-models 1 --out hand > /dev/null
+	cmp hand/scores.tsv $m/scores.tsv
+	maskgen -q --strategy corrmask --lambda 0.5 -g $s/graph --seed 1 $s/random.train.tok | sctrain mlm -q --config tiny --lr 0.003 --seed 1 -o mine
+	cmp mine/model.safetensors hand/model/model.safetensors
+	run -0 ties SEEDS=1
+	refute_line --regexp '^  (sctrain|eval|rankenc)'
+	run -0 ties SEEDS="1 2"
+	assert_line "  sctrain-value-corrmask-2"
+	refute_line --regexp '^  sctrain-.*-1$'
+	assert_line --regexp '^[0-9]+ differences; without any effect '
+	run -2 ties ARMS="median-random median-pmi"
+	assert_output --partial "ties: ARMS: unknown arm 'median-pmi'"
+	run -2 ties DATA=no.h5ad
+	assert_output --partial "DATA=no.h5ad: no such file"
+}
