@@ -10,15 +10,15 @@
 static const char *const lists[2][4] = {
 	{"input", "position", "target", "rank"}, {"gene", "count", "masked", "masked"}}; /* of tokens, of counts */
 
-static int keep_column(struct header *want, struct header *out, const struct header *in, const struct masking_columns *of,
-	const char *column, const char *name, struct error *e)
+static int keep_column(
+	struct header *want, struct header *out, const struct header *in, int counts, const char *column, const char *name, struct error *e)
 {
 	int c = header_need(in, column, COLUMN_TYPES, SCALAR, name, e);
 	if (c < 0 && (c = header_need(in, column, COLUMN_TYPES, FIXED, name, NULL)) < 0)
 		return -1;
-	int taken = header_find(out, column) >= 0 || (of->value && strcmp(column, "value") == 0);
+	int taken = header_find(out, column) >= 0;
 	for (size_t i = 0; i < 4; i++)
-		taken |= strcmp(column, lists[of->counts][i]) == 0;
+		taken |= strcmp(column, lists[counts][i]) == 0;
 	if (taken)
 		return error_set(e, "%s: column '%s' cannot be kept: a masked stream has one of its own", name, column);
 	header_add_like(want, &in->col[c]);
@@ -110,7 +110,7 @@ int masking_headers(struct header *want, struct header *out, const struct header
 		header_add(out, "batch_row", U32);
 	}
 	for (size_t i = 0; i < c->nkeep; i++)
-		if (keep_column(want, out, in, c, c->keep[i], name, e))
+		if (keep_column(want, out, in, c->counts, c->keep[i], name, e))
 			return -1;
 	return c->counts ? count_lists(want, out, in, name, e) : token_lists(want, out, in, c, name, e);
 }
