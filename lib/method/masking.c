@@ -60,6 +60,14 @@ static int token_lists(struct header *want, struct header *out, const struct hea
 	}
 	header_add_ragged(out, "position", U16, "masked");
 	header_add_ragged(out, "target", id, "masked");
+	if (!c->value)
+		return 0;
+	if (header_find(out, "rank") < 0 || header_beside(in, "value", F32, token) < 0)
+		return error_set(e,
+			"%s: no lists 'rank' and 'value' beside the tokens: --objective value needs tokens of rankenc --ties group --value",
+			name);
+	header_add_ragged(want, "value", F32, group);
+	header_add_ragged(out, "value", F32, "masked");
 	return 0;
 }
 
@@ -119,6 +127,19 @@ struct masking_worker { /* the scratch of one thread */
 	uint32_t *gene;          /* [vocab], for mask_columns */
 };
 
+/* The model is to predict the values of the row's masked tokens: hide the ranks of all k, and copy the values of those that are scored. */
+static void hide_ranks(const struct masking *m, const struct masking_worker *w, struct masked_batch *j, uint64_t at, uint32_t k,
+	uint64_t had, uint32_t first, uint32_t scored)
+{
+	uint16_t *rank = (uint16_t *)j->block.col[m->rank].data + at;
+	float *value = (float *)j->block.col[m->value].data + had;
+	const float *from = (const float *)j->in.col[m->value_from].data + at;
+	for (uint32_t i = 0; i < k; i++)
+		rank[w->position[i]] = 0;
+	for (uint32_t i = 0; i < scored; i++)
+		value[i] = from[w->position[first + i]];
+}
+
 /* The tokens of the row that starts at item `at`, in the order that the model sees: with ties, one drawn for this epoch. */
 static struct mask_tokens row_tokens(
 	const struct masking *m, struct masking_worker *w, struct masked_batch *j, uint64_t cell, uint64_t at, uint32_t n)
@@ -171,7 +192,9 @@ static void mask_row(const struct masking *m, struct masking_worker *w, struct m
 	memcpy((uint16_t *)b->col[m->position].data + had, w->position + first, scored * sizeof *w->position);
 	for (uint32_t i = 0; i < scored; i++)
 		block_set_id(b, m->target, had + i, w->token[w->position[first + i]]);
-	for (uint32_t i = 0; i < k; i++)
+	if (m->value >= 0)
+		hide_ranks(m, w, j, at, k, had, first, scored);
+	for (uint32_t i = 0; i < k && m->value < 0; i++)
 		block_set_id(b, m->input, at + w->position[i], w->input[i]);
 	end[row + 1] = had + scored;
 	j->masked += k;
@@ -261,6 +284,8 @@ void masking_init(struct masking *m)
 	m->target = header_find(out, "target");
 	m->rank_from = counts ? -1 : header_beside(want, "rank", U16, m->token);
 	m->rank = counts ? -1 : header_beside(out, "rank", U16, m->input);
+	m->value_from = counts ? -1 : header_beside(want, "value", F32, m->token);
+	m->value = counts ? -1 : header_beside(out, "value", F32, m->target);
 	m->token_list = want->col[m->token].group;
 	m->input_list = out->col[m->input].group;
 	m->masked_list = out->col[m->position].group;

@@ -24,6 +24,7 @@ struct masking_columns {
 	size_t nkeep;
 	const char *groups; /* i32 column beside token: the module of each token; NULL: none */
 	int runs;           /* for MASK_RUNS: the tokens need the column tie */
+	int value;          /* the model is to predict values: the tokens need the columns rank and value */
 	int balance;        /* the loader balances shards, so a masked stream has the column batch_row */
 	int counts;         /* the input is a counts stream, for MASK_COLUMNS; else a tokens stream */
 };
@@ -68,6 +69,7 @@ struct masking {
 	int token, group, tie;                   /* columns of want: token or gene; group, tie: -1 without */
 	int cell, epoch, step;                   /* columns of header */
 	int rank_from, rank;                     /* columns of want and header; -1 without */
+	int value_from, value;                   /* the same */
 	int input, position, target;             /* columns of header; MASK_COLUMNS: gene, masked, none */
 	int token_list, input_list, masked_list; /* their ragged groups */
 };

@@ -37,6 +37,8 @@ static int check_goal(const struct model *m, const struct head *h, const struct 
 			return error_set(e, "batch: masked position %u is out of order or not below %zu", row[i], T);
 	if (labels && h->kind->counts && !(g->mask && b->count))
 		return error_set(e, "batch: no counts, or no mask, for head %s", h->kind->name);
+	if (labels && h->kind->width && row && rows && !g->value)
+		return error_set(e, "batch: no values for head %s", h->kind->name);
 	if (labels && h->spec.curriculum.ratios && g->ratio >= h->spec.curriculum.ratios)
 		return error_set(e, "batch: masking ratio %u, the model has %u", g->ratio, h->spec.curriculum.ratios);
 	for (size_t i = 0; labels && !h->kind->width && !h->kind->counts && i < rows; i++) {

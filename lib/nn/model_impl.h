@@ -127,6 +127,9 @@ void *head_din(struct head *h, struct model *m, void *dx);
 void head_back(struct head *h, struct model *m, void *dx);
 void head_carve_in(struct head *h, struct model *m, struct arena *a, const struct shape *s);
 
+/* The dropout of a classifier's input. */
+struct dropout head_dropout(const struct model *m, const struct forward *f);
+
 /* A metric of heads whose predictions are right or wrong. */
 double head_accuracy(const struct loss *l);
 

@@ -75,6 +75,16 @@ static double count_rows(const struct head *h, const struct goal *g)
 	return n;
 }
 
+/* How far the targets of a head that predicts numbers are apart. */
+static void add_targets(const struct head *h, const struct goal *g, struct loss *l)
+{
+	for (size_t i = 0; i < h->rows * h->kind->width; i++) {
+		double v = isnan(g->value[i]) ? 0 : g->value[i];
+		l->target += v;
+		l->square += v * v;
+	}
+}
+
 /* Work of heads that cannot be replayed, before that which can. back: of the backward. */
 static void prepare(struct model *m, const struct batch *b, const struct forward *f, int back)
 {
@@ -111,6 +121,7 @@ static void host_losses(struct model *m, const struct batch *b, const struct for
 		if (!(m->shape.heads >> i & 1))
 			continue;
 		loss[i].count = count_rows(h, &b->goal[i]);
+		add_targets(h, &b->goal[i], &loss[i]);
 		if (!h->kind->host_loss || !h->kind->host_loss(h, m, &b->goal[i], h->rows, f->train, sum))
 			continue;
 		*done |= 1u << i;

@@ -7,7 +7,7 @@
 int tokens_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
 {
 	*c = (struct masked_columns){
-		.epoch = -1, .step = -1, .position = -1, .target = -1, .masked_group = -1, .batch_row = -1, .count = -1};
+		.epoch = -1, .step = -1, .position = -1, .target = -1, .masked_group = -1, .batch_row = -1, .value = -1, .count = -1};
 	if (header_kind(h, "tokens", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->input = header_need(h, "token", U32, RAGGED, name, e)) < 0)
 		return -1;
@@ -32,6 +32,7 @@ int masked_columns(struct masked_columns *c, const struct header *h, const char 
 		c->batch_row = -1; /* a user's column that has this name */
 	c->input_group = h->col[c->input].group;
 	c->rank = header_beside(h, "rank", U16, c->input);
+	c->value = header_beside(h, "value", F32, c->target);
 	c->masked_group = h->col[c->target].group;
 	if (h->col[c->position].group != c->masked_group)
 		return error_set(e, "%s: columns 'position' and 'target' are not of one ragged group", name);
@@ -40,8 +41,15 @@ int masked_columns(struct masked_columns *c, const struct header *h, const char 
 
 int counts_columns(struct masked_columns *c, const struct header *h, int plain, const char *name, struct error *e)
 {
-	*c = (struct masked_columns){
-		.epoch = -1, .step = -1, .rank = -1, .tie = -1, .position = -1, .target = -1, .masked_group = -1, .batch_row = -1};
+	*c = (struct masked_columns){.epoch = -1,
+		.step = -1,
+		.rank = -1,
+		.tie = -1,
+		.position = -1,
+		.target = -1,
+		.masked_group = -1,
+		.batch_row = -1,
+		.value = -1};
 	if (header_kind(h, plain ? "counts" : "masked-counts", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->input = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||
 		(c->count = header_need(h, "count", U32, RAGGED, name, e)) < 0)
@@ -134,6 +142,7 @@ int batch_masked(struct packed *p, const struct masked_columns *c, const struct 
 		return -1;
 	const uint64_t *offset = b->group[c->masked_group].offset;
 	const uint16_t *position = b->col[c->position].data;
+	const float *value = c->value < 0 ? NULL : b->col[c->value].data;
 	size_t n = to - from, M = offset[to] - offset[from], V = b->header->vocab.n, at = 0;
 	grow(p->mask, p->mask_cap, M);
 	grow(p->target, p->target_cap, M);
@@ -149,11 +158,14 @@ int batch_masked(struct packed *p, const struct masked_columns *c, const struct 
 			if (p->target[at++] >= V)
 				return error_set(e, "%s: cell %llu, position %u: target %u, the vocabulary has %zu", name,
 					cell_of(c, b, from + i), position[k], p->target[at - 1], V);
+			if (value && isinf(value[k]))
+				return error_set(
+					e, "%s: cell %llu, position %u: the value is infinite", name, cell_of(c, b, from + i), position[k]);
 		}
 		p->key[i] =
 			c->batch_row < 0 ? shard + (uint32_t)(from + i) * shards : ((const uint32_t *)b->col[c->batch_row].data)[from + i];
 	}
-	p->b.goal[0] = (struct goal){.n = M, .row = p->mask, .target = p->target};
+	p->b.goal[0] = (struct goal){.n = M, .row = p->mask, .target = p->target, .value = value ? value + offset[from] : NULL};
 	p->b.key = p->key;
 	return 0;
 }

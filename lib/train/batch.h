@@ -16,6 +16,7 @@ struct masked_columns {
 	int rank;                           /* u16 position of each input; -1: its place in the cell */
 	int tie;                            /* u16 beside the tokens: draw an order of equal ties; -1: none; of a tokens stream */
 	int position, target, masked_group; /* u16 position in the cell, id to predict; of counts: target is the list of masked genes */
+	int value;                          /* f32, beside target: the number to predict; -1: none */
 	int count;                          /* u32, beside input; -1: none */
 	int batch_row;                      /* u32 number in the global batch; -1: row i of shard s has number s + i * shards */
 };
@@ -26,7 +27,7 @@ int tokens_columns(struct masked_columns *c, const struct header *h, const char 
 int counts_columns(struct masked_columns *c, const struct header *h, int plain, const char *name, struct error *e);
 
 struct packed {
-	struct batch b; /* points into the arrays below; goal[0] are the masked positions */
+	struct batch b; /* points into the arrays below and into the block; goal[0] are the masked positions */
 	uint32_t *offset, *id, *rank, *mask, *target, *key, *count;
 	real *value;
 	struct tie_order order;
@@ -34,7 +35,7 @@ struct packed {
 };
 
 /*
- * Pack rows [from, to) of a block. limit: positions of the model; a longer cell is an error, naming the cell and both
+ * Pack rows [from, to) of a block; goal[0] has tokens, and values if there is a column of them. limit: positions of the model; a longer cell is an error, naming the cell and both
  * numbers. A row's key is its number in the global batch: its batch_row, or shard + i * shards for row i. -1 with e set; p is
  * valid until the next call.
  */
