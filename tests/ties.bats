@@ -39,7 +39,7 @@ setup() {
 	h5tok -q high.h5ad -o high.counts
 	rankenc -q --fit high.counts -o high.tsv
 	scview --genes id high.counts >counts.tsv
-	for o in "--vocab-style v1 --ties random" "--vocab-style v1 --max-len 40 --ties group"; do
+	for o in "--vocab-style v1 --max-len 40 --ties random" "--vocab-style v1 --ties random" "--vocab-style v1 --max-len 40 --ties group"; do
 		rankenc -q -m high.tsv $o high.counts | scview >tok.tsv
 		$PYTHON "$BATS_TEST_DIRNAME/ref/encode.py" high.tsv counts.tsv tok.tsv $o
 	done
