@@ -7,18 +7,19 @@
  *           random replacement can be a special token, as in Hugging Face's DataCollatorForLanguageModeling.
  * corrmask  CorrMask, Algorithm 2. The seeds are the tokens that have neighbours, in random order. Each seed is masked together with up
  *           to K_max of its neighbours in the cell, until B_struct positions are masked. A neighbour that is masked already counts as one
- *           of the K_max. The remaining part of B is uniform. Variants: the partners are the tokens of the seed's module, not its neighbours, and
- *           the seed itself can stay visible. [appendix B.2]
+ *           of the K_max. The remaining part of B is uniform. Variants: the partners are the tokens of the seed's module, not its
+ *           neighbours, and the seed itself can stay visible. [appendix B.2]
  * pmi       Whole spans are masked, in random order; a span that is longer than the remaining part of B_struct is skipped. The
- *           remaining part of B is uniform. A span is a run of tokens in which every adjacent pair is an edge of the PMI graph. [CorrMask, appendix A.2]
- * runs      Tokens of equal count that stand side by side in the order of their medians: a token is drawn uniformly among the visible ones and
- *           masked together with the visible ones after it, up to the end of its run of equal ties or of the budget. So the
+ *           remaining part of B is uniform. A span is a run of tokens in which every adjacent pair is an edge of the PMI graph.
+ *           [CorrMask, appendix A.2]
+ * runs      Tokens of equal count that stand side by side in the order of their medians: a token is drawn uniformly among the visible
+ *           ones and masked together with the visible ones after it, up to the end of its run of equal ties or of the budget. So the
  *           neighbours of a masked gene in the order of medians are masked, too.
  * probe     A measurement, not a training: how much does a model need the partners of a gene? One target per cell, see mask_probe.
  * columns   Of counts, not tokens: one set of genes is masked in all cells of a global batch (mask_columns). [Dong et al. 2025]
  *
- * 80 % of the masked positions show <mask>, 10 % a random gene, and 10 % keep their token; in a probe all show <mask>. All draws are Philox(seed, cell, epoch), so
- * the masks of a cell depend on nothing else but the rate and lambda.
+ * 80 % of the masked positions show <mask>, 10 % a random gene, and 10 % keep their token; in a probe all show <mask>. All draws are
+ * Philox(seed, cell, epoch), so the masks of a cell depend on nothing else but the rate and lambda.
  */
 #ifndef MASK_H
 #define MASK_H
@@ -55,7 +56,8 @@ struct mask_tokens { /* a cell, borrowed */
 };
 
 /*
- * Choose the masks of one cell of n tokens. Returns how many; position [n] out, ascending, and input [n] out: the input at each masked position.
+ * Choose the masks of one cell of n tokens. Returns how many; position [n] out, ascending, and input [n] out: the input at each masked
+ * position.
  * *structural (may be NULL): how many of the positions the graph chose.
  */
 uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, uint32_t epoch, const struct mask_tokens *t,

@@ -30,9 +30,10 @@ struct masking_columns {
 };
 
 /*
- * want: the columns to load from a stream with header `in` (its file is `name`). out: the header of the masked stream, a copy
- * of `in` but for its kind and columns: cell, epoch, step, batch_row (balance), the kept ones, and the lists: input, rank (if the tokens have it), position and target, or
- * for counts gene, count and masked. Tokens with the column tie get a new order of equal counts in every epoch (ties.h), but for MASK_RUNS. -1 with e set if a column is missing or cannot be kept. The caller always releases both headers.
+ * want: the columns to load from a stream with header `in` (its file is `name`). out: the header of the masked stream, a copy of `in` but
+ * for its kind and columns: cell, epoch, step, batch_row (balance), the kept ones, and the lists: input, rank (where the tokens have it),
+ * position, target and (value) value, or for counts gene, count and masked. Tokens with the column tie get a new order of equal counts in
+ * every epoch (ties.h), but for MASK_RUNS. -1 with e set if a column is missing or cannot be kept. The caller always releases both headers.
  */
 int masking_headers(struct header *want, struct header *out, const struct header *in, const struct masking_columns *c, const char *name,
 	struct error *e);

@@ -35,9 +35,9 @@ struct packed {
 };
 
 /*
- * Pack rows [from, to) of a block; goal[0] has tokens, and values if there is a column of them. limit: positions of the model; a longer cell is an error, naming the cell and both
- * numbers. A row's key is its number in the global batch: its batch_row, or shard + i * shards for row i. -1 with e set; p is
- * valid until the next call.
+ * Pack rows [from, to) of a block; goal[0] has tokens, and values if there is a column of them. limit: positions of the model; a longer
+ * cell is an error, naming the cell and both numbers. A row's key is its number in the global batch: its batch_row, or
+ * shard + i * shards for row i. -1 with e set; p is valid until the next call.
  */
 int batch_masked(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit,
 	uint32_t shard, uint32_t shards, const char *name, struct error *e);
