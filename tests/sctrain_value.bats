@@ -128,7 +128,7 @@ edited() {
 }
 
 @test "sctrain value: any number of threads, and a resumed training, give the same bytes" {
-	A=($TINY --eval test.masked --save-every 13)
+	A=(--config tiny --lr 0.003 --eval test.masked --save-every 13)
 	sctrain value -q "${A[@]}" -o one train.masked
 	same_training model one
 	head -c $(($(stat -c %s train.masked) / 2)) train.masked >cut.masked
