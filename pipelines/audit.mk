@@ -24,7 +24,7 @@ GENE_SKIP ?=
 SET_MAX ?= 200
 SET_K  ?= 100 300 1000 3000 10000
 
-AUDIT_SETTINGS := $(if $(value TOKENS),TOKENS,DATA MEDIANS TOKEN_TABLE) SEED AUDIT_CELLS RATE
+AUDIT_SETTINGS := $(if $(value TOKENS),TOKENS,DATA MEDIANS TOKEN_TABLE $(if $(value DATA),,SCALE)) SEED AUDIT_CELLS RATE
 $(eval $(call run_folder,AUDIT,audit,$(AUDIT_SETTINGS)))
 GENESETS_SETTINGS := $(AUDIT_SETTINGS) GENESETS GENE_NAMES GENE_SKIP SET_MAX SET_K
 $(eval $(call run_folder,GS,genesets,$(GENESETS_SETTINGS)))
@@ -56,7 +56,7 @@ $(AUDIT)/all.tok: | $(AUDIT)/settings
 else
 $(AUDIT)/all.counts: | $(AUDIT)/settings $(AUDIT_TOOLS)
 ifeq ($(value DATA),)
-	$(call audit_stage,scsim) $(BIN)/scsim -v --cells 3000 --seed $(SEED) -@ $(THREADS) -o $@
+	$(call audit_stage,scsim) $(BIN)/scsim -v --cells $(call scale,800,3000,3000) --seed $(SEED) -@ $(THREADS) -o $@
 else
 	$(call audit_stage,h5tok) $(PIPELINES)/with-files.sh $(call text,DATA) $(BIN)/h5tok -v -@ $(THREADS) -o $@
 endif

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/common.sh"
 readings='scale rate' gammas='0 0.25 0.5 0.75 1' epochs=50
 case ${1:-} in
-tiny)	readings=scale gammas='0 1' trials=2 most=2 epochs=25 ;;
+tiny)	readings=scale gammas='0 1' trials=2 most=2 epochs=5 ;;
 small)	trials=5 most=20 ;;
 paper)	trials=20 most=20 ;;
 *)	echo "fig4: SCALE=${1:-}: expected tiny, small or paper" >&2; exit 1 ;;

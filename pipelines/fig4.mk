@@ -1,7 +1,7 @@
 # make fig4: from which modularity on does masking by module improve accuracy? (CorrMask paper, figure 4 and appendix B.2)
 #
 #     make -j2 fig4              small: 5 trials a condition, 20 of gamma 1 with Exp(0.1) of mean 10; half an hour on 2 cores
-#     make -j2 fig4 SCALE=tiny   2 trials of 25 epochs at gamma 0 and 1; a minute
+#     make -j2 fig4 SCALE=tiny   2 trials of 5 epochs at gamma 0 and 1; half a minute
 #     make -j2 fig4 SCALE=paper  20 trials a condition; an hour and a half
 #
 # EXP           how Exp(0.1) is read: scale (mean 0.1), rate (mean 10); default both
