@@ -187,7 +187,7 @@ $(TOOLS:%=$(BIN)/%): $(BIN)/%: $$(call parts,$$*) $(B)/libcli.a $(B)/libcorrmask
 
 include cuda/cuda.mk tests/tests.mk
 PIPELINES := pipelines
-include $(PIPELINES)/runs.mk $(sort $(wildcard tests/bench/*.mk))
+include $(PIPELINES)/runs.mk tests/smoke.mk $(sort $(wildcard tests/bench/*.mk))
 
 # ---- Installation ----
 
@@ -258,7 +258,7 @@ clean: ## remove what was built
 	rm -rf $(BUILD) $(BIN)
 
 help: ## list the targets and the variables
-	@echo 'Build and test'; $(call list_targets,Makefile tests/tests.mk cuda/cuda.mk)
+	@echo 'Build and test'; $(call list_targets,Makefile tests/tests.mk tests/smoke.mk cuda/cuda.mk)
 	@echo 'Variables of the build'; sed -n '/^# Variables/,/^$$/s/^#   /  /p' Makefile
 	@$(help_experiments)
 	@echo 'Benchmarks'; $(call list_targets,$(sort $(wildcard tests/bench/*.mk)))

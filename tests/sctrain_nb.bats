@@ -34,6 +34,12 @@ same_training() {
 	cmp <(cut -f1-4 "$1/train.tsv") <(cut -f1-4 "$2/train.tsv")
 }
 
+@test "sctrain nb: masks of one gene, which maskgen --rate 0 makes, are trained on" {
+	maskgen -q --strategy columns --rate 0 --batch 100 -o one.mc train.counts
+	sctrain nb -q -c mlp-nb-tiny -o one one.mc
+	assert_file_exist one/model.safetensors
+}
+
 @test "sctrain nb: help and misuse" {
 	run sctrain nb --help
 	assert_success
