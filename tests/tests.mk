@@ -49,8 +49,8 @@ check-tsan: ## run the threads of lib/stream and a small pipeline under TSan
 	$(MAKE) VARIANT=tsan all unit-stream
 	@BIN=$(BUILD)/tsan/bin tests/tsan/tsan.sh
 
-soak: all ## a million simulated cells (CELLS=) through the pipeline: does memory stay flat? (an hour, 10 GB in TMPDIR)
-	@BIN=$(BIN) tests/soak.py $(if $(filter command environment,$(origin CELLS)),$(CELLS),1000000)
+soak: all ## a million simulated cells (CELLS=) through the pipeline: does memory stay flat? (half an hour, 5 GB in TMPDIR; SOAK_LOG=FILE)
+	@BIN=$(BIN) tests/soak.py $(if $(filter command environment,$(origin CELLS)),$(CELLS),1000000) $(SOAK_LOG)
 
 check-valgrind: all ## run a small pipeline under valgrind memcheck (needs the Debian packages valgrind and libc6-dbg)
 	@BIN=$(BIN) tests/valgrind.sh
