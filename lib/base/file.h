@@ -39,6 +39,9 @@ int outfile_text(const char *path, const char *text, struct error *e);
 /* Remove the named temporary files of this process. Async-signal-safe: for signal handlers and die(). */
 void outfile_cleanup(void);
 
+/* The folder that holds a file of this name: "." if the name has no slash. The caller frees it. */
+char *file_folder(const char *path);
+
 /* An unlinked file in $TMPDIR (else /tmp) for spilling; fd or -1. */
 int file_spill(struct error *e);
 
