@@ -13,10 +13,18 @@ inputs() {
 		sctrain cells -q --label cell_type --init model none -o cells.model 2> /dev/null &&
 		awk -F'\t' 'BEGIN { print "gene\tlabel" } NR > 1 && $2 !~ /^</ { print $2 "\t" (++n % 2 ? "odd" : "even") }' vocab > genes.tsv &&
 		maskgen -q --strategy columns --batch 20 counts -o masked.counts && sctrain nb -q --config mlp-nb-tiny masked.counts -o nb.model &&
+		for r in 0 1; do maskgen -q --shard $r/2 --batch 10 tok -o $r.masked || return; done &&
 		scembed -q -M model tok -o emb && scembed -q -M cells.model --predict tok -o pred && touch complete
 }
 
-# name, command. The command runs in an empty folder; $I is the folder of the inputs.
+# ranks N SCRIPT: run it on N ranks, with $R the rank
+ranks() {
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 \
+		timeout 60 mpirun --oversubscribe --bind-to none -n "$1" bash -c "R=\$OMPI_COMM_WORLD_RANK; $2"
+}
+
+# name, command. The command runs in an empty folder; $I is the folder of the inputs. Of the
+# ranks, number $FAULTY has the variables of $FAULTS (see faults.sh).
 cases() {
 	cat <<- 'X'
 		h5tok	h5tok -q -@ 2 $I/in.h5ad -o out
@@ -53,6 +61,11 @@ cases() {
 		ctaprobe-score	ctaprobe score -q --label cell_type $I/pred -o out
 		ctaprobe-map	ctaprobe map -q $I/emb -o out
 		depgraph-layout	depgraph -q --layout $I/graph -o out
+	X
+	[[ $(sctrain --version) != *"without MPI"* ]] && command -v mpirun > /dev/null || return 0
+	cat <<- 'X'
+		sctrain-mpi-rank0	export FAULTY=0; ranks 2 'exec env $([ $R != $FAULTY ] || echo $FAULTS) sctrain mlm -q --mpi --config tiny --save-every 4 -o out $I/$R.masked'
+		sctrain-mpi-rank1	export FAULTY=1; ranks 2 'exec env $([ $R != $FAULTY ] || echo $FAULTS) sctrain mlm -q --mpi --config tiny --save-every 4 -o out $I/$R.masked'
 	X
 }
 

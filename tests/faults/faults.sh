@@ -49,6 +49,15 @@ library_dies() {
 	esac
 }
 
+# with_shim VARIABLE COMMAND: run it with this variable of the shim. Of several ranks, one has the shim.
+with_shim() {
+	export FAULTS="$1 LD_PRELOAD=$work/shim.so"
+	case $2 in
+	*' ranks '*) export FAULTS="$FAULTS FAULT_MPI=1" && eval "$2" ;;
+	*) eval "$FAULTS timeout 60 $2" ;;
+	esac
+}
+
 # One run: NAME GROUP:N[:on][:HOW]. Prints NAME GROUP right|refused|wrong and why.
 one() {
 	local name=$1 fault=$2 dir status why='' lines
@@ -57,9 +66,11 @@ one() {
 	command=$(cases | awk -F'\t' -v n="$name" '$1 == n { print $2 }')
 	rm -rf "$dir"
 	mkdir -p "$dir"
-	(cd "$dir" && eval "FAULT=$fault LD_PRELOAD=$work/shim.so timeout 60 $command") > "$work/run/$name-${fault//:/-}.out" 2> "$work/run/$name-${fault//:/-}.log" < /dev/null
+	(cd "$dir" && with_shim "FAULT=$fault" "$command") > "$work/run/$name-${fault//:/-}.out" 2> "$work/run/$name-${fault//:/-}.log" < /dev/null
 	status=$?
 	local log=$work/run/$name-${fault//:/-}.log
+	# mpirun tells of a job that was ended, in many lines
+	[[ $name != *-mpi-* ]] || { grep '^sctrain' "$log" > "$log.own"; mv "$log.own" "$log"; }
 	# HDF5 prints by itself when it cannot even start
 	lines=$(grep -cvE "^$|warning|note|^HDF5-DIAG|^  #[0-9]+: |^    (major|minor): " "$log")
 	if [ "$status" = 0 ]; then
@@ -79,7 +90,7 @@ one() {
 	[ "$what" = wrong ] || rm -f "$log" "$work/run/$name-${fault//:/-}.out"
 	printf '%s\t%s\t%s\t%s\t%s\n' "$name" "${fault%%:*}" "$what" "$fault" "$why"
 }
-export -f one content cases left library_dies
+export -f one with_shim ranks content cases left library_dies
 export work I=$work/in
 
 plan() {
@@ -87,7 +98,7 @@ plan() {
 	local dir=$work/run/$name.clean command
 	command=$(cases | awk -F'\t' -v n="$name" '$1 == n { print $2 }')
 	rm -rf "$dir" && mkdir -p "$dir" && rm -f "$work/run/$name.count"
-	(cd "$dir" && eval "FAULT_COUNT=$work/run/$name.count LD_PRELOAD=$work/shim.so $command") > /dev/null 2> "$work/run/$name.log" < /dev/null ||
+	(cd "$dir" && with_shim "FAULT_COUNT=$work/run/$name.count" "$command") > /dev/null 2> "$work/run/$name.log" < /dev/null ||
 		{ cat "$work/run/$name.log" >&2; echo "faults.sh: $name fails without a fault" >&2; return 1; }
 	content "$dir" > "$work/run/$name.right"
 	awk -v name="$name" -v most="$most" '

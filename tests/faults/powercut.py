@@ -510,7 +510,7 @@ def main():
         os.mkdir(work + "/in")
         subprocess.run([HERE + "/cases.sh", "inputs"], check=True)
         listed = subprocess.run([HERE + "/cases.sh", "cases"], check=True, capture_output=True, text=True).stdout
-        files = [x.split("\t") for x in listed.splitlines() if not re.search(r"\tsctrain (?!eval)", x)]
+        files = [x.split("\t") for x in listed.splitlines() if not re.search(r"\tsctrain (?!eval)|^sctrain-mpi", x)]
         files.append(["scstream.py", PYTHON])
         print("| case | moments | states | resumed | wrong |\n|---|---|---|---|---|")
 
