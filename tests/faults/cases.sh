@@ -3,7 +3,7 @@
 # "cases.sh cases" prints the cases.
 
 inputs() {
-	cd "$work/in" || return
+	cd "${work:?}/in" || return
 	[ -e complete ] && return
 	scsim -q --cells 120 --genes 160 --types 3 --rarest 0.2 --depth 200 --donors 3 --seed 3 -o counts &&
 		scview -q -O h5ad counts -o in.h5ad && rankenc -q --fit counts -o vocab && rankenc -q -m vocab counts -o tok &&

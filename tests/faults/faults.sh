@@ -41,10 +41,13 @@ left() {
 }
 
 # HDF5 1.10 ends the process itself, or crashes, when some of its allocations fail; so does the DrL layout of igraph 0.10.2, in C++ without a
-# handler. The tools can only take care that nothing is left.
-library_dies() {
+# handler. Open MPI 4.1 crashes in MPI_Abort without memory, and waits for ever (124, with its own line) when the next round of a running sum
+# cannot be allocated. The tools can only take care that nothing is left.
+library_dies() { # NAME FAULT STATUS LOG
 	case $1:${2%%:*}:$3 in
 	scview-h5ad:alloc:255 | scview-h5ad:alloc:139 | scview-into:alloc:255 | scview-into:alloc:139 | ctaprobe-map:alloc:134 | ctaprobe-map:alloc:139) ;;
+	sctrain-mpi-*:alloc:139) ;;
+	sctrain-mpi-*:alloc:124) grep -q '^Error in NBC_Start_round' "$4" ;;
 	*) return 1 ;;
 	esac
 }
@@ -70,7 +73,8 @@ one() {
 	status=$?
 	local log=$work/run/$name-${fault//:/-}.log
 	# mpirun tells of a job that was ended, in many lines
-	[[ $name != *-mpi-* ]] || { grep '^sctrain' "$log" > "$log.own"; mv "$log.own" "$log"; }
+	cp "$log" "$log.all"
+	[[ $name != *-mpi-* ]] || grep '^sctrain' "$log.all" > "$log"
 	# HDF5 prints by itself when it cannot even start
 	lines=$(grep -cvE "^$|warning|note|^HDF5-DIAG|^  #[0-9]+: |^    (major|minor): " "$log")
 	if [ "$status" = 0 ]; then
@@ -78,7 +82,7 @@ one() {
 		[ "$(content "$dir")" = "$(cat "$work/run/$name.right")" ] || what=wrong why="status 0, another output"
 	elif [ "$status" -gt 2 ]; then
 		what=wrong why="status $status: $(tail -n 1 "$log")"
-		library_dies "$name" "$fault" "$status" && [ -z "$(ls -A "$dir")" ] && what=library
+		library_dies "$name" "$fault" "$status" "$log.all" && [ -z "$(left "$dir")" ] && what=library
 	elif [ -n "$(left "$dir")" ]; then
 		what=wrong why="status $status, leaves $(left "$dir" | head -3 | tr '\n' ' ')"
 	elif [ "$lines" = 0 ] || [ "$lines" -gt 2 ]; then
@@ -87,7 +91,7 @@ one() {
 		what=refused
 	fi
 	rm -rf "$dir"
-	[ "$what" = wrong ] || rm -f "$log" "$work/run/$name-${fault//:/-}.out"
+	[ "$what" = wrong ] || rm -f "$log" "$log.all" "$work/run/$name-${fault//:/-}.out"
 	printf '%s\t%s\t%s\t%s\t%s\n' "$name" "${fault%%:*}" "$what" "$fault" "$why"
 }
 export -f one with_shim ranks content cases left library_dies
