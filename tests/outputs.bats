@@ -170,7 +170,7 @@ each() {
 	refusals=0
 	while read -r command; do
 		$command -o right
-		for mb in 24 27 30 33 36 39 42 48 64 100; do
+		for mb in $(seq 6 44) 64 100; do
 			rm -f out
 			status=0
 			(ulimit -v $((mb * 1000)) && exec $command -o out) 2>message || status=$?
