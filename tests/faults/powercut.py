@@ -47,7 +47,7 @@ class Record:
     def __init__(self, root):
         self.root, self.count = os.path.realpath(root), itertools.count()
         self.top = Folder(next(self.count))
-        self.now, self.disk, self.pending, self.unnamed, self.last_synced = {}, {}, [], {}, {}
+        self.now, self.disk, self.pending, self.unnamed, self.opened_as = {}, {}, [], {}, {}
         self.files = []
         self._before(self.root, self.top)
 
@@ -96,13 +96,15 @@ class Record:
     def named(self, path, node):
         node.name = os.path.relpath(path, self.root)
 
-    def call(self, tid, name, args, result):
+    def call(self, name, args, result):
         """Replay one call. False if it changes nothing here."""
         words = re.findall(r'"((?:[^"\\]|\\.)*)"', args)
         base = re.findall(r"AT_FDCWD<([^>]*)>|^(\d+)<([^>]*)>", args)
         folder = next((a or b for a, _, b in base), self.root)
         paths = [os.path.join(folder, w) for w in words]
         fd = re.match(r"(\d+)<([^>]*)>", args)
+        if fd and isinstance(self.node(fd[2]), File):
+            self.opened_as[fd[1]] = self.node(fd[2])
         if name in ("open", "openat", "creat"):
             return self.opened(paths[0] if paths else None, args, result)
         if name in ("write", "writev", "pwrite64", "pwritev", "pwritev2", "ftruncate", "fallocate", "copy_file_range", "sendfile"):
@@ -123,7 +125,6 @@ class Record:
             return True
         if name in ("fsync", "fdatasync"):
             node = self.node(fd[2])
-            self.last_synced[tid, fd[1]] = node
             return self.synced(node)
         if name in ("rename", "renameat", "renameat2"):
             old, new = (self.place(p) for p in paths)
@@ -135,7 +136,7 @@ class Record:
             return True
         if name in ("link", "linkat"):
             proc = re.match(r"/proc/self/fd/(\d+)$", words[0])
-            node = self.last_synced.get((tid, proc[1])) if proc else self.node(paths[0])
+            node = self.opened_as.get(proc[1]) if proc else self.node(paths[0])
             assert isinstance(node, File), f"unknown file: {args}"
             self.named(os.path.join(folder, words[1]), node)
             self.change((self.place(os.path.join(folder, words[1])), node))
@@ -224,7 +225,7 @@ class Record:
 
 
 def calls(log):
-    """Finished calls of a strace log in the order of their ends: thread, name, arguments, result."""
+    """Finished calls of a strace log in the order of their ends: name, arguments, result."""
     started = {}
     with open(log, errors="replace") as f:
         for line in f:
@@ -239,7 +240,7 @@ def calls(log):
             text = text.replace(">(deleted)", ">")
             m = re.match(r"(\w+)\((.*)\) += (.*)$", text)
             if m and not m[3].startswith(("-1", "?")):
-                yield tid, m[1], m[2], m[3]
+                yield m[1], m[2], m[3]
 
 
 def recorded(command, folder, log):
@@ -253,8 +254,8 @@ def recorded(command, folder, log):
 def moments(record, log):
     """Replay: yields after each call that changes something, with its name."""
     yield "start"
-    for tid, name, args, result in calls(log):
-        if record.call(tid, name, args, result):
+    for name, args, result in calls(log):
+        if record.call(name, args, result):
             yield f"{name}({args})"
 
 
