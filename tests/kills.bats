@@ -32,7 +32,7 @@ same_model() {
 tasks() {
 	case $(sctrain --version) in *"without MPI"*) MPI='' ;; *) MPI=$(command -v mpirun || true) ;; esac
 	[ -z "$MPI" ] || echo mlm-mpi mlm-mpi-eval
-	echo mlm mlm-eval cells cells-eval genes genes-eval nb nb-eval nb-curriculum
+	echo mlm mlm-eval cells cells-eval genes genes-eval value value-eval nb nb-eval nb-curriculum
 }
 
 @test "kills: trainings that get SIGKILL, SIGTERM or SIGINT resume to the bits of an undisturbed one" {

@@ -22,12 +22,16 @@ maskgen -q --strategy none --keep cell_type -o held.none test.tok
 awk -F'\t' 'NR > 1 && $3 ~ /^m[1-4]/ { print $2 "\t" ($3 ~ /^m[12]/ ? "odd" : "even") }' vocab.tsv >labels.tsv
 maskgen -q --strategy columns --rate-choice 0.1,0.3,0.5 --epochs 20 --batch 20 -o train.columns sim.counts
 maskgen -q --strategy columns --seed 9 -o held.columns sim.counts
+rankenc -q -m vocab.tsv --ties group --value sim.counts -o values.tok
+maskgen -q --objective value --epochs 3 --batch 6 -o train.values values.tok
+maskgen -q --objective value --seed 9 -o held.values values.tok
 for r in 0 1; do maskgen -q --shard $r/2 --epochs 3 --batch 3 --seed 4 -o $r.masked train.tok; done
 """
 EVAL = "--eval-every 7 --eval"
 MLM = "mlm --config tiny --dropout 0.1 --save-every 3"
 CELLS = "cells --label cell_type --init base --lr 0.003 --save-every 3"
 GENES = "genes --gene-labels labels.tsv --init base --lr 0.003 --save-every 3"
+VALUE = "value --config tiny --save-every 3"
 NB = "nb --config mlp-nb-tiny --save-every 4"
 RANKS = 2
 TASKS = {
@@ -37,6 +41,8 @@ TASKS = {
     "cells-eval": f"{CELLS} {EVAL} held.none --best loss train.none",
     "genes": f"{GENES} train.none",
     "genes-eval": f"{GENES} {EVAL} held.none train.none",
+    "value": f"{VALUE} train.values",
+    "value-eval": f"{VALUE} {EVAL} held.values train.values",
     "nb": f"{NB} train.columns",
     "nb-eval": f"{NB} {EVAL} held.columns --best last train.columns",
     "nb-curriculum": f"{NB} --curriculum easy-to-hard train.columns",

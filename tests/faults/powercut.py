@@ -307,6 +307,7 @@ TRAININGS = [
     ("mlm", "", "sctrain mlm -q --config tiny --save-every 2 $I/masked"),
     ("cells, --eval", "", "sctrain cells -q --label cell_type --init $I/model --save-every 2 --eval $I/none --eval-every 2 $I/none"),
     ("genes, all checkpoints kept", "", "sctrain genes -q --gene-labels $I/genes.tsv --init $I/model --keep-checkpoints 99 --save-every 2 $I/none"),
+    ("value", "", "sctrain value -q --config tiny --save-every 2 $I/values"),
     ("nb", "", "sctrain nb -q --config mlp-nb-tiny --save-every 2 $I/masked.counts"),
     ("mlm, after a kill", "size=$(stat -c %s $I/masked); head -c $((size * 2 / 3)) $I/masked >part; sctrain mlm -q --config tiny --save-every 2 -o out part; rm part",
      "sctrain mlm -q --config tiny --save-every 2 $I/masked"),
