@@ -41,7 +41,8 @@ tasks() {
 
 # bats test_tags=slow
 @test "kills: every task, 20 signals each; of two ranks, one or mpirun gets them" {
-	"$BATS_TEST_DIRNAME/kills.py" -n 20 $(tasks)
+	read -ra all < <(tasks | xargs)
+	"$BATS_TEST_DIRNAME/kills.py" -n 20 "${all[@]}"
 }
 
 @test "power cut: after every prefix of its writes a tool leaves the old file or the whole new one, and a training its last checkpoint" {
