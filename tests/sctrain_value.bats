@@ -128,6 +128,7 @@ edited() {
 }
 
 @test "sctrain value: any number of threads, and a resumed training, give the same bytes" {
+	# shellcheck disable=SC2206 # its words
 	A=($TINY --eval test.masked --save-every 13)
 	sctrain value -q "${A[@]}" -o one train.masked
 	same_training model one

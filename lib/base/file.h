@@ -1,6 +1,7 @@
 /*
  * Output files that appear only when they are complete. Data is written to a temporary file beside the target, which is renamed on
- * commit. If the file system allows it, the temporary file has no name (O_TMPFILE), so not even SIGKILL leaves it behind.
+ * commit. If the file system allows it, the temporary file has no name (O_TMPFILE) until it is complete, so SIGKILL leaves no part of a
+ * file behind.
  *
  * Until then only its owner can read it (mode 0600). On commit it gets the permissions and the group of the file that it replaces, or those of
  * a new file. Symbolic links are followed, also to a file that does not exist yet. Of a file with hard links, only the named one is replaced.
