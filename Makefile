@@ -39,7 +39,7 @@ LIBRARIES := hdf5.h:libhdf5-dev libdeflate.h:libdeflate-dev liblzf/lzf.h:liblzf-
 	igraph/igraph.h:libigraph-dev seccomp.h:libseccomp-dev zlib.h:zlib1g-dev cmocka.h:libcmocka-dev
 package = $(lastword $(subst :, ,$1))
 DEPS := gcc g++ make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libopenmpi-dev openmpi-bin gnuplot-nox curl \
-	bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck \
+	bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck strace \
 	python3-numpy python3-scipy python3-h5py python3-anndata python3-sklearn
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 

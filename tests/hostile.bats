@@ -415,7 +415,7 @@ scstream.write('$2', h, blocks)"
 	try() {
 		refused "$1" scembed -M bad sim.tok -o out
 	}
-	for code in 'struct.pack("<Q", 2**63)' 'struct.pack("<Q", 2**27)' 'struct.pack("<Q", 400000) + b"[" * 200000 + b"]" * 200000' \
+	for code in 'struct.pack("<Q", 2**63) + b"{}" * 50' 'struct.pack("<Q", 2**27) + b"{}" * 50' 'struct.pack("<Q", 400000) + b"[" * 200000 + b"]" * 200000' \
 		'(lambda t: struct.pack("<Q", len(t)) + t)(json.dumps({"a": {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 2**62]}}).encode())' \
 		'(lambda t: struct.pack("<Q", len(t)) + t)(json.dumps({"a": {"dtype": "F32", "shape": [2**30], "data_offsets": [0, 2**32]}}).encode())'; do
 		rm -rf bad

@@ -161,34 +161,6 @@ same_training() {
 	assert_not_exist bad2
 }
 
-# bats test_tags=slow
-@test "sctrain nb: SIGKILL at random moments and --resume give the bytes of an uninterrupted training, also with a curriculum" {
-	maskgen -q --strategy columns --rate-choice 0.1,0.3,0.5 --epochs 20 --batch 20 --keep donor -o long.mc train.counts
-	seed=$RANDOM
-	echo "RANDOM=$seed"
-	RANDOM=$seed
-	for c in "" "--curriculum easy-to-hard"; do
-		rm -rf whole killed
-		start=$(date +%s%N)
-		sctrain nb -q $NB $c --save-every 10 -o whole long.mc
-		all=$((($(date +%s%N) - start) / 1000000))
-		kills=0
-		for _ in $(seq 40); do
-			sctrain nb -q $NB $c --save-every 10 --resume -o killed long.mc 3>&- &
-			pid=$!
-			sleep "$(awk -v ms=$((RANDOM % (all / 3 + 20))) 'BEGIN { print ms / 1000 }')"
-			kill -9 $pid 2>/dev/null && kills=$((kills + 1))
-			wait $pid || true
-			[ ! -e killed/model.safetensors ] || break
-		done
-		echo "$kills kills in a training of $all ms"
-		[ $kills -ge 3 ]
-		sctrain nb -q $NB $c --save-every 10 --resume -o killed long.mc
-		same_training whole killed
-		assert_equal "$(ls -d killed/*.tmp 2>/dev/null)" ""
-	done
-}
-
 @test "sctrain eval: the loss of a model of counts is that of its validation and of numpy" {
 	sctrain eval -M model test.mc >e1
 	sctrain eval -M model -@ 3 -o e3 - <test.mc

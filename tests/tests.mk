@@ -11,7 +11,7 @@ SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' te
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults check-asan check-tsan check-valgrind soak check-fresh check-portability \
+.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults kills power-cut check-asan check-tsan check-valgrind soak check-fresh check-portability \
 	$(UNIT) $(BATS) fuzz fuzz-long $(FUZZ:%=run-%) bench
 
 # $(call side_by_side,GOALS): in a make with JOBS jobs, unless this one has -j. bats must not see the variables of make.
@@ -27,6 +27,14 @@ check-slow: ## run the tests that are tagged slow, and check-faults
 FAULTS ?= 40
 check-faults: all ## let allocations and system calls fail, one by one, in every tool (FAULTS= runs a kind of call; 0: all)
 	@BIN=$(BIN) tests/faults/faults.sh -n $(FAULTS) -j $(JOBS)
+
+N ?= 200
+kills: all ## kill trainings of every task N=200 times at random moments (TASK="mlm mlm-mpi" for a part), and compare what --resume gives
+	@BIN=$(BIN) tests/kills.py -n $(N) $(TASK)
+
+RESUMES ?= 40
+power-cut: all ## what does a power cut leave of every output, after each write? (needs strace; RESUMES= trainings go on from there; 0: all)
+	@BIN=$(BIN) tests/faults/powercut.py -n $(RESUMES)
 
 check-unit: $(UNIT) ## run the unit tests (cmocka)
 
@@ -49,8 +57,8 @@ check-tsan: ## run the threads of lib/stream and a small pipeline under TSan
 	$(MAKE) VARIANT=tsan all unit-stream
 	@BIN=$(BUILD)/tsan/bin tests/tsan/tsan.sh
 
-soak: all ## a million simulated cells (CELLS=) through the pipeline: does memory stay flat? (an hour, 10 GB in TMPDIR)
-	@BIN=$(BIN) tests/soak.py $(if $(filter command environment,$(origin CELLS)),$(CELLS),1000000)
+soak: all ## a million simulated cells (CELLS=) through the pipeline: does memory stay flat? (half an hour, 5 GB in TMPDIR; SOAK_LOG=FILE)
+	@BIN=$(BIN) tests/soak.py $(if $(filter command environment,$(origin CELLS)),$(CELLS),1000000) $(SOAK_LOG)
 
 check-valgrind: all ## run a small pipeline under valgrind memcheck (needs the Debian packages valgrind and libc6-dbg)
 	@BIN=$(BIN) tests/valgrind.sh
