@@ -440,6 +440,24 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 	try "bad/"
 }
 
+@test "hostile: a graph with an edge in only one of its two lists is refused" {
+	for lists in '[2, 3], [3], []' '[2], [1], []'; do
+		PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - "$lists" <<-'X'
+			import sys
+			import numpy as np, scstream
+			lists = [[]] + list(eval(sys.argv[1]))
+			at, v = np.cumsum([0] + [len(x) for x in lists]), np.array(sum(lists, []), "<u2")
+			column = lambda name, kind, **more: dict(name=name, type=kind, shape="ragged" if more else "scalar", **more)
+			header = {"kind": "graph", "provenance": [], "vocab": {"id": ["<pad>", "A", "B", "C"], "symbol": [""] * 4, "median": [None, 1, 1, 1]},
+			          "columns": [column("token", "u32"), column("neighbour", "u16", group="n"), column("rho", "f32", group="n"),
+			                      column("overlap", "u32", group="n")]}
+			scstream.write("one-way.graph", header, [{"token": np.arange(4), "neighbour": (at, v), "rho": (at, v / 10), "overlap": (at, v)}])
+		X
+		refused 'but not the other way round' depgraph --shuffle -o out one-way.graph
+		refused 'but not the other way round' depgraph --tsv -o out one-way.graph
+	done
+}
+
 # bats test_tags=slow
 @test "hostile: 300 damages of each of three HDF5 files: a whole stream or one line" {
 	for f in csr_plain.h5ad csc_gzip.h5ad tenx3.h5; do

@@ -159,6 +159,19 @@ static int take_block(struct graph *g, const struct block *b, const int col[5], 
 	return 0;
 }
 
+/* Is every edge in both rows, with the same numbers? graph_shuffle and igraph take it from one of them. */
+static int check_both_rows(const struct graph *g, const char *name, struct error *e)
+{
+	for (uint32_t u = 0; u < g->n; u++)
+		for (uint64_t k = g->offset[u]; k < g->offset[u + 1]; k++) {
+			int64_t back = graph_find(g, g->neighbour[k], u);
+			if (back < 0 || memcmp(g->weight + k, g->weight + back, sizeof *g->weight) || g->overlap[k] != g->overlap[back])
+				return error_set(e, "%s: token %u has neighbour %u, but not the other way round with the same numbers",
+					name, u, g->neighbour[k]);
+		}
+	return 0;
+}
+
 int graph_read(struct graph *g, struct stream *in, const char *weight, const char *module, struct error *e)
 {
 	const struct header *h = stream_header(in);
@@ -180,6 +193,8 @@ int graph_read(struct graph *g, struct stream *in, const char *weight, const cha
 	block_release(&b);
 	if (got == 0 && g->n != h->vocab.n)
 		got = error_set(e, "%s: %u rows, but the vocabulary has %zu", name, g->n, h->vocab.n);
+	if (got == 0)
+		got = check_both_rows(g, name, e);
 	if (got < 0)
 		graph_release(g);
 	return got < 0 ? -1 : 0;

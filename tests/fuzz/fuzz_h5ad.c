@@ -192,6 +192,29 @@ static void matrix(hid_t file, const char *path, hsize_t rows, hsize_t cols)
 	H5Gclose(g);
 }
 
+/* uns/corrmask_provenance: JSON of the fuzzer, or one of ours, cut off somewhere. */
+static void provenance(hid_t file)
+{
+	static const char ours[] = "[{\"program\":\"scsim\",\"version\":\"0\",\"options\":\"\"},{\"program\":\"scsim\"},1,{}]";
+	char text[128], *p = text;
+	size_t n = 0, cut = byte();
+	for (; n < 120 && left && n < cut; n++)
+		if (!(text[n] = (char)byte()))
+			break;
+	text[n] = 0;
+	if (!*text)
+		snprintf(text, sizeof text, "%.*s", (int)(cut ? cut : sizeof ours), ours);
+	hid_t g = H5Gcreate2(file, "uns", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+	H5Tset_size(type, H5T_VARIABLE);
+	hid_t d = H5Dcreate2(g, H5AD_PROVENANCE, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &p);
+	H5Dclose(d);
+	H5Sclose(space);
+	H5Tclose(type);
+	H5Gclose(g);
+}
+
 static void build(const char *path)
 {
 	hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -217,6 +240,8 @@ static void build(const char *path)
 			frame(file, "raw/var", cols);
 		}
 	}
+	if (byte() & 1)
+		provenance(file);
 	close_all(file);
 }
 
