@@ -393,6 +393,9 @@ scstream.write('$2', h, blocks)"
 	refused "$wrong" depgraph -q altered.tok -o out
 	refused "$wrong" scembed -q -M typed altered.tok -o out
 	refused "$wrong" scsample -q -n 5 altered.tok -o out
+	refused "$wrong" maskgen -q altered.tok -o out
+	refused "$wrong" maskgen -q --strategy columns --window 1 --epochs 3 altered.counts -o out
+	refused "$wrong" bash -c 'cat altered.tok | maskgen -q -o out'
 	run bash -o pipefail -c 'scview altered.counts | wc -l'
 	assert_failure 1
 	run bash -o pipefail -c "rankenc -q -m sim.vocab altered.counts | scview --check -"
@@ -455,6 +458,23 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 		X
 		refused 'but not the other way round' depgraph --shuffle -o out one-way.graph
 		refused 'but not the other way round' depgraph --tsv -o out one-way.graph
+	done
+}
+
+@test "hostile: modules of a graph whose weights are all 0, or not finite" {
+	for weight in 0 nan inf; do
+		PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - "$weight" <<-'X'
+			import sys
+			import numpy as np, scstream
+			at = np.array([0, 0, 2, 4, 6])
+			column = lambda name, kind, **more: dict(name=name, type=kind, shape="ragged" if more else "scalar", **more)
+			header = {"kind": "graph", "provenance": [], "vocab": {"id": ["<pad>", "A", "B", "C"], "symbol": [""] * 4, "median": [None, 1, 1, 1]},
+			          "columns": [column("token", "u32"), column("neighbour", "u16", group="n"), column("rho", "f32", group="n"),
+			                      column("overlap", "u32", group="n")]}
+			scstream.write("weights.graph", header, [{"token": np.arange(4), "neighbour": (at, np.array([2, 3, 1, 3, 1, 2])),
+			                                          "rho": (at, np.full(6, float(sys.argv[1]))), "overlap": (at, np.ones(6))}])
+		X
+		refused 'weight' depgraph --modules 1 -o out weights.graph
 	done
 }
 

@@ -3,6 +3,7 @@
 #include "base/digest.h"
 #include "base/rng.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,6 +149,10 @@ static int take_block(struct graph *g, const struct block *b, const int col[5], 
 		g->neighbour[had + i] = block_id(b, col[1], i);
 	memcpy(g->weight + had, b->col[col[2]].data, items * sizeof *g->weight);
 	memcpy(g->overlap + had, b->col[col[3]].data, items * sizeof *g->overlap);
+	for (size_t i = 0; i < items; i++)
+		if (!isfinite(g->weight[had + i]))
+			return error_set(e, "%s: a weight of neighbour %u is %g", stream_name(in), g->neighbour[had + i],
+				(double)g->weight[had + i]);
 	for (size_t r = 0; r < b->rows; r++, g->n++) {
 		if (g->n == h->vocab.n || ((const uint32_t *)b->col[col[0]].data)[r] != g->n)
 			return error_set(e, "%s: row %u is not the vocabulary's next entry", stream_name(in), g->n);
