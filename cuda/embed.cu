@@ -1,10 +1,10 @@
 /*
- * e = word[id] + type[0] + position[pos];  y = dropout(LayerNorm(e)), a warp a token; the tables are read in float. type and
+ * e = word[id] + type[0] + position[rank, or pos];  y = dropout(LayerNorm(e)), a warp a token; the tables are read in float. type and
  * position may be NULL: the sum does without.
  *
  * The gradient of a word's row is summed over its tokens in the order of seq.order: by a warp if they are few, as of most words, else
  * by a block, whose warps take every 16th token each and are added up in order. So <mask>, one token in eight, is not one long chain. A
- * position's row is summed over the cells, by a block.
+ * position's row is summed over the cells, by a block; if tokens share positions (seq.rank), as a word's row.
  */
 #include "norm.cuh"
 #include "rowsum.cuh"
@@ -34,8 +34,9 @@ static __device__ __forceinline__ void embedding(
 }
 
 template <class A, int G>
-static __global__ void __launch_bounds__(256) embed_kernel(A *y, float *stat, const float *word, const float *posw, const float *type,
-	const float *gamma, const float *beta, struct rows at, const uint32_t *id, uint32_t T, uint32_t C, float eps, struct drop d)
+static __global__ void __launch_bounds__(256)
+	embed_kernel(A *y, float *stat, const float *word, const float *posw, const float *type, const float *gamma, const float *beta,
+		struct rows at, const uint32_t *id, const uint32_t *rank, uint32_t T, uint32_t C, float eps, struct drop d)
 {
 	uint32_t lane = threadIdx.x % 32, t = blockIdx.x * 8 + threadIdx.x / 32;
 	float v[G][8];
@@ -44,7 +45,7 @@ static __global__ void __launch_bounds__(256) embed_kernel(A *y, float *stat, co
 	read_step(d);
 	uint32_t pos, cell;
 	row_at(at, t, &pos, &cell);
-	embedding<G>(v, word + (size_t)id[t] * C, type, posw ? posw + (size_t)pos * C : NULL, lane, C);
+	embedding<G>(v, word + (size_t)id[t] * C, type, posw ? posw + (size_t)(rank ? rank[t] : pos) * C : NULL, lane, C);
 	normalise<G>(v, stat + 2 * (size_t)t, gamma, beta, lane, C, eps);
 #pragma unroll
 	for (int g = 0; g < G; g++) {
@@ -61,7 +62,7 @@ static void embed(struct cuda *c, void *y, float *stat, const float *word, const
 {
 	BY_WIDTH(c, C,
 		launch(c, "embed", embed_kernel<A, G>, dim3(blocks(s->T, 8)), 256, 0, (A *)y, stat, word, posw, type, gamma, beta,
-			rows_of(s), s->id, s->T, C, eps, d));
+			rows_of(s), s->id, s->rank, s->T, C, eps, d));
 }
 
 void cuda_embed(struct ops *o, void *y, float *stat, const float *word, const float *posw, const float *type, const float *gamma,
@@ -73,9 +74,9 @@ void cuda_embed(struct ops *o, void *y, float *stat, const float *word, const fl
 
 /* Block: 8 warps on one chunk of tokens; dy becomes the gradient of e; part [chunks, sums C] = dgamma | dbeta | with 3 sums: columns of dy. */
 template <class A, int G>
-static __global__ void __launch_bounds__(256)
-	embed_back_kernel(A *dy, float *part, uint32_t sums, const float *stat, const float *word, const float *posw, const float *type,
-		const float *gamma, struct rows at, const uint32_t *id, uint32_t T, uint32_t C, uint32_t chunk, struct drop d)
+static __global__ void __launch_bounds__(256) embed_back_kernel(A *dy, float *part, uint32_t sums, const float *stat, const float *word,
+	const float *posw, const float *type, const float *gamma, struct rows at, const uint32_t *id, const uint32_t *rank, uint32_t T,
+	uint32_t C, uint32_t chunk, struct drop d)
 {
 	constexpr int S = G <= NORM_SUMS ? G : 1;
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -96,7 +97,7 @@ static __global__ void __launch_bounds__(256)
 			if (d.threshold && c < C)
 				drop8(g[k], d, pos, c / 8, cell);
 		}
-		embedding<G>(v, word + (size_t)id[t] * C, type, posw ? posw + (size_t)pos * C : NULL, lane, C);
+		embedding<G>(v, word + (size_t)id[t] * C, type, posw ? posw + (size_t)(rank ? rank[t] : pos) * C : NULL, lane, C);
 		normalise_back<G>(g, v, dg, db, stat + 2 * (size_t)t, gamma, lane, C);
 #pragma unroll
 		for (int k = 0; k < G; k++) {
@@ -114,7 +115,7 @@ static __global__ void __launch_bounds__(256)
 
 static constexpr uint32_t WORD_FEW = 32; /* tokens that one warp sums */
 
-/* Block = as many words as it has warps: dword[v] += sum of its tokens' rows, but for the pad. */
+/* Block = as many words (or ranks) as it has warps: dword[v] += sum of its tokens' rows, but for the pad. */
 template <class A>
 static __global__ void word_kernel(
 	float *dword, const A *de, const uint32_t *order, const uint32_t *start, uint32_t V, uint32_t C, uint32_t pad)
@@ -163,13 +164,16 @@ static void embed_back(struct cuda *c, float *dword, float *dposw, float *dtype,
 	float *const out[] = {dgamma, dbeta, sums == 3 ? dtype : NULL};
 	BY_WIDTH(c, C,
 		launch(c, "embed_back", embed_back_kernel<A, G>, dim3(n), 256, 0, (A *)dy, part, sums, stat, word, posw, type, gamma,
-			rows_of(s), s->id, s->T, C, chunk, d));
+			rows_of(s), s->id, s->rank, s->T, C, chunk, d));
 	add_parts_each(c, out, part, n, C);
 	if (sums == 2)
 		column_sums(c, dtype, dy, NULL, NULL, s->T, C, ACT_NONE);
 	launch(c, "embed_back words", word_kernel<A>, dim3(blocks(V, ROWSUM_WARPS)), ROWSUM_THREADS, 0, dword, (const A *)dy, s->order,
 		s->start, V, C, pad);
-	if (dposw)
+	if (dposw && s->rank)
+		launch(c, "embed_back ranks", word_kernel<A>, dim3(blocks(P, ROWSUM_WARPS)), ROWSUM_THREADS, 0, dposw, (const A *)dy,
+			s->rank_order, s->rank_start, P, C, ROW_NONE);
+	else if (dposw)
 		launch(c, "embed_back positions", position_kernel<A>, dim3((unsigned)P), ROWSUM_THREADS, 0, dposw, (const A *)dy, s->offset,
 			s->B, C);
 }

@@ -16,11 +16,15 @@ def collate(cells):
     """Cells of different lengths to one batch. Only masked positions have labels."""
     shape = len(cells), max(len(cell["input"]) for cell in cells)
     batch = {"input_ids": torch.full(shape, 0), "attention_mask": torch.full(shape, 0), "labels": torch.full(shape, -100)}
+    if "rank" in cells[0]:                             # rankenc --ties group: tokens of equal count share a position
+        batch["position_ids"] = torch.full(shape, 0)
     for i, cell in enumerate(cells):
         n = len(cell["input"])
         batch["input_ids"][i, :n] = cell["input"]
         batch["attention_mask"][i, :n] = 1
         batch["labels"][i, cell["position"]] = cell["target"]
+        if "rank" in cell:
+            batch["position_ids"][i, :n] = cell["rank"]
     return batch
 
 

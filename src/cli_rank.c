@@ -28,6 +28,13 @@ struct option_def rank_options[] = {
 		.max = 1 << 24,
 		.changes = 1,
 		.help = "largest number of tokens of a cell, including special tokens (default: by --vocab-style)"},
+	{.name = "ties",
+		.kind = OPT_CHOICE,
+		.to = &rank_given.encode.ties,
+		.arg = "median|random|group",
+		.changes = 1,
+		.help = "genes of equal count: in the order of their medians (default), in an order that maskgen draws anew every epoch, or at "
+			"one position of the model"},
 	{.name = "value",
 		.kind = OPT_FLAG,
 		.to = &rank_given.encode.value,

@@ -13,15 +13,18 @@
 static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *modules, *groups, *rate_uniform, *rate_linear,
 			       *rate_choice, *lambda_linear;
 /* the words of --strategy; pmi and pmi-rand differ only in lambda */
-enum { NONE, RANDOM, COLUMNS, CORRMASK, PMI, PMI_RAND, PROBE };
-static const enum mask_strategy kind_of[] = {MASK_NONE, MASK_RANDOM, MASK_COLUMNS, MASK_CORRMASK, MASK_PMI, MASK_PMI, MASK_PROBE};
-static const double usual_lambda[] = {0, 0, 0, 0.5, 1, 0.5, 0};
-static const char *const strategy_name[] = {"none", "random", "columns", "corrmask", "pmi", "pmi-rand", "probe"};
+enum { NONE, RANDOM, RUNS, COLUMNS, CORRMASK, PMI, PMI_RAND, PROBE };
+static const enum mask_strategy kind_of[] = {
+	MASK_NONE, MASK_RANDOM, MASK_RUNS, MASK_COLUMNS, MASK_CORRMASK, MASK_PMI, MASK_PMI, MASK_PROBE};
+static const double usual_lambda[] = {0, 0, 0, 0, 0.5, 1, 0.5, 0};
+static const char *const strategy_name[] = {"none", "random", "runs", "columns", "corrmask", "pmi", "pmi-rand", "probe"};
+/* the words of --objective */
+enum { TOKEN, VALUE };
 /* the words of --partners: two for corrmask, two for probe */
 enum { UNIFORM, WEIGHTED, HIDDEN, VISIBLE };
 enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
 
-static int strategy = RANDOM, bernoulli, partner_choice, balance;
+static int strategy = RANDOM, objective = TOKEN, bernoulli, partner_choice, balance;
 static long long epochs = 1, batch = USUAL_BATCH, window = 64, partners = 5;
 static double rate = 0.15, lambda, seed_share = 1;
 
@@ -36,10 +39,16 @@ static struct option_def options[] = {
 	{.name = "strategy",
 		.kind = OPT_CHOICE,
 		.to = &strategy,
-		.arg = "none|random|columns|corrmask|pmi|pmi-rand|probe",
+		.arg = "none|random|runs|columns|corrmask|pmi|pmi-rand|probe",
 		.changes = 1,
-		.help = "how the tokens to mask are selected (default random); columns masks the counts of a counts stream; probe is for "
-			"sctrain eval: one target per cell, with or without its partners"},
+		.help = "how the tokens to mask are selected (default random); runs masks genes of equal count side by side (rankenc --ties random); "
+			"columns masks the counts of a counts stream; probe is for sctrain eval: one target per cell, with or without its partners"},
+	{.name = "objective",
+		.kind = OPT_CHOICE,
+		.to = &objective,
+		.arg = "token|value",
+		.changes = 1,
+		.help = "what the model predicts at masked positions: the token (default), or its expression value, for sctrain value"},
 	{.kind = OPT_GROUP, .name = "Rate"},
 	{.name = "rate",
 		.kind = OPT_REAL,
@@ -255,6 +264,11 @@ static void check_options(struct run *r)
 		usage_error("--bernoulli is for --strategy random: the others fill an exact budget");
 	if (strategy == NONE && (given(&rate) || rate_uniform || rate_linear || rate_choice))
 		usage_error("--strategy none masks nothing, so it takes no rate");
+	if (objective == VALUE && (strategy == NONE || strategy == RUNS || strategy == COLUMNS))
+		usage_error("--objective value hides the ranks of masked tokens, and --strategy %s %s", strategy_name[strategy],
+			strategy == NONE           ? "masks nothing"
+				: strategy == RUNS ? "needs tokens without ranks"
+						   : "masks counts");
 	if (strategy == COLUMNS && audit_path)
 		usage_error("--audit measures masks of tokens, and --strategy columns masks counts");
 	if (strategy == COLUMNS && !given(&batch))
@@ -331,7 +345,8 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 static void make_headers(struct run *r)
 {
 	struct error e;
-	struct masking_columns c = {.groups = groups, .balance = balance, .counts = strategy == COLUMNS};
+	struct masking_columns c = {
+		.groups = groups, .runs = strategy == RUNS, .value = objective == VALUE, .balance = balance, .counts = strategy == COLUMNS};
 	char **keep = opt_list(keep_text, &c.nkeep);
 	c.keep = keep;
 	if (masking_headers(&r->want, &r->header, stream_header(r->in), &c, stream_name(r->in), &e))
@@ -413,6 +428,8 @@ static void describe(struct run *r)
 	cJSON_AddNumberToObject(o, "window", (double)window);
 	cJSON_AddNumberToObject(o, "seed", (double)l->seed);
 	cJSON_AddStringToObject(o, "strategy", strategy_name[strategy]);
+	if (objective == VALUE)
+		cJSON_AddStringToObject(o, "objective", "value");
 	if (strategy == NONE)
 		return;
 	if (strategy != PROBE)

@@ -330,20 +330,22 @@ def _write_dataset(pa, stream, folder):
         raise Error("%s: this is a %s stream, expected tokens, as rankenc makes them" % (stream.name, h["kind"]))
     specs = {c["name"]: c for c in h["columns"]}
     kept = [c for c in h["columns"] if c["shape"] == "scalar" and c["name"] != "cell" and not (c["name"].endswith(".missing") and c["name"][:-8] in specs)]
+    ranked = "rank" in specs and specs["rank"]["shape"] == "ragged"
     for c in h["columns"]:
-        if c["shape"] != "scalar" and c["name"] != "token":
+        if c["shape"] != "scalar" and c["name"] != "token" and not (ranked and c["name"] == "rank"):
             print("scstream.py: note: column %s is a list and is left out" % c["name"], file=sys.stderr)
-    fields = [pa.field("input_ids", pa.list_(pa.int32())), pa.field("length", pa.int64())]
+    lists = ["input_ids", "position_ids"][:1 + ranked]
+    fields = [pa.field(name, pa.list_(pa.int32())) for name in lists] + [pa.field("length", pa.int64())]
     for c in kept:
         boolean = c["type"] == "u8" or c.get("dtype") in ("bool", "boolean")
         kind = pa.bool_() if boolean else pa.string() if c["type"] in ("str", "categorical") else \
             pa.from_numpy_dtype(np.dtype(scstream.DTYPES[c["type"]]).newbyteorder("="))
         fields.append(pa.field(c["name"][4:] if c["name"][:4] == "obs_" and c["name"][4:] in TAKEN and c["name"][4:] not in specs else c["name"], kind))
     if len({f.name for f in fields}) < len(fields):
-        raise Error("%s: a column is called input_ids or length already" % stream.name)
+        raise Error("%s: a column is called %s or length already" % (stream.name, ", ".join(lists)))
     dtypes = {"double": "float64", "float": "float32"}
-    features = {f.name: {"dtype": dtypes.get(str(f.type), str(f.type)), "_type": "Value"} for f in fields[1:]}
-    features = {"input_ids": {"feature": {"dtype": "int32", "_type": "Value"}, "_type": "Sequence"}, **features}
+    features = {f.name: {"dtype": dtypes.get(str(f.type), str(f.type)), "_type": "Value"} for f in fields[len(lists):]}
+    features = {**{name: {"feature": {"dtype": "int32", "_type": "Value"}, "_type": "Sequence"} for name in lists}, **features}
     schema = pa.schema(fields, {"huggingface": json.dumps({"info": {"features": features}})})
     lengths, files, size, writer, sink = [], 0, 0, None, None
     try:
@@ -378,11 +380,13 @@ def _write_dataset(pa, stream, folder):
 
 
 def _record_batch(pa, block, specs, kept, schema, at, end):
-    offsets, values = block["token"]
-    part = offsets[at:end + 1]
-    arrays = [pa.ListArray.from_arrays(pa.array((part - part[0]).astype("i4")), pa.array(values[part[0]:part[-1]].astype("i4"))),
-              pa.array(np.diff(part).astype("i8"))]
-    for c, field in zip(kept, list(schema)[2:]):
+    arrays = []
+    for name in ["token", "rank"][:list(schema.names).index("length")]:
+        offsets, values = block[name]
+        part = offsets[at:end + 1]
+        arrays.append(pa.ListArray.from_arrays(pa.array((part - part[0]).astype("i4")), pa.array(values[part[0]:part[-1]].astype("i4"))))
+    arrays.append(pa.array(np.diff(part).astype("i8")))
+    for c, field in zip(kept, list(schema)[len(arrays):]):
         gone = block[c["name"] + ".missing"][at:end] != 0 if c["name"] + ".missing" in specs else None
         value = block[c["name"]]
         if c["type"] == "categorical":

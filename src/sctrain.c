@@ -6,6 +6,7 @@
 
 static const struct cli_command commands[] = {
 	{"mlm", mlm_main, NULL, "Pre-train a model on a masked stream."},
+	{"value", value_main, NULL, "Pre-train a model to predict the expression of masked genes."},
 	{"cells", cells_main, NULL, "Fine-tune a model to classify cells by a label."},
 	{"genes", genes_main, NULL, "Fine-tune a model to classify genes by a label."},
 	{"nb", nb_main, NULL, "Pre-train a model of counts on a masked-counts stream."},

@@ -1,7 +1,7 @@
 /*
  * The subcommands of sctrain (argv[0] is the subcommand's name) and the functions that they share.
  *
- *     sctrain_mlm.c  _cells.c  _genes.c  _nb.c   one task per file: options, labels and metrics (struct train_task)
+ *     sctrain_mlm.c  _value.c  _cells.c  _genes.c  _nb.c   one task per file: options, labels and metrics (struct train_task)
  *     sctrain_train.c                      the training loop, the same for every task
  *     sctrain_options.c                    its command line
  *     sctrain_start.c                      its streams, model and checkpoint, before the first step
@@ -22,6 +22,7 @@
 #include "eval/metrics.h"
 
 int mlm_main(int argc, char **argv);
+int value_main(int argc, char **argv);
 int cells_main(int argc, char **argv);
 int genes_main(int argc, char **argv);
 int nb_main(int argc, char **argv);
@@ -120,7 +121,7 @@ enum { WARMUP_TENTH = 0 };
 		.variant = ADAMW_TORCH, .schedule = SCHEDULE_LINEAR, .lr = rate, .weight_decay = 0.001, .max_norm = 1 \
 	}
 
-extern const struct train_task mlm_task, nb_task; /* also of sctrain eval */
+extern const struct train_task mlm_task, value_task, nb_task; /* also of sctrain eval */
 /* For sctrain eval: the groups of the model in dir, for cells of s; and a warning if cells had none that the model knows. */
 void nb_eval_open(const char *dir, const struct masked_source *s);
 void nb_eval_warn(const struct masked_source *s, uint64_t cells);

@@ -1,5 +1,6 @@
 /*
- * sctrain eval: loss and accuracy of a masked-token model on a masked stream, or the loss of a model of counts on a masked-counts stream.
+ * sctrain eval: loss and accuracy of a masked-token model, or the loss of a model of values, on a masked stream; the loss of a model of counts
+ * on a masked-counts stream.
  *
  * With --cells the losses of single rows are wanted too, so they are computed from the logits, and the standard errors follow: masked tokens
  * of one cell are not independent, so the cell is the unit. With L_c and n_c the sums over the rows of cell c, m = sum L_c / sum n_c
@@ -74,29 +75,48 @@ struct cell_losses {
 	double *z; /* [vocabulary] */
 };
 
+/* Add the loss of masked position i, from its V logits. */
+static void add_token(struct cell_loss *x, double *z, const real *logit, size_t V, uint32_t target)
+{
+	for (size_t k = 0; k < V; k++)
+		z[k] = logit[k];
+	x->correct += softmax_argmax(z, V) == target;
+	x->loss += softmax(z, V) - logit[target];
+	x->masked++;
+}
+
+/* The same of a predicted number. */
+static void add_value(struct cell_loss *x, struct loss *sum, double y, double value)
+{
+	if (isnan(value))
+		return;
+	x->loss += (y - value) * (y - value);
+	x->masked++;
+	sum->target += value;
+	sum->square += value * value;
+}
+
 /* Add the losses of the cells [from, to) of a block, which are packed in y->example. */
 static void add_rows(struct cell_losses *r, struct score *y, struct model *m, const struct masked_source *s, const struct block *b,
 	size_t from, size_t to)
 {
 	struct error e;
 	const struct batch *p = &y->example.packed.b;
-	size_t V = model_config(m)->vocab_size, at = 0;
-	grow(y->logit, y->logit_cap, p->goal[0].n * V);
-	if (p->goal[0].n && model_logits(m, p, 0, y->logit, &e))
+	size_t width = y->task->head->width, V = width ? width : model_config(m)->vocab_size, at = 0;
+	const struct goal *g = &p->goal[0];
+	grow(y->logit, y->logit_cap, g->n * V);
+	if (g->n && model_logits(m, p, 0, y->logit, &e))
 		die("%s: %s", s->name, e.msg);
 	grow(r->row, r->cap, r->n + (to - from));
 	for (size_t i = from; i < to; i++) {
 		struct cell_loss *x = &r->row[r->n++];
 		*x = (struct cell_loss){
 			.cell = ((const uint64_t *)b->col[s->col.cell].data)[i], .epoch = ((const uint32_t *)b->col[s->col.epoch].data)[i]};
-		for (; at < p->goal[0].n && p->goal[0].row[at] < p->offset[i - from + 1]; at++) {
-			const real *logit = y->logit + at * V;
-			uint32_t target = p->goal[0].target[at];
-			for (size_t k = 0; k < V; k++)
-				r->z[k] = logit[k];
-			x->correct += softmax_argmax(r->z, V) == target;
-			x->loss += softmax(r->z, V) - logit[target];
-			x->masked++;
+		for (; at < g->n && g->row[at] < p->offset[i - from + 1]; at++) {
+			if (width)
+				add_value(x, &y->sum, y->logit[at], g->value[at]);
+			else
+				add_token(x, r->z, y->logit + at * V, V, g->target[at]);
 		}
 		y->sum.sum += x->loss;
 		y->sum.count += x->masked;
@@ -111,7 +131,7 @@ static void score_rows(struct cell_losses *r, struct score *y, struct model *m, 
 	for (size_t from = 0, to; from < b->rows; from = to) {
 		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= (uint64_t)batch_tokens_max; to++)
 			;
-		if (example_pack(&y->example, &mlm_task, s, b, from, to, model_config(m)->max_position_embeddings, &e))
+		if (example_pack(&y->example, y->task, s, b, from, to, model_config(m)->max_position_embeddings, &e))
 			die("%s", e.msg);
 		add_rows(r, y, m, s, b, from, to);
 	}
@@ -147,16 +167,19 @@ static void standard_errors(struct cell_losses *r, const struct score *y, double
 	*accuracy = sqrt(scale * *accuracy) / y->sum.count;
 }
 
-static void write_rows(const struct cell_losses *r)
+static void write_rows(const struct cell_losses *r, int classes)
 {
 	struct error e;
 	char *text = NULL;
 	size_t n;
 	FILE *t = xmemopen(&text, &n);
-	fprintf(t, "cell\tepoch\tmasked\tloss\tcorrect\n");
-	for (size_t i = 0; i < r->n; i++)
-		fprintf(t, "%llu\t%u\t%u\t%.9g\t%u\n", (unsigned long long)r->row[i].cell, r->row[i].epoch, r->row[i].masked,
-			r->row[i].loss, r->row[i].correct);
+	fprintf(t, "cell\tepoch\tmasked\tloss%s\n", classes ? "\tcorrect" : "");
+	for (const struct cell_loss *x = r->row; x < r->row + r->n; x++) {
+		fprintf(t, "%llu\t%u\t%u\t%.9g", (unsigned long long)x->cell, x->epoch, x->masked, x->loss);
+		if (classes)
+			fprintf(t, "\t%u", x->correct);
+		fputc('\n', t);
+	}
 	xmemclose(t, &text);
 	if (outfile_text(cells_path, text, &e))
 		die("%s", e.msg);
@@ -181,12 +204,22 @@ static void write_metrics(struct score *y, struct cell_losses *r)
 		(unsigned long long)y->cells);
 	if (cells_path) {
 		standard_errors(r, y, &loss, &accuracy);
-		fprintf(f, "loss_se\t%.9g\naccuracy_se\t%.9g\n", loss, accuracy);
+		fprintf(f, "loss_se\t%.9g\n", loss);
+		if (!k->width)
+			fprintf(f, "accuracy_se\t%.9g\n", accuracy);
 	}
 	xmemclose(f, &text);
 	if (outfile_text(cli.output, text, &e))
 		die("%s", e.msg);
 	free(text);
+}
+
+static const struct train_task *choose_task(const struct header *h)
+{
+	int value = header_find(h, "value");
+	if (!strcmp(h->kind, "masked-counts"))
+		return &nb_task;
+	return value >= 0 && h->col[value].shape == RAGGED ? &value_task : &mlm_task;
 }
 
 int eval_main(int argc, char **argv)
@@ -203,8 +236,8 @@ int eval_main(int argc, char **argv)
 	if (cli.noperand > 1)
 		usage_error("expected one masked stream, and '%s' is a second one", cli.operand[1]);
 	struct stream *in = cli_open(&cli, 0);
-	const struct train_task *task = strcmp(stream_header(in)->kind, "masked-counts") ? &mlm_task : &nb_task;
-	if (cells_path && task != &mlm_task)
+	const struct train_task *task = choose_task(stream_header(in));
+	if (cells_path && task->head->counts)
 		usage_error("--cells is for models of tokens");
 	if (source_init(&source, task, in, &e))
 		die("%s", e.msg);
@@ -230,7 +263,7 @@ int eval_main(int argc, char **argv)
 	if (task == &nb_task)
 		nb_eval_warn(&source, y.cells);
 	if (cells_path)
-		write_rows(&r);
+		write_rows(&r, !task->head->width);
 	write_metrics(&y, &r);
 	cli_report(&cli, "%llu cells, %llu %s, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens,
 		task->head->counts ? "counts" : "tokens", y.sum.count);

@@ -9,8 +9,16 @@
 int source_init(struct masked_source *s, const struct train_task *task, struct stream *in, struct error *e)
 {
 	*s = (struct masked_source){.in = in, .name = stream_name(in), .shards = 1};
-	return task->head->counts ? counts_columns(&s->col, stream_header(in), 0, s->name, e)
-				  : masked_columns(&s->col, stream_header(in), s->name, e);
+	if (task->head->counts ? counts_columns(&s->col, stream_header(in), 0, s->name, e)
+			       : masked_columns(&s->col, stream_header(in), s->name, e))
+		return -1;
+	if (task->head->width && s->col.value < 0)
+		return error_set(
+			e, "%s: no list 'value' beside the targets: %s needs a stream of maskgen --objective value", s->name, task->name);
+	if (!task->head->width && s->col.value >= 0)
+		return error_set(
+			e, "%s: a stream of maskgen --objective value, whose masked genes are visible: it is for sctrain value", s->name);
+	return 0;
 }
 
 int example_pack(struct example *x, const struct train_task *task, const struct masked_source *s, const struct block *b, size_t from,
@@ -55,6 +63,8 @@ static int add_loss(struct score *y, struct model *m, struct error *e)
 	y->sum.sum += loss[0].sum;
 	y->sum.count += loss[0].count;
 	y->sum.correct += loss[0].correct;
+	y->sum.target += loss[0].target;
+	y->sum.square += loss[0].square;
 	return 0;
 }
 

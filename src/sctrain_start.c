@@ -181,8 +181,8 @@ static void choose_optim(struct train *t)
 
 /* ---- --init ---- */
 
-/* Does the model in dir have a classifier of the same classes? */
-static int same_classes(const struct head_spec *head, const char *dir)
+/* Does the model in dir have the same head, for the same classes? */
+static int same_head(const struct head_spec *head, const char *dir)
 {
 	struct config_heads h;
 	char *path = xasprintf("%s/config.json", dir);
@@ -194,7 +194,7 @@ static int same_classes(const struct head_spec *head, const char *dir)
 	return same;
 }
 
-/* Load weights by name. If the model has a vocabulary, it must be the same. A classifier of other classes is not loaded. */
+/* Load weights by name. If the model has a vocabulary, it must be the same. A classifier that is not the same head is not loaded. */
 static void load_init(struct train *t)
 {
 	struct error e;
@@ -206,13 +206,13 @@ static void load_init(struct train *t)
 	if (access(vocab, F_OK) == 0 && vocab_load(&v, vocab, &e))
 		die("%s", e.msg);
 	cli_same_vocab(&v, c, dir, t->source.in);
-	int classes = t->head.kind->classes;
-	const char *skip = classes && !same_classes(&t->head, dir) ? "classifier." : NULL;
+	int classes = t->head.kind->classes, classifier = classes || t->head.kind->width;
+	const char *skip = classifier && !same_head(&t->head, dir) ? "classifier." : NULL;
 	if (weights_load_except(t->model, weights, skip, &report, &e))
 		die("%s", e.msg);
-	if (report.fresh && classes)
-		info("%s has no '%s' for these classes: %zu tensors of the head start from random values", dir, report.first_fresh,
-			report.fresh);
+	if (report.fresh && classifier)
+		info("%s has no '%s' for %s: %zu tensors of the head start from random values", dir, report.first_fresh,
+			classes ? "these classes" : "values", report.fresh);
 	else if (report.fresh)
 		warn("%s has no '%s' (%zu such tensors of the head): they start from random values", weights, report.first_fresh,
 			report.fresh);

@@ -81,7 +81,7 @@ setup() {
 		diff help words || fail "$*"
 		"$@" --completion | awk -F '\t' 'NF != 3 || $3 == "" { exit 1 }' || fail "$*: not three fields"
 	}
-	for t in h5tok rankenc depgraph maskgen scembed scsample scsim scview "sctrain mlm" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
+	for t in h5tok rankenc depgraph maskgen scembed scsample scsim scview "sctrain mlm" "sctrain value" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
 		"ctaprobe cells" "ctaprobe score" "ctaprobe genes" "ctaprobe rank" "ctaprobe ranks" "ctaprobe reconstruction" "maskrisk data" "maskrisk theory" \
 		"maskrisk simulate"; do
 		# shellcheck disable=SC2086

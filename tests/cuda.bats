@@ -53,6 +53,19 @@ near() {
 	grep -Eq "GPU idle [0-9.]+ %, padding [0-9.]+ %" report
 }
 
+@test "cuda: tokens that share positions" {
+	rankenc -q -m vocab.tsv --max-len 64 --ties group -o group.tok sim.counts
+	maskgen -q --epochs 1 --batch 6 --seed 4 -o group.masked group.tok
+	gpu sctrain mlm -q "${A[@]}" --device cuda,float -o gpu.group group.masked
+	sctrain mlm -q "${A[@]}" --device cpu -o cpu.group group.masked
+	near 1e-3 gpu.group/train.tsv cpu.group/train.tsv
+	gpu scembed -q -M gpu.group --device cuda,float --layer 0 -o gpu.emb group.tok
+	scembed -q -M gpu.group --layer 0 -o cpu.emb group.tok
+	scview -O npy gpu.emb >gpu.npy
+	scview -O npy cpu.emb >cpu.npy
+	$PYTHON -c 'import numpy; a, b = numpy.load("gpu.npy"), numpy.load("cpu.npy"); assert abs(a - b).max() < 1e-4 * abs(b).max()'
+}
+
 @test "cuda: bf16 learns like float; equal runs, with and without recorded work, are equal" {
 	gpu sctrain mlm -q "${A[@]}" --device cuda -o bf16 a.masked
 	near 0.05 bf16/train.tsv cpu/train.tsv

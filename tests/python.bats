@@ -209,6 +209,27 @@ save("negative.pkl", {"ENSG1": 1.5, "ENSG2": -1.0})'
 	no "$last: " made.dataset
 }
 
+@test "datasets: ranks of tokens are position_ids" {
+	peer pyarrow datasets
+	rankenc -q -m vocab.tsv --ties group sim.counts -o group.tok
+	rm -rf group.dataset
+	scstream to-dataset group.tok group.dataset
+	"$PEER_PYTHON" - "$SRC" <<-'END'
+	import sys, datasets
+	sys.path.insert(0, sys.argv[1])
+	import scstream
+	d, n = datasets.load_from_disk("group.dataset"), 0
+	assert d.column_names[:3] == ["input_ids", "position_ids", "length"], d.column_names
+	for block in scstream.read("group.tok"):
+	    (o, t), (_, r) = block["token"], block["rank"]
+	    for i in range(block.rows):
+	        row, n = d[n], n + 1
+	        assert row["input_ids"] == t[o[i]:o[i + 1]].tolist() and row["position_ids"] == r[o[i]:o[i + 1]].tolist()
+	        assert row["length"] == len(row["position_ids"])
+	assert n == len(d) > 0
+	END
+}
+
 @test "datasets: to-dataset leaves no folder after a failure, and overwrites none" {
 	peer pyarrow
 	mkdir -p there
@@ -288,6 +309,27 @@ sys.exit(scstream.main(['scstream.py', 'to-dataset', 'sim.tok', 'never']))"
 	$PYTHON -c 'import torch' 2>/dev/null && skip "torch is installed"
 	run -1 $PYTHON -c "import sys; sys.path.insert(0, '$SRC'); import scstream; scstream.read('sim.tok'); scstream.Dataset('sim.tok')"
 	assert_output --partial "ImportError: scstream.Dataset needs PyTorch"
+}
+
+@test "transformers: with the ranks as position_ids a model of shared positions says what sctrain eval says" {
+	peer torch transformers
+	need_tool maskgen sctrain
+	rankenc -q -m vocab.tsv --max-len 64 --ties group sim.counts -o group.tok
+	maskgen -q --batch 16 group.tok | sctrain mlm -q --config tiny -o group.model
+	maskgen -q --batch 16 --seed 9 group.tok -o group.masked
+	sctrain eval -q -M group.model group.masked >group.tsv
+	PYTHONPATH=$SRC:$BATS_TEST_DIRNAME/../examples "$PEER_PYTHON" -W ignore - <<-'END'
+	import hf_trainer, scstream, torch, transformers
+	model = transformers.BertForMaskedLM.from_pretrained("group.model").eval()
+	loss = count = 0
+	for cells in torch.utils.data.DataLoader(scstream.Dataset("group.masked"), batch_size=16, collate_fn=hf_trainer.collate):
+	    with torch.no_grad():
+	        n = int((cells["labels"] != -100).sum())
+	        loss, count = loss + model(**cells).loss.item() * n, count + n
+	ours = dict(l.split("\t") for l in open("group.tsv").read().split("\n")[1:-1])
+	print(loss / count, ours)
+	assert count == int(ours["masked"]) and abs(loss / count - float(ours["loss"])) < 1e-5
+	END
 }
 
 # bats test_tags=slow

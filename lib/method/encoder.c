@@ -8,7 +8,8 @@
 struct encoder_scratch {
 	struct rank_cell cell;
 	uint32_t *gene; /* of a row, as u32 */
-	size_t gene_cap;
+	uint32_t *high; /* its counts of TIE_LOW and more */
+	size_t gene_cap, high_cap;
 };
 
 int encoder_init(struct encoder *enc, const struct encoder_options *o, const struct vocab *v, const char *vocab_name, struct error *e)
@@ -21,6 +22,9 @@ int encoder_init(struct encoder *enc, const struct encoder_options *o, const str
 	if (enc->o.style == STYLE_V1)
 		enc->cls = enc->eos = -1;
 	enc->max_len = o->max_len ? (size_t)o->max_len : enc->o.style == STYLE_V2 ? 4096 : 2048;
+	if (o->ties != TIES_MEDIAN && enc->max_len > TIE_MAX)
+		return error_set(
+			e, "--ties random and group are for at most %d tokens a cell, and --max-len is %zu", TIE_MAX, enc->max_len);
 	enc->scratch = xcalloc((size_t)o->threads, sizeof *enc->scratch);
 	return 0;
 }
@@ -30,12 +34,14 @@ void encoder_release(struct encoder *enc)
 	for (int i = 0; enc->scratch && i < enc->o.threads; i++) {
 		rank_cell_release(&enc->scratch[i].cell);
 		free(enc->scratch[i].gene);
+		free(enc->scratch[i].high);
 	}
 	free(enc->scratch);
 	free(enc->name);
 	free(enc->map);
 	free(enc->out);
 	free(enc->score);
+	free(enc->tie_of);
 	free(enc->length);
 	free(enc->row);
 	rank_table_release(&enc->table);
@@ -65,6 +71,7 @@ size_t encoder_match(struct encoder *enc, const struct vocab *genes, const struc
 int encoder_header(
 	struct encoder *enc, struct header *h, const struct header *counts, const char *name, const struct vocab *v, struct error *e)
 {
+	const char *tie = enc->o.ties == TIES_RANDOM ? "tie" : enc->o.ties == TIES_GROUP ? "rank" : NULL;
 	if (counts_find(&enc->in, counts, name, e))
 		return -1;
 	enc->name = xstrdup(name);
@@ -73,12 +80,13 @@ int encoder_header(
 		const struct column_spec *s = counts->col + i;
 		if (s->shape == RAGGED)
 			continue;
-		if (!strcmp(s->name, "token") || !strcmp(s->name, "value"))
+		if (!strcmp(s->name, "token") || !strcmp(s->name, "value") || (tie && !strcmp(s->name, tie)))
 			return error_set(e, "%s: a column is called %s already", enc->name, s->name);
 		header_add_like(h, s);
 	}
 	enc->token = header_add_ragged(h, "token", id_type(v->n), "token");
 	enc->value = enc->o.value ? header_add_ragged(h, "value", F32, "token") : -1;
+	enc->tie = tie ? header_add_ragged(h, tie, U16, "token") : -1;
 	vocab_copy(&h->vocab, v);
 	cJSON_Delete(h->provenance);
 	h->provenance = cJSON_Duplicate(counts->provenance, 1);
@@ -93,6 +101,39 @@ static inline void put(struct encoder *enc, size_t i, uint32_t token)
 		((uint16_t *)enc->out)[i] = (uint16_t)token;
 	else
 		((uint32_t *)enc->out)[i] = token;
+}
+
+enum { TIE_LOW = 4096 }; /* counts below it are marked in a bitmap, the few others are sorted */
+
+static int descending(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return (x < y) - (x > y);
+}
+
+/* tie [n] out: the number of each count [n] among the distinct ones, from 1, the highest first; at most `most`. */
+static void number_ties(struct encoder_scratch *own, uint16_t *tie, const uint32_t *count, size_t n, size_t most)
+{
+	uint64_t low[TIE_LOW / 64] = {0};
+	uint32_t before[TIE_LOW / 64], *high = own->high, nhigh = 0, last = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (count[i] < TIE_LOW)
+			low[count[i] / 64] |= 1ull << count[i] % 64;
+		else
+			high[nhigh++] = count[i];
+	}
+	qsort(high, nhigh, sizeof *high, descending);
+	for (uint32_t i = 0; i < nhigh; i++)
+		if (!i || high[i] != high[last - 1])
+			high[last++] = high[i];
+	for (size_t w = TIE_LOW / 64, k = last; w-- > 0; k += (uint32_t)__builtin_popcountll(low[w]))
+		before[w] = (uint32_t)k;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t x = count[i], w = x / 64;
+		size_t t = x < TIE_LOW ? before[w] + (size_t)__builtin_popcountll(low[w] >> x % 64)
+				       : (size_t)((uint32_t *)bsearch(&x, high, last, sizeof x, descending) - high) + 1;
+		tie[i] = (uint16_t)(t < most ? t : most);
+	}
 }
 
 static void encode_row(struct encoder *enc, size_t r, struct encoder_scratch *own)
@@ -110,7 +151,7 @@ static void encode_row(struct encoder *enc, size_t r, struct encoder_scratch *ow
 	for (size_t i = 0; i < n; i++)
 		all += x[i];
 	atomic_fetch_add(&enc->all, all);
-	atomic_fetch_add(&enc->known, all - rank_encode(c, &enc->table, gene, x, n, repeats != 0, enc->o.value));
+	atomic_fetch_add(&enc->known, all - rank_encode(c, &enc->table, gene, x, n, repeats != 0, enc->o.value || enc->o.ties));
 	enc->length[r] = 0;
 	if (!c->n)
 		return;
@@ -127,6 +168,14 @@ static void encode_row(struct encoder *enc, size_t r, struct encoder_scratch *ow
 			v[k + i] = (float)log1p((double)c->count[i] / total * 1e4);
 		if (enc->eos >= 0)
 			v[k + keep] = 0;
+	}
+	if (enc->o.ties) {
+		uint16_t *tie = enc->tie_of;
+		grow(own->high, own->high_cap, keep);
+		tie[at] = 0;
+		number_ties(own, tie + k, c->count, keep, enc->o.ties == TIES_GROUP ? enc->max_len - 1 : TIE_MAX);
+		if (enc->eos >= 0)
+			tie[k + keep] = 0;
 	}
 	k += keep;
 	if (enc->eos >= 0)
@@ -166,6 +215,8 @@ static void append_rows(struct encoder *enc, const struct block *b, struct block
 		memcpy((char *)to->col[enc->token].data + at * width, (char *)enc->out + from * width, len * width);
 		if (enc->o.value)
 			memcpy((float *)to->col[enc->value].data + at, enc->score + from, len * sizeof(float));
+		if (enc->o.ties)
+			memcpy((uint16_t *)to->col[enc->tie].data + at, enc->tie_of + from, len * sizeof(uint16_t));
 		at += len;
 		to->group[group].offset[first + i + 1] = at;
 	}
@@ -180,6 +231,8 @@ void encoder_start(struct encoder *enc, const struct block *b)
 	grow(enc->row, enc->row_cap, b->rows);
 	if (enc->o.value)
 		grow(enc->score, enc->score_cap, room);
+	if (enc->o.ties)
+		grow(enc->tie_of, enc->tie_cap, room);
 	atomic_store(&enc->wrong, b->rows);
 	pool_start(&enc->loop, enc->o.threads, (b->rows + GROUP - 1) / GROUP, encode_group, enc);
 }

@@ -171,6 +171,16 @@ static void mask_spans(struct masker *m, const uint32_t *token, uint32_t npos, u
 	}
 }
 
+/* Tokens drawn uniformly, each with the visible ones after it of the same tie, until the budget is used up. */
+static void mask_runs(struct masker *m, const struct mask_tokens *t, uint32_t npos, uint32_t budget, struct rng *r)
+{
+	for (uint32_t i = 0; i < npos && m->count < budget; i++) {
+		uint32_t p = pick(m->pos, i, npos, r), of = t->tie[p];
+		for (; p < t->n && t->tie[p] == of && t->token[p] >= m->plan.nspecial && !is_set(m, p) && m->count < budget; p++)
+			set(m, p);
+	}
+}
+
 /* Use up the budget: choose uniformly among the maskable positions that are still visible. */
 static void top_up(struct masker *m, uint32_t npos, uint32_t budget, struct rng *r)
 {
@@ -215,9 +225,10 @@ static uint32_t list_set(const struct masker *m, uint32_t n, uint16_t *position)
 	return k;
 }
 
-uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, uint32_t epoch, const uint32_t *token,
-	const int32_t *module, uint32_t n, uint16_t *position, uint32_t *input, uint32_t *structural)
+uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, uint32_t epoch, const struct mask_tokens *t,
+	uint16_t *position, uint32_t *input, uint32_t *structural)
 {
+	const uint32_t *token = t->token, n = t->n;
 	const struct mask_plan *p = &m->plan;
 	struct rng r = rng_at(p->seed, RNG_MASK, cell, epoch);
 	uint32_t npos = p->strategy == MASK_NONE ? 0 : maskable(m, token, n);
@@ -225,9 +236,11 @@ uint32_t mask_cell(struct masker *m, double rate, double lambda, uint64_t cell, 
 	m->count = 0;
 	memset(m->bit, 0, (n + 63) / 64 * 8);
 	if (p->strategy == MASK_CORRMASK)
-		expand(m, token, module, n, quota, &r);
+		expand(m, token, t->module, n, quota, &r);
 	if (p->strategy == MASK_PMI)
 		mask_spans(m, token, npos, quota, &r);
+	if (p->strategy == MASK_RUNS)
+		mask_runs(m, t, npos, budget, &r);
 	if (structural)
 		*structural = m->count;
 	if (p->bernoulli)

@@ -7,7 +7,8 @@
 
 /* ---- columns ---- */
 
-static const char *const lists[2][3] = {{"input", "position", "target"}, {"gene", "count", "masked"}}; /* of tokens, of counts */
+static const char *const lists[2][4] = {
+	{"input", "position", "target", "rank"}, {"gene", "count", "masked", "masked"}}; /* of tokens, of counts */
 
 static int keep_column(
 	struct header *want, struct header *out, const struct header *in, int counts, const char *column, const char *name, struct error *e)
@@ -16,7 +17,7 @@ static int keep_column(
 	if (c < 0 && (c = header_need(in, column, COLUMN_TYPES, FIXED, name, NULL)) < 0)
 		return -1;
 	int taken = header_find(out, column) >= 0;
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 4; i++)
 		taken |= strcmp(column, lists[counts][i]) == 0;
 	if (taken)
 		return error_set(e, "%s: column '%s' cannot be kept: a masked stream has one of its own", name, column);
@@ -37,19 +38,36 @@ static int groups_column(struct header *want, const struct header *in, const cha
 }
 
 /* The lists of a tokens stream that are read, and those that are written. */
-static int token_lists(
-	struct header *want, struct header *out, const struct header *in, const char *groups, const char *name, struct error *e)
+static int token_lists(struct header *want, struct header *out, const struct header *in, const struct masking_columns *c, const char *name,
+	struct error *e)
 {
 	int token = header_need(in, "token", U32, RAGGED, name, e);
 	if (token < 0)
 		return -1;
 	enum column_type id = in->col[token].type;
-	header_add_ragged(want, "token", id, in->group[in->col[token].group]);
-	if (groups && groups_column(want, in, groups, token, name, e))
+	const char *group = in->group[in->col[token].group];
+	header_add_ragged(want, "token", id, group);
+	if (c->groups && groups_column(want, in, c->groups, token, name, e))
 		return -1;
 	header_add_ragged(out, "input", id, "input");
+	if (header_beside(in, "tie", U16, token) >= 0)
+		header_add_ragged(want, "tie", U16, group);
+	else if (c->runs)
+		return error_set(e, "%s: no list 'tie' beside the tokens: --strategy runs needs tokens of rankenc --ties random", name);
+	if (header_beside(in, "rank", U16, token) >= 0) {
+		header_add_ragged(want, "rank", U16, group);
+		header_add_ragged(out, "rank", U16, "input");
+	}
 	header_add_ragged(out, "position", U16, "masked");
 	header_add_ragged(out, "target", id, "masked");
+	if (!c->value)
+		return 0;
+	if (header_find(out, "rank") < 0 || header_beside(in, "value", F32, token) < 0)
+		return error_set(e,
+			"%s: no lists 'rank' and 'value' beside the tokens: --objective value needs tokens of rankenc --ties group --value",
+			name);
+	header_add_ragged(want, "value", F32, group);
+	header_add_ragged(out, "value", F32, "masked");
 	return 0;
 }
 
@@ -94,28 +112,71 @@ int masking_headers(struct header *want, struct header *out, const struct header
 	for (size_t i = 0; i < c->nkeep; i++)
 		if (keep_column(want, out, in, c->counts, c->keep[i], name, e))
 			return -1;
-	return c->counts ? count_lists(want, out, in, name, e) : token_lists(want, out, in, c->groups, name, e);
+	return c->counts ? count_lists(want, out, in, name, e) : token_lists(want, out, in, c, name, e);
 }
 
 /* ---- one batch ---- */
 
 struct masking_worker { /* the scratch of one thread */
 	struct masker *masker;
+	struct tie_order order;
 	uint32_t *token, *input; /* [MASK_ROW_MAX] */
+	int32_t *module;         /* [MASK_ROW_MAX], in the order drawn */
 	uint16_t *position;      /* [MASK_ROW_MAX] */
 	uint8_t *state;          /* [vocab], zero: for audit_cell */
 	uint32_t *gene;          /* [vocab], for mask_columns */
 };
 
-static void mask_row(const struct masking *m, struct masking_worker *w, struct masked_batch *j, size_t row, const int32_t *module)
+/* The model is to predict the values of the row's masked tokens: hide the ranks of all k, and copy the values of those that are scored. */
+static void hide_ranks(const struct masking *m, const struct masking_worker *w, struct masked_batch *j, uint64_t at, uint32_t k,
+	uint64_t had, uint32_t first, uint32_t scored)
+{
+	uint16_t *rank = (uint16_t *)j->block.col[m->rank].data + at;
+	float *value = (float *)j->block.col[m->value].data + had;
+	const float *from = (const float *)j->in.col[m->value_from].data + at;
+	for (uint32_t i = 0; i < k; i++)
+		rank[w->position[i]] = 0;
+	for (uint32_t i = 0; i < scored; i++)
+		value[i] = from[w->position[first + i]];
+}
+
+/* The tokens of the row that starts at item `at`, in the order that the model sees: with ties, one drawn for this epoch. */
+static struct mask_tokens row_tokens(
+	const struct masking *m, struct masking_worker *w, struct masked_batch *j, uint64_t cell, uint64_t at, uint32_t n)
+{
+	struct block *b = &j->block;
+	struct mask_tokens t = {.n = n, .token = w->token};
+	const uint16_t *tie = m->tie < 0 ? NULL : (const uint16_t *)j->in.col[m->tie].data + at;
+	if (m->group >= 0)
+		t.module = (const int32_t *)j->in.col[m->group].data + at;
+	for (uint32_t i = 0; i < n; i++)
+		w->token[i] = block_id(&j->in, m->token, at + i);
+	if (!tie)
+		return t;
+	if (m->plan->strategy == MASK_RUNS) {
+		t.tie = tie;
+		return t;
+	}
+	tie_order_draw(&w->order, tie, n, m->plan->seed, cell, (uint32_t)j->epoch);
+	for (uint32_t i = 0; i < n; i++) {
+		w->token[i] = block_id(&j->in, m->token, at + w->order.from[i]);
+		block_set_id(b, m->input, at + i, w->token[i]);
+		if (t.module)
+			w->module[i] = t.module[w->order.from[i]];
+	}
+	if (t.module)
+		t.module = w->module;
+	return t;
+}
+
+static void mask_row(const struct masking *m, struct masking_worker *w, struct masked_batch *j, size_t row)
 {
 	struct block *b = &j->block;
 	const uint64_t *o = b->group[m->input_list].offset;
 	uint64_t *end = b->group[m->masked_list].offset, at = o[row], had = end[row];
 	uint64_t cell = ((const uint64_t *)b->col[m->cell].data)[row];
 	uint32_t n = (uint32_t)(o[row + 1] - at), structural;
-	for (uint32_t i = 0; i < n; i++)
-		w->token[i] = block_id(b, m->input, at + i);
+	struct mask_tokens t = row_tokens(m, w, j, cell, at, n);
 	uint32_t k, first = 0, scored; /* of the k masked positions, those to predict are first .. first + scored */
 	if (m->plan->strategy == MASK_PROBE) {
 		k = structural = mask_probe(w->masker, cell, (uint32_t)j->epoch, w->token, n, w->position, &first);
@@ -123,8 +184,7 @@ static void mask_row(const struct masking *m, struct masking_worker *w, struct m
 		for (uint32_t i = 0; i < k; i++)
 			w->input[i] = m->plan->mask_id;
 	} else {
-		k = scored = mask_cell(w->masker, j->rate, j->lambda, cell, (uint32_t)j->epoch, w->token, module ? module + at : NULL, n,
-			w->position, w->input, &structural);
+		k = scored = mask_cell(w->masker, j->rate, j->lambda, cell, (uint32_t)j->epoch, &t, w->position, w->input, &structural);
 	}
 	if (m->audit)
 		audit_cell(&j->audit, m->audit, m->plan->nspecial, w->token, n, w->position, k, structural, w->state);
@@ -132,7 +192,9 @@ static void mask_row(const struct masking *m, struct masking_worker *w, struct m
 	memcpy((uint16_t *)b->col[m->position].data + had, w->position + first, scored * sizeof *w->position);
 	for (uint32_t i = 0; i < scored; i++)
 		block_set_id(b, m->target, had + i, w->token[w->position[first + i]]);
-	for (uint32_t i = 0; i < k; i++)
+	if (m->value >= 0)
+		hide_ranks(m, w, j, at, k, had, first, scored);
+	for (uint32_t i = 0; i < k && m->value < 0; i++)
 		block_set_id(b, m->input, at + w->position[i], w->input[i]);
 	end[row + 1] = had + scored;
 	j->masked += k;
@@ -150,7 +212,7 @@ static void copy_cells(const struct masking *m, struct masked_batch *j)
 	}
 }
 
-/* The tokens before masking as input. */
+/* The tokens before masking as input, and their ranks. */
 static void copy_tokens(const struct masking *m, struct masked_batch *j)
 {
 	struct block *b = &j->block;
@@ -160,6 +222,8 @@ static void copy_tokens(const struct masking *m, struct masked_batch *j)
 	memcpy(b->group[m->input_list].offset, o, (in->rows + 1) * sizeof *o);
 	block_set_items(b, m->input_list, items);
 	memcpy(b->col[m->input].data, in->col[m->token].data, items * type_size(in->header->col[m->token].type));
+	if (m->rank >= 0)
+		memcpy(b->col[m->rank].data, in->col[m->rank_from].data, items * sizeof(uint16_t));
 	j->tokens = items;
 }
 
@@ -190,7 +254,6 @@ static void mask_batch(void *arg, size_t i, int thread)
 		return;
 	}
 	copy_tokens(m, j);
-	const int32_t *module = m->group < 0 ? NULL : j->in.col[m->group].data;
 	const uint64_t *o = j->in.group[m->token_list].offset;
 	for (size_t row = 0; row < j->block.rows; row++) {
 		uint64_t n = o[row + 1] - o[row];
@@ -200,7 +263,7 @@ static void mask_batch(void *arg, size_t i, int thread)
 				cell, (unsigned long long)n, MASK_ROW_MAX);
 			return;
 		}
-		mask_row(m, &m->worker[thread], j, row, module);
+		mask_row(m, &m->worker[thread], j, row);
 	}
 }
 
@@ -212,12 +275,17 @@ void masking_init(struct masking *m)
 	int counts = m->plan->strategy == MASK_COLUMNS;
 	m->token = header_find(want, counts ? "gene" : "token");
 	m->group = m->groups ? header_find(want, m->groups) : -1;
+	m->tie = counts ? -1 : header_beside(want, "tie", U16, m->token);
 	m->cell = header_find(out, "cell");
 	m->epoch = header_find(out, "epoch");
 	m->step = header_find(out, "step");
 	m->input = header_find(out, counts ? "gene" : "input");
 	m->position = header_find(out, counts ? "masked" : "position");
 	m->target = header_find(out, "target");
+	m->rank_from = counts ? -1 : header_beside(want, "rank", U16, m->token);
+	m->rank = counts ? -1 : header_beside(out, "rank", U16, m->input);
+	m->value_from = counts ? -1 : header_beside(want, "value", F32, m->token);
+	m->value = counts ? -1 : header_beside(out, "value", F32, m->target);
 	m->token_list = want->col[m->token].group;
 	m->input_list = out->col[m->input].group;
 	m->masked_list = out->col[m->position].group;
@@ -230,6 +298,7 @@ void masking_init(struct masking *m)
 		m->worker[i] = (struct masking_worker){.masker = masker_new(m->plan),
 			.token = xcalloc(MASK_ROW_MAX, sizeof(uint32_t)),
 			.input = xcalloc(MASK_ROW_MAX, sizeof(uint32_t)),
+			.module = xcalloc(MASK_ROW_MAX, sizeof(int32_t)),
 			.position = xcalloc(MASK_ROW_MAX, sizeof(uint16_t)),
 			.state = xcalloc(m->plan->vocab, 1),
 			.gene = xcalloc(m->plan->vocab, sizeof(uint32_t))};
@@ -245,6 +314,8 @@ void masking_release(struct masking *m)
 		masker_free(m->worker[i].masker);
 		free(m->worker[i].token);
 		free(m->worker[i].input);
+		free(m->worker[i].module);
+		tie_order_release(&m->worker[i].order);
 		free(m->worker[i].position);
 		free(m->worker[i].state);
 		free(m->worker[i].gene);

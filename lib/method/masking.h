@@ -16,20 +16,24 @@
 #include "method/audit.h"
 #include "method/mask.h"
 #include "method/mask_schedule.h"
+#include "stream/ties.h"
 
 /* The columns of the input stream that are used. */
 struct masking_columns {
 	char *const *keep; /* [nkeep] scalar and fixed columns that are copied */
 	size_t nkeep;
 	const char *groups; /* i32 column beside token: the module of each token; NULL: none */
+	int runs;           /* for MASK_RUNS: the tokens need the column tie */
+	int value;          /* the model is to predict values: the tokens need the columns rank and value */
 	int balance;        /* the loader balances shards, so a masked stream has the column batch_row */
 	int counts;         /* the input is a counts stream, for MASK_COLUMNS; else a tokens stream */
 };
 
 /*
- * want: the columns to load from a stream with header `in` (its file is `name`). out: the header of the masked stream, a copy
- * of `in` but for its kind and columns: cell, epoch, step, batch_row (balance), the kept ones, and the lists: input, position and target, or
- * for counts gene, count and masked. -1 with e set if a column is missing or cannot be kept. The caller always releases both headers.
+ * want: the columns to load from a stream with header `in` (its file is `name`). out: the header of the masked stream, a copy of `in` but
+ * for its kind and columns: cell, epoch, step, batch_row (balance), the kept ones, and the lists: input, rank (where the tokens have it),
+ * position, target and (value) value, or for counts gene, count and masked. Tokens with the column tie get a new order of equal counts in
+ * every epoch (ties.h), but for MASK_RUNS. -1 with e set if a column is missing or cannot be kept. The caller always releases both headers.
  */
 int masking_headers(struct header *want, struct header *out, const struct header *in, const struct masking_columns *c, const char *name,
 	struct error *e);
@@ -63,8 +67,10 @@ struct masking {
 	struct masked_batch *batch;    /* [nbatch]; those in [at, n) are masked and not yet returned */
 	size_t nbatch, n, at;
 	int *map;                                /* columns of want -> header */
-	int token, group;                        /* columns of want: token or gene; group -1: none */
+	int token, group, tie;                   /* columns of want: token or gene; group, tie: -1 without */
 	int cell, epoch, step;                   /* columns of header */
+	int rank_from, rank;                     /* columns of want and header; -1 without */
+	int value_from, value;                   /* the same */
 	int input, position, target;             /* columns of header; MASK_COLUMNS: gene, masked, none */
 	int token_list, input_list, masked_list; /* their ragged groups */
 };

@@ -3,7 +3,7 @@
 
 #include "nn/model_impl.h"
 
-static const struct head_kind *const all[] = {&head_mlm, &head_cells, &head_genes, &head_nb};
+static const struct head_kind *const all[] = {&head_mlm, &head_cells, &head_genes, &head_value, &head_nb};
 
 const struct head_kind *head_at(size_t i)
 {
@@ -21,6 +21,11 @@ const struct head_kind *head_find(const char *name)
 double head_accuracy(const struct loss *l)
 {
 	return l->correct / l->count;
+}
+
+struct dropout head_dropout(const struct model *m, const struct forward *f)
+{
+	return model_dropout(m, f, SITE_HEAD, 0, m->c.classifier_dropout >= 0 ? m->c.classifier_dropout : m->c.hidden_dropout_prob);
 }
 
 /* Are the hidden states themselves its rows? */

@@ -1,5 +1,5 @@
 /*
- * A head computes predictions and a loss from hidden states. Each kind of head is one file (head_mlm.c, head_class.c) and one line of the
+ * A head computes predictions and a loss from hidden states. Each kind of head is one file (head_mlm.c, head_value.c) and one line of the
  * table in head.c. No other code tests which kind a head is.
  *
  *     struct head_kind  name, tensors, metrics and functions of one kind
@@ -55,9 +55,10 @@ struct goal {
 };
 
 struct loss {
-	double sum;     /* natural log, for cross-entropy */
-	double count;   /* rows with a target; where classes have weights, the sum of these */
-	double correct; /* rows whose prediction is right */
+	double sum;            /* natural log, for cross-entropy */
+	double count;          /* rows with a target; where classes have weights, the sum of these */
+	double correct;        /* rows whose prediction is right */
+	double target, square; /* of kinds that predict numbers: sums of the targets, and of their squares */
 };
 
 /* A measure of the predictions of a head. */
@@ -108,6 +109,7 @@ struct head_kind {
 extern const struct head_kind head_mlm;   /* the token at a masked position; the decoder shares the token embedding */
 extern const struct head_kind head_cells; /* one class a cell, from its first token */
 extern const struct head_kind head_genes; /* one class a token */
+extern const struct head_kind head_value; /* a number at a masked position */
 extern const struct head_kind head_nb;    /* the counts of masked genes: decoder with a negative binomial likelihood */
 
 /* By name; NULL: none. */

@@ -74,17 +74,12 @@ static void carve(struct head *h, struct model *m, struct arena *a, const struct
 	k->dz = pooled(h) && s->train ? arena_act(a, n) : NULL;
 }
 
-static struct dropout dropout(const struct model *m, const struct forward *f)
-{
-	return model_dropout(m, f, SITE_HEAD, 0, m->c.classifier_dropout >= 0 ? m->c.classifier_dropout : m->c.hidden_dropout_prob);
-}
-
 static void forward(struct head *h, struct model *m, const struct forward *f, const void *x)
 {
 	struct class *k = (struct class *)h;
 	struct ops *o = m->o;
 	size_t N = h->N, C = m->c.hidden_size;
-	struct dropout d = dropout(m, f);
+	struct dropout d = head_dropout(m, f);
 	k->x = head_in(h, m, x);
 	if (pooled(h))
 		o->linear(o, k->z, NULL, k->x, P(m, k->pool_w), P(m, k->pool_b), N, C, C, ACT_TANH);
@@ -165,7 +160,7 @@ static void backward(struct head *h, struct model *m, const struct forward *f, v
 	struct ops *o = m->o;
 	size_t N = h->N, C = m->c.hidden_size;
 	void *din = head_din(h, m, dx), *dy = pooled(h) ? k->dz : din;
-	struct dropout d = dropout(m, f);
+	struct dropout d = head_dropout(m, f);
 	o->linear_back(o, dy, G(m, k->class_w), G(m, k->class_b), k->dlogit, k->y, P(m, k->class_w), NULL, NULL, N, C, h->spec.nlabel,
 		ACT_NONE, 0);
 	o->drop(o, dy, dy, &m->seq, pooled(h), C, &d);

@@ -30,6 +30,7 @@ struct batch {
 	size_t ncell;
 	const uint32_t *offset;      /* [ncell+1], offset[0] = 0; T = offset[ncell] */
 	const uint32_t *id;          /* [T] input token ids, < vocab_size */
+	const uint32_t *rank;        /* [T] position of each token, < max_position_embeddings; NULL: its place in the cell */
 	const real *value;           /* [T] expression of each token, or NULL */
 	const uint32_t *count;       /* [T] raw count of each token, or NULL */
 	const uint32_t *group;       /* [ncell] category of the cell's covariate, < num_groups; ROW_NONE: none; NULL: no cell has one */

@@ -37,6 +37,8 @@ static int check_goal(const struct model *m, const struct head *h, const struct 
 			return error_set(e, "batch: masked position %u is out of order or not below %zu", row[i], T);
 	if (labels && h->kind->counts && !(g->mask && b->count))
 		return error_set(e, "batch: no counts, or no mask, for head %s", h->kind->name);
+	if (labels && h->kind->width && row && rows && !g->value)
+		return error_set(e, "batch: no values for head %s", h->kind->name);
 	if (labels && h->spec.curriculum.ratios && g->ratio >= h->spec.curriculum.ratios)
 		return error_set(e, "batch: masking ratio %u, the model has %u", g->ratio, h->spec.curriculum.ratios);
 	for (size_t i = 0; labels && !h->kind->width && !h->kind->counts && i < rows; i++) {
@@ -53,19 +55,23 @@ static int check_goal(const struct model *m, const struct head *h, const struct 
 
 int batch_check(const struct model *m, const struct batch *b, unsigned heads, int labels, struct error *e)
 {
-	uint32_t V = m->c.vocab_size, P = m->c.max_position_embeddings;
+	uint32_t V = m->c.vocab_size, P = m->arch->positions ? m->c.max_position_embeddings : UINT32_MAX;
 	if (b->ncell && b->offset[0])
 		return error_set(e, "batch: the first offset is %u, expected 0", b->offset[0]);
 	for (size_t i = 0; i < b->ncell; i++) {
 		if (b->offset[i + 1] < b->offset[i])
 			return error_set(e, "batch: the offsets of cell %zu go backwards", i);
 		uint32_t len = b->offset[i + 1] - b->offset[i];
-		if (m->arch->positions && len > P)
+		if (len > P)
 			return error_set(e, "cell %zu of the batch has %u tokens: the model has %u positions", i, len, P);
-		for (uint32_t t = b->offset[i]; t < b->offset[i + 1]; t++)
+		for (uint32_t t = b->offset[i]; t < b->offset[i + 1]; t++) {
 			if (b->id[t] >= V)
 				return error_set(e, "cell %zu of the batch, position %u: token %u, the vocabulary has %u", i,
 					t - b->offset[i], b->id[t], V);
+			if (b->rank && b->rank[t] >= P)
+				return error_set(e, "cell %zu of the batch, position %u: rank %u, the model has %u positions", i,
+					t - b->offset[i], b->rank[t], P);
+		}
 	}
 	for (size_t i = 0; b->group && i < b->ncell; i++)
 		if (b->group[i] >= m->c.num_groups && b->group[i] != ROW_NONE)
@@ -96,7 +102,8 @@ static size_t round_up(size_t n, size_t to)
 struct shape shape_of(const struct model *m, const struct batch *b)
 {
 	const struct ops *o = m->o;
-	struct shape s = {.cells = b->ncell, .tokens = b->ncell ? b->offset[b->ncell] : 0, .logits = -1};
+	struct shape s = {
+		.cells = b->ncell, .tokens = b->ncell ? b->offset[b->ncell] : 0, .logits = -1, .ranks = b->rank && m->arch->positions};
 	s.T = round_up(s.tokens, o->round_tokens);
 	s.B = s.cells + (o->round_tokens - 1 + pad_cell(m) - 1) / pad_cell(m);
 	return s;
@@ -132,6 +139,9 @@ static void carve_batch(const struct model *m, struct arrays *x, const struct sh
 	x->tile = INT(1, seq_tiles(s->B, s->T));
 	x->order = INT(s->train, s->T);
 	x->start = INT(s->train, m->c.vocab_size + 1);
+	x->rank = INT(s->ranks, s->T);
+	x->rank_order = INT(s->ranks && s->train, s->T);
+	x->rank_start = INT(s->ranks && s->train, m->c.max_position_embeddings + 1);
 	x->range = INT(s->ranges, 2 * s->B);
 	x->count = INT(b->count != NULL, s->T);
 	x->value = b->value ? arena_real(a, s->T) : NULL;
@@ -171,7 +181,7 @@ static size_t carve(struct model *m, const struct shape *s, const struct batch *
 
 /* ---- filling ---- */
 
-/* Tokens sorted by id, for the embedding's gradient: counting sort. start [V+1], order [T]. */
+/* Tokens sorted by id < V, for the gradient of an embedding: counting sort. start [V+1], order [T]. */
 static void sort_tokens(uint32_t *start, uint32_t *order, const uint32_t *id, size_t T, size_t V)
 {
 	memset(start, 0, (V + 1) * sizeof *start);
@@ -296,6 +306,10 @@ static size_t fill(const struct model *m, const struct arrays *x, const struct b
 	list_tiles(x->tile, x->offset, s->B, s->T);
 	if (x->order)
 		sort_tokens(x->start, x->order, x->id, s->T, m->c.vocab_size);
+	if (x->rank)
+		pad_with(x->rank, b->rank, s->tokens, s->T, 0);
+	if (x->rank_order)
+		sort_tokens(x->rank_start, x->rank_order, x->rank, s->T, m->c.max_position_embeddings);
 	if (x->group.offset)
 		fill_groups(m, x, b, s);
 	if (x->count)
@@ -365,6 +379,9 @@ int batch_send(struct model *m, const struct batch *b, struct shape s, const str
 		.start = m->dev.start,
 		.tile = m->dev.tile,
 		.ntile = seq_tiles(s.B, s.T),
+		.rank = m->dev.rank,
+		.rank_order = m->dev.rank_order,
+		.rank_start = m->dev.rank_start,
 	};
 	m->groups = (struct seq){
 		.B = s.B,

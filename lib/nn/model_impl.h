@@ -19,12 +19,13 @@ struct shape {
 	size_t cells, tokens; /* the batch's own */
 	unsigned heads;       /* bit i: head i is computed */
 	int train, labels, ranges;
+	int ranks;  /* the batch says the positions of its tokens */
 	int logits; /* head whose logits are wanted, or -1 */
 };
 
 /* A batch, on the device or on its way there. */
 struct arrays {
-	uint32_t *step, *offset, *id, *pos, *cell, *key, *tile, *order, *start, *range, *count;
+	uint32_t *step, *offset, *id, *pos, *cell, *key, *tile, *order, *start, *range, *count, *rank, *rank_order, *rank_start;
 	struct {
 		uint32_t *offset, *id, *cell, *order, *start;
 	} group;
@@ -125,6 +126,9 @@ const void *head_in(struct head *h, struct model *m, const void *x);
 void *head_din(struct head *h, struct model *m, void *dx);
 void head_back(struct head *h, struct model *m, void *dx);
 void head_carve_in(struct head *h, struct model *m, struct arena *a, const struct shape *s);
+
+/* The dropout of a classifier's input. */
+struct dropout head_dropout(const struct model *m, const struct forward *f);
 
 /* A metric of heads whose predictions are right or wrong. */
 double head_accuracy(const struct loss *l);

@@ -19,7 +19,8 @@ enum work {
 static int replay(struct model *m, enum work work, uint64_t detail)
 {
 	const struct shape *s = &m->shape;
-	uint64_t key[OPS_KEY] = {work, detail, s->B, s->T, s->heads, (uintptr_t)m->memory, (uintptr_t)m->p.array[PARAM], m->settings};
+	uint64_t key[OPS_KEY] = {work, detail << 1 | (uint64_t)s->ranks, s->B, s->T, s->heads, (uintptr_t)m->memory,
+		(uintptr_t)m->p.array[PARAM], m->settings};
 	for (size_t i = 0; i < m->nhead; i++)
 		if (s->heads >> i & 1)
 			key[8 + i] = m->head[i]->N << 1 | (m->head[i]->scale != NULL);
@@ -74,6 +75,16 @@ static double count_rows(const struct head *h, const struct goal *g)
 	return n;
 }
 
+/* How far the targets of a head that predicts numbers are apart. */
+static void add_targets(const struct head *h, const struct goal *g, struct loss *l)
+{
+	for (size_t i = 0; i < h->rows * h->kind->width; i++) {
+		double v = isnan(g->value[i]) ? 0 : g->value[i];
+		l->target += v;
+		l->square += v * v;
+	}
+}
+
 /* Work of heads that cannot be replayed, before that which can. back: of the backward. */
 static void prepare(struct model *m, const struct batch *b, const struct forward *f, int back)
 {
@@ -110,6 +121,7 @@ static void host_losses(struct model *m, const struct batch *b, const struct for
 		if (!(m->shape.heads >> i & 1))
 			continue;
 		loss[i].count = count_rows(h, &b->goal[i]);
+		add_targets(h, &b->goal[i], &loss[i]);
 		if (!h->kind->host_loss || !h->kind->host_loss(h, m, &b->goal[i], h->rows, f->train, sum))
 			continue;
 		*done |= 1u << i;

@@ -71,7 +71,7 @@ struct seq {
 	size_t B, T, L;         /* cells, tokens, tokens of the longest cell */
 	const uint32_t *offset; /* [B+1] */
 	const uint32_t *id;     /* [T] token ids */
-	const uint32_t *pos;    /* [T] position in the cell */
+	const uint32_t *pos;    /* [T] place in the cell */
 	const uint32_t *cell;   /* [T] cell index b */
 	const uint32_t *key;    /* [B] the cell's number for dropout */
 	const uint32_t *order;  /* [T] tokens sorted by (id, token): the embedding gradient sums in this order */
@@ -79,6 +79,10 @@ struct seq {
 	const uint32_t
 		*tile; /* [ntile] first tokens of the cells' stretches of SEQ_TILE tokens, the longest cells' first; then UINT32_MAX */
 	size_t ntile;  /* seq_tiles(B, T) */
+	/* Tokens may share a position of the model; where they do not, all three are NULL, and the position is pos. */
+	const uint32_t *rank;       /* [T] position of each token */
+	const uint32_t *rank_order; /* [T] tokens sorted by (rank, token), for the gradient */
+	const uint32_t *rank_start; /* [P+1] the tokens of rank p are rank_order[rank_start[p]] .. rank_order[rank_start[p+1]] */
 };
 
 #define SEQ_TILE 128
@@ -175,7 +179,7 @@ struct ops {
 	void (*destroy)(struct ops *o);
 
 	/*
-	 * Embedding: e_t = word[id_t] + type[0] + posw[pos_t];  y = dropout(LayerNorm(e))
+	 * Embedding: e_t = word[id_t] + type[0] + posw[rank_t, or pos_t];  y = dropout(LayerNorm(e))
 	 * word [V,C], posw [P,C], type [>=1,C], gamma/beta [C]; y act [T,C]; stat real [T,2] = mean and 1/std of e.
 	 * posw or type NULL: the sum does without (their gradients are NULL too).
 	 * backward recomputes e; dy is overwritten. No gradient goes to word row `pad` through the lookup.

@@ -115,7 +115,7 @@ void cpu_embed(struct ops *o, void *y0, real *stat, const real *word, const real
 	for (size_t k = 0; k < chunks(s->T, R); k++) {
 		for (size_t t = k * R; t < min_size(s->T, (k + 1) * R); t++) {
 			real *yt = y + t * C;
-			embed_row(yt, word + s->id[t] * C, type, posw ? posw + s->pos[t] * C : NULL, C);
+			embed_row(yt, word + s->id[t] * C, type, posw ? posw + (s->rank ? s->rank : s->pos)[t] * C : NULL, C);
 			norm_row(yt, stat + 2 * t, yt, gamma, beta, C, (real)eps);
 			if (drop_on(d))
 				drop_row(yt, yt, own(c), C, d, s->pos[t], s->key[s->cell[t]]);
@@ -140,7 +140,7 @@ void cpu_embed_back(struct ops *o, real *dword, real *dposw, real *dtype, real *
 			real *g = dy + t * C;
 			if (drop_on(d))
 				drop_row(g, g, keep, C, d, s->pos[t], s->key[s->cell[t]]);
-			embed_row(e, word + s->id[t] * C, type, posw ? posw + s->pos[t] * C : NULL, C);
+			embed_row(e, word + s->id[t] * C, type, posw ? posw + (s->rank ? s->rank : s->pos)[t] * C : NULL, C);
 			norm_row_back(g, dg, db, g, e, stat + 2 * t, gamma, C);
 			SIMD for (size_t i = 0; i < C; i++) dt[i] += g[i];
 		}
@@ -155,7 +155,11 @@ void cpu_embed_back(struct ops *o, real *dword, real *dposw, real *dtype, real *
 			for (size_t j = s->start[v]; v != pad && j < s->start[v + 1]; j++)
 				add_parts(dword + v * C, dy + s->order[j] * C, 1, 0, C);
 	PARALLEL_FOR
-	for (size_t p = 0; p < (dposw ? s->L : 0); p++)
+	for (size_t p = 0; p < (dposw && s->rank ? P : 0); p++)
+		for (size_t j = s->rank_start[p]; j < s->rank_start[p + 1]; j++)
+			add_parts(dposw + p * C, dy + s->rank_order[j] * C, 1, 0, C);
+	PARALLEL_FOR
+	for (size_t p = 0; p < (dposw && !s->rank ? s->L : 0); p++)
 		for (size_t b = 0; b < s->B; b++)
 			if (s->offset[b] + p < s->offset[b + 1])
 				add_parts(dposw + p * C, dy + (s->offset[b] + p) * C, 1, 0, C);

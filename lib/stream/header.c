@@ -226,6 +226,12 @@ int header_missing_of(const struct header *h, int c)
 	return h->col[c].shape == SCALAR ? header_missing(h, h->col[c].name) : -1;
 }
 
+int header_beside(const struct header *h, const char *name, enum column_type type, int c)
+{
+	int i = header_find(h, name);
+	return i >= 0 && h->col[i].shape == RAGGED && h->col[i].type == type && h->col[i].group == h->col[c].group ? i : -1;
+}
+
 size_t header_companion(const char *name)
 {
 	size_t n = strlen(name), end = strlen(MISSING_SUFFIX);

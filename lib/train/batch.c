@@ -7,17 +7,19 @@
 int tokens_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
 {
 	*c = (struct masked_columns){
-		.epoch = -1, .step = -1, .position = -1, .target = -1, .masked_group = -1, .batch_row = -1, .count = -1};
+		.epoch = -1, .step = -1, .position = -1, .target = -1, .masked_group = -1, .batch_row = -1, .value = -1, .count = -1};
 	if (header_kind(h, "tokens", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->input = header_need(h, "token", U32, RAGGED, name, e)) < 0)
 		return -1;
 	c->input_group = h->col[c->input].group;
+	c->rank = header_beside(h, "rank", U16, c->input);
+	c->tie = header_beside(h, "tie", U16, c->input);
 	return 0;
 }
 
 int masked_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
 {
-	*c = (struct masked_columns){.count = -1};
+	*c = (struct masked_columns){.count = -1, .tie = -1};
 	if (header_kind(h, "masked", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->epoch = header_need(h, "epoch", U32, SCALAR, name, e)) < 0 ||
 		(c->step = header_need(h, "step", U32, SCALAR, name, e)) < 0 ||
@@ -29,6 +31,8 @@ int masked_columns(struct masked_columns *c, const struct header *h, const char 
 	if (c->batch_row >= 0 && (h->col[c->batch_row].type != U32 || h->col[c->batch_row].shape != SCALAR))
 		c->batch_row = -1; /* a user's column that has this name */
 	c->input_group = h->col[c->input].group;
+	c->rank = header_beside(h, "rank", U16, c->input);
+	c->value = header_beside(h, "value", F32, c->target);
 	c->masked_group = h->col[c->target].group;
 	if (h->col[c->position].group != c->masked_group)
 		return error_set(e, "%s: columns 'position' and 'target' are not of one ragged group", name);
@@ -37,7 +41,15 @@ int masked_columns(struct masked_columns *c, const struct header *h, const char 
 
 int counts_columns(struct masked_columns *c, const struct header *h, int plain, const char *name, struct error *e)
 {
-	*c = (struct masked_columns){.epoch = -1, .step = -1, .position = -1, .target = -1, .masked_group = -1, .batch_row = -1};
+	*c = (struct masked_columns){.epoch = -1,
+		.step = -1,
+		.rank = -1,
+		.tie = -1,
+		.position = -1,
+		.target = -1,
+		.masked_group = -1,
+		.batch_row = -1,
+		.value = -1};
 	if (header_kind(h, plain ? "counts" : "masked-counts", name, e) || (c->cell = header_need(h, "cell", U64, SCALAR, name, e)) < 0 ||
 		(c->input = header_need(h, "gene", U32, RAGGED, name, e)) < 0 ||
 		(c->count = header_need(h, "count", U32, RAGGED, name, e)) < 0)
@@ -60,6 +72,20 @@ static unsigned long long cell_of(const struct masked_columns *c, const struct b
 	return ((const uint64_t *)b->col[c->cell].data)[row];
 }
 
+/* The ranks of the tokens first .. first + keep of a cell, which are packed from p->id[at] on. */
+static int pack_ranks(struct packed *p, const struct masked_columns *c, const struct block *b, size_t row, size_t first, size_t at,
+	size_t keep, size_t limit, int cut, const char *name, struct error *e)
+{
+	const uint16_t *rank = (const uint16_t *)b->col[c->rank].data + first;
+	for (size_t k = 0; k < keep; k++) {
+		if (rank[k] >= limit && !cut)
+			return error_set(e, "%s: cell %llu, position %zu: rank %u, but the model has %zu positions", name,
+				cell_of(c, b, row), k, rank[k], limit);
+		p->rank[at + k] = rank[k] < limit ? rank[k] : (uint32_t)limit - 1;
+	}
+	return 0;
+}
+
 /* The tokens of the rows. */
 static int pack_ids(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit, int cut,
 	uint32_t eos, const char *name, struct error *e)
@@ -70,6 +96,8 @@ static int pack_ids(struct packed *p, const struct masked_columns *c, const stru
 		return error_set(e, "%s: a batch of %zu tokens: at most %u fit", name, T, UINT32_MAX);
 	grow(p->offset, p->offset_cap, n + 1);
 	grow(p->id, p->id_cap, T);
+	if (c->rank >= 0)
+		grow(p->rank, p->rank_cap, T);
 	for (size_t i = 0; i < n; i++) {
 		size_t first = offset[from + i], len = offset[from + i + 1] - first;
 		p->offset[i] = (uint32_t)at;
@@ -77,18 +105,27 @@ static int pack_ids(struct packed *p, const struct masked_columns *c, const stru
 			return error_set(e, "%s: cell %llu has %zu tokens, but the model has %zu positions", name, cell_of(c, b, from + i),
 				len, limit);
 		size_t keep = len > limit ? limit : len;
+		if (c->tie >= 0)
+			tie_order_draw(
+				&p->order, (const uint16_t *)b->col[c->tie].data + first, (uint32_t)keep, 1, cell_of(c, b, from + i), 0);
 		for (size_t k = 0; k < keep; k++) {
-			uint32_t id = block_id(b, c->input, first + k);
+			uint32_t id = block_id(b, c->input, first + (c->tie < 0 ? k : p->order.from[k]));
 			if (id >= V)
 				return error_set(e, "%s: cell %llu, position %zu: token %u, the vocabulary has %zu", name,
 					cell_of(c, b, from + i), k, id, V);
-			p->id[at++] = id;
+			p->id[at + k] = id;
 		}
-		if (keep && keep < len && block_id(b, c->input, first + len - 1) == eos)
+		if (c->rank >= 0 && pack_ranks(p, c, b, from + i, first, at, keep, limit, cut, name, e))
+			return -1;
+		at += keep;
+		if (keep && keep < len && block_id(b, c->input, first + len - 1) == eos) {
 			p->id[at - 1] = eos;
+			if (c->rank >= 0)
+				p->rank[at - 1] = 0;
+		}
 	}
 	p->offset[n] = (uint32_t)at;
-	p->b = (struct batch){.ncell = n, .offset = p->offset, .id = p->id};
+	p->b = (struct batch){.ncell = n, .offset = p->offset, .id = p->id, .rank = c->rank < 0 ? NULL : p->rank};
 	return 0;
 }
 
@@ -105,6 +142,7 @@ int batch_masked(struct packed *p, const struct masked_columns *c, const struct 
 		return -1;
 	const uint64_t *offset = b->group[c->masked_group].offset;
 	const uint16_t *position = b->col[c->position].data;
+	const float *value = c->value < 0 ? NULL : b->col[c->value].data;
 	size_t n = to - from, M = offset[to] - offset[from], V = b->header->vocab.n, at = 0;
 	grow(p->mask, p->mask_cap, M);
 	grow(p->target, p->target_cap, M);
@@ -120,11 +158,14 @@ int batch_masked(struct packed *p, const struct masked_columns *c, const struct 
 			if (p->target[at++] >= V)
 				return error_set(e, "%s: cell %llu, position %u: target %u, the vocabulary has %zu", name,
 					cell_of(c, b, from + i), position[k], p->target[at - 1], V);
+			if (value && isinf(value[k]))
+				return error_set(
+					e, "%s: cell %llu, position %u: the value is infinite", name, cell_of(c, b, from + i), position[k]);
 		}
 		p->key[i] =
 			c->batch_row < 0 ? shard + (uint32_t)(from + i) * shards : ((const uint32_t *)b->col[c->batch_row].data)[from + i];
 	}
-	p->b.goal[0] = (struct goal){.n = M, .row = p->mask, .target = p->target};
+	p->b.goal[0] = (struct goal){.n = M, .row = p->mask, .target = p->target, .value = value ? value + offset[from] : NULL};
 	p->b.key = p->key;
 	return 0;
 }
@@ -192,6 +233,8 @@ void packed_release(struct packed *p)
 {
 	free(p->offset);
 	free(p->id);
+	free(p->rank);
+	tie_order_release(&p->order);
 	free(p->mask);
 	free(p->target);
 	free(p->key);

@@ -5,6 +5,7 @@
 #ifndef BATCH_H
 #define BATCH_H
 
+#include "stream/ties.h"
 #include "stream/block.h"
 #include "nn/model.h"
 
@@ -12,7 +13,10 @@
 struct masked_columns {
 	int cell, epoch, step;              /* u64, u32, u32 */
 	int input, input_group;             /* ids; "token" in a tokens stream */
+	int rank;                           /* u16 position of each input; -1: its place in the cell */
+	int tie;                            /* u16 beside the tokens: draw an order of equal ties; -1: none; of a tokens stream */
 	int position, target, masked_group; /* u16 position in the cell, id to predict; of counts: target is the list of masked genes */
+	int value;                          /* f32, beside target: the number to predict; -1: none */
 	int count;                          /* u32, beside input; -1: none */
 	int batch_row;                      /* u32 number in the global batch; -1: row i of shard s has number s + i * shards */
 };
@@ -23,22 +27,24 @@ int tokens_columns(struct masked_columns *c, const struct header *h, const char 
 int counts_columns(struct masked_columns *c, const struct header *h, int plain, const char *name, struct error *e);
 
 struct packed {
-	struct batch b; /* points into the arrays below; goal[0] are the masked positions */
-	uint32_t *offset, *id, *mask, *target, *key, *count;
+	struct batch b; /* points into the arrays below and into the block; goal[0] are the masked positions */
+	uint32_t *offset, *id, *rank, *mask, *target, *key, *count;
 	real *value;
-	size_t offset_cap, id_cap, mask_cap, target_cap, key_cap, count_cap, value_cap;
+	struct tie_order order;
+	size_t offset_cap, id_cap, rank_cap, mask_cap, target_cap, key_cap, count_cap, value_cap;
 };
 
 /*
- * Pack rows [from, to) of a block. limit: positions of the model; a longer cell is an error, naming the cell and both
- * numbers. A row's key is its number in the global batch: its batch_row, or shard + i * shards for row i. -1 with e set; p is
- * valid until the next call.
+ * Pack rows [from, to) of a block; goal[0] has tokens, and values if there is a column of them. limit: positions of the model; a longer
+ * cell is an error, naming the cell and both numbers. A row's key is its number in the global batch: its batch_row, or
+ * shard + i * shards for row i. -1 with e set; p is valid until the next call.
  */
 int batch_masked(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit,
 	uint32_t shard, uint32_t shards, const char *name, struct error *e);
 
 /* The same for a tokens stream, without masks. With `cut`, cells longer than limit keep their first tokens, and <eos> (token
- * `eos`, UINT32_MAX: none) at the end if they had it there. */
+ * `eos`, UINT32_MAX: none) at the end if they had it there. Tokens with the column tie get the order that maskgen --seed 1 gives them in
+ * epoch 0. */
 int batch_tokens(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit, int cut,
 	uint32_t eos, const char *name, struct error *e);
 

@@ -213,17 +213,32 @@ static int read_labels(struct config_heads *h, struct reader *r)
 	return check_names(h, r->name, r->e);
 }
 
+/* The head of a class such as ForMaskedLM. Of two heads of one class, it is that with the problem type (may be NULL), or else the first. */
+static const struct head_kind *head_of(const char *class_name, const char *problem)
+{
+	const struct head_kind *first = NULL;
+	for (size_t i = 0; head_at(i); i++) {
+		const struct head_kind *k = head_at(i);
+		if (strcmp(class_name, k->class_name))
+			continue;
+		if (problem && k->problem_type && strcmp(problem, k->problem_type) == 0)
+			return k;
+		first = first ? first : k;
+	}
+	return first;
+}
+
 /* The head in a class name such as BertForMaskedLM; *none: BertModel. NULL: no such class. */
-static const struct head_kind *class_head(const char *name, int *none)
+static const struct head_kind *class_head(const char *name, const char *problem, int *none)
 {
 	*none = 0;
 	for (size_t a = 0; arch_at(a); a++) {
 		size_t n = strlen(arch_at(a)->class_name);
 		if (strncmp(name, arch_at(a)->class_name, n))
 			continue;
-		for (size_t i = 0; head_at(i); i++)
-			if (strcmp(name + n, head_at(i)->class_name) == 0)
-				return head_at(i);
+		const struct head_kind *k = head_of(name + n, problem);
+		if (k)
+			return k;
 		if (strcmp(name + n, "Model") == 0)
 			*none = 1;
 	}
@@ -237,7 +252,9 @@ static int unknown_class(struct reader *r)
 	size_t n = 0;
 	for (size_t a = 0; arch_at(a); a++) {
 		for (size_t i = 0; head_at(i) && n < sizeof known; i++)
-			n += (size_t)snprintf(known + n, sizeof known - n, "%s%s, ", arch_at(a)->class_name, head_at(i)->class_name);
+			if (head_of(head_at(i)->class_name, NULL) == head_at(i))
+				n += (size_t)snprintf(
+					known + n, sizeof known - n, "%s%s, ", arch_at(a)->class_name, head_at(i)->class_name);
 		if (n < sizeof known)
 			n += (size_t)snprintf(known + n, sizeof known - n, "%sModel%s", arch_at(a)->class_name, arch_at(a + 1) ? ", " : "");
 	}
@@ -248,7 +265,8 @@ static int one_head(struct config_heads *h, struct reader *r)
 {
 	const cJSON *list = field(r, "architectures"), *a = cJSON_IsArray(list) ? list->child : NULL;
 	int none = 0;
-	const struct head_kind *kind = cJSON_IsString(a) ? class_head(a->valuestring, &none) : NULL;
+	const char *problem = cJSON_GetStringValue(field(r, "problem_type"));
+	const struct head_kind *kind = cJSON_IsString(a) ? class_head(a->valuestring, problem, &none) : NULL;
 	if (!kind && !none)
 		return unknown_class(r);
 	h->n = kind != NULL;
@@ -382,11 +400,13 @@ static const char *label_name(const struct head_spec *h, uint32_t i, char text[3
 	return h->label ? h->label[i] : text;
 }
 
+/* Its classes, or the numbers that it predicts. */
 static void add_labels(cJSON *j, const struct head_spec *h)
 {
 	char name[32], number[16];
+	uint32_t n = h->kind->classes ? h->nlabel : h->kind->width;
 	cJSON *names = cJSON_AddObjectToObject(j, "id2label"), *ids = cJSON_AddObjectToObject(j, "label2id");
-	for (uint32_t i = 0; i < h->nlabel; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		snprintf(number, sizeof number, "%u", i);
 		cJSON_AddStringToObject(names, number, label_name(h, i, name));
 		cJSON_AddNumberToObject(ids, label_name(h, i, name), i);
@@ -430,7 +450,7 @@ static void add_heads(cJSON *j, const struct arch *arch, const struct head_spec 
 	cJSON_AddItemToObject(j, "architectures", cJSON_CreateStringArray((const char *const[]){name}, 1));
 	free(name);
 	for (size_t i = 0; i < nhead; i++) {
-		if (head[i].kind->classes)
+		if (head[i].kind->classes || head[i].kind->width)
 			add_labels(j, &head[i]);
 		if (head[i].kind->problem_type)
 			cJSON_AddStringToObject(j, "problem_type", head[i].kind->problem_type);

@@ -167,9 +167,10 @@ void pack(struct both *p, const uint32_t *len, size_t B, size_t V)
 	assert_true(k <= ntile);
 	for (; k < ntile; k++)
 		p->tile[k] = ROW_NONE;
-	p->c = (struct seq){B, T, L, p->offset, p->id, p->pos, p->cell, p->key, p->order, p->start, p->tile, ntile};
+	p->c = (struct seq){B, T, L, p->offset, p->id, p->pos, p->cell, p->key, p->order, p->start, p->tile, ntile, NULL, NULL, NULL};
 	p->g = (struct seq){B, T, L, to_gpu(p->offset, (B + 1) * 4), to_gpu(p->id, T * 4), to_gpu(p->pos, T * 4), to_gpu(p->cell, T * 4),
-		to_gpu(p->key, B * 4), to_gpu(p->order, T * 4), to_gpu(p->start, (V + 1) * 4), to_gpu(p->tile, ntile * 4), ntile};
+		to_gpu(p->key, B * 4), to_gpu(p->order, T * 4), to_gpu(p->start, (V + 1) * 4), to_gpu(p->tile, ntile * 4), ntile, NULL,
+		NULL, NULL};
 }
 
 void unpack(struct both *p)

@@ -56,6 +56,30 @@ static void embed(void)
 			&p.g, V, P, C, 3, on_gpu(&d));
 		same(dword, 1e-5, 4e-3), same(dposw, 1e-5, 4e-3), same(dtype, 1e-5, 4e-3);
 		same(dgamma, 1e-5, 1e-5), same(dbeta, 1e-5, 1e-5);
+		/* tokens that share positions: a few have most of them, and some none */
+		struct arr *dr = ACTS("embed dr", T * C);
+		uint32_t *rank = xcalloc(3 * T + P + 1, 4), *order = rank + T, *start = order + T, n = 0;
+		for (size_t t = 0; t < T; t++)
+			rank[t] = rng(2) ? rng(3) : rng((uint32_t)P / 2);
+		for (uint32_t r = 0; r < P; r++) {
+			for (uint32_t t = 0; t < T; t++)
+				if (rank[t] == r)
+					order[n++] = t;
+			start[r + 1] = n;
+		}
+		struct seq c = p.c, g = p.g;
+		c.rank = rank, c.rank_order = order, c.rank_start = start;
+		g.rank = to_gpu(rank, T * 4), g.rank_order = to_gpu(order, T * 4), g.rank_start = to_gpu(start, (P + 1) * 4);
+		cpu->embed(cpu, y->x, stat->x, word->x, posw->x, type->x, gamma->x, beta->x, &c, C, 1e-12, &d);
+		gpu->embed(gpu, y->d, stat->d, word->d, posw->d, type->d, gamma->d, beta->d, &g, C, 1e-12, on_gpu(&d));
+		same(y, 1e-6, 3e-3);
+		same(stat, 1e-6, 1e-6);
+		cpu->embed_back(cpu, dword->x, dposw->x, dtype->x, dgamma->x, dbeta->x, dr->x, stat->x, word->x, posw->x, type->x, gamma->x,
+			&c, V, P, C, 3, &d);
+		gpu->embed_back(gpu, dword->d, dposw->d, dtype->d, dgamma->d, dbeta->d, dr->d, stat->d, word->d, posw->d, type->d, gamma->d,
+			&g, V, P, C, 3, on_gpu(&d));
+		same(dword, 1e-5, 6e-3), same(dposw, 1e-5, 6e-3), same(dtype, 1e-5, 6e-3);
+		free(rank);
 		/* without positions and types */
 		struct arr *dz = ACTS("embed dz", T * C);
 		cpu->embed(cpu, y->x, stat->x, word->x, NULL, NULL, gamma->x, beta->x, &p.c, C, 1e-12, &d);

@@ -29,6 +29,7 @@ inputs() {
 		sctrain mlm -q --config tiny masked -o model &&
 		sctrain cells -q --label cell_type --init model none -o cells.model 2> /dev/null &&
 		awk -F'\t' 'BEGIN { print "gene\tlabel" } NR > 1 && $2 !~ /^</ { print $2 "\t" (++n % 2 ? "odd" : "even") }' vocab > genes.tsv &&
+		rankenc -q -m vocab --ties group --value counts -o values.tok && maskgen -q --objective value --batch 20 values.tok -o values &&
 		maskgen -q --strategy columns --batch 20 counts -o masked.counts && sctrain nb -q --config mlp-nb-tiny masked.counts -o nb.model &&
 		scembed -q -M model tok -o emb && scembed -q -M cells.model --predict tok -o pred && touch complete
 }
@@ -59,6 +60,8 @@ cases() {
 		maskgen-columns	maskgen -q --strategy columns --batch 20 $I/counts -o out
 		maskrisk	maskrisk data -q --genes 40 $I/counts -o out
 		scsample-hvg	scsample -q --hvg 40 $I/counts -o out
+		maskgen-value	maskgen -q --objective value --batch 20 $I/values.tok -o out
+		sctrain-value	sctrain value -q --config tiny $I/values -o out
 		sctrain-nb	sctrain nb -q --config mlp-nb-tiny $I/masked.counts -o out
 		sctrain-nb-curriculum	sctrain nb -q --config mlp-nb-tiny --curriculum easy $I/masked.counts -o out
 		sctrain-eval-nb	sctrain eval -q -M $I/nb.model $I/masked.counts -o out

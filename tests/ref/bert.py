@@ -3,9 +3,9 @@
 
 As a module, for tests of trained models:
     config, p = load("model.dir")            config.json and model.safetensors (F32, F16, BF16)
-    hidden = encode(config, p, ids)          list of [T, C]: embeddings, layer 1 .. L, of one cell
+    hidden = encode(config, p, ids)          list of [T, C]: embeddings, layer 1 .. L, of one cell; rank: positions of the tokens
     logits = mlm_logits(config, p, hidden[-1][positions])
-    loss, grads = mlm_loss_and_gradients(config, p, cells)     cells = [(ids, positions, targets), ...]; mean over positions
+    loss, grads = mlm_loss_and_gradients(config, p, cells)     cells = [(ids, positions, targets[, rank]), ...]; mean over positions
 
 As a program: bert.py tests/golden/v1/bert.bin holds this file to transformers' values; exit 1 where they differ.
 """
@@ -76,11 +76,11 @@ class Tape:
             return rstd * (d - d.mean(-1, keepdims=True) - xhat * (d * xhat).mean(-1, keepdims=True))
         return xhat * g + self.p[name + ".bias"], back
 
-    def embed(self, ids):
+    def embed(self, ids, rank=None):
         e = "bert.embeddings."
         w, pos, typ = self.p[e + "word_embeddings.weight"], self.p[e + "position_embeddings.weight"], self.p[e + "token_type_embeddings.weight"]
-        T = len(ids)
-        y, norm_back = self.norm(w[ids] + typ[0] + pos[:T], e + "LayerNorm")
+        at = np.arange(len(ids)) if rank is None else np.asarray(rank)
+        y, norm_back = self.norm(w[ids] + typ[0] + pos[at], e + "LayerNorm")
 
         def back(dy):
             d = norm_back(dy)
@@ -88,7 +88,7 @@ class Tape:
             np.add.at(dw, ids, d)
             dw[self.config.get("pad_token_id", 0)] = 0  # torch's padding_idx
             dp, dt = np.zeros_like(pos), np.zeros_like(typ)
-            dp[:T] = d
+            np.add.at(dp, at, d)
             dt[0] = d.sum(0)
             self.add(e + "word_embeddings.weight", dw)
             self.add(e + "position_embeddings.weight", dp)
@@ -139,9 +139,9 @@ class Tape:
         return y, lambda dy: dense_back(norm_back(dy) * slope)
 
 
-def encode(config, params, ids, tape=None):
+def encode(config, params, ids, tape=None, rank=None):
     tape = tape or Tape(config, params)
-    x, back = tape.embed(np.asarray(ids))
+    x, back = tape.embed(np.asarray(ids), rank)
     hidden, tape.steps = [x], [back]
     for i in range(config["num_hidden_layers"]):
         x, back = tape.layer(x, i)
@@ -171,8 +171,8 @@ def mlm_loss_and_gradients(config, params, cells):
     tape = Tape(config, params)
     word = params["bert.embeddings.word_embeddings.weight"]
     loss, count = 0.0, sum(len(c[1]) for c in cells)
-    for ids, positions, targets in cells:
-        x = encode(config, params, ids, tape)[-1]
+    for ids, positions, targets, *rank in cells:
+        x = encode(config, params, ids, tape, *rank)[-1]
         y, back = tape.transform(x[positions])
         cell_loss, dz = softmax_loss(y @ word.T + params["cls.predictions.bias"], targets)
         loss += cell_loss

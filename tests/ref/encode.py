@@ -30,10 +30,16 @@ for row in table(counts):
     cell = cell[:limit - 2 if style == "v2" else limit]
     ids = [t for _, t, _ in cell]
     values = [math.log1p(c / int(row["n_counts"]) * 1e4) for _, _, c in cell]
+    high = sorted({c for _, _, c in cell}, reverse=True)
+    ties = [1 + high.index(c) for _, _, c in cell]
     if style == "v2":
-        ids, values = [number["<cls>"], *ids, number["<eos>"]], [0, *values, 0]
+        ids, values, ties = [number["<cls>"], *ids, number["<eos>"]], [0, *values, 0], [0, *ties, 0]
     ours = got[row["cell"]]
     assert ours["token"].split() == [str(t) for t in ids], "cell %s" % row["cell"]
+    if "random" in opt:
+        assert ours["tie"].split() == [str(t) for t in ties], "ties of cell %s" % row["cell"]
+    if "group" in opt:
+        assert ours["rank"].split() == [str(min(t, limit - 1)) for t in ties], "ranks of cell %s" % row["cell"]
     if "--value" in opt:
         assert all(abs(float(a) - b) <= 1e-6 * (1 + b) for a, b in zip(ours["value"].split(), values, strict=True)), "values of cell %s" % row["cell"]
 assert want > 0 and len(got) >= want

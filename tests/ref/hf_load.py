@@ -15,6 +15,8 @@ and model.safetensors were kept. hf_cells and hf_genes came from it on the same 
     maskgen --strategy none --keep cell_type --epochs 6 --seed 5 cells.tok | sctrain cells --label cell_type --init hf_mlm --lr 0.003 -o hf_cells
     awk -F'\\t' 'NR > 1 && $3 ~ /^m[1-3]/ { print $2 "\\t" substr($3, 1, 2) }' vocab.tsv >labels.tsv
     maskgen --strategy none --epochs 6 --seed 5 cells.tok | sctrain genes --gene-labels labels.tsv --fold 0/3 --init hf_mlm --lr 0.003 -o hf_genes
+    rankenc -m vocab.tsv --ties group --value cells.counts | maskgen --objective value --epochs 6 --seed 5 |
+      sctrain value --init hf_mlm --lr 0.01 -o hf_value
 """
 import json
 import sys

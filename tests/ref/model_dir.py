@@ -2,13 +2,13 @@
 """Hold scembed and sctrain eval to bert.py, a float64 reading of the same model directory.
 
 model_dir.py embed MODEL TOKENS.tsv LAYER mean|cls|first EMBEDDING.npy [CLS EOS]
-    TOKENS.tsv     scview --columns token of the tokens stream     EMBEDDING.npy    scview -O npy of scembed's output
+    TOKENS.tsv     scview --columns token[,rank] of the tokens stream     EMBEDDING.npy    scview -O npy of scembed's output
     Prints the largest difference, relative to the largest value, and exits 1 above 1e-5. Missing vectors must be NaN in both.
 model_dir.py mlm MODEL MASKED.tsv EVAL.tsv
-    MASKED.tsv     scview --columns input,position,target of the masked stream      EVAL.tsv    what sctrain eval wrote
+    MASKED.tsv     scview --columns input,position,target[,rank] of the masked stream      EVAL.tsv    what sctrain eval wrote
     The mean cross-entropy over all masked positions must agree to 1e-6, the accuracy exactly.
 model_dir.py train INIT MODEL MASKED.tsv torch|hf46 linear|cosine LR WARMUP
-    INIT holds the initial weights (a training with --lr 0), MASKED.tsv    scview --columns step,input,position,target
+    INIT holds the initial weights (a training with --lr 0), MASKED.tsv    scview --columns step,input,position,target[,rank]
     Trains here, without dropout, as PyTorch and transformers do (AdamW, clipping to 1, weight decay 0.001, schedule), and
     holds MODEL's train.tsv (loss, lr, grad_norm) and weights to it.
 model_dir.py cells MODEL CELLS.tsv
@@ -33,15 +33,22 @@ def lists(path, columns):
         yield [list(map(int, f.split())) for f in (line.split("\t") + [""] * columns)[:columns]]
 
 
+def table(path, columns):
+    """The same with the list of ranks, None where the table has none."""
+    ranked = open(path).readline().split()[-1] == "rank"
+    for row in lists(path, columns + ranked):
+        yield row if ranked else [*row, None]
+
+
 def embed(model, tokens, layer, pool, npy, cls=-1, eos=-1):
     cls, eos = int(cls), int(eos)
     c, w = bert.load(model)
     got = np.load(npy)
-    rows = [r[0] for r in lists(tokens, 1)]
+    rows = list(table(tokens, 1))
     assert got.shape == (len(rows), c["hidden_size"]), got.shape
     worst = top = 0
-    for ids, x in zip(rows, got):
-        h = bert.encode(c, w, ids)[int(layer) - 1] if ids else np.zeros((0, len(x)))
+    for (ids, rank), x in zip(rows, got):
+        h = bert.encode(c, w, ids, rank=rank)[int(layer) - 1] if ids else np.zeros((0, len(x)))
         if pool == "mean":
             h = h[1:] if ids[:1] == [cls] else h
             h = h[:-1] if ids[-1:] == [eos] else h
@@ -57,14 +64,14 @@ def embed(model, tokens, layer, pool, npy, cls=-1, eos=-1):
     return worst < 1e-5 * top
 
 
-def mlm(model, masked, table):
+def mlm(model, masked, result):
     c, w = bert.load(model)
-    got = dict(l.split("\t") for l in open(table).read().split("\n")[1:-1])
+    got = dict(l.split("\t") for l in open(result).read().split("\n")[1:-1])
     loss = right = n = 0
-    for ids, at, target in lists(masked, 3):
+    for ids, at, target, rank in table(masked, 3):
         if not at:
             continue
-        z = bert.mlm_logits(c, w, bert.encode(c, w, ids)[-1][at])
+        z = bert.mlm_logits(c, w, bert.encode(c, w, ids, rank=rank)[-1][at])
         loss += bert.softmax_loss(z, target)[0]
         right += (z.argmax(-1) == target).sum()
         n += len(at)
@@ -77,8 +84,8 @@ def train(init, model, masked, adam, schedule, peak, warmup):
     peak, warmup = float(peak), int(warmup)
     c, w = bert.load(init)
     batches = {}
-    for (step,), ids, at, target in lists(masked, 4):
-        batches.setdefault(step, []).append((ids, at, target))
+    for (step,), ids, at, target, rank in table(masked, 4):
+        batches.setdefault(step, []).append((ids, at, target, rank))
     log = [l.split("\t") for l in open(model + "/train.tsv").read().split("\n")[1:-1]]
     total, worst = len(batches), 0
     assert sorted(batches) == list(range(total)) and len(log) == total

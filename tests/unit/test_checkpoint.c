@@ -112,6 +112,7 @@ static void hugging_face(void **state)
 	check_logits(GOLDEN "mlm", &head_mlm);
 	check_logits(GOLDEN "cells", &head_cells);
 	check_logits(GOLDEN "genes", &head_genes);
+	check_logits(GOLDEN "value", &head_value);
 }
 
 /* A file of Geneformer V1's shape has the size of the reference library's, to the byte. */

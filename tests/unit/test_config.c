@@ -72,21 +72,25 @@ static void comes_back(void **state)
 	struct model_config c =
 		parse("{\"hidden_dropout_prob\": 0.123456789012345678, \"layer_norm_eps\": 1e-05, \"hidden_act\": \"relu\"}");
 	static char t[] = "T", b[] = "B", nk[] = "NK", *const name[] = {t, b, nk};
-	const struct head_spec head[] = {
-		{.kind = &head_mlm}, {.kind = &head_cells, .nlabel = 3, .label = name}, {.kind = &head_genes, .nlabel = 3}};
-	for (size_t i = 0; i <= 3; i++) { /* the last: no head */
-		char *text = config_print(&c, &head[i], i < 3);
+	const struct head_spec head[] = {{.kind = &head_mlm}, {.kind = &head_cells, .nlabel = 3, .label = name},
+		{.kind = &head_genes, .nlabel = 3}, {.kind = &head_value}};
+	for (size_t i = 0; i <= 4; i++) { /* the last: no head */
+		char *text = config_print(&c, &head[i], i < 4);
 		struct config_heads h;
 		struct error e;
 		struct model_config d = parse(text);
 		assert_true(d.hidden_dropout_prob == c.hidden_dropout_prob && d.layer_norm_eps == c.layer_norm_eps);
 		assert_int_equal(d.hidden_act, ACT_RELU);
 		assert_int_equal(config_heads_parse(&h, text, strlen(text), "test", &e), 0);
-		assert_int_equal(h.n, i < 3);
-		assert_true(i == 3 || h.head[0].kind == head[i].kind);
+		assert_int_equal(h.n, i < 4);
+		assert_true(i == 4 || h.head[0].kind == head[i].kind);
 		assert_int_equal(h.nlabel, i == 1 || i == 2 ? 3 : 0);
 		if (i == 1)
 			assert_string_equal(h.head[0].label[2], "NK");
+		if (i == 3) { /* transformers counts the labels by their names */
+			assert_non_null(strstr(text, "\"problem_type\":\t\"regression\""));
+			assert_non_null(strstr(text, "\"id2label\":\t{\n\t\t\"0\":\t\"LABEL_0\"\n\t}"));
+		}
 		config_heads_release(&h);
 		free(text);
 	}
@@ -124,6 +128,19 @@ static void heads(void **state)
 	assert_true(h.n == 1 && h.head[0].kind == &head_genes);
 	assert_int_equal(h.nlabel, 2);
 	assert_string_equal(h.label[1], "LABEL_1");
+	config_heads_release(&h);
+	/* one class, two heads */
+	json = "{" GENES ", \"problem_type\": \"regression\"}";
+	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
+	assert_true(h.n == 1 && h.head[0].kind == &head_value && h.nlabel == 0);
+	config_heads_release(&h);
+	json = "{" GENES ", \"problem_type\": \"single_label_classification\"}";
+	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
+	assert_true(h.n == 1 && h.head[0].kind == &head_genes);
+	config_heads_release(&h);
+	json = "{" CELLS ", \"problem_type\": \"regression\"}";
+	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
+	assert_true(h.n == 1 && h.head[0].kind == &head_cells);
 	config_heads_release(&h);
 	json = "{\"architectures\": [\"BertForMaskedLM\"], \"id2label\": {\"0\": \"a\"}}";
 	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);

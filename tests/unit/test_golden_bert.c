@@ -12,7 +12,7 @@
 
 #include "nn/model.h"
 
-#define GOLDEN "tests/golden/v1/bert.bin"
+#define GOLDEN "tests/golden/v1/"
 
 struct array {
 	char name[128];
@@ -23,9 +23,9 @@ struct array {
 static struct array *array;
 static size_t narray;
 
-static int setup(void **state)
+static int read_arrays(const char *path)
 {
-	FILE *f = fopen(GOLDEN, "rb");
+	FILE *f = fopen(path, "rb");
 	char name[128], kind[8];
 	size_t n;
 	if (!f)
@@ -40,7 +40,12 @@ static int setup(void **state)
 			return -1;
 	}
 	fclose(f);
-	return narray ? 0 : -1;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	return read_arrays(GOLDEN "bert.bin") || read_arrays(GOLDEN "value.bin");
 }
 
 static int teardown(void **state)
@@ -68,7 +73,7 @@ static const void *need(const char *fmt, const char *name, const char *what, int
 {
 	const struct array *a = find(fmt, name, what, k);
 	if (!a)
-		fail_msg("%s: no array %s %s", GOLDEN, name, what);
+		fail_msg(GOLDEN "*.bin: no array %s %s", name, what);
 	return a->data;
 }
 
@@ -92,15 +97,23 @@ static void near(const char *what, const float *got, const float *want, size_t n
 		fail_msg("%s: apart by %g of the largest value, at most %g expected", what, d, tol);
 }
 
-static const struct head_spec MLM[] = {{.kind = &head_mlm}}, CELLS[] = {{.kind = &head_cells}}, GENES[] = {{.kind = &head_genes}};
+static const struct head_spec MLM[] = {{.kind = &head_mlm}}, CELLS[] = {{.kind = &head_cells}}, GENES[] = {{.kind = &head_genes}},
+			      VALUE[] = {{.kind = &head_value}};
 
 static struct batch get_batch(const char *name, int k, const struct head_spec *head)
 {
 	static uint32_t class[4096];
 	const struct array *offset = find("%s.b%d.offset", name, k), *mask = find("%s.b%d.mask", name, k);
 	const struct array *id = find("%s.b%d.id", name, k), *target = find("%s.b%d.target", name, k),
-			   *label = find("%s.b%d.label", name, k);
+			   *label = find("%s.b%d.label", name, k), *rank = find("%s.b%d.rank", name, k),
+			   *value = find("%s.b%d.value", name, k);
 	struct batch b = {.ncell = offset->n - 1, .offset = offset->data, .id = id->data};
+	if (head == VALUE) {
+		assert_true(value->n == mask->n && rank->n == id->n);
+		b.rank = rank->data;
+		b.goal[0] = (struct goal){.n = mask->n, .row = mask->data, .value = value->data};
+		return b;
+	}
 	if (head == MLM) {
 		b.goal[0] = (struct goal){.n = mask->n, .row = mask->data, .target = target->data};
 		return b;
@@ -248,12 +261,18 @@ static void genes(void **state)
 	check_forward("genes", GENES);
 }
 
+static void value(void **state)
+{
+	check_forward("value", VALUE);
+}
+
 static void steps(void **state)
 {
 	check_steps("mlm", MLM, ADAMW_TORCH);
 	check_steps("mlm", MLM, ADAMW_HF46);
 	check_steps("gelu", MLM, ADAMW_TORCH);
 	check_steps("cells", CELLS, ADAMW_TORCH);
+	check_steps("value", VALUE, ADAMW_TORCH);
 }
 
 int main(void)
@@ -263,6 +282,7 @@ int main(void)
 		cmocka_unit_test(gelu),
 		cmocka_unit_test(cells),
 		cmocka_unit_test(genes),
+		cmocka_unit_test(value),
 		cmocka_unit_test(steps),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

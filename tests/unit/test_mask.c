@@ -19,6 +19,12 @@ struct trial {
 	uint32_t L; /* maskable tokens */
 };
 
+#define TOKENS(t, modules) \
+	&(struct mask_tokens) \
+	{ \
+		.n = (t).n, .token = (t).token, .module = (modules) \
+	}
+
 /* Distinct genes in random order, <cls> in front and <eos>-like 0 at the end of every second cell. */
 static void random_cell(struct trial *t, struct rng *r)
 {
@@ -118,7 +124,7 @@ static void invariants(void **state)
 				for (uint64_t cell = 0; cell < 60; cell++) {
 					double rate = rates[cell % 6], lambda = lambdas[cell % 4];
 					random_cell(&t, &r);
-					t.k = mask_cell(m, rate, lambda, cell, 0, t.token, NULL, t.n, t.position, t.input, &t.structural);
+					t.k = mask_cell(m, rate, lambda, cell, 0, TOKENS(t, NULL), t.position, t.input, &t.structural);
 					check(&t, &g, rate, lambda);
 				}
 				masker_free(m);
@@ -158,8 +164,8 @@ static void every_strategy(void **state)
 			random_cell(&t, &r);
 			for (uint32_t i = 0; i < t.n; i++)
 				group[i] = (int32_t)rng_below(&r, 4) - 1; /* special tokens too */
-			t.k = mask_cell(m, rate, lambda, cell, 0, t.token, p == PLAN_GROUPS ? group : NULL, t.n, t.position, t.input,
-				&t.structural);
+			t.k = mask_cell(
+				m, rate, lambda, cell, 0, TOKENS(t, p == PLAN_GROUPS ? group : NULL), t.position, t.input, &t.structural);
 			uint32_t budget = (uint32_t)floor(t.L * rate + 1e-9), quota = (uint32_t)floor(budget * lambda + 1e-9);
 			if (p == PLAN_BERNOULLI)
 				assert_true(fabs(t.k - t.L * rate) <= 5 * sqrt(t.L * rate * (1 - rate)) + 1);
@@ -198,7 +204,7 @@ static void partners_are_present_neighbours(void **state)
 		for (uint64_t cell = 0; cell < 200; cell++) {
 			uint8_t in[VOCAB] = {0}, hidden[VOCAB] = {0};
 			random_cell(&t, &r);
-			t.k = mask_cell(m, 0.15, 1, cell, 0, t.token, NULL, t.n, t.position, t.input, &t.structural);
+			t.k = mask_cell(m, 0.15, 1, cell, 0, TOKENS(t, NULL), t.position, t.input, &t.structural);
 			for (uint32_t i = 0; i < t.n; i++)
 				in[t.token[i]] = 1;
 			for (uint32_t i = 0; i < t.k; i++)
@@ -237,7 +243,7 @@ static void partners_go_together(void **state)
 	for (uint32_t i = 0; i < MOST; i++)
 		t.token[i] = SPECIAL + i;
 	for (uint64_t cell = 0; cell < 50; cell++) {
-		t.k = mask_cell(mk, 0.15, 1, cell, 1, t.token, NULL, t.n, t.position, t.input, &t.structural);
+		t.k = mask_cell(mk, 0.15, 1, cell, 1, TOKENS(t, NULL), t.position, t.input, &t.structural);
 		assert_int_equal(t.k, 42);
 		uint32_t alone = 0;
 		for (uint32_t i = 0; i < t.k; i++)
@@ -247,7 +253,7 @@ static void partners_go_together(void **state)
 		struct trial h = {.n = MOST / 2};
 		for (uint32_t i = 0; i < h.n; i++)
 			h.token[i] = SPECIAL + 2 * i;
-		h.k = mask_cell(mk, 0.15, 1, cell, 1, h.token, NULL, h.n, h.position, h.input, &h.structural);
+		h.k = mask_cell(mk, 0.15, 1, cell, 1, TOKENS(h, NULL), h.position, h.input, &h.structural);
 		assert_int_equal(h.k, 21);
 	}
 	masker_free(mk);
@@ -276,7 +282,7 @@ static void modules_go_together(void **state)
 		t.token[i] = 10 + i; /* modules 1 to 19 whole, then 10 genes without one */
 	for (uint64_t cell = 0; cell < 50; cell++) {
 		uint32_t in[VOCAB / 10] = {0}, whole = 0;
-		t.k = mask_cell(m, 0.2, 1, cell, 0, t.token, NULL, t.n, t.position, t.input, &t.structural);
+		t.k = mask_cell(m, 0.2, 1, cell, 0, TOKENS(t, NULL), t.position, t.input, &t.structural);
 		assert_int_equal(t.structural, 40);
 		for (uint32_t i = 0; i < t.k; i++) {
 			assert_true(t.token[t.position[i]] < 200);
@@ -294,7 +300,7 @@ static void modules_go_together(void **state)
 	for (uint64_t cell = 0; cell < 50; cell++) {
 		uint8_t in[VOCAB / 10] = {0};
 		uint32_t modules = 0;
-		t.k = mask_cell(m, 5.0 / 200, 1, cell, 0, t.token, NULL, t.n, t.position, t.input, NULL);
+		t.k = mask_cell(m, 5.0 / 200, 1, cell, 0, TOKENS(t, NULL), t.position, t.input, NULL);
 		assert_int_equal(t.k, 5);
 		for (uint32_t i = 0; i < t.k; i++)
 			modules += !in[t.token[t.position[i]] / 10]++;
@@ -327,7 +333,7 @@ static void spans_go_whole(void **state)
 	for (uint64_t cell = 0; cell < 60; cell++) {
 		double lambda = cell % 2 ? 1 : 0.5;
 		uint32_t quota = (uint32_t)(35 * lambda), whole = 0, last = 0;
-		t.k = mask_cell(mk, 0.15, lambda, cell, 1, t.token, NULL, t.n, t.position, t.input, &t.structural);
+		t.k = mask_cell(mk, 0.15, lambda, cell, 1, TOKENS(t, NULL), t.position, t.input, &t.structural);
 		assert_int_equal(t.k, 35);
 		assert_true(t.structural <= quota && t.structural >= quota - 2);
 		for (uint32_t p = 0; p < t.n; p += 3)
@@ -367,7 +373,7 @@ static void weighted_partners(void **state)
 		uint32_t hubs = 0;
 		for (uint64_t cell = 0; cell < 60000; cell++) {
 			/* budget 2: a seed and one partner; the seed is the hub once in 21 */
-			t.k = mask_cell(m, 2.0 / 21, 1, cell, 0, t.token, NULL, t.n, t.position, t.input, NULL);
+			t.k = mask_cell(m, 2.0 / 21, 1, cell, 0, TOKENS(t, NULL), t.position, t.input, NULL);
 			assert_int_equal(t.k, 2);
 			assert_int_equal(t.position[0], 0);
 			uint32_t v = t.position[1] - 1u;
@@ -398,7 +404,7 @@ static void replacement_shares(void **state)
 		for (uint64_t cell = 0; cell < 4000; cell++) {
 			random_cell(&t, &r);
 			L += t.L;
-			t.k = mask_cell(m, 0.15, 0.5, cell, 0, t.token, NULL, t.n, t.position, t.input, NULL);
+			t.k = mask_cell(m, 0.15, 0.5, cell, 0, TOKENS(t, NULL), t.position, t.input, NULL);
 			for (uint32_t i = 0; i < t.k; i++) {
 				uint32_t was = t.token[t.position[i]], is = t.input[i];
 				assert_true(was >= SPECIAL);
@@ -432,7 +438,7 @@ static void uniform_positions(void **state)
 	for (uint32_t i = 0; i < t.n; i++)
 		t.token[i] = SPECIAL + i;
 	for (uint64_t cell = 0; cell < 20000; cell++) {
-		t.k = mask_cell(m, 0.15, 0, cell, 7, t.token, NULL, t.n, t.position, t.input, NULL);
+		t.k = mask_cell(m, 0.15, 0, cell, 7, TOKENS(t, NULL), t.position, t.input, NULL);
 		assert_int_equal(t.k, 6);
 		for (uint32_t i = 0; i < t.k; i++)
 			hit[t.position[i]]++;
@@ -463,18 +469,18 @@ static void depends_on_cell_alone(void **state)
 	uint32_t same = 0;
 	for (uint64_t cell = 0; cell < 100; cell++) {
 		random_cell(&t, &r);
-		t.k = mask_cell(a, 0.15, 0.5, cell, 1, t.token, NULL, t.n, t.position, t.input, NULL);
-		s.k = mask_cell(a, 0.15, 0.5, cell, 2, t.token, NULL, t.n, s.position, s.input, NULL);
+		t.k = mask_cell(a, 0.15, 0.5, cell, 1, TOKENS(t, NULL), t.position, t.input, NULL);
+		s.k = mask_cell(a, 0.15, 0.5, cell, 2, TOKENS(t, NULL), s.position, s.input, NULL);
 		same += memcmp(t.position, s.position, t.k * 2) == 0;
-		t.k = mask_cell(a, 0.15, 0.5, cell, 2, t.token, NULL, t.n, t.position, t.input, NULL);
+		t.k = mask_cell(a, 0.15, 0.5, cell, 2, TOKENS(t, NULL), t.position, t.input, NULL);
 		for (int other = 0; other < 3; other++)
-			mask_cell(b, 0.3, 0.5, cell + 1, 2, t.token, NULL, t.n, s.position, s.input, NULL);
-		s.k = mask_cell(b, 0.15, 0.5, cell, 2, t.token, NULL, t.n, s.position, s.input, NULL);
+			mask_cell(b, 0.3, 0.5, cell + 1, 2, TOKENS(t, NULL), s.position, s.input, NULL);
+		s.k = mask_cell(b, 0.15, 0.5, cell, 2, TOKENS(t, NULL), s.position, s.input, NULL);
 		assert_int_equal(t.k, s.k);
 		assert_memory_equal(t.position, s.position, t.k * 2);
 		assert_memory_equal(t.input, s.input, t.k * 4);
-		t.k = mask_cell(a, 0.15, 0, cell, 2, t.token, NULL, t.n, t.position, t.input, NULL);
-		s.k = mask_cell(u, 0.15, 0.5, cell, 2, t.token, NULL, t.n, s.position, s.input, NULL);
+		t.k = mask_cell(a, 0.15, 0, cell, 2, TOKENS(t, NULL), t.position, t.input, NULL);
+		s.k = mask_cell(u, 0.15, 0.5, cell, 2, TOKENS(t, NULL), s.position, s.input, NULL);
 		assert_memory_equal(t.position, s.position, t.k * 2);
 		assert_memory_equal(t.input, s.input, t.k * 4);
 	}
@@ -498,7 +504,8 @@ static void stamp_wraps(void **state)
 		 s;
 	uint16_t p[4];
 	for (uint64_t cell = 0; cell < 200000; cell++) {
-		assert_int_equal(mask_cell(m, 0.5, 1, cell, 0, cell % 3 ? both : one, NULL, 4, p, in, &s), 2);
+		assert_int_equal(
+			mask_cell(m, 0.5, 1, cell, 0, &(struct mask_tokens){.n = 4, .token = cell % 3 ? both : one}, p, in, &s), 2);
 		assert_int_equal(s, cell % 3 ? 2 : 1);
 	}
 	masker_free(m);

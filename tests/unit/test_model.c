@@ -22,7 +22,7 @@ struct fixture {
 };
 
 static const struct head_spec MLM[] = {{.kind = &head_mlm}}, CELLS[] = {{.kind = &head_cells, .nlabel = 3}},
-			      GENES[] = {{.kind = &head_genes, .nlabel = 3}};
+			      GENES[] = {{.kind = &head_genes, .nlabel = 3}}, VALUE[] = {{.kind = &head_value}};
 
 static uint32_t rng_state = 1;
 
@@ -51,7 +51,7 @@ static struct model_config small(enum act act, double drop)
 	};
 }
 
-/* Cells of the given lengths with random tokens, every third token masked, every third label missing. */
+/* Cells of the given lengths with random tokens, every third token masked, every third label or value missing. */
 static void make_batch(struct batch *b, const struct head_spec *head, const uint32_t *len, size_t ncell, uint32_t V)
 {
 	uint32_t *offset = xcalloc(ncell + 1, 4);
@@ -60,22 +60,28 @@ static void make_batch(struct batch *b, const struct head_spec *head, const uint
 	uint32_t T = offset[ncell];
 	uint32_t *id = xcalloc(T, 4), *mask = xcalloc(T, 4), *target = xcalloc(T, 4);
 	uint32_t *label = xcalloc(T + ncell, 4);
+	real *value = xcalloc(T, sizeof *value);
 	size_t n = 0;
 	for (uint32_t t = 0; t < T; t++) {
 		id[t] = draw(V);
 		if (t % 3 == 0) {
 			mask[n] = t;
+			value[n] = head == VALUE && n % 3 == 1 ? NAN : 2 + (double)t / T;
 			target[n++] = draw(V);
 		}
 	}
 	for (uint32_t i = 0; i < (head == GENES ? T : ncell); i++)
 		label[i] = i % 3 == 1 ? ROW_NONE : draw(3);
 	*b = (struct batch){.ncell = ncell, .offset = offset, .id = id};
-	if (head == MLM)
-		b->goal[0] = (struct goal){.n = n, .row = mask, .target = target};
-	else
+	if (head == MLM || head == VALUE) {
+		b->goal[0] = (struct goal){.n = n, .row = mask, .target = target, .value = value};
+		free(label);
+	} else {
 		b->goal[0] = (struct goal){.target = label};
-	head == MLM ? free(label) : (free(mask), free(target));
+		free(mask);
+		free(target);
+		free(value);
+	}
 }
 
 static void free_batch(struct batch *b)
@@ -84,6 +90,7 @@ static void free_batch(struct batch *b)
 	free((void *)b->id);
 	free((void *)b->goal[0].row);
 	free((void *)b->goal[0].target);
+	free((void *)b->goal[0].value);
 }
 
 static double loss_of(struct fixture *x)
@@ -107,7 +114,7 @@ static void check_gradients(const struct head_spec *head, struct model_config c,
 	make_batch(&x.b, head, len, ncell, c.vocab_size);
 	if (head == CELLS)
 		head_class_weight(x.m, 0, (double[]){0.5, 1, 2});
-	if (head != MLM)
+	if (head == CELLS || head == GENES)
 		head_class_focal(x.m, 0, focal);
 	/* Biases and LayerNorm weights away from 0 and 1, or their gradients would hardly be tested. */
 	real *p = xcalloc(model_size(x.m, PARAM), sizeof *p), *g = xcalloc(model_size(x.m, PARAM), sizeof *g);
@@ -179,6 +186,52 @@ static void cells(void **state)
 static void genes(void **state)
 {
 	check_gradients(GENES, small(ACT_GELU, 0.2), RAGGED, 7);
+}
+
+static void value(void **state)
+{
+	check_gradients(VALUE, small(ACT_RELU, 0), RAGGED, 7);
+	check_gradients(VALUE, small(ACT_GELU, 0.2), RAGGED, 7);
+	check_gradients(VALUE, small(ACT_GELU, 0.2), (uint32_t[]){1}, 1);
+}
+
+/* Loss and metrics, from the model's own predictions by the formulas; a row without a value has no part in them. */
+static void value_loss(void **state)
+{
+	struct error e;
+	struct model_config c = small(ACT_RELU, 0);
+	struct ops *o = ops_cpu_new(1);
+	struct model *m = model_new(&c, VALUE, 1, o, 7, &e);
+	struct batch b;
+	struct loss loss;
+	double y[32], n = 0, sum = 0, mean = 0, spread = 0;
+	make_batch(&b, VALUE, RAGGED, 7, c.vocab_size);
+	const struct goal *g = &b.goal[0];
+	assert_true(g->n <= sizeof y / sizeof *y);
+	assert_int_equal(model_logits(m, &b, 0, y, &e), 0);
+	for (size_t i = 0; i < g->n; i++) {
+		n += !isnan(g->value[i]);
+		mean += isnan(g->value[i]) ? 0 : g->value[i];
+	}
+	mean /= n;
+	for (size_t i = 0; i < g->n; i++) {
+		sum += isnan(g->value[i]) ? 0 : pow(y[i] - g->value[i], 2);
+		spread += isnan(g->value[i]) ? 0 : pow(g->value[i] - mean, 2);
+	}
+	assert_true(n > 10 && n < g->n && spread > 0.1);
+	assert_int_equal(model_forward(m, &b, &(struct forward){0}, &loss, &e), 0);
+	assert_true(loss.count == n && fabs(loss.sum - sum) < 1e-12 * sum);
+	assert_string_equal(head_value.metric[0].name, "rmse");
+	assert_true(fabs(head_value.metric[0].of(&loss) - sqrt(sum / n)) < 1e-12);
+	assert_string_equal(head_value.metric[1].name, "r2");
+	assert_true(fabs(head_value.metric[1].of(&loss) - (1 - sum / spread)) < 1e-9);
+	free((void *)g->value);
+	b.goal[0].value = NULL;
+	assert_int_equal(model_forward(m, &b, &(struct forward){0}, &loss, &e), -1);
+	assert_string_equal(e.msg, "batch: no values for head value");
+	free_batch(&b);
+	model_free(m);
+	o->destroy(o);
 }
 
 static void focal_gradients(void **state)
@@ -528,6 +581,7 @@ static void parts(void **state)
 		parts_of(MLM, frozen, 1);
 		parts_of(CELLS, frozen, 1);
 		parts_of(GENES, frozen, 1);
+		parts_of(VALUE, frozen, 1);
 	}
 	parts_of(MLM, 0, 0);
 	parts_of(CELLS, 1, 0);
@@ -550,6 +604,8 @@ int main(void)
 		cmocka_unit_test(freeze),
 		cmocka_unit_test(hidden),
 		cmocka_unit_test(parts),
+		cmocka_unit_test(value),
+		cmocka_unit_test(value_loss),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
