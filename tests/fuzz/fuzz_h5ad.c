@@ -4,6 +4,7 @@
  * this looks for faults in our reading and not in HDF5's. What is read must be canonical, or an error.
  */
 #include "anndata/h5.h"
+#include "anndata/into.h"
 #include "read_counts.h"
 
 #include <assert.h>
@@ -245,6 +246,31 @@ static void build(const char *path)
 	close_all(file);
 }
 
+/* Add an embedding of a few cells to the file, as scview --into does: it is refused, or can be read afterwards as before. */
+static void add_into(const char *path)
+{
+	struct header h;
+	struct block b = {0};
+	struct error e;
+	uint64_t absent;
+	header_init(&h, "embedding");
+	int barcode = header_add(&h, "barcode", STR), score = header_add(&h, "score", I32), x = header_add_fixed(&h, "x", F32, 2);
+	block_reset(&b, &h);
+	block_set_rows(&b, 3);
+	for (int i = 0; i < 3; i++) {
+		char name[16];
+		block_push_str(&b, barcode, name, (size_t)snprintf(name, sizeof name, byte() & 1 ? "ENSG%08u" : "g%u", byte()));
+		((int32_t *)b.col[score].data)[i] = i;
+		((float *)b.col[x].data)[2 * i] = ((float *)b.col[x].data)[2 * i + 1] = (float)i;
+	}
+	struct h5ad_into *w = h5ad_into_new(path, "fuzz", "key", &h, (char *[]){h.col[score].name}, 1, "fuzz", &e);
+	if (w && h5ad_into_add(w, &b, 3, &e) == 0)
+		h5ad_into_finish(w, &absent, &e);
+	h5ad_into_free(w);
+	block_release(&b);
+	header_release(&h);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char path[64];
@@ -255,6 +281,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	left = size;
 	build(path);
 	read_counts(path);
+	if (byte() & 1) {
+		add_into(path);
+		read_counts(path);
+	}
 	unlink(path);
 	return 0;
 }
