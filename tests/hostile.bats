@@ -467,6 +467,16 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 	done
 }
 
+@test "hostile: tokens without a vocabulary are refused by depgraph" {
+	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON -c '
+import numpy as np, scstream
+header = {"kind": "tokens", "provenance": [], "columns": [dict(name="cell", type="u64", shape="scalar"),
+          dict(name="token", type="u16", shape="ragged", group="token")]}
+scstream.write("bare.tok", header, [{"cell": np.arange(300), "token": (np.arange(301) * 3, np.tile([5, 60000, 9], 300))}])'
+	refused 'no genes' depgraph -q -o out bare.tok
+	refused 'no genes' depgraph -q --pmi -o out bare.tok
+}
+
 @test "hostile: modules of a graph whose weights are all 0, or not finite" {
 	for weight in 0 nan inf; do
 		PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - "$weight" <<-'X'
