@@ -102,7 +102,7 @@ setup() {
 	assert_equal "$(complete_words maskgen --rate-)" "--rate-uniform --rate-choice --rate-linear"
 	assert_equal "$(complete_words maskgen --strategy pm)" "pmi pmi-rand"
 	assert_equal "$(complete_words maskgen --graph p)" "" # a file
-	assert_equal "$(complete_words sctrain "")" "mlm cells genes nb eval"
+	assert_equal "$(complete_words sctrain "")" "mlm value cells genes nb eval"
 	assert_equal "$(complete_words sctrain mlm --sched)" "--schedule"
 	assert_equal "$(complete_words sctrain mlm --adam "")" "torch hf46 l2"
 	assert_equal "$(complete_words corrmask sctrain ce)" "cells"

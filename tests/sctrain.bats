@@ -463,7 +463,7 @@ wait_for_step() {
 }
 
 @test "sctrain: every option is in the manual page" {
-	for o in $(for c in mlm cells genes nb eval; do sctrain $c --help; done | grep -o -- '--[a-z-]*' | sort -u); do
+	for o in $(for c in mlm value cells genes nb eval; do sctrain $c --help; done | grep -o -- '--[a-z-]*' | sort -u); do
 		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/sctrain.1" || fail "no $o in the manual page"
 	done
 }
