@@ -39,7 +39,7 @@ LIBRARIES := hdf5.h:libhdf5-dev libdeflate.h:libdeflate-dev liblzf/lzf.h:liblzf-
 	igraph/igraph.h:libigraph-dev seccomp.h:libseccomp-dev zlib.h:zlib1g-dev cmocka.h:libcmocka-dev
 package = $(lastword $(subst :, ,$1))
 DEPS := gcc g++ make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libopenmpi-dev openmpi-bin gnuplot-nox curl \
-	bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck \
+	bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck strace \
 	python3-numpy python3-scipy python3-h5py python3-anndata python3-sklearn
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 
@@ -187,7 +187,7 @@ $(TOOLS:%=$(BIN)/%): $(BIN)/%: $$(call parts,$$*) $(B)/libcli.a $(B)/libcorrmask
 
 include cuda/cuda.mk tests/tests.mk
 PIPELINES := pipelines
-include $(PIPELINES)/runs.mk $(sort $(wildcard tests/bench/*.mk))
+include $(PIPELINES)/runs.mk tests/smoke.mk $(sort $(wildcard tests/bench/*.mk))
 
 # ---- Installation ----
 
@@ -258,7 +258,7 @@ clean: ## remove what was built
 	rm -rf $(BUILD) $(BIN)
 
 help: ## list the targets and the variables
-	@echo 'Build and test'; $(call list_targets,Makefile tests/tests.mk cuda/cuda.mk)
+	@echo 'Build and test'; $(call list_targets,Makefile tests/tests.mk tests/smoke.mk cuda/cuda.mk)
 	@echo 'Variables of the build'; sed -n '/^# Variables/,/^$$/s/^#   /  /p' Makefile
 	@$(help_experiments)
 	@echo 'Benchmarks'; $(call list_targets,$(sort $(wildcard tests/bench/*.mk)))

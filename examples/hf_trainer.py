@@ -31,9 +31,11 @@ def collate(cells):
 def main(masked, output):
     cells = scstream.Dataset(masked)
     loader, vocab = cells.header["loader"], cells.header["vocab"]["id"]
+    ranks = any(column["name"] == "rank" for column in cells.header["columns"])
     config = transformers.BertConfig(vocab_size=len(vocab), hidden_size=256, num_hidden_layers=6, num_attention_heads=4, intermediate_size=512,
                                      hidden_act="relu", max_position_embeddings=2048, pad_token_id=0,
-                                     hidden_dropout_prob=0.02, attention_probs_dropout_prob=0.02)           # Geneformer V1
+                                     hidden_dropout_prob=0.02, attention_probs_dropout_prob=0.02,           # Geneformer V1
+                                     **({"shared_positions": True} if ranks else {}))                       # for corrmask's tools
     steps = -(-loader["rows"] * loader["epochs"] // loader["batch"])
     arguments = transformers.TrainingArguments(output_dir=output + ".checkpoints", max_steps=steps, per_device_train_batch_size=loader["batch"],
                                                learning_rate=1e-3, lr_scheduler_type="linear", warmup_steps=steps // 10, weight_decay=0.001,

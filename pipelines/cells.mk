@@ -1,4 +1,5 @@
-# The cells of demo, finetune, genes and table6, ready for training: read, sampled, split, encoded, with their graph.
+# The cells of demo, finetune, genes and table6, ready for training: read, sampled, split, encoded, with their graph; and their cell types as
+# predicted without a network.
 #
 # LABEL   obs column with the cell type
 # GROUP   obs column to split by, such as donor; auto: find one; none: split by cell
@@ -17,7 +18,7 @@
 
 LABEL  ?= cell_type
 GROUP  ?= auto
-CELLS  ?= $(call scale,400,3000,$(if $(value DATA),0,40000))
+CELLS  ?= $(call scale,300,3000,$(if $(value DATA),0,40000))
 MAXLEN ?= $(call scale,64,$(if $(value DATA),256,64),$(if $(value DATA),2048,64))
 GENES  ?= 0
 SIM    ?= --genes 300 --modules 30 --module-share 1 --depth 20000 --activity 2 --noise 0.3 --rarest 0.02
@@ -78,3 +79,15 @@ $(PREPARED_TOK): $(PREPARED)/%.tok: $(PREPARED)/%.counts $(if $(value MEDIANS),,
 
 $(PREPARED)/corpus.graph: $(PREPARED)/corpus.tok
 	$(call prepared_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(THREADS)
+
+# Without a network: logistic regression on log-normalised expression, and on 50 principal components, of all training cells
+BASELINES := expression pca
+baseline_expression := --expression
+baseline_pca := --pca 50
+define baseline
+$$(PREPARED)/$1.train.emb $$(PREPARED)/$1.test.emb: $$(PREPARED)/$1.%.emb: $$(PREPARED)/%.counts $$(PREPARED)/train.counts | $$(BIN)/scembed
+	$$(call prepared_stage,scembed-$1-$$*) $$(BIN)/scembed -v $$(baseline_$1) --fit $$(PREPARED)/train.counts -@ $$(job_threads) -o $$@ $$<
+endef
+$(foreach b,$(BASELINES),$(eval $(call baseline,$b)))
+$(BASELINES:%=$(PREPARED)/%.score.tsv): $(PREPARED)/%.score.tsv: $(PREPARED)/%.train.emb $(PREPARED)/%.test.emb $(PREPARED)/group | $(BIN)/ctaprobe
+	$(call prepared_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $(filter %.emb,$^) $@ -@ $(job_threads)

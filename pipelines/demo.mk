@@ -22,7 +22,6 @@ demo-report: $(DEMO)/report.txt $(DEMO)/demo.svg $(DEMO)/demo.png
 $(call check,demo demo-report,DATA)
 $(eval $(call page,demo-report,$(DEMO),$(DEMO)/report.txt $(DEMO)/demo.svg))
 
-# Embeddings of networks, and without a network
 DEMO_NETWORKS := $(foreach s,untrained $(DEMO_MODELS),$(DEMO_SEEDS:%=$s-%))
 define demo_embed
 $$(DEMO)/$1.train.emb $$(DEMO)/$1.test.emb: $$(DEMO)/$1.%.emb: $$(PREPARED)/%.tok $$(PRETRAINED)/$1.model/model.safetensors \
@@ -30,23 +29,19 @@ $$(DEMO)/$1.train.emb $$(DEMO)/$1.test.emb: $$(DEMO)/$1.%.emb: $$(PREPARED)/%.to
 	$$(call stage,scembed-$1-$$*) $$(BIN)/scembed -v -M $$(PRETRAINED)/$1.model -@ $$(job_threads) -o $$@ $$<
 endef
 $(foreach m,$(DEMO_NETWORKS),$(eval $(call demo_embed,$m)))
-embed_expression := --expression
-embed_pca := --pca 50
-define demo_baseline
-$$(DEMO)/$1.train.emb $$(DEMO)/$1.test.emb: $$(DEMO)/$1.%.emb: $$(PREPARED)/%.counts $$(PREPARED)/train.counts | $$(DEMO)/settings $$(DEMO_TOOLS)
-	$$(call stage,scembed-$1-$$*) $$(BIN)/scembed -v $$(embed_$1) --fit $$(PREPARED)/train.counts -@ $$(job_threads) -o $$@ $$<
-endef
-$(foreach b,expression pca,$(eval $(call demo_baseline,$b)))
-
-DEMO_PROBED := expression pca $(DEMO_NETWORKS)
-$(DEMO_PROBED:%=$(DEMO)/%.probe.tsv): $(DEMO)/%.probe.tsv: $(DEMO)/%.train.emb $(DEMO)/%.test.emb
+$(DEMO_NETWORKS:%=$(DEMO)/%.probe.tsv): $(DEMO)/%.probe.tsv: $(DEMO)/%.train.emb $(DEMO)/%.test.emb
 	$(call stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $^ $@ -@ $(job_threads)
+
+# The page also has a map of each baseline.
+$(BASELINES:%=$(DEMO)/%.probe.tsv): $(DEMO)/%.probe.tsv: $(PREPARED)/%.score.tsv | $(DEMO)/settings
+	@ln -sfr $(PREPARED)/$*.test.emb $(DEMO)
+	@cp $< $@
 
 # This file changes if the report must be made again although no training is new.
 $(DEMO)/grid: FORCE | $(DEMO)/settings
 	$(call remember,$(DEMO_SEEDS))
-$(DEMO)/report.txt: $(call reliance_losses,$(DEMO_MODELS),$(DEMO_SEEDS)) $(DEMO_PROBED:%=$(DEMO)/%.probe.tsv) $(RELIANCE)/reference.tsv \
-		$(DEMO)/grid $(addprefix $(PIPELINES)/,demo-report.sh reliance-points.sh stats.awk)
+$(DEMO)/report.txt: $(call reliance_losses,$(DEMO_MODELS),$(DEMO_SEEDS)) $(patsubst %,$(DEMO)/%.probe.tsv,$(BASELINES) $(DEMO_NETWORKS)) \
+		$(RELIANCE)/reference.tsv $(DEMO)/grid $(addprefix $(PIPELINES)/,demo-report.sh reliance-points.sh stats.awk)
 	@$(script)/demo-report.sh $(DEMO) $(PREPARED) $(PRETRAINED) $(RELIANCE) '$(DEMO_SEEDS)' $(call text,DATA) $(call text,LABEL) '$(CELLS)' \
 		$(call quote,$(pretrained_how)) > $@
 $(DEMO)/demo.svg $(DEMO)/demo.png: $(DEMO)/demo.%: $(DEMO)/report.txt $(PIPELINES)/demo.gp

@@ -19,7 +19,7 @@ dash(e) = e eq "scale" ? 1 : 3
 set title "Test accuracy of logistic regression on [CLS]"
 set ylabel "accuracy, %"
 set yrange [25:105]
-plot sample [0:1] 100 * (x + (1 - x) / 3) with lines dt 2 lc rgb "#aaaaaa" title "most possible", \
+plot for [e in readings] rows(e) using 2:16 with lines lw 2 dt dash(e) lc rgb "#4060a0" title "nearest class mean (".e.")", \
      for [e in readings] rows(e) using 2:5:6 with yerrorlines pt 7 lw 2 dt dash(e) lc rgb "#888888" title "random (".e.")", \
      for [e in readings] rows(e) using 2:7:8 with yerrorlines pt 7 lw 2 dt dash(e) lc rgb "#c04020" title "CorrMask (".e.")"
 

@@ -19,7 +19,7 @@
 
 INIT      ?=
 VOCAB     ?= $(if $(value INIT),$(call given,INIT)/vocab.tsv)
-FT_EPOCHS ?= $(if $(paper_protocol),5,$(call scale,10,10,5))
+FT_EPOCHS ?= $(if $(paper_protocol),5,$(call scale,3,10,5))
 FT_BATCH  ?= 12
 # The default of sctrain: a network of a width below 128 needs a higher rate
 ft_init_lr = $(shell awk '/"hidden_size"/ { gsub(/[^0-9]/, ""); print $$0 + 0 < 128 ? "1e-3" : "5e-5" }' $(call text,INIT)/config.json 2>/dev/null)
@@ -84,9 +84,9 @@ $(FT_STARTS:%=$(FT)/%.pred): $(FT)/%.pred: $(FT)/test.tok $(FT)/%.model/model.sa
 $(FT_STARTS:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(FT)/%.pred $(FT)/train.tok $(PREPARED)/group
 	$(call ft_stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh score $(PREPARED)/group $(call text,LABEL) $(FT)/train.tok $< $@
 
-# Logistic regression without a network, on all cells that are not for the test
-$(FT)/expression.score.tsv $(FT)/pca.score.tsv: $(FT)/%.score.tsv: $(DEMO)/%.probe.tsv | $(FT)/settings
+# Without a network, from all cells that are not for the test
+$(BASELINES:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(PREPARED)/%.score.tsv | $(FT)/settings
 	@cp $(<:.tsv=.replicates) $(@:.tsv=.replicates); cp $< $@
 
-$(FT)/report.txt: $(FT_STARTS:%=$(FT)/%.score.tsv) $(FT)/expression.score.tsv $(FT)/pca.score.tsv $(PIPELINES)/finetune-report.sh
+$(FT)/report.txt: $(patsubst %,$(FT)/%.score.tsv,$(FT_STARTS) $(BASELINES)) $(PIPELINES)/finetune-report.sh
 	@$(PIPELINES)/finetune-report.sh $(FT) $(call text,DATA) $(call text,LABEL) $(FT_STARTS) > $@

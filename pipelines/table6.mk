@@ -94,17 +94,16 @@ $(T6_SIZES:%=$(T6_IN)/corrmask-%.graph): $(T6_IN)/corrmask-%.graph: $(T6_IN)/cor
 	$(call t6_in_stage,depgraph-$*) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(t6_threads)
 $(T6_SIZES:%=$(T6_IN)/pmi-%.graph): $(T6_IN)/pmi-%.graph: $(T6_IN)/corpus-%.tok
 	$(call t6_in_stage,depgraph-pmi-$*) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(t6_threads) -o $@ $<
-# Their scores are inputs: they need the counts, which the networks do not.
-T6_BASELINES := $(T6_IN)/expression.tsv $(T6_IN)/pca.tsv
-$(T6_BASELINES): $(T6_IN)/%.tsv: $(T6_IN)/learn.tok $(T6_IN)/test.tok $(T6_IN)/group | $(PREPARED)/train.counts $(PREPARED)/test.counts
-	$(call t6_in_stage,baseline-$*) $(PIPELINES)/table6-baseline.sh $* $(PREPARED)/train.counts $(PREPARED)/test.counts $(T6_IN)/group \
-		$(call text,LABEL) $(t6_threads) $@
+# The scores without a network are inputs, as they need the counts.
+T6_BASELINES := $(BASELINES:%=$(T6_IN)/%.tsv)
+$(T6_BASELINES): $(T6_IN)/%.tsv: | $(T6_IN)/settings $(PREPARED)/%.score.tsv
+	@cp $(PREPARED)/$*.score.tsv $@
 $(T6_IN)/about: $(T6_IN)/test.tok $(T6_IN)/train.tok $(T6_IN)/valid.masked $(T6_IN)/corpus-0.tok \
 		$(foreach z,$(T6_SIZES),$(T6_IN)/corrmask-$z.graph $(T6_IN)/pmi-$z.graph)
 	@$(script)/table6-about.sh $(@D) $(call text,DATA) '$(T6_SIZES)' > $@
 else
 # A folder of inputs that an older version made has none.
-T6_BASELINES := $(wildcard $(T6_IN)/expression.tsv $(T6_IN)/pca.tsv)
+T6_BASELINES := $(wildcard $(BASELINES:%=$(T6_IN)/%.tsv))
 endif
 table6-inputs: $(T6_IN)/about $(T6_BASELINES) ## make the inputs of table6, to copy to another machine
 	@echo $(T6_IN)

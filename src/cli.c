@@ -52,10 +52,15 @@ static void say(const char *level, const char *fmt, va_list ap)
 {
 	fflush(stdout);
 	clear_progress();
-	char *text = NULL;
-	if (vasprintf(&text, fmt, ap) < 0)
+	char *text = NULL, cut[512];
+	va_list again;
+	va_copy(again, ap);
+	if (vasprintf(&text, fmt, ap) < 0) {
 		text = NULL;
-	fprintf(stderr, "%s: %s%s\n", program, level, text ? printable(text) : fmt);
+		vsnprintf(cut, sizeof cut, fmt, again);
+	}
+	va_end(again);
+	fprintf(stderr, "%s: %s%s\n", program, level, printable(text ? text : cut));
 	free(text);
 }
 

@@ -17,6 +17,18 @@ struct ops *cli_device(const struct cli *c)
 	return o;
 }
 
+void cli_same_positions(const struct model_config *c, const char *dir, const struct stream *in)
+{
+	const struct header *h = stream_header(in);
+	int rank = header_find(h, "rank"), ranks = rank >= 0 && h->col[rank].shape == RAGGED;
+	if (!c->arch->positions || ranks == (int)c->shared_positions)
+		return;
+	if (ranks)
+		die("%s: the tokens have ranks (rankenc --ties group), but the model in %s was trained without", stream_name(in), dir);
+	die("%s: the tokens have no ranks, but the model in %s was trained with them: encode the cells with rankenc --ties group",
+		stream_name(in), dir);
+}
+
 void cli_same_vocab(const struct vocab *v, const struct model_config *c, const char *dir, const struct stream *in)
 {
 	struct error e;

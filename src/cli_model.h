@@ -8,6 +8,10 @@
 /* Open the device of --device for the threads of --threads, and print its name. */
 struct ops *cli_device(const struct cli *c);
 
+/* Does the model with configuration c, which is in dir, take the positions of tokens from where the stream has them: the list rank, or their
+ * order? Dies if not. */
+void cli_same_positions(const struct model_config *c, const char *dir, const struct stream *in);
+
 /* Compare the stream's vocabulary with v, the vocabulary of the model in dir (see vocab_same). Dies, or warns of a small difference. */
 void cli_same_vocab(const struct vocab *v, const struct model_config *c, const char *dir, const struct stream *in);
 

@@ -4,7 +4,7 @@
  */
 #include "ctaprobe.h"
 
-#include "base/tsv.h"
+#include "eval/results.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,35 +55,6 @@ static void parse_metrics(struct table *t)
 		usage_error("--metrics '%s': no metric", metrics_text);
 }
 
-/* Read the metrics of result `file` of a method into value [columns]. */
-static void read_result(const struct table *t, size_t file, const char *path, double *value)
-{
-	struct tsv in;
-	int got;
-	if (tsv_open(&in, path, &e))
-		die("%s", e.msg);
-	while ((got = tsv_next(&in, &e)) > 0) {
-		if (in.n != 2) {
-			got = tsv_error(
-				&in, &e, "found %zu fields, expected metric and value (the table of another ctaprobe command)", in.n);
-			break;
-		}
-		for (size_t c = 0; c < t->columns; c++)
-			if (t->file[c] == file && strcmp(in.field[0], t->metric[c]) == 0) {
-				char *end;
-				value[c] = strtod(in.field[1], &end);
-				if (!*in.field[1] || *end || !isfinite(value[c]))
-					die("%s: line %zu: %s is '%s', expected a number", path, in.line, in.field[0], in.field[1]);
-			}
-	}
-	if (got < 0)
-		die("%s", e.msg);
-	for (size_t c = 0; c < t->columns; c++)
-		if (t->file[c] == file && isnan(value[c]))
-			die("%s: no metric '%s'", path, t->metric[c]);
-	tsv_close(&in);
-}
-
 static void read_method(struct table *t, const char *results)
 {
 	size_t n;
@@ -92,10 +63,12 @@ static void read_method(struct table *t, const char *results)
 		usage_error("'%s': %zu results, but --metrics has metrics of %zu", results, n, t->files);
 	t->value = xrealloc(t->value, (t->methods + 1) * t->columns, sizeof *t->value);
 	double *value = t->value + t->methods++ * t->columns;
-	for (size_t c = 0; c < t->columns; c++)
-		value[c] = NAN;
-	for (size_t i = 0; i < n; i++)
-		read_result(t, i, path[i], value);
+	for (size_t c = 0, k; c < t->columns; c += k) { /* the metrics of one result stand together */
+		for (k = 1; c + k < t->columns && t->file[c + k] == t->file[c]; k++)
+			;
+		if (results_read(path[t->file[c]], t->metric + c, k, value + c, &e))
+			die("%s", e.msg);
+	}
 	opt_list_free(path, n);
 }
 

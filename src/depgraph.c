@@ -211,6 +211,8 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 {
 	struct corpus corpus = {.seed = (uint32_t)cli.seed, .size = (uint64_t)cells, .max_len = (uint32_t)max_len};
 	double t0 = clock_seconds();
+	if (h->vocab.n == h->vocab.nspecial) /* without any vocabulary, tokens have no bound either */
+		die("%s: the vocabulary has no genes", stream_name(in));
 	read_corpus(&corpus, in);
 	double t1 = clock_seconds();
 	struct corpus sample = corpus; /* keeps the counts when the cells are freed */

@@ -11,7 +11,7 @@
 enum { MODEL_CELLS, MODEL_B1, MODEL_B2 };
 enum { EXP_SCALE, EXP_RATE };
 
-static int model, exp_as;
+static int model, exp_as, random_genes;
 static long long ncells = -1, ngenes = -1, nmodules = -1, ntypes = 8, ndonors = 4, top = 100;
 static double depth = 2000, rarest = 0.01, share = 0.5, separation = 1, activity = 0.7, batch = 0.15, noise = 0.2, gamma_ratio = 1;
 
@@ -138,6 +138,12 @@ static struct option_def options[] = {
 		.max = 1,
 		.changes = 1,
 		.help = "b2: probability that the active genes are those of a module (default 1)"},
+	{.name = "random-genes",
+		.kind = OPT_CHOICE,
+		.to = &random_genes,
+		.arg = "sample|class",
+		.changes = 1,
+		.help = "b2: the active genes that are not those of a module: drawn for each sample (default), or once for each class"},
 	{.name = "exp",
 		.kind = OPT_CHOICE,
 		.to = &exp_as,
@@ -303,6 +309,7 @@ static void init(struct sim *s)
 		.donors = (uint32_t)ndonors,
 		.top = (uint32_t)top,
 		.gamma = gamma_ratio,
+		.by_class = model == MODEL_B2 && random_genes,
 		.mean = exp_as == EXP_SCALE ? 0.1 : 10,
 		.depth = depth,
 		.rarest = rarest,

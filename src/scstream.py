@@ -492,6 +492,18 @@ def put_in_place(file, path):
     os.fsync(file.fileno())
     file.close()
     os.replace(file.name, path)
+    sync_folder(os.path.dirname(path))
+
+
+def sync_folder(path):
+    """The names in a folder are on disk only when the folder is."""
+    folder = os.open(path or ".", os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    except OSError:
+        pass  # some file systems cannot do that
+    finally:
+        os.close(folder)
 
 
 def abandon(file):

@@ -56,6 +56,7 @@ static struct model *load_model(const struct train_task *task, const struct stre
 	if (report.fresh)
 		die("%s has no '%s': it is not a model of %s", model_dir, report.first_fresh, task->name);
 	cli_same_vocab(&v, model_config(m), model_dir, in);
+	cli_same_positions(model_config(m), model_dir, in);
 	vocab_release(&v);
 	return m;
 }

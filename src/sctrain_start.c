@@ -115,8 +115,12 @@ static void choose_config(struct model_config *c, const struct train *t)
 	const struct train_options *o = t->options;
 	const struct vocab *v = &t->header->vocab;
 	const char *what = o->config ? o->config : o->init ? o->init : t->task->config;
-	if (config_get(c, what, &e))
+	struct model_config first;
+	if (config_get(c, what, &e) || (o->init && config_get(&first, o->init, &e)))
 		die("%s", e.msg);
+	if (o->init)
+		cli_same_positions(&first, o->init, t->source.in);
+	c->shared_positions = t->source.col.rank >= 0;
 	if (!c->vocab_size) {
 		int64_t pad = vocab_find(v, "<pad>");
 		c->vocab_size = (uint32_t)v->n;

@@ -30,6 +30,23 @@ audit() { pipelines THREADS=1 "$@"; }
 	assert_line --regexp '^CorrMask +1\.[1-9].* 1\.65 +9\.32 %$'
 	h=$(maskgen --audit results/audit/latest/corrmask.graph --strategy corrmask -g results/audit/latest/corrmask.graph s.tok | awk '$1 == "hit_rate" { printf "%.2f", 100 * $2 }')
 	assert_line --regexp "^CorrMask .* $h %"
+	# the nearest readings: every number from maskgen --audit by hand
+	A=results/audit/latest
+	depgraph -q --rho-min 0.35 s.tok | diff <(scview $A/corrmask-rho35.graph) <(scview -)
+	value() { maskgen -q --audit $A/"$1".graph "${@:3}" s.tok | awk -v k="$2" '$1 == k { print $2 }'; }
+	span=() share=() present=()
+	for masks in random "pmi -g $A/pmi.graph" corrmask; do
+		read -ra how <<< "--strategy $masks"
+		rho35=("${how[@]}") plain=("${how[@]}")
+		[ "$masks" != corrmask ] || { rho35+=(-g "$A"/corrmask-rho35.graph); plain+=(-g "$A"/corrmask.graph); }
+		span+=("$(value corrmask-rho35 pair_span "${rho35[@]}")")
+		present+=("$(value corrmask-rho35 hit_rate_present "${rho35[@]}")")
+		share+=("$(value corrmask hit_tokens "${plain[@]}")")
+	done
+	line() { awk -v x="$*" 'BEGIN { n = split(x, v, " "); for (i = 1; i <= n; i++) printf " +%.2f", v[i] }'; }
+	assert_line --regexp "^span: masked genes of a pair in the cell, rho_min 0.35$(line "${span[@]}")$"
+	assert_line --regexp "^ratio to random: .*, rho_min 0.35$(awk -v x="${present[*]}" 'BEGIN { split(x, v, " "); for (i = 1; i <= 3; i++) printf " +%.2f", v[i] / v[1] }')$"
+	assert_line --regexp "^hit rate: share of all tokens .* partner$(awk -v x="${share[*]}" 'BEGIN { split(x, v, " "); for (i = 1; i <= 3; i++) printf " +%.2f %%", 100 * v[i] }')$"
 	run audit table8 TOKENS=s.tok
 	assert_success
 	assert_line --partial "pan-cancer 23.01 %"

@@ -86,6 +86,9 @@ get() { pipelines "$1" CATALOG=mine.tsv; }
 	entry odd xyz 9 >> mine.tsv
 	run ! get data/odd.h5ad
 	assert_line --partial "line 6: 'xyz' is no sha256"
+	entry many "$(printf x | sha256sum | cut -c 1-64)" many >> mine.tsv
+	run ! get data/many.h5ad
+	assert_line --partial "line 7: 'many' is no number of bytes"
 	sed -i '1s/sha256/md5/' mine.tsv
 	run ! get data/good.h5ad
 	assert_line --partial "mine.tsv: line 1: expected the columns name url sha256 bytes"

@@ -62,8 +62,8 @@ setup() {
 }
 
 @test "fig4-table.sh: means, standard deviations and the paired t test equal scipy's" {
-	printf '%s\n' 'scale 1 1 50 0.522 3.5 0.998 3.0' 'scale 1 2 50 0.610 3.4 0.971 3.1' 'scale 1 3 50 0.48 3.6 1.0 3.2' \
-		'scale 0 1 50 0.34 3.5 0.33 3.5' 'scale 0 2 50 0.32 3.5 0.36 3.5' 'rate 1 1 50 0.5 3.5 0.8 3' | tr ' ' '\t' > trials
+	printf 'class %s\n' 'scale 1 1 50 0.522 3.5 0.998 3.0 0.3 1' 'scale 1 2 50 0.610 3.4 0.971 3.1 0.34 0.9' 'scale 1 3 50 0.48 3.6 1.0 3.2 0.35 0.95' \
+		'scale 0 1 50 0.34 3.5 0.33 3.5 0.31 0.97' 'scale 0 2 50 0.32 3.5 0.36 3.5 0.38 0.93' 'rate 1 1 50 0.5 3.5 0.8 3 0.33 0.77' | tr ' ' '\t' > trials
 	$P/fig4-table.sh . trials > table
 	run -0 $PYTHON - <<-'END'
 		import numpy as np
@@ -73,10 +73,11 @@ setup() {
 		data = {}
 		for l in open("trials"):
 		    f = l.split()
-		    data.setdefault((f[0], f[1]), []).append((float(f[4]), float(f[6])))
+		    data.setdefault((f[1], f[2]), []).append([float(f[i]) for i in (5, 7, 9, 10)])
 		assert set(points) == set(data) == set(rows)
 		for k, d in data.items():
-		    r, c = 100 * np.array(d).T
+		    r, c, untrained, nearest = 100 * np.array(d).T
+		    assert rows[k][3:5] == [f"{nearest.mean():.1f}", f"{untrained.mean():.1f}"], rows[k]
 		    want = [r.mean(), c.mean(), (c - r).mean()]
 		    got = [float(points[k][i]) for i in (2, 4, 6)]
 		    assert np.abs(np.array(got) - want).max() < 1e-3, (k, got, want)
@@ -85,22 +86,43 @@ setup() {
 		        assert np.abs(np.array([float(points[k][i]) for i in (3, 5, 7)]) - sd).max() < 1e-3, k
 		        t, p = ttest_rel(c, r)
 		        assert abs(float(points[k][8]) - t) < 1e-3 * abs(t), (points[k], t)
-		        assert abs(float(rows[k][11]) / p - 1) < 0.051, (rows[k], p)
+		        assert abs(float(rows[k][12]) / p - 1) < 0.051, (rows[k], p)
 		    else:
-		        assert points[k][8] == "NA" and rows[k][10:12] == ["NA", "NA"] and rows[k][5] == "(-)"
+		        assert points[k][8] == "NA" and rows[k][11:13] == ["NA", "NA"] and rows[k][6] == "(-)"
+	END
+	grep -q 'drawn once for each class' table
+	sed -i s/class/sample/ trials
+	$P/fig4-table.sh . trials | grep -q 'at most gamma + (1 - gamma) / 3'
+}
+
+@test "fig4: nearest-mean.awk equals scikit-learn's NearestCentroid" {
+	scsim --model b2 --random-genes class --exp rate --gamma 0.5 --seed 3 -o all.tok
+	scsample -q --where 'cell<60' all.tok | scview -c module,token > train
+	scsample -q --where 'cell>=1000' all.tok | scview -c module,token > test
+	awk -F '\t' -f $P/nearest-mean.awk train test > got
+	$PYTHON - <<-'END'
+		import numpy as np
+		from sklearn.neighbors import NearestCentroid
+		def read(f):
+		    rows = [l.rstrip("\n").split("\t") for l in list(open(f))[1:]]
+		    return np.array([[float(x) for x in t.split()] for _, t in rows]), [m for m, _ in rows]
+		want = NearestCentroid().fit(*read("train")).score(*read("test"))
+		assert 0.6 < want < 0.99 and abs(float(open("got").read()) - want) < 1e-4, (open("got").read(), want)
 	END
 }
 
 @test "fig4: a trial of two epochs gives both accuracies and falling losses" {
-	$P/fig4-trial.sh scale-1-5-2 > t.tsv
-	run awk -F '\t' 'NF == 8 && $1 == "scale" && $2 == 1 && $3 == 5 && $4 == 2 && $5 > 0.2 && $5 < 1 && $6 > 3.8 && $6 < 4.13 && $7 > 0.2 && $8 < 4.13 { print "good" }' t.tsv
+	$P/fig4-trial.sh class-scale-1-5-2 > t.tsv
+	run awk -F '\t' 'NF == 11 && $1 == "class" && $2 == "scale" && $3 == 1 && $4 == 5 && $5 == 2 && $6 > 0.2 && $6 < 1 && $7 > 3.8 && $7 < 4.13 &&
+		$8 > 0.2 && $9 < 4.13 && $10 > 0.2 && $10 < 0.5 && $11 > 0.99 { print "good" }' t.tsv
 	assert_output good
 	run -1 $P/fig4-runs.sh huge
 	assert_output --partial "SCALE=huge"
 	run -0 $P/fig4-runs.sh small
-	assert_equal ${#lines[@]} 47
+	assert_equal ${#lines[@]} 65
+	assert_line class-rate-0.25-5-50
 	# a tool that fails leaves no trial behind
-	run ! $P/fig4-trial.sh scale-7-1-2
+	run ! $P/fig4-trial.sh class-scale-7-1-2
 }
 
 @test "figures: the legend of table6 is beside the panels, whatever the strategies" {

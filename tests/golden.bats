@@ -17,7 +17,7 @@ golden() { $PYTHON "$BATS_TEST_DIRNAME/golden/golden.py" "$@"; }
 	assert_success
 	assert_line "$S/types.scs: whole, counts, 12 rows in 3 blocks"
 	assert_line "$S/empty.scs: whole, counts, 0 rows in 0 blocks"
-	assert_equal "${#lines[@]}" 9
+	assert_equal "${#lines[@]}" 24
 	for f in "$S"/*.scs; do
 		golden dump "$f" > dump
 		diff dump "${f%.scs}.txt"
@@ -34,7 +34,7 @@ assert h["provenance"] == [{"program": "golden.py", "version": "1", "options": "
 }
 
 @test "golden v1: a filter passes everything on, unknown lists and header keys too" {
-	for kind in types counts tokens embedding prediction gene_prediction; do
+	for kind in types counts tokens embedding prediction gene_prediction obs probe_prediction nb_embedding ties ranks value_embedding; do
 		scsample -q -o out "$S/$kind.scs"
 		golden same "$S/$kind.scs" out
 		scsample -q -u "$S/$kind.scs" | scsample -q -o out -
@@ -54,6 +54,57 @@ assert h["provenance"] == [{"program": "golden.py", "version": "1", "options": "
 	ctaprobe score -q -l cell_type "$S/prediction.scs" -o score
 	ctaprobe genes -q "$S/gene_prediction.scs" -o auc
 	for f in probe score auc; do assert_file_not_empty $f; done
+}
+
+@test "golden v1: the tools write PMI graphs, probes, masked counts, predictions and types of obs as they did, and take them" {
+	golden obs obs.h5ad
+	h5tok -q obs.h5ad | golden same "$S/obs.scs" -
+	depgraph -q --pmi --tau 0.3 --min-count 2 "$S/tokens.scs" | golden close "$S/pmi.scs" - 1e-6
+	maskgen -q --strategy pmi -g "$S/pmi.scs" "$S/tokens.scs" -o out
+	maskgen -q --strategy probe --partners hidden -g "$S/graph.scs" --batch 4 --shard 1/2 --balance --seed 3 "$S/tokens.scs" | golden same "$S/probe.scs" -
+	maskgen -q --strategy none --keep cell_type,donor --batch 8 "$S/tokens.scs" | golden same "$S/supervised.scs" -
+	maskgen -q --strategy columns --rate-choice 0.2,0.5 --batch 10 --epochs 4 --balance --seed 3 --keep donor "$S/counts.scs" |
+		golden same "$S/masked_counts.scs" -
+	maskgen -q --strategy columns --batch 20 --seed 4 --keep donor "$S/counts.scs" | golden same "$S/validation.scs" -
+	ctaprobe cells -q -l cell_type --folds 2 --predictions prediction -o out "$S/embedding.scs"
+	golden close "$S/probe_prediction.scs" prediction 1e-3
+	ctaprobe score -q -l cell_type "$S/probe_prediction.scs" -o score
+	ctaprobe reconstruction -q "$S/reconstruction.scs" -o reconstruction
+	for f in score reconstruction; do assert_file_not_empty $f; done
+}
+
+@test "golden v1: a model of counts embeds and reconstructs as it did, and its training goes on, as that of a classifier" {
+	scembed -q -M "$V1/nb_model" --device cpu "$S/counts.scs" | golden close "$S/nb_embedding.scs" - 1e-5
+	scembed -q -M "$V1/nb_model" --device cpu --reconstruct "$S/validation.scs" | golden close "$S/reconstruction.scs" - 1e-5
+	mkdir nb cells
+	cp -r "$V1/nb_checkpoint/checkpoint-8" nb/
+	sctrain nb -q --config "$V1/nb_model/config.json" --batch-key donor --eval "$S/validation.scs" --eval-every 4 --save-every 8 \
+		--keep-checkpoints 9 --seed 5 --device cpu --resume -o nb "$S/masked_counts.scs"
+	cp -r "$V1/cells_checkpoint/checkpoint-2" cells/
+	sctrain cells -q --label cell_type --init "$V1/model" --lr 1e-2 --save-every 2 --keep-checkpoints 9 --seed 5 --device cpu --resume \
+		-o cells "$S/supervised.scs"
+	for task in nb cells; do
+		first=$(sed -n 2p $task/train.tsv | cut -f 1)
+		assert_equal "$first" "$([ $task = nb ] && echo 9 || echo 3)"
+		awk -v first="$first" 'NR == 1 || $1 >= first' "$V1/${task}_checkpoint/losses.tsv" > rest
+		golden losses $task/train.tsv rest 1e-4
+	done
+}
+
+@test "golden v1: ties, ranks, orders, runs and values are as they were; a model of values goes on, and embeds as it did" {
+	rankenc -q --ties random -m "$V1/model/vocab.tsv" "$S/counts.scs" | golden same "$S/ties.scs" -
+	maskgen -q --rate 0.3 --batch 8 --epochs 2 --seed 3 "$S/ties.scs" | golden same "$S/drawn.scs" -
+	maskgen -q --strategy runs --rate 0.3 --batch 8 --seed 3 "$S/ties.scs" | golden same "$S/runs.scs" -
+	rankenc -q --ties group --value -m "$V1/model/vocab.tsv" "$S/counts.scs" | golden close "$S/ranks.scs" - 1e-6
+	maskgen -q --objective value --rate 0.3 --batch 8 --epochs 2 --seed 3 "$S/ranks.scs" | golden same "$S/values.scs" -
+	scembed -q -M "$V1/value_model" --device cpu "$S/ranks.scs" | golden close "$S/value_embedding.scs" - 1e-5
+	mkdir model
+	cp -r "$V1/value_checkpoint/checkpoint-4" model/
+	sctrain value -q --config "$V1/value_model/config.json" --lr 1e-2 --save-every 4 --keep-checkpoints 9 --seed 5 --device cpu --resume \
+		-o model "$S/values.scs"
+	assert_equal "$(sed -n 2p model/train.tsv | cut -f 1)" 5
+	awk 'NR == 1 || $1 >= 5' "$V1/value_checkpoint/losses.tsv" > rest
+	golden losses model/train.tsv rest 1e-4
 }
 
 @test "golden v1: models embed and predict as they did" {

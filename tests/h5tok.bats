@@ -240,6 +240,10 @@ with h5py.File('fractions_csr.h5ad', 'r+') as f:
 		for f in mtx/*; do cp "$f" "several/GSM1_${s}_${f##*/}"; done
 	done
 	fails "several: 2 matrices in this directory: name those to read (GSM1_s" h5tok several
+	mkdir many
+	for i in {10..40}; do cp mtx/matrix.mtx many/GSM_${i}_matrix.mtx; done
+	fails "many: 31 matrices in this directory: name those to read (GSM_" h5tok many
+	assert_output --partial "...)"
 	h5tok -q --sample-column sample several/GSM1_s1_matrix.mtx several/GSM1_s2_matrix.mtx -o two.counts
 	assert_equal "$(scview -c sample two.counts | tail -n +2 | uniq | paste -sd ' ')" "GSM1_s1 GSM1_s2"
 	h5tok -q --sample-column sample mtx/matrix.mtx -o one.counts

@@ -363,8 +363,14 @@ scstream.write('$2', h, blocks)"
 
 @test "hostile: a block changed together with its checksum: no reader takes its result for whole" {
 	need_tool depgraph sctrain scembed
-	for f in counts tok masked; do
-		[ -e sim.$f ] || skip "made by the test before"
+	[ -e sim.tok ] || skip "made by the test before"
+	# several blocks, which maskgen reads in another order
+	PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON -c '
+import scstream
+with scstream.read("sim.tok") as s:
+    blocks = list(s)
+    scstream.write("sim.many", s.header, blocks * 5)'
+	for f in counts tok masked many; do
 		# the payloads compressed again, with one bit of the last block turned; trailer and table fit but for the digest
 		PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON - sim.$f <<- 'X'
 			import struct, subprocess, sys
@@ -393,6 +399,9 @@ scstream.write('$2', h, blocks)"
 	refused "$wrong" depgraph -q altered.tok -o out
 	refused "$wrong" scembed -q -M typed altered.tok -o out
 	refused "$wrong" scsample -q -n 5 altered.tok -o out
+	refused "$wrong" maskgen -q --strategy random --seed 2 altered.many -o out
+	refused "$wrong" maskgen -q --strategy none --window 1 --epochs 3 --seed 2 altered.many -o out
+	refused "$wrong" bash -c 'cat altered.many | maskgen -q --strategy random --seed 2 -o out'
 	run bash -o pipefail -c 'scview altered.counts | wc -l'
 	assert_failure 1
 	run bash -o pipefail -c "rankenc -q -m sim.vocab altered.counts | scview --check -"
@@ -415,7 +424,7 @@ scstream.write('$2', h, blocks)"
 	try() {
 		refused "$1" scembed -M bad sim.tok -o out
 	}
-	for code in 'struct.pack("<Q", 2**63)' 'struct.pack("<Q", 2**27)' 'struct.pack("<Q", 400000) + b"[" * 200000 + b"]" * 200000' \
+	for code in 'struct.pack("<Q", 2**63) + b"{}" * 50' 'struct.pack("<Q", 2**27) + b"{}" * 50' 'struct.pack("<Q", 400000) + b"[" * 200000 + b"]" * 200000' \
 		'(lambda t: struct.pack("<Q", len(t)) + t)(json.dumps({"a": {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 2**62]}}).encode())' \
 		'(lambda t: struct.pack("<Q", len(t)) + t)(json.dumps({"a": {"dtype": "F32", "shape": [2**30], "data_offsets": [0, 2**32]}}).encode())'; do
 		rm -rf bad
@@ -438,6 +447,51 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 	cp -r model bad
 	$PYTHON -c "print('\t'.join('abcd')); [print('g%d\tx\ty\tnan' % i) for i in range(10**5)]" > bad/vocab.tsv
 	try "bad/"
+}
+
+@test "hostile: a graph with an edge in only one of its two lists is refused" {
+	for lists in '[2, 3], [3], []' '[2], [1], []'; do
+		PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - "$lists" <<-'X'
+			import sys
+			import numpy as np, scstream
+			lists = [[]] + list(eval(sys.argv[1]))
+			at, v = np.cumsum([0] + [len(x) for x in lists]), np.array(sum(lists, []), "<u2")
+			column = lambda name, kind, **more: dict(name=name, type=kind, shape="ragged" if more else "scalar", **more)
+			header = {"kind": "graph", "provenance": [], "vocab": {"id": ["<pad>", "A", "B", "C"], "symbol": [""] * 4, "median": [None, 1, 1, 1]},
+			          "columns": [column("token", "u32"), column("neighbour", "u16", group="n"), column("rho", "f32", group="n"),
+			                      column("overlap", "u32", group="n")]}
+			scstream.write("one-way.graph", header, [{"token": np.arange(4), "neighbour": (at, v), "rho": (at, v / 10), "overlap": (at, v)}])
+		X
+		refused 'but not the other way round' depgraph --shuffle -o out one-way.graph
+		refused 'but not the other way round' depgraph --tsv -o out one-way.graph
+	done
+}
+
+@test "hostile: tokens without a vocabulary are refused by depgraph" {
+	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON -c '
+import numpy as np, scstream
+header = {"kind": "tokens", "provenance": [], "columns": [dict(name="cell", type="u64", shape="scalar"),
+          dict(name="token", type="u16", shape="ragged", group="token")]}
+scstream.write("bare.tok", header, [{"cell": np.arange(300), "token": (np.arange(301) * 3, np.tile([5, 60000, 9], 300))}])'
+	refused 'no genes' depgraph -q -o out bare.tok
+	refused 'no genes' depgraph -q --pmi -o out bare.tok
+}
+
+@test "hostile: modules of a graph whose weights are all 0, or not finite" {
+	for weight in 0 nan inf; do
+		PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - "$weight" <<-'X'
+			import sys
+			import numpy as np, scstream
+			at = np.array([0, 0, 2, 4, 6])
+			column = lambda name, kind, **more: dict(name=name, type=kind, shape="ragged" if more else "scalar", **more)
+			header = {"kind": "graph", "provenance": [], "vocab": {"id": ["<pad>", "A", "B", "C"], "symbol": [""] * 4, "median": [None, 1, 1, 1]},
+			          "columns": [column("token", "u32"), column("neighbour", "u16", group="n"), column("rho", "f32", group="n"),
+			                      column("overlap", "u32", group="n")]}
+			scstream.write("weights.graph", header, [{"token": np.arange(4), "neighbour": (at, np.array([2, 3, 1, 3, 1, 2])),
+			                                          "rho": (at, np.full(6, float(sys.argv[1]))), "overlap": (at, np.ones(6))}])
+		X
+		refused 'weight' depgraph --modules 1 -o out weights.graph
+	done
 }
 
 # bats test_tags=slow

@@ -1,17 +1,15 @@
-# Trainings of every task that are killed at random moments, or whose disk is full: what is left resumes to the same model.
+# Ends that come from outside: signals at random moments, power cuts, a full disk. What is left is whole, and trainings resume to the same model.
 load helper
 
 setup_file() {
-	need_tool scsim rankenc maskgen scsample sctrain
+	need_tool scsim rankenc maskgen scsample sctrain depgraph scview h5tok
 	cd "$BATS_FILE_TMPDIR"
 	scsim -q --cells 200 --genes 80 --modules 4 --types 2 --module-share 0.8 --depth 400 --donors 4 --seed 5 -o sim.counts
 	rankenc -q --fit -o vocab.tsv sim.counts
 	rankenc -q -m vocab.tsv -o all.tok sim.counts
 	scsample -q --test-fraction 0.25 --part train -o train.tok all.tok
-	scsample -q --test-fraction 0.25 --part test -o test.tok all.tok
 	maskgen -q -u train.tok | sctrain mlm -q --config tiny -o base
 	maskgen -q --strategy none --keep cell_type --epochs 3 --batch 6 -o train.masked train.tok
-	maskgen -q --strategy none --keep cell_type -o held.masked test.tok
 	awk -F'\t' 'NR > 1 && $3 ~ /^m[1-4]/ { print $2 "\t" ($3 ~ /^m[12]/ ? "odd" : "even") }' vocab.tsv >labels.tsv
 	"${CC:-cc}" -O1 -shared -fPIC -o shim.so "$BATS_TEST_DIRNAME/faults/shim.c" || true
 }
@@ -19,7 +17,6 @@ setup_file() {
 setup() {
 	cd "$BATS_FILE_TMPDIR"
 	export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
-	cells=(cells --label cell_type --init base --lr 0.003 --eval held.masked --best loss --eval-every 7 --save-every 3)
 	genes=(genes --gene-labels labels.tsv --init base --lr 0.003 --save-every 3)
 }
 
@@ -31,33 +28,32 @@ same_model() {
 	assert_equal "$(ls -d "$2"/*.tmp 2>/dev/null)" ""
 }
 
-# sweep NAME KILLS OPTION...: kill a training KILLS times, at moments spread over the length of an uninterrupted one
-sweep() {
-	local name=$1 kills=$2 start took killed=0
-	shift 2
-	start=$(date +%s%N)
-	sctrain "$@" -q -o "$name.whole" train.masked
-	took=$((($(date +%s%N) - start) / 1000000))
-	for k in $(seq "$kills"); do
-		sctrain "$@" -q --resume -o "$name.killed" train.masked 3>&- &
-		sleep "$(awk -v t=$took -v k="$k" 'BEGIN { srand(k); printf "%.3f", t * rand() / 1000 }')"
-		kill -9 $! 2>/dev/null && killed=$((killed + 1))
-		wait $! || true
-		[ ! -e "$name.killed/model.safetensors" ] || { same_model "$name.whole" "$name.killed" && rm -r "$name.killed"; }
-	done
-	sctrain "$@" -q --resume -o "$name.killed" train.masked
-	same_model "$name.whole" "$name.killed"
-	assert [ $killed -ge $((kills / 3)) ]
+# the tasks of kills.py that can run here
+tasks() {
+	case $(sctrain --version) in *"without MPI"*) MPI='' ;; *) MPI=$(command -v mpirun || true) ;; esac
+	[ -z "$MPI" ] || echo mlm-mpi mlm-mpi-eval
+	echo mlm mlm-eval cells cells-eval genes genes-eval value value-eval nb nb-eval nb-curriculum
+}
+
+@test "kills: trainings that get SIGKILL, SIGTERM or SIGINT resume to the bits of an undisturbed one" {
+	"$BATS_TEST_DIRNAME/kills.py" -n 5 mlm-eval cells-eval genes nb-curriculum
 }
 
 # bats test_tags=slow
-@test "kills: sctrain cells with --eval and --best, killed 40 times, gives the model of an uninterrupted run" {
-	sweep cells 40 "${cells[@]}"
+@test "kills: every task, 20 signals each; of two ranks, one or mpirun gets them" {
+	read -ra all < <(tasks | xargs)
+	"$BATS_TEST_DIRNAME/kills.py" -n 20 "${all[@]}"
+}
+
+@test "power cut: after every prefix of its writes a tool leaves the old file or the whole new one, and a training its last checkpoint" {
+	strace -qq -o /dev/null true || skip "strace cannot be used here"
+	"$BATS_TEST_DIRNAME/faults/powercut.py" -n 6 h5tok scview-h5ad depgraph-tsv scstream.py "sctrain cells, --eval"
 }
 
 # bats test_tags=slow
-@test "kills: sctrain genes, killed 40 times, gives the model of an uninterrupted run" {
-	sweep genes 40 "${genes[@]}"
+@test "power cut: every tool, and 40 resumed trainings of each task" {
+	strace -qq -o /dev/null true || skip "strace cannot be used here"
+	"$BATS_TEST_DIRNAME/faults/powercut.py"
 }
 
 @test "kills: a disk that is full from some write on leaves the last good checkpoint, and --resume gives the same model" {

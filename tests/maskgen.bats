@@ -332,7 +332,7 @@ loader() {
 			    t, n = line.rstrip("\n").split("\t")
 			    N[int(t)] = {int(x) for x in n.split()}
 			cells = tokens = masked = runs = partners = present = hits = near = linked = 0
-			grams = held = pairs = close = either = both = 0
+			grams = held = pairs = close = either = both = paired = 0
 			for line in list(open("m.tsv"))[1:]:
 			    i, p, t = ([int(x) for x in s.split()] for s in line.rstrip("\n").split("\t"))
 			    for a, b in zip(p, t):
@@ -343,6 +343,7 @@ loader() {
 			        partners += len(N[b])
 			        present += len(N[b] & set(i))
 			        hits += len(N[b] & set(t))
+			        paired += bool(N[b] & set(t))
 			    for k, u in enumerate(i):
 			        linked += bool(N[u])
 			        near += bool(N[u] & set(i[max(0, k - 5):k] + i[k + 1:k + 6]))
@@ -357,7 +358,7 @@ loader() {
 			want = dict(cells=cells, tokens=tokens, masked=masked, masking_rate=masked / tokens, mean_span=masked / runs,
 			            hit_rate_present=hits / present, hit_rate=hits / partners, neighbour_within_5=near / tokens,
 			            neighbour_within_5_linked=near / linked, grams_5_with_pair=held / grams, pairs_within_5=close / pairs,
-			            pair_span=(either + both) / either)
+			            pair_span=(either + both) / either, hit_tokens=paired / tokens)
 			got = dict(line.split("\t") for line in open("audit.tsv"))
 			for k, v in want.items():
 			    assert abs(float(got[k]) - v) < 2e-6, (k, got[k], v)

@@ -163,3 +163,36 @@ each() {
 	scview --check tok graph masked
 	each check
 }
+
+@test "outputs: little memory (ulimit -v) is the right output or one line" {
+	rankenc -q --fit "$in/sim.counts" -o v
+	rankenc -q -m v "$in/sim.counts" -o tok
+	refusals=0
+	while read -r command; do
+		$command -o right
+		for mb in $(seq 6 44) 64 100; do
+			rm -f out
+			status=0
+			(ulimit -v $((mb * 1000)) && exec $command -o out) 2>message || status=$?
+			case $status:$(cat message) in
+			0:) cmp right out ;;
+			127:*"shared libraries"*) assert_not_exist out ;; # the system could not even start it
+			*)
+				assert_equal "$command, $mb MB: $status, $(wc -l <message) lines" "$command, $mb MB: 1, 1 lines"
+				assert_not_exist out
+				refusals=$((refusals + 1))
+				;;
+			esac
+		done
+		assert_equal "$command: $status" "$command: 0"
+	done <<- X
+		h5tok -q $in/sim.h5ad
+		rankenc -q --fit $in/sim.counts
+		rankenc -q -m v $in/sim.counts
+		maskgen -q tok
+		scsample -q -n 9 tok
+		scview -q -O tsv tok
+	X
+	assert [ $refusals -gt 0 ]
+	assert_equal "$(ls)" "$(printf 'message\nout\nright\ntok\nv')"
+}

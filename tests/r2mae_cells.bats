@@ -14,7 +14,7 @@ setup() {
 	export BIN
 }
 
-r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny CELLS=300 METHODS="fixed-0.25 r2mae" SEEDS="1 2" TARGET=n_counts "$@"; }
+r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" SEEDS="1 2" TARGET=n_counts "$@"; }
 
 @test "r2mae-table.sh: means, standard deviations, paired gaps and p equal scipy's; score and rank" {
 	$PYTHON - <<-'END'
@@ -136,7 +136,7 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny CELLS=300 METHODS="fixed-0.
 	assert_line "  train-mdlm-1"
 	refute_line --regexp '^  train-(r2mae|fixed|untrained)'
 	cksum "$R"/runs/*/scores.tsv > before
-	run -0 pipelines THREADS=2 r2mae-cells SCALE=tiny CELLS=300 METHODS=fixed-0.25 SEEDS=1 TARGET=n_counts LATENT=3
+	run -0 pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS=fixed-0.25 SEEDS=1 TARGET=n_counts LATENT=3
 	assert_line "  train-fixed-0.25-1"
 	refute_line "  cells"
 	cksum "$R"/runs/*/scores.tsv | diff - before

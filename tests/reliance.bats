@@ -309,7 +309,7 @@ reliance() { pipelines THREADS=2 reliance SCALE=tiny "$@"; }
 @test "make reliance: a table, a figure, a run by hand; a second run makes nothing, a seed more is added, other settings have their own folder" {
 	run -0 reliance
 	assert_line "  sctrain-shuffled-2"
-	assert_line --regexp '^160 genes of [0-9]+ held-out cells are probed; graph: [0-9]+ genes with neighbours'
+	assert_line --regexp '^114 genes of 57 held-out cells are probed; graph: [0-9]+ genes with neighbours'
 	for name in "random masks" "CorrMask" "CorrMask, shuffled graph"; do
 		assert_line --regexp "^$name +[0-9.]+ +[0-9.]+ +[-+][0-9.]+ +[0-9.]+  [-+][0-9.]+ [-+][0-9.]+$"
 	done

@@ -89,6 +89,35 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	done
 }
 
+@test "scsim --model b2 --random-genes class: each class has random genes of its own, the same in all samples that are not coherent" {
+	for gamma in 0 0.5; do
+		scsim --model b2 --random-genes class --gamma $gamma -o b2.tok
+		scview -c module,token b2.tok > b2.tsv
+		$PYTHON - $gamma <<-'END'
+			import sys
+			from collections import Counter
+			import numpy as np
+			rows = [l.rstrip("\n").split("\t") for l in open("b2.tsv")][1:]
+			R = np.array([[int(x) for x in t.split()] for _, t in rows])[:, 1:] - 3
+			assert (np.sort(R, 1) == np.arange(60)).all()
+			sets = {}
+			for y in "module1", "module2", "module3":
+			    top = Counter(tuple(np.nonzero(r >= 40)[0]) for r, (m, _) in zip(R, rows) if m == y)
+			    module = tuple(range(20 * int(y[6:]) - 20, 20 * int(y[6:])))
+			    n = sum(top.values())
+			    assert abs(top.pop(module, 0) / n - float(sys.argv[1])) < 0.07
+			    (sets[y], k), = top.items()                # one set and no other
+			    assert 3 < len(set(sets[y]) & set(module)) < 11 and len(sets[y]) == 20
+			assert len(set(sets.values())) == 3
+		END
+	done
+	# the other values are those of --random-genes sample: the coherent samples are the same ones
+	scsim --model b2 | scview -c module,token > sample
+	scsim --model b2 --random-genes class | scview -c module,token | cmp - sample
+	run -2 scsim --random-genes class -o x
+	assert_line --partial "scsim: --random-genes goes with --model b2"
+}
+
 @test "scsim: misuse" {
 	run -2 scsim --gamma 0.5 -o x
 	assert_line --partial "scsim: --gamma goes with --model b2"

@@ -59,7 +59,7 @@ setup() {
 }
 
 @test "scstream: Python and the tools refuse the same damaged payloads" {
-	$PYTHON "$CASES" agree "$BATS_TEST_DIRNAME/fuzz/seeds" 120
+	$PYTHON "$CASES" agree "$BATS_TEST_DIRNAME/fuzz/seeds/fuzz_stream" 120
 }
 
 @test "scstream: what the tools write keeps the conventions of its kind" {

@@ -18,8 +18,16 @@ setup() {
 	I=$(cat inputs)
 }
 
-SMALL=(SCALE=tiny CELLS=280 LABELLED=0.5 FT_EPOCHS=3)
-table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand corrmask" SIZES="100 1" SEEDS="1 2" DEVICE=cpu "$@"; }
+table6() { pipelines THREADS=2 table6 SCALE=tiny STRATEGIES="random pmi-rand corrmask" SIZES="100 1" SEEDS="1 2" DEVICE=cpu "$@"; }
+
+# hand_model NAME: NAME.model as that of the run corrmask-1-2
+hand_model() {
+	local overlap=$(($(cat $I/corpus-1.cells) / 20))          # of fewer than 200 cells it would be 10
+	[ $overlap -gt 10 ]
+	depgraph -q --min-overlap $overlap $I/corpus-1.tok -o "$1".graph
+	maskgen --strategy corrmask --lambda 0.5 -g "$1".graph --rate 0.15 --seed 2 -u $I/corpus-1.tok |
+		sctrain mlm -q --config tiny --lr 0.003 --seed 2 --device cpu -o "$1".model
+}
 
 @test "table6-table.sh: means, standard deviations, paired gaps and p equal scipy's, with seeds and values missing" {
 	$PYTHON - <<-'END'
@@ -213,11 +221,7 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 }
 
 @test "make table6: a run is maskgen, sctrain, scembed and ctaprobe as by hand" {
-	overlap=$(($(cat $I/corpus-1.cells) / 20))                # of fewer than 200 cells it would be 10
-	[ $overlap -gt 10 ]
-	depgraph -q --min-overlap $overlap $I/corpus-1.tok -o hand.graph
-	maskgen --strategy corrmask --lambda 0.5 -g hand.graph --rate 0.15 --seed 2 -u $I/corpus-1.tok |
-		sctrain mlm -q --config tiny --lr 0.003 --seed 2 --device cpu -o hand.model
+	hand_model hand
 	diff <(cut -f 1-4 hand.model/train.tsv) <(cut -f 1-4 $R/runs/corrmask-1-2/pretrain.tsv)
 	for part in learn test; do scembed -q -M hand.model --device cpu -o $part.emb $I/$part.tok; done
 	ctaprobe cells -q -l cell_type --standardize --train learn.emb --test test.emb | diff - $R/runs/corrmask-1-2/probe.score.tsv
@@ -228,7 +232,7 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 	maskgen --strategy none --keep cell_type --epochs 3 --seed 1 -u $I/train.tok |
 		sctrain cells -q --label cell_type --config tiny --lr 1e-3 --eval $I/valid.masked --patience 3 --seed 1 --device cpu -o hand.scratch
 	diff <(cut -f 1-4 hand.scratch/train.tsv) <(cut -f 1-4 $R/runs/scratch-0-1/finetune.tsv)
-	# without a network; 53 cells of three donors are drawn one by one
+	# without a network; the held-out cells are of few donors, so they are drawn one by one
 	counts=results/prepared/latest
 	embed_expression=(--expression) embed_pca=(--pca 50)
 	for b in expression pca; do
@@ -246,17 +250,19 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 	diff <(cut -f 1-4 hand.pmi/train.tsv) <(cut -f 1-4 $R/runs/pmi-rand-100-1/pretrain.tsv)
 }
 
-@test "table6-baseline.sh: an interval over donors, over cells if there are few donors; it leaves nothing behind when a tool fails" {
+@test "bootstrap.sh: an interval over donors, over cells if there are few donors; nothing is left when a tool fails" {
 	export BIN
 	scsim -q --cells 300 --donors 30 --seed 4 -o all.counts
-	for part in train test; do scsample -q --test-fraction 0.3 --by donor --part $part --seed 1 -o $part.counts all.counts; done
+	for part in train test; do
+		scsample -q --test-fraction 0.3 --by donor --part $part --seed 1 -o $part.counts all.counts
+		scembed -q --pca 50 --fit train.counts -o base.$part.emb $part.counts
+	done
 	echo donor > by
 	: > nothing
 	mkdir base
-	$P/table6-baseline.sh pca train.counts test.counts by cell_type 2 base/donors.tsv 2> log
-	$P/table6-baseline.sh pca train.counts test.counts nothing cell_type 2 base/cells.tsv 2>> log
-	run ls base
-	assert_output $'cells.tsv\ndonors.tsv'
+	score() { $P/bootstrap.sh cells "$1" "$2" base.train.emb base.test.emb "base/$3.tsv"; }
+	score by cell_type donors 2> log
+	score nothing cell_type cells 2>> log
 	donors=$(scview -c donor test.counts | tail -n +2 | sort -u | wc -l)
 	[ "$donors" -ge 5 ]
 	run grep -P "^bootstrap_units\t$donors$" base/donors.tsv
@@ -266,12 +272,10 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 	# the intervals alone differ
 	diff <(grep -vE '_(low|high)|units' base/donors.tsv) <(grep -vE '_(low|high)|units' base/cells.tsv)
 	run ! cmp -s base/donors.tsv base/cells.tsv
-	run ! $P/table6-baseline.sh pca train.counts test.counts by no_such_column 2 base/wrong.tsv
+	run ! score by no_such_column wrong
 	assert_output --partial "no_such_column"
 	run ls base
-	assert_output $'cells.tsv\ndonors.tsv'
-	run -2 $P/table6-baseline.sh umap train.counts test.counts by cell_type 2 base/wrong.tsv
-	assert_output --partial "table6-baseline.sh expression|pca"
+	assert_output $'cells.replicates\ncells.tsv\ndonors.replicates\ndonors.tsv'
 }
 
 @test "table6-run.sh: a run by hand gives the scores of make; wrong arguments are refused; a tool that fails leaves no scores" {
@@ -319,11 +323,12 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 	cmp score $R/runs/random-100-1/finetune.score.tsv
 	# a pre-trained model without scores is taken as it is
 	rm $R/runs/corrmask-1-2/scores.tsv
-	cp -r hand.model $R/runs/corrmask-1-2/model
+	hand_model taken
+	cp -r taken.model $R/runs/corrmask-1-2/model
 	cp $R/runs/corrmask-1-2/pretrain.tsv curve
 	run -0 table6
 	assert_line "  finetune-corrmask-1-2"
-	run ! cmp -s curve $R/runs/corrmask-1-2/pretrain.tsv             # the seconds are those of hand.model
+	run ! cmp -s curve $R/runs/corrmask-1-2/pretrain.tsv             # the seconds are those of taken.model
 	run -0 table6 SEEDS="1 2 3" STRATEGIES=random
 	assert_line "  pretrain-random-100-3"
 	refute_line --regexp '^  pretrain-.*-[12]$'
@@ -343,11 +348,11 @@ table6() { pipelines THREADS=2 table6 "${SMALL[@]}" STRATEGIES="random pmi-rand 
 G() {
 	mkdir -p four
 	for t in maskgen sctrain scembed ctaprobe; do ln -sf "$(realpath "$BIN/$t")" four/; done
-	BIN=$PWD/four "$BATS_TEST_DIRNAME/bench/gpu_experiments.sh" "$@" "${SMALL[@]}" STRATEGIES="random corrmask" SIZES="100 1" SEEDS="1 2" DEVICE=cpu
+	BIN=$PWD/four "$BATS_TEST_DIRNAME/bench/gpu_experiments.sh" "$@" SCALE=tiny STRATEGIES="random corrmask" SIZES="100 1" SEEDS="1 2" DEVICE=cpu
 }
 
 @test "make fig7: the same runs with other lambdas; corrmask-N masks as maskgen --lambda N/100 does" {
-	run -0 pipelines THREADS=2 fig7 "${SMALL[@]}" SEEDS=1
+	run -0 pipelines THREADS=2 fig7 SCALE=tiny SEEDS=1
 	refute_line "  pretrain-random-1-1"
 	assert_line "  pretrain-corrmask-25-1-1"
 	assert_file_not_empty $R/fig7.svg
@@ -360,12 +365,12 @@ G() {
 }
 
 @test "make table7: the corpus is that of CORPUS, the vocabulary too; the paper's protocol" {
-	run ! pipelines table7 "${SMALL[@]}"
+	run ! pipelines table7 SCALE=tiny
 	assert_output --partial "table7: CORPUS=FILE is needed"
 	run ! pipelines table7 CORPUS=none.h5ad
 	assert_output --partial "CORPUS=none.h5ad: no such file or folder"
 	scsim -q --cells 150 --seed 8 | scview -q -O h5ad - -o "other tissue.h5ad"
-	run -0 pipelines THREADS=2 table7 "${SMALL[@]}" SEEDS=1 PROTOCOL=paper FT_EPOCHS=2 CORPUS="other tissue.h5ad"
+	run -0 pipelines THREADS=2 table7 SCALE=tiny SEEDS=1 PROTOCOL=paper FT_EPOCHS=2 CORPUS="other tissue.h5ad"
 	assert_line "  h5tok-corpus"
 	assert_line --regexp '^ +150 cells$'
 	assert_line --partial "rate 1e-3, --best last"
@@ -378,11 +383,11 @@ G() {
 	assert_line "MIN_CLASS = 0.05"
 	assert_line --partial "/other tissue.h5ad ("
 	# no class has less than a twentieth of the cells
-	scview -s results/prepared/latest/cells.counts | awk -F '\t' '$1 == "cell_type" && $2 ~ /^=/ && $3 > 0 { print $3 < 0.05 * 280 }' | sort | uniq -c >kept
+	scview -s results/prepared/latest/cells.counts | awk -F '\t' '$1 == "cell_type" && $2 ~ /^=/ && $3 > 0 { print $3 < 0.05 * 300 }' | sort | uniq -c >kept
 	run -0 awk '{ print $2 }' kept
 	assert_output 0
 	# Geneformer's tables are taken for all cells
-	run -0 pipelines THREADS=2 table6-inputs "${SMALL[@]}" SIZES=1 MEDIANS=corpus.vocab
+	run -0 pipelines THREADS=2 table6-inputs SCALE=tiny SIZES=1 MEDIANS=corpus.vocab
 	refute_line "  rankenc-fit"
 	diff <(scview --vocab corpus.tok) <(scview --vocab results/table6-inputs/latest/learn.tok)
 }
@@ -412,7 +417,7 @@ G() {
 	# at home again: nothing is left to do
 	mkdir -p home/table6
 	tar -xzmf out1/runs.tar.gz -C home/table6
-	run -0 pipelines THREADS=2 table6 RESULTS=home INPUTS=$I "${SMALL[@]}" STRATEGIES="random corrmask" SIZES="100 1" SEEDS="1 2"
+	run -0 pipelines THREADS=2 table6 RESULTS=home INPUTS=$I SCALE=tiny STRATEGIES="random corrmask" SIZES="100 1" SEEDS="1 2"
 	refute_line --regexp '^  (pretrain|finetune)'
 	diff <(grep ± out1/table.txt) <(printf '%s\n' "$output" | grep ±)
 	# time that is up at once, however many runs a fast machine ends by then
@@ -440,5 +445,5 @@ G() {
 	assert_equal "$(find $R -type f | wc -l)" "$was"
 	run cat $other/settings
 	assert_line "FT_EPOCHS = 1"
-	assert_line "CELLS = 280"
+	assert_line "CELLS = 300"
 }

@@ -11,8 +11,8 @@ SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' te
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults check-asan check-tsan check-valgrind soak check-fresh check-portability \
-	$(UNIT) $(BATS) fuzz fuzz-long $(FUZZ:%=run-%) bench
+.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults kills power-cut check-asan check-tsan check-valgrind soak check-fresh check-portability \
+	$(UNIT) $(BATS) fuzz fuzz-long $(FUZZ:%=run-%) check-seeds $(FUZZ:%=seeds-%) bench
 
 # $(call side_by_side,GOALS): in a make with JOBS jobs, unless this one has -j. bats must not see the variables of make.
 side_by_side = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS) --output-sync=target) $1
@@ -28,6 +28,14 @@ FAULTS ?= 40
 check-faults: all ## let allocations and system calls fail, one by one, in every tool (FAULTS= runs a kind of call; 0: all)
 	@BIN=$(BIN) tests/faults/faults.sh -n $(FAULTS) -j $(JOBS)
 
+N ?= 200
+kills: all ## kill trainings of every task N=200 times at random moments (TASK="mlm mlm-mpi" for a part), and compare what --resume gives
+	@BIN=$(BIN) tests/kills.py -n $(N) $(TASK)
+
+RESUMES ?= 40
+power-cut: all ## what does a power cut leave of every output, after each write? (needs strace; RESUMES= trainings go on from there; 0: all)
+	@BIN=$(BIN) tests/faults/powercut.py -n $(RESUMES)
+
 check-unit: $(UNIT) ## run the unit tests (cmocka)
 
 check-bats: BATSFLAGS ?= --filter-tags '!slow'
@@ -42,15 +50,15 @@ $(UNIT): unit-%: $(B)/unit/test_%
 $(BATS): bats-%: tests/%.bats $(B)/emu/corrmask_cuda.so | all
 	@env -u MAKEFLAGS -u MAKELEVEL BIN="$$(realpath $(BIN))" EMULATED="$$(realpath $(B)/emu)" bats $(BATSFLAGS) $<
 
-check-asan: ## run the unit tests under ASan and UBSan
-	$(call side_by_side,VARIANT=asan check-unit)
+check-asan: ## run the unit tests and the seeds of fuzzing under ASan and UBSan
+	$(call side_by_side,VARIANT=asan check-unit check-seeds)
 
 check-tsan: ## run the threads of lib/stream and a small pipeline under TSan
 	$(MAKE) VARIANT=tsan all unit-stream
 	@BIN=$(BUILD)/tsan/bin tests/tsan/tsan.sh
 
-soak: all ## a million simulated cells (CELLS=) through the pipeline: does memory stay flat? (an hour, 10 GB in TMPDIR)
-	@BIN=$(BIN) tests/soak.py $(if $(filter command environment,$(origin CELLS)),$(CELLS),1000000)
+soak: all ## a million simulated cells (CELLS=) through the pipeline: does memory stay flat? (half an hour, 5 GB in TMPDIR; SOAK_LOG=FILE)
+	@BIN=$(BIN) tests/soak.py $(if $(filter command environment,$(origin CELLS)),$(CELLS),1000000) $(SOAK_LOG)
 
 check-valgrind: all ## run a small pipeline under valgrind memcheck (needs the Debian packages valgrind and libc6-dbg)
 	@BIN=$(BIN) tests/valgrind.sh
@@ -98,16 +106,30 @@ fuzz: ## fuzz every parser of outside data for FUZZ_SECONDS=60
 fuzz-long: ## fuzz each parser for eight hours
 	$(MAKE) fuzz FUZZ_SECONDS=28800
 
-$(B)/fuzz/%: LDLIBS += -fsanitize=fuzzer
+# The engine, and the compiler that links it (tests/fuzz/build.sh sets both).
+FUZZ_ENGINE ?= -fsanitize=fuzzer
+$(B)/fuzz/%: LDLIBS += $(FUZZ_ENGINE)
+$(B)/fuzz/%: CC := $(or $(FUZZ_LINKER),$(CC))
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libcorrmask.a
 	@mkdir -p $(@D)
 	$(link)
+
+# The seeds of a target; fuzz_kinds reads streams too.
+seeds = $(wildcard tests/fuzz/seeds/$1 $(if $(filter fuzz_kinds,$1),tests/fuzz/seeds/fuzz_stream))
+# The seeds, and what was found, without an engine: any compiler can do it.
+$(B)/replay/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/replay.o $(B)/libcorrmask.a
+	@mkdir -p $(@D)
+	$(link)
+check-seeds: $(FUZZ:%=seeds-%) ## give the fuzz targets their seeds, and the inputs that failed once
+$(FUZZ:%=seeds-%): seeds-%: $(B)/replay/%
+	@$< $(call seeds,$*) 2>$<.log || { tail -n 40 $<.log >&2; exit 1; }
+	@echo '== $<: '$$(tail -n 1 $<.log)
 
 FUZZ_CORPUS := $(BUILD)/corpus
 $(FUZZ:%=run-%): run-%: $(B)/fuzz/%
 	@mkdir -p $(FUZZ_CORPUS)/$*
 	$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(BUILD)/ \
-		$(FUZZ_CORPUS)/$* $(wildcard tests/fuzz/seeds) 2>$(FUZZ_CORPUS)/$*.log || { tail -n 100 $(FUZZ_CORPUS)/$*.log >&2; exit 1; }
+		$(FUZZ_CORPUS)/$* $(call seeds,$*) 2>$(FUZZ_CORPUS)/$*.log || { tail -n 100 $(FUZZ_CORPUS)/$*.log >&2; exit 1; }
 	@sed -n 's/^Done/$*:/p' $(FUZZ_CORPUS)/$*.log
 
 # ---- Linters ----
@@ -129,8 +151,15 @@ lint-c: ## cppcheck; tests/cppcheck.txt holds what it gets wrong, and why
 
 # In bats: variables that it sets or the helper uses (2034, 2154), a failing cd, which ends the test (2164), > "$$file" after run (2238),
 # functions with optional arguments (2120). In scripts: functions called by a name in a variable (2317).
+# Of the flags only those on which the meaning of the sources depends.
+ANALYZE := -std=gnu11 -fopenmp $(MARCH) -D_GNU_SOURCE -DCORRMASK_VERSION="0" -Ilib -Isrc $(PKG_INC)
+.PHONY: analyze analyze-clang analyze-gcc
+analyze: analyze-clang analyze-gcc ## static analysis of lib and src; tests/analyze.txt holds what the analysers get wrong, and why
+analyze-clang analyze-gcc: analyze-%: ## one of them
+	@JOBS=$(JOBS) FLAGS='$(ANALYZE)' tests/analyze.sh $*
+
 lint-shell: ## shellcheck
-	@shellcheck -e SC2317 .ci/run $(wildcard tests/*.sh tests/bench/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh)
+	@shellcheck -e SC2317 .ci/run $(wildcard tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh)
 	@shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)
 
 lint-man: ## mandoc's checks of the manual pages

@@ -121,10 +121,50 @@ setup() {
 		scview -O npy x.emb >x.npy
 		$PYTHON "$BATS_TEST_DIRNAME/ref/model_dir.py" embed model tokens.tsv $layer mean x.npy
 	done
-	# without the column the same tokens give other vectors
-	scembed -q -M model median.tok -o y.emb
-	run cmp -s <(scview -O npy x.emb) <(scview -O npy y.emb)
+}
+
+# refused MESSAGE COMMAND...: exit status 1 and this message
+refused() {
+	run "${@:2}"
+	assert_failure 1
+	assert_output --partial "$1"
+}
+
+@test "sctrain, scembed: a model of ranks and tokens without, and the other way round; a list of another type" {
+	need_tool sctrain scembed
+	maskgen -q group.tok -o g.masked
+	maskgen -q median.tok -o m.masked
+	maskgen -q --strategy none --keep cell_type median.tok -o m.none
+	sctrain mlm -q --config tiny -o g.model g.masked
+	sctrain mlm -q --config tiny -o m.model m.masked
+	grep -q '"shared_positions":[[:space:]]*true' g.model/config.json
+	run grep -q shared_positions m.model/config.json
 	assert_failure
+	local without="the tokens have no ranks, but the model in g.model was trained with them: encode the cells with rankenc --ties group"
+	local with="the tokens have ranks (rankenc --ties group), but the model in m.model was trained without"
+	refused "median.tok: $without" scembed -M g.model median.tok -o never
+	refused "group.tok: $with" scembed -M m.model group.tok -o never
+	refused "m.masked: $without" sctrain eval -M g.model m.masked
+	refused "g.masked: $with" sctrain eval -M m.model g.masked
+	refused "m.none: $without" sctrain cells --init g.model --label cell_type -o never1 m.none
+	refused "m.masked: $without" sctrain mlm --init g.model --config tiny -o never2 m.masked
+	refused "g.masked: $with" sctrain mlm --init m.model -o never3 g.masked
+	sed 's/"shared_positions":[[:space:]]*true/"shared_positions": 1/' g.model/config.json >number.json
+	refused "number.json: shared_positions: expected true or false" sctrain mlm --config number.json -o never4 g.masked
+	$PYTHON - "$BATS_TEST_DIRNAME/../src" <<-'END'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		import scstream
+		for name in "random", "group":
+		    s = scstream.read(name + ".tok")
+		    columns = [dict(c, type="u32") if c["name"] in ("tie", "rank") else c for c in s.header["columns"]]
+		    wide = lambda b: {k: (v[0], v[1].astype("u4")) if k in ("tie", "rank") else v for k, v in b.items()}
+		    scstream.write(name + "32.tok", dict(s.header, columns=columns), map(wide, s))
+	END
+	refused "random32.tok: column 'tie' is u32, expected u16" maskgen random32.tok -o never
+	refused "group32.tok: column 'rank' is u32, expected u16" maskgen group32.tok -o never
+	refused "group32.tok: column 'rank' is u32, expected u16" scembed -M g.model group32.tok -o never
+	for f in never never?; do assert_not_exist "$f"; done
 }
 
 @test "scembed: the order of equal counts is the one that maskgen --seed 1 draws in epoch 0" {

@@ -105,6 +105,16 @@ static int read_matrix(struct h5ad *h, const char *group, const char *ids, const
 	return r;
 }
 
+#define NAMES 256 /* bytes of the list of names in a message */
+
+/* Append a name of n bytes. A list that is too long ends with dots. */
+static void add_name(char names[NAMES], const char *name, size_t n)
+{
+	size_t at = strlen(names), room = NAMES - at;
+	if ((size_t)snprintf(names + at, room, "%s%.*s", at ? ", " : "", (int)n, name) >= room)
+		memcpy(names + NAMES - 4, "...", 4);
+}
+
 static herr_t genome_group(hid_t g, const char *name, const H5L_info_t *info, void *list)
 {
 	char *path = xasprintf("%s/genes", name);
@@ -124,11 +134,9 @@ int tenx_open_h5(struct h5ad *h, const struct h5ad_options *opt, struct error *e
 	texts_clear(&genomes);
 	H5Literate(h->file, H5_INDEX_NAME, H5_ITER_INC, NULL, genome_group, &genomes);
 	int r = 0, pick = -1;
-	char names[256] = "";
+	char names[NAMES] = "";
 	for (size_t i = 0; i < genomes.n; i++) {
-		size_t at = strlen(names);
-		snprintf(names + at, sizeof names - at, "%s%.*s", at ? ", " : "", (int)(genomes.offset[i + 1] - genomes.offset[i]),
-			genomes.bytes + genomes.offset[i]);
+		add_name(names, genomes.bytes + genomes.offset[i], genomes.offset[i + 1] - genomes.offset[i]);
 		if (opt->genome && is_text(&genomes, i, opt->genome))
 			pick = (int)i;
 	}
@@ -172,12 +180,11 @@ int h5ad_matrix_name(const char *path, size_t *prefix)
 static int find_stem(struct h5ad *h, struct error *e)
 {
 	DIR *dir = opendir(h->path);
-	char names[256] = "";
+	char names[NAMES] = "";
 	size_t prefix = 1, found = 0;
 	if (!dir)
 		return error_set(e, "%s: %s", h->path, strerror(errno));
 	for (struct dirent *d; prefix && (d = readdir(dir));) {
-		size_t at = strlen(names);
 		if (!h5ad_matrix_name(d->d_name, &prefix)) {
 			prefix = 1;
 			continue;
@@ -185,7 +192,7 @@ static int find_stem(struct h5ad *h, struct error *e)
 		found = prefix ? found + 1 : 1;
 		free(h->stem);
 		h->stem = xasprintf("%s/%.*s", h->path, (int)prefix, d->d_name);
-		snprintf(names + at, sizeof names - at, "%s%s", at ? ", " : "", d->d_name);
+		add_name(names, d->d_name, strlen(d->d_name));
 	}
 	closedir(dir);
 	if (found > 1)

@@ -18,16 +18,21 @@ int error_set(struct error *e, const char *fmt, ...) __attribute__((format(print
 /* Put "prefix: " before the message already in e. Always returns -1. */
 int error_prefix(struct error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+#ifdef ANALYZE /* make analyze: the analysers see one file at a time, and would try a return value of 0 */
+#define error_set(...) (error_set(__VA_ARGS__), -1)
+#define error_prefix(...) (error_prefix(__VA_ARGS__), -1)
+#endif
+
 /* These end the program with a message when memory is out.
  * n * size is checked for overflow; a size of 0 gives a valid pointer. All are freed with free(). */
-void *xmalloc(size_t size);
-void *xcalloc(size_t n, size_t size);
-void *xrealloc(void *p, size_t n, size_t size);
+void *xmalloc(size_t size) __attribute__((returns_nonnull));
+void *xcalloc(size_t n, size_t size) __attribute__((returns_nonnull));
+void *xrealloc(void *p, size_t n, size_t size) __attribute__((returns_nonnull));
 /* n * size bytes, not zeroed, at a multiple of 64; large ones on huge pages, which makes address translation faster. */
-void *xlarge(size_t n, size_t size);
-char *xstrdup(const char *s);
-char *xstrndup(const char *s, size_t n);
-char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void *xlarge(size_t n, size_t size) __attribute__((returns_nonnull));
+char *xstrdup(const char *s) __attribute__((returns_nonnull));
+char *xstrndup(const char *s, size_t n) __attribute__((returns_nonnull));
+char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
 /* A text in memory: open_memstream, and fclose. They end the program when memory is out, so that the text never lacks a part. */
 FILE *xmemopen(char **text, size_t *size);

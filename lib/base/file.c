@@ -33,11 +33,16 @@ static void live_drop(const char *name)
 void outfile_cleanup(void)
 {
 	for (int i = 0; i < LIVE_MAX; i++)
-		if (live[i])
-			unlink(live[i]);
+		if (live[i] && unlink(live[i]))
+			rmdir(live[i]);
 }
 
-static char *folder_of(const char *path)
+void folder_made(const char *path)
+{
+	live_add(xstrdup(path));
+}
+
+char *file_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	if (!slash)
@@ -57,7 +62,7 @@ static char *follow_links(const char *path)
 		if (n < 0)
 			return at;
 		to[n] = 0;
-		char *dir = folder_of(at), *next = *to == '/' ? xstrdup(to) : xasprintf("%s/%s", dir, to);
+		char *dir = file_folder(at), *next = *to == '/' ? xstrdup(to) : xasprintf("%s/%s", dir, to);
 		free(dir);
 		free(at);
 		at = next;
@@ -125,7 +130,7 @@ int outfile_open(struct outfile *f, const char *path, int named, struct error *e
 		f->direct = 1;
 		f->fd = S_ISDIR(st.st_mode) ? (errno = EISDIR, -1) : open(f->path, O_WRONLY | O_CLOEXEC);
 	} else {
-		char *dir = folder_of(f->path);
+		char *dir = file_folder(f->path);
 		if (!named)
 			f->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 		free(dir);
@@ -191,7 +196,7 @@ static int link_anonymous(struct outfile *f)
 /* Put the complete temporary file in place. The new name is on disk only when the folder is; some file systems cannot do that. */
 static int put_in_place(struct outfile *f)
 {
-	char *folder = folder_of(f->path); /* before the rename: memory can run out here */
+	char *folder = file_folder(f->path); /* before the rename: memory can run out here */
 	int bad = rename(f->tmp, f->path), fd = bad ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0) {
 		fsync(fd);

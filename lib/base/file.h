@@ -1,6 +1,7 @@
 /*
  * Output files that appear only when they are complete. Data is written to a temporary file beside the target, which is renamed on
- * commit. If the file system allows it, the temporary file has no name (O_TMPFILE), so not even SIGKILL leaves it behind.
+ * commit. If the file system allows it, the temporary file has no name (O_TMPFILE) until it is complete, so SIGKILL leaves no part of a
+ * file behind.
  *
  * Until then only its owner can read it (mode 0600). On commit it gets the permissions and the group of the file that it replaces, or those of
  * a new file. Symbolic links are followed, also to a file that does not exist yet. Of a file with hard links, only the named one is replaced.
@@ -38,6 +39,11 @@ int outfile_text(const char *path, const char *text, struct error *e);
 
 /* Remove the named temporary files of this process. Async-signal-safe: for signal handlers and die(). */
 void outfile_cleanup(void);
+/* The process made this folder: outfile_cleanup and the end of the program remove it if it is empty. */
+void folder_made(const char *path);
+
+/* The folder that holds a file of this name: "." if the name has no slash. The caller frees it. */
+char *file_folder(const char *path);
 
 /* An unlinked file in $TMPDIR (else /tmp) for spilling; fd or -1. */
 int file_spill(struct error *e);

@@ -50,11 +50,13 @@ void audit_cell(struct audit *a, const struct graph *g, uint32_t nspecial, const
 	}
 	for (uint32_t i = 0; i < k; i++) {
 		uint32_t u = token[position[i]];
+		uint64_t before = a->hits;
 		a->partners += g->offset[u + 1] - g->offset[u];
 		for (uint64_t j = g->offset[u]; j < g->offset[u + 1]; j++) {
 			a->present += state[g->neighbour[j]] != ABSENT;
 			a->hits += state[g->neighbour[j]] == MASKED;
 		}
+		a->hit += a->hits > before;
 	}
 	for (uint32_t i = 0; i < n; i++)
 		state[token[i]] = ABSENT;
@@ -70,6 +72,7 @@ void audit_add(struct audit *a, const struct audit *b)
 	a->partners += b->partners;
 	a->present += b->present;
 	a->hits += b->hits;
+	a->hit += b->hit;
 	a->linked += b->linked;
 	a->near += b->near;
 	a->grams += b->grams;
@@ -95,6 +98,7 @@ char *audit_table(const struct audit *a)
 		{"pair_span", ratio(2 * a->present, 2 * a->present - a->hits)},
 		{"hit_rate_present", ratio(a->hits, a->present)},
 		{"hit_rate", ratio(a->hits, a->partners)},
+		{"hit_tokens", ratio(a->hit, a->tokens)},
 		{"neighbour_within_5", ratio(a->near, a->tokens)},
 		{"neighbour_within_5_linked", ratio(a->near, a->linked)},
 		{"grams_5_with_pair", ratio(a->grams_with_pair, a->grams)},

@@ -15,6 +15,7 @@ struct audit {
 	uint64_t runs;               /* maximal runs of adjacent masked positions */
 	uint64_t partners, present,
 		hits;                    /* sums over masked genes: neighbours in the graph; those in the cell; those that are masked too */
+	uint64_t hit;                    /* masked genes of which a neighbour is masked too */
 	uint64_t linked;                 /* tokens with neighbours in the graph */
 	uint64_t near;                   /* tokens with a neighbour at most AUDIT_REACH positions away */
 	uint64_t grams, grams_with_pair; /* AUDIT_REACH-grams: AUDIT_REACH adjacent tokens; those that contain two neighbours */

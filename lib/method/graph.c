@@ -3,6 +3,7 @@
 #include "base/digest.h"
 #include "base/rng.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,6 +149,10 @@ static int take_block(struct graph *g, const struct block *b, const int col[5], 
 		g->neighbour[had + i] = block_id(b, col[1], i);
 	memcpy(g->weight + had, b->col[col[2]].data, items * sizeof *g->weight);
 	memcpy(g->overlap + had, b->col[col[3]].data, items * sizeof *g->overlap);
+	for (size_t i = 0; i < items; i++)
+		if (!isfinite(g->weight[had + i]))
+			return error_set(e, "%s: a weight of neighbour %u is %g", stream_name(in), g->neighbour[had + i],
+				(double)g->weight[had + i]);
 	for (size_t r = 0; r < b->rows; r++, g->n++) {
 		if (g->n == h->vocab.n || ((const uint32_t *)b->col[col[0]].data)[r] != g->n)
 			return error_set(e, "%s: row %u is not the vocabulary's next entry", stream_name(in), g->n);
@@ -156,6 +161,19 @@ static int take_block(struct graph *g, const struct block *b, const int col[5], 
 		if (g->module)
 			g->module[g->n] = ((const int32_t *)b->col[col[4]].data)[r];
 	}
+	return 0;
+}
+
+/* Is every edge in both rows, with the same numbers? graph_shuffle and igraph take it from one of them. */
+static int check_both_rows(const struct graph *g, const char *name, struct error *e)
+{
+	for (uint32_t u = 0; u < g->n; u++)
+		for (uint64_t k = g->offset[u]; k < g->offset[u + 1]; k++) {
+			int64_t back = graph_find(g, g->neighbour[k], u);
+			if (back < 0 || memcmp(g->weight + k, g->weight + back, sizeof *g->weight) || g->overlap[k] != g->overlap[back])
+				return error_set(e, "%s: token %u has neighbour %u, but not the other way round with the same numbers",
+					name, u, g->neighbour[k]);
+		}
 	return 0;
 }
 
@@ -180,6 +198,8 @@ int graph_read(struct graph *g, struct stream *in, const char *weight, const cha
 	block_release(&b);
 	if (got == 0 && g->n != h->vocab.n)
 		got = error_set(e, "%s: %u rows, but the vocabulary has %zu", name, g->n, h->vocab.n);
+	if (got == 0)
+		got = check_both_rows(g, name, e);
 	if (got < 0)
 		graph_release(g);
 	return got < 0 ? -1 : 0;

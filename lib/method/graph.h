@@ -36,7 +36,8 @@ int graph_write(const struct graph *g, int32_t *const *module, size_t nmodule, s
 
 /* Read a whole graph stream whose weights are in column `weight`: "rho" (with "overlap") or "npmi" (with "count"), see graph_weight.
  * module (may be NULL): name of a column of modules to read. -1 with e set: not a graph, another kind of weight, rows that are not the
- * vocabulary in order, neighbours out of order, a special token with neighbours. */
+ * vocabulary in order, neighbours out of order, a special token with neighbours, an edge that is not in the rows of both its genes, a weight
+ * that is not finite. */
 int graph_read(struct graph *g, struct stream *in, const char *weight, const char *module, struct error *e);
 const char *graph_weight(const struct header *h); /* "npmi" if there is such a column, else "rho" */
 void graph_release(struct graph *g);              /* accepts a zeroed struct */

@@ -100,10 +100,11 @@ int graph_modules(const struct graph *g, double resolution, uint32_t seed, int32
 	edge_values(g, g->weight, &weight, 1);
 	bad = igraph_strength(&net, &strength, igraph_vss_all(), IGRAPH_ALL, IGRAPH_LOOPS, &weight);
 	double total = igraph_vector_sum(&weight);
+	if (!bad && !(total > 0)) /* igraph would not come to an end */
+		bad = IGRAPH_EINVAL;
 	/* modularity is the constant Potts model with strengths as node weights and resolution / 2m */
 	if (!bad)
-		bad = igraph_community_leiden(
-			&net, &weight, &strength, total > 0 ? resolution / (2 * total) : 0, 0.01, 0, -1, &member, &found, NULL);
+		bad = igraph_community_leiden(&net, &weight, &strength, resolution / (2 * total), 0.01, 0, -1, &member, &found, NULL);
 	if (!bad)
 		number_modules(&member, found, token, module);
 	igraph_vector_int_destroy(&member);
@@ -111,6 +112,8 @@ int graph_modules(const struct graph *g, double resolution, uint32_t seed, int32
 	igraph_vector_destroy(&weight);
 	igraph_destroy(&net);
 	free(token);
+	if (bad && !(total > 0))
+		return error_set(e, "no modules: all weights of the graph are 0");
 	return bad ? error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad)) : (int)found;
 }
 

@@ -9,7 +9,7 @@
 /*
  * Leiden communities [Traag et al. 2019] of the genes that have neighbours: modularity at this resolution with weights |weight|,
  * from singletons until nothing improves. module [g->n] out: 0, 1, ... in falling order of size (ties: the lower token first), -1
- * for genes without neighbours. Returns how many, or -1 with e set.
+ * for genes without neighbours. Returns how many, or -1 with e set: all weights are 0, so that no module is better than another.
  */
 int graph_modules(const struct graph *g, double resolution, uint32_t seed, int32_t *module, struct error *e);
 

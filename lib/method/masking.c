@@ -50,11 +50,15 @@ static int token_lists(struct header *want, struct header *out, const struct hea
 	if (c->groups && groups_column(want, in, c->groups, token, name, e))
 		return -1;
 	header_add_ragged(out, "input", id, "input");
-	if (header_beside(in, "tie", U16, token) >= 0)
-		header_add_ragged(want, "tie", U16, group);
-	else if (c->runs)
+	int tie = header_beside(in, "tie", U16, token, name, e), rank = header_beside(in, "rank", U16, token, name, e),
+	    value = c->value ? header_beside(in, "value", F32, token, name, e) : -1;
+	if (tie < -1 || rank < -1 || value < -1)
+		return -1;
+	if (c->runs && tie < 0)
 		return error_set(e, "%s: no list 'tie' beside the tokens: --strategy runs needs tokens of rankenc --ties random", name);
-	if (header_beside(in, "rank", U16, token) >= 0) {
+	if (tie >= 0)
+		header_add_ragged(want, "tie", U16, group);
+	if (rank >= 0) {
 		header_add_ragged(want, "rank", U16, group);
 		header_add_ragged(out, "rank", U16, "input");
 	}
@@ -62,7 +66,7 @@ static int token_lists(struct header *want, struct header *out, const struct hea
 	header_add_ragged(out, "target", id, "masked");
 	if (!c->value)
 		return 0;
-	if (header_find(out, "rank") < 0 || header_beside(in, "value", F32, token) < 0)
+	if (rank < 0 || value < 0)
 		return error_set(e,
 			"%s: no lists 'rank' and 'value' beside the tokens: --objective value needs tokens of rankenc --ties group --value",
 			name);
@@ -275,17 +279,17 @@ void masking_init(struct masking *m)
 	int counts = m->plan->strategy == MASK_COLUMNS;
 	m->token = header_find(want, counts ? "gene" : "token");
 	m->group = m->groups ? header_find(want, m->groups) : -1;
-	m->tie = counts ? -1 : header_beside(want, "tie", U16, m->token);
+	m->tie = counts ? -1 : header_beside(want, "tie", U16, m->token, NULL, NULL);
 	m->cell = header_find(out, "cell");
 	m->epoch = header_find(out, "epoch");
 	m->step = header_find(out, "step");
 	m->input = header_find(out, counts ? "gene" : "input");
 	m->position = header_find(out, counts ? "masked" : "position");
 	m->target = header_find(out, "target");
-	m->rank_from = counts ? -1 : header_beside(want, "rank", U16, m->token);
-	m->rank = counts ? -1 : header_beside(out, "rank", U16, m->input);
-	m->value_from = counts ? -1 : header_beside(want, "value", F32, m->token);
-	m->value = counts ? -1 : header_beside(out, "value", F32, m->target);
+	m->rank_from = counts ? -1 : header_beside(want, "rank", U16, m->token, NULL, NULL);
+	m->rank = counts ? -1 : header_beside(out, "rank", U16, m->input, NULL, NULL);
+	m->value_from = counts ? -1 : header_beside(want, "value", F32, m->token, NULL, NULL);
+	m->value = counts ? -1 : header_beside(out, "value", F32, m->target, NULL, NULL);
 	m->token_list = want->col[m->token].group;
 	m->input_list = out->col[m->input].group;
 	m->masked_list = out->col[m->position].group;

@@ -197,7 +197,7 @@ int medians_next(struct medians *m)
 	m->left = 0;
 	for (size_t i = 0; i < m->ngene; i++) {
 		struct medians_gene *g = m->gene + i;
-		double *fine = m->fine + (size_t)g->slot * MEDIANS_FINE;
+		double *fine = m->fine ? m->fine + (size_t)g->slot * MEDIANS_FINE : NULL; /* none in pass 1 */
 		switch (g->mode) {
 		case MEDIANS_COARSE:
 			next_coarse(g, m->coarse + i * MEDIANS_BINS);

@@ -2,7 +2,8 @@
  * The PMI graph [CorrMask, appendix A.2, after Levine et al. 2021]: genes that are adjacent more often than by chance.
  *     NPMI(u, v) = log(P(u, v) / (P(u) P(v))) / -log P(u, v)
  * P(u, v) is the share of the adjacent pairs (t_i, t_i+1) that are {u, v}, in either order. P(u) is the share of the tokens that are u.
- * NPMI is 1 for genes that always occur as a pair. Independent genes have log 2 / -log P(u, v), not 0, because both orders count.
+ * NPMI is about 1 for genes that always occur as a pair (above 1 in short cells, which have one pair fewer than tokens). Independent genes
+ * have log 2 / -log P(u, v), not 0, because both orders count.
  */
 #ifndef PMI_H
 #define PMI_H

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* b of rng_at: the purpose of a draw. Never renumber. */
-enum { GENE, ORDER, TYPE, MARKER, DONOR, SHIFT, CELL, B1, B2 };
+enum { GENE, ORDER, TYPE, MARKER, DONOR, SHIFT, CELL, B1, B2, B2_CLASS };
 
 #define LEVEL_SD 1.3   /* spread of the genes' mean levels, natural log */
 #define PROGRAM_SD 0.7 /* standard deviation of a type's module activities around its parent's */
@@ -108,6 +108,25 @@ int sim_init_cells(struct sim *s, struct error *e)
 	return 0;
 }
 
+/* chosen[m]: as many random genes as module m has */
+static void draw_classes(struct sim *s)
+{
+	s->chosen = xcalloc((size_t)s->modules * s->genes, 1);
+	uint32_t *order = xcalloc(s->genes, sizeof *order);
+	for (uint32_t m = 0; m < s->modules; m++) {
+		uint32_t size = 0;
+		struct rng r = draw(s, m, B2_CLASS);
+		for (uint32_t g = 0; g < s->genes; g++) {
+			order[g] = g;
+			size += s->module[g] == (int32_t)m;
+		}
+		shuffle(order, s->genes, &r);
+		for (uint32_t i = 0; i < size; i++)
+			s->chosen[(size_t)m * s->genes + order[i]] = 1;
+	}
+	free(order);
+}
+
 int sim_init_blocks(struct sim *s, struct error *e)
 {
 	if (s->modules > s->genes)
@@ -115,6 +134,8 @@ int sim_init_blocks(struct sim *s, struct error *e)
 	s->module = xcalloc(s->genes, sizeof *s->module);
 	for (uint32_t g = 0; g < s->genes; g++)
 		s->module[g] = (int32_t)((uint64_t)g * s->modules / s->genes);
+	if (s->by_class)
+		draw_classes(s);
 	return 0;
 }
 
@@ -126,6 +147,7 @@ void sim_release(struct sim *s)
 	free(s->level);
 	free(s->load);
 	free(s->shift);
+	free(s->chosen);
 	*s = (struct sim){0};
 }
 
@@ -240,9 +262,10 @@ void sim_b2(const struct sim *s, uint64_t cell, uint32_t *module, uint32_t *rank
 	for (uint32_t g = 0; g < n; g++)
 		order[g] = g;
 	shuffle(order, n, &r);
+	const uint8_t *chosen = s->chosen ? s->chosen + (size_t)*module * n : NULL;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t g = order[i];
-		if (coherent ? s->module[g] == (int32_t)*module : i < size)
+		if (coherent ? s->module[g] == (int32_t)*module : chosen ? chosen[g] : i < size)
 			x[g] += delta;
 	}
 	/* x > 0; a draw of exactly 0 (probability 0) ranks last */

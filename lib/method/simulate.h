@@ -10,8 +10,8 @@
  * b1     tokens. CorrMask, Appendix B.1 (structure recovery): Exp(1) background, N(10, 2) (standard deviation 2) on the
  *        genes of one active module, half of the values dropped, the `top` largest kept, in falling order.
  * b2     tokens. CorrMask, Appendix B.2 (modularity sweep): Exp background of mean `mean`, one delta ~ N(10, 0.5) per sample,
- *        added to the genes of the active module (probability gamma) or to as many random genes; the token at
- *        position g is the rank of gene g (0 = lowest).
+ *        added to the genes of the active module (probability gamma) or to as many random genes, drawn for each sample or once
+ *        for each module; the token at position g is the rank of gene g (0 = lowest).
  *
  * Everything is a function of (seed, cell) or (seed, gene), so cells can be made in any order.
  */
@@ -29,6 +29,7 @@ struct sim {
 	uint32_t types, donors;  /* cells */
 	uint32_t top;            /* b1 */
 	double gamma, mean;      /* b2 */
+	int by_class;            /* b2: random genes are those of the module's own draw */
 	double depth;            /* cells: median counts per cell */
 	double rarest;           /* cells: frequency of the rarest type, <= 1 / types */
 	double share;            /* cells: share of the genes that are in modules */
@@ -36,13 +37,14 @@ struct sim {
 	double activity;         /* cells: s, spread of a module's activity within a type */
 	double batch, noise;     /* cells: standard deviations, natural log */
 
-	/* made by sim_init_...; all but module are for "cells" only */
+	/* made by sim_init_...; all but module and chosen are for "cells" only */
 	int32_t *module;   /* [genes] module of a gene, -1 for none */
 	double *frequency; /* [types] sums to 1 */
 	double *depth_of;  /* [donors] factor */
 	float *level;      /* [types, genes] log level without the cell's own activity */
 	float *load;       /* [genes] */
 	float *shift;      /* [donors, genes] */
+	uint8_t *chosen;   /* [modules, genes] b2 with by_class, else NULL: the random genes of a module */
 };
 
 /* Draw the tables. -1 with e set if the settings contradict each other. */

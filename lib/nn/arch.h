@@ -29,8 +29,9 @@ struct model_config {
 	const struct arch *arch; /* NULL: bert */
 	uint32_t vocab_size, hidden_size, num_hidden_layers, num_attention_heads, intermediate_size;
 	uint32_t max_position_embeddings, type_vocab_size, pad_token_id;
-	uint32_t num_groups; /* categories of the one-hot covariate of cells (struct batch) */
-	enum act hidden_act; /* ACT_RELU or ACT_GELU */
+	uint32_t shared_positions; /* 1: the position of a token is its rank (struct batch), not its place in the cell */
+	uint32_t num_groups;       /* categories of the one-hot covariate of cells (struct batch) */
+	enum act hidden_act;       /* ACT_RELU or ACT_GELU */
 	double hidden_dropout_prob, attention_probs_dropout_prob;
 	double classifier_dropout; /* negative: as hidden_dropout_prob */
 	double layer_norm_eps, initializer_range;
@@ -42,6 +43,7 @@ enum field_type {
 	FIELD_REAL,     /* double */
 	FIELD_OPTIONAL, /* double; null in the file means `missing`, which is negative */
 	FIELD_ACT,      /* enum act: relu or gelu; missing: gelu */
+	FIELD_FLAG,     /* uint32_t: 1 for true; written only then */
 	FIELD_WORD,     /* if the file has it, it must be `word` */
 	FIELD_TRUE,     /* if the file has it, it must be true */
 	FIELD_FALSE,

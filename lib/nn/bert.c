@@ -54,6 +54,7 @@ static const struct config_field fields[] = {
 	{"num_attention_heads", FIELD_WHOLE, FIELD(num_attention_heads), 12, NULL, 0},
 	{"num_hidden_layers", FIELD_WHOLE, FIELD(num_hidden_layers), 12, NULL, 0},
 	{"pad_token_id", FIELD_WHOLE, FIELD(pad_token_id), 0, NULL, 0},
+	{"shared_positions", FIELD_FLAG, FIELD(shared_positions), 0, NULL, 0},
 	{"type_vocab_size", FIELD_WHOLE, FIELD(type_vocab_size), 2, NULL, 0},
 	{"vocab_size", FIELD_WHOLE, FIELD(vocab_size), 30522, NULL, 0},
 	{"position_embedding_type", FIELD_WORD, 0, 0, "absolute", 1},

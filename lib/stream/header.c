@@ -226,10 +226,15 @@ int header_missing_of(const struct header *h, int c)
 	return h->col[c].shape == SCALAR ? header_missing(h, h->col[c].name) : -1;
 }
 
-int header_beside(const struct header *h, const char *name, enum column_type type, int c)
+int header_beside(const struct header *h, const char *name, enum column_type type, int c, const char *file, struct error *e)
 {
 	int i = header_find(h, name);
-	return i >= 0 && h->col[i].shape == RAGGED && h->col[i].type == type && h->col[i].group == h->col[c].group ? i : -1;
+	if (i < 0 || h->col[i].shape != RAGGED || h->col[i].group != h->col[c].group)
+		return -1;
+	if (h->col[i].type == type)
+		return i;
+	error_set(e, "%s: column '%s' is %s, expected %s", file, name, type_name(h->col[i].type), type_name(type));
+	return -2;
 }
 
 size_t header_companion(const char *name)

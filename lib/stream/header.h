@@ -64,8 +64,8 @@ int header_is_id(const struct column_spec *c);
 int header_need(
 	const struct header *h, const char *name, enum column_type type, enum column_shape shape, const char *file, struct error *e);
 
-/* The list NAME of this type in the group of the ragged column c, or -1. */
-int header_beside(const struct header *h, const char *name, enum column_type type, int c);
+/* The list NAME of this type in the group of the ragged column c; -1: there is none; -2 with e set: it has another type. */
+int header_beside(const struct header *h, const char *name, enum column_type type, int c, const char *file, struct error *e);
 
 /* The companion of the scalar column NAME is NAME.missing: a scalar u8 that is 1 where a row has no value. Its index, or -1. */
 int header_missing(const struct header *h, const char *name);

@@ -80,6 +80,8 @@ static void order_blocks(struct loader *l, uint64_t epoch)
 static int load_window(struct loader *l, struct error *e)
 {
 	struct rng r = rng_at(l->seed, RNG_SHUFFLE_ROWS, l->epoch, (uint32_t)l->win);
+	if (stream_check(l->in, e))
+		return -1;
 	l->nplace = 0;
 	grow(l->place, l->place_cap, l->nrow);
 	for (size_t i = l->win * l->window, k = 0; i < l->nblock && k < l->window; i++, k++) {
@@ -177,7 +179,7 @@ static size_t deal(struct loader *l)
 int loader_next(struct loader *l, struct block *b, uint64_t *epoch, uint64_t *step, struct error *e)
 {
 	if (l->next >= l->steps)
-		return 0;
+		return stream_checked(l->in, e);
 	*step = l->next++;
 	*epoch = *step / l->per_epoch;
 	if (!l->ordered || l->epoch != *epoch)

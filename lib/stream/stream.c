@@ -89,6 +89,7 @@ void stream_free(struct stream *s)
 	free(s->packed.p);
 	free(s->entry);
 	free(s->start);
+	free(s->sum);
 	free(s->name);
 	header_release(&s->header);
 	ZSTD_freeDCtx(s->dctx);

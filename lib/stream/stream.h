@@ -30,12 +30,19 @@ int stream_read(struct stream *s, struct block *b, struct error *e);
 
 /* Prepare random access; call it before any stream_read. Finds all blocks through the seek table. Input that cannot seek is first copied
  * to an unlinked file in $TMPDIR. Then stream_read_at reads any block, in any order, and checks its zstd checksum;
- * if all blocks were read in order, the last call also checks the digest. */
+ * if all blocks were read in order, the last call also checks the digest. A block that is read again must be the same. */
 int stream_index(struct stream *s, struct error *e);
 size_t stream_blocks(const struct stream *s);
 uint32_t stream_block_rows(const struct stream *s, size_t k);
 uint64_t stream_rows(const struct stream *s);                                     /* after stream_index: all rows; else rows read so far */
 int stream_read_at(struct stream *s, size_t k, struct block *b, struct error *e); /* 0, or -1 */
+
+/* For reading in another order: stream_check starts a thread that reads all blocks in order too and compares the digest. It also compares
+ * each of them with what stream_read_at returned, or will return. What is wrong is an error of the next stream_read_at, at the latest of
+ * stream_checked. That waits for the thread: 0, all blocks are those of the writer, or -1. Both do nothing if the digest was compared
+ * before. Memory is one block, and 8 bytes for each block of the stream. */
+int stream_check(struct stream *s, struct error *e);
+int stream_checked(struct stream *s, struct error *e);
 
 /* Start a stream on path (NULL or "-": standard output). The header is copied and written. raw: no compression. */
 struct stream *stream_create(const char *path, const struct header *h, int raw, struct error *e);

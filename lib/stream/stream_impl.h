@@ -63,6 +63,8 @@ struct stream {
 	ZSTD_DCtx *dctx;
 	uint64_t *start;  /* stream_index: [nentry] file offsets */
 	size_t in_order;  /* ... blocks that were read in order, and are in the digest */
+	uint64_t *sum;    /* ... [blocks] XXH3-64 of each block when it was first read; 0: not yet. Under `lock` */
+	int checking;     /* ... the thread reads the other blocks in order: stream_check */
 	uint64_t want[2]; /* ... digest of the trailer, low and high */
 	int indexed, ended;
 	struct bytes payload, packed; /* scratch of stream_read_at and of the writer */
@@ -132,6 +134,6 @@ int stream_truncated(const struct stream *s, struct error *e);
 /* NULL and the payload size of the frame at p, or what is wrong with it. Called before memory is allocated for the payload. */
 const char *stream_frame_size(const uint8_t *p, size_t n, size_t *content);
 /* Decompress the frame of n bytes at p. NULL, or what is wrong with it. */
-const char *stream_inflate(struct stream *s, const uint8_t *p, size_t n, size_t content, struct bytes *out);
+const char *stream_inflate(ZSTD_DCtx *c, const uint8_t *p, size_t n, size_t content, struct bytes *out);
 
 #endif

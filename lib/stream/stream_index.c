@@ -76,23 +76,29 @@ static int index_from_table(struct stream *s, uint64_t size, struct error *e)
 	return bad;
 }
 
-/* Frame k by its place in the table. */
-static int read_frame_at(struct stream *s, size_t k, struct bytes *out, struct error *e)
+/* Frame k by its place in the table; packed is scratch. */
+static int read_frame_at(const struct stream *s, ZSTD_DCtx *c, size_t k, struct bytes *packed, struct bytes *out, struct error *e)
 {
 	size_t content = 0, n = s->entry[k].packed;
 	if (n > ZSTD_compressBound(BLOCK_MAX) + 1024)
 		return error_set(e, "%s: the stream is damaged: its seek table does not match it", s->name);
-	bytes_reserve(&s->packed, n);
-	if (pread_all(s, s->packed.p, n, s->start[k], e))
+	bytes_reserve(packed, n);
+	if (pread_all(s, packed->p, n, s->start[k], e))
 		return -1;
-	const char *why = n < 9 ? "no zstd frame where one should start" : stream_frame_size(s->packed.p, n, &content);
-	if (!why && ZSTD_findFrameCompressedSize(s->packed.p, n) != n)
+	const char *why = n < 9 ? "no zstd frame where one should start" : stream_frame_size(packed->p, n, &content);
+	if (!why && ZSTD_findFrameCompressedSize(packed->p, n) != n)
 		why = "it is not one zstd frame";
 	if (!why && content != s->entry[k].content)
 		why = "its size is not that of the seek table";
 	if (!why)
-		why = stream_inflate(s, s->packed.p, n, content, out);
+		why = stream_inflate(c, packed->p, n, content, out);
 	return why ? error_set(e, "%s: damaged in frame %zu: %s", s->name, k, why) : 0;
+}
+
+static int compare_digest(struct stream *s, struct error *e)
+{
+	XXH128_hash_t h = XXH3_128bits_digest(s->digest);
+	return h.low64 != s->want[0] || h.high64 != s->want[1] ? stream_trailer_wrong(s, "content", e) : 0;
 }
 
 int stream_index(struct stream *s, struct error *e)
@@ -105,7 +111,7 @@ int stream_index(struct stream *s, struct error *e)
 	if (index_from_table(s, (uint64_t)st.st_size, e))
 		return -1;
 	size_t blocks = s->nentry - 2;
-	if (read_frame_at(s, s->nentry - 1, &s->payload, e))
+	if (read_frame_at(s, s->dctx, s->nentry - 1, &s->packed, &s->payload, e))
 		return -1;
 	const struct bytes *t = &s->payload;
 	if (!stream_is_trailer(t) || t->n != 36 + 4 * blocks || get_le64(t->p + 12) != blocks)
@@ -116,8 +122,9 @@ int stream_index(struct stream *s, struct error *e)
 		return stream_trailer_wrong(s, "rows", e);
 	s->want[0] = get_le64(t->p + 20);
 	s->want[1] = get_le64(t->p + 28);
+	s->sum = xcalloc(blocks, sizeof *s->sum);
 	s->indexed = 1;
-	return 0;
+	return blocks ? 0 : compare_digest(s, e);
 }
 
 size_t stream_blocks(const struct stream *s)
@@ -130,21 +137,84 @@ uint32_t stream_block_rows(const struct stream *s, size_t k)
 	return s->entry[k + 1].rows;
 }
 
+/* ---- the digest ---- */
+
 /* The digest needs the payloads in order. Who reads the stream so, once, has it compared with the last block. */
-static int add_in_order(struct stream *s, size_t k, struct error *e)
+static int add_in_order(struct stream *s, const struct bytes *payload, struct error *e)
 {
-	if (k != s->in_order)
+	XXH3_128bits_update(s->digest, payload->p, payload->n);
+	return ++s->in_order < stream_blocks(s) ? 0 : compare_digest(s, e);
+}
+
+/* A block must be the same whenever it is read. */
+static int compare_sum(struct stream *s, size_t k, const struct bytes *payload, struct error *e)
+{
+	uint64_t sum = XXH3_64bits(payload->p, payload->n);
+	sum += !sum;
+	pthread_mutex_lock(&s->lock);
+	uint64_t first = s->sum[k];
+	if (!first)
+		s->sum[k] = sum;
+	pthread_mutex_unlock(&s->lock);
+	return first && first != sum ? error_set(e, "%s: block %zu has changed since it was first read", s->name, k) : 0;
+}
+
+/* The thread of stream_check. */
+static void *check_rest(void *arg)
+{
+	struct stream *s = arg;
+	struct bytes packed = {0}, payload = {0};
+	struct error e = {{0}};
+	ZSTD_DCtx *c = ZSTD_createDCtx();
+	int bad = c ? 0 : error_set(&e, "%s: out of memory", s->name), stop = 0;
+	for (size_t k = s->in_order; k < stream_blocks(s) && !bad && !stop; k++) {
+		bad = read_frame_at(s, c, k + 1, &packed, &payload, &e) || compare_sum(s, k, &payload, &e) || add_in_order(s, &payload, &e);
+		pthread_mutex_lock(&s->lock);
+		stop = s->stop;
+		pthread_mutex_unlock(&s->lock);
+	}
+	ZSTD_freeDCtx(c);
+	free(packed.p);
+	free(payload.p);
+	pthread_mutex_lock(&s->lock);
+	s->done = 1;
+	s->result = bad ? -1 : 0;
+	s->error = e;
+	pthread_cond_signal(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+int stream_check(struct stream *s, struct error *e)
+{
+	if (s->checking || s->in_order == stream_blocks(s))
 		return 0;
-	XXH3_128bits_update(s->digest, s->payload.p, s->payload.n);
-	if (++s->in_order < stream_blocks(s))
-		return 0;
-	XXH128_hash_t h = XXH3_128bits_digest(s->digest);
-	return h.low64 != s->want[0] || h.high64 != s->want[1] ? stream_trailer_wrong(s, "content", e) : 0;
+	s->checking = 1;
+	return stream_thread_start(s, check_rest, e);
+}
+
+/* What the thread has found so far; wait: until its end. */
+static int check_result(struct stream *s, int wait, struct error *e)
+{
+	pthread_mutex_lock(&s->lock);
+	while (wait && !s->done)
+		pthread_cond_wait(&s->changed, &s->lock);
+	int bad = s->done && s->result;
+	pthread_mutex_unlock(&s->lock);
+	return bad ? error_set(e, "%s", s->error.msg) : 0;
+}
+
+int stream_checked(struct stream *s, struct error *e)
+{
+	if (stream_check(s, e))
+		return -1;
+	return s->checking ? check_result(s, 1, e) : 0;
 }
 
 int stream_read_at(struct stream *s, size_t k, struct block *b, struct error *e)
 {
-	if (read_frame_at(s, k + 1, &s->payload, e) || add_in_order(s, k, e))
+	if ((s->checking && check_result(s, 0, e)) || read_frame_at(s, s->dctx, k + 1, &s->packed, &s->payload, e) ||
+		compare_sum(s, k, &s->payload, e) || (!s->checking && k == s->in_order && add_in_order(s, &s->payload, e)))
 		return -1;
 	if (block_parse(b, &s->header, s->payload.p, s->payload.n, e))
 		return error_prefix(e, "%s: block %zu is damaged", s->name, k);

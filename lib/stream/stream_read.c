@@ -75,10 +75,10 @@ const char *stream_frame_size(const uint8_t *p, size_t n, size_t *content)
 	return NULL;
 }
 
-const char *stream_inflate(struct stream *s, const uint8_t *p, size_t n, size_t content, struct bytes *out)
+const char *stream_inflate(ZSTD_DCtx *c, const uint8_t *p, size_t n, size_t content, struct bytes *out)
 {
 	bytes_reserve(out, content);
-	size_t got = ZSTD_decompressDCtx(s->dctx, out->p, content, p, n);
+	size_t got = ZSTD_decompressDCtx(c, out->p, content, p, n);
 	if (ZSTD_isError(got))
 		return ZSTD_getErrorName(got);
 	out->n = content;
@@ -211,7 +211,7 @@ static int read_frame(struct stream *s, struct bytes *out, struct error *e)
 			return cut_short(s, e);
 		have = more;
 	}
-	why = stream_inflate(s, s->in.p + s->at, size, content, out);
+	why = stream_inflate(s->dctx, s->in.p + s->at, size, content, out);
 	if (why)
 		return damaged(s, why, e);
 	s->at += size;

@@ -12,9 +12,9 @@ int tokens_columns(struct masked_columns *c, const struct header *h, const char 
 		(c->input = header_need(h, "token", U32, RAGGED, name, e)) < 0)
 		return -1;
 	c->input_group = h->col[c->input].group;
-	c->rank = header_beside(h, "rank", U16, c->input);
-	c->tie = header_beside(h, "tie", U16, c->input);
-	return 0;
+	c->rank = header_beside(h, "rank", U16, c->input, name, e);
+	c->tie = header_beside(h, "tie", U16, c->input, name, e);
+	return c->rank < -1 || c->tie < -1 ? -1 : 0;
 }
 
 int masked_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e)
@@ -31,8 +31,10 @@ int masked_columns(struct masked_columns *c, const struct header *h, const char 
 	if (c->batch_row >= 0 && (h->col[c->batch_row].type != U32 || h->col[c->batch_row].shape != SCALAR))
 		c->batch_row = -1; /* a user's column that has this name */
 	c->input_group = h->col[c->input].group;
-	c->rank = header_beside(h, "rank", U16, c->input);
-	c->value = header_beside(h, "value", F32, c->target);
+	c->rank = header_beside(h, "rank", U16, c->input, name, e);
+	c->value = header_beside(h, "value", F32, c->target, name, e);
+	if (c->rank < -1 || c->value < -1)
+		return -1;
 	c->masked_group = h->col[c->target].group;
 	if (h->col[c->position].group != c->masked_group)
 		return error_set(e, "%s: columns 'position' and 'target' are not of one ragged group", name);

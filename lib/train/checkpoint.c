@@ -57,10 +57,22 @@ int checkpoint_finished(const char *model)
 	return there;
 }
 
+/* Make a folder, so that a power cut does not take it. */
+static int make_folder(const char *path, struct error *e)
+{
+	if (mkdir(path, 0777))
+		return errno == EEXIST ? 0 : error_set(e, "%s: cannot make the folder: %s", path, strerror(errno));
+	folder_made(path);
+	char *parent = file_folder(path);
+	int bad = sync_folder(parent, e);
+	free(parent);
+	return bad;
+}
+
 int checkpoint_lock(const char *model, struct error *e)
 {
-	if (mkdir(model, 0777) && errno != EEXIST)
-		return error_set(e, "%s: cannot make the folder: %s", model, strerror(errno));
+	if (make_folder(model, e))
+		return -1;
 	int fd = open(model, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return error_set(e, "%s: %s", model, strerror(errno));
@@ -77,7 +89,9 @@ int checkpoint_clear(const char *model, int all, struct error *e)
 	int bad = 0;
 	for (size_t i = 0; all && i < sizeof top / sizeof *top && !bad; i++) {
 		char *path = at(model, top[i]);
-		if (unlink(path) && errno != ENOENT)
+		if (unlink(path) == 0)
+			bad = i == 0 && sync_folder(model, e); /* no file may go before the weights: they mean that the model is whole */
+		else if (errno != ENOENT)
 			bad = error_set(e, "%s: cannot remove: %s", path, strerror(errno));
 		free(path);
 	}
@@ -263,8 +277,10 @@ FILE *checkpoint_log(const char *model, uint64_t step, const char *columns, stru
 		if (keep ? strtoull(line, NULL, 10) > step : strcmp(line, columns) != 0)
 			break;
 	free(line);
-	if (ftruncate(fileno(f), keep) || fseeko(f, 0, SEEK_END) || (!keep && fputs(columns, f) < 0) || fflush(f)) {
-		error_set(e, "%s: cannot write: %s", path, strerror(errno));
+	int bad = 0;
+	if (ftruncate(fileno(f), keep) || fseeko(f, 0, SEEK_END) || (!keep && fputs(columns, f) < 0) || fflush(f))
+		bad = error_set(e, "%s: cannot write: %s", path, strerror(errno));
+	if (bad || (!keep && sync_folder(model, e))) { /* a checkpoint must not be on disk without its curve */
 		fclose(f);
 		f = NULL;
 	}

@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,7 +15,8 @@
 
 #define PIECE ((size_t)1 << 20) /* elements of one reduction: the pieces of a large sum move through the ranks one after another */
 #define NAP 50000               /* ns between two tests of the running requests */
-#define EAGER 2000              /* tests without a nap at the start of a wait */
+#define ABORT_SECONDS 5
+#define EAGER 2000 /* tests without a nap at the start of a wait */
 
 /* All calls of MPI are made with the lock held, so MPI_THREAD_SERIALIZED is enough. */
 struct comm {
@@ -113,10 +115,22 @@ void comm_close(struct comm *c)
 	free(c);
 }
 
+static int abort_status;
+
+static void give_up(int signal)
+{
+	(void)signal;
+	_exit(abort_status);
+}
+
 void comm_abort(struct comm *c, int status)
 {
 	if (!c || c->size == 1)
 		return;
+	/* MPI_Abort waits for ever if it cannot reach mpirun, which ends the job as well when this process ends */
+	abort_status = status;
+	signal(SIGALRM, give_up);
+	alarm(ABORT_SECONDS);
 	/* MPI itself may be what exits, on the thread that holds the lock */
 	struct timespec limit;
 	clock_gettime(CLOCK_REALTIME, &limit);

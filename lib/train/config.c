@@ -64,6 +64,14 @@ static void must_be_bool(struct reader *r, const char *key, int value)
 		r->bad = error_set(r->e, "%s: %s: only %s is supported", r->name, key, value ? "true" : "false");
 }
 
+static uint32_t flag_field(struct reader *r, const char *key)
+{
+	const cJSON *x = field(r, key);
+	if (x && !r->bad && !cJSON_IsBool(x))
+		r->bad = error_set(r->e, "%s: %s: expected true or false", r->name, key);
+	return x && cJSON_IsTrue(x);
+}
+
 static enum act act_field(struct reader *r, const char *key)
 {
 	const cJSON *x = field(r, key);
@@ -90,6 +98,9 @@ static void read_field(struct reader *r, const struct config_field *f, struct mo
 		break;
 	case FIELD_ACT:
 		*(enum act *)to = act_field(r, f->key);
+		break;
+	case FIELD_FLAG:
+		*(uint32_t *)to = flag_field(r, f->key);
 		break;
 	case FIELD_WORD:
 		must_be(r, f->key, f->word);
@@ -430,6 +441,10 @@ static void add_field(cJSON *j, const struct config_field *f, const struct model
 		break;
 	case FIELD_ACT:
 		cJSON_AddStringToObject(j, f->key, *(const enum act *)from == ACT_RELU ? "relu" : "gelu");
+		break;
+	case FIELD_FLAG:
+		if (*(const uint32_t *)from)
+			cJSON_AddTrueToObject(j, f->key);
 		break;
 	case FIELD_WORD:
 		if (f->print)

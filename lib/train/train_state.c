@@ -96,6 +96,27 @@ int train_state_save(const struct train_state *s, const char *path, struct error
 	return bad;
 }
 
+/* A finite number. */
+static int number(const cJSON *j)
+{
+	return cJSON_IsNumber(j) && isfinite(j->valuedouble);
+}
+
+/* Finite numbers and texts, each under a name of its own. */
+static int settings_are_good(const cJSON *settings)
+{
+	const cJSON *x, *other;
+	cJSON_ArrayForEach(x, settings)
+	{
+		if (!cJSON_IsString(x) && !number(x))
+			return 0;
+		for (other = settings->child; other != x; other = other->next)
+			if (strcmp(other->string, x->string) == 0)
+				return 0;
+	}
+	return cJSON_IsObject(settings);
+}
+
 static int parse_state(struct train_state *s, cJSON *j, const char *path, struct error *e)
 {
 	uint64_t format = 0;
@@ -104,9 +125,8 @@ static int parse_state(struct train_state *s, cJSON *j, const char *path, struct
 		    *seconds = cJSON_GetObjectItemCaseSensitive(j, "seconds");
 	if (!cJSON_IsObject(j) || json_whole(j, "format", 0, &format) || json_whole(j, "step", UINT64_MAX, &s->step) ||
 		json_whole(j, "steps", 0, &s->steps) || s->step > s->steps || !cJSON_IsString(digest) ||
-		strlen(digest->valuestring) != 32 || !cJSON_IsNumber(epoch) || !cJSON_IsNumber(seconds) ||
-		json_whole(best, "step", 0, &s->best_step) || json_whole(best, "stale", 0, &s->stale) || s->best_step > s->step ||
-		(best && (!s->best_step || !cJSON_IsNumber(value))))
+		strlen(digest->valuestring) != 32 || !number(epoch) || !number(seconds) || json_whole(best, "step", 0, &s->best_step) ||
+		json_whole(best, "stale", 0, &s->stale) || s->best_step > s->step || (best && (!s->best_step || !number(value))))
 		return error_set(e, "%s: not the state of a trainer", path);
 	if (format != STATE_FORMAT)
 		return error_set(e, "%s: format %llu, this program reads %d", path, (unsigned long long)format, STATE_FORMAT);
@@ -115,7 +135,7 @@ static int parse_state(struct train_state *s, cJSON *j, const char *path, struct
 	s->best = best ? value->valuedouble : 0;
 	strcpy(s->digest, digest->valuestring);
 	s->settings = cJSON_DetachItemFromObjectCaseSensitive(j, "settings");
-	return cJSON_IsObject(s->settings) ? 0 : error_set(e, "%s: no settings", path);
+	return settings_are_good(s->settings) ? 0 : error_set(e, "%s: no settings, or none that a trainer writes", path);
 }
 
 int checkpoint_state(struct train_state *s, const char *model, uint64_t step, struct error *e)

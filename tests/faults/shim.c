@@ -3,6 +3,7 @@
  *     FAULT=CALL:N[:FROM][:HOW]    fail the N-th call (N from 1) of the group CALL; with FROM = "on" that one and all after it.
  *     FAULT_COUNT=FILE             append "CALL COUNT" for every group when the program ends; nothing fails without FAULT
  *     FAULT_TRACE=1                print the calls that led to the failing one
+ *     FAULT_MPI=1                  only calls between MPI_Init_thread and MPI_Finalize count
  * Groups: alloc (malloc, calloc, realloc, posix_memalign, aligned_alloc, reallocarray), thread (pthread_create), read (read, pread), write (write, writev, pwrite), open,
  * close, fsync, rename (rename, linkat), mmap. HOW is an errno by name (EIO, ENOSPC, EINTR, EMFILE, ENOMEM), or "short": half of the bytes.
  * Calls on file descriptors 0 to 2 count too: they are the streams of the tools. Only calls after the libraries' constructors count. A program that restarts itself counts anew, and a
@@ -72,7 +73,7 @@ __attribute__((constructor)) static void start(void)
 	}
 	if (!error_number)
 		error_number = group == ALLOC || group == MMAP ? ENOMEM : group == THREAD ? EAGAIN : EIO;
-	started = 1;
+	started = !getenv("FAULT_MPI");
 }
 
 /* The tools end by _exit when memory is out, so the count is written by both ways of ending. */
@@ -168,6 +169,21 @@ int posix_memalign(void **p, size_t align, size_t n)
 	if (got)
 		*p = got;
 	return got ? 0 : ENOMEM;
+}
+
+/* MPI's start and end have tens of thousands of calls, in which it does not survive a failure. */
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	int (*init)(int *, char ***, int, int *) = (int (*)(int *, char ***, int, int *))dlsym(RTLD_NEXT, "MPI_Init_thread");
+	int bad = init(argc, argv, required, provided);
+	started = 1;
+	return bad;
+}
+int MPI_Finalize(void)
+{
+	end();
+	started = 0;
+	return ((int (*)(void))dlsym(RTLD_NEXT, "MPI_Finalize"))();
 }
 
 int pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(void *), void *arg)

@@ -1,10 +1,12 @@
 /* Any bytes as a config.json: refused, or a configuration that is printed and read back as the same. */
+#include "mutate.h"
 #include "train/config.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+	size_t n = mutate_plain(seed) ? 0 : mutate_json_text(data, size, max);
+	return n ? n : LLVMFuzzerMutate(data, size, max);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

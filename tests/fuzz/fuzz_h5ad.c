@@ -4,6 +4,7 @@
  * this looks for faults in our reading and not in HDF5's. What is read must be canonical, or an error.
  */
 #include "anndata/h5.h"
+#include "anndata/into.h"
 #include "read_counts.h"
 
 #include <assert.h>
@@ -192,6 +193,29 @@ static void matrix(hid_t file, const char *path, hsize_t rows, hsize_t cols)
 	H5Gclose(g);
 }
 
+/* uns/corrmask_provenance: JSON of the fuzzer, or one of ours, cut off somewhere. */
+static void provenance(hid_t file)
+{
+	static const char ours[] = "[{\"program\":\"scsim\",\"version\":\"0\",\"options\":\"\"},{\"program\":\"scsim\"},1,{}]";
+	char text[128], *p = text;
+	size_t n = 0, cut = byte();
+	for (; n < 120 && left && n < cut; n++)
+		if (!(text[n] = (char)byte()))
+			break;
+	text[n] = 0;
+	if (!*text)
+		snprintf(text, sizeof text, "%.*s", (int)(cut ? cut : sizeof ours), ours);
+	hid_t g = H5Gcreate2(file, "uns", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+	H5Tset_size(type, H5T_VARIABLE);
+	hid_t d = H5Dcreate2(g, H5AD_PROVENANCE, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &p);
+	H5Dclose(d);
+	H5Sclose(space);
+	H5Tclose(type);
+	H5Gclose(g);
+}
+
 static void build(const char *path)
 {
 	hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -217,7 +241,34 @@ static void build(const char *path)
 			frame(file, "raw/var", cols);
 		}
 	}
+	if (byte() & 1)
+		provenance(file);
 	close_all(file);
+}
+
+/* Add an embedding of a few cells to the file, as scview --into does: it is refused, or can be read afterwards as before. */
+static void add_into(const char *path)
+{
+	struct header h;
+	struct block b = {0};
+	struct error e;
+	uint64_t absent;
+	header_init(&h, "embedding");
+	int barcode = header_add(&h, "barcode", STR), score = header_add(&h, "score", I32), x = header_add_fixed(&h, "x", F32, 2);
+	block_reset(&b, &h);
+	block_set_rows(&b, 3);
+	for (int i = 0; i < 3; i++) {
+		char name[16];
+		block_push_str(&b, barcode, name, (size_t)snprintf(name, sizeof name, byte() & 1 ? "ENSG%08u" : "g%u", byte()));
+		((int32_t *)b.col[score].data)[i] = i;
+		((float *)b.col[x].data)[2 * i] = ((float *)b.col[x].data)[2 * i + 1] = (float)i;
+	}
+	struct h5ad_into *w = h5ad_into_new(path, "fuzz", "key", &h, (char *[]){h.col[score].name}, 1, "fuzz", &e);
+	if (w && h5ad_into_add(w, &b, 3, &e) == 0)
+		h5ad_into_finish(w, &absent, &e);
+	h5ad_into_free(w);
+	block_release(&b);
+	header_release(&h);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -230,6 +281,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	left = size;
 	build(path);
 	read_counts(path);
+	if (byte() & 1) {
+		add_into(path);
+		read_counts(path);
+	}
 	unlink(path);
 	return 0;
 }

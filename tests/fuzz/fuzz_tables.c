@@ -1,14 +1,22 @@
 /*
- * Tables as text, plain or gzip: vocabularies and labels of their genes, Geneformer's token and median tables, id mappings and annotation of cells, 10x folders. The first byte says
- * which; the files' contents follow, split at bytes 0xff.
+ * Tables as text, plain or gzip. The first byte says which; the files' contents follow, split at bytes 0xff.
+ *     0    a vocabulary, labels of its genes, genes.tsv of a model that classifies them
+ *     1    Geneformer's token and median tables
+ *     2    an id map, annotation of cells
+ *     3    a folder of 10x text files
+ *     4    a covariance matrix, eigenvalues
+ *     5    results of ctaprobe
  */
 #include "method/gene_labels.h"
+#include "method/risk_model.h"
 #include "anndata/h5.h"
 #include "anndata/obstable.h"
 #include "read_counts.h"
 #include "base/idmap.h"
+#include "eval/results.h"
 #include "stream/vocab.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,6 +69,53 @@ static void check_labels(const struct vocab *v, const char *path)
 	gene_labels_release(&g);
 }
 
+/* genes.tsv: labels of two classes. What it accepts is read again from its own text. */
+static void check_genes(const struct vocab *v, const char *path)
+{
+	static char a[] = "a", b[] = "b", *const name[] = {a, b};
+	struct gene_labels g;
+	struct error e;
+	size_t n = 0, test = 0;
+	if (gene_labels_read(&g, path, v, name, 2, &e))
+		return;
+	for (size_t i = 0; i < v->n; i++) {
+		assert(g.label[i] < 2 && (g.label[i] >= 0 || !g.held_out[i]));
+		n += g.label[i] >= 0;
+		test += g.held_out[i];
+	}
+	assert(n == g.found && test == g.test && n == g.genes[0] + g.genes[1]);
+	gene_labels_release(&g);
+}
+
+static void check_matrix(const char *matrix, const char *values)
+{
+	double *x;
+	uint32_t p;
+	struct error e;
+	if (risk_read_matrix(matrix, &x, &p, &e) == 0) {
+		for (size_t i = 0; i < (size_t)p * p; i++)
+			assert(isfinite(x[i]));
+		free(x);
+	}
+	if (risk_read_eigenvalues(values, &x, &p, &e) == 0) {
+		assert(p && p <= RISK_FEATURES_MAX);
+		for (size_t i = 0; i < p; i++)
+			assert(x[i] > 0 && isfinite(x[i]));
+		free(x);
+	}
+}
+
+static void check_results(const char *path)
+{
+	static char f1[] = "macro_f1", rank[] = "rank", *const metric[] = {f1, rank};
+	double value[2];
+	struct error e = {""};
+	if (results_read(path, metric, 2, value, &e) == 0)
+		assert(isfinite(value[0]) && isfinite(value[1]));
+	else
+		assert(*e.msg);
+}
+
 /* A table of annotation: every column has a value for each cell, and a code for each value. */
 static void check_annotation(const char *path)
 {
@@ -105,7 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			snprintf(file[i], sizeof file[i], "%s/%s", dir, name[i]);
 		atexit(remove_files);
 	}
-	int what = *data++ & 3;
+	int what = *data++ & 7;
 	size--;
 	for (int i = 0; i < 3; i++)
 		part(&data, &size, file[i]);
@@ -114,6 +169,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (vocab_load(&v, file[0], &e))
 			break;
 		check_labels(&v, file[1]);
+		check_genes(&v, file[2]);
 		check_vocab(&v, 0);
 		break;
 	case 1:
@@ -125,8 +181,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			idmap_find(&m, "a", 1);
 		idmap_release(&m);
 		break;
-	default:
+	case 3:
 		read_counts(dir);
+		break;
+	case 4:
+		check_matrix(file[0], file[1]);
+		break;
+	default:
+		check_results(file[0]);
 	}
 	return 0;
 }

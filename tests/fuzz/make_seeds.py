@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Make the seeds of fuzz_stream: tiny streams of every kind and type, as files ('F') and as payloads ('P').
-    tests/fuzz/make_seeds.py [tests/fuzz/seeds]"""
+    tests/fuzz/make_seeds.py [tests/fuzz/seeds/fuzz_stream]"""
 import os
 import struct
 import subprocess
@@ -35,7 +35,7 @@ def main(where):
         h["vocab"] = {"id": ["<pad>", "G1", "G2"], "symbol": ["", "A", "B"], "median": [None, 0.5, 2]}
         if name == "graph":
             h.pop("vocab")
-        path = os.path.join(where, "stream-" + name)
+        path = os.path.join(where, name)
         write(path, h, [cases.block(rng, h, n) for n in (2, 0)])
         data, parts = open(path, "rb").read(), payloads(path)
         open(path, "wb").write(b"P" + parts)
@@ -44,4 +44,4 @@ def main(where):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "seeds"))
+    main(sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "seeds", "fuzz_stream"))

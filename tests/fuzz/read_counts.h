@@ -28,6 +28,8 @@ static void read_counts(const char *path)
 	if (h5ad_open(&h, path, &opt, &e))
 		return;
 	header_init(&header, "counts");
+	int origin = h5ad_provenance(&h, header.provenance, &e);
+	assert(cJSON_IsArray(header.provenance) && (origin == 0 || origin == -1));
 	uint32_t *map = xmalloc(h.ngene * sizeof *map);
 	int identity = genetable_add(&table, &h, NULL, map, &stats, &e), got = -1;
 	uint64_t row = 0;

@@ -1,6 +1,7 @@
 """Golden files, by scstream.py, which reads streams independently of the C code. Run by make_v1.sh and tests/golden.bats.
 
     golden.py types            a stream of every column type, to standard output
+    golden.py obs A.h5ad       an AnnData file with a column of obs of every type
     golden.py dump A           header and values of a stream, as text
     golden.py same A B         both streams hold the same columns and values, whatever their blocks and provenance
     golden.py close A B TOL    as same, but real numbers may differ by TOL
@@ -66,6 +67,36 @@ def types():
             b["r_" + t] = (offsets["reads"], values(t, int(offsets["reads"][-1]), first))
         blocks.append(b)
     scstream.write("-", header, blocks)
+
+
+def obs(path):
+    """Integers and floats of every width, booleans, categories (also of numbers), and what of these may be missing"""
+    import h5py
+    n = 6
+    with h5py.File(path, "w") as f:
+        def group(at, kind, version, **arrays):
+            g = f.create_group(at)
+            g.attrs["encoding-type"], g.attrs["encoding-version"] = kind, version
+            for name, x in arrays.items():
+                g.create_dataset(name, data=x)
+            return g
+        x = group("X", "csr_matrix", "0.1.0", data=np.arange(1, n + 1, dtype="<f4"), indices=np.arange(n) % 3, indptr=np.arange(n + 1))
+        x.attrs["shape"] = [n, 3]
+        group("var", "dataframe", "0.2.0", _index=np.array([b"ENSG%011d" % i for i in range(3)])).attrs.update(_index="_index", **{"column-order": []})
+        columns = {t: np.array([np.iinfo(t).min, np.iinfo(t).max, 0, 1, 2, 3], t) for t in
+                   ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64")}
+        columns.update({t: np.array([np.nan, np.inf, 0, -0.5, 1 / 3, 3], t) for t in ("float32", "float64")})
+        columns["bool"] = np.array([True, False] * 3)
+        group("obs", "dataframe", "0.2.0", _index=np.array([b"cell%d" % i for i in range(n)]), **columns)
+        mask = np.array([True, False] * 3)
+        codes = np.array([-1, 0, 1, 2, 1, 0], "i1")
+        group("obs/category", "categorical", "0.2.0", codes=codes, categories=np.array([b"B", b"T", b"NK"])).attrs["ordered"] = True
+        group("obs/category_int", "categorical", "0.2.0", codes=codes, categories=np.array([3, 10, 200])).attrs["ordered"] = False
+        group("obs/category_float", "categorical", "0.2.0", codes=codes, categories=np.array([0.5, 1 / 3, 2])).attrs["ordered"] = False
+        group("obs/nullable_int", "nullable-integer", "0.1.0", values=np.arange(n, dtype="<i4"), mask=mask)
+        group("obs/nullable_bool", "nullable-boolean", "0.1.0", values=~mask, mask=mask)
+        group("obs/nullable_text", "nullable-string-array", "0.1.0", values=np.array([b"", b"a", b"b", b"", b"c", b"d"]), mask=mask)
+        f["obs"].attrs.update(_index="_index", **{"column-order": [k for k in f["obs"] if k != "_index"]})
 
 
 def rows_of(column, value):
@@ -135,4 +166,4 @@ if __name__ == "__main__":
     if what in ("close", "losses"):
         {"close": same, "losses": losses}[what](files[0], files[1], float(files[2]))
     else:
-        {"types": types, "dump": dump, "same": same}[what](*files)
+        {"types": types, "obs": obs, "dump": dump, "same": same}[what](*files)

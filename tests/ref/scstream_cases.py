@@ -8,7 +8,7 @@
     scstream_cases.py table A...    scview prints what is in A
     scstream_cases.py kinds A...    A keeps the conventions of its kind
     scstream_cases.py agree DIR N   N streams with damaged payloads in sound frames: Python and scview --check refuse the same ones
-                                    (DIR: tests/fuzz/seeds)
+                                    (DIR: tests/fuzz/seeds/fuzz_stream)
 """
 import ctypes
 import ctypes.util
@@ -307,7 +307,7 @@ def damage(rng, p):
 
 def agree(seeds, n):
     rng, ours = random.Random(1), []
-    names = sorted(f for f in os.listdir(seeds) if f.startswith("stream-") and not f.endswith("-file"))
+    names = sorted(f for f in os.listdir(seeds) if not f.endswith("-file"))
     for i in range(int(n)):
         data, payloads = open(os.path.join(seeds, rng.choice(names)), "rb").read()[1:], []
         while data:

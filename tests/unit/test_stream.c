@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 #include <zstd.h>
 
 #include <cmocka.h>
@@ -345,7 +346,7 @@ static void hostile_rows(void **state)
 	header_release(&h);
 }
 
-/* Read the whole of path through its index, from the first block on, or from the second one: 0, or -1. */
+/* Read the whole of path through its index, from the first block on, or from the second one, and check the digest: 0, or -1. */
 static int read_index_from(const char *path, size_t first, struct error *e)
 {
 	struct stream *s = stream_open(path, e);
@@ -353,6 +354,7 @@ static int read_index_from(const char *path, size_t first, struct error *e)
 	int bad = !s || stream_index(s, e);
 	for (size_t i = 0; !bad && i < stream_blocks(s); i++)
 		bad = stream_read_at(s, (first + i) % stream_blocks(s), &b, e);
+	bad = bad || stream_checked(s, e);
 	block_release(&b);
 	stream_free(s);
 	return bad ? -1 : 0;
@@ -488,9 +490,42 @@ static void swapped_blocks(void **state)
 	assert_non_null(strstr(e.msg, "different value for the content"));
 	assert_int_equal(read_index(path, &e), -1);
 	assert_non_null(strstr(e.msg, "different value for the content"));
-	assert_int_equal(read_index_from(path, 1, &e), 0); /* random access sees the frames' checksums only */
+	e.msg[0] = 0;
+	assert_int_equal(read_index_from(path, 1, &e), -1);
+	assert_non_null(strstr(e.msg, "different value for the content"));
+	spit(path, p, n);
+	assert_int_equal(read_index_from(path, 1, &e), 0);
 	free(p);
 	free(q);
+	free(path);
+}
+
+/* A block that is another one when it is read again, with the right checksum; and the thread that compares the digest sees it too. */
+static void changed_while_read(void **state)
+{
+	struct error e = {""};
+	char *path = at("changed");
+	size_t n;
+	struct block b = {0};
+	write_sample(path, 1, 2, 5);
+	uint8_t *p = slurp(path, &n), *entry = p + n - 9 - 8 * 4;
+	size_t first = get_le32(entry) + get_le32(entry + 8) + 14 + 3, content = get_le32(entry + 20); /* of a stored frame */
+	for (int again = 0; again < 2; again++) {
+		struct stream *s = stream_open(path, &e);
+		assert_int_equal(stream_index(s, &e), 0);
+		assert_int_equal(stream_read_at(s, 1, &b, &e), 0);
+		p[first + 8] ^= 1;
+		put_le32(p + first + content, (uint32_t)XXH64(p + first, content, 0));
+		spit(path, p, n);
+		assert_int_equal(again ? stream_checked(s, &e) : stream_read_at(s, 1, &b, &e), -1);
+		assert_non_null(strstr(e.msg, "block 1 has changed"));
+		stream_free(s);
+		p[first + 8] ^= 1;
+		put_le32(p + first + content, (uint32_t)XXH64(p + first, content, 0));
+		spit(path, p, n);
+	}
+	block_release(&b);
+	free(p);
 	free(path);
 }
 
@@ -596,6 +631,7 @@ int main(void)
 		cmocka_unit_test(hidden_frame),
 		cmocka_unit_test(stored_pieces),
 		cmocka_unit_test(swapped_blocks),
+		cmocka_unit_test(changed_while_read),
 		cmocka_unit_test(early_free),
 		cmocka_unit_test(index_over_pipe),
 	};

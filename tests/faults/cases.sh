@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Every tool on small input, for faults.sh and powercut.py. Source it with $work set; or run it: "cases.sh inputs" makes the inputs in $work/in,
+# "cases.sh cases" prints the cases.
+
+inputs() {
+	cd "${work:?}/in" || return
+	[ -e complete ] && return
+	scsim -q --cells 120 --genes 160 --types 3 --rarest 0.2 --depth 200 --donors 3 --seed 3 -o counts &&
+		scview -q -O h5ad counts -o in.h5ad && rankenc -q --fit counts -o vocab && rankenc -q -m vocab counts -o tok &&
+		depgraph -q tok -o graph && depgraph -q --pmi --tau 0.1 tok -o pmi.graph &&
+		maskgen -q -g graph --strategy corrmask --batch 20 tok -o masked && maskgen -q --strategy none --keep cell_type --batch 20 tok -o none &&
+		sctrain mlm -q --config tiny masked -o model &&
+		sctrain cells -q --label cell_type --init model none -o cells.model 2> /dev/null &&
+		awk -F'\t' 'BEGIN { print "gene\tlabel" } NR > 1 && $2 !~ /^</ { print $2 "\t" (++n % 2 ? "odd" : "even") }' vocab > genes.tsv &&
+		rankenc -q -m vocab --ties group --value counts -o values.tok && maskgen -q --objective value --batch 20 values.tok -o values &&
+		maskgen -q --strategy columns --batch 20 counts -o masked.counts && sctrain nb -q --config mlp-nb-tiny masked.counts -o nb.model &&
+		for r in 0 1; do maskgen -q --shard $r/2 --batch 10 tok -o $r.masked || return; done &&
+		scembed -q -M model tok -o emb && scembed -q -M cells.model --predict tok -o pred && touch complete
+}
+
+# ranks N SCRIPT: run it on N ranks, with $R the rank
+ranks() {
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 \
+		timeout 60 mpirun --oversubscribe --bind-to none -n "$1" bash -c "R=\$OMPI_COMM_WORLD_RANK; $2"
+}
+
+# name, command. The command runs in an empty folder; $I is the folder of the inputs. Of the
+# ranks, number $FAULTY has the variables of $FAULTS (see faults.sh).
+cases() {
+	cat <<- 'X'
+		h5tok	h5tok -q -@ 2 $I/in.h5ad -o out
+		h5tok-rank	h5tok -q -@ 2 --rank $I/vocab --value $I/in.h5ad -o out
+		rankenc-fit	rankenc -q --fit $I/counts -o out
+		rankenc	rankenc -q -m $I/vocab $I/counts -o out
+		depgraph	depgraph -q --modules 1 $I/tok -o out
+		depgraph-pmi	depgraph -q --pmi --tau 0.1 $I/tok -o out
+		depgraph-tsv	depgraph -q --tsv $I/graph -o out
+		maskgen	maskgen -q -g $I/graph --strategy corrmask --batch 20 $I/tok -o out
+		maskgen-audit	maskgen -q -g $I/graph --strategy corrmask --audit $I/graph $I/tok -o out
+		maskgen-probe	maskgen -q -g $I/graph --strategy probe --partners visible --batch 20 $I/tok -o out
+		scsample	scsample -q -n 50 --stratify cell_type $I/tok -o out
+		scsample-cat	scsample -q $I/tok $I/tok -o out
+		scsim	scsim -q --cells 50 --genes 120 --types 2 --rarest 0.3 --depth 100 --seed 3 -o out
+		scview-tsv	scview -q $I/tok -o out
+		scview-h5ad	scview -q -O h5ad $I/counts -o out.h5ad
+		scview-into	scview -q -O h5ad --into $I/in.h5ad $I/emb -o out.h5ad
+		scview-npy	scview -q -O npy $I/emb -o out
+		sctrain-mlm	sctrain mlm -q --config tiny $I/masked -o out
+		sctrain-cells	sctrain cells -q --label cell_type --init $I/model $I/none -o out
+		sctrain-eval	sctrain eval -q -M $I/model $I/masked -o out
+		maskgen-columns	maskgen -q --strategy columns --batch 20 $I/counts -o out
+		maskrisk	maskrisk data -q --genes 40 $I/counts -o out
+		scsample-hvg	scsample -q --hvg 40 $I/counts -o out
+		maskgen-value	maskgen -q --objective value --batch 20 $I/values.tok -o out
+		sctrain-value	sctrain value -q --config tiny $I/values -o out
+		sctrain-nb	sctrain nb -q --config mlp-nb-tiny $I/masked.counts -o out
+		sctrain-nb-curriculum	sctrain nb -q --config mlp-nb-tiny --curriculum easy $I/masked.counts -o out
+		sctrain-eval-nb	sctrain eval -q -M $I/nb.model $I/masked.counts -o out
+		scembed	scembed -q -M $I/model $I/tok -o out
+		scembed-predict	scembed -q -M $I/cells.model --predict $I/tok -o out
+		scembed-nb	scembed -q -M $I/nb.model $I/counts -o out
+		scembed-pca	scembed -q --pca 5 $I/counts -o out
+		ctaprobe-cells	ctaprobe cells -q --label cell_type --folds 3 $I/emb -o out
+		ctaprobe-score	ctaprobe score -q --label cell_type $I/pred -o out
+		ctaprobe-map	ctaprobe map -q $I/emb -o out
+		depgraph-layout	depgraph -q --layout $I/graph -o out
+	X
+	[[ $(sctrain --version) != *"without MPI"* ]] && command -v mpirun > /dev/null || return 0
+	cat <<- 'X'
+		sctrain-mpi-rank0	export FAULTY=0; ranks 2 'exec env $([ $R != $FAULTY ] || echo $FAULTS) sctrain mlm -q --mpi --config tiny --save-every 4 -o out $I/$R.masked'
+		sctrain-mpi-rank1	export FAULTY=1; ranks 2 'exec env $([ $R != $FAULTY ] || echo $FAULTS) sctrain mlm -q --mpi --config tiny --save-every 4 -o out $I/$R.masked'
+	X
+}
+
+[ "${BASH_SOURCE[0]}" != "$0" ] || "$@"
