@@ -11,8 +11,8 @@ stats=$(cat "$(dirname "$0")/stats.awk")
 for k in $seeds; do
 	for arm in expression pca untrained $arms; do
 		[ ! -e "$dir/runs/$arm-$k/scores.tsv" ] || sed "1d; s/^/$arm\t$k\t/" "$dir/runs/$arm-$k/scores.tsv"
-		encoding=${arm%-*} reference=$dir/split-$k/${arm%-*}.reference.tsv
-		[ "$encoding" = "$arm" ] || [ ! -e "$dir/runs/$arm-$k/scores.tsv" ] ||
+		reference=$dir/split-$k/${arm%-*}.reference.tsv
+		[ ! -e "$dir/runs/$arm-$k/scores.tsv" ] || [ ! -e "$reference" ] ||
 			awk -F '\t' -v OFS='\t' -v arm="$arm" -v k="$k" '$1 ~ /test$/ { print arm, k, "frequency", $2; print arm, k, "medians", $3 }' "$reference"
 	done
 done | awk -F '\t' -v OFS='\t' -v OFMT=%.9g '
