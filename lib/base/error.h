@@ -35,7 +35,13 @@ char *xstrndup(const char *s, size_t n) __attribute__((returns_nonnull));
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
 #ifdef ANALYZE /* clang 14 and GCC 12 ignore returns_nonnull in their analysis */
-#define NEVER_NULL(call) __extension__({ __auto_type x_ = (call); if (!x_) __builtin_unreachable(); x_; })
+#define NEVER_NULL(call) \
+	__extension__({ \
+		__auto_type x_ = (call); \
+		if (!x_) \
+			__builtin_unreachable(); \
+		x_; \
+	})
 #define xmalloc(size) NEVER_NULL(xmalloc(size))
 #define xcalloc(n, size) NEVER_NULL(xcalloc(n, size))
 #define xrealloc(p, n, size) NEVER_NULL(xrealloc(p, n, size))
