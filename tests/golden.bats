@@ -17,7 +17,7 @@ golden() { $PYTHON "$BATS_TEST_DIRNAME/golden/golden.py" "$@"; }
 	assert_success
 	assert_line "$S/types.scs: whole, counts, 12 rows in 3 blocks"
 	assert_line "$S/empty.scs: whole, counts, 0 rows in 0 blocks"
-	assert_equal "${#lines[@]}" 18
+	assert_equal "${#lines[@]}" 24
 	for f in "$S"/*.scs; do
 		golden dump "$f" > dump
 		diff dump "${f%.scs}.txt"
@@ -34,7 +34,7 @@ assert h["provenance"] == [{"program": "golden.py", "version": "1", "options": "
 }
 
 @test "golden v1: a filter passes everything on, unknown lists and header keys too" {
-	for kind in types counts tokens embedding prediction gene_prediction obs probe_prediction nb_embedding; do
+	for kind in types counts tokens embedding prediction gene_prediction obs probe_prediction nb_embedding ties ranks value_embedding; do
 		scsample -q -o out "$S/$kind.scs"
 		golden same "$S/$kind.scs" out
 		scsample -q -u "$S/$kind.scs" | scsample -q -o out -
@@ -89,6 +89,22 @@ assert h["provenance"] == [{"program": "golden.py", "version": "1", "options": "
 		awk -v first="$first" 'NR == 1 || $1 >= first' "$V1/${task}_checkpoint/losses.tsv" > rest
 		golden losses $task/train.tsv rest 1e-4
 	done
+}
+
+@test "golden v1: ties, ranks, orders, runs and values are as they were; a model of values goes on, and embeds as it did" {
+	rankenc -q --ties random -m "$V1/model/vocab.tsv" "$S/counts.scs" | golden same "$S/ties.scs" -
+	maskgen -q --rate 0.3 --batch 8 --epochs 2 --seed 3 "$S/ties.scs" | golden same "$S/drawn.scs" -
+	maskgen -q --strategy runs --rate 0.3 --batch 8 --seed 3 "$S/ties.scs" | golden same "$S/runs.scs" -
+	rankenc -q --ties group --value -m "$V1/model/vocab.tsv" "$S/counts.scs" | golden close "$S/ranks.scs" - 1e-6
+	maskgen -q --objective value --rate 0.3 --batch 8 --epochs 2 --seed 3 "$S/ranks.scs" | golden same "$S/values.scs" -
+	scembed -q -M "$V1/value_model" --device cpu "$S/ranks.scs" | golden close "$S/value_embedding.scs" - 1e-5
+	mkdir model
+	cp -r "$V1/value_checkpoint/checkpoint-4" model/
+	sctrain value -q --config "$V1/value_model/config.json" --lr 1e-2 --save-every 4 --keep-checkpoints 9 --seed 5 --device cpu --resume \
+		-o model "$S/values.scs"
+	assert_equal "$(sed -n 2p model/train.tsv | cut -f 1)" 5
+	awk 'NR == 1 || $1 >= 5' "$V1/value_checkpoint/losses.tsv" > rest
+	golden losses model/train.tsv rest 1e-4
 }
 
 @test "golden v1: models embed and predict as they did" {

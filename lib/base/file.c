@@ -33,8 +33,13 @@ static void live_drop(const char *name)
 void outfile_cleanup(void)
 {
 	for (int i = 0; i < LIVE_MAX; i++)
-		if (live[i])
-			unlink(live[i]);
+		if (live[i] && unlink(live[i]))
+			rmdir(live[i]);
+}
+
+void folder_made(const char *path)
+{
+	live_add(xstrdup(path));
 }
 
 char *file_folder(const char *path)

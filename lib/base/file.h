@@ -39,6 +39,8 @@ int outfile_text(const char *path, const char *text, struct error *e);
 
 /* Remove the named temporary files of this process. Async-signal-safe: for signal handlers and die(). */
 void outfile_cleanup(void);
+/* The process made this folder: outfile_cleanup and the end of the program remove it if it is empty. */
+void folder_made(const char *path);
 
 /* The folder that holds a file of this name: "." if the name has no slash. The caller frees it. */
 char *file_folder(const char *path);

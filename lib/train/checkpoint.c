@@ -62,6 +62,7 @@ static int make_folder(const char *path, struct error *e)
 {
 	if (mkdir(path, 0777))
 		return errno == EEXIST ? 0 : error_set(e, "%s: cannot make the folder: %s", path, strerror(errno));
+	folder_made(path);
 	char *parent = file_folder(path);
 	int bad = sync_folder(parent, e);
 	free(parent);
