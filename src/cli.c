@@ -313,8 +313,9 @@ void cli_init(struct cli *c, int argc, char **argv)
 	set_environment(c);
 	quiet = c->quiet;
 	progress_on = !quiet && (progress_choice == PROGRESS_ALWAYS || (progress_choice == PROGRESS_AUTO && isatty(STDERR_FILENO)));
+	const char *seconds = getenv("CORRMASK_LOG_SECONDS");
 	if (!quiet && !progress_on && progress_choice == PROGRESS_AUTO)
-		progress_lines = getenv("CORRMASK_LOG_SECONDS") ? atof(getenv("CORRMASK_LOG_SECONDS")) : 30;
+		progress_lines = seconds ? atof(seconds) : 30;
 	progress_last = progress_on ? 0 : started;
 	c->operand = argv + 1;
 	if (!c->operands && c->noperand)

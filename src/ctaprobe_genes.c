@@ -230,7 +230,7 @@ static double auc_of(struct study *t, const double *score, const uint32_t *y, si
 		if (k == t->positive)
 			*positive = r;
 	}
-	return t->K == 2 ? positive->auc : sum / (double)t->K;
+	return t->K == 2 ? class_auc[t->positive] : sum / (double)t->K;
 }
 
 static void check_classes(const struct study *t, const char *name)

@@ -346,11 +346,12 @@ int main(int argc, char **argv)
 	filter_init(&f, &in.all.header, stream_name(in.s[0]));
 	uint8_t *chosen = two_passes() ? first_pass(&in, &f) : NULL;
 	struct genes genes = {0};
-	if (given(HVG))
+	const int some = given(HVG); /* not all genes */
+	if (some)
 		choose_genes(&in, chosen, &genes);
-	const struct header *like = given(HVG) ? &genes.header : &in.all.header;
-	struct sink s = {.to = create_output(like), .map = xmalloc(like->ncol * sizeof *s.map), .genes = given(HVG) ? &genes : NULL};
-	if (given(HVG))
+	const struct header *like = some ? &genes.header : &in.all.header;
+	struct sink s = {.to = create_output(like), .map = xmalloc(like->ncol * sizeof *s.map), .genes = some ? &genes : NULL};
+	if (some)
 		memcpy(s.map, genes.map, like->ncol * sizeof *s.map);
 	else
 		header_map(stream_header(s.to), &in.all.header, s.map);

@@ -111,7 +111,7 @@ static const char *open_output(const char *path, struct outfile *spill)
 
 static void commit_output(struct outfile *spill)
 {
-	if (view.out.direct) {
+	if (spill->tmp) {
 		unlink(spill->tmp); /* before a closed pipe can kill the program */
 		copy(spill->fd, "temporary file", &view.out);
 	}

@@ -340,6 +340,8 @@ CELL00-1	1	1
 	fails "t.tsv: line 1: two columns are called 'a'" h5tok --obs-table t.tsv csr_gzip.h5ad
 	: >t.tsv
 	fails "t.tsv: the table is empty" h5tok --obs-table t.tsv csr_gzip.h5ad
+	printf 'barcode	a\n\n' >t.tsv
+	fails "t.tsv: column names and no cells" h5tok --obs-table t.tsv csr_gzip.h5ad
 	fails "nowhere.tsv: No such file" h5tok --obs-table nowhere.tsv csr_gzip.h5ad
 }
 

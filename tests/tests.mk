@@ -149,15 +149,15 @@ lint-c: ## cppcheck; tests/cppcheck.txt holds what it gets wrong, and why
 	@cppcheck -q -j$(JOBS) --std=c11 --enable=warning,performance,portability --error-exitcode=1 --inline-suppr \
 		--suppressions-list=tests/cppcheck.txt --library=tests/cppcheck.cfg -D_GNU_SOURCE -D__linux__ -Ilib -Isrc lib src
 
-# In bats: variables that it sets or the helper uses (2034, 2154), a failing cd, which ends the test (2164), > "$$file" after run (2238),
-# functions with optional arguments (2120). In scripts: functions called by a name in a variable (2317).
 # Of the flags only those on which the meaning of the sources depends.
 ANALYZE := -std=gnu11 -fopenmp $(MARCH) -D_GNU_SOURCE -DCORRMASK_VERSION="0" -Ilib -Isrc $(PKG_INC)
 .PHONY: analyze analyze-clang analyze-gcc
 analyze: analyze-clang analyze-gcc ## static analysis of lib and src; tests/analyze.txt holds what the analysers get wrong, and why
-analyze-clang analyze-gcc: analyze-%: ## one of them
-	@JOBS=$(JOBS) FLAGS='$(ANALYZE)' tests/analyze.sh $*
+analyze-clang analyze-gcc: analyze-%: ## one of them (FILES=: some files only)
+	@JOBS=$(JOBS) FLAGS='$(ANALYZE)' tests/analyze.sh $* $(FILES)
 
+# In bats: variables that it sets or the helper uses (2034, 2154), a failing cd, which ends the test (2164), > "$$file" after run (2238),
+# functions with optional arguments (2120). In scripts: functions called by a name in a variable (2317).
 lint-shell: ## shellcheck
 	@shellcheck -e SC2317 .ci/run $(wildcard tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh)
 	@shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)

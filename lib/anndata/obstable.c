@@ -130,7 +130,7 @@ static int load(struct obstable *t, struct tsv *f, struct error *e)
 	while ((got = tsv_next(f, e)) > 0) {
 		if (f->n == 1 && !*f->field[0])
 			continue;
-		if (!t->rows) {
+		if (!kind) {
 			got = take_names(t, f, name, names, e);
 			kind = xcalloc(t->ncol, sizeof *kind);
 			for (size_t i = 0; i < t->ncol; i++)
@@ -139,7 +139,7 @@ static int load(struct obstable *t, struct tsv *f, struct error *e)
 		if (got < 0 || (got = take_line(t, kind, f, e)) < 0)
 			break;
 	}
-	if (got == 0 && !t->rows)
+	if (got == 0 && !kind)
 		got = error_set(e, "%s: column names and no cells", f->path);
 	for (size_t i = 0; i < t->ncol && got == 0; i++)
 		choose_kind(&t->col[i], &kind[i]);

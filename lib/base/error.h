@@ -34,6 +34,23 @@ char *xstrdup(const char *s) __attribute__((returns_nonnull));
 char *xstrndup(const char *s, size_t n) __attribute__((returns_nonnull));
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
+#ifdef ANALYZE /* clang 14 and GCC 12 ignore returns_nonnull in their analysis */
+#define NEVER_NULL(call) \
+	__extension__({ \
+		__auto_type x_ = (call); \
+		if (!x_) \
+			__builtin_unreachable(); \
+		x_; \
+	})
+#define xmalloc(size) NEVER_NULL(xmalloc(size))
+#define xcalloc(n, size) NEVER_NULL(xcalloc(n, size))
+#define xrealloc(p, n, size) NEVER_NULL(xrealloc(p, n, size))
+#define xlarge(n, size) NEVER_NULL(xlarge(n, size))
+#define xstrdup(s) NEVER_NULL(xstrdup(s))
+#define xstrndup(s, n) NEVER_NULL(xstrndup(s, n))
+#define xasprintf(...) NEVER_NULL(xasprintf(__VA_ARGS__))
+#endif
+
 /* A text in memory: open_memstream, and fclose. They end the program when memory is out, so that the text never lacks a part. */
 FILE *xmemopen(char **text, size_t *size);
 void xmemclose(FILE *f, char *const *text);

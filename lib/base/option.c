@@ -44,15 +44,19 @@ static int choice_unknown(const struct option_def *o, const char *arg, struct er
 	return -1;
 }
 
+static int set_flag(struct option_def *o)
+{
+	o->seen = 1;
+	*(int *)o->to = 1;
+	return 0;
+}
+
 static int set(struct option_def *o, const char *arg, struct error *e)
 {
 	char *end;
 	o->seen = 1;
 	errno = 0;
 	switch (o->kind) {
-	case OPT_FLAG:
-		*(int *)o->to = 1;
-		return 0;
 	case OPT_INT: {
 		long long v = strtoll(arg, &end, 10);
 		if (!*arg || *end || errno || (double)v < o->min || (double)v > o->max)
@@ -83,6 +87,7 @@ static int set(struct option_def *o, const char *arg, struct error *e)
 		*(int *)o->to = k;
 		return 0;
 	}
+	case OPT_FLAG:
 	case OPT_GROUP:
 		break;
 	}
@@ -124,7 +129,7 @@ static int parse_long(struct option_def *const *tables, const char *arg, char *c
 	if (!o)
 		return long_unknown(tables, arg, n, e);
 	if (o->kind == OPT_FLAG)
-		return arg[n] ? error_set(e, "--%s takes no value", o->name) : set(o, NULL, e);
+		return arg[n] ? error_set(e, "--%s takes no value", o->name) : set_flag(o);
 	if (arg[n])
 		return set(o, arg + n + 1, e);
 	if (!*next)
@@ -140,7 +145,7 @@ static int parse_short(struct option_def *const *tables, const char *arg, char *
 		if (!o)
 			return error_set(e, "unknown option -%c", *arg);
 		if (o->kind == OPT_FLAG) {
-			set(o, NULL, e);
+			set_flag(o);
 			continue;
 		}
 		if (arg[1])

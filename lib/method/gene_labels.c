@@ -329,13 +329,12 @@ int gene_labels_read(struct gene_labels *g, const char *path, const struct vocab
 	g->genes = xcalloc(nlabel, sizeof *g->genes);
 	for (size_t k = 0; k < nlabel; k++)
 		g->name[k] = xstrdup(name[k]);
-	while ((got = tsv_next(&t, e)) > 0)
-		if ((t.line == 1 ? find_columns(at, &t, e) : read_gene(g, &t, at, v, e))) {
-			got = -1;
-			break;
-		}
-	if (got == 0 && !t.line)
+	if ((got = tsv_next(&t, e)) == 0)
 		got = error_set(e, "%s: empty: expected a table of genes", path);
+	else if (got > 0)
+		got = find_columns(at, &t, e);
+	while (!got && (got = tsv_next(&t, e)) > 0)
+		got = read_gene(g, &t, at, v, e);
 	tsv_close(&t);
 	if (got)
 		gene_labels_release(g);
