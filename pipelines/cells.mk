@@ -5,6 +5,7 @@
 # GROUP   obs column to split by, such as donor; auto: find one; none: split by cell
 # CELLS   cells to use; 0: all
 # MAXLEN  most tokens of a cell
+# RANK_ARGS  more options of rankenc, such as '--ties group' (make ties says what it changes)
 # MIN_CLASS  drop classes of LABEL with a smaller share of the cells
 # CORPUS  AnnData or 10x files to pre-train on, without cells of DATA; none: the training cells of DATA
 # MEDIANS  vocabulary, or Geneformer's table of medians; none: learnt from the cells to pre-train on
@@ -23,6 +24,7 @@ MAXLEN ?= $(call scale,64,$(if $(value DATA),256,64),$(if $(value DATA),2048,64)
 GENES  ?= 0
 SIM    ?= --genes 300 --modules 30 --module-share 1 --depth 20000 --activity 2 --noise 0.3 --rarest 0.02
 
+RANK_ARGS ?=
 PROTOCOL    ?=
 paper_protocol := $(filter paper,$(PROTOCOL))
 MIN_CLASS   ?= $(if $(paper_protocol),0.05)
@@ -32,7 +34,7 @@ TOKEN_TABLE ?=
 GENE_NAMES  ?=
 
 # Settings that are empty are left out, so what was made before they existed is found.
-PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED $(if $(filter-out 0,$(GENES)),GENES) $(if $(value DATA),,SIM) $(if $(MIN_CLASS),MIN_CLASS) \
+PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED $(if $(filter-out 0,$(GENES)),GENES) $(if $(value DATA),,SIM) $(if $(MIN_CLASS),MIN_CLASS) $(if $(value RANK_ARGS),RANK_ARGS) \
 	$(foreach v,CORPUS MEDIANS $(if $(value MEDIANS),TOKEN_TABLE GENE_NAMES),$(if $(value $v),$v))
 $(eval $(call run_folder,PREPARED,prepared,$(PREPARED_SETTINGS)))
 PREPARED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph scsample scsim scview)
@@ -75,7 +77,7 @@ prepared_vocab = -m $(call text,MEDIANS) $(if $(value TOKEN_TABLE),-t $(call tex
 endif
 PREPARED_TOK := $(PREPARED)/train.tok $(PREPARED)/test.tok $(if $(value CORPUS),$(PREPARED)/corpus.tok)
 $(PREPARED_TOK): $(PREPARED)/%.tok: $(PREPARED)/%.counts $(if $(value MEDIANS),,$(PREPARED)/vocab.tsv)
-	$(call prepared_stage,rankenc-$*) $(BIN)/rankenc -v $(prepared_vocab) --max-len $(MAXLEN) -@ $(THREADS) -o $@ $<
+	$(call prepared_stage,rankenc-$*) $(BIN)/rankenc -v $(prepared_vocab) --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
 
 $(PREPARED)/corpus.graph: $(PREPARED)/corpus.tok
 	$(call prepared_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(THREADS)

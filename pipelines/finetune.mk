@@ -59,7 +59,7 @@ else
 $(FT)/test.tok: $(PREPARED)/test.counts
 $(FT)/learn.tok: $(PREPARED)/train.counts
 $(FT)/learn.tok $(FT)/test.tok: $(FT)/%.tok: | $(FT)/settings
-	$(call ft_stage,rankenc-$*) $(BIN)/rankenc -v -m $(call text,VOCAB) --max-len $(MAXLEN) -@ $(THREADS) -o $@ $<
+	$(call ft_stage,rankenc-$*) $(BIN)/rankenc -v -m $(call text,VOCAB) --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
 endif
 
 # $(call ft_split,DIR,TOKENS,GROUP,STAGE): DIR/train.tok for training and DIR/valid.masked for validation

@@ -73,7 +73,7 @@ $(foreach m,$(STARTS),$(eval $(call gc_start,$m)))
 $(GC)/cross.counts: | $(GC)/settings
 	$(call gc_stage,h5tok-cross) $(PIPELINES)/with-files.sh $(call text,CROSS) $(BIN)/h5tok -v -@ $(THREADS) -o $@
 $(GC)/cross.tok: $(GC)/cross.counts $(if $(value INIT)$(value MEDIANS),,$(PREPARED)/vocab.tsv)
-	$(call gc_stage,rankenc-cross) $(BIN)/rankenc -v $(if $(value INIT),-m $(call text,VOCAB),$(prepared_vocab)) --max-len $(MAXLEN) -@ $(THREADS) -o $@ $<
+	$(call gc_stage,rankenc-cross) $(BIN)/rankenc -v $(if $(value INIT),-m $(call text,VOCAB),$(prepared_vocab)) --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
 
 # This file changes if the report must be made again although no training is new.
 $(GC)/starts: FORCE | $(GC)/settings
