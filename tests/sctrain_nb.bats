@@ -35,9 +35,9 @@ same_training() {
 }
 
 @test "sctrain nb: masks of one gene, which maskgen --rate 0 makes, are trained on" {
-	maskgen -q --strategy columns --rate 0 --batch 100 -o one.mc train.counts
-	sctrain nb -q -c mlp-nb-tiny -o one one.mc
-	assert_file_exist one/model.safetensors
+	maskgen -q --strategy columns --rate 0 --batch 100 -o single.mc train.counts
+	sctrain nb -q -c mlp-nb-tiny -o single single.mc
+	assert_file_exist single/model.safetensors
 }
 
 @test "sctrain nb: help and misuse" {
