@@ -40,9 +40,9 @@ tasks() {
 }
 
 # bats test_tags=slow
-@test "kills: every task, 20 signals each; of two ranks, one or mpirun gets them" {
+@test "kills: every task, 6 signals each; of two ranks, one or mpirun gets them" {
 	read -ra all < <(tasks | xargs)
-	"$BATS_TEST_DIRNAME/kills.py" -n 20 "${all[@]}"
+	"$BATS_TEST_DIRNAME/kills.py" -n 6 "${all[@]}"
 }
 
 @test "power cut: after every prefix of its writes a tool leaves the old file or the whole new one, and a training its last checkpoint" {
@@ -51,9 +51,9 @@ tasks() {
 }
 
 # bats test_tags=slow
-@test "power cut: every tool, and 40 resumed trainings of each task" {
+@test "power cut: every tool, and 8 resumed trainings of each task" {
 	strace -qq -o /dev/null true || skip "strace cannot be used here"
-	"$BATS_TEST_DIRNAME/faults/powercut.py"
+	"$BATS_TEST_DIRNAME/faults/powercut.py" -n 8
 }
 
 @test "kills: a disk that is full from some write on leaves the last good checkpoint, and --resume gives the same model" {

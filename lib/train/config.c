@@ -1,6 +1,7 @@
 #include "train/config.h"
 
 #include "base/file.h"
+#include "base/json.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>
@@ -391,19 +392,6 @@ int config_get(struct model_config *c, const char *what, struct error *e)
 	return bad;
 }
 
-static void add_real(cJSON *j, const char *key, double x)
-{
-	char text[32];
-	for (int digits = 1; digits <= 17; digits++) { /* the shortest that reads back the same, as Python prints */
-		snprintf(text, sizeof text, "%.*g", digits, x);
-		if (strtod(text, NULL) == x)
-			break;
-	}
-	if (!strpbrk(text, ".e"))
-		strcat(text, ".0");
-	cJSON_AddRawToObject(j, key, text);
-}
-
 /* A class's name, in text where it has none of its own. */
 static const char *label_name(const struct head_spec *h, uint32_t i, char text[32])
 {
@@ -437,7 +425,7 @@ static void add_field(cJSON *j, const struct config_field *f, const struct model
 			break;
 		} /* fall through */
 	case FIELD_REAL:
-		add_real(j, f->key, *(const double *)from);
+		json_add_real(j, f->key, *(const double *)from);
 		break;
 	case FIELD_ACT:
 		cJSON_AddStringToObject(j, f->key, *(const enum act *)from == ACT_RELU ? "relu" : "gelu");

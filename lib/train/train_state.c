@@ -76,15 +76,15 @@ int train_state_save(const struct train_state *s, const char *path, struct error
 	cJSON_AddNumberToObject(j, "format", STATE_FORMAT);
 	cJSON_AddNumberToObject(j, "step", (double)s->step);
 	cJSON_AddNumberToObject(j, "steps", (double)s->steps);
-	cJSON_AddNumberToObject(j, "epoch", s->epoch);
-	cJSON_AddNumberToObject(j, "seconds", s->seconds);
+	json_add_real(j, "epoch", s->epoch);
+	json_add_real(j, "seconds", s->seconds);
 	cJSON_AddStringToObject(j, "masked_digest", s->digest);
 	if (*s->kernels)
 		cJSON_AddStringToObject(j, "kernels", s->kernels);
 	if (s->best_step) {
 		cJSON *best = cJSON_AddObjectToObject(j, "best");
 		cJSON_AddNumberToObject(best, "step", (double)s->best_step);
-		cJSON_AddNumberToObject(best, "value", s->best);
+		json_add_real(best, "value", s->best);
 		cJSON_AddNumberToObject(best, "stale", (double)s->stale);
 	}
 	cJSON_AddItemReferenceToObject(j, "settings", s->settings);
