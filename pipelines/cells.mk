@@ -34,8 +34,8 @@ TOKEN_TABLE ?=
 GENE_NAMES  ?=
 
 # Settings that are empty are left out, so what was made before they existed is found.
-PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED $(if $(filter-out 0,$(GENES)),GENES) $(if $(value DATA),,SIM) $(if $(MIN_CLASS),MIN_CLASS) $(if $(value RANK_ARGS),RANK_ARGS) \
-	$(foreach v,CORPUS MEDIANS $(if $(value MEDIANS),TOKEN_TABLE GENE_NAMES),$(if $(value $v),$v))
+PREPARED_SETTINGS := DATA LABEL GROUP CELLS MAXLEN SEED $(if $(filter-out 0,$(GENES)),GENES) $(if $(value DATA),,SIM) $(if $(MIN_CLASS),MIN_CLASS) \
+	$(foreach v,RANK_ARGS CORPUS MEDIANS $(if $(value MEDIANS),TOKEN_TABLE GENE_NAMES),$(if $(value $v),$v))
 $(eval $(call run_folder,PREPARED,prepared,$(PREPARED_SETTINGS)))
 PREPARED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc depgraph scsample scsim scview)
 prepared_stage = $(call stage_in,$(PREPARED),$1)

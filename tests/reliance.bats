@@ -334,3 +334,11 @@ reliance() { pipelines THREADS=2 reliance SCALE=tiny "$@"; }
 	run -2 pipelines reliance DATA=no.h5ad
 	assert_output --partial "DATA=no.h5ad: no such file"
 }
+
+@test "RANK_ARGS: cells are encoded with these options, in a folder of their own, and the models take the ranks" {
+	run -0 reliance SEEDS=1 RANK_ARGS="--ties group"
+	G=results/prepared/latest
+	grep -qx 'RANK_ARGS = --ties group' $G/settings
+	for part in train test; do scview -H $G/$part.tok | grep -q '"rank"'; done
+	grep -q shared_positions results/pretrained/latest/corrmask-1.model/config.json
+}

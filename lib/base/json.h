@@ -2,11 +2,11 @@
 #ifndef JSON_H
 #define JSON_H
 
+#include "base/decimal.h"
+
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A whole number from 0 to 2^53. -1: it is something else. */
@@ -26,19 +26,16 @@ static inline int json_whole(const cJSON *object, const char *key, uint64_t othe
 	return j ? json_to_whole(j, x) : 0;
 }
 
-/* Add a real number with the fewest digits that read back the same, as Python prints it. (cJSON's own numbers can be off by the last bit.) */
+/* Add a real number that reads back the same, as Python prints it; null if it is not finite. (cJSON's own numbers can be off by the last
+ * bit.) */
 static inline void json_add_real(cJSON *object, const char *key, double x)
 {
-	char text[32];
+	char text[DECIMAL + 2];
 	if (!isfinite(x)) {
 		cJSON_AddNullToObject(object, key);
 		return;
 	}
-	for (int digits = 1; digits <= 17; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, x);
-		if (strtod(text, NULL) == x)
-			break;
-	}
+	decimal_print(text, x);
 	if (!strpbrk(text, ".e"))
 		strcat(text, ".0");
 	cJSON_AddRawToObject(object, key, text);

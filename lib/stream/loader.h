@@ -63,7 +63,8 @@ void loader_release(struct loader *l); /* accepts a zeroed struct; leaves in ope
 void loader_seek(struct loader *l, uint64_t step);
 
 /* Load this shard's rows of the next global batch into b, which has the layout l->want. (The last batch can be too short for this shard:
- * then there are no rows.) Sets *epoch and *step. 1, -1 with e set, or 0 after the last batch: then the digest of the input has been compared (stream_check). */
+ * then there are no rows.) Sets *epoch and *step. 1, -1 with e set, or 0 after the last batch: then the digest of the input has been
+ * compared (stream_check). */
 int loader_next(struct loader *l, struct block *b, uint64_t *epoch, uint64_t *step, struct error *e);
 
 #endif
