@@ -41,8 +41,8 @@ static struct option_def options[] = {
 		.to = &strategy,
 		.arg = "none|random|runs|columns|corrmask|pmi|pmi-rand|probe",
 		.changes = 1,
-		.help = "how the tokens to mask are selected (default random); runs masks genes of equal count side by side (rankenc --ties random); "
-			"columns masks the counts of a counts stream; probe is for sctrain eval: one target per cell, with or without its partners"},
+		.help = "how the tokens to mask are selected (default random); runs: genes of equal count, side by side; columns: genes of a counts stream; "
+			"probe: one target per cell, for sctrain eval"},
 	{.name = "objective",
 		.kind = OPT_CHOICE,
 		.to = &objective,

@@ -40,13 +40,13 @@ static struct option_def options[] = {
 		.min = 1,
 		.max = 65536,
 		.changes = 1,
-		.help = "width of the latent space (default 512, or as in the configuration)"},
+		.help = "width of the latent vector (default 512, or as in the configuration)"},
 	{.name = "curriculum",
 		.kind = OPT_CHOICE,
 		.to = &curriculum,
 		.arg = "easy|easy-to-hard",
 		.changes = 1,
-		.help = "learn weights of the genes in the loss: for genes that are easy to predict, or first for these and later for hard ones (default: none)"},
+		.help = "learn weights of the genes in the loss: higher for easy genes, or first for easy and later for hard ones (default: none)"},
 	{0},
 };
 
