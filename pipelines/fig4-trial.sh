@@ -4,7 +4,6 @@
 # of the last epoch for random and for CorrMask. Last come the accuracy of the network with its initial weights, and that of the nearest class
 # mean of the ranks, without a network.
 . "$(dirname "$0")/common.sh"
-here=$(dirname "$0")
 config=$here/fig4.json
 IFS=- read -r genes exp gamma trial epochs <<< "$1"
 work=$(mktemp -d)

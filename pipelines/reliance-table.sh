@@ -4,7 +4,7 @@
 . "$(dirname "$0")/common.sh"
 [ $# = 6 ] || usage
 dir=$1 prepared=$2 strategies=$3 seeds=$4 data=${5:-simulated cells (scsim)} how=$6
-"$(dirname "$0")/reliance-points.sh" "$dir" "$strategies" "$seeds" "$dir/points.tsv" "$dir/summary.tsv"
+"$here/reliance-points.sh" "$dir" "$strategies" "$seeds" "$dir/points.tsv" "$dir/summary.tsv"
 [ -s "$dir/points.tsv" ] || {
 	echo "reliance: no gene of the held-out cells has partners in its cell: the graph has too few edges (more cells make more)" >&2
 	exit 1

@@ -64,7 +64,7 @@ static void choose_groups(const struct train *t)
 {
 	struct error e;
 	const char *name = t->source.name, *init = t->options->init;
-	const cJSON *all = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(t->header->extra, "loader"), "classes");
+	const cJSON *all = masked_value(t->header, "classes");
 	const cJSON *values = cJSON_GetObjectItemCaseSensitive(all, column);
 	if (!cJSON_IsObject(values))
 		die("--batch-key %s: the header of %s does not say which values the column has: make the stream with maskgen --keep %s",
@@ -140,7 +140,7 @@ static void add_ratio(double x)
 /* Each masking ratio has its own weights, so there must be a list of them. */
 static void open_curriculum(struct train *t)
 {
-	const cJSON *rate = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(t->header->extra, "loader"), "rate");
+	const cJSON *rate = masked_value(t->header, "rate");
 	const cJSON *values = cJSON_GetObjectItemCaseSensitive(rate, "values"), *x;
 	if (cJSON_IsNumber(rate))
 		add_ratio(rate->valuedouble);
