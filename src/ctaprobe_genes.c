@@ -18,22 +18,10 @@ static const char *positive_name, *scores_path, *roc_path;
 static int json;
 
 static struct option_def options[] = {
-	{.name = "positive",
-		.kind = OPT_STRING,
-		.to = &positive_name,
-		.arg = "LABEL",
-		.help = "the positive class of two classes (default: the model's second class)"},
-	{.name = "gene-scores",
-		.kind = OPT_STRING,
-		.to = &scores_path,
-		.arg = "FILE",
-		.help = "also write a table of all genes with their mean probability"},
-	{.name = "roc",
-		.kind = OPT_STRING,
-		.to = &roc_path,
-		.arg = "FILE",
-		.help = "for two classes: also write a table of the ROC curves"},
-	{.name = "json", .kind = OPT_FLAG, .to = &json, .help = "print one JSON object"},
+	{0, "positive", OPT_STRING, &positive_name, "LABEL", "the positive class of two classes (default: the model's second class)"},
+	{0, "gene-scores", OPT_STRING, &scores_path, "FILE", "also write a table of all genes with their mean probability"},
+	{0, "roc", OPT_STRING, &roc_path, "FILE", "for two classes: also write a table of the ROC curves"},
+	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli genes_cli = {.name = "ctaprobe genes",
