@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "nn/blas_core.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <omp.h>
 #include <signal.h>
@@ -298,6 +299,21 @@ void cli_init(struct cli *c, int argc, char **argv)
 	omp_set_num_threads((int)c->threads);
 }
 
+const struct option_def *cli_option(const void *to)
+{
+	for (struct option_def *const *t = tables; *t; t++)
+		for (const struct option_def *o = *t; o->name; o++)
+			if (o->to == to)
+				return o;
+	assert(0);
+	return NULL;
+}
+
+int given(const void *to)
+{
+	return cli_option(to)->seen;
+}
+
 void cli_rank(struct cli *c, int rank)
 {
 	program = xasprintf("%s[%d]", c->name, rank); /* kept to the end */
@@ -313,9 +329,9 @@ void cli_provenance(const struct cli *c, struct header *h, const char *more)
 	for (struct option_def *o = tables[2]; o->name; o++)
 		if (o->to == &c->seed)
 			o->seen = 1;
-	char *given = opt_provenance(tables), *all = xasprintf("%s%s%s", given, *given && *more ? " " : "", more);
+	char *how = opt_provenance(tables), *all = xasprintf("%s%s%s", how, *how && *more ? " " : "", more);
 	header_provenance(h, c->name, all);
-	free(given);
+	free(how);
 	free(all);
 }
 

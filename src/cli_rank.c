@@ -82,9 +82,9 @@ void ranking_start(struct ranking *r, const struct header *counts, const char *n
 	for (int i = 0; i < (int)counts->ncol; i++)
 		if (counts->col[i].shape == RAGGED && i != r->enc.in.gene && i != r->enc.in.count)
 			warn("column %s does not follow the new order of genes and is dropped", counts->col[i].name);
-	char *given = opt_provenance((struct option_def *const[]){rank_options, NULL});
-	header_provenance(&h, "rankenc", given);
-	free(given);
+	char *how = opt_provenance((struct option_def *const[]){rank_options, NULL});
+	header_provenance(&h, "rankenc", how);
+	free(how);
 	r->to = cli_create(r->cli, &h);
 	header_release(&h);
 	block_reset(&r->out, stream_header(r->to));

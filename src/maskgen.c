@@ -106,14 +106,6 @@ struct run {
 
 /* ---- options ---- */
 
-static int given(const void *to)
-{
-	for (const struct option_def *o = options; o->name; o++)
-		if (o->to == to)
-			return o->seen;
-	return 0;
-}
-
 /* The fixed value, or one of the others (NULL: not given). Two of them are a usage error. */
 static struct mask_schedule schedule(const char *name, const double *fixed, const char *uniform, const char *linear, const char *choice)
 {

@@ -43,14 +43,6 @@ struct option_def model_options[] = {
 	{0},
 };
 
-static struct option_def *option_of(const void *to)
-{
-	struct option_def *o = model_options;
-	while (o->to != to)
-		o++;
-	return o;
-}
-
 /* An option of other models is a usage error. */
 static void check_options(enum risk_kind kind)
 {
@@ -72,9 +64,9 @@ static void check_options(enum risk_kind kind)
 		{&features, ~(1 << RISK_EIGEN | 1 << RISK_MATRIX)},
 	};
 	for (size_t i = 0; i < sizeof belongs / sizeof *belongs; i++)
-		if (option_of(belongs[i].to)->seen && !(belongs[i].kinds & 1 << kind))
-			usage_error("--%s does not go with --model %s", option_of(belongs[i].to)->name, model_text);
-	if (option_of(&top)->seen && option_of(&quantile)->seen)
+		if (given(belongs[i].to) && !(belongs[i].kinds & 1 << kind))
+			usage_error("--%s does not go with --model %s", cli_option(belongs[i].to)->name, model_text);
+	if (given(&top) && given(&quantile))
 		usage_error("one of --quantile and --top");
 	if (kind == RISK_EIGEN && !eigenvalues_path)
 		usage_error("--model eigen needs --eigenvalues FILE");

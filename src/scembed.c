@@ -54,14 +54,6 @@ static struct cli cli = {.name = "scembed",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 
-static int given(const void *to)
-{
-	for (const struct option_def *o = options; o->name; o++)
-		if (o->to == to)
-			return o->seen;
-	return 0;
-}
-
 /* XXH3-128 of the weights: provenance identifies the model, not its path. */
 static char *weights_digest(const char *dir)
 {
