@@ -314,6 +314,16 @@ int given(const void *to)
 	return cli_option(to)->seen;
 }
 
+void refuse(const char *why, ...)
+{
+	va_list ap;
+	va_start(ap, why);
+	for (const void *to; (to = va_arg(ap, const void *));)
+		if (given(to))
+			usage_error("--%s %s", cli_option(to)->name, why);
+	va_end(ap);
+}
+
 void cli_rank(struct cli *c, int rank)
 {
 	program = xasprintf("%s[%d]", c->name, rank); /* kept to the end */

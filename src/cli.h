@@ -50,6 +50,8 @@ void cli_init(struct cli *c, int argc, char **argv);
 /* The option of this tool that sets `to`, and whether it was given. */
 const struct option_def *cli_option(const void *to);
 int given(const void *to);
+/* A usage error, "--NAME WHY", if one of the options that set these variables was given. The list ends with NULL. */
+void refuse(const char *why, ...) __attribute__((sentinel));
 
 /* The subcommands of a tool; name NULL ends the list. --help shows the summary of cli, or `summary`. */
 struct cli_command {

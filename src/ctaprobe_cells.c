@@ -287,23 +287,19 @@ static void check_options(void)
 		usage_error("--train needs --test FILE");
 	if (cells_cli.noperand > 1)
 		usage_error("one stream of embeddings at a time; join several with scsample");
-	for (struct option_def *o = cells_options; o->name; o++) {
-		int classes = o->to == &cells_set.inverse_penalty || o->to == &cells_set.tol || o->to == &cells_set.max_iter ||
-			o->to == &cells_set.rare || o->to == &cells_set.coefficients || o->to == &cells_set.replicates ||
-			o->to == &cells_set.nearest;
-		int regression = o->to == &cells_set.inverse_penalty || o->to == &cells_set.search || o->to == &cells_set.tol ||
-			o->to == &cells_set.max_iter || o->to == &cells_set.coefficients;
-		if (o->seen && test_path && o->to == &cells_set.nfold)
-			usage_error("--%s is for cross-validation: it excludes --test", o->name);
-		if (o->seen && cells_set.target && classes)
-			usage_error("--%s is for --label: it excludes --target", o->name);
-		if (o->seen && cells_set.nearest && regression)
-			usage_error("--%s is for a regression: it excludes --nearest", o->name);
-		if (o->seen && cells_set.label && o->to == &cells_set.penalty)
-			usage_error("--penalty is for --target; that of --label is --inverse-penalty");
-		if (o->seen && cells_set.search && (o->to == &cells_set.inverse_penalty || o->to == &cells_set.penalty))
-			usage_error("--%s excludes --search, which chooses it", o->name);
-	}
+	struct settings *o = &cells_set;
+	if (test_path)
+		refuse("is for cross-validation: it excludes --test", &o->nfold, NULL);
+	if (o->target)
+		refuse("is for --label: it excludes --target", &o->inverse_penalty, &o->tol, &o->max_iter, &o->rare, &o->coefficients,
+			&o->replicates, &o->nearest, NULL);
+	if (o->nearest)
+		refuse("is for a regression: it excludes --nearest", &o->inverse_penalty, &o->search, &o->tol, &o->max_iter,
+			&o->coefficients, NULL);
+	if (o->label)
+		refuse("is for --target; that of --label is --inverse-penalty", &o->penalty, NULL);
+	if (o->search)
+		refuse("excludes --search, which chooses it", &o->inverse_penalty, &o->penalty, NULL);
 	if (cells_set.replicates_path && !cells_set.replicates)
 		usage_error("--replicates needs --bootstrap N");
 	if (cells_set.coefficients && !test_path)

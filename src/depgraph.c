@@ -58,16 +58,10 @@ static struct cli cli = {.name = "depgraph",
 
 static void check_options(void)
 {
-	const void *const spearman[] = {&top_genes, &min_cells, &neighbours, &rho_min, &min_overlap, &positive};
-	for (const struct option_def *o = options; o->name; o++) {
-		int of_spearman = 0;
-		for (size_t i = 0; i < sizeof spearman / sizeof *spearman; i++)
-			of_spearman |= o->to == spearman[i];
-		if (o->seen && pmi && of_spearman)
-			usage_error("--%s does not go with --pmi", o->name);
-		if (o->seen && !pmi && (o->to == &tau || o->to == &min_count))
-			usage_error("--%s goes with --pmi", o->name);
-	}
+	if (pmi)
+		refuse("does not go with --pmi", &top_genes, &min_cells, &neighbours, &rho_min, &min_overlap, &positive, NULL);
+	else
+		refuse("goes with --pmi", &tau, &min_count, NULL);
 	if (cli.noperand > 1)
 		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
 	if (want_stats + want_tsv + want_layout + want_graphml > 1)

@@ -236,13 +236,13 @@ static void check_options(void)
 		usage_error("one of -M DIR, --expression and --pca K is needed");
 	if (cli.noperand > 1)
 		usage_error("expected one stream, and '%s' is a second one", cli.operand[1]);
-	for (struct option_def *o = options; o->name; o++)
-		if (o->seen && (o->to == &genes || o->to == &fit_path) == !!model_dir && o->to != &model_dir && o->to != &expression &&
-			o->to != &components)
-			usage_error(model_dir ? "--%s needs --expression or --pca" : "--%s needs -M DIR", o->name);
-	for (struct option_def *o = options; o->name && predict; o++)
-		if (o->seen && (o->to == &layer || o->to == &pooling))
-			usage_error("--%s is for embeddings: it excludes --predict", o->name);
+	if (model_dir)
+		refuse("needs --expression or --pca", &genes, &fit_path, NULL);
+	else
+		refuse("needs -M DIR", &layer, &pooling, &predict, &probabilities, &all_genes, &reconstruct, &truncate_cells, &batch_max,
+			NULL);
+	if (predict)
+		refuse("is for embeddings: it excludes --predict", &layer, &pooling, NULL);
 	if (predict && reconstruct)
 		usage_error("--reconstruct and --predict exclude each other");
 	if (!predict && (probabilities || all_genes))
