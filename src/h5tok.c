@@ -24,7 +24,7 @@ static struct option_def options[] = {
 	{0, "obs", OPT_STRING, &obs_names, "A,B", "copy these obs columns; 'none' copies none (default: all)", .changes = 1},
 	{0, "list-obs", OPT_FLAG, &list_obs, NULL, "print the obs columns and their types, and read no counts"},
 	{0, "sample-column", OPT_STRING, &sample_column, "NAME",
-		"add this column with the name of each cell's file, and append it to the barcode", .changes = 1},
+		"add this column with the name of each cell's file, and append that name to the barcode", .changes = 1},
 	{0, "obs-table", OPT_STRING, &table_path, "FILE",
 		"add the columns of this table, joined by the barcode in its first column (TSV or CSV, gzip accepted)"},
 	{0, "Counts", OPT_GROUP},

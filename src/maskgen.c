@@ -32,8 +32,8 @@ static struct option_def options[] = {
 	{'g', "graph", OPT_STRING, &graph_path, "FILE",
 		"graph from depgraph for corrmask and probe, from depgraph --pmi for pmi and pmi-rand"},
 	{0, "strategy", OPT_CHOICE, &strategy, "none|random|runs|columns|corrmask|pmi|pmi-rand|probe",
-		"how the tokens to mask are selected (default random); runs masks genes of equal count side by side (rankenc --ties random); "
-		"columns masks the counts of a counts stream; probe is for sctrain eval: one target per cell, with or without its partners",
+		"how the tokens to mask are selected (default random); runs: genes of equal count, side by side; columns: genes of a counts stream; "
+		"probe: one target per cell, for sctrain eval",
 		.changes = 1},
 	{0, "objective", OPT_CHOICE, &objective, "token|value",
 		"what the model predicts at masked positions: the token (default), or its expression value, for sctrain value",

@@ -23,9 +23,10 @@ static struct option_def options[] = {
 		"column of the groups of cells, such as donors, that the model gets as a one-hot covariate (default: none)", .changes = 1},
 	{0, "hidden", OPT_INT, &hidden, "N", "width of the hidden layers (default 1024, or as in the configuration)", 1, 65536,
 		.changes = 1},
-	{0, "latent", OPT_INT, &latent, "N", "width of the latent space (default 512, or as in the configuration)", 1, 65536, .changes = 1},
+	{0, "latent", OPT_INT, &latent, "N", "width of the latent vector (default 512, or as in the configuration)", 1, 65536,
+		.changes = 1},
 	{0, "curriculum", OPT_CHOICE, &curriculum, "easy|easy-to-hard",
-		"learn weights of the genes in the loss: for genes that are easy to predict, or first for these and later for hard ones (default: none)",
+		"learn weights of the genes in the loss: higher for easy genes, or first for easy and later for hard ones (default: none)",
 		.changes = 1},
 	{0},
 };

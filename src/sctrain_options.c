@@ -23,7 +23,7 @@ static struct option_def table[] = {
 	{0, "Model", OPT_GROUP},
 	{'o', "output", OPT_STRING, &cli.output, "MODEL", "the model directory to write (required)"},
 	{'c', "config", OPT_STRING, &options.config, "NAME|FILE",
-		"preset tiny, corrmask-paper or geneformer-v1-10m, for nb mlp-nb-tiny or mlp-nb, or a config.json (default corrmask-paper, for nb mlp-nb, or that of --init)",
+		"a config.json, or a preset: corrmask-paper (default), geneformer-v1-10m or tiny; for nb mlp-nb (default) or mlp-nb-tiny; with --init: that of the model",
 		.changes = 1},
 	{0, "init", OPT_STRING, &options.init, "DIR", "start from the weights of this model directory"},
 	{0, "dropout", OPT_REAL, &options.dropout, "P",

@@ -251,7 +251,7 @@ reliance() { pipelines THREADS=2 reliance SCALE=tiny "$@"; }
 	for name in "random masks" "CorrMask" "CorrMask, shuffled graph"; do
 		assert_line --regexp "^$name +[0-9.]+ +[0-9.]+ +[-+][0-9.]+ +[0-9.]+  [-+][0-9.]+ [-+][0-9.]+$"
 	done
-	assert_line --regexp '^table: gene frequency +[0-9.]+ +[0-9.]+ +[-+][0-9.]+$'
+	assert_line --regexp '^table of gene frequencies, no network +[0-9.]+ +[0-9.]+ +[-+][0-9.]+$'
 	R=results/reliance/$(readlink results/reliance/latest)
 	for f in reliance.svg reliance.png; do assert_file_not_empty $R/$f; done
 	M=results/pretrained/latest G=results/prepared/latest

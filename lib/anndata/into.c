@@ -207,7 +207,7 @@ static int check_stream(struct h5ad_into *w, char *const *keep, size_t nkeep, st
 		if (header_need(h, keep[i], COLUMN_TYPES, SCALAR, w->stream, e) < 0)
 			return -1;
 	if (!*w->key || strpbrk(w->key, "/\t\r\n"))
-		return error_set(e, "--key: '%.40s' is no name: it has a slash, a tab or a line break, or nothing", w->key);
+		return error_set(e, "--key: '%.40s' is no name: it is empty, or has a slash, a tab or a line break", w->key);
 	return w->barcode < 0 ? -1 : 0;
 }
 
