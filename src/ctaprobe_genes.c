@@ -389,7 +389,7 @@ static void write_roc(const struct study *t)
 	}
 	fputc('\n', f);
 	xmemclose(f, &text);
-	write_text(roc_path, text, size);
+	write_text(roc_path, text);
 }
 
 /* Check the options that need two classes, and find the positive class. */
@@ -458,7 +458,7 @@ int genes_main(int argc, char **argv)
 		info("%llu tokens of held-out genes without a class are left out", (unsigned long long)t.unlabelled);
 	if (t.scores) {
 		xmemclose(t.scores, &scores);
-		write_text(scores_path, scores, size);
+		write_text(scores_path, scores);
 	}
 	if (roc_path)
 		write_roc(&t);

@@ -103,7 +103,7 @@ int ranks_main(int argc, char **argv)
 	for (size_t i = 0; i < t.methods; i++)
 		print_method(f, &t, i);
 	xmemclose(f, &text);
-	write_text(ranks_cli.output, text, size);
+	write_text(ranks_cli.output, text);
 	cli_report(&ranks_cli, "%zu methods, %zu metrics", t.methods, t.columns);
 	for (size_t c = 0; c < t.columns; c++)
 		free(t.metric[c]);

@@ -115,15 +115,7 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 /* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
 static void make_header(struct run *r, struct header *to, const struct header *from, const char *name)
 {
-	header_init(to, predict || reconstruct ? "prediction" : "embedding");
-	for (size_t i = 0; i < from->ncol; i++)
-		if (from->col[i].shape != RAGGED)
-			header_add_like(to, &from->col[i]);
-	vocab_copy(&to->vocab, &from->vocab);
-	cJSON_Delete(to->provenance);
-	to->provenance = cJSON_Duplicate(from->provenance, 1);
-	cJSON_Delete(to->extra);
-	to->extra = cJSON_Duplicate(from->extra, 1);
+	header_derive(to, predict || reconstruct ? "prediction" : "embedding", from);
 	if (predict) {
 		predict_header(r, to, name);
 	} else if (reconstruct) {
