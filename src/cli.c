@@ -314,14 +314,11 @@ int given(const void *to)
 	return cli_option(to)->seen;
 }
 
-void refuse(const char *why, ...)
+void refuse_list(const char *why, const void *const *to)
 {
-	va_list ap;
-	va_start(ap, why);
-	for (const void *to; (to = va_arg(ap, const void *));)
-		if (given(to))
-			usage_error("--%s %s", cli_option(to)->name, why);
-	va_end(ap);
+	for (; *to; to++)
+		if (given(*to))
+			usage_error("--%s %s", cli_option(*to)->name, why);
 }
 
 void cli_rank(struct cli *c, int rank)

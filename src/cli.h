@@ -50,8 +50,9 @@ void cli_init(struct cli *c, int argc, char **argv);
 /* The option of this tool that sets `to`, and whether it was given. */
 const struct option_def *cli_option(const void *to);
 int given(const void *to);
-/* A usage error, "--NAME WHY", if one of the options that set these variables was given. The list ends with NULL. */
-void refuse(const char *why, ...) __attribute__((sentinel));
+/* refuse(why, &variable ...): a usage error, "--NAME WHY", if one of the options that set these variables was given. */
+#define refuse(why, ...) refuse_list(why, (const void *const[]){__VA_ARGS__, NULL})
+void refuse_list(const char *why, const void *const *to);
 
 /* The subcommands of a tool; name NULL ends the list. --help shows the summary of cli, or `summary`. */
 struct cli_command {

@@ -289,17 +289,17 @@ static void check_options(void)
 		usage_error("one stream of embeddings at a time; join several with scsample");
 	struct settings *o = &cells_set;
 	if (test_path)
-		refuse("is for cross-validation: it excludes --test", &o->nfold, NULL);
+		refuse("is for cross-validation: it excludes --test", &o->nfold);
 	if (o->target)
 		refuse("is for --label: it excludes --target", &o->inverse_penalty, &o->tol, &o->max_iter, &o->rare, &o->coefficients,
-			&o->replicates, &o->nearest, NULL);
+			&o->replicates, &o->nearest);
 	if (o->nearest)
 		refuse("is for a regression: it excludes --nearest", &o->inverse_penalty, &o->search, &o->tol, &o->max_iter,
-			&o->coefficients, NULL);
+			&o->coefficients);
 	if (o->label)
-		refuse("is for --target; that of --label is --inverse-penalty", &o->penalty, NULL);
+		refuse("is for --target; that of --label is --inverse-penalty", &o->penalty);
 	if (o->search)
-		refuse("excludes --search, which chooses it", &o->inverse_penalty, &o->penalty, NULL);
+		refuse("excludes --search, which chooses it", &o->inverse_penalty, &o->penalty);
 	if (cells_set.replicates_path && !cells_set.replicates)
 		usage_error("--replicates needs --bootstrap N");
 	if (cells_set.coefficients && !test_path)

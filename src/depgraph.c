@@ -59,9 +59,9 @@ static struct cli cli = {.name = "depgraph",
 static void check_options(void)
 {
 	if (pmi)
-		refuse("does not go with --pmi", &top_genes, &min_cells, &neighbours, &rho_min, &min_overlap, &positive, NULL);
+		refuse("does not go with --pmi", &top_genes, &min_cells, &neighbours, &rho_min, &min_overlap, &positive);
 	else
-		refuse("goes with --pmi", &tau, &min_count, NULL);
+		refuse("goes with --pmi", &tau, &min_count);
 	if (cli.noperand > 1)
 		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
 	if (want_stats + want_tsv + want_layout + want_graphml > 1)

@@ -229,12 +229,11 @@ static void check_options(void)
 	if (cli.noperand > 1)
 		usage_error("expected one stream, and '%s' is a second one", cli.operand[1]);
 	if (model_dir)
-		refuse("needs --expression or --pca", &genes, &fit_path, NULL);
+		refuse("needs --expression or --pca", &genes, &fit_path);
 	else
-		refuse("needs -M DIR", &layer, &pooling, &predict, &probabilities, &all_genes, &reconstruct, &truncate_cells, &batch_max,
-			NULL);
+		refuse("needs -M DIR", &layer, &pooling, &predict, &probabilities, &all_genes, &reconstruct, &truncate_cells, &batch_max);
 	if (predict)
-		refuse("is for embeddings: it excludes --predict", &layer, &pooling, NULL);
+		refuse("is for embeddings: it excludes --predict", &layer, &pooling);
 	if (predict && reconstruct)
 		usage_error("--reconstruct and --predict exclude each other");
 	if (!predict && (probabilities || all_genes))
