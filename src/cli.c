@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "nn/blas_core.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <omp.h>
 #include <signal.h>
@@ -151,57 +152,26 @@ static void on_signal(int sig)
 /* The options that several tools share. cli.common selects those of a tool. */
 static struct option_def *common_table(struct cli *c)
 {
-	static struct option_def t[16] = {{.kind = OPT_GROUP, .name = "Common options"}};
+	static struct option_def t[16] = {{0, "Common options", OPT_GROUP}};
 	int n = 1;
 	if (c->common & CLI_OUT)
-		t[n++] = (struct option_def){.letter = 'o',
-			.name = "output",
-			.kind = OPT_STRING,
-			.to = &c->output,
-			.arg = "FILE",
-			.help = "write to FILE, which appears only when it is complete (default: standard output)"};
+		t[n++] = (struct option_def){'o', "output", OPT_STRING, &c->output, "FILE",
+			"write to FILE, which appears only when it is complete (default: standard output)"};
 	if (c->common & CLI_RAW)
-		t[n++] = (struct option_def){.letter = 'u',
-			.name = "uncompressed",
-			.kind = OPT_FLAG,
-			.to = &c->raw,
-			.help = "write uncompressed blocks, for pipes"};
+		t[n++] = (struct option_def){'u', "uncompressed", OPT_FLAG, &c->raw, NULL, "write uncompressed blocks, for pipes"};
 	if (c->common & CLI_SEED)
-		t[n++] = (struct option_def){.name = "seed",
-			.kind = OPT_INT,
-			.to = &c->seed,
-			.arg = "N",
-			.help = "seed of all random choices (default 1)",
-			.max = 4294967295.0,
-			.changes = 1};
+		t[n++] = (struct option_def){
+			0, "seed", OPT_INT, &c->seed, "N", "seed of all random choices (default 1)", 0, 4294967295.0, .changes = 1};
 	if (c->common & CLI_DEVICE)
-		t[n++] = (struct option_def){.name = "device",
-			.kind = OPT_STRING,
-			.to = &c->device,
-			.arg = "DEVICE",
-			.help = "auto, cpu, cuda or cuda:N (default auto)"};
+		t[n++] = (struct option_def){0, "device", OPT_STRING, &c->device, "DEVICE", "auto, cpu, cuda or cuda:N (default auto)"};
 	if (c->common & CLI_THREADS)
-		t[n++] = (struct option_def){.letter = '@',
-			.name = "threads",
-			.kind = OPT_INT,
-			.to = &c->threads,
-			.arg = "N",
-			.help = "total number of threads (default 1)",
-			.min = 1,
-			.max = 1024};
-	t[n++] = (struct option_def){.letter = 'q', .name = "quiet", .kind = OPT_FLAG, .to = &c->quiet, .help = "print errors only"};
-	t[n++] = (struct option_def){.letter = 'v',
-		.name = "verbose",
-		.kind = OPT_FLAG,
-		.to = &c->verbose,
-		.help = "report counts, time and peak memory at the end"};
-	t[n++] = (struct option_def){.name = "progress",
-		.kind = OPT_CHOICE,
-		.to = &progress_choice,
-		.arg = "auto|always|never",
-		.help = "when to show a line of progress that is rewritten (default auto: on a terminal; elsewhere a line every 30 s)"};
-	t[n++] = (struct option_def){.letter = 'h', .name = "help", .kind = OPT_FLAG, .to = &want_help, .help = "print this help"};
-	t[n++] = (struct option_def){.letter = 'V', .name = "version", .kind = OPT_FLAG, .to = &want_version, .help = "print versions"};
+		t[n++] = (struct option_def){'@', "threads", OPT_INT, &c->threads, "N", "total number of threads (default 1)", 1, 1024};
+	t[n++] = (struct option_def){'q', "quiet", OPT_FLAG, &c->quiet, NULL, "print errors only"};
+	t[n++] = (struct option_def){'v', "verbose", OPT_FLAG, &c->verbose, NULL, "report counts, time and peak memory at the end"};
+	t[n++] = (struct option_def){0, "progress", OPT_CHOICE, &progress_choice, "auto|always|never",
+		"when to show a line of progress that is rewritten (default auto: on a terminal; elsewhere a line every 30 s)"};
+	t[n++] = (struct option_def){'h', "help", OPT_FLAG, &want_help, NULL, "print this help"};
+	t[n++] = (struct option_def){'V', "version", OPT_FLAG, &want_version, NULL, "print versions"};
 	return t;
 }
 
@@ -329,6 +299,28 @@ void cli_init(struct cli *c, int argc, char **argv)
 	omp_set_num_threads((int)c->threads);
 }
 
+const struct option_def *cli_option(const void *to)
+{
+	for (struct option_def *const *t = tables; *t; t++)
+		for (const struct option_def *o = *t; o->name; o++)
+			if (o->to == to)
+				return o;
+	assert(0);
+	return NULL;
+}
+
+int given(const void *to)
+{
+	return cli_option(to)->seen;
+}
+
+void refuse_list(const char *why, const void *const *to)
+{
+	for (; *to; to++)
+		if (given(*to))
+			usage_error("--%s %s", cli_option(*to)->name, why);
+}
+
 void cli_rank(struct cli *c, int rank)
 {
 	program = xasprintf("%s[%d]", c->name, rank); /* kept to the end */
@@ -344,9 +336,9 @@ void cli_provenance(const struct cli *c, struct header *h, const char *more)
 	for (struct option_def *o = tables[2]; o->name; o++)
 		if (o->to == &c->seed)
 			o->seen = 1;
-	char *given = opt_provenance(tables), *all = xasprintf("%s%s%s", given, *given && *more ? " " : "", more);
+	char *how = opt_provenance(tables), *all = xasprintf("%s%s%s", how, *how && *more ? " " : "", more);
 	header_provenance(h, c->name, all);
-	free(given);
+	free(how);
 	free(all);
 }
 

@@ -47,6 +47,13 @@ struct cli {
  * reads an input gets no operand and standard input is a terminal. Sets the number of OpenMP threads. */
 void cli_init(struct cli *c, int argc, char **argv);
 
+/* The option of this tool that sets `to`, and whether it was given. */
+const struct option_def *cli_option(const void *to);
+int given(const void *to);
+/* refuse(why, &variable ...): a usage error, "--NAME WHY", if one of the options that set these variables was given. */
+#define refuse(why, ...) refuse_list(why, (const void *const[]){__VA_ARGS__, NULL})
+void refuse_list(const char *why, const void *const *to);
+
 /* The subcommands of a tool; name NULL ends the list. --help shows the summary of cli, or `summary`. */
 struct cli_command {
 	const char *name;

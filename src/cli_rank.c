@@ -7,56 +7,24 @@
 struct rank_given rank_given = {.encode = {.style = STYLE_AUTO}, .min_genes = 20, .min_counts = 50};
 
 struct option_def rank_options[] = {
-	{.kind = OPT_GROUP, .name = "Encoding"},
-	{.letter = 't',
-		.name = "tokens",
-		.kind = OPT_STRING,
-		.to = &rank_given.tokens,
-		.arg = "FILE",
-		.help = "Geneformer's token table (TSV: token, id); the vocabulary is then its median table"},
-	{.name = "vocab-style",
-		.kind = OPT_CHOICE,
-		.to = &rank_given.encode.style,
-		.arg = "v1|v2",
-		.changes = 1,
-		.help = "v1: 2,048 tokens; v2: 4,096 with <cls> and <eos> (default: v2 if the vocabulary has them)"},
-	{.name = "max-len",
-		.kind = OPT_INT,
-		.to = &rank_given.encode.max_len,
-		.arg = "N",
-		.min = 3,
-		.max = 1 << 24,
-		.changes = 1,
-		.help = "largest number of tokens of a cell, including special tokens (default: by --vocab-style)"},
-	{.name = "ties",
-		.kind = OPT_CHOICE,
-		.to = &rank_given.encode.ties,
-		.arg = "median|random|group",
-		.changes = 1,
-		.help = "genes of equal count: in the order of their medians (default), in an order that maskgen draws anew every epoch, or at "
-			"one position of the model"},
-	{.name = "value",
-		.kind = OPT_FLAG,
-		.to = &rank_given.encode.value,
-		.changes = 1,
-		.help = "add a column value: log(1 + count / n_counts * 10,000)"},
-	{.name = "keep-empty",
-		.kind = OPT_FLAG,
-		.to = &rank_given.encode.keep_empty,
-		.changes = 1,
-		.help = "keep cells without a known gene (default: drop them, with a warning)"},
-	{.name = "min-genes-matched",
-		.kind = OPT_REAL,
-		.to = &rank_given.min_genes,
-		.arg = "PERCENT",
-		.max = 100,
-		.help = "fail if a smaller share of the input's genes is in the vocabulary (default 20)"},
-	{.name = "min-counts-matched",
-		.kind = OPT_REAL,
-		.to = &rank_given.min_counts,
-		.arg = "PERCENT",
-		.max = 100,
-		.help = "fail if a smaller share of the counts belongs to such genes (default 50)"},
+	{0, "Encoding", OPT_GROUP},
+	{'t', "tokens", OPT_STRING, &rank_given.tokens, "FILE",
+		"Geneformer's token table (TSV: token, id); the vocabulary is then its median table"},
+	{0, "vocab-style", OPT_CHOICE, &rank_given.encode.style, "v1|v2",
+		"v1: 2,048 tokens; v2: 4,096 with <cls> and <eos> (default: v2 if the vocabulary has them)", .changes = 1},
+	{0, "max-len", OPT_INT, &rank_given.encode.max_len, "N",
+		"largest number of tokens of a cell, including special tokens (default: by --vocab-style)", 3, 1 << 24, .changes = 1},
+	{0, "ties", OPT_CHOICE, &rank_given.encode.ties, "median|random|group",
+		"genes of equal count: in the order of their medians (default), in an order that maskgen draws anew every epoch, or at "
+		"one position of the model",
+		.changes = 1},
+	{0, "value", OPT_FLAG, &rank_given.encode.value, NULL, "add a column value: log(1 + count / n_counts * 10,000)", .changes = 1},
+	{0, "keep-empty", OPT_FLAG, &rank_given.encode.keep_empty, NULL,
+		"keep cells without a known gene (default: drop them, with a warning)", .changes = 1},
+	{0, "min-genes-matched", OPT_REAL, &rank_given.min_genes, "PERCENT",
+		"fail if a smaller share of the input's genes is in the vocabulary (default 20)", 0, 100},
+	{0, "min-counts-matched", OPT_REAL, &rank_given.min_counts, "PERCENT",
+		"fail if a smaller share of the counts belongs to such genes (default 50)", 0, 100},
 	{0},
 };
 
@@ -114,9 +82,9 @@ void ranking_start(struct ranking *r, const struct header *counts, const char *n
 	for (int i = 0; i < (int)counts->ncol; i++)
 		if (counts->col[i].shape == RAGGED && i != r->enc.in.gene && i != r->enc.in.count)
 			warn("column %s does not follow the new order of genes and is dropped", counts->col[i].name);
-	char *given = opt_provenance((struct option_def *const[]){rank_options, NULL});
-	header_provenance(&h, "rankenc", given);
-	free(given);
+	char *how = opt_provenance((struct option_def *const[]){rank_options, NULL});
+	header_provenance(&h, "rankenc", how);
+	free(how);
 	r->to = cli_create(r->cli, &h);
 	header_release(&h);
 	block_reset(&r->out, stream_header(r->to));

@@ -63,8 +63,8 @@ void report_confusion(cJSON *j, const struct metrics *m);
  */
 void report_write(const struct cli *c, cJSON *j, int json);
 
-/* Write text (of xmemopen, freed here) to a file that appears only when it is complete. */
-void write_text(const char *path, char *text, size_t size);
+/* Write text (freed here) to a file that appears only when it is complete. */
+void write_text(const char *path, char *text);
 
 /* Renumber the classes of c and of the lists v[t] [n[t]] in order of their names. Classes that are in no list are dropped. */
 void settle_classes(struct classes *c, uint32_t **v, const size_t *n, int lists);

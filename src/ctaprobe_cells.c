@@ -19,125 +19,38 @@ static const char *train_path, *test_path, *predictions_path;
 static int json;
 
 static struct option_def cells_options[] = {
-	{.kind = OPT_GROUP, .name = "Cells"},
-	{.letter = 'l',
-		.name = "label",
-		.kind = OPT_STRING,
-		.to = &cells_set.label,
-		.arg = "COL",
-		.help = "the column of classes to predict",
+	{0, "Cells", OPT_GROUP},
+	{'l', "label", OPT_STRING, &cells_set.label, "COL", "the column of classes to predict", .changes = 1},
+	{0, "target", OPT_STRING, &cells_set.target, "COL", "instead: the column of numbers to predict, by ridge regression", .changes = 1},
+	{0, "folds", OPT_INT, &cells_set.nfold, "K", "folds of the cross-validation (default 5)", 2, 1000, .changes = 1},
+	{0, "group", OPT_STRING, &cells_set.group, "COL",
+		"keep all cells of each group of COL, such as a donor, in one fold; score groups too", .changes = 1},
+	{0, "train", OPT_STRING, &train_path, "FILE", "train on FILE instead of the input; needs --test"},
+	{0, "test", OPT_STRING, &test_path, "FILE", "test on FILE instead of cross-validation"},
+	{0, "Probe", OPT_GROUP},
+	{'C', "inverse-penalty", OPT_REAL, &cells_set.inverse_penalty, "X", "with --label: inverse strength of the L2 penalty (default 1)",
+		1e-12, 1e12, .changes = 1},
+	{0, "penalty", OPT_REAL, &cells_set.penalty, "X", "with --target: strength of the L2 penalty (default 1)", 1e-12, 1e12,
 		.changes = 1},
-	{.name = "target",
-		.kind = OPT_STRING,
-		.to = &cells_set.target,
-		.arg = "COL",
-		.help = "instead: the column of numbers to predict, by ridge regression",
+	{0, "search", OPT_INT, &cells_set.search, "K", "choose the penalty by cross-validation with K folds of the training cells", 2, 1000,
 		.changes = 1},
-	{.name = "folds",
-		.kind = OPT_INT,
-		.to = &cells_set.nfold,
-		.arg = "K",
-		.help = "folds of the cross-validation (default 5)",
-		.min = 2,
-		.max = 1000,
+	{0, "nearest", OPT_INT, &cells_set.nearest, "K",
+		"with --label: instead of a regression, the class of most of the K nearest training cells", 1, 10000, .changes = 1},
+	{0, "standardize", OPT_FLAG, &cells_set.standardize, NULL, "standardise the features by the training cells (default: unchanged)",
 		.changes = 1},
-	{.name = "group",
-		.kind = OPT_STRING,
-		.to = &cells_set.group,
-		.arg = "COL",
-		.help = "keep all cells of each group of COL, such as a donor, in one fold; score groups too",
+	{0, "tol", OPT_REAL, &cells_set.tol, "X", "stop when no element of the gradient exceeds X (default 1e-4)", 0, 1e6, .changes = 1},
+	{0, "max-iter", OPT_INT, &cells_set.max_iter, "N", "stop after N iterations of L-BFGS (default 5000)", 1, 1e6, .changes = 1},
+	{0, "Scores", OPT_GROUP},
+	{0, "rare", OPT_INT, &cells_set.rare, "N", "number of rarest classes in f1_rare (default: a third of the classes)", 1, 1e6,
 		.changes = 1},
-	{.name = "train", .kind = OPT_STRING, .to = &train_path, .arg = "FILE", .help = "train on FILE instead of the input; needs --test"},
-	{.name = "test", .kind = OPT_STRING, .to = &test_path, .arg = "FILE", .help = "test on FILE instead of cross-validation"},
-	{.kind = OPT_GROUP, .name = "Probe"},
-	{.letter = 'C',
-		.name = "inverse-penalty",
-		.kind = OPT_REAL,
-		.to = &cells_set.inverse_penalty,
-		.arg = "X",
-		.help = "with --label: inverse strength of the L2 penalty (default 1)",
-		.min = 1e-12,
-		.max = 1e12,
-		.changes = 1},
-	{.name = "penalty",
-		.kind = OPT_REAL,
-		.to = &cells_set.penalty,
-		.arg = "X",
-		.help = "with --target: strength of the L2 penalty (default 1)",
-		.min = 1e-12,
-		.max = 1e12,
-		.changes = 1},
-	{.name = "search",
-		.kind = OPT_INT,
-		.to = &cells_set.search,
-		.arg = "K",
-		.help = "choose the penalty by cross-validation with K folds of the training cells",
-		.min = 2,
-		.max = 1000,
-		.changes = 1},
-	{.name = "nearest",
-		.kind = OPT_INT,
-		.to = &cells_set.nearest,
-		.arg = "K",
-		.help = "with --label: instead of a regression, the class of most of the K nearest training cells",
-		.min = 1,
-		.max = 10000,
-		.changes = 1},
-	{.name = "standardize",
-		.kind = OPT_FLAG,
-		.to = &cells_set.standardize,
-		.help = "standardise the features by the training cells (default: unchanged)",
-		.changes = 1},
-	{.name = "tol",
-		.kind = OPT_REAL,
-		.to = &cells_set.tol,
-		.arg = "X",
-		.help = "stop when no element of the gradient exceeds X (default 1e-4)",
-		.min = 0,
-		.max = 1e6,
-		.changes = 1},
-	{.name = "max-iter",
-		.kind = OPT_INT,
-		.to = &cells_set.max_iter,
-		.arg = "N",
-		.help = "stop after N iterations of L-BFGS (default 5000)",
-		.min = 1,
-		.max = 1e6,
-		.changes = 1},
-	{.kind = OPT_GROUP, .name = "Scores"},
-	{.name = "rare",
-		.kind = OPT_INT,
-		.to = &cells_set.rare,
-		.arg = "N",
-		.help = "number of rarest classes in f1_rare (default: a third of the classes)",
-		.min = 1,
-		.max = 1e6,
-		.changes = 1},
-	{.name = "bootstrap",
-		.kind = OPT_INT,
-		.to = &cells_set.replicates,
-		.arg = "N",
-		.help = "95 % intervals of the scores from N draws of groups (without --group: of cells)",
-		.min = 2,
-		.max = 1e6,
-		.changes = 1},
-	{.name = "replicates",
-		.kind = OPT_STRING,
-		.to = &cells_set.replicates_path,
-		.arg = "FILE",
-		.help = "with --bootstrap, also write the scores of each draw as a table"},
-	{.kind = OPT_GROUP, .name = "Output"},
-	{.name = "predictions",
-		.kind = OPT_STRING,
-		.to = &predictions_path,
-		.arg = "FILE",
-		.help = "also write a prediction stream of the tested cells"},
-	{.name = "coefficients",
-		.kind = OPT_STRING,
-		.to = &cells_set.coefficients,
-		.arg = "FILE",
-		.help = "with --test, also write the weights as a table"},
-	{.name = "json", .kind = OPT_FLAG, .to = &json, .help = "print one JSON object"},
+	{0, "bootstrap", OPT_INT, &cells_set.replicates, "N",
+		"95 % intervals of the scores from N draws of groups (without --group: of cells)", 2, 1e6, .changes = 1},
+	{0, "replicates", OPT_STRING, &cells_set.replicates_path, "FILE",
+		"with --bootstrap, also write the scores of each draw as a table"},
+	{0, "Output", OPT_GROUP},
+	{0, "predictions", OPT_STRING, &predictions_path, "FILE", "also write a prediction stream of the tested cells"},
+	{0, "coefficients", OPT_STRING, &cells_set.coefficients, "FILE", "with --test, also write the weights as a table"},
+	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli cells_cli = {.name = "ctaprobe cells",
@@ -374,23 +287,19 @@ static void check_options(void)
 		usage_error("--train needs --test FILE");
 	if (cells_cli.noperand > 1)
 		usage_error("one stream of embeddings at a time; join several with scsample");
-	for (struct option_def *o = cells_options; o->name; o++) {
-		int classes = o->to == &cells_set.inverse_penalty || o->to == &cells_set.tol || o->to == &cells_set.max_iter ||
-			o->to == &cells_set.rare || o->to == &cells_set.coefficients || o->to == &cells_set.replicates ||
-			o->to == &cells_set.nearest;
-		int regression = o->to == &cells_set.inverse_penalty || o->to == &cells_set.search || o->to == &cells_set.tol ||
-			o->to == &cells_set.max_iter || o->to == &cells_set.coefficients;
-		if (o->seen && test_path && o->to == &cells_set.nfold)
-			usage_error("--%s is for cross-validation: it excludes --test", o->name);
-		if (o->seen && cells_set.target && classes)
-			usage_error("--%s is for --label: it excludes --target", o->name);
-		if (o->seen && cells_set.nearest && regression)
-			usage_error("--%s is for a regression: it excludes --nearest", o->name);
-		if (o->seen && cells_set.label && o->to == &cells_set.penalty)
-			usage_error("--penalty is for --target; that of --label is --inverse-penalty");
-		if (o->seen && cells_set.search && (o->to == &cells_set.inverse_penalty || o->to == &cells_set.penalty))
-			usage_error("--%s excludes --search, which chooses it", o->name);
-	}
+	struct settings *o = &cells_set;
+	if (test_path)
+		refuse("is for cross-validation: it excludes --test", &o->nfold);
+	if (o->target)
+		refuse("is for --label: it excludes --target", &o->inverse_penalty, &o->tol, &o->max_iter, &o->rare, &o->coefficients,
+			&o->replicates, &o->nearest);
+	if (o->nearest)
+		refuse("is for a regression: it excludes --nearest", &o->inverse_penalty, &o->search, &o->tol, &o->max_iter,
+			&o->coefficients);
+	if (o->label)
+		refuse("is for --target; that of --label is --inverse-penalty", &o->penalty);
+	if (o->search)
+		refuse("excludes --search, which chooses it", &o->inverse_penalty, &o->penalty);
 	if (cells_set.replicates_path && !cells_set.replicates)
 		usage_error("--replicates needs --bootstrap N");
 	if (cells_set.coefficients && !test_path)

@@ -18,22 +18,10 @@ static const char *positive_name, *scores_path, *roc_path;
 static int json;
 
 static struct option_def options[] = {
-	{.name = "positive",
-		.kind = OPT_STRING,
-		.to = &positive_name,
-		.arg = "LABEL",
-		.help = "the positive class of two classes (default: the model's second class)"},
-	{.name = "gene-scores",
-		.kind = OPT_STRING,
-		.to = &scores_path,
-		.arg = "FILE",
-		.help = "also write a table of all genes with their mean probability"},
-	{.name = "roc",
-		.kind = OPT_STRING,
-		.to = &roc_path,
-		.arg = "FILE",
-		.help = "for two classes: also write a table of the ROC curves"},
-	{.name = "json", .kind = OPT_FLAG, .to = &json, .help = "print one JSON object"},
+	{0, "positive", OPT_STRING, &positive_name, "LABEL", "the positive class of two classes (default: the model's second class)"},
+	{0, "gene-scores", OPT_STRING, &scores_path, "FILE", "also write a table of all genes with their mean probability"},
+	{0, "roc", OPT_STRING, &roc_path, "FILE", "for two classes: also write a table of the ROC curves"},
+	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli genes_cli = {.name = "ctaprobe genes",
@@ -401,7 +389,7 @@ static void write_roc(const struct study *t)
 	}
 	fputc('\n', f);
 	xmemclose(f, &text);
-	write_text(roc_path, text, size);
+	write_text(roc_path, text);
 }
 
 /* Check the options that need two classes, and find the positive class. */
@@ -470,7 +458,7 @@ int genes_main(int argc, char **argv)
 		info("%llu tokens of held-out genes without a class are left out", (unsigned long long)t.unlabelled);
 	if (t.scores) {
 		xmemclose(t.scores, &scores);
-		write_text(scores_path, scores, size);
+		write_text(scores_path, scores);
 	}
 	if (roc_path)
 		write_roc(&t);

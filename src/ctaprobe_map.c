@@ -12,15 +12,8 @@
 static long long neighbours = 15;
 
 static struct option_def options[] = {
-	{.letter = 'k',
-		.name = "neighbours",
-		.kind = OPT_INT,
-		.to = &neighbours,
-		.arg = "N",
-		.help = "number of nearest neighbours of a cell that it is joined with (default 15)",
-		.min = 1,
-		.max = 1000,
-		.changes = 1},
+	{'k', "neighbours", OPT_INT, &neighbours, "N", "number of nearest neighbours of a cell that it is joined with (default 15)", 1,
+		1000, .changes = 1},
 	{0},
 };
 struct cli map_cli = {.name = "ctaprobe map",

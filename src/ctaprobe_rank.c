@@ -12,7 +12,7 @@
 static int json;
 
 static struct option_def options[] = {
-	{.name = "json", .kind = OPT_FLAG, .to = &json, .help = "print one JSON object"},
+	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli rank_cli = {.name = "ctaprobe rank",

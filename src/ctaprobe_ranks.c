@@ -14,12 +14,8 @@ static struct error e;
 static const char *metrics_text = "balanced_accuracy+macro_f1";
 
 static struct option_def options[] = {
-	{.letter = 'm',
-		.name = "metrics",
-		.kind = OPT_STRING,
-		.to = &metrics_text,
-		.arg = "A+B,C",
-		.help = "metrics of the first result, of the second, ... (default balanced_accuracy+macro_f1)"},
+	{'m', "metrics", OPT_STRING, &metrics_text, "A+B,C",
+		"metrics of the first result, of the second, ... (default balanced_accuracy+macro_f1)"},
 	{0},
 };
 struct cli ranks_cli = {.name = "ctaprobe ranks",
@@ -107,7 +103,7 @@ int ranks_main(int argc, char **argv)
 	for (size_t i = 0; i < t.methods; i++)
 		print_method(f, &t, i);
 	xmemclose(f, &text);
-	write_text(ranks_cli.output, text, size);
+	write_text(ranks_cli.output, text);
 	cli_report(&ranks_cli, "%zu methods, %zu metrics", t.methods, t.columns);
 	for (size_t c = 0; c < t.columns; c++)
 		free(t.metric[c]);

@@ -16,7 +16,7 @@ static struct error e;
 static int json;
 
 static struct option_def options[] = {
-	{.name = "json", .kind = OPT_FLAG, .to = &json, .help = "print one JSON object"},
+	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli reconstruction_cli = {.name = "ctaprobe reconstruction",

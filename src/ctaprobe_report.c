@@ -53,7 +53,7 @@ static void write_replicates(const char *path, const double *value, size_t n)
 	for (size_t i = 0; i < n; i++, value += BOOTSTRAP_SCORES)
 		fprintf(f, "%zu\t%.17g\t%.17g\t%.17g\n", i + 1, value[0], value[1], value[2]);
 	xmemclose(f, &text);
-	write_text(path, text, size);
+	write_text(path, text);
 }
 
 void report_bootstrap(cJSON *j, const uint32_t *truth, const uint32_t *predicted, const uint32_t *unit, size_t n, size_t k,
@@ -207,11 +207,10 @@ static void put_table(FILE *f, const cJSON *j)
 	}
 }
 
-void write_text(const char *path, char *text, size_t size)
+void write_text(const char *path, char *text)
 {
 	struct error e;
-	struct outfile out;
-	if (outfile_open(&out, path, 0, &e) || outfile_write(&out, text, size, &e) || outfile_commit(&out, &e))
+	if (outfile_text(path, text, &e))
 		die("%s", e.msg);
 	free(text);
 }
@@ -230,7 +229,7 @@ void report_write(const struct cli *c, cJSON *j, int json)
 	}
 	xmemclose(f, &text);
 	cJSON_Delete(j);
-	write_text(c->output, text, size);
+	write_text(c->output, text);
 }
 
 /* ---- classes ---- */

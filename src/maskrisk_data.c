@@ -15,26 +15,10 @@ static long long ngenes = 1000, rows = -1;
 static const char *rates_text = DEFAULT_RATES, *table_path;
 
 static struct option_def options[] = {
-	{.name = "genes",
-		.kind = OPT_INT,
-		.to = &ngenes,
-		.arg = "N",
-		.min = 3,
-		.max = 5000,
-		.help = "use the N most highly expressed genes (default 1000)"},
-	{.name = "rows",
-		.kind = OPT_INT,
-		.to = &rows,
-		.arg = "N",
-		.min = 2,
-		.max = 1e9,
-		.help = "number of cells that the model will be trained on (default: those of the input)"},
-	{.name = "rates",
-		.kind = OPT_STRING,
-		.to = &rates_text,
-		.arg = "LIST",
-		.help = "masking ratios, A:B:STEP or A,B,... (default " DEFAULT_RATES ")"},
-	{.name = "gene-table", .kind = OPT_STRING, .to = &table_path, .arg = "FILE", .help = "also write a table of the genes"},
+	{0, "genes", OPT_INT, &ngenes, "N", "use the N most highly expressed genes (default 1000)", 3, 5000},
+	{0, "rows", OPT_INT, &rows, "N", "number of cells that the model will be trained on (default: those of the input)", 2, 1e9},
+	{0, "rates", OPT_STRING, &rates_text, "LIST", "masking ratios, A:B:STEP or A,B,... (default " DEFAULT_RATES ")"},
+	{0, "gene-table", OPT_STRING, &table_path, "FILE", "also write a table of the genes"},
 	{0},
 };
 

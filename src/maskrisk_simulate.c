@@ -11,17 +11,11 @@ static long long runs = 100;
 static int retention, same;
 
 static struct option_def options[] = {
-	{.name = "runs", .kind = OPT_INT, .to = &runs, .arg = "N", .min = 1, .max = 1e6, .help = "number of simulations (default 100)"},
-	{.name = "retention",
-		.kind = OPT_CHOICE,
-		.to = &retention,
-		.arg = "rounded|random",
-		.help = "with one ratio r, use N r rows (default), or each row with probability r"},
-	{.name = "same",
-		.kind = OPT_CHOICE,
-		.to = &same,
-		.arg = "nothing|masks|rows",
-		.help = "what all simulations share: nothing (default), masks and retained rows, or the rows before masking"},
+	{0, "runs", OPT_INT, &runs, "N", "number of simulations (default 100)", 1, 1e6},
+	{0, "retention", OPT_CHOICE, &retention, "rounded|random",
+		"with one ratio r, use N r rows (default), or each row with probability r"},
+	{0, "same", OPT_CHOICE, &same, "nothing|masks|rows",
+		"what all simulations share: nothing (default), masks and retained rows, or the rows before masking"},
 	{0},
 };
 

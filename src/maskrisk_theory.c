@@ -11,15 +11,10 @@ enum { FORM_FINITE, FORM_CLOSED };
 static int form, minimum;
 
 static struct option_def options[] = {
-	{.name = "form",
-		.kind = OPT_CHOICE,
-		.to = &form,
-		.arg = "finite|closed",
-		.help = "formulas for these numbers of rows and features (default), or the limit of large numbers (isotropic, spiked)"},
-	{.name = "minimum",
-		.kind = OPT_FLAG,
-		.to = &minimum,
-		.help = "print the best ratio, its risk, and what signal masking needs to be better than predicting 0"},
+	{0, "form", OPT_CHOICE, &form, "finite|closed",
+		"formulas for these numbers of rows and features (default), or the limit of large numbers (isotropic, spiked)"},
+	{0, "minimum", OPT_FLAG, &minimum, NULL,
+		"print the best ratio, its risk, and what signal masking needs to be better than predicting 0"},
 	{0},
 };
 

@@ -20,82 +20,31 @@ static long long layer = -1, batch_max = 16384, components, genes = 2000;
 static int expression, pooling, truncate_cells, predict, probabilities, all_genes, reconstruct;
 
 static struct option_def options[] = {
-	{.kind = OPT_GROUP, .name = "Model"},
-	{.letter = 'M', .name = "model", .kind = OPT_STRING, .to = &model_dir, .arg = "DIR", .help = "the model directory"},
-	{.name = "layer",
-		.kind = OPT_INT,
-		.to = &layer,
-		.arg = "N",
-		.min = -65535,
-		.max = 0,
-		.changes = 1,
-		.help = "layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts, 0)"},
-	{.name = "pool",
-		.kind = OPT_CHOICE,
-		.to = &pooling,
-		.arg = "mean|cls|first",
-		.changes = 1,
-		.help = "mean of the genes' states, the state of <cls>, or of the first token (default mean)"},
-	{.kind = OPT_GROUP, .name = "Predictions"},
-	{.name = "predict",
-		.kind = OPT_FLAG,
-		.to = &predict,
-		.changes = 1,
-		.help = "write predictions of the model's classifier instead of embeddings"},
-	{.name = "probabilities",
-		.kind = OPT_FLAG,
-		.to = &probabilities,
-		.changes = 1,
-		.help = "with --predict of cells: also write the probability of every class"},
-	{.name = "all-genes",
-		.kind = OPT_FLAG,
-		.to = &all_genes,
-		.changes = 1,
-		.help = "with --predict of genes: predict all tokens, not only those of held-out genes"},
-	{.name = "reconstruct",
-		.kind = OPT_FLAG,
-		.to = &reconstruct,
-		.changes = 1,
-		.help = "write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb"},
-	{.kind = OPT_GROUP, .name = "Cells"},
-	{.name = "truncate",
-		.kind = OPT_FLAG,
-		.to = &truncate_cells,
-		.changes = 1,
-		.help = "truncate cells that are longer than the model's positions (default: they are an error)"},
-	{.name = "batch-tokens",
-		.kind = OPT_INT,
-		.to = &batch_max,
-		.arg = "N",
-		.min = 1,
-		.max = 1e9,
-		.help = "compute about N tokens or counts at a time (default 16384; counts: 262144)"},
-	{.kind = OPT_GROUP, .name = "Without a model"},
-	{.name = "expression",
-		.kind = OPT_FLAG,
-		.to = &expression,
-		.changes = 1,
-		.help = "without a model: log-normalised expression of the most variable genes"},
-	{.name = "pca",
-		.kind = OPT_INT,
-		.to = &components,
-		.arg = "K",
-		.min = 1,
-		.max = 16384,
-		.changes = 1,
-		.help = "without a model: K principal components of that expression"},
-	{.name = "genes",
-		.kind = OPT_INT,
-		.to = &genes,
-		.arg = "N",
-		.max = 1e6,
-		.changes = 1,
-		.help = "number of most variable genes, 0: all (default 2000)"},
-	{.name = "fit",
-		.kind = OPT_STRING,
-		.to = &fit_path,
-		.arg = "FILE",
-		.help = "learn genes and components from these cells (default: the input)"},
+	{0, "Model", OPT_GROUP},
+	{'M', "model", OPT_STRING, &model_dir, "DIR", "the model directory"},
+	{0, "layer", OPT_INT, &layer, "N",
+		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts, 0)", -65535, 0,
+		.changes = 1},
+	{0, "pool", OPT_CHOICE, &pooling, "mean|cls|first",
+		"mean of the genes' states, the state of <cls>, or of the first token (default mean)", .changes = 1},
+	{0, "Predictions", OPT_GROUP},
+	{0, "predict", OPT_FLAG, &predict, NULL, "write predictions of the model's classifier instead of embeddings", .changes = 1},
+	{0, "probabilities", OPT_FLAG, &probabilities, NULL, "with --predict of cells: also write the probability of every class",
+		.changes = 1},
+	{0, "all-genes", OPT_FLAG, &all_genes, NULL, "with --predict of genes: predict all tokens, not only those of held-out genes",
+		.changes = 1},
+	{0, "reconstruct", OPT_FLAG, &reconstruct, NULL,
+		"write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb", .changes = 1},
+	{0, "Cells", OPT_GROUP},
+	{0, "truncate", OPT_FLAG, &truncate_cells, NULL,
+		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
+	{0, "batch-tokens", OPT_INT, &batch_max, "N", "compute about N tokens or counts at a time (default 16384; counts: 262144)", 1, 1e9},
+	{0, "Without a model", OPT_GROUP},
+	{0, "expression", OPT_FLAG, &expression, NULL, "without a model: log-normalised expression of the most variable genes",
+		.changes = 1},
+	{0, "pca", OPT_INT, &components, "K", "without a model: K principal components of that expression", 1, 16384, .changes = 1},
+	{0, "genes", OPT_INT, &genes, "N", "number of most variable genes, 0: all (default 2000)", 0, 1e6, .changes = 1},
+	{0, "fit", OPT_STRING, &fit_path, "FILE", "learn genes and components from these cells (default: the input)"},
 	{0},
 };
 
@@ -104,14 +53,6 @@ static struct cli cli = {.name = "scembed",
 	.summary = "Embed cells with a trained model, or predict with its classifier.",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
-
-static int given(const void *to)
-{
-	for (const struct option_def *o = options; o->name; o++)
-		if (o->to == to)
-			return o->seen;
-	return 0;
-}
 
 /* XXH3-128 of the weights: provenance identifies the model, not its path. */
 static char *weights_digest(const char *dir)
@@ -174,15 +115,7 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 /* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
 static void make_header(struct run *r, struct header *to, const struct header *from, const char *name)
 {
-	header_init(to, predict || reconstruct ? "prediction" : "embedding");
-	for (size_t i = 0; i < from->ncol; i++)
-		if (from->col[i].shape != RAGGED)
-			header_add_like(to, &from->col[i]);
-	vocab_copy(&to->vocab, &from->vocab);
-	cJSON_Delete(to->provenance);
-	to->provenance = cJSON_Duplicate(from->provenance, 1);
-	cJSON_Delete(to->extra);
-	to->extra = cJSON_Duplicate(from->extra, 1);
+	header_derive(to, predict || reconstruct ? "prediction" : "embedding", from);
 	if (predict) {
 		predict_header(r, to, name);
 	} else if (reconstruct) {
@@ -295,13 +228,12 @@ static void check_options(void)
 		usage_error("one of -M DIR, --expression and --pca K is needed");
 	if (cli.noperand > 1)
 		usage_error("expected one stream, and '%s' is a second one", cli.operand[1]);
-	for (struct option_def *o = options; o->name; o++)
-		if (o->seen && (o->to == &genes || o->to == &fit_path) == !!model_dir && o->to != &model_dir && o->to != &expression &&
-			o->to != &components)
-			usage_error(model_dir ? "--%s needs --expression or --pca" : "--%s needs -M DIR", o->name);
-	for (struct option_def *o = options; o->name && predict; o++)
-		if (o->seen && (o->to == &layer || o->to == &pooling))
-			usage_error("--%s is for embeddings: it excludes --predict", o->name);
+	if (model_dir)
+		refuse("needs --expression or --pca", &genes, &fit_path);
+	else
+		refuse("needs -M DIR", &layer, &pooling, &predict, &probabilities, &all_genes, &reconstruct, &truncate_cells, &batch_max);
+	if (predict)
+		refuse("is for embeddings: it excludes --predict", &layer, &pooling);
 	if (predict && reconstruct)
 		usage_error("--reconstruct and --predict exclude each other");
 	if (!predict && (probabilities || all_genes))

@@ -216,18 +216,10 @@ static void fit(struct baseline *m, struct source *in, const struct expression_o
 
 static void make_header(struct header *to, const struct source *in, const struct baseline *m, const struct cli *cli)
 {
-	header_init(to, "embedding");
-	for (size_t i = 0; i < in->h->ncol; i++)
-		if (in->h->col[i].shape != RAGGED)
-			header_add_like(to, &in->h->col[i]);
+	header_derive(to, "embedding", in->h);
 	if (header_find(to, "x") >= 0)
 		die("%s: has a column 'x', which is what the embedding will be called", in->name);
 	header_add_fixed(to, "x", F32, (uint32_t)(m->pca.k ? m->pca.k : m->genes));
-	vocab_copy(&to->vocab, &in->h->vocab);
-	cJSON_Delete(to->provenance);
-	to->provenance = cJSON_Duplicate(in->h->provenance, 1);
-	cJSON_Delete(to->extra);
-	to->extra = cJSON_Duplicate(in->h->extra, 1);
 	char *fit = xasprintf("--fit %zu cells, %zu genes", m->cells, m->genes);
 	cli_provenance(cli, to, fit);
 	free(fit);

@@ -17,62 +17,32 @@ static const char *by, *stratify, *balance, *min_class_text, *source_column, *ba
 static int part = PART_NONE, flavor = HVG_SEURAT;
 static struct opt_values where_text, cap_text;
 
-enum {
-	SAMPLE_GROUP,
-	NUMBER,
-	FRACTION,
-	SPLIT_GROUP,
-	TEST_FRACTION,
-	PART,
-	BY,
-	STRATIFY,
-	CLASS_GROUP,
-	BALANCE,
-	CAP,
-	MIN_CLASS,
-	FILTER_GROUP,
-	WHERE,
-	MIN_GENES,
-	MIN_COUNTS,
-	MAX_MITO,
-	JOIN_GROUP,
-	SOURCE,
-	GENE_GROUP,
-	HVG,
-	FLAVOR,
-	BATCH_KEY
-};
 static struct option_def options[] = {
-	[SAMPLE_GROUP] = {.kind = OPT_GROUP, .name = "Sample"},
-	[NUMBER] = {'n', "number", OPT_INT, &number, "N", "keep N cells", 0, 1e15, .changes = 1},
-	[FRACTION] = {'f', "fraction", OPT_REAL, &fraction, "F", "keep this share of the cells", 0, 1, .changes = 1},
-	[SPLIT_GROUP] = {.kind = OPT_GROUP, .name = "Split"},
-	[TEST_FRACTION] = {0, "test-fraction", OPT_REAL, &test_fraction, "F", "split off this share as the test part", 0, 1, .changes = 1},
-	[PART] = {0, "part", OPT_CHOICE, &part, "train|test", "which part of the split to write", .changes = 1},
-	[BY] = {0, "by", OPT_STRING, &by, "COL", "split by whole groups of COL, such as donors", .changes = 1},
-	[STRATIFY] = {0, "stratify", OPT_STRING, &stratify, "COL", "-n, -f, --test-fraction: keep the proportions of COL's classes",
+	{0, "Sample", OPT_GROUP},
+	{'n', "number", OPT_INT, &number, "N", "keep N cells", 0, 1e15, .changes = 1},
+	{'f', "fraction", OPT_REAL, &fraction, "F", "keep this share of the cells", 0, 1, .changes = 1},
+	{0, "Split", OPT_GROUP},
+	{0, "test-fraction", OPT_REAL, &test_fraction, "F", "split off this share as the test part", 0, 1, .changes = 1},
+	{0, "part", OPT_CHOICE, &part, "train|test", "which part of the split to write", .changes = 1},
+	{0, "by", OPT_STRING, &by, "COL", "split by whole groups of COL, such as donors", .changes = 1},
+	{0, "stratify", OPT_STRING, &stratify, "COL", "-n, -f, --test-fraction: keep the proportions of COL's classes", .changes = 1},
+	{0, "Classes", OPT_GROUP},
+	{0, "balance", OPT_STRING, &balance, "COL", "take equal numbers of cells from the classes of COL, as far as they have them",
 		.changes = 1},
-	[CLASS_GROUP] = {.kind = OPT_GROUP, .name = "Classes"},
-	[BALANCE] = {0, "balance", OPT_STRING, &balance, "COL",
-		"take equal numbers of cells from the classes of COL, as far as they have them", .changes = 1},
-	[CAP] = {0, "cap", OPT_LIST, &cap_text, "COL:N", "keep at most N cells of each class of COL (repeatable)", .changes = 1},
-	[MIN_CLASS] = {0, "min-class", OPT_STRING, &min_class_text, "COL:N",
-		"drop classes of COL with fewer than N cells; N below 1 is a share", .changes = 1},
-	[FILTER_GROUP] = {.kind = OPT_GROUP, .name = "Filters"},
-	[WHERE] = {0, "where", OPT_LIST, &where_text, "COND", "keep cells where COL=VALUE, !=, <, <=, >, >= (repeatable)", .changes = 1},
-	[MIN_GENES] = {0, "min-genes", OPT_INT, &min_genes, "N", "drop cells with fewer genes (counts and tokens streams)", 0, 1e9,
+	{0, "cap", OPT_LIST, &cap_text, "COL:N", "keep at most N cells of each class of COL (repeatable)", .changes = 1},
+	{0, "min-class", OPT_STRING, &min_class_text, "COL:N", "drop classes of COL with fewer than N cells; N below 1 is a share",
 		.changes = 1},
-	[MIN_COUNTS] = {0, "min-counts", OPT_INT, &min_counts, "N", "drop cells with fewer counts", 0, 1e15, .changes = 1},
-	[MAX_MITO] = {0, "max-mito", OPT_REAL, &max_mito, "F", "drop cells with a larger share of mitochondrial counts", 0, 1,
-		.changes = 1},
-	[JOIN_GROUP] = {.kind = OPT_GROUP, .name = "Join"},
-	[SOURCE] = {0, "source", OPT_STRING, &source_column, "COL", "add a column with the name of each cell's input file", .changes = 1},
-	[GENE_GROUP] = {.kind = OPT_GROUP, .name = "Genes"},
-	[HVG] = {0, "hvg", OPT_INT, &hvg, "N", "keep the N most highly variable genes (counts streams)", 1, 1e9, .changes = 1},
-	[FLAVOR] = {0, "flavor", OPT_CHOICE, &flavor, "seurat|seurat_v3|cell_ranger", "--hvg: the rule, as in scanpy (default seurat)",
-		.changes = 1},
-	[BATCH_KEY] = {0, "batch-key", OPT_STRING, &batch_key, "COL", "--hvg: choose in each batch of this column, and combine",
-		.changes = 1},
+	{0, "Filters", OPT_GROUP},
+	{0, "where", OPT_LIST, &where_text, "COND", "keep cells where COL=VALUE, !=, <, <=, >, >= (repeatable)", .changes = 1},
+	{0, "min-genes", OPT_INT, &min_genes, "N", "drop cells with fewer genes (counts and tokens streams)", 0, 1e9, .changes = 1},
+	{0, "min-counts", OPT_INT, &min_counts, "N", "drop cells with fewer counts", 0, 1e15, .changes = 1},
+	{0, "max-mito", OPT_REAL, &max_mito, "F", "drop cells with a larger share of mitochondrial counts", 0, 1, .changes = 1},
+	{0, "Join", OPT_GROUP},
+	{0, "source", OPT_STRING, &source_column, "COL", "add a column with the name of each cell's input file", .changes = 1},
+	{0, "Genes", OPT_GROUP},
+	{0, "hvg", OPT_INT, &hvg, "N", "keep the N most highly variable genes (counts streams)", 1, 1e9, .changes = 1},
+	{0, "flavor", OPT_CHOICE, &flavor, "seurat|seurat_v3|cell_ranger", "--hvg: the rule, as in scanpy (default seurat)", .changes = 1},
+	{0, "batch-key", OPT_STRING, &batch_key, "COL", "--hvg: choose in each batch of this column, and combine", .changes = 1},
 	{0},
 };
 static struct cli cli = {.name = "scsample",
@@ -90,11 +60,6 @@ static const char *const reason_text[REASONS] = {[BY_WHERE] = "--where",
 	[BY_CAP] = "--cap",
 	[BY_SAMPLE] = "sampling"};
 static uint64_t dropped[REASONS];
-
-static int given(int option)
-{
-	return options[option].seen;
-}
 
 static struct error e;
 
@@ -228,39 +193,40 @@ static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
 
 static void check_options(void)
 {
-	if (given(NUMBER) && given(FRACTION))
+	if (given(&number) && given(&fraction))
 		usage_error("-n and -f exclude each other");
-	if (given(TEST_FRACTION) != (part != PART_NONE))
+	if (given(&test_fraction) != (part != PART_NONE))
 		usage_error("--test-fraction and --part belong together");
-	if (by && !given(TEST_FRACTION))
+	if (by && !given(&test_fraction))
 		usage_error("--by splits by groups: it needs --test-fraction and --part");
 	if (stratify && balance)
 		usage_error("--stratify keeps proportions and --balance levels them: give one");
-	if ((given(FLAVOR) || batch_key) && !given(HVG))
+	if ((given(&flavor) || batch_key) && !given(&hvg))
 		usage_error("--flavor and --batch-key say how --hvg chooses genes: give --hvg");
-	if (stratify && !given(NUMBER) && !given(FRACTION) && (by || !given(TEST_FRACTION)))
+	if (stratify && !given(&number) && !given(&fraction) && (by || !given(&test_fraction)))
 		usage_error("--stratify needs -n, -f, or --test-fraction without --by");
 }
 
 static int two_passes(void)
 {
-	return given(NUMBER) || given(FRACTION) || given(TEST_FRACTION) || given(BALANCE) || cap_text.n || given(MIN_CLASS) || given(HVG);
+	return given(&number) || given(&fraction) || given(&test_fraction) || given(&balance) || cap_text.n || given(&min_class_text) ||
+		given(&hvg);
 }
 
 static void set_filter(struct filter *f)
 {
 	*f = (struct filter){.where_text = &where_text,
-		.min_genes = given(MIN_GENES) ? min_genes : -1,
-		.min_counts = given(MIN_COUNTS) ? min_counts : -1,
-		.max_mito = given(MAX_MITO) ? max_mito : -1};
+		.min_genes = given(&min_genes) ? min_genes : -1,
+		.min_counts = given(&min_counts) ? min_counts : -1,
+		.max_mito = given(&max_mito) ? max_mito : -1};
 }
 
 static void set_choice(struct choice *c)
 {
 	*c = (struct choice){.seed = (uint32_t)cli.seed,
-		.number = given(NUMBER) ? number : -1,
-		.fraction = given(FRACTION) ? fraction : -1,
-		.test_fraction = given(TEST_FRACTION) ? test_fraction : -1,
+		.number = given(&number) ? number : -1,
+		.fraction = given(&fraction) ? fraction : -1,
+		.test_fraction = given(&test_fraction) ? test_fraction : -1,
 		.part = (enum part)part,
 		.by = by,
 		.stratify = stratify,
@@ -344,7 +310,7 @@ int main(int argc, char **argv)
 	filter_init(&f, &in.all.header, stream_name(in.s[0]));
 	uint8_t *chosen = two_passes() ? first_pass(&in, &f) : NULL;
 	struct genes genes = {0};
-	const int some = given(HVG); /* not all genes */
+	const int some = given(&hvg); /* not all genes */
 	if (some)
 		choose_genes(&in, chosen, &genes);
 	const struct header *like = some ? &genes.header : &in.all.header;

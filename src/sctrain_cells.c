@@ -17,26 +17,12 @@ static int class_weight;
 static double focal;
 
 static struct option_def options[] = {
-	{.kind = OPT_GROUP, .name = "Classes"},
-	{.name = "label",
-		.kind = OPT_STRING,
-		.to = &column,
-		.arg = "COL",
-		.changes = 1,
-		.help = "the column that holds the classes (required)"},
-	{.name = "class-weight",
-		.kind = OPT_CHOICE,
-		.to = &class_weight,
-		.arg = "none|balanced",
-		.changes = 1,
-		.help = "weight of a class in the loss: 1 (default), or inversely proportional to its number of cells"},
-	{.name = "focal",
-		.kind = OPT_REAL,
-		.to = &focal,
-		.arg = "GAMMA",
-		.max = 100,
-		.changes = 1,
-		.help = "focal loss: cells that are predicted well have less weight (default 0: cross-entropy)"},
+	{0, "Classes", OPT_GROUP},
+	{0, "label", OPT_STRING, &column, "COL", "the column that holds the classes (required)", .changes = 1},
+	{0, "class-weight", OPT_CHOICE, &class_weight, "none|balanced",
+		"weight of a class in the loss: 1 (default), or inversely proportional to its number of cells", .changes = 1},
+	{0, "focal", OPT_REAL, &focal, "GAMMA", "focal loss: cells that are predicted well have less weight (default 0: cross-entropy)", 0,
+		100, .changes = 1},
 	{0},
 };
 

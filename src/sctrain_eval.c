@@ -23,19 +23,10 @@ static long long batch_tokens_max;
 static struct cli cli;
 
 static struct option_def options[] = {
-	{.letter = 'M', .name = "model", .kind = OPT_STRING, .to = &model_dir, .arg = "DIR", .help = "the model directory (required)"},
-	{.name = "batch-tokens",
-		.kind = OPT_INT,
-		.to = &batch_tokens_max,
-		.arg = "N",
-		.min = 1,
-		.max = 1e9,
-		.help = "compute about N tokens, or counts, at a time (default 16384, of counts 262144)"},
-	{.name = "cells",
-		.kind = OPT_STRING,
-		.to = &cells_path,
-		.arg = "FILE",
-		.help = "also write the loss of every row to this table, and standard errors to the metrics"},
+	{'M', "model", OPT_STRING, &model_dir, "DIR", "the model directory (required)"},
+	{0, "batch-tokens", OPT_INT, &batch_tokens_max, "N",
+		"compute about N tokens, or counts, at a time (default 16384, of counts 262144)", 1, 1e9},
+	{0, "cells", OPT_STRING, &cells_path, "FILE", "also write the loss of every row to this table, and standard errors to the metrics"},
 	{0},
 };
 

@@ -15,25 +15,11 @@ static const char *path, *fold_text;
 static long long fold_seed = 1;
 
 static struct option_def options[] = {
-	{.kind = OPT_GROUP, .name = "Classes"},
-	{.name = "gene-labels",
-		.kind = OPT_STRING,
-		.to = &path,
-		.arg = "FILE",
-		.help = "table of genes (id or symbol) and their labels (required)"},
-	{.name = "fold",
-		.kind = OPT_STRING,
-		.to = &fold_text,
-		.arg = "K/N",
-		.changes = 1,
-		.help = "split the genes into N folds and hold out fold K, from 0 (default: learn from all)"},
-	{.name = "fold-seed",
-		.kind = OPT_INT,
-		.to = &fold_seed,
-		.arg = "N",
-		.max = 4294967295.0,
-		.changes = 1,
-		.help = "seed of the folds (default 1)"},
+	{0, "Classes", OPT_GROUP},
+	{0, "gene-labels", OPT_STRING, &path, "FILE", "table of genes (id or symbol) and their labels (required)"},
+	{0, "fold", OPT_STRING, &fold_text, "K/N", "split the genes into N folds and hold out fold K, from 0 (default: learn from all)",
+		.changes = 1},
+	{0, "fold-seed", OPT_INT, &fold_seed, "N", "seed of the folds (default 1)", 0, 4294967295.0, .changes = 1},
 	{0},
 };
 

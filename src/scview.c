@@ -16,18 +16,16 @@ static long long limit = -1;
 static int genes, format, want_header, want_vocab, want_stats, want_check;
 
 static struct option_def options[] = {
-	{'c', "columns", OPT_STRING, &columns, "A,B", "show these columns, in this order (default: all)", 0, 0, 0, 0},
-	{'n', "rows", OPT_INT, &limit, "N", "stop after N rows (default: all)", 0, 9e15, 0, 0},
-	{0, "genes", OPT_CHOICE, &genes, "number|id|symbol", "how genes and tokens are shown (default number)", 0, 0, 0, 0},
-	{'H', "header", OPT_FLAG, &want_header, NULL, "print the header, as JSON", 0, 0, 0, 0},
-	{0, "vocab", OPT_FLAG, &want_vocab, NULL, "print the vocabulary, as a table that rankenc reads", 0, 0, 0, 0},
-	{'s', "stats", OPT_FLAG, &want_stats, NULL, "print statistics of every column", 0, 0, 0, 0},
-	{0, "check", OPT_FLAG, &want_check, NULL, "read the whole input and report whether it is complete; several files allowed", 0, 0, 0,
-		0},
-	{'O', "format", OPT_CHOICE, &format, "tsv|npy|h5ad", "output format (default tsv)", 0, 0, 0, 0},
-	{0, "into", OPT_STRING, &into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode", 0,
-		0, 0, 0},
-	{0, "key", OPT_STRING, &key, "NAME", "with --into: add obsm/X_NAME, or obs/NAME_predicted and more (default corrmask)", 0, 0, 0, 0},
+	{'c', "columns", OPT_STRING, &columns, "A,B", "show these columns, in this order (default: all)"},
+	{'n', "rows", OPT_INT, &limit, "N", "stop after N rows (default: all)", 0, 9e15},
+	{0, "genes", OPT_CHOICE, &genes, "number|id|symbol", "how genes and tokens are shown (default number)"},
+	{'H', "header", OPT_FLAG, &want_header, NULL, "print the header, as JSON"},
+	{0, "vocab", OPT_FLAG, &want_vocab, NULL, "print the vocabulary, as a table that rankenc reads"},
+	{'s', "stats", OPT_FLAG, &want_stats, NULL, "print statistics of every column"},
+	{0, "check", OPT_FLAG, &want_check, NULL, "read the whole input and report whether it is complete; several files allowed"},
+	{'O', "format", OPT_CHOICE, &format, "tsv|npy|h5ad", "output format (default tsv)"},
+	{0, "into", OPT_STRING, &into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode"},
+	{0, "key", OPT_STRING, &key, "NAME", "with --into: add obsm/X_NAME, or obs/NAME_predicted and more (default corrmask)"},
 	{0},
 };
 

@@ -15,6 +15,8 @@ struct opt_values { /* OPT_LIST: an option that may be repeated; the values in o
 	const char **item;
 };
 
+/* A row of a table gives the fields in this order, the last ones by name if at all:
+ *     {'b', "batch", OPT_INT, &batch, "N", "number of cells per batch (default 12)", 1, 1e6, .changes = 1} */
 struct option_def {
 	char letter;      /* short form, 0 for none */
 	const char *name; /* long form, or the heading of a group; NULL ends the table */

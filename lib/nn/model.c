@@ -41,7 +41,7 @@ int model_preset(struct model_config *c, const char *name, struct error *e)
 		c->intermediate_size = 128;
 		return 0;
 	}
-	return error_set(e, "unknown configuration '%s': expected tiny, corrmask-paper, geneformer-v1-10m, mlp-nb or mlp-nb-tiny", name);
+	return error_set(e, "unknown configuration '%s': expected " MODEL_PRESETS, name);
 }
 
 int model_check(const struct model_config *c, struct error *e)

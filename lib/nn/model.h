@@ -51,7 +51,8 @@ struct forward {
 
 struct model;
 
-/* Presets: tiny, corrmask-paper, geneformer-v1-10m; mlp-nb, mlp-nb-tiny. vocab_size stays 0, for the caller to fill. -1: unknown name. */
+#define MODEL_PRESETS "tiny, corrmask-paper, geneformer-v1-10m, mlp-nb or mlp-nb-tiny"
+/* One of these by name. vocab_size stays 0, for the caller to fill. -1: unknown name. */
 int model_preset(struct model_config *c, const char *name, struct error *e);
 /* Is this architecture possible? The message names the field. */
 int model_check(const struct model_config *c, struct error *e);

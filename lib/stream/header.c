@@ -176,6 +176,16 @@ void header_copy(struct header *to, const struct header *from)
 	vocab_copy(&to->vocab, &from->vocab);
 }
 
+void header_derive(struct header *to, const char *kind, const struct header *from)
+{
+	header_copy(to, from);
+	free(to->kind);
+	to->kind = xstrdup(kind);
+	for (size_t i = to->ncol; i-- > 0;)
+		if (to->col[i].shape == RAGGED)
+			header_drop(to, to->col[i].name);
+}
+
 int header_is_id(const struct column_spec *c)
 {
 	static const char *const ids[] = {"gene", "token", "input", "target", "neighbour", "masked"};

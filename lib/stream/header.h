@@ -44,7 +44,9 @@ struct header {
 
 void header_init(struct header *h, const char *kind);
 void header_copy(struct header *to, const struct header *from); /* `to` zeroed or released before */
-void header_release(struct header *h);                          /* accepts a zeroed struct */
+/* The same cells in a stream of another kind: what `from` has but for its ragged columns. */
+void header_derive(struct header *to, const char *kind, const struct header *from);
+void header_release(struct header *h); /* accepts a zeroed struct */
 
 /* Columns. A name is unique, not empty and has no tab or line break. Each add returns the index of the new column. */
 int header_add(struct header *h, const char *name, enum column_type type);

@@ -383,7 +383,7 @@ int config_get(struct model_config *c, const char *what, struct error *e)
 	if (model_preset(c, what, e) == 0)
 		return 0;
 	if (stat(what, &st))
-		return error_set(e, "%s: no such preset (tiny, corrmask-paper, geneformer-v1-10m), and no file: %s", what, strerror(errno));
+		return error_set(e, "%s: no such preset (" MODEL_PRESETS "), and no file: %s", what, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return config_load(c, what, e);
 	char *path = xasprintf("%s/config.json", what);
