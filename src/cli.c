@@ -5,6 +5,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "nn/blas_core.h"
+#include "nn/blas_memory.h"
 
 #include <cjson/cJSON.h>
 #include <omp.h>
@@ -275,6 +276,35 @@ static void set_environment(const struct cli *c)
 	if (arguments)
 		execv("/proc/self/exe", arguments);
 }
+
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* these need all addresses */
+extern char *openblas_get_config(void) __attribute__((weak));     /* NULL in a program without OpenBLAS */
+
+/*
+ * OpenBLAS starts a thread for each further core when it is loaded. They are not used here, but each takes 128 MB of addresses, and where there
+ * are not so many it waits for them for ever, or the program cannot end (blas_memory.h). So with a limit the program starts again with one
+ * thread. This runs before the libraries are initialised.
+ */
+static void limit_blas(int argc, char **argv, char **envp)
+{
+	static const char name[] = "OPENBLAS_NUM_THREADS=";
+	size_t n = 0, found = 0;
+	if (!openblas_get_config || !blas_memory_limited())
+		return;
+	while (envp[n])
+		n++;
+	char **list = alloca((n + 2) * sizeof *list), one[] = "OPENBLAS_NUM_THREADS=1";
+	list[found++] = one;
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(envp[i], name, strlen(name)) != 0)
+			list[found++] = envp[i];
+		else if (strcmp(envp[i], one) == 0)
+			return;
+	list[found] = NULL;
+	execve("/proc/self/exe", argv, list);
+}
+__attribute__((section(".preinit_array"), used)) static void (*before_libraries)(int, char **, char **) = limit_blas;
+#endif
 
 void cli_init(struct cli *c, int argc, char **argv)
 {

@@ -1,9 +1,9 @@
 /* ctaprobe map: a map of the cells. The stream of embeddings is written again with one more column, the positions. */
 #include "ctaprobe.h"
+#include "cli_blas.h"
 
 #include "eval/map.h"
 
-#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +75,7 @@ int map_main(int argc, char **argv)
 	cli_init(&map_cli, argc, argv);
 	if (map_cli.noperand > 1)
 		usage_error("one stream of embeddings at a time; join several with scsample");
-	openblas_set_num_threads(1);
+	cli_blas(&map_cli);
 	struct stream *in = cli_open(&map_cli, 0);
 	embeddings_read(&d, in, &(struct wanted){0}, 1);
 	struct stream *to = create(&h, in);

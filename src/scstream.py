@@ -29,6 +29,20 @@ import sys
 import tempfile
 import threading
 
+
+def _spare_addresses():
+    """OpenBLAS, which numpy loads, waits for ever where a limit (ulimit -v) leaves no addresses for its threads: have one."""
+    try:
+        import resource
+    except ImportError:
+        return
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+
+if __name__ == "__main__":
+    _spare_addresses()
+
 import numpy as np
 
 VERSION = "0.1.0"
@@ -733,7 +747,10 @@ def main(argv=None):
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
-    except (Error, OSError) as error:
+    except MemoryError:
+        print("scstream.py: out of memory", file=sys.stderr)
+        return 1
+    except (Error, OSError, RuntimeError) as error:     # RuntimeError: no thread can be started
         print("scstream.py: %s" % error, file=sys.stderr)
         return 1
     return 0

@@ -196,3 +196,54 @@ each() {
 	assert [ $refusals -gt 0 ]
 	assert_equal "$(ls)" "$(printf 'message\nout\nright\ntok\nv')"
 }
+
+@test "outputs: little memory for OpenBLAS is the right output or one line, and no tool waits for it" {
+	need_tool depgraph maskgen sctrain scembed ctaprobe maskrisk
+	export OMP_WAIT_POLICY=passive
+	rankenc -q --fit "$in/sim.counts" -o v
+	rankenc -q -m v "$in/sim.counts" -o tok
+	maskgen -q tok -o masked
+	sctrain mlm -q --config tiny masked -o model
+	scembed -q -M model tok -o emb
+	limited() { # MB COMMAND...: its status
+		(ulimit -v $(($1 * 1000)) && shift && OPENBLAS_NUM_THREADS=4 exec timeout -k 1 20 "$@") 2>message || echo $?
+	}
+	content() {
+		find "$1" -type f ! -name 'trainer*' ! -name 'train.tsv' -exec cat {} +
+	}
+	refusals=0
+	while read -r command; do
+		$command -o right
+		for mb in $(seq 80 30 380) 700 2000; do
+			rm -rf out
+			status=$(limited $mb $command -o out)
+			case ${status:-0}:$(cat message) in
+			0:) cmp <(content right) <(content out) ;;
+			127:*"shared libraries"*) assert_not_exist out ;; # the system could not even start it
+			*)
+				assert_equal "$command, $mb MB: $status, $(grep -c . message) lines" "$command, $mb MB: 1, 1 lines"
+				assert_not_exist out/model.safetensors
+				assert [ ! -f out ]
+				refusals=$((refusals + 1))
+				;;
+			esac
+		done
+		assert_equal "$command: ${status:-0}" "$command: 0"
+		rm -rf right
+	done <<- X
+		depgraph -q -@ 2 tok
+		sctrain mlm -q --config tiny -@ 2 masked
+		scembed -q -M model tok
+		scembed -q --pca 3 $in/sim.counts
+		ctaprobe rank -q emb
+		maskrisk data -q --genes 20 $in/sim.counts
+	X
+	assert [ $refusals -gt 12 ]
+	rm -rf out
+	assert_equal "$(limited 250 sctrain mlm -q --config tiny -@ 2 -o out masked; cat message)" "1
+sctrain mlm: the limit of memory (ulimit -v) leaves no room for OpenBLAS, which needs 128 MB of addresses for each thread: raise it, or use fewer threads (-@)"
+	for mb in 100 150 200; do # these waited at their end
+		assert_equal "$mb $(limited $mb depgraph --version | cut -d' ' -f1)" "$mb depgraph"
+	done
+	assert_equal "$(limited 160 $PYTHON "$BATS_TEST_DIRNAME/../src/scstream.py" tok | head -n 1)" "{"
+}
