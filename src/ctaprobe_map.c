@@ -80,8 +80,10 @@ int map_main(int argc, char **argv)
 	embeddings_read(&d, in, &(struct wanted){0}, 1);
 	struct stream *to = create(&h, in);
 	float *xy = xmalloc((2 * d.n + 1) * sizeof *xy);
+	cli_library("igraph ended the program, as it does if memory is out");
 	if (d.n && map_rows(xy, d.x, d.n, d.d, (size_t)neighbours, (uint32_t)map_cli.seed, (int)map_cli.threads, &e))
 		die("%s: %s", stream_name(in), e.msg);
+	cli_library(NULL);
 	write_positions(to, in, xy);
 	cli_report(&map_cli, "%zu cells, %zu values each", d.n, d.d);
 	stream_free(to);

@@ -534,8 +534,12 @@ class Writer:
         self.header, payload = _encode_header(header)
         self.groups = groups_of(self.header)
         self.level, self.hash, self.frames, self.rows = level, XXH3(), [], []
-        self.path = os.path.realpath(target) if isinstance(target, (str, os.PathLike)) and target != "-" else None
-        if self.path:
+        named = isinstance(target, (str, os.PathLike)) and target not in ("-", "/dev/stdout")
+        special = named and os.path.exists(target) and not os.path.isfile(target)       # a pipe, or the shell's /dev/fd/63
+        self.path = os.path.realpath(target) if named and not special else None
+        if special:
+            self.file = open(target, "wb", 0)
+        elif self.path:
             self.file = temporary(self.path)
         else:
             self.file = sys.stdout.buffer if isinstance(target, str) else target

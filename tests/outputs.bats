@@ -247,3 +247,47 @@ sctrain mlm: the limit of memory (ulimit -v) leaves no room for OpenBLAS, which 
 	done
 	assert_equal "$(limited 160 $PYTHON "$BATS_TEST_DIRNAME/../src/scstream.py" tok | head -n 1)" "{"
 }
+
+# same WRITER FILE1 FILE2
+same() {
+	case $1 in *"O h5ad"*) cmp <(h5tok -q "$2" -o -) <(h5tok -q "$3" -o -) ;; *) cmp "$2" "$3" ;; esac
+}
+
+@test "outputs: /dev/stdout, >(command) and a FIFO get what a file gets; what the shell wrote before stays" {
+	check() {
+		$1 right.h5ad
+		$1 /dev/stdout | cat >got.h5ad
+		same "$1" right.h5ad got.h5ad
+		mkfifo pipe
+		cat pipe >got.h5ad &
+		$1 pipe
+		wait $!
+		same "$1" right.h5ad got.h5ad
+		assert [ -p pipe ]
+		exec 9> >(cat >got.h5ad)
+		$1 /dev/fd/9
+		exec 9>&-
+		wait $!
+		same "$1" right.h5ad got.h5ad
+	}
+	each check
+	(echo first && scview -q -O tsv "$in/sim.counts" -o /dev/stdout) >out
+	assert_equal "$(head -n 1 out)" first
+	assert_equal "$(tail -n +2 out | sha256sum)" "$(scview -q -O tsv "$in/sim.counts" | sha256sum)"
+}
+
+@test "outputs: closed standard streams: an output has no messages in it, and what needs the stream fails" {
+	check() {
+		$1 right.h5ad
+		case $1 in python*) return ;; esac # Python leaves them closed
+		$1 one.h5ad 2>&-
+		same "$1" right.h5ad one.h5ad
+		$1 two.h5ad <&- >&- 2>&-
+		same "$1" right.h5ad two.h5ad
+		run -1 bash -c "$1 - >&-"
+		assert_equal "${#lines[@]}" 1
+	}
+	each check
+	run -1 bash -c "scview -q -O tsv - <&-"
+	assert_output --regexp '^scview: .*Bad file descriptor$'
+}

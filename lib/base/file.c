@@ -100,6 +100,16 @@ static int open_named(struct outfile *f)
 	return fd;
 }
 
+/* The descriptor that the shell has opened: /dev/stdout, and /dev/fd/N of >(command). -1: another path. It may lead to a pipe, or into the
+ * middle of a file. */
+static int opened(const char *path)
+{
+	int fd, end = 0;
+	if (strcmp(path, "/dev/stdout") == 0)
+		return STDOUT_FILENO;
+	return sscanf(path, "/dev/fd/%4d%n", &fd, &end) == 1 && fd >= 0 && !path[end] ? fd : -1;
+}
+
 static int lent = -1;
 
 void outfile_lend(const struct outfile *f)
@@ -117,10 +127,11 @@ int outfile_open(struct outfile *f, const char *path, int named, struct error *e
 		lent = -1;
 		return 0;
 	}
-	if (!path || strcmp(path, "-") == 0) {
-		f->fd = dup(STDOUT_FILENO);
+	int given = !path || strcmp(path, "-") == 0 ? STDOUT_FILENO : opened(path);
+	if (given >= 0) {
+		f->fd = dup(given);
 		f->direct = 1;
-		return f->fd < 0 ? error_set(e, "standard output: %s", strerror(errno)) : 0;
+		return f->fd < 0 ? error_set(e, "%s: %s", given == STDOUT_FILENO ? "standard output" : path, strerror(errno)) : 0;
 	}
 	f->path = follow_links(path);
 	struct stat st;
