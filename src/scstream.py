@@ -490,7 +490,13 @@ def read(source, verify=True):
 
 def temporary(path):
     """A file beside `path`, for its owner alone, which put_in_place or abandon ends. path has no symbolic links (os.path.realpath)."""
-    return tempfile.NamedTemporaryFile(dir=os.path.dirname(path), prefix=os.path.basename(path) + ".tmp.", delete=False)
+    try:
+        os.lstat(path)
+    except FileNotFoundError:       # a name that is too long is refused now, not after the work
+        pass
+    folder, name = (os.fsencode(x) for x in os.path.split(path))
+    room = max(0, min(255, 4094 - len(folder)) - len(".tmp.") - 8)
+    return tempfile.NamedTemporaryFile(dir=os.path.dirname(path), prefix=os.fsdecode(name[:room]) + ".tmp.", delete=False)
 
 
 def put_in_place(file, path):

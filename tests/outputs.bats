@@ -291,3 +291,27 @@ same() {
 	run -1 bash -c "scview -q -O tsv - <&-"
 	assert_output --regexp '^scview: .*Bad file descriptor$'
 }
+
+@test "outputs: the longest names that the system takes; a longer one is refused before the work, and the message says why" {
+	name=$(printf 'n%.0s' $(seq 255))
+	folder=$PWD
+	while [ ${#folder} -lt 3800 ]; do folder=$folder/$(printf 'd%.0s' $(seq 200)); done
+	check() {
+		mkdir -p "$folder"
+		for out in "${name:0:241}" "$name" "$folder/${name:0:$((4094 - ${#folder}))}"; do
+			$1 "$out"
+			$1 right.h5ad
+			[[ $1 != *"O h5ad"* && $1 != h5tok* ]] || mv "$out" got.h5ad
+			[[ $1 == *"O h5ad"* || $1 == h5tok* ]] || cp "$out" got.h5ad
+			same "$1" right.h5ad got.h5ad
+			rm -f "$out"
+		done
+		run -1 $1 "${name}n"
+		assert_output --partial "File name too long"
+		refute_output --partial "cannot finish"
+		run -1 $1 "$folder/${name:0:$((4095 - ${#folder}))}"
+		assert_output --partial "File name too long"
+		assert_equal "$(find "$folder" -type f)" ""
+	}
+	each check
+}

@@ -97,9 +97,31 @@ static int set_access(const struct outfile *f)
 	return fchmod(f->fd, mode);
 }
 
+/* A name for the temporary file, in the folder of the output: that of the output and `suffix`, shorter where it would be too long. */
+static char *name_beside(const char *path, const char *suffix)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	size_t dir = (size_t)(base - path), tail = strlen(suffix), n = strlen(base), most = NAME_MAX - tail;
+	if (dir + most + tail >= PATH_MAX)
+		most = dir + tail + 1 < PATH_MAX ? PATH_MAX - 1 - dir - tail : 0;
+	return xasprintf("%.*s%.*s%s", (int)dir, path, (int)(n < most ? n : most), base, suffix);
+}
+
+/* Would the file system take the name of the output and that of its temporary file? It is asked before the work, not after it. */
+static int names_fit(const char *path)
+{
+	struct stat st;
+	char *name = name_beside(path, ".tmp.4194304-999"); /* the longest of link_anonymous */
+	int bad = (lstat(path, &st) && errno == ENAMETOOLONG) || (lstat(name, &st) && errno == ENAMETOOLONG);
+	free(name);
+	if (bad)
+		errno = ENAMETOOLONG;
+	return !bad;
+}
+
 static int open_named(struct outfile *f)
 {
-	f->tmp = xasprintf("%s.tmp.XXXXXX", f->path);
+	f->tmp = name_beside(f->path, ".tmp.XXXXXX");
 	int fd = mkostemp(f->tmp, O_CLOEXEC);
 	if (fd < 0) {
 		free(f->tmp);
@@ -150,7 +172,7 @@ int outfile_open(struct outfile *f, const char *path, int named, struct error *e
 	} else if (stat(f->path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		f->direct = 1;
 		f->fd = S_ISDIR(st.st_mode) ? (errno = EISDIR, -1) : open(f->path, O_WRONLY | O_CLOEXEC);
-	} else {
+	} else if (names_fit(f->path)) {
 		char *dir = file_folder(f->path);
 		if (!named)
 			f->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -201,7 +223,9 @@ static int link_anonymous(struct outfile *f)
 	char proc[64];
 	snprintf(proc, sizeof proc, "/proc/self/fd/%d", f->fd);
 	for (unsigned i = 0; i < 1000; i++) {
-		char *name = xasprintf("%s.tmp.%ld-%u", f->path, (long)getpid(), i);
+		char suffix[64];
+		snprintf(suffix, sizeof suffix, ".tmp.%ld-%u", (long)getpid(), i);
+		char *name = name_beside(f->path, suffix);
 		if (linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
 			f->tmp = name;
 			live_add(name);
