@@ -324,21 +324,23 @@ extern char *openblas_get_config(void) __attribute__((weak));     /* NULL in a p
  */
 static void limit_blas(int argc, char **argv, char **envp)
 {
-	static const char name[] = "OPENBLAS_NUM_THREADS=";
+	char one[] = "OPENBLAS_NUM_THREADS=1";
 	size_t n = 0, found = 0;
 	if (!openblas_get_config || !blas_memory_limited())
 		return;
-	while (envp[n])
-		n++;
-	char **list = alloca((n + 2) * sizeof *list), one[] = "OPENBLAS_NUM_THREADS=1";
+	for (; envp[n]; n++)
+		if (strcmp(envp[n], one) == 0)
+			return;
+	char **list = malloc((n + 2) * sizeof *list);
+	if (!list)
+		return;
 	list[found++] = one;
 	for (size_t i = 0; i < n; i++)
-		if (strncmp(envp[i], name, strlen(name)) != 0)
+		if (strncmp(envp[i], one, sizeof one - 2) != 0)
 			list[found++] = envp[i];
-		else if (strcmp(envp[i], one) == 0)
-			return;
 	list[found] = NULL;
 	execve("/proc/self/exe", argv, list);
+	free(list);
 }
 __attribute__((section(".preinit_array"), used)) static void (*before_libraries)(int, char **, char **) = limit_blas;
 #endif

@@ -48,7 +48,8 @@ library_dies() { # NAME FAULT STATUS LOG
 	sctrain-mpi-*:alloc:*:139) ;;
 	sctrain-mpi-*:alloc:*:124) grep -q '^Error in NBC_Start_round' "$4" ;;
 	sctrain-mpi-start-*:write:*:on:*:1) grep -q '^mpirun detected' "$4" ;;
-	sctrain-mpi-start-*:1) grep -qE '^\*\*\* An error occurred in MPI_Init_thread|^It looks like MPI_INIT failed|^\[warn\] Error reading from eventfd' "$4" ;;
+	sctrain-mpi-start-*:write:*:139) grep -q '^mpirun detected' "$4" ;; # mpirun crashes after the ranks have ended
+	sctrain-mpi-start-*:1) grep -qE '\*\*\* An error occurred in MPI_Init_thread|^It looks like MPI_INIT failed|^\[warn\] Error reading from eventfd|pmix_ptl_base: send_msg' "$4" ;;
 	*) return 1 ;;
 	esac
 }
