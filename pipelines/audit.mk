@@ -99,19 +99,19 @@ $(AUDITS_RHO35:%=$(AUDIT)/audit.%.tsv): $(AUDIT)/audit.%.tsv: $(AUDIT)/sample.to
 		$(or $(audit_$*),$(audit_$(*:-rho35=))) -o $@ $<
 
 $(AUDIT)/table3.txt: $(patsubst %,$(AUDIT)/audit.%.tsv,$(AUDITS) $(AUDITS_RHO35)) $(PIPELINES)/audit-report.sh
-	@$(script)/audit-report.sh table3 $(AUDIT) $(audit_of) > $@
+	@$(script)/audit-report.sh table3 $(AUDIT) $(audit_of) $(whole)
 $(AUDIT)/table8.txt: $(AUDIT)/audit.random.tsv $(PIPELINES)/audit-report.sh
-	@$(script)/audit-report.sh table8 $(AUDIT) $(audit_of) > $@
+	@$(script)/audit-report.sh table8 $(AUDIT) $(audit_of) $(whole)
 
 # The graphs against gene sets
 GENESET_GRAPHS := corrmask corrmask-all pmi
 $(GS)/genes.tsv: $(AUDIT)/all.tok | $(GS)/settings
-	@$(BIN)/scview --vocab $< > $@
+	@$(BIN)/scview --vocab $< $(whole)
 # Symbols of genes are in the counts, not in the tokens
 $(GS)/names.tsv: $(if $(value TOKENS),$(AUDIT)/all.tok,$(AUDIT)/all.counts) | $(GS)/settings
-	@$(BIN)/scview --vocab $< > $@
+	@$(BIN)/scview --vocab $< $(whole)
 $(GS)/cells.tsv: $(AUDIT)/sample.tok $(PIPELINES)/genesets-cells.sh | $(GS)/settings
-	@$(script)/genesets-cells.sh $< > $@
+	@$(script)/genesets-cells.sh $< $(whole)
 $(GENESET_GRAPHS:%=$(GS)/%.edges.tsv): $(GS)/%.edges.tsv: $(AUDIT)/%.graph | $(GS)/settings
 	@$(BIN)/depgraph --tsv -q $< -o $@
 $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv): $(GS)/genesets.%.tsv: $(GS)/%.edges.tsv $(GS)/cells.tsv $(GS)/genes.tsv $(GS)/names.tsv \
@@ -119,6 +119,6 @@ $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv): $(GS)/genesets.%.tsv: $(GS)/%.edges.ts
 	$(call gs_stage,genesets-$*) $(PIPELINES)/with-files.sh $(call text,GENESETS) \
 		$(PIPELINES)/genesets.sh $< $(GS) $(call text,GENE_NAMES) $(SET_MAX) '$(SET_K)' $(call text,GENE_SKIP) $@
 $(GS)/genesets.txt: $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv) $(PIPELINES)/audit-report.sh
-	@$(script)/audit-report.sh genesets $(GS) $(audit_of) $(call text,GENESETS) $(call text,GENE_SKIP) > $@
+	@$(script)/audit-report.sh genesets $(GS) $(audit_of) $(call text,GENESETS) $(call text,GENE_SKIP) $(whole)
 $(GS)/genesets.svg $(GS)/genesets.png: $(GS)/genesets.%: $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv) $(PIPELINES)/genesets.gp
 	@$(PIPELINES)/plot.sh genesets $(GS) $*

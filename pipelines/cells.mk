@@ -53,7 +53,7 @@ $(PREPARED)/cells.counts: $(PREPARED)/all.counts
 		$(if $(MIN_CLASS),--min-class $(call text,LABEL):$(MIN_CLASS)) $(if $(filter-out 0,$(GENES)),--hvg $(GENES)) --seed $(SEED) -o $@ $<
 
 $(PREPARED)/group: $(PREPARED)/cells.counts
-	@$(script)/group.sh $(call text,GROUP) $< > $@
+	@$(script)/group.sh $(call text,GROUP) $< $(whole)
 
 # All rules are static pattern rules, so make does not delete their files as intermediate.
 $(PREPARED)/train.counts $(PREPARED)/test.counts: $(PREPARED)/%.counts: $(PREPARED)/cells.counts $(PREPARED)/group

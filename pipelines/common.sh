@@ -43,6 +43,13 @@ stage() {
 	sed -n '/: warning: /p' "$log" >&2
 }
 
+# whole FILE: FILE.new, which is complete, becomes FILE; its data is on disk first, so that a power cut leaves no part of it
+whole() {
+	sync "$1.new"
+	mv "$1.new" "$1"
+	sync "$(dirname "$1")"
+}
+
 # rows STREAM: its number of rows
 rows() { scview -s "$1" | awk -F '\t' '$2 == "rows" && n == "" { n = $3 } END { print n }'; }
 

@@ -43,6 +43,6 @@ $(DEMO)/grid: FORCE | $(DEMO)/settings
 $(DEMO)/report.txt: $(call reliance_losses,$(DEMO_MODELS),$(DEMO_SEEDS)) $(patsubst %,$(DEMO)/%.probe.tsv,$(BASELINES) $(DEMO_NETWORKS)) \
 		$(RELIANCE)/reference.tsv $(DEMO)/grid $(addprefix $(PIPELINES)/,demo-report.sh reliance-points.sh stats.awk)
 	@$(script)/demo-report.sh $(DEMO) $(PREPARED) $(PRETRAINED) $(RELIANCE) '$(DEMO_SEEDS)' $(call text,DATA) $(call text,LABEL) '$(CELLS)' \
-		$(call quote,$(pretrained_how)) > $@
+		$(call quote,$(pretrained_how)) $(whole)
 $(DEMO)/demo.svg $(DEMO)/demo.png: $(DEMO)/demo.%: $(DEMO)/report.txt $(PIPELINES)/demo.gp
 	@$(PIPELINES)/plot.sh demo $(DEMO) $*

@@ -46,4 +46,6 @@ if [ "$got" != "$sum" ]; then
 	rm -f "$part"
 	stop "$url: sha256 is $got, expected $sum (line $line of $catalog)"
 fi
+sync "$part"
 mv "$part" "$out"
+sync "$(dirname "$out")"

@@ -29,10 +29,10 @@ $(FIG3_MAPS) $(FIG3)/auroc-$(FIG3_FIRST).tsv &: $(FIG3_NEEDS) | $(FIG3)/settings
 	@$(script)/fig3-recover.sh $(FIG3_FIRST) $(FIG3) > $(FIG3)/auroc-$(FIG3_FIRST).tsv
 $(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(FIG3)/auroc-%.tsv: $(FIG3_NEEDS) | $(FIG3)/settings $(FIG3_TOOLS)
 	@echo '  fig3 simulation $*'
-	@$(script)/fig3-recover.sh $* > $@
+	@$(script)/fig3-recover.sh $* $(whole)
 
 $(FIG3)/table.txt: $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(PIPELINES)/fig3-table.sh
-	@$(PIPELINES)/fig3-table.sh $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) > $@
+	@$(PIPELINES)/fig3-table.sh $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(whole)
 
 $(FIG3)/fig3.svg $(FIG3)/fig3.png: $(FIG3)/fig3.%: $(FIG3_MAPS) $(PIPELINES)/fig3.gp
 	@$(PIPELINES)/plot.sh fig3 $(FIG3) $*

@@ -49,7 +49,7 @@ $(GC)/labels.tsv: $(FT)/learn.tok | $(GC)/settings
 ifneq ($(value GENE_LABELS),)
 	@cp $(call text,GENE_LABELS) $@
 else
-	@$(script)/genes-labels.sh $< > $@
+	@$(script)/genes-labels.sh $< $(whole)
 endif
 
 define gc_start
@@ -79,4 +79,4 @@ $(GC)/cross.tok: $(GC)/cross.counts $(if $(value INIT)$(value MEDIANS),,$(PREPAR
 $(GC)/starts: FORCE | $(GC)/settings
 	$(call remember,$(STARTS))
 $(GC)/report.txt: $(STARTS:%=$(GC)/%.score.tsv) $(if $(value CROSS),$(STARTS:%=$(GC)/%.cross.score.tsv)) $(GC)/starts $(PIPELINES)/genes-report.sh
-	@$(PIPELINES)/genes-report.sh $(GC) $(call text,DATA) $(call text,CROSS) $(call text,GENE_LABELS) $(STARTS) > $@
+	@$(PIPELINES)/genes-report.sh $(GC) $(call text,DATA) $(call text,CROSS) $(call text,GENE_LABELS) $(STARTS) $(whole)

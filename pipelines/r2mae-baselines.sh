@@ -26,4 +26,4 @@ for name in log-expression pca-50; do
 	done
 	rm -r "${inputs:?}/$name"/*.emb
 done > "$inputs/baselines.tsv.new"
-mv "$inputs/baselines.tsv.new" "$inputs/baselines.tsv"
+whole "$inputs/baselines.tsv"

@@ -73,5 +73,5 @@ for f in "$out"/*.score.tsv; do
 	part=${f##*/}
 	sed "1d; s/^/${part%.score.tsv}\t/" "$f"
 done > "$out/scores.tsv.new"
-mv "$out/scores.tsv.new" "$out/scores.tsv"
+whole "$out/scores.tsv"
 [ "$keep_models" = 1 ] || rm -r "$out/model" "$out"/{learn,test,valid}.emb

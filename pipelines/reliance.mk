@@ -43,7 +43,7 @@ $(foreach s,$(RELIANCE_STRATEGIES),$(foreach p,hidden visible,$(eval $(call reli
 # Two tables that know no biology
 $(RELIANCE)/reference.tsv: $(PREPARED)/corpus.tok $(RELIANCE)/hidden.masked $(RELIANCE)/visible.masked $(PIPELINES)/reference.sh \
 		$(PIPELINES)/reference.awk
-	@$(script)/reference.sh $< $(SEED) $(filter %.masked,$^) > $@
+	@$(script)/reference.sh $< $(SEED) $(filter %.masked,$^) $(whole)
 
 # This file changes if the table must be made again although no training is new.
 $(RELIANCE)/grid: FORCE | $(RELIANCE)/settings
@@ -51,6 +51,6 @@ $(RELIANCE)/grid: FORCE | $(RELIANCE)/settings
 $(RELIANCE)/table.txt: $(call reliance_losses,$(RELIANCE_STRATEGIES),$(RELIANCE_SEEDS)) $(RELIANCE)/reference.tsv $(RELIANCE)/grid \
 		$(addprefix $(PIPELINES)/,reliance-table.sh reliance-points.sh stats.awk)
 	@$(script)/reliance-table.sh $(RELIANCE) $(PREPARED) '$(RELIANCE_STRATEGIES)' '$(RELIANCE_SEEDS)' $(call text,DATA) \
-		$(call quote,$(pretrained_how)) > $@
+		$(call quote,$(pretrained_how)) $(whole)
 $(RELIANCE)/reliance.svg $(RELIANCE)/reliance.png: $(RELIANCE)/reliance.%: $(RELIANCE)/table.txt $(PIPELINES)/reliance.gp
 	@$(PIPELINES)/plot.sh reliance $(RELIANCE) $*

@@ -322,5 +322,7 @@ write() {
 	echo '</script></body></html>'
 }
 write > "$own/report.html"
+sync "$own/report.html"
 mv "$own/report.html" "$dir/report.html"
+sync "$dir"
 rm -f "$own"/*.tmp "$own"/*.list "$own/table.tsv" "$own/gnuplot.log"

@@ -74,5 +74,5 @@ stage "finetune-$name" "$here/train.sh" cells "$out/cells" "$inputs/train.tok" -
 cp "$out/cells/train.tsv" "$out/finetune.tsv"
 stage "score-$name" score
 for part in finetune probe; do sed "1d; s/^/$part\t/" "$out/$part.score.tsv"; done > "$out/scores.tsv.new"
-mv "$out/scores.tsv.new" "$out/scores.tsv"
+whole "$out/scores.tsv"
 [ "$keep_models" = 1 ] || rm -r "$out/model" "$out/cells" "$out"/{learn,test}.emb

@@ -33,7 +33,7 @@ for name in expression pca; do
 				print name "\t" metric[i] "\t" known(metric[i]) "\t" known(metric[i] "_low") "\t" known(metric[i] "_high") "\t" known("converged")
 		}' "$f"
 done > "$dir/baselines.tsv.new"
-mv "$dir/baselines.tsv.new" "$dir/baselines.tsv"
+whole "$dir/baselines.tsv"
 
 # stage, metric, strategy, cells, seeds, mean, sd, paired seeds, mean and sd of the gap to the first strategy, t, p, the
 # gap that such an experiment would detect with 80 % power

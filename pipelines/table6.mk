@@ -100,7 +100,7 @@ $(T6_BASELINES): $(T6_IN)/%.tsv: | $(T6_IN)/settings $(PREPARED)/%.score.tsv
 	@cp $(PREPARED)/$*.score.tsv $@
 $(T6_IN)/about: $(T6_IN)/test.tok $(T6_IN)/train.tok $(T6_IN)/valid.masked $(T6_IN)/corpus-0.tok \
 		$(foreach z,$(T6_SIZES),$(T6_IN)/corrmask-$z.graph $(T6_IN)/pmi-$z.graph)
-	@$(script)/table6-about.sh $(@D) $(call text,DATA) '$(T6_SIZES)' > $@
+	@$(script)/table6-about.sh $(@D) $(call text,DATA) '$(T6_SIZES)' $(whole)
 else
 # A folder of inputs that an older version made has none.
 T6_BASELINES := $(wildcard $(BASELINES:%=$(T6_IN)/%.tsv))
@@ -146,7 +146,7 @@ t6_how = label $(LABEL); pre-training: $(CONFIG), $(T6_EPOCHS) epochs of batches
 t6_table = $(PIPELINES)/table6-table.sh $(T6) $(T6_IN) '$(STRATEGIES)' '$(T6_SIZES)' '$(T6_SEEDS)' $(call quote,$(t6_how))
 t6_plot = $(PIPELINES)/plot.sh table6 $(T6) $1 "strategies='$(STRATEGIES)'"
 $(T6)/table.txt: $(T6_SCORES) $(T6_BASELINES) $(T6)/grid $(PIPELINES)/table6-table.sh $(PIPELINES)/stats.awk
-	@$(t6_table) > $@
+	@$(t6_table) $(whole)
 $(T6)/table6.svg $(T6)/table6.png: $(T6)/table6.%: $(T6)/table.txt $(PIPELINES)/table6.gp
 	@$(call t6_plot,$*)
 $(T6)/fig7.svg $(T6)/fig7.png: $(T6)/fig7.%: $(T6)/table.txt $(PIPELINES)/fig7.gp

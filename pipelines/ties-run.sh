@@ -97,4 +97,4 @@ stage "ctaprobe-$arm-$seed" probes
 } > "$out/scores.tsv.new"
 rm -f "$out"/{all,knn,few?}.tsv "$out"/{test,hidden,visible}.{tsv,cells} "$out"/few.{tok,emb}
 [ "$keep_models" = 1 ] || rm -rf "$out/model" "$out"/{train,test}.emb
-mv "$out/scores.tsv.new" "$out/scores.tsv"
+whole "$out/scores.tsv"

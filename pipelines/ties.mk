@@ -86,7 +86,7 @@ $(foreach e,median random group value,$(foreach m,test hidden visible,$(eval $(c
 # Tables that know no biology, on the same masked genes
 $(foreach e,median random group value,$(call ties_each,$e.reference.tsv)): %.reference.tsv: %.train.tok %.test.masked %.hidden.masked %.visible.masked \
 		$(addprefix $(PIPELINES)/,reference.sh reference.awk)
-	@$(script)/reference.sh $< 1 $(filter %.masked,$^) > $@
+	@$(script)/reference.sh $< 1 $(filter %.masked,$^) $(whole)
 
 # A run makes all its stages before the next one begins, so an interrupted grid has complete runs.
 TIES_OTHER := expression pca untrained
@@ -108,7 +108,7 @@ $(TIES)/grid: FORCE | $(TIES)/settings
 	$(call remember,$(ARMS); $(TIES_SEEDS))
 ties_table = $(script)/ties-table.sh $(TIES) '$(ARMS)' '$(TIES_SEEDS)' $(call text,DATA) $(call text,LABEL) $(FEW) $(call quote,$(pretrained_how))
 $(TIES)/table.txt: $(TIES_RUNS) $(TIES_REFERENCES) $(TIES)/grid $(addprefix $(PIPELINES)/,ties-table.sh stats.awk)
-	@$(ties_table) > $@
+	@$(ties_table) $(whole)
 $(TIES)/ties.svg $(TIES)/ties.png: $(TIES)/ties.%: $(TIES)/table.txt $(PIPELINES)/ties.gp
 	@$(PIPELINES)/plot.sh ties $(TIES) $*
 ties-now: ## the table of make ties from the runs that are done

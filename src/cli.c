@@ -5,15 +5,18 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "nn/blas_core.h"
+#include "nn/blas_memory.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>
+#include <fcntl.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -24,6 +27,7 @@ static int quiet, want_help, want_version;
 static int progress_choice, progress_on, progress_shown;
 static double progress_lines; /* seconds between whole lines of progress, where there is no terminal; 0: none */
 static double started, progress_last;
+static const char *volatile library_message; /* cli_library */
 
 static void clear_progress(void)
 {
@@ -72,6 +76,7 @@ void die(const char *fmt, ...)
 	say("", fmt, ap);
 	va_end(ap);
 	outfile_cleanup();
+	library_message = NULL;
 	exit(1);
 }
 
@@ -90,6 +95,7 @@ void usage_error(const char *fmt, ...)
 	say("", fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "Try '%s --help'.\n", program);
+	library_message = NULL;
 	exit(2);
 }
 
@@ -142,11 +148,43 @@ void cli_report(const struct cli *c, const char *fmt, ...)
 	fprintf(stderr, "; %.2f s, peak memory %.0f MB\n", clock_seconds() - started, (double)r.ru_maxrss / 1024);
 }
 
+void cli_library(const char *message)
+{
+	library_message = message;
+}
+
+/* The library calls exit, or has crashed: only calls that are safe in a signal handler. */
+static _Noreturn void library_ends(void)
+{
+	const char *part[] = {program, ": ", library_message, "\n"};
+	struct iovec line[4];
+	for (int i = 0; i < 4; i++)
+		line[i] = (struct iovec){(void *)part[i], strlen(part[i])};
+	outfile_cleanup();
+	if (writev(STDERR_FILENO, line, 4) < 0)
+		_exit(1); /* nobody reads it */
+	_exit(1);
+}
+
+static void on_exit_call(void)
+{
+	if (library_message)
+		library_ends();
+	outfile_cleanup();
+}
+
 static void on_signal(int sig)
 {
 	outfile_cleanup();
 	signal(sig, SIG_DFL);
 	raise(sig);
+}
+
+static void on_crash(int sig)
+{
+	if (library_message)
+		library_ends();
+	on_signal(sig);
 }
 
 /* The options that several tools share. cli.common selects those of a tool. */
@@ -246,6 +284,48 @@ static void set_environment(const struct cli *c)
 		execv("/proc/self/exe", arguments);
 }
 
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* these need all addresses */
+extern char *openblas_get_config(void) __attribute__((weak));     /* NULL in a program without OpenBLAS */
+
+/*
+ * OpenBLAS starts a thread for each further core when it is loaded. They are not used here, but each takes 128 MB of addresses, and where there
+ * are not so many it waits for them for ever, or the program cannot end (blas_memory.h). So with a limit the program starts again with one
+ * thread. This runs before the libraries are initialised.
+ */
+static void limit_blas(int argc, char **argv, char **envp)
+{
+	char one[] = "OPENBLAS_NUM_THREADS=1";
+	size_t n = 0, found = 0;
+	if (!openblas_get_config || !blas_memory_limited())
+		return;
+	for (; envp[n]; n++)
+		if (strcmp(envp[n], one) == 0)
+			return;
+	char **list = malloc((n + 2) * sizeof *list);
+	if (!list)
+		return;
+	list[found++] = one;
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(envp[i], one, sizeof one - 2) != 0)
+			list[found++] = envp[i];
+	list[found] = NULL;
+	execve("/proc/self/exe", argv, list);
+	free(list);
+}
+__attribute__((section(".preinit_array"), used)) static void (*before_libraries)(int, char **, char **) = limit_blas;
+#endif
+
+/*
+ * A standard stream that the caller has closed (>&-) would be the number of the next file that is opened, and messages would go into an output.
+ * Here each is open, in the other direction: its use fails, as that of a closed one.
+ */
+__attribute__((constructor)) static void open_standard_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			_exit(1);
+}
+
 void cli_init(struct cli *c, int argc, char **argv)
 {
 	struct error e;
@@ -259,13 +339,13 @@ void cli_init(struct cli *c, int argc, char **argv)
 	cJSON_InitHooks(&(cJSON_Hooks){xmalloc, free}); /* its callers need not look for NULL */
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGINT, on_signal);
-	atexit(outfile_cleanup); /* HDF5 calls exit when its memory is out */
+	atexit(on_exit_call); /* HDF5 calls exit when its memory is out */
 #ifndef __SANITIZE_ADDRESS__
 	/* a crash leaves no temporary file either, even when HDF5 has used up the stack */
 	static char stack[16384];
 	sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
 	for (const int *s = (const int[]){SIGSEGV, SIGBUS, SIGABRT, 0}; *s; s++)
-		sigaction(*s, &(struct sigaction){.sa_handler = on_signal, .sa_flags = SA_ONSTACK}, NULL);
+		sigaction(*s, &(struct sigaction){.sa_handler = on_crash, .sa_flags = SA_ONSTACK}, NULL);
 #endif
 	for (const int *s = (const int[]){SIGTERM, SIGHUP, 0}; *s; s++) /* an ignored signal stays ignored (nohup, trap '' TERM) */
 		if (signal(*s, SIG_IGN) != SIG_IGN)

@@ -84,6 +84,12 @@ void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * From here on a library runs that may end the program by itself, by exit or a crash: HDF5, igraph and MPI do if memory is out. Such an end
+ * is the line `message` and status 1 instead, and leaves no output. NULL: the library is done. The text is kept.
+ */
+void cli_library(const char *message);
+
 /* This process is one of several equal ones: messages name its rank, and ranks above 0 print errors only. */
 void cli_rank(struct cli *c, int rank);
 

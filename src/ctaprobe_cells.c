@@ -3,10 +3,10 @@
  * and tested on two streams, or by cross-validation on one stream.
  */
 #include "ctaprobe_cells.h"
+#include "cli_blas.h"
 
 #include "method/folds.h"
 
-#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -359,7 +359,7 @@ int cells_main(int argc, char **argv)
 			cells_cli.operands = NULL;
 	cli_init(&cells_cli, argc, argv);
 	check_options();
-	openblas_set_num_threads(1);
+	cli_blas(&cells_cli);
 	struct classes classes = {0}, groups = {0};
 	struct embeddings a = {0}, b = {0};
 	struct wanted w = {cells_set.label, cells_set.target, cells_set.group, &classes, &groups};

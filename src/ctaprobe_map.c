@@ -1,9 +1,9 @@
 /* ctaprobe map: a map of the cells. The stream of embeddings is written again with one more column, the positions. */
 #include "ctaprobe.h"
+#include "cli_blas.h"
 
 #include "eval/map.h"
 
-#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,13 +66,15 @@ int map_main(int argc, char **argv)
 	cli_init(&map_cli, argc, argv);
 	if (map_cli.noperand > 1)
 		usage_error("one stream of embeddings at a time; join several with scsample");
-	openblas_set_num_threads(1);
+	cli_blas(&map_cli);
 	struct stream *in = cli_open(&map_cli, 0);
 	embeddings_read(&d, in, &(struct wanted){0}, 1);
 	struct stream *to = create(&h, in);
 	float *xy = xmalloc((2 * d.n + 1) * sizeof *xy);
+	cli_library("igraph ended the program, as it does if memory is out");
 	if (d.n && map_rows(xy, d.x, d.n, d.d, (size_t)neighbours, (uint32_t)map_cli.seed, (int)map_cli.threads, &e))
 		die("%s: %s", stream_name(in), e.msg);
+	cli_library(NULL);
 	write_positions(to, in, xy);
 	cli_report(&map_cli, "%zu cells, %zu values each", d.n, d.d);
 	stream_free(to);

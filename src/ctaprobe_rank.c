@@ -1,9 +1,9 @@
 /* ctaprobe rank: the effective rank of embeddings. Rows are factored as they are read, so memory does not grow with the cells. */
 #include "ctaprobe.h"
+#include "cli_blas.h"
 
 #include "eval/factor.h"
 
-#include <cblas.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ int rank_main(int argc, char **argv)
 	cli_init(&rank_cli, argc, argv);
 	if (rank_cli.noperand > 1)
 		usage_error("one stream of embeddings at a time; join several with scsample");
-	openblas_set_num_threads(1);
+	cli_blas(&rank_cli);
 	struct stream *in = cli_open(&rank_cli, 0);
 	read_rows(&f, in);
 	cJSON *j = cJSON_CreateObject();

@@ -1,10 +1,10 @@
 /* maskrisk data: the masking ratio that theory suggests for the genes of given cells. */
 #include "maskrisk.h"
+#include "cli_blas.h"
 
 #include "method/risk_cells.h"
 #include "method/risk_genes.h"
 
-#include <cblas.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +131,7 @@ static double *covariance(struct stream *in, uint32_t **gene, uint32_t *n, uint6
 		die("%s", e.msg);
 	if (!c.n)
 		die("%s: no cells", stream_name(in));
-	openblas_set_num_threads(1);
+	cli_blas(&data_cli);
 	risk_cells_covariance(&c, stream_header(in)->vocab.n, (uint32_t)ngenes, gene, n, &sigma);
 	*cells = c.n;
 	risk_cells_release(&c);

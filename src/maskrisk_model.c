@@ -1,7 +1,7 @@
 /* The options that describe a model, for theory and simulate. */
 #include "maskrisk.h"
+#include "cli_blas.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +156,7 @@ void choose_model(struct model_choice *c, const struct cli *cli)
 		add_ranges(c, ranges_text);
 	double *values = read_file(&s);
 	check_sizes(&s);
-	openblas_set_num_threads(1);
+	cli_blas(cli);
 	if (risk_model_draw(&c->model, &s, &e))
 		die("%s%s%s", s.kind == RISK_MATRIX ? model_text : "", s.kind == RISK_MATRIX ? ": " : "", e.msg);
 	c->model.noise = noise * noise;

@@ -4,7 +4,7 @@
  */
 #include "scembed.h"
 
-#include "cli.h"
+#include "cli_blas.h"
 #include "eval/pca.h"
 
 #include <cblas.h>
@@ -292,7 +292,7 @@ void expression_run(const struct cli *cli, const struct expression_options *o)
 {
 	struct baseline m = {0};
 	struct source in, from = {0};
-	openblas_set_num_threads(1);
+	cli_blas(cli);
 	source_open(&in, cli_open(cli, 0));
 	if (o->fit) {
 		struct stream *s = stream_open(o->fit, &e);

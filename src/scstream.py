@@ -29,6 +29,20 @@ import sys
 import tempfile
 import threading
 
+
+def _spare_addresses():
+    """OpenBLAS, which numpy loads, waits for ever where a limit (ulimit -v) leaves no addresses for its threads: have one."""
+    try:
+        import resource
+    except ImportError:
+        return
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+
+if __name__ == "__main__":
+    _spare_addresses()
+
 import numpy as np
 
 VERSION = "0.1.0"
@@ -476,7 +490,13 @@ def read(source, verify=True):
 
 def temporary(path):
     """A file beside `path`, for its owner alone, which put_in_place or abandon ends. path has no symbolic links (os.path.realpath)."""
-    return tempfile.NamedTemporaryFile(dir=os.path.dirname(path), prefix=os.path.basename(path) + ".tmp.", delete=False)
+    try:
+        os.lstat(path)
+    except FileNotFoundError:       # a name that is too long is refused now, not after the work
+        pass
+    folder, name = (os.fsencode(x) for x in os.path.split(path))
+    room = max(0, min(255, 4094 - len(folder)) - len(".tmp.") - 8)
+    return tempfile.NamedTemporaryFile(dir=os.path.dirname(path), prefix=os.fsdecode(name[:room]) + ".tmp.", delete=False)
 
 
 def put_in_place(file, path):
@@ -520,8 +540,12 @@ class Writer:
         self.header, payload = _encode_header(header)
         self.groups = groups_of(self.header)
         self.level, self.hash, self.frames, self.rows = level, XXH3(), [], []
-        self.path = os.path.realpath(target) if isinstance(target, (str, os.PathLike)) and target != "-" else None
-        if self.path:
+        named = isinstance(target, (str, os.PathLike)) and target not in ("-", "/dev/stdout")
+        special = named and os.path.exists(target) and not os.path.isfile(target)       # a pipe, or the shell's /dev/fd/63
+        self.path = os.path.realpath(target) if named and not special else None
+        if special:
+            self.file = open(target, "wb", 0)
+        elif self.path:
             self.file = temporary(self.path)
         else:
             self.file = sys.stdout.buffer if isinstance(target, str) else target
@@ -733,7 +757,10 @@ def main(argv=None):
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
-    except (Error, OSError) as error:
+    except MemoryError:
+        print("scstream.py: out of memory", file=sys.stderr)
+        return 1
+    except (Error, OSError, RuntimeError) as error:     # RuntimeError: no thread can be started
         print("scstream.py: %s" % error, file=sys.stderr)
         return 1
     return 0

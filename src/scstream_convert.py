@@ -318,7 +318,12 @@ def to_dataset(source, folder, lengths):
             n = _write_dataset(pa, stream, temporary)
         if lengths:
             save(lengths, pickle.dumps(n))
+        for name in os.listdir(temporary):
+            with open(os.path.join(temporary, name), "rb") as f:
+                os.fsync(f.fileno())
+        scstream.sync_folder(temporary)
         os.rename(temporary, folder)
+        scstream.sync_folder(os.path.dirname(os.path.abspath(folder)))
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

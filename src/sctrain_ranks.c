@@ -5,6 +5,7 @@
 #include "sctrain.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,10 +41,37 @@ static const char *device_of_rank(const char *spec, int local)
 	return xasprintf("%.*s:%d%s", head, spec, visible && *visible ? local % n : local, comma ? comma : "");
 }
 
+static char *late; /* what to say when MPI has not started in time */
+
+static void start_late(int signal)
+{
+	(void)signal;
+	if (write(STDERR_FILENO, late, strlen(late)) < 0)
+		_exit(1); /* nobody reads it */
+	_exit(1);
+}
+
+/* MPI waits for ever in its start if a message between it and the launcher was lost. */
+static struct comm *start_mpi(const char *program, struct error *e)
+{
+	const char *text = getenv("CORRMASK_MPI_SECONDS");
+	int seconds = text ? atoi(text) : 300;
+	late = xasprintf("%s: --mpi: MPI did not start within %d seconds (CORRMASK_MPI_SECONDS)\n", program, seconds);
+	signal(SIGALRM, start_late);
+	alarm(seconds > 0 ? (unsigned)seconds : 0);
+	cli_library("--mpi: MPI ended the program during its start");
+	struct comm *c = comm_open(e);
+	cli_library(NULL);
+	alarm(0);
+	signal(SIGALRM, SIG_DFL);
+	free(late);
+	return c;
+}
+
 void train_join(struct ranks *r, struct cli *cli)
 {
 	struct error e;
-	joined = comm_open(&e);
+	joined = start_mpi(cli->name, &e);
 	if (!joined)
 		die("--mpi: %s", e.msg);
 	ranks_init(r, joined);

@@ -147,6 +147,7 @@ void view_h5ad(struct stream *in)
 	char **keep = opt_list(view.columns, &nkeep);
 	struct outfile spill = {0};
 	const char *path = open_output(view.output, &spill);
+	cli_library("HDF5 ended the program, as it does if memory is out");
 	struct h5ad_writer *w = h5ad_writer_new(path, stream_header(in), keep, nkeep, stream_name(in), &view.error);
 	if (!w)
 		die("%s", view.error.msg);
@@ -154,6 +155,7 @@ void view_h5ad(struct stream *in)
 	if (h5ad_writer_finish(w, &view.error))
 		die("%s", view.error.msg);
 	h5ad_writer_free(w);
+	cli_library(NULL);
 	commit_output(&spill);
 	opt_list_free(keep, nkeep);
 }
@@ -179,6 +181,7 @@ void view_into(struct stream *in)
 	const char *path = open_output(view.output ? view.output : view.into, &spill);
 	copy(fd, view.into, view.out.direct ? &spill : &view.out);
 	close(fd);
+	cli_library("HDF5 ended the program, as it does if memory is out");
 	struct h5ad_into *w = h5ad_into_new(path, view.into, view.key, stream_header(in), keep, nkeep, stream_name(in), &view.error);
 	if (!w)
 		die("%s", view.error.msg);
@@ -186,6 +189,7 @@ void view_into(struct stream *in)
 	if (h5ad_into_finish(w, &absent, &view.error))
 		die("%s", view.error.msg);
 	h5ad_into_free(w);
+	cli_library(NULL);
 	if (absent)
 		warn("%" PRIu64 " cells of %s are not in %s: their values are missing", absent, view.into, stream_name(in));
 	commit_output(&spill);

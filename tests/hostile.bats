@@ -513,3 +513,20 @@ scstream.write("bare.tok", header, [{"cell": np.arange(300), "token": (np.arange
 		assert_output --partial refused
 	done
 }
+
+@test "hostile: a byte of value 0 in a table is refused, not the end of its line; devices without an end are no input" {
+	rankenc -q --fit sim.counts -o nul.vocab
+	sed '5s/\t\([^\t]*\)$/\x00\t\1/' nul.vocab >nul.broken # the symbol of a gene, as a damaged disk may leave it
+	refute cmp -s nul.vocab nul.broken
+	run -1 rankenc -q -m nul.broken sim.counts -o nul.tok
+	assert_output "rankenc: nul.broken: line 5: a byte of value 0: the file is damaged, or is no plain text (UTF-16?)"
+	assert_not_exist nul.tok
+	for device in zero full urandom; do
+		for command in "scview" "rankenc -o nul.out sim.counts -m" "h5tok sim.h5ad -o nul.out --obs-table" "h5tok -o nul.out" "scview sim.counts -O h5ad -o nul.out --into"; do
+			status=0
+			(ulimit -v 4000000 && exec timeout 20 $command /dev/$device) >/dev/null 2>message || status=$?
+			assert_equal "$command /dev/$device: $status, $(wc -l <message) lines" "$command /dev/$device: 1, 1 lines"
+		done
+	done
+	assert_not_exist nul.out
+}

@@ -235,3 +235,29 @@ same_training() {
 	ranks 2 "maskgen -q --shard auto --strategy none --keep cell_type --epochs 2 --batch 6 cells.tok | $CELLS --mpi -o cells.two"
 	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" cells.init cells.one cells.two
 }
+
+@test "mpi: a start that never ends, or ends the program, is one line" {
+	command -v "${CC:-gcc}" >/dev/null || skip "no compiler"
+	cat >start.c <<-'E'
+		#include <stdlib.h>
+		#include <unistd.h>
+		int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+		{
+			char *how = getenv("START");
+			if (*how == 'e')
+				exit(7);
+			if (*how == 'a')
+				abort();
+			for (;;)
+				pause();
+		}
+	E
+	"${CC:-gcc}" -w -shared -fPIC -o start.so start.c
+	for how in exit abort; do
+		run -1 env START=$how LD_PRELOAD="$PWD/start.so" sctrain mlm --mpi --config tiny -o never one.masked
+		assert_output "sctrain mlm: --mpi: MPI ended the program during its start"
+	done
+	run -1 env START=wait CORRMASK_MPI_SECONDS=1 LD_PRELOAD="$PWD/start.so" timeout -k 1 20 sctrain mlm --mpi --config tiny -o never one.masked
+	assert_output "sctrain mlm: --mpi: MPI did not start within 1 seconds (CORRMASK_MPI_SECONDS)"
+	assert_not_exist never
+}

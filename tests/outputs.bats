@@ -196,3 +196,122 @@ each() {
 	assert [ $refusals -gt 0 ]
 	assert_equal "$(ls)" "$(printf 'message\nout\nright\ntok\nv')"
 }
+
+@test "outputs: little memory for OpenBLAS is the right output or one line, and no tool waits for it" {
+	need_tool depgraph maskgen sctrain scembed ctaprobe maskrisk
+	export OMP_WAIT_POLICY=passive
+	rankenc -q --fit "$in/sim.counts" -o v
+	rankenc -q -m v "$in/sim.counts" -o tok
+	maskgen -q tok -o masked
+	sctrain mlm -q --config tiny masked -o model
+	scembed -q -M model tok -o emb
+	limited() { # MB COMMAND...: its status
+		(ulimit -v $(($1 * 1000)) && shift && OPENBLAS_NUM_THREADS=4 exec timeout -k 1 20 "$@") 2>message || echo $?
+	}
+	content() {
+		find "$1" -type f ! -name 'trainer*' ! -name 'train.tsv' -exec cat {} +
+	}
+	refusals=0
+	while read -r command; do
+		$command -o right
+		for mb in $(seq 80 30 380) 700 2000; do
+			rm -rf out
+			status=$(limited $mb $command -o out)
+			case ${status:-0}:$(cat message) in
+			0:) cmp <(content right) <(content out) ;;
+			127:*"shared libraries"*) assert_not_exist out ;; # the system could not even start it
+			*)
+				assert_equal "$command, $mb MB: $status, $(grep -c . message) lines" "$command, $mb MB: 1, 1 lines"
+				assert_not_exist out/model.safetensors
+				assert [ ! -f out ]
+				refusals=$((refusals + 1))
+				;;
+			esac
+		done
+		assert_equal "$command: ${status:-0}" "$command: 0"
+		rm -rf right
+	done <<- X
+		depgraph -q -@ 2 tok
+		sctrain mlm -q --config tiny -@ 2 masked
+		scembed -q -M model tok
+		scembed -q --pca 3 $in/sim.counts
+		ctaprobe rank -q emb
+		maskrisk data -q --genes 20 $in/sim.counts
+	X
+	assert [ $refusals -gt 12 ]
+	rm -rf out
+	assert_equal "$(limited 250 sctrain mlm -q --config tiny -@ 2 -o out masked; cat message)" "1
+sctrain mlm: the limit of memory (ulimit -v) leaves no room for OpenBLAS, which needs 128 MB of addresses for each thread: raise it, or use fewer threads (-@)"
+	for mb in 100 150 200; do # these waited at their end
+		assert_equal "$mb $(limited $mb depgraph --version | cut -d' ' -f1)" "$mb depgraph"
+	done
+	assert_equal "$(limited 160 $PYTHON "$BATS_TEST_DIRNAME/../src/scstream.py" tok | head -n 1)" "{"
+}
+
+# same WRITER FILE1 FILE2
+same() {
+	case $1 in *"O h5ad"*) cmp <(h5tok -q "$2" -o -) <(h5tok -q "$3" -o -) ;; *) cmp "$2" "$3" ;; esac
+}
+
+@test "outputs: /dev/stdout, >(command) and a FIFO get what a file gets; what the shell wrote before stays" {
+	check() {
+		$1 right.h5ad
+		$1 /dev/stdout | cat >got.h5ad
+		same "$1" right.h5ad got.h5ad
+		mkfifo pipe
+		cat pipe >got.h5ad &
+		$1 pipe
+		wait $!
+		same "$1" right.h5ad got.h5ad
+		assert [ -p pipe ]
+		exec 9> >(cat >got.h5ad)
+		$1 /dev/fd/9
+		exec 9>&-
+		wait $!
+		same "$1" right.h5ad got.h5ad
+	}
+	each check
+	(echo first && scview -q -O tsv "$in/sim.counts" -o /dev/stdout) >out
+	assert_equal "$(head -n 1 out)" first
+	assert_equal "$(tail -n +2 out | sha256sum)" "$(scview -q -O tsv "$in/sim.counts" | sha256sum)"
+}
+
+@test "outputs: closed standard streams: an output has no messages in it, and what needs the stream fails" {
+	check() {
+		$1 right.h5ad
+		case $1 in python*) return ;; esac # Python leaves them closed
+		$1 one.h5ad 2>&-
+		same "$1" right.h5ad one.h5ad
+		$1 two.h5ad <&- >&- 2>&-
+		same "$1" right.h5ad two.h5ad
+		run -1 bash -c "$1 - >&-"
+		assert_equal "${#lines[@]}" 1
+	}
+	each check
+	run -1 bash -c "scview -q -O tsv - <&-"
+	assert_output --regexp '^scview: .*Bad file descriptor$'
+}
+
+@test "outputs: the longest names that the system takes; a longer one is refused before the work, and the message says why" {
+	name=$(printf 'n%.0s' $(seq 255))
+	folder=$PWD
+	while [ ${#folder} -lt 3800 ]; do folder=$folder/$(printf 'd%.0s' $(seq 200)); done
+	check() {
+		mkdir -p "$folder"
+		for out in "${name:0:241}" "$name" "$folder/${name:0:$((4094 - ${#folder}))}"; do
+			$1 "$out"
+			$1 right.h5ad
+			[[ $1 != *"O h5ad"* && $1 != h5tok* ]] || mv "$out" got.h5ad
+			[[ $1 == *"O h5ad"* || $1 == h5tok* ]] || cp "$out" got.h5ad
+			same "$1" right.h5ad got.h5ad
+			rm -f "$out"
+		done
+		run -1 $1 "${name}n"
+		assert_output --partial "File name too long"
+		refute_output --partial "cannot finish"
+		run -1 $1 "$folder/${name:0:$((4095 - ${#folder}))}"
+		assert_output --partial "File name too long"
+		assert_equal "$(find "$folder" -type f)" ""
+	}
+	each check
+}

@@ -10,12 +10,28 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* A message that is too long has the name of a file in it: its start and its end say more than the start alone. */
+static void shorten(char *msg, size_t size, const char *fmt, va_list ap)
+{
+	static const char gap[] = " ... ";
+	char *text;
+	int n = vasprintf(&text, fmt, ap);
+	if (n < 0)
+		return;
+	size_t half = (size - sizeof gap) / 2;
+	snprintf(msg, size, "%.*s%s%s", (int)half, text, gap, text + (size_t)n - half);
+	free(text);
+}
+
 int error_set(struct error *e, const char *fmt, ...)
 {
 	if (e) {
-		va_list ap;
+		va_list ap, again;
 		va_start(ap, fmt);
-		vsnprintf(e->msg, sizeof e->msg, fmt, ap);
+		va_copy(again, ap);
+		if (vsnprintf(e->msg, sizeof e->msg, fmt, ap) >= (int)sizeof e->msg)
+			shorten(e->msg, sizeof e->msg, fmt, again);
+		va_end(again);
 		va_end(ap);
 	}
 	return -1;

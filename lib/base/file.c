@@ -97,9 +97,31 @@ static int set_access(const struct outfile *f)
 	return fchmod(f->fd, mode);
 }
 
+/* A name for the temporary file, in the folder of the output: that of the output and `suffix`, shorter where it would be too long. */
+static char *name_beside(const char *path, const char *suffix)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	size_t dir = (size_t)(base - path), tail = strlen(suffix), n = strlen(base), most = NAME_MAX - tail;
+	if (dir + most + tail >= PATH_MAX)
+		most = dir + tail + 1 < PATH_MAX ? PATH_MAX - 1 - dir - tail : 0;
+	return xasprintf("%.*s%.*s%s", (int)dir, path, (int)(n < most ? n : most), base, suffix);
+}
+
+/* Would the file system take the name of the output and that of its temporary file? It is asked before the work, not after it. */
+static int names_fit(const char *path)
+{
+	struct stat st;
+	char *name = name_beside(path, ".tmp.4194304-999"); /* the longest of link_anonymous */
+	int bad = (lstat(path, &st) && errno == ENAMETOOLONG) || (lstat(name, &st) && errno == ENAMETOOLONG);
+	free(name);
+	if (bad)
+		errno = ENAMETOOLONG;
+	return !bad;
+}
+
 static int open_named(struct outfile *f)
 {
-	f->tmp = xasprintf("%s.tmp.XXXXXX", f->path);
+	f->tmp = name_beside(f->path, ".tmp.XXXXXX");
 	int fd = mkostemp(f->tmp, O_CLOEXEC);
 	if (fd < 0) {
 		free(f->tmp);
@@ -108,6 +130,16 @@ static int open_named(struct outfile *f)
 	}
 	live_add(f->tmp);
 	return fd;
+}
+
+/* The descriptor that the shell has opened: /dev/stdout, and /dev/fd/N of >(command). -1: another path. It may lead to a pipe, or into the
+ * middle of a file. */
+static int opened(const char *path)
+{
+	int fd, end = 0;
+	if (strcmp(path, "/dev/stdout") == 0)
+		return STDOUT_FILENO;
+	return sscanf(path, "/dev/fd/%4d%n", &fd, &end) == 1 && fd >= 0 && !path[end] ? fd : -1;
 }
 
 static int lent = -1;
@@ -127,10 +159,11 @@ int outfile_open(struct outfile *f, const char *path, int named, struct error *e
 		lent = -1;
 		return 0;
 	}
-	if (!path || strcmp(path, "-") == 0) {
-		f->fd = dup(STDOUT_FILENO);
+	int given = !path || strcmp(path, "-") == 0 ? STDOUT_FILENO : opened(path);
+	if (given >= 0) {
+		f->fd = dup(given);
 		f->direct = 1;
-		return f->fd < 0 ? error_set(e, "standard output: %s", strerror(errno)) : 0;
+		return f->fd < 0 ? error_set(e, "%s: %s", given == STDOUT_FILENO ? "standard output" : path, strerror(errno)) : 0;
 	}
 	f->path = follow_links(path);
 	struct stat st;
@@ -139,7 +172,7 @@ int outfile_open(struct outfile *f, const char *path, int named, struct error *e
 	} else if (stat(f->path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		f->direct = 1;
 		f->fd = S_ISDIR(st.st_mode) ? (errno = EISDIR, -1) : open(f->path, O_WRONLY | O_CLOEXEC);
-	} else {
+	} else if (names_fit(f->path)) {
 		char *dir = file_folder(f->path);
 		if (!named)
 			f->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -190,7 +223,9 @@ static int link_anonymous(struct outfile *f)
 	char proc[64];
 	snprintf(proc, sizeof proc, "/proc/self/fd/%d", f->fd);
 	for (unsigned i = 0; i < 1000; i++) {
-		char *name = xasprintf("%s.tmp.%ld-%u", f->path, (long)getpid(), i);
+		char suffix[64];
+		snprintf(suffix, sizeof suffix, ".tmp.%ld-%u", (long)getpid(), i);
+		char *name = name_beside(f->path, suffix);
 		if (linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
 			f->tmp = name;
 			live_add(name);

@@ -77,6 +77,7 @@ static void split(struct tsv *t)
 
 int tsv_next_whole(struct tsv *t, struct error *e)
 {
+	z_off_t from = gztell(t->file);
 	if (!gzgets(t->file, t->text, TSV_LINE_MAX + 2)) {
 		int code;
 		const char *why = gzerror(t->file, &code);
@@ -86,6 +87,8 @@ int tsv_next_whole(struct tsv *t, struct error *e)
 	}
 	t->line++;
 	size_t n = strlen(t->text);
+	if (gztell(t->file) - from != (z_off_t)n)
+		return tsv_error(t, e, "a byte of value 0: the file is damaged, or is no plain text (UTF-16?)");
 	if (n > TSV_LINE_MAX && t->text[n - 1] != '\n')
 		return tsv_error(t, e, "longer than %d bytes", TSV_LINE_MAX);
 	while (n && (t->text[n - 1] == '\n' || t->text[n - 1] == '\r'))

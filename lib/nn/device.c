@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "nn/blas_core.h"
+#include "nn/blas_memory.h"
 #include "nn/ops_cuda.h"
 
 #define LIBRARY "corrmask_cuda.so"
@@ -117,6 +118,8 @@ struct ops *device_open(const char *spec, int threads, char *what, size_t n, str
 			return NULL;
 		}
 	}
+	if (blas_start(threads, e))
+		return NULL;
 	char kernels[128];
 	cpu_describe(kernels, sizeof kernels);
 	snprintf(what, n, "cpu, %d thread%s, %s%s%s%s", threads, threads == 1 ? "" : "s", kernels, cuda ? " (no CUDA: " : "", why.msg,

@@ -20,7 +20,7 @@ inputs() {
 
 # ranks N SCRIPT: run it on N ranks, with $R the rank
 ranks() {
-	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 \
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 CORRMASK_MPI_SECONDS=15 \
 		timeout 60 mpirun --oversubscribe --bind-to none -n "$1" bash -c "R=\$OMPI_COMM_WORLD_RANK; $2"
 }
 
@@ -69,6 +69,8 @@ cases() {
 	cat <<- 'X'
 		sctrain-mpi-rank0	export FAULTY=0; ranks 2 'exec env $([ $R != $FAULTY ] || echo $FAULTS) sctrain mlm -q --mpi --config tiny --save-every 4 -o out $I/$R.masked'
 		sctrain-mpi-rank1	export FAULTY=1; ranks 2 'exec env $([ $R != $FAULTY ] || echo $FAULTS) sctrain mlm -q --mpi --config tiny --save-every 4 -o out $I/$R.masked'
+		sctrain-mpi-start-rank0	export FAULTY=0 AT=start; ranks 2 'exec env $([ $R != $FAULTY ] || echo $FAULTS) sctrain mlm -q --mpi --config tiny -o out $I/$R.masked'
+		sctrain-mpi-start-rank1	export FAULTY=1 AT=start; ranks 2 'exec env $([ $R != $FAULTY ] || echo $FAULTS) sctrain mlm -q --mpi --config tiny -o out $I/$R.masked'
 	X
 }
 

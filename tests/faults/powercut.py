@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What does a power cut leave?   tests/faults/powercut.py [-n RESUMES] [-s SEED] [CASE]...      BIN is the folder of the tools
+"""What does a power cut leave?   tests/faults/powercut.py [-n RESUMES] [-s SEED] [CASE]...      BIN is the folder of the tools, PEER_PYTHON a Python with pyarrow
 
 strace records the order in which a tool creates, writes, flushes, renames and removes files. Every prefix of this record is a moment of a power
 cut. What POSIX promises then is little: data that was not flushed (fsync) may be there, be lost, or be zeros of the right length; an entry of a
@@ -20,6 +20,14 @@ OLD = "old\n"
 PYTHON = """/usr/bin/python3 -c 'import sys, scstream
 s = scstream.Reader(sys.argv[1])
 scstream.write(sys.argv[2], s.header, s)' $I/counts out"""
+
+PEER = os.environ.get("PEER_PYTHON", HERE + "/../../build/peers/bin/python")
+DATASET = f"{PEER} {HERE}/../../src/scstream.py to-dataset $I/tok out"
+# a file that a recipe of the pipelines makes with the shell, and one that their scripts make
+PIPELINES = [
+    ["pipelines, make", f"make -sB -f {HERE}/../../pipelines/Makefile -f <(printf 'out:\\n\\t@seq 9 $(whole)\\n') out"],
+    ["pipelines, script", f". {HERE}/../../pipelines/common.sh && seq 9 > out.new && whole out"],
+]
 
 
 class File:
@@ -300,6 +308,37 @@ def file_case(name, command, output, work):
     return n_moments, n_states, wrong
 
 
+def folder_case(name, command, work):
+    """The same for a command that makes the folder out: it is not there, or is whole."""
+    wrong, n_moments, n_states = [], 0, 0
+    folder = tempfile.mkdtemp(dir=work)
+    final, replay = Record(folder), Record(folder)
+    recorded(command, folder, work + "/log")
+    for _ in moments(final, work + "/log"):
+        pass
+    new = final.now.get((final.top, "out"))
+    members = tree(final.now, new) if new else {}
+    if not members:
+        return 0, 0, [f"{name}: no output was recorded"]
+
+    def lacks(state):
+        files = tree(state, state.get((replay.top, "out")))
+        return [x for x, n in members.items() if x not in files or files[x].number != n.number or files[x].kept[1] < n.writes]
+
+    for last in moments(replay, work + "/log"):
+        n_moments += 1
+        for state in replay.states():
+            n_states += 1
+            if (replay.top, "out") in state and lacks(state):
+                wrong.append(f"{name}: the folder is there, but not all of {', '.join(lacks(state))}, at {last}")
+                break
+        if len(wrong) > 3:
+            break
+    if not wrong and lacks(replay.disk):
+        wrong.append(f"{name}: the tool has ended, but a power cut may take the new folder")
+    return n_moments, n_states, wrong
+
+
 # ---- trainings ----
 
 # name, what was done before (in the folder of the run), options of the training
@@ -513,7 +552,7 @@ def main():
         subprocess.run([HERE + "/cases.sh", "inputs"], check=True)
         listed = subprocess.run([HERE + "/cases.sh", "cases"], check=True, capture_output=True, text=True).stdout
         files = [x.split("\t") for x in listed.splitlines() if not re.search(r"\tsctrain (?!eval)|^sctrain-mpi", x)]
-        files.append(["scstream.py", PYTHON])
+        files += [["scstream.py", PYTHON]] + PIPELINES
         print("| case | moments | states | resumed | wrong |\n|---|---|---|---|---|")
 
         def row(name, n_moments, n_states, resumed, wrong):
@@ -525,6 +564,12 @@ def main():
             if not o.case or name in o.case:
                 n_moments, n_states, wrong = file_case(name, command, command.split()[-1], work)
                 row(name, n_moments, n_states, 0, wrong)
+        if not o.case or "scstream.py to-dataset" in o.case:
+            if subprocess.run([PEER, "-c", "import pyarrow"], stderr=subprocess.DEVNULL).returncode:
+                print("powercut.py: no pyarrow in PEER_PYTHON: scstream.py to-dataset is left out", file=sys.stderr)
+            else:
+                n_moments, n_states, wrong = folder_case("scstream.py to-dataset", DATASET, work)
+                row("scstream.py to-dataset", n_moments, n_states, 0, wrong)
         for name, before, command in TRAININGS:
             if not o.case or "sctrain " + name in o.case:
                 row("sctrain " + name, *training_case(name, before, command, work, o.n, random.Random(f"{o.s} {name}")))

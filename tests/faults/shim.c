@@ -3,7 +3,8 @@
  *     FAULT=CALL:N[:FROM][:HOW]    fail the N-th call (N from 1) of the group CALL; with FROM = "on" that one and all after it.
  *     FAULT_COUNT=FILE             append "CALL COUNT" for every group when the program ends; nothing fails without FAULT
  *     FAULT_TRACE=1                print the calls that led to the failing one
- *     FAULT_MPI=1                  only calls between MPI_Init_thread and MPI_Finalize count
+ *     FAULT_MPI=run                only calls between MPI_Init_thread and MPI_Finalize count
+ *     FAULT_MPI=start              only calls inside MPI_Init_thread count
  * Groups: alloc (malloc, calloc, realloc, posix_memalign, aligned_alloc, reallocarray), thread (pthread_create), read (read, pread), write (write, writev, pwrite), open,
  * close, fsync, rename (rename, linkat), mmap. HOW is an errno by name (EIO, ENOSPC, EINTR, EMFILE, ENOMEM), or "short": half of the bytes.
  * Calls on file descriptors 0 to 2 count too: they are the streams of the tools. Only calls after the libraries' constructors count. A program that restarts itself counts anew, and a
@@ -44,6 +45,7 @@ static int number_of(const char *how)
 	return EIO;
 }
 
+static const char *mpi; /* FAULT_MPI */
 static int counts = -1; /* FAULT_COUNT, opened early: h5tok's child may not open it */
 
 static void count(void)
@@ -73,7 +75,8 @@ __attribute__((constructor)) static void start(void)
 	}
 	if (!error_number)
 		error_number = group == ALLOC || group == MMAP ? ENOMEM : group == THREAD ? EAGAIN : EIO;
-	started = !getenv("FAULT_MPI");
+	mpi = getenv("FAULT_MPI");
+	started = !mpi;
 }
 
 /* The tools end by _exit when memory is out, so the count is written by both ways of ending. */
@@ -171,12 +174,16 @@ int posix_memalign(void **p, size_t align, size_t n)
 	return got ? 0 : ENOMEM;
 }
 
-/* MPI's start and end have tens of thousands of calls, in which it does not survive a failure. */
+/* MPI's start and end have tens of thousands of calls, so the start is a case of its own, and the end is none. */
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
 	int (*init)(int *, char ***, int, int *) = (int (*)(int *, char ***, int, int *))dlsym(RTLD_NEXT, "MPI_Init_thread");
+	int start_only = mpi && !strcmp(mpi, "start");
+	started = !mpi || start_only;
 	int bad = init(argc, argv, required, provided);
-	started = 1;
+	if (start_only)
+		end();
+	started = !start_only;
 	return bad;
 }
 int MPI_Finalize(void)
