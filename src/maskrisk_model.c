@@ -1,6 +1,8 @@
 /* The options that describe a model, for theory and simulate. */
 #include "maskrisk.h"
 
+#include "base/decimal.h"
+
 #include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
@@ -155,11 +157,11 @@ static void check_options(enum risk_kind kind)
 
 static void parse_pair(const char *option, const char *text, double *a, double *b, char **end)
 {
-	*a = strtod(text, end);
+	*a = decimal_read(text, end);
 	if (*end == text || **end != ':')
 		usage_error("--%s: '%s' is not A:B", option, text);
 	char *second = *end + 1;
-	*b = strtod(second, end);
+	*b = decimal_read(second, end);
 	if (*end == second)
 		usage_error("--%s: '%s' is not A:B", option, text);
 }
