@@ -6,11 +6,27 @@ PATH=${BIN:+$BIN:}$PATH
 [ -z "${LC_ALL:-}" ] || export LANG="$LC_ALL"
 unset LC_ALL
 export LC_NUMERIC=C
+# shellcheck disable=SC2034 # the scripts' own: their folder
+here=$(dirname "$0")
 
 # usage: print the script's synopsis and example, which are its comment lines that are indented by five spaces
 usage() {
 	sed -n 's/^#     //p' "$0" >&2
 	exit 2
+}
+
+# options 'REQUIRED...' 'OPTION...' ARGUMENT...: --NAME VALUE sets the variable NAME, with _ for -; without a required one: usage
+options() {
+	local required=$1 known=" $1 $2 " name
+	shift 2
+	while [ $# -gt 1 ]; do
+		name=${1#--}
+		[[ $1 = --* && $known = *" $name "* ]] || usage
+		printf -v "${name//-/_}" %s "$2"
+		shift 2
+	done
+	[ $# = 0 ] || usage
+	for name in $required; do [ -n "${!name}" ] || usage; done
 }
 
 # stage NAME COMMAND...: print NAME, run COMMAND with its messages in $logs/NAME.log, and show them if it fails; otherwise show only warnings

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/common.sh"
 [ $# = 9 ] || usage
 dir=$1 prepared=$2 pretrained=$3 reliance=$4 seeds=$5 data=${6:-simulated cells (scsim)} label=$7 cells=$8 how=$9
-stats=$(cat "$(dirname "$0")/stats.awk")
+stats=$(cat "$here/stats.awk")
 
 echo "corrmask demo: $data, label $label"
 # cells of one part: "scsample: 3000 cells in, 747 out, ..."
@@ -15,7 +15,7 @@ sed -n 's/^depgraph: \(.* edges\);.*/graph: \1/p' "$prepared/log/depgraph.log"
 echo "networks: $how; seeds $seeds"
 
 # ---- partners ----
-"$(dirname "$0")/reliance-points.sh" "$reliance" "random corrmask" "$seeds" "$dir/points.tsv" "$dir/summary.tsv"
+"$here/reliance-points.sh" "$reliance" "random corrmask" "$seeds" "$dir/points.tsv" "$dir/summary.tsv"
 cp "$reliance/reference.tsv" "$dir/reference.tsv"
 echo
 echo "How much does the network copy a masked gene from its partners in the graph? Loss of one masked gene with its partners visible, and with"
@@ -113,7 +113,7 @@ for s in random corrmask; do
 done | awk -F '\t' '$2 == "f1" { x[$1, $3] += $4; m[$1, $3]++ }
 	$2 == "n" { n[$3] = $4 }
 	END { for (c in n) printf "%d\t%s\t%.4f\t%.4f\n", n[c], c, x["random", c] / m["random", c], x["corrmask", c] / m["corrmask", c] }' |
-	sort -k1,1nr | sed '1i cells\tclass\trandom\tCorrMask' | "$(dirname "$0")/names.sh" 2 |
+	sort -k1,1nr | sed '1i cells\tclass\trandom\tCorrMask' | "$here/names.sh" 2 |
 	awk -F '\t' '{ printf "  %s %7s %10s %10s\n", $2, $1, $3, $4 }'
 echo
 printf '%-24s %10s %12s\n' stage seconds "peak memory"

@@ -1,5 +1,5 @@
-# make demo: do dependency-aware masks pay? Random masks against CorrMask's: how much do the networks copy a gene from its partners, and
-# how well do their embeddings separate cell types, beside baselines without a network or without training.
+# make demo: do dependency-aware masks pay? It compares random masks with CorrMask's. How much do the networks copy a gene from its partners?
+# How well do their embeddings separate cell types, beside baselines without a network or without training?
 #
 #     make demo                                  simulated cells with known modules and cell types
 #     make demo DATA=lung.h5ad LABEL=cell_type   the same on your file

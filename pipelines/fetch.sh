@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# List the corpora of a catalogue, or download one. What arrives is in OUT.part, where a later call goes on, until its sha256 is that of the catalogue.
+# List the corpora of a catalogue, or download one. OUT.part holds what has arrived, and a later call goes on there. It becomes OUT if its sha256 is
+# that of the catalogue.
 #     fetch.sh CATALOG [NAME OUT]
 . "$(dirname "$0")/common.sh"
 [ $# = 1 ] || [ $# = 3 ] || usage

@@ -2,7 +2,7 @@
 # fig3-recover.sh SEED [DIR]: one simulation of appendix B.1; lines of method<TAB>AUROC. With DIR, also its matrices as
 # DIR/matrix-NAME.txt, sums over squares of 4 x 4 genes, for the heat maps.
 . "$(dirname "$0")/common.sh"
-seed=$1 dir=${2:-} here=$(dirname "$0")
+seed=$1 dir=${2:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 scsim --model b1 --seed "$seed" -o "$work/cells.tok"

@@ -3,8 +3,8 @@
 #     make -j2 fig3             ten simulations (SCALE=tiny: two), AUROC of gene pairs within a module against pairs between modules
 #
 # The matrices are the paper's: A counts adjacent genes, C genes in the same cell. The graphs of depgraph are made from the same cells:
-# NPMI of adjacent genes (all pairs that occur), and Algorithm 1. By default an edge needs 200 cells with both genes, which no pair has in
-# 1,000 cells of B.1 (two genes of one module are together in about 50), so --min-overlap is 20.
+# NPMI of adjacent genes (all pairs that occur), and Algorithm 1. By default an edge needs 200 cells with both genes. In 1,000
+# cells of B.1 two genes of one module are together in about 50, so --min-overlap is 20.
 # SEEDS  which simulations; default 1 to 10, with SCALE=tiny 1 and 2
 
 FIG3_SEEDS := $(if $(SEEDS),$(SEEDS),$(if $(filter tiny,$(SCALE)),1 2,1 2 3 4 5 6 7 8 9 10))

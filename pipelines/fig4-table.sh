@@ -5,7 +5,7 @@
 dir=$1
 shift
 # exp, gamma, trials, epochs, mean and sd of random, CorrMask and their gap, t (all in points of accuracy), losses, p, untrained, nearest mean
-cat "$@" | awk -F '\t' "$(cat "$(dirname "$0")/stats.awk")"'
+cat "$@" | awk -F '\t' "$(cat "$here/stats.awk")"'
 	{
 		k = $2 "\t" $3
 		if (!(k in n))

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # fig4-trial.sh GENES-EXP-gamma-trial-epochs: one trial of appendix B.2 with random masks and with the paper's module masks, on the same
-# cells, batches and initial weights. GENES is --random-genes of scsim(1). Prints these five; then for random and for CorrMask the test accuracy, and
-# the training loss over the last epoch; then the accuracy of the network with its initial weights, and that of the nearest class mean of the
-# ranks, without a network.
+# cells, batches and initial weights. GENES is --random-genes of scsim(1). Prints these five, then the test accuracy and the training loss
+# of the last epoch for random and for CorrMask. Last come the accuracy of the network with its initial weights, and that of the nearest class
+# mean of the ranks, without a network.
 . "$(dirname "$0")/common.sh"
-here=$(dirname "$0")
 config=$here/fig4.json
 IFS=- read -r genes exp gamma trial epochs <<< "$1"
 work=$(mktemp -d)

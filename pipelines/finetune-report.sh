@@ -47,7 +47,7 @@ done | awk -F '\t' -v starts="$*" 'BEGIN { n = split(starts, s, " ") }
 			for (i = 1; i <= n; i++) line = line sprintf(" %10.4f", v[c, "f1", s[i]])
 			print line | "sort -t \"\t\" -k2,2nr"
 		}
-	}' | "$(dirname "$0")/names.sh" 1 | sed 's/^/  /; s/\t/ /; s/\t/ /; s/\t//'
+	}' | "$here/names.sh" 1 | sed 's/^/  /; s/\t/ /; s/\t/ /; s/\t//'
 echo
 printf '%-24s %10s %12s\n' stage seconds "peak memory"
 find "$dir/log" -name '*.log' -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | while read -r log; do

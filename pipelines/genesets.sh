@@ -4,7 +4,6 @@
 export LC_ALL=C
 edges=$1 dir=$2 names=$3 most=$4 k=$5 skip=$6 out=$7
 shift 7
-here=$(dirname "$0")
 {
 	[ -z "$names" ] || zcat -f "$names" | awk -F '\t' 'NR > 1 && $1 != "" && $2 != "" { print "name\t" $1 "\t" $2 }'
 	awk -F '\t' 'NR > 1 { print "gene\t" $1 "\t" $2 "\t" $3 }' "$dir/genes.tsv"

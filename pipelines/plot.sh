@@ -5,7 +5,7 @@
 [ $# -ge 3 ] || usage
 figure=$1 dir=$2 terminal=$3
 mkdir -p "$dir/log"
-gnuplot -e "dir='$dir'; terminal='$terminal'; ${4:-}" "$(dirname "$0")/$figure.gp" 2> "$dir/log/gnuplot-$terminal.log" || {
+gnuplot -e "dir='$dir'; terminal='$terminal'; ${4:-}" "$here/$figure.gp" 2> "$dir/log/gnuplot-$terminal.log" || {
 	cat "$dir/log/gnuplot-$terminal.log" >&2
 	exit 1
 }

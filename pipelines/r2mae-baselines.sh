@@ -5,7 +5,6 @@
 . "$(dirname "$0")/common.sh"
 [ $# = 2 ] || usage
 inputs=$1 threads=$2
-here=$(dirname "$0")
 logs=$inputs/log
 # Thousands of genes: a hundred iterations, as scikit-learn's default
 embed() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # r2mae-linear-table.sh table5|table9 DIR SAME: the table from DIR/SPECTRUM-SEED.simulate.tsv and .theory.tsv, beside the paper's values.
 . "$(dirname "$0")/common.sh"
-table=$1 dir=$2 same=$3 here=$(dirname "$0")
+table=$1 dir=$2 same=$3
 stats=$(cat "$here/stats.awk")
 centre=0.55
 [ "$table" = table5 ] || centre=0.45

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Score the embeddings FOLDER/learn.emb, test.emb and valid.emb: a probe of the label and, if there is a target, of this column of numbers, each
-# with its penalty chosen within the learning cells, by whole groups if there are any; and the effective rank. FOLDER/label.replicates.tsv gets the
-# scores of the label in 1,000 draws of the tested groups, or cells.
+# Score the embeddings FOLDER/learn.emb, test.emb and valid.emb: a probe of the label, one of the target (a column of numbers) if there is one, and the
+# effective rank. The penalty of a probe is chosen within the learning cells, by whole groups if there are any. FOLDER/label.replicates.tsv gets
+# the scores of the label in 1,000 draws of the tested groups, or cells.
 #     r2mae-probe.sh FOLDER INPUTS THREADS [ITERATIONS]
 # A fit of the search with a weak penalty can need thousands of iterations, so they are limited (default 500).
 . "$(dirname "$0")/common.sh"

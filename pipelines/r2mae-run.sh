@@ -16,20 +16,8 @@
 . "$(dirname "$0")/common.sh"
 inputs='' method='' seed='' out='' logs=''
 hidden=128 latent=32 epochs=30 batch=200 lr=0.001 threads=1 keep_models=0
-while [ $# -gt 1 ]; do
-	case $1 in
-	--inputs | --method | --seed | --out | --logs | --hidden | --latent | --epochs | --batch | --lr | --threads | --keep-models)
-		name=${1#--}
-		printf -v "${name//-/_}" %s "$2"
-		shift 2
-		;;
-	*) usage ;;
-	esac
-done
-for needed in "$inputs" "$method" "$seed" "$out"; do [ -n "$needed" ] || usage; done
-[ $# = 0 ] || usage
+options 'inputs method seed out' 'logs hidden latent epochs batch lr threads keep-models' "$@"
 logs=${logs:-$out/log}
-here=$(dirname "$0")
 name=$method-$seed
 group=$(cat "$inputs/group")
 

@@ -4,7 +4,6 @@
 . "$(dirname "$0")/common.sh"
 [ $# = 5 ] || usage
 dir=$1 inputs=$2 methods=$3 seeds=$4 network=$5
-here=$(dirname "$0")
 base=${methods%% *}
 stats=$(cat "$here/stats.awk")
 

@@ -4,8 +4,7 @@
 #     make -j2 r2mae-cells DATA=lung.h5ad LABEL=cell_type CELLS=0     the same on all cells of your file
 #     make -j2 r2mae-cells DATA=aml.h5ad TARGET=cycling_score         also predict a column of numbers from the embeddings
 #
-# METHODS     fixed-0.10 fixed-0.25 fixed-0.50 (any fixed-0.P), mdlm, dynamic, r2mae, r2mae-dynamic, cl, r2mae-cl (with -easy: the paper's k=0); the
-#             others are compared with the first one
+# METHODS     fixed-0.P, mdlm, dynamic, r2mae, r2mae-dynamic, cl, r2mae-cl (with -easy: the paper's k=0); the others are compared with the first one
 # SEEDS       seeds of masks, order and initial weights; SEED alone determines the cells and their split
 # TARGET      also predict this obs column of numbers from the embeddings
 # HVG         number of genes, chosen by scsample --hvg from all cells

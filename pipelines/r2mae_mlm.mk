@@ -1,5 +1,5 @@
-# make r2mae-mlm: masking ratios for a model of tokens: fixed, R2MAE, dynamic and MDLM, with random masks and with CorrMask's, in the protocol
-# and with the settings of make table6 (Dong et al. 2025; the method of their table 2 on cells). The runs are kept under results/table6.
+# make r2mae-mlm: masking ratios for a model of tokens (Dong et al. 2025; the method of their table 2 on cells): fixed, R2MAE, dynamic and MDLM,
+# with random masks and with CorrMask's. Protocol and settings are those of make table6. The runs are kept under results/table6.
 #
 #     make -j2 r2mae-mlm DATA=lung.h5ad LABEL=cell_type SIZES=1
 #

@@ -40,4 +40,4 @@ for f; do
 	tests+=("NAME=$(basename "$f" .masked)" "$work/${f##*/}")
 done
 printf 'masks\tfrequency\tmedians\n'
-awk -F '\t' -f "$(dirname "$0")/reference.awk" "$work/vocab" "$work/train" "$work/train" "${tests[@]}"
+awk -F '\t' -f "$here/reference.awk" "$work/vocab" "$work/train" "$work/train" "${tests[@]}"

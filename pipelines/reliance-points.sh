@@ -8,7 +8,7 @@
 . "$(dirname "$0")/common.sh"
 [ $# = 5 ] || usage
 dir=$1 strategies=$2 seeds=$3 points=$4 summary=$5
-stats=$(cat "$(dirname "$0")/stats.awk")
+stats=$(cat "$here/stats.awk")
 for s in $strategies; do
 	for k in $seeds; do
 		# the rows of both streams are the same cells and targets in the same order

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/common.sh"
 [ $# = 6 ] || usage
 dir=$1 prepared=$2 strategies=$3 seeds=$4 data=${5:-simulated cells (scsim)} how=$6
-"$(dirname "$0")/reliance-points.sh" "$dir" "$strategies" "$seeds" "$dir/points.tsv" "$dir/summary.tsv"
+"$here/reliance-points.sh" "$dir" "$strategies" "$seeds" "$dir/points.tsv" "$dir/summary.tsv"
 [ -s "$dir/points.tsv" ] || {
 	echo "reliance: no gene of the held-out cells has partners in its cell: the graph has too few edges (more cells make more)" >&2
 	exit 1
@@ -21,15 +21,15 @@ echo "hidden: these partners are masked instead. R = hidden - visible: how much 
 echo
 awk -F '\t' 'FILENAME ~ /points/ { each[$1] = each[$1] sprintf(" %+.3f", $5); next }
 	function name(s) { return s == "random" ? "random masks" : s == "corrmask" ? "CorrMask" : s == "shuffled" ? "CorrMask, shuffled graph" : s }
-	FNR == 1 { printf "%-26s %9s %9s %9s %9s  %s\n", "masks in training", "visible", "hidden", "R", "± sd", "R of each seed" }
-	{ printf "%-26s %9.3f %9.3f %+9.3f %9s %s\n", name($1), $3, $4, $5, ($6 == "NA" ? "-" : sprintf("%.3f", $6)), each[$1] }' \
+	FNR == 1 { printf "%-42s %9s %9s %9s %9s  %s\n", "masks in training", "visible", "hidden", "R", "± sd", "R of each seed" }
+	{ printf "%-42s %9.3f %9.3f %+9.3f %9s %s\n", name($1), $3, $4, $5, ($6 == "NA" ? "-" : sprintf("%.3f", $6)), each[$1] }' \
 	"$dir/points.tsv" "$dir/summary.tsv"
 awk -F '\t' 'NR > 1 { f[$1] = $2; m[$1] = $3 }
-	function line(name, x) { printf "%-26s %9.3f %9.3f %+9.3f\n", name, x["visible"], x["hidden"], x["hidden"] - x["visible"] }
-	END { line("table: gene frequency", f); line("table: neighbour medians", m) }' "$dir/reference.tsv"
+	function line(name, x) { printf "%-42s %9.3f %9.3f %+9.3f\n", name, x["visible"], x["hidden"], x["hidden"] - x["visible"] }
+	END { line("table of gene frequencies, no network", f); line("table of medians of neighbours, no network", m) }' "$dir/reference.tsv"
 echo
-echo "R of ${strategies%% *} masks minus R of the others, paired by seed (two-sided t test); the difference that this many seeds find in 80 % of experiments;"
-echo "and the standard error of the mean from the choice of the cells"
+echo "R of ${strategies%% *} masks minus R of the others, paired by seed (two-sided t test). 80 %: the difference that this many seeds find in 80 % of"
+echo "experiments. error, cells: the standard error of the mean from the choice of the cells"
 awk -F '\t' '
 	function text(x, f) { return x == "NA" ? "-" : sprintf(f, x) }
 	NR == 1 { printf "%-26s %9s %9s %9s %9s %9s %12s\n", "", "mean", "± sd", "t", "p", "80 %", "error, cells" }

@@ -20,21 +20,8 @@
 . "$(dirname "$0")/common.sh"
 inputs='' strategy='' size='' seed='' out='' logs=''
 config=tiny epochs=3 batch=12 lr=0.003 ft_epochs=10 ft_batch=12 ft_lr=0.001 pt_args='' ft_args='--patience 3' threads=1 device='' keep_models=0
-while [ $# -gt 1 ]; do
-	case $1 in
-	--inputs | --strategy | --size | --seed | --out | --logs | --config | --epochs | --batch | --lr | --pt-args | --ft-epochs | --ft-batch | --ft-lr | \
-		--ft-args | --threads | --device | --keep-models)
-		name=${1#--}
-		printf -v "${name//-/_}" %s "$2"
-		shift 2
-		;;
-	*) usage ;;
-	esac
-done
-for needed in "$inputs" "$strategy" "$size" "$seed" "$out"; do [ -n "$needed" ] || usage; done
-[ $# = 0 ] || usage
+options 'inputs strategy size seed out' 'logs config epochs batch lr pt-args ft-epochs ft-batch ft-lr ft-args threads device keep-models' "$@"
 logs=${logs:-$out/log}
-here=$(dirname "$0")
 name=$strategy-$size-$seed
 label=$(sed -n 's/^LABEL = //p' "$inputs/settings")
 compute=(-@ "$threads")

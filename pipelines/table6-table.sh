@@ -6,7 +6,7 @@
 . "$(dirname "$0")/common.sh"
 dir=$1 inputs=$2 strategies=$3 sizes=$4 seeds=$5 how=$6
 base=${strategies%% *}
-stats=$(cat "$(dirname "$0")/stats.awk")
+stats=$(cat "$here/stats.awk")
 tab=$(printf '\t')
 
 # strategy, size, seed, stage, metric, value
@@ -246,7 +246,7 @@ print_metric probe f1_rare "F1 of the rarest third of the classes, probe"
 [ "$(wc -l < "$dir/rare.tsv")" -lt 2 ] || {
 	echo
 	echo "Macro F1 over the rarest classes, $ours - other, after fine-tuning, $(cells "$last") cells (the paper's figure 6)"
-	sed '1s/^classes/rarest/; 1s/cells/training/; 1s/class\t/up to class\t/' "$dir/rare.tsv" | "$(dirname "$0")/names.sh" 3 | awk -F '\t' '
+	sed '1s/^classes/rarest/; 1s/cells/training/; 1s/class\t/up to class\t/' "$dir/rare.tsv" | "$here/names.sh" 3 | awk -F '\t' '
 		NR == 1 { printf "%8s %9s  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", $i; print "" }
 		NR > 1 { printf "%8d %9d  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : sprintf("%+.3f", $i)); print "" }'
 }

@@ -17,20 +17,8 @@
 . "$(dirname "$0")/common.sh"
 split='' arm='' seed='' label='' out='' logs=''
 config=tiny epochs=6 batch=12 lr=0.003 pt_args='' few=5 threads=1 keep_models=0
-while [ $# -gt 1 ]; do
-	case $1 in
-	--split | --arm | --seed | --label | --out | --logs | --config | --epochs | --batch | --lr | --pt-args | --few | --threads | --keep-models)
-		name=${1#--}
-		printf -v "${name//-/_}" %s "$2"
-		shift 2
-		;;
-	*) usage ;;
-	esac
-done
-for needed in "$split" "$arm" "$seed" "$label" "$out"; do [ -n "$needed" ] || usage; done
-[ $# = 0 ] || usage
+options 'split arm seed label out' 'logs config epochs batch lr pt-args few threads keep-models' "$@"
 logs=${logs:-$out/log}
-here=$(dirname "$0")
 compute=(-@ "$threads")
 read -ra pt_args <<< "$pt_args"
 DRAWS=5 # of few labels: their mean depends less on which cells they are

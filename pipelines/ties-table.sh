@@ -5,7 +5,7 @@
 [ $# = 7 ] || usage
 dir=$1 arms=$2 seeds=$3 data=${4:-simulated cells (scsim)} label=$5 few=$6 how=$7
 base=${arms%% *}
-stats=$(cat "$(dirname "$0")/stats.awk")
+stats=$(cat "$here/stats.awk")
 
 # arm, seed, metric, value. gain: how much lower the loss is than that of the table of neighbours' medians on the same masked genes
 for k in $seeds; do

@@ -355,12 +355,15 @@ void cli_rank(struct cli *c, int rank)
 	progress_lines = 0;
 }
 
-char *cli_provenance(const struct cli *c)
+void cli_provenance(const struct cli *c, struct header *h, const char *more)
 {
 	for (struct option_def *o = tables[2]; o->name; o++)
 		if (o->to == &c->seed)
 			o->seen = 1;
-	return opt_provenance(tables);
+	char *given = opt_provenance(tables), *all = xasprintf("%s%s%s", given, *given && *more ? " " : "", more);
+	header_provenance(h, c->name, all);
+	free(given);
+	free(all);
 }
 
 struct stream *cli_open(const struct cli *c, int i)

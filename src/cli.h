@@ -61,8 +61,9 @@ int cli_commands(const char *name, const char *summary, const char *features, co
 /* Print the commands and their summaries. */
 void cli_list(const struct cli_command *commands);
 
-/* Options of this run that change the output, for header_provenance (malloced). --seed is included even if it was not given. */
-char *cli_provenance(const struct cli *c);
+/* Add this program to the provenance of h, with the options of this run that change the output, then `more`, which may be "". --seed is
+ * included even if it was not given. */
+void cli_provenance(const struct cli *c, struct header *h, const char *more);
 
 /* Open operand i (standard input when there is none), or die. Create the output stream, or die; refuses a terminal. */
 struct stream *cli_open(const struct cli *c, int i);

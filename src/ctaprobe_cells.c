@@ -275,9 +275,7 @@ static void predictions_header(struct header *h, const struct header *from, cons
 	}
 	if (fold)
 		header_add(h, "fold", U32);
-	char *how = cli_provenance(&cells_cli);
-	header_provenance(h, "ctaprobe cells", how);
-	free(how);
+	cli_provenance(&cells_cli, h, "");
 }
 
 /* Fill the new columns of the block's n rows, which are cells at, at + 1, ... */

@@ -35,9 +35,7 @@ static struct stream *create(struct header *h, const struct stream *in)
 	header_copy(h, stream_header(in));
 	header_drop(h, POSITION);
 	header_add_fixed(h, POSITION, F32, 2);
-	char *how = cli_provenance(&map_cli);
-	header_provenance(h, "ctaprobe map", how);
-	free(how);
+	cli_provenance(&map_cli, h, "");
 	return cli_create(&map_cli, h);
 }
 

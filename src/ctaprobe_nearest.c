@@ -1,6 +1,7 @@
 /* ctaprobe cells --nearest: a cell has the class of most of its nearest training cells. */
 #include "ctaprobe_cells.h"
 
+#include "eval/moments.h"
 #include "eval/neighbours.h"
 
 #include <math.h>
@@ -21,15 +22,8 @@ static float *scaled_rows(const struct embeddings *d, const uint32_t *row, size_
 static double *feature_scale(const struct split *s)
 {
 	size_t d = s->from->d;
-	double *scale = xcalloc(d, sizeof *scale), *mean = xcalloc(d, sizeof *mean);
-	for (size_t i = 0; i < s->n; i++)
-		for (size_t j = 0; j < d; j++)
-			mean[j] += (double)s->from->x[s->train[i] * d + j] / (double)s->n;
-	for (size_t i = 0; i < s->n; i++)
-		for (size_t j = 0; j < d; j++) {
-			double v = (double)s->from->x[s->train[i] * d + j] - mean[j];
-			scale[j] += v * v / (double)s->n;
-		}
+	double *scale = xmalloc(d * sizeof *scale), *mean = xmalloc(d * sizeof *mean);
+	moments(s->from->x, d, s->train, s->n, mean, scale);
 	for (size_t j = 0; j < d; j++)
 		scale[j] = cells_set.standardize && scale[j] > 0 ? sqrt(scale[j]) : 1;
 	free(mean);

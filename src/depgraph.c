@@ -392,13 +392,11 @@ int main(int argc, char **argv)
 		free(h.kind);
 		h.kind = xstrdup("graph");
 		graph_columns(&h, weight, m.name, m.n);
-		char *how = cli_provenance(&cli);
-		header_provenance(&h, "depgraph", how);
+		cli_provenance(&cli, &h, "");
 		struct stream *out = cli_create(&cli, &h);
 		if (graph_write(&g, m.of, m.n, out, &e) || stream_commit(out, &e))
 			die("%s", e.msg);
 		stream_free(out);
-		free(how);
 	}
 	cli_report(&cli, "%llu genes with neighbours, %llu edges", (unsigned long long)linked, (unsigned long long)g.offset[g.n] / 2);
 	for (size_t i = 0; i < m.n; i++) {

@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "method/masking.h"
-#include "stream/label.h"
 #include "stream/masked.h"
 #include "train/train_state.h"
 
@@ -41,8 +40,8 @@ static struct option_def options[] = {
 		.to = &strategy,
 		.arg = "none|random|runs|columns|corrmask|pmi|pmi-rand|probe",
 		.changes = 1,
-		.help = "how the tokens to mask are selected (default random); runs masks genes of equal count side by side (rankenc --ties random); "
-			"columns masks the counts of a counts stream; probe is for sctrain eval: one target per cell, with or without its partners"},
+		.help = "how the tokens to mask are selected (default random); runs: genes of equal count, side by side; columns: genes of a counts stream; "
+			"probe: one target per cell, for sctrain eval"},
 	{.name = "objective",
 		.kind = OPT_CHOICE,
 		.to = &objective,
@@ -457,48 +456,13 @@ static void describe(struct run *r)
 	cJSON_AddStringToObject(o, "graph", digest);
 }
 
-#define CLASSES_MAX 4096 /* a column with more values is not a label */
-
-/* Count how often each value of the kept columns occurs: sctrain needs all labels and covariates before the first batch. */
-static void count_classes(struct header *h, struct stream *in)
+static void count_classes(struct run *r)
 {
 	struct error e;
-	size_t n, nk = 0;
+	size_t n;
 	char **keep = opt_list(keep_text, &n);
-	struct labels *l = xcalloc(n, sizeof *l);
-	struct classes *c = xcalloc(n, sizeof *c);
-	uint64_t **count = xcalloc(n, sizeof *count);
-	struct block b = {0};
-	for (size_t i = 0; i < n; i++) /* floats and lists are not labels */
-		if (labels_init(&l[nk], stream_header(in), keep[i], &c[nk], "", NULL) == 0)
-			count[nk++] = xcalloc(CLASSES_MAX, sizeof **count);
-	for (size_t k = 0; nk && k < stream_blocks(in); k++) {
-		if (stream_read_at(in, k, &b, &e))
-			die("%s", e.msg);
-		for (size_t i = 0; i < nk; i++)
-			for (size_t row = 0; row < b.rows && c[i].n <= CLASSES_MAX; row++) {
-				uint32_t y = labels_at(&l[i], &b, row);
-				if (y < CLASSES_MAX)
-					count[i][y]++;
-			}
-	}
-	cJSON *o = cJSON_AddObjectToObject(cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), "classes");
-	for (size_t i = 0; i < nk; i++) {
-		if (c[i].n <= CLASSES_MAX) {
-			cJSON *names = cJSON_AddObjectToObject(o, l[i].spec->name);
-			uint32_t *order = classes_sorted(&c[i]);
-			for (size_t k = 0; k < c[i].n; k++)
-				cJSON_AddNumberToObject(names, c[i].name[order[k]], (double)count[i][order[k]]);
-			free(order);
-		}
-		labels_release(&l[i]);
-		classes_release(&c[i]);
-		free(count[i]);
-	}
-	block_release(&b);
-	free(count);
-	free(c);
-	free(l);
+	if (masked_count_classes(&r->header, r->in, keep, n, &e))
+		die("%s", e.msg);
 	opt_list_free(keep, n);
 }
 
@@ -535,12 +499,10 @@ static void resume_from(struct run *r)
 /* Finish the header and, without --audit, start the masked stream. */
 static void open_output(struct run *r)
 {
-	char *how = cli_provenance(&cli);
-	header_provenance(&r->header, "maskgen", how);
-	free(how);
+	cli_provenance(&cli, &r->header, "");
 	describe(r);
 	if ((strategy == NONE || strategy == COLUMNS) && keep_text)
-		count_classes(&r->header, r->in);
+		count_classes(r);
 	if (resume)
 		resume_from(r);
 	if (!audit_path)

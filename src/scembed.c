@@ -192,12 +192,10 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 			die("%s: has a column 'x', which is what the embedding will be called", name);
 		r->x = header_add_fixed(to, "x", F32, (uint32_t)r->C);
 	}
-	char *o = cli_provenance(&cli), *digest = weights_digest(model_dir),
-	     *all = xasprintf("%s%s--model xxh3:%s", o, *o ? " " : "", digest);
-	header_provenance(to, "scembed", all);
-	free(o);
+	char *digest = weights_digest(model_dir), *model = xasprintf("--model xxh3:%s", digest);
+	cli_provenance(&cli, to, model);
 	free(digest);
-	free(all);
+	free(model);
 }
 
 /* The tokens [*from, *to) of the cell's n whose states are averaged. */

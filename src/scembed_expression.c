@@ -228,10 +228,9 @@ static void make_header(struct header *to, const struct source *in, const struct
 	to->provenance = cJSON_Duplicate(in->h->provenance, 1);
 	cJSON_Delete(to->extra);
 	to->extra = cJSON_Duplicate(in->h->extra, 1);
-	char *o = cli_provenance(cli), *all = xasprintf("%s --fit %zu cells, %zu genes", o, m->cells, m->genes);
-	header_provenance(to, "scembed", all);
-	free(o);
-	free(all);
+	char *fit = xasprintf("--fit %zu cells, %zu genes", m->cells, m->genes);
+	cli_provenance(cli, to, fit);
+	free(fit);
 }
 
 /* The vectors of rows [from, to) of the block. x [genes + components] scratch */

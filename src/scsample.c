@@ -327,10 +327,8 @@ static struct stream *create_output(const struct header *like)
 {
 	struct header h;
 	header_copy(&h, like);
-	char *how = cli_provenance(&cli);
-	header_provenance(&h, "scsample", how);
+	cli_provenance(&cli, &h, "");
 	struct stream *to = cli_create(&cli, &h);
-	free(how);
 	header_release(&h);
 	return to;
 }

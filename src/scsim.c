@@ -326,10 +326,8 @@ static struct stream *open_output(const struct sim *s)
 {
 	struct header h;
 	make_header(&h, s);
-	char *how = cli_provenance(&cli);
-	header_provenance(&h, "scsim", how);
+	cli_provenance(&cli, &h, "");
 	struct stream *out = cli_create(&cli, &h);
-	free(how);
 	header_release(&h);
 	return out;
 }

@@ -65,7 +65,7 @@ static void add_class(const char *name, double n)
 /* Read the classes from the counts in the header. A stream without counts can have a categorical column instead. */
 static void read_classes(const struct train *t)
 {
-	const cJSON *all = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(t->header->extra, "loader"), "classes");
+	const cJSON *all = masked_value(t->header, "classes");
 	const cJSON *names = cJSON_GetObjectItemCaseSensitive(all, column);
 	const struct column_spec *spec = labels[0].spec;
 	double labelled = 0;

@@ -40,13 +40,13 @@ static struct option_def options[] = {
 		.min = 1,
 		.max = 65536,
 		.changes = 1,
-		.help = "width of the latent space (default 512, or as in the configuration)"},
+		.help = "width of the latent vector (default 512, or as in the configuration)"},
 	{.name = "curriculum",
 		.kind = OPT_CHOICE,
 		.to = &curriculum,
 		.arg = "easy|easy-to-hard",
 		.changes = 1,
-		.help = "learn weights of the genes in the loss: for genes that are easy to predict, or first for these and later for hard ones (default: none)"},
+		.help = "learn weights of the genes in the loss: higher for easy genes, or first for easy and later for hard ones (default: none)"},
 	{0},
 };
 
@@ -64,7 +64,7 @@ static void choose_groups(const struct train *t)
 {
 	struct error e;
 	const char *name = t->source.name, *init = t->options->init;
-	const cJSON *all = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(t->header->extra, "loader"), "classes");
+	const cJSON *all = masked_value(t->header, "classes");
 	const cJSON *values = cJSON_GetObjectItemCaseSensitive(all, column);
 	if (!cJSON_IsObject(values))
 		die("--batch-key %s: the header of %s does not say which values the column has: make the stream with maskgen --keep %s",
@@ -140,7 +140,7 @@ static void add_ratio(double x)
 /* Each masking ratio has its own weights, so there must be a list of them. */
 static void open_curriculum(struct train *t)
 {
-	const cJSON *rate = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(t->header->extra, "loader"), "rate");
+	const cJSON *rate = masked_value(t->header, "rate");
 	const cJSON *values = cJSON_GetObjectItemCaseSensitive(rate, "values"), *x;
 	if (cJSON_IsNumber(rate))
 		add_ratio(rate->valuedouble);

@@ -33,7 +33,7 @@ static struct option_def table[] = {
 		.to = &options.config,
 		.arg = "NAME|FILE",
 		.changes = 1,
-		.help = "preset tiny, corrmask-paper or geneformer-v1-10m, for nb mlp-nb-tiny or mlp-nb, or a config.json (default corrmask-paper, for nb mlp-nb, or that of --init)"},
+		.help = "a config.json, or a preset: corrmask-paper (default), geneformer-v1-10m or tiny; for nb mlp-nb (default) or mlp-nb-tiny; with --init: that of the model"},
 	{.name = "init", .kind = OPT_STRING, .to = &options.init, .arg = "DIR", .help = "start from the weights of this model directory"},
 	{.name = "dropout",
 		.kind = OPT_REAL,

@@ -57,9 +57,8 @@ static enum folder check_folder(const struct train *t, uint64_t *step)
 /* A task that learns masked tokens needs some: say so now, not after hours. A stream of short cells may have none at any rate: see finish. */
 static void check_masks(const struct train *t, const char *name)
 {
-	const cJSON *loader = cJSON_GetObjectItemCaseSensitive(t->header->extra, "loader");
-	const char *strategy = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(loader, "strategy"));
-	const cJSON *rate = cJSON_GetObjectItemCaseSensitive(loader, "rate");
+	const char *strategy = cJSON_GetStringValue(masked_value(t->header, "strategy"));
+	const cJSON *rate = masked_value(t->header, "rate");
 	if (t->task->label)
 		return;
 	if (strategy && !strcmp(strategy, "none"))

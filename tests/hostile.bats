@@ -242,6 +242,17 @@ a.write('sums.h5ad')"
 	assert_line --regexp "^h5tok: warning: sums.h5ad: obs/total_counts is the sum of the counts, but not in 1 of 60 cells: in cell 17 \('.*'\) it is [0-9]+, and the counts sum to [0-9]+: damaged"
 	assert_line --regexp "^h5tok: warning: sums.h5ad: 1 cells have the name of another cell, such as cells 20 and 40 \('.*'\)"
 	refute_output --partial "obs/n_counts"
+	# names far behind the first ones
+	$PYTHON -W ignore -c "
+import anndata, numpy as np
+a = anndata.AnnData(np.ones((9000, 2), np.float32))
+names = ['cell%d' % i for i in range(9000)]
+names[8500] = names[8200] = names[4096]
+a.obs_names = names
+a.write('far.h5ad')"
+	run h5tok far.h5ad -o far
+	assert_success
+	assert_line --partial "far.h5ad: 2 cells have the name of another cell, such as cells 4096 and 8200 ('cell4096')"
 }
 
 @test "hostile: streams that claim sizes, lengths and depths that they do not have" {

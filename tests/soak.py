@@ -18,10 +18,10 @@ NETWORK = {"model_type": "bert", "vocab_size": 502, "hidden_size": 32, "num_hidd
 STEPS = [
     ("scsim", 0, "scsim -q -n {n} --genes 500 --types 4 --rarest 0.1 --depth 400 --donors 4 --seed 7 -o counts"),
     ("scview -O h5ad", None, "scview -q -O h5ad counts -o cells.h5ad"),
-    ("h5tok", 8, "h5tok -q cells.h5ad -o back"),
+    ("h5tok", 16, "h5tok -q cells.h5ad -o back"),
     ("rankenc --fit", 0, "rankenc -q --fit back -o vocab"),
     ("rankenc", 0, "rankenc -q -m vocab back -o tok"),
-    ("h5tok --rank", 8, "h5tok -q --rank vocab cells.h5ad -o ranked"),
+    ("h5tok --rank", 16, "h5tok -q --rank vocab cells.h5ad -o ranked"),
     ("depgraph", 12 * TOKENS, "depgraph -q tok -o graph"),
     ("maskgen", 0, "maskgen -q --window 2 -g graph --strategy corrmask tok -o masked"),
     ("sctrain mlm", 0, "sctrain mlm -q --config config.json masked -o model"),

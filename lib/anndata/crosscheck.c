@@ -25,6 +25,11 @@ void crosscheck_release(struct crosscheck *k)
 	*k = (struct crosscheck){0};
 }
 
+static uint64_t hash_name(const struct texts *t, size_t i)
+{
+	return XXH3_64bits(t->bytes + t->offset[i], t->offset[i + 1] - t->offset[i]);
+}
+
 /* What the column says of row i of the values, NAN: nothing. */
 static double said(const struct dataframe_column *c, const struct dataframe_values *v, size_t i)
 {
@@ -52,10 +57,8 @@ int crosscheck_rows(
 		}
 	}
 	grow(k->name, k->name_cap, k->rows + n);
-	for (size_t i = 0; i < n; i++) {
-		const uint64_t *at = names->offset + first + i;
-		k->name[k->rows + i] = XXH3_64bits(names->bytes + at[0], at[1] - at[0]);
-	}
+	for (size_t i = 0; i < n; i++)
+		k->name[k->rows + i] = hash_name(names, first + i);
 	k->rows += n;
 	return 0;
 }
@@ -66,25 +69,33 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Cells whose name another cell before them has; *a and *b are the first two of one name. */
-static uint64_t repeated_names(const struct crosscheck *k, uint64_t *a, uint64_t *b)
+/* Cells whose name another cell before them has; *twice is the hash of one such name. Sorts k->name. */
+static uint64_t repeated_names(struct crosscheck *k, uint64_t *twice)
 {
-	uint64_t repeated = 0, *sorted = xmalloc(k->rows * sizeof *sorted), twice = 0;
-	memcpy(sorted, k->name, k->rows * sizeof *sorted);
-	qsort(sorted, k->rows, sizeof *sorted, by_value);
+	uint64_t repeated = 0;
+	qsort(k->name, k->rows, sizeof *k->name, by_value);
 	for (uint64_t i = 1; i < k->rows; i++) {
-		if (sorted[i] != sorted[i - 1])
+		if (k->name[i] != k->name[i - 1])
 			continue;
 		repeated++;
-		twice = sorted[i];
+		*twice = k->name[i];
 	}
-	*a = *b = 0;
-	while (repeated && k->name[*a] != twice)
-		++*a;
-	for (*b = *a + 1; repeated && k->name[*b] != twice;)
-		++*b;
-	free(sorted);
 	return repeated;
+}
+
+/* The first cell from `row` on whose name has this hash. The names are read again, as few files need this. */
+static uint64_t find_name(struct crosscheck *k, uint64_t row, uint64_t hash)
+{
+	struct texts t = {0};
+	for (size_t i = 0, n = 0; i == n && row < k->rows; row += i) {
+		n = k->rows - row < 4096 ? k->rows - row : 4096;
+		if (h5ad_cell_names(k->h, row, n, &t, NULL))
+			break;
+		for (i = 0; i < n && hash_name(&t, i) != hash;)
+			i++;
+	}
+	texts_release(&t);
+	return row;
 }
 
 static char *name_of(struct crosscheck *k, uint64_t row)
@@ -97,7 +108,7 @@ static char *name_of(struct crosscheck *k, uint64_t row)
 
 char *crosscheck_finding(struct crosscheck *k)
 {
-	uint64_t a, b;
+	uint64_t twice = 0;
 	char *text = NULL, *name;
 	for (size_t s = 0; s < CROSSCHECK_SUMS && !text; s++) {
 		uint64_t wrong = k->sum[s].wrong;
@@ -110,8 +121,9 @@ char *crosscheck_finding(struct crosscheck *k)
 			k->h->path, sums[s], wrong, k->rows, k->sum[s].first, name, k->sum[s].says, k->sum[s].total);
 		free(name);
 	}
-	uint64_t repeated = text ? 0 : repeated_names(k, &a, &b);
+	uint64_t repeated = text ? 0 : repeated_names(k, &twice);
 	if (repeated) {
+		uint64_t a = find_name(k, 0, twice), b = find_name(k, a + 1, twice);
 		name = name_of(k, a);
 		text = xasprintf("%s: %" PRIu64 " cells have the name of another cell, such as cells %" PRIu64 " and %" PRIu64 " ('%s')",
 			k->h->path, repeated, a, b, name);

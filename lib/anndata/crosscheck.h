@@ -21,7 +21,7 @@ struct crosscheck {
 	} sum[CROSSCHECK_SUMS];
 	struct dataframe_values values;
 	uint64_t rows;
-	uint64_t *name; /* [rows] XXH3-64 of the cells' names */
+	uint64_t *name; /* [rows] XXH3-64 of the cells' names; crosscheck_finding sorts them */
 	size_t name_cap;
 };
 

@@ -52,14 +52,6 @@ static int64_t length(hid_t dataset)
 	return ok && n <= INT64_MAX ? (int64_t)n : -1;
 }
 
-static int object_type(hid_t loc, const char *path)
-{
-	H5O_info_t info;
-	if (H5Lexists(loc, path, H5P_DEFAULT) <= 0 || H5Oget_info_by_name2(loc, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
-		return -1;
-	return info.type;
-}
-
 /* Kind and dtype of a column of numbers. */
 static void number_kind(struct dataframe_column *c, enum number_type type)
 {
@@ -127,8 +119,8 @@ int dataframe_strings(struct dataframe_column *c, hid_t file, const char *path, 
 {
 	int64_t n = 0;
 	column_init(c, path, path, filename);
-	int r = object_type(file, path) != H5O_TYPE_DATASET ? error_set(e, "%s: missing", c->where)
-							    : open_values(c, file, path, filename, &n, e);
+	int r = h5_object_type(file, path) != H5O_TYPE_DATASET ? error_set(e, "%s: missing", c->where)
+							       : open_values(c, file, path, filename, &n, e);
 	if (r == 0 && c->kind != DATAFRAME_STR)
 		r = error_set(e, "%s: holds no strings", c->where);
 	if (r)
@@ -144,10 +136,10 @@ static int read_categories(struct dataframe_column *c, hid_t loc, const char *pa
 	struct texts t = {0};
 	int64_t n = 0;
 	column_init(&values, "categories", path, filename);
-	int type = object_type(loc, path), r = -1;
+	int type = h5_object_type(loc, path), r = -1;
 	if (type == H5O_TYPE_GROUP) { /* nullable strings: no category is missing, so the mask does not matter */
 		char *sub = xasprintf("%s/values", path);
-		if (object_type(loc, sub) == H5O_TYPE_DATASET)
+		if (h5_object_type(loc, sub) == H5O_TYPE_DATASET)
 			r = open_values(&values, loc, sub, filename, &n, e);
 		else
 			error_set(e, "%s: no categories that can be read", values.where);
@@ -229,7 +221,7 @@ static int referred_categories(struct dataframe_column *c, hid_t loc, const char
 
 static int open_member(struct dataframe_column *c, hid_t file, const char *path, const char *filename, int64_t *n, struct error *e)
 {
-	int type = object_type(file, path);
+	int type = h5_object_type(file, path);
 	if (type == H5O_TYPE_DATASET) {
 		if (open_values(c, file, path, filename, n, e))
 			return -1;
@@ -241,7 +233,7 @@ static int open_member(struct dataframe_column *c, hid_t file, const char *path,
 	char *sub[4] = {
 		xasprintf("%s/codes", path), xasprintf("%s/categories", path), xasprintf("%s/values", path), xasprintf("%s/mask", path)};
 	int r = 0;
-	if (object_type(file, sub[0]) == H5O_TYPE_DATASET) {
+	if (h5_object_type(file, sub[0]) == H5O_TYPE_DATASET) {
 		r = h5array_open(&c->values, file, sub[0], filename, e);
 		if (r == 0 && (c->values.ndim != 1 || c->values.type == NUMBER_F32 || c->values.type == NUMBER_F64))
 			r = error_set(e, "%s: expected integers in one dimension", c->values.where);
@@ -249,7 +241,7 @@ static int open_member(struct dataframe_column *c, hid_t file, const char *path,
 		if (r == 0)
 			r = read_categories(c, file, sub[1], filename, e);
 		c->ordered = r == 0 && is_ordered(file, path);
-	} else if (object_type(file, sub[2]) == H5O_TYPE_DATASET && object_type(file, sub[3]) == H5O_TYPE_DATASET) {
+	} else if (h5_object_type(file, sub[2]) == H5O_TYPE_DATASET && h5_object_type(file, sub[3]) == H5O_TYPE_DATASET) {
 		r = open_values(c, file, sub[2], filename, n, e) || h5array_open(&c->mask, file, sub[3], filename, e) ? -1 : 0;
 		if (r == 0 && (c->mask.ndim != 1 || c->mask.dim[0] != (uint64_t)*n || c->mask.size != 1))
 			r = error_set(e, "%s: expected %" PRId64 " booleans", c->mask.where, *n);
@@ -348,14 +340,6 @@ static int open_group(struct dataframe *f, hid_t file, const char *path, const c
 	return r;
 }
 
-static enum number_type integer_type(hid_t type)
-{
-	static const enum number_type of[4][2] = {
-		{NUMBER_U8, NUMBER_I8}, {NUMBER_U16, NUMBER_I16}, {NUMBER_U32, NUMBER_I32}, {NUMBER_U64, NUMBER_I64}};
-	size_t size = H5Tget_size(type);
-	return of[size == 1 ? 0 : size == 2 ? 1 : size <= 4 ? 2 : 3][H5Tget_sign(type) == H5T_SGN_2];
-}
-
 /* Field i of the compound dataset. */
 static int open_field(
 	struct dataframe_column *c, hid_t file, hid_t d, hid_t type, unsigned i, const char *path, const char *filename, struct error *e)
@@ -375,9 +359,9 @@ static int open_field(
 		number_kind(c, H5Tget_size(member) <= 4 ? NUMBER_F32 : NUMBER_F64);
 		mem = H5Tcopy(H5T_NATIVE_DOUBLE);
 	} else if (class == H5T_INTEGER) {
-		number_kind(c, integer_type(member));
+		number_kind(c, number_integer(H5Tget_size(member), H5Tget_sign(member) == H5T_SGN_2));
 		mem = H5Tcopy(c->kind == DATAFRAME_U64 ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64);
-		if (object_type(file, categories) == H5O_TYPE_DATASET)
+		if (h5_object_type(file, categories) == H5O_TYPE_DATASET)
 			r = read_categories(c, file, categories, filename, e);
 	} else if (class == H5T_ENUM && H5Tget_size(member) == 1) {
 		boolean_kind(c);
@@ -426,7 +410,7 @@ static int open_compound(struct dataframe *f, hid_t file, const char *path, cons
 int dataframe_open(struct dataframe *f, hid_t file, const char *path, const char *filename, struct error *e)
 {
 	*f = (struct dataframe){.where = xasprintf("%s: %s", filename, path)};
-	int type = object_type(file, path);
+	int type = h5_object_type(file, path);
 	int r = type == H5O_TYPE_GROUP     ? open_group(f, file, path, filename, e)
 		: type == H5O_TYPE_DATASET ? open_compound(f, file, path, filename, e)
 					   : error_set(e, "%s: missing", f->where);

@@ -142,7 +142,7 @@ static int find_matrix(struct h5ad_writer *w, const char *name, struct error *e)
 	}
 	if (strcmp(h->kind, "embedding") && strcmp(h->kind, "prediction"))
 		return error_set(e,
-			"%s: a %s stream has no matrix of cells by something that AnnData could hold: export counts, an "
+			"%s: a %s stream has no matrix that AnnData could hold: export counts, an "
 			"embedding or a prediction (tokens keep the rank of a gene, not its count)",
 			name, h->kind);
 	if (strcmp(h->kind, "prediction") == 0 && header_find(h, "logit") < 0 && h->ngroup)

@@ -97,6 +97,14 @@ int h5_check(const char *where, struct error *e)
 	return *failure ? error_set(e, "%s: cannot be read: damaged or truncated HDF5, or a failing disk (%s)", where, failure) : 0;
 }
 
+int h5_object_type(hid_t loc, const char *path)
+{
+	H5O_info_t info;
+	if (H5Lexists(loc, path, H5P_DEFAULT) <= 0 || H5Oget_info_by_name2(loc, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+		return -1;
+	return info.type;
+}
+
 void h5_setup(void)
 {
 	static const H5Z_class2_t lzf = {H5Z_CLASS_T_VERS, H5_FILTER_LZF, 0, 1, "lzf", NULL, NULL, lzf_filter};

@@ -20,30 +20,27 @@ static int element_type(struct h5array *a, hid_t type, int *direct, struct error
 	H5T_class_t class = H5Tget_class(type);
 	hid_t base = class == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type);
 	size_t size = H5Tget_size(base);
-	int is_signed = H5Tget_sign(base) == H5T_SGN_2;
-	static const enum number_type ints[4][2] = {
-		{NUMBER_U8, NUMBER_I8}, {NUMBER_U16, NUMBER_I16}, {NUMBER_U32, NUMBER_I32}, {NUMBER_U64, NUMBER_I64}};
-	hid_t native = H5I_INVALID_HID;
-	if (class == H5T_FLOAT) {
-		a->type = size <= 4 ? NUMBER_F32 : NUMBER_F64;
-		native = size <= 4 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
-	} else if ((class == H5T_INTEGER || class == H5T_ENUM) && size <= 8) {
-		int log = size == 1 ? 0 : size == 2 ? 1 : size <= 4 ? 2 : 3;
-		const hid_t mem[4][2] = {{H5T_NATIVE_UINT8, H5T_NATIVE_INT8}, {H5T_NATIVE_UINT16, H5T_NATIVE_INT16},
-			{H5T_NATIVE_UINT32, H5T_NATIVE_INT32}, {H5T_NATIVE_UINT64, H5T_NATIVE_INT64}};
-		a->type = ints[log][is_signed];
-		native = mem[log][is_signed];
-	}
-	if (native >= 0) {
+	int number = class == H5T_FLOAT || ((class == H5T_INTEGER || class == H5T_ENUM) && size <= 8);
+	if (number) {
+		const hid_t of[] = {[NUMBER_I8] = H5T_NATIVE_INT8,
+			[NUMBER_U8] = H5T_NATIVE_UINT8,
+			[NUMBER_I16] = H5T_NATIVE_INT16,
+			[NUMBER_U16] = H5T_NATIVE_UINT16,
+			[NUMBER_I32] = H5T_NATIVE_INT32,
+			[NUMBER_U32] = H5T_NATIVE_UINT32,
+			[NUMBER_I64] = H5T_NATIVE_INT64,
+			[NUMBER_U64] = H5T_NATIVE_UINT64,
+			[NUMBER_F32] = H5T_NATIVE_FLOAT,
+			[NUMBER_F64] = H5T_NATIVE_DOUBLE};
+		a->type = class != H5T_FLOAT ? number_integer(size, H5Tget_sign(base) == H5T_SGN_2) : size <= 4 ? NUMBER_F32 : NUMBER_F64;
+		hid_t native = of[a->type];
 		*direct = H5Tequal(base, native) > 0;
 		/* HDF5 does not convert an enum to an integer: give it its own type and look at the bytes */
 		a->mem = class == H5T_ENUM ? H5Tget_native_type(type, H5T_DIR_DEFAULT) : H5Tcopy(native);
 		a->size = a->filters.element = H5Tget_size(a->mem);
 	}
 	H5Tclose(base);
-	if (native < 0)
-		return error_set(e, "%s: holds no numbers, expected integers or floating point", a->where);
-	return 0;
+	return number ? 0 : error_set(e, "%s: holds no numbers, expected integers or floating point", a->where);
 }
 
 /* Fill in a->filters, or set *direct to 0 when HDF5 must decode. */
@@ -120,13 +117,9 @@ int h5array_open(struct h5array *a, hid_t loc, const char *path, const char *fil
 	a->where = xasprintf("%s: %s", file, path);
 	hid_t type = -1, space = -1;
 	int direct = 0, r = -1;
-	H5O_info_t info;
-	if (H5Lexists(loc, path, H5P_DEFAULT) <= 0 || H5Oget_info_by_name2(loc, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
-		error_set(e, "%s: missing", a->where);
-		goto out;
-	}
-	if (info.type != H5O_TYPE_DATASET) {
-		error_set(e, "%s: is not a dataset", a->where);
+	int object = h5_object_type(loc, path);
+	if (object != H5O_TYPE_DATASET) {
+		error_set(e, object < 0 ? "%s: missing" : "%s: is not a dataset", a->where);
 		goto out;
 	}
 	a->id = H5Dopen2(loc, path, H5P_DEFAULT);

@@ -67,19 +67,12 @@ void h5ad_into_free(struct h5ad_into *w)
 	free(w);
 }
 
-static int is_group(hid_t file, const char *path)
-{
-	H5O_info_t info;
-	return H5Lexists(file, path, H5P_DEFAULT) > 0 && H5Oget_info_by_name2(file, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 &&
-		info.type == H5O_TYPE_GROUP;
-}
-
 /* The names of the file's cells. */
 static int read_names(struct h5ad_into *w, struct error *e)
 {
 	struct texts names = {0};
 	hid_t file = w->w.h5.file;
-	if (!is_group(file, "obs"))
+	if (h5_object_type(file, "obs") != H5O_TYPE_GROUP)
 		return error_set(e, "%s: no obs as anndata has written it since 0.7: %s", w->shown,
 			H5Lexists(file, "obs", H5P_DEFAULT) > 0 ? "read and write the file once with anndata" : "this is not AnnData");
 	if (dataframe_open(&w->obs, file, "obs", w->shown, e) || dataframe_texts(&w->obs.index, w->obs.nrow, &names, e)) {
@@ -134,7 +127,7 @@ static int make_obsm(struct h5ad_into *w, struct error *e)
 {
 	struct h5out *o = &w->w.h5;
 	int there = H5Lexists(o->file, "obsm", H5P_DEFAULT) > 0, bad = 0;
-	if (there && !is_group(o->file, "obsm"))
+	if (there && h5_object_type(o->file, "obsm") != H5O_TYPE_GROUP)
 		return error_set(e, "%s: obsm is not a group: read and write the file once with anndata", w->shown);
 	hid_t obsm = there ? h5out_id(o, H5Gopen2(o->file, "obsm", H5P_DEFAULT)) : h5out_group(o, o->file, "obsm", "dict", "0.1.0");
 	w->fixed = xcalloc(w->header->ncol, sizeof *w->fixed);
@@ -214,7 +207,7 @@ static int check_stream(struct h5ad_into *w, char *const *keep, size_t nkeep, st
 		if (header_need(h, keep[i], COLUMN_TYPES, SCALAR, w->stream, e) < 0)
 			return -1;
 	if (!*w->key || strpbrk(w->key, "/\t\r\n"))
-		return error_set(e, "--key: '%.40s' is no name: it has a slash, a tab or a line break, or nothing", w->key);
+		return error_set(e, "--key: '%.40s' is no name: it is empty, or has a slash, a tab or a line break", w->key);
 	return w->barcode < 0 ? -1 : 0;
 }
 

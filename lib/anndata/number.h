@@ -20,6 +20,13 @@ static inline int number_is_float(enum number_type type)
 	return type == NUMBER_F32 || type == NUMBER_F64;
 }
 
+/* The smallest type for integers of this many bytes, 1 to 8. */
+static inline enum number_type number_integer(size_t size, int is_signed)
+{
+	enum number_type type = size == 1 ? NUMBER_U8 : size == 2 ? NUMBER_U16 : size <= 4 ? NUMBER_U32 : NUMBER_U64;
+	return is_signed ? type - 1 : type;
+}
+
 /* in [n] to counts: whole numbers from 0 to NUMBER_COUNT_MAX. */
 size_t number_counts(enum number_type type, const void *in, size_t n, uint32_t *out);
 

@@ -4,6 +4,7 @@
  * features.tsv or genes.tsv, and barcodes.tsv, each plain or gzipped. In GEO these names have a prefix, as in
  * GSM123_sample_matrix.mtx.gz, and a directory can hold the files of several samples. Of several feature types, only genes are kept.
  */
+#include "anndata/h5.h"
 #include "anndata/h5ad.h"
 
 #include "base/tsv.h"
@@ -118,9 +119,7 @@ static void add_name(char names[NAMES], const char *name, size_t n)
 static herr_t genome_group(hid_t g, const char *name, const H5L_info_t *info, void *list)
 {
 	char *path = xasprintf("%s/genes", name);
-	H5O_info_t o;
-	if (H5Oget_info_by_name2(g, name, &o, H5O_INFO_BASIC, H5P_DEFAULT) >= 0 && o.type == H5O_TYPE_GROUP &&
-		H5Lexists(g, path, H5P_DEFAULT) > 0)
+	if (h5_object_type(g, name) == H5O_TYPE_GROUP && H5Lexists(g, path, H5P_DEFAULT) > 0)
 		texts_push(list, name, strlen(name));
 	free(path);
 	return 0;

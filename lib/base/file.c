@@ -50,6 +50,16 @@ char *file_folder(const char *path)
 	return slash == path ? xstrdup("/") : xasprintf("%.*s", (int)(slash - path), path);
 }
 
+int folder_sync(const char *path, struct error *e)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), bad = fd < 0 || (fsync(fd) && errno != EINVAL);
+	if (bad)
+		error_set(e, "%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return bad ? -1 : 0;
+}
+
 /* The file that `path` names through symbolic links, whether it exists or not, so that no link is replaced; NULL with errno set. */
 static char *follow_links(const char *path)
 {
@@ -192,21 +202,19 @@ static int link_anonymous(struct outfile *f)
 	return -1;
 }
 
-/* Put the complete temporary file in place. The new name is on disk only when the folder is; some file systems cannot do that. */
+/* Put the complete temporary file in place. A name that is not yet on disk is no error here: the old file is gone already. */
 static int put_in_place(struct outfile *f)
 {
 	char *folder = file_folder(f->path); /* before the rename: memory can run out here */
-	int bad = rename(f->tmp, f->path), fd = bad ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0) {
-		fsync(fd);
-		close(fd);
-	}
-	free(folder);
+	struct error ignored;
+	int bad = rename(f->tmp, f->path);
 	if (!bad) {
+		folder_sync(folder, &ignored);
 		live_drop(f->tmp);
 		free(f->tmp);
 		f->tmp = NULL;
 	}
+	free(folder);
 	return bad;
 }
 

@@ -41,6 +41,8 @@ int outfile_text(const char *path, const char *text, struct error *e);
 void outfile_cleanup(void);
 /* The process made this folder: outfile_cleanup and the end of the program remove it if it is empty. */
 void folder_made(const char *path);
+/* Flush the names in a folder to disk; on a file system that cannot do that, nothing. */
+int folder_sync(const char *path, struct error *e);
 
 /* The folder that holds a file of this name: "." if the name has no slash. The caller frees it. */
 char *file_folder(const char *path);

@@ -8,6 +8,7 @@
 
 #include "base/softmax.h"
 #include "base/threads.h"
+#include "eval/moments.h"
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -155,25 +156,10 @@ static int progress(void *arg, const lbfgsfloatval_t *u, const lbfgsfloatval_t *
 
 static void centre(struct problem *p, int standardize)
 {
-	for (size_t i = 0; i < p->n; i++)
-		for (size_t j = 0; j < p->d; j++)
-			p->mean[j] += (double)p->x[(size_t)p->row[i] * p->d + j];
-	for (size_t j = 0; j < p->d; j++) {
-		p->mean[j] /= (double)p->n;
-		p->penalty[j] = 1;
-	}
-	if (!standardize)
-		return;
-	double *var = xcalloc(p->d, sizeof *var);
-	for (size_t i = 0; i < p->n; i++)
-		for (size_t j = 0; j < p->d; j++) {
-			double v = (double)p->x[(size_t)p->row[i] * p->d + j] - p->mean[j];
-			var[j] += v * v;
-		}
+	moments(p->x, p->d, p->row, p->n, p->mean, p->penalty);
 	for (size_t j = 0; j < p->d; j++)
-		if (var[j] > 0)
-			p->penalty[j] = var[j] / (double)p->n;
-	free(var);
+		if (!standardize || !(p->penalty[j] > 0))
+			p->penalty[j] = 1;
 }
 
 /* Compute the factor L from every few rows. */
@@ -250,7 +236,7 @@ int probe_fit(struct probe *out, const float *x, size_t d, const uint32_t *row, 
 		return error_set(e, "%zu classes x %zu features are too many for the probe", k, d);
 	size_t chunks = (n + CHUNK - 1) / CHUNK;
 	p.slices = chunks < SLICES ? chunks : SLICES;
-	p.mean = xcalloc(d, sizeof *p.mean);
+	p.mean = xmalloc(d * sizeof *p.mean);
 	p.penalty = xmalloc(d * sizeof *p.penalty);
 	p.factor = xcalloc(d * d, sizeof *p.factor);
 	p.part = xmalloc(p.slices * p.size * sizeof *p.part);

@@ -133,19 +133,34 @@ struct masking_worker { /* the scratch of one thread */
 	uint16_t *position;      /* [MASK_ROW_MAX] */
 	uint8_t *state;          /* [vocab], zero: for audit_cell */
 	uint32_t *gene;          /* [vocab], for mask_columns */
+	uint16_t *renumbered;    /* [UINT16_MAX + 1] */
 };
 
-/* The model is to predict the values of the row's masked tokens: hide the ranks of all k, and copy the values of those that are scored. */
-static void hide_ranks(const struct masking *m, const struct masking_worker *w, struct masked_batch *j, uint64_t at, uint32_t k,
-	uint64_t had, uint32_t first, uint32_t scored)
+/* Hide the ranks of k of a row's n tokens: they become 0. The others are numbered anew, so that no gap among them tells a hidden one. */
+static void hide_ranks(uint16_t *rank, uint32_t n, const uint16_t *masked, uint32_t k, uint16_t *renumbered)
 {
-	uint16_t *rank = (uint16_t *)j->block.col[m->rank].data + at;
+	uint32_t last = 0, seen = 0;
+	for (uint32_t i = 0; i < k; i++)
+		rank[masked[i]] = 0;
+	for (uint32_t i = 0; i < n; i++)
+		last = rank[i] > last ? rank[i] : last;
+	memset(renumbered, 0, (last + 1) * sizeof *renumbered);
+	for (uint32_t i = 0; i < n; i++)
+		renumbered[rank[i]] = 1;
+	renumbered[0] = 0;
+	for (uint32_t r = 1; r <= last; r++)
+		renumbered[r] = (uint16_t)(renumbered[r] ? ++seen : 0);
+	for (uint32_t i = 0; i < n; i++)
+		rank[i] = renumbered[rank[i]];
+}
+
+/* The values of the n masked tokens at `position`, of the row that starts at item `at`, as items `had`, ... of the output. */
+static void copy_values(const struct masking *m, struct masked_batch *j, uint64_t at, const uint16_t *position, uint32_t n, uint64_t had)
+{
 	float *value = (float *)j->block.col[m->value].data + had;
 	const float *from = (const float *)j->in.col[m->value_from].data + at;
-	for (uint32_t i = 0; i < k; i++)
-		rank[w->position[i]] = 0;
-	for (uint32_t i = 0; i < scored; i++)
-		value[i] = from[w->position[first + i]];
+	for (uint32_t i = 0; i < n; i++)
+		value[i] = from[position[i]];
 }
 
 /* The tokens of the row that starts at item `at`, in the order that the model sees: with ties, one drawn for this epoch. */
@@ -200,8 +215,10 @@ static void mask_row(const struct masking *m, struct masking_worker *w, struct m
 	memcpy((uint16_t *)b->col[m->position].data + had, w->position + first, scored * sizeof *w->position);
 	for (uint32_t i = 0; i < scored; i++)
 		block_set_id(b, m->target, had + i, w->token[w->position[first + i]]);
-	if (m->value >= 0)
-		hide_ranks(m, w, j, at, k, had, first, scored);
+	if (m->value >= 0) {
+		hide_ranks((uint16_t *)b->col[m->rank].data + at, n, w->position, k, w->renumbered);
+		copy_values(m, j, at, w->position + first, scored, had);
+	}
 	for (uint32_t i = 0; i < k && m->value < 0; i++)
 		block_set_id(b, m->input, at + w->position[i], w->input[i]);
 	end[row + 1] = had + scored;
@@ -309,7 +326,8 @@ void masking_init(struct masking *m)
 			.module = xcalloc(MASK_ROW_MAX, sizeof(int32_t)),
 			.position = xcalloc(MASK_ROW_MAX, sizeof(uint16_t)),
 			.state = xcalloc(m->plan->vocab, 1),
-			.gene = xcalloc(m->plan->vocab, sizeof(uint32_t))};
+			.gene = xcalloc(m->plan->vocab, sizeof(uint32_t)),
+			.renumbered = xcalloc(UINT16_MAX + 1, sizeof(uint16_t))};
 }
 
 void masking_release(struct masking *m)
@@ -327,6 +345,7 @@ void masking_release(struct masking *m)
 		free(m->worker[i].position);
 		free(m->worker[i].state);
 		free(m->worker[i].gene);
+		free(m->worker[i].renumbered);
 	}
 	free(m->worker);
 	free(m->batch);

@@ -90,7 +90,7 @@ int blas_core_set(void)
 	return look(&better) && better && !setenv(VARIABLE, better, 1);
 }
 
-void blas_core_describe(char *text, size_t n)
+static void describe_blas(char *text, size_t n)
 {
 	const char *better, *core = look(&better), *config = ask("openblas_get_config");
 	char version[32] = "";
@@ -107,7 +107,7 @@ void blas_core_describe(char *text, size_t n)
 
 void cpu_describe(char *text, size_t n)
 {
-	blas_core_describe(text, n);
+	describe_blas(text, n);
 	size_t used = strlen(text);
 	snprintf(text + used, n - used, "%s%s", used ? ", " : "", cpu_vectors_name(cpu_vectors()));
 }

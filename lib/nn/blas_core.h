@@ -26,12 +26,10 @@ const char *blas_core_better(const char *core, const struct cpu_features *cpu);
 int blas_core_set(void);
 
 /*
- * The library and its kernels, for the user: "OpenBLAS 0.3.21 Zen". Where these are below the processor and stay in use, because the
- * user named them: "OpenBLAS 0.3.21 Prescott (slower than Haswell)". Before the restart it tells the kernels after it. "" without OpenBLAS.
+ * What the CPU ops compute with, for the user: OpenBLAS and its kernels, and the vectors of the other kernels (base/cpu.h): "OpenBLAS 0.3.21
+ * Zen, avx2"; "avx2" without OpenBLAS. Before the restart it tells the kernels after it. Where these are below the processor and stay in use,
+ * because the user named them: "OpenBLAS 0.3.21 Prescott (slower than Haswell), avx2".
  */
-void blas_core_describe(char *text, size_t n);
-
-/* What the CPU ops compute with: OpenBLAS as above, and the vectors of the other kernels (base/cpu.h): "OpenBLAS 0.3.21 Zen, avx2", or "avx2". */
 void cpu_describe(char *text, size_t n);
 
 #endif

@@ -119,7 +119,7 @@ static void focal_row(const struct class *k, real *z, size_t K, size_t y, double
 		z[i] = (real)(scale * slope * ((i == y) - exp(z[i] - max) / total));
 }
 
-static int host_loss(struct head *h, struct model *m, const struct goal *g, size_t rows, int train, double sum[3])
+static int host_loss(struct head *h, struct model *m, const struct goal *g, int train, double sum[3])
 {
 	struct class *k = (struct class *)h;
 	size_t N = h->N, K = h->spec.nlabel;
@@ -127,10 +127,9 @@ static int host_loss(struct head *h, struct model *m, const struct goal *g, size
 		return 0;
 	grow(k->host_logit, k->host_logit_cap, N * K);
 	m->o->download_act(m->o, k->host_logit, k->logit, N * K);
-	sum[0] = sum[1] = sum[2] = 0;
 	for (size_t i = 0; i < N; i++) {
 		real *z = k->host_logit + i * K;
-		if (i < rows && g->target[i] != ROW_NONE)
+		if (i < h->rows && g->target[i] != ROW_NONE)
 			focal_row(k, z, K, g->target[i], h->host_scale, sum);
 		else
 			memset(z, 0, K * sizeof *z);
@@ -140,11 +139,11 @@ static int host_loss(struct head *h, struct model *m, const struct goal *g, size
 	return 1;
 }
 
-static double count(const struct head *h, const struct goal *g, size_t rows)
+static double count(const struct head *h, const struct goal *g)
 {
 	const struct class *k = (const struct class *)h;
 	double sum = 0;
-	for (size_t i = 0; i < rows; i++)
+	for (size_t i = 0; i < h->rows; i++)
 		sum += g->target[i] == ROW_NONE ? 0 : k->host_weight ? (double)k->host_weight[g->target[i]] : 1;
 	return sum;
 }

@@ -99,11 +99,6 @@ static void loss(struct head *h, struct model *m, double *sum)
 		t->w.weight ? &t->w : NULL, m->shape.cells, m->c.vocab_size);
 }
 
-static double count(const struct head *h, const struct goal *g, size_t rows)
-{
-	return (double)g->n;
-}
-
 static const void *logits(struct head *h, struct model *m)
 {
 	return ((struct nb *)h)->z;
@@ -164,7 +159,6 @@ const struct head_kind head_nb = {
 	.prepare_back = prepare_back,
 	.forward = forward,
 	.loss = loss,
-	.count = count,
 	.logits = logits,
 	.backward = backward,
 	.release = release,

@@ -64,31 +64,19 @@ static void forward(struct head *h, struct model *m, const struct forward *f, co
 	o->linear(o, k->y, NULL, k->x, P(m, k->w), P(m, k->b), h->N, C, 1, ACT_NONE);
 }
 
-static void loss(struct head *h, struct model *m, double *sum)
-{
-}
-
-static int host_loss(struct head *h, struct model *m, const struct goal *g, size_t rows, int train, double sum[3])
+static int host_loss(struct head *h, struct model *m, const struct goal *g, int train, double sum[3])
 {
 	struct value *k = (struct value *)h;
 	grow(k->host, k->host_cap, h->N);
 	m->o->download_act(m->o, k->host, k->y, h->N);
 	for (size_t i = 0; i < h->N; i++) {
-		double off = i < rows && !isnan(g->value[i]) ? (double)k->host[i] - g->value[i] : 0;
+		double off = i < h->rows && !isnan(g->value[i]) ? (double)k->host[i] - g->value[i] : 0;
 		sum[0] += off * off;
 		k->host[i] = (real)(2 * off * h->host_scale);
 	}
 	if (train)
 		m->o->upload_act(m->o, k->dy, k->host, h->N);
 	return 1;
-}
-
-static double count(const struct head *h, const struct goal *g, size_t rows)
-{
-	double n = 0;
-	for (size_t i = 0; i < rows; i++)
-		n += !isnan(g->value[i]);
-	return n;
 }
 
 static const void *logits(struct head *h, struct model *m)
@@ -148,9 +136,7 @@ const struct head_kind head_value = {
 	.outputs = outputs,
 	.carve = carve,
 	.forward = forward,
-	.loss = loss,
 	.host_loss = host_loss,
-	.count = count,
 	.logits = logits,
 	.backward = backward,
 	.release = release,

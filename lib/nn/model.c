@@ -297,7 +297,8 @@ static void sum_squares(struct model *m)
 	params_sum_squares(&m->p, m->sums);
 }
 
-double model_grad_norm(struct model *m, double scale)
+/* L2 norm of GRAD times scale, over what is not frozen. */
+static double grad_norm(struct model *m, double scale)
 {
 	double sum;
 	sum_squares(m);
@@ -331,7 +332,7 @@ int model_step(struct model *m, const struct optim *o, uint64_t done, double cou
 {
 	if (!(count > 0))
 		return error_set(e, "update %llu: no labelled position in the batch", (unsigned long long)done + 1);
-	double n = model_grad_norm(m, 1 / count);
+	double n = grad_norm(m, 1 / count);
 	if (norm)
 		*norm = n;
 	if (check_norm(n, done, e))

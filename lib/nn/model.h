@@ -111,8 +111,6 @@ void model_grad_parts(struct model *m, params_part *f, void *arg);
 /* Let the next model_backward call f(arg, from, to) for these parts, each as soon as it will not change any more. */
 void model_on_grad(struct model *m, params_part *f, void *arg);
 
-/* L2 norm of GRAD times scale, over what is not frozen. */
-double model_grad_norm(struct model *m, double scale);
 /*
  * One AdamW update with GRAD / count at rate o->lr * optim_factor(o, done), done = finished updates (this one is done + 1
  * for bias correction). *norm (may be NULL) is the gradient's norm before clipping. A norm that is not finite, or

@@ -101,8 +101,7 @@ struct model {
 	uint64_t posted, taken; /* results asked for, and collected */
 	uint64_t tokens, rows;  /* of all batches: theirs, and with padding */
 	struct forward last;    /* the training forward that model_backward belongs to */
-	double last_scale[HEADS_MAX];
-	params_part *on_grad; /* of the next backward, or NULL */
+	params_part *on_grad;   /* of the next backward, or NULL */
 	void *on_grad_arg;
 	int ready; /* 1: model_backward can run; 2: it can, but the batch had no target; 0: it cannot */
 };

@@ -67,8 +67,10 @@ static double count_rows(const struct head *h, const struct goal *g)
 {
 	double n = 0;
 	if (h->kind->count)
-		return h->kind->count(h, g, h->rows);
-	if (h->kind->rows == ROWS_LISTED)
+		return h->kind->count(h, g);
+	if (h->kind->counts)
+		return (double)g->n;
+	if (h->kind->rows == ROWS_LISTED && !h->kind->width)
 		return (double)h->rows;
 	for (size_t i = 0; i < h->rows; i++)
 		n += h->kind->width ? !isnan(g->value[i * h->kind->width]) : g->target[i] != ROW_NONE;
@@ -107,7 +109,8 @@ static void forward_ops(struct model *m, const struct forward *f)
 		if (!(m->shape.heads >> i & 1))
 			continue;
 		h->kind->forward(h, m, f, x);
-		h->kind->loss(h, m, m->sums + 1 + 3 * i);
+		if (h->kind->loss)
+			h->kind->loss(h, m, m->sums + 1 + 3 * i);
 	}
 }
 
@@ -122,7 +125,7 @@ static void host_losses(struct model *m, const struct batch *b, const struct for
 			continue;
 		loss[i].count = count_rows(h, &b->goal[i]);
 		add_targets(h, &b->goal[i], &loss[i]);
-		if (!h->kind->host_loss || !h->kind->host_loss(h, m, &b->goal[i], h->rows, f->train, sum))
+		if (!h->kind->host_loss || !h->kind->host_loss(h, m, &b->goal[i], f->train, sum))
 			continue;
 		*done |= 1u << i;
 		for (int k = 0; k < 3 && f->later; k++)

@@ -5,7 +5,7 @@
 #define MASKED_H
 
 #include "base/error.h"
-#include "stream/header.h"
+#include "stream/stream.h"
 
 #include <stdint.h>
 
@@ -18,6 +18,15 @@ struct masked_info {
 
 /* -1 with e set if the header has no such key or its values are impossible. */
 int masked_info_parse(struct masked_info *m, const struct header *h, const char *name, struct error *e);
+
+/* The value of one of its keys; NULL: there is none. */
+const cJSON *masked_value(const struct header *h, const char *key);
+
+/*
+ * Add the key "classes": for each of the n columns of `in` that hold labels, how often each value occurs. So sctrain knows all labels and
+ * covariates before the first batch. Columns with more than 4096 values are left out. -1 with e set when `in` cannot be read.
+ */
+int masked_count_classes(struct header *h, struct stream *in, char *const *column, size_t n, struct error *e);
 
 /*
  * The digest is the same for all shards of a masked stream and for any first step: XXH3-128, in hex, of the compact JSON

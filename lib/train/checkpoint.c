@@ -36,19 +36,6 @@ static int remove_folder(const char *path, struct error *e)
 	return bad;
 }
 
-static int sync_folder(const char *path, struct error *e)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || (fsync(fd) && errno != EINVAL)) {
-		error_set(e, "%s: %s", path, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	close(fd);
-	return 0;
-}
-
 int checkpoint_finished(const char *model)
 {
 	char *path = at(model, "model.safetensors");
@@ -64,7 +51,7 @@ static int make_folder(const char *path, struct error *e)
 		return errno == EEXIST ? 0 : error_set(e, "%s: cannot make the folder: %s", path, strerror(errno));
 	folder_made(path);
 	char *parent = file_folder(path);
-	int bad = sync_folder(parent, e);
+	int bad = folder_sync(parent, e);
 	free(parent);
 	return bad;
 }
@@ -90,7 +77,7 @@ int checkpoint_clear(const char *model, int all, struct error *e)
 	for (size_t i = 0; all && i < sizeof top / sizeof *top && !bad; i++) {
 		char *path = at(model, top[i]);
 		if (unlink(path) == 0)
-			bad = i == 0 && sync_folder(model, e); /* no file may go before the weights: they mean that the model is whole */
+			bad = i == 0 && folder_sync(model, e); /* no file may go before the weights: they mean that the model is whole */
 		else if (errno != ENOENT)
 			bad = error_set(e, "%s: cannot remove: %s", path, strerror(errno));
 		free(path);
@@ -217,7 +204,7 @@ static int save_into(const char *dir, struct model *m, const struct train_state 
 {
 	char *moments = at(dir, "optimizer.safetensors"), *state = at(dir, "trainer_state.json"), *best = at(dir, "best.safetensors");
 	int bad = save_model(dir, m, files, e) || save_moments(m, moments, e) ||
-		(s->best_step && weights_save_copy(m, files->best, best, e)) || train_state_save(s, state, e) || sync_folder(dir, e);
+		(s->best_step && weights_save_copy(m, files->best, best, e)) || train_state_save(s, state, e) || folder_sync(dir, e);
 	free(best);
 	free(moments);
 	free(state);
@@ -239,7 +226,7 @@ int checkpoint_save(
 	bad = bad || remove_folder(dir, e);
 	if (!bad && rename(tmp, dir))
 		bad = error_set(e, "%s: cannot finish: %s", dir, strerror(errno));
-	bad = bad || sync_folder(model, e);
+	bad = bad || folder_sync(model, e);
 	free(tmp);
 	free(dir);
 	uint64_t *steps = NULL;
@@ -280,7 +267,7 @@ FILE *checkpoint_log(const char *model, uint64_t step, const char *columns, stru
 	int bad = 0;
 	if (ftruncate(fileno(f), keep) || fseeko(f, 0, SEEK_END) || (!keep && fputs(columns, f) < 0) || fflush(f))
 		bad = error_set(e, "%s: cannot write: %s", path, strerror(errno));
-	if (bad || (!keep && sync_folder(model, e))) { /* a checkpoint must not be on disk without its curve */
+	if (bad || (!keep && folder_sync(model, e))) { /* a checkpoint must not be on disk without its curve */
 		fclose(f);
 		f = NULL;
 	}

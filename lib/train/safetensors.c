@@ -121,7 +121,8 @@ static int parse_all(struct safetensors *s, const cJSON *j, uint64_t room, struc
 	return 0;
 }
 
-int safetensors_parse(struct safetensors *s, const char *json, size_t n, uint64_t size, const char *path, struct error *e)
+/* The header: `size` is that of the whole file, json [n] its N bytes. */
+static int parse(struct safetensors *s, const char *json, size_t n, uint64_t size, const char *path, struct error *e)
 {
 	*s = (struct safetensors){.path = xstrdup(path), .fd = -1, .data = 8 + (uint64_t)n};
 	cJSON *j = n && json[0] == '{' ? cJSON_ParseWithLength(json, n) : NULL;
@@ -171,7 +172,7 @@ int safetensors_open(struct safetensors *s, const char *path, struct error *e)
 				(unsigned long long)n, (unsigned long long)size);
 		} else {
 			char *json = xmalloc((size_t)n);
-			bad = read_at(fd, json, (size_t)n, 8, path, e) || safetensors_parse(s, json, (size_t)n, size, path, e) ? -1 : 0;
+			bad = read_at(fd, json, (size_t)n, 8, path, e) || parse(s, json, (size_t)n, size, path, e) ? -1 : 0;
 			free(json);
 		}
 	}
@@ -304,7 +305,7 @@ int safetensors_set_open(struct safetensors_set *s, const char *path, struct err
 	return bad;
 }
 
-float bfloat16_to_float(uint16_t h)
+static float bfloat16_to_float(uint16_t h)
 {
 	union {
 		uint32_t u;

@@ -26,8 +26,8 @@ struct safetensor {
 };
 
 struct safetensors {
-	char *path;    /* for messages */
-	int fd;        /* -1: only a header was parsed */
+	char *path; /* for messages */
+	int fd;
 	uint64_t data; /* where the data starts in the file */
 	size_t n;
 	struct safetensor *tensor; /* [n], sorted by name */
@@ -36,9 +36,6 @@ struct safetensors {
 /* Open a file and check its header against its size. -1 with e set; s then holds nothing. */
 int safetensors_open(struct safetensors *s, const char *path, struct error *e);
 void safetensors_close(struct safetensors *s); /* accepts a zeroed struct */
-
-/* The header alone: `size` is that of the whole file, json[n] its N bytes. */
-int safetensors_parse(struct safetensors *s, const char *json, size_t n, uint64_t size, const char *path, struct error *e);
 
 /*
  * The files of a model's weights at `path`: the file itself, or those that path.index.json names [Hugging Face's sharded checkpoints]:
@@ -76,8 +73,6 @@ struct safetensor_out {
 int safetensors_write(const char *path, struct safetensor_out *t, size_t n,
 	void (*get)(const struct safetensor_out *t, float *values, void *arg), void *arg, struct error *e);
 
-/* IEEE half and bfloat16 to float. */
-float half_to_float(uint16_t h);
-float bfloat16_to_float(uint16_t h);
+float half_to_float(uint16_t h); /* IEEE half */
 
 #endif

@@ -74,14 +74,15 @@ static void numbers(hid_t at, const char *name, int rank, hsize_t n, hsize_t m, 
 	}
 	if (d >= 0 && !(filters & 64))
 		H5Dwrite(d, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, v);
-	/* HDF5 itself trips over noise where it expects a plain chunk */
+	/* HDF5 itself trips over noise where it expects a plain chunk: numbers that it converts keep their compression */
 	if (d >= 0 && total && (filters & 5) == 5 && noise & 1) {
 		hsize_t where[2] = {0, 0};
 		uint8_t junk[64];
 		size_t k = below(64) + 1;
 		for (size_t i = 0; i < k; i++)
 			junk[i] = (uint8_t)byte();
-		H5Dwrite_chunk(d, H5P_DEFAULT, noise >> 1 & 3, where, k, junk);
+		unsigned plain = noise >> 1 & 3, deflate = filters & 2 ? 2 : 1;
+		H5Dwrite_chunk(d, H5P_DEFAULT, H5Tget_order(type) == H5T_ORDER_BE ? plain & ~deflate : plain, where, k, junk);
 	}
 	free(v);
 	if (d >= 0)

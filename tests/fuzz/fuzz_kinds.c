@@ -194,7 +194,7 @@ static int use_counts(const struct block *b, void *arg)
 	}
 	const uint64_t *o = b->group[c->col.group].offset;
 	const uint32_t *gene = counts_genes(&c->col, b, 0, block_items(b, c->col.group), &c->wide, &c->wide_cap);
-	for (size_t r = 0; r < b->rows; r++) /* as scsample --hvg does */
+	for (size_t r = 0; r < b->rows && block_items(b, c->col.group); r++) /* as scsample --hvg does */
 		hvg_add(&c->hvg, 0, gene + o[r], (uint32_t *)b->col[c->col.count].data + o[r], o[r + 1] - o[r]);
 	return 0;
 }

@@ -3,8 +3,8 @@
 
 value.py masks MASK TOKENS.tsv TOKEN.tsv VALUE.tsv    columns cell,token,rank,value of the tokens; cell,epoch,input,rank,position,target of
     maskgen; and these and value of maskgen --objective value, of equal options and seeds. MASK: the token <mask>
-    The same positions and targets; every token is visible; the rank is 0 where the other stream hides the token, and there alone;
-    the values are those of the targets. Prints the number of hidden and of predicted tokens.
+    The same positions and targets; every token is visible; the rank is 0 where the other stream hides the token, and there alone; those of the
+    other tokens are in the same order, and no number is missing among them; the values are those of the targets. Prints the number of hidden and of predicted tokens.
 value.py eval MODEL MASKED.tsv EVAL.tsv ROWS.tsv    columns cell,epoch,input,rank,position,value; what sctrain eval --cells wrote
     Loss, rmse, r2, standard error and the loss of every row agree to 1e-5.
 """
@@ -27,17 +27,19 @@ def masks(mask, tokens, token, value):
     cells = {cell[0]: rest for cell, *rest in rows(tokens, 4)}
     a, b = list(rows(token, 6)), list(rows(value, 7))
     assert len(a) == len(b) > 0
-    hidden = predicted = changed = 0
+    hidden = predicted = changed = gaps = 0
     for (cell, epoch, seen, _, at, target), (cell2, epoch2, got, rank, at2, target2, values) in zip(a, b):
         ids, ranks, numbers = cells[cell[0]]
         assert (cell, epoch, at, target) == (cell2, epoch2, at2, target2), cell
         assert got == ids and len(ids) == len(ranks) == len(rank), cell
         gone = {int(p) for p in at} | {p for p, t in enumerate(seen) if t == mask}
-        assert rank == ["0" if p in gone else r for p, r in enumerate(ranks)], cell
+        left = sorted({int(r) for p, r in enumerate(ranks) if p not in gone} - {0})
+        assert rank == ["0" if p in gone or r == "0" else str(1 + left.index(int(r))) for p, r in enumerate(ranks)], cell
+        gaps += len(left) < max([0, *map(int, ranks)])
         assert values == [numbers[int(p)] for p in at], cell
         assert target == [ids[int(p)] for p in at], cell
         hidden, predicted, changed = hidden + len(gone), predicted + len(at), changed + (seen != ids)
-    assert changed
+    assert changed and gaps
     print(hidden, predicted)
 
 

@@ -2,97 +2,31 @@
  * The float model against transformers and torch: same weights, same batches, dropout 0. tests/ref/bert_golden.py made
  * the values and describes the file. Tolerances are a little above the measured errors, which are noted beside them.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "numbers.h"
 
 #include "nn/model.h"
 
 #define GOLDEN "tests/golden/v1/"
-
-struct array {
-	char name[128];
-	size_t n;
-	void *data;
-};
-
-static struct array *array;
-static size_t narray;
-
-static int read_arrays(const char *path)
-{
-	FILE *f = fopen(path, "rb");
-	char name[128], kind[8];
-	size_t n;
-	if (!f)
-		return -1;
-	while (fscanf(f, "%127s %7s %zu", name, kind, &n) == 3) {
-		array = xrealloc(array, narray + 1, sizeof *array);
-		struct array *a = &array[narray++];
-		snprintf(a->name, sizeof a->name, "%s", name);
-		a->n = n;
-		a->data = xcalloc(n, 4);
-		if (fgetc(f) != '\n' || fread(a->data, 4, n, f) != n)
-			return -1;
-	}
-	fclose(f);
-	return 0;
-}
 
 static int setup(void **state)
 {
 	return read_arrays(GOLDEN "bert.bin") || read_arrays(GOLDEN "value.bin");
 }
 
-static int teardown(void **state)
+static double apart_from(const float *got, const struct array *want, size_t n)
 {
-	for (size_t i = 0; i < narray; i++)
-		free(array[i].data);
-	free(array);
-	return 0;
+	double *b = xcalloc(n, sizeof *b);
+	assert_int_equal(want->n, n);
+	for (size_t i = 0; i < n; i++)
+		b[i] = (double)((const float *)want->data)[i];
+	double d = apart(got, b, n);
+	free(b);
+	return d;
 }
 
-static const struct array *find(const char *fmt, ...)
+static void near(const char *what, const float *got, const struct array *want, size_t n, double tol)
 {
-	char name[128];
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(name, sizeof name, fmt, ap);
-	va_end(ap);
-	for (size_t i = 0; i < narray; i++)
-		if (!strcmp(array[i].name, name))
-			return &array[i];
-	return NULL;
-}
-
-static const void *need(const char *fmt, const char *name, const char *what, int k)
-{
-	const struct array *a = find(fmt, name, what, k);
-	if (!a)
-		fail_msg(GOLDEN "*.bin: no array %s %s", name, what);
-	return a->data;
-}
-
-/* Largest |a - b|, relative to the largest |b|. */
-static double apart(const float *a, const float *b, size_t n)
-{
-	double d = 0, top = 0;
-	for (size_t i = 0; i < n; i++) {
-		d = fmax(d, fabs((double)a[i] - b[i]));
-		top = fmax(top, fabs((double)b[i]));
-		if (a[i] != a[i])
-			return INFINITY;
-	}
-	return top > 0 ? d / top : d;
-}
-
-static void near(const char *what, const float *got, const float *want, size_t n, double tol)
-{
-	double d = apart(got, want, n);
+	double d = apart_from(got, want, n);
 	if (!(d <= tol))
 		fail_msg("%s: apart by %g of the largest value, at most %g expected", what, d, tol);
 }
@@ -103,31 +37,33 @@ static const struct head_spec MLM[] = {{.kind = &head_mlm}}, CELLS[] = {{.kind =
 static struct batch get_batch(const char *name, int k, const struct head_spec *head)
 {
 	static uint32_t class[4096];
-	const struct array *offset = find("%s.b%d.offset", name, k), *mask = find("%s.b%d.mask", name, k);
-	const struct array *id = find("%s.b%d.id", name, k), *target = find("%s.b%d.target", name, k),
-			   *label = find("%s.b%d.label", name, k), *rank = find("%s.b%d.rank", name, k),
-			   *value = find("%s.b%d.value", name, k);
+	const struct array *offset = find("%s.b%d.offset", name, k), *id = find("%s.b%d.id", name, k);
 	struct batch b = {.ncell = offset->n - 1, .offset = offset->data, .id = id->data};
-	if (head == VALUE) {
-		assert_true(value->n == mask->n && rank->n == id->n);
-		b.rank = rank->data;
-		b.goal[0] = (struct goal){.n = mask->n, .row = mask->data, .value = value->data};
-		return b;
+	struct goal *g = &b.goal[0];
+	if (head == MLM || head == VALUE) {
+		const struct array *mask = find("%s.b%d.mask", name, k);
+		*g = (struct goal){.n = mask->n, .row = mask->data};
 	}
 	if (head == MLM) {
-		b.goal[0] = (struct goal){.n = mask->n, .row = mask->data, .target = target->data};
-		return b;
+		g->target = find("%s.b%d.target", name, k)->data;
+	} else if (head == VALUE) {
+		const struct array *value = find("%s.b%d.value", name, k), *rank = find("%s.b%d.rank", name, k);
+		assert_true(value->n == g->n && rank->n == id->n);
+		b.rank = rank->data;
+		g->value = value->data;
+	} else {
+		const struct array *label = find("%s.b%d.label", name, k);
+		assert_true(label->n <= sizeof class / sizeof *class);
+		for (size_t i = 0; i < label->n; i++)
+			class[i] = ((const int32_t *)label->data)[i] < 0 ? ROW_NONE : ((const uint32_t *)label->data)[i];
+		g->target = class;
 	}
-	assert_true(label->n <= sizeof class / sizeof *class);
-	for (size_t i = 0; i < label->n; i++)
-		class[i] = ((const int32_t *)label->data)[i] < 0 ? ROW_NONE : ((const uint32_t *)label->data)[i];
-	b.goal[0].target = class;
 	return b;
 }
 
 static struct model *load(const char *name, const struct head_spec *head, struct ops *o, struct error *e)
 {
-	const int32_t *c = need("%s.config", name, "", 0);
+	const int32_t *c = find("%s.config", name)->data;
 	struct model_config config = {
 		.vocab_size = (uint32_t)c[0],
 		.hidden_size = (uint32_t)c[1],
@@ -146,8 +82,7 @@ static struct model *load(const char *name, const struct head_spec *head, struct
 	for (size_t i = 0; i < model_ntensor(m); i++) {
 		const struct tensor *t = model_tensor(m, i);
 		const struct array *a = find("%s.param.%s", name, t->name);
-		if (!a || a->n != t->n)
-			fail_msg("%s.param.%s: missing or of another size", name, t->name);
+		assert_int_equal(a->n, t->n);
 		model_write(m, PARAM, t, a->data);
 	}
 	return m;
@@ -167,22 +102,22 @@ static void check_forward(const char *name, const struct head_spec *head)
 		char what[32];
 		snprintf(what, sizeof what, "hidden%zu", l);
 		assert_int_equal(model_hidden(m, &b, (int)l - (int)L, h, &e), 0);
-		near(what, h, need("%s.%s", name, what, 0), T * C, 2e-6); /* 6e-7 */
+		near(what, h, find("%s.%s", name, what), T * C, 2e-6); /* 6e-7 */
 	}
 	assert_int_equal(model_logits(m, &b, 0, logit, &e), 0);
-	near("logits", logit, z->data, z->n, 3e-6); /* 8e-7 */
+	near("logits", logit, z, z->n, 3e-6); /* 8e-7 */
 	assert_int_equal(model_forward(m, &b, &(struct forward){.train = 1}, &loss, &e), 0);
-	assert_true(fabs(loss.sum / loss.count / *(const float *)need("%s.loss", name, "", 0) - 1) < 1e-6);
+	assert_true(fabs(loss.sum / loss.count / *(const float *)find("%s.loss", name)->data - 1) < 1e-6);
 	assert_int_equal(model_backward(m, &e), 0);
 	for (size_t i = 0; i < model_ntensor(m); i++) {
 		const struct tensor *t = model_tensor(m, i);
 		model_read(m, GRAD, t, g);
 		for (size_t j = 0; j < t->n; j++)
 			g[j] /= (float)loss.count;
-		const float *want = need("%s.grad.%s", name, t->name, 0);
+		const struct array *want = find("%s.grad.%s", name, t->name);
 		double top = 0;
 		for (size_t j = 0; j < t->n; j++)
-			top = fmax(top, fabs((double)want[j]));
+			top = fmax(top, fabs((double)((const float *)want->data)[j]));
 		if (top > 1e-6)                             /* the gradient of a key bias is 0 but for rounding */
 			near(t->name, g, want, t->n, 1e-5); /* 2e-6 */
 	}
@@ -200,7 +135,7 @@ static void check_steps(const char *name, const struct head_spec *head, enum ada
 	struct model *m = load(name, head, o, &e);
 	const char *opt = adamw_name(variant);
 	const struct array *losses = find("%s.%s.loss", name, opt);
-	const float *want = losses->data, *norms = need("%s.%s.norm", name, opt, 0);
+	const float *want = losses->data, *norms = find("%s.%s.norm", name, opt)->data;
 	struct optim s;
 	optim_init(&s);
 	s.variant = variant;
@@ -229,7 +164,7 @@ static void check_steps(const char *name, const struct head_spec *head, enum ada
 		if (strstr(t->name, "key.bias")) /* its gradient is 0 but for rounding, which Adam makes large */
 			continue;
 		model_read(m, PARAM, t, p);
-		worst_weight = fmax(worst_weight, apart(p, need("%s.%s", name, what, 0), t->n));
+		worst_weight = fmax(worst_weight, apart_from(p, find("%s.%s", name, what), t->n));
 	}
 	print_message("  %s %s, %zu updates: losses within %.1e, norms %.1e, weights %.1e\n", name, opt, losses->n, worst, worst_norm,
 		worst_weight);
@@ -285,5 +220,5 @@ int main(void)
 		cmocka_unit_test(value),
 		cmocka_unit_test(steps),
 	};
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, free_arrays);
 }

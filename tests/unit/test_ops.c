@@ -2,45 +2,12 @@
  * The float CPU ops against plain loops in double at sizes that fill several tiles, dropout bits against Random123's own
  * Philox, and what a whole training run must keep: the same bits for 1, 2 and 3 threads, and a batch learnt by heart.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "numbers.h"
+
 #include <Random123/philox.h>
 
 #include "nn/model.h"
-#include "nn/ops.h"
 #include "base/rng.h"
-
-static uint32_t draw(uint32_t n)
-{
-	static uint32_t x = 1;
-	x = x * 1664525u + 1013904223u;
-	return (uint32_t)((uint64_t)x * n >> 32);
-}
-
-static float *random_floats(size_t n, float size)
-{
-	float *x = xcalloc(n, sizeof *x);
-	for (size_t i = 0; i < n; i++)
-		x[i] = size * ((float)draw(1 << 20) / (1 << 19) - 1);
-	return x;
-}
-
-/* Largest |a - b| relative to the largest |b|. */
-static double apart(const float *a, const double *b, size_t n)
-{
-	double d = 0, top = 0;
-	for (size_t i = 0; i < n; i++) {
-		d = fmax(d, fabs(a[i] - b[i]));
-		top = fmax(top, fabs(b[i]));
-		if (a[i] != a[i])
-			return INFINITY;
-	}
-	return top > 0 ? d / top : d;
-}
 
 /* ops.h's rule, word for word */
 static double keep(const struct dropout *d, uint32_t head, uint32_t position, uint32_t cell, uint32_t column)

@@ -2,47 +2,13 @@
  * The float CPU ops of networks on cells (bag, batch_norm, nb_loss) against plain loops in double, at sizes with whole and broken chunks,
  * and the same bits for 1, 2 and 3 threads. tests/unit/test_nb.c has their gradients.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "numbers.h"
 
 #include "base/gamma.h"
-#include "nn/ops.h"
-
-static uint32_t draw(uint32_t n)
-{
-	static uint32_t x = 1;
-	x = x * 1664525u + 1013904223u;
-	return (uint32_t)((uint64_t)x * n >> 32);
-}
-
-static float *random_floats(size_t n, float size)
-{
-	float *x = xcalloc(n, sizeof *x);
-	for (size_t i = 0; i < n; i++)
-		x[i] = size * ((float)draw(1 << 20) / (1 << 19) - 1);
-	return x;
-}
 
 static float *copy(const float *x, size_t n)
 {
 	return memcpy(xcalloc(n, sizeof *x), x, n * sizeof *x);
-}
-
-/* Largest |a - b| relative to the largest |b|. */
-static double apart(const float *a, const double *b, size_t n)
-{
-	double d = 0, top = 0;
-	for (size_t i = 0; i < n; i++) {
-		d = fmax(d, fabs(a[i] - b[i]));
-		top = fmax(top, fabs(b[i]));
-		if (a[i] != a[i])
-			return INFINITY;
-	}
-	return top > 0 ? d / top : d;
 }
 
 /* Cells with a share of the genes each, the last one with none. */
