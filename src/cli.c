@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <omp.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -326,6 +328,19 @@ __attribute__((constructor)) static void open_standard_streams(void)
 			_exit(1);
 }
 
+/* An output that cannot be made is refused before the work, not after it. */
+static void check_output(const char *path)
+{
+	struct stat st;
+	if (!path || !strcmp(path, "-"))
+		return;
+	char *folder = file_folder(path);
+	int there = lstat(path, &st) == 0;
+	if (there ? S_ISDIR(st.st_mode) : access(folder, W_OK | X_OK) != 0)
+		die("%s: %s", path, strerror(there ? EISDIR : errno));
+	free(folder);
+}
+
 void cli_init(struct cli *c, int argc, char **argv)
 {
 	struct error e;
@@ -360,6 +375,7 @@ void cli_init(struct cli *c, int argc, char **argv)
 		print_help(c);
 	if (want_version)
 		print_version(c->name, c->features);
+	check_output(c->common & CLI_OUT ? c->output : NULL);
 	set_environment(c);
 	quiet = c->quiet;
 	progress_on = !quiet && (progress_choice == PROGRESS_ALWAYS || (progress_choice == PROGRESS_AUTO && isatty(STDERR_FILENO)));

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "base/clock.h"
+#include "base/decimal.h"
 #include "method/corpus.h"
 #include "base/file.h"
 #include "method/graph_stats.h"
@@ -56,6 +57,23 @@ static struct cli cli = {.name = "depgraph",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
 
+/* --modules: numbers above 0, each written once. */
+static void check_modules(void)
+{
+	size_t n;
+	char **text = opt_list(modules_text, &n);
+	for (size_t i = 0; i < n; i++) {
+		char *end;
+		double r = decimal_read(text[i], &end);
+		if (end == text[i] || *end || !(r > 0) || r > 1e6)
+			usage_error("--modules: '%s' is not a resolution above 0", text[i]);
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(text[i], text[j]))
+				usage_error("--modules: %s is there twice", text[i]);
+	}
+	opt_list_free(text, n);
+}
+
 static void check_options(void)
 {
 	if (pmi)
@@ -68,6 +86,7 @@ static void check_options(void)
 		usage_error("one of --stats, --tsv, --layout and --graphml");
 	if ((want_stats || want_tsv) && modules_text)
 		usage_error("--modules goes into a graph stream, --layout or --graphml");
+	check_modules();
 }
 
 static void read_corpus(struct corpus *c, struct stream *in)
@@ -175,10 +194,7 @@ static void find_modules(struct modules *m, const struct graph *g)
 	m->name = xcalloc(m->n, sizeof *m->name);
 	m->of = xcalloc(m->n, sizeof *m->of);
 	for (size_t i = 0; i < m->n; i++) {
-		char *end;
-		double r = strtod(text[i], &end);
-		if (end == text[i] || *end || !(r > 0) || r > 1e6)
-			usage_error("--modules: '%s' is not a resolution above 0", text[i]);
+		double r = strtod(text[i], NULL);
 		m->name[i] = m->n == 1 ? xstrdup("module") : xasprintf("module_%s", text[i]);
 		m->of[i] = xcalloc(g->n, sizeof **m->of);
 		int found = graph_modules(g, r, (uint32_t)cli.seed, m->of[i], &e);

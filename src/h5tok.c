@@ -112,6 +112,9 @@ static void survey(struct job *j, struct h5ad *h, int i)
 	if (want.round && h->mat.where && h->mat.layout != LAYOUT_ENTRIES && h->mat.largest < 20)
 		warn("%s: the largest value looked at is %u: normalised or log-transformed? --round is for counts with fractions", h->path,
 			h->mat.largest);
+	if (!want.round && h->obs.where && h->ncell && h->ngene && h->mat.largest <= 1)
+		warn("%s: %s: no value above %u among those looked at: %s", h->path, h->matrix, h->mat.largest,
+			h->mat.largest ? "does it only say whether a gene is expressed?" : "is it empty?");
 	if (s.shared)
 		info("%s: %zu genes have the same id as another gene and are added to it", h->path, s.shared);
 	if (map_path) {

@@ -1,6 +1,7 @@
 /* maskrisk: the test risk of masked regression by masking ratio. Each subcommand is in maskrisk_SUBCOMMAND.c. */
 #include "maskrisk.h"
 
+#include "base/decimal.h"
 #include "base/file.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@ static const struct cli_command commands[] = {
 
 static int real(const char *text, char **end, double *x)
 {
-	*x = strtod(text, end);
+	*x = decimal_read(text, end);
 	return *end > text;
 }
 

@@ -2,6 +2,8 @@
 #include "maskrisk.h"
 #include "cli_blas.h"
 
+#include "base/decimal.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,11 +76,11 @@ static void check_options(enum risk_kind kind)
 
 static void parse_pair(const char *option, const char *text, double *a, double *b, char **end)
 {
-	*a = strtod(text, end);
+	*a = decimal_read(text, end);
 	if (*end == text || **end != ':')
 		usage_error("--%s: '%s' is not A:B", option, text);
 	char *second = *end + 1;
-	*b = strtod(second, end);
+	*b = decimal_read(second, end);
 	if (*end == second)
 		usage_error("--%s: '%s' is not A:B", option, text);
 }

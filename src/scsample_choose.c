@@ -1,6 +1,7 @@
 /* Choices over the whole input: --min-class, --test-fraction, --cap, --balance, -n and -f, in this order. */
 #include "scsample.h"
 
+#include "base/decimal.h"
 #include "method/sample.h"
 
 #include <inttypes.h>
@@ -38,7 +39,7 @@ static char *column_and_number(const char *option, const char *text, double leas
 {
 	const char *colon = strrchr(text, ':');
 	char *end = NULL;
-	*n = colon ? strtod(colon + 1, &end) : -1;
+	*n = colon ? decimal_read(colon + 1, &end) : -1;
 	if (!colon || colon == text || end == colon + 1 || *end || !(*n >= least && *n <= 1e15) || (*n >= 1 && *n != (double)(uint64_t)*n))
 		usage_error("--%s: '%s' is not COL:N (a column, and a number of cells%s)", option, text,
 			least > 0 ? "" : " or a share below 1");

@@ -11,7 +11,7 @@
 enum format { TSV, NPY, H5AD };
 
 struct view view;
-static const char *columns, *into, *key = "corrmask";
+static const char *columns, *into, *key;
 static long long limit = -1;
 static int genes, format, want_header, want_vocab, want_stats, want_check;
 
@@ -124,12 +124,14 @@ int main(int argc, char **argv)
 		.genes = genes,
 		.output = cli.output,
 		.into = into,
-		.key = key,
+		.key = key ? key : "corrmask",
 		.file = cli.noperand ? cli.operand[0] : NULL};
 	if (want_header + want_vocab + want_stats + want_check + (format != TSV) > 1)
 		usage_error("give one of -H, --vocab, -s, --check and -O");
 	if (into && format != H5AD)
 		usage_error("--into adds to an AnnData file: give -O h5ad too");
+	if (key && !into)
+		usage_error("--key is for --into");
 	if (cli.noperand > 1 && !want_check)
 		usage_error("one file at a time (several only with --check)");
 	if (format != TSV && !into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))

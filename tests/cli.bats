@@ -125,6 +125,28 @@ setup() {
 	each check
 }
 
+@test "numbers are decimal numbers alone, and no value is empty" {
+	for bad in 0x10 ' 5' nan inf 1e400 5% ''; do
+		run rankenc -m sim.vocab --min-genes-matched "$bad" sim.counts
+		assert_failure 2
+		case $bad in ?*) assert_line -n 0 "rankenc: --min-genes-matched: '$bad' is not a number from 0 to 100" ;; esac
+	done
+	assert_line -n 0 "rankenc: --min-genes-matched: the value is empty, expected PERCENT"
+	for bad in 0x10 ' 5' 1e2; do
+		run rankenc -m sim.vocab --max-len "$bad" sim.counts
+		assert_failure 2
+	done
+	run maskgen --rate-uniform 0x0:0x1 sim.tok
+	assert_failure 2
+	run depgraph --modules 0x1 sim.tok
+	assert_failure 2
+	for t in "h5tok --layer" "rankenc -m" "maskgen --resume" "depgraph --modules" "scview -c" "sctrain mlm -o"; do
+		run $t '' sim.tok
+		assert_failure 2
+		assert_line -n 0 --partial ": the value is empty, expected "
+	done
+}
+
 @test "an unknown option or a bad number is one line and a pointer, exit 2" {
 	check() {
 		command=${2% -q}

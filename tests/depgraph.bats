@@ -231,6 +231,8 @@ same_as_reference() {
 	assert_output --partial "is a graph already"
 	run -2 depgraph --stats --tsv a.graph
 	run -2 depgraph --modules 0 a.graph -o x
+	run -2 depgraph --modules 1,2,1 a.graph -o x
+	assert_line "depgraph: --modules: 1 is there twice"
 }
 
 @test "depgraph: bad input and misuse" {

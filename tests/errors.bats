@@ -61,6 +61,14 @@ says() {
 	assert_output --partial "a loom file"
 	run -1 h5tok sim.counts
 	assert_output --partial "sim.counts: this is a zstd file or stream, expected .h5ad"
+	run -1 h5tok some.gz
+	assert_output --partial "some.gz: this is a gzip file, expected .h5ad, 10x .h5, a 10x matrix directory or its matrix.mtx; unpack it with gunzip"
+	run -1 h5tok sim.vocab
+	assert_output --partial "this is text, expected .h5ad"
+	assert_output --partial "; read a table of counts with anndata, and write it as .h5ad"
+	cp some.gz seurat.rds
+	run -1 h5tok seurat.rds
+	assert_output --partial "seurat.rds: a file of R, expected .h5ad, 10x .h5 or a 10x matrix directory; write its counts from R"
 	says "standard input: HDF5 cannot be read from a pipe: name the file" h5tok - < sim.h5ad
 }
 

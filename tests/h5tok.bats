@@ -144,6 +144,35 @@ a.write_h5ad(sys.argv[1] + ".h5ad")' $ids
 	fails "bad.tsv: line 1: expected two columns" h5tok --map bad.tsv csr_gzip.h5ad
 }
 
+@test "h5tok: a matrix without values, or of ones alone, gives way to one with counts" {
+	$PYTHON -c "
+import h5py, shutil
+for name, value in ('zeros', 0), ('ones', 1), ('all_zeros', 0), ('all_ones', 1):
+    shutil.copy('normalised.h5ad', name + '.h5ad')
+    with h5py.File(name + '.h5ad', 'r+') as f:
+        f['X'][:] = value
+        if name.startswith('all'):
+            del f['layers']"
+	h5tok -q normalised.h5ad | scview >a
+	for f in zeros ones; do
+		run -0 h5tok $f.h5ad -o b.counts
+		assert_output --regexp 'counts from layers/counts, gene ids from var index$'
+		scview b.counts | cmp a -
+	done
+	run -0 h5tok all_zeros.h5ad -o b.counts
+	assert_line "h5tok: warning: all_zeros.h5ad: X: no value above 0 among those looked at: is it empty?"
+	run -0 h5tok all_ones.h5ad -o b.counts
+	assert_line "h5tok: warning: all_ones.h5ad: X: no value above 1 among those looked at: does it only say whether a gene is expressed?"
+	h5tok -q --layer X ones.h5ad | scview -s >s
+	grep -x 'count	max	1' s
+}
+
+@test "h5tok: options that the kind of file has no use for are refused" {
+	fails "tenx3.h5: --layer is for .h5ad" h5tok --layer counts tenx3.h5
+	fails "tenx3.h5: --gene-column is for .h5ad" h5tok --gene-column symbol tenx3.h5
+	for f in tenx3.h5 csr_gzip.h5ad; do fails "$f: --genome is for files of Cell Ranger 2" h5tok --genome GRCh38 $f; done
+}
+
 @test "h5tok: no raw counts is an error that says what was looked at" {
 	$PYTHON -c "
 import h5py, shutil
@@ -151,10 +180,15 @@ shutil.copy('normalised.h5ad', 'none.h5ad')
 with h5py.File('none.h5ad', 'r+') as f:
     f.move('layers/counts', 'layers/other')"
 	fails "looked at raw/X: not there; X: holds 5.7" h5tok none.h5ad
-	fails "layers that --layer can name: more, other" h5tok none.h5ad
+	fails "layers that --layer can name: more, other; counts with fractions, such as those of SoupX, need --round" h5tok none.h5ad
 	fails "layers/spliced: not there" h5tok --layer spliced normalised.h5ad
 	h5tok -q --layer X csr_gzip.h5ad -o x.counts
 	fails "no column 'nothing' to take gene ids from (it has: index, symbol, ensembl_id)" h5tok --gene-column nothing csr_gzip.h5ad
+	$PYTHON -c "
+import h5py
+with h5py.File('none.h5ad', 'r+') as f:
+    del f['obs/' + f['obs'].attrs['column-order'][0]]"
+	fails "missing, though its table names it: the program that wrote the file may not have finished" h5tok none.h5ad
 	fails "2 genomes (GRCh38, mm10); choose one" h5tok tenx2.h5
 	fails "no genome hg19; there are: GRCh38, mm10" h5tok --genome hg19 tenx2.h5
 }

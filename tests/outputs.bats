@@ -2,7 +2,7 @@
 load helper
 
 setup_file() {
-	need_tool scsim h5tok rankenc scview
+	need_tool scsim h5tok rankenc scview depgraph
 	cd "$BATS_FILE_TMPDIR"
 	scsim -q --cells 60 --genes 120 --types 2 --rarest 0.3 --depth 100 --seed 3 -o sim.counts
 	scview -q -O h5ad sim.counts -o sim.h5ad
@@ -108,6 +108,26 @@ each() {
 	each check
 	run scview -q "$in/sim.counts" -o a
 	assert_output "scview: a: Too many levels of symbolic links"
+}
+
+@test "outputs: a pipe that has a name only in /dev is written" {
+	scview "$in/sim.counts" > whole
+	scview -o /dev/stdout "$in/sim.counts" | cmp whole -
+	scview -o >(cat > copy; touch copied) "$in/sim.counts"
+	timeout 20 sh -c 'until [ -e copied ]; do sleep .1; done'
+	cmp whole copy
+	h5tok -q -o /dev/stdout "$in/sim.h5ad" | scview --check -
+}
+
+@test "outputs: a folder that is missing, or a folder's name, is refused before the work" {
+	rankenc -q --fit -o vocab "$in/sim.counts"
+	rankenc -q -m vocab -o sim.tok "$in/sim.counts"
+	for out in missing/x .; do
+		run depgraph -v -o $out sim.tok
+		assert_failure 1
+		assert_equal "${#lines[@]}" 1
+		assert_line --regexp "^depgraph: $out: (No such file or d|Is a d)irectory$"
+	done
 }
 
 @test "outputs: of a file with two names, only the named one is replaced" {

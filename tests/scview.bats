@@ -444,4 +444,6 @@ with h5py.File('into.h5ad', 'r+') as f:
     f['obs/_index'][1] = f['obs/_index'][0]"
 	cp into.h5ad was.h5ad
 	no "into.h5ad: two cells are called '" into.emb
+	run -2 scview -O h5ad --key gf -o no.h5ad into.emb
+	assert_line -n 0 "scview: --key is for --into"
 }

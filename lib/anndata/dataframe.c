@@ -228,7 +228,8 @@ static int open_member(struct dataframe_column *c, hid_t file, const char *path,
 		return c->kind == DATAFRAME_I64 && referred_categories(c, file, path, filename, e) < 0 ? -1 : 0;
 	}
 	if (type != H5O_TYPE_GROUP)
-		return error_set(e, "%s: missing", c->where);
+		return error_set(
+			e, "%s: missing, though its table names it: the program that wrote the file may not have finished", c->where);
 	char *sub[4] = {
 		xasprintf("%s/codes", path), xasprintf("%s/categories", path), xasprintf("%s/values", path), xasprintf("%s/mask", path)};
 	int r = 0;

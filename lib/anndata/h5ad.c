@@ -53,7 +53,19 @@ static herr_t add_name(hid_t g, const char *name, const H5L_info_t *info, void *
 	return 0;
 }
 
-/* Find the matrix that holds counts. Fills h->mat, h->matrix and *var, the path of its data frame of genes. */
+static void list_layers(hid_t file, char list[256])
+{
+	hid_t g = exists(file, "layers") ? H5Gopen2(file, "layers", H5P_DEFAULT) : -1;
+	if (g < 0)
+		return;
+	H5Literate(g, H5_INDEX_NAME, H5_ITER_INC, NULL, add_name, list);
+	H5Gclose(g);
+}
+
+/*
+ * Find the matrix that holds counts. Fills h->mat, h->matrix and *var, the path of its data frame of genes. It is the first whose values could
+ * be counts; but one that shows nothing above 1 (no counts at all, or only whether a gene is expressed) gives way to one that shows more.
+ */
 static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const char **var, struct error *e)
 {
 	const char *raw = exists(h->file, "raw.X") ? "raw.X" : "raw/X";
@@ -65,7 +77,8 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 	} try[] = {
 		{raw, raw_var, 0}, {"X", "var", 0}, {"layers/counts", "var", 1}, {"layers/raw_counts", "var", 1}, {"layers/raw", "var", 1}};
 	char looked[512] = "", layers[256] = "", why[128];
-	int n = sizeof try / sizeof *try, r = 0, found = 0;
+	int n = sizeof try / sizeof *try, r = 0, found = 0, fractions = 0;
+	struct countmat mat = {0};
 	if (layer) {
 		n = 1;
 		if (exists(h->file, layer) || (strcmp(opt->layer, "X") && strcmp(opt->layer, "raw/X"))) {
@@ -75,14 +88,8 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 			try[0] = try[1];
 		}
 	}
-	if (exists(h->file, "layers")) {
-		hid_t g = H5Gopen2(h->file, "layers", H5P_DEFAULT);
-		if (g >= 0) {
-			H5Literate(g, H5_INDEX_NAME, H5_ITER_INC, NULL, add_name, layers);
-			H5Gclose(g);
-		}
-	}
-	for (int i = 0; i < n && r == 0 && !found; i++) {
+	list_layers(h->file, layers);
+	for (int i = 0; i < n && r == 0 && (!found || h->mat.largest <= 1); i++) {
 		size_t len = strlen(looked);
 		if (!has_matrix(h->file, try[i].path)) {
 			if (try[i].optional)
@@ -90,21 +97,29 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 			snprintf(looked + len, sizeof looked - len, "%s%s: not there", len ? "; " : "", try[i].path);
 			continue;
 		}
-		r = countmat_open(&h->mat, h->file, try[i].path, h->path, e);
-		h->mat.round = opt->round;
-		if (r || (found = countmat_probe(&h->mat, why, e)) < 0) {
+		r = countmat_open(&mat, h->file, try[i].path, h->path, e);
+		mat.round = opt->round;
+		int counts = r ? -1 : countmat_probe(&mat, why, e);
+		if (counts < 0) {
 			r = -1;
-		} else if (found) {
+		} else if (counts && (!found || mat.largest > h->mat.largest)) {
+			countmat_release(&h->mat);
+			free(h->matrix);
+			h->mat = mat;
 			h->matrix = xstrdup(try[i].path);
 			*var = try[i].var;
-		} else {
+			found = 1;
+			mat = (struct countmat){0};
+		} else if (!counts) {
 			snprintf(looked + len, sizeof looked - len, "%s%s: holds %s", len ? "; " : "", try[i].path, why);
-			countmat_release(&h->mat);
+			fractions |= strstr(why, NUMBER_FRACTION) != NULL;
 		}
+		countmat_release(&mat);
 	}
 	if (r == 0 && !found)
-		r = error_set(e, "%s: no raw counts (whole numbers, none negative); looked at %s; %s%s", h->path, looked,
-			*layers ? "layers that --layer can name: " : "there are no layers", layers);
+		r = error_set(e, "%s: no raw counts (whole numbers, none negative); looked at %s; %s%s%s", h->path, looked,
+			*layers ? "layers that --layer can name: " : "there are no layers", layers,
+			fractions && !opt->round ? "; counts with fractions, such as those of SoupX, need --round" : "");
 	free(layer);
 	return r;
 }
@@ -249,11 +264,21 @@ static int no_hdf5(const struct h5ad *h, struct error *e)
 {
 	char head[64];
 	FILE *f = fopen(h->path, "re");
-	const char *is = magic_name(head, f ? fread(head, 1, sizeof head, f) : 0);
+	const char *is = magic_name(head, f ? fread(head, 1, sizeof head, f) : 0), *end = strrchr(h->path, '.');
 	if (f)
 		fclose(f);
-	return error_set(e, "%s: this is %s, expected .h5ad, 10x .h5, a 10x matrix directory or its matrix.mtx", h->path,
-		is ? is : "not an HDF5 file");
+	if (end && (!strcasecmp(end, ".rds") || !strcasecmp(end, ".rda") || !strcasecmp(end, ".rdata")))
+		return error_set(e,
+			"%s: a file of R, expected .h5ad, 10x .h5 or a 10x matrix directory; write its counts from R, as .h5ad with "
+			"zellkonverter or as a directory with DropletUtils",
+			h->path);
+	return error_set(e, "%s: this is %s, expected .h5ad, 10x .h5, a 10x matrix directory or its matrix.mtx%s", h->path,
+		is ? is : "not an HDF5 file",
+		!is                                  ? ""
+			: !strcmp(is, "a gzip file") ? "; unpack it with gunzip"
+			: !strcmp(is, "a zip file")  ? "; unpack it with unzip"
+			: !strcmp(is, "text")        ? "; read a table of counts with anndata, and write it as .h5ad"
+						     : "");
 }
 
 static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
@@ -275,6 +300,19 @@ static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct erro
 	return r && !h5_refused_link() ? r : h5_check(h->path, e);
 }
 
+/* An option that says nothing about this kind of file is refused: else it would seem to have been followed. */
+static int unused_option(const struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	int anndata = h->obs.where != NULL;
+	if (opt->genome && (anndata || strcmp(h->matrix, opt->genome)))
+		return error_set(e, "%s: --genome is for files of Cell Ranger 2, which have a group for each genome", h->path);
+	if (opt->layer && !anndata)
+		return error_set(e, "%s: --layer is for .h5ad; a 10x file has one matrix", h->path);
+	if (opt->gene_column && !anndata)
+		return error_set(e, "%s: --gene-column is for .h5ad; of a 10x file the gene ids are taken", h->path);
+	return 0;
+}
+
 int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)
 {
 	*h = (struct h5ad){.path = xstrdup(path), .file = -1, .round = opt->round};
@@ -294,6 +332,8 @@ int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, 
 		r = error_set(e, "%s: the file is empty", path);
 	else
 		r = open_hdf5(h, opt, e);
+	if (r == 0)
+		r = unused_option(h, opt, e);
 	if (r == 0)
 		h->has_ensembl = mostly_ensembl(&h->id);
 	else

@@ -156,5 +156,5 @@ const char *number_fault(double v)
 	return isnan(v)                ? "a missing value"
 		: v < 0                ? "a negative value"
 		: v > NUMBER_COUNT_MAX ? "too large"
-				       : "not a whole number: normalised or log-transformed?";
+				       : NUMBER_FRACTION ": normalised or log-transformed?";
 }

@@ -45,7 +45,8 @@ void number_f64(enum number_type type, const void *in, size_t n, double *out);
 /* Value i of in, for messages. */
 double number_at(enum number_type type, const void *in, size_t i);
 
-/* What keeps v from being a count, for messages. */
+/* What keeps v from being a count, for messages; of fractions this begins with NUMBER_FRACTION. */
+#define NUMBER_FRACTION "not a whole number"
 const char *number_fault(double v);
 
 /*

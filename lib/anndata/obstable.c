@@ -1,5 +1,6 @@
 #include "anndata/obstable.h"
 
+#include "base/decimal.h"
 #include "base/tsv.h"
 
 #include <errno.h>
@@ -42,8 +43,8 @@ static int is_integer(const char *s)
 static int is_real(const char *s)
 {
 	char *end;
-	double v = strtod(s, &end);
-	return end != s && !*end && s[0] != ' ' && isfinite(v);
+	double v = decimal_read(s, &end);
+	return end != s && !*end && isfinite(v);
 }
 
 /* The columns that a value rules out. */

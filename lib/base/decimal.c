@@ -28,6 +28,17 @@ char *decimal_print_float(char text[DECIMAL], float v)
 	return text;
 }
 
+double decimal_read(const char *s, char **end)
+{
+	size_t sign = *s == '-' || *s == '+', point = s[sign] == '.';
+	const char *digit = s + sign + point;
+	if (*digit < '0' || *digit > '9' || (*digit == '0' && (digit[1] == 'x' || digit[1] == 'X'))) {
+		*end = (char *)s;
+		return 0;
+	}
+	return strtod(s, end);
+}
+
 char *decimal_shorten(const char *text)
 {
 	char *out = xmalloc(strlen(text) + 1), *to = out;

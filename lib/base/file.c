@@ -165,14 +165,13 @@ int outfile_open(struct outfile *f, const char *path, int named, struct error *e
 		f->direct = 1;
 		return f->fd < 0 ? error_set(e, "%s: %s", given == STDOUT_FILENO ? "standard output" : path, strerror(errno)) : 0;
 	}
-	f->path = follow_links(path);
 	struct stat st;
-	if (!f->path) {
-		;
-	} else if (stat(f->path, &st) == 0 && !S_ISREG(st.st_mode)) {
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		/* not by follow_links: what /dev/stdout and /dev/fd/63 of a shell's >(...) lead to has no name */
+		f->path = xstrdup(path);
 		f->direct = 1;
 		f->fd = S_ISDIR(st.st_mode) ? (errno = EISDIR, -1) : open(f->path, O_WRONLY | O_CLOEXEC);
-	} else if (names_fit(f->path)) {
+	} else if ((f->path = follow_links(path)) && names_fit(f->path)) {
 		char *dir = file_folder(f->path);
 		if (!named)
 			f->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

@@ -1,6 +1,7 @@
 #include "base/option.h"
 
 #include "base/closest.h"
+#include "base/decimal.h"
 
 #include <errno.h>
 #include <math.h>
@@ -56,17 +57,19 @@ static int set(struct option_def *o, const char *arg, struct error *e)
 	char *end;
 	o->seen = 1;
 	errno = 0;
+	if (!*arg) /* such as the value of a shell variable that is not set */
+		return error_set(e, "--%s: the value is empty, expected %s", o->name, o->arg);
 	switch (o->kind) {
 	case OPT_INT: {
 		long long v = strtoll(arg, &end, 10);
-		if (!*arg || *end || errno || (double)v < o->min || (double)v > o->max)
+		if (*end || errno || *arg <= ' ' || (double)v < o->min || (double)v > o->max)
 			return error_set(e, "--%s: '%s' is not a whole number from %.0f to %.0f", o->name, arg, o->min, o->max);
 		*(long long *)o->to = v;
 		return 0;
 	}
 	case OPT_REAL: {
-		double v = strtod(arg, &end);
-		if (!*arg || *end || errno || !(v >= o->min && v <= o->max))
+		double v = decimal_read(arg, &end);
+		if (end == arg || *end || errno || !(v >= o->min && v <= o->max))
 			return error_set(e, "--%s: '%s' is not a number from %g to %g", o->name, arg, o->min, o->max);
 		*(double *)o->to = v;
 		return 0;

@@ -181,8 +181,10 @@ static int factorize(struct problem *p, struct error *e)
 		h[i * p->d + i] += p->penalty[i] / p->c;
 		trace += h[i * p->d + i];
 	}
-	for (size_t i = 0; i < p->d; i++) /* features that depend on others */
-		h[i * p->d + i] += 1e-10 * trace / (double)p->d;
+	for (size_t i = 0; i < p->d; i++) { /* features that depend on others; nearly constant ones keep their scale */
+		double *own = &h[i * p->d + i];
+		*own += fmin(1e-10 * trace / (double)p->d, 1e-6 * *own);
+	}
 	int bad = LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', d, h, d);
 	return bad ? error_set(e, "the covariance of the %zu features has no Cholesky factor (dpotrf: %d)", p->d, bad) : 0;
 }

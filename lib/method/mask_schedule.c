@@ -1,12 +1,11 @@
 #include "method/mask_schedule.h"
 
+#include "base/decimal.h"
 #include "base/rng.h"
-
-#include <stdlib.h>
 
 static int parse_share(const char *text, char **end, double *v)
 {
-	*v = strtod(text, end);
+	*v = decimal_read(text, end);
 	return *end != text && *v >= 0 && *v <= 1 ? 0 : -1;
 }
 

@@ -113,9 +113,13 @@ int masking_headers(struct header *want, struct header *out, const struct header
 		header_add(want, "batch_row", U32);
 		header_add(out, "batch_row", U32);
 	}
-	for (size_t i = 0; i < c->nkeep; i++)
+	for (size_t i = 0; i < c->nkeep; i++) {
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(c->keep[j], c->keep[i]))
+				return error_set(e, "%s: column '%s' is to be kept twice", name, c->keep[i]);
 		if (keep_column(want, out, in, c->counts, c->keep[i], name, e))
 			return -1;
+	}
 	return c->counts ? count_lists(want, out, in, name, e) : token_lists(want, out, in, c, name, e);
 }
 

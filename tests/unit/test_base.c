@@ -276,6 +276,17 @@ static void decimal_numbers(void **state)
 		assert_true(isnan(d) || strtod(decimal_print(text, d), NULL) == d);
 		assert_true(isnan(f) || strtof(decimal_print_float(text, f), NULL) == f);
 	}
+	static const char *const read[] = {"0", "-1.5", "+.5", "1e3", "5x", "5 "},
+				 *const not [] = {"", " 5", "0x10", "-0X1", "nan", "inf", "-", "."};
+	char *end;
+	for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
+		assert_true(decimal_read(read[i], &end) == atof(read[i]));
+		assert_int_equal(end - read[i], strcspn(read[i], "x ")); /* up to what is no part of the number */
+	}
+	for (size_t i = 0; i < sizeof not / sizeof *not ; i++) {
+		decimal_read(not [i], &end);
+		assert_ptr_equal(end, not [i]);
+	}
 	char *shorter = decimal_shorten(
 		"--rate 0.41999999999999998 --seed 1 --column 0.41999 --id 0.419999999999999980 --x  1.0000000000000001e-05");
 	assert_string_equal(shorter, "--rate 0.42 --seed 1 --column 0.41999 --id 0.419999999999999980 --x  1e-05");

@@ -85,6 +85,32 @@ static void stationary(void **state)
 	}
 }
 
+/* Standardised, a feature that is constant but for rounding counts like any other: the probe is that of the feature in larger units. */
+static void tiny_feature(void **state)
+{
+	struct error e;
+	openblas_set_num_threads(1);
+	struct probe_options o = {.c = 1, .tol = 1e-8, .max_iter = 1000, .standardize = 1, .threads = 1};
+	for (size_t k = 2; k < 5; k++) {
+		struct set s = make_set(28, 28, k, 4);
+		struct probe as_is = {0}, tiny = {0};
+		for (size_t i = 0; i < s.n; i++) /* around 0: float32 has all its digits there */
+			s.x[i * s.d + 5] -= 2;
+		assert_int_equal(probe_fit(&as_is, s.x, s.d, s.row, s.n, s.y, k, &o, &e), 0);
+		for (size_t i = 0; i < s.n; i++)
+			s.x[i * s.d + 5] *= 0x1p-50f;
+		assert_int_equal(probe_fit(&tiny, s.x, s.d, s.row, s.n, s.y, k, &o, &e), 0);
+		assert_true(as_is.converged && tiny.converged);
+		for (size_t j = 0; j < tiny.rows * tiny.d; j++) {
+			double w = tiny.w[j] * (j % tiny.d == 5 ? 0x1p-50 : 1);
+			assert_true(fabs(w - as_is.w[j]) < 1e-6);
+		}
+		probe_release(&as_is);
+		probe_release(&tiny);
+		free_set(&s);
+	}
+}
+
 static void threads_and_rows(void **state)
 {
 	struct error e;
@@ -304,6 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stationary),
+		cmocka_unit_test(tiny_feature),
 		cmocka_unit_test(threads_and_rows),
 		cmocka_unit_test(stratified),
 		cmocka_unit_test(grouped),
