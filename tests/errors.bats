@@ -46,8 +46,9 @@ says() {
 	says "sim.h5ad: this is an HDF5 file (h5tok reads AnnData and 10x), expected a stream" rankenc -m sim.vocab sim.h5ad
 	says "sim.vocab: this is text, expected a stream" scview sim.vocab
 	says "some.gz: this is a gzip file, expected a stream" scview some.gz
-	says "sim.counts: line 1: expected a vocabulary, which begins with the column names token, gene_id, symbol, median" \
-		rankenc -m sim.counts sim.counts
+	says "sim.counts: this is a zstd file or stream, expected text" rankenc -m sim.counts sim.counts
+	says "some.gz: line 1: expected a vocabulary, which begins with the column names token, gene_id, symbol, median" \
+		rankenc -m some.gz sim.counts
 }
 
 @test "errors: h5tok names files that it does not read" {

@@ -1,5 +1,7 @@
 #include "base/tsv.h"
 
+#include "base/magic.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,8 +88,11 @@ int tsv_next_whole(struct tsv *t, struct error *e)
 		return error_set(e, "%s: %s", t->path, code == Z_ERRNO ? strerror(errno) : why);
 	}
 	t->line++;
-	size_t n = strlen(t->text);
-	if (gztell(t->file) - from != (z_off_t)n)
+	size_t n = strlen(t->text), bytes = (size_t)(gztell(t->file) - from);
+	const char *kind = from ? NULL : magic_name(t->text, bytes);
+	if (kind && strcmp(kind, "text") != 0)
+		return error_set(e, "%s: this is %s, expected text", t->path, kind);
+	if (bytes != n)
 		return tsv_error(t, e, "a byte of value 0: the file is damaged, or is no plain text (UTF-16?)");
 	if (n > TSV_LINE_MAX && t->text[n - 1] != '\n')
 		return tsv_error(t, e, "longer than %d bytes", TSV_LINE_MAX);
