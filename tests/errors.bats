@@ -47,8 +47,8 @@ says() {
 	says "sim.vocab: this is text, expected a stream" scview sim.vocab
 	says "some.gz: this is a gzip file, expected a stream" scview some.gz
 	says "sim.counts: this is a zstd file or stream, expected text" rankenc -m sim.counts sim.counts
-	says "some.gz: line 1: expected a vocabulary, which begins with the column names token, gene_id, symbol, median" \
-		rankenc -m some.gz sim.counts
+	says "sim.h5ad: line 1: expected a vocabulary, which begins with the column names token, gene_id, symbol, median" \
+		rankenc -m sim.h5ad sim.counts
 }
 
 @test "errors: h5tok names files that it does not read" {
