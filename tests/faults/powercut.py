@@ -565,7 +565,7 @@ def main():
                 n_moments, n_states, wrong = file_case(name, command, command.split()[-1], work)
                 row(name, n_moments, n_states, 0, wrong)
         if not o.case or "scstream.py to-dataset" in o.case:
-            if subprocess.run([PEER, "-c", "import pyarrow"], stderr=subprocess.DEVNULL).returncode:
+            if not shutil.which(PEER) or subprocess.run([PEER, "-c", "import pyarrow"], stderr=subprocess.DEVNULL).returncode:
                 print("powercut.py: no pyarrow in PEER_PYTHON: scstream.py to-dataset is left out", file=sys.stderr)
             else:
                 n_moments, n_states, wrong = folder_case("scstream.py to-dataset", DATASET, work)
