@@ -35,7 +35,7 @@ setup() {
 # ranks N SCRIPT: run it on N ranks, with $R the rank
 ranks() {
 	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 \
-		timeout 120 bash -c 'echo $$ >pid.mpirun; exec mpirun "$@"' mpirun --oversubscribe --bind-to none -n "$1" bash -c "set -o pipefail; R=\$OMPI_COMM_WORLD_RANK; $2"
+		timeout -k 5 120 bash -c 'echo $$ >pid.mpirun; exec mpirun "$@"' mpirun --oversubscribe --bind-to none -n "$1" bash -c "set -o pipefail; R=\$OMPI_COMM_WORLD_RANK; $2"
 }
 
 # loader N BATCH: the command that feeds each of N ranks

@@ -205,7 +205,7 @@ same_training() {
 	case $(sctrain --version) in *"without MPI"*) skip "sctrain is built without MPI" ;; esac
 	command -v mpirun >/dev/null || skip "no mpirun on this machine"
 	for out in two again; do
-		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe --bind-to none -n 2 bash -c \
+		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 120 mpirun --oversubscribe --bind-to none -n 2 bash -c \
 			"set -o pipefail; maskgen -q --strategy columns --rate 0.3 --epochs 4 --batch 20 --shard auto --keep donor train.counts | sctrain nb -q --mpi $NB --save-every 5 -o $out"
 	done
 	same_training two again
@@ -218,7 +218,7 @@ same_training() {
 	END
 	# and with a curriculum, whose gradients are summed too
 	for out in three four; do
-		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe --bind-to none -n 2 bash -c \
+		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 120 mpirun --oversubscribe --bind-to none -n 2 bash -c \
 			"set -o pipefail; maskgen -q --strategy columns --rate-choice 0.2,0.4 --epochs 4 --batch 20 --shard auto --keep donor train.counts | sctrain nb -q --mpi --curriculum easy $NB --save-every 5 -o $out"
 	done
 	same_training three four

@@ -150,7 +150,7 @@ edited() {
 @test "sctrain value: two ranks are one with their batches" {
 	case $(sctrain --version) in *"without MPI"*) skip "sctrain is built without MPI" ;; esac
 	command -v mpirun >/dev/null || skip "no mpirun on this machine"
-	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe --bind-to none -n 2 bash -c \
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 120 mpirun --oversubscribe --bind-to none -n 2 bash -c \
 		"set -o pipefail; maskgen -q --objective value --batch 10 --seed 4 --shard auto train.tok | sctrain value -q --mpi $TINY -o two"
 	maskgen -q --objective value --batch 20 --seed 4 train.tok | sctrain value -q $TINY -o alone
 	$PYTHON - <<-'END'

@@ -21,7 +21,7 @@ inputs() {
 # ranks N SCRIPT: run it on N ranks, with $R the rank
 ranks() {
 	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 CORRMASK_MPI_SECONDS=15 \
-		timeout 60 mpirun --oversubscribe --bind-to none -n "$1" bash -c "R=\$OMPI_COMM_WORLD_RANK; $2"
+		timeout -k 5 60 mpirun --oversubscribe --bind-to none -n "$1" bash -c "R=\$OMPI_COMM_WORLD_RANK; $2"
 }
 
 # name, command. The command runs in an empty folder; $I is the folder of the inputs. Of the
