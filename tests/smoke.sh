@@ -13,7 +13,8 @@ inputs)
 	scsim -q --cells 250 --genes 300 --modules 30 --module-share 1 --depth 20000 --activity 2 --noise 0.3 --rarest 0.02 --seed 9 -o "$dir/corpus.counts"
 	scview -q -O h5ad -o "$dir/corpus.h5ad" "$dir/corpus.counts"
 	# gene sets: the modules of the cells that the audit simulates
-	scsim -q --cells 1 | scview -q --vocab | awk -F '\t' 'NR > 1 { m = $3; sub(/\..*/, "", m); if (m != "bg") set[m] = set[m] "\t" $2 }
+	scsim -q --cells 1 -o "$dir/one.counts" # no pipe: scview --vocab does not read to the end
+	scview -q --vocab "$dir/one.counts" | awk -F '\t' 'NR > 1 { m = $3; sub(/\..*/, "", m); if (m != "bg") set[m] = set[m] "\t" $2 }
 		END { for (m in set) print m "\t-" set[m] }' > "$dir/sets.gmt"
 	{
 		printf 'name\turl\tsha256\tbytes\tlicence\tlabel\tdonor\tdescription\n'
