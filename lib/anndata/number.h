@@ -20,7 +20,7 @@ static inline int number_is_float(enum number_type type)
 	return type == NUMBER_F32 || type == NUMBER_F64;
 }
 
-/* The smallest type for integers of this many bytes, 1 to 8. */
+/* The smallest type for integers of this many bytes, 1 to 8. In the enum, each signed type is before its unsigned one. */
 static inline enum number_type number_integer(size_t size, int is_signed)
 {
 	enum number_type type = size == 1 ? NUMBER_U8 : size == 2 ? NUMBER_U16 : size <= 4 ? NUMBER_U32 : NUMBER_U64;

@@ -167,7 +167,7 @@ int outfile_open(struct outfile *f, const char *path, int named, struct error *e
 	}
 	struct stat st;
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		/* not by follow_links: what /dev/stdout and /dev/fd/63 of a shell's >(...) lead to has no name */
+		/* not by follow_links: what a link such as /proc/self/fd/63 leads to has no name */
 		f->path = xstrdup(path);
 		f->direct = 1;
 		f->fd = S_ISDIR(st.st_mode) ? (errno = EISDIR, -1) : open(f->path, O_WRONLY | O_CLOEXEC);
@@ -241,10 +241,9 @@ static int link_anonymous(struct outfile *f)
 static int put_in_place(struct outfile *f)
 {
 	char *folder = file_folder(f->path); /* before the rename: memory can run out here */
-	struct error ignored;
 	int bad = rename(f->tmp, f->path);
 	if (!bad) {
-		folder_sync(folder, &ignored);
+		folder_sync(folder, NULL);
 		live_drop(f->tmp);
 		free(f->tmp);
 		f->tmp = NULL;
