@@ -163,8 +163,8 @@ setup() {
 	# loss of 20 cells; the second number of a network is its R
 	for network in random-1:0.40 random-2:0.44 corrmask-1:0.10 corrmask-2:0.12; do
 		for part in visible:0 hidden:1; do
-			awk -v r=${network#*:} -v h=${part#*:} 'BEGIN { OFS = "\t"; print "cell", "epoch", "masked", "loss", "correct"
-				for (c = 1; c <= 20; c++) print c, 0, 1, 5 + c / 10 + h * (r + (c % 2 ? 0.05 : -0.05)), 0 }' > rel/${network%:*}.${part%:*}.cells
+			awk -v r=${network#*:} -v h=${part#*:} -v odd=$([ $network = corrmask-1:0.10 ]; echo $?) 'BEGIN { OFS = "\t"; print "cell", "epoch", "masked", "loss", "correct"
+				for (c = 1; c <= 20; c++) print c, 0, 1, 5 + c / 10 + h * (r + (c % 2 == odd ? 0.05 : -0.05)), 0 }' > rel/${network%:*}.${part%:*}.cells
 		done
 	done
 	probe() { # NAME MACRO_F1
@@ -186,14 +186,23 @@ setup() {
 	assert_line --regexp '^log-normalised expression, no network +0.9000 +0.2500 +0.7500   0.8600 - 0.9400$'
 	assert_line --regexp '^network, not trained +0.3500 '
 	assert_line --partial "95 % interval of macro F1, 7 groups drawn anew"
-	# gaps .30 and .32; the cells' parts cancel
-	assert_line "Differs: with CorrMask the network relies less on visible partners. R is 0.110, with random masks 0.420 (difference -0.310 ± 0.010)."
+	# gaps .30 and .32, error .010; the cells' parts cancel in the second seed, and are .1 in the first: sqrt(.010^2 + .05^2 / 19)
+	assert_line "Differs: with CorrMask the network relies less on visible partners. R is 0.110, with random masks 0.420 (difference -0.310 ± 0.015)."
 	# gaps +.02 (.01 more or less in each draw) and -.03 (.01 less or more): the draws cancel, so the error is .025
 	assert_line "Not shown to differ: the macro F1 of cell types, CorrMask - random -0.005 ± 0.025."
 	assert_line "Log-normalised expression (0.900) tells the cell types apart better than the best of these networks (0.620; untrained 0.350)."
 	assert_line --regexp "^  class {58}cells +random +CorrMask$"
 	assert_line --regexp "^  $long {6}60 +0.5000 +0.5000$"
 	assert_line --regexp "^  µ {59} {7}1 +0.5000 +0.5000$"
+	# gaps +.04 and +.01: a higher F1 in both seeds, but not by twice the error
+	probe corrmask-1 0.64; probe corrmask-2 0.65
+	run -0 report
+	assert_line "Not shown to differ: the macro F1 of cell types, CorrMask - random +0.025 ± 0.016."
+	# of one seed nothing is said to differ
+	run -0 $P/demo-report.sh dir p pre rel 1 x.h5ad y 0 "tiny, 3 epochs"
+	assert_line --partial "Not shown to differ: the reliance on visible partners. R is 0.100, with random masks 0.400 "
+	assert_line --partial "Not shown to differ: the macro F1 of cell types, CorrMask - random +0.040 "
+	assert_line --partial "One seed: nothing can be said about other trainings"
 	# a higher F1 in both seeds, by more than twice its error, is said to differ; a network that is better than the baselines, too
 	probe corrmask-1 0.95; probe corrmask-2 0.99
 	cp rel/random-1.hidden.cells rel/corrmask-1.hidden.cells
@@ -206,7 +215,14 @@ setup() {
 		assert_file_not_empty dir/demo.$t
 	done
 	printf 'accuracy\t0.5\nunknown\t0\nf1:%s\t0.5\nn:%s\t7\ntrain_n:%s\t70\nf1:µ\t1\nn:µ\t8\ntrain_n:µ\t80\n' "$long" "$long" "$long" > ft/a.score.tsv
-	printf 'step\teval_loss\n1\t2\n' > ft/a.model/train.tsv
+	printf 'step\teval_loss\n1\t2\n2\t1.5\n3\t10\n' > ft/a.model/train.tsv
+	# a second start; the draws differ by -.02 to .379
+	sed 's/^accuracy.*/accuracy\t0.625/' ft/a.score.tsv > ft/b.score.tsv
+	awk 'BEGIN { OFS = "\t"; for (i = 0; i <= 400; i++) print i, 0, 0, i ? 0.5 : "macro_f1" > "ft/a.score.replicates"
+		for (i = 0; i <= 400; i++) print i, 0, 0, i ? 0.48 + (i * 7 % 400) / 1000 : "macro_f1" > "ft/b.score.replicates" }'
+	run -0 $P/finetune-report.sh ft x y a b
+	assert_line --regexp '^a +0.5000 .* 2   - - -$'
+	assert_line --partial "macro F1, b - a: 95 % interval -0.0100 to +0.3700 over the same draws"
 	run -0 $P/finetune-report.sh ft x y a
 	assert_line --regexp "^  class {58}train {4}test +a$"
 	assert_line --regexp "^  µ {59} {6}80 {7}8 +1.0000$"
