@@ -31,7 +31,6 @@ static void add(struct totals *sum, const struct totals *x)
 {
 	sum->loss += x->loss;
 	sum->labels += x->labels;
-	sum->correct += x->correct;
 	sum->tokens += x->tokens;
 	sum->cells += x->cells;
 }

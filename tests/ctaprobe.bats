@@ -199,7 +199,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_equal "$stderr" "ctaprobe score: note: 72 cells have no value in column 'cell_type' and are left out"
 	ref predict p.s what=nologits
 	run --separate-stderr ctaprobe score -l cell_type p.s
-	assert_equal "$stderr" "ctaprobe score: warning: p.s: 100 cells have no logits and are left out"
+	assert_equal "$stderr" "ctaprobe score: warning: p.s: 110 cells have no logits and are left out"
 }
 
 @test "ctaprobe score: what cannot be scored" {
@@ -239,15 +239,18 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 # ---- nearest neighbours ----
 
 @test "ctaprobe cells --nearest: predictions, probabilities and scores are scikit-learn's, standardised or not, and in a cross-validation" {
-	near() {        # near K [--standardize]
-		ctaprobe cells -q -l cell_type --nearest $1 $2 --train tr.emb --test te.emb --predictions p.s -o m.tsv
-		ctaprobe cells -l cell_type --nearest $1 $2 --train tr.emb --test te.emb -@ 3 | cmp - m.tsv
-		run ref nearest tr.emb te.emb p.s m.tsv k=$1 ${2:+standardize=1}
+	near() {        # near K [--standardize [TRAIN]]
+		local tr=${3:-tr}
+		ctaprobe cells -q -l cell_type --nearest $1 $2 --train $tr.emb --test te.emb --predictions p.s -o m.tsv
+		ctaprobe cells -l cell_type --nearest $1 $2 --train $tr.emb --test te.emb -@ 3 | cmp - m.tsv
+		run ref nearest $tr.emb te.emb p.s m.tsv k=$1 ${2:+standardize=1}
 		assert_success
 	}
 	near 1
 	near 15
 	near 15 --standardize
+	ref make constant.emb what=constant
+	near 15 --standardize constant
 	near 400
 	# each fold by the other cells
 	ctaprobe cells -q -l cell_type --nearest 5 tr.emb --predictions p.s -o m.tsv
@@ -338,6 +341,9 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_equal "$(status_of cmp r.tsv r2.tsv)" 1
 	ctaprobe score -q -l cell_type --group donor --bootstrap 2000 --seed 2 --replicates r.tsv p.s >/dev/null
 	assert_equal "$(status_of cmp r.tsv r2.tsv)" 1
+	scsample -q --where "donor=$(scview -c donor p.s | sed -n 2p)" p.s -o one.s
+	run -1 ctaprobe score -q -l cell_type --group donor --bootstrap 10 one.s
+	assert_output --partial "are all of one group: expected at least two groups"
 	run ctaprobe score -l cell_type --group donor p.s
 	assert_failure 2
 	assert_line -n 0 "ctaprobe score: --group needs --bootstrap N"

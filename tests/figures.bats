@@ -163,7 +163,7 @@ setup() {
 	# loss of 20 cells; the second number of a network is its R
 	for network in random-1:0.40 random-2:0.44 corrmask-1:0.10 corrmask-2:0.12; do
 		for part in visible:0 hidden:1; do
-			awk -v r=${network#*:} -v h=${part#*:} -v odd=$([ $network = corrmask-1:0.10 ]; echo $?) 'BEGIN { OFS = "\t"; print "cell", "epoch", "masked", "loss", "correct"
+			awk -v r=${network#*:} -v h=${part#*:} -v odd="$([ $network = corrmask-1:0.10 ]; echo $?)" 'BEGIN { OFS = "\t"; print "cell", "epoch", "masked", "loss", "correct"
 				for (c = 1; c <= 20; c++) print c, 0, 1, 5 + c / 10 + h * (r + (c % 2 == odd ? 0.05 : -0.05)), 0 }' > rel/${network%:*}.${part%:*}.cells
 		done
 	done

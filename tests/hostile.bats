@@ -460,32 +460,48 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 	try "bad/"
 }
 
-@test "hostile: a graph with an edge in only one of its two lists is refused" {
-	for lists in '[2, 3], [3], []' '[2], [1], []'; do
+@test "hostile: a graph with an edge in only one of its two lists, from a gene to itself or to a special token, is refused" {
+	for lists in '[2, 3], [3], []' '[2], [1], []' '[3], [], [1]' '[1], [], []' '[1], [0], [], []'; do
 		PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - "$lists" <<-'X'
 			import sys
 			import numpy as np, scstream
-			lists = [[]] + list(eval(sys.argv[1]))
+			lists = list(eval(sys.argv[1]))
+			same = [1] * sum(map(len, lists))               # the numbers of [2], [1], [] differ in rho, those of [3], [], [1] in the overlap
+			lists = [[]] * (4 - len(lists)) + lists
 			at, v = np.cumsum([0] + [len(x) for x in lists]), np.array(sum(lists, []), "<u2")
 			column = lambda name, kind, **more: dict(name=name, type=kind, shape="ragged" if more else "scalar", **more)
 			header = {"kind": "graph", "provenance": [], "vocab": {"id": ["<pad>", "A", "B", "C"], "symbol": [""] * 4, "median": [None, 1, 1, 1]},
 			          "columns": [column("token", "u32"), column("neighbour", "u16", group="n"), column("rho", "f32", group="n"),
 			                      column("overlap", "u32", group="n")]}
-			scstream.write("one-way.graph", header, [{"token": np.arange(4), "neighbour": (at, v), "rho": (at, v / 10), "overlap": (at, v)}])
+			scstream.write("one-way.graph", header, [{"token": np.arange(4), "neighbour": (at, v), "rho": (at, v / 10 if lists[1] == [2] else same), "overlap": (at, v if lists[1] == [3] else same)}])
 		X
-		refused 'but not the other way round' depgraph --shuffle -o out one-way.graph
-		refused 'but not the other way round' depgraph --tsv -o out one-way.graph
+		why='but not the other way round'
+		case $lists in
+		'[1], [], []') why='token 1: neighbour 1 is itself, a special token or out of order' ;;
+		'[1], [0], [], []') why='token 1: neighbour 0 is itself, a special token or out of order' ;;
+		esac
+		refused "$why" depgraph --shuffle -o out one-way.graph
+		refused "$why" depgraph --tsv -o out one-way.graph
 	done
 }
 
-@test "hostile: tokens without a vocabulary are refused by depgraph" {
+@test "hostile: tokens and a graph without a vocabulary, or with too few rows for it, are refused by depgraph" {
 	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON -c '
 import numpy as np, scstream
+none = np.zeros(3001, "u8"), np.zeros(0)
+header = {"kind": "graph", "provenance": [], "columns": [dict(name="token", type="u32", shape="scalar")] +
+          [dict(name=n, type=t, shape="ragged", group="n") for n, t in (("neighbour", "u32"), ("rho", "f32"), ("overlap", "u32"))]}
+scstream.write("bare.graph", header, [{"token": np.arange(3000), "neighbour": none, "rho": none, "overlap": none}])
+header["vocab"] = {"id": ["<pad>", "A", "B", "C"], "symbol": [""] * 4, "median": [None, 1, 1, 1]}
+none = none[0][:4], none[1]
+scstream.write("short.graph", header, [{"token": np.arange(3), "neighbour": none, "rho": none, "overlap": none}])
 header = {"kind": "tokens", "provenance": [], "columns": [dict(name="cell", type="u64", shape="scalar"),
           dict(name="token", type="u16", shape="ragged", group="token")]}
 scstream.write("bare.tok", header, [{"cell": np.arange(300), "token": (np.arange(301) * 3, np.tile([5, 60000, 9], 300))}])'
 	refused 'no genes' depgraph -q -o out bare.tok
 	refused 'no genes' depgraph -q --pmi -o out bare.tok
+	refused "row 0 is not the vocabulary's next entry" depgraph -q --tsv -o out bare.graph
+	refused '3 rows, but the vocabulary has 4' depgraph -q --tsv -o out short.graph
 }
 
 @test "hostile: modules of a graph whose weights are all 0, or not finite" {

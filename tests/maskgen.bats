@@ -382,13 +382,15 @@ loader() {
 @test "maskgen --groups, --seed-share: the masks of the CorrMask paper's appendix B.2" {
 	scsim --model b2 -n 3000 -o b2.tok
 	for rate in 0.15 0.25; do
-		how="--strategy corrmask --groups token_module --partners-max 8 --seed-share 0.5 --lambda 1 --rate $rate"
+		share=$([ $rate = 0.15 ] && echo 0.5 || echo 0.1)
+		how="--strategy corrmask --groups token_module --partners-max 8 --seed-share $share --lambda 1 --rate $rate"
 		maskgen $how b2.tok -o b2.masked
 		maskgen $how -@ 2 b2.tok | cmp - b2.masked
 		scview -c position b2.masked > b2.tsv
-		$PYTHON - $rate <<-'END'
+		$PYTHON - $rate $share <<-'END'
 			import sys
 			import numpy as np
+			share = float(sys.argv[2])
 			budget = round(60 * float(sys.argv[1]))
 			rng = np.random.default_rng(1)
 			def reference():    # the appendix's words, cut at the budget
@@ -396,7 +398,7 @@ loader() {
 			    while len(M) < budget:
 			        g = rng.integers(60)
 			        p = rng.permutation([h for h in range(60) if h // 20 == g // 20 and h != g])[:8]
-			        for h in ([g] if rng.random() < 0.5 else []) + list(p):
+			        for h in ([g] if rng.random() < share else []) + list(p):
 			            if h not in M and len(M) < budget:
 			                M.append(h)
 			    return M

@@ -134,6 +134,22 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	rankenc -q -m new.tsv --map map.tsv a.counts -o mapped.tok
 	scview -c token mapped.tok | sed 1d | awk '{ delete s; for (i = 1; i <= NF; i++) { if ($i in s) exit 1; s[$i] } }'
 	fails "only 0.0 % of the genes" rankenc -m new.tsv a.counts
+	# a gene that stands twice in a cell, with parts of its count
+	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - <<-'END'
+		import numpy as np, scstream
+		s, blocks = scstream.read("a.counts"), []
+		for b in s:
+		    (at, gene), x = b["gene"], np.asarray(b["count"][1])
+		    twice = 1 + (x > 1)
+		    end, part = np.cumsum(twice), np.repeat(x, twice)
+		    part[end[x > 1] - 1] = 1
+		    part[end[x > 1] - 2] -= 1
+		    at = np.concatenate([[0], end])[np.asarray(at)]
+		    blocks.append(dict(b, gene=(at, np.repeat(gene, twice)), count=(at, part)))
+		scstream.write("twice.counts", s.header, blocks)
+	END
+	run ! cmp -s a.counts twice.counts
+	diff <(rankenc -q -m vocab.tsv --value a.counts | scview -c token,value) <(rankenc -q -m vocab.tsv --value twice.counts | scview -c token,value)
 }
 
 @test "rankenc: genes by symbol through Geneformer's name table" {

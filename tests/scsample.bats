@@ -118,6 +118,12 @@ assert abs(sum(b.values()) - n / 4) <= max((a + b).values()) / 2 + 1'
 		assert_equal "$(got --where "n_counts$op$x")" "$(n "\$3 ${op/#=/==} $x")"
 	done
 	assert_equal "$(got --where "barcode=$(awk 'NR == 9 { print $2 }' t)")" 1
+	# texts that are no numbers, however long
+	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON -c '
+import scstream
+s = scstream.read("sim.counts")
+scstream.write("long.counts", s.header, [dict(b, barcode=["9" * (i % 90) for i in range(len(b["cell"]))]) for b in s])'
+	assert_equal "$(scsample --where 'barcode>=9999' long.counts | scview -c barcode | awk 'NR > 1 && length($1) > 3 && length($1) < 64 { n++ } NR > 1 { all++ } END { print (n == all && n > 50) }')" 1
 	assert_equal "$(got --where 'cell_type=')" 0
 	assert_equal "$(got --where 'cell_type!=')" 300
 	rm -f out.s
@@ -132,8 +138,9 @@ assert abs(sum(b.values()) - n / 4) <= max((a + b).values()) / 2 + 1'
 
 @test "scsample: quality filters count what scview shows" {
 	scview -c n_counts,gene sim.counts | tail -n +2 | awk '{ print $1, NF - 1 }' >q
-	assert_equal "$(scsample --min-genes 100 sim.counts | scview -c cell | tail -n +2 | wc -l)" "$(awk '$2 >= 100' q | wc -l)"
-	assert_equal "$(scsample --min-counts 2000 sim.counts | scview -c cell | tail -n +2 | wc -l)" "$(awk '$1 >= 2000' q | wc -l)"
+	read -r counts genes <<< "$(sed -n 7p q)"
+	assert_equal "$(scsample --min-genes $genes sim.counts | scview -c cell | tail -n +2 | wc -l)" "$(awk -v n=$genes '$2 >= n' q | wc -l)"
+	assert_equal "$(scsample --min-counts $counts sim.counts | scview -c cell | tail -n +2 | wc -l)" "$(awk -v n=$counts '$1 >= n' q | wc -l)"
 	run scsample --max-mito 0.1 -o out.s sim.counts
 	assert_failure 1
 	assert_output "scsample: sim.counts: --max-mito: none of the 200 genes is mitochondrial (a symbol or id that begins with MT-)"
@@ -283,9 +290,11 @@ assert abs(sum(b.values()) - n / 4) <= max((a + b).values()) / 2 + 1'
 	run scsample --where 'cell_type>3' -o out3.s sim.counts
 	assert_failure 1
 	assert_output --partial "column 'cell_type' holds text; > compares numbers"
-	run scsample --where 'n_counts=many' -o out3.s sim.counts
-	assert_failure 1
-	assert_output --partial "'many' is not a number"
+	for word in many true; do
+		run scsample --where "n_counts=$word" -o out3.s sim.counts
+		assert_failure 1
+		assert_output --partial "'$word' is not a number"
+	done
 	run scsample --where 'gene=3' -o out3.s sim.counts
 	assert_failure 1
 	scsample --where cell_type=type1 --where donor=donor1 sim.counts -o one.s

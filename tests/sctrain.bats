@@ -205,7 +205,7 @@ wait_for_step() {
 	run sctrain mlm "${A[@]}" --resume -o other b.masked
 	assert_failure 1
 	assert_output --partial "b.masked is not the masked stream that other was trained on"
-	for o in "--lr 0.01" "--seed 7" "--accum 2" "--warmup 5" "--adam hf46"; do
+	for o in "--lr 0.01" "--seed 7" "--accum 2" "--warmup 5" "--adam hf46" "--clip 2" "--schedule cosine" "--weight-decay 0.5" "--freeze 1"; do
 		run sctrain mlm "${A[@]}" --resume $o -o other a.masked
 		assert_failure 1
 		assert_output --partial "give the same options again"

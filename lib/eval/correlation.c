@@ -16,7 +16,7 @@ static int constant(const double *x, size_t n)
 double correlation_pearson(const double *x, const double *y, size_t n)
 {
 	double mx = 0, my = 0, xx = 0, yy = 0, xy = 0;
-	if (n < 2 || constant(x, n) || constant(y, n))
+	if (constant(x, n) || constant(y, n))
 		return NAN;
 	for (size_t i = 0; i < n; i++) {
 		mx += x[i];

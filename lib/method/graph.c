@@ -130,7 +130,7 @@ int graph_write(const struct graph *g, int32_t *const *module, size_t nmodule, s
 static int take_row(struct graph *g, uint32_t u, const uint32_t *v, size_t n, uint32_t nspecial, const char *name, struct error *e)
 {
 	for (size_t i = 0; i < n; i++)
-		if (v[i] == u || v[i] < nspecial || u < nspecial || (i && v[i] <= v[i - 1]))
+		if (v[i] == u || v[i] < nspecial || (i && v[i] <= v[i - 1]))
 			return error_set(e, "%s: token %u: neighbour %u is itself, a special token or out of order", name, u, v[i]);
 	g->offset[u + 1] = g->offset[u] + n;
 	return 0;

@@ -27,7 +27,7 @@ enum fault {
 
 /* Sums over the batch of a step, or over several steps. Doubles only: they are reduced as an array. */
 struct totals {
-	double loss, labels, correct; /* sum, count and correct of struct loss */
+	double loss, labels; /* sum and count of struct loss */
 	double tokens, cells;
 };
 

@@ -37,7 +37,6 @@ static int forward(struct step_queue *q, uint64_t step, size_t part, struct tota
 		return -1;
 	own->loss += loss[0].sum;
 	own->labels += loss[0].count;
-	own->correct += loss[0].correct;
 	own->tokens += b->offset[b->ncell];
 	own->cells += (double)b->ncell;
 	return 1;
@@ -100,7 +99,6 @@ int step_drain(struct step_queue *q, struct step_result *r, struct error *e)
 		return fail(q, FAULT_STEP, FAULT_STEP);
 	}
 	r->totals.loss = loss[0].sum;
-	r->totals.correct = loss[0].correct;
 	return 1;
 }
 

@@ -289,7 +289,8 @@ def expression(fit, path, out, genes, components=0):
     if components:
         pca = PCA(components, svd_solver="full").fit(x[:, best])
         y = pca.transform(y)
-        y *= np.sign((y * got).sum(0))
+        w = pca.components_
+        y *= np.sign(w[np.arange(components), np.abs(w).argmax(1)])
     close("x", got, y, 1e-6 * np.abs(y).max())
 
 

@@ -70,8 +70,10 @@ def predict(out, cells=500, classes=5, seed=1, what=""):
         y[::7] = -1
     if what == "unknown":
         y[::11] = classes + (np.arange(len(y[::11])) % 2)
-    if what == "nologits":
-        logit[::5] = np.nan
+    if what == "nologits":                                          # none at all, not all, all impossible
+        logit[5::10, 2] = np.nan
+        logit[3::50] = -np.inf
+        logit[::10] = np.nan
     header = {"kind": "prediction", "provenance": [], "labels": labels,
               "columns": [{"name": "cell", "type": "u64", "shape": "scalar"},
                           {"name": "cell_type", "type": "categorical", "shape": "scalar", "categories": names},
@@ -119,10 +121,11 @@ def metrics(pred_path, metrics_path, rare=0, known=0):
     logit, truth, _, labels, guess = predictions(pred_path)
     m = read_metrics(metrics_path)
     unknown = ~np.isin(truth, labels)
+    known_logits = ~np.isnan(logit).any(1) & (logit.max(1) > -np.inf)
     if "unknown" in m:
         close("unknown", float(m["unknown"]), unknown.sum(), 0)
-        close("unpredicted", float(m["unpredicted"]), np.isnan(logit).any(1).sum(), 0)
-    keep = ~np.isnan(logit).any(1) & ~(unknown & bool(known))
+        close("unpredicted", float(m["unpredicted"]), (~known_logits).sum(), 0)
+    keep = known_logits & ~(unknown & bool(known))
     truth, guess = truth[keep], guess[keep]
     labels = np.unique(np.concatenate([labels, truth]))
     close("classes", float(m["classes"]), len(labels), 0)

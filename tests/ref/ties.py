@@ -43,7 +43,7 @@ def targets(none, masked):
 
 def runs(rate, tokens, masked):
     cells = {c: (t.split(), k.split()) for c, t, k in rows(tokens)}
-    beside = 0
+    beside = ends = crossed = 0
     for cell, got, at, target in rows(masked):
         token, tie = cells[cell]
         at = list(map(int, at.split()))
@@ -53,7 +53,12 @@ def runs(rate, tokens, masked):
         stops = [p for p in at if tie[p + 1] == tie[p] and p + 1 not in at]
         assert len(stops) <= 1, (cell, at, tie)
         beside += sum(p + 1 in at for p in at)
+        last = [p for p in at if tie[p + 1] != tie[p]]
+        ends += len(last)
+        crossed += sum(p + 1 in at for p in last)
     assert beside > 0
+    # the next run is masked only by chance
+    assert float(rate) > 0.2 or 0 < crossed < 0.3 * ends, (crossed, ends)
 
 
 {"order": order, "targets": targets, "runs": runs}[sys.argv[1]](*sys.argv[2:])

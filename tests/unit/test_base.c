@@ -1,7 +1,8 @@
-/* The small parts of lib/base: text tables, digests, softmax, random numbers, parallel loops, closest words, decimal numbers. */
+/* The small parts of lib/base: text tables, digests, softmax, random numbers, parallel loops, closest words, decimal numbers, options. */
 #include "base/closest.h"
 #include "base/decimal.h"
 #include "base/digest.h"
+#include "base/option.h"
 #include "base/rng.h"
 #include "base/softmax.h"
 #include "base/threads.h"
@@ -296,6 +297,36 @@ static void decimal_numbers(void **state)
 	free(shorter);
 }
 
+/* The ends of a range belong to it; what lies outside is refused; after -- all are operands. */
+static void ranges_of_options(void **state)
+{
+	struct error e;
+	long long n = 3;
+	double x = 0.5;
+	struct option_def table[] = {{'n', "number", OPT_INT, &n, "N", "", 2, 9, .changes = 1},
+		{'x', "share", OPT_REAL, &x, "X", "", -0.25, 1, .changes = 1}, {0}},
+			  *tables[] = {table, NULL};
+	struct {
+		char text[24];
+		int good;
+	} given[] = {{"-n2", 1}, {"-n9", 1}, {"-n1", 0}, {"-n10", 0}, {"-n-3", 0}, {"-n99999999999999999999", 0}, {"-n5.0", 0},
+		{"-x-0.25", 1}, {"--share=1", 1}, {"-x-0.26", 0}, {"-x1.01", 0}, {"--share=nan", 0}, {"--share=", 0}};
+	int operands;
+	char tool[] = "tool";
+	for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+		assert_int_equal(opt_parse(tables, 2, (char *[]){tool, given[i].text}, &operands, &e), given[i].good - 1);
+	char word[][10] = {"tool", "--number", "5", "-", "-x", "0.5", "--", "-n1"}, *argv[8];
+	for (int i = 0; i < 8; i++)
+		argv[i] = word[i];
+	assert_int_equal(opt_parse(tables, 8, argv, &operands, &e), 0);
+	assert_int_equal(operands, 2);
+	assert_string_equal(argv[1], "-");
+	assert_string_equal(argv[2], "-n1");
+	char *text = opt_provenance(tables);
+	assert_string_equal(text, "--number 5 --share 0.5");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +340,7 @@ int main(void)
 		cmocka_unit_test(caller_helps_while_it_waits),
 		cmocka_unit_test(closest_words),
 		cmocka_unit_test(decimal_numbers),
+		cmocka_unit_test(ranges_of_options),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

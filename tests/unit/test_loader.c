@@ -73,9 +73,13 @@ static size_t walk(uint64_t *out, uint64_t batch, uint64_t shards, uint64_t shar
 		.in = s, .want = &want, .seed = 3, .epochs = epochs, .batch = batch, .shards = shards, .shard = shard, .window = window};
 	assert_int_equal(loader_init(&f, &e), 0);
 	assert_int_equal(f.per_epoch, (ROWS + batch * shards - 1) / (batch * shards));
-	loader_seek(&f, from);
 	struct block b = {0};
 	uint64_t epoch, step, expect = from;
+	if (from) { /* back from the last step */
+		loader_seek(&f, f.steps - 1);
+		assert_int_equal(loader_next(&f, &b, &epoch, &step, &e), 1);
+	}
+	loader_seek(&f, from);
 	size_t n = 0;
 	while (loader_next(&f, &b, &epoch, &step, &e) > 0) {
 		assert_int_equal(step, expect++);
@@ -103,9 +107,13 @@ static uint64_t one[8 * ROWS], part[16 * ROWS];
 
 static void every_row_once(void **state)
 {
+	int block[ROWS];
+	for (int i = 0, n = 0; i < ROWS; n++)
+		for (int k = i % 13 + 1; k && i < ROWS; k--)
+			block[i++] = n;
 	static const uint64_t windows[] = {1, 2, 7, 64, 1000};
 	for (int w = 0; w < 5; w++) {
-		size_t n = walk(one, 10, 1, 0, windows[w], 2, 0), k = 0, moved = 0, changed = 0;
+		size_t n = walk(one, 10, 1, 0, windows[w], 2, 0), k = 0, moved = 0, changed = 0, blocks = 0;
 		uint64_t order[2 * ROWS];
 		int seen[ROWS] = {0};
 		for (size_t i = 0; i < n; i++)
@@ -116,8 +124,9 @@ static void every_row_once(void **state)
 			assert_int_equal(seen[order[i]]++, i / ROWS);
 			moved += order[i] != i % ROWS;
 			changed += i >= ROWS && order[i] != order[i - ROWS];
+			blocks += i >= ROWS && block[order[i]] != block[order[i - ROWS]];
 		}
-		assert_true(moved > ROWS && changed > ROWS / 2);
+		assert_true(moved > ROWS && changed > ROWS / 2 && blocks > ROWS / 2);
 	}
 }
 

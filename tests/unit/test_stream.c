@@ -462,6 +462,7 @@ static void stored_pieces(void **state)
 		p[piece + 50] ^= 4;
 		spit(other, p, n);
 		assert_int_equal(read_all(other, &e), -1);
+		assert_non_null(strstr(e.msg, "the checksum of a frame does not match"));
 		p[piece + 50] ^= 4;
 	}
 	free(p);
@@ -497,6 +498,28 @@ static void swapped_blocks(void **state)
 	assert_int_equal(read_index_from(path, 1, &e), 0);
 	free(p);
 	free(q);
+	free(path);
+}
+
+/* A trailer with right sums and checksum, but other rows of the blocks. */
+static void lying_trailer(void **state)
+{
+	struct error e;
+	char *path = at("trailer");
+	size_t n;
+	write_sample(path, 1, 2, 5);
+	uint8_t *p = slurp(path, &n), *entry = p + n - 9 - 8 * 4;
+	size_t first = get_le32(entry) + get_le32(entry + 8) + get_le32(entry + 16) + 14 + 3, content = get_le32(entry + 28);
+	assert_memory_equal(p + first, "END1", 4);
+	assert_int_equal(get_le32(p + first + 36), 5);
+	put_le32(p + first + 36, 6);
+	put_le32(p + first + 40, 4);
+	put_le32(p + first + content, (uint32_t)XXH64(p + first, content, 0));
+	spit(path, p, n);
+	assert_int_equal(read_all(path, &e), -1);
+	assert_non_null(strstr(e.msg, "different value for the rows in a block"));
+	assert_int_equal(read_index(path, &e), -1);
+	free(p);
 	free(path);
 }
 
@@ -631,6 +654,7 @@ int main(void)
 		cmocka_unit_test(hidden_frame),
 		cmocka_unit_test(stored_pieces),
 		cmocka_unit_test(swapped_blocks),
+		cmocka_unit_test(lying_trailer),
 		cmocka_unit_test(changed_while_read),
 		cmocka_unit_test(early_free),
 		cmocka_unit_test(index_over_pipe),
