@@ -3,7 +3,6 @@
 points = dir."/points.tsv"
 # The legend is at the right of the panels.
 if (terminal eq "svg") { set terminal svg size 1700,480 font "sans,13" background "white" } else { set terminal pngcairo size 1700,480 font "sans,10" }
-set output dir."/r2mae-cells.".terminal
 set datafile separator "\t"
 set datafile missing "NA"
 set multiplot

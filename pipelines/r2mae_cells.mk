@@ -73,6 +73,6 @@ r2_plot = $(PIPELINES)/plot.sh r2mae-cells $(R2) $1 "methods='$(METHODS)'; first
 $(R2)/table.txt: $(R2_SCORES) $(R2_IN)/baselines.tsv $(R2)/grid $(PIPELINES)/r2mae-table.sh $(PIPELINES)/r2mae-paper.txt $(PIPELINES)/stats.awk
 	@$(r2_table) $(whole)
 $(R2)/r2mae-cells.svg $(R2)/r2mae-cells.png: $(R2)/r2mae-cells.%: $(R2)/table.txt $(PIPELINES)/r2mae-cells.gp
-	@$(call r2_plot,$*)
+	@$(call r2_plot,$*) $(whole)
 r2mae-cells-now: ## the tables of r2mae-cells from the runs that are done
 	@$(r2_table)
