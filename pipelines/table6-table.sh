@@ -151,13 +151,12 @@ print_metric() {
 		BEGIN {
 			strategy_n = split(strategies, strategy, " ")
 			strategy[0] = "scratch"
-			title["expression"] = "log-normalised expression"
-			title["pca"] = "50 principal components"
+			'"$baselines"'
 		}
 		FILENAME ~ /baselines\.tsv$/ {
 			if (stage == "probe" && $2 == metric && $3 != "NA")
 				baseline[++baseline_n] = sprintf("%-14s", $1) pad(sprintf("%.3f", $3) ($4 == "NA" ? "" : sprintf(" (%.3f to %.3f)", $4, $5)), 28) \
-					"   (" title[$1] ", no network" ($6 == 0 ? "; did not converge" : "") ")"
+					"   (" name[$1] ", no network" ($6 == 0 ? "; did not converge" : "") ")"
 			next
 		}
 		$1 == stage && $2 == metric {

@@ -93,11 +93,7 @@ awk -F '\t' -v arms="expression pca untrained $arms" '
 		return s
 	}
 	function heading(s) { return sprintf("%15s", s) }
-	BEGIN {
-		name["expression"] = "log-normalised expression"
-		name["pca"] = "50 principal components"
-		name["untrained"] = "network, not trained"
-	}
+	BEGIN { '"$baselines"' }
 	END {
 		printf "%-26s %7s %7s %7s %7s %7s %7s %s %s %s %s\n", "", "loss", "lookup", "freq.", "gain", "visible", "hidden", heading("R"), \
 			heading("macro F1"), heading("few labels"), heading("neighbours")
