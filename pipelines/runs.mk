@@ -51,6 +51,9 @@ stop = $(if $1,$(error $1))
 script = BIN=$(BIN) $(PIPELINES)
 stage_in = @$(script)/stage.sh $1/log $2
 
+# $(call plural,N,epoch): "1 epoch", "2 epochs"
+plural = $1 $2$(if $(filter 1,$1),,s)
+
 # At the end of a recipe instead of "> $@": the target is there when it is whole and on disk, so neither a kill nor a power cut leaves a part
 # of it, which make would take for the result
 whole = $(call whole_to,$@)

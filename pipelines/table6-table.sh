@@ -252,5 +252,5 @@ print_metric probe f1_rare "F1 of the rarest third of the classes, probe"
 echo
 for stage in pretrain finetune embed probe; do
 	find "$dir/log" -name "$stage-*.log" -exec cat {} + | sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]*\) MB$/\1 \2/p' |
-		awk -v s=$stage '{ t += $1; if ($2 > m) m = $2 } END { if (NR) printf "%s: %d times, %.0f s in all, at most %d MB\n", s, NR, t, m }'
+		awk -v s=$stage '{ t += $1; if ($2 > m) m = $2 } END { if (NR) printf "%s: %d time%s, %.0f s in all, at most %d MB\n", s, NR, (NR == 1 ? "" : "s"), t, m }'
 done

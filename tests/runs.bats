@@ -44,6 +44,13 @@ latest() { readlink "results/$1/latest"; }
 	run -2 bash opt.sh --one 1 --other ""
 }
 
+@test "runs: one epoch is an epoch, twelve are epochs" {
+	run -0 make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval 'say: ; @echo "$(pretrained_how)"' SCALE=tiny EPOCHS=1 say
+	assert_output --partial "tiny, 1 epoch of batches of"
+	run -0 make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval 'say: ; @echo "$(pretrained_how)"' SCALE=tiny EPOCHS=12 say
+	assert_output --partial "tiny, 12 epochs of batches of"
+}
+
 @test "run.sh: other settings, another file of the same name, a file that has changed: another folder; the same settings: the same one" {
 	was=$(folder DATA=plain.h5ad SEED=1)
 	assert_regex "$was" '^results/demo/plain-[0-9a-f]{8}$'
