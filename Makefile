@@ -1,7 +1,7 @@
 # corrmask. `make help` lists the targets.
 #
 # Variables you can set:
-#   PREFIX=FOLDER  where to install; default /usr/local. DESTDIR= goes before it
+#   PREFIX=FOLDER  where to install, without spaces; default /usr/local. DESTDIR= goes before it
 #   CC= CFLAGS= CPPFLAGS= LDFLAGS= LDLIBS=              as everywhere; CC is gcc
 #   VARIANT=release|debug|asan|tsan|fuzz                each has its own folder under build/; default release
 #   MARCH=FLAG     processor of the build; default -march=x86-64-v3 (AVX2, FMA) on x86-64, none elsewhere
@@ -191,7 +191,8 @@ include $(PIPELINES)/runs.mk tests/smoke.mk $(sort $(wildcard tests/bench/*.mk))
 
 # ---- Installation ----
 
-DEST  = $(DESTDIR)$(patsubst ~/%,$(HOME)/%,$(PREFIX))
+INTO  = $(patsubst ~/%,$(HOME)/%,$(PREFIX))
+DEST  = $(DESTDIR)$(INTO)
 SHARE = $(DEST)/share/corrmask
 DOC   = $(DEST)/share/doc/corrmask
 PAGES := $(notdir $(wildcard man/*.[1-9]))
@@ -202,8 +203,11 @@ MODULES = scstream.py scstream_convert.py
 # Where this python3 finds modules that are installed under PREFIX, if anywhere
 PYTHON   ?= python3
 PYTHONDIR = $(shell $(PYTHON) -c 'import site, sys; print(*[d for d in site.getsitepackages() + [site.getusersitepackages()] \
-	if d.startswith(sys.argv[1] + "/lib/")][:1])' "$(patsubst ~/%,$(HOME)/%,$(PREFIX))" 2>/dev/null)
+	if d.startswith(sys.argv[1] + "/lib/")][:1])' "$(INTO)" 2>/dev/null)
 
+ifneq ($(and $(filter install,$(MAKECMDGOALS)),$(word 2,$(INTO))),)
+$(error install: PREFIX '$(INTO)' has a space: the experiments are run by make, which reads no such names of folders)
+endif
 install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -d "$(DEST)/bin" "$(SHARE)/pipelines" "$(DOC)"
 	install -m 755 $(TOOLS:%=$(BIN)/%) "$(DEST)/bin"

@@ -7,9 +7,13 @@
 """
 import sys
 
-import scstream
-import torch
-import transformers
+try:
+    import accelerate          # for transformers.Trainer
+    import scstream
+    import torch
+    import transformers
+except ModuleNotFoundError as missing:
+    sys.exit("hf_trainer.py: this Python has no %s: pip install torch transformers accelerate, and scstream from the sources of corrmask" % missing.name)
 
 
 def collate(cells):

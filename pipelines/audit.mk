@@ -121,4 +121,4 @@ $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv): $(GS)/genesets.%.tsv: $(GS)/%.edges.ts
 $(GS)/genesets.txt: $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv) $(PIPELINES)/audit-report.sh
 	@$(script)/audit-report.sh genesets $(GS) $(audit_of) $(call text,GENESETS) $(call text,GENE_SKIP) $(whole)
 $(GS)/genesets.svg $(GS)/genesets.png: $(GS)/genesets.%: $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv) $(PIPELINES)/genesets.gp
-	@$(PIPELINES)/plot.sh genesets $(GS) $*
+	@$(PIPELINES)/plot.sh genesets $(GS) $* $(whole)

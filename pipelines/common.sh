@@ -9,6 +9,10 @@ export LC_NUMERIC=C
 # shellcheck disable=SC2034 # the scripts' own: their folder
 here=$(dirname "$0")
 
+# What networks are compared with: statements of awk that fill the array name
+# shellcheck disable=SC2034 # the scripts'
+baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 principal components"; name["untrained"] = "network, not trained"'
+
 # usage: print the script's synopsis and example, which are its comment lines that are indented by five spaces
 usage() {
 	sed -n 's/^#     //p' "$0" >&2

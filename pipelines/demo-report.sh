@@ -49,9 +49,9 @@ printf '%-44s %10s %10s %10s   %s\n' "linear probe of cell types, held-out cells
 	"95 % interval of macro F1, $(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$dir/pca.probe.tsv") drawn anew"
 awk -F '\t' '
 	BEGIN {
-		name["expression"] = "log-normalised expression, no network"
-		name["pca"] = "50 principal components, no network"
-		name["untrained"] = "network, not trained"
+		'"$baselines"'
+		name["expression"] = name["expression"] ", no network"
+		name["pca"] = name["pca"] ", no network"
 		name["random"] = "network, random masks"
 		name["corrmask"] = "network, CorrMask masks"
 	}

@@ -1,6 +1,5 @@
 # Left: loss of a masked gene with its partners visible and hidden, one line a network. Right: macro F1 of probes of cell types.
 if (terminal eq "svg") { set terminal svg size 1050,420 font "sans,13" background "white" } else { set terminal pngcairo size 1050,420 font "sans,10" }
-set output dir."/demo.".terminal
 set datafile separator "\t"
 points = dir."/points.tsv"
 seeds = system("cut -f 2 '".points."' | sort -nu | tr '\n' ' '")

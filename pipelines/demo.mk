@@ -45,4 +45,4 @@ $(DEMO)/report.txt: $(call reliance_losses,$(DEMO_MODELS),$(DEMO_SEEDS)) $(patsu
 	@$(script)/demo-report.sh $(DEMO) $(PREPARED) $(PRETRAINED) $(RELIANCE) '$(DEMO_SEEDS)' $(call text,DATA) $(call text,LABEL) '$(CELLS)' \
 		$(call quote,$(pretrained_how)) $(whole)
 $(DEMO)/demo.svg $(DEMO)/demo.png: $(DEMO)/demo.%: $(DEMO)/report.txt $(PIPELINES)/demo.gp
-	@$(PIPELINES)/plot.sh demo $(DEMO) $*
+	@$(PIPELINES)/plot.sh demo $(DEMO) $* $(whole)

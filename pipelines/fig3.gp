@@ -1,6 +1,5 @@
 # Three panels as in the paper: the truth, adjacency, co-occurrence. A point is a square of 4 x 4 genes.
 if (terminal eq "svg") { set terminal svg size 1200,430 font "sans,13" background "white" } else { set terminal pngcairo size 1200,430 font "sans,10" }
-set output dir."/fig3.".terminal
 # Only few squares exceed the colour scale. (stats obeys ranges, so it comes before them.)
 stats dir."/matrix-A.txt" matrix nooutput name "A"
 stats dir."/matrix-C.txt" matrix nooutput name "C"

@@ -35,4 +35,4 @@ $(FIG3)/table.txt: $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(PIPELINES)/fig3-table.s
 	@$(PIPELINES)/fig3-table.sh $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(whole)
 
 $(FIG3)/fig3.svg $(FIG3)/fig3.png: $(FIG3)/fig3.%: $(FIG3_MAPS) $(PIPELINES)/fig3.gp
-	@$(PIPELINES)/plot.sh fig3 $(FIG3) $*
+	@$(PIPELINES)/plot.sh fig3 $(FIG3) $* $(whole)

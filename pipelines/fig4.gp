@@ -1,6 +1,5 @@
 # Left: accuracy by modularity. Right: the gap, with the paper's statement (none below 0.25, about 10 points at 1).
 if (terminal eq "svg") { set terminal svg size 1100,500 font "sans,13" background "white" } else { set terminal pngcairo size 1100,500 font "sans,10" }
-set output dir."/fig4.".terminal
 set datafile separator "\t"
 set multiplot layout 1,2
 set border 3

@@ -1,7 +1,6 @@
 # Macro F1 by lambda, the share of the masks that follow the graph, on the largest corpus (the paper's figure 7), with standard deviations over seeds. Left: fine-tuned; right: a probe.
 points = dir."/points.tsv"
 if (terminal eq "svg") { set terminal svg size 900,400 font "sans,13" background "white" } else { set terminal pngcairo size 900,400 font "sans,10" }
-set output dir."/fig7.".terminal
 set datafile separator "\t"
 set multiplot layout 1,2
 set border 3

@@ -1,6 +1,5 @@
 # Precision of the k strongest edges (full lines) and of random pairs of equally frequent genes (dashed).
 if (terminal eq "svg") { set terminal svg size 800,520 font "sans,13" background "white" } else { set terminal pngcairo size 800,520 font "sans,10" }
-set output dir."/genesets.".terminal
 set datafile separator "\t"
 set logscale x
 set xlabel "k strongest edges"

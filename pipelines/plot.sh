@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Draw FOLDER/FIGURE.svg or .png with FIGURE.gp, which reads tables under FOLDER. VARIABLES sets more variables: 'name=value; ...'.
+# Draw a figure to standard output with FIGURE.gp, which reads tables under FOLDER. VARIABLES sets more variables: 'name=value; ...'.
 #     plot.sh FIGURE FOLDER svg|png [VARIABLES]
 . "$(dirname "$0")/common.sh"
 [ $# -ge 3 ] || usage
 figure=$1 dir=$2 terminal=$3
 mkdir -p "$dir/log"
-gnuplot -e "dir='$dir'; terminal='$terminal'; ${4:-}" "$here/$figure.gp" 2> "$dir/log/gnuplot-$terminal.log" || {
+# cat fails if the disk is full; gnuplot does not
+gnuplot -e "dir='$dir'; terminal='$terminal'; ${4:-}" "$here/$figure.gp" 2> "$dir/log/gnuplot-$terminal.log" | cat || {
 	cat "$dir/log/gnuplot-$terminal.log" >&2
 	exit 1
 }

@@ -21,7 +21,7 @@ PRETRAINED_SETTINGS := $(PREPARED_SETTINGS) EPOCHS BATCH CONFIG LR $(if $(value 
 $(eval $(call run_folder,PRETRAINED,pretrained,$(PRETRAINED_SETTINGS)))
 PRETRAINED_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scsample depgraph)
 pretrained_stage = $(call stage_in,$(PRETRAINED),$1)
-pretrained_how = $(CONFIG), $(EPOCHS) epochs of batches of $(BATCH), rate $(LR)$(PT_ARGS:%= %)
+pretrained_how = $(CONFIG), $(call plural,$(EPOCHS),epoch) of batches of $(BATCH), rate $(LR)$(PT_ARGS:%= %)
 
 $(PREPARED)/shuffled.graph: $(PREPARED)/corpus.graph
 	$(call prepared_stage,depgraph-shuffle) $(BIN)/depgraph -v --shuffle --seed $(SEED) -@ $(THREADS) -o $@ $<

@@ -17,9 +17,9 @@ embed() {
 	"$here/r2mae-probe.sh" "$inputs/$name" "$inputs" "$threads" "$iterations"
 }
 few=$(scview --vocab "$inputs/genes.counts" | tail -n +2 | wc -l)
-stage log-expression embed log-expression 100 --expression
-stage pca-50 embed pca-50 500 --pca $((few < 50 ? few : 50))
-for name in log-expression pca-50; do
+stage expression embed expression 100 --expression
+stage pca embed pca 500 --pca $((few < 50 ? few : 50))
+for name in expression pca; do
 	for f in "$inputs/$name"/*.score.tsv; do
 		part=${f##*/}
 		sed "1d; s/^/$name\t${part%.score.tsv}\t/" "$f"

@@ -3,7 +3,6 @@
 points = dir."/points.tsv"
 # The legend is at the right of the panels.
 if (terminal eq "svg") { set terminal svg size 1700,480 font "sans,13" background "white" } else { set terminal pngcairo size 1700,480 font "sans,10" }
-set output dir."/r2mae-cells.".terminal
 set datafile separator "\t"
 set datafile missing "NA"
 set multiplot
@@ -18,7 +17,7 @@ set tics nomirror
 set grid ytics lc rgb "#dddddd"
 colour(m) = m eq "fixed-0.10" ? 0xbbbbbb : m eq "fixed-0.25" ? 0x888888 : m eq "fixed-0.50" ? 0x444444 : m eq "mdlm" ? 0x4060a0 : \
 	m eq "dynamic" ? 0x70b0d0 : m eq "r2mae" ? 0xc04020 : m eq "r2mae-dynamic" ? 0xe0a030 : m eq "cl" ? 0x409050 : m eq "r2mae-cl" ? 0x8050a0 : \
-	strstrt("log-expression pca-50 untrained", m) ? 0x609060 : 0xa07850
+	strstrt("expression pca untrained", m) ? 0x609060 : 0xa07850
 done = ""
 do for [m in methods] { if (int(system("awk -F '\t' '$3 == \"".m."\"' ".points." | wc -l"))) { done = done." ".m } }
 if (!words(done)) exit
@@ -36,7 +35,7 @@ set title "Probe, cells of other donors"
 unset xlabel
 set ylabel "balanced accuracy"
 all = ""
-do for [m in "log-expression pca-50 untrained ".methods] { if (int(system("awk -F '\t' '$1 == \"label\" && $3 == \"".m."\"' ".points." | wc -l"))) { all = all." ".m } }
+do for [m in "expression pca untrained ".methods] { if (int(system("awk -F '\t' '$1 == \"label\" && $3 == \"".m."\"' ".points." | wc -l"))) { all = all." ".m } }
 set xrange [0:words(all) + 1]
 set xtics rotate by 40 right ()
 do for [i = 1:words(all)] { set xtics add (word(all, i) i) }

@@ -1,7 +1,6 @@
 # Lines are theory, points are means of simulations with their standard deviations. Panel F shows accuracies of trained models (panel_f: panel-f.tsv,
 # of r2mae-accuracy.sh).
 if (terminal eq "svg") { set terminal svg size 1500,720 font "sans,12" background "white" } else { set terminal pngcairo size 1500,720 font "sans,9" }
-set output dir."/fig1.".terminal
 set datafile separator "\t"
 set datafile missing "inf"
 if (panel_f) { set multiplot layout 3,3 } else { set multiplot layout 2,4 }

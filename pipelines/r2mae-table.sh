@@ -79,7 +79,7 @@ table() {
 						if (what == "GAP" && f[7])
 							value = sprintf("%+.4f ± %s (p %s)%s", f[8], f[9] == "NA" ? "-" : sprintf("%.4f", f[9]), f[11], few(f[7]))
 						else if (what == "MEAN")
-							value = sprintf("%.4f", f[5]) (f[6] == "NA" ? "" : sprintf(" ± %.4f", f[6])) (method[j] ~ /^(log-expression|pca-50)$/ ? "" : few(f[4]))
+							value = sprintf("%.4f", f[5]) (f[6] == "NA" ? "" : sprintf(" ± %.4f", f[6])) (method[j] ~ /^(expression|pca)$/ ? "" : few(f[4]))
 						any += value != "-"
 					}
 					text = text pad(value, width)
@@ -96,7 +96,7 @@ bootstrap() {
 	for m in $1; do
 		for k in $seeds; do
 			f=$dir/runs/$m-$k/label.replicates.tsv
-			[ "$m" != log-expression ] && [ "$m" != pca-50 ] || f=$inputs/$m/label.replicates.tsv
+			[ "$m" != expression ] && [ "$m" != pca ] || f=$inputs/$m/label.replicates.tsv
 			[ ! -e "$f" ] || [ ! -e "$dir/runs/$base-$k/label.replicates.tsv" ] ||
 				paste "$dir/runs/$base-$k/label.replicates.tsv" "$f" | sed "1d; s/^/$m\t/"
 		done
@@ -139,13 +139,14 @@ echo "mean ± standard deviation over seeds ($seeds); gaps to $base are paired b
 table "Masked genes of validation cells: Pearson correlation in a cell, by the share of genes that are masked" MEAN "untrained $methods" "$(rates pearson)"
 table "  gap to $base" GAP "$others" "$(rates pearson)"
 table "The same, Spearman correlation" MEAN "untrained $methods" "$(rates spearman)"
-table "Probe of $(cat "$inputs/label")$(sed 's/^..*/ and &/' "$inputs/target") in cells of other donors" MEAN "log-expression pca-50 untrained $methods" "$probe"
+table "Probe of $(cat "$inputs/label")$(sed 's/^..*/ and &/' "$inputs/target") in cells of other donors" MEAN "expression pca untrained $methods" "$probe"
+echo "expression, pca: log-normalised expression and its 50 principal components, no network; untrained: random weights"
 table "  gap to $base" GAP "$others" "$probe"
 
 group=$(cat "$inputs/group")
 echo
 echo "  gap to $base, mean over seeds: 95 % interval over 1,000 draws of the tested ${group:-cell}s"
-bootstrap "log-expression pca-50 untrained $others"
+bootstrap "expression pca untrained $others"
 
 table "Effective rank of the embeddings of validation cells" MEAN "untrained $methods" "rank/entropy=entropy rank/effective_rank=exp(entropy)"
 
@@ -153,7 +154,7 @@ table "Effective rank of the embeddings of validation cells" MEAN "untrained $me
 metrics=$(for c in $probe; do echo "${c%=*}"; done | sed 's/.*\///' | tr '\n' '+')
 mkdir -p "$dir/means"
 ranked=()
-for m in log-expression pca-50 untrained $methods; do
+for m in expression pca untrained $methods; do
 	awk -F '\t' -v m="$m" -v probe="$probe" '
 		BEGIN { print "metric\tvalue"; n = split(probe, p, " "); for (i = 1; i <= n; i++) { sub(/=.*/, "", p[i]); want[p[i]] } }
 		$3 == m && ($1 "/" $2) in want { print $2 "\t" $5 }' "$dir/points.tsv" > "$dir/means/$m"

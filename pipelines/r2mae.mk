@@ -40,7 +40,7 @@ R2MAE_F := $(if $(value ACCURACY),$(R2MAE_FIG1)/panel-f.tsv)
 $(R2MAE_FIG1)/panel-f.tsv: $(PIPELINES)/r2mae-accuracy.sh | $(R2MAE_FIG1)/settings
 	@$(PIPELINES)/r2mae-accuracy.sh $(call text,ACCURACY) $(whole)
 $(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png: $(R2MAE_FIG1)/fig1.%: $(R2MAE_CURVES) $(R2MAE_F) $(PIPELINES)/r2mae-fig1.gp
-	@$(PIPELINES)/plot.sh r2mae-fig1 $(R2MAE_FIG1) $* 'runs = $(if $(filter tiny,$(SCALE)),5,100); panel_f = $(if $(R2MAE_F),1,0)'
+	@$(PIPELINES)/plot.sh r2mae-fig1 $(R2MAE_FIG1) $* 'runs = $(if $(filter tiny,$(SCALE)),5,100); panel_f = $(if $(R2MAE_F),1,0)' $(whole)
 
 # $(eval $(call r2mae_table,FOLDER,table5))
 define r2mae_table

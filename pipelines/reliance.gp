@@ -1,7 +1,6 @@
 # Left: the losses with visible and with hidden partners, one line a network, and of two tables without a network. Right: their difference R.
 points = dir."/points.tsv"
 if (terminal eq "svg") { set terminal svg size 1000,440 font "sans,13" background "white" } else { set terminal pngcairo size 1000,440 font "sans,10" }
-set output dir."/reliance.".terminal
 set datafile separator "\t"
 strategies = system("cut -f 1 '".points."' | uniq | tr '\n' ' '")
 seeds = system("cut -f 2 '".points."' | sort -nu | tr '\n' ' '")

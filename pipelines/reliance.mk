@@ -53,4 +53,4 @@ $(RELIANCE)/table.txt: $(call reliance_losses,$(RELIANCE_STRATEGIES),$(RELIANCE_
 	@$(script)/reliance-table.sh $(RELIANCE) $(PREPARED) '$(RELIANCE_STRATEGIES)' '$(RELIANCE_SEEDS)' $(call text,DATA) \
 		$(call quote,$(pretrained_how)) $(whole)
 $(RELIANCE)/reliance.svg $(RELIANCE)/reliance.png: $(RELIANCE)/reliance.%: $(RELIANCE)/table.txt $(PIPELINES)/reliance.gp
-	@$(PIPELINES)/plot.sh reliance $(RELIANCE) $*
+	@$(PIPELINES)/plot.sh reliance $(RELIANCE) $* $(whole)

@@ -2,7 +2,6 @@
 array Colour[8] = [0x0072b2, 0xe69f00, 0x009e73, 0xd55e00, 0x56b4e9, 0xcc79a7, 0x8a8a8a, 0xa89a00]
 rows = (curves + 1) / 2
 set terminal svg size 460,(320 + 18 * rows) font "sans-serif,12"
-set output out
 set datafile separator "\t"
 set border 3
 set tics nomirror

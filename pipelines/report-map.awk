@@ -51,7 +51,7 @@ END {
 	scale_x = (W - 2 * MARGIN) / shorten("x", used)
 	scale_y = (H - 2 * MARGIN) / shorten("y", used)
 	dot = n > 6000 ? 2 : n > 1500 ? 3 : n > 500 ? 4 : 5
-	svg_start(W, H + 18 + 16 * rows, title, "Map of " n " cells in " classes " classes: near cells have similar embeddings. The most frequent class is " class[1] ".")
+	svg_start(W, H + 18 + 16 * rows, title, "Map of " n " cells in " classes (classes == 1 ? " class" : " classes") ": near cells have similar embeddings. The most frequent class is " class[1] ".")
 	for (i = 1; i <= n; i++) {
 		a = int(MARGIN + place["x", bin_x[i]] * scale_x + 0.5)
 		b = int(MARGIN + place["y", bin_y[i]] * scale_y + 0.5)

@@ -48,7 +48,7 @@ END {
 	}
 	scale_x = (W - 2 * MARGIN) / (right > left ? right - left : 1)
 	scale_y = (H - 2 * MARGIN) / (high > low ? high - low : 1)
-	svg_start(W, H + 4, title, n " genes in " modules " modules, with the " (edges < MOST ? edges + 0 : MOST) " strongest of " edges + 0 " edges. The page has the modules as a table.")
+	svg_start(W, H + 4, title, n " genes in " modules (modules == 1 ? " module" : " modules") ", with the " (edges < MOST ? edges + 0 : MOST) " strongest of " edges + 0 " edges. The page has the modules as a table.")
 	for (i = 1; i <= n; i++) {
 		t = token[i]
 		px[t] = int(MARGIN + (x[t] - left) * scale_x + 0.5)

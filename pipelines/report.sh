@@ -63,7 +63,8 @@ curves() {
 	all=$(cat "$file")
 	for ((k = 1; k <= all; k++)); do
 		n=$(awk '/^$/ { e++ } END { print e / 2 + 1 }' "$file.$k")
-		gnuplot -e "file='$file.$k'; out='$own/$1-$k.svg'; curves=$n; kind='$2'; x_name='$3'; y_name='$4'" "$here/report-curves.gp" 2> "$own/gnuplot.log" || {
+		gnuplot -e "file='$file.$k'; curves=$n; kind='$2'; x_name='$3'; y_name='$4'" "$here/report-curves.gp" 2> "$own/gnuplot.log" |
+			cat > "$own/$1-$k.svg" || { # cat fails if the disk is full; gnuplot does not
 			cat "$own/gnuplot.log" >&2
 			exit 1
 		}

@@ -51,9 +51,13 @@ stop = $(if $1,$(error $1))
 script = BIN=$(BIN) $(PIPELINES)
 stage_in = @$(script)/stage.sh $1/log $2
 
+# $(call plural,N,epoch): "1 epoch", "2 epochs"
+plural = $1 $2$(if $(filter 1,$1),,s)
+
 # At the end of a recipe instead of "> $@": the target is there when it is whole and on disk, so neither a kill nor a power cut leaves a part
 # of it, which make would take for the result
-whole = > $@.new && sync $@.new && mv $@.new $@ && sync $(@D) || { rm -f $@.new; exit 1; }
+whole = $(call whole_to,$@)
+whole_to = > $1.new && sync $1.new && mv $1.new $1 && sync $(dir $1) || { rm -f $1.new; exit 1; }
 
 # $(call jobs_for,GOAL,N): GOAL in a make with as many jobs as there are threads, at most N, unless this make has -j
 jobs_for = +@$(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) \

@@ -151,13 +151,12 @@ print_metric() {
 		BEGIN {
 			strategy_n = split(strategies, strategy, " ")
 			strategy[0] = "scratch"
-			title["expression"] = "log-normalised expression"
-			title["pca"] = "50 principal components"
+			'"$baselines"'
 		}
 		FILENAME ~ /baselines\.tsv$/ {
 			if (stage == "probe" && $2 == metric && $3 != "NA")
 				baseline[++baseline_n] = sprintf("%-14s", $1) pad(sprintf("%.3f", $3) ($4 == "NA" ? "" : sprintf(" (%.3f to %.3f)", $4, $5)), 28) \
-					"   (" title[$1] ", no network" ($6 == 0 ? "; did not converge" : "") ")"
+					"   (" name[$1] ", no network" ($6 == 0 ? "; did not converge" : "") ")"
 			next
 		}
 		$1 == stage && $2 == metric {
@@ -253,5 +252,5 @@ print_metric probe f1_rare "F1 of the rarest third of the classes, probe"
 echo
 for stage in pretrain finetune embed probe; do
 	find "$dir/log" -name "$stage-*.log" -exec cat {} + | sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]*\) MB$/\1 \2/p' |
-		awk -v s=$stage '{ t += $1; if ($2 > m) m = $2 } END { if (NR) printf "%s: %d times, %.0f s in all, at most %d MB\n", s, NR, t, m }'
+		awk -v s=$stage '{ t += $1; if ($2 > m) m = $2 } END { if (NR) printf "%s: %d time%s, %.0f s in all, at most %d MB\n", s, NR, (NR == 1 ? "" : "s"), t, m }'
 done

@@ -10,7 +10,6 @@ names = 70 + 8.0 * longest                                  # pixels
 wide = 1500 + names
 tall = 460.0 > 130 + 20.0 * n ? 460.0 : 130 + 20.0 * n
 if (terminal eq "svg") { set terminal svg size wide,tall font "sans,13" background "white" } else { set terminal pngcairo size wide,tall font "sans,10" }
-set output dir."/table6.".terminal
 set datafile separator "\t"
 set multiplot
 edge(panel, x) = (500 * panel + x) / wide                   # of a panel, as a share of the width

@@ -141,16 +141,16 @@ $(foreach s,$(STRATEGIES),$(foreach z,$(T6_SIZES),$(eval $(call t6_rule,$s,$z)))
 # This file changes if the table must be made again although no training is new.
 $(T6)/grid: FORCE | $(T6)/settings
 	$(call remember,$(STRATEGIES); $(T6_SIZES); $(T6_SEEDS))
-t6_how = label $(LABEL); pre-training: $(CONFIG), $(T6_EPOCHS) epochs of batches of $(BATCH), rate $(LR)$(PT_ARGS:%= %);\
- fine-tuning: at most $(FT_EPOCHS) epochs of batches of $(FT_BATCH), rate $(FT_LR), $(FT_STOP)$(FT_ARGS:%= %)
+t6_how = label $(LABEL); pre-training: $(CONFIG), $(call plural,$(T6_EPOCHS),epoch) of batches of $(BATCH), rate $(LR)$(PT_ARGS:%= %);\
+ fine-tuning: at most $(call plural,$(FT_EPOCHS),epoch) of batches of $(FT_BATCH), rate $(FT_LR), $(FT_STOP)$(FT_ARGS:%= %)
 t6_table = $(PIPELINES)/table6-table.sh $(T6) $(T6_IN) '$(STRATEGIES)' '$(T6_SIZES)' '$(T6_SEEDS)' $(call quote,$(t6_how))
 t6_plot = $(PIPELINES)/plot.sh table6 $(T6) $1 "strategies='$(STRATEGIES)'"
 $(T6)/table.txt: $(T6_SCORES) $(T6_BASELINES) $(T6)/grid $(PIPELINES)/table6-table.sh $(PIPELINES)/stats.awk
 	@$(t6_table) $(whole)
 $(T6)/table6.svg $(T6)/table6.png: $(T6)/table6.%: $(T6)/table.txt $(PIPELINES)/table6.gp
-	@$(call t6_plot,$*)
+	@$(call t6_plot,$*) $(whole)
 $(T6)/fig7.svg $(T6)/fig7.png: $(T6)/fig7.%: $(T6)/table.txt $(PIPELINES)/fig7.gp
-	@$(PIPELINES)/plot.sh fig7 $(T6) $*
+	@$(PIPELINES)/plot.sh fig7 $(T6) $* $(whole)
 table6-now: ## table 6 from the runs that are done
 	@$(t6_table)
-	@! command -v gnuplot >/dev/null || { $(call t6_plot,svg); $(call t6_plot,png); }
+	@! command -v gnuplot >/dev/null || { $(foreach x,svg png,$(call t6_plot,$x) $(call whole_to,$(T6)/table6.$x);) }

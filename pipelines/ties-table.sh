@@ -93,11 +93,7 @@ awk -F '\t' -v arms="expression pca untrained $arms" '
 		return s
 	}
 	function heading(s) { return sprintf("%15s", s) }
-	BEGIN {
-		name["expression"] = "log-normalised expression"
-		name["pca"] = "50 principal components"
-		name["untrained"] = "network, not trained"
-	}
+	BEGIN { '"$baselines"' }
 	END {
 		printf "%-26s %7s %7s %7s %7s %7s %7s %s %s %s %s\n", "", "loss", "lookup", "freq.", "gain", "visible", "hidden", heading("R"), \
 			heading("macro F1"), heading("few labels"), heading("neighbours")
@@ -113,7 +109,7 @@ awk -F '\t' -v arms="expression pca untrained $arms" '
 			printf "%-26s %7s %7s %7s %7s %7s %7s %s %s %s %s%s\n", (a in name ? name[a] : a), text(a, "loss", f), text(a, "medians", "%.3f"), \
 				text(a, "frequency", "%.3f"), text(a, "gain", "%+.3f"), text(a, "visible", f), text(a, "hidden", f), \
 				(a == "untrained" ? heading("") : both(a, "R", "%+.3f")), both(a, "macro_f1", "%.3f"), both(a, "few_macro_f1", "%.3f"), \
-				both(a, "knn_macro_f1", "%.3f"), (n[a] < most ? " [" n[a] " seeds]" : "") (mean[a, "converged"] < 1 ? "  *" : "")
+				both(a, "knn_macro_f1", "%.3f"), (n[a] < most ? " [" n[a] (n[a] == 1 ? " seed]" : " seeds]") : "") (mean[a, "converged"] < 1 ? "  *" : "")
 			stopped = stopped || mean[a, "converged"] < 1
 		}
 		if (stopped) print "* the probe from all labels was stopped before it had converged, in some seeds or all"

@@ -1,7 +1,6 @@
 # Above: the loss of a masked token beside the lookup, and the partner reliance. Below: cell types. A point is a seed, a bar the mean.
 points = dir."/points.tsv"
 if (terminal eq "svg") { set terminal svg size 1250,820 font "sans,13" background "white" } else { set terminal pngcairo size 1250,820 font "sans,10" }
-set output dir."/ties.".terminal
 set datafile separator "\t"
 arms = system("cut -f 1 '".points."' | uniq | awk '/-/ && !seen[$0]++' | tr '\n' ' '")
 genes = system("cut -f 1 '".points."' | uniq | awk '/-/ && !/^value/ && !seen[$0]++' | tr '\n' ' '")

@@ -110,6 +110,6 @@ ties_table = $(script)/ties-table.sh $(TIES) '$(ARMS)' '$(TIES_SEEDS)' $(call te
 $(TIES)/table.txt: $(TIES_RUNS) $(TIES_REFERENCES) $(TIES)/grid $(addprefix $(PIPELINES)/,ties-table.sh stats.awk)
 	@$(ties_table) $(whole)
 $(TIES)/ties.svg $(TIES)/ties.png: $(TIES)/ties.%: $(TIES)/table.txt $(PIPELINES)/ties.gp
-	@$(PIPELINES)/plot.sh ties $(TIES) $*
+	@$(PIPELINES)/plot.sh ties $(TIES) $* $(whole)
 ties-now: ## the table of make ties from the runs that are done
 	@$(ties_table)

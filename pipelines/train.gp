@@ -1,7 +1,6 @@
-# gnuplot -e 'file="MODEL/train.tsv"; out="train.svg"' train.gp: loss, validation metrics and learning rate of a training.
-# out ends in .svg or .png. Columns of train.tsv are found by name; those of --eval are optional.
-if (out[strlen(out)-3:] eq ".svg") { set terminal svg size 1000,900 font "sans,13" background "white" } else { set terminal pngcairo size 1000,900 font "sans,11" }
-set output out
+# gnuplot -e 'file="MODEL/train.tsv"; terminal="svg"' train.gp: loss, validation metrics and learning rate of a training.
+# terminal is svg or png. Columns of train.tsv are found by name; those of --eval are optional.
+if (terminal eq "svg") { set terminal svg size 1000,900 font "sans,13" background "white" } else { set terminal pngcairo size 1000,900 font "sans,11" }
 set datafile separator "\t"
 set datafile missing "NA"
 columns = system(sprintf("head -n 1 '%s' | tr '\\t' ' '", file))

@@ -5,4 +5,4 @@
 plot-train: ## plot loss, validation metrics and learning rate of a training (MODEL=)
 	@[ -n '$(MODEL)' ] || { echo 'plot-train: MODEL=DIR is needed' >&2; exit 2; }
 	@[ -e '$(MODEL)/train.tsv' ] || { echo 'plot-train: $(MODEL)/train.tsv does not exist' >&2; exit 1; }
-	@for x in svg png; do gnuplot -e "file='$(MODEL)/train.tsv'; out='$(MODEL)/train.$$x'" $(PIPELINES)/train.gp || exit 1; echo '$(MODEL)/train.'$$x; done
+	@$(PIPELINES)/plot-train.sh '$(MODEL)'

@@ -3,6 +3,7 @@
 #include "nn/device.h"
 #include "train/weights.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 struct ops *cli_device(const struct cli *c)
@@ -37,4 +38,11 @@ void cli_same_vocab(const struct vocab *v, const struct model_config *c, const c
 		die("%s", e.msg);
 	if (differ)
 		warn("%s", e.msg);
+}
+
+void cli_unknown_groups(const struct groups *g, uint64_t unknown, uint64_t cells, const char *name)
+{
+	if (unknown)
+		warn("%s: %" PRIu64 " of %" PRIu64 " cells are of no group that the model knows (column '%s'): no covariate for them", name,
+			unknown, cells, g->column);
 }

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "nn/model.h"
+#include "train/groups.h"
 
 /* Open the device of --device for the threads of --threads, and print its name. */
 struct ops *cli_device(const struct cli *c);
@@ -14,5 +15,8 @@ void cli_same_positions(const struct model_config *c, const char *dir, const str
 
 /* Compare the stream's vocabulary with v, the vocabulary of the model in dir (see vocab_same). Dies, or warns of a small difference. */
 void cli_same_vocab(const struct vocab *v, const struct model_config *c, const char *dir, const struct stream *in);
+
+/* Warn if `unknown` of the cells of the stream `name` have no group that the model knows. */
+void cli_unknown_groups(const struct groups *g, uint64_t unknown, uint64_t cells, const char *name);
 
 #endif

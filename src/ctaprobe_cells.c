@@ -347,8 +347,9 @@ static void warn_shared(const struct embeddings *a, const struct embeddings *b, 
 			first = shared++ ? first : b->group[i];
 		}
 	if (shared)
-		warn("%s: %zu values of column '%s' ('%s'%s) have cells in the training data too", stream_name(b->s), shared,
-			cells_set.group, groups->name[first], shared > 1 ? ", ..." : "");
+		warn("%s: %zu %s of column '%s' ('%s'%s) %s cells in the training data too", stream_name(b->s), shared,
+			shared == 1 ? "value" : "values", cells_set.group, groups->name[first], shared == 1 ? "" : ", ...",
+			shared == 1 ? "has" : "have");
 	free(trained);
 }
 

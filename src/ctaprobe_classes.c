@@ -167,8 +167,8 @@ void warn_untrained(const struct split *s, const struct classes *c)
 		n[s->from->y[s->train[i]]] = 0;
 	for (size_t k = 0; k < c->n; k++)
 		if (n[k])
-			warn("%s: class '%s' (%zu cells) is not in the training cells and is never predicted", stream_name(s->to->s),
-				c->name[k], n[k]);
+			warn("%s: class '%s' (%zu cell%s) is not in the training cells and is never predicted", stream_name(s->to->s),
+				c->name[k], n[k], n[k] == 1 ? "" : "s");
 	free(n);
 }
 

@@ -455,7 +455,8 @@ int genes_main(int argc, char **argv)
 		free(in.logit);
 	}
 	if (t.unlabelled)
-		info("%llu tokens of held-out genes without a class are left out", (unsigned long long)t.unlabelled);
+		info("%llu %s of held-out genes without a class %s left out", (unsigned long long)t.unlabelled,
+			t.unlabelled == 1 ? "token" : "tokens", t.unlabelled == 1 ? "is" : "are");
 	if (t.scores) {
 		xmemclose(t.scores, &scores);
 		write_text(scores_path, scores);

@@ -178,8 +178,9 @@ static void warn_unknown(const struct scored *s, const struct classes *c, const 
 			first = k;
 		}
 	if (kinds)
-		warn("%s: %zu cells of %zu %s that the model does not know ('%s'%s) are never predicted right; --known leaves them out",
-			name, cells, kinds, kinds == 1 ? "class" : "classes", c->name[first], kinds == 1 ? "" : ", ...");
+		warn("%s: %zu %s of %zu %s that the model does not know ('%s'%s) %s never predicted right; --known leaves %s out", name,
+			cells, cells == 1 ? "cell" : "cells", kinds, kinds == 1 ? "class" : "classes", c->name[first],
+			kinds == 1 ? "" : ", ...", cells == 1 ? "is" : "are", cells == 1 ? "it" : "them");
 	free(seen);
 }
 
@@ -236,11 +237,14 @@ int score_main(int argc, char **argv)
 	for (size_t k = 0; k < s.model_classes; k++)
 		known[model[k]] = 1;
 	if (s.unlabelled)
-		info("%zu cells have no value in column '%s' and are left out", s.unlabelled, label);
+		info("%zu %s no value in column '%s' and %s left out", s.unlabelled, s.unlabelled == 1 ? "cell has" : "cells have", label,
+			s.unlabelled == 1 ? "is" : "are");
 	if (s.unknown && known_only)
-		info("%zu cells of classes that the model does not know are left out", s.unknown);
+		info("%zu %s that the model does not know %s left out", s.unknown, s.unknown == 1 ? "cell of a class" : "cells of classes",
+			s.unknown == 1 ? "is" : "are");
 	if (s.unpredicted)
-		warn("%s: %zu cells have no logits and are left out", stream_name(in), s.unpredicted);
+		warn("%s: %zu %s left out", stream_name(in), s.unpredicted,
+			s.unpredicted == 1 ? "cell has no logits and is" : "cells have no logits and are");
 	warn_unknown(&s, &classes, known, stream_name(in));
 	print_metrics(&s, &classes, train, ntrain);
 	cli_report(&score_cli, "%zu cells scored, %zu classes, %zu of them the model's", s.n, classes.n, s.model_classes);

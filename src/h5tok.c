@@ -116,7 +116,9 @@ static void survey(struct job *j, struct h5ad *h, int i)
 		warn("%s: %s: no value above %u among those looked at: %s", h->path, h->matrix, h->mat.largest,
 			h->mat.largest ? "does it only say whether a gene is expressed?" : "is it empty?");
 	if (s.shared)
-		info("%s: %zu genes have the same id as another gene and are added to it", h->path, s.shared);
+		info("%s: %zu %s to it", h->path, s.shared,
+			s.shared == 1 ? "gene has the same id as another gene and is added"
+				      : "genes have the same id as another gene and are added");
 	if (map_path) {
 		double percent = s.genes ? 100 * (double)s.known / (double)s.genes : 0;
 		info("%s: %zu of %zu genes (%.1f %%) are in %s", h->path, s.known, s.genes, percent, map_path);

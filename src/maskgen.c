@@ -429,9 +429,10 @@ static void finish(struct run *r)
 			die("%s", e.msg);
 		free(table);
 	}
-	cli_report(&cli, "%llu cells in %llu steps, %llu %s, %llu masked (%.2f %%)", (unsigned long long)r->rows,
-		(unsigned long long)r->loader.steps, (unsigned long long)r->tokens, strategy == COLUMNS ? "values" : "tokens",
-		(unsigned long long)r->masked, r->tokens ? 100 * (double)r->masked / (double)r->tokens : 0);
+	cli_report(&cli, "%llu cell%s in %llu step%s, %llu %s, %llu masked (%.2f %%)", (unsigned long long)r->rows, r->rows == 1 ? "" : "s",
+		(unsigned long long)r->loader.steps, r->loader.steps == 1 ? "" : "s", (unsigned long long)r->tokens,
+		strategy == COLUMNS ? "values" : "tokens", (unsigned long long)r->masked,
+		r->tokens ? 100 * (double)r->masked / (double)r->tokens : 0);
 }
 
 static void run_release(struct run *r)

@@ -71,7 +71,8 @@ int simulate_main(int argc, char **argv)
 		fprintf(text.f, "\t%.9g\n", mean[i].kept);
 	}
 	text_write(&text, simulate_cli.output);
-	cli_report(&simulate_cli, "%lld simulations of %zu ratios, %u rows, %u features", runs, c.n, c.rows, c.model.p);
+	cli_report(&simulate_cli, "%lld simulation%s of %zu ratio%s, %u rows, %u features", runs, runs == 1 ? "" : "s", c.n,
+		c.n == 1 ? "" : "s", c.rows, c.model.p);
 	free(rate);
 	free(mean);
 	release_model(&c);

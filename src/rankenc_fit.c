@@ -97,12 +97,12 @@ static void read_input(struct learning *l, int i)
 	struct stream *s = l->in[i];
 	const struct counts_columns *c = l->col + i;
 	const struct block *b = &l->block;
-	uint64_t row = 0;
+	uint64_t row = 0, sum;
 	for (size_t k = 0; k < stream_blocks(s); k++, row += b->rows) {
 		if (stream_read_at(s, k, &l->block, &e))
 			die("%s", e.msg);
 		for (size_t r = 0; r < b->rows; r++)
-			if (counts_wrong(c, b, r) && counts_error(c, b, r, stream_name(s), row, &e))
+			if (counts_wrong(c, b, r, &sum) && counts_error(c, b, r, stream_name(s), row, &e))
 				die("%s", e.msg);
 		const uint32_t *gene = counts_genes(c, b, 0, block_items(b, c->group), &l->wide, &l->wide_cap);
 		medians_add(&l->fit, b->rows, b->group[c->group].offset, gene, b->col[c->count].data, b->col[c->total].data, l->to[i],
@@ -125,7 +125,8 @@ int fit_main(const struct fit_options *o)
 	} while (medians_next(&l.fit));
 	size_t kept = write_vocab(o, &l.genes, &l.fit);
 	info("%zu genes of %" PRIu64 " cells", kept, l.cells);
-	cli_report(o->cli, "%" PRIu64 " cells, %zu genes, %zu in the vocabulary, %d passes", l.cells, l.genes.n, kept, l.passes);
+	cli_report(o->cli, "%" PRIu64 " cells, %zu genes, %zu in the vocabulary, %d pass%s", l.cells, l.genes.n, kept, l.passes,
+		l.passes == 1 ? "" : "es");
 	for (int i = 0; i < l.n; i++) {
 		stream_free(l.in[i]);
 		free(l.to[i]);

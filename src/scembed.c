@@ -241,12 +241,10 @@ static void check_options(void)
 }
 
 /* Print what was written. */
-static void report(const struct run *r)
+static void report(const struct run *r, const char *name)
 {
 	unsigned long long cells = r->cells, empty = r->empty, tokens = r->tokens;
-	if (r->groups.unknown)
-		warn("%llu of %llu cells are of no group that the model knows (column '%s'): no covariate for them",
-			(unsigned long long)r->groups.unknown, cells, r->groups.column);
+	cli_unknown_groups(&r->groups, r->groups.unknown, cells, name);
 	if (r->counts) {
 		cli_report(&cli, "%llu cells, %llu counts", cells, tokens);
 		return;
@@ -308,7 +306,7 @@ int main(int argc, char **argv)
 	write_out(&r, out);
 	if (stream_commit(out, &e))
 		die("%s", e.msg);
-	report(&r);
+	report(&r, name);
 	free(r.map);
 	free(r.range);
 	free(r.h);

@@ -43,7 +43,12 @@ def _spare_addresses():
 if __name__ == "__main__":
     _spare_addresses()
 
-import numpy as np
+try:
+    import numpy as np
+except ModuleNotFoundError:
+    if __name__ != "__main__":
+        raise
+    sys.exit("scstream.py: this Python has no numpy: install the Debian package python3-numpy, or pip install numpy")
 
 VERSION = "0.1.0"
 KINDS = ("counts", "tokens", "masked", "masked-counts", "graph", "embedding", "prediction")
@@ -650,7 +655,7 @@ def _dataset_class():
         import torch
         import torch.utils.data
     except ImportError:
-        raise ImportError("scstream.Dataset needs PyTorch, which this Python does not have") from None
+        raise ImportError("scstream.Dataset needs PyTorch, which this Python does not have: install the Debian package python3-torch, or pip install torch") from None
 
     def tensor(values):
         return torch.from_numpy(values.astype("f4" if values.dtype.kind == "f" else "i8"))

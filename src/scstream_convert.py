@@ -342,7 +342,7 @@ def _write_dataset(pa, stream, folder):
     lists = ["input_ids", "position_ids"][:1 + ranked]
     fields = [pa.field(name, pa.list_(pa.int32())) for name in lists] + [pa.field("length", pa.int64())]
     for c in kept:
-        boolean = c["type"] == "u8" or c.get("dtype") in ("bool", "boolean")
+        boolean = c["type"] == "u8" or c.get("dtype") in ("bool", "boolean", "bool-categories")
         kind = pa.bool_() if boolean else pa.string() if c["type"] in ("str", "categorical") else \
             pa.from_numpy_dtype(np.dtype(scstream.DTYPES[c["type"]]).newbyteorder("="))
         fields.append(pa.field(c["name"][4:] if c["name"][:4] == "obs_" and c["name"][4:] in TAKEN and c["name"][4:] not in specs else c["name"], kind))

@@ -4,6 +4,7 @@
  * its values are in the stream's header. --curriculum learns weights of the genes in the loss (nn/curriculum.h), for each of the masking ratios
  * in the stream's header.
  */
+#include "cli_model.h"
 #include "sctrain.h"
 
 #include "base/digest.h"
@@ -225,10 +226,8 @@ void nb_eval_open(const char *dir, const struct masked_source *s)
 
 void nb_eval_warn(const struct masked_source *s, uint64_t cells)
 {
-	unsigned long long unknown = column ? groups.unknown : cells;
-	if (groups.column && unknown)
-		warn("%s: %llu of %llu cells are of no group that the model knows (column '%s'): no covariate for them", s->name, unknown,
-			(unsigned long long)cells, groups.column);
+	if (groups.column)
+		cli_unknown_groups(&groups, column ? groups.unknown : cells, cells, s->name);
 }
 
 int nb_main(int argc, char **argv)

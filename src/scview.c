@@ -107,8 +107,8 @@ static int check(int i)
 	while (in && (got = stream_read(in, &b, &view.error)) > 0)
 		blocks++;
 	if (got == 0)
-		text_putf("%s: whole, %s, %" PRIu64 " rows in %zu blocks\n", stream_name(in), stream_header(in)->kind, stream_rows(in),
-			blocks);
+		text_putf("%s: whole, %s, %" PRIu64 " row%s in %zu block%s\n", stream_name(in), stream_header(in)->kind, stream_rows(in),
+			stream_rows(in) == 1 ? "" : "s", blocks, blocks == 1 ? "" : "s");
 	else
 		complain("%s", view.error.msg);
 	block_release(&b);
@@ -159,7 +159,7 @@ int main(int argc, char **argv)
 		view_h5ad(in);
 	else
 		view_table(in);
-	cli_report(&cli, "%" PRIu64 " rows", stream_rows(in));
+	cli_report(&cli, "%" PRIu64 " row%s", stream_rows(in), stream_rows(in) == 1 ? "" : "s");
 	stream_free(in);
 	return 0;
 }

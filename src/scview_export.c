@@ -191,7 +191,8 @@ void view_into(struct stream *in)
 	h5ad_into_free(w);
 	cli_library(NULL);
 	if (absent)
-		warn("%" PRIu64 " cells of %s are not in %s: their values are missing", absent, view.into, stream_name(in));
+		warn("%" PRIu64 " %s of %s %s not in %s: %s values are missing", absent, absent == 1 ? "cell" : "cells", view.into,
+			absent == 1 ? "is" : "are", stream_name(in), absent == 1 ? "its" : "their");
 	commit_output(&spill);
 	opt_list_free(keep, nkeep);
 }

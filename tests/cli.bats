@@ -160,6 +160,31 @@ setup() {
 	each check
 }
 
+@test "options that do not go together are refused, each by its name, before anything is read" {
+	refused() { # refused 'COMMAND' 'WHY' 'OPTION VALUE'...
+		local command=$1 why=$2 option
+		shift 2
+		for option; do
+			# shellcheck disable=SC2086 # words
+			run -2 $command $option /nonexistent
+			assert_line -n 0 "${command%% -*}: ${option%% *} $why"
+		done
+	}
+	refused "depgraph --pmi" "does not go with --pmi" "--top-genes 9" "--min-cells 9" "--neighbours 9" "--rho-min .3" "--min-overlap 9" --positive
+	refused "depgraph" "goes with --pmi" "--tau .3" "--min-count 9"
+	refused "scembed -M m" "needs --expression or --pca" "--genes 9" "--fit f"
+	refused "scembed --pca 9" "needs -M DIR" "--layer 0" "--pool mean" --predict --probabilities --all-genes --reconstruct --truncate "--batch-tokens 9"
+	refused "scembed -M m --predict" "is for embeddings: it excludes --predict" "--layer 0" "--pool mean"
+	refused "ctaprobe cells --label a --test t" "is for cross-validation: it excludes --test" "--folds 3"
+	refused "ctaprobe cells --target a" "is for --label: it excludes --target" "--inverse-penalty 1" "--tol 1" "--max-iter 9" "--rare 1" "--coefficients c" \
+		"--bootstrap 9" "--nearest 9"
+	refused "ctaprobe cells --label a --nearest 9" "is for a regression: it excludes --nearest" "--inverse-penalty 1" "--search 3" "--tol 1" "--max-iter 9" \
+		"--coefficients c"
+	refused "ctaprobe cells --label a" "is for --target; that of --label is --inverse-penalty" "--penalty 1"
+	refused "ctaprobe cells --label a --search 3" "excludes --search, which chooses it" "--inverse-penalty 1"
+	refused "ctaprobe cells --target a --search 3" "excludes --search, which chooses it" "--penalty 1"
+}
+
 @test "standard input being a terminal is misuse, and records do not go to a terminal" {
 	command -v script >/dev/null || skip "no script command"
 	check() {

@@ -194,6 +194,9 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_equal "$stderr" "ctaprobe score: warning: p.s: 46 cells of 2 classes that the model does not know ('other1', ...) are never predicted right; --known leaves them out"
 	run --separate-stderr ctaprobe score -l cell_type --known p.s
 	assert_equal "$stderr" "ctaprobe score: note: 46 cells of classes that the model does not know are left out"
+	scsample -q --where cell_type=other1 -n 1 p.s -o one.s
+	run --separate-stderr ctaprobe score -l cell_type one.s
+	assert_equal "$stderr" "ctaprobe score: warning: one.s: 1 cell of 1 class that the model does not know ('other1') is never predicted right; --known leaves it out"
 	ref predict p.s what=unlabelled
 	run --separate-stderr ctaprobe score -l cell_type p.s
 	assert_equal "$stderr" "ctaprobe score: note: 72 cells have no value in column 'cell_type' and are left out"

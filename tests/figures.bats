@@ -138,7 +138,7 @@ setup() {
 			for i in $(seq 70); do printf '%d\t5\tx\t0.1\t0.2\n' $i; done
 		} > rare.tsv
 		printf '%s\tmacro_f1\t0.6\t0.5\t0.7\t1\n' expression pca > baselines.tsv
-		$P/plot.sh table6 . svg "strategies='$strategies'"
+		$P/plot.sh table6 . svg "strategies='$strategies'" > table6.svg
 		# every name once, at the right of the last panel, and the figure holds it
 		$PYTHON - "$strategies" <<-'END'
 			import re, sys
@@ -152,6 +152,25 @@ setup() {
 			    assert at[0][0] > 1500 and at[0][1] < tall and at[0][0] + 7 * len(name) < wide, (name, at, wide, tall)
 		END
 	done
+}
+
+@test "figures: a full disk fails the figure, and leaves no file of its name" {
+	mkdir model
+	printf 'step\tloss\tgrad_norm\tlr\n1\t3\t1\t.1\n2\t2\t1\t.1\n' > model/train.tsv
+	printf '0 1 0\n1 0 1\n0 1 1\n' | tee matrix-A.txt matrix-C.txt > matrix-truth.txt
+	for terminal in svg png; do
+		rm -f model/train.*.new
+		ln -s /dev/full model/train.$terminal.new
+		run -1 $P/plot-train.sh model
+		assert_output --partial "No space left on device"
+		assert_not_exist model/train.$terminal
+		run -1 bash -c "$P/plot.sh fig3 . $terminal > /dev/full"
+		assert_output --partial "No space left on device"
+	done
+	assert_exist model/train.svg # of the second round
+	run -0 $P/plot-train.sh model
+	grep -q "^</svg>" model/train.svg
+	assert_equal "$(find model | sort | paste -sd ' ')" "model model/train.png model/train.svg model/train.tsv"
 }
 
 @test "reports: long names of classes are whole and in columns; the demo says what differs and what does not" {
@@ -211,7 +230,7 @@ setup() {
 	assert_line "Log-normalised expression (0.900) tells the cell types apart less well than the best of these networks (0.970; untrained 0.350)."
 	assert_line --regexp '^Not shown to differ: the reliance on visible partners. R is 0.260, with random masks 0.420 \(difference -0.160 ± 0.160\).$'
 	for t in svg png; do
-		$P/plot.sh demo dir $t
+		$P/plot.sh demo dir $t > dir/demo.$t
 		assert_file_not_empty dir/demo.$t
 	done
 	printf 'accuracy\t0.5\nunknown\t0\nf1:%s\t0.5\nn:%s\t7\ntrain_n:%s\t70\nf1:µ\t1\nn:µ\t8\ntrain_n:µ\t80\n' "$long" "$long" "$long" > ft/a.score.tsv

@@ -11,7 +11,7 @@ in_sources() {
 
 @test "make install and uninstall: tools, pages, pipelines and docs, under any PREFIX and DESTDIR" {
 	cd "$BATS_TEST_TMPDIR"
-	for prefix in "$PWD/a b/ö" \~/plain; do
+	for prefix in "$PWD/a+b/ö" \~/plain; do
 		HOME=$PWD in_sources install PREFIX="$prefix" DESTDIR=
 		dir=${prefix/'~'/$PWD}
 		for t in corrmask h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview maskrisk; do
@@ -40,6 +40,19 @@ in_sources() {
 	assert_equal "$(find package ! -type d)" ""
 	run -0 in_sources install PREFIX="$PWD/other" PYTHON=$PYTHON
 	assert_line "for \`import scstream\` in Python: PYTHONPATH=\"$PWD/other/bin\""
+}
+
+@test "make install refuses a PREFIX with a space, where the experiments could not run" {
+	cd "$BATS_TEST_TMPDIR"
+	run -2 in_sources install PREFIX="$PWD/a b"
+	assert_output --regexp "^Makefile:[0-9]+: \*\*\* install: PREFIX '$PWD/a b' has a space: the experiments are run by make, which reads no such names of folders.  Stop.$"
+	mkdir "h m"
+	HOME="$PWD/h m" run -2 in_sources install PREFIX=\~/x
+	assert_output --partial "PREFIX '$PWD/h m/x' has a space"
+	assert_not_exist "a b"
+	assert_not_exist "h m/x"
+	in_sources install PREFIX=/usr DESTDIR="$PWD/h m"
+	run -0 "h m/usr/bin/corrmask" --version
 }
 
 # bats test_tags=slow

@@ -26,10 +26,10 @@ folder() {
 	[ -z "$(make CUDA=0)" ] || { echo "the second make did something" >&2; return 1; }
 	make -j"$jobs" CUDA=0 bats-cli bats-rankenc bats-install
 	make CUDA=0 demo SCALE=tiny
-	make CUDA=0 install PREFIX="$work/zwei Wörter/local"
-	"$work/zwei Wörter/local/bin/sctrain" --version
-	make CUDA=0 uninstall PREFIX="$work/zwei Wörter/local"
-	[ -z "$(find "$work/zwei Wörter/local" ! -type d)" ] || { find "$work/zwei Wörter/local" ! -type d >&2; return 1; }
+	make CUDA=0 install PREFIX="$work/örtlich"
+	"$work/örtlich/bin/sctrain" --version
+	make CUDA=0 uninstall PREFIX="$work/örtlich"
+	[ -z "$(find "$work/örtlich" ! -type d)" ] || { find "$work/örtlich" ! -type d >&2; return 1; }
 }
 
 dist() {

@@ -38,7 +38,7 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 		            f.write("replicate\taccuracy\tbalanced_accuracy\tmacro_f1\n")
 		            f.writelines(f"{i}\t{random.random()}\t{random.random()}\t{random.random()}\n" for i in range(1, 61))
 		open("in/group", "w").write("donor\n")
-		open("in/baselines.tsv", "w").write("pca-50\tlabel\tbalanced_accuracy\t0.5\n")
+		open("in/baselines.tsv", "w").write("pca\tlabel\tbalanced_accuracy\t0.5\n")
 	END
 	"$P/r2mae-table.sh" made in "fixed-0.25 r2mae mdlm" "1 2 5" "hidden layers of 9" > table
 	$PYTHON - <<-'END'
@@ -56,7 +56,7 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 		points = {tuple(l.split("\t")[:3]): l.rstrip("\n").split("\t")[3:] for l in open("made/points.tsv")}
 		assert ("label", "f1:B", "r2mae") not in points and ("label", "group_auroc", "r2mae") not in points
 		for (stage, metric, m), got in points.items():
-		    if m == "pca-50":
+		    if m == "pca":
 		        assert got[:3] == ["1", "0.5", "NA"] and got[3] == "0"
 		        continue
 		    v, b = (np.array([score(x, k, stage, metric) for k in seeds]) for x in (m, "fixed-0.25"))
@@ -103,7 +103,7 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 	head -c 4 "$R/r2mae-cells.png" | grep -q PNG
 	run find results -name '*.safetensors' -o -name '*.emb'
 	assert_output ""
-	grep -q "^pca-50 " first.txt
+	grep -q "^pca " first.txt
 	# the cells: validation apart from training; whole donors held out; enough genes
 	for f in pretrain valid learn test; do scview -c cell,donor,gene "$inputs/$f.counts" | tail -n +2 > $f.tsv; done
 	[ -z "$(cut -f 1 pretrain.tsv valid.tsv | sort | uniq -d)" ]

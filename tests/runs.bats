@@ -19,6 +19,38 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 folder() { "$BATS_TEST_DIRNAME/../pipelines/run.sh" folder results/demo "$@"; }
 latest() { readlink "results/$1/latest"; }
 
+@test "common.sh: options are named, known and have values; without a required one the synopsis is shown" {
+	cat > opt.sh <<-END
+		#!/usr/bin/env bash
+		# A script.
+		#     opt.sh --one A [--two-words B]
+		. '$BATS_TEST_DIRNAME/../pipelines/common.sh'
+		one='' other='' two_words=b
+		options 'one other' 'two-words' "\$@"
+		printf '%s|' "\$one" "\$other" "\$two_words"
+	END
+	run -0 bash opt.sh --one 1 --other 2
+	assert_output "1|2|b|"
+	run -0 bash opt.sh --two-words 'x  $(touch y)' --other --one --one -3
+	assert_output '-3|--one|x  $(touch y)|'
+	assert_not_exist y
+	local wrong
+	for wrong in "" "--one 1" "--other 2" "--one 1 --other" "--one 1 --other 2 --two-words" "--one 1 --other 2 3" "--one 1 --other 2 --three 3" \
+		"--one 1 --other 2 --two_words 3" "one 1 --other 2" "-one 1 --other 2" "--one 1 --other 2 --wo 3"; do
+		# shellcheck disable=SC2086 # words
+		run -2 bash opt.sh $wrong
+		assert_output "opt.sh --one A [--two-words B]"
+	done
+	run -2 bash opt.sh --one 1 --other ""
+}
+
+@test "runs: one epoch is an epoch, twelve are epochs" {
+	run -0 make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval 'say: ; @echo "$(pretrained_how)"' SCALE=tiny EPOCHS=1 say
+	assert_output --partial "tiny, 1 epoch of batches of"
+	run -0 make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval 'say: ; @echo "$(pretrained_how)"' SCALE=tiny EPOCHS=12 say
+	assert_output --partial "tiny, 12 epochs of batches of"
+}
+
 @test "run.sh: other settings, another file of the same name, a file that has changed: another folder; the same settings: the same one" {
 	was=$(folder DATA=plain.h5ad SEED=1)
 	assert_regex "$was" '^results/demo/plain-[0-9a-f]{8}$'

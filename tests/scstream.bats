@@ -154,6 +154,15 @@ setup() {
 	done
 }
 
+@test "scstream: without numpy or a module of the example, one line names what to install" {
+	run -1 $PYTHON -S "$BATS_TEST_DIRNAME/../src/scstream.py" types.scs # -S: without Debian's modules
+	assert_output "scstream.py: this Python has no numpy: install the Debian package python3-numpy, or pip install numpy"
+	run -1 $PYTHON -S "$BATS_TEST_DIRNAME/../examples/hf_trainer.py" in.masked out.model
+	assert_output "hf_trainer.py: this Python has no accelerate: pip install torch transformers accelerate, and scstream from the sources of corrmask"
+	PYTHONPATH=$BATS_TEST_DIRNAME/../src run -1 $PYTHON -S -c "import scstream"
+	assert_line --partial "No module named 'numpy'"
+}
+
 @test "scstream: without the command zstd, it is named" {
 	scsim -q --cells 20 --genes 100 -o plain.counts
 	run -1 env PATH=/nonexistent $PYTHON "$BATS_TEST_DIRNAME/../src/scstream.py" plain.counts

@@ -72,6 +72,9 @@ assert float(stat["gene[]", "length_q95"]) == numpy.quantile(length, .95, method
 	run scview --check sim.counts sim.u
 	assert_success
 	assert_line -n 0 --partial "sim.counts: whole, counts, 300 rows in"
+	scsample -q -n 1 sim.counts -o one.counts
+	run -0 scview --check one.counts
+	assert_output "one.counts: whole, counts, 1 row in 1 block"
 	n=$(stat -c %s sim.counts)
 	head -c $((n - 1)) sim.counts >cut1
 	head -c $((n / 2)) sim.counts >cut2
@@ -179,7 +182,7 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 	import sys, anndata, h5py, json, numpy as np, pandas as pd
 	def walk(a, b, path="obs"):
 	    for k in "encoding-type", "encoding-version", "ordered", "column-order", "_index":
-	        if k == "_index" or k not in a.attrs:
+	        if k not in a.attrs:
 	            continue
 	        assert np.array_equal(a.attrs[k], b.attrs[k]), (path, k, a.attrs[k], b.attrs[k])
 	    if isinstance(a, h5py.Group):
@@ -199,7 +202,7 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 	        print(*[l["program"] for l in json.loads(b["uns/corrmask_provenance"][()])])
 	    sys.exit()
 	n, r = 40, np.random.default_rng(1)
-	o = pd.DataFrame(index=["cell%d" % i for i in range(n)])
+	o = pd.DataFrame(index=pd.Index(["cell%d" % i for i in range(n)], name="barcode"))
 	for t in "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64":
 	    top = np.iinfo(t)
 	    o[t] = r.integers(top.min, top.max, n, dtype=t, endpoint=True)
@@ -216,6 +219,7 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 	o["dose"] = pd.Categorical(["low", "high", None, "mid"] * (n // 4), ["low", "mid", "high"], ordered=True)
 	o["type"] = pd.Categorical(["T", "B", "T", None] * (n // 4), ["T", "B", "never"])
 	o["cluster"] = pd.Categorical([3, 1, 2, 1] * (n // 4))
+	o["passed"] = pd.Categorical([True, None, False, True] * (n // 4), [True, False])
 	o["quarter"] = pd.Categorical([.25, .5, .75, .1] * (n // 4))
 	o["n_counts"] = np.arange(n, dtype="f4")
 	o["cell"] = ["mine"] * n
@@ -235,11 +239,11 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 	h5tok -q in.h5ad -o in.counts
 	scview -O h5ad -o out.h5ad in.counts
 	run -0 $PYTHON obs.py same in.h5ad out.h5ad
-	assert_output $'22 columns\nh5tok'
+	assert_output $'23 columns\nh5tok'
 	# once more, and through a join
 	h5tok -q out.h5ad | scview -O h5ad -o again.h5ad
 	run -0 $PYTHON obs.py same in.h5ad again.h5ad
-	assert_output $'22 columns\nh5tok h5tok'
+	assert_output $'23 columns\nh5tok h5tok'
 	scsample -q --where 'cell<20' in.counts -o a.counts
 	scsample -q --where 'cell>=20' in.counts -o b.counts
 	scsample -q a.counts b.counts | scview -O h5ad -o joined.h5ad
@@ -260,6 +264,52 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 	print(o["int8"].dtype, o["int16"].dtype, o["uint64"].dtype, o["bool"].dtype, o["dose"].cat.ordered, o["type"].cat.ordered, o["uint64"][0])
 	END
 	assert_output "int64 int16 UInt64 boolean False False 18446744073709551615"
+}
+
+@test "scview -O h5ad: the index of obs keeps its name if all inputs have it and no column does" {
+	need_tool h5tok
+	$PYTHON -W ignore - <<-'END'
+	import anndata, numpy as np, pandas as pd
+	for file, name in ("cell", "cell"), ("cell2", "cell"), ("none", None):
+	    o = pd.DataFrame({"n": range(3)}, index=pd.Index([file + c for c in "abc"], name=name))
+	    anndata.AnnData(np.ones((3, 2), "f4") + np.eye(3, 2, dtype="f4"), o, pd.DataFrame(index=["g1", "g2"])).write_h5ad(file + ".h5ad")
+	END
+	index() {
+		scview -O h5ad "$1" -o index.h5ad
+		$PYTHON -W ignore -c 'import anndata
+a = anndata.read_h5ad("index.h5ad"); print(a.obs.index.name, ",".join(a.obs), a.obs_names[0])'
+	}
+	for f in cell cell2 none; do h5tok -q $f.h5ad -o $f.counts; done
+	run -0 index cell.counts
+	assert_output "cell n cella"
+	run -0 index none.counts
+	assert_output "None n nonea"
+	h5tok -q cell.h5ad cell2.h5ad -o both.counts
+	run -0 index both.counts
+	assert_output "cell n cella"
+	for pair in "cell none" "none cell"; do
+		set -- $pair
+		h5tok -q "$1.h5ad" "$2.h5ad" -o both.counts
+		run -0 index both.counts
+		assert_output "None n $1a"
+		run -0 --separate-stderr scsample "$1.counts" "$2.counts" -o joined.counts
+		assert_equal "$stderr" ""
+		run -0 index joined.counts
+		assert_output "None n $1a"
+	done
+	scsample -q cell.counts cell2.counts -o joined.counts
+	run -0 index joined.counts
+	assert_output "cell n cella"
+	# not a name, a name that HDF5 takes for a path, and the name of a column
+	for name in 3 '""' '"a/b"' '"."' '"n"'; do
+		PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - "$name" <<-'END'
+		import json, sys, scstream
+		s = scstream.read("cell.counts")
+		scstream.write("odd.counts", {**s.header, "obs_index": json.loads(sys.argv[1])}, list(s))
+		END
+		run -0 index odd.counts
+		assert_output "None n cella"
+	done
 }
 
 @test "scview -O h5ad: cut input or a full disk leaves no file" {

@@ -191,12 +191,6 @@ int countmat_bad_value(const struct countmat *m, const char *what, uint64_t wher
 		NUMBER_COUNT_MAX);
 }
 
-static int not_count(double v, char why[128])
-{
-	snprintf(why, 128, "%.6g, %s", v, number_fault(v));
-	return 0;
-}
-
 static void note_largest(struct countmat *m, const uint32_t *count, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -205,7 +199,7 @@ static void note_largest(struct countmat *m, const uint32_t *count, size_t n)
 }
 
 /* Values of dense data in tall chunks: three whole chunks. */
-static int probe_chunks(struct countmat *m, char why[128], struct error *e)
+static int probe_chunks(struct countmat *m, double *wrong, struct error *e)
 {
 	struct h5array *d = &m->data;
 	uint64_t box[4], chunks = h5array_chunks(d), at[3] = {0, chunks / 2, chunks - 1};
@@ -218,8 +212,10 @@ static int probe_chunks(struct countmat *m, char why[128], struct error *e)
 		for (uint64_t i = 0; r == 1 && i < box[2]; i++) {
 			const char *line = (const char *)buf + i * d->chunk[1] * d->size;
 			size_t bad = countmat_values(m, line, box[3], count);
-			if (bad < box[3])
-				r = not_count(number_at(d->type, line, bad), why);
+			if (bad < box[3]) {
+				*wrong = number_at(d->type, line, bad);
+				r = 0;
+			}
 			note_largest(m, count, bad);
 		}
 	}
@@ -228,14 +224,13 @@ static int probe_chunks(struct countmat *m, char why[128], struct error *e)
 	return r;
 }
 
-int countmat_probe(struct countmat *m, char why[128], struct error *e)
+int countmat_probe(struct countmat *m, double *wrong, struct error *e)
 {
 	struct h5array *d = &m->data;
-	why[0] = 0;
 	if (m->layout == LAYOUT_ENTRIES || !m->nnz)
 		return 1;
 	if (m->tall)
-		return probe_chunks(m, why, e);
+		return probe_chunks(m, wrong, e);
 	size_t rows = PROBE / d->dim[1] + 1;
 	if (rows > d->dim[0])
 		rows = d->dim[0];
@@ -248,8 +243,10 @@ int countmat_probe(struct countmat *m, char why[128], struct error *e)
 		if (h5array_read(d, at[k], rows, buf, 1, e))
 			r = -1;
 		size_t bad = r < 0 ? n : countmat_values(m, buf, n, count);
-		if (bad < n)
-			r = not_count(number_at(d->type, buf, bad), why);
+		if (bad < n) {
+			*wrong = number_at(d->type, buf, bad);
+			r = 0;
+		}
 		note_largest(m, count, r == 1 ? n : 0);
 	}
 	free(buf);

@@ -61,9 +61,9 @@ void countmat_entries(struct countmat *m, const char *where, uint64_t nrow, uint
 
 void countmat_release(struct countmat *m); /* accepts a zeroed struct */
 
-/* Look at values from the start, the middle and the end. 1: they could be counts. 0: they are not, and `why` names a value. -1: error.
+/* Look at values from the start, the middle and the end. 1: they could be counts. 0: *wrong is no count (number_fault says why). -1: error.
  * Values in between are not looked at. */
-int countmat_probe(struct countmat *m, char why[128], struct error *e);
+int countmat_probe(struct countmat *m, double *wrong, struct error *e);
 
 /* Bytes of temporary disk space that countmat_next will take at most, 0 for none. */
 uint64_t countmat_spill_bytes(const struct countmat *m);

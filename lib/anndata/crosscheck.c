@@ -125,8 +125,8 @@ char *crosscheck_finding(struct crosscheck *k)
 	if (repeated) {
 		uint64_t a = find_name(k, 0, twice), b = find_name(k, a + 1, twice);
 		name = name_of(k, a);
-		text = xasprintf("%s: %" PRIu64 " cells have the name of another cell, such as cells %" PRIu64 " and %" PRIu64 " ('%s')",
-			k->h->path, repeated, a, b, name);
+		text = xasprintf("%s: %" PRIu64 " %s the name of another cell, such as cells %" PRIu64 " and %" PRIu64 " ('%s')",
+			k->h->path, repeated, repeated == 1 ? "cell has" : "cells have", a, b, name);
 		free(name);
 		k->rows = 0;
 	}

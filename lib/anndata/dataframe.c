@@ -158,7 +158,10 @@ static int read_categories(struct dataframe_column *c, hid_t loc, const char *pa
 		for (size_t i = 0; i < t.n; i++)
 			c->category[c->ncategory++] = texts_dup(&t, i);
 		c->kind = DATAFRAME_CATEGORICAL;
-		c->dtype = values.kind == DATAFRAME_I64 ? "int64" : values.kind == DATAFRAME_F64 ? "float64" : NULL;
+		c->dtype = values.kind == DATAFRAME_I64        ? "int64"
+			: values.kind == DATAFRAME_F64         ? "float64"
+			: values.kind == DATAFRAME_CATEGORICAL ? "bool-categories"
+							       : NULL;
 	}
 	texts_release(&t);
 	dataframe_column_release(&values);

@@ -4,7 +4,7 @@
  *     0.7 and later   a group of datasets. A categorical is a group, or codes with an attribute that refers to the categories. Integers,
  *                     booleans and strings can be nullable.
  *     before 0.7      one compound dataset, with the categories in uns
- * Booleans are read as a categorical with the categories False and True, whose dtype says what they were.
+ * Booleans are read as a categorical with the categories False and True, whose dtype says what they were. So are categories that are booleans.
  */
 #ifndef DATAFRAME_H
 #define DATAFRAME_H

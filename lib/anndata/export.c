@@ -25,6 +25,16 @@ static int of_the_stream(const char *name)
 	return !strcmp(name, "cell") || !strcmp(name, "n_counts");
 }
 
+/* What the index of obs is called: as in the file that the stream was made of, unless a column has this name. */
+static const char *index_name(const struct h5ad_writer *w)
+{
+	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(w->header->extra, HEADER_INDEX));
+	int fits = w->index >= 0 && name && *name && !strchr(name, '/') && strcmp(name, ".");
+	for (size_t i = 0; i < w->nobs && fits; i++)
+		fits = strcmp(w->obs[i].name, name) != 0;
+	return fits ? name : "_index";
+}
+
 static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 {
 	const struct header *h = w->header;
@@ -46,8 +56,8 @@ static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 		order[w->nobs++] = o->name;
 		export_obs_column(w, obs, o);
 	}
-	h5out_array(&w->h5, &w->names, obs, "_index", w->h5.text, w->h5.text, 0, "string-array");
-	h5out_text_attribute(&w->h5, obs, "_index", "_index");
+	h5out_array(&w->h5, &w->names, obs, index_name(w), w->h5.text, w->h5.text, 0, "string-array");
+	h5out_text_attribute(&w->h5, obs, "_index", index_name(w));
 	h5out_text_list(&w->h5, obs, "column-order", order, w->nobs);
 	H5Gclose(obs);
 	free(order);

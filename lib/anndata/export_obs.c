@@ -80,27 +80,39 @@ char *export_link_name(const struct obs_out *o, size_t n, const char *name)
 	return s;
 }
 
-/* The categories are texts in the stream. AnnData may have had numbers. */
+/* Are the categories booleans? */
+static int boolean_categories(const struct column_spec *s)
+{
+	int yes = has_dtype(s, "bool-categories");
+	for (size_t i = 0; i < s->ncategory; i++)
+		yes &= !strcmp(s->category[i], "False") || !strcmp(s->category[i], "True");
+	return yes;
+}
+
+/* The categories are texts in the stream. AnnData may have had numbers or booleans. */
 static void categories(struct h5ad_writer *w, hid_t g, const struct column_spec *s)
 {
 	struct h5out_array a;
-	int whole = has_dtype(s, "int64"), real = has_dtype(s, "float64");
-	if (!whole && !real) {
+	int whole = has_dtype(s, "int64"), real = has_dtype(s, "float64"), boolean = boolean_categories(s);
+	if (!whole && !real && !boolean) {
 		h5out_texts(&w->h5, g, "categories", s->category, s->ncategory);
 		return;
 	}
-	hid_t type = whole ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE;
+	hid_t type = whole ? H5T_NATIVE_INT64 : real ? H5T_NATIVE_DOUBLE : w->h5.boolean;
 	int64_t *i64 = xmalloc(s->ncategory * sizeof *i64);
 	double *f64 = xmalloc(s->ncategory * sizeof *f64);
+	signed char *b = xmalloc(s->ncategory);
 	for (size_t i = 0; i < s->ncategory; i++) {
 		i64[i] = strtoll(s->category[i], NULL, 10);
 		f64[i] = strtod(s->category[i], NULL);
+		b[i] = s->category[i][0] == 'T';
 	}
 	h5out_array(&w->h5, &a, g, "categories", type, type, 0, "array");
-	h5out_append(&w->h5, &a, whole ? (void *)i64 : (void *)f64, s->ncategory);
+	h5out_append(&w->h5, &a, whole ? (void *)i64 : real ? (void *)f64 : (void *)b, s->ncategory);
 	h5out_close(&w->h5, &a);
 	free(i64);
 	free(f64);
+	free(b);
 }
 
 /* values and, for what may be missing, a mask */

@@ -76,9 +76,10 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 		int optional;
 	} try[] = {
 		{raw, raw_var, 0}, {"X", "var", 0}, {"layers/counts", "var", 1}, {"layers/raw_counts", "var", 1}, {"layers/raw", "var", 1}};
-	char looked[512] = "", layers[256] = "", why[128];
+	char looked[512] = "", layers[256] = "";
 	int n = sizeof try / sizeof *try, r = 0, found = 0, fractions = 0;
 	struct countmat mat = {0};
+	double wrong;
 	if (layer) {
 		n = 1;
 		if (exists(h->file, layer) || (strcmp(opt->layer, "X") && strcmp(opt->layer, "raw/X"))) {
@@ -99,7 +100,7 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 		}
 		r = countmat_open(&mat, h->file, try[i].path, h->path, e);
 		mat.round = opt->round;
-		int counts = r ? -1 : countmat_probe(&mat, why, e);
+		int counts = r ? -1 : countmat_probe(&mat, &wrong, e);
 		if (counts < 0) {
 			r = -1;
 		} else if (counts && (!found || mat.largest > h->mat.largest)) {
@@ -111,8 +112,9 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 			found = 1;
 			mat = (struct countmat){0};
 		} else if (!counts) {
-			snprintf(looked + len, sizeof looked - len, "%s%s: holds %s", len ? "; " : "", try[i].path, why);
-			fractions |= strstr(why, NUMBER_FRACTION) != NULL;
+			snprintf(looked + len, sizeof looked - len, "%s%s: holds %.6g, %s", len ? "; " : "", try[i].path, wrong,
+				number_fault(wrong));
+			fractions |= number_is_fraction(wrong);
 		}
 		countmat_release(&mat);
 	}
@@ -264,7 +266,8 @@ static int no_hdf5(const struct h5ad *h, struct error *e)
 {
 	char head[64];
 	FILE *f = fopen(h->path, "re");
-	const char *is = magic_name(head, f ? fread(head, 1, sizeof head, f) : 0), *end = strrchr(h->path, '.');
+	const struct magic *is = magic_find(head, f ? fread(head, 1, sizeof head, f) : 0);
+	const char *end = strrchr(h->path, '.');
 	if (f)
 		fclose(f);
 	if (end && (!strcasecmp(end, ".rds") || !strcasecmp(end, ".rda") || !strcasecmp(end, ".rdata")))
@@ -272,13 +275,12 @@ static int no_hdf5(const struct h5ad *h, struct error *e)
 			"%s: a file of R, expected .h5ad, 10x .h5 or a 10x matrix directory; write its counts from R, as .h5ad with "
 			"zellkonverter or as a directory with DropletUtils",
 			h->path);
-	return error_set(e, "%s: this is %s, expected .h5ad, 10x .h5, a 10x matrix directory or its matrix.mtx%s", h->path,
-		is ? is : "not an HDF5 file",
-		!is                                  ? ""
-			: !strcmp(is, "a gzip file") ? "; unpack it with gunzip"
-			: !strcmp(is, "a zip file")  ? "; unpack it with unzip"
-			: !strcmp(is, "text")        ? "; read a table of counts with anndata, and write it as .h5ad"
-						     : "");
+	return error_set(e, "%s: this is %s, expected .h5ad, 10x .h5, a 10x matrix directory or its matrix.mtx%s%s", h->path,
+		is ? is->name : "not an HDF5 file",
+		is && is->unpack         ? "; unpack it with "
+			: is && is->text ? "; read a table of counts with anndata, and write it as .h5ad"
+					 : "",
+		is && is->unpack ? is->unpack : "");
 }
 
 static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct error *e)

@@ -156,5 +156,10 @@ const char *number_fault(double v)
 	return isnan(v)                ? "a missing value"
 		: v < 0                ? "a negative value"
 		: v > NUMBER_COUNT_MAX ? "too large"
-				       : NUMBER_FRACTION ": normalised or log-transformed?";
+				       : "not a whole number: normalised or log-transformed?";
+}
+
+int number_is_fraction(double v)
+{
+	return v >= 0 && v <= NUMBER_COUNT_MAX;
 }

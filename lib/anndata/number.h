@@ -45,9 +45,9 @@ void number_f64(enum number_type type, const void *in, size_t n, double *out);
 /* Value i of in, for messages. */
 double number_at(enum number_type type, const void *in, size_t i);
 
-/* What keeps v from being a count, for messages; of fractions this begins with NUMBER_FRACTION. */
-#define NUMBER_FRACTION "not a whole number"
+/* What keeps v, which is no count, from being one, for messages; and whether it is only that it is not whole. */
 const char *number_fault(double v);
+int number_is_fraction(double v);
 
 /*
  * The common case, a float that is a count below 2^23. Adding 2^23 to such a v gives a float whose low bits are the count:

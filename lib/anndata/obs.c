@@ -24,6 +24,7 @@ void obs_release(struct obs *o)
 		dataframe_values_release(&c->values);
 	}
 	free(o->col);
+	free(o->index);
 	free(o->names);
 	free(o->skipped);
 	*o = (struct obs){0};
@@ -63,6 +64,11 @@ static enum dataframe_kind merge(enum dataframe_kind a, enum dataframe_kind b)
 	return numbers ? DATAFRAME_F64 : DATAFRAME_STR; /* I64 and U64: no integer holds both */
 }
 
+static int is_boolean(const char *dtype)
+{
+	return !strcmp(dtype, "bool") || !strcmp(dtype, "boolean");
+}
+
 /* What is left of the exact type when c, so far of `files` files, takes column f too. */
 static void merge_dtype(struct obs_column *c, const struct dataframe_column *f)
 {
@@ -70,12 +76,25 @@ static void merge_dtype(struct obs_column *c, const struct dataframe_column *f)
 	for (size_t k = 0; same && k < f->ncategory; k++)
 		same = strcmp(c->category[k], f->category[k]) == 0;
 	const char *a = c->dtype ? c->dtype : "", *b = f->dtype ? f->dtype : "";
-	int booleans = !strncmp(a, "bool", 4) && !strncmp(b, "bool", 4);
+	int booleans = is_boolean(a) && is_boolean(b);
 	if (!c->files)
 		c->dtype = f->dtype;
 	else if (strcmp(a, b))
 		c->dtype = booleans ? "boolean" : NULL;
 	c->ordered = c->files ? c->ordered && same : f->ordered;
+}
+
+/* anndata calls an index without a name "_index". */
+static void add_index(struct obs *o, const char *name)
+{
+	if (name && !strcmp(name, "_index"))
+		name = NULL;
+	if (!o->nfile && name) {
+		o->index = xstrdup(name);
+	} else if (o->index && (!name || strcmp(o->index, name))) {
+		free(o->index);
+		o->index = NULL;
+	}
 }
 
 static int wanted(const char *name, int all, char *const *want, size_t nwant)
@@ -87,6 +106,7 @@ static int wanted(const char *name, int all, char *const *want, size_t nwant)
 
 int obs_add(struct obs *o, struct h5ad *h, int all, char *const *want, size_t nwant, struct error *e)
 {
+	add_index(o, h->obs.index.name);
 	o->nfile++;
 	for (size_t i = 0; i < h->obs.ncol && o->nfile == 1; i++) {
 		char *names = xasprintf("%s%s%s", o->names ? o->names : "", o->names ? ", " : "", h->obs.col[i].name);
@@ -167,6 +187,8 @@ int obs_header(struct obs *o, struct header *h, char *const *want, size_t nwant,
 			c->missing = header_add(h, companion, U8);
 		free(companion);
 	}
+	if (o->index)
+		cJSON_AddStringToObject(h->extra, HEADER_INDEX, o->index);
 	return 0;
 }
 

@@ -29,6 +29,7 @@ struct obs_column {
 struct obs {
 	size_t ncol, cap, nfile;
 	struct obs_column *col;
+	char *index;   /* name of the index of obs, if it is the same in all files; else NULL */
 	char *names;   /* of all columns of the first file, for messages */
 	char *skipped; /* last column that was left out, and why; NULL: none */
 };
@@ -41,7 +42,7 @@ int obs_add(struct obs *o, struct h5ad *h, int all, char *const *want, size_t nw
 /* The name that a column of a stream had in AnnData: "obs_cell" was "cell". Points into `name`. */
 const char *obs_source_name(const char *name);
 
-/* After the last file: add the columns to the header. -1 when a wanted column is in no file. */
+/* After the last file: add the columns, and the name of the index, to the header. -1 when a wanted column is in no file. */
 int obs_header(struct obs *o, struct header *h, char *const *want, size_t nwant, struct error *e);
 
 /* Make h the current file. It stays open while its rows are read. */

@@ -2,25 +2,27 @@
 
 #include <string.h>
 
-const char *magic_name(const void *p, size_t n)
+const struct magic *magic_find(const void *p, size_t n)
 {
+	static const struct magic text = {"text", NULL, 1};
 	static const struct {
-		const char *name, *bytes;
+		struct magic is;
+		const char *bytes;
 		size_t n;
 	} kinds[] = {
-		{"an HDF5 file (h5tok reads AnnData and 10x)", "\x89HDF\r\n\x1a\n", 8},
-		{"a gzip file", "\x1f\x8b", 2},
-		{"a zip file", "PK\x03\x04", 4},
-		{"a zstd file or stream", "\x28\xb5\x2f\xfd", 4},
-		{"a NumPy array", "\x93NUMPY", 6},
-		{"a pickle of Python", "\x80\x04\x95", 3},
+		{{"an HDF5 file (h5tok reads AnnData and 10x)", NULL, 0}, "\x89HDF\r\n\x1a\n", 8},
+		{{"a gzip file", "gunzip", 0}, "\x1f\x8b", 2},
+		{{"a zip file", "unzip", 0}, "PK\x03\x04", 4},
+		{{"a zstd file or stream", NULL, 0}, "\x28\xb5\x2f\xfd", 4},
+		{{"a NumPy array", NULL, 0}, "\x93NUMPY", 6},
+		{{"a pickle of Python", NULL, 0}, "\x80\x04\x95", 3},
 	};
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (n >= kinds[i].n && !memcmp(p, kinds[i].bytes, kinds[i].n))
-			return kinds[i].name;
+			return &kinds[i].is;
 	const unsigned char *c = p;
 	size_t i = 0;
 	while (i < n && i < 512 && (c[i] >= ' ' || c[i] == '\t' || c[i] == '\n' || c[i] == '\r') && c[i] != 0x7f)
 		i++;
-	return n && (i == n || i == 512) ? "text" : NULL;
+	return n && (i == n || i == 512) ? &text : NULL;
 }

@@ -4,7 +4,13 @@
 
 #include <stddef.h>
 
-/* p [n]: the first bytes. "an HDF5 file", "text", ...; NULL: nothing that is known. */
-const char *magic_name(const void *p, size_t n);
+struct magic {
+	const char *name;   /* "an HDF5 file", "text", ... */
+	const char *unpack; /* the program that unpacks it, or NULL */
+	int text;
+};
+
+/* p [n]: the first bytes. NULL: nothing that is known. */
+const struct magic *magic_find(const void *p, size_t n);
 
 #endif

@@ -89,9 +89,9 @@ int tsv_next_whole(struct tsv *t, struct error *e)
 	}
 	t->line++;
 	size_t n = strlen(t->text), bytes = (size_t)(gztell(t->file) - from);
-	const char *kind = from ? NULL : magic_name(t->text, bytes);
-	if (kind && strcmp(kind, "text") != 0)
-		return error_set(e, "%s: this is %s, expected text", t->path, kind);
+	const struct magic *is = from ? NULL : magic_find(t->text, bytes);
+	if (is && !is->text)
+		return error_set(e, "%s: this is %s, expected text", t->path, is->name);
 	if (bytes != n)
 		return tsv_error(t, e, "a byte of value 0: the file is damaged, or is no plain text (UTF-16?)");
 	if (n > TSV_LINE_MAX && t->text[n - 1] != '\n')

@@ -136,7 +136,8 @@ static void number_ties(struct encoder_scratch *own, uint16_t *tie, const uint32
 	}
 }
 
-static void encode_row(struct encoder *enc, size_t r, struct encoder_scratch *own)
+/* all: sum of the counts of the row */
+static void encode_row(struct encoder *enc, size_t r, uint64_t all, struct encoder_scratch *own)
 {
 	const struct block *b = enc->block;
 	struct rank_cell *c = &own->cell;
@@ -145,11 +146,8 @@ static void encode_row(struct encoder *enc, size_t r, struct encoder_scratch *ow
 	const uint32_t *x = (uint32_t *)b->col[enc->in.count].data + start[r];
 	size_t n = start[r + 1] - start[r], most = enc->max_len - (enc->cls >= 0) - (enc->eos >= 0);
 	unsigned repeats = 0;
-	uint64_t all = 0;
 	for (size_t i = 1; i < n; i++)
 		repeats |= gene[i] <= gene[i - 1];
-	for (size_t i = 0; i < n; i++)
-		all += x[i];
 	atomic_fetch_add(&enc->all, all);
 	atomic_fetch_add(&enc->known, all - rank_encode(c, &enc->table, gene, x, n, repeats != 0, enc->o.value || enc->o.ties));
 	enc->length[r] = 0;
@@ -190,13 +188,14 @@ static void encode_group(void *arg, size_t group, int thread)
 	struct encoder *enc = arg;
 	size_t rows = enc->block->rows, end = (group + 1) * GROUP < rows ? (group + 1) * GROUP : rows;
 	for (size_t r = group * GROUP; r < end; r++) {
-		if (counts_wrong(&enc->in, enc->block, r)) {
+		uint64_t all;
+		if (counts_wrong(&enc->in, enc->block, r, &all)) {
 			size_t first = atomic_load(&enc->wrong);
 			while (r < first && !atomic_compare_exchange_weak(&enc->wrong, &first, r))
 				;
 			break;
 		}
-		encode_row(enc, r, enc->scratch + thread);
+		encode_row(enc, r, all, enc->scratch + thread);
 	}
 }
 

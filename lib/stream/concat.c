@@ -87,6 +87,27 @@ static int check_lacking(struct header *all, const struct header *h, const char 
 	return 0;
 }
 
+/* The index of obs keeps its name if that is the same in all streams. */
+static void join_index(struct header *all, const struct header *h)
+{
+	const cJSON *a = cJSON_GetObjectItemCaseSensitive(all->extra, HEADER_INDEX),
+		    *b = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_INDEX);
+	if (a && !(b && cJSON_Compare(a, b, 1)))
+		cJSON_DeleteItemFromObjectCaseSensitive(all->extra, HEADER_INDEX);
+}
+
+/* Are the extra keys the same but for the name of the index? */
+static int same_keys(const struct header *a, const struct header *b)
+{
+	cJSON *x = cJSON_Duplicate(a->extra, 1), *y = cJSON_Duplicate(b->extra, 1);
+	cJSON_DeleteItemFromObjectCaseSensitive(x, HEADER_INDEX);
+	cJSON_DeleteItemFromObjectCaseSensitive(y, HEADER_INDEX);
+	int same = cJSON_Compare(x, y, 1);
+	cJSON_Delete(x);
+	cJSON_Delete(y);
+	return same;
+}
+
 /* The vocabularies must be the same. Different medians or extra keys are only a warning. */
 static int check_rest(struct header *all, const struct header *h, const char *first, const char *name, char **warning, struct error *e)
 {
@@ -106,8 +127,9 @@ static int check_rest(struct header *all, const struct header *h, const char *fi
 		    cJSON_GetObjectItemCaseSensitive(all->extra, "labels"), cJSON_GetObjectItemCaseSensitive(h->extra, "labels"), 1) &&
 		(cJSON_HasObjectItem(all->extra, "labels") || cJSON_HasObjectItem(h->extra, "labels")))
 		return error_set(e, "%s: its label names are not those of %s", name, first);
-	if (!cJSON_Compare(all->extra, h->extra, 1) && !*warning)
+	if (!same_keys(all, h) && !*warning)
 		*warning = xasprintf("%s: its header keys differ from those of %s; the output has the latter", name, first);
+	join_index(all, h);
 	const cJSON *line, *old;
 	cJSON_ArrayForEach(line, h->provenance)
 	{

@@ -40,14 +40,15 @@ static uint32_t row_most(const struct counts_columns *c, const struct block *b, 
 	return most;
 }
 
-int counts_wrong(const struct counts_columns *c, const struct block *b, size_t r)
+int counts_wrong(const struct counts_columns *c, const struct block *b, size_t r, uint64_t *sum)
 {
 	const uint64_t *start = b->group[c->group].offset, total = ((const uint64_t *)b->col[c->total].data)[r];
 	const uint32_t *count = b->col[c->count].data;
-	uint64_t sum = 0;
+	uint64_t all = 0;
 	for (uint64_t i = start[r]; i < start[r + 1]; i++)
-		sum += count[i];
-	return sum > total && row_most(c, b, r) > total; /* the sum is nearly always n_counts, and its loop is the faster one */
+		all += count[i];
+	*sum = all;
+	return all > total && row_most(c, b, r) > total; /* the sum is nearly always n_counts, and its loop is the faster one */
 }
 
 int counts_error(const struct counts_columns *c, const struct block *b, size_t r, const char *name, uint64_t before, struct error *e)

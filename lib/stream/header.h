@@ -32,6 +32,8 @@ struct column_spec {
 	char *dtype;     /* what AnnData calls the type, where this one is wider or other (man scstream.5); NULL: not said */
 };
 
+#define HEADER_INDEX "obs_index" /* key of `extra`: the name that the index of AnnData's obs had */
+
 struct header {
 	char *kind; /* counts, tokens, masked, masked-counts, graph, embedding, prediction */
 	size_t ncol, ngroup;

@@ -87,9 +87,9 @@ const char *stream_inflate(ZSTD_DCtx *c, const uint8_t *p, size_t n, size_t cont
 
 static int damaged(const struct stream *s, const char *why, struct error *e)
 {
-	const char *is = s->nentry ? NULL : magic_name(s->in.p + s->at, s->in.n - s->at);
+	const struct magic *is = s->nentry ? NULL : magic_find(s->in.p + s->at, s->in.n - s->at);
 	if (is)
-		return error_set(e, "%s: this is %s, expected a stream", s->name, is);
+		return error_set(e, "%s: this is %s, expected a stream", s->name, is->name);
 	if (!s->nentry)
 		return error_set(e, "%s: this is not a stream: %s", s->name, why);
 	return error_set(e, "%s: damaged after %llu rows: %s", s->name, (unsigned long long)s->seen, why);

@@ -173,8 +173,9 @@ struct counting {
 static int use_medians(const struct block *b, void *arg)
 {
 	struct counting *c = arg;
+	uint64_t sum;
 	for (size_t r = 0; r < b->rows; r++)
-		if (counts_wrong(&c->col, b, r))
+		if (counts_wrong(&c->col, b, r, &sum))
 			return 1;
 	const uint32_t *gene = counts_genes(&c->col, b, 0, block_items(b, c->col.group), &c->wide, &c->wide_cap);
 	medians_add(&c->medians, b->rows, b->group[c->col.group].offset, gene, b->col[c->col.count].data, b->col[c->col.total].data,

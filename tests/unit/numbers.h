@@ -28,14 +28,14 @@ static inline float *random_floats(size_t n, float size)
 	return x;
 }
 
-/* Largest |a - b| relative to the largest |b|. */
+/* Largest |a - b| relative to the largest |b|; infinite if a value of either is not finite. */
 static inline double apart(const real *a, const double *b, size_t n)
 {
 	double d = 0, top = 0;
 	for (size_t i = 0; i < n; i++) {
 		d = fmax(d, fabs(a[i] - b[i]));
 		top = fmax(top, fabs(b[i]));
-		if (a[i] != a[i])
+		if (!isfinite(a[i]) || !isfinite(b[i]))
 			return INFINITY;
 	}
 	return top > 0 ? d / top : d;
