@@ -3,6 +3,7 @@
  *
  *     corrmask TOOL ARGUMENT...                runs the tool that lies beside this program
  *     corrmask EXPERIMENT VARIABLE=VALUE...    runs make with pipelines/Makefile, in the current folder
+ *     corrmask data/NAME.h5ad                  the same, for a corpus of the catalogue
  *
  * The experiments are the make targets with a comment after ##, and their variables are those that the comments at the head of the .mk files
  * explain, as for `make help`.
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <libgen.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -89,16 +91,27 @@ static void each_line(void (*use)(char *line, void *arg), void *arg)
 	free(demo);
 }
 
+static void add_command(struct cli_command command, size_t *n)
+{
+	commands = xrealloc(commands, *n + 2, sizeof *commands);
+	commands[(*n)++] = command;
+	commands[*n] = (struct cli_command){0};
+}
+
 /* "demo: FILES ## text" is an experiment. */
 static void add_target(char *line, void *arg)
 {
 	size_t *n = arg, length = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789-");
 	const char *text = strstr(line, "## ");
-	if (!length || line[length] != ':' || !text)
-		return;
-	commands = xrealloc(commands, *n + 2, sizeof *commands);
-	commands[(*n)++] = (struct cli_command){xstrndup(line, length), run_target, NULL, xstrdup(text + 3)};
-	commands[*n] = (struct cli_command){0};
+	if (length && line[length] == ':' && text)
+		add_command((struct cli_command){xstrndup(line, length), run_target, NULL, xstrdup(text + 3)}, n);
+}
+
+/* data/NAME.h5ad: a corpus to download, of which make knows by a pattern. */
+static bool is_corpus(const char *word)
+{
+	size_t length = strlen(word);
+	return length > strlen("data/.h5ad") && strncmp(word, "data/", 5) == 0 && strcmp(word + length - 5, ".h5ad") == 0;
 }
 
 /* "# LABEL  obs column" is a variable. */
@@ -162,6 +175,8 @@ int main(int argc, char **argv)
 		each_line(add_target, &n);
 	else
 		commands[--n] = (struct cli_command){0}; /* no heading */
+	if (pipelines && argc > 1 && is_corpus(argv[1]))
+		add_command((struct cli_command){argv[1], run_target, NULL, NULL}, &n);
 	return cli_commands("corrmask",
 		"Run a tool or an experiment: corrmask TOOL [OPTION...] [FILE], corrmask EXPERIMENT [VARIABLE=VALUE...].", NULL, commands,
 		argc, argv);

@@ -51,6 +51,8 @@ setup() {
 	assert_line --index 1 "Try 'corrmask --help'."
 	run -2 corrmask rankencc
 	assert_line --index 0 "corrmask: unknown command 'rankencc' (did you mean rankenc?)"
+	run -2 corrmask data/.h5ad
+	assert_line --index 0 "corrmask: unknown command 'data/.h5ad'"
 	run -2 corrmask everything
 	assert_line --index 0 "corrmask: unknown command 'everything'"
 	run -2 corrmask --bogus

@@ -17,7 +17,7 @@ inputs)
 	scview -q --vocab "$dir/one.counts" | awk -F '\t' 'NR > 1 { m = $3; sub(/\..*/, "", m); if (m != "bg") set[m] = set[m] "\t" $2 }
 		END { for (m in set) print m "\t-" set[m] }' > "$dir/sets.gmt"
 	{
-		printf 'name\turl\tsha256\tbytes\tlicence\tlabel\tdonor\tdescription\n'
+		printf 'name\turl\tsum\tbytes\tlicence\tlabel\tdonor\tdescription\n'
 		printf 'small\tfile://%s\t%s\t%s\tnone\tcell_type\tdonor\tsimulated\n' "$(realpath "$dir/corpus.h5ad")" \
 			"$(sha256sum < "$dir/corpus.h5ad" | cut -d ' ' -f 1)" "$(stat -c %s "$dir/corpus.h5ad")"
 	} > "$dir/catalog.tsv"
