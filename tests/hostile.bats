@@ -240,7 +240,7 @@ a.write('sums.h5ad')"
 	run h5tok sums.h5ad -o sums
 	assert_success
 	assert_line --regexp "^h5tok: warning: sums.h5ad: obs/total_counts is the sum of the counts, but not in 1 of 60 cells: in cell 17 \('.*'\) it is [0-9]+, and the counts sum to [0-9]+: damaged"
-	assert_line --regexp "^h5tok: warning: sums.h5ad: 1 cells have the name of another cell, such as cells 20 and 40 \('.*'\)"
+	assert_line --regexp "^h5tok: warning: sums.h5ad: 1 cell has the name of another cell, such as cells 20 and 40 \('.*'\)"
 	refute_output --partial "obs/n_counts"
 	# names far behind the first ones
 	$PYTHON -W ignore -c "

@@ -90,7 +90,8 @@ static void nb_one(size_t G, int scaled, int weighted)
 	cpu->nb_loss(cpu, &want, lse->x, z->x, t->x, &p.c, count, mask, weighted ? &w : NULL, B, G);
 	gpu->nb_loss(gpu, sum, lse->d, z->d, t->d, &p.g, count_d, mask_d, weighted ? &w_d : NULL, B, G);
 	gpu->download(gpu, &got, sum, sizeof got);
-	same_sums("nb loss", &got, &want, 1, 1e-6, 1e-5);
+	/* count * log(mu): a count of thousands multiplies the rounding of a float, on processors in different ways */
+	same_sums("nb loss", &got, &want, 1, 5e-6, 1e-5);
 	same(lse, 1e-6, 1e-6);
 	same(loss, 5e-6, 1e-5);
 	cpu->nb_loss_back(cpu, z->x, dt->x, t->x, &p.c, count, mask, lse->x, scaled ? scale->x : NULL, weighted ? weight->x : NULL, B, G);
