@@ -61,7 +61,7 @@ probe() { # probe OUT TRAIN.emb OPTION...
 }
 probes() {
 	local i
-	probe all "$out/train.emb" --max-iter 500 && probe knn "$out/train.emb" --nearest 15 || return
+	probe all "$out/train.emb" && probe knn "$out/train.emb" --nearest 15 || return
 	for ((i = 1; i <= DRAWS; i++)); do
 		scsample -q --cap "$label:$few" --seed $i -o "$out/few.emb" "$out/train.emb" && probe few$i "$out/few.emb" || return
 	done

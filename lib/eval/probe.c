@@ -1,8 +1,9 @@
 /*
  * The features are centred here. The intercept is not penalised, so the optimum is the same. L-BFGS works on u = L^T W instead of W, where
- *     L L^T = n p Cov(x) + 1/C diag(q),   p = (1 - 1/K) / K
- * is the Hessian at W = 0 for one class (q_j is 1, or the variance of feature j with `standardize`). So its steps depend little on the
- * scales and correlations of the features. The parameters in memory are rows of weights [rows, d], then intercepts [rows].
+ *     L L^T = sum_i h_i x_i x_i^T + 1/C diag(q),   h_i = mean over classes of p (1 - p)
+ * is the Hessian of the loss, a mean over the classes (q_j is 1, or the variance of feature j with `standardize`). So its steps depend little
+ * on the scales and correlations of the features. L-BFGS runs in stages, and L is made again for each: as the fit gets better, most cells
+ * lose their weight h_i. The parameters in memory are rows of weights [rows, d], then intercepts [rows].
  */
 #include "eval/probe.h"
 
@@ -17,9 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK 256   /* rows a matrix product */
-#define SLICES 32   /* partial sums over rows; the same for any number of threads */
-#define SAMPLE 8192 /* about as many rows give Cov(x), but at least 4 for each feature */
+#define CHUNK 256 /* rows a matrix product */
+#define SLICES 32 /* partial sums over rows; the same for any number of threads */
+#define BAND 64   /* rows of the Hessian that a thread sums */
+#define STAGE 50  /* iterations of the first stage, at least */
 
 struct problem {
 	const float *x;
@@ -28,15 +30,16 @@ struct problem {
 	double c;
 	double tol;
 	double *mean, *penalty; /* [d]: features are x - mean; q above */
+	double *weight;         /* [n] h_i at theta */
 	double *factor;         /* [d, d] L, row-major, lower triangle */
-	double curvature;       /* n p */
+	double curvature;       /* of the intercepts: the sum of h_i */
 	size_t size;            /* rows * d + rows */
 	size_t slices;
 	double *part; /* [slices, size] gradients */
 	double loss[SLICES];
 	int threads;
 	double *scratch; /* [threads, CHUNK * (d + rows)] */
-	double *theta;   /* [size] the weights and intercepts that are evaluated */
+	double *theta;   /* [size] the weights and intercepts that were evaluated last */
 	double gradient;
 	int iterations;
 };
@@ -55,30 +58,41 @@ static double row_loss(double *z, size_t rows, uint32_t y)
 	return loss;
 }
 
-static void load_chunk(const struct problem *p, size_t from, size_t n, double *to)
+/* The first m features of n rows; a row takes d places. */
+static void load_chunk(const struct problem *p, size_t from, size_t n, size_t m, double *to)
 {
 	for (size_t i = 0; i < n; i++) {
 		const float *x = p->x + (size_t)p->row[from + i] * p->d;
-		for (size_t j = 0; j < p->d; j++)
+		for (size_t j = 0; j < m; j++)
 			to[i * p->d + j] = (double)x[j] - p->mean[j];
 	}
 }
 
-/* Add the gradient of rows [from, to) to g [size]; returns their loss. */
-static double slice_loss(const struct problem *p, const double *theta, size_t from, size_t to, double *g, double *x)
+/* h_i from dLoss/dz, whose entries are p, or p - 1 for the row's own class. */
+static double hessian_weight(const double *z, size_t rows)
+{
+	double s = 0;
+	for (size_t r = 0; r < rows; r++)
+		s += fabs(z[r]) * (1 - fabs(z[r]));
+	return s / (double)rows;
+}
+
+/* Add the gradient of rows [from, to) at theta to g [size]; returns their loss, and sets their weights. */
+static double slice_loss(const struct problem *p, size_t from, size_t to, double *g, double *x)
 {
 	const int d = (int)p->d, rows = (int)p->rows;
 	double *z = x + CHUNK * p->d, loss = 0;
-	const double *b = theta + p->rows * p->d;
+	const double *b = p->theta + p->rows * p->d;
 	double *gb = g + p->rows * p->d;
 	for (size_t at = from; at < to; at += CHUNK) {
 		size_t n = to - at < CHUNK ? to - at : CHUNK;
-		load_chunk(p, at, n, x);
+		load_chunk(p, at, n, p->d, x);
 		for (size_t i = 0; i < n; i++)
 			memcpy(z + i * p->rows, b, p->rows * sizeof *z);
-		cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, rows, d, 1, x, d, theta, d, 1, z, rows);
+		cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, rows, d, 1, x, d, p->theta, d, 1, z, rows);
 		for (size_t i = 0; i < n; i++) {
 			loss += row_loss(z + i * p->rows, p->rows, p->y[p->row[at + i]]);
+			p->weight[at + i] = hessian_weight(z + i * p->rows, p->rows);
 			for (size_t j = 0; j < p->rows; j++)
 				gb[j] += z[i * p->rows + j];
 		}
@@ -91,7 +105,7 @@ static void do_slice(void *arg, size_t s, int thread)
 {
 	struct problem *p = arg;
 	double *x = p->scratch + (size_t)thread * CHUNK * (p->d + p->rows);
-	p->loss[s] = slice_loss(p, p->theta, p->n * s / p->slices, p->n * (s + 1) / p->slices, p->part + s * p->size, x);
+	p->loss[s] = slice_loss(p, p->n * s / p->slices, p->n * (s + 1) / p->slices, p->part + s * p->size, x);
 }
 
 /* u = L^T W and sqrt(curvature) b from the weights, or (back) the weights from these. */
@@ -114,13 +128,11 @@ static void precondition_gradient(const struct problem *p, double *g)
 		g[p->rows * p->d + r] /= sqrt(p->curvature);
 }
 
-static lbfgsfloatval_t evaluate(void *arg, const lbfgsfloatval_t *u, lbfgsfloatval_t *g, const int size, const lbfgsfloatval_t step)
+/* The objective at theta, and its gradient g [size]. Sets the weights and the largest entry of the gradient. */
+static double objective(struct problem *p, double *g)
 {
-	struct problem *p = arg;
 	size_t nw = p->rows * p->d;
 	memset(p->part, 0, p->slices * p->size * sizeof *p->part);
-	memcpy(p->theta, u, p->size * sizeof *p->theta);
-	precondition(p, p->theta, 1);
 	pool_for(p->threads, p->slices, do_slice, p);
 	double f = 0;
 	memset(g, 0, p->size * sizeof *g);
@@ -141,8 +153,17 @@ static lbfgsfloatval_t evaluate(void *arg, const lbfgsfloatval_t *u, lbfgsfloatv
 		}
 		p->gradient = fmax(p->gradient, fabs(g[j]) / unit);
 	}
-	precondition_gradient(p, g);
 	return f + 0.5 / p->c * square;
+}
+
+static lbfgsfloatval_t evaluate(void *arg, const lbfgsfloatval_t *u, lbfgsfloatval_t *g, const int size, const lbfgsfloatval_t step)
+{
+	struct problem *p = arg;
+	memcpy(p->theta, u, p->size * sizeof *p->theta);
+	precondition(p, p->theta, 1);
+	double f = objective(p, g);
+	precondition_gradient(p, g);
+	return f;
 }
 
 /* After each iteration: stop at the tolerance. The last point that was evaluated is that of the iteration. */
@@ -150,7 +171,7 @@ static int progress(void *arg, const lbfgsfloatval_t *u, const lbfgsfloatval_t *
 	const lbfgsfloatval_t gnorm, const lbfgsfloatval_t step, int n, int k, int ls)
 {
 	struct problem *p = arg;
-	p->iterations = k;
+	p->iterations++;
 	return p->gradient <= p->tol;
 }
 
@@ -162,22 +183,36 @@ static void centre(struct problem *p, int standardize)
 			p->penalty[j] = 1;
 }
 
-/* Compute the factor L from every few rows. */
+/* Rows [BAND * band, + BAND) of the Hessian, up to its diagonal. */
+static void do_band(void *arg, size_t band, int thread)
+{
+	struct problem *p = arg;
+	size_t first = band * BAND, end = first + BAND < p->d ? first + BAND : p->d;
+	const int d = (int)p->d;
+	double *x = p->scratch + (size_t)thread * CHUNK * (p->d + p->rows);
+	for (size_t at = 0; at < p->n; at += CHUNK) {
+		size_t n = p->n - at < CHUNK ? p->n - at : CHUNK;
+		load_chunk(p, at, n, end, x);
+		for (size_t i = 0; i < n; i++) {
+			double s = sqrt(p->weight[at + i]);
+			for (size_t j = 0; j < end; j++)
+				x[i * p->d + j] *= s;
+		}
+		cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)(end - first), (int)end, (int)n, 1, x + first, d, x, d, at > 0,
+			p->factor + first * p->d, d);
+	}
+}
+
+/* Compute the factor L at theta. */
 static int factorize(struct problem *p, struct error *e)
 {
 	const int d = (int)p->d;
-	size_t want = 4 * p->d > SAMPLE ? 4 * p->d : SAMPLE, every = p->n / want + 1, used = 0;
-	double *x = p->scratch, *h = p->factor, trace = 0;
-	p->curvature = (double)p->n * (1 - 1 / (double)p->k) / (double)p->k;
-	while (used * every < p->n) {
-		size_t n = 0;
-		for (; n < CHUNK && used * every < p->n; n++, used++)
-			load_chunk(p, used * every, 1, x + n * p->d);
-		cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, d, (int)n, 1, x, d, 1, h, d);
-	}
+	double *h = p->factor, trace = 0;
+	pool_for(p->threads, (p->d + BAND - 1) / BAND, do_band, p);
+	p->curvature = 1e-9 * (double)p->n; /* positive, also if all cells are far from every border */
+	for (size_t i = 0; i < p->n; i++)
+		p->curvature += p->weight[i];
 	for (size_t i = 0; i < p->d; i++) {
-		for (size_t j = 0; j <= i; j++)
-			h[i * p->d + j] *= p->curvature / (double)used;
 		h[i * p->d + i] += p->penalty[i] / p->c;
 		trace += h[i * p->d + i];
 	}
@@ -210,10 +245,44 @@ static void problem_release(struct problem *p)
 {
 	free(p->mean);
 	free(p->penalty);
+	free(p->weight);
 	free(p->factor);
 	free(p->part);
 	free(p->scratch);
 	free(p->theta);
+}
+
+/* Run L-BFGS from theta on, in stages, until the gradient is small, max_iter iterations are done, or no better point is found (*stuck). */
+static int minimize(struct problem *p, int max_iter, int *stuck, struct error *e)
+{
+	int bad = 0, r = 0, stage = (int)(p->d / (2 * p->rows)); /* takes twice the time of making L */
+	lbfgs_parameter_t param;
+	lbfgs_parameter_init(&param);
+	param.m = 10;
+	param.linesearch = LBFGS_LINESEARCH_BACKTRACKING_STRONG_WOLFE; /* the default one fails with rare features */
+	param.epsilon = 0;                                             /* `progress` decides */
+	lbfgsfloatval_t *u = lbfgs_malloc((int)p->size), *g = lbfgs_malloc((int)p->size), unused;
+	double f = objective(p, g), before = INFINITY;
+	for (stage = stage > STAGE ? stage : STAGE; p->gradient > p->tol && p->iterations < max_iter && f < before; stage *= 2) {
+		if ((bad = factorize(p, e)))
+			break;
+		memcpy(u, p->theta, p->size * sizeof *u);
+		precondition(p, u, 0);
+		param.max_iterations = stage < max_iter - p->iterations ? stage : max_iter - p->iterations;
+		r = lbfgs((int)p->size, u, &unused, evaluate, progress, p, &param);
+		before = f;
+		f = evaluate(p, u, g, (int)p->size, 0); /* u is the best point; what was evaluated last may be another */
+	}
+	lbfgs_free(u);
+	lbfgs_free(g);
+	*stuck = !(f < before);
+	if (bad)
+		return -1;
+	if (!isfinite(f))
+		return error_set(e, "the probe's objective is %g after %d iterations", f, p->iterations);
+	if (r < 0 && r < LBFGSERR_OUTOFINTERVAL)
+		return error_set(e, "libLBFGS refuses the problem (status %d)", r);
+	return 0;
 }
 
 int probe_fit(struct probe *out, const float *x, size_t d, const uint32_t *row, size_t n, const uint32_t *y, size_t k,
@@ -238,44 +307,27 @@ int probe_fit(struct probe *out, const float *x, size_t d, const uint32_t *row, 
 	p.slices = chunks < SLICES ? chunks : SLICES;
 	p.mean = xmalloc(d * sizeof *p.mean);
 	p.penalty = xmalloc(d * sizeof *p.penalty);
+	p.weight = xmalloc(n * sizeof *p.weight);
 	p.factor = xcalloc(d * d, sizeof *p.factor);
 	p.part = xmalloc(p.slices * p.size * sizeof *p.part);
 	p.scratch = xmalloc((size_t)p.threads * CHUNK * (d + rows) * sizeof *p.scratch);
 	p.theta = xcalloc(p.size, sizeof *p.theta);
 	centre(&p, o->standardize);
-	if (factorize(&p, e)) {
+	if (o->start) {
+		memcpy(p.theta, o->start->w, rows * d * sizeof *p.theta);
+		memcpy(p.theta + rows * d, o->start->b, rows * sizeof *p.theta);
+		uncentre(&p, p.theta, p.theta + rows * d, -1);
+	}
+	int stuck;
+	if (minimize(&p, o->max_iter, &stuck, e)) {
 		problem_release(&p);
 		return -1;
 	}
-	lbfgsfloatval_t *u = lbfgs_malloc((int)p.size), f = 0;
-	memset(u, 0, p.size * sizeof *u);
-	if (o->start) {
-		memcpy(u, o->start->w, rows * d * sizeof *u);
-		memcpy(u + rows * d, o->start->b, rows * sizeof *u);
-		uncentre(&p, u, u + rows * d, -1);
-		precondition(&p, u, 0);
-	}
-	lbfgs_parameter_t param;
-	lbfgs_parameter_init(&param);
-	param.m = 10;
-	param.epsilon = 0; /* `progress` decides */
-	param.max_iterations = o->max_iter;
-	int r = lbfgs((int)p.size, u, &f, evaluate, progress, &p, &param);
-	/* u is the best point; what was evaluated last may be another */
-	lbfgsfloatval_t *g = lbfgs_malloc((int)p.size);
-	f = evaluate(&p, u, g, (int)p.size, 0);
-	lbfgs_free(g);
-	lbfgs_free(u);
 	*out = (struct probe){.k = k, .d = d, .rows = rows, .iterations = p.iterations, .gradient = p.gradient};
-	/* a line search that finds no better point means the limit of float64, if the gradient is small too */
-	int limit = r != LBFGSERR_MAXIMUMITERATION && p.gradient <= 1e-6 * (double)n;
-	out->converged = p.gradient <= p.tol || (r < 0 && limit);
+	/* no better point means the limit of float64, if the gradient is small too */
+	out->converged = p.gradient <= p.tol || (stuck && p.gradient <= 1e-6 * (double)n);
 	store(out, &p);
 	problem_release(&p);
-	if (!isfinite(f))
-		return error_set(e, "the probe's objective is %g after %d iterations", f, out->iterations);
-	if (r < 0 && r < LBFGSERR_OUTOFINTERVAL)
-		return error_set(e, "libLBFGS refuses the problem (status %d)", r);
 	return 0;
 }
 
