@@ -59,6 +59,8 @@ int counts_columns(struct masked_columns *c, const struct header *h, int plain, 
 	c->input_group = h->col[c->input].group;
 	if (h->col[c->count].group != c->input_group)
 		return error_set(e, "%s: columns 'gene' and 'count' are not of one ragged group", name);
+	if (!h->vocab.n)
+		return error_set(e, "%s: no table of genes in the header", name);
 	if (plain)
 		return 0;
 	if ((c->epoch = header_need(h, "epoch", U32, SCALAR, name, e)) < 0 ||
