@@ -485,7 +485,7 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 	done
 }
 
-@test "hostile: tokens and a graph without a vocabulary, or with too few rows for it, are refused by depgraph" {
+@test "hostile: tokens, a graph and masked counts without a vocabulary, or with too few rows for it, are refused" {
 	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON -c '
 import numpy as np, scstream
 none = np.zeros(3001, "u8"), np.zeros(0)
@@ -497,11 +497,17 @@ none = none[0][:4], none[1]
 scstream.write("short.graph", header, [{"token": np.arange(3), "neighbour": none, "rho": none, "overlap": none}])
 header = {"kind": "tokens", "provenance": [], "columns": [dict(name="cell", type="u64", shape="scalar"),
           dict(name="token", type="u16", shape="ragged", group="token")]}
-scstream.write("bare.tok", header, [{"cell": np.arange(300), "token": (np.arange(301) * 3, np.tile([5, 60000, 9], 300))}])'
+scstream.write("bare.tok", header, [{"cell": np.arange(300), "token": (np.arange(301) * 3, np.tile([5, 60000, 9], 300))}])
+header = {"kind": "masked-counts", "provenance": [], "columns": [dict(name=n, type=t, shape="scalar")
+          for n, t in (("cell", "u64"), ("epoch", "u32"), ("step", "u32"))] +
+          [dict(name=n, type="u32", shape="ragged", group=g) for n, g in (("gene", "g"), ("count", "g"), ("masked", "m"))]}
+none, zero = (none[0][:3], none[1]), np.zeros(2, "u4")
+scstream.write("bare.mc", header, [{"cell": np.arange(2), "epoch": zero, "step": zero, "gene": none, "count": none, "masked": none}])'
 	refused 'no genes' depgraph -q -o out bare.tok
 	refused 'no genes' depgraph -q --pmi -o out bare.tok
 	refused "row 0 is not the vocabulary's next entry" depgraph -q --tsv -o out bare.graph
 	refused '3 rows, but the vocabulary has 4' depgraph -q --tsv -o out short.graph
+	refused 'no table of genes in the header' sctrain nb -q -c mlp-nb-tiny -o out bare.mc
 }
 
 @test "hostile: modules of a graph whose weights are all 0, or not finite" {
