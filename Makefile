@@ -1,7 +1,7 @@
 # corrmask. `make help` lists the targets.
 #
 # Variables you can set:
-#   PREFIX=FOLDER  where to install, without spaces; default /usr/local. DESTDIR= goes before it
+#   PREFIX=FOLDER  where to install, without spaces and quotes; default /usr/local. DESTDIR= goes before it
 #   CC= CFLAGS= CPPFLAGS= LDFLAGS= LDLIBS=              as everywhere; CC is gcc
 #   VARIANT=release|debug|asan|tsan|fuzz                each has its own folder under build/; default release
 #   MARCH=FLAG     processor of the build; default -march=x86-64-v3 (AVX2, FMA) on x86-64, none elsewhere
@@ -205,8 +205,8 @@ PYTHON   ?= python3
 PYTHONDIR = $(shell $(PYTHON) -c 'import site, sys; print(*[d for d in site.getsitepackages() + [site.getusersitepackages()] \
 	if d.startswith(sys.argv[1] + "/lib/")][:1])' "$(INTO)" 2>/dev/null)
 
-ifneq ($(and $(filter install,$(MAKECMDGOALS)),$(word 2,$(INTO))),)
-$(error install: PREFIX '$(INTO)' has a space: the experiments are run by make, which reads no such names of folders)
+ifneq ($(and $(filter install,$(MAKECMDGOALS)),$(or $(word 2,$(INTO)),$(findstring ',$(INTO)),$(findstring ",$(INTO)))),)
+$(error install: PREFIX '$(INTO)' has a space or a quote: the experiments are run by make, which reads no such names of folders)
 endif
 install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -d "$(DEST)/bin" "$(SHARE)/pipelines" "$(DOC)"
@@ -214,7 +214,7 @@ install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -m 755 src/scstream.py "$(DEST)/bin"
 	install -m 644 src/scstream_convert.py "$(DEST)/bin"
 	@if [ -n "$(PYTHONDIR)" ]; then mkdir -p "$(DESTDIR)$(PYTHONDIR)" && ln -sfr $(MODULES:%="$(DEST)/bin/%") "$(DESTDIR)$(PYTHONDIR)"; \
-		else echo 'for `import scstream` in Python: PYTHONPATH="$(DEST)/bin"'; fi
+		else echo "for import scstream in Python: PYTHONPATH=$(DEST)/bin"; fi
 	install -D -m 644 src/completion.bash "$(BASHDIR)/corrmask"
 	@for t in $(filter-out corrmask,$(TOOLS)); do ln -sf corrmask "$(BASHDIR)/$$t"; done
 	install -D -m 644 src/completion.zsh "$(ZSHDIR)/_corrmask"

@@ -50,4 +50,6 @@ def main(masked, output):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: hf_trainer.py INPUT.masked OUTPUT.model")
     main(*sys.argv[1:])

@@ -71,7 +71,8 @@ awk -F '\t' "$stats"'
 	FILENAME ~ /points/ { R[$1, $2] = $5; next }
 	FILENAME ~ /error/ { draws = $1; next }
 	{ f1[$1, $2] = $3; sum[$1] += $3; count[$1]++; if (!($2 in seen)) { seen[$2] = 1; seed[++n] = $2 } }
-	function shown(mean, error, same) { return same && seeds > 1 && (mean > 2 * error || mean < -2 * error) }
+	function shown(mean, error, same) { return same && seeds > 1 && error != "NA" && (mean > 2 * error || mean < -2 * error) }
+	function text(error) { return error == "NA" ? error : sprintf("%.3f", error) }
 	END {
 		for (i = 1; i <= n; i++) {
 			k = seed[i]
@@ -83,14 +84,14 @@ awk -F '\t' "$stats"'
 			better += d > 0; worse += d < 0
 		}
 		seeds = n - 1 # one more name, without a seed, is that of the baselines
-		error = sqrt((seeds > 1 ? gap_sd ^ 2 / seeds : 0) + cells ^ 2)
+		error = cells == "NA" ? cells : sqrt((seeds > 1 ? gap_sd ^ 2 / seeds : 0) + cells ^ 2)
 		if (r == "")
 			;
 		else if (shown(gap, error, up == seeds || down == seeds))
-			printf "Differs: with CorrMask the network relies %s on visible partners. R is %.3f, with random masks %.3f (difference %+.3f ± %.3f).\n", \
-				(gap > 0 ? "less" : "more"), r, base, -gap, error
+			printf "Differs: with CorrMask the network relies %s on visible partners. R is %.3f, with random masks %.3f (difference %+.3f ± %s).\n", \
+				(gap > 0 ? "less" : "more"), r, base, -gap, text(error)
 		else
-			printf "Not shown to differ: the reliance on visible partners. R is %.3f, with random masks %.3f (difference %+.3f ± %.3f).\n", r, base, -gap, error
+			printf "Not shown to differ: the reliance on visible partners. R is %.3f, with random masks %.3f (difference %+.3f ± %s).\n", r, base, -gap, text(error)
 		mean = total / seeds
 		error = sqrt((seeds > 1 ? sd(seeds, total, square) ^ 2 / seeds : 0) + draws ^ 2)
 		if (shown(mean, error, better == seeds || worse == seeds))

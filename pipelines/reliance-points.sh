@@ -30,7 +30,7 @@ done | awk -F '\t' -v strategies="$strategies" -v seeds="$seeds" -v points="$poi
 		probed[k, $3]++
 		r[k, $3] += $6 - $11
 	}
-	# Standard error over the cells of a sum of R over the networks in list, each with its sign
+	# Standard error over the cells of a sum of R over the networks in list, each with its sign; NA with one cell
 	function error(list, sign, m,  i, c, k, x, mean, square, known) {
 		for (c = 1; c <= cells; c++) {
 			x = 0
@@ -40,7 +40,7 @@ done | awk -F '\t' -v strategies="$strategies" -v seeds="$seeds" -v points="$poi
 			}
 			square += x * x
 		}
-		return cells > 1 ? sqrt(square * cells / (cells - 1)) : 0
+		return cells > 1 ? sqrt(square * cells / (cells - 1)) : "NA"
 	}
 	END {
 		if (bad)

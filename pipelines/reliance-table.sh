@@ -33,13 +33,13 @@ echo "experiments. error, cells: the standard error of the mean from the choice 
 awk -F '\t' '
 	function text(x, f) { return x == "NA" ? "-" : sprintf(f, x) }
 	NR == 1 { printf "%-26s %9s %9s %9s %9s %9s %12s\n", "", "mean", "± sd", "t", "p", "80 %", "error, cells" }
-	NR > 1 { printf "%-26s %+9.3f %9s %9s %9s %9s %12.3f\n", $1 == "corrmask" ? "CorrMask" : "CorrMask, shuffled graph", $7, text($8, "%.3f"), text($9, "%.1f"), $10 == "NA" ? "-" : $10, text($11, "%.3f"), $12 }' "$dir/summary.tsv"
+	NR > 1 { printf "%-26s %+9.3f %9s %9s %9s %9s %12s\n", $1 == "corrmask" ? "CorrMask" : "CorrMask, shuffled graph", $7, text($8, "%.3f"), text($9, "%.1f"), $10 == "NA" ? "-" : $10, text($11, "%.3f"), text($12, "%.3f") }' "$dir/summary.tsv"
 echo
 awk -F '\t' '
 	$1 == "random" { base = $5 }
 	# shown: the t test says so and the error of the cells does not explain it
 	NR > 1 {
-		shown = $10 != "NA" && $10 + 0 < 0.05 && ($7 > 2 * $12 || $7 < -2 * $12)
+		shown = $10 != "NA" && $10 + 0 < 0.05 && $12 != "NA" && ($7 > 2 * $12 || $7 < -2 * $12)
 		what = $1 == "shuffled" ? "CorrMask with a shuffled graph" : "CorrMask"
 		if (shown)
 			printf "%s: the network relies on visible partners %s than with random masks (R %.3f, not %.3f).\n", what, ($7 > 0 ? "less" : "more"), $5, base

@@ -40,5 +40,5 @@ mean(s) = system("awk -F '\t' '$1 == \"".s."\" { n++; x += $5 } END { print x / 
 set style fill solid 0.25 noborder
 plot 0 with lines lc rgb "#000000" notitle, \
 	for [i = 1:words(strategies)] "< echo ".mean(word(strategies, i)) using (i):1:(0.6) with boxes lc rgb colour(word(strategies, i)) notitle, \
-	for [i = 1:words(strategies)] rows(word(strategies, i)) using (i + aside($0, words(seeds))):5:(1.96 * $6) with yerrorbars pt 7 ps 0.7 lw 1.5 lc rgb colour(word(strategies, i)) notitle
+	for [i = 1:words(strategies)] rows(word(strategies, i)) using (i + aside($0, words(seeds))):5:(strcol(6) eq "NA" ? 0 : 1.96 * $6) with yerrorbars pt 7 ps 0.7 lw 1.5 lc rgb colour(word(strategies, i)) notitle
 unset multiplot

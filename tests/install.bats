@@ -39,16 +39,21 @@ in_sources() {
 	in_sources uninstall PREFIX=/usr DESTDIR="$PWD/package" PYTHON=$PYTHON
 	assert_equal "$(find package ! -type d)" ""
 	run -0 in_sources install PREFIX="$PWD/other" PYTHON=$PYTHON
-	assert_line "for \`import scstream\` in Python: PYTHONPATH=\"$PWD/other/bin\""
+	assert_line "for import scstream in Python: PYTHONPATH=$PWD/other/bin"
 }
 
-@test "make install refuses a PREFIX with a space, where the experiments could not run" {
+@test "make install refuses a PREFIX with a space or a quote, where the experiments could not run" {
 	cd "$BATS_TEST_TMPDIR"
 	run -2 in_sources install PREFIX="$PWD/a b"
-	assert_output --regexp "^Makefile:[0-9]+: \*\*\* install: PREFIX '$PWD/a b' has a space: the experiments are run by make, which reads no such names of folders.  Stop.$"
+	assert_output --regexp "^Makefile:[0-9]+: \*\*\* install: PREFIX '$PWD/a b' has a space or a quote: the experiments are run by make, which reads no such names of folders.  Stop.$"
+	for prefix in "$PWD/a'b" "$PWD/a\"b"; do
+		run -2 in_sources install PREFIX="$prefix"
+		assert_output --partial "PREFIX '$prefix' has a space or a quote"
+		assert_not_exist "$prefix"
+	done
 	mkdir "h m"
 	HOME="$PWD/h m" run -2 in_sources install PREFIX=\~/x
-	assert_output --partial "PREFIX '$PWD/h m/x' has a space"
+	assert_output --partial "PREFIX '$PWD/h m/x' has a space or a quote"
 	assert_not_exist "a b"
 	assert_not_exist "h m/x"
 	in_sources install PREFIX=/usr DESTDIR="$PWD/h m"

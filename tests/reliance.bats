@@ -271,6 +271,15 @@ make_losses() {
 	[ ! -s points ] && [ ! -s summary ]
 	run -1 $P/reliance-table.sh none prep random 1 "" how
 	assert_output "reliance: no gene of the held-out cells has partners in its cell: the graph has too few edges (more cells make more)"
+	# one cell has no spread
+	mkdir one
+	cp losses/reference.tsv one
+	printf 'cell\tepoch\tmasked\tloss\tcorrect\n1\t0\t2\t6\t0\n' | tee one/{random,corrmask}-{1,2}.visible.cells | sed s/6/6.2/ |
+		tee one/corrmask-{1,2}.hidden.cells | sed s/6.2/6.4/ | tee one/random-1.hidden.cells | sed s/6.4/6.41/ > one/random-2.hidden.cells
+	run -0 $P/reliance-table.sh one prep "random corrmask" "1 2" "" how
+	assert_line --regexp '^CorrMask .* -$'
+	assert_line "CorrMask: no difference in R to random masks is shown (0.200 and 0.405)."
+	[ "$(awk -F '\t' '{ print $6 }' one/points.tsv | uniq)" = NA ]
 	# rows that do not belong together
 	for field in 1 2 3; do
 		awk -F '\t' -v OFS='\t' -v f=$field 'NR == 5 { $f = 99 } 1' losses/random-2.visible.cells > other
