@@ -9,7 +9,7 @@ setup() {
 }
 
 @test "fig3-pairs.awk: AUROC of pairs equals scikit-learn's" {
-	scsim --model b1 --genes 60 --modules 4 --top 12 -n 90 -o c.tok
+	scsim --model b1 --genes 60 --modules 4 --top 12 -n 30 -o c.tok
 	scview --vocab c.tok > vocab
 	scview -c token c.tok > cells
 	depgraph --pmi --tau -1 --min-count 1 c.tok -u | depgraph --tsv -o npmi
@@ -40,7 +40,7 @@ setup() {
 		got = {r[0]: [float(x) for x in r[1:]] for r in (l.split() for l in open("got"))}
 		for name, M in (("A", A), ("C", C), ("npmi", N)):
 		    want = roc_auc_score(same, M[u, v])
-		    assert 0.5 < want < 1, (name, want)
+		    assert 0.5 < want < 1 and (name == "A" or (M[u, v] <= 0).sum() > 20), (name, want) # some pairs never meet
 		    assert abs(got[name][0] - want) < 2e-6, (name, got[name], want)
 		assert got["npmi"][1] == edges and abs(got["npmi"][2] - within / edges) < 2e-6
 		for name, M in (("A", A), ("C", C)):

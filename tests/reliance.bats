@@ -74,6 +74,25 @@ setup() {
 	[ "$(maskgen --strategy probe --partners visible -g s.graph --audit s.graph s.tok | awk '$1 == "masked" { print $2 }')" -gt 600 ]
 }
 
+@test "maskgen --strategy probe: a gene with more partners in its cell than unrelated tokens is never the target" {
+	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - <<-'END'
+		import numpy as np, scstream
+		vocab = {"id": ["<pad>", "<mask>", "HUB", "A", "B", "C", "ALONE"], "symbol": [""] * 7, "median": [None, None] + [1] * 5}
+		column = lambda name, kind, group=None: dict(name=name, type=kind, shape="ragged", group=group) if group else dict(name=name, type=kind, shape="scalar")
+		ragged = lambda lists, kind: (np.cumsum([0] + [len(x) for x in lists]), np.array([t for x in lists for t in x], kind))
+		near = [[], [], [3, 4, 5], [2], [2], [2], []]                # three partners of HUB, and one token that is none
+		ones = [[1] * len(x) for x in near]
+		scstream.write("hub.graph", {"kind": "graph", "provenance": [], "vocab": vocab, "columns": [column("token", "u32"),
+		    column("neighbour", "u32", "n"), column("rho", "f32", "n"), column("overlap", "u32", "n")]},
+		    [{"token": np.arange(7), "neighbour": ragged(near, "u4"), "rho": ragged(ones, "f4"), "overlap": ragged(ones, "u4")}])
+		scstream.write("hub.tok", {"kind": "tokens", "provenance": [], "vocab": vocab, "columns": [column("cell", "u64"), column("token", "u16", "t")]},
+		    [{"cell": np.arange(200), "token": ragged([[2, 3, 4, 5, 6]] * 200, "u2")}])
+	END
+	maskgen -q --strategy probe --partners hidden -g hub.graph hub.tok | scview -c target | tail -n +2 | sort | uniq -c > hubs
+	run awk '{ print $2, ($1 > 40) }' hubs
+	assert_output "$(printf '%s 1\n' 3 4 5)"
+}
+
 @test "maskgen --strategy probe: what it cannot do is told" {
 	run -2 maskgen --strategy probe -g s.graph s.tok -o x
 	assert_line --index 0 "maskgen: --strategy probe needs --partners hidden or --partners visible"

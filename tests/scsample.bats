@@ -141,6 +141,21 @@ scstream.write("long.counts", s.header, [dict(b, barcode=["9" * (i % 90) for i i
 	read -r counts genes <<< "$(sed -n 7p q)"
 	assert_equal "$(scsample --min-genes $genes sim.counts | scview -c cell | tail -n +2 | wc -l)" "$(awk -v n=$genes '$2 >= n' q | wc -l)"
 	assert_equal "$(scsample --min-counts $counts sim.counts | scview -c cell | tail -n +2 | wc -l)" "$(awk -v n=$counts '$1 >= n' q | wc -l)"
+	rankenc -q -m <(rankenc -q --fit sim.counts) sim.counts -o few.tok
+	read -r all some <<< "$(scview -c token few.tok | awk -v n=$genes 'NR > 1 { all++; some += NF >= n } END { print all, some }')"
+	[ "$some" -gt 0 ]
+	[ "$some" -lt "$all" ]
+	assert_equal "$(scsample --min-genes $genes few.tok | scview -c cell | tail -n +2 | wc -l)" "$some"
+	# a gene without a symbol has its id
+	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON -c '
+import scstream
+s = scstream.read("sim.counts")
+header = dict(s.header, vocab=dict(s.header["vocab"], id=["mt-nd1"] + s.header["vocab"]["id"][1:]))
+scstream.write("mito.counts", header, list(s))'
+	share=$(scview -c gene,count,n_counts mito.counts | awk -F '\t' 'NR > 1 { n = 0; split($1, g, " "); split($2, c, " "); for (i in g) if (g[i] == 0) n = c[i]; if (n / $3 <= 0.0005) k++ } END { print k }')
+	[ "$share" -gt 0 ]
+	[ "$share" -lt 300 ]
+	assert_equal "$(scsample --max-mito 0.0005 mito.counts | scview -c cell | tail -n +2 | wc -l)" "$share"
 	run scsample --max-mito 0.1 -o out.s sim.counts
 	assert_failure 1
 	assert_output "scsample: sim.counts: --max-mito: none of the 200 genes is mitochondrial (a symbol or id that begins with MT-)"
