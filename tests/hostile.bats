@@ -510,6 +510,23 @@ scstream.write("bare.mc", header, [{"cell": np.arange(2), "epoch": zero, "step":
 	refused 'no table of genes in the header' sctrain nb -q -c mlp-nb-tiny -o out bare.mc
 }
 
+@test "hostile: lists that belong together but are of two groups" {
+	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON -c '
+import numpy as np, scstream
+vocab = {"id": ["<pad>", "A", "B", "C"], "symbol": [""] * 4, "median": [None, 1, 1, 1]}
+def write(kind, scalars, lists):
+    columns = [dict(name=n, type=t, shape="scalar") for n, t in scalars] + [dict(name=n, type=t, shape="ragged", group="of" + n) for n, t in lists]
+    block = dict([(n, np.arange(2)) for n, t in scalars] + [(n, (np.array([0, 1, 2]), np.array([1, 1]))) for n, t in lists])
+    scstream.write("apart." + kind, {"kind": kind, "provenance": [], "columns": columns, "vocab": vocab}, [block])
+write("counts", [("cell", "u64"), ("n_counts", "u64")], [("gene", "u32"), ("count", "u32")])
+write("masked-counts", [("cell", "u64"), ("epoch", "u32"), ("step", "u32")], [("gene", "u32"), ("count", "u32"), ("masked", "u32")])
+write("masked", [("cell", "u64"), ("epoch", "u32"), ("step", "u32")], [("input", "u32"), ("position", "u16"), ("target", "u32")])'
+	refused "column 'count' is not in the group of column gene" maskgen -q --strategy columns -o out apart.counts
+	refused 'columns gene and count do not have the layout of a counts stream' rankenc -q --fit -o out apart.counts
+	refused "columns 'gene' and 'count' are not of one ragged group" sctrain nb -q -c mlp-nb-tiny -o out apart.masked-counts
+	refused "columns 'position' and 'target' are not of one ragged group" sctrain mlm -q -c tiny -o out apart.masked
+}
+
 @test "hostile: modules of a graph whose weights are all 0, or not finite" {
 	for weight in 0 nan inf; do
 		PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - "$weight" <<-'X'

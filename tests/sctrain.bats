@@ -213,6 +213,11 @@ wait_for_step() {
 	run sctrain mlm "${A[@]}" --resume --dropout 0.1 -o other a.masked
 	assert_failure 1
 	assert_output --partial "differs from the configuration of this run"
+	# a state that says to be beyond the last step
+	cp -r other odd
+	sed -i 's/"step":[ \t]*[0-9]*/"step": 31/' odd/checkpoint-*/trainer_state.json
+	run -1 sctrain mlm "${A[@]}" --resume -o odd a.masked
+	assert_output --regexp '^sctrain mlm: --resume: odd/checkpoint-[0-9]+/trainer_state.json: not the state of a trainer$'
 	sctrain mlm -q "${A[@]}" --resume -o other a.masked
 	same_training whole other
 

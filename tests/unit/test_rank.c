@@ -213,6 +213,23 @@ static void empty_and_unknown(void **unused)
 	rank_cell_release(&c);
 }
 
+/* The sum of two counts of a token does not wrap. */
+static void sums_end_at_32_bits(void **unused)
+{
+	uint32_t token[3] = {1, 1, 2}, gene[3] = {0, 1, 2}, count[3] = {4000000000u, 4000000000u, 4200000000u};
+	double median[3] = {NAN, 1, 1};
+	struct rank_table t;
+	struct rank_cell c = {0};
+	rank_table_init(&t, token, 3, median);
+	assert_int_equal(rank_encode(&c, &t, gene, count, 3, 0, 1), 0);
+	assert_int_equal(c.n, 2);
+	assert_int_equal(c.token[0], 1);
+	assert_int_equal(c.count[0], UINT32_MAX);
+	assert_int_equal(c.count[1], 4200000000u);
+	rank_table_release(&t);
+	rank_cell_release(&c);
+}
+
 static int rising(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -300,6 +317,7 @@ int main(void)
 		cmocka_unit_test(sorted_as_by_qsort),
 		cmocka_unit_test(shared_tokens_are_added),
 		cmocka_unit_test(empty_and_unknown),
+		cmocka_unit_test(sums_end_at_32_bits),
 		cmocka_unit_test(medians),
 		cmocka_unit_test(no_values),
 	};
