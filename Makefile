@@ -69,8 +69,9 @@ X86   := $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null))
 MARCH ?= $(if $(X86),-march=x86-64-v3)
 OPT_release := -O3 -g $(MARCH) -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
 OPT_debug   := -O0 -g3
-OPT_asan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-OPT_tsan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=thread
+# GCC defines the names of the sanitizers itself; clang 14 does not
+OPT_asan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -D__SANITIZE_ADDRESS__=1
+OPT_tsan    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=thread -D__SANITIZE_THREAD__=1
 OPT_fuzz    := -O1 -g $(MARCH) -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 
 PKGS     := hdf5 libdeflate liblzf libzstd libxxhash libcjson openblas lapacke liblbfgs igraph libseccomp zlib
