@@ -115,7 +115,7 @@ void ranking_add(struct ranking *r, const struct block *counts)
 	encoder_start(&r->enc, counts);
 }
 
-void ranking_commit(struct ranking *r)
+char *ranking_commit(struct ranking *r)
 {
 	struct error e;
 	const struct encoder *enc = &r->enc;
@@ -129,15 +129,11 @@ void ranking_commit(struct ranking *r)
 	if (enc->cells > enc->kept)
 		warn("%" PRIu64 " of %" PRIu64 " cells have no gene of the vocabulary and were dropped (--keep-empty keeps them)",
 			enc->cells - enc->kept, enc->cells);
+	char *summary = xasprintf("%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens, %" PRIu64 " cells of full length (%zu)",
+		enc->cells, enc->kept, enc->tokens, enc->full, enc->max_len); /* memory can run out here, and not after the output is in place */
 	if (stream_commit(r->to, &e))
 		die("%s", e.msg);
-}
-
-char *ranking_summary(const struct ranking *r)
-{
-	const struct encoder *enc = &r->enc;
-	return xasprintf("%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens, %" PRIu64 " cells of full length (%zu)", enc->cells,
-		enc->kept, enc->tokens, enc->full, enc->max_len);
+	return summary;
 }
 
 void ranking_free(struct ranking *r)

@@ -5,7 +5,7 @@
  *     ranking_start(r, header, name, NULL);
  *     for each block of counts
  *             ranking_add(r, &block);
- *     ranking_commit(r);
+ *     char *summary = ranking_commit(r);
  */
 #ifndef CLI_RANK_H
 #define CLI_RANK_H
@@ -34,10 +34,10 @@ void ranking_start(struct ranking *r, const struct header *counts, const char *n
  * or ranking_commit: the caller fills two blocks in turns. */
 void ranking_add(struct ranking *r, const struct block *counts);
 
-/* Finish the output, or die: if too few counts belong to genes of the vocabulary, or writing fails. */
-void ranking_commit(struct ranking *r);
+/* Finish the output, or die: if too few counts belong to genes of the vocabulary, or writing fails. Returns what there is to say of it, for
+ * cli_report (malloced). */
+char *ranking_commit(struct ranking *r);
 
-char *ranking_summary(const struct ranking *r); /* for cli_report (malloced) */
 void ranking_free(struct ranking *r);
 
 #endif

@@ -375,11 +375,9 @@ static void stream_files(struct job *j, struct h5ad *file)
 	if (map_path && (double)j->known < min_counts / 100 * (double)j->counts)
 		die("only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-mapped)",
 			100 * (double)j->known / (double)j->counts, map_path, min_counts);
-	if (j->rank)
-		ranking_commit(j->rank);
-	else if (stream_commit(j->out, &e))
+	char *summary = j->rank ? ranking_commit(j->rank) : NULL;
+	if (!j->rank && stream_commit(j->out, &e))
 		die("%s", e.msg);
-	char *summary = j->rank ? ranking_summary(j->rank) : NULL;
 	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene%s%s",
 		j->cells, j->table.genes.n, j->counts, j->rows.repeats, summary ? "; " : "", summary ? summary : "");
 	free(summary);

@@ -44,8 +44,7 @@ static int encode(void)
 		ranking_add(r, b + k);
 	if (got < 0)
 		die("%s", e.msg);
-	ranking_commit(r);
-	char *summary = ranking_summary(r);
+	char *summary = ranking_commit(r);
 	cli_report(&cli, "%s", summary);
 	free(summary);
 	ranking_free(r);

@@ -60,7 +60,7 @@ static char *weights_digest(const char *dir)
 	struct error e;
 	struct safetensors_set set;
 	char *path = xasprintf("%s/model.safetensors", dir), buf[1 << 16];
-	XXH3_state_t *s = XXH3_createState();
+	XXH3_state_t *s = xchecked(XXH3_createState());
 	XXH3_128bits_reset(s);
 	if (safetensors_set_open(&set, path, &e))
 		die("%s", e.msg);

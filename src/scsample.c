@@ -329,11 +329,11 @@ int main(int argc, char **argv)
 	}
 	flush_block(&s);
 	uint64_t written = stream_rows(s.to);
+	char *report = drop_report(); /* memory can run out here, and not after the output is in place */
 	if (stream_commit(s.to, &e))
 		die("%s", e.msg);
 	if (seen && !written)
 		warn("none of the %" PRIu64 " cells is left", seen);
-	char *report = drop_report();
 	cli_report(&cli, "%" PRIu64 " cells in, %" PRIu64 " out%s", seen, written, report);
 	free(report);
 	stream_free(s.to);

@@ -53,7 +53,7 @@ int error_prefix(struct error *e, const char *fmt, ...)
 }
 
 /* Only calls that are safe in any thread: the others may be at work, and exit() would run their libraries' destructors beside them. */
-static void *checked(void *p)
+void *xchecked(void *p)
 {
 	if (!p) {
 		dprintf(STDERR_FILENO, "%s: out of memory\n", program_invocation_short_name);
@@ -63,19 +63,28 @@ static void *checked(void *p)
 	return p;
 }
 
+/* LAPACKE calls this, in place of its own function, when it has no memory (-1010, -1011). Some of its callers could not tell. */
+void LAPACKE_xerbla(const char *name, int status);
+void LAPACKE_xerbla(const char *name, int status)
+{
+	if (status == -1010 || status == -1011)
+		xchecked(NULL);
+	dprintf(STDERR_FILENO, "%s: argument %d is wrong\n", name, -status);
+}
+
 void *xmalloc(size_t size)
 {
-	return checked(malloc(size ? size : 1));
+	return xchecked(malloc(size ? size : 1));
 }
 
 void *xcalloc(size_t n, size_t size)
 {
-	return checked(calloc(n ? n : 1, size ? size : 1));
+	return xchecked(calloc(n ? n : 1, size ? size : 1));
 }
 
 void *xrealloc(void *p, size_t n, size_t size)
 {
-	return checked(reallocarray(p, n ? n : 1, size ? size : 1));
+	return xchecked(reallocarray(p, n ? n : 1, size ? size : 1));
 }
 
 void *xlarge(size_t n, size_t size)
@@ -83,10 +92,10 @@ void *xlarge(size_t n, size_t size)
 	const size_t page = 2u << 20;
 	size_t bytes, align;
 	if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX - 2 * page)
-		return checked(NULL);
+		return xchecked(NULL);
 	align = bytes < page ? 64 : page;
 	bytes = (bytes + align) / align * align;
-	void *p = checked(aligned_alloc(align, bytes));
+	void *p = xchecked(aligned_alloc(align, bytes));
 	if (align == page)
 		madvise(p, bytes, MADV_HUGEPAGE);
 	return p;
@@ -94,12 +103,12 @@ void *xlarge(size_t n, size_t size)
 
 char *xstrdup(const char *s)
 {
-	return checked(strdup(s));
+	return xchecked(strdup(s));
 }
 
 char *xstrndup(const char *s, size_t n)
 {
-	return checked(strndup(s, n));
+	return xchecked(strndup(s, n));
 }
 
 char *xasprintf(const char *fmt, ...)
@@ -109,19 +118,19 @@ char *xasprintf(const char *fmt, ...)
 	va_start(ap, fmt);
 	int n = vasprintf(&s, fmt, ap);
 	va_end(ap);
-	return checked(n < 0 ? NULL : s);
+	return xchecked(n < 0 ? NULL : s);
 }
 
 FILE *xmemopen(char **text, size_t *size)
 {
-	return checked(open_memstream(text, size));
+	return xchecked(open_memstream(text, size));
 }
 
 void xmemclose(FILE *f, char *const *text)
 {
 	int bad = ferror(f);
 	bad |= fclose(f);
-	checked(bad ? NULL : *text); /* glibc's fclose succeeds without memory for the text */
+	xchecked(bad ? NULL : *text); /* glibc's fclose succeeds without memory for the text */
 }
 
 void *grow_bytes(void *p, size_t *cap, size_t n, size_t size)

@@ -51,6 +51,9 @@ char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), retur
 #define xasprintf(...) NEVER_NULL(xasprintf(__VA_ARGS__))
 #endif
 
+/* p, which a library allocated; ends the program with a message if it is NULL. */
+void *xchecked(void *p) __attribute__((returns_nonnull));
+
 /* A text in memory: open_memstream, and fclose. They end the program when memory is out, so that the text never lacks a part. */
 FILE *xmemopen(char **text, size_t *size);
 void xmemclose(FILE *f, char *const *text);

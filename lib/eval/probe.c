@@ -261,7 +261,7 @@ static int minimize(struct problem *p, int max_iter, int *stuck, struct error *e
 	param.m = 10;
 	param.linesearch = LBFGS_LINESEARCH_BACKTRACKING_STRONG_WOLFE; /* the default one fails with rare features */
 	param.epsilon = 0;                                             /* `progress` decides */
-	lbfgsfloatval_t *u = lbfgs_malloc((int)p->size), *g = lbfgs_malloc((int)p->size), unused;
+	lbfgsfloatval_t *u = xchecked(lbfgs_malloc((int)p->size)), *g = xchecked(lbfgs_malloc((int)p->size)), unused;
 	double f = objective(p, g), before = INFINITY;
 	for (stage = stage > STAGE ? stage : STAGE; p->gradient > p->tol && p->iterations < max_iter && f < before; stage *= 2) {
 		if ((bad = factorize(p, e)))

@@ -207,7 +207,7 @@ int graph_read(struct graph *g, struct stream *in, const char *weight, const cha
 
 void graph_digest(const struct graph *g, char hex[33])
 {
-	XXH3_state_t *s = XXH3_createState();
+	XXH3_state_t *s = xchecked(XXH3_createState());
 	XXH3_128bits_reset(s);
 	XXH3_128bits_update(s, g->offset, (g->n + 1) * sizeof *g->offset);
 	XXH3_128bits_update(s, g->neighbour, g->offset[g->n] * sizeof *g->neighbour);

@@ -20,7 +20,7 @@ struct stream *stream_new(const char *name)
 	s->wake = -1;
 	s->step = READ_STEP;
 	s->out.fd = -1;
-	s->digest = XXH3_createState();
+	s->digest = xchecked(XXH3_createState());
 	XXH3_128bits_reset(s->digest);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);

@@ -165,8 +165,8 @@ static void *check_rest(void *arg)
 	struct stream *s = arg;
 	struct bytes packed = {0}, payload = {0};
 	struct error e = {{0}};
-	ZSTD_DCtx *c = ZSTD_createDCtx();
-	int bad = c ? 0 : error_set(&e, "%s: out of memory", s->name), stop = 0;
+	ZSTD_DCtx *c = xchecked(ZSTD_createDCtx());
+	int bad = 0, stop = 0;
 	for (size_t k = s->in_order; k < stream_blocks(s) && !bad && !stop; k++) {
 		bad = read_frame_at(s, c, k + 1, &packed, &payload, &e) || compare_sum(s, k, &payload, &e) || add_in_order(s, &payload, &e);
 		pthread_mutex_lock(&s->lock);

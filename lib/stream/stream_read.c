@@ -297,7 +297,7 @@ struct stream *stream_open(const char *path, struct error *e)
 	}
 	if (S_ISFIFO(st.st_mode))
 		(void)fcntl(s->fd, F_SETPIPE_SZ, 1 << 20); /* fewer context switches between the programs of a pipe */
-	s->dctx = ZSTD_createDCtx();
+	s->dctx = xchecked(ZSTD_createDCtx());
 	int got = read_frame(s, &s->payload, e);
 	if (got == 0)
 		error_set(e, "%s: empty, expected a stream", s->name);

@@ -108,7 +108,7 @@ struct stream *stream_create(const char *path, const struct header *h, int raw, 
 	struct stat st;
 	if (s->out.direct && fstat(s->out.fd, &st) == 0 && S_ISFIFO(st.st_mode))
 		(void)fcntl(s->out.fd, F_SETPIPE_SZ, 1 << 20);
-	s->cctx = ZSTD_createCCtx();
+	s->cctx = xchecked(ZSTD_createCCtx());
 	ZSTD_CCtx_setParameter(s->cctx, ZSTD_c_compressionLevel, LEVEL);
 	ZSTD_CCtx_setParameter(s->cctx, ZSTD_c_checksumFlag, 1);
 	if (write_frame(s, &s->payload, 0, e))

@@ -252,7 +252,7 @@ int vocab_save(const struct vocab *v, FILE *f)
 
 void vocab_digest(const struct vocab *v, char hex[33])
 {
-	XXH3_state_t *x = XXH3_createState();
+	XXH3_state_t *x = xchecked(XXH3_createState());
 	XXH3_128bits_reset(x);
 	for (size_t i = 0; i < v->n; i++)
 		XXH3_128bits_update(x, v->id[i], strlen(v->id[i]) + 1);
@@ -262,7 +262,7 @@ void vocab_digest(const struct vocab *v, char hex[33])
 
 void vocab_median_digest(const struct vocab *v, char hex[33])
 {
-	XXH3_state_t *x = XXH3_createState();
+	XXH3_state_t *x = xchecked(XXH3_createState());
 	XXH3_128bits_reset(x);
 	for (size_t i = 0; i < v->n; i++) {
 		/* the same NaN for all, so that the digest does not depend on its bits */

@@ -15,7 +15,10 @@ inputs() {
 		rankenc -q -m vocab --ties group --value counts -o values.tok && maskgen -q --objective value --batch 20 values.tok -o values &&
 		maskgen -q --strategy columns --batch 20 counts -o masked.counts && sctrain nb -q --config mlp-nb-tiny masked.counts -o nb.model &&
 		for r in 0 1; do maskgen -q --shard $r/2 --batch 10 tok -o $r.masked || return; done &&
-		scembed -q -M model tok -o emb && scembed -q -M cells.model --predict tok -o pred && touch complete
+		scembed -q -M model tok -o emb && scembed -q -M cells.model --predict tok -o pred &&
+		sctrain genes -q --gene-labels genes.tsv --fold 1/3 --init model none -o genes.model 2> /dev/null &&
+		scembed -q -M genes.model --predict tok -o genes.pred && scembed -q --reconstruct -M nb.model masked.counts -o rec &&
+		ctaprobe score -q --label cell_type pred -o one.score && touch complete
 }
 
 # ranks N SCRIPT: run it on N ranks, with $R the rank
@@ -34,6 +37,8 @@ cases() {
 		rankenc	rankenc -q -m $I/vocab $I/counts -o out
 		depgraph	depgraph -q --modules 1 $I/tok -o out
 		depgraph-pmi	depgraph -q --pmi --tau 0.1 $I/tok -o out
+		depgraph-shuffle	depgraph -q --shuffle $I/graph -o out
+		depgraph-stats	depgraph -q --stats $I/graph -o out
 		depgraph-tsv	depgraph -q --tsv $I/graph -o out
 		maskgen	maskgen -q -g $I/graph --strategy corrmask --batch 20 $I/tok -o out
 		maskgen-audit	maskgen -q -g $I/graph --strategy corrmask --audit $I/graph $I/tok -o out
@@ -47,8 +52,11 @@ cases() {
 		scview-npy	scview -q -O npy $I/emb -o out
 		sctrain-mlm	sctrain mlm -q --config tiny $I/masked -o out
 		sctrain-cells	sctrain cells -q --label cell_type --init $I/model $I/none -o out
+		sctrain-genes	sctrain genes -q --gene-labels $I/genes.tsv --init $I/model $I/none -o out
 		sctrain-eval	sctrain eval -q -M $I/model $I/masked -o out
 		maskgen-columns	maskgen -q --strategy columns --batch 20 $I/counts -o out
+		maskrisk-theory	maskrisk theory --model beta --features 20 --rows 15 --rates 0.2,0.8 --ranges 0.3:0.6 -o out
+		maskrisk-simulate	maskrisk simulate --model beta --features 20 --rows 15 --runs 3 --rates 0.2,0.8 -o out
 		maskrisk	maskrisk data -q --genes 40 $I/counts -o out
 		scsample-hvg	scsample -q --hvg 40 $I/counts -o out
 		maskgen-value	maskgen -q --objective value --batch 20 $I/values.tok -o out
@@ -59,9 +67,18 @@ cases() {
 		scembed	scembed -q -M $I/model $I/tok -o out
 		scembed-predict	scembed -q -M $I/cells.model --predict $I/tok -o out
 		scembed-nb	scembed -q -M $I/nb.model $I/counts -o out
+		scembed-genes	scembed -q -M $I/genes.model --predict $I/tok -o out
+		scembed-reconstruct	scembed -q --reconstruct -M $I/nb.model $I/masked.counts -o out
+		scembed-expression	scembed -q --expression $I/counts -o out
 		scembed-pca	scembed -q --pca 5 $I/counts -o out
 		ctaprobe-cells	ctaprobe cells -q --label cell_type --folds 3 $I/emb -o out
 		ctaprobe-score	ctaprobe score -q --label cell_type $I/pred -o out
+		ctaprobe-target	ctaprobe cells -q --target n_counts --folds 3 $I/emb -o out
+		ctaprobe-nearest	ctaprobe cells -q --label cell_type --nearest 3 --folds 3 $I/emb -o out
+		ctaprobe-genes	ctaprobe genes -q $I/genes.pred -o out
+		ctaprobe-reconstruction	ctaprobe reconstruction $I/rec -o out
+		ctaprobe-rank	ctaprobe rank -q $I/emb -o out
+		ctaprobe-ranks	ctaprobe ranks -m macro_f1 $I/one.score -o out
 		ctaprobe-map	ctaprobe map -q $I/emb -o out
 		depgraph-layout	depgraph -q --layout $I/graph -o out
 	X

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Does every tool survive the failure of any one call?   tests/faults/faults.sh [-n MOST] [-j JOBS] [-k FOLDER] [CASE]...
 #
-# Runs each tool on small input once to count its calls, then again and again: with the n-th call of a group failing, alone ("once") or with
+# Runs each tool on small input once to list its calls, then again and again: with the n-th call of a group failing, alone ("once") or with
 # all that follow ("on"); tests/faults/shim.c does it. Allowed is: the right output, or a refusal (status 1 or 2, one or two lines on standard
 # error, nothing at the destination, no temporary file). Prints a table of what was tried, and each run that did anything else, with the
 # command that repeats it; ends with status 1 if there was one.
-# -n  runs of a group at most, spread over its calls (default 40; 0: all)      -k  keep the folder of the inputs      BIN  the tools (bin)
+# Of the calls that the same functions led to (the same stack), only the first and the last fail.
+# -n  calls of a group at most, spread over these (default 40; 0: all)      -k  keep the folder of the inputs      BIN  the tools (bin)
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(realpath "${BIN:-bin}") most=40 jobs=$(nproc) keep=''
@@ -61,7 +62,7 @@ with_shim() {
 	case $2 in
 	*AT=start*' ranks '*) export FAULTS="$FAULTS FAULT_MPI=start" && eval "$2" ;;
 	*' ranks '*) export FAULTS="$FAULTS FAULT_MPI=run" && eval "$2" ;;
-	*) eval "$FAULTS timeout 60 $2" ;;
+	*) eval "timeout 60 env $FAULTS $2" ;;
 	esac
 }
 
@@ -111,23 +112,51 @@ plan() {
 	fi
 	local dir=$work/run/$name.clean command
 	command=$(cases | awk -F'\t' -v n="$name" '$1 == n { print $2 }')
-	rm -rf "$dir" && mkdir -p "$dir" && rm -f "$work/run/$name.count"
-	(cd "$dir" && with_shim "FAULT_COUNT=$work/run/$name.count" "$command") > /dev/null 2> "$work/run/$name.log" < /dev/null ||
+	rm -rf "$dir" && mkdir -p "$dir" && rm -f "$work/run/$name.places"
+	(cd "$dir" && with_shim "FAULT_PLACES=$work/run/$name.places" "$command") > /dev/null 2> "$work/run/$name.log" < /dev/null ||
 		{ cat "$work/run/$name.log" >&2; echo "faults.sh: $name fails without a fault" >&2; return 1; }
 	content "$dir" > "$work/run/$name.right"
-	awk -v name="$name" -v most="$most" '
+	# of every stack, the first and the last call; then the runs
+	awk '
 	{
-		split($1 == "read" ? "EIO short EINTR" : $1 == "write" ? "ENOSPC EIO short EINTR" : $1 == "open" ? "EMFILE EIO" : $1 == "alloc" ? "ENOMEM" : \
-			$1 == "mmap" ? "ENOMEM" : $1 == "thread" ? "EAGAIN" : "EIO", how, " ")
+		place = $1 FS $3
+		if (!(place in first))
+			first[place] = $2
+		else
+			last[place] = $2
+	}
+	END {
+		for (place in first) {
+			split(place, part, FS)
+			print part[1], first[place]
+			if (place in last)
+				print part[1], last[place]
+		}
+	}' "$work/run/$name.places" | sort -u -k 1,1 -k 2,2n | awk -v name="$name" -v most="$most" '
+	function runs(k,  how, h, on, i, step) {
+		split(HOW[group], how, " ")
+		step = most && k > most ? k / most : 1
 		for (h in how)
-			for (on = 0; on < 2; on++) {
-				if (on && (how[h] == "EINTR" || how[h] == "short"))
-					continue
-				step = most && $2 > most ? $2 / most : 1
-				for (n = 1; n < $2 + 1; n += step)
-					print name, $1 ":" int(n) (on ? ":on" : "") ":" how[h]
-			}
-	}' "$work/run/$name.count" | sort -u
+			for (on = 0; on < 2; on++)
+				for (i = 1; i < k + 1; i += step)
+					if (!on || (how[h] != "EINTR" && how[h] != "short"))
+						print name, group ":" call[int(i)] (on ? ":on" : "") ":" how[h]
+	}
+	BEGIN {
+		HOW["alloc"] = HOW["mmap"] = "ENOMEM"
+		HOW["thread"] = "EAGAIN"
+		HOW["read"] = "EIO short EINTR"
+		HOW["write"] = "ENOSPC EIO short EINTR"
+		HOW["open"] = "EMFILE EIO"
+		HOW["close"] = HOW["fsync"] = HOW["rename"] = "EIO"
+	}
+	$1 != group {
+		runs(k)
+		group = $1
+		k = 0
+	}
+	{ call[++k] = $2 }
+	END { runs(k) }'
 }
 
 inputs > "$work/inputs.log" 2>&1 || { cat "$work/inputs.log" >&2; echo "faults.sh: the inputs cannot be made" >&2; exit 1; }

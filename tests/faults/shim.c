@@ -2,6 +2,7 @@
  * Makes one library call fail. LD_PRELOAD it into a tool (glibc only):
  *     FAULT=CALL:N[:FROM][:HOW]    fail the N-th call (N from 1) of the group CALL; with FROM = "on" that one and all after it.
  *     FAULT_COUNT=FILE             append "CALL COUNT" for every group when the program ends; nothing fails without FAULT
+ *     FAULT_PLACES=FILE            append "CALL N STACK" for every call; STACK is a hash of the calls that led to it
  *     FAULT_TRACE=1                print the calls that led to the failing one
  *     FAULT_MPI=run                only calls between MPI_Init_thread and MPI_Finalize count
  *     FAULT_MPI=start              only calls inside MPI_Init_thread count
@@ -46,7 +47,15 @@ static int number_of(const char *how)
 }
 
 static const char *mpi; /* FAULT_MPI */
-static int counts = -1; /* FAULT_COUNT, opened early: h5tok's child may not open it */
+static int counts = -1, places = -1; /* FAULT_COUNT, FAULT_PLACES, opened early: h5tok's child may not open them */
+static int trace;
+static _Thread_local int tracing; /* its own calls do not count */
+
+static int file_of(const char *variable)
+{
+	const char *path = getenv(variable);
+	return path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+}
 
 static void count(void)
 {
@@ -54,10 +63,26 @@ static void count(void)
 		dprintf(counts, "%s %ld\n", names[i], atomic_load(calls + i));
 }
 
+static void note_place(enum group g, long n)
+{
+	void *frame[64];
+	unsigned long hash = 0;
+	tracing = 1;
+	for (int i = backtrace(frame, 64); i--;)
+		hash = (hash ^ (unsigned long)frame[i]) * 0x100000001b3ul;
+	dprintf(places, "%s %ld %lx\n", names[g], n, hash);
+	tracing = 0;
+}
+
 __attribute__((constructor)) static void start(void)
 {
-	char *spec = getenv("FAULT"), *path = getenv("FAULT_COUNT");
-	counts = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+	char *spec = getenv("FAULT");
+	void *frame;
+	counts = file_of("FAULT_COUNT");
+	places = file_of("FAULT_PLACES");
+	trace = getenv("FAULT_TRACE") != NULL;
+	if (trace || places >= 0)
+		backtrace(&frame, 1); /* loads a library, the first time */
 	if (spec) {
 		char *copy = __libc_malloc(strlen(spec) + 1), *rest = strcpy(copy, spec), *part;
 		for (int i = 0; (part = strsep(&rest, ":")); i++)
@@ -89,16 +114,18 @@ __attribute__((destructor)) static void end(void)
 /* Does this call of the group fail? */
 static int fails(enum group g)
 {
-	if (!started)
+	if (!started || tracing)
 		return 0;
 	long n = atomic_fetch_add(calls + g, 1) + 1;
+	if (places >= 0)
+		note_place(g, n);
 	if ((int)g != group || !(n == at || (from_then_on && n > at)))
 		return 0;
-	if (getenv("FAULT_TRACE")) {
+	if (trace) {
 		void *frame[40];
-		started = 0; /* its own calls do not count */
+		tracing = 1;
 		backtrace_symbols_fd(frame, backtrace(frame, 40), STDERR_FILENO);
-		started = 1;
+		tracing = 0;
 	}
 	errno = error_number;
 	return 1;
