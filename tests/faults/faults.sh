@@ -60,8 +60,8 @@ library_dies() { # NAME FAULT STATUS LOG
 with_shim() {
 	export FAULTS="$1 LD_PRELOAD=$work/shim.so"
 	case $2 in
-	*AT=start*' ranks '*) export FAULTS="$FAULTS FAULT_MPI=start" && eval "$2" ;;
-	*' ranks '*) export FAULTS="$FAULTS FAULT_MPI=run" && eval "$2" ;;
+	*AT=start*'; ranks '*) export FAULTS="$FAULTS FAULT_MPI=start" && eval "$2" ;;
+	*'; ranks '*) export FAULTS="$FAULTS FAULT_MPI=run" && eval "$2" ;;
 	*) eval "timeout 60 env $FAULTS $2" ;;
 	esac
 }
@@ -164,7 +164,7 @@ failed=0
 [ $# -gt 0 ] || mapfile -t all < <(cases | cut -f1)
 for name in "${@:-${all[@]}}"; do plan "$name" || failed=1; done > "$work/plan"
 # shellcheck disable=SC2016
-xargs -P "$jobs" -L 1 bash -c 'one "$1" "$2"' _ < "$work/plan" > "$work/results"
+xargs -r -P "$jobs" -L 1 bash -c 'one "$1" "$2"' _ < "$work/plan" > "$work/results"
 awk -F'\t' '
 	{ n[$1 FS $2 FS $3]++; if (!seen[$1 FS $2]++) { row[++rows] = $1 FS $2 } }
 	END {
