@@ -40,7 +40,7 @@ static int lay_out(float *xy, const igraph_t *net, uint32_t seed)
 {
 	igraph_matrix_t position;
 	igraph_layout_drl_options_t options;
-	int bad = igraph_matrix_init(&position, 0, 0);
+	int bad = igraph_matrix_init(&position, igraph_vcount(net), 2); /* igraph 0.10 does not look whether it could make it larger */
 	if (bad)
 		return bad;
 	igraph_rng_seed(igraph_rng_default(), seed);

@@ -36,9 +36,9 @@ content() {
 	done) | sha256sum
 }
 
-# What a refusal must not leave in folder $1. A training that fails keeps its checkpoints and curve, but no model.
+# What a refusal must not leave in folder $1. A training that fails keeps its checkpoints, tables and curve, but no model.
 left() {
-	find "$1" -type f ! -path '*/checkpoint-*/*' ! -name train.tsv ! -name config.json ! -name vocab.tsv
+	find "$1" -type f ! -path '*/checkpoint-*/*' ! -name train.tsv ! -name config.json ! -name vocab.tsv ! -name genes.tsv
 }
 
 # Open MPI 4.1 crashes in MPI_Abort without memory, and waits for ever (124, with its own line) when the next round of a running sum
