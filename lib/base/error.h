@@ -33,6 +33,7 @@ void *xlarge(size_t n, size_t size) __attribute__((returns_nonnull));
 char *xstrdup(const char *s) __attribute__((returns_nonnull));
 char *xstrndup(const char *s, size_t n) __attribute__((returns_nonnull));
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
+void *xchecked(void *p) __attribute__((returns_nonnull)); /* p, which a library allocated */
 
 #ifdef ANALYZE /* clang 14 and GCC 12 ignore returns_nonnull in their analysis */
 #define NEVER_NULL(call) \
@@ -49,10 +50,8 @@ char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), retur
 #define xstrdup(s) NEVER_NULL(xstrdup(s))
 #define xstrndup(s, n) NEVER_NULL(xstrndup(s, n))
 #define xasprintf(...) NEVER_NULL(xasprintf(__VA_ARGS__))
+#define xchecked(p) NEVER_NULL(xchecked(p))
 #endif
-
-/* p, which a library allocated; ends the program with a message if it is NULL. */
-void *xchecked(void *p) __attribute__((returns_nonnull));
 
 /* A text in memory: open_memstream, and fclose. They end the program when memory is out, so that the text never lacks a part. */
 FILE *xmemopen(char **text, size_t *size);
