@@ -129,8 +129,9 @@ char *ranking_commit(struct ranking *r)
 	if (enc->cells > enc->kept)
 		warn("%" PRIu64 " of %" PRIu64 " cells have no gene of the vocabulary and were dropped (--keep-empty keeps them)",
 			enc->cells - enc->kept, enc->cells);
+	/* memory can run out here, and not after the output is in place */
 	char *summary = xasprintf("%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens, %" PRIu64 " cells of full length (%zu)",
-		enc->cells, enc->kept, enc->tokens, enc->full, enc->max_len); /* memory can run out here, and not after the output is in place */
+		enc->cells, enc->kept, enc->tokens, enc->full, enc->max_len);
 	if (stream_commit(r->to, &e))
 		die("%s", e.msg);
 	return summary;
