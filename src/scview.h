@@ -1,5 +1,5 @@
 /*
- * The parts of scview: scview.c (options, header, vocabulary, check), scview_table.c, scview_stats.c, scview_export.c (npy, h5ad),
+ * The parts of scview: scview.c (options, vocabulary, check), scview_header.c, scview_table.c, scview_stats.c, scview_export.c (npy, h5ad),
  * and scview_text.c, which writes all text.
  */
 #ifndef SCVIEW_H
@@ -23,6 +23,8 @@ extern struct view {
 } view;
 
 /* Show a stream in one way, or die. */
+void view_header(struct stream *in);
+void view_header_tsv(struct stream *in); /* of a column: its type and shape, and how many categories it has */
 void view_table(struct stream *in);
 void view_statistics(struct stream *in);
 void view_npy(struct stream *in);
