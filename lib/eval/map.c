@@ -1,7 +1,7 @@
 #include "eval/map.h"
 
+#include "base/rng.h"
 #include "eval/neighbours.h"
-#include "eval/pca.h"
 #include "eval/umap.h"
 
 #include <igraph/igraph.h>
@@ -71,44 +71,68 @@ static int drl(float *xy, const uint32_t *neighbour, size_t n, size_t k, uint32_
 	return bad ? error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad)) : 0;
 }
 
-/* The rows minus their mean, in float64. */
-static double *centred(const float *x, size_t n, size_t d)
+/* Make the columns of v [d, 2] unit vectors at a right angle; 0 if there is none. */
+static void orthonormalise(double *v, size_t d)
 {
-	double *c = xmalloc(n * d * sizeof *c);
-	for (size_t j = 0; j < d; j++) {
-		double mean = 0;
-		for (size_t i = 0; i < n; i++)
-			mean += (double)x[i * d + j] / (double)n;
-		for (size_t i = 0; i < n; i++)
-			c[i * d + j] = (double)x[i * d + j] - mean;
+	for (int q = 0; q < 2; q++) {
+		double along = 0, square = 0;
+		for (size_t j = 0; q && j < d; j++)
+			along += v[2 * j] * v[2 * j + 1];
+		for (size_t j = 0; j < d; j++) {
+			v[2 * j + (size_t)q] -= q ? along * v[2 * j] : 0;
+			square += v[2 * j + (size_t)q] * v[2 * j + (size_t)q];
+		}
+		for (size_t j = 0; j < d; j++)
+			v[2 * j + (size_t)q] /= square > 0 ? sqrt(square) : 1;
 	}
-	return c;
 }
 
-/* The first two principal components, scaled so that the largest value is WIDE. Rows that are all equal stay at 0. */
-static int start(float *xy, const float *x, size_t n, size_t d, int threads, struct error *e)
+/* at [n, 2] = (x - mean) v, and if next [d, 2] is not NULL, next = (x - mean)' at */
+static void project(float *at, double *next, const double *v, const float *x, const double *mean, size_t n, size_t d)
 {
-	const double WIDE = 10;
-	struct pca p;
-	double *c = centred(x, n, d), most = 0;
-	size_t k = d < 2 ? d : 2;
-	memset(xy, 0, 2 * n * sizeof *xy);
-	pca_init(&p, d);
-	pca_add(&p, c, n, threads);
-	int bad = n > 1 && pca_solve(&p, k, e);
-	for (size_t i = 0; !bad && n > 1 && i < n; i++)
-		for (size_t q = 0; q < k; q++) {
-			double v = 0;
-			for (size_t j = 0; j < d; j++)
-				v += c[i * d + j] * p.w[j * k + q];
-			xy[2 * i + q] = (float)v;
-			most = fmax(most, fabs(v));
-		}
+	for (size_t i = 0; i < n; i++) {
+		double p[2] = {0, 0};
+		for (size_t j = 0; j < d; j++)
+			for (int q = 0; q < 2; q++)
+				p[q] += ((double)x[i * d + j] - mean[j]) * v[2 * j + (size_t)q];
+		for (size_t j = 0; next && j < d; j++)
+			for (int q = 0; q < 2; q++)
+				next[2 * j + (size_t)q] += ((double)x[i * d + j] - mean[j]) * p[q];
+		for (int q = 0; q < 2; q++)
+			at[2 * i + (size_t)q] = (float)p[q];
+	}
+}
+
+/*
+ * Where UMAP begins: the two directions of largest variance, about the first two principal components, by subspace iteration. (Embeddings may
+ * be expression of all genes, whose covariance has no room in memory.) The largest value is 10. Rows that are all equal are at 0.
+ */
+static void start(float *xy, const float *x, size_t n, size_t d, uint32_t seed)
+{
+	enum { STEPS = 12 };
+	double *mean = xcalloc(d, sizeof *mean), *v = xmalloc(2 * d * sizeof *v), *next = xmalloc(2 * d * sizeof *next);
+	float most = 0;
+	struct rng r = rng_at(seed, RNG_MAP, UINT64_MAX, 0);
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < d; j++)
+			mean[j] += (double)x[i * d + j] / (double)n;
+	for (size_t j = 0; j < 2 * d; j++)
+		v[j] = rng_normal(&r);
+	for (int step = 0; step < STEPS; step++) {
+		orthonormalise(v, d);
+		memset(next, 0, 2 * d * sizeof *next);
+		project(xy, next, v, x, mean, n, d);
+		memcpy(v, next, 2 * d * sizeof *v);
+	}
+	orthonormalise(v, d);
+	project(xy, NULL, v, x, mean, n, d);
+	for (size_t i = 0; i < 2 * n; i++)
+		most = fmaxf(most, fabsf(xy[i]));
 	for (size_t i = 0; most > 0 && i < 2 * n; i++)
-		xy[i] *= (float)(WIDE / most);
-	pca_release(&p);
-	free(c);
-	return bad;
+		xy[i] *= 10 / most;
+	free(mean);
+	free(v);
+	free(next);
 }
 
 int map_rows(float *xy, const float *x, size_t n, size_t d, enum map_method method, size_t k, uint32_t seed, int threads, struct error *e)
@@ -117,9 +141,13 @@ int map_rows(float *xy, const float *x, size_t n, size_t d, enum map_method meth
 	uint32_t *neighbour = xmalloc((n * k + 1) * sizeof *neighbour);
 	double *distance = xmalloc((n * k + 1) * sizeof *distance);
 	nearest_neighbours(x, n, d, k, threads, neighbour, distance);
-	int bad = method == MAP_DRL ? drl(xy, neighbour, n, k, seed, e) : start(xy, x, n, d, threads, e);
-	if (!bad && method == MAP_UMAP)
+	int bad = 0;
+	if (method == MAP_DRL) {
+		bad = drl(xy, neighbour, n, k, seed, e);
+	} else {
+		start(xy, x, n, d, seed);
 		umap_rows(xy, neighbour, distance, n, k, seed);
+	}
 	free(neighbour);
 	free(distance);
 	return bad;
