@@ -216,9 +216,11 @@ install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -m 644 python/scstream_convert.py "$(DEST)/bin"
 	@if [ -n "$(PYTHONDIR)" ]; then mkdir -p "$(DESTDIR)$(PYTHONDIR)" && ln -sfr $(MODULES:%="$(DEST)/bin/%") "$(DESTDIR)$(PYTHONDIR)"; \
 		else echo "for import scstream in Python: PYTHONPATH=$(DEST)/bin"; fi
-	install -D -m 644 src/completion.bash "$(BASHDIR)/corrmask"
+	install -d "$(BASHDIR)" "$(ZSHDIR)"
+	sed 's/@TOOLS@/$(TOOLS)/' src/completion.bash > "$(BASHDIR)/corrmask"
 	@for t in $(filter-out corrmask,$(TOOLS)); do ln -sf corrmask "$(BASHDIR)/$$t"; done
-	install -D -m 644 src/completion.zsh "$(ZSHDIR)/_corrmask"
+	sed 's/@TOOLS@/$(TOOLS)/' src/completion.zsh > "$(ZSHDIR)/_corrmask"
+	chmod 644 "$(BASHDIR)/corrmask" "$(ZSHDIR)/_corrmask"
 	@for p in $(PAGES); do install -D -m 644 man/$$p "$(DEST)/share/man/man$${p##*.}/$$p" || exit 1; done
 	install -m 644 $(filter-out %.sh,$(wildcard pipelines/*)) "$(SHARE)/pipelines"
 	install -m 755 $(wildcard pipelines/*.sh) "$(SHARE)/pipelines"
