@@ -36,7 +36,7 @@ static const struct cli_command tools[] = {
 	{"scsample", run_tool, NULL, "samples, splits, filters and joins of streams"},
 	{"scsim", run_tool, NULL, "simulated cells"},
 	{"scview", run_tool, NULL, "tables, checks and exports of streams"},
-	{"maskrisk", run_tool, NULL, "masking ratios by theory"},
+	{"maskrisk", run_tool, NULL, "masking rates by theory"},
 	{"Experiments", NULL, NULL, NULL},
 	{0},
 };

@@ -132,7 +132,8 @@ static void check_options(struct run *r)
 	if (graphed && !grouped && !graph_path)
 		usage_error("--strategy %s needs a graph: --graph FILE", strategy_name[strategy]);
 	if (!graphed && (graph_path || given(&lambda) || lambda_linear))
-		usage_error("--strategy %s uses no graph, so it takes no --graph and no lambda", strategy_name[strategy]);
+		usage_error("--strategy %s uses no graph, so it takes no --graph and no lambda; did you mean --strategy corrmask?",
+			strategy_name[strategy]);
 	if (strategy != CORRMASK &&
 		(given(&partners) || (given(&partner_choice) && strategy != PROBE) || modules || groups || given(&seed_share)))
 		usage_error("--partners, --partners-max, --modules, --groups and --seed-share are for --strategy corrmask");
