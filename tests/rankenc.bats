@@ -172,7 +172,6 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	assert_line --regexp "^rankenc: note: [0-9]+ of [0-9]+ genes, with [0-9.]+ % of the counts, are in the vocabulary$"
 	assert_equal "$(grep -c note: <<<"$output")" 1
 	rankenc -q --vocab few.tsv --min-genes-matched 0 --min-counts-matched 0 a.counts | cmp - few.tok
-	fails "--medians needs a value" rankenc --medians
 }
 
 @test "rankenc: too few genes or counts in the vocabulary" {
