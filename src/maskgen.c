@@ -147,7 +147,8 @@ static void check_graph_options(void)
 	if (strategy->uses & GRAPH && !graph_path && !(strategy->uses & PARTNERS && groups))
 		usage_error("--strategy %s needs a graph: --graph FILE", strategy->word);
 	if (!(strategy->uses & GRAPH) && (graph_path || lambdas))
-		usage_error("--strategy %s uses no graph, so it takes no --graph and no lambda", strategy->word);
+		usage_error("--strategy %s uses no graph, so it takes no --graph and no lambda; did you mean --strategy corrmask?",
+			strategy->word);
 	if (!(strategy->uses & PARTNERS) && (corrmask || (given(&partner_choice) && !(strategy->uses & TARGET))))
 		usage_error("--partners, --partners-max, --modules, --groups and --seed-share are for --strategy corrmask");
 	if (!(strategy->uses & TARGET) != (partner_choice < HIDDEN))
