@@ -268,10 +268,15 @@ dist: ## pack the sources of the last commit as corrmask-VERSION.tar.gz
 clean: ## remove what was built
 	rm -rf $(BUILD) $(BIN)
 
-help: ## list the targets and the variables
+ifneq ($(OF),)
+help:
+	@$(help_one)
+else
+help: ## list the targets and the variables; OF=EXPERIMENT: those of one experiment
 	@echo 'Build and test'; $(call list_targets,Makefile tests/tests.mk tests/smoke.mk cuda/cuda.mk)
 	@echo 'Variables of the build'; sed -n '/^# Variables/,/^$$/s/^#   /  /p' Makefile
 	@$(help_experiments)
 	@echo 'Benchmarks'; $(call list_targets,$(sort $(wildcard tests/bench/*.mk)))
+endif
 
 endif # deps

@@ -485,6 +485,7 @@ static _Noreturn void command_unknown(const char *word, const struct cli_command
 {
 	enum { MOST = 10 }; /* that one line names */
 	struct closest close = closest_to(word, strlen(word));
+	closest_try(&close, "help", strlen("help"));
 	char *names = xstrdup("");
 	size_t n = 0;
 	for (const struct cli_command *c = commands; c->name; c++) {
@@ -508,7 +509,7 @@ int cli_commands(const char *name, const char *summary, const char *features, co
 	for (const struct cli_command *c = commands; c->name; c++)
 		if (c->run && strcmp(word, c->name) == 0)
 			return c->run(argc - 1, argv + 1);
-	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
+	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "help") == 0)
 		print_commands(name, summary, commands);
 	if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0)
 		print_version(name, features);

@@ -18,14 +18,14 @@ static float *scaled_rows(const struct embeddings *d, const uint32_t *row, size_
 	return x;
 }
 
-/* The standard deviation of every feature over the training cells; 1 for a constant feature, or without --standardize. */
+/* The standard deviation of every feature over the training cells; 1 for a constant feature, or with --no-standardize. */
 static double *feature_scale(const struct split *s)
 {
 	size_t d = s->from->d;
 	double *scale = xmalloc(d * sizeof *scale), *mean = xmalloc(d * sizeof *mean);
 	moments(s->from->x, d, s->train, s->n, mean, scale);
 	for (size_t j = 0; j < d; j++)
-		scale[j] = cells_set.standardize && scale[j] > 0 ? sqrt(scale[j]) : 1;
+		scale[j] = !cells_set.as_given && scale[j] > 0 ? sqrt(scale[j]) : 1;
 	free(mean);
 	return scale;
 }
