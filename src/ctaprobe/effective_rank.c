@@ -87,6 +87,8 @@ int effective_rank_main(int argc, char **argv)
 	cJSON_AddItemToObject(j, "cells", report_number((double)f.n));
 	cJSON_AddItemToObject(j, "values", report_number((double)(f.p - 1)));
 	report_write(&effective_rank_cli, j, json);
+	cli_measured("cells", (double)f.n);
+	cli_measured("features", (double)(f.p - 1));
 	cli_report(&effective_rank_cli, "%zu cells, %zu values each", f.n, f.p - 1);
 	factor_release(&f);
 	stream_free(in);

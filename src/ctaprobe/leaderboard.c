@@ -104,6 +104,8 @@ int leaderboard_main(int argc, char **argv)
 		print_method(f, &t, i);
 	xmemclose(f, &text);
 	write_text(leaderboard_cli.output, text);
+	cli_measured("methods", (double)t.methods);
+	cli_measured("metrics", (double)t.columns);
 	cli_report(&leaderboard_cli, "%zu methods, %zu metrics", t.methods, t.columns);
 	for (size_t c = 0; c < t.columns; c++)
 		free(t.metric[c]);
