@@ -119,11 +119,6 @@ static double power_at(double delta, const double *with)
 	return sum;
 }
 
-double student_power(double delta, double p, double v)
-{
-	return v > 0 ? power_at(delta, (double[]){student_quantile(p, v), v}) : NAN;
-}
-
 static double miss_at(double delta, const double *with)
 {
 	return 1 - power_at(delta, with);

@@ -20,13 +20,11 @@ double student_quantile(double p, double v);
 double chi_squared_tail(double x, size_t v);
 
 /*
- * The power of the two-sided t test with level p: P(|T'| > t), where P(|T| > t) = p and T' is noncentral with noncentrality delta.
- * T'^2 is a noncentral F, so with x = v / (v + t^2) the power is
- *     sum_j e^-L L^j / j!  I_x(v / 2, 1 / 2 + j),  L = delta^2 / 2       [Johnson, Kotz and Balakrishnan 1995, 30.2]
+ * The noncentrality delta at which the two-sided t test of level p has this power: the true difference, in standard errors, that it finds so
+ * often. With t = student_quantile(p, v) and a noncentral T', the power is P(|T'| > t). T'^2 is a noncentral F, so with x = v / (v + t^2)
+ *     power = sum_j e^-L L^j / j!  I_x(v / 2, 1 / 2 + j),  L = delta^2 / 2       [Johnson, Kotz and Balakrishnan 1995, 30.2]
+ * NaN unless v > 0.
  */
-double student_power(double delta, double p, double v);
-
-/* The noncentrality that gives this power: the true difference, in standard errors, that a test finds so often. NaN unless v > 0. */
 double student_noncentrality(double power, double p, double v);
 
 #endif

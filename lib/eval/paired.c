@@ -202,8 +202,8 @@ void difference_paired(struct difference *r, const double *x, const double *y, s
 		r->df = (double)(r->n - 1);
 		r->se = r->sd * sqrt(1 / (double)r->n + share);
 		test(r);
+		signed_ranks(r, d, r->n);
 	}
-	signed_ranks(r, d, r->n);
 	free(d);
 }
 

@@ -8,6 +8,7 @@ static const struct cli_command commands[] = {
 	{"reconstruction", reconstruction_main, &reconstruction_cli, NULL},
 	{"rank", rank_main, &rank_cli, NULL},
 	{"ranks", ranks_main, &ranks_cli, NULL},
+	{"compare", compare_main, &compare_cli, NULL},
 	{"map", map_main, &map_cli, NULL},
 	{0},
 };
