@@ -163,7 +163,7 @@ done
 [ ${#ranked[@]} -lt 2 ] || {
 	echo
 	echo "Score (mean of the metrics) and mean rank"
-	ctaprobe ranks -q -m "${metrics%+}" "${ranked[@]}" | awk -F '\t' 'NR == 1 { next } { sub(/.*\//, "", $1); printf "%-16s%20.4f%20.2f\n", $1, $2, $3 }'
+	ctaprobe leaderboard -q -m "${metrics%+}" "${ranked[@]}" | awk -F '\t' 'NR == 1 { next } { sub(/.*\//, "", $1); printf "%-16s%20.4f%20.2f\n", $1, $2, $3 }'
 }
 echo
 cat "$here/r2mae-paper.txt"

@@ -30,7 +30,7 @@ enum { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
 static const char *program = "corrmask";
 static int quiet, want_help, want_version;
 static int progress_choice, progress_on, progress_shown;
-static double progress_lines; /* seconds between whole lines of progress, where there is no terminal; 0: none */
+static double progress_lines;  /* seconds between whole lines of progress, where there is no terminal; 0: none */
 static int progress_file = -1; /* CORRMASK_PROGRESS: the last line of progress, for who runs this program; -1: none */
 static double started, progress_last;
 static const char *volatile library_message; /* cli_library */
@@ -525,6 +525,7 @@ static _Noreturn void command_unknown(const char *word, const struct cli_command
 {
 	enum { MOST = 10 }; /* that one line names */
 	struct closest close = closest_to(word, strlen(word));
+	closest_try(&close, "help", strlen("help"));
 	char *names = xstrdup("");
 	size_t n = 0;
 	for (const struct cli_command *c = commands; c->name; c++) {
@@ -548,7 +549,7 @@ int cli_commands(const char *name, const char *summary, const char *features, co
 	for (const struct cli_command *c = commands; c->name; c++)
 		if (c->run && strcmp(word, c->name) == 0)
 			return c->run(argc - 1, argv + 1);
-	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
+	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "help") == 0)
 		print_commands(name, summary, commands);
 	if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0)
 		print_version(name, features);

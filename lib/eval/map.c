@@ -88,7 +88,7 @@ static void orthonormalise(double *v, size_t d)
 }
 
 /* at [n, 2] = (x - mean) v, and if next [d, 2] is not NULL, next = (x - mean)' at */
-static void project(float *at, double *next, const double *v, const float *x, const double *mean, size_t n, size_t d)
+static void project(double *at, double *next, const double *v, const float *x, const double *mean, size_t n, size_t d)
 {
 	for (size_t i = 0; i < n; i++) {
 		double p[2] = {0, 0};
@@ -99,7 +99,7 @@ static void project(float *at, double *next, const double *v, const float *x, co
 			for (int q = 0; q < 2; q++)
 				next[2 * j + (size_t)q] += ((double)x[i * d + j] - mean[j]) * p[q];
 		for (int q = 0; q < 2; q++)
-			at[2 * i + (size_t)q] = (float)p[q];
+			at[2 * i + (size_t)q] = p[q];
 	}
 }
 
@@ -111,7 +111,7 @@ static void start(float *xy, const float *x, size_t n, size_t d, uint32_t seed)
 {
 	enum { STEPS = 12 };
 	double *mean = xcalloc(d, sizeof *mean), *v = xmalloc(2 * d * sizeof *v), *next = xmalloc(2 * d * sizeof *next);
-	float most = 0;
+	double *at = xmalloc(2 * n * sizeof *at), most = 0; /* float32 has no room for the sums */
 	struct rng r = rng_at(seed, RNG_MAP, UINT64_MAX, 0);
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < d; j++)
@@ -121,15 +121,16 @@ static void start(float *xy, const float *x, size_t n, size_t d, uint32_t seed)
 	for (int step = 0; step < STEPS; step++) {
 		orthonormalise(v, d);
 		memset(next, 0, 2 * d * sizeof *next);
-		project(xy, next, v, x, mean, n, d);
+		project(at, next, v, x, mean, n, d);
 		memcpy(v, next, 2 * d * sizeof *v);
 	}
 	orthonormalise(v, d);
-	project(xy, NULL, v, x, mean, n, d);
+	project(at, NULL, v, x, mean, n, d);
 	for (size_t i = 0; i < 2 * n; i++)
-		most = fmaxf(most, fabsf(xy[i]));
-	for (size_t i = 0; most > 0 && i < 2 * n; i++)
-		xy[i] *= 10 / most;
+		most = fmax(most, fabs(at[i]));
+	for (size_t i = 0; i < 2 * n; i++)
+		xy[i] = most > 0 ? (float)(at[i] / most * 10) : 0;
+	free(at);
 	free(mean);
 	free(v);
 	free(next);
