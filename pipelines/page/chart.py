@@ -50,11 +50,11 @@ def mark(i):
     return MARKS[i // (COLOURS * SHADES) % len(MARKS)]
 
 
-def points(places, i, size, title):
+def points(places, i, size, title=None):
     """Marks of one class as one path."""
     cross = mark(i) == "cross"
     d = "".join(f"M{x:.1f} {y:.1f}" + (f"m-{size / 2:g} 0h{size:g}m-{size / 2:g}-{size / 2:g}v{size:g}" if cross else "h0") for x, y in places)
-    return element("path", element("title", title), d=d, class_=f"points {mark(i)} {style(i)}", stroke_width=f"{1.2 if cross else size:g}")
+    return element("path", element("title", title) if title else None, d=d, class_=f"points {mark(i)} {style(i)}", stroke_width=f"{1.2 if cross else size:g}")
 
 
 def legend(names, counts=None, dashes=False):
@@ -64,7 +64,7 @@ def legend(names, counts=None, dashes=False):
         if dashes:
             sample = element("path", d="M1 7H23", class_=f"line {style(i)} dash{i // COLOURS % 3}")
         else:
-            sample = points([(12, 7)], i, 9, name)
+            sample = points([(12, 7)], i, 9)
         items.append(element("li", element("svg", sample, viewBox="0 0 24 14", width="24", height="14", aria_hidden="true"), name,
                              element("span", f" {counts[i]}", class_="quiet") if counts else None, data_k=i))
     return element("ul", items, class_="legend" + (" many" if len(names) > 12 else ""))

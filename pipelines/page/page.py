@@ -14,7 +14,6 @@ The page needs no other file and no network, and this program needs Python alone
     NAME.emb, *.graph    maps and modules
     log/NAME.report      time and memory of a stage
 """
-import hashlib
 import os
 import re
 import subprocess
@@ -25,252 +24,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import chart
 from chart import element
+from metrics import Metrics, details, table
+from run import Run, columns_of, commands, digests, has, natural, number, read_table, read_text, stages, tool, trainings, versions
 
-MOST_ROWS = 1000   # of a table
 MOST_CELLS = 2000  # of a map
 MOST_CURVES = 24   # trainings that are drawn, eight a figure
 HERE = Path(__file__).resolve().parent
-STREAMS = (".counts", ".tok", ".graph", ".emb", ".pred", ".masked")
-BIN = os.environ.get("BIN", "")
-
-
-# ---- files ----
-
-def natural(path):
-    """The order of names with numbers: a-2 before a-10."""
-    return [int(t) if t.isdigit() else t for t in re.split(r"(\d+)", str(path))]
-
-
-def read_text(path):
-    return Path(path).read_text(encoding="utf-8", errors="replace")
-
-
-def read_table(path):
-    """Rows of fields; a file that is not there has none."""
-    try:
-        return [line.split("\t") for line in read_text(path).splitlines()]
-    except FileNotFoundError:
-        return []
-
-
-def columns_of(rows, *names):
-    """The named columns of the rows below the first, or None if one is not there."""
-    if not rows or any(n not in rows[0] for n in names):
-        return None
-    at = [rows[0].index(n) for n in names]
-    return [[row[i] if i < len(row) else "" for i in at] for row in rows[1:]]
-
-
-def number(text):
-    try:
-        return float(text) if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text) else None
-    except ValueError:
-        return None
-
-
-def tool(name, *arguments):
-    """The output of one of the tools, as lines; the tools of the build (BIN) come first."""
-    path = os.path.join(BIN, name) if BIN else name
-    done = subprocess.run([path, *map(str, arguments)], stdout=subprocess.PIPE, check=True)
-    return done.stdout.decode("utf-8", "replace").splitlines()
-
-
-def has(*names):
-    from shutil import which
-    return all(which(n, path=BIN + os.pathsep + os.environ.get("PATH", "")) for n in names)
-
-
-class Run:
-    def __init__(self, folder):
-        self.dir = folder
-        self.own = folder / "report"
-        self.results = folder.parent.parent
-        self.settings = [line.partition(" = ")[::2] for line in read_text(folder / "settings").splitlines()]
-        self.parts = list(self.made_from())
-        self.files = sorted((Path(top) / f for top, folders, names in os.walk(folder) for f in names
-                             if not self.skipped(Path(top))), key=natural)
-
-    def skipped(self, folder):
-        return self.own == folder or self.own in folder.parents or any(p.name.startswith("checkpoint-") for p in (folder, *folder.parents))
-
-    def setting(self, name):
-        return dict(self.settings).get(name, "")
-
-    def made_from(self):
-        """The folders of other runs whose settings are all among this one's, such as its prepared cells."""
-        mine = set(self.settings)
-        for path in sorted(self.results.glob("*/*/settings")):
-            other = path.parent
-            if other.is_symlink() or other == self.dir:
-                continue
-            theirs = [line.partition(" = ")[::2] for line in read_text(path).splitlines()]
-            theirs = [s for s in theirs if s[0] != "name"]
-            if any(k in ("DATA", "TOKENS") for k, _ in theirs) and set(theirs) <= mine:
-                yield other
-
-    def named(self, *endings):
-        return [f for f in self.files if f.name.endswith(endings)]
-
-    def everywhere(self, pattern):
-        """Files of this run and of those that it was made from."""
-        return [f for d in (*self.parts, self.dir) for f in sorted(d.glob(pattern), key=natural) if not self.skipped(f.parent)]
-
-
-# ---- tables ----
-
-def cell(text, share=False):
-    """A long number is shown with four digits; the element data has all of them. share: with a bar."""
-    v = number(text)
-    if v is None:
-        missing = text in ("NA", "nan", "-nan", "inf", "-inf", "")
-        return element("td", text, class_="n" if missing else "long" if len(text) > 40 else None)
-    shown = text
-    if len(text) > 7 and re.search("[.e]", text):
-        shown = f"{v:.1f}" if abs(v) >= 1000 else f"{v:.4g}"
-    bar = share and 0 <= v <= 1
-    return element("td", shown if shown == text else element("data", shown, value=text), class_="n bar" if bar else "n",
-                   style=f"--v:{v:.3f}" if bar else None)
-
-
-def table(caption, head, rows, shares=()):
-    """shares: numbers of the columns whose values between 0 and 1 get a bar."""
-    most = element("p", f"The first {MOST_ROWS} of {len(rows)} rows.") if len(rows) > MOST_ROWS else None
-    heads = [element("th", element("button", h, type="button"), scope="col") for h in head]
-    body = [element("tr", [cell(v, i in shares) for i, v in enumerate(row)]) for row in rows[:MOST_ROWS]]
-    return element("div", element("table", element("caption", caption), element("thead", element("tr", heads)), element("tbody", body)), most,
-                   class_="scroll", tabindex="0", role="region", aria_label=caption)
-
-
-def details(title, *children):
-    return element("details", element("summary", title), *children)
-
-
-# ---- metrics of models ----
-
-class Metrics:
-    """Tables of metric and value, by kind: kind -> name -> metric -> text of the value."""
-    def __init__(self, run):
-        self.kinds, self.paths = {}, set()
-        for f in run.named(".tsv"):
-            with open(f, encoding="utf-8", errors="replace") as lines:
-                if lines.readline().rstrip("\n") != "metric\tvalue":
-                    continue
-            stem = f.name[:-4]
-            if f.parent != run.dir:
-                name, kind = f.parent.name, stem
-            elif "." in stem:
-                name, kind = stem.split(".", 1)
-            else:
-                name, kind = stem, "metrics"
-            self.paths.add(f)
-            values = self.kinds.setdefault(kind, {}).setdefault(name, {})
-            values.update((row[0], row[1] if len(row) > 1 else "") for row in read_table(f)[1:])
-
-    @staticmethod
-    def classes(values):
-        return [k[2:] for k in values if k.startswith("n:")]
-
-    @staticmethod
-    def confusion(values, classes):
-        """(true, predicted) -> cells; names of classes may have colons."""
-        known, count = set(classes), {}
-        for k, v in values.items():
-            if k.startswith("confusion:"):
-                rest = k[10:]
-                for i in (m.start() for m in re.finditer(":", rest)):
-                    if rest[:i] in known and rest[i + 1:] in known:
-                        count[rest[:i], rest[i + 1:]] = v
-                        break
-        return count
-
-    @staticmethod
-    def groups(models):
-        """Names that differ in the seed, NAME-1, NAME-2, are one group: group -> names."""
-        out = {}
-        for name in models:
-            out.setdefault(re.sub(r"-\d+$", "", name), []).append(name)
-        return out
-
-    def class_tables(self):
-        """For the summary: F1 of every class, means over the seeds, the most frequent class first."""
-        for kind, models in self.kinds.items():
-            groups = self.groups(m for m, v in models.items() if any(k.startswith("f1:") for k in v))
-            if not groups or len(groups) > 12:
-                continue
-            first = models[next(iter(groups.values()))[0]]
-            classes = sorted(self.classes(first), key=lambda c: -(number(first["n:" + c]) or 0))
-            trained = any("train_n:" + c in first for c in classes)
-            rows = []
-            for c in classes:
-                row = [c, *([first.get("train_n:" + c, "")] if trained else []), first["n:" + c]]
-                for names in groups.values():
-                    f1 = [number(models[n].get("f1:" + c, "")) for n in names]
-                    f1 = [v for v in f1 if v is not None]
-                    row.append(f"{sum(f1) / len(f1):.3f}" if f1 else "NA")
-                rows.append(row)
-            head = ["class", *(["training"] if trained else []), "cells", *groups]
-            yield table(f"F1 of every class, {kind}" + (", means over the seeds" if any(len(n) > 1 for n in groups.values()) else ""), head, rows,
-                        range(2 + trained, len(head)))
-
-    def tables(self):
-        for kind, models in self.kinds.items():
-            names = list(models)
-            keys = list(dict.fromkeys(k for v in models.values() for k in v))
-            classes = list(dict.fromkeys(c for v in models.values() for c in self.classes(v)))
-            known = set(classes)
-            of_class = [k for k in keys if ":" in k and k.split(":", 1)[1] in known and not k.startswith("confusion:")]
-            plain = [k for k in keys if k not in set(of_class) and not k.startswith("confusion:")]
-            yield table(kind, ["metric", *names], [[k, *(models[n].get(k, "") for n in names)] for k in plain])
-            if not classes:
-                continue
-            head, values = ["class"], []
-            for k in dict.fromkeys(k.split(":", 1)[0] for k in of_class):
-                each = [[models[n].get(f"{k}:{c}", "") for c in classes] for n in names]
-                if all(v == each[0] for v in each):
-                    head.append(k)
-                    values.append(each[0])
-                else:
-                    head += [f"{k} {n}" for n in names]
-                    values += each
-            yield details(f"{kind}: classes", table(f"{kind}, classes", head, [list(row) for row in zip(classes, *values)]))
-            each = [self.confusion(models[n], classes) for n in names]
-            pairs = list(dict.fromkeys(p for e in each for p in e))
-            if pairs:
-                yield details(f"{kind}: confusion", table(f"{kind}, confusion", ["true class", "predicted class", *names],
-                                                          [[*p, *(e.get(p, "0") for e in each)] for p in pairs]))
-
-    def f1_groups(self, kind):
-        """F1 and training cells of every class; of runs that differ in the seed the first one, if there are many."""
-        models, seen = self.kinds[kind], set()
-        for name, v in models.items():
-            group = re.sub(r"-\d+$", "", name) if len(models) > 8 else name
-            if group in seen:
-                continue
-            seen.add(group)
-            classes = self.classes(v)
-            trained = any("train_n:" + c in v for c in classes)
-            dots = [(number(v.get(("train_n:" if trained else "n:") + c, "")), number(v.get("f1:" + c, "")), c) for c in classes]
-            dots = [(x, y, f"{c}: F1 {y:.3f}, {x:g} cells") for x, y, c in dots if x and y is not None and number(v["n:" + c])]
-            if dots:
-                yield name, dots
-
-    def confusion_figures(self):
-        for kind, models in self.kinds.items():
-            having = {n: v for n, v in models.items() if any(k.startswith("confusion:") for k in v)}
-            groups = self.groups(having) if len(having) > 8 else {n: [n] for n in having}
-            for group, names in groups.items():
-                cells, count = {}, {}
-                for n in names:
-                    classes = self.classes(models[n])
-                    for c in classes:
-                        cells[c] = cells.get(c, 0) + (number(models[n]["n:" + c]) or 0)
-                    for p, v in self.confusion(models[n], classes).items():
-                        count[p] = count.get(p, 0) + (number(v) or 0)
-                guessed = {p for _, p in count}
-                classes = sorted((c for c in cells if cells[c] or c in guessed), key=lambda c: -cells[c])
-                title = f"Confusion matrix, {kind}: {group}" + (f" ({len(names)} seeds)" if len(names) > 1 else "")
-                if classes:
-                    yield title, chart.confusion(classes, cells, count, title)
 
 
 # ---- figures ----
@@ -340,20 +99,6 @@ def adopt(path, title, prefix):
     return svg, width is not None and int(width.group()) > 620
 
 
-def trainings(run, table_name, column):
-    """The curves of one column of the trainings' tables, of at most MOST_CURVES; of a larger grid those that come first."""
-    curves = []
-    for f in run.everywhere(f"**/{table_name}.tsv"):
-        top = next(d for d in (run.dir, *run.parts) if d in f.parents)
-        name = str(f.relative_to(top).parent).removesuffix(".model").removeprefix("runs/")
-        values = columns_of(read_table(f), "step", column) or []
-        curve = [(number(x), number(y)) for x, y in values]
-        curve = [(x, y) for x, y in curve if x is not None and y is not None]
-        if len(curve) > 1:
-            curves.append((name, curve))
-    return curves[:MOST_CURVES]
-
-
 def thinned(curve, most=400):
     every = len(curve) // most + 1
     return curve[::every] + ([curve[-1]] if (len(curve) - 1) % every else [])
@@ -372,7 +117,7 @@ def loss_figures(run):
         for column, title in (("loss", "Training loss"), ("eval_loss", "Validation loss")):
             smooth = column == "loss"
             curves = []
-            for n, c in trainings(run, name, column):
+            for n, c in trainings(run, name, column, MOST_CURVES):
                 y = chart.running_mean([v for _, v in c]) if smooth else [v for _, v in c]
                 curves.append((n, thinned(list(zip([x for x, _ in c], y)))))
             yield from in_eights(title + what, curves, lambda some, t: chart.lines(
@@ -473,50 +218,6 @@ def graphs(run):
         for g in sorted(d.glob("*.graph"), key=natural):
             if any(line.split("\t")[:1] == ["edges"] and line.split("\t")[1] != "0" for line in tool("depgraph", "-q", "--stats", g)):
                 yield Modules(g, run.own)
-
-
-# ---- provenance ----
-
-def stages(run):
-    """Stage, seconds and peak memory, in the order of the run."""
-    logs = [f for d in (*run.parts, run.dir) for f in d.glob("log/*.report")]
-    for f in sorted(logs, key=lambda f: f.stat().st_mtime):
-        rows = [r for r in read_table(f) if len(r) == 2]
-        seconds = [v for k, v in rows if k == "seconds"]
-        memory = [float(v) for k, v in rows if k == "peak_memory_mb"]
-        yield [f.name.removesuffix(".report"), f"{float(seconds[-1]):.2f}" if seconds else "", f"{max(memory):.0f}" if memory else ""]
-
-
-def streams(run, endings):
-    return [f for d in (*run.parts, run.dir) for f in sorted(d.glob("*"), key=natural) if f.name.endswith(endings)]
-
-
-def commands(run):
-    """Which commands made each stream, as the stream itself says."""
-    for f in streams(run, STREAMS):
-        made = {}
-        for line in tool("scview", "--header-tsv", f):
-            m = re.match(r"provenance\.(\d+)\.(program|version|options)\t(.*)", line)
-            if m:
-                made.setdefault(int(m[1]), {})[m[2]] = m[3]
-        for i in sorted(made):
-            yield [str(f.relative_to(run.results)), *(made[i].get(k, "") for k in ("program", "version", "options"))]
-
-
-def digests(run):
-    models = [f for f in run.everywhere("**/model.safetensors") if "runs" not in f.parts]
-    for f in [*streams(run, (*STREAMS, ".tsv", ".table")), *models]:
-        h = hashlib.sha256()
-        with open(f, "rb") as data:
-            for piece in iter(lambda: data.read(1 << 20), b""):
-                h.update(piece)
-        yield [str(f.relative_to(run.results)), str(f.stat().st_size), h.hexdigest()]
-
-
-def versions():
-    for t in ("h5tok", "rankenc", "depgraph", "maskgen", "sctrain", "scembed", "ctaprobe"):
-        if has(t):
-            yield [t, " ".join(tool(t, "--version"))]
 
 
 # ---- the page ----
