@@ -37,6 +37,7 @@ $(DEMO_NETWORKS:%=$(DEMO)/%.probe.tsv): $(DEMO)/%.probe.tsv: $(DEMO)/%.train.emb
 $(BASELINES:%=$(DEMO)/%.probe.tsv): $(DEMO)/%.probe.tsv: $(PREPARED)/%.score.tsv | $(DEMO)/settings
 	@ln -sfr $(PREPARED)/$*.test.emb $(DEMO)
 	@cp $< $@
+	@[ ! -e $(<:.tsv=.roc.tsv) ] || cp $(<:.tsv=.roc.tsv) $(@:.tsv=.roc.tsv)
 
 # This file changes if the report must be made again although no training is new.
 $(DEMO)/grid: FORCE | $(DEMO)/settings

@@ -203,3 +203,26 @@ latest() { readlink "results/$1/latest"; }
 	variables -C "$BATS_TEST_DIRNAME/.." CUDA=0 | diff - installed
 	grep -q '^    CELLS=3000 ' installed
 }
+
+@test "a stage longer than ten seconds shows its time and progress, on a terminal only" {
+	cat > slow.sh <<-'EOF'
+		#!/usr/bin/env bash
+		. "$P/common.sh"
+		logs=$PWD/log
+		work() { printf 'step 3 of 4, 00:00:05 to go\n' > "$CORRMASK_PROGRESS"; sleep 13; }
+		quick() { [ -z "$CORRMASK_PROGRESS" ]; }
+		if [ -t 2 ]; then stage slow work; else stage quick quick; fi
+		echo done
+	EOF
+	chmod 755 slow.sh
+	export P=$BATS_TEST_DIRNAME/../pipelines
+	$PYTHON -c 'import pty, sys; sys.exit(pty.spawn(["./slow.sh"]))' > shown < /dev/null
+	grep -q 'slow: 0:1[0-9], step 3 of 4, 00:00:05 to go' shown
+	grep -q done shown
+	assert_not_exist log/slow.progress
+	run -0 ./slow.sh 2> err < /dev/null
+	assert_line "  quick"
+	run ! grep -q $'\r' <(printf '%s' "$output")
+	# what its tools measured, and the time of the stage
+	awk -F '\t' '$1 == "seconds" && $2 > 12 && $2 < 30 { ok = 1 } END { exit !ok }' log/slow.report
+}

@@ -127,9 +127,10 @@ def loss_figures(run):
 def roc_figures(run):
     curves = []
     for f in run.named(".tsv"):
-        values = columns_of(read_table(f), "fpr", "tpr")
+        rows = read_table(f)
+        values = columns_of(rows, "fpr", "tpr") or columns_of(rows, "fpr", "mean")  # one curve, or the mean of folds
         if values:
-            curves.append((f.name[:-4], [(float(x), float(y)) for x, y in values if number(x) is not None and number(y) is not None]))
+            curves.append((f.name.removesuffix(".tsv").removesuffix(".roc"), [(float(x), float(y)) for x, y in values if number(x) is not None and number(y) is not None]))
     yield from in_eights("ROC curves", [c for c in curves if c[1]], lambda some, t: chart.lines(
         some, "false positive rate", "true positive rate", t, "True positive rate by false positive rate.", square=True, x_range=(0, 1), y_range=(0, 1)))
 

@@ -251,6 +251,8 @@ static void report_roc(cJSON *j, const struct embeddings *d, struct result *r)
 	memcpy(probability, r->logit, d->n * r->k * sizeof *probability);
 	for (size_t i = 0; i < d->n; i++)
 		softmax(probability + i * r->k, r->k);
+	if (cells_set.roc_path)
+		report_roc_curve(cells_set.roc_path, probability, d->y, d->n, r->k);
 	cJSON_AddItemToObject(j, "auroc", report_number(roc_macro(probability, d->y, d->n, r->k, r->auroc)));
 	if (d->group) {
 		double *mean, *unused = xmalloc(r->k * sizeof *unused);

@@ -68,6 +68,10 @@ void report_write(const struct cli *c, cJSON *j, int json);
  * is not known is NA. */
 void report_rows(const struct cli *c, cJSON *j, const cJSON *rows);
 
+/* Write the mean ROC curve of the classes against the rest, as a table of fpr and tpr. probability [n, k]; y [n], of which k and above are
+ * classes that were not predicted. */
+void report_roc_curve(const char *path, const double *probability, const uint32_t *y, size_t n, size_t k);
+
 /* Write text (freed here) to a file that appears only when it is complete. */
 void write_text(const char *path, char *text);
 

@@ -3,6 +3,7 @@
 #include "base/decimal.h"
 #include "base/file.h"
 #include "eval/bootstrap.h"
+#include "eval/roc.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -257,6 +258,20 @@ void report_rows(const struct cli *c, cJSON *j, const cJSON *rows)
 	xmemclose(f, &text);
 	cJSON_Delete(j);
 	write_text(c->output, text);
+}
+
+void report_roc_curve(const char *path, const double *probability, const uint32_t *y, size_t n, size_t k)
+{
+	double tpr[ROC_GRID];
+	char *text = NULL;
+	size_t size;
+	FILE *f = xmemopen(&text, &size);
+	roc_mean(probability, y, n, k, tpr);
+	fputs("fpr\ttpr\n", f);
+	for (int g = 0; g < ROC_GRID && !isnan(tpr[g]); g++)
+		fprintf(f, "%.9g\t%.9g\n", g / (ROC_GRID - 1.0), tpr[g]);
+	xmemclose(f, &text);
+	write_text(path, text);
 }
 
 /* ---- classes ---- */

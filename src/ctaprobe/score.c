@@ -10,7 +10,7 @@
 
 static struct error e;
 
-static const char *label, *train_path, *group, *replicates_path;
+static const char *label, *train_path, *group, *replicates_path, *roc_path;
 static long long rare, replicates;
 static int known_only, json;
 
@@ -22,6 +22,7 @@ static struct option_def options[] = {
 		1e6},
 	{0, "group", OPT_STRING, &group, "COL", "with --bootstrap: the column of the groups, such as a donor"},
 	{0, "replicates", OPT_STRING, &replicates_path, "FILE", "with --bootstrap, also write the scores of each draw as a table"},
+	{0, "roc", OPT_STRING, &roc_path, "FILE", "also write the mean ROC curve of the model's classes as a table"},
 	{0, "known", OPT_FLAG, &known_only, NULL,
 		"leave out cells of classes that the model does not know (default: they count as errors)"},
 	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
@@ -35,7 +36,8 @@ struct cli score_cli = {.name = "ctaprobe score",
 
 /* The scored cells. */
 struct scored {
-	size_t n, cap_y, cap_predicted, cap_group;
+	size_t n, cap_y, cap_predicted, cap_group, cap_probability;
+	double *probability;     /* [n, model_classes] with --roc */
 	uint32_t *y, *predicted; /* [n] classes */
 	uint32_t *group;         /* [n], NULL without --group */
 	size_t model_classes;    /* the first model_classes classes are the model's */
@@ -94,6 +96,11 @@ static void score_block(struct scored *s, const struct block *b, struct labels *
 			if (s->group[s->n] == MISSING_CODE)
 				die("%s: a cell has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", name, group,
 					group);
+		}
+		if (roc_path) {
+			grow(s->probability, s->cap_probability, (s->n + 1) * s->model_classes);
+			softmax(z, s->model_classes);
+			memcpy(s->probability + s->n * s->model_classes, z, s->model_classes * sizeof *z);
 		}
 		s->y[s->n] = y;
 		s->predicted[s->n++] = p;
@@ -224,6 +231,8 @@ int score_main(int argc, char **argv)
 		usage_error("--%s needs --bootstrap N", group ? "group" : "replicates");
 	struct stream *in = cli_open(&score_cli, 0);
 	read_predictions(&s, &classes, &groups, in);
+	if (roc_path)
+		report_roc_curve(roc_path, s.probability, s.y, s.n, s.model_classes);
 	if (train_path)
 		train = read_training(&classes, &ntrain);
 	/* remember which classes are the model's before they are sorted by name */
@@ -254,6 +263,7 @@ int score_main(int argc, char **argv)
 	free(known);
 	free(model);
 	free(train);
+	free(s.probability);
 	free(s.y);
 	free(s.predicted);
 	free(s.group);
