@@ -258,7 +258,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	near() {        # near K TRAIN [--no-standardize]
 		ctaprobe cells -q -l cell_type --nearest $1 $3 --train $2.emb --test te.emb --predictions p.s -o m.tsv
 		ctaprobe cells -l cell_type --nearest $1 $3 --train $2.emb --test te.emb -@ 3 | cmp - m.tsv
-		run ref nearest $2.emb te.emb p.s m.tsv k=$1 standardize=$([ -n "$3" ]; echo $?)
+		run ref nearest $2.emb te.emb p.s m.tsv k=$1 "standardize=$([ -n "$3" ]; echo $?)"
 		assert_success
 	}
 	near 1 tr
