@@ -107,7 +107,7 @@ static int load_moments(struct model *m, const char *path, struct error *e)
 {
 	static const char *const prefix[] = {"exp_avg.", "exp_avg_sq."};
 	struct safetensors s;
-	char name[128];
+	char name[TENSOR_NAME + 16];
 	if (safetensors_open(&s, path, e))
 		return -1;
 	int bad = 0;
