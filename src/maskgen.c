@@ -2,8 +2,8 @@
 #include "cli.h"
 
 #include "base/file.h"
-#include "method/masking.h"
-#include "stream/masked.h"
+#include "mask/masking.h"
+#include "mask/masked.h"
 #include "train/train_state.h"
 
 #include <stdlib.h>
