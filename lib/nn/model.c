@@ -385,6 +385,7 @@ int model_collect(struct model *m, struct loss *loss, double *norm, struct error
 		loss[i] = (struct loss){
 			.sum = r->sums[1 + 3 * i] + r->host[3 * i],
 			.correct = r->sums[2 + 3 * i] + r->host[3 * i + 1],
+			.count = i ? 0 : r->count,
 		};
 	*norm = sqrt(r->sums[0]) / r->count;
 	for (size_t i = 0; i < m->nhead; i++)

@@ -133,7 +133,7 @@ void model_on_grad(struct model *m, params_part *f, void *arg);
 int model_step(struct model *m, const struct optim *o, uint64_t done, double count, double *norm, struct error *e);
 /*
  * Queue such an update; count > 0. model_collect waits for the oldest queued update and gives its norm, and the losses [nhead] of the
- * forwards with `later` since model_zero_grad, without their counts. -1 with e set if the norm or a
+ * forwards with `later` since model_zero_grad; loss[0].count is `count`, the counts of other heads are 0. -1 with e set if the norm or a
  * loss is not finite; later steps are then useless, too. At most two updates can be queued.
  */
 void model_step_later(struct model *m, const struct optim *o, uint64_t done, double count);

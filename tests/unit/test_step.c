@@ -188,9 +188,9 @@ static void ahead(void **state)
 		assert_memory_equal(&x[i].totals, &y[i].totals, sizeof x[i].totals);
 		assert_true(x[i].totals.cells == CELLS && x[i].totals.tokens == CELLS * LENGTH);
 		if (i == NO_MASK)
-			assert_true(isnan(x[i].norm) && isnan(y[i].norm) && x[i].totals.labels == 0);
+			assert_true(isnan(x[i].norm) && isnan(y[i].norm) && x[i].totals.count[0] == 0);
 		else
-			assert_true(x[i].norm > 0 && x[i].norm == y[i].norm && x[i].totals.labels == CELLS && x[i].totals.loss > 0);
+			assert_true(x[i].norm > 0 && x[i].norm == y[i].norm && x[i].totals.count[0] == CELLS && x[i].totals.loss[0] > 0);
 	}
 	real *v = weights(a.m), *w = weights(b.m);
 	assert_memory_equal(v, w, model_size(a.m, PARAM) * sizeof *v);
@@ -210,8 +210,8 @@ static void parts(void **state)
 	train(&a, x);
 	train(&b, y);
 	for (size_t i = 0; i < STEPS; i++) {
-		assert_true(x[i].totals.cells == y[i].totals.cells && x[i].totals.labels == y[i].totals.labels);
-		assert_true(fabs(x[i].totals.loss - y[i].totals.loss) <= 1e-5 * x[i].totals.loss);
+		assert_true(x[i].totals.cells == y[i].totals.cells && x[i].totals.count[0] == y[i].totals.count[0]);
+		assert_true(fabs(x[i].totals.loss[0] - y[i].totals.loss[0]) <= 1e-5 * x[i].totals.loss[0]);
 	}
 	teardown(&a);
 	teardown(&b);
@@ -251,7 +251,7 @@ static void faults(void **state)
 		if (broken)
 			assert_string_equal(e.msg, "step 2: no batch");
 		assert_int_equal(step_drain(&f.q, &r, &e), 1);
-		assert_true(r.step == 0 && r.totals.loss > 0);
+		assert_true(r.step == 0 && r.totals.loss[0] > 0);
 		teardown(&f);
 	}
 	struct fixture f;
@@ -314,7 +314,7 @@ static void two_ranks(void **state)
 	train(&a, x);
 	train(&b, y);
 	for (size_t i = 0; i < STEPS; i++) {
-		assert_true(y[i].totals.labels == 2 * x[i].totals.labels && fabs(y[i].totals.loss - 2 * x[i].totals.loss) < 1e-5);
+		assert_true(y[i].totals.count[0] == 2 * x[i].totals.count[0] && fabs(y[i].totals.loss[0] - 2 * x[i].totals.loss[0]) < 1e-5);
 		assert_true(i == NO_MASK || fabs(y[i].norm - x[i].norm) < 1e-5 * x[i].norm);
 	}
 	real *v = weights(a.m), *w = weights(b.m);
