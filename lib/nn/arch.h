@@ -106,7 +106,7 @@ struct arch {
 	void (*release)(struct model *m); /* NULL: nothing to release */
 };
 
-extern const struct arch arch_bert; /* the first of the table, and the one of a configuration that names none */
+extern const struct arch arch_bert;   /* the first of the table, and the one of a configuration that names none */
 extern const struct arch arch_mlp_nb; /* an encoder of counts: multilayer perceptron with batch normalisation */
 
 /* By model_type; NULL: none. */

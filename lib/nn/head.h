@@ -18,8 +18,8 @@
 
 #include "nn/arch.h"
 
-#define HEADS_MAX 16 /* of one model */
-#define HEAD_NAME 40 /* bytes of a name at most */
+#define HEADS_MAX 16         /* of one model */
+#define HEAD_NAME 40         /* bytes of a name at most */
 #define HEAD_PREFIX "heads." /* how the prefixes of tensors of heads start: "heads.NAME." */
 #define HEAD_PREFIX_MAX 64
 
@@ -70,7 +70,7 @@ struct goal {
 	const uint32_t *target; /* [rows] class or token to predict; ROW_NONE: none; NULL: no row has one */
 	const real *value;      /* [rows] number to predict; NaN: none; NULL: no row has one */
 	const uint32_t *mask;   /* [rows, nb_words(vocab_size)] bits of the genes whose counts are predicted; n: how many bits */
-	uint32_t ratio; /* with a curriculum: number of the batch's masking ratio, < curriculum.ratios */
+	uint32_t ratio;         /* with a curriculum: number of the batch's masking ratio, < curriculum.ratios */
 };
 
 struct loss {

@@ -85,8 +85,8 @@ static void backward(struct head *h, struct model *m, const struct forward *f, v
 	struct mlm *t = (struct mlm *)h;
 	struct ops *o = m->o;
 	size_t N = h->N, C = m->c.hidden_size;
-	o->mlm_loss_back(o, t->dz, G(m, m->tied), G(m, t->bias), t->y, P(m, m->tied), P(m, t->bias), m->dev.head[h->index].to.target, t->lse,
-		h->scale, N, C, m->c.vocab_size);
+	o->mlm_loss_back(o, t->dz, G(m, m->tied), G(m, t->bias), t->y, P(m, m->tied), P(m, t->bias), m->dev.head[h->index].to.target,
+		t->lse, h->scale, N, C, m->c.vocab_size);
 	o->norm_back(o, NULL, t->dz, G(m, t->norm_w), G(m, t->norm_b), NULL, t->dz, t->z, t->stat, P(m, t->norm_w), NULL, N, C, NULL);
 	o->linear_back(o, readout_grad(h, m, dx), G(m, t->dense_w), G(m, t->dense_b), t->dz, t->x, P(m, t->dense_w), t->z, t->zpre, N, C, C,
 		m->c.hidden_act, 0);
@@ -120,7 +120,8 @@ const struct head_kind head_mlm = {
 	.name = "mlm",
 	.class_name = "ForMaskedLM",
 	.prefix = (const char *const[]){"cls.predictions.", NULL},
-	.copy = (const char *const[][2]){{"cls.predictions.decoder.weight", ""}, {"cls.predictions.decoder.bias", "cls.predictions.bias"}, {0}},
+	.copy = (const char *const[][2]){{"cls.predictions.decoder.weight", ""}, {"cls.predictions.decoder.bias", "cls.predictions.bias"},
+		{0}},
 	.rows = ROWS_LISTED,
 	.target = TARGET_TOKEN,
 	.metric = metrics,

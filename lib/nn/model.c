@@ -24,7 +24,8 @@ int model_preset(struct model_config *c, const char *name, struct error *e)
 	const struct arch_preset *p;
 	size_t i = 0;
 	for (; (p = model_preset_at(i)) && strcmp(p->name, name); i++)
-		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? model_preset_at(i + 1) ? ", " : " or " : "", p->name);
+		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? model_preset_at(i + 1) ? ", " : " or " : "",
+			p->name);
 	if (!p)
 		return error_set(e, "unknown configuration '%s': expected %s", name, known);
 	p->fill(c);

@@ -19,7 +19,7 @@ struct shape {
 	size_t cells, tokens; /* the batch's own */
 	unsigned heads;       /* bit i: head i is computed */
 	int train, labels, ranges;
-	int ranks;  /* the batch says the positions of its tokens */
+	int ranks;       /* the batch says the positions of its tokens */
 	unsigned logits; /* bit i: the logits of head i are wanted */
 };
 
@@ -69,11 +69,11 @@ struct result {
 
 /* What a head reads (readout.c). */
 struct readout {
-	size_t pool_w, pool_b;   /* offsets */
-	const void *x;           /* [N, C] of cells: the rows */
-	void *in, *din;          /* [N, C] the rows, and their gradient; NULL if they are all hidden states */
-	void *pooled, *dpooled;  /* [N, C] after the pooler */
-	void *dropped;           /* [N, C] of cells, [T, C] of tokens: after dropout; NULL: none */
+	size_t pool_w, pool_b;  /* offsets */
+	const void *x;          /* [N, C] of cells: the rows */
+	void *in, *din;         /* [N, C] the rows, and their gradient; NULL if they are all hidden states */
+	void *pooled, *dpooled; /* [N, C] after the pooler */
+	void *dropped;          /* [N, C] of cells, [T, C] of tokens: after dropout; NULL: none */
 };
 
 struct head {
@@ -152,7 +152,7 @@ struct target_kind {
 	int (*check)(const struct model *m, const struct head *h, const struct batch *b, size_t rows, struct error *e);
 	void (*carve)(struct target_arrays *x, const struct model *m, const struct head *h, struct arena *a);
 	void (*fill)(const struct target_arrays *x, const struct model *m, const struct head *h, const struct goal *g);
-	double (*count)(const struct goal *g, size_t rows);               /* targets of the goal */
+	double (*count)(const struct goal *g, size_t rows);                /* targets of the goal */
 	void (*spread)(struct loss *l, const struct goal *g, size_t rows); /* add to l->target and l->square, or NULL */
 };
 extern const struct target_kind target_kind[];

@@ -198,7 +198,10 @@ int config_get(struct model_config *c, const char *what, struct error *e)
 		return 0;
 	for (size_t i = 0; model_preset_at(i); i++)
 		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
-			!i ? "" : model_preset_at(i + 1) ? ", " : " or ", model_preset_at(i)->name);
+			!i                               ? ""
+				: model_preset_at(i + 1) ? ", "
+							 : " or ",
+			model_preset_at(i)->name);
 	if (stat(what, &st))
 		return error_set(e, "%s: no such preset (%s), and no file: %s", what, known, strerror(errno));
 	if (!S_ISDIR(st.st_mode))

@@ -169,8 +169,7 @@ static int may_ignore(const struct source *s, const char *name)
 }
 
 /* A decoder shares its weights with the embedding, and its bias. A file that stores both must have the same numbers in both. */
-static int check_copy(
-	struct model *m, const struct safetensors_set *set, const char *name, const struct tensor *t, struct error *e)
+static int check_copy(struct model *m, const struct safetensors_set *set, const char *name, const struct tensor *t, struct error *e)
 {
 	const struct safetensors *s = set->file;
 	while (s < set->file + set->n && !safetensors_find(s, name))
@@ -254,8 +253,7 @@ static int explain_missing(const char *path, struct error *e)
 	return -1;
 }
 
-int weights_load_heads(
-	struct model *m, const char *path, const struct head_spec *const *from, struct weights_report *r, struct error *e)
+int weights_load_heads(struct model *m, const char *path, const struct head_spec *const *from, struct weights_report *r, struct error *e)
 {
 	struct safetensors_set set;
 	struct source o = {.m = m, .set = &set};

@@ -11,8 +11,8 @@
 #include "train/safetensors.h"
 
 struct weights_report {
-	size_t fresh;         /* head tensors that the file lacks: drawn at random (model_draw) */
-	size_t ignored;       /* tensors of other heads, position_ids, a tied decoder */
+	size_t fresh;                  /* head tensors that the file lacks: drawn at random (model_draw) */
+	size_t ignored;                /* tensors of other heads, position_ids, a tied decoder */
 	char first_fresh[TENSOR_NAME]; /* name of one */
 };
 
@@ -25,8 +25,7 @@ int weights_load(struct model *m, const char *path, struct weights_report *r, st
  * The same from a model with other heads. from [nhead]: the head of that model whose tensors each head of m takes, under their names there;
  * NULL: none, its own tensors are fresh.
  */
-int weights_load_heads(
-	struct model *m, const char *path, const struct head_spec *const *from, struct weights_report *r, struct error *e);
+int weights_load_heads(struct model *m, const char *path, const struct head_spec *const *from, struct weights_report *r, struct error *e);
 int weights_save(struct model *m, const char *path, struct error *e);
 /* values [model_size], laid out as model_read_all gives them, in the model's place. */
 int weights_save_copy(struct model *m, const real *values, const char *path, struct error *e);

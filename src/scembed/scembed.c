@@ -232,7 +232,8 @@ static void check_options(void)
 	if (model_dir)
 		refuse("needs --expression or --pca", &genes, &fit_path);
 	else
-		refuse("needs -M DIR", &layer, &pooling, &predict, &head, &probabilities, &all_genes, &reconstruct, &truncate_cells, &batch_max);
+		refuse("needs -M DIR", &layer, &pooling, &predict, &head, &probabilities, &all_genes, &reconstruct, &truncate_cells,
+			&batch_max);
 	if (predict)
 		refuse("is for embeddings: it excludes --predict", &layer, &pooling);
 	if (predict && reconstruct)

@@ -52,8 +52,7 @@ static void open_genes(struct objective *o, struct train *t)
 	if (gene_labels_load(g, path, v, &e))
 		die("--gene-labels: %s", e.msg);
 	if (g->nclass == 1)
-		die("--gene-labels: %s: all genes of the vocabulary have the label '%s': there is nothing to tell apart", path,
-			g->name[0]);
+		die("--gene-labels: %s: all genes of the vocabulary have the label '%s': there is nothing to tell apart", path, g->name[0]);
 	if (g->absent)
 		warn("%zu of the %zu genes of %s are not in the vocabulary (%s, for one)", g->absent, g->listed, path, g->missing);
 	if (x->nfold && gene_labels_folds(g, v, x->nfold, x->held_out, (uint32_t)fold_seed, &e))
@@ -73,7 +72,8 @@ static void settings(const struct objective *o, cJSON *j)
 	cJSON_AddStringToObject(j, "genes", hex); /* labels, folds and what is held out */
 }
 
-static void label_tokens(struct objective *o, const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
+static void label_tokens(
+	struct objective *o, const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
 {
 	struct genes *x = o->state;
 	const struct gene_labels *g = &x->labels;

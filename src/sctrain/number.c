@@ -48,7 +48,8 @@ static void open_numbers(struct objective *o, struct train *t)
 }
 
 /* A cell without tokens has no first position, so it has no target. */
-static void number_cells(struct objective *o, const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
+static void number_cells(
+	struct objective *o, const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
 {
 	struct number *x = o->state;
 	grow(x->of, x->of_cap, to - from);

@@ -73,12 +73,11 @@ size_t input_tokens_max(const struct objectives *list)
 	return list->one[0].kind->input == INPUT_COUNTS ? 1 << 18 : 16384;
 }
 
-int objectives_pack(struct packed *p, struct objectives *list, const struct masked_source *s, const struct block *b, size_t from,
-	size_t to, size_t limit, struct error *e)
+int objectives_pack(struct packed *p, struct objectives *list, const struct masked_source *s, const struct block *b, size_t from, size_t to,
+	size_t limit, struct error *e)
 {
-	int bad = list->one[0].kind->input == INPUT_COUNTS
-		? batch_counts(p, &s->col, b, from, to, s->name, e)
-		: batch_masked(p, &s->col, b, from, to, limit, s->shard, s->shards, s->name, e);
+	int bad = list->one[0].kind->input == INPUT_COUNTS ? batch_counts(p, &s->col, b, from, to, s->name, e)
+							   : batch_masked(p, &s->col, b, from, to, limit, s->shard, s->shards, s->name, e);
 	for (struct objective *o = list->one; !bad && o < list->one + list->n; o++) {
 		if (o->kind->label)
 			o->kind->label(o, s, p, b, from, to);

@@ -109,8 +109,7 @@ static void check_best(const struct train_task *task, const struct head_kind *he
 
 /* ---- reading ---- */
 
-struct train_options *options_read(
-	const struct train_task *task, int argc, char **argv, struct cli **c, struct objectives *list)
+struct train_options *options_read(const struct train_task *task, int argc, char **argv, struct cli **c, struct objectives *list)
 {
 	*c = &cli;
 	cli.name = task->name;

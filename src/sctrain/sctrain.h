@@ -70,8 +70,7 @@ struct objective_kind {
 	void (*settings)(const struct objective *o, cJSON *j);
 	/* Rows [from, to) of b, from s, are packed in p: fill p->b.goal[o->index] from their labels, or other fields of p->b. NULL: the goal is
 	 * p->masked. */
-	void (*label)(
-		struct objective *o, const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to);
+	void (*label)(struct objective *o, const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to);
 	/* sctrain eval: before the first block, what the model in dir has beside its weights; and after the last cell. */
 	void (*eval_open)(struct objective *o, const char *dir, const struct masked_source *s);
 	void (*eval_close)(struct objective *o, const struct masked_source *s, uint64_t cells);
@@ -104,11 +103,10 @@ void objectives_release(struct objectives *list);
 /* ---- batches with labels (objectives.c) ---- */
 
 /* Find the columns of an open stream for the objectives. program: "sctrain mlm". -1 with e set. */
-int source_init(
-	struct masked_source *s, const struct objectives *list, const char *program, struct stream *in, struct error *e);
+int source_init(struct masked_source *s, const struct objectives *list, const char *program, struct stream *in, struct error *e);
 /* Pack rows [from, to) with the targets of all objectives. limit: positions of the model. -1 with e set. */
-int objectives_pack(struct packed *p, struct objectives *list, const struct masked_source *s, const struct block *b, size_t from,
-	size_t to, size_t limit, struct error *e);
+int objectives_pack(struct packed *p, struct objectives *list, const struct masked_source *s, const struct block *b, size_t from, size_t to,
+	size_t limit, struct error *e);
 
 /* Tokens of one forward pass without training. A counted gene costs one row of one layer, a token all layers. */
 size_t input_tokens_max(const struct objectives *list);
@@ -192,8 +190,7 @@ struct train_options {
 };
 
 /* Read and check the command line, and make the objectives. Both structs are static. */
-struct train_options *options_read(
-	const struct train_task *task, int argc, char **argv, struct cli **cli, struct objectives *list);
+struct train_options *options_read(const struct train_task *task, int argc, char **argv, struct cli **cli, struct objectives *list);
 /* All options that change the weights and are not in the configuration or the stream; for checkpoints. */
 cJSON *options_settings(const struct train *t);
 /* Die unless a checkpoint has the present settings, because a resumed training must give the same weights as an uninterrupted one. */

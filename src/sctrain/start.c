@@ -291,7 +291,8 @@ static void load_checkpoint(struct train *t, uint64_t step)
 static void check_ranks(struct train *t)
 {
 	struct error e;
-	char *config = config_print(model_config(t->model), model_head(t->model, 0), model_nhead(t->model)), *settings = cJSON_PrintUnformatted(t->state.settings);
+	char *config = config_print(model_config(t->model), model_head(t->model, 0), model_nhead(t->model)),
+	     *settings = cJSON_PrintUnformatted(t->state.settings);
 	const struct {
 		const char *what, *text;
 	} same[] = {{"--device", t->ops->name}, {"configuration", config}, {"options", settings}, {"masked stream", t->state.digest}};

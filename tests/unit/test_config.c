@@ -286,7 +286,8 @@ int main(void)
 		cmocka_unit_test(geneformer),
 		cmocka_unit_test(comes_back),
 		cmocka_unit_test(heads),
-		cmocka_unit_test(several), cmocka_unit_test(named),
+		cmocka_unit_test(several),
+		cmocka_unit_test(named),
 		cmocka_unit_test(wrong),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
