@@ -323,6 +323,9 @@ int eval_main(int argc, char **argv)
 	if (cells_path)
 		write_rows(&r, has_classes(o));
 	write_metrics(&y, m, &r);
+	cli_measured("cells", (double)y.cells);
+	cli_measured("tokens", (double)y.tokens);
+	cli_measured("masked", score_count(&y));
 	cli_report(&cli, "%llu cells, %llu %s, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens, unit_of(o),
 		score_count(&y));
 	score_release(&y);

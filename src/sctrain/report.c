@@ -134,16 +134,34 @@ static char *targets_text(const struct train *t)
 	return text;
 }
 
+/* For --report: targets, or of several targets.a, targets.b. */
+static void measure_targets(const struct train *t)
+{
+	const struct objectives *list = &t->objectives;
+	for (size_t i = 0; i < list->n; i++) {
+		char *name = list->n > 1 ? xasprintf("targets.%s", objective_name(&list->one[i])) : xstrdup("targets");
+		cli_measured(name, t->report.totals.count[i]);
+		free(name);
+	}
+}
+
 void report_run(struct train *t)
 {
 	const struct totals *sum = &t->report.totals;
 	char waited[64] = "", gpu[384] = "", *targets = targets_text(t);
+	const double rate = sum->tokens / fmax(t->report.last - t->report.start, 1e-9);
 	device_report(t->ops, model_padding(t->model), gpu, sizeof gpu);
 	if (t->ranks.size > 1)
 		snprintf(waited, sizeof waited, ", %.2f s of it this rank waited for the others", t->ranks.waited);
+	cli_measured("steps", (double)t->state.steps);
+	cli_measured("cells", sum->cells);
+	cli_measured("tokens", sum->tokens);
+	cli_measured("tokens_per_s", rate);
+	measure_targets(t);
+	cli_measured("parameters", (double)model_nparam(t->model));
+	cli_measured("array_mb", (double)model_bytes(t->model) / 1e6);
 	cli_report(t->cli, "%llu step%s, %.0f cells, %.0f tokens (%.0f tokens/s%s), %s; %zu parameters, %.0f MB of arrays%s",
-		(unsigned long long)t->state.steps, t->state.steps == 1 ? "" : "s", sum->cells, sum->tokens,
-		sum->tokens / fmax(t->report.last - t->report.start, 1e-9), waited, targets, model_nparam(t->model),
-		(double)model_bytes(t->model) / 1e6, gpu);
+		(unsigned long long)t->state.steps, t->state.steps == 1 ? "" : "s", sum->cells, sum->tokens, rate, waited, targets,
+		model_nparam(t->model), (double)model_bytes(t->model) / 1e6, gpu);
 	free(targets);
 }
