@@ -135,10 +135,10 @@ $(FUZZ:%=run-%): run-%: $(B)/fuzz/%
 # ---- Linters ----
 
 C_FILES  := $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/*.cu cuda/*.cuh tests/*/*.[ch] tests/cuda/*.cc)
-LINT := lint-format lint-c lint-shell lint-man check-layers
+LINT := lint-format lint-c lint-shell lint-man check-layers check-names
 .PHONY: lint $(LINT)
 
-lint: $(LINT) ## clang-format, cppcheck, shellcheck, mandoc, check-layers
+lint: $(LINT) ## clang-format, cppcheck, shellcheck, mandoc, check-layers, check-names
 
 lint-format: ## clang-format 14 (skipped with other versions, which format otherwise)
 	@case $$(clang-format --version) in \
@@ -167,3 +167,7 @@ lint-man: ## mandoc's checks of the manual pages
 
 check-layers: ## no include points to a higher layer
 	@awk -f tests/check_layers.awk $(wildcard lib/*/*.[ch] cuda/*)
+
+check-names: NAMES = $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch])
+check-names: ## no file but its own and a table names a head, an architecture or an objective
+	@awk -f tests/check_names.awk pass=1 $(NAMES) pass=2 $(NAMES)
