@@ -105,8 +105,8 @@ endif
 # ---- Objects ----
 
 # sort: wildcard's order depends on the locale
-TOOLS := $(sort $(basename $(notdir $(shell grep -ls '^int main\b' src/*.c))))
-SRCO  := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard src/*.c)))
+TOOLS := $(sort $(basename $(notdir $(shell grep -ls '^int main\b' src/*.c src/*/*.c))))
+SRCO  := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 CLIO  := $(filter $(B)/src/cli%,$(SRCO))
 LIBO  := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard lib/*/*.c)))
 
@@ -140,7 +140,7 @@ $(B)/%.o: %.c $(B)/flags | $(B)/packages
 # The CPU's ops and the kernel of depgraph once more for other vectors than those of MARCH; one is chosen at run time. Of each compilation
 # one name is left for the others to see, so that no function with wide instructions can be linked where another was meant.
 OPS         := $(sort $(wildcard lib/nn/ops_cpu*.c))
-KERNEL      := lib/method/correlation_kernel.c
+KERNEL      := lib/graph/correlation_kernel.c
 VECTORS     := $(if $(X86),$(if $(shell echo __AVX2__ | $(CC) $(FLAGS) $(CFLAGS) -E -P - | grep AVX2),avx2) avx512)
 WIDE_avx2   := -march=x86-64-v3
 WIDE_avx512 := -march=x86-64-v4 -mprefer-vector-width=512 -DVECTOR=64
@@ -179,14 +179,14 @@ link = $(call run,LD,$@) $(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(
 
 $(BIN)/sctrain: LIBS += $(if $(filter 1,$(MPI)),$(MPI_LIBS))
 
-# A tool is src/TOOL.c and, if it has subcommands, src/TOOL_*.c; src/cli*.c is what tools share.
-parts = $(filter $(B)/src/$1.o $(B)/src/$1_%.o,$(SRCO))
+# A tool is src/TOOL.c and src/TOOL_*.c, or, if it has many parts, the files of src/TOOL/; src/cli*.c is what tools share.
+parts = $(filter $(B)/src/$1.o $(B)/src/$1_%.o $(B)/src/$1/%.o,$(SRCO))
 .SECONDEXPANSION:
 $(TOOLS:%=$(BIN)/%): $(BIN)/%: $$(call parts,$$*) $(B)/libcli.a $(B)/libcorrmask.a
 	@mkdir -p $(@D)
 	$(link)
 
-include cuda/cuda.mk tests/tests.mk
+include cuda/cuda.mk tests/tests.mk docs/docs.mk
 PIPELINES := pipelines
 include $(PIPELINES)/runs.mk tests/smoke.mk $(sort $(wildcard tests/bench/*.mk))
 
@@ -212,18 +212,24 @@ endif
 install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -d "$(DEST)/bin" "$(SHARE)/pipelines" "$(DOC)"
 	install -m 755 $(TOOLS:%=$(BIN)/%) "$(DEST)/bin"
-	install -m 755 src/scstream.py "$(DEST)/bin"
-	install -m 644 src/scstream_convert.py "$(DEST)/bin"
+	install -m 755 python/scstream.py "$(DEST)/bin"
+	install -m 644 python/scstream_convert.py "$(DEST)/bin"
 	@if [ -n "$(PYTHONDIR)" ]; then mkdir -p "$(DESTDIR)$(PYTHONDIR)" && ln -sfr $(MODULES:%="$(DEST)/bin/%") "$(DESTDIR)$(PYTHONDIR)"; \
 		else echo "for import scstream in Python: PYTHONPATH=$(DEST)/bin"; fi
-	install -D -m 644 src/completion.bash "$(BASHDIR)/corrmask"
+	install -d "$(BASHDIR)" "$(ZSHDIR)"
+	sed 's/@TOOLS@/$(TOOLS)/' src/completion.bash > "$(BASHDIR)/corrmask"
 	@for t in $(filter-out corrmask,$(TOOLS)); do ln -sf corrmask "$(BASHDIR)/$$t"; done
-	install -D -m 644 src/completion.zsh "$(ZSHDIR)/_corrmask"
+	sed 's/@TOOLS@/$(TOOLS)/' src/completion.zsh > "$(ZSHDIR)/_corrmask"
+	chmod 644 "$(BASHDIR)/corrmask" "$(ZSHDIR)/_corrmask"
 	@for p in $(PAGES); do install -D -m 644 man/$$p "$(DEST)/share/man/man$${p##*.}/$$p" || exit 1; done
 	install -m 644 $(filter-out %.sh,$(wildcard pipelines/*)) "$(SHARE)/pipelines"
 	install -m 755 $(wildcard pipelines/*.sh) "$(SHARE)/pipelines"
 	install -D -m 644 data/catalog.tsv "$(SHARE)/data/catalog.tsv"
 	install -m 644 $(wildcard README.md LICENSE CHANGELOG.md CITATION.cff docs/*.md) "$(DOC)"
+	install -d "$(DOC)/experiments/tables"
+	install -m 644 $(wildcard docs/*.svg) "$(DOC)"
+	install -m 644 $(wildcard docs/experiments/*.md docs/experiments/*.svg) "$(DOC)/experiments"
+	install -m 644 $(wildcard docs/experiments/tables/*.tsv) "$(DOC)/experiments/tables"
 	install -D -m 644 examples/hf_trainer.py "$(DOC)/examples/hf_trainer.py"
 	@[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so "$(DEST)/lib/corrmask/corrmask_cuda.so"
 
@@ -237,9 +243,9 @@ uninstall: ## remove what `make install` with the same PREFIX installed
 WHEEL := $(BUILD)/wheel
 wheel: ## pack the Python module scstream as a wheel, for pip (PYTHON=)
 	rm -rf $(WHEEL)
-	mkdir -p $(WHEEL)/sources/src $(WHEEL)/sources/docs
+	mkdir -p $(WHEEL)/sources/python $(WHEEL)/sources/docs
 	cp pyproject.toml LICENSE $(WHEEL)/sources
-	cp src/scstream*.py $(WHEEL)/sources/src
+	cp python/scstream*.py $(WHEEL)/sources/python
 	cp docs/python.md $(WHEEL)/sources/docs
 	$(PYTHON) -m pip wheel -q --disable-pip-version-check --no-deps -w $(WHEEL) \
 		$$($(PYTHON) -c 'import importlib.util as u, setuptools; \
@@ -262,10 +268,15 @@ dist: ## pack the sources of the last commit as corrmask-VERSION.tar.gz
 clean: ## remove what was built
 	rm -rf $(BUILD) $(BIN)
 
-help: ## list the targets and the variables
+ifneq ($(OF),)
+help:
+	@$(help_one)
+else
+help: ## list the targets and the variables; OF=EXPERIMENT: those of one experiment
 	@echo 'Build and test'; $(call list_targets,Makefile tests/tests.mk tests/smoke.mk cuda/cuda.mk)
 	@echo 'Variables of the build'; sed -n '/^# Variables/,/^$$/s/^#   /  /p' Makefile
 	@$(help_experiments)
 	@echo 'Benchmarks'; $(call list_targets,$(sort $(wildcard tests/bench/*.mk)))
+endif
 
 endif # deps

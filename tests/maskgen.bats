@@ -271,7 +271,7 @@ loader() {
 	run -1 maskgen --strategy columns --keep gene s.counts -o x
 	run -1 maskgen --strategy columns m -o x
 	scsim -q --model b1 -n 9 -o b1.tok
-	$PYTHON - "$BATS_TEST_DIRNAME/../src" <<-'END'
+	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
 		import numpy, scstream
@@ -424,6 +424,7 @@ loader() {
 @test "maskgen: misuse" {
 	run -2 maskgen --strategy corrmask s.tok -o x
 	run -2 maskgen -g s.graph s.tok -o x
+	assert_output --partial "did you mean --strategy corrmask?"
 	run -2 maskgen --lambda 0.5 s.tok -o x
 	run -2 maskgen --bernoulli --strategy none s.tok -o x
 	run -2 maskgen --strategy none --rate 0.1 s.tok -o x

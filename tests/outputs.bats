@@ -26,7 +26,7 @@ writers() {
 }
 
 python_writer() {
-	PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON -c "
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -c "
 import sys, scstream
 s = scstream.Reader(sys.argv[1])
 scstream.write(sys.argv[2], s.header, s)" "$in/sim.counts" "$1"
@@ -255,7 +255,7 @@ each() {
 		sctrain mlm -q --config tiny -@ 2 masked
 		scembed -q -M model tok
 		scembed -q --pca 3 $in/sim.counts
-		ctaprobe rank -q emb
+		ctaprobe effective-rank -q emb
 		maskrisk data -q --genes 20 $in/sim.counts
 	X
 	assert [ $refusals -gt 12 ]
@@ -265,7 +265,7 @@ sctrain mlm: the limit of memory (ulimit -v) leaves no room for OpenBLAS, which 
 	for mb in 100 150 200; do # these waited at their end
 		assert_equal "$mb $(limited $mb depgraph --version | cut -d' ' -f1)" "$mb depgraph"
 	done
-	assert_equal "$(limited 160 $PYTHON "$BATS_TEST_DIRNAME/../src/scstream.py" tok | head -n 1)" "{"
+	assert_equal "$(limited 160 $PYTHON "$BATS_TEST_DIRNAME/../python/scstream.py" tok | head -n 1)" "{"
 }
 
 # same WRITER FILE1 FILE2

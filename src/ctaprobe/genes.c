@@ -1,0 +1,473 @@
+/*
+ * ctaprobe genes: how well does a model classify genes that were not in its training? One stream of predictions for each fold. ROC AUC is
+ * computed over tokens (a gene counts in every cell that has it), as Geneformer does [evaluation_utils.py], and over genes. Only one fold's
+ * scores are in memory at a time.
+ */
+#include "ctaprobe.h"
+
+#include "base/softmax.h"
+#include "eval/roc.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct error e;
+
+static const char *positive_name, *scores_path, *roc_path;
+static int json;
+
+static struct option_def options[] = {
+	{0, "positive", OPT_STRING, &positive_name, "LABEL", "the positive class of two classes (default: the model's second class)"},
+	{0, "gene-scores", OPT_STRING, &scores_path, "FILE", "also write a table of all genes with their mean probability"},
+	{0, "roc", OPT_STRING, &roc_path, "FILE", "for two classes: also write a table of the ROC curves"},
+	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
+	{0},
+};
+struct cli genes_cli = {.name = "ctaprobe genes",
+	.operands = "[FILE...]",
+	.options = options,
+	.common = CLI_OUT,
+	.summary = "Score predictions of genes, one stream per fold, by ROC AUC."};
+
+/* The columns of one stream. */
+struct source {
+	struct stream *s;
+	int token, label, held_out; /* -1: no such column */
+	int *logit;                 /* [K] */
+	size_t group;
+};
+
+/* The scores of one fold. */
+struct fold {
+	double auc, gene_auc;               /* K > 2: mean over the classes, each against all others */
+	double *class_auc, *class_gene_auc; /* [K], filled for K > 2 */
+	double accuracy, macro_f1;
+	uint64_t points; /* of the ROC curve */
+	double tpr[ROC_GRID];
+	uint64_t cells, tokens, genes; /* scored */
+};
+
+/* All folds, and the sums of the one being read. */
+struct study {
+	size_t K, positive;
+	char **name; /* [K] classes */
+	size_t nfold;
+	struct fold *fold;       /* [nfold] */
+	struct metrics all, one; /* over the tokens of all folds, and of one */
+	char *first;             /* name of the first stream */
+	FILE *scores;            /* --gene-scores, or NULL */
+	uint64_t unlabelled;     /* tokens of held-out genes of no class */
+
+	size_t n, p_cap, y_cap; /* tokens scored */
+	double *p;              /* [n, K] softmax */
+	uint32_t *y;            /* [n] true class */
+	struct roc_item *item;  /* [n] scratch */
+	size_t item_cap;
+	double *sum;            /* [V, K] of p, over all tokens of a gene */
+	uint64_t *count;        /* [V] */
+	int32_t *gene_label;    /* [V] */
+	uint8_t *gene_held_out; /* [V] */
+};
+
+/* ---- reading ---- */
+
+/* Read the classes of the first stream; the other streams must have the same. */
+static void take_labels(struct study *t, const struct header *h, const char *name)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(h->extra, "labels"), *l;
+	size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0, k = 0;
+	if (n < 2)
+		die("%s: the header has no list of at least two labels", name);
+	cJSON_ArrayForEach(l, list) if (!cJSON_IsString(l)) die("%s: a label in the header is not text", name);
+	if (!t->name) {
+		t->first = xstrdup(name);
+		t->name = xcalloc(n, sizeof *t->name);
+		t->K = n;
+		cJSON_ArrayForEach(l, list) t->name[k++] = xstrdup(l->valuestring);
+		return;
+	}
+	if (n != t->K)
+		die("%s: %zu classes, but %s has %zu", name, n, t->first, t->K);
+	cJSON_ArrayForEach(l, list)
+	{
+		if (strcmp(l->valuestring, t->name[k]))
+			die("%s: class %zu is '%s', but in %s it is '%s'", name, k, l->valuestring, t->first, t->name[k]);
+		k++;
+	}
+}
+
+static void find_columns(struct source *in, const struct study *t)
+{
+	const struct header *h = stream_header(in->s);
+	const char *name = stream_name(in->s);
+	in->token = header_need(h, "token", U32, RAGGED, name, &e);
+	in->label = in->token < 0 ? -1 : header_need(h, "label", I32, RAGGED, name, &e);
+	if (in->label < 0)
+		die("%s", e.msg);
+	in->held_out = header_find(h, "held_out");
+	if (in->held_out >= 0 && header_need(h, "held_out", U8, RAGGED, name, &e) < 0)
+		die("%s", e.msg);
+	in->logit = xmalloc(t->K * sizeof *in->logit);
+	in->group = (size_t)h->col[in->token].group;
+	for (size_t k = 0; k < t->K; k++) {
+		char *column = xasprintf("logit.%s", t->name[k]);
+		in->logit[k] = header_need(h, column, F32, RAGGED, name, &e);
+		if (in->logit[k] < 0)
+			die("%s", e.msg);
+		if (h->col[in->logit[k]].group != (int)in->group)
+			die("%s: columns token and %s are not in one group", name, column);
+		free(column);
+	}
+	if (h->col[in->label].group != (int)in->group || (in->held_out >= 0 && h->col[in->held_out].group != (int)in->group))
+		die("%s: columns token, label and held_out are not in one group", name);
+}
+
+static void open_source(struct source *in, struct study *t, int i)
+{
+	in->s = cli_open(&genes_cli, i);
+	const struct header *h = stream_header(in->s);
+	const char *name = stream_name(in->s);
+	if (header_kind(h, "prediction", name, &e))
+		die("%s", e.msg);
+	if (header_find(h, "token") < 0 && header_find(h, "logit") >= 0)
+		die("%s: these are predictions of cells: use ctaprobe score", name);
+	take_labels(t, h, name);
+	find_columns(in, t);
+}
+
+/* Softmax of the logits of item i into p [K]. Returns the class of the largest (ties: the first). */
+static uint32_t probabilities(const struct source *in, const struct study *t, const struct block *b, size_t i, double *p)
+{
+	for (size_t k = 0; k < t->K; k++) {
+		p[k] = (double)((const float *)b->col[in->logit[k]].data)[i];
+		if (!isfinite(p[k]))
+			die("%s: %s of token %u is %g, expected a finite number", stream_name(in->s), b->header->col[in->logit[k]].name,
+				block_id(b, in->token, i), p[k]);
+	}
+	size_t best = softmax_argmax(p, t->K);
+	softmax(p, t->K);
+	return (uint32_t)best;
+}
+
+/* Add token i of a block to its gene's sums. If its gene was held out and has a class, the token is scored: returns 1. */
+static int take_token(struct study *t, struct source *in, const struct block *b, size_t i)
+{
+	uint32_t id = block_id(b, in->token, i);
+	int32_t label = ((const int32_t *)b->col[in->label].data)[i];
+	uint8_t held_out = in->held_out < 0 || ((const uint8_t *)b->col[in->held_out].data)[i];
+	const char *gene = b->header->vocab.id[id];
+	if (label < -1 || label >= (int32_t)t->K)
+		die("%s: gene %s has label %d, expected -1 to %zu", stream_name(in->s), gene, label, t->K - 1);
+	if (t->count[id]++ == 0) {
+		t->gene_label[id] = label;
+		t->gene_held_out[id] = held_out;
+	} else if (t->gene_label[id] != label || t->gene_held_out[id] != held_out) {
+		die("%s: gene %s does not have the same label, or held_out, in all cells", stream_name(in->s), gene);
+	}
+	grow(t->p, t->p_cap, (t->n + 1) * t->K);
+	double *p = t->p + t->n * t->K;
+	uint32_t guess = probabilities(in, t, b, i, p);
+	for (size_t k = 0; k < t->K; k++)
+		t->sum[id * t->K + k] += p[k];
+	t->unlabelled += held_out && label < 0;
+	if (!held_out || label < 0)
+		return 0;
+	grow(t->y, t->y_cap, t->n + 1);
+	t->y[t->n++] = (uint32_t)label;
+	metrics_add(&t->one, &(uint32_t){(uint32_t)label}, &guess, 1);
+	return 1;
+}
+
+static void read_fold(struct study *t, struct source *in, struct fold *f)
+{
+	struct block b = {0};
+	int got;
+	while ((got = stream_read(in->s, &b, &e)) > 0) {
+		const uint64_t *offset = b.group[in->group].offset;
+		for (size_t row = 0; row < b.rows; row++) {
+			int any = 0;
+			for (uint64_t i = offset[row]; i < offset[row + 1]; i++)
+				any |= take_token(t, in, &b, i);
+			f->cells += (uint64_t)any;
+		}
+		progress("%s: %zu tokens", stream_name(in->s), t->n);
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	f->tokens = t->n;
+	block_release(&b);
+}
+
+/* ---- scores of one fold ---- */
+
+/* AUC of each class against all others over n items, score [n, K]. Returns their mean, or with two classes that of the positive one. */
+static double auc_of(struct study *t, const double *score, const uint32_t *y, size_t n, double *class_auc, struct roc *positive)
+{
+	double sum = 0;
+	grow(t->item, t->item_cap, n);
+	for (size_t k = 0; k < t->K; k++) {
+		struct roc r;
+		if (t->K == 2 && k != t->positive)
+			continue;
+		for (size_t i = 0; i < n; i++)
+			t->item[i] = (struct roc_item){score[i * t->K + k], y[i] == k};
+		roc_curve(&r, t->item, n);
+		class_auc[k] = r.auc;
+		sum += r.auc;
+		if (k == t->positive)
+			*positive = r;
+	}
+	return t->K == 2 ? class_auc[t->positive] : sum / (double)t->K;
+}
+
+static void check_classes(const struct study *t, const char *name)
+{
+	for (size_t k = 0; k < t->K; k++) {
+		size_t i = 0;
+		while (i < t->n && t->y[i] != k)
+			i++;
+		if (i == t->n)
+			die("%s: no token of a held-out gene of class '%s' among %zu: ROC AUC needs every class in every fold", name,
+				t->name[k], t->n);
+	}
+}
+
+/* Score the genes by the mean over their tokens. */
+static void score_genes(struct study *t, struct fold *f, const struct vocab *v, size_t number)
+{
+	double *score = xmalloc(v->n * t->K * sizeof *score);
+	uint32_t *y = xmalloc(v->n * sizeof *y);
+	struct roc r;
+	for (size_t id = 0; id < v->n; id++) {
+		if (!t->count[id])
+			continue;
+		double *mean = score + f->genes * t->K; /* kept only if the gene is scored */
+		for (size_t k = 0; k < t->K; k++)
+			mean[k] = t->sum[id * t->K + k] / (double)t->count[id];
+		int32_t label = t->gene_label[id];
+		if (t->scores) {
+			fprintf(t->scores, "%zu\t%s\t%s\t%s\t%d\t%llu", number, v->id[id], v->symbol[id], label < 0 ? "NA" : t->name[label],
+				t->gene_held_out[id], (unsigned long long)t->count[id]);
+			for (size_t k = 0; k < t->K; k++)
+				fprintf(t->scores, "\t%.9g", mean[k]);
+			fputc('\n', t->scores);
+		}
+		if (label >= 0 && t->gene_held_out[id])
+			y[f->genes++] = (uint32_t)label;
+	}
+	f->gene_auc = auc_of(t, score, y, f->genes, f->class_gene_auc, &r);
+	free(score);
+	free(y);
+}
+
+/* Stream i is fold i. */
+static void do_fold(struct study *t, struct source *in, int i)
+{
+	const struct vocab *v = &stream_header(in->s)->vocab;
+	struct fold *f = &t->fold[i];
+	struct roc r = {0};
+	t->n = 0;
+	t->sum = xcalloc(v->n * t->K, sizeof *t->sum);
+	t->count = xcalloc(v->n, sizeof *t->count);
+	t->gene_label = xcalloc(v->n, sizeof *t->gene_label);
+	t->gene_held_out = xcalloc(v->n, sizeof *t->gene_held_out);
+	f->class_auc = xcalloc(t->K, sizeof *f->class_auc);
+	f->class_gene_auc = xcalloc(t->K, sizeof *f->class_gene_auc);
+	metrics_init(&t->one, t->K);
+	read_fold(t, in, f);
+	check_classes(t, stream_name(in->s));
+	f->auc = auc_of(t, t->p, t->y, t->n, f->class_auc, &r);
+	f->points = r.points;
+	memcpy(f->tpr, r.tpr, sizeof f->tpr);
+	score_genes(t, f, v, (size_t)i + 1);
+	metrics_score(&t->one);
+	f->accuracy = t->one.accuracy;
+	f->macro_f1 = t->one.macro_f1;
+	for (size_t k = 0; k < t->K * t->K; k++)
+		t->all.confusion[k] += t->one.confusion[k];
+	t->all.n += t->one.n;
+	metrics_release(&t->one);
+	free(t->sum);
+	free(t->count);
+	free(t->gene_label);
+	free(t->gene_held_out);
+}
+
+/* ---- output ---- */
+
+/* Geneformer's mean over folds, weighted by the points of their curves, and its standard deviation. */
+static void weighted_auc(const struct study *t, double *mean, double *sd)
+{
+	double points = 0, squares = 0;
+	*mean = 0;
+	for (size_t i = 0; i < t->nfold; i++)
+		points += (double)t->fold[i].points;
+	for (size_t i = 0; i < t->nfold; i++)
+		*mean += (double)t->fold[i].points / points * t->fold[i].auc;
+	for (size_t i = 0; i < t->nfold; i++)
+		squares += (double)t->fold[i].points / points * (t->fold[i].auc - *mean) * (t->fold[i].auc - *mean);
+	*sd = sqrt(squares);
+}
+
+static void add_folds(cJSON *j, const char *key, const struct study *t, size_t member)
+{
+	cJSON *list = cJSON_AddArrayToObject(j, key);
+	for (size_t i = 0; i < t->nfold; i++)
+		cJSON_AddItemToArray(list, report_number(*(const double *)((const char *)&t->fold[i] + member)));
+}
+
+/* Mean over folds of one class. */
+static void add_class_means(cJSON *j, const char *key, const struct study *t, int genes)
+{
+	cJSON *list = cJSON_AddArrayToObject(j, key);
+	for (size_t k = 0; k < t->K; k++) {
+		double sum = 0;
+		for (size_t i = 0; i < t->nfold; i++)
+			sum += (genes ? t->fold[i].class_gene_auc : t->fold[i].class_auc)[k];
+		cJSON_AddItemToArray(list, report_number(sum / (double)t->nfold));
+	}
+}
+
+static void print_metrics(struct study *t)
+{
+	cJSON *j = cJSON_CreateObject();
+	double mean, sd, cells = 0, tokens = 0, genes = 0;
+	for (size_t i = 0; i < t->nfold; i++) {
+		cells += (double)t->fold[i].cells;
+		tokens += (double)t->fold[i].tokens;
+		genes += (double)t->fold[i].genes;
+	}
+	metrics_score(&t->all);
+	if (t->K == 2) {
+		weighted_auc(t, &mean, &sd);
+		cJSON_AddItemToObject(j, "auc_weighted", report_number(mean));
+		cJSON_AddItemToObject(j, "auc_weighted_sd", report_number(sd));
+	}
+	add_folds(j, "auc_fold", t, offsetof(struct fold, auc));
+	add_folds(j, "gene_auc_fold", t, offsetof(struct fold, gene_auc));
+	add_folds(j, "accuracy_fold", t, offsetof(struct fold, accuracy));
+	add_folds(j, "macro_f1_fold", t, offsetof(struct fold, macro_f1));
+	cJSON_AddItemToObject(j, "accuracy", report_number(t->all.accuracy));
+	cJSON_AddItemToObject(j, "macro_f1", report_number(t->all.macro_f1));
+	cJSON_AddItemToObject(j, "folds", report_number((double)t->nfold));
+	cJSON_AddItemToObject(j, "cells", report_number(cells));
+	cJSON_AddItemToObject(j, "tokens", report_number(tokens));
+	cJSON_AddItemToObject(j, "genes", report_number(genes));
+	cJSON_AddItemToObject(j, "unlabelled", report_number((double)t->unlabelled));
+	if (t->K == 2)
+		cJSON_AddStringToObject(j, "positive", t->name[t->positive]);
+	cJSON_AddItemToObject(j, "classes", cJSON_CreateStringArray((const char *const *)t->name, (int)t->K));
+	if (t->K > 2) {
+		add_class_means(j, "auc", t, 0);
+		add_class_means(j, "gene_auc", t, 1);
+	}
+	cJSON_AddItemToObject(j, "f1", report_numbers(t->all.f1, t->K));
+	cJSON_AddItemToObject(j, "n", report_counts(t->all.support, t->K));
+	report_confusion(j, &t->all);
+	report_write(&genes_cli, j, json);
+}
+
+static void write_roc(const struct study *t)
+{
+	char *text = NULL;
+	size_t size;
+	double points = 0;
+	FILE *f = xmemopen(&text, &size);
+	fputs("fpr\tmean", f);
+	for (size_t i = 0; i < t->nfold; i++) {
+		fprintf(f, "\tfold%zu", i + 1);
+		points += (double)t->fold[i].points;
+	}
+	for (int g = 0; g < ROC_GRID; g++) {
+		double mean = 0;
+		for (size_t i = 0; i < t->nfold; i++)
+			mean += (double)t->fold[i].points / points * t->fold[i].tpr[g];
+		fprintf(f, "\n%.9g\t%.9g", g / (ROC_GRID - 1.0), g < ROC_GRID - 1 ? mean : 1);
+		for (size_t i = 0; i < t->nfold; i++)
+			fprintf(f, "\t%.9g", t->fold[i].tpr[g]);
+	}
+	fputc('\n', f);
+	xmemclose(f, &text);
+	write_text(roc_path, text);
+}
+
+/* Check the options that need two classes, and find the positive class. */
+static void check_options(struct study *t)
+{
+	t->positive = 1;
+	if (t->K > 2 && (positive_name || roc_path))
+		die("--%s needs two classes, but %s has %zu", positive_name ? "positive" : "roc", t->first, t->K);
+	if (!positive_name)
+		return;
+	for (t->positive = 0; t->positive < t->K && strcmp(t->name[t->positive], positive_name); t->positive++)
+		;
+	if (t->positive == t->K)
+		die("--positive: '%s' is not a class of %s; its classes are '%s' and '%s'", positive_name, t->first, t->name[0],
+			t->name[1]);
+}
+
+static void start(struct study *t, char **text, size_t *size)
+{
+	check_options(t);
+	metrics_init(&t->all, t->K);
+	if (!scores_path)
+		return;
+	t->scores = xmemopen(text, size);
+	fputs("fold\tgene_id\tsymbol\tlabel\theld_out\ttokens", t->scores);
+	for (size_t k = 0; k < t->K; k++)
+		fprintf(t->scores, "\tprobability.%s", t->name[k]);
+	fputc('\n', t->scores);
+}
+
+static void study_release(struct study *t)
+{
+	for (size_t i = 0; i < t->nfold; i++) {
+		free(t->fold[i].class_auc);
+		free(t->fold[i].class_gene_auc);
+	}
+	for (size_t k = 0; k < t->K; k++)
+		free(t->name[k]);
+	metrics_release(&t->all);
+	free(t->name);
+	free(t->first);
+	free(t->fold);
+	free(t->p);
+	free(t->y);
+	free(t->item);
+}
+
+int genes_main(int argc, char **argv)
+{
+	struct study t = {0};
+	char *scores = NULL;
+	size_t size = 0;
+	cli_init(&genes_cli, argc, argv);
+	t.nfold = genes_cli.noperand ? (size_t)genes_cli.noperand : 1;
+	t.fold = xcalloc(t.nfold, sizeof *t.fold);
+	for (int i = 0; i < (int)t.nfold; i++) {
+		struct source in;
+		open_source(&in, &t, i);
+		if (!i)
+			start(&t, &scores, &size);
+		do_fold(&t, &in, i);
+		stream_free(in.s);
+		free(in.logit);
+	}
+	if (t.unlabelled)
+		info("%llu %s of held-out genes without a class %s left out", (unsigned long long)t.unlabelled,
+			t.unlabelled == 1 ? "token" : "tokens", t.unlabelled == 1 ? "is" : "are");
+	if (t.scores) {
+		xmemclose(t.scores, &scores);
+		write_text(scores_path, scores);
+	}
+	if (roc_path)
+		write_roc(&t);
+	print_metrics(&t);
+	cli_measured("folds", (double)t.nfold);
+	cli_measured("classes", (double)t.K);
+	cli_measured("tokens", (double)t.all.n);
+	cli_report(&genes_cli, "%zu folds, %zu classes, %llu tokens", t.nfold, t.K, (unsigned long long)t.all.n);
+	study_release(&t);
+	return 0;
+}

@@ -1,0 +1,87 @@
+/* ctaprobe map: a map of the cells. The stream of embeddings is written again with one more column, the positions. */
+#include "ctaprobe.h"
+#include "cli_blas.h"
+
+#include "eval/map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define POSITION "X_draw_graph_drl" /* scanpy's name in obsm */
+
+static long long neighbours = 15;
+
+static struct option_def options[] = {
+	{'k', "neighbours", OPT_INT, &neighbours, "N", "number of nearest neighbours of a cell that it is joined with (default 15)", 1,
+		1000, .changes = 1},
+	{0},
+};
+struct cli map_cli = {.name = "ctaprobe map",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS,
+	.features = "igraph",
+	.summary = "Add a map of the cells to embeddings: two coordinates of each cell, for figures."};
+
+static struct stream *create(struct header *h, const struct stream *in)
+{
+	header_copy(h, stream_header(in));
+	header_drop(h, POSITION);
+	header_add_fixed(h, POSITION, F32, 2);
+	cli_provenance(&map_cli, h, "");
+	return cli_create(&map_cli, h);
+}
+
+/* All rows of the input once more, with their positions xy [rows, 2]. */
+static void write_positions(struct stream *to, struct stream *in, const float *xy)
+{
+	struct error e;
+	struct block from = {0}, out = {0};
+	const struct header *h = stream_header(to);
+	int position = header_find(h, POSITION), *map = xmalloc(h->ncol * sizeof *map);
+	header_map(h, stream_header(in), map);
+	map[position] = -1;
+	for (size_t k = 0; k < stream_blocks(in); k++) {
+		if (stream_read_at(in, k, &from, &e))
+			die("%s", e.msg);
+		block_reset(&out, h);
+		block_take(&out, map, &from, NULL, from.rows);
+		memcpy(out.col[position].data, xy, 2 * from.rows * sizeof *xy);
+		xy += 2 * from.rows;
+		if (stream_write(to, &out, &e))
+			die("%s", e.msg);
+	}
+	if (stream_commit(to, &e))
+		die("%s", e.msg);
+	block_release(&from);
+	block_release(&out);
+	free(map);
+}
+
+int map_main(int argc, char **argv)
+{
+	struct error e;
+	struct embeddings d;
+	struct header h = {0};
+	cli_init(&map_cli, argc, argv);
+	if (map_cli.noperand > 1)
+		usage_error("one stream of embeddings at a time; join several with scsample");
+	cli_blas(&map_cli);
+	struct stream *in = cli_open(&map_cli, 0);
+	embeddings_read(&d, in, &(struct wanted){0}, 1);
+	struct stream *to = create(&h, in);
+	float *xy = xmalloc((2 * d.n + 1) * sizeof *xy);
+	cli_library("igraph ended the program, as it does if memory is out");
+	if (d.n && map_rows(xy, d.x, d.n, d.d, (size_t)neighbours, (uint32_t)map_cli.seed, (int)map_cli.threads, &e))
+		die("%s: %s", stream_name(in), e.msg);
+	cli_library(NULL);
+	write_positions(to, in, xy);
+	cli_measured("cells", (double)d.n);
+	cli_measured("features", (double)d.d);
+	cli_report(&map_cli, "%zu cells, %zu values each", d.n, d.d);
+	stream_free(to);
+	header_release(&h);
+	embeddings_release(&d);
+	free(xy);
+	return 0;
+}

@@ -1,0 +1,142 @@
+/*
+ * ctaprobe reconstruction: compare expected and true counts of masked genes. For each cell, the correlation of
+ *     log(1 + 10^4 expected / library)   and   log(1 + 10^4 count / library)
+ * over its masked genes [R2MAE's reconstruction of log-normalised expression].
+ */
+#include "ctaprobe.h"
+
+#include "eval/correlation.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct error e;
+static int json;
+
+static struct option_def options[] = {
+	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
+	{0},
+};
+struct cli reconstruction_cli = {.name = "ctaprobe reconstruction",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_OUT,
+	.summary = "Score predictions of the counts of masked genes."};
+
+/* Mean and standard deviation of a score over cells. */
+struct mean {
+	double sum, square;
+	uint64_t n;
+};
+
+static void mean_add(struct mean *m, double v)
+{
+	if (isnan(v))
+		return;
+	m->sum += v;
+	m->square += v * v;
+	m->n++;
+}
+
+static void mean_report(cJSON *j, const struct mean *m, const char *key)
+{
+	double n = (double)m->n, mean = m->n ? m->sum / n : NAN;
+	char *sd = xasprintf("%s_sd", key);
+	cJSON_AddItemToObject(j, key, report_number(mean));
+	cJSON_AddItemToObject(j, sd, report_number(m->n > 1 ? sqrt(fmax(0, (m->square - n * mean * mean) / (n - 1))) : NAN));
+	free(sd);
+}
+
+struct scores {
+	struct mean pearson, spearman;
+	uint64_t cells, undefined, genes;
+	double *x, *y; /* log-normalised values of a cell: expected, true */
+	size_t x_cap, y_cap;
+};
+
+struct columns {
+	int cell, library, count, expected, group;
+};
+
+static void find_columns(struct columns *c, const struct header *h, const char *name)
+{
+	if (header_kind(h, "prediction", name, &e))
+		die("%s", e.msg);
+	if (header_find(h, "expected") < 0 || header_find(h, "library") < 0)
+		die("%s: these are no predictions of counts (no columns 'expected' and 'library')", name);
+	if ((c->cell = header_need(h, "cell", U64, SCALAR, name, &e)) < 0 ||
+		(c->library = header_need(h, "library", U64, SCALAR, name, &e)) < 0 ||
+		(c->count = header_need(h, "count", U32, RAGGED, name, &e)) < 0 ||
+		(c->expected = header_need(h, "expected", F32, RAGGED, name, &e)) < 0)
+		die("%s", e.msg);
+	c->group = h->col[c->count].group;
+	if (h->col[c->expected].group != c->group || h->col[c->count].type != U32)
+		die("%s: columns count and expected do not have the layout of predictions of counts", name);
+}
+
+static void score_cell(struct scores *s, const struct columns *c, const struct block *b, size_t i, const char *name)
+{
+	uint64_t cell = ((const uint64_t *)b->col[c->cell].data)[i], library = ((const uint64_t *)b->col[c->library].data)[i];
+	uint64_t from = b->group[c->group].offset[i], n = b->group[c->group].offset[i + 1] - from;
+	const uint32_t *count = (const uint32_t *)b->col[c->count].data + from;
+	const float *expected = (const float *)b->col[c->expected].data + from;
+	s->cells++;
+	s->genes += n;
+	if (n && !library)
+		die("%s: cell %" PRIu64 ": library is 0, but genes were masked", name, cell);
+	grow(s->x, s->x_cap, n);
+	grow(s->y, s->y_cap, n);
+	for (size_t g = 0; g < n; g++) {
+		if (!(expected[g] >= 0 && isfinite(expected[g])) || count[g] > library)
+			die("%s: cell %" PRIu64 ": expected count %g and count %" PRIu32 " of library %" PRIu64, name, cell,
+				(double)expected[g], count[g], library);
+		s->x[g] = log1p(1e4 * (double)expected[g] / (double)library);
+		s->y[g] = log1p(1e4 * (double)count[g] / (double)library);
+	}
+	double r = correlation_pearson(s->x, s->y, n);
+	s->undefined += isnan(r);
+	mean_add(&s->pearson, r);
+	mean_add(&s->spearman, isnan(r) ? r : correlation_spearman(s->x, s->y, n));
+}
+
+int reconstruction_main(int argc, char **argv)
+{
+	struct scores s = {0};
+	struct columns c;
+	struct block b = {0};
+	int got;
+	cli_init(&reconstruction_cli, argc, argv);
+	if (reconstruction_cli.noperand > 1)
+		usage_error("one stream of predictions at a time; join several with scsample");
+	struct stream *in = cli_open(&reconstruction_cli, 0);
+	const char *name = stream_name(in);
+	find_columns(&c, stream_header(in), name);
+	while ((got = stream_read(in, &b, &e)) > 0) {
+		for (size_t i = 0; i < b.rows; i++)
+			score_cell(&s, &c, &b, i, name);
+		progress("%" PRIu64 " cells scored", s.cells);
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	if (s.cells == s.undefined)
+		die("%s: no cell to score among %" PRIu64 ": true or expected counts of the masked genes are all the same", name, s.cells);
+	cJSON *j = cJSON_CreateObject();
+	mean_report(j, &s.pearson, "pearson");
+	mean_report(j, &s.spearman, "spearman");
+	cJSON_AddItemToObject(j, "cells", report_number((double)s.cells));
+	cJSON_AddItemToObject(j, "undefined", report_number((double)s.undefined));
+	cJSON_AddItemToObject(j, "genes", report_number((double)s.genes));
+	report_write(&reconstruction_cli, j, json);
+	cli_measured("cells", (double)s.cells);
+	cli_measured("cells_without_correlation", (double)s.undefined);
+	cli_measured("masked_genes", (double)s.genes);
+	cli_report(&reconstruction_cli, "%" PRIu64 " cells, %" PRIu64 " of them without a correlation, %" PRIu64 " masked genes", s.cells,
+		s.undefined, s.genes);
+	free(s.x);
+	free(s.y);
+	block_release(&b);
+	stream_free(in);
+	return 0;
+}

@@ -1,0 +1,332 @@
+/*
+ * scembed --expression and --pca: embeddings without a model, as baselines. Counts are log-normalised, log(1 + 10^4 count / n_counts), and
+ * the most variable genes are kept; --pca takes their principal components. All is learned from the cells of --fit, or else of the input.
+ */
+#include "scembed.h"
+
+#include "cli_blas.h"
+#include "eval/pca.h"
+
+#include <cblas.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK 512       /* cells of a matrix product */
+#define GENES_MAX 16384 /* for --pca: the covariance has 8 bytes for a pair of genes */
+
+static struct error e;
+
+/* A counts stream. */
+struct source {
+	struct stream *s;
+	const struct header *h;
+	const char *name;
+	int gene, count, total, group;
+	struct block b;
+	size_t next;    /* block to read by again() */
+	uint64_t first; /* rows before this block */
+};
+
+struct baseline {
+	size_t genes;     /* kept */
+	uint32_t *kept;   /* [genes] rows of the vocabulary of the fitted stream, increasing */
+	double *mean;     /* [genes] */
+	uint32_t *column; /* [vocabulary of the source] index into kept, or ROW_NONE */
+	struct pca pca;
+	double *offset; /* [pca.k] components of the mean */
+	size_t cells;   /* fitted */
+};
+
+static void source_open(struct source *in, struct stream *s)
+{
+	*in = (struct source){.s = s, .h = stream_header(s), .name = stream_name(s)};
+	if (header_kind(in->h, "counts", in->name, &e) || (in->gene = header_need(in->h, "gene", U32, RAGGED, in->name, &e)) < 0 ||
+		(in->count = header_need(in->h, "count", U32, RAGGED, in->name, &e)) < 0 ||
+		(in->total = header_need(in->h, "n_counts", U64, SCALAR, in->name, &e)) < 0)
+		die("%s", e.msg);
+	in->group = in->h->col[in->gene].group;
+	if (in->h->col[in->count].type != U32 || in->h->col[in->count].group != in->group || !in->h->vocab.n)
+		die("%s: columns gene and count do not have the layout of a counts stream", in->name);
+}
+
+/* The next block in order; at the end 0, and the next call begins again. */
+static int again(struct source *in)
+{
+	in->first += in->b.rows;
+	if (in->next == 0)
+		in->first = 0;
+	if (in->next == stream_blocks(in->s)) {
+		in->next = 0;
+		return 0;
+	}
+	if (stream_read_at(in->s, in->next++, &in->b, &e))
+		die("%s", e.msg);
+	return 1;
+}
+
+/* Log-normalised expression of item i, which belongs to row r of the block. */
+static double expression_at(const struct source *in, size_t r, uint64_t i)
+{
+	uint64_t total = ((const uint64_t *)in->b.col[in->total].data)[r];
+	uint32_t count = ((const uint32_t *)in->b.col[in->count].data)[i];
+	if (count > total)
+		die("%s: row %" PRIu64 ": a count of %" PRIu32 ", but n_counts is %" PRIu64, in->name, in->first + r, count, total);
+	return log1p(1e4 * (double)count / (double)total);
+}
+
+/* ---- fit ---- */
+
+struct variable {
+	double variance;
+	uint32_t gene;
+};
+
+static int most_variable_first(const void *a, const void *b)
+{
+	const struct variable *x = a, *y = b;
+	if (x->variance != y->variance)
+		return x->variance > y->variance ? -1 : 1;
+	return (x->gene > y->gene) - (x->gene < y->gene);
+}
+
+static int by_gene(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Keep the genes whose log-normalised expression has the largest variance. */
+static void choose_genes(struct baseline *m, struct source *in, size_t wanted)
+{
+	size_t V = in->h->vocab.n, n = 0;
+	double *sum = xcalloc(2 * V, sizeof *sum), *square = sum + V;
+	while (again(in)) {
+		const uint64_t *offset = in->b.group[in->group].offset;
+		for (size_t r = 0; r < in->b.rows; r++)
+			for (uint64_t i = offset[r]; i < offset[r + 1]; i++) {
+				double v = expression_at(in, r, i);
+				sum[block_id(&in->b, in->gene, i)] += v;
+				square[block_id(&in->b, in->gene, i)] += v * v;
+			}
+		n += in->b.rows;
+		progress("%zu cells", n);
+	}
+	if (n < 2)
+		die("%s: %zu cells: expected at least two to learn from", in->name, n);
+	struct variable *all = xmalloc(V * sizeof *all);
+	size_t varying = 0;
+	for (size_t g = 0; g < V; g++) {
+		double mean = sum[g] / (double)n, variance = square[g] / (double)n - mean * mean;
+		if (variance > 1e-12 * mean * mean)
+			all[varying++] = (struct variable){variance, (uint32_t)g};
+	}
+	if (!varying)
+		die("%s: no gene varies among the %zu cells", in->name, n);
+	qsort(all, varying, sizeof *all, most_variable_first);
+	m->cells = n;
+	m->genes = wanted && wanted < varying ? wanted : varying;
+	m->kept = xmalloc(m->genes * sizeof *m->kept);
+	m->mean = xmalloc(m->genes * sizeof *m->mean);
+	for (size_t i = 0; i < m->genes; i++)
+		m->kept[i] = all[i].gene;
+	qsort(m->kept, m->genes, sizeof *m->kept, by_gene);
+	for (size_t i = 0; i < m->genes; i++)
+		m->mean[i] = sum[m->kept[i]] / (double)n;
+	free(sum);
+	free(all);
+}
+
+/* Find the kept genes, by their ids, in the vocabulary of a stream. */
+static void find_genes(struct baseline *m, const struct vocab *fitted, const struct source *in)
+{
+	size_t lost = 0;
+	free(m->column);
+	m->column = xmalloc(in->h->vocab.n * sizeof *m->column);
+	memset(m->column, 0xFF, in->h->vocab.n * sizeof *m->column);
+	for (size_t i = 0; i < m->genes; i++) {
+		int64_t g = vocab_find(&in->h->vocab, fitted->id[m->kept[i]]);
+		lost += g < 0;
+		if (g >= 0)
+			m->column[g] = (uint32_t)i;
+	}
+	if (lost == m->genes)
+		die("%s: none of the %zu genes of --fit is in its table of genes", in->name, m->genes);
+	if (lost)
+		warn("%s: %zu of the %zu genes of --fit are not in its table of genes: they count as 0", in->name, lost, m->genes);
+}
+
+/* Write row r of the block into x [genes]. */
+static void dense_row(const struct baseline *m, const struct source *in, size_t r, double *x)
+{
+	const uint64_t *offset = in->b.group[in->group].offset;
+	memset(x, 0, m->genes * sizeof *x);
+	for (uint64_t i = offset[r]; i < offset[r + 1]; i++) {
+		uint32_t c = m->column[block_id(&in->b, in->gene, i)];
+		if (c != ROW_NONE)
+			x[c] = expression_at(in, r, i);
+	}
+}
+
+static void fit_components(struct baseline *m, struct source *in, size_t k, int threads)
+{
+	double *x = xmalloc(CHUNK * m->genes * sizeof *x);
+	size_t n = 0;
+	pca_init(&m->pca, m->genes);
+	while (again(in))
+		for (size_t r = 0; r < in->b.rows; r++) {
+			double *row = x + n * m->genes;
+			dense_row(m, in, r, row);
+			for (size_t c = 0; c < m->genes; c++)
+				row[c] -= m->mean[c];
+			if (++n == CHUNK) {
+				pca_add(&m->pca, x, n, threads);
+				progress("%zu cells", m->pca.n);
+				n = 0;
+			}
+		}
+	pca_add(&m->pca, x, n, threads);
+	free(x);
+	if (pca_solve(&m->pca, k, &e))
+		die("%s: %s", in->name, e.msg);
+	m->offset = xcalloc(k, sizeof *m->offset);
+	cblas_dgemv(CblasRowMajor, CblasTrans, (int)m->genes, (int)k, 1, m->pca.w, (int)k, m->mean, 1, 0, m->offset, 1);
+}
+
+static void fit(struct baseline *m, struct source *in, const struct expression_options *o, int threads)
+{
+	if (stream_index(in->s, &e))
+		die("%s", e.msg);
+	choose_genes(m, in, o->genes);
+	find_genes(m, &in->h->vocab, in);
+	size_t limit = m->cells < m->genes ? m->cells : m->genes;
+	size_t k = o->components < limit ? o->components : limit;
+	if (k < o->components)
+		warn("--pca %zu: %zu cells and %zu genes that vary have only %zu components", o->components, m->cells, m->genes, k);
+	if (o->components && m->genes > GENES_MAX)
+		die("--pca: %zu genes: expected at most %d (--genes)", m->genes, GENES_MAX);
+	if (m->genes > FIXED_MAX)
+		die("--expression: %zu genes: expected at most %u (--genes)", m->genes, FIXED_MAX);
+	if (o->components)
+		fit_components(m, in, k, threads);
+}
+
+/* ---- embed ---- */
+
+static void make_header(struct header *to, const struct source *in, const struct baseline *m, const struct cli *cli)
+{
+	header_derive(to, "embedding", in->h);
+	if (header_find(to, "x") >= 0)
+		die("%s: has a column 'x', which is what the embedding will be called", in->name);
+	header_add_fixed(to, "x", F32, (uint32_t)(m->pca.k ? m->pca.k : m->genes));
+	char *fit = xasprintf("--fit %zu cells, %zu genes", m->cells, m->genes);
+	cli_provenance(cli, to, fit);
+	free(fit);
+}
+
+/* The vectors of rows [from, to) of the block. x [genes + components] scratch */
+static void embed_rows(const struct baseline *m, const struct source *in, size_t from, size_t to, float *out, double *x)
+{
+	size_t k = m->pca.k;
+	double *z = x + m->genes;
+	for (size_t r = from; r < to; r++) {
+		dense_row(m, in, r, x);
+		for (size_t c = 0; !k && c < m->genes; c++)
+			*out++ = (float)x[c];
+		if (!k)
+			continue;
+		for (size_t c = 0; c < k; c++)
+			z[c] = -m->offset[c];
+		for (size_t g = 0; g < m->genes; g++)
+			if (x[g] != 0)
+				cblas_daxpy((int)k, x[g], m->pca.w + g * k, 1, z, 1);
+		for (size_t c = 0; c < k; c++)
+			*out++ = (float)z[c];
+	}
+}
+
+/* Write the embeddings of all cells; returns their number. */
+static uint64_t embed(const struct baseline *m, struct source *in, const struct cli *cli, int indexed)
+{
+	struct header h = {0};
+	struct block out = {0};
+	uint64_t cells = 0;
+	make_header(&h, in, m, cli);
+	struct stream *to = cli_create(cli, &h);
+	int *map = xcalloc(h.ncol, sizeof *map), x = header_find(&h, "x"), got = 1;
+	double *scratch = xmalloc((m->genes + m->pca.k) * sizeof *scratch);
+	size_t most = BLOCK_BYTES / (sizeof(float) * h.col[x].n) + 1;
+	uint32_t *row = xmalloc(most * sizeof *row);
+	header_map(&h, in->h, map);
+	while (got > 0) {
+		got = indexed ? again(in) : stream_read(in->s, &in->b, &e);
+		if (got <= 0)
+			break;
+		for (size_t from = 0, n; from < in->b.rows; from += n) {
+			n = in->b.rows - from < most ? in->b.rows - from : most;
+			for (size_t i = 0; i < n; i++)
+				row[i] = (uint32_t)(from + i);
+			block_reset(&out, stream_header(to));
+			block_take(&out, map, &in->b, row, n);
+			embed_rows(m, in, from, from + n, out.col[x].data, scratch);
+			if (stream_write(to, &out, &e))
+				die("%s", e.msg);
+		}
+		in->first += indexed ? 0 : in->b.rows;
+		cells += in->b.rows;
+		progress("%" PRIu64 " cells", cells);
+	}
+	if (got < 0 || stream_commit(to, &e))
+		die("%s", e.msg);
+	free(map);
+	free(row);
+	free(scratch);
+	block_release(&out);
+	header_release(&h);
+	stream_free(to);
+	return cells;
+}
+
+void expression_run(const struct cli *cli, const struct expression_options *o)
+{
+	struct baseline m = {0};
+	struct source in, from = {0};
+	cli_blas(cli);
+	source_open(&in, cli_open(cli, 0));
+	if (o->fit) {
+		struct stream *s = stream_open(o->fit, &e);
+		if (!s)
+			die("%s", e.msg);
+		source_open(&from, s);
+		fit(&m, &from, o, (int)cli->threads);
+		find_genes(&m, &from.h->vocab, &in);
+	} else {
+		fit(&m, &in, o, (int)cli->threads);
+	}
+	uint64_t cells = embed(&m, &in, cli, !o->fit);
+	double share = 0;
+	for (size_t c = 0; c < m.pca.k; c++)
+		share += m.pca.variance[c] / m.pca.total;
+	cli_measured("cells", (double)cells);
+	cli_measured("genes", (double)m.genes);
+	cli_measured("fit_cells", (double)m.cells);
+	if (m.pca.k) {
+		cli_measured("components", (double)m.pca.k);
+		cli_measured("variance_percent", 100 * share);
+	}
+	if (m.pca.k)
+		cli_report(cli, "%" PRIu64 " cells, %zu genes of %zu cells, %zu components with %.1f %% of the variance", cells, m.genes,
+			m.cells, m.pca.k, 100 * share);
+	else
+		cli_report(cli, "%" PRIu64 " cells, %zu genes of %zu cells", cells, m.genes, m.cells);
+	pca_release(&m.pca);
+	free(m.kept);
+	free(m.mean);
+	free(m.column);
+	free(m.offset);
+	block_release(&in.b);
+	block_release(&from.b);
+	stream_free(from.s);
+	stream_free(in.s);
+}

@@ -1,0 +1,334 @@
+/* scembed: one vector per cell from the hidden states of a trained model [Geneformer emb_extractor.py], or predictions of its head. */
+#include "scembed.h"
+
+#include "cli.h"
+#include "base/digest.h"
+#include "nn/device.h"
+#include "train/weights.h"
+#include "cli_model.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MEAN, CLS, FIRST };
+enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
+
+static const char *model_dir, *fit_path;
+static long long layer = -1, batch_max = 16384, components, genes = 2000;
+static int expression, pooling, truncate_cells, predict, probabilities, all_genes, reconstruct;
+
+static struct option_def options[] = {
+	{0, "Model", OPT_GROUP},
+	{'M', "model", OPT_STRING, &model_dir, "DIR", "the model directory"},
+	{0, "layer", OPT_INT, &layer, "N",
+		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts, 0)", -65535, 0,
+		.changes = 1},
+	{0, "pool", OPT_CHOICE, &pooling, "mean|cls|first",
+		"mean of the genes' states, the state of <cls>, or of the first token (default mean)", .changes = 1},
+	{0, "Predictions", OPT_GROUP},
+	{0, "predict", OPT_FLAG, &predict, NULL, "write predictions of the model's classifier instead of embeddings", .changes = 1},
+	{0, "probabilities", OPT_FLAG, &probabilities, NULL, "with --predict of cells: also write the probability of every class",
+		.changes = 1},
+	{0, "all-genes", OPT_FLAG, &all_genes, NULL, "with --predict of genes: predict all tokens, not only those of held-out genes",
+		.changes = 1},
+	{0, "reconstruct", OPT_FLAG, &reconstruct, NULL,
+		"write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb", .changes = 1},
+	{0, "Cells", OPT_GROUP},
+	{0, "truncate", OPT_FLAG, &truncate_cells, NULL,
+		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
+	{0, "batch-tokens", OPT_INT, &batch_max, "N", "compute about N tokens or counts at a time (default 16384; counts: 262144)", 1, 1e9},
+	{0, "Without a model", OPT_GROUP},
+	{0, "expression", OPT_FLAG, &expression, NULL, "without a model: log-normalised expression of the most variable genes",
+		.changes = 1},
+	{0, "pca", OPT_INT, &components, "K", "without a model: K principal components of that expression", 1, 16384, .changes = 1},
+	{0, "genes", OPT_INT, &genes, "N", "number of most variable genes, 0: all (default 2000)", 0, 1e6, .changes = 1},
+	{0, "fit", OPT_STRING, &fit_path, "FILE", "learn genes and components from these cells (default: the input)"},
+	{0},
+};
+
+static struct cli cli = {.name = "scembed",
+	.operands = "[FILE]",
+	.summary = "Embed cells with a trained model, or predict with its classifier.",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
+
+/* XXH3-128 of the weights: provenance identifies the model, not its path. */
+static char *weights_digest(const char *dir)
+{
+	struct error e;
+	struct safetensors_set set;
+	char *path = xasprintf("%s/model.safetensors", dir), buf[1 << 16];
+	XXH3_state_t *s = xchecked(XXH3_createState());
+	XXH3_128bits_reset(s);
+	if (safetensors_set_open(&set, path, &e))
+		die("%s", e.msg);
+	for (size_t i = 0; i < set.n; i++) {
+		ssize_t n;
+		if (lseek(set.file[i].fd, 0, SEEK_SET))
+			die("%s: cannot read", set.file[i].path);
+		while ((n = read(set.file[i].fd, buf, sizeof buf)) > 0)
+			XXH3_128bits_update(s, buf, (size_t)n);
+		if (n < 0)
+			die("%s: cannot read", set.file[i].path);
+	}
+	safetensors_set_close(&set);
+	XXH128_hash_t d = XXH3_128bits_digest(s);
+	XXH3_freeState(s);
+	free(path);
+	char *hex = xmalloc(DIGEST_SIZE);
+	digest_hex(d, hex);
+	return hex;
+}
+
+static void load_model(struct run *r, const struct stream *in, struct ops *ops)
+{
+	struct error e;
+	const struct header *h = stream_header(in);
+	struct vocab v;
+	struct weights_report report;
+	if (predict)
+		predict_open(r, model_dir, h);
+	if (r->counts)
+		counts_open(r, model_dir, h, stream_name(in));
+	r->model = model_dir_load(model_dir, r->heads.head, r->heads.n, ops, 1, &v, &report, &e);
+	if (!r->model)
+		die("%s", e.msg);
+	if (report.fresh)
+		die("%s/model.safetensors has no '%s': it is not that of a fine-tuned model", model_dir, report.first_fresh);
+	cli_same_vocab(&v, model_config(r->model), model_dir, in);
+	cli_same_positions(model_config(r->model), model_dir, in);
+	vocab_release(&v);
+	long long layers = model_config(r->model)->num_hidden_layers;
+	if (r->counts && !given(&layer))
+		layer = 0;
+	if (-layer > layers)
+		die("--layer %lld: the model has %lld layers: expected %lld to 0", layer, layers, -layers);
+	r->C = model_config(r->model)->hidden_size;
+	r->cls = vocab_find(&h->vocab, "<cls>");
+	r->eos = vocab_find(&h->vocab, "<eos>");
+	if (pooling == CLS && r->cls < 0)
+		die("--pool cls: the vocabulary has no <cls>; --pool first takes the first token, whatever it is");
+}
+
+/* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
+static void make_header(struct run *r, struct header *to, const struct header *from, const char *name)
+{
+	header_derive(to, predict || reconstruct ? "prediction" : "embedding", from);
+	if (predict) {
+		predict_header(r, to, name);
+	} else if (reconstruct) {
+		counts_header(r, to, name);
+	} else {
+		if (header_find(to, "x") >= 0)
+			die("%s: has a column 'x', which is what the embedding will be called", name);
+		r->x = header_add_fixed(to, "x", F32, (uint32_t)r->C);
+	}
+	char *digest = weights_digest(model_dir), *model = xasprintf("--model xxh3:%s", digest);
+	cli_provenance(&cli, to, model);
+	free(digest);
+	free(model);
+}
+
+/* The tokens [*from, *to) of the cell's n whose states are averaged. */
+static void choose_tokens(const struct run *r, const uint32_t *id, size_t n, size_t *from, size_t *to)
+{
+	*from = 0;
+	if (pooling == MEAN) {
+		*from = n && id[0] == (uint32_t)r->cls && r->cls >= 0;
+		*to = n > *from && id[n - 1] == (uint32_t)r->eos && r->eos >= 0 ? n - 1 : n;
+	} else {
+		*to = n && (pooling == FIRST || id[0] == (uint32_t)r->cls);
+	}
+}
+
+static void collect(struct run *r)
+{
+	struct error e;
+	if (r->queued && model_embedded(r->model, (float *)r->out.col[r->x].data + r->queued_from * r->C, &e))
+		die("%s", e.msg);
+	r->queued = 0;
+}
+
+/* Queue the vectors of rows [first, first + n) of the output, and collect those that were queued before. */
+static void embed_rows(struct run *r, size_t first, size_t n)
+{
+	struct error e;
+	const struct batch *p = &r->packed.b;
+	grow(r->range, r->range_cap, 2 * n);
+	for (size_t i = 0; i < n; i++) {
+		size_t from, to;
+		choose_tokens(r, p->id + p->offset[i], p->offset[i + 1] - p->offset[i], &from, &to);
+		r->range[2 * i] = p->offset[i] + (uint32_t)from;
+		r->range[2 * i + 1] = p->offset[i] + (uint32_t)to;
+		r->empty += from == to;
+	}
+	if (model_embed(r->model, p, (int)layer, r->range, &e))
+		die("%s", e.msg);
+	collect(r);
+	r->queued_from = first;
+	r->queued = n;
+}
+
+/* Pack rows [from, to) of a block, run the model, append to the output. */
+static void work(struct run *r, const struct block *b, size_t from, size_t to, const char *name)
+{
+	struct error e;
+	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
+	if (r->counts)
+		counts_pack(r, b, from, to, name);
+	else if (batch_tokens(
+			 &r->packed, &r->col, b, from, to, model_config(r->model)->max_position_embeddings, truncate_cells, eos, name, &e))
+		die("%s", e.msg);
+	size_t n = to - from, first = r->out.rows;
+	r->tokens += r->packed.b.offset[n];
+	grow(r->row, r->row_cap, n);
+	for (size_t i = 0; i < n; i++)
+		r->row[i] = (uint32_t)(from + i);
+	block_take(&r->out, r->map, b, r->row, n);
+	(predict ? predict_rows : r->counts ? counts_rows : embed_rows)(r, first, n);
+	r->cells += n;
+	progress("%llu cells", (unsigned long long)r->cells);
+}
+
+static void write_out(struct run *r, struct stream *out)
+{
+	struct error e;
+	collect(r);
+	if (r->out.rows && stream_write(out, &r->out, &e))
+		die("%s", e.msg);
+	block_reset(&r->out, stream_header(out));
+}
+
+/* What the model reads: tokens, or counts. */
+static void choose_input(struct run *r, const struct header *h, const char *name)
+{
+	struct error e;
+	struct model_config c;
+	char *config = xasprintf("%s/config.json", model_dir);
+	if (config_folder(model_dir, &e) || config_load(&c, config, &e))
+		die("%s", e.msg);
+	free(config);
+	r->counts = c.arch->counts;
+	r->reconstruct = reconstruct;
+	if (reconstruct && !r->counts)
+		die("--reconstruct: the model in %s does not predict counts: train it with sctrain nb", model_dir);
+	if (r->counts && (given(&pooling) || truncate_cells || predict))
+		die("--%s: the model in %s has no tokens", predict ? "predict" : truncate_cells ? "truncate" : "pool", model_dir);
+	if (r->counts && !given(&batch_max))
+		batch_max = COUNTS_MAX;
+	if (r->counts ? counts_columns(&r->col, h, !reconstruct, name, &e) : tokens_columns(&r->col, h, name, &e))
+		die("%s", e.msg);
+}
+
+static void check_options(void)
+{
+	if (!model_dir + !expression + !components != 2)
+		usage_error("one of -M DIR, --expression and --pca K is needed");
+	if (cli.noperand > 1)
+		usage_error("expected one stream, and '%s' is a second one", cli.operand[1]);
+	if (model_dir)
+		refuse("needs --expression or --pca", &genes, &fit_path);
+	else
+		refuse("needs -M DIR", &layer, &pooling, &predict, &probabilities, &all_genes, &reconstruct, &truncate_cells, &batch_max);
+	if (predict)
+		refuse("is for embeddings: it excludes --predict", &layer, &pooling);
+	if (predict && reconstruct)
+		usage_error("--reconstruct and --predict exclude each other");
+	if (!predict && (probabilities || all_genes))
+		usage_error("--%s needs --predict", probabilities ? "probabilities" : "all-genes");
+}
+
+/* Print what was written. */
+static void report(const struct run *r, const char *name)
+{
+	unsigned long long cells = r->cells, empty = r->empty, tokens = r->tokens;
+	cli_unknown_groups(&r->groups, r->groups.unknown, cells, name);
+	if (r->counts) {
+		cli_measured("cells", (double)cells);
+		cli_measured("counts", (double)tokens);
+		cli_report(&cli, "%llu cells, %llu counts", cells, tokens);
+		return;
+	}
+	if (predict && r->heads.head[0].kind->rows == ROWS_TOKEN) {
+		unsigned long long predicted_tokens = r->predicted_tokens;
+		if (!predicted_tokens)
+			warn("no cell has a token of the %zu held-out genes of the vocabulary", r->genes.test);
+		cli_measured("cells", (double)cells);
+		cli_measured("tokens", (double)tokens);
+		cli_measured("tokens_predicted", (double)predicted_tokens);
+		cli_measured("cells_without_tokens", (double)empty);
+		cli_report(&cli, "%llu cells, %llu tokens, %llu of them predicted, %llu cells without any", cells, tokens, predicted_tokens,
+			empty);
+		return;
+	}
+	if (empty)
+		warn(predict ? "%llu of %llu cells have no token: their logits are NaN"
+			     : "%llu of %llu cells have no token to embed: their vectors are NaN",
+			empty, cells);
+	char gpu[384];
+	device_report(r->ops, model_padding(r->model), gpu, sizeof gpu);
+	cli_measured("cells", (double)cells);
+	cli_measured("tokens", (double)tokens);
+	cli_measured("cells_without_tokens", (double)empty);
+	cli_report(&cli, "%llu cells, %llu tokens, %llu without tokens%s", cells, tokens, empty, gpu);
+}
+
+int main(int argc, char **argv)
+{
+	struct run r = {0};
+	struct error e;
+	struct block b = {0};
+	struct header h = {0};
+	int got;
+	cli_init(&cli, argc, argv);
+	check_options();
+	if (!model_dir) {
+		expression_run(&cli, &(struct expression_options){(size_t)components, (size_t)genes, fit_path});
+		return 0;
+	}
+	r.probabilities = probabilities;
+	r.all_genes = all_genes;
+	struct stream *in = cli_open(&cli, 0);
+	const char *name = stream_name(in);
+	choose_input(&r, stream_header(in), name);
+	struct ops *ops = r.ops = cli_device(&cli);
+	load_model(&r, in, ops);
+	make_header(&r, &h, stream_header(in), name);
+	struct stream *out = cli_create(&cli, &h);
+	r.map = xcalloc(h.ncol, sizeof *r.map);
+	header_map(&h, stream_header(in), r.map);
+	block_reset(&r.out, stream_header(out));
+	while ((got = stream_read(in, &b, &e)) > 0) {
+		const uint64_t *offset = b.group[r.col.input_group].offset;
+		for (size_t from = 0, to; from < b.rows; from = to) {
+			for (to = from + 1; to < b.rows && offset[to + 1] - offset[from] <= (uint64_t)batch_max; to++)
+				;
+			work(&r, &b, from, to, name);
+			if (block_full(&r.out))
+				write_out(&r, out);
+		}
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	write_out(&r, out);
+	if (stream_commit(out, &e))
+		die("%s", e.msg);
+	report(&r, name);
+	free(r.map);
+	free(r.range);
+	free(r.h);
+	free(r.row);
+	packed_release(&r.packed);
+	predict_release(&r);
+	counts_release(&r);
+	block_release(&r.out);
+	block_release(&b);
+	header_release(&h);
+	stream_free(out);
+	stream_free(in);
+	model_free(r.model);
+	ops->destroy(ops);
+	return 0;
+}

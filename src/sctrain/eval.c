@@ -1,0 +1,273 @@
+/*
+ * sctrain eval: loss and accuracy of a masked-token model, or the loss of a model of values, on a masked stream; the loss of a model of counts
+ * on a masked-counts stream.
+ *
+ * With --cells the losses of single rows are wanted too, so they are computed from the logits, and the standard errors follow: masked tokens
+ * of one cell are not independent, so the cell is the unit. With L_c and n_c the sums over the rows of cell c, m = sum L_c / sum n_c
+ * and C cells, the variance of m is  C / (C - 1) sum_c (L_c - m n_c)^2 / (sum_c n_c)^2,  that of a ratio of means [Cochran 1977, eq. 2.46].
+ */
+#include "sctrain.h"
+
+#include "cli_model.h"
+#include "base/file.h"
+#include "base/softmax.h"
+#include "train/weights.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *model_dir, *cells_path;
+static long long batch_tokens_max;
+static struct cli cli;
+
+static struct option_def options[] = {
+	{'M', "model", OPT_STRING, &model_dir, "DIR", "the model directory (required)"},
+	{0, "batch-tokens", OPT_INT, &batch_tokens_max, "N",
+		"compute about N tokens, or counts, at a time (default 16384, of counts 262144)", 1, 1e9},
+	{0, "cells", OPT_STRING, &cells_path, "FILE", "also write the loss of every row to this table, and standard errors to the metrics"},
+	{0},
+};
+
+static struct cli cli = {.name = "sctrain eval",
+	.operands = "[FILE]",
+	.summary = "Evaluate a model on a masked or masked-counts stream: loss and accuracy, as TSV.",
+	.options = options,
+	.common = CLI_OUT | CLI_DEVICE | CLI_THREADS};
+
+static struct model *load_model(const struct train_task *task, const struct stream *in, struct ops *ops)
+{
+	struct error e;
+	struct vocab v;
+	struct weights_report report;
+	struct model *m = model_dir_load(model_dir, &(struct head_spec){.kind = task->head}, 1, ops, 1, &v, &report, &e);
+	if (!m)
+		die("%s", e.msg);
+	if (report.fresh)
+		die("%s has no '%s': it is not a model of %s", model_dir, report.first_fresh, task->name);
+	cli_same_vocab(&v, model_config(m), model_dir, in);
+	cli_same_positions(model_config(m), model_dir, in);
+	vocab_release(&v);
+	return m;
+}
+
+/* ---- --cells ---- */
+
+/* One row of the stream. */
+struct cell_loss {
+	uint64_t cell;
+	uint32_t epoch, masked, correct;
+	double loss; /* sum over the masked positions */
+};
+
+struct cell_losses {
+	struct cell_loss *row; /* [n] */
+	size_t n, cap;
+	double *z; /* [vocabulary] */
+};
+
+/* Add the loss of masked position i, from its V logits. */
+static void add_token(struct cell_loss *x, double *z, const real *logit, size_t V, uint32_t target)
+{
+	for (size_t k = 0; k < V; k++)
+		z[k] = logit[k];
+	x->correct += softmax_argmax(z, V) == target;
+	x->loss += softmax(z, V) - logit[target];
+	x->masked++;
+}
+
+/* The same of a predicted number. */
+static void add_value(struct cell_loss *x, struct loss *sum, double y, double value)
+{
+	if (isnan(value))
+		return;
+	x->loss += (y - value) * (y - value);
+	x->masked++;
+	sum->target += value;
+	sum->square += value * value;
+}
+
+/* Add the losses of the cells [from, to) of a block, which are packed in y->example. */
+static void add_rows(struct cell_losses *r, struct score *y, struct model *m, const struct masked_source *s, const struct block *b,
+	size_t from, size_t to)
+{
+	struct error e;
+	const struct batch *p = &y->example.packed.b;
+	size_t width = y->task->head->width, V = width ? width : model_config(m)->vocab_size, at = 0;
+	const struct goal *g = &p->goal[0];
+	grow(y->logit, y->logit_cap, g->n * V);
+	if (g->n && model_logits(m, p, 0, y->logit, &e))
+		die("%s: %s", s->name, e.msg);
+	grow(r->row, r->cap, r->n + (to - from));
+	for (size_t i = from; i < to; i++) {
+		struct cell_loss *x = &r->row[r->n++];
+		*x = (struct cell_loss){
+			.cell = ((const uint64_t *)b->col[s->col.cell].data)[i], .epoch = ((const uint32_t *)b->col[s->col.epoch].data)[i]};
+		for (; at < g->n && g->row[at] < p->offset[i - from + 1]; at++) {
+			if (width)
+				add_value(x, &y->sum, y->logit[at], g->value[at]);
+			else
+				add_token(x, r->z, y->logit + at * V, V, g->target[at]);
+		}
+		y->sum.sum += x->loss;
+		y->sum.count += x->masked;
+		y->sum.correct += x->correct;
+	}
+}
+
+static void score_rows(struct cell_losses *r, struct score *y, struct model *m, const struct masked_source *s, const struct block *b)
+{
+	struct error e;
+	const uint64_t *offset = b->group[s->col.input_group].offset;
+	for (size_t from = 0, to; from < b->rows; from = to) {
+		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= (uint64_t)batch_tokens_max; to++)
+			;
+		if (example_pack(&y->example, y->task, s, b, from, to, model_config(m)->max_position_embeddings, &e))
+			die("%s", e.msg);
+		add_rows(r, y, m, s, b, from, to);
+	}
+	y->cells += b->rows;
+	y->tokens += block_items(b, s->col.input_group);
+}
+
+static int by_cell(const void *a, const void *b)
+{
+	const struct cell_loss *p = a, *q = b;
+	return (p->cell > q->cell) - (p->cell < q->cell);
+}
+
+/* Standard errors of the mean loss and of the accuracy; NaN for a single cell. Sorts the rows. */
+static void standard_errors(struct cell_losses *r, const struct score *y, double *loss, double *accuracy)
+{
+	double mean = y->sum.sum / y->sum.count, share = y->sum.correct / y->sum.count, cells = 0;
+	*loss = *accuracy = 0;
+	qsort(r->row, r->n, sizeof *r->row, by_cell);
+	for (size_t i = 0, k; i < r->n; i = k) {
+		double off = 0, wrong = 0, masked = 0;
+		for (k = i; k < r->n && r->row[k].cell == r->row[i].cell; k++) {
+			off += r->row[k].loss - mean * r->row[k].masked;
+			wrong += r->row[k].correct - share * r->row[k].masked;
+			masked += r->row[k].masked;
+		}
+		cells += masked > 0;
+		*loss += off * off;
+		*accuracy += wrong * wrong;
+	}
+	double scale = cells > 1 ? cells / (cells - 1) : NAN;
+	*loss = sqrt(scale * *loss) / y->sum.count;
+	*accuracy = sqrt(scale * *accuracy) / y->sum.count;
+}
+
+static void write_rows(const struct cell_losses *r, int classes)
+{
+	struct error e;
+	char *text = NULL;
+	size_t n;
+	FILE *t = xmemopen(&text, &n);
+	fprintf(t, "cell\tepoch\tmasked\tloss%s\n", classes ? "\tcorrect" : "");
+	for (const struct cell_loss *x = r->row; x < r->row + r->n; x++) {
+		fprintf(t, "%llu\t%u\t%u\t%.9g", (unsigned long long)x->cell, x->epoch, x->masked, x->loss);
+		if (classes)
+			fprintf(t, "\t%u", x->correct);
+		fputc('\n', t);
+	}
+	xmemclose(t, &text);
+	if (outfile_text(cells_path, text, &e))
+		die("%s", e.msg);
+	free(text);
+}
+
+/* ---- the run ---- */
+
+static void write_metrics(struct score *y, struct cell_losses *r)
+{
+	struct error e;
+	const struct head_kind *k = y->task->head;
+	double value[METRICS_MAX], loss, accuracy; /* standard errors */
+	char *text = NULL;
+	size_t n;
+	FILE *f = xmemopen(&text, &n);
+	score_metrics(y, value);
+	fprintf(f, "metric\tvalue\nloss\t%.9g\n", value[0]);
+	for (size_t i = metric_count(k); --i;)
+		fprintf(f, "%s\t%.9g\n", metric_name(k, i), value[i]);
+	fprintf(f, "masked\t%.0f\n%s\t%llu\ncells\t%llu\n", y->sum.count, k->counts ? "counts" : "tokens", (unsigned long long)y->tokens,
+		(unsigned long long)y->cells);
+	if (cells_path) {
+		standard_errors(r, y, &loss, &accuracy);
+		fprintf(f, "loss_se\t%.9g\n", loss);
+		if (!k->width)
+			fprintf(f, "accuracy_se\t%.9g\n", accuracy);
+	}
+	xmemclose(f, &text);
+	if (outfile_text(cli.output, text, &e))
+		die("%s", e.msg);
+	free(text);
+}
+
+static const struct train_task *choose_task(const struct header *h)
+{
+	int value = header_find(h, "value");
+	if (!strcmp(h->kind, "masked-counts"))
+		return &nb_task;
+	return value >= 0 && h->col[value].shape == RAGGED ? &value_task : &mlm_task;
+}
+
+int eval_main(int argc, char **argv)
+{
+	struct error e;
+	struct masked_source source;
+	struct block b = {0};
+	struct score y = {0};
+	struct cell_losses r = {0};
+	int got;
+	cli_init(&cli, argc, argv);
+	if (!model_dir)
+		usage_error("no model: -M DIR");
+	if (cli.noperand > 1)
+		usage_error("expected one masked stream, and '%s' is a second one", cli.operand[1]);
+	struct stream *in = cli_open(&cli, 0);
+	const struct train_task *task = choose_task(stream_header(in));
+	if (cells_path && task->head->counts)
+		usage_error("--cells is for models of tokens");
+	if (source_init(&source, task, in, &e))
+		die("%s", e.msg);
+	struct ops *ops = cli_device(&cli);
+	struct model *m = load_model(task, in, ops);
+	if (task == &nb_task)
+		nb_eval_open(model_dir, &source);
+	if (!batch_tokens_max)
+		batch_tokens_max = task->head->counts ? COUNTS_MAX : TOKENS_MAX;
+	score_reset(&y, task, m);
+	r.z = xcalloc(model_config(m)->vocab_size, sizeof *r.z);
+	while ((got = stream_read(in, &b, &e)) > 0) {
+		if (cells_path)
+			score_rows(&r, &y, m, &source, &b);
+		else
+			score_block(&y, m, &source, &b, (size_t)batch_tokens_max);
+		progress("%llu cells", (unsigned long long)y.cells);
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	if (!(y.sum.count > 0))
+		die("%s: it has no masked position", source.name);
+	if (task == &nb_task)
+		nb_eval_warn(&source, y.cells);
+	if (cells_path)
+		write_rows(&r, !task->head->width);
+	write_metrics(&y, &r);
+	cli_measured("cells", (double)y.cells);
+	cli_measured("tokens", (double)y.tokens);
+	cli_measured("masked", (double)y.sum.count);
+	cli_report(&cli, "%llu cells, %llu %s, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens,
+		task->head->counts ? "counts" : "tokens", y.sum.count);
+	score_release(&y);
+	free(r.row);
+	free(r.z);
+	block_release(&b);
+	model_free(m);
+	ops->destroy(ops);
+	stream_free(in);
+	return 0;
+}

@@ -1,0 +1,128 @@
+/* scview: show any stream as a table, its header or statistics; check it; export it to numpy and AnnData. */
+#include "scview.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum format { TSV, NPY, H5AD };
+
+struct view view;
+static const char *columns, *into, *key;
+static long long limit = -1;
+static int genes, format, want_header, want_header_tsv, want_vocab, want_stats, want_check;
+
+static struct option_def options[] = {
+	{'c', "columns", OPT_STRING, &columns, "A,B", "show these columns, in this order (default: all)"},
+	{'n', "rows", OPT_INT, &limit, "N", "stop after N rows (default: all)", 0, 9e15},
+	{0, "genes", OPT_CHOICE, &genes, "number|id|symbol", "how genes and tokens are shown (default number)"},
+	{'H', "header", OPT_FLAG, &want_header, NULL, "print the header, as JSON"},
+	{0, "header-tsv", OPT_FLAG, &want_header_tsv, NULL, "print the header as a table of key and value, for scripts"},
+	{0, "vocab", OPT_FLAG, &want_vocab, NULL, "print the vocabulary, as a table that rankenc reads"},
+	{'s', "stats", OPT_FLAG, &want_stats, NULL, "print statistics of every column"},
+	{0, "check", OPT_FLAG, &want_check, NULL, "read the whole input and report whether it is complete; several files allowed"},
+	{'O', "format", OPT_CHOICE, &format, "tsv|npy|h5ad", "output format (default tsv)"},
+	{0, "into", OPT_STRING, &into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode"},
+	{0, "key", OPT_STRING, &key, "NAME", "with --into: add obsm/X_NAME, or obs/NAME_predicted and more (default corrmask)"},
+	{0},
+};
+
+static struct cli cli = {
+	.name = "scview",
+	.operands = "[FILE]",
+	.summary = "Show a stream as a table, check it, or export it to numpy and AnnData.",
+	.features = "HDF5",
+	.options = options,
+	.common = CLI_OUT,
+};
+
+static void show_vocab(struct stream *in)
+{
+	const struct vocab *v = &stream_header(in)->vocab;
+	if (!v->n)
+		die("%s: this stream has no vocabulary", stream_name(in));
+	text_open();
+	text_puts("token\tgene_id\tsymbol\tmedian\n");
+	for (size_t i = 0; i < v->n; i++) {
+		text_putf("%zu\t", i);
+		text_field(v->id[i], strlen(v->id[i]));
+		text_put("\t", 1);
+		text_field(v->symbol[i], strlen(v->symbol[i]));
+		text_put("\t", 1);
+		text_real(v->median[i], 0);
+		text_put("\n", 1);
+	}
+	text_commit();
+}
+
+static int check(int i)
+{
+	const char *path = i < cli.noperand ? cli.operand[i] : "-";
+	struct stream *in = stream_open(path, &view.error);
+	struct block b = {0};
+	size_t blocks = 0;
+	int got = -1;
+	while (in && (got = stream_read(in, &b, &view.error)) > 0)
+		blocks++;
+	if (got == 0)
+		text_putf("%s: whole, %s, %" PRIu64 " row%s in %zu block%s\n", stream_name(in), stream_header(in)->kind, stream_rows(in),
+			stream_rows(in) == 1 ? "" : "s", blocks, blocks == 1 ? "" : "s");
+	else
+		complain("%s", view.error.msg);
+	block_release(&b);
+	stream_free(in);
+	return got;
+}
+
+int main(int argc, char **argv)
+{
+	cli_init(&cli, argc, argv);
+	view = (struct view){.columns = columns,
+		.limit = limit,
+		.genes = genes,
+		.output = cli.output,
+		.into = into,
+		.key = key ? key : "corrmask",
+		.file = cli.noperand ? cli.operand[0] : NULL};
+	if (want_header + want_header_tsv + want_vocab + want_stats + want_check + (format != TSV) > 1)
+		usage_error("give one of -H, --header-tsv, --vocab, -s, --check and -O");
+	if (into && format != H5AD)
+		usage_error("--into adds to an AnnData file: give -O h5ad too");
+	if (key && !into)
+		usage_error("--key is for --into");
+	if (cli.noperand > 1 && !want_check)
+		usage_error("one file at a time (several only with --check)");
+	if (format != TSV && !into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
+		usage_error("-O %s is binary and will not be written to a terminal: use -o FILE", format == NPY ? "npy" : "h5ad");
+	if (want_check) {
+		int bad = 0;
+		text_open();
+		for (int i = 0; i < (cli.noperand ? cli.noperand : 1); i++)
+			bad |= check(i) != 0;
+		text_commit();
+		cli_report(&cli, "%s", bad ? "not all files are whole" : "all files are whole");
+		return bad;
+	}
+	struct stream *in = cli_open(&cli, 0);
+	if (want_header)
+		view_header(in);
+	else if (want_header_tsv)
+		view_header_tsv(in);
+	else if (want_vocab)
+		show_vocab(in);
+	else if (want_stats)
+		view_statistics(in);
+	else if (format == NPY)
+		view_npy(in);
+	else if (format == H5AD && into)
+		view_into(in);
+	else if (format == H5AD)
+		view_h5ad(in);
+	else
+		view_table(in);
+	cli_measured("rows", (double)stream_rows(in));
+	cli_report(&cli, "%" PRIu64 " row%s", stream_rows(in), stream_rows(in) == 1 ? "" : "s");
+	stream_free(in);
+	return 0;
+}
