@@ -56,12 +56,16 @@ stage() {
 	fi
 	if [ "$failed" != 0 ]; then
 		cat "$log" >&2
+		[ -s "$log" ] || echo "$name: failed, and its messages are not in $log: is the disk full ($(free_space "$logs") free)?" >&2
 		return 1
 	fi
 	spent=$((${EPOCHREALTIME/[.,]/} - ${begin/[.,]/}))
 	printf 'program\tstage\nseconds\t%d.%06d\n' $((spent / 1000000)) $((spent % 1000000)) >> "$report"
 	awk -F '\t' '$1 == "program" { p = $2 } $1 == "warning" { print p ": warning: " $2 }' "$report" >&2
 }
+
+# free_space FOLDER: of its disk, such as 12M
+free_space() { df -h --output=avail -- "$1" 2> /dev/null | tail -n 1 | tr -d ' '; }
 
 # watch NAME FILE: after ten seconds, a line on the terminal with the time that a stage has taken, and the progress in FILE
 watch() {

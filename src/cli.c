@@ -318,6 +318,9 @@ static void set_environment(const struct cli *c)
 	char **arguments = spin || core ? process_arguments() : NULL;
 	if (arguments)
 		execv("/proc/self/exe", arguments);
+	struct error e;
+	if (blas_core_check(&e))
+		die("%s", e.msg);
 }
 
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* these need all addresses */
