@@ -34,7 +34,8 @@ struct ranking {
 	struct encoder enc;
 	struct stream *to;
 	struct block out;
-	const char *vocab; /* the file that messages name */
+	const char *vocab;   /* the file that messages name */
+	size_t known, genes; /* genes of the input in the vocabulary; all */
 };
 
 struct ranking *ranking_new(const struct cli *c, const char *vocab)
@@ -61,10 +62,15 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 	struct idmap ids = {0};
 	if (map && idmap_load(&ids, map, &e))
 		die("%s", e.msg);
-	size_t known = encoder_match(&r->enc, genes, &r->v, map ? &ids : NULL);
+	struct encoder_matched m = encoder_match(&r->enc, genes, &r->v, map ? &ids : NULL);
 	idmap_release(&ids);
-	double percent = 100 * (double)known / (double)genes->n;
-	info("%zu of %zu genes (%.1f %%) are in the vocabulary", known, genes->n, percent);
+	double percent = 100 * (double)m.known / (double)genes->n;
+	r->known = m.known;
+	r->genes = genes->n;
+	if (m.by_symbol || m.ambiguous)
+		info("%zu %s matched by symbol, as %s ids are no Ensembl ids; %zu left out, as several genes of %s have %s symbol",
+			m.by_symbol, m.by_symbol == 1 ? "gene is" : "genes are", m.by_symbol == 1 ? "its" : "their", m.ambiguous, r->vocab,
+			m.ambiguous == 1 ? "its" : "their");
 	if (percent < rank_given.min_genes)
 		die("%s: only %.1f %% of the genes are in %s, expected at least %g %% (--min-genes-matched); ids here are like '%s', there "
 		    "like '%s'; --map FILE translates ids",
@@ -122,7 +128,11 @@ char *ranking_commit(struct ranking *r)
 	finish_block(r);
 	flush_output(r);
 	double percent = enc->all ? 100 * (double)enc->known / (double)enc->all : 100;
-	info("%.1f %% of the counts are in these genes", percent);
+	char *share = enc->all ? xasprintf(", with %.1f %% of the counts,", percent) : xstrdup("");
+	info("%zu of %zu genes%s are in the vocabulary", r->known, r->genes, share);
+	free(share);
+	if (!enc->all)
+		warn("%s: %s", enc->name, enc->cells ? "all counts are 0" : "no cells");
 	if (percent < rank_given.min_counts)
 		die("%s: only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-matched)", enc->name, percent,
 			r->vocab, rank_given.min_counts);
