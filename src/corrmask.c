@@ -25,17 +25,9 @@ static int run_list(int argc, char **argv);
 static const struct cli_command tools[] = {
 	{"list", run_list, NULL, "list the tools and experiments"},
 	{"Tools", NULL, NULL, NULL},
-	{"h5tok", run_tool, NULL, "raw counts from AnnData and 10x files"},
-	{"rankenc", run_tool, NULL, "rank value encoding: counts to tokens"},
-	{"depgraph", run_tool, NULL, "graph of gene dependencies"},
-	{"maskgen", run_tool, NULL, "shuffled batches of masked cells"},
-	{"sctrain", run_tool, NULL, "pre-training and fine-tuning"},
-	{"scembed", run_tool, NULL, "embeddings and predictions of cells"},
-	{"ctaprobe", run_tool, NULL, "scores of embeddings and predictions"},
-	{"scsample", run_tool, NULL, "samples, splits, filters and joins of streams"},
-	{"scsim", run_tool, NULL, "simulated cells"},
-	{"scview", run_tool, NULL, "tables, checks and exports of streams"},
-	{"maskrisk", run_tool, NULL, "masking ratios by theory"},
+#define TOOL(name, text) {#name, run_tool, NULL, text},
+#include "tools.def"
+#undef TOOL
 	{"Experiments", NULL, NULL, NULL},
 	{0},
 };

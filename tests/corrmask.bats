@@ -120,7 +120,7 @@ setup() {
 		"$@" --completion | awk -F '\t' 'NF != 3 || $3 == "" { exit 1 }' || fail "$*: not three fields"
 	}
 	for t in h5tok rankenc depgraph maskgen scembed scsample scsim scview "sctrain mlm" "sctrain value" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
-		"ctaprobe cells" "ctaprobe score" "ctaprobe genes" "ctaprobe rank" "ctaprobe ranks" "ctaprobe reconstruction" "maskrisk data" "maskrisk theory" \
+		"ctaprobe cells" "ctaprobe score" "ctaprobe genes" "ctaprobe effective-rank" "ctaprobe leaderboard" "ctaprobe reconstruction" "maskrisk data" "maskrisk theory" \
 		"maskrisk simulate"; do
 		# shellcheck disable=SC2086
 		all $t
@@ -131,7 +131,7 @@ setup() {
 
 @test "completion in bash: subcommands, options, words of a choice, experiments and their variables" {
 	# shellcheck source=/dev/null
-	source "$SOURCES/src/completion.bash"
+	source <(sed "s/@TOOLS@/maskgen sctrain corrmask/" "$SOURCES/src/completion.bash")
 	complete_words() {
 		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 		_corrmask 2>/dev/null
@@ -179,4 +179,16 @@ setup() {
 	# a training goes on after a checkpoint that was written before, with the option in another form
 	sctrain mlm -q --config tiny -o model m
 	maskgen -q --rate .4200 --resume model -o m2 t
+}
+
+@test "one list of tools: what is built, what corrmask lists, and the pages" {
+	for f in "$BIN"/*; do
+		name=${f##*/}
+		case $name in corrmask | *.so | sc*.py) ;; *) echo "$name" ;; esac
+	done | sort > built
+	sed -n 's/^TOOL(\([a-z0-9]*\),.*/\1/p' "$SOURCES/src/tools.def" > listed
+	sort listed | diff built - || fail "src/tools.def"
+	sed -n '/^\.Bl -tag/,/^\.El/s/^\.It Xr \([a-z0-9]*\) 1$/\1/p' "$SOURCES/man/corrmask.7" | diff listed - || fail "man/corrmask.7"
+	corrmask list | sed -n '/^Tools/,/^Experiments/s/^  *\([a-z0-9]*\)  .*/\1/p' | diff listed - || fail "corrmask list"
+	while read -r name; do [ -e "$SOURCES/man/$name.1" ] || fail "man/$name.1"; done < listed
 }

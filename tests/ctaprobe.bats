@@ -372,25 +372,25 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 
 # ---- rank, reconstruction, ranks ----
 
-@test "ctaprobe rank: effective rank, also of dependent, wide and few vectors, is numpy's" {
+@test "ctaprobe effective-rank: effective rank, also of dependent, wide and few vectors, is numpy's" {
 	donors make dtr.emb seed=1
 	ref make wide.emb cells=40 features=60
 	ref make long.emb cells=1500 features=7 what=constant
 	for f in dtr wide long tr; do
-		ctaprobe rank $f.emb >m.tsv
+		ctaprobe effective-rank $f.emb >m.tsv
 		run donors rank $f.emb m.tsv
 		assert_success
 	done
-	assert_equal "$(ctaprobe rank --json wide.emb | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["cells"])')" 40
+	assert_equal "$(ctaprobe effective-rank --json wide.emb | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["cells"])')" 40
 	ref predict p.s
-	run ctaprobe rank -o out.tsv p.s
-	assert_output "ctaprobe rank: p.s: this is a prediction stream, expected embedding, as scembed makes it"
+	run ctaprobe effective-rank -o out.tsv p.s
+	assert_output "ctaprobe effective-rank: p.s: this is a prediction stream, expected embedding, as scembed makes it"
 	ref make none.emb cells=0
-	run ctaprobe rank -o out.tsv none.emb
-	assert_output "ctaprobe rank: none.emb: no cells"
+	run ctaprobe effective-rank -o out.tsv none.emb
+	assert_output "ctaprobe effective-rank: none.emb: no cells"
 	ref make nan.emb what=nan cells=50
-	run ctaprobe rank -o out.tsv nan.emb
-	assert_output "ctaprobe rank: nan.emb: row 25: x[3] is nan, expected a finite number"
+	run ctaprobe effective-rank -o out.tsv nan.emb
+	assert_output "ctaprobe effective-rank: nan.emb: row 25: x[3] is nan, expected a finite number"
 	assert_failure 1
 	assert_not_exist out.tsv
 }
@@ -416,7 +416,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	wrong p.s "these are no predictions of counts (no columns 'expected' and 'library')"
 }
 
-@test "ctaprobe ranks: mean score and mean rank, ties take the smallest rank" {
+@test "ctaprobe leaderboard: mean score and mean rank, ties take the smallest rank" {
 	result() { printf 'metric\tvalue\n%s' "$(printf '%s\t%s\n' "${@:2}")" >"$1"; }
 	result a.type balanced_accuracy 0.8 macro_f1 0.7
 	result b.type balanced_accuracy 0.8 macro_f1 0.75
@@ -424,21 +424,21 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	result a.age spearman 0.5
 	result b.age spearman 0.25
 	result c.age spearman 0.5
-	ctaprobe ranks --metrics balanced_accuracy+macro_f1,spearman a.type,a.age b.type,b.age c.type,c.age >ranks.tsv
+	ctaprobe leaderboard --metrics balanced_accuracy+macro_f1,spearman a.type,a.age b.type,b.age c.type,c.age >ranks.tsv
 	run donors ranks ranks.tsv
 	assert_success
 	assert_equal "$(cut -f 3 ranks.tsv | xargs)" "rank 1.6666666666666667 2 1.6666666666666667"
-	assert_equal "$(ctaprobe ranks a.type b.type | cut -f 1,3 | xargs)" "method rank a.type 1.5 b.type 1"
-	run ctaprobe ranks -m macro_f1,spearman a.type
+	assert_equal "$(ctaprobe leaderboard a.type b.type | cut -f 1,3 | xargs)" "method rank a.type 1.5 b.type 1"
+	run ctaprobe leaderboard -m macro_f1,spearman a.type
 	assert_failure 2
-	assert_line -n 0 "ctaprobe ranks: 'a.type': 1 results, but --metrics has metrics of 2"
-	run ctaprobe ranks -m spearman a.type
+	assert_line -n 0 "ctaprobe leaderboard: 'a.type': 1 results, but --metrics has metrics of 2"
+	run ctaprobe leaderboard -m spearman a.type
 	assert_failure 1
-	assert_output "ctaprobe ranks: a.type: no metric 'spearman'"
+	assert_output "ctaprobe leaderboard: a.type: no metric 'spearman'"
 	result bad.type balanced_accuracy 0.8 macro_f1 nan
-	run ctaprobe ranks bad.type
+	run ctaprobe leaderboard bad.type
 	assert_failure 1
-	assert_output "ctaprobe ranks: bad.type: line 3: macro_f1 is 'nan', expected a number"
+	assert_output "ctaprobe leaderboard: bad.type: line 3: macro_f1 is 'nan', expected a number"
 }
 
 # ---- genes ----

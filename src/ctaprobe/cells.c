@@ -397,6 +397,11 @@ int cells_main(int argc, char **argv)
 	if (predictions_path)
 		write_predictions(tested, &r, &classes, fold);
 	print_metrics(tested, &r, &classes, fold, unlabelled);
+	cli_measured("train_cells", (double)r.train_cells);
+	cli_measured("test_cells", (double)tested->n);
+	cli_measured("classes", (double)classes.n);
+	cli_measured("features", (double)a.d);
+	cli_measured("iterations", (double)r.iterations);
 	cli_report(&cells_cli, "%zu cells trained on, %zu tested, %zu classes, %zu features, %d iterations", r.train_cells, tested->n,
 		classes.n, a.d, r.iterations);
 	free(fold);
