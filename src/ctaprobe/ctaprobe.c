@@ -8,6 +8,7 @@ static const struct cli_command commands[] = {
 	{"reconstruction", reconstruction_main, &reconstruction_cli, NULL},
 	{"effective-rank", effective_rank_main, &effective_rank_cli, NULL},
 	{"leaderboard", leaderboard_main, &leaderboard_cli, NULL},
+	{"compare", compare_main, &compare_cli, NULL},
 	{"map", map_main, &map_cli, NULL},
 	{0},
 };
