@@ -54,6 +54,9 @@ void report_step(struct train *t, const struct step_result *r)
 	if (t->ranks.rank)
 		return;
 	if (sum->labels > 0) {
+		double l = sum->loss / sum->labels;
+		p->first = p->measured++ ? p->first : l;
+		p->recent = p->measured > 1 ? .9 * p->recent + .1 * l : l;
 		snprintf(loss, sizeof loss, "%.9g", sum->loss / sum->labels);
 		snprintf(norm, sizeof norm, "%.9g", r->norm);
 	}
@@ -77,8 +80,17 @@ void report_close(struct train *t)
 		die("%s/train.tsv: cannot write", t->cli->output);
 }
 
+/* A training that made the loss worse is no failure, but its model is of no use. */
+static void warn_diverged(const struct train *t)
+{
+	const struct report *p = &t->report;
+	if (!t->ranks.rank && p->first > 0 && p->recent > 2 * p->first)
+		warn("the loss rose from %.3g to %.3g: the training diverged; lower --lr", p->first, p->recent);
+}
+
 void report_run(struct train *t)
 {
+	warn_diverged(t);
 	const struct totals *sum = &t->report.totals;
 	char waited[64] = "", gpu[384] = "";
 	const double rate = sum->tokens / fmax(t->report.last - t->report.start, 1e-9);
