@@ -196,6 +196,8 @@ INTO  = $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 DEST  = $(DESTDIR)$(INTO)
 SHARE = $(DEST)/share/corrmask
 DOC   = $(DEST)/share/doc/corrmask
+# As in the sources, so that links lead where they should
+DOCS  := $(wildcard *.md LICENSE CITATION.cff examples/*) $(sort $(shell find docs -name '*.md' -o -name '*.svg' -o -name '*.tsv' -o -name '*.png'))
 PAGES := $(notdir $(wildcard man/*.[1-9]))
 # Completion: the file of bash has a link for each tool, as it is loaded by the tool's name
 BASHDIR = $(DEST)/share/bash-completion/completions
@@ -225,12 +227,7 @@ install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -m 644 $(filter-out %.sh,$(wildcard pipelines/*)) "$(SHARE)/pipelines"
 	install -m 755 $(wildcard pipelines/*.sh) "$(SHARE)/pipelines"
 	install -D -m 644 data/catalog.tsv "$(SHARE)/data/catalog.tsv"
-	install -m 644 $(wildcard README.md LICENSE CHANGELOG.md CITATION.cff docs/*.md) "$(DOC)"
-	install -d "$(DOC)/experiments/tables"
-	install -m 644 $(wildcard docs/*.svg) "$(DOC)"
-	install -m 644 $(wildcard docs/experiments/*.md docs/experiments/*.svg) "$(DOC)/experiments"
-	install -m 644 $(wildcard docs/experiments/tables/*.tsv) "$(DOC)/experiments/tables"
-	install -D -m 644 examples/hf_trainer.py "$(DOC)/examples/hf_trainer.py"
+	@for f in $(DOCS); do install -D -m 644 $$f "$(DOC)/$$f" || exit 1; done
 	@[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so "$(DEST)/lib/corrmask/corrmask_cuda.so"
 
 uninstall: ## remove what `make install` with the same PREFIX installed

@@ -247,7 +247,7 @@ print_metric probe f1_rare "F1 of the rarest third of the classes, probe"
 	echo "Macro F1 over the rarest classes, $ours - other, after fine-tuning, $(cells "$last") cells (the paper's figure 6)"
 	sed '1s/^classes/rarest/; 1s/cells/training/; 1s/class\t/up to class\t/' "$dir/rare.tsv" | "$here/names.sh" 3 | awk -F '\t' '
 		NR == 1 { printf "%8s %9s  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", $i; print "" }
-		NR > 1 { printf "%8d %9d  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : sprintf("%+.3f", $i)); print "" }'
+		NR > 1 { printf "%8d %9d  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : sprintf("%+.3f", ($i < 0.0005 && $i > -0.0005 ? 0 : $i))); print "" }'
 }
 echo
 for stage in pretrain finetune embed probe; do

@@ -81,10 +81,10 @@ echo "the medians of the visible neighbours in the order (group: of the visible 
 echo "loss. R: loss with hidden partners - loss with visible partners (make reliance). Cell types: macro F1 of a linear probe from all labels and from"
 echo "$few a class, and of the 15 nearest neighbours"
 echo
-awk -F '\t' -v arms="expression pca untrained $arms" '
+awk -F '\t' -v arms="expression pca untrained $arms" "$stats"'
 	$2 == "macro_f1" { n[$1] = $3 }
 	{ mean[$1, $2] = $4; spread[$1, $2] = $5 }
-	function text(a, m, f) { return (a, m) in mean ? sprintf(f, mean[a, m]) : "-" }
+	function text(a, m, f) { return (a, m) in mean ? sprintf(f, near(mean[a, m])) : "-" }
 	# printf counts bytes in some awks, and ± has two
 	function both(a, m, f,  s) {
 		s = text(a, m, f)
@@ -116,7 +116,7 @@ awk -F '\t' -v arms="expression pca untrained $arms" '
 	}' "$dir/summary.tsv"
 echo
 echo "Differences, paired by seed: mean, 95 % interval, two-sided p of a t test, and the difference that as many seeds find in 80 % of experiments"
-awk -F '\t' -v base="$base" '
+awk -F '\t' -v base="$base" "$stats"'
 	BEGIN {
 		title["gain"] = "gain over the lookup"
 		title["R"] = "partner reliance R"
@@ -131,7 +131,7 @@ awk -F '\t' -v base="$base" '
 		if ($3 != last || head != last_head) printf "  %-28s %10s %20s %8s %10s %8s\n", title[$3], "mean", "95 % interval", "t", "p", "80 %"
 		last = $3
 		last_head = head
-		printf "    %-26s %+10.3f %20s %8s %10s %8s\n", $1, $5, ($7 == "NA" ? "-" : sprintf("%+.3f to %+.3f", $7, $8)), text($9, "%.1f"), ($10 == "NA" ? "-" : $10), text($11, "%.3f")
+		printf "    %-26s %+10.3f %20s %8s %10s %8s\n", $1, near($5), ($7 == "NA" ? "-" : sprintf("%+.3f to %+.3f", near($7), near($8))), text($9, "%.1f"), ($10 == "NA" ? "-" : $10), text($11, "%.3f")
 	}' "$dir/differences.tsv"
 echo
 # Holm: the smallest p is compared with 0.05 / n, the next one with 0.05 / (n - 1), ... until one is larger.

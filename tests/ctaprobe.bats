@@ -363,8 +363,8 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	donors make one.emb donors=1 first=20
 	donors make same.emb what=constant
 	donors make inf.emb what=infinite
-	fails "one.emb: 1 group for 5 folds" --target age --group donor one.emb
-	fails "one.emb: training: 1 group for 5 folds" -l disease --group donor --search 5 --train one.emb --test dtr.emb
+	fails "one.emb: 1 group for 5 folds (without --group, single cells are assigned)" --target age --group donor one.emb
+	fails "one.emb: training: 1 group for 5 folds (without --group, single cells are assigned)" -l disease --group donor --search 5 --train one.emb --test dtr.emb
 	fails "--bootstrap: the 8 tested cells are all of one group: expected at least two groups" \
 		-l cell_type --group donor --bootstrap 10 --train dtr.emb --test one.emb
 	fails "same.emb: column 'age' is 7 in all 253 tested cells: there is nothing to predict" --target age same.emb
@@ -616,7 +616,7 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	ref make few.emb cells=4 what=twoclasses
 	fails "few.emb: 4 labelled cells for 5 folds" -l cell_type few.emb
 	fails "tr.emb: column 'barcode' has 400 classes for 400 cells: expected at least two cells for each class" -l barcode tr.emb
-	fails "tr.emb: 6 groups for 7 folds" -l cell_type --group donor --folds 7 tr.emb
+	fails "tr.emb: 6 groups for 7 folds (without --group, single cells are assigned)" -l cell_type --group donor --folds 7 tr.emb
 }
 
 @test "ctaprobe: embeddings that cannot be used" {
@@ -634,6 +634,14 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	assert_success
 	[[ $stderr == *"the probe did not converge in 3 iterations (largest gradient entry"* ]]
 	assert_line "converged	0"
+	# stopped before --max-iter: more iterations are no help
+	ref make large.emb what=large
+	run --separate-stderr ctaprobe cells -l cell_type --no-standardize --train large.emb --test large.emb
+	assert_line "converged	0"
+	assert_regex "$stderr" 'the probe stopped after [0-9]+ iterations: rounding hides whether a step is smaller \(.*\); leave out --no-standardize$'
+	refute_regex "$stderr" max-iter
+	run --separate-stderr ctaprobe cells -l cell_type --train large.emb --test large.emb
+	assert_line "converged	1"
 }
 
 @test "ctaprobe: damaged and cut input, a folder, a full disk, a dead upstream" {

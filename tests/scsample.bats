@@ -356,7 +356,7 @@ scstream.write("mito.counts", header, list(s))'
 	scsample --where cell_type=type1 --where donor=donor1 sim.counts -o one.s
 	run scsample --test-fraction 0.5 --part test --by donor one.s -o out3.s
 	assert_failure 1
-	assert_output "scsample: --by: column 'donor' has 1 group in these cells; a split needs 2 at least"
+	assert_output "scsample: --by: column 'donor' has 1 group in these cells; a split needs 2 at least (without --by, single cells are split)"
 	assert_not_exist out3.s
 }
 
