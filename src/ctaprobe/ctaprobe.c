@@ -9,6 +9,7 @@ static const struct cli_command commands[] = {
 	{"rank", rank_main, &rank_cli, NULL},
 	{"ranks", ranks_main, &ranks_cli, NULL},
 	{"compare", compare_main, &compare_cli, NULL},
+	{"reference", reference_main, &reference_cli, NULL},
 	{"map", map_main, &map_cli, NULL},
 	{0},
 };
