@@ -5,7 +5,7 @@
 [ $# -ge 3 ] || usage
 train=$1 seed=$2
 shift 2
-if scview -q -n 0 -c value "$train" > /dev/null 2>&1; then # values of genes have no order
+if scview -q --header-tsv "$train" | grep -qx $'column\tvalue'; then # values of genes have no order
 	ctaprobe reference -q --train "$train" "$@"
 else
 	maskgen -q --strategy none --seed "$seed" -u "$train" | ctaprobe reference -q --train - "$@"

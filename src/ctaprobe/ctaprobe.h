@@ -13,12 +13,12 @@ int cells_main(int argc, char **argv);
 int score_main(int argc, char **argv);
 int genes_main(int argc, char **argv);
 int reconstruction_main(int argc, char **argv);
-int rank_main(int argc, char **argv);
-int ranks_main(int argc, char **argv);
+int effective_rank_main(int argc, char **argv);
+int leaderboard_main(int argc, char **argv);
 int compare_main(int argc, char **argv);
 int reference_main(int argc, char **argv);
 int map_main(int argc, char **argv);
-extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, rank_cli, ranks_cli, compare_cli, reference_cli, map_cli;
+extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective_rank_cli, leaderboard_cli, compare_cli, reference_cli, map_cli;
 
 /* The cells of one stream of embeddings that have a label and a target. */
 struct embeddings {

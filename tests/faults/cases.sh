@@ -78,8 +78,8 @@ cases() {
 		ctaprobe-nearest	ctaprobe cells -q --label cell_type --nearest 3 --folds 3 $I/emb -o out
 		ctaprobe-genes	ctaprobe genes -q $I/genes.pred -o out
 		ctaprobe-reconstruction	ctaprobe reconstruction $I/rec -o out
-		ctaprobe-rank	ctaprobe rank -q $I/emb -o out
-		ctaprobe-ranks	ctaprobe ranks -m macro_f1 $I/one.score -o out
+		ctaprobe-effective-rank	ctaprobe effective-rank -q $I/emb -o out
+		ctaprobe-leaderboard	ctaprobe leaderboard -m macro_f1 $I/one.score -o out
 		ctaprobe-compare	ctaprobe compare -q --by label --value hidden --pool fold $I/rows.tsv -o out
 		ctaprobe-reference	ctaprobe reference -q --train $I/tok $I/masked -o out
 		ctaprobe-map	ctaprobe map -q $I/emb -o out
