@@ -13,6 +13,10 @@ here=$(dirname "$0")
 # shellcheck disable=SC2034 # the scripts'
 baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 principal components"; name["untrained"] = "network, not trained"'
 
+# awk statements: c["NAME"] is the number of the column NAME of a table that begins with the names of its columns
+# shellcheck disable=SC2034 # the scripts'
+by_name='FNR == 1 { split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }'
+
 # usage: print the script's synopsis and example, which are its comment lines that are indented by five spaces
 usage() {
 	sed -n 's/^#     //p' "$0" >&2

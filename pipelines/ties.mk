@@ -108,7 +108,7 @@ TIES_REFERENCES := $(foreach k,$(TIES_SEEDS),$(foreach e,$(sort $(foreach a,$(AR
 $(TIES)/grid: FORCE | $(TIES)/settings
 	$(call remember,$(ARMS); $(TIES_SEEDS))
 ties_table = $(script)/ties-table.sh $(TIES) '$(ARMS)' '$(TIES_SEEDS)' $(call text,DATA) $(call text,LABEL) $(FEW) $(call quote,$(pretrained_how))
-$(TIES)/table.txt: $(TIES_RUNS) $(TIES_REFERENCES) $(TIES)/grid $(addprefix $(PIPELINES)/,ties-table.sh stats.awk)
+$(TIES)/table.txt: $(TIES_RUNS) $(TIES_REFERENCES) $(TIES)/grid $(PIPELINES)/ties-table.sh
 	@$(ties_table) $(whole)
 $(TIES)/ties.svg $(TIES)/ties.png: $(TIES)/ties.%: $(TIES)/table.txt $(PIPELINES)/ties.gp
 	@$(PIPELINES)/plot.sh ties $(TIES) $* $(whole)
