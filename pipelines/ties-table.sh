@@ -25,10 +25,9 @@ ctaprobe compare -q --means --within metric "$dir/points.tsv" > "$dir/summary.ts
 
 # Every arm is compared with the first one, and CorrMask with random masks of the same encoding. The losses of values are other metrics than those of
 # genes. Without DATA, every seed has other cells; with it, the splits of the cells overlap.
-pairs=() splits=()
+splits=()
 [ -z "$data" ] || splits=(--splits 3:1)
-there=" $(cut -f 1 "$dir/points.tsv" | sort -u | tr '\n' ' ')"
-pair() { [[ $1 = "$2" || $there != *" $1 "* || $there != *" $2 "* ]] || pairs+=(--compare "$1:$2"); }
+there=$(cut -f 1 "$dir/points.tsv" | sort -u | tr '\n' ' ')
 for arm in $arms expression pca; do pair "$arm" "$base"; done
 for arm in $arms; do
 	[ "${arm%-corrmask}-random" = "$base" ] || pair "$arm" "${arm%-corrmask}-random"
@@ -36,7 +35,7 @@ done
 for metric in gain R macro_f1 few_macro_f1 knn_macro_f1; do
 	awk -F '\t' -v OFS='\t' -v metric=$metric '$3 == metric { if (metric ~ /^(gain|R)$/ && $1 ~ /^value-/) $3 = $3 " of values"; print }' "$dir/points.tsv"
 done | sed '1i arm\tseed\tmetric\tvalue' > "$dir/compared.tsv"
-if [ ${#pairs[@]} -gt 0 ]; then ctaprobe compare -q --pair seed --within metric "${splits[@]}" "${pairs[@]}" "$dir/compared.tsv"; fi > "$dir/differences.tsv"
+differences --pair seed --within metric "${splits[@]}" "$dir/compared.tsv" > "$dir/differences.tsv"
 rm "$dir/compared.tsv"
 
 echo "corrmask ties: ${data:-simulated cells (scsim)}, label $label"

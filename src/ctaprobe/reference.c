@@ -286,7 +286,7 @@ int reference_main(int argc, char **argv)
 	if (json)
 		report_write(&reference_cli, j, 1);
 	else
-		report_rows(&reference_cli, j, list);
+		report_rows(&reference_cli, j, cJSON_Duplicate(list->child, 1), list);
 	cli_report(&reference_cli, "%" PRIu64 " tokens, %d masked %s", learned, reference_cli.noperand,
 		reference_cli.noperand == 1 ? "stream" : "streams");
 	lookup_release(&r.lookup);
