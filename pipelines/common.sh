@@ -13,6 +13,16 @@ here=$(dirname "$0")
 # shellcheck disable=SC2034 # the scripts'
 baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 principal components"; name["untrained"] = "network, not trained"'
 
+# awk statements: c["NAME"] is the number of the column NAME of a table that begins with the names of its columns
+# shellcheck disable=SC2034,SC2016 # the scripts'; awk's dollars
+by_name='FNR == 1 { split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }'
+
+# pair ARM REFERENCE: add them to the array pairs, options of ctaprobe compare, if both are among the words of $there, which have values
+there='' pairs=()
+pair() { [[ $1 = "$2" || " $there " != *" $1 "* || " $there " != *" $2 "* ]] || pairs+=(--compare "$1:$2"); }
+# differences OPTION... TABLE: ctaprobe compare of the pairs; without any, nothing
+differences() { [ ${#pairs[@]} = 0 ] || ctaprobe compare -q "${pairs[@]}" "$@"; }
+
 # usage: print the script's synopsis and example, which are its comment lines that are indented by five spaces
 usage() {
 	sed -n 's/^#     //p' "$0" >&2

@@ -129,10 +129,11 @@ setup() {
 	long="random random+10 random+25 random+50 random+r2mae random+dyn random+mdlm pmi pmi-rand corrmask corrmask+10 corrmask+25 corrmask+50 corrmask+r2mae corrmask+dyn corrmask+mdlm bernoulli corrmask-100 pmi+10 pmi+25"
 	for strategies in "random corrmask" "$long"; do
 		{
+			printf 'stage\tmetric\tcells\tarm\tn\tdropped\tmean\tsd\n'
 			for stage in finetune probe; do
-				for s in $strategies; do printf '%s\tmacro_f1\t%s\t%s\t3\t0.5\t0.01\n' $stage $s 300 $stage $s 900; done
+				for s in $strategies; do printf '%s\tmacro_f1\t%s\t%s\t3\t0\t0.5\t0.01\n' $stage 300 $s $stage 900 $s; done
 			done
-		} > points.tsv
+		} > summary.tsv
 		{
 			echo "classes cells class $(sed 's/corrmask//' <<< "$strategies")" | tr -s ' ' '\t'
 			for i in $(seq 70); do printf '%d\t5\tx\t0.1\t0.2\n' $i; done
