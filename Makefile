@@ -40,7 +40,7 @@ LIBRARIES := hdf5.h:libhdf5-dev libdeflate.h:libdeflate-dev liblzf/lzf.h:liblzf-
 package = $(lastword $(subst :, ,$1))
 DEPS := gcc g++ make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libopenmpi-dev openmpi-bin gnuplot-nox curl \
 	bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck strace \
-	python3-numpy python3-scipy python3-h5py python3-anndata python3-sklearn
+	python3 python3-numpy python3-scipy python3-h5py python3-anndata python3-sklearn
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 
 deps: ## install the Debian packages for building and testing
@@ -212,7 +212,7 @@ ifneq ($(and $(filter install,$(MAKECMDGOALS)),$(or $(word 2,$(INTO)),$(findstri
 $(error install: PREFIX '$(INTO)' has a space or a quote: the experiments are run by make, which reads no such names of folders)
 endif
 install: all ## install tools, manual pages, pipelines and docs under PREFIX
-	install -d "$(DEST)/bin" "$(SHARE)/pipelines" "$(DOC)"
+	install -d "$(DEST)/bin" "$(DOC)"
 	install -m 755 $(TOOLS:%=$(BIN)/%) "$(DEST)/bin"
 	install -m 755 python/scstream.py "$(DEST)/bin"
 	install -m 644 python/scstream_convert.py "$(DEST)/bin"
@@ -224,8 +224,8 @@ install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	sed 's/@TOOLS@/$(TOOLS)/' src/completion.zsh > "$(ZSHDIR)/_corrmask"
 	chmod 644 "$(BASHDIR)/corrmask" "$(ZSHDIR)/_corrmask"
 	@for p in $(PAGES); do install -D -m 644 man/$$p "$(DEST)/share/man/man$${p##*.}/$$p" || exit 1; done
-	install -m 644 $(filter-out %.sh,$(wildcard pipelines/*)) "$(SHARE)/pipelines"
-	install -m 755 $(wildcard pipelines/*.sh) "$(SHARE)/pipelines"
+	@cd pipelines && find . -type f ! -name '*.pyc' | while read -r f; do \
+		if [ -x "$$f" ]; then mode=755; else mode=644; fi; install -D -m $$mode "$$f" "$(SHARE)/pipelines/$$f" || exit 1; done
 	install -D -m 644 data/catalog.tsv "$(SHARE)/data/catalog.tsv"
 	@for f in $(DOCS); do install -D -m 644 $$f "$(DOC)/$$f" || exit 1; done
 	@[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so "$(DEST)/lib/corrmask/corrmask_cuda.so"

@@ -127,3 +127,23 @@ files() {
 		[ ! -e "$word" ] || { files=("${words[@]}"); return 0; }
 	done
 }
+
+# as_table FILE.table CAPTION: the tab-separated table on standard input, whose first line has the names, becomes a table of the page's summary
+# (page/page.py), and is printed as text: names to the left, numbers to the right
+as_table() {
+	{
+		printf '# %s\n' "$2"
+		cat
+	} > "$1"
+	echo "$2"
+	awk -F '\t' 'NR == 1 { next }
+		{ rows++; for (i = 1; i <= NF; i++) { cell[rows, i] = $i; if (length($i) > wide[i]) wide[i] = length($i); if (rows > 1 && $i !~ /^[-+]?[0-9.]+([eE][-+]?[0-9]+)?$|^NA$|^-?$/) text[i] = 1 }
+			if (NF > most) most = NF }
+		END { for (r = 1; r <= rows; r++) {
+			line = ""
+			for (i = 1; i <= most; i++)
+				line = line (i > 1 ? "   " : "") sprintf(text[i] && i == most ? "%s" : "%" (text[i] ? "-" : "") wide[i] "s", cell[r, i])
+			sub(/ +$/, "", line)
+			print line
+		} }' "$1"
+}

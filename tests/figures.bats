@@ -260,6 +260,11 @@ setup() {
 	assert_line --regexp '^Differs: the macro F1 of cell types is higher with CorrMask \(\+0.350 ± 0.005\).$'
 	assert_line "Log-normalised expression (0.900) tells the cell types apart less well than the best of these networks (0.970; untrained 0.350)."
 	assert_line --regexp '^Not shown to differ: the reliance on visible partners. R is 0.260, with random masks 0.420 \(difference -0.160 ± 0.160\).$'
+	# the page has the tables and the sentences
+	assert_equal "$(sed -n 2p dir/2-types.table)" $'\tmacro F1\trarest F1\taccuracy\t95 % interval of macro F1, 7 groups drawn anew'
+	grep -q $'^network, CorrMask masks\t0.9700\t' dir/2-types.table
+	grep -q $'^network, CorrMask masks\t6.050\t6.310\t+0.260\t' dir/1-partners.table
+	grep -q '^Differs: the macro F1' dir/findings.txt
 	for t in svg png; do
 		$P/plot.sh demo dir $t > dir/demo.$t
 		assert_file_not_empty dir/demo.$t
