@@ -130,6 +130,12 @@ char *ranking_commit(struct ranking *r)
 	if (enc->cells > enc->kept)
 		warn("%" PRIu64 " of %" PRIu64 " cells have no gene of the vocabulary and were dropped (--keep-empty keeps them)",
 			enc->cells - enc->kept, enc->cells);
+	cli_measured("cells_in", (double)enc->cells);
+	cli_measured("cells_out", (double)enc->kept);
+	cli_measured("dropped:no_gene", (double)(enc->cells - enc->kept));
+	cli_measured("tokens", (double)enc->tokens);
+	cli_measured("cells_of_full_length", (double)enc->full);
+	cli_measured("percent_of_counts", (double)percent);
 	/* memory can run out here, and not after the output is in place */
 	char *summary = xasprintf("%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens, %" PRIu64 " cells of full length (%zu)",
 		enc->cells, enc->kept, enc->tokens, enc->full, enc->max_len);

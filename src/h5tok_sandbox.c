@@ -1,4 +1,5 @@
 #include "h5tok_sandbox.h"
+#include "cli_report.h"
 
 #include "anndata/h5ad.h"
 #include "base/file.h"
@@ -324,6 +325,8 @@ static _Noreturn void wait_for(pid_t child, struct outfile *out, int notes)
 	if (WEXITSTATUS(status) == 0 && out->fd >= 0 && outfile_commit(out, &e))
 		die("%s", e.msg);
 	outfile_abort(out);
+	if (WEXITSTATUS(status) == 0)
+		cli_report_write();
 	exit(WEXITSTATUS(status));
 }
 
@@ -352,5 +355,6 @@ void sandbox_start(const struct cli *c)
 	if (child)
 		wait_for(child, &out, notes);
 	outfile_lend(&out);
+	cli_report_leave();
 	become_child(parent, notes);
 }

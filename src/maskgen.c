@@ -429,7 +429,8 @@ static void mask_all(struct run *r)
 		r->rows += b->block.rows;
 		r->tokens += b->tokens;
 		r->masked += b->masked;
-		progress("step %llu of %llu", (unsigned long long)b->step + 1, (unsigned long long)r->loader.steps);
+		progress("step %llu of %llu%s", (unsigned long long)b->step + 1, (unsigned long long)r->loader.steps,
+			time_left((double)(b->step + 1) / (double)r->loader.steps));
 	}
 	if (got < 0)
 		die("%s", e.msg);
@@ -447,6 +448,10 @@ static void finish(struct run *r)
 			die("%s", e.msg);
 		free(table);
 	}
+	cli_measured("cells", (double)r->rows);
+	cli_measured("steps", (double)r->loader.steps);
+	cli_measured(strategy == COLUMNS ? "values" : "tokens", (double)r->tokens);
+	cli_measured("masked", (double)r->masked);
 	cli_report(&cli, "%llu cell%s in %llu step%s, %llu %s, %llu masked (%.2f %%)", (unsigned long long)r->rows, r->rows == 1 ? "" : "s",
 		(unsigned long long)r->loader.steps, r->loader.steps == 1 ? "" : "s", (unsigned long long)r->tokens,
 		strategy->uses & COUNTS ? "values" : "tokens", (unsigned long long)r->masked,

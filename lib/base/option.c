@@ -112,6 +112,11 @@ static struct option_def *find_long(struct option_def *const *tables, const char
 
 static int long_unknown(struct option_def *const *tables, const char *name, size_t n, struct error *e)
 {
+	char *off = xasprintf("no-%.*s", (int)n, name);
+	const struct option_def *is_default = find_long(tables, off, strlen(off));
+	free(off);
+	if (is_default)
+		return error_set(e, "--%.*s is the default: leave it out (--%s turns it off)", (int)n, name, is_default->name);
 	struct closest c = closest_to(name, n);
 	EACH(o, tables)
 	if (o->kind != OPT_GROUP)

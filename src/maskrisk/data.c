@@ -172,6 +172,9 @@ int data_main(int argc, char **argv)
 		print_genes(&s, &g, gene, &stream_header(in)->vocab);
 	print_summary(&s, &g, cells);
 	say_suggestion(&s, &g);
+	cli_measured("cells", (double)cells);
+	cli_measured("genes", (double)g.p);
+	cli_measured("rates", (double)g.nrate);
 	cli_report(&data_cli, "%" PRIu64 " cells, %u genes, %zu rate%s", cells, g.p, g.nrate, g.nrate == 1 ? "" : "s");
 	stream_free(in);
 	risk_genes_release(&g);

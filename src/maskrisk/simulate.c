@@ -71,6 +71,10 @@ int simulate_main(int argc, char **argv)
 		fprintf(text.f, "\t%.9g\n", mean[i].kept);
 	}
 	text_write(&text, simulate_cli.output);
+	cli_measured("simulations", (double)runs);
+	cli_measured("rates", (double)c.n);
+	cli_measured("rows", (double)c.rows);
+	cli_measured("features", (double)c.model.p);
 	cli_report(&simulate_cli, "%lld simulation%s of %zu rate%s, %u rows, %u features", runs, runs == 1 ? "" : "s", c.n,
 		c.n == 1 ? "" : "s", c.rows, c.model.p);
 	free(rate);

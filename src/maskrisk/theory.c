@@ -140,6 +140,9 @@ int theory_main(int argc, char **argv)
 	else
 		print_curve(text.f, &a);
 	text_write(&text, theory_cli.output);
+	cli_measured("rates", (double)c.n);
+	cli_measured("rows", (double)c.rows);
+	cli_measured("features", (double)c.model.p);
 	cli_report(&theory_cli, "%zu rate%s, %u rows, %u features", c.n, c.n == 1 ? "" : "s", c.rows, c.model.p);
 	risk_theory_release(&a.t);
 	free(a.risk);
