@@ -28,4 +28,8 @@ site: ## build the web site in build/site/html (needs the packages of make deps-
 		printf -- '- [%s(%s)](%s.md): %s\n' "$${n%.*}" "$${n##*.}" "$$n" "$$(sed -n 's/^\.Nd //p' $$p)"; done; \
 		printf '\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n'; } > $(SITE)/pages/man/index.md
 	@$(SITE_PYTHON) -m sphinx -q -n -W --keep-going -b html $(SITE)/pages $(SITE)/html
+# Debian's furo knows the dark colours, but not that the reader's system asks for them.
+	@css=$(SITE)/html/_static/styles/furo.css; grep -q prefers-color-scheme $$css || { \
+		echo '@media (prefers-color-scheme: dark) { body[data-theme="auto"] {'; \
+		awk '/^  body\[data-theme="dark"\] \{$$/ { on = 1; next } on { print } /\}/ { if (on) exit }' $$css; echo '}'; } >> $(SITE)/html/_static/site.css
 	@$(SITE_PYTHON) tests/site_links.py $(SITE)/html
