@@ -352,14 +352,6 @@ scstream.write("mito.counts", header, list(s))'
 	done
 }
 
-@test "scsample: the examples of the manual page run" {
-	awk '/^\.Bd -literal/ { p = 1; next } /^\.Ed/ { p = 0 } p' "$BATS_TEST_DIRNAME/../man/scsample.1" >examples
-	run bash -eu -o pipefail examples
-	assert_success
-	assert_output ""
-	assert_equal "$(scview -c cell all.counts | wc -l)" 301
-}
-
 # ---- genes ----
 
 hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (tests/ref/hvg.py)
