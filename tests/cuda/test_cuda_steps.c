@@ -98,7 +98,7 @@ static void embed_one(struct model *a, struct model *b, const struct run *r)
 		assert_true(isnan(x[i]) && isnan(y[i]));
 		x[i] = y[i] = 0;
 	}
-	within("embedding", distance(y, x, n), fp32 ? 1e-2 : 0.2);
+	within("embedding", distance(y, x, n), 1e-2, 0.2);
 	range[1]++;
 	assert_int_equal(model_embed(b, &r->b, -1, range, &e), -1);
 	free(x), free(y);
@@ -155,7 +155,7 @@ static void steps_one(const uint32_t *len, size_t B, const struct head_kind *kin
 		one_step(a, &r, k, &la, 0);
 		one_step(b, &r, k, &lb[k], 0);
 		one_step(again, &r, k, &lc, 1);
-		within("loss", fabs(la.sum - lb[k].sum) / la.sum, fp32 ? 2e-4 : 2e-2);
+		within("loss", fabs(la.sum - lb[k].sum) / la.sum, 2e-4, 2e-2);
 		assert_true(la.count == lb[k].count && la.count == lc.count);
 		if (k > 0) {
 			struct error e;
@@ -172,7 +172,7 @@ static void steps_one(const uint32_t *len, size_t B, const struct head_kind *kin
 				size += (double)x[j] * x[j];
 			if (strstr(t->name, "key.bias")) /* its gradient is 0 but for rounding */
 				continue;
-			within(t->name, size > 0 ? distance(y, x, t->n) : distance(y, x, t->n) * 1e3, fp32 ? tol_float : tol_bf16);
+			within(t->name, size > 0 ? distance(y, x, t->n) : distance(y, x, t->n) * 1e3, tol_float, tol_bf16);
 		}
 	}
 #ifdef EMULATED
@@ -190,7 +190,7 @@ static void steps_one(const uint32_t *len, size_t B, const struct head_kind *kin
 		assert_memory_equal(y, z, t->n * 4);
 		model_read(a, PARAM, t, x);
 		if (t->ndim == 2) /* a bias is what AdamW made of the sign of its gradients, however small */
-			within("parameters", distance(y, x, t->n), fp32 ? 1e-3 : 0.1);
+			within("parameters", distance(y, x, t->n), 1e-3, 0.1);
 	}
 	free(x), free(y), free(z), free(start);
 	model_free(a), model_free(b), model_free(again);
@@ -238,7 +238,7 @@ void settings(void)
 			head_class_weight(a, 0, class_weight), head_class_weight(b, 0, class_weight);
 		one_step(a, &r, k, &la, 0);
 		one_step(b, &r, k, &lb, 0);
-		within("loss", fabs(la.sum / la.count - lb.sum / lb.count) / (la.sum / la.count), fp32 ? 1e-3 : 5e-2);
+		within("loss", fabs(la.sum / la.count - lb.sum / lb.count) / (la.sum / la.count), 1e-3, 5e-2);
 	}
 	model_free(a), model_free(b);
 	free_run(&r);
