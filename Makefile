@@ -105,8 +105,8 @@ endif
 # ---- Objects ----
 
 # sort: wildcard's order depends on the locale
-TOOLS := $(sort $(basename $(notdir $(shell grep -ls '^int main\b' src/*.c))))
-SRCO  := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard src/*.c)))
+TOOLS := $(sort $(basename $(notdir $(shell grep -ls '^int main\b' src/*.c src/*/*.c))))
+SRCO  := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 CLIO  := $(filter $(B)/src/cli%,$(SRCO))
 LIBO  := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard lib/*/*.c)))
 
@@ -140,7 +140,7 @@ $(B)/%.o: %.c $(B)/flags | $(B)/packages
 # The CPU's ops and the kernel of depgraph once more for other vectors than those of MARCH; one is chosen at run time. Of each compilation
 # one name is left for the others to see, so that no function with wide instructions can be linked where another was meant.
 OPS         := $(sort $(wildcard lib/nn/ops_cpu*.c))
-KERNEL      := lib/method/correlation_kernel.c
+KERNEL      := lib/graph/correlation_kernel.c
 VECTORS     := $(if $(X86),$(if $(shell echo __AVX2__ | $(CC) $(FLAGS) $(CFLAGS) -E -P - | grep AVX2),avx2) avx512)
 WIDE_avx2   := -march=x86-64-v3
 WIDE_avx512 := -march=x86-64-v4 -mprefer-vector-width=512 -DVECTOR=64
@@ -179,8 +179,8 @@ link = $(call run,LD,$@) $(CC) $(FLAGS) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(
 
 $(BIN)/sctrain: LIBS += $(if $(filter 1,$(MPI)),$(MPI_LIBS))
 
-# A tool is src/TOOL.c and, if it has subcommands, src/TOOL_*.c; src/cli*.c is what tools share.
-parts = $(filter $(B)/src/$1.o $(B)/src/$1_%.o,$(SRCO))
+# A tool is src/TOOL.c and src/TOOL_*.c, or, if it has many parts, the files of src/TOOL/; src/cli*.c is what tools share.
+parts = $(filter $(B)/src/$1.o $(B)/src/$1_%.o $(B)/src/$1/%.o,$(SRCO))
 .SECONDEXPANSION:
 $(TOOLS:%=$(BIN)/%): $(BIN)/%: $$(call parts,$$*) $(B)/libcli.a $(B)/libcorrmask.a
 	@mkdir -p $(@D)
@@ -212,8 +212,8 @@ endif
 install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -d "$(DEST)/bin" "$(SHARE)/pipelines" "$(DOC)"
 	install -m 755 $(TOOLS:%=$(BIN)/%) "$(DEST)/bin"
-	install -m 755 src/scstream.py "$(DEST)/bin"
-	install -m 644 src/scstream_convert.py "$(DEST)/bin"
+	install -m 755 python/scstream.py "$(DEST)/bin"
+	install -m 644 python/scstream_convert.py "$(DEST)/bin"
 	@if [ -n "$(PYTHONDIR)" ]; then mkdir -p "$(DESTDIR)$(PYTHONDIR)" && ln -sfr $(MODULES:%="$(DEST)/bin/%") "$(DESTDIR)$(PYTHONDIR)"; \
 		else echo "for import scstream in Python: PYTHONPATH=$(DEST)/bin"; fi
 	install -D -m 644 src/completion.bash "$(BASHDIR)/corrmask"
@@ -237,9 +237,9 @@ uninstall: ## remove what `make install` with the same PREFIX installed
 WHEEL := $(BUILD)/wheel
 wheel: ## pack the Python module scstream as a wheel, for pip (PYTHON=)
 	rm -rf $(WHEEL)
-	mkdir -p $(WHEEL)/sources/src $(WHEEL)/sources/docs
+	mkdir -p $(WHEEL)/sources/python $(WHEEL)/sources/docs
 	cp pyproject.toml LICENSE $(WHEEL)/sources
-	cp src/scstream*.py $(WHEEL)/sources/src
+	cp python/scstream*.py $(WHEEL)/sources/python
 	cp docs/python.md $(WHEEL)/sources/docs
 	$(PYTHON) -m pip wheel -q --disable-pip-version-check --no-deps -w $(WHEEL) \
 		$$($(PYTHON) -c 'import importlib.util as u, setuptools; \

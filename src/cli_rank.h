@@ -11,7 +11,7 @@
 #define CLI_RANK_H
 
 #include "cli.h"
-#include "method/encoder.h"
+#include "encode/encoder.h"
 
 /* The options of the encoding, for cli.shared, and what they set. */
 extern struct option_def rank_options[];

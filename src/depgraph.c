@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 #include "base/decimal.h"
-#include "method/corpus.h"
+#include "graph/corpus.h"
 #include "base/file.h"
-#include "method/graph_stats.h"
-#include "method/pmi.h"
-#include "method/correlation_graph.h"
+#include "graph/graph_stats.h"
+#include "graph/pmi.h"
+#include "graph/correlation_graph.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* rankenc --fit: the vocabulary of a corpus, with the non-zero medians of its genes. */
 #include "rankenc.h"
 
-#include "method/medians.h"
+#include "encode/medians.h"
 
 #include "base/file.h"
 #include "base/strmap.h"

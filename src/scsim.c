@@ -2,7 +2,7 @@
 #include "cli.h"
 
 #include "base/threads.h"
-#include "method/simulate.h"
+#include "cells/simulate.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 tool=$1
 shift
 all=0
-[ $# -gt 0 ] || { all=1; set -- lib/*/*.c src/*.c; }
+[ $# -gt 0 ] || { all=1; set -- lib/*/*.c src/*.c src/*/*.c; }
 export tool FLAGS=${FLAGS:-}
 one() {
 	local define=-DANALYZE

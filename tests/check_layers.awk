@@ -4,10 +4,15 @@ BEGIN {
 	may["base"] = "base"
 	may["stream"] = "base stream"
 	may["anndata"] = "base stream anndata"
-	may["method"] = "base stream method"
+	may["encode"] = "base stream encode"
+	may["label"] = "base stream label"
+	may["graph"] = "base stream graph"
+	may["mask"] = "base stream label graph mask"
+	may["cells"] = "base stream label cells"
+	may["risk"] = "base stream risk"
 	may["eval"] = "base eval"
 	may["nn"] = "base nn"
-	may["train"] = "base stream nn train"
+	may["train"] = "base stream label nn train"
 }
 /^#include "/ {
 	split(FILENAME, path, "/")

@@ -226,7 +226,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	bad 1 "none.s: no cell to score: 0 without a value in column 'cell_type', 0 of classes that the model does not know, 0 without logits" -l cell_type none.s
 	$PYTHON - <<-END
 		import sys
-		sys.path.insert(0, "$BATS_TEST_DIRNAME/../src")
+		sys.path.insert(0, "$BATS_TEST_DIRNAME/../python")
 		import scstream
 		s = scstream.read("p.s")
 		blocks = list(s)

@@ -95,7 +95,7 @@ same_as_reference() {
 
 @test "depgraph: the sample is the same whatever the order of the cells" {
 	depgraph -n 300 --min-overlap 20 s.tok -o a
-	PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON - <<-'END'
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<-'END'
 		import numpy as np
 		import scstream
 		s = scstream.read("s.tok")

@@ -256,7 +256,7 @@ a.write('far.h5ad')"
 }
 
 @test "hostile: streams that claim sizes, lengths and depths that they do not have" {
-	PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON - <<- 'X'
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<- 'X'
 		import json, struct, subprocess, scstream
 
 		def frame(payload, level=1):
@@ -321,7 +321,7 @@ a.write('far.h5ad')"
 
 # recode FILE OUT CODE: the stream FILE, its columns changed by Python (c: columns of the header by name, b: columns of the block)
 recode() {
-	PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON -c "
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -c "
 import numpy as np, scstream, sys
 s = scstream.read('$1')
 h, blocks = s.header, [dict(b) for b in s]
@@ -376,14 +376,14 @@ scstream.write('$2', h, blocks)"
 	need_tool depgraph sctrain scembed
 	[ -e sim.tok ] || skip "made by the test before"
 	# several blocks, which maskgen reads in another order
-	PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON -c '
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -c '
 import scstream
 with scstream.read("sim.tok") as s:
     blocks = list(s)
     scstream.write("sim.many", s.header, blocks * 5)'
 	for f in counts tok masked many; do
 		# the payloads compressed again, with one bit of the last block turned; trailer and table fit but for the digest
-		PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON - sim.$f <<- 'X'
+		PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - sim.$f <<- 'X'
 			import struct, subprocess, sys
 			raw = open(sys.argv[1], "rb").read()
 			n = struct.unpack_from("<I", raw, len(raw) - 9)[0]
@@ -462,7 +462,7 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 
 @test "hostile: a graph with an edge in only one of its two lists, from a gene to itself or to a special token, is refused" {
 	for lists in '[2, 3], [3], []' '[2], [1], []' '[3], [], [1]' '[1], [], []' '[1], [0], [], []'; do
-		PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - "$lists" <<-'X'
+		PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - "$lists" <<-'X'
 			import sys
 			import numpy as np, scstream
 			lists = list(eval(sys.argv[1]))
@@ -486,7 +486,7 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 }
 
 @test "hostile: tokens, a graph and masked counts without a vocabulary, or with too few rows for it, are refused" {
-	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON -c '
+	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON -c '
 import numpy as np, scstream
 none = np.zeros(3001, "u8"), np.zeros(0)
 header = {"kind": "graph", "provenance": [], "columns": [dict(name="token", type="u32", shape="scalar")] +
@@ -511,7 +511,7 @@ scstream.write("bare.mc", header, [{"cell": np.arange(2), "epoch": zero, "step":
 }
 
 @test "hostile: lists that belong together but are of two groups" {
-	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON -c '
+	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON -c '
 import numpy as np, scstream
 vocab = {"id": ["<pad>", "A", "B", "C"], "symbol": [""] * 4, "median": [None, 1, 1, 1]}
 def write(kind, scalars, lists):
@@ -529,7 +529,7 @@ write("masked", [("cell", "u64"), ("epoch", "u32"), ("step", "u32")], [("input",
 
 @test "hostile: modules of a graph whose weights are all 0, or not finite" {
 	for weight in 0 nan inf; do
-		PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - "$weight" <<-'X'
+		PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - "$weight" <<-'X'
 			import sys
 			import numpy as np, scstream
 			at = np.array([0, 0, 2, 4, 6])

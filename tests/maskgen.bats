@@ -271,7 +271,7 @@ loader() {
 	run -1 maskgen --strategy columns --keep gene s.counts -o x
 	run -1 maskgen --strategy columns m -o x
 	scsim -q --model b1 -n 9 -o b1.tok
-	$PYTHON - "$BATS_TEST_DIRNAME/../src" <<-'END'
+	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
 		import numpy, scstream

@@ -4,7 +4,7 @@
 load helper
 
 PEER_PYTHON=${PEER_PYTHON:-$BATS_TEST_DIRNAME/../build/peers/bin/python}
-SRC=$BATS_TEST_DIRNAME/../src
+SRC=$BATS_TEST_DIRNAME/../python
 
 setup_file() {
 	need_tool scsim rankenc h5tok scview

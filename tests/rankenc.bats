@@ -135,7 +135,7 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	scview -c token mapped.tok | sed 1d | awk '{ delete s; for (i = 1; i <= NF; i++) { if ($i in s) exit 1; s[$i] } }'
 	fails "only 0.0 % of the genes" rankenc -m new.tsv a.counts
 	# a gene that stands twice in a cell, with parts of its count
-	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - <<-'END'
+	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
 		import numpy as np, scstream
 		s, blocks = scstream.read("a.counts"), []
 		for b in s:

@@ -194,7 +194,7 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	# a second prediction would take the columns of the first
 	$PYTHON - <<-END
 		import sys
-		sys.path.insert(0, "$BATS_TEST_DIRNAME/../src")
+		sys.path.insert(0, "$BATS_TEST_DIRNAME/../python")
 		import scstream
 		s = scstream.read("cells.tok")
 		h = dict(s.header)

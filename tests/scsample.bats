@@ -119,7 +119,7 @@ assert abs(sum(b.values()) - n / 4) <= max((a + b).values()) / 2 + 1'
 	done
 	assert_equal "$(got --where "barcode=$(awk 'NR == 9 { print $2 }' t)")" 1
 	# texts that are no numbers, however long
-	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON -c '
+	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON -c '
 import scstream
 s = scstream.read("sim.counts")
 scstream.write("long.counts", s.header, [dict(b, barcode=["9" * (i % 90) for i in range(len(b["cell"]))]) for b in s])'
@@ -147,7 +147,7 @@ scstream.write("long.counts", s.header, [dict(b, barcode=["9" * (i % 90) for i i
 	[ "$some" -lt "$all" ]
 	assert_equal "$(scsample --min-genes $genes few.tok | scview -c cell | tail -n +2 | wc -l)" "$some"
 	# a gene without a symbol has its id
-	PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON -c '
+	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON -c '
 import scstream
 s = scstream.read("sim.counts")
 header = dict(s.header, vocab=dict(s.header["vocab"], id=["mt-nd1"] + s.header["vocab"]["id"][1:]))
@@ -201,7 +201,7 @@ scstream.write("mito.counts", header, list(s))'
 }
 
 @test "scsample: numbers that one file lacks are marked missing, categories are matched by name" {
-	$PYTHON - "$BATS_TEST_DIRNAME/../src" <<-'P'
+	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'P'
 		import sys
 		sys.path.insert(0, sys.argv[1])
 		import numpy as np, scstream
@@ -413,7 +413,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	assert_equal "$(scview --vocab fewer | tail -n +2 | wc -l)" 20
 	scsample --hvg 20 sim.counts | scsample --min-genes 12 | scview -c gene | tail -n +2 | awk 'NF < 12 { exit 1 }'
 	# a list beside gene has a value for every gene, so it goes; another one stays
-	$PYTHON - "$BATS_TEST_DIRNAME/../src" <<-'END'
+	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
 		import numpy, scstream
@@ -452,7 +452,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	assert_success
 	assert_output --regexp "5000 genes were requested, but [0-9]+ vary; these are kept"
 	rm x
-	$PYTHON - "$BATS_TEST_DIRNAME/../src" <<-'END'
+	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
 		import numpy, scstream

@@ -72,11 +72,11 @@ setup() {
 }
 
 @test "scstream: prints a header; a damaged stream is one line and exit 1" {
-	run $PYTHON "$BATS_TEST_DIRNAME/../src/scstream.py" tokens.scs
+	run $PYTHON "$BATS_TEST_DIRNAME/../python/scstream.py" tokens.scs
 	assert_success
 	assert_output --partial '"kind": "tokens"'
 	head -c 100 tokens.scs >cut
-	run $PYTHON "$BATS_TEST_DIRNAME/../src/scstream.py" cut
+	run $PYTHON "$BATS_TEST_DIRNAME/../python/scstream.py" cut
 	assert_failure 1
 	assert_equal "${#lines[@]}" 1
 }
@@ -85,7 +85,7 @@ setup() {
 	need_tool scsim
 	cat >train.py <<-END
 	import resource, sys
-	sys.path.insert(0, "$BATS_TEST_DIRNAME/../src")
+	sys.path.insert(0, "$BATS_TEST_DIRNAME/../python")
 	import scstream
 	before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 	rows = largest = total = 0
@@ -111,7 +111,7 @@ setup() {
 	scview -O h5ad -o prediction.h5ad prediction.scs
 	scview -O npy types.scs >x.npy
 	scview -O npy -c f_i16 -o f.npy types.scs
-	$PYTHON -W error - "$BATS_TEST_DIRNAME/../src" <<-'END'
+	$PYTHON -W error - "$BATS_TEST_DIRNAME/../python" <<-'END'
 	import sys, anndata, numpy, pandas
 	sys.path.insert(0, sys.argv[1])
 	import scstream
@@ -155,16 +155,16 @@ setup() {
 }
 
 @test "scstream: without numpy or a module of the example, one line names what to install" {
-	run -1 $PYTHON -S "$BATS_TEST_DIRNAME/../src/scstream.py" types.scs # -S: without Debian's modules
+	run -1 $PYTHON -S "$BATS_TEST_DIRNAME/../python/scstream.py" types.scs # -S: without Debian's modules
 	assert_output "scstream.py: this Python has no numpy: install the Debian package python3-numpy, or pip install numpy"
 	run -1 $PYTHON -S "$BATS_TEST_DIRNAME/../examples/hf_trainer.py" in.masked out.model
 	assert_output "hf_trainer.py: this Python has no accelerate: pip install torch transformers accelerate, and scstream from the sources of corrmask"
-	PYTHONPATH=$BATS_TEST_DIRNAME/../src run -1 $PYTHON -S -c "import scstream"
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python run -1 $PYTHON -S -c "import scstream"
 	assert_line --partial "No module named 'numpy'"
 }
 
 @test "scstream: without the command zstd, it is named" {
 	scsim -q --cells 20 --genes 100 -o plain.counts
-	run -1 env PATH=/nonexistent $PYTHON "$BATS_TEST_DIRNAME/../src/scstream.py" plain.counts
+	run -1 env PATH=/nonexistent $PYTHON "$BATS_TEST_DIRNAME/../python/scstream.py" plain.counts
 	assert_output "scstream.py: the command zstd is needed, and it is not on PATH (Debian package zstd)"
 }

@@ -285,7 +285,7 @@ same_training() {
 	maskgen -q --strategy columns --rate 0.3 --batch 20 -o fixed.mc train.counts
 	fails "step 2: the loss is " --curriculum easy --lr 1000 --weight-decay 1000 fixed.mc
 	# what only another program can make
-	$PYTHON -B - "$BATS_TEST_DIRNAME/../src" <<-'END'
+	$PYTHON -B - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import copy, sys
 		sys.path.insert(0, sys.argv[1])
 		import numpy as np

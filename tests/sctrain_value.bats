@@ -34,9 +34,9 @@ same_training() {
 	cmp <(cut -f1-4 "$1/train.tsv") <(cut -f1-4 "$2/train.tsv")
 }
 
-# edited IN OUT CODE: the stream with CODE run on every block b (src/scstream.py)
+# edited IN OUT CODE: the stream with CODE run on every block b (python/scstream.py)
 edited() {
-	PYTHONPATH=$BATS_TEST_DIRNAME/../src $PYTHON - "$1" "$2" "$3" <<-'END'
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - "$1" "$2" "$3" <<-'END'
 		import sys, numpy, scstream
 		stream = scstream.read(sys.argv[1])
 		with scstream.Writer(sys.argv[2], stream.header) as out:

@@ -302,7 +302,7 @@ a = anndata.read_h5ad("index.h5ad"); print(a.obs.index.name, ",".join(a.obs), a.
 	assert_output "cell n cella"
 	# not a name, a name that HDF5 takes for a path, and the name of a column
 	for name in 3 '""' '"a/b"' '"."' '"n"'; do
-		PYTHONPATH="$BATS_TEST_DIRNAME/../src" $PYTHON - "$name" <<-'END'
+		PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - "$name" <<-'END'
 		import json, sys, scstream
 		s = scstream.read("cell.counts")
 		scstream.write("odd.counts", {**s.header, "obs_index": json.loads(sys.argv[1])}, list(s))
@@ -400,7 +400,7 @@ check_into() { # check_into OLD NEW
 		END
 		cat
 	} >check.py
-	$PYTHON -W ignore check.py "$1" "$2" "$BATS_TEST_DIRNAME/../src"
+	$PYTHON -W ignore check.py "$1" "$2" "$BATS_TEST_DIRNAME/../python"
 }
 
 @test "scview --into: an embedding to obsm and predictions to obs of a file in another order; all else is as it was" {
@@ -469,7 +469,7 @@ check_into() { # check_into OLD NEW
 	}
 	no "into.counts: this is a counts stream: an embedding or predictions of cells" into.counts
 	no "into.h5ad: obsm has 'X_pca' already: choose another name with --key" into.emb --key pca
-	$PYTHON - "$BATS_TEST_DIRNAME/../src" <<-'END'
+	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 	import sys
 	sys.path.insert(0, sys.argv[1])
 	import scstream

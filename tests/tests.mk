@@ -134,7 +134,7 @@ $(FUZZ:%=run-%): run-%: $(B)/fuzz/%
 
 # ---- Linters ----
 
-C_FILES  := $(wildcard lib/*/*.[ch] src/*.[ch] cuda/*.cu cuda/*.cuh tests/*/*.[ch] tests/cuda/*.cc)
+C_FILES  := $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/*.cu cuda/*.cuh tests/*/*.[ch] tests/cuda/*.cc)
 LINT := lint-format lint-c lint-shell lint-man check-layers
 .PHONY: lint $(LINT)
 

@@ -151,7 +151,7 @@ refused() {
 	refused "g.masked: $with" sctrain mlm --init m.model -o never3 g.masked
 	sed 's/"shared_positions":[[:space:]]*true/"shared_positions": 1/' g.model/config.json >number.json
 	refused "number.json: shared_positions: expected true or false" sctrain mlm --config number.json -o never4 g.masked
-	$PYTHON - "$BATS_TEST_DIRNAME/../src" <<-'END'
+	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
 		import scstream

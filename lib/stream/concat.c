@@ -1,6 +1,6 @@
 #include "stream/concat.h"
 
-#include "stream/label.h"
+#include "base/classes.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #define GROUPS_H
 
 #include "base/error.h"
-#include "stream/label.h"
+#include "label/label.h"
 
 struct groups {
 	char *column;           /* NULL: no covariate */

@@ -9,7 +9,7 @@
  * sources, in tissue, depth and the genes their files hold, and a small source is repeated often: it is a load for depgraph,
  * not a graph to learn from. The sources and shares of depgraph.mk were chosen to reach the 250,000 pairs of the goal.
  */
-#include "method/corpus.h"
+#include "graph/corpus.h"
 #include "base/rng.h"
 
 #include <stdio.h>

@@ -22,7 +22,7 @@ s = scstream.Reader(sys.argv[1])
 scstream.write(sys.argv[2], s.header, s)' $I/counts out"""
 
 PEER = os.environ.get("PEER_PYTHON", HERE + "/../../build/peers/bin/python")
-DATASET = f"{PEER} {HERE}/../../src/scstream.py to-dataset $I/tok out"
+DATASET = f"{PEER} {HERE}/../../python/scstream.py to-dataset $I/tok out"
 # a file that a recipe of the pipelines makes with the shell, and one that their scripts make
 PIPELINES = [
     ["pipelines, make", f"make -sB -f {HERE}/../../pipelines/Makefile -f <(printf 'out:\\n\\t@seq 9 $(whole)\\n') out"],
@@ -544,7 +544,7 @@ def main():
     if subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL).returncode:
         sys.exit("powercut.py: strace cannot be used here")
     os.environ["PATH"] = os.path.realpath(os.environ.get("BIN", "bin")) + ":" + os.environ["PATH"]
-    os.environ.update(OMP_WAIT_POLICY="passive", OPENBLAS_NUM_THREADS="1", PYTHONPATH=os.path.join(HERE, "../../src"), PYTHONDONTWRITEBYTECODE="1")
+    os.environ.update(OMP_WAIT_POLICY="passive", OPENBLAS_NUM_THREADS="1", PYTHONPATH=os.path.join(HERE, "../../python"), PYTHONDONTWRITEBYTECODE="1")
     failed, total = [], [0, 0, 0]
     with tempfile.TemporaryDirectory() as work:
         os.environ.update(work=work, I=work + "/in")

@@ -7,8 +7,8 @@
  *     4    a covariance matrix, eigenvalues
  *     5    results of ctaprobe
  */
-#include "method/gene_labels.h"
-#include "method/risk_model.h"
+#include "label/gene_labels.h"
+#include "risk/risk_model.h"
 #include "anndata/h5.h"
 #include "anndata/obstable.h"
 #include "read_counts.h"

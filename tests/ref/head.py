@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), d) for d in (".", "../../src")]
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), d) for d in (".", "../../python")]
 import bert      # noqa: E402
 import scstream  # noqa: E402
 

@@ -15,7 +15,7 @@ import sys
 import numpy as np
 from scipy.optimize import brentq
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../src"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../python"))
 
 
 def equivalent(sigma, beta, s2, n, r):

@@ -1,6 +1,6 @@
 /* Model directories and checkpoints: sizes and logits against transformers, what resume reads, what is refused. */
 #include "train/checkpoint.h"
-#include "stream/masked.h"
+#include "mask/masked.h"
 #include "train/config.h"
 #include "train/safetensors.h"
 

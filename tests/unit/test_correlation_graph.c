@@ -1,9 +1,9 @@
 /* The dependency graph against Algorithm 1 written down plainly: every pair, every cell, in doubles. Doubled ranks and their sums are
  * whole numbers far below 2^53, so the reference is exact, and edges and weights have to be the same bits. */
 #include "base/cpu.h"
-#include "method/correlation_graph.h"
-#include "method/correlation_kernel.h"
-#include "method/correlation_screen.h"
+#include "graph/correlation_graph.h"
+#include "graph/correlation_kernel.h"
+#include "graph/correlation_screen.h"
 
 #include <math.h>
 #include <omp.h>

@@ -1,5 +1,5 @@
 /* Labels of genes: a user's table, folds, genes.tsv and back. */
-#include "method/gene_labels.h"
+#include "label/gene_labels.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Local regression against scikit-misc, and highly variable genes on small matrices. scanpy's choices are in tests/scsample.bats. */
-#include "method/hvg.h"
-#include "method/loess.h"
+#include "cells/hvg.h"
+#include "cells/loess.h"
 
 #include <math.h>
 #include <setjmp.h>

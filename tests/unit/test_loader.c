@@ -1,5 +1,5 @@
 /* The loader's order: every row occurs once an epoch, the shards together are the stream of one shard, any batch can come first. And the sample. */
-#include "method/corpus.h"
+#include "graph/corpus.h"
 #include "stream/loader.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Masks: the invariants of CorrMask's Algorithm 2 over random cells and graphs. */
-#include "method/mask.h"
+#include "mask/mask.h"
 #include "base/rng.h"
 
 #include <math.h>

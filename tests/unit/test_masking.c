@@ -1,6 +1,6 @@
 /* Masked batches: the same for any number of threads, any shards and any start; schedules of the rate and of lambda. */
 #include "base/rng.h"
-#include "method/masking.h"
+#include "mask/masking.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,11 +1,11 @@
 /* The probe: its optimum is stationary for the stated objective (central differences), threads do not matter, folds hold what
  * folds.h promises, labels and conditions what label.h and where.h do. scikit-learn is asked in tests/ctaprobe.bats. */
-#include "method/folds.h"
-#include "stream/label.h"
+#include "label/folds.h"
+#include "label/label.h"
 #include "eval/probe.h"
 #include "base/rng.h"
-#include "method/sample.h"
-#include "stream/where.h"
+#include "cells/sample.h"
+#include "cells/where.h"
 
 #include <cblas.h>
 #include <math.h>

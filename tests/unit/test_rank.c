@@ -1,7 +1,7 @@
 /* Rank value encoding and medians against the plain definition. */
-#include "method/medians.h"
-#include "method/rank.h"
-#include "method/ranksort.h"
+#include "encode/medians.h"
+#include "encode/rank.h"
+#include "encode/ranksort.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,9 +3,9 @@
  * against one gene at a time, simulation against theory. tests/maskrisk.bats asks numpy about larger models.
  */
 #include "base/tsv.h"
-#include "method/risk_genes.h"
-#include "method/risk_simulate.h"
-#include "method/risk_theory.h"
+#include "risk/risk_genes.h"
+#include "risk/risk_simulate.h"
+#include "risk/risk_theory.h"
 
 #include <cblas.h>
 #include <lapacke.h>

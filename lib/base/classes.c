@@ -1,0 +1,40 @@
+#include "base/classes.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t classes_add(struct classes *c, const char *name, size_t n)
+{
+	uint32_t k = strmap_put(&c->number, name, n, (uint32_t)c->n);
+	if (k < c->n)
+		return k;
+	grow(c->name, c->cap, c->n + 1);
+	c->name[c->n++] = xasprintf("%.*s", (int)n, name);
+	return k;
+}
+
+void classes_release(struct classes *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		free(c->name[i]);
+	free(c->name);
+	strmap_release(&c->number);
+	*c = (struct classes){0};
+}
+
+static int by_name(const void *a, const void *b, void *arg)
+{
+	const struct classes *c = arg;
+	return strcmp(c->name[*(const uint32_t *)a], c->name[*(const uint32_t *)b]);
+}
+
+uint32_t *classes_sorted(const struct classes *c)
+{
+	uint32_t *order = xmalloc(c->n * sizeof *order);
+	for (size_t i = 0; i < c->n; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, c->n, sizeof *order, by_name, (void *)(uintptr_t)c);
+	return order;
+}

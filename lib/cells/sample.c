@@ -1,0 +1,156 @@
+#include "cells/sample.h"
+
+#include "base/error.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+uint64_t sample_draw(uint32_t seed, uint64_t cell, uint32_t purpose)
+{
+	struct rng r = rng_at(seed, RNG_SAMPLE, cell, purpose);
+	return rng_u64(&r);
+}
+
+uint64_t sample_draw_name(uint32_t seed, const char *name, uint32_t purpose)
+{
+	return sample_draw(seed, XXH3_64bits(name, strlen(name)), purpose);
+}
+
+struct pick {
+	uint64_t draw;
+	size_t row;
+	uint32_t class;
+};
+
+static int by_class_and_draw(const void *a, const void *b)
+{
+	const struct pick *x = a, *y = b;
+	if (x->class != y->class)
+		return x->class < y->class ? -1 : 1;
+	if (x->draw != y->draw)
+		return x->draw < y->draw ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+void sample_quota(uint8_t *keep, const uint64_t *draw, const uint32_t *class, size_t n, const uint64_t *quota, size_t nclass)
+{
+	size_t m = 0;
+	for (size_t i = 0; i < n; i++)
+		m += keep[i] != 0;
+	struct pick *p = xmalloc(m * sizeof *p);
+	m = 0;
+	for (size_t i = 0; i < n; i++)
+		if (keep[i])
+			p[m++] = (struct pick){draw[i], i, class ? class[i] : 0};
+	qsort(p, m, sizeof *p, by_class_and_draw);
+	uint64_t taken = 0;
+	for (size_t i = 0; i < m; i++) {
+		if (i && p[i].class != p[i - 1].class)
+			taken = 0;
+		if (taken++ >= quota[p[i].class])
+			keep[p[i].row] = 0;
+	}
+	free(p);
+}
+
+static uint64_t sum(const uint64_t *count, size_t n)
+{
+	uint64_t s = 0;
+	for (size_t i = 0; i < n; i++)
+		s += count[i];
+	return s;
+}
+
+void sample_proportional(const uint64_t *count, size_t nclass, uint64_t total, uint64_t *quota)
+{
+	uint64_t all = sum(count, nclass), given = 0;
+	if (total > all)
+		total = all;
+	uint64_t *rest = xmalloc(nclass * sizeof *rest);
+	for (size_t c = 0; c < nclass; c++) {
+		unsigned __int128 x = (unsigned __int128)count[c] * total;
+		quota[c] = all ? (uint64_t)(x / all) : 0;
+		rest[c] = all ? (uint64_t)(x % all) : 0;
+		given += quota[c];
+	}
+	for (; given < total; given++) { /* fewer than nclass turns */
+		size_t best = 0;
+		for (size_t c = 1; c < nclass; c++)
+			if (rest[c] > rest[best])
+				best = c;
+		quota[best]++;
+		rest[best] = 0;
+	}
+	free(rest);
+}
+
+void sample_round_robin(const uint64_t *count, size_t nclass, uint64_t total, uint64_t *quota)
+{
+	uint64_t all = sum(count, nclass);
+	uint64_t left = total < all ? total : all;
+	memset(quota, 0, nclass * sizeof *quota);
+	while (left) {
+		size_t open = 0;
+		uint64_t least = UINT64_MAX; /* smallest number of remaining cells of a class */
+		for (size_t c = 0; c < nclass; c++)
+			if (quota[c] < count[c]) {
+				open++;
+				least = count[c] - quota[c] < least ? count[c] - quota[c] : least;
+			}
+		uint64_t rounds = left / open < least ? left / open : least;
+		for (size_t c = 0; c < nclass && left; c++)
+			if (quota[c] < count[c]) {
+				uint64_t k = rounds ? rounds : 1;
+				quota[c] += k;
+				left -= k;
+			}
+	}
+}
+
+struct group_draw {
+	uint64_t draw;
+	size_t group;
+};
+
+static int by_draw(const void *a, const void *b)
+{
+	const struct group_draw *x = a, *y = b;
+	if (x->draw != y->draw)
+		return x->draw < y->draw ? -1 : 1;
+	return (x->group > y->group) - (x->group < y->group);
+}
+
+void sample_groups(const uint64_t *count, const uint64_t *draw, size_t ngroup, double fraction, uint8_t *test)
+{
+	struct group_draw *g = xmalloc(ngroup * sizeof *g);
+	for (size_t i = 0; i < ngroup; i++)
+		g[i] = (struct group_draw){draw[i], i};
+	qsort(g, ngroup, sizeof *g, by_draw);
+	double target = fraction * (double)sum(count, ngroup), taken = 0;
+	size_t groups = 0;
+	memset(test, 0, ngroup);
+	for (size_t i = 0; i < ngroup; i++) {
+		double with = taken + (double)count[g[i].group];
+		if (groups + 1 < ngroup && fabs(with - target) < fabs(taken - target)) {
+			test[g[i].group] = 1;
+			taken = with;
+			groups++;
+		}
+	}
+	if (!groups) { /* every group has more than twice the share: the smallest is nearest */
+		size_t best = g[0].group;
+		for (size_t i = 1; i < ngroup; i++)
+			if (count[g[i].group] < count[best])
+				best = g[i].group;
+		test[best] = 1;
+	}
+	free(g);
+}
+
+uint64_t sample_share(double fraction, uint64_t n)
+{
+	return (uint64_t)floor(fraction * (double)n + 0.5);
+}

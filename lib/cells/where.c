@@ -1,0 +1,166 @@
+#include "cells/where.h"
+
+#include "label/label.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *const op_text[] = {"=", "!=", "<", "<=", ">", ">="};
+
+int where_add(struct where *w, const char *text, struct error *e)
+{
+	size_t n = strcspn(text, "=!<>");
+	const char *p = text + n;
+	struct condition c = {0};
+	if (!n || !*p || (*p == '!' && p[1] != '='))
+		return error_set(e, "'%s' is not a condition (COL=VALUE, COL!=VALUE, COL<NUMBER, COL<=, COL>, COL>=)", text);
+	int two = p[1] == '=';
+	c.op = *p == '=' ? WHERE_EQ : *p == '!' ? WHERE_NE : *p == '<' ? (two ? WHERE_LE : WHERE_LT) : (two ? WHERE_GE : WHERE_GT);
+	p += 1 + two;
+	c.column = xasprintf("%.*s", (int)n, text);
+	c.value = xstrdup(p);
+	c.first = (int)w->n;
+	for (size_t i = 0; i < w->n && c.op == WHERE_EQ; i++)
+		if (w->c[i].op == WHERE_EQ && strcmp(w->c[i].column, c.column) == 0) {
+			c.first = (int)i;
+			break;
+		}
+	w->c = xrealloc(w->c, w->n + 1, sizeof *w->c);
+	w->c[w->n++] = c;
+	return 0;
+}
+
+void where_release(struct where *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		free(w->c[i].column);
+		free(w->c[i].value);
+		free(w->c[i].holds);
+	}
+	free(w->c);
+	*w = (struct where){0};
+}
+
+/* The whole text as a number, NaN if it is not one. */
+static double parse_number(const char *s)
+{
+	char *end;
+	double v = strtod(s, &end);
+	return *s && !*end ? v : NAN;
+}
+
+static int compare(const struct condition *c, double v)
+{
+	switch (c->op) {
+	case WHERE_EQ:
+		return v == c->number;
+	case WHERE_NE:
+		return v != c->number;
+	case WHERE_LT:
+		return v < c->number;
+	case WHERE_LE:
+		return v <= c->number;
+	case WHERE_GT:
+		return v > c->number;
+	default:
+		return v >= c->number;
+	}
+}
+
+static int text_holds(const struct condition *c, const char *s, size_t n)
+{
+	if (c->op == WHERE_EQ || c->op == WHERE_NE) {
+		int same = strlen(c->value) == n && memcmp(s, c->value, n) == 0;
+		return same == (c->op == WHERE_EQ);
+	}
+	char buf[64];
+	if (!n || n >= sizeof buf)
+		return 0;
+	memcpy(buf, s, n);
+	buf[n] = 0;
+	return compare(c, parse_number(buf));
+}
+
+static int means_missing(const struct condition *c)
+{
+	return !c->value[0] || strcmp(c->value, "NA") == 0;
+}
+
+static int missing_holds(const struct condition *c)
+{
+	return c->op == WHERE_EQ ? means_missing(c) : c->op == WHERE_NE && !means_missing(c);
+}
+
+static int bind_categories(struct condition *c, const struct column_spec *s, const char *file, struct error *e)
+{
+	int numbers = 0;
+	c->holds = xcalloc(s->ncategory, 1);
+	for (size_t k = 0; k < s->ncategory; k++) {
+		numbers |= !isnan(parse_number(s->category[k]));
+		c->known |= strcmp(s->category[k], c->value) == 0;
+		c->holds[k] = (uint8_t)(s->category[k][0] ? text_holds(c, s->category[k], strlen(s->category[k])) : missing_holds(c));
+	}
+	if (c->op >= WHERE_LT && !numbers && s->ncategory)
+		return error_set(e, "%s: column '%s' holds text; %s compares numbers", file, s->name, op_text[c->op]);
+	return 0;
+}
+
+int where_bind(struct where *w, const struct header *h, const char *file, struct error *e)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		struct condition *c = &w->c[i];
+		c->col = header_need(h, c->column, COLUMN_TYPES, SCALAR, file, e);
+		if (c->col < 0)
+			return -1;
+		const struct column_spec *s = &h->col[c->col];
+		c->missing = header_missing(h, c->column);
+		c->number = parse_number(c->value);
+		if (s->type == U8 && (strcasecmp(c->value, "true") == 0 || strcasecmp(c->value, "false") == 0))
+			c->number = strcasecmp(c->value, "true") == 0;
+		int text = s->type == STR || s->type == CATEGORICAL;
+		c->known = c->op >= WHERE_LT || means_missing(c);
+		if (isnan(c->number) && (c->op >= WHERE_LT || (!text && !means_missing(c))))
+			return error_set(
+				e, "%s: '%s' is not a number, and %s%s compares numbers", file, c->value, c->column, op_text[c->op]);
+		if (s->type == CATEGORICAL && bind_categories(c, s, file, e))
+			return -1;
+		c->known |= s->type != CATEGORICAL;
+	}
+	return 0;
+}
+
+static int row_holds(const struct condition *c, const struct block *b, size_t row)
+{
+	if (c->missing >= 0 && ((const uint8_t *)b->col[c->missing].data)[row])
+		return missing_holds(c);
+	enum column_type t = b->header->col[c->col].type;
+	if (t == CATEGORICAL) {
+		uint32_t code = ((const uint32_t *)b->col[c->col].data)[row];
+		return code == MISSING_CODE ? missing_holds(c) : c->holds[code];
+	}
+	if (t == STR) {
+		size_t n;
+		const char *s = block_str(b, c->col, row, &n);
+		return n ? text_holds(c, s, n) : missing_holds(c);
+	}
+	double v = block_number(b, c->col, row);
+	if (isnan(v))
+		return missing_holds(c);
+	return means_missing(c) ? c->op == WHERE_NE : compare(c, v);
+}
+
+void where_rows(const struct where *w, const struct block *b, uint8_t *keep)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->c[i].first != (int)i)
+			continue;
+		for (size_t row = 0; row < b->rows; row++) {
+			int ok = row_holds(&w->c[i], b, row);
+			for (size_t k = i + 1; k < w->n && !ok; k++)
+				ok = w->c[k].first == (int)i && row_holds(&w->c[k], b, row);
+			keep[row] &= (uint8_t)ok;
+		}
+	}
+}

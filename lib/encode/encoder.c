@@ -1,0 +1,257 @@
+#include "encode/encoder.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Scratch of each thread. */
+struct encoder_scratch {
+	struct rank_cell cell;
+	uint32_t *gene; /* of a row, as u32 */
+	uint32_t *high; /* its counts of TIE_LOW and more */
+	size_t gene_cap, high_cap;
+};
+
+int encoder_init(struct encoder *enc, const struct encoder_options *o, const struct vocab *v, const char *vocab_name, struct error *e)
+{
+	*enc = (struct encoder){.o = *o, .cls = vocab_find(v, "<cls>"), .eos = vocab_find(v, "<eos>"), .narrow = id_type(v->n) == U16};
+	if (o->style == STYLE_AUTO)
+		enc->o.style = enc->cls >= 0 && enc->eos >= 0 ? STYLE_V2 : STYLE_V1;
+	if (enc->o.style == STYLE_V2 && (enc->cls < 0 || enc->eos < 0))
+		return error_set(e, "%s: no token %s, which --vocab-style v2 needs", vocab_name, enc->cls < 0 ? "<cls>" : "<eos>");
+	if (enc->o.style == STYLE_V1)
+		enc->cls = enc->eos = -1;
+	enc->max_len = o->max_len ? (size_t)o->max_len : enc->o.style == STYLE_V2 ? 4096 : 2048;
+	if (o->ties != TIES_MEDIAN && enc->max_len > TIE_MAX)
+		return error_set(
+			e, "--ties random and group are for at most %d tokens a cell, and --max-len is %zu", TIE_MAX, enc->max_len);
+	enc->scratch = xcalloc((size_t)o->threads, sizeof *enc->scratch);
+	return 0;
+}
+
+void encoder_release(struct encoder *enc)
+{
+	for (int i = 0; enc->scratch && i < enc->o.threads; i++) {
+		rank_cell_release(&enc->scratch[i].cell);
+		free(enc->scratch[i].gene);
+		free(enc->scratch[i].high);
+	}
+	free(enc->scratch);
+	free(enc->name);
+	free(enc->map);
+	free(enc->out);
+	free(enc->score);
+	free(enc->tie_of);
+	free(enc->length);
+	free(enc->row);
+	rank_table_release(&enc->table);
+	*enc = (struct encoder){0};
+}
+
+size_t encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids)
+{
+	uint32_t *token = xmalloc(genes->n * sizeof *token);
+	size_t known = 0;
+	for (size_t i = 0; i < genes->n; i++) {
+		const char *id = genes->id[i], *mapped = ids ? idmap_find(ids, id, strlen(id)) : NULL;
+		size_t base;
+		char *plain = ensembl_id(id, strlen(id), &base) ? xstrndup(id, base) : xstrdup(id);
+		int64_t t = mapped ? vocab_find(v, mapped) : -1;
+		if (t < 0)
+			t = vocab_find(v, plain);
+		free(plain);
+		token[i] = t < (int64_t)v->nspecial ? RANK_UNKNOWN : (uint32_t)t;
+		known += token[i] != RANK_UNKNOWN;
+	}
+	rank_table_init(&enc->table, token, genes->n, v->median);
+	free(token);
+	return known;
+}
+
+int encoder_header(
+	struct encoder *enc, struct header *h, const struct header *counts, const char *name, const struct vocab *v, struct error *e)
+{
+	const char *tie = enc->o.ties == TIES_RANDOM ? "tie" : enc->o.ties == TIES_GROUP ? "rank" : NULL;
+	if (counts_find(&enc->in, counts, name, e))
+		return -1;
+	enc->name = xstrdup(name);
+	header_init(h, "tokens");
+	for (size_t i = 0; i < counts->ncol; i++) {
+		const struct column_spec *s = counts->col + i;
+		if (s->shape == RAGGED)
+			continue;
+		if (!strcmp(s->name, "token") || !strcmp(s->name, "value") || (tie && !strcmp(s->name, tie)))
+			return error_set(e, "%s: a column is called %s already", enc->name, s->name);
+		header_add_like(h, s);
+	}
+	enc->token = header_add_ragged(h, "token", id_type(v->n), "token");
+	enc->value = enc->o.value ? header_add_ragged(h, "value", F32, "token") : -1;
+	enc->tie = tie ? header_add_ragged(h, tie, U16, "token") : -1;
+	vocab_copy(&h->vocab, v);
+	cJSON_Delete(h->provenance);
+	h->provenance = cJSON_Duplicate(counts->provenance, 1);
+	enc->map = xmalloc(h->ncol * sizeof *enc->map);
+	header_map(h, counts, enc->map);
+	return 0;
+}
+
+static inline void put(struct encoder *enc, size_t i, uint32_t token)
+{
+	if (enc->narrow)
+		((uint16_t *)enc->out)[i] = (uint16_t)token;
+	else
+		((uint32_t *)enc->out)[i] = token;
+}
+
+enum { TIE_LOW = 4096 }; /* counts below it are marked in a bitmap, the few others are sorted */
+
+static int descending(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return (x < y) - (x > y);
+}
+
+/* tie [n] out: the number of each count [n] among the distinct ones, from 1, the highest first; at most `most`. */
+static void number_ties(struct encoder_scratch *own, uint16_t *tie, const uint32_t *count, size_t n, size_t most)
+{
+	uint64_t low[TIE_LOW / 64] = {0};
+	uint32_t before[TIE_LOW / 64], *high = own->high, nhigh = 0, last = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (count[i] < TIE_LOW)
+			low[count[i] / 64] |= 1ull << count[i] % 64;
+		else
+			high[nhigh++] = count[i];
+	}
+	qsort(high, nhigh, sizeof *high, descending);
+	for (uint32_t i = 0; i < nhigh; i++)
+		if (!i || high[i] != high[last - 1])
+			high[last++] = high[i];
+	for (size_t w = TIE_LOW / 64, k = last; w-- > 0; k += (uint32_t)__builtin_popcountll(low[w]))
+		before[w] = (uint32_t)k;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t x = count[i], w = x / 64;
+		size_t t = x < TIE_LOW ? before[w] + (size_t)__builtin_popcountll(low[w] >> x % 64)
+				       : (size_t)((uint32_t *)bsearch(&x, high, last, sizeof x, descending) - high) + 1;
+		tie[i] = (uint16_t)(t < most ? t : most);
+	}
+}
+
+/* all: sum of the counts of the row */
+static void encode_row(struct encoder *enc, size_t r, uint64_t all, struct encoder_scratch *own)
+{
+	const struct block *b = enc->block;
+	struct rank_cell *c = &own->cell;
+	const uint64_t *start = b->group[enc->in.group].offset;
+	const uint32_t *gene = counts_genes(&enc->in, b, start[r], start[r + 1], &own->gene, &own->gene_cap);
+	const uint32_t *x = (uint32_t *)b->col[enc->in.count].data + start[r];
+	size_t n = start[r + 1] - start[r], most = enc->max_len - (enc->cls >= 0) - (enc->eos >= 0);
+	unsigned repeats = 0;
+	for (size_t i = 1; i < n; i++)
+		repeats |= gene[i] <= gene[i - 1];
+	atomic_fetch_add(&enc->all, all);
+	atomic_fetch_add(&enc->known, all - rank_encode(c, &enc->table, gene, x, n, repeats != 0, enc->o.value || enc->o.ties));
+	enc->length[r] = 0;
+	if (!c->n)
+		return;
+	size_t at = start[r] + 2 * r, k = at, keep = c->n < most ? c->n : most;
+	if (enc->cls >= 0)
+		put(enc, k++, (uint32_t)enc->cls);
+	for (size_t i = 0; i < keep; i++)
+		put(enc, k + i, c->token[i]);
+	if (enc->o.value) {
+		double total = (double)((uint64_t *)b->col[enc->in.total].data)[r];
+		float *v = enc->score;
+		v[at] = 0;
+		for (size_t i = 0; i < keep; i++)
+			v[k + i] = (float)log1p((double)c->count[i] / total * 1e4);
+		if (enc->eos >= 0)
+			v[k + keep] = 0;
+	}
+	if (enc->o.ties) {
+		uint16_t *tie = enc->tie_of;
+		grow(own->high, own->high_cap, keep);
+		tie[at] = 0;
+		number_ties(own, tie + k, c->count, keep, enc->o.ties == TIES_GROUP ? enc->max_len - 1 : TIE_MAX);
+		if (enc->eos >= 0)
+			tie[k + keep] = 0;
+	}
+	k += keep;
+	if (enc->eos >= 0)
+		put(enc, k++, (uint32_t)enc->eos);
+	enc->length[r] = k - at;
+}
+
+#define GROUP 8 /* rows per call of the thread pool */
+
+static void encode_group(void *arg, size_t group, int thread)
+{
+	struct encoder *enc = arg;
+	size_t rows = enc->block->rows, end = (group + 1) * GROUP < rows ? (group + 1) * GROUP : rows;
+	for (size_t r = group * GROUP; r < end; r++) {
+		uint64_t all;
+		if (counts_wrong(&enc->in, enc->block, r, &all)) {
+			size_t first = atomic_load(&enc->wrong);
+			while (r < first && !atomic_compare_exchange_weak(&enc->wrong, &first, r))
+				;
+			break;
+		}
+		encode_row(enc, r, all, enc->scratch + thread);
+	}
+}
+
+/* Append rows row[0..n) of b, with their tokens, to `to`. */
+static void append_rows(struct encoder *enc, const struct block *b, struct block *to, const uint32_t *row, size_t n)
+{
+	int group = to->header->col[enc->token].group;
+	size_t first = to->rows, at = block_items(to, group), items = at, width = enc->narrow ? 2 : 4;
+	const uint64_t *start = b->group[enc->in.group].offset;
+	for (size_t i = 0; i < n; i++)
+		items += enc->length[row[i]];
+	block_take(to, enc->map, b, row, n);
+	block_set_items(to, group, items);
+	for (size_t i = 0; i < n; i++) {
+		size_t len = enc->length[row[i]], from = start[row[i]] + 2 * row[i];
+		memcpy((char *)to->col[enc->token].data + at * width, (char *)enc->out + from * width, len * width);
+		if (enc->o.value)
+			memcpy((float *)to->col[enc->value].data + at, enc->score + from, len * sizeof(float));
+		if (enc->o.ties)
+			memcpy((uint16_t *)to->col[enc->tie].data + at, enc->tie_of + from, len * sizeof(uint16_t));
+		at += len;
+		to->group[group].offset[first + i + 1] = at;
+	}
+}
+
+void encoder_start(struct encoder *enc, const struct block *b)
+{
+	size_t room = block_items(b, enc->in.group) + 2 * b->rows;
+	enc->block = b;
+	enc->out = grow_bytes(enc->out, &enc->out_cap, room, enc->narrow ? 2 : 4);
+	grow(enc->length, enc->length_cap, b->rows);
+	grow(enc->row, enc->row_cap, b->rows);
+	if (enc->o.value)
+		grow(enc->score, enc->score_cap, room);
+	if (enc->o.ties)
+		grow(enc->tie_of, enc->tie_cap, room);
+	atomic_store(&enc->wrong, b->rows);
+	pool_start(&enc->loop, enc->o.threads, (b->rows + GROUP - 1) / GROUP, encode_group, enc);
+}
+
+int encoder_finish(struct encoder *enc, struct block *out, struct error *e)
+{
+	const struct block *b = enc->block;
+	size_t n = 0;
+	pool_finish(&enc->loop);
+	enc->block = NULL;
+	if (enc->wrong < b->rows)
+		return counts_error(&enc->in, b, enc->wrong, enc->name, enc->cells, e);
+	for (size_t i = 0; i < b->rows; i++) {
+		if (enc->length[i] || enc->o.keep_empty)
+			enc->row[n++] = (uint32_t)i;
+		enc->tokens += enc->length[i];
+		enc->full += enc->length[i] == enc->max_len;
+	}
+	append_rows(enc, b, out, enc->row, n);
+	enc->cells += b->rows;
+	enc->kept += n;
+	return 0;
+}

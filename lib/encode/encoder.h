@@ -1,0 +1,82 @@
+/*
+ * Counts blocks to tokens blocks: the genes of each cell in the order of rank.h, cut to a length, with the special tokens around them.
+ *
+ *     encoder_init, encoder_header, encoder_match     once
+ *     encoder_start, encoder_finish                   for each block of counts
+ *
+ * Ties. Genes of equal count stand in the order of their medians, so the place of a gene tells its median. The tie of a token is the
+ * number of its count among the distinct counts of the cell, from 1, the highest count first; special tokens have 0. Column `tie` is for
+ * readers that draw an order of equal counts (ties.h); column `rank` is the position that the model takes, one for all genes of a tie.
+ */
+#ifndef ENCODER_H
+#define ENCODER_H
+
+#include "base/idmap.h"
+#include "base/threads.h"
+#include "encode/rank.h"
+#include "stream/counts.h"
+
+#include <stdatomic.h>
+
+enum { STYLE_AUTO = -1, STYLE_V1, STYLE_V2 };
+enum ties { TIES_MEDIAN, TIES_RANDOM, TIES_GROUP };
+
+#define TIE_MAX 65535 /* ties are u16 */
+
+struct encoder_options {
+	int style;         /* STYLE_V2: <cls> before, <eos> after the genes; STYLE_AUTO: V2 if the vocabulary has both tokens */
+	long long max_len; /* most tokens of a cell, special tokens included; 0: 2,048 for V1, 4,096 for V2 */
+	int ties;          /* enum ties: TIES_RANDOM adds the column tie, TIES_GROUP the column rank, which is below max_len */
+	int value;         /* add the column value: log(1 + count / n_counts * 1e4), 0 for special tokens */
+	int keep_empty;    /* keep cells without a known gene; they have no tokens */
+	int threads;
+};
+
+struct encoder {
+	struct encoder_options o;
+	struct counts_columns in; /* columns of the counts */
+	char *name;               /* of their stream, for messages */
+	struct rank_table table;
+	size_t max_len;
+	int64_t cls, eos;      /* -1: none */
+	int narrow;            /* tokens are u16 */
+	int token, value, tie; /* columns of the tokens stream; value, tie (or rank): -1 without */
+	int *map;              /* columns of the counts for those of the tokens */
+
+	uint64_t cells, kept, tokens, full; /* cells read, cells written, tokens written, cells of max_len tokens */
+	atomic_ullong known, all;           /* counts of genes with a token; of all genes */
+
+	/* of one block */
+	const struct block *block; /* NULL: none is being encoded */
+	struct pool_loop loop;
+	void *out; /* tokens of row r: out[start[r] + 2 r ...], u16 or u32 */
+	float *score;
+	uint16_t *tie_of;
+	size_t *length; /* [rows] tokens */
+	uint32_t *row;  /* rows to keep */
+	size_t out_cap, score_cap, tie_cap, length_cap, row_cap;
+	atomic_size_t wrong;             /* first row with a count above n_counts; rows of the block: none */
+	struct encoder_scratch *scratch; /* [threads] */
+};
+
+/* For vocabulary v, called `vocab_name` in messages. -1 with e set if it lacks a token that V2 needs, or
+ * if ties are wanted of more than TIE_MAX tokens. */
+int encoder_init(struct encoder *enc, const struct encoder_options *o, const struct vocab *v, const char *vocab_name, struct error *e);
+void encoder_release(struct encoder *enc); /* accepts a zeroed struct */
+
+/* The header of the tokens stream (h is zeroed or released before) for a counts stream with header `counts`, called `name` in messages:
+ * the columns of cells and the provenance are the same; lists other than gene and count are left out. -1 with e set if it is no counts
+ * stream, or if a column has the name of a new one already. */
+int encoder_header(
+	struct encoder *enc, struct header *h, const struct header *counts, const char *name, const struct vocab *v, struct error *e);
+
+/* Which token each gene of the counts is: by its id without the version of an Ensembl id; with `ids` (or NULL), first by the id that this
+ * table gives it. Every gene of v has a median. Returns how many genes have a token. */
+size_t encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids);
+
+/* Begin to encode the cells of block b, on other threads if there are some. b must stay as it is until encoder_finish. That waits, and
+ * appends the cells to `out`, which has the header of encoder_header. -1 with e set if a count is above n_counts. */
+void encoder_start(struct encoder *enc, const struct block *b);
+int encoder_finish(struct encoder *enc, struct block *out, struct error *e);
+
+#endif

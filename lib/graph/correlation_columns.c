@@ -1,0 +1,124 @@
+#include "graph/correlation_columns.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gene_sum {
+	uint32_t token, cells;
+	uint64_t sum; /* of the column of X */
+};
+
+static int by_sum_down(const void *a, const void *b)
+{
+	const struct gene_sum *p = a, *q = b;
+	if (p->sum != q->sum)
+		return p->sum < q->sum ? 1 : -1;
+	return (p->token > q->token) - (p->token < q->token);
+}
+
+static int by_cells_down(const void *a, const void *b)
+{
+	const struct gene_sum *p = a, *q = b;
+	if (p->cells != q->cells)
+		return p->cells < q->cells ? 1 : -1;
+	return (p->token > q->token) - (p->token < q->token);
+}
+
+/* First cell of part i of n. */
+static uint32_t part(const struct corpus *c, uint32_t i, uint32_t n)
+{
+	return (uint32_t)((uint64_t)c->n * i / n);
+}
+
+/* Kept genes first, in falling order of cells. count [parts, vocab]: cells of each part of the corpus that have the gene. */
+static struct gene_sum *choose_genes(
+	const struct corpus *c, uint32_t vocab, uint32_t min_cells, uint32_t top_genes, uint32_t *count, uint32_t parts, uint32_t *kept)
+{
+	struct gene_sum *g = xcalloc(vocab, sizeof *g);
+#pragma omp parallel for schedule(static, 1)
+	for (uint32_t i = 0; i < parts; i++) {
+		uint64_t *sum = xcalloc(vocab, sizeof *sum);
+		uint32_t *mine = count + (size_t)i * vocab;
+		for (uint32_t j = part(c, i, parts); j < part(c, i + 1, parts); j++)
+			for (uint32_t k = 0; k < c->cell[j].n; k++) {
+				uint32_t t = corpus_token(c, j, k);
+				mine[t]++;
+				sum[t] += c->max_len - (k + 1);
+			}
+#pragma omp critical
+		for (uint32_t t = 0; t < vocab; t++) {
+			g[t].cells += mine[t];
+			g[t].sum += sum[t];
+		}
+		free(sum);
+	}
+	uint32_t n = 0;
+	for (uint32_t t = 0; t < vocab; t++) {
+		g[t].token = t;
+		if (g[t].cells && g[t].cells >= min_cells)
+			g[n++] = g[t];
+	}
+	qsort(g, n, sizeof *g, by_sum_down);
+	if (top_genes && n > top_genes)
+		n = top_genes;
+	qsort(g, n, sizeof *g, by_cells_down);
+	*kept = n;
+	return g;
+}
+
+int correlation_columns_init(
+	struct correlation_columns *x, const struct corpus *c, uint32_t vocab, uint32_t min_cells, uint32_t top_genes, struct error *e)
+{
+	if (c->n > CORRELATION_CELLS_MAX)
+		return error_set(e, "%u cells, expected at most %u", c->n, CORRELATION_CELLS_MAX);
+	*x = (struct correlation_columns){.n = c->n, .max_len = c->max_len};
+	uint32_t parts = (uint32_t)omp_get_max_threads(), *count = xcalloc((size_t)parts * vocab, sizeof *count);
+	struct gene_sum *g = choose_genes(c, vocab, min_cells, top_genes, count, parts, &x->genes);
+	x->token = xcalloc(x->genes, sizeof *x->token);
+	x->offset = xcalloc((size_t)x->genes + 1, sizeof *x->offset);
+	/* at [parts, vocab]: index of a part's next entry. Parts are in order, so entries are in order of the cells. */
+	uint64_t *at = xcalloc((size_t)parts * vocab, sizeof *at);
+	memset(at, 0xff, (size_t)parts * vocab * sizeof *at);
+	for (uint32_t j = 0; j < x->genes; j++) {
+		x->token[j] = g[j].token;
+		uint64_t to = x->offset[j];
+		for (uint32_t i = 0; i < parts; i++) {
+			at[(size_t)i * vocab + g[j].token] = to;
+			to += count[(size_t)i * vocab + g[j].token];
+		}
+		x->offset[j + 1] = to;
+	}
+	free(g);
+	free(count);
+	x->cell = xlarge(x->offset[x->genes], sizeof *x->cell);
+	x->pos = xlarge(x->offset[x->genes], sizeof *x->pos);
+#pragma omp parallel for schedule(static, 1)
+	for (uint32_t i = 0; i < parts; i++)
+		for (uint32_t j = part(c, i, parts); j < part(c, i + 1, parts); j++)
+			for (uint32_t k = 0; k < c->cell[j].n; k++) {
+				uint64_t *to = &at[(size_t)i * vocab + corpus_token(c, j, k)];
+				if (*to == UINT64_MAX)
+					continue;
+				x->cell[*to] = j;
+				x->pos[(*to)++] = (uint16_t)(k + 1);
+			}
+	free(at);
+	for (uint32_t j = 0; j < x->genes; j++)
+		for (uint64_t k = x->offset[j] + 1; k < x->offset[j + 1]; k++)
+			if (x->cell[k] == x->cell[k - 1]) {
+				error_set(e, "cell %llu: token %u twice", (unsigned long long)c->cell[x->cell[k]].cell, x->token[j]);
+				correlation_columns_release(x);
+				return -1;
+			}
+	return 0;
+}
+
+void correlation_columns_release(struct correlation_columns *x)
+{
+	free(x->token);
+	free(x->offset);
+	free(x->cell);
+	free(x->pos);
+	*x = (struct correlation_columns){0};
+}

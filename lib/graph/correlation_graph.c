@@ -1,0 +1,207 @@
+#include "graph/correlation_graph.h"
+
+#include "base/clock.h"
+#include "graph/correlation_screen.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- exact scores ---- */
+
+struct pair {
+	uint32_t u, v; /* as in struct correlation_pair */
+	uint32_t overlap;
+	float rho; /* over those cells */
+	double c;  /* |C| */
+	int wanted;
+};
+
+struct scratch {
+	uint16_t *where;        /* [cells] position of gene u, 0 absent */
+	uint16_t *a, *b;        /* [cells] positions of both where both are */
+	uint32_t *count, *rank; /* [2, max_len + 1]; the counts are 0 between the pairs */
+};
+
+/* Doubled average ranks by position, and n Q - S^2, from the counts by position, which become 0. (Both genes are ranked by position instead
+ * of by value, which is the reverse order and gives the same correlation.) Q is at most 4 m^3 < 2^64, see CORRELATION_CELLS_MAX. */
+static __int128 rank_counts(uint32_t *restrict count, uint32_t *restrict rank, uint32_t L, uint64_t m)
+{
+	uint64_t below = 0, Q = 0, S = m * (m + 1);
+	for (uint32_t pos = 1; pos <= L; pos++) {
+		uint64_t v = 2 * below + count[pos] + 1;
+		rank[pos] = (uint32_t)v;
+		Q += count[pos] * v * v;
+		below += count[pos];
+		count[pos] = 0;
+	}
+	return (__int128)m * Q - (__int128)S * S;
+}
+
+/* The sum of the products of two ranks, by the positions of the m cells with both genes. */
+static uint64_t sum_products(const struct scratch *s, uint32_t m, const uint32_t *ra, const uint32_t *rb)
+{
+	uint64_t P = 0;
+	for (uint32_t i = 0; i < m; i++)
+		P += (uint64_t)ra[s->a[i]] * rb[s->b[i]];
+	return P;
+}
+
+/* Spearman over the m cells with both genes. */
+static float local_rho(struct scratch *s, uint32_t m, uint32_t L)
+{
+	uint32_t *ca = s->count, *cb = s->count + L + 1, *ra = s->rank, *rb = s->rank + L + 1;
+	for (uint32_t i = 0; i < m; i++) {
+		ca[s->a[i]]++;
+		cb[s->b[i]]++;
+	}
+	__int128 da = rank_counts(ca, ra, L, m), db = rank_counts(cb, rb, L, m), S = (__int128)m * ((uint64_t)m + 1);
+	if (da <= 0 || db <= 0)
+		return 0;
+	return (float)((double)((__int128)m * sum_products(s, m, ra, rb) - S * S) / (sqrt((double)da) * sqrt((double)db)));
+}
+
+/* The positions of both genes in the cells that have both, to s->a and s->b; returns how many. s->where: the positions of the one, v: the
+ * other. */
+static uint32_t both(struct scratch *s, const struct correlation_columns *x, uint32_t v)
+{
+	const uint32_t *cell = x->cell;
+	const uint16_t *pos = x->pos, *where = s->where;
+	uint16_t *restrict a = s->a, *restrict b = s->b;
+	uint32_t m = 0;
+#pragma GCC unroll 8
+	for (uint64_t i = x->offset[v], end = x->offset[v + 1]; i < end; i++) {
+		uint16_t w = where[cell[i]];
+		a[m] = w;
+		b[m] = pos[i];
+		m += w != 0;
+	}
+	return m;
+}
+
+static void score(struct pair *p, struct scratch *s, const struct correlation_columns *x, const struct correlation_ranks *k,
+	const struct correlation_params *par)
+{
+	size_t L = x->max_len + 1;
+	p->overlap = both(s, x, p->v);
+	uint64_t P = sum_products(s, p->overlap, k->r + p->u * L, k->r + p->v * L);
+	__int128 num = (__int128)x->n * P - (__int128)k->S[p->u] * k->S[p->v];
+	p->c = fabs((double)num / (sqrt(k->D[p->u]) * sqrt(k->D[p->v])));
+	if (p->overlap >= par->min_overlap && p->overlap && p->c >= par->rho_min)
+		p->rho = local_rho(s, p->overlap, x->max_len);
+}
+
+/* Pairs are in order of u, so the positions of u by cell are computed once for all its pairs. */
+static void score_pairs(struct pair *pair, size_t n, const struct correlation_columns *x, const struct correlation_ranks *k,
+	const struct correlation_params *p)
+{
+	size_t *first = xcalloc((size_t)x->genes + 1, sizeof *first), i = 0;
+	for (uint32_t u = 0; u <= x->genes; u++) {
+		while (i < n && pair[i].u < u)
+			i++;
+		first[u] = i;
+	}
+#pragma omp parallel
+	{
+		size_t L = x->max_len + 1;
+		struct scratch s = {
+			xcalloc(x->n, 2), xcalloc((size_t)x->n + 1, 2), xcalloc((size_t)x->n + 1, 2), xcalloc(2 * L, 4), xcalloc(2 * L, 4)};
+#pragma omp for schedule(dynamic)
+		for (uint32_t u = 0; u < x->genes; u++) {
+			if (first[u] == first[u + 1])
+				continue;
+			for (uint64_t c = x->offset[u]; c < x->offset[u + 1]; c++)
+				s.where[x->cell[c]] = x->pos[c];
+			for (size_t j = first[u]; j < first[u + 1]; j++)
+				score(&pair[j], &s, x, k, p);
+			for (uint64_t c = x->offset[u]; c < x->offset[u + 1]; c++)
+				s.where[x->cell[c]] = 0;
+		}
+		free(s.where);
+		free(s.a);
+		free(s.b);
+		free(s.count);
+		free(s.rank);
+	}
+	free(first);
+}
+
+/* ---- choosing edges ---- */
+
+struct scored {
+	double c;
+	uint32_t token; /* of the other gene */
+	struct pair *pair;
+};
+
+static int by_score_down(const void *a, const void *b)
+{
+	const struct scored *p = a, *q = b;
+	if (p->c != q->c)
+		return p->c < q->c ? 1 : -1;
+	return (p->token > q->token) - (p->token < q->token);
+}
+
+/* Mark the pairs that satisfy the two criteria and are among the first `neighbours` of one of their genes. */
+static void choose(struct pair *pair, size_t n, const struct correlation_columns *x, const struct correlation_params *p)
+{
+	uint64_t *offset = xcalloc((size_t)x->genes + 2, sizeof *offset);
+	struct scored *s = xcalloc(2 * n, sizeof *s);
+	for (size_t i = 0; i < n; i++) {
+		offset[pair[i].u + 2]++;
+		offset[pair[i].v + 2]++;
+	}
+	for (uint32_t g = 0; g < x->genes; g++)
+		offset[g + 2] += offset[g + 1];
+	for (size_t i = 0; i < n; i++) {
+		s[offset[pair[i].u + 1]++] = (struct scored){pair[i].c, x->token[pair[i].v], &pair[i]};
+		s[offset[pair[i].v + 1]++] = (struct scored){pair[i].c, x->token[pair[i].u], &pair[i]};
+	}
+	for (uint32_t g = 0; g < x->genes; g++) {
+		struct scored *at = s + offset[g];
+		size_t have = offset[g + 1] - offset[g];
+		qsort(at, have, sizeof *at, by_score_down);
+		for (size_t i = 0; i < have && i < p->neighbours; i++) {
+			struct pair *q = at[i].pair;
+			q->wanted |= q->c >= p->rho_min && q->overlap >= p->min_overlap && q->overlap;
+		}
+	}
+	free(offset);
+	free(s);
+}
+
+static int by_token(const void *a, const void *b)
+{
+	const struct edge *p = a, *q = b;
+	return p->u != q->u ? (p->u > q->u) - (p->u < q->u) : (p->v > q->v) - (p->v < q->v);
+}
+
+struct edge *correlation_edges(
+	const struct correlation_columns *x, const struct correlation_params *p, size_t *n, struct correlation_stats *stats)
+{
+	struct correlation_ranks k;
+	double start = clock_seconds();
+	correlation_ranks_init(&k, x);
+	size_t npair, m = 0;
+	struct correlation_pair *screened = correlation_screen(&k, p->neighbours, p->rho_min, &npair);
+	struct pair *pair = xcalloc(npair, sizeof *pair);
+	for (size_t i = 0; i < npair; i++)
+		pair[i] = (struct pair){.u = screened[i].u, .v = screened[i].v};
+	free(screened);
+	double half = clock_seconds();
+	score_pairs(pair, npair, x, &k, p);
+	choose(pair, npair, x, p);
+	struct edge *edge = xcalloc(npair, sizeof *edge);
+	for (size_t i = 0; i < npair; i++) {
+		if (!pair[i].wanted || (p->positive && pair[i].rho < 0))
+			continue;
+		uint32_t a = x->token[pair[i].u], b = x->token[pair[i].v];
+		edge[m++] = (struct edge){a < b ? a : b, a < b ? b : a, pair[i].rho, pair[i].overlap};
+	}
+	qsort(edge, m, sizeof *edge, by_token);
+	free(pair);
+	correlation_ranks_release(&k);
+	*n = m;
+	*stats = (struct correlation_stats){npair, half - start, clock_seconds() - half};
+	return edge;
+}

@@ -1,0 +1,98 @@
+#include "mask/masked.h"
+
+#include "base/digest.h"
+#include "base/json.h"
+#include "label/label.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int masked_info_parse(struct masked_info *m, const struct header *h, const char *name, struct error *e)
+{
+	const cJSON *o = cJSON_GetObjectItemCaseSensitive(h->extra, "loader");
+	if (!cJSON_IsObject(o) || !cJSON_GetObjectItemCaseSensitive(o, "steps"))
+		return error_set(
+			e, "%s: the header does not say how many steps there are (no loader.steps): expected a stream of maskgen", name);
+	if (json_whole(o, "rows", 0, &m->rows) || json_whole(o, "epochs", 0, &m->epochs) || json_whole(o, "batch", 0, &m->batch) ||
+		json_whole(o, "shards", 1, &m->shards) || json_whole(o, "shard", 0, &m->shard) || json_whole(o, "steps", 0, &m->steps) ||
+		json_whole(o, "first_step", 0, &m->first_step))
+		return error_set(e, "%s: header: loader: expected whole numbers", name);
+	if (m->first_step > m->steps || m->shard >= m->shards)
+		return error_set(e, "%s: header: loader: step %llu of %llu, shard %llu of %llu", name, (unsigned long long)m->first_step,
+			(unsigned long long)m->steps, (unsigned long long)m->shard, (unsigned long long)m->shards);
+	return 0;
+}
+
+const cJSON *masked_value(const struct header *h, const char *key)
+{
+	return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), key);
+}
+
+#define CLASSES_MAX 4096 /* a column with more values is not a label */
+
+struct class_counts {
+	struct labels labels;
+	struct classes classes;
+	uint64_t *n; /* [CLASSES_MAX] */
+};
+
+static void add_rows(struct class_counts *c, const struct block *b)
+{
+	for (size_t row = 0; row < b->rows && c->classes.n <= CLASSES_MAX; row++) {
+		uint32_t y = labels_at(&c->labels, b, row);
+		if (y < CLASSES_MAX)
+			c->n[y]++;
+	}
+}
+
+static void put_counts(cJSON *o, const struct class_counts *c)
+{
+	if (c->classes.n > CLASSES_MAX)
+		return;
+	cJSON *names = cJSON_AddObjectToObject(o, c->labels.spec->name);
+	uint32_t *order = classes_sorted(&c->classes);
+	for (size_t k = 0; k < c->classes.n; k++)
+		cJSON_AddNumberToObject(names, c->classes.name[order[k]], (double)c->n[order[k]]);
+	free(order);
+}
+
+int masked_count_classes(struct header *h, struct stream *in, char *const *column, size_t n, struct error *e)
+{
+	size_t nc = 0;
+	int bad = 0;
+	struct class_counts *c = xcalloc(n, sizeof *c);
+	struct block b = {0};
+	cJSON *o = cJSON_AddObjectToObject(cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), "classes");
+	for (size_t i = 0; i < n; i++) /* floats and lists are not labels */
+		if (labels_init(&c[nc].labels, stream_header(in), column[i], &c[nc].classes, "", NULL) == 0)
+			c[nc++].n = xcalloc(CLASSES_MAX, sizeof *c->n);
+	for (size_t k = 0; nc && !bad && k < stream_blocks(in); k++) {
+		bad = stream_read_at(in, k, &b, e);
+		for (size_t i = 0; i < nc && !bad; i++)
+			add_rows(&c[i], &b);
+	}
+	for (size_t i = 0; i < nc; i++) {
+		put_counts(o, &c[i]);
+		labels_release(&c[i].labels);
+		classes_release(&c[i].classes);
+		free(c[i].n);
+	}
+	block_release(&b);
+	free(c);
+	return bad;
+}
+
+void masked_digest(const struct header *h, char hex[33])
+{
+	cJSON *j = cJSON_CreateObject(), *loader = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), 1);
+	cJSON_DeleteItemFromObjectCaseSensitive(loader, "first_step");
+	cJSON_DeleteItemFromObjectCaseSensitive(loader, "shard");
+	vocab_digest(&h->vocab, hex);
+	cJSON_AddItemToObject(j, "loader", loader ? loader : cJSON_CreateNull());
+	cJSON_AddStringToObject(j, "vocab", hex);
+	cJSON_AddItemReferenceToObject(j, "provenance", h->provenance);
+	char *text = cJSON_PrintUnformatted(j);
+	digest_bytes(text, strlen(text), hex);
+	free(text);
+	cJSON_Delete(j);
+}

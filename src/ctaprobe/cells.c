@@ -1,0 +1,409 @@
+/*
+ * ctaprobe cells: score embeddings by a probe of a column of labels (logistic regression) or of numbers (ridge regression). It is trained
+ * and tested on two streams, or by cross-validation on one stream.
+ */
+#include "cells.h"
+#include "cli_blas.h"
+
+#include "label/folds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct error e;
+
+/* ---- options ---- */
+
+struct settings cells_set = {.nfold = 5, .max_iter = 5000, .inverse_penalty = 1, .penalty = 1, .tol = 1e-4};
+static const char *train_path, *test_path, *predictions_path;
+static int json;
+
+static struct option_def cells_options[] = {
+	{0, "Cells", OPT_GROUP},
+	{'l', "label", OPT_STRING, &cells_set.label, "COL", "the column of classes to predict", .changes = 1},
+	{0, "target", OPT_STRING, &cells_set.target, "COL", "instead: the column of numbers to predict, by ridge regression", .changes = 1},
+	{0, "folds", OPT_INT, &cells_set.nfold, "K", "folds of the cross-validation (default 5)", 2, 1000, .changes = 1},
+	{0, "group", OPT_STRING, &cells_set.group, "COL",
+		"keep all cells of each group of COL, such as a donor, in one fold; score groups too", .changes = 1},
+	{0, "train", OPT_STRING, &train_path, "FILE", "train on FILE instead of the input; needs --test"},
+	{0, "test", OPT_STRING, &test_path, "FILE", "test on FILE instead of cross-validation"},
+	{0, "Probe", OPT_GROUP},
+	{'C', "inverse-penalty", OPT_REAL, &cells_set.inverse_penalty, "X", "with --label: inverse strength of the L2 penalty (default 1)",
+		1e-12, 1e12, .changes = 1},
+	{0, "penalty", OPT_REAL, &cells_set.penalty, "X", "with --target: strength of the L2 penalty (default 1)", 1e-12, 1e12,
+		.changes = 1},
+	{0, "search", OPT_INT, &cells_set.search, "K", "choose the penalty by cross-validation with K folds of the training cells", 2, 1000,
+		.changes = 1},
+	{0, "nearest", OPT_INT, &cells_set.nearest, "K",
+		"with --label: instead of a regression, the class of most of the K nearest training cells", 1, 10000, .changes = 1},
+	{0, "standardize", OPT_FLAG, &cells_set.standardize, NULL, "standardise the features by the training cells (default: unchanged)",
+		.changes = 1},
+	{0, "tol", OPT_REAL, &cells_set.tol, "X", "stop when no element of the gradient exceeds X (default 1e-4)", 0, 1e6, .changes = 1},
+	{0, "max-iter", OPT_INT, &cells_set.max_iter, "N", "stop after N iterations of L-BFGS (default 5000)", 1, 1e6, .changes = 1},
+	{0, "Scores", OPT_GROUP},
+	{0, "rare", OPT_INT, &cells_set.rare, "N", "number of rarest classes in f1_rare (default: a third of the classes)", 1, 1e6,
+		.changes = 1},
+	{0, "bootstrap", OPT_INT, &cells_set.replicates, "N",
+		"95 % intervals of the scores from N draws of groups (without --group: of cells)", 2, 1e6, .changes = 1},
+	{0, "replicates", OPT_STRING, &cells_set.replicates_path, "FILE",
+		"with --bootstrap, also write the scores of each draw as a table"},
+	{0, "Output", OPT_GROUP},
+	{0, "predictions", OPT_STRING, &predictions_path, "FILE", "also write a prediction stream of the tested cells"},
+	{0, "coefficients", OPT_STRING, &cells_set.coefficients, "FILE", "with --test, also write the weights as a table"},
+	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
+	{0},
+};
+struct cli cells_cli = {.name = "ctaprobe cells",
+	.operands = "[FILE]",
+	.options = cells_options,
+	.common = CLI_OUT | CLI_SEED | CLI_THREADS,
+	.features = "libLBFGS, LAPACK",
+	.summary = "Score embeddings by a linear probe of a column of labels or numbers."};
+
+/* ---- splits ---- */
+
+static uint32_t *all_rows(size_t n)
+{
+	uint32_t *row = xmalloc(n * sizeof *row);
+	for (size_t i = 0; i < n; i++)
+		row[i] = (uint32_t)i;
+	return row;
+}
+
+void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, const char *what)
+{
+	uint32_t *y = xmalloc(n * sizeof *y), *g = xmalloc(n * sizeof *g), seed = (uint32_t)cells_cli.seed;
+	uint64_t *cell = xmalloc(n * sizeof *cell);
+	for (size_t i = 0; i < n; i++) {
+		y[i] = d->y[row[i]];
+		g[i] = d->group ? d->group[row[i]] : 0;
+		cell[i] = d->cell[row[i]];
+	}
+	size_t k = close_gaps(y, n), groups = d->group ? close_gaps(g, n) : n;
+	if (groups < nfold)
+		die("%s: %s%s%zu %s%s for %zu folds", stream_name(d->s), what, *what ? ": " : "", groups,
+			d->group ? "group" : "labelled cell", groups == 1 ? "" : "s", nfold);
+	if (d->group)
+		folds_grouped(fold, y, g, n, k, groups, nfold, seed);
+	else
+		folds_stratified(fold, y, cell, n, k, nfold, seed);
+	free(y);
+	free(g);
+	free(cell);
+}
+
+size_t fold_rows(const uint32_t *fold, uint32_t f, const uint32_t *row, size_t n, uint32_t *train, uint32_t *test)
+{
+	size_t trained = 0, tested = 0;
+	for (size_t i = 0; i < n; i++)
+		if (fold[i] == f)
+			test[tested++] = row[i];
+		else
+			train[trained++] = row[i];
+	return trained;
+}
+
+static void result_init(struct result *r, const struct embeddings *train, const struct embeddings *test, size_t k)
+{
+	*r = (struct result){.k = k, .train_cells = train->n};
+	if (!k) {
+		r->expected = xmalloc(test->n * sizeof *r->expected);
+		return;
+	}
+	r->predicted = xmalloc(test->n * sizeof *r->predicted);
+	r->logit = xmalloc(test->n * k * sizeof *r->logit);
+	r->frequency = xcalloc(k, sizeof *r->frequency);
+	for (size_t i = 0; i < train->n; i++)
+		r->frequency[train->y[i]]++;
+}
+
+static void result_release(struct result *r)
+{
+	free(r->predicted);
+	free(r->logit);
+	free(r->frequency);
+	free(r->expected);
+	free(r->penalty);
+	free(r->auroc);
+	metrics_release(&r->metrics);
+}
+
+static void fit_split(struct result *r, const struct split *s, const struct classes *c)
+{
+	if (cells_set.target)
+		target_fit(r, s);
+	else if (cells_set.nearest)
+		nearest_fit(r, s, c);
+	else
+		classes_fit(r, s, c);
+}
+
+static void train_test(struct result *r, const struct embeddings *train, const struct embeddings *test, const struct classes *c)
+{
+	uint32_t *a = all_rows(train->n), *b = all_rows(test->n);
+	struct split s = {.from = train, .to = test, .train = a, .n = train->n, .test = b, .m = test->n, .what = "training"};
+	fit_split(r, &s, c);
+	free(a);
+	free(b);
+}
+
+static void cross_validate(struct result *r, const struct embeddings *d, const struct classes *c, uint32_t *fold)
+{
+	uint32_t *train = xmalloc(d->n * sizeof *train), *test = xmalloc(d->n * sizeof *test), *all = all_rows(d->n);
+	size_t few = 0, nfold = (size_t)cells_set.nfold;
+	for (size_t k = 0; k < r->k; k++)
+		few += r->frequency[k] < nfold;
+	if (few)
+		warn("%s: %zu of %zu classes have fewer cells than there are folds (%zu)", stream_name(d->s), few, r->k, nfold);
+	for (uint32_t f = 0; f < nfold; f++) {
+		char *what = xasprintf("fold %u of %zu", f + 1, nfold);
+		struct split s = {.from = d, .to = d, .train = train, .test = test, .what = what};
+		s.n = fold_rows(fold, f, all, d->n, train, test);
+		s.m = d->n - s.n;
+		fit_split(r, &s, c);
+		free(what);
+	}
+	free(train);
+	free(test);
+	free(all);
+}
+
+/* ---- output ---- */
+
+/* The header of the tested stream with predictions instead of vectors. */
+static void predictions_header(struct header *h, const struct header *from, const struct classes *c, const uint32_t *fold)
+{
+	static const char *const replaced[] = {"x", "logit", "expected", "fold"};
+	header_copy(h, from);
+	for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
+		header_drop(h, replaced[i]);
+	free(h->kind);
+	h->kind = xstrdup("prediction");
+	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "labels");
+	if (cells_set.target) {
+		header_add(h, "expected", F64);
+	} else {
+		header_add_fixed(h, "logit", F32, (uint32_t)c->n);
+		cJSON_AddItemToObject(h->extra, "labels", cJSON_CreateStringArray((const char *const *)c->name, (int)c->n));
+	}
+	if (fold)
+		header_add(h, "fold", U32);
+	cli_provenance(&cells_cli, h, "");
+}
+
+/* Fill the new columns of the block's n rows, which are cells at, at + 1, ... */
+static void fill_predictions(struct block *b, const struct result *r, const uint32_t *fold, size_t at, size_t n)
+{
+	const struct header *h = b->header;
+	int logit = header_find(h, "logit"), expected = header_find(h, "expected"), in = header_find(h, "fold");
+	for (size_t i = 0; i < n; i++) {
+		if (fold)
+			((uint32_t *)b->col[in].data)[i] = fold[at + i] + 1;
+		if (!r->k)
+			((double *)b->col[expected].data)[i] = r->expected[at + i];
+		for (size_t c = 0; c < r->k; c++)
+			((float *)b->col[logit].data)[i * r->k + c] = (float)r->logit[(at + i) * r->k + c];
+	}
+}
+
+static void write_predictions(const struct embeddings *d, const struct result *r, const struct classes *c, const uint32_t *fold)
+{
+	struct header h;
+	struct block in = {0}, out = {0};
+	predictions_header(&h, stream_header(d->s), c, fold);
+	struct stream *to = stream_create(predictions_path, &h, 0, &e);
+	if (!to)
+		die("%s", e.msg);
+	int *map = xmalloc(h.ncol * sizeof *map);
+	header_map(stream_header(to), stream_header(d->s), map);
+	for (size_t i = 0; i < h.ncol; i++) /* a new column may have the name and type of one that was there */
+		if (!strcmp(h.col[i].name, "logit") || !strcmp(h.col[i].name, "expected") || !strcmp(h.col[i].name, "fold"))
+			map[i] = -1;
+	uint32_t *row = xmalloc(d->n * sizeof *row);
+	size_t at = 0, first = 0;
+	for (size_t k = 0; k < stream_blocks(d->s); k++) {
+		if (stream_read_at(d->s, k, &in, &e))
+			die("%s", e.msg);
+		size_t n = 0;
+		while (at + n < d->n && d->row[at + n] < first + in.rows) {
+			row[n] = (uint32_t)(d->row[at + n] - first);
+			n++;
+		}
+		block_reset(&out, stream_header(to));
+		block_take(&out, map, &in, row, n);
+		fill_predictions(&out, r, fold, at, n);
+		at += n;
+		first += in.rows;
+		if (n && stream_write(to, &out, &e))
+			die("%s", e.msg);
+	}
+	if (stream_commit(to, &e))
+		die("%s", e.msg);
+	stream_free(to);
+	block_release(&in);
+	block_release(&out);
+	header_release(&h);
+	free(map);
+	free(row);
+}
+
+static void print_metrics(
+	const struct embeddings *tested, struct result *r, const struct classes *c, const uint32_t *fold, size_t unlabelled)
+{
+	cJSON *j = cJSON_CreateObject();
+	if (cells_set.target)
+		target_scores(j, tested, r);
+	else
+		classes_scores(j, tested, r, fold);
+	if (fold)
+		cJSON_AddItemToObject(j, "folds", report_number((double)cells_set.nfold));
+	cJSON_AddItemToObject(j, "cells", report_number((double)tested->n));
+	cJSON_AddItemToObject(j, "train_cells", report_number((double)r->train_cells));
+	cJSON_AddItemToObject(j, "unlabelled", report_number((double)unlabelled));
+	if (cells_set.search) {
+		const char *key = cells_set.target ? "penalty" : "inverse_penalty";
+		char *list = xasprintf("%s_fold", key);
+		if (fold)
+			cJSON_AddItemToObject(j, list, report_numbers(r->penalty, r->fits));
+		else
+			cJSON_AddItemToObject(j, key, report_number(r->penalty[0]));
+		free(list);
+	}
+	if (r->k) {
+		cJSON_AddItemToObject(j, "iterations", report_number(r->iterations));
+		cJSON_AddBoolToObject(j, "converged", r->converged == (int)r->fits && !r->unfinished);
+		classes_details(j, r, c);
+	}
+	report_write(&cells_cli, j, json);
+}
+
+/* ---- main ---- */
+
+static void check_options(void)
+{
+	if (!cells_set.label == !cells_set.target)
+		usage_error("name the column to predict: --label COL of classes, or --target COL of numbers");
+	if (train_path && !test_path)
+		usage_error("--train needs --test FILE");
+	if (cells_cli.noperand > 1)
+		usage_error("one stream of embeddings at a time; join several with scsample");
+	struct settings *o = &cells_set;
+	if (test_path)
+		refuse("is for cross-validation: it excludes --test", &o->nfold);
+	if (o->target)
+		refuse("is for --label: it excludes --target", &o->inverse_penalty, &o->tol, &o->max_iter, &o->rare, &o->coefficients,
+			&o->replicates, &o->nearest);
+	if (o->nearest)
+		refuse("is for a regression: it excludes --nearest", &o->inverse_penalty, &o->search, &o->tol, &o->max_iter,
+			&o->coefficients);
+	if (o->label)
+		refuse("is for --target; that of --label is --inverse-penalty", &o->penalty);
+	if (o->search)
+		refuse("excludes --search, which chooses it", &o->inverse_penalty, &o->penalty);
+	if (cells_set.replicates_path && !cells_set.replicates)
+		usage_error("--replicates needs --bootstrap N");
+	if (cells_set.coefficients && !test_path)
+		usage_error("--coefficients needs --test: cross-validation fits several probes");
+}
+
+static struct stream *open_path(const char *path)
+{
+	struct stream *s = stream_open(path, &e);
+	if (!s)
+		die("%s", e.msg);
+	return s;
+}
+
+/* What the probe cannot be trained on or scored by. b->n is 0 in a cross-validation. */
+static void check_data(const struct embeddings *a, const struct embeddings *b, const struct classes *c)
+{
+	const char *name = stream_name(a->s), *label = cells_set.label;
+	const struct embeddings *tested = b->n ? b : a;
+	if (b->n && a->d != b->d)
+		die("%s: embeddings of %zu values, but %s has %zu", stream_name(b->s), b->d, name, a->d);
+	if (label && c->n < 2)
+		die("%s: all %zu labelled cells are '%s' in column '%s'; a probe needs two classes", name, a->n + b->n, c->name[0], label);
+	if (label && 2 * c->n > a->n + b->n)
+		die("%s: column '%s' has %zu classes for %zu cells: expected at least two cells for each class", name, label, c->n,
+			a->n + b->n);
+	size_t i = 1;
+	while (cells_set.target && i < tested->n && tested->target[i] == tested->target[0])
+		i++;
+	if (cells_set.target && i >= tested->n)
+		die("%s: column '%s' is %g in all %zu tested cells: there is nothing to predict", stream_name(tested->s), cells_set.target,
+			tested->target[0], tested->n);
+}
+
+/* Warn of groups with training cells and test cells. */
+static void warn_shared(const struct embeddings *a, const struct embeddings *b, const struct classes *groups)
+{
+	uint8_t *trained = xcalloc(groups->n, 1);
+	size_t shared = 0, first = 0;
+	for (size_t i = 0; i < a->n; i++)
+		trained[a->group[i]] = 1;
+	for (size_t i = 0; i < b->n; i++)
+		if (trained[b->group[i]] == 1) {
+			trained[b->group[i]] = 2;
+			first = shared++ ? first : b->group[i];
+		}
+	if (shared)
+		warn("%s: %zu %s of column '%s' ('%s'%s) %s cells in the training data too", stream_name(b->s), shared,
+			shared == 1 ? "value" : "values", cells_set.group, groups->name[first], shared == 1 ? "" : ", ...",
+			shared == 1 ? "has" : "have");
+	free(trained);
+}
+
+int cells_main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) /* with --train and --test, standard input is not read */
+		if (strncmp(argv[i], "--train", 7) == 0)
+			cells_cli.operands = NULL;
+	cli_init(&cells_cli, argc, argv);
+	check_options();
+	cli_blas(&cells_cli);
+	struct classes classes = {0}, groups = {0};
+	struct embeddings a = {0}, b = {0};
+	struct wanted w = {cells_set.label, cells_set.target, cells_set.group, &classes, &groups};
+	int again = predictions_path != NULL;
+	embeddings_read(&a, train_path ? open_path(train_path) : cli_open(&cells_cli, 0), &w, again && !test_path);
+	if (test_path)
+		embeddings_read(&b, open_path(test_path), &w, again);
+	if (cells_set.label)
+		settle_classes(&classes, (uint32_t *[]){a.y, b.y}, (size_t[]){a.n, b.n}, 2);
+	if (cells_set.group)
+		settle_classes(&groups, (uint32_t *[]){a.group, b.group}, (size_t[]){a.n, b.n}, 2);
+	check_data(&a, &b, &classes);
+	const struct embeddings *tested = test_path ? &b : &a;
+	struct result r = {0};
+	uint32_t *fold = NULL;
+	result_init(&r, &a, tested, classes.n);
+	if (test_path) {
+		if (cells_set.group)
+			warn_shared(&a, &b, &groups);
+		train_test(&r, &a, &b, &classes);
+	} else {
+		uint32_t *row = all_rows(a.n);
+		fold = xmalloc(a.n * sizeof *fold);
+		assign_folds(fold, &a, row, a.n, (size_t)cells_set.nfold, "");
+		cross_validate(&r, &a, &classes, fold);
+		free(row);
+	}
+	size_t unlabelled = a.unlabelled + b.unlabelled;
+	if (unlabelled)
+		info("%zu of %zu cells have no value in column '%s' and are left out", unlabelled, a.n + b.n + unlabelled,
+			cells_set.label ? cells_set.label : cells_set.target);
+	if (r.unfinished)
+		warn("%d fits of the search did not converge; raise --max-iter", r.unfinished);
+	if (predictions_path)
+		write_predictions(tested, &r, &classes, fold);
+	print_metrics(tested, &r, &classes, fold, unlabelled);
+	cli_report(&cells_cli, "%zu cells trained on, %zu tested, %zu classes, %zu features, %d iterations", r.train_cells, tested->n,
+		classes.n, a.d, r.iterations);
+	free(fold);
+	result_release(&r);
+	embeddings_release(&a);
+	embeddings_release(&b);
+	classes_release(&classes);
+	classes_release(&groups);
+	return 0;
+}

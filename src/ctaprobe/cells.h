@@ -1,0 +1,58 @@
+/* The parts of ctaprobe cells: cells.c has the options, the splits and the output, classes.c the probe of labels,
+ * nearest.c the one by nearest neighbours, target.c that of numbers. */
+#ifndef CTAPROBE_CELLS_H
+#define CTAPROBE_CELLS_H
+
+#include "ctaprobe.h"
+
+/* The options that the probes need. */
+struct settings {
+	const char *label, *target, *group, *coefficients, *replicates_path;
+	long long nfold, max_iter, nearest, rare, search, replicates;
+	double inverse_penalty, penalty, tol;
+	int standardize;
+};
+extern struct settings cells_set;
+
+/* Train on rows train[0..n) of `from`, test on rows test[0..m) of `to`. */
+struct split {
+	const struct embeddings *from, *to;
+	const uint32_t *train, *test;
+	size_t n, m;
+	const char *what; /* in messages */
+};
+
+struct result {
+	size_t k;               /* classes */
+	uint32_t *predicted;    /* [cells tested], labels only */
+	double *logit;          /* [cells tested, k]; -inf for classes that were not in training */
+	uint64_t *frequency;    /* [k] cells of the class in training (k-fold: in all) */
+	struct metrics metrics; /* after classes_scores, with the area of each class [k] */
+	double *auroc;
+	double *expected;         /* [cells tested], numbers only */
+	size_t train_cells, fits; /* fits: one for each split; those of --search are not counted */
+	double *penalty;          /* [fits] C or alpha of each fit */
+	size_t penalty_cap;
+	int iterations, converged, unfinished; /* unfinished: fits of --search that did not converge */
+};
+
+/* Fit one split and predict its test cells. c: the classes. */
+void classes_fit(struct result *r, const struct split *s, const struct classes *c);
+void nearest_fit(struct result *r, const struct split *s, const struct classes *c);
+void target_fit(struct result *r, const struct split *s);
+
+/* Warn of classes of the tested cells that no training cell has. */
+void warn_untrained(const struct split *s, const struct classes *c);
+
+/* Add the scores of the tested cells. fold [d->n]: NULL without cross-validation. Then what is known of each class. */
+void classes_scores(cJSON *j, const struct embeddings *d, struct result *r, const uint32_t *fold);
+void classes_details(cJSON *j, const struct result *r, const struct classes *c);
+void target_scores(cJSON *j, const struct embeddings *d, const struct result *r);
+
+/* Assign rows row[0..n) to nfold folds by label and group: fold [n]. Dies with `what` in the message if there are too few. */
+void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, const char *what);
+
+/* Split rows row[0..n): those with fold[i] = f are test, the others train. Returns the number of training rows; test gets n minus it. */
+size_t fold_rows(const uint32_t *fold, uint32_t f, const uint32_t *row, size_t n, uint32_t *train, uint32_t *test);
+
+#endif

@@ -1,0 +1,299 @@
+/* ctaprobe cells --label: fit the logistic-regression probe, with a search of its penalty, and score its predictions. */
+#include "cells.h"
+
+#include "base/softmax.h"
+#include "base/threads.h"
+#include "eval/probe.h"
+#include "eval/roc.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A probe has only the classes of its training cells. */
+struct fitted {
+	struct probe p;
+	uint32_t *local, *back; /* class -> class of the probe or MISSING_CODE [all classes]; class of the probe -> class */
+	size_t all;
+};
+
+static void fitted_release(struct fitted *f)
+{
+	probe_release(&f->p);
+	free(f->local);
+	free(f->back);
+	*f = (struct fitted){0};
+}
+
+/* Number the classes of rows row[0..n). */
+static size_t number_classes(
+	struct fitted *f, const struct embeddings *d, const uint32_t *row, size_t n, const struct classes *c, const char *what)
+{
+	size_t k = 0;
+	*f = (struct fitted){.all = c->n, .local = xmalloc(c->n * sizeof *f->local), .back = xmalloc(c->n * sizeof *f->back)};
+	memset(f->local, 0xFF, c->n * sizeof *f->local);
+	for (size_t i = 0; i < n; i++)
+		f->local[d->y[row[i]]] = 0;
+	for (size_t i = 0; i < c->n; i++)
+		if (f->local[i] != MISSING_CODE) {
+			f->local[i] = (uint32_t)k;
+			f->back[k++] = (uint32_t)i;
+		}
+	if (k < 2)
+		die("%s: %s: the %zu training cells are all '%s' in column '%s'; a probe needs two classes", stream_name(d->s), what, n,
+			n ? c->name[f->back[0]] : "", cells_set.label);
+	return k;
+}
+
+/* Train on rows row[0..n) with inverse penalty C, from the weights of `start` or NULL. */
+static void fit(struct fitted *f, const struct embeddings *d, const uint32_t *row, size_t n, double inverse_penalty,
+	const struct fitted *start, const struct classes *c, const char *what)
+{
+	struct error e;
+	size_t k = number_classes(f, d, row, n, c, what);
+	uint32_t *y = xmalloc(d->n * sizeof *y);
+	for (size_t i = 0; i < d->n; i++)
+		y[i] = f->local[d->y[i]];
+	struct probe_options o = {.c = inverse_penalty,
+		.tol = cells_set.tol,
+		.max_iter = (int)cells_set.max_iter,
+		.standardize = cells_set.standardize,
+		.threads = (int)cells_cli.threads,
+		.start = start ? &start->p : NULL};
+	progress("%s: fitting %zu cells, %zu classes, %zu features", what, n, k, d->d);
+	if (probe_fit(&f->p, d->x, d->d, row, n, y, k, &o, &e))
+		die("%s: %s: %s", stream_name(d->s), what, e.msg);
+	free(y);
+}
+
+struct prediction {
+	const struct fitted *f;
+	const struct embeddings *of;
+	const uint32_t *test; /* rows of `of` */
+	uint32_t *predicted;  /* [rows of `of`] */
+	double *logit;        /* [rows of `of`, classes] */
+};
+
+/* Predict row test[i]. */
+static void predict(void *arg, size_t i, int thread)
+{
+	const struct prediction *a = arg;
+	size_t row = a->test[i], all = a->f->all, k = a->f->p.k;
+	double *logit = a->logit + row * all;
+	probe_logits(&a->f->p, a->of->x + row * a->of->d, logit);
+	a->predicted[row] = a->f->back[softmax_argmax(logit, k)];
+	/* move the k logits to their classes, the last one first, so that none is overwritten */
+	for (size_t c = all, j = k; c-- > 0;)
+		logit[c] = a->f->local[c] == MISSING_CODE ? -INFINITY : logit[--j];
+}
+
+/* ---- search of the penalty ---- */
+
+enum { GRID = 10 };
+
+/* C = 10^-6 ... 10^2 [numpy: logspace(-6, 2, 10)] */
+static double grid_at(int i)
+{
+	return pow(10, -6 + i * 8.0 / (GRID - 1));
+}
+
+/* Balanced accuracy on the inner fold for every C of the grid is added to score [GRID]. */
+static void search_fold(struct result *r, const struct split *s, const struct split *inner, const struct classes *c, uint32_t *predicted,
+	double *logit, double *score)
+{
+	struct fitted f[2] = {{.all = 0}};
+	uint32_t *truth = xmalloc(inner->m * sizeof *truth), *guess = xmalloc(inner->m * sizeof *guess);
+	for (int i = 0; i < GRID; i++) {
+		struct fitted *now = f + i % 2, *before = f + (i + 1) % 2;
+		struct metrics m;
+		fitted_release(now);
+		fit(now, s->from, inner->train, inner->n, grid_at(i), i ? before : NULL, c, inner->what);
+		r->unfinished += !now->p.converged;
+		r->iterations += now->p.iterations;
+		struct prediction p = {now, s->from, inner->test, predicted, logit};
+		pool_for((int)cells_cli.threads, inner->m, predict, &p);
+		for (size_t j = 0; j < inner->m; j++) {
+			truth[j] = s->from->y[inner->test[j]];
+			guess[j] = predicted[inner->test[j]];
+		}
+		metrics_init(&m, c->n);
+		metrics_add(&m, truth, guess, inner->m);
+		metrics_score(&m);
+		score[i] += m.balanced_accuracy;
+		metrics_release(&m);
+	}
+	fitted_release(f);
+	fitted_release(f + 1);
+	free(truth);
+	free(guess);
+}
+
+/* The C with the best mean balanced accuracy over folds of the training cells; of equal ones the smallest. */
+static double search(struct result *r, const struct split *s, const struct classes *c)
+{
+	size_t nfold = (size_t)cells_set.search, n = s->from->n;
+	uint32_t *fold = xmalloc(s->n * sizeof *fold), *train = xmalloc(s->n * sizeof *train), *test = xmalloc(s->n * sizeof *test);
+	uint32_t *predicted = xmalloc(n * sizeof *predicted);
+	double *logit = xmalloc(n * c->n * sizeof *logit), score[GRID] = {0};
+	assign_folds(fold, s->from, s->train, s->n, nfold, s->what);
+	for (uint32_t f = 0; f < nfold; f++) {
+		char *what = xasprintf("%s, fold %u of %zu of the search", s->what, f + 1, nfold);
+		struct split inner = {.train = train, .test = test, .what = what};
+		inner.n = fold_rows(fold, f, s->train, s->n, train, test);
+		inner.m = s->n - inner.n;
+		search_fold(r, s, &inner, c, predicted, logit, score);
+		free(what);
+	}
+	int best = 0;
+	for (int i = 1; i < GRID; i++)
+		if (score[i] > score[best] + 1e-12)
+			best = i;
+	free(fold);
+	free(train);
+	free(test);
+	free(predicted);
+	free(logit);
+	return grid_at(best);
+}
+
+/* ---- one split ---- */
+
+void warn_untrained(const struct split *s, const struct classes *c)
+{
+	size_t *n = xcalloc(c->n, sizeof *n);
+	for (size_t i = 0; i < s->m; i++)
+		n[s->to->y[s->test[i]]]++;
+	for (size_t i = 0; i < s->n; i++)
+		n[s->from->y[s->train[i]]] = 0;
+	for (size_t k = 0; k < c->n; k++)
+		if (n[k])
+			warn("%s: class '%s' (%zu cell%s) is not in the training cells and is never predicted", stream_name(s->to->s),
+				c->name[k], n[k], n[k] == 1 ? "" : "s");
+	free(n);
+}
+
+/* One line for each class; with two classes, the weights are those of the second. */
+static void write_coefficients(const struct fitted *f, const struct classes *c)
+{
+	const struct probe *p = &f->p;
+	char *text = NULL;
+	size_t size;
+	FILE *out = xmemopen(&text, &size);
+	fputs("class\tintercept", out);
+	for (size_t j = 0; j < p->d; j++)
+		fprintf(out, "\tw%zu", j);
+	for (size_t i = 0; i < p->rows; i++) {
+		fprintf(out, "\n%s\t%.17g", c->name[f->back[p->k - p->rows + i]], p->b[i]);
+		for (size_t j = 0; j < p->d; j++)
+			fprintf(out, "\t%.17g", p->w[i * p->d + j]);
+	}
+	fputc('\n', out);
+	xmemclose(out, &text);
+	write_text(cells_set.coefficients, text);
+}
+
+void classes_fit(struct result *r, const struct split *s, const struct classes *c)
+{
+	struct fitted f;
+	double inverse_penalty = cells_set.search ? search(r, s, c) : cells_set.inverse_penalty;
+	fit(&f, s->from, s->train, s->n, inverse_penalty, NULL, c, s->what);
+	if (!f.p.converged)
+		warn("%s: the probe did not converge in %d iterations (largest gradient entry %.3g, --tol %g); raise --max-iter%s", s->what,
+			f.p.iterations, f.p.gradient, cells_set.tol, inverse_penalty > 1 ? " or lower --inverse-penalty" : "");
+	grow(r->penalty, r->penalty_cap, r->fits + 1);
+	r->penalty[r->fits++] = inverse_penalty;
+	r->converged += f.p.converged;
+	r->iterations += f.p.iterations;
+	struct prediction p = {&f, s->to, s->test, r->predicted, r->logit};
+	pool_for((int)cells_cli.threads, s->m, predict, &p);
+	if (s->from != s->to)
+		warn_untrained(s, c);
+	if (cells_set.coefficients)
+		write_coefficients(&f, c);
+	fitted_release(&f);
+}
+
+/* ---- scores ---- */
+
+/* Mean probabilities of the cells of each group, as roc_macro takes them. Returns the number of groups, or 0 if a group has two labels. */
+static size_t group_means(const struct embeddings *d, const double *probability, size_t k, double **mean, uint32_t **label)
+{
+	size_t groups = 0, used = 0;
+	for (size_t i = 0; i < d->n; i++)
+		groups = d->group[i] >= groups ? d->group[i] + 1 : groups;
+	double *sum = xcalloc(groups * k, sizeof *sum), *n = xcalloc(groups, sizeof *n);
+	uint32_t *y = xmalloc(groups * sizeof *y);
+	int one_label = 1;
+	for (size_t i = 0; i < d->n; i++) {
+		uint32_t g = d->group[i];
+		one_label = one_label && (n[g] == 0 || y[g] == d->y[i]);
+		y[g] = d->y[i];
+		n[g]++;
+		for (size_t c = 0; c < k; c++)
+			sum[g * k + c] += probability[i * k + c];
+	}
+	for (size_t g = 0; g < groups; g++) { /* groups of the training cells alone are left out */
+		if (n[g] == 0)
+			continue;
+		for (size_t c = 0; c < k; c++)
+			sum[used * k + c] = sum[g * k + c] / n[g];
+		y[used++] = y[g];
+	}
+	free(n);
+	*mean = sum;
+	*label = y;
+	return one_label ? used : 0;
+}
+
+static void report_roc(cJSON *j, const struct embeddings *d, struct result *r)
+{
+	double *probability = xmalloc(d->n * r->k * sizeof *probability);
+	memcpy(probability, r->logit, d->n * r->k * sizeof *probability);
+	for (size_t i = 0; i < d->n; i++)
+		softmax(probability + i * r->k, r->k);
+	cJSON_AddItemToObject(j, "auroc", report_number(roc_macro(probability, d->y, d->n, r->k, r->auroc)));
+	if (d->group) {
+		double *mean, *unused = xmalloc(r->k * sizeof *unused);
+		uint32_t *label;
+		size_t n = group_means(d, probability, r->k, &mean, &label);
+		if (n)
+			cJSON_AddItemToObject(j, "group_auroc", report_number(roc_macro(mean, label, n, r->k, unused)));
+		free(mean);
+		free(label);
+		free(unused);
+	}
+	free(probability);
+}
+
+void classes_scores(cJSON *j, const struct embeddings *d, struct result *r, const uint32_t *fold)
+{
+	metrics_init(&r->metrics, r->k);
+	metrics_add(&r->metrics, d->y, r->predicted, d->n);
+	metrics_score(&r->metrics);
+	report_scores(j, &r->metrics, r->frequency, (size_t)cells_set.rare);
+	r->auroc = xmalloc(r->k * sizeof *r->auroc);
+	report_roc(j, d, r);
+	if (cells_set.replicates)
+		report_bootstrap(j, d->y, r->predicted, d->group, d->n, r->k, (size_t)cells_set.replicates, (uint32_t)cells_cli.seed,
+			cells_set.replicates_path);
+	if (!fold)
+		return;
+	cJSON *accuracy = cJSON_AddArrayToObject(j, "accuracy_fold"), *macro_f1 = cJSON_AddArrayToObject(j, "macro_f1_fold");
+	for (uint32_t f = 0; f < (uint32_t)cells_set.nfold; f++) {
+		struct metrics one;
+		metrics_init(&one, r->k);
+		for (size_t i = 0; i < d->n; i++)
+			if (fold[i] == f)
+				metrics_add(&one, d->y + i, r->predicted + i, 1);
+		metrics_score(&one);
+		cJSON_AddItemToArray(accuracy, report_number(one.accuracy));
+		cJSON_AddItemToArray(macro_f1, report_number(one.macro_f1));
+		metrics_release(&one);
+	}
+}
+
+void classes_details(cJSON *j, const struct result *r, const struct classes *c)
+{
+	report_classes(j, &r->metrics, c->name, r->frequency, r->frequency, (size_t)cells_set.rare);
+	cJSON_AddItemToObject(j, "auroc_class", report_numbers(r->auroc, r->k));
+}

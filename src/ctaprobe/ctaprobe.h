@@ -1,0 +1,75 @@
+/*
+ * The subcommands of ctaprobe (argv[0] is the subcommand's name) and the functions that print metrics (report.c). A subcommand
+ * collects its metrics in one JSON object. The table is made from this object, so both have the same values.
+ */
+#ifndef CTAPROBE_H
+#define CTAPROBE_H
+
+#include "cli.h"
+#include "label/label.h"
+#include "eval/metrics.h"
+
+int cells_main(int argc, char **argv);
+int score_main(int argc, char **argv);
+int genes_main(int argc, char **argv);
+int reconstruction_main(int argc, char **argv);
+int rank_main(int argc, char **argv);
+int ranks_main(int argc, char **argv);
+int map_main(int argc, char **argv);
+extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, rank_cli, ranks_cli, map_cli;
+
+/* The cells of one stream of embeddings that have a label and a target. */
+struct embeddings {
+	struct stream *s;
+	size_t rows, n, d, unlabelled; /* rows of the stream; unlabelled: those left out */
+	float *x;                      /* [n, d] */
+	uint32_t *y;                   /* [n] classes; 0 if no label is wanted */
+	double *target;                /* [n], NULL if none is wanted */
+	uint32_t *group;               /* [n], NULL if none is wanted */
+	uint64_t *cell;                /* [n] */
+	size_t *row;                   /* [n] number of the row in the stream */
+	size_t x_cap, y_cap, target_cap, group_cap, cell_cap, row_cap;
+};
+
+/* The wanted columns, each may be NULL, and the tables for the names of labels and groups, shared by all streams. */
+struct wanted {
+	const char *label, *target, *group;
+	struct classes *classes, *groups;
+};
+
+/* Read all of s, which is d's afterwards, or die. again: index s, since it is read again later. */
+void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again);
+void embeddings_release(struct embeddings *d); /* accepts a zeroed struct */
+
+/* Numbers with all their digits (cJSON prints 15 if these are nearly exact); null if not finite. */
+cJSON *report_number(double v);
+cJSON *report_numbers(const double *v, size_t n);
+cJSON *report_counts(const uint64_t *v, size_t n);
+
+/* The scores of a classification: accuracy ... weighted_f1, and f1_rare over the `rare` rarest classes by frequency (0: a third). */
+void report_scores(cJSON *j, const struct metrics *m, const uint64_t *frequency, size_t rare);
+/* Bootstrap of the scores: _low and _high of accuracy, balanced_accuracy and macro_f1 (95 % intervals), and how many units were drawn.
+ * unit [n]: groups, or NULL: cells. path: a table of the replicates is written there; NULL: none. */
+void report_bootstrap(cJSON *j, const uint32_t *truth, const uint32_t *predicted, const uint32_t *unit, size_t n, size_t k,
+	size_t replicates, uint32_t seed, const char *path);
+/* Each class: classes, f1, n, train_n (frequency; NULL: none), rare, confusion. name [m->k]. */
+void report_classes(cJSON *j, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n, size_t rare);
+void report_confusion(cJSON *j, const struct metrics *m);
+
+/*
+ * Write the metrics as JSON, or as a table of metric and value. In the table a list over classes has the rows KEY:CLASS. A list named
+ * ..._fold has its mean, its standard deviation (n - 1) and the rows KEY:1, KEY:2, ... "classes" is the number of classes. "confusion" has
+ * only pairs with a count above 0.
+ */
+void report_write(const struct cli *c, cJSON *j, int json);
+
+/* Write text (freed here) to a file that appears only when it is complete. */
+void write_text(const char *path, char *text);
+
+/* Renumber the classes of c and of the lists v[t] [n[t]] in order of their names. Classes that are in no list are dropped. */
+void settle_classes(struct classes *c, uint32_t **v, const size_t *n, int lists);
+
+/* Renumber v [n] without gaps and in the same order; returns how many numbers there are. */
+size_t close_gaps(uint32_t *v, size_t n);
+
+#endif

@@ -1,0 +1,64 @@
+/* ctaprobe cells --nearest: a cell has the class of most of its nearest training cells. */
+#include "cells.h"
+
+#include "eval/moments.h"
+#include "eval/neighbours.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows row[0..n) of d, each feature divided by scale [d->d]. */
+static float *scaled_rows(const struct embeddings *d, const uint32_t *row, size_t n, const double *scale)
+{
+	float *x = xmalloc(n * d->d * sizeof *x);
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < d->d; j++)
+			x[i * d->d + j] = (float)((double)d->x[row[i] * d->d + j] / scale[j]);
+	return x;
+}
+
+/* The standard deviation of every feature over the training cells; 1 for a constant feature, or without --standardize. */
+static double *feature_scale(const struct split *s)
+{
+	size_t d = s->from->d;
+	double *scale = xmalloc(d * sizeof *scale), *mean = xmalloc(d * sizeof *mean);
+	moments(s->from->x, d, s->train, s->n, mean, scale);
+	for (size_t j = 0; j < d; j++)
+		scale[j] = cells_set.standardize && scale[j] > 0 ? sqrt(scale[j]) : 1;
+	free(mean);
+	return scale;
+}
+
+void nearest_fit(struct result *r, const struct split *s, const struct classes *c)
+{
+	size_t k = (size_t)cells_set.nearest, *votes = xmalloc(c->n * sizeof *votes);
+	if (k > s->n)
+		die("%s: --nearest %zu, but there are %zu training cells", s->what, k, s->n);
+	double *scale = feature_scale(s), *distance = xmalloc(s->m * k * sizeof *distance);
+	float *train = scaled_rows(s->from, s->train, s->n, scale), *test = scaled_rows(s->to, s->test, s->m, scale);
+	uint32_t *neighbour = xmalloc(s->m * k * sizeof *neighbour);
+	progress("%s: the %zu nearest of %zu cells", s->what, k, s->n);
+	nearest_rows(test, s->m, train, s->n, s->from->d, k, (int)cells_cli.threads, neighbour, distance);
+	for (size_t i = 0; i < s->m; i++) {
+		size_t row = s->test[i], best = 0;
+		memset(votes, 0, c->n * sizeof *votes);
+		for (size_t j = 0; j < k; j++)
+			votes[s->from->y[s->train[neighbour[i * k + j]]]]++;
+		for (size_t l = 0; l < c->n; l++) {
+			best = votes[l] > votes[best] ? l : best;
+			r->logit[row * c->n + l] = log((double)votes[l] / (double)k);
+		}
+		r->predicted[row] = (uint32_t)best;
+	}
+	r->fits++;
+	r->converged++;
+	if (s->from != s->to)
+		warn_untrained(s, c);
+	free(votes);
+	free(scale);
+	free(distance);
+	free(train);
+	free(test);
+	free(neighbour);
+}

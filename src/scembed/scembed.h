@@ -1,0 +1,72 @@
+/* The parts of scembed: scembed.c reads, batches and writes; predict.c is --predict for one batch, counts.c a model of counts;
+ * expression.c embeds without a model. */
+#ifndef SCEMBED_H
+#define SCEMBED_H
+
+#include "train/batch.h"
+#include "train/config.h"
+#include "train/groups.h"
+#include "label/gene_labels.h"
+
+struct run {
+	struct ops *ops;
+	struct model *model;
+	struct masked_columns col; /* of the input */
+	struct block out;
+	int *map; /* columns of the input for those of the output */
+	struct packed packed;
+	float *h; /* prediction: [cells or tokens, labels] */
+	size_t h_cap;
+	uint32_t *row; /* [rows of the batch] */
+	size_t row_cap;
+	uint64_t cells, tokens, empty;
+
+	int x;           /* embedding: its column */
+	uint32_t *range; /* [2 cells of the batch] the tokens whose mean is taken */
+	size_t range_cap;
+	size_t queued_from, queued; /* rows of out whose vectors the device still computes */
+	size_t C;
+	int64_t cls, eos; /* token ids, -1: none */
+
+	struct config_heads heads;    /* prediction */
+	struct gene_labels genes;     /* label NULL: the model has no genes.tsv */
+	int probabilities, all_genes; /* the options */
+	/* columns, -1: none; for genes, logit is the first of several */
+	int logit, predicted, probability, probabilities_at, token, label, held_out;
+	uint64_t predicted_tokens;
+
+	int counts, reconstruct; /* the model reads counts; the option */
+	struct groups groups;    /* its covariate */
+	struct labels labels;    /* of the input; spec NULL: it has no such column */
+	uint32_t *group;
+	size_t group_cap;
+	int library, gene, count, expected; /* columns of --reconstruct */
+};
+
+/* Load the head from config.json, and genes.tsv. The model is then loaded with r->heads. */
+void predict_open(struct run *r, const char *dir, const struct header *h);
+/* Add the columns of the prediction after the copied ones. */
+void predict_header(struct run *r, struct header *h, const char *name);
+/* Predict rows [first, first + n) of the output. Their cells are in r->packed, and their scalar columns are filled already. */
+void predict_rows(struct run *r, size_t first, size_t n);
+void predict_release(struct run *r);
+
+/* A model of counts: the columns of its input, its head and its groups of cells. */
+void counts_open(struct run *r, const char *dir, const struct header *h, const char *name);
+/* Add the columns of --reconstruct after the copied ones. */
+void counts_header(struct run *r, struct header *h, const char *name);
+/* Pack rows [from, to) of a block, which are rows [first, ...) of the output, and compute their latent vectors or expected counts. */
+void counts_pack(struct run *r, const struct block *b, size_t from, size_t to, const char *name);
+void counts_rows(struct run *r, size_t first, size_t n);
+void counts_release(struct run *r);
+
+/* Embeddings of counts without a model. */
+struct expression_options {
+	size_t components; /* 0: the expression itself */
+	size_t genes;      /* the most variable ones; 0: all */
+	const char *fit;   /* stream to learn from; NULL: the input */
+};
+struct cli;
+void expression_run(const struct cli *cli, const struct expression_options *o);
+
+#endif

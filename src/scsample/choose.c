@@ -1,0 +1,288 @@
+/* Choices over the whole input: --min-class, --test-fraction, --cap, --balance, -n and -f, in this order. */
+#include "scsample.h"
+
+#include "base/decimal.h"
+#include "cells/sample.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The class of every cell that passed the filters, by one column. Cells without a value are a class of their own. */
+struct partition {
+	char *column;
+	struct labels labels;
+	struct classes classes;
+	uint32_t *class; /* [cells] numbered in order of the names, missing last (after settle) */
+	size_t cap, n;   /* n classes, the missing one included */
+	int missing;     /* some cell has no value: it is class n - 1 */
+};
+
+static struct partition *partition_of(const struct choice *c, const char *column)
+{
+	for (size_t i = 0; i < c->npartition; i++)
+		if (strcmp(c->partition[i].column, column) == 0)
+			return &c->partition[i];
+	return NULL;
+}
+
+static void add_partition(struct choice *c, const char *column)
+{
+	if (!column || partition_of(c, column))
+		return;
+	c->partition = xrealloc(c->partition, c->npartition + 1, sizeof *c->partition);
+	c->partition[c->npartition++] = (struct partition){.column = xstrdup(column)};
+}
+
+/* Split "COL:N" at the last colon; the column name is malloced. */
+static char *column_and_number(const char *option, const char *text, double least, double *n)
+{
+	const char *colon = strrchr(text, ':');
+	char *end = NULL;
+	*n = colon ? decimal_read(colon + 1, &end) : -1;
+	if (!colon || colon == text || end == colon + 1 || *end || !(*n >= least && *n <= 1e15) || (*n >= 1 && *n != (double)(uint64_t)*n))
+		usage_error("--%s: '%s' is not COL:N (a column, and a number of cells%s)", option, text,
+			least > 0 ? "" : " or a share below 1");
+	return xasprintf("%.*s", (int)(colon - text), text);
+}
+
+void choice_init(struct choice *c, const struct header *h, const char *file)
+{
+	struct error e;
+	add_partition(c, c->by);
+	add_partition(c, c->stratify);
+	add_partition(c, c->balance);
+	for (size_t i = 0; i < c->cap->n + (c->min_class != NULL); i++) {
+		double n;
+		char *column = i < c->cap->n ? column_and_number("cap", c->cap->item[i], 1, &n)
+					     : column_and_number("min-class", c->min_class, 0, &n);
+		add_partition(c, column);
+		free(column);
+	}
+	for (size_t k = 0; k < c->npartition; k++) {
+		struct partition *p = &c->partition[k];
+		if (labels_init(&p->labels, h, p->column, &p->classes, file, &e))
+			die("%s", e.msg);
+	}
+}
+
+void choice_release(struct choice *c)
+{
+	for (size_t k = 0; k < c->npartition; k++) {
+		labels_release(&c->partition[k].labels);
+		classes_release(&c->partition[k].classes);
+		free(c->partition[k].class);
+		free(c->partition[k].column);
+	}
+	free(c->partition);
+	free(c->cell);
+	free(c->keep);
+	free(c->draw);
+	*c = (struct choice){0};
+}
+
+void choice_add(struct choice *c, const struct block *b, const uint8_t *keep, int cell)
+{
+	for (size_t i = 0; i < b->rows; i++) {
+		if (!keep[i])
+			continue;
+		grow(c->cell, c->cells_cap, c->n + 1);
+		c->cell[c->n] = ((const uint64_t *)b->col[cell].data)[i];
+		for (size_t k = 0; k < c->npartition; k++) {
+			struct partition *p = &c->partition[k];
+			grow(p->class, p->cap, c->n + 1);
+			p->class[c->n] = labels_at(&p->labels, b, i);
+		}
+		c->n++;
+	}
+}
+
+/* Renumber classes by name, so that no choice depends on the order of the cells. The missing class is last. */
+static void settle(const struct choice *c, struct partition *p)
+{
+	uint32_t *order = classes_sorted(&p->classes), *rank = xmalloc(p->classes.n * sizeof *rank);
+	for (size_t k = 0; k < p->classes.n; k++)
+		rank[order[k]] = (uint32_t)k;
+	p->n = p->classes.n;
+	for (size_t i = 0; i < c->n; i++) {
+		p->missing |= p->class[i] == MISSING_CODE;
+		p->class[i] = p->class[i] == MISSING_CODE ? (uint32_t)p->n : rank[p->class[i]];
+	}
+	p->n += (size_t)p->missing;
+	free(order);
+	free(rank);
+}
+
+/* Number of kept cells in each class (malloced). */
+static uint64_t *class_counts(const struct choice *c, const struct partition *p)
+{
+	uint64_t *count = xcalloc(p->n, sizeof *count);
+	for (size_t i = 0; i < c->n; i++)
+		count[p->class[i]] += c->keep[i];
+	return count;
+}
+
+static uint64_t kept(const struct choice *c)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < c->n; i++)
+		n += c->keep[i];
+	return n;
+}
+
+static void draw(struct choice *c, uint32_t purpose)
+{
+	for (size_t i = 0; i < c->n; i++)
+		c->draw[i] = sample_draw(c->seed, c->cell[i], purpose);
+}
+
+static void drop_rare(struct choice *c)
+{
+	double least;
+	char *column = column_and_number("min-class", c->min_class, 0, &least);
+	struct partition *p = partition_of(c, column);
+	uint64_t *count = class_counts(c, p), labelled = 0;
+	size_t named = p->n - (size_t)p->missing;
+	for (size_t k = 0; k < named; k++)
+		labelled += count[k];
+	double limit = least < 1 ? least * (double)labelled : least;
+	for (size_t i = 0; i < c->n; i++)
+		if (p->class[i] == named || (double)count[p->class[i]] < limit)
+			c->keep[i] = 0;
+	free(count);
+	free(column);
+}
+
+/* Keep `total` cells, in the class proportions of --stratify if it is given. */
+static void take(struct choice *c, uint64_t total, uint32_t purpose)
+{
+	const struct partition *p = c->stratify ? partition_of(c, c->stratify) : NULL;
+	uint64_t *quota = p ? xcalloc(p->n, sizeof *quota) : xcalloc(1, sizeof *quota);
+	quota[0] = total;
+	if (p && p->n) {
+		uint64_t *count = class_counts(c, p);
+		sample_proportional(count, p->n, total, quota);
+		free(count);
+	}
+	draw(c, purpose);
+	sample_quota(c->keep, c->draw, p ? p->class : NULL, c->n, quota, p ? p->n : 1);
+	free(quota);
+}
+
+static void split_by_cell(struct choice *c)
+{
+	uint8_t *before = xmalloc(c->n);
+	memcpy(before, c->keep, c->n);
+	take(c, sample_share(c->test_fraction, kept(c)), SAMPLE_SPLIT);
+	for (size_t i = 0; i < c->n && c->part == PART_TRAIN; i++)
+		c->keep[i] = before[i] && !c->keep[i];
+	free(before);
+}
+
+static void split_by_group(struct choice *c)
+{
+	const struct partition *p = partition_of(c, c->by);
+	uint64_t *count = class_counts(c, p), *draws = xmalloc(p->n * sizeof *draws);
+	uint8_t *test = xcalloc(p->n, 1);
+	uint32_t *order = classes_sorted(&p->classes);
+	/* ignore groups that other options emptied */
+	size_t m = 0, *group = xmalloc(p->n * sizeof *group);
+	for (size_t k = 0; k < p->n; k++) {
+		if (!count[k])
+			continue;
+		const char *name = k < p->classes.n ? p->classes.name[order[k]] : "";
+		draws[m] = sample_draw_name(c->seed, name, SAMPLE_GROUP);
+		count[m] = count[k];
+		group[m++] = k;
+	}
+	if (m < 2 && c->n)
+		die("--by: column '%s' has %zu group%s in these cells; a split needs 2 at least", c->by, m, m == 1 ? "" : "s");
+	uint8_t *chosen = xcalloc(m, 1);
+	if (m)
+		sample_groups(count, draws, m, c->test_fraction, chosen);
+	for (size_t k = 0; k < m; k++)
+		test[group[k]] = chosen[k];
+	for (size_t i = 0; i < c->n; i++)
+		c->keep[i] = c->keep[i] && test[p->class[i]] == (c->part == PART_TEST);
+	free(count);
+	free(draws);
+	free(test);
+	free(order);
+	free(group);
+	free(chosen);
+}
+
+/* The `which`-th --cap. */
+static void cap_classes(struct choice *c, size_t which)
+{
+	double n;
+	char *column = column_and_number("cap", c->cap->item[which], 1, &n);
+	const struct partition *p = partition_of(c, column);
+	uint64_t *quota = xmalloc(p->n * sizeof *quota);
+	for (size_t k = 0; k < p->n; k++)
+		quota[k] = (uint64_t)n;
+	draw(c, SAMPLE_CAP + (uint32_t)which);
+	sample_quota(c->keep, c->draw, p->class, c->n, quota, p->n);
+	free(quota);
+	free(column);
+}
+
+static void balance_classes(struct choice *c)
+{
+	const struct partition *p = partition_of(c, c->balance);
+	uint64_t *count = class_counts(c, p), *quota = xcalloc(p->n, sizeof *quota), total = (uint64_t)c->number;
+	if (c->fraction >= 0)
+		total = sample_share(c->fraction, kept(c));
+	else if (c->number < 0) {
+		uint64_t least = UINT64_MAX, open = 0;
+		for (size_t k = 0; k < p->n; k++)
+			if (count[k]) {
+				least = count[k] < least ? count[k] : least;
+				open++;
+			}
+		total = open ? least * open : 0;
+	}
+	sample_round_robin(count, p->n, total, quota);
+	draw(c, SAMPLE_CLASS);
+	sample_quota(c->keep, c->draw, p->class, c->n, quota, p->n);
+	free(count);
+	free(quota);
+}
+
+/* Count the cells that the last step dropped; *before were kept before it. */
+static void charge(const struct choice *c, enum reason reason, uint64_t *before, uint64_t dropped[REASONS])
+{
+	uint64_t now = kept(c);
+	dropped[reason] += *before - now;
+	*before = now;
+}
+
+void choice_make(struct choice *c, uint64_t dropped[REASONS])
+{
+	c->keep = xmalloc(c->n);
+	memset(c->keep, 1, c->n);
+	c->draw = xmalloc(c->n * sizeof *c->draw);
+	for (size_t k = 0; k < c->npartition; k++)
+		settle(c, &c->partition[k]);
+	uint64_t n = c->n;
+	if (c->min_class)
+		drop_rare(c);
+	charge(c, BY_RARE, &n, dropped);
+	if (c->test_fraction >= 0 && c->by)
+		split_by_group(c);
+	else if (c->test_fraction >= 0)
+		split_by_cell(c);
+	charge(c, BY_PART, &n, dropped);
+	for (size_t k = 0; k < c->cap->n; k++)
+		cap_classes(c, k);
+	charge(c, BY_CAP, &n, dropped);
+	if (c->balance) {
+		balance_classes(c);
+	} else if (c->number >= 0 || c->fraction >= 0) {
+		uint64_t want = c->number >= 0 ? (uint64_t)c->number : sample_share(c->fraction, n);
+		if (want > n)
+			warn("%" PRIu64 " cells were requested, but there are %" PRIu64 "; all are kept", want, n);
+		take(c, want, c->stratify ? SAMPLE_CLASS : SAMPLE_NUMBER);
+	}
+	charge(c, BY_SAMPLE, &n, dropped);
+}

@@ -1,0 +1,348 @@
+/*
+ * scsample: sample and filter cells, and join streams.
+ * Filters on one row need one pass. Choices over the whole input (numbers, fractions, splits, classes) need two: the first one
+ * collects a few bytes per cell and chooses (lib/cells/sample.h), the second one writes the chosen rows in order.
+ */
+#include "scsample.h"
+
+#include "stream/concat.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static long long number, min_genes, min_counts, hvg;
+static double fraction, test_fraction, max_mito;
+static const char *by, *stratify, *balance, *min_class_text, *source_column, *batch_key;
+static int part = PART_NONE, flavor = HVG_SEURAT;
+static struct opt_values where_text, cap_text;
+
+static struct option_def options[] = {
+	{0, "Sample", OPT_GROUP},
+	{'n', "number", OPT_INT, &number, "N", "keep N cells", 0, 1e15, .changes = 1},
+	{'f', "fraction", OPT_REAL, &fraction, "F", "keep this share of the cells", 0, 1, .changes = 1},
+	{0, "Split", OPT_GROUP},
+	{0, "test-fraction", OPT_REAL, &test_fraction, "F", "split off this share as the test part", 0, 1, .changes = 1},
+	{0, "part", OPT_CHOICE, &part, "train|test", "which part of the split to write", .changes = 1},
+	{0, "by", OPT_STRING, &by, "COL", "split by whole groups of COL, such as donors", .changes = 1},
+	{0, "stratify", OPT_STRING, &stratify, "COL", "-n, -f, --test-fraction: keep the proportions of COL's classes", .changes = 1},
+	{0, "Classes", OPT_GROUP},
+	{0, "balance", OPT_STRING, &balance, "COL", "take equal numbers of cells from the classes of COL, as far as they have them",
+		.changes = 1},
+	{0, "cap", OPT_LIST, &cap_text, "COL:N", "keep at most N cells of each class of COL (repeatable)", .changes = 1},
+	{0, "min-class", OPT_STRING, &min_class_text, "COL:N", "drop classes of COL with fewer than N cells; N below 1 is a share",
+		.changes = 1},
+	{0, "Filters", OPT_GROUP},
+	{0, "where", OPT_LIST, &where_text, "COND", "keep cells where COL=VALUE, !=, <, <=, >, >= (repeatable)", .changes = 1},
+	{0, "min-genes", OPT_INT, &min_genes, "N", "drop cells with fewer genes (counts and tokens streams)", 0, 1e9, .changes = 1},
+	{0, "min-counts", OPT_INT, &min_counts, "N", "drop cells with fewer counts", 0, 1e15, .changes = 1},
+	{0, "max-mito", OPT_REAL, &max_mito, "F", "drop cells with a larger share of mitochondrial counts", 0, 1, .changes = 1},
+	{0, "Join", OPT_GROUP},
+	{0, "source", OPT_STRING, &source_column, "COL", "add a column with the name of each cell's input file", .changes = 1},
+	{0, "Genes", OPT_GROUP},
+	{0, "hvg", OPT_INT, &hvg, "N", "keep the N most highly variable genes (counts streams)", 1, 1e9, .changes = 1},
+	{0, "flavor", OPT_CHOICE, &flavor, "seurat|seurat_v3|cell_ranger", "--hvg: the rule, as in scanpy (default seurat)", .changes = 1},
+	{0, "batch-key", OPT_STRING, &batch_key, "COL", "--hvg: choose in each batch of this column, and combine", .changes = 1},
+	{0},
+};
+static struct cli cli = {.name = "scsample",
+	.operands = "[FILE...]",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_SEED,
+	.summary = "Sample, split, filter, balance and join streams of cells (counts, tokens, embedding, prediction)."};
+
+static const char *const reason_text[REASONS] = {[BY_WHERE] = "--where",
+	[BY_GENES] = "--min-genes",
+	[BY_COUNTS] = "--min-counts",
+	[BY_MITO] = "--max-mito",
+	[BY_RARE] = "--min-class",
+	[BY_PART] = "the other part",
+	[BY_CAP] = "--cap",
+	[BY_SAMPLE] = "sampling"};
+static uint64_t dropped[REASONS];
+
+static struct error e;
+
+/* ---- inputs ---- */
+
+struct inputs {
+	size_t n;
+	struct stream **s;
+	struct concat all; /* how they are joined */
+	int joined;        /* rows must be converted: several inputs, or a source column */
+	int indexed;
+	size_t at, block; /* next input, and its next block if it is indexed */
+	struct block raw, row;
+	uint64_t total;
+};
+
+static void open_inputs(struct inputs *in)
+{
+	size_t n = cli.noperand ? (size_t)cli.noperand : 1;
+	const struct header **h = xmalloc(n * sizeof *h);
+	const char **name = xmalloc(n * sizeof *name), **source = xmalloc(n * sizeof *source);
+	char *warning = NULL;
+	*in = (struct inputs){.n = n, .s = xcalloc(n, sizeof *in->s)};
+	for (size_t i = 0; i < n; i++) {
+		in->s[i] = cli_open(&cli, (int)i);
+		h[i] = stream_header(in->s[i]);
+		name[i] = stream_name(in->s[i]);
+		if (strncmp(h[i]->kind, "masked", 6) == 0 || strcmp(h[i]->kind, "graph") == 0)
+			die("%s: a %s stream has no cells to sample; expected counts, tokens, embedding or prediction", name[i],
+				h[i]->kind);
+		const char *slash = strrchr(name[i], '/');
+		source[i] = slash ? slash + 1 : name[i];
+	}
+	for (size_t i = 0; i < n && source_column; i++)
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(source[i], source[k]) == 0)
+				die("--source: two inputs are called '%s'; rename one", source[i]);
+	if (concat_init(&in->all, h, name, n, source_column, source, &warning, &e))
+		die("%s", e.msg);
+	if (warning)
+		warn("%s", warning);
+	free(warning);
+	in->joined = n > 1 || source_column;
+	free(h);
+	free(name);
+	free(source);
+}
+
+static void rewind_inputs(struct inputs *in)
+{
+	for (size_t i = 0; i < in->n && !in->indexed; i++) {
+		if (stream_index(in->s[i], &e))
+			die("%s", e.msg);
+		in->total += stream_rows(in->s[i]);
+	}
+	in->indexed = 1;
+	in->at = in->block = 0;
+	in->all.cells = 0;
+}
+
+/* Next block of the joined stream, or NULL at the end. */
+static const struct block *next_block(struct inputs *in)
+{
+	for (;; in->at++, in->block = 0) {
+		if (in->at == in->n)
+			return NULL;
+		struct stream *s = in->s[in->at];
+		int got;
+		if (in->indexed)
+			got = in->block == stream_blocks(s) ? 0 : stream_read_at(s, in->block++, &in->raw, &e) ? -1 : 1;
+		else
+			got = stream_read(s, &in->raw, &e);
+		if (got < 0)
+			die("%s", e.msg);
+		if (!got)
+			continue;
+		if (!in->joined)
+			return &in->raw;
+		concat_block(&in->all, in->at, &in->raw, &in->row);
+		return &in->row;
+	}
+}
+
+static void close_inputs(struct inputs *in)
+{
+	for (size_t i = 0; i < in->n; i++)
+		stream_free(in->s[i]);
+	free(in->s);
+	concat_release(&in->all);
+	block_release(&in->raw);
+	block_release(&in->row);
+}
+
+/* ---- output ---- */
+
+struct sink {
+	struct stream *to;
+	struct block out;
+	int *map;
+	uint32_t *row;
+	size_t cap;
+	struct genes *genes; /* NULL: all genes stay */
+};
+
+static void flush_block(struct sink *s)
+{
+	if (s->out.rows && stream_write(s->to, &s->out, &e))
+		die("%s", e.msg);
+	block_reset(&s->out, stream_header(s->to));
+}
+
+/* Append the kept rows of b, in one piece if the limit of rows allows it. */
+static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
+{
+	size_t n = 0;
+	grow(s->row, s->cap, b->rows);
+	for (size_t i = 0; i < b->rows; i++)
+		if (keep[i])
+			s->row[n++] = (uint32_t)i;
+	for (size_t i = 0; i < n;) {
+		size_t m = BLOCK_ROWS - s->out.rows;
+		m = n - i < m ? n - i : m;
+		block_take(&s->out, s->map, b, s->row + i, m);
+		if (s->genes)
+			genes_fill(s->genes, &s->out, b, s->row + i, m);
+		i += m;
+		if (block_full(&s->out))
+			flush_block(s);
+	}
+}
+
+static void check_options(void)
+{
+	if (given(&number) && given(&fraction))
+		usage_error("-n and -f exclude each other");
+	if (given(&test_fraction) != (part != PART_NONE))
+		usage_error("--test-fraction and --part belong together");
+	if (by && !given(&test_fraction))
+		usage_error("--by splits by groups: it needs --test-fraction and --part");
+	if (stratify && balance)
+		usage_error("--stratify keeps proportions and --balance levels them: give one");
+	if ((given(&flavor) || batch_key) && !given(&hvg))
+		usage_error("--flavor and --batch-key say how --hvg chooses genes: give --hvg");
+	if (stratify && !given(&number) && !given(&fraction) && (by || !given(&test_fraction)))
+		usage_error("--stratify needs -n, -f, or --test-fraction without --by");
+}
+
+static int two_passes(void)
+{
+	return given(&number) || given(&fraction) || given(&test_fraction) || given(&balance) || cap_text.n || given(&min_class_text) ||
+		given(&hvg);
+}
+
+static void set_filter(struct filter *f)
+{
+	*f = (struct filter){.where_text = &where_text,
+		.min_genes = given(&min_genes) ? min_genes : -1,
+		.min_counts = given(&min_counts) ? min_counts : -1,
+		.max_mito = given(&max_mito) ? max_mito : -1};
+}
+
+static void set_choice(struct choice *c)
+{
+	*c = (struct choice){.seed = (uint32_t)cli.seed,
+		.number = given(&number) ? number : -1,
+		.fraction = given(&fraction) ? fraction : -1,
+		.test_fraction = given(&test_fraction) ? test_fraction : -1,
+		.part = (enum part)part,
+		.by = by,
+		.stratify = stratify,
+		.balance = balance,
+		.cap = &cap_text,
+		.min_class = min_class_text};
+}
+
+/* First pass: choose among the cells that pass the filters. Returns a byte for each row of the input: whether it is kept. */
+static uint8_t *first_pass(struct inputs *in, struct filter *f)
+{
+	struct choice c;
+	set_choice(&c);
+	choice_init(&c, &in->all.header, stream_name(in->s[0]));
+	rewind_inputs(in);
+	uint8_t *pass = xcalloc(in->total, 1);
+	uint64_t at = 0;
+	for (const struct block *b; (b = next_block(in)); at += b->rows) {
+		filter_rows(f, b, dropped);
+		choice_add(&c, b, f->keep, in->all.cell);
+		memcpy(pass + at, f->keep, b->rows);
+		progress("%" PRIu64 " of %" PRIu64 " cells looked at", at, in->total);
+	}
+	choice_make(&c, dropped);
+	for (uint64_t i = 0, k = 0; i < in->total; i++)
+		if (pass[i])
+			pass[i] = c.keep[k++];
+	choice_release(&c);
+	rewind_inputs(in);
+	return pass;
+}
+
+/* Choose genes by the chosen cells: one or two more passes. */
+static void choose_genes(struct inputs *in, const uint8_t *chosen, struct genes *g)
+{
+	*g = (struct genes){.flavor = (enum hvg_flavor)flavor, .top = (size_t)hvg, .batch_key = batch_key};
+	genes_init(g, &in->all.header, stream_name(in->s[0]));
+	do {
+		uint64_t at = 0;
+		rewind_inputs(in);
+		for (const struct block *b; (b = next_block(in)); at += b->rows) {
+			genes_add(g, b, chosen + at);
+			progress("genes of %" PRIu64 " of %" PRIu64 " cells", at, in->total);
+		}
+	} while (genes_again(g));
+	rewind_inputs(in);
+}
+
+/* ", N dropped by REASON" for every reason (malloced). */
+static char *drop_report(void)
+{
+	char *report = xstrdup("");
+	for (int r = 1; r < REASONS; r++) {
+		if (!dropped[r])
+			continue;
+		char *more = xasprintf("%s, %" PRIu64 " dropped by %s", report, dropped[r], reason_text[r]);
+		free(report);
+		report = more;
+	}
+	return report;
+}
+
+static struct stream *create_output(const struct header *like)
+{
+	struct header h;
+	header_copy(&h, like);
+	cli_provenance(&cli, &h, "");
+	struct stream *to = cli_create(&cli, &h);
+	header_release(&h);
+	return to;
+}
+
+int main(int argc, char **argv)
+{
+	struct inputs in;
+	struct filter f;
+	cli_init(&cli, argc, argv);
+	check_options();
+	open_inputs(&in);
+	set_filter(&f);
+	filter_init(&f, &in.all.header, stream_name(in.s[0]));
+	uint8_t *chosen = two_passes() ? first_pass(&in, &f) : NULL;
+	struct genes genes = {0};
+	const int some = given(&hvg); /* not all genes */
+	if (some)
+		choose_genes(&in, chosen, &genes);
+	const struct header *like = some ? &genes.header : &in.all.header;
+	struct sink s = {.to = create_output(like), .map = xmalloc(like->ncol * sizeof *s.map), .genes = some ? &genes : NULL};
+	if (some)
+		memcpy(s.map, genes.map, like->ncol * sizeof *s.map);
+	else
+		header_map(stream_header(s.to), &in.all.header, s.map);
+	block_reset(&s.out, stream_header(s.to));
+	uint64_t seen = 0;
+	for (const struct block *b; (b = next_block(&in)); seen += b->rows) {
+		if (!chosen)
+			filter_rows(&f, b, dropped);
+		emit(&s, b, chosen ? chosen + seen : f.keep);
+		progress("%" PRIu64 " cells in, %" PRIu64 " out", seen, stream_rows(s.to));
+	}
+	flush_block(&s);
+	uint64_t written = stream_rows(s.to);
+	char *report = drop_report(); /* memory can run out here, and not after the output is in place */
+	if (stream_commit(s.to, &e))
+		die("%s", e.msg);
+	if (seen && !written)
+		warn("none of the %" PRIu64 " cells is left", seen);
+	cli_report(&cli, "%" PRIu64 " cells in, %" PRIu64 " out%s", seen, written, report);
+	free(report);
+	stream_free(s.to);
+	block_release(&s.out);
+	free(s.map);
+	free(s.row);
+	free(chosen);
+	filter_release(&f);
+	genes_release(&genes);
+	close_inputs(&in);
+	return 0;
+}

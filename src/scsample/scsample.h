@@ -1,0 +1,107 @@
+/*
+ * The parts of scsample: scsample.c (options, inputs, output), filter.c (filters on one row), choose.c (choices over
+ * the whole input), genes.c (choice of genes).
+ */
+#ifndef SCSAMPLE_H
+#define SCSAMPLE_H
+
+#include "cli.h"
+#include "cells/hvg.h"
+#include "label/label.h"
+#include "cells/where.h"
+
+/* Why a cell was dropped. KEPT: it was not. */
+enum reason { KEPT, BY_WHERE, BY_GENES, BY_COUNTS, BY_MITO, BY_RARE, BY_PART, BY_CAP, BY_SAMPLE, REASONS };
+
+/* ---- filters on one row ---- */
+
+struct filter {
+	/* set by the caller */
+	const struct opt_values *where_text;
+	long long min_genes, min_counts; /* -1: no limit */
+	double max_mito;                 /* share; -1: no limit */
+
+	/* private */
+	struct where where;
+	int genes, counts, count; /* ragged group of genes, columns n_counts and count; -1 */
+	int gene;                 /* the id column */
+	size_t special;           /* ids below this are special tokens */
+	uint8_t *mito;            /* [vocab.n] */
+	size_t cap;
+
+	uint8_t *keep; /* out: [rows] whether the row passes */
+};
+
+/* For rows with header h. Dies if a column is missing. */
+void filter_init(struct filter *f, const struct header *h, const char *file);
+void filter_release(struct filter *f);
+/* Fill f->keep. The first filter that a row fails is counted in dropped. */
+void filter_rows(struct filter *f, const struct block *b, uint64_t dropped[REASONS]);
+
+/* ---- choices over the whole input ---- */
+
+enum part { PART_NONE = -1, PART_TRAIN, PART_TEST };
+
+struct choice {
+	/* set by the caller */
+	uint32_t seed;
+	long long number;               /* cells to keep; -1: not given */
+	double fraction, test_fraction; /* -1: not given */
+	enum part part;
+	const char *by, *stratify, *balance; /* columns; NULL: not given */
+	const struct opt_values *cap;        /* COL:N, any number of them */
+	const char *min_class;               /* COL:N; NULL: not given */
+
+	/* private */
+	size_t n, cells_cap; /* cells that passed the filters */
+	uint64_t *cell;      /* [n] */
+	uint64_t *draw;      /* [n] scratch */
+	struct partition *partition;
+	size_t npartition;
+
+	uint8_t *keep; /* out: [n] */
+};
+
+/* For streams with header h. Dies if a column is missing. */
+void choice_init(struct choice *c, const struct header *h, const char *file);
+void choice_release(struct choice *c);
+/* Add the rows of a block with keep[i] != 0; `cell` is the column of their numbers. */
+void choice_add(struct choice *c, const struct block *b, const uint8_t *keep, int cell);
+/* Choose among all cells that were added: fills c->keep. Cells that are not chosen are counted in dropped. */
+void choice_make(struct choice *c, uint64_t dropped[REASONS]);
+
+/* ---- highly variable genes ---- */
+
+struct genes {
+	/* set by the caller */
+	enum hvg_flavor flavor;
+	size_t top;
+	const char *batch_key; /* column; NULL: all cells are one batch */
+
+	/* private */
+	const char *file;
+	struct hvg hvg;
+	struct labels labels;
+	struct classes classes;
+	int cell, gene, count, group; /* columns of the input, and their ragged group */
+	uint32_t *id;                 /* scratch: the genes of a cell */
+	size_t cap;
+	uint32_t *number; /* [vocab.n of the input] row of a gene in the output, GENE_DROPPED if it is not chosen */
+
+	struct header header; /* out: of the output, with the chosen genes only */
+	int *map;             /* out: from the input's columns, -1 for gene and count */
+};
+
+#define GENE_DROPPED UINT32_MAX
+
+/* For counts streams with header h. Dies if a column is missing. */
+void genes_init(struct genes *g, const struct header *h, const char *file);
+void genes_release(struct genes *g);
+/* Add the rows of a block with keep[i] != 0. */
+void genes_add(struct genes *g, const struct block *b, const uint8_t *keep);
+/* After all rows: 1 if they must be added again. 0: the genes are chosen, and header and map are set. */
+int genes_again(struct genes *g);
+/* Fill gene and count of the last n rows of out, which were taken from rows row[0..n) of b. */
+void genes_fill(const struct genes *g, struct block *out, const struct block *b, const uint32_t *row, size_t n);
+
+#endif
