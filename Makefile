@@ -186,7 +186,7 @@ $(TOOLS:%=$(BIN)/%): $(BIN)/%: $$(call parts,$$*) $(B)/libcli.a $(B)/libcorrmask
 	@mkdir -p $(@D)
 	$(link)
 
-include cuda/cuda.mk tests/tests.mk
+include cuda/cuda.mk tests/tests.mk docs/docs.mk
 PIPELINES := pipelines
 include $(PIPELINES)/runs.mk tests/smoke.mk $(sort $(wildcard tests/bench/*.mk))
 
@@ -216,14 +216,20 @@ install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -m 644 python/scstream_convert.py "$(DEST)/bin"
 	@if [ -n "$(PYTHONDIR)" ]; then mkdir -p "$(DESTDIR)$(PYTHONDIR)" && ln -sfr $(MODULES:%="$(DEST)/bin/%") "$(DESTDIR)$(PYTHONDIR)"; \
 		else echo "for import scstream in Python: PYTHONPATH=$(DEST)/bin"; fi
-	install -D -m 644 src/completion.bash "$(BASHDIR)/corrmask"
+	install -d "$(BASHDIR)" "$(ZSHDIR)"
+	sed 's/@TOOLS@/$(TOOLS)/' src/completion.bash > "$(BASHDIR)/corrmask"
 	@for t in $(filter-out corrmask,$(TOOLS)); do ln -sf corrmask "$(BASHDIR)/$$t"; done
-	install -D -m 644 src/completion.zsh "$(ZSHDIR)/_corrmask"
+	sed 's/@TOOLS@/$(TOOLS)/' src/completion.zsh > "$(ZSHDIR)/_corrmask"
+	chmod 644 "$(BASHDIR)/corrmask" "$(ZSHDIR)/_corrmask"
 	@for p in $(PAGES); do install -D -m 644 man/$$p "$(DEST)/share/man/man$${p##*.}/$$p" || exit 1; done
 	install -m 644 $(filter-out %.sh,$(wildcard pipelines/*)) "$(SHARE)/pipelines"
 	install -m 755 $(wildcard pipelines/*.sh) "$(SHARE)/pipelines"
 	install -D -m 644 data/catalog.tsv "$(SHARE)/data/catalog.tsv"
 	install -m 644 $(wildcard README.md LICENSE CHANGELOG.md CITATION.cff docs/*.md) "$(DOC)"
+	install -d "$(DOC)/experiments/tables"
+	install -m 644 $(wildcard docs/*.svg) "$(DOC)"
+	install -m 644 $(wildcard docs/experiments/*.md docs/experiments/*.svg) "$(DOC)/experiments"
+	install -m 644 $(wildcard docs/experiments/tables/*.tsv) "$(DOC)/experiments/tables"
 	install -D -m 644 examples/hf_trainer.py "$(DOC)/examples/hf_trainer.py"
 	@[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so "$(DEST)/lib/corrmask/corrmask_cuda.so"
 
@@ -262,10 +268,15 @@ dist: ## pack the sources of the last commit as corrmask-VERSION.tar.gz
 clean: ## remove what was built
 	rm -rf $(BUILD) $(BIN)
 
-help: ## list the targets and the variables
+ifneq ($(OF),)
+help:
+	@$(help_one)
+else
+help: ## list the targets and the variables; OF=EXPERIMENT: those of one experiment
 	@echo 'Build and test'; $(call list_targets,Makefile tests/tests.mk tests/smoke.mk cuda/cuda.mk)
 	@echo 'Variables of the build'; sed -n '/^# Variables/,/^$$/s/^#   /  /p' Makefile
 	@$(help_experiments)
 	@echo 'Benchmarks'; $(call list_targets,$(sort $(wildcard tests/bench/*.mk)))
+endif
 
 endif # deps

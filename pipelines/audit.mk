@@ -5,6 +5,7 @@
 #     make table3 DATA=lung.h5ad                 or AnnData; without either, simulated cells
 #     make genesets DATA=lung.h5ad GENESETS="reactome.gmt go.gmt.gz"
 #
+# DATA         AnnData or 10x file, or several; without it, cells are simulated
 # TOKENS       a tokens stream, instead of DATA
 # MEDIANS      a vocabulary, or Geneformer's table of medians with TOKEN_TABLE; without it, the vocabulary is learnt from DATA
 # TOKEN_TABLE  Geneformer's table of tokens

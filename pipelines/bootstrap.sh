@@ -11,7 +11,7 @@ shift 6
 [ -z "$group" ] || [ "$(scview -q --columns "$group" "$test" | tail -n +2 | sort -u | wc -l)" -ge 5 ] || group=
 common=(-v --label "$label" ${group:+--group "$group"} --bootstrap 1000 --replicates "${out%.tsv}.replicates" -o "$out")
 case $what in
-cells) ctaprobe cells "${common[@]}" --standardize --train "$train" --test "$test" "$@" ;;
+cells) ctaprobe cells "${common[@]}" --train "$train" --test "$test" "$@" ;;
 score) ctaprobe score "${common[@]}" --train "$train" "$@" "$test" ;;
 *) usage ;;
 esac

@@ -33,18 +33,62 @@ options() {
 	for name in $required; do [ -n "${!name}" ] || usage; done
 }
 
-# stage NAME COMMAND...: print NAME, run COMMAND with its messages in $logs/NAME.log, and show them if it fails; otherwise show only warnings
+# stage NAME COMMAND...: print NAME, run COMMAND with its messages in $logs/NAME.log, and show them if it fails; otherwise show only its
+# warnings. $logs/NAME.report gets what its tools measured (--report), and the time of the stage.
 stage() {
 	# shellcheck disable=SC2154 # the script says where
-	local log=$logs/$1.log
-	echo "  $1"
+	local name=$1 log=$logs/$1.log report=$logs/$1.report begin=$EPOCHREALTIME watch='' failed=0 spent
 	shift
 	mkdir -p "$logs"
-	"$@" 2> "$log" || {
+	rm -f "$report"
+	if [ -t 2 ]; then
+		printf '\r\033[K' >&2
+		watch "$name" "$logs/$name.progress" &
+		watch=$!
+	fi
+	echo "  $name"
+	CORRMASK_REPORT=$report CORRMASK_PROGRESS=${watch:+$logs/$name.progress} "$@" 2> "$log" || failed=$?
+	if [ -n "$watch" ]; then
+		kill "$watch" 2> /dev/null || true
+		wait "$watch" 2> /dev/null || true
+		printf '\r\033[K' >&2
+		rm -f "$logs/$name.progress"
+	fi
+	if [ "$failed" != 0 ]; then
 		cat "$log" >&2
 		return 1
-	}
-	sed -n '/: warning: /p' "$log" >&2
+	fi
+	spent=$((${EPOCHREALTIME/[.,]/} - ${begin/[.,]/}))
+	printf 'program\tstage\nseconds\t%d.%06d\n' $((spent / 1000000)) $((spent % 1000000)) >> "$report"
+	awk -F '\t' '$1 == "program" { p = $2 } $1 == "warning" { print p ": warning: " $2 }' "$report" >&2
+}
+
+# watch NAME FILE: after ten seconds, a line on the terminal with the time that a stage has taken, and the progress in FILE
+watch() {
+	local begin=$SECONDS parent=$$ text
+	sleep 10
+	while kill -0 "$parent" 2> /dev/null; do
+		text=$(tail -n 1 "$2" 2> /dev/null) || text=
+		printf '\r\033[K  %s: %d:%02d%s' "$1" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)) "${text:+, $text}" >&2
+		sleep 2
+	done
+}
+
+# reported FILE NAME: the last value of NAME in a report, or nothing
+reported() { [ ! -e "$1" ] || awk -F '\t' -v name="$2" '$1 == name { v = $2 } END { print v }' "$1"; }
+
+# stage_times FOLDER...: the stages in these folders of logs, in the order of the run: name, seconds, the largest peak memory of a tool in MB
+stage_times() {
+	local report
+	find "$@" -name '*.report' -printf '%T@ %p\n' 2> /dev/null | sort -n | cut -d ' ' -f 2- | while read -r report; do
+		awk -F '\t' -v stage="$(basename "$report" .report)" '$1 == "seconds" { s = $2 } $1 == "peak_memory_mb" && $2 > m { m = $2 }
+			END { printf "%s\t%.2f\t%d\n", stage, s, m }' "$report"
+	done
+}
+# the same as text, for the end of a report
+stage_times_text() {
+	printf '%-24s %10s %12s\n' stage seconds "peak memory"
+	stage_times "$@" | awk -F '\t' '{ printf "%-24s %10s %12s\n", $1, $2, $3 " MB" }'
 }
 
 # whole FILE: FILE.new, which is complete, becomes FILE; its data is on disk first, so that a power cut leaves no part of it

@@ -7,11 +7,11 @@ dir=$1 prepared=$2 pretrained=$3 reliance=$4 seeds=$5 data=${6:-simulated cells 
 stats=$(cat "$here/stats.awk")
 
 echo "corrmask demo: $data, label $label"
-# cells of one part: "scsample: 3000 cells in, 747 out, ..."
-part() { sed -n 's/^scsample: [0-9]* cells in, \([0-9]*\) out.*/\1/p' "$prepared/log/scsample-$1.log"; }
+part() { reported "$prepared/log/scsample-$1.report" cells_out; }
 by=$(sed -n 's/^./, split by &/p' "$prepared/group")
 echo "cells: $(part train) to train, $(part test) held out$by$([ "$cells" = 0 ] || echo "; at most $cells, sampled with a seed (CELLS=0: all)")"
-sed -n 's/^depgraph: \(.* edges\);.*/graph: \1/p' "$prepared/log/depgraph.log"
+graph=$prepared/log/depgraph.report
+echo "graph: $(reported "$graph" genes_with_neighbours) genes with neighbours, $(reported "$graph" edges) edges"
 echo "networks: $how; seeds $seeds"
 
 # ---- partners ----
@@ -117,8 +117,4 @@ done | awk -F '\t' '$2 == "f1" { x[$1, $3] += $4; m[$1, $3]++ }
 	sort -k1,1nr | sed '1i cells\tclass\trandom\tCorrMask' | "$here/names.sh" 2 |
 	awk -F '\t' '{ printf "  %s %7s %10s %10s\n", $2, $1, $3, $4 }'
 echo
-printf '%-24s %10s %12s\n' stage seconds "peak memory"
-find "$prepared/log" "$pretrained/log" "$reliance/log" "$dir/log" -name '*.log' -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | while read -r log; do
-	sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]* MB\)$/\1\t\2/p' "$log" | tail -n 1 |
-		awk -F '\t' -v s="$(basename "$log" .log)" '{ printf "%-24s %10s %12s\n", s, $1, $2 }'
-done
+stage_times_text "$prepared/log" "$pretrained/log" "$reliance/log" "$dir/log"

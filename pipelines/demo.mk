@@ -4,7 +4,8 @@
 #     make demo                                  simulated cells with known modules and cell types
 #     make demo DATA=lung.h5ad LABEL=cell_type   the same on your file
 #
-# Variables are those of reliance.mk, pretrain.mk and cells.mk. Losses are those of make reliance, which adds a control. Without -j, make runs as
+# Also those of reliance.mk
+# Losses are those of make reliance, which adds a control. Without -j, make runs as
 # many trainings side by side as there are cores. The logs ($(DEMO)/log, $(PRETRAINED)/log) have the messages of every stage, with its time
 # and peak memory.
 

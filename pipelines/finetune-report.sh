@@ -9,11 +9,12 @@ best() { awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "eval_loss")
 
 echo "corrmask fine-tuning: $data, label $label"
 for part in train valid test; do
-	log=$dir/log/scsample-$part.log
-	[ ! -e "$log" ] || sed -n 's/^scsample: \(.* cells.*\); [0-9.]* s, peak.*/'"$part"': \1/p' "$log"
+	r=$dir/log/scsample-$part.report
+	[ ! -e "$r" ] || echo "$part: $(reported "$r" cells_out) of $(reported "$r" cells_in) cells"
 done
-sed -n '/cells scored/{s/^ctaprobe score: /test: /; s/; [0-9.]* s, peak.*//p}' "$dir/log/ctaprobe-$1.log"
-sed -n '/warning/s/^ctaprobe score: //p' "$dir/log/ctaprobe-$1.log"
+r=$dir/log/ctaprobe-$1.report
+[ ! -e "$r" ] || echo "test: $(reported "$r" cells) cells scored, $(reported "$r" classes) classes, $(reported "$r" model_classes) of them the model's"
+[ ! -e "$r" ] || awk -F '\t' '$1 == "warning" { print $2 }' "$r"
 echo
 s=$dir/$1.score.tsv
 printf '%-12s %10s %10s %10s %10s %10s %8s   %s\n' start accuracy balanced "macro F1" "rare F1" unknown step \
@@ -49,8 +50,4 @@ done | awk -F '\t' -v starts="$*" 'BEGIN { n = split(starts, s, " ") }
 		}
 	}' | "$here/names.sh" 1 | sed 's/^/  /; s/\t/ /; s/\t/ /; s/\t//'
 echo
-printf '%-24s %10s %12s\n' stage seconds "peak memory"
-find "$dir/log" -name '*.log' -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | while read -r log; do
-	sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]* MB\)$/\1\t\2/p' "$log" | tail -n 1 |
-		awk -F '\t' -v s="$(basename "$log" .log)" '{ printf "%-24s %10s %12s\n", s, $1, $2 }'
-done
+stage_times_text "$dir/log"

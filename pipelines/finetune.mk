@@ -9,6 +9,7 @@
 # (cells.mk). Without INIT the pre-training of SEED runs first (pretrain.mk).
 # The table has two baselines without a network (logistic regression on log-normalised expression and on 50 principal components), and intervals
 # by a bootstrap of the test's donors, or of cells if they are fewer than five.
+# Also those of pretrain.mk, cells.mk
 # INIT       folder of the model to start from; none: the demo's two models
 # VOCAB      the model's vocabulary
 # FT_EPOCHS  most passes of the fine-tuning

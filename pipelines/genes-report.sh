@@ -11,7 +11,7 @@ s=$dir/$first.score.tsv
 echo "corrmask classes of genes: $data, $labels"
 echo "$(whole "$s" genes) genes scored in $(whole "$s" folds) folds, $(whole "$s" tokens) tokens$(awk -F '\t' '$1 == "positive" { print ", positive: " $2 }' "$s")"
 [ -z "$cross" ] || echo "across tissues: the same models on the cells of $cross, $(whole "$dir/$first.cross.score.tsv" tokens) tokens"
-sed -n '/warning/s/^sctrain genes: //p' "$dir/log/sctrain-$first-0.log"
+awk -F '\t' '$1 == "warning" { print $2 }' "$dir/log/sctrain-$first-0.report"
 echo
 # table SUFFIX START...: the scores of START.SUFFIX
 table() {

@@ -6,6 +6,7 @@
 #
 # Geneformer's protocol: FOLDS folds over the genes. A model is fine-tuned on the other folds for one epoch and predicts this one. The AUC
 # is over tokens. Unlike there, the cells of the prediction are from donors that were not used in fine-tuning.
+# Also those of finetune.mk
 # STARTS       models to start from: scratch, random, pmi, pmi-rand, corrmask, with INIT also init
 # CROSS        AnnData or 10x files of other tissues: the models also predict the genes in these cells
 # GENE_LABELS  table of gene (id or symbol) and label
@@ -15,7 +16,7 @@
 # GC_ARGS      more options of sctrain genes, such as '--freeze 4'
 # Cells, vocabulary and models are those of make finetune, with its settings.
 
-ifneq ($(filter table1,$(MAKECMDGOALS)),)
+ifneq ($(filter table1,$(NOW)),)
 STARTS      ?= scratch $(ft_pretrained)
 endif
 STARTS      ?= $(FT_STARTS)

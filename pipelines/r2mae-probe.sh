@@ -8,9 +8,9 @@
 [ $# -ge 3 ] || usage
 dir=$1 inputs=$2 threads=$3 iterations=${4:-500}
 label=$(cat "$inputs/label") target=$(cat "$inputs/target") group=$(cat "$inputs/group") folds=$(cat "$inputs/folds")
-how=(--standardize --train "$dir/learn.emb" --test "$dir/test.emb" -@ "$threads")
+how=(--train "$dir/learn.emb" --test "$dir/test.emb" -@ "$threads")
 [ -z "$group" ] || how+=(--group "$group")
 ctaprobe cells -v --label "$label" --max-iter "$iterations" --search "$folds" "${how[@]}" --bootstrap 1000 \
 	--replicates "$dir/label.replicates.tsv" -o "$dir/label.score.tsv"
 [ -z "$target" ] || ctaprobe cells -v --target "$target" --search "$folds" "${how[@]}" -o "$dir/target.score.tsv"
-ctaprobe rank -v -o "$dir/rank.score.tsv" "$dir/valid.emb"
+ctaprobe effective-rank -v -o "$dir/rank.score.tsv" "$dir/valid.emb"

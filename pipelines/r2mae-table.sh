@@ -163,12 +163,12 @@ done
 [ ${#ranked[@]} -lt 2 ] || {
 	echo
 	echo "Score (mean of the metrics) and mean rank"
-	ctaprobe ranks -q -m "${metrics%+}" "${ranked[@]}" | awk -F '\t' 'NR == 1 { next } { sub(/.*\//, "", $1); printf "%-16s%20.4f%20.2f\n", $1, $2, $3 }'
+	ctaprobe leaderboard -q -m "${metrics%+}" "${ranked[@]}" | awk -F '\t' 'NR == 1 { next } { sub(/.*\//, "", $1); printf "%-16s%20.4f%20.2f\n", $1, $2, $3 }'
 }
 echo
 cat "$here/r2mae-paper.txt"
 echo
 for stage in train reconstruct probe; do
-	find "$dir/log" -name "$stage-*.log" -exec cat {} + | sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]*\) MB$/\1 \2/p' |
-		awk -v s=$stage '{ t += $1; if ($2 > m) m = $2 } END { if (NR) printf "%s: %.0f s in all, at most %d MB\n", s, t, m }'
+	stage_times "$dir/log" | awk -F '\t' -v s=$stage 'index($1, s "-") == 1 { n++; t += $2; if ($3 > m) m = $3 }
+		END { if (n) printf "%s: %.0f s in all, at most %d MB\n", s, t, m }'
 done

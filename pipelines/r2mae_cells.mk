@@ -4,6 +4,7 @@
 #     make -j2 r2mae-cells DATA=lung.h5ad LABEL=cell_type CELLS=0     the same on all cells of your file
 #     make -j2 r2mae-cells DATA=aml.h5ad TARGET=cycling_score         also predict a column of numbers from the embeddings
 #
+# Also those of cells.mk
 # METHODS     fixed-0.P, mdlm, dynamic, r2mae, r2mae-dynamic, cl, r2mae-cl (with -easy: the paper's k=0); the others are compared with the first one
 # SEEDS       seeds of masks, order and initial weights; SEED alone determines the cells and their split
 # TARGET      also predict this obs column of numbers from the embeddings
@@ -15,6 +16,7 @@
 # NB_BATCH    cells of a batch
 # NB_LR       learning rate
 # PER_GROUP   most cells of each donor that the probe uses
+# KEEP_MODELS  1 keeps the models; 0 removes a model after it is scored
 # The donors (GROUP of cells.mk) are a covariate of the model, and whole donors are held out from the probe. SCALE=tiny takes a minute, small
 # minutes to an hour; paper has the paper's sizes.
 # Cells are those of cells.mk. All of them are pre-trained on, as in the paper, but a tenth is for validation: masked genes of these cells are

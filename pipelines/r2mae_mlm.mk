@@ -3,9 +3,10 @@
 #
 #     make -j2 r2mae-mlm DATA=lung.h5ad LABEL=cell_type SIZES=1
 #
+# Also those of table6.mk
 # A strategy of table6 can have a schedule of the rate: NAME+P (a fixed rate 0.P), +r2mae (uniform from 0.1 to 0.5), +mdlm (uniform from 0 to
 # 1), +dyn (from 0.5 at the first step to 0.1 at the last). Without one, the rate is 0.15.
-ifneq ($(filter r2mae-mlm,$(MAKECMDGOALS)),)
+ifneq ($(filter r2mae-mlm,$(NOW)),)
 STRATEGIES ?= random $(foreach s,10 25 50 r2mae dyn mdlm,random+$s) corrmask $(foreach s,10 25 50 r2mae dyn mdlm,corrmask+$s)
 SIZES      ?= 1
 endif

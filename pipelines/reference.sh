@@ -9,7 +9,7 @@ train=$1 seed=$2
 shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-has() { scview -q -H "$1" | grep -q "\"$2\""; }
+has() { scview -q --header-tsv "$1" | grep -qx $'column\t'"$2"; }
 if has "$1" value; then
 	scview -q -c token,value "$train" > "$work/train"
 	printf 'masks\tmean\tgene_mean\n'

@@ -4,6 +4,7 @@
 #
 #     $(eval $(call page,mine,$(MINE),$(MINE)/table.txt $(MINE)/mine.svg))
 #
+# RUN  a run, as make list-runs prints it, or EXPERIMENT/latest
 # Figures are *.svg, tables are *.tsv, texts are *.txt. NAME.KIND.tsv with the columns metric and value are shown side by side by KIND.
 
 # $(eval $(call page,TARGET,FOLDER,FILES)): TARGET makes FOLDER/report.html, after FILES

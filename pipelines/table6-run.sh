@@ -55,7 +55,7 @@ esac
 probe() {
 	scembed -q -M "$out/model" "${compute[@]}" -o "$out/learn.emb" "$inputs/learn.tok" &&
 		scembed -q -M "$out/model" "${compute[@]}" -o "$out/test.emb" "$inputs/test.tok" &&
-		ctaprobe cells -v --label "$label" --standardize --train "$out/learn.emb" --test "$out/test.emb" -@ "$threads" -o "$out/probe.score.tsv"
+		ctaprobe cells -v --label "$label" --train "$out/learn.emb" --test "$out/test.emb" -@ "$threads" -o "$out/probe.score.tsv"
 }
 score() {
 	scembed --predict -q -M "$out/cells" "${compute[@]}" -u "$inputs/test.tok" |

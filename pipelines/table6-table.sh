@@ -251,6 +251,6 @@ print_metric probe f1_rare "F1 of the rarest third of the classes, probe"
 }
 echo
 for stage in pretrain finetune embed probe; do
-	find "$dir/log" -name "$stage-*.log" -exec cat {} + | sed -n 's/.*; \([0-9.]*\) s, peak memory \([0-9]*\) MB$/\1 \2/p' |
-		awk -v s=$stage '{ t += $1; if ($2 > m) m = $2 } END { if (NR) printf "%s: %d time%s, %.0f s in all, at most %d MB\n", s, NR, (NR == 1 ? "" : "s"), t, m }'
+	stage_times "$dir/log" | awk -F '\t' -v s=$stage 'index($1, s "-") == 1 { n++; t += $2; if ($3 > m) m = $3 }
+		END { if (n) printf "%s: %d time%s, %.0f s in all, at most %d MB\n", s, n, (n == 1 ? "" : "s"), t, m }'
 done

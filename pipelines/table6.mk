@@ -10,6 +10,7 @@
 #     make -j2 fig7 DATA=lung.h5ad                           lambda 0 (random masks), 0.25, 0.5, 0.75, 1: the table and a figure
 #
 # table2, table7 and fig7 are the same runs, in the same folder, with other defaults of STRATEGIES; their SIZES is 1.
+# Also those of finetune.mk
 # STRATEGIES   random, bernoulli, pmi, pmi-rand, corrmask, corrmask-N (lambda is N percent); the others are compared with the first one. r2mae_mlm.mk: suffixes for the rate
 # SIZES        corpora to pre-train on: numbers of training cells, or shares of them up to 1; default: by SCALE, 0.1 0.3 1 for small
 # SEEDS        seeds of masks, order, initial weights and dropout in both trainings; default: 1 2 3, with SCALE=tiny 1 2
@@ -30,7 +31,7 @@
 # the other machine, make table6 INPUTS=FOLDER needs only maskgen, sctrain, scembed, ctaprobe and gnuplot (table6-runs: no gnuplot). Give the
 # settings of the networks again. tests/bench/gpu_experiments.sh does this within a time limit.
 
-T6_ABLATION := $(firstword $(filter table2 table7 fig7,$(MAKECMDGOALS)))
+T6_ABLATION := $(firstword $(filter table2 table7 fig7,$(NOW)))
 ifneq ($(T6_ABLATION),)
 SIZES       ?= 1
 endif

@@ -57,7 +57,7 @@ embed() {
 	done
 }
 probe() { # probe OUT TRAIN.emb OPTION...
-	ctaprobe cells -v --label "$label" --standardize --train "$2" --test "$out/test.emb" "${compute[@]}" -o "$out/$1.tsv" "${@:3}"
+	ctaprobe cells -v --label "$label" --train "$2" --test "$out/test.emb" "${compute[@]}" -o "$out/$1.tsv" "${@:3}"
 }
 probes() {
 	local i

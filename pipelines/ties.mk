@@ -12,12 +12,13 @@
 #     median-runs                      the encoding as it is; masks over runs of genes of equal count (maskgen --strategy runs)
 #     value-random, value-corrmask     the value of a masked gene is predicted, not the gene (maskgen --objective value)
 #
+# Also those of reliance.mk
 # ARMS  arms; the others are compared with the first one
 # FEW  labels a class of the probe with few labels
+# KEEP_MODELS  1 keeps the models; 0 removes a model after it is scored
 # SEEDS are 1 to 8 by default (SCALE=tiny: 1 2). A seed determines the split (without DATA also the cells), the masks, the order, the initial weights
 # and dropout. All arms of a seed have the same cells, vocabulary and graph, so differences are paired by seed.
-# Cells are those of cells.mk and trainings those of pretrain.mk. A model is measured on the held-out cells, and then removed (KEEP_MODELS=1
-# keeps it); pipelines/ties-run.sh makes one run by hand. More arms or seeds add runs to the same folder and keep those that are done. Without
+# Cells are those of cells.mk and trainings those of pretrain.mk. A model is measured on the held-out cells, and then removed; pipelines/ties-run.sh makes one run by hand. More arms or seeds add runs to the same folder and keep those that are done. Without
 # -j, make runs as many trainings side by side as there are cores.
 
 ARMS ?= median-random median-corrmask random-random random-corrmask group-random group-corrmask median-runs value-random value-corrmask

@@ -34,7 +34,8 @@ struct ranking {
 	struct encoder enc;
 	struct stream *to;
 	struct block out;
-	const char *vocab; /* the file that messages name */
+	const char *vocab;   /* the file that messages name */
+	size_t known, genes; /* genes of the counts that the vocabulary has, and all */
 };
 
 struct ranking *ranking_new(const struct cli *c, const char *vocab)
@@ -61,10 +62,10 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 	struct idmap ids = {0};
 	if (map && idmap_load(&ids, map, &e))
 		die("%s", e.msg);
-	size_t known = encoder_match(&r->enc, genes, &r->v, map ? &ids : NULL);
+	r->known = encoder_match(&r->enc, genes, &r->v, map ? &ids : NULL);
+	r->genes = genes->n;
 	idmap_release(&ids);
-	double percent = 100 * (double)known / (double)genes->n;
-	info("%zu of %zu genes (%.1f %%) are in the vocabulary", known, genes->n, percent);
+	double percent = 100 * (double)r->known / (double)genes->n;
 	if (percent < rank_given.min_genes)
 		die("%s: only %.1f %% of the genes are in %s, expected at least %g %% (--min-genes-matched); ids here are like '%s', there "
 		    "like '%s'; --map FILE translates ids",
@@ -122,13 +123,19 @@ char *ranking_commit(struct ranking *r)
 	finish_block(r);
 	flush_output(r);
 	double percent = enc->all ? 100 * (double)enc->known / (double)enc->all : 100;
-	info("%.1f %% of the counts are in these genes", percent);
+	info("%zu of %zu genes, with %.1f %% of the counts, are in the vocabulary", r->known, r->genes, percent);
 	if (percent < rank_given.min_counts)
 		die("%s: only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-matched)", enc->name, percent,
 			r->vocab, rank_given.min_counts);
 	if (enc->cells > enc->kept)
 		warn("%" PRIu64 " of %" PRIu64 " cells have no gene of the vocabulary and were dropped (--keep-empty keeps them)",
 			enc->cells - enc->kept, enc->cells);
+	cli_measured("cells_in", (double)enc->cells);
+	cli_measured("cells_out", (double)enc->kept);
+	cli_measured("dropped:no_gene", (double)(enc->cells - enc->kept));
+	cli_measured("tokens", (double)enc->tokens);
+	cli_measured("cells_of_full_length", (double)enc->full);
+	cli_measured("percent_of_counts", (double)percent);
 	/* memory can run out here, and not after the output is in place */
 	char *summary = xasprintf("%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens, %" PRIu64 " cells of full length (%zu)",
 		enc->cells, enc->kept, enc->tokens, enc->full, enc->max_len);

@@ -318,6 +318,8 @@ int main(int argc, char **argv)
 			die("%s", e.msg);
 		stream_free(out);
 	}
+	cli_measured("genes_with_neighbours", (double)linked);
+	cli_measured("edges", (double)(g.offset[g.n] / 2));
 	cli_report(&cli, "%llu genes with neighbours, %llu edges", (unsigned long long)linked, (unsigned long long)g.offset[g.n] / 2);
 	for (size_t i = 0; i < m.n; i++) {
 		free(m.name[i]);

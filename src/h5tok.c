@@ -378,6 +378,10 @@ static void stream_files(struct job *j, struct h5ad *file)
 	char *summary = j->rank ? ranking_commit(j->rank) : NULL;
 	if (!j->rank && stream_commit(j->out, &e))
 		die("%s", e.msg);
+	cli_measured("cells_in", (double)j->cells);
+	cli_measured("genes", (double)j->table.genes.n);
+	cli_measured("counts", (double)j->counts);
+	cli_measured("entries_added", (double)j->rows.repeats);
 	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene%s%s",
 		j->cells, j->table.genes.n, j->counts, j->rows.repeats, summary ? "; " : "", summary ? summary : "");
 	free(summary);
@@ -440,6 +444,7 @@ int main(int argc, char **argv)
 	make_header(&j, &header);
 	if (list_obs) {
 		print_obs(&header);
+		cli_report(&cli, "%zu columns", header.ncol);
 		if (cli.noperand == 1)
 			h5ad_release(&file);
 	} else {

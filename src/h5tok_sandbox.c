@@ -1,4 +1,5 @@
 #include "h5tok_sandbox.h"
+#include "cli_report.h"
 
 #include "anndata/h5ad.h"
 #include "base/file.h"
@@ -235,7 +236,7 @@ static void limit(int what, uint64_t most)
 #define GIB ((uint64_t)1 << 30)
 
 /*
- * More than any sound file of this size needs. Memory: a base with the buffers of the spill; stack and heap of each thread; what is kept of the
+ * More than any undamaged file of this size needs. Memory: a base with the buffers of the spill; stack and heap of each thread; what is kept of the
  * file (categories, genes); chunks of at most 1 GiB, which at best compress by 1100. Time: 100 kB a second over all.
  */
 static void limit_resources(void)
@@ -295,7 +296,7 @@ static _Noreturn void died(int status, const char *note)
 		raise(sig);
 	}
 	if (sig == SIGXCPU || sig == SIGPROF)
-		die("%s: reading takes longer than any sound file of this size: damaged file", file);
+		die("%s: reading takes longer than it can for an undamaged file of this size: the file is damaged", file);
 	if (sig == SIGKILL)
 		die("%s: the process that read this file was killed: no memory, or too much time", file);
 	if (sig)
@@ -324,6 +325,8 @@ static _Noreturn void wait_for(pid_t child, struct outfile *out, int notes)
 	if (WEXITSTATUS(status) == 0 && out->fd >= 0 && outfile_commit(out, &e))
 		die("%s", e.msg);
 	outfile_abort(out);
+	if (WEXITSTATUS(status) == 0)
+		cli_report_write();
 	exit(WEXITSTATUS(status));
 }
 
@@ -352,5 +355,6 @@ void sandbox_start(const struct cli *c)
 	if (child)
 		wait_for(child, &out, notes);
 	outfile_lend(&out);
+	cli_report_leave();
 	become_child(parent, notes);
 }

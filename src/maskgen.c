@@ -147,7 +147,8 @@ static void check_graph_options(void)
 	if (strategy->uses & GRAPH && !graph_path && !(strategy->uses & PARTNERS && groups))
 		usage_error("--strategy %s needs a graph: --graph FILE", strategy->word);
 	if (!(strategy->uses & GRAPH) && (graph_path || lambdas))
-		usage_error("--strategy %s uses no graph, so it takes no --graph and no lambda", strategy->word);
+		usage_error("--strategy %s uses no graph, so it takes no --graph and no lambda; did you mean --strategy corrmask?",
+			strategy->word);
 	if (!(strategy->uses & PARTNERS) && (corrmask || (given(&partner_choice) && !(strategy->uses & TARGET))))
 		usage_error("--partners, --partners-max, --modules, --groups and --seed-share are for --strategy corrmask");
 	if (!(strategy->uses & TARGET) != (partner_choice < HIDDEN))
@@ -428,7 +429,8 @@ static void mask_all(struct run *r)
 		r->rows += b->block.rows;
 		r->tokens += b->tokens;
 		r->masked += b->masked;
-		progress("step %llu of %llu", (unsigned long long)b->step + 1, (unsigned long long)r->loader.steps);
+		progress("step %llu of %llu%s", (unsigned long long)b->step + 1, (unsigned long long)r->loader.steps,
+			time_left((double)(b->step + 1) / (double)r->loader.steps));
 	}
 	if (got < 0)
 		die("%s", e.msg);
@@ -446,6 +448,10 @@ static void finish(struct run *r)
 			die("%s", e.msg);
 		free(table);
 	}
+	cli_measured("cells", (double)r->rows);
+	cli_measured("steps", (double)r->loader.steps);
+	cli_measured(strategy == COLUMNS ? "values" : "tokens", (double)r->tokens);
+	cli_measured("masked", (double)r->masked);
 	cli_report(&cli, "%llu cell%s in %llu step%s, %llu %s, %llu masked (%.2f %%)", (unsigned long long)r->rows, r->rows == 1 ? "" : "s",
 		(unsigned long long)r->loader.steps, r->loader.steps == 1 ? "" : "s", (unsigned long long)r->tokens,
 		strategy->uses & COUNTS ? "values" : "tokens", (unsigned long long)r->masked,

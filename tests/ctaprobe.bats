@@ -31,8 +31,9 @@ value() {               # value KEY FILE
 
 agree() {               # agree TRAIN TEST [OPTION for both sides ...]
 	local theirs=() ours=()
+	[[ " $* " = *" standardize=1 "* ]] || ours=(--no-standardize)
 	for o in "${@:3}"; do
-		case $o in C=*) ours+=(-C "${o#C=}") ;; standardize=1) ours+=(--standardize) ;; esac
+		[[ $o != C=* ]] || ours+=(-C "${o#C=}")
 		theirs+=("$o")
 	done
 	ctaprobe cells -l cell_type --train "$1" --test "$2" --tol 1e-10 --max-iter 10000 --coefficients co.tsv --predictions p.s \
@@ -48,6 +49,18 @@ agree() {               # agree TRAIN TEST [OPTION for both sides ...]
 @test "ctaprobe: with another C, and standardised" {
 	agree tr.emb te.emb C=0.01
 	agree tr.emb te.emb C=10 standardize=1
+}
+
+@test "ctaprobe: the scale of an embedding does not change its score, unless --no-standardize says so" {
+	ref make small.emb what=small
+	ref make small_te.emb what=small seed=2 cells=211
+	ctaprobe cells -q -l cell_type --train tr.emb --test te.emb -o large.tsv
+	ctaprobe cells -q -l cell_type --train small.emb --test small_te.emb -o small.tsv
+	assert_equal "$(value macro_f1 small.tsv)" "$(value macro_f1 large.tsv)"
+	ctaprobe cells -q -l cell_type --no-standardize --train small.emb --test small_te.emb -o as_is.tsv
+	awk -v a="$(value macro_f1 small.tsv)" -v b="$(value macro_f1 as_is.tsv)" 'BEGIN { print a, b; exit !(a > 2 * b) }'
+	run -2 ctaprobe cells --standardize -l cell_type tr.emb
+	assert_line --index 0 "ctaprobe cells: --standardize is the default: leave it out (--no-standardize turns it off)"
 }
 
 @test "ctaprobe: two classes, a constant feature, unlabelled cells" {
@@ -66,7 +79,7 @@ agree() {               # agree TRAIN TEST [OPTION for both sides ...]
 	ctaprobe cells -l cell_type --train tr.emb --test more.emb --tol 1e-10 --max-iter 10000 --coefficients co.tsv --predictions p.s \
 		-o m.tsv 2>err
 	assert_equal "$(grep -c "is not in the training cells and is never predicted" err)" 2
-	ref compare tr.emb more.emb co.tsv p.s m.tsv
+	ref compare tr.emb more.emb co.tsv p.s m.tsv standardize=1
 	agree more.emb tr.emb
 	assert_equal "$(value n:type7 m.tsv)" 0
 }
@@ -242,21 +255,23 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 # ---- nearest neighbours ----
 
 @test "ctaprobe cells --nearest: predictions, probabilities and scores are scikit-learn's, standardised or not, and in a cross-validation" {
-	near() {        # near K [--standardize [TRAIN]]
-		local tr=${3:-tr}
-		ctaprobe cells -q -l cell_type --nearest $1 $2 --train $tr.emb --test te.emb --predictions p.s -o m.tsv
-		ctaprobe cells -l cell_type --nearest $1 $2 --train $tr.emb --test te.emb -@ 3 | cmp - m.tsv
-		run ref nearest $tr.emb te.emb p.s m.tsv k=$1 ${2:+standardize=1}
+	near() {        # near K TRAIN [--no-standardize]
+		ctaprobe cells -q -l cell_type --nearest $1 $3 --train $2.emb --test te.emb --predictions p.s -o m.tsv
+		ctaprobe cells -l cell_type --nearest $1 $3 --train $2.emb --test te.emb -@ 3 | cmp - m.tsv
+		run ref nearest $2.emb te.emb p.s m.tsv k=$1 $([ -n "$3" ] || echo standardize=1)
 		assert_success
 	}
-	near 1
-	near 15
-	near 15 --standardize
+	near 1 tr
+	near 15 tr
+	near 15 tr --no-standardize
 	ref make constant.emb what=constant
-	near 15 --standardize constant
-	near 400
-	# each fold by the other cells
+	near 15 constant
+	near 400 tr --no-standardize
+	# each fold by the other cells, which alone give means and scales
 	ctaprobe cells -q -l cell_type --nearest 5 tr.emb --predictions p.s -o m.tsv
+	run ref nearest tr.emb tr.emb p.s m.tsv k=5 standardize=1
+	assert_success
+	ctaprobe cells -q -l cell_type --nearest 5 --no-standardize tr.emb --predictions p.s -o m.tsv
 	run ref nearest tr.emb tr.emb p.s m.tsv k=5
 	assert_success
 	fails "training: --nearest 401, but there are 400 training cells" -l cell_type --nearest 401 --train tr.emb --test te.emb
@@ -277,8 +292,8 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		run donors classes dtr.emb dte.emb folds.pred p.s m.tsv "$1" $3
 		assert_success
 	}
-	search cell_type --standardize standardize=1
-	search disease
+	search cell_type "" standardize=1
+	search disease --no-standardize
 	# nested: the search sees the training cells of a fold only
 	ctaprobe cells -q -l disease --group donor --folds 3 --search 3 dtr.emb >m.tsv
 	assert_equal "$(grep -c '^inverse_penalty_fold:' m.tsv)" 3
@@ -294,9 +309,9 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		run donors target "$1" dte.emb folds.pred p.s m.tsv "${@:3}"
 		assert_success
 	}
-	ridge dtr.emb "--search 5"
-	ridge dtr.emb "--search 5 --standardize" standardize=1
-	ridge miss.emb "--penalty 30" alpha=30
+	ridge dtr.emb "--search 5 --no-standardize"
+	ridge dtr.emb "--search 5" standardize=1
+	ridge miss.emb "--penalty 30 --no-standardize" alpha=30
 	assert_equal "$(value unlabelled m.tsv)" "$(scview miss.emb --columns age | grep -c NA)"
 	ctaprobe cells -q --target age --group donor -@ 2 miss.emb | cmp - cv.tsv
 }
@@ -357,25 +372,25 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 
 # ---- rank, reconstruction, ranks ----
 
-@test "ctaprobe rank: effective rank, also of dependent, wide and few vectors, is numpy's" {
+@test "ctaprobe effective-rank: effective rank, also of dependent, wide and few vectors, is numpy's" {
 	donors make dtr.emb seed=1
 	ref make wide.emb cells=40 features=60
 	ref make long.emb cells=1500 features=7 what=constant
 	for f in dtr wide long tr; do
-		ctaprobe rank $f.emb >m.tsv
+		ctaprobe effective-rank $f.emb >m.tsv
 		run donors rank $f.emb m.tsv
 		assert_success
 	done
-	assert_equal "$(ctaprobe rank --json wide.emb | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["cells"])')" 40
+	assert_equal "$(ctaprobe effective-rank --json wide.emb | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["cells"])')" 40
 	ref predict p.s
-	run ctaprobe rank -o out.tsv p.s
-	assert_output "ctaprobe rank: p.s: this is a prediction stream, expected embedding, as scembed makes it"
+	run ctaprobe effective-rank -o out.tsv p.s
+	assert_output "ctaprobe effective-rank: p.s: this is a prediction stream, expected embedding, as scembed makes it"
 	ref make none.emb cells=0
-	run ctaprobe rank -o out.tsv none.emb
-	assert_output "ctaprobe rank: none.emb: no cells"
+	run ctaprobe effective-rank -o out.tsv none.emb
+	assert_output "ctaprobe effective-rank: none.emb: no cells"
 	ref make nan.emb what=nan cells=50
-	run ctaprobe rank -o out.tsv nan.emb
-	assert_output "ctaprobe rank: nan.emb: row 25: x[3] is nan, expected a finite number"
+	run ctaprobe effective-rank -o out.tsv nan.emb
+	assert_output "ctaprobe effective-rank: nan.emb: row 25: x[3] is nan, expected a finite number"
 	assert_failure 1
 	assert_not_exist out.tsv
 }
@@ -401,7 +416,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	wrong p.s "these are no predictions of counts (no columns 'expected' and 'library')"
 }
 
-@test "ctaprobe ranks: mean score and mean rank, ties take the smallest rank" {
+@test "ctaprobe leaderboard: mean score and mean rank, ties take the smallest rank" {
 	result() { printf 'metric\tvalue\n%s' "$(printf '%s\t%s\n' "${@:2}")" >"$1"; }
 	result a.type balanced_accuracy 0.8 macro_f1 0.7
 	result b.type balanced_accuracy 0.8 macro_f1 0.75
@@ -409,21 +424,21 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	result a.age spearman 0.5
 	result b.age spearman 0.25
 	result c.age spearman 0.5
-	ctaprobe ranks --metrics balanced_accuracy+macro_f1,spearman a.type,a.age b.type,b.age c.type,c.age >ranks.tsv
+	ctaprobe leaderboard --metrics balanced_accuracy+macro_f1,spearman a.type,a.age b.type,b.age c.type,c.age >ranks.tsv
 	run donors ranks ranks.tsv
 	assert_success
 	assert_equal "$(cut -f 3 ranks.tsv | xargs)" "rank 1.6666666666666667 2 1.6666666666666667"
-	assert_equal "$(ctaprobe ranks a.type b.type | cut -f 1,3 | xargs)" "method rank a.type 1.5 b.type 1"
-	run ctaprobe ranks -m macro_f1,spearman a.type
+	assert_equal "$(ctaprobe leaderboard a.type b.type | cut -f 1,3 | xargs)" "method rank a.type 1.5 b.type 1"
+	run ctaprobe leaderboard -m macro_f1,spearman a.type
 	assert_failure 2
-	assert_line -n 0 "ctaprobe ranks: 'a.type': 1 results, but --metrics has metrics of 2"
-	run ctaprobe ranks -m spearman a.type
+	assert_line -n 0 "ctaprobe leaderboard: 'a.type': 1 results, but --metrics has metrics of 2"
+	run ctaprobe leaderboard -m spearman a.type
 	assert_failure 1
-	assert_output "ctaprobe ranks: a.type: no metric 'spearman'"
+	assert_output "ctaprobe leaderboard: a.type: no metric 'spearman'"
 	result bad.type balanced_accuracy 0.8 macro_f1 nan
-	run ctaprobe ranks bad.type
+	run ctaprobe leaderboard bad.type
 	assert_failure 1
-	assert_output "ctaprobe ranks: bad.type: line 3: macro_f1 is 'nan', expected a number"
+	assert_output "ctaprobe leaderboard: bad.type: line 3: macro_f1 is 'nan', expected a number"
 }
 
 # ---- genes ----

@@ -175,8 +175,10 @@ setup() {
 
 @test "reports: long names of classes are whole and in columns; the demo says what differs and what does not" {
 	mkdir -p p/log pre/log rel/log dir/log ft/log ft/a.model
-	touch p/group ft/log/ctaprobe-a.log
-	for l in scsample-train scsample-test depgraph; do echo "none" > p/log/$l.log; done
+	touch p/group ft/log/ctaprobe-a.report
+	printf 'cells_out\t40\n' > p/log/scsample-train.report
+	printf 'cells_out\t20\npeak_memory_mb\t12\nseconds\t1.5\npeak_memory_mb\t7\nseconds\t2.25\n' > p/log/scsample-test.report
+	printf 'genes_with_neighbours\t3\nedges\t7\n' > p/log/depgraph.report
 	long="central nervous system macrophage of the subventricular zone"
 	printf 'masks\tfrequency\tmedians\nhidden\t5.5\t5.25\nvisible\t5.5\t5\n' > rel/reference.tsv
 	# loss of 20 cells; the second number of a network is its R
@@ -198,6 +200,9 @@ setup() {
 	report() { $P/demo-report.sh dir p pre rel "1 2" x.h5ad y 0 "tiny, 3 epochs"; }
 	run -0 report
 	assert_line "corrmask demo: x.h5ad, label y"
+	assert_line "cells: 40 to train, 20 held out"
+	assert_line "graph: 3 genes with neighbours, 7 edges"
+	assert_line --regexp '^scsample-test +2.25 +12 MB$'
 	assert_line --regexp '^network, random masks +6.050 +6.470 +\+0.420   \+0.400 \+0.440$'
 	assert_line --regexp '^network, CorrMask masks +6.050 +6.160 +\+0.110   \+0.100 \+0.120$'
 	assert_line --regexp '^table of gene frequencies, no network +5.500 +5.500 +\+0.000$'

@@ -14,7 +14,7 @@ in_sources() {
 	for prefix in "$PWD/a+b/ö" \~/plain; do
 		HOME=$PWD in_sources install PREFIX="$prefix" DESTDIR=
 		dir=${prefix/'~'/$PWD}
-		for t in corrmask h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview maskrisk; do
+		for t in corrmask $(sed -n 's/^TOOL(\([a-z0-9]*\),.*/\1/p' "$BATS_TEST_DIRNAME/../src/tools.def"); do
 			run -0 "$dir/bin/$t" --version
 			assert_file_exist "$dir/share/man/man1/$t.1"
 			grep -q "complete .* $t" "$dir/share/bash-completion/completions/$t" # bash looks for it by the tool's name

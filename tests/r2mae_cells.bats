@@ -116,7 +116,7 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 	scembed -q --reconstruct -M hand "$inputs/valid-0.5.mcounts" | ctaprobe reconstruction -q -o recon
 	diff recon "$R/runs/r2mae-2/valid-0.5.score.tsv"
 	for f in learn test; do scembed -q -M hand "$inputs/$f.counts" -o $f.emb; done
-	ctaprobe cells -q --label cell_type --search 2 --group donor --standardize --max-iter 500 --bootstrap 1000 --replicates draws --train learn.emb --test test.emb -o probe
+	ctaprobe cells -q --label cell_type --search 2 --group donor --max-iter 500 --bootstrap 1000 --replicates draws --train learn.emb --test test.emb -o probe
 	diff draws "$R/runs/r2mae-2/label.replicates.tsv"
 	diff probe "$R/runs/r2mae-2/label.score.tsv"
 	$PYTHON - "$R" <<-'END'

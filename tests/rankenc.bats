@@ -158,12 +158,20 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	run bash -o pipefail -c "h5tok -q '$SHARED/original/placenta_cellxgene_220cells_anndata0.8.h5ad' | rankenc --map '$G/gene_name_id_gc30M.tsv.gz' \
 		-t '$G/token_dictionary_gc30M.tsv.gz' -m '$G/gene_median_gc30M.tsv.gz' -o p.tok"
 	assert_success
-	assert_output --partial "genes ("
+	assert_output --regexp "note: [0-9]+ of [0-9]+ genes, with [0-9.]+ % of the counts, are in the vocabulary"
 	assert_equal "$(scview -c cell_type p.tok | wc -l)" 221
 	# mouse genes are not these
 	need tenx/heart_1k_v2_mouse_filtered_gene_bc_matrices.h5
 	h5tok -q "$SHARED/tenx/heart_1k_v2_mouse_filtered_gene_bc_matrices.h5" -o mouse.counts
 	fails "only 0.0 % of the genes" rankenc -t "$G/token_dictionary_gc30M.tsv.gz" -m "$G/gene_median_gc30M.tsv.gz" mouse.counts
+}
+
+@test "rankenc: one note on what the vocabulary has; --medians is --vocab" {
+	head -8 vocab.tsv >few.tsv
+	run -0 rankenc --medians few.tsv --min-genes-matched 0 --min-counts-matched 0 a.counts -o few.tok
+	assert_line --regexp "^rankenc: note: [0-9]+ of [0-9]+ genes, with [0-9.]+ % of the counts, are in the vocabulary$"
+	assert_equal "$(grep -c note: <<<"$output")" 1
+	rankenc -q --vocab few.tsv --min-genes-matched 0 --min-counts-matched 0 a.counts | cmp - few.tok
 }
 
 @test "rankenc: too few genes or counts in the vocabulary" {

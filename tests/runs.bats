@@ -150,6 +150,53 @@ latest() { readlink "results/$1/latest"; }
 	assert_equal "$(ls)" ""
 }
 
+@test "runs: a misspelled variable or a file as a target is refused with what was meant, before anything is made" {
+	mkdir misspelled
+	cd misspelled
+	refused() { # refused TEXT GOAL VARIABLE...
+		run -2 pipelines "${@:2}"
+		assert_output --partial "$1"
+		assert_equal "${#lines[@]}" 1
+	}
+	refused "demo has no variable DTA (did you mean DATA?)" demo DTA=foo
+	refused "demo has no variable data (did you mean DATA?)" demo data=../plain.h5ad
+	refused "demo has no variable lable (did you mean LABEL?)" demo SCALE=tiny lable=x
+	refused "demo has no variable FT_LR (finetune has one)" demo FT_LR=1
+	refused "fig3 has no variable nothing_like_it; corrmask fig3 --help" fig3 nothing_like_it="a b DATA=c"
+	refused "../plain.h5ad is a file: expected DATA=../plain.h5ad" demo ../plain.h5ad
+	refused "data/x.h5ad is a file: expected DATA=data/x.h5ad" demo data/x.h5ad
+	assert_equal "$(ls)" ""
+	run -0 pipelines demo -n DATA=../plain.h5ad LABEL=cell_type CC=gcc V=1
+	run -0 pipelines demo finetune -n FT_LR=1
+}
+
+@test "runs: an experiment knows every variable among its settings, and those of the documents' commands" {
+	known() { awk -v of="$1" -v check="$2" -f "$BATS_TEST_DIRNAME/../pipelines/variables.awk" "$BATS_TEST_DIRNAME"/../pipelines/*.mk; }
+	ask() { make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval "ask: ; @echo \$($1_SETTINGS)" ask "${@:2}"; }
+	checked=0
+	for of in DEMO=demo RELIANCE=reliance FT=finetune GC=genes AUDIT=table3 GENESETS=genesets T6=table6 T6_IN=table6 TIES=ties R2=r2mae-cells FIG3=fig3 \
+		FIG4=fig4; do
+		for with in "" DATA=x "MEDIANS=x TOKEN_TABLE=y GENE_NAMES=z CORPUS=c MIN_CLASS=1 RANK_ARGS=-q PT_ARGS=-q GENES=5 CROSS=c"; do
+			# shellcheck disable=SC2086
+			names=$(ask "${of%=*}" $with | sed 's/T6_EPOCHS/EPOCHS/; s/FIG3_SEEDS/SEEDS/')
+			assert_regex "$names" "SCALE|SEED|CONFIG"
+			assert_equal "$(known "${of#*=}" "$names")" ""
+			checked=$((checked + 1))
+		done
+	done
+	assert_equal $checked 36
+	experiments=$(pipelines help | sed -n '/^Experiments/,/^Variables/s/^  \([a-z0-9-]*\) .*/\1/p')
+	cd "$BATS_TEST_DIRNAME/.."
+	commands=0
+	while read -r goal names; do
+		grep -qx -- "$goal" <<< "$experiments" || continue
+		assert_equal "$(known "$goal" "$names")" ""
+		commands=$((commands + 1))
+	done < <(cat README.md docs/*.md man/*.[17] pipelines/*.mk | grep -oP '(make|corrmask)( -j *\d+)? [a-z0-9-]+( [A-Z_]+=("[^"]*"|\S*))+' |
+		sed -E 's/^(make|corrmask)( -j *[0-9]+)? //; s/="[^"]*"//g; s/=[^ ]*//g')
+	[ $commands -gt 30 ]
+}
+
 @test "runs: the variables of the experiments have the same defaults in the sources and installed" {
 	variables() { env -u MAKEFLAGS make -s "$@" help | sed -n '/^Variables of the experiments/,/^Benchmarks/p' | sed -n 's|=.*pipelines/|=pipelines/|; /=/p'; }
 	variables -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" >installed

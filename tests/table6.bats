@@ -236,7 +236,7 @@ hand_model() {
 	hand_model hand
 	diff <(cut -f 1-4 hand.model/train.tsv) <(cut -f 1-4 $R/runs/corrmask-1-2/pretrain.tsv)
 	for part in learn test; do scembed -q -M hand.model --device cpu -o $part.emb $I/$part.tok; done
-	ctaprobe cells -q -l cell_type --standardize --train learn.emb --test test.emb | diff - $R/runs/corrmask-1-2/probe.score.tsv
+	ctaprobe cells -q -l cell_type --train learn.emb --test test.emb | diff - $R/runs/corrmask-1-2/probe.score.tsv
 	maskgen --strategy none --keep cell_type --epochs 3 --seed 2 -u $I/train.tok |
 		sctrain cells -q --label cell_type --init hand.model --lr 1e-3 --eval $I/valid.masked --patience 3 --seed 2 --device cpu -o hand.cells
 	scembed -q --predict -M hand.cells --device cpu -u $I/test.tok | ctaprobe score -q -l cell_type --train $I/train.tok |
@@ -250,7 +250,7 @@ hand_model() {
 	for b in expression pca; do
 		declare -n how=embed_$b
 		for part in train test; do scembed -q "${how[@]}" --fit $counts/train.counts -o hand.$part.emb $counts/$part.counts; done
-		ctaprobe cells -q -l cell_type --standardize --bootstrap 1000 --train hand.train.emb --test hand.test.emb | diff - $I/$b.tsv
+		ctaprobe cells -q -l cell_type --bootstrap 1000 --train hand.train.emb --test hand.test.emb | diff - $I/$b.tsv
 		line=$(awk -F '\t' '{ v[$1] = $2 } END { printf "%s +%.3f \\(%.3f to %.3f\\) ", b, v["macro_f1"], v["macro_f1_low"], v["macro_f1_high"] }' b=$b $I/$b.tsv)
 		[ "$(grep -cE "^$line" first.txt)" = 1 ]
 	done

@@ -36,8 +36,8 @@ static struct option_def cells_options[] = {
 		.changes = 1},
 	{0, "nearest", OPT_INT, &cells_set.nearest, "K",
 		"with --label: instead of a regression, the class of most of the K nearest training cells", 1, 10000, .changes = 1},
-	{0, "standardize", OPT_FLAG, &cells_set.standardize, NULL, "standardise the features by the training cells (default: unchanged)",
-		.changes = 1},
+	{0, "no-standardize", OPT_FLAG, &cells_set.as_given, NULL,
+		"leave the features as they are (default: standardised by the training cells)", .changes = 1},
 	{0, "tol", OPT_REAL, &cells_set.tol, "X", "stop when no element of the gradient exceeds X (default 1e-4)", 0, 1e6, .changes = 1},
 	{0, "max-iter", OPT_INT, &cells_set.max_iter, "N", "stop after N iterations of L-BFGS (default 5000)", 1, 1e6, .changes = 1},
 	{0, "Scores", OPT_GROUP},
@@ -397,6 +397,11 @@ int cells_main(int argc, char **argv)
 	if (predictions_path)
 		write_predictions(tested, &r, &classes, fold);
 	print_metrics(tested, &r, &classes, fold, unlabelled);
+	cli_measured("train_cells", (double)r.train_cells);
+	cli_measured("test_cells", (double)tested->n);
+	cli_measured("classes", (double)classes.n);
+	cli_measured("features", (double)a.d);
+	cli_measured("iterations", (double)r.iterations);
 	cli_report(&cells_cli, "%zu cells trained on, %zu tested, %zu classes, %zu features, %d iterations", r.train_cells, tested->n,
 		classes.n, a.d, r.iterations);
 	free(fold);

@@ -57,7 +57,7 @@ static void fit(struct fitted *f, const struct embeddings *d, const uint32_t *ro
 	struct probe_options o = {.c = inverse_penalty,
 		.tol = cells_set.tol,
 		.max_iter = (int)cells_set.max_iter,
-		.standardize = cells_set.standardize,
+		.standardize = !cells_set.as_given,
 		.threads = (int)cells_cli.threads,
 		.start = start ? &start->p : NULL};
 	progress("%s: fitting %zu cells, %zu classes, %zu features", what, n, k, d->d);

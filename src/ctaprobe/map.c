@@ -76,6 +76,8 @@ int map_main(int argc, char **argv)
 		die("%s: %s", stream_name(in), e.msg);
 	cli_library(NULL);
 	write_positions(to, in, xy);
+	cli_measured("cells", (double)d.n);
+	cli_measured("features", (double)d.d);
 	cli_report(&map_cli, "%zu cells, %zu values each", d.n, d.d);
 	stream_free(to);
 	header_release(&h);

@@ -232,6 +232,33 @@ void report_write(const struct cli *c, cJSON *j, int json)
 	write_text(c->output, text);
 }
 
+void report_rows(const struct cli *c, cJSON *j, const cJSON *rows)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = xmemopen(&text, &size);
+	const cJSON *row, *item;
+	cJSON_ArrayForEach(item, rows->child)
+	{
+		put_name(f, item->string);
+		fputc(item->next ? '\t' : '\n', f);
+	}
+	cJSON_ArrayForEach(row, rows)
+	{
+		cJSON_ArrayForEach(item, row)
+		{
+			if (cJSON_IsNull(item))
+				fputs("NA", f);
+			else
+				put_name(f, item->valuestring);
+			fputc(item->next ? '\t' : '\n', f);
+		}
+	}
+	xmemclose(f, &text);
+	cJSON_Delete(j);
+	write_text(c->output, text);
+}
+
 /* ---- classes ---- */
 
 void settle_classes(struct classes *c, uint32_t **v, const size_t *n, int lists)

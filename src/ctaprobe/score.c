@@ -247,6 +247,9 @@ int score_main(int argc, char **argv)
 			s.unpredicted == 1 ? "cell has no logits and is" : "cells have no logits and are");
 	warn_unknown(&s, &classes, known, stream_name(in));
 	print_metrics(&s, &classes, train, ntrain);
+	cli_measured("cells", (double)s.n);
+	cli_measured("classes", (double)classes.n);
+	cli_measured("model_classes", (double)s.model_classes);
 	cli_report(&score_cli, "%zu cells scored, %zu classes, %zu of them the model's", s.n, classes.n, s.model_classes);
 	free(known);
 	free(model);

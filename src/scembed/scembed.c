@@ -246,6 +246,8 @@ static void report(const struct run *r, const char *name)
 	unsigned long long cells = r->cells, empty = r->empty, tokens = r->tokens;
 	cli_unknown_groups(&r->groups, r->groups.unknown, cells, name);
 	if (r->counts) {
+		cli_measured("cells", (double)cells);
+		cli_measured("counts", (double)tokens);
 		cli_report(&cli, "%llu cells, %llu counts", cells, tokens);
 		return;
 	}
@@ -253,6 +255,10 @@ static void report(const struct run *r, const char *name)
 		unsigned long long predicted_tokens = r->predicted_tokens;
 		if (!predicted_tokens)
 			warn("no cell has a token of the %zu held-out genes of the vocabulary", r->genes.test);
+		cli_measured("cells", (double)cells);
+		cli_measured("tokens", (double)tokens);
+		cli_measured("tokens_predicted", (double)predicted_tokens);
+		cli_measured("cells_without_tokens", (double)empty);
 		cli_report(&cli, "%llu cells, %llu tokens, %llu of them predicted, %llu cells without any", cells, tokens, predicted_tokens,
 			empty);
 		return;
@@ -263,6 +269,9 @@ static void report(const struct run *r, const char *name)
 			empty, cells);
 	char gpu[384];
 	device_report(r->ops, model_padding(r->model), gpu, sizeof gpu);
+	cli_measured("cells", (double)cells);
+	cli_measured("tokens", (double)tokens);
+	cli_measured("cells_without_tokens", (double)empty);
 	cli_report(&cli, "%llu cells, %llu tokens, %llu without tokens%s", cells, tokens, empty, gpu);
 }
 

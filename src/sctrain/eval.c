@@ -257,6 +257,9 @@ int eval_main(int argc, char **argv)
 	if (cells_path)
 		write_rows(&r, !task->head->width);
 	write_metrics(&y, &r);
+	cli_measured("cells", (double)y.cells);
+	cli_measured("tokens", (double)y.tokens);
+	cli_measured("masked", (double)y.sum.count);
 	cli_report(&cli, "%llu cells, %llu %s, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens,
 		task->head->counts ? "counts" : "tokens", y.sum.count);
 	score_release(&y);

@@ -81,11 +81,19 @@ void report_run(struct train *t)
 {
 	const struct totals *sum = &t->report.totals;
 	char waited[64] = "", gpu[384] = "";
+	const double rate = sum->tokens / fmax(t->report.last - t->report.start, 1e-9);
 	device_report(t->ops, model_padding(t->model), gpu, sizeof gpu);
 	if (t->ranks.size > 1)
 		snprintf(waited, sizeof waited, ", %.2f s of it this rank waited for the others", t->ranks.waited);
+	cli_measured("steps", (double)t->state.steps);
+	cli_measured("cells", sum->cells);
+	cli_measured("tokens", sum->tokens);
+	cli_measured("tokens_per_s", rate);
+	cli_measured("targets", sum->labels);
+	cli_measured("parameters", (double)model_nparam(t->model));
+	cli_measured("array_mb", (double)model_bytes(t->model) / 1e6);
 	cli_report(t->cli, "%llu step%s, %.0f cells, %.0f tokens (%.0f tokens/s%s), %.0f %s; %zu parameters, %.0f MB of arrays%s",
 		(unsigned long long)t->state.steps, t->state.steps == 1 ? "" : "s", sum->cells, sum->tokens,
-		sum->tokens / fmax(t->report.last - t->report.start, 1e-9), waited, sum->labels, t->task->counted, model_nparam(t->model),
+		rate, waited, sum->labels, t->task->counted, model_nparam(t->model),
 		(double)model_bytes(t->model) / 1e6, gpu);
 }

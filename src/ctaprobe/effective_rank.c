@@ -1,4 +1,4 @@
-/* ctaprobe rank: the effective rank of embeddings. Rows are factored as they are read, so memory does not grow with the cells. */
+/* ctaprobe effective-rank: the effective rank of embeddings. Rows are factored as they are read, so memory does not grow with the cells. */
 #include "ctaprobe.h"
 #include "cli_blas.h"
 
@@ -15,7 +15,7 @@ static struct option_def options[] = {
 	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
-struct cli rank_cli = {.name = "ctaprobe rank",
+struct cli effective_rank_cli = {.name = "ctaprobe effective-rank",
 	.operands = "[FILE]",
 	.options = options,
 	.common = CLI_OUT,
@@ -72,22 +72,24 @@ static void add_rank(cJSON *j, const struct factor *f, int centred, const char *
 	free(s);
 }
 
-int rank_main(int argc, char **argv)
+int effective_rank_main(int argc, char **argv)
 {
 	struct factor f;
-	cli_init(&rank_cli, argc, argv);
-	if (rank_cli.noperand > 1)
+	cli_init(&effective_rank_cli, argc, argv);
+	if (effective_rank_cli.noperand > 1)
 		usage_error("one stream of embeddings at a time; join several with scsample");
-	cli_blas(&rank_cli);
-	struct stream *in = cli_open(&rank_cli, 0);
+	cli_blas(&effective_rank_cli);
+	struct stream *in = cli_open(&effective_rank_cli, 0);
 	read_rows(&f, in);
 	cJSON *j = cJSON_CreateObject();
 	add_rank(j, &f, 0, stream_name(in));
 	add_rank(j, &f, 1, stream_name(in));
 	cJSON_AddItemToObject(j, "cells", report_number((double)f.n));
 	cJSON_AddItemToObject(j, "values", report_number((double)(f.p - 1)));
-	report_write(&rank_cli, j, json);
-	cli_report(&rank_cli, "%zu cells, %zu values each", f.n, f.p - 1);
+	report_write(&effective_rank_cli, j, json);
+	cli_measured("cells", (double)f.n);
+	cli_measured("features", (double)(f.p - 1));
+	cli_report(&effective_rank_cli, "%zu cells, %zu values each", f.n, f.p - 1);
 	factor_release(&f);
 	stream_free(in);
 	return 0;

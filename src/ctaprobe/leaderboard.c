@@ -1,5 +1,5 @@
 /*
- * ctaprobe ranks: one table of methods from their results. A method's score is the mean of its metrics. Its rank is the mean of its ranks
+ * ctaprobe leaderboard: one table of methods from their results. A method's score is the mean of its metrics. Its rank is the mean of its ranks
  * by each metric, where the largest value has rank 1 and equal values share the smallest rank [R2MAE's tables].
  */
 #include "ctaprobe.h"
@@ -18,7 +18,7 @@ static struct option_def options[] = {
 		"metrics of the first result, of the second, ... (default balanced_accuracy+macro_f1)"},
 	{0},
 };
-struct cli ranks_cli = {.name = "ctaprobe ranks",
+struct cli leaderboard_cli = {.name = "ctaprobe leaderboard",
 	.operands = "RESULT[,RESULT...]...",
 	.options = options,
 	.common = CLI_OUT,
@@ -78,23 +78,23 @@ static void print_method(FILE *f, const struct table *t, size_t method)
 		for (size_t o = 0; o < t->methods; o++)
 			rank += t->value[o * t->columns + c] > value[c];
 	}
-	fprintf(f, "%s\t%.17g\t%.17g", ranks_cli.operand[method], score / (double)t->columns, rank / (double)t->columns);
+	fprintf(f, "%s\t%.17g\t%.17g", leaderboard_cli.operand[method], score / (double)t->columns, rank / (double)t->columns);
 	for (size_t c = 0; c < t->columns; c++)
 		fprintf(f, "\t%.17g", value[c]);
 	fputc('\n', f);
 }
 
-int ranks_main(int argc, char **argv)
+int leaderboard_main(int argc, char **argv)
 {
 	struct table t = {0};
 	char *text = NULL;
 	size_t size;
-	cli_init(&ranks_cli, argc, argv);
-	if (ranks_cli.noperand < 1)
+	cli_init(&leaderboard_cli, argc, argv);
+	if (leaderboard_cli.noperand < 1)
 		usage_error("no results: name those of every method");
 	parse_metrics(&t);
-	for (int i = 0; i < ranks_cli.noperand; i++)
-		read_method(&t, ranks_cli.operand[i]);
+	for (int i = 0; i < leaderboard_cli.noperand; i++)
+		read_method(&t, leaderboard_cli.operand[i]);
 	FILE *f = xmemopen(&text, &size);
 	fputs("method\tscore\trank", f);
 	for (size_t c = 0; c < t.columns; c++)
@@ -103,8 +103,10 @@ int ranks_main(int argc, char **argv)
 	for (size_t i = 0; i < t.methods; i++)
 		print_method(f, &t, i);
 	xmemclose(f, &text);
-	write_text(ranks_cli.output, text);
-	cli_report(&ranks_cli, "%zu methods, %zu metrics", t.methods, t.columns);
+	write_text(leaderboard_cli.output, text);
+	cli_measured("methods", (double)t.methods);
+	cli_measured("metrics", (double)t.columns);
+	cli_report(&leaderboard_cli, "%zu methods, %zu metrics", t.methods, t.columns);
 	for (size_t c = 0; c < t.columns; c++)
 		free(t.metric[c]);
 	free(t.metric);
