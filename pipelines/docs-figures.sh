@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # docs-figures.sh: draw the figures of docs/experiments from the tables beside them. `make docs-figures` calls it.
+# shellcheck disable=SC2016   # programs of awk
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C.UTF-8

@@ -30,7 +30,7 @@ enum { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
 static const char *program = "corrmask";
 static int quiet, want_help, want_version;
 static int progress_choice, progress_on, progress_shown;
-static double progress_lines; /* seconds between whole lines of progress, where there is no terminal; 0: none */
+static double progress_lines;  /* seconds between whole lines of progress, where there is no terminal; 0: none */
 static int progress_file = -1; /* CORRMASK_PROGRESS: the last line of progress, for who runs this program; -1: none */
 static double started, progress_last;
 static const char *volatile library_message; /* cli_library */

@@ -450,7 +450,7 @@ static void finish(struct run *r)
 	}
 	cli_measured("cells", (double)r->rows);
 	cli_measured("steps", (double)r->loader.steps);
-	cli_measured(strategy == COLUMNS ? "values" : "tokens", (double)r->tokens);
+	cli_measured(strategy->uses & COUNTS ? "values" : "tokens", (double)r->tokens);
 	cli_measured("masked", (double)r->masked);
 	cli_report(&cli, "%llu cell%s in %llu step%s, %llu %s, %llu masked (%.2f %%)", (unsigned long long)r->rows, r->rows == 1 ? "" : "s",
 		(unsigned long long)r->loader.steps, r->loader.steps == 1 ? "" : "s", (unsigned long long)r->tokens,

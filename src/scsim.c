@@ -249,7 +249,8 @@ static uint64_t write_cells(struct stream *out, const struct sim *s, uint64_t n)
 				die("%s", e.msg);
 			block_reset(&block, stream_header(out));
 		}
-		progress("%llu of %llu cells%s", (unsigned long long)(b.first + k), (unsigned long long)n, time_left((double)(b.first + k) / (double)n));
+		progress("%llu of %llu cells%s", (unsigned long long)(b.first + k), (unsigned long long)n,
+			time_left((double)(b.first + k) / (double)n));
 	}
 	if (block.rows && stream_write(out, &block, &e))
 		die("%s", e.msg);

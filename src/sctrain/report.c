@@ -93,7 +93,6 @@ void report_run(struct train *t)
 	cli_measured("parameters", (double)model_nparam(t->model));
 	cli_measured("array_mb", (double)model_bytes(t->model) / 1e6);
 	cli_report(t->cli, "%llu step%s, %.0f cells, %.0f tokens (%.0f tokens/s%s), %.0f %s; %zu parameters, %.0f MB of arrays%s",
-		(unsigned long long)t->state.steps, t->state.steps == 1 ? "" : "s", sum->cells, sum->tokens,
-		rate, waited, sum->labels, t->task->counted, model_nparam(t->model),
-		(double)model_bytes(t->model) / 1e6, gpu);
+		(unsigned long long)t->state.steps, t->state.steps == 1 ? "" : "s", sum->cells, sum->tokens, rate, waited, sum->labels,
+		t->task->counted, model_nparam(t->model), (double)model_bytes(t->model) / 1e6, gpu);
 }

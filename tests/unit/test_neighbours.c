@@ -166,7 +166,8 @@ static void any_row(float *x, uint32_t set, uint32_t i, uint32_t d)
 }
 
 /* The k nearest of x [n, d] to q, without row `self`: a plain search. The sums have other roundings than the search has. */
-static void plain(const float *q, const float *x, size_t n, size_t d, const double *scale, size_t self, size_t k, uint32_t *row, double *least)
+static void plain(
+	const float *q, const float *x, size_t n, size_t d, const double *scale, size_t self, size_t k, uint32_t *row, double *least)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -210,7 +211,8 @@ static void test_any_rows(void **state)
 	openblas_set_num_threads(1);
 	for (uint32_t set = 0; set < 500; set++) {
 		uint32_t n = 3 + draw(set, 6) % (MOST - 3), d = 1 + draw(set, 7) % WIDE, k = 1 + draw(set, 8) % NEAR, m = n / 2 + 1;
-		int exact = draw(set, 5) % 2 && draw(set, 2) % 3 && (draw(set, 4) % 6 == 0 || (draw(set, 4) % 6 < 4 && draw(set, 1) % 14 < 5));
+		int exact =
+			draw(set, 5) % 2 && draw(set, 2) % 3 && (draw(set, 4) % 6 == 0 || (draw(set, 4) % 6 < 4 && draw(set, 1) % 14 < 5));
 		k = k < n ? k : n - 1;
 		for (uint32_t i = 0; i < n; i++)
 			any_row(x, set, i, d);
