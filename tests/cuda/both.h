@@ -90,6 +90,7 @@ const struct dropout *on_gpu(const struct dropout *d); /* NULL for NULL; until t
 /* test_cuda_steps.c */
 void steps(void);
 void settings(void);
+void accumulation(void);
 /* test_cuda_backend.c */
 void usage(void);
 void faults(void);

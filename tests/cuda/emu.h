@@ -6,8 +6,8 @@
  *   - shared memory, static and dynamic, is NaN at the beginning of each block
  *   - a stream does nothing before the host waits for it, and then no more than what it waits for
  * So it finds wrong indices, wrong fragment layouts, missing results, mismatched barriers (a deadlock is reported), missing block barriers,
- * memory that is used again too early, and reads of memory that nobody wrote. It cannot find a missing __syncwarp: every warp operation
- * here is a barrier of the warp. compute-sanitizer's racecheck finds that on a GPU. tests/cuda/mutants.sh shows what is found.
+ * memory that is used again too early, and reads of memory that nobody wrote. It cannot find a missing __syncwarp beside a warp operation, which is
+ * a barrier of the warp here. compute-sanitizer's racecheck finds that on a GPU. tests/cuda/mutants.sh shows what is found.
  */
 #ifndef EMU_H
 #define EMU_H

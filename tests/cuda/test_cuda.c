@@ -484,6 +484,7 @@ IN_BOTH(cell_ops)
 IN_BOTH(cell_steps)
 IN_BOTH(steps)
 IN_BOTH(settings)
+IN_BOTH(accumulation)
 IN_BOTH(usage)
 IN_BOTH(faults)
 
@@ -522,6 +523,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_cell_steps),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_accumulation),
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_faults),
 	};

@@ -243,3 +243,49 @@ void settings(void)
 	model_free(a), model_free(b);
 	free_run(&r);
 }
+
+/* Updates of three batches each, as with --accum, the host waiting after every batch or never: equal bits. */
+void accumulation(void)
+{
+	const struct model_config c = {.vocab_size = WORDS,
+		.hidden_size = 64,
+		.num_hidden_layers = 1,
+		.num_attention_heads = 1,
+		.intermediate_size = 64,
+		.max_position_embeddings = POSITIONS,
+		.type_vocab_size = 2,
+		.hidden_act = ACT_GELU,
+		.classifier_dropout = -1,
+		.layer_norm_eps = 1e-12,
+		.initializer_range = 0.05};
+	const uint32_t len[] = {20, 5, 11};
+	struct run r[3];
+	struct model *m[2];
+	float *x[2];
+	for (int i = 0; i < 3; i++)
+		make_run(&r[i], len, 3, c.vocab_size, 3);
+	for (int i = 0; i < 2; i++) {
+		struct error e;
+		struct loss l;
+		struct optim opt;
+		double count = 0;
+		m[i] = model_on(gpu, &c, &head_mlm, NULL);
+		optim_init(&opt);
+		opt.total = 10;
+		model_zero_grad(m[i]);
+		for (uint64_t k = 0; k < 3; k++) {
+			if (model_forward(m[i], &r[k].b, &(struct forward){.train = 1, .step = k, .later = 1}, &l, &e) ||
+				model_backward(m[i], &e) || (i == 0 && gpu->sync(gpu, &e)))
+				fail_msg("%s", e.msg);
+			count += l.count;
+		}
+		model_step_later(m[i], &opt, 0, count);
+		x[i] = xcalloc(model_size(m[i], PARAM), sizeof *x[i]);
+		model_read_all(m[i], PARAM, x[i]);
+	}
+	assert_memory_equal(x[0], x[1], model_size(m[0], PARAM) * sizeof *x[0]);
+	for (int i = 0; i < 2; i++)
+		model_free(m[i]), free(x[i]);
+	for (int i = 0; i < 3; i++)
+		free_run(&r[i]);
+}
