@@ -25,6 +25,9 @@ const char *blas_core_better(const char *core, const struct cpu_features *cpu);
  * the variable is set already, so a program cannot start again and again. */
 int blas_core_set(void);
 
+/* What the CPU ops with products in bfloat16 compute with: no OpenBLAS. */
+#define CPU_DESCRIBE_BF16 "avx512_bf16"
+
 /*
  * What the CPU ops compute with, for the user: OpenBLAS and its kernels, and the vectors of the other kernels (base/cpu.h): "OpenBLAS 0.3.21
  * Zen, avx2"; "avx2" without OpenBLAS. Before the restart it tells the kernels after it. Where these are below the processor and stay in use,

@@ -62,6 +62,9 @@ TIMED(sumsq, (struct ops * o, double *sum, const real *g, size_t n), (inner, sum
 TIMED(adamw, (struct ops * o, real *p, const real *g, real *m, real *v, size_t n, const double *norm2, const struct adamw_args *a),
 	(inner, p, g, m, v, n, norm2, a))
 
+TIMED(free, (struct ops * o, void *p), (inner, p)) /* these two: a backend keeps packed weights behind the table */
+TIMED(params_changed, (struct ops * o, const real *p, size_t n), (inner, p, n))
+
 static uint32_t rng(uint32_t n)
 {
 	static uint32_t x = 1;
@@ -125,6 +128,8 @@ static struct ops timed_ops(void)
 	USE(mlm_loss_back);
 	USE(sumsq);
 	USE(adamw);
+	USE(free);
+	USE(params_changed);
 	return table;
 }
 
@@ -152,7 +157,7 @@ static void report(const struct model *m, const struct work *w, int threads, con
 	fflush(stdout);
 }
 
-static void bench(int threads, int steps, uint32_t length, uint32_t batch)
+static void bench(int bf16, int threads, int steps, uint32_t length, uint32_t batch)
 {
 	static struct series step;
 	static struct floors floors;
@@ -161,7 +166,7 @@ static void bench(int threads, int steps, uint32_t length, uint32_t batch)
 	struct optim opt;
 	model_preset(&c, "corrmask-paper", &e);
 	c.vocab_size = 25426;
-	inner = ops_cpu_new(threads);
+	inner = bf16 ? ops_cpu_new_bf16(threads) : ops_cpu_new(threads);
 	struct ops table = timed_ops();
 	struct model *m = model_new(&c, &(struct head_spec){.kind = &head_mlm}, 1, &table, 1, &e);
 	struct work w = {.length = length, .batch = batch, .T = (size_t)length * batch};
@@ -201,19 +206,24 @@ static void bench(int threads, int steps, uint32_t length, uint32_t batch)
 
 int main(int argc, char **argv)
 {
-	int threads = argc > 1 ? atoi(argv[1]) : 2, steps = argc > 2 ? atoi(argv[2]) : 3;
+	int bf16 = argc > 1 && !strcmp(argv[1], "bf16"), at = bf16 || (argc > 1 && !strcmp(argv[1], "float32")) ? 2 : 1;
+	int threads = argc > at ? atoi(argv[at]) : 2, steps = argc > at + 1 ? atoi(argv[at + 1]) : 3;
 	if (threads < 1 || steps < 1 || steps >= ROUNDS_MAX)
 		return 2;
 	if (blas_core_set()) /* as the tools do */
 		execv("/proc/self/exe", argv);
+	if (bf16 && !ops_cpu_new_bf16(1)) {
+		puts("bench_sctrain: no AVX512-BF16 here");
+		return 1;
+	}
 	char blas[128];
 	cpu_describe(blas, sizeof blas);
 	printf("%s, FMA in vectors of %d floats\n", blas, fma_width());
-	if (argc <= 3) {
-		bench(threads, steps, 256, 12);
-		bench(threads, steps, 2048, 12);
+	if (argc <= at + 2) {
+		bench(bf16, threads, steps, 256, 12);
+		bench(bf16, threads, steps, 2048, 12);
 	}
-	for (int i = 3; i + 1 < argc; i += 2)
-		bench(threads, steps, (uint32_t)atoi(argv[i]), (uint32_t)atoi(argv[i + 1]));
+	for (int i = at + 2; i + 1 < argc; i += 2)
+		bench(bf16, threads, steps, (uint32_t)atoi(argv[i]), (uint32_t)atoi(argv[i + 1]));
 	return 0;
 }
