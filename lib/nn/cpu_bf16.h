@@ -141,15 +141,18 @@ LOOP void pack_across(pair *to, const float *x, size_t ldx, size_t n, size_t K, 
 		}
 }
 
-/* Element (i, k) of A is a[i * ia + k * ka]. K in pairs. */
+/*
+ * Element (i, k) of A is a[i * ia + k * ka]. K in pairs. Where c lies in no near cache, it comes while the sums are made: it is read at the end.
+ */
 static inline __attribute__((always_inline)) void bf_block(
 	float *c, size_t ldc, const pair *a, size_t ia, size_t ka, const pair *b, size_t K, int add)
 {
 	__m512 s[BF_M][2];
 #pragma GCC unroll 12
 	for (size_t i = 0; i < BF_M; i++) {
-		s[i][0] = add ? _mm512_loadu_ps(c + i * ldc) : _mm512_setzero_ps();
-		s[i][1] = add ? _mm512_loadu_ps(c + i * ldc + 16) : _mm512_setzero_ps();
+		s[i][0] = s[i][1] = _mm512_setzero_ps();
+		__builtin_prefetch(c + i * ldc, 1);
+		__builtin_prefetch(c + i * ldc + 16, 1);
 	}
 	for (size_t k = 0; k < K; k++) {
 		__m512i b0 = _mm512_loadu_si512(b + k * BF_N), b1 = _mm512_loadu_si512(b + k * BF_N + 16);
@@ -164,8 +167,8 @@ static inline __attribute__((always_inline)) void bf_block(
 	}
 #pragma GCC unroll 12
 	for (size_t i = 0; i < BF_M; i++) {
-		_mm512_storeu_ps(c + i * ldc, s[i][0]);
-		_mm512_storeu_ps(c + i * ldc + 16, s[i][1]);
+		_mm512_storeu_ps(c + i * ldc, add ? _mm512_add_ps(_mm512_loadu_ps(c + i * ldc), s[i][0]) : s[i][0]);
+		_mm512_storeu_ps(c + i * ldc + 16, add ? _mm512_add_ps(_mm512_loadu_ps(c + i * ldc + 16), s[i][1]) : s[i][1]);
 	}
 }
 

@@ -17,6 +17,15 @@ enum {
 };
 static_assert(BF_QT % BF_M == 0 && BF_QT % 2 == 0 && BF_KT % BF_N == 0 && BF_KT % STEP == 0 && BF_KT % BF_M == 0, "tiles are whole blocks");
 
+/*
+ * All that a product writes has room for whole blocks: rows up to a multiple of BF_M, columns up to one of BF_N. So every block is a fast one. What
+ * is there past the end is not used, and does not reach what is: sums go over columns and rows of the other factor that are 0 there.
+ */
+static size_t columns(size_t D)
+{
+	return round_up(D, BF_N);
+}
+
 /* Pieces of a thread's scratch, one after the other. */
 static void *take(real **at, size_t n)
 {
@@ -59,7 +68,7 @@ static size_t forward_at(struct forward *f, real *scratch, size_t len, size_t D)
 	f->Q = take(&at, BF_QT * pairs_of(D));
 	f->P = take(&at, BF_QT * BF_KT / 2);
 	f->S = take(&at, BF_QT * BF_KT);
-	f->O = take(&at, BF_QT * D);
+	f->O = take(&at, BF_QT * columns(D));
 	f->m = take(&at, BF_QT);
 	f->l = take(&at, BF_QT);
 	f->bits = take(&at, KEEP_REALS(BF_KT));
@@ -78,7 +87,7 @@ static void soften(const struct forward *f, size_t row, size_t i, size_t j0, siz
 		real shrink = exp_fast(*m - top);
 		sum += *l * shrink;
 		if (top != *m)
-			SIMD for (size_t c = 0; c < D; c++) f->O[row * D + c] *= shrink;
+			SIMD for (size_t c = 0; c < D; c++) f->O[row * columns(D) + c] *= shrink;
 	}
 	*m = top;
 	*l = sum;
@@ -87,24 +96,24 @@ static void soften(const struct forward *f, size_t row, size_t i, size_t j0, siz
 /* Forward of one (cell, head). q, and C and 2C behind it k and v: rows at distance 3C; y: rows at distance C. */
 static void attend(real *y, real *lse, const real *q, size_t len, size_t C, size_t D, size_t NH, const struct decisions *w, real *scratch)
 {
-	const size_t DP = pairs_of(D), LP = pairs_of(len);
+	const size_t DP = pairs_of(D), LP = pairs_of(len), Dp = columns(D);
 	struct forward f;
 	forward_at(&f, scratch, len, D);
 	across(f.K, q + C, 3 * C, len, D, 1);
 	pack_down(f.V, BF_N, LP, 0, q + 2 * C, 3 * C, len, D, 1);
 	for (size_t i0 = 0; i0 < len; i0 += BF_QT) {
-		size_t n = min_size(BF_QT, len - i0);
+		size_t n = min_size(BF_QT, len - i0), M = round_up(n, BF_M);
 		rows(f.Q, q + i0 * 3 * C, 3 * C, n, D, 1 / (real)sqrt((double)D));
 		for (size_t j0 = 0; j0 < len; j0 += BF_KT) {
 			size_t keys = min_size(BF_KT, len - j0);
-			bf_mul(f.S, BF_KT, f.Q, DP, 1, f.K + j0 * DP, BF_N * DP, n, keys, DP, 0);
+			bf_mul(f.S, BF_KT, f.Q, DP, 1, f.K + j0 * DP, BF_N * DP, M, columns(keys), DP, 0);
 			for (size_t i = 0; i < n; i++)
 				soften(&f, i, i0 + i, j0, keys, D, w);
-			bf_mul(f.O, D, f.P, BF_KT / 2, 1, f.V + j0 / 2 * BF_N, BF_N * LP, n, D, pairs_of(keys), j0 > 0);
+			bf_mul(f.O, Dp, f.P, BF_KT / 2, 1, f.V + j0 / 2 * BF_N, BF_N * LP, M, Dp, pairs_of(keys), j0 > 0);
 		}
 		for (size_t i = 0; i < n; i++) {
 			real factor = keep_scale(w->d) / f.l[i];
-			SIMD for (size_t c = 0; c < D; c++) y[(i0 + i) * C + c] = f.O[i * D + c] * factor;
+			SIMD for (size_t c = 0; c < D; c++) y[(i0 + i) * C + c] = f.O[i * Dp + c] * factor;
 			lse[(i0 + i) * NH] = f.m[i] + (real)log(f.l[i]);
 		}
 	}
@@ -155,9 +164,9 @@ static size_t backward_at(struct backward *f, real *scratch, size_t len, size_t 
 	f->dStall = take(&at, BF_QT / 2 * BF_KT);
 	f->S = take(&at, BF_QT * BF_KT);
 	f->G = take(&at, BF_QT * BF_KT);
-	f->dQ = take(&at, len * D);
-	f->dK = take(&at, BF_KT * D);
-	f->dV = take(&at, BF_KT * D);
+	f->dQ = take(&at, round_up(len, BF_QT) * columns(D));
+	f->dK = take(&at, BF_KT * columns(D));
+	f->dV = take(&at, BF_KT * columns(D));
 	f->delta = take(&at, len);
 	f->bits = take(&at, KEEP_REALS(BF_KT));
 	return (size_t)(at - scratch);
@@ -180,7 +189,7 @@ static void soften_back(
 static void attend_back(real *dq, const real *dy, const real *y, const real *lse, const real *q, size_t len, size_t C, size_t D, size_t NH,
 	const struct decisions *w, real *scratch)
 {
-	const size_t DP = pairs_of(D), LP = pairs_of(len);
+	const size_t DP = pairs_of(D), LP = pairs_of(len), Dp = columns(D);
 	const real scale = 1 / (real)sqrt((double)D), up = keep_scale(w->d);
 	struct backward f;
 	backward_at(&f, scratch, len, D);
@@ -199,24 +208,24 @@ static void attend_back(real *dq, const real *dy, const real *y, const real *lse
 		f.delta[i] = sum;
 	}
 	for (size_t j0 = 0; j0 < len; j0 += BF_KT) {
-		size_t keys = min_size(BF_KT, len - j0);
+		size_t keys = min_size(BF_KT, len - j0), Mk = round_up(keys, BF_M);
 		for (size_t i0 = 0; i0 < len; i0 += BF_QT) {
-			size_t n = min_size(BF_QT, len - i0), nP = pairs_of(n);
-			bf_mul(f.S, BF_KT, f.Q + i0 * DP, DP, 1, f.K + j0 * DP, BF_N * DP, n, keys, DP, 0);
-			bf_mul(f.G, BF_KT, f.Y + i0 * DP, DP, 1, f.V + j0 * DP, BF_N * DP, n, keys, DP, 0);
+			size_t n = min_size(BF_QT, len - i0), nP = pairs_of(n), M = round_up(n, BF_M);
+			bf_mul(f.S, BF_KT, f.Q + i0 * DP, DP, 1, f.K + j0 * DP, BF_N * DP, M, columns(keys), DP, 0);
+			bf_mul(f.G, BF_KT, f.Y + i0 * DP, DP, 1, f.V + j0 * DP, BF_N * DP, M, columns(keys), DP, 0);
 			soften_back(&f, lse, i0, n, j0, keys, NH, w);
-			bf_mul(f.dV, D, f.Ptall, 1, BF_KT, f.Ydown + i0 / 2 * BF_N, BF_N * LP, keys, D, nP, i0 > 0);
-			bf_mul(f.dK, D, f.dStall, 1, BF_KT, f.Qdown + i0 / 2 * BF_N, BF_N * LP, keys, D, nP, i0 > 0);
-			bf_mul(f.dQ + i0 * D, D, f.dS, BF_KT / 2, 1, f.Kdown + j0 / 2 * BF_N, BF_N * LP, n, D, pairs_of(keys), j0 > 0);
+			bf_mul(f.dV, Dp, f.Ptall, 1, BF_KT, f.Ydown + i0 / 2 * BF_N, BF_N * LP, Mk, Dp, nP, i0 > 0);
+			bf_mul(f.dK, Dp, f.dStall, 1, BF_KT, f.Qdown + i0 / 2 * BF_N, BF_N * LP, Mk, Dp, nP, i0 > 0);
+			bf_mul(f.dQ + i0 * Dp, Dp, f.dS, BF_KT / 2, 1, f.Kdown + j0 / 2 * BF_N, BF_N * LP, M, Dp, pairs_of(keys), j0 > 0);
 		}
 		for (size_t j = 0; j < keys; j++) {
-			memcpy(dq + (j0 + j) * 3 * C + C, f.dK + j * D, D * sizeof *dq);
-			memcpy(dq + (j0 + j) * 3 * C + 2 * C, f.dV + j * D, D * sizeof *dq);
+			memcpy(dq + (j0 + j) * 3 * C + C, f.dK + j * Dp, D * sizeof *dq);
+			memcpy(dq + (j0 + j) * 3 * C + 2 * C, f.dV + j * Dp, D * sizeof *dq);
 		}
 	}
 	for (size_t i = 0; i < len; i++)
 		for (size_t c = 0; c < D; c++)
-			dq[i * 3 * C + c] = f.dQ[i * D + c] * scale;
+			dq[i * 3 * C + c] = f.dQ[i * Dp + c] * scale;
 }
 
 static void attention_back(struct ops *o, void *dqkv0, const void *dy0, const void *y0, const real *lse, const void *qkv0,
