@@ -69,6 +69,18 @@ LOOP void pack_row(pair *to, const float *x, size_t n, float scale)
 		_mm512_mask_storeu_epi32(to + i / 2, first_lanes(pairs_of(n - i)), pair_neighbours(x + i, n - i, s));
 }
 
+/* The sum of x times scale, rounded, times y. */
+LOOP float dot_rounded(const float *x, const float *y, size_t n, float scale)
+{
+	__m512 s = _mm512_set1_ps(scale), sum = _mm512_setzero_ps();
+	for (size_t i = 0; i < n; i += 16) {
+		__m512 a = _mm512_mul_ps(_mm512_maskz_loadu_ps(first_lanes(n - i), x + i), s);
+		__m512i r = _mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(a)), 16);
+		sum = _mm512_fmadd_ps((__m512)r, _mm512_maskz_loadu_ps(first_lanes(n - i), y + i), sum);
+	}
+	return sum_lanes((vec)sum);
+}
+
 /*
  * Two rows of n columns become one row of pairs. Column c is at to[c / width * panel + c % width]: to points to this pair in the first panel
  * of `panel` words. odd NULL: a row of 0.

@@ -200,13 +200,8 @@ static void attend_back(real *dq, const real *dy, const real *y, const real *lse
 	pack_down(f.Ydown, BF_N, LP, 0, dy, C, len, D, up);
 	rows(f.Q, q, 3 * C, len, D, scale);
 	rows(f.Y, dy, C, len, D, up);
-	for (size_t i = 0; i < len; i++) {
-		real sum = 0;
-		SIMD_SUM(sum)
-		for (size_t c = 0; c < D; c++)
-			sum += dy[i * C + c] * y[i * C + c];
-		f.delta[i] = sum;
-	}
+	for (size_t i = 0; i < len; i++) /* of the dY that G is made from: what both lack cancels in G - delta */
+		f.delta[i] = dot_rounded(dy + i * C, y + i * C, D, up) / up;
 	for (size_t j0 = 0; j0 < len; j0 += BF_KT) {
 		size_t keys = min_size(BF_KT, len - j0), Mk = round_up(keys, BF_M);
 		for (size_t i0 = 0; i0 < len; i0 += BF_QT) {
