@@ -93,6 +93,9 @@ LIBS  := $(HARDEN) -Wl,--as-needed $(PKG_LIBS) -lm -ldl
 FLAGS_ops_cpu := -ffp-contract=fast -fno-math-errno -fno-trapping-math
 FLAGS_ops_cpu_attention := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_bag       := $(FLAGS_ops_cpu)
+FLAGS_ops_cpu_bf16      := $(FLAGS_ops_cpu)
+FLAGS_ops_cpu_bf16_attention := $(FLAGS_ops_cpu)
+FLAGS_ops_cpu_bf16_loss := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_linear    := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_loss      := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_nb        := $(FLAGS_ops_cpu)
@@ -144,6 +147,7 @@ KERNEL      := lib/graph/correlation_kernel.c
 VECTORS     := $(if $(X86),$(if $(shell echo __AVX2__ | $(CC) $(FLAGS) $(CFLAGS) -E -P - | grep AVX2),avx2) avx512)
 WIDE_avx2   := -march=x86-64-v3
 WIDE_avx512 := -march=x86-64-v4 -mprefer-vector-width=512 -DVECTOR=64
+WIDE_avx512_bf16 := $(WIDE_avx512) -mavx512bf16 -DBF16
 # $(call vectors,avx512): $(B)/avx512/FILE.o, and of those NAME_avx512.o
 define vectors
 $(B)/$1/%.o: %.c $(B)/flags | $(B)/packages
@@ -155,9 +159,9 @@ $(B)/correlation_kernel_$1.o: $(KERNEL:%.c=$(B)/$1/%.o)
 $(B)/ops_cpu_$1.o $(B)/correlation_kernel_$1.o:
 	@$$(LD) -r $$^ -o $$@ && $$(OBJCOPY) --keep-global-symbol=$$(basename $$(@F)) $$@
 endef
-$(foreach v,$(VECTORS),$(eval $(call vectors,$v)))
+$(foreach v,$(VECTORS) avx512_bf16,$(eval $(call vectors,$v)))
 OBJCOPY ?= objcopy
-LIBO    += $(foreach v,$(VECTORS),$(B)/ops_cpu_$v.o $(B)/correlation_kernel_$v.o)
+LIBO    += $(foreach v,$(VECTORS),$(B)/ops_cpu_$v.o $(B)/correlation_kernel_$v.o) $(if $(X86),$(B)/ops_cpu_avx512_bf16.o)
 
 $(B)/libcorrmask.a: $(LIBO)
 $(B)/libcli.a: $(CLIO)
