@@ -13,6 +13,16 @@ here=$(dirname "$0")
 # shellcheck disable=SC2034 # the scripts'
 baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 principal components"; name["untrained"] = "network, not trained"'
 
+# awk statements: c["NAME"] is the number of the column NAME of a table that begins with the names of its columns
+# shellcheck disable=SC2034,SC2016 # the scripts'; awk's dollars
+by_name='FNR == 1 { split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }'
+
+# pair ARM REFERENCE: add them to the array pairs, options of ctaprobe compare, if both are among the words of $there, which have values
+there='' pairs=()
+pair() { [[ $1 = "$2" || " $there " != *" $1 "* || " $there " != *" $2 "* ]] || pairs+=(--compare "$1:$2"); }
+# differences OPTION... TABLE: ctaprobe compare of the pairs; without any, nothing
+differences() { [ ${#pairs[@]} = 0 ] || ctaprobe compare -q "${pairs[@]}" "$@"; }
+
 # usage: print the script's synopsis and example, which are its comment lines that are indented by five spaces
 usage() {
 	sed -n 's/^#     //p' "$0" >&2
@@ -56,12 +66,16 @@ stage() {
 	fi
 	if [ "$failed" != 0 ]; then
 		cat "$log" >&2
+		[ -s "$log" ] || echo "$name: failed, and its messages are not in $log: is the disk full ($(free_space "$logs") free)?" >&2
 		return 1
 	fi
 	spent=$((${EPOCHREALTIME/[.,]/} - ${begin/[.,]/}))
 	printf 'program\tstage\nseconds\t%d.%06d\n' $((spent / 1000000)) $((spent % 1000000)) >> "$report"
 	awk -F '\t' '$1 == "program" { p = $2 } $1 == "warning" { print p ": warning: " $2 }' "$report" >&2
 }
+
+# free_space FOLDER: of its disk, such as 12M
+free_space() { df -h --output=avail -- "$1" 2> /dev/null | tail -n 1 | tr -d ' '; }
 
 # watch NAME FILE: after ten seconds, a line on the terminal with the time that a stage has taken, and the progress in FILE
 watch() {
