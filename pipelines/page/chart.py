@@ -155,6 +155,26 @@ def scatter(groups, x_name, y_name, title, about, log_x=False, y_range=None):
     return [svg(a.width, a.height, title, about, a.frame(), body), legend([name for name, _ in groups])]
 
 
+def forest(rows, x_name, title, about):
+    """rows: (label, value, low, high); an interval that is not known is None. A line at 0."""
+    known = [v for row in rows for v in row[1:] if v is not None]
+    left = 20 + 6.2 * max(len(row[0]) for row in rows)
+    a = Axes(widen([0, *known]), (0, len(rows)), x_name, "", width=left + 340, height=22 * len(rows) + 60)
+    a.left = left
+    out = [element("path", d=f"M{a.x(0):.1f} {a.top}V{a.bottom}", class_="axis")]
+    for v in steps(*a.x_range):
+        out.append(element("path", d=f"M{a.x(v):.1f} {a.top}V{a.bottom}", class_="grid"))
+        out.append(element("text", short(v), x=f"{a.x(v):.1f}", y=a.bottom + 16, class_="tick middle"))
+    for i, (label, v, low, high) in enumerate(rows):
+        y = a.y(len(rows) - i - 0.5)
+        out.append(element("text", label, x=f"{left - 8:.1f}", y=f"{y + 4:.1f}", class_="tick end"))
+        if low is not None and high is not None:
+            out.append(element("path", d=f"M{a.x(low):.1f} {y:.1f}H{a.x(high):.1f}", class_="line c0"))
+        out.append(element("circle", element("title", f"{label}: {v:+.4g}"), cx=f"{a.x(v):.1f}", cy=f"{y:.1f}", r="4", class_="cell c0"))
+    out.append(element("text", x_name, x=f"{(left + a.right) / 2:.1f}", y=a.height - 6, class_="name middle"))
+    return svg(a.width, a.height, title, about, out)
+
+
 def confusion(classes, cells, count, title):
     """Rows are true classes, the most frequent first. count[(true, predicted)]; the colour is the share of the row's cells."""
     n = len(classes)

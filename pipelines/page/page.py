@@ -221,6 +221,39 @@ def graphs(run):
                 yield Modules(g, run.own)
 
 
+# ---- differences between arms (ctaprobe compare) ----
+
+def compared(run):
+    """Tables of differences: file, names of the columns that say what is compared, rows of (those columns, arm, reference, numbers)."""
+    for f in run.named(".tsv"):
+        rows = read_table(f)
+        numbers = columns_of(rows, "difference", "low", "high", "p_corrected")
+        if numbers and "reference" in rows[0] and rows[0].index("reference") > 0:
+            at = rows[0].index("reference")
+            yield f, rows[0][:at - 1], [(row[:at - 1], row[at - 1], row[at], n) for row, n in zip(rows[1:], numbers)]
+
+
+def rounded(text, form):
+    v = number(text)
+    return text if v is None else format(v, form)
+
+
+def difference_tables(run):
+    for f, within, rows in compared(run):
+        body = [[*what, arm, "- " + reference, rounded(d, "+.4f"), "NA" if low == "NA" else f"{rounded(low, '+.4f')} to {rounded(high, '+.4f')}",
+                 rounded(p, ".2g")] for what, arm, reference, (d, low, high, p) in rows]
+        yield table(f"Differences ({f.stem})", [*within, "arm", "", "difference", "95 % interval", "p, corrected"], body)
+
+
+def forests(run):
+    for f, within, rows in compared(run):
+        labelled = [(" ".join([*what, arm, "-", reference]), number(d), number(low), number(high)) for what, arm, reference, (d, low, high, _) in rows]
+        labelled = [row for row in labelled if row[1] is not None]
+        for i in range(0, min(len(labelled), 96), 24):
+            title = f"Differences with 95 % intervals ({f.stem})" + (f", {i // 24 + 1}" if len(labelled) > 24 else "")
+            yield figure(title, chart.forest(labelled[i:i + 24], "difference", title, "Mean difference of each pair of arms, with its interval."), wide=True)
+
+
 # ---- the page ----
 
 def summary(run, metrics):
@@ -233,6 +266,7 @@ def summary(run, metrics):
             tables.append(table("\t".join(rows[0])[2:], head, rows[2:], [i for i, h in enumerate(head) if h.endswith(("F1", "accuracy"))]))
     texts = [element("div", element("h3", f.name), element("pre", read_text(f))) for f in sorted(run.dir.glob("*.txt"), key=natural)
              if f.name != "findings.txt"]
+    tables += difference_tables(run)
     answer = [element("ul", [element("li", t) for t in findings], class_="findings") if findings else None, tables]
     if texts:
         answer.append(details("The report as text", texts) if findings or tables else texts)
@@ -247,6 +281,7 @@ def figures(run, metrics, modules):
     for i, f in enumerate(run.named(".svg")):
         svg, wide = adopt(f, f.stem, f"f{i + 1}-")
         own.append(figure(f.stem, svg, wide))
+    own += forests(run)
     drawn = [*loss_figures(run), *roc_figures(run), *f1_figures(metrics)]
     drawn += [figure(title, svg) for title, svg in metrics.confusion_figures()]
     drawn += [figure(f"Modules of the dependency graph: {m.name}", chart.network(m.genes, m.edges, f"Modules of the dependency graph: {m.name}"))
