@@ -134,8 +134,10 @@ static void score_block(
 		}
 		if (roc_path) {
 			grow(s->probability, s->cap_probability, (s->n + 1) * s->model_classes);
-			softmax(z, s->model_classes);
-			memcpy(s->probability + s->n * s->model_classes, z, s->model_classes * sizeof *z);
+			double *probability = s->probability + s->n * s->model_classes;
+			for (size_t k = 0; k < s->model_classes; k++)
+				probability[k] = (double)((const float *)b->col[from->logit].data)[i * s->model_classes + k];
+			softmax(probability, s->model_classes);
 		}
 		s->y[s->n] = y;
 		s->predicted[s->n++] = p;
