@@ -53,7 +53,7 @@ def page_colour(text):
         return "var(--ink)"
     if min(rgb) > 250:
         return "var(--card)"
-    if max(rgb) - min(rgb) < 8 and min(rgb) > 200:
+    if max(rgb) - min(rgb) < 8 and min(rgb) > 210:
         return "var(--line)"
     if 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2] < 130:
         name = "--k-%02x%02x%02x" % rgb
@@ -104,6 +104,14 @@ def thinned(curve, most=400):
     return curve[::every] + ([curve[-1]] if (len(curve) - 1) % every else [])
 
 
+def first_of_seeds(curves):
+    """Of curves whose names differ in the seed, NAME-1, NAME-2, the first one."""
+    first = {}
+    for name, curve in curves:
+        first.setdefault(re.sub(r"-\d+$", "", name), (name, curve))
+    return list(first.values())
+
+
 def in_eights(title, items, draw):
     """Figures of at most eight items each."""
     pages = [items[i:i + 8] for i in range(0, len(items), 8)]
@@ -130,8 +138,9 @@ def roc_figures(run):
         rows = read_table(f)
         values = columns_of(rows, "fpr", "tpr") or columns_of(rows, "fpr", "mean")  # one curve, or the mean of folds
         if values:
-            curves.append((f.name.removesuffix(".tsv").removesuffix(".roc"), [(float(x), float(y)) for x, y in values if number(x) is not None and number(y) is not None]))
-    yield from in_eights("ROC curves", [c for c in curves if c[1]], lambda some, t: chart.lines(
+            curves.append((f.name.removesuffix(".tsv").removesuffix(".roc").removesuffix(".probe").removesuffix(".score"), [(float(x), float(y)) for x, y in values if number(x) is not None and number(y) is not None]))
+    curves = [c for c in curves if c[1]]
+    yield from in_eights("ROC curves", first_of_seeds(curves) if len(curves) > 8 else curves, lambda some, t: chart.lines(
         some, "false positive rate", "true positive rate", t, "True positive rate by false positive rate.", square=True, x_range=(0, 1), y_range=(0, 1)))
 
 
