@@ -42,7 +42,7 @@ $(BASELINES:%=$(DEMO)/%.probe.tsv): $(DEMO)/%.probe.tsv: $(PREPARED)/%.score.tsv
 $(DEMO)/grid: FORCE | $(DEMO)/settings
 	$(call remember,$(DEMO_SEEDS))
 $(DEMO)/report.txt: $(call reliance_losses,$(DEMO_MODELS),$(DEMO_SEEDS)) $(patsubst %,$(DEMO)/%.probe.tsv,$(BASELINES) $(DEMO_NETWORKS)) \
-		$(RELIANCE)/reference.tsv $(DEMO)/grid $(addprefix $(PIPELINES)/,demo-report.sh reliance-points.sh stats.awk)
+		$(RELIANCE)/reference.tsv $(DEMO)/grid $(addprefix $(PIPELINES)/,demo-report.sh reliance-points.sh)
 	@$(script)/demo-report.sh $(DEMO) $(PREPARED) $(PRETRAINED) $(RELIANCE) '$(DEMO_SEEDS)' $(call text,DATA) $(call text,LABEL) '$(CELLS)' \
 		$(call quote,$(pretrained_how)) $(whole)
 $(DEMO)/demo.svg $(DEMO)/demo.png: $(DEMO)/demo.%: $(DEMO)/report.txt $(PIPELINES)/demo.gp

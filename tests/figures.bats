@@ -68,27 +68,32 @@ setup() {
 	run -0 $PYTHON - <<-'END'
 		import numpy as np
 		from scipy.stats import ttest_rel
-		points = {tuple(r[:2]): r[2:] for r in (l.rstrip("\n").split("\t") for l in open("points.tsv"))}
+		def read(name):
+		    lines = [l.rstrip("\n").split("\t") for l in open(name)]
+		    return [dict(zip(lines[0], l)) for l in lines[1:]]
+		means = {(r["exp"], r["gamma"], r["value"], r["arm"]): r for r in read("summary.tsv")}
+		gaps = {(r["exp"], r["gamma"]): r for r in read("differences.tsv")}
 		rows = {tuple(r[:2]): r for r in (l.split() for l in open("table")) if r and r[0] in ("scale", "rate")}
 		data = {}
 		for l in open("trials"):
 		    f = l.split()
 		    data.setdefault((f[1], f[2]), []).append([float(f[i]) for i in (5, 7, 9, 10)])
-		assert set(points) == set(data) == set(rows)
+		assert set(gaps) == set(data) == set(rows) and list(rows) == [("scale", "0"), ("scale", "1"), ("rate", "1")]
 		for k, d in data.items():
 		    r, c, untrained, nearest = 100 * np.array(d).T
 		    assert rows[k][3:5] == [f"{nearest.mean():.1f}", f"{untrained.mean():.1f}"], rows[k]
-		    want = [r.mean(), c.mean(), (c - r).mean()]
-		    got = [float(points[k][i]) for i in (2, 4, 6)]
-		    assert np.abs(np.array(got) - want).max() < 1e-3, (k, got, want)
+		    g = gaps[k]
+		    for arm, v in ("random", r), ("corrmask", c):
+		        assert abs(float(means[*k, "accuracy", arm]["mean"]) - v.mean()) < 1e-9
+		    assert abs(float(g["difference"]) - (c - r).mean()) < 1e-9
 		    if len(d) > 1:
-		        sd = [r.std(ddof=1), c.std(ddof=1), (c - r).std(ddof=1)]
-		        assert np.abs(np.array([float(points[k][i]) for i in (3, 5, 7)]) - sd).max() < 1e-3, k
+		        assert abs(float(means[*k, "accuracy", "corrmask"]["sd"]) - c.std(ddof=1)) < 1e-9 and abs(float(g["sd"]) - (c - r).std(ddof=1)) < 1e-9
 		        t, p = ttest_rel(c, r)
-		        assert abs(float(points[k][8]) - t) < 1e-3 * abs(t), (points[k], t)
-		        assert abs(float(rows[k][12]) / p - 1) < 0.051, (rows[k], p)
+		        assert abs(float(g["t"]) / t - 1) < 1e-9 and abs(float(g["p"]) / p - 1) < 1e-9, (g, t, p)
+		        assert rows[k][5:11] == [f"{r.mean():.1f}", "(sd", f"{r.std(ddof=1):.1f})", f"{c.mean():.1f}", "(sd", f"{c.std(ddof=1):.1f})"], rows[k]
+		        assert rows[k][11:17] == [f"{(c - r).mean():+.1f}", f"({float(g['low']):+.1f}", "to", f"{float(g['high']):+.1f})", f"{t:.2f}", f"{p:.2g}"], rows[k]
 		    else:
-		        assert points[k][8] == "NA" and rows[k][11:13] == ["NA", "NA"] and rows[k][6] == "(-)"
+		        assert g["t"] == "NA" and rows[k][11:15] == [f"{(c - r).mean():+.1f}", "NA", "NA", "NA"] and rows[k][7] == "-)", rows[k]
 	END
 	grep -q 'drawn once for each class' table
 	sed -i s/class/sample/ trials
