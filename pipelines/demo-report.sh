@@ -4,7 +4,6 @@
 . "$(dirname "$0")/common.sh"
 [ $# = 10 ] || usage
 dir=$1 prepared=$2 pretrained=$3 reliance=$4 seeds=$5 data=${6:-simulated cells (scsim)} label=$7 cells=$8 maxlen=$9 how=${10}
-stats=$(cat "$here/stats.awk")
 
 echo "corrmask demo: $data, label $label"
 part() { reported "$prepared/log/scsample-$1.report" cells_out; }
@@ -22,7 +21,7 @@ echo "genes: networks read at most $maxlen of each cell, those of highest rank (
 echo "networks: $how; seeds $seeds"
 
 # ---- partners ----
-"$here/reliance-points.sh" "$reliance" "random corrmask" "$seeds" "$dir/points.tsv" "$dir/summary.tsv"
+"$here/reliance-points.sh" "$reliance" "random corrmask" "$seeds" "$dir"
 cp "$reliance/reference.tsv" "$dir/reference.tsv"
 echo
 [ -s "$dir/points.tsv" ] || echo "How much a network copies from partners cannot be measured here: the graph has too few edges (more cells make more)."
@@ -31,30 +30,33 @@ echo
 	echo "R is over the genes that have partners in their cell: $(cut -f 1 "$dir/scored.tsv") of the $(awk 'NR > 1 && $2 !~ /^</' "$prepared/vocab.tsv" 2> /dev/null | wc -l) genes of the vocabulary"
 }
 rm -f "$dir/1-partners.table"
-[ ! -s "$dir/points.tsv" ] || awk -F '\t' "$stats"'
+[ ! -s "$dir/points.tsv" ] || awk -F '\t' "$near $by_name"'
 	function line(name, v, h, more) { printf "%s\t%.3f\t%.3f\t%+.3f\t%s\n", name, v, h, near(h - v), more }
-	FILENAME ~ /points/ { each[$1] = each[$1] (each[$1] == "" ? "" : " ") sprintf("%+.3f", near($5)); next }
-	FILENAME ~ /reference/ { if (FNR > 1) { f[$1] = $2; m[$1] = $3 } next }
-	FNR == 1 { print "\tvisible\thidden\tR\tR of each seed" }
-	{ line($1 == "random" ? "network, random masks" : "network, CorrMask masks", $3, $4, each[$1]) }
+	FILENAME ~ /points\.tsv$/ { each[$c["strategy"]] = each[$c["strategy"]] (each[$c["strategy"]] == "" ? "" : " ") sprintf("%+.3f", near($c["R"])); next }
+	FILENAME ~ /reference\.tsv$/ { f[$c["masks"]] = $c["frequency"]; m[$c["masks"]] = $c["medians"]; next }
+	{ mean[$c["value"], $c["arm"]] = $c["mean"] }
 	END {
+		print "\tvisible\thidden\tR\tR of each seed"
+		line("network, random masks", mean["visible", "random"], mean["hidden", "random"], each["random"])
+		line("network, CorrMask masks", mean["visible", "corrmask"], mean["hidden", "corrmask"], each["corrmask"])
 		line("table of gene frequencies, no network", f["visible"], f["hidden"])
 		line("table of medians of neighbours, no network", m["visible"], m["hidden"])
 	}' "$dir/points.tsv" "$dir/reference.tsv" "$dir/summary.tsv" |
 	as_table "$dir/1-partners.table" "How much does the network copy a masked gene from its partners? Loss with them visible and masked too; R is the difference"
 
 # ---- cell types ----
-# name, seed, macro F1, its interval, F1 of the rarest third, accuracy, converged
-for p in expression pca read $(for s in untrained random corrmask; do for k in $seeds; do echo "$s-$k"; done; done); do
-	awk -F '\t' -v p="$p" '{ v[$1] = $2 } END {
-		i = index(p, "-")
-		print (i ? substr(p, 1, i - 1) : p) "\t" (i ? substr(p, i + 1) : "") "\t" v["macro_f1"] "\t" v["macro_f1_low"] "\t" v["macro_f1_high"] "\t" \
-			v["f1_rare"] "\t" v["accuracy"] "\t" v["converged"] }' "$dir/$p.probe.tsv"
-done > "$dir/probes.tsv"
-# name, macro F1, interval, rarest, accuracy, not converged: means over the seeds
-awk -F '\t' '{ if (!($1 in n)) name[++k] = $1; n[$1]++; for (i = 3; i <= 7; i++) x[$1, i] += $i; no[$1] += $8 != 1 }
-	END { for (j = 1; j <= k; j++) { s = name[j]; print s "\t" x[s, 3] / n[s] "\t" x[s, 4] / n[s] "\t" x[s, 5] / n[s] "\t" x[s, 6] / n[s] "\t" x[s, 7] / n[s] "\t" no[s] + 0 } }' \
-	"$dir/probes.tsv" > "$dir/macro_f1.tsv"
+{
+	printf 'arm\tseed\tmacro_f1\tmacro_f1_low\tmacro_f1_high\tf1_rare\taccuracy\tconverged\n'
+	for p in expression pca read $(for s in untrained random corrmask; do for k in $seeds; do echo "$s-$k"; done; done); do
+		awk -F '\t' -v OFS='\t' -v p="$p" '{ v[$1] = $2 } END { print (p ~ /-/ ? substr(p, 1, index(p, "-") - 1) : p), (p ~ /-/ ? substr(p, index(p, "-") + 1) : 0), \
+			v["macro_f1"], v["macro_f1_low"], v["macro_f1_high"], v["f1_rare"], v["accuracy"], v["converged"] }' "$dir/$p.probe.tsv"
+	done
+} > "$dir/probes.tsv"
+# arm, then means over the seeds: macro F1, its interval, rarest, accuracy, converged
+ctaprobe compare -q --means --value macro_f1,macro_f1_low,macro_f1_high,f1_rare,accuracy,converged "$dir/probes.tsv" | awk -F '\t' "$by_name"'
+	!($c["arm"] in line) { order[++n] = $c["arm"] }
+	{ line[$c["arm"]] = line[$c["arm"]] "\t" $c["mean"] }
+	END { for (i = 1; i <= n; i++) print order[i] line[order[i]] }' > "$dir/macro_f1.tsv"
 drawn=$(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$dir/pca.probe.tsv")
 echo
 awk -F '\t' -v interval="95 % interval of macro F1, $drawn drawn anew" '
@@ -67,59 +69,61 @@ awk -F '\t' -v interval="95 % interval of macro F1, $drawn drawn anew" '
 		name["corrmask"] = "network, CorrMask masks"
 		print "\tmacro F1\trarest F1\taccuracy\t" interval
 	}
-	{ printf "%s\t%.4f\t%.4f\t%.4f\t%.4f - %.4f%s\n", name[$1], $2, $5, $6, $3, $4, $7 ? " (did not converge)" : "" }' "$dir/macro_f1.tsv" |
+	{ printf "%s\t%.4f\t%.4f\t%.4f\t%.4f - %.4f%s\n", name[$1], $2, $5, $6, $3, $4, $7 < 1 ? " (did not converge)" : "" }' "$dir/macro_f1.tsv" |
 	as_table "$dir/2-types.table" "Linear probe of cell types, test cells; networks: means over the seeds; the first two rows are of all genes (the 2,000 that vary most)"
 
 # ---- in short ----
-# A difference is called shown if it has the same sign in every seed and is more than twice its standard error. The error has the spread of the
-# seeds and that over the held-out cells; for F1, the latter is the spread of the difference over the draws of the bootstrap.
-for k in $seeds; do
-	paste "$dir/random-$k.probe.replicates" "$dir/corrmask-$k.probe.replicates" | awk -F '\t' 'NR > 1 { print $1 "\t" $8 - $4 }'
-done | awk -F '\t' "$stats"'$2 == $2 + 0 { x[$1] += $2; n[$1]++ }
-	END { for (r in x) { d = x[r] / n[r]; m++; s += d; q += d * d } print sd(m, s, q) }' > "$dir/error"
-echo
+# A difference is shown if a t test over the seeds says so, and if the interval over the held-out cells (for F1: over the draws of the bootstrap)
+# does not include 0.
+pairs=(--compare corrmask:random)
+differences --pair seed --value macro_f1 "$dir/probes.tsv" > "$dir/f1.tsv"
 {
-awk -F '\t' "$stats"'
-	FILENAME ~ /summary/ { if ($1 == "random") base = $5; else { r = $5; gap = $7; gap_sd = $8; cells = $12 } next }
-	FILENAME ~ /points/ { R[$1, $2] = $5; next }
-	FILENAME ~ /error/ { draws = $1; next }
-	{ f1[$1, $2] = $3; sum[$1] += $3; count[$1]++; if (!($2 in seen)) { seen[$2] = 1; seed[++n] = $2 } }
-	function shown(mean, error, same) { return same && seeds > 1 && error != "NA" && (mean > 2 * error || mean < -2 * error) }
-	function text(error) { return error == "NA" ? error : sprintf("%.3f", error) }
+	printf 'arm\tseed\tdraw\taccuracy\tbalanced_accuracy\tmacro_f1\n'
+	for s in random corrmask; do for k in $seeds; do sed "1d; s/^/$s\t$k\t/" "$dir/$s-$k.probe.replicates"; done; done
+} > "$dir/draws.in"
+differences --pair seed --draws draw --value macro_f1 "$dir/draws.in" > "$dir/f1_cells.tsv"
+rm "$dir/draws.in"
+echo
+# shown TRAININGS CELLS: the difference and its intervals, and whether it is shown
+shown() {
+	awk -F '\t' "$near $by_name"'
+		function interval() { return $c["low"] == "NA" ? "-" : sprintf("%+.3f to %+.3f", near($c["low"]), near($c["high"])) }
+		NR == FNR { seeds = interval(); n = $c["n"]; d = $c["difference"]; a = $c["mean"]; b = $c["reference_mean"]; p = $c["p"]; next }
+		{ cells = interval(); chance = $c["low"] == "NA" || $c["low"] <= 0 && $c["high"] >= 0 }
+		END {
+			print p != "NA" && p < 0.05 && !chance ? "yes" : "no"
+			printf "%.3f\n%.3f\n%+.3f\n", near(a), near(b), near(d)
+			printf "95 %% interval over %d training%s %s%s; over held-out cells %s\n", n, (n == 1 ? "" : "s"), seeds, (p == "NA" ? "" : sprintf(", p %.2g", p)), cells
+		}' "$1" "$2" | paste -sd '\t'
+}
+{
+if [ -s "$dir/differences.tsv" ]; then
+	IFS=$'\t' read -r is ours other difference how <<< "$(shown "$dir/differences.tsv" "$dir/cells.tsv")"
+	case $is$difference in
+	yes-*) echo "Differs: with CorrMask the network relies less on visible partners." ;;
+	yes*) echo "Differs: with CorrMask the network relies more on visible partners." ;;
+	*) echo "Not shown to differ: the reliance on visible partners." ;;
+	esac
+	echo "  R is $ours, with random masks $other: difference $difference ($how)."
+fi
+IFS=$'\t' read -r is _ _ difference how <<< "$(shown "$dir/f1.tsv" "$dir/f1_cells.tsv")"
+case $is$difference in
+yes-*) echo "Differs: the macro F1 of cell types is lower with CorrMask." ;;
+yes*) echo "Differs: the macro F1 of cell types is higher with CorrMask." ;;
+*) echo "Not shown to differ: the macro F1 of cell types." ;;
+esac
+echo "  CorrMask - random: $difference ($how)."
+awk -F '\t' '
+	{ f1[$1] = $2 }
 	END {
-		for (i = 1; i <= n; i++) {
-			k = seed[i]
-			if (k == "") continue
-			d = R["random", k] - R["corrmask", k]
-			up += d > 0; down += d < 0
-			d = f1["corrmask", k] - f1["random", k]
-			total += d; square += d * d
-			better += d > 0; worse += d < 0
-		}
-		seeds = n - 1 # one more name, without a seed, is that of the baselines
-		error = cells == "NA" ? cells : sqrt((seeds > 1 ? gap_sd ^ 2 / seeds : 0) + cells ^ 2)
-		if (r == "")
-			;
-		else if (shown(gap, error, up == seeds || down == seeds))
-			printf "Differs: with CorrMask the network relies %s on visible partners. R is %.3f, with random masks %.3f (difference %+.3f ± %s).\n", \
-				(gap > 0 ? "less" : "more"), near(r), near(base), near(-gap), text(error)
-		else
-			printf "Not shown to differ: the reliance on visible partners. R is %.3f, with random masks %.3f (difference %+.3f ± %s).\n", near(r), near(base), near(-gap), text(error)
-		mean = total / seeds
-		error = sqrt((seeds > 1 ? sd(seeds, total, square) ^ 2 / seeds : 0) + draws ^ 2)
-		if (shown(mean, error, better == seeds || worse == seeds))
-			printf "Differs: the macro F1 of cell types is %s with CorrMask (%+.3f ± %.3f).\n", (mean > 0 ? "higher" : "lower"), near(mean), error
-		else
-			printf "Not shown to differ: the macro F1 of cell types, CorrMask - random %+.3f ± %.3f.\n", near(mean), error
-		best = sum["expression"] > sum["pca"] ? "expression" : "pca"
-		net = sum["random"] > sum["corrmask"] ? "random" : "corrmask"
+		best = f1["expression"] > f1["pca"] ? "expression" : "pca"
+		net = f1["random"] > f1["corrmask"] ? f1["random"] : f1["corrmask"]
 		printf "%s the cell types apart %s than the best of these networks (%.3f; untrained %.3f).\n", \
-			(best == "pca" ? sprintf("50 principal components (%.3f) tell", sum[best]) : sprintf("Log-normalised expression (%.3f) tells", sum[best])), \
-			(sum[best] > sum[net] / count[net] ? "better" : "less well"), sum[net] / count[net], sum["untrained"] / count["untrained"]
-		printf "On the genes that the networks read, log-normalised expression has %.3f.\n", sum["read"]
-		if (seeds < 2) print "One seed: nothing can be said about other trainings (SEEDS=\"1 2\")."
-	}' "$dir/summary.tsv" "$dir/points.tsv" "$dir/error" "$dir/probes.tsv"
-echo "± is a standard error, over seeds and held-out cells"
+			(best == "pca" ? sprintf("50 principal components (%.3f) tell", f1[best]) : sprintf("Log-normalised expression (%.3f) tells", f1[best])), \
+			(f1[best] > net ? "better" : "less well"), net, f1["untrained"]
+		printf "On the genes that the networks read, log-normalised expression has %.3f.\n", f1["read"]
+	}' "$dir/macro_f1.tsv"
+[ "$(wc -w <<< "$seeds")" != 1 ] || echo "One seed: nothing can be said about other trainings (SEEDS=\"1 2\")."
 } | tee "$dir/findings.txt"
 
 echo

@@ -2,7 +2,7 @@
 if (terminal eq "svg") { set terminal svg size 1050,420 font "sans,13" background "white" } else { set terminal pngcairo size 1050,420 font "sans,10" }
 set datafile separator "\t"
 points = dir."/points.tsv"
-seeds = system("cut -f 2 '".points."' | sort -nu | tr '\n' ' '")
+seeds = system("tail -n +2 '".points."' | cut -f 2 | sort -nu | tr '\n' ' '")
 line(s, k) = "< awk -F '\t' '$1 == \"".s."\" && $2 == \"".k."\" { print \"0\t\" $3; print \"1\t\" $4 }' ".points
 measured = int(system("wc -l < '".points."'")) > 0
 table(c, p) = real(system("awk -F '\t' '$1 == \"".p."\" { print $".c." }' '".dir."/reference.tsv'"))

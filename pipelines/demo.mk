@@ -56,7 +56,7 @@ $(DEMO)/all-genes.graph: $(DEMO)/all-genes.tok
 $(DEMO)/grid: FORCE | $(DEMO)/settings
 	$(call remember,$(DEMO_SEEDS))
 $(DEMO)/report.txt: $(call reliance_losses,$(DEMO_MODELS),$(DEMO_SEEDS)) $(patsubst %,$(DEMO)/%.probe.tsv,$(BASELINES) read $(DEMO_NETWORKS)) \
-		$(DEMO)/all-genes.graph $(RELIANCE)/reference.tsv $(DEMO)/grid $(addprefix $(PIPELINES)/,demo-report.sh reliance-points.sh stats.awk)
+		$(DEMO)/all-genes.graph $(RELIANCE)/reference.tsv $(DEMO)/grid $(addprefix $(PIPELINES)/,demo-report.sh reliance-points.sh)
 	@$(script)/demo-report.sh $(DEMO) $(PREPARED) $(PRETRAINED) $(RELIANCE) '$(DEMO_SEEDS)' $(call text,DATA) $(call text,LABEL) '$(CELLS)' '$(MAXLEN)' \
 		$(call quote,$(pretrained_how)) $(whole)
 $(DEMO)/demo.svg $(DEMO)/demo.png: $(DEMO)/demo.%: $(DEMO)/report.txt $(PIPELINES)/demo.gp

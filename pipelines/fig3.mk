@@ -32,7 +32,7 @@ $(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(F
 	@$(script)/fig3-recover.sh $* $(whole)
 
 $(FIG3)/table.txt: $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(PIPELINES)/fig3-table.sh
-	@$(PIPELINES)/fig3-table.sh $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(whole)
+	@$(script)/fig3-table.sh $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(whole)
 
 $(FIG3)/fig3.svg $(FIG3)/fig3.png: $(FIG3)/fig3.%: $(FIG3_MAPS) $(PIPELINES)/fig3.gp
 	@$(PIPELINES)/plot.sh fig3 $(FIG3) $* $(whole)

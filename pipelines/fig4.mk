@@ -30,7 +30,7 @@ $(FIG4_TRIALS): $(RESULTS)/fig4/trials/%.tsv: $(addprefix $(PIPELINES)/,fig4-tri
 	@mkdir -p $(@D)
 	@$(script)/fig4-trial.sh $* $(whole)
 
-$(FIG4)/table.txt: $(FIG4_TRIALS) $(PIPELINES)/fig4-table.sh $(PIPELINES)/stats.awk
-	@$(PIPELINES)/fig4-table.sh $(FIG4) $(FIG4_TRIALS) $(whole)
+$(FIG4)/table.txt: $(FIG4_TRIALS) $(PIPELINES)/fig4-table.sh
+	@$(script)/fig4-table.sh $(FIG4) $(FIG4_TRIALS) $(whole)
 $(FIG4)/fig4.svg $(FIG4)/fig4.png: $(FIG4)/fig4.%: $(FIG4)/table.txt $(PIPELINES)/fig4.gp
 	@$(PIPELINES)/plot.sh fig4 $(FIG4) $* $(whole)

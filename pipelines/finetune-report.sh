@@ -30,8 +30,11 @@ drawn=$(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n <
 } | as_table "$dir/starts.table" "Cell types of the test cells, by what the network started from"
 echo "expression, pca: logistic regression on log-normalised expression, and on 50 principal components; no network"
 for m in "${@:2}"; do
-	paste "$dir/$1.score.replicates" "$dir/$m.score.replicates" | awk -F '\t' 'NR > 1 && $4 == $4 + 0 && $8 == $8 + 0 { print $8 - $4 }' | sort -g |
-		awk -v a="$1" -v b="$m" '{ v[NR] = $1; s += $1 } END { if (NR) printf "macro F1, %s - %s: 95 %% interval %+.4f to %+.4f over the same draws; one seed, so other trainings can differ more\n", b, a, v[int(NR * .025) + 1], v[int(NR * .975) + 1] }'
+	{
+		printf 'start\tdraw\taccuracy\tbalanced_accuracy\tmacro_f1\n'
+		for s in "$1" "$m"; do sed "1d; s/^/$s\t/" "$dir/$s.score.replicates"; done
+	} | ctaprobe compare -q --by start --draws draw --value macro_f1 | awk -F '\t' "$by_name"'
+		$c["n"] > 0 { printf "macro F1, %s - %s: 95 %% interval %+.4f to %+.4f over the same draws; one seed, so other trainings can differ more\n", $c["arm"], $c["reference"], $c["low"], $c["high"] }'
 done
 echo
 echo "per class (cells in training, cells scored, F1)"

@@ -90,4 +90,4 @@ $(BASELINES:%=$(FT)/%.score.tsv): $(FT)/%.score.tsv: $(PREPARED)/%.score.tsv | $
 	@cp $(<:.tsv=.replicates) $(@:.tsv=.replicates); cp $< $@
 
 $(FT)/report.txt: $(patsubst %,$(FT)/%.score.tsv,$(FT_STARTS) $(BASELINES)) $(PIPELINES)/finetune-report.sh
-	@$(PIPELINES)/finetune-report.sh $(FT) $(call text,DATA) $(call text,LABEL) $(FT_STARTS) $(whole)
+	@$(script)/finetune-report.sh $(FT) $(call text,DATA) $(call text,LABEL) $(FT_STARTS) $(whole)

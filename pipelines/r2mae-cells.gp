@@ -1,6 +1,6 @@
 # Left: correlation of masked genes by the share that is masked (the paper's tables 7 and 8). Middle: probe of the label, with the baselines (tables
 # 4 and 6). Right: loss of validation cells during training, of the first seed.
-points = dir."/points.tsv"
+summary = dir."/summary.tsv" # stage, metric, method, n, dropped, mean, sd
 # The legend is at the right of the panels.
 if (terminal eq "svg") { set terminal svg size 1700,480 font "sans,13" background "white" } else { set terminal pngcairo size 1700,480 font "sans,10" }
 set datafile separator "\t"
@@ -19,9 +19,9 @@ colour(m) = m eq "fixed-0.10" ? 0xbbbbbb : m eq "fixed-0.25" ? 0x888888 : m eq "
 	m eq "dynamic" ? 0x70b0d0 : m eq "r2mae" ? 0xc04020 : m eq "r2mae-dynamic" ? 0xe0a030 : m eq "cl" ? 0x409050 : m eq "r2mae-cl" ? 0x8050a0 : \
 	strstrt("expression pca untrained", m) ? 0x609060 : 0xa07850
 done = ""
-do for [m in methods] { if (int(system("awk -F '\t' '$3 == \"".m."\"' ".points." | wc -l"))) { done = done." ".m } }
+do for [m in methods] { if (int(system("awk -F '\t' '$3 == \"".m."\"' ".summary." | wc -l"))) { done = done." ".m } }
 if (!words(done)) exit
-rates(m) = "< awk -F '\t' '$1 ~ /^valid-/ && $2 == \"pearson\" && $3 == \"".m."\" { sub(\"valid-\", \"\", $1); print $1 \"\t\" $5 \"\t\" $6 + 0 }' ".points
+rates(m) = "< awk -F '\t' '$1 ~ /^valid-/ && $2 == \"pearson\" && $3 == \"".m."\" { sub(\"valid-\", \"\", $1); print $1 \"\t\" $6 \"\t\" $7 + 0 }' ".summary
 set title "Masked genes"
 set xlabel "share of masked genes"
 set ylabel "Pearson correlation in a cell"
@@ -35,11 +35,11 @@ set title "Probe, cells of other donors"
 unset xlabel
 set ylabel "balanced accuracy"
 all = ""
-do for [m in "expression pca untrained ".methods] { if (int(system("awk -F '\t' '$1 == \"label\" && $3 == \"".m."\"' ".points." | wc -l"))) { all = all." ".m } }
+do for [m in "expression pca untrained ".methods] { if (int(system("awk -F '\t' '$1 == \"label\" && $3 == \"".m."\"' ".summary." | wc -l"))) { all = all." ".m } }
 set xrange [0:words(all) + 1]
 set xtics rotate by 40 right ()
 do for [i = 1:words(all)] { set xtics add (word(all, i) i) }
-bars(m, i) = "< awk -F '\t' '$1 == \"label\" && $2 == \"balanced_accuracy\" && $3 == \"".m."\" { print ".i." \"\t\" $5 \"\t\" $6 + 0 }' ".points
+bars(m, i) = "< awk -F '\t' '$1 == \"label\" && $2 == \"balanced_accuracy\" && $3 == \"".m."\" { print ".i." \"\t\" $6 \"\t\" $7 + 0 }' ".summary
 plot for [i = 1:words(all)] bars(word(all, i), i) using 1:2:3 with yerrorbars pt 7 lw 2 \
 	lc rgb colour(word(all, i)) notitle
 

@@ -72,7 +72,7 @@ $(R2)/grid: FORCE | $(R2)/settings
 r2_how = hidden layers of $(HIDDEN), latent $(LATENT), $(call plural,$(NB_EPOCHS),epoch) of batches of $(NB_BATCH), rate $(NB_LR)
 r2_table = $(script)/r2mae-table.sh $(R2) $(R2_IN) '$(METHODS)' '$(R2_SEEDS)' $(call quote,$(r2_how))
 r2_plot = $(PIPELINES)/plot.sh r2mae-cells $(R2) $1 "methods='$(METHODS)'; first_seed='$(firstword $(R2_SEEDS))'"
-$(R2)/table.txt: $(R2_SCORES) $(R2_IN)/baselines.tsv $(R2)/grid $(PIPELINES)/r2mae-table.sh $(PIPELINES)/r2mae-paper.txt $(PIPELINES)/stats.awk
+$(R2)/table.txt: $(R2_SCORES) $(R2_IN)/baselines.tsv $(R2)/grid $(PIPELINES)/r2mae-table.sh $(PIPELINES)/r2mae-paper.txt
 	@$(r2_table) $(whole)
 $(R2)/r2mae-cells.svg $(R2)/r2mae-cells.png: $(R2)/r2mae-cells.%: $(R2)/table.txt $(PIPELINES)/r2mae-cells.gp
 	@$(call r2_plot,$*) $(whole)

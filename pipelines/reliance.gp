@@ -2,8 +2,8 @@
 points = dir."/points.tsv"
 if (terminal eq "svg") { set terminal svg size 1000,440 font "sans,13" background "white" } else { set terminal pngcairo size 1000,440 font "sans,10" }
 set datafile separator "\t"
-strategies = system("cut -f 1 '".points."' | uniq | tr '\n' ' '")
-seeds = system("cut -f 2 '".points."' | sort -nu | tr '\n' ' '")
+strategies = system("tail -n +2 '".points."' | cut -f 1 | uniq | tr '\n' ' '")
+seeds = system("tail -n +2 '".points."' | cut -f 2 | sort -nu | tr '\n' ' '")
 name(s) = s eq "random" ? "random" : s eq "corrmask" ? "CorrMask" : "CorrMask,\nshuffled graph"
 colour(s) = s eq "random" ? 0x888888 : s eq "corrmask" ? 0xc04020 : 0xe0a030
 rows(s) = "< awk -F '\t' '$1 == \"".s."\"' ".points
@@ -34,11 +34,11 @@ unset xtics
 set xtics nomirror
 do for [i = 1:words(strategies)] { set xtics add (name(word(strategies, i)) i) }
 set xtics scale 0
-# Points side by side, in the order of the seeds; bars are 1.96 standard errors over the cells
+# Points side by side, in the order of the seeds; bars are 95 % intervals over the cells
 aside(j, n) = 0.3 * (j - (n - 1) / 2.0) / (n > 1 ? n - 1 : 1)
 mean(s) = system("awk -F '\t' '$1 == \"".s."\" { n++; x += $5 } END { print x / n }' ".points)
 set style fill solid 0.25 noborder
 plot 0 with lines lc rgb "#000000" notitle, \
 	for [i = 1:words(strategies)] "< echo ".mean(word(strategies, i)) using (i):1:(0.6) with boxes lc rgb colour(word(strategies, i)) notitle, \
-	for [i = 1:words(strategies)] rows(word(strategies, i)) using (i + aside($0, words(seeds))):5:(strcol(6) eq "NA" ? 0 : 1.96 * $6) with yerrorbars pt 7 ps 0.7 lw 1.5 lc rgb colour(word(strategies, i)) notitle
+	for [i = 1:words(strategies)] rows(word(strategies, i)) using (i + aside($0, words(seeds))):5:(strcol(6) eq "NA" ? $5 : $6):(strcol(7) eq "NA" ? $5 : $7) with yerrorbars pt 7 ps 0.7 lw 1.5 lc rgb colour(word(strategies, i)) notitle
 unset multiplot

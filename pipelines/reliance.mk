@@ -49,7 +49,7 @@ $(RELIANCE)/reference.tsv: $(PREPARED)/corpus.tok $(RELIANCE)/hidden.masked $(RE
 $(RELIANCE)/grid: FORCE | $(RELIANCE)/settings
 	$(call remember,$(RELIANCE_SEEDS))
 $(RELIANCE)/table.txt: $(call reliance_losses,$(RELIANCE_STRATEGIES),$(RELIANCE_SEEDS)) $(RELIANCE)/reference.tsv $(RELIANCE)/grid \
-		$(addprefix $(PIPELINES)/,reliance-table.sh reliance-points.sh stats.awk)
+		$(addprefix $(PIPELINES)/,reliance-table.sh reliance-points.sh)
 	@$(script)/reliance-table.sh $(RELIANCE) $(PREPARED) '$(RELIANCE_STRATEGIES)' '$(RELIANCE_SEEDS)' $(call text,DATA) \
 		$(call quote,$(pretrained_how)) $(whole)
 $(RELIANCE)/reliance.svg $(RELIANCE)/reliance.png: $(RELIANCE)/reliance.%: $(RELIANCE)/table.txt $(PIPELINES)/reliance.gp

@@ -95,7 +95,7 @@ awk -F '\t' -v last="$last" -v strategies="$strategies" -v ours="$ours" '
 sed '1s/^/corrmask table 6: /' "$inputs/about"
 echo "$how"
 echo "mean (sd: standard deviation) over seeds ($seeds); gaps to $base are paired by seed, with the 95 % interval and the two-sided p of a t test; p, Holm: p"
-echo "after a correction over all $(awk 'NR > 1 { n++ } END { print n + 0 }' "$dir/differences.tsv") gaps of this table; [n]: only n seeds are done"
+echo "after a correction over all $(awk -F '\t' "$by_name"'$c["p"] != "NA" { n++ } END { print n + 0 }' "$dir/differences.tsv") gaps of this table; [n]: only n seeds are done"
 [ -z "$baseline_names" ] || echo "$baseline_names: logistic regression without a network, trained as the probes; in brackets the 95 % interval, $drawn drawn anew"
 seed_n=$(echo "$seeds" | wc -w)
 print_metric() {
@@ -112,9 +112,9 @@ print_metric() {
 				line = sprintf("%-14s", (what == "mean" ? "" : "  ") strategy[i])
 				if (i)
 					for (j = 1; j <= size_n; j++)
-						line = line sprintf("%28s", (strategy[i], size[j], what) in text ? text[strategy[i], size[j], what] : "-")
+						line = line sprintf("%31s", (strategy[i], size[j], what) in text ? text[strategy[i], size[j], what] : "-")
 				else
-					line = line sprintf("%28s", text["scratch", 0, "mean"]) "   (random weights, no pre-training)"
+					line = line sprintf("%31s", text["scratch", 0, "mean"]) "   (random weights, no pre-training)"
 				print line
 			}
 		}
@@ -128,7 +128,7 @@ print_metric() {
 		}
 		FILENAME ~ /baselines\.tsv$/ {
 			if (stage == "probe" && $2 == metric && $3 != "NA")
-				baseline[++baseline_n] = sprintf("%-14s%28s", $1, sprintf("%.3f", $3) ($4 == "NA" ? "" : sprintf(" (%.3f to %.3f)", $4, $5))) \
+				baseline[++baseline_n] = sprintf("%-14s%31s", $1, sprintf("%.3f", $3) ($4 == "NA" ? "" : sprintf(" (%.3f to %.3f)", $4, $5))) \
 					"   (" name[$1] ", no network" ($6 == 0 ? "; did not converge" : "") ")"
 			next
 		}
@@ -149,7 +149,7 @@ print_metric() {
 		END {
 			line = sprintf("%-14s", "")
 			for (j = 1; j <= size_n; j++)
-				line = line sprintf("%28s", size[j] " cells")
+				line = line sprintf("%31s", size[j] " cells")
 			print line
 			for (j = 1; j <= baseline_n; j++)
 				print baseline[j]
@@ -189,7 +189,7 @@ multiplier() {
 				line = sprintf("  %-12s", strategy[i])
 				for (j = 1; j <= size_n; j++) {
 					cells = size[j]
-					line = line sprintf("%28s", (strategy[i], cells) in f1 ? needed(f1[strategy[i], cells]) : "-")
+					line = line sprintf("%31s", (strategy[i], cells) in f1 ? needed(f1[strategy[i], cells]) : "-")
 				}
 				print line
 			}

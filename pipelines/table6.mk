@@ -144,7 +144,7 @@ $(T6)/grid: FORCE | $(T6)/settings
 	$(call remember,$(STRATEGIES); $(T6_SIZES); $(T6_SEEDS))
 t6_how = label $(LABEL); pre-training: $(CONFIG), $(call plural,$(T6_EPOCHS),epoch) of batches of $(BATCH), rate $(LR)$(PT_ARGS:%= %);\
  fine-tuning: at most $(call plural,$(FT_EPOCHS),epoch) of batches of $(FT_BATCH), rate $(FT_LR), $(FT_STOP)$(FT_ARGS:%= %)
-t6_table = $(PIPELINES)/table6-table.sh $(T6) $(T6_IN) '$(STRATEGIES)' '$(T6_SIZES)' '$(T6_SEEDS)' $(call quote,$(t6_how))
+t6_table = $(script)/table6-table.sh $(T6) $(T6_IN) '$(STRATEGIES)' '$(T6_SIZES)' '$(T6_SEEDS)' $(call quote,$(t6_how))
 t6_plot = $(PIPELINES)/plot.sh table6 $(T6) $1 "strategies='$(STRATEGIES)'"
 $(T6)/table.txt: $(T6_SCORES) $(T6_BASELINES) $(T6)/grid $(PIPELINES)/table6-table.sh
 	@$(t6_table) $(whole)

@@ -27,7 +27,7 @@ setup_file() {
 	printf 'name\tvalue\nprogram\tscview\nseconds\t0.1\npeak_memory_mb\t33\nprogram\tctaprobe cells\npeak_memory_mb\t30\nprogram\tstage\nseconds\t1.25\n' > "$R/log/ctaprobe-a.report"
 	printf '# The <b>answer</b> & more\nmodel\tmacro F1\tinterval\na & <i>b</i>\t0.50\t0.4 - 0.6\n' > "$R/1.table"
 	printf 'metric\tarm\treference\tn\tdifference\tlow\thigh\tp_corrected\nR\tcorrmask\trandom\t3\t-0.31\t-0.4\t-0.22\t0.0123\nR\tx\trandom\t1\t0.05\tNA\tNA\tNA\n' > "$R/differences.tsv"
-	printf 'Differs: a < b & c.\n\nSecond.\n' > "$R/findings.txt"
+	printf 'Differs: a < b & c.\n  By 3.\n\nSecond.\n' > "$R/findings.txt"
 	printf '<?xml version="1.0"?>\n<svg width="700" height="80" viewBox="0 0 700 80" xmlns="http://www.w3.org/2000/svg"><title>Gnuplot</title><defs><circle id="dot" r="1"/></defs><use href="#dot"/><path stroke="rgb(  0,   0,   0)" d="M0 0"/><path stroke="#dddddd" d="M0 0"/><path stroke="#4060a0" onclick="evil()" d="M0 0"/><script>evil()</script></svg>\n' > "$R/mine.svg"
 	export BIN
 	python3 -B "$BATS_TEST_DIRNAME/../pipelines/page/page.py" "$R" 2> log || { cat log >&2; return 1; }
@@ -113,7 +113,7 @@ assert "Gnuplot" not in p.text'
 
 @test "report: the answer comes first, as sentences and tables, with F1 of every class; the report as text is folded" {
 	run -0 page 's = p.source[p.source.index("id=\"summary\""):p.source.index("id=\"figures\"")]
-assert s.index("<li>Differs: a &lt; b &amp; c.</li>") < s.index("<caption>The &lt;b&gt;answer") < s.index("<summary>The report as text") < s.index("<caption>F1 of every class, probe")
+assert s.index("<li>Differs: a &lt; b &amp; c. By 3.</li>") < s.index("<caption>The &lt;b&gt;answer") < s.index("<summary>The report as text") < s.index("<caption>F1 of every class, probe")
 assert p.tables["The <b>answer</b> & more"] == [["model", "macro F1", "interval"], ["a & <i>b</i>", "0.50", "0.4 - 0.6"]]
 t = p.tables["F1 of every class, probe"]
 assert t == [["class", "training", "cells", "a", "b"], ["T <b> & \"x\"", "40", "4", "0.500", "0.500"], ["B:2", "30", "3", "0.250", "0.251"]], t

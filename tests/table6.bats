@@ -144,7 +144,7 @@ hand_model() {
 		                    same(got["p_corrected"], holm[stage, metric, s, n])
 		                    half = t.ppf(0.975, m - 1) * d.std(ddof=1) / m ** 0.5
 		                    assert gaps[s][i].startswith(f"{d.mean():+.3f} ({d.mean() - half:+.3f} to {d.mean() + half:+.3f})"), (gaps[s], d)
-		                    assert p_lines[s][28 * i:28 * i + 28].split("; ") == [f"{p:.2g}".rjust(28 - 2 - len("%.2g" % float(got["p_corrected"]))), "%.2g" % float(got["p_corrected"])], p_lines
+		                    assert p_lines[s][31 * i:31 * i + 31].split("; ") == [f"{p:.2g}".rjust(31 - 2 - len("%.2g" % float(got["p_corrected"]))), "%.2g" % float(got["p_corrected"])], p_lines
 		                elif m:
 		                    assert gaps[s][i].startswith(f"{d.mean():+.3f} ["), gaps[s]
 		                assert gaps[s][i].endswith(f"[{m}]") == (0 < m < 4), (gaps[s][i], m)

@@ -5,7 +5,7 @@ The page needs no other file and no network, and this program needs Python alone
     page.py FOLDER
 
     *.table              the answer: tables of the summary; the first line is "# CAPTION"
-    findings.txt         the answer in sentences, one a line
+    findings.txt         the answer in sentences, one a line, which may go on in lines that begin with spaces
     *.txt                reports as text
     *.svg                figures
     NAME.KIND.tsv        metrics, if the columns are metric and value: shown side by side by KIND; also runs/NAME/KIND.tsv
@@ -266,7 +266,7 @@ def forests(run):
 # ---- the page ----
 
 def summary(run, metrics):
-    findings = [line for f in run.named("findings.txt") for line in read_text(f).splitlines() if line]
+    findings = [re.sub("\n +", " ", line) for f in run.named("findings.txt") for line in re.split(r"\n(?! )", read_text(f)) if line.strip()]
     tables = []
     for f in run.named(".table"):
         rows = read_table(f)
