@@ -6,8 +6,8 @@ PATH=${BIN:+$BIN:}$PATH
 [ -z "${LC_ALL:-}" ] || export LANG="$LC_ALL"
 unset LC_ALL
 export LC_NUMERIC=C
-# shellcheck disable=SC2034 # the scripts' own: their folder
-here=$(dirname "$0")
+# The folder of this file; an experiment has its own below it: $here/ties/run.sh
+here=$(dirname "${BASH_SOURCE[0]}")
 
 # What networks are compared with: statements of awk that fill the array name
 # shellcheck disable=SC2034 # the scripts'

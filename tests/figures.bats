@@ -8,13 +8,13 @@ setup() {
 	P=$BATS_TEST_DIRNAME/../pipelines
 }
 
-@test "fig3-pairs.awk: AUROC of pairs equals scikit-learn's" {
+@test "fig3/pairs.awk: AUROC of pairs equals scikit-learn's" {
 	scsim --model b1 --genes 60 --modules 4 --top 12 -n 30 -o c.tok
 	scview --vocab c.tok > vocab
 	scview -c token c.tok > cells
 	depgraph --pmi --tau -1 --min-count 1 c.tok -u | depgraph --tsv -o npmi
-	for what in A C; do awk -F '\t' -v what=$what -v dir=. -f $P/fig3-pairs.awk vocab cells; done > got
-	awk -F '\t' -v what=npmi -f $P/fig3-pairs.awk vocab npmi >> got
+	for what in A C; do awk -F '\t' -v what=$what -v dir=. -f $P/fig3/pairs.awk vocab cells; done > got
+	awk -F '\t' -v what=npmi -f $P/fig3/pairs.awk vocab npmi >> got
 	$PYTHON - <<-'END'
 		import numpy as np
 		from sklearn.metrics import roc_auc_score
@@ -50,7 +50,7 @@ setup() {
 }
 
 @test "fig3: co-occurrence and Algorithm 1 recover the modules, adjacency in part" {
-	$P/fig3-recover.sh 3 > a
+	$P/fig3/recover.sh 3 > a
 	awk '{ print $1, ($2 > 0.99 ? "whole" : $2 > 0.6 && $2 < 0.9 ? "part" : "none"), ($4 > 0.999 ? "pure" : "") }' a > b
 	run cat b
 	assert_line "A part "
@@ -58,13 +58,13 @@ setup() {
 	assert_line "npmi part "
 	assert_line "graph part pure"
 	assert_line "all whole pure"
-	$P/fig3-table.sh a a | grep -q 'over 2 simulations'
+	$P/fig3/table.sh a a | grep -q 'over 2 simulations'
 }
 
-@test "fig4-table.sh: means, standard deviations and the paired t test equal scipy's" {
+@test "fig4/table.sh: means, standard deviations and the paired t test equal scipy's" {
 	printf 'class %s\n' 'scale 1 1 50 0.522 3.5 0.998 3.0 0.3 1' 'scale 1 2 50 0.610 3.4 0.971 3.1 0.34 0.9' 'scale 1 3 50 0.48 3.6 1.0 3.2 0.35 0.95' \
 		'scale 0 1 50 0.34 3.5 0.33 3.5 0.31 0.97' 'scale 0 2 50 0.32 3.5 0.36 3.5 0.38 0.93' 'rate 1 1 50 0.5 3.5 0.8 3 0.33 0.77' | tr ' ' '\t' > trials
-	$P/fig4-table.sh . trials > table
+	$P/fig4/table.sh . trials > table
 	run -0 $PYTHON - <<-'END'
 		import numpy as np
 		from scipy.stats import ttest_rel
@@ -97,14 +97,14 @@ setup() {
 	END
 	grep -q 'drawn once for each class' table
 	sed -i s/class/sample/ trials
-	$P/fig4-table.sh . trials | grep -q 'at most gamma + (1 - gamma) / 3'
+	$P/fig4/table.sh . trials | grep -q 'at most gamma + (1 - gamma) / 3'
 }
 
-@test "fig4: nearest-mean.awk equals scikit-learn's NearestCentroid" {
+@test "fig4: fig4/nearest-mean.awk equals scikit-learn's NearestCentroid" {
 	scsim --model b2 --random-genes class --exp rate --gamma 0.5 --seed 3 -o all.tok
 	scsample -q --where 'cell<60' all.tok | scview -c module,token > train
 	scsample -q --where 'cell>=1000' all.tok | scview -c module,token > test
-	awk -F '\t' -f $P/nearest-mean.awk train test > got
+	awk -F '\t' -f $P/fig4/nearest-mean.awk train test > got
 	$PYTHON - <<-'END'
 		import numpy as np
 		from sklearn.neighbors import NearestCentroid
@@ -117,17 +117,17 @@ setup() {
 }
 
 @test "fig4: a trial of two epochs gives both accuracies and falling losses" {
-	$P/fig4-trial.sh class-scale-1-5-2 > t.tsv
+	$P/fig4/trial.sh class-scale-1-5-2 > t.tsv
 	run awk -F '\t' 'NF == 11 && $1 == "class" && $2 == "scale" && $3 == 1 && $4 == 5 && $5 == 2 && $6 > 0.2 && $6 < 1 && $7 > 3.8 && $7 < 4.13 &&
 		$8 > 0.2 && $9 < 4.13 && $10 > 0.2 && $10 < 0.5 && $11 > 0.99 { print "good" }' t.tsv
 	assert_output good
-	run -1 $P/fig4-runs.sh huge
+	run -1 $P/fig4/runs.sh huge
 	assert_output --partial "SCALE=huge"
-	run -0 $P/fig4-runs.sh small
+	run -0 $P/fig4/runs.sh small
 	assert_equal ${#lines[@]} 65
 	assert_line class-rate-0.25-5-50
 	# a tool that fails leaves no trial behind
-	run ! $P/fig4-trial.sh class-scale-7-1-2
+	run ! $P/fig4/trial.sh class-scale-7-1-2
 }
 
 @test "figures: the legend of table6 is beside the panels, whatever the strategies" {
@@ -144,7 +144,7 @@ setup() {
 			for i in $(seq 70); do printf '%d\t5\tx\t0.1\t0.2\n' $i; done
 		} > rare.tsv
 		printf '%s\tmacro_f1\t0.6\t0.5\t0.7\t1\n' expression pca > baselines.tsv
-		$P/plot.sh table6 . svg "strategies='$strategies'" > table6.svg
+		$P/plot.sh table6/table6 . svg "strategies='$strategies'" > table6.svg
 		# every name once, at the right of the last panel, and the figure holds it
 		$PYTHON - "$strategies" <<-'END'
 			import re, sys
@@ -170,7 +170,7 @@ setup() {
 		run -1 $P/plot-train.sh model
 		assert_output --partial "No space left on device"
 		assert_not_exist model/train.$terminal
-		run -1 bash -c "$P/plot.sh fig3 . $terminal > /dev/full"
+		run -1 bash -c "$P/plot.sh fig3/fig3 . $terminal > /dev/full"
 		assert_output --partial "No space left on device"
 	done
 	assert_exist model/train.svg # of the second round
@@ -208,7 +208,7 @@ setup() {
 	scsim -q --cells 20 --genes 40 --modules 4 | rankenc -q -m vocab - | maskgen -q -o rel/hidden.masked -
 	probe expression 0.9; probe pca 0.8; probe read 0.7; probe untrained-1 0.3; probe untrained-2 0.4
 	probe random-1 0.60; probe random-2 0.64; probe corrmask-1 0.62; probe corrmask-2 0.61
-	report() { $P/demo-report.sh dir p pre rel "1 2" x.h5ad y 0 256 "tiny, 3 epochs"; }
+	report() { $P/demo/report.sh dir p pre rel "1 2" x.h5ad y 0 256 "tiny, 3 epochs"; }
 	run -0 report
 	assert_line "corrmask demo: x.h5ad, label y"
 	assert_line "cells: 40 to train, 20 held out"
@@ -257,7 +257,7 @@ setup() {
 	assert_line "Not shown to differ: the macro F1 of cell types."
 	assert_line --partial "  CorrMask - random: +0.025 (95 % interval over 2 trainings -0.166 to +0.216, p 0.34; "
 	# of one seed nothing is said to differ
-	run -0 $P/demo-report.sh dir p pre rel 1 x.h5ad y 0 256 "tiny, 3 epochs"
+	run -0 $P/demo/report.sh dir p pre rel 1 x.h5ad y 0 256 "tiny, 3 epochs"
 	assert_line "Not shown to differ: the reliance on visible partners."
 	assert_line --partial "  R is 0.100, with random masks 0.400: difference -0.300 (95 % interval over 1 training -; "
 	assert_line "Not shown to differ: the macro F1 of cell types."
@@ -276,7 +276,7 @@ setup() {
 	grep -q $'^network, CorrMask masks\t6.050\t6.310\t+0.260\t' dir/1-partners.table
 	grep -q '^Differs: the macro F1' dir/findings.txt
 	for t in svg png; do
-		$P/plot.sh demo dir $t > dir/demo.$t
+		$P/plot.sh demo/demo dir $t > dir/demo.$t
 		assert_file_not_empty dir/demo.$t
 	done
 	printf 'accuracy\t0.5\nunknown\t0\nf1:%s\t0.5\nn:%s\t7\ntrain_n:%s\t70\nf1:µ\t1\nn:µ\t8\ntrain_n:µ\t80\n' "$long" "$long" "$long" > ft/a.score.tsv
@@ -285,10 +285,10 @@ setup() {
 	sed 's/^accuracy.*/accuracy\t0.625/' ft/a.score.tsv > ft/b.score.tsv
 	awk 'BEGIN { OFS = "\t"; for (i = 0; i <= 400; i++) print i, 0, 0, i ? 0.5 : "macro_f1" > "ft/a.score.replicates"
 		for (i = 0; i <= 400; i++) print i, 0, 0, i ? 0.48 + (i * 7 % 400) / 1000 : "macro_f1" > "ft/b.score.replicates" }'
-	run -0 $P/finetune-report.sh ft x y a b
+	run -0 $P/finetune/report.sh ft x y a b
 	assert_line --regexp '^a +0.5000 .* 2   - - -$'
 	assert_line --partial "macro F1, b - a: 95 % interval -0.0100 to +0.3690 over the same draws"
-	run -0 $P/finetune-report.sh ft x y a
+	run -0 $P/finetune/report.sh ft x y a
 	assert_line --regexp "^  class {58}train {4}test +a$"
 	assert_line --regexp "^  µ {59} {6}80 {7}8 +1.0000$"
 	assert_line --regexp "^  $long {6}70 {7}7 +0.5000$"

@@ -16,7 +16,7 @@ setup() {
 
 r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" SEEDS="1 2" TARGET=n_counts "$@"; }
 
-@test "r2mae-table.sh: means, standard deviations, paired gaps and p equal scipy's; score and rank" {
+@test "r2mae/table.sh: means, standard deviations, paired gaps and p equal scipy's; score and rank" {
 	$PYTHON - <<-'END'
 		import os, random
 		random.seed(4)
@@ -40,7 +40,7 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 		open("in/group", "w").write("donor\n")
 		open("in/baselines.tsv", "w").write("pca\tlabel\tbalanced_accuracy\t0.5\n")
 	END
-	"$P/r2mae-table.sh" made in "fixed-0.25 r2mae mdlm" "1 2 5" "hidden layers of 9" > table
+	"$P/r2mae/table.sh" made in "fixed-0.25 r2mae mdlm" "1 2 5" "hidden layers of 9" > table
 	$PYTHON - <<-'END'
 		import os, re
 		import numpy as np
@@ -151,19 +151,19 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 	[ "$(realpath results/r2mae-cells/latest)" != "$R" ]
 }
 
-@test "r2mae-run.sh and make: wrong arguments are told; a tool that fails leaves no scores" {
+@test "r2mae/run.sh and make: wrong arguments are told; a tool that fails leaves no scores" {
 	run ! r2mae METHODS="fixed-0.25 cosine"
 	assert_output --partial "METHODS: unknown method 'cosine' (expected fixed-0.P"
 	inputs=$(realpath results/r2mae-cells-inputs/latest)
-	run -2 "$P/r2mae-run.sh" --inputs "$inputs" --method cosine --seed 1 --out x
+	run -2 "$P/r2mae/run.sh" --inputs "$inputs" --method cosine --seed 1 --out x
 	assert_output --partial "unknown method 'cosine'"
-	run -2 "$P/r2mae-run.sh" --inputs "$inputs" --seed 1 --out x
+	run -2 "$P/r2mae/run.sh" --inputs "$inputs" --seed 1 --out x
 	mkdir broken
 	for t in "$BIN"/*; do ln -s "$(realpath "$t")" broken/; done
 	rm broken/ctaprobe
 	printf '#!/bin/sh\ncat > /dev/null\nexit 1\n' > broken/ctaprobe
 	chmod +x broken/ctaprobe
-	BIN=$PWD/broken run -1 "$P/r2mae-run.sh" --inputs "$inputs" --method mdlm --seed 1 --hidden 4 --latent 2 --epochs 1 --out x
+	BIN=$PWD/broken run -1 "$P/r2mae/run.sh" --inputs "$inputs" --method mdlm --seed 1 --hidden 4 --latent 2 --epochs 1 --out x
 	assert_not_exist x/scores.tsv
 }
 
@@ -178,10 +178,10 @@ masks() {
 	cat told/args
 }
 
-@test "the schedules: r2mae-run.sh and the strategies of table6 with a rate" {
+@test "the schedules: r2mae/run.sh and the strategies of table6 with a rate" {
 	inputs=$(realpath results/r2mae-cells-inputs/latest)
 	while read -r method rate; do
-		run masks "$P/r2mae-run.sh" --inputs "$inputs" --method "$method"
+		run masks "$P/r2mae/run.sh" --inputs "$inputs" --method "$method"
 		assert_output --regexp "^--strategy columns $rate --keep donor --batch "
 	done <<-END
 		fixed-0.10 --rate 0.10
@@ -195,7 +195,7 @@ masks() {
 	mkdir -p t6
 	echo 'LABEL = cell_type' | tee t6/settings > t6/label
 	while read -r strategy rate; do
-		run masks "$P/table6-run.sh" --inputs t6 --size 1 --strategy "$strategy"
+		run masks "$P/table6/run.sh" --inputs t6 --size 1 --strategy "$strategy"
 		assert_output --regexp "^--strategy $rate --batch "
 	done <<-END
 		random random --rate 0.15

@@ -178,7 +178,7 @@ latest() { readlink "results/$1/latest"; }
 }
 
 @test "runs: an experiment knows every variable among its settings, and those of the documents' commands" {
-	known() { awk -v of="$1" -v check="$2" -f "$BATS_TEST_DIRNAME/../pipelines/variables.awk" "$BATS_TEST_DIRNAME"/../pipelines/*.mk; }
+	known() { awk -v of="$1" -v check="$2" -f "$BATS_TEST_DIRNAME/../pipelines/variables.awk" "$BATS_TEST_DIRNAME"/../pipelines/{*,*/*}.mk; }
 	ask() { make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval "ask: ; @echo \$($1_SETTINGS)" ask "${@:2}"; }
 	checked=0
 	for of in DEMO=demo RELIANCE=reliance FT=finetune GC=genes AUDIT=table3 GENESETS=genesets T6=table6 T6_IN=table6 TIES=ties R2=r2mae-cells FIG3=fig3 \
@@ -199,7 +199,7 @@ latest() { readlink "results/$1/latest"; }
 		grep -qx -- "$goal" <<< "$experiments" || continue
 		assert_equal "$(known "$goal" "$names")" ""
 		commands=$((commands + 1))
-	done < <(cat README.md docs/*.md man/*.[17] pipelines/*.mk | grep -oP '(make|corrmask)( -j *\d+)? [a-z0-9-]+( [A-Z_]+=("[^"]*"|\S*))+' |
+	done < <(cat README.md docs/*.md man/*.[17] pipelines/{*,*/*}.mk | grep -oP '(make|corrmask)( -j *\d+)? [a-z0-9-]+( [A-Z_]+=("[^"]*"|\S*))+' |
 		sed -E 's/^(make|corrmask)( -j *[0-9]+)? //; s/="[^"]*"//g; s/=[^ ]*//g')
 	[ $commands -gt 30 ]
 }
