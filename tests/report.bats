@@ -27,6 +27,7 @@ setup_file() {
 	printf 'name\tvalue\nprogram\tscview\nseconds\t0.1\npeak_memory_mb\t33\nprogram\tctaprobe cells\npeak_memory_mb\t30\nprogram\tstage\nseconds\t1.25\n' > "$R/log/ctaprobe-a.report"
 	printf '# The <b>answer</b> & more\nmodel\tmacro F1\tinterval\na & <i>b</i>\t0.50\t0.4 - 0.6\n' > "$R/1.table"
 	printf 'metric\tarm\treference\tn\tdifference\tlow\thigh\tp_corrected\nR\tcorrmask\trandom\t3\t-0.31\t-0.4\t-0.22\t0.0123\nR\tx\trandom\t1\t0.05\tNA\tNA\tNA\n' > "$R/differences.tsv"
+	printf 'metric\tarm\tn\tdropped\tmean\tsd\tse\tlow\thigh\nR\ta\t3\t0\t0.25\t1\t1\t0\t1\nR\tb\t3\t0\t0.5\t1\t1\t0\t1\nF\tb\t3\t0\t0.75\t1\t1\t0\t1\n' > "$R/summary.tsv"
 	printf 'Differs: a < b & c.\n  By 3.\n\nSecond.\n' > "$R/findings.txt"
 	printf '<?xml version="1.0"?>\n<svg width="700" height="80" viewBox="0 0 700 80" xmlns="http://www.w3.org/2000/svg"><title>Gnuplot</title><defs><circle id="dot" r="1"/></defs><use href="#dot"/><path stroke="rgb(  0,   0,   0)" d="M0 0"/><path stroke="#dddddd" d="M0 0"/><path stroke="#4060a0" onclick="evil()" d="M0 0"/><script>evil()</script></svg>\n' > "$R/mine.svg"
 	export BIN
@@ -118,6 +119,7 @@ assert p.tables["The <b>answer</b> & more"] == [["model", "macro F1", "interval"
 t = p.tables["F1 of every class, probe"]
 assert t == [["class", "training", "cells", "a", "b"], ["T <b> & \"x\"", "40", "4", "0.500", "0.500"], ["B:2", "30", "3", "0.250", "0.251"]], t
 assert "findings.txt" not in p.text
+assert p.tables["Means (summary)"] == [["arm", "R", "F"], ["a", "0.25", ""], ["b", "0.5", "0.75"]]
 t = p.tables["Differences (differences)"]
 assert t == [["metric", "arm", "", "difference", "95 % interval", "p, corrected"], ["R", "corrmask", "- random", "-0.3100", "-0.4000 to -0.2200", "0.012"],
              ["R", "x", "- random", "+0.0500", "NA", "NA"]], t'

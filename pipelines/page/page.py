@@ -254,6 +254,23 @@ def difference_tables(run):
         yield table(f"Differences ({f.stem})", [*within, "arm", "", "difference", "95 % interval", "p, corrected"], body)
 
 
+def mean_tables(run):
+    """Tables of means (ctaprobe compare --means): a row for each arm, a column for each quantity; of many quantities, a row for each mean."""
+    for f in run.named(".tsv"):
+        rows = read_table(f)
+        numbers = columns_of(rows, "n", "mean", "low", "high")
+        if not numbers or rows[0].index("n") < 1 or rows[0][-1] != "high":
+            continue
+        at = rows[0].index("n")
+        what = [" ".join(row[:at - 1]) for row in rows[1:]]
+        arms, each = list(dict.fromkeys(row[at - 1] for row in rows[1:])), list(dict.fromkeys(what))
+        if len(each) <= 10:
+            mean = {(row[at - 1], w): n[1] for row, w, n in zip(rows[1:], what, numbers)}
+            yield table(f"Means ({f.stem})", ["arm", *[w or "mean" for w in each]], [[a, *(mean.get((a, w), "") for w in each)] for a in arms])
+        else:
+            yield table(f"Means ({f.stem})", [*rows[0][:at], "n", "mean", "low", "high"], [[*row[:at], *n] for row, n in zip(rows[1:], numbers)])
+
+
 def forests(run):
     for f, within, rows in compared(run):
         labelled = [(" ".join([*what, arm, "-", reference]), number(d), number(low), number(high)) for what, arm, reference, (d, low, high, _) in rows]
@@ -275,7 +292,7 @@ def summary(run, metrics):
             tables.append(table("\t".join(rows[0])[2:], head, rows[2:], [i for i, h in enumerate(head) if h.endswith(("F1", "accuracy"))]))
     texts = [element("div", element("h3", f.name), element("pre", read_text(f))) for f in sorted(run.dir.glob("*.txt"), key=natural)
              if f.name != "findings.txt"]
-    tables += difference_tables(run)
+    tables += [*mean_tables(run), *difference_tables(run)]
     answer = [element("ul", [element("li", t) for t in findings], class_="findings") if findings else None, tables]
     if texts:
         answer.append(details("The report as text", texts) if findings or tables else texts)
