@@ -121,8 +121,8 @@ assert t == [["class", "training", "cells", "a", "b"], ["T <b> & \"x\"", "40", "
 assert "findings.txt" not in p.text
 assert p.tables["Means (summary)"] == [["arm", "R", "F"], ["a", "0.25", ""], ["b", "0.5", "0.75"]]
 t = p.tables["Differences (differences)"]
-assert t == [["metric", "arm", "", "difference", "95 % interval", "p, corrected"], ["R", "corrmask", "- random", "-0.3100", "-0.4000 to -0.2200", "0.012"],
-             ["R", "x", "- random", "+0.0500", "NA", "NA"]], t'
+assert t == [["metric", "arm", "", "difference", "95 % interval", "p, corrected"], ["R", "corrmask", "- random", "-0.31", "-0.4 to -0.22", "0.012"],
+             ["R", "x", "- random", "+0.05", "NA", "NA"]], t'
 }
 
 @test "report: a figure of gnuplot has the colours of the page, also its error bars; scripts and handlers are left out" {

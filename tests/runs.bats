@@ -113,7 +113,7 @@ latest() { readlink "results/$1/latest"; }
 @test "runs: a file name with spaces, quotes and dollar signs, and several files" {
 	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	assert_line "corrmask demo: my heart's \$x.h5ad, label cell_type"
-	assert_line --partial "This cannot be measured here: the graph has too few edges"             # 60 cells
+	assert_line --partial "cannot be measured here: the graph has too few edges"             # 60 cells
 	assert_line --regexp '^Not shown to differ: the macro F1'
 	refute_line --regexp '^(Differs|Not shown).* R is'
 	assert_file_not_empty results/demo/latest/demo.png
@@ -199,7 +199,7 @@ latest() { readlink "results/$1/latest"; }
 		grep -qx -- "$goal" <<< "$experiments" || continue
 		assert_equal "$(known "$goal" "$names")" ""
 		commands=$((commands + 1))
-	done < <(cat README.md docs/*.md man/*.[17] pipelines/{*,*/*}.mk | grep -oP '(make|corrmask)( -j *\d+)? [a-z0-9-]+( [A-Z_]+=("[^"]*"|\S*))+' |
+	done < <(cat README.md docs/{*,*/*}.md man/*.[17] pipelines/{*,*/*}.mk | grep -oP '(make|corrmask)( -j *\d+)? [a-z0-9-]+( [A-Z_]+=("[^"]*"|\S*))+' |
 		sed -E 's/^(make|corrmask)( -j *[0-9]+)? //; s/="[^"]*"//g; s/=[^ ]*//g')
 	[ $commands -gt 30 ]
 }

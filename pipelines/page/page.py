@@ -121,11 +121,12 @@ def in_eights(title, items, draw):
 
 
 def loss_figures(run):
-    for name, what in (("train", ""), ("pretrain", ", pre-training"), ("finetune", ", fine-tuning")):
+    kinds = [(run.dir, "train", ""), (run.dir, "pretrain", ", pre-training"), (run.dir, "finetune", ", fine-tuning")]
+    for top, name, what in kinds + [(d, "train", ", " + d.parent.name) for d in run.parts]:
         for column, title in (("loss", "Training loss"), ("eval_loss", "Validation loss")):
             smooth = column == "loss"
             curves = []
-            for n, c in trainings(run, name, column, MOST_CURVES):
+            for n, c in trainings(run, top, name, column, MOST_CURVES):
                 y = chart.running_mean([v for _, v in c]) if smooth else [v for _, v in c]
                 curves.append((n, thinned(list(zip([x for x, _ in c], y)))))
             yield from in_eights(title + what, curves, lambda some, t: chart.lines(
@@ -249,7 +250,7 @@ def rounded(text, form):
 
 def difference_tables(run):
     for f, within, rows in compared(run):
-        body = [[*what, arm, "- " + reference, rounded(d, "+.4f"), "NA" if low == "NA" else f"{rounded(low, '+.4f')} to {rounded(high, '+.4f')}",
+        body = [[*what, arm, "- " + reference, rounded(d, "+.3g"), "NA" if low == "NA" else f"{rounded(low, '+.3g')} to {rounded(high, '+.3g')}",
                  rounded(p, ".2g")] for what, arm, reference, (d, low, high, p) in rows]
         yield table(f"Differences ({f.stem})", [*within, "arm", "", "difference", "95 % interval", "p, corrected"], body)
 
@@ -277,7 +278,7 @@ def forests(run):
         labelled = [row for row in labelled if row[1] is not None]
         for i in range(0, min(len(labelled), 96), 24):
             title = f"Differences with 95 % intervals ({f.stem})" + (f", {i // 24 + 1}" if len(labelled) > 24 else "")
-            yield figure(title, chart.forest(labelled[i:i + 24], "difference", title, "Mean difference of each pair of arms, with its interval."), wide=True)
+            yield figure(title, chart.forest(labelled[i:i + 24], "difference", title, "Mean difference of each pair of arms, with its interval."))
 
 
 # ---- the page ----

@@ -57,4 +57,4 @@ awk -F '\t' "$by_name"'
 				$c["mean"], $c["reference_mean"]
 		else
 			printf "%s: no difference in R to random masks is shown (%.3f and %.3f).\n", what, $c["mean"], $c["reference_mean"]
-	}' "$dir/cells.tsv" "$dir/differences.tsv"
+	}' "$dir/cells.tsv" "$dir/differences.tsv" | tee "$dir/findings.txt"

@@ -109,4 +109,4 @@ awk -F '\t' "$by_name"'
 		if (!n) print "One seed: nothing can be said about other trainings."
 		else printf "%d differences; without any effect %.1f of them would have p below .05 on average, and %d have. Shown against all %d (Holm):%s\n", n, n * 0.05, below, n, \
 			(shown == "" ? " none" : shown)
-	}' "$dir/differences.tsv"
+	}' "$dir/differences.tsv" | tee "$dir/findings.txt"
