@@ -285,7 +285,7 @@ hand_model() {
 	run ! score by no_such_column wrong
 	assert_output --partial "no_such_column"
 	run ls base
-	assert_output $'cells.replicates\ncells.tsv\ndonors.replicates\ndonors.tsv'
+	assert_output $'cells.replicates\ncells.roc.tsv\ncells.tsv\ndonors.replicates\ndonors.roc.tsv\ndonors.tsv'
 }
 
 @test "table6/run.sh: a run by hand gives the scores of make; wrong arguments are refused; a tool that fails leaves no scores" {
