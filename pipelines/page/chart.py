@@ -83,7 +83,7 @@ def steps(low, high, most=6):
 
 def decades(low, high):
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    return [10.0 ** i for i in range(first, last + 1) if low * 0.99 <= 10.0 ** i <= high * 1.01] or [low, high]
+    return [10.0 ** i for i in range(first, last + 1) if low * 0.99 <= 10.0 ** i <= high * 1.01] or steps(low, high, 3)
 
 
 class Axes:
@@ -181,7 +181,8 @@ def confusion(classes, cells, count, title):
     side = 26 if n <= 12 else 16 if n <= 30 else 9
     names = [c if len(c) <= 34 else c[:33] + "…" for c in classes]
     left, top = 30 + 6.4 * max(len(c) for c in names), 34
-    out = [element("text", "predicted class", x=left + n * side / 2, y=12, class_="name middle")]
+    middle_x = max(left + n * side / 2, 100)  # the texts are wider than a few classes
+    out = [element("text", "predicted class", x=middle_x, y=12, class_="name middle")]
     for i in range(n):
         middle = (i + 0.5) * side
         if side > 14 or i == 0 or (i + 1) % 5 == 0:
@@ -197,9 +198,9 @@ def confusion(classes, cells, count, title):
                                fill_opacity=f"{0.08 + 0.92 * share:.3f}"))
             if side > 20:
                 out.append(element("text", f"{100 * share:.0f}", x=f"{left + (j + 0.5) * side - 0.5:.1f}", y=f"{top + middle + 3.5:.1f}",
-                                   class_="number middle" + (" strong" if share > 0.45 else "")))
+                                   class_="number middle" + (" strong" if share > 0.55 else "")))
     out.append(element("rect", x=left - 1, y=top - 1, width=n * side + 1, height=n * side + 1, class_="frame"))
-    out.append(element("text", "% of the cells of the true class", x=left + n * side / 2, y=top + n * side + 18, class_="name middle"))
+    out.append(element("text", "% of the cells of the true class", x=middle_x, y=top + n * side + 18, class_="name middle"))
     width = max(left + n * side + 8, 300)
     return svg(width, top + n * side + 26, title, f"Confusion matrix of {n} classes. The page has its numbers as a table.", out)
 

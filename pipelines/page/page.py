@@ -122,7 +122,7 @@ def in_eights(title, items, draw):
 
 def loss_figures(run):
     kinds = [(run.dir, "train", ""), (run.dir, "pretrain", ", pre-training"), (run.dir, "finetune", ", fine-tuning")]
-    for top, name, what in kinds + [(d, "train", ", " + d.parent.name) for d in run.parts]:
+    for top, name, what in kinds + [(d, "train", ", " + d.parent.name) for d in run.parts if not (d / "report.html").exists()]:
         for column, title in (("loss", "Training loss"), ("eval_loss", "Validation loss")):
             smooth = column == "loss"
             curves = []
