@@ -225,7 +225,7 @@ latest() { readlink "results/$1/latest"; }
 	export P=$BATS_TEST_DIRNAME/../pipelines
 	$PYTHON -c 'import pty, sys; sys.exit(pty.spawn(["./slow.sh"]))' > shown < /dev/null
 	grep -q 'slow: 0:1[0-9], step 3 of 4, 00:00:05 to go' shown
-	grep -q done shown
+	grep -q "done" shown
 	assert_not_exist log/slow.progress
 	run -0 ./slow.sh 2> err < /dev/null
 	assert_line "  quick"
