@@ -17,6 +17,11 @@ baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 p
 # shellcheck disable=SC2034,SC2016 # the scripts'; awk's dollars
 by_name='FNR == 1 { split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }'
 
+# the awk function near: a value that prints as 0 with three digits is 0, not -0.000
+# shellcheck disable=SC2034 # the scripts'
+near='function near(x) { return x < 0.0005 && x > -0.0005 ? 0 : x }
+'
+
 # pair ARM REFERENCE: add them to the array pairs, options of ctaprobe compare, if both are among the words of $there, which have values
 there='' pairs=()
 pair() { [[ $1 = "$2" || " $there " != *" $1 "* || " $there " != *" $2 "* ]] || pairs+=(--compare "$1:$2"); }
@@ -66,12 +71,16 @@ stage() {
 	fi
 	if [ "$failed" != 0 ]; then
 		cat "$log" >&2
+		[ -s "$log" ] || echo "$name: failed, and its messages are not in $log: is the disk full ($(free_space "$logs") free)?" >&2
 		return 1
 	fi
 	spent=$((${EPOCHREALTIME/[.,]/} - ${begin/[.,]/}))
 	printf 'program\tstage\nseconds\t%d.%06d\n' $((spent / 1000000)) $((spent % 1000000)) >> "$report"
 	awk -F '\t' '$1 == "program" { p = $2 } $1 == "warning" { print p ": warning: " $2 }' "$report" >&2
 }
+
+# free_space FOLDER: of its disk, such as 12M
+free_space() { df -h --output=avail -- "$1" 2> /dev/null | tail -n 1 | tr -d ' '; }
 
 # watch NAME FILE: after ten seconds, a line on the terminal with the time that a stage has taken, and the progress in FILE
 watch() {
@@ -122,4 +131,24 @@ files() {
 	for word in "${words[@]}"; do
 		[ ! -e "$word" ] || { files=("${words[@]}"); return 0; }
 	done
+}
+
+# as_table FILE.table CAPTION: the tab-separated table on standard input, whose first line has the names, becomes a table of the page's summary
+# (page/page.py), and is printed as text: names to the left, numbers to the right
+as_table() {
+	{
+		printf '# %s\n' "$2"
+		cat
+	} > "$1"
+	echo "$2"
+	awk -F '\t' 'NR == 1 { next }
+		{ rows++; for (i = 1; i <= NF; i++) { cell[rows, i] = $i; if (length($i) > wide[i]) wide[i] = length($i); if (rows > 1 && $i !~ /^[-+]?[0-9.]+([eE][-+]?[0-9]+)?$|^NA$|^-?$/) text[i] = 1 }
+			if (NF > most) most = NF }
+		END { for (r = 1; r <= rows; r++) {
+			line = ""
+			for (i = 1; i <= most; i++)
+				line = line (i > 1 ? "   " : "") sprintf(text[i] && i == most ? "%s" : "%" (text[i] ? "-" : "") wide[i] "s", cell[r, i])
+			sub(/ +$/, "", line)
+			print line
+		} }' "$1"
 }

@@ -1,42 +1,53 @@
 #!/usr/bin/env bash
-# demo-report.sh DEMO PREPARED PRETRAINED RELIANCE "SEED..." DATA LABEL CELLS HOW: print the demo's tables from the losses, probes and logs under
+# demo-report.sh DEMO PREPARED PRETRAINED RELIANCE "SEED..." DATA LABEL CELLS MAXLEN HOW: print the demo's tables from the losses, probes and logs under
 # these folders. HOW is a line on the trainings. The figure draws DEMO/points.tsv and DEMO/macro_f1.tsv.
 . "$(dirname "$0")/common.sh"
-[ $# = 9 ] || usage
-dir=$1 prepared=$2 pretrained=$3 reliance=$4 seeds=$5 data=${6:-simulated cells (scsim)} label=$7 cells=$8 how=$9
+[ $# = 10 ] || usage
+dir=$1 prepared=$2 pretrained=$3 reliance=$4 seeds=$5 data=${6:-simulated cells (scsim)} label=$7 cells=$8 maxlen=$9 how=${10}
 
 echo "corrmask demo: $data, label $label"
 part() { reported "$prepared/log/scsample-$1.report" cells_out; }
 by=$(sed -n 's/^./, split by &/p' "$prepared/group")
 echo "cells: $(part train) to train, $(part test) held out$by$([ "$cells" = 0 ] || echo "; at most $cells, sampled with a seed (CELLS=0: all)")"
 graph=$prepared/log/depgraph.report
-echo "graph: $(reported "$graph" genes_with_neighbours) genes with neighbours, $(reported "$graph" edges) edges"
+edges=$(reported "$graph" edges)
+echo "graph: $(reported "$graph" genes_with_neighbours) genes with neighbours, $edges edges"
+# what the cut to MAXLEN genes takes away
+encoded=$prepared/log/rankenc-train.report
+of=$(reported "$encoded" cells_out) cut=$(reported "$encoded" cells_of_full_length) all_edges=$(reported "$dir/log/depgraph-all-genes.report" edges)
+echo "genes: networks read at most $maxlen of each cell, those of highest rank (MAXLEN), and $cut of $of training cells have as many or more"
+[ $((2 * edges)) -ge "$all_edges" ] ||
+	echo "note: with all genes of the cells the graph has $all_edges edges. CorrMask masks partners by the $edges that are left; a larger MAXLEN keeps more"
 echo "networks: $how; seeds $seeds"
 
 # ---- partners ----
 "$here/reliance-points.sh" "$reliance" "random corrmask" "$seeds" "$dir"
 cp "$reliance/reference.tsv" "$dir/reference.tsv"
 echo
-echo "How much does the network copy a masked gene from its partners in the graph? Loss of one masked gene with its partners visible, and with"
-echo "them masked too; R is the difference (make reliance)"
-[ -s "$dir/points.tsv" ] || echo "This cannot be measured here: the graph has too few edges (more cells make more)."
-[ ! -s "$dir/points.tsv" ] || awk -F '\t' "$by_name"'
-	function line(name, v, h) { printf "%-44s %10.3f %10.3f %+10.3f", name, v, h, h - v }
-	FILENAME ~ /points\.tsv$/ { each[$c["strategy"]] = each[$c["strategy"]] sprintf(" %+.3f", $c["R"]); next }
+[ -s "$dir/points.tsv" ] || echo "How much a network copies from partners cannot be measured here: the graph has too few edges (more cells make more)."
+[ ! -s "$dir/points.tsv" ] || {
+	scview -q -c target "$reliance/hidden.masked" | awk 'NR > 1 && NF { cells++; for (i = 1; i <= NF; i++) seen[$i]++ || n++ } END { print n + 0 "\t" cells + 0 }' > "$dir/scored.tsv"
+	echo "R is over the genes that have partners in their cell: $(cut -f 1 "$dir/scored.tsv") of the $(awk 'NR > 1 && $2 !~ /^</' "$prepared/vocab.tsv" 2> /dev/null | wc -l) genes of the vocabulary"
+}
+rm -f "$dir/1-partners.table"
+[ ! -s "$dir/points.tsv" ] || awk -F '\t' "$near$by_name"'
+	function line(name, v, h, more) { printf "%s\t%.3f\t%.3f\t%+.3f\t%s\n", name, v, h, near(h - v), more }
+	FILENAME ~ /points\.tsv$/ { s = $c["strategy"]; each[s] = each[s] (s in each ? " " : "") sprintf("%+.3f", near($c["R"])); next }
 	FILENAME ~ /reference\.tsv$/ { f[$c["masks"]] = $c["frequency"]; m[$c["masks"]] = $c["medians"]; next }
 	{ mean[$c["value"], $c["arm"]] = $c["mean"] }
 	END {
-		printf "%-44s %10s %10s %10s   %s\n", "", "visible", "hidden", "R", "of each seed"
-		line("network, random masks", mean["visible", "random"], mean["hidden", "random"]); print "  " each["random"]
-		line("network, CorrMask masks", mean["visible", "corrmask"], mean["hidden", "corrmask"]); print "  " each["corrmask"]
-		line("table of gene frequencies, no network", f["visible"], f["hidden"]); print ""
-		line("table of medians of neighbours, no network", m["visible"], m["hidden"]); print ""
-	}' "$dir/points.tsv" "$dir/reference.tsv" "$dir/summary.tsv"
+		print "\tvisible\thidden\tR\tR of each seed"
+		line("network, random masks", mean["visible", "random"], mean["hidden", "random"], each["random"])
+		line("network, CorrMask masks", mean["visible", "corrmask"], mean["hidden", "corrmask"], each["corrmask"])
+		line("table of gene frequencies, no network", f["visible"], f["hidden"])
+		line("table of medians of neighbours, no network", m["visible"], m["hidden"])
+	}' "$dir/points.tsv" "$dir/reference.tsv" "$dir/summary.tsv" |
+	as_table "$dir/1-partners.table" "How much does the network copy a masked gene from its partners? Loss with them visible and masked too; R is the difference"
 
 # ---- cell types ----
 {
 	printf 'arm\tseed\tmacro_f1\tmacro_f1_low\tmacro_f1_high\tf1_rare\taccuracy\tconverged\n'
-	for p in expression pca $(for s in untrained random corrmask; do for k in $seeds; do echo "$s-$k"; done; done); do
+	for p in expression pca read $(for s in untrained random corrmask; do for k in $seeds; do echo "$s-$k"; done; done); do
 		awk -F '\t' -v OFS='\t' -v p="$p" '{ v[$1] = $2 } END { print (p ~ /-/ ? substr(p, 1, index(p, "-") - 1) : p), (p ~ /-/ ? substr(p, index(p, "-") + 1) : 0), \
 			v["macro_f1"], v["macro_f1_low"], v["macro_f1_high"], v["f1_rare"], v["accuracy"], v["converged"] }' "$dir/$p.probe.tsv"
 	done
@@ -46,19 +57,20 @@ ctaprobe compare -q --means --value macro_f1,macro_f1_low,macro_f1_high,f1_rare,
 	!($c["arm"] in line) { order[++n] = $c["arm"] }
 	{ line[$c["arm"]] = line[$c["arm"]] "\t" $c["mean"] }
 	END { for (i = 1; i <= n; i++) print order[i] line[order[i]] }' > "$dir/macro_f1.tsv"
+drawn=$(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$dir/pca.probe.tsv")
 echo
-printf '%-44s %10s %10s %10s   %s\n' "linear probe of cell types, held-out cells" "macro F1" "rarest F1" accuracy \
-	"95 % interval of macro F1, $(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$dir/pca.probe.tsv") drawn anew"
-awk -F '\t' '
+awk -F '\t' -v interval="95 % interval of macro F1, $drawn drawn anew" '
 	BEGIN {
 		'"$baselines"'
 		name["expression"] = name["expression"] ", no network"
 		name["pca"] = name["pca"] ", no network"
+		name["read"] = "expression, of the genes that networks read"
 		name["random"] = "network, random masks"
 		name["corrmask"] = "network, CorrMask masks"
+		print "\tmacro F1\trarest F1\taccuracy\t" interval
 	}
-	{ printf "%-44s %10.4f %10.4f %10.4f   %.4f - %.4f%s\n", name[$1], $2, $5, $6, $3, $4, $7 < 1 ? " (did not converge)" : "" }' "$dir/macro_f1.tsv"
-echo "values of networks are means over the seeds"
+	{ printf "%s\t%.4f\t%.4f\t%.4f\t%.4f - %.4f%s\n", name[$1], $2, $5, $6, $3, $4, $7 < 1 ? " (did not converge)" : "" }' "$dir/macro_f1.tsv" |
+	as_table "$dir/2-types.table" "Linear probe of cell types, test cells; networks: means over the seeds; the first two rows are of all genes (the 2,000 that vary most)"
 
 # ---- in short ----
 # A difference is shown if a t test over the seeds says so, and if the interval over the held-out cells (for F1: over the draws of the bootstrap)
@@ -74,16 +86,17 @@ rm "$dir/draws.in"
 echo
 # shown TRAININGS CELLS: the difference and its intervals, and whether it is shown
 shown() {
-	awk -F '\t' "$by_name"'
-		function interval() { return $c["low"] == "NA" ? "-" : sprintf("%+.3f to %+.3f", $c["low"], $c["high"]) }
+	awk -F '\t' "$near$by_name"'
+		function interval() { return $c["low"] == "NA" ? "-" : sprintf("%+.3f to %+.3f", near($c["low"]), near($c["high"])) }
 		NR == FNR { seeds = interval(); n = $c["n"]; d = $c["difference"]; a = $c["mean"]; b = $c["reference_mean"]; p = $c["p"]; next }
 		{ cells = interval(); chance = $c["low"] == "NA" || $c["low"] <= 0 && $c["high"] >= 0 }
 		END {
 			print p != "NA" && p < 0.05 && !chance ? "yes" : "no"
-			printf "%.3f\n%.3f\n%+.3f\n", a, b, d
+			printf "%.3f\n%.3f\n%+.3f\n", near(a), near(b), near(d)
 			printf "95 %% interval over %d training%s %s%s; over held-out cells %s\n", n, (n == 1 ? "" : "s"), seeds, (p == "NA" ? "" : sprintf(", p %.2g", p)), cells
 		}' "$1" "$2" | paste -sd '\t'
 }
+{
 if [ -s "$dir/differences.tsv" ]; then
 	IFS=$'\t' read -r is ours other difference how <<< "$(shown "$dir/differences.tsv" "$dir/cells.tsv")"
 	case $is$difference in
@@ -108,8 +121,10 @@ awk -F '\t' '
 		printf "%s the cell types apart %s than the best of these networks (%.3f; untrained %.3f).\n", \
 			(best == "pca" ? sprintf("50 principal components (%.3f) tell", f1[best]) : sprintf("Log-normalised expression (%.3f) tells", f1[best])), \
 			(f1[best] > net ? "better" : "less well"), net, f1["untrained"]
+		printf "On the genes that the networks read, log-normalised expression has %.3f.\n", f1["read"]
 	}' "$dir/macro_f1.tsv"
 [ "$(wc -w <<< "$seeds")" != 1 ] || echo "One seed: nothing can be said about other trainings (SEEDS=\"1 2\")."
+} | tee "$dir/findings.txt"
 
 echo
 echo "per class: F1 of the probe, means over the seeds"

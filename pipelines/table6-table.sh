@@ -101,9 +101,9 @@ seed_n=$(echo "$seeds" | wc -w)
 print_metric() {
 	echo
 	echo "$3"
-	awk -F '\t' -v stage="$1" -v metric="$2" -v strategies="$strategies" -v base="$base" -v want="$seed_n" '
+	awk -F '\t' -v stage="$1" -v metric="$2" -v strategies="$strategies" -v base="$base" -v want="$seed_n" "$near"'
 		function few(n) { return n < want ? sprintf(" [%d]", n) : "" }
-		function number(x, f) { return x == "NA" ? "-" : sprintf(f, x < 0.0005 && x > -0.0005 ? 0 : x) }
+		function number(x, f) { return x == "NA" ? "-" : sprintf(f, near(x)) }
 		function lay(what, one,   i, j, line) {
 			if (what != "mean") print "  " what
 			for (i = 0; i <= strategy_n; i++) {
@@ -142,8 +142,8 @@ print_metric() {
 			text[k, "mean"] = sprintf("%.3f (sd %s)%s", $c["mean"], number($c["sd"], "%.3f"), few($c["n"]))
 		}
 		"reference" in c && $c["n"] > 0 {
-			text[k, gap] = number($c["difference"], "%+.3f") ($c["low"] == "NA" ? "" : sprintf(" (%+.3f to %+.3f)", $c["low"], $c["high"])) few($c["n"])
-			text[k, p] = number($c["p"], "%.2g") "; " number($c["p_corrected"], "%.2g")
+			text[k, gap] = number($c["difference"], "%+.3f") ($c["low"] == "NA" ? "" : sprintf(" (%+.3f to %+.3f)", near($c["low"]), near($c["high"]))) few($c["n"])
+			text[k, p] = $c["p"] == "NA" ? "-" : sprintf("%.2g; %.2g", $c["p"], $c["p_corrected"])
 			text[k, power] = number($c["detectable"], "%.3f")
 		}
 		END {
@@ -221,7 +221,7 @@ print_metric probe f1_rare "F1 of the rarest third of the classes, probe"
 	echo "Macro F1 over the rarest classes, $ours - other, after fine-tuning, $(cells "$last") cells (the paper's figure 6)"
 	sed '1s/^classes/rarest/; 1s/cells/training/; 1s/class\t/up to class\t/' "$dir/rare.tsv" | "$here/names.sh" 3 | awk -F '\t' '
 		NR == 1 { printf "%8s %9s  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", $i; print "" }
-		NR > 1 { printf "%8d %9d  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : sprintf("%+.3f", $i)); print "" }'
+		NR > 1 { printf "%8d %9d  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : sprintf("%+.3f", ($i < 0.0005 && $i > -0.0005 ? 0 : $i))); print "" }'
 }
 echo
 for stage in pretrain finetune embed probe; do

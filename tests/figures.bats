@@ -201,13 +201,24 @@ setup() {
 			for (i = 1; i <= 100; i++) print i, 0.5, 0.5, x + 0.01 * (i % 2 ? 1 : -1) * (x < 0.62 ? 1 : 2) }' > dir/$1.probe.replicates
 		for c in "$long" µ; do printf 'f1:%s\t0.5\nn:%s\t%d\n' "$c" "$c" ${#c}; done >> dir/$1.probe.tsv
 	}
-	probe expression 0.9; probe pca 0.8; probe untrained-1 0.3; probe untrained-2 0.4
+	printf 'cells_out\t40\ncells_of_full_length\t31\n' > p/log/rankenc-train.report
+	printf 'edges\t15\n' > dir/log/depgraph-all-genes.report
+	printf 'token\tgene_id\tsymbol\tmedian\n0\t<pad>\t\tNA\n1\t<mask>\t\tNA\n2\tG2\t\t1\n3\tG3\t\t1\n4\tG4\t\t1\n' > p/vocab.tsv
+	scsim -q --cells 20 --genes 40 --modules 4 | rankenc -q --fit --min-cells 1 -o vocab -
+	scsim -q --cells 20 --genes 40 --modules 4 | rankenc -q -m vocab - | maskgen -q -o rel/hidden.masked -
+	probe expression 0.9; probe pca 0.8; probe read 0.7; probe untrained-1 0.3; probe untrained-2 0.4
 	probe random-1 0.60; probe random-2 0.64; probe corrmask-1 0.62; probe corrmask-2 0.61
-	report() { $P/demo-report.sh dir p pre rel "1 2" x.h5ad y 0 "tiny, 3 epochs"; }
+	report() { $P/demo-report.sh dir p pre rel "1 2" x.h5ad y 0 256 "tiny, 3 epochs"; }
 	run -0 report
 	assert_line "corrmask demo: x.h5ad, label y"
 	assert_line "cells: 40 to train, 20 held out"
 	assert_line "graph: 3 genes with neighbours, 7 edges"
+	assert_line "genes: networks read at most 256 of each cell, those of highest rank (MAXLEN), and 31 of 40 training cells have as many or more"
+	assert_line "note: with all genes of the cells the graph has 15 edges. CorrMask masks partners by the 7 that are left; a larger MAXLEN keeps more"
+	targets=$(scview -c target rel/hidden.masked | tail -n +2 | tr ' ' '\n' | grep . | sort -u | wc -l)
+	assert_line "R is over the genes that have partners in their cell: $targets of the 3 genes of the vocabulary"
+	assert_line --regexp '^expression, of the genes that networks read +0.7000 '
+	assert_line "On the genes that the networks read, log-normalised expression has 0.700."
 	assert_line --regexp '^scsample-test +2.25 +12 MB$'
 	assert_line --regexp '^network, random masks +6.050 +6.470 +\+0.420   \+0.400 \+0.440$'
 	assert_line --regexp '^network, CorrMask masks +6.050 +6.160 +\+0.110   \+0.100 \+0.120$'
@@ -226,13 +237,27 @@ setup() {
 	assert_line --regexp "^  class {58}cells +random +CorrMask$"
 	assert_line --regexp "^  $long {6}60 +0.5000 +0.5000$"
 	assert_line --regexp "^  µ {59} {7}1 +0.5000 +0.5000$"
+	printf 'edges\t14\n' > dir/log/depgraph-all-genes.report # not most of them
+	run -0 report
+	refute_output --partial "note: with all genes"
+	# a difference that rounds to 0 has no sign
+	probe corrmask-1 0.60; probe corrmask-2 0.6396
+	cp rel/random-1.hidden.cells rel/corrmask-1.hidden.cells
+	cp rel/random-2.hidden.cells rel/corrmask-2.hidden.cells
+	run -0 report
+	refute_output --partial -- -0.000
+	assert_line --partial "CorrMask - random: +0.000 "
+	for k in 1:0.10 2:0.12; do
+		awk -v r=${k#*:} -v odd="$([ $k = 1:0.10 ]; echo $?)" 'BEGIN { OFS = "\t"; print "cell", "epoch", "masked", "loss", "correct"
+			for (c = 1; c <= 20; c++) print c, 0, 1, 5 + c / 10 + (r + (c % 2 == odd ? 0.05 : -0.05)), 0 }' > rel/corrmask-${k%:*}.hidden.cells
+	done
 	# gaps +.04 and +.01: a higher F1 in both seeds, but the test does not show it
 	probe corrmask-1 0.64; probe corrmask-2 0.65
 	run -0 report
 	assert_line "Not shown to differ: the macro F1 of cell types."
 	assert_line --partial "  CorrMask - random: +0.025 (95 % interval over 2 trainings -0.166 to +0.216, p 0.34; "
 	# of one seed nothing is said to differ
-	run -0 $P/demo-report.sh dir p pre rel 1 x.h5ad y 0 "tiny, 3 epochs"
+	run -0 $P/demo-report.sh dir p pre rel 1 x.h5ad y 0 256 "tiny, 3 epochs"
 	assert_line "Not shown to differ: the reliance on visible partners."
 	assert_line --partial "  R is 0.100, with random masks 0.400: difference -0.300 (95 % interval over 1 training -; "
 	assert_line "Not shown to differ: the macro F1 of cell types."
@@ -245,6 +270,11 @@ setup() {
 	assert_line "Log-normalised expression (0.900) tells the cell types apart less well than the best of these networks (0.970; untrained 0.350)."
 	assert_line "Not shown to differ: the reliance on visible partners."
 	assert_line --partial "  R is 0.260, with random masks 0.420: difference -0.160 (95 % interval over 2 trainings -2.193 to +1.873, p 0.5; "
+	# the page has the tables and the sentences
+	assert_equal "$(sed -n 2p dir/2-types.table)" $'\tmacro F1\trarest F1\taccuracy\t95 % interval of macro F1, 7 groups drawn anew'
+	grep -q $'^network, CorrMask masks\t0.9705\t' dir/2-types.table
+	grep -q $'^network, CorrMask masks\t6.050\t6.310\t+0.260\t' dir/1-partners.table
+	grep -q '^Differs: the macro F1' dir/findings.txt
 	for t in svg png; do
 		$P/plot.sh demo dir $t > dir/demo.$t
 		assert_file_not_empty dir/demo.$t
