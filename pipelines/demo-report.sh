@@ -32,7 +32,7 @@ echo
 rm -f "$dir/1-partners.table"
 [ ! -s "$dir/points.tsv" ] || awk -F '\t' "$near$by_name"'
 	function line(name, v, h, more) { printf "%s\t%.3f\t%.3f\t%+.3f\t%s\n", name, v, h, near(h - v), more }
-	FILENAME ~ /points\.tsv$/ { s = $c["strategy"]; each[s] = each[s] (s in each ? " " : "") sprintf("%+.3f", near($c["R"])); next }
+	FILENAME ~ /points\.tsv$/ { s = $c["strategy"]; each[s] = each[s] (each[s] == "" ? "" : " ") sprintf("%+.3f", near($c["R"])); next }
 	FILENAME ~ /reference\.tsv$/ { f[$c["masks"]] = $c["frequency"]; m[$c["masks"]] = $c["medians"]; next }
 	{ mean[$c["value"], $c["arm"]] = $c["mean"] }
 	END {
