@@ -17,9 +17,11 @@ baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 p
 # awk statements: c["NAME"] is the number of the column NAME of a table that begins with the names of its columns
 # shellcheck disable=SC2034,SC2016 # the scripts'; awk's dollars
 by_name='FNR == 1 { split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }'
+
+# the awk function near: a value that prints as 0 with three digits is 0, not -0.000
 # shellcheck disable=SC2034 # the scripts'
-# For awk: a value that prints as 0 with three digits is 0, not -0.000
-near='function near(x) { return x < 0.0005 && x > -0.0005 ? 0 : x }'
+near='function near(x) { return x < 0.0005 && x > -0.0005 ? 0 : x }
+'
 
 # pair ARM REFERENCE: add them to the array pairs, options of ctaprobe compare, if both are among the words of $there, which have values
 there='' pairs=()

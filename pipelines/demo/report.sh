@@ -30,7 +30,7 @@ echo
 	echo "R is over the genes that have partners in their cell: $(cut -f 1 "$dir/scored.tsv") of the $(awk 'NR > 1 && $2 !~ /^</' "$prepared/vocab.tsv" 2> /dev/null | wc -l) genes of the vocabulary"
 }
 rm -f "$dir/1-partners.table"
-[ ! -s "$dir/points.tsv" ] || awk -F '\t' "$near $by_name"'
+[ ! -s "$dir/points.tsv" ] || awk -F '\t' "$near$by_name"'
 	function line(name, v, h, more) { printf "%s\t%.3f\t%.3f\t%+.3f\t%s\n", name, v, h, near(h - v), more }
 	FILENAME ~ /points\.tsv$/ { each[$c["strategy"]] = each[$c["strategy"]] (each[$c["strategy"]] == "" ? "" : " ") sprintf("%+.3f", near($c["R"])); next }
 	FILENAME ~ /reference\.tsv$/ { f[$c["masks"]] = $c["frequency"]; m[$c["masks"]] = $c["medians"]; next }
@@ -86,7 +86,7 @@ rm "$dir/draws.in"
 echo
 # shown TRAININGS CELLS: the difference and its intervals, and whether it is shown
 shown() {
-	awk -F '\t' "$near $by_name"'
+	awk -F '\t' "$near$by_name"'
 		function interval() { return $c["low"] == "NA" ? "-" : sprintf("%+.3f to %+.3f", near($c["low"]), near($c["high"])) }
 		NR == FNR { seeds = interval(); n = $c["n"]; d = $c["difference"]; a = $c["mean"]; b = $c["reference_mean"]; p = $c["p"]; next }
 		{ cells = interval(); chance = $c["low"] == "NA" || $c["low"] <= 0 && $c["high"] >= 0 }

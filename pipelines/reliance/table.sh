@@ -19,7 +19,7 @@ echo
 echo "Loss (natural logarithm) of one masked gene of a cell. visible: as many unrelated genes are masked as the gene has partners in the cell;"
 echo "hidden: these partners are masked instead. R = hidden - visible: how much the network relies on partners; mean over seeds, sd: standard deviation"
 echo
-awk -F '\t' "$near $by_name"'
+awk -F '\t' "$near$by_name"'
 	function name(s) { return s == "random" ? "random masks" : s == "corrmask" ? "CorrMask" : s == "shuffled" ? "CorrMask, shuffled graph" : s }
 	FILENAME ~ /points\.tsv$/ { each[$c["strategy"]] = each[$c["strategy"]] sprintf(" %+.3f", near($c["R"])); next }
 	{ mean[$c["value"], $c["arm"]] = $c["mean"] }
@@ -36,7 +36,7 @@ awk -F '\t' "$near"'NR > 1 { f[$1] = $2; m[$1] = $3 }
 echo
 echo "R minus R of ${strategies%% *} masks, paired by seed: mean, 95 % interval, two-sided t test, p after Holm's correction. 80 %: the true difference that"
 echo "this many seeds find in 80 % of experiments. cells: the 95 % interval that comes from the choice of the cells"
-awk -F '\t' "$near $by_name"'
+awk -F '\t' "$near$by_name"'
 	function text(x, f) { return x == "NA" ? "-" : sprintf(f, x) }
 	function interval() { return $c["low"] == "NA" ? "-" : sprintf("%+.3f to %+.3f", near($c["low"]), near($c["high"])) }
 	function name(s) { return s == "corrmask" ? "CorrMask" : "CorrMask, shuffled graph" }

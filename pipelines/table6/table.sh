@@ -101,9 +101,9 @@ seed_n=$(echo "$seeds" | wc -w)
 print_metric() {
 	echo
 	echo "$3"
-	awk -F '\t' -v stage="$1" -v metric="$2" -v strategies="$strategies" -v base="$base" -v want="$seed_n" '
+	awk -F '\t' -v stage="$1" -v metric="$2" -v strategies="$strategies" -v base="$base" -v want="$seed_n" "$near"'
 		function few(n) { return n < want ? sprintf(" [%d]", n) : "" }
-		function number(x, f) { return x == "NA" ? "-" : sprintf(f, x < 0.0005 && x > -0.0005 ? 0 : x) }
+		function number(x, f) { return x == "NA" ? "-" : sprintf(f, near(x)) }
 		function lay(what, one,   i, j, line) {
 			if (what != "mean") print "  " what
 			for (i = 0; i <= strategy_n; i++) {
@@ -142,8 +142,8 @@ print_metric() {
 			text[k, "mean"] = sprintf("%.3f (sd %s)%s", $c["mean"], number($c["sd"], "%.3f"), few($c["n"]))
 		}
 		"reference" in c && $c["n"] > 0 {
-			text[k, gap] = number($c["difference"], "%+.3f") ($c["low"] == "NA" ? "" : sprintf(" (%+.3f to %+.3f)", $c["low"], $c["high"])) few($c["n"])
-			text[k, p] = number($c["p"], "%.2g") "; " number($c["p_corrected"], "%.2g")
+			text[k, gap] = number($c["difference"], "%+.3f") ($c["low"] == "NA" ? "" : sprintf(" (%+.3f to %+.3f)", near($c["low"]), near($c["high"]))) few($c["n"])
+			text[k, p] = $c["p"] == "NA" ? "-" : sprintf("%.2g; %.2g", $c["p"], $c["p_corrected"])
 			text[k, power] = number($c["detectable"], "%.3f")
 		}
 		END {

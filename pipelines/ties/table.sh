@@ -48,10 +48,10 @@ echo "the medians of the visible neighbours in the order (group: of the visible 
 echo "loss. R: loss with hidden partners - loss with visible partners (make reliance). Cell types: macro F1 of a linear probe from all labels and from"
 echo "$few a class, and of the 15 nearest neighbours"
 echo
-awk -F '\t' -v arms="expression pca untrained $arms" "$by_name"'
+awk -F '\t' -v arms="expression pca untrained $arms" "$near$by_name"'
 	{ mean[$c["arm"], $c["metric"]] = $c["mean"]; spread[$c["arm"], $c["metric"]] = $c["sd"] }
 	$c["metric"] == "macro_f1" { n[$c["arm"]] = $c["n"] }
-	function text(a, m, f) { return (a, m) in mean && mean[a, m] != "NA" ? sprintf(f, mean[a, m]) : "-" }
+	function text(a, m, f) { return (a, m) in mean && mean[a, m] != "NA" ? sprintf(f, near(mean[a, m])) : "-" }
 	function both(a, m, f) {
 		return sprintf("%17s", text(a, m, f) ((a, m) in mean && spread[a, m] != "NA" ? sprintf(" (sd %.3f)", spread[a, m]) : ""))
 	}
@@ -79,7 +79,7 @@ echo "Differences, paired by seed: mean, 95 % interval, two-sided p of a t test,
 echo "true difference that as many seeds find in 80 % of experiments"
 [ ${#splits[@]} = 0 ] || echo "The splits of the seeds share cells: intervals and tests are corrected for it (Nadeau and Bengio)."
 for head in "- $base" "- random masks of the same encoding"; do
-	awk -F '\t' -v head="$head" -v base="$base" "$by_name"'
+	awk -F '\t' -v head="$head" -v base="$base" "$near$by_name"'
 		BEGIN {
 			'"$baselines"'
 			title["gain"] = "gain over the lookup"
@@ -95,8 +95,8 @@ for head in "- $base" "- random masks of the same encoding"; do
 			if (!any++) printf "\n%s\n", head
 			if ($c["metric"] != last) printf "  %-28s %10s %20s %8s %10s %10s %8s\n", title[metric] (values ? ", values" : ""), "mean", "95 % interval", "t", "p", "p, Holm", "80 %"
 			last = $c["metric"]
-			printf "    %-26s %10s %20s %8s %10s %10s %8s\n", ($c["arm"] in name ? name[$c["arm"]] : $c["arm"]), text($c["difference"], "%+.3f"), \
-				($c["low"] == "NA" ? "-" : sprintf("%+.3f to %+.3f", $c["low"], $c["high"])), text($c["t"], "%.1f"), text($c["p"], "%.2g"), \
+			printf "    %-26s %10s %20s %8s %10s %10s %8s\n", ($c["arm"] in name ? name[$c["arm"]] : $c["arm"]), text(near($c["difference"]), "%+.3f"), \
+				($c["low"] == "NA" ? "-" : sprintf("%+.3f to %+.3f", near($c["low"]), near($c["high"]))), text($c["t"], "%.1f"), text($c["p"], "%.2g"), \
 				text($c["p_corrected"], "%.2g"), text($c["detectable"], "%.3f")
 		}' "$dir/differences.tsv"
 done
