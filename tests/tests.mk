@@ -5,7 +5,7 @@
 export GOMP_SPINCOUNT ?= 2000
 
 JOBS ?= $(shell nproc)
-UNIT := $(patsubst tests/unit/test_%.c,unit-%,$(wildcard tests/unit/test_*.c)) unit-ops_lowered $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated)
+UNIT := $(patsubst tests/unit/test_%.c,unit-%,$(wildcard tests/unit/test_*.c)) unit-ops_lowered unit-ops_bf16 $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated)
 BATS := $(patsubst tests/%.bats,bats-%,$(wildcard tests/*.bats))
 SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' tests/*.bats))
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -88,6 +88,14 @@ $(LOWERED): $(B)/lowered/%.o: %.c $(B)/flags | $(B)/packages
 	$(call run,CC,$< with wide vectors) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -DVECTOR=64 -Dops_cpu_new=ops_cpu_base \
 		-MMD -MP -c $< -o $@
 $(B)/unit/test_ops_lowered: $(LOWERED) $(B)/libcorrmask.a
+	@mkdir -p $(@D)
+	$(call link,-lcmocka)
+
+# The same tests for products in bfloat16, skipped on a processor without them.
+$(B)/bf16/test_ops.o: tests/unit/test_ops.c $(B)/flags | $(B)/packages
+	@mkdir -p $(@D)
+	$(call run,CC,$< for bfloat16) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -DPRODUCTS_BF16 -Dops_cpu_new=ops_cpu_new_bf16 -MMD -MP -c $< -o $@
+$(B)/unit/test_ops_bf16: $(B)/bf16/test_ops.o $(B)/libcorrmask.a
 	@mkdir -p $(@D)
 	$(call link,-lcmocka)
 

@@ -147,6 +147,8 @@ cJSON *options_settings(const struct train *t)
 	cJSON_AddNumberToObject(j, "weight-decay", o->weight_decay);
 	cJSON_AddNumberToObject(j, "clip", o->max_norm);
 	cJSON_AddStringToObject(j, "adam", adamw_name(o->variant));
+	if (t->cli->bf16)
+		cJSON_AddStringToObject(j, "precision", "bf16");
 	if (options.eval) {
 		char digest[33];
 		masked_digest(stream_header(t->validation.source.in), digest);
@@ -167,7 +169,7 @@ void options_check_settings(const cJSON *was, const cJSON *is, const char *model
 		const cJSON *y = cJSON_GetObjectItemCaseSensitive(was, x->string);
 		if (y && cJSON_Compare(x, y, 1))
 			continue;
-		char *a = y ? cJSON_PrintUnformatted(y) : xstrdup("nothing"), *b = cJSON_PrintUnformatted(x);
+		char *a = y ? cJSON_PrintUnformatted(y) : xstrdup("(not given)"), *b = cJSON_PrintUnformatted(x);
 		die("--resume: %s was trained with %s %s, not %s: give the same options again", model, x->string, a, b);
 	}
 	for (const cJSON *y = was->child; y; y = y->next)

@@ -99,6 +99,8 @@ void report_step(struct train *t, const struct step_result *r)
 	if (t->ranks.rank)
 		return;
 	if (!isnan(r->loss)) {
+		p->first = p->measured++ ? p->first : r->loss;
+		p->recent = p->measured > 1 ? .9 * p->recent + .1 * r->loss : r->loss;
 		snprintf(loss, sizeof loss, "%.9g", r->loss);
 		snprintf(norm, sizeof norm, "%.9g", r->norm);
 	}
@@ -145,8 +147,17 @@ static void measure_targets(const struct train *t)
 	}
 }
 
+/* A training that made the loss worse is no failure, but its model is of no use. */
+static void warn_diverged(const struct train *t)
+{
+	const struct report *p = &t->report;
+	if (!t->ranks.rank && p->first > 0 && p->recent > 2 * p->first)
+		warn("the loss rose from %.3g to %.3g: the training diverged; lower --lr", p->first, p->recent);
+}
+
 void report_run(struct train *t)
 {
+	warn_diverged(t);
 	const struct totals *sum = &t->report.totals;
 	char waited[64] = "", gpu[384] = "", *targets = targets_text(t);
 	const double rate = sum->tokens / fmax(t->report.last - t->report.start, 1e-9);

@@ -221,6 +221,8 @@ struct report {
 	struct totals totals;
 	double start, last;    /* clock_seconds: of the first step, of the newest row */
 	double seconds_before; /* of the training, in earlier runs */
+	double first, recent;  /* loss: of the first step; a running mean, mostly of the last ten */
+	uint64_t measured;     /* steps with a loss */
 };
 
 struct train {

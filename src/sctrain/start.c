@@ -373,6 +373,8 @@ int train_start(struct train *t)
 	start_weights(t, resume, step);
 	if (strcmp(t->ops->name, "cpu"))
 		snprintf(t->state.kernels, sizeof t->state.kernels, "%s", t->ops->name);
+	else if (t->cli->bf16)
+		snprintf(t->state.kernels, sizeof t->state.kernels, CPU_DESCRIBE_BF16);
 	else
 		cpu_describe(t->state.kernels, sizeof t->state.kernels);
 	if (!t->ranks.rank)
