@@ -69,6 +69,17 @@ same_training() {
 	assert_equal "$(ls three)" "$(printf '%s\n' checkpoint-35 checkpoint-42 config.json model.safetensors train.tsv vocab.tsv)"
 }
 
+@test "mpi: several heads: the loss counts the targets of all ranks" {
+	# the last batch of an epoch has two cells: a rank has one, or none with three ranks
+	local keep="--strategy none --keep cell_type,n_counts" train="--label cell_type --target n_counts --config tiny --dropout 0.1 --lr 0.001 -q"
+	maskgen -q $keep --epochs 3 --batch 12 --seed 4 -o two.masked cells.tok
+	sctrain cells $train -o heads.one two.masked
+	sctrain cells $train --lr 0 -o heads.init two.masked
+	ranks 3 "$(loader 4) $keep | sctrain cells --mpi $train --accum 2 -o heads.three"
+	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" heads.init heads.one heads.three
+	cmp <(cut -f7- heads.one/train.tsv | head -1) <(cut -f7- heads.three/train.tsv | head -1)
+}
+
 @test "mpi: cells dealt out by length train the same model" {
 	ranks 3 "$(loader 4) --balance | $MLM -q --accum 2 -o balanced"
 	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init one balanced

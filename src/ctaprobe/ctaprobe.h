@@ -21,6 +21,9 @@ int map_main(int argc, char **argv);
 extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective_rank_cli, leaderboard_cli, compare_cli, reference_cli,
 	map_cli;
 
+/* ctaprobe score --target: in is a stream of predicted numbers. */
+void score_numbers(struct stream *in, const char *column, int json);
+
 /* The cells of one stream of embeddings that have a label and a target. */
 struct embeddings {
 	struct stream *s;

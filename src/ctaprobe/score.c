@@ -11,12 +11,13 @@
 
 static struct error e;
 
-static const char *label, *train_path, *group, *replicates_path, *roc_path;
+static const char *label, *target, *train_path, *group, *replicates_path, *roc_path;
 static long long rare, replicates;
 static int known_only, json;
 
 static struct option_def options[] = {
-	{'l', "label", OPT_STRING, &label, "COL", "the column with the true labels (required)"},
+	{'l', "label", OPT_STRING, &label, "COL", "the column with the true labels"},
+	{0, "target", OPT_STRING, &target, "COL", "the column with the true numbers, for predictions of numbers"},
 	{0, "train", OPT_STRING, &train_path, "FILE", "a stream of the training cells, to count the frequencies of the classes"},
 	{0, "rare", OPT_INT, &rare, "N", "number of rarest classes in f1_rare (default: a third of the classes)", 1, 1e6},
 	{0, "bootstrap", OPT_INT, &replicates, "N", "95 % intervals of the scores from N draws of groups (without --group: of cells)", 2,
@@ -157,6 +158,8 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 		die("%s", e.msg);
 	if (header_find(h, "logit") < 0 && h->ngroup)
 		die("%s: these are predictions of genes: use ctaprobe genes", name);
+	if (header_find(h, "logit") < 0 && header_find(h, "predicted") >= 0)
+		die("%s: these are predictions of numbers: --target COL instead of --label", name);
 	int logit = header_need(h, "logit", F32, FIXED, name, &e);
 	if (logit < 0)
 		die("%s", e.msg);
@@ -282,13 +285,20 @@ int score_main(int argc, char **argv)
 	uint32_t *train = NULL;
 	size_t ntrain = 0;
 	cli_init(&score_cli, argc, argv);
-	if (!label)
-		usage_error("--label COL is needed: the column with the true labels");
+	if (!label == !target)
+		usage_error(label ? "--label and --target exclude each other" : "--label COL is needed: the column with the true labels");
 	if (score_cli.noperand > 1)
 		usage_error("one stream of predictions at a time; join several with scsample");
 	if ((group || replicates_path) && !replicates)
 		usage_error("--%s needs --bootstrap N", group ? "group" : "replicates");
+	if (target)
+		refuse("needs --label COL", &train_path, &rare, &replicates, &group, &replicates_path, &known_only, &roc_path);
 	struct stream *in = cli_open(&score_cli, 0);
+	if (target) {
+		score_numbers(in, target, json);
+		stream_free(in);
+		return 0;
+	}
 	read_predictions(&s, &classes, &groups, in);
 	if (roc_path)
 		report_roc_curve(roc_path, s.probability, s.y, s.n, s.model_classes);

@@ -163,9 +163,10 @@ static void make_model(struct train *t, const struct model_config *c, int loaded
 	t->ops = cli_device(t->cli);
 	uint64_t seed = (uint64_t)t->cli->seed;
 	struct head_spec head[HEADS_MAX];
-	for (size_t i = 0; i < t->objectives.n; i++)
+	size_t n = t->objectives.n;
+	for (size_t i = 0; i < n; i++)
 		head[i] = t->objectives.one[i].head;
-	t->model = (loaded ? model_blank : model_new)(c, head, t->objectives.n, t->ops, seed, &e);
+	t->model = loaded ? model_blank(c, head, n, t->ops, seed, &e) : model_new(c, head, n, t->ops, seed, &e);
 	if (!t->model)
 		die("%s", e.msg);
 	if ((uint64_t)freeze > c->num_hidden_layers)
