@@ -36,7 +36,7 @@ struct ranking {
 	struct block out;
 	const char *vocab;   /* the file that messages name */
 	char *like;          /* a gene id of the input, for messages */
-	size_t known, genes; /* genes of the counts that the vocabulary has, and all */
+	size_t known, genes; /* genes of the input in the vocabulary; all */
 };
 
 struct ranking *ranking_new(const struct cli *c, const char *vocab)
@@ -78,10 +78,15 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 	struct idmap ids = {0};
 	if (map && idmap_load(&ids, map, &e))
 		die("%s", e.msg);
-	r->known = encoder_match(&r->enc, genes, &r->v, map ? &ids : NULL);
-	r->genes = genes->n;
+	struct encoder_matched m = encoder_match(&r->enc, genes, &r->v, map ? &ids : NULL);
 	idmap_release(&ids);
+	r->known = m.known;
+	r->genes = genes->n;
 	r->like = xstrdup(genes->id[genes->n / 2]);
+	if (m.by_symbol || m.ambiguous)
+		info("%zu %s matched by symbol, as %s ids are no Ensembl ids; %zu left out, as several genes of %s have %s symbol",
+			m.by_symbol, m.by_symbol == 1 ? "gene is" : "genes are", m.by_symbol == 1 ? "its" : "their", m.ambiguous, r->vocab,
+			m.ambiguous == 1 ? "its" : "their");
 	if (!r->known && rank_given.min_genes > 0)
 		unmatched(r, "none of the genes is");
 }
@@ -137,7 +142,11 @@ char *ranking_commit(struct ranking *r)
 	flush_output(r);
 	check_matched(r);
 	double percent = enc->all ? 100 * (double)enc->known / (double)enc->all : 100;
-	info("%zu of %zu genes, with %.1f %% of the counts, are in the vocabulary", r->known, r->genes, percent);
+	char *share = enc->all ? xasprintf(", with %.1f %% of the counts,", percent) : xstrdup("");
+	info("%zu of %zu genes%s are in the vocabulary", r->known, r->genes, share);
+	free(share);
+	if (!enc->all)
+		warn("%s: %s", enc->name, enc->cells ? "all counts are 0" : "no cells");
 	if (percent < rank_given.min_counts)
 		die("%s: only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-matched)", enc->name, percent,
 			r->vocab, rank_given.min_counts);

@@ -55,9 +55,9 @@ with_shim() {
 	train
 	assert_line --regexp '^sctrain mlm: note: device: cpu, 1 thread, OpenBLAS [0-9.]+ [A-Za-z]+, [a-z0-9]+( \(no CUDA.*)?$'
 	run sctrain --version
-	assert_output --regexp 'OpenBLAS [0-9.]+ [A-Za-z]+, [a-z0-9]+\)$'
+	assert_output --regexp 'OpenBLAS [0-9.]+ [A-Za-z]+, [a-z0-9]+(, bf16)?\)$'
 	run scembed --version
-	assert_output --regexp 'OpenBLAS [0-9.]+ [A-Za-z]+, [a-z0-9]+\)$'
+	assert_output --regexp 'OpenBLAS [0-9.]+ [A-Za-z]+, [a-z0-9]+(, bf16)?\)$'
 	run scview --version
 	refute_output --partial OpenBLAS
 }

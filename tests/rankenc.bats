@@ -206,6 +206,58 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	diff <(rankenc -q -m vocab.tsv --value a.counts | scview -c token,value) <(rankenc -q -m vocab.tsv --value twice.counts | scview -c token,value)
 }
 
+@test "rankenc, h5tok --rank: symbols are matched by the symbols of the vocabulary; those of several genes are left out" {
+	$PYTHON -W ignore -c '
+import anndata, numpy as np, scipy.sparse as sp
+x = np.random.default_rng(1).poisson(1.5, (30, 40)).astype("f4")
+for name, ids in ("ensembl", ["ENSG%011d" % i for i in range(40)]), ("symbols", ["SYM%d" % i for i in range(40)]):
+    a = anndata.AnnData(sp.csr_matrix(x), dtype="f4")
+    a.var_names = ids
+    a.write_h5ad(name + ".h5ad")'
+	h5tok -q ensembl.h5ad -o ensembl.counts
+	h5tok -q symbols.h5ad -o symbols.counts
+	rankenc -q --fit --min-cells 1 ensembl.counts | awk -F '\t' -v OFS='\t' '$2 ~ /^ENSG/ { $3 = "SYM" substr($2, 5) + 0 } 1' > with.tsv
+	rankenc -q -m with.tsv ensembl.counts | scview > ensembl.txt
+	run -0 --separate-stderr rankenc -m with.tsv symbols.counts -o s.tok
+	assert_equal "${#stderr_lines[@]}" 2
+	assert_equal "${stderr_lines[0]}" "rankenc: note: 40 genes are matched by symbol, as their ids are no Ensembl ids; 0 left out, as several genes of with.tsv have their symbol"
+	assert_equal "${stderr_lines[1]}" "rankenc: note: 40 of 40 genes, with 100.0 % of the counts, are in the vocabulary"
+	scview s.tok | diff - ensembl.txt
+	h5tok -q --rank with.tsv symbols.h5ad -o direct.tok
+	scview direct.tok | diff - ensembl.txt
+	# SYM3 and SYM4 become one symbol of two genes, SYM5 is no longer there: as if these three genes were not in the input
+	sed 's/\tSYM4\t/\tSYM3\t/; s/\tSYM5\t/\t\t/' with.tsv > twice.tsv
+	run -0 --separate-stderr rankenc -m twice.tsv symbols.counts -o s.tok
+	assert_equal "${stderr_lines[0]}" "rankenc: note: 37 genes are matched by symbol, as their ids are no Ensembl ids; 1 left out, as several genes of twice.tsv have its symbol"
+	refute [ "$(scview --genes id s.tok | grep -cE 'ENSG0000000000[345]([^0-9]|$)')" != 0 ]
+	grep -vE 'ENSG0000000000[345]' with.tsv | awk -F '\t' -v OFS='\t' 'NR > 1 { $1 = NR - 2 } 1' > fewer.tsv
+	rankenc -q -m fewer.tsv ensembl.counts | scview --genes id - | diff - <(scview --genes id s.tok)
+	# a vocabulary without symbols says what is wrong, as before
+	awk -F '\t' -v OFS='\t' 'NR > 1 { $3 = "" } 1' with.tsv > without.tsv
+	fails "only 0.0 % of the genes are in without.tsv" rankenc -m without.tsv symbols.counts
+	# of Ensembl ids, a gene without one is not looked up by its name
+	sed 's/^2\t[^\t]*/2\tENSG99/; s/^3\t[^\t]*\t[^\t]*/3\tENSG98\tENSG00000000001/' with.tsv > other.tsv
+	run -0 --separate-stderr rankenc -m other.tsv ensembl.counts -o s.tok
+	assert_equal "${#stderr_lines[@]}" 1
+	assert_regex "${stderr_lines[0]}" '^rankenc: note: 38 of 40 genes, with 9[0-9]\.[0-9] % of the counts, are in the vocabulary$'
+}
+
+@test "rankenc: no cells and cells without counts are told, and have no share of the counts" {
+	scsample -q --min-genes 9999 -o none.counts sim.counts
+	run -0 rankenc -m sim.tsv none.counts -o none.tok
+	assert_line "rankenc: warning: none.counts: no cells"
+	assert_line --regexp '^rankenc: note: [0-9]+ of 300 genes are in the vocabulary$'
+	$PYTHON -W ignore -c '
+import anndata, numpy as np
+a = anndata.AnnData(np.zeros((3, 4), "f4"), dtype="f4")
+a.var_names = ["ENSG%011d" % i for i in range(4)]
+a.write_h5ad("zeros.h5ad")'
+	h5tok -q zeros.h5ad -o zeros.counts
+	run -0 rankenc -m vocab.tsv --min-genes-matched 0 zeros.counts -o zeros.tok
+	assert_line "rankenc: warning: zeros.counts: all counts are 0"
+	refute_output --partial "100.0 %"
+}
+
 @test "rankenc: genes by symbol through Geneformer's name table" {
 	need original/placenta_cellxgene_220cells_anndata0.8.h5ad geneformer
 	G=$SHARED/geneformer

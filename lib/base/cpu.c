@@ -83,6 +83,13 @@ enum cpu_vectors cpu_vectors(void)
 	return v;
 }
 
+int cpu_bf16(void)
+{
+	struct cpu_features f;
+	cpu_features(&f);
+	return f.bf16 && cpu_vectors() == CPU_AVX512;
+}
+
 const char *cpu_vectors_name(enum cpu_vectors v)
 {
 	return names[v];

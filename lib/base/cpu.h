@@ -39,6 +39,9 @@ enum cpu_vectors cpu_vectors(void);
 /* -1 with e set: this build needs a processor with AVX2 and this one has none, or CORRMASK_CPU is faulty. */
 int cpu_check(struct error *e);
 
+/* Can matrix products be of bfloat16 numbers? The vectors in use are AVX-512, and the processor has AVX512-BF16. */
+int cpu_bf16(void);
+
 /* "generic", "avx2", "avx512" */
 const char *cpu_vectors_name(enum cpu_vectors v);
 

@@ -29,6 +29,9 @@ int blas_core_set(void);
 /* -1 with e set: CORRMASK_CPU=portable, but OpenBLAS has other kernels than those for Haswell, and will have them. */
 int blas_core_check(struct error *e);
 
+/* What the CPU ops with products in bfloat16 compute with: no OpenBLAS. */
+#define CPU_DESCRIBE_BF16 "avx512_bf16"
+
 /*
  * What the CPU ops compute with, for the user: OpenBLAS and its kernels, and the vectors of the other kernels (base/cpu.h): "OpenBLAS 0.3.21
  * Zen, avx2"; "avx2" without OpenBLAS. Before the restart it tells the kernels after it. Where these are below the processor and stay in use,

@@ -81,8 +81,9 @@ void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *ro
 	}
 	size_t k = close_gaps(y, n), groups = d->group ? close_gaps(g, n) : n;
 	if (groups < nfold)
-		die("%s: %s%s%zu %s%s for %zu folds", stream_name(d->s), what, *what ? ": " : "", groups,
-			d->group ? "group" : "labelled cell", groups == 1 ? "" : "s", nfold);
+		die("%s: %s%s%zu %s%s for %zu folds%s", stream_name(d->s), what, *what ? ": " : "", groups,
+			d->group ? "group" : "labelled cell", groups == 1 ? "" : "s", nfold,
+			d->group ? " (without --group, single cells are assigned)" : "");
 	if (d->group)
 		folds_grouped(fold, y, g, n, k, groups, nfold, seed);
 	else
