@@ -167,6 +167,33 @@ wait_for_step() {
 	same_training term term2
 }
 
+@test "sctrain mlm: --resume with other kernels warns and names them, or fails with --same-kernels; with the same ones it is silent" {
+	grep -qw avx2 /proc/cpuinfo || skip "no processor with AVX2"
+	maskgen -q -u --epochs 8 --batch 10 --seed 4 cells.tok >long.masked
+	export CORRMASK_CPU=avx2 OPENBLAS_CORETYPE=Haswell
+	run -1 bash -c 'head -c 60000 long.masked | sctrain mlm -q --config tiny --save-every 2 -o cut.was'
+	assert_exist cut.was/checkpoint-*/trainer_state.json
+	same="CORRMASK_CPU=avx2 OPENBLAS_CORETYPE=Haswell makes them equal, where the processor can"
+	cp -r cut.was cut.k
+	OPENBLAS_CORETYPE=Zen run -0 --separate-stderr sctrain mlm --config tiny --save-every 2 --resume -o cut.k long.masked
+	assert_regex "$stderr" "warning: this process computes with 'OpenBLAS [0-9.]+ Zen, avx2', and the checkpoint was computed with 'OpenBLAS [0-9.]+ Haswell, avx2': weights will differ by rounding; $same"
+	rm -r cut.k
+	cp -r cut.was cut.k
+	OPENBLAS_CORETYPE=Zen run -1 sctrain mlm --config tiny --save-every 2 --resume --same-kernels -o cut.k long.masked
+	assert_output --partial "$same (--same-kernels)"
+	# it can still go on with those of before, which has the bytes of a whole run
+	run -0 --separate-stderr sctrain mlm --config tiny --save-every 2 --resume --same-kernels -o cut.k long.masked
+	[[ $stderr != *computed* ]]
+	sctrain mlm -q --config tiny --save-every 2 -o whole.k long.masked
+	same_training whole.k cut.k
+	# portable has the same kernels
+	rm -r cut.k
+	cp -r cut.was cut.k
+	unset OPENBLAS_CORETYPE
+	CORRMASK_CPU=portable sctrain mlm -q --config tiny --save-every 2 --resume --same-kernels -o cut.k long.masked
+	same_training whole.k cut.k
+}
+
 @test "sctrain mlm: a producer that died is an error that keeps the finished steps" {
 	head -c $(($(stat -c %s a.masked) / 2)) a.masked >half
 	run sctrain mlm "${A[@]}" -o died half
