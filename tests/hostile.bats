@@ -306,8 +306,6 @@ f.create_dataset('X', (60, 120), np.float32, chunks=(60, 1 << 22), maxshape=(60,
 }
 
 @test "hostile: what a file says twice is compared" {
-	spoil sums.h5ad "
-n = f['obs/total_counts'] = f['obs/n_counts'][:] if 'n_counts' in f['obs'] else None" 2> /dev/null || true
 	$PYTHON -W ignore -c "
 import anndata, numpy as np
 a = anndata.read_h5ad('sim.h5ad')

@@ -285,6 +285,7 @@ scstream.write("mito.counts", header, list(s))'
 		scsample --test-fraction 0.2 --part $part sim.counts other.counts | scview -c cell | tail -n +2 >$part
 	done
 	assert_equal "$(sort -n train test)" "$(seq 0 499)"
+	assert_equal "$(wc -l <test)" 100
 }
 
 @test "scsample: files that do not fit together are refused" {

@@ -167,6 +167,33 @@ wait_for_step() {
 	same_training term term2
 }
 
+@test "sctrain mlm: a checkpoint whose optimizer has a tensor too many, or one too few, is refused" {
+	run -1 bash -c 'head -c 20000 a.masked | sctrain mlm -q --config tiny --save-every 1 -o opt'
+	latest=$(ls -d opt/checkpoint-* | sort -V | tail -1)
+	cp "$latest/optimizer.safetensors" whole.opt
+	for what in more fewer; do
+		$PYTHON - $what "$latest/optimizer.safetensors" <<-'P'
+			import json, struct, sys
+			data = open("whole.opt", "rb").read()
+			n = struct.unpack("<Q", data[:8])[0]
+			head, body = json.loads(data[8:8 + n]), data[8 + n:]
+			if sys.argv[1] == "more":
+			    head["extra"] = {"dtype": "F32", "shape": [1], "data_offsets": [len(body), len(body) + 4]}
+			    body += bytes(4)
+			else:
+			    last = max((k for k in head if k != "__metadata__"), key=lambda k: head[k]["data_offsets"][1])
+			    body = body[:head.pop(last)["data_offsets"][0]]
+			text = json.dumps(head).encode()
+			open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + body)
+		P
+		run -1 sctrain mlm --config tiny --resume -o opt a.masked
+		assert_output --partial "expected two moments for each of the model's"
+		assert_not_exist opt/model.safetensors
+	done
+	cp whole.opt "$latest/optimizer.safetensors"
+	sctrain mlm -q --config tiny --save-every 1 --resume -o opt a.masked
+}
+
 @test "sctrain mlm: --resume with other kernels warns and names them, or fails with --same-kernels; with the same ones it is silent" {
 	grep -qw avx2 /proc/cpuinfo || skip "no processor with AVX2"
 	maskgen -q -u --epochs 8 --batch 10 --seed 4 cells.tok >long.masked
