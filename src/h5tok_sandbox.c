@@ -46,8 +46,8 @@ void sandbox_reading(const char *operand)
 /* To read all the same, with all rights, would be what nobody has asked for. */
 static _Noreturn void no_sandbox(const char *what, int error)
 {
-	die("the process that reads files cannot give up its rights (%s: %s). CORRMASK_SANDBOX=no reads without: only files that you trust", what,
-		strerror(error));
+	die("the process that reads files cannot give up its rights (%s: %s). CORRMASK_SANDBOX=no reads without: only files that you trust",
+		what, strerror(error));
 }
 
 /* ---- files: Landlock ---- */

@@ -138,7 +138,8 @@ void view_h5ad(struct stream *in)
 	struct outfile spill = {0};
 	char *path = open_output(view.output, &spill);
 	cli_library("HDF5 ended the program, as it does if memory is out");
-	struct h5ad_writer *w = h5ad_writer_new(path, view.output ? view.output : "standard output", stream_header(in), keep, nkeep, stream_name(in), &view.error);
+	struct h5ad_writer *w = h5ad_writer_new(
+		path, view.output ? view.output : "standard output", stream_header(in), keep, nkeep, stream_name(in), &view.error);
 	if (!w)
 		die("%s", view.error.msg);
 	each_block(in, add_h5ad, w);
