@@ -107,6 +107,28 @@ silent() {
 	silent "among those looked at" a.h5ad
 }
 
+@test "thresholds: rows of any length, at the borders of the runs that are read at once, have their counts and their sum" {
+	$PYTHON - <<-'P'
+		import anndata as ad, numpy as np, scipy.sparse as sp, warnings
+		warnings.simplefilter("ignore")
+		r = np.random.default_rng(0)
+		lengths = [0, 1, 255, 256, 257, 258, 511, 512, 513, 514, 1023, 1024, 1025, 1100]
+		x = np.zeros((len(lengths), 1100), np.float32)
+		for row, n in zip(x, lengths):
+		    row[r.permutation(1100)[:n]] = r.integers(1, 1000, n)
+		for name, layout in ("csr", sp.csr_matrix), ("csc", sp.csc_matrix), ("dense", np.asarray):
+		    ad.AnnData(layout(x)).write_h5ad(f"long_{name}.h5ad")
+		np.savetxt("sums", x.sum(1), "%d")
+		np.savetxt("lengths", lengths, "%d")
+	P
+	for layout in csr csc dense; do
+		h5tok -q long_$layout.h5ad -o long.counts
+		scview -c n_counts long.counts | tail -n +2 | cmp - sums
+		scview -c gene long.counts | tail -n +2 | awk '{ print NF }' | cmp - lengths
+		scview -c count long.counts | tail -n +2 | awk '{ s = 0; for (i = 1; i <= NF; i++) s += $i; print s }' | cmp - sums
+	done
+}
+
 @test "thresholds: --round warns below a largest value of 20" {
 	round_it() { run -0 h5tok --round a.h5ad -o out.counts; }
 	fraction='a.X[0, 0] = 1.25; a.X[1, 1] = 2.375'
