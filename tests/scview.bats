@@ -157,6 +157,19 @@ b = anndata.read_h5ad("piped.h5ad")
 assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 }
 
+@test "scview -s: statistics of a fixed column are over all its values" {
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<-'P'
+		import numpy as np, scstream
+		x = np.arange(60, dtype=np.float32).reshape(12, 5)
+		x[11, 4] = 1000
+		columns = [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "x", "type": "f32", "shape": "fixed", "n": 5}]
+		scstream.write("fixed.emb", {"kind": "embedding", "columns": columns, "provenance": []},
+		               [{"cell": np.arange(7, dtype=np.uint64), "x": x[:7]}, {"cell": np.arange(7, 12, dtype=np.uint64), "x": x[7:]}])
+		open("want", "w").write(f"x\tvalues\t60\nx\tmin\t0\nx\tmean\t{x.mean(dtype=float):.10g}\nx\tmax\t1000\n")
+	P
+	scview -s fixed.emb | grep "^x" | awk -F '\t' -v OFS='\t' '$2 == "mean" { $3 = sprintf("%.10g", $3) } 1' | diff want -
+}
+
 @test "scview, ctaprobe, h5tok --list-obs: characters that control a terminal are escaped, and nothing is lost" {
 	$PYTHON -W ignore - <<-'P'
 		import anndata as ad, numpy as np, pandas as pd
