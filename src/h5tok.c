@@ -3,6 +3,7 @@
 #include "h5tok_sandbox.h"
 
 #include "base/file.h"
+#include "base/tsv.h"
 #include "anndata/crosscheck.h"
 #include "anndata/genetable.h"
 #include "anndata/obs.h"
@@ -283,7 +284,8 @@ static void print_obs(const struct header *h)
 		int own = !strcmp(c->name, "cell") || !strcmp(c->name, "n_counts");
 		if (c->shape == RAGGED || own || !strcmp(c->name, "barcode") || header_companion(c->name))
 			continue;
-		char *line = xasprintf("%s%s\t%s\t", text, c->name, type_name(c->type));
+		char *name = tsv_escaped(c->name), *line = xasprintf("%s%s\t%s\t", text, name, type_name(c->type));
+		free(name);
 		free(text);
 		text = c->type == CATEGORICAL ? xasprintf("%s%zu\n", line, c->ncategory) : xasprintf("%s\n", line);
 		free(line);

@@ -109,6 +109,19 @@ same_training() {
 	same_training one alone
 }
 
+@test "mpi: a rank with other kernels than rank 0 warns, or fails with --same-kernels" {
+	grep -qw avx2 /proc/cpuinfo || skip "no processor with AVX2"
+	other='export CORRMASK_CPU=avx2 OPENBLAS_CORETYPE=Haswell; [ $R = 0 ] || export OPENBLAS_CORETYPE=Zen'
+	run -0 ranks 2 "$other; $(loader 6 1) | $MLM -o unlike"
+	assert_output --regexp "warning: rank 1 computes with 'OpenBLAS [0-9.]+ Zen, avx2', and rank 0 with 'OpenBLAS [0-9.]+ Haswell, avx2': weights will differ by rounding; CORRMASK_CPU=avx2 OPENBLAS_CORETYPE=Haswell makes them equal"
+	run ranks 2 "$other; $(loader 6 1) | $MLM --same-kernels -o unlike2"
+	assert_failure
+	assert_output --partial "(--same-kernels)"
+	assert_not_exist unlike2/model.safetensors
+	run -0 ranks 2 "export CORRMASK_CPU=portable; $(loader 6 1) | $MLM --same-kernels -o like"
+	refute_output --partial "computes with"
+}
+
 @test "mpi: a signal to one rank ends all after the same step; resume gives the bytes of a whole run" {
 	for sig in TERM:143 INT:130; do
 		rm -rf cut

@@ -3,6 +3,7 @@
 
 #include "base/softmax.h"
 #include "base/threads.h"
+#include "base/tsv.h"
 #include "eval/probe.h"
 #include "eval/roc.h"
 
@@ -183,7 +184,9 @@ static void write_coefficients(const struct fitted *f, const struct classes *c)
 	for (size_t j = 0; j < p->d; j++)
 		fprintf(out, "\tw%zu", j);
 	for (size_t i = 0; i < p->rows; i++) {
-		fprintf(out, "\n%s\t%.17g", c->name[f->back[p->k - p->rows + i]], p->b[i]);
+		char *name = tsv_escaped(c->name[f->back[p->k - p->rows + i]]);
+		fprintf(out, "\n%s\t%.17g", name, p->b[i]);
+		free(name);
 		for (size_t j = 0; j < p->d; j++)
 			fprintf(out, "\t%.17g", p->w[i * p->d + j]);
 	}

@@ -2,6 +2,7 @@
 
 #include "base/decimal.h"
 #include "base/file.h"
+#include "base/tsv.h"
 #include "eval/bootstrap.h"
 #include "eval/roc.h"
 
@@ -110,16 +111,12 @@ void report_confusion(cJSON *j, const struct metrics *m)
 
 /* ---- out of JSON ---- */
 
-/* Class names are part of keys: tab, line break, carriage return and backslash are escaped as in scview. */
+/* Class names are part of keys: control characters and backslashes are escaped as in scview. */
 static void put_name(FILE *f, const char *s)
 {
-	for (; *s; s++) {
-		const char *at = strchr("\tt\nn\rr\\\\", *s);
-		if (*s == '\t' || *s == '\n' || *s == '\r' || *s == '\\')
-			fprintf(f, "\\%c", at[1]);
-		else
-			fputc(*s, f);
-	}
+	char *text = tsv_escaped(s);
+	fputs(text, f);
+	free(text);
 }
 
 static void put_value(FILE *f, const cJSON *v)

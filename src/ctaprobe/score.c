@@ -192,7 +192,8 @@ static uint64_t *header_training(const struct header *h, size_t n, const char *n
 	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)n)
 		die("%s: '%s' in the header is not a list of %zu numbers", name, HEADER_TRAIN_N, n);
 	uint64_t *count = xmalloc(n * sizeof *count), *at = count;
-	cJSON_ArrayForEach(v, list) if (json_to_whole(v, at++)) die("%s: '%s' in the header is not a list of whole numbers", name, HEADER_TRAIN_N);
+	cJSON_ArrayForEach(v, list) if (json_to_whole(v, at++))
+		die("%s: '%s' in the header is not a list of whole numbers", name, HEADER_TRAIN_N);
 	return count;
 }
 
