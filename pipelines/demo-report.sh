@@ -25,23 +25,23 @@ echo "networks: $how; seeds $seeds"
 "$here/reliance-points.sh" "$reliance" "random corrmask" "$seeds" "$dir/points.tsv" "$dir/summary.tsv"
 cp "$reliance/reference.tsv" "$dir/reference.tsv"
 echo
-echo "How much does the network copy a masked gene from its partners in the graph? Loss of one masked gene with its partners visible, and with"
-echo "them masked too; R is the difference (make reliance)"
-[ -s "$dir/points.tsv" ] || echo "This cannot be measured here: the graph has too few edges (more cells make more)."
+[ -s "$dir/points.tsv" ] || echo "How much a network copies from partners cannot be measured here: the graph has too few edges (more cells make more)."
 [ ! -s "$dir/points.tsv" ] || {
 	scview -q -c target "$reliance/hidden.masked" | awk 'NR > 1 && NF { cells++; for (i = 1; i <= NF; i++) seen[$i]++ || n++ } END { print n + 0 "\t" cells + 0 }' > "$dir/scored.tsv"
 	echo "R is over the genes that have partners in their cell: $(cut -f 1 "$dir/scored.tsv") of the $(awk 'NR > 1 && $2 !~ /^</' "$prepared/vocab.tsv" 2> /dev/null | wc -l) genes of the vocabulary"
 }
+rm -f "$dir/1-partners.table"
 [ ! -s "$dir/points.tsv" ] || awk -F '\t' "$stats"'
-	function line(name, v, h) { printf "%-44s %10.3f %10.3f %+10.3f", name, v, h, near(h - v) }
-	FILENAME ~ /points/ { each[$1] = each[$1] sprintf(" %+.3f", near($5)); next }
+	function line(name, v, h, more) { printf "%s\t%.3f\t%.3f\t%+.3f\t%s\n", name, v, h, near(h - v), more }
+	FILENAME ~ /points/ { each[$1] = each[$1] (each[$1] == "" ? "" : " ") sprintf("%+.3f", near($5)); next }
 	FILENAME ~ /reference/ { if (FNR > 1) { f[$1] = $2; m[$1] = $3 } next }
-	FNR == 1 { printf "%-44s %10s %10s %10s   %s\n", "", "visible", "hidden", "R", "of each seed" }
-	{ line($1 == "random" ? "network, random masks" : "network, CorrMask masks", $3, $4); print "  " each[$1] }
+	FNR == 1 { print "\tvisible\thidden\tR\tR of each seed" }
+	{ line($1 == "random" ? "network, random masks" : "network, CorrMask masks", $3, $4, each[$1]) }
 	END {
-		line("table of gene frequencies, no network", f["visible"], f["hidden"]); print ""
-		line("table of medians of neighbours, no network", m["visible"], m["hidden"]); print ""
-	}' "$dir/points.tsv" "$dir/reference.tsv" "$dir/summary.tsv"
+		line("table of gene frequencies, no network", f["visible"], f["hidden"])
+		line("table of medians of neighbours, no network", m["visible"], m["hidden"])
+	}' "$dir/points.tsv" "$dir/reference.tsv" "$dir/summary.tsv" |
+	as_table "$dir/1-partners.table" "How much does the network copy a masked gene from its partners? Loss with them visible and masked too; R is the difference"
 
 # ---- cell types ----
 # name, seed, macro F1, its interval, F1 of the rarest third, accuracy, converged
@@ -55,10 +55,9 @@ done > "$dir/probes.tsv"
 awk -F '\t' '{ if (!($1 in n)) name[++k] = $1; n[$1]++; for (i = 3; i <= 7; i++) x[$1, i] += $i; no[$1] += $8 != 1 }
 	END { for (j = 1; j <= k; j++) { s = name[j]; print s "\t" x[s, 3] / n[s] "\t" x[s, 4] / n[s] "\t" x[s, 5] / n[s] "\t" x[s, 6] / n[s] "\t" x[s, 7] / n[s] "\t" no[s] + 0 } }' \
 	"$dir/probes.tsv" > "$dir/macro_f1.tsv"
+drawn=$(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$dir/pca.probe.tsv")
 echo
-printf '%-44s %10s %10s %10s   %s\n' "linear probe of cell types, held-out cells" "macro F1" "rarest F1" accuracy \
-	"95 % interval of macro F1, $(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$dir/pca.probe.tsv") drawn anew"
-awk -F '\t' '
+awk -F '\t' -v interval="95 % interval of macro F1, $drawn drawn anew" '
 	BEGIN {
 		'"$baselines"'
 		name["expression"] = name["expression"] ", no network"
@@ -66,9 +65,10 @@ awk -F '\t' '
 		name["read"] = "expression, of the genes that networks read"
 		name["random"] = "network, random masks"
 		name["corrmask"] = "network, CorrMask masks"
+		print "\tmacro F1\trarest F1\taccuracy\t" interval
 	}
-	{ printf "%-44s %10.4f %10.4f %10.4f   %.4f - %.4f%s\n", name[$1], $2, $5, $6, $3, $4, $7 ? " (did not converge)" : "" }' "$dir/macro_f1.tsv"
-echo "values of networks are means over the seeds; the first two rows are of all genes (the 2,000 that vary most)"
+	{ printf "%s\t%.4f\t%.4f\t%.4f\t%.4f - %.4f%s\n", name[$1], $2, $5, $6, $3, $4, $7 ? " (did not converge)" : "" }' "$dir/macro_f1.tsv" |
+	as_table "$dir/2-types.table" "Linear probe of cell types, test cells; networks: means over the seeds; the first two rows are of all genes (the 2,000 that vary most)"
 
 # ---- in short ----
 # A difference is called shown if it has the same sign in every seed and is more than twice its standard error. The error has the spread of the
@@ -78,6 +78,7 @@ for k in $seeds; do
 done | awk -F '\t' "$stats"'$2 == $2 + 0 { x[$1] += $2; n[$1]++ }
 	END { for (r in x) { d = x[r] / n[r]; m++; s += d; q += d * d } print sd(m, s, q) }' > "$dir/error"
 echo
+{
 awk -F '\t' "$stats"'
 	FILENAME ~ /summary/ { if ($1 == "random") base = $5; else { r = $5; gap = $7; gap_sd = $8; cells = $12 } next }
 	FILENAME ~ /points/ { R[$1, $2] = $5; next }
@@ -119,6 +120,7 @@ awk -F '\t' "$stats"'
 		if (seeds < 2) print "One seed: nothing can be said about other trainings (SEEDS=\"1 2\")."
 	}' "$dir/summary.tsv" "$dir/points.tsv" "$dir/error" "$dir/probes.tsv"
 echo "± is a standard error, over seeds and held-out cells"
+} | tee "$dir/findings.txt"
 
 echo
 echo "per class: F1 of the probe, means over the seeds"

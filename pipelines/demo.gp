@@ -16,7 +16,7 @@ set bmargin at screen 0.22
 set grid ytics lc rgb "#dddddd"
 scored = measured ? word(system("cat '".dir."/scored.tsv'"), 1)." genes with partners" : "no gene with partners"
 set title "Copying from partners: loss of a masked gene (".scored.")"
-set ylabel "loss"
+set ylabel "loss (nats)"
 set xrange [-0.2:1.2]
 set xtics ("partners visible" 0, "partners hidden" 1)
 set key at screen 0.255, screen 0.09 center center horizontal maxrows 3
@@ -25,7 +25,7 @@ plot for [k in seeds] line("random", k) using 1:2 with linespoints pt 7 ps 0.6 l
 	for [k in seeds] line("corrmask", k) using 1:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb "#c04020" title (k eq word(seeds, 1) ? "CorrMask" : ""), \
 	"< printf '0\t%s\n1\t%s\n' ".sprintf("%g %g", table(2, "visible"), table(2, "hidden")) using 1:2 with lines dt 2 lw 1.5 lc rgb "#000000" title "gene frequencies, no network"
 }
-set title "Cell types of held-out cells: linear probe"
+set title "Cell types of test cells: linear probe"
 set lmargin at screen 0.66
 set rmargin at screen 0.97
 set bmargin at screen 0.13

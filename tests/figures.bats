@@ -129,10 +129,11 @@ setup() {
 	long="random random+10 random+25 random+50 random+r2mae random+dyn random+mdlm pmi pmi-rand corrmask corrmask+10 corrmask+25 corrmask+50 corrmask+r2mae corrmask+dyn corrmask+mdlm bernoulli corrmask-100 pmi+10 pmi+25"
 	for strategies in "random corrmask" "$long"; do
 		{
+			printf 'stage\tmetric\tcells\tarm\tn\tdropped\tmean\tsd\n'
 			for stage in finetune probe; do
-				for s in $strategies; do printf '%s\tmacro_f1\t%s\t%s\t3\t0.5\t0.01\n' $stage $s 300 $stage $s 900; done
+				for s in $strategies; do printf '%s\tmacro_f1\t%s\t%s\t3\t0\t0.5\t0.01\n' $stage 300 $s $stage 900 $s; done
 			done
-		} > points.tsv
+		} > summary.tsv
 		{
 			echo "classes cells class $(sed 's/corrmask//' <<< "$strategies")" | tr -s ' ' '\t'
 			for i in $(seq 70); do printf '%d\t5\tx\t0.1\t0.2\n' $i; done
@@ -259,6 +260,11 @@ setup() {
 	assert_line --regexp '^Differs: the macro F1 of cell types is higher with CorrMask \(\+0.350 ± 0.005\).$'
 	assert_line "Log-normalised expression (0.900) tells the cell types apart less well than the best of these networks (0.970; untrained 0.350)."
 	assert_line --regexp '^Not shown to differ: the reliance on visible partners. R is 0.260, with random masks 0.420 \(difference -0.160 ± 0.160\).$'
+	# the page has the tables and the sentences
+	assert_equal "$(sed -n 2p dir/2-types.table)" $'\tmacro F1\trarest F1\taccuracy\t95 % interval of macro F1, 7 groups drawn anew'
+	grep -q $'^network, CorrMask masks\t0.9700\t' dir/2-types.table
+	grep -q $'^network, CorrMask masks\t6.050\t6.310\t+0.260\t' dir/1-partners.table
+	grep -q '^Differs: the macro F1' dir/findings.txt
 	for t in svg png; do
 		$P/plot.sh demo dir $t > dir/demo.$t
 		assert_file_not_empty dir/demo.$t

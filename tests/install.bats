@@ -22,6 +22,7 @@ broken_links() {
 	for prefix in "$PWD/a+b/ö" \~/plain; do
 		HOME=$PWD in_sources install PREFIX="$prefix" DESTDIR=
 		dir=${prefix/'~'/$PWD}
+		# shellcheck disable=SC2046   # words
 		for t in corrmask $(sed -n 's/^TOOL(\([a-z0-9]*\),.*/\1/p' "$BATS_TEST_DIRNAME/../src/tools.def"); do
 			run -0 "$dir/bin/$t" --version
 			assert_file_exist "$dir/share/man/man1/$t.1"

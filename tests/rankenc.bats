@@ -44,6 +44,60 @@ fails() {
 	assert_failure 2
 }
 
+@test "rankenc: a file takes the vocabulary that was learnt from it, though most of its genes are in no cell; both shares count expressed genes" {
+	$PYTHON -W ignore - <<-'P'
+		import anndata as ad, numpy as np, scipy.sparse as sp, pandas as pd
+		x = np.zeros((50, 2000), np.float32)
+		x[:, :300] = np.random.default_rng(0).integers(0, 4, (50, 300))
+		x[:, 0] = 1
+		ad.AnnData(sp.csr_matrix(x), var=pd.DataFrame(index=[f"gene{i}" for i in range(2000)])).write_h5ad("few.h5ad")
+	P
+	h5tok -q few.h5ad -o few.counts
+	rankenc -q --fit few.counts -o few.vocab
+	rankenc -q -m few.vocab few.counts -@ 3 -o few.tok
+	rankenc -q -m few.vocab --min-genes-matched 100 --min-counts-matched 100 few.counts -o few.tok
+	h5tok -q --rank few.vocab --min-genes-matched 100 few.h5ad | cmp - few.tok
+	# 59 of 300 expressed genes are too few, 60 are enough
+	(head -n 3 few.vocab; tail -n +4 few.vocab | head -n 59) >59.vocab
+	(head -n 3 few.vocab; tail -n +4 few.vocab | head -n 60) >60.vocab
+	fails "few.counts: only 19.7 % of the expressed genes are in 59.vocab, expected at least 20 % (--min-genes-matched)" \
+		rankenc -m 59.vocab --min-counts-matched 0 few.counts
+	rankenc -q -m 60.vocab --min-counts-matched 0 few.counts -o few.tok
+	(head -n 3 few.vocab; printf '2\tother\t\t1\n') >other.vocab
+	fails "few.counts: none of the genes is in other.vocab" rankenc -m other.vocab few.counts
+}
+
+@test "rankenc --fit, h5tok: a gene name with a tab, a line break or another control character is refused where it enters" {
+	for c in '\t' '\n' '\r' '\x1b' '\x7f'; do
+		$PYTHON -W ignore - "$c" <<-'P'
+			import sys, anndata as ad, numpy as np, pandas as pd
+			c = sys.argv[1].encode().decode("unicode_escape")
+			x = np.ones((4, 3), np.float32)
+			x[0, 0] = 2
+			ad.AnnData(x, var=pd.DataFrame(index=["a", "b", f"c{c}1"])).write_h5ad("id.h5ad")
+			ad.AnnData(x, var=pd.DataFrame({"feature_name": ["a", "b", f"c{c}1"]},
+			           index=["ENSG00000000001", "ENSG00000000002", "ENSG00000000003"])).write_h5ad("symbol.h5ad")
+		P
+		for f in id symbol; do
+			fails "the name of gene 2 has the control character 0x" h5tok $f.h5ad
+		done
+		# a stream of another program
+		PYTHONPATH=$BATS_TEST_DIRNAME/../src:$BATS_TEST_DIRNAME/../python $PYTHON - "$c" <<-'P'
+			import sys, numpy as np, scstream
+			c = sys.argv[1].encode().decode("unicode_escape")
+			columns = [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "n_counts", "type": "u64", "shape": "scalar"},
+			           {"name": "gene", "type": "u32", "shape": "ragged", "group": "gene"},
+			           {"name": "count", "type": "u32", "shape": "ragged", "group": "gene"}]
+			vocab = {"id": ["a", f"c{c}1"], "symbol": ["", ""], "median": [None, None]}
+			scstream.write("odd.counts", {"kind": "counts", "columns": columns, "provenance": [], "vocab": vocab},
+			               [{"cell": np.arange(1, dtype=np.uint64), "n_counts": np.array([2], np.uint64),
+			                 "gene": (np.array([0, 2], np.uint64), np.array([0, 1], np.uint32)),
+			                 "count": (np.array([0, 2], np.uint64), np.array([1, 1], np.uint32))}])
+		P
+		fails "odd.counts: the name of gene 1 has the control character 0x" rankenc --fit odd.counts
+	done
+}
+
 @test "rankenc: order, ties, values, truncation and special tokens against plain Python" {
 	rankenc -q --fit --vocab-style v2 a.counts -o v2.tsv
 	for o in "--vocab-style v1 --value" "--vocab-style v2 --value" "--vocab-style v1 --max-len 5 --value" "--vocab-style v2 --max-len 7 --value --keep-empty"; do

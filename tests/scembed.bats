@@ -376,19 +376,6 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	assert_not_exist bad.emb
 }
 
-@test "scembed: every option is in the manual page, and its examples run" {
-	for o in $(scembed --help | grep -o -- '--[a-z-]*' | sort -u); do
-		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/scembed.1" || fail "no $o in the manual page"
-	done
-	mkdir -p man
-	cp cells.tok man
-	cp sim.counts man/cells.counts
-	cp -r model man/cells.model
-	awk '/^\.Bd -literal/ { p = 1; next } /^\.Ed/ { p = 0 } p' "$BATS_TEST_DIRNAME/../man/scembed.1" >examples
-	(cd man && bash -euo pipefail ../examples)
-	$PYTHON -c 'import numpy; assert numpy.load("man/cells.npy").shape[1] == 64'
-}
-
 # ---- baselines ----
 
 baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE

@@ -9,6 +9,7 @@ struct encoder_scratch {
 	struct rank_cell cell;
 	uint32_t *gene; /* of a row, as u32 */
 	uint32_t *high; /* its counts of TIE_LOW and more */
+	uint8_t *found; /* [genes of the input] a cell has the gene */
 	size_t gene_cap, high_cap;
 };
 
@@ -35,6 +36,7 @@ void encoder_release(struct encoder *enc)
 		rank_cell_release(&enc->scratch[i].cell);
 		free(enc->scratch[i].gene);
 		free(enc->scratch[i].high);
+		free(enc->scratch[i].found);
 	}
 	free(enc->scratch);
 	free(enc->name);
@@ -97,6 +99,8 @@ struct encoder_matched encoder_match(struct encoder *enc, const struct vocab *ge
 	strmap_release(&symbols);
 	free(several);
 	rank_table_init(&enc->table, token, genes->n, v->median);
+	for (int i = 0; i < enc->o.threads; i++)
+		enc->scratch[i].found = xcalloc(genes->n, 1);
 	free(token);
 	return m;
 }
@@ -179,8 +183,10 @@ static void encode_row(struct encoder *enc, size_t r, uint64_t all, struct encod
 	const uint32_t *x = (uint32_t *)b->col[enc->in.count].data + start[r];
 	size_t n = start[r + 1] - start[r], most = enc->max_len - (enc->cls >= 0) - (enc->eos >= 0);
 	unsigned repeats = 0;
-	for (size_t i = 1; i < n; i++)
-		repeats |= gene[i] <= gene[i - 1];
+	for (size_t i = 0; i < n; i++) {
+		repeats |= i && gene[i] <= gene[i - 1];
+		own->found[gene[i]] |= x[i] > 0;
+	}
 	atomic_fetch_add(&enc->all, all);
 	atomic_fetch_add(&enc->known, all - rank_encode(c, &enc->table, gene, x, n, repeats != 0, enc->o.value || enc->o.ties));
 	enc->length[r] = 0;
@@ -287,4 +293,16 @@ int encoder_finish(struct encoder *enc, struct block *out, struct error *e)
 	enc->cells += b->rows;
 	enc->kept += n;
 	return 0;
+}
+
+void encoder_count(struct encoder *enc)
+{
+	enc->expressed = enc->matched = 0;
+	for (size_t g = 0; g < enc->table.n; g++) {
+		int found = 0;
+		for (int i = 0; i < enc->o.threads && !found; i++)
+			found = enc->scratch[i].found[g];
+		enc->expressed += (size_t)found;
+		enc->matched += found && enc->table.token[g] != RANK_UNKNOWN;
+	}
 }

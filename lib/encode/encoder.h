@@ -45,6 +45,7 @@ struct encoder {
 
 	uint64_t cells, kept, tokens, full; /* cells read, cells written, tokens written, cells of max_len tokens */
 	atomic_ullong known, all;           /* counts of genes with a token; of all genes */
+	size_t expressed, matched;          /* genes with a count in some cell, after encoder_count; those with a token */
 
 	/* of one block */
 	const struct block *block; /* NULL: none is being encoded */
@@ -84,5 +85,8 @@ struct encoder_matched encoder_match(struct encoder *enc, const struct vocab *ge
  * appends the cells to `out`, which has the header of encoder_header. -1 with e set if a count is above n_counts. */
 void encoder_start(struct encoder *enc, const struct block *b);
 int encoder_finish(struct encoder *enc, struct block *out, struct error *e);
+
+/* After the last block: how many genes any cell has (`expressed`), and how many of these have a token (`matched`). */
+void encoder_count(struct encoder *enc);
 
 #endif
