@@ -9,9 +9,9 @@ stats=$(cat "$here/stats.awk")
 echo "corrmask demo: $data, label $label"
 part() { reported "$prepared/log/scsample-$1.report" cells_out; }
 by=$(sed -n 's/^./, split by &/p' "$prepared/group")
-echo "cells: $(part train) to train, $(part test) held out$by$([ "$cells" = 0 ] || echo "; at most $cells, sampled with a seed (CELLS=0: all)")"
+echo "cells: $(part train) to train, $(part test) to test$by$([ "$cells" = 0 ] || echo "; at most $cells, sampled with a seed (CELLS=0: all)")"
 graph=$prepared/log/depgraph.report
-echo "graph: $(reported "$graph" genes_with_neighbours) genes with neighbours, $(reported "$graph" edges) edges"
+echo "graph: $(reported "$graph" genes_with_neighbours) genes with partners, $(reported "$graph" edges) edges"
 echo "networks: $how; seeds $seeds"
 
 # ---- partners ----
@@ -45,7 +45,7 @@ awk -F '\t' '{ if (!($1 in n)) name[++k] = $1; n[$1]++; for (i = 3; i <= 7; i++)
 	END { for (j = 1; j <= k; j++) { s = name[j]; print s "\t" x[s, 3] / n[s] "\t" x[s, 4] / n[s] "\t" x[s, 5] / n[s] "\t" x[s, 6] / n[s] "\t" x[s, 7] / n[s] "\t" no[s] + 0 } }' \
 	"$dir/probes.tsv" > "$dir/macro_f1.tsv"
 echo
-printf '%-44s %10s %10s %10s   %s\n' "linear probe of cell types, held-out cells" "macro F1" "rarest F1" accuracy \
+printf '%-44s %10s %10s %10s   %s\n' "linear probe of cell types, test cells" "macro F1" "rarest F1" accuracy \
 	"95 % interval of macro F1, $(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$dir/pca.probe.tsv") drawn anew"
 awk -F '\t' '
 	BEGIN {
@@ -60,7 +60,7 @@ echo "values of networks are means over the seeds"
 
 # ---- in short ----
 # A difference is called shown if it has the same sign in every seed and is more than twice its standard error. The error has the spread of the
-# seeds and that over the held-out cells; for F1, the latter is the spread of the difference over the draws of the bootstrap.
+# seeds and that over the test cells; for F1, the latter is the spread of the difference over the draws of the bootstrap.
 for k in $seeds; do
 	paste "$dir/random-$k.probe.replicates" "$dir/corrmask-$k.probe.replicates" | awk -F '\t' 'NR > 1 { print $1 "\t" $8 - $4 }'
 done | awk -F '\t' "$stats"'$2 == $2 + 0 { x[$1] += $2; n[$1]++ }
@@ -105,7 +105,7 @@ awk -F '\t' "$stats"'
 			(sum[best] > sum[net] / count[net] ? "better" : "less well"), sum[net] / count[net], sum["untrained"] / count["untrained"]
 		if (seeds < 2) print "One seed: nothing can be said about other trainings (SEEDS=\"1 2\")."
 	}' "$dir/summary.tsv" "$dir/points.tsv" "$dir/error" "$dir/probes.tsv"
-echo "± is a standard error, over seeds and held-out cells"
+echo "± is a standard error, over seeds and test cells"
 
 echo
 echo "per class: F1 of the probe, means over the seeds"

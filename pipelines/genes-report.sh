@@ -25,7 +25,7 @@ table() {
 	done
 	echo
 }
-[ -z "$cross" ] || echo "within the tissue: held-out cells of $data"
+[ -z "$cross" ] || echo "within the tissue: test cells of $data"
 table score.tsv "$@"
 if [ -n "$cross" ]; then
 	echo "across tissues: cells of $cross"

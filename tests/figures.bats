@@ -200,8 +200,8 @@ setup() {
 	report() { $P/demo-report.sh dir p pre rel "1 2" x.h5ad y 0 "tiny, 3 epochs"; }
 	run -0 report
 	assert_line "corrmask demo: x.h5ad, label y"
-	assert_line "cells: 40 to train, 20 held out"
-	assert_line "graph: 3 genes with neighbours, 7 edges"
+	assert_line "cells: 40 to train, 20 to test"
+	assert_line "graph: 3 genes with partners, 7 edges"
 	assert_line --regexp '^scsample-test +2.25 +12 MB$'
 	assert_line --regexp '^network, random masks +6.050 +6.470 +\+0.420   \+0.400 \+0.440$'
 	assert_line --regexp '^network, CorrMask masks +6.050 +6.160 +\+0.110   \+0.100 \+0.120$'
