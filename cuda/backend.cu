@@ -485,7 +485,7 @@ static void set_ops(struct ops *o)
 struct ops *cuda_new(cudaStream_t stream, int is_bf16)
 {
 	struct cuda *c = (struct cuda *)calloc(1, sizeof *c);
-	const char *graphs = getenv("CORRMASK_CUDA_GRAPHS");
+	const char *graphs = getenv("CORRMASK_CUDA_GRAPHS"), *tile = getenv("CORRMASK_CUDA_LOSS_TILE");
 	if (!c || !(c->recording = (struct recording *)calloc(RECORDINGS, sizeof *c->recording)))
 		fputs("corrmask_cuda.so: out of memory\n", stderr), exit(1);
 	c->stream = stream;
@@ -497,6 +497,10 @@ struct ops *cuda_new(cudaStream_t stream, int is_bf16)
 		cuda_fault(c, "mark", cudaEventCreate(&c->turn[i].begun));
 		cuda_fault(c, "mark", cudaEventCreate(&c->turn[i].ended));
 	}
+	/* 16 MiB of float logits and 8 of their gradient stay in a cache of 40 MiB or more */
+	c->loss_rows = c->loss_vocab = 2048;
+	if (tile && (sscanf(tile, "%zux%zu", &c->loss_rows, &c->loss_vocab) != 2 || !c->loss_rows || !c->loss_vocab))
+		fputs("CORRMASK_CUDA_LOSS_TILE: expected ROWSxWORDS\n", stderr), exit(1);
 	struct ops *o = &c->o;
 	o->name = "cuda";
 	o->queued = 1;

@@ -286,7 +286,8 @@ struct cuda {
 	struct recording *recording; /* [RECORDINGS] */
 	struct recording *open;      /* being recorded now */
 	uint64_t clock;
-	int graphs; /* recorded so far; negative: do not */
+	int graphs;                   /* recorded so far; negative: do not */
+	size_t loss_rows, loss_vocab; /* of a tile of the decoder's logits */
 	cudaEvent_t mark[OPS_MARKS];
 	/* A turn is what lies between the first send and the mark after the last fetch. Two run at most: a ring of four has room. */
 	struct turn {
@@ -339,7 +340,7 @@ static inline void launch(struct cuda *c, const char *name, void (*kernel)(P...)
 	kernel<<<grid, threads, shared, c->stream>>>(static_cast<P>(x)...);
 	cuda_fault(c, name, cudaGetLastError());
 #else
-	emu_do([=] { emu_run(grid, threads, shared, [&] { kernel(static_cast<P>(x)...); }); });
+	emu_do(c->stream, [=] { emu_run(grid, threads, shared, [&] { kernel(static_cast<P>(x)...); }); });
 #endif
 }
 

@@ -6,7 +6,7 @@ arms = system("cut -f 1 '".points."' | uniq | awk '/-/ && !seen[$0]++' | tr '\n'
 genes = system("cut -f 1 '".points."' | uniq | awk '/-/ && !/^value/ && !seen[$0]++' | tr '\n' ' '")
 all = "expression pca untrained ".arms
 rows(a, m) = "< awk -F '\t' '$1 == \"".a."\" && $3 == \"".m."\" && $4 != \"NA\" { print $4 }' '".points."'"
-mean(a, m) = "< awk -F '\t' '$1 == \"".a."\" && $2 == \"".m."\" { print $4 }' '".dir."/summary.tsv'"
+mean(a, m) = "< awk -F '\t' '$2 == \"".a."\" && $1 == \"".m."\" { print $5 }' '".dir."/summary.tsv'"
 number(a, m) = int(system("awk -F '\t' '$1 == \"".a."\" && $3 == \"".m."\" { n++ } END { print n + 0 }' '".points."'"))
 ends(a, s) = strlen(a) > strlen(s) && a[strlen(a) - strlen(s) + 1:] eq s
 colour(a) = a eq "expression" || a eq "pca" ? 0x4060a0 : a eq "untrained" ? 0xcccccc : ends(a, "-random") ? 0x888888 : ends(a, "-corrmask") ? 0xc04020 : 0x308040
