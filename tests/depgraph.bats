@@ -300,7 +300,7 @@ same_as_reference() {
 	[ "$(scview x | wc -l)" = 1003 ]
 }
 
-@test "depgraph --layout: the genes with neighbours and a position for each; joined genes are nearer than others" {
+@test "depgraph --layout: the genes with partners and a position for each; joined genes are nearer than others" {
 	scsim -q --model b1 -n 1500 --seed 1 -o layout.tok
 	depgraph -q --min-overlap 10 -o layout.graph layout.tok
 	depgraph --layout --modules 1 -q -o layout.tsv layout.graph

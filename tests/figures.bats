@@ -211,8 +211,8 @@ setup() {
 	report() { $P/demo/report.sh dir p pre rel "1 2" x.h5ad y 0 256 "tiny, 3 epochs"; }
 	run -0 report
 	assert_line "corrmask demo: x.h5ad, label y"
-	assert_line "cells: 40 to train, 20 held out"
-	assert_line "graph: 3 genes with neighbours, 7 edges"
+	assert_line "cells: 40 to train, 20 to test"
+	assert_line "graph: 3 genes with partners, 7 edges"
 	assert_line "genes: networks read at most 256 of each cell, those of highest rank (MAXLEN), and 31 of 40 training cells have as many or more"
 	assert_line "note: with all genes of the cells the graph has 15 edges. CorrMask masks partners by the 7 that are left; a larger MAXLEN keeps more"
 	targets=$(scview -c target rel/hidden.masked | tail -n +2 | tr ' ' '\n' | grep . | sort -u | wc -l)

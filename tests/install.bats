@@ -77,7 +77,7 @@ broken_links() {
 	demo="env -u BIN make -s -f x/share/corrmask/pipelines/Makefile demo CELLS=400 EPOCHS=1 THREADS=2"
 	export SEEDS="1 2"
 	run -0 $demo
-	assert_line --regexp '^cells: [0-9]+ to train, [0-9]+ held out, split by donor'
+	assert_line --regexp '^cells: [0-9]+ to train, [0-9]+ to test, split by donor'
 	for what in "network, random masks" "network, CorrMask masks"; do assert_line --regexp "^$what +[0-9.]+ +[0-9.]+ +[-+][0-9.]+   [-+][0-9.]+ [-+][0-9.]+$"; done
 	for what in "log-normalised expression, no network" "50 principal components, no network" "network, not trained" "network, random masks" \
 		"network, CorrMask masks"; do

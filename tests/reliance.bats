@@ -254,7 +254,7 @@ make_losses() {
 	R=$(awk '$1 == "R" { printf " %.3f", $5 }' summary.tsv)
 	read -r random corrmask shuffled <<< "$R"
 	run -0 $P/reliance/table.sh losses prep "random corrmask shuffled" "1 2 7" "" how
-	assert_line --regexp '^71 genes of 40 held-out cells are probed'
+	assert_line --regexp '^71 genes of 40 test cells are probed'
 	assert_line --regexp '^table of medians of neighbours, no network +5.000 +5.250 +\+0.250$'
 	assert_line "CorrMask: the network relies on visible partners less than with random masks (R $corrmask, not $random)."
 	assert_line "CorrMask with a shuffled graph: no difference in R to random masks is shown ($shuffled and $random)."
@@ -281,7 +281,7 @@ make_losses() {
 	assert_output ""
 	for f in points summary differences cells; do [ -e $f.tsv ] && [ ! -s $f.tsv ]; done
 	run -1 $P/reliance/table.sh none prep random 1 "" how
-	assert_output "reliance: no gene of the held-out cells has partners in its cell: the graph has too few edges (more cells make more)"
+	assert_output "reliance: no gene of the test cells has partners in its cell: the graph has too few edges (more cells make more)"
 	# one cell has no spread
 	mkdir one
 	cp losses/reference.tsv one
@@ -307,7 +307,7 @@ reliance() { pipelines THREADS=2 reliance SCALE=tiny "$@"; }
 @test "make reliance: a table, a figure, a run by hand; a second run makes nothing, a seed more is added, other settings have their own folder" {
 	run -0 reliance
 	assert_line "  sctrain-shuffled-2"
-	assert_line --regexp '^114 genes of 57 held-out cells are probed; graph: [0-9]+ genes with neighbours'
+	assert_line --regexp '^114 genes of 57 test cells are probed; graph: [0-9]+ genes with partners'
 	for name in "random masks" "CorrMask" "CorrMask, shuffled graph"; do
 		assert_line --regexp "^$name +[0-9.]+ +[0-9.]+ +[-+][0-9.]+ +[0-9.]+  [-+][0-9.]+ [-+][0-9.]+$"
 	done

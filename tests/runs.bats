@@ -118,7 +118,7 @@ latest() { readlink "results/$1/latest"; }
 	refute_line --regexp '^(Differs|Not shown).* R is'
 	assert_file_not_empty results/demo/latest/demo.png
 	run -2 pipelines reliance DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
-	assert_line --partial "reliance: no gene of the held-out cells has partners in its cell"
+	assert_line --partial "reliance: no gene of the test cells has partners in its cell"
 	assert_not_exist results/reliance/latest/table.txt
 	run -0 pipelines table8 DATA="other/plain.h5ad \"my heart's \$x.h5ad\""
 	assert_line --partial "120 cells"

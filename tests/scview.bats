@@ -71,10 +71,10 @@ assert float(stat["gene[]", "length_q95"]) == numpy.quantile(length, .95, method
 @test "scview --check: one line a file, 1 when one is cut, damaged or followed by bytes" {
 	run scview --check sim.counts sim.u
 	assert_success
-	assert_line -n 0 --partial "sim.counts: whole, counts, 300 rows in"
+	assert_line -n 0 --partial "sim.counts: complete, counts, 300 rows in"
 	scsample -q -n 1 sim.counts -o one.counts
 	run -0 scview --check one.counts
-	assert_output "one.counts: whole, counts, 1 row in 1 block"
+	assert_output "one.counts: complete, counts, 1 row in 1 block"
 	n=$(stat -c %s sim.counts)
 	head -c $((n - 1)) sim.counts >cut1
 	head -c $((n / 2)) sim.counts >cut2

@@ -5,7 +5,7 @@ what=$1 dir=$2 data=$3 sets=${4:-} skip=${5:-}
 get() { awk -F '\t' -v k="$2" '$1 == k { printf "%s", $2; found = 1 } END { if (!found) printf "nan" }' "$dir/audit.$1.tsv"; }
 percent() { awk -v x="$(get "$1" "$2")" 'BEGIN { if (x == "nan" || x == "-nan") printf "-"; else printf "%.2f %%", 100 * x }'; }
 number() { awk -v x="$(get "$1" "$2")" 'BEGIN { if (x == "nan" || x == "-nan") printf "-"; else printf "%.2f", x }'; }
-graph() { depgraph -q --stats "$dir/${1:-corrmask}.graph" | awk -F '\t' '{ v[$1] = $2 } END { printf "%d genes with neighbours, %d edges", v["genes_with_neighbours"], v["edges"] }'; }
+graph() { depgraph -q --stats "$dir/${1:-corrmask}.graph" | awk -F '\t' '{ v[$1] = $2 } END { printf "%d genes with partners, %d edges", v["genes_with_neighbours"], v["edges"] }'; }
 
 case $what in
 table3)

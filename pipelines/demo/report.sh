@@ -73,7 +73,7 @@ awk -F '\t' -v interval="95 % interval of macro F1, $drawn drawn anew" '
 	as_table "$dir/2-types.table" "Linear probe of cell types, test cells; networks: means over the seeds; the first two rows are of all genes (the 2,000 that vary most)"
 
 # ---- in short ----
-# A difference is shown if a t test over the seeds says so, and if the interval over the held-out cells (for F1: over the draws of the bootstrap)
+# A difference is shown if a t test over the seeds says so, and if the interval over the test cells (for F1: over the draws of the bootstrap)
 # does not include 0.
 pairs=(--compare corrmask:random)
 differences --pair seed --value macro_f1 "$dir/probes.tsv" > "$dir/f1.tsv"
@@ -93,7 +93,7 @@ shown() {
 		END {
 			print p != "NA" && p < 0.05 && !chance ? "yes" : "no"
 			printf "%.3f\n%.3f\n%+.3f\n", near(a), near(b), near(d)
-			printf "95 %% interval over %d training%s %s%s; over held-out cells %s\n", n, (n == 1 ? "" : "s"), seeds, (p == "NA" ? "" : sprintf(", p %.2g", p)), cells
+			printf "95 %% interval over %d training%s %s%s; over test cells %s\n", n, (n == 1 ? "" : "s"), seeds, (p == "NA" ? "" : sprintf(", p %.2g", p)), cells
 		}' "$1" "$2" | paste -sd '\t'
 }
 {

@@ -28,7 +28,7 @@ table() {
 	} | as_table "$dir/${suffix%.tsv}.table" "$caption"
 	echo
 }
-table score.tsv "${cross:+Within the tissue: held-out cells of $data. }Mean and standard deviation over folds" "$@"
+table score.tsv "${cross:+Within the tissue: test cells of $data. }Mean and standard deviation over folds" "$@"
 [ -z "$cross" ] || table cross.score.tsv "Across tissues: cells of $cross" "$@"
 echo "mean and standard deviation over folds; Geneformer's are weighted by the points of the ROC curves (ctaprobe(1))"
 echo "each gene's probabilities: $dir/START.genes.tsv; curves: $dir/START.roc.tsv"

@@ -3,12 +3,12 @@
 #     make reliance                                            simulated cells
 #     make reliance DATA=lung.h5ad SEEDS="1 2 3 4 5"           your file
 #
-# Partner reliance R: the loss of one masked gene of a held-out cell with all its partners in the graph masked too (hidden), minus its
+# Partner reliance R: the loss of one masked gene of a test cell with all its partners in the graph masked too (hidden), minus its
 # loss with as many unrelated genes masked instead (visible). The gene is the same both times, so how frequent it is cancels.
 # Networks: random masks, CorrMask, and as a control CorrMask with a graph whose genes have changed places (shuffled).
 #
 # Also those of pretrain.mk, cells.mk
-# PROBES  number of genes of every held-out cell that are probed
+# PROBES  number of genes of every test cell that are probed
 # SEEDS are paired; more seeds add trainings and keep those that are done. Cells and trainings are those of cells.mk and pretrain.mk. Without
 # -j, make runs as many trainings side by side as there are cores.
 

@@ -6,14 +6,14 @@
 dir=$1 prepared=$2 strategies=$3 seeds=$4 data=${5:-simulated cells (scsim)} how=$6
 "$here/reliance/points.sh" "$dir" "$strategies" "$seeds" "$dir"
 [ -s "$dir/points.tsv" ] || {
-	echo "reliance: no gene of the held-out cells has partners in its cell: the graph has too few edges (more cells make more)" >&2
+	echo "reliance: no gene of the test cells has partners in its cell: the graph has too few edges (more cells make more)" >&2
 	exit 1
 }
 first=${strategies%% *}-${seeds%% *}
 
 echo "corrmask partner reliance: $data"
 echo "$how; seeds $seeds"
-echo "$(awk -F '\t' '$3 > 0 && NR > 1 { n++; if (!seen[$1]++) cells++ } END { print n + 0 " genes of " cells + 0 }' "$dir/$first.hidden.cells") held-out cells are probed; $(
+echo "$(awk -F '\t' '$3 > 0 && NR > 1 { n++; if (!seen[$1]++) cells++ } END { print n + 0 " genes of " cells + 0 }' "$dir/$first.hidden.cells") test cells are probed; $(
 	depgraph -q --stats "$prepared/corpus.graph" | awk -F '\t' '{ v[$1] = $2 } END { printf "graph: %d genes with neighbours, %d edges", v["genes_with_neighbours"], v["edges"] }')"
 echo
 echo "Loss (natural logarithm) of one masked gene of a cell. visible: as many unrelated genes are masked as the gene has partners in the cell;"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One run of make table6: pre-training on one corpus with one masking strategy, a linear probe of that model, fine-tuning, and the scores
-# of both on the held-out cells. An interrupted run is continued.
+# of both on the test cells. An interrupted run is continued.
 #     table6/run.sh --inputs FOLDER --strategy NAME --size SIZE --seed N --out FOLDER [OPTION...]
 #     table6/run.sh --inputs results/table6-inputs/latest --strategy corrmask --size 0.3 --seed 1 --out my_run --config tiny --lr 0.003
 #

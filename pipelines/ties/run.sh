@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One run of make ties: train a network, and measure it on the held-out cells. An interrupted run is continued.
+# One run of make ties: train a network, and measure it on the test cells. An interrupted run is continued.
 #     ties/run.sh --split FOLDER --arm NAME --seed N --label COL --out FOLDER [OPTION...]
 #     ties/run.sh --split results/ties/latest/split-1 --arm random-corrmask --seed 1 --label cell_type --out my_run --epochs 6
 #
