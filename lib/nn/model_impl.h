@@ -19,8 +19,9 @@ struct shape {
 	size_t cells, tokens; /* the batch's own */
 	unsigned heads;       /* bit i: head i is computed */
 	int train, labels, ranges;
-	int ranks;  /* the batch says the positions of its tokens */
-	int logits; /* head whose logits are wanted, or -1 */
+	int ranks;          /* the batch says the positions of its tokens */
+	int values, counts; /* it has values, or counts, of its tokens */
+	int logits;         /* head whose logits are wanted, or -1 */
 };
 
 /* A batch, on the device or on its way there. */
