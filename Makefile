@@ -40,7 +40,7 @@ LIBRARIES := hdf5.h:libhdf5-dev libdeflate.h:libdeflate-dev liblzf/lzf.h:liblzf-
 package = $(lastword $(subst :, ,$1))
 DEPS := gcc g++ make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libopenmpi-dev openmpi-bin gnuplot-nox curl \
 	bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck strace \
-	python3-numpy python3-scipy python3-h5py python3-anndata python3-sklearn
+	python3 python3-numpy python3-scipy python3-h5py python3-anndata python3-sklearn
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 
 deps: ## install the Debian packages for building and testing
@@ -93,6 +93,9 @@ LIBS  := $(HARDEN) -Wl,--as-needed $(PKG_LIBS) -lm -ldl
 FLAGS_ops_cpu := -ffp-contract=fast -fno-math-errno -fno-trapping-math
 FLAGS_ops_cpu_attention := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_bag       := $(FLAGS_ops_cpu)
+FLAGS_ops_cpu_bf16      := $(FLAGS_ops_cpu)
+FLAGS_ops_cpu_bf16_attention := $(FLAGS_ops_cpu)
+FLAGS_ops_cpu_bf16_loss := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_linear    := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_loss      := $(FLAGS_ops_cpu)
 FLAGS_ops_cpu_nb        := $(FLAGS_ops_cpu)
@@ -144,6 +147,7 @@ KERNEL      := lib/graph/correlation_kernel.c
 VECTORS     := $(if $(X86),$(if $(shell echo __AVX2__ | $(CC) $(FLAGS) $(CFLAGS) -E -P - | grep AVX2),avx2) avx512)
 WIDE_avx2   := -march=x86-64-v3
 WIDE_avx512 := -march=x86-64-v4 -mprefer-vector-width=512 -DVECTOR=64
+WIDE_avx512_bf16 := $(WIDE_avx512) -mavx512bf16 -DBF16
 # $(call vectors,avx512): $(B)/avx512/FILE.o, and of those NAME_avx512.o
 define vectors
 $(B)/$1/%.o: %.c $(B)/flags | $(B)/packages
@@ -155,9 +159,9 @@ $(B)/correlation_kernel_$1.o: $(KERNEL:%.c=$(B)/$1/%.o)
 $(B)/ops_cpu_$1.o $(B)/correlation_kernel_$1.o:
 	@$$(LD) -r $$^ -o $$@ && $$(OBJCOPY) --keep-global-symbol=$$(basename $$(@F)) $$@
 endef
-$(foreach v,$(VECTORS),$(eval $(call vectors,$v)))
+$(foreach v,$(VECTORS) avx512_bf16,$(eval $(call vectors,$v)))
 OBJCOPY ?= objcopy
-LIBO    += $(foreach v,$(VECTORS),$(B)/ops_cpu_$v.o $(B)/correlation_kernel_$v.o)
+LIBO    += $(foreach v,$(VECTORS),$(B)/ops_cpu_$v.o $(B)/correlation_kernel_$v.o) $(if $(X86),$(B)/ops_cpu_avx512_bf16.o)
 
 $(B)/libcorrmask.a: $(LIBO)
 $(B)/libcli.a: $(CLIO)
@@ -196,6 +200,8 @@ INTO  = $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 DEST  = $(DESTDIR)$(INTO)
 SHARE = $(DEST)/share/corrmask
 DOC   = $(DEST)/share/doc/corrmask
+# As in the sources, so that links lead where they should
+DOCS  := $(wildcard *.md LICENSE CITATION.cff examples/*) $(sort $(shell find docs -name '*.md' -o -name '*.svg' -o -name '*.tsv' -o -name '*.png'))
 PAGES := $(notdir $(wildcard man/*.[1-9]))
 # Completion: the file of bash has a link for each tool, as it is loaded by the tool's name
 BASHDIR = $(DEST)/share/bash-completion/completions
@@ -210,7 +216,7 @@ ifneq ($(and $(filter install,$(MAKECMDGOALS)),$(or $(word 2,$(INTO)),$(findstri
 $(error install: PREFIX '$(INTO)' has a space or a quote: the experiments are run by make, which reads no such names of folders)
 endif
 install: all ## install tools, manual pages, pipelines and docs under PREFIX
-	install -d "$(DEST)/bin" "$(SHARE)/pipelines" "$(DOC)"
+	install -d "$(DEST)/bin" "$(DOC)"
 	install -m 755 $(TOOLS:%=$(BIN)/%) "$(DEST)/bin"
 	install -m 755 python/scstream.py "$(DEST)/bin"
 	install -m 644 python/scstream_convert.py "$(DEST)/bin"
@@ -222,15 +228,10 @@ install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	sed 's/@TOOLS@/$(TOOLS)/' src/completion.zsh > "$(ZSHDIR)/_corrmask"
 	chmod 644 "$(BASHDIR)/corrmask" "$(ZSHDIR)/_corrmask"
 	@for p in $(PAGES); do install -D -m 644 man/$$p "$(DEST)/share/man/man$${p##*.}/$$p" || exit 1; done
-	install -m 644 $(filter-out %.sh,$(wildcard pipelines/*)) "$(SHARE)/pipelines"
-	install -m 755 $(wildcard pipelines/*.sh) "$(SHARE)/pipelines"
+	@cd pipelines && find . -type f ! -name '*.pyc' | while read -r f; do \
+		if [ -x "$$f" ]; then mode=755; else mode=644; fi; install -D -m $$mode "$$f" "$(SHARE)/pipelines/$$f" || exit 1; done
 	install -D -m 644 data/catalog.tsv "$(SHARE)/data/catalog.tsv"
-	install -m 644 $(wildcard README.md LICENSE CHANGELOG.md CITATION.cff docs/*.md) "$(DOC)"
-	install -d "$(DOC)/experiments/tables"
-	install -m 644 $(wildcard docs/*.svg) "$(DOC)"
-	install -m 644 $(wildcard docs/experiments/*.md docs/experiments/*.svg) "$(DOC)/experiments"
-	install -m 644 $(wildcard docs/experiments/tables/*.tsv) "$(DOC)/experiments/tables"
-	install -D -m 644 examples/hf_trainer.py "$(DOC)/examples/hf_trainer.py"
+	@for f in $(DOCS); do install -D -m 644 $$f "$(DOC)/$$f" || exit 1; done
 	@[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so "$(DEST)/lib/corrmask/corrmask_cuda.so"
 
 uninstall: ## remove what `make install` with the same PREFIX installed

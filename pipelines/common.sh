@@ -13,6 +13,16 @@ here=$(dirname "$0")
 # shellcheck disable=SC2034 # the scripts'
 baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 principal components"; name["untrained"] = "network, not trained"'
 
+# awk statements: c["NAME"] is the number of the column NAME of a table that begins with the names of its columns
+# shellcheck disable=SC2034,SC2016 # the scripts'; awk's dollars
+by_name='FNR == 1 { split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }'
+
+# pair ARM REFERENCE: add them to the array pairs, options of ctaprobe compare, if both are among the words of $there, which have values
+there='' pairs=()
+pair() { [[ $1 = "$2" || " $there " != *" $1 "* || " $there " != *" $2 "* ]] || pairs+=(--compare "$1:$2"); }
+# differences OPTION... TABLE: ctaprobe compare of the pairs; without any, nothing
+differences() { [ ${#pairs[@]} = 0 ] || ctaprobe compare -q "${pairs[@]}" "$@"; }
+
 # usage: print the script's synopsis and example, which are its comment lines that are indented by five spaces
 usage() {
 	sed -n 's/^#     //p' "$0" >&2
@@ -56,12 +66,16 @@ stage() {
 	fi
 	if [ "$failed" != 0 ]; then
 		cat "$log" >&2
+		[ -s "$log" ] || echo "$name: failed, and its messages are not in $log: is the disk full ($(free_space "$logs") free)?" >&2
 		return 1
 	fi
 	spent=$((${EPOCHREALTIME/[.,]/} - ${begin/[.,]/}))
 	printf 'program\tstage\nseconds\t%d.%06d\n' $((spent / 1000000)) $((spent % 1000000)) >> "$report"
 	awk -F '\t' '$1 == "program" { p = $2 } $1 == "warning" { print p ": warning: " $2 }' "$report" >&2
 }
+
+# free_space FOLDER: of its disk, such as 12M
+free_space() { df -h --output=avail -- "$1" 2> /dev/null | tail -n 1 | tr -d ' '; }
 
 # watch NAME FILE: after ten seconds, a line on the terminal with the time that a stage has taken, and the progress in FILE
 watch() {
@@ -112,4 +126,24 @@ files() {
 	for word in "${words[@]}"; do
 		[ ! -e "$word" ] || { files=("${words[@]}"); return 0; }
 	done
+}
+
+# as_table FILE.table CAPTION: the tab-separated table on standard input, whose first line has the names, becomes a table of the page's summary
+# (page/page.py), and is printed as text: names to the left, numbers to the right
+as_table() {
+	{
+		printf '# %s\n' "$2"
+		cat
+	} > "$1"
+	echo "$2"
+	awk -F '\t' 'NR == 1 { next }
+		{ rows++; for (i = 1; i <= NF; i++) { cell[rows, i] = $i; if (length($i) > wide[i]) wide[i] = length($i); if (rows > 1 && $i !~ /^[-+]?[0-9.]+([eE][-+]?[0-9]+)?$|^NA$|^-?$/) text[i] = 1 }
+			if (NF > most) most = NF }
+		END { for (r = 1; r <= rows; r++) {
+			line = ""
+			for (i = 1; i <= most; i++)
+				line = line (i > 1 ? "   " : "") sprintf(text[i] && i == most ? "%s" : "%" (text[i] ? "-" : "") wide[i] "s", cell[r, i])
+			sub(/ +$/, "", line)
+			print line
+		} }' "$1"
 }

@@ -14,8 +14,9 @@ set lmargin at screen 0.075
 set rmargin at screen 0.44
 set bmargin at screen 0.22
 set grid ytics lc rgb "#dddddd"
-set title "Copying from partners: loss of a masked gene"
-set ylabel "loss"
+scored = measured ? word(system("cat '".dir."/scored.tsv'"), 1)." genes with partners" : "no gene with partners"
+set title "Copying from partners: loss of a masked gene (".scored.")"
+set ylabel "loss (nats)"
 set xrange [-0.2:1.2]
 set xtics ("partners visible" 0, "partners hidden" 1)
 set key at screen 0.255, screen 0.09 center center horizontal maxrows 3
@@ -24,7 +25,7 @@ plot for [k in seeds] line("random", k) using 1:2 with linespoints pt 7 ps 0.6 l
 	for [k in seeds] line("corrmask", k) using 1:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb "#c04020" title (k eq word(seeds, 1) ? "CorrMask" : ""), \
 	"< printf '0\t%s\n1\t%s\n' ".sprintf("%g %g", table(2, "visible"), table(2, "hidden")) using 1:2 with lines dt 2 lw 1.5 lc rgb "#000000" title "gene frequencies, no network"
 }
-set title "Cell types of held-out cells: linear probe"
+set title "Cell types of test cells: linear probe"
 set lmargin at screen 0.66
 set rmargin at screen 0.97
 set bmargin at screen 0.13
@@ -33,12 +34,13 @@ unset ylabel
 set xlabel "macro F1 (95 % interval)"
 set xrange [0:1]
 set xtics 0, 0.2, 1
-set yrange [4.6:-0.6]
+set yrange [5.6:-0.6]
 unset grid
 set grid xtics lc rgb "#dddddd"
-set ytics ("log-normalised expression" 0, "50 principal components" 1, "network, not trained" 2, "network, random masks" 3, "network, CorrMask" 4) scale 0
+set ytics ("log-normalised expression" 0, "50 principal components" 1, "expression of the genes read" 2, "network, not trained" 3, \
+	"network, random masks" 4, "network, CorrMask" 5) scale 0
 set style fill solid 0.9 noborder
-colour(i) = i < 2 ? 0x4060a0 : i == 2 ? 0xcccccc : i == 3 ? 0x888888 : 0xc04020
+colour(i) = i < 3 ? 0x4060a0 : i == 3 ? 0xcccccc : i == 4 ? 0x888888 : 0xc04020
 plot dir."/macro_f1.tsv" using ($2 / 2):0:($2 / 2):(0.3):(colour($0)) with boxxyerror lc rgb variable, \
 	"" using 2:0:3:4 with xerrorbars pt 0 lw 1.5 lc rgb "#000000"
 unset multiplot

@@ -11,7 +11,7 @@
 
 DEMO_SETTINGS := $(RELIANCE_SETTINGS)
 $(eval $(call run_folder,DEMO,demo,$(DEMO_SETTINGS)))
-DEMO_TOOLS := $(addprefix $(BIN)/,scembed ctaprobe scview)
+DEMO_TOOLS := $(addprefix $(BIN)/,rankenc depgraph scembed ctaprobe scview)
 stage = $(call stage_in,$(DEMO),$1)
 DEMO_MODELS := random corrmask
 
@@ -38,12 +38,25 @@ $(BASELINES:%=$(DEMO)/%.probe.tsv): $(DEMO)/%.probe.tsv: $(PREPARED)/%.score.tsv
 	@ln -sfr $(PREPARED)/$*.test.emb $(DEMO)
 	@cp $< $@
 
+# The expression of the genes that the networks read, and the graph of all genes: what the cut to MAXLEN genes takes away
+$(DEMO)/train.read.tok $(DEMO)/test.read.tok: $(DEMO)/%.read.tok: $(PREPARED)/%.counts $(if $(value MEDIANS),,$(PREPARED)/vocab.tsv) \
+		| $(DEMO)/settings $(DEMO_TOOLS)
+	$(call stage,rankenc-read-$*) $(BIN)/rankenc -v $(prepared_vocab) --value --max-len $(MAXLEN) -@ $(job_threads) -o $@ $<
+$(DEMO)/read.train.emb $(DEMO)/read.test.emb: $(DEMO)/read.%.emb: $(DEMO)/%.read.tok $(DEMO)/train.read.tok
+	$(call stage,scembed-read-$*) $(BIN)/scembed -v --expression --fit $(DEMO)/train.read.tok -@ $(job_threads) -o $@ $<
+$(DEMO)/read.probe.tsv: $(DEMO)/%.probe.tsv: $(DEMO)/%.train.emb $(DEMO)/%.test.emb
+	$(call stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $^ $@ -@ $(job_threads)
+$(DEMO)/all-genes.tok: $(PREPARED)/corpus.counts $(if $(value MEDIANS),,$(PREPARED)/vocab.tsv) | $(DEMO)/settings $(DEMO_TOOLS)
+	$(call stage,rankenc-all-genes) $(BIN)/rankenc -v $(prepared_vocab) --max-len 16777216 -@ $(job_threads) -o $@ $<
+$(DEMO)/all-genes.graph: $(DEMO)/all-genes.tok
+	$(call stage,depgraph-all-genes) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(job_threads)
+
 # This file changes if the report must be made again although no training is new.
 $(DEMO)/grid: FORCE | $(DEMO)/settings
 	$(call remember,$(DEMO_SEEDS))
-$(DEMO)/report.txt: $(call reliance_losses,$(DEMO_MODELS),$(DEMO_SEEDS)) $(patsubst %,$(DEMO)/%.probe.tsv,$(BASELINES) $(DEMO_NETWORKS)) \
-		$(RELIANCE)/reference.tsv $(DEMO)/grid $(addprefix $(PIPELINES)/,demo-report.sh reliance-points.sh stats.awk)
-	@$(script)/demo-report.sh $(DEMO) $(PREPARED) $(PRETRAINED) $(RELIANCE) '$(DEMO_SEEDS)' $(call text,DATA) $(call text,LABEL) '$(CELLS)' \
+$(DEMO)/report.txt: $(call reliance_losses,$(DEMO_MODELS),$(DEMO_SEEDS)) $(patsubst %,$(DEMO)/%.probe.tsv,$(BASELINES) read $(DEMO_NETWORKS)) \
+		$(DEMO)/all-genes.graph $(RELIANCE)/reference.tsv $(DEMO)/grid $(addprefix $(PIPELINES)/,demo-report.sh reliance-points.sh stats.awk)
+	@$(script)/demo-report.sh $(DEMO) $(PREPARED) $(PRETRAINED) $(RELIANCE) '$(DEMO_SEEDS)' $(call text,DATA) $(call text,LABEL) '$(CELLS)' '$(MAXLEN)' \
 		$(call quote,$(pretrained_how)) $(whole)
 $(DEMO)/demo.svg $(DEMO)/demo.png: $(DEMO)/demo.%: $(DEMO)/report.txt $(PIPELINES)/demo.gp
 	@$(PIPELINES)/plot.sh demo $(DEMO) $* $(whole)

@@ -32,7 +32,7 @@ rows ties-differences '$c["training"] == "long" && $c["method"] == "median order
 		{ print title[$1], $2, $3, $4, $5, (($2, $1) in best ? best[$2, $1] : "NA") }' "$work/best" - |
 	draw forest "CorrMask minus random masks, 95 % interval" "best method without a network minus random masks"
 
-rows reliance-differences '$c["minus"] == "random masks" { print ($c["experiment"] == "demo" ? "simulated, 3 seeds" : "bone marrow, 8 seeds"), $c["method"], $c["mean"], $c["low"], $c["high"], "NA" }' |
+rows reliance-differences '$c["reference"] == "random masks" { print ($c["experiment"] == "demo" ? "simulated, 3 seeds" : "bone marrow, 8 seeds"), $c["arm"], $c["difference"], $c["low"], $c["high"], "NA" }' |
 	draw reliance "partner reliance R minus that of random masks (nats), 95 % interval" ""
 
 rows table6-differences '$c["method"] == "CorrMask" { print ($c["metric"] ~ /^fine/ ? "fine-tuned" : "linear probe"),

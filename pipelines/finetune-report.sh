@@ -16,16 +16,18 @@ r=$dir/log/ctaprobe-$1.report
 [ ! -e "$r" ] || echo "test: $(reported "$r" cells) cells scored, $(reported "$r" classes) classes, $(reported "$r" model_classes) of them the model's"
 [ ! -e "$r" ] || awk -F '\t' '$1 == "warning" { print $2 }' "$r"
 echo
-s=$dir/$1.score.tsv
-printf '%-12s %10s %10s %10s %10s %10s %8s   %s\n' start accuracy balanced "macro F1" "rare F1" unknown step \
-	"95 % interval of macro F1, $(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$s") drawn anew"
-for m in "$@" expression pca; do
-	s=$dir/$m.score.tsv
-	[ -e "$s" ] || continue
-	printf '%-12s %10s %10s %10s %10s %10s %8s   %s - %s\n' "$m" "$(get "$s" accuracy)" "$(get "$s" balanced_accuracy)" "$(get "$s" macro_f1)" \
-		"$(get "$s" f1_rare)" "$(get "$s" unknown | sed 's/\..*//')" "$([ ! -e "$dir/$m.model/train.tsv" ] || best "$dir/$m.model/train.tsv")" \
-		"$(get "$s" macro_f1_low)" "$(get "$s" macro_f1_high)"
-done
+drawn=$(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$dir/$1.score.tsv")
+{
+	printf '%s\t' start accuracy "balanced accuracy" "macro F1" "rarest F1" unknown step
+	echo "95 % interval of macro F1, $drawn drawn anew"
+	for m in "$@" expression pca; do
+		s=$dir/$m.score.tsv
+		[ -e "$s" ] || continue
+		printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s - %s\n' "$m" "$(get "$s" accuracy)" "$(get "$s" balanced_accuracy)" "$(get "$s" macro_f1)" \
+			"$(get "$s" f1_rare)" "$(get "$s" unknown | sed 's/\..*//')" "$([ ! -e "$dir/$m.model/train.tsv" ] || best "$dir/$m.model/train.tsv")" \
+			"$(get "$s" macro_f1_low)" "$(get "$s" macro_f1_high)"
+	done
+} | as_table "$dir/starts.table" "Cell types of the test cells, by what the network started from"
 echo "expression, pca: logistic regression on log-normalised expression, and on 50 principal components; no network"
 for m in "${@:2}"; do
 	paste "$dir/$1.score.replicates" "$dir/$m.score.replicates" | awk -F '\t' 'NR > 1 && $4 == $4 + 0 && $8 == $8 + 0 { print $8 - $4 }' | sort -g |

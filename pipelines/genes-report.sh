@@ -13,23 +13,22 @@ echo "$(whole "$s" genes) genes scored in $(whole "$s" folds) folds, $(whole "$s
 [ -z "$cross" ] || echo "across tissues: the same models on the cells of $cross, $(whole "$dir/$first.cross.score.tsv" tokens) tokens"
 awk -F '\t' '$1 == "warning" { print $2 }' "$dir/log/sctrain-$first-0.report"
 echo
-# table SUFFIX START...: the scores of START.SUFFIX
+# table SUFFIX CAPTION START...: the scores of START.SUFFIX
 table() {
-	local suffix=$1 m s
-	shift
-	printf '%-12s %16s %16s %16s %10s\n' start "AUC by token" "Geneformer's" "AUC by gene" "macro F1"
-	for m; do
-		s=$dir/$m.$suffix
-		printf '%-12s %8s ± %s %8s ± %s %8s ± %s %10s\n' "$m" "$(get "$s" auc_fold_mean)" "$(get "$s" auc_fold_sd)" "$(get "$s" auc_weighted)" \
-			"$(get "$s" auc_weighted_sd)" "$(get "$s" gene_auc_fold_mean)" "$(get "$s" gene_auc_fold_sd)" "$(get "$s" macro_f1)"
-	done
+	local suffix=$1 caption=$2 m s
+	shift 2
+	{
+		printf '%s\t' start "AUC by token" "Geneformer's" "AUC by gene"
+		echo "macro F1"
+		for m; do
+			s=$dir/$m.$suffix
+			printf '%s\t%s ± %s\t%s ± %s\t%s ± %s\t%s\n' "$m" "$(get "$s" auc_fold_mean)" "$(get "$s" auc_fold_sd)" "$(get "$s" auc_weighted)" \
+				"$(get "$s" auc_weighted_sd)" "$(get "$s" gene_auc_fold_mean)" "$(get "$s" gene_auc_fold_sd)" "$(get "$s" macro_f1)"
+		done
+	} | as_table "$dir/${suffix%.tsv}.table" "$caption"
 	echo
 }
-[ -z "$cross" ] || echo "within the tissue: held-out cells of $data"
-table score.tsv "$@"
-if [ -n "$cross" ]; then
-	echo "across tissues: cells of $cross"
-	table cross.score.tsv "$@"
-fi
+table score.tsv "${cross:+Within the tissue: held-out cells of $data. }Mean and standard deviation over folds" "$@"
+[ -z "$cross" ] || table cross.score.tsv "Across tissues: cells of $cross" "$@"
 echo "mean and standard deviation over folds; Geneformer's are weighted by the points of the ROC curves (ctaprobe(1))"
 echo "each gene's probabilities: $dir/START.genes.tsv; curves: $dir/START.roc.tsv"

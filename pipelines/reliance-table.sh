@@ -19,21 +19,22 @@ echo
 echo "Loss (natural logarithm) of one masked gene of a cell. visible: as many unrelated genes are masked as the gene has partners in the cell;"
 echo "hidden: these partners are masked instead. R = hidden - visible: how much the network relies on partners; mean ± sd over seeds"
 echo
-awk -F '\t' 'FILENAME ~ /points/ { each[$1] = each[$1] sprintf(" %+.3f", $5); next }
+stats=$(cat "$here/stats.awk")
+awk -F '\t' "$stats"'FILENAME ~ /points/ { each[$1] = each[$1] sprintf(" %+.3f", near($5)); next }
 	function name(s) { return s == "random" ? "random masks" : s == "corrmask" ? "CorrMask" : s == "shuffled" ? "CorrMask, shuffled graph" : s }
 	FNR == 1 { printf "%-42s %9s %9s %9s %9s  %s\n", "masks in training", "visible", "hidden", "R", "± sd", "R of each seed" }
-	{ printf "%-42s %9.3f %9.3f %+9.3f %9s %s\n", name($1), $3, $4, $5, ($6 == "NA" ? "-" : sprintf("%.3f", $6)), each[$1] }' \
+	{ printf "%-42s %9.3f %9.3f %+9.3f %9s %s\n", name($1), $3, $4, near($5), ($6 == "NA" ? "-" : sprintf("%.3f", $6)), each[$1] }' \
 	"$dir/points.tsv" "$dir/summary.tsv"
-awk -F '\t' 'NR > 1 { f[$1] = $2; m[$1] = $3 }
-	function line(name, x) { printf "%-42s %9.3f %9.3f %+9.3f\n", name, x["visible"], x["hidden"], x["hidden"] - x["visible"] }
+awk -F '\t' "$stats"'NR > 1 { f[$1] = $2; m[$1] = $3 }
+	function line(name, x) { printf "%-42s %9.3f %9.3f %+9.3f\n", name, x["visible"], x["hidden"], near(x["hidden"] - x["visible"]) }
 	END { line("table of gene frequencies, no network", f); line("table of medians of neighbours, no network", m) }' "$dir/reference.tsv"
 echo
 echo "R of ${strategies%% *} masks minus R of the others, paired by seed (two-sided t test). 80 %: the difference that this many seeds find in 80 % of"
 echo "experiments. error, cells: the standard error of the mean from the choice of the cells"
-awk -F '\t' '
+awk -F '\t' "$stats"'
 	function text(x, f) { return x == "NA" ? "-" : sprintf(f, x) }
 	NR == 1 { printf "%-26s %9s %9s %9s %9s %9s %12s\n", "", "mean", "± sd", "t", "p", "80 %", "error, cells" }
-	NR > 1 { printf "%-26s %+9.3f %9s %9s %9s %9s %12s\n", $1 == "corrmask" ? "CorrMask" : "CorrMask, shuffled graph", $7, text($8, "%.3f"), text($9, "%.1f"), $10 == "NA" ? "-" : $10, text($11, "%.3f"), text($12, "%.3f") }' "$dir/summary.tsv"
+	NR > 1 { printf "%-26s %+9.3f %9s %9s %9s %9s %12s\n", $1 == "corrmask" ? "CorrMask" : "CorrMask, shuffled graph", near($7), text($8, "%.3f"), text($9, "%.1f"), $10 == "NA" ? "-" : $10, text($11, "%.3f"), text($12, "%.3f") }' "$dir/summary.tsv"
 echo
 awk -F '\t' '
 	$1 == "random" { base = $5 }

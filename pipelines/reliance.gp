@@ -13,8 +13,8 @@ set multiplot layout 1,2
 set border 3
 set tics nomirror
 set grid ytics lc rgb "#dddddd"
-set title "Loss of a masked gene of a held-out cell"
-set ylabel "loss"
+set title "Loss of a masked gene of a test cell"
+set ylabel "loss (nats)"
 set xrange [-0.25:1.25]
 set xtics ("partners visible" 0, "partners hidden" 1)
 set tmargin at screen 0.90
@@ -27,7 +27,7 @@ plot for [i = 1:words(strategies)] for [k in seeds] line(word(strategies, i), k)
 unset key
 set bmargin at screen 0.15
 set title "Partner reliance R (hidden - visible), a point a seed"
-set ylabel "R"
+set ylabel "R (nats)"
 set yrange [*<0:*]
 set xrange [0.4:words(strategies) + 0.6]
 unset xtics

@@ -42,8 +42,7 @@ endef
 $(foreach s,$(RELIANCE_STRATEGIES),$(foreach p,hidden visible,$(eval $(call reliance_eval,$s,$p))))
 
 # Two tables that know no biology
-$(RELIANCE)/reference.tsv: $(PREPARED)/corpus.tok $(RELIANCE)/hidden.masked $(RELIANCE)/visible.masked $(PIPELINES)/reference.sh \
-		$(PIPELINES)/reference.awk
+$(RELIANCE)/reference.tsv: $(PREPARED)/corpus.tok $(RELIANCE)/hidden.masked $(RELIANCE)/visible.masked $(PIPELINES)/reference.sh
 	@$(script)/reference.sh $< $(SEED) $(filter %.masked,$^) $(whole)
 
 # This file changes if the table must be made again although no training is new.

@@ -2,7 +2,7 @@
 # the others.
 #
 # A run is one experiment with one set of settings. Its folder is results/EXPERIMENT/NAME-DIGEST: NAME is that of the data, DIGEST is of the
-# settings and of the path, size and time of every file among them. So no run replaces the results of another one, and the same
+# settings and of the path, size and times of every file among them. So no run replaces the results of another one, and the same
 # settings find their own results again. The file `settings` in the folder lists them. results/EXPERIMENT/latest leads to the newest run.
 #
 # An experiment of yours begins with two lines (PREPARED_SETTINGS are those of cells.mk), and has its files under $(MINE):
@@ -20,6 +20,11 @@
 # RESULTS  folder of all results
 #
 # A recipe passes what a user may set as $(call text,LABEL), which the shell reads as one word whatever is in it.
+
+# One make at a time works in a folder of results (run.sh lock); a make that this one starts is part of it
+ifndef CORRMASK_MAKE
+export CORRMASK_MAKE := $(shell echo $$PPID)
+endif
 
 RESULTS ?= results
 DATA    ?=

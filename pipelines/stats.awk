@@ -5,6 +5,10 @@ function sd(n, s, q,  v) {
 	v = n > 1 ? (q - s * s / n) / (n - 1) : 0
 	return v > 1e-12 ? sqrt(v) : 0
 }
+# A value that prints as 0 with three digits is 0, not -0.000
+function near(x) {
+	return x < 0.0005 && x > -0.0005 ? 0 : x
+}
 # Student's t of n paired differences; NA if their spread is unknown
 function paired_t(n, s, q,  d) {
 	d = sd(n, s, q)

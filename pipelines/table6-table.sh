@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # table6-table.sh DIR INPUTS STRATEGIES SIZES SEEDS HOW: the table of make table6 from the scores under DIR/runs; runs without scores are
 # left out. HOW is a line on the trainings.
-# The figure draws DIR/points.tsv (the values of the networks), DIR/baselines.tsv (the values without a network) and DIR/rare.tsv (the gaps among
-# the rarest classes).
+# The figure draws DIR/summary.tsv (means of the networks), DIR/baselines.tsv (the values without a network) and DIR/rare.tsv (the gaps among
+# the rarest classes). DIR/points.tsv has the value of each network, DIR/differences.tsv the gaps to the first strategy (ctaprobe compare).
 . "$(dirname "$0")/common.sh"
 dir=$1 inputs=$2 strategies=$3 sizes=$4 seeds=$5 how=$6
 base=${strategies%% *}
-stats=$(cat "$here/stats.awk")
 tab=$(printf '\t')
 
 # strategy, size, seed, stage, metric, value
@@ -35,48 +34,20 @@ for name in expression pca; do
 done > "$dir/baselines.tsv.new"
 whole "$dir/baselines.tsv"
 
-# stage, metric, strategy, cells, seeds, mean, sd, paired seeds, mean and sd of the gap to the first strategy, t, p, the
-# gap that such an experiment would detect with 80 % power
 cells() { cat "$inputs/corpus-$1.cells"; }
-sizes_cells=$(for z in $sizes; do echo "$z $(cells "$z")"; done)
-awk -F '\t' -v base="$base" -v strategies="scratch $strategies" -v seeds="$seeds" -v sizes="$sizes_cells" "$stats"'
-	BEGIN {
-		OFS = "\t"
-		strategy_n = split(strategies, strategy, " ")
-		seed_n = split(seeds, seed, " ")
-		size_n = split(sizes, a, /[ \n]+/) / 2
-		for (i = 1; i <= size_n; i++) { size[i] = a[2 * i - 1]; cells[size[i]] = a[2 * i] }
-		size[0] = cells[0] = 0
-	}
-	$6 ~ /^[0-9.]/ { value[$4, $5, $1, $2, $3] = $6 }
-	function row(stage, metric, s, z,   i, k, v, n, sum, square, m, gap, gaps, g, t) {
-		n = sum = square = m = gap = gaps = 0
-		for (i = 1; i <= seed_n; i++) {
-			k = stage SUBSEP metric SUBSEP s SUBSEP z SUBSEP seed[i]
-			if (!(k in value))
-				continue
-			v = value[k]
-			n++; sum += v; square += v * v
-			k = stage SUBSEP metric SUBSEP base SUBSEP z SUBSEP seed[i]
-			if (k in value && s != base) {
-				g = v - value[k]
-				m++; gap += g; gaps += g * g
-			}
-		}
-		if (!n)
-			return
-		t = paired_t(m, gap, gaps)
-		print stage, metric, s, cells[z], n, sum / n, (n > 1 ? sd(n, sum, square) : "NA"), m, (m ? gap / m : "NA"), (m > 1 ? sd(m, gap, gaps) : "NA"), t, paired_p(t, m), (m > 1 ? detectable(m, sd(m, gap, gaps)) : "NA")
-	}
-	END {
-		stage_n = split("finetune probe", stage, " ")
-		metric_n = split("macro_f1 accuracy f1_rare", metric, " ")
-		for (a1 = 1; a1 <= stage_n; a1++)
-			for (a2 = 1; a2 <= metric_n; a2++)
-				for (a3 = 1; a3 <= strategy_n; a3++)
-					for (a4 = a3 > 1; a4 <= (a3 > 1 ? size_n : 0); a4++)
-						row(stage[a1], metric[a2], strategy[a3], size[a4])
-	}' "$dir/scores.tsv" > "$dir/points.tsv"
+for stage in finetune probe; do
+	for metric in macro_f1 accuracy f1_rare; do
+		for z in 0 $sizes; do
+			n=0
+			[ "$z" = 0 ] || n=$(cells "$z")
+			awk -F '\t' -v OFS='\t' -v z="$z" -v n="$n" -v stage=$stage -v metric=$metric '$2 == z && $4 == stage && $5 == metric { print stage, metric, n, $1, $3, $6 }' "$dir/scores.tsv"
+		done
+	done
+done | sed '1i stage\tmetric\tcells\tstrategy\tseed\tvalue' > "$dir/points.tsv"
+ctaprobe compare -q --means --by strategy --within stage,metric,cells "$dir/points.tsv" > "$dir/summary.tsv"
+there=$(cut -f 4 "$dir/points.tsv" | sort -u | tr '\n' ' ')
+for s in $strategies; do pair "$s" "$base"; done
+differences --by strategy --pair seed --within stage,metric,cells "$dir/points.tsv" > "$dir/differences.tsv"
 
 # Of the largest corpus, fine-tuned: classes so far (the rarest first), training cells, class, then the gap of the mean F1 over these
 # classes, of CorrMask or else the last strategy to each of the others
@@ -123,74 +94,77 @@ awk -F '\t' -v last="$last" -v strategies="$strategies" -v ours="$ours" '
 
 sed '1s/^/corrmask table 6: /' "$inputs/about"
 echo "$how"
-echo "mean ± standard deviation over seeds ($seeds); gaps to $base are paired by seed, with the two-sided p of a t test; [n]: only n seeds are done"
+echo "mean (sd: standard deviation) over seeds ($seeds); gaps to $base are paired by seed, with the 95 % interval and the two-sided p of a t test; p, Holm: p"
+echo "after a correction over all $(awk 'NR > 1 { n++ } END { print n + 0 }' "$dir/differences.tsv") gaps of this table; [n]: only n seeds are done"
 [ -z "$baseline_names" ] || echo "$baseline_names: logistic regression without a network, trained as the probes; in brackets the 95 % interval, $drawn drawn anew"
 seed_n=$(echo "$seeds" | wc -w)
 print_metric() {
 	echo
 	echo "$3"
 	awk -F '\t' -v stage="$1" -v metric="$2" -v strategies="$strategies" -v base="$base" -v want="$seed_n" '
-		# printf counts bytes in some awks, and ± has two
-		function pad(x, n,  y) { y = x; gsub(/±/, "+", y); while (length(y) < n) { y = " " y; x = " " x } return x }
-		function gap(x) { return sprintf("%+.3f", x < 0.0005 && x > -0.0005 ? 0 : x) }
-		function spread(x) { return x == "NA" ? "-" : sprintf("%.3f", x) }
 		function few(n) { return n < want ? sprintf(" [%d]", n) : "" }
-		function lay(title, cell,   i, j, line) {
+		function number(x, f) { return x == "NA" ? "-" : sprintf(f, x < 0.0005 && x > -0.0005 ? 0 : x) }
+		function lay(what, one,   i, j, line) {
+			if (what != "mean") print "  " what
 			for (i = 0; i <= strategy_n; i++) {
-				if (!(strategy[i] in any) || cell != "mean" && !(i && strategy[i] != base))
+				if (!(strategy[i] in any) || what != "mean" && !(i && strategy[i] != base))
 					continue
-				line = sprintf("%-14s", (cell == "mean" ? "" : "  ") strategy[i])
+				line = sprintf("%-14s", (what == "mean" ? "" : "  ") strategy[i])
 				if (i)
 					for (j = 1; j <= size_n; j++)
-						line = line pad((strategy[i], size[j], cell) in text ? text[strategy[i], size[j], cell] : "-", 28)
+						line = line sprintf("%28s", (strategy[i], size[j], what) in text ? text[strategy[i], size[j], what] : "-")
 				else
-					line = line pad(text["scratch", 0, "mean"], 28) "   (random weights, no pre-training)"
+					line = line sprintf("%28s", text["scratch", 0, "mean"]) "   (random weights, no pre-training)"
 				print line
 			}
 		}
 		BEGIN {
 			strategy_n = split(strategies, strategy, " ")
 			strategy[0] = "scratch"
+			gap = "gap to " base ", 95 % interval"
+			p = "p; p, Holm"
+			power = "smallest gap that this many seeds find in 80 % of experiments"
 			'"$baselines"'
 		}
 		FILENAME ~ /baselines\.tsv$/ {
 			if (stage == "probe" && $2 == metric && $3 != "NA")
-				baseline[++baseline_n] = sprintf("%-14s", $1) pad(sprintf("%.3f", $3) ($4 == "NA" ? "" : sprintf(" (%.3f to %.3f)", $4, $5)), 28) \
+				baseline[++baseline_n] = sprintf("%-14s%28s", $1, sprintf("%.3f", $3) ($4 == "NA" ? "" : sprintf(" (%.3f to %.3f)", $4, $5))) \
 					"   (" name[$1] ", no network" ($6 == 0 ? "; did not converge" : "") ")"
 			next
 		}
-		$1 == stage && $2 == metric {
-			any[$3] = 1
-			if ($4 && !seen[$4]++)
-				size[++size_n] = $4
-			text[$3, $4, "mean"] = sprintf("%.3f ± %s%s", $6, spread($7), few($5))
-			text[$3, $4, "gap"] = $8 ? sprintf("%s ± %s (p %s)%s", gap($9), spread($10), $12, few($8)) : "-"
-			text[$3, $4, "detectable"] = $13 == "NA" ? "-" : sprintf("%.3f", $13)
+		'"$by_name"'
+		$c["stage"] != stage || $c["metric"] != metric { next }
+		{ k = $c["arm"] SUBSEP $c["cells"] }
+		!("reference" in c) && $c["n"] > 0 {
+			any[$c["arm"]] = 1
+			if ($c["cells"] && !seen[$c["cells"]]++)
+				size[++size_n] = $c["cells"]
+			text[k, "mean"] = sprintf("%.3f (sd %s)%s", $c["mean"], number($c["sd"], "%.3f"), few($c["n"]))
+		}
+		"reference" in c && $c["n"] > 0 {
+			text[k, gap] = number($c["difference"], "%+.3f") ($c["low"] == "NA" ? "" : sprintf(" (%+.3f to %+.3f)", $c["low"], $c["high"])) few($c["n"])
+			text[k, p] = number($c["p"], "%.2g") "; " number($c["p_corrected"], "%.2g")
+			text[k, power] = number($c["detectable"], "%.3f")
 		}
 		END {
 			line = sprintf("%-14s", "")
 			for (j = 1; j <= size_n; j++)
-				line = line pad(size[j] " cells", 28)
+				line = line sprintf("%28s", size[j] " cells")
 			print line
 			for (j = 1; j <= baseline_n; j++)
 				print baseline[j]
-			lay("", "mean")
-			if (strategy_n > 1) {
-				print "  gap to " base
-				lay("", "gap")
-				print "  smallest gap that this many seeds find in 80 % of experiments"
-				lay("", "detectable")
-			}
-		}' "$dir/baselines.tsv" "$dir/points.tsv"
+			lay("mean")
+			if (strategy_n > 1) { lay(gap); lay(p); lay(power) }
+		}' "$dir/baselines.tsv" "$dir/summary.tsv" "$dir/differences.tsv"
 }
 print_metric finetune macro_f1 "Macro F1 after fine-tuning (the paper's measure)"
 # How much more data the first strategy needs (the paper's figure 5): log cells are interpolated between its corpora
 multiplier() {
-	awk -F '\t' -v strategies="$strategies" -v base="$base" '
-		$1 == "finetune" && $2 == "macro_f1" && $4 {
-			f1[$3, $4] = $6
-			if (!seen[$4]++)
-				size[++size_n] = $4
+	awk -F '\t' -v strategies="$strategies" -v base="$base" "$by_name"'
+		$c["stage"] == "finetune" && $c["metric"] == "macro_f1" && $c["cells"] > 0 && $c["n"] > 0 {
+			f1[$c["arm"], $c["cells"]] = $c["mean"]
+			if (!seen[$c["cells"]]++)
+				size[++size_n] = $c["cells"]
 		}
 		function needed(want,   i, a, b, low, high) {
 			low = high = f1[base, size[1]]
@@ -219,7 +193,7 @@ multiplier() {
 				}
 				print line
 			}
-		}' "$dir/points.tsv"
+		}' "$dir/summary.tsv"
 }
 multiplier
 cat <<'END'
@@ -247,7 +221,7 @@ print_metric probe f1_rare "F1 of the rarest third of the classes, probe"
 	echo "Macro F1 over the rarest classes, $ours - other, after fine-tuning, $(cells "$last") cells (the paper's figure 6)"
 	sed '1s/^classes/rarest/; 1s/cells/training/; 1s/class\t/up to class\t/' "$dir/rare.tsv" | "$here/names.sh" 3 | awk -F '\t' '
 		NR == 1 { printf "%8s %9s  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", $i; print "" }
-		NR > 1 { printf "%8d %9d  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : sprintf("%+.3f", $i)); print "" }'
+		NR > 1 { printf "%8d %9d  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : sprintf("%+.3f", ($i < 0.0005 && $i > -0.0005 ? 0 : $i))); print "" }'
 }
 echo
 for stage in pretrain finetune embed probe; do

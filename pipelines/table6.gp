@@ -1,6 +1,6 @@
 # Left and middle: macro F1 by number of pre-training cells (the paper's figure 5). Right: its gap among the rarest classes (figure 6).
-points = dir."/points.tsv"
-sizes = system("awk -F '\t' '$4 { print $4 }' ".points." | sort -nu | tr '\n' ' '")
+summary = dir."/summary.tsv" # stage, metric, cells, strategy, n, dropped, mean, sd
+sizes = system("awk -F '\t' '$3 + 0 > 0 { print $3 }' ".summary." | sort -nu | tr '\n' ' '")
 if (!words(sizes)) exit              # nothing but the start without pre-training so far
 # The legend is at the right of the panels, and the figure grows with it.
 n = words(strategies)
@@ -29,7 +29,7 @@ place(word, list) = (place_ = 0, sum [i = 1:words(list)] (word(list, i) eq word 
 sign(s) = plain(s) eq s ? 7 : word("7 9 11 13 5 1 2", 1 + place(s[strlen(plain(s)) + 1:], suffixes)) + 0
 # shifted sideways, so that error bars do not overlap
 aside(i) = 1 + (n > 6 ? 0.12 / n : 0.02) * (i - (n + 1) / 2.0)
-rows(stage, s) = "< awk -F '\t' '$1 == \"".stage."\" && $2 == \"macro_f1\" && $3 == \"".s."\"' ".points
+rows(stage, s) = "< awk -F '\t' '$1 == \"".stage."\" && $2 == \"macro_f1\" && $4 == \"".s."\"' ".summary
 # no error bar for a single seed
 sd(x) = x eq "NA" ? 0 : real(x)
 # The lines without a network, in the panel of the probes
@@ -38,7 +38,7 @@ bases = system("awk -F '\t' '$2 == \"macro_f1\" && $3 != \"NA\" { print $1 }' ".
 base(name) = system("awk -F '\t' '$1 == \"".name."\" && $2 == \"macro_f1\" { print $3 }' ".baselines)
 base_dash(name) = name eq "pca" ? 4 : 3
 base_name(name) = name eq "pca" ? "50 components" : "expression"
-scratch(stage) = system("awk -F '\t' '$1 == \"".stage."\" && $2 == \"macro_f1\" && $3 == \"scratch\" { print $6 }' ".points)
+scratch(stage) = system("awk -F '\t' '$1 == \"".stage."\" && $2 == \"macro_f1\" && $4 == \"scratch\" { print $7 }' ".summary)
 
 set xlabel "cells pre-trained on"
 set ylabel "macro F1"
@@ -53,7 +53,7 @@ do for [stage in "finetune probe"] {
 	set lmargin at screen left(panel)
 	set rmargin at screen right(panel)
 	none = scratch(stage)
-	plot for [i = 1:words(strategies)] rows(stage, word(strategies, i)) using ($4 * aside(i)):6:(sd(strcol(7))) with yerrorlines \
+	plot for [i = 1:words(strategies)] rows(stage, word(strategies, i)) using ($3 * aside(i)):7:(sd(strcol(8))) with yerrorlines \
 		pt sign(word(strategies, i)) ps 0.7 lw 2 lc rgb colour(word(strategies, i)), strlen(none) ? real(none) : NaN with lines dt 2 lc rgb "#000000", \
 		for [i = 1:(panel ? words(bases) : 0)] real(base(word(bases, i))) with lines dt base_dash(word(bases, i)) lw 2 lc rgb "#208040"
 }

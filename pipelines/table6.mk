@@ -146,7 +146,7 @@ t6_how = label $(LABEL); pre-training: $(CONFIG), $(call plural,$(T6_EPOCHS),epo
  fine-tuning: at most $(call plural,$(FT_EPOCHS),epoch) of batches of $(FT_BATCH), rate $(FT_LR), $(FT_STOP)$(FT_ARGS:%= %)
 t6_table = $(PIPELINES)/table6-table.sh $(T6) $(T6_IN) '$(STRATEGIES)' '$(T6_SIZES)' '$(T6_SEEDS)' $(call quote,$(t6_how))
 t6_plot = $(PIPELINES)/plot.sh table6 $(T6) $1 "strategies='$(STRATEGIES)'"
-$(T6)/table.txt: $(T6_SCORES) $(T6_BASELINES) $(T6)/grid $(PIPELINES)/table6-table.sh $(PIPELINES)/stats.awk
+$(T6)/table.txt: $(T6_SCORES) $(T6_BASELINES) $(T6)/grid $(PIPELINES)/table6-table.sh
 	@$(t6_table) $(whole)
 $(T6)/table6.svg $(T6)/table6.png: $(T6)/table6.%: $(T6)/table.txt $(PIPELINES)/table6.gp
 	@$(call t6_plot,$*) $(whole)

@@ -6,11 +6,15 @@ arms = system("cut -f 1 '".points."' | uniq | awk '/-/ && !seen[$0]++' | tr '\n'
 genes = system("cut -f 1 '".points."' | uniq | awk '/-/ && !/^value/ && !seen[$0]++' | tr '\n' ' '")
 all = "expression pca untrained ".arms
 rows(a, m) = "< awk -F '\t' '$1 == \"".a."\" && $3 == \"".m."\" && $4 != \"NA\" { print $4 }' '".points."'"
-mean(a, m) = "< awk -F '\t' '$1 == \"".a."\" && $2 == \"".m."\" { print $4 }' '".dir."/summary.tsv'"
+mean(a, m) = "< awk -F '\t' '$2 == \"".a."\" && $1 == \"".m."\" { print $5 }' '".dir."/summary.tsv'"
 number(a, m) = int(system("awk -F '\t' '$1 == \"".a."\" && $3 == \"".m."\" { n++ } END { print n + 0 }' '".points."'"))
 ends(a, s) = strlen(a) > strlen(s) && a[strlen(a) - strlen(s) + 1:] eq s
 colour(a) = a eq "expression" || a eq "pca" ? 0x4060a0 : a eq "untrained" ? 0xcccccc : ends(a, "-random") ? 0x888888 : ends(a, "-corrmask") ? 0xc04020 : 0x308040
-name(a) = a eq "expression" ? "log-normalised" : a eq "pca" ? "50 components" : a eq "untrained" ? "not trained" : a
+# order and masks, as "shared, CorrMask"
+order(a) = a eq "group" ? "shared" : a eq "value" ? "values" : a
+masks(a) = a eq "corrmask" ? "CorrMask" : a
+name(a) = a eq "expression" ? "expression" : a eq "pca" ? "50 components" : a eq "untrained" ? "untrained" : \
+	order(a[1:strstrt(a, "-") - 1]).", ".masks(a[strstrt(a, "-") + 1:])
 aside(j, n) = n > 1 ? 0.44 * (j - (n - 1) / 2.0) / (n - 1) : 0
 set multiplot
 set border 3
@@ -24,7 +28,7 @@ set bmargin at screen 0.64
 set lmargin at screen 0.06
 set rmargin at screen 0.46
 set key at screen 0.47, screen 0.94 left top Left reverse samplen 2
-set title "Loss of a masked token, random masks"
+set title "Loss of a masked token (nats), random masks"
 set xrange [0.4:words(genes) + 0.6]
 do for [i = 1:words(genes)] { set xtics add (name(word(genes, i)) i) }
 plot for [i = 1:words(genes)] rows(word(genes, i), "loss") using (i + aside($0, number(word(genes, i), "loss"))):1 with points pt 7 ps 0.5 lc rgb colour(word(genes, i)) notitle, \
@@ -34,7 +38,7 @@ plot for [i = 1:words(genes)] rows(word(genes, i), "loss") using (i + aside($0, 
 unset key
 set lmargin at screen 0.655
 set rmargin at screen 0.985
-set title "Partner reliance R"
+set title "Partner reliance R (nats)"
 plot 0 with lines lc rgb "#000000" notitle, \
 	for [i = 1:words(genes)] mean(word(genes, i), "R") using (i):1:(0.6) with boxes lc rgb colour(word(genes, i)) notitle, \
 	for [i = 1:words(genes)] rows(word(genes, i), "R") using (i + aside($0, number(word(genes, i), "R"))):1 with points pt 7 ps 0.5 lc rgb colour(word(genes, i)) notitle

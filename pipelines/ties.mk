@@ -4,7 +4,7 @@
 #     make ties DATA=lung.h5ad GENES=800 MAXLEN=128      your file
 #
 # Among genes of equal count, the rank value encoding sorts by the genes' medians, so the neighbours of a masked gene tell which gene it is,
-# without any biology (pipelines/reference.awk). An arm is an encoding and masks, ENCODING-MASKS:
+# without any biology (ctaprobe reference). An arm is an encoding and masks, ENCODING-MASKS:
 #
 #     median-random, median-corrmask   the encoding as it is
 #     random-random, random-corrmask   genes of equal count in random order, a new one every epoch (rankenc --ties random)
@@ -86,7 +86,7 @@ $(foreach e,median random group value,$(foreach m,test hidden visible,$(eval $(c
 
 # Tables that know no biology, on the same masked genes
 $(foreach e,median random group value,$(call ties_each,$e.reference.tsv)): %.reference.tsv: %.train.tok %.test.masked %.hidden.masked %.visible.masked \
-		$(addprefix $(PIPELINES)/,reference.sh reference.awk)
+		$(PIPELINES)/reference.sh
 	@$(script)/reference.sh $< 1 $(filter %.masked,$^) $(whole)
 
 # A run makes all its stages before the next one begins, so an interrupted grid has complete runs.
@@ -108,7 +108,7 @@ TIES_REFERENCES := $(foreach k,$(TIES_SEEDS),$(foreach e,$(sort $(foreach a,$(AR
 $(TIES)/grid: FORCE | $(TIES)/settings
 	$(call remember,$(ARMS); $(TIES_SEEDS))
 ties_table = $(script)/ties-table.sh $(TIES) '$(ARMS)' '$(TIES_SEEDS)' $(call text,DATA) $(call text,LABEL) $(FEW) $(call quote,$(pretrained_how))
-$(TIES)/table.txt: $(TIES_RUNS) $(TIES_REFERENCES) $(TIES)/grid $(addprefix $(PIPELINES)/,ties-table.sh stats.awk)
+$(TIES)/table.txt: $(TIES_RUNS) $(TIES_REFERENCES) $(TIES)/grid $(PIPELINES)/ties-table.sh
 	@$(ties_table) $(whole)
 $(TIES)/ties.svg $(TIES)/ties.png: $(TIES)/ties.%: $(TIES)/table.txt $(PIPELINES)/ties.gp
 	@$(PIPELINES)/plot.sh ties $(TIES) $* $(whole)

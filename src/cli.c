@@ -236,6 +236,9 @@ static struct option_def *common_table(struct cli *c)
 			0, "seed", OPT_INT, &c->seed, "N", "seed of all random choices (default 1)", 0, 4294967295.0, .changes = 1};
 	if (c->common & CLI_DEVICE)
 		t[n++] = (struct option_def){0, "device", OPT_STRING, &c->device, "DEVICE", "auto, cpu, cuda or cuda:N (default auto)"};
+	if (c->common & CLI_DEVICE)
+		t[n++] = (struct option_def){0, "precision", OPT_CHOICE, &c->bf16, "float32|bf16",
+			"numbers that matrix products on a CPU multiply (default float32; bf16 needs AVX512-BF16)", .changes = 1};
 	if (c->common & CLI_THREADS)
 		t[n++] = (struct option_def){'@', "threads", OPT_INT, &c->threads, "N", "total number of threads (default 1)", 1, 1024};
 	t[n++] = (struct option_def){'q', "quiet", OPT_FLAG, &c->quiet, NULL, "print errors only"};
@@ -275,8 +278,8 @@ static _Noreturn void print_version(const char *name, const char *features)
 {
 	char kernels[128];
 	cpu_describe(kernels, sizeof kernels);
-	printf("%s %s (scstream %d.%d, zstd %s%s%s, %s)\n", name, CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR, ZSTD_versionString(),
-		features ? ", " : "", features ? features : "", kernels);
+	printf("%s %s (scstream %d.%d, zstd %s%s%s, %s%s)\n", name, CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR, ZSTD_versionString(),
+		features ? ", " : "", features ? features : "", kernels, cpu_bf16() ? ", bf16" : "");
 	exit(fflush(stdout) ? 1 : 0);
 }
 
@@ -318,6 +321,9 @@ static void set_environment(const struct cli *c)
 	char **arguments = spin || core ? process_arguments() : NULL;
 	if (arguments)
 		execv("/proc/self/exe", arguments);
+	struct error e;
+	if (blas_core_check(&e))
+		die("%s", e.msg);
 }
 
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* these need all addresses */

@@ -41,6 +41,7 @@ struct cli {
 	int raw, quiet, verbose;
 	long long threads, seed; /* defaults 1 and 1 */
 	const char *device;      /* --device as given, default "auto" */
+	int bf16;                /* --precision bf16 */
 	char **operand;          /* [noperand] */
 	int noperand;
 };

@@ -10,9 +10,11 @@ struct ops *cli_device(const struct cli *c)
 {
 	struct error e;
 	char name[256];
-	struct ops *o = device_open(c->device, (int)c->threads, name, sizeof name, &e);
+	struct ops *o = device_open(c->device, (int)c->threads, c->bf16, name, sizeof name, &e);
 	if (!o)
 		die("%s", e.msg);
+	if (given(&c->bf16) && strcmp(o->name, "cpu"))
+		die("--precision is for the CPU (--device cpu): a GPU computes in bfloat16, or in float with --device cuda,float");
 	if (c->verbose || strcmp(o->name, "cpu"))
 		info("device: %s", name);
 	return o;

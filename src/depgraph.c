@@ -167,6 +167,8 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 	if (!n)
 		warn("no edges among %u genes of %u cells; lower %s for a corpus this small", genes, sample.n,
 			pmi ? "--tau or --min-count" : "--min-overlap, --min-cells or --rho-min");
+	else
+		info("%zu edge%s among %u genes of %u cells", n, n == 1 ? "" : "s", genes, sample.n);
 	describe(h, &sample, genes, n);
 	graph_build(g, (uint32_t)h->vocab.n, edge, n);
 	free(edge);

@@ -174,6 +174,48 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_equal "$(value macro_f1 m.tsv)" "$(value macro_f1 n.tsv)"
 }
 
+@test "ctaprobe score: the predictions of ctaprobe cells have its scores: tiny embeddings, ties, other rare classes in training" {
+	# logits so near that float32 has ties, and classes whose frequencies differ in training and test
+	PYTHONPATH=$BATS_TEST_DIRNAME/../src:$BATS_TEST_DIRNAME/../python $PYTHON - <<-'P'
+		import numpy as np, scstream
+		r = np.random.default_rng(0)
+		def emb(path, counts):
+		    y = np.repeat(np.arange(4), counts)
+		    y = y[r.permutation(len(y))]
+		    x = ((r.normal(size=(len(y), 8)) + y[:, None]) * 1e-4).astype(np.float32)
+		    columns = [{"name": "cell", "type": "u64", "shape": "scalar"},
+		               {"name": "t", "type": "categorical", "shape": "scalar", "categories": ["k0", "k1", "k2", "k3"]},
+		               {"name": "x", "type": "f32", "shape": "fixed", "n": 8}]
+		    block = {"cell": np.arange(len(y), dtype=np.uint64), "t": y.astype(np.int32), "x": x}
+		    scstream.write(path, {"kind": "embedding", "columns": columns, "provenance": []}, [block])
+		emb("tiny1.emb", [150, 150, 60, 40])
+		emb("tiny2.emb", [40, 60, 150, 150])
+	P
+	same() {        # same OPTION...: the scores of cells and of score
+		ctaprobe cells -q -l t "$@" --predictions p.s -o m.tsv
+		ctaprobe score -q -l t p.s -o n.tsv
+		diff <(grep -E '^(accuracy|balanced_accuracy|macro_f1|weighted_f1|f1_rare|cells|train_cells|classes|f1|n|train_n|rare|confusion)[[:space:]:]' m.tsv) \
+			<(grep -vE '^(metric|unlabelled|unknown|unpredicted)' n.tsv)
+	}
+	same --train tiny1.emb --test tiny1.emb -C 0.001
+	same --train tiny1.emb --test tiny2.emb -C 0.001
+	same --train tiny1.emb --test tiny2.emb --nearest 2
+	same tiny1.emb
+	assert_equal "$(value rare:k3 n.tsv)" 1
+	assert_equal "$(scview -q -c predicted p.s | sort -u | tr '\n' ' ')" "k0 k1 predicted "
+	# part of the cells: the counts still are those of the training
+	scsample -q -n 50 p.s -o part.s
+	ctaprobe score -q -l t part.s -o n.tsv
+	assert_equal "$(value train_n:k3 n.tsv)" 40
+	# predictions of two probes, joined: no counts of training are true for all
+	ctaprobe cells -q -l t --train tiny2.emb --test tiny1.emb --predictions q.s -o m.tsv
+	scsample -q p.s q.s -o both.s
+	ctaprobe score -q -l t both.s -o n.tsv
+	assert_equal "$(value train_cells n.tsv)" ""
+	run -2 ctaprobe cells -l predicted tiny1.emb --predictions x.s
+	assert_line -n 0 "ctaprobe cells: --predictions writes a column 'predicted' of its own: give the labels another name"
+}
+
 @test "ctaprobe score: rare classes are those of the training cells, where these are given" {
 	ref predict p.s seed=3
 	scsample -q --where cell_type=type0 p.s -o rare.s
@@ -258,7 +300,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	near() {        # near K TRAIN [--no-standardize]
 		ctaprobe cells -q -l cell_type --nearest $1 $3 --train $2.emb --test te.emb --predictions p.s -o m.tsv
 		ctaprobe cells -l cell_type --nearest $1 $3 --train $2.emb --test te.emb -@ 3 | cmp - m.tsv
-		run ref nearest $2.emb te.emb p.s m.tsv k=$1 $([ -n "$3" ] || echo standardize=1)
+		run ref nearest $2.emb te.emb p.s m.tsv k=$1 "standardize=$([ -n "$3" ]; echo $?)"
 		assert_success
 	}
 	near 1 tr
@@ -321,8 +363,8 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	donors make one.emb donors=1 first=20
 	donors make same.emb what=constant
 	donors make inf.emb what=infinite
-	fails "one.emb: 1 group for 5 folds" --target age --group donor one.emb
-	fails "one.emb: training: 1 group for 5 folds" -l disease --group donor --search 5 --train one.emb --test dtr.emb
+	fails "one.emb: 1 group for 5 folds (without --group, single cells are assigned)" --target age --group donor one.emb
+	fails "one.emb: training: 1 group for 5 folds (without --group, single cells are assigned)" -l disease --group donor --search 5 --train one.emb --test dtr.emb
 	fails "--bootstrap: the 8 tested cells are all of one group: expected at least two groups" \
 		-l cell_type --group donor --bootstrap 10 --train dtr.emb --test one.emb
 	fails "same.emb: column 'age' is 7 in all 253 tested cells: there is nothing to predict" --target age same.emb
@@ -574,7 +616,7 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	ref make few.emb cells=4 what=twoclasses
 	fails "few.emb: 4 labelled cells for 5 folds" -l cell_type few.emb
 	fails "tr.emb: column 'barcode' has 400 classes for 400 cells: expected at least two cells for each class" -l barcode tr.emb
-	fails "tr.emb: 6 groups for 7 folds" -l cell_type --group donor --folds 7 tr.emb
+	fails "tr.emb: 6 groups for 7 folds (without --group, single cells are assigned)" -l cell_type --group donor --folds 7 tr.emb
 }
 
 @test "ctaprobe: embeddings that cannot be used" {
@@ -592,6 +634,14 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	assert_success
 	[[ $stderr == *"the probe did not converge in 3 iterations (largest gradient entry"* ]]
 	assert_line "converged	0"
+	# stopped before --max-iter: more iterations are no help
+	ref make large.emb what=large
+	run --separate-stderr ctaprobe cells -l cell_type --no-standardize --train large.emb --test large.emb
+	assert_line "converged	0"
+	assert_regex "$stderr" 'the probe stopped after [0-9]+ iterations: rounding hides whether a step is smaller \(.*\); leave out --no-standardize$'
+	refute_regex "$stderr" max-iter
+	run --separate-stderr ctaprobe cells -l cell_type --train large.emb --test large.emb
+	assert_line "converged	1"
 }
 
 @test "ctaprobe: damaged and cut input, a folder, a full disk, a dead upstream" {
@@ -626,18 +676,4 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	for o in $(grep -o -- '^ .*--[a-z][a-z-]*' help | grep -o -- '--[a-z-]*' | sort -u); do
 		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/ctaprobe.1" || fail "no $o in the manual page"
 	done
-}
-
-@test "ctaprobe: the examples of the manual page run on embeddings of a model" {
-	need_tool scsim rankenc maskgen sctrain scembed scsample
-	scsim -q --cells 200 --genes 100 --types 3 --rarest 0.2 -o sim.counts
-	rankenc -q --fit sim.counts -o sim.vocab
-	rankenc -q -m sim.vocab sim.counts -o sim.tok
-	maskgen -q -u --epochs 1 sim.tok | sctrain mlm -q -c tiny -o sim.model
-	scembed -q -M sim.model sim.tok -o sim.emb
-	awk '/^\.Bd -literal/ { p = 1; next } /^\.Ed/ { p = 0 } p' "$BATS_TEST_DIRNAME/../man/ctaprobe.1" >examples
-	run --separate-stderr bash -eu -o pipefail examples
-	assert_success
-	assert_line "folds	4"
-	scview --check test.pred
 }

@@ -22,6 +22,13 @@ edges() {
 		for (i = 1; i <= n; i++) print $1, v[i], r[i], o[i] }'
 }
 
+@test "depgraph: a line says how many edges there are" {
+	run -0 --separate-stderr depgraph s.tok -o said.graph
+	assert_equal "$stderr" "depgraph: note: $(depgraph --stats said.graph | awk '$1 == "edges" { print $2 }') edges among 292 genes of 1200 cells"
+	run -0 depgraph -q s.tok -o said.graph
+	assert_output ""
+}
+
 # same_as_reference NAME DEPGRAPH-OPTIONS -- REFERENCE-OPTIONS: edges equal, weights to 1e-5, both directions
 same_as_reference() {
 	local tok=$1 d=()

@@ -116,12 +116,14 @@ compare_tables() {
 		for r in points:
 		    seeds.setdefault((r["experiment"], r["method"]), []).append(float(r["R"]))
 		differences = read("reliance-differences")
-		check(differences, 0)
 		for r in differences:
-		    d = np.array(seeds[r["experiment"], r["method"]]) - seeds[r["experiment"], r["minus"]]
-		    close(r, "mean", d.mean(), 1e-4)
-		    close(r, "sd", d.std(ddof=1), 1e-4)
-		    assert int(r["seeds"]) == len(d)
+		    d = np.array(seeds[r["experiment"], r["arm"]]) - seeds[r["experiment"], r["reference"]]
+		    half = stats.t.ppf(0.975, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d))
+		    for column, want in ("difference", d.mean()), ("sd", d.std(ddof=1)), ("low", d.mean() - half), ("high", d.mean() + half):
+		        close(r, column, want, 1e-6)
+		    close(r, "p", stats.ttest_1samp(d, 0).pvalue, 1e-6)
+		for r, q in zip(differences, holm([float(r["p"]) for r in differences])):
+		    close(r, "p_corrected", q, 1e-6)
 		# means of the seeds are those of the printed tables, which were rounded to three digits
 		for r in read("reliance-summary"):
 		    if (r["experiment"], r["method"]) in seeds:
@@ -139,6 +141,13 @@ compare_tables() {
 		    close(r, "high", float(r["mean"]) + half, 1e-4)
 		    assert abs(2 * stats.t.sf(abs(float(r["mean"]) / (float(r["sd"]) / np.sqrt(5))), 4) / float(r["p"]) - 1) < 0.1, r # sd has two digits
 	END
+}
+
+@test "ctaprobe compare writes the table of differences in partner reliance" {
+	table=docs/experiments/tables/reliance
+	ctaprobe compare --value R --by method --within experiment --pair seed --compare 'CorrMask:random masks' \
+		--compare 'CorrMask, shuffled graph:random masks' --compare 'CorrMask:CorrMask, shuffled graph' $table-points.tsv > "$BATS_TEST_TMPDIR/got"
+	cmp "$BATS_TEST_TMPDIR/got" $table-differences.tsv
 }
 
 @test "the differences of the table are those of its scores, to rounding" {

@@ -129,10 +129,11 @@ setup() {
 	long="random random+10 random+25 random+50 random+r2mae random+dyn random+mdlm pmi pmi-rand corrmask corrmask+10 corrmask+25 corrmask+50 corrmask+r2mae corrmask+dyn corrmask+mdlm bernoulli corrmask-100 pmi+10 pmi+25"
 	for strategies in "random corrmask" "$long"; do
 		{
+			printf 'stage\tmetric\tcells\tarm\tn\tdropped\tmean\tsd\n'
 			for stage in finetune probe; do
-				for s in $strategies; do printf '%s\tmacro_f1\t%s\t%s\t3\t0.5\t0.01\n' $stage $s 300 $stage $s 900; done
+				for s in $strategies; do printf '%s\tmacro_f1\t%s\t%s\t3\t0\t0.5\t0.01\n' $stage 300 $s $stage 900 $s; done
 			done
-		} > points.tsv
+		} > summary.tsv
 		{
 			echo "classes cells class $(sed 's/corrmask//' <<< "$strategies")" | tr -s ' ' '\t'
 			for i in $(seq 70); do printf '%d\t5\tx\t0.1\t0.2\n' $i; done
@@ -195,13 +196,24 @@ setup() {
 			for (i = 1; i <= 100; i++) print i, 0.5, 0.5, x + 0.01 * (i % 2 ? 1 : -1) * (x < 0.62 ? 1 : 2) }' > dir/$1.probe.replicates
 		for c in "$long" µ; do printf 'f1:%s\t0.5\nn:%s\t%d\n' "$c" "$c" ${#c}; done >> dir/$1.probe.tsv
 	}
-	probe expression 0.9; probe pca 0.8; probe untrained-1 0.3; probe untrained-2 0.4
+	printf 'cells_out\t40\ncells_of_full_length\t31\n' > p/log/rankenc-train.report
+	printf 'edges\t15\n' > dir/log/depgraph-all-genes.report
+	printf 'token\tgene_id\tsymbol\tmedian\n0\t<pad>\t\tNA\n1\t<mask>\t\tNA\n2\tG2\t\t1\n3\tG3\t\t1\n4\tG4\t\t1\n' > p/vocab.tsv
+	scsim -q --cells 20 --genes 40 --modules 4 | rankenc -q --fit --min-cells 1 -o vocab -
+	scsim -q --cells 20 --genes 40 --modules 4 | rankenc -q -m vocab - | maskgen -q -o rel/hidden.masked -
+	probe expression 0.9; probe pca 0.8; probe read 0.7; probe untrained-1 0.3; probe untrained-2 0.4
 	probe random-1 0.60; probe random-2 0.64; probe corrmask-1 0.62; probe corrmask-2 0.61
-	report() { $P/demo-report.sh dir p pre rel "1 2" x.h5ad y 0 "tiny, 3 epochs"; }
+	report() { $P/demo-report.sh dir p pre rel "1 2" x.h5ad y 0 256 "tiny, 3 epochs"; }
 	run -0 report
 	assert_line "corrmask demo: x.h5ad, label y"
 	assert_line "cells: 40 to train, 20 held out"
 	assert_line "graph: 3 genes with neighbours, 7 edges"
+	assert_line "genes: networks read at most 256 of each cell, those of highest rank (MAXLEN), and 31 of 40 training cells have as many or more"
+	assert_line "note: with all genes of the cells the graph has 15 edges. CorrMask masks partners by the 7 that are left; a larger MAXLEN keeps more"
+	targets=$(scview -c target rel/hidden.masked | tail -n +2 | tr ' ' '\n' | grep . | sort -u | wc -l)
+	assert_line "R is over the genes that have partners in their cell: $targets of the 3 genes of the vocabulary"
+	assert_line --regexp '^expression, of the genes that networks read +0.7000 '
+	assert_line "On the genes that the networks read, log-normalised expression has 0.700."
 	assert_line --regexp '^scsample-test +2.25 +12 MB$'
 	assert_line --regexp '^network, random masks +6.050 +6.470 +\+0.420   \+0.400 \+0.440$'
 	assert_line --regexp '^network, CorrMask masks +6.050 +6.160 +\+0.110   \+0.100 \+0.120$'
@@ -218,12 +230,26 @@ setup() {
 	assert_line --regexp "^  class {58}cells +random +CorrMask$"
 	assert_line --regexp "^  $long {6}60 +0.5000 +0.5000$"
 	assert_line --regexp "^  µ {59} {7}1 +0.5000 +0.5000$"
+	printf 'edges\t14\n' > dir/log/depgraph-all-genes.report # not most of them
+	run -0 report
+	refute_output --partial "note: with all genes"
+	# a difference that rounds to 0 has no sign
+	probe corrmask-1 0.60; probe corrmask-2 0.6396
+	cp rel/random-1.hidden.cells rel/corrmask-1.hidden.cells
+	cp rel/random-2.hidden.cells rel/corrmask-2.hidden.cells
+	run -0 report
+	refute_output --partial -- -0.000
+	assert_line --partial "CorrMask - random +0.000 "
+	for k in 1:0.10 2:0.12; do
+		awk -v r=${k#*:} -v odd="$([ $k = 1:0.10 ]; echo $?)" 'BEGIN { OFS = "\t"; print "cell", "epoch", "masked", "loss", "correct"
+			for (c = 1; c <= 20; c++) print c, 0, 1, 5 + c / 10 + (r + (c % 2 == odd ? 0.05 : -0.05)), 0 }' > rel/corrmask-${k%:*}.hidden.cells
+	done
 	# gaps +.04 and +.01: a higher F1 in both seeds, but not by twice the error
 	probe corrmask-1 0.64; probe corrmask-2 0.65
 	run -0 report
 	assert_line "Not shown to differ: the macro F1 of cell types, CorrMask - random +0.025 ± 0.016."
 	# of one seed nothing is said to differ
-	run -0 $P/demo-report.sh dir p pre rel 1 x.h5ad y 0 "tiny, 3 epochs"
+	run -0 $P/demo-report.sh dir p pre rel 1 x.h5ad y 0 256 "tiny, 3 epochs"
 	assert_line --partial "Not shown to differ: the reliance on visible partners. R is 0.100, with random masks 0.400 "
 	assert_line --partial "Not shown to differ: the macro F1 of cell types, CorrMask - random +0.040 "
 	assert_line --partial "One seed: nothing can be said about other trainings"
@@ -234,6 +260,11 @@ setup() {
 	assert_line --regexp '^Differs: the macro F1 of cell types is higher with CorrMask \(\+0.350 ± 0.005\).$'
 	assert_line "Log-normalised expression (0.900) tells the cell types apart less well than the best of these networks (0.970; untrained 0.350)."
 	assert_line --regexp '^Not shown to differ: the reliance on visible partners. R is 0.260, with random masks 0.420 \(difference -0.160 ± 0.160\).$'
+	# the page has the tables and the sentences
+	assert_equal "$(sed -n 2p dir/2-types.table)" $'\tmacro F1\trarest F1\taccuracy\t95 % interval of macro F1, 7 groups drawn anew'
+	grep -q $'^network, CorrMask masks\t0.9700\t' dir/2-types.table
+	grep -q $'^network, CorrMask masks\t6.050\t6.310\t+0.260\t' dir/1-partners.table
+	grep -q '^Differs: the macro F1' dir/findings.txt
 	for t in svg png; do
 		$P/plot.sh demo dir $t > dir/demo.$t
 		assert_file_not_empty dir/demo.$t

@@ -9,11 +9,20 @@ in_sources() {
 	make -s -C "$BATS_TEST_DIRNAME/.." -o all BIN="$bin" "$@"
 }
 
+# broken_links FOLDER: "FILE: LINK" for links in Markdown to files that are not there
+broken_links() {
+	local file link
+	grep -roP '\]\(\K[^)#]+(?=[)#])' --include='*.md' "$1" | grep -v ':[a-z]*://' | while IFS=: read -r file link; do
+		[ -e "$(dirname "$file")/$link" ] || echo "${file#"$1"/}: $link"
+	done
+}
+
 @test "make install and uninstall: tools, pages, pipelines and docs, under any PREFIX and DESTDIR" {
 	cd "$BATS_TEST_TMPDIR"
 	for prefix in "$PWD/a+b/ö" \~/plain; do
 		HOME=$PWD in_sources install PREFIX="$prefix" DESTDIR=
 		dir=${prefix/'~'/$PWD}
+		# shellcheck disable=SC2046   # words
 		for t in corrmask $(sed -n 's/^TOOL(\([a-z0-9]*\),.*/\1/p' "$BATS_TEST_DIRNAME/../src/tools.def"); do
 			run -0 "$dir/bin/$t" --version
 			assert_file_exist "$dir/share/man/man1/$t.1"
@@ -27,6 +36,7 @@ in_sources() {
 		assert_file_exist "$dir/share/corrmask/pipelines/demo.mk"
 		assert_file_exist "$dir/share/corrmask/data/catalog.tsv"
 		assert_file_exist "$dir/share/doc/corrmask/README.md"
+		assert_equal "$(comm -23 <(broken_links "$dir/share/doc/corrmask" | sort) <(broken_links "$BATS_TEST_DIRNAME/.." | sort))" ""
 		PYTHONPATH="$dir/bin" PYTHONDONTWRITEBYTECODE=1 $PYTHON -c 'import scstream'
 		HOME=$PWD in_sources uninstall PREFIX="$prefix" DESTDIR=
 		assert_equal "$(find "$dir" ! -type d)" ""

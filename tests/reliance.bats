@@ -184,19 +184,6 @@ setup() {
 	assert_output ""
 }
 
-@test "reference.awk: the frequency table and the table of neighbours' medians equal Python's; where equal counts are sorted, medians tell much" {
-	scsim -q --cells 500 --genes 200 --depth 150 --seed 2 -o t.counts            # most counts are 1
-	rankenc -q --fit t.counts -o t.vocab
-	rankenc -q -m t.vocab t.counts -o t.tok
-	maskgen -q --seed 3 t.tok -o test.masked
-	BIN=$BIN $P/reference.sh t.tok 1 test.masked > got
-	maskgen -q --strategy none -u t.tok | scview -c input - > train.tsv
-	scview -c input,position,target test.masked > test.tsv
-	scview --vocab t.tok > t.tsv
-	run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/lookup.py" t.tsv train.tsv test.tsv
-	awk -v want="$output" 'NR == 2 { split(want, w, " "); exit !($1 == "test" && ($2 - w[1]) ^ 2 < 1e-8 && ($3 - w[2]) ^ 2 < 1e-8 && w[2] < w[1] - 0.3) }' got
-}
-
 # make_losses DIR: tables of random losses for 2 strategies, 3 seeds and 40 cells
 make_losses() {
 	$PYTHON - "$1" <<-'END'

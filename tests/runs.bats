@@ -61,8 +61,15 @@ latest() { readlink "results/$1/latest"; }
 	done > folders
 	touch -d 2020-01-01 plain.h5ad
 	folder DATA=plain.h5ad SEED=1 >> folders
+	# another content of the same size and time, as cp -p and rsync -t leave it
+	tr 'a-z' 'b-za' < plain.h5ad > twin.h5ad
+	touch -d 2020-01-01 twin.h5ad
+	cp -p twin.h5ad plain.h5ad
+	folder DATA=plain.h5ad SEED=1 >> folders
+	touch -d '2020-01-01 00:00:00.5' plain.h5ad
+	folder DATA=plain.h5ad SEED=1 >> folders
 	echo "$was" >> folders
-	assert_equal "$(sort -u folders | wc -l)" 5
+	assert_equal "$(sort -u folders | wc -l)" 7
 	# names that make and the shell leave alone
 	run -0 folder "DATA=my heart's \$x.h5ad" SEED=1
 	assert_output --regexp '^results/demo/my_heart_s__x-[0-9a-f]{8}$'
@@ -202,4 +209,37 @@ latest() { readlink "results/$1/latest"; }
 	variables -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" >installed
 	variables -C "$BATS_TEST_DIRNAME/.." CUDA=0 | diff - installed
 	grep -q '^    CELLS=3000 ' installed
+}
+
+@test "runs: two makes in one folder of results: the second waits, says for whom, and finds the results of the first" {
+	pipelines table8 TOKENS=c.tok RESULTS=alone >/dev/null 2>&1
+	for try in 1 2 3; do
+		rm -rf both
+		pipelines table8 TOKENS=c.tok RESULTS=both >one 2>&1 &
+		one=$!
+		sleep "0.$try"
+		pipelines table8 TOKENS=c.tok RESULTS=both >two 2>&1 &
+		two=$!
+		wait "$one" || { cat one; return 1; }
+		wait "$two" || { cat two; return 1; }
+		run cat one two
+		assert_line --regexp '^both: waiting for make [0-9]+, which works in this folder since 20'
+		cmp alone/audit/latest/table8.txt both/audit/latest/table8.txt
+	done
+	# the lock of a make that was killed is free
+	sed -i 's/^[0-9]* \([^ ]*\) [0-9]*/1 \1 12345/' both/.lock
+	run -0 pipelines table8 TOKENS=c.tok RESULTS=both
+	refute_output --partial waiting
+	# that of another machine is said, not waited for
+	sed -i 's/^\([0-9]*\) [^ ]*/\1 elsewhere/' both/.lock
+	run -0 pipelines table8 TOKENS=c.tok RESULTS=both
+	assert_output --regexp "both: make [0-9]+ on elsewhere took this folder at 20"
+}
+
+@test "stage.sh: a stage that fails with an empty log says so, as on a full disk" {
+	run -1 "$BATS_TEST_DIRNAME/../pipelines/stage.sh" logs quiet false
+	assert_line --regexp '^quiet: failed, and its messages are not in logs/quiet.log: is the disk full \([0-9.]+[KMGTP]? free\)\?$'
+	run -1 "$BATS_TEST_DIRNAME/../pipelines/stage.sh" logs loud bash -c 'echo why >&2; exit 3'
+	assert_line why
+	refute_output --partial "disk"
 }

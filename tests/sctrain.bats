@@ -472,12 +472,3 @@ wait_for_step() {
 		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/sctrain.1" || fail "no $o in the manual page"
 	done
 }
-
-@test "sctrain: the examples of the manual page run" {
-	mkdir -p man
-	cp cells.tok man
-	cp sim.counts man/cells.counts
-	awk '/^\.Bd -literal/ { p = 1; next } /^\.Ed/ { p = 0 } p' "$BATS_TEST_DIRNAME/../man/sctrain.1" >examples
-	(cd man && bash -euo pipefail ../examples)
-	assert_exist man/more.model/model.safetensors
-}

@@ -157,6 +157,31 @@ b = anndata.read_h5ad("piped.h5ad")
 assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 }
 
+@test "scview -O h5ad: counts above 2^24 are exact, and the largest count comes back" {
+	$PYTHON -W ignore - <<-'P'
+		import anndata as ad, numpy as np, scipy.sparse as sp
+		r = np.random.default_rng(0)
+		x = r.integers(0, 3, (6000, 40)).astype(np.int64)
+		x[5500, 3:9] = [16777216, 16777217, 33554434, 2147483646, 2147483647, 16777219]
+		for name, counts in ("large", x), ("small", np.where(x > 16777216, 16777216, x)):
+		    a = ad.AnnData(sp.csr_matrix(x.shape, dtype=np.float64))
+		    a.X = sp.csr_matrix(counts.astype(np.float64))
+		    a.write_h5ad(name + ".h5ad")
+	P
+	for f in large small; do
+		h5tok -q $f.h5ad -o $f.counts
+		scview -q -O h5ad $f.counts -o $f.back.h5ad
+	done
+	run -0 $PYTHON -W ignore -c 'if 1:
+		import anndata as ad
+		for f, t in ("large", "float64"), ("small", "float32"):
+			a, b = ad.read_h5ad(f + ".h5ad"), ad.read_h5ad(f + ".back.h5ad")
+			assert (a.X.toarray() == b.X.toarray()).all(), f
+			assert b.X.data.dtype == t, (f, b.X.data.dtype)
+	'
+	h5tok -q large.back.h5ad | scview - | tail -n +2 | cmp - <(scview large.counts | tail -n +2)
+}
+
 @test "scview -O h5ad: the obs columns are those of the file h5tok read" {
 	need original/placenta_cellxgene_220cells_anndata0.8.h5ad
 	need_tool h5tok

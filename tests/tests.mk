@@ -5,7 +5,7 @@
 export GOMP_SPINCOUNT ?= 2000
 
 JOBS ?= $(shell nproc)
-UNIT := $(patsubst tests/unit/test_%.c,unit-%,$(wildcard tests/unit/test_*.c)) unit-ops_lowered $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated)
+UNIT := $(patsubst tests/unit/test_%.c,unit-%,$(wildcard tests/unit/test_*.c)) unit-ops_lowered unit-ops_bf16 $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated)
 BATS := $(patsubst tests/%.bats,bats-%,$(wildcard tests/*.bats))
 SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' tests/*.bats))
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -91,6 +91,14 @@ $(B)/unit/test_ops_lowered: $(LOWERED) $(B)/libcorrmask.a
 	@mkdir -p $(@D)
 	$(call link,-lcmocka)
 
+# The same tests for products in bfloat16, skipped on a processor without them.
+$(B)/bf16/test_ops.o: tests/unit/test_ops.c $(B)/flags | $(B)/packages
+	@mkdir -p $(@D)
+	$(call run,CC,$< for bfloat16) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -DPRODUCTS_BF16 -Dops_cpu_new=ops_cpu_new_bf16 -MMD -MP -c $< -o $@
+$(B)/unit/test_ops_bf16: $(B)/bf16/test_ops.o $(B)/libcorrmask.a
+	@mkdir -p $(@D)
+	$(call link,-lcmocka)
+
 $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libcorrmask.a
 	@mkdir -p $(@D)
 	$(link)
@@ -135,10 +143,10 @@ $(FUZZ:%=run-%): run-%: $(B)/fuzz/%
 # ---- Linters ----
 
 C_FILES  := $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/*.cu cuda/*.cuh tests/*/*.[ch] tests/cuda/*.cc)
-LINT := lint-format lint-c lint-shell lint-man check-layers
+LINT := lint-format lint-c lint-shell lint-man check-layers check-names
 .PHONY: lint $(LINT)
 
-lint: $(LINT) ## clang-format, cppcheck, shellcheck, mandoc, check-layers
+lint: $(LINT) ## clang-format, cppcheck, shellcheck, mandoc, check-layers, check-names
 
 lint-format: ## clang-format 14 (skipped with other versions, which format otherwise)
 	@case $$(clang-format --version) in \
@@ -167,3 +175,7 @@ lint-man: ## mandoc's checks of the manual pages
 
 check-layers: ## no include points to a higher layer
 	@awk -f tests/check_layers.awk $(wildcard lib/*/*.[ch] cuda/*)
+
+check-names: NAMES = $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch])
+check-names: ## no file but its own and a table names a head, an architecture or an objective
+	@awk -f tests/check_names.awk pass=1 $(NAMES) pass=2 $(NAMES)

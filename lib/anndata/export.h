@@ -3,7 +3,7 @@
  * Written as anndata 0.8 and later do [https://anndata.readthedocs.io/en/stable/fileformat-prose.html]: every element has
  * encoding-type and encoding-version. Memory is bounded by one block: datasets are extended block by block.
  *
- *     X       counts: csr_matrix, float32 (scanpy's usual type); embedding: x; prediction: logit
+ *     X       counts: csr_matrix, float32 (scanpy's usual type), or float64 if float32 rounds a count; embedding: x; prediction: logit
  *     obs     index: barcode (else the cell number); the scalar columns in order. str -> string-array, categorical ->
  *             categorical (codes int32, -1 missing), u8 -> boolean; with a companion NAME.missing integers become
  *             nullable-integer, u8 nullable-boolean, and text that is missing is empty

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #define VARIABLE "OPENBLAS_CORETYPE"
+#define PORTABLE "Haswell" /* the kernels for AVX2 that every OpenBLAS has */
 
 /* Kernels by their vectors: 1 SSE or AVX, 2 AVX2 and FMA, 3 AVX-512, 0 not known. Excavator is what its own processors are given. */
 static int core_level(const char *core)
@@ -77,6 +78,10 @@ static const char *look(const char **better)
 	*better = NULL;
 	if (core && config && strstr(config, "DYNAMIC_ARCH")) {
 		cpu_features(&cpu);
+		if (cpu_portable()) {
+			*better = strcasecmp(core, PORTABLE) ? PORTABLE : NULL;
+			return core;
+		}
 		*better = blas_core_better(core, &cpu);
 	}
 	return core;
@@ -88,6 +93,16 @@ int blas_core_set(void)
 	if (getenv(VARIABLE))
 		return 0;
 	return look(&better) && better && !setenv(VARIABLE, better, 1);
+}
+
+int blas_core_check(struct error *e)
+{
+	const char *better, *core = look(&better), *set = getenv(VARIABLE);
+	if (!core || !cpu_portable() || !strcasecmp(core, PORTABLE) || (better && !set))
+		return 0;
+	if (set && strcasecmp(set, PORTABLE))
+		return error_set(e, "CORRMASK_CPU=portable is " VARIABLE "=" PORTABLE ", but it is %s here: unset it", set);
+	return error_set(e, "CORRMASK_CPU=portable: OpenBLAS has the kernels %s, and cannot take those for " PORTABLE, core);
 }
 
 static void describe_blas(char *text, size_t n)

@@ -5,6 +5,7 @@
 struct ops *ops_cpu_base(int threads);
 struct ops *ops_cpu_avx2(int threads);
 struct ops *ops_cpu_avx512(int threads);
+struct ops *ops_cpu_avx512_bf16(int threads);
 
 struct ops *ops_cpu_new(int threads)
 {
@@ -18,4 +19,13 @@ struct ops *ops_cpu_new(int threads)
 #endif
 #endif
 	return ops_cpu_base(threads);
+}
+
+struct ops *ops_cpu_new_bf16(int threads)
+{
+#ifdef __x86_64__
+	if (cpu_bf16() && sizeof(real) == sizeof(float))
+		return ops_cpu_avx512_bf16(threads);
+#endif
+	return NULL;
 }

@@ -103,7 +103,7 @@ static struct ops *open_cuda(int index, int fp32, char *what, size_t n, struct e
 	return o;
 }
 
-struct ops *device_open(const char *spec, int threads, char *what, size_t n, struct error *e)
+struct ops *device_open(const char *spec, int threads, int bf16, char *what, size_t n, struct error *e)
 {
 	int cuda, index, fp32;
 	struct error why = {""};
@@ -120,11 +120,18 @@ struct ops *device_open(const char *spec, int threads, char *what, size_t n, str
 	}
 	if (blas_start(threads, e))
 		return NULL;
-	char kernels[128];
-	cpu_describe(kernels, sizeof kernels);
+	struct ops *o = bf16 ? ops_cpu_new_bf16(threads) : ops_cpu_new(threads);
+	if (!o) {
+		error_set(e, "--precision bf16: this processor has no AVX512-BF16%s; use --precision float32",
+			getenv("CORRMASK_CPU") ? ", or CORRMASK_CPU excludes it" : "");
+		return NULL;
+	}
+	char kernels[128] = CPU_DESCRIBE_BF16;
+	if (!bf16)
+		cpu_describe(kernels, sizeof kernels);
 	snprintf(what, n, "cpu, %d thread%s, %s%s%s%s", threads, threads == 1 ? "" : "s", kernels, cuda ? " (no CUDA: " : "", why.msg,
 		cuda ? ")" : "");
-	return ops_cpu_new(threads);
+	return o;
 }
 
 void device_report(struct ops *o, double padding, char *text, size_t n)

@@ -15,13 +15,15 @@
  *           cuda[:N][,float]    CUDA device N (0), activations in bf16, or in float with plain float products
  *           auto[:N][,float]    cuda where its library loads and device N (0) answers, else cpu
  * threads   of the CPU backend, >= 1
- * what      out [n]: what was taken, for the user: "cpu, 8 threads, OpenBLAS 0.3.21 Zen, avx2" or "NVIDIA H100 80GB HBM3 (sm_90, 79 GiB),
+ * bf16      the CPU's matrix products in bfloat16; a GPU does not look at it
+ * what      out [n]: what was taken, for the user: "cpu, 8 threads, OpenBLAS 0.3.21 Zen, avx2", with bf16
+ *           "cpu, 8 threads, avx512_bf16", or "NVIDIA H100 80GB HBM3 (sm_90, 79 GiB),
  *           bf16"; with auto on the CPU also why: "cpu, 8 threads, OpenBLAS 0.3.21 Zen, avx2 (no CUDA: no NVIDIA driver)"
  * NULL with e set: the spec is malformed, or the GPU asked for cannot be had: no library, no driver, no such device, a card older
- * than sm_80. The library is looked for beside the program, in ../lib/corrmask, then where the loader looks. Free the
+ * than sm_80; or bf16 on a CPU without AVX512-BF16. The library is looked for beside the program, in ../lib/corrmask, then where the loader looks. Free the
  * result by its destroy().
  */
-struct ops *device_open(const char *spec, int threads, char *what, size_t n, struct error *e);
+struct ops *device_open(const char *spec, int threads, int bf16, char *what, size_t n, struct error *e);
 
 /*
  * What a GPU has to say at the end of the work: ", GPU idle 0.4 %, padding 1.2 %" and its remarks (ops.h), for a report to people; "" for

@@ -124,7 +124,7 @@ struct adamw_args {
 
 enum {
 	OPS_MARKS = 4,
-	OPS_KEY = 12,
+	OPS_KEY = 24,
 };
 
 struct ops {
@@ -307,5 +307,7 @@ struct ops {
 
 /* The CPU backend. threads >= 1 is the number of OpenMP threads it runs on. Freed by o->destroy(o). */
 struct ops *ops_cpu_new(int threads);
+/* The same with matrix products of bfloat16 numbers, summed in float. NULL: the processor has no AVX512-BF16, or CORRMASK_CPU excludes it. */
+struct ops *ops_cpu_new_bf16(int threads);
 
 #endif

@@ -10,6 +10,7 @@
  * This file has memory, elementwise ops, pooling and the optimiser; ops_cpu_*.c have the other ops.
  */
 #include "nn/ops_cpu.h"
+#include "nn/ops_cpu_bf16.h"
 
 #include <assert.h>
 #include <math.h>
@@ -89,7 +90,7 @@ static void cpu_params_changed(struct ops *o, const real *p, size_t n)
 {
 }
 
-static void cpu_destroy(struct ops *o)
+void cpu_destroy(struct ops *o)
 {
 	struct cpu *c = (struct cpu *)o;
 	for (int i = 0; i < c->threads; i++)
@@ -195,7 +196,7 @@ static void cpu_sumsq(struct ops *o, double *sum, const real *g, size_t n)
 		*sum += part[k];
 }
 
-static void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, size_t n, const double *norm2, const struct adamw_args *a)
+void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, size_t n, const double *norm2, const struct adamw_args *a)
 {
 	struct cpu *c = (struct cpu *)o;
 	double norm = sqrt(*norm2) * fabs(a->gscale), coef = a->max_norm > 0 ? a->max_norm / (norm + 1e-6) : 1;
@@ -288,5 +289,8 @@ struct ops *ops_cpu_base(int threads)
 		.sumsq = cpu_sumsq,
 		.adamw = cpu_adamw,
 	};
+#ifdef USE_BF16
+	ops_cpu_bf16(c);
+#endif
 	return &c->o;
 }

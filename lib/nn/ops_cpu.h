@@ -34,6 +34,9 @@ struct cpu {
 	size_t own_cap;
 	real *shared; /* scratch that outlives a chunk: partial sums */
 	size_t shared_cap;
+	struct packed *packed; /* [npacked] weights in bfloat16 (ops_cpu_bf16.c) */
+	size_t npacked;
+	uint64_t age; /* how often parameters changed */
 };
 
 #define PARALLEL_FOR _Pragma("omp parallel for schedule(dynamic) num_threads(c->threads)")
@@ -126,6 +129,8 @@ size_t cpu_keep_bytes(const struct ops *o, size_t B, size_t T, size_t longest, s
 void cpu_attention(struct ops *o, void *y, real *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
 void cpu_attention_back(struct ops *o, void *dqkv, const void *dy, const void *y, const real *lse, const void *qkv, const struct seq *s,
 	size_t C, size_t NH, const struct dropout *d);
+void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, size_t n, const double *norm2, const struct adamw_args *a);
+void cpu_destroy(struct ops *o);
 void cpu_bag(struct ops *o, void *y, const real *W, const struct seq *s, const real *value, size_t B, size_t C, int add);
 void cpu_bag_back(struct ops *o, real *dW, const void *dy, const struct seq *s, const real *value, size_t V, size_t C);
 void cpu_batch_norm(struct ops *o, void *y, real *stat, const void *x, const real *gamma, const real *beta, real *run_mean, real *run_var,

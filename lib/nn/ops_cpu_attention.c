@@ -10,50 +10,9 @@
 
 static_assert(QTILE % MR == 0 && KTILE % NR == 0 && KTILE % STEP == 0 && STEP % 8 == 0, "tiles are whole blocks");
 
-/* Dropout of one (cell, head). The forward stores its decisions for the backward where there is memory for them. */
-struct decisions {
-	const struct dropout *d;
-	uint32_t head, key;
-	uint8_t *stored; /* the bits of query 0; NULL: not stored */
-	size_t stride;   /* bytes from one query to the next */
-};
-
-static size_t keep_stride(size_t longest)
-{
-	return round_up(longest, 64) / 8;
-}
-
-/* Token t0 is the first of the cell. */
-static struct decisions decisions_of(const struct dropout *d, size_t t0, size_t NH, size_t head, uint32_t key)
-{
-	struct decisions w = {.d = drop_on(d) ? d : NULL, .head = (uint32_t)head, .key = key};
-	if (w.d && d->keep) {
-		w.stride = NH * keep_stride(d->longest);
-		w.stored = (uint8_t *)d->keep + t0 * w.stride + head * keep_stride(d->longest);
-	}
-	return w;
-}
-
 size_t cpu_keep_bytes(const struct ops *o, size_t B, size_t T, size_t longest, size_t C, size_t NH)
 {
 	return T * NH * keep_stride(longest);
-}
-
-/* The bits of query i for n keys from j0, in row; NULL: all are kept. */
-static const uint8_t *decide(const struct decisions *w, size_t i, size_t j0, size_t n, uint8_t *row)
-{
-	if (!w->d)
-		return NULL;
-	keep_bits(row, j0, n, w->d, w->head, (uint32_t)i, w->key);
-	if (w->stored)
-		memcpy(w->stored + i * w->stride + j0 / 8, row, round_up(n, STEP) / 8);
-	return row;
-}
-
-/* The same in the backward. */
-static const uint8_t *recall(const struct decisions *w, size_t i, size_t j0, size_t n, uint8_t *row)
-{
-	return w->stored ? w->stored + i * w->stride + j0 / 8 : decide(w, i, j0, n, row);
 }
 
 /* A row of scores is padded with -inf to a multiple of STEP. The exponentials of the padding are 0 in effect. */

@@ -3,8 +3,10 @@
 #include "base/clock.h"
 #include "base/digest.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void ranks_init(struct ranks *r, struct comm *comm)
 {
@@ -91,6 +93,16 @@ static void finish_buffers(struct ranks *r, struct model *m)
 		r->buffers[i - from] = r->sum[i] / (float)r->size;
 	if (from < to)
 		model_write_buffers(m, r->buffers);
+}
+
+int ranks_sum(struct ranks *r, double *x, size_t n, struct error *e)
+{
+	double own[HEADS_MAX];
+	assert(n <= HEADS_MAX);
+	if (!r->comm)
+		return 0;
+	memcpy(own, x, n * sizeof *x);
+	return comm_start_total(r->comm, x, own, n, e) || comm_wait(r->comm, e) ? -1 : 0;
 }
 
 int ranks_begin(struct ranks *r, struct model *m, const struct totals *own, enum fault fault, int signal, struct error *e)

@@ -81,8 +81,9 @@ void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *ro
 	}
 	size_t k = close_gaps(y, n), groups = d->group ? close_gaps(g, n) : n;
 	if (groups < nfold)
-		die("%s: %s%s%zu %s%s for %zu folds", stream_name(d->s), what, *what ? ": " : "", groups,
-			d->group ? "group" : "labelled cell", groups == 1 ? "" : "s", nfold);
+		die("%s: %s%s%zu %s%s for %zu folds%s", stream_name(d->s), what, *what ? ": " : "", groups,
+			d->group ? "group" : "labelled cell", groups == 1 ? "" : "s", nfold,
+			d->group ? " (without --group, single cells are assigned)" : "");
 	if (d->group)
 		folds_grouped(fold, y, g, n, k, groups, nfold, seed);
 	else
@@ -170,21 +171,36 @@ static void cross_validate(struct result *r, const struct embeddings *d, const s
 
 /* ---- output ---- */
 
-/* The header of the tested stream with predictions instead of vectors. */
-static void predictions_header(struct header *h, const struct header *from, const struct classes *c, const uint32_t *fold)
+/* The columns that predictions have anew. */
+static const char *const made[] = {"logit", "predicted", "expected", "fold", NULL};
+
+static int is_made(const char *column)
 {
-	static const char *const replaced[] = {"x", "logit", "expected", "fold"};
+	size_t i = 0;
+	while (made[i] && strcmp(made[i], column) != 0)
+		i++;
+	return made[i] != NULL;
+}
+
+/* The header of the tested stream with predictions instead of vectors. */
+static void predictions_header(
+	struct header *h, const struct header *from, const struct result *r, const struct classes *c, const uint32_t *fold)
+{
 	header_copy(h, from);
-	for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
-		header_drop(h, replaced[i]);
+	header_drop(h, "x");
+	for (size_t i = 0; made[i]; i++)
+		header_drop(h, made[i]);
 	free(h->kind);
 	h->kind = xstrdup("prediction");
 	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "labels");
+	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, HEADER_TRAIN_N);
 	if (cells_set.target) {
 		header_add(h, "expected", F64);
 	} else {
 		header_add_fixed(h, "logit", F32, (uint32_t)c->n);
+		header_add_categorical(h, "predicted", c->name, c->n);
 		cJSON_AddItemToObject(h->extra, "labels", cJSON_CreateStringArray((const char *const *)c->name, (int)c->n));
+		cJSON_AddItemToObject(h->extra, HEADER_TRAIN_N, report_counts(r->frequency, c->n));
 	}
 	if (fold)
 		header_add(h, "fold", U32);
@@ -195,12 +211,15 @@ static void predictions_header(struct header *h, const struct header *from, cons
 static void fill_predictions(struct block *b, const struct result *r, const uint32_t *fold, size_t at, size_t n)
 {
 	const struct header *h = b->header;
-	int logit = header_find(h, "logit"), expected = header_find(h, "expected"), in = header_find(h, "fold");
+	int logit = header_find(h, "logit"), predicted = header_find(h, "predicted"), expected = header_find(h, "expected");
+	int in = header_find(h, "fold");
 	for (size_t i = 0; i < n; i++) {
 		if (fold)
 			((uint32_t *)b->col[in].data)[i] = fold[at + i] + 1;
 		if (!r->k)
 			((double *)b->col[expected].data)[i] = r->expected[at + i];
+		else
+			((uint32_t *)b->col[predicted].data)[i] = r->predicted[at + i];
 		for (size_t c = 0; c < r->k; c++)
 			((float *)b->col[logit].data)[i * r->k + c] = (float)r->logit[(at + i) * r->k + c];
 	}
@@ -210,14 +229,14 @@ static void write_predictions(const struct embeddings *d, const struct result *r
 {
 	struct header h;
 	struct block in = {0}, out = {0};
-	predictions_header(&h, stream_header(d->s), c, fold);
+	predictions_header(&h, stream_header(d->s), r, c, fold);
 	struct stream *to = stream_create(predictions_path, &h, 0, &e);
 	if (!to)
 		die("%s", e.msg);
 	int *map = xmalloc(h.ncol * sizeof *map);
 	header_map(stream_header(to), stream_header(d->s), map);
 	for (size_t i = 0; i < h.ncol; i++) /* a new column may have the name and type of one that was there */
-		if (!strcmp(h.col[i].name, "logit") || !strcmp(h.col[i].name, "expected") || !strcmp(h.col[i].name, "fold"))
+		if (is_made(h.col[i].name))
 			map[i] = -1;
 	uint32_t *row = xmalloc(d->n * sizeof *row);
 	size_t at = 0, first = 0;
@@ -288,6 +307,8 @@ static void check_options(void)
 	if (cells_cli.noperand > 1)
 		usage_error("one stream of embeddings at a time; join several with scsample");
 	struct settings *o = &cells_set;
+	if (predictions_path && is_made(o->label ? o->label : o->target))
+		usage_error("--predictions writes a column '%s' of its own: give the labels another name", o->label ? o->label : o->target);
 	if (test_path)
 		refuse("is for cross-validation: it excludes --test", &o->nfold);
 	if (o->target)

@@ -197,7 +197,12 @@ void classes_fit(struct result *r, const struct split *s, const struct classes *
 	struct fitted f;
 	double inverse_penalty = cells_set.search ? search(r, s, c) : cells_set.inverse_penalty;
 	fit(&f, s->from, s->train, s->n, inverse_penalty, NULL, c, s->what);
-	if (!f.p.converged)
+	if (!f.p.converged && f.p.iterations < cells_set.max_iter)
+		warn("%s: the probe stopped after %d iteration%s: rounding hides whether a step is smaller (largest gradient entry %.3g, --tol "
+		     "%g); %s",
+			s->what, f.p.iterations, f.p.iterations == 1 ? "" : "s", f.p.gradient, cells_set.tol,
+			cells_set.as_given ? "leave out --no-standardize" : "lower --inverse-penalty, or raise --tol");
+	else if (!f.p.converged)
 		warn("%s: the probe did not converge in %d iterations (largest gradient entry %.3g, --tol %g); raise --max-iter%s", s->what,
 			f.p.iterations, f.p.gradient, cells_set.tol, inverse_penalty > 1 ? " or lower --inverse-penalty" : "");
 	grow(r->penalty, r->penalty_cap, r->fits + 1);

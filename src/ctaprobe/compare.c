@@ -322,7 +322,7 @@ static void compare_all(struct study *s)
 		}
 	}
 	if (!s->rows)
-		die("no two arms that are to be compared have values in one group (--within %s)", within_text ? within_text : pool_text);
+		warn("no two arms that are to be compared have values in one group (--within %s)", within_text ? within_text : pool_text ? pool_text : "");
 }
 
 /* ---- families and pools ---- */
@@ -529,8 +529,8 @@ static void write_rows(const struct study *s)
 		cJSON_AddItemToArray(list, row_object(s, &s->row[i]));
 	if (json)
 		report_write(&compare_cli, all, 1);
-	else
-		report_rows(&compare_cli, all, list);
+	else /* a row without values: the names of the columns */
+		report_rows(&compare_cli, all, row_object(s, &(struct row){.corrected = NAN}), list);
 }
 
 int compare_main(int argc, char **argv)

@@ -9,6 +9,7 @@ static const struct cli_command commands[] = {
 	{"effective-rank", effective_rank_main, &effective_rank_cli, NULL},
 	{"leaderboard", leaderboard_main, &leaderboard_cli, NULL},
 	{"compare", compare_main, &compare_cli, NULL},
+	{"reference", reference_main, &reference_cli, NULL},
 	{"map", map_main, &map_cli, NULL},
 	{0},
 };

@@ -16,8 +16,10 @@ int reconstruction_main(int argc, char **argv);
 int effective_rank_main(int argc, char **argv);
 int leaderboard_main(int argc, char **argv);
 int compare_main(int argc, char **argv);
+int reference_main(int argc, char **argv);
 int map_main(int argc, char **argv);
-extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective_rank_cli, leaderboard_cli, compare_cli, map_cli;
+extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective_rank_cli, leaderboard_cli, compare_cli, reference_cli,
+	map_cli;
 
 /* The cells of one stream of embeddings that have a label and a target. */
 struct embeddings {
@@ -64,9 +66,9 @@ void report_confusion(cJSON *j, const struct metrics *m);
  */
 void report_write(const struct cli *c, cJSON *j, int json);
 
-/* Write a table with a line for each object of `rows`, a list in j, which is freed. All have the same keys: the names of the columns. A number that
- * is not known is NA. */
-void report_rows(const struct cli *c, cJSON *j, const cJSON *rows);
+/* Write a table with a line for each object of `rows`, a list in j. All have the keys of `columns`. A number that is not known is NA. j and columns are
+ * freed. */
+void report_rows(const struct cli *c, cJSON *j, cJSON *columns, const cJSON *rows);
 
 /* Write text (freed here) to a file that appears only when it is complete. */
 void write_text(const char *path, char *text);

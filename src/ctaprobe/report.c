@@ -232,13 +232,13 @@ void report_write(const struct cli *c, cJSON *j, int json)
 	write_text(c->output, text);
 }
 
-void report_rows(const struct cli *c, cJSON *j, const cJSON *rows)
+void report_rows(const struct cli *c, cJSON *j, cJSON *columns, const cJSON *rows)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *f = xmemopen(&text, &size);
 	const cJSON *row, *item;
-	cJSON_ArrayForEach(item, rows->child)
+	cJSON_ArrayForEach(item, columns)
 	{
 		put_name(f, item->string);
 		fputc(item->next ? '\t' : '\n', f);
@@ -255,6 +255,7 @@ void report_rows(const struct cli *c, cJSON *j, const cJSON *rows)
 		}
 	}
 	xmemclose(f, &text);
+	cJSON_Delete(columns);
 	cJSON_Delete(j);
 	write_text(c->output, text);
 }

@@ -1,6 +1,7 @@
-/* ctaprobe score: compare predictions of cells, the class of the largest logit, with a column of labels. */
+/* ctaprobe score: compare predictions of cells with a column of labels. */
 #include "ctaprobe.h"
 
+#include "base/json.h"
 #include "base/softmax.h"
 
 #include <inttypes.h>
@@ -70,11 +71,45 @@ static uint32_t predicted_class(const float *logit, size_t k, double *z)
 	return z[best] > -INFINITY ? (uint32_t)best : MISSING_CODE;
 }
 
-static void score_block(struct scored *s, const struct block *b, struct labels *l, struct labels *g, const float *logit, const char *name)
+/* Where the predictions are in a block. `predicted` is what the tool that made them decided; it may have known more digits of the logits. */
+struct predictions {
+	int logit, predicted; /* columns; predicted: -1 if there is none */
+	uint32_t *class;      /* of each category of `predicted` */
+};
+
+static void predictions_init(struct predictions *p, struct classes *c, const struct header *h, size_t model_classes, const char *name)
+{
+	*p = (struct predictions){.logit = header_find(h, "logit"), .predicted = header_find(h, "predicted")};
+	if (p->predicted < 0)
+		return;
+	p->predicted = header_need(h, "predicted", CATEGORICAL, SCALAR, name, &e);
+	if (p->predicted < 0)
+		die("%s", e.msg);
+	const struct column_spec *spec = &h->col[p->predicted];
+	p->class = xmalloc(spec->ncategory * sizeof *p->class);
+	for (size_t k = 0; k < spec->ncategory; k++) {
+		p->class[k] = classes_add(c, spec->category[k], strlen(spec->category[k]));
+		if (p->class[k] >= model_classes)
+			die("%s: column 'predicted' has the class '%s', which is not one of the labels in the header", name,
+				spec->category[k]);
+	}
+}
+
+/* Class of row i, MISSING_CODE if it has none. z [k] scratch. */
+static uint32_t predictions_at(const struct predictions *p, const struct block *b, size_t i, size_t k, double *z)
+{
+	if (p->predicted < 0)
+		return predicted_class((const float *)b->col[p->logit].data + i * k, k, z);
+	uint32_t code = ((const uint32_t *)b->col[p->predicted].data)[i];
+	return code == MISSING_CODE ? code : p->class[code];
+}
+
+static void score_block(
+	struct scored *s, const struct block *b, struct labels *l, struct labels *g, const struct predictions *from, const char *name)
 {
 	double *z = xmalloc(s->model_classes * sizeof *z);
-	for (size_t i = 0; i < b->rows; i++, logit += s->model_classes) {
-		uint32_t y = labels_at(l, b, i), p = predicted_class(logit, s->model_classes, z);
+	for (size_t i = 0; i < b->rows; i++) {
+		uint32_t y = labels_at(l, b, i), p = predictions_at(from, b, i, s->model_classes, z);
 		if (y == MISSING_CODE) {
 			s->unlabelled++;
 			continue;
@@ -106,6 +141,7 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
 	struct labels l, g = {0};
+	struct predictions p;
 	struct block b = {0};
 	int got;
 	if (header_kind(h, "prediction", name, &e))
@@ -117,10 +153,11 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 		die("%s", e.msg);
 	s->model_classes = h->col[logit].n;
 	read_labels(c, h, s->model_classes, name);
+	predictions_init(&p, c, h, s->model_classes, name);
 	if (labels_init(&l, h, label, c, name, &e) || (group && labels_init(&g, h, group, groups, name, &e)))
 		die("%s", e.msg);
 	while ((got = stream_read(in, &b, &e)) > 0) {
-		score_block(s, &b, &l, &g, b.col[logit].data, name);
+		score_block(s, &b, &l, &g, &p, name);
 		progress("%zu cells scored", s->n);
 	}
 	if (got < 0)
@@ -131,6 +168,20 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	labels_release(&l);
 	labels_release(&g);
 	block_release(&b);
+	free(p.class);
+}
+
+/* The number of training cells of each of the model's n classes, which is in the header of predictions; NULL if it is not. */
+static uint64_t *header_training(const struct header *h, size_t n, const char *name)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_TRAIN_N), *v;
+	if (!list)
+		return NULL;
+	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)n)
+		die("%s: '%s' in the header is not a list of %zu numbers", name, HEADER_TRAIN_N, n);
+	uint64_t *count = xmalloc(n * sizeof *count), *at = count;
+	cJSON_ArrayForEach(v, list) if (json_to_whole(v, at++)) die("%s: '%s' in the header is not a list of whole numbers", name, HEADER_TRAIN_N);
+	return count;
 }
 
 /* Count the classes of the training cells. */
@@ -184,7 +235,8 @@ static void warn_unknown(const struct scored *s, const struct classes *c, const 
 	free(seen);
 }
 
-static void print_metrics(const struct scored *s, const struct classes *c, const uint32_t *train, size_t ntrain)
+/* train [c->n]: number of the training cells, NULL if they are not known */
+static void print_metrics(const struct scored *s, const struct classes *c, const uint64_t *train)
 {
 	cJSON *j = cJSON_CreateObject();
 	struct metrics m;
@@ -192,14 +244,19 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 	metrics_add(&m, s->y, s->predicted, s->n);
 	metrics_score(&m);
 	uint64_t *frequency = xcalloc(c->n, sizeof *frequency);
-	for (size_t i = 0; i < (train ? ntrain : s->n); i++)
-		frequency[train ? train[i] : s->y[i]]++;
+	for (size_t i = 0; i < s->n; i++)
+		frequency[s->y[i]]++;
+	if (train)
+		memcpy(frequency, train, c->n * sizeof *frequency);
 	report_scores(j, &m, frequency, (size_t)rare);
 	if (replicates)
 		report_bootstrap(j, s->y, s->predicted, s->group, s->n, m.k, (size_t)replicates, (uint32_t)score_cli.seed, replicates_path);
 	cJSON_AddItemToObject(j, "cells", report_number((double)s->n));
+	double all = 0;
+	for (size_t k = 0; train && k < c->n; k++)
+		all += (double)train[k];
 	if (train)
-		cJSON_AddItemToObject(j, "train_cells", report_number((double)ntrain));
+		cJSON_AddItemToObject(j, "train_cells", report_number(all));
 	cJSON_AddItemToObject(j, "unlabelled", report_number((double)s->unlabelled));
 	cJSON_AddItemToObject(j, "unknown", report_number((double)s->unknown));
 	cJSON_AddItemToObject(j, "unpredicted", report_number((double)s->unpredicted));
@@ -224,6 +281,7 @@ int score_main(int argc, char **argv)
 		usage_error("--%s needs --bootstrap N", group ? "group" : "replicates");
 	struct stream *in = cli_open(&score_cli, 0);
 	read_predictions(&s, &classes, &groups, in);
+	uint64_t *told = train_path ? NULL : header_training(stream_header(in), s.model_classes, stream_name(in)), *frequency = NULL;
 	if (train_path)
 		train = read_training(&classes, &ntrain);
 	/* remember which classes are the model's before they are sorted by name */
@@ -236,6 +294,12 @@ int score_main(int argc, char **argv)
 	uint8_t *known = xcalloc(classes.n, 1);
 	for (size_t k = 0; k < s.model_classes; k++)
 		known[model[k]] = 1;
+	if (train_path || told)
+		frequency = xcalloc(classes.n, sizeof *frequency);
+	for (size_t i = 0; i < ntrain; i++)
+		frequency[train[i]]++;
+	for (size_t k = 0; told && k < s.model_classes; k++)
+		frequency[model[k]] += told[k];
 	if (s.unlabelled)
 		info("%zu %s no value in column '%s' and %s left out", s.unlabelled, s.unlabelled == 1 ? "cell has" : "cells have", label,
 			s.unlabelled == 1 ? "is" : "are");
@@ -246,7 +310,7 @@ int score_main(int argc, char **argv)
 		warn("%s: %zu %s left out", stream_name(in), s.unpredicted,
 			s.unpredicted == 1 ? "cell has no logits and is" : "cells have no logits and are");
 	warn_unknown(&s, &classes, known, stream_name(in));
-	print_metrics(&s, &classes, train, ntrain);
+	print_metrics(&s, &classes, frequency);
 	cli_measured("cells", (double)s.n);
 	cli_measured("classes", (double)classes.n);
 	cli_measured("model_classes", (double)s.model_classes);
@@ -254,6 +318,8 @@ int score_main(int argc, char **argv)
 	free(known);
 	free(model);
 	free(train);
+	free(told);
+	free(frequency);
 	free(s.y);
 	free(s.predicted);
 	free(s.group);

@@ -93,22 +93,23 @@ int best_metric(const struct head_kind *k, enum best b)
 	return -1;
 }
 
-static void check_best(const struct train_task *task)
+/* With several objectives the measures, but for the loss, are those of the first. */
+static void check_best(const struct train_task *task, const struct head_kind *head)
 {
 	char known[128] = "";
-	size_t n = metric_count(task->head);
-	if (best_metric(task->head, (enum best)options.best) >= 0)
+	size_t n = metric_count(head);
+	if (best_metric(head, (enum best)options.best) >= 0)
 		return;
 	for (size_t i = 0; i < n; i++) {
 		size_t at = strlen(known);
-		snprintf(known + at, sizeof known - at, "%s%s", !i ? "" : i + 1 < n ? ", " : " and ", metric_name(task->head, i));
+		snprintf(known + at, sizeof known - at, "%s%s", !i ? "" : i + 1 < n ? ", " : " and ", metric_name(head, i));
 	}
 	usage_error("--best %s: %s measures %s", best_name((enum best)options.best), task->name, known);
 }
 
 /* ---- reading ---- */
 
-struct train_options *options_read(const struct train_task *task, int argc, char **argv, struct cli **c)
+struct train_options *options_read(const struct train_task *task, int argc, char **argv, struct cli **c, struct objectives *list)
 {
 	*c = &cli;
 	cli.name = task->name;
@@ -123,11 +124,10 @@ struct train_options *options_read(const struct train_task *task, int argc, char
 		usage_error("--eval-every, --best and --patience need a validation stream: --eval FILE");
 	if (options.best < 0)
 		options.best = task->best;
-	check_best(task);
+	task->objectives(list);
+	check_best(task, list->one[0].kind->head);
 	if (options.best == BEST_LAST && options.patience)
 		usage_error("--patience needs a measure: --best loss, accuracy or macro-f1");
-	if (task->check)
-		task->check();
 	return &options;
 }
 
@@ -147,6 +147,8 @@ cJSON *options_settings(const struct train *t)
 	cJSON_AddNumberToObject(j, "weight-decay", o->weight_decay);
 	cJSON_AddNumberToObject(j, "clip", o->max_norm);
 	cJSON_AddStringToObject(j, "adam", adamw_name(o->variant));
+	if (t->cli->bf16)
+		cJSON_AddStringToObject(j, "precision", "bf16");
 	if (options.eval) {
 		char digest[33];
 		masked_digest(stream_header(t->validation.source.in), digest);
@@ -155,8 +157,9 @@ cJSON *options_settings(const struct train *t)
 		cJSON_AddStringToObject(j, "best", best_name((enum best)options.best));
 		cJSON_AddNumberToObject(j, "patience", (double)options.patience);
 	}
-	if (t->task->settings)
-		t->task->settings(t, j);
+	for (const struct objective *x = t->objectives.one; x < t->objectives.one + t->objectives.n; x++)
+		if (x->kind->settings)
+			x->kind->settings(x, j);
 	return j;
 }
 
@@ -166,7 +169,7 @@ void options_check_settings(const cJSON *was, const cJSON *is, const char *model
 		const cJSON *y = cJSON_GetObjectItemCaseSensitive(was, x->string);
 		if (y && cJSON_Compare(x, y, 1))
 			continue;
-		char *a = y ? cJSON_PrintUnformatted(y) : xstrdup("nothing"), *b = cJSON_PrintUnformatted(x);
+		char *a = y ? cJSON_PrintUnformatted(y) : xstrdup("(not given)"), *b = cJSON_PrintUnformatted(x);
 		die("--resume: %s was trained with %s %s, not %s: give the same options again", model, x->string, a, b);
 	}
 	for (const cJSON *y = was->child; y; y = y->next)

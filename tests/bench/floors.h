@@ -1,11 +1,13 @@
 /*
  * What the benchmarks of training share: the times of every op, and the floors that a step is measured against in turns: a loop of FMA in
- * registers (fma_peak.h) and sgemm 4096^3.
+ * registers (fma_peak.h) and sgemm 4096^3. For bfloat16: the loop with its instruction, and oneDNN's product of that size, where there is
+ * oneDNN (sctrain.mk).
  */
 #ifndef FLOORS_H
 #define FLOORS_H
 
 #include <cblas.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,9 @@
 #include "base/clock.h"
 #include "fma_peak.h"
 #include "nn/ops.h"
+#ifdef WITH_ONEDNN
+#include <dnnl.h>
+#endif
 
 void openblas_set_num_threads(int n);
 
@@ -117,7 +122,8 @@ enum { GEMM = 4096 };
 #define FMA_ROUNDS 25000000 /* of all chains: about 50 ms */
 
 struct floors {
-	float *a, *b, *c; /* [GEMM, GEMM] */
+	int bf16;
+	float *a, *b, *c; /* [GEMM, GEMM]; with bf16, halves of a and b are used */
 	struct series fma, gemm;
 	double fma_flop;
 };
@@ -131,6 +137,38 @@ static void floors_init(struct floors *f)
 	}
 }
 
+/* c = a b by oneDNN, a and b of bfloat16. */
+static void gemm_bf16(const struct floors *f, int threads)
+{
+#ifdef WITH_ONEDNN
+	static dnnl_primitive_t product;
+	static dnnl_stream_t stream;
+	static dnnl_memory_t a, b, c;
+	omp_set_num_threads(threads);
+	if (!product) {
+		dnnl_engine_t engine;
+		dnnl_dims_t size = {GEMM, GEMM};
+		dnnl_memory_desc_t in, any, out;
+		dnnl_matmul_desc_t what;
+		dnnl_primitive_desc_t how;
+		dnnl_engine_create(&engine, dnnl_cpu, 0);
+		dnnl_stream_create(&stream, engine, dnnl_stream_default_flags);
+		dnnl_memory_desc_init_by_tag(&in, 2, size, dnnl_bf16, dnnl_ab);
+		dnnl_memory_desc_init_by_tag(&any, 2, size, dnnl_bf16, dnnl_format_tag_any); /* b in oneDNN's own form */
+		dnnl_memory_desc_init_by_tag(&out, 2, size, dnnl_f32, dnnl_ab);
+		dnnl_matmul_desc_init(&what, &in, &any, NULL, &out);
+		dnnl_primitive_desc_create(&how, &what, NULL, engine, NULL);
+		dnnl_primitive_create(&product, how);
+		dnnl_memory_create(&a, &in, engine, f->a);
+		dnnl_memory_create(&b, dnnl_primitive_desc_query_md(how, dnnl_query_weights_md, 0), engine, f->b);
+		dnnl_memory_create(&c, &out, engine, f->c);
+	}
+	dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}};
+	dnnl_primitive_execute(product, stream, 3, args);
+	dnnl_stream_wait(stream);
+#endif
+}
+
 static void floors_free(struct floors *f)
 {
 	free(f->a);
@@ -141,11 +179,14 @@ static void floors_free(struct floors *f)
 static void floors_measure(struct floors *f, int threads)
 {
 	measure(&f->fma, 0);
-	f->fma_flop = fma_run(threads, FMA_ROUNDS);
+	f->fma_flop = (f->bf16 ? bf16_run : fma_run)(threads, FMA_ROUNDS);
 	measure(&f->fma, 1);
 	openblas_set_num_threads(threads);
 	measure(&f->gemm, 0);
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, GEMM, GEMM, GEMM, 1, f->a, GEMM, f->b, GEMM, 0, f->c, GEMM);
+	if (f->bf16)
+		gemm_bf16(f, threads);
+	else
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, GEMM, GEMM, GEMM, 1, f->a, GEMM, f->b, GEMM, 0, f->c, GEMM);
 	measure(&f->gemm, 1);
 	openblas_set_num_threads(1);
 }

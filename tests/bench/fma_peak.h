@@ -47,6 +47,31 @@ static int fma_width(void)
 	return __builtin_cpu_supports("avx512f") ? 16 : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 8 : 0;
 }
 
+__attribute__((target("avx512f,avx512bf16"))) static float bf16_avx512(size_t n)
+{
+	__m512 s[FMA_CHAINS];
+	__m512bh a = (__m512bh)_mm512_set1_epi32(0x3f803f80), b = (__m512bh)_mm512_set1_epi32(0x3c003c00); /* 1 and 1/128 */
+	for (int k = 0; k < FMA_CHAINS; k++)
+		s[k] = _mm512_set1_ps((float)k);
+	for (size_t i = 0; i < n; i++)
+#pragma GCC unroll 12
+		for (int k = 0; k < FMA_CHAINS; k++)
+			s[k] = _mm512_dpbf16_ps(s[k], a, b);
+	for (int k = 1; k < FMA_CHAINS; k++)
+		s[0] = _mm512_add_ps(s[0], s[k]);
+	return _mm512_cvtss_f32(s[0]);
+}
+
+/* The same with products of bfloat16 numbers: two multiplications and additions a lane. */
+static double bf16_run(int threads, size_t n)
+{
+	float sum = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : sum)
+	sum += bf16_avx512(n);
+	__asm__ volatile("" : : "m"(sum));
+	return 2.0 * 32 * FMA_CHAINS * (double)n * threads;
+}
+
 /* n rounds of all chains on each of `threads` threads: returns the operations. */
 static double fma_run(int threads, size_t n)
 {
@@ -64,6 +89,10 @@ static int fma_width(void)
 	return 0;
 }
 static double fma_run(int threads, size_t n)
+{
+	return 0;
+}
+static double bf16_run(int threads, size_t n)
 {
 	return 0;
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Training speed beside transformers' BertForMaskedLM:
-#     sctrain.sh BENCH_SCTRAIN THREADS STEPS ROUNDS PYTHON LENGTH:BATCH...
+#     sctrain.sh "BENCH_SCTRAIN [bf16] [v2]" THREADS STEPS ROUNDS PYTHON LENGTH:BATCH...
 # Both run in turn, ROUNDS times, so that they meet the same machine. The table has the best step of all rounds, and the median of the
 # rounds' medians; the ratio is that of the best. Shares of the floors (bench_sctrain.c) are the best by wall and the median by CPU
 # seconds. PYTHON needs torch and transformers; without them its columns stay empty. So they do where torch, which keeps the
@@ -33,11 +33,13 @@ for shape in "$@"; do
 	: > "$tmp/ours"
 	: > "$tmp/torch"
 	for _ in $(seq "$rounds"); do
-		"$bench" "$threads" "$steps" "$length" "$batch" > "$tmp/one"
+		# shellcheck disable=SC2086   # a program and its first arguments
+		$bench "$threads" "$steps" "$length" "$batch" > "$tmp/one"
 		cat "$tmp/one"
 		grep '^config' "$tmp/one" >> "$tmp/ours"
 		[ "$run" ] || continue
-		if "$python" "$peer" "$threads" "$steps" "$length" "$batch" > "$tmp/one"; then
+		# shellcheck disable=SC2086
+		if "$python" "$peer" ${bench#"${bench%% *}"} "$threads" "$steps" "$length" "$batch" > "$tmp/one"; then
 			cat "$tmp/one"
 			grep '^torch' "$tmp/one" >> "$tmp/torch"
 		else

@@ -495,7 +495,7 @@ static int bench(const char *spec, struct work *w, int first)
 	struct error e;
 	struct result r = {0}, plain = {0};
 	char what[256];
-	o = device_open(spec, 2, what, sizeof what, &e);
+	o = device_open(spec, 2, 0, what, sizeof what, &e);
 	if (!o)
 		die(e.msg);
 	wrap();

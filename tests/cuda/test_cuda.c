@@ -435,7 +435,7 @@ static int open_gpu(void)
 	char what[256], spec[64];
 	const char *want = getenv("CORRMASK_CUDA");
 	snprintf(spec, sizeof spec, "%s%s", want ? want : "cuda", fp32 ? ",float" : "");
-	gpu = device_open(spec, 1, what, sizeof what, &e);
+	gpu = device_open(spec, 1, 0, what, sizeof what, &e);
 	if (!gpu) {
 		printf("test_cuda: skipped: %s\n", e.msg);
 		return -1;

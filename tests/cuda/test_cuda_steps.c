@@ -50,7 +50,7 @@ static struct model *model_on(struct ops *o, const struct model_config *c, const
 	struct model *m = model_new(c, &(struct head_spec){.kind = kind, .nlabel = 3}, 1, o, 5, &e);
 	if (!m)
 		fail_msg("%s", e.msg);
-	if (kind->classes)
+	if (kind->target == TARGET_CLASS)
 		head_class_weight(m, 0, class_weight);
 	return m;
 }
@@ -136,7 +136,7 @@ static void steps_one(const uint32_t *len, size_t B, const struct head_kind *kin
 		all[0].label[i] = len[i] ? all[0].label[i] : ROW_NONE;
 		all[1].label[i] = turned[i] ? all[1].label[i] : ROW_NONE;
 	}
-	for (int i = 0; kind->classes && i < 2; i++)
+	for (int i = 0; kind->target == TARGET_CLASS && i < 2; i++)
 		all[i].b.goal[0] = (struct goal){.target = all[i].label};
 	struct model *a = model_on(cpu, &c, kind, class_weight), *b = model_on(gpu, &c, kind, class_weight),
 		     *again = model_on(gpu, &c, kind, class_weight);

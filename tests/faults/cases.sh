@@ -81,6 +81,7 @@ cases() {
 		ctaprobe-effective-rank	ctaprobe effective-rank -q $I/emb -o out
 		ctaprobe-leaderboard	ctaprobe leaderboard -m macro_f1 $I/one.score -o out
 		ctaprobe-compare	ctaprobe compare -q --by label --value hidden --pool fold $I/rows.tsv -o out
+		ctaprobe-reference	ctaprobe reference -q --train $I/tok $I/masked -o out
 		ctaprobe-map	ctaprobe map -q $I/emb -o out
 		depgraph-layout	depgraph -q --layout $I/graph -o out
 	X

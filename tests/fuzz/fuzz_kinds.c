@@ -303,8 +303,9 @@ static int use_masked(const struct block *b, void *arg)
 	int bad = counts ? batch_counts(&p->packed, &p->col, b, 0, b->rows, "fuzz", &e)
 			 : batch_masked(&p->packed, &p->col, b, 0, b->rows, 64, 0, 1, "fuzz", &e);
 	const struct batch *x = &p->packed.b;
-	for (size_t i = 0; !bad && !counts && i < x->goal[0].n; i++)
-		assert(x->goal[0].row[i] < x->offset[x->ncell] && x->goal[0].target[i] < b->header->vocab.n);
+	const struct goal *g = &p->packed.masked;
+	for (size_t i = 0; !bad && !counts && i < g->n; i++)
+		assert(g->row[i] < x->offset[x->ncell] && g->target[i] < b->header->vocab.n);
 	return bad;
 }
 

@@ -46,12 +46,12 @@ static void open_cpu(void **state)
 {
 	struct error e = {""};
 	char what[256];
-	struct ops *o = device_open("cpu", 3, what, sizeof what, &e);
+	struct ops *o = device_open("cpu", 3, 0, what, sizeof what, &e);
 	assert_non_null(o);
 	assert_string_equal(o->name, "cpu");
 	assert_int_equal(strncmp(what, "cpu, 3 threads, OpenBLAS ", 25), 0);
 	o->destroy(o);
-	assert_null(device_open("tpu", 1, what, sizeof what, &e));
+	assert_null(device_open("tpu", 1, 0, what, sizeof what, &e));
 }
 
 /* cuda is had or refused with a reason; auto always gives something and says the same reason. */
@@ -59,8 +59,8 @@ static void open_either(void **state)
 {
 	struct error e = {""};
 	char what[256];
-	struct ops *o = device_open("cuda", 1, what, sizeof what, &e);
-	struct ops *a = device_open("auto", 1, what, sizeof what, NULL);
+	struct ops *o = device_open("cuda", 1, 0, what, sizeof what, &e);
+	struct ops *a = device_open("auto", 1, 0, what, sizeof what, NULL);
 	print_message("  cuda: %s; auto: %s\n", o ? "there" : e.msg, what);
 	assert_non_null(a);
 	assert_string_equal(a->name, o ? "cuda" : "cpu");

@@ -9,6 +9,28 @@
 #include "nn/model.h"
 #include "base/rng.h"
 
+/*
+ * The Makefile compiles this file once more for the ops with products in bfloat16 (PRODUCTS_BF16). Inputs are then numbers of bfloat16, so a
+ * product of them is as exact as in float; what is rounded on the way (probabilities, gradients) has another tolerance.
+ */
+#ifdef PRODUCTS_BF16
+static float *inputs(size_t n, float size)
+{
+	float *x = random_floats(n, size);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t bits;
+		memcpy(&bits, &x[i], 4);
+		bits &= 0xffff0000;
+		memcpy(&x[i], &bits, 4);
+	}
+	return x;
+}
+enum { ROUNDED = 1 };
+#else
+#define inputs random_floats
+enum { ROUNDED = 0 };
+#endif
+
 /* ops.h's rule, word for word */
 static double keep(const struct dropout *d, uint32_t head, uint32_t position, uint32_t cell, uint32_t column)
 {
@@ -82,7 +104,7 @@ static void check_attention(const uint32_t *len, size_t B, size_t NH, size_t D, 
 	struct packed p;
 	pack(&p, len, B);
 	size_t C = NH * D, T = p.s.T;
-	float *qkv = random_floats(T * 3 * C, size), *dy = random_floats(T * C, 1);
+	float *qkv = inputs(T * 3 * C, size), *dy = inputs(T * C, 1);
 	float *y = xcalloc(T * C, 4), *lse = xcalloc(T * NH, 4), *dqkv = random_floats(T * 3 * C, 9);
 	double *want = xcalloc(T * C, 8), *dwant = xcalloc(T * 3 * C, 8), *P = xcalloc(p.s.L, 8), *dP = xcalloc(p.s.L, 8);
 	struct dropout d = {.seed = 4, .step = (uint32_t[]){9}, .site = SITE_PROB, .layer = 1, .threshold = threshold};
@@ -136,8 +158,8 @@ static void check_attention(const uint32_t *len, size_t B, size_t NH, size_t D, 
 	free(d.keep);
 	print_message("  D %zu, dropout %.2f: forward %.1e, backward %.1e\n", D, threshold / 65536.0, a, b);
 	double large = fmax(1, size * size / 4); /* large scores lose more in float */
-	assert_true(a < 2e-6 * large);
-	assert_true(b < 2e-6 * large);
+	assert_true(a < (ROUNDED ? 6e-3 : 2e-6 * large));
+	assert_true(b < (ROUNDED ? 8e-3 : 2e-6 * large));
 	free(qkv), free(dy), free(y), free(lse), free(dqkv), free(want), free(dwant), free(P), free(dP);
 	unpack(&p);
 	o->destroy(o);
@@ -158,7 +180,7 @@ static void attention(void **state)
 static void check_linear(size_t T, size_t K, size_t N, enum act act)
 {
 	struct ops *o = ops_cpu_new(3);
-	float *x = random_floats(T * K, 1), *W = random_floats(N * K, 0.1f), *b = random_floats(N, 1), *dy = random_floats(T * N, 1);
+	float *x = inputs(T * K, 1), *W = inputs(N * K, 0.1f), *b = random_floats(N, 1), *dy = inputs(T * N, 1);
 	float *y = xcalloc(T * N, 4), *dx = random_floats(T * K, 1), *dW = random_floats(N * K, 1), *db = random_floats(N, 1);
 	double *wy = xcalloc(T * N, 8), *wdx = xcalloc(T * K, 8), *wdW = xcalloc(N * K, 8), *wdb = xcalloc(N, 8);
 	for (size_t i = 0; i < T * K; i++)
@@ -184,8 +206,11 @@ static void check_linear(size_t T, size_t K, size_t N, enum act act)
 	o->linear(o, y, NULL, x, W, b, T, K, N, act);
 	o->linear_back(o, dx, dW, db, dy, x, W, y, NULL, T, K, N, act, 1);
 	assert_true(apart(y, wy, T * N) < 2e-6);
-	assert_true(apart(dx, wdx, T * K) < 2e-6);
-	assert_true(apart(dW, wdW, N * K) < 4e-6);
+	print_message("  %zu x %zu x %zu: y %.1e, dx %.1e, dW %.1e\n", T, K, N, apart(y, wy, T * N), apart(dx, wdx, T * K),
+		apart(dW, wdW, N * K));
+	double rounded = ROUNDED && act == ACT_TANH ? 3e-3 : 0; /* the gradient before the activation */
+	assert_true(apart(dx, wdx, T * K) < 2e-6 + rounded);
+	assert_true(apart(dW, wdW, N * K) < 4e-6 + rounded);
 	assert_true(apart(db, wdb, N) < 2e-6);
 	free(x), free(W), free(b), free(dy), free(y), free(dx), free(dW), free(db), free(wy), free(wdx), free(wdW), free(wdb);
 	o->destroy(o);
@@ -198,12 +223,14 @@ static void linear(void **state)
 	check_linear(700, 65, 131, ACT_RELU);
 	check_linear(259, 40, 300, ACT_TANH);
 	check_linear(2100, 16, 9, ACT_NONE);
+	check_linear(4001, 33, 70, ACT_RELU);
+	check_linear(40, 45, 2011, ACT_NONE);
 }
 
 static void check_mlm(size_t N, size_t C, size_t V)
 {
 	struct ops *o = ops_cpu_new(2);
-	float *h = random_floats(N * C, 2), *W = random_floats(V * C, 1), *b = random_floats(V, 1), *lse = xcalloc(N, 4);
+	float *h = inputs(N * C, 2), *W = inputs(V * C, 1), *b = random_floats(V, 1), *lse = xcalloc(N, 4);
 	float *dh = random_floats(N * C, 1), *dW = xcalloc(V * C, 4), *db = xcalloc(V, 4);
 	double *wdh = xcalloc(N * C, 8), *wdW = xcalloc(V * C, 8), *wdb = xcalloc(V, 8), *z = xcalloc(V, 8), sum = 1, hits = 2,
 	       got[2] = {1, 2};
@@ -236,8 +263,9 @@ static void check_mlm(size_t N, size_t C, size_t V)
 	o->mlm_loss_back(o, dh, dW, db, h, W, b, target, lse, NULL, N, C, V);
 	assert_true(fabs(got[0] - sum) < 1e-6 * (1 + sum));
 	assert_true(got[1] == hits);
-	assert_true(apart(dh, wdh, N * C) < 4e-6);
-	assert_true(apart(dW, wdW, V * C) < 4e-6);
+	print_message("  %zu x %zu x %zu: dh %.1e, dW %.1e\n", N, C, V, apart(dh, wdh, N * C), apart(dW, wdW, V * C));
+	assert_true(apart(dh, wdh, N * C) < (ROUNDED ? 2e-3 : 4e-6));
+	assert_true(apart(dW, wdW, V * C) < (ROUNDED ? 2e-3 : 4e-6));
 	assert_true(apart(db, wdb, V) < 4e-6);
 	free(h), free(W), free(b), free(lse), free(dh), free(dW), free(db), free(wdh), free(wdW), free(wdb), free(z), free(target);
 	o->destroy(o);
@@ -398,6 +426,14 @@ static void schedules(void **state)
 
 int main(void)
 {
+#ifdef PRODUCTS_BF16
+	struct ops *here = ops_cpu_new(1);
+	if (!here) {
+		puts("skipped: this processor has no AVX512-BF16, or CORRMASK_CPU excludes it");
+		return 0;
+	}
+	here->destroy(here);
+#endif
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dropout_bits),
 		cmocka_unit_test(attention),
