@@ -192,7 +192,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		emb("tiny2.emb", [40, 60, 150, 150])
 	P
 	same() {        # same OPTION...: the scores of cells and of score
-		ctaprobe cells -q -l t "$@" --predictions p.s -o m.tsv
+		ctaprobe cells -q -l t --no-standardize "$@" --predictions p.s -o m.tsv
 		ctaprobe score -q -l t p.s -o n.tsv
 		diff <(grep -E '^(accuracy|balanced_accuracy|macro_f1|weighted_f1|f1_rare|cells|train_cells|classes|f1|n|train_n|rare|confusion)[[:space:]:]' m.tsv) \
 			<(grep -vE '^(metric|unlabelled|unknown|unpredicted)' n.tsv)

@@ -8,7 +8,7 @@ dir=$1 prepared=$2 pretrained=$3 reliance=$4 seeds=$5 data=${6:-simulated cells 
 echo "corrmask demo: $data, label $label"
 part() { reported "$prepared/log/scsample-$1.report" cells_out; }
 by=$(sed -n 's/^./, split by &/p' "$prepared/group")
-echo "cells: $(part train) to train, $(part test) held out$by$([ "$cells" = 0 ] || echo "; at most $cells, sampled with a seed (CELLS=0: all)")"
+echo "cells: $(part train) to train, $(part test) to test$by$([ "$cells" = 0 ] || echo "; at most $cells, sampled with a seed (CELLS=0: all)")"
 graph=$prepared/log/depgraph.report
 edges=$(reported "$graph" edges)
 echo "graph: $(reported "$graph" genes_with_neighbours) genes with neighbours, $edges edges"
