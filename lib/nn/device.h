@@ -20,8 +20,8 @@
  *           "cpu, 8 threads, avx512_bf16", or "NVIDIA H100 80GB HBM3 (sm_90, 79 GiB),
  *           bf16"; with auto on the CPU also why: "cpu, 8 threads, OpenBLAS 0.3.21 Zen, avx2 (no CUDA: no NVIDIA driver)"
  * NULL with e set: the spec is malformed, or the GPU asked for cannot be had: no library, no driver, no such device, a card older
- * than sm_80; or bf16 on a CPU without AVX512-BF16. The library is looked for beside the program, in ../lib/corrmask, then where the loader looks. Free the
- * result by its destroy().
+ * than sm_80; or bf16 on a CPU without AVX512-BF16. The library is looked for beside the program, then in ../lib/corrmask, and nowhere
+ * else. Free the result by its destroy().
  */
 struct ops *device_open(const char *spec, int threads, int bf16, char *what, size_t n, struct error *e);
 

@@ -2,7 +2,7 @@
 # All about the CUDA backend on a machine with a GPU, in calls of limited time: check, measure, compare.
 # NOT YET RUN ON A GPU: rehearsed on a CPU, with stubs for nvidia-smi, ncu and compute-sanitizer (tests/gpu.bats).
 #
-#     tests/bench/gpu.sh -p PACK                     here: all that a bare machine needs into PACK and PACK.tar.gz (about 30 MB)
+#     tests/bench/gpu.sh -p PACK                     here: all that a bare machine needs into PACK and PACK.tar.gz (about 22 MB)
 #     tar -xzf PACK.tar.gz                           there, in any folder
 #     PACK/src/tests/bench/gpu.sh -o OUT_A A         then B, then C
 #     tests/bench/gpu.sh [-o OUT] [PART...]          on a machine that has the libraries: builds first
@@ -96,6 +96,7 @@ if [ -n "$make_pack" ]; then
 	if [ "$cuda" = 1 ]; then # what bf16's roundings cost: tests/cuda/both.h
 		OPENBLAS_NUM_THREADS=1 TEST_CUDA=bf16 "$bin/test_cuda_emulated" -w "$make_pack/roundings.tsv" > "$make_pack/roundings.log" ||
 			{ tail -n 5 "$make_pack/roundings.log"; exit 1; }
+		rm "$make_pack/bin/test_cuda_emulated" "$make_pack/roundings.log"
 	fi
 	tar -czf "$make_pack.tar.gz" -C "$(dirname "$make_pack")" "$(basename "$make_pack")" && ls -l "$make_pack.tar.gz"
 	exit
