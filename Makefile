@@ -40,7 +40,7 @@ LIBRARIES := hdf5.h:libhdf5-dev libdeflate.h:libdeflate-dev liblzf/lzf.h:liblzf-
 package = $(lastword $(subst :, ,$1))
 DEPS := gcc g++ make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libopenmpi-dev openmpi-bin gnuplot-nox curl \
 	bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck strace \
-	python3-numpy python3-scipy python3-h5py python3-anndata python3-sklearn
+	python3 python3-numpy python3-scipy python3-h5py python3-anndata python3-sklearn
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 
 deps: ## install the Debian packages for building and testing
@@ -190,7 +190,7 @@ $(TOOLS:%=$(BIN)/%): $(BIN)/%: $$(call parts,$$*) $(B)/libcli.a $(B)/libcorrmask
 	@mkdir -p $(@D)
 	$(link)
 
-include cuda/cuda.mk tests/tests.mk
+include cuda/cuda.mk tests/tests.mk docs/docs.mk
 PIPELINES := pipelines
 include $(PIPELINES)/runs.mk tests/smoke.mk $(sort $(wildcard tests/bench/*.mk))
 
@@ -200,6 +200,8 @@ INTO  = $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 DEST  = $(DESTDIR)$(INTO)
 SHARE = $(DEST)/share/corrmask
 DOC   = $(DEST)/share/doc/corrmask
+# As in the sources, so that links lead where they should
+DOCS  := $(wildcard *.md LICENSE CITATION.cff examples/*) $(sort $(shell find docs -name '*.md' -o -name '*.svg' -o -name '*.tsv' -o -name '*.png'))
 PAGES := $(notdir $(wildcard man/*.[1-9]))
 # Completion: the file of bash has a link for each tool, as it is loaded by the tool's name
 BASHDIR = $(DEST)/share/bash-completion/completions
@@ -214,21 +216,22 @@ ifneq ($(and $(filter install,$(MAKECMDGOALS)),$(or $(word 2,$(INTO)),$(findstri
 $(error install: PREFIX '$(INTO)' has a space or a quote: the experiments are run by make, which reads no such names of folders)
 endif
 install: all ## install tools, manual pages, pipelines and docs under PREFIX
-	install -d "$(DEST)/bin" "$(SHARE)/pipelines" "$(DOC)"
+	install -d "$(DEST)/bin" "$(DOC)"
 	install -m 755 $(TOOLS:%=$(BIN)/%) "$(DEST)/bin"
 	install -m 755 python/scstream.py "$(DEST)/bin"
 	install -m 644 python/scstream_convert.py "$(DEST)/bin"
 	@if [ -n "$(PYTHONDIR)" ]; then mkdir -p "$(DESTDIR)$(PYTHONDIR)" && ln -sfr $(MODULES:%="$(DEST)/bin/%") "$(DESTDIR)$(PYTHONDIR)"; \
 		else echo "for import scstream in Python: PYTHONPATH=$(DEST)/bin"; fi
-	install -D -m 644 src/completion.bash "$(BASHDIR)/corrmask"
+	install -d "$(BASHDIR)" "$(ZSHDIR)"
+	sed 's/@TOOLS@/$(TOOLS)/' src/completion.bash > "$(BASHDIR)/corrmask"
 	@for t in $(filter-out corrmask,$(TOOLS)); do ln -sf corrmask "$(BASHDIR)/$$t"; done
-	install -D -m 644 src/completion.zsh "$(ZSHDIR)/_corrmask"
+	sed 's/@TOOLS@/$(TOOLS)/' src/completion.zsh > "$(ZSHDIR)/_corrmask"
+	chmod 644 "$(BASHDIR)/corrmask" "$(ZSHDIR)/_corrmask"
 	@for p in $(PAGES); do install -D -m 644 man/$$p "$(DEST)/share/man/man$${p##*.}/$$p" || exit 1; done
-	install -m 644 $(filter-out %.sh,$(wildcard pipelines/*)) "$(SHARE)/pipelines"
-	install -m 755 $(wildcard pipelines/*.sh) "$(SHARE)/pipelines"
+	@cd pipelines && find . -type f ! -name '*.pyc' | while read -r f; do \
+		if [ -x "$$f" ]; then mode=755; else mode=644; fi; install -D -m $$mode "$$f" "$(SHARE)/pipelines/$$f" || exit 1; done
 	install -D -m 644 data/catalog.tsv "$(SHARE)/data/catalog.tsv"
-	install -m 644 $(wildcard README.md LICENSE CHANGELOG.md CITATION.cff docs/*.md) "$(DOC)"
-	install -D -m 644 examples/hf_trainer.py "$(DOC)/examples/hf_trainer.py"
+	@for f in $(DOCS); do install -D -m 644 $$f "$(DOC)/$$f" || exit 1; done
 	@[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so "$(DEST)/lib/corrmask/corrmask_cuda.so"
 
 uninstall: ## remove what `make install` with the same PREFIX installed
@@ -266,10 +269,15 @@ dist: ## pack the sources of the last commit as corrmask-VERSION.tar.gz
 clean: ## remove what was built
 	rm -rf $(BUILD) $(BIN)
 
-help: ## list the targets and the variables
+ifneq ($(OF),)
+help:
+	@$(help_one)
+else
+help: ## list the targets and the variables; OF=EXPERIMENT: those of one experiment
 	@echo 'Build and test'; $(call list_targets,Makefile tests/tests.mk tests/smoke.mk cuda/cuda.mk)
 	@echo 'Variables of the build'; sed -n '/^# Variables/,/^$$/s/^#   /  /p' Makefile
 	@$(help_experiments)
 	@echo 'Benchmarks'; $(call list_targets,$(sort $(wildcard tests/bench/*.mk)))
+endif
 
 endif # deps

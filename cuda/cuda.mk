@@ -1,7 +1,7 @@
 # The CUDA backend: corrmask_cuda.so beside the tools, which open it when they run (lib/nn/device.c says where they look).
 # The same kernels are also compiled for the host, by tests/cuda/emu.h, so that tests run without a GPU.
 
-TEST_CUDA := test_cuda test_cuda_steps test_cuda_cells both
+TEST_CUDA := test_cuda test_cuda_steps test_cuda_cells test_cuda_backend both
 
 NVCC ?= nvcc
 ifneq ($(filter release debug,$(VARIANT)),)
@@ -47,8 +47,12 @@ $(B)/cuda/test_cuda $(B)/cuda/bench_cuda: $(B)/cuda/%: $(B)/tests/cuda/%.o $(B)/
 	@ln -sf "$$(realpath $(CUDA_LIB))" $(@D)/corrmask_cuda.so
 	$(call link,-lcmocka)
 
-check-cuda: $(B)/cuda/test_cuda $(CUDA_LIB) ## compare the CUDA ops with the CPU's, on a GPU (skipped without one)
-	OPENBLAS_NUM_THREADS=1 $<
+# What bf16's roundings cost, for $(B)/cuda/test_cuda -r: the errors of the emulation.
+$(B)/emu/roundings.tsv: $(B)/unit/test_cuda_emulated
+	OPENBLAS_NUM_THREADS=1 TEST_CUDA=bf16 $< -w $@ > /dev/null
+
+check-cuda: $(B)/cuda/test_cuda $(B)/emu/roundings.tsv $(CUDA_LIB) ## compare the CUDA ops with the CPU's, on a GPU (skipped without one)
+	OPENBLAS_NUM_THREADS=1 $< -r $(B)/emu/roundings.tsv
 else
 check-cuda:
 	@echo 'check-cuda: skipped: built without CUDA'
@@ -64,7 +68,7 @@ EMU := $(patsubst cuda/%.cu,$(B)/emu/%.o,$(sort $(wildcard cuda/*.cu))) \
 	$(patsubst tests/cuda/%.cc,$(B)/emu/%.o,$(sort $(wildcard tests/cuda/*.cc)))
 EMUFLAGS := -std=gnu++20 -O2 -ftree-vectorize -fvect-cost-model=dynamic -g $(MARCH) -Wall -Wextra -Wno-unused-parameter \
 	-Wno-unused-function -Wno-unknown-pragmas \
-	-Wno-missing-field-initializers $(if $(DEV),-Werror) -fPIC -DLOSS_ROWS=32 -DLOSS_VOCAB=64 -D_GNU_SOURCE -Ilib -Icuda -Itests/cuda
+	-Wno-missing-field-initializers $(if $(DEV),-Werror) -fPIC -D_GNU_SOURCE -Ilib -Icuda -Itests/cuda
 
 $(B)/emu/flags: FORCE
 	$(call remember,$(CXX) $(EMUFLAGS))

@@ -1,20 +1,11 @@
 /*
- * Cross-entropy. The decoder's: logits are made a tile of ROWS x VOCAB at a time in a buffer of fixed size, in float; the
+ * Cross-entropy. The decoder's: logits are made a tile of loss_rows x loss_vocab (struct cuda) at a time in a buffer of fixed size, in float; the
  * forward keeps a running maximum and sum for each row [online softmax, Milakov & Gimelshein 2018], the backward makes the
  * tile again, turns it into p - [target] in the activation type and multiplies it both ways. dh is summed in float over the
  * tiles of the vocabulary, one after the other, so the order is fixed.
  */
 #include "device.cuh"
 
-/* 16 MiB of float logits and 8 of their gradient stay in a cache of 40 MiB or more. Tests make them small. */
-#ifndef LOSS_ROWS
-#define LOSS_ROWS 2048
-#endif
-#ifndef LOSS_VOCAB
-#define LOSS_VOCAB 2048
-#endif
-
-static constexpr size_t ROWS = LOSS_ROWS, VOCAB = LOSS_VOCAB;
 static constexpr uint32_t BACK_THREADS = 128, BACK_ROWS = 16; /* of a block of mlm_back_kernel */
 
 /* ---- masked language model ---- */
@@ -125,14 +116,14 @@ void cuda_mlm_loss(struct ops *o, double *sum, float *lse, const void *h, const 
 	size_t C, size_t V)
 {
 	struct cuda *c = cuda_of(o);
-	size_t tile = (least(V, VOCAB) + 63) / 64 * 64;
+	const size_t most_rows = c->loss_rows, most_words = c->loss_vocab, tile = (least(V, most_words) + 63) / 64 * 64;
 	const void *w = weights(c, W, V * C, SCRATCH_CAST);
-	float *z = (float *)scratch(c, SCRATCH_TILE, least(N, ROWS) * tile * sizeof(float));
+	float *z = (float *)scratch(c, SCRATCH_TILE, least(N, most_rows) * tile * sizeof(float));
 	struct running *run = (struct running *)scratch(c, SCRATCH_SUM, N * sizeof *run);
-	for (size_t r0 = 0; r0 < N; r0 += ROWS) {
-		size_t rows = least(ROWS, N - r0);
-		for (size_t v0 = 0; v0 < V; v0 += VOCAB) {
-			size_t n = least(VOCAB, V - v0);
+	for (size_t r0 = 0; r0 < N; r0 += most_rows) {
+		size_t rows = least(most_rows, N - r0);
+		for (size_t v0 = 0; v0 < V; v0 += most_words) {
+			size_t n = least(most_words, V - v0);
 			logits(c, z, tile, h, w, r0, rows, v0, n, C);
 			launch(c, "mlm_loss", mlm_kernel, dim3(blocks(rows, 8)), 256, 0, run + r0, z, b, target + r0, rows, n, tile, v0);
 		}
@@ -183,16 +174,16 @@ template <class A>
 static void mlm_back(struct cuda *c, A *dh, float *dW, float *db, const A *h, const float *W, const float *b, const uint32_t *target,
 	const float *lse, const float *scale, size_t N, size_t C, size_t V)
 {
-	size_t tile = (least(V, VOCAB) + 63) / 64 * 64;
+	const size_t most_rows = c->loss_rows, most_words = c->loss_vocab, tile = (least(V, most_words) + 63) / 64 * 64;
 	const A *w = (const A *)weights(c, W, V * C, SCRATCH_CAST);
-	float *z = (float *)scratch(c, SCRATCH_TILE, least(N, ROWS) * tile * sizeof(float));
-	A *g = (A *)scratch(c, SCRATCH_GRAD, least(N, ROWS) * tile * sizeof(A));
-	float *sum = (float *)scratch(c, SCRATCH_SUM, least(N, ROWS) * C * sizeof(float));
-	float *part = db ? (float *)scratch(c, SCRATCH_PART, blocks(least(N, ROWS), BACK_ROWS) * tile * sizeof(float)) : NULL;
-	for (size_t r0 = 0; r0 < N; r0 += ROWS) {
-		size_t rows = least(ROWS, N - r0);
-		for (size_t v0 = 0; v0 < V; v0 += VOCAB) {
-			size_t n = least(VOCAB, V - v0);
+	float *z = (float *)scratch(c, SCRATCH_TILE, least(N, most_rows) * tile * sizeof(float));
+	A *g = (A *)scratch(c, SCRATCH_GRAD, least(N, most_rows) * tile * sizeof(A));
+	float *sum = (float *)scratch(c, SCRATCH_SUM, least(N, most_rows) * C * sizeof(float));
+	float *part = db ? (float *)scratch(c, SCRATCH_PART, blocks(least(N, most_rows), BACK_ROWS) * tile * sizeof(float)) : NULL;
+	for (size_t r0 = 0; r0 < N; r0 += most_rows) {
+		size_t rows = least(most_rows, N - r0);
+		for (size_t v0 = 0; v0 < V; v0 += most_words) {
+			size_t n = least(most_words, V - v0);
 			logits(c, z, tile, h, w, r0, rows, v0, n, C);
 			unsigned strips = blocks(rows, BACK_ROWS);
 			launch(c, "mlm_loss_back", mlm_back_kernel<A>, dim3(blocks(tile / 8, BACK_THREADS), strips), BACK_THREADS, 0, g,

@@ -2,7 +2,8 @@
 """Pre-train a BERT with Hugging Face's Trainer on masks that maskgen made. Needs torch, transformers, accelerate and scstream.
 
     maskgen -g lung.graph --strategy corrmask --lambda 0.5 --epochs 3 --batch 16 lung.tok -o lung.masked
-    python3 hf_trainer.py lung.masked lung.model
+    python3 hf_trainer.py lung.masked lung.model                  # a small network, for a first look
+    python3 hf_trainer.py lung.masked lung.model geneformer       # the size of Geneformer V1: hours, or a GPU
     scembed -M lung.model lung.tok -o lung.emb                    # corrmask's tools read the model
 """
 import sys
@@ -14,6 +15,10 @@ try:
     import transformers
 except ModuleNotFoundError as missing:
     sys.exit("hf_trainer.py: this Python has no %s: pip install torch transformers accelerate, and scstream from the sources of corrmask" % missing.name)
+
+
+SIZES = {"tiny": dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=2, intermediate_size=128),
+         "geneformer": dict(hidden_size=256, num_hidden_layers=6, num_attention_heads=4, intermediate_size=512)}
 
 
 def collate(cells):
@@ -32,12 +37,11 @@ def collate(cells):
     return batch
 
 
-def main(masked, output):
+def main(masked, output, size="tiny"):
     cells = scstream.Dataset(masked)
     loader, vocab = cells.header["loader"], cells.header["vocab"]["id"]
     ranks = any(column["name"] == "rank" for column in cells.header["columns"])
-    config = transformers.BertConfig(vocab_size=len(vocab), hidden_size=256, num_hidden_layers=6, num_attention_heads=4, intermediate_size=512,
-                                     hidden_act="relu", max_position_embeddings=2048, pad_token_id=0,
+    config = transformers.BertConfig(**SIZES[size], vocab_size=len(vocab), hidden_act="relu", max_position_embeddings=2048, pad_token_id=0,
                                      hidden_dropout_prob=0.02, attention_probs_dropout_prob=0.02,           # Geneformer V1
                                      **({"shared_positions": True} if ranks else {}))                       # for corrmask's tools
     steps = -(-loader["rows"] * loader["epochs"] // loader["batch"])
@@ -50,6 +54,6 @@ def main(masked, output):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("usage: hf_trainer.py INPUT.masked OUTPUT.model")
+    if len(sys.argv) not in (3, 4) or sys.argv[3:] not in [[]] + [[size] for size in SIZES]:
+        sys.exit("usage: hf_trainer.py INPUT.masked OUTPUT.model [%s]" % "|".join(SIZES))
     main(*sys.argv[1:])

@@ -1,6 +1,7 @@
 # The cells of demo, finetune, genes and table6, ready for training: read, sampled, split, encoded, with their graph; and their cell types as
 # predicted without a network.
 #
+# DATA    AnnData or 10x file, or several; without it, cells are simulated
 # LABEL   obs column with the cell type
 # GROUP   obs column to split by, such as donor; auto: find one; none: split by cell
 # CELLS   cells to use; 0: all

@@ -6,12 +6,28 @@ PATH=${BIN:+$BIN:}$PATH
 [ -z "${LC_ALL:-}" ] || export LANG="$LC_ALL"
 unset LC_ALL
 export LC_NUMERIC=C
-# shellcheck disable=SC2034 # the scripts' own: their folder
-here=$(dirname "$0")
+# shellcheck disable=SC2034 # the scripts'
+# The folder of this file; an experiment has its own below it: $here/ties/run.sh
+here=$(dirname "${BASH_SOURCE[0]}")
 
 # What networks are compared with: statements of awk that fill the array name
 # shellcheck disable=SC2034 # the scripts'
 baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 principal components"; name["untrained"] = "network, not trained"'
+
+# awk statements: c["NAME"] is the number of the column NAME of a table that begins with the names of its columns
+# shellcheck disable=SC2034,SC2016 # the scripts'; awk's dollars
+by_name='FNR == 1 { split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }'
+
+# the awk function near: a value that prints as 0 with three digits is 0, not -0.000
+# shellcheck disable=SC2034 # the scripts'
+near='function near(x) { return x < 0.0005 && x > -0.0005 ? 0 : x }
+'
+
+# pair ARM REFERENCE: add them to the array pairs, options of ctaprobe compare, if both are among the words of $there, which have values
+there='' pairs=()
+pair() { [[ $1 = "$2" || " $there " != *" $1 "* || " $there " != *" $2 "* ]] || pairs+=(--compare "$1:$2"); }
+# differences OPTION... TABLE: ctaprobe compare of the pairs; without any, nothing
+differences() { [ ${#pairs[@]} = 0 ] || ctaprobe compare -q "${pairs[@]}" "$@"; }
 
 # usage: print the script's synopsis and example, which are its comment lines that are indented by five spaces
 usage() {
@@ -33,18 +49,66 @@ options() {
 	for name in $required; do [ -n "${!name}" ] || usage; done
 }
 
-# stage NAME COMMAND...: print NAME, run COMMAND with its messages in $logs/NAME.log, and show them if it fails; otherwise show only warnings
+# stage NAME COMMAND...: print NAME, run COMMAND with its messages in $logs/NAME.log, and show them if it fails; otherwise show only its
+# warnings. $logs/NAME.report gets what its tools measured (--report), and the time of the stage.
 stage() {
 	# shellcheck disable=SC2154 # the script says where
-	local log=$logs/$1.log
-	echo "  $1"
+	local name=$1 log=$logs/$1.log report=$logs/$1.report begin=$EPOCHREALTIME watch='' failed=0 spent
 	shift
 	mkdir -p "$logs"
-	"$@" 2> "$log" || {
+	rm -f "$report"
+	if [ -t 2 ]; then
+		printf '\r\033[K' >&2
+		watch "$name" "$logs/$name.progress" &
+		watch=$!
+	fi
+	echo "  $name"
+	CORRMASK_REPORT=$report CORRMASK_PROGRESS=${watch:+$logs/$name.progress} "$@" 2> "$log" || failed=$?
+	if [ -n "$watch" ]; then
+		kill "$watch" 2> /dev/null || true
+		wait "$watch" 2> /dev/null || true
+		printf '\r\033[K' >&2
+		rm -f "$logs/$name.progress"
+	fi
+	if [ "$failed" != 0 ]; then
 		cat "$log" >&2
+		[ -s "$log" ] || echo "$name: failed, and its messages are not in $log: is the disk full ($(free_space "$logs") free)?" >&2
 		return 1
-	}
-	sed -n '/: warning: /p' "$log" >&2
+	fi
+	spent=$((${EPOCHREALTIME/[.,]/} - ${begin/[.,]/}))
+	printf 'program\tstage\nseconds\t%d.%06d\n' $((spent / 1000000)) $((spent % 1000000)) >> "$report"
+	awk -F '\t' '$1 == "program" { p = $2 } $1 == "warning" { print p ": warning: " $2 }' "$report" >&2
+}
+
+# free_space FOLDER: of its disk, such as 12M
+free_space() { df -h --output=avail -- "$1" 2> /dev/null | tail -n 1 | tr -d ' '; }
+
+# watch NAME FILE: after ten seconds, a line on the terminal with the time that a stage has taken, and the progress in FILE
+watch() {
+	local begin=$SECONDS parent=$$ text
+	sleep 10
+	while kill -0 "$parent" 2> /dev/null; do
+		text=$(tail -n 1 "$2" 2> /dev/null) || text=
+		printf '\r\033[K  %s: %d:%02d%s' "$1" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)) "${text:+, $text}" >&2
+		sleep 2
+	done
+}
+
+# reported FILE NAME: the last value of NAME in a report, or nothing
+reported() { [ ! -e "$1" ] || awk -F '\t' -v name="$2" '$1 == name { v = $2 } END { print v }' "$1"; }
+
+# stage_times FOLDER...: the stages in these folders of logs, in the order of the run: name, seconds, the largest peak memory of a tool in MB
+stage_times() {
+	local report
+	find "$@" -name '*.report' -printf '%T@ %p\n' 2> /dev/null | sort -n | cut -d ' ' -f 2- | while read -r report; do
+		awk -F '\t' -v stage="$(basename "$report" .report)" '$1 == "seconds" { s = $2 } $1 == "peak_memory_mb" && $2 > m { m = $2 }
+			END { printf "%s\t%.2f\t%d\n", stage, s, m }' "$report"
+	done
+}
+# the same as text, for the end of a report
+stage_times_text() {
+	printf '%-24s %10s %12s\n' stage seconds "peak memory"
+	stage_times "$@" | awk -F '\t' '{ printf "%-24s %10s %12s\n", $1, $2, $3 " MB" }'
 }
 
 # whole FILE: FILE.new, which is complete, becomes FILE; its data is on disk first, so that a power cut leaves no part of it
@@ -68,4 +132,24 @@ files() {
 	for word in "${words[@]}"; do
 		[ ! -e "$word" ] || { files=("${words[@]}"); return 0; }
 	done
+}
+
+# as_table FILE.table CAPTION: the tab-separated table on standard input, whose first line has the names, becomes a table of the page's summary
+# (page/page.py), and is printed as text: names to the left, numbers to the right
+as_table() {
+	{
+		printf '# %s\n' "$2"
+		cat
+	} > "$1"
+	echo "$2"
+	awk -F '\t' 'NR == 1 { next }
+		{ rows++; for (i = 1; i <= NF; i++) { cell[rows, i] = $i; if (length($i) > wide[i]) wide[i] = length($i); if (rows > 1 && $i !~ /^[-+]?[0-9.]+([eE][-+]?[0-9]+)?$|^NA$|^-?$/) text[i] = 1 }
+			if (NF > most) most = NF }
+		END { for (r = 1; r <= rows; r++) {
+			line = ""
+			for (i = 1; i <= most; i++)
+				line = line (i > 1 ? "   " : "") sprintf(text[i] && i == most ? "%s" : "%" (text[i] ? "-" : "") wide[i] "s", cell[r, i])
+			sub(/ +$/, "", line)
+			print line
+		} }' "$1"
 }

@@ -18,7 +18,8 @@ names_files() {
 	esac
 }
 
-# print_settings SETTING...: one a line; a file with its size and time, so that another file of this name is another setting
+# print_settings SETTING...: one a line; a file with its size and times, so that another file of this name is another setting. The time of
+# the last change of its inode (ctime) counts too: cp -p, rsync -t and unpacked archives set the other one as they like.
 print_settings() {
 	local setting name value f at
 	for setting; do
@@ -31,7 +32,7 @@ print_settings() {
 				at=$f
 				[ ! -e "$f/model.safetensors" ] || at=$f/model.safetensors
 				printf '%s = %s (%s)\n' "$name" "$(realpath -m -- "$f")" \
-					"$(TZ=UTC stat -L -c '%s bytes, %.19y' -- "$at" 2>/dev/null || echo missing)"
+					"$(TZ=UTC stat -L -c '%s bytes, %y, in place since %z' -- "$at" 2>/dev/null || echo missing)"
 			done
 		else
 			printf '%s = %s\n' "$name" "$value"
@@ -115,6 +116,33 @@ clean() {
 	done
 }
 
+# lock RESULTS: wait until no other make works in this folder, and take it. The lock is a file that names the make ($CORRMASK_MAKE is its
+# process) and when it began; that of a process that is gone is free. Of another machine nothing can be known, so that is only said.
+lock() {
+	local pid=${CORRMASK_MAKE:-$PPID} mine holder host began rest said=''
+	began() { sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20; }    # in ticks after the boot; a pid alone can be used again
+	mkdir -p "$1"
+	mine="$pid $(uname -n) $(began "$pid")"
+	while :; do
+		exec 9>> "$1/.lock"
+		flock 9
+		read -r holder host began rest < "$1/.lock" || holder=
+		[ "$holder $host $began" != "$mine" ] || break
+		if [ -n "$holder" ] && [ "$host" = "$(uname -n)" ] && [ "$(began "$holder")" = "$began" ]; then
+			exec 9>&-
+			[ -n "$said" ] || echo "$1: waiting for make $holder, which works in this folder since $rest" >&2
+			said=1
+			sleep 1
+			continue
+		fi
+		[ -z "$holder" ] || [ "$host" = "$(uname -n)" ] ||
+			echo "$1: make $holder on $host took this folder at $rest; two at once spoil each other's files" >&2
+		echo "$mine $(date '+%F %T')" > "$1/.lock"
+		break
+	done
+	exec 9>&-
+}
+
 case $what in
 folder)
 	parent=$1
@@ -125,6 +153,7 @@ folder)
 settings)
 	parent=$1
 	shift
+	lock "$(dirname "$parent")"
 	run_folder "$@"
 	mkdir -p "$parent/$run"
 	[ ! -e "$parent/latest" ] || [ -L "$parent/latest" ]

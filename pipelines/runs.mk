@@ -2,7 +2,7 @@
 # the others.
 #
 # A run is one experiment with one set of settings. Its folder is results/EXPERIMENT/NAME-DIGEST: NAME is that of the data, DIGEST is of the
-# settings and of the path, size and time of every file among them. So no run replaces the results of another one, and the same
+# settings and of the path, size and times of every file among them. So no run replaces the results of another one, and the same
 # settings find their own results again. The file `settings` in the folder lists them. results/EXPERIMENT/latest leads to the newest run.
 #
 # An experiment of yours begins with two lines (PREPARED_SETTINGS are those of cells.mk), and has its files under $(MINE):
@@ -11,15 +11,20 @@
 #     $(eval $(call run_folder,MINE,mine,$(MINE_SETTINGS)))
 #     $(MINE)/loss.tsv: $(PREPARED)/train.tok | $(MINE)/settings
 #
-# Every .mk file explains its variables at its head, in lines of name, two or more spaces and text, which make help prints:
+# Every .mk file explains its variables at its head, in lines of name, two or more spaces and text, which make help prints, and names the files
+# with more variables of its experiments (variables.awk). An experiment refuses other variables. Those of all experiments:
 #
-# DATA     AnnData or 10x file, or several; without it, cells are simulated
 # SCALE    tiny (a minute), small or paper: sets the defaults of the sizes
 # SEED     of sample, split, masks and initial weights
 # THREADS  of every stage
 # RESULTS  folder of all results
 #
 # A recipe passes what a user may set as $(call text,LABEL), which the shell reads as one word whatever is in it.
+
+# One make at a time works in a folder of results (run.sh lock); a make that this one starts is part of it
+ifndef CORRMASK_MAKE
+export CORRMASK_MAKE := $(shell echo $$PPID)
+endif
 
 RESULTS ?= results
 DATA    ?=
@@ -51,6 +56,15 @@ stop = $(if $1,$(error $1))
 script = BIN=$(BIN) $(PIPELINES)
 stage_in = @$(script)/stage.sh $1/log $2
 
+# What a user set for an experiment must be a variable of it: a misspelled one would change nothing. Files are values too, not targets.
+# OF names an experiment for make help.
+NOW := $(or $(OF),$(MAKECMDGOALS))
+set_by_user = $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
+of_the_build := BIN BUILD CC CFLAGS CPPFLAGS CUDA CUDA_ARCH CUDA_HOME DESTDIR DEV LDFLAGS LDLIBS MAKE MAKEFLAGS MARCH MPI NVCC OF PREFIX PYTHON SHELL V VARIANT
+unknown = $(shell awk -v of='$(MAKECMDGOALS)' -v check='$(filter-out $(of_the_build),$(set_by_user))' -f $(PIPELINES)/variables.awk $(FILES_MK))
+experiments = $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\# .*/\1/p' $(FILES_MK))
+file_goals = $(filter %.h5ad %.h5 %.mtx %.mtx.gz %.counts %.tok,$(filter-out $(if $(value DATA),data/%.h5ad) $(RESULTS)/%,$(MAKECMDGOALS)))
+
 # $(call plural,N,epoch): "1 epoch", "2 epochs"
 plural = $1 $2$(if $(filter 1,$1),,s)
 
@@ -65,20 +79,22 @@ jobs_for = +@$(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) \
 # With -jN, that many trainings share the threads
 job_threads = $(shell n=$$(( $(THREADS) / $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1) )); echo $$((n > 0 ? n : 1)))
 
-.PHONY: list-runs clean-runs
-list-runs: ## list the runs of all experiments with their settings; * marks the latest
-	@$(PIPELINES)/run.sh list '$(RESULTS)'
-clean-runs: ## remove runs (RUN="demo/lung-1a2b3c4d ...", as make list-runs prints them)
-	@$(PIPELINES)/run.sh clean '$(RESULTS)' $(call text,RUN)
-
 # The files of the experiments, in the order of make help; the first ones have what the others use
-FILES_MK := $(addprefix $(PIPELINES)/,runs.mk report.mk cells.mk pretrain.mk reliance.mk demo.mk finetune.mk genes.mk)
-FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk)))
+FILES_MK := $(addprefix $(PIPELINES)/,runs.mk page/report.mk cells.mk pretrain.mk reliance/reliance.mk demo/demo.mk \
+	finetune/finetune.mk genes/genes.mk)
+FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk $(PIPELINES)/*/*.mk)))
 include $(filter-out %/runs.mk,$(FILES_MK))
+ifneq ($(filter $(experiments),$(MAKECMDGOALS)),)
+$(call stop,$(unknown))
+$(call stop,$(if $(file_goals),$(firstword $(file_goals)) is a file: expected DATA=$(firstword $(file_goals))))
+endif
 
 # For make help: the experiments, and their variables with the values that they have now
 list_targets = sed -n 's/^\([a-z0-9-]*\):.*\#\# /  \1\t/p' $1 | expand -t 20
 VARIABLES = $(sort $(shell awk -f $(PIPELINES)/variables.awk $(FILES_MK)))
-help_experiments = echo 'Experiments'; $(call list_targets,$(filter-out %/runs.mk,$(FILES_MK)) $(PIPELINES)/runs.mk); \
-	echo 'Variables of the experiments: VARIABLE=VALUE after the target'; \
-	env $(foreach v,$(VARIABLES),$v_NOW=$(call quote,$(call given,$v))) awk -v help=1 -f $(PIPELINES)/variables.awk $(FILES_MK)
+help_experiments = echo 'Experiments'; $(call list_targets,$(FILES_MK)); \
+	echo 'Variables of the experiments: VARIABLE=VALUE after the target'; $(call list_variables,)
+list_variables = env $(foreach v,$(VARIABLES),$v_NOW=$(call quote,$(call given,$v))) awk -v help=1 -v of='$1' -f $(PIPELINES)/variables.awk $(FILES_MK)
+# make help OF=demo: one experiment
+help_one = $(if $(filter $(experiments),$(OF)),,$(error no experiment '$(OF)': make help lists them)) \
+	sed -n 's/^$(OF):.*\#\# /$(OF): /p' $(FILES_MK); echo 'VARIABLE=VALUE, with the defaults:'; $(call list_variables,$(OF))

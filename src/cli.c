@@ -1,4 +1,5 @@
 #include "cli.h"
+#include "cli_report.h"
 
 #include "base/clock.h"
 #include "base/closest.h"
@@ -24,10 +25,13 @@
 
 enum { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
+#define WARNING "warning: "
+
 static const char *program = "corrmask";
 static int quiet, want_help, want_version;
 static int progress_choice, progress_on, progress_shown;
-static double progress_lines; /* seconds between whole lines of progress, where there is no terminal; 0: none */
+static double progress_lines;  /* seconds between whole lines of progress, where there is no terminal; 0: none */
+static int progress_file = -1; /* CORRMASK_PROGRESS: the last line of progress, for who runs this program; -1: none */
 static double started, progress_last;
 static const char *volatile library_message; /* cli_library */
 
@@ -67,7 +71,10 @@ static void say(const char *level, const char *fmt, va_list ap)
 		vsnprintf(cut, sizeof cut, fmt, again);
 	}
 	va_end(again);
-	fprintf(stderr, "%s: %s%s\n", program, level, printable(text ? text : cut));
+	char *shown = printable(text ? text : cut);
+	fprintf(stderr, "%s: %s%s\n", program, level, shown);
+	if (strcmp(level, WARNING) == 0)
+		cli_report_warning(shown);
 	free(text);
 }
 
@@ -106,7 +113,7 @@ void warn(const char *fmt, ...)
 	va_list ap;
 	va_start(ap, fmt);
 	if (!quiet)
-		say("warning: ", fmt, ap);
+		say(WARNING, fmt, ap);
 	va_end(ap);
 }
 
@@ -119,35 +126,60 @@ void info(const char *fmt, ...)
 	va_end(ap);
 }
 
+static int due(double *last, double every)
+{
+	double now = clock_seconds();
+	if (every <= 0 || now - *last < every)
+		return 0;
+	*last = now;
+	return 1;
+}
+
 void progress(const char *fmt, ...)
 {
-	if (!(progress_on || progress_lines > 0) || clock_seconds() - progress_last < (progress_on ? 0.2 : progress_lines))
-		return;
-	progress_last = clock_seconds();
+	static double noted; /* in the file */
+	int show = due(&progress_last, progress_on ? 0.2 : progress_lines), note = progress_file >= 0 && due(&noted, 1);
+	char *text = NULL;
 	va_list ap;
 	va_start(ap, fmt);
-	char *text = NULL;
-	if (vasprintf(&text, fmt, ap) >= 0)
-		fprintf(stderr, progress_on ? "\r\033[K%s: %s" : "%s: %s\n", program, printable(text));
+	if ((show || note) && vasprintf(&text, fmt, ap) >= 0) {
+		printable(text);
+		if (show)
+			fprintf(stderr, progress_on ? "\r\033[K%s: %s" : "%s: %s\n", program, text);
+		if (note && ftruncate(progress_file, 0) == 0)
+			dprintf(progress_file, "%s\n", text);
+		free(text);
+		fflush(stderr);
+		progress_shown |= show && progress_on;
+	}
 	va_end(ap);
-	free(text);
-	fflush(stderr);
-	progress_shown = progress_on;
+}
+
+char *time_left(double share)
+{
+	static char text[32];
+	double rest = share > 0 ? (clock_seconds() - started) / share * (1 - share) : 0;
+	*text = 0;
+	if (share > 0 && rest < 360000)
+		snprintf(text, sizeof text, ", %02d:%02d:%02d to go", (int)(rest / 3600), (int)(rest / 60) % 60, (int)rest % 60);
+	return text;
 }
 
 void cli_report(const struct cli *c, const char *fmt, ...)
 {
 	clear_progress();
-	if (!c->verbose)
-		return;
-	struct rusage r;
-	getrusage(RUSAGE_SELF, &r);
-	va_list ap;
-	va_start(ap, fmt);
-	fprintf(stderr, "%s: ", program);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "; %.2f s, peak memory %.0f MB\n", clock_seconds() - started, (double)r.ru_maxrss / 1024);
+	double seconds = clock_seconds() - started;
+	if (c->verbose) {
+		struct rusage r;
+		getrusage(RUSAGE_SELF, &r);
+		va_list ap;
+		va_start(ap, fmt);
+		fprintf(stderr, "%s: ", program);
+		vfprintf(stderr, fmt, ap);
+		va_end(ap);
+		fprintf(stderr, "; %.2f s, peak memory %.0f MB\n", seconds, (double)r.ru_maxrss / 1024);
+	}
+	cli_report_end(seconds);
 }
 
 void cli_library(const char *message)
@@ -211,6 +243,8 @@ static struct option_def *common_table(struct cli *c)
 		t[n++] = (struct option_def){'@', "threads", OPT_INT, &c->threads, "N", "total number of threads (default 1)", 1, 1024};
 	t[n++] = (struct option_def){'q', "quiet", OPT_FLAG, &c->quiet, NULL, "print errors only"};
 	t[n++] = (struct option_def){'v', "verbose", OPT_FLAG, &c->verbose, NULL, "report counts, time and peak memory at the end"};
+	t[n++] = (struct option_def){
+		0, "report", OPT_STRING, &c->report, "FILE", "write what was measured to FILE, as a table of name and value"};
 	t[n++] = (struct option_def){0, "progress", OPT_CHOICE, &progress_choice, "auto|always|never",
 		"when to show a line of progress that is rewritten (default auto: on a terminal; elsewhere a line every 30 s)"};
 	t[n++] = (struct option_def){'h', "help", OPT_FLAG, &want_help, NULL, "print this help"};
@@ -287,6 +321,9 @@ static void set_environment(const struct cli *c)
 	char **arguments = spin || core ? process_arguments() : NULL;
 	if (arguments)
 		execv("/proc/self/exe", arguments);
+	struct error e;
+	if (blas_core_check(&e))
+		die("%s", e.msg);
 }
 
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* these need all addresses */
@@ -380,12 +417,16 @@ void cli_init(struct cli *c, int argc, char **argv)
 		print_version(c->name, c->features);
 	check_output(c->common & CLI_OUT ? c->output : NULL);
 	set_environment(c);
+	cli_report_open(c->report, c->name);
 	quiet = c->quiet;
 	progress_on = !quiet && (progress_choice == PROGRESS_ALWAYS || (progress_choice == PROGRESS_AUTO && isatty(STDERR_FILENO)));
 	const char *seconds = getenv("CORRMASK_LOG_SECONDS");
 	if (!quiet && !progress_on && progress_choice == PROGRESS_AUTO)
 		progress_lines = seconds ? atof(seconds) : 30;
 	progress_last = progress_on ? 0 : started;
+	const char *note = getenv("CORRMASK_PROGRESS");
+	if (note && *note)
+		progress_file = open(note, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	c->operand = argv + 1;
 	if (!c->operands && c->noperand)
 		usage_error("unexpected argument '%s'", c->operand[0]);
@@ -425,9 +466,11 @@ void cli_rank(struct cli *c, int rank)
 	program = xasprintf("%s[%d]", c->name, rank); /* kept to the end */
 	if (!rank)
 		return;
+	cli_report_leave();
 	c->quiet = quiet = 1;
 	c->verbose = progress_on = 0;
 	progress_lines = 0;
+	progress_file = -1;
 }
 
 void cli_provenance(const struct cli *c, struct header *h, const char *more)
@@ -488,6 +531,7 @@ static _Noreturn void command_unknown(const char *word, const struct cli_command
 {
 	enum { MOST = 10 }; /* that one line names */
 	struct closest close = closest_to(word, strlen(word));
+	closest_try(&close, "help", strlen("help"));
 	char *names = xstrdup("");
 	size_t n = 0;
 	for (const struct cli_command *c = commands; c->name; c++) {
@@ -511,7 +555,7 @@ int cli_commands(const char *name, const char *summary, const char *features, co
 	for (const struct cli_command *c = commands; c->name; c++)
 		if (c->run && strcmp(word, c->name) == 0)
 			return c->run(argc - 1, argv + 1);
-	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
+	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "help") == 0)
 		print_commands(name, summary, commands);
 	if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0)
 		print_version(name, features);

@@ -12,6 +12,7 @@
  *             loop
  *             if (stream_commit(out, &e))
  *                     die("%s", e.msg);
+ *             cli_measured("cells_in", ...);
  *             cli_report(&cli, "%llu cells in, %llu out", ...);
  *     }
  *
@@ -36,6 +37,7 @@ struct cli {
 
 	/* out */
 	const char *output; /* -o, or NULL */
+	const char *report; /* --report, or NULL */
 	int raw, quiet, verbose;
 	long long threads, seed; /* defaults 1 and 1 */
 	const char *device;      /* --device as given, default "auto" */
@@ -97,8 +99,13 @@ void cli_rank(struct cli *c, int rank);
 /* On a terminal one line that is rewritten at most five times a second; messages clear it. Elsewhere a line every 30 seconds, or as many
  * as the environment variable CORRMASK_LOG_SECONDS says (0: none). --progress selects. */
 void progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* ", 00:01:02 to go": the time left if this share of the work took the time since the program began; "" where nothing can be said. */
+char *time_left(double share);
 
-/* Under -v: the message, then time and peak memory. Call it last. */
+/* A row of --report: what the run counted or measured, such as cells_in, cells_out, dropped:REASON. At most 64 KB are kept. */
+void cli_measured(const char *name, double value);
+
+/* Under -v: the message, then time and peak memory. Ends the table of --report. Call it last. */
 void cli_report(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

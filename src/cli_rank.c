@@ -22,7 +22,7 @@ struct option_def rank_options[] = {
 	{0, "keep-empty", OPT_FLAG, &rank_given.encode.keep_empty, NULL,
 		"keep cells without a known gene (default: drop them, with a warning)", .changes = 1},
 	{0, "min-genes-matched", OPT_REAL, &rank_given.min_genes, "PERCENT",
-		"fail if a smaller share of the input's genes is in the vocabulary (default 20)", 0, 100},
+		"fail if a smaller share of the genes that the cells express is in the vocabulary (default 20)", 0, 100},
 	{0, "min-counts-matched", OPT_REAL, &rank_given.min_counts, "PERCENT",
 		"fail if a smaller share of the counts belongs to such genes (default 50)", 0, 100},
 	{0},
@@ -34,7 +34,9 @@ struct ranking {
 	struct encoder enc;
 	struct stream *to;
 	struct block out;
-	const char *vocab; /* the file that messages name */
+	const char *vocab;   /* the file that messages name */
+	char *like;          /* a gene id of the input, for messages */
+	size_t known, genes; /* genes of the input in the vocabulary; all */
 };
 
 struct ranking *ranking_new(const struct cli *c, const char *vocab)
@@ -55,21 +57,38 @@ struct ranking *ranking_new(const struct cli *c, const char *vocab)
 	return r;
 }
 
+static _Noreturn void unmatched(const struct ranking *r, const char *how_many)
+{
+	die("%s: %s in %s, expected at least %g %% (--min-genes-matched); ids here are like '%s', there like '%s'; --map FILE translates ids",
+		r->enc.name, how_many, r->vocab, rank_given.min_genes, r->like, r->v.id[(r->v.nspecial + r->v.n) / 2]);
+}
+
+/* Genes without a token are no fault if no cell has them, which only the last cell can tell. */
+static void check_matched(struct ranking *r)
+{
+	encoder_count(&r->enc);
+	double percent = r->enc.expressed ? 100 * (double)r->enc.matched / (double)r->enc.expressed : 100;
+	if (percent < rank_given.min_genes)
+		unmatched(r, xasprintf("only %.1f %% of the expressed genes are", percent));
+}
+
 static void match(struct ranking *r, const struct vocab *genes, const char *map)
 {
 	struct error e;
 	struct idmap ids = {0};
 	if (map && idmap_load(&ids, map, &e))
 		die("%s", e.msg);
-	size_t known = encoder_match(&r->enc, genes, &r->v, map ? &ids : NULL);
+	struct encoder_matched m = encoder_match(&r->enc, genes, &r->v, map ? &ids : NULL);
 	idmap_release(&ids);
-	double percent = 100 * (double)known / (double)genes->n;
-	info("%zu of %zu genes (%.1f %%) are in the vocabulary", known, genes->n, percent);
-	if (percent < rank_given.min_genes)
-		die("%s: only %.1f %% of the genes are in %s, expected at least %g %% (--min-genes-matched); ids here are like '%s', there "
-		    "like '%s'; --map FILE translates ids",
-			r->enc.name, percent, r->vocab, rank_given.min_genes, genes->id[genes->n / 2],
-			r->v.id[(r->v.nspecial + r->v.n) / 2]);
+	r->known = m.known;
+	r->genes = genes->n;
+	r->like = xstrdup(genes->id[genes->n / 2]);
+	if (m.by_symbol || m.ambiguous)
+		info("%zu %s matched by symbol, as %s ids are no Ensembl ids; %zu left out, as several genes of %s have %s symbol",
+			m.by_symbol, m.by_symbol == 1 ? "gene is" : "genes are", m.by_symbol == 1 ? "its" : "their", m.ambiguous, r->vocab,
+			m.ambiguous == 1 ? "its" : "their");
+	if (!r->known && rank_given.min_genes > 0)
+		unmatched(r, "none of the genes is");
 }
 
 void ranking_start(struct ranking *r, const struct header *counts, const char *name, const char *map)
@@ -121,14 +140,25 @@ char *ranking_commit(struct ranking *r)
 	const struct encoder *enc = &r->enc;
 	finish_block(r);
 	flush_output(r);
+	check_matched(r);
 	double percent = enc->all ? 100 * (double)enc->known / (double)enc->all : 100;
-	info("%.1f %% of the counts are in these genes", percent);
+	char *share = enc->all ? xasprintf(", with %.1f %% of the counts,", percent) : xstrdup("");
+	info("%zu of %zu genes%s are in the vocabulary", r->known, r->genes, share);
+	free(share);
+	if (!enc->all)
+		warn("%s: %s", enc->name, enc->cells ? "all counts are 0" : "no cells");
 	if (percent < rank_given.min_counts)
 		die("%s: only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-matched)", enc->name, percent,
 			r->vocab, rank_given.min_counts);
 	if (enc->cells > enc->kept)
 		warn("%" PRIu64 " of %" PRIu64 " cells have no gene of the vocabulary and were dropped (--keep-empty keeps them)",
 			enc->cells - enc->kept, enc->cells);
+	cli_measured("cells_in", (double)enc->cells);
+	cli_measured("cells_out", (double)enc->kept);
+	cli_measured("dropped:no_gene", (double)(enc->cells - enc->kept));
+	cli_measured("tokens", (double)enc->tokens);
+	cli_measured("cells_of_full_length", (double)enc->full);
+	cli_measured("percent_of_counts", (double)percent);
 	/* memory can run out here, and not after the output is in place */
 	char *summary = xasprintf("%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens, %" PRIu64 " cells of full length (%zu)",
 		enc->cells, enc->kept, enc->tokens, enc->full, enc->max_len);
@@ -143,5 +173,6 @@ void ranking_free(struct ranking *r)
 	block_release(&r->out);
 	encoder_release(&r->enc);
 	vocab_release(&r->v);
+	free(r->like);
 	free(r);
 }

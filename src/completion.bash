@@ -24,4 +24,4 @@ _corrmask()
 	[[ ${#COMPREPLY[@]} -gt 0 && ${COMPREPLY[0]} = *= ]] && compopt -o nospace 2>/dev/null
 	return 0
 }
-complete -o default -F _corrmask corrmask h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview maskrisk
+complete -o default -F _corrmask @TOOLS@ # make install writes the names here

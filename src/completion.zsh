@@ -1,4 +1,4 @@
-#compdef corrmask h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview maskrisk
+#compdef @TOOLS@
 # Completion in zsh for corrmask's tools. The words come from the tools themselves: TOOL [COMMAND] --completion prints lines of word, argument
 # and help.
 _corrmask() {

@@ -2,15 +2,14 @@
  * corrmask: one name for the tools and for the pipelines that are installed with them.
  *
  *     corrmask TOOL ARGUMENT...                runs the tool that lies beside this program
- *     corrmask EXPERIMENT VARIABLE=VALUE...    runs make with pipelines/Makefile, in the current folder
+ *     corrmask EXPERIMENT VARIABLE=VALUE...    runs make with pipelines/Makefile, in the current folder; FILE... stands for DATA=FILE...
  *     corrmask data/NAME.h5ad                  the same, for a corpus of the catalogue
  *
  * The experiments are the make targets with a comment after ##, and their variables are those that the comments at the head of the .mk files
- * explain, as for `make help`.
+ * explain (variables.awk). Make refuses others (runs.mk).
  */
 #include "cli.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <glob.h>
 #include <libgen.h>
@@ -26,17 +25,9 @@ static int run_list(int argc, char **argv);
 static const struct cli_command tools[] = {
 	{"list", run_list, NULL, "list the tools and experiments"},
 	{"Tools", NULL, NULL, NULL},
-	{"h5tok", run_tool, NULL, "raw counts from AnnData and 10x files"},
-	{"rankenc", run_tool, NULL, "rank value encoding: counts to tokens"},
-	{"depgraph", run_tool, NULL, "graph of gene dependencies"},
-	{"maskgen", run_tool, NULL, "shuffled batches of masked cells"},
-	{"sctrain", run_tool, NULL, "pre-training and fine-tuning"},
-	{"scembed", run_tool, NULL, "embeddings and predictions of cells"},
-	{"ctaprobe", run_tool, NULL, "scores of embeddings and predictions"},
-	{"scsample", run_tool, NULL, "samples, splits, filters and joins of streams"},
-	{"scsim", run_tool, NULL, "simulated cells"},
-	{"scview", run_tool, NULL, "tables, checks and exports of streams"},
-	{"maskrisk", run_tool, NULL, "masking ratios by theory"},
+#define TOOL(name, text) {#name, run_tool, NULL, text},
+#include "tools.def"
+#undef TOOL
 	{"Experiments", NULL, NULL, NULL},
 	{0},
 };
@@ -75,19 +66,28 @@ static void each_line_of(const char *path, void (*use)(char *line, void *arg), v
 	free(line);
 }
 
+/* The .mk files: what experiments share, and a folder for each experiment. */
+static void list_makefiles(glob_t *files)
+{
+	for (int deep = 0; deep < 2; deep++) {
+		char *pattern = xasprintf("%s/%s*.mk", pipelines, deep ? "*/" : "");
+		if (glob(pattern, deep ? GLOB_APPEND : 0, NULL, files))
+			die("%s: cannot be listed", pattern);
+		free(pattern);
+	}
+}
+
 /* Call use(line, arg) for every line of the .mk files, the demo's first. */
 static void each_line(void (*use)(char *line, void *arg), void *arg)
 {
 	glob_t files = {0};
-	char *pattern = xasprintf("%s/*.mk", pipelines), *demo = xasprintf("%s/demo.mk", pipelines);
+	char *demo = xasprintf("%s/demo/demo.mk", pipelines);
 	each_line_of(demo, use, arg);
-	if (glob(pattern, 0, NULL, &files))
-		die("%s: cannot be listed", pattern);
+	list_makefiles(&files);
 	for (size_t i = 0; i < files.gl_pathc; i++)
 		if (strcmp(files.gl_pathv[i], demo))
 			each_line_of(files.gl_pathv[i], use, arg);
 	globfree(&files);
-	free(pattern);
 	free(demo);
 }
 
@@ -114,17 +114,6 @@ static bool is_corpus(const char *word)
 	return length > strlen("data/.h5ad") && strncmp(word, "data/", 5) == 0 && strcmp(word + length - 5, ".h5ad") == 0;
 }
 
-/* "# LABEL  obs column" is a variable. */
-static void print_variable(char *line, void *arg)
-{
-	if (strncmp(line, "# ", 2) != 0 || !isupper((unsigned char)line[2]))
-		return;
-	size_t length = strspn(line + 2, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-	const char *text = line + 2 + length;
-	if (strncmp(text, "  ", 2) == 0)
-		printf("%.*s=\t\t%s\n", (int)length, line + 2, text + strspn(text, " "));
-}
-
 static int run_list(int argc, char **argv)
 {
 	if (argc > 1)
@@ -140,25 +129,76 @@ static int run_tool(int argc, char **argv)
 	die("%s: %s", path, strerror(errno));
 }
 
+/* The variables of an experiment, for the completion of a shell. make would tell too, but not as fast. */
+static int print_variables(const char *experiment)
+{
+	glob_t files = {0};
+	list_makefiles(&files);
+	char **list = xcalloc(files.gl_pathc + 8, sizeof *list);
+	int n = 0;
+	list[n++] = xstrdup("awk");
+	list[n++] = xstrdup("-v");
+	list[n++] = xasprintf("of=%s", experiment);
+	list[n++] = xstrdup("-v");
+	list[n++] = xstrdup("words=1");
+	list[n++] = xstrdup("-f");
+	list[n++] = xasprintf("%s/variables.awk", pipelines);
+	for (size_t i = 0; i < files.gl_pathc; i++)
+		list[n++] = files.gl_pathv[i];
+	execvp("awk", list);
+	die("awk: %s", strerror(errno));
+}
+
+/* A word that is none of make: no option, no number of -j N, no variable, no other experiment. It is a file of cells. */
+static bool is_file(const char *word)
+{
+	if (*word == '-' || !word[strspn(word, "0123456789")] || strchr(word, '='))
+		return false;
+	for (const struct cli_command *c = commands; c->name; c++)
+		if (c->run == run_target && strcmp(c->name, word) == 0)
+			return false;
+	return true;
+}
+
+/* "DATA=FILE", or of several files with \ before what xargs would read as more than a letter (common.sh, files) */
+static char *data_of(char *const *file, int n)
+{
+	char *text = xasprintf("DATA=%s", n == 1 ? file[0] : "");
+	for (int i = 0; n > 1 && i < n; i++)
+		for (const char *s = file[i]; *s; s++) {
+			char *longer = xasprintf("%s%s%s%c", text, s == file[i] && i ? " " : "", strchr(" \t\"'\\", *s) ? "\\" : "", *s);
+			free(text);
+			text = longer;
+		}
+	return text;
+}
+
 static int run_target(int argc, char **argv)
 {
-	if (argc > 1 && strcmp(argv[1], "--completion") == 0) {
-		each_line(print_variable, NULL);
-		return fflush(stdout) ? 1 : 0;
-	}
-	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-		argv[0] = xstrdup("help"), argc = 1;
+	bool help = false;
+	if (argc > 1 && strcmp(argv[1], "--completion") == 0)
+		return print_variables(argv[0]);
 	if (strpbrk(here, " \t") || strpbrk(pipelines, " \t"))
 		die("'%s': make reads no names of folders with spaces: install in another folder", strpbrk(here, " \t") ? here : pipelines);
-	char **list = xcalloc((size_t)argc + 6, sizeof *list);
-	int n = 0;
+	char **list = xcalloc((size_t)argc + 9, sizeof *list), **file = xcalloc((size_t)argc, sizeof *file);
+	int n = 0, files = 0;
 	list[n++] = xstrdup("make");
 	list[n++] = xstrdup("--no-print-directory");
 	list[n++] = xstrdup("-f");
 	list[n++] = xasprintf("%s/Makefile", pipelines);
 	list[n++] = xasprintf("BIN=%s", here);
-	for (int i = 0; i < argc; i++)
-		list[n++] = argv[i];
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+			help = true;
+		else if (is_file(argv[i]))
+			file[files++] = argv[i];
+		else
+			list[n++] = argv[i];
+	list[n++] = help ? xstrdup("help") : argv[0];
+	if (help)
+		list[n++] = xasprintf("OF=%s", argv[0]);
+	if (files)
+		list[n++] = data_of(file, files);
 	execvp("make", list);
 	die("make: %s%s", strerror(errno), errno == ENOENT ? ": the experiments need it (Debian package make)" : "");
 }
@@ -178,6 +218,6 @@ int main(int argc, char **argv)
 	if (pipelines && argc > 1 && is_corpus(argv[1]))
 		add_command((struct cli_command){argv[1], run_target, NULL, NULL}, &n);
 	return cli_commands("corrmask",
-		"Run a tool or an experiment: corrmask TOOL [OPTION...] [FILE], corrmask EXPERIMENT [VARIABLE=VALUE...].", NULL, commands,
-		argc, argv);
+		"Run a tool or an experiment: corrmask TOOL [OPTION...] [FILE], corrmask EXPERIMENT [FILE...] [VARIABLE=VALUE...].", NULL,
+		commands, argc, argv);
 }

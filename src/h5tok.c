@@ -3,6 +3,7 @@
 #include "h5tok_sandbox.h"
 
 #include "base/file.h"
+#include "base/tsv.h"
 #include "anndata/crosscheck.h"
 #include "anndata/genetable.h"
 #include "anndata/obs.h"
@@ -33,7 +34,7 @@ static struct option_def options[] = {
 	{0, "gene-column", OPT_STRING, &want.gene_column, "NAME",
 		"take gene ids from this column of var, or 'index' (default: the one with Ensembl ids, else the index)", .changes = 1},
 	{0, "genome", OPT_STRING, &want.genome, "NAME", "the genome to read from a Cell Ranger 2 file that has several", .changes = 1},
-	{0, "round", OPT_FLAG, &want.round, NULL, "round fractional counts, such as SoupX makes, to whole ones", .changes = 1},
+	{0, "round", OPT_FLAG, &want.round, NULL, "round fractional counts, such as SoupX makes, to whole numbers", .changes = 1},
 	{0, "Gene ids", OPT_GROUP},
 	{0, "map", OPT_STRING, &map_path, "FILE", "replace gene ids by this table of key and id (TSV, gzip accepted)"},
 	{0, "min-genes-mapped", OPT_REAL, &min_genes, "PERCENT",
@@ -283,7 +284,8 @@ static void print_obs(const struct header *h)
 		int own = !strcmp(c->name, "cell") || !strcmp(c->name, "n_counts");
 		if (c->shape == RAGGED || own || !strcmp(c->name, "barcode") || header_companion(c->name))
 			continue;
-		char *line = xasprintf("%s%s\t%s\t", text, c->name, type_name(c->type));
+		char *name = tsv_escaped(c->name), *line = xasprintf("%s%s\t%s\t", text, name, type_name(c->type));
+		free(name);
 		free(text);
 		text = c->type == CATEGORICAL ? xasprintf("%s%zu\n", line, c->ncategory) : xasprintf("%s\n", line);
 		free(line);
@@ -378,6 +380,10 @@ static void stream_files(struct job *j, struct h5ad *file)
 	char *summary = j->rank ? ranking_commit(j->rank) : NULL;
 	if (!j->rank && stream_commit(j->out, &e))
 		die("%s", e.msg);
+	cli_measured("cells_in", (double)j->cells);
+	cli_measured("genes", (double)j->table.genes.n);
+	cli_measured("counts", (double)j->counts);
+	cli_measured("entries_added", (double)j->rows.repeats);
 	cli_report(&cli, "%" PRIu64 " cells, %zu genes, %" PRIu64 " counts, %" PRIu64 " entries added to another of the same gene%s%s",
 		j->cells, j->table.genes.n, j->counts, j->rows.repeats, summary ? "; " : "", summary ? summary : "");
 	free(summary);
@@ -440,6 +446,7 @@ int main(int argc, char **argv)
 	make_header(&j, &header);
 	if (list_obs) {
 		print_obs(&header);
+		cli_report(&cli, "%zu columns", header.ncol);
 		if (cli.noperand == 1)
 			h5ad_release(&file);
 	} else {

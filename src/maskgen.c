@@ -11,19 +11,35 @@
 
 static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *modules, *groups, *rate_uniform, *rate_linear,
 			       *rate_choice, *lambda_linear;
-/* the words of --strategy; pmi and pmi-rand differ only in lambda */
-enum { NONE, RANDOM, RUNS, COLUMNS, CORRMASK, PMI, PMI_RAND, PROBE };
-static const enum mask_strategy kind_of[] = {
-	MASK_NONE, MASK_RANDOM, MASK_RUNS, MASK_COLUMNS, MASK_CORRMASK, MASK_PMI, MASK_PMI, MASK_PROBE};
-static const double usual_lambda[] = {0, 0, 0, 0, 0.5, 1, 0.5, 0};
-static const char *const strategy_name[] = {"none", "random", "runs", "columns", "corrmask", "pmi", "pmi-rand", "probe"};
+/* What a strategy uses. */
+enum { RATE = 1, GRAPH = 2, LAMBDA = 4, PARTNERS = 8, TARGET = 16, BERNOULLI = 32, COUNTS = 64, TIES = 128 };
+/* The words of --strategy, in the option's order. */
+static const struct strategy {
+	const char *word;
+	enum mask_strategy kind;
+	unsigned uses;
+	double lambda;        /* default */
+	const char *weight;   /* of the graph */
+	const char *no_value; /* why it does not go with --objective value */
+} strategies[] = {
+	{"none", MASK_NONE, 0, .no_value = "masks nothing"},
+	{"random", MASK_RANDOM, RATE | BERNOULLI},
+	{"runs", MASK_RUNS, RATE | TIES, .no_value = "needs tokens without ranks"},
+	{"columns", MASK_COLUMNS, RATE | COUNTS, .no_value = "masks counts"},
+	{"corrmask", MASK_CORRMASK, RATE | GRAPH | LAMBDA | PARTNERS, 0.5, "rho"},
+	{"pmi", MASK_PMI, RATE | GRAPH | LAMBDA, 1, "npmi"},
+	{"pmi-rand", MASK_PMI, RATE | GRAPH | LAMBDA, 0.5, "npmi"},
+	{"probe", MASK_PROBE, GRAPH | TARGET, 0, "rho"},
+};
+static int strategy_index = 1;
+static const struct strategy *strategy;
 /* the words of --objective */
 enum { TOKEN, VALUE };
 /* the words of --partners: two for corrmask, two for probe */
 enum { UNIFORM, WEIGHTED, HIDDEN, VISIBLE };
 enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
 
-static int strategy = RANDOM, objective = TOKEN, bernoulli, partner_choice, balance;
+static int objective = TOKEN, bernoulli, partner_choice, balance;
 static long long epochs = 1, batch = USUAL_BATCH, window = 64, partners = 5;
 static double rate = 0.15, lambda, seed_share = 1;
 
@@ -31,7 +47,7 @@ static struct option_def options[] = {
 	{0, "Masks", OPT_GROUP},
 	{'g', "graph", OPT_STRING, &graph_path, "FILE",
 		"graph from depgraph for corrmask and probe, from depgraph --pmi for pmi and pmi-rand"},
-	{0, "strategy", OPT_CHOICE, &strategy, "none|random|runs|columns|corrmask|pmi|pmi-rand|probe",
+	{0, "strategy", OPT_CHOICE, &strategy_index, "none|random|runs|columns|corrmask|pmi|pmi-rand|probe",
 		"how the tokens to mask are selected (default random); runs: genes of equal count, side by side; columns: genes of a counts stream; "
 		"probe: one target per cell, for sctrain eval",
 		.changes = 1},
@@ -51,18 +67,18 @@ static struct option_def options[] = {
 		0, 1, .changes = 1},
 	{0, "lambda-linear", OPT_STRING, &lambda_linear, "A:B", "change lambda linearly from A at the first step to B at the last step",
 		.changes = 1},
-	{0, "partners-max", OPT_INT, &partners, "K", "corrmask: largest number of neighbours that are masked with a seed (default 5)", 0,
+	{0, "partners-max", OPT_INT, &partners, "K", "corrmask: largest number of partners that are masked with a start gene (default 5)", 0,
 		65535, .changes = 1},
 	{0, "partners", OPT_CHOICE, &partner_choice, "uniform|weighted|hidden|visible",
-		"corrmask: draw the neighbours uniformly (default) or in proportion to |rho|; probe: mask the target's neighbours, or as "
+		"corrmask: draw the partners uniformly (default) or in proportion to |rho|; probe: mask the target's partners, or as "
 		"many unrelated tokens",
 		.changes = 1},
 	{0, "modules", OPT_STRING, &modules, "COL",
-		"corrmask: partners are the genes of the seed's module in this column of the graph instead of its neighbours",
+		"corrmask: partners are the genes of the start gene's module in this column of the graph",
 		.changes = 1},
 	{0, "groups", OPT_STRING, &groups, "COL",
-		"corrmask: partners are the tokens with the seed's number in this list column of the cells; needs no graph", .changes = 1},
-	{0, "seed-share", OPT_REAL, &seed_share, "P", "corrmask: probability that the seed itself is masked with its partners (default 1)",
+		"corrmask: partners are the tokens with the start gene's number in this list column of the cells; needs no graph", .changes = 1},
+	{0, "seed-share", OPT_REAL, &seed_share, "P", "corrmask: probability that the start gene itself is masked with its partners (default 1)",
 		0, 1, .changes = 1},
 	{0, "Random masks", OPT_GROUP},
 	{0, "bernoulli", OPT_FLAG, &bernoulli, NULL,
@@ -79,7 +95,7 @@ static struct option_def options[] = {
 	{0, "Output", OPT_GROUP},
 	{0, "keep", OPT_STRING, &keep_text, "COL,...", "columns of the cells to copy, such as cell_type", .changes = 1},
 	{0, "audit", OPT_STRING, &audit_path, "GRAPH",
-		"write a table of how the masks treat neighbours in this graph, instead of a stream"},
+		"write a table of how the masks treat partners in this graph, instead of a stream"},
 	{0, "resume", OPT_STRING, &resume, "MODEL",
 		"start after the last checkpoint of this model directory, if there is one; it must be of the same stream"},
 	{0},
@@ -124,44 +140,49 @@ static struct mask_schedule schedule(const char *name, const double *fixed, cons
 	return s;
 }
 
-static void check_options(struct run *r)
+static void check_graph_options(void)
 {
-	int graphed = strategy >= CORRMASK, grouped = strategy == CORRMASK && groups;
-	if (cli.noperand > 1)
-		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
-	if (graphed && !grouped && !graph_path)
-		usage_error("--strategy %s needs a graph: --graph FILE", strategy_name[strategy]);
-	if (!graphed && (graph_path || given(&lambda) || lambda_linear))
-		usage_error("--strategy %s uses no graph, so it takes no --graph and no lambda", strategy_name[strategy]);
-	if (strategy != CORRMASK &&
-		(given(&partners) || (given(&partner_choice) && strategy != PROBE) || modules || groups || given(&seed_share)))
+	const int lambdas = given(&lambda) || lambda_linear;
+	const int corrmask = given(&partners) || modules || groups || given(&seed_share);
+	if (strategy->uses & GRAPH && !graph_path && !(strategy->uses & PARTNERS && groups))
+		usage_error("--strategy %s needs a graph: --graph FILE", strategy->word);
+	if (!(strategy->uses & GRAPH) && (graph_path || lambdas))
+		usage_error("--strategy %s uses no graph, so it takes no --graph and no lambda; did you mean --strategy corrmask?",
+			strategy->word);
+	if (!(strategy->uses & PARTNERS) && (corrmask || (given(&partner_choice) && !(strategy->uses & TARGET))))
 		usage_error("--partners, --partners-max, --modules, --groups and --seed-share are for --strategy corrmask");
-	if ((strategy == PROBE) != (partner_choice >= HIDDEN))
-		usage_error(strategy == PROBE ? "--strategy probe needs --partners hidden or --partners visible"
-					      : "--partners hidden and visible are for --strategy probe");
-	if (strategy == PROBE && (given(&rate) || rate_uniform || rate_linear || rate_choice || given(&lambda) || lambda_linear))
-		usage_error("--strategy probe masks one target and its partners, so it takes no rate and no lambda");
+	if (!(strategy->uses & TARGET) != (partner_choice < HIDDEN))
+		usage_error(strategy->uses & TARGET ? "--strategy probe needs --partners hidden or --partners visible"
+						    : "--partners hidden and visible are for --strategy probe");
+	if (strategy->uses & TARGET && lambdas)
+		usage_error("--strategy probe masks one target and its partners, so it takes no lambda");
 	if (groups && (graph_path || modules))
 		usage_error("--groups defines the partners, so it takes no --graph and no --modules");
 	if ((modules || groups) && partner_choice == WEIGHTED)
 		usage_error("--partners weighted needs the edge weights, but not all genes of a module are joined by an edge");
-	if (!given(&lambda))
-		lambda = usual_lambda[strategy];
+}
+
+static void check_options(struct run *r)
+{
+	strategy = &strategies[strategy_index];
+	if (cli.noperand > 1)
+		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
+	check_graph_options();
+	if (!(strategy->uses & RATE) && (given(&rate) || rate_uniform || rate_linear || rate_choice))
+		usage_error("--strategy %s masks %s, so it takes no rate", strategy->word,
+			strategy->uses & TARGET ? "one target and its partners" : "nothing");
 	if (audit_path && (resume || keep_text || cli.raw))
 		usage_error("--audit writes a table: --resume, --keep and --uncompressed do not go with it");
-	if (bernoulli && strategy != RANDOM)
+	if (bernoulli && !(strategy->uses & BERNOULLI))
 		usage_error("--bernoulli is for --strategy random: the others fill an exact budget");
-	if (strategy == NONE && (given(&rate) || rate_uniform || rate_linear || rate_choice))
-		usage_error("--strategy none masks nothing, so it takes no rate");
-	if (objective == VALUE && (strategy == NONE || strategy == RUNS || strategy == COLUMNS))
-		usage_error("--objective value hides the ranks of masked tokens, and --strategy %s %s", strategy_name[strategy],
-			strategy == NONE           ? "masks nothing"
-				: strategy == RUNS ? "needs tokens without ranks"
-						   : "masks counts");
-	if (strategy == COLUMNS && audit_path)
+	if (objective == VALUE && strategy->no_value)
+		usage_error("--objective value hides the ranks of masked tokens, and --strategy %s %s", strategy->word, strategy->no_value);
+	if (strategy->uses & COUNTS && audit_path)
 		usage_error("--audit measures masks of tokens, and --strategy columns masks counts");
-	if (strategy == COLUMNS && !given(&batch))
+	if (strategy->uses & COUNTS && !given(&batch))
 		batch = USUAL_BATCH_COLUMNS;
+	if (!given(&lambda))
+		lambda = strategy->lambda;
 	r->rate = schedule("rate", &rate, rate_uniform, rate_linear, rate_choice);
 	r->lambda = schedule("lambda", &lambda, NULL, lambda_linear, NULL);
 }
@@ -224,7 +245,7 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 	vocab_digest(v, of_tokens);
 	vocab_digest(&stream_header(s)->vocab, of_graph);
 	if (!module && !g->offset[g->n])
-		warn("%s has no edges: %s", path, strategy == PROBE ? "no token can be a target" : "all masks are random");
+		warn("%s has no edges: %s", path, strategy->uses & TARGET ? "no token can be a target" : "all masks are random");
 	if (strcmp(of_tokens, of_graph))
 		die("%s has vocabulary %s (%zu rows), but %s has %s (%zu rows): the graph has other tokens", path, of_graph,
 			stream_header(s)->vocab.n, name, of_tokens, v->n);
@@ -234,8 +255,11 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 static void make_headers(struct run *r)
 {
 	struct error e;
-	struct masking_columns c = {
-		.groups = groups, .runs = strategy == RUNS, .value = objective == VALUE, .balance = balance, .counts = strategy == COLUMNS};
+	struct masking_columns c = {.groups = groups,
+		.runs = !!(strategy->uses & TIES),
+		.value = objective == VALUE,
+		.balance = balance,
+		.counts = !!(strategy->uses & COUNTS)};
 	char **keep = opt_list(keep_text, &c.nkeep);
 	c.keep = keep;
 	if (masking_headers(&r->want, &r->header, stream_header(r->in), &c, stream_name(r->in), &e))
@@ -247,12 +271,12 @@ static void make_plan(struct run *r)
 {
 	const struct vocab *v = &stream_header(r->in)->vocab;
 	int64_t mask_id = vocab_find(v, "<mask>");
-	if (strategy == COLUMNS && v->n - v->nspecial < 2)
+	if (strategy->uses & COUNTS && v->n - v->nspecial < 2)
 		die("%s: the vocabulary has %zu gene%s, expected 2 at least: some are masked, and some are not", stream_name(r->in),
 			v->n - v->nspecial, v->n - v->nspecial == 1 ? "" : "s");
-	if (strategy != NONE && strategy != COLUMNS && (mask_id < 0 || v->n == v->nspecial))
+	if (strategy->uses && !(strategy->uses & COUNTS) && (mask_id < 0 || v->n == v->nspecial))
 		die("%s: the vocabulary has no %s", stream_name(r->in), mask_id < 0 ? "<mask>" : "genes");
-	r->plan = (struct mask_plan){.strategy = kind_of[strategy],
+	r->plan = (struct mask_plan){.strategy = strategy->kind,
 		.bernoulli = bernoulli,
 		.weighted = partner_choice == WEIGHTED,
 		.hidden = partner_choice == HIDDEN,
@@ -275,14 +299,14 @@ static void open_inputs(struct run *r)
 		.batch = (uint64_t)batch,
 		.shards = 1,
 		.window = (uint64_t)window,
-		.balance = !balance           ? NULL
-			: strategy == COLUMNS ? "gene"
-					      : "token"};
+		.balance = !balance               ? NULL
+			: strategy->uses & COUNTS ? "gene"
+						  : "token"};
 	parse_shard(&r->loader);
 	r->in = r->loader.in = cli_open(&cli, 0);
 	make_headers(r);
 	if (graph_path)
-		read_graph(&r->graph, graph_path, strategy == PMI || strategy == PMI_RAND ? "npmi" : "rho", modules, r->in);
+		read_graph(&r->graph, graph_path, strategy->weight, modules, r->in);
 	if (audit_path)
 		read_graph(&r->audit_graph, audit_path, "rho", NULL, r->in);
 	make_plan(r);
@@ -316,24 +340,18 @@ static void describe(struct run *r)
 	cJSON_AddNumberToObject(o, "first_step", (double)l->next);
 	cJSON_AddNumberToObject(o, "window", (double)window);
 	cJSON_AddNumberToObject(o, "seed", (double)l->seed);
-	cJSON_AddStringToObject(o, "strategy", strategy_name[strategy]);
+	cJSON_AddStringToObject(o, "strategy", strategy->word);
 	if (objective == VALUE)
 		cJSON_AddStringToObject(o, "objective", "value");
-	if (strategy == NONE)
-		return;
-	if (strategy != PROBE)
+	if (strategy->uses & RATE)
 		mask_schedule_json(o, "rate", &r->rate);
-	if (strategy == COLUMNS)
-		return;
-	if (strategy != PROBE)
+	if (strategy->uses & RATE && !(strategy->uses & COUNTS))
 		cJSON_AddBoolToObject(o, "bernoulli", bernoulli);
-	if (strategy < CORRMASK)
-		return;
-	if (strategy == PROBE)
+	if (strategy->uses & TARGET)
 		cJSON_AddStringToObject(o, "partners", partner_choice == HIDDEN ? "hidden" : "visible");
-	else
+	if (strategy->uses & LAMBDA)
 		mask_schedule_json(o, "lambda", &r->lambda);
-	if (strategy == CORRMASK) {
+	if (strategy->uses & PARTNERS) {
 		cJSON_AddNumberToObject(o, "partners_max", (double)partners);
 		cJSON_AddStringToObject(o, "partners", groups ? "group" : modules ? "module" : partner_choice ? "weighted" : "uniform");
 		if (seed_share < 1)
@@ -391,7 +409,7 @@ static void open_output(struct run *r)
 {
 	cli_provenance(&cli, &r->header, "");
 	describe(r);
-	if ((strategy == NONE || strategy == COLUMNS) && keep_text)
+	if ((!strategy->uses || strategy->uses & COUNTS) && keep_text)
 		count_classes(r);
 	if (resume)
 		resume_from(r);
@@ -411,7 +429,8 @@ static void mask_all(struct run *r)
 		r->rows += b->block.rows;
 		r->tokens += b->tokens;
 		r->masked += b->masked;
-		progress("step %llu of %llu", (unsigned long long)b->step + 1, (unsigned long long)r->loader.steps);
+		progress("step %llu of %llu%s", (unsigned long long)b->step + 1, (unsigned long long)r->loader.steps,
+			time_left((double)(b->step + 1) / (double)r->loader.steps));
 	}
 	if (got < 0)
 		die("%s", e.msg);
@@ -429,9 +448,13 @@ static void finish(struct run *r)
 			die("%s", e.msg);
 		free(table);
 	}
+	cli_measured("cells", (double)r->rows);
+	cli_measured("steps", (double)r->loader.steps);
+	cli_measured(strategy->uses & COUNTS ? "values" : "tokens", (double)r->tokens);
+	cli_measured("masked", (double)r->masked);
 	cli_report(&cli, "%llu cell%s in %llu step%s, %llu %s, %llu masked (%.2f %%)", (unsigned long long)r->rows, r->rows == 1 ? "" : "s",
 		(unsigned long long)r->loader.steps, r->loader.steps == 1 ? "" : "s", (unsigned long long)r->tokens,
-		strategy == COLUMNS ? "values" : "tokens", (unsigned long long)r->masked,
+		strategy->uses & COUNTS ? "values" : "tokens", (unsigned long long)r->masked,
 		r->tokens ? 100 * (double)r->masked / (double)r->tokens : 0);
 }
 

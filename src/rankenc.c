@@ -11,7 +11,8 @@ static long long min_cells = 1;
 
 static struct option_def options[] = {
 	{0, "Vocabulary", OPT_GROUP},
-	{'m', "medians", OPT_STRING, &vocab_path, "FILE", "vocabulary with medians (TSV: token, gene_id, symbol, median; gzip accepted)"},
+	{'m', "vocab", OPT_STRING, &vocab_path, "FILE", "vocabulary with medians (TSV: token, gene_id, symbol, median; gzip accepted)",
+		.also = "medians"},
 	{0, "map", OPT_STRING, &map_path, "FILE", "first translate gene ids by this table of key and id (TSV, gzip accepted)"},
 	{0, "Learning a vocabulary", OPT_GROUP},
 	{0, "fit", OPT_FLAG, &fit, NULL, "learn a vocabulary with non-zero medians from the input and write it as TSV"},

@@ -125,6 +125,10 @@ int fit_main(const struct fit_options *o)
 	} while (medians_next(&l.fit));
 	size_t kept = write_vocab(o, &l.genes, &l.fit);
 	info("%zu genes of %" PRIu64 " cells", kept, l.cells);
+	cli_measured("cells_in", (double)l.cells);
+	cli_measured("genes", (double)l.genes.n);
+	cli_measured("vocabulary", (double)kept);
+	cli_measured("passes", (double)l.passes);
 	cli_report(o->cli, "%" PRIu64 " cells, %zu genes, %zu in the vocabulary, %d pass%s", l.cells, l.genes.n, kept, l.passes,
 		l.passes == 1 ? "" : "es");
 	for (int i = 0; i < l.n; i++) {

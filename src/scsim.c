@@ -249,7 +249,8 @@ static uint64_t write_cells(struct stream *out, const struct sim *s, uint64_t n)
 				die("%s", e.msg);
 			block_reset(&block, stream_header(out));
 		}
-		progress("%llu of %llu cells", (unsigned long long)(b.first + k), (unsigned long long)n);
+		progress("%llu of %llu cells%s", (unsigned long long)(b.first + k), (unsigned long long)n,
+			time_left((double)(b.first + k) / (double)n));
 	}
 	if (block.rows && stream_write(out, &block, &e))
 		die("%s", e.msg);
@@ -274,6 +275,8 @@ int main(int argc, char **argv)
 	uint64_t n = (uint64_t)(ncells < 0 ? default_cells[model] : ncells), entries = write_cells(out, &s, n);
 	if (stream_commit(out, &e))
 		die("%s", e.msg);
+	cli_measured("cells_out", (double)n);
+	cli_measured("entries", (double)entries);
 	cli_report(&cli, "%llu cells, %.0f %s a cell", (unsigned long long)n, n ? (double)entries / (double)n : 0,
 		model == MODEL_CELLS ? "genes" : "tokens");
 	stream_free(out);

@@ -116,3 +116,31 @@ with_shim() {
 		assert_output --partial 'CORRMASK_CPU=avx512: expected'
 	fi
 }
+
+@test "CORRMASK_CPU=portable: the bytes of AVX2 and Haswell, on every processor that has AVX2; in a pipe and with threads too" {
+	train --force
+	cp model/model.safetensors widest
+	CORRMASK_CPU=avx2 OPENBLAS_CORETYPE=Haswell train --force
+	cp model/model.safetensors fixed
+	for o in "-@ 1" "-@ 2"; do
+		# shellcheck disable=SC2086
+		CORRMASK_CPU=portable train --force $o
+		assert_line --regexp 'OpenBLAS [0-9.]+ Haswell, avx2'
+		cmp model/model.safetensors fixed
+	done
+	cat "$BATS_FILE_TMPDIR/masked" | CORRMASK_CPU=portable sctrain mlm -q --config tiny --force -o model
+	cmp model/model.safetensors fixed
+	if grep -qw avx512vl /proc/cpuinfo; then
+		run ! cmp -s widest fixed
+	fi
+	# the kernels that the user names must be those
+	run -1 env CORRMASK_CPU=portable OPENBLAS_CORETYPE=SkylakeX sctrain mlm --config tiny -o other "$BATS_FILE_TMPDIR/masked"
+	assert_output "sctrain mlm: CORRMASK_CPU=portable is OPENBLAS_CORETYPE=Haswell, but it is SkylakeX here: unset it"
+	assert_not_exist other
+	CORRMASK_CPU=portable OPENBLAS_CORETYPE=Haswell train --force
+	# a library that keeps its kernels
+	with_shim
+	run -1 env DEAF=1 CORRMASK_CPU=portable sctrain mlm --config tiny -o other "$BATS_FILE_TMPDIR/masked"
+	unset LD_PRELOAD
+	assert_output "sctrain mlm: CORRMASK_CPU=portable: OpenBLAS has the kernels Prescott, and cannot take those for Haswell"
+}

@@ -41,8 +41,38 @@ setup() {
 	assert_line --partial "audit/my__x-"
 	run -2 corrmask demo DATA=no.h5ad
 	assert_output --partial "DATA=no.h5ad: no such file"
+}
+
+@test "corrmask EXPERIMENT --help: its variables with their defaults, those of no other experiment" {
 	run -0 corrmask demo --help
-	assert_line --partial "LABEL=cell_type"
+	assert_line --index 0 --partial "demo: "
+	assert_line --regexp '^    LABEL=cell_type  *obs column'
+	assert_line --regexp '^    MAXLEN=64 '
+	refute_output --partial FT_LR
+	refute_output --partial GENESETS
+	run -0 corrmask demo DATA=x SCALE=paper -h
+	assert_line --regexp '^    MAXLEN=2048 '
+	run -0 corrmask table2 --help
+	assert_line --regexp '^    STRATEGIES=random pmi pmi-rand corrmask-100 corrmask$'
+	run -0 corrmask fig3 --help
+	assert_equal "$(printf '%s\n' "${lines[@]}" | grep -oE '^ +[A-Z]+=' | tr -d ' \n')" SEEDS=SCALE=SEED=THREADS=RESULTS=
+}
+
+@test "corrmask EXPERIMENT FILE: the file is DATA, several files too, whatever their names" {
+	scsim -q --cells 60 --genes 150 --depth 400 | scview -q -O h5ad -o x.h5ad -
+	cp x.h5ad "my \$x's \"1\".h5ad"
+	mkdir data
+	mv x.h5ad data
+	run -0 corrmask table8 "my \$x's \"1\".h5ad" THREADS=1 -j 2
+	assert_line --partial "60 cells"
+	run -0 corrmask table8 "my \$x's \"1\".h5ad" data/x.h5ad THREADS=1
+	assert_line --partial "120 cells"
+	for file in data/no.h5ad no.h5ad 'no such folder'; do
+		run -2 corrmask demo "$file"
+		assert_output --partial "DATA=$file: no such file"
+	done
+	run -2 corrmask fig3 data/x.h5ad
+	assert_output --partial "fig3 has no variable DATA (reliance has one); corrmask fig3 --help lists those it has"
 }
 
 @test "corrmask: a misspelled name gets the closest one, anything else does not" {
@@ -51,6 +81,12 @@ setup() {
 	assert_line --index 1 "Try 'corrmask --help'."
 	run -2 corrmask rankencc
 	assert_line --index 0 "corrmask: unknown command 'rankencc' (did you mean rankenc?)"
+	run -2 corrmask hlep
+	assert_line --index 0 "corrmask: unknown command 'hlep' (did you mean help?)"
+	for tool in corrmask sctrain; do
+		run -0 $tool help
+		assert_output "$($tool --help)"
+	done
 	run -2 corrmask data/.h5ad
 	assert_line --index 0 "corrmask: unknown command 'data/.h5ad'"
 	run -2 corrmask everything
@@ -84,7 +120,7 @@ setup() {
 		"$@" --completion | awk -F '\t' 'NF != 3 || $3 == "" { exit 1 }' || fail "$*: not three fields"
 	}
 	for t in h5tok rankenc depgraph maskgen scembed scsample scsim scview "sctrain mlm" "sctrain value" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
-		"ctaprobe cells" "ctaprobe score" "ctaprobe genes" "ctaprobe rank" "ctaprobe ranks" "ctaprobe reconstruction" "maskrisk data" "maskrisk theory" \
+		"ctaprobe cells" "ctaprobe score" "ctaprobe genes" "ctaprobe effective-rank" "ctaprobe leaderboard" "ctaprobe compare" "ctaprobe reference" "ctaprobe reconstruction" "maskrisk data" "maskrisk theory" \
 		"maskrisk simulate"; do
 		# shellcheck disable=SC2086
 		all $t
@@ -95,7 +131,7 @@ setup() {
 
 @test "completion in bash: subcommands, options, words of a choice, experiments and their variables" {
 	# shellcheck source=/dev/null
-	source "$SOURCES/src/completion.bash"
+	source <(sed "s/@TOOLS@/maskgen sctrain corrmask/" "$SOURCES/src/completion.bash")
 	complete_words() {
 		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 		_corrmask 2>/dev/null
@@ -109,7 +145,8 @@ setup() {
 	assert_equal "$(complete_words sctrain mlm --adam "")" "torch hf46 l2"
 	assert_equal "$(complete_words corrmask sctrain ce)" "cells"
 	assert_equal "$(complete_words corrmask dem)" "demo"
-	assert_equal "$(complete_words corrmask demo LAB)" "LABEL= LABELLED="
+	assert_equal "$(complete_words corrmask demo LAB)" "LABEL="
+	assert_equal "$(complete_words corrmask table6 LAB)" "LABELLED= LABEL="
 	assert_equal "$(complete_words corrmask demo DATA = x)" ""
 }
 
@@ -121,7 +158,7 @@ setup() {
 @test "without a terminal, long work prints lines of progress; -q and --progress never print none" {
 	export CORRMASK_LOG_SECONDS=0.000001
 	run -0 --separate-stderr scsim --cells 9000 --genes 60 --modules 2 --depth 50 -o out
-	assert_regex "${stderr_lines[0]}" '^scsim: [0-9]+ of 9000 cells$'
+	assert_regex "${stderr_lines[0]}" '^scsim: [0-9]+ of 9000 cells, [0-9:]+ to go$'
 	for quiet in "-q" "--progress never"; do
 		# shellcheck disable=SC2086
 		run -0 --separate-stderr scsim $quiet --cells 9000 --genes 60 --modules 2 --depth 50 -o out
@@ -142,4 +179,16 @@ setup() {
 	# a training goes on after a checkpoint that was written before, with the option in another form
 	sctrain mlm -q --config tiny -o model m
 	maskgen -q --rate .4200 --resume model -o m2 t
+}
+
+@test "one list of tools: what is built, what corrmask lists, and the pages" {
+	for f in "$BIN"/*; do
+		name=${f##*/}
+		case $name in corrmask | *.so | sc*.py) ;; *) echo "$name" ;; esac
+	done | sort > built
+	sed -n 's/^TOOL(\([a-z0-9]*\),.*/\1/p' "$SOURCES/src/tools.def" > listed
+	sort listed | diff built - || fail "src/tools.def"
+	sed -n '/^\.Bl -tag/,/^\.El/s/^\.It Xr \([a-z0-9]*\) 1$/\1/p' "$SOURCES/man/corrmask.7" | diff listed - || fail "man/corrmask.7"
+	corrmask list | sed -n '/^Tools/,/^Experiments/s/^  *\([a-z0-9]*\)  .*/\1/p' | diff listed - || fail "corrmask list"
+	while read -r name; do [ -e "$SOURCES/man/$name.1" ] || fail "man/$name.1"; done < listed
 }

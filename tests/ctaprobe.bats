@@ -31,8 +31,9 @@ value() {               # value KEY FILE
 
 agree() {               # agree TRAIN TEST [OPTION for both sides ...]
 	local theirs=() ours=()
+	[[ " $* " = *" standardize=1 "* ]] || ours=(--no-standardize)
 	for o in "${@:3}"; do
-		case $o in C=*) ours+=(-C "${o#C=}") ;; standardize=1) ours+=(--standardize) ;; esac
+		[[ $o != C=* ]] || ours+=(-C "${o#C=}")
 		theirs+=("$o")
 	done
 	ctaprobe cells -l cell_type --train "$1" --test "$2" --tol 1e-10 --max-iter 10000 --coefficients co.tsv --predictions p.s \
@@ -48,6 +49,18 @@ agree() {               # agree TRAIN TEST [OPTION for both sides ...]
 @test "ctaprobe: with another C, and standardised" {
 	agree tr.emb te.emb C=0.01
 	agree tr.emb te.emb C=10 standardize=1
+}
+
+@test "ctaprobe: the scale of an embedding does not change its score, unless --no-standardize says so" {
+	ref make small.emb what=small
+	ref make small_te.emb what=small seed=2 cells=211
+	ctaprobe cells -q -l cell_type --train tr.emb --test te.emb -o large.tsv
+	ctaprobe cells -q -l cell_type --train small.emb --test small_te.emb -o small.tsv
+	assert_equal "$(value macro_f1 small.tsv)" "$(value macro_f1 large.tsv)"
+	ctaprobe cells -q -l cell_type --no-standardize --train small.emb --test small_te.emb -o as_is.tsv
+	awk -v a="$(value macro_f1 small.tsv)" -v b="$(value macro_f1 as_is.tsv)" 'BEGIN { print a, b; exit !(a > 2 * b) }'
+	run -2 ctaprobe cells --standardize -l cell_type tr.emb
+	assert_line --index 0 "ctaprobe cells: --standardize is the default: leave it out (--no-standardize turns it off)"
 }
 
 @test "ctaprobe: two classes, a constant feature, unlabelled cells" {
@@ -66,7 +79,7 @@ agree() {               # agree TRAIN TEST [OPTION for both sides ...]
 	ctaprobe cells -l cell_type --train tr.emb --test more.emb --tol 1e-10 --max-iter 10000 --coefficients co.tsv --predictions p.s \
 		-o m.tsv 2>err
 	assert_equal "$(grep -c "is not in the training cells and is never predicted" err)" 2
-	ref compare tr.emb more.emb co.tsv p.s m.tsv
+	ref compare tr.emb more.emb co.tsv p.s m.tsv standardize=1
 	agree more.emb tr.emb
 	assert_equal "$(value n:type7 m.tsv)" 0
 }
@@ -161,6 +174,48 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_equal "$(value macro_f1 m.tsv)" "$(value macro_f1 n.tsv)"
 }
 
+@test "ctaprobe score: the predictions of ctaprobe cells have its scores: tiny embeddings, ties, other rare classes in training" {
+	# logits so near that float32 has ties, and classes whose frequencies differ in training and test
+	PYTHONPATH=$BATS_TEST_DIRNAME/../src:$BATS_TEST_DIRNAME/../python $PYTHON - <<-'P'
+		import numpy as np, scstream
+		r = np.random.default_rng(0)
+		def emb(path, counts):
+		    y = np.repeat(np.arange(4), counts)
+		    y = y[r.permutation(len(y))]
+		    x = ((r.normal(size=(len(y), 8)) + y[:, None]) * 1e-4).astype(np.float32)
+		    columns = [{"name": "cell", "type": "u64", "shape": "scalar"},
+		               {"name": "t", "type": "categorical", "shape": "scalar", "categories": ["k0", "k1", "k2", "k3"]},
+		               {"name": "x", "type": "f32", "shape": "fixed", "n": 8}]
+		    block = {"cell": np.arange(len(y), dtype=np.uint64), "t": y.astype(np.int32), "x": x}
+		    scstream.write(path, {"kind": "embedding", "columns": columns, "provenance": []}, [block])
+		emb("tiny1.emb", [150, 150, 60, 40])
+		emb("tiny2.emb", [40, 60, 150, 150])
+	P
+	same() {        # same OPTION...: the scores of cells and of score
+		ctaprobe cells -q -l t "$@" --predictions p.s -o m.tsv
+		ctaprobe score -q -l t p.s -o n.tsv
+		diff <(grep -E '^(accuracy|balanced_accuracy|macro_f1|weighted_f1|f1_rare|cells|train_cells|classes|f1|n|train_n|rare|confusion)[[:space:]:]' m.tsv) \
+			<(grep -vE '^(metric|unlabelled|unknown|unpredicted)' n.tsv)
+	}
+	same --train tiny1.emb --test tiny1.emb -C 0.001
+	same --train tiny1.emb --test tiny2.emb -C 0.001
+	same --train tiny1.emb --test tiny2.emb --nearest 2
+	same tiny1.emb
+	assert_equal "$(value rare:k3 n.tsv)" 1
+	assert_equal "$(scview -q -c predicted p.s | sort -u | tr '\n' ' ')" "k0 k1 predicted "
+	# part of the cells: the counts still are those of the training
+	scsample -q -n 50 p.s -o part.s
+	ctaprobe score -q -l t part.s -o n.tsv
+	assert_equal "$(value train_n:k3 n.tsv)" 40
+	# predictions of two probes, joined: no counts of training are true for all
+	ctaprobe cells -q -l t --train tiny2.emb --test tiny1.emb --predictions q.s -o m.tsv
+	scsample -q p.s q.s -o both.s
+	ctaprobe score -q -l t both.s -o n.tsv
+	assert_equal "$(value train_cells n.tsv)" ""
+	run -2 ctaprobe cells -l predicted tiny1.emb --predictions x.s
+	assert_line -n 0 "ctaprobe cells: --predictions writes a column 'predicted' of its own: give the labels another name"
+}
+
 @test "ctaprobe score: rare classes are those of the training cells, where these are given" {
 	ref predict p.s seed=3
 	scsample -q --where cell_type=type0 p.s -o rare.s
@@ -242,21 +297,23 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 # ---- nearest neighbours ----
 
 @test "ctaprobe cells --nearest: predictions, probabilities and scores are scikit-learn's, standardised or not, and in a cross-validation" {
-	near() {        # near K [--standardize [TRAIN]]
-		local tr=${3:-tr}
-		ctaprobe cells -q -l cell_type --nearest $1 $2 --train $tr.emb --test te.emb --predictions p.s -o m.tsv
-		ctaprobe cells -l cell_type --nearest $1 $2 --train $tr.emb --test te.emb -@ 3 | cmp - m.tsv
-		run ref nearest $tr.emb te.emb p.s m.tsv k=$1 ${2:+standardize=1}
+	near() {        # near K TRAIN [--no-standardize]
+		ctaprobe cells -q -l cell_type --nearest $1 $3 --train $2.emb --test te.emb --predictions p.s -o m.tsv
+		ctaprobe cells -l cell_type --nearest $1 $3 --train $2.emb --test te.emb -@ 3 | cmp - m.tsv
+		run ref nearest $2.emb te.emb p.s m.tsv k=$1 "standardize=$([ -n "$3" ]; echo $?)"
 		assert_success
 	}
-	near 1
-	near 15
-	near 15 --standardize
+	near 1 tr
+	near 15 tr
+	near 15 tr --no-standardize
 	ref make constant.emb what=constant
-	near 15 --standardize constant
-	near 400
-	# each fold by the other cells
+	near 15 constant
+	near 400 tr --no-standardize
+	# each fold by the other cells, which alone give means and scales
 	ctaprobe cells -q -l cell_type --nearest 5 tr.emb --predictions p.s -o m.tsv
+	run ref nearest tr.emb tr.emb p.s m.tsv k=5 standardize=1
+	assert_success
+	ctaprobe cells -q -l cell_type --nearest 5 --no-standardize tr.emb --predictions p.s -o m.tsv
 	run ref nearest tr.emb tr.emb p.s m.tsv k=5
 	assert_success
 	fails "training: --nearest 401, but there are 400 training cells" -l cell_type --nearest 401 --train tr.emb --test te.emb
@@ -277,8 +334,8 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		run donors classes dtr.emb dte.emb folds.pred p.s m.tsv "$1" $3
 		assert_success
 	}
-	search cell_type --standardize standardize=1
-	search disease
+	search cell_type "" standardize=1
+	search disease --no-standardize
 	# nested: the search sees the training cells of a fold only
 	ctaprobe cells -q -l disease --group donor --folds 3 --search 3 dtr.emb >m.tsv
 	assert_equal "$(grep -c '^inverse_penalty_fold:' m.tsv)" 3
@@ -294,9 +351,9 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		run donors target "$1" dte.emb folds.pred p.s m.tsv "${@:3}"
 		assert_success
 	}
-	ridge dtr.emb "--search 5"
-	ridge dtr.emb "--search 5 --standardize" standardize=1
-	ridge miss.emb "--penalty 30" alpha=30
+	ridge dtr.emb "--search 5 --no-standardize"
+	ridge dtr.emb "--search 5" standardize=1
+	ridge miss.emb "--penalty 30 --no-standardize" alpha=30
 	assert_equal "$(value unlabelled m.tsv)" "$(scview miss.emb --columns age | grep -c NA)"
 	ctaprobe cells -q --target age --group donor -@ 2 miss.emb | cmp - cv.tsv
 }
@@ -306,8 +363,8 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	donors make one.emb donors=1 first=20
 	donors make same.emb what=constant
 	donors make inf.emb what=infinite
-	fails "one.emb: 1 group for 5 folds" --target age --group donor one.emb
-	fails "one.emb: training: 1 group for 5 folds" -l disease --group donor --search 5 --train one.emb --test dtr.emb
+	fails "one.emb: 1 group for 5 folds (without --group, single cells are assigned)" --target age --group donor one.emb
+	fails "one.emb: training: 1 group for 5 folds (without --group, single cells are assigned)" -l disease --group donor --search 5 --train one.emb --test dtr.emb
 	fails "--bootstrap: the 8 tested cells are all of one group: expected at least two groups" \
 		-l cell_type --group donor --bootstrap 10 --train dtr.emb --test one.emb
 	fails "same.emb: column 'age' is 7 in all 253 tested cells: there is nothing to predict" --target age same.emb
@@ -357,25 +414,25 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 
 # ---- rank, reconstruction, ranks ----
 
-@test "ctaprobe rank: effective rank, also of dependent, wide and few vectors, is numpy's" {
+@test "ctaprobe effective-rank: effective rank, also of dependent, wide and few vectors, is numpy's" {
 	donors make dtr.emb seed=1
 	ref make wide.emb cells=40 features=60
 	ref make long.emb cells=1500 features=7 what=constant
 	for f in dtr wide long tr; do
-		ctaprobe rank $f.emb >m.tsv
+		ctaprobe effective-rank $f.emb >m.tsv
 		run donors rank $f.emb m.tsv
 		assert_success
 	done
-	assert_equal "$(ctaprobe rank --json wide.emb | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["cells"])')" 40
+	assert_equal "$(ctaprobe effective-rank --json wide.emb | $PYTHON -c 'import json, sys; print(json.load(sys.stdin)["cells"])')" 40
 	ref predict p.s
-	run ctaprobe rank -o out.tsv p.s
-	assert_output "ctaprobe rank: p.s: this is a prediction stream, expected embedding, as scembed makes it"
+	run ctaprobe effective-rank -o out.tsv p.s
+	assert_output "ctaprobe effective-rank: p.s: this is a prediction stream, expected embedding, as scembed makes it"
 	ref make none.emb cells=0
-	run ctaprobe rank -o out.tsv none.emb
-	assert_output "ctaprobe rank: none.emb: no cells"
+	run ctaprobe effective-rank -o out.tsv none.emb
+	assert_output "ctaprobe effective-rank: none.emb: no cells"
 	ref make nan.emb what=nan cells=50
-	run ctaprobe rank -o out.tsv nan.emb
-	assert_output "ctaprobe rank: nan.emb: row 25: x[3] is nan, expected a finite number"
+	run ctaprobe effective-rank -o out.tsv nan.emb
+	assert_output "ctaprobe effective-rank: nan.emb: row 25: x[3] is nan, expected a finite number"
 	assert_failure 1
 	assert_not_exist out.tsv
 }
@@ -401,7 +458,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	wrong p.s "these are no predictions of counts (no columns 'expected' and 'library')"
 }
 
-@test "ctaprobe ranks: mean score and mean rank, ties take the smallest rank" {
+@test "ctaprobe leaderboard: mean score and mean rank, ties take the smallest rank" {
 	result() { printf 'metric\tvalue\n%s' "$(printf '%s\t%s\n' "${@:2}")" >"$1"; }
 	result a.type balanced_accuracy 0.8 macro_f1 0.7
 	result b.type balanced_accuracy 0.8 macro_f1 0.75
@@ -409,21 +466,21 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	result a.age spearman 0.5
 	result b.age spearman 0.25
 	result c.age spearman 0.5
-	ctaprobe ranks --metrics balanced_accuracy+macro_f1,spearman a.type,a.age b.type,b.age c.type,c.age >ranks.tsv
+	ctaprobe leaderboard --metrics balanced_accuracy+macro_f1,spearman a.type,a.age b.type,b.age c.type,c.age >ranks.tsv
 	run donors ranks ranks.tsv
 	assert_success
 	assert_equal "$(cut -f 3 ranks.tsv | xargs)" "rank 1.6666666666666667 2 1.6666666666666667"
-	assert_equal "$(ctaprobe ranks a.type b.type | cut -f 1,3 | xargs)" "method rank a.type 1.5 b.type 1"
-	run ctaprobe ranks -m macro_f1,spearman a.type
+	assert_equal "$(ctaprobe leaderboard a.type b.type | cut -f 1,3 | xargs)" "method rank a.type 1.5 b.type 1"
+	run ctaprobe leaderboard -m macro_f1,spearman a.type
 	assert_failure 2
-	assert_line -n 0 "ctaprobe ranks: 'a.type': 1 results, but --metrics has metrics of 2"
-	run ctaprobe ranks -m spearman a.type
+	assert_line -n 0 "ctaprobe leaderboard: 'a.type': 1 results, but --metrics has metrics of 2"
+	run ctaprobe leaderboard -m spearman a.type
 	assert_failure 1
-	assert_output "ctaprobe ranks: a.type: no metric 'spearman'"
+	assert_output "ctaprobe leaderboard: a.type: no metric 'spearman'"
 	result bad.type balanced_accuracy 0.8 macro_f1 nan
-	run ctaprobe ranks bad.type
+	run ctaprobe leaderboard bad.type
 	assert_failure 1
-	assert_output "ctaprobe ranks: bad.type: line 3: macro_f1 is 'nan', expected a number"
+	assert_output "ctaprobe leaderboard: bad.type: line 3: macro_f1 is 'nan', expected a number"
 }
 
 # ---- genes ----
@@ -559,7 +616,7 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	ref make few.emb cells=4 what=twoclasses
 	fails "few.emb: 4 labelled cells for 5 folds" -l cell_type few.emb
 	fails "tr.emb: column 'barcode' has 400 classes for 400 cells: expected at least two cells for each class" -l barcode tr.emb
-	fails "tr.emb: 6 groups for 7 folds" -l cell_type --group donor --folds 7 tr.emb
+	fails "tr.emb: 6 groups for 7 folds (without --group, single cells are assigned)" -l cell_type --group donor --folds 7 tr.emb
 }
 
 @test "ctaprobe: embeddings that cannot be used" {
@@ -577,6 +634,14 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	assert_success
 	[[ $stderr == *"the probe did not converge in 3 iterations (largest gradient entry"* ]]
 	assert_line "converged	0"
+	# stopped before --max-iter: more iterations are no help
+	ref make large.emb what=large
+	run --separate-stderr ctaprobe cells -l cell_type --no-standardize --train large.emb --test large.emb
+	assert_line "converged	0"
+	assert_regex "$stderr" 'the probe stopped after [0-9]+ iterations: rounding hides whether a step is smaller \(.*\); leave out --no-standardize$'
+	refute_regex "$stderr" max-iter
+	run --separate-stderr ctaprobe cells -l cell_type --train large.emb --test large.emb
+	assert_line "converged	1"
 }
 
 @test "ctaprobe: damaged and cut input, a folder, a full disk, a dead upstream" {
@@ -611,18 +676,4 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	for o in $(grep -o -- '^ .*--[a-z][a-z-]*' help | grep -o -- '--[a-z-]*' | sort -u); do
 		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/ctaprobe.1" || fail "no $o in the manual page"
 	done
-}
-
-@test "ctaprobe: the examples of the manual page run on embeddings of a model" {
-	need_tool scsim rankenc maskgen sctrain scembed scsample
-	scsim -q --cells 200 --genes 100 --types 3 --rarest 0.2 -o sim.counts
-	rankenc -q --fit sim.counts -o sim.vocab
-	rankenc -q -m sim.vocab sim.counts -o sim.tok
-	maskgen -q -u --epochs 1 sim.tok | sctrain mlm -q -c tiny -o sim.model
-	scembed -q -M sim.model sim.tok -o sim.emb
-	awk '/^\.Bd -literal/ { p = 1; next } /^\.Ed/ { p = 0 } p' "$BATS_TEST_DIRNAME/../man/ctaprobe.1" >examples
-	run --separate-stderr bash -eu -o pipefail examples
-	assert_success
-	assert_line "folds	4"
-	scview --check test.pred
 }

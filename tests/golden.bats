@@ -15,8 +15,8 @@ golden() { $PYTHON "$BATS_TEST_DIRNAME/golden/golden.py" "$@"; }
 @test "golden v1: every stream is whole, and Python finds the values that were written" {
 	run scview --check "$S"/*.scs
 	assert_success
-	assert_line "$S/types.scs: whole, counts, 12 rows in 3 blocks"
-	assert_line "$S/empty.scs: whole, counts, 0 rows in 0 blocks"
+	assert_line "$S/types.scs: complete, counts, 12 rows in 3 blocks"
+	assert_line "$S/empty.scs: complete, counts, 0 rows in 0 blocks"
 	assert_equal "${#lines[@]}" 24
 	for f in "$S"/*.scs; do
 		golden dump "$f" > dump
@@ -50,7 +50,7 @@ assert h["provenance"] == [{"program": "golden.py", "version": "1", "options": "
 	assert_equal "$(awk '$1 == "edges" { print $2 }' stats)" 49
 	maskgen -q --strategy corrmask -g "$S/graph.scs" --rate 0.3 --batch 4 --epochs 2 --seed 3 --keep cell_type -o masked "$S/tokens.scs"
 	golden same "$S/masked.scs" masked
-	ctaprobe cells -q -l cell_type --folds 2 "$S/embedding.scs" -o probe
+	ctaprobe cells -q --no-standardize -l cell_type --folds 2 "$S/embedding.scs" -o probe
 	ctaprobe score -q -l cell_type "$S/prediction.scs" -o score
 	ctaprobe genes -q "$S/gene_prediction.scs" -o auc
 	for f in probe score auc; do assert_file_not_empty $f; done
@@ -66,7 +66,7 @@ assert h["provenance"] == [{"program": "golden.py", "version": "1", "options": "
 	maskgen -q --strategy columns --rate-choice 0.2,0.5 --batch 10 --epochs 4 --balance --seed 3 --keep donor "$S/counts.scs" |
 		golden same "$S/masked_counts.scs" -
 	maskgen -q --strategy columns --batch 20 --seed 4 --keep donor "$S/counts.scs" | golden same "$S/validation.scs" -
-	ctaprobe cells -q -l cell_type --folds 2 --predictions prediction -o out "$S/embedding.scs"
+	ctaprobe cells -q --no-standardize -l cell_type --folds 2 --predictions prediction -o out "$S/embedding.scs"
 	golden close "$S/probe_prediction.scs" prediction 1e-3
 	ctaprobe score -q -l cell_type "$S/probe_prediction.scs" -o score
 	ctaprobe reconstruction -q "$S/reconstruction.scs" -o reconstruction

@@ -179,8 +179,8 @@ import h5py, shutil
 shutil.copy('normalised.h5ad', 'none.h5ad')
 with h5py.File('none.h5ad', 'r+') as f:
     f.move('layers/counts', 'layers/other')"
-	fails "looked at raw/X: not there; X: holds 5.7" h5tok none.h5ad
-	fails "layers that --layer can name: more, other; counts with fractions, such as those of SoupX, need --round" h5tok none.h5ad
+	fails "looked at raw/X: not there; X: log-transformed" h5tok none.h5ad
+	fails "layers that --layer can name: more, other; keep raw counts in .raw or" h5tok none.h5ad
 	fails "layers/spliced: not there" h5tok --layer spliced normalised.h5ad
 	h5tok -q --layer X csr_gzip.h5ad -o x.counts
 	fails "no column 'nothing' to take gene ids from (it has: index, symbol, ensembl_id)" h5tok --gene-column nothing csr_gzip.h5ad
@@ -263,6 +263,68 @@ import h5py
 with h5py.File('fractions_csr.h5ad', 'r+') as f:
     f['X/data'][3] = -.5"
 	fails "a negative value" h5tok --round fractions_csr.h5ad
+}
+
+# scaled NAME: NAME.h5ad (rows), NAME_csc.h5ad, NAME_dense.h5ad, NAME.h5 and NAME_mtx with one set of values
+scaled() {
+	$PYTHON -W ignore - "$@" <<-'END'
+	import anndata, h5py, numpy as np, os, scipy.io, scipy.sparse as sp, sys
+	how = sys.argv[1]
+	rng = np.random.default_rng(4)
+	x = rng.negative_binomial(.5, .1, (40, 60)).astype(float) # mean 4.5, half of them 0
+	total = x.sum(1, keepdims=True)
+	cp10k = x / total * 1e4
+	rate = x / rng.uniform(.5, 2, 60)
+	base, _, kind = how.partition("-")
+	x = {"cp10k": cp10k, "median": x / total * np.median(total), "log1p": np.log1p(cp10k), "log2": np.log2(1 + cp10k), "log10": np.log10(1 + cp10k),
+	     "logcounts": np.log1p(x), "tpm": rate / rate.sum(1, keepdims=True) * 1e6,
+	     "factors": x / rng.uniform(.3, 3, (40, 1)), "soupx": np.maximum(x - rng.uniform(0, .3, x.shape), 0), "decontx": x * rng.uniform(.6, 1, x.shape),
+	     "ambient": np.maximum(x - .2 * (rng.random(x.shape) < .3) * total / 60, 0), "half": np.floor(x) + .5 * (rng.random(x.shape) < .3)}[base]
+	x = x.astype(np.float32)
+	ids = ["ENSG%011d" % i for i in range(60)]
+	for name, m in ("", sp.csr_matrix(x)), ("_csc", sp.csc_matrix(x)), ("_dense", x):
+	    a = anndata.AnnData(m, dtype=m.dtype)
+	    a.var_names = ids
+	    a.write_h5ad("%s%s.h5ad" % (how, name))
+	t = sp.csr_matrix(x)
+	with h5py.File(how + ".h5", "w") as f:
+	    g = f.create_group("matrix")
+	    g["data"], g["indices"], g["indptr"], g["shape"] = t.data, t.indices, t.indptr, np.array([60, 40])
+	    g["barcodes"] = np.array([str(i) for i in range(40)], "S")
+	    for k in "id", "name":
+	        g["features/" + k] = np.array(ids, "S")
+	os.makedirs(how + "_mtx", exist_ok=True)
+	scipy.io.mmwrite(how + "_mtx/matrix.mtx", sp.coo_matrix(x.T))
+	open(how + "_mtx/features.tsv", "w").write("".join("%s\t%s\tGene Expression\n" % (i, i) for i in ids))
+	open(how + "_mtx/barcodes.tsv", "w").write("".join("%d\n" % i for i in range(40)))
+	END
+}
+
+@test "h5tok --round: normalised and logged values of every layout are refused, and told where raw counts belong; counts with fractions are not" {
+	for how in cp10k median tpm factors log1p log2 log10 logcounts; do
+		scaled $how
+		case $how in log*) what='log-transformed' ;; *) what=normalised ;; esac
+		for f in $how.h5ad ${how}_csc.h5ad ${how}_dense.h5ad $how.h5 ${how}_mtx; do
+			fails "$what (" h5tok --round $f
+		done
+		# without --round too, and no hint leads there
+		fails "X: $what (" h5tok $how.h5ad
+		assert_output --partial "keep raw counts in .raw or in layers['counts'] when you normalise"
+		refute_output --partial "need --round"
+	done
+	fails "X: log-transformed (exp(value) - 1: all cells have the sum 10000)" h5tok --round log1p.h5ad
+	fails "X: normalised (the values of a cell are multiples of one number)" h5tok --round factors.h5ad
+	for how in soupx decontx ambient half; do
+		scaled $how
+		for f in $how.h5ad ${how}_csc.h5ad ${how}_dense.h5ad $how.h5 ${how}_mtx; do
+			run -0 h5tok --round $f -o rounded.counts
+			refute_output --partial warning
+		done
+		fails "need --round" h5tok $how.h5ad
+	done
+	# where X is normalised, the layer is taken
+	run -0 h5tok --round normalised.h5ad -o rounded.counts
+	assert_output --partial "counts from layers/counts"
 }
 
 @test "h5tok: matrix directories with the prefixes of GEO, one sample or several" {

@@ -54,5 +54,5 @@ make_small() {
 pipelines() {
 	ln -sfn "$BATS_TEST_DIRNAME/../pipelines" "$BATS_FILE_TMPDIR/pipelines"
 	ln -sfn "$(realpath "$BIN")" "$BATS_FILE_TMPDIR/bin"
-	make -s -f "$BATS_FILE_TMPDIR/pipelines/Makefile" BIN="$BATS_FILE_TMPDIR/bin" "$@"
+	env -u CORRMASK_MAKE make -s -f "$BATS_FILE_TMPDIR/pipelines/Makefile" BIN="$BATS_FILE_TMPDIR/bin" "$@"
 }

@@ -47,7 +47,7 @@ examples() {
 missing_names() {
 	local doc name target targets
 	targets=$(env -u MAKEFLAGS -u MAKELEVEL make -s help | awk '{ print $1 }')
-	for doc in README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md; do
+	for doc in README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md docs/experiments/*.md docs/guide/*.md; do
 		for name in $(grep -oP '(?<![\w/])(lib|src|tests|pipelines|cuda|docs|man|data)/[A-Za-z0-9_./-]*\.(c|h|cu|cc|md|tsv|mk|sh|awk|bats|py|[157])\b' "$doc" | sort -u); do
 			[ -e "$name" ] || [[ ${name##*/} =~ ^[A-Z]+\. ]] || echo "$doc: $name"
 		done

@@ -99,10 +99,10 @@ for a, b in zip(sys.stdin, open(sys.argv[1]), strict=True):
 @test "data: says what it suggests, and what it leaves out" {
 	run maskrisk data --genes 20 --rows 4000 -o said c.counts
 	assert_success
-	assert_line --regexp '^maskrisk data: note: 4000 rows, 20 genes: theory suggests a ratio of 0\.[0-9]+; from 0\.[0-9]+ to 0\.[0-9]+, at least 95 % of the gain'
+	assert_line --regexp '^maskrisk data: note: 4000 rows, 20 genes: theory suggests a masking rate of 0\.[0-9]+; from 0\.[0-9]+ to 0\.[0-9]+, at least 95 % of the gain'
 	assert_line --partial "a deep network can differ"
 	run maskrisk data --genes 60 --rows 20 -o said c.counts
-	assert_line --partial "no ratio is better than predicting the mean"
+	assert_line --partial "no masking rate is better than predicting the mean"
 	assert_line --partial "only 400 cells for"
 }
 

@@ -255,7 +255,7 @@ each() {
 		sctrain mlm -q --config tiny -@ 2 masked
 		scembed -q -M model tok
 		scembed -q --pca 3 $in/sim.counts
-		ctaprobe rank -q emb
+		ctaprobe effective-rank -q emb
 		maskrisk data -q --genes 20 $in/sim.counts
 	X
 	assert [ $refusals -gt 12 ]

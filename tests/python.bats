@@ -341,10 +341,10 @@ sys.exit(scstream.main(['scstream.py', 'to-dataset', 'sim.tok', 'never']))"
 	depgraph -q few.tok -o few.graph
 	maskgen -q -g few.graph --strategy corrmask --epochs 8 --batch 16 few.tok -o train.masked
 	maskgen -q --batch 16 --seed 9 few.tok -o held.masked
-	sed -e 's/hidden_size=256/hidden_size=32/; s/num_hidden_layers=6/num_hidden_layers=1/; s/intermediate_size=512/intermediate_size=64/; s/1e-3/1e-2/' \
+	sed -e 's/hidden_size=64/hidden_size=32/; s/num_hidden_layers=2/num_hidden_layers=1/; s/intermediate_size=128/intermediate_size=64/; s/1e-3/1e-2/' \
 		"$BATS_TEST_DIRNAME/../examples/hf_trainer.py" >small.py
 	run -1 env PYTHONPATH="$SRC" "$PEER_PYTHON" -W ignore small.py train.masked
-	assert_output "usage: hf_trainer.py INPUT.masked OUTPUT.model"
+	assert_output "usage: hf_trainer.py INPUT.masked OUTPUT.model [tiny|geneformer]"
 	run -0 env PYTHONPATH="$SRC" OMP_NUM_THREADS=1 "$PEER_PYTHON" -W ignore small.py train.masked hf.model
 	sctrain eval -q -M hf.model held.masked >hf.tsv
 	cat hf.tsv

@@ -44,6 +44,61 @@ fails() {
 	assert_failure 2
 }
 
+@test "rankenc: a file takes the vocabulary that was learnt from it, though most of its genes are in no cell; both shares count expressed genes" {
+	$PYTHON -W ignore - <<-'P'
+		import anndata as ad, numpy as np, scipy.sparse as sp, pandas as pd
+		x = np.zeros((50, 2000), np.float32)
+		x[:, :300] = np.random.default_rng(0).integers(0, 4, (50, 300))
+		x[:, 0] = 1
+		ad.AnnData(sp.csr_matrix(x), var=pd.DataFrame(index=[f"gene{i}" for i in range(2000)])).write_h5ad("few.h5ad")
+	P
+	h5tok -q few.h5ad -o few.counts
+	run -0 rankenc --fit few.counts -o few.vocab
+	assert_output "rankenc: note: 300 genes of 50 cells"
+	rankenc -q -m few.vocab few.counts -@ 3 -o few.tok
+	rankenc -q -m few.vocab --min-genes-matched 100 --min-counts-matched 100 few.counts -o few.tok
+	h5tok -q --rank few.vocab --min-genes-matched 100 few.h5ad | cmp - few.tok
+	# 59 of 300 expressed genes are too few, 60 are enough
+	(head -n 3 few.vocab; tail -n +4 few.vocab | head -n 59) >59.vocab
+	(head -n 3 few.vocab; tail -n +4 few.vocab | head -n 60) >60.vocab
+	fails "few.counts: only 19.7 % of the expressed genes are in 59.vocab, expected at least 20 % (--min-genes-matched)" \
+		rankenc -m 59.vocab --min-counts-matched 0 few.counts
+	rankenc -q -m 60.vocab --min-counts-matched 0 few.counts -o few.tok
+	(head -n 3 few.vocab; printf '2\tother\t\t1\n') >other.vocab
+	fails "few.counts: none of the genes is in other.vocab" rankenc -m other.vocab few.counts
+}
+
+@test "rankenc --fit, h5tok: a gene name with a tab, a line break or another control character is refused where it enters" {
+	for c in '\t' '\n' '\r' '\x1b' '\x7f'; do
+		$PYTHON -W ignore - "$c" <<-'P'
+			import sys, anndata as ad, numpy as np, pandas as pd
+			c = sys.argv[1].encode().decode("unicode_escape")
+			x = np.ones((4, 3), np.float32)
+			x[0, 0] = 2
+			ad.AnnData(x, var=pd.DataFrame(index=["a", "b", f"c{c}1"])).write_h5ad("id.h5ad")
+			ad.AnnData(x, var=pd.DataFrame({"feature_name": ["a", "b", f"c{c}1"]},
+			           index=["ENSG00000000001", "ENSG00000000002", "ENSG00000000003"])).write_h5ad("symbol.h5ad")
+		P
+		for f in id symbol; do
+			fails "the name of gene 2 has the control character 0x" h5tok $f.h5ad
+		done
+		# a stream of another program
+		PYTHONPATH=$BATS_TEST_DIRNAME/../src:$BATS_TEST_DIRNAME/../python $PYTHON - "$c" <<-'P'
+			import sys, numpy as np, scstream
+			c = sys.argv[1].encode().decode("unicode_escape")
+			columns = [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "n_counts", "type": "u64", "shape": "scalar"},
+			           {"name": "gene", "type": "u32", "shape": "ragged", "group": "gene"},
+			           {"name": "count", "type": "u32", "shape": "ragged", "group": "gene"}]
+			vocab = {"id": ["a", f"c{c}1"], "symbol": ["", ""], "median": [None, None]}
+			scstream.write("odd.counts", {"kind": "counts", "columns": columns, "provenance": [], "vocab": vocab},
+			               [{"cell": np.arange(1, dtype=np.uint64), "n_counts": np.array([2], np.uint64),
+			                 "gene": (np.array([0, 2], np.uint64), np.array([0, 1], np.uint32)),
+			                 "count": (np.array([0, 2], np.uint64), np.array([1, 1], np.uint32))}])
+		P
+		fails "odd.counts: the name of gene 1 has the control character 0x" rankenc --fit odd.counts
+	done
+}
+
 @test "rankenc: order, ties, values, truncation and special tokens against plain Python" {
 	rankenc -q --fit --vocab-style v2 a.counts -o v2.tsv
 	for o in "--vocab-style v1 --value" "--vocab-style v2 --value" "--vocab-style v1 --max-len 5 --value" "--vocab-style v2 --max-len 7 --value --keep-empty"; do
@@ -152,18 +207,78 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	diff <(rankenc -q -m vocab.tsv --value a.counts | scview -c token,value) <(rankenc -q -m vocab.tsv --value twice.counts | scview -c token,value)
 }
 
+@test "rankenc, h5tok --rank: symbols are matched by the symbols of the vocabulary; those of several genes are left out" {
+	$PYTHON -W ignore -c '
+import anndata, numpy as np, scipy.sparse as sp
+x = np.random.default_rng(1).poisson(1.5, (30, 40)).astype("f4")
+for name, ids in ("ensembl", ["ENSG%011d" % i for i in range(40)]), ("symbols", ["SYM%d" % i for i in range(40)]):
+    a = anndata.AnnData(sp.csr_matrix(x), dtype="f4")
+    a.var_names = ids
+    a.write_h5ad(name + ".h5ad")'
+	h5tok -q ensembl.h5ad -o ensembl.counts
+	h5tok -q symbols.h5ad -o symbols.counts
+	rankenc -q --fit --min-cells 1 ensembl.counts | awk -F '\t' -v OFS='\t' '$2 ~ /^ENSG/ { $3 = "SYM" substr($2, 5) + 0 } 1' > with.tsv
+	rankenc -q -m with.tsv ensembl.counts | scview > ensembl.txt
+	run -0 --separate-stderr rankenc -m with.tsv symbols.counts -o s.tok
+	assert_equal "${#stderr_lines[@]}" 2
+	assert_equal "${stderr_lines[0]}" "rankenc: note: 40 genes are matched by symbol, as their ids are no Ensembl ids; 0 left out, as several genes of with.tsv have their symbol"
+	assert_equal "${stderr_lines[1]}" "rankenc: note: 40 of 40 genes, with 100.0 % of the counts, are in the vocabulary"
+	scview s.tok | diff - ensembl.txt
+	h5tok -q --rank with.tsv symbols.h5ad -o direct.tok
+	scview direct.tok | diff - ensembl.txt
+	# SYM3 and SYM4 become one symbol of two genes, SYM5 is no longer there: as if these three genes were not in the input
+	sed 's/\tSYM4\t/\tSYM3\t/; s/\tSYM5\t/\t\t/' with.tsv > twice.tsv
+	run -0 --separate-stderr rankenc -m twice.tsv symbols.counts -o s.tok
+	assert_equal "${stderr_lines[0]}" "rankenc: note: 37 genes are matched by symbol, as their ids are no Ensembl ids; 1 left out, as several genes of twice.tsv have its symbol"
+	refute [ "$(scview --genes id s.tok | grep -cE 'ENSG0000000000[345]([^0-9]|$)')" != 0 ]
+	grep -vE 'ENSG0000000000[345]' with.tsv | awk -F '\t' -v OFS='\t' 'NR > 1 { $1 = NR - 2 } 1' > fewer.tsv
+	rankenc -q -m fewer.tsv ensembl.counts | scview --genes id - | diff - <(scview --genes id s.tok)
+	# a vocabulary without symbols says what is wrong, as before
+	awk -F '\t' -v OFS='\t' 'NR > 1 { $3 = "" } 1' with.tsv > without.tsv
+	fails "only 0.0 % of the genes are in without.tsv" rankenc -m without.tsv symbols.counts
+	# of Ensembl ids, a gene without one is not looked up by its name
+	sed 's/^2\t[^\t]*/2\tENSG99/; s/^3\t[^\t]*\t[^\t]*/3\tENSG98\tENSG00000000001/' with.tsv > other.tsv
+	run -0 --separate-stderr rankenc -m other.tsv ensembl.counts -o s.tok
+	assert_equal "${#stderr_lines[@]}" 1
+	assert_regex "${stderr_lines[0]}" '^rankenc: note: 38 of 40 genes, with 9[0-9]\.[0-9] % of the counts, are in the vocabulary$'
+}
+
+@test "rankenc: no cells and cells without counts are told, and have no share of the counts" {
+	scsample -q --min-genes 9999 -o none.counts sim.counts
+	run -0 rankenc -m sim.tsv none.counts -o none.tok
+	assert_line "rankenc: warning: none.counts: no cells"
+	assert_line --regexp '^rankenc: note: [0-9]+ of 300 genes are in the vocabulary$'
+	$PYTHON -W ignore -c '
+import anndata, numpy as np
+a = anndata.AnnData(np.zeros((3, 4), "f4"), dtype="f4")
+a.var_names = ["ENSG%011d" % i for i in range(4)]
+a.write_h5ad("zeros.h5ad")'
+	h5tok -q zeros.h5ad -o zeros.counts
+	run -0 rankenc -m vocab.tsv --min-genes-matched 0 zeros.counts -o zeros.tok
+	assert_line "rankenc: warning: zeros.counts: all counts are 0"
+	refute_output --partial "100.0 %"
+}
+
 @test "rankenc: genes by symbol through Geneformer's name table" {
 	need original/placenta_cellxgene_220cells_anndata0.8.h5ad geneformer
 	G=$SHARED/geneformer
 	run bash -o pipefail -c "h5tok -q '$SHARED/original/placenta_cellxgene_220cells_anndata0.8.h5ad' | rankenc --map '$G/gene_name_id_gc30M.tsv.gz' \
 		-t '$G/token_dictionary_gc30M.tsv.gz' -m '$G/gene_median_gc30M.tsv.gz' -o p.tok"
 	assert_success
-	assert_output --partial "genes ("
+	assert_output --regexp "note: [0-9]+ of [0-9]+ genes, with [0-9.]+ % of the counts, are in the vocabulary"
 	assert_equal "$(scview -c cell_type p.tok | wc -l)" 221
 	# mouse genes are not these
 	need tenx/heart_1k_v2_mouse_filtered_gene_bc_matrices.h5
 	h5tok -q "$SHARED/tenx/heart_1k_v2_mouse_filtered_gene_bc_matrices.h5" -o mouse.counts
 	fails "only 0.0 % of the genes" rankenc -t "$G/token_dictionary_gc30M.tsv.gz" -m "$G/gene_median_gc30M.tsv.gz" mouse.counts
+}
+
+@test "rankenc: one note on what the vocabulary has; --medians is --vocab" {
+	head -8 vocab.tsv >few.tsv
+	run -0 rankenc --medians few.tsv --min-genes-matched 0 --min-counts-matched 0 a.counts -o few.tok
+	assert_line --regexp "^rankenc: note: [0-9]+ of [0-9]+ genes, with [0-9.]+ % of the counts, are in the vocabulary$"
+	assert_equal "$(grep -c note: <<<"$output")" 1
+	rankenc -q --vocab few.tsv --min-genes-matched 0 --min-counts-matched 0 a.counts | cmp - few.tok
 }
 
 @test "rankenc: too few genes or counts in the vocabulary" {

@@ -24,10 +24,14 @@ setup_file() {
 	printf 'fpr\ttpr\n0\t0\n0.5\t0.75\n1\t1\n' > "$R/a.roc.tsv"
 	printf 'gene\tscore\n<i>G1</i>\t1e-5\nG2 & co\t-2.123456789\nG3\tNA\n' > "$R/genes.tsv"
 	printf 'A text with <script>alert("&")</script>\n' > "$R/report.txt"
-	printf 'ctaprobe cells: 7 cells; 1.25 s, peak memory 33 MB\n' > "$R/log/ctaprobe-a.log"
-	printf '<?xml version="1.0"?>\n<svg width="700" height="80" viewBox="0 0 700 80" xmlns="http://www.w3.org/2000/svg"><title>Gnuplot</title><defs><circle id="dot" r="1"/></defs><use href="#dot"/></svg>\n' > "$R/mine.svg"
+	printf 'name\tvalue\nprogram\tscview\nseconds\t0.1\npeak_memory_mb\t33\nprogram\tctaprobe cells\npeak_memory_mb\t30\nprogram\tstage\nseconds\t1.25\n' > "$R/log/ctaprobe-a.report"
+	printf '# The <b>answer</b> & more\nmodel\tmacro F1\tinterval\na & <i>b</i>\t0.50\t0.4 - 0.6\n' > "$R/1.table"
+	printf 'metric\tarm\treference\tn\tdifference\tlow\thigh\tp_corrected\nR\tcorrmask\trandom\t3\t-0.31\t-0.4\t-0.22\t0.0123\nR\tx\trandom\t1\t0.05\tNA\tNA\tNA\n' > "$R/differences.tsv"
+	printf 'metric\tarm\tn\tdropped\tmean\tsd\tse\tlow\thigh\nR\ta\t3\t0\t0.25\t1\t1\t0\t1\nR\tb\t3\t0\t0.5\t1\t1\t0\t1\nF\tb\t3\t0\t0.75\t1\t1\t0\t1\n' > "$R/summary.tsv"
+	printf 'Differs: a < b & c.\n  By 3.\n\nSecond.\n' > "$R/findings.txt"
+	printf '<?xml version="1.0"?>\n<svg width="700" height="80" viewBox="0 0 700 80" xmlns="http://www.w3.org/2000/svg"><title>Gnuplot</title><defs><circle id="dot" r="1"/></defs><use href="#dot"/><path stroke="rgb(  0,   0,   0)" d="M0 0"/><path stroke="#dddddd" d="M0 0"/><path stroke="#4060a0" onclick="evil()" d="M0 0"/><script>evil()</script></svg>\n' > "$R/mine.svg"
 	export BIN
-	"$BATS_TEST_DIRNAME/../pipelines/report.sh" "$R" 2> log || { cat log >&2; return 1; }
+	python3 -B "$BATS_TEST_DIRNAME/../pipelines/page/page.py" "$R" 2> log || { cat log >&2; return 1; }
 	cat > page.py <<-'END'
 		# The page as tables, figures, links and texts; an error if it is not well-formed
 		import html.parser, re, sys
@@ -48,7 +52,7 @@ setup_file() {
 		        if tag in ("td", "th"): self.cell = ""
 		        if tag == "th": assert a.get("scope") == "col"
 		        if tag == "data" and self.cell is not None: self.value = a["value"]
-		        if tag == "svg": self.figures.append(a); assert a["role"] == "img" and a["aria-label"], a
+		        if tag == "svg" and a.get("aria-hidden") != "true": self.figures.append(a); assert a["role"] == "img" and a["aria-label"], a
 		        if tag not in VOID: self.open.append(tag)
 		    def handle_startendtag(self, tag, attrs):
 		        self.handle_starttag(tag, attrs)
@@ -93,18 +97,48 @@ assert p.text.count("corrmask demo: run-12345678") >= 1'
 }
 
 @test "report: names with <, & and quotes are text, not tags" {
-	run -0 page 'assert not {"b", "i"} & p.names, p.names
+	run -0 page 'assert "i" not in p.names, p.names
 assert p.source.count("<script>") == 1
+assert p.source.count("<b>") == p.source.count("</b>") == len([l for l in open(os.environ["R"] + "/settings") if not l.startswith("name") and l.split(" = ")[1].strip()])
 for t in ("A text with <script>alert(\"&\")</script>", "<b>&\"12" + chr(39), "<i>G1</i>", "G2 & co"): assert t in p.text, t'
 }
 
 @test "report: every figure of the run is inside, with a text for those who do not see it" {
 	run -0 page 'labels = [f["aria-label"] for f in p.figures]
-for want in ("mine", "Training loss", "ROC curves", "F1 of every class by its frequency, probe", "Confusion matrix, probe: a", "Confusion matrix, probe: b",
+for want in ("mine", "Differences with 95 % intervals (differences)", "Training loss", "ROC curves", "F1 of every class by its frequency, probe", "Confusion matrix, probe: a", "Confusion matrix, probe: b",
              "Map of cells by cell_type: a.test", "Map of cells by donor: a.test", "Modules of the dependency graph: train"):
     assert labels.count(want) == 1, (want, labels)
-assert len(labels) == 9, labels
+assert len(labels) == 10, labels
 assert "Gnuplot" not in p.text'
+}
+
+@test "report: the answer comes first, as sentences and tables, with F1 of every class; the report as text is folded" {
+	run -0 page 's = p.source[p.source.index("id=\"summary\""):p.source.index("id=\"figures\"")]
+assert s.index("<li>Differs: a &lt; b &amp; c. By 3.</li>") < s.index("<caption>The &lt;b&gt;answer") < s.index("<summary>The report as text") < s.index("<caption>F1 of every class, probe")
+assert p.tables["The <b>answer</b> & more"] == [["model", "macro F1", "interval"], ["a & <i>b</i>", "0.50", "0.4 - 0.6"]]
+t = p.tables["F1 of every class, probe"]
+assert t == [["class", "training", "cells", "a", "b"], ["T <b> & \"x\"", "40", "4", "0.500", "0.500"], ["B:2", "30", "3", "0.250", "0.251"]], t
+assert "findings.txt" not in p.text
+assert p.tables["Means (summary)"] == [["arm", "R", "F"], ["a", "0.25", ""], ["b", "0.5", "0.75"]]
+t = p.tables["Differences (differences)"]
+assert t == [["metric", "arm", "", "difference", "95 % interval", "p, corrected"], ["R", "corrmask", "- random", "-0.31", "-0.4 to -0.22", "0.012"],
+             ["R", "x", "- random", "+0.05", "NA", "NA"]], t'
+}
+
+@test "report: a figure of gnuplot has the colours of the page, also its error bars; scripts and handlers are left out" {
+	run -0 page 'f = [i for i, f in enumerate(p.figures) if f["aria-label"] == "mine"]
+s = p.source[p.source.index("<title>mine</title>"):]
+s = s[:s.index("</svg>")]
+assert "stroke:var(--ink)" in s and "stroke:var(--line)" in s and "stroke:var(--k-4060a0, #4060a0)" in s, s
+assert "--k-4060a0:#" in p.source and "onclick" not in p.source and "evil" not in p.source
+assert "id=\"f1-dot\"" in s and "href=\"#f1-dot\"" in s'
+}
+
+@test "report: one legend for all maps of a column, and no names on their points" {
+	run -0 page 's = p.source[p.source.index("class=\"maps\""):]
+assert s[:s.index("</ul>")].count("<ul") == 1 and p.source.count("class=\"maps\"") == 2
+assert s[:s.index("class=\"legend")].count("<text") == 0
+for c in ("type1", "type2", "type3"): assert s[:s.index("</ul>")].count(">" + c + "<") == 1, c'
 }
 
 @test "report: the tables have the values of the files" {
@@ -134,12 +168,25 @@ assert p.tables["Modules of train"][0][0] == "module" and len(p.tables["Modules 
 }
 
 @test "report: a run without results has a page; a folder that is no run is refused" {
-	"$BATS_TEST_DIRNAME/../pipelines/report.sh" results/other/x-2
+	python3 -B "$BATS_TEST_DIRNAME/../pipelines/page/page.py" results/other/x-2
 	R=$PWD/results/other/x-2 run -0 page 'assert "no table of results yet" in p.text'
-	run -1 "$BATS_TEST_DIRNAME/../pipelines/report.sh" results/demo
+	run -1 python3 -B "$BATS_TEST_DIRNAME/../pipelines/page/page.py" results/demo
 	assert_output --partial "expected the folder of a run"
 	run -2 pipelines report RUN=
 	assert_output --partial "RUN= is needed"
+}
+
+@test "report: a page that cannot be made costs no results" {
+	run -0 pipelines fig3 SCALE=tiny SEEDS=2
+	rm results/fig3/latest/report.html
+	mkdir no
+	printf '#!/bin/sh\necho "python3: broken" >&2\nexit 1\n' > no/python3
+	chmod 755 no/python3
+	PATH=$PWD/no:$PATH run -0 pipelines fig3 SCALE=tiny SEEDS=2
+	assert_output --partial "the page could not be made, but all results are there"
+	assert_output --partial AUROC
+	assert_not_exist results/fig3/latest/report.html
+	PATH=$PWD/no:$PATH run -2 pipelines report RUN=fig3/latest
 }
 
 @test "make fig3 ends with its page; make report makes it again" {

@@ -61,8 +61,15 @@ latest() { readlink "results/$1/latest"; }
 	done > folders
 	touch -d 2020-01-01 plain.h5ad
 	folder DATA=plain.h5ad SEED=1 >> folders
+	# another content of the same size and time, as cp -p and rsync -t leave it
+	tr 'a-z' 'b-za' < plain.h5ad > twin.h5ad
+	touch -d 2020-01-01 twin.h5ad
+	cp -p twin.h5ad plain.h5ad
+	folder DATA=plain.h5ad SEED=1 >> folders
+	touch -d '2020-01-01 00:00:00.5' plain.h5ad
+	folder DATA=plain.h5ad SEED=1 >> folders
 	echo "$was" >> folders
-	assert_equal "$(sort -u folders | wc -l)" 5
+	assert_equal "$(sort -u folders | wc -l)" 7
 	# names that make and the shell leave alone
 	run -0 folder "DATA=my heart's \$x.h5ad" SEED=1
 	assert_output --regexp '^results/demo/my_heart_s__x-[0-9a-f]{8}$'
@@ -106,12 +113,12 @@ latest() { readlink "results/$1/latest"; }
 @test "runs: a file name with spaces, quotes and dollar signs, and several files" {
 	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	assert_line "corrmask demo: my heart's \$x.h5ad, label cell_type"
-	assert_line --partial "This cannot be measured here: the graph has too few edges"             # 60 cells
+	assert_line --partial "cannot be measured here: the graph has too few edges"             # 60 cells
 	assert_line --regexp '^Not shown to differ: the macro F1'
 	refute_line --regexp '^(Differs|Not shown).* R is'
 	assert_file_not_empty results/demo/latest/demo.png
 	run -2 pipelines reliance DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
-	assert_line --partial "reliance: no gene of the held-out cells has partners in its cell"
+	assert_line --partial "reliance: no gene of the test cells has partners in its cell"
 	assert_not_exist results/reliance/latest/table.txt
 	run -0 pipelines table8 DATA="other/plain.h5ad \"my heart's \$x.h5ad\""
 	assert_line --partial "120 cells"
@@ -150,9 +157,112 @@ latest() { readlink "results/$1/latest"; }
 	assert_equal "$(ls)" ""
 }
 
+@test "runs: a misspelled variable or a file as a target is refused with what was meant, before anything is made" {
+	mkdir misspelled
+	cd misspelled
+	refused() { # refused TEXT GOAL VARIABLE...
+		run -2 pipelines "${@:2}"
+		assert_output --partial "$1"
+		assert_equal "${#lines[@]}" 1
+	}
+	refused "demo has no variable DTA (did you mean DATA?)" demo DTA=foo
+	refused "demo has no variable data (did you mean DATA?)" demo data=../plain.h5ad
+	refused "demo has no variable lable (did you mean LABEL?)" demo SCALE=tiny lable=x
+	refused "demo has no variable FT_LR (finetune has one)" demo FT_LR=1
+	refused "fig3 has no variable nothing_like_it; corrmask fig3 --help" fig3 nothing_like_it="a b DATA=c"
+	refused "../plain.h5ad is a file: expected DATA=../plain.h5ad" demo ../plain.h5ad
+	refused "data/x.h5ad is a file: expected DATA=data/x.h5ad" demo data/x.h5ad
+	assert_equal "$(ls)" ""
+	run -0 pipelines demo -n DATA=../plain.h5ad LABEL=cell_type CC=gcc V=1
+	run -0 pipelines demo finetune -n FT_LR=1
+}
+
+@test "runs: an experiment knows every variable among its settings, and those of the documents' commands" {
+	known() { awk -v of="$1" -v check="$2" -f "$BATS_TEST_DIRNAME/../pipelines/variables.awk" "$BATS_TEST_DIRNAME"/../pipelines/{*,*/*}.mk; }
+	ask() { make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval "ask: ; @echo \$($1_SETTINGS)" ask "${@:2}"; }
+	checked=0
+	for of in DEMO=demo RELIANCE=reliance FT=finetune GC=genes AUDIT=table3 GENESETS=genesets T6=table6 T6_IN=table6 TIES=ties R2=r2mae-cells FIG3=fig3 \
+		FIG4=fig4; do
+		for with in "" DATA=x "MEDIANS=x TOKEN_TABLE=y GENE_NAMES=z CORPUS=c MIN_CLASS=1 RANK_ARGS=-q PT_ARGS=-q GENES=5 CROSS=c"; do
+			# shellcheck disable=SC2086
+			names=$(ask "${of%=*}" $with | sed 's/T6_EPOCHS/EPOCHS/; s/FIG3_SEEDS/SEEDS/')
+			assert_regex "$names" "SCALE|SEED|CONFIG"
+			assert_equal "$(known "${of#*=}" "$names")" ""
+			checked=$((checked + 1))
+		done
+	done
+	assert_equal $checked 36
+	experiments=$(pipelines help | sed -n '/^Experiments/,/^Variables/s/^  \([a-z0-9-]*\) .*/\1/p')
+	cd "$BATS_TEST_DIRNAME/.."
+	commands=0
+	while read -r goal names; do
+		grep -qx -- "$goal" <<< "$experiments" || continue
+		assert_equal "$(known "$goal" "$names")" ""
+		commands=$((commands + 1))
+	done < <(cat README.md docs/{*,*/*}.md man/*.[17] pipelines/{*,*/*}.mk | grep -oP '(make|corrmask)( -j *\d+)? [a-z0-9-]+( [A-Z_]+=("[^"]*"|\S*))+' |
+		sed -E 's/^(make|corrmask)( -j *[0-9]+)? //; s/="[^"]*"//g; s/=[^ ]*//g')
+	[ $commands -gt 30 ]
+}
+
 @test "runs: the variables of the experiments have the same defaults in the sources and installed" {
 	variables() { env -u MAKEFLAGS make -s "$@" help | sed -n '/^Variables of the experiments/,/^Benchmarks/p' | sed -n 's|=.*pipelines/|=pipelines/|; /=/p'; }
 	variables -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" >installed
 	variables -C "$BATS_TEST_DIRNAME/.." CUDA=0 | diff - installed
 	grep -q '^    CELLS=3000 ' installed
+}
+
+@test "a stage longer than ten seconds shows its time and progress, on a terminal only" {
+	cat > slow.sh <<-'EOF'
+		#!/usr/bin/env bash
+		. "$P/common.sh"
+		logs=$PWD/log
+		work() { printf 'step 3 of 4, 00:00:05 to go\n' > "$CORRMASK_PROGRESS"; sleep 13; }
+		quick() { [ -z "$CORRMASK_PROGRESS" ]; }
+		if [ -t 2 ]; then stage slow work; else stage quick quick; fi
+		echo done
+	EOF
+	chmod 755 slow.sh
+	export P=$BATS_TEST_DIRNAME/../pipelines
+	$PYTHON -c 'import pty, sys; sys.exit(pty.spawn(["./slow.sh"]))' > shown < /dev/null
+	grep -q 'slow: 0:1[0-9], step 3 of 4, 00:00:05 to go' shown
+	grep -q "done" shown
+	assert_not_exist log/slow.progress
+	run -0 ./slow.sh 2> err < /dev/null
+	assert_line "  quick"
+	run ! grep -q $'\r' <(printf '%s' "$output")
+	# what its tools measured, and the time of the stage
+	awk -F '\t' '$1 == "seconds" && $2 > 12 && $2 < 30 { ok = 1 } END { exit !ok }' log/slow.report
+}
+
+@test "runs: two makes in one folder of results: the second waits, says for whom, and finds the results of the first" {
+	pipelines table8 TOKENS=c.tok RESULTS=alone >/dev/null 2>&1
+	for try in 1 2 3; do
+		rm -rf both
+		pipelines table8 TOKENS=c.tok RESULTS=both >one 2>&1 &
+		one=$!
+		sleep "0.$try"
+		pipelines table8 TOKENS=c.tok RESULTS=both >two 2>&1 &
+		two=$!
+		wait "$one" || { cat one; return 1; }
+		wait "$two" || { cat two; return 1; }
+		run cat one two
+		assert_line --regexp '^both: waiting for make [0-9]+, which works in this folder since 20'
+		cmp alone/audit/latest/table8.txt both/audit/latest/table8.txt
+	done
+	# the lock of a make that was killed is free
+	sed -i 's/^[0-9]* \([^ ]*\) [0-9]*/1 \1 12345/' both/.lock
+	run -0 pipelines table8 TOKENS=c.tok RESULTS=both
+	refute_output --partial waiting
+	# that of another machine is said, not waited for
+	sed -i 's/^\([0-9]*\) [^ ]*/\1 elsewhere/' both/.lock
+	run -0 pipelines table8 TOKENS=c.tok RESULTS=both
+	assert_output --regexp "both: make [0-9]+ on elsewhere took this folder at 20"
+}
+
+@test "stage.sh: a stage that fails with an empty log says so, as on a full disk" {
+	run -1 "$BATS_TEST_DIRNAME/../pipelines/stage.sh" logs quiet false
+	assert_line --regexp '^quiet: failed, and its messages are not in logs/quiet.log: is the disk full \([0-9.]+[KMGTP]? free\)\?$'
+	run -1 "$BATS_TEST_DIRNAME/../pipelines/stage.sh" logs loud bash -c 'echo why >&2; exit 3'
+	assert_line why
+	refute_output --partial "disk"
 }

@@ -376,19 +376,6 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	assert_not_exist bad.emb
 }
 
-@test "scembed: every option is in the manual page, and its examples run" {
-	for o in $(scembed --help | grep -o -- '--[a-z-]*' | sort -u); do
-		grep -q -- "Fl -${o#--}\|, -${o#--}" "$BATS_TEST_DIRNAME/../man/scembed.1" || fail "no $o in the manual page"
-	done
-	mkdir -p man
-	cp cells.tok man
-	cp sim.counts man/cells.counts
-	cp -r model man/cells.model
-	awk '/^\.Bd -literal/ { p = 1; next } /^\.Ed/ { p = 0 } p' "$BATS_TEST_DIRNAME/../man/scembed.1" >examples
-	(cd man && bash -euo pipefail ../examples)
-	$PYTHON -c 'import numpy; assert numpy.load("man/cells.npy").shape[1] == 64'
-}
-
 # ---- baselines ----
 
 baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
@@ -414,6 +401,43 @@ baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
 	assert_equal "$stderr" "scembed: warning: other.counts: 3 of the 60 genes of --fit are not in its table of genes: they count as 0"
 }
 
+@test "scembed --expression of tokens with values: the expression of the genes that a network reads" {
+	rankenc -q -m vocab.tsv --value --max-len 12 -o short.tok sim.counts
+	scsample -q --test-fraction 0.4 --part train short.tok -o fit.tok
+	scsample -q --test-fraction 0.4 --part test short.tok -o new.tok
+	for genes in 0 7; do
+		scembed -q --expression --genes $genes --fit fit.tok new.tok | scview -O npy -c x - > x.npy
+		scview --genes id -c token,value fit.tok > fit.tsv
+		scview --genes id -c token,value new.tok > new.tsv
+		$PYTHON - $genes <<-'END'
+			import sys, numpy as np
+			def dense(name):
+			    rows = [[l.split() for l in line.rstrip("\n").split("\t")] for line in open(name)][1:]
+			    names = sorted({g for r in rows for g in r[0]})
+			    return rows, names
+			fit, names = dense("fit.tsv")
+			new, _ = dense("new.tsv")
+			vocab = [l.split("\t")[1] for l in open("vocab.tsv")][1:]
+			def matrix(rows):
+			    x = np.zeros((len(rows), len(vocab)))
+			    for i, (g, v) in enumerate(rows):
+			        x[i, [vocab.index(k) for k in g]] = [float(f) for f in v]
+			    return x
+			a, b = matrix(fit), matrix(new)
+			assert all(len(r[0]) <= 12 for r in fit) and len(new) > 10
+			order = np.argsort(-a.var(0), kind="stable")[:int(sys.argv[1]) or None]
+			best = np.sort(order[a[:, order].var(0) > 0])
+			got = np.load("x.npy")
+			assert got.shape == (len(new), len(best)), (got.shape, len(best))
+			assert np.abs(got - b[:, best]).max() < 1e-5
+		END
+	done
+	rankenc -q -m vocab.tsv --value --max-len 4000 -o long.tok sim.counts
+	scembed -q --pca 5 --genes 0 long.tok | scview -O npy -c x - > tokens.npy
+	scembed -q --pca 5 --genes 0 sim.counts | scview -O npy -c x - > counts.npy
+	$PYTHON -c 'import numpy as np; a, b = np.load("tokens.npy"), np.load("counts.npy"); assert a.shape[1] == 5 and np.abs(a - b).max() < 1e-4 * np.abs(b).max()'
+}
+
 @test "scembed --expression and --pca: what cannot be embedded" {
 	bad() {         # bad MESSAGE ARGUMENT...
 		run scembed -o out.emb "${@:2}"
@@ -421,7 +445,8 @@ baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
 		assert_output "scembed: $1"
 		assert_not_exist out.emb
 	}
-	bad "cells.tok: this is a tokens stream, expected counts, as h5tok makes them" --pca 3 cells.tok
+	bad "cells.tok: tokens without values: expected counts, or tokens of rankenc --value" --pca 3 cells.tok
+	bad "b.emb: this is an embedding stream, expected counts, as h5tok makes them" --pca 3 b.emb
 	bad "nowhere: No such file or directory" --pca 3 --fit nowhere sim.counts
 	run --separate-stderr scembed --pca 61 sim.counts -o all.emb
 	assert_success

@@ -209,3 +209,10 @@ edited() {
 	run -1 sctrain eval -M model far.masked
 	assert_output --regexp "far.masked: cell [0-9]*, position [0-9]*: the value is infinite"
 }
+
+@test "sctrain: a training that made the loss worse ends with a warning, another one does not" {
+	run -0 --separate-stderr sctrain value --config tiny --lr 30 -o diverged train.masked
+	assert_regex "$stderr" '^sctrain value: warning: the loss rose from [0-9.]+ to [0-9.]+(e\+[0-9]+)?: the training diverged; lower --lr$'
+	run -0 --separate-stderr sctrain value $TINY -o converged train.masked
+	assert_equal "$stderr" ""
+}

@@ -143,10 +143,10 @@ $(FUZZ:%=run-%): run-%: $(B)/fuzz/%
 # ---- Linters ----
 
 C_FILES  := $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/*.cu cuda/*.cuh tests/*/*.[ch] tests/cuda/*.cc)
-LINT := lint-format lint-c lint-shell lint-man check-layers
+LINT := lint-format lint-c lint-shell lint-man check-layers check-names
 .PHONY: lint $(LINT)
 
-lint: $(LINT) ## clang-format, cppcheck, shellcheck, mandoc, check-layers
+lint: $(LINT) ## clang-format, cppcheck, shellcheck, mandoc, check-layers, check-names
 
 lint-format: ## clang-format 14 (skipped with other versions, which format otherwise)
 	@case $$(clang-format --version) in \
@@ -167,7 +167,7 @@ analyze-clang analyze-gcc: analyze-%: ## one of them (FILES=: some files only)
 # In bats: variables that it sets or the helper uses (2034, 2154), a failing cd, which ends the test (2164), > "$$file" after run (2238),
 # functions with optional arguments (2120). In scripts: functions called by a name in a variable (2317).
 lint-shell: ## shellcheck
-	@shellcheck -e SC2317 .ci/run $(wildcard tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh)
+	@shellcheck -e SC2317 .ci/run $(wildcard tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh pipelines/*/*.sh)
 	@shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)
 
 lint-man: ## mandoc's checks of the manual pages
@@ -175,3 +175,7 @@ lint-man: ## mandoc's checks of the manual pages
 
 check-layers: ## no include points to a higher layer
 	@awk -f tests/check_layers.awk $(wildcard lib/*/*.[ch] cuda/*)
+
+check-names: NAMES = $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch])
+check-names: ## no file but its own and a table names a head, an architecture or an objective
+	@awk -f tests/check_names.awk pass=1 $(NAMES) pass=2 $(NAMES)

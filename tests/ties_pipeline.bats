@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# make ties: the lookups of shared positions and of values, the table's arithmetic against scipy, and a small run
+# make ties: the table's arithmetic against scipy, and a small run
 
 load helper
 
@@ -8,47 +8,7 @@ setup() {
 	P=$BATS_TEST_DIRNAME/../pipelines
 }
 
-@test "reference.sh: the lookup of shared positions, and the mean values of genes, equal Python's" {
-	scsim -q --cells 400 --genes 150 --depth 300 --seed 2 -o t.counts
-	rankenc -q --fit t.counts -o t.vocab
-	rankenc -q -m t.vocab --ties group t.counts -o group.tok
-	rankenc -q -m t.vocab --ties group --value t.counts -o value.tok
-	maskgen -q --seed 3 group.tok -o group.test.masked
-	maskgen -q --seed 3 --objective value value.tok -o value.test.masked
-	BIN=$BIN $P/reference.sh group.tok 1 group.test.masked > group.got
-	BIN=$BIN $P/reference.sh value.tok 1 value.test.masked > value.got
-	maskgen -q --strategy none -u group.tok | scview -c input,rank - > train.tsv
-	scview -c input,position,target,rank group.test.masked > test.tsv
-	scview -c token,value value.tok > values.tsv
-	scview -c target,value value.test.masked > masked.tsv
-	scview --vocab group.tok > t.tsv
-	run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/lookup.py" t.tsv train.tsv test.tsv
-	awk -v want="$output" 'NR == 2 { split(want, w, " "); exit !($1 == "group.test" && ($2 - w[1]) ^ 2 < 1e-8 && ($3 - w[2]) ^ 2 < 1e-8 && w[2] < w[1]) }' group.got
-	run -0 $PYTHON - <<-'END'
-		from collections import Counter
-		rows = lambda f: [l.rstrip("\n").split("\t") for l in open(f)][1:]
-		ints = lambda s: [int(x) for x in s.split()]
-		floats = lambda s: [float(x) for x in s.split()]
-		total, of, all_, count = Counter(), Counter(), 0, 0
-		for tokens, values in rows("values.tsv"):
-		    for t, v in zip(ints(tokens), floats(values)):
-		        total[t] += v
-		        of[t] += 1
-		        all_ += v
-		        count += 1
-		a = b = k = 0
-		for target, values in rows("masked.tsv"):
-		    for t, v in zip(ints(target), floats(values)):
-		        a += (v - all_ / count) ** 2
-		        b += (v - (total[t] + all_ / count) / (of[t] + 1)) ** 2
-		        k += 1
-		name, one, two = rows("value.got")[0]
-		assert name == "value.test" and k > 1000 and abs(float(one) - a / k) < 6e-6 and abs(float(two) - b / k) < 6e-7, (one, a / k, two, b / k)
-	END
-	assert_output ""
-}
-
-@test "ties-table.sh: means, paired differences, intervals and Holm's rule equal scipy's; a missing run is left out" {
+@test "ties/table.sh: means, paired differences, intervals and Holm's rule equal scipy's; a missing run is left out" {
 	rm -rf t && mkdir t
 	$PYTHON - <<-'END'
 		import os, random
@@ -71,13 +31,15 @@ setup() {
 	# runs of another seed whose references are not there yet
 	mkdir t/runs/median-random-6
 	cp t/runs/median-random-5/scores.tsv t/runs/median-random-6
-	BIN=$BIN $P/ties-table.sh t "median-random median-corrmask group-random group-corrmask value-random" "1 2 3 4 5 6" "" type 5 "how it was" > t/table.txt
+	BIN=$BIN $P/ties/table.sh t "median-random median-corrmask group-random group-corrmask value-random" "1 2 3 4 5 6" "" type 5 "how it was" > t/table.txt
 	run cat t/table.txt
-	assert_line --regexp '^50 principal components +- +- .* 0\.[0-9]+ ± 0\.[0-9]+ '
+	assert_line --regexp '^50 principal components +- +- .* 0\.[0-9]+ \(sd 0\.[0-9]+\) '
 	assert_line --regexp '^group-corrmask .* \[4 seeds\]$'
 	assert_line --regexp '^group-random .* \[5 seeds\]  \*$'
-	assert_line --regexp '^median-random .* ± 0\.[0-9]+$'
+	assert_line --regexp '^median-random .* \(sd 0\.[0-9]+\)$'
 	assert_line "* the probe from all labels was stopped before it had converged, in some seeds or all"
+	cp t/differences.tsv independent.tsv
+	BIN=$BIN $P/ties/table.sh t "median-random median-corrmask group-random group-corrmask value-random" "1 2 3 4 5 6" x.h5ad type 5 "how it was" | grep -q "Nadeau and Bengio"
 	run -0 $PYTHON - <<-'END'
 		import numpy as np, re
 		from scipy import stats
@@ -86,40 +48,51 @@ setup() {
 		        v = {m: float(x) for m, x in (l.split() for l in list(open(f"t/runs/{a}-{k}/scores.tsv"))[1:]) if x != "NA"}
 		    except FileNotFoundError:
 		        return {}
-		    return v if a[0] == "v" else dict(v, gain=len(a.split("-")[0]) - 2 + k / 10 - v["loss"])
-		arms = ["median-random", "median-corrmask", "group-random", "group-corrmask", "value-random"]
+		    if "loss" in v:
+		        v["gain"] = round(len(a.split("-")[0]) - 2 + k / 10 - v["loss"], 9) if a[0] != "v" else None
+		    return {m: x for m, x in v.items() if x is not None}
+		def table(name):
+		    lines = [l.rstrip("\n").split("\t") for l in open(name)]
+		    return [dict(zip(lines[0], l)) for l in lines[1:]]
+		arms = ["median-random", "median-corrmask", "group-random", "group-corrmask", "value-random", "pca"]
 		v = {(a, k): read(a, k) for a in arms for k in range(1, 6)}
-		for line in open("t/summary.tsv"):
-		    a, m, n, mean, sd = line.split("\t")
-		    x = [v[a, k][m] for k in range(1, 6) if m in v.get((a, k), ())]
-		    if a in arms[1:] and m in ("R", "macro_f1"):
-		        assert int(n) == len(x) and np.allclose([float(mean), float(sd)], [np.mean(x), np.std(x, ddof=1)], rtol=1e-4), line
-		seen = []
-		for line in open("t/differences.tsv"):
-		    a, b, m, n, mean, sd, low, high, t, p, power = line.split("\t")
-		    k = [k for k in range(1, 6) if m in v[a, k] and m in v[b, k]]
-		    x, y = [np.array([v[c, i][m] for i in k]) for c in (a, b)]
-		    d = x - y
-		    want = stats.ttest_rel(x, y)
-		    half = stats.t.ppf(.975, len(k) - 1) * d.std(ddof=1) / len(k) ** .5
-		    assert int(n) == len(k) == 5 - (a == "group-corrmask") - (m == "R" and "group-random" in (a, b))
-		    assert np.allclose([float(mean), float(sd), float(low), float(high), float(t)], [d.mean(), d.std(ddof=1), d.mean() - half, d.mean() + half, want[0]], rtol=1e-4, atol=1e-6), line
-		    assert abs(float(p) / want[1] - 1) < 0.051
-		    assert float(power) > half
-		    seen.append((want[1], a, b, m))
-		# gain and R of values are no losses of tokens
-		assert [s[1:3] for s in seen] == [(a, "median-random") for m in range(5) for a in arms[1:m < 2 and -1 or None]] + [("group-corrmask", "group-random")] * 5
-		shown = []
-		for i, s in enumerate(sorted(seen)):
-		    if s[0] * (len(seen) - i) >= .05:
-		        break
-		    shown.append(s)
-		assert len(shown) > sum(s[0] * len(seen) < .05 for s in seen)
+		same = lambda r, keys, want: all(abs(float(r[k]) / w - 1) < 1e-6 for k, w in zip(keys, want)) or (r, want)
+		seen = 0
+		for r in table("t/summary.tsv"):
+		    x = [v[r["arm"], k][r["metric"]] for k in range(1, 6) if r["metric"] in v.get((r["arm"], k), ())]
+		    if r["metric"] in ("R", "macro_f1", "knn_macro_f1"):
+		        n = len(x) + (r["arm"] == "median-random") # that of a seed without references
+		        assert int(r["n"]) == n, (r, x)
+		        assert n > len(x) or same(r, ("mean", "sd"), (np.mean(x), np.std(x, ddof=1))) is True
+		        seen += 1
+		assert seen == 6 + 6 + 5, seen
+		for share, name in (0, "independent.tsv"), (1 / 3, "t/differences.tsv"):
+		    rows = table(name)
+		    for r in rows:
+		        a, b, m = r["arm"], r["reference"], r["metric"]
+		        k = [k for k in range(1, 6) if m in v[a, k] and m in v[b, k]]
+		        d = np.array([v[a, i][m] - v[b, i][m] for i in k])
+		        se = d.std(ddof=1) * (1 / len(k) + share) ** .5
+		        half, p = stats.t.ppf(.975, len(k) - 1) * se, 2 * stats.t.sf(abs(d.mean() / se), len(k) - 1)
+		        assert int(r["n"]) == len(k) == 5 - (a == "group-corrmask") - (m == "R" and "group-random" in (a, b)), r
+		        assert same(r, ("difference", "sd", "low", "high", "t", "p"), (d.mean(), d.std(ddof=1), d.mean() - half, d.mean() + half, d.mean() / se, p)) is True, r
+		        assert float(r["detectable"]) > half
+		    # gain and R of values are no losses of tokens; methods without a network have only cell types
+		    want = {(a, "median-random", m) for m in ("gain", "R", "macro_f1", "few_macro_f1", "knn_macro_f1") for a in arms[1:]
+		        if not (m in ("gain", "R") and a in ("value-random", "pca"))} | {("group-corrmask", "group-random", m) for m in ("gain", "R", "macro_f1", "few_macro_f1", "knn_macro_f1")}
+		    assert {(r["arm"], r["reference"], r["metric"]) for r in rows} == want and len(rows) == len(want)
+		    most = 0
+		    for i, r in enumerate(sorted(rows, key=lambda r: float(r["p"]))):
+		        most = max(most, min(1, float(r["p"]) * (len(rows) - i)))
+		        assert abs(float(r["p_corrected"]) - most) < 1e-12
+		rows = table("independent.tsv")
+		shown = {(r["arm"], r["reference"], r["metric"]) for r in rows if float(r["p_corrected"]) < .05}
+		assert len(shown) > sum(float(r["p"]) * len(rows) < .05 for r in rows)
 		text = open("t/table.txt").read()
-		below = sum(s[0] < .05 for s in seen)
-		assert f"{len(seen)} differences; without any effect {len(seen) * 0.05:.1f} of them would have p below .05 on average, and {below} have." in text, text
+		below = sum(float(r["p"]) < .05 for r in rows)
+		assert f"{len(rows)} differences; without any effect {len(rows) * 0.05:.1f} of them would have p below .05 on average, and {below} have." in text, text
 		listed = re.findall(r"^  (\S+) - (\S+), (\S+) ", text.split("(Holm):")[1], re.M)
-		assert 0 < len(shown) < len(seen) and listed == [s[1:] for s in shown], (listed, shown)
+		assert 0 < len(shown) < len(rows) and set(listed) == shown and len(listed) == len(shown), (listed, shown)
 	END
 	assert_output ""
 }
@@ -139,7 +112,7 @@ ties() { pipelines -j2 THREADS=2 ties SCALE=tiny ARMS="median-random median-runs
 	assert_not_exist $T/runs/median-random-1/model
 	# the run's files are those of the tools by hand
 	s=$T/split-1 m=$T/runs/random-corrmask-1
-	BIN=$BIN $P/ties-run.sh --split $s --arm random-corrmask --seed 1 --label cell_type --epochs 1 --keep-models 1 --out hand > /dev/null
+	BIN=$BIN $P/ties/run.sh --split $s --arm random-corrmask --seed 1 --label cell_type --epochs 1 --keep-models 1 --out hand > /dev/null
 	cmp hand/scores.tsv $m/scores.tsv
 	maskgen -q --strategy corrmask --lambda 0.5 -g $s/graph --seed 1 $s/random.train.tok | sctrain mlm -q --config tiny --lr 0.003 --seed 1 -o mine
 	cmp mine/model.safetensors hand/model/model.safetensors

@@ -162,7 +162,7 @@ static int find_matrix(struct h5ad_writer *w, const char *name, struct error *e)
 }
 
 struct h5ad_writer *h5ad_writer_new(
-	const char *path, const struct header *h, char *const *keep, size_t nkeep, const char *name, struct error *e)
+	const char *path, const char *shown, const struct header *h, char *const *keep, size_t nkeep, const char *name, struct error *e)
 {
 	struct h5ad_writer *w = xcalloc(1, sizeof *w);
 	w->header = h;
@@ -173,7 +173,7 @@ struct h5ad_writer *h5ad_writer_new(
 		h5ad_writer_free(w);
 		return NULL;
 	}
-	h5out_open(&w->h5, path);
+	h5out_open(&w->h5, path, shown);
 	if (!w->h5.failed) {
 		h5out_encoding(&w->h5, w->h5.file, "anndata", "0.1.0");
 		make_obs(w, keep, nkeep);
@@ -204,14 +204,57 @@ static void add_names(struct h5ad_writer *w, const struct block *b, size_t rows)
 	h5out_append(&w->h5, &w->names, s, rows);
 }
 
+/*
+ * Write X/name [n] again with another type of the same values in memory. The array a, which is not open any more, is open at its end
+ * afterwards.
+ */
+static void retype(struct h5ad_writer *w, struct h5out_array *a, const char *name, hid_t type, uint64_t n)
+{
+	enum { ITEMS = 4096 };
+	hid_t x = h5out_id(&w->h5, H5Gopen2(w->h5.file, "X", H5P_DEFAULT)), from = h5out_id(&w->h5, H5Dopen2(x, name, H5P_DEFAULT));
+	double part[ITEMS]; /* large enough for any type */
+	h5out_array(&w->h5, a, x, "retyped", type, type, 0, NULL);
+	for (hsize_t at = 0, m; at < n && !w->h5.failed; at += m) {
+		m = n - at < ITEMS ? n - at : ITEMS;
+		hid_t mem = h5out_id(&w->h5, H5Screate_simple(1, &m, NULL)), file = h5out_id(&w->h5, H5Dget_space(from));
+		h5out_ok(&w->h5, H5Sselect_hyperslab(file, H5S_SELECT_SET, &at, NULL, &m, NULL));
+		h5out_ok(&w->h5, H5Dread(from, type, mem, file, H5P_DEFAULT, part));
+		h5out_append(&w->h5, a, part, m);
+		H5Sclose(mem);
+		H5Sclose(file);
+	}
+	H5Dclose(from);
+	h5out_ok(&w->h5, H5Ldelete(x, name, H5P_DEFAULT));
+	h5out_ok(&w->h5, H5Lmove(x, "retyped", x, name, H5P_DEFAULT, H5P_DEFAULT));
+	H5Gclose(x);
+}
+
+/* Append counts [n] to data: float32, scanpy's usual type, until one comes that float32 cannot hold. */
+static void add_data(struct h5ad_writer *w, const uint32_t *count, size_t n)
+{
+	int round = 0;
+	for (size_t i = 0; i < n; i++)
+		round |= (double)(float)count[i] != (double)count[i];
+	if (round && !w->wide) {
+		h5out_close(&w->h5, &w->data);
+		retype(w, &w->data, "data", H5T_NATIVE_DOUBLE, w->items);
+		w->wide = 1;
+	}
+	float *x = export_scratch(w, n * sizeof(double));
+	double *wide = (double *)(void *)x;
+	for (size_t i = 0; i < n; i++)
+		if (w->wide)
+			wide[i] = count[i];
+		else
+			x[i] = (float)count[i];
+	h5out_append(&w->h5, &w->data, x, n);
+}
+
 static void add_counts(struct h5ad_writer *w, const struct block *b, size_t rows)
 {
 	const uint64_t *o = b->group[w->header->col[w->gene].group].offset;
 	size_t n = o[rows];
-	float *x = export_scratch(w, n * sizeof *x);
-	for (size_t i = 0; i < n; i++)
-		x[i] = (float)block_id(b, w->count, i);
-	h5out_append(&w->h5, &w->data, x, n);
+	add_data(w, b->col[w->count].data, n);
 	int32_t *g = export_scratch(w, n * sizeof *g);
 	for (size_t i = 0; i < n; i++)
 		g[i] = (int32_t)block_id(b, w->gene, i);
@@ -252,38 +295,13 @@ static void close_arrays(struct h5ad_writer *w)
 		h5out_close(&w->h5, &w->obsm[i].values);
 }
 
-/*
- * indices are int32, and old versions of scipy cannot take rows of a matrix whose indptr has another type. Only now is it known whether int32
- * is enough for it.
- */
-static void narrow_indptr(struct h5ad_writer *w)
-{
-	enum { ROWS = 4096 };
-	struct h5out_array narrow;
-	hid_t x = h5out_id(&w->h5, H5Gopen2(w->h5.file, "X", H5P_DEFAULT)), wide = h5out_id(&w->h5, H5Dopen2(x, "indptr", H5P_DEFAULT));
-	int32_t part[ROWS];
-	h5out_array(&w->h5, &narrow, x, "indptr32", H5T_NATIVE_INT32, H5T_NATIVE_INT32, 0, NULL);
-	for (hsize_t at = 0, n; at <= w->rows && !w->h5.failed; at += n) {
-		n = w->rows + 1 - at < ROWS ? w->rows + 1 - at : ROWS;
-		hid_t mem = h5out_id(&w->h5, H5Screate_simple(1, &n, NULL)), file = h5out_id(&w->h5, H5Dget_space(wide));
-		h5out_ok(&w->h5, H5Sselect_hyperslab(file, H5S_SELECT_SET, &at, NULL, &n, NULL));
-		h5out_ok(&w->h5, H5Dread(wide, H5T_NATIVE_INT32, mem, file, H5P_DEFAULT, part));
-		h5out_append(&w->h5, &narrow, part, n);
-		H5Sclose(mem);
-		H5Sclose(file);
-	}
-	h5out_close(&w->h5, &narrow);
-	H5Dclose(wide);
-	h5out_ok(&w->h5, H5Ldelete(x, "indptr", H5P_DEFAULT));
-	h5out_ok(&w->h5, H5Lmove(x, "indptr32", x, "indptr", H5P_DEFAULT, H5P_DEFAULT));
-	H5Gclose(x);
-}
-
 int h5ad_writer_finish(struct h5ad_writer *w, struct error *e)
 {
 	close_arrays(w);
+	/* indices are int32, and old versions of scipy cannot take rows of a matrix whose indptr has another type */
 	if (w->gene >= 0 && w->items <= INT32_MAX && !w->h5.failed)
-		narrow_indptr(w);
+		retype(w, &w->indptr, "indptr", H5T_NATIVE_INT32, w->rows + 1);
+	close_arrays(w);
 	if (w->gene >= 0) {
 		int64_t shape[2] = {(int64_t)w->rows, (int64_t)w->header->vocab.n};
 		hid_t x = h5out_id(&w->h5, H5Gopen2(w->h5.file, "X", H5P_DEFAULT));

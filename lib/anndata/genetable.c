@@ -47,6 +47,15 @@ int genetable_add(
 		identity &= map[i] == i;
 	}
 	free(seen);
+	for (size_t i = 0; i < h->ngene; i++) {
+		unsigned char c = map[i] == GENE_DROPPED ? 0 : vocab_control(t->genes.id[map[i]]);
+		if (!c && map[i] != GENE_DROPPED)
+			c = vocab_control(t->genes.symbol[map[i]]);
+		if (c)
+			return error_set(e,
+				"%s: the name of gene %zu has the control character 0x%02x (a tab or line break cuts a table of genes)",
+				h->path, i, c);
+	}
 	if (t->genes.n > VOCAB_MAX)
 		return error_set(e, "%s: more than %u genes in all files together", h->path, VOCAB_MAX);
 	return identity;

@@ -23,7 +23,7 @@ struct genetable_stats {
 };
 
 /* Add a file's genes; map [h->ngene] is filled with their rows, GENE_DROPPED for what is no gene. ids may be NULL.
- * Returns 1 when the map is 0, 1, 2, ..., else 0; -1 with e set when there are too many genes. */
+ * Returns 1 when the map is 0, 1, 2, ..., else 0; -1 with e set when there are too many genes, or a name has a control character. */
 int genetable_add(
 	struct genetable *t, const struct h5ad *h, const struct idmap *ids, uint32_t *map, struct genetable_stats *stats, struct error *e);
 

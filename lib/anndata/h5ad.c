@@ -1,5 +1,6 @@
 #include "anndata/h5ad.h"
 #include "anndata/h5.h"
+#include "anndata/scale.h"
 
 #include "base/idmap.h"
 #include "base/magic.h"
@@ -62,6 +63,25 @@ static void list_layers(hid_t file, char list[256])
 	H5Gclose(g);
 }
 
+/* Why the values cannot be counts (malloced), or NULL, and what to do about it. -1 with e set if the matrix cannot be read. */
+static int look_for_fault(struct countmat *m, char **fault, const char **hint, struct error *e)
+{
+	double wrong = 0;
+	int counts = countmat_probe(m, &wrong, e);
+	if (counts < 0)
+		return -1;
+	if ((counts ? m->round : number_is_fraction(wrong)) && scale_of_matrix(m, fault, e))
+		return -1;
+	if (*fault) {
+		*hint = "; keep raw counts in .raw or in layers['counts'] when you normalise";
+	} else if (!counts) {
+		*fault = xasprintf("holds %.6g, %s", wrong, number_fault(wrong));
+		if (number_is_fraction(wrong) && !**hint)
+			*hint = "; counts with fractions, such as those of SoupX, need --round";
+	}
+	return 0;
+}
+
 /*
  * Find the matrix that holds counts. Fills h->mat, h->matrix and *var, the path of its data frame of genes. It is the first whose values could
  * be counts; but one that shows nothing above 1 (no counts at all, or only whether a gene is expressed) gives way to one that shows more.
@@ -77,9 +97,9 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 	} try[] = {
 		{raw, raw_var, 0}, {"X", "var", 0}, {"layers/counts", "var", 1}, {"layers/raw_counts", "var", 1}, {"layers/raw", "var", 1}};
 	char looked[512] = "", layers[256] = "";
-	int n = sizeof try / sizeof *try, r = 0, found = 0, fractions = 0;
+	int n = sizeof try / sizeof *try, r = 0, found = 0;
+	const char *hint = "";
 	struct countmat mat = {0};
-	double wrong;
 	if (layer) {
 		n = 1;
 		if (exists(h->file, layer) || (strcmp(opt->layer, "X") && strcmp(opt->layer, "raw/X"))) {
@@ -100,10 +120,10 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 		}
 		r = countmat_open(&mat, h->file, try[i].path, h->path, e);
 		mat.round = opt->round;
-		int counts = r ? -1 : countmat_probe(&mat, &wrong, e);
-		if (counts < 0) {
-			r = -1;
-		} else if (counts && (!found || mat.largest > h->mat.largest)) {
+		char *fault = NULL;
+		if (r == 0)
+			r = look_for_fault(&mat, &fault, &hint, e);
+		if (r == 0 && !fault && (!found || mat.largest > h->mat.largest)) {
 			countmat_release(&h->mat);
 			free(h->matrix);
 			h->mat = mat;
@@ -111,17 +131,15 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 			*var = try[i].var;
 			found = 1;
 			mat = (struct countmat){0};
-		} else if (!counts) {
-			snprintf(looked + len, sizeof looked - len, "%s%s: holds %.6g, %s", len ? "; " : "", try[i].path, wrong,
-				number_fault(wrong));
-			fractions |= number_is_fraction(wrong);
 		}
+		if (fault)
+			snprintf(looked + len, sizeof looked - len, "%s%s: %s", len ? "; " : "", try[i].path, fault);
 		countmat_release(&mat);
+		free(fault);
 	}
 	if (r == 0 && !found)
 		r = error_set(e, "%s: no raw counts (whole numbers, none negative); looked at %s; %s%s%s", h->path, looked,
-			*layers ? "layers that --layer can name: " : "there are no layers", layers,
-			fractions && !opt->round ? "; counts with fractions, such as those of SoupX, need --round" : "");
+			*layers ? "layers that --layer can name: " : "there are no layers", layers, hint);
 	free(layer);
 	return r;
 }

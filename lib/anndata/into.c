@@ -92,17 +92,26 @@ static int read_names(struct h5ad_into *w, struct error *e)
 	return r;
 }
 
+/* x is X_KEY. A map keeps its name, X_umap, under which scanpy looks for it. */
+static char *obsm_name(const struct h5ad_into *w, const char *column)
+{
+	if (strncmp(column, "X_", 2) == 0)
+		return xstrdup(column);
+	return strcmp(column, "x") ? xasprintf("%s_%s", w->key, column) : xasprintf("X_%s", w->key);
+}
+
 /* A dataset [ncell, n] of NaN, or of 0 for whole numbers. */
 static int make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f, struct error *e)
 {
 	const struct column_spec *s = &w->header->col[f->col];
 	struct h5out *o = &w->w.h5;
 	hid_t type = s->type == U8 ? H5T_NATIVE_UINT8 : export_native(&w->w, s->type);
-	char *full = strcmp(s->name, "x") ? xasprintf("%s_%s", w->key, s->name) : xasprintf("X_%s", w->key);
+	char *full = obsm_name(w, s->name);
 	char *name = export_link_name(NULL, 0, full);
 	hsize_t dim[2] = {w->ncell, s->n};
 	int bad = H5Lexists(obsm, name, H5P_DEFAULT) > 0
-		? error_set(e, "%s: obsm has '%s' already: choose another name with --key", w->shown, name)
+		? error_set(e, "%s: obsm has '%s' already: %s", w->shown, name,
+			  strcmp(full, s->name) ? "choose another name with --key" : "rename it first")
 		: 0;
 	if (!bad) {
 		float none32 = NAN;

@@ -2,7 +2,9 @@
 
 #include <math.h>
 
-#define FLOAT_MAX 2147483520.0 /* the largest float below 2^31 */
+/* the largest counts; that of float is the largest float below 2^31 */
+#define MOST_f32 2147483520.0f
+#define MOST_f64 ((double)NUMBER_COUNT_MAX)
 
 #define TO_F64(name, ctype) \
 	static void f64_##name(const void *in, size_t n, double *restrict out) \
@@ -55,13 +57,13 @@ INTEGERS(u64, uint64_t)
 		const ctype *restrict v = in; \
 		unsigned bad = 0; \
 		for (size_t i = 0; i < n; i++) { \
-			int in_range = v[i] >= 0 && v[i] <= (ctype)FLOAT_MAX; \
+			int in_range = v[i] >= 0 && v[i] <= MOST_##name; \
 			int32_t c = (int32_t)(in_range ? v[i] : 0); \
 			out[i] = (uint32_t)c; \
 			bad |= !in_range | ((ctype)c != v[i]); \
 		} \
 		size_t first = bad ? 0 : n; \
-		while (first < n && v[first] >= 0 && v[first] <= (ctype)FLOAT_MAX && (double)v[first] == floor((double)v[first])) \
+		while (first < n && v[first] >= 0 && v[first] <= MOST_##name && (double)v[first] == floor((double)v[first])) \
 			first++; \
 		return first; \
 	} \

@@ -6,6 +6,7 @@
  */
 #include "anndata/h5.h"
 #include "anndata/h5ad.h"
+#include "anndata/scale.h"
 
 #include "base/tsv.h"
 
@@ -63,6 +64,11 @@ static int strings(struct h5ad *h, const char *group, const char *name, uint64_t
 	return r;
 }
 
+static int not_counts(const char *where, const char *scale, struct error *e)
+{
+	return error_set(e, "%s: %s: no raw counts; --round is for counts with fractions, such as those of SoupX", where, scale);
+}
+
 static int read_matrix(struct h5ad *h, const char *group, const char *ids, const char *symbols, const char *types, struct error *e)
 {
 	struct h5array shape = {0};
@@ -79,8 +85,15 @@ static int read_matrix(struct h5ad *h, const char *group, const char *ids, const
 		r = error_set(e, "%s: %" PRId64 " x %" PRId64 ", expected genes x cells", shape.where, dim[0], dim[1]);
 	if (r == 0)
 		r = countmat_open_rows(&h->mat, h->file, group, h->path, (uint64_t)dim[1], (uint64_t)dim[0], e);
+	char *scale = NULL;
+	double wrong;
+	h->mat.round = h->round;
+	if (r == 0 && h->round) /* a wrong value gets its message when it is read */
+		r = countmat_probe(&h->mat, &wrong, e) < 0 || scale_of_matrix(&h->mat, &scale, e) ? -1 : 0;
+	if (scale)
+		r = not_counts(h->mat.where, scale, e);
+	free(scale);
 	if (r == 0) {
-		h->mat.round = h->round;
 		h->ncell = (uint64_t)dim[1];
 		h->ngene = (size_t)dim[0];
 		r = dataframe_strings(&h->cell, h->file, barcodes, h->path, &cells, e);
@@ -296,7 +309,7 @@ static int64_t count_at(const struct h5ad *h, char *p)
 	return end == p || *end || !(v >= 0 && v <= INT32_MAX) ? -1 : (int64_t)rint(v);
 }
 
-static int read_entries(struct h5ad *h, struct tsv *t, struct error *e)
+static int read_entries(struct h5ad *h, struct tsv *t, struct scale *scale, struct error *e)
 {
 	int got = tsv_next_whole(t, e);
 	if (got == 0 ||
@@ -329,6 +342,8 @@ static int read_entries(struct h5ad *h, struct tsv *t, struct error *e)
 		int64_t v = count_at(h, p);
 		if (v < 0)
 			return tsv_error(t, e, "'%.60s', expected a count from 0 to %d after gene and cell", t->field[0], INT32_MAX);
+		if (h->round)
+			scale_add(scale, (uint64_t)(c - 1), strtod(p, NULL));
 		if (v && spill_add(&h->mat.spill, (uint32_t)(c - 1), (uint32_t)(g - 1), (uint32_t)v, e))
 			return -1;
 	}
@@ -377,7 +392,13 @@ int tenx_read_directory(struct h5ad *h, struct error *e)
 	struct tsv t;
 	if (open_text(&t, h, matrix_names, e))
 		return -1;
-	int r = read_entries(h, &t, e);
+	struct scale scale = {0};
+	int r = read_entries(h, &t, &scale, e);
+	char *text = r ? NULL : scale_of(&scale);
+	if (text)
+		r = not_counts(t.path, text, e);
+	free(text);
+	scale_release(&scale);
 	tsv_close(&t);
 	return r;
 }

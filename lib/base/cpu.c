@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define VARIABLE "CORRMASK_CPU"
+#define PORTABLE "portable" /* another name of avx2, which OpenBLAS follows */
 
 static const char *const names[] = {"generic", "avx2", "avx512"};
 
@@ -39,19 +40,27 @@ static int usable(enum cpu_vectors v, const struct cpu_features *f)
 
 int cpu_vectors_choose(enum cpu_vectors *v, const struct cpu_features *f, const char *wanted, struct error *e)
 {
-	char list[40] = "";
+	char list[60] = "";
 	*v = built(CPU_GENERIC) ? CPU_GENERIC : CPU_AVX2;
 	for (enum cpu_vectors i = CPU_GENERIC; i <= CPU_AVX512; i++) {
 		if (!usable(i, f))
 			continue;
 		*v = i;
 		strcat(strcat(list, *list ? " or " : ""), names[i]);
-		if (wanted && !strcmp(wanted, names[i]))
+		if (wanted && (!strcmp(wanted, names[i]) || (i == CPU_AVX2 && !strcmp(wanted, PORTABLE))))
 			return 0;
 	}
+	if (usable(CPU_AVX2, f))
+		strcat(list, " or " PORTABLE);
 	if (wanted && *wanted)
 		return error_set(e, VARIABLE "=%s: expected %s on this processor", wanted, list);
 	return 0;
+}
+
+int cpu_portable(void)
+{
+	const char *wanted = getenv(VARIABLE);
+	return wanted && !strcmp(wanted, PORTABLE);
 }
 
 int cpu_check(struct error *e)

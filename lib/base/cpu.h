@@ -1,7 +1,7 @@
 /*
  * What the processor can do, and the vectors that kernels with several versions use: the widest that the processor and the build have.
- * CORRMASK_CPU=avx2 or avx512 names others, to compare or to get the same bits on several machines. (A build for any x86-64 processor,
- * MARCH=, also has generic.) Results in floating point depend on the choice, because sums are split over the lanes of a vector.
+ * CORRMASK_CPU=avx2 or avx512 names others, to compare. CORRMASK_CPU=portable is avx2 with OpenBLAS's kernels for Haswell (nn/blas_core.h):
+ * the same bits on all x86-64 processors with AVX2. (A build for any x86-64 processor, MARCH=, also has generic.) Results in floating point depend on the choice, because sums are split over the lanes of a vector.
  */
 #ifndef CPU_H
 #define CPU_H
@@ -29,6 +29,9 @@ enum cpu_vectors {
  * processor or this build lacks it.
  */
 int cpu_vectors_choose(enum cpu_vectors *v, const struct cpu_features *f, const char *wanted, struct error *e);
+
+/* CORRMASK_CPU is "portable". */
+int cpu_portable(void);
 
 /* The vectors in use. A faulty CORRMASK_CPU is passed over here: programs refuse it when they start, by cpu_check. */
 enum cpu_vectors cpu_vectors(void);

@@ -97,16 +97,26 @@ static int set(struct option_def *o, const char *arg, struct error *e)
 	return 0;
 }
 
+static int is_name(const char *of, const char *name, size_t n)
+{
+	return of && strlen(of) == n && strncmp(of, name, n) == 0;
+}
+
 static struct option_def *find_long(struct option_def *const *tables, const char *name, size_t n)
 {
 	EACH(o, tables)
-	if (o->kind != OPT_GROUP && strlen(o->name) == n && strncmp(o->name, name, n) == 0)
+	if (o->kind != OPT_GROUP && (is_name(o->name, name, n) || is_name(o->also, name, n)))
 		return o;
 	return NULL;
 }
 
 static int long_unknown(struct option_def *const *tables, const char *name, size_t n, struct error *e)
 {
+	char *off = xasprintf("no-%.*s", (int)n, name);
+	const struct option_def *is_default = find_long(tables, off, strlen(off));
+	free(off);
+	if (is_default)
+		return error_set(e, "--%.*s is the default: leave it out (--%s turns it off)", (int)n, name, is_default->name);
 	struct closest c = closest_to(name, n);
 	EACH(o, tables)
 	if (o->kind != OPT_GROUP)

@@ -27,6 +27,7 @@ struct option_def {
 	const char *help; /* one line; begins lower case, ends without a full stop, names the default */
 	double min, max;  /* INT, REAL: inclusive range */
 	int changes;      /* it changes the output, so provenance records it (never a path) */
+	const char *also; /* another long name that is accepted, NULL for none */
 	int seen;         /* out: given on the command line */
 };
 

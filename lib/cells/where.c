@@ -7,34 +7,62 @@
 #include <string.h>
 #include <strings.h>
 
+#define OPERATORS "=!<>"
+
 static const char *const op_text[] = {"=", "!=", "<", "<=", ">", ">="};
+
+/* Read the condition at its operator at text[n..]. 0: there is none. */
+static int split(struct condition *c, const char *text, size_t n)
+{
+	const char *p = text + n;
+	if (!n || !*p || (*p == '!' && p[1] != '='))
+		return 0;
+	int two = p[1] == '=';
+	c->op = *p == '=' ? WHERE_EQ : *p == '!' ? WHERE_NE : *p == '<' ? (two ? WHERE_LE : WHERE_LT) : (two ? WHERE_GE : WHERE_GT);
+	p += 1 + two;
+	free(c->column);
+	free(c->value);
+	c->column = xstrndup(text, n);
+	c->value = xstrdup(*p || c->op > WHERE_NE ? p : "NA"); /* no value, or NA: missing */
+	return 1;
+}
 
 int where_add(struct where *w, const char *text, struct error *e)
 {
-	size_t n = strcspn(text, "=!<>");
-	const char *p = text + n;
 	struct condition c = {0};
-	if (!n || !*p || (*p == '!' && p[1] != '='))
+	if (!split(&c, text, strcspn(text, OPERATORS)))
 		return error_set(e, "'%s' is not a condition (COL=VALUE, COL!=VALUE, COL<NUMBER, COL<=, COL>, COL>=)", text);
-	int two = p[1] == '=';
-	c.op = *p == '=' ? WHERE_EQ : *p == '!' ? WHERE_NE : *p == '<' ? (two ? WHERE_LE : WHERE_LT) : (two ? WHERE_GE : WHERE_GT);
-	p += 1 + two;
-	c.column = xasprintf("%.*s", (int)n, text);
-	c.value = xstrdup(p);
-	c.first = (int)w->n;
-	for (size_t i = 0; i < w->n && c.op == WHERE_EQ; i++)
-		if (w->c[i].op == WHERE_EQ && strcmp(w->c[i].column, c.column) == 0) {
-			c.first = (int)i;
-			break;
-		}
+	c.text = xstrdup(text);
 	w->c = xrealloc(w->c, w->n + 1, sizeof *w->c);
 	w->c[w->n++] = c;
 	return 0;
 }
 
+/* A column can have = ! < > in its name: the operator is the one that stands after a column of h. */
+static int choose_column(struct condition *c, const struct header *h, const char *file, struct error *e)
+{
+	struct condition one = {0};
+	char *first = NULL;
+	int bad = 0;
+	for (size_t n = strcspn(c->text, OPERATORS); c->text[n] && !bad; n += 1 + strcspn(c->text + n + 1, OPERATORS)) {
+		if (!split(&one, c->text, n) || header_find(h, one.column) < 0)
+			continue;
+		if (first)
+			bad = error_set(e, "%s: '%s' is a condition on column '%s' or on '%s'", file, c->text, first, one.column);
+		else
+			split(c, c->text, n);
+		first = first ? first : xstrdup(one.column);
+	}
+	free(first);
+	free(one.column);
+	free(one.value);
+	return bad;
+}
+
 void where_release(struct where *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
+		free(w->c[i].text);
 		free(w->c[i].column);
 		free(w->c[i].value);
 		free(w->c[i].holds);
@@ -85,7 +113,7 @@ static int text_holds(const struct condition *c, const char *s, size_t n)
 
 static int means_missing(const struct condition *c)
 {
-	return !c->value[0] || strcmp(c->value, "NA") == 0;
+	return strcmp(c->value, "NA") == 0;
 }
 
 static int missing_holds(const struct condition *c)
@@ -111,6 +139,12 @@ int where_bind(struct where *w, const struct header *h, const char *file, struct
 {
 	for (size_t i = 0; i < w->n; i++) {
 		struct condition *c = &w->c[i];
+		if (choose_column(c, h, file, e))
+			return -1;
+		c->first = (int)i;
+		for (size_t k = 0; k < i && c->op == WHERE_EQ && c->first == (int)i; k++)
+			if (w->c[k].op == WHERE_EQ && strcmp(w->c[k].column, c->column) == 0)
+				c->first = (int)k;
 		c->col = header_need(h, c->column, COLUMN_TYPES, SCALAR, file, e);
 		if (c->col < 0)
 			return -1;

@@ -10,7 +10,7 @@
 #include "stream/block.h"
 
 struct condition {
-	char *column, *value;
+	char *text, *column, *value;
 	enum { WHERE_EQ, WHERE_NE, WHERE_LT, WHERE_LE, WHERE_GT, WHERE_GE } op;
 	int first; /* EQ: index of the first condition of its alternatives */
 	/* bound to a header: */
@@ -28,7 +28,8 @@ struct where {
 int where_add(struct where *w, const char *text, struct error *e); /* -1: not a condition */
 void where_release(struct where *w);                               /* accepts a zeroed struct */
 
-/* Prepare for rows with header h. -1 with e set: no such column, a list, or a text that is compared by <, <=, > or >=. */
+/* Prepare for rows with header h. If columns have an operator in their names, the one that h has is meant. -1 with e set: no such column, a
+ * condition that can be on two columns, a list, or a text that is compared by <, <=, > or >=. */
 int where_bind(struct where *w, const struct header *h, const char *file, struct error *e);
 
 /* Set keep[i] to 0 if row i of b does not satisfy the conditions. */

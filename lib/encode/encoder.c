@@ -9,6 +9,7 @@ struct encoder_scratch {
 	struct rank_cell cell;
 	uint32_t *gene; /* of a row, as u32 */
 	uint32_t *high; /* its counts of TIE_LOW and more */
+	uint8_t *found; /* [genes of the input] a cell has the gene */
 	size_t gene_cap, high_cap;
 };
 
@@ -35,6 +36,7 @@ void encoder_release(struct encoder *enc)
 		rank_cell_release(&enc->scratch[i].cell);
 		free(enc->scratch[i].gene);
 		free(enc->scratch[i].high);
+		free(enc->scratch[i].found);
 	}
 	free(enc->scratch);
 	free(enc->name);
@@ -48,24 +50,59 @@ void encoder_release(struct encoder *enc)
 	*enc = (struct encoder){0};
 }
 
-size_t encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids)
+/* The row of each symbol, and whether several [v->n] rows have it. No symbols if most genes have Ensembl ids. */
+static void symbols_of(struct strmap *m, uint8_t *several, const struct vocab *genes, const struct vocab *v)
+{
+	size_t ensembl = 0, base;
+	for (size_t i = 0; i < genes->n; i++)
+		ensembl += (size_t)ensembl_id(genes->id[i], strlen(genes->id[i]), &base);
+	for (size_t t = v->nspecial; t < v->n && 2 * ensembl < genes->n; t++) {
+		size_t n = strlen(v->symbol[t]);
+		uint32_t first = n ? strmap_put(m, v->symbol[t], n, (uint32_t)t) : (uint32_t)t;
+		several[first] |= first != t;
+	}
+}
+
+static int64_t find_by_id(const struct vocab *v, const char *id, const struct idmap *ids)
+{
+	const char *mapped = ids ? idmap_find(ids, id, strlen(id)) : NULL;
+	size_t base;
+	int64_t t = mapped ? vocab_find(v, mapped) : -1;
+	if (t >= 0)
+		return t;
+	char *plain = ensembl_id(id, strlen(id), &base) ? xstrndup(id, base) : xstrdup(id);
+	t = vocab_find(v, plain);
+	free(plain);
+	return t;
+}
+
+struct encoder_matched encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids)
 {
 	uint32_t *token = xmalloc(genes->n * sizeof *token);
-	size_t known = 0;
+	struct encoder_matched m = {0};
+	struct strmap symbols = {0};
+	uint8_t *several = xcalloc(v->n, 1);
+	symbols_of(&symbols, several, genes, v);
 	for (size_t i = 0; i < genes->n; i++) {
-		const char *id = genes->id[i], *mapped = ids ? idmap_find(ids, id, strlen(id)) : NULL;
-		size_t base;
-		char *plain = ensembl_id(id, strlen(id), &base) ? xstrndup(id, base) : xstrdup(id);
-		int64_t t = mapped ? vocab_find(v, mapped) : -1;
-		if (t < 0)
-			t = vocab_find(v, plain);
-		free(plain);
+		const char *id = genes->id[i];
+		int64_t t = find_by_id(v, id, ids);
+		uint32_t row = t < 0 ? strmap_get(&symbols, id, strlen(id)) : STRMAP_NONE;
+		if (row != STRMAP_NONE && several[row]) {
+			m.ambiguous++;
+		} else if (row != STRMAP_NONE) {
+			m.by_symbol++;
+			t = row;
+		}
 		token[i] = t < (int64_t)v->nspecial ? RANK_UNKNOWN : (uint32_t)t;
-		known += token[i] != RANK_UNKNOWN;
+		m.known += token[i] != RANK_UNKNOWN;
 	}
+	strmap_release(&symbols);
+	free(several);
 	rank_table_init(&enc->table, token, genes->n, v->median);
+	for (int i = 0; i < enc->o.threads; i++)
+		enc->scratch[i].found = xcalloc(genes->n, 1);
 	free(token);
-	return known;
+	return m;
 }
 
 int encoder_header(
@@ -146,8 +183,10 @@ static void encode_row(struct encoder *enc, size_t r, uint64_t all, struct encod
 	const uint32_t *x = (uint32_t *)b->col[enc->in.count].data + start[r];
 	size_t n = start[r + 1] - start[r], most = enc->max_len - (enc->cls >= 0) - (enc->eos >= 0);
 	unsigned repeats = 0;
-	for (size_t i = 1; i < n; i++)
-		repeats |= gene[i] <= gene[i - 1];
+	for (size_t i = 0; i < n; i++) {
+		repeats |= i && gene[i] <= gene[i - 1];
+		own->found[gene[i]] |= x[i] > 0;
+	}
 	atomic_fetch_add(&enc->all, all);
 	atomic_fetch_add(&enc->known, all - rank_encode(c, &enc->table, gene, x, n, repeats != 0, enc->o.value || enc->o.ties));
 	enc->length[r] = 0;
@@ -254,4 +293,16 @@ int encoder_finish(struct encoder *enc, struct block *out, struct error *e)
 	enc->cells += b->rows;
 	enc->kept += n;
 	return 0;
+}
+
+void encoder_count(struct encoder *enc)
+{
+	enc->expressed = enc->matched = 0;
+	for (size_t g = 0; g < enc->table.n; g++) {
+		int found = 0;
+		for (int i = 0; i < enc->o.threads && !found; i++)
+			found = enc->scratch[i].found[g];
+		enc->expressed += (size_t)found;
+		enc->matched += found && enc->table.token[g] != RANK_UNKNOWN;
+	}
 }

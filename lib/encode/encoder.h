@@ -45,6 +45,7 @@ struct encoder {
 
 	uint64_t cells, kept, tokens, full; /* cells read, cells written, tokens written, cells of max_len tokens */
 	atomic_ullong known, all;           /* counts of genes with a token; of all genes */
+	size_t expressed, matched;          /* genes with a count in some cell, after encoder_count; those with a token */
 
 	/* of one block */
 	const struct block *block; /* NULL: none is being encoded */
@@ -70,13 +71,22 @@ void encoder_release(struct encoder *enc); /* accepts a zeroed struct */
 int encoder_header(
 	struct encoder *enc, struct header *h, const struct header *counts, const char *name, const struct vocab *v, struct error *e);
 
+struct encoder_matched {
+	size_t known;     /* genes with a token */
+	size_t by_symbol; /* of those: by the symbol in the vocabulary */
+	size_t ambiguous; /* genes left out, as several genes of the vocabulary have their name as symbol */
+};
+
 /* Which token each gene of the counts is: by its id without the version of an Ensembl id; with `ids` (or NULL), first by the id that this
- * table gives it. Every gene of v has a median. Returns how many genes have a token. */
-size_t encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids);
+ * table gives it. If most ids are no Ensembl ids, those that v lacks are looked up among its symbols. Every gene of v has a median. */
+struct encoder_matched encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids);
 
 /* Begin to encode the cells of block b, on other threads if there are some. b must stay as it is until encoder_finish. That waits, and
  * appends the cells to `out`, which has the header of encoder_header. -1 with e set if a count is above n_counts. */
 void encoder_start(struct encoder *enc, const struct block *b);
 int encoder_finish(struct encoder *enc, struct block *out, struct error *e);
+
+/* After the last block: how many genes any cell has (`expressed`), and how many of these have a token (`matched`). */
+void encoder_count(struct encoder *enc);
 
 #endif

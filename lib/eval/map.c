@@ -1,9 +1,13 @@
 #include "eval/map.h"
 
+#include "base/rng.h"
 #include "eval/neighbours.h"
+#include "eval/umap.h"
 
 #include <igraph/igraph.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int is_neighbour(const uint32_t *neighbour, size_t k, uint32_t row)
 {
@@ -55,20 +59,97 @@ static int lay_out(float *xy, const igraph_t *net, uint32_t seed)
 	return bad;
 }
 
-int map_rows(float *xy, const float *x, size_t n, size_t d, size_t k, uint32_t seed, int threads, struct error *e)
+static int drl(float *xy, const uint32_t *neighbour, size_t n, size_t k, uint32_t seed, struct error *e)
 {
-	k = k < n ? k : n - 1;
-	uint32_t *neighbour = xmalloc((n * k + 1) * sizeof *neighbour);
-	double *distance = xmalloc((n * k + 1) * sizeof *distance);
 	igraph_t net;
-	nearest_neighbours(x, n, d, k, threads, neighbour, distance);
 	igraph_set_error_handler(igraph_error_handler_ignore);
 	int bad = join(&net, neighbour, n, k);
 	if (!bad) {
 		bad = lay_out(xy, &net, seed);
 		igraph_destroy(&net);
 	}
+	return bad ? error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad)) : 0;
+}
+
+/* Make the columns of v [d, 2] unit vectors at a right angle; 0 if there is none. */
+static void orthonormalise(double *v, size_t d)
+{
+	for (int q = 0; q < 2; q++) {
+		double along = 0, square = 0;
+		for (size_t j = 0; q && j < d; j++)
+			along += v[2 * j] * v[2 * j + 1];
+		for (size_t j = 0; j < d; j++) {
+			v[2 * j + (size_t)q] -= q ? along * v[2 * j] : 0;
+			square += v[2 * j + (size_t)q] * v[2 * j + (size_t)q];
+		}
+		for (size_t j = 0; j < d; j++)
+			v[2 * j + (size_t)q] /= square > 0 ? sqrt(square) : 1;
+	}
+}
+
+/* at [n, 2] = (x - mean) v, and if next [d, 2] is not NULL, next = (x - mean)' at */
+static void project(double *at, double *next, const double *v, const float *x, const double *mean, size_t n, size_t d)
+{
+	for (size_t i = 0; i < n; i++) {
+		double p[2] = {0, 0};
+		for (size_t j = 0; j < d; j++)
+			for (int q = 0; q < 2; q++)
+				p[q] += ((double)x[i * d + j] - mean[j]) * v[2 * j + (size_t)q];
+		for (size_t j = 0; next && j < d; j++)
+			for (int q = 0; q < 2; q++)
+				next[2 * j + (size_t)q] += ((double)x[i * d + j] - mean[j]) * p[q];
+		for (int q = 0; q < 2; q++)
+			at[2 * i + (size_t)q] = p[q];
+	}
+}
+
+/*
+ * Where UMAP begins: the two directions of largest variance, about the first two principal components, by subspace iteration. (Embeddings may
+ * be expression of all genes, whose covariance has no room in memory.) The largest value is 10. Rows that are all equal are at 0.
+ */
+static void start(float *xy, const float *x, size_t n, size_t d, uint32_t seed)
+{
+	enum { STEPS = 12 };
+	double *mean = xcalloc(d, sizeof *mean), *v = xmalloc(2 * d * sizeof *v), *next = xmalloc(2 * d * sizeof *next);
+	double *at = xmalloc(2 * n * sizeof *at), most = 0; /* float32 has no room for the sums */
+	struct rng r = rng_at(seed, RNG_MAP, UINT64_MAX, 0);
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < d; j++)
+			mean[j] += (double)x[i * d + j] / (double)n;
+	for (size_t j = 0; j < 2 * d; j++)
+		v[j] = rng_normal(&r);
+	for (int step = 0; step < STEPS; step++) {
+		orthonormalise(v, d);
+		memset(next, 0, 2 * d * sizeof *next);
+		project(at, next, v, x, mean, n, d);
+		memcpy(v, next, 2 * d * sizeof *v);
+	}
+	orthonormalise(v, d);
+	project(at, NULL, v, x, mean, n, d);
+	for (size_t i = 0; i < 2 * n; i++)
+		most = fmax(most, fabs(at[i]));
+	for (size_t i = 0; i < 2 * n; i++)
+		xy[i] = most > 0 ? (float)(at[i] / most * 10) : 0;
+	free(at);
+	free(mean);
+	free(v);
+	free(next);
+}
+
+int map_rows(float *xy, const float *x, size_t n, size_t d, enum map_method method, size_t k, uint32_t seed, int threads, struct error *e)
+{
+	k = k < n ? k : n - 1;
+	uint32_t *neighbour = xmalloc((n * k + 1) * sizeof *neighbour);
+	double *distance = xmalloc((n * k + 1) * sizeof *distance);
+	nearest_neighbours(x, n, d, k, threads, neighbour, distance);
+	int bad = 0;
+	if (method == MAP_DRL) {
+		bad = drl(xy, neighbour, n, k, seed, e);
+	} else {
+		start(xy, x, n, d, seed);
+		umap_rows(xy, neighbour, distance, n, k, seed);
+	}
 	free(neighbour);
 	free(distance);
-	return bad ? error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad)) : 0;
+	return bad;
 }

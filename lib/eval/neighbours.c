@@ -10,21 +10,30 @@
 
 #define ROWS 128  /* a block of rows ... */
 #define TILE 2048 /* ... meets so many others in one matrix product */
-#define SPARE 8   /* rows kept beyond k, as the float32 distances may swap rows that are almost equally far */
+#define LANES 16  /* products that are compared at once */
+
+/* a pair of rows whose squared distance is surely above the limit by this bound is passed over; see the header */
+#define UNIT 0x1p-24                                  /* largest relative error of one rounding to float32 */
+#define RELATIVE(d) ((1.2 * (double)(d) + 16) * UNIT) /* of the sum of both squared lengths */
+#define ABSOLUTE(d) (0x1p-120 * (double)(d))          /* products that underflow */
+#define MOST_COLUMNS (1 << 21)                        /* RELATIVE holds up to here; wider rows are all computed exactly */
 
 struct near {
-	double distance; /* squared, but for a constant of the row */
+	double distance; /* squared */
 	uint32_t row;
 };
 
 struct search {
-	const float *q;      /* [m, d] whose neighbours are searched */
-	const float *x;      /* [n, d] among these. Both are minus the mean of x: smaller numbers lose fewer digits */
-	const float *square; /* [n] squared lengths */
+	const float *q;       /* [m, d] whose neighbours are searched */
+	const float *x;       /* [n, d] among these */
+	const double *weight; /* [d] of a difference */
 	size_t m, n, d, k;
-	size_t most;       /* rows of x that can be neighbours: n, or n - 1 if q is x */
-	float *product;    /* [threads, ROWS, TILE] */
-	struct near *heap; /* [threads, ROWS, k + SPARE] the farthest first */
+	int self;                 /* q is x, and a row is not its own neighbour */
+	double unit;              /* rough rows are weighted and centred rows times this power of two, so that no square overflows */
+	float *rough_q, *rough_x; /* the rough rows [m, d], [n, d]; rough_q is rough_x if q is x */
+	float *half;              /* [n] half of the squared length of a row of rough_x, less its share of the bound */
+	float *product;           /* [threads, ROWS, TILE] */
+	struct near *heap;        /* [threads, ROWS, k] the farthest first */
 	uint32_t *neighbour;
 	double *distance;
 };
@@ -53,24 +62,51 @@ static void replace_first(struct near *h, size_t m, struct near v)
 	h[i] = v;
 }
 
-static double exact(const struct search *s, size_t a, size_t b)
+/* The squared distance in float64: the sum of every fourth square, then of the four sums. The largest float32 cannot overflow it. */
+static double squared(const struct search *s, size_t a, size_t b)
 {
-	double sum = 0;
-	for (size_t j = 0; j < s->d; j++) {
-		double v = (double)s->q[a * s->d + j] - (double)s->x[b * s->d + j];
-		sum += v * v;
+	const float *q = s->q + a * s->d, *x = s->x + b * s->d;
+	double sum[4] = {0};
+	size_t j = 0;
+	for (; j + 4 <= s->d; j += 4)
+		for (size_t l = 0; l < 4; l++) {
+			double v = ((double)q[j + l] - (double)x[j + l]) * s->weight[j + l];
+			sum[l] += v * v;
+		}
+	for (; j < s->d; j++) {
+		double v = ((double)q[j] - (double)x[j]) * s->weight[j];
+		sum[0] += v * v;
 	}
-	return sqrt(sum);
+	return sum[0] + sum[1] + (sum[2] + sum[3]);
 }
 
-static void keep_nearest(const struct search *s, size_t row, struct near *heap, size_t kept)
+/* Half of the squared length of a rough row of d values, less its share of the bound. */
+static double half_square(const float *y, size_t d)
 {
-	for (size_t i = 0; i < kept; i++)
-		heap[i].distance = exact(s, row, heap[i].row);
-	qsort(heap, kept, sizeof *heap, by_distance);
-	for (size_t i = 0; i < s->k; i++) {
-		s->neighbour[row * s->k + i] = heap[i].row;
-		s->distance[row * s->k + i] = heap[i].distance;
+	double sum = 0;
+	for (size_t j = 0; j < d; j++)
+		sum += (double)y[j] * (double)y[j];
+	return d < MOST_COLUMNS ? (1 - RELATIVE(d)) * sum / 2 : -INFINITY;
+}
+
+/* Of the next `width` rows of x from `at`, put those that are nearer than the farthest of the heap into it; of row `row` of q. */
+static void meet(const struct search *s, size_t row, double half, size_t at, size_t width, const float *product, struct near *heap)
+{
+	const float *other = s->half + at;
+	for (size_t from = 0; from < width; from += LANES) {
+		size_t lanes = width - from < LANES ? width - from : LANES;
+		float limit = nextafterf((float)(half - heap->distance * s->unit * s->unit / 2 - ABSOLUTE(s->d)), -INFINITY);
+		int near = 0;
+		for (size_t l = 0; l < lanes; l++)
+			near |= product[from + l] >= limit + other[from + l];
+		for (size_t l = 0; near && l < lanes; l++) {
+			uint32_t b = (uint32_t)(at + from + l);
+			if (!(product[from + l] >= limit + other[from + l]) || (s->self && b == row))
+				continue;
+			struct near v = {squared(s, row, b), b};
+			if (farther(heap, &v))
+				replace_first(heap, s->k, v);
+		}
 	}
 }
 
@@ -78,70 +114,96 @@ static void search_rows(void *arg, size_t block, int thread)
 {
 	const struct search *s = arg;
 	size_t from = block * ROWS, rows = s->m - from < ROWS ? s->m - from : ROWS;
-	size_t kept = s->k + SPARE < s->most ? s->k + SPARE : s->most;
-	int self = s->q == s->x;
 	float *product = s->product + (size_t)thread * ROWS * TILE;
-	struct near *heap = s->heap + (size_t)thread * ROWS * (s->k + SPARE);
-	for (size_t i = 0; i < rows * kept; i++)
+	struct near *heap = s->heap + (size_t)thread * ROWS * s->k;
+	double half[ROWS];
+	for (size_t i = 0; i < rows * s->k; i++)
 		heap[i] = (struct near){INFINITY, UINT32_MAX};
+	for (size_t i = 0; i < rows; i++)
+		half[i] = half_square(s->rough_q + (from + i) * s->d, s->d);
 	for (size_t at = 0; at < s->n; at += TILE) {
 		size_t width = s->n - at < TILE ? s->n - at : TILE;
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)width, (int)s->d, -2, s->q + from * s->d, (int)s->d,
-			s->x + at * s->d, (int)s->d, 0, product, TILE);
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)width, (int)s->d, 1, s->rough_q + from * s->d,
+			(int)s->d, s->rough_x + at * s->d, (int)s->d, 0, product, TILE);
 		for (size_t i = 0; i < rows; i++)
-			for (size_t j = 0; j < width; j++) {
-				struct near v = {(double)(s->square[at + j] + product[i * TILE + j]), (uint32_t)(at + j)};
-				if (!(self && at + j == from + i) && farther(&heap[i * kept], &v))
-					replace_first(heap + i * kept, kept, v);
-			}
+			meet(s, from + i, half[i], at, width, product + i * TILE, heap + i * s->k);
 	}
-	for (size_t i = 0; i < rows; i++)
-		keep_nearest(s, from + i, heap + i * kept, kept);
+	for (size_t i = 0; i < rows; i++) {
+		struct near *h = heap + i * s->k;
+		qsort(h, s->k, sizeof *h, by_distance);
+		for (size_t j = 0; j < s->k; j++) {
+			s->neighbour[(from + i) * s->k + j] = h[j].row;
+			s->distance[(from + i) * s->k + j] = sqrt(h[j].distance);
+		}
+	}
 }
 
-/* Rows of y minus the mean row of x [n, d]. */
-static float *centred(const float *y, size_t m, const float *x, size_t n, size_t d)
+/* The largest of the weighted differences of y [m, d] from mean [d]. */
+static double largest(const struct search *s, const float *y, size_t m, const double *mean)
 {
-	float *out = xmalloc(m * d * sizeof *out);
-	double *mean = xcalloc(d, sizeof *mean);
-	for (size_t i = 0; i < n; i++)
-		for (size_t j = 0; j < d; j++)
-			mean[j] += (double)x[i * d + j] / (double)n;
+	double most = 0;
 	for (size_t i = 0; i < m; i++)
-		for (size_t j = 0; j < d; j++)
-			out[i * d + j] = (float)((double)y[i * d + j] - mean[j]);
-	free(mean);
+		for (size_t j = 0; j < s->d; j++)
+			most = fmax(most, fabs((double)y[i * s->d + j] - mean[j]) * s->weight[j]);
+	return most;
+}
+
+static float *rough(const struct search *s, const float *y, size_t m, const double *mean)
+{
+	float *out = xmalloc((m * s->d + 1) * sizeof *out);
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < s->d; j++)
+			out[i * s->d + j] = (float)(((double)y[i * s->d + j] - mean[j]) * s->weight[j] * s->unit);
 	return out;
 }
 
-static void search(struct search *s, int threads)
+/* Rough rows about the mean of x: small numbers have small errors, so fewer pairs are computed exactly. */
+static void make_rough(struct search *s)
 {
-	float *square = xmalloc(s->n * sizeof *square);
+	double *mean = xcalloc(s->d, sizeof *mean);
+	int exponent;
 	for (size_t i = 0; i < s->n; i++)
-		square[i] = cblas_sdot((int)s->d, s->x + i * s->d, 1, s->x + i * s->d, 1);
-	s->square = square;
+		for (size_t j = 0; j < s->d; j++)
+			mean[j] += (double)s->x[i * s->d + j] / (double)s->n;
+	frexp(fmax(largest(s, s->x, s->n, mean), largest(s, s->q, s->m, mean)), &exponent);
+	s->unit = ldexp(1, 50 - exponent);
+	s->rough_x = rough(s, s->x, s->n, mean);
+	s->rough_q = s->self ? s->rough_x : rough(s, s->q, s->m, mean);
+	s->half = xmalloc(s->n * sizeof *s->half);
+	for (size_t i = 0; i < s->n; i++)
+		s->half[i] = (float)half_square(s->rough_x + i * s->d, s->d);
+	free(mean);
+}
+
+static void search(struct search *s, const double *scale, int threads)
+{
+	double *weight = xmalloc(s->d * sizeof *weight);
+	for (size_t j = 0; j < s->d; j++)
+		weight[j] = scale ? 1 / scale[j] : 1;
+	s->weight = weight;
+	make_rough(s);
 	s->product = xmalloc((size_t)threads * ROWS * TILE * sizeof *s->product);
-	s->heap = xmalloc((size_t)threads * ROWS * (s->k + SPARE) * sizeof *s->heap);
+	s->heap = xmalloc((size_t)threads * ROWS * s->k * sizeof *s->heap);
 	pool_for(threads, (s->m + ROWS - 1) / ROWS, search_rows, s);
 	free(s->product);
 	free(s->heap);
-	free(square);
+	free(s->half);
+	if (s->rough_q != s->rough_x)
+		free(s->rough_q);
+	free(s->rough_x);
+	free(weight);
 }
 
 void nearest_neighbours(const float *x, size_t n, size_t d, size_t k, int threads, uint32_t *neighbour, double *distance)
 {
-	float *y = centred(x, n, x, n, d);
-	struct search s = {.q = y, .x = y, .m = n, .n = n, .d = d, .k = k, .most = n - 1, .neighbour = neighbour, .distance = distance};
-	search(&s, threads);
-	free(y);
+	struct search s = {.q = x, .x = x, .m = n, .n = n, .d = d, .k = k, .self = 1, .neighbour = neighbour, .distance = distance};
+	if (k)
+		search(&s, NULL, threads);
 }
 
-void nearest_rows(
-	const float *q, size_t m, const float *x, size_t n, size_t d, size_t k, int threads, uint32_t *neighbour, double *distance)
+void nearest_rows(const float *q, size_t m, const float *x, size_t n, size_t d, const double *scale, size_t k, int threads,
+	uint32_t *neighbour, double *distance)
 {
-	float *y = centred(x, n, x, n, d), *r = centred(q, m, x, n, d);
-	struct search s = {.q = r, .x = y, .m = m, .n = n, .d = d, .k = k, .most = n, .neighbour = neighbour, .distance = distance};
-	search(&s, threads);
-	free(y);
-	free(r);
+	struct search s = {.q = q, .x = x, .m = m, .n = n, .d = d, .k = k, .neighbour = neighbour, .distance = distance};
+	search(&s, scale, threads);
 }

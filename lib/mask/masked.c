@@ -3,7 +3,9 @@
 #include "base/digest.h"
 #include "base/json.h"
 #include "label/label.h"
+#include "label/number.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,20 +58,57 @@ static void put_counts(cJSON *o, const struct class_counts *c)
 	free(order);
 }
 
+struct number_sums {
+	struct numbers column;
+	const char *name;
+	double n, mean, m2; /* of the numbers so far; m2: sum of squared distances from the mean [Welford 1962] */
+};
+
+static int add_numbers(struct number_sums *x, const struct block *b, struct error *e)
+{
+	for (size_t row = 0; row < b->rows; row++) {
+		double v = numbers_at(&x->column, b, row), off = v - x->mean;
+		if (isinf(v))
+			return error_set(e, "column '%s': an infinite number", x->name);
+		if (isnan(v))
+			continue;
+		x->mean += off / ++x->n;
+		x->m2 += off * (v - x->mean);
+	}
+	return 0;
+}
+
+static void put_numbers(cJSON *loader, const struct number_sums *x, size_t n)
+{
+	cJSON *o = n ? cJSON_AddObjectToObject(loader, "numbers") : NULL;
+	for (size_t i = 0; i < n; i++) {
+		cJSON *of = cJSON_AddObjectToObject(o, x[i].name);
+		cJSON_AddNumberToObject(of, "n", x[i].n);
+		json_add_real(of, "mean", x[i].mean);
+		json_add_real(of, "sd", x[i].n > 0 ? sqrt(x[i].m2 / x[i].n) : 0);
+	}
+}
+
 int masked_count_classes(struct header *h, struct stream *in, char *const *column, size_t n, struct error *e)
 {
-	size_t nc = 0;
+	size_t nc = 0, nx = 0;
 	int bad = 0;
 	struct class_counts *c = xcalloc(n, sizeof *c);
+	struct number_sums *x = xcalloc(n, sizeof *x);
 	struct block b = {0};
-	cJSON *o = cJSON_AddObjectToObject(cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), "classes");
-	for (size_t i = 0; i < n; i++) /* floats and lists are not labels */
+	cJSON *loader = cJSON_GetObjectItemCaseSensitive(h->extra, "loader"), *o = cJSON_AddObjectToObject(loader, "classes");
+	for (size_t i = 0; i < n; i++) { /* floats and lists are not labels; whole numbers can be both */
 		if (labels_init(&c[nc].labels, stream_header(in), column[i], &c[nc].classes, "", NULL) == 0)
 			c[nc++].n = xcalloc(CLASSES_MAX, sizeof *c->n);
-	for (size_t k = 0; nc && !bad && k < stream_blocks(in); k++) {
+		if (numbers_init(&x[nx].column, stream_header(in), column[i], "", NULL) == 0)
+			x[nx++].name = column[i];
+	}
+	for (size_t k = 0; nc + nx && !bad && k < stream_blocks(in); k++) {
 		bad = stream_read_at(in, k, &b, e);
 		for (size_t i = 0; i < nc && !bad; i++)
 			add_rows(&c[i], &b);
+		for (size_t i = 0; i < nx && !bad; i++)
+			bad = add_numbers(&x[i], &b, e) ? error_prefix(e, "%s", stream_name(in)) : 0;
 	}
 	for (size_t i = 0; i < nc; i++) {
 		put_counts(o, &c[i]);
@@ -77,9 +116,28 @@ int masked_count_classes(struct header *h, struct stream *in, char *const *colum
 		classes_release(&c[i].classes);
 		free(c[i].n);
 	}
+	put_numbers(loader, x, nx);
 	block_release(&b);
 	free(c);
+	free(x);
 	return bad;
+}
+
+int masked_numbers(struct masked_numbers *n, const struct header *h, const char *column, const char *name, struct error *e)
+{
+	const cJSON *all = masked_value(h, "numbers"), *o = cJSON_GetObjectItemCaseSensitive(all, column);
+	const char *const key[] = {"n", "mean", "sd"};
+	double *const to[] = {&n->count, &n->mean, &n->sd};
+	if (!cJSON_IsObject(o))
+		return error_set(e, "%s: the header does not say how large the numbers of '%s' are: make the stream with maskgen --keep %s",
+			name, column, column);
+	for (size_t i = 0; i < 3; i++) {
+		const cJSON *x = cJSON_GetObjectItemCaseSensitive(o, key[i]);
+		if (!cJSON_IsNumber(x) || !isfinite(x->valuedouble) || (i != 1 && x->valuedouble < 0))
+			return error_set(e, "%s: header: loader.numbers: %s: expected n, mean and sd", name, column);
+		*to[i] = x->valuedouble;
+	}
+	return 0;
 }
 
 void masked_digest(const struct header *h, char hex[33])

@@ -24,9 +24,17 @@ const cJSON *masked_value(const struct header *h, const char *key);
 
 /*
  * Add the key "classes": for each of the n columns of `in` that hold labels, how often each value occurs. So sctrain knows all labels and
- * covariates before the first batch. Columns with more than 4096 values are left out. -1 with e set when `in` cannot be read.
+ * covariates before the first batch. Columns with more than 4096 values are left out. If there are columns of numbers, add the key "numbers":
+ * for each {"n": how many cells have one, "mean", "sd"}, sd being the standard deviation of these n. -1 with e set when `in` cannot be read,
+ * or has an infinite number.
  */
 int masked_count_classes(struct header *h, struct stream *in, char *const *column, size_t n, struct error *e);
+
+struct masked_numbers {
+	double count, mean, sd;
+};
+/* What the key "numbers" says of a column. -1 with e set if it says nothing, or what cannot be. */
+int masked_numbers(struct masked_numbers *n, const struct header *h, const char *column, const char *name, struct error *e);
 
 /*
  * The digest is the same for all shards of a masked stream and for any first step: XXH3-128, in hex, of the compact JSON

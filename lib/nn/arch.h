@@ -26,7 +26,7 @@ struct arch;
 
 /* The fields of config.json, under their names there. The table of fields of an architecture says which of them it has. */
 struct model_config {
-	const struct arch *arch; /* NULL: bert */
+	const struct arch *arch; /* NULL: the first of the table */
 	uint32_t vocab_size, hidden_size, num_hidden_layers, num_attention_heads, intermediate_size;
 	uint32_t max_position_embeddings, type_vocab_size, pad_token_id;
 	uint32_t shared_positions; /* 1: the position of a token is its rank (struct batch), not its place in the cell */
@@ -69,11 +69,20 @@ struct op_need {
 #op, offsetof(struct ops, op) \
 	}
 
+/* A configuration with a name, without vocab_size. */
+struct arch_preset {
+	const char *name;
+	void (*fill)(struct model_config *c);
+};
+
 struct arch {
 	const char *name;                 /* config.json: model_type */
 	const char *class_name;           /* first part of the class name in transformers: "Bert" */
 	const char *prefix;               /* of the names of its tensors; files may omit it: "bert." */
+	const char *const *other;         /* ends with NULL; how tensors in files start that are not needed; may be NULL */
+	const char *pooler;               /* name of its pooler, a linear layer that heads of cells share; NULL: it has none */
 	const struct config_field *field; /* ends with key NULL */
+	const struct arch_preset *preset; /* ends with name NULL */
 	const struct op_need *need;       /* ends with name NULL */
 	int per_cell;                     /* 1: one hidden state per cell [B, C]; 0: one per token [T, C] */
 	int positions;                    /* 1: a cell can have at most max_position_embeddings tokens */
@@ -97,7 +106,7 @@ struct arch {
 	void (*release)(struct model *m); /* NULL: nothing to release */
 };
 
-extern const struct arch arch_bert;
+extern const struct arch arch_bert;   /* the first of the table, and the one of a configuration that names none */
 extern const struct arch arch_mlp_nb; /* an encoder of counts: multilayer perceptron with batch normalisation */
 
 /* By model_type; NULL: none. */

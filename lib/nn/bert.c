@@ -301,11 +301,50 @@ static const struct op_need need[] = {
 	{0},
 };
 
+/* What Geneformer V1 has and the CorrMask paper took over (its section 5.1). */
+static void fill_geneformer(struct model_config *c)
+{
+	*c = (struct model_config){
+		.arch = &arch_bert,
+		.hidden_size = 256,
+		.num_hidden_layers = 6,
+		.num_attention_heads = 4,
+		.intermediate_size = 512,
+		.max_position_embeddings = 2048,
+		.type_vocab_size = 2,
+		.hidden_act = ACT_RELU,
+		.hidden_dropout_prob = 0.02,
+		.attention_probs_dropout_prob = 0.02,
+		.classifier_dropout = -1,
+		.layer_norm_eps = 1e-12,
+		.initializer_range = 0.02,
+	};
+}
+
+static void fill_tiny(struct model_config *c)
+{
+	fill_geneformer(c);
+	c->hidden_size = 64;
+	c->num_hidden_layers = 2;
+	c->num_attention_heads = 2;
+	c->intermediate_size = 128;
+}
+
+static const struct arch_preset presets[] = {
+	{"tiny", fill_tiny}, {"corrmask-paper", fill_geneformer}, {"geneformer-v1-10m", fill_geneformer}, {0}};
+
+/* What older versions of transformers saved besides, and the pooler where no head reads it. */
+static const char *const other[] = {
+	"cls.seq_relationship.", "bert.pooler.", "pooler.", "bert.embeddings.position_ids", "embeddings.position_ids", NULL};
+
 const struct arch arch_bert = {
 	.name = "bert",
 	.class_name = "Bert",
 	.prefix = "bert.",
+	.other = other,
+	.pooler = "bert.pooler.dense",
 	.field = fields,
+	.preset = presets,
 	.need = need,
 	.positions = 1,
 	.token_embedding = 1,

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #define VARIABLE "OPENBLAS_CORETYPE"
+#define PORTABLE "Haswell" /* the kernels for AVX2 that every OpenBLAS has */
 
 /* Kernels by their vectors: 1 SSE or AVX, 2 AVX2 and FMA, 3 AVX-512, 0 not known. Excavator is what its own processors are given. */
 static int core_level(const char *core)
@@ -77,6 +78,10 @@ static const char *look(const char **better)
 	*better = NULL;
 	if (core && config && strstr(config, "DYNAMIC_ARCH")) {
 		cpu_features(&cpu);
+		if (cpu_portable()) {
+			*better = strcasecmp(core, PORTABLE) ? PORTABLE : NULL;
+			return core;
+		}
 		*better = blas_core_better(core, &cpu);
 	}
 	return core;
@@ -90,7 +95,18 @@ int blas_core_set(void)
 	return look(&better) && better && !setenv(VARIABLE, better, 1);
 }
 
-static void describe_blas(char *text, size_t n)
+int blas_core_check(struct error *e)
+{
+	const char *better, *core = look(&better), *set = getenv(VARIABLE);
+	if (!core || !cpu_portable() || !strcasecmp(core, PORTABLE) || (better && !set))
+		return 0;
+	if (set && strcasecmp(set, PORTABLE))
+		return error_set(e, "CORRMASK_CPU=portable is " VARIABLE "=" PORTABLE ", but it is %s here: unset it", set);
+	return error_set(e, "CORRMASK_CPU=portable: OpenBLAS has the kernels %s, and cannot take those for " PORTABLE, core);
+}
+
+/* judge: say that faster kernels would be there */
+static void describe_blas(char *text, size_t n, int judge)
 {
 	const char *better, *core = look(&better), *config = ask("openblas_get_config");
 	char version[32] = "";
@@ -99,15 +115,34 @@ static void describe_blas(char *text, size_t n)
 	int stays = getenv(VARIABLE) != NULL;
 	if (!core)
 		snprintf(text, n, "%s", "");
-	else if (better && stays)
+	else if (better && stays && judge)
 		snprintf(text, n, "OpenBLAS%s %s (slower than %s)", version, core, better);
 	else
-		snprintf(text, n, "OpenBLAS%s %s", version, better ? better : core);
+		snprintf(text, n, "OpenBLAS%s %s", version, better && !stays ? better : core);
+}
+
+static void describe(char *text, size_t n, int judge)
+{
+	describe_blas(text, n, judge);
+	size_t used = strlen(text);
+	snprintf(text + used, n - used, "%s%s", used ? ", " : "", cpu_vectors_name(cpu_vectors()));
 }
 
 void cpu_describe(char *text, size_t n)
 {
-	describe_blas(text, n);
-	size_t used = strlen(text);
-	snprintf(text + used, n - used, "%s%s", used ? ", " : "", cpu_vectors_name(cpu_vectors()));
+	describe(text, n, 1);
+}
+
+void cpu_kernels(char *text, size_t n)
+{
+	describe(text, n, 0);
+}
+
+void cpu_variables(const char *kernels, char *text, size_t n)
+{
+	char core[32] = "";
+	const char *vectors = strrchr(kernels, ' ');
+	snprintf(text, n, "%s", "");
+	if (vectors && sscanf(kernels, "OpenBLAS %*31s %31[A-Za-z0-9_]", core) == 1)
+		snprintf(text, n, "CORRMASK_CPU=%s " VARIABLE "=%s", vectors + 1, core);
 }

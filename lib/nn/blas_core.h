@@ -3,6 +3,7 @@
  * library gets kernels for SSE: 0.3.21 (Debian 12) takes Prescott on a Xeon with AVX-512, a fifth of the speed. What the processor
  * can do is known from cpuid, and OPENBLAS_CORETYPE names other kernels. The library reads this variable before main begins, so a
  * program sets it and starts itself again, once, and only where the choice is wrong. A user's own OPENBLAS_CORETYPE is never changed.
+ * CORRMASK_CPU=portable asks for the kernels for Haswell: the same bits on all x86-64 processors with AVX2.
  *
  * OpenBLAS is looked up at run time: in a program without it, with another BLAS, or on another processor than x86-64, nothing happens.
  */
@@ -21,9 +22,12 @@
  */
 const char *blas_core_better(const char *core, const struct cpu_features *cpu);
 
-/* Set OPENBLAS_CORETYPE if OpenBLAS chose kernels below the processor: 1, and the program has to start again. Else 0; always 0 when
- * the variable is set already, so a program cannot start again and again. */
+/* Set OPENBLAS_CORETYPE if OpenBLAS chose kernels below the processor, or others than CORRMASK_CPU=portable wants: 1, and the program has to
+ * start again. Else 0; always 0 when the variable is set already, so a program cannot start again and again. */
 int blas_core_set(void);
+
+/* -1 with e set: CORRMASK_CPU=portable, but OpenBLAS has other kernels than those for Haswell, and will have them. */
+int blas_core_check(struct error *e);
 
 /* What the CPU ops with products in bfloat16 compute with: no OpenBLAS. */
 #define CPU_DESCRIBE_BF16 "avx512_bf16"
@@ -34,5 +38,11 @@ int blas_core_set(void);
  * because the user named them: "OpenBLAS 0.3.21 Prescott (slower than Haswell), avx2".
  */
 void cpu_describe(char *text, size_t n);
+
+/* The same without the judgement, so that it is equal on unlike processors whose kernels are: "OpenBLAS 0.3.21 Prescott, avx2". */
+void cpu_kernels(char *text, size_t n);
+
+/* The variables that choose the kernels of such a text: "CORRMASK_CPU=avx2 OPENBLAS_CORETYPE=Zen"; empty if there are none. */
+void cpu_variables(const char *kernels, char *text, size_t n);
 
 #endif

@@ -2,8 +2,11 @@
  * A head computes predictions and a loss from hidden states. Each kind of head is one file (head_mlm.c, head_value.c) and one line of the
  * table in head.c. No other code tests which kind a head is.
  *
- *     struct head_kind  name, tensors, metrics and functions of one kind
- *     struct head_spec  what the user chooses: kind, weight, classes
+ * A model can have several heads, also of one kind. Each has a name. The tensors of a head have the names that its kind gives them, those of
+ * transformers, behind the head's prefix. One head of a model can be without a prefix: the one that transformers finds.
+ *
+ *     struct head_kind  name, readout, target, tensors, metrics and functions of one kind
+ *     struct head_spec  what the user chooses: kind, name, weight, classes
  *     struct head       one head of one model (model_impl.h); a kind that has own state puts struct head first in its struct
  *     struct goal       the rows and targets of one head in one batch
  */
@@ -15,7 +18,10 @@
 
 #include "nn/arch.h"
 
-#define HEADS_MAX 4 /* of one model */
+#define HEADS_MAX 16         /* of one model */
+#define HEAD_NAME 40         /* bytes of a name at most */
+#define HEAD_PREFIX "heads." /* how the prefixes of tensors of heads start: "heads.NAME." */
+#define HEAD_PREFIX_MAX 64
 
 struct batch;
 struct head;
@@ -27,7 +33,15 @@ enum rows {
 	ROWS_TOKEN,  /* every token */
 };
 
-/* Weights of the genes in the loss of head_nb, learned with the model (curriculum.h). */
+/* What it predicts for each row (target.c). */
+enum target {
+	TARGET_TOKEN,  /* goal.target: a token of the vocabulary */
+	TARGET_CLASS,  /* goal.target: one of head_spec.nlabel classes */
+	TARGET_VALUE,  /* goal.value: a number */
+	TARGET_COUNTS, /* goal.mask: the counts of the masked genes, which the batch has */
+};
+
+/* Weights of the genes in the loss of counts, learned with the model (curriculum.h). */
 struct curriculum {
 	uint32_t ratios; /* masking ratios, each with its own weights; 0: all weights are 1 */
 	int hard;        /* 1: from easy to hard genes; 0: easy ones throughout */
@@ -36,10 +50,16 @@ struct curriculum {
 
 struct head_spec {
 	const struct head_kind *kind;
+	/* Texts and labels are borrowed until the model is freed. */
+	const char *name;   /* unique in the model, at most HEAD_NAME bytes; NULL: that of the kind */
+	const char *prefix; /* of the names of its tensors; NULL: none */
+	const char *column; /* of the stream, that has its targets; NULL: the header of the stream does not matter */
 	double weight;      /* of this head's mean loss in the loss of the model; 0 means 1 */
+	uint64_t from;      /* first step, from 0, of which it is a part; its own tensors are not updated before */
 	uint32_t position;  /* ROWS_CELL: which token of the cell */
-	uint32_t nlabel;    /* number of classes, for kinds that have classes */
-	char *const *label; /* [nlabel] names of the classes, borrowed until the model is freed; NULL: LABEL_0, LABEL_1 ... */
+	uint32_t nlabel;    /* TARGET_CLASS: number of classes */
+	char *const *label; /* [nlabel] names of the classes; NULL: LABEL_0, LABEL_1 ... */
+	double mean, scale; /* TARGET_VALUE: the number is mean + scale * prediction; scale 0 means 1 */
 	struct curriculum curriculum;
 };
 
@@ -47,37 +67,38 @@ struct head_spec {
 struct goal {
 	size_t n;               /* ROWS_LISTED: number of listed tokens; with mask: number of masked genes of all cells */
 	const uint32_t *row;    /* ROWS_LISTED: [n] index into batch.id, ascending, no repeats */
-	const uint32_t *target; /* [rows] class or token to predict; ROW_NONE: none */
-	const real *value;      /* [rows, width] targets of kinds that predict numbers; NaN: none */
-	const uint32_t
-		*mask;  /* [rows, nb_words(vocab_size)] of kinds that predict counts: bits of the genes to predict; n: how many bits */
-	uint32_t ratio; /* with a curriculum: number of the batch's masking ratio, < curriculum.ratios */
+	const uint32_t *target; /* [rows] class or token to predict; ROW_NONE: none; NULL: no row has one */
+	const real *value;      /* [rows] number to predict; NaN: none; NULL: no row has one */
+	const uint32_t *mask;   /* [rows, nb_words(vocab_size)] bits of the genes whose counts are predicted; n: how many bits */
+	uint32_t ratio;         /* with a curriculum: number of the batch's masking ratio, < curriculum.ratios */
 };
 
 struct loss {
 	double sum;            /* natural log, for cross-entropy */
 	double count;          /* rows with a target; where classes have weights, the sum of these */
 	double correct;        /* rows whose prediction is right */
-	double target, square; /* of kinds that predict numbers: sums of the targets, and of their squares */
+	double target, square; /* TARGET_VALUE: sums of the targets, and of their squares */
 };
 
 /* A measure of the predictions of a head. */
 struct head_metric {
 	const char *name;
-	double (*of)(const struct loss *l); /* NULL: it is computed from the predicted class of every row (lib/eval) */
-	int higher;                         /* 1: a higher value is better */
+	/* NULL: it is computed from the predicted class of every row (lib/eval) */
+	double (*of)(const struct loss *l, const struct head_spec *s);
+	int higher; /* 1: a higher value is better */
 };
 
 struct head_kind {
 	const char *name;          /* "mlm" */
 	const char *class_name;    /* second part of the class name in transformers: "ForMaskedLM" */
 	const char *problem_type;  /* of config.json, or NULL */
-	const char *const *prefix; /* ends with NULL; tensors whose names start with one of these belong to this head */
+	const char *const *prefix; /* ends with NULL; its tensors' names start with one of these, after the prefix of the head */
 	const char *only_training; /* NULL, or the start of the names of tensors that a model for use does without */
+	/* Pairs ending with NULL: a tensor that other programs save beside its equal here, and that one; "": the shared embedding of tokens. */
+	const char *const (*copy)[2];
 	enum rows rows;
-	int classes;                      /* predicts one of head_spec.nlabel classes */
-	uint32_t width;                   /* values in a row of goal.value; 0: the head uses goal.target or goal.mask */
-	int counts;                       /* predicts counts: it uses goal.mask, batch.count and the counted tokens */
+	int pool, drop; /* the rows of cells go through the architecture's pooler, if it has one; then dropout */
+	enum target target;
 	const struct head_metric *metric; /* ends with name NULL; the loss is not in the list */
 	const struct op_need *need;
 	size_t size; /* bytes of the struct that starts with struct head; 0: it is struct head */
@@ -98,8 +119,8 @@ struct head_kind {
 	void (*loss)(struct head *h, struct model *m, double *sum);
 	/* For a loss that the host computes: add to sum [3] and return 1. 0: the device has computed it. NULL: always the device. */
 	int (*host_loss)(struct head *h, struct model *m, const struct goal *g, int train, double sum[3]);
-	/* loss.count, computed from the batch. NULL: the number of targets. */
-	double (*count)(const struct head *h, const struct goal *g);
+	/* loss.count of a goal with `rows` rows. NULL: the number of targets. */
+	double (*count)(const struct head *h, const struct goal *g, size_t rows);
 	/* Logits of the last forward: act [N, outputs], on the device. */
 	const void *(*logits)(struct head *h, struct model *m);
 	/* Add the gradients of the head's tensors, and write dx, the gradient of the hidden states. */
@@ -107,17 +128,21 @@ struct head_kind {
 	void (*release)(struct head *h, struct model *m); /* NULL: nothing to release */
 };
 
-extern const struct head_kind head_mlm;   /* the token at a masked position; the decoder shares the token embedding */
-extern const struct head_kind head_cells; /* one class a cell, from its first token */
-extern const struct head_kind head_genes; /* one class a token */
-extern const struct head_kind head_value; /* a number at a masked position */
-extern const struct head_kind head_nb;    /* the counts of masked genes: decoder with a negative binomial likelihood */
+extern const struct head_kind head_mlm;    /* the token at a masked position; the decoder shares the token embedding */
+extern const struct head_kind head_cells;  /* one class a cell, from its first token */
+extern const struct head_kind head_genes;  /* one class a token */
+extern const struct head_kind head_value;  /* a number at a masked position */
+extern const struct head_kind head_number; /* a number a cell, from its first token */
+extern const struct head_kind head_nb;     /* the counts of masked genes: decoder with a negative binomial likelihood */
 
 /* By name; NULL: none. */
 const struct head_kind *head_find(const char *name);
 const struct head_kind *head_at(size_t i); /* the i-th, NULL past the last */
 
-/* head_cells and head_genes: set the weights of the classes [nlabel] in the loss of head i; NULL removes them. */
+/* Its name in its model. */
+const char *head_name(const struct head_spec *s);
+
+/* TARGET_CLASS: set the weights of the classes [nlabel] in the loss of head i; NULL removes them. */
 void head_class_weight(struct model *m, size_t i, const real *weight);
 /*
  * Focal loss instead of cross-entropy [Lin et al. 2017, eq. 4]: -w_y (1 - p_y)^gamma log p_y, p the softmax; gamma >= 0, 0 is

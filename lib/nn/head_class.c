@@ -1,8 +1,7 @@
 /*
- * One of several classes, by cross-entropy:
- *     cells [transformers BertForSequenceClassification]     logits = dropout(tanh(x[position] W_pool)) W_class
- *     genes [transformers BertForTokenClassification]        logits = dropout(x) W_class
- * Where the architecture is per_cell, a class of cells reads its one state.
+ * One of several classes, by cross-entropy: logits = x W_class, with x the state of
+ *     cells  the pooler [transformers BertForSequenceClassification]
+ *     genes  every token [transformers BertForTokenClassification]
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,48 +12,32 @@
 struct class
 {
 	struct head h;
-	size_t pool_w, pool_b, class_w, class_b; /* offsets */
-	const void *x;                           /* [N, C] the rows it reads */
-	void *z, *y;                             /* [N, C] after tanh (cells); after dropout */
-	void *logit, *dlogit;                    /* [N, K] */
-	void *dz;                                /* [N, C] cells */
-	real *weight, *host_weight;              /* [K] loss weights on the device and on the host, or NULL */
+	size_t w, b;                /* offsets */
+	const void *x;              /* [N, C] what it reads */
+	void *logit, *dlogit;       /* [N, K] */
+	real *weight, *host_weight; /* [K] loss weights on the device and on the host, or NULL */
 	double focal;
 	real *host_logit; /* focal loss: [N, K] */
 	size_t host_logit_cap;
 };
 
-static int pooled(const struct head *h)
-{
-	return h->kind->rows == ROWS_CELL;
-}
-
 static int check(const struct head_spec *s, const struct model_config *c, struct error *e)
 {
 	if (s->nlabel < 1 || s->nlabel > 1 << 20)
 		return error_set(e, "num_labels is %u: expected 1 to %d", s->nlabel, 1 << 20);
-	if (s->kind->rows == ROWS_TOKEN && c->arch->per_cell)
-		return error_set(e, "head %s: architecture %s has no hidden states of tokens", s->kind->name, c->arch->name);
 	return 0;
 }
 
 static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
-	int layer = (int)c->num_hidden_layers;
-	if (s->kind->rows == ROWS_CELL)
-		params_add_linear(p, layer, c->hidden_size, c->hidden_size, "bert.pooler.dense");
-	params_add_linear(p, layer, s->nlabel, c->hidden_size, "classifier");
+	params_add_linear(p, (int)c->num_hidden_layers, s->nlabel, c->hidden_size, "classifier");
 }
 
 static void resolve(struct head *h, struct model *m)
 {
 	struct class *k = (struct class *)h;
-	if (pooled(h)) {
-		k->pool_w = params_at(&m->p, "bert.pooler.dense.weight");
-		k->pool_b = params_at(&m->p, "bert.pooler.dense.bias");
-	}
-	k->class_w = params_at(&m->p, "classifier.weight");
-	k->class_b = params_at(&m->p, "classifier.bias");
+	k->w = params_at(&m->p, "classifier.weight");
+	k->b = params_at(&m->p, "classifier.bias");
 }
 
 static size_t outputs(const struct head *h, const struct model *m)
@@ -65,34 +48,24 @@ static size_t outputs(const struct head *h, const struct model *m)
 static void carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
 {
 	struct class *k = (struct class *)h;
-	size_t n = h->N * m->c.hidden_size, K = h->spec.nlabel;
-	head_carve_in(h, m, a, s);
-	k->z = pooled(h) ? arena_act(a, n) : NULL;
-	k->y = arena_act(a, n);
+	size_t K = h->spec.nlabel;
 	k->logit = arena_act(a, h->N * K);
 	k->dlogit = s->train ? arena_act(a, h->N * K) : NULL;
-	k->dz = pooled(h) && s->train ? arena_act(a, n) : NULL;
 }
 
 static void forward(struct head *h, struct model *m, const struct forward *f, const void *x)
 {
 	struct class *k = (struct class *)h;
-	struct ops *o = m->o;
-	size_t N = h->N, C = m->c.hidden_size;
-	struct dropout d = head_dropout(m, f);
-	k->x = head_in(h, m, x);
-	if (pooled(h))
-		o->linear(o, k->z, NULL, k->x, P(m, k->pool_w), P(m, k->pool_b), N, C, C, ACT_TANH);
-	o->drop(o, k->y, pooled(h) ? k->z : k->x, &m->seq, pooled(h), C, &d);
-	o->linear(o, k->logit, NULL, k->y, P(m, k->class_w), P(m, k->class_b), N, C, h->spec.nlabel, ACT_NONE);
+	k->x = readout(h, m, f, x);
+	m->o->linear(m->o, k->logit, NULL, k->x, P(m, k->w), P(m, k->b), h->N, m->c.hidden_size, h->spec.nlabel, ACT_NONE);
 }
 
 static void loss(struct head *h, struct model *m, double *sum)
 {
 	struct class *k = (struct class *)h;
 	if (!(k->focal > 0))
-		m->o->class_loss(m->o, sum, k->dlogit, k->logit, (const int32_t *)m->dev.head[h->index].target, k->weight, h->scale, h->N,
-			h->spec.nlabel);
+		m->o->class_loss(m->o, sum, k->dlogit, k->logit, (const int32_t *)m->dev.head[h->index].to.target, k->weight, h->scale,
+			h->N, h->spec.nlabel);
 }
 
 /*
@@ -139,11 +112,11 @@ static int host_loss(struct head *h, struct model *m, const struct goal *g, int 
 	return 1;
 }
 
-static double count(const struct head *h, const struct goal *g)
+static double count(const struct head *h, const struct goal *g, size_t rows)
 {
 	const struct class *k = (const struct class *)h;
 	double sum = 0;
-	for (size_t i = 0; i < h->rows; i++)
+	for (size_t i = 0; g->target && i < rows; i++)
 		sum += g->target[i] == ROW_NONE ? 0 : k->host_weight ? (double)k->host_weight[g->target[i]] : 1;
 	return sum;
 }
@@ -156,16 +129,9 @@ static const void *logits(struct head *h, struct model *m)
 static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
 {
 	struct class *k = (struct class *)h;
-	struct ops *o = m->o;
-	size_t N = h->N, C = m->c.hidden_size;
-	void *din = head_din(h, m, dx), *dy = pooled(h) ? k->dz : din;
-	struct dropout d = head_dropout(m, f);
-	o->linear_back(o, dy, G(m, k->class_w), G(m, k->class_b), k->dlogit, k->y, P(m, k->class_w), NULL, NULL, N, C, h->spec.nlabel,
-		ACT_NONE, 0);
-	o->drop(o, dy, dy, &m->seq, pooled(h), C, &d);
-	if (pooled(h))
-		o->linear_back(o, din, G(m, k->pool_w), G(m, k->pool_b), dy, k->x, P(m, k->pool_w), k->z, NULL, N, C, C, ACT_TANH, 0);
-	head_back(h, m, dx);
+	m->o->linear_back(m->o, readout_grad(h, m, dx), G(m, k->w), G(m, k->b), k->dlogit, k->x, P(m, k->w), NULL, NULL, h->N,
+		m->c.hidden_size, h->spec.nlabel, ACT_NONE, 0);
+	readout_back(h, m, f, dx);
 }
 
 static void release(struct head *h, struct model *m)
@@ -204,21 +170,20 @@ static const struct head_metric metrics[] = {
 	{0},
 };
 
-static const struct op_need cells_need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), OP(class_loss), {0}};
-static const struct op_need genes_need[] = {OP(linear), OP(linear_back), OP(drop), OP(class_loss), {0}};
+static const struct op_need need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), OP(class_loss), {0}};
 
 #define COMMON \
-	.classes = 1, .metric = metrics, .size = sizeof(struct class), .check = check, .tensors = tensors, .resolve = resolve, \
-	.outputs = outputs, .carve = carve, .forward = forward, .loss = loss, .host_loss = host_loss, .count = count, .logits = logits, \
-	.backward = backward, .release = release
+	.drop = 1, .target = TARGET_CLASS, .metric = metrics, .need = need, .size = sizeof(struct class), .check = check, \
+	.tensors = tensors, .resolve = resolve, .outputs = outputs, .carve = carve, .forward = forward, .loss = loss, \
+	.host_loss = host_loss, .count = count, .logits = logits, .backward = backward, .release = release
 
 const struct head_kind head_cells = {
 	.name = "cells",
 	.class_name = "ForSequenceClassification",
 	.problem_type = "single_label_classification",
-	.prefix = (const char *const[]){"bert.pooler.", "pooler.", "classifier.", NULL},
+	.prefix = (const char *const[]){"classifier.", NULL},
 	.rows = ROWS_CELL,
-	.need = cells_need,
+	.pool = 1,
 	COMMON,
 };
 
@@ -227,6 +192,5 @@ const struct head_kind head_genes = {
 	.class_name = "ForTokenClassification",
 	.prefix = (const char *const[]){"classifier.", NULL},
 	.rows = ROWS_TOKEN,
-	.need = genes_need,
 	COMMON,
 };

@@ -10,17 +10,14 @@
 struct mlm {
 	struct head h;
 	size_t dense_w, dense_b, norm_w, norm_b, bias; /* offsets */
-	const void *x;                                 /* [N, C] the rows it reads */
+	const void *x;                                 /* [N, C] what it reads */
 	void *z, *zpre, *y, *dz, *logit;               /* [N, C]; logit [N, V] where it is wanted */
 	real *stat, *lse;
 };
 
 static int check(const struct head_spec *s, const struct model_config *c, struct error *e)
 {
-	if (c->arch->per_cell || !c->arch->token_embedding)
-		return error_set(e, "head mlm: architecture %s has no %s", c->arch->name,
-			c->arch->per_cell ? "hidden states of tokens" : "token embedding to share");
-	return 0;
+	return c->arch->token_embedding ? 0 : error_set(e, "head mlm: architecture %s has no token embedding to share", c->arch->name);
 }
 
 static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
@@ -50,13 +47,12 @@ static void carve(struct head *h, struct model *m, struct arena *a, const struct
 {
 	struct mlm *t = (struct mlm *)h;
 	size_t n = h->N * m->c.hidden_size;
-	head_carve_in(h, m, a, s);
 	t->z = arena_act(a, n);
 	t->zpre = m->c.hidden_act == ACT_GELU ? arena_act(a, n) : NULL;
 	t->y = arena_act(a, n);
 	t->stat = arena_real(a, 2 * h->N);
 	t->lse = arena_real(a, h->N);
-	t->logit = s->logits == (int)h->index ? arena_act(a, h->N * m->c.vocab_size) : NULL;
+	t->logit = s->logits >> h->index & 1 ? arena_act(a, h->N * m->c.vocab_size) : NULL;
 	t->dz = s->train ? arena_act(a, n) : NULL;
 }
 
@@ -65,7 +61,7 @@ static void forward(struct head *h, struct model *m, const struct forward *f, co
 	struct mlm *t = (struct mlm *)h;
 	struct ops *o = m->o;
 	size_t N = h->N, C = m->c.hidden_size;
-	t->x = head_in(h, m, x);
+	t->x = readout(h, m, f, x);
 	o->linear(o, t->z, t->zpre, t->x, P(m, t->dense_w), P(m, t->dense_b), N, C, C, m->c.hidden_act);
 	o->norm(o, t->y, t->z, t->stat, t->z, NULL, P(m, t->norm_w), P(m, t->norm_b), NULL, N, C, m->c.layer_norm_eps, NULL);
 }
@@ -73,7 +69,7 @@ static void forward(struct head *h, struct model *m, const struct forward *f, co
 static void loss(struct head *h, struct model *m, double *sum)
 {
 	struct mlm *t = (struct mlm *)h;
-	m->o->mlm_loss(m->o, sum, t->lse, t->y, P(m, m->tied), P(m, t->bias), m->dev.head[h->index].target, h->N, m->c.hidden_size,
+	m->o->mlm_loss(m->o, sum, t->lse, t->y, P(m, m->tied), P(m, t->bias), m->dev.head[h->index].to.target, h->N, m->c.hidden_size,
 		m->c.vocab_size);
 }
 
@@ -89,15 +85,15 @@ static void backward(struct head *h, struct model *m, const struct forward *f, v
 	struct mlm *t = (struct mlm *)h;
 	struct ops *o = m->o;
 	size_t N = h->N, C = m->c.hidden_size;
-	o->mlm_loss_back(o, t->dz, G(m, m->tied), G(m, t->bias), t->y, P(m, m->tied), P(m, t->bias), m->dev.head[h->index].target, t->lse,
-		h->scale, N, C, m->c.vocab_size);
+	o->mlm_loss_back(o, t->dz, G(m, m->tied), G(m, t->bias), t->y, P(m, m->tied), P(m, t->bias), m->dev.head[h->index].to.target,
+		t->lse, h->scale, N, C, m->c.vocab_size);
 	o->norm_back(o, NULL, t->dz, G(m, t->norm_w), G(m, t->norm_b), NULL, t->dz, t->z, t->stat, P(m, t->norm_w), NULL, N, C, NULL);
-	o->linear_back(o, head_din(h, m, dx), G(m, t->dense_w), G(m, t->dense_b), t->dz, t->x, P(m, t->dense_w), t->z, t->zpre, N, C, C,
+	o->linear_back(o, readout_grad(h, m, dx), G(m, t->dense_w), G(m, t->dense_b), t->dz, t->x, P(m, t->dense_w), t->z, t->zpre, N, C, C,
 		m->c.hidden_act, 0);
-	head_back(h, m, dx);
+	readout_back(h, m, f, dx);
 }
 
-static double perplexity(const struct loss *l)
+static double perplexity(const struct loss *l, const struct head_spec *s)
 {
 	return exp(l->sum / l->count);
 }
@@ -124,7 +120,10 @@ const struct head_kind head_mlm = {
 	.name = "mlm",
 	.class_name = "ForMaskedLM",
 	.prefix = (const char *const[]){"cls.predictions.", NULL},
+	.copy = (const char *const[][2]){{"cls.predictions.decoder.weight", ""}, {"cls.predictions.decoder.bias", "cls.predictions.bias"},
+		{0}},
 	.rows = ROWS_LISTED,
+	.target = TARGET_TOKEN,
 	.metric = metrics,
 	.need = need,
 	.size = sizeof(struct mlm),

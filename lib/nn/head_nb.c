@@ -59,7 +59,6 @@ static size_t outputs(const struct head *h, const struct model *m)
 static void carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
 {
 	struct nb *t = (struct nb *)h;
-	head_carve_in(h, m, a, s);
 	mlp_carve(&t->layer, a, s->B, m->c.intermediate_size);
 	t->z = arena_act(a, s->B * m->c.vocab_size);
 	t->lse = arena_real(a, s->B);
@@ -84,7 +83,7 @@ static void forward(struct head *h, struct model *m, const struct forward *f, co
 	struct nb *t = (struct nb *)h;
 	struct ops *o = m->o;
 	size_t N = m->shape.cells, H = m->c.intermediate_size;
-	t->x = head_in(h, m, x);
+	t->x = readout(h, m, f, x);
 	o->linear(o, t->layer.z, NULL, t->x, P(m, t->hidden), NULL, N, m->c.hidden_size, H, ACT_NONE);
 	if (m->c.num_groups)
 		o->bag(o, t->layer.z, P(m, t->groups), &m->groups, NULL, N, H, 1);
@@ -95,7 +94,7 @@ static void forward(struct head *h, struct model *m, const struct forward *f, co
 static void loss(struct head *h, struct model *m, double *sum)
 {
 	struct nb *t = (struct nb *)h;
-	m->o->nb_loss(m->o, sum, t->lse, t->z, P(m, t->log_theta), &m->seq, m->dev.count, m->dev.head[h->index].mask,
+	m->o->nb_loss(m->o, sum, t->lse, t->z, P(m, t->log_theta), &m->seq, m->dev.count, m->dev.head[h->index].to.mask,
 		t->w.weight ? &t->w : NULL, m->shape.cells, m->c.vocab_size);
 }
 
@@ -109,16 +108,16 @@ static void backward(struct head *h, struct model *m, const struct forward *f, v
 	struct nb *t = (struct nb *)h;
 	struct ops *o = m->o;
 	size_t N = m->shape.cells, H = m->c.intermediate_size, V = m->c.vocab_size;
-	o->nb_loss_back(o, t->z, G(m, t->log_theta), P(m, t->log_theta), &m->seq, m->dev.count, m->dev.head[h->index].mask, t->lse,
+	o->nb_loss_back(o, t->z, G(m, t->log_theta), P(m, t->log_theta), &m->seq, m->dev.count, m->dev.head[h->index].to.mask, t->lse,
 		h->scale, t->w.weight, N, V);
 	o->linear_back(
 		o, t->dy, G(m, t->output_w), G(m, t->output_b), t->z, t->layer.y, P(m, t->output_w), NULL, NULL, N, H, V, ACT_NONE, 0);
 	mlp_back(&t->layer, m, t->dy, H);
 	if (m->c.num_groups)
 		o->bag_back(o, G(m, t->groups), t->dy, &m->groups, NULL, m->c.num_groups, H);
-	o->linear_back(o, head_din(h, m, dx), G(m, t->hidden), NULL, t->dy, t->x, P(m, t->hidden), NULL, NULL, N, m->c.hidden_size, H,
+	o->linear_back(o, readout_grad(h, m, dx), G(m, t->hidden), NULL, t->dy, t->x, P(m, t->hidden), NULL, NULL, N, m->c.hidden_size, H,
 		ACT_NONE, 0);
-	head_back(h, m, dx);
+	readout_back(h, m, f, dx);
 }
 
 static void release(struct head *h, struct model *m)
@@ -146,7 +145,7 @@ const struct head_kind head_nb = {
 	.prefix = (const char *const[]){"decoder.", NULL},
 	.only_training = CURRICULUM_PREFIX,
 	.rows = ROWS_CELL,
-	.counts = 1,
+	.target = TARGET_COUNTS,
 	.metric = metrics,
 	.need = need,
 	.size = sizeof(struct nb),

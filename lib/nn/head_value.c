@@ -1,7 +1,8 @@
 /*
- * A number at each listed position [transformers BertForTokenClassification with one label]:
- *     y = dropout(x) w + b;   loss = (y - value)^2
- * The host computes the loss: it has one number a row. transformers does not compute it: the class has no loss of numbers.
+ * A number by squared error, y = x w + b;  loss = (y - value)^2, with x the state of
+ *     value   a listed token [transformers BertForTokenClassification with one label]
+ *     number  the pooler [transformers BertForSequenceClassification with one label]
+ * The host computes the loss: it has one number a row. transformers has no such loss of tokens.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,19 +12,11 @@
 struct value {
 	struct head h;
 	size_t w, b;   /* offsets */
-	void *dropped; /* [T, C] the hidden states after dropout; NULL: they have none */
-	const void *x; /* [N, C] the rows it reads */
+	const void *x; /* [N, C] what it reads */
 	void *y, *dy;  /* [N] */
 	real *host;    /* [N] */
 	size_t host_cap;
 };
-
-static int check(const struct head_spec *s, const struct model_config *c, struct error *e)
-{
-	if (c->arch->per_cell)
-		return error_set(e, "head %s: architecture %s has no hidden states of tokens", s->kind->name, c->arch->name);
-	return 0;
-}
 
 static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
@@ -45,23 +38,15 @@ static size_t outputs(const struct head *h, const struct model *m)
 static void carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
 {
 	struct value *k = (struct value *)h;
-	head_carve_in(h, m, a, s);
-	k->dropped = s->train ? arena_act(a, s->T * m->c.hidden_size) : NULL;
 	k->y = arena_act(a, h->N);
 	k->dy = s->train ? arena_act(a, h->N) : NULL;
 }
 
-/* Dropout comes before the rows are gathered, so a state loses the same columns whichever other positions are listed. */
 static void forward(struct head *h, struct model *m, const struct forward *f, const void *x)
 {
 	struct value *k = (struct value *)h;
-	struct ops *o = m->o;
-	size_t C = m->c.hidden_size;
-	struct dropout d = head_dropout(m, f);
-	if (k->dropped)
-		o->drop(o, k->dropped, x, &m->seq, 0, C, &d);
-	k->x = head_in(h, m, k->dropped ? k->dropped : x);
-	o->linear(o, k->y, NULL, k->x, P(m, k->w), P(m, k->b), h->N, C, 1, ACT_NONE);
+	k->x = readout(h, m, f, x);
+	m->o->linear(m->o, k->y, NULL, k->x, P(m, k->w), P(m, k->b), h->N, m->c.hidden_size, 1, ACT_NONE);
 }
 
 static int host_loss(struct head *h, struct model *m, const struct goal *g, int train, double sum[3])
@@ -87,12 +72,9 @@ static const void *logits(struct head *h, struct model *m)
 static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
 {
 	struct value *k = (struct value *)h;
-	struct ops *o = m->o;
-	size_t C = m->c.hidden_size;
-	struct dropout d = head_dropout(m, f);
-	o->linear_back(o, head_din(h, m, dx), G(m, k->w), G(m, k->b), k->dy, k->x, P(m, k->w), NULL, NULL, h->N, C, 1, ACT_NONE, 0);
-	head_back(h, m, dx);
-	o->drop(o, dx, dx, &m->seq, 0, C, &d);
+	m->o->linear_back(m->o, readout_grad(h, m, dx), G(m, k->w), G(m, k->b), k->dy, k->x, P(m, k->w), NULL, NULL, h->N, m->c.hidden_size,
+		1, ACT_NONE, 0);
+	readout_back(h, m, f, dx);
 }
 
 static void release(struct head *h, struct model *m)
@@ -100,13 +82,14 @@ static void release(struct head *h, struct model *m)
 	free(((struct value *)h)->host);
 }
 
-static double rmse(const struct loss *l)
+/* In the unit of the column that it predicts. */
+static double rmse(const struct loss *l, const struct head_spec *s)
 {
-	return sqrt(l->sum / l->count);
+	return (s->scale == 0 ? 1 : s->scale) * sqrt(l->sum / l->count);
 }
 
 /* The share of the variance of the targets that the predictions explain; 0 is as good as their mean. */
-static double r2(const struct loss *l)
+static double r2(const struct loss *l, const struct head_spec *s)
 {
 	double spread = l->square - l->target * l->target / l->count;
 	return spread > 0 ? 1 - l->sum / spread : NAN;
@@ -118,26 +101,27 @@ static const struct head_metric metrics[] = {
 	{0},
 };
 
-static const struct op_need need[] = {OP(gather), OP(scatter), OP(linear), OP(linear_back), OP(drop), {0}};
+static const struct op_need value_need[] = {OP(gather), OP(scatter), OP(linear), OP(linear_back), OP(drop), {0}};
+static const struct op_need number_need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), {0}};
+
+#define COMMON \
+	.problem_type = "regression", .prefix = (const char *const[]){"classifier.", NULL}, .drop = 1, .target = TARGET_VALUE, \
+	.metric = metrics, .size = sizeof(struct value), .tensors = tensors, .resolve = resolve, .outputs = outputs, .carve = carve, \
+	.forward = forward, .host_loss = host_loss, .logits = logits, .backward = backward, .release = release
 
 const struct head_kind head_value = {
 	.name = "value",
 	.class_name = "ForTokenClassification",
-	.problem_type = "regression",
-	.prefix = (const char *const[]){"classifier.", NULL},
 	.rows = ROWS_LISTED,
-	.width = 1,
-	.metric = metrics,
-	.need = need,
-	.size = sizeof(struct value),
-	.check = check,
-	.tensors = tensors,
-	.resolve = resolve,
-	.outputs = outputs,
-	.carve = carve,
-	.forward = forward,
-	.host_loss = host_loss,
-	.logits = logits,
-	.backward = backward,
-	.release = release,
+	.need = value_need,
+	COMMON,
+};
+
+const struct head_kind head_number = {
+	.name = "number",
+	.class_name = "ForSequenceClassification",
+	.rows = ROWS_CELL,
+	.pool = 1,
+	.need = number_need,
+	COMMON,
 };

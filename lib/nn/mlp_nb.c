@@ -131,11 +131,26 @@ static const struct op_need need[] = {
 	{0},
 };
 
+static void fill_large(struct model_config *c)
+{
+	*c = (struct model_config){.arch = &arch_mlp_nb, .hidden_size = 512, .intermediate_size = 1024, .own = {1e-5, 0.1}};
+}
+
+static void fill_tiny(struct model_config *c)
+{
+	fill_large(c);
+	c->hidden_size = 32;
+	c->intermediate_size = 64;
+}
+
+static const struct arch_preset presets[] = {{"mlp-nb", fill_large}, {"mlp-nb-tiny", fill_tiny}, {0}};
+
 const struct arch arch_mlp_nb = {
 	.name = "mlp_nb",
 	.class_name = "MlpNb",
 	.prefix = "encoder.",
 	.field = fields,
+	.preset = presets,
 	.need = need,
 	.per_cell = 1,
 	.counts = 1,

@@ -3,50 +3,38 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "nn/model_impl.h"
 
+const struct arch_preset *model_preset_at(size_t i)
+{
+	for (size_t a = 0; arch_at(a); a++)
+		for (const struct arch_preset *p = arch_at(a)->preset; p->name; p++)
+			if (!i--)
+				return p;
+	return NULL;
+}
+
 int model_preset(struct model_config *c, const char *name, struct error *e)
 {
-	if (!strcmp(name, "mlp-nb") || !strcmp(name, "mlp-nb-tiny")) {
-		int tiny = !strcmp(name, "mlp-nb-tiny");
-		*c = (struct model_config){
-			.arch = &arch_mlp_nb, .hidden_size = tiny ? 32 : 512, .intermediate_size = tiny ? 64 : 1024, .own = {1e-5, 0.1}};
-		return 0;
-	}
-	/* What Geneformer V1 has and the CorrMask paper took over (its section 5.1). */
-	*c = (struct model_config){
-		.arch = &arch_bert,
-		.hidden_size = 256,
-		.num_hidden_layers = 6,
-		.num_attention_heads = 4,
-		.intermediate_size = 512,
-		.max_position_embeddings = 2048,
-		.type_vocab_size = 2,
-		.hidden_act = ACT_RELU,
-		.hidden_dropout_prob = 0.02,
-		.attention_probs_dropout_prob = 0.02,
-		.classifier_dropout = -1,
-		.layer_norm_eps = 1e-12,
-		.initializer_range = 0.02,
-	};
-	if (!strcmp(name, "corrmask-paper") || !strcmp(name, "geneformer-v1-10m"))
-		return 0;
-	if (!strcmp(name, "tiny")) {
-		c->hidden_size = 64;
-		c->num_hidden_layers = 2;
-		c->num_attention_heads = 2;
-		c->intermediate_size = 128;
-		return 0;
-	}
-	return error_set(e, "unknown configuration '%s': expected " MODEL_PRESETS, name);
+	char known[256] = "";
+	const struct arch_preset *p;
+	size_t i = 0;
+	for (; (p = model_preset_at(i)) && strcmp(p->name, name); i++)
+		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? model_preset_at(i + 1) ? ", " : " or " : "",
+			p->name);
+	if (!p)
+		return error_set(e, "unknown configuration '%s': expected %s", name, known);
+	p->fill(c);
+	return 0;
 }
 
 int model_check(const struct model_config *c, struct error *e)
 {
-	return (c->arch ? c->arch : &arch_bert)->check(c, e);
+	return (c->arch ? c->arch : arch_at(0))->check(c, e);
 }
 
 /* ---- making ---- */
@@ -67,10 +55,29 @@ static int check_parts(const struct model_config *c, const struct head_spec *hea
 	assert(nhead <= HEADS_MAX);
 	if (c->arch->check(c, e) || check_ops(o, c->arch->name, c->arch->need, e))
 		return -1;
-	for (size_t i = 0; i < nhead; i++)
-		if ((head[i].kind->check && head[i].kind->check(&head[i], c, e)) || check_ops(o, head[i].kind->name, head[i].kind->need, e))
+	for (size_t i = 0; i < nhead; i++) {
+		const struct head_kind *k = head[i].kind;
+		if (readout_check(k, c, e) || (k->check && k->check(&head[i], c, e)) || check_ops(o, k->name, k->need, e))
 			return -1;
+		for (size_t j = 0; j < i; j++)
+			if (!strcmp(head_name(&head[i]), head_name(&head[j])))
+				return error_set(e, "two heads are named '%s'", head_name(&head[i]));
+	}
 	return 0;
+}
+
+/* The tensors of head i. */
+static void head_tensors(struct params *p, const struct model_config *c, const struct head_spec *s, size_t i)
+{
+	readout_tensors(s->kind, p, c);
+	size_t own = p->n;
+	p->prefix = s->prefix;
+	s->kind->tensors(s, p, c);
+	p->prefix = NULL;
+	for (; own < p->n; own++) {
+		p->tensor[own].head = (int)i;
+		p->tensor[own].start = p->tensor[own].start > s->from ? p->tensor[own].start : s->from;
+	}
 }
 
 /* Heads that would share a tensor cannot be in one model. */
@@ -88,6 +95,7 @@ static struct head *head_new(const struct head_spec *spec, size_t index)
 	h->kind = spec->kind;
 	h->spec = *spec;
 	h->spec.weight = spec->weight == 0 ? 1 : spec->weight;
+	h->spec.name = head_name(spec);
 	h->index = index;
 	return h;
 }
@@ -96,7 +104,7 @@ struct model *model_blank(
 	const struct model_config *c, const struct head_spec *head, size_t nhead, struct ops *o, uint64_t seed, struct error *e)
 {
 	struct model_config config = *c;
-	config.arch = c->arch ? c->arch : &arch_bert;
+	config.arch = c->arch ? c->arch : arch_at(0);
 	if (check_parts(&config, head, nhead, o, e))
 		return NULL;
 	struct model *m = xcalloc(1, sizeof *m);
@@ -109,7 +117,7 @@ struct model *model_blank(
 	m->arch->tensors(&m->p, &m->c);
 	size_t own = m->p.n;
 	for (size_t i = 0; i < nhead; i++)
-		head[i].kind->tensors(&head[i], &m->p, &m->c);
+		head_tensors(&m->p, &m->c, &head[i], i);
 	if (check_names(&m->p, own, e)) {
 		params_release(&m->p);
 		free(m);
@@ -121,7 +129,10 @@ struct model *model_blank(
 	for (m->nhead = 0; m->nhead < nhead; m->nhead++) {
 		struct head *h = m->head[m->nhead] = head_new(&head[m->nhead], m->nhead);
 		m->spec[m->nhead] = head[m->nhead];
+		readout_resolve(h, m);
+		m->p.prefix = h->spec.prefix;
 		h->kind->resolve(h, m);
+		m->p.prefix = NULL;
 	}
 	m->sums = o->alloc(o, SUMS * sizeof *m->sums);
 	for (int i = 0; i < 2; i++)
@@ -196,6 +207,14 @@ const struct tensor *model_tensor(const struct model *m, size_t i)
 const struct tensor *model_find(const struct model *m, const char *name)
 {
 	return params_find(&m->p, name);
+}
+
+const struct tensor *model_tied(const struct model *m)
+{
+	for (size_t i = 0; i < m->p.n; i++)
+		if (m->p.tensor[i].at == m->tied)
+			return &m->p.tensor[i];
+	return NULL;
 }
 
 void model_read(struct model *m, enum which w, const struct tensor *t, real *host)

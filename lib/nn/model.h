@@ -7,7 +7,9 @@
  *     for each micro-batch:  model_forward(m, &batch, &opt, loss, e);  model_backward(m, e);  count += loss[0].count;
  *     model_step(m, &optim, lr factor, count, ...);
  * The gradient is that of the summed loss over all rows with a target; model_step divides by the count, so micro-batches and ranks add
- * up (sum gradients and counts over ranks in between). With several heads the loss is sum_h weight_h mean_h: see forward.scale.
+ * up (sum gradients and counts over ranks in between). With several heads the loss is
+ *     sum_h weight_h mean_h / sum_h weight_h,   over the heads h that have a target in the global batch,
+ * and mean_h is over all rows of the global batch: model_weigh gives the factors for forward.scale, from counts by model_count.
  *
  * A device can run behind the host (ops.queued). With forward.later and model_step_later a step is only queued, and the host packs the
  * next batch while the device works. model_collect gives loss and norm one step later. So the device never waits for the host.
@@ -43,17 +45,16 @@ struct forward {
 	uint64_t step; /* optimizer step, part of the dropout counter */
 	int later;     /* do not wait for the device: only loss.count is set; model_collect gives sum and correct */
 	/*
-	 * [nhead] what the gradient of each head's summed loss is multiplied by; NULL: the heads' weights. For sum_h weight_h mean_h, with
-	 * model_step dividing by N_0, the rows of head 0 in the global batch: scale_h = weight_h N_0 / N_h.
+	 * [nhead] what the gradient of each head's summed loss is multiplied by; NULL: the heads' weights.
 	 */
 	const double *scale;
 };
 
 struct model;
 
-#define MODEL_PRESETS "tiny, corrmask-paper, geneformer-v1-10m, mlp-nb or mlp-nb-tiny"
-/* One of these by name. vocab_size stays 0, for the caller to fill. -1: unknown name. */
+/* A preset of an architecture by name. vocab_size stays 0, for the caller to fill. -1: unknown name; the message has all names. */
 int model_preset(struct model_config *c, const char *name, struct error *e);
+const struct arch_preset *model_preset_at(size_t i); /* the i-th, NULL past the last */
 /* Is this architecture possible? The message names the field. */
 int model_check(const struct model_config *c, struct error *e);
 
@@ -77,6 +78,7 @@ const struct head_spec *model_head(const struct model *m, size_t i); /* [nhead] 
 size_t model_ntensor(const struct model *m);
 const struct tensor *model_tensor(const struct model *m, size_t i);
 const struct tensor *model_find(const struct model *m, const char *name); /* NULL: none */
+const struct tensor *model_tied(const struct model *m); /* the embedding of tokens that decoders share, NULL: there is none */
 /* Copy one tensor's n values to or from the host. */
 void model_read(struct model *m, enum which w, const struct tensor *t, real *host);
 void model_write(struct model *m, enum which w, const struct tensor *t, const real *host);
@@ -92,6 +94,17 @@ size_t model_nparam(const struct model *m);
 
 /* Freeze the first n layers (embeddings stay trainable, as Geneformer does). */
 void model_freeze(struct model *m, size_t n);
+
+/*
+ * Several heads in one global batch. model_count: count [nhead], loss.count of each head in this batch at optimizer step `step`; 0 for a head
+ * that starts later. It checks the batch as model_forward does. Add up the counts of all parts and ranks; then model_weigh gives
+ * scale [nhead] for forward.scale, and the count for model_step, 0 if no head has a target. With one head scale is 1.
+ *     scale_h = weight_h / (sum of the weights of heads with targets) N_0 / N_h,   N_0 the count of the first head with targets
+ * model_mean_loss: the loss of the model, from the summed losses and counts of the heads; NAN without a target.
+ */
+int model_count(const struct model *m, const struct batch *b, uint64_t step, double *count, struct error *e);
+double model_weigh(const struct model *m, const double *count, double *scale);
+double model_mean_loss(const struct model *m, const double *sum, const double *count);
 
 /*
  * Forward pass and summed losses, loss [nhead]. Checks the batch (ids, lengths, rows and targets in range): -1 with e set naming
@@ -139,6 +152,8 @@ int model_embed(struct model *m, const struct batch *b, int layer, const uint32_
 int model_embedded(struct model *m, real *x, struct error *e);
 /* Logits of head `head`, dropout off: [rows, outputs], rows as the head reads them (ROWS_LISTED: those of b->goal[head]). */
 int model_logits(struct model *m, const struct batch *b, size_t head, real *logit, struct error *e);
+/* The same of several heads at once: logit [nhead], NULL for the heads that are not wanted. */
+int model_logits_of(struct model *m, const struct batch *b, real *const *logit, struct error *e);
 
 /* Share of the rows worked on so far that are padding (ops.round_tokens), 0 .. 1. */
 double model_padding(const struct model *m);

@@ -30,27 +30,15 @@ static int check_goal(const struct model *m, const struct head *h, const struct 
 {
 	const struct goal *g = &b->goal[h->index];
 	size_t T = b->ncell ? b->offset[b->ncell] : 0, rows = goal_rows(h, b);
-	uint32_t limit = h->kind->classes ? h->spec.nlabel : m->c.vocab_size;
 	const uint32_t *row = h->kind->rows == ROWS_LISTED ? g->row : NULL;
 	for (size_t i = 0; row && i < rows; i++)
 		if (row[i] >= T || (i && row[i] <= row[i - 1]))
 			return error_set(e, "batch: masked position %u is out of order or not below %zu", row[i], T);
-	if (labels && h->kind->counts && !(g->mask && b->count))
-		return error_set(e, "batch: no counts, or no mask, for head %s", h->kind->name);
-	if (labels && h->kind->width && row && rows && !g->value)
-		return error_set(e, "batch: no values for head %s", h->kind->name);
-	if (labels && h->spec.curriculum.ratios && g->ratio >= h->spec.curriculum.ratios)
+	if (!labels)
+		return 0;
+	if (h->spec.curriculum.ratios && g->ratio >= h->spec.curriculum.ratios)
 		return error_set(e, "batch: masking ratio %u, the model has %u", g->ratio, h->spec.curriculum.ratios);
-	for (size_t i = 0; labels && !h->kind->width && !h->kind->counts && i < rows; i++) {
-		if (g->target[i] < limit || (g->target[i] == ROW_NONE && !row))
-			continue;
-		if (row)
-			return error_set(
-				e, "batch: target token %u at masked position %u, the vocabulary has %u", g->target[i], row[i], limit);
-		return error_set(e, "batch: label %d of %s %zu, the model has %u", (int)g->target[i],
-			h->kind->rows == ROWS_CELL ? "cell" : "token", i, limit);
-	}
-	return 0;
+	return target_kind[h->kind->target].check(m, h, b, rows, e);
 }
 
 int batch_check(const struct model *m, const struct batch *b, unsigned heads, int labels, struct error *e)
@@ -102,8 +90,11 @@ static size_t round_up(size_t n, size_t to)
 struct shape shape_of(const struct model *m, const struct batch *b)
 {
 	const struct ops *o = m->o;
-	struct shape s = {
-		.cells = b->ncell, .tokens = b->ncell ? b->offset[b->ncell] : 0, .logits = -1, .ranks = b->rank && m->arch->positions};
+	struct shape s = {.cells = b->ncell,
+		.tokens = b->ncell ? b->offset[b->ncell] : 0,
+		.ranks = b->rank && m->arch->positions,
+		.values = b->value != NULL,
+		.counts = b->count != NULL};
 	s.T = round_up(s.tokens, o->round_tokens);
 	s.B = s.cells + (o->round_tokens - 1 + pad_cell(m) - 1) / pad_cell(m);
 	return s;
@@ -156,9 +147,9 @@ static void carve_batch(const struct model *m, struct arrays *x, const struct sh
 		int on = s->heads >> i & 1, labels = on && s->labels;
 		x->head[i].row = INT(on && h->kind->rows == ROWS_LISTED, h->N);
 		x->head[i].range = INT(on && h->kind->rows == ROWS_CELL, 2 * s->B);
-		x->head[i].target = INT(labels && !h->kind->width && !h->kind->counts, h->N);
-		x->head[i].mask = INT(labels && h->kind->counts, h->N * nb_words(m->c.vocab_size));
-		x->head[i].value = labels && h->kind->width ? arena_real(a, h->N * h->kind->width) : NULL;
+		x->head[i].to = (struct target_arrays){0};
+		if (labels)
+			target_kind[h->kind->target].carve(&x->head[i].to, m, h, a);
 	}
 #undef INT
 }
@@ -170,8 +161,10 @@ static size_t carve(struct model *m, const struct shape *s, const struct batch *
 	carve_batch(m, &m->dev, s, b, &a);
 	m->arch->carve(m, &a, s);
 	for (size_t i = 0; i < m->nhead; i++)
-		if (s->heads >> i & 1)
+		if (s->heads >> i & 1) {
+			readout_carve(m->head[i], m, &a, s);
 			m->head[i]->kind->carve(m->head[i], m, &a, s);
+		}
 	size_t states = m->arch->per_cell ? s->B : s->T, n = states * m->c.hidden_size;
 	m->dx = s->train ? arena_act(&a, n) : NULL;
 	m->dx_more = s->train && m->nhead > 1 ? arena_act(&a, n) : NULL;
@@ -273,11 +266,10 @@ static void fill_groups(const struct model *m, const struct arrays *x, const str
 		sort_tokens(x->group.start, x->group.order, x->group.id, n, m->c.num_groups);
 }
 
-static void fill_head(const struct head *h, const struct arrays *x, const struct batch *b, const struct shape *s, size_t words)
+static void fill_head(const struct model *m, const struct head *h, const struct arrays *x, const struct batch *b, const struct shape *s)
 {
 	const struct goal *g = &b->goal[h->index];
-	uint32_t *row = x->head[h->index].row, *range = x->head[h->index].range, *target = x->head[h->index].target;
-	real *value = x->head[h->index].value;
+	uint32_t *row = x->head[h->index].row, *range = x->head[h->index].range;
 	if (row)
 		pad_with(row, g->row, h->rows, h->N, ROW_NONE);
 	for (size_t i = 0; range && i < s->B; i++) {
@@ -285,12 +277,8 @@ static void fill_head(const struct head *h, const struct arrays *x, const struct
 		range[2 * i] = has ? at : x->offset[i];
 		range[2 * i + 1] = range[2 * i] + has;
 	}
-	if (target)
-		pad_with(target, g->target, h->rows, h->N, ROW_NONE);
-	if (x->head[h->index].mask)
-		pad_with(x->head[h->index].mask, g->mask, h->rows * words, h->N * words, 0);
-	for (size_t i = 0; value && i < h->N * h->kind->width; i++)
-		value[i] = i < h->rows * h->kind->width ? g->value[i] : NAN;
+	if (s->labels)
+		target_kind[h->kind->target].fill(&x->head[h->index].to, m, h, g);
 }
 
 static size_t fill(const struct model *m, const struct arrays *x, const struct batch *b, const struct shape *s, const struct forward *f,
@@ -320,7 +308,7 @@ static size_t fill(const struct model *m, const struct arrays *x, const struct b
 		x->scale[i] = i < m->nhead ? (real)m->head[i]->host_scale : 0;
 	for (size_t i = 0; i < m->nhead; i++)
 		if (s->heads >> i & 1)
-			fill_head(m->head[i], x, b, s, nb_words(m->c.vocab_size));
+			fill_head(m, m->head[i], x, b, s);
 	return longest;
 }
 

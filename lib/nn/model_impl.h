@@ -19,8 +19,15 @@ struct shape {
 	size_t cells, tokens; /* the batch's own */
 	unsigned heads;       /* bit i: head i is computed */
 	int train, labels, ranges;
-	int ranks;  /* the batch says the positions of its tokens */
-	int logits; /* head whose logits are wanted, or -1 */
+	int ranks;          /* the batch says the positions of its tokens */
+	int values, counts; /* it has values, or counts, of its tokens */
+	unsigned logits;    /* bit i: the logits of head i are wanted */
+};
+
+/* The targets of one head; NULL where it has others. */
+struct target_arrays {
+	uint32_t *target, *mask;
+	real *value;
 };
 
 /* A batch, on the device or on its way there. */
@@ -31,8 +38,8 @@ struct arrays {
 	} group;
 	real *value, *scale;
 	struct {
-		uint32_t *row, *range, *target, *mask;
-		real *value;
+		uint32_t *row, *range;
+		struct target_arrays to;
 	} head[HEADS_MAX];
 };
 
@@ -61,12 +68,21 @@ struct result {
 	size_t cap;
 };
 
+/* What a head reads (readout.c). */
+struct readout {
+	size_t pool_w, pool_b;  /* offsets */
+	const void *x;          /* [N, C] of cells: the rows */
+	void *in, *din;         /* [N, C] the rows, and their gradient; NULL if they are all hidden states */
+	void *pooled, *dpooled; /* [N, C] after the pooler */
+	void *dropped;          /* [N, C] of cells, [T, C] of tokens: after dropout; NULL: none */
+};
+
 struct head {
 	const struct head_kind *kind;
-	struct head_spec spec; /* weight is not 0 */
+	struct head_spec spec; /* weight is not 0, name not NULL */
 	size_t index;
-	size_t N, rows;     /* rows with padding, and the batch's own */
-	void *in, *din;     /* [N, C] the hidden states that it reads, and their gradient; NULL if it reads all hidden states of m */
+	size_t N, rows; /* rows with padding, and the batch's own */
+	struct readout read;
 	const real *scale;  /* [1] on the device: multiplies the gradient; NULL: 1 */
 	double host_scale;  /* the same */
 	double host_sum[3]; /* sums of host_loss since model_zero_grad */
@@ -119,18 +135,31 @@ void model_finished(struct model *m, int layer);
 /* Rows of hidden states: tokens, or cells where the architecture is per_cell. */
 size_t model_states(const struct model *m);
 
-/* head_in gives the hidden states that a head reads, [h->N, C]. For the way back, the head writes their gradient to head_din, and
- * head_back then computes dx from it. */
-const void *head_in(struct head *h, struct model *m, const void *x);
-void *head_din(struct head *h, struct model *m, void *dx);
-void head_back(struct head *h, struct model *m, void *dx);
-void head_carve_in(struct head *h, struct model *m, struct arena *a, const struct shape *s);
+/*
+ * readout.c. `readout` gives a head the rows that it reads, [h->N, C]. For the way back, the head writes their gradient to readout_grad, and
+ * readout_back then computes dx from it.
+ */
+int readout_check(const struct head_kind *k, const struct model_config *c, struct error *e);
+void readout_tensors(const struct head_kind *k, struct params *p, const struct model_config *c);
+void readout_resolve(struct head *h, struct model *m);
+void readout_carve(struct head *h, struct model *m, struct arena *a, const struct shape *s);
+const void *readout(struct head *h, struct model *m, const struct forward *f, const void *x);
+void *readout_grad(struct head *h, struct model *m, void *dx);
+void readout_back(struct head *h, struct model *m, const struct forward *f, void *dx);
 
-/* The dropout of a classifier's input. */
-struct dropout head_dropout(const struct model *m, const struct forward *f);
+/* target.c: by enum target. */
+struct target_kind {
+	/* Are the targets of its goal possible? rows: of the head. */
+	int (*check)(const struct model *m, const struct head *h, const struct batch *b, size_t rows, struct error *e);
+	void (*carve)(struct target_arrays *x, const struct model *m, const struct head *h, struct arena *a);
+	void (*fill)(const struct target_arrays *x, const struct model *m, const struct head *h, const struct goal *g);
+	double (*count)(const struct goal *g, size_t rows);                /* targets of the goal */
+	void (*spread)(struct loss *l, const struct goal *g, size_t rows); /* add to l->target and l->square, or NULL */
+};
+extern const struct target_kind target_kind[];
 
 /* A metric of heads whose predictions are right or wrong. */
-double head_accuracy(const struct loss *l);
+double head_accuracy(const struct loss *l, const struct head_spec *s);
 
 /* model_batch.c: check a batch, allocate memory and send it to the device. s: what is to be computed. range: as in model_embed, or
  * NULL. */

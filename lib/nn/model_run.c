@@ -19,8 +19,9 @@ enum work {
 static int replay(struct model *m, enum work work, uint64_t detail)
 {
 	const struct shape *s = &m->shape;
-	uint64_t key[OPS_KEY] = {work, detail << 1 | (uint64_t)s->ranks, s->B, s->T, s->heads, (uintptr_t)m->memory,
-		(uintptr_t)m->p.array[PARAM], m->settings};
+	const uint64_t arrays = (uint64_t)s->ranks | (uint64_t)s->values << 1 | (uint64_t)s->counts << 2;
+	uint64_t key[OPS_KEY] = {
+		work, detail << 3 | arrays, s->B, s->T, s->heads, (uintptr_t)m->memory, (uintptr_t)m->p.array[PARAM], m->settings};
 	for (size_t i = 0; i < m->nhead; i++)
 		if (s->heads >> i & 1)
 			key[8 + i] = m->head[i]->N << 1 | (m->head[i]->scale != NULL);
@@ -46,45 +47,67 @@ size_t model_states(const struct model *m)
 
 /* ---- forward ---- */
 
-/* Heads that have something to predict in this batch, as bits. */
-static unsigned heads_with_targets(const struct model *m, const struct batch *b)
+static double targets(const struct head *h, const struct batch *b)
+{
+	return target_kind[h->kind->target].count(&b->goal[h->index], goal_rows(h, b));
+}
+
+/* Heads that have something to predict in this batch, as bits; in a training, those that have started. */
+static unsigned heads_with_targets(const struct model *m, const struct batch *b, int train, uint64_t step)
 {
 	unsigned heads = 0;
-	for (size_t i = 0; i < m->nhead; i++) {
-		const struct head *h = m->head[i];
-		const struct goal *g = &b->goal[i];
-		size_t rows = goal_rows(h, b);
-		int any = h->kind->rows == ROWS_LISTED && rows;
-		any |= h->kind->counts && g->n;
-		for (size_t r = 0; !any && !h->kind->counts && r < rows * (h->kind->width ? h->kind->width : 1); r++)
-			any = h->kind->width ? g->value && !isnan(g->value[r]) : g->target && g->target[r] != ROW_NONE;
-		heads |= (unsigned)(any && b->ncell && b->offset[b->ncell]) << i;
-	}
+	for (size_t i = 0; b->ncell && b->offset[b->ncell] && i < m->nhead; i++)
+		if (!(train && step < m->head[i]->spec.from))
+			heads |= (unsigned)(targets(m->head[i], b) > 0) << i;
 	return heads;
 }
 
-static double count_rows(const struct head *h, const struct goal *g)
+static double loss_count(const struct head *h, const struct batch *b)
 {
-	double n = 0;
-	if (h->kind->count)
-		return h->kind->count(h, g);
-	if (h->kind->counts)
-		return (double)g->n;
-	if (h->kind->rows == ROWS_LISTED && !h->kind->width)
-		return (double)h->rows;
-	for (size_t i = 0; i < h->rows; i++)
-		n += h->kind->width ? !isnan(g->value[i * h->kind->width]) : g->target[i] != ROW_NONE;
-	return n;
+	return h->kind->count ? h->kind->count(h, &b->goal[h->index], goal_rows(h, b)) : targets(h, b);
 }
 
-/* How far the targets of a head that predicts numbers are apart. */
-static void add_targets(const struct head *h, const struct goal *g, struct loss *l)
+int model_count(const struct model *m, const struct batch *b, uint64_t step, double *count, struct error *e)
 {
-	for (size_t i = 0; i < h->rows * h->kind->width; i++) {
-		double v = isnan(g->value[i]) ? 0 : g->value[i];
-		l->target += v;
-		l->square += v * v;
+	unsigned heads = heads_with_targets(m, b, 1, step);
+	if (batch_check(m, b, heads, 1, e))
+		return -1;
+	for (size_t i = 0; i < m->nhead; i++)
+		count[i] = heads >> i & 1 ? loss_count(m->head[i], b) : 0;
+	return 0;
+}
+
+/* Of the heads with targets; *first: the first of them, nhead: there is none. */
+static double sum_weights(const struct model *m, const double *count, size_t *first)
+{
+	double sum = 0;
+	*first = m->nhead;
+	for (size_t i = m->nhead; i-- > 0;) {
+		if (!(count[i] > 0))
+			continue;
+		sum += m->head[i]->spec.weight;
+		*first = i;
 	}
+	return sum;
+}
+
+double model_weigh(const struct model *m, const double *count, double *scale)
+{
+	size_t first;
+	double sum = sum_weights(m, count, &first);
+	for (size_t i = 0; i < m->nhead; i++)
+		scale[i] = count[i] > 0 ? m->head[i]->spec.weight / sum * (count[first] / count[i]) : 0;
+	return first < m->nhead ? count[first] : 0;
+}
+
+double model_mean_loss(const struct model *m, const double *sum, const double *count)
+{
+	size_t first;
+	double weights = sum_weights(m, count, &first), loss = 0;
+	for (size_t i = 0; i < m->nhead; i++)
+		if (count[i] > 0)
+			loss += m->head[i]->spec.weight / weights * (sum[i] / count[i]);
+	return weights > 0 ? loss : NAN;
 }
 
 /* Work of heads that cannot be replayed, before that which can. back: of the backward. */
@@ -123,8 +146,9 @@ static void host_losses(struct model *m, const struct batch *b, const struct for
 		double sum[3] = {0};
 		if (!(m->shape.heads >> i & 1))
 			continue;
-		loss[i].count = count_rows(h, &b->goal[i]);
-		add_targets(h, &b->goal[i], &loss[i]);
+		loss[i].count = loss_count(h, b);
+		if (target_kind[h->kind->target].spread)
+			target_kind[h->kind->target].spread(&loss[i], &b->goal[i], h->rows);
 		if (!h->kind->host_loss || !h->kind->host_loss(h, m, &b->goal[i], f->train, sum))
 			continue;
 		*done |= 1u << i;
@@ -163,7 +187,7 @@ int model_forward(struct model *m, const struct batch *b, const struct forward *
 		loss[i] = (struct loss){0};
 	m->ready = 0;
 	struct shape s = shape_of(m, b);
-	s.heads = heads_with_targets(m, b);
+	s.heads = heads_with_targets(m, b, f->train, f->step);
 	s.train = f->train;
 	s.labels = 1;
 	if (!s.heads) {
@@ -262,23 +286,38 @@ int model_embedded(struct model *m, real *x, struct error *e)
 	return 0;
 }
 
-int model_logits(struct model *m, const struct batch *b, size_t head, real *logit, struct error *e)
+int model_logits_of(struct model *m, const struct batch *b, real *const *logit, struct error *e)
 {
 	struct forward f = {0};
-	if (head >= m->nhead)
-		return error_set(e, "the model has %zu heads: no logits of head %zu", m->nhead, head);
-	struct head *h = m->head[head];
 	struct shape s = shape_of(m, b);
-	s.heads = 1u << head;
-	s.logits = (int)head;
+	const void *z[HEADS_MAX];
+	for (size_t i = 0; i < m->nhead; i++)
+		s.heads |= (unsigned)(logit[i] != NULL) << i;
+	s.logits = s.heads;
 	if (batch_send(m, b, s, &f, NULL, e))
 		return -1;
-	h->kind->forward(h, m, &f, m->arch->forward(m, &f, m->c.num_hidden_layers));
-	const void *z = h->kind->logits(h, m);
+	const void *x = m->arch->forward(m, &f, m->c.num_hidden_layers);
+	for (size_t i = 0; i < m->nhead; i++) {
+		if (!logit[i])
+			continue;
+		m->head[i]->kind->forward(m->head[i], m, &f, x);
+		z[i] = m->head[i]->kind->logits(m->head[i], m);
+	}
 	if (m->o->sync(m->o, e))
 		return -1;
-	m->o->download_act(m->o, logit, z, h->rows * h->kind->outputs(h, m));
+	for (size_t i = 0; i < m->nhead; i++)
+		if (logit[i])
+			m->o->download_act(m->o, logit[i], z[i], m->head[i]->rows * m->head[i]->kind->outputs(m->head[i], m));
 	return 0;
+}
+
+int model_logits(struct model *m, const struct batch *b, size_t head, real *logit, struct error *e)
+{
+	real *all[HEADS_MAX] = {0};
+	if (head >= m->nhead)
+		return error_set(e, "the model has %zu heads: no logits of head %zu", m->nhead, head);
+	all[head] = logit;
+	return model_logits_of(m, b, all, e);
 }
 
 /* ---- backward ---- */

@@ -124,7 +124,7 @@ struct adamw_args {
 
 enum {
 	OPS_MARKS = 4,
-	OPS_KEY = 12,
+	OPS_KEY = 24,
 };
 
 struct ops {

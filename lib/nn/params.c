@@ -10,6 +10,12 @@
 
 /* ---- the table ---- */
 
+static void name_of(char name[TENSOR_NAME], const struct params *p, const char *fmt, va_list ap)
+{
+	int n = snprintf(name, TENSOR_NAME, "%s", p->prefix ? p->prefix : "");
+	vsnprintf(name + n, TENSOR_NAME - (size_t)n, fmt, ap);
+}
+
 struct tensor *params_add(struct params *p, enum init init, int decay, int layer, size_t d0, size_t d1, const char *fmt, ...)
 {
 	grow(p->tensor, p->cap, p->n + 1);
@@ -21,11 +27,12 @@ struct tensor *params_add(struct params *p, enum init init, int decay, int layer
 		.init = init,
 		.decay = decay,
 		.layer = layer,
+		.head = -1,
 		.zero_row = NO_ROW,
 	};
 	va_list ap;
 	va_start(ap, fmt);
-	vsnprintf(t->name, sizeof t->name, fmt, ap);
+	name_of(t->name, p, fmt, ap);
 	va_end(ap);
 	return t;
 }
@@ -89,10 +96,10 @@ const struct tensor *params_find(const struct params *p, const char *name)
 
 size_t params_at(const struct params *p, const char *fmt, ...)
 {
-	char name[96];
+	char name[TENSOR_NAME];
 	va_list ap;
 	va_start(ap, fmt);
-	vsnprintf(name, sizeof name, fmt, ap);
+	name_of(name, p, fmt, ap);
 	va_end(ap);
 	const struct tensor *t = params_find(p, name);
 	assert(t);

@@ -25,8 +25,10 @@ enum init {
 
 enum role { LEARNED, BUFFER };
 
+#define TENSOR_NAME 128
+
 struct tensor {
-	char name[96];
+	char name[TENSOR_NAME];
 	int ndim;
 	size_t shape[2];
 	size_t n;  /* elements */
@@ -37,6 +39,7 @@ struct tensor {
 	int decay;       /* takes part in weight decay */
 	int joined;      /* follows the tensor before it without a gap */
 	int layer;       /* -1 embeddings, 0 .. L-1 encoder, L heads */
+	int head;        /* the head that it belongs to, -1: none alone */
 	int frozen;      /* no gradient, no update */
 	uint64_t start;  /* updates of the model before its first one, from which its bias correction counts */
 	size_t zero_row; /* this row starts as zeros (the embedding of <pad>); NO_ROW: none */
@@ -55,6 +58,7 @@ struct params {
 	struct ops *o;
 	uint64_t seed;
 	double init_range;
+	const char *prefix;    /* goes before the names of params_add and params_at, NULL: nothing */
 	struct tensor *tensor; /* [n] in the order of Hugging Face's module tree */
 	size_t n, cap;
 	size_t decayed; /* weight decay is for the elements before this one */

@@ -1,6 +1,6 @@
 /*
  * The test risk of masked ridge-less regression, by theory [Dong et al. 2025, theorems 1 to 3, corollary 1; derived anew where the paper
- * gives no formula, see docs/experiments.md].
+ * gives no formula, see docs/experiments/r2mae-theory.md].
  *
  * n rows, p features, gamma = p / n. A row is used if its target is masked, with probability r: n r rows. Of its features a share r is set
  * to zero, without rescaling; q = 1 - r. beta_hat is the least-squares solution of smallest norm. The test sample is not masked:

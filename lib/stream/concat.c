@@ -129,6 +129,9 @@ static int check_rest(struct header *all, const struct header *h, const char *fi
 		return error_set(e, "%s: its label names are not those of %s", name, first);
 	if (!same_keys(all, h) && !*warning)
 		*warning = xasprintf("%s: its header keys differ from those of %s; the output has the latter", name, first);
+	if (!cJSON_Compare(cJSON_GetObjectItemCaseSensitive(all->extra, HEADER_TRAIN_N),
+		    cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_TRAIN_N), 1))
+		cJSON_DeleteItemFromObjectCaseSensitive(all->extra, HEADER_TRAIN_N);
 	join_index(all, h);
 	const cJSON *line, *old;
 	cJSON_ArrayForEach(line, h->provenance)

@@ -58,8 +58,20 @@ static int by_id(const void *a, const void *b, void *vocab)
 	return c ? c : (x > y) - (x < y);
 }
 
+unsigned char vocab_control(const char *s)
+{
+	while ((unsigned char)*s >= 0x20 && *s != 0x7f)
+		s++;
+	return (unsigned char)*s;
+}
+
 int vocab_index(struct vocab *v, const char *name, struct error *e)
 {
+	for (size_t i = 0; i < v->n; i++) {
+		unsigned char c = vocab_control(v->id[i]) ? vocab_control(v->id[i]) : vocab_control(v->symbol[i]);
+		if (c)
+			return error_set(e, "%s: the name of gene %zu has the control character 0x%02x", name, i, c);
+	}
 	free(v->sorted);
 	v->sorted = xmalloc(v->n * sizeof *v->sorted);
 	for (size_t i = 0; i < v->n; i++)

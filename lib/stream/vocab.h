@@ -29,7 +29,10 @@ void vocab_copy(struct vocab *to, const struct vocab *from); /* `to` zeroed or r
 /* Append a row; symbol may be NULL. A row with an id <...> is special if all rows before it are special. */
 void vocab_push(struct vocab *v, const char *id, const char *symbol, double median);
 
-/* Prepare vocab_find. -1 with e set when two rows share an id. `name` is the file, for the message. */
+/* The first control character of s (below 0x20, or 0x7f), 0 if there is none. Ids and symbols have none: they are fields of tables. */
+unsigned char vocab_control(const char *s);
+
+/* Prepare vocab_find. -1 with e set when two rows share an id, or a name has a control character. `name` is the file, for the message. */
 int vocab_index(struct vocab *v, const char *name, struct error *e);
 
 /* Row of an id, or -1. Needs vocab_index after the last push. */

@@ -169,7 +169,7 @@ int batch_masked(struct packed *p, const struct masked_columns *c, const struct 
 		p->key[i] =
 			c->batch_row < 0 ? shard + (uint32_t)(from + i) * shards : ((const uint32_t *)b->col[c->batch_row].data)[from + i];
 	}
-	p->b.goal[0] = (struct goal){.n = M, .row = p->mask, .target = p->target, .value = value ? value + offset[from] : NULL};
+	p->masked = (struct goal){.n = M, .row = p->mask, .target = p->target, .value = value ? value + offset[from] : NULL};
 	p->b.key = p->key;
 	return 0;
 }
@@ -229,7 +229,7 @@ int batch_counts(
 	}
 	p->b.count = p->count;
 	p->b.value = p->value;
-	p->b.goal[0] = (struct goal){.n = (size_t)masked, .mask = c->masked_group < 0 ? NULL : p->mask};
+	p->masked = (struct goal){.n = (size_t)masked, .mask = c->masked_group < 0 ? NULL : p->mask};
 	return 0;
 }
 

@@ -27,7 +27,8 @@ int tokens_columns(struct masked_columns *c, const struct header *h, const char 
 int counts_columns(struct masked_columns *c, const struct header *h, int plain, const char *name, struct error *e);
 
 struct packed {
-	struct batch b; /* points into the arrays below and into the block; goal[0] are the masked positions */
+	struct batch b;     /* points into the arrays below and into the block; without goals */
+	struct goal masked; /* the masked positions, or the masks of counts, for the heads that predict them */
 	uint32_t *offset, *id, *rank, *mask, *target, *key, *count;
 	real *value;
 	struct tie_order order;
@@ -35,7 +36,7 @@ struct packed {
 };
 
 /*
- * Pack rows [from, to) of a block; goal[0] has tokens, and values if there is a column of them. limit: positions of the model; a longer
+ * Pack rows [from, to) of a block; p->masked has tokens, and values if there is a column of them. limit: positions of the model; a longer
  * cell is an error, naming the cell and both numbers. A row's key is its number in the global batch: its batch_row, or
  * shard + i * shards for row i. -1 with e set; p is valid until the next call.
  */
@@ -49,8 +50,8 @@ int batch_tokens(struct packed *p, const struct masked_columns *c, const struct 
 	uint32_t eos, const char *name, struct error *e);
 
 /*
- * The same for counts, of a masked-counts or a counts stream: id, count and value = log(1 + count), which is 0 for masked genes; goal[0] has
- * the mask. Genes that are not in increasing order, and a cell whose counts are all 0, are errors.
+ * The same for counts, of a masked-counts or a counts stream: id, count and value = log(1 + count), which is 0 for masked genes; p->masked
+ * has the mask. Genes that are not in increasing order, and a cell whose counts are all 0, are errors.
  */
 int batch_counts(
 	struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, const char *name, struct error *e);

@@ -70,18 +70,23 @@ int checkpoint_lock(const char *model, struct error *e)
 	return fd;
 }
 
-int checkpoint_clear(const char *model, int all, struct error *e)
+static int remove_file(const char *dir, const char *name, struct error *e)
 {
-	static const char *const top[] = {"model.safetensors", "config.json", "vocab.tsv", "genes.tsv", "groups.tsv", "train.tsv"};
-	int bad = 0;
-	for (size_t i = 0; all && i < sizeof top / sizeof *top && !bad; i++) {
-		char *path = at(model, top[i]);
-		if (unlink(path) == 0)
-			bad = i == 0 && folder_sync(model, e); /* no file may go before the weights: they mean that the model is whole */
-		else if (errno != ENOENT)
-			bad = error_set(e, "%s: cannot remove: %s", path, strerror(errno));
-		free(path);
-	}
+	char *path = at(dir, name);
+	int bad = unlink(path) && errno != ENOENT ? error_set(e, "%s: cannot remove: %s", path, strerror(errno)) : 0;
+	free(path);
+	return bad;
+}
+
+int checkpoint_clear(const char *model, int all, const char *const *file, struct error *e)
+{
+	static const char *const top[] = {"config.json", "vocab.tsv", "train.tsv"};
+	/* no file may go before the weights: they mean that the model is whole */
+	int bad = all && checkpoint_finished(model) && (remove_file(model, "model.safetensors", e) || folder_sync(model, e));
+	for (size_t i = 0; all && i < sizeof top / sizeof *top && !bad; i++)
+		bad = remove_file(model, top[i], e);
+	for (; all && *file && !bad; file++)
+		bad = remove_file(model, *file, e);
 	for (int tmp = 1; tmp >= (all ? 0 : 1) && !bad; tmp--) {
 		uint64_t *steps;
 		int64_t n = checkpoint_list(model, tmp ? ".tmp" : "", &steps, e);
@@ -107,7 +112,7 @@ static int load_moments(struct model *m, const char *path, struct error *e)
 {
 	static const char *const prefix[] = {"exp_avg.", "exp_avg_sq."};
 	struct safetensors s;
-	char name[128];
+	char name[TENSOR_NAME + 16];
 	if (safetensors_open(&s, path, e))
 		return -1;
 	int bad = 0;
@@ -187,15 +192,16 @@ static int save_vocab(const struct vocab *v, const char *path, struct error *e)
 /* config.json, vocab.tsv, the tables that this model has, and last the weights. */
 static int save_model(const char *dir, struct model *m, const struct model_files *files, struct error *e)
 {
-	char *config = at(dir, "config.json"), *vocab = at(dir, "vocab.tsv"), *genes = at(dir, "genes.tsv"),
-	     *groups = at(dir, "groups.tsv"), *weights = at(dir, "model.safetensors");
-	int bad = config_save(model_config(m), model_head(m, 0), model_nhead(m), config, e) || save_vocab(files->vocab, vocab, e) ||
-		(files->genes && outfile_text(genes, files->genes, e)) || (files->groups && outfile_text(groups, files->groups, e)) ||
-		weights_save(m, weights, e);
+	char *config = at(dir, "config.json"), *vocab = at(dir, "vocab.tsv"), *weights = at(dir, "model.safetensors");
+	int bad = config_save(model_config(m), model_head(m, 0), model_nhead(m), config, e) || save_vocab(files->vocab, vocab, e);
+	for (size_t i = 0; i < files->nfile && !bad; i++) {
+		char *path = at(dir, files->file[i].name);
+		bad = outfile_text(path, files->file[i].text, e);
+		free(path);
+	}
+	bad = bad || weights_save(m, weights, e);
 	free(config);
 	free(vocab);
-	free(genes);
-	free(groups);
 	free(weights);
 	return bad ? -1 : 0;
 }

@@ -1,8 +1,7 @@
 /*
  * A model on disk. A model directory has Hugging Face's layout,
  *     MODEL/config.json  model.safetensors  vocab.tsv            written at the end, model.safetensors last
- *     MODEL/genes.tsv                                            of a gene classifier: the labels it was trained on
- *     MODEL/groups.tsv                                           of a model with a one-hot covariate of cells (groups.h)
+ *     MODEL/genes.tsv, groups.tsv ...                            tables that some models have (struct model_file)
  *     MODEL/train.tsv                                            one row a finished step, grows while training
  *     MODEL/checkpoint-STEP/config.json  model.safetensors  vocab.tsv  optimizer.safetensors  trainer_state.json
  * so a directory with a model.safetensors is a finished model. A checkpoint is written as checkpoint-STEP.tmp. Every file and the
@@ -19,11 +18,18 @@
 
 #include <stdio.h>
 
+/* A table that a model has besides its weights, such as the labels of genes on which it was trained. */
+struct model_file {
+	const char *name;
+	char *text;
+};
+
 /* What a model directory or a checkpoint has besides the current weights. */
 struct model_files {
 	const struct vocab *vocab;
-	const char *genes, *groups; /* text of genes.tsv and groups.tsv, or NULL: the model has none */
-	const real *best;           /* checkpoints: weights of the best step so far, as model_read_all gives them, or NULL */
+	const struct model_file *file; /* [nfile] */
+	size_t nfile;
+	const real *best; /* checkpoints: weights of the best step so far, as model_read_all gives them, or NULL */
 };
 
 /* Read MODEL/checkpoint-STEP: its state, parameters and both moments into m, and best.safetensors into *best (malloced, NULL
@@ -40,8 +46,9 @@ int checkpoint_finished(const char *model); /* 1: there is a MODEL/model.safeten
 
 /* Make the directory if need be and lock it against a second trainer. Returns a descriptor that holds the lock, or -1. */
 int checkpoint_lock(const char *model, struct error *e);
-/* Delete what training writes, and only that: checkpoints, their temporaries and, with `all`, the top-level files. */
-int checkpoint_clear(const char *model, int all, struct error *e);
+/* Delete what training writes, and only that: checkpoints, their temporaries and, with `all`, the top-level files, those named in `file` (ends
+ * with NULL) too. */
+int checkpoint_clear(const char *model, int all, const char *const *file, struct error *e);
 
 /*
  * Open MODEL/train.tsv to append rows after `step` finished steps: rows of later steps are cut off, and it is made with the

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void ranks_init(struct ranks *r, struct comm *comm)
 {
@@ -91,6 +92,17 @@ static void finish_buffers(struct ranks *r, struct model *m)
 		r->buffers[i - from] = r->sum[i] / (float)r->size;
 	if (from < to)
 		model_write_buffers(m, r->buffers);
+}
+
+int ranks_sum(struct ranks *r, double *x, size_t n, struct error *e)
+{
+	if (!r->comm)
+		return 0;
+	double *own = xmalloc(n * sizeof *own);
+	memcpy(own, x, n * sizeof *x);
+	int bad = comm_start_total(r->comm, x, own, n, e) || comm_wait(r->comm, e);
+	free(own);
+	return bad ? -1 : 0;
 }
 
 int ranks_begin(struct ranks *r, struct model *m, const struct totals *own, enum fault fault, int signal, struct error *e)

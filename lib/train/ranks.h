@@ -27,7 +27,7 @@ enum fault {
 
 /* Sums over the batch of a step, or over several steps. Doubles only: they are reduced as an array. */
 struct totals {
-	double loss, labels; /* sum and count of struct loss */
+	double loss[HEADS_MAX], count[HEADS_MAX]; /* sum and count of struct loss, of each head */
 	double tokens, cells;
 };
 
@@ -65,6 +65,9 @@ int ranks_share_model(struct ranks *r, struct model *m, int moments, struct erro
 /* 1: all ranks have the same; 0: not; -1. */
 int ranks_same(struct ranks *r, const char *text, struct error *e);
 int ranks_same_weights(struct ranks *r, struct model *m, struct error *e);
+
+/* Before a step: replace x[n] by its sum over all ranks, and wait for it. */
+int ranks_sum(struct ranks *r, double *x, size_t n, struct error *e);
 
 /*
  * A step: ranks_begin after the last forward pass and before its backward pass, which then sends each part of the gradient when it

@@ -24,55 +24,94 @@ static int agree(struct step_queue *q, enum fault own)
 	return q->status.fault ? -1 : 0;
 }
 
-/* Forward pass of one part: 1; 0 if the part is empty; -1. */
-static int forward(struct step_queue *q, uint64_t step, size_t part, struct totals *own, struct error *e)
+/* The pass over the parts of one batch. */
+struct pass {
+	uint64_t step;
+	struct totals own;
+	const struct batch *only;         /* the only part, if it is packed already */
+	double scale[HEADS_MAX], divisor; /* of the gradients of the heads, and of their sum: see model_weigh */
+};
+
+/* Several heads: how many targets each has in the batch, over all ranks. A fault is found again by the forward pass. */
+static int weigh(struct step_queue *q, struct pass *x, int batch, struct error *e)
 {
-	const struct batch *b;
+	double count[HEADS_MAX] = {0}, of_part[HEADS_MAX];
+	size_t heads = model_nhead(q->model);
+	struct error found_again;
+	for (size_t part = 0; batch && part < q->parts; part++) {
+		const struct batch *b;
+		if (q->pack(q->arg, part, q->parts, &b, &found_again) <= 0 || model_count(q->model, b, x->step, of_part, &found_again))
+			continue;
+		x->only = q->parts == 1 ? b : NULL;
+		for (size_t i = 0; i < heads; i++)
+			count[i] += of_part[i];
+	}
+	if (ranks_sum(q->ranks, count, heads, e))
+		return -1;
+	x->divisor = model_weigh(q->model, count, x->scale);
+	return 0;
+}
+
+/* Forward pass of one part: 1; 0 if the part is empty; -1. */
+static int forward(struct step_queue *q, struct pass *x, size_t part, struct error *e)
+{
+	const struct batch *b = x->only;
 	struct loss loss[HEADS_MAX];
-	struct forward f = {.train = 1, .step = step, .later = !q->ranks->comm};
-	int got = q->pack(q->arg, part, q->parts, &b, e);
+	struct forward f = {.train = 1, .step = x->step, .later = !q->ranks->comm, .scale = model_nhead(q->model) > 1 ? x->scale : NULL};
+	int got = b ? 1 : q->pack(q->arg, part, q->parts, &b, e);
 	if (got <= 0)
 		return got;
 	if (model_forward(q->model, b, &f, loss, e))
 		return -1;
-	own->loss += loss[0].sum;
-	own->labels += loss[0].count;
-	own->tokens += b->offset[b->ncell];
-	own->cells += (double)b->ncell;
+	for (size_t i = 0; i < model_nhead(q->model); i++) {
+		x->own.loss[i] += loss[i].sum;
+		x->own.count[i] += loss[i].count;
+	}
+	x->own.tokens += b->offset[b->ncell];
+	x->own.cells += (double)b->ncell;
 	return 1;
 }
 
 /* The gradient of the batch, over all ranks. */
-static int gradient(struct step_queue *q, uint64_t step, int batch, struct error *e)
+static int gradient(struct step_queue *q, struct pass *x, int batch, struct error *e)
 {
-	struct totals own = {0};
 	enum fault fault = batch ? FAULT_NONE : FAULT_STREAM;
 	model_zero_grad(q->model);
+	if (model_nhead(q->model) > 1 && weigh(q, x, batch, e))
+		return lose(q);
 	for (size_t part = 0; part < q->parts; part++) {
-		int got = fault ? 0 : forward(q, step, part, &own, e);
+		int got = fault ? 0 : forward(q, x, part, e);
 		if (got < 0) {
-			error_prefix(e, "step %llu", (unsigned long long)step + 1);
+			error_prefix(e, "step %llu", (unsigned long long)x->step + 1);
 			fault = FAULT_STEP;
 		}
-		if (part + 1 == q->parts && ranks_begin(q->ranks, q->model, &own, fault, *q->stop, e))
+		if (part + 1 == q->parts && ranks_begin(q->ranks, q->model, &x->own, fault, *q->stop, e))
 			return lose(q);
 		if (got > 0 && model_backward(q->model, e)) {
-			error_prefix(e, "step %llu", (unsigned long long)step + 1);
+			error_prefix(e, "step %llu", (unsigned long long)x->step + 1);
 			return lose(q);
 		}
 	}
 	return ranks_end(q->ranks, e) ? lose(q) : agree(q, fault);
 }
 
+/* The loss of the model, when the sums of all heads are known. */
+static void finish(const struct step_queue *q, struct step_result *r)
+{
+	r->loss = model_mean_loss(q->model, r->totals.loss, r->totals.count);
+}
+
 int step_run(struct step_queue *q, uint64_t step, int batch, struct step_result *r, struct error *e)
 {
-	if (gradient(q, step, batch, e))
+	struct pass x = {.step = step};
+	if (gradient(q, &x, batch, e))
 		return -1;
 	struct step_result now = {.step = step, .totals = q->ranks->totals, .norm = NAN};
-	int learns = now.totals.labels > 0, alone = !q->ranks->comm;
+	double divisor = model_nhead(q->model) > 1 ? x.divisor : now.totals.count[0];
+	int learns = divisor > 0, alone = !q->ranks->comm;
 	if (learns && alone) {
-		model_step_later(q->model, q->optim, step, now.totals.labels);
-	} else if (learns && model_step(q->model, q->optim, step, now.totals.labels, &now.norm, e)) {
+		model_step_later(q->model, q->optim, step, divisor);
+	} else if (learns && model_step(q->model, q->optim, step, divisor, &now.norm, e)) {
 		error_prefix(e, "step %llu", (unsigned long long)step + 1);
 		return fail(q, q->ranks->rank ? FAULT_NONE : FAULT_STEP, FAULT_STEP); /* all ranks fail alike: one message will do */
 	}
@@ -92,13 +131,17 @@ int step_drain(struct step_queue *q, struct step_result *r, struct error *e)
 		return 0;
 	q->waiting = 0;
 	*r = q->last;
-	if (!q->asked)
+	if (!q->asked) {
+		finish(q, r);
 		return 1;
+	}
 	if (model_collect(q->model, loss, &r->norm, e)) {
 		error_prefix(e, "step %llu", (unsigned long long)r->step + 1);
 		return fail(q, FAULT_STEP, FAULT_STEP);
 	}
-	r->totals.loss = loss[0].sum;
+	for (size_t i = 0; i < model_nhead(q->model); i++)
+		r->totals.loss[i] = loss[i].sum;
+	finish(q, r);
 	return 1;
 }
 

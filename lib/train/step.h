@@ -10,6 +10,9 @@
  *             got > 0: report result;   got < 0: stop, see q.status and q.own
  *             before the weights are read:  got = step_drain(&q, &result, e), then report or stop in the same way
  *     step_close(&q, broken, e);
+ *
+ * The loss of a model with several heads needs the targets of the whole batch, all parts on all ranks, before the first gradient. So its
+ * parts are packed once more before them, only to count.
  */
 #ifndef STEP_H
 #define STEP_H
@@ -28,7 +31,8 @@ typedef int step_pack(void *arg, size_t part, size_t parts, const struct batch *
 struct step_result {
 	uint64_t step;        /* from 0 */
 	struct totals totals; /* of all ranks */
-	double norm;          /* of the gradient, before clipping; NAN: the batch had no label and changed nothing */
+	double loss;          /* of the model (model_mean_loss); NAN: the batch had no target and changed nothing */
+	double norm;          /* of the gradient, before clipping; NAN: the same */
 };
 
 struct step_queue {

@@ -123,6 +123,7 @@ static int parse_state(struct train_state *s, cJSON *j, const char *path, struct
 	const cJSON *best = cJSON_GetObjectItemCaseSensitive(j, "best"), *value = cJSON_GetObjectItemCaseSensitive(best, "value");
 	const cJSON *digest = cJSON_GetObjectItemCaseSensitive(j, "masked_digest"), *epoch = cJSON_GetObjectItemCaseSensitive(j, "epoch"),
 		    *seconds = cJSON_GetObjectItemCaseSensitive(j, "seconds");
+	const cJSON *kernels = cJSON_GetObjectItemCaseSensitive(j, "kernels");
 	if (!cJSON_IsObject(j) || json_whole(j, "format", 0, &format) || json_whole(j, "step", UINT64_MAX, &s->step) ||
 		json_whole(j, "steps", 0, &s->steps) || s->step > s->steps || !cJSON_IsString(digest) ||
 		strlen(digest->valuestring) != 32 || !number(epoch) || !number(seconds) || json_whole(best, "step", 0, &s->best_step) ||
@@ -134,6 +135,7 @@ static int parse_state(struct train_state *s, cJSON *j, const char *path, struct
 	s->seconds = seconds->valuedouble;
 	s->best = best ? value->valuedouble : 0;
 	strcpy(s->digest, digest->valuestring);
+	snprintf(s->kernels, sizeof s->kernels, "%s", cJSON_IsString(kernels) ? kernels->valuestring : "");
 	s->settings = cJSON_DetachItemFromObjectCaseSensitive(j, "settings");
 	return settings_are_good(s->settings) ? 0 : error_set(e, "%s: no settings, or none that a trainer writes", path);
 }

@@ -18,7 +18,7 @@ struct train_state {
 	uint64_t best_step;   /* with the best value of the validation so far; 0: not measured yet */
 	double best;          /* that value */
 	uint64_t stale;       /* validations since, none of them better */
-	char kernels[96];     /* what computes: "OpenBLAS 0.3.21 Zen, avx2", "cuda"; a note, which is not read again */
+	char kernels[96];     /* what computes: "OpenBLAS 0.3.21 Zen, avx2", "cuda"; empty: not known */
 	cJSON *settings;      /* object of numbers and strings: everything else that the weights depend on */
 };
 

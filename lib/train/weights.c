@@ -80,44 +80,101 @@ static int has_prefix(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* The model's tensor that a tensor of a file belongs to; files of a bare BertModel leave "bert." away. */
-static const struct tensor *place_of(struct model *m, const char *name)
+/* A file, and the names that the model's tensors have in it. */
+struct source {
+	struct model *m;
+	const struct safetensors_set *set;
+	char **name; /* [model_ntensor], NULL: not to be loaded */
+	char *seen;  /* [model_ntensor] those that were loaded */
+};
+
+/* from: as in weights_load_heads, or NULL: the model's own heads. */
+static void name_tensors(struct source *s, const struct head_spec *const *from)
 {
-	char full[96];
-	const struct tensor *t = model_find(m, name);
-	if (t)
-		return t;
-	return snprintf(full, sizeof full, "%s%s", model_config(m)->arch->prefix, name) < (int)sizeof full ? model_find(m, full) : NULL;
+	size_t n = model_ntensor(s->m);
+	s->name = xcalloc(n, sizeof *s->name);
+	s->seen = xcalloc(n, 1);
+	for (size_t i = 0; i < n; i++) {
+		const struct tensor *t = model_tensor(s->m, i);
+		if (t->head < 0 || !from) {
+			s->name[i] = xstrdup(t->name);
+		} else if (from[t->head]) {
+			const char *own = model_head(s->m, (size_t)t->head)->prefix, *there = from[t->head]->prefix;
+			s->name[i] = xasprintf("%s%s", there ? there : "", t->name + (own ? strlen(own) : 0));
+		}
+	}
 }
 
-/* Tensors of heads that this model does not have, and what older versions of transformers saved besides. */
-static int may_ignore(const struct model *m, const char *name)
+static void source_release(struct source *s)
 {
-	static const char *const older[] = {"cls.seq_relationship.", "cls.predictions.decoder.", "bert.pooler.", "pooler.", "classifier."};
-	for (size_t i = 0; i < sizeof older / sizeof *older; i++)
-		if (has_prefix(name, older[i]))
+	for (size_t i = 0; i < model_ntensor(s->m); i++)
+		free(s->name[i]);
+	free(s->name);
+	free(s->seen);
+}
+
+static const struct tensor *named(const struct source *s, const char *name)
+{
+	for (size_t i = 0; i < model_ntensor(s->m); i++)
+		if (s->name[i] && !strcmp(s->name[i], name))
+			return model_tensor(s->m, i);
+	return NULL;
+}
+
+/* The model's tensor that a tensor of a file belongs to. Files may leave away the prefix of the architecture. */
+static const struct tensor *place_of(const struct source *s, const char *name)
+{
+	char full[TENSOR_NAME];
+	const struct tensor *t = named(s, name);
+	if (t)
+		return t;
+	return snprintf(full, sizeof full, "%s%s", model_config(s->m)->arch->prefix, name) < (int)sizeof full ? named(s, full) : NULL;
+}
+
+/* Does a loaded head of the model have its tensors under the names of this kind? */
+static int takes(const struct source *s, const struct head_kind *k)
+{
+	for (size_t i = 0; i < model_ntensor(s->m); i++) {
+		int head = model_tensor(s->m, i)->head;
+		if (head < 0 || !s->name[i] || model_head(s->m, (size_t)head)->kind != k)
+			continue;
+		for (const char *const *p = k->prefix; *p; p++)
+			if (has_prefix(s->name[i], *p))
+				return 1;
+	}
+	return 0;
+}
+
+/* Tensors of heads that this model does not have, and what is not needed. */
+static int may_ignore(const struct source *s, const char *name)
+{
+	const char *const *other = model_config(s->m)->arch->other;
+	if (has_prefix(name, HEAD_PREFIX))
+		return 1;
+	for (; other && *other; other++)
+		if (has_prefix(name, *other))
 			return 1;
 	for (size_t i = 0; head_at(i); i++) {
-		int ours = 0;
-		if (head_at(i)->only_training && has_prefix(name, head_at(i)->only_training))
+		const struct head_kind *k = head_at(i);
+		if (k->only_training && has_prefix(name, k->only_training))
 			return 1;
-		for (size_t k = 0; model_head(m, k); k++)
-			ours |= model_head(m, k)->kind == head_at(i);
-		for (const char *const *p = head_at(i)->prefix; !ours && *p; p++)
+		for (size_t c = 0; k->copy && k->copy[c][0]; c++)
+			if (strcmp(name, k->copy[c][0]) == 0)
+				return 1;
+		for (const char *const *p = k->prefix; *p && !takes(s, k); p++)
 			if (has_prefix(name, *p))
 				return 1;
 	}
-	return strcmp(name, "bert.embeddings.position_ids") == 0 || strcmp(name, "embeddings.position_ids") == 0;
+	return 0;
 }
 
-/* The decoder shares its weights with the embedding, and its bias. A file that stores both must have the same numbers in both. */
-static int check_tied(struct model *m, const struct safetensors_set *set, const char *name, const char *with, struct error *e)
+/* A decoder shares its weights with the embedding, and its bias. A file that stores both must have the same numbers in both. */
+static int check_copy(struct model *m, const struct safetensors_set *set, const char *name, const struct tensor *t, struct error *e)
 {
 	const struct safetensors *s = set->file;
 	while (s < set->file + set->n && !safetensors_find(s, name))
 		s++;
 	const struct safetensor *d = s < set->file + set->n ? safetensors_find(s, name) : NULL;
-	const struct tensor *t = model_find(m, with);
 	if (!d || !t)
 		return 0;
 	float *a = xmalloc(t->n * sizeof *a), *b = xmalloc(t->n * sizeof *b);
@@ -128,63 +185,60 @@ static int check_tied(struct model *m, const struct safetensors_set *set, const 
 	}
 	free(a);
 	free(b);
-	return bad ? error_set(e, "%s: tensor '%s' differs from '%s': only tied decoders are supported", s->path, name, with) : 0;
+	return bad ? error_set(e, "%s: tensor '%s' differs from '%s': only tied decoders are supported", s->path, name, t->name) : 0;
 }
 
-/* The tensors of one file. seen [model_ntensor]: those that were loaded. */
-static int load_file(struct model *m, const struct safetensors *s, const char *skip, char *seen, struct weights_report *r, struct error *e)
+static int check_copies(struct model *m, const struct safetensors_set *set, struct error *e)
+{
+	for (size_t i = 0; head_at(i); i++) {
+		const char *const(*copy)[2] = head_at(i)->copy;
+		for (; copy && (*copy)[0]; copy++)
+			if (check_copy(m, set, (*copy)[0], *(*copy)[1] ? model_find(m, (*copy)[1]) : model_tied(m), e))
+				return -1;
+	}
+	return 0;
+}
+
+/* The tensors of one file. */
+static int load_file(const struct source *o, const struct safetensors *s, struct weights_report *r, struct error *e)
 {
 	int bad = 0;
 	for (size_t i = 0; i < s->n && !bad; i++) {
-		const struct tensor *t = place_of(m, s->tensor[i].name);
-		if (skip && has_prefix(s->tensor[i].name, skip)) {
-			r->ignored++;
-		} else if (t) {
-			seen[t - model_tensor(m, 0)] = 1;
-			bad = weights_load_one(m, PARAM, t, s, &s->tensor[i], e);
-		} else if (may_ignore(m, s->tensor[i].name)) {
+		const struct tensor *t = place_of(o, s->tensor[i].name);
+		if (t) {
+			o->seen[t - model_tensor(o->m, 0)] = 1;
+			bad = weights_load_one(o->m, PARAM, t, s, &s->tensor[i], e);
+		} else if (may_ignore(o, s->tensor[i].name)) {
 			r->ignored++;
 		} else {
 			bad = error_set(e, "%s: tensor '%.80s' has no place in a model of this configuration (%u layers)", s->path,
-				s->tensor[i].name, model_config(m)->num_hidden_layers);
+				s->tensor[i].name, model_config(o->m)->num_hidden_layers);
 		}
 	}
 	return bad;
 }
 
-static int load_all(struct model *m, const struct safetensors_set *s, const char *skip, struct weights_report *r, struct error *e)
+static int load_all(const struct source *o, struct weights_report *r, struct error *e)
 {
-	char *seen = xcalloc(model_ntensor(m), 1);
 	int bad = 0;
-	for (size_t i = 0; i < s->n && !bad; i++)
-		bad = load_file(m, &s->file[i], skip, seen, r, e);
-	for (size_t i = 0; i < model_ntensor(m) && !bad; i++) {
-		const struct tensor *t = model_tensor(m, i);
+	for (size_t i = 0; i < o->set->n && !bad; i++)
+		bad = load_file(o, &o->set->file[i], r, e);
+	for (size_t i = 0; i < model_ntensor(o->m) && !bad; i++) {
+		const struct tensor *t = model_tensor(o->m, i);
 		char want[160];
 		uint64_t shape[2] = {t->shape[0], t->shape[1]};
-		if (seen[i])
+		if (o->seen[i])
 			continue;
-		if (t->layer < (int)model_config(m)->num_hidden_layers) {
-			bad = error_set(e, "%s: no tensor '%s' (expected shape %s)", s->file->path, t->name,
+		if (t->layer < (int)model_config(o->m)->num_hidden_layers) {
+			bad = error_set(e, "%s: no tensor '%s' (expected shape %s)", o->set->file->path, t->name,
 				safetensors_shape(want, sizeof want, shape, t->ndim));
 		} else {
-			model_draw(m, t);
+			model_draw(o->m, t);
 			if (!r->fresh++)
 				snprintf(r->first_fresh, sizeof r->first_fresh, "%s", t->name);
 		}
 	}
-	free(seen);
-	if (bad)
-		return -1;
-	return check_tied(m, s, "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight", e) ||
-			check_tied(m, s, "cls.predictions.decoder.bias", "cls.predictions.bias", e)
-		? -1
-		: 0;
-}
-
-int weights_load(struct model *m, const char *path, struct weights_report *r, struct error *e)
-{
-	return weights_load_except(m, path, NULL, r, e);
+	return bad ? -1 : check_copies(o->m, o->set, e);
 }
 
 /* A model that transformers can read and we cannot yet: say what to do. */
@@ -199,15 +253,23 @@ static int explain_missing(const char *path, struct error *e)
 	return -1;
 }
 
-int weights_load_except(struct model *m, const char *path, const char *skip, struct weights_report *r, struct error *e)
+int weights_load_heads(struct model *m, const char *path, const struct head_spec *const *from, struct weights_report *r, struct error *e)
 {
-	struct safetensors_set s;
+	struct safetensors_set set;
+	struct source o = {.m = m, .set = &set};
 	*r = (struct weights_report){0};
-	if (safetensors_set_open(&s, path, e))
+	if (safetensors_set_open(&set, path, e))
 		return explain_missing(path, e);
-	int bad = load_all(m, &s, skip, r, e);
-	safetensors_set_close(&s);
+	name_tensors(&o, from);
+	int bad = load_all(&o, r, e);
+	source_release(&o);
+	safetensors_set_close(&set);
 	return bad;
+}
+
+int weights_load(struct model *m, const char *path, struct weights_report *r, struct error *e)
+{
+	return weights_load_heads(m, path, NULL, r, e);
 }
 
 /* ---- a model directory ---- */

@@ -11,18 +11,21 @@
 #include "train/safetensors.h"
 
 struct weights_report {
-	size_t fresh;         /* head tensors that the file lacks: drawn at random (model_draw) */
-	size_t ignored;       /* tensors of other heads, position_ids, a tied decoder */
-	char first_fresh[96]; /* name of one */
+	size_t fresh;                  /* head tensors that the file lacks: drawn at random (model_draw) */
+	size_t ignored;                /* tensors of other heads, position_ids, a tied decoder */
+	char first_fresh[TENSOR_NAME]; /* name of one */
 };
 
 /*
- * Tensors go by name, with or without "bert." in front. Every tensor of embeddings and encoder must be there with its
+ * Tensors go by name, with or without the prefix of the architecture ("bert.") in front. Every tensor of embeddings and encoder must be there with its
  * shape (the message has the name and both shapes); a tensor with no place in the network is an error, as is an untied decoder.
  */
 int weights_load(struct model *m, const char *path, struct weights_report *r, struct error *e);
-/* The same without the tensors whose names start with `skip`: they count as ignored, and fresh. */
-int weights_load_except(struct model *m, const char *path, const char *skip, struct weights_report *r, struct error *e);
+/*
+ * The same from a model with other heads. from [nhead]: the head of that model whose tensors each head of m takes, under their names there;
+ * NULL: none, its own tensors are fresh.
+ */
+int weights_load_heads(struct model *m, const char *path, const struct head_spec *const *from, struct weights_report *r, struct error *e);
 int weights_save(struct model *m, const char *path, struct error *e);
 /* values [model_size], laid out as model_read_all gives them, in the model's place. */
 int weights_save_copy(struct model *m, const real *values, const char *path, struct error *e);

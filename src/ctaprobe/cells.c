@@ -36,8 +36,8 @@ static struct option_def cells_options[] = {
 		.changes = 1},
 	{0, "nearest", OPT_INT, &cells_set.nearest, "K",
 		"with --label: instead of a regression, the class of most of the K nearest training cells", 1, 10000, .changes = 1},
-	{0, "standardize", OPT_FLAG, &cells_set.standardize, NULL, "standardise the features by the training cells (default: unchanged)",
-		.changes = 1},
+	{0, "no-standardize", OPT_FLAG, &cells_set.as_given, NULL,
+		"leave the features as they are (default: standardised by the training cells)", .changes = 1},
 	{0, "tol", OPT_REAL, &cells_set.tol, "X", "stop when no element of the gradient exceeds X (default 1e-4)", 0, 1e6, .changes = 1},
 	{0, "max-iter", OPT_INT, &cells_set.max_iter, "N", "stop after N iterations of L-BFGS (default 5000)", 1, 1e6, .changes = 1},
 	{0, "Scores", OPT_GROUP},
@@ -49,6 +49,7 @@ static struct option_def cells_options[] = {
 		"with --bootstrap, also write the scores of each draw as a table"},
 	{0, "Output", OPT_GROUP},
 	{0, "predictions", OPT_STRING, &predictions_path, "FILE", "also write a prediction stream of the tested cells"},
+	{0, "roc", OPT_STRING, &cells_set.roc_path, "FILE", "with --label, also write the mean ROC curve of the classes as a table"},
 	{0, "coefficients", OPT_STRING, &cells_set.coefficients, "FILE", "with --test, also write the weights as a table"},
 	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
@@ -81,8 +82,9 @@ void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *ro
 	}
 	size_t k = close_gaps(y, n), groups = d->group ? close_gaps(g, n) : n;
 	if (groups < nfold)
-		die("%s: %s%s%zu %s%s for %zu folds", stream_name(d->s), what, *what ? ": " : "", groups,
-			d->group ? "group" : "labelled cell", groups == 1 ? "" : "s", nfold);
+		die("%s: %s%s%zu %s%s for %zu folds%s", stream_name(d->s), what, *what ? ": " : "", groups,
+			d->group ? "group" : "labelled cell", groups == 1 ? "" : "s", nfold,
+			d->group ? " (without --group, single cells are assigned)" : "");
 	if (d->group)
 		folds_grouped(fold, y, g, n, k, groups, nfold, seed);
 	else
@@ -170,21 +172,36 @@ static void cross_validate(struct result *r, const struct embeddings *d, const s
 
 /* ---- output ---- */
 
-/* The header of the tested stream with predictions instead of vectors. */
-static void predictions_header(struct header *h, const struct header *from, const struct classes *c, const uint32_t *fold)
+/* The columns that predictions have anew. */
+static const char *const made[] = {"logit", "predicted", "expected", "fold", NULL};
+
+static int is_made(const char *column)
 {
-	static const char *const replaced[] = {"x", "logit", "expected", "fold"};
+	size_t i = 0;
+	while (made[i] && strcmp(made[i], column) != 0)
+		i++;
+	return made[i] != NULL;
+}
+
+/* The header of the tested stream with predictions instead of vectors. */
+static void predictions_header(
+	struct header *h, const struct header *from, const struct result *r, const struct classes *c, const uint32_t *fold)
+{
 	header_copy(h, from);
-	for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
-		header_drop(h, replaced[i]);
+	header_drop(h, "x");
+	for (size_t i = 0; made[i]; i++)
+		header_drop(h, made[i]);
 	free(h->kind);
 	h->kind = xstrdup("prediction");
 	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "labels");
+	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, HEADER_TRAIN_N);
 	if (cells_set.target) {
 		header_add(h, "expected", F64);
 	} else {
 		header_add_fixed(h, "logit", F32, (uint32_t)c->n);
+		header_add_categorical(h, "predicted", c->name, c->n);
 		cJSON_AddItemToObject(h->extra, "labels", cJSON_CreateStringArray((const char *const *)c->name, (int)c->n));
+		cJSON_AddItemToObject(h->extra, HEADER_TRAIN_N, report_counts(r->frequency, c->n));
 	}
 	if (fold)
 		header_add(h, "fold", U32);
@@ -195,12 +212,15 @@ static void predictions_header(struct header *h, const struct header *from, cons
 static void fill_predictions(struct block *b, const struct result *r, const uint32_t *fold, size_t at, size_t n)
 {
 	const struct header *h = b->header;
-	int logit = header_find(h, "logit"), expected = header_find(h, "expected"), in = header_find(h, "fold");
+	int logit = header_find(h, "logit"), predicted = header_find(h, "predicted"), expected = header_find(h, "expected");
+	int in = header_find(h, "fold");
 	for (size_t i = 0; i < n; i++) {
 		if (fold)
 			((uint32_t *)b->col[in].data)[i] = fold[at + i] + 1;
 		if (!r->k)
 			((double *)b->col[expected].data)[i] = r->expected[at + i];
+		else
+			((uint32_t *)b->col[predicted].data)[i] = r->predicted[at + i];
 		for (size_t c = 0; c < r->k; c++)
 			((float *)b->col[logit].data)[i * r->k + c] = (float)r->logit[(at + i) * r->k + c];
 	}
@@ -210,14 +230,14 @@ static void write_predictions(const struct embeddings *d, const struct result *r
 {
 	struct header h;
 	struct block in = {0}, out = {0};
-	predictions_header(&h, stream_header(d->s), c, fold);
+	predictions_header(&h, stream_header(d->s), r, c, fold);
 	struct stream *to = stream_create(predictions_path, &h, 0, &e);
 	if (!to)
 		die("%s", e.msg);
 	int *map = xmalloc(h.ncol * sizeof *map);
 	header_map(stream_header(to), stream_header(d->s), map);
 	for (size_t i = 0; i < h.ncol; i++) /* a new column may have the name and type of one that was there */
-		if (!strcmp(h.col[i].name, "logit") || !strcmp(h.col[i].name, "expected") || !strcmp(h.col[i].name, "fold"))
+		if (is_made(h.col[i].name))
 			map[i] = -1;
 	uint32_t *row = xmalloc(d->n * sizeof *row);
 	size_t at = 0, first = 0;
@@ -288,11 +308,13 @@ static void check_options(void)
 	if (cells_cli.noperand > 1)
 		usage_error("one stream of embeddings at a time; join several with scsample");
 	struct settings *o = &cells_set;
+	if (predictions_path && is_made(o->label ? o->label : o->target))
+		usage_error("--predictions writes a column '%s' of its own: give the labels another name", o->label ? o->label : o->target);
 	if (test_path)
 		refuse("is for cross-validation: it excludes --test", &o->nfold);
 	if (o->target)
 		refuse("is for --label: it excludes --target", &o->inverse_penalty, &o->tol, &o->max_iter, &o->rare, &o->coefficients,
-			&o->replicates, &o->nearest);
+			&o->replicates, &o->nearest, &o->roc_path);
 	if (o->nearest)
 		refuse("is for a regression: it excludes --nearest", &o->inverse_penalty, &o->search, &o->tol, &o->max_iter,
 			&o->coefficients);
@@ -397,6 +419,11 @@ int cells_main(int argc, char **argv)
 	if (predictions_path)
 		write_predictions(tested, &r, &classes, fold);
 	print_metrics(tested, &r, &classes, fold, unlabelled);
+	cli_measured("train_cells", (double)r.train_cells);
+	cli_measured("test_cells", (double)tested->n);
+	cli_measured("classes", (double)classes.n);
+	cli_measured("features", (double)a.d);
+	cli_measured("iterations", (double)r.iterations);
 	cli_report(&cells_cli, "%zu cells trained on, %zu tested, %zu classes, %zu features, %d iterations", r.train_cells, tested->n,
 		classes.n, a.d, r.iterations);
 	free(fold);

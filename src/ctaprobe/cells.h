@@ -7,10 +7,10 @@
 
 /* The options that the probes need. */
 struct settings {
-	const char *label, *target, *group, *coefficients, *replicates_path;
+	const char *label, *target, *group, *coefficients, *replicates_path, *roc_path;
 	long long nfold, max_iter, nearest, rare, search, replicates;
 	double inverse_penalty, penalty, tol;
-	int standardize;
+	int as_given; /* features are not standardised */
 };
 extern struct settings cells_set;
 

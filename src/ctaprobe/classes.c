@@ -3,6 +3,7 @@
 
 #include "base/softmax.h"
 #include "base/threads.h"
+#include "base/tsv.h"
 #include "eval/probe.h"
 #include "eval/roc.h"
 
@@ -57,7 +58,7 @@ static void fit(struct fitted *f, const struct embeddings *d, const uint32_t *ro
 	struct probe_options o = {.c = inverse_penalty,
 		.tol = cells_set.tol,
 		.max_iter = (int)cells_set.max_iter,
-		.standardize = cells_set.standardize,
+		.standardize = !cells_set.as_given,
 		.threads = (int)cells_cli.threads,
 		.start = start ? &start->p : NULL};
 	progress("%s: fitting %zu cells, %zu classes, %zu features", what, n, k, d->d);
@@ -183,7 +184,9 @@ static void write_coefficients(const struct fitted *f, const struct classes *c)
 	for (size_t j = 0; j < p->d; j++)
 		fprintf(out, "\tw%zu", j);
 	for (size_t i = 0; i < p->rows; i++) {
-		fprintf(out, "\n%s\t%.17g", c->name[f->back[p->k - p->rows + i]], p->b[i]);
+		char *name = tsv_escaped(c->name[f->back[p->k - p->rows + i]]);
+		fprintf(out, "\n%s\t%.17g", name, p->b[i]);
+		free(name);
 		for (size_t j = 0; j < p->d; j++)
 			fprintf(out, "\t%.17g", p->w[i * p->d + j]);
 	}
@@ -197,7 +200,12 @@ void classes_fit(struct result *r, const struct split *s, const struct classes *
 	struct fitted f;
 	double inverse_penalty = cells_set.search ? search(r, s, c) : cells_set.inverse_penalty;
 	fit(&f, s->from, s->train, s->n, inverse_penalty, NULL, c, s->what);
-	if (!f.p.converged)
+	if (!f.p.converged && f.p.iterations < cells_set.max_iter)
+		warn("%s: the probe stopped after %d iteration%s: rounding hides whether a step is smaller (largest gradient entry %.3g, --tol "
+		     "%g); %s",
+			s->what, f.p.iterations, f.p.iterations == 1 ? "" : "s", f.p.gradient, cells_set.tol,
+			cells_set.as_given ? "leave out --no-standardize" : "lower --inverse-penalty, or raise --tol");
+	else if (!f.p.converged)
 		warn("%s: the probe did not converge in %d iterations (largest gradient entry %.3g, --tol %g); raise --max-iter%s", s->what,
 			f.p.iterations, f.p.gradient, cells_set.tol, inverse_penalty > 1 ? " or lower --inverse-penalty" : "");
 	grow(r->penalty, r->penalty_cap, r->fits + 1);
@@ -251,6 +259,8 @@ static void report_roc(cJSON *j, const struct embeddings *d, struct result *r)
 	memcpy(probability, r->logit, d->n * r->k * sizeof *probability);
 	for (size_t i = 0; i < d->n; i++)
 		softmax(probability + i * r->k, r->k);
+	if (cells_set.roc_path)
+		report_roc_curve(cells_set.roc_path, probability, d->y, d->n, r->k);
 	cJSON_AddItemToObject(j, "auroc", report_number(roc_macro(probability, d->y, d->n, r->k, r->auroc)));
 	if (d->group) {
 		double *mean, *unused = xmalloc(r->k * sizeof *unused);

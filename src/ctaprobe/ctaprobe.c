@@ -6,8 +6,10 @@ static const struct cli_command commands[] = {
 	{"score", score_main, &score_cli, NULL},
 	{"genes", genes_main, &genes_cli, NULL},
 	{"reconstruction", reconstruction_main, &reconstruction_cli, NULL},
-	{"rank", rank_main, &rank_cli, NULL},
-	{"ranks", ranks_main, &ranks_cli, NULL},
+	{"effective-rank", effective_rank_main, &effective_rank_cli, NULL},
+	{"leaderboard", leaderboard_main, &leaderboard_cli, NULL},
+	{"compare", compare_main, &compare_cli, NULL},
+	{"reference", reference_main, &reference_cli, NULL},
 	{"map", map_main, &map_cli, NULL},
 	{0},
 };

@@ -464,6 +464,9 @@ int genes_main(int argc, char **argv)
 	if (roc_path)
 		write_roc(&t);
 	print_metrics(&t);
+	cli_measured("folds", (double)t.nfold);
+	cli_measured("classes", (double)t.K);
+	cli_measured("tokens", (double)t.all.n);
 	cli_report(&genes_cli, "%zu folds, %zu classes, %llu tokens", t.nfold, t.K, (unsigned long long)t.all.n);
 	study_release(&t);
 	return 0;

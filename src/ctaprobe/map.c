@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POSITION "X_draw_graph_drl" /* scanpy's name in obsm */
+static const char *const position[] = {[MAP_UMAP] = "X_umap", [MAP_DRL] = "X_draw_graph_drl"}; /* scanpy's names in obsm */
 
+static int method = MAP_UMAP;
 static long long neighbours = 15;
 
 static struct option_def options[] = {
+	{0, "method", OPT_CHOICE, &method, "umap|drl", "the layout: UMAP or DrL (default umap)", .changes = 1},
 	{'k', "neighbours", OPT_INT, &neighbours, "N", "number of nearest neighbours of a cell that it is joined with (default 15)", 1,
 		1000, .changes = 1},
 	{0},
@@ -26,8 +28,8 @@ struct cli map_cli = {.name = "ctaprobe map",
 static struct stream *create(struct header *h, const struct stream *in)
 {
 	header_copy(h, stream_header(in));
-	header_drop(h, POSITION);
-	header_add_fixed(h, POSITION, F32, 2);
+	header_drop(h, position[method]);
+	header_add_fixed(h, position[method], F32, 2);
 	cli_provenance(&map_cli, h, "");
 	return cli_create(&map_cli, h);
 }
@@ -38,15 +40,15 @@ static void write_positions(struct stream *to, struct stream *in, const float *x
 	struct error e;
 	struct block from = {0}, out = {0};
 	const struct header *h = stream_header(to);
-	int position = header_find(h, POSITION), *map = xmalloc(h->ncol * sizeof *map);
+	int at = header_find(h, position[method]), *map = xmalloc(h->ncol * sizeof *map);
 	header_map(h, stream_header(in), map);
-	map[position] = -1;
+	map[at] = -1;
 	for (size_t k = 0; k < stream_blocks(in); k++) {
 		if (stream_read_at(in, k, &from, &e))
 			die("%s", e.msg);
 		block_reset(&out, h);
 		block_take(&out, map, &from, NULL, from.rows);
-		memcpy(out.col[position].data, xy, 2 * from.rows * sizeof *xy);
+		memcpy(out.col[at].data, xy, 2 * from.rows * sizeof *xy);
 		xy += 2 * from.rows;
 		if (stream_write(to, &out, &e))
 			die("%s", e.msg);
@@ -72,10 +74,13 @@ int map_main(int argc, char **argv)
 	struct stream *to = create(&h, in);
 	float *xy = xmalloc((2 * d.n + 1) * sizeof *xy);
 	cli_library("igraph ended the program, as it does if memory is out");
-	if (d.n && map_rows(xy, d.x, d.n, d.d, (size_t)neighbours, (uint32_t)map_cli.seed, (int)map_cli.threads, &e))
+	if (d.n &&
+		map_rows(xy, d.x, d.n, d.d, (enum map_method)method, (size_t)neighbours, (uint32_t)map_cli.seed, (int)map_cli.threads, &e))
 		die("%s: %s", stream_name(in), e.msg);
 	cli_library(NULL);
 	write_positions(to, in, xy);
+	cli_measured("cells", (double)d.n);
+	cli_measured("features", (double)d.d);
 	cli_report(&map_cli, "%zu cells, %zu values each", d.n, d.d);
 	stream_free(to);
 	header_release(&h);

@@ -8,24 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows row[0..n) of d, each feature divided by scale [d->d]. */
-static float *scaled_rows(const struct embeddings *d, const uint32_t *row, size_t n, const double *scale)
+/* Rows row[0..n) of d. */
+static float *take_rows(const struct embeddings *d, const uint32_t *row, size_t n)
 {
 	float *x = xmalloc(n * d->d * sizeof *x);
 	for (size_t i = 0; i < n; i++)
-		for (size_t j = 0; j < d->d; j++)
-			x[i * d->d + j] = (float)((double)d->x[row[i] * d->d + j] / scale[j]);
+		memcpy(x + i * d->d, d->x + row[i] * d->d, d->d * sizeof *x);
 	return x;
 }
 
-/* The standard deviation of every feature over the training cells; 1 for a constant feature, or without --standardize. */
+/* The standard deviation of every feature over the training cells; 1 for a feature that is constant but for rounding, or with
+ * --no-standardize. */
 static double *feature_scale(const struct split *s)
 {
 	size_t d = s->from->d;
 	double *scale = xmalloc(d * sizeof *scale), *mean = xmalloc(d * sizeof *mean);
 	moments(s->from->x, d, s->train, s->n, mean, scale);
 	for (size_t j = 0; j < d; j++)
-		scale[j] = cells_set.standardize && scale[j] > 0 ? sqrt(scale[j]) : 1;
+		scale[j] = !cells_set.as_given && sqrt(scale[j]) > 1e-12 * fabs(mean[j]) ? sqrt(scale[j]) : 1;
 	free(mean);
 	return scale;
 }
@@ -36,10 +36,10 @@ void nearest_fit(struct result *r, const struct split *s, const struct classes *
 	if (k > s->n)
 		die("%s: --nearest %zu, but there are %zu training cells", s->what, k, s->n);
 	double *scale = feature_scale(s), *distance = xmalloc(s->m * k * sizeof *distance);
-	float *train = scaled_rows(s->from, s->train, s->n, scale), *test = scaled_rows(s->to, s->test, s->m, scale);
+	float *train = take_rows(s->from, s->train, s->n), *test = take_rows(s->to, s->test, s->m);
 	uint32_t *neighbour = xmalloc(s->m * k * sizeof *neighbour);
 	progress("%s: the %zu nearest of %zu cells", s->what, k, s->n);
-	nearest_rows(test, s->m, train, s->n, s->from->d, k, (int)cells_cli.threads, neighbour, distance);
+	nearest_rows(test, s->m, train, s->n, s->from->d, scale, k, (int)cells_cli.threads, neighbour, distance);
 	for (size_t i = 0; i < s->m; i++) {
 		size_t row = s->test[i], best = 0;
 		memset(votes, 0, c->n * sizeof *votes);

@@ -129,6 +129,9 @@ int reconstruction_main(int argc, char **argv)
 	cJSON_AddItemToObject(j, "undefined", report_number((double)s.undefined));
 	cJSON_AddItemToObject(j, "genes", report_number((double)s.genes));
 	report_write(&reconstruction_cli, j, json);
+	cli_measured("cells", (double)s.cells);
+	cli_measured("cells_without_correlation", (double)s.undefined);
+	cli_measured("masked_genes", (double)s.genes);
 	cli_report(&reconstruction_cli, "%" PRIu64 " cells, %" PRIu64 " of them without a correlation, %" PRIu64 " masked genes", s.cells,
 		s.undefined, s.genes);
 	free(s.x);

@@ -1,6 +1,7 @@
-/* ctaprobe score: compare predictions of cells, the class of the largest logit, with a column of labels. */
+/* ctaprobe score: compare predictions of cells with a column of labels. */
 #include "ctaprobe.h"
 
+#include "base/json.h"
 #include "base/softmax.h"
 
 #include <inttypes.h>
@@ -10,18 +11,20 @@
 
 static struct error e;
 
-static const char *label, *train_path, *group, *replicates_path;
+static const char *label, *target, *train_path, *group, *replicates_path, *roc_path;
 static long long rare, replicates;
 static int known_only, json;
 
 static struct option_def options[] = {
-	{'l', "label", OPT_STRING, &label, "COL", "the column with the true labels (required)"},
+	{'l', "label", OPT_STRING, &label, "COL", "the column with the true labels"},
+	{0, "target", OPT_STRING, &target, "COL", "the column with the true numbers, for predictions of numbers"},
 	{0, "train", OPT_STRING, &train_path, "FILE", "a stream of the training cells, to count the frequencies of the classes"},
 	{0, "rare", OPT_INT, &rare, "N", "number of rarest classes in f1_rare (default: a third of the classes)", 1, 1e6},
 	{0, "bootstrap", OPT_INT, &replicates, "N", "95 % intervals of the scores from N draws of groups (without --group: of cells)", 2,
 		1e6},
 	{0, "group", OPT_STRING, &group, "COL", "with --bootstrap: the column of the groups, such as a donor"},
 	{0, "replicates", OPT_STRING, &replicates_path, "FILE", "with --bootstrap, also write the scores of each draw as a table"},
+	{0, "roc", OPT_STRING, &roc_path, "FILE", "also write the mean ROC curve of the model's classes as a table"},
 	{0, "known", OPT_FLAG, &known_only, NULL,
 		"leave out cells of classes that the model does not know (default: they count as errors)"},
 	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
@@ -35,7 +38,8 @@ struct cli score_cli = {.name = "ctaprobe score",
 
 /* The scored cells. */
 struct scored {
-	size_t n, cap_y, cap_predicted, cap_group;
+	size_t n, cap_y, cap_predicted, cap_group, cap_probability;
+	double *probability;     /* [n, model_classes] with --roc */
 	uint32_t *y, *predicted; /* [n] classes */
 	uint32_t *group;         /* [n], NULL without --group */
 	size_t model_classes;    /* the first model_classes classes are the model's */
@@ -70,11 +74,45 @@ static uint32_t predicted_class(const float *logit, size_t k, double *z)
 	return z[best] > -INFINITY ? (uint32_t)best : MISSING_CODE;
 }
 
-static void score_block(struct scored *s, const struct block *b, struct labels *l, struct labels *g, const float *logit, const char *name)
+/* Where the predictions are in a block. `predicted` is what the tool that made them decided; it may have known more digits of the logits. */
+struct predictions {
+	int logit, predicted; /* columns; predicted: -1 if there is none */
+	uint32_t *class;      /* of each category of `predicted` */
+};
+
+static void predictions_init(struct predictions *p, struct classes *c, const struct header *h, size_t model_classes, const char *name)
+{
+	*p = (struct predictions){.logit = header_find(h, "logit"), .predicted = header_find(h, "predicted")};
+	if (p->predicted < 0)
+		return;
+	p->predicted = header_need(h, "predicted", CATEGORICAL, SCALAR, name, &e);
+	if (p->predicted < 0)
+		die("%s", e.msg);
+	const struct column_spec *spec = &h->col[p->predicted];
+	p->class = xmalloc(spec->ncategory * sizeof *p->class);
+	for (size_t k = 0; k < spec->ncategory; k++) {
+		p->class[k] = classes_add(c, spec->category[k], strlen(spec->category[k]));
+		if (p->class[k] >= model_classes)
+			die("%s: column 'predicted' has the class '%s', which is not one of the labels in the header", name,
+				spec->category[k]);
+	}
+}
+
+/* Class of row i, MISSING_CODE if it has none. z [k] scratch. */
+static uint32_t predictions_at(const struct predictions *p, const struct block *b, size_t i, size_t k, double *z)
+{
+	if (p->predicted < 0)
+		return predicted_class((const float *)b->col[p->logit].data + i * k, k, z);
+	uint32_t code = ((const uint32_t *)b->col[p->predicted].data)[i];
+	return code == MISSING_CODE ? code : p->class[code];
+}
+
+static void score_block(
+	struct scored *s, const struct block *b, struct labels *l, struct labels *g, const struct predictions *from, const char *name)
 {
 	double *z = xmalloc(s->model_classes * sizeof *z);
-	for (size_t i = 0; i < b->rows; i++, logit += s->model_classes) {
-		uint32_t y = labels_at(l, b, i), p = predicted_class(logit, s->model_classes, z);
+	for (size_t i = 0; i < b->rows; i++) {
+		uint32_t y = labels_at(l, b, i), p = predictions_at(from, b, i, s->model_classes, z);
 		if (y == MISSING_CODE) {
 			s->unlabelled++;
 			continue;
@@ -95,6 +133,13 @@ static void score_block(struct scored *s, const struct block *b, struct labels *
 				die("%s: a cell has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", name, group,
 					group);
 		}
+		if (roc_path) {
+			grow(s->probability, s->cap_probability, (s->n + 1) * s->model_classes);
+			double *probability = s->probability + s->n * s->model_classes;
+			for (size_t k = 0; k < s->model_classes; k++)
+				probability[k] = (double)((const float *)b->col[from->logit].data)[i * s->model_classes + k];
+			softmax(probability, s->model_classes);
+		}
 		s->y[s->n] = y;
 		s->predicted[s->n++] = p;
 	}
@@ -106,21 +151,25 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
 	struct labels l, g = {0};
+	struct predictions p;
 	struct block b = {0};
 	int got;
 	if (header_kind(h, "prediction", name, &e))
 		die("%s", e.msg);
 	if (header_find(h, "logit") < 0 && h->ngroup)
 		die("%s: these are predictions of genes: use ctaprobe genes", name);
+	if (header_find(h, "logit") < 0 && header_find(h, "predicted") >= 0)
+		die("%s: these are predictions of numbers: --target COL instead of --label", name);
 	int logit = header_need(h, "logit", F32, FIXED, name, &e);
 	if (logit < 0)
 		die("%s", e.msg);
 	s->model_classes = h->col[logit].n;
 	read_labels(c, h, s->model_classes, name);
+	predictions_init(&p, c, h, s->model_classes, name);
 	if (labels_init(&l, h, label, c, name, &e) || (group && labels_init(&g, h, group, groups, name, &e)))
 		die("%s", e.msg);
 	while ((got = stream_read(in, &b, &e)) > 0) {
-		score_block(s, &b, &l, &g, b.col[logit].data, name);
+		score_block(s, &b, &l, &g, &p, name);
 		progress("%zu cells scored", s->n);
 	}
 	if (got < 0)
@@ -131,6 +180,21 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	labels_release(&l);
 	labels_release(&g);
 	block_release(&b);
+	free(p.class);
+}
+
+/* The number of training cells of each of the model's n classes, which is in the header of predictions; NULL if it is not. */
+static uint64_t *header_training(const struct header *h, size_t n, const char *name)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_TRAIN_N), *v;
+	if (!list)
+		return NULL;
+	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)n)
+		die("%s: '%s' in the header is not a list of %zu numbers", name, HEADER_TRAIN_N, n);
+	uint64_t *count = xmalloc(n * sizeof *count), *at = count;
+	cJSON_ArrayForEach(v, list) if (json_to_whole(v, at++))
+		die("%s: '%s' in the header is not a list of whole numbers", name, HEADER_TRAIN_N);
+	return count;
 }
 
 /* Count the classes of the training cells. */
@@ -184,7 +248,8 @@ static void warn_unknown(const struct scored *s, const struct classes *c, const 
 	free(seen);
 }
 
-static void print_metrics(const struct scored *s, const struct classes *c, const uint32_t *train, size_t ntrain)
+/* train [c->n]: number of the training cells, NULL if they are not known */
+static void print_metrics(const struct scored *s, const struct classes *c, const uint64_t *train)
 {
 	cJSON *j = cJSON_CreateObject();
 	struct metrics m;
@@ -192,14 +257,19 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 	metrics_add(&m, s->y, s->predicted, s->n);
 	metrics_score(&m);
 	uint64_t *frequency = xcalloc(c->n, sizeof *frequency);
-	for (size_t i = 0; i < (train ? ntrain : s->n); i++)
-		frequency[train ? train[i] : s->y[i]]++;
+	for (size_t i = 0; i < s->n; i++)
+		frequency[s->y[i]]++;
+	if (train)
+		memcpy(frequency, train, c->n * sizeof *frequency);
 	report_scores(j, &m, frequency, (size_t)rare);
 	if (replicates)
 		report_bootstrap(j, s->y, s->predicted, s->group, s->n, m.k, (size_t)replicates, (uint32_t)score_cli.seed, replicates_path);
 	cJSON_AddItemToObject(j, "cells", report_number((double)s->n));
+	double all = 0;
+	for (size_t k = 0; train && k < c->n; k++)
+		all += (double)train[k];
 	if (train)
-		cJSON_AddItemToObject(j, "train_cells", report_number((double)ntrain));
+		cJSON_AddItemToObject(j, "train_cells", report_number(all));
 	cJSON_AddItemToObject(j, "unlabelled", report_number((double)s->unlabelled));
 	cJSON_AddItemToObject(j, "unknown", report_number((double)s->unknown));
 	cJSON_AddItemToObject(j, "unpredicted", report_number((double)s->unpredicted));
@@ -216,14 +286,24 @@ int score_main(int argc, char **argv)
 	uint32_t *train = NULL;
 	size_t ntrain = 0;
 	cli_init(&score_cli, argc, argv);
-	if (!label)
-		usage_error("--label COL is needed: the column with the true labels");
+	if (!label == !target)
+		usage_error(label ? "--label and --target exclude each other" : "--label COL is needed: the column with the true labels");
 	if (score_cli.noperand > 1)
 		usage_error("one stream of predictions at a time; join several with scsample");
 	if ((group || replicates_path) && !replicates)
 		usage_error("--%s needs --bootstrap N", group ? "group" : "replicates");
+	if (target)
+		refuse("needs --label COL", &train_path, &rare, &replicates, &group, &replicates_path, &known_only, &roc_path);
 	struct stream *in = cli_open(&score_cli, 0);
+	if (target) {
+		score_numbers(in, target, json);
+		stream_free(in);
+		return 0;
+	}
 	read_predictions(&s, &classes, &groups, in);
+	if (roc_path)
+		report_roc_curve(roc_path, s.probability, s.y, s.n, s.model_classes);
+	uint64_t *told = train_path ? NULL : header_training(stream_header(in), s.model_classes, stream_name(in)), *frequency = NULL;
 	if (train_path)
 		train = read_training(&classes, &ntrain);
 	/* remember which classes are the model's before they are sorted by name */
@@ -236,6 +316,12 @@ int score_main(int argc, char **argv)
 	uint8_t *known = xcalloc(classes.n, 1);
 	for (size_t k = 0; k < s.model_classes; k++)
 		known[model[k]] = 1;
+	if (train_path || told)
+		frequency = xcalloc(classes.n, sizeof *frequency);
+	for (size_t i = 0; i < ntrain; i++)
+		frequency[train[i]]++;
+	for (size_t k = 0; told && k < s.model_classes; k++)
+		frequency[model[k]] += told[k];
 	if (s.unlabelled)
 		info("%zu %s no value in column '%s' and %s left out", s.unlabelled, s.unlabelled == 1 ? "cell has" : "cells have", label,
 			s.unlabelled == 1 ? "is" : "are");
@@ -246,11 +332,17 @@ int score_main(int argc, char **argv)
 		warn("%s: %zu %s left out", stream_name(in), s.unpredicted,
 			s.unpredicted == 1 ? "cell has no logits and is" : "cells have no logits and are");
 	warn_unknown(&s, &classes, known, stream_name(in));
-	print_metrics(&s, &classes, train, ntrain);
+	print_metrics(&s, &classes, frequency);
+	cli_measured("cells", (double)s.n);
+	cli_measured("classes", (double)classes.n);
+	cli_measured("model_classes", (double)s.model_classes);
 	cli_report(&score_cli, "%zu cells scored, %zu classes, %zu of them the model's", s.n, classes.n, s.model_classes);
 	free(known);
 	free(model);
 	free(train);
+	free(s.probability);
+	free(told);
+	free(frequency);
 	free(s.y);
 	free(s.predicted);
 	free(s.group);

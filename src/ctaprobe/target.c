@@ -21,7 +21,7 @@ static void init(struct ridge *g, const struct embeddings *d, const uint32_t *ro
 	if (n < 2)
 		die("%s: %s: %zu training cells: ridge regression needs two", stream_name(d->s), what, n);
 	progress("%s: fitting %zu cells, %zu features", what, n, d->d);
-	if (ridge_init(g, d->x, d->d, row, n, d->target, cells_set.standardize, &e))
+	if (ridge_init(g, d->x, d->d, row, n, d->target, !cells_set.as_given, &e))
 		die("%s: %s: %s", stream_name(d->s), what, e.msg);
 }
 

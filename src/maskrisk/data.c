@@ -17,14 +17,14 @@ static const char *rates_text = DEFAULT_RATES, *table_path;
 static struct option_def options[] = {
 	{0, "genes", OPT_INT, &ngenes, "N", "use the N most highly expressed genes (default 1000)", 3, 5000},
 	{0, "rows", OPT_INT, &rows, "N", "number of cells that the model will be trained on (default: those of the input)", 2, 1e9},
-	{0, "rates", OPT_STRING, &rates_text, "LIST", "masking ratios, A:B:STEP or A,B,... (default " DEFAULT_RATES ")"},
+	{0, "rates", OPT_STRING, &rates_text, "LIST", "masking rates, A:B:STEP or A,B,... (default " DEFAULT_RATES ")"},
 	{0, "gene-table", OPT_STRING, &table_path, "FILE", "also write a table of the genes"},
 	{0},
 };
 
 struct cli data_cli = {.name = "maskrisk data",
 	.operands = "[FILE]",
-	.summary = "The ratio that theory suggests for each gene of your cells.",
+	.summary = "The masking rate that theory suggests for each gene of your cells.",
 	.options = options,
 	.common = CLI_OUT | CLI_THREADS};
 
@@ -112,11 +112,11 @@ static void print_genes(const struct summary *s, const struct risk_genes *g, con
 static void say_suggestion(const struct summary *s, const struct risk_genes *g)
 {
 	if (s->risk[s->lowest] < s->null)
-		info("%.0f rows, %u genes: theory suggests a ratio of %.9g; from %.9g to %.9g, at least %.0f %% of the gain over predicting "
+		info("%.0f rows, %u genes: theory suggests a masking rate of %.9g; from %.9g to %.9g, at least %.0f %% of the gain over predicting "
 		     "the mean is kept",
 			g->rows, g->p, g->rate[s->lowest], g->rate[s->from], g->rate[s->to], 100 * KEPT);
 	else
-		info("%.0f rows, %u genes: by theory no ratio is better than predicting the mean", g->rows, g->p);
+		info("%.0f rows, %u genes: by theory no masking rate is better than predicting the mean", g->rows, g->p);
 	info("this is for linear regression of each gene on the others, without regularisation and without sharing between genes; a deep "
 	     "network can differ");
 }
@@ -172,7 +172,10 @@ int data_main(int argc, char **argv)
 		print_genes(&s, &g, gene, &stream_header(in)->vocab);
 	print_summary(&s, &g, cells);
 	say_suggestion(&s, &g);
-	cli_report(&data_cli, "%" PRIu64 " cells, %u genes, %zu ratio%s", cells, g.p, g.nrate, g.nrate == 1 ? "" : "s");
+	cli_measured("cells", (double)cells);
+	cli_measured("genes", (double)g.p);
+	cli_measured("rates", (double)g.nrate);
+	cli_report(&data_cli, "%" PRIu64 " cells, %u genes, %zu rate%s", cells, g.p, g.nrate, g.nrate == 1 ? "" : "s");
 	stream_free(in);
 	risk_genes_release(&g);
 	free(s.best);

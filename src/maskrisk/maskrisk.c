@@ -23,7 +23,7 @@ static int real(const char *text, char **end, double *x)
 static void add_rate(struct ratio **list, size_t *n, double r)
 {
 	if (!(r > 0 && r < 1))
-		usage_error("--rates: %g is not a ratio between 0 and 1", r);
+		usage_error("--rates: %g is not a rate between 0 and 1", r);
 	*list = xrealloc(*list, *n + 1, sizeof **list);
 	(*list)[(*n)++] = (struct ratio){.lo = r, .hi = r};
 }
@@ -76,5 +76,5 @@ void text_write(struct text *t, const char *path)
 
 int main(int argc, char **argv)
 {
-	return cli_commands("maskrisk", "Which masking ratio has the lowest risk.", NULL, commands, argc, argv);
+	return cli_commands("maskrisk", "Which masking rate has the lowest risk.", NULL, commands, argc, argv);
 }

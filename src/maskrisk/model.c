@@ -22,9 +22,9 @@ struct option_def model_options[] = {
 	{0, "rows", OPT_INT, &rows, "N", "number of rows (default 300)", 2, 1e6},
 	{0, "features", OPT_INT, &features, "P", "number of features (default 600)", 2, RISK_FEATURES_MAX},
 	{0, "noise", OPT_REAL, &noise, "SD", "standard deviation of the noise; the coefficients have norm 1 (default 0.5)", 0, 1e6},
-	{0, "rates", OPT_STRING, &rates_text, "LIST", "masking ratios, A:B:STEP or A,B,... (default " DEFAULT_RATES ")"},
+	{0, "rates", OPT_STRING, &rates_text, "LIST", "masking rates, A:B:STEP or A,B,... (default " DEFAULT_RATES ")"},
 	{0, "ranges", OPT_STRING, &ranges_text, "A:B,...",
-		"also ratios that every row draws from [A, B] (R2MAE), with independent and with coupled retention"},
+		"also rates that every row draws from [A, B] (R2MAE), with independent and with coupled retention"},
 	{0, "normalise", OPT_FLAG, &normalise, NULL, "divide by the risk of predicting 0"},
 	{0, "Covariance and coefficients", OPT_GROUP},
 	{0, "spike", OPT_REAL, &spike, "C", "spiked: strength of the spike (default 5)", 0, 1e9},
@@ -94,7 +94,7 @@ static void add_ranges(struct model_choice *c, const char *text)
 		if (*end && *end != ',')
 			usage_error("--ranges: '%s' is not A:B,A:B,...", text);
 		if (!(r.lo > 0 && r.lo <= r.hi && r.hi < 1))
-			usage_error("--ranges: %g:%g are not two ratios between 0 and 1 in rising order", r.lo, r.hi);
+			usage_error("--ranges: %g:%g are not two rates between 0 and 1 in rising order", r.lo, r.hi);
 		c->ratio = xrealloc(c->ratio, c->n + 2, sizeof *c->ratio);
 		for (r.coupled = 0; r.coupled < 2; r.coupled++)
 			c->ratio[c->n++] = r;

@@ -13,14 +13,14 @@ static int retention, same;
 static struct option_def options[] = {
 	{0, "runs", OPT_INT, &runs, "N", "number of simulations (default 100)", 1, 1e6},
 	{0, "retention", OPT_CHOICE, &retention, "rounded|random",
-		"with one ratio r, use N r rows (default), or each row with probability r"},
+		"with one masking rate r, use N r rows (default), or each row with probability r"},
 	{0, "same", OPT_CHOICE, &same, "nothing|masks|rows",
 		"what all simulations share: nothing (default), masks and retained rows, or the rows before masking"},
 	{0},
 };
 
 struct cli simulate_cli = {.name = "maskrisk simulate",
-	.summary = "The risk by masking ratio, from simulated regressions.",
+	.summary = "The risk by masking rate, from simulated regressions.",
 	.options = options,
 	.shared = model_options,
 	.common = CLI_OUT | CLI_SEED | CLI_THREADS};
@@ -71,7 +71,11 @@ int simulate_main(int argc, char **argv)
 		fprintf(text.f, "\t%.9g\n", mean[i].kept);
 	}
 	text_write(&text, simulate_cli.output);
-	cli_report(&simulate_cli, "%lld simulation%s of %zu ratio%s, %u rows, %u features", runs, runs == 1 ? "" : "s", c.n,
+	cli_measured("simulations", (double)runs);
+	cli_measured("rates", (double)c.n);
+	cli_measured("rows", (double)c.rows);
+	cli_measured("features", (double)c.model.p);
+	cli_report(&simulate_cli, "%lld simulation%s of %zu rate%s, %u rows, %u features", runs, runs == 1 ? "" : "s", c.n,
 		c.n == 1 ? "" : "s", c.rows, c.model.p);
 	free(rate);
 	free(mean);

@@ -14,12 +14,12 @@ static struct option_def options[] = {
 	{0, "form", OPT_CHOICE, &form, "finite|closed",
 		"formulas for these numbers of rows and features (default), or the limit of large numbers (isotropic, spiked)"},
 	{0, "minimum", OPT_FLAG, &minimum, NULL,
-		"print the best ratio, its risk, and what signal masking needs to be better than predicting 0"},
+		"print the best masking rate, its risk, and what signal masking needs to be better than predicting 0"},
 	{0},
 };
 
 struct cli theory_cli = {.name = "maskrisk theory",
-	.summary = "The risk by masking ratio, from formulas.",
+	.summary = "The risk by masking rate, from formulas.",
 	.options = options,
 	.shared = model_options,
 	.common = CLI_OUT | CLI_SEED | CLI_THREADS};
@@ -140,7 +140,10 @@ int theory_main(int argc, char **argv)
 	else
 		print_curve(text.f, &a);
 	text_write(&text, theory_cli.output);
-	cli_report(&theory_cli, "%zu ratio%s, %u rows, %u features", c.n, c.n == 1 ? "" : "s", c.rows, c.model.p);
+	cli_measured("rates", (double)c.n);
+	cli_measured("rows", (double)c.rows);
+	cli_measured("features", (double)c.model.p);
+	cli_report(&theory_cli, "%zu rate%s, %u rows, %u features", c.n, c.n == 1 ? "" : "s", c.rows, c.model.p);
 	risk_theory_release(&a.t);
 	free(a.risk);
 	free(a.error);

@@ -16,7 +16,9 @@ void counts_open(struct run *r, const char *dir, const struct header *h, const c
 		char *config = xasprintf("%s/config.json", dir);
 		if (config_folder(dir, &e) || config_heads_load(&r->heads, config, &e))
 			die("%s", e.msg);
-		if (!r->heads.n || !r->heads.head[0].kind->counts)
+		while (r->head < r->heads.n && r->heads.head[r->head].kind->target != TARGET_COUNTS)
+			r->head++;
+		if (r->head == r->heads.n)
 			die("--reconstruct: the model in %s has no head that predicts counts", dir);
 		free(config);
 	}
@@ -63,7 +65,7 @@ static uint64_t write_cell(struct run *r, size_t row, uint64_t at, size_t cell, 
 	struct block *b = &r->out;
 	const struct batch *p = &r->packed.b;
 	size_t genes = b->header->vocab.n, words = nb_words(genes);
-	const uint32_t *mask = p->goal[0].mask + cell * words;
+	const uint32_t *mask = r->packed.masked.mask + cell * words;
 	uint64_t library = 0;
 	uint32_t t = p->offset[cell], end = p->offset[cell + 1];
 	for (uint32_t k = t; k < end; k++)
@@ -93,9 +95,9 @@ static void reconstruct_rows(struct run *r, size_t first, size_t n)
 	uint64_t *offset = b->group[list].offset, at = offset[first];
 	double *z = xmalloc(genes * sizeof *z);
 	grow(r->h, r->h_cap, n * genes);
-	if (model_logits(r->model, &r->packed.b, 0, r->h, &e))
+	if (model_logits(r->model, &r->packed.b, r->head, r->h, &e))
 		die("%s", e.msg);
-	block_set_items(b, list, at + r->packed.b.goal[0].n);
+	block_set_items(b, list, at + r->packed.masked.n);
 	for (size_t i = 0; i < n; i++)
 		offset[first + i + 1] = at = write_cell(r, first + i, at, i, r->h + i * genes, z);
 	free(z);

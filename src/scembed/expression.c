@@ -1,6 +1,7 @@
 /*
  * scembed --expression and --pca: embeddings without a model, as baselines. Counts are log-normalised, log(1 + 10^4 count / n_counts), and
  * the most variable genes are kept; --pca takes their principal components. All is learned from the cells of --fit, or else of the input.
+ * Tokens with values (rankenc --value) have these numbers already, of the genes that a network reads.
  */
 #include "scembed.h"
 
@@ -18,12 +19,12 @@
 
 static struct error e;
 
-/* A counts stream. */
+/* A stream of counts, or of tokens with values. */
 struct source {
 	struct stream *s;
 	const struct header *h;
 	const char *name;
-	int gene, count, total, group;
+	int gene, count, total, group; /* total -1: count is the column value */
 	struct block b;
 	size_t next;    /* block to read by again() */
 	uint64_t first; /* rows before this block */
@@ -42,13 +43,19 @@ struct baseline {
 static void source_open(struct source *in, struct stream *s)
 {
 	*in = (struct source){.s = s, .h = stream_header(s), .name = stream_name(s)};
-	if (header_kind(in->h, "counts", in->name, &e) || (in->gene = header_need(in->h, "gene", U32, RAGGED, in->name, &e)) < 0 ||
-		(in->count = header_need(in->h, "count", U32, RAGGED, in->name, &e)) < 0 ||
-		(in->total = header_need(in->h, "n_counts", U64, SCALAR, in->name, &e)) < 0)
+	const struct header *h = in->h;
+	int tokens = strcmp(h->kind, "tokens") == 0;
+	enum column_type type = tokens ? F32 : U32;
+	const char *gene = tokens ? "token" : "gene", *count = tokens ? "value" : "count";
+	if (tokens && header_find(h, count) < 0)
+		die("%s: tokens without values: expected counts, or tokens of rankenc --value", in->name);
+	if ((!tokens && header_kind(h, "counts", in->name, &e)) || (in->gene = header_need(h, gene, U32, RAGGED, in->name, &e)) < 0 ||
+		(in->count = header_need(h, count, type, RAGGED, in->name, &e)) < 0 ||
+		(in->total = tokens ? -1 : header_need(h, "n_counts", U64, SCALAR, in->name, &e)) < -tokens)
 		die("%s", e.msg);
-	in->group = in->h->col[in->gene].group;
-	if (in->h->col[in->count].type != U32 || in->h->col[in->count].group != in->group || !in->h->vocab.n)
-		die("%s: columns gene and count do not have the layout of a counts stream", in->name);
+	in->group = h->col[in->gene].group;
+	if (h->col[in->count].type != type || h->col[in->count].group != in->group || !h->vocab.n)
+		die("%s: columns %s and %s do not have the layout of a %s stream", in->name, gene, count, h->kind);
 }
 
 /* The next block in order; at the end 0, and the next call begins again. */
@@ -69,6 +76,8 @@ static int again(struct source *in)
 /* Log-normalised expression of item i, which belongs to row r of the block. */
 static double expression_at(const struct source *in, size_t r, uint64_t i)
 {
+	if (in->total < 0)
+		return (double)((const float *)in->b.col[in->count].data)[i];
 	uint64_t total = ((const uint64_t *)in->b.col[in->total].data)[r];
 	uint32_t count = ((const uint32_t *)in->b.col[in->count].data)[i];
 	if (count > total)
@@ -308,6 +317,13 @@ void expression_run(const struct cli *cli, const struct expression_options *o)
 	double share = 0;
 	for (size_t c = 0; c < m.pca.k; c++)
 		share += m.pca.variance[c] / m.pca.total;
+	cli_measured("cells", (double)cells);
+	cli_measured("genes", (double)m.genes);
+	cli_measured("fit_cells", (double)m.cells);
+	if (m.pca.k) {
+		cli_measured("components", (double)m.pca.k);
+		cli_measured("variance_percent", 100 * share);
+	}
 	if (m.pca.k)
 		cli_report(cli, "%" PRIu64 " cells, %zu genes of %zu cells, %zu components with %.1f %% of the variance", cells, m.genes,
 			m.cells, m.pca.k, 100 * share);

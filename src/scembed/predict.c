@@ -1,6 +1,6 @@
 /*
  * scembed --predict: logits of a fine-tuned head [transformers BertForSequenceClassification, BertForTokenClassification].
- * Cells: logits, the class and its probability. Genes: logits of tokens, by default only of held-out genes.
+ * Labels of cells: logits, the class and its probability. A number: itself. Genes: logits of tokens, by default only of held-out genes.
  */
 #include "scembed.h"
 
@@ -12,34 +12,93 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Does the model classify tokens, not cells? */
-static int of_tokens(const struct run *r)
+/* What is written for one kind of head. */
+struct writer {
+	enum rows rows;
+	enum target target;
+	void (*header)(struct run *r, struct header *h, const char *name);
+	void (*write)(struct run *r, size_t first, size_t n);
+};
+static const struct writer *writer_of(const struct head_spec *s); /* NULL: it has no predictions to write */
+
+static const struct head_spec *spec(const struct run *r)
 {
-	return r->heads.head[0].kind->rows == ROWS_TOKEN;
+	return &r->heads.head[r->head];
+}
+
+int predict_tokens(const struct run *r)
+{
+	return spec(r)->kind->rows == ROWS_TOKEN;
+}
+
+/* Names of the heads that have predictions to write: "cell_type, donor" (malloced). */
+static char *list_heads(const struct run *r)
+{
+	char *text = xstrdup("");
+	for (size_t i = 0; i < r->heads.n; i++) {
+		const struct head_spec *s = &r->heads.head[i];
+		char *more = xasprintf("%s%s%s", text, *text ? ", " : "", head_name(s));
+		if (!writer_of(s)) {
+			free(more);
+			continue;
+		}
+		free(text);
+		text = more;
+	}
+	return text;
+}
+
+static void choose_head(struct run *r, const char *dir)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < r->heads.n; i++) {
+		if (!writer_of(&r->heads.head[i]) || (r->head_option && strcmp(head_name(&r->heads.head[i]), r->head_option)))
+			continue;
+		r->head = i;
+		n++;
+	}
+	if (n == 1)
+		return;
+	char *all = list_heads(r);
+	if (!*all)
+		die("--predict: the model in %s has no classifier: fine-tune it with sctrain cells or sctrain genes", dir);
+	if (r->head_option)
+		die("--head: the model in %s has no '%s': expected %s", dir, r->head_option, all);
+	die("--predict: the model in %s has several heads: choose one with --head: %s", dir, all);
+}
+
+/* The genes of genes.tsv, and which were held out. */
+static void read_genes(struct run *r, const char *dir, const struct header *h)
+{
+	struct error e;
+	char *genes = xasprintf("%s/genes.tsv", dir);
+	if (access(genes, F_OK) == 0) {
+		if (gene_labels_read(&r->genes, genes, &h->vocab, spec(r)->label, spec(r)->nlabel, &e))
+			die("%s", e.msg);
+		if (!r->all_genes && !r->genes.test)
+			die("%s: no gene is in the split test; --all-genes predicts all genes", genes);
+	} else if (!r->all_genes) {
+		die("%s: the file does not exist, so no gene is known to be held out; --all-genes predicts all genes", genes);
+	}
+	free(genes);
 }
 
 void predict_open(struct run *r, const char *dir, const struct header *h)
 {
 	struct error e;
-	char *config = xasprintf("%s/config.json", dir), *genes = xasprintf("%s/genes.tsv", dir);
+	char *config = xasprintf("%s/config.json", dir);
 	if (config_folder(dir, &e) || config_heads_load(&r->heads, config, &e))
 		die("%s", e.msg);
-	if (!r->heads.n || !r->heads.head[0].kind->classes)
-		die("--predict: the model in %s has no classifier: fine-tune it with sctrain cells or sctrain genes", dir);
-	if (!of_tokens(r) && r->all_genes)
+	choose_head(r, dir);
+	if (!predict_tokens(r) && r->all_genes)
 		die("--all-genes: the model in %s classifies cells", dir);
-	if (of_tokens(r) && r->probabilities)
+	if (predict_tokens(r) && r->probabilities)
 		die("--probabilities: the model in %s classifies genes", dir);
-	if (of_tokens(r) && access(genes, F_OK) == 0) {
-		if (gene_labels_read(&r->genes, genes, &h->vocab, r->heads.label, r->heads.nlabel, &e))
-			die("%s", e.msg);
-		if (!r->all_genes && !r->genes.test)
-			die("%s: no gene is in the split test; --all-genes predicts all genes", genes);
-	} else if (of_tokens(r) && !r->all_genes) {
-		die("%s: the file does not exist, so no gene is known to be held out; --all-genes predicts all genes", genes);
-	}
+	if (spec(r)->kind->target == TARGET_VALUE && r->probabilities)
+		die("--probabilities: the head '%s' predicts a number", head_name(spec(r)));
+	if (predict_tokens(r))
+		read_genes(r, dir, h);
 	free(config);
-	free(genes);
 }
 
 static void free_name(const struct header *h, const char *column, const char *name)
@@ -48,51 +107,60 @@ static void free_name(const struct header *h, const char *column, const char *na
 		die("%s: has a column '%s', which the prediction needs", name, column);
 }
 
+static void add_labels(struct run *r, struct header *h)
+{
+	cJSON_AddItemToObject(h->extra, "labels", cJSON_CreateStringArray((const char *const *)spec(r)->label, (int)spec(r)->nlabel));
+}
+
 static void cells_header(struct run *r, struct header *h, const char *name)
 {
 	static const char *const made[] = {"logit", "predicted", "probability", "probabilities"};
+	add_labels(r, h);
 	for (size_t i = 0; i < 3 + (size_t)r->probabilities; i++)
 		free_name(h, made[i], name);
-	if (r->heads.nlabel > FIXED_MAX)
-		die("the model has %zu classes: at most %u", r->heads.nlabel, FIXED_MAX);
-	r->logit = header_add_fixed(h, "logit", F32, (uint32_t)r->heads.nlabel);
-	r->predicted = header_add_categorical(h, "predicted", r->heads.label, r->heads.nlabel);
+	if (spec(r)->nlabel > FIXED_MAX)
+		die("the model has %u classes: at most %u", spec(r)->nlabel, FIXED_MAX);
+	r->logit = header_add_fixed(h, "logit", F32, (uint32_t)spec(r)->nlabel);
+	r->predicted = header_add_categorical(h, "predicted", spec(r)->label, spec(r)->nlabel);
 	r->probability = header_add(h, "probability", F32);
-	r->probabilities_at = r->probabilities ? header_add_fixed(h, "probabilities", F32, (uint32_t)r->heads.nlabel) : -1;
+	r->probabilities_at = r->probabilities ? header_add_fixed(h, "probabilities", F32, (uint32_t)spec(r)->nlabel) : -1;
 }
 
-static void genes_header(struct run *r, struct header *h)
+static void genes_header(struct run *r, struct header *h, const char *name)
 {
-	if (h->ncol + r->heads.nlabel + 3 > COLUMNS_MAX)
-		die("the model has %zu classes: too many for a column each", r->heads.nlabel);
+	static const char *const made[] = {"token", "label", "held_out"};
+	uint32_t K = spec(r)->nlabel;
+	add_labels(r, h);
+	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+		free_name(h, made[i], name);
+	for (size_t k = 0; k < K; k++) {
+		char *column = xasprintf("logit.%s", spec(r)->label[k]);
+		free_name(h, column, name);
+		free(column);
+	}
+	if (h->ncol + K + 3 > COLUMNS_MAX)
+		die("the model has %u classes: too many for a column each", K);
 	r->token = header_add_ragged(h, "token", id_type(h->vocab.n), "token");
 	r->label = r->genes.label ? header_add_ragged(h, "label", I32, "token") : -1;
 	r->held_out = r->genes.label && r->all_genes ? header_add_ragged(h, "held_out", U8, "token") : -1;
-	for (size_t k = 0; k < r->heads.nlabel; k++) {
-		char *column = xasprintf("logit.%s", r->heads.label[k]);
+	for (size_t k = 0; k < K; k++) {
+		char *column = xasprintf("logit.%s", spec(r)->label[k]);
 		int at = header_add_ragged(h, column, F32, "token");
 		r->logit = k ? r->logit : at;
 		free(column);
 	}
 }
 
+static void number_header(struct run *r, struct header *h, const char *name)
+{
+	free_name(h, "predicted", name);
+	r->predicted = header_add(h, "predicted", F32);
+}
+
 void predict_header(struct run *r, struct header *h, const char *name)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "labels");
-	cJSON_AddItemToObject(h->extra, "labels", cJSON_CreateStringArray((const char *const *)r->heads.label, (int)r->heads.nlabel));
-	if (!of_tokens(r)) {
-		cells_header(r, h, name);
-		return;
-	}
-	static const char *const made[] = {"token", "label", "held_out"};
-	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
-		free_name(h, made[i], name);
-	for (size_t k = 0; k < r->heads.nlabel; k++) {
-		char *column = xasprintf("logit.%s", r->heads.label[k]);
-		free_name(h, column, name);
-		free(column);
-	}
-	genes_header(r, h);
+	writer_of(spec(r))->header(r, h, name);
 }
 
 /* Class of the largest logit (ties: the first), its probability, and the softmax. logit [K]; z [K] scratch; p [K], may be NULL. */
@@ -112,11 +180,11 @@ static void predict_cells(struct run *r, size_t first, size_t n)
 {
 	struct error e;
 	const struct batch *p = &r->packed.b;
-	size_t K = r->heads.nlabel;
+	size_t K = spec(r)->nlabel;
 	float *logit = (float *)r->out.col[r->logit].data + first * K, *best = (float *)r->out.col[r->probability].data + first;
 	float *all = r->probabilities_at < 0 ? NULL : (float *)r->out.col[r->probabilities_at].data + first * K;
 	uint32_t *predicted = (uint32_t *)r->out.col[r->predicted].data + first;
-	if (p->offset[n] && model_logits(r->model, p, 0, logit, &e))
+	if (p->offset[n] && model_logits(r->model, p, r->head, logit, &e))
 		die("%s", e.msg);
 	double *z = xmalloc(K * sizeof *z);
 	for (size_t i = 0; i < n; i++) {
@@ -134,6 +202,22 @@ static void predict_cells(struct run *r, size_t first, size_t n)
 		r->empty++;
 	}
 	free(z);
+}
+
+/* In the unit of the column that it was trained on; NaN for a cell without tokens. */
+static void predict_numbers(struct run *r, size_t first, size_t n)
+{
+	struct error e;
+	const struct batch *p = &r->packed.b;
+	double mean = spec(r)->mean, scale = spec(r)->scale == 0 ? 1 : spec(r)->scale;
+	float *predicted = (float *)r->out.col[r->predicted].data + first;
+	if (p->offset[n] && model_logits(r->model, p, r->head, predicted, &e))
+		die("%s", e.msg);
+	for (size_t i = 0; i < n; i++) {
+		int empty = p->offset[i] == p->offset[i + 1];
+		predicted[i] = empty ? NAN : (float)(mean + scale * (double)predicted[i]);
+		r->empty += (uint64_t)empty;
+	}
 }
 
 static int wanted(const struct run *r, const struct vocab *v, uint32_t id)
@@ -168,9 +252,9 @@ static void predict_genes(struct run *r, size_t first, size_t n)
 	struct error e;
 	const struct vocab *v = &r->out.header->vocab;
 	const struct batch *p = &r->packed.b;
-	size_t K = r->heads.nlabel, kept = drop_cells(r, n), T = p->offset[kept];
+	size_t K = spec(r)->nlabel, kept = drop_cells(r, n), T = p->offset[kept];
 	grow(r->h, r->h_cap, T * K);
-	if (T && model_logits(r->model, p, 0, r->h, &e))
+	if (T && model_logits(r->model, p, r->head, r->h, &e))
 		die("%s", e.msg);
 	struct block *b = &r->out;
 	int g = b->header->col[r->token].group;
@@ -198,9 +282,22 @@ static void predict_genes(struct run *r, size_t first, size_t n)
 	r->predicted_tokens += at - offset[first];
 }
 
+static const struct writer *writer_of(const struct head_spec *s)
+{
+	static const struct writer all[] = {
+		{ROWS_CELL, TARGET_CLASS, cells_header, predict_cells},
+		{ROWS_CELL, TARGET_VALUE, number_header, predict_numbers},
+		{ROWS_TOKEN, TARGET_CLASS, genes_header, predict_genes},
+	};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (all[i].rows == s->kind->rows && all[i].target == s->kind->target)
+			return &all[i];
+	return NULL;
+}
+
 void predict_rows(struct run *r, size_t first, size_t n)
 {
-	(!of_tokens(r) ? predict_cells : predict_genes)(r, first, n);
+	writer_of(spec(r))->write(r, first, n);
 }
 
 void predict_release(struct run *r)

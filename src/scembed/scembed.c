@@ -15,7 +15,7 @@
 enum { MEAN, CLS, FIRST };
 enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 
-static const char *model_dir, *fit_path;
+static const char *model_dir, *fit_path, *head;
 static long long layer = -1, batch_max = 16384, components, genes = 2000;
 static int expression, pooling, truncate_cells, predict, probabilities, all_genes, reconstruct;
 
@@ -28,7 +28,8 @@ static struct option_def options[] = {
 	{0, "pool", OPT_CHOICE, &pooling, "mean|cls|first",
 		"mean of the genes' states, the state of <cls>, or of the first token (default mean)", .changes = 1},
 	{0, "Predictions", OPT_GROUP},
-	{0, "predict", OPT_FLAG, &predict, NULL, "write predictions of the model's classifier instead of embeddings", .changes = 1},
+	{0, "predict", OPT_FLAG, &predict, NULL, "write predictions of a head of the model instead of embeddings", .changes = 1},
+	{0, "head", OPT_STRING, &head, "NAME", "with --predict: the head, if the model has several", .changes = 1},
 	{0, "probabilities", OPT_FLAG, &probabilities, NULL, "with --predict of cells: also write the probability of every class",
 		.changes = 1},
 	{0, "all-genes", OPT_FLAG, &all_genes, NULL, "with --predict of genes: predict all tokens, not only those of held-out genes",
@@ -50,7 +51,7 @@ static struct option_def options[] = {
 
 static struct cli cli = {.name = "scembed",
 	.operands = "[FILE]",
-	.summary = "Embed cells with a trained model, or predict with its classifier.",
+	.summary = "Embed cells with a trained model, or predict with one of its heads.",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 
@@ -231,13 +232,14 @@ static void check_options(void)
 	if (model_dir)
 		refuse("needs --expression or --pca", &genes, &fit_path);
 	else
-		refuse("needs -M DIR", &layer, &pooling, &predict, &probabilities, &all_genes, &reconstruct, &truncate_cells, &batch_max);
+		refuse("needs -M DIR", &layer, &pooling, &predict, &head, &probabilities, &all_genes, &reconstruct, &truncate_cells,
+			&batch_max);
 	if (predict)
 		refuse("is for embeddings: it excludes --predict", &layer, &pooling);
 	if (predict && reconstruct)
 		usage_error("--reconstruct and --predict exclude each other");
-	if (!predict && (probabilities || all_genes))
-		usage_error("--%s needs --predict", probabilities ? "probabilities" : "all-genes");
+	if (!predict && (head || probabilities || all_genes))
+		usage_error("--%s needs --predict", head ? "head" : probabilities ? "probabilities" : "all-genes");
 }
 
 /* Print what was written. */
@@ -246,13 +248,19 @@ static void report(const struct run *r, const char *name)
 	unsigned long long cells = r->cells, empty = r->empty, tokens = r->tokens;
 	cli_unknown_groups(&r->groups, r->groups.unknown, cells, name);
 	if (r->counts) {
+		cli_measured("cells", (double)cells);
+		cli_measured("counts", (double)tokens);
 		cli_report(&cli, "%llu cells, %llu counts", cells, tokens);
 		return;
 	}
-	if (predict && r->heads.head[0].kind->rows == ROWS_TOKEN) {
+	if (predict && predict_tokens(r)) {
 		unsigned long long predicted_tokens = r->predicted_tokens;
 		if (!predicted_tokens)
 			warn("no cell has a token of the %zu held-out genes of the vocabulary", r->genes.test);
+		cli_measured("cells", (double)cells);
+		cli_measured("tokens", (double)tokens);
+		cli_measured("tokens_predicted", (double)predicted_tokens);
+		cli_measured("cells_without_tokens", (double)empty);
 		cli_report(&cli, "%llu cells, %llu tokens, %llu of them predicted, %llu cells without any", cells, tokens, predicted_tokens,
 			empty);
 		return;
@@ -263,6 +271,9 @@ static void report(const struct run *r, const char *name)
 			empty, cells);
 	char gpu[384];
 	device_report(r->ops, model_padding(r->model), gpu, sizeof gpu);
+	cli_measured("cells", (double)cells);
+	cli_measured("tokens", (double)tokens);
+	cli_measured("cells_without_tokens", (double)empty);
 	cli_report(&cli, "%llu cells, %llu tokens, %llu without tokens%s", cells, tokens, empty, gpu);
 }
 
@@ -281,6 +292,7 @@ int main(int argc, char **argv)
 	}
 	r.probabilities = probabilities;
 	r.all_genes = all_genes;
+	r.head_option = head;
 	struct stream *in = cli_open(&cli, 0);
 	const char *name = stream_name(in);
 	choose_input(&r, stream_header(in), name);

@@ -28,7 +28,9 @@ struct run {
 	size_t C;
 	int64_t cls, eos; /* token ids, -1: none */
 
-	struct config_heads heads;    /* prediction */
+	struct config_heads heads;    /* of the model, for a prediction */
+	size_t head;                  /* the one that predicts */
+	const char *head_option;      /* --head, or NULL */
 	struct gene_labels genes;     /* label NULL: the model has no genes.tsv */
 	int probabilities, all_genes; /* the options */
 	/* columns, -1: none; for genes, logit is the first of several */
@@ -43,8 +45,9 @@ struct run {
 	int library, gene, count, expected; /* columns of --reconstruct */
 };
 
-/* Load the head from config.json, and genes.tsv. The model is then loaded with r->heads. */
+/* Load the heads from config.json, choose one, and read genes.tsv if it needs it. The model is then loaded with r->heads. */
 void predict_open(struct run *r, const char *dir, const struct header *h);
+int predict_tokens(const struct run *r); /* does the head predict tokens, not cells? */
 /* Add the columns of the prediction after the copied ones. */
 void predict_header(struct run *r, struct header *h, const char *name);
 /* Predict rows [first, first + n) of the output. Their cells are in r->packed, and their scalar columns are filled already. */

@@ -196,7 +196,8 @@ static void split_by_group(struct choice *c)
 		group[m++] = k;
 	}
 	if (m < 2 && c->n)
-		die("--by: column '%s' has %zu group%s in these cells; a split needs 2 at least", c->by, m, m == 1 ? "" : "s");
+		die("--by: column '%s' has %zu group%s in these cells; a split needs 2 at least (without --by, single cells are split)",
+			c->by, m, m == 1 ? "" : "s");
 	uint8_t *chosen = xcalloc(m, 1);
 	if (m)
 		sample_groups(count, draws, m, c->test_fraction, chosen);

@@ -275,7 +275,7 @@ static void choose_genes(struct inputs *in, const uint8_t *chosen, struct genes 
 	rewind_inputs(in);
 }
 
-/* ", N dropped by REASON" for every reason (malloced). */
+/* ", N dropped by REASON" for every reason (malloced), which is also measured. */
 static char *drop_report(void)
 {
 	char *report = xstrdup("");
@@ -283,6 +283,9 @@ static char *drop_report(void)
 		if (!dropped[r])
 			continue;
 		char *more = xasprintf("%s, %" PRIu64 " dropped by %s", report, dropped[r], reason_text[r]);
+		char *name = xasprintf("dropped:%s", reason_text[r] + strspn(reason_text[r], "-"));
+		cli_measured(name, (double)dropped[r]);
+		free(name);
 		free(report);
 		report = more;
 	}
@@ -329,6 +332,8 @@ int main(int argc, char **argv)
 	}
 	flush_block(&s);
 	uint64_t written = stream_rows(s.to);
+	cli_measured("cells_in", (double)seen);
+	cli_measured("cells_out", (double)written);
 	char *report = drop_report(); /* memory can run out here, and not after the output is in place */
 	if (stream_commit(s.to, &e))
 		die("%s", e.msg);

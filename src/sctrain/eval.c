@@ -1,6 +1,6 @@
 /*
- * sctrain eval: loss and accuracy of a masked-token model, or the loss of a model of values, on a masked stream; the loss of a model of counts
- * on a masked-counts stream.
+ * sctrain eval: the metrics of a model on a stream of what it reads: a masked stream, with tokens or values as targets, or a masked-counts
+ * stream. It scores the head whose targets are in the stream itself; heads of labels are for ctaprobe.
  *
  * With --cells the losses of single rows are wanted too, so they are computed from the logits, and the standard errors follow: masked tokens
  * of one cell are not independent, so the cell is the unit. With L_c and n_c the sums over the rows of cell c, m = sum L_c / sum n_c
@@ -11,6 +11,7 @@
 #include "cli_model.h"
 #include "base/file.h"
 #include "base/softmax.h"
+#include "train/config.h"
 #include "train/weights.h"
 
 #include <math.h>
@@ -36,16 +37,60 @@ static struct cli cli = {.name = "sctrain eval",
 	.options = options,
 	.common = CLI_OUT | CLI_DEVICE | CLI_THREADS};
 
-static struct model *load_model(const struct train_task *task, const struct stream *in, struct ops *ops)
+/* ---- the model ---- */
+
+static enum input input_of(const struct header *h)
+{
+	int value = header_find(h, "value");
+	if (!strcmp(h->kind, "masked-counts"))
+		return INPUT_COUNTS;
+	return value >= 0 && h->col[value].shape == RAGGED ? INPUT_VALUES : INPUT_TOKENS;
+}
+
+/* Does this kind of objective find its targets in such a stream, without labels? */
+static int finds_targets(const struct objective_kind *k, enum input input)
+{
+	return k->input == input && (!k->label || k->eval_open);
+}
+
+/*
+ * The objective of the stream, and its head in the model: that of its kind in config.json. A model that names none (transformers') is one with
+ * this head alone if it has its tensors.
+ */
+static void choose_objective(struct objectives *list, struct config_heads *heads, enum input input)
+{
+	const struct objective_kind *kind;
+	char *config = xasprintf("%s/config.json", model_dir);
+	struct error e;
+	size_t i = 0, k = 0;
+	while (!finds_targets(objective_kind_at(i), input))
+		i++;
+	kind = objective_kind_at(i);
+	config_heads_load(heads, config, &e);
+	while (k < heads->n && heads->head[k].kind != kind->head)
+		k++;
+	if (k == heads->n) {
+		config_heads_release(heads);
+		heads->n = 1;
+		heads->head[0].kind = kind->head;
+		k = 0;
+	}
+	struct objective *o = objective_add(list, kind, NULL);
+	o->head = heads->head[k];
+	o->index = k;
+	free(config);
+}
+
+static struct model *load_model(const struct objective *o, const struct config_heads *heads, const struct stream *in, struct ops *ops)
 {
 	struct error e;
 	struct vocab v;
 	struct weights_report report;
-	struct model *m = model_dir_load(model_dir, &(struct head_spec){.kind = task->head}, 1, ops, 1, &v, &report, &e);
+	struct model *m = model_dir_load(model_dir, heads->head, heads->n, ops, 1, &v, &report, &e);
 	if (!m)
 		die("%s", e.msg);
 	if (report.fresh)
-		die("%s has no '%s': it is not a model of %s", model_dir, report.first_fresh, task->name);
+		die("%s has no '%s': it is not a model of sctrain %s", model_dir, report.first_fresh, o->kind->name);
 	cli_same_vocab(&v, model_config(m), model_dir, in);
 	cli_same_positions(model_config(m), model_dir, in);
 	vocab_release(&v);
@@ -88,16 +133,20 @@ static void add_value(struct cell_loss *x, struct loss *sum, double y, double va
 	sum->square += value * value;
 }
 
-/* Add the losses of the cells [from, to) of a block, which are packed in y->example. */
+/* Add the losses of the cells [from, to) of a block, which are packed in y->packed. */
 static void add_rows(struct cell_losses *r, struct score *y, struct model *m, const struct masked_source *s, const struct block *b,
 	size_t from, size_t to)
 {
 	struct error e;
-	const struct batch *p = &y->example.packed.b;
-	size_t width = y->task->head->width, V = width ? width : model_config(m)->vocab_size, at = 0;
-	const struct goal *g = &p->goal[0];
-	grow(y->logit, y->logit_cap, g->n * V);
-	if (g->n && model_logits(m, p, 0, y->logit, &e))
+	const struct objective *o = y->list->one;
+	const struct batch *p = &y->packed.b;
+	const struct goal *g = &p->goal[o->index];
+	struct loss *sum = &y->of[o->index].sum;
+	int numbers = o->kind->head->target == TARGET_VALUE;
+	size_t V = numbers ? 1 : model_config(m)->vocab_size, at = 0;
+	grow(y->of[o->index].logit, y->of[o->index].logit_cap, g->n * V);
+	const real *logit = y->of[o->index].logit;
+	if (g->n && model_logits(m, p, o->index, y->of[o->index].logit, &e))
 		die("%s: %s", s->name, e.msg);
 	grow(r->row, r->cap, r->n + (to - from));
 	for (size_t i = from; i < to; i++) {
@@ -105,14 +154,14 @@ static void add_rows(struct cell_losses *r, struct score *y, struct model *m, co
 		*x = (struct cell_loss){
 			.cell = ((const uint64_t *)b->col[s->col.cell].data)[i], .epoch = ((const uint32_t *)b->col[s->col.epoch].data)[i]};
 		for (; at < g->n && g->row[at] < p->offset[i - from + 1]; at++) {
-			if (width)
-				add_value(x, &y->sum, y->logit[at], g->value[at]);
+			if (numbers)
+				add_value(x, sum, logit[at], g->value[at]);
 			else
-				add_token(x, r->z, y->logit + at * V, V, g->target[at]);
+				add_token(x, r->z, logit + at * V, V, g->target[at]);
 		}
-		y->sum.sum += x->loss;
-		y->sum.count += x->masked;
-		y->sum.correct += x->correct;
+		sum->sum += x->loss;
+		sum->count += x->masked;
+		sum->correct += x->correct;
 	}
 }
 
@@ -123,7 +172,7 @@ static void score_rows(struct cell_losses *r, struct score *y, struct model *m, 
 	for (size_t from = 0, to; from < b->rows; from = to) {
 		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= (uint64_t)batch_tokens_max; to++)
 			;
-		if (example_pack(&y->example, y->task, s, b, from, to, model_config(m)->max_position_embeddings, &e))
+		if (objectives_pack(&y->packed, y->list, s, b, from, to, model_config(m)->max_position_embeddings, &e))
 			die("%s", e.msg);
 		add_rows(r, y, m, s, b, from, to);
 	}
@@ -138,9 +187,9 @@ static int by_cell(const void *a, const void *b)
 }
 
 /* Standard errors of the mean loss and of the accuracy; NaN for a single cell. Sorts the rows. */
-static void standard_errors(struct cell_losses *r, const struct score *y, double *loss, double *accuracy)
+static void standard_errors(struct cell_losses *r, const struct loss *sum, double *loss, double *accuracy)
 {
-	double mean = y->sum.sum / y->sum.count, share = y->sum.correct / y->sum.count, cells = 0;
+	double mean = sum->sum / sum->count, share = sum->correct / sum->count, cells = 0;
 	*loss = *accuracy = 0;
 	qsort(r->row, r->n, sizeof *r->row, by_cell);
 	for (size_t i = 0, k; i < r->n; i = k) {
@@ -155,8 +204,8 @@ static void standard_errors(struct cell_losses *r, const struct score *y, double
 		*accuracy += wrong * wrong;
 	}
 	double scale = cells > 1 ? cells / (cells - 1) : NAN;
-	*loss = sqrt(scale * *loss) / y->sum.count;
-	*accuracy = sqrt(scale * *accuracy) / y->sum.count;
+	*loss = sqrt(scale * *loss) / sum->count;
+	*accuracy = sqrt(scale * *accuracy) / sum->count;
 }
 
 static void write_rows(const struct cell_losses *r, int classes)
@@ -180,24 +229,37 @@ static void write_rows(const struct cell_losses *r, int classes)
 
 /* ---- the run ---- */
 
-static void write_metrics(struct score *y, struct cell_losses *r)
+static int has_classes(const struct objective *o)
+{
+	return o->kind->head->target == TARGET_TOKEN;
+}
+
+/* What tokens are called in the output. */
+static const char *unit_of(const struct objective *o)
+{
+	return o->kind->input == INPUT_COUNTS ? "counts" : "tokens";
+}
+
+static void write_metrics(struct score *y, const struct model *m, struct cell_losses *r)
 {
 	struct error e;
-	const struct head_kind *k = y->task->head;
-	double value[METRICS_MAX], loss, accuracy; /* standard errors */
+	const struct objective *o = y->list->one;
+	const struct head_kind *k = o->kind->head;
+	struct scores x;
+	double loss, accuracy; /* standard errors */
 	char *text = NULL;
 	size_t n;
 	FILE *f = xmemopen(&text, &n);
-	score_metrics(y, value);
-	fprintf(f, "metric\tvalue\nloss\t%.9g\n", value[0]);
+	score_metrics(y, m, &x);
+	fprintf(f, "metric\tvalue\nloss\t%.9g\n", x.value[o->index][0]);
 	for (size_t i = metric_count(k); --i;)
-		fprintf(f, "%s\t%.9g\n", metric_name(k, i), value[i]);
-	fprintf(f, "masked\t%.0f\n%s\t%llu\ncells\t%llu\n", y->sum.count, k->counts ? "counts" : "tokens", (unsigned long long)y->tokens,
+		fprintf(f, "%s\t%.9g\n", metric_name(k, i), x.value[o->index][i]);
+	fprintf(f, "masked\t%.0f\n%s\t%llu\ncells\t%llu\n", score_count(y), unit_of(o), (unsigned long long)y->tokens,
 		(unsigned long long)y->cells);
 	if (cells_path) {
-		standard_errors(r, y, &loss, &accuracy);
+		standard_errors(r, &y->of[o->index].sum, &loss, &accuracy);
 		fprintf(f, "loss_se\t%.9g\n", loss);
-		if (!k->width)
+		if (has_classes(o))
 			fprintf(f, "accuracy_se\t%.9g\n", accuracy);
 	}
 	xmemclose(f, &text);
@@ -206,64 +268,74 @@ static void write_metrics(struct score *y, struct cell_losses *r)
 	free(text);
 }
 
-static const struct train_task *choose_task(const struct header *h)
+static void score_stream(struct score *y, struct cell_losses *r, struct model *m, const struct masked_source *s)
 {
-	int value = header_find(h, "value");
-	if (!strcmp(h->kind, "masked-counts"))
-		return &nb_task;
-	return value >= 0 && h->col[value].shape == RAGGED ? &value_task : &mlm_task;
+	struct error e;
+	struct block b = {0};
+	int got;
+	while ((got = stream_read(s->in, &b, &e)) > 0) {
+		if (cells_path)
+			score_rows(r, y, m, s, &b);
+		else
+			score_block(y, m, s, &b, (size_t)batch_tokens_max);
+		progress("%llu cells", (unsigned long long)y->cells);
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	if (!(score_count(y) > 0))
+		die("%s: it has no masked position", s->name);
+	block_release(&b);
 }
 
 int eval_main(int argc, char **argv)
 {
 	struct error e;
 	struct masked_source source;
-	struct block b = {0};
+	struct objectives list = {0};
+	struct config_heads heads;
 	struct score y = {0};
 	struct cell_losses r = {0};
-	int got;
 	cli_init(&cli, argc, argv);
 	if (!model_dir)
 		usage_error("no model: -M DIR");
 	if (cli.noperand > 1)
 		usage_error("expected one masked stream, and '%s' is a second one", cli.operand[1]);
 	struct stream *in = cli_open(&cli, 0);
-	const struct train_task *task = choose_task(stream_header(in));
-	if (cells_path && task->head->counts)
+	enum input input = input_of(stream_header(in));
+	if (cells_path && input == INPUT_COUNTS)
 		usage_error("--cells is for models of tokens");
-	if (source_init(&source, task, in, &e))
+	choose_objective(&list, &heads, input);
+	struct objective *o = list.one;
+	char *program = xasprintf("sctrain %s", o->kind->name);
+	if (source_init(&source, &list, program, in, &e))
 		die("%s", e.msg);
 	struct ops *ops = cli_device(&cli);
-	struct model *m = load_model(task, in, ops);
-	if (task == &nb_task)
-		nb_eval_open(model_dir, &source);
+	struct model *m = load_model(o, &heads, in, ops);
+	if (o->kind->eval_open)
+		o->kind->eval_open(o, model_dir, &source);
 	if (!batch_tokens_max)
-		batch_tokens_max = task->head->counts ? COUNTS_MAX : TOKENS_MAX;
-	score_reset(&y, task, m);
+		batch_tokens_max = (long long)input_tokens_max(&list);
+	score_reset(&y, &list, m);
 	r.z = xcalloc(model_config(m)->vocab_size, sizeof *r.z);
-	while ((got = stream_read(in, &b, &e)) > 0) {
-		if (cells_path)
-			score_rows(&r, &y, m, &source, &b);
-		else
-			score_block(&y, m, &source, &b, (size_t)batch_tokens_max);
-		progress("%llu cells", (unsigned long long)y.cells);
-	}
-	if (got < 0)
-		die("%s", e.msg);
-	if (!(y.sum.count > 0))
-		die("%s: it has no masked position", source.name);
-	if (task == &nb_task)
-		nb_eval_warn(&source, y.cells);
+	score_stream(&y, &r, m, &source);
+	if (o->kind->eval_close)
+		o->kind->eval_close(o, &source, y.cells);
 	if (cells_path)
-		write_rows(&r, !task->head->width);
-	write_metrics(&y, &r);
-	cli_report(&cli, "%llu cells, %llu %s, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens,
-		task->head->counts ? "counts" : "tokens", y.sum.count);
+		write_rows(&r, has_classes(o));
+	write_metrics(&y, m, &r);
+	cli_measured("cells", (double)y.cells);
+	cli_measured("tokens", (double)y.tokens);
+	cli_measured("masked", score_count(&y));
+	cli_report(&cli, "%llu cells, %llu %s, %.0f masked", (unsigned long long)y.cells, (unsigned long long)y.tokens, unit_of(o),
+		score_count(&y));
 	score_release(&y);
 	free(r.row);
 	free(r.z);
-	block_release(&b);
+	free(program);
 	model_free(m);
+	o->head = (struct head_spec){0};
+	objectives_release(&list);
+	config_heads_release(&heads);
 	ops->destroy(ops);
 	stream_free(in);
 	return 0;

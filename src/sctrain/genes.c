@@ -23,65 +23,96 @@ static struct option_def options[] = {
 	{0},
 };
 
-static struct gene_labels genes;
-static size_t nfold, held_out; /* 0 folds: learn from all genes; the fold that is held out */
-static uint32_t *label;
-static size_t label_cap;
+struct genes {
+	struct gene_labels labels;
+	size_t nfold, held_out; /* 0 folds: learn from all genes; the fold that is held out */
+	const char *text;       /* of genes.tsv */
+	uint32_t *of;           /* [tokens of the batch] */
+	size_t of_cap;
+};
 
-static void check(void)
+static void read_fold(struct genes *x)
 {
-	if (!path)
-		usage_error("no genes: --gene-labels FILE");
 	if (!fold_text)
 		return;
 	char *end;
 	unsigned long k = strtoul(fold_text, &end, 10), n = *end == '/' ? strtoul(end + 1, &end, 10) : 0;
 	if (*end || strspn(fold_text, "0123456789/") != strlen(fold_text) || n < 2 || n > 1000 || k >= n)
 		usage_error("--fold: '%s' is not K/N with N from 2 to 1000 and K from 0, below N", fold_text);
-	held_out = k;
-	nfold = n;
+	x->held_out = k;
+	x->nfold = n;
 }
 
-static void open_genes(struct train *t)
+static void open_genes(struct objective *o, struct train *t)
 {
+	struct genes *x = o->state;
+	struct gene_labels *g = &x->labels;
 	struct error e;
 	const struct vocab *v = &t->header->vocab;
-	if (gene_labels_load(&genes, path, v, &e))
+	if (gene_labels_load(g, path, v, &e))
 		die("--gene-labels: %s", e.msg);
-	if (genes.nclass == 1)
-		die("--gene-labels: %s: all genes of the vocabulary have the label '%s': there is nothing to tell apart", path,
-			genes.name[0]);
-	if (genes.absent)
-		warn("%zu of the %zu genes of %s are not in the vocabulary (%s, for one)", genes.absent, genes.listed, path, genes.missing);
-	if (nfold && gene_labels_folds(&genes, v, nfold, held_out, (uint32_t)fold_seed, &e))
+	if (g->nclass == 1)
+		die("--gene-labels: %s: all genes of the vocabulary have the label '%s': there is nothing to tell apart", path, g->name[0]);
+	if (g->absent)
+		warn("%zu of the %zu genes of %s are not in the vocabulary (%s, for one)", g->absent, g->listed, path, g->missing);
+	if (x->nfold && gene_labels_folds(g, v, x->nfold, x->held_out, (uint32_t)fold_seed, &e))
 		die("--fold %s: %s", fold_text, e.msg);
-	if (nfold)
-		info("fold %s: %zu genes to learn from, %zu held out", fold_text, genes.found - genes.test, genes.test);
-	t->genes = gene_labels_print(&genes, v);
-	t->head.nlabel = (uint32_t)genes.nclass;
-	t->head.label = genes.name;
+	if (x->nfold)
+		info("fold %s: %zu genes to learn from, %zu held out", fold_text, g->found - g->test, g->test);
+	x->text = train_add_file(t, o, gene_labels_print(g, v));
+	o->head.nlabel = (uint32_t)g->nclass;
+	o->head.label = g->name;
 }
 
-static void settings(const struct train *t, cJSON *j)
+static void settings(const struct objective *o, cJSON *j)
 {
+	const char *text = ((const struct genes *)o->state)->text;
 	char hex[DIGEST_SIZE];
-	digest_bytes(t->genes, strlen(t->genes), hex);
+	digest_bytes(text, strlen(text), hex);
 	cJSON_AddStringToObject(j, "genes", hex); /* labels, folds and what is held out */
 }
 
-static size_t label_tokens(const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
+static void label_tokens(
+	struct objective *o, const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
 {
+	struct genes *x = o->state;
+	const struct gene_labels *g = &x->labels;
 	size_t n = p->offset[to - from];
-	int test = s->validation && nfold;
-	grow(label, label_cap, n);
+	int test = s->validation && x->nfold;
+	grow(x->of, x->of_cap, n);
 	for (size_t i = 0; i < n; i++)
-		label[i] = genes.held_out[p->id[i]] != test ? ROW_NONE : (uint32_t)genes.label[p->id[i]];
-	p->b.goal[0] = (struct goal){.target = label};
-	return n;
+		x->of[i] = g->held_out[p->id[i]] != test ? ROW_NONE : (uint32_t)g->label[p->id[i]];
+	p->b.goal[o->index] = (struct goal){.target = x->of};
+}
+
+static void release(struct objective *o)
+{
+	struct genes *x = o->state;
+	gene_labels_release(&x->labels);
+	free(x->of);
+}
+
+const struct objective_kind genes_objective = {
+	.name = "genes",
+	.head = &head_genes,
+	.input = INPUT_TOKENS,
+	.counted = "labels",
+	.file = "genes.tsv",
+	.size = sizeof(struct genes),
+	.open = open_genes,
+	.settings = settings,
+	.label = label_tokens,
+	.release = release,
+};
+
+static void objectives(struct objectives *list)
+{
+	if (!path)
+		usage_error("no genes: --gene-labels FILE");
+	read_fold(objective_add(list, &genes_objective, NULL)->state);
 }
 
 static const struct train_task task = {
-	.head = &head_genes,
 	.name = "sctrain genes",
 	.summary = "Fine-tune a model to classify genes by a label.",
 	.options = options,
@@ -89,11 +120,7 @@ static const struct train_task task = {
 	.optim = OPTIM_TRANSFORMER(5e-5),
 	.warmup = 500,
 	.best = BEST_LAST,
-	.counted = "labels",
-	.check = check,
-	.open = open_genes,
-	.settings = settings,
-	.label = label_tokens,
+	.objectives = objectives,
 };
 
 int genes_main(int argc, char **argv)

@@ -1,17 +1,23 @@
 /* sctrain mlm: masked language modelling. The stream has the masked positions and their targets. */
 #include "sctrain.h"
 
-const struct train_task mlm_task = {
-	.head = &head_mlm,
+const struct objective_kind mlm_objective = {.name = "mlm", .head = &head_mlm, .input = INPUT_TOKENS, .counted = "masked"};
+
+static void objectives(struct objectives *list)
+{
+	objective_add(list, &mlm_objective, NULL);
+}
+
+static const struct train_task task = {
 	.name = "sctrain mlm",
 	.summary = "Pre-train a model on a masked stream.",
 	.config = "corrmask-paper",
 	.optim = OPTIM_TRANSFORMER(1e-3),
 	.best = BEST_LOSS,
-	.counted = "masked",
+	.objectives = objectives,
 };
 
 int mlm_main(int argc, char **argv)
 {
-	return train_main(&mlm_task, argc, argv);
+	return train_main(&task, argc, argv);
 }

@@ -32,17 +32,20 @@ static struct option_def options[] = {
 	{0},
 };
 
-static struct groups groups;
-static struct labels labels[2]; /* of the training stream, of --eval */
-static uint32_t *group;
-static size_t group_cap;
-static double *ratio; /* [head.curriculum.ratios] of the masked genes, ascending */
-static uint32_t nratio;
+struct nb {
+	struct groups groups;    /* column NULL: none */
+	struct labels labels[2]; /* of the training stream, of --eval; spec NULL: the stream has no such column */
+	const char *text;        /* of groups.tsv */
+	uint32_t *group;         /* [cells of the batch] */
+	size_t group_cap;
+	double *ratio; /* [head.curriculum.ratios] of the masked genes, ascending */
+	uint32_t nratio;
+};
 
 /* ---- groups ---- */
 
 /* A model of --init keeps its groups. Otherwise they are the values in the header, in byte order. */
-static void choose_groups(const struct train *t)
+static void choose_groups(struct groups *g, const struct train *t)
 {
 	struct error e;
 	const char *name = t->source.name, *init = t->options->init;
@@ -51,38 +54,39 @@ static void choose_groups(const struct train *t)
 	if (!cJSON_IsObject(values))
 		die("--batch-key %s: the header of %s does not say which values the column has: make the stream with maskgen --keep %s",
 			column, name, column);
-	if (init && groups_load(&groups, init, &e))
+	if (init && groups_load(g, init, &e))
 		die("--init: %s", e.msg);
-	if (init && (!groups.column || strcmp(groups.column, column)))
-		die("--init: the model in %s has %s%s, not --batch-key %s", init, groups.column ? "--batch-key " : "no --batch-key",
-			groups.column ? groups.column : "", column);
+	if (init && (!g->column || strcmp(g->column, column)))
+		die("--init: the model in %s has %s%s, not --batch-key %s", init, g->column ? "--batch-key " : "no --batch-key",
+			g->column ? g->column : "", column);
 	for (const cJSON *x = values->child; x; x = x->next) {
 		if (!*x->string || strpbrk(x->string, "\t\r\n"))
 			die("--batch-key %s: a name is empty or has a tab or line break", column);
-		uint32_t k = classes_add(&groups.classes, x->string, strlen(x->string));
-		if (init && k >= groups.n)
+		uint32_t k = classes_add(&g->classes, x->string, strlen(x->string));
+		if (init && k >= g->n)
 			die("--batch-key %s: the model in %s has no group '%s'", column, init, x->string);
 	}
-	groups.n = groups.classes.n;
-	if (groups.n == 0)
+	g->n = g->classes.n;
+	if (g->n == 0)
 		die("--batch-key %s: no cell of %s has a value", column, name);
-	if (groups.n == 1)
+	if (g->n == 1)
 		die("--batch-key %s: all cells are of '%s': there is nothing to tell apart, leave the option out", column,
-			groups.classes.name[0]);
-	if (!groups.column)
-		groups.column = xstrdup(column);
+			g->classes.name[0]);
+	if (!g->column)
+		g->column = xstrdup(column);
 }
 
-static void open_groups(struct train *t)
+static void open_groups(struct objective *o, struct train *t)
 {
 	struct error e;
+	struct nb *x = o->state;
 	const struct masked_source *v = &t->validation.source;
-	choose_groups(t);
-	if (labels_init(&labels[0], t->header, column, &groups.classes, t->source.name, &e))
+	choose_groups(&x->groups, t);
+	if (labels_init(&x->labels[0], t->header, column, &x->groups.classes, t->source.name, &e))
 		die("--batch-key: %s", e.msg);
-	if (v->in && labels_init(&labels[1], stream_header(v->in), column, &groups.classes, v->name, &e))
+	if (v->in && labels_init(&x->labels[1], stream_header(v->in), column, &x->groups.classes, v->name, &e))
 		die("--eval: %s", e.msg);
-	t->groups = groups_print(&groups);
+	x->text = train_add_file(t, o, groups_print(&x->groups));
 }
 
 /* ---- batches of one cell ---- */
@@ -113,88 +117,142 @@ static void check_batches(const struct train *t)
 
 /* ---- curriculum ---- */
 
-static void add_ratio(double x)
+static void add_ratio(struct nb *x, double ratio)
 {
-	ratio = xrealloc(ratio, nratio + 1, sizeof *ratio);
-	ratio[nratio++] = x;
+	x->ratio = xrealloc(x->ratio, x->nratio + 1, sizeof *x->ratio);
+	x->ratio[x->nratio++] = ratio;
 }
 
 /* Each masking ratio has its own weights, so there must be a list of them. */
-static void open_curriculum(struct train *t)
+static void open_curriculum(struct objective *o, const struct train *t)
 {
+	struct nb *x = o->state;
 	const cJSON *rate = masked_value(t->header, "rate");
-	const cJSON *values = cJSON_GetObjectItemCaseSensitive(rate, "values"), *x;
+	const cJSON *values = cJSON_GetObjectItemCaseSensitive(rate, "values"), *v;
 	if (cJSON_IsNumber(rate))
-		add_ratio(rate->valuedouble);
-	cJSON_ArrayForEach(x, values)
+		add_ratio(x, rate->valuedouble);
+	cJSON_ArrayForEach(v, values)
 	{
-		if (cJSON_IsNumber(x))
-			add_ratio(x->valuedouble);
+		if (cJSON_IsNumber(v))
+			add_ratio(x, v->valuedouble);
 	}
-	if (!nratio)
+	if (!x->nratio)
 		die("--curriculum: the masking rate of %s is not one of a list: expected maskgen --rate P or --rate-choice P,P,...",
 			t->source.name);
-	t->head.curriculum = (struct curriculum){.ratios = nratio, .hard = curriculum, .steps = t->info.steps};
+	o->head.curriculum = (struct curriculum){.ratios = x->nratio, .hard = curriculum, .steps = t->info.steps};
 }
 
 /* The number of the ratio of n masked of all genes. */
-static uint32_t ratio_of(double n, double genes)
+static uint32_t ratio_of(const struct nb *x, double n, double genes)
 {
 	uint32_t best = 0;
-	for (uint32_t k = 1; k < nratio; k++)
-		if (fabs(n / genes - ratio[k]) < fabs(n / genes - ratio[best]))
+	for (uint32_t k = 1; k < x->nratio; k++)
+		if (fabs(n / genes - x->ratio[k]) < fabs(n / genes - x->ratio[best]))
 			best = k;
 	return best;
 }
 
-/* ---- the task ---- */
+/* ---- the objective ---- */
 
-static void open_stream(struct train *t)
+static void open_stream(struct objective *o, struct train *t)
 {
 	check_batches(t);
 	if (curriculum >= 0)
-		open_curriculum(t);
+		open_curriculum(o, t);
 	if (column)
-		open_groups(t);
+		open_groups(o, t);
 }
 
-static void configure(struct train *t, struct model_config *c)
+static void configure(struct objective *o, const struct train *t, struct model_config *c)
 {
 	c->intermediate_size = hidden ? (uint32_t)hidden : c->intermediate_size;
 	c->hidden_size = latent ? (uint32_t)latent : c->hidden_size;
 	if (t->options->init && c->num_groups && !column)
 		die("--init: the model in %s has groups of cells: --batch-key COL", t->options->init);
-	c->num_groups = (uint32_t)groups.n;
+	c->num_groups = (uint32_t)((const struct nb *)o->state)->groups.n;
 }
 
-static void settings(const struct train *t, cJSON *j)
+static void settings(const struct objective *o, cJSON *j)
 {
+	const struct nb *x = o->state;
 	char hex[DIGEST_SIZE];
 	cJSON_AddStringToObject(j, "batch-key", column ? column : "");
 	if (curriculum >= 0)
 		cJSON_AddStringToObject(j, "curriculum", curriculum ? "easy-to-hard" : "easy");
-	if (!column)
+	if (!x->text)
 		return;
-	digest_bytes(t->groups, strlen(t->groups), hex);
+	digest_bytes(x->text, strlen(x->text), hex);
 	cJSON_AddStringToObject(j, "groups", hex);
 }
 
-static size_t label_cells(const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
+static void label_cells(struct objective *o, const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
 {
-	struct goal *g = &p->b.goal[0];
-	if (nratio && !s->validation)
-		g->ratio = ratio_of((double)g->n / (double)(to - from), (double)b->header->vocab.n);
-	if (!column)
-		return to - from;
-	grow(group, group_cap, to - from);
+	struct nb *x = o->state;
+	struct goal *g = &p->b.goal[o->index];
+	*g = p->masked;
+	if (x->nratio && !s->validation)
+		g->ratio = ratio_of(x, (double)g->n / (double)(to - from), (double)b->header->vocab.n);
+	if (!x->labels[s->validation].spec)
+		return;
+	grow(x->group, x->group_cap, to - from);
 	for (size_t i = from; i < to; i++)
-		group[i - from] = groups_at(&groups, &labels[s->validation], b, i);
-	p->b.group = group;
-	return to - from;
+		x->group[i - from] = groups_at(&x->groups, &x->labels[s->validation], b, i);
+	p->b.group = x->group;
 }
 
-const struct train_task nb_task = {
+/* The groups of the model in dir, for cells of s. */
+static void eval_open(struct objective *o, const char *dir, const struct masked_source *s)
+{
+	struct error e;
+	struct nb *x = o->state;
+	const struct header *h = stream_header(s->in);
+	if (groups_load(&x->groups, dir, &e))
+		die("%s", e.msg);
+	const char *name = x->groups.column;
+	if (name && header_find(h, name) >= 0 && labels_init(&x->labels[s->validation], h, name, &x->groups.classes, s->name, &e))
+		die("%s", e.msg);
+}
+
+/* Warn if cells had no group that the model knows. */
+static void eval_close(struct objective *o, const struct masked_source *s, uint64_t cells)
+{
+	const struct nb *x = o->state;
+	if (x->groups.column)
+		cli_unknown_groups(&x->groups, x->labels[s->validation].spec ? x->groups.unknown : cells, cells, s->name);
+}
+
+static void release(struct objective *o)
+{
+	struct nb *x = o->state;
+	labels_release(&x->labels[0]);
+	labels_release(&x->labels[1]);
+	groups_release(&x->groups);
+	free(x->group);
+	free(x->ratio);
+}
+
+const struct objective_kind nb_objective = {
+	.name = "nb",
 	.head = &head_nb,
+	.input = INPUT_COUNTS,
+	.counted = "masked",
+	.file = "groups.tsv",
+	.size = sizeof(struct nb),
+	.open = open_stream,
+	.configure = configure,
+	.settings = settings,
+	.label = label_cells,
+	.eval_open = eval_open,
+	.eval_close = eval_close,
+	.release = release,
+};
+
+static void objectives(struct objectives *list)
+{
+	objective_add(list, &nb_objective, NULL);
+}
+
+static const struct train_task task = {
 	.name = "sctrain nb",
 	.summary = "Pre-train a model of counts on a masked-counts stream.",
 	.options = options,
@@ -202,35 +260,10 @@ const struct train_task nb_task = {
 	.optim = {.variant = ADAMW_L2, .schedule = SCHEDULE_CONSTANT, .lr = 1e-3, .weight_decay = 1e-4},
 	.warmup = WARMUP_NONE,
 	.best = BEST_LOSS,
-	.counted = "masked",
-	.open = open_stream,
-	.configure = configure,
-	.settings = settings,
-	.label = label_cells,
+	.objectives = objectives,
 };
-
-/* ---- sctrain eval ---- */
-
-void nb_eval_open(const char *dir, const struct masked_source *s)
-{
-	struct error e;
-	const struct header *h = stream_header(s->in);
-	if (groups_load(&groups, dir, &e))
-		die("%s", e.msg);
-	if (!groups.column || header_find(h, groups.column) < 0)
-		return;
-	column = groups.column;
-	if (labels_init(&labels[s->validation], h, column, &groups.classes, s->name, &e))
-		die("%s", e.msg);
-}
-
-void nb_eval_warn(const struct masked_source *s, uint64_t cells)
-{
-	if (groups.column)
-		cli_unknown_groups(&groups, column ? groups.unknown : cells, cells, s->name);
-}
 
 int nb_main(int argc, char **argv)
 {
-	return train_main(&nb_task, argc, argv);
+	return train_main(&task, argc, argv);
 }

@@ -62,6 +62,8 @@ static struct option_def table[] = {
 		"stop after K validations in a row that are not better than the best (default: never)", 1, 1e15, .changes = 1},
 	{0, "Run", OPT_GROUP},
 	{0, "resume", OPT_FLAG, &options.resume, NULL, "continue from the newest checkpoint in MODEL, or start if there is none"},
+	{0, "same-kernels", OPT_FLAG, &options.same_kernels, NULL,
+		"fail if a resumed training or a rank computes with other kernels, so that weights would differ by rounding (default: warn)"},
 	{0, "force", OPT_FLAG, &options.force, NULL, "replace the model or the checkpoints in MODEL"},
 	{0, "mpi", OPT_FLAG, &options.mpi, NULL, "run as one of several ranks, started by mpirun or srun"},
 	{0},
@@ -93,22 +95,23 @@ int best_metric(const struct head_kind *k, enum best b)
 	return -1;
 }
 
-static void check_best(const struct train_task *task)
+/* With several objectives the measures, but for the loss, are those of the first. */
+static void check_best(const struct train_task *task, const struct head_kind *head)
 {
 	char known[128] = "";
-	size_t n = metric_count(task->head);
-	if (best_metric(task->head, (enum best)options.best) >= 0)
+	size_t n = metric_count(head);
+	if (best_metric(head, (enum best)options.best) >= 0)
 		return;
 	for (size_t i = 0; i < n; i++) {
 		size_t at = strlen(known);
-		snprintf(known + at, sizeof known - at, "%s%s", !i ? "" : i + 1 < n ? ", " : " and ", metric_name(task->head, i));
+		snprintf(known + at, sizeof known - at, "%s%s", !i ? "" : i + 1 < n ? ", " : " and ", metric_name(head, i));
 	}
 	usage_error("--best %s: %s measures %s", best_name((enum best)options.best), task->name, known);
 }
 
 /* ---- reading ---- */
 
-struct train_options *options_read(const struct train_task *task, int argc, char **argv, struct cli **c)
+struct train_options *options_read(const struct train_task *task, int argc, char **argv, struct cli **c, struct objectives *list)
 {
 	*c = &cli;
 	cli.name = task->name;
@@ -123,11 +126,10 @@ struct train_options *options_read(const struct train_task *task, int argc, char
 		usage_error("--eval-every, --best and --patience need a validation stream: --eval FILE");
 	if (options.best < 0)
 		options.best = task->best;
-	check_best(task);
+	task->objectives(list);
+	check_best(task, list->one[0].kind->head);
 	if (options.best == BEST_LAST && options.patience)
 		usage_error("--patience needs a measure: --best loss, accuracy or macro-f1");
-	if (task->check)
-		task->check();
 	return &options;
 }
 
@@ -157,8 +159,9 @@ cJSON *options_settings(const struct train *t)
 		cJSON_AddStringToObject(j, "best", best_name((enum best)options.best));
 		cJSON_AddNumberToObject(j, "patience", (double)options.patience);
 	}
-	if (t->task->settings)
-		t->task->settings(t, j);
+	for (const struct objective *x = t->objectives.one; x < t->objectives.one + t->objectives.n; x++)
+		if (x->kind->settings)
+			x->kind->settings(x, j);
 	return j;
 }
 

@@ -10,17 +10,60 @@
 #include <string.h>
 #include <unistd.h>
 
+/*
+ * The columns after the first six. One objective: its metrics on --eval. Several, named a and b:
+ *     loss.a loss.b eval_loss eval_loss.a eval_METRIC.a ... eval_loss.b ...
+ * with eval_loss that of the model. x: the values of a row; NULL: the names of the columns.
+ */
+struct row {
+	const struct totals *totals;
+	const struct scores *scores; /* NULL: this step was not validated */
+};
+
+static void put(FILE *f, const char *name, double value, int names, const char *of)
+{
+	if (names)
+		fprintf(f, "\t%s%s%s", name, *of ? "." : "", of);
+	else if (isnan(value))
+		fputs("\tNA", f);
+	else
+		fprintf(f, "\t%.9g", value);
+}
+
+static void more_columns(FILE *f, const struct train *t, const struct row *x)
+{
+	const struct objectives *list = &t->objectives;
+	int several = list->n > 1, scored = x && x->scores;
+	for (size_t i = 0; several && i < list->n; i++)
+		put(f, "loss", x ? x->totals->loss[i] / x->totals->count[i] : 0, !x, objective_name(&list->one[i]));
+	if (!t->validation.source.in)
+		return;
+	if (several)
+		put(f, "eval_loss", scored ? x->scores->loss : NAN, !x, "");
+	for (size_t i = 0; i < list->n; i++) {
+		const struct head_kind *k = list->one[i].kind->head;
+		for (size_t c = 0; c < metric_count(k); c++) {
+			char name[64];
+			snprintf(name, sizeof name, "eval_%s", metric_name(k, c));
+			put(f, name, scored ? x->scores->value[i][c] : NAN, !x, several ? objective_name(&list->one[i]) : "");
+		}
+	}
+}
+
 void report_open(struct train *t)
 {
 	struct error e;
 	struct report *p = &t->report;
+	char *columns = NULL;
+	size_t n;
 	p->seconds_before = t->state.seconds;
 	if (t->ranks.rank)
 		return;
-	char eval[256] = "";
-	for (size_t i = 0; t->validation.source.in && i < metric_count(t->task->head); i++)
-		snprintf(eval + strlen(eval), sizeof eval - strlen(eval), "\teval_%s", metric_name(t->task->head, i));
-	char *columns = xasprintf("step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds%s\n", eval);
+	FILE *f = xmemopen(&columns, &n);
+	fputs("step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds", f);
+	more_columns(f, t, NULL);
+	fputc('\n', f);
+	xmemclose(f, &columns);
 	p->log = checkpoint_log(t->cli->output, t->state.step, columns, &e);
 	if (!p->log)
 		die("%s", e.msg);
@@ -29,8 +72,10 @@ void report_open(struct train *t)
 
 static void add(struct totals *sum, const struct totals *x)
 {
-	sum->loss += x->loss;
-	sum->labels += x->labels;
+	for (size_t i = 0; i < HEADS_MAX; i++) {
+		sum->loss[i] += x->loss[i];
+		sum->count[i] += x->count[i];
+	}
 	sum->tokens += x->tokens;
 	sum->cells += x->cells;
 }
@@ -53,17 +98,14 @@ void report_step(struct train *t, const struct step_result *r)
 	double spent = p->last - p->start, rest = spent / (double)++p->steps * (double)(steps - done);
 	if (t->ranks.rank)
 		return;
-	if (sum->labels > 0) {
-		snprintf(loss, sizeof loss, "%.9g", sum->loss / sum->labels);
+	if (!isnan(r->loss)) {
+		p->first = p->measured++ ? p->first : r->loss;
+		p->recent = p->measured > 1 ? .9 * p->recent + .1 * r->loss : r->loss;
+		snprintf(loss, sizeof loss, "%.9g", r->loss);
 		snprintf(norm, sizeof norm, "%.9g", r->norm);
 	}
 	fprintf(p->log, "%llu\t%s\t%.9g\t%s\t%.1f\t%.3f", (unsigned long long)done, loss, lr, norm, rate, p->seconds_before + spent);
-	for (size_t i = 0; t->validation.source.in && i < metric_count(t->task->head); i++) {
-		if (measured)
-			fprintf(p->log, "\t%.9g", t->validation.value[i]);
-		else
-			fputs("\tNA", p->log);
-	}
+	more_columns(p->log, t, &(struct row){sum, measured ? &t->validation.last : NULL});
 	fputc('\n', p->log);
 	if (fflush(p->log))
 		die("%s/train.tsv: cannot write: %s", t->cli->output, strerror(errno));
@@ -77,15 +119,60 @@ void report_close(struct train *t)
 		die("%s/train.tsv: cannot write", t->cli->output);
 }
 
+/* "120 labels", or of several "120 labels of a, 80 numbers of b" (malloced). */
+static char *targets_text(const struct train *t)
+{
+	const struct objectives *list = &t->objectives;
+	char *text = NULL;
+	size_t n;
+	FILE *f = xmemopen(&text, &n);
+	for (size_t i = 0; i < list->n; i++) {
+		const struct objective *o = &list->one[i];
+		fprintf(f, "%s%.0f %s", i ? ", " : "", t->report.totals.count[i], o->kind->counted);
+		if (list->n > 1)
+			fprintf(f, " of %s", objective_name(o));
+	}
+	xmemclose(f, &text);
+	return text;
+}
+
+/* For --report: targets, or of several targets.a, targets.b. */
+static void measure_targets(const struct train *t)
+{
+	const struct objectives *list = &t->objectives;
+	for (size_t i = 0; i < list->n; i++) {
+		char *name = list->n > 1 ? xasprintf("targets.%s", objective_name(&list->one[i])) : xstrdup("targets");
+		cli_measured(name, t->report.totals.count[i]);
+		free(name);
+	}
+}
+
+/* A training that made the loss worse is no failure, but its model is of no use. */
+static void warn_diverged(const struct train *t)
+{
+	const struct report *p = &t->report;
+	if (!t->ranks.rank && p->first > 0 && p->recent > 2 * p->first)
+		warn("the loss rose from %.3g to %.3g: the training diverged; lower --lr", p->first, p->recent);
+}
+
 void report_run(struct train *t)
 {
+	warn_diverged(t);
 	const struct totals *sum = &t->report.totals;
-	char waited[64] = "", gpu[384] = "";
+	char waited[64] = "", gpu[384] = "", *targets = targets_text(t);
+	const double rate = sum->tokens / fmax(t->report.last - t->report.start, 1e-9);
 	device_report(t->ops, model_padding(t->model), gpu, sizeof gpu);
 	if (t->ranks.size > 1)
 		snprintf(waited, sizeof waited, ", %.2f s of it this rank waited for the others", t->ranks.waited);
-	cli_report(t->cli, "%llu step%s, %.0f cells, %.0f tokens (%.0f tokens/s%s), %.0f %s; %zu parameters, %.0f MB of arrays%s",
-		(unsigned long long)t->state.steps, t->state.steps == 1 ? "" : "s", sum->cells, sum->tokens,
-		sum->tokens / fmax(t->report.last - t->report.start, 1e-9), waited, sum->labels, t->task->counted, model_nparam(t->model),
-		(double)model_bytes(t->model) / 1e6, gpu);
+	cli_measured("steps", (double)t->state.steps);
+	cli_measured("cells", sum->cells);
+	cli_measured("tokens", sum->tokens);
+	cli_measured("tokens_per_s", rate);
+	measure_targets(t);
+	cli_measured("parameters", (double)model_nparam(t->model));
+	cli_measured("array_mb", (double)model_bytes(t->model) / 1e6);
+	cli_report(t->cli, "%llu step%s, %.0f cells, %.0f tokens (%.0f tokens/s%s), %s; %zu parameters, %.0f MB of arrays%s",
+		(unsigned long long)t->state.steps, t->state.steps == 1 ? "" : "s", sum->cells, sum->tokens, rate, waited, targets,
+		model_nparam(t->model), (double)model_bytes(t->model) / 1e6, gpu);
+	free(targets);
 }

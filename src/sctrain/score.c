@@ -1,101 +1,104 @@
-/* Batches with their labels, and how well a model predicts them: for --eval, and for sctrain eval. */
+/* How well a model predicts the targets of its objectives: for --eval, and for sctrain eval. */
 #include "sctrain.h"
 
 #include "base/softmax.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-int source_init(struct masked_source *s, const struct train_task *task, struct stream *in, struct error *e)
+static int of_classes(const struct objective *o)
 {
-	*s = (struct masked_source){.in = in, .name = stream_name(in), .shards = 1};
-	if (task->head->counts ? counts_columns(&s->col, stream_header(in), 0, s->name, e)
-			       : masked_columns(&s->col, stream_header(in), s->name, e))
-		return -1;
-	if (task->head->width && s->col.value < 0)
-		return error_set(
-			e, "%s: no list 'value' beside the targets: %s needs a stream of maskgen --objective value", s->name, task->name);
-	if (!task->head->width && s->col.value >= 0)
-		return error_set(
-			e, "%s: a stream of maskgen --objective value, whose masked genes are visible: it is for sctrain value", s->name);
-	return 0;
+	return o->kind->head->target == TARGET_CLASS;
 }
 
-int example_pack(struct example *x, const struct train_task *task, const struct masked_source *s, const struct block *b, size_t from,
-	size_t to, size_t limit, struct error *e)
+void score_reset(struct score *y, struct objectives *list, const struct model *m)
 {
-	struct packed *p = &x->packed;
-	int bad = task->head->counts ? batch_counts(p, &s->col, b, from, to, s->name, e)
-				     : batch_masked(p, &s->col, b, from, to, limit, s->shard, s->shards, s->name, e);
-	if (bad)
-		return -1;
-	x->rows = task->label ? task->label(s, p, b, from, to) : p->b.goal[0].n;
-	return 0;
-}
-
-/* ---- sums ---- */
-
-void score_reset(struct score *y, const struct train_task *task, const struct model *m)
-{
-	metrics_release(&y->classes);
-	if (task->head->classes)
-		metrics_init(&y->classes, model_head(m, 0)->nlabel);
-	y->task = task;
-	y->sum = (struct loss){0};
+	y->list = list;
+	for (const struct objective *o = list->one; o < list->one + list->n; o++) {
+		metrics_release(&y->of[o->index].classes);
+		if (of_classes(o))
+			metrics_init(&y->of[o->index].classes, model_head(m, o->index)->nlabel);
+		y->of[o->index].sum = (struct loss){0};
+	}
 	y->cells = y->tokens = 0;
 }
 
 void score_release(struct score *y)
 {
-	metrics_release(&y->classes);
-	packed_release(&y->example.packed);
-	free(y->logit);
+	for (size_t i = 0; i < HEADS_MAX; i++) {
+		metrics_release(&y->of[i].classes);
+		free(y->of[i].logit);
+	}
+	packed_release(&y->packed);
 	free(y->row);
 	*y = (struct score){0};
 }
 
-/* The model's loss is the metric. */
-static int add_loss(struct score *y, struct model *m, struct error *e)
+/* ---- sums ---- */
+
+/* Of the heads without classes the model's loss is the metric. */
+static int add_losses(struct score *y, struct model *m, struct error *e)
 {
 	struct loss loss[HEADS_MAX];
-	if (model_forward(m, &y->example.packed.b, &(struct forward){0}, loss, e))
+	struct batch b = y->packed.b;
+	size_t n = 0;
+	for (const struct objective *o = y->list->one; o < y->list->one + y->list->n; o++) {
+		n += !of_classes(o);
+		if (of_classes(o))
+			b.goal[o->index] = (struct goal){0};
+	}
+	if (n && model_forward(m, &b, &(struct forward){0}, loss, e))
 		return -1;
-	y->sum.sum += loss[0].sum;
-	y->sum.count += loss[0].count;
-	y->sum.correct += loss[0].correct;
-	y->sum.target += loss[0].target;
-	y->sum.square += loss[0].square;
+	for (const struct objective *o = y->list->one; n && o < y->list->one + y->list->n; o++) {
+		struct loss *sum = &y->of[o->index].sum, *x = &loss[o->index];
+		if (of_classes(o))
+			continue;
+		sum->sum += x->sum;
+		sum->count += x->count;
+		sum->correct += x->correct;
+		sum->target += x->target;
+		sum->square += x->square;
+	}
 	return 0;
 }
 
 /* Cross-entropy and class of one row of logits. */
-static void score_row(struct score *y, const real *logit, size_t classes, uint32_t label)
+static void score_row(struct score *y, size_t head, const real *logit, size_t classes, uint32_t label)
 {
 	double *z = y->row;
+	struct loss *sum = &y->of[head].sum;
 	for (size_t k = 0; k < classes; k++)
 		z[k] = logit[k];
 	uint32_t top = (uint32_t)softmax_argmax(z, classes);
-	y->sum.sum += softmax(z, classes) - logit[label];
-	y->sum.count++;
-	y->sum.correct += top == label;
-	metrics_add(&y->classes, &label, &top, 1);
+	sum->sum += softmax(z, classes) - logit[label];
+	sum->count++;
+	sum->correct += top == label;
+	metrics_add(&y->of[head].classes, &label, &top, 1);
 }
 
-/* From the logits of classes. */
+/* Of the heads of classes, from their logits. */
 static int add_classes(struct score *y, struct model *m, struct error *e)
 {
-	const struct batch *b = &y->example.packed.b;
-	const uint32_t *label = b->goal[0].target;
-	size_t classes = model_head(m, 0)->nlabel, n = y->example.rows;
-	if (!b->offset[b->ncell])
-		return 0;
-	grow(y->logit, y->logit_cap, n * classes);
-	grow(y->row, y->row_cap, classes);
-	if (model_logits(m, b, 0, y->logit, e))
+	const struct batch *b = &y->packed.b;
+	real *logit[HEADS_MAX] = {0};
+	size_t rows[HEADS_MAX] = {0}, n = 0;
+	for (const struct objective *o = y->list->one; o < y->list->one + y->list->n; o++) {
+		size_t i = o->index, K = model_head(m, i)->nlabel;
+		if (!of_classes(o) || !b->offset[b->ncell])
+			continue;
+		rows[i] = o->kind->head->rows == ROWS_CELL ? b->ncell : b->offset[b->ncell];
+		grow(y->of[i].logit, y->of[i].logit_cap, rows[i] * K);
+		grow(y->row, y->row_cap, K);
+		logit[i] = y->of[i].logit;
+		n++;
+	}
+	if (n && model_logits_of(m, b, logit, e))
 		return -1;
-	for (size_t i = 0; i < n; i++)
-		if (label[i] != ROW_NONE)
-			score_row(y, y->logit + i * classes, classes, label[i]);
+	for (size_t h = 0; h < HEADS_MAX; h++)
+		for (size_t i = 0, K = rows[h] ? model_head(m, h)->nlabel : 0; i < rows[h]; i++)
+			if (b->goal[h].target[i] != ROW_NONE)
+				score_row(y, h, logit[h] + i * K, K, b->goal[h].target[i]);
 	return 0;
 }
 
@@ -106,13 +109,21 @@ void score_block(struct score *y, struct model *m, const struct masked_source *s
 	for (size_t from = 0, to; from < b->rows; from = to) {
 		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= tokens_max; to++)
 			;
-		if (example_pack(&y->example, y->task, s, b, from, to, model_config(m)->max_position_embeddings, &e))
+		if (objectives_pack(&y->packed, y->list, s, b, from, to, model_config(m)->max_position_embeddings, &e))
 			die("%s", e.msg);
-		if (y->task->head->classes ? add_classes(y, m, &e) : add_loss(y, m, &e))
+		if (add_classes(y, m, &e) || add_losses(y, m, &e))
 			die("%s: %s", s->name, e.msg);
 	}
 	y->cells += b->rows;
 	y->tokens += block_items(b, s->col.input_group);
+}
+
+double score_count(const struct score *y)
+{
+	double n = 0;
+	for (size_t i = 0; i < HEADS_MAX; i++)
+		n += y->of[i].sum.count;
+	return n;
 }
 
 /* ---- metrics ---- */
@@ -135,16 +146,30 @@ int metric_better(const struct head_kind *k, size_t i, double a, double b)
 	return i && k->metric[i - 1].higher ? a > b : a < b;
 }
 
-void score_metrics(struct score *y, double value[METRICS_MAX])
+static void head_metrics(struct score *y, const struct objective *o, double value[METRICS_MAX])
 {
-	const struct head_metric *metric = y->task->head->metric;
-	value[0] = y->sum.sum / y->sum.count;
+	const struct head_metric *metric = o->kind->head->metric;
+	const struct loss *sum = &y->of[o->index].sum;
+	value[0] = sum->sum / sum->count;
 	for (size_t i = 0; metric[i].name; i++) {
 		if (metric[i].of) {
-			value[i + 1] = metric[i].of(&y->sum);
+			value[i + 1] = metric[i].of(sum, &o->head);
 		} else {
-			metrics_score(&y->classes);
-			value[i + 1] = y->classes.macro_f1;
+			metrics_score(&y->of[o->index].classes);
+			value[i + 1] = y->of[o->index].classes.macro_f1;
 		}
+		if (!(sum->count > 0))
+			value[i + 1] = NAN;
 	}
+}
+
+void score_metrics(struct score *y, const struct model *m, struct scores *x)
+{
+	double sum[HEADS_MAX] = {0}, count[HEADS_MAX] = {0};
+	for (const struct objective *o = y->list->one; o < y->list->one + y->list->n; o++) {
+		head_metrics(y, o, x->value[o->index]);
+		sum[o->index] = y->of[o->index].sum.sum;
+		count[o->index] = y->of[o->index].sum.count;
+	}
+	x->loss = model_mean_loss(m, sum, count);
 }

@@ -1,13 +1,21 @@
-/* sctrain: train or evaluate a model. Each subcommand is in SUBCOMMAND.c. */
+/* sctrain: train or evaluate a model. Each subcommand is in SUBCOMMAND.c. The tables of subcommands and of objectives. */
 #include "sctrain.h"
 
 #include "cli.h"
 #include "train/comm.h"
 
+static const struct objective_kind *const kinds[] = {
+	&mlm_objective, &value_objective, &label_objective, &number_objective, &genes_objective, &nb_objective};
+
+const struct objective_kind *objective_kind_at(size_t i)
+{
+	return i < sizeof kinds / sizeof *kinds ? kinds[i] : NULL;
+}
+
 static const struct cli_command commands[] = {
 	{"mlm", mlm_main, NULL, "Pre-train a model on a masked stream."},
 	{"value", value_main, NULL, "Pre-train a model to predict the expression of masked genes."},
-	{"cells", cells_main, NULL, "Fine-tune a model to classify cells by a label."},
+	{"cells", cells_main, NULL, "Fine-tune a model to predict labels or numbers of cells."},
 	{"genes", genes_main, NULL, "Fine-tune a model to classify genes by a label."},
 	{"nb", nb_main, NULL, "Pre-train a model of counts on a masked-counts stream."},
 	{"eval", eval_main, NULL, "Evaluate a model on a masked stream."},

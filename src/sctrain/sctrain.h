@@ -1,13 +1,15 @@
 /*
  * The subcommands of sctrain (argv[0] is the subcommand's name) and the functions that they share.
  *
- *     mlm.c value.c cells.c genes.c nb.c   one task per file: options, labels and metrics (struct train_task)
+ *     mlm.c value.c cells.c genes.c nb.c   one task per file: its options, and the objectives that they ask for (struct train_task)
+ *     label.c number.c                     the objectives of cells.c
+ *     objectives.c                         the list of objectives, and their batches
  *     train.c                              the training loop, the same for every task
  *     options.c                            its command line
  *     start.c                              its streams, model and checkpoint, before the first step
  *     report.c                             train.tsv and progress
  *     validation.c                         --eval and --best
- *     score.c                              batches with labels, and the metrics of a model on them; also for eval.c
+ *     score.c                              the metrics of a model; also for eval.c
  *     ranks.c                              --mpi
  */
 #ifndef SCTRAIN_H
@@ -28,12 +30,19 @@ int genes_main(int argc, char **argv);
 int nb_main(int argc, char **argv);
 int eval_main(int argc, char **argv);
 
-struct score;
 struct train;
-struct train_task;
+struct objective;
 
-/* ---- a masked stream, and its batches (score.c) ---- */
+/* ---- objectives ---- */
 
+/* What a model reads: the stream of a training or an evaluation. */
+enum input {
+	INPUT_TOKENS, /* masked, with tokens as targets */
+	INPUT_VALUES, /* masked, with values beside the targets */
+	INPUT_COUNTS, /* masked-counts */
+};
+
+/* A masked stream. */
 struct masked_source {
 	struct stream *in; /* NULL: there is none */
 	const char *name;
@@ -42,46 +51,99 @@ struct masked_source {
 	int validation; /* the stream of --eval */
 };
 
-/* Find the columns of an open stream, masked or masked-counts as the head of the task asks. -1 with e set. */
-int source_init(struct masked_source *s, const struct train_task *task, struct stream *in, struct error *e);
-
-/* Packed rows of a block, with the targets of the task. */
-struct example {
-	struct packed packed;
-	size_t rows; /* predictions of the head, with or without a label: masked positions, cells or tokens */
+/*
+ * A kind of objective: a head, and where its targets come from. One file has one, or two that are alike; sctrain.c has the table of all. No other
+ * code tests which kind an objective is. Functions may be NULL; they die on errors.
+ */
+struct objective_kind {
+	const char *name; /* the subcommand that trains it, for messages */
+	const struct head_kind *head;
+	enum input input;
+	const char *counted; /* name of a target in the report */
+	const char *file;    /* of the model directory, in which it keeps a table (train_add_file), or NULL */
+	size_t size;         /* bytes of its state */
+	/* Called when the stream, and that of --eval if given, is open: read labels, complete o->head. */
+	void (*open)(struct objective *o, struct train *t);
+	void (*configure)(struct objective *o, const struct train *t, struct model_config *c); /* called after it */
+	void (*ready)(struct objective *o, struct train *t);                                   /* called when the model is made */
+	/* Add the options that change the weights, and are in neither the configuration nor the stream. */
+	void (*settings)(const struct objective *o, cJSON *j);
+	/* Rows [from, to) of b, from s, are packed in p: fill p->b.goal[o->index] from their labels, or other fields of p->b. NULL: the goal is
+	 * p->masked. */
+	void (*label)(struct objective *o, const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to);
+	/* sctrain eval: before the first block, what the model in dir has beside its weights; and after the last cell. */
+	void (*eval_open)(struct objective *o, const char *dir, const struct masked_source *s);
+	void (*eval_close)(struct objective *o, const struct masked_source *s, uint64_t cells);
+	void (*release)(struct objective *o);
 };
 
-/* Pack rows [from, to). limit: positions of the model. -1 with e set. */
-int example_pack(struct example *x, const struct train_task *task, const struct masked_source *s, const struct block *b, size_t from,
-	size_t to, size_t limit, struct error *e);
+/* One objective of a training: a head of its model. */
+struct objective {
+	const struct objective_kind *kind;
+	struct head_spec head;
+	size_t index; /* of the head in the model */
+	void *state;  /* of the kind, zeros at first */
+};
+
+struct objectives {
+	size_t n;
+	struct objective one[HEADS_MAX];
+};
+
+extern const struct objective_kind mlm_objective, value_objective, label_objective, number_objective, genes_objective, nb_objective;
+const struct objective_kind *objective_kind_at(size_t i); /* the i-th, NULL past the last */
+/*
+ * Add one. name: of its head, and of the column of its targets; NULL: the only head of the model, which has the name of its kind. The first of a
+ * training has no prefix. Usage error: the name occurs twice, or cannot be one.
+ */
+struct objective *objective_add(struct objectives *list, const struct objective_kind *kind, const char *name);
+const char *objective_name(const struct objective *o);
+void objectives_release(struct objectives *list);
+
+/* ---- batches with labels (objectives.c) ---- */
+
+/* Find the columns of an open stream for the objectives. program: "sctrain mlm". -1 with e set. */
+int source_init(struct masked_source *s, const struct objectives *list, const char *program, struct stream *in, struct error *e);
+/* Pack rows [from, to) with the targets of all objectives. limit: positions of the model. -1 with e set. */
+int objectives_pack(struct packed *p, struct objectives *list, const struct masked_source *s, const struct block *b, size_t from, size_t to,
+	size_t limit, struct error *e);
+
+/* Tokens of one forward pass without training. A counted gene costs one row of one layer, a token all layers. */
+size_t input_tokens_max(const struct objectives *list);
 
 /* ---- scores of a model on cells that are not for training (score.c) ---- */
 
-/* Of one forward pass. A counted gene costs one row of one layer, a token all layers. */
-enum { TOKENS_MAX = 16384, COUNTS_MAX = 1 << 18 };
-
-/* Metrics are those of the task's head (nn/head.h), by number: 0 is the mean loss, i > 0 is head_kind.metric[i - 1]. */
+/* Metrics of a head (nn/head.h), by number: 0 is the mean loss, i > 0 is head_kind.metric[i - 1]. */
 #define METRICS_MAX 8
 size_t metric_count(const struct head_kind *k);
 const char *metric_name(const struct head_kind *k, size_t i);
 int metric_better(const struct head_kind *k, size_t i, double a, double b); /* is a better than b? */
 
 struct score {
-	const struct train_task *task;
-	struct loss sum;        /* for classes: plain cross-entropy, also if training uses another loss */
-	struct metrics classes; /* for a task with classes */
+	struct objectives *list;
+	struct {
+		struct loss sum;        /* for classes: plain cross-entropy, also if training uses another loss */
+		struct metrics classes; /* for a head of classes */
+		real *logit;
+		size_t logit_cap;
+	} of[HEADS_MAX]; /* each head of the model */
 	uint64_t cells, tokens;
-	struct example example;
-	real *logit;
+	struct packed packed;
 	double *row; /* [classes] */
-	size_t logit_cap, row_cap;
+	size_t row_cap;
 };
 
-void score_reset(struct score *y, const struct train_task *task, const struct model *m);
+/* Values of the metrics: value[i][k] is metric k of head i; loss is that of the model. */
+struct scores {
+	double loss, value[HEADS_MAX][METRICS_MAX];
+};
+
+void score_reset(struct score *y, struct objectives *list, const struct model *m);
 /* Add a block, about tokens_max tokens at a time. Dies on errors. */
 void score_block(struct score *y, struct model *m, const struct masked_source *s, const struct block *b, size_t tokens_max);
-/* The metrics over all added blocks; at least one row was added. */
-void score_metrics(struct score *y, double value[METRICS_MAX]);
+double score_count(const struct score *y); /* targets so far, of all heads */
+/* The metrics over all added blocks; NaN for a head without a target. */
+void score_metrics(struct score *y, const struct model *m, struct scores *x);
 void score_release(struct score *y);
 
 /* ---- a task ---- */
@@ -91,25 +153,16 @@ enum best { BEST_LOSS, BEST_ACCURACY, BEST_MACRO_F1, BEST_LAST };
 const char *best_name(enum best best);
 int best_metric(const struct head_kind *k, enum best best); /* number of the metric, -1: the head has none of that name */
 
-/* Defined by each subcommand. Functions may be NULL. */
+/* A subcommand that trains: its options, its defaults, and the objectives that they ask for. */
 struct train_task {
-	const struct head_kind *head;
 	const char *name, *summary; /* "sctrain mlm"; of the help */
 	struct option_def *options; /* its own */
 	const char *config;         /* default configuration */
 	struct optim optim;         /* defaults: variant, schedule, lr, weight_decay, max_norm */
 	uint64_t warmup;            /* default steps of warm-up, at most 60 % of all; WARMUP_TENTH: a tenth of all; WARMUP_NONE */
 	enum best best;             /* default of --best */
-	const char *counted;        /* name of a target in the report */
-	void (*check)(void);        /* called when the command line is read: usage_error */
-	/* Called when the stream, and that of --eval if given, is open: read labels, set the classes of t->head. */
-	void (*open)(struct train *t);
-	void (*configure)(struct train *t, struct model_config *c); /* called after it: change the configuration */
-	void (*ready)(struct train *t);                             /* called when the model is loaded */
-	void (*settings)(const struct train *t, cJSON *j);          /* add the task's options that change the weights */
-	/* Rows [from, to) of b, from s, are packed in p: fill p->b.goal[0] from their labels, or p->b.group. Returns the number of rows that
-	 * the head predicts. NULL: masked positions. */
-	size_t (*label)(const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to);
+	/* Called when the command line is read: check it (usage_error), and add at least one objective. */
+	void (*objectives)(struct objectives *list);
 };
 
 enum { WARMUP_TENTH = 0 };
@@ -121,11 +174,6 @@ enum { WARMUP_TENTH = 0 };
 		.variant = ADAMW_TORCH, .schedule = SCHEDULE_LINEAR, .lr = rate, .weight_decay = 0.001, .max_norm = 1 \
 	}
 
-extern const struct train_task mlm_task, value_task, nb_task; /* also of sctrain eval */
-/* For sctrain eval: the groups of the model in dir, for cells of s; and a warning if cells had none that the model knows. */
-void nb_eval_open(const char *dir, const struct masked_source *s);
-void nb_eval_warn(const struct masked_source *s, uint64_t cells);
-
 int train_main(const struct train_task *task, int argc, char **argv);
 
 /* ---- the command line of a training (options.c) ---- */
@@ -136,13 +184,13 @@ struct train_options {
 	double weight_decay, clip;        /* the same */
 	int schedule, adam;               /* enum schedule, enum adamw; -1 */
 	int best;                         /* enum best */
-	int resume, force, mpi;
+	int resume, force, mpi, same_kernels;
 	long long accum, freeze, save_every, keep;
 	long long eval_every, patience; /* 0: not given */
 };
 
-/* Read and check the command line. Both structs are static. */
-struct train_options *options_read(const struct train_task *task, int argc, char **argv, struct cli **cli);
+/* Read and check the command line, and make the objectives. Both structs are static. */
+struct train_options *options_read(const struct train_task *task, int argc, char **argv, struct cli **cli, struct objectives *list);
 /* All options that change the weights and are not in the configuration or the stream; for checkpoints. */
 cJSON *options_settings(const struct train *t);
 /* Die unless a checkpoint has the present settings, because a resumed training must give the same weights as an uninterrupted one. */
@@ -163,7 +211,7 @@ struct validation {
 	struct masked_source source; /* in NULL: no --eval */
 	struct block block;
 	struct score score;
-	double value[METRICS_MAX]; /* of the last validation, on all ranks */
+	struct scores last; /* on all ranks */
 };
 
 /* train.tsv, and the totals of this run. */
@@ -173,6 +221,8 @@ struct report {
 	struct totals totals;
 	double start, last;    /* clock_seconds: of the first step, of the newest row */
 	double seconds_before; /* of the training, in earlier runs */
+	double first, recent;  /* loss: of the first step; a running mean, mostly of the last ten */
+	uint64_t measured;     /* steps with a loss */
 };
 
 struct train {
@@ -184,20 +234,24 @@ struct train {
 	const struct header *header; /* of the source */
 	struct masked_info info;
 	struct ops *ops;
-	struct head_spec head;
+	struct objectives objectives;
 	struct model *model;
 	struct optim optim;
 	struct train_state state;
 	uint64_t saved;            /* step of the newest checkpoint, UINT64_MAX: none */
 	const struct block *block; /* of the current step */
-	struct example example;
+	struct packed packed;
 	struct step_queue steps;
 	struct report report;
 	struct validation validation;
 	uint64_t eval_every;
-	real *best;           /* [model_size of PARAM] weights of state.best_step, NULL: none yet */
-	char *genes, *groups; /* text of genes.tsv and groups.tsv, or NULL */
+	real *best; /* [model_size of PARAM] weights of state.best_step, NULL: none yet */
+	struct model_file file[HEADS_MAX];
+	size_t nfile;
 };
+
+/* Keep this text (malloced; the training frees it) under objective_kind.file in the model's directory. Returns it. */
+const char *train_add_file(struct train *t, const struct objective *o, char *text);
 
 /* Everything before the first step (start.c). 0 if the model is finished already. */
 int train_start(struct train *t);

@@ -52,14 +52,36 @@ static enum folder check_folder(const struct train *t, uint64_t *step)
 	return have ? FOLDER_RESUME : FOLDER_FRESH;
 }
 
+/* Delete what an earlier training left; all: its result too. */
+static void clear_folder(const struct train *t, int all)
+{
+	struct error e;
+	const char *file[64], *name;
+	size_t n = 0;
+	for (size_t i = 0; objective_kind_at(i); i++)
+		if ((name = objective_kind_at(i)->file))
+			file[n++] = name;
+	file[n] = NULL;
+	if (checkpoint_clear(t->cli->output, all, file, &e))
+		die("%s", e.msg);
+}
+
 /* ---- streams ---- */
 
-/* A task that learns masked tokens needs some: say so now, not after hours. A stream of short cells may have none at any rate: see finish. */
+static int learns_masks(const struct train *t)
+{
+	int masks = 0;
+	for (size_t i = 0; i < t->objectives.n; i++)
+		masks |= !t->objectives.one[i].kind->label;
+	return masks;
+}
+
+/* An objective that learns masked tokens needs some: say so now, not after hours. A stream of short cells may have none at any rate: see finish. */
 static void check_masks(const struct train *t, const char *name)
 {
 	const char *strategy = cJSON_GetStringValue(masked_value(t->header, "strategy"));
 	const cJSON *rate = masked_value(t->header, "rate");
-	if (t->task->label)
+	if (!learns_masks(t))
 		return;
 	if (strategy && !strcmp(strategy, "none"))
 		die("%s: no token is masked, as maskgen had --strategy none: expected masks, such as those of --strategy random", name);
@@ -75,7 +97,7 @@ static void open_source(struct train *t)
 	struct stream *in = cli_open(t->cli, 0);
 	const char *name = stream_name(in);
 	t->header = stream_header(in);
-	if (source_init(&t->source, t->task, in, &e) || masked_info_parse(&t->info, t->header, name, &e))
+	if (source_init(&t->source, &t->objectives, t->task->name, in, &e) || masked_info_parse(&t->info, t->header, name, &e))
 		die("%s", e.msg);
 	if (!t->header->vocab.n)
 		die("%s: no vocabulary in the header", name);
@@ -140,14 +162,19 @@ static void make_model(struct train *t, const struct model_config *c, int loaded
 	long long freeze = t->options->freeze;
 	t->ops = cli_device(t->cli);
 	uint64_t seed = (uint64_t)t->cli->seed;
-	t->model = loaded ? model_blank(c, &t->head, 1, t->ops, seed, &e) : model_new(c, &t->head, 1, t->ops, seed, &e);
+	struct head_spec head[HEADS_MAX];
+	size_t n = t->objectives.n;
+	for (size_t i = 0; i < n; i++)
+		head[i] = t->objectives.one[i].head;
+	t->model = loaded ? model_blank(c, head, n, t->ops, seed, &e) : model_new(c, head, n, t->ops, seed, &e);
 	if (!t->model)
 		die("%s", e.msg);
 	if ((uint64_t)freeze > c->num_hidden_layers)
 		die("--freeze %lld: the model has %u layers", freeze, c->num_hidden_layers);
 	model_freeze(t->model, (size_t)freeze);
-	if (t->task->ready)
-		t->task->ready(t);
+	for (struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++)
+		if (o->kind->ready)
+			o->kind->ready(o, t);
 }
 
 /* A network as small as the preset tiny learns little at the rate of Geneformer's fine-tuning. Measured on 3,740 cells of the lung (Kim 2020) with
@@ -184,17 +211,24 @@ static void choose_optim(struct train *t)
 
 /* ---- --init ---- */
 
-/* Does the model in dir have the same head, for the same classes? */
-static int same_head(const struct head_spec *head, const char *dir)
+/* Kinds of heads whose weights are of use for the same classes or number only. */
+static int is_fitted(const struct head_spec *s)
 {
-	struct config_heads h;
-	char *path = xasprintf("%s/config.json", dir);
-	int same = config_heads_load(&h, path, NULL) == 0 && h.n && h.head[0].kind == head->kind && h.nlabel == head->nlabel;
-	for (size_t i = 0; same && i < h.nlabel; i++)
-		same = strcmp(h.label[i], head->label[i]) == 0;
-	config_heads_release(&h);
-	free(path);
-	return same;
+	return s->kind->target == TARGET_CLASS || s->kind->target == TARGET_VALUE;
+}
+
+/*
+ * from [heads of the model]: the heads in config.json of --init whose weights they take. A head that is the same takes them; else one that is
+ * fitted to classes or numbers takes none, and any other takes what has the names of its tensors.
+ */
+static void choose_heads(const struct head_spec **from, const struct config_heads *there, const struct train *t)
+{
+	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++) {
+		from[o->index] = is_fitted(&o->head) ? NULL : &o->head;
+		for (size_t i = 0; i < there->n; i++)
+			if (head_same(&o->head, &there->head[i]))
+				from[o->index] = &there->head[i];
+	}
 }
 
 /* Load weights by name. If the model has a vocabulary, it must be the same. A classifier that is not the same head is not loaded. */
@@ -205,21 +239,26 @@ static void load_init(struct train *t)
 	struct vocab v = {0};
 	const char *dir = t->options->init;
 	const struct model_config *c = model_config(t->model);
-	char *vocab = xasprintf("%s/vocab.tsv", dir), *weights = xasprintf("%s/model.safetensors", dir);
+	char *vocab = xasprintf("%s/vocab.tsv", dir), *weights = xasprintf("%s/model.safetensors", dir),
+	     *config = xasprintf("%s/config.json", dir);
+	const struct head_spec *from[HEADS_MAX], *first = &t->objectives.one[0].head;
+	struct config_heads heads;
 	if (access(vocab, F_OK) == 0 && vocab_load(&v, vocab, &e))
 		die("%s", e.msg);
 	cli_same_vocab(&v, c, dir, t->source.in);
-	int classes = t->head.kind->classes, classifier = classes || t->head.kind->width;
-	const char *skip = classifier && !same_head(&t->head, dir) ? "classifier." : NULL;
-	if (weights_load_except(t->model, weights, skip, &report, &e))
+	config_heads_load(&heads, config, NULL); /* of a model that has none that we know, the heads go by the names of tensors */
+	choose_heads(from, &heads, t);
+	if (weights_load_heads(t->model, weights, from, &report, &e))
 		die("%s", e.msg);
-	if (report.fresh && classifier)
+	if (report.fresh && is_fitted(first))
 		info("%s has no '%s' for %s: %zu tensors of the head start from random values", dir, report.first_fresh,
-			classes ? "these classes" : "values", report.fresh);
+			first->kind->target == TARGET_CLASS ? "these classes" : "values", report.fresh);
 	else if (report.fresh)
 		warn("%s has no '%s' (%zu such tensors of the head): they start from random values", weights, report.first_fresh,
 			report.fresh);
 	vocab_release(&v);
+	config_heads_release(&heads);
+	free(config);
 	free(vocab);
 	free(weights);
 }
@@ -253,7 +292,8 @@ static void load_checkpoint(struct train *t, uint64_t step)
 static void check_ranks(struct train *t)
 {
 	struct error e;
-	char *config = config_print(model_config(t->model), &t->head, 1), *settings = cJSON_PrintUnformatted(t->state.settings);
+	char *config = config_print(model_config(t->model), model_head(t->model, 0), model_nhead(t->model)),
+	     *settings = cJSON_PrintUnformatted(t->state.settings);
 	const struct {
 		const char *what, *text;
 	} same[] = {{"--device", t->ops->name}, {"configuration", config}, {"options", settings}, {"masked stream", t->state.digest}};
@@ -284,6 +324,61 @@ static void share_start(struct train *t, int resume)
 		t->saved = x.step;
 }
 
+/* ---- kernels ---- */
+
+static void describe_kernels(const struct train *t, char *text, size_t n)
+{
+	if (strcmp(t->ops->name, "cpu"))
+		snprintf(text, n, "%s", t->ops->name);
+	else if (t->cli->bf16)
+		snprintf(text, n, CPU_DESCRIBE_BF16);
+	else
+		cpu_kernels(text, n);
+}
+
+/* The first rank whose kernels `now` [n] are others than `was`, or -1; then `now` are those of that rank, in all ranks. */
+static int unlike_rank(struct train *t, const char *was, char *now, size_t n)
+{
+	struct error e;
+	int first = 0, size = t->ranks.comm ? t->ranks.size : 1;
+	double *x = xcalloc((size_t)size + n, sizeof *x);
+	x[t->ranks.rank] = strcmp(was, now) != 0;
+	if (ranks_sum(&t->ranks, x, (size_t)size, &e))
+		die("%s", e.msg);
+	while (first < size && !(x[first] > 0))
+		first++;
+	for (size_t i = 0; i < n; i++)
+		x[i] = t->ranks.rank == first ? now[i] : 0;
+	if (first < size && ranks_sum(&t->ranks, x, n, &e))
+		die("%s", e.msg);
+	for (size_t i = 0; i < n && first < size; i++)
+		now[i] = (char)x[i];
+	free(x);
+	return first < size ? first : -1;
+}
+
+/* The kernels of this process become those of the state, which had those of the checkpoint or of rank 0: they should be the same. */
+static void settle_kernels(struct train *t, int resume)
+{
+	char now[sizeof t->state.kernels] = "", was[sizeof now], variables[100];
+	memcpy(was, t->state.kernels, sizeof was);
+	describe_kernels(t, now, sizeof now);
+	memcpy(t->state.kernels, now, sizeof now);
+	int rank = *was ? unlike_rank(t, was, now, sizeof now) : -1;
+	if (rank < 0)
+		return;
+	char *who = t->ranks.comm ? xasprintf("rank %d", rank) : xstrdup("this process");
+	cpu_variables(was, variables, sizeof variables);
+	char *message = xasprintf("%s computes with '%s', %s with '%s': weights will differ by rounding; %s %s", who, now,
+		resume ? "and the checkpoint was computed" : "and rank 0", was, *variables ? variables : "CORRMASK_CPU=portable",
+		*variables ? "makes them equal, where the processor can" : "from the start is the same on every processor with AVX2");
+	if (t->options->same_kernels)
+		die("%s (--same-kernels)", message);
+	warn("%s", message);
+	free(who);
+	free(message);
+}
+
 /* ---- all of it ---- */
 
 /* Set the weights and the state to start from. resume: after `step` finished steps. */
@@ -298,10 +393,13 @@ static void start_weights(struct train *t, int resume, uint64_t step)
 		load_checkpoint(t, step);
 	else if (t->options->init && !t->ranks.rank)
 		load_init(t);
-	if (!t->ranks.comm)
-		return;
-	check_ranks(t);
-	share_start(t, resume);
+	if (!resume)
+		describe_kernels(t, t->state.kernels, sizeof t->state.kernels);
+	if (t->ranks.comm) {
+		check_ranks(t);
+		share_start(t, resume);
+	}
+	settle_kernels(t, resume);
 }
 
 int train_start(struct train *t)
@@ -322,22 +420,17 @@ int train_start(struct train *t)
 	int resume = folder == FOLDER_RESUME;
 	choose_config(&c, t);
 	open_validation(t);
-	t->head = (struct head_spec){.kind = t->task->head};
-	if (t->task->open)
-		t->task->open(t);
-	if (t->task->configure)
-		t->task->configure(t, &c);
+	for (struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++) {
+		if (o->kind->open)
+			o->kind->open(o, t);
+		if (o->kind->configure)
+			o->kind->configure(o, t, &c);
+	}
 	make_model(t, &c, t->options->init || resume);
 	choose_optim(t);
 	start_weights(t, resume, step);
-	if (strcmp(t->ops->name, "cpu"))
-		snprintf(t->state.kernels, sizeof t->state.kernels, "%s", t->ops->name);
-	else if (t->cli->bf16)
-		snprintf(t->state.kernels, sizeof t->state.kernels, CPU_DESCRIBE_BF16);
-	else
-		cpu_describe(t->state.kernels, sizeof t->state.kernels);
-	if (!t->ranks.rank && checkpoint_clear(t->cli->output, t->options->force && !resume, &e))
-		die("%s", e.msg);
+	if (!t->ranks.rank)
+		clear_folder(t, t->options->force && !resume);
 	report_open(t);
 	return 1;
 }

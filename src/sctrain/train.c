@@ -34,7 +34,13 @@ static void catch_signals(void)
 
 static struct model_files files_of(const struct train *t)
 {
-	return (struct model_files){.vocab = &t->header->vocab, .genes = t->genes, .groups = t->groups, .best = t->best};
+	return (struct model_files){.vocab = &t->header->vocab, .file = t->file, .nfile = t->nfile, .best = t->best};
+}
+
+const char *train_add_file(struct train *t, const struct objective *o, char *text)
+{
+	t->file[t->nfile++] = (struct model_file){o->kind->file, text};
+	return text;
 }
 
 static void save(struct train *t)
@@ -148,9 +154,9 @@ static int pack_part(void *arg, size_t part, size_t parts, const struct batch **
 	size_t n = t->block->rows, from = n * part / parts, to = n * (part + 1) / parts;
 	if (from == to)
 		return 0;
-	if (example_pack(&t->example, t->task, &t->source, t->block, from, to, model_config(t->model)->max_position_embeddings, e))
+	if (objectives_pack(&t->packed, &t->objectives, &t->source, t->block, from, to, model_config(t->model)->max_position_embeddings, e))
 		return -1;
-	*b = &t->example.packed.b;
+	*b = &t->packed.b;
 	return 1;
 }
 
@@ -220,13 +226,27 @@ static void choose_best(struct train *t)
 		(ull)s->best_step, (ull)s->steps);
 }
 
+/* Has every head had targets? A training that was resumed may have had them before. */
+static void check_learned(const struct train *t)
+{
+	const struct objectives *list = &t->objectives;
+	size_t without = 0;
+	for (size_t i = 0; i < list->n && t->report.steps == t->info.steps; i++)
+		without += !(t->report.totals.count[i] > 0);
+	if (without == list->n)
+		die("%s: %s in any of the %llu steps: nothing was learned", t->source.name,
+			list->one[0].kind->label ? "there is no label" : "no token is masked", (ull)t->info.steps);
+	for (size_t i = 0; i < list->n && without; i++)
+		if (!(t->report.totals.count[i] > 0))
+			warn("%s: nothing to predict in any of the %llu steps: head %s has learned nothing", t->source.name,
+				(ull)t->info.steps, objective_name(&list->one[i]));
+}
+
 static void finish(struct train *t)
 {
 	struct error e;
 	struct model_files files = files_of(t);
-	if (t->report.steps == t->info.steps && !(t->report.totals.labels > 0))
-		die("%s: %s in any of the %llu steps: nothing was learned", t->source.name,
-			t->task->label ? "there is no label" : "no token is masked", (ull)t->info.steps);
+	check_learned(t);
 	choose_best(t);
 	report_close(t); /* before the weights, which make the folder a finished model */
 	if (!t->ranks.rank && checkpoint_finish(t->cli->output, t->model, &files, &e))
@@ -237,12 +257,13 @@ static void finish(struct train *t)
 static void release(struct train *t)
 {
 	train_state_release(&t->state);
-	packed_release(&t->example.packed);
+	packed_release(&t->packed);
 	validation_release(&t->validation);
 	free(t->best);
-	free(t->genes);
-	free(t->groups);
+	while (t->nfile)
+		free(t->file[--t->nfile].text);
 	model_free(t->model);
+	objectives_release(&t->objectives);
 	t->ops->destroy(t->ops);
 	stream_free(t->source.in);
 }
@@ -251,7 +272,7 @@ int train_main(const struct train_task *task, int argc, char **argv)
 {
 	struct train t = {.task = task};
 	ranks_init(&t.ranks, NULL);
-	t.options = options_read(task, argc, argv, &t.cli);
+	t.options = options_read(task, argc, argv, &t.cli, &t.objectives);
 	if (!train_start(&t)) {
 		train_leave(&t.ranks);
 		return 0;

@@ -10,7 +10,7 @@ void validation_open(struct train *t)
 	struct error e;
 	char a[33], b[33];
 	struct stream *in = stream_open(t->options->eval, &e);
-	if (!in || source_init(&v->source, t->task, in, &e))
+	if (!in || source_init(&v->source, &t->objectives, t->task->name, in, &e))
 		die("--eval: %s", e.msg);
 	v->source.validation = 1;
 	vocab_digest(&stream_header(in)->vocab, a);
@@ -34,22 +34,22 @@ int validation_due(const struct train *t, uint64_t step)
 	return t->validation.source.in && (step % t->eval_every == 0 || step == t->info.steps);
 }
 
-/* Score the whole stream with the task's metrics. */
+/* Score the whole stream with the metrics of all objectives. */
 static void measure(struct validation *v, struct train *t)
 {
 	struct error e;
 	struct stream *in = v->source.in;
 	size_t blocks = stream_blocks(in);
-	score_reset(&v->score, t->task, t->model);
+	score_reset(&v->score, &t->objectives, t->model);
 	for (size_t k = 0; k < blocks; k++) {
 		if (stream_read_at(in, k, &v->block, &e))
 			die("--eval: %s", e.msg);
-		score_block(&v->score, t->model, &v->source, &v->block, t->task->head->counts ? COUNTS_MAX : TOKENS_MAX);
+		score_block(&v->score, t->model, &v->source, &v->block, input_tokens_max(&t->objectives));
 		progress("step %llu: validation, %.0f %%", (unsigned long long)t->state.step, 100 * (double)(k + 1) / (double)blocks);
 	}
-	if (!(v->score.sum.count > 0))
+	if (!(score_count(&v->score) > 0))
 		die("--eval: %s: it has nothing to predict", v->source.name);
-	score_metrics(&v->score, v->value);
+	score_metrics(&v->score, t->model, &v->last);
 }
 
 /* Rank 0 validates. All ranks get the values, because all must stop by --patience. */
@@ -61,13 +61,14 @@ void validation_run(struct train *t)
 	enum best by = (enum best)t->options->best;
 	if (!t->ranks.rank)
 		measure(v, t);
-	if (ranks_share(&t->ranks, v->value, sizeof v->value, &e))
+	if (ranks_share(&t->ranks, &v->last, sizeof v->last, &e))
 		die("%s", e.msg);
 	if (by == BEST_LAST)
 		return;
-	size_t metric = (size_t)best_metric(t->task->head, by);
-	double value = v->value[metric];
-	if (s->best_step && !metric_better(t->task->head, metric, value, s->best)) {
+	const struct head_kind *first = t->objectives.one[0].kind->head;
+	size_t metric = (size_t)best_metric(first, by);
+	double value = metric ? v->last.value[0][metric] : v->last.loss;
+	if (s->best_step && !metric_better(first, metric, value, s->best)) {
 		s->stale++;
 		return;
 	}

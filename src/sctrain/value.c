@@ -4,17 +4,23 @@
  */
 #include "sctrain.h"
 
-const struct train_task value_task = {
-	.head = &head_value,
+const struct objective_kind value_objective = {.name = "value", .head = &head_value, .input = INPUT_VALUES, .counted = "masked"};
+
+static void objectives(struct objectives *list)
+{
+	objective_add(list, &value_objective, NULL);
+}
+
+static const struct train_task task = {
 	.name = "sctrain value",
 	.summary = "Pre-train a model to predict the expression of masked genes.",
 	.config = "corrmask-paper",
 	.optim = OPTIM_TRANSFORMER(1e-3),
 	.best = BEST_LOSS,
-	.counted = "masked",
+	.objectives = objectives,
 };
 
 int value_main(int argc, char **argv)
 {
-	return train_main(&value_task, argc, argv);
+	return train_main(&task, argc, argv);
 }

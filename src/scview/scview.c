@@ -1,8 +1,6 @@
 /* scview: show any stream as a table, its header or statistics; check it; export it to numpy and AnnData. */
 #include "scview.h"
 
-#include "base/decimal.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +11,14 @@ enum format { TSV, NPY, H5AD };
 struct view view;
 static const char *columns, *into, *key;
 static long long limit = -1;
-static int genes, format, want_header, want_vocab, want_stats, want_check;
+static int genes, format, want_header, want_header_tsv, want_vocab, want_stats, want_check;
 
 static struct option_def options[] = {
 	{'c', "columns", OPT_STRING, &columns, "A,B", "show these columns, in this order (default: all)"},
 	{'n', "rows", OPT_INT, &limit, "N", "stop after N rows (default: all)", 0, 9e15},
 	{0, "genes", OPT_CHOICE, &genes, "number|id|symbol", "how genes and tokens are shown (default number)"},
 	{'H', "header", OPT_FLAG, &want_header, NULL, "print the header, as JSON"},
+	{0, "header-tsv", OPT_FLAG, &want_header_tsv, NULL, "print the header as a table of key and value, for scripts"},
 	{0, "vocab", OPT_FLAG, &want_vocab, NULL, "print the vocabulary, as a table that rankenc reads"},
 	{'s', "stats", OPT_FLAG, &want_stats, NULL, "print statistics of every column"},
 	{0, "check", OPT_FLAG, &want_check, NULL, "read the whole input and report whether it is complete; several files allowed"},
@@ -37,46 +36,6 @@ static struct cli cli = {
 	.options = options,
 	.common = CLI_OUT,
 };
-
-/* --rate 0.42, where the stream has all digits of the number */
-static void shorten_provenance(cJSON *programs)
-{
-	cJSON *p;
-	cJSON_ArrayForEach(p, programs)
-	{
-		cJSON *given = cJSON_GetObjectItemCaseSensitive(p, "options");
-		if (!cJSON_IsString(given))
-			continue;
-		char *shorter = decimal_shorten(given->valuestring);
-		cJSON_ReplaceItemInObjectCaseSensitive(p, "options", cJSON_CreateString(shorter));
-		free(shorter);
-	}
-}
-
-/* Print the header as JSON. Of the vocabulary it has only the size and digests; --vocab prints it. */
-static void show_header(struct stream *in)
-{
-	const struct header *h = stream_header(in);
-	char *compact = header_print(h);
-	cJSON *j = cJSON_Parse(compact), *vocab = cJSON_GetObjectItemCaseSensitive(j, "vocab");
-	if (vocab) {
-		cJSON_DeleteItemFromObjectCaseSensitive(vocab, "id");
-		cJSON_DeleteItemFromObjectCaseSensitive(vocab, "symbol");
-		cJSON_DeleteItemFromObjectCaseSensitive(vocab, "median");
-		cJSON_AddNumberToObject(vocab, "rows", (double)h->vocab.n);
-	}
-	shorten_provenance(cJSON_GetObjectItemCaseSensitive(j, "provenance"));
-	char *pretty = cJSON_Print(j);
-	if (!pretty)
-		die("%s: the header cannot be printed", stream_name(in));
-	text_open();
-	text_puts(pretty);
-	text_put("\n", 1);
-	text_commit();
-	free(pretty);
-	free(compact);
-	cJSON_Delete(j);
-}
 
 static void show_vocab(struct stream *in)
 {
@@ -107,7 +66,7 @@ static int check(int i)
 	while (in && (got = stream_read(in, &b, &view.error)) > 0)
 		blocks++;
 	if (got == 0)
-		text_putf("%s: whole, %s, %" PRIu64 " row%s in %zu block%s\n", stream_name(in), stream_header(in)->kind, stream_rows(in),
+		text_putf("%s: complete, %s, %" PRIu64 " row%s in %zu block%s\n", stream_name(in), stream_header(in)->kind, stream_rows(in),
 			stream_rows(in) == 1 ? "" : "s", blocks, blocks == 1 ? "" : "s");
 	else
 		complain("%s", view.error.msg);
@@ -126,8 +85,8 @@ int main(int argc, char **argv)
 		.into = into,
 		.key = key ? key : "corrmask",
 		.file = cli.noperand ? cli.operand[0] : NULL};
-	if (want_header + want_vocab + want_stats + want_check + (format != TSV) > 1)
-		usage_error("give one of -H, --vocab, -s, --check and -O");
+	if (want_header + want_header_tsv + want_vocab + want_stats + want_check + (format != TSV) > 1)
+		usage_error("give one of -H, --header-tsv, --vocab, -s, --check and -O");
 	if (into && format != H5AD)
 		usage_error("--into adds to an AnnData file: give -O h5ad too");
 	if (key && !into)
@@ -142,11 +101,14 @@ int main(int argc, char **argv)
 		for (int i = 0; i < (cli.noperand ? cli.noperand : 1); i++)
 			bad |= check(i) != 0;
 		text_commit();
+		cli_report(&cli, "%s", bad ? "not all files are whole" : "all files are whole");
 		return bad;
 	}
 	struct stream *in = cli_open(&cli, 0);
 	if (want_header)
-		show_header(in);
+		view_header(in);
+	else if (want_header_tsv)
+		view_header_tsv(in);
 	else if (want_vocab)
 		show_vocab(in);
 	else if (want_stats)
@@ -159,6 +121,7 @@ int main(int argc, char **argv)
 		view_h5ad(in);
 	else
 		view_table(in);
+	cli_measured("rows", (double)stream_rows(in));
 	cli_report(&cli, "%" PRIu64 " row%s", stream_rows(in), stream_rows(in) == 1 ? "" : "s");
 	stream_free(in);
 	return 0;

@@ -1,6 +1,6 @@
 /*
- * The parts of scview: scview.c (options, header, vocabulary, check), table.c, stats.c, export.c (npy, h5ad),
- * and text.c, which writes all text.
+ * The parts of scview: scview.c (options, vocabulary, check), header.c, table.c, stats.c, export.c (npy, h5ad), and text.c, which writes all
+ * text.
  */
 #ifndef SCVIEW_H
 #define SCVIEW_H
@@ -23,6 +23,8 @@ extern struct view {
 } view;
 
 /* Show a stream in one way, or die. */
+void view_header(struct stream *in);
+void view_header_tsv(struct stream *in); /* of a column: its type and shape, and how many categories it has */
 void view_table(struct stream *in);
 void view_statistics(struct stream *in);
 void view_npy(struct stream *in);

@@ -12,7 +12,11 @@ gpu_build() {
 	local bin=$1 build=$2 targets=() p
 	shift 2
 	while [ $# -gt 0 ] && [ "$1" != -- ]; do
-		case $1 in *_cuda) targets+=("$build/release/cuda/$1") ;; *) targets+=("$bin/$1") ;; esac
+		case $1 in
+		*_emulated) targets+=("$build/release/unit/$1") ;;
+		*_cuda) targets+=("$build/release/cuda/$1") ;;
+		*) targets+=("$bin/$1") ;;
+		esac
 		shift
 	done
 	[ $# = 0 ] || shift
@@ -51,7 +55,7 @@ gpu_pack() {
 	for p in "$@"; do
 		case $p in *.so) ;; *) strip "$pack/bin/$p"; ldd "$pack/bin/$p" ;; esac
 	done > "$pack/needs"
-	if grep -E 'not found|libhdf5|libigraph|libmpi' "$pack/needs"; then
+	if grep -E 'not found|libhdf5|libmpi' "$pack/needs"; then
 		echo "gpu_pack: this library is missing here, or should not be needed on a bare machine" >&2
 		return 1
 	fi
@@ -69,4 +73,63 @@ gpu_libraries() {
 		[ -n "$found" ] || { echo "warning: no $name on this machine" >&2; continue; }
 		export LD_LIBRARY_PATH="${found%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 	done
+}
+
+# gpu_summary OUT...: what these folders of results have, as Markdown
+gpu_summary() {
+	local f all=()
+	# files NAME: those of the folders that are there
+	files() { local d; all=(); for d in "${outs[@]}"; do [ ! -s "$d/$1" ] || all+=("$d/$1"); done; [ ${#all[@]} -gt 0 ]; }
+	local outs=("$@")
+	files rest.log || { echo "gpu_summary: no results in $*" >&2; return 1; }
+	sed -n 's/^card /### /p' "${all[@]}" | sort -u
+	echo
+	sed -n 's/^machine /- /p' "${all[@]}" | sort -u
+	if files bench.log; then
+		echo
+		sed -n 's/^gemm_tflops \([^ ]*\) copy_gb_s \([^ ]*\)/Ceilings measured: product \1 TFLOP\/s, copy \2 GB\/s./p' "${all[@]}" | head -n 1
+		f=("${all[@]}")
+		files torch.log && sed -n 's/^torch \([0-9][^ ]*\) transformers \([^ ]*\) .*/PyTorch \1, transformers \2./p' "${all[@]}" | head -n 1
+		echo
+		echo "Training, thousands of real tokens a second; \`geneformer-v1-10m\` is of the shape of \`corrmask-paper\`; \`grouped\` batches cells of like length:"
+		echo
+		cat "${all[@]}" "${f[@]}" | awk -f tests/bench/gpu_table.awk
+		echo
+		echo "Time by op, ms (share of the floor), largest first:"
+		echo
+		cat "${f[@]}" | awk -f tests/bench/gpu_ops.awk
+	fi
+	if files tiles.log; then
+		echo
+		echo "Tiles of the loss:"
+		echo
+		awk '$1 == "tile" { t = $2 } $1 == "config" { print "- " t ": " $0 }' "${all[@]}"
+	fi
+	if files end.log; then
+		echo
+		echo "End to end, \`maskgen -u | sctrain\`, real lengths (batch, wall s, sctrain's report):"
+		echo
+		awk -F'\t' '$1 == "scembed" { print "- scembed: " $2; next }
+			{ rate = $4; sub(/.*\(/, "", rate); sub(/ tokens.*/, "", rate)
+			printf "- %s: %s s; %s; a million cells of 2,048 tokens, 3 epochs: %s\n", $2, $3, $4, (rate > 0 ? sprintf("%.1f min", 3e6 * 2048 / rate / 60) : "?") }' "${all[@]}"
+	fi
+	if files ncu.txt; then
+		echo
+		echo "Kernels of one step of corrmask-paper, 12 x 2,048, by ncu:"
+		echo
+		sed '/^$/,$d' "${all[@]}"
+	fi
+	if files curves.tsv; then
+		echo
+		echo "Loss, means over 50 steps:"
+		echo
+		awk '{ gsub("\t", " | "); print "| " $0 " |" } NR == 1 { print "|---|---|---|---|" }' "${all[@]}"
+	fi
+	echo
+	files check.log && grep -hE 'PASSED|FAILED' "${all[@]}" | tail -n 12 | sed 's/^/- /'
+	files rest.log
+	grep -hE '^gpu.sh: (sanitize|triage):' "${all[@]}" | sed 's/^gpu.sh: /- /'
+	awk '$1 == "part" { printf "%s%s %d s%s", n++ ? ", " : "Parts: ", $2, $3, ($5 > 0 ? sprintf(" (%.1f GB at most)", $5 * 1.048576 / 1000) : "") } END { if (n) print "." }' "${all[@]}"
+	grep -hE '^gpu.sh: FAILED:' "${all[@]}" | sed 's/^gpu.sh: /- /'
+	return 0
 }

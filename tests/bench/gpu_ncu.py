@@ -1,6 +1,6 @@
 """The kernels of one training step, from what ncu --csv --metrics gpu__time_duration.sum --print-units base wrote: a table, then an empty line.
 
-A step ends with the optimiser's kernel; the one after the fourth of them is taken, past the steps to warm up.
+A step ends with the optimiser's kernel. The last whole step is taken.
 """
 import csv
 import re
@@ -18,9 +18,9 @@ def main():
     rows = list(csv.DictReader(lines))
     kernels = [(kernel_name(r["Kernel Name"]), float(r["Metric Value"].replace(",", "")) / 1e3) for r in rows]
     ends = [i for i, (name, _) in enumerate(kernels) if "adamw" in name]
-    if len(ends) < 5:
-        sys.exit(f"gpu_ncu.py: {len(kernels)} kernels, {len(ends)} steps: expected 5 or more")
-    step = kernels[ends[3] + 1:ends[4] + 1]
+    if len(ends) < 2:
+        sys.exit(f"gpu_ncu.py: {len(kernels)} kernels, the end of {len(ends)} steps: expected those of 2 or more")
+    step = kernels[ends[-2] + 1:ends[-1] + 1]
     total = sum(t for _, t in step)
     by_name = {}
     for name, t in step:

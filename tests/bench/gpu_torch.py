@@ -2,14 +2,17 @@
 
     gpu_torch.py [--device cuda|cpu] [--seconds N] [--steps N] [HOW:CONFIG:LENGTH:BATCH]...
 
-HOW     eager, sdpa, compiled (sdpa and torch.compile), plain, plain-compiled (no transformers: SDPA without a mask where all cells are of
-        one length), grouped (sdpa, batches of cells of like length, as the Trainer's group_by_length makes them; for real lengths)
-        flash, cudnn: plain with that kernel of SDPA alone, for one length; flash-p0, cudnn-p0: the same without dropout of attention
-        packed: no padding, cells end to end: flash_attn's varlen kernel, or SDPA over nested tensors where there is no flash_attn
+HOW     transformers: eager, sdpa, compiled (sdpa and torch.compile), grouped (sdpa, batches of cells of like length, as the Trainer's
+        group_by_length makes them; for real lengths). Their decoder makes logits of all positions
+        the same network by hand, whose decoder reads the masked rows alone, as corrmask's does:
+            plain: SDPA, without a mask where all cells are of one length
+            flash, cudnn: plain with that kernel of SDPA alone, for one length; flash-p0, cudnn-p0: the same without dropout of attention
+            packed: no padding, cells end to end: flash_attn's varlen kernel, or SDPA over nested tensors where there is no flash_attn
+            -tuned behind these: by torch.compile(mode="max-autotune")
 CONFIG  corrmask-paper, geneformer-v1-10m, v2-104m, tiny
-LENGTH  tokens of every cell, or real: the lengths bench_cuda draws, each batch padded to its longest cell (compiled: to 2,048)
+LENGTH  tokens of every cell, or real: the lengths bench_cuda draws, each batch padded to its longest cell (compiled, tuned: to 2,048)
 
-bf16 autocast, fused AdamW, clipping, the decoder over all positions, as transformers has it. A step is not waited for; tokens a second are
+bf16 autocast, fused AdamW, clipping. A step is not waited for; tokens a second are
 of real tokens, over --steps steps (default: as many as fit in two seconds, 3 to 20; grouped: 20). --seconds: begin nothing after that long, and
 nothing that will hardly end by then. What runs out of memory is told as FAILED. peak_mb is PyTorch's own.
 """
@@ -123,20 +126,26 @@ class Plain(nn.Module):
             if isinstance(p, nn.Linear):
                 nn.init.zeros_(p.bias)
 
-    def forward(self, input_ids, attention_mask, labels, cells=None, position=None):
+    def forward(self, input_ids, attention_mask, labels, row, cells=None, position=None):
+        """row [n]: the masked positions of the batch, end to end; labels [n]: their tokens, or -100 (row fills up a fixed n)."""
         mask = None if attention_mask is None else attention_mask[:, None, None, :].bool()
         x = self.word(input_ids) + (self.position.weight[:input_ids.shape[1]] if position is None else self.position(position))
         x = F.dropout(self.norm(x), DROPOUT, self.training)
         for layer in self.layers:
             x = layer(x, mask, cells)
+        x = x.view(-1, x.shape[-1])[row]
         logits = F.linear(self.head_norm(F.relu(self.dense(x))), self.word.weight, self.bias)
-        return F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1), ignore_index=-100)
+        return F.cross_entropy(logits, labels, ignore_index=-100)
+
+
+def by_hand(how):
+    return how.removesuffix("-tuned").removesuffix("-p0") in ("plain", "packed", *KERNELS)
 
 
 def make_model(how, shape, positions):
     v, c, n, h, f = shape
-    if how.startswith("plain") or how.removesuffix("-p0") in KERNELS or how == "packed":
-        return Plain(v, c, n, h, f, positions, "plain" if how.startswith("plain") else how)
+    if by_hand(how):
+        return Plain(v, c, n, h, f, positions, how.removesuffix("-tuned"))
     if transformers is None:
         raise RuntimeError("no transformers")
     config = BertConfig(vocab_size=v, hidden_size=c, num_hidden_layers=n, num_attention_heads=h, intermediate_size=f, hidden_act="relu",
@@ -166,7 +175,8 @@ def make_batches(how, length, batch, v, count, device):
     for k in range(count):
         n = torch.tensor(cells[k * batch:(k + 1) * batch])
         # what is compiled, is compiled once, not once a width; multiples of 8 suit the tensor cores
-        width = int(n.max()) if length != "real" else CAP if how.endswith("compiled") else (int(n.max()) + 7) // 8 * 8
+        fixed = how.endswith(("compiled", "tuned"))
+        width = int(n.max()) if length != "real" else CAP if fixed else (int(n.max()) + 7) // 8 * 8
         real = torch.arange(width)[None, :] < n[:, None]
         ids = torch.where(real, torch.randint(2, v, (batch, width), generator=g), 0)
         masked = (torch.rand(ids.shape, generator=g) < MASKED / 100) & real
@@ -174,11 +184,18 @@ def make_batches(how, length, batch, v, count, device):
         ids = torch.where(masked, 1, ids)
         mask = real.long().to(device) if length == "real" else None
         more = {}
-        if how == "packed":
+        if how.startswith("packed"):
             position = torch.arange(width).expand(batch, width)[real][None]
             offset = F.pad(n.cumsum(0), (1, 0)).to(device)
             ids, labels, mask = ids[real][None], labels[real][None], None
-            more = {"cells": (offset, int(n.max())), "position": position.to(device)}
+            more = {"cells": (offset, CAP if fixed else int(n.max())), "position": position.to(device)}
+        if by_hand(how):
+            row = (labels.view(-1) != -100).nonzero()[:, 0]
+            target = labels.view(-1)[row]
+            if fixed:                                   # one shape for all batches
+                most = batch * int(length if length != "real" else CAP) * (MASKED + 2) // 100
+                row, target = F.pad(row, (0, most - len(row)))[:most], F.pad(target, (0, most - len(target)), value=-100)[:most]
+            more["row"], labels = row.to(device), target
         out.append((ids.to(device), mask, labels.to(device), int(n.sum()), more))
     return out
 
@@ -192,9 +209,9 @@ def measure(how, name, length, batch, a):
     if cuda:
         torch.cuda.reset_peak_memory_stats()
     model = make_model(how, shape, positions).to(device).train()
-    if how.endswith("compiled"):
+    if how.endswith(("compiled", "tuned")):
         torch._dynamo.reset()
-        step_model = torch.compile(model, dynamic=False)
+        step_model = torch.compile(model, dynamic=False, **({"mode": "max-autotune"} if how.endswith("tuned") else {}))
     else:
         step_model = model
     optim = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.001, **({"fused": True} if cuda else {}))
@@ -247,7 +264,7 @@ def main():
     for x in a.shapes:
         how, name, length, batch = x.split(":")
         what = f"torch {how} config {name} length {length} batch {batch}"
-        expected = 75 if how.endswith("compiled") else 8
+        expected = 110 if how.endswith("tuned") else 60 if how.endswith("compiled") else 8
         if time.monotonic() - START + expected > a.seconds:
             print(f"{what} left out: no time", flush=True)
             continue

@@ -8,9 +8,7 @@
 #define GUARD_VALUE 77.0f
 
 struct ops *cpu, *gpu;
-int fp32;
-double worst;
-char worst_name[128];
+int fp32, large;
 
 /* ---- arrays ---- */
 
@@ -88,15 +86,125 @@ double distance(const float *got, const float *want, size_t n)
 	return w > 0 ? sqrt(d / w) : sqrt(d);
 }
 
-void within(const char *name, double error, double tolerance)
+/* ---- the errors of the emulation, and of this run ---- */
+
+struct rounding { /* one comparison in the file of errors */
+	char test[32], name[96];
+	unsigned turn; /* counted by test and name */
+	double error;
+};
+
+static struct rounding *rounding;
+static size_t nrounding;
+static FILE *to;
+
+static struct compared { /* all comparisons of one name in the running test */
+	char name[96];
+	unsigned n, judged;
+	double error, share, low, high; /* largest; error over limit; ratios to the emulation's errors */
+} compared[200];
+static size_t ncompared;
+static char running[32];
+static unsigned beyond; /* comparisons of the running test that are beyond their limit */
+
+int roundings_open(const char *path, int write)
 {
-	if (error / tolerance > worst || error != error) {
-		worst = error / tolerance;
-		snprintf(worst_name, sizeof worst_name, "%s %.2g of %.2g", name, error, tolerance);
+	FILE *f = fopen(path, write ? "w" : "r");
+	if (!f || write) {
+		to = f;
+		return f ? 0 : -1;
 	}
-	if (!(error <= tolerance))
-		fail_msg("%s (%s): error %.3g, tolerance %.3g", name, fp32 ? "float" : "bf16", error, tolerance);
+	size_t cap = 0;
+	int got = 4;
+	while (got == 4) {
+		if (nrounding == cap)
+			rounding = xrealloc(rounding, cap = cap ? 2 * cap : 256, sizeof *rounding);
+		struct rounding *r = &rounding[nrounding];
+		got = fscanf(f, "%31[^\t]\t%95[^\t]\t%u\t%lf\n", r->test, r->name, &r->turn, &r->error);
+		nrounding += got == 4;
+	}
+	int bad = got != EOF || ferror(f) || !nrounding;
+	fclose(f);
+	return bad ? -1 : 0;
 }
+
+int roundings_close(void)
+{
+	free(rounding);
+	return to && fclose(to) ? -1 : 0;
+}
+
+void begin_test(const char *name)
+{
+	snprintf(running, sizeof running, "%s", name);
+	ncompared = beyond = 0;
+}
+
+void end_test(void)
+{
+	for (size_t i = 0; i < ncompared; i++) {
+		const struct compared *c = &compared[i];
+		printf("  %s %s: %s: %u compared, error at most %.2g, %.2f of its limit", running, fp32 ? "float" : "bf16", c->name, c->n,
+			c->error, c->share);
+		if (c->judged)
+			printf(", %.2f to %.2f of the roundings' (%u)", c->low, c->high, c->judged);
+		printf("\n");
+	}
+	ncompared = 0;
+	if (beyond)
+		fail_msg("%s (%s): %u results beyond their limits", running, fp32 ? "float" : "bf16", beyond);
+}
+
+static double larger(double a, double b) /* NaN is the largest */
+{
+	return b > a || b != b ? b : a;
+}
+
+static struct compared *compared_as(const char *name)
+{
+	size_t i = 0;
+	while (i < ncompared && strcmp(compared[i].name, name))
+		i++;
+	if (i == ncompared) {
+		assert_true(++ncompared <= sizeof compared / sizeof *compared);
+		compared[i] = (struct compared){.low = INFINITY};
+		snprintf(compared[i].name, sizeof compared[i].name, "%s", name);
+	}
+	return &compared[i];
+}
+
+static const struct rounding *rounding_of(const char *name, unsigned turn)
+{
+	for (size_t i = 0; i < nrounding; i++)
+		if (rounding[i].turn == turn && !strcmp(rounding[i].name, name) && !strcmp(rounding[i].test, running))
+			return &rounding[i];
+	return NULL;
+}
+
+void within(const char *name, double error, double tol_float, double tol_bf16)
+{
+	struct compared *c = compared_as(name);
+	double limit = fp32 ? tol_float : tol_bf16;
+	const struct rounding *r = fp32 ? NULL : rounding_of(name, c->n);
+	if (r) { /* what is not rounded to bf16 may differ as in float mode */
+		limit = ROUNDINGS * r->error + tol_float;
+		double ratio = r->error > 0 ? error / r->error : 1;
+		c->low = fmin(c->low, ratio);
+		c->high = larger(c->high, ratio);
+		c->judged++;
+	}
+	if (to && !fp32)
+		fprintf(to, "%s\t%s\t%u\t%.9g\n", running, name, c->n, error);
+	c->n++;
+	c->error = larger(c->error, error);
+	c->share = larger(c->share, limit > 0 ? error / limit : error <= 0 ? 0 : INFINITY);
+	if (error <= limit)
+		return;
+	beyond++; /* the others are compared too: what is right and what is wrong together tell where to look */
+	printf("  FAILED: %s %s: %s (comparison %u): error %.3g, limit %.3g\n", running, fp32 ? "float" : "bf16", name, c->n, error, limit);
+}
+
+/* ---- comparisons ---- */
 
 /* The device's array, to be freed; its guard must be whole. */
 static float *fetch(const struct arr *a)
@@ -118,7 +226,7 @@ static float *fetch(const struct arr *a)
 void same(const struct arr *a, double tol_float, double tol_bf16)
 {
 	float *got = fetch(a);
-	within(a->name, distance(got, a->x, a->n), fp32 ? tol_float : tol_bf16);
+	within(a->name, distance(got, a->x, a->n), tol_float, tol_bf16);
 	free(got);
 }
 
@@ -130,7 +238,7 @@ void guarded(const struct arr *a)
 void same_sums(const char *name, const double *got, const double *want, size_t n, double tol_float, double tol_bf16)
 {
 	for (size_t i = 0; i < n; i++)
-		within(name, fabs(got[i] - want[i]) / (fabs(want[i]) + 1e-9), fp32 ? tol_float : tol_bf16);
+		within(name, fabs(got[i] - want[i]) / (fabs(want[i]) + 1e-9), tol_float, tol_bf16);
 }
 
 /* ---- batches ---- */

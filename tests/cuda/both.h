@@ -23,8 +23,7 @@ enum {
 
 extern struct ops *cpu, *gpu;
 extern int fp32;
-extern double worst; /* error over tolerance, of the running test */
-extern char worst_name[128];
+extern int large; /* at the sizes too that fibers are too slow for */
 
 /* ---- arrays ---- */
 
@@ -52,8 +51,20 @@ void release(void); /* all of them; the device must be without a fault */
 
 /* ---- comparisons ---- */
 
+/*
+ * How far may a result be from the CPU's, which computes in float? In float mode, as far as the tolerance says. Bf16 is judged by what its
+ * roundings must cost: the emulation runs the same kernels with the same roundings on the CPU, and writes its errors to a file
+ * (-w). The device's error may be ROUNDINGS times as large. What the file has not, and the emulation itself, are held to a tolerance.
+ */
+#define ROUNDINGS 2
+int roundings_open(const char *path, int write); /* -1: it cannot be opened or read */
+int roundings_close(void);
+void begin_test(const char *name);
+/* Prints a line for each name: comparisons, largest error, its share of the limit, ratios to the emulation's errors. Fails if any was beyond. */
+void end_test(void);
+
 double distance(const float *got, const float *want, size_t n); /* ||got - want|| / ||want|| */
-void within(const char *name, double error, double tolerance);
+void within(const char *name, double error, double tol_float, double tol_bf16);
 void same(const struct arr *a, double tol_float, double tol_bf16); /* the device's array and the CPU's */
 void guarded(const struct arr *a);                                 /* nothing was written behind it */
 void same_sums(const char *name, const double *got, const double *want, size_t n, double tol_float, double tol_bf16);
@@ -67,13 +78,8 @@ struct both {
 void pack(struct both *p, const uint32_t *len, size_t B, size_t V);
 void unpack(struct both *p); /* releases the arrays too */
 
-#ifdef EMULATED
 static const uint32_t cells[] = {9, 1, 64, 0, 70, 3};
 enum { STEPS = 3, WORDS = 97, POSITIONS = 80 };
-#else
-static const uint32_t cells[] = {9, 1, 64, 0, 70, 130, 3};
-enum { STEPS = 4, WORDS = 301, POSITIONS = 160 };
-#endif
 #define CELLS (sizeof cells / sizeof *cells)
 extern const uint32_t step;
 extern uint32_t *gpu_step; /* the same, on the device */
@@ -84,6 +90,10 @@ const struct dropout *on_gpu(const struct dropout *d); /* NULL for NULL; until t
 /* test_cuda_steps.c */
 void steps(void);
 void settings(void);
+void accumulation(void);
+/* test_cuda_backend.c */
+void usage(void);
+void faults(void);
 /* test_cuda_cells.c */
 void cell_ops(void);
 void cell_steps(void);

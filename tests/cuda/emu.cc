@@ -2,13 +2,22 @@
 #include "emu.h"
 
 #undef _FORTIFY_SOURCE
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
 #include <setjmp.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <ucontext.h>
+#include <unistd.h>
+#include <deque>
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 char *emu_shared;
 std::vector<emu_copy> emu_copies[1024];
+bool emu_early;
 unsigned emu_products;
 int emu_broken;
 unsigned emu_replays; /* graphs launched */
@@ -90,60 +99,160 @@ char (*emu_exchange(const void *mine, size_t bytes))[64]
 	return s;
 }
 
+static ucontext_t born_with;
+
 static void bear(fiber *f, char *stack)
 {
-	static ucontext_t start;
-	getcontext(&start);
-	start.uc_stack.ss_sp = stack;
-	start.uc_stack.ss_size = STACK;
-	start.uc_link = NULL;
-	makecontext(&start, enter, 0);
+	getcontext(&born_with);
+	born_with.uc_stack.ss_sp = stack;
+	born_with.uc_stack.ss_size = STACK;
+	born_with.uc_link = NULL;
+	makecontext(&born_with, enter, 0);
 	f->born = true;
-	setcontext(&start);
+	setcontext(&born_with);
 }
 
-static void run_block(unsigned threads)
+static uint32_t drawn = 1;
+
+static unsigned draw(unsigned n)
 {
-	static uint32_t random = 1;
-	unsigned order[MAX_THREADS], left = threads;
-	for (unsigned i = 0; i < threads; i++) {
-		random = random * 1664525u + 1013904223u;
-		unsigned j = (unsigned)((uint64_t)random * (i + 1) >> 32);
-		order[i] = order[j];
-		order[j] = i;
-		fiber *f = &fibers[i];
-		f->done = false;
-		f->waits = NULL;
-		turn[i] = 0;
-		emu_copies[i].clear();
+	drawn = drawn * 1664525u + 1013904223u;
+	return (unsigned)((uint64_t)drawn * n >> 32);
+}
+
+/* The block's threads: warps in a random order, and lanes in a random order within each. */
+static void shuffle(unsigned *order, unsigned threads)
+{
+	unsigned warp[MAX_THREADS / 32], lane[32];
+	for (unsigned i = 0; i < threads / 32; i++) {
+		unsigned j = draw(i + 1);
+		warp[i] = warp[j];
+		warp[j] = i;
 	}
-	block_barrier = {};
-	memset(warp_barrier, 0, sizeof warp_barrier);
-	while (left) {
-		static unsigned moved, k; /* static: they outlive the jumps */
-		moved = 0;
-		for (k = 0; k < threads; k++) {
+	for (unsigned w = 0; w < threads / 32; w++) {
+		for (unsigned i = 0; i < 32; i++) {
+			unsigned j = draw(i + 1);
+			lane[i] = lane[j];
+			lane[j] = i;
+		}
+		for (unsigned i = 0; i < 32; i++)
+			order[w * 32 + i] = warp[w] * 32 + lane[i];
+	}
+}
+
+static bool can_run(const fiber *f)
+{
+	return !f->done && !(f->waits && f->waits->generation == f->seen);
+}
+
+static bool moved, again; /* run_warp's, which jumps leave alone here */
+static unsigned k;
+
+/* The warp's lanes, until all are done or wait for other warps. Returns whether any moved. */
+static bool run_warp(const unsigned *order)
+{
+	moved = false;
+	do {
+		again = false;
+		for (k = 0; k < 32; k++) {
 			fiber *f = &fibers[order[k]];
-			if (f->done || (f->waits && f->waits->generation == f->seen))
+			if (!can_run(f))
 				continue;
 			self = order[k];
 			threadIdx = dim3(self, 0, 0);
 			f->waits = NULL;
-			moved = 1;
+			moved = again = true;
 			if (!_setjmp(scheduler)) {
 				if (f->born)
 					_longjmp(f->at, 1);
 				bear(f, stacks + (size_t)self * STACK);
 			}
 		}
+	} while (again);
+	return moved;
+}
+
+static void run_block(unsigned threads)
+{
+	unsigned order[MAX_THREADS], left = threads;
+	shuffle(order, threads);
+	emu_early = draw(2);
+	for (unsigned i = 0; i < threads; i++) {
+		fibers[i].done = false;
+		fibers[i].waits = NULL;
+		turn[i] = 0;
+		emu_copies[i].clear();
+	}
+	block_barrier = {};
+	memset(warp_barrier, 0, sizeof warp_barrier);
+	while (left) {
+		bool any = false;
+		for (unsigned w = 0; w < threads; w += 32)
+			any |= run_warp(order + w);
 		left = 0;
 		for (unsigned i = 0; i < threads; i++)
 			left += !fibers[i].done;
-		if (left && !moved)
+		if (left && !any)
 			fail("threads wait for a barrier that the others never reach");
 	}
 	if (block_barrier.arrived)
 		fail("a barrier that not all threads reached");
+}
+
+/* ---- static shared memory ---- */
+
+struct area {
+	char *at;
+	size_t bytes;
+};
+
+/*
+ * The kernels' __shared__ arrays are static variables of functions here. g++ cannot put those of templates into a section of their own, so
+ * their addresses are read from this program's table of symbols: _ZZ begins the name of such a variable; no other source of the emulation has
+ * one without a first value.
+ */
+static std::vector<area> find_statics(void)
+{
+	std::vector<area> found;
+	Dl_info info;
+	struct link_map *map;
+	if (!dladdr1((void *)emu_run, &info, (void **)&map, RTLD_DL_LINKMAP))
+		abort();
+	int fd = open(*map->l_name ? map->l_name : "/proc/self/exe", O_RDONLY);
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st))
+		abort();
+	const char *file = (const char *)mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)file;
+	const ElfW(Shdr) *section = (const ElfW(Shdr) *)(file + head->e_shoff);
+	for (unsigned i = 0; i < head->e_shnum; i++) {
+		if (section[i].sh_type != SHT_SYMTAB)
+			continue;
+		const ElfW(Sym) *sym = (const ElfW(Sym) *)(file + section[i].sh_offset);
+		const char *names = file + section[section[i].sh_link].sh_offset;
+		for (size_t k = 0; k < section[i].sh_size / sizeof *sym; k++) {
+			const char *name = names + sym[k].st_name;
+			if (ELF64_ST_TYPE(sym[k].st_info) == STT_OBJECT && !strncmp(name, "_ZZ", 3) && sym[k].st_shndx < head->e_shnum &&
+				section[sym[k].st_shndx].sh_type == SHT_NOBITS)
+				found.push_back({(char *)map->l_addr + sym[k].st_value, sym[k].st_size});
+		}
+	}
+	munmap((void *)file, (size_t)st.st_size);
+	if (found.empty())
+		fail("no static shared memory found: is this program stripped?");
+	return found;
+}
+
+static const std::vector<area> *statics;
+
+static void poison(char *dynamic, size_t bytes)
+{
+	if (!statics)
+		statics = new std::vector<area>(find_statics());
+	memset(dynamic, 0xff, bytes);
+	for (const area &a : *statics)
+		memset(a.at, 0xff, a.bytes);
 }
 
 void emu_run(dim3 grid, unsigned threads, size_t shared, const std::function<void()> &kernel)
@@ -164,7 +273,7 @@ void emu_run(dim3 grid, unsigned threads, size_t shared, const std::function<voi
 		for (unsigned y = 0; y < grid.y; y++)
 			for (unsigned x = 0; x < grid.x; x++) {
 				blockIdx = dim3(x, y, z);
-				memset(m, 0xff, shared);
+				poison(m, shared);
 				run_block(threads);
 			}
 	free(m);
@@ -172,34 +281,92 @@ void emu_run(dim3 grid, unsigned threads, size_t shared, const std::function<voi
 
 /* ---- streams ---- */
 
-static cudaGraph_t recorded; /* NULL: nothing is being recorded */
+struct emu_stream {
+	std::deque<std::function<void()>> queue;
+	uint64_t asked, done; /* works so far; asked - done of them are in the queue */
+	cudaGraph_t recorded; /* NULL: nothing is being recorded */
+};
 
-void emu_do(const std::function<void()> &work)
+struct emu_event {
+	cudaStream_t stream; /* NULL: never recorded */
+	uint64_t after;      /* works of the stream that come before it */
+	double time;
+};
+
+static emu_stream first;
+static std::vector<emu_stream *> streams = {&first};
+
+static emu_stream *stream_of(cudaStream_t s)
 {
-	if (recorded)
-		recorded->push_back(work);
-	else
-		work();
+	return s ? s : &first;
+}
+
+void emu_do(cudaStream_t stream, const std::function<void()> &work)
+{
+	emu_stream *s = stream_of(stream);
+	if (s->recorded) {
+		s->recorded->push_back(work);
+	} else {
+		s->queue.push_back(work);
+		s->asked++;
+	}
+}
+
+static void run_until(emu_stream *s, uint64_t work)
+{
+	while (s->done < work) {
+		std::function<void()> next = s->queue.front();
+		s->queue.pop_front();
+		s->done++;
+		next();
+	}
+}
+
+static cudaError_t run_all(void)
+{
+	for (emu_stream *s : streams)
+		if (s->recorded)
+			return cudaErrorStreamCaptureUnsupported;
+	for (emu_stream *s : streams)
+		run_until(s, s->asked);
+	return cudaSuccess;
+}
+
+cudaStream_t emu_stream_new(void)
+{
+	streams.push_back(new emu_stream());
+	return streams.back();
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+	if (!s)
+		return cudaSuccess;
+	for (size_t i = 0; i < streams.size(); i++)
+		if (streams[i] == s)
+			streams.erase(streams.begin() + (long)i);
+	delete s;
+	return cudaSuccess;
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, int mode)
 {
-	if (recorded)
+	if (stream_of(s)->recorded)
 		return cudaErrorStreamCaptureUnsupported;
-	recorded = new std::vector<std::function<void()>>;
+	stream_of(s)->recorded = new emu_works;
 	return cudaSuccess;
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
 {
-	*g = recorded;
-	recorded = NULL;
+	*g = stream_of(s)->recorded;
+	stream_of(s)->recorded = NULL;
 	return *g ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, int flags)
 {
-	*x = new std::vector<std::function<void()>>(*g);
+	*x = new emu_works(*g);
 	return cudaSuccess;
 }
 
@@ -207,33 +374,68 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
 {
 	emu_replays++;
 	for (auto &work : *x)
-		work();
+		emu_do(s, work);
 	return cudaSuccess;
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t s)
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-	return recorded ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+	emu_stream *s = stream_of(stream);
+	if (s->recorded)
+		return cudaErrorStreamCaptureUnsupported;
+	run_until(s, s->asked);
+	return cudaSuccess;
+}
+
+/* ---- events ---- */
+
+cudaError_t cudaEventCreate(cudaEvent_t *e)
+{
+	*e = new emu_event();
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t e)
+{
+	delete e;
+	return cudaSuccess;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	*e = (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+	emu_do(s, [=] {
+		struct timespec t;
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		e->time = (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+	});
+	e->stream = stream_of(s);
+	e->after = e->stream->asked;
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t e)
+{
+	if (!e->stream)
+		return cudaSuccess;
+	if (e->stream->recorded)
+		return cudaErrorStreamCaptureUnsupported;
+	run_until(e->stream, e->after);
 	return cudaSuccess;
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
 {
-	*ms = (float)((*b - *a) * 1e3);
+	*ms = (float)((b->time - a->time) * 1e3);
 	return cudaSuccess;
 }
 
+/* ---- memory ---- */
+
 cudaError_t cudaMalloc(void **p, size_t bytes)
 {
-	if (recorded)
-		return cudaErrorStreamCaptureUnsupported;
+	for (emu_stream *s : streams)
+		if (s->recorded)
+			return cudaErrorStreamCaptureUnsupported;
 	*p = aligned_alloc(256, (bytes + 255) / 256 * 256);
 	if (!*p)
 		return cudaErrorMemoryAllocation;
@@ -243,8 +445,13 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
 
 cudaError_t cudaFree(void *p)
 {
-	if (recorded)
-		return cudaErrorStreamCaptureUnsupported;
-	free(p);
-	return cudaSuccess;
+	cudaError_t r = run_all();
+	if (r == cudaSuccess)
+		free(p);
+	return r;
+}
+
+cudaError_t cudaFreeHost(void *p)
+{
+	return cudaFree(p);
 }

@@ -1,10 +1,13 @@
 /*
  * CUDA kernels on the host, for tests: each thread of a block is a fiber, barriers and warp operations make fibers wait for
- * each other. Slow and simple. What it keeps to: a block's fibers run one at a time, so it finds wrong indices, wrong fragment
- * layouts, missing results, mismatched barriers (a deadlock is reported) and reads of shared memory that nobody wrote (it is
- * filled with NaN); it cannot find races between threads that happen to run in order.
- *
- * The order in which fibers run is shuffled for each block, so a kernel that leans on an order usually fails.
+ * each other. Slow and simple. A block's fibers run one at a time, in an order that is as bad for a wrong kernel as a GPU's may be:
+ *   - a warp runs to its next block barrier before another warp starts, and the order of warps and lanes is shuffled for each block
+ *   - a copy by cp.async happens at once in one half of the blocks, and as late as its wait allows in the other half
+ *   - shared memory, static and dynamic, is NaN at the beginning of each block
+ *   - a stream does nothing before the host waits for it, and then no more than what it waits for
+ * So it finds wrong indices, wrong fragment layouts, missing results, mismatched barriers (a deadlock is reported), missing block barriers,
+ * memory that is used again too early, and reads of memory that nobody wrote. It cannot find a missing __syncwarp beside a warp operation, which is
+ * a barrier of the warp here. compute-sanitizer's racecheck finds that on a GPU. tests/cuda/mutants.sh shows what is found.
  */
 #ifndef EMU_H
 #define EMU_H
@@ -71,8 +74,12 @@ static inline unsigned min(unsigned a, unsigned b)
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 extern char *emu_shared; /* dynamic shared memory of the block */
 
-/* A stream does at once what it is asked for, unless it is being recorded: then `work` is kept, as a graph's node is. */
-void emu_do(const std::function<void()> &work);
+typedef std::vector<std::function<void()>> emu_works;
+struct emu_stream; /* NULL is one too */
+typedef emu_stream *cudaStream_t;
+
+/* A stream keeps what it is asked for until the host waits for it; or, while it is recorded, for the graph. */
+void emu_do(cudaStream_t s, const std::function<void()> &work);
 void emu_run(dim3 grid, unsigned threads, size_t shared, const std::function<void()> &kernel);
 void emu_block_barrier(void);
 void emu_warp_barrier(void);
@@ -85,6 +92,7 @@ struct emu_copy { /* a copy to shared memory on its way, or the end of a group o
 	bool commit;
 };
 extern std::vector<emu_copy> emu_copies[1024]; /* by thread, oldest first */
+extern bool emu_early;                         /* copies of this block happen at once */
 
 static inline void __syncthreads(void)
 {
@@ -112,9 +120,8 @@ template <class X> static inline X __shfl_xor_sync(unsigned mask, X x, int d)
 /* ---- the run time ---- */
 
 typedef int cudaError_t;
-typedef void *cudaStream_t;
-typedef double *cudaEvent_t;
-typedef std::vector<std::function<void()>> *cudaGraph_t, *cudaGraphExec_t;
+typedef struct emu_event *cudaEvent_t;
+typedef emu_works *cudaGraph_t, *cudaGraphExec_t;
 enum {
 	cudaSuccess,
 	cudaErrorMemoryAllocation,
@@ -130,13 +137,18 @@ enum cudaMemcpyKind {
 };
 
 cudaError_t cudaMalloc(void **p, size_t bytes); /* filled with NaN */
-cudaError_t cudaFree(void *p);
+cudaError_t cudaFree(void *p);                  /* waits for all streams, as on a GPU */
+cudaError_t cudaFreeHost(void *p);
+cudaError_t cudaStreamDestroy(cudaStream_t s);
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, int mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, int flags);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s);
 cudaError_t cudaStreamSynchronize(cudaStream_t s); /* an error while recording, as on a GPU */
+cudaError_t cudaEventCreate(cudaEvent_t *e);
+cudaError_t cudaEventDestroy(cudaEvent_t e);
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s);
+cudaError_t cudaEventSynchronize(cudaEvent_t e); /* what was asked for before the event was recorded, and no more */
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b);
 
 static inline cudaError_t cudaGraphDestroy(cudaGraph_t g)
@@ -151,26 +163,9 @@ static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x)
 	return cudaSuccess;
 }
 
-static inline cudaError_t cudaEventCreate(cudaEvent_t *e)
-{
-	*e = (double *)calloc(1, sizeof **e);
-	return cudaSuccess;
-}
-
 static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, int flags)
 {
 	return cudaEventCreate(e);
-}
-
-static inline cudaError_t cudaEventDestroy(cudaEvent_t e)
-{
-	free(e);
-	return cudaSuccess;
-}
-
-static inline cudaError_t cudaEventSynchronize(cudaEvent_t e)
-{
-	return cudaStreamSynchronize(NULL);
 }
 
 static inline cudaError_t cudaMallocHost(void **p, size_t bytes)
@@ -179,26 +174,15 @@ static inline cudaError_t cudaMallocHost(void **p, size_t bytes)
 	return *p ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-static inline cudaError_t cudaFreeHost(void *p)
-{
-	free(p);
-	return cudaSuccess;
-}
-
 static inline cudaError_t cudaMemsetAsync(void *p, int x, size_t bytes, cudaStream_t s)
 {
-	emu_do([=] { memset(p, x, bytes); });
+	emu_do(s, [=] { memset(p, x, bytes); });
 	return cudaSuccess;
 }
 
 static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind k, cudaStream_t s)
 {
-	emu_do([=] { memcpy(to, from, bytes); });
-	return cudaSuccess;
-}
-
-static inline cudaError_t cudaStreamDestroy(cudaStream_t s)
-{
+	emu_do(s, [=] { memcpy(to, from, bytes); });
 	return cudaSuccess;
 }
 

@@ -199,14 +199,14 @@ static inline void emu_matmul(const emu_desc &d, float alpha, const void *A, con
 
 static inline cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha, const void *A,
 	cublasLtMatrixLayout_t a, const void *B, cublasLtMatrixLayout_t b, const void *beta, const void *C, cublasLtMatrixLayout_t, void *D,
-	cublasLtMatrixLayout_t o, const cublasLtMatmulAlgo_t *algo, void *, size_t, cudaStream_t)
+	cublasLtMatrixLayout_t o, const cublasLtMatmulAlgo_t *algo, void *, size_t, cudaStream_t stream)
 {
 	if (*algo != 7 || C != D)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	const emu_desc dd = *d;
 	const emu_layout la = *a, lb = *b, lo = *o;
 	const float one = *(const float *)alpha, add = *(const float *)beta;
-	emu_do([=] { emu_matmul(dd, one, A, la, B, lb, add, D, lo); });
+	emu_do(stream, [=] { emu_matmul(dd, one, A, la, B, lb, add, D, lo); });
 	emu_products++;
 	return CUBLAS_STATUS_SUCCESS;
 }

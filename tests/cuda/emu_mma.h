@@ -82,12 +82,23 @@ static inline void mma(float c[2][2], const uint32_t a[4], uint32_t b0, uint32_t
 	emu_warp_barrier();
 }
 
-/* Copies happen as late as the rules allow: when their group is waited for. */
+static inline void emu_land(void *to, const void *from)
+{
+	if (from)
+		memcpy(to, from, 16);
+	else
+		memset(to, 0, 16);
+}
+
+/* A copy happens between here and the wait for its group: here in one half of the blocks, there in the other. */
 static inline void copy16(uint32_t to, const void *from, bool valid)
 {
 	if (to % 16 || (uintptr_t)from % 16)
 		abort();
-	emu_copies[threadIdx.x].push_back({emu_shared + to, valid ? from : NULL, false});
+	if (emu_early)
+		emu_land(emu_shared + to, valid ? from : NULL);
+	else
+		emu_copies[threadIdx.x].push_back({emu_shared + to, valid ? from : NULL, false});
 }
 
 static inline void copy_commit(void)
@@ -104,12 +115,9 @@ template <int N> static inline void copy_wait(void)
 		groups += q[--end].commit;
 	if (groups <= N)
 		return;
-	for (size_t i = 0; i < end; i++) {
-		if (!q[i].commit && q[i].from)
-			memcpy(q[i].to, q[i].from, 16);
-		else if (!q[i].commit)
-			memset(q[i].to, 0, 16);
-	}
+	for (size_t i = 0; i < end; i++)
+		if (!q[i].commit)
+			emu_land(q[i].to, q[i].from);
 	q.erase(q.begin(), q.begin() + (long)end + 1);
 }
 

@@ -6,30 +6,31 @@
  * sizes: all index arithmetic, fragment layouts and barriers, but no GPU's timing, memory model or cuBLASLt.
  *
  * Inputs are numbers that bf16 holds exactly, so both backends see the same ones. Errors are ||got - want|| / ||want|| of each
- * tensor; the tolerances are a little above what the emulated run gives, which rounds as the GPU does. Every buffer of
- * the device has guard elements behind it, which must be left alone, and starts with values that no op should keep.
+ * tensor; both.h says what they may be. Every buffer of the device has guard elements behind it, which must be left alone, and starts
+ * with values that no op should keep.
+ *
+ *     test_cuda [-r FILE | -w FILE] [TEST...]      the tests whose names fit, as test_att*
+ * -w writes the errors in bf16 (make check-cuda gives the emulation's to the GPU's run by -r). TEST_CUDA=small leaves out large sizes, for
+ * tools that watch every access; TEST_CUDA=float and bf16 test one type alone.
  */
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "both.h"
 
 #ifdef EMULATED
-struct ops *cuda_emulated(int fp32);
-extern int emu_broken;
+struct ops *cuda_emulated(int fp32, int small);
+void cuda_loss_tile(const struct ops *o, size_t *rows, size_t *words);
 #else
 #include "nn/device.h"
 #endif
 
-#ifdef EMULATED
-static const size_t widths[] = {5, 64, 264, 1280};
-#else
-static const size_t widths[] = {5, 64, 256, 260, 512, 768, 776, 1032, 1280};
-#endif
-#define EACH_WIDTH(C) for (size_t i_ = 0, C; i_ < sizeof widths / sizeof *widths && (C = widths[i_], 1); i_++)
+static const size_t widths[] = {5, 64, 264, 1280, 256, 260, 512, 768, 776, 1032};
+#define EACH_WIDTH(C) for (size_t i_ = 0, C; i_ < (large ? sizeof widths / sizeof *widths : 4) && (C = widths[i_], 1); i_++)
 
 /* ---- ops ---- */
 
@@ -132,6 +133,11 @@ static void linear(void)
 	linear_one(65, 13, 37, ACT_GELU, 0, 1);
 	linear_one(40, 64, 72, ACT_GELU, 1, 1);
 	linear_one(7, 64, 64, ACT_TANH, 0, 1);
+	if (large) {
+		linear_one(5000, 256, 768, ACT_NONE, 1, 1);
+		linear_one(4999, 256, 512, ACT_RELU, 1, 1);
+		linear_one(4999, 768, 3072, ACT_GELU, 0, 1);
+	}
 #ifdef EMULATED /* the real cuBLASLt supports more */
 	char text[256];
 	gpu->remarks(gpu, text, sizeof text);
@@ -139,10 +145,6 @@ static void linear(void)
 		fp32 ? ""
 		     : "9 shapes of products by plain kernels: nt 1x1x1, nn 1x1x1, tn 1x1x1, nt 50x11x64, nn 50x64x11, tn 11x64x50, nt 65x37x13, "
 		       "nn 65x13x37, tn 37x13x65");
-#else
-	linear_one(5000, 256, 768, ACT_NONE, 1, 1);
-	linear_one(4999, 256, 512, ACT_RELU, 1, 1);
-	linear_one(4999, 768, 3072, ACT_GELU, 0, 1);
 #endif
 }
 
@@ -162,7 +164,7 @@ static void attention_one(const uint32_t *len, size_t B, size_t NH, size_t D, ui
 	struct arr *dy = ACTS("attention dy", T * C), *dqkv = ACTS("dqkv", T * 3 * C);
 	size_t longest = p.c.L + B % 3 * 100, bytes = threshold ? gpu->keep_bytes(gpu, B, T, longest, C, NH) : 0;
 	struct arr *keep = array("attention's decisions", 0, bytes / 4, 1);
-	assert_true(bytes % 4 == 0 && (bytes > 0) == (threshold && !fp32 && D == 64));
+	assert_true(bytes % 4 == 0 && (bytes > 0) == (threshold && !fp32 && (D == 16 || D == 32 || D == 64)));
 	struct dropout kept = d; /* each backend has an order of its own */
 	kept.keep = bytes ? keep->d : NULL;
 	kept.longest = longest;
@@ -182,15 +184,13 @@ static void attention(void)
 	for (uint32_t threshold = SANITIZED ? 13107 : 0; threshold <= 13107; threshold += 13107) {
 		attention_one(cells, CELLS, 2, 64, threshold, 2, 0);
 		attention_one(cells, CELLS, 3, 16, threshold, 2, 0);
+		attention_one(cells, CELLS, 2, 32, threshold, 2, 0);
+		attention_one((uint32_t[]){192, 33}, 2, 1, 32, threshold, 8, 0);
 		attention_one((uint32_t[]){1}, 1, 1, 64, threshold, 2, 0);
 		attention_one((uint32_t[]){192, 33}, 2, 1, 64, threshold, 8, 0); /* one key takes nearly all */
 		attention_one((uint32_t[]){65}, 1, 1, 100, threshold, 1, 0);
 		attention_one((uint32_t[]){127, 129, 31, 128, 0, 33}, 6, 1, 64, threshold, 2,
-			0); /* around a warp's rows, a tile, a block's rows */
-#ifndef EMULATED
-		if (!getenv("TEST_CUDA_SMALL")) /* for tools that watch every access */
-			attention_one((uint32_t[]){2048, 1, 1000, 63, 4096}, 5, 4, 64, threshold, 2, 0);
-#endif
+			0);                                                /* around a warp's rows, a tile, a block's rows */
 		attention_one((uint32_t[]){129}, 1, 1, 64, 0, 2, -256);    /* rows past the cell's end have larger scores: 0 */
 		attention_one((uint32_t[]){144}, 1, 1, 64, 13107, 2, 256); /* further than float's exponents reach */
 		attention_one((uint32_t[]){40}, 1, 1, 64, 1, 2, 0);        /* the least and nearly the largest threshold */
@@ -200,9 +200,11 @@ static void attention(void)
 	attention_one((uint32_t[]){144}, 1, 1, 64, 13107, 2, 256); /* further than float's exponents reach */
 	attention_one((uint32_t[]){40}, 1, 1, 64, 1, 2, 0);        /* the least and nearly the largest threshold */
 	attention_one((uint32_t[]){40}, 1, 1, 64, 60000, 2, 0);
+	for (uint32_t threshold = 0; large && threshold <= 13107; threshold += 13107)
+		attention_one((uint32_t[]){2048, 1, 1000, 63, 4096}, 5, 4, 64, threshold, 2, 0);
 	char text[256];
 	gpu->remarks(gpu, text, sizeof text);
-	assert_string_equal(text, fp32 ? "" : "attention heads of 100 channels by plain kernels, the fast ones are for 64");
+	assert_string_equal(text, fp32 ? "" : "attention heads of 100 channels by plain kernels, the fast ones are for 16, 32 and 64");
 }
 
 static void norm(void)
@@ -342,9 +344,17 @@ static void mlm_loss(void)
 	mlm_one(5, 64, 17);
 	mlm_one(70, 64, 301);
 	mlm_one(33, 15, 64);
-#ifndef EMULATED
-	mlm_one(5000, 256, 25426);
+#ifdef EMULATED
+	struct ops *few = gpu;
+	gpu = cuda_emulated(fp32, 0); /* tiles of the size that a GPU takes, two by two of them */
+	size_t rows = 0, words = 0;
+	cuda_loss_tile(gpu, &rows, &words);
+	mlm_one(rows + 3, 8, words + 5);
+	gpu->destroy(gpu);
+	gpu = few;
 #endif
+	if (large)
+		mlm_one(5000, 256, 25426);
 }
 
 static void class_one(size_t N, size_t K, int weighted)
@@ -414,82 +424,12 @@ static void optimiser(void)
 	gpu->free(gpu, sum);
 }
 
-static void pause_ms(long ms)
-{
-	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
-}
-
-static void turn(uint32_t *host, void *dev)
-{
-	struct error e;
-	gpu->send(gpu, dev, host, sizeof *host);
-	gpu->fetch(gpu, host, dev, sizeof *host);
-	gpu->mark(gpu, 0);
-	if (gpu->wait(gpu, 0, &e))
-		fail_msg("%s", e.msg);
-}
-
-/* Time between turns is idle; time around a batch that was waited for is neither idle nor busy. */
-static void usage(void)
-{
-	struct error e;
-	uint32_t *host = gpu->host_alloc(gpu, sizeof *host);
-	void *dev = gpu->alloc(gpu, sizeof *host);
-	double busy, idle;
-	turn(host, dev);
-	pause_ms(20);
-	turn(host, dev);
-	gpu->usage(gpu, &busy, &idle);
-	assert_true(idle > 0.019);
-	gpu->send(gpu, dev, host, sizeof *host);
-	assert_int_equal(gpu->sync(gpu, &e), 0);
-	pause_ms(900);
-	turn(host, dev);
-	pause_ms(20);
-	turn(host, dev);
-	gpu->usage(gpu, &busy, &idle);
-	assert_true(idle > 0.038 && idle < 0.85 && busy < 0.85);
-	gpu->free(gpu, dev);
-	gpu->host_free(gpu, host);
-}
-
-/* A fault sticks and is named. */
-static void faults(void)
-{
-	struct error e = {""};
-	size_t C = 1288;
-	struct arr *x = ACTS("x", C), *stat = REALS("stat", 2), *gamma = REALS("gamma", C);
-	gpu->norm(gpu, x->d, x->d, stat->d, x->d, NULL, gamma->d, gamma->d, NULL, 1, C, 1e-12, NULL);
-	assert_int_equal(gpu->sync(gpu, &e), -1);
-	assert_non_null(strstr(e.msg, "1280"));
-	assert_int_equal(gpu->sync(gpu, &e), -1);
-#ifdef EMULATED
-	/* cuBLASLt fails: not a reason to take the plain kernel */
-	struct ops *o = cuda_emulated(fp32);
-	float *w = o->alloc(o, 64 * 64 * sizeof *w), *y = o->alloc(o, 64 * 64 * sizeof *w);
-	char text[256];
-	emu_broken = 1;
-	o->linear(o, y, NULL, y, w, NULL, 64, 64, 64, ACT_NONE);
-	emu_broken = 0;
-	assert_int_equal(o->sync(o, &e), -1);
-	assert_string_equal(e.msg, "cuda: cuBLASLt: internal error");
-	o->remarks(o, text, sizeof text);
-	assert_string_equal(text, "");
-	o->free(o, w), o->free(o, y);
-	o->destroy(o);
-#endif
-	while (narray) {
-		free(arrays[--narray].x);
-		gpu->free(gpu, arrays[narray].d);
-	}
-}
-
 /* ---- both types ---- */
 
 static int open_gpu(void)
 {
 #ifdef EMULATED
-	gpu = cuda_emulated(fp32);
+	gpu = cuda_emulated(fp32, 1);
 #else
 	struct error e;
 	char what[256], spec[64];
@@ -505,20 +445,33 @@ static int open_gpu(void)
 	return 0;
 }
 
+static int wanted_type(void)
+{
+	const char *only = getenv("TEST_CUDA");
+	return !only || strcmp(only, fp32 ? "bf16" : "float") != 0;
+}
+
+static void in_both(const char *name, void (*test)(void))
+{
+	for (fp32 = 1; fp32 >= 0; fp32--) {
+		if (!wanted_type())
+			continue;
+		assert_int_equal(open_gpu(), 0);
+		begin_test(name);
+		rng_start();
+		gpu_step = gpu->alloc(gpu, sizeof step);
+		gpu->upload(gpu, gpu_step, &step, sizeof step);
+		test();
+		gpu->free(gpu, gpu_step);
+		gpu->destroy(gpu);
+		end_test();
+	}
+}
+
 #define IN_BOTH(f) \
 	static void test_##f(void **state) \
 	{ \
-		for (fp32 = 1; fp32 >= 0; fp32--) { \
-			assert_int_equal(open_gpu(), 0); \
-			worst = 0; \
-			rng_start(); \
-			gpu_step = gpu->alloc(gpu, sizeof step); \
-			gpu->upload(gpu, gpu_step, &step, sizeof step); \
-			f(); \
-			gpu->free(gpu, gpu_step); \
-			gpu->destroy(gpu); \
-			print_message("  %s: closest to its tolerance: %s\n", fp32 ? "float" : "bf16", worst_name); \
-		} \
+		in_both(#f, f); \
 	}
 
 IN_BOTH(embed)
@@ -533,19 +486,33 @@ IN_BOTH(cell_ops)
 IN_BOTH(cell_steps)
 IN_BOTH(steps)
 IN_BOTH(settings)
+IN_BOTH(accumulation)
 IN_BOTH(usage)
 IN_BOTH(faults)
 
-/* test_cuda [FILTER]: the tests whose names fit, as test_att*. */
+static int usage_error(void)
+{
+	fputs("usage: test_cuda [-r FILE | -w FILE] [TEST...]\n", stderr);
+	return 2;
+}
+
+/* The tests that fit one of n patterns, all for none, come first. Returns their number. */
+static size_t choose(struct CMUnitTest *tests, size_t all, char **pattern, int n)
+{
+	size_t k = 0;
+	for (size_t i = 0; i < all; i++) {
+		int fits = n == 0;
+		for (int j = 0; j < n; j++)
+			fits |= !fnmatch(pattern[j], tests[i].name, 0);
+		if (fits)
+			tests[k++] = tests[i];
+	}
+	return k;
+}
+
 int main(int argc, char **argv)
 {
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	if (open_gpu())
-		return 0;
-	gpu->destroy(gpu);
-	cpu = ops_cpu_new(2);
-	const struct CMUnitTest tests[] = {
+	struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_embed),
 		cmocka_unit_test(test_norm),
@@ -558,10 +525,35 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_cell_steps),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_accumulation),
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_faults),
 	};
-	int r = cmocka_run_group_tests(tests, NULL, NULL);
+	const char *path = NULL;
+	int option, writes = 0;
+	while ((option = getopt(argc, argv, "r:w:")) != -1) {
+		if (path || option == '?')
+			return usage_error();
+		path = optarg;
+		writes = option == 'w';
+	}
+	size_t n = choose(tests, sizeof tests / sizeof *tests, argv + optind, argc - optind);
+	if (!n)
+		return usage_error();
+#ifndef EMULATED
+	const char *mode = getenv("TEST_CUDA");
+	large = !mode || strcmp(mode, "small") != 0;
+#endif
+	if (path && roundings_open(path, writes)) {
+		fprintf(stderr, "test_cuda: %s: expected the errors that test_cuda -w writes\n", path);
+		return 1;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (open_gpu())
+		return 0;
+	gpu->destroy(gpu);
+	cpu = ops_cpu_new(2);
+	int failed = _cmocka_run_group_tests("test_cuda", tests, n, NULL, NULL);
 	cpu->destroy(cpu);
-	return r;
+	return roundings_close() ? 1 : failed;
 }

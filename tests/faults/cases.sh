@@ -18,7 +18,8 @@ inputs() {
 		scembed -q -M model tok -o emb && scembed -q -M cells.model --predict tok -o pred &&
 		sctrain genes -q --gene-labels genes.tsv --fold 1/3 --init model none -o genes.model 2> /dev/null &&
 		scembed -q -M genes.model --predict tok -o genes.pred && scembed -q --reconstruct -M nb.model masked.counts -o rec &&
-		ctaprobe score -q --label cell_type pred -o one.score && touch complete
+		ctaprobe score -q --label cell_type pred -o one.score &&
+		printf '%s\t%s\t%s\n' label fold hidden a 1 3 a 1 4 b 1 5 b 1 7 a 2 1 a 2 2 b 2 4 b 2 3 > rows.tsv && touch complete
 }
 
 # ranks N SCRIPT: run it on N ranks, with $R the rank
@@ -77,8 +78,10 @@ cases() {
 		ctaprobe-nearest	ctaprobe cells -q --label cell_type --nearest 3 --folds 3 $I/emb -o out
 		ctaprobe-genes	ctaprobe genes -q $I/genes.pred -o out
 		ctaprobe-reconstruction	ctaprobe reconstruction $I/rec -o out
-		ctaprobe-rank	ctaprobe rank -q $I/emb -o out
-		ctaprobe-ranks	ctaprobe ranks -m macro_f1 $I/one.score -o out
+		ctaprobe-effective-rank	ctaprobe effective-rank -q $I/emb -o out
+		ctaprobe-leaderboard	ctaprobe leaderboard -m macro_f1 $I/one.score -o out
+		ctaprobe-compare	ctaprobe compare -q --by label --value hidden --pool fold $I/rows.tsv -o out
+		ctaprobe-reference	ctaprobe reference -q --train $I/tok $I/masked -o out
 		ctaprobe-map	ctaprobe map -q $I/emb -o out
 		depgraph-layout	depgraph -q --layout $I/graph -o out
 	X

@@ -303,8 +303,9 @@ static int use_masked(const struct block *b, void *arg)
 	int bad = counts ? batch_counts(&p->packed, &p->col, b, 0, b->rows, "fuzz", &e)
 			 : batch_masked(&p->packed, &p->col, b, 0, b->rows, 64, 0, 1, "fuzz", &e);
 	const struct batch *x = &p->packed.b;
-	for (size_t i = 0; !bad && !counts && i < x->goal[0].n; i++)
-		assert(x->goal[0].row[i] < x->offset[x->ncell] && x->goal[0].target[i] < b->header->vocab.n);
+	const struct goal *g = &p->packed.masked;
+	for (size_t i = 0; !bad && !counts && i < g->n; i++)
+		assert(g->row[i] < x->offset[x->ncell] && g->target[i] < b->header->vocab.n);
 	return bad;
 }
 
@@ -353,7 +354,7 @@ static void check_export(const struct header *h)
 	char file[64];
 	h5_setup();
 	snprintf(file, sizeof file, "%s/fuzz_kinds.%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", (int)getpid());
-	struct h5ad_writer *w = h5ad_writer_new(file, h, NULL, 0, "fuzz", &e);
+	struct h5ad_writer *w = h5ad_writer_new(file, file, h, NULL, 0, "fuzz", &e);
 	if (w && each_block(use_export, w))
 		h5ad_writer_finish(w, &e);
 	h5ad_writer_free(w);

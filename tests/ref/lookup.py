@@ -1,4 +1,4 @@
-"""The lookups of pipelines/reference.awk, written plainly: the mean loss of hidden tokens by the genes' frequencies, and by a table of contexts.
+"""ctaprobe reference, written plainly: the mean loss of hidden tokens by the genes' frequencies, and by a table of contexts.
 
     lookup.py VOCAB TRAIN TEST      tables of scview: --vocab; input [rank]; input, position, target [rank]
 

@@ -39,6 +39,10 @@ def make(out, cells=400, features=24, classes=5, seed=1, what=""):
         x[cells // 2, 3] = np.nan
     if what == "constant":
         x[:, 2] = 5
+    if what == "small":
+        x = x.astype("f4") / 4096                                   # a power of two: nothing is rounded
+    if what == "large":
+        x[:, :3] *= 1e9
     if what == "numbers":
         names = [str(i) for i in range(classes)]
     header = {"kind": "embedding", "provenance": [],

@@ -98,6 +98,7 @@ static const struct arch arch_bag = {
 	.name = "bag",
 	.class_name = "Bag",
 	.prefix = "bag.",
+	.pooler = "bag.pooler",
 	.field = bag_fields,
 	.need = bag_need,
 	.per_cell = 1,

@@ -279,7 +279,9 @@ static void checkpoints(void **state)
 	uint64_t step = 7;
 	cJSON_AddNumberToObject(s.settings, "lr", 0.1);
 	sample_vocab(&v);
-	struct model_files files = {.vocab = &v, .genes = "gene_id\tsymbol\tlabel\tfold\tsplit\n"};
+	char genes[] = "gene_id\tsymbol\tlabel\tfold\tsplit\n";
+	const char *const side[] = {"genes.tsv", NULL};
+	struct model_files files = {.vocab = &v, .file = &(struct model_file){side[0], genes}, .nfile = 1};
 	float *best = NULL;
 	char *model = in_dir("model");
 	assert_int_equal(checkpoint_latest(model, &step, &e), 0);
@@ -372,10 +374,10 @@ static void checkpoints(void **state)
 	vocab_release(&back);
 
 	/* clear: first the temporaries, then everything of ours and nothing else */
-	assert_int_equal(checkpoint_clear(model, 0, &e), 0);
+	assert_int_equal(checkpoint_clear(model, 0, side, &e), 0);
 	assert_false(there("model/checkpoint-99.tmp"));
 	assert_true(there("model/checkpoint-11") && there("model/model.safetensors"));
-	assert_int_equal(checkpoint_clear(model, 1, &e), 0);
+	assert_int_equal(checkpoint_clear(model, 1, side, &e), 0);
 	assert_false(
 		there("model/checkpoint-11") || there("model/model.safetensors") || there("model/vocab.tsv") || there("model/genes.tsv"));
 	assert_true(there("model/checkpoint-1x"));

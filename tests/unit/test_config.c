@@ -84,7 +84,7 @@ static void comes_back(void **state)
 		assert_int_equal(config_heads_parse(&h, text, strlen(text), "test", &e), 0);
 		assert_int_equal(h.n, i < 4);
 		assert_true(i == 4 || h.head[0].kind == head[i].kind);
-		assert_int_equal(h.nlabel, i == 1 || i == 2 ? 3 : 0);
+		assert_int_equal(h.head[0].nlabel, i == 1 || i == 2 ? 3 : 0);
 		if (i == 1)
 			assert_string_equal(h.head[0].label[2], "NK");
 		if (i == 3) { /* transformers counts the labels by their names */
@@ -104,7 +104,7 @@ static void no_head(const char *json, const char *why)
 		fail_msg("accepted: %s", json);
 	if (!strstr(e.msg, why) || strncmp(e.msg, "test: ", 6))
 		fail_msg("%s\n  gives: %s\n  expected: %s", json, e.msg, why);
-	assert_null(h.label);
+	assert_true(h.n == 0 && !h.own[0].label);
 }
 
 #define CELLS "\"architectures\": [\"BertForSequenceClassification\"]"
@@ -118,40 +118,41 @@ static void heads(void **state)
 	const char *json = "{" CELLS ", \"id2label\": {\"2\": \"NK\", \"0\": \"T\", \"1\": \"B cell, naive\"}}";
 	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
 	assert_true(h.n == 1 && h.head[0].kind == &head_cells);
-	assert_int_equal(h.nlabel, 3);
-	assert_string_equal(h.label[0], "T");
-	assert_string_equal(h.label[1], "B cell, naive");
-	assert_string_equal(h.label[2], "NK");
+	assert_int_equal(h.head[0].nlabel, 3);
+	assert_string_equal(h.head[0].label[0], "T");
+	assert_string_equal(h.head[0].label[1], "B cell, naive");
+	assert_string_equal(h.head[0].label[2], "NK");
 	config_heads_release(&h);
 	json = "{" GENES "}";
 	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
 	assert_true(h.n == 1 && h.head[0].kind == &head_genes);
-	assert_int_equal(h.nlabel, 2);
-	assert_string_equal(h.label[1], "LABEL_1");
+	assert_int_equal(h.head[0].nlabel, 2);
+	assert_string_equal(h.head[0].label[1], "LABEL_1");
 	config_heads_release(&h);
 	/* one class, two heads */
 	json = "{" GENES ", \"problem_type\": \"regression\"}";
 	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
-	assert_true(h.n == 1 && h.head[0].kind == &head_value && h.nlabel == 0);
+	assert_true(h.n == 1 && h.head[0].kind == &head_value && h.head[0].nlabel == 0);
 	config_heads_release(&h);
 	json = "{" GENES ", \"problem_type\": \"single_label_classification\"}";
 	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
 	assert_true(h.n == 1 && h.head[0].kind == &head_genes);
 	config_heads_release(&h);
-	json = "{" CELLS ", \"problem_type\": \"regression\"}";
+	json = "{" CELLS ", \"problem_type\": \"regression\", \"num_labels\": 1}";
 	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
-	assert_true(h.n == 1 && h.head[0].kind == &head_cells);
+	assert_true(h.n == 1 && h.head[0].kind == &head_number);
 	config_heads_release(&h);
 	json = "{\"architectures\": [\"BertForMaskedLM\"], \"id2label\": {\"0\": \"a\"}}";
 	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
 	assert_true(h.n == 1 && h.head[0].kind == &head_mlm);
-	assert_int_equal(h.nlabel, 0);
+	assert_int_equal(h.head[0].nlabel, 0);
 	config_heads_release(&h);
 	json = "{" GENES ", \"num_labels\": 4}";
 	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
 	assert_int_equal(h.head[0].nlabel, 4);
 	config_heads_release(&h);
 	no_head("{" GENES ", \"num_labels\": 3, \"id2label\": {\"0\": \"T\", \"1\": \"B\"}}", "num_labels is 3, but id2label has 2 names");
+	no_head("{" CELLS ", \"problem_type\": \"regression\", \"id2label\": {\"0\": \"T\", \"1\": \"B\"}}", "a regression of 2 numbers");
 	no_head("[]", "not a JSON object");
 	no_head("{}", "architectures names none of");
 	no_head("{\"architectures\": [\"BertForQuestionAnswering\"]}", "architectures names none of");
@@ -163,7 +164,7 @@ static void heads(void **state)
 	no_head("{" GENES ", \"id2label\": {\"0\": \"T\", \"1\": \"a\\tb\"}}", "tab or line break");
 }
 
-/* Several heads are listed with their weights, and come back. */
+/* Several heads are listed with their weights, and come back: heads without names, as older versions wrote them. */
 static void several(void **state)
 {
 	struct model_config c = parse("{}");
@@ -182,10 +183,77 @@ static void several(void **state)
 	free(again);
 	config_heads_release(&h);
 #define LIST(x) "{\"corrmask_heads\": " x "}"
+#define HEAD(x) "{\"kind\": \"cells\", \"weight\": 1, " x "}"
+#define TWO "\"id2label\": {\"0\": \"a\", \"1\": \"b\"}"
 	no_head(LIST("[]"), "expected a list of heads");
+	no_head(LIST("{}"), "expected a list of heads");
 	no_head(LIST("[{\"kind\": \"mlm\"}]"), "head mlm: weight");
 	no_head(LIST("[{\"kind\": \"tail\", \"weight\": 1}]"), "head 0 is of no known kind");
+	no_head(LIST("[3]"), "head 0 is of no known kind");
 	no_head(LIST("[{\"kind\": \"mlm\", \"weight\": 1}, {\"kind\": \"mlm\", \"weight\": 1}]"), "mlm occurs twice");
+	no_head(LIST("[" HEAD("\"name\": \"x\", " TWO) ", " HEAD("\"name\": \"x\", " TWO) "]"), "x occurs twice");
+	no_head(LIST("[" HEAD("\"name\": \"x\", " TWO) ", {\"kind\": \"mlm\", \"weight\": 1, \"name\": \"x\"}]"), "x occurs twice");
+	no_head(LIST("[" HEAD("\"name\": \"\"") "]"), "name: expected 1 to 40 bytes");
+	no_head(LIST("[" HEAD("\"name\": \"a\\tb\"") "]"), "name: expected 1 to 40 bytes");
+	no_head(LIST("[" HEAD("\"name\": \"12345678901234567890123456789012345678901\"") "]"), "name: expected 1 to 40 bytes");
+	no_head(LIST("[" HEAD("\"name\": 3") "]"), "name: expected 1 to 40 bytes");
+	no_head(LIST("[" HEAD("\"prefix\": {}") "]"), "prefix: expected 1 to 64 bytes");
+	no_head(LIST("[" HEAD("\"position\": 70000") "]"), "position 70000");
+	no_head(LIST("[" HEAD("\"from\": -1") "]"), "from is -1");
+	no_head(LIST("[" HEAD("\"scale\": -2") "]"), "scale -2");
+	no_head(LIST("[" HEAD("\"name\": \"x\", \"id2label\": {\"0\": \"a\", \"1\": \"a\"}") "]"), "two classes are named 'a'");
+	no_head(LIST("[" HEAD("\"name\": \"x\", \"id2label\": {\"1\": \"a\"}") "]"), "\"1\" is not the number of one of its 1 classes");
+	char *many = xstrdup("");
+	for (int i = 0; i < 17; i++) {
+		char *more = xasprintf("%s%s{\"kind\": \"mlm\", \"weight\": 1, \"name\": \"h%d\"}", many, i ? ", " : "", i);
+		free(many);
+		many = more;
+	}
+	char *list = xasprintf(LIST("[%s]"), many);
+	no_head(list, "more than 16 heads");
+	free(list);
+	free(many);
+}
+
+/* Two heads of one kind, each with its own classes, and a number: all comes back, and transformers finds the first. */
+static void named(void **state)
+{
+	struct model_config c = parse("{}");
+	static char t[] = "T", b[] = "B", d1[] = "d1", d2[] = "d2", d3[] = "d3", *const type[] = {t, b}, *const donor[] = {d1, d2, d3};
+	const struct head_spec head[] = {{.kind = &head_cells, .name = "cell_type", .column = "cell_type", .nlabel = 2, .label = type},
+		{.kind = &head_cells,
+			.name = "donor",
+			.column = "donor id",
+			.prefix = "heads.donor.",
+			.weight = 0.25,
+			.from = 100,
+			.position = 1,
+			.nlabel = 3,
+			.label = donor},
+		{.kind = &head_number, .name = "age", .column = "age", .prefix = "heads.age.", .mean = 41.3, .scale = 12.7}};
+	struct config_heads h;
+	struct error e;
+	char *text = config_print(&c, head, 3);
+	assert_int_equal(config_heads_parse(&h, text, strlen(text), "test", &e), 0);
+	assert_int_equal(h.n, 3);
+	assert_non_null(strstr(text, "BertForSequenceClassification"));
+	assert_non_null(strstr(text, "\"problem_type\":\t\"single_label_classification\""));
+	assert_true(!h.head[0].prefix && h.head[0].nlabel == 2 && h.head[1].nlabel == 3 && h.head[2].nlabel == 0);
+	assert_string_equal(h.head[1].name, "donor");
+	assert_string_equal(h.head[1].column, "donor id");
+	assert_string_equal(h.head[1].prefix, "heads.donor.");
+	assert_string_equal(h.head[1].label[2], "d3");
+	assert_string_equal(h.head[0].label[1], "B");
+	assert_true(h.head[1].weight == 0.25 && h.head[1].from == 100 && h.head[1].position == 1);
+	assert_true(h.head[2].mean == 41.3 && h.head[2].scale == 12.7);
+	assert_int_equal(config_heads_find(&h, "age"), 2);
+	assert_int_equal(config_heads_find(&h, "cells"), -1);
+	char *again = config_print(&c, h.head, h.n);
+	assert_string_equal(text, again);
+	assert_true(head_same(&head[1], &h.head[1]) && !head_same(&head[0], &h.head[1]));
+	free(text);
+	free(again);
+	config_heads_release(&h);
 }
 
 static void wrong(void **state)
@@ -219,6 +287,7 @@ int main(void)
 		cmocka_unit_test(comes_back),
 		cmocka_unit_test(heads),
 		cmocka_unit_test(several),
+		cmocka_unit_test(named),
 		cmocka_unit_test(wrong),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,9 +22,12 @@ static void widest(void **state)
 	assert_int_equal(v, CPU_AVX2);
 	assert_int_equal(cpu_vectors_choose(&v, &xeon, "avx2", &e), 0);
 	assert_int_equal(v, CPU_AVX2);
+	assert_int_equal(cpu_vectors_choose(&v, &xeon, "portable", &e), 0);
+	assert_int_equal(v, CPU_AVX2);
+	assert_int_equal(cpu_vectors_choose(&v, &none, "portable", &e), -1);
 	assert_int_equal(cpu_vectors_choose(&v, &zen3, "avx512", &e), -1);
 	assert_non_null(strstr(e.msg, "CORRMASK_CPU=avx512: expected "));
-	assert_non_null(strstr(e.msg, "avx2 on this processor"));
+	assert_non_null(strstr(e.msg, "avx2 or portable on this processor"));
 #endif
 	assert_int_equal(cpu_vectors_choose(&v, &xeon, "AVX2", &e), -1);
 	assert_int_equal(cpu_vectors_choose(&v, &none, NULL, &e), 0);

@@ -159,7 +159,7 @@ static void check_steps(const char *name, const struct head_spec *head, enum ada
 	float *p = xcalloc(model_size(m, PARAM), 4);
 	for (size_t i = 0; i < model_ntensor(m); i++) {
 		const struct tensor *t = model_tensor(m, i);
-		char what[128];
+		char what[TENSOR_NAME + 16];
 		snprintf(what, sizeof what, "%s.final.%s", opt, t->name);
 		if (strstr(t->name, "key.bias")) /* its gradient is 0 but for rounding, which Adam makes large */
 			continue;

@@ -222,9 +222,9 @@ static void value_loss(void **state)
 	assert_int_equal(model_forward(m, &b, &(struct forward){0}, &loss, &e), 0);
 	assert_true(loss.count == n && fabs(loss.sum - sum) < 1e-12 * sum);
 	assert_string_equal(head_value.metric[0].name, "rmse");
-	assert_true(fabs(head_value.metric[0].of(&loss) - sqrt(sum / n)) < 1e-12);
+	assert_true(fabs(head_value.metric[0].of(&loss, model_head(m, 0)) - sqrt(sum / n)) < 1e-12);
 	assert_string_equal(head_value.metric[1].name, "r2");
-	assert_true(fabs(head_value.metric[1].of(&loss) - (1 - sum / spread)) < 1e-9);
+	assert_true(fabs(head_value.metric[1].of(&loss, model_head(m, 0)) - (1 - sum / spread)) < 1e-9);
 	free((void *)g->value);
 	b.goal[0].value = NULL;
 	assert_int_equal(model_forward(m, &b, &(struct forward){0}, &loss, &e), -1);

@@ -80,7 +80,7 @@ static void check_rows(size_t m, size_t n, size_t d, size_t k)
 	double *distance = xmalloc(m * k * sizeof *distance), *all = xmalloc(n * sizeof *all);
 	for (size_t i = 0; i < m * d; i++)
 		q[i] = 1 - q[i] * q[i];
-	nearest_rows(q, m, x, n, d, k, 2, neighbour, distance);
+	nearest_rows(q, m, x, n, d, NULL, k, 2, neighbour, distance);
 	for (size_t i = 0; i < m; i++) {
 		for (size_t j = 0; j < n; j++) {
 			all[j] = 0;
@@ -97,7 +97,7 @@ static void check_rows(size_t m, size_t n, size_t d, size_t k)
 	}
 	neighbour = xrealloc(neighbour, n, sizeof *neighbour);
 	distance = xrealloc(distance, n, sizeof *distance);
-	nearest_rows(x, n, x, n, d, 1, 1, neighbour, distance);
+	nearest_rows(x, n, x, n, d, NULL, 1, 1, neighbour, distance);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(neighbour[i], i);
 	free(x);
@@ -126,8 +126,114 @@ static void test_search(void **state)
 	check(200, 1, 1, -1);
 }
 
+/* ---- any finite rows ---- */
+
+static uint32_t draw(uint32_t set, uint32_t i)
+{
+	uint32_t ctr[4] = {i, set}, out[4];
+	rng_block(2, RNG_TEST, ctr, out);
+	return out[0];
+}
+
+/* A value of about -4 ... 4, in steps of 1/8 or not. */
+static double value(uint32_t set, uint32_t i, int grid)
+{
+	double v = 8 * (double)draw(set, i) / 4294967296.0 - 4;
+	return grid ? floor(8 * v) / 8 : v;
+}
+
+/* Row i of set number `set`: clusters as far as 1e30, outliers, one scale or many, large and small, equal rows. */
+static void any_row(float *x, uint32_t set, uint32_t i, uint32_t d)
+{
+	static const double size[] = {1, 1, 1e3, 1e4, 1e6, 1e10, 1e19, 1e20, 1e22, 1e30, 1e37, 1e-15, 1e-25, 1e-37};
+	double far = size[draw(set, 1) % 14], unit = draw(set, 2) % 3 ? 1 : size[draw(set, 3) % 14];
+	uint32_t kind = draw(set, 4) % 6, same = draw(set, 10 + i) % 4 ? i : i / 2; /* some rows are equal */
+	for (uint32_t j = 0; j < d; j++) {
+		double v = value(set, 1000 + same * d + j, draw(set, 5) % 2);
+		if (kind == 1 && j == 0) /* two clusters */
+			v += far * (same % 2 ? 1 : -1);
+		if (kind == 2 && i == 0 && j == 0) /* an outlier */
+			v = far;
+		if (kind == 3) /* far away, all */
+			v += far;
+		if (kind == 4) /* many sizes */
+			v *= size[draw(set, 100000 + j) % 14];
+		if (kind == 5 && i % 7 == 0)
+			v *= far;
+		v *= unit;
+		x[i * d + j] = (float)(fabs(v) < 3e38 ? v : copysign(3e38, v));
+	}
+}
+
+/* The k nearest of x [n, d] to q, without row `self`: a plain search. The sums have other roundings than the search has. */
+static void plain(
+	const float *q, const float *x, size_t n, size_t d, const double *scale, size_t self, size_t k, uint32_t *row, double *least)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < n; i++) {
+		double sum = 0;
+		if (i == self)
+			continue;
+		for (size_t j = 0; j < d; j++) {
+			double v = ((double)q[j] - (double)x[i * d + j]) / (scale ? scale[j] : 1);
+			sum += v * v;
+		}
+		if (kept == k && !(sum < least[k - 1]))
+			continue;
+		size_t at = kept < k ? kept++ : k - 1;
+		for (; at && least[at - 1] > sum; at--) {
+			least[at] = least[at - 1];
+			row[at] = row[at - 1];
+		}
+		least[at] = sum;
+		row[at] = (uint32_t)i;
+	}
+}
+
+/* The rows of the plain search, but where two sums differ only by their rounding. */
+static void compare(const uint32_t *row, const double *distance, const uint32_t *want, const double *least, size_t k, int exact)
+{
+	for (size_t j = 0; j < k; j++) {
+		assert_true(fabs(distance[j] - sqrt(least[j])) <= 1e-14 * distance[j]);
+		assert_true(!j || distance[j] >= distance[j - 1]);
+		if (exact)
+			assert_int_equal(row[j], want[j]);
+	}
+}
+
+/* 500 sets. All sums of few values in steps of 1/8 are exact, so there the rows must be the same, ties too. */
+static void test_any_rows(void **state)
+{
+	enum { MOST = 260, WIDE = 40, NEAR = 20 };
+	static float q[MOST * WIDE], x[MOST * WIDE];
+	static uint32_t row[MOST * NEAR], want[NEAR];
+	static double distance[MOST * NEAR], least[NEAR], scale[WIDE];
+	openblas_set_num_threads(1);
+	for (uint32_t set = 0; set < 500; set++) {
+		uint32_t n = 3 + draw(set, 6) % (MOST - 3), d = 1 + draw(set, 7) % WIDE, k = 1 + draw(set, 8) % NEAR, m = n / 2 + 1;
+		int exact =
+			draw(set, 5) % 2 && draw(set, 2) % 3 && (draw(set, 4) % 6 == 0 || (draw(set, 4) % 6 < 4 && draw(set, 1) % 14 < 5));
+		k = k < n ? k : n - 1;
+		for (uint32_t i = 0; i < n; i++)
+			any_row(x, set, i, d);
+		nearest_neighbours(x, n, d, k, 1, row, distance);
+		for (size_t i = 0; i < n; i++) {
+			plain(x + i * d, x, n, d, NULL, i, k, want, least);
+			compare(row + i * k, distance + i * k, want, least, k, exact);
+		}
+		for (size_t j = 0; j < d; j++)
+			scale[j] = ldexp(1, (int)(draw(set, 9) % 200) - 100 + (int)(j % 3));
+		memcpy(q, x + (n - m) * d, m * d * sizeof *q);
+		nearest_rows(q, m, x, n, d, set % 2 ? scale : NULL, k, 2, row, distance);
+		for (size_t i = 0; i < m; i++) {
+			plain(q + i * d, x, n, d, set % 2 ? scale : NULL, SIZE_MAX, k, want, least);
+			compare(row + i * k, distance + i * k, want, least, k, exact);
+		}
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_search), cmocka_unit_test(test_rows)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_search), cmocka_unit_test(test_rows), cmocka_unit_test(test_any_rows)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { CELLS = 5, LENGTH = 6, STEPS = 6, NO_MASK = 3 /* this step has no masked position */ };
+enum { CELLS = 5, LENGTH = 6, STEPS = 6, NO_MASK = 3 /* this step has no masked position */, NO_LABEL = 1 /* and this one no class */ };
 
 /*
  * Ranks without MPI: comm.h for rank 0 of two. The other rank has the same gradients and sums, and the status that the test gives it.
@@ -72,8 +72,10 @@ int comm_wait(struct comm *c, struct error *e)
 static struct ops *cpu;
 static volatile sig_atomic_t stop;
 
-static struct model *make(void)
+/* heads 2: masked tokens and classes of cells. */
+static struct model *make(size_t heads)
 {
+	static const struct head_spec head[] = {{.kind = &head_mlm}, {.kind = &head_cells, .name = "type", .weight = 0.3, .nlabel = 3}};
 	struct error e;
 	struct model_config c;
 	model_preset(&c, "tiny", &e);
@@ -81,7 +83,7 @@ static struct model *make(void)
 	c.hidden_size = 8;
 	c.intermediate_size = 12;
 	c.max_position_embeddings = LENGTH;
-	return model_new(&c, &(struct head_spec){.kind = &head_mlm}, 1, cpu, 1, &e);
+	return model_new(&c, head, heads, cpu, 1, &e);
 }
 
 /* One training. The batch of a step follows from its number. */
@@ -93,7 +95,7 @@ struct fixture {
 	uint64_t step;
 	int broken; /* pack fails */
 	int calls;  /* of pack */
-	uint32_t offset[CELLS + 1], id[CELLS * LENGTH], mask[CELLS], target[CELLS], key[CELLS];
+	uint32_t offset[CELLS + 1], id[CELLS * LENGTH], mask[CELLS], target[CELLS], label[CELLS], key[CELLS];
 	struct batch b;
 };
 
@@ -111,20 +113,21 @@ static int pack(void *arg, size_t part, size_t parts, const struct batch **b, st
 			f->id[i * LENGTH + t] = (k + t * t) % 50;
 		f->mask[i] = (uint32_t)i * LENGTH + k % LENGTH;
 		f->target[i] = k % 50;
+		f->label[i] = cell == 1 || f->step == NO_LABEL ? ROW_NONE : cell % 3;
 		f->key[i] = cell;
 	}
 	f->b = (struct batch){.ncell = n,
 		.offset = f->offset,
 		.id = f->id,
 		.key = f->key,
-		.goal = {{.n = f->step == NO_MASK ? 0 : n, .row = f->mask, .target = f->target}}};
+		.goal = {{.n = f->step == NO_MASK ? 0 : n, .row = f->mask, .target = f->target}, {.target = f->label}}};
 	*b = &f->b;
 	return n != 0;
 }
 
-static void setup(struct fixture *f, int queued, size_t parts)
+static void setup_heads(struct fixture *f, int queued, size_t parts, size_t heads)
 {
-	*f = (struct fixture){.m = make()};
+	*f = (struct fixture){.m = make(heads)};
 	optim_init(&f->optim);
 	f->optim.schedule = SCHEDULE_CONSTANT;
 	ranks_init(&f->ranks, NULL);
@@ -137,6 +140,11 @@ static void setup(struct fixture *f, int queued, size_t parts)
 		.pack = pack,
 		.arg = f,
 		.queued = queued};
+}
+
+static void setup(struct fixture *f, int queued, size_t parts)
+{
+	setup_heads(f, queued, parts, 1);
 }
 
 static void teardown(struct fixture *f)
@@ -188,9 +196,9 @@ static void ahead(void **state)
 		assert_memory_equal(&x[i].totals, &y[i].totals, sizeof x[i].totals);
 		assert_true(x[i].totals.cells == CELLS && x[i].totals.tokens == CELLS * LENGTH);
 		if (i == NO_MASK)
-			assert_true(isnan(x[i].norm) && isnan(y[i].norm) && x[i].totals.labels == 0);
+			assert_true(isnan(x[i].norm) && isnan(y[i].norm) && x[i].totals.count[0] == 0);
 		else
-			assert_true(x[i].norm > 0 && x[i].norm == y[i].norm && x[i].totals.labels == CELLS && x[i].totals.loss > 0);
+			assert_true(x[i].norm > 0 && x[i].norm == y[i].norm && x[i].totals.count[0] == CELLS && x[i].totals.loss[0] > 0);
 	}
 	real *v = weights(a.m), *w = weights(b.m);
 	assert_memory_equal(v, w, model_size(a.m, PARAM) * sizeof *v);
@@ -210,8 +218,8 @@ static void parts(void **state)
 	train(&a, x);
 	train(&b, y);
 	for (size_t i = 0; i < STEPS; i++) {
-		assert_true(x[i].totals.cells == y[i].totals.cells && x[i].totals.labels == y[i].totals.labels);
-		assert_true(fabs(x[i].totals.loss - y[i].totals.loss) <= 1e-5 * x[i].totals.loss);
+		assert_true(x[i].totals.cells == y[i].totals.cells && x[i].totals.count[0] == y[i].totals.count[0]);
+		assert_true(fabs(x[i].totals.loss[0] - y[i].totals.loss[0]) <= 1e-5 * x[i].totals.loss[0]);
 	}
 	teardown(&a);
 	teardown(&b);
@@ -251,7 +259,7 @@ static void faults(void **state)
 		if (broken)
 			assert_string_equal(e.msg, "step 2: no batch");
 		assert_int_equal(step_drain(&f.q, &r, &e), 1);
-		assert_true(r.step == 0 && r.totals.loss > 0);
+		assert_true(r.step == 0 && r.totals.loss[0] > 0);
 		teardown(&f);
 	}
 	struct fixture f;
@@ -314,7 +322,7 @@ static void two_ranks(void **state)
 	train(&a, x);
 	train(&b, y);
 	for (size_t i = 0; i < STEPS; i++) {
-		assert_true(y[i].totals.labels == 2 * x[i].totals.labels && fabs(y[i].totals.loss - 2 * x[i].totals.loss) < 1e-5);
+		assert_true(y[i].totals.count[0] == 2 * x[i].totals.count[0] && fabs(y[i].totals.loss[0] - 2 * x[i].totals.loss[0]) < 1e-5);
 		assert_true(i == NO_MASK || fabs(y[i].norm - x[i].norm) < 1e-5 * x[i].norm);
 	}
 	real *v = weights(a.m), *w = weights(b.m);
@@ -324,6 +332,50 @@ static void two_ranks(void **state)
 	free(w);
 	teardown(&a);
 	teardown(&b);
+}
+
+/*
+ * Two heads: the loss is the mean of the heads that have targets, by their weights, each over the whole batch. It is the same in any number of
+ * parts, of which some have no class, on a queued device, and on two ranks.
+ */
+static void several_heads(void **state)
+{
+	struct error e;
+	struct comm other = {0};
+	struct fixture f[5];
+	struct step_result x[5][STEPS];
+	const size_t parts[] = {1, 1, 2, 7, 2};
+	for (size_t i = 0; i < 5; i++) {
+		setup_heads(&f[i], i == 1, parts[i], 2);
+		if (i == 4) {
+			ranks_init(&f[i].ranks, &other);
+			assert_int_equal(ranks_share_model(&f[i].ranks, f[i].m, 0, &e), 0);
+		}
+		train(&f[i], x[i]);
+	}
+	for (size_t s = 0; s < STEPS; s++) {
+		const struct totals *t = &x[0][s].totals;
+		double mlm = t->loss[0] / t->count[0], class = t->loss[1] / t->count[1];
+		double want = s == NO_MASK ? class : s == NO_LABEL ? mlm : (mlm + 0.3 * class) / 1.3;
+		assert_true(t->count[0] == (s == NO_MASK ? 0 : CELLS) && t->count[1] == (s == NO_LABEL ? 0 : CELLS - 1));
+		assert_true(fabs(x[0][s].loss - want) < 1e-6 * want);
+		for (size_t i = 1; i < 5; i++) {
+			double ranks = i == 4 ? 2 : 1;
+			assert_true(x[i][s].totals.count[0] == ranks * t->count[0] && x[i][s].totals.count[1] == ranks * t->count[1]);
+			assert_true(fabs(x[i][s].loss - want) < 1e-5 * want);
+			assert_true(fabs(x[i][s].norm - x[0][s].norm) < 1e-4 * x[0][s].norm);
+		}
+	}
+	real *v = weights(f[0].m);
+	for (size_t i = 1; i < 5; i++) {
+		real *w = weights(f[i].m);
+		for (size_t k = 0; k < model_size(f[0].m, PARAM); k++)
+			assert_true(fabs((double)v[k] - w[k]) <= (i == 1 ? 0 : 1e-5));
+		free(w);
+	}
+	free(v);
+	for (size_t i = 0; i < 5; i++)
+		teardown(&f[i]);
 }
 
 /* What the other rank met ends this one in the same step, without a message of its own. */
@@ -368,6 +420,7 @@ int main(void)
 		cmocka_unit_test(not_finite),
 		cmocka_unit_test(signals),
 		cmocka_unit_test(two_ranks),
+		cmocka_unit_test(several_heads),
 		cmocka_unit_test(other_rank),
 	};
 	cpu = ops_cpu_new(1);

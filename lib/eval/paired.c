@@ -1,0 +1,381 @@
+#include "eval/paired.h"
+
+#include "base/error.h"
+#include "eval/bootstrap.h"
+#include "eval/distribution.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double mean_of(const double *x, size_t n)
+{
+	double sum = 0, rest = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += x[i];
+	double mean = sum / (double)n;
+	for (size_t i = 0; i < n; i++) /* what rounding left */
+		rest += x[i] - mean;
+	return mean + rest / (double)n;
+}
+
+static double largest(const double *x, size_t n)
+{
+	double most = 0;
+	for (size_t i = 0; i < n; i++)
+		most = fmax(most, fabs(x[i]));
+	return most;
+}
+
+/* sum (x - mean)^2; 0 if the differences are rounding errors of numbers as large as `size` */
+static double squares_of(const double *x, size_t n, double mean, double size)
+{
+	double sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += (x[i] - mean) * (x[i] - mean);
+	return sqrt(sum / (double)n) > 8 * DBL_EPSILON * size ? sum : 0;
+}
+
+/* mean, se and df are there: interval, t, p and detectable difference */
+static void test(struct difference *d)
+{
+	double margin = d->se * student_quantile(0.05, d->df);
+	d->low = d->mean - margin;
+	d->high = d->mean + margin;
+	if (!(d->se > 0))
+		return;
+	d->t = d->mean / d->se;
+	d->p = student_two_sided(d->t, d->df);
+	d->detectable = d->se * student_noncentrality(0.8, 0.05, d->df);
+}
+
+static void unknown(struct difference *d)
+{
+	*d = (struct difference){
+		.x = NAN, .y = NAN, .mean = NAN, .sd = NAN, .se = NAN, .df = NAN, .low = NAN, .high = NAN, .t = NAN, .p = NAN};
+	d->rank_p = d->detectable = NAN;
+}
+
+/* ---- Wilcoxon ---- */
+
+struct rank {
+	double value;
+	int first; /* of x, or of a positive difference */
+};
+
+static int by_value(const void *a, const void *b)
+{
+	double x = ((const struct rank *)a)->value, y = ((const struct rank *)b)->value;
+	return (x > y) - (x < y);
+}
+
+/* The sum of the ranks of the items that are `first`; equal values share their mean rank. ties: sum t^3 - t over groups of t equal values. */
+static double rank_sum(struct rank *item, size_t n, double *ties)
+{
+	double sum = 0;
+	*ties = 0;
+	qsort(item, n, sizeof *item, by_value);
+	for (size_t i = 0, j; i < n; i = j) {
+		size_t first = 0;
+		for (j = i; j < n && item[j].value <= item[i].value; j++)
+			first += (size_t)item[j].first;
+		double t = (double)(j - i), rank = (double)(i + j + 1) / 2;
+		sum += rank * (double)first;
+		*ties += t * t * t - t;
+	}
+	return sum;
+}
+
+/* 2 P(S >= s) for counts [most + 1] of equally likely outcomes; at most 1 */
+static double exact_p(const double *count, size_t most, double s)
+{
+	double all = 0, tail = 0;
+	for (size_t i = 0; i <= most; i++)
+		all += count[i];
+	for (size_t i = 0; i + (size_t)s <= most; i++) /* the distribution is symmetric, so the tail is added from its small end */
+		tail += count[i];
+	return fmin(1, 2 * tail / all);
+}
+
+static void signed_ranks(struct difference *r, const double *d, size_t n)
+{
+	struct rank *item = xmalloc(n * sizeof *item);
+	double ties;
+	size_t k = 0;
+	for (size_t i = 0; i < n; i++)
+		if (d[i] < 0 || d[i] > 0)
+			item[k++] = (struct rank){fabs(d[i]), d[i] > 0};
+	double sum = rank_sum(item, k, &ties), all = (double)k * (double)(k + 1) / 2;
+	free(item);
+	r->rank_exact = k && k == n && n <= 50 && ties <= 0;
+	if (r->rank_exact) { /* sums of subsets of the ranks 1 .. n */
+		size_t most = k * (k + 1) / 2;
+		double *count = xcalloc(most + 1, sizeof *count);
+		count[0] = 1;
+		for (size_t rank = 1; rank <= k; rank++)
+			for (size_t s = most; s >= rank; s--)
+				count[s] += count[s - rank];
+		r->rank_p = exact_p(count, most, fmax(sum, all - sum));
+		free(count);
+	} else if (k) {
+		double variance = (double)k * (double)(k + 1) * (2 * (double)k + 1) / 24 - ties / 48;
+		r->rank_p = normal_two_sided((sum - all / 2) / sqrt(variance));
+	}
+}
+
+/* The counts of Mann and Whitney's U: coefficients of prod_{i <= n} (1 - q^(m + i)) / (1 - q^i); after each i they are those of a smaller n. */
+static double *u_counts(size_t n, size_t m)
+{
+	size_t most = n * m;
+	double *count = xcalloc(most + 1, sizeof *count);
+	count[0] = 1;
+	for (size_t i = 1; i <= n; i++) {
+		for (size_t s = most; s >= m + i; s--)
+			count[s] -= count[s - m - i];
+		for (size_t s = i; s <= most; s++)
+			count[s] += count[s - i];
+	}
+	return count;
+}
+
+static void rank_sums(struct difference *r, const double *x, size_t n, const double *y, size_t m)
+{
+	struct rank *item = xmalloc((n + m) * sizeof *item);
+	double ties, N = (double)(n + m), both = (double)n * (double)m;
+	for (size_t i = 0; i < n; i++)
+		item[i] = (struct rank){x[i], 1};
+	for (size_t i = 0; i < m; i++)
+		item[n + i] = (struct rank){y[i], 0};
+	double u = rank_sum(item, n + m, &ties) - (double)n * (double)(n + 1) / 2;
+	free(item);
+	u = fmax(u, both - u);
+	r->rank_exact = (n <= 8 || m <= 8) && ties <= 0;
+	if (r->rank_exact) {
+		double *count = n < m ? u_counts(n, m) : u_counts(m, n);
+		r->rank_p = exact_p(count, n * m, u);
+		free(count);
+	} else {
+		double variance = both / 12 * (N + 1 - ties / (N * (N - 1)));
+		r->rank_p = variance > 0 ? fmin(1, erfc((u - both / 2 - 0.5) / sqrt(2 * variance))) : 1;
+	}
+}
+
+/* ---- differences ---- */
+
+/* The differences of the pairs without NaN, in d [n], and what does not depend on how they belong together. kept [n] may be NULL: which pairs.
+ * Returns the sum of their squared deviations. */
+static double pairs(struct difference *r, double *d, size_t *kept, const double *x, const double *y, size_t n)
+{
+	double *a = xmalloc(n * sizeof *a), *b = xmalloc(n * sizeof *b), squares = NAN;
+	size_t k = 0;
+	unknown(r);
+	for (size_t i = 0; i < n; i++) {
+		a[k] = x[i];
+		b[k] = y ? y[i] : 0;
+		d[k] = a[k] - b[k];
+		if (kept)
+			kept[k] = i;
+		k += !isnan(d[k]);
+	}
+	r->n = r->m = k;
+	r->dropped = n - k;
+	if (k) {
+		r->x = mean_of(a, k);
+		r->y = mean_of(b, k);
+		r->mean = mean_of(d, k);
+	}
+	if (k > 1) {
+		squares = squares_of(d, k, r->mean, fmax(largest(a, k), largest(b, k)));
+		r->sd = sqrt(squares / (double)(k - 1));
+	}
+	free(a);
+	free(b);
+	return squares;
+}
+
+void difference_paired(struct difference *r, const double *x, const double *y, size_t n, double share)
+{
+	double *d = xmalloc(n * sizeof *d);
+	pairs(r, d, NULL, x, y, n);
+	if (r->n > 1) {
+		r->df = (double)(r->n - 1);
+		r->se = r->sd * sqrt(1 / (double)r->n + share);
+		test(r);
+		signed_ranks(r, d, r->n);
+	}
+	free(d);
+}
+
+void difference_clusters(struct difference *r, const double *x, const double *y, size_t n, const uint32_t *cluster, size_t clusters)
+{
+	double *d = xmalloc(n * sizeof *d), *sum = xcalloc(clusters, sizeof *sum), squares = 0;
+	size_t *kept = xmalloc(n * sizeof *kept), *size = xcalloc(clusters, sizeof *size), C = 0;
+	double spread = pairs(r, d, kept, x, y, n);
+	for (size_t i = 0; i < r->n; i++) {
+		sum[cluster[kept[i]]] += d[i] - r->mean;
+		C += !size[cluster[kept[i]]]++;
+	}
+	for (size_t c = 0; c < clusters; c++)
+		squares += sum[c] * sum[c];
+	if (C > 1) {
+		r->df = (double)(C - 1);
+		r->se = spread > 0 ? sqrt(squares * (double)C / r->df) / (double)r->n : 0;
+		test(r);
+	}
+	free(d);
+	free(sum);
+	free(kept);
+	free(size);
+}
+
+/* The numbers of x [n], without NaN, in to; returns how many */
+static size_t numbers(double *to, const double *x, size_t n)
+{
+	size_t k = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(x[i]))
+			to[k++] = x[i];
+	return k;
+}
+
+void difference_unpaired(struct difference *r, const double *x, size_t n, const double *y, size_t m)
+{
+	double *a = xmalloc(n * sizeof *a), *b = xmalloc(m * sizeof *b);
+	unknown(r);
+	r->n = numbers(a, x, n);
+	r->m = numbers(b, y, m);
+	r->dropped = n + m - r->n - r->m;
+	if (r->n)
+		r->x = mean_of(a, r->n);
+	if (r->m)
+		r->y = mean_of(b, r->m);
+	r->mean = r->x - r->y;
+	if (r->n > 1 && r->m > 1) {
+		double na = (double)r->n, nb = (double)r->m, size = fmax(largest(a, r->n), largest(b, r->m));
+		double va = squares_of(a, r->n, r->x, size) / (na - 1), vb = squares_of(b, r->m, r->y, size) / (nb - 1);
+		double sa = va / na, sb = vb / nb;
+		r->sd = sqrt((va + vb) / 2);
+		r->se = sqrt(sa + sb);
+		r->df = sa + sb > 0 ? (sa + sb) * (sa + sb) / (sa * sa / (na - 1) + sb * sb / (nb - 1)) : na + nb - 2;
+		test(r);
+	}
+	if (r->n && r->m)
+		rank_sums(r, a, r->n, b, r->m);
+	free(a);
+	free(b);
+}
+
+void difference_draws(struct difference *r, double *d, size_t n)
+{
+	unknown(r);
+	r->n = r->m = numbers(d, d, n);
+	r->dropped = n - r->n;
+	if (!r->n)
+		return;
+	r->mean = mean_of(d, r->n);
+	if (r->n > 1)
+		r->sd = r->se = sqrt(squares_of(d, r->n, r->mean, largest(d, r->n)) / (double)(r->n - 1));
+	r->low = bootstrap_quantile(d, r->n, 0.025);
+	r->high = bootstrap_quantile(d, r->n, 0.975);
+}
+
+/* ---- many comparisons ---- */
+
+/* Pointers to the numbers of p [n], the smallest first; *k of them */
+static int by_pointed(const void *a, const void *b)
+{
+	double x = **(double *const *)a, y = **(double *const *)b;
+	return (x > y) - (x < y);
+}
+static double **rising(double *p, size_t n, size_t *k)
+{
+	double **order = xmalloc(n * sizeof *order);
+	*k = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(p[i]))
+			order[(*k)++] = p + i;
+	qsort(order, *k, sizeof *order, by_pointed);
+	return order;
+}
+
+void correct_holm(double *p, size_t n)
+{
+	size_t k;
+	double **order = rising(p, n, &k), most = 0;
+	for (size_t i = 0; i < k; i++)
+		*order[i] = most = fmax(most, fmin(1, *order[i] * (double)(k - i)));
+	free(order);
+}
+
+void correct_bh(double *p, size_t n)
+{
+	size_t k;
+	double **order = rising(p, n, &k), least = 1;
+	for (size_t i = k; i-- > 0;)
+		*order[i] = least = fmin(least, *order[i] * (double)k / (double)(i + 1));
+	free(order);
+}
+
+/* ---- several data sets ---- */
+
+/* sum w and sum w d of the sets, w = 1 / (se^2 + tau2) */
+static double weighted_mean(const double *mean, const double *se, size_t n, double tau2, double *weights)
+{
+	double sum = 0;
+	*weights = 0;
+	for (size_t i = 0; i < n; i++) {
+		double w = 1 / (se[i] * se[i] + tau2);
+		*weights += w;
+		sum += w * mean[i];
+	}
+	return sum / *weights;
+}
+
+static double weighted_squares(const double *mean, const double *se, size_t n, double tau2, double centre)
+{
+	double sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += (mean[i] - centre) * (mean[i] - centre) / (se[i] * se[i] + tau2);
+	return sum;
+}
+
+void pooled_differences(struct pooled *r, const double *mean, const double *se, size_t n, int hartung_knapp)
+{
+	double *d = xmalloc(n * sizeof *d), *s = xmalloc(n * sizeof *s), weights, squares = 0;
+	size_t k = 0;
+	*r = (struct pooled){.mean = NAN, .se = NAN, .low = NAN, .high = NAN, .t = NAN, .p = NAN, .df = INFINITY};
+	r->tau2 = r->Q = r->Q_p = r->I2 = NAN;
+	for (size_t i = 0; i < n; i++)
+		if (isfinite(mean[i]) && se[i] > 0 && isfinite(se[i])) {
+			d[k] = mean[i];
+			s[k++] = se[i];
+		}
+	r->n = k;
+	r->dropped = n - k;
+	if (k > 1) {
+		double df = (double)(k - 1), fixed = weighted_mean(d, s, k, 0, &weights);
+		for (size_t i = 0; i < k; i++)
+			squares += 1 / (s[i] * s[i]) / (s[i] * s[i]);
+		r->Q = weighted_squares(d, s, k, 0, fixed);
+		r->Q_p = chi_squared_tail(r->Q, k - 1);
+		r->I2 = r->Q > df ? 1 - df / r->Q : 0;
+		r->tau2 = fmax(0, (r->Q - df) / (weights - squares / weights));
+	}
+	if (k) {
+		double tau2 = k > 1 ? r->tau2 : 0;
+		r->mean = weighted_mean(d, s, k, tau2, &weights);
+		r->se = sqrt(1 / weights);
+		if (hartung_knapp) {
+			r->df = (double)(k - 1);
+			r->se = sqrt(weighted_squares(d, s, k, tau2, r->mean) / (r->df * weights));
+		}
+		double wide = hartung_knapp ? student_quantile(0.05, r->df) : NORMAL_975;
+		r->low = r->mean - wide * r->se;
+		r->high = r->mean + wide * r->se;
+		r->t = r->mean / r->se;
+		r->p = hartung_knapp ? student_two_sided(r->t, r->df) : normal_two_sided(r->t);
+	}
+	free(d);
+	free(s);
+}

@@ -1,0 +1,26 @@
+/*
+ * UMAP [McInnes, Healy and Melville 2018] from the nearest neighbours of every row: positions at which rows are near that are neighbours.
+ *
+ *     p_ij   = exp(-max(0, d_ij - rho_i) / sigma_i), with sigma_i such that sum_j p_ij = log2(k); rho_i is the least distance that is not 0
+ *     w_ij   = p_ij + p_ji - p_ij p_ji                                           how sure it is that i and j are neighbours
+ *     q_ij   = 1 / (1 + A |y_i - y_j|^(2 B))                                     the same on the map
+ *
+ * The cross-entropy of q against w goes down by stochastic gradients: a pair is attracted in proportion to its weight, and each time SAMPLES
+ * random rows are pushed away. A and B fit a least distance of 0.1, as in umap-learn. igraph 0.10.2 has an earlier form
+ * of the method, whose maps are worse than those of DrL.
+ */
+#ifndef UMAP_H
+#define UMAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * xy [n, 2]         in: where rows begin, spread over about 20; out: the map
+ * neighbour [n, k]  the nearest rows of each row, without itself; k < n
+ * distance [n, k]   their distances, rising
+ * One thread: the result is a function of the input and the seed.
+ */
+void umap_rows(float *xy, const uint32_t *neighbour, const double *distance, size_t n, size_t k, uint32_t seed);
+
+#endif

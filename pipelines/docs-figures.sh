@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# docs-figures.sh: draw the figures of docs/experiments from the tables beside them. `make docs-figures` calls it.
+# shellcheck disable=SC2016   # programs of awk
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export LC_ALL=C.UTF-8
+tables=docs/experiments/tables
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# A program for rows finds the columns of a table by name.
+read_table='NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } '
+rows() { # FILE PROGRAM: run awk on the lines of a table; c["name"] is a column's number
+	awk -F '\t' -v OFS='\t' "$read_table$2" "$tables/$1.tsv"
+}
+draw() { # NAME VALUES OTHERS < panel, row, value, low, high, other
+	cat > "$work/$1.tsv"
+	gnuplot -e "table = '$work/$1.tsv'; out = 'docs/experiments/$1.svg'; values = '$2'; others = '$3'" pipelines/forest.gp
+}
+
+# the best method without a network minus random masks: data, metric, difference
+rows ties-summary '$c["training"] == "long" && $c["method"] ~ /^(expression|50 components|median order, random masks)$/ {
+	for (m = 1; m <= split("few_macro_f1 macro_f1", name, " "); m++) {
+		k = $c["data"] OFS name[m]
+		x = $c[name[m]] + 0
+		if ($c["method"] ~ /masks/) base[k] = x; else if (x > best[k]) best[k] = x } }
+	END { for (k in base) print k, best[k] - base[k] }' > "$work/best"
+rows ties-differences '$c["training"] == "long" && $c["method"] == "median order, CorrMask" && $c["metric"] !~ /knn/ {
+	print $c["metric"], $c["data"], $c["mean"], $c["split_low"], $c["split_high"] }' |
+	awk -F '\t' -v OFS='\t' 'NR == FNR { best[$1, $2] = $3; next }
+		BEGIN { title["R"] = "Partner reliance R (nats)"; title["few_macro_f1"] = "Macro F1, five labels a class"; title["macro_f1"] = "Macro F1, all labels" }
+		{ print title[$1], $2, $3, $4, $5, (($2, $1) in best ? best[$2, $1] : "NA") }' "$work/best" - |
+	draw forest "CorrMask minus random masks, 95 % interval" "best method without a network minus random masks"
+
+rows reliance-differences '$c["reference"] == "random masks" { print ($c["experiment"] == "demo" ? "simulated, 3 seeds" : "bone marrow, 8 seeds"), $c["arm"], $c["difference"], $c["low"], $c["high"], "NA" }' |
+	draw reliance "partner reliance R minus that of random masks (nats), 95 % interval" ""
+
+rows table6-differences '$c["method"] == "CorrMask" { print ($c["metric"] ~ /^fine/ ? "fine-tuned" : "linear probe"),
+	($c["metric"] ~ /macro/ ? "macro F1" : $c["metric"] ~ /rare/ ? "F1 of the rarest third" : "accuracy"), $c["mean"], $c["low"], $c["high"], "NA" }' |
+	draw table6 "CorrMask minus random masks, 95 % interval over five seeds" ""
+
+rows fig4 '$c["run"] == "table" { print "Exp(0.1) with " $c["exp"], "gamma " $c["gamma"], $c["gap"], $c["gap_low"], $c["gap_high"], "NA" }' |
+	draw fig4 "masks by module minus random masks, points of accuracy, 95 % interval" ""
+
+rows genesets '{ print "Reactome", $c["graph"] ", " $c["k"] " edges", $c["reactome_ratio"], "NA", "NA", "NA"
+	print "protein complexes", $c["graph"] ", " $c["k"] " edges", $c["complexes_ratio"], "NA", "NA", "NA" }' |
+	draw genesets "pairs of one gene set among the edges, times random pairs" ""
+
+rows table3 '{ print "partners in the cell masked with a gene (%)", $c["masks"], $c["hit_rate_present"], "NA", "NA", "NA" }' |
+	draw table3 "share of the partners in the cell that are masked with a gene, percent" ""
+
+rows r2mae-cells-genes '$c["gap"] != "NA" && $c["masked"] == ".3" && $c["method"] !~ /easy/ { print $c["data"], $c["method"], $c["gap"], "NA", "NA", "NA" }' |
+	draw r2mae-cells "Pearson correlation of masked genes minus that of a fixed masking rate of 0.25 (30 % of the genes masked)" ""
+
+rows r2mae-mlm '$c["masks"] != "no pre-training" { n = split("fine_macro_f1 probe_macro_f1", name, " ")
+	for (m = 1; m <= n; m++) score[$c["masks"], $c["masking_rate"], name[m]] = $c[name[m]]
+	if (!seen[$c["masking_rate"]]++) rate[++rates] = $c["masking_rate"] }
+	END { for (m = 1; m <= n; m++) for (i = 1; i <= rates; i++)
+		print (m == 1 ? "macro F1, fine-tuned" : "macro F1, linear probe"), "masking rate " rate[i], score["random masks", rate[i], name[m]], "NA", "NA", score["CorrMask", rate[i], name[m]] }' |
+	draw r2mae-mlm "random masks, mean of two seeds" "CorrMask"

@@ -1,0 +1,383 @@
+#!/usr/bin/env python3
+"""One page on a run, FOLDER/report.html, from what its folder holds: tables, figures, embeddings, trainings, reports of its stages.
+The page needs no other file and no network, and this program needs Python alone. Maps and layouts are kept in FOLDER/report.
+
+    page.py FOLDER
+
+    *.table              the answer: tables of the summary; the first line is "# CAPTION"
+    findings.txt         the answer in sentences, one a line, which may go on in lines that begin with spaces
+    *.txt                reports as text
+    *.svg                figures
+    NAME.KIND.tsv        metrics, if the columns are metric and value: shown side by side by KIND; also runs/NAME/KIND.tsv
+    *.tsv                other tables; with the columns fpr and tpr, ROC curves
+    NAME.model/train.tsv trainings, also in the runs that this one was made from
+    NAME.emb, *.graph    maps and modules
+    log/NAME.report      time and memory of a stage
+"""
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import chart
+from chart import element
+from metrics import Metrics, details, table
+from run import Run, columns_of, commands, digests, has, natural, number, read_table, read_text, stages, tool, trainings, versions
+
+MOST_CELLS = 2000  # of a map
+MOST_CURVES = 24   # trainings that are drawn, eight a figure
+HERE = Path(__file__).resolve().parent
+
+
+# ---- figures ----
+
+def figure(title, content, wide=False):
+    return element("figure", element("figcaption", title), content, class_="wide" if wide else None)
+
+
+DARK = {}  # colours of other programs' figures that a dark page needs lighter: name -> colour
+
+
+def page_colour(text):
+    """A colour of a figure in the colours of the page: black is ink, white is the paper, light grey a line; dark ones get a lighter twin."""
+    m = re.fullmatch(r"rgb\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)", text)
+    h = re.fullmatch(r"#([0-9a-fA-F]{2})([0-9a-fA-F]{2})([0-9a-fA-F]{2})", text)
+    rgb = {"black": (0, 0, 0), "white": (255, 255, 255)}.get(text) or (
+        tuple(map(int, m.groups())) if m else tuple(int(v, 16) for v in h.groups()) if h else None)
+    if rgb is None:
+        return None
+    if max(rgb) < 40:
+        return "var(--ink)"
+    if min(rgb) > 250:
+        return "var(--card)"
+    if max(rgb) - min(rgb) < 8 and min(rgb) > 210:
+        return "var(--line)"
+    if 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2] < 130:
+        name = "--k-%02x%02x%02x" % rgb
+        DARK[name] = "#%02x%02x%02x" % tuple(int(c + (255 - c) * 0.45) for c in rgb)
+        return f"var({name}, #{name[4:]})"
+    return None
+
+
+def adopt(path, title, prefix):
+    """An SVG file as a part of the page: names of its own, a title and a description, the colours of the page; no scripts."""
+    def bare(name):
+        return name.rpartition("}")[2]
+
+    def own(text):
+        return re.sub(r"url\(\s*#", f"url(#{prefix}", text)
+
+    def copy(e):
+        attributes, look = {}, []
+        for k, v in e.attrib.items():
+            k = bare(k)
+            if k.startswith("on") or k == "href" and not v.startswith("#"):
+                continue
+            colour = page_colour(v) if k in ("fill", "stroke", "color", "stop-color") else None
+            if colour and k == "fill" and colour == "var(--card)" and bare(e.tag) != "text":
+                v, colour = "none", None
+            if colour:
+                look.append(f"{k}:{colour}")
+            else:
+                attributes[k] = prefix + v if k == "id" else f"#{prefix}{v[1:]}" if k == "href" else own(v)
+        if look:
+            attributes["style"] = ";".join(filter(None, [attributes.get("style"), *look]))
+        out = ET.Element(bare(e.tag), attributes)
+        out.text, out.tail = e.text, e.tail
+        out.extend(copy(c) for c in e if isinstance(c.tag, str) and bare(c.tag) not in ("script", "foreignObject", "title", "desc", "a"))
+        return out
+
+    svg = copy(ET.parse(path).getroot())
+    svg.set("role", "img")
+    svg.set("aria-label", title)
+    svg.insert(0, element("title", title))
+    svg.tail = None
+    width = re.match(r"\d+", svg.get("width", "0"))
+    return svg, width is not None and int(width.group()) > 620
+
+
+def thinned(curve, most=400):
+    every = len(curve) // most + 1
+    return curve[::every] + ([curve[-1]] if (len(curve) - 1) % every else [])
+
+
+def first_of_seeds(curves):
+    """Of curves whose names differ in the seed, NAME-1, NAME-2, the first one."""
+    first = {}
+    for name, curve in curves:
+        first.setdefault(re.sub(r"-\d+$", "", name), (name, curve))
+    return list(first.values())
+
+
+def in_eights(title, items, draw):
+    """Figures of at most eight items each."""
+    pages = [items[i:i + 8] for i in range(0, len(items), 8)]
+    for i, page in enumerate(pages):
+        t = title if len(pages) == 1 else f"{title} ({i + 1} of {len(pages)})"
+        yield figure(t, draw(page, t))
+
+
+def loss_figures(run):
+    kinds = [(run.dir, "train", ""), (run.dir, "pretrain", ", pre-training"), (run.dir, "finetune", ", fine-tuning")]
+    for top, name, what in kinds + [(d, "train", ", " + d.parent.name) for d in run.parts if not (d / "report.html").exists()]:
+        for column, title in (("loss", "Training loss"), ("eval_loss", "Validation loss")):
+            smooth = column == "loss"
+            curves = []
+            for n, c in trainings(run, top, name, column, MOST_CURVES):
+                y = chart.running_mean([v for _, v in c]) if smooth else [v for _, v in c]
+                curves.append((n, thinned(list(zip([x for x, _ in c], y)))))
+            yield from in_eights(title + what, curves, lambda some, t: chart.lines(
+                some, "step", "loss (running mean)" if smooth else "loss", t, "Loss of " + ", ".join(n for n, _ in some) + " by step."))
+
+
+def roc_figures(run):
+    curves = []
+    for f in run.named(".tsv"):
+        rows = read_table(f)
+        values = columns_of(rows, "fpr", "tpr") or columns_of(rows, "fpr", "mean")  # one curve, or the mean of folds
+        if values:
+            curves.append((f.name.removesuffix(".tsv").removesuffix(".roc").removesuffix(".probe").removesuffix(".score"), [(float(x), float(y)) for x, y in values if number(x) is not None and number(y) is not None]))
+    curves = [c for c in curves if c[1]]
+    yield from in_eights("ROC curves", first_of_seeds(curves) if len(curves) > 8 else curves, lambda some, t: chart.lines(
+        some, "false positive rate", "true positive rate", t, "True positive rate by false positive rate.", square=True, x_range=(0, 1), y_range=(0, 1)))
+
+
+def f1_figures(metrics):
+    for kind in metrics.kinds:
+        groups = list(metrics.f1_groups(kind))[:MOST_CURVES]
+        yield from in_eights(f"F1 of every class by its frequency, {kind}", groups, lambda some, t: chart.scatter(
+            some, "cells of the class in training", "F1", t, "A point a class.", log_x=True, y_range=(-0.03, 1.03)))
+
+
+def newer(a, b):
+    return a.exists() and a.stat().st_mtime >= b.stat().st_mtime
+
+
+def map_figures(run):
+    """Maps of the test cells' embeddings, of runs that differ in the seed the first one; one legend for all maps of a column."""
+    label, seed = run.setting("LABEL"), run.setting("SEED") or "1"
+    group = next((read_text(d / "group").strip() for d in (*run.parts, run.dir) if (d / "group").exists()), "")
+    seen, by_column = set(), {}
+    for f in sorted(run.dir.glob("*.emb"), key=natural):
+        name = f.name[:-4]
+        stem = re.sub(r"-\d+(\.test)?$", "", name)
+        if name.endswith(".train") or stem in seen:
+            continue
+        seen.add(stem)
+        made = run.own / (name + ".umap")
+        if not newer(made, f):
+            few = run.own / "few.emb"
+            tool("scsample", "-q", "-n", MOST_CELLS, "--seed", seed, "-o", few, f)
+            tool("ctaprobe", "map", "-q", "--seed", seed, "-o", made, few)
+            few.unlink()
+        columns = [line.split("\t")[1] for line in tool("scview", "--header-tsv", made) if line.startswith("column\t")]
+        for column in dict.fromkeys(c for c in (label, group) if c in columns):
+            rows = [line.split("\t") for line in tool("scview", "-q", "-c", "X_umap," + column, made)[1:]]
+            if len({c for _, c in rows}) > 1:  # one donor makes no map
+                by_column.setdefault(column, []).append((name, [tuple(map(float, xy.split())) for xy, _ in rows], [c for _, c in rows]))
+    for column, maps in by_column.items():
+        cells = {}
+        for c in maps[0][2]:
+            cells[c] = cells.get(c, 0) + 1
+        for _, _, of in maps[1:]:
+            for c in of:
+                cells.setdefault(c, 0)
+        classes = sorted(cells, key=lambda c: (-cells[c], c))
+        yield element("div", element("h3", f"Maps of cells by {column} (UMAP)"),
+                      element("div", [figure(f"Map of cells by {column}: {name}", chart.cell_map(xy, of, classes, f"Map of cells by {column}: {name}"))
+                                      for name, xy, of in maps], class_="figures"),
+                      chart.legend(classes, [cells[c] for c in classes]), class_="maps")
+
+
+class Modules:
+    """The modules of a graph, with its layout: genes as (x, y, module), edges, and a table."""
+    def __init__(self, graph, own):
+        self.name = graph.name.removesuffix(".graph")
+        layout = own / (self.name + ".layout.txt")
+        if not newer(layout, graph):
+            tool("depgraph", "-q", "--layout", "--modules", "1", "-o", layout, graph)
+        rows = read_table(layout)
+        at = {n: i for i, n in enumerate(rows[0])}
+        rows = rows[1:]
+        self.genes = [(float(r[at["x"]]), float(r[at["y"]]), int(r[at["module"]])) for r in rows]
+        self.names = [r[at["symbol"]] or r[at["gene"]] for r in rows]
+        self.degree = [int(r[at["degree"]]) for r in rows]
+        number_of = {r[at["token"]]: i for i, r in enumerate(rows)}
+        edges = [line.split("\t") for line in tool("depgraph", "-q", "--tsv", graph)[1:]]
+        edges.sort(key=lambda r: -abs(float(r[6])))
+        self.edges = [(number_of[r[0]], number_of[r[3]]) for r in edges]
+
+    def table(self):
+        inner, of = {}, {}
+        for a, b in self.edges:
+            if self.genes[a][2] == self.genes[b][2]:
+                inner[self.genes[a][2]] = inner.get(self.genes[a][2], 0) + 1
+        for i, g in enumerate(self.genes):
+            of.setdefault(g[2], []).append(i)
+        rows = []
+        for m in sorted(of)[:200]:
+            hubs = sorted(of[m], key=lambda i: -self.degree[i])[:8]
+            rows.append([str(m), str(len(of[m])), str(inner.get(m, 0)), ", ".join(self.names[i] for i in hubs)])
+        return table(f"Modules of {self.name}", ["module", "genes", "edges in it", "genes with most neighbours"], rows)
+
+
+def graphs(run):
+    for d in (*run.parts, run.dir):
+        for g in sorted(d.glob("*.graph"), key=natural):
+            if any(line.split("\t")[:1] == ["edges"] and line.split("\t")[1] != "0" for line in tool("depgraph", "-q", "--stats", g)):
+                yield Modules(g, run.own)
+
+
+# ---- differences between arms (ctaprobe compare) ----
+
+def compared(run):
+    """Tables of differences: file, names of the columns that say what is compared, rows of (those columns, arm, reference, numbers)."""
+    for f in run.named(".tsv"):
+        rows = read_table(f)
+        numbers = columns_of(rows, "difference", "low", "high", "p_corrected")
+        if numbers and "reference" in rows[0] and rows[0].index("reference") > 0:
+            at = rows[0].index("reference")
+            yield f, rows[0][:at - 1], [(row[:at - 1], row[at - 1], row[at], n) for row, n in zip(rows[1:], numbers)]
+
+
+def rounded(text, form):
+    v = number(text)
+    return text if v is None else format(v, form)
+
+
+def difference_tables(run):
+    for f, within, rows in compared(run):
+        body = [[*what, arm, "- " + reference, rounded(d, "+.3g"), "NA" if low == "NA" else f"{rounded(low, '+.3g')} to {rounded(high, '+.3g')}",
+                 rounded(p, ".2g")] for what, arm, reference, (d, low, high, p) in rows]
+        yield table(f"Differences ({f.stem})", [*within, "arm", "", "difference", "95 % interval", "p, corrected"], body)
+
+
+def mean_tables(run):
+    """Tables of means (ctaprobe compare --means): a row for each arm, a column for each quantity; of many quantities, a row for each mean."""
+    for f in run.named(".tsv"):
+        rows = read_table(f)
+        numbers = columns_of(rows, "n", "mean", "low", "high")
+        if not numbers or rows[0].index("n") < 1 or rows[0][-1] != "high":
+            continue
+        at = rows[0].index("n")
+        what = [" ".join(row[:at - 1]) for row in rows[1:]]
+        arms, each = list(dict.fromkeys(row[at - 1] for row in rows[1:])), list(dict.fromkeys(what))
+        if len(each) <= 10:
+            mean = {(row[at - 1], w): n[1] for row, w, n in zip(rows[1:], what, numbers)}
+            yield table(f"Means ({f.stem})", ["arm", *[w or "mean" for w in each]], [[a, *(mean.get((a, w), "") for w in each)] for a in arms])
+        else:
+            yield table(f"Means ({f.stem})", [*rows[0][:at], "n", "mean", "low", "high"], [[*row[:at], *n] for row, n in zip(rows[1:], numbers)])
+
+
+def forests(run):
+    for f, within, rows in compared(run):
+        labelled = [(" ".join([*what, arm, "-", reference]), number(d), number(low), number(high)) for what, arm, reference, (d, low, high, _) in rows]
+        labelled = [row for row in labelled if row[1] is not None]
+        for i in range(0, min(len(labelled), 96), 24):
+            title = f"Differences with 95 % intervals ({f.stem})" + (f", {i // 24 + 1}" if len(labelled) > 24 else "")
+            yield figure(title, chart.forest(labelled[i:i + 24], "difference", title, "Mean difference of each pair of arms, with its interval."))
+
+
+# ---- the page ----
+
+def summary(run, metrics):
+    findings = [re.sub("\n +", " ", line) for f in run.named("findings.txt") for line in re.split(r"\n(?! )", read_text(f)) if line.strip()]
+    tables = []
+    for f in run.named(".table"):
+        rows = read_table(f)
+        if len(rows) > 1 and rows[0][0].startswith("# "):
+            head = rows[1]
+            tables.append(table("\t".join(rows[0])[2:], head, rows[2:], [i for i, h in enumerate(head) if h.endswith(("F1", "accuracy"))]))
+    texts = [element("div", element("h3", f.name), element("pre", read_text(f))) for f in sorted(run.dir.glob("*.txt"), key=natural)
+             if f.name != "findings.txt"]
+    tables += [*mean_tables(run), *difference_tables(run)]
+    answer = [element("ul", [element("li", t) for t in findings], class_="findings") if findings else None, tables]
+    if texts:
+        answer.append(details("The report as text", texts) if findings or tables else texts)
+    if not (findings or tables or texts):
+        answer = element("p", "This run has no table of results yet.")
+    return element("div", element("div", answer), list(metrics.class_tables()), class_="beside")
+
+
+def figures(run, metrics, modules):
+    """A machine that only trains has not all tools; its page has what they are not needed for."""
+    own = []
+    for i, f in enumerate(run.named(".svg")):
+        svg, wide = adopt(f, f.stem, f"f{i + 1}-")
+        own.append(figure(f.stem, svg, wide))
+    own += forests(run)
+    drawn = [*loss_figures(run), *roc_figures(run), *f1_figures(metrics)]
+    drawn += [figure(title, svg) for title, svg in metrics.confusion_figures()]
+    drawn += [figure(f"Modules of the dependency graph: {m.name}", chart.network(m.genes, m.edges, f"Modules of the dependency graph: {m.name}"))
+              for m in modules]
+    maps = list(map_figures(run)) if has("ctaprobe", "scview", "scsample") else []
+    return [element("div", own, class_="figures"), maps, element("h3", "Curves, classes and modules") if drawn and maps else None,
+            element("div", drawn, class_="figures")]
+
+
+def tables(run, metrics, modules):
+    out = list(metrics.tables())
+    for f in run.named(".tsv"):
+        name = str(f.relative_to(run.dir))
+        if f in metrics.paths or f.name in ("train.tsv", "vocab.tsv") or name.startswith("runs/"):
+            continue
+        rows = read_table(f)
+        if rows:
+            out.append(details(name, table(name, rows[0], rows[1:])))
+    return out + [details(f"Modules: {m.name}", m.table()) for m in modules]
+
+
+def provenance(run):
+    settings = [[k, v] for k, v in run.settings]
+    made = list(commands(run)) if has("scview") else []
+    return [table("Settings", ["setting", "value"], settings), table("Time and memory", ["stage", "seconds", "peak memory (MB)"], list(stages(run))),
+            details("Commands, with versions and seeds", table("commands", ["file", "program", "version", "options"], made)),
+            details("Digests of files", table("digests", ["file", "bytes", "SHA-256"], list(digests(run)))),
+            details("Programs", table("versions", ["program", "version"], list(versions())))]
+
+
+def page(run):
+    root = ET.parse(HERE / "page.html").getroot()
+    title = f"corrmask {run.dir.parent.name}: {run.dir.name}"
+    metrics = Metrics(run)
+    modules = list(graphs(run)) if has("depgraph") else []
+    root.find(".//title").text = root.find(".//h1").text = title
+    shown = [(k, re.sub(r" \(\d+ bytes, [^)]*\)$", "", v)) for k, v in run.settings if k != "name" and v]
+    root.find(".//ul[@id='settings']").extend(element("li", element("b", k), " " + v) for k, v in shown)
+    for name, content in (("summary", summary(run, metrics)), ("figures", figures(run, metrics, modules)),
+                          ("tables", tables(run, metrics, modules)), ("provenance", provenance(run))):
+        root.find(f".//section[@id='{name}']").extend(chart.flat([content]))
+    lighter = "".join(f"{k}:{v};" for k, v in sorted(DARK.items()))
+    dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {lighter} }} }}\n" if lighter else ""
+    root.find(".//style").text = read_text(HERE / "page.css") + dark
+    root.find(".//script").text = read_text(HERE / "page.js")
+    text = ET.tostring(root, encoding="unicode", method="html")
+    return "<!DOCTYPE html>\n" + re.sub("[\0-\x08\x0b-\x1f\x7f]", "\ufffd", text) + "\n"
+
+
+def main():
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        sys.exit("usage: page.py FOLDER")
+    folder = Path(sys.argv[1])
+    if not (folder / "settings").is_file():
+        sys.exit(f"page.py: {folder}: no file 'settings' in it: expected the folder of a run (make list-runs)")
+    run = Run(folder.resolve())
+    run.own.mkdir(exist_ok=True)
+    new = run.own / "report.html"
+    try:
+        text = page(run)
+        with open(new, "w", encoding="utf-8") as f:
+            f.write(text)
+            f.flush()
+            os.fsync(f.fileno())
+        new.rename(run.dir / "report.html")
+    except subprocess.CalledProcessError as e:
+        sys.exit(f"page.py: {e.cmd[0]} failed")
+    except OSError as e:
+        sys.exit(f"page.py: {e.filename or new}: {e.strerror}")
+
+
+main()

@@ -1,0 +1,96 @@
+/* ctaprobe effective-rank: the effective rank of embeddings. Rows are factored as they are read, so memory does not grow with the cells. */
+#include "ctaprobe.h"
+#include "cli_blas.h"
+
+#include "eval/factor.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int json;
+
+static struct option_def options[] = {
+	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
+	{0},
+};
+struct cli effective_rank_cli = {.name = "ctaprobe effective-rank",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_OUT,
+	.features = "LAPACK",
+	.summary = "Print the effective rank of embeddings."};
+
+static void read_rows(struct factor *f, struct stream *in)
+{
+	struct error e;
+	struct block b = {0};
+	const struct header *h = stream_header(in);
+	const char *name = stream_name(in);
+	if (header_kind(h, "embedding", name, &e))
+		die("%s", e.msg);
+	int x = header_need(h, "x", F32, FIXED, name, &e), got;
+	if (x < 0)
+		die("%s", e.msg);
+	size_t d = h->col[x].n;
+	double *row = xmalloc((d + 1) * sizeof *row);
+	factor_init(f, d + 1);
+	row[0] = 1;
+	while ((got = stream_read(in, &b, &e)) > 0) {
+		const float *v = b.col[x].data;
+		for (size_t i = 0; i < b.rows; i++, v += d) {
+			for (size_t j = 0; j < d; j++) {
+				if (!isfinite(v[j]))
+					die("%s: row %zu: x[%zu] is %g, expected a finite number", name, f->n, j, (double)v[j]);
+				row[j + 1] = (double)v[j];
+			}
+			factor_add(f, row);
+		}
+		progress("%zu cells", f->n);
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	factor_end(f);
+	if (!f->n)
+		die("%s: no cells", name);
+	free(row);
+	block_release(&b);
+}
+
+/* Add entropy and effective rank of the vectors, or of the vectors minus their mean. */
+static void add_rank(cJSON *j, const struct factor *f, int centred, const char *name)
+{
+	struct error e;
+	size_t d = f->p - 1;
+	double *s = xmalloc(d * sizeof *s);
+	if (factor_svd(f, (size_t)centred, d, s, NULL, NULL, &e))
+		die("%s: %s", name, e.msg);
+	double entropy = factor_entropy(s, d);
+	cJSON_AddItemToObject(j, centred ? "entropy_centred" : "entropy", report_number(entropy));
+	cJSON_AddItemToObject(j, centred ? "effective_rank_centred" : "effective_rank", report_number(exp(entropy)));
+	free(s);
+}
+
+int effective_rank_main(int argc, char **argv)
+{
+	struct factor f;
+	cli_init(&effective_rank_cli, argc, argv);
+	if (effective_rank_cli.noperand > 1)
+		usage_error("one stream of embeddings at a time; join several with scsample");
+	cli_blas(&effective_rank_cli);
+	struct stream *in = cli_open(&effective_rank_cli, 0);
+	read_rows(&f, in);
+	cJSON *j = cJSON_CreateObject();
+	add_rank(j, &f, 0, stream_name(in));
+	add_rank(j, &f, 1, stream_name(in));
+	cJSON_AddItemToObject(j, "cells", report_number((double)f.n));
+	cJSON_AddItemToObject(j, "values", report_number((double)(f.p - 1)));
+	report_write(&effective_rank_cli, j, json);
+	cli_measured("cells", (double)f.n);
+	cli_measured("features", (double)(f.p - 1));
+	cli_report(&effective_rank_cli, "%zu cells, %zu values each", f.n, f.p - 1);
+	factor_release(&f);
+	stream_free(in);
+	return 0;
+}

@@ -1,0 +1,116 @@
+/*
+ * ctaprobe leaderboard: one table of methods from their results. A method's score is the mean of its metrics. Its rank is the mean of its ranks
+ * by each metric, where the largest value has rank 1 and equal values share the smallest rank [R2MAE's tables].
+ */
+#include "ctaprobe.h"
+
+#include "eval/results.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct error e;
+static const char *metrics_text = "balanced_accuracy+macro_f1";
+
+static struct option_def options[] = {
+	{'m', "metrics", OPT_STRING, &metrics_text, "A+B,C",
+		"metrics of the first result, of the second, ... (default balanced_accuracy+macro_f1)"},
+	{0},
+};
+struct cli leaderboard_cli = {.name = "ctaprobe leaderboard",
+	.operands = "RESULT[,RESULT...]...",
+	.options = options,
+	.common = CLI_OUT,
+	.summary = "Rank methods by the metrics of their results."};
+
+/* The table: a row for each method, a column for each metric. */
+struct table {
+	size_t files, columns, methods;
+	size_t *file;  /* [columns] which result of a method has the metric */
+	char **metric; /* [columns] */
+	double *value; /* [methods, columns] */
+};
+
+static void parse_metrics(struct table *t)
+{
+	char **list = opt_list(metrics_text, &t->files);
+	for (size_t i = 0; i < t->files; i++) {
+		char *save = NULL;
+		if (!*list[i])
+			usage_error("--metrics %s: no metric of result %zu", metrics_text, i + 1);
+		for (char *name = strtok_r(list[i], "+", &save); name; name = strtok_r(NULL, "+", &save)) {
+			t->metric = xrealloc(t->metric, t->columns + 1, sizeof *t->metric);
+			t->file = xrealloc(t->file, t->columns + 1, sizeof *t->file);
+			t->metric[t->columns] = xstrdup(name);
+			t->file[t->columns++] = i;
+		}
+	}
+	opt_list_free(list, t->files);
+	if (!t->columns)
+		usage_error("--metrics '%s': no metric", metrics_text);
+}
+
+static void read_method(struct table *t, const char *results)
+{
+	size_t n;
+	char **path = opt_list(results, &n);
+	if (n != t->files)
+		usage_error("'%s': %zu results, but --metrics has metrics of %zu", results, n, t->files);
+	t->value = xrealloc(t->value, (t->methods + 1) * t->columns, sizeof *t->value);
+	double *value = t->value + t->methods++ * t->columns;
+	for (size_t c = 0, k; c < t->columns; c += k) { /* the metrics of one result stand together */
+		for (k = 1; c + k < t->columns && t->file[c + k] == t->file[c]; k++)
+			;
+		if (results_read(path[t->file[c]], t->metric + c, k, value + c, &e))
+			die("%s", e.msg);
+	}
+	opt_list_free(path, n);
+}
+
+static void print_method(FILE *f, const struct table *t, size_t method)
+{
+	const double *value = t->value + method * t->columns;
+	double score = 0, rank = 0;
+	for (size_t c = 0; c < t->columns; c++) {
+		score += value[c];
+		rank += 1;
+		for (size_t o = 0; o < t->methods; o++)
+			rank += t->value[o * t->columns + c] > value[c];
+	}
+	fprintf(f, "%s\t%.17g\t%.17g", leaderboard_cli.operand[method], score / (double)t->columns, rank / (double)t->columns);
+	for (size_t c = 0; c < t->columns; c++)
+		fprintf(f, "\t%.17g", value[c]);
+	fputc('\n', f);
+}
+
+int leaderboard_main(int argc, char **argv)
+{
+	struct table t = {0};
+	char *text = NULL;
+	size_t size;
+	cli_init(&leaderboard_cli, argc, argv);
+	if (leaderboard_cli.noperand < 1)
+		usage_error("no results: name those of every method");
+	parse_metrics(&t);
+	for (int i = 0; i < leaderboard_cli.noperand; i++)
+		read_method(&t, leaderboard_cli.operand[i]);
+	FILE *f = xmemopen(&text, &size);
+	fputs("method\tscore\trank", f);
+	for (size_t c = 0; c < t.columns; c++)
+		fprintf(f, "\t%s", t.metric[c]);
+	fputc('\n', f);
+	for (size_t i = 0; i < t.methods; i++)
+		print_method(f, &t, i);
+	xmemclose(f, &text);
+	write_text(leaderboard_cli.output, text);
+	cli_measured("methods", (double)t.methods);
+	cli_measured("metrics", (double)t.columns);
+	cli_report(&leaderboard_cli, "%zu methods, %zu metrics", t.methods, t.columns);
+	for (size_t c = 0; c < t.columns; c++)
+		free(t.metric[c]);
+	free(t.metric);
+	free(t.file);
+	free(t.value);
+	return 0;
+}

@@ -1,0 +1,297 @@
+/*
+ * ctaprobe reference: what two tables without a network lose on masked genes (lookup.h). For values (maskgen --objective value), what two means
+ * lose: that of all values, and that of the gene's values.
+ */
+#include "ctaprobe.h"
+
+#include "eval/lookup.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct error e;
+static const char *train_path;
+static long long most = 1000000;
+static int json;
+
+static struct option_def options[] = {
+	{0, "train", OPT_STRING, &train_path, "FILE",
+		"the cells to learn from: tokens, or a masked stream without masks; - is standard input"},
+	{0, "tokens", OPT_INT, &most, "N", "learn from at most N tokens; 0: all (default 1000000)", 0, 1e12},
+	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
+	{0},
+};
+struct cli reference_cli = {.name = "ctaprobe reference",
+	.operands = "MASKED...",
+	.options = options,
+	.common = CLI_OUT,
+	.summary = "Losses of masked genes by tables without a network: frequencies, and medians of neighbours."};
+
+/* A stream and its columns; -1: no such list. */
+struct source {
+	struct stream *s;
+	int input, rank, position, target, value;
+	struct block b;
+	uint32_t *token, *gene; /* of one cell; its targets */
+	uint8_t *masked;
+	size_t token_cap, gene_cap, masked_cap;
+};
+
+/* What was learned: a table, or sums of values. */
+struct reference {
+	struct vocab vocab;
+	struct lookup lookup;
+	int values, ranked;
+	double *sum, total; /* [V] of values */
+	uint64_t *n, all;   /* [V] */
+};
+
+/* The loss of both tables over masked genes; in order of the stream. */
+struct losses {
+	double first, second;
+	uint64_t n;
+};
+
+/* ---- streams ---- */
+
+static int need(const struct header *h, const char *name, enum column_type type, const char *file)
+{
+	int c = header_need(h, name, type, RAGGED, file, &e);
+	if (c < 0)
+		die("%s", e.msg);
+	return c;
+}
+
+static int beside(const struct header *h, const char *name, enum column_type type, int c, const char *file)
+{
+	int k = header_beside(h, name, type, c, file, &e);
+	if (k < -1)
+		die("%s", e.msg);
+	return k;
+}
+
+static void open_source(struct source *in, const char *path, int training)
+{
+	*in = (struct source){.s = stream_open(path, &e), .position = -1, .target = -1};
+	if (!in->s)
+		die("%s", e.msg);
+	const struct header *h = stream_header(in->s);
+	const char *file = stream_name(in->s);
+	if (strcmp(h->kind, "tokens") || !training) {
+		if (header_kind(h, "masked", file, &e))
+			die("%s", e.msg);
+		in->input = need(h, "input", U32, file);
+	} else {
+		in->input = need(h, "token", U32, file);
+	}
+	in->rank = beside(h, "rank", U16, in->input, file);
+	if (training) {
+		in->value = beside(h, "value", F32, in->input, file);
+		return;
+	}
+	in->position = need(h, "position", U16, file);
+	in->target = need(h, "target", U32, file);
+	in->value = beside(h, "value", F32, in->target, file);
+	if (h->col[in->position].group != h->col[in->target].group)
+		die("%s: columns position and target are not in one group", file);
+}
+
+static void close_source(struct source *in)
+{
+	block_release(&in->b);
+	stream_free(in->s);
+	free(in->token);
+	free(in->gene);
+	free(in->masked);
+}
+
+static int read_block(struct source *in)
+{
+	int got = stream_read(in->s, &in->b, &e);
+	if (got < 0)
+		die("%s", e.msg);
+	return got;
+}
+
+static const uint64_t *list_of(const struct source *in, int c, size_t row)
+{
+	return in->b.group[in->b.header->col[c].group].offset + row;
+}
+
+static struct lookup_cell cell_of(struct source *in, size_t row)
+{
+	const uint64_t *o = list_of(in, in->input, row);
+	struct lookup_cell cell = {.n = (size_t)(o[1] - o[0])};
+	grow(in->token, in->token_cap, cell.n + 1);
+	for (size_t i = 0; i < cell.n; i++)
+		in->token[i] = block_id(&in->b, in->input, o[0] + i);
+	cell.token = in->token;
+	cell.rank = in->rank < 0 ? NULL : (const uint16_t *)in->b.col[in->rank].data + o[0];
+	return cell;
+}
+
+/* ---- learning ---- */
+
+static void add_values(struct reference *r, struct source *in)
+{
+	const float *v = in->b.col[in->value].data;
+	for (size_t i = 0; i < block_items(&in->b, in->b.header->col[in->input].group); i++) {
+		uint32_t g = block_id(&in->b, in->input, i);
+		r->sum[g] += (double)v[i];
+		r->total += (double)v[i];
+		r->n[g]++;
+		r->all++;
+	}
+}
+
+static void learn(struct reference *r, struct source *in)
+{
+	int full = 0;
+	while (read_block(in) > 0) /* to the end, so that a stream that was cut is refused */
+		if (r->values)
+			add_values(r, in);
+		else
+			for (size_t row = 0; row < in->b.rows && !full; row++) {
+				struct lookup_cell cell = cell_of(in, row);
+				full = most && r->lookup.cells && r->lookup.tokens + cell.n > (size_t)most;
+				if (!full)
+					lookup_add(&r->lookup, &cell);
+			}
+	if (r->values ? !r->all : !r->lookup.tokens)
+		die("%s: no cells to learn from", stream_name(in->s));
+	if (!r->values)
+		lookup_fit(&r->lookup);
+}
+
+/* ---- scoring ---- */
+
+static void score_values(const struct reference *r, const struct source *in, struct losses *l)
+{
+	const float *v = in->b.col[in->value].data;
+	double mean = r->total / (double)r->all;
+	for (size_t i = 0; i < block_items(&in->b, in->b.header->col[in->target].group); i++) {
+		uint32_t g = block_id(&in->b, in->target, i);
+		double a = (double)v[i] - mean, b = (double)v[i] - (r->sum[g] + mean) / (double)(r->n[g] + 1);
+		l->first += a * a;
+		l->second += b * b;
+		l->n++;
+	}
+}
+
+static void score_cell(const struct reference *r, struct source *in, size_t row, struct losses *l)
+{
+	const uint64_t *o = list_of(in, in->target, row);
+	const uint16_t *at = in->b.col[in->position].data;
+	struct lookup_cell cell = cell_of(in, row);
+	grow(in->masked, in->masked_cap, cell.n + 1);
+	memset(in->masked, 0, cell.n);
+	for (uint64_t i = o[0]; i < o[1]; i++) {
+		if (at[i] >= cell.n)
+			die("%s: position %u of a cell with %zu tokens", stream_name(in->s), at[i], cell.n);
+		in->masked[at[i]] = 1;
+	}
+	cell.masked = in->masked;
+	grow(in->gene, in->gene_cap, (size_t)(o[1] - o[0]) + 1);
+	for (uint64_t i = o[0]; i < o[1]; i++) {
+		uint32_t g = in->gene[i - o[0]] = block_id(&in->b, in->target, i);
+		if (g < r->vocab.nspecial)
+			die("%s: a target is the special token %s, expected a gene", stream_name(in->s), r->vocab.id[g]);
+	}
+	lookup_score(&r->lookup, &cell, at + o[0], in->gene, (size_t)(o[1] - o[0]), &l->first, &l->second);
+	l->n += o[1] - o[0];
+}
+
+static void check_vocabulary(const struct reference *r, const struct stream *s)
+{
+	char a[33], b[33];
+	vocab_digest(&r->vocab, a);
+	vocab_digest(&stream_header(s)->vocab, b);
+	if (strcmp(a, b))
+		die("%s: another vocabulary than that of --train", stream_name(s));
+}
+
+/* "runs/hidden.masked" is hidden */
+static char *short_name(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t n = strlen(name), end = strlen(".masked");
+	return n > end && strcmp(name + n - end, ".masked") == 0 ? xstrndup(name, n - end) : xstrdup(name);
+}
+
+static cJSON *score(const struct reference *r, struct source *in, const char *path)
+{
+	struct losses l = {0};
+	cJSON *j = cJSON_CreateObject();
+	check_vocabulary(r, in->s);
+	while (read_block(in) > 0)
+		if (r->values)
+			score_values(r, in, &l);
+		else
+			for (size_t row = 0; row < in->b.rows; row++)
+				score_cell(r, in, row, &l);
+	char *name = short_name(path);
+	cJSON_AddStringToObject(j, "masks", name);
+	cJSON_AddItemToObject(j, r->values ? "mean" : "frequency", report_number(l.n ? l.first / (double)l.n : NAN));
+	cJSON_AddItemToObject(j, r->values ? "gene_mean" : "medians", report_number(l.n ? l.second / (double)l.n : NAN));
+	cJSON_AddItemToObject(j, "n", report_number((double)l.n));
+	free(name);
+	return j;
+}
+
+/* What the training cells have must be what the masks need. */
+static void start(struct reference *r, const struct source *train, const struct source *test)
+{
+	const struct header *h = stream_header(train->s);
+	const char *file = stream_name(train->s), *other = stream_name(test->s);
+	vocab_copy(&r->vocab, &h->vocab);
+	r->values = test->value >= 0;
+	r->ranked = !r->values && test->rank >= 0;
+	if (r->values && train->value < 0)
+		die("%s: no column value, but %s has values to predict (rankenc --value makes it)", file, other);
+	if (!r->values && (train->rank >= 0) != r->ranked)
+		die("%s has %s, but %s has %s: encode both by the same --ties", file, r->ranked ? "no ranks" : "ranks", other,
+			r->ranked ? "some" : "none");
+	r->sum = xcalloc(r->vocab.n, sizeof *r->sum);
+	r->n = xcalloc(r->vocab.n, sizeof *r->n);
+	lookup_init(&r->lookup, r->vocab.n, r->vocab.nspecial, r->vocab.median, r->ranked);
+}
+
+int reference_main(int argc, char **argv)
+{
+	struct reference r = {0};
+	struct source train, test;
+	cli_init(&reference_cli, argc, argv);
+	cJSON *j = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(j, "references"); /* memory that ends the program when it is out */
+	if (!train_path)
+		usage_error("no --train FILE: the cells to learn from");
+	if (!reference_cli.noperand)
+		usage_error("no masked genes: name at least one masked stream");
+	for (int i = 0; i < reference_cli.noperand; i++) {
+		const char *path = reference_cli.operand[i];
+		open_source(&test, path, 0);
+		if (!i) {
+			open_source(&train, train_path, 1);
+			start(&r, &train, &test);
+			learn(&r, &train);
+			close_source(&train);
+		}
+		if ((test.value >= 0) != r.values || (!r.values && (test.rank >= 0) != r.ranked))
+			die("%s: not of one kind with %s", stream_name(test.s), reference_cli.operand[0]);
+		cJSON_AddItemToArray(list, score(&r, &test, path));
+		close_source(&test);
+	}
+	uint64_t learned = r.values ? r.all : r.lookup.tokens;
+	if (json)
+		report_write(&reference_cli, j, 1);
+	else
+		report_rows(&reference_cli, j, cJSON_Duplicate(list->child, 1), list);
+	cli_report(&reference_cli, "%" PRIu64 " tokens, %d masked %s", learned, reference_cli.noperand,
+		reference_cli.noperand == 1 ? "stream" : "streams");
+	lookup_release(&r.lookup);
+	vocab_release(&r.vocab);
+	free(r.sum);
+	free(r.n);
+	return 0;
+}

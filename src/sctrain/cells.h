@@ -1,0 +1,17 @@
+/* The objectives of sctrain cells: label.c and number.c. */
+#ifndef CELLS_H
+#define CELLS_H
+
+#include "sctrain.h"
+
+struct label_options {
+	const char *column;
+	int balanced; /* class weights */
+	double focal; /* 0: cross-entropy */
+};
+
+/* name: of the head; NULL: the only one. */
+void label_add(struct objectives *list, const char *name, const struct label_options *options);
+void number_add(struct objectives *list, const char *column);
+
+#endif

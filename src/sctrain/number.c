@@ -1,0 +1,84 @@
+/*
+ * A number for each cell, such as an age or a score, by squared error. The head learns z = (number - mean) / scale, with the mean and the standard
+ * deviation of the cells to train on, which the stream's header has (maskgen --strategy none --keep COL). Both are in config.json, so predictions
+ * are in the unit of the column. The loss is that of z: 1 is as good as the mean.
+ */
+#include "cells.h"
+
+#include "label/number.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct number {
+	struct numbers column[2]; /* of the training stream, of --eval */
+	real *of;                 /* [cells of the batch] */
+	size_t of_cap;
+};
+
+static void find_column(struct number *x, const struct masked_source *s, const char *column)
+{
+	struct error e;
+	const struct header *h = stream_header(s->in);
+	if (header_find(h, column) < 0)
+		die("%s: no column '%s': make the stream with maskgen --strategy none --keep %s", s->name, column, column);
+	if (numbers_init(&x->column[s->validation], h, column, s->name, &e))
+		die("%s", e.msg);
+}
+
+static void open_numbers(struct objective *o, struct train *t)
+{
+	const char *column = o->head.column, *name = t->source.name;
+	struct masked_numbers n;
+	struct error e;
+	find_column(o->state, &t->source, column);
+	if (t->validation.source.in)
+		find_column(o->state, &t->validation.source, column);
+	if (masked_numbers(&n, t->header, column, name, &e))
+		die("%s", e.msg);
+	if (n.count < 2)
+		die("%s: %.0f cells have a number in column '%s': expected two at least", name, n.count, column);
+	if (!(n.sd > 0))
+		die("%s: all cells have the number %g in column '%s': there is nothing to predict", name, n.mean, column);
+	if (n.count < (double)t->info.rows)
+		warn("%.0f of %llu cells have no number in column '%s': they are left out", (double)t->info.rows - n.count,
+			(unsigned long long)t->info.rows, column);
+	o->head.mean = n.mean;
+	o->head.scale = n.sd;
+}
+
+/* A cell without tokens has no first position, so it has no target. */
+static void number_cells(
+	struct objective *o, const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
+{
+	struct number *x = o->state;
+	grow(x->of, x->of_cap, to - from);
+	for (size_t i = from; i < to; i++) {
+		double v = numbers_at(&x->column[s->validation], b, i);
+		if (isinf(v))
+			die("%s: column '%s': an infinite number", s->name, o->head.column);
+		x->of[i - from] = p->offset[i - from + 1] > p->offset[i - from] ? (real)((v - o->head.mean) / o->head.scale) : (real)NAN;
+	}
+	p->b.goal[o->index] = (struct goal){.value = x->of};
+}
+
+static void release(struct objective *o)
+{
+	free(((struct number *)o->state)->of);
+}
+
+const struct objective_kind number_objective = {
+	.name = "cells",
+	.head = &head_number,
+	.input = INPUT_TOKENS,
+	.counted = "numbers",
+	.size = sizeof(struct number),
+	.open = open_numbers,
+	.label = number_cells,
+	.release = release,
+};
+
+void number_add(struct objectives *list, const char *column)
+{
+	objective_add(list, &number_objective, column);
+}

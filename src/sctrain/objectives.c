@@ -1,0 +1,88 @@
+/* The objectives of a training: their heads, the stream that they read, and batches with all their targets. */
+#include "sctrain.h"
+
+#include "train/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct objective *objective_add(struct objectives *list, const struct objective_kind *kind, const char *name)
+{
+	struct objective *o = &list->one[list->n];
+	if (list->n == HEADS_MAX)
+		usage_error("more than %d columns to predict", HEADS_MAX);
+	if (name && !config_head_name(name))
+		usage_error("'%s' cannot name a head: expected 1 to %d bytes, without control characters, quotes and backslashes", name,
+			HEAD_NAME);
+	*o = (struct objective){.kind = kind, .index = list->n, .state = xcalloc(1, kind->size + 1)};
+	o->head = (struct head_spec){.kind = kind->head, .name = name, .column = name};
+	if (list->n++)
+		o->head.prefix = xasprintf(HEAD_PREFIX "%s.", name);
+	for (struct objective *other = list->one; other < o; other++)
+		if (!strcmp(objective_name(other), objective_name(o)))
+			usage_error("column '%s' is to be predicted twice", name);
+	return o;
+}
+
+const char *objective_name(const struct objective *o)
+{
+	return head_name(&o->head);
+}
+
+void objectives_release(struct objectives *list)
+{
+	for (struct objective *o = list->one; o < list->one + list->n; o++) {
+		if (o->kind->release)
+			o->kind->release(o);
+		free(o->state);
+		free((void *)(uintptr_t)o->head.prefix);
+	}
+	*list = (struct objectives){0};
+}
+
+/* ---- what they read ---- */
+
+/* The subcommand that trains on values: where to go with such a stream. */
+static const char *trains_on(enum input input)
+{
+	size_t i = 0;
+	while (objective_kind_at(i)->input != input)
+		i++;
+	return objective_kind_at(i)->name;
+}
+
+int source_init(struct masked_source *s, const struct objectives *list, const char *program, struct stream *in, struct error *e)
+{
+	enum input input = list->one[0].kind->input; /* one subcommand's are the same */
+	*s = (struct masked_source){.in = in, .name = stream_name(in), .shards = 1};
+	if (input == INPUT_COUNTS)
+		return counts_columns(&s->col, stream_header(in), 0, s->name, e);
+	if (masked_columns(&s->col, stream_header(in), s->name, e))
+		return -1;
+	if (input == INPUT_VALUES && s->col.value < 0)
+		return error_set(
+			e, "%s: no list 'value' beside the targets: %s needs a stream of maskgen --objective value", s->name, program);
+	if (input != INPUT_VALUES && s->col.value >= 0)
+		return error_set(e, "%s: a stream of maskgen --objective value, whose masked genes are visible: it is for sctrain %s",
+			s->name, trains_on(INPUT_VALUES));
+	return 0;
+}
+
+size_t input_tokens_max(const struct objectives *list)
+{
+	return list->one[0].kind->input == INPUT_COUNTS ? 1 << 18 : 16384;
+}
+
+int objectives_pack(struct packed *p, struct objectives *list, const struct masked_source *s, const struct block *b, size_t from, size_t to,
+	size_t limit, struct error *e)
+{
+	int bad = list->one[0].kind->input == INPUT_COUNTS ? batch_counts(p, &s->col, b, from, to, s->name, e)
+							   : batch_masked(p, &s->col, b, from, to, limit, s->shard, s->shards, s->name, e);
+	for (struct objective *o = list->one; !bad && o < list->one + list->n; o++) {
+		if (o->kind->label)
+			o->kind->label(o, s, p, b, from, to);
+		else
+			p->b.goal[o->index] = p->masked;
+	}
+	return bad;
+}

@@ -1,0 +1,213 @@
+# ctaprobe compare: scipy's and statsmodels' numbers, families and pools, tables that are wrong
+load helper
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+	REF=$BATS_TEST_DIRNAME/ref
+	printf 'dataset\tarm\tseed\tf1\tloss\n' > t.tsv
+	printf '%s\t%s\t%s\t%s\t%s\n' a random 1 .5 3.1 a random 2 .52 3.2 a random 3 .49 3 a corrmask 1 .55 2.9 a corrmask 2 .54 3 a corrmask 3 .58 2.7 \
+		b random 1 .7 4 b random 2 .72 4.2 b random 3 .69 4.1 b corrmask 1 .71 4.2 b corrmask 2 .75 4 b corrmask 3 .74 4.1 >> t.tsv
+}
+
+compare() { ctaprobe compare "$@"; }
+
+# column NAME [FILE]: its fields, on one line
+column() {
+	awk -F '\t' -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } { printf "%s%s", (NR > 2 ? " " : ""), (c ? $c : "no column") }' "${2:--}"
+}
+
+@test "random tables with ties, missing values and single seeds: every quantity equals scipy's" {
+	for seed in 1 2 3; do $PYTHON -W ignore "$REF/compare.py" "$BIN/ctaprobe" $seed; done
+}
+
+@test "Holm, Benjamini-Hochberg, random effects, Hartung-Knapp and the detectable difference equal statsmodels'" {
+	{
+		printf 'dataset\tarm\tseed\tvalue\n'
+		sed -n 's/^data\t//p' "$REF/compare.tsv"
+	} > data.tsv
+	compare -q --pair seed --pool dataset data.tsv > holm.tsv
+	compare -q --pair seed --within dataset --correct bh data.tsv > bh.tsv
+	compare -q --pair seed --pool dataset --hartung-knapp data.tsv > hk.tsv
+	# pairs with differences of sd 1: the detectable difference is the effect
+	$PYTHON - > power.in <<-'END'
+		import numpy as np
+		print("dataset", "arm", "seed", "value", sep="\t")
+		for n in range(3, 31):
+		    x = np.arange(n) / np.std(np.arange(n), ddof=1)
+		    for k in range(n):
+		        print(n, "a", k, 0, sep="\t"), print(n, "b", k, repr(float(x[k])), sep="\t")
+	END
+	compare --pair seed --within dataset power.in > power.tsv
+	$PYTHON - "$REF/compare.tsv" <<-'END'
+		import sys
+		def table(name):
+		    lines = [l.rstrip("\n").split("\t") for l in open(name)]
+		    return [dict(zip(lines[0], l)) for l in lines[1:]]
+		def same(r, keys, want):
+		    for k, w in zip(keys, want):
+		        assert abs(float(r[k]) - float(w)) <= 1e-10 * abs(float(w)), (k, r, w)
+		got = {n: {(r["dataset"], r["arm"]): r for r in table(n + ".tsv")} for n in ("holm", "bh", "hk", "power")}
+		seen = 0
+		for kind, *f in (l.rstrip("\n").split("\t") for l in open(sys.argv[1])):
+		    if kind in ("holm", "fdr_bh"):
+		        same(got["holm" if kind == "holm" else "bh"][f[0], f[1]], ["p_corrected"], f[2:])
+		    elif kind == "dl":
+		        same(got["holm"]["(pooled)", f[0]], "difference se low high tau2 Q I2 p_Q".split(), f[1:])
+		    elif kind == "hk":
+		        same(got["hk"]["(pooled)", f[0]], "se low high".split(), f[1:])
+		    elif kind == "power":
+		        same(got["power"][f[0], "b"], ["detectable"], f[1:])
+		    seen += kind != "data"
+		assert seen == 2 * 15 + 2 * 3 + 28
+	END
+}
+
+@test "arms, references, groups, means, several values" {
+	compare --value f1 --within dataset --pair seed t.tsv > got
+	assert_equal "$(column arm < got; echo; column reference < got; echo; column dataset < got)" $'corrmask corrmask\nrandom random\na b'
+	compare --value f1 --within dataset --pair seed --reference corrmask < t.tsv > other
+	assert_equal "$(column arm < other) $(column low < other)" "random random $(column high < got | sed 's/\(^\| \)-/\1+/g; s/\(^\| \)\([^+]\)/\1-\2/g; s/+//g')"
+	run compare --value f1 --within dataset --pair seed --compare random:corrmask t.tsv
+	assert_output "$(cat other)"
+	# the same with commas, compressed, in two files, in another order of the columns
+	sed 's/\t/,/g' t.tsv | gzip > t.csv.gz
+	compare --value f1 --within dataset --pair seed t.csv.gz | diff - got
+	head -7 t.tsv > one
+	sed '2,7d' t.tsv | awk -F '\t' -v OFS='\t' '{ print $4, $2, $1, $3 }' > two
+	compare --value f1 --within dataset --pair seed one two | diff - got
+	compare --value f1,loss --within dataset --pair seed t.tsv > both
+	assert_equal "$(column value < both)" "f1 loss f1 loss"
+	assert_equal "$(awk -F '\t' 'NR == 1 || $2 == "f1"' both | cut -f 1,3-15)" "$(cut -f 1-14 got)"
+	compare --value f1 --means --within dataset t.tsv > means
+	assert_equal "$(column arm < means) $(column n < means)" "random corrmask random corrmask 3 3 3 3"
+	assert_equal "$(column mean < means)" "0.5033333333333333 0.5566666666666666 0.7033333333333333 0.7333333333333333"
+	# the means beside differences are those of the pairs
+	sed '3s/\.52/NA/' t.tsv | ctaprobe compare -q --value f1 --within dataset --pair seed > gap
+	assert_equal "$(column mean < gap) $(column n < gap)" "0.565 0.7333333333333333 2 3"
+	# names with tabs and quotes
+	printf '"arm"\tseed\tvalue\n"a ""b"\t1\t2\n"c:d"\t1\t3\n"a ""b"\t2\t2\n"c:d"\t2\t4\n' > odd
+	assert_equal "$(compare --pair seed --compare 'c:d:a "b' odd | column arm)" "c:d"
+	run -0 compare --json --pair seed odd
+	$PYTHON -c 'import json, sys; j = json.loads(sys.argv[1]); assert j["differences"][0]["difference"] == 1.5 and j["correction"] == "holm", j' "$output"
+}
+
+@test "families: Holm over all rows, within data sets, over arms; pooled rows are corrected apart" {
+	for s in 1 2 3; do for a in x y z; do for k in 1 2 3 4; do echo "$s $a $k 0.$((k * k * (s + 1) % 7))$((s * k % 5))$(($(printf %d "'$a") * k % 9))"; done; done; done |
+		sed '1i dataset arm seed value' | tr ' ' '\t' > f.tsv
+	compare --pair seed --within dataset f.tsv > all
+	compare --pair seed --within dataset --family dataset f.tsv > apart
+	compare --pair seed --pool dataset f.tsv > pooled
+	compare --pair seed --within dataset --correct none f.tsv > none
+	$PYTHON - <<-'END'
+		def table(name):
+		    lines = [l.rstrip("\n").split("\t") for l in open(name)]
+		    return [dict(zip(lines[0], l)) for l in lines[1:]]
+		def holm(p):
+		    out, most = [0] * len(p), 0
+		    for i, k in enumerate(sorted(range(len(p)), key=lambda k: p[k])):
+		        out[k] = most = max(most, min(1, p[k] * (len(p) - i)))
+		    return out
+		def check(rows):
+		    for r, want in zip(rows, holm([float(r["p"]) for r in rows])):
+		        assert abs(float(r["p_corrected"]) - want) < 1e-12, (r, want)
+		every, pooled = table("all"), table("pooled")
+		assert len(every) == 6 and len(pooled) == 8
+		check(every)
+		for s in "123":
+		    check([r for r in table("apart") if r["dataset"] == s])
+		check(pooled[:6]), check(pooled[6:])
+		assert [r["dataset"] for r in pooled[6:]] == ["(pooled)"] * 2 and all(r["p"] == r["p_corrected"] for r in table("none"))
+	END
+}
+
+@test "what cannot be told is NA: one seed, no spread; missing values are counted" {
+	printf 'arm\tseed\tvalue\na\t1\t0.3\nb\t1\t0.4\nc\t1\tNA\n' > one
+	run -0 compare -q --pair seed one
+	assert_line --regexp $'^b\ta\t1\t1\t0\t0.4\t0.3\t0.1[0-9]*(\tNA){11}$'
+	assert_line --regexp $'^c\ta\t0\t0\t1(\tNA){14}$'
+	# .1 each time, but for rounding
+	printf 'arm\tseed\tvalue\na\t1\t0.3\nb\t1\t0.4\na\t2\t0.6\nb\t2\t0.7\na\t3\t0.8\nb\t3\t0.9\n' > same
+	run -0 compare --pair seed same
+	assert_equal "$(column sd <<< "$output") $(column t <<< "$output") $(column p <<< "$output") $(column detectable <<< "$output")" "0 NA NA NA"
+	printf 'arm\tseed\tvalue\na\t1\t0.3\na\t2\t\na\t3\t1\nb\t1\t0.4\nb\t2\t1\nb\t4\tnan\nb\t3\t2\n' > gaps
+	run -0 compare --pair seed gaps
+	assert_line "ctaprobe compare: note: 2 pairs or values are left out, as a value is missing (column dropped)"
+	run -0 compare -q --pair seed gaps
+	assert_equal "$(column n <<< "$output") $(column dropped <<< "$output")" "2 2"
+}
+
+@test "bad input: one line each" {
+	refused() {
+		local status=$1 message=$2
+		shift 2
+		run "-$status" ctaprobe compare "$@"
+		assert_line --index 0 "ctaprobe compare: $message"
+		assert [ "${#lines[@]}" -le 2 ]
+	}
+	refused 1 "t.tsv: line 1: no column 'seeds'; the columns are: dataset, arm, seed, f1, loss" --value f1 --pair seeds t.tsv
+	refused 1 "t.tsv: line 1: no column 'value'; the columns are: dataset, arm, seed, f1, loss" t.tsv
+	sed 's/\.54/x&/' t.tsv > x.tsv
+	refused 1 "x.tsv: line 6: f1 is 'x.54', expected a finite number, or NA" --value f1 --pair seed --within dataset x.tsv
+	for bad in inf 1e999 0x3 ".5 " 1,5 --; do
+		awk -F '\t' -v OFS='\t' -v b="$bad" 'NR == 4 { $4 = b } 1' t.tsv > x.tsv
+		refused 1 "x.tsv: line 4: f1 is '$bad', expected a finite number, or NA" --value f1 x.tsv
+	done
+	refused 1 "t.tsv: line 8: the second value of 'random', seed 1; the first one is in line 2" --value f1 --pair seed t.tsv
+	cp t.tsv again.tsv
+	refused 1 "again.tsv: line 2: the second value of 'random', dataset a, seed 1; the first one is in line 2 of t.tsv" --value f1 --pair dataset,seed t.tsv again.tsv
+	grep -v corrmask t.tsv > x.tsv
+	refused 1 "column 'arm' has one arm only, 'random': nothing to compare it with" --value f1 x.tsv
+	refused 1 "--reference: no row has 'pmi' in column 'arm'" --value f1 --reference pmi t.tsv
+	refused 1 "--compare 'pmi:random': no two arms of column 'arm' have these names" --value f1 --compare pmi:random t.tsv
+	awk -F '\t' 'NR == 1 || $2 == "random" && $1 == "a" || $2 == "corrmask" && $1 == "b"' t.tsv > x.tsv
+	run -0 compare --value f1 --within dataset x.tsv
+	assert_line --index 0 "ctaprobe compare: warning: no two arms that are to be compared have values in one group (--within dataset)"
+	assert_line --index 1 --regexp $'^dataset\tarm\treference\tn\t'
+	assert_equal "${#lines[@]}" 2
+	sed '5s/\t[^\t]*$//' t.tsv > x.tsv
+	refused 1 "x.tsv: line 5: 4 fields, expected 5 as in the line of column names" --value f1 x.tsv
+	sed '1s/loss/f1/' t.tsv > x.tsv
+	refused 1 "x.tsv: line 1: 2 columns are named 'f1'" --value f1 x.tsv
+	: > x.tsv
+	refused 1 "x.tsv: empty, expected a line of column names" x.tsv
+	head -1 t.tsv > x.tsv
+	refused 1 "the table has no line below the column names" --value f1 x.tsv
+	refused 1 "no.tsv: No such file or directory" no.tsv
+	refused 2 "--splits needs --pair: the column of the splits" --value f1 --splits 3:1 t.tsv
+	for bad in 3 3:0 0:1 3:x a:b 3:1: :1 -3:1; do refused 2 "--splits '$bad': expected the sizes of training and test part, as 3:1" --value f1 --pair seed "--splits=$bad" t.tsv; done
+	refused 2 "--compare 'random': expected two arms, as A:B" --value f1 --compare random t.tsv
+	refused 2 "--family: 'arm' is not a column of --within" --value f1 --within dataset --family arm t.tsv
+	refused 2 "--cluster needs --pair" --value f1 --cluster seed t.tsv
+	refused 2 "--hartung-knapp needs --pool" --value f1 --hartung-knapp t.tsv
+	refused 2 "--pool is not for --means" --value f1 --means --pool dataset t.tsv
+	refused 2 "--splits is not for --cluster" --value f1 --pair seed --cluster seed --splits 3:1 t.tsv
+	refused 2 "--cluster is not for --draws" --value f1 --pair dataset --draws seed --cluster dataset t.tsv
+	refused 2 "--by needs the name of one column" --by arm,seed t.tsv
+	refused 2 "--value: the value is empty, expected COL[,COL...]" --value "" t.tsv
+}
+
+@test "hostile tables: a message or a table, never a crash" {
+	$PYTHON - "$BIN/ctaprobe" t.tsv <<-'END'
+		import random, subprocess, sys
+		tool, good = sys.argv[1], open(sys.argv[2], "rb").read()
+		r = random.Random(5)
+		options = [[], ["--pair", "seed"], ["--pair", "seed", "--pool", "dataset"], ["--pair", "dataset", "--draws", "seed"], ["--means"],
+		    ["--pair", "seed,dataset", "--cluster", "dataset"], ["--pair", "seed", "--within", "dataset", "--family", "dataset", "--correct", "bh"]]
+		bits = [b"\t", b"\n", b"\r\n", b'"', b",", b"\0", b"\xff", b"NA", b"1e308", b"-1e308", b"1e-320", b"-0", b"random", b"9" * 400, b"\x1f", b"\t" * 300]
+		seen = set()
+		for i in range(400):
+		    data = bytearray(good)
+		    for _ in range(r.randint(1, 6)):
+		        at = r.randrange(len(data) + 1)
+		        if r.random() < .3:
+		            del data[at:at + r.randint(1, 20)]
+		        else:
+		            data[at:at + r.randint(0, 4)] = r.choice(bits)
+		    p = subprocess.run([tool, "compare", "-q", "--value", "f1", *r.choice(options)], input=bytes(data), capture_output=True, timeout=20)
+		    assert p.returncode in (0, 1, 2), (p.returncode, bytes(data))
+		    assert p.returncode == 0 or not p.stdout and p.stderr.count(b"\n") <= 2, (p.stderr, bytes(data))
+		    assert p.returncode or b"inf" not in p.stdout.lower() and b"nan" not in p.stdout.lower(), (p.stdout, bytes(data))
+		    seen.add(p.returncode)
+		assert seen >= {0, 1}, seen
+	END
+}

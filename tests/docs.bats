@@ -1,0 +1,177 @@
+#!/usr/bin/env bats
+# The pages of docs/: every table below a line <!-- table: FILE | COLUMN=VALUE | COLUMNS --> prints the numbers of FILE, and what the files
+# derive from other columns (intervals, p, Holm's correction) is computed again with scipy.
+
+load helper
+
+setup() { cd "$BATS_TEST_DIRNAME/.."; }
+
+# COLUMNS names the columns of the file, one place for each column of the page, separated by ";". A place may name several numbers.
+compare_tables() {
+	$PYTHON - "$@" <<-'END'
+		import csv, re, sys
+		tables = cells = 0
+		bad = []
+		for page in sys.argv[1:]:
+		    lines = open(page).read().split("\n")
+		    for at, line in enumerate(lines):
+		        m = re.match(r"<!-- table: (.*) -->$", line)
+		        if not m:
+		            continue
+		        name, *where, columns = [x.strip() for x in m[1].split("|")]
+		        folder = re.sub(r"docs/(experiments/)?[^/]*$|README.md$", "docs/experiments/tables/", page)
+		        rows = [r for r in csv.DictReader(open(folder + name), delimiter="\t") if all(r[k] == v for k, v in (w.split("=", 1) for w in where))]
+		        columns = [c.split() for c in columns.split(";")]
+		        tables += 1
+		        body = []
+		        for l in lines[at + 3:]:
+		            if not l.startswith("|"):
+		                break
+		            body.append([c.strip().replace("**", "") for c in l.strip().strip("|").split("|")])
+		        if not body:
+		            bad.append(f"{page}:{at + 1}: no table")
+		        for cell in body:
+		            if len(cell) != len(columns):
+		                bad.append(f"{page}:{at + 1}: {len(cell)} columns, the line above names {len(columns)}: {cell}")
+		                continue
+		            def text(c):
+		                return len(c) == 1 and any(not re.fullmatch(r"[-+0-9.e]+|NA", r[c[0]]) for r in rows)
+		            keys = [i for i, c in enumerate(columns) if text(c) or c[0] in ("k", "gamma", "genes", "rows", "masking_rate")]
+		            hit = [r for r in rows if all(cell[i].replace(",", "") == r[columns[i][0]].replace(",", "") for i in keys)]
+		            if len(hit) != 1:
+		                bad.append(f"{page}:{at + 1}: {len(hit)} lines of {name} for {[cell[i] for i in keys]}")
+		                continue
+		            for i, c in enumerate(columns):
+		                if i in keys:
+		                    continue
+		                got = re.findall(r"[-+]?\d*\.?\d+", re.sub(r"(?<=\d),(?=\d{3})", "", cell[i]))
+		                want = [hit[0][k] for k in c if hit[0][k] != "NA"]
+		                ok = len(got) == len(want)
+		                for g, w in zip(got, want):
+		                    digits = len(g.partition(".")[2])
+		                    ok = ok and abs(float(g) - float(w)) <= 0.5000001 * 10 ** -digits
+		                    cells += 1
+		                if not ok:
+		                    bad.append(f"{page}:{at + 1}: {cell[i]!r} of {cell[0]!r} is {want} in {name} ({' '.join(c)})")
+		print("\n".join(bad) if bad else f"{tables} tables, {cells} numbers")
+		sys.exit(bool(bad))
+	END
+}
+
+@test "the tables of the pages print the numbers of their files" {
+	run -0 compare_tables README.md docs/experiments.md docs/experiments/*.md
+	echo "$output"
+	[[ $output =~ ^([0-9]+)" tables, "([0-9]+)" numbers"$ ]]
+	((BASH_REMATCH[1] >= 23 && BASH_REMATCH[2] >= 500))
+}
+
+@test "a wrong number, a missing line and a missing table are found" {
+	mkdir -p "$BATS_TEST_TMPDIR/docs/experiments"
+	cp -r docs/experiments/tables "$BATS_TEST_TMPDIR/docs/experiments"
+	cd "$BATS_TEST_TMPDIR"
+	sed 's/12,784/12,785/; s/ 32\.9 / 32.8 /' "$BATS_TEST_DIRNAME/../docs/experiments/table3.md" > docs/experiments/a.md
+	run -1 compare_tables docs/experiments/a.md
+	assert_line --partial "'32.8' of 'CorrMask' is ['32.9']"
+	assert_equal "${#lines[@]}" 1
+	sed 's/^| PMI-Rand /| PMI-Rando /' "$BATS_TEST_DIRNAME/../docs/experiments/table3.md" > docs/experiments/a.md
+	run -1 compare_tables docs/experiments/a.md
+	assert_output --partial "0 lines of table3.tsv for ['PMI-Rando']"
+	sed '/^| masks/,/^$/d' "$BATS_TEST_DIRNAME/../docs/experiments/table3.md" > docs/experiments/a.md
+	run -1 compare_tables docs/experiments/a.md
+	assert_output --partial "no table"
+}
+
+@test "intervals, p and Holm's correction of the tables are scipy's" {
+	run -0 $PYTHON - <<-'END'
+		import csv
+		import numpy as np
+		from scipy import stats
+		def read(name):
+		    return list(csv.DictReader(open(f"docs/experiments/tables/{name}.tsv"), delimiter="\t"))
+		def close(row, column, want, tol):
+		    assert abs(float(row[column]) - want) <= tol * max(abs(want), 1e-3), (row, column, want)
+		def holm(p):
+		    order = np.argsort(p)
+		    out = np.empty(len(p))
+		    out[order] = np.minimum(1, np.maximum.accumulate(np.array(p)[order] * np.arange(len(p), 0, -1)))
+		    return out
+		def check(rows, overlap, prefix=""):
+		    for r in rows:
+		        n, mean, sd = int(r["seeds"]), float(r["mean"]), float(r["sd"])
+		        se = sd * np.sqrt(1 / n + overlap)
+		        half = stats.t.ppf(0.975, n - 1) * se
+		        close(r, prefix + "low", mean - half, 1e-4)
+		        close(r, prefix + "high", mean + half, 1e-4)
+		        close(r, prefix + "p", 2 * stats.t.sf(abs(mean / se), n - 1), 1e-3)
+		    if prefix + "p_holm" in rows[0]:
+		        for r, q in zip(rows, holm([float(r[prefix + "p"]) for r in rows])):
+		            close(r, prefix + "p_holm", q, 1e-4)
+		ties = read("ties-differences")
+		for which in ("long", "short"):
+		    part = [r for r in ties if r["training"] == which]
+		    check(part, 0)
+		    check(part, 1 / 3, "split_") # a quarter of the cells for testing
+		points = read("reliance-points")
+		seeds = {}
+		for r in points:
+		    seeds.setdefault((r["experiment"], r["method"]), []).append(float(r["R"]))
+		differences = read("reliance-differences")
+		for r in differences:
+		    d = np.array(seeds[r["experiment"], r["arm"]]) - seeds[r["experiment"], r["reference"]]
+		    half = stats.t.ppf(0.975, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d))
+		    for column, want in ("difference", d.mean()), ("sd", d.std(ddof=1)), ("low", d.mean() - half), ("high", d.mean() + half):
+		        close(r, column, want, 1e-6)
+		    close(r, "p", stats.ttest_1samp(d, 0).pvalue, 1e-6)
+		for r, q in zip(differences, holm([float(r["p"]) for r in differences])):
+		    close(r, "p_corrected", q, 1e-6)
+		# means of the seeds are those of the printed tables, which were rounded to three digits
+		for r in read("reliance-summary"):
+		    if (r["experiment"], r["method"]) in seeds:
+		        assert abs(np.mean(seeds[r["experiment"], r["method"]]) - float(r["R"])) < 0.0011, r
+		for r in read("fig4"):
+		    half = stats.t.ppf(0.975, int(r["trials"]) - 1) * float(r["gap_sd"]) / np.sqrt(int(r["trials"]))
+		    close(r, "gap_low", float(r["gap"]) - half, 1e-4)
+		    close(r, "gap_high", float(r["gap"]) + half, 1e-4)
+		fig4 = [r for r in read("fig4") if r["run"] == "table"]
+		for r, q in zip(fig4, holm([float(r["p"]) for r in fig4])):
+		    close(r, "p_holm", q, 1e-4)
+		for r in read("table6-differences"):
+		    half = stats.t.ppf(0.975, 4) * float(r["sd"]) / np.sqrt(5)
+		    close(r, "low", float(r["mean"]) - half, 1e-4)
+		    close(r, "high", float(r["mean"]) + half, 1e-4)
+		    assert abs(2 * stats.t.sf(abs(float(r["mean"]) / (float(r["sd"]) / np.sqrt(5))), 4) / float(r["p"]) - 1) < 0.1, r # sd has two digits
+	END
+}
+
+@test "ctaprobe compare writes the table of differences in partner reliance" {
+	table=docs/experiments/tables/reliance
+	ctaprobe compare --value R --by method --within experiment --pair seed --compare 'CorrMask:random masks' \
+		--compare 'CorrMask, shuffled graph:random masks' --compare 'CorrMask:CorrMask, shuffled graph' $table-points.tsv > "$BATS_TEST_TMPDIR/got"
+	cmp "$BATS_TEST_TMPDIR/got" $table-differences.tsv
+}
+
+@test "the differences of the table are those of its scores, to rounding" {
+	run -0 $PYTHON - <<-'END'
+		import csv
+		def read(name):
+		    return list(csv.DictReader(open(f"docs/experiments/tables/{name}.tsv"), delimiter="\t"))
+		score = {(r["training"], r["data"], r["method"]): r for r in read("ties-summary")}
+		n = 0
+		for r in read("ties-differences"):
+		    key = r["training"], r["data"]
+		    a, b = score[*key, r["method"]][r["metric"]], score[*key, r["minus"]][r["metric"]]
+		    assert abs(float(a) - float(b) - float(r["mean"])) < 0.0016, (r, a, b)
+		    n += 1
+		assert n == 190
+	END
+}
+
+@test "make docs-figures: the figures are those of the tables" {
+	command -v gnuplot > /dev/null || skip "no gnuplot"
+	cp -r docs pipelines "$BATS_TEST_TMPDIR"
+	cd "$BATS_TEST_TMPDIR"
+	rm docs/experiments/forest.svg
+	pipelines/docs-figures.sh
+	for f in docs/experiments/*.svg; do cmp "$f" "$BATS_TEST_DIRNAME/../$f"; done
+	[ "$(ls docs/experiments/*.svg | wc -l)" -ge 8 ]
+}

@@ -1,0 +1,111 @@
+# The blocks of code in README.md and docs/python.md run as they stand, in order, in a folder of their own. Blocks without a language are drawings.
+# PEER_PYTHON is a Python with torch, transformers and accelerate (make peers); without one, what needs them is skipped.
+load helper
+
+PEER_PYTHON=${PEER_PYTHON:-$BATS_TEST_DIRNAME/../build/peers/bin/python}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+	SOURCES=$(realpath "$BATS_TEST_DIRNAME/..")
+	export PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 HF_HOME=$PWD/cache
+}
+
+# block FILE LANGUAGE N: the N-th block of this language
+block() {
+	awk -v language="$2" -v n="$3" '/^```/ { if (inside) inside = 0; else { inside = 1; mine = substr($0, 4) == language; k += mine; next } }
+		inside && mine && k == n' "$1"
+}
+
+# run_block FILE N: a block of commands, where a pipe into head must not fail for what head does not read
+run_block() {
+	{
+		echo 'set -eo pipefail; head() { command head "$@" && cat > /dev/null; }; set -v'
+		block "$1" sh "$2"
+	} > commands
+	[ "$(wc -l < commands)" -gt 1 ]
+	bash commands < /dev/null
+}
+
+# donor cells of the size that makes a test short
+make_lung() {
+	scsim -q --cells 400 --genes 150 --types 4 --rarest 0.15 --depth 600 --donors 4 --seed 1 | scview -q -O h5ad -o lung.h5ad -
+}
+
+@test "every block of README.md and docs/python.md is run by a test of this file" {
+	fences() { grep -oP '^```\K.*' "$SOURCES/$1" | awk 'NR % 2 { print }' | paste -sd ' '; }
+	# README.md: Start, Use. docs/python.md: streams, Hugging Face
+	assert_equal "$(sed -n 's/^```\(..*\)/\1/p' "$SOURCES/README.md" | paste -sd ' ')" "sh sh"
+	assert_equal "$(sed -n 's/^```\(..*\)/\1/p' "$SOURCES/docs/python.md" | paste -sd ' ')" "python sh"
+	assert_equal "$(grep -c '^```' "$SOURCES/README.md") $(grep -c '^```' "$SOURCES/docs/python.md")" "6 4"
+}
+
+@test "README.md, Start: make knows the targets (tests/fresh.sh runs them on a new system)" {
+	block "$SOURCES/README.md" sh 1 > commands
+	assert_equal "$(grep -c '^make ' commands)" "$(wc -l < commands)"
+	while read -r line; do
+		# shellcheck disable=SC2086 # words
+		run -0 env -u MAKEFLAGS -u MAKELEVEL make -C "$SOURCES" -n ${line%%#*}
+	done < <(sed 's/^make //' commands)
+}
+
+@test "README.md, Use: from a file to the scores of two models" {
+	make_lung
+	run -0 run_block "$SOURCES/README.md" 2
+	assert_line --regexp $'^macro_f1\t0\\.[0-9]+$'
+	assert_line --regexp $'^donor\t'
+	refute_output --partial warning
+	# the medians are of the training cells alone
+	rankenc -q --fit train.counts | cmp - vocab.tsv
+	run -1 cmp <(rankenc -q --fit lung.counts) vocab.tsv
+	assert_equal "$(comm -12 <(scview -c donor train.tok | tail -n +2 | sort -u) <(scview -c donor test.tok | tail -n +2 | sort -u))" ""
+}
+
+# bats test_tags=slow
+@test "README.md, Use: with the file that it makes if there is none" {
+	grep -oP 'make one first: `\K[^`]+' "$SOURCES/README.md" > make_one
+	assert_equal "$(wc -l < make_one)" 1
+	bash -eo pipefail make_one
+	run -0 run_block "$SOURCES/README.md" 2
+	assert_line --regexp $'^macro_f1\t0\\.[0-9]+$'
+}
+
+# modules NAME...: skip unless PEER_PYTHON has them
+modules() {
+	local m
+	for m; do
+		"$PEER_PYTHON" -c "import $m" 2> /dev/null || skip "no $m in PEER_PYTHON=$PEER_PYTHON (make peers)"
+	done
+}
+
+tokens() {
+	make_lung
+	h5tok -q lung.h5ad | rankenc -q --fit -o vocab.tsv -
+	h5tok -q --rank vocab.tsv lung.h5ad -o lung.tok
+	depgraph -q lung.tok -o lung.graph
+}
+
+@test "docs/python.md: the block on streams runs" {
+	modules torch transformers accelerate
+	tokens
+	cp lung.tok cells.tok
+	maskgen -q cells.tok -o cells.masked
+	{
+		block "$SOURCES/docs/python.md" python 1
+		echo 'batch = next(iter(loader)); assert batch["input_ids"].shape[0] == 16 and (batch["labels"] >= 0).any()'
+		echo 'assert len(tokens) == offsets[-1] and names[codes[0]].startswith("type")'
+	} > block.py
+	[ "$(wc -l < block.py)" -gt 8 ]
+	PYTHONPATH=$SOURCES/python:$SOURCES/examples run -0 "$PEER_PYTHON" block.py
+}
+
+@test "docs/python.md: Hugging Face's Trainer learns, and the tools read its model" {
+	modules torch transformers accelerate
+	tokens
+	mkdir examples
+	cp "$SOURCES/examples/hf_trainer.py" examples
+	mkdir bin
+	printf '#!/bin/sh\nexec "%s" "$@"\n' "$(realpath -s "$PEER_PYTHON")" > bin/python3
+	chmod +x bin/python3
+	OMP_NUM_THREADS=1 PATH=$PWD/bin:$PATH PYTHONPATH=$SOURCES/python run -0 run_block "$SOURCES/docs/python.md" 1
+	assert_line --regexp $'^macro_f1\t0\\.[0-9]+$'
+}

@@ -1,0 +1,120 @@
+# ctaprobe reference: the same losses as an independent Python; streams that do not fit
+load helper
+
+setup_file() {
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q --cells 500 --genes 200 --depth 150 --seed 2 -o t.counts # most counts are 1
+	rankenc -q --fit t.counts -o t.vocab
+	rankenc -q -m t.vocab t.counts -o t.tok
+	rankenc -q -m t.vocab --ties group t.counts -o group.tok
+	rankenc -q -m t.vocab --ties group --value t.counts -o value.tok
+	for e in t group; do maskgen -q --seed 3 $e.tok -o $e.masked; done
+	maskgen -q --seed 3 --objective value value.tok -o value.masked
+}
+
+setup() { cd "$BATS_FILE_TMPDIR"; }
+
+# tables STREAM.tok [,rank]: what lookup.py reads
+tables() {
+	maskgen -q --strategy none -u "$1.tok" > none.masked
+	scview -c "input$2" none.masked > train.tsv
+	scview -c "input,position,target$2" "$1.masked" > test.tsv
+	scview --vocab "$1.tok" > t.tsv
+}
+
+@test "frequencies and medians of neighbours equal Python's; where equal counts are sorted, medians tell much; by ranks, less" {
+	for e in t group; do
+		rank=
+		[ $e = t ] || rank=,rank
+		tables $e $rank
+		ctaprobe reference --train none.masked $e.masked > $e.got
+		BIN=$BIN "$BATS_TEST_DIRNAME/../pipelines/reference.sh" $e.tok 1 $e.masked | diff - $e.got
+		$PYTHON "$BATS_TEST_DIRNAME/ref/lookup.py" t.tsv train.tsv test.tsv > want
+		$PYTHON - $e.got $e "$(cut -f 3 test.tsv | tail -n +2 | wc -w)" <<-'END'
+			import sys
+			head, row = (l.rstrip("\n").split("\t") for l in open(sys.argv[1]))
+			want = [float(x) for x in open("want").read().split()]
+			assert head == ["masks", "frequency", "medians", "n"] and row[0] == sys.argv[2] and row[3] == sys.argv[3], (head, row)
+			for got, w in zip(row[1:3], want):
+			    assert abs(float(got) / w - 1) < 1e-12, (row, want)
+			assert want[1] < want[0] - (0.3 if sys.argv[2] == "t" else 0.01), want
+		END
+	done
+}
+
+@test "means of values equal numpy's" {
+	ctaprobe reference --train value.tok value.masked value.masked > got
+	BIN=$BIN "$BATS_TEST_DIRNAME/../pipelines/reference.sh" value.tok 1 value.masked value.masked | diff - got
+	scview -c token,value value.tok > values.tsv
+	scview -c target,value value.masked > masked.tsv
+	$PYTHON - <<-'END'
+		import numpy as np
+		def read(f):
+		    rows = [l.rstrip("\n").split("\t") for l in open(f)][1:]
+		    return [np.array([t(x) for r in rows for x in r[i].split()]) for i, t in ((0, int), (1, float))]
+		(g, v), (target, truth) = read("values.tsv"), read("masked.tsv")
+		n = max(g.max(), target.max()) + 1
+		mean = (np.bincount(g, v, n) + v.mean()) / (np.bincount(g, minlength=n) + 1)
+		want = [((truth - v.mean()) ** 2).mean(), ((truth - mean[target]) ** 2).mean()]
+		head, *rows = (l.rstrip("\n").split("\t") for l in open("got"))
+		assert head == ["masks", "mean", "gene_mean", "n"] and len(rows) == 2 and rows[0] == rows[1] and int(rows[0][3]) == len(target) > 1000
+		assert np.allclose([float(x) for x in rows[0][1:3]], want, rtol=1e-6, atol=0), (rows, want)   # scview prints floats with few digits
+	END
+}
+
+@test "tokens as they are, an end of the learning, JSON" {
+	tables t
+	# without ties in random order, maskgen changes the order of the cells alone; the first ones are those of the limit
+	scview -c token t.tok | awk 'NR > 1 { n += NF; if (n > 5000) exit; k++ } END { print k }' > cells
+	scview -n "$(cat cells)" -c input none.masked > /dev/null
+	scsample -q --where "cell<$(cat cells)" t.tok -o some.tok
+	ctaprobe reference --tokens 5000 --train t.tok t.masked | diff - <(ctaprobe reference --tokens 0 --train some.tok t.masked)
+	ctaprobe reference --train t.tok t.masked | cmp - <(ctaprobe reference --tokens 0 --train t.tok t.masked)
+	ctaprobe reference --json --train t.tok t.masked |
+		$PYTHON -c 'import json, sys; r, = json.load(sys.stdin)["references"]; assert r["masks"] == "t" and r["n"] > 1000 and r["medians"] < r["frequency"], r'
+	# no gene is masked
+	maskgen -q --strategy none t.tok -o nothing.masked
+	assert_equal "$(ctaprobe reference --train t.tok nothing.masked | tail -n 1)" "$(printf 'nothing\tNA\tNA\t0')"
+}
+
+@test "streams that do not fit: one line" {
+	refused() {
+		local status=$1 message=$2
+		shift 2
+		run "-$status" ctaprobe reference "$@"
+		assert_line --index 0 --regexp "^ctaprobe reference: $message$"
+		assert [ "${#lines[@]}" -le 2 ]
+	}
+	refused 2 "no --train FILE: the cells to learn from" t.masked
+	refused 2 "no masked genes: name at least one masked stream" --train t.tok
+	refused 1 "t.tok: this is a tokens stream, expected masked, as maskgen makes it" --train t.tok t.tok
+	refused 1 "t.counts: this is a counts stream, expected masked, as maskgen makes it" --train t.counts t.masked
+	refused 1 "t.tok: no column value, but value.masked has values to predict .rankenc --value makes it." --train t.tok value.masked
+	refused 1 "t.tok has no ranks, but group.masked has some: encode both by the same --ties" --train t.tok group.masked
+	refused 1 "group.tok has ranks, but t.masked has none: encode both by the same --ties" --train group.tok t.masked
+	refused 1 "group.masked: not of one kind with t.masked" --train t.tok t.masked group.masked
+	scsim -q --cells 50 --genes 100 --depth 150 --seed 3 -o o.counts
+	rankenc -q --fit o.counts -o o.vocab
+	rankenc -q -m o.vocab o.counts -o o.tok
+	refused 1 "t.masked: another vocabulary than that of --train" --train o.tok t.masked
+	scsample -q -n 0 t.tok -o empty.tok 2> /dev/null || scsample -q --where 'cell<0' t.tok -o empty.tok
+	refused 1 "empty.tok: no cells to learn from" --train empty.tok t.masked
+	for f in t.tok t.masked; do
+		head -c $(($(wc -c < $f) - 100)) $f > cut.$f
+	done
+	run -1 ctaprobe reference --train cut.t.tok t.masked -o out
+	run -1 ctaprobe reference --tokens 100 --train cut.t.tok t.masked -o out
+	run -1 ctaprobe reference --train t.tok cut.t.masked -o out
+	assert_not_exist out
+	# a position beyond the cell, a special token as a target
+	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
+		import scstream
+		for name, column, value in ("far", "position", 200), ("special", "target", 0):
+		    s = scstream.read("t.masked")
+		    blocks = list(s)
+		    blocks[0][column].values[3] = value
+		    scstream.write(f"{name}.masked", s.header, blocks)
+	END
+	refused 1 "far.masked: position 200 of a cell with [0-9]* tokens" --train t.tok far.masked
+	refused 1 "special.masked: a target is the special token <pad>, expected a gene" --train t.tok special.masked
+}

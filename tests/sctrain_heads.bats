@@ -1,0 +1,260 @@
+# sctrain cells with several columns: a head for each on one network.
+load helper
+
+# 500 cells of three types and four donors, whose size is a number to predict; a third have no type, half no donor, some no size
+setup_file() {
+	need_tool scsim rankenc maskgen scview scsample
+	cd "$BATS_FILE_TMPDIR"
+	export BATS_TEST_DIRNAME # for Python
+	scsim -q --cells 500 --genes 60 --modules 4 --types 3 --rarest 0.2 --depth 500 --donors 4 --seed 3 -o sim.counts
+	rankenc -q --fit -o vocab.tsv sim.counts
+	rankenc -q -m vocab.tsv -o full.tok sim.counts
+	$PYTHON - <<-'END'
+		import os, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		stream, blocks = scstream.read("full.tok"), []
+		for b in stream:
+		    b["cell_type"].codes[::3] = -1
+		    b["donor"].codes[b.rows // 2:] = -1
+		    b["size"] = np.where(np.arange(b.rows) % 7 == 0, np.nan, b["n_counts"] / 100)
+		    blocks.append(b)
+		stream.header["columns"].append({"name": "size", "type": "f64", "shape": "scalar"})
+		scstream.write("all.tok", stream.header, blocks)
+	END
+	scsample -q --test-fraction 0.25 --part train -o train.tok all.tok
+	scsample -q --test-fraction 0.25 --part test -o test.tok all.tok
+	maskgen -q --strategy none --keep cell_type,donor,size --epochs 12 -o train.masked train.tok
+	maskgen -q --strategy none --keep cell_type,donor,size -o test.masked test.tok
+	maskgen -q --strategy none --keep cell_type,donor,size -b 60 --epochs 2 -o step.masked train.tok
+	scview -c token test.tok >test.tsv
+	sctrain cells -q --config tiny --label cell_type --label donor --target size --eval test.masked --lr 0.002 -o model train.masked
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+	export BATS_TEST_DIRNAME
+	export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
+	THREE=(--config tiny --label cell_type --label donor --target size)
+}
+
+ref() { # ref COMMAND ARGUMENT...
+	$PYTHON "$BATS_TEST_DIRNAME/ref/heads.py" "$@"
+}
+
+# column MODEL NAME: the last value of this column of train.tsv
+column() {
+	awk -F'\t' -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } END { print c ? $c : "no column" }' "$1/train.tsv"
+}
+
+# above X Y: is X a number, and larger?
+above() {
+	awk -v x="$1" -v y="$2" 'BEGIN { exit !(x + 0 == x && x > y) }' || fail "$1 is not above $2"
+}
+
+@test "sctrain cells: two labels and a number are learned together" {
+	run head -1 model/train.tsv
+	assert_output --partial "seconds	loss.cell_type	loss.donor	loss.size	eval_loss	eval_loss.cell_type	eval_accuracy.cell_type"
+	above "$(column model eval_accuracy.cell_type)" 0.6
+	above "$(column model eval_r2.size)" 0.4
+	# the unit of the column: its standard deviation is near 2
+	awk -v x="$(column model eval_rmse.size)" 'BEGIN { exit !(x > 0.3 && x < 2) }'
+	awk -v a="$(column model eval_loss)" -v t="$(column model eval_loss.cell_type)" -v d="$(column model eval_loss.donor)" \
+		-v s="$(column model eval_loss.size)" 'BEGIN { x = a - (t + d + s) / 3; exit !(x * x < 1e-12) }'
+}
+
+@test "sctrain cells: loss and gradient of several heads are those of float64, in parts too" {
+	local parts
+	for parts in 1 3; do
+		sctrain cells -q "${THREE[@]}" --dropout 0 --lr 0 --clip 0 --save-every 1 --keep-checkpoints 99 --accum $parts -o step$parts step.masked
+		run ref step step$parts step.masked
+		assert_success
+		assert_output --partial "gradients of 45 tensors"
+	done
+}
+
+@test "sctrain cells: a batch without labels for one head leaves this head out" {
+	$PYTHON - <<-'END'
+		import os, sys
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		stream, blocks = scstream.read("step.masked"), []
+		for i, b in enumerate(stream):
+		    if i == 0:
+		        b["donor"].codes[:] = -1
+		    blocks.append(b)
+		scstream.write("without.masked", stream.header, blocks)
+	END
+	sctrain cells -q "${THREE[@]}" --dropout 0 --lr 0 --clip 0 --save-every 1 --keep-checkpoints 99 -o without without.masked
+	run ref step without without.masked
+	assert_success
+	run awk -F'\t' 'NR == 2 { print $8 }' without/train.tsv
+	assert_output NA
+	run awk -F'\t' 'NR > 2 && $8 == "NA"' without/train.tsv
+	refute_output
+}
+
+@test "sctrain cells: --accum changes the weights by rounding alone" {
+	local parts
+	for parts in 1 4; do
+		sctrain cells -q "${THREE[@]}" --dropout 0.1 --lr 0.001 --accum $parts -o accum$parts step.masked
+	done
+	run $PYTHON - <<-'END'
+		import os, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/ref")
+		import bert
+		a, b = (bert.load("accum%d" % n)[1] for n in (1, 4))
+		worst = max(np.abs(a[n] - b[n]).max() for n in a if "key.bias" not in n)
+		assert set(a) == set(b) and worst < 1e-4, worst
+		assert max(np.abs(a[n]).max() for n in a) > 0.1
+	END
+	assert_success
+}
+
+@test "sctrain cells: several heads, stopped and resumed, give the same weights" {
+	local a=("${THREE[@]}" --dropout 0.1 --lr 0.001 --save-every 2)
+	sctrain cells -q "${a[@]}" -o whole step.masked
+	head -c $(($(stat -c %s step.masked) / 2)) step.masked >half.masked
+	run sctrain cells -q "${a[@]}" -o cut half.masked
+	assert_failure 1
+	assert_not_exists cut/model.safetensors
+	run sctrain cells -q --config tiny --label cell_type --target size --dropout 0.1 --lr 0.001 --save-every 2 --resume -o cut step.masked
+	assert_failure 1
+	assert_output --partial "differs from the configuration of this run"
+	sctrain cells -q "${a[@]}" --resume -o cut step.masked
+	cmp whole/model.safetensors cut/model.safetensors
+	cmp <(cut -f1-4,7- whole/train.tsv) <(cut -f1-4,7- cut/train.tsv)
+}
+
+@test "scembed --predict --head: each head says what float64 reads" {
+	local head
+	for head in cell_type donor size; do
+		scembed -q -M model --predict --head $head -o $head.pred test.tok
+		run ref predict model $head test.tsv $head.pred
+		assert_success
+	done
+	run scview -H donor.pred
+	assert_output --partial '"options":	"--predict --head donor'
+	run ctaprobe score --label cell_type cell_type.pred
+	assert_success
+	above "$(awk '$1 == "accuracy" { print $2 }' <<<"$output")" 0.6
+}
+
+@test "ctaprobe score --target: predicted numbers, as numpy and scipy score them" {
+	scembed -q -M model --predict --head size -o size.pred test.tok
+	ctaprobe score --target size --json -o size.json size.pred
+	run $PYTHON - <<-'END'
+		import json, os, sys
+		import numpy as np
+		from scipy import stats
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		blocks = list(scstream.read("size.pred"))
+		y, x = (np.concatenate([b[c] for b in blocks]).astype(float) for c in ("size", "predicted"))
+		known = ~np.isnan(y)
+		got, x, y = json.load(open("size.json")), x[known], y[known]
+		want = {"pearson": stats.pearsonr(x, y)[0], "spearman": stats.spearmanr(x, y)[0], "mse": ((x - y) ** 2).mean(),
+		        "r2": 1 - ((x - y) ** 2).mean() / y.var(), "cells": known.sum(), "unlabelled": (~known).sum(), "unpredicted": 0}
+		assert set(got) == set(want) and want["r2"] > 0.4
+		assert all(abs(got[k] - want[k]) < 1e-9 * max(1, abs(want[k])) for k in want), (got, want)
+	END
+	assert_success
+	run ctaprobe score --label donor size.pred
+	assert_failure 1
+	assert_output "ctaprobe score: size.pred: these are predictions of numbers: --target COL instead of --label"
+	scembed -q -M model --predict --head donor -o donor.pred test.tok
+	run ctaprobe score --target size donor.pred
+	assert_failure 1
+	assert_output --partial "these are no predictions of numbers"
+	run ctaprobe score --target size --label donor size.pred
+	assert_failure 2
+	run ctaprobe score --target size --known size.pred
+	assert_failure 2
+}
+
+@test "sctrain cells: the first head is a classifier of transformers, and the others are found by --init" {
+	run cat model/config.json
+	assert_output --partial 'BertForSequenceClassification'
+	# the first head alone
+	cp -r model plain
+	$PYTHON - <<-'END'
+		import json
+		c = json.load(open("plain/config.json"))
+		del c["corrmask_heads"]
+		json.dump(c, open("plain/config.json", "w"))
+	END
+	scembed -q -M model --predict --head cell_type -o first.pred test.tok
+	scembed -q -M plain --predict -o plain.pred test.tok
+	cmp <(scview -c cell,logit,predicted first.pred) <(scview -c cell,logit,predicted plain.pred)
+	# donor was the second head, and is the first now
+	sctrain cells -q --label donor --target size --init model --lr 0 -o swapped step.masked
+	scembed -q -M swapped --predict --head donor -o swapped.pred test.tok
+	scembed -q -M model --predict --head donor -o donor.pred test.tok
+	cmp <(scview -c cell,logit swapped.pred) <(scview -c cell,logit donor.pred)
+	# one label alone is an unnamed head: it takes the weights of the head with its classes
+	sctrain cells -q --label donor --init model --lr 0 -o donor step.masked
+	scembed -q -M donor --predict -o alone.pred test.tok
+	cmp <(scview -c cell,logit alone.pred) <(scview -c cell,logit donor.pred)
+	run scview -H alone.pred
+	refute_output --partial "corrmask_heads"
+	# a head that the model does not have
+	run sctrain cells -q --label cell_type --label donor --target n --init model --lr 0 -o x step.masked
+	assert_failure 1
+	assert_output "sctrain cells: step.masked: no column 'n': make the stream with maskgen --strategy none --keep n"
+}
+
+@test "sctrain cells: columns that cannot be learned" {
+	refused() { # refused STATUS MESSAGE OPTION...
+		local expected=$1 message=$2
+		shift 2
+		run --separate-stderr sctrain cells -q --config tiny -o x "$@" step.masked
+		assert_failure "$expected"
+		assert_equal "${stderr_lines[0]}" "sctrain cells: $message"
+		assert_not_exists x/model.safetensors
+	}
+	refused 2 "column 'donor' is to be predicted twice" --label donor --label cell_type --label donor
+	refused 2 "column 'size' is to be predicted twice" --label size --target size
+	refused 2 "'a\"b' cannot name a head: expected 1 to 40 bytes, without control characters, quotes and backslashes" --label donor --label 'a"b'
+	refused 1 "step.masked: no column 'age': make the stream with maskgen --strategy none --keep age" --label donor --target age
+	refused 1 "step.masked: column 'donor' is categorical, expected numbers" --target donor
+	refused 2 "--class-weight needs --label COL" --target size --class-weight balanced
+	maskgen -q --strategy none --keep n_counts -o few.masked <(scsample -q -n 1 train.tok)
+	run sctrain cells --config tiny --target n_counts -o x few.masked
+	assert_failure 1
+	assert_output "sctrain cells: few.masked: 1 cells have a number in column 'n_counts': expected two at least"
+	$PYTHON - <<-'END'
+		import os, sys
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		for name, value in (("same", 3), ("infinite", float("inf"))):
+		    stream, blocks = scstream.read("train.tok"), []
+		    for b in stream:
+		        b["size"][:] = value
+		        blocks.append(b)
+		    scstream.write(name + ".tok", stream.header, blocks)
+	END
+	run maskgen -q --strategy none --keep size -o x.masked infinite.tok
+	assert_failure 1
+	assert_output "maskgen: infinite.tok: column 'size': an infinite number"
+	maskgen -q --strategy none --keep size -o same.masked same.tok
+	run sctrain cells --config tiny --target size -o x same.masked
+	assert_failure 1
+	assert_output "sctrain cells: same.masked: all cells have the number 3 in column 'size': there is nothing to predict"
+}
+
+@test "scembed --predict: the head must be chosen, and be one" {
+	run scembed -M model --predict -o x test.tok
+	assert_failure 1
+	assert_output "scembed: --predict: the model in model has several heads: choose one with --head: cell_type, donor, size"
+	run scembed -M model --predict --head age -o x test.tok
+	assert_failure 1
+	assert_output "scembed: --head: the model in model has no 'age': expected cell_type, donor, size"
+	run scembed -M model --predict --head size --probabilities -o x test.tok
+	assert_failure 1
+	assert_output "scembed: --probabilities: the head 'size' predicts a number"
+	run scembed -M model --head size -o x test.tok
+	assert_failure 2
+	assert_line --index 0 "scembed: --head needs --predict"
+}
