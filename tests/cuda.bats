@@ -132,6 +132,13 @@ near() {
 	assert_file_not_exists nan/model.safetensors
 }
 
+@test "cuda: --precision is for the CPU" {
+	run gpu sctrain mlm -q "${A[@]}" --device cuda --precision float32 -o none a.masked
+	assert_failure 1
+	assert_output "sctrain mlm: --precision is for the CPU (--device cpu): a GPU computes in bfloat16, or in float with --device cuda,float"
+	assert_not_exist none
+}
+
 @test "cuda: --eval measures the weights of its own step" {
 	for d in cpu cuda,float; do
 		gpu sctrain mlm -q "${A[@]}" --device $d --eval a.masked --eval-every 3 --best last -o "eval.$d" a.masked
