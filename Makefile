@@ -276,7 +276,7 @@ help:
 	@$(help_one)
 else
 help: ## list the targets and the variables; OF=EXPERIMENT: those of one experiment
-	@echo 'Build and test'; $(call list_targets,Makefile tests/tests.mk tests/smoke.mk cuda/cuda.mk)
+	@echo 'Build and test'; $(call list_targets,Makefile docs/docs.mk tests/tests.mk tests/smoke.mk cuda/cuda.mk)
 	@echo 'Variables of the build'; sed -n '/^# Variables/,/^$$/s/^#   /  /p' Makefile
 	@$(help_experiments)
 	@echo 'Benchmarks'; $(call list_targets,$(sort $(wildcard tests/bench/*.mk)))

@@ -1,5 +1,5 @@
 /*
- * Attention within each cell (ops.h). Tensor cores do bf16 with head size 64 (attention_mma.cu); this file does everything
+ * Attention within each cell (ops.h). Tensor cores do bf16 with head sizes 16, 32 and 64 (attention_mma.cu); this file does everything
  * else, float for comparison with the CPU and other head sizes, in the plainest way: a warp a (query, head), its lanes first
  * on 32 keys, then on the head's channels. Backward: the same for dq, and a warp a (key, head) for dk and dv.
  */
@@ -212,10 +212,9 @@ template <class A> static void attend(struct cuda *c, void *y, float *lse, const
 	BY_HEAD(c, s.D, launch(c, "attention", attend_kernel<A, E>, grid, 32 * WARPS, 0, (A *)y, lse, (const A *)qkv, s, d));
 }
 
-/* Bf16 with heads of 64 channels. */
 static int by_tensor_cores(const struct ops *o, size_t C, size_t NH)
 {
-	return ((const struct cuda *)o)->is_bf16 && C / NH == 64;
+	return ((const struct cuda *)o)->is_bf16 && attention_mma_head(C / NH);
 }
 
 size_t cuda_keep_bytes(const struct ops *o, size_t B, size_t T, size_t longest, size_t C, size_t NH)

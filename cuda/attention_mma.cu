@@ -1,5 +1,5 @@
 /*
- * Flash attention on tensor cores for packed cells: bf16, head size 64, both directions [Dao 2023, FlashAttention-2].
+ * Flash attention on tensor cores for packed cells: bf16, head sizes D of 16, 32 and 64, both directions [Dao 2023, FlashAttention-2].
  *
  * A block of four warps takes 128 queries (forward, dq) or 128 keys (dk and dv) of one (cell, head), 32 a warp, and walks over the
  * cell's tiles of 64 of the other kind, the next pair of tiles being copied while this one is worked on. Rows past the cell's
@@ -21,8 +21,6 @@
 #include "mma.cuh"
 
 #define LOG2E 1.44269504f
-#define SCALE 0.125f /* 1 / sqrt(64) */
-#define SCALE2 (SCALE * LOG2E)
 
 enum {                                                /* bytes of shared memory */
 	PAIR = 2 * TILE_SIZE,                         /* K and V, or Q and dY; or 128 rows of one of them */
@@ -30,6 +28,8 @@ enum {                                                /* bytes of shared memory 
 	DRAWN = 4 * 32 * 16,                          /* a warp's 16-bit decisions: [group of eight keys][query][key] */
 	KEPT = 4 * 2 * 128, /* decisions of a tile's 64 keys or queries and the block's 128 of the other, a bit each */
 };
+
+template <int D> constexpr float SCALE = D == 16 ? 0.25f : D == 32 ? 0.176776695f : 0.125f; /* 1 / sqrt(D) */
 
 /* The warp's decisions on queries and keys `query` .. + 32 and `key` .. + 32. */
 static __device__ __forceinline__ void draw(
@@ -139,41 +139,42 @@ template <int N> static __device__ __forceinline__ void mask(float s[N][4][2], u
 }
 
 /* Shared memory: two pairs of K and V, the second of which first holds Q; decisions. */
-template <bool DROP>
+template <int D, bool DROP>
 static __global__ void __launch_bounds__(TILE_THREADS, 3) attend_mma_kernel(
 	bf16 *y, float *lse, const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, struct drop d, struct decisions decisions)
 {
 	SHARED(shared);
+	constexpr float SCALE2 = SCALE<D> * LOG2E;
 	const struct where w = where_am_i(cells, NH);
 	if (w.len == 0)
 		return;
 	read_step(d);
 	const uint32_t S = 3 * C;
-	const bf16 *q = qkv + w.head * TILE, *k = q + C, *v = k + C;
+	const bf16 *q = qkv + w.head * D, *k = q + C, *v = k + C;
 	char *drawn = shared + 2 * PAIR + threadIdx.x / 32 * DRAWN;
 	const uint32_t stage = shared_at(shared), bits = shared_at(drawn);
 	uint32_t *keep = DROP ? decisions_at(decisions, w, NH, w.from, 0) + threadIdx.x : NULL;
-	uint32_t qa[2][4][4];
-	float acc[8][4][2], top[4], sum[4];
-	zero<8>(acc);
+	uint32_t qa[2][D / 16][4];
+	float acc[D / 8][4][2], top[4], sum[4];
+	zero<D / 8>(acc);
 #pragma unroll
 	for (int r = 0; r < 4; r++)
 		top[r] = -INFINITY, sum[r] = 0;
 
-	load_tile<BLOCK_ROWS>(stage + PAIR, q, w.t0 + w.from, S, w.len - w.from);
-	load_tile<TILE>(stage, k, w.t0, S, w.len);
-	load_tile<TILE>(stage + TILE_SIZE, v, w.t0, S, w.len);
+	load_tile<BLOCK_ROWS, D>(stage + PAIR, q, w.t0 + w.from, S, w.len - w.from);
+	load_tile<TILE, D>(stage, k, w.t0, S, w.len);
+	load_tile<TILE, D>(stage + TILE_SIZE, v, w.t0, S, w.len);
 	copy_commit();
 	copy_wait<0>();
 	__syncthreads();
-	load_a(qa, stage + PAIR, w.row0, w.lane);
+	load_a<D>(qa, stage + PAIR, w.row0, w.lane);
 	for (uint32_t j0 = 0, turn = 0; j0 < w.len; j0 += TILE, turn = PAIR - turn) {
 		copy_wait<0>();
 		__syncthreads();
 		if (j0 + TILE < w.len) {
 			const uint32_t next = stage + PAIR - turn;
-			load_tile<TILE>(next, k, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
-			load_tile<TILE>(next + TILE_SIZE, v, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
+			load_tile<TILE, D>(next, k, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
+			load_tile<TILE, D>(next + TILE_SIZE, v, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
 		}
 		copy_commit();
 		if (w.from + w.row0 >= w.len)
@@ -185,7 +186,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) attend_mma_kernel(
 				draw(drawn, d, w.head, w.from + w.row0, j, w.key, w.lane);
 			float s[4][4][2];
 			zero<4>(s);
-			mma_nt<4>(s, qa, tile + nt_at(w.lane));
+			mma_nt<4, D>(s, qa, tile + nt_at(w.lane));
 			if (j + 32 > w.len)
 				mask<4>(s, w.len - j, w.lane);
 
@@ -210,7 +211,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) attend_mma_kernel(
 					top[r] = up;
 					sum[r] *= shrink;
 #pragma unroll
-					for (int n = 0; n < 8; n++)
+					for (int n = 0; n < D / 8; n++)
 						acc[n][r][0] *= shrink, acc[n][r][1] *= shrink;
 				}
 			}
@@ -242,7 +243,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) attend_mma_kernel(
 			}
 			uint32_t pa[2][2][4];
 			to_a<4>(pa, s);
-			mma_nn<2>(acc, pa, tile + TILE_SIZE + nn_at(w.lane));
+			mma_nn<2, D>(acc, pa, tile + TILE_SIZE + nn_at(w.lane));
 		}
 	}
 	float factor[4];
@@ -252,9 +253,9 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) attend_mma_kernel(
 		uint32_t i = w.from + w.row0 + w.lane / 4 + 8 * r;
 		factor[r] = (DROP ? d.scale : 1) / l;
 		if (w.lane % 4 == 0 && i < w.len)
-			lse[(size_t)(w.t0 + i) * NH + w.head] = top[r] * SCALE + logf(l);
+			lse[(size_t)(w.t0 + i) * NH + w.head] = top[r] * SCALE<D> + logf(l);
 	}
-	to_memory(y + (size_t)(w.t0 + w.from) * C + w.head * TILE, C, acc, factor, w.row0, w.len - w.from, w.lane);
+	to_memory<D>(y + (size_t)(w.t0 + w.from) * C + w.head * D, C, acc, factor, w.row0, w.len - w.from, w.lane);
 }
 
 /*
@@ -262,24 +263,25 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) attend_mma_kernel(
  * the end. The products that make dY V^T start at -delta: a dropped element is P (-delta), any other is P times what came out.
  * Shared memory: two stages of K, V and decisions, in which Q and dY come first.
  */
-template <bool DROP>
+template <int D, bool DROP>
 static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 *dqkv, const bf16 *dy, const float *del, const float *lse,
 	const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, float factor, struct decisions decisions)
 {
 	SHARED(shared);
+	constexpr float SCALE2 = SCALE<D> * LOG2E;
 	const struct where w = where_am_i(cells, NH);
 	if (w.len == 0)
 		return;
 	const uint32_t S = 3 * C, STAGE = PAIR + (DROP ? KEPT : 0), stage = shared_at(shared);
-	const bf16 *q = qkv + w.head * TILE, *k = q + C, *v = k + C;
+	const bf16 *q = qkv + w.head * D, *k = q + C, *v = k + C;
 	const uint32_t *keep = DROP ? decisions_at(decisions, w, NH, w.from, 0) + threadIdx.x * 4 : NULL;
 	const bool brings = DROP && threadIdx.x < KEPT / 16; /* decisions, 16 bytes of each tile */
-	uint32_t qa[2][4][4], ga[2][4][4];
-	float acc[8][4][2], base[4], minus[4]; /* base: -lse, log2 */
-	zero<8>(acc);
+	uint32_t qa[2][D / 16][4], ga[2][D / 16][4];
+	float acc[D / 8][4][2], base[4], minus[4]; /* base: -lse, log2 */
+	zero<D / 8>(acc);
 
-	load_tile<BLOCK_ROWS>(stage, q, w.t0 + w.from, S, w.len - w.from);
-	load_tile<BLOCK_ROWS>(stage + STAGE, dy + w.head * TILE, w.t0 + w.from, C, w.len - w.from);
+	load_tile<BLOCK_ROWS, D>(stage, q, w.t0 + w.from, S, w.len - w.from);
+	load_tile<BLOCK_ROWS, D>(stage + STAGE, dy + w.head * D, w.t0 + w.from, C, w.len - w.from);
 	copy_commit();
 #pragma unroll
 	for (int r = 0; r < 4; r++) {
@@ -290,11 +292,11 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 
 	}
 	copy_wait<0>();
 	__syncthreads();
-	load_a(qa, stage, w.row0, w.lane);
-	load_a(ga, stage + STAGE, w.row0, w.lane);
+	load_a<D>(qa, stage, w.row0, w.lane);
+	load_a<D>(ga, stage + STAGE, w.row0, w.lane);
 	__syncthreads();
-	load_tile<TILE>(stage, k, w.t0, S, w.len);
-	load_tile<TILE>(stage + TILE_SIZE, v, w.t0, S, w.len);
+	load_tile<TILE, D>(stage, k, w.t0, S, w.len);
+	load_tile<TILE, D>(stage + TILE_SIZE, v, w.t0, S, w.len);
 	if (brings)
 		copy16(stage + PAIR + threadIdx.x * 16, keep, true);
 	copy_commit();
@@ -303,8 +305,8 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 
 		__syncthreads();
 		if (j0 + TILE < w.len) {
 			const uint32_t next = stage + STAGE - turn;
-			load_tile<TILE>(next, k, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
-			load_tile<TILE>(next + TILE_SIZE, v, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
+			load_tile<TILE, D>(next, k, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
+			load_tile<TILE, D>(next + TILE_SIZE, v, w.t0 + j0 + TILE, S, w.len - j0 - TILE);
 			if (brings)
 				copy16(next + PAIR + threadIdx.x * 16, keep + (j0 + TILE) / 32 * TILE_THREADS, true);
 		}
@@ -319,13 +321,13 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 
 			for (uint32_t h = 0; h < 32; h += 16) {
 				float s[2][4][2], g[2][4][2];
 				zero<2>(s);
-				mma_nt<2>(s, qa, nt + h * 128);
+				mma_nt<2, D>(s, qa, nt + h * 128);
 #pragma unroll
 				for (int n = 0; n < 2; n++)
 #pragma unroll
 					for (int r = 0; r < 4; r++)
 						g[n][r][0] = g[n][r][1] = minus[r];
-				mma_nt<2>(g, ga, nt + TILE_SIZE + h * 128);
+				mma_nt<2, D>(g, ga, nt + TILE_SIZE + h * 128);
 				if (j + h + 16 > w.len)
 					mask<2>(s, w.len - min(w.len, j + h), w.lane);
 #pragma unroll
@@ -340,12 +342,12 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 
 						}
 				uint32_t a[2][1][4];
 				to_a<2>(a, g);
-				mma_nn<1>(acc, a, nn + h * 128);
+				mma_nn<1, D>(acc, a, nn + h * 128);
 			}
 		}
 	}
-	const float last = SCALE * factor, lasts[4] = {last, last, last, last};
-	to_memory(dqkv + (size_t)(w.t0 + w.from) * S + w.head * TILE, S, acc, lasts, w.row0, w.len - w.from, w.lane);
+	const float last = SCALE<D> * factor, lasts[4] = {last, last, last, last};
+	to_memory<D>(dqkv + (size_t)(w.t0 + w.from) * S + w.head * D, S, acc, lasts, w.row0, w.len - w.from, w.lane);
 }
 
 /*
@@ -353,16 +355,17 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 
  * factors of the two sums as they come. Queries past the cell's end are rows of zeros with lse and delta 0: they add nothing.
  * Shared memory: two stages of Q, dY, their terms and decisions, in which K and V come first.
  */
-template <bool DROP>
+template <int D, bool DROP>
 static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *dqkv, const bf16 *dy, const float *del, const float *lse,
 	const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, float factor, struct decisions decisions)
 {
 	SHARED(shared);
+	constexpr float SCALE2 = SCALE<D> * LOG2E;
 	const struct where w = where_am_i(cells, NH);
 	if (w.len == 0)
 		return;
 	const uint32_t S = 3 * C, STAGE = PAIR_TERMS + (DROP ? KEPT : 0), stage = shared_at(shared);
-	const bf16 *q = qkv + w.head * TILE, *k = q + C, *v = k + C, *y = dy + w.head * TILE;
+	const bf16 *q = qkv + w.head * D, *k = q + C, *v = k + C, *y = dy + w.head * D;
 	/* Of each tile 16 bytes: 32 keys of the block are two times 32 queries, 256 bytes. */
 	const bool brings = DROP && threadIdx.x < KEPT / 16;
 	const uint32_t piece = threadIdx.x / 16 * TILE_THREADS + threadIdx.x % 16 * 4;
@@ -370,22 +373,22 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *d
 	const bool odd = threadIdx.x % 2;
 	const float *term = (odd ? del : lse) + w.head, times = odd ? -1 / factor : -LOG2E;
 	const uint32_t mine = threadIdx.x / 2;
-	uint32_t ka[2][4][4], va[2][4][4];
-	float dk[8][4][2], dv[8][4][2];
-	zero<8>(dk);
-	zero<8>(dv);
+	uint32_t ka[2][D / 16][4], va[2][D / 16][4];
+	float dk[D / 8][4][2], dv[D / 8][4][2];
+	zero<D / 8>(dk);
+	zero<D / 8>(dv);
 
-	load_tile<BLOCK_ROWS>(stage, k, w.t0 + w.from, S, w.len - w.from);
-	load_tile<BLOCK_ROWS>(stage + STAGE, v, w.t0 + w.from, S, w.len - w.from);
+	load_tile<BLOCK_ROWS, D>(stage, k, w.t0 + w.from, S, w.len - w.from);
+	load_tile<BLOCK_ROWS, D>(stage + STAGE, v, w.t0 + w.from, S, w.len - w.from);
 	copy_commit();
 	((float *)(shared + PAIR))[threadIdx.x] = mine < w.len ? term[(size_t)(w.t0 + mine) * NH] * times : 0;
 	copy_wait<0>();
 	__syncthreads();
-	load_a(ka, stage, w.row0, w.lane);
-	load_a(va, stage + STAGE, w.row0, w.lane);
+	load_a<D>(ka, stage, w.row0, w.lane);
+	load_a<D>(va, stage + STAGE, w.row0, w.lane);
 	__syncthreads();
-	load_tile<TILE>(stage, q, w.t0, S, w.len);
-	load_tile<TILE>(stage + TILE_SIZE, y, w.t0, C, w.len);
+	load_tile<TILE, D>(stage, q, w.t0, S, w.len);
+	load_tile<TILE, D>(stage + TILE_SIZE, y, w.t0, C, w.len);
 	if (brings)
 		copy16(stage + PAIR_TERMS + threadIdx.x * 16, decisions_at(decisions, w, NH, 0, w.from) + piece, true);
 	copy_commit();
@@ -395,8 +398,8 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *d
 		float next_term = 0;
 		if (i0 + TILE < w.len) {
 			const uint32_t next = stage + STAGE - turn;
-			load_tile<TILE>(next, q, w.t0 + i0 + TILE, S, w.len - i0 - TILE);
-			load_tile<TILE>(next + TILE_SIZE, y, w.t0 + i0 + TILE, C, w.len - i0 - TILE);
+			load_tile<TILE, D>(next, q, w.t0 + i0 + TILE, S, w.len - i0 - TILE);
+			load_tile<TILE, D>(next + TILE_SIZE, y, w.t0 + i0 + TILE, C, w.len - i0 - TILE);
 			if (brings)
 				copy16(next + PAIR_TERMS + threadIdx.x * 16,
 					decisions_at(decisions, w, NH, i0 + TILE, w.from) + piece + (i0 + TILE) % BLOCK_ROWS, true);
@@ -416,7 +419,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *d
 				for (uint32_t h = 0; h < 32; h += 16) {
 					float s[2][4][2], g[2][4][2];
 					zero<2>(s);
-					mma_nt<2>(s, ka, nt + h * 128);
+					mma_nt<2, D>(s, ka, nt + h * 128);
 #pragma unroll
 					for (int n = 0; n < 2; n++) {
 						float4 t = terms[h / 2 + 4 * n]; /* -lse (log2) and -delta of two queries */
@@ -424,7 +427,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *d
 						for (int r = 0; r < 4; r++)
 							g[n][r][0] = DROP ? 0 : t.y, g[n][r][1] = DROP ? 0 : t.w;
 					}
-					mma_nt<2>(g, va, nt + TILE_SIZE + h * 128);
+					mma_nt<2, D>(g, va, nt + TILE_SIZE + h * 128);
 #pragma unroll
 					for (int n = 0; n < 2; n++) {
 						float4 t = terms[h / 2 + 4 * n];
@@ -441,18 +444,18 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *d
 					}
 					uint32_t a[2][1][4];
 					to_a<2>(a, s);
-					mma_nn<1>(dv, a, nn + TILE_SIZE + h * 128);
+					mma_nn<1, D>(dv, a, nn + TILE_SIZE + h * 128);
 					to_a<2>(a, g);
-					mma_nn<1>(dk, a, nn + h * 128);
+					mma_nn<1, D>(dk, a, nn + h * 128);
 				}
 			}
 		}
 		((float *)(shared + STAGE - turn + PAIR))[threadIdx.x] = next_term;
 	}
-	const float fv[4] = {factor, factor, factor, factor}, last = SCALE * factor, fk[4] = {last, last, last, last};
-	bf16 *out = dqkv + (size_t)(w.t0 + w.from) * S + w.head * TILE;
-	to_memory(out + C, S, dk, fk, w.row0, w.len - w.from, w.lane);
-	to_memory(out + 2 * (size_t)C, S, dv, fv, w.row0, w.len - w.from, w.lane);
+	const float fv[4] = {factor, factor, factor, factor}, last = SCALE<D> * factor, fk[4] = {last, last, last, last};
+	bf16 *out = dqkv + (size_t)(w.t0 + w.from) * S + w.head * D;
+	to_memory<D>(out + C, S, dk, fk, w.row0, w.len - w.from, w.lane);
+	to_memory<D>(out + 2 * (size_t)C, S, dv, fv, w.row0, w.len - w.from, w.lane);
 }
 
 static_assert(SEQ_TILE == BLOCK_ROWS, "where_am_i");
@@ -478,21 +481,41 @@ static struct decisions decisions_of(const struct dropout *d, size_t T)
 	return d ? (struct decisions){(uint32_t *)d->keep, keep_steps(T, d->longest)} : (struct decisions){NULL, 0};
 }
 
-void attention_mma(struct cuda *c, bf16 *y, float *lse, const bf16 *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d)
+template <int D>
+static void attend(struct cuda *c, bf16 *y, float *lse, const bf16 *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d)
 {
 	int on = d && d->threshold;
-	launch(c, "attention", on ? attend_mma_kernel<true> : attend_mma_kernel<false>, dim3((unsigned)(s->ntile * NH)), TILE_THREADS,
+	launch(c, "attention", on ? attend_mma_kernel<D, true> : attend_mma_kernel<D, false>, dim3((unsigned)(s->ntile * NH)), TILE_THREADS,
 		2 * PAIR + (on ? TILE_THREADS / 32 * DRAWN : 0), y, lse, qkv, cells_of(s), C, NH, drop_of(d), decisions_of(d, s->T));
 }
 
-void attention_mma_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float *delta, const float *lse, const bf16 *qkv,
+template <int D>
+static void attend_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float *delta, const float *lse, const bf16 *qkv,
 	const struct seq *s, size_t C, size_t NH, const struct dropout *d)
 {
 	dim3 grid((unsigned)(s->ntile * NH));
 	int on = d && d->threshold;
 	float factor = on ? drop_of(d).scale : 1;
-	launch(c, "attention_back", on ? query_mma_kernel<true> : query_mma_kernel<false>, grid, TILE_THREADS, 2 * (PAIR + (on ? KEPT : 0)),
-		dqkv, dy, delta, lse, qkv, cells_of(s), C, NH, factor, decisions_of(d, s->T));
-	launch(c, "attention_back", on ? key_mma_kernel<true> : key_mma_kernel<false>, grid, TILE_THREADS,
+	launch(c, "attention_back", on ? query_mma_kernel<D, true> : query_mma_kernel<D, false>, grid, TILE_THREADS,
+		2 * (PAIR + (on ? KEPT : 0)), dqkv, dy, delta, lse, qkv, cells_of(s), C, NH, factor, decisions_of(d, s->T));
+	launch(c, "attention_back", on ? key_mma_kernel<D, true> : key_mma_kernel<D, false>, grid, TILE_THREADS,
 		2 * (PAIR_TERMS + (on ? KEPT : 0)), dqkv, dy, delta, lse, qkv, cells_of(s), C, NH, factor, decisions_of(d, s->T));
+}
+
+int attention_mma_head(size_t D)
+{
+	return D == 16 || D == 32 || D == 64;
+}
+
+void attention_mma(struct cuda *c, bf16 *y, float *lse, const bf16 *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d)
+{
+	const size_t D = C / NH;
+	(D == 16 ? attend<16> : D == 32 ? attend<32> : attend<64>)(c, y, lse, qkv, s, C, NH, d);
+}
+
+void attention_mma_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float *delta, const float *lse, const bf16 *qkv,
+	const struct seq *s, size_t C, size_t NH, const struct dropout *d)
+{
+	const size_t D = C / NH;
+	(D == 16 ? attend_back<16> : D == 32 ? attend_back<32> : attend_back<64>)(c, dqkv, dy, delta, lse, qkv, s, C, NH, d);
 }

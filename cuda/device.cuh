@@ -337,6 +337,10 @@ static inline void launch(struct cuda *c, const char *name, void (*kernel)(P...)
 #ifdef __CUDACC__
 	if (shared > 48 << 10)
 		cuda_fault(c, name, cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
+	if (shared) /* as many blocks as fit, which the driver's own choice between cache and shared memory may not allow */
+		cuda_fault(c, name,
+			cudaFuncSetAttribute(
+				(const void *)kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
 	kernel<<<grid, threads, shared, c->stream>>>(static_cast<P>(x)...);
 	cuda_fault(c, name, cudaGetLastError());
 #else
@@ -428,7 +432,8 @@ void cuda_nb_loss_back(struct ops *o, void *z, float *dt, const float *t, const 
 void cuda_sumsq(struct ops *o, double *sum, const float *g, size_t n);
 void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, size_t n, const double *norm2, const struct adamw_args *a);
 
-/* Attention's second path: tensor cores (attention_mma.cu), bf16 and head size 64; attention.cu does the rest. */
+/* Attention's second path: tensor cores (attention_mma.cu), bf16 and some head sizes; attention.cu does the rest. */
+int attention_mma_head(size_t D); /* is it one of them? */
 size_t attention_mma_keep(size_t B, size_t T, size_t longest, size_t NH);
 void attention_mma(struct cuda *c, bf16 *y, float *lse, const bf16 *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
 void attention_mma_back(struct cuda *c, bf16 *dqkv, const bf16 *dy, const float *delta, const float *lse, const bf16 *qkv,

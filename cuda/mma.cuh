@@ -1,10 +1,10 @@
 /*
- * Tensor cores for tiles of 64 bf16 columns: mma.sync m16n8k16, ldmatrix, cp.async (all sm_80 and later).
+ * Tensor cores for tiles of D bf16 columns, 16, 32 or 64: mma.sync m16n8k16, ldmatrix, cp.async (all sm_80 and later).
  *
  * A warp works on 32 rows, two A fragments one below the other: each 16 x 16 of the other factor that ldmatrix brings (4 cycles of
  * shared memory) then feeds four products. With 16 rows it fed two, and shared memory was slower than the tensor cores.
  *
- * A tile lies in shared memory as rows of 128 bytes; the 16-byte piece `p` of row r is at p ^ (r % 8), so that the eight rows an
+ * A tile lies in shared memory as rows of 128 bytes, of which narrow tiles leave a part empty; the 16-byte piece `p` of row r is at p ^ (r % 8), so that the eight rows an
  * ldmatrix reads together, at one p, are in eight different banks' groups.
  *
  * Fragments, g = lane / 4, q = lane % 4 [PTX ISA, "Matrix fragments for mma.m16n8k16"]:
@@ -22,7 +22,7 @@
 #include "device.cuh"
 
 enum {
-	TILE = 64,              /* rows of a tile that a block walks over, and columns of any */
+	TILE = 64,              /* rows of a tile that a block walks over */
 	TILE_SIZE = TILE * 128, /* bytes */
 	WARP_ROWS = 32,
 	BLOCK_ROWS = 128, /* rows that a block owns: 4 warps */
@@ -103,28 +103,29 @@ template <int N> static __device__ __forceinline__ void copy_wait(void)
 #endif
 
 /* Rows first .. first + ROWS of a matrix in memory to a tile, as zeros those from first + n on. All threads of the block. */
-template <int ROWS>
+template <int ROWS, int D>
 static __device__ __forceinline__ void load_tile(uint32_t tile, const bf16 *from, uint32_t first, uint32_t stride, uint32_t n)
 {
-	const uint32_t row = threadIdx.x / 8, piece = threadIdx.x % 8, to = tile + tile_at(row, piece);
+	constexpr uint32_t PIECES = D / 8, STEP = TILE_THREADS / PIECES; /* rows at a time, a multiple of 8: tile_at's pieces repeat */
+	const uint32_t row = threadIdx.x / PIECES, piece = threadIdx.x % PIECES, to = tile + tile_at(row, piece);
 	from += (size_t)(first + row) * stride + piece * 8;
 #pragma unroll
-	for (uint32_t k = 0; k < ROWS; k += TILE_THREADS / 8)
+	for (uint32_t k = 0; k < ROWS; k += STEP)
 		copy16(to + 128 * k, from + k * stride, row + k < n);
 }
 
 /* a = rows row0 .. row0 + 32 of the tile */
-static __device__ __forceinline__ void load_a(uint32_t a[2][4][4], uint32_t tile, uint32_t row0, uint32_t lane)
+template <int D> static __device__ __forceinline__ void load_a(uint32_t a[2][D / 16][4], uint32_t tile, uint32_t row0, uint32_t lane)
 {
 	const uint32_t at = tile + tile_at(row0 + lane % 16, lane / 16);
 #pragma unroll
 	for (int m = 0; m < 2; m++)
 #pragma unroll
-		for (int k = 0; k < 4; k++)
+		for (int k = 0; k < D / 16; k++)
 			ldmatrix(a[m][k], (at ^ 32 * k) + 128 * 16 * m);
 }
 
-/* Where in a tile a lane's row for ldmatrix begins, when the tile is the right factor B [64, n]^T, and when it is B [k, 64]. */
+/* Where in a tile a lane's row for ldmatrix begins, when the tile is the right factor B [D, n]^T, and when it is B [k, D]. */
 static __device__ __forceinline__ uint32_t nt_at(uint32_t lane)
 {
 	return tile_at(lane / 16 * 8 + lane % 8, lane / 8 % 2);
@@ -135,11 +136,11 @@ static __device__ __forceinline__ uint32_t nn_at(uint32_t lane)
 	return tile_at(lane % 16, lane / 16);
 }
 
-/* c [32, 8 N] += A [32, 64] B^T, B = the first 8 N rows of the tile, at = tile + nt_at */
-template <int N> static __device__ __forceinline__ void mma_nt(float c[N][4][2], const uint32_t a[2][4][4], uint32_t at)
+/* c [32, 8 N] += A [32, D] B^T, B = the first 8 N rows of the tile, at = tile + nt_at */
+template <int N, int D> static __device__ __forceinline__ void mma_nt(float c[N][4][2], const uint32_t a[2][D / 16][4], uint32_t at)
 {
 #pragma unroll
-	for (int k = 0; k < 4; k++) {
+	for (int k = 0; k < D / 16; k++) {
 #pragma unroll
 		for (int n = 0; n < N; n += 2) {
 			uint32_t b[4];
@@ -153,13 +154,13 @@ template <int N> static __device__ __forceinline__ void mma_nt(float c[N][4][2],
 	}
 }
 
-/* c [32, 64] += A [32, 16 K] B, B = the first 16 K rows of the tile, at = tile + nn_at */
-template <int K> static __device__ __forceinline__ void mma_nn(float c[8][4][2], const uint32_t a[2][K][4], uint32_t at)
+/* c [32, D] += A [32, 16 K] B, B = the first 16 K rows of the tile, at = tile + nn_at */
+template <int K, int D> static __device__ __forceinline__ void mma_nn(float c[D / 8][4][2], const uint32_t a[2][K][4], uint32_t at)
 {
 #pragma unroll
 	for (int k = 0; k < K; k++) {
 #pragma unroll
-		for (int n = 0; n < 8; n += 2) {
+		for (int n = 0; n < D / 8; n += 2) {
 			uint32_t b[4];
 			ldmatrix_trans(b, (at ^ 16 * n) + 128 * 16 * k);
 #pragma unroll
@@ -182,15 +183,16 @@ template <int N> static __device__ __forceinline__ void to_a(uint32_t a[2][N / 2
 }
 
 /* The rows below n of a result times factor[r] to memory; row0 is the warp's first. */
+template <int D>
 static __device__ __forceinline__ void to_memory(
-	bf16 *to, size_t stride, const float c[8][4][2], const float factor[4], uint32_t row0, uint32_t n, uint32_t lane)
+	bf16 *to, size_t stride, const float c[D / 8][4][2], const float factor[4], uint32_t row0, uint32_t n, uint32_t lane)
 {
 #pragma unroll
 	for (int r = 0; r < 4; r++) {
 		uint32_t row = row0 + lane / 4 + 8 * r;
 		if (row < n)
 #pragma unroll
-			for (int k = 0; k < 8; k++)
+			for (int k = 0; k < D / 8; k++)
 				*(uint32_t *)(to + row * stride + 8 * k + 2 * (lane % 4)) =
 					pack_bf16(c[k][r][0] * factor[r], c[k][r][1] * factor[r]);
 	}

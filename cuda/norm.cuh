@@ -4,7 +4,11 @@
 
 #include "device.cuh"
 
-static constexpr size_t NORM_CHUNKS = 512; /* partial sums of dgamma and dbeta, at most */
+/*
+ * Partial sums of dgamma and dbeta, at most: whole waves of blocks on the 132 multiprocessors of an H100 or H200, of which each has room for
+ * three blocks of rows of 256 columns, and for one of wider rows. The number is the same on every card, and so are the bits.
+ */
+static constexpr size_t NORM_CHUNKS = 3 * 132;
 static constexpr size_t NORM_CHUNK_MIN = 32;
 static constexpr int NORM_SUMS = 3; /* groups of columns (BY_WIDTH) for which registers hold a third sum, beside dgamma and dbeta */
 

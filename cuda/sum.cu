@@ -7,7 +7,7 @@ enum {
 	PART_ROWS = 8,  /* threads of a block that share a column, each with every eighth part */
 	FLAT = 1 << 15, /* elements of a chunk of a flat sum */
 };
-static constexpr size_t CHUNKS = 256;   /* chunks of rows at most */
+static constexpr size_t WAVE = 132;     /* multiprocessors of an H100 or H200; the chunks are the same on every card, and so are the bits */
 static constexpr size_t CHUNK_MIN = 64; /* rows of a chunk at least */
 
 /* Block: 32 columns x PART_ROWS. The first C columns are those of `out`, the next C those of `second`, the rest those of `third`. */
@@ -117,7 +117,9 @@ static __global__ void __launch_bounds__(256, 3) columns_kernel(float *part, A *
 template <class A>
 static void columns(struct cuda *c, float *db, void *dy, const void *y, const void *pre, size_t T, size_t N, enum act act)
 {
-	size_t rows = (T + CHUNKS - 1) / CHUNKS;
+	/* all blocks run at once: four a multiprocessor, three of GELU's, which has more registers */
+	const size_t wide = blocks(N, 256), slots = (act == ACT_GELU ? 3 : 4) * WAVE, chunks = wide < slots ? slots / wide : 1;
+	size_t rows = (T + chunks - 1) / chunks;
 	rows = rows < CHUNK_MIN ? CHUNK_MIN : rows;
 	unsigned n = blocks(T, rows);
 	float *part = db ? (float *)scratch(c, SCRATCH_PART, n * N * sizeof(float)) : NULL;

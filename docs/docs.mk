@@ -16,7 +16,7 @@ site: ## build the web site in build/site/html (needs the packages of make deps-
 	@$(SITE_PYTHON) -c 'import sphinx, myst_parser, furo' 2>/dev/null || { echo 'make site: no Sphinx, MyST or furo for python3. make deps-site installs them' >&2; exit 1; }
 	@rm -rf $(SITE)
 	@mkdir -p $(SITE)/pages/man $(SITE)/pages/_static
-	@cp -r docs/*.md docs/*.svg docs/*.tsv docs/conf.py docs/experiments docs/guide $(SITE)/pages
+	@cp -r docs/*.md docs/*.svg docs/*.tsv docs/conf.py docs/experiments docs/guide docs/gallery $(SITE)/pages
 	@cp -r examples $(SITE)/pages
 	@cp docs/site.css $(SITE)/pages/_static
 	@for p in $(PAGES_ABOVE); do sed 's#](docs/#](#g' $$p > $(SITE)/pages/$$p || exit 1; done
@@ -28,6 +28,7 @@ site: ## build the web site in build/site/html (needs the packages of make deps-
 		printf -- '- [%s(%s)](%s.md): %s\n' "$${n%.*}" "$${n##*.}" "$$n" "$$(sed -n 's/^\.Nd //p' $$p)"; done; \
 		printf '\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n'; } > $(SITE)/pages/man/index.md
 	@$(SITE_PYTHON) -m sphinx -q -n -W --keep-going -b html $(SITE)/pages $(SITE)/html
+	@mkdir -p $(SITE)/html/gallery && cp docs/gallery/*.html $(SITE)/html/gallery
 # Debian's furo knows the dark colours, but not that the reader's system asks for them.
 	@css=$(SITE)/html/_static/styles/furo.css; grep -q prefers-color-scheme $$css || { \
 		echo '@media (prefers-color-scheme: dark) { body[data-theme="auto"] {'; \

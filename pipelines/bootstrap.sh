@@ -9,7 +9,7 @@
 what=$1 group=$(cat "$2") label=$3 train=$4 test=$5 out=$6
 shift 6
 [ -z "$group" ] || [ "$(scview -q --columns "$group" "$test" | tail -n +2 | sort -u | wc -l)" -ge 5 ] || group=
-common=(-v --label "$label" ${group:+--group "$group"} --bootstrap 1000 --replicates "${out%.tsv}.replicates" -o "$out")
+common=(-v --roc "${out%.tsv}.roc.tsv" --label "$label" ${group:+--group "$group"} --bootstrap 1000 --replicates "${out%.tsv}.replicates" -o "$out")
 case $what in
 cells) ctaprobe cells "${common[@]}" --train "$train" --test "$test" "$@" ;;
 score) ctaprobe score "${common[@]}" --train "$train" "$@" "$test" ;;

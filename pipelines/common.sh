@@ -6,8 +6,9 @@ PATH=${BIN:+$BIN:}$PATH
 [ -z "${LC_ALL:-}" ] || export LANG="$LC_ALL"
 unset LC_ALL
 export LC_NUMERIC=C
-# shellcheck disable=SC2034 # the scripts' own: their folder
-here=$(dirname "$0")
+# shellcheck disable=SC2034 # the scripts'
+# The folder of this file; an experiment has its own below it: $here/ties/run.sh
+here=$(dirname "${BASH_SOURCE[0]}")
 
 # What networks are compared with: statements of awk that fill the array name
 # shellcheck disable=SC2034 # the scripts'
@@ -16,6 +17,11 @@ baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 p
 # awk statements: c["NAME"] is the number of the column NAME of a table that begins with the names of its columns
 # shellcheck disable=SC2034,SC2016 # the scripts'; awk's dollars
 by_name='FNR == 1 { split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }'
+
+# the awk function near: a value that prints as 0 with three digits is 0, not -0.000
+# shellcheck disable=SC2034 # the scripts'
+near='function near(x) { return x < 0.0005 && x > -0.0005 ? 0 : x }
+'
 
 # pair ARM REFERENCE: add them to the array pairs, options of ctaprobe compare, if both are among the words of $there, which have values
 there='' pairs=()

@@ -80,8 +80,9 @@ jobs_for = +@$(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) \
 job_threads = $(shell n=$$(( $(THREADS) / $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1) )); echo $$((n > 0 ? n : 1)))
 
 # The files of the experiments, in the order of make help; the first ones have what the others use
-FILES_MK := $(addprefix $(PIPELINES)/,runs.mk report.mk cells.mk pretrain.mk reliance.mk demo.mk finetune.mk genes.mk)
-FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk)))
+FILES_MK := $(addprefix $(PIPELINES)/,runs.mk page/report.mk cells.mk pretrain.mk reliance/reliance.mk demo/demo.mk \
+	finetune/finetune.mk genes/genes.mk)
+FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk $(PIPELINES)/*/*.mk)))
 include $(filter-out %/runs.mk,$(FILES_MK))
 ifneq ($(filter $(experiments),$(MAKECMDGOALS)),)
 $(call stop,$(unknown))

@@ -66,19 +66,28 @@ static void each_line_of(const char *path, void (*use)(char *line, void *arg), v
 	free(line);
 }
 
+/* The .mk files: what experiments share, and a folder for each experiment. */
+static void list_makefiles(glob_t *files)
+{
+	for (int deep = 0; deep < 2; deep++) {
+		char *pattern = xasprintf("%s/%s*.mk", pipelines, deep ? "*/" : "");
+		if (glob(pattern, deep ? GLOB_APPEND : 0, NULL, files))
+			die("%s: cannot be listed", pattern);
+		free(pattern);
+	}
+}
+
 /* Call use(line, arg) for every line of the .mk files, the demo's first. */
 static void each_line(void (*use)(char *line, void *arg), void *arg)
 {
 	glob_t files = {0};
-	char *pattern = xasprintf("%s/*.mk", pipelines), *demo = xasprintf("%s/demo.mk", pipelines);
+	char *demo = xasprintf("%s/demo/demo.mk", pipelines);
 	each_line_of(demo, use, arg);
-	if (glob(pattern, 0, NULL, &files))
-		die("%s: cannot be listed", pattern);
+	list_makefiles(&files);
 	for (size_t i = 0; i < files.gl_pathc; i++)
 		if (strcmp(files.gl_pathv[i], demo))
 			each_line_of(files.gl_pathv[i], use, arg);
 	globfree(&files);
-	free(pattern);
 	free(demo);
 }
 
@@ -124,9 +133,7 @@ static int run_tool(int argc, char **argv)
 static int print_variables(const char *experiment)
 {
 	glob_t files = {0};
-	char *pattern = xasprintf("%s/*.mk", pipelines);
-	if (glob(pattern, 0, NULL, &files))
-		die("%s: cannot be listed", pattern);
+	list_makefiles(&files);
 	char **list = xcalloc(files.gl_pathc + 8, sizeof *list);
 	int n = 0;
 	list[n++] = xstrdup("awk");

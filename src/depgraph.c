@@ -34,7 +34,7 @@ static struct option_def options[] = {
 	{0, "min-overlap", OPT_INT, &min_overlap, "N", "drop candidates that occur together with the gene in fewer cells (default 200)", 1,
 		1e6, .changes = 1},
 	{0, "positive", OPT_FLAG, &positive, NULL, "drop edges with a negative weight", .changes = 1},
-	{0, "shuffle", OPT_FLAG, &shuffle, NULL, "exchange the genes that have neighbours at random: a control", .changes = 1},
+	{0, "shuffle", OPT_FLAG, &shuffle, NULL, "exchange the genes that have partners at random: a control", .changes = 1},
 	{0, "PMI graph", OPT_GROUP},
 	{0, "pmi", OPT_FLAG, &pmi, NULL, "build the PMI graph instead: genes that are adjacent more often than by chance", .changes = 1},
 	{0, "tau", OPT_REAL, &tau, "T", "pmi: smallest NPMI of an edge (default 0.5)", -1, 1, .changes = 1},
@@ -322,7 +322,7 @@ int main(int argc, char **argv)
 	}
 	cli_measured("genes_with_neighbours", (double)linked);
 	cli_measured("edges", (double)(g.offset[g.n] / 2));
-	cli_report(&cli, "%llu genes with neighbours, %llu edges", (unsigned long long)linked, (unsigned long long)g.offset[g.n] / 2);
+	cli_report(&cli, "%llu genes with partners, %llu edges", (unsigned long long)linked, (unsigned long long)g.offset[g.n] / 2);
 	for (size_t i = 0; i < m.n; i++) {
 		free(m.name[i]);
 		free(m.of[i]);

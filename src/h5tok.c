@@ -3,6 +3,7 @@
 #include "h5tok_sandbox.h"
 
 #include "base/file.h"
+#include "base/tsv.h"
 #include "anndata/crosscheck.h"
 #include "anndata/genetable.h"
 #include "anndata/obs.h"
@@ -33,7 +34,7 @@ static struct option_def options[] = {
 	{0, "gene-column", OPT_STRING, &want.gene_column, "NAME",
 		"take gene ids from this column of var, or 'index' (default: the one with Ensembl ids, else the index)", .changes = 1},
 	{0, "genome", OPT_STRING, &want.genome, "NAME", "the genome to read from a Cell Ranger 2 file that has several", .changes = 1},
-	{0, "round", OPT_FLAG, &want.round, NULL, "round fractional counts, such as SoupX makes, to whole ones", .changes = 1},
+	{0, "round", OPT_FLAG, &want.round, NULL, "round fractional counts, such as SoupX makes, to whole numbers", .changes = 1},
 	{0, "Gene ids", OPT_GROUP},
 	{0, "map", OPT_STRING, &map_path, "FILE", "replace gene ids by this table of key and id (TSV, gzip accepted)"},
 	{0, "min-genes-mapped", OPT_REAL, &min_genes, "PERCENT",
@@ -283,7 +284,8 @@ static void print_obs(const struct header *h)
 		int own = !strcmp(c->name, "cell") || !strcmp(c->name, "n_counts");
 		if (c->shape == RAGGED || own || !strcmp(c->name, "barcode") || header_companion(c->name))
 			continue;
-		char *line = xasprintf("%s%s\t%s\t", text, c->name, type_name(c->type));
+		char *name = tsv_escaped(c->name), *line = xasprintf("%s%s\t%s\t", text, name, type_name(c->type));
+		free(name);
 		free(text);
 		text = c->type == CATEGORICAL ? xasprintf("%s%zu\n", line, c->ncategory) : xasprintf("%s\n", line);
 		free(line);

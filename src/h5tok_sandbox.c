@@ -43,13 +43,21 @@ void sandbox_reading(const char *operand)
 			*reading = i;
 }
 
+/* To read all the same, with all rights, would be what nobody has asked for. */
+static _Noreturn void no_sandbox(const char *what, int error)
+{
+	die("the process that reads files cannot give up its rights (%s: %s). CORRMASK_SANDBOX=no reads without: only files that you trust",
+		what, strerror(error));
+}
+
 /* ---- files: Landlock ---- */
 
 #ifdef LANDLOCK_ACCESS_FS_READ_FILE
 
 enum { READ = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR };
 
-/* Let the child read this file, or all below this folder. What does not exist, or is no file (a pipe), needs no rule. */
+/* Let the child read this file, or all below this folder. What does not exist, or is no file (a pipe), needs no rule. What cannot be
+ * allowed cannot be read. */
 static void allow(int rules, const char *path)
 {
 	struct stat st;
@@ -87,13 +95,13 @@ static int only_named_files(void)
 	/* libraries: HDF5 loads filters at run time */
 	static const char *const system_files[] = {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/sys/devices/system/cpu"};
 	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-	if (version < 1)
+	if (version < 1) /* a kernel before 5.13, or one without it */
 		return 0;
 	/* every right over files that this kernel knows: 13 in version 1, one more in 2 and 3 */
 	struct landlock_ruleset_attr all = {.handled_access_fs = (1u << (version > 2 ? 15 : version > 1 ? 14 : 13)) - 1};
 	int rules = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof all, 0);
 	if (rules < 0)
-		return 0;
+		no_sandbox("Landlock", errno);
 	for (size_t i = 0; i < sizeof system_files / sizeof *system_files; i++)
 		allow(rules, system_files[i]);
 	char *plugins = xstrdup(getenv("HDF5_PLUGIN_PATH") ? getenv("HDF5_PLUGIN_PATH") : ""), *rest = plugins;
@@ -105,9 +113,10 @@ static int only_named_files(void)
 	for (const struct option_def *o = cli->options; o->name; o++)
 		if (o->kind == OPT_STRING && *(char **)o->to)
 			allow(rules, *(char **)o->to);
-	int on = syscall(SYS_landlock_restrict_self, rules, 0) == 0;
+	if (syscall(SYS_landlock_restrict_self, rules, 0))
+		no_sandbox("Landlock", errno);
 	close(rules);
-	return on;
+	return 1;
 }
 
 #else
@@ -141,7 +150,6 @@ static const int allowed[] = {
 	SCMP_SYS(readlinkat),
 	SCMP_SYS(getcwd),
 	SCMP_SYS(getdents64),
-	SCMP_SYS(fcntl),
 	SCMP_SYS(flock),
 	SCMP_SYS(dup),
 	SCMP_SYS(ftruncate),
@@ -192,10 +200,15 @@ static const int allowed[] = {
 
 /*
  * Calls that are allowed with some arguments only: files are opened for reading; clone makes threads, no processes (clone3 has no flags to
- * look at); ioctl asks for a terminal; prlimit64 asks; tgkill is raise and abort.
+ * look at); ioctl asks for a terminal; prlimit64 asks; tgkill is raise and abort; fcntl copies descriptors and asks (F_SETOWN, F_SETSIG and
+ * O_ASYNC of F_SETFL would signal other processes).
  */
 static int allow_some(scmp_filter_ctx f)
 {
+	static const int commands[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_GETLK, F_SETLK, F_SETLKW};
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)commands[i])))
+			return -1;
 	const scmp_datum_t how = O_ACCMODE | O_CREAT | O_TRUNC, thread = CLONE_THREAD | CLONE_VM;
 	return seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, how, O_RDONLY)) ||
 		seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(open), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, how, O_RDONLY)) ||
@@ -205,18 +218,19 @@ static int allow_some(scmp_filter_ctx f)
 		seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 }
 
-static int only_these_calls(void)
+static void only_these_calls(void)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
-	int bad = !f || allow_some(f);
+	int bad = f ? allow_some(f) : -ENOSYS;
 	for (size_t i = 0; !bad && i < sizeof allowed / sizeof *allowed; i++)
-		bad = seccomp_rule_add(f, SCMP_ACT_ALLOW, allowed[i], 0) != 0;
+		bad = seccomp_rule_add(f, SCMP_ACT_ALLOW, allowed[i], 0);
 	if (!bad)
 		seccomp_attr_set(f, SCMP_FLTATR_CTL_SSB, 1); /* else some kernels slow down the processor for a filtered program */
-	bad = bad || seccomp_load(f);
+	bad = bad ? bad : seccomp_load(f);
 	if (f)
 		seccomp_release(f);
-	return !bad;
+	if (bad)
+		no_sandbox("seccomp", -bad);
 }
 
 /* ---- the child ---- */
@@ -266,6 +280,47 @@ static void divert_notes(int notes)
 #endif
 }
 
+/* The N of an operand such as /dev/fd/N, or -1. */
+static int names_descriptor(const char *path)
+{
+	int fd, end = 0;
+	if (sscanf(path, "/dev/fd/%4d%n", &fd, &end) != 1 && sscanf(path, "/proc/self/fd/%4d%n", &fd, &end) != 1)
+		return -1;
+	return path[end] ? -1 : fd;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+	return (x > y) - (x < y);
+}
+
+/* Close what the caller of the program has left open, and all of this program but the descriptors keep [n]. */
+static void close_others(const int *keep, size_t n)
+{
+	int *open_ones = xmalloc((n + (size_t)cli->noperand) * sizeof *open_ones), from = STDERR_FILENO + 1;
+	memcpy(open_ones, keep, n * sizeof *open_ones);
+	for (int i = 0; i < cli->noperand; i++)
+		open_ones[n++] = names_descriptor(cli->operand[i]);
+	for (const struct option_def *o = cli->options; o->name; o++)
+		if (o->kind == OPT_STRING && *(char **)o->to) {
+			open_ones = xrealloc(open_ones, n + 1, sizeof *open_ones);
+			open_ones[n++] = names_descriptor(*(char **)o->to);
+		}
+	qsort(open_ones, n, sizeof *open_ones, ascending);
+	for (size_t i = 0; i <= n; i++) {
+		unsigned last = i < n ? (unsigned)open_ones[i] - 1 : ~0u;
+		if (i < n && open_ones[i] < from)
+			continue;
+		if ((unsigned)from <= last && syscall(SYS_close_range, (unsigned)from, last, 0) && errno == ENOSYS) /* before Linux 5.9 */
+			for (long fd = from, most = sysconf(_SC_OPEN_MAX); fd <= (long)last && fd < most; fd++)
+				close((int)fd);
+		if (i < n)
+			from = open_ones[i] + 1;
+	}
+	free(open_ones);
+}
+
 static void become_child(pid_t parent, int notes)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -277,10 +332,10 @@ static void become_child(pid_t parent, int notes)
 	divert_notes(notes);
 	limit_resources();
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	int files = only_named_files(), calls = only_these_calls();
+	int files = only_named_files();
+	only_these_calls();
 	if (cli->verbose)
-		info("reading in a process of its own%s%s", calls ? ", without rights (seccomp)" : "",
-			files ? ", and only the named files (Landlock)" : "");
+		info("reading in a process of its own, without rights (seccomp)%s", files ? ", and only the named files (Landlock)" : "");
 }
 
 /* ---- the parent ---- */
@@ -346,7 +401,7 @@ void sandbox_start(const struct cli *c)
 	reading = mmap(NULL, sizeof *reading, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (reading == MAP_FAILED)
 		die("out of memory");
-	file_spill_ahead();
+	int spill = file_spill_ahead();
 	int notes = memfd_create("notes", MFD_CLOEXEC);
 	fflush(NULL);
 	pid_t parent = getpid(), child = fork();
@@ -354,6 +409,7 @@ void sandbox_start(const struct cli *c)
 		die("cannot make a process to read in: %s", strerror(errno));
 	if (child)
 		wait_for(child, &out, notes);
+	close_others((int[]){out.fd, notes, spill}, 3);
 	outfile_lend(&out);
 	cli_report_leave();
 	become_child(parent, notes);

@@ -158,7 +158,7 @@ setup() {
 @test "without a terminal, long work prints lines of progress; -q and --progress never print none" {
 	export CORRMASK_LOG_SECONDS=0.000001
 	run -0 --separate-stderr scsim --cells 9000 --genes 60 --modules 2 --depth 50 -o out
-	assert_regex "${stderr_lines[0]}" '^scsim: [0-9]+ of 9000 cells$'
+	assert_regex "${stderr_lines[0]}" '^scsim: [0-9]+ of 9000 cells, [0-9:]+ to go$'
 	for quiet in "-q" "--progress never"; do
 		# shellcheck disable=SC2086
 		run -0 --separate-stderr scsim $quiet --cells 9000 --genes 60 --modules 2 --depth 50 -o out

@@ -63,6 +63,26 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	assert_equal "$(scview -q none.emb | wc -l)" 1
 }
 
+@test "ctaprobe map: values near the largest and the smallest float32 have a map like those of ordinary size" {
+	for scale in 1e36 1e-36; do
+		PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - $scale <<-'END'
+			import sys
+			import numpy as np, scstream
+			with scstream.read("c.emb") as s:
+			    blocks = [dict(b) for b in s]
+			    header = s.header
+			for b in blocks:
+			    b["x"] = (np.asarray(b["x"], np.float64) * float(sys.argv[1])).astype(np.float32)
+			scstream.write("scaled.emb", header, blocks)
+		END
+		ctaprobe map -q --seed 3 -o scaled.map scaled.emb
+		scview -q -O npy --columns X_umap -o y.npy scaled.map
+		scview -q -O npy -o x.npy c.emb
+		run -0 $PYTHON -c 'import numpy as np; from sklearn.manifold import trustworthiness as t
+y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_neighbors=15) > 0.88'
+	done
+}
+
 @test "ctaprobe map: scanpy and anndata find it in obsm" {
 	scview -q -O h5ad -o map.h5ad map.emb
 	scview -q -O npy --columns X_umap -o y.npy map.emb

@@ -247,10 +247,15 @@ same_as_reference() {
 	assert_output --partial "a counts stream, expected tokens"
 	head -c 5000 s.tok > cut
 	run -1 depgraph cut -o x
+	assert_output --partial "cut: the stream is cut short"
 	run -1 sh -c 'depgraph < /dev/null -o x'
+	assert_output "depgraph: standard input: empty, expected a stream"
 	run -1 depgraph "$BATS_FILE_TMPDIR" -o x
+	assert_output --partial "this is a folder, expected a stream"
 	run -1 depgraph none.tok -o x
+	assert_output "depgraph: none.tok: No such file or directory"
 	run -2 depgraph s.tok s.tok -o x
+	assert_line "depgraph: one input, not 2 (scsample joins streams)"
 	run -2 depgraph --rho-min 2 s.tok -o x
 	assert_line --partial "--rho-min: '2' is not a number from 0 to 1"
 	scsim --model b1 -n 0 -o empty.tok
@@ -259,6 +264,30 @@ same_as_reference() {
 	run -1 sh -c 'depgraph s.tok > /dev/full'
 	assert_output --partial "No space left"
 	assert_not_exist x
+}
+
+@test "depgraph: a gene that is constant in the sample has no neighbours and changes none, though --rho-min is 0" {
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<-'P'
+		import numpy as np, scstream
+		r = np.random.default_rng(1)
+		cells = [2 + 1 + r.permutation(30)[:r.integers(8, 20)] for _ in range(120)]
+		vocab = {"id": ["<pad>", "<mask>"] + [f"g{i:02}" for i in range(31)], "symbol": [""] * 33, "median": [None] * 33}
+		for name, first in ("with", [2]), ("without", []):
+		    rows = [np.concatenate([np.array(first, int), c]) for c in cells]
+		    columns = [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "barcode", "type": "str", "shape": "scalar"},
+		               {"name": "token", "type": "u16", "shape": "ragged", "group": "token"}]
+		    block = {"cell": np.arange(120, dtype=np.uint64), "barcode": [f"c{i}" for i in range(120)],
+		             "token": (np.cumsum([0] + [len(x) for x in rows]).astype(np.uint64), np.concatenate(rows).astype(np.uint16))}
+		    scstream.write(name + ".tok", {"kind": "tokens", "columns": columns, "provenance": [], "vocab": vocab}, [block])
+	P
+	for neighbours in 1 5 50; do
+		for f in with without; do
+			depgraph -q --rho-min 0 --min-cells 5 --min-overlap 5 --neighbours $neighbours $f.tok -o $f.graph
+			depgraph -q --tsv $f.graph -o $f.tsv
+		done
+		cmp with.tsv without.tsv
+		assert [ "$(wc -l <with.tsv)" -gt 20 ]
+	done
 }
 
 @test "depgraph: cells without tokens and too few cells give a graph without edges" {
@@ -271,7 +300,7 @@ same_as_reference() {
 	[ "$(scview x | wc -l)" = 1003 ]
 }
 
-@test "depgraph --layout: the genes with neighbours and a position for each; joined genes are nearer than others" {
+@test "depgraph --layout: the genes with partners and a position for each; joined genes are nearer than others" {
 	scsim -q --model b1 -n 1500 --seed 1 -o layout.tok
 	depgraph -q --min-overlap 10 -o layout.graph layout.tok
 	depgraph --layout --modules 1 -q -o layout.tsv layout.graph

@@ -8,13 +8,13 @@ setup() {
 	P=$BATS_TEST_DIRNAME/../pipelines
 }
 
-@test "fig3-pairs.awk: AUROC of pairs equals scikit-learn's" {
+@test "fig3/pairs.awk: AUROC of pairs equals scikit-learn's" {
 	scsim --model b1 --genes 60 --modules 4 --top 12 -n 30 -o c.tok
 	scview --vocab c.tok > vocab
 	scview -c token c.tok > cells
 	depgraph --pmi --tau -1 --min-count 1 c.tok -u | depgraph --tsv -o npmi
-	for what in A C; do awk -F '\t' -v what=$what -v dir=. -f $P/fig3-pairs.awk vocab cells; done > got
-	awk -F '\t' -v what=npmi -f $P/fig3-pairs.awk vocab npmi >> got
+	for what in A C; do awk -F '\t' -v what=$what -v dir=. -f $P/fig3/pairs.awk vocab cells; done > got
+	awk -F '\t' -v what=npmi -f $P/fig3/pairs.awk vocab npmi >> got
 	$PYTHON - <<-'END'
 		import numpy as np
 		from sklearn.metrics import roc_auc_score
@@ -50,7 +50,7 @@ setup() {
 }
 
 @test "fig3: co-occurrence and Algorithm 1 recover the modules, adjacency in part" {
-	$P/fig3-recover.sh 3 > a
+	$P/fig3/recover.sh 3 > a
 	awk '{ print $1, ($2 > 0.99 ? "whole" : $2 > 0.6 && $2 < 0.9 ? "part" : "none"), ($4 > 0.999 ? "pure" : "") }' a > b
 	run cat b
 	assert_line "A part "
@@ -58,48 +58,53 @@ setup() {
 	assert_line "npmi part "
 	assert_line "graph part pure"
 	assert_line "all whole pure"
-	$P/fig3-table.sh a a | grep -q 'over 2 simulations'
+	$P/fig3/table.sh a a | grep -q 'over 2 simulations'
 }
 
-@test "fig4-table.sh: means, standard deviations and the paired t test equal scipy's" {
+@test "fig4/table.sh: means, standard deviations and the paired t test equal scipy's" {
 	printf 'class %s\n' 'scale 1 1 50 0.522 3.5 0.998 3.0 0.3 1' 'scale 1 2 50 0.610 3.4 0.971 3.1 0.34 0.9' 'scale 1 3 50 0.48 3.6 1.0 3.2 0.35 0.95' \
 		'scale 0 1 50 0.34 3.5 0.33 3.5 0.31 0.97' 'scale 0 2 50 0.32 3.5 0.36 3.5 0.38 0.93' 'rate 1 1 50 0.5 3.5 0.8 3 0.33 0.77' | tr ' ' '\t' > trials
-	$P/fig4-table.sh . trials > table
+	$P/fig4/table.sh . trials > table
 	run -0 $PYTHON - <<-'END'
 		import numpy as np
 		from scipy.stats import ttest_rel
-		points = {tuple(r[:2]): r[2:] for r in (l.rstrip("\n").split("\t") for l in open("points.tsv"))}
+		def read(name):
+		    lines = [l.rstrip("\n").split("\t") for l in open(name)]
+		    return [dict(zip(lines[0], l)) for l in lines[1:]]
+		means = {(r["exp"], r["gamma"], r["value"], r["arm"]): r for r in read("summary.tsv")}
+		gaps = {(r["exp"], r["gamma"]): r for r in read("differences.tsv")}
 		rows = {tuple(r[:2]): r for r in (l.split() for l in open("table")) if r and r[0] in ("scale", "rate")}
 		data = {}
 		for l in open("trials"):
 		    f = l.split()
 		    data.setdefault((f[1], f[2]), []).append([float(f[i]) for i in (5, 7, 9, 10)])
-		assert set(points) == set(data) == set(rows)
+		assert set(gaps) == set(data) == set(rows) and list(rows) == [("scale", "0"), ("scale", "1"), ("rate", "1")]
 		for k, d in data.items():
 		    r, c, untrained, nearest = 100 * np.array(d).T
 		    assert rows[k][3:5] == [f"{nearest.mean():.1f}", f"{untrained.mean():.1f}"], rows[k]
-		    want = [r.mean(), c.mean(), (c - r).mean()]
-		    got = [float(points[k][i]) for i in (2, 4, 6)]
-		    assert np.abs(np.array(got) - want).max() < 1e-3, (k, got, want)
+		    g = gaps[k]
+		    for arm, v in ("random", r), ("corrmask", c):
+		        assert abs(float(means[*k, "accuracy", arm]["mean"]) - v.mean()) < 1e-9
+		    assert abs(float(g["difference"]) - (c - r).mean()) < 1e-9
 		    if len(d) > 1:
-		        sd = [r.std(ddof=1), c.std(ddof=1), (c - r).std(ddof=1)]
-		        assert np.abs(np.array([float(points[k][i]) for i in (3, 5, 7)]) - sd).max() < 1e-3, k
+		        assert abs(float(means[*k, "accuracy", "corrmask"]["sd"]) - c.std(ddof=1)) < 1e-9 and abs(float(g["sd"]) - (c - r).std(ddof=1)) < 1e-9
 		        t, p = ttest_rel(c, r)
-		        assert abs(float(points[k][8]) - t) < 1e-3 * abs(t), (points[k], t)
-		        assert abs(float(rows[k][12]) / p - 1) < 0.051, (rows[k], p)
+		        assert abs(float(g["t"]) / t - 1) < 1e-9 and abs(float(g["p"]) / p - 1) < 1e-9, (g, t, p)
+		        assert rows[k][5:11] == [f"{r.mean():.1f}", "(sd", f"{r.std(ddof=1):.1f})", f"{c.mean():.1f}", "(sd", f"{c.std(ddof=1):.1f})"], rows[k]
+		        assert rows[k][11:17] == [f"{(c - r).mean():+.1f}", f"({float(g['low']):+.1f}", "to", f"{float(g['high']):+.1f})", f"{t:.2f}", f"{p:.2g}"], rows[k]
 		    else:
-		        assert points[k][8] == "NA" and rows[k][11:13] == ["NA", "NA"] and rows[k][6] == "(-)"
+		        assert g["t"] == "NA" and rows[k][11:15] == [f"{(c - r).mean():+.1f}", "NA", "NA", "NA"] and rows[k][7] == "-)", rows[k]
 	END
 	grep -q 'drawn once for each class' table
 	sed -i s/class/sample/ trials
-	$P/fig4-table.sh . trials | grep -q 'at most gamma + (1 - gamma) / 3'
+	$P/fig4/table.sh . trials | grep -q 'at most gamma + (1 - gamma) / 3'
 }
 
-@test "fig4: nearest-mean.awk equals scikit-learn's NearestCentroid" {
+@test "fig4: fig4/nearest-mean.awk equals scikit-learn's NearestCentroid" {
 	scsim --model b2 --random-genes class --exp rate --gamma 0.5 --seed 3 -o all.tok
 	scsample -q --where 'cell<60' all.tok | scview -c module,token > train
 	scsample -q --where 'cell>=1000' all.tok | scview -c module,token > test
-	awk -F '\t' -f $P/nearest-mean.awk train test > got
+	awk -F '\t' -f $P/fig4/nearest-mean.awk train test > got
 	$PYTHON - <<-'END'
 		import numpy as np
 		from sklearn.neighbors import NearestCentroid
@@ -112,17 +117,17 @@ setup() {
 }
 
 @test "fig4: a trial of two epochs gives both accuracies and falling losses" {
-	$P/fig4-trial.sh class-scale-1-5-2 > t.tsv
+	$P/fig4/trial.sh class-scale-1-5-2 > t.tsv
 	run awk -F '\t' 'NF == 11 && $1 == "class" && $2 == "scale" && $3 == 1 && $4 == 5 && $5 == 2 && $6 > 0.2 && $6 < 1 && $7 > 3.8 && $7 < 4.13 &&
 		$8 > 0.2 && $9 < 4.13 && $10 > 0.2 && $10 < 0.5 && $11 > 0.99 { print "good" }' t.tsv
 	assert_output good
-	run -1 $P/fig4-runs.sh huge
+	run -1 $P/fig4/runs.sh huge
 	assert_output --partial "SCALE=huge"
-	run -0 $P/fig4-runs.sh small
+	run -0 $P/fig4/runs.sh small
 	assert_equal ${#lines[@]} 65
 	assert_line class-rate-0.25-5-50
 	# a tool that fails leaves no trial behind
-	run ! $P/fig4-trial.sh class-scale-7-1-2
+	run ! $P/fig4/trial.sh class-scale-7-1-2
 }
 
 @test "figures: the legend of table6 is beside the panels, whatever the strategies" {
@@ -139,7 +144,7 @@ setup() {
 			for i in $(seq 70); do printf '%d\t5\tx\t0.1\t0.2\n' $i; done
 		} > rare.tsv
 		printf '%s\tmacro_f1\t0.6\t0.5\t0.7\t1\n' expression pca > baselines.tsv
-		$P/plot.sh table6 . svg "strategies='$strategies'" > table6.svg
+		$P/plot.sh table6/table6 . svg "strategies='$strategies'" > table6.svg
 		# every name once, at the right of the last panel, and the figure holds it
 		$PYTHON - "$strategies" <<-'END'
 			import re, sys
@@ -165,7 +170,7 @@ setup() {
 		run -1 $P/plot-train.sh model
 		assert_output --partial "No space left on device"
 		assert_not_exist model/train.$terminal
-		run -1 bash -c "$P/plot.sh fig3 . $terminal > /dev/full"
+		run -1 bash -c "$P/plot.sh fig3/fig3 . $terminal > /dev/full"
 		assert_output --partial "No space left on device"
 	done
 	assert_exist model/train.svg # of the second round
@@ -203,11 +208,11 @@ setup() {
 	scsim -q --cells 20 --genes 40 --modules 4 | rankenc -q -m vocab - | maskgen -q -o rel/hidden.masked -
 	probe expression 0.9; probe pca 0.8; probe read 0.7; probe untrained-1 0.3; probe untrained-2 0.4
 	probe random-1 0.60; probe random-2 0.64; probe corrmask-1 0.62; probe corrmask-2 0.61
-	report() { $P/demo-report.sh dir p pre rel "1 2" x.h5ad y 0 256 "tiny, 3 epochs"; }
+	report() { $P/demo/report.sh dir p pre rel "1 2" x.h5ad y 0 256 "tiny, 3 epochs"; }
 	run -0 report
 	assert_line "corrmask demo: x.h5ad, label y"
-	assert_line "cells: 40 to train, 20 held out"
-	assert_line "graph: 3 genes with neighbours, 7 edges"
+	assert_line "cells: 40 to train, 20 to test"
+	assert_line "graph: 3 genes with partners, 7 edges"
 	assert_line "genes: networks read at most 256 of each cell, those of highest rank (MAXLEN), and 31 of 40 training cells have as many or more"
 	assert_line "note: with all genes of the cells the graph has 15 edges. CorrMask masks partners by the 7 that are left; a larger MAXLEN keeps more"
 	targets=$(scview -c target rel/hidden.masked | tail -n +2 | tr ' ' '\n' | grep . | sort -u | wc -l)
@@ -222,10 +227,12 @@ setup() {
 	assert_line --regexp '^log-normalised expression, no network +0.9000 +0.2500 +0.7500   0.8600 - 0.9400$'
 	assert_line --regexp '^network, not trained +0.3500 '
 	assert_line --partial "95 % interval of macro F1, 7 groups drawn anew"
-	# gaps .30 and .32, error .010; the cells' parts cancel in the second seed, and are .1 in the first: sqrt(.010^2 + .05^2 / 19)
-	assert_line "Differs: with CorrMask the network relies less on visible partners. R is 0.110, with random masks 0.420 (difference -0.310 ± 0.015)."
-	# gaps +.02 (.01 more or less in each draw) and -.03 (.01 less or more): the draws cancel, so the error is .025
-	assert_line "Not shown to differ: the macro F1 of cell types, CorrMask - random -0.005 ± 0.025."
+	# gaps .30 and .32: t 31, p .021; the cells' parts cancel in the second seed, and are .1 in the first: sd .05 / sqrt(19), t of 19
+	assert_line "Differs: with CorrMask the network relies less on visible partners."
+	assert_line "  R is 0.110, with random masks 0.420: difference -0.310 (95 % interval over 2 trainings -0.437 to -0.183, p 0.021; over held-out cells -0.334 to -0.286)."
+	# gaps +.02 (.01 more or less in each draw) and -.03 (.01 less or more): the draws cancel
+	assert_line "Not shown to differ: the macro F1 of cell types."
+	assert_line "  CorrMask - random: -0.005 (95 % interval over 2 trainings -0.323 to +0.313, p 0.87; over held-out cells -0.005 to -0.005)."
 	assert_line "Log-normalised expression (0.900) tells the cell types apart better than the best of these networks (0.620; untrained 0.350)."
 	assert_line --regexp "^  class {58}cells +random +CorrMask$"
 	assert_line --regexp "^  $long {6}60 +0.5000 +0.5000$"
@@ -239,34 +246,37 @@ setup() {
 	cp rel/random-2.hidden.cells rel/corrmask-2.hidden.cells
 	run -0 report
 	refute_output --partial -- -0.000
-	assert_line --partial "CorrMask - random +0.000 "
+	assert_line --partial "CorrMask - random: +0.000 "
 	for k in 1:0.10 2:0.12; do
 		awk -v r=${k#*:} -v odd="$([ $k = 1:0.10 ]; echo $?)" 'BEGIN { OFS = "\t"; print "cell", "epoch", "masked", "loss", "correct"
 			for (c = 1; c <= 20; c++) print c, 0, 1, 5 + c / 10 + (r + (c % 2 == odd ? 0.05 : -0.05)), 0 }' > rel/corrmask-${k%:*}.hidden.cells
 	done
-	# gaps +.04 and +.01: a higher F1 in both seeds, but not by twice the error
+	# gaps +.04 and +.01: a higher F1 in both seeds, but the test does not show it
 	probe corrmask-1 0.64; probe corrmask-2 0.65
 	run -0 report
-	assert_line "Not shown to differ: the macro F1 of cell types, CorrMask - random +0.025 ± 0.016."
+	assert_line "Not shown to differ: the macro F1 of cell types."
+	assert_line --partial "  CorrMask - random: +0.025 (95 % interval over 2 trainings -0.166 to +0.216, p 0.34; "
 	# of one seed nothing is said to differ
-	run -0 $P/demo-report.sh dir p pre rel 1 x.h5ad y 0 256 "tiny, 3 epochs"
-	assert_line --partial "Not shown to differ: the reliance on visible partners. R is 0.100, with random masks 0.400 "
-	assert_line --partial "Not shown to differ: the macro F1 of cell types, CorrMask - random +0.040 "
+	run -0 $P/demo/report.sh dir p pre rel 1 x.h5ad y 0 256 "tiny, 3 epochs"
+	assert_line "Not shown to differ: the reliance on visible partners."
+	assert_line --partial "  R is 0.100, with random masks 0.400: difference -0.300 (95 % interval over 1 training -; "
+	assert_line "Not shown to differ: the macro F1 of cell types."
 	assert_line --partial "One seed: nothing can be said about other trainings"
-	# a higher F1 in both seeds, by more than twice its error, is said to differ; a network that is better than the baselines, too
-	probe corrmask-1 0.95; probe corrmask-2 0.99
+	# a higher F1 in both seeds, by nearly the same, is said to differ; a network that is better than the baselines, too
+	probe corrmask-1 0.95; probe corrmask-2 0.991
 	cp rel/random-1.hidden.cells rel/corrmask-1.hidden.cells
 	run -0 report
-	assert_line --regexp '^Differs: the macro F1 of cell types is higher with CorrMask \(\+0.350 ± 0.005\).$'
+	assert_line "Differs: the macro F1 of cell types is higher with CorrMask."
 	assert_line "Log-normalised expression (0.900) tells the cell types apart less well than the best of these networks (0.970; untrained 0.350)."
-	assert_line --regexp '^Not shown to differ: the reliance on visible partners. R is 0.260, with random masks 0.420 \(difference -0.160 ± 0.160\).$'
+	assert_line "Not shown to differ: the reliance on visible partners."
+	assert_line --partial "  R is 0.260, with random masks 0.420: difference -0.160 (95 % interval over 2 trainings -2.193 to +1.873, p 0.5; "
 	# the page has the tables and the sentences
 	assert_equal "$(sed -n 2p dir/2-types.table)" $'\tmacro F1\trarest F1\taccuracy\t95 % interval of macro F1, 7 groups drawn anew'
-	grep -q $'^network, CorrMask masks\t0.9700\t' dir/2-types.table
+	grep -q $'^network, CorrMask masks\t0.9705\t' dir/2-types.table
 	grep -q $'^network, CorrMask masks\t6.050\t6.310\t+0.260\t' dir/1-partners.table
 	grep -q '^Differs: the macro F1' dir/findings.txt
 	for t in svg png; do
-		$P/plot.sh demo dir $t > dir/demo.$t
+		$P/plot.sh demo/demo dir $t > dir/demo.$t
 		assert_file_not_empty dir/demo.$t
 	done
 	printf 'accuracy\t0.5\nunknown\t0\nf1:%s\t0.5\nn:%s\t7\ntrain_n:%s\t70\nf1:µ\t1\nn:µ\t8\ntrain_n:µ\t80\n' "$long" "$long" "$long" > ft/a.score.tsv
@@ -275,10 +285,10 @@ setup() {
 	sed 's/^accuracy.*/accuracy\t0.625/' ft/a.score.tsv > ft/b.score.tsv
 	awk 'BEGIN { OFS = "\t"; for (i = 0; i <= 400; i++) print i, 0, 0, i ? 0.5 : "macro_f1" > "ft/a.score.replicates"
 		for (i = 0; i <= 400; i++) print i, 0, 0, i ? 0.48 + (i * 7 % 400) / 1000 : "macro_f1" > "ft/b.score.replicates" }'
-	run -0 $P/finetune-report.sh ft x y a b
+	run -0 $P/finetune/report.sh ft x y a b
 	assert_line --regexp '^a +0.5000 .* 2   - - -$'
-	assert_line --partial "macro F1, b - a: 95 % interval -0.0100 to +0.3700 over the same draws"
-	run -0 $P/finetune-report.sh ft x y a
+	assert_line --partial "macro F1, b - a: 95 % interval -0.0100 to +0.3690 over the same draws"
+	run -0 $P/finetune/report.sh ft x y a
 	assert_line --regexp "^  class {58}train {4}test +a$"
 	assert_line --regexp "^  µ {59} {6}80 {7}8 +1.0000$"
 	assert_line --regexp "^  $long {6}70 {7}7 +0.5000$"

@@ -15,8 +15,8 @@ golden() { $PYTHON "$BATS_TEST_DIRNAME/golden/golden.py" "$@"; }
 @test "golden v1: every stream is whole, and Python finds the values that were written" {
 	run scview --check "$S"/*.scs
 	assert_success
-	assert_line "$S/types.scs: whole, counts, 12 rows in 3 blocks"
-	assert_line "$S/empty.scs: whole, counts, 0 rows in 0 blocks"
+	assert_line "$S/types.scs: complete, counts, 12 rows in 3 blocks"
+	assert_line "$S/empty.scs: complete, counts, 0 rows in 0 blocks"
 	assert_equal "${#lines[@]}" 24
 	for f in "$S"/*.scs; do
 		golden dump "$f" > dump

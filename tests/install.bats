@@ -33,7 +33,7 @@ broken_links() {
 		assert_line --partial "  table6 "
 		assert_file_exist "$dir/share/man/man5/scstream.5"
 		assert_file_exist "$dir/share/man/man7/corrmask.7"
-		assert_file_exist "$dir/share/corrmask/pipelines/demo.mk"
+		assert_file_exist "$dir/share/corrmask/pipelines/demo/demo.mk"
 		assert_file_exist "$dir/share/corrmask/data/catalog.tsv"
 		assert_file_exist "$dir/share/doc/corrmask/README.md"
 		assert_equal "$(comm -23 <(broken_links "$dir/share/doc/corrmask" | sort) <(broken_links "$BATS_TEST_DIRNAME/.." | sort))" ""
@@ -78,7 +78,7 @@ broken_links() {
 	demo="env -u BIN make -s -f x/share/corrmask/pipelines/Makefile demo CELLS=400 EPOCHS=1 THREADS=2"
 	export SEEDS="1 2"
 	run -0 $demo
-	assert_line --regexp '^cells: [0-9]+ to train, [0-9]+ held out, split by donor'
+	assert_line --regexp '^cells: [0-9]+ to train, [0-9]+ to test, split by donor'
 	for what in "network, random masks" "network, CorrMask masks"; do assert_line --regexp "^$what +[0-9.]+ +[0-9.]+ +[-+][0-9.]+   [-+][0-9.]+ [-+][0-9.]+$"; done
 	for what in "log-normalised expression, no network" "50 principal components, no network" "network, not trained" "network, random masks" \
 		"network, CorrMask masks"; do

@@ -69,6 +69,17 @@ same_training() {
 	assert_equal "$(ls three)" "$(printf '%s\n' checkpoint-35 checkpoint-42 config.json model.safetensors train.tsv vocab.tsv)"
 }
 
+@test "mpi: several heads: the loss counts the targets of all ranks" {
+	# the last batch of an epoch has two cells: a rank has one, or none with three ranks
+	local keep="--strategy none --keep cell_type,n_counts" train="--label cell_type --target n_counts --config tiny --dropout 0.1 --lr 0.001 -q"
+	maskgen -q $keep --epochs 3 --batch 12 --seed 4 -o two.masked cells.tok
+	sctrain cells $train -o heads.one two.masked
+	sctrain cells $train --lr 0 -o heads.init two.masked
+	ranks 3 "$(loader 4) $keep | sctrain cells --mpi $train --accum 2 -o heads.three"
+	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" heads.init heads.one heads.three
+	cmp <(cut -f7- heads.one/train.tsv | head -1) <(cut -f7- heads.three/train.tsv | head -1)
+}
+
 @test "mpi: cells dealt out by length train the same model" {
 	ranks 3 "$(loader 4) --balance | $MLM -q --accum 2 -o balanced"
 	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init one balanced
@@ -96,6 +107,19 @@ same_training() {
 	same_training two again
 	ranks 1 "$(loader 12) | $MLM -q -o alone"
 	same_training one alone
+}
+
+@test "mpi: a rank with other kernels than rank 0 warns, or fails with --same-kernels" {
+	grep -qw avx2 /proc/cpuinfo || skip "no processor with AVX2"
+	other='export CORRMASK_CPU=avx2 OPENBLAS_CORETYPE=Haswell; [ $R = 0 ] || export OPENBLAS_CORETYPE=Zen'
+	run -0 ranks 2 "$other; $(loader 6 1) | $MLM -o unlike"
+	assert_output --regexp "warning: rank 1 computes with 'OpenBLAS [0-9.]+ Zen, avx2', and rank 0 with 'OpenBLAS [0-9.]+ Haswell, avx2': weights will differ by rounding; CORRMASK_CPU=avx2 OPENBLAS_CORETYPE=Haswell makes them equal"
+	run ranks 2 "$other; $(loader 6 1) | $MLM --same-kernels -o unlike2"
+	assert_failure
+	assert_output --partial "(--same-kernels)"
+	assert_not_exist unlike2/model.safetensors
+	run -0 ranks 2 "export CORRMASK_CPU=portable; $(loader 6 1) | $MLM --same-kernels -o like"
+	refute_output --partial "computes with"
 }
 
 @test "mpi: a signal to one rank ends all after the same step; resume gives the bytes of a whole run" {

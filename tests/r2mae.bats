@@ -41,8 +41,8 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 # Of the conclusions only this is tested: independent retention agrees with theory, and coupled retention has a lower risk than the fixed centre.
 @test "tables 5 and 9: independent retention as in theory, coupled retention below the fixed centre" {
 	for row in table5-beta table5-latent table9-beta table9-latent; do
-		$P/r2mae-linear.sh $row-2.simulate small > s.tsv
-		$P/r2mae-linear.sh $row-2.theory small > t.tsv
+		$P/r2mae/linear.sh $row-2.simulate small > s.tsv
+		$P/r2mae/linear.sh $row-2.theory small > t.tsv
 		centre=0.55
 		[ $row = "${row#table9}" ] || centre=0.45
 		awk -F '\t' -v centre=$centre '
@@ -57,7 +57,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 
 @test "figure 1, panel F: errors start at 0 and rise alike from 0.4 to 0.8" {
 	printf '%s\t%s\t%s\n' m .15 .85 m .30 .86 m .40 .86 m .60 .84 m .80 .80 'a task' .8 .5 'a task' .2 .7 'a task' .4 .68 'a task' .6 .66 > a.tsv
-	$P/r2mae-accuracy.sh a.tsv > f.tsv
+	$P/r2mae/accuracy.sh a.tsv > f.tsv
 	$PYTHON - <<-'END'
 		import numpy as np
 		x = {}
@@ -74,7 +74,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	END
 	for bad in 'm\t0.5' 'm\t1.5\t0.5' 'm\t0.5\t85' 'm\t.2\t.9\nm\t.2\t.8' 'm\t.2\t.9\nm\t.4\t.8' 'm\t.2\t.7\nm\t.4\t.8\nm\t.8\t.9' ''; do
 		printf "$bad${bad:+\\n}" > bad.tsv
-		run -1 $P/r2mae-accuracy.sh bad.tsv
+		run -1 $P/r2mae/accuracy.sh bad.tsv
 		assert_output --regexp '^r2mae-accuracy: bad.tsv: '
 		assert_equal "${#lines[@]}" 1
 	done
@@ -94,8 +94,8 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	grep -q 'F  trained models' results/r2mae-fig1/latest/fig1.svg
 	grep -q 'a model' results/r2mae-fig1/latest/fig1.svg
 	[ "$(wc -c < results/r2mae-fig1/latest/log/gnuplot-svg.log)" = 0 ]
-	run -1 $P/r2mae-linear.sh over.theory huge
+	run -1 $P/r2mae/linear.sh over.theory huge
 	assert_output --partial "SCALE=huge"
-	run -1 $P/r2mae-linear.sh bogus.theory tiny
+	run -1 $P/r2mae/linear.sh bogus.theory tiny
 	assert_output --partial "no curve or row 'bogus'"
 }

@@ -16,7 +16,7 @@ setup() {
 
 r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" SEEDS="1 2" TARGET=n_counts "$@"; }
 
-@test "r2mae-table.sh: means, standard deviations, paired gaps and p equal scipy's; score and rank" {
+@test "r2mae/table.sh: means, standard deviations, paired gaps and p equal scipy's; score and rank" {
 	$PYTHON - <<-'END'
 		import os, random
 		random.seed(4)
@@ -40,7 +40,7 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 		open("in/group", "w").write("donor\n")
 		open("in/baselines.tsv", "w").write("pca\tlabel\tbalanced_accuracy\t0.5\n")
 	END
-	"$P/r2mae-table.sh" made in "fixed-0.25 r2mae mdlm" "1 2 5" "hidden layers of 9" > table
+	"$P/r2mae/table.sh" made in "fixed-0.25 r2mae mdlm" "1 2 5" "hidden layers of 9" > table
 	$PYTHON - <<-'END'
 		import os, re
 		import numpy as np
@@ -53,31 +53,39 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 		            if l.split("\t")[:2] == [stage, metric]:
 		                return float(l.split("\t")[2])
 		    return np.nan
-		points = {tuple(l.split("\t")[:3]): l.rstrip("\n").split("\t")[3:] for l in open("made/points.tsv")}
-		assert ("label", "f1:B", "r2mae") not in points and ("label", "group_auroc", "r2mae") not in points
-		for (stage, metric, m), got in points.items():
-		    if m == "pca":
-		        assert got[:3] == ["1", "0.5", "NA"] and got[3] == "0"
-		        continue
+		def table(name):
+		    lines = [l.rstrip("\n").split("\t") for l in open(name)]
+		    return {(r["stage"], r["metric"], r["arm"]): r for r in (dict(zip(lines[0], l)) for l in lines[1:])}
+		summary, differences = table("made/summary.tsv"), table("made/differences.tsv")
+		assert ("label", "f1:B", "r2mae") not in summary and ("label", "group_auroc", "r2mae") not in summary
+		assert len(summary) == 1 + 4 * 9 and len(differences) == 2 * 8
+		close = lambda got, want: all(abs(float(g) - w) < 1e-10 * max(1, abs(w)) for g, w in zip(got, want))
+		for (stage, metric, m), got in summary.items():
 		    v, b = (np.array([score(x, k, stage, metric) for k in seeds]) for x in (m, "fixed-0.25"))
 		    ok, both = ~np.isnan(v), ~np.isnan(v) & ~np.isnan(b)
-		    assert int(got[0]) == ok.sum()
-		    want = [v[ok].mean(), v[ok].std(ddof=1)] + ([] if m == "fixed-0.25" else [(v - b)[both].mean(), (v - b)[both].std(ddof=1)])
-		    for x, y in zip([got[1], got[2], got[4], got[5]], want):
-		        assert abs(float(x) - y) < 1e-5 * max(1, abs(y)), (stage, metric, m)
-		    if m != "fixed-0.25":
-		        p = ttest_rel(v[both], b[both])[1]
-		        assert got[7] == "NA" or abs(float(got[7]) - p) < .051 * p + 1e-6, (got, p)
-		assert len(points) == 1 + 4 * 9
+		    if m == "pca":
+		        assert (got["n"], got["mean"], got["sd"]) == ("1", "0.5", "NA") and (stage, metric, m) not in differences
+		        continue
+		    assert int(got["n"]) == ok.sum() and close([got["mean"], got["sd"]], [v[ok].mean(), v[ok].std(ddof=1)])
+		    got = differences.get((stage, metric, m))
+		    assert (got is None) == (m in ("untrained", "fixed-0.25") or stage == "rank"), (stage, metric, m)
+		    if got:
+		        d = (v - b)[both]
+		        assert int(got["n"]) == len(d)
+		        assert close([got[k] for k in ("difference", "sd", "p")], [d.mean(), d.std(ddof=1), ttest_rel(v[both], b[both])[1]]), got
+		most = 0
+		for i, r in enumerate(sorted(differences.values(), key=lambda r: float(r["p"]))):
+		    most = max(most, min(1, float(r["p"]) * (16 - i)))
+		    assert abs(float(r["p_corrected"]) - most) < 1e-12
 		text = open("table").read()
 		mean = lambda m, s: np.nanmean([score(m, k, "label", s) for k in seeds])
 		names = ["untrained"] + methods
-		table = np.array([[mean(m, s) for s in ("balanced_accuracy", "macro_f1", "auroc")] for m in names])
-		rank = np.mean([rankdata(-c, "min") for c in table.T], 0)
+		means = np.array([[mean(m, s) for s in ("balanced_accuracy", "macro_f1", "auroc")] for m in names])
+		rank = np.mean([rankdata(-c, "min") for c in means.T], 0)
 		block = text[text.index("Score (mean of the metrics)"):].split("\n\n")[0].split("\n")[1:]
 		for line in block:
 		    m, s, r = line.split()
-		    assert abs(float(s) - table[names.index(m)].mean()) < 1e-4 and abs(float(r) - rank[names.index(m)]) < .006, line
+		    assert abs(float(s) - means[names.index(m)].mean()) < 1e-4 and abs(float(r) - rank[names.index(m)]) < .006, line
 		assert len(block) == 4
 		draws = lambda m, k: np.loadtxt(f"made/runs/{m}-{k}/label.replicates.tsv", skiprows=1)[:, 2:]
 		block = text[text.index("1,000 draws of the tested donors"):].split("\n\n")[0].split("\n")[2:]
@@ -85,13 +93,13 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 		for line in block:
 		    m, *got = line.replace(" to ", " ").split()
 		    own = [k for k in seeds if os.path.exists(f"made/runs/{m}-{k}")]
-		    gap = np.sort(np.mean([draws(m, k) - draws("fixed-0.25", k) for k in own], 0), 0)
-		    want = [gap[int(59 * p + .5), i] for i in (0, 1) for p in (.025, .975)]
+		    gap = np.mean([draws(m, k) - draws("fixed-0.25", k) for k in own], 0)
+		    want = [np.quantile(gap[:, i], p) for i in (0, 1) for p in (.025, .975)]
 		    assert np.allclose([float(x) for x in got], want, atol=6e-5), (line, want)
 		lines = text[text.index("Masked genes"):].split("\n")
 		assert lines[1].split() == ["0.1", "0.2", "0.3", "0.5", "0.7"]
 		v = np.array([score("mdlm", k, "valid-0.7", "pearson") for k in (1, 5)])
-		assert lines[5].startswith("mdlm ") and lines[5].endswith(f"{v.mean():.4f} ± {v.std(ddof=1):.4f} [2]"), lines[5]
+		assert lines[5].startswith("mdlm ") and lines[5].endswith(f"{v.mean():.4f} (sd {v.std(ddof=1):.4f}) [2]"), lines[5]
 	END
 }
 
@@ -124,7 +132,7 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 		value = [next(float(l.split("\t")[1]) for l in open(f"{sys.argv[1]}/runs/r2mae-{k}/valid-0.5.score.tsv") if l.startswith("pearson\t")) for k in (1, 2)]
 		text = open("first.txt").read()
 		line = next(l for l in text[text.index("Masked genes"):].split("\n") if l.startswith("r2mae "))
-		assert line.split()[10:13] == [f"{statistics.mean(value):.4f}", "±", f"{statistics.stdev(value):.4f}"], line
+		assert line.split()[10:13] == [f"{statistics.mean(value):.4f}", "(sd", f"{statistics.stdev(value):.4f})"], line
 	END
 }
 
@@ -143,19 +151,19 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 	[ "$(realpath results/r2mae-cells/latest)" != "$R" ]
 }
 
-@test "r2mae-run.sh and make: wrong arguments are told; a tool that fails leaves no scores" {
+@test "r2mae/run.sh and make: wrong arguments are told; a tool that fails leaves no scores" {
 	run ! r2mae METHODS="fixed-0.25 cosine"
 	assert_output --partial "METHODS: unknown method 'cosine' (expected fixed-0.P"
 	inputs=$(realpath results/r2mae-cells-inputs/latest)
-	run -2 "$P/r2mae-run.sh" --inputs "$inputs" --method cosine --seed 1 --out x
+	run -2 "$P/r2mae/run.sh" --inputs "$inputs" --method cosine --seed 1 --out x
 	assert_output --partial "unknown method 'cosine'"
-	run -2 "$P/r2mae-run.sh" --inputs "$inputs" --seed 1 --out x
+	run -2 "$P/r2mae/run.sh" --inputs "$inputs" --seed 1 --out x
 	mkdir broken
 	for t in "$BIN"/*; do ln -s "$(realpath "$t")" broken/; done
 	rm broken/ctaprobe
 	printf '#!/bin/sh\ncat > /dev/null\nexit 1\n' > broken/ctaprobe
 	chmod +x broken/ctaprobe
-	BIN=$PWD/broken run -1 "$P/r2mae-run.sh" --inputs "$inputs" --method mdlm --seed 1 --hidden 4 --latent 2 --epochs 1 --out x
+	BIN=$PWD/broken run -1 "$P/r2mae/run.sh" --inputs "$inputs" --method mdlm --seed 1 --hidden 4 --latent 2 --epochs 1 --out x
 	assert_not_exist x/scores.tsv
 }
 
@@ -170,10 +178,10 @@ masks() {
 	cat told/args
 }
 
-@test "the schedules: r2mae-run.sh and the strategies of table6 with a rate" {
+@test "the schedules: r2mae/run.sh and the strategies of table6 with a rate" {
 	inputs=$(realpath results/r2mae-cells-inputs/latest)
 	while read -r method rate; do
-		run masks "$P/r2mae-run.sh" --inputs "$inputs" --method "$method"
+		run masks "$P/r2mae/run.sh" --inputs "$inputs" --method "$method"
 		assert_output --regexp "^--strategy columns $rate --keep donor --batch "
 	done <<-END
 		fixed-0.10 --rate 0.10
@@ -187,7 +195,7 @@ masks() {
 	mkdir -p t6
 	echo 'LABEL = cell_type' | tee t6/settings > t6/label
 	while read -r strategy rate; do
-		run masks "$P/table6-run.sh" --inputs t6 --size 1 --strategy "$strategy"
+		run masks "$P/table6/run.sh" --inputs t6 --size 1 --strategy "$strategy"
 		assert_output --regexp "^--strategy $rate --batch "
 	done <<-END
 		random random --rate 0.15

@@ -53,7 +53,8 @@ fails() {
 		ad.AnnData(sp.csr_matrix(x), var=pd.DataFrame(index=[f"gene{i}" for i in range(2000)])).write_h5ad("few.h5ad")
 	P
 	h5tok -q few.h5ad -o few.counts
-	rankenc -q --fit few.counts -o few.vocab
+	run -0 rankenc --fit few.counts -o few.vocab
+	assert_output "rankenc: note: 300 genes of 50 cells"
 	rankenc -q -m few.vocab few.counts -@ 3 -o few.tok
 	rankenc -q -m few.vocab --min-genes-matched 100 --min-counts-matched 100 few.counts -o few.tok
 	h5tok -q --rank few.vocab --min-genes-matched 100 few.h5ad | cmp - few.tok

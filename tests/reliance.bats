@@ -204,13 +204,13 @@ make_losses() {
 	END
 }
 
-@test "reliance-points.sh: R, its errors and paired gaps equal scipy's" {
+@test "reliance/points.sh: R, its errors and paired gaps equal scipy's" {
 	make_losses losses
 	export BIN
-	$P/reliance-points.sh losses "random corrmask shuffled" "1 2 7" points summary
+	$P/reliance/points.sh losses "random corrmask shuffled" "1 2 7" .
 	run -0 $PYTHON - <<-'END'
 		import numpy as np
-		from scipy.stats import ttest_rel
+		from scipy.stats import t, ttest_rel
 		S, K = ("random", "corrmask", "shuffled"), (1, 2, 7)
 		table = lambda s, k, p: np.loadtxt(f"losses/{s}-{k}.{p}.cells", skiprows=1)
 		def influence(s, k):               # of every cell on R, so that the standard error is the root of the sum of squares
@@ -219,41 +219,46 @@ make_losses() {
 		    d = (h - v)[use, 3]
 		    return np.array([(d - d.mean())[h[use, 0] == c].sum() for c in np.unique(h[use, 0])]) / len(d), d.mean(), h[use, 3].mean(), v[use, 3].mean()
 		error = lambda x: (len(x) / (len(x) - 1) * (x ** 2).sum()) ** .5
+		def rows(name):
+		    lines = [l.rstrip("\n").split("\t") for l in open(name)]
+		    return [dict(zip(lines[0], l)) for l in lines[1:]]
+		close = lambda r, keys, want: all(abs(float(r[k]) - w) < 1e-9 for k, w in zip(keys, want)) or (r, want)
 		R = {}
-		for line in open("points"):
-		    s, k, visible, hidden, r, se = line.split("\t")
-		    x, d, h, v = influence(s, k)
-		    R[s, int(k)] = d
-		    assert np.allclose([float(visible), float(hidden), float(r), float(se)], [v, h, d, error(x)], rtol=1e-4), line
-		assert len(R) == 9
-		rows = [l.rstrip("\n").split("\t") for l in open("summary")]
-		assert [r[0] for r in rows] == list(S) and all(r[1] == "3" for r in rows)
+		for r in rows("points.tsv"):
+		    s, k = r["strategy"], int(r["seed"])
+		    x, R[s, k], h, v = influence(s, k)
+		    half = t.ppf(.975, len(x) - 1) * error(x)
+		    assert close(r, ("visible", "hidden", "R", "low", "high"), (v, h, R[s, k], R[s, k] - half, R[s, k] + half)) is True, r
+		assert list(R) == [(s, k) for s in S for k in K]
+		means = [r for r in rows("summary.tsv") if r["value"] == "R"]
+		assert [r["arm"] for r in means] == list(S)
 		base = np.array([R["random", k] for k in K])
-		for r in rows:
-		    mine = np.array([R[r[0], k] for k in K])
-		    assert np.allclose([float(x) for x in r[4:6]], [mine.mean(), mine.std(ddof=1)], rtol=1e-4)
-		    if r[0] == "random":
-		        assert len(r) == 6
-		        continue
-		    d = base - mine
-		    t, p = ttest_rel(base, mine)
-		    x = sum(influence("random", k)[0] - influence(r[0], k)[0] for k in K) / 3
-		    assert np.allclose([float(r[i]) for i in (6, 7, 8, 11)], [d.mean(), d.std(ddof=1), t, error(x)], rtol=1e-4), r
-		    assert abs(float(r[9]) / p - 1) < 0.051 and 2 < float(r[10]) / d.std(ddof=1) < 5, r
+		both = rows("differences.tsv"), rows("cells.tsv")
+		assert [r["arm"] for r in both[0]] == [r["arm"] for r in both[1]] == ["corrmask", "shuffled"]
+		for r in means:
+		    mine = np.array([R[r["arm"], k] for k in K])
+		    assert close(r, ("n", "mean", "sd"), (3, mine.mean(), mine.std(ddof=1))) is True
+		for r, cells in zip(*both):
+		    mine = np.array([R[r["arm"], k] for k in K])
+		    d = mine - base
+		    want, p = ttest_rel(mine, base)
+		    assert close(r, ("difference", "sd", "t", "p"), (d.mean(), d.std(ddof=1), want, p)) is True and 2 < float(r["detectable"]) / d.std(ddof=1) < 5
+		    x = sum(influence(r["arm"], k)[0] - influence("random", k)[0] for k in K) / 3
+		    assert close(cells, ("difference", "se"), (d.mean(), error(x))) is True, cells
 	END
 	assert_output ""
 	# what the table says of them
 	mkdir prep
 	ln -s ../s.graph prep/corpus.graph
 	printf 'masks\tfrequency\tmedians\nhidden\t5.5\t5.25\nvisible\t5.5\t5\n' > losses/reference.tsv
-	R=$(awk '{ printf " %.3f", $5 }' summary)
+	R=$(awk '$1 == "R" { printf " %.3f", $5 }' summary.tsv)
 	read -r random corrmask shuffled <<< "$R"
-	run -0 $P/reliance-table.sh losses prep "random corrmask shuffled" "1 2 7" "" how
-	assert_line --regexp '^71 genes of 40 held-out cells are probed'
+	run -0 $P/reliance/table.sh losses prep "random corrmask shuffled" "1 2 7" "" how
+	assert_line --regexp '^71 genes of 40 test cells are probed'
 	assert_line --regexp '^table of medians of neighbours, no network +5.000 +5.250 +\+0.250$'
 	assert_line "CorrMask: the network relies on visible partners less than with random masks (R $corrmask, not $random)."
 	assert_line "CorrMask with a shuffled graph: no difference in R to random masks is shown ($shuffled and $random)."
-	run -0 $P/reliance-table.sh losses prep "random corrmask" 1 "" how
+	run -0 $P/reliance/table.sh losses prep "random corrmask" 1 "" how
 	assert_line --regexp '^CorrMask: R is 0.*. Two seeds or more are needed to compare.$'
 	# the seeds agree, but cells differ by more: R is .4 and .3, of single cells 1 more or less
 	mkdir cells
@@ -267,31 +272,31 @@ make_losses() {
 			done
 		done
 	done
-	run -0 $P/reliance-table.sh cells prep "random corrmask" "1 2" "" how
+	run -0 $P/reliance/table.sh cells prep "random corrmask" "1 2" "" how
 	assert_line "CorrMask: no difference in R to random masks is shown (0.301 and 0.400)."
 	# no target at all
 	mkdir none
 	for p in hidden visible; do sed '2,$s/.*/1\t0\t0\t0\t0/' losses/random-1.$p.cells > none/random-1.$p.cells; done
-	run -0 $P/reliance-points.sh none random 1 points summary
+	run -0 $P/reliance/points.sh none random 1 .
 	assert_output ""
-	[ ! -s points ] && [ ! -s summary ]
-	run -1 $P/reliance-table.sh none prep random 1 "" how
-	assert_output "reliance: no gene of the held-out cells has partners in its cell: the graph has too few edges (more cells make more)"
+	for f in points summary differences cells; do [ -e $f.tsv ] && [ ! -s $f.tsv ]; done
+	run -1 $P/reliance/table.sh none prep random 1 "" how
+	assert_output "reliance: no gene of the test cells has partners in its cell: the graph has too few edges (more cells make more)"
 	# one cell has no spread
 	mkdir one
 	cp losses/reference.tsv one
 	printf 'cell\tepoch\tmasked\tloss\tcorrect\n1\t0\t2\t6\t0\n' | tee one/{random,corrmask}-{1,2}.visible.cells | sed s/6/6.2/ |
 		tee one/corrmask-{1,2}.hidden.cells | sed s/6.2/6.4/ | tee one/random-1.hidden.cells | sed s/6.4/6.41/ > one/random-2.hidden.cells
-	run -0 $P/reliance-table.sh one prep "random corrmask" "1 2" "" how
+	run -0 $P/reliance/table.sh one prep "random corrmask" "1 2" "" how
 	assert_line --regexp '^CorrMask .* -$'
 	assert_line "CorrMask: no difference in R to random masks is shown (0.200 and 0.405)."
-	[ "$(awk -F '\t' '{ print $6 }' one/points.tsv | uniq)" = NA ]
+	assert_equal "$(cut -f 6,7 one/points.tsv | tail -n +2 | uniq)" $'NA\tNA'
 	# rows that do not belong together
 	for field in 1 2 3; do
 		awk -F '\t' -v OFS='\t' -v f=$field 'NR == 5 { $f = 99 } 1' losses/random-2.visible.cells > other
 		cp losses/random-2.visible.cells as-it-was
 		cp other losses/random-2.visible.cells
-		run -1 $P/reliance-points.sh losses "random corrmask" "1 2" points summary
+		run -1 $P/reliance/points.sh losses "random corrmask" "1 2" .
 		assert_output --partial "random-2: rows of hidden and visible partners differ"
 		cp as-it-was losses/random-2.visible.cells
 	done
@@ -302,7 +307,7 @@ reliance() { pipelines THREADS=2 reliance SCALE=tiny "$@"; }
 @test "make reliance: a table, a figure, a run by hand; a second run makes nothing, a seed more is added, other settings have their own folder" {
 	run -0 reliance
 	assert_line "  sctrain-shuffled-2"
-	assert_line --regexp '^114 genes of 57 held-out cells are probed; graph: [0-9]+ genes with neighbours'
+	assert_line --regexp '^114 genes of 57 test cells are probed; graph: [0-9]+ genes with partners'
 	for name in "random masks" "CorrMask" "CorrMask, shuffled graph"; do
 		assert_line --regexp "^$name +[0-9.]+ +[0-9.]+ +[-+][0-9.]+ +[0-9.]+  [-+][0-9.]+ [-+][0-9.]+$"
 	done

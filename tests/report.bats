@@ -26,7 +26,9 @@ setup_file() {
 	printf 'A text with <script>alert("&")</script>\n' > "$R/report.txt"
 	printf 'name\tvalue\nprogram\tscview\nseconds\t0.1\npeak_memory_mb\t33\nprogram\tctaprobe cells\npeak_memory_mb\t30\nprogram\tstage\nseconds\t1.25\n' > "$R/log/ctaprobe-a.report"
 	printf '# The <b>answer</b> & more\nmodel\tmacro F1\tinterval\na & <i>b</i>\t0.50\t0.4 - 0.6\n' > "$R/1.table"
-	printf 'Differs: a < b & c.\n\nSecond.\n' > "$R/findings.txt"
+	printf 'metric\tarm\treference\tn\tdifference\tlow\thigh\tp_corrected\nR\tcorrmask\trandom\t3\t-0.31\t-0.4\t-0.22\t0.0123\nR\tx\trandom\t1\t0.05\tNA\tNA\tNA\n' > "$R/differences.tsv"
+	printf 'metric\tarm\tn\tdropped\tmean\tsd\tse\tlow\thigh\nR\ta\t3\t0\t0.25\t1\t1\t0\t1\nR\tb\t3\t0\t0.5\t1\t1\t0\t1\nF\tb\t3\t0\t0.75\t1\t1\t0\t1\n' > "$R/summary.tsv"
+	printf 'Differs: a < b & c.\n  By 3.\n\nSecond.\n' > "$R/findings.txt"
 	printf '<?xml version="1.0"?>\n<svg width="700" height="80" viewBox="0 0 700 80" xmlns="http://www.w3.org/2000/svg"><title>Gnuplot</title><defs><circle id="dot" r="1"/></defs><use href="#dot"/><path stroke="rgb(  0,   0,   0)" d="M0 0"/><path stroke="#dddddd" d="M0 0"/><path stroke="#4060a0" onclick="evil()" d="M0 0"/><script>evil()</script></svg>\n' > "$R/mine.svg"
 	export BIN
 	python3 -B "$BATS_TEST_DIRNAME/../pipelines/page/page.py" "$R" 2> log || { cat log >&2; return 1; }
@@ -103,20 +105,24 @@ for t in ("A text with <script>alert(\"&\")</script>", "<b>&\"12" + chr(39), "<i
 
 @test "report: every figure of the run is inside, with a text for those who do not see it" {
 	run -0 page 'labels = [f["aria-label"] for f in p.figures]
-for want in ("mine", "Training loss", "ROC curves", "F1 of every class by its frequency, probe", "Confusion matrix, probe: a", "Confusion matrix, probe: b",
+for want in ("mine", "Differences with 95 % intervals (differences)", "Training loss", "ROC curves", "F1 of every class by its frequency, probe", "Confusion matrix, probe: a", "Confusion matrix, probe: b",
              "Map of cells by cell_type: a.test", "Map of cells by donor: a.test", "Modules of the dependency graph: train"):
     assert labels.count(want) == 1, (want, labels)
-assert len(labels) == 9, labels
+assert len(labels) == 10, labels
 assert "Gnuplot" not in p.text'
 }
 
 @test "report: the answer comes first, as sentences and tables, with F1 of every class; the report as text is folded" {
 	run -0 page 's = p.source[p.source.index("id=\"summary\""):p.source.index("id=\"figures\"")]
-assert s.index("<li>Differs: a &lt; b &amp; c.</li>") < s.index("<caption>The &lt;b&gt;answer") < s.index("<summary>The report as text") < s.index("<caption>F1 of every class, probe")
+assert s.index("<li>Differs: a &lt; b &amp; c. By 3.</li>") < s.index("<caption>The &lt;b&gt;answer") < s.index("<summary>The report as text") < s.index("<caption>F1 of every class, probe")
 assert p.tables["The <b>answer</b> & more"] == [["model", "macro F1", "interval"], ["a & <i>b</i>", "0.50", "0.4 - 0.6"]]
 t = p.tables["F1 of every class, probe"]
 assert t == [["class", "training", "cells", "a", "b"], ["T <b> & \"x\"", "40", "4", "0.500", "0.500"], ["B:2", "30", "3", "0.250", "0.251"]], t
-assert "findings.txt" not in p.text'
+assert "findings.txt" not in p.text
+assert p.tables["Means (summary)"] == [["arm", "R", "F"], ["a", "0.25", ""], ["b", "0.5", "0.75"]]
+t = p.tables["Differences (differences)"]
+assert t == [["metric", "arm", "", "difference", "95 % interval", "p, corrected"], ["R", "corrmask", "- random", "-0.31", "-0.4 to -0.22", "0.012"],
+             ["R", "x", "- random", "+0.05", "NA", "NA"]], t'
 }
 
 @test "report: a figure of gnuplot has the colours of the page, also its error bars; scripts and handlers are left out" {

@@ -113,12 +113,12 @@ latest() { readlink "results/$1/latest"; }
 @test "runs: a file name with spaces, quotes and dollar signs, and several files" {
 	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	assert_line "corrmask demo: my heart's \$x.h5ad, label cell_type"
-	assert_line --partial "This cannot be measured here: the graph has too few edges"             # 60 cells
+	assert_line --partial "cannot be measured here: the graph has too few edges"             # 60 cells
 	assert_line --regexp '^Not shown to differ: the macro F1'
 	refute_line --regexp '^(Differs|Not shown).* R is'
 	assert_file_not_empty results/demo/latest/demo.png
 	run -2 pipelines reliance DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
-	assert_line --partial "reliance: no gene of the held-out cells has partners in its cell"
+	assert_line --partial "reliance: no gene of the test cells has partners in its cell"
 	assert_not_exist results/reliance/latest/table.txt
 	run -0 pipelines table8 DATA="other/plain.h5ad \"my heart's \$x.h5ad\""
 	assert_line --partial "120 cells"
@@ -178,7 +178,7 @@ latest() { readlink "results/$1/latest"; }
 }
 
 @test "runs: an experiment knows every variable among its settings, and those of the documents' commands" {
-	known() { awk -v of="$1" -v check="$2" -f "$BATS_TEST_DIRNAME/../pipelines/variables.awk" "$BATS_TEST_DIRNAME"/../pipelines/*.mk; }
+	known() { awk -v of="$1" -v check="$2" -f "$BATS_TEST_DIRNAME/../pipelines/variables.awk" "$BATS_TEST_DIRNAME"/../pipelines/{*,*/*}.mk; }
 	ask() { make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval "ask: ; @echo \$($1_SETTINGS)" ask "${@:2}"; }
 	checked=0
 	for of in DEMO=demo RELIANCE=reliance FT=finetune GC=genes AUDIT=table3 GENESETS=genesets T6=table6 T6_IN=table6 TIES=ties R2=r2mae-cells FIG3=fig3 \
@@ -199,7 +199,7 @@ latest() { readlink "results/$1/latest"; }
 		grep -qx -- "$goal" <<< "$experiments" || continue
 		assert_equal "$(known "$goal" "$names")" ""
 		commands=$((commands + 1))
-	done < <(cat README.md docs/*.md man/*.[17] pipelines/*.mk | grep -oP '(make|corrmask)( -j *\d+)? [a-z0-9-]+( [A-Z_]+=("[^"]*"|\S*))+' |
+	done < <(cat README.md docs/{*,*/*}.md man/*.[17] pipelines/{*,*/*}.mk | grep -oP '(make|corrmask)( -j *\d+)? [a-z0-9-]+( [A-Z_]+=("[^"]*"|\S*))+' |
 		sed -E 's/^(make|corrmask)( -j *[0-9]+)? //; s/="[^"]*"//g; s/=[^ ]*//g')
 	[ $commands -gt 30 ]
 }
@@ -209,6 +209,29 @@ latest() { readlink "results/$1/latest"; }
 	variables -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" >installed
 	variables -C "$BATS_TEST_DIRNAME/.." CUDA=0 | diff - installed
 	grep -q '^    CELLS=3000 ' installed
+}
+
+@test "a stage longer than ten seconds shows its time and progress, on a terminal only" {
+	cat > slow.sh <<-'EOF'
+		#!/usr/bin/env bash
+		. "$P/common.sh"
+		logs=$PWD/log
+		work() { printf 'step 3 of 4, 00:00:05 to go\n' > "$CORRMASK_PROGRESS"; sleep 13; }
+		quick() { [ -z "$CORRMASK_PROGRESS" ]; }
+		if [ -t 2 ]; then stage slow work; else stage quick quick; fi
+		echo done
+	EOF
+	chmod 755 slow.sh
+	export P=$BATS_TEST_DIRNAME/../pipelines
+	$PYTHON -c 'import pty, sys; sys.exit(pty.spawn(["./slow.sh"]))' > shown < /dev/null
+	grep -q 'slow: 0:1[0-9], step 3 of 4, 00:00:05 to go' shown
+	grep -q "done" shown
+	assert_not_exist log/slow.progress
+	run -0 ./slow.sh 2> err < /dev/null
+	assert_line "  quick"
+	run ! grep -q $'\r' <(printf '%s' "$output")
+	# what its tools measured, and the time of the stage
+	awk -F '\t' '$1 == "seconds" && $2 > 12 && $2 < 30 { ok = 1 } END { exit !ok }' log/slow.report
 }
 
 @test "runs: two makes in one folder of results: the second waits, says for whom, and finds the results of the first" {

@@ -280,11 +280,24 @@ scstream.write("mito.counts", header, list(s))'
 	assert_not_exist bad.s
 }
 
+@test "scsample --by: two groups are enough for a split, one is not" {
+	labelled two.groups 'g~a,a,a,b,b,b'
+	labelled one.group 'g~a,a,a,a,a,a'
+	for part in train test; do
+		scsample -q --test-fraction 0.5 --by g --part $part two.groups | scview -c g - | tail -n +2 | sort -u >$part.g
+		assert_equal "$(wc -l <$part.g)" 1
+	done
+	run ! cmp -s train.g test.g
+	run -1 scsample --test-fraction 0.5 --by g --part test one.group -o never.s
+	assert_output --partial "column 'g' has 1 group in these cells; a split needs 2 at least"
+}
+
 @test "scsample: the two parts of joined files share them out" {
 	for part in train test; do
 		scsample --test-fraction 0.2 --part $part sim.counts other.counts | scview -c cell | tail -n +2 >$part
 	done
 	assert_equal "$(sort -n train test)" "$(seq 0 499)"
+	assert_equal "$(wc -l <test)" 100
 }
 
 @test "scsample: files that do not fit together are refused" {

@@ -40,12 +40,22 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 		    g, c, n = line.rstrip("\n").split("\t")
 		    X[i, [int(x) for x in g.split()]] = [int(x) for x in c.split()]
 		    assert X[i].sum() == int(n)
-		C = np.abs(np.corrcoef(np.log1p(X).T))
+		signed = np.corrcoef(np.log1p(X).T)
+		C = np.abs(signed)
 		m = np.array([s.split(".")[0] for s in symbols])
 		same = (m[:, None] == m) & (m != "bg")[:, None] & ~np.eye(len(m), dtype=bool)
 		apart = (m[:, None] != m)
 		# shares of a total couple all genes a little
 		assert np.nanmedian(C[same]) > 0.4 and np.nanmedian(C[same]) > 2 * np.nanmedian(C[apart]), (np.nanmedian(C[same]), np.nanmedian(C[apart]))
+		# one gene in five has a negative load: it falls when the others of its module rise
+		falling = 0
+		for k in set(m) - {"bg"}:
+		    genes = np.flatnonzero(m == k)
+		    genes = genes[X[:, genes].std(0) > 0]
+		    sign = np.sign(np.linalg.eigh(signed[np.ix_(genes, genes)])[1][:, -1])
+		    falling += min((sign > 0).sum(), (sign < 0).sum())
+		share = falling / (m != "bg").sum()
+		assert .13 < share < .27, share
 	END
 }
 

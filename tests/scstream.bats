@@ -20,8 +20,8 @@ setup() {
 @test "scstream: the tools accept every kind and type written in Python" {
 	run scview --check counts.scs tokens.scs masked.scs graph.scs embedding.scs prediction.scs masked-counts.scs types.scs empty.scs
 	assert_success
-	assert_line "types.scs: whole, embedding, 307 rows in 3 blocks"
-	assert_line "empty.scs: whole, counts, 0 rows in 0 blocks"
+	assert_line "types.scs: complete, embedding, 307 rows in 3 blocks"
+	assert_line "empty.scs: complete, counts, 0 rows in 0 blocks"
 	for f in *.scs; do
 		zstd -tq "$f"
 	done

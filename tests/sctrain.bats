@@ -167,6 +167,60 @@ wait_for_step() {
 	same_training term term2
 }
 
+@test "sctrain mlm: a checkpoint whose optimizer has a tensor too many, or one too few, is refused" {
+	run -1 bash -c 'head -c 20000 a.masked | sctrain mlm -q --config tiny --save-every 1 -o opt'
+	latest=$(ls -d opt/checkpoint-* | sort -V | tail -1)
+	cp "$latest/optimizer.safetensors" whole.opt
+	for what in more fewer; do
+		$PYTHON - $what "$latest/optimizer.safetensors" <<-'P'
+			import json, struct, sys
+			data = open("whole.opt", "rb").read()
+			n = struct.unpack("<Q", data[:8])[0]
+			head, body = json.loads(data[8:8 + n]), data[8 + n:]
+			if sys.argv[1] == "more":
+			    head["extra"] = {"dtype": "F32", "shape": [1], "data_offsets": [len(body), len(body) + 4]}
+			    body += bytes(4)
+			else:
+			    last = max((k for k in head if k != "__metadata__"), key=lambda k: head[k]["data_offsets"][1])
+			    body = body[:head.pop(last)["data_offsets"][0]]
+			text = json.dumps(head).encode()
+			open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + body)
+		P
+		run -1 sctrain mlm --config tiny --resume -o opt a.masked
+		assert_output --partial "expected two moments for each of the model's"
+		assert_not_exist opt/model.safetensors
+	done
+	cp whole.opt "$latest/optimizer.safetensors"
+	sctrain mlm -q --config tiny --save-every 1 --resume -o opt a.masked
+}
+
+@test "sctrain mlm: --resume with other kernels warns and names them, or fails with --same-kernels; with the same ones it is silent" {
+	grep -qw avx2 /proc/cpuinfo || skip "no processor with AVX2"
+	maskgen -q -u --epochs 8 --batch 10 --seed 4 cells.tok >long.masked
+	export CORRMASK_CPU=avx2 OPENBLAS_CORETYPE=Haswell
+	run -1 bash -c 'head -c 60000 long.masked | sctrain mlm -q --config tiny --save-every 2 -o cut.was'
+	assert_exist cut.was/checkpoint-*/trainer_state.json
+	same="CORRMASK_CPU=avx2 OPENBLAS_CORETYPE=Haswell makes them equal, where the processor can"
+	cp -r cut.was cut.k
+	OPENBLAS_CORETYPE=Zen run -0 --separate-stderr sctrain mlm --config tiny --save-every 2 --resume -o cut.k long.masked
+	assert_regex "$stderr" "warning: this process computes with 'OpenBLAS [0-9.]+ Zen, avx2', and the checkpoint was computed with 'OpenBLAS [0-9.]+ Haswell, avx2': weights will differ by rounding; $same"
+	rm -r cut.k
+	cp -r cut.was cut.k
+	OPENBLAS_CORETYPE=Zen run -1 sctrain mlm --config tiny --save-every 2 --resume --same-kernels -o cut.k long.masked
+	assert_output --partial "$same (--same-kernels)"
+	# it can still go on with those of before, which has the bytes of a whole run
+	run -0 --separate-stderr sctrain mlm --config tiny --save-every 2 --resume --same-kernels -o cut.k long.masked
+	[[ $stderr != *computed* ]]
+	sctrain mlm -q --config tiny --save-every 2 -o whole.k long.masked
+	same_training whole.k cut.k
+	# portable has the same kernels
+	rm -r cut.k
+	cp -r cut.was cut.k
+	unset OPENBLAS_CORETYPE
+	CORRMASK_CPU=portable sctrain mlm -q --config tiny --save-every 2 --resume --same-kernels -o cut.k long.masked
+	same_training whole.k cut.k
+}
+
 @test "sctrain mlm: a producer that died is an error that keeps the finished steps" {
 	head -c $(($(stat -c %s a.masked) / 2)) a.masked >half
 	run sctrain mlm "${A[@]}" -o died half

@@ -142,6 +142,38 @@ above() {
 	above "$(awk '$1 == "accuracy" { print $2 }' <<<"$output")" 0.6
 }
 
+@test "ctaprobe score --target: predicted numbers, as numpy and scipy score them" {
+	scembed -q -M model --predict --head size -o size.pred test.tok
+	ctaprobe score --target size --json -o size.json size.pred
+	run $PYTHON - <<-'END'
+		import json, os, sys
+		import numpy as np
+		from scipy import stats
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		blocks = list(scstream.read("size.pred"))
+		y, x = (np.concatenate([b[c] for b in blocks]).astype(float) for c in ("size", "predicted"))
+		known = ~np.isnan(y)
+		got, x, y = json.load(open("size.json")), x[known], y[known]
+		want = {"pearson": stats.pearsonr(x, y)[0], "spearman": stats.spearmanr(x, y)[0], "mse": ((x - y) ** 2).mean(),
+		        "r2": 1 - ((x - y) ** 2).mean() / y.var(), "cells": known.sum(), "unlabelled": (~known).sum(), "unpredicted": 0}
+		assert set(got) == set(want) and want["r2"] > 0.4
+		assert all(abs(got[k] - want[k]) < 1e-9 * max(1, abs(want[k])) for k in want), (got, want)
+	END
+	assert_success
+	run ctaprobe score --label donor size.pred
+	assert_failure 1
+	assert_output "ctaprobe score: size.pred: these are predictions of numbers: --target COL instead of --label"
+	scembed -q -M model --predict --head donor -o donor.pred test.tok
+	run ctaprobe score --target size donor.pred
+	assert_failure 1
+	assert_output --partial "these are no predictions of numbers"
+	run ctaprobe score --target size --label donor size.pred
+	assert_failure 2
+	run ctaprobe score --target size --known size.pred
+	assert_failure 2
+}
+
 @test "sctrain cells: the first head is a classifier of transformers, and the others are found by --init" {
 	run cat model/config.json
 	assert_output --partial 'BertForSequenceClassification'

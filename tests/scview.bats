@@ -71,10 +71,10 @@ assert float(stat["gene[]", "length_q95"]) == numpy.quantile(length, .95, method
 @test "scview --check: one line a file, 1 when one is cut, damaged or followed by bytes" {
 	run scview --check sim.counts sim.u
 	assert_success
-	assert_line -n 0 --partial "sim.counts: whole, counts, 300 rows in"
+	assert_line -n 0 --partial "sim.counts: complete, counts, 300 rows in"
 	scsample -q -n 1 sim.counts -o one.counts
 	run -0 scview --check one.counts
-	assert_output "one.counts: whole, counts, 1 row in 1 block"
+	assert_output "one.counts: complete, counts, 1 row in 1 block"
 	n=$(stat -c %s sim.counts)
 	head -c $((n - 1)) sim.counts >cut1
 	head -c $((n / 2)) sim.counts >cut2
@@ -155,6 +155,49 @@ assert a.obs["cell_type"].astype(str).tolist() == [r["cell_type"] for r in rows]
 assert anndata.read_h5ad("named.h5ad").obs["n_counts"].tolist() == [int(r["n_counts"]) for r in rows]
 b = anndata.read_h5ad("piped.h5ad")
 assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
+}
+
+@test "scview -s: statistics of a fixed column are over all its values" {
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<-'P'
+		import numpy as np, scstream
+		x = np.arange(60, dtype=np.float32).reshape(12, 5)
+		x[11, 4] = 1000
+		columns = [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "x", "type": "f32", "shape": "fixed", "n": 5}]
+		scstream.write("fixed.emb", {"kind": "embedding", "columns": columns, "provenance": []},
+		               [{"cell": np.arange(7, dtype=np.uint64), "x": x[:7]}, {"cell": np.arange(7, 12, dtype=np.uint64), "x": x[7:]}])
+		open("want", "w").write(f"x\tvalues\t60\nx\tmin\t0\nx\tmean\t{x.mean(dtype=float):.10g}\nx\tmax\t1000\n")
+	P
+	scview -s fixed.emb | grep "^x" | awk -F '\t' -v OFS='\t' '$2 == "mean" { $3 = sprintf("%.10g", $3) } 1' | diff want -
+}
+
+@test "scview, ctaprobe, h5tok --list-obs: characters that control a terminal are escaped, and nothing is lost" {
+	$PYTHON -W ignore - <<-'P'
+		import anndata as ad, numpy as np, pandas as pd
+		odd = ["a\x1b[31mred", "b\x07\x7f", "c\u009b1m\u00a0\u00e9", "d\\x1b", "e\t\n\r"] * 8
+		a = ad.AnnData(np.ones((40, 2), np.float32) + np.arange(80).reshape(40, 2) % 3,
+		               obs=pd.DataFrame({"t": pd.Categorical(odd), "n\x1b[5m": odd}, index=[f"c{i}" for i in range(40)]))
+		a.write_h5ad("odd.h5ad")
+	P
+	h5tok -q odd.h5ad -o odd.counts
+	h5tok -q --list-obs odd.h5ad >list
+	scview -s odd.counts >stats
+	scview odd.counts >table
+	scview -c t -n 5 odd.counts >t
+	scembed -q --pca 2 --fit odd.counts odd.counts -o odd.emb
+	ctaprobe cells -q -l t odd.emb -o scores
+	ctaprobe cells -q -l t --train odd.emb --test odd.emb --coefficients weights -o scores2
+	run -0 $PYTHON - <<-'P'
+		import re
+		for f in "list", "stats", "table", "t", "scores", "scores2", "weights":
+		    text = open(f, newline="", encoding="utf-8").read()
+		    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text), f
+		rows = open("t", newline="", encoding="utf-8").read().splitlines()[1:]
+		def back(s):
+		    s = s.encode()
+		    s = re.sub(rb"\\(x[0-9a-f]{2}|.)", lambda m: bytes([int(m[1][1:], 16)]) if len(m[1]) > 1 else {b"t": b"\t", b"n": b"\n", b"r": b"\r", b"\\": b"\\"}[m[1]], s)
+		    return s.decode()
+		assert [back(s) for s in rows] == ["a\x1b[31mred", "b\x07\x7f", "c\u009b1m\u00a0\u00e9", "d\\x1b", "e\t\n\r"], rows
+	P
 }
 
 @test "scview -O h5ad: counts above 2^24 are exact, and the largest count comes back" {

@@ -41,7 +41,7 @@ smoke: all ## run every experiment at toy size, on simulated cells (five minutes
 	+@$(MAKE) --no-print-directory -k -j1 $(SMOKE_CASES:%=$(SMOKE)/%.seconds); status=$$?; \
 		tests/smoke.sh summary $(SMOKE) $(SMOKE_CASES) && exit $$status
 
-$(SMOKE)/fresh: $(TOOLS:%=$(BIN)/%) $(wildcard pipelines/*) tests/smoke.mk tests/smoke.sh
+$(SMOKE)/fresh: $(TOOLS:%=$(BIN)/%) $(wildcard pipelines/* pipelines/*/*) tests/smoke.mk tests/smoke.sh
 	@rm -rf $(SMOKE)
 	@mkdir -p $(SMOKE)
 	@BIN=$(BIN) tests/smoke.sh inputs $(SMOKE)

@@ -29,7 +29,7 @@ hand_model() {
 		sctrain mlm -q --config tiny --lr 0.003 --seed 2 --device cpu -o "$1".model
 }
 
-@test "table6-table.sh: means, standard deviations, paired gaps and p equal scipy's, with seeds and values missing" {
+@test "table6/table.sh: means, standard deviations, paired gaps and p equal scipy's, with seeds and values missing" {
 	$PYTHON - <<-'END'
 		import os, random
 		random.seed(5)
@@ -59,7 +59,7 @@ hand_model() {
 		                    f1 = "nan" if (s, z, c) == ("pmi-rand", "1", "NK") else random.random() if n else 0
 		                    f.write(f"{stage}\tf1:{c}\t{f1}\n{stage}\tn:{c}\t{n}\n{stage}\ttrain_n:{c}\t{t}\n")
 	END
-	$P/table6-table.sh made in "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" "label cell_type; tiny, 3 epochs" > table
+	$P/table6/table.sh made in "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" "label cell_type; tiny, 3 epochs" > table
 	grep -q '; in brackets the 95 % interval, 6 groups drawn anew$' table
 	run -0 $PYTHON -W ignore - <<-'END'
 		import os, re
@@ -144,7 +144,7 @@ hand_model() {
 		                    same(got["p_corrected"], holm[stage, metric, s, n])
 		                    half = t.ppf(0.975, m - 1) * d.std(ddof=1) / m ** 0.5
 		                    assert gaps[s][i].startswith(f"{d.mean():+.3f} ({d.mean() - half:+.3f} to {d.mean() + half:+.3f})"), (gaps[s], d)
-		                    assert p_lines[s][28 * i:28 * i + 28].split("; ") == [f"{p:.2g}".rjust(28 - 2 - len("%.2g" % float(got["p_corrected"]))), "%.2g" % float(got["p_corrected"])], p_lines
+		                    assert p_lines[s][31 * i:31 * i + 31].split("; ") == [f"{p:.2g}".rjust(31 - 2 - len("%.2g" % float(got["p_corrected"]))), "%.2g" % float(got["p_corrected"])], p_lines
 		                elif m:
 		                    assert gaps[s][i].startswith(f"{d.mean():+.3f} ["), gaps[s]
 		                assert gaps[s][i].endswith(f"[{m}]") == (0 < m < 4), (gaps[s][i], m)
@@ -186,11 +186,11 @@ hand_model() {
 	mkdir other
 	sed 's/^bootstrap_units.*/bootstrap_units\t200/' in/pca.tsv > other/pca.tsv
 	cp in/about in/*.cells other
-	$P/table6-table.sh made other "random pmi-rand" "50 0.5 1" "1 2 3 7" "" | grep -q '; in brackets the 95 % interval, 200 cells drawn anew$'
+	$P/table6/table.sh made other "random pmi-rand" "50 0.5 1" "1 2 3 7" "" | grep -q '; in brackets the 95 % interval, 200 cells drawn anew$'
 	assert_equal "$(head -1 made/rare.tsv | tr '\t' ' ')" "classes cells class random"
 	# the inputs of an older version: the same table without these rows
 	rm in/expression.tsv in/pca.tsv
-	$P/table6-table.sh made in "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" "label cell_type; tiny, 3 epochs" > without
+	$P/table6/table.sh made in "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" "label cell_type; tiny, 3 epochs" > without
 	diff <(grep -vE '^(expression|pca)' table) without
 }
 
@@ -285,22 +285,22 @@ hand_model() {
 	run ! score by no_such_column wrong
 	assert_output --partial "no_such_column"
 	run ls base
-	assert_output $'cells.replicates\ncells.tsv\ndonors.replicates\ndonors.tsv'
+	assert_output $'cells.replicates\ncells.roc.tsv\ncells.tsv\ndonors.replicates\ndonors.roc.tsv\ndonors.tsv'
 }
 
-@test "table6-run.sh: a run by hand gives the scores of make; wrong arguments are refused; a tool that fails leaves no scores" {
+@test "table6/run.sh: a run by hand gives the scores of make; wrong arguments are refused; a tool that fails leaves no scores" {
 	export BIN
 	args=(--inputs "$I" --strategy corrmask --size 1 --seed 2 --epochs 1 --ft-epochs 3 --device cpu)
-	run -0 $P/table6-run.sh "${args[@]}" --out byhand --threads 2
+	run -0 $P/table6/run.sh "${args[@]}" --out byhand --threads 2
 	assert_line "  finetune-corrmask-1-2"
 	cmp byhand/scores.tsv $R/runs/corrmask-1-2/scores.tsv
 	assert_not_exist byhand/model
 	assert_file_not_empty byhand/log/pretrain-corrmask-1-2.log
-	run -2 $P/table6-run.sh
-	assert_output --partial "table6-run.sh --inputs FOLDER --strategy NAME"
-	run -2 $P/table6-run.sh "${args[@]}" --out byhand --rounds 3
-	run -2 $P/table6-run.sh "${args[@]}" --out
-	run -2 $P/table6-run.sh "${args[@]}" --strategy mpi --out byhand
+	run -2 $P/table6/run.sh
+	assert_output --partial "table6/run.sh --inputs FOLDER --strategy NAME"
+	run -2 $P/table6/run.sh "${args[@]}" --out byhand --rounds 3
+	run -2 $P/table6/run.sh "${args[@]}" --out
+	run -2 $P/table6/run.sh "${args[@]}" --strategy mpi --out byhand
 	assert_output --partial "unknown strategy 'mpi'"
 	# the left side of each pipe
 	mkdir broken
@@ -309,7 +309,7 @@ hand_model() {
 		mv broken/$t broken/whole
 		printf '#!/bin/sh\ncase "$*" in *" -u "*) "%s" "$@"; echo "%s: broken" >&2; exit 1 ;; esac\nexec "%s" "$@"\n' broken/whole $t broken/whole > broken/$t
 		chmod +x broken/$t
-		BIN=broken run -1 $P/table6-run.sh "${args[@]}" --out broken/$t.out
+		BIN=broken run -1 $P/table6/run.sh "${args[@]}" --out broken/$t.out
 		assert_output --partial "$t: broken"
 		assert_not_exist broken/$t.out/scores.tsv
 		rm broken/$t

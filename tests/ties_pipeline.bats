@@ -8,7 +8,7 @@ setup() {
 	P=$BATS_TEST_DIRNAME/../pipelines
 }
 
-@test "ties-table.sh: means, paired differences, intervals and Holm's rule equal scipy's; a missing run is left out" {
+@test "ties/table.sh: means, paired differences, intervals and Holm's rule equal scipy's; a missing run is left out" {
 	rm -rf t && mkdir t
 	$PYTHON - <<-'END'
 		import os, random
@@ -31,7 +31,7 @@ setup() {
 	# runs of another seed whose references are not there yet
 	mkdir t/runs/median-random-6
 	cp t/runs/median-random-5/scores.tsv t/runs/median-random-6
-	BIN=$BIN $P/ties-table.sh t "median-random median-corrmask group-random group-corrmask value-random" "1 2 3 4 5 6" "" type 5 "how it was" > t/table.txt
+	BIN=$BIN $P/ties/table.sh t "median-random median-corrmask group-random group-corrmask value-random" "1 2 3 4 5 6" "" type 5 "how it was" > t/table.txt
 	run cat t/table.txt
 	assert_line --regexp '^50 principal components +- +- .* 0\.[0-9]+ \(sd 0\.[0-9]+\) '
 	assert_line --regexp '^group-corrmask .* \[4 seeds\]$'
@@ -39,7 +39,7 @@ setup() {
 	assert_line --regexp '^median-random .* \(sd 0\.[0-9]+\)$'
 	assert_line "* the probe from all labels was stopped before it had converged, in some seeds or all"
 	cp t/differences.tsv independent.tsv
-	BIN=$BIN $P/ties-table.sh t "median-random median-corrmask group-random group-corrmask value-random" "1 2 3 4 5 6" x.h5ad type 5 "how it was" | grep -q "Nadeau and Bengio"
+	BIN=$BIN $P/ties/table.sh t "median-random median-corrmask group-random group-corrmask value-random" "1 2 3 4 5 6" x.h5ad type 5 "how it was" | grep -q "Nadeau and Bengio"
 	run -0 $PYTHON - <<-'END'
 		import numpy as np, re
 		from scipy import stats
@@ -112,7 +112,7 @@ ties() { pipelines -j2 THREADS=2 ties SCALE=tiny ARMS="median-random median-runs
 	assert_not_exist $T/runs/median-random-1/model
 	# the run's files are those of the tools by hand
 	s=$T/split-1 m=$T/runs/random-corrmask-1
-	BIN=$BIN $P/ties-run.sh --split $s --arm random-corrmask --seed 1 --label cell_type --epochs 1 --keep-models 1 --out hand > /dev/null
+	BIN=$BIN $P/ties/run.sh --split $s --arm random-corrmask --seed 1 --label cell_type --epochs 1 --keep-models 1 --out hand > /dev/null
 	cmp hand/scores.tsv $m/scores.tsv
 	maskgen -q --strategy corrmask --lambda 0.5 -g $s/graph --seed 1 $s/random.train.tok | sctrain mlm -q --config tiny --lr 0.003 --seed 1 -o mine
 	cmp mine/model.safetensors hand/model/model.safetensors

@@ -162,7 +162,7 @@ static int find_matrix(struct h5ad_writer *w, const char *name, struct error *e)
 }
 
 struct h5ad_writer *h5ad_writer_new(
-	const char *path, const struct header *h, char *const *keep, size_t nkeep, const char *name, struct error *e)
+	const char *path, const char *shown, const struct header *h, char *const *keep, size_t nkeep, const char *name, struct error *e)
 {
 	struct h5ad_writer *w = xcalloc(1, sizeof *w);
 	w->header = h;
@@ -173,7 +173,7 @@ struct h5ad_writer *h5ad_writer_new(
 		h5ad_writer_free(w);
 		return NULL;
 	}
-	h5out_open(&w->h5, path);
+	h5out_open(&w->h5, path, shown);
 	if (!w->h5.failed) {
 		h5out_encoding(&w->h5, w->h5.file, "anndata", "0.1.0");
 		make_obs(w, keep, nkeep);

@@ -20,7 +20,7 @@ struct h5ad_writer {
 	struct obs_out *obsm; /* [nobsm] fixed columns */
 	size_t nobs, nobsm;
 	uint64_t rows, items;
-	int wide; /* data are float64, as float32 rounds some count */
+	int wide;      /* data are float64, as float32 rounds some count */
 	void *scratch; /* of one block */
 	size_t scratch_cap;
 	char *pool;

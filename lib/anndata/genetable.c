@@ -52,7 +52,8 @@ int genetable_add(
 		if (!c && map[i] != GENE_DROPPED)
 			c = vocab_control(t->genes.symbol[map[i]]);
 		if (c)
-			return error_set(e, "%s: the name of gene %zu has the control character 0x%02x (a tab or line break cuts a table of genes)",
+			return error_set(e,
+				"%s: the name of gene %zu has the control character 0x%02x (a tab or line break cuts a table of genes)",
 				h->path, i, c);
 	}
 	if (t->genes.n > VOCAB_MAX)

@@ -32,9 +32,9 @@ static void init(struct h5out *o, const char *shown)
 	H5Tenum_insert(o->boolean, "TRUE", &v);
 }
 
-void h5out_open(struct h5out *o, const char *path)
+void h5out_open(struct h5out *o, const char *path, const char *shown)
 {
-	init(o, path);
+	init(o, shown);
 	o->file = h5out_id(o, H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
 }
 

@@ -23,7 +23,7 @@ struct h5out_array {     /* a dataset that grows along its first dimension */
 };
 
 /* Create the file. o->failed says whether it could. */
-void h5out_open(struct h5out *o, const char *path);
+void h5out_open(struct h5out *o, const char *path, const char *shown);
 /* Open the file `path` to add to it. `shown` is its name in messages. */
 void h5out_modify(struct h5out *o, const char *path, const char *shown);
 /* Close the file, which may fail like the others. Release accepts a zeroed struct and closes what is open. */

@@ -290,20 +290,45 @@ int outfile_text(const char *path, const char *text, struct error *e)
 	return outfile_commit(&f, e);
 }
 
+char *outfile_name(const struct outfile *f)
+{
+	return xasprintf("/proc/self/fd/%d", f->fd);
+}
+
+static const char *temporary_folder(void)
+{
+	const char *dir = getenv("TMPDIR");
+	return dir && *dir ? dir : "/tmp";
+}
+
+static int no_temporary(struct error *e)
+{
+	return error_set(e, "%s: cannot make a temporary file: %s (set TMPDIR to a writable folder)", temporary_folder(), strerror(errno));
+}
+
+int outfile_temporary(struct outfile *f, struct error *e)
+{
+	*f = (struct outfile){.path = xasprintf("%s/corrmask", temporary_folder())};
+	f->fd = open_named(f);
+	if (f->fd >= 0)
+		return 0;
+	no_temporary(e);
+	outfile_abort(f);
+	return -1;
+}
+
 static int spill_ahead = -1;
 
-void file_spill_ahead(void)
+int file_spill_ahead(void)
 {
-	spill_ahead = file_spill(NULL);
+	return spill_ahead = file_spill(NULL);
 }
 
 int file_spill(struct error *e)
 {
 	if (spill_ahead >= 0 && ftruncate(spill_ahead, 0) == 0)
 		return fcntl(spill_ahead, F_DUPFD_CLOEXEC, 0);
-	const char *dir = getenv("TMPDIR");
-	if (!dir || !*dir)
-		dir = "/tmp";
+	const char *dir = temporary_folder();
 	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd >= 0)
 		return fd;
@@ -312,7 +337,7 @@ int file_spill(struct error *e)
 	if (fd >= 0)
 		unlink(name);
 	else
-		error_set(e, "%s: cannot make a temporary file: %s (set TMPDIR to a writable folder)", dir, strerror(errno));
+		no_temporary(e);
 	free(name);
 	return fd;
 }

@@ -21,12 +21,21 @@ struct outfile {
 };
 
 /* path NULL or "-" is standard output. A target that exists and is not a regular file is written directly.
- * named != 0: the temporary file has a name (for libraries that open files by name). */
+ * named != 0: the temporary file has a name (for libraries that open files by name, outfile_name). */
 int outfile_open(struct outfile *f, const char *path, int named, struct error *e);
 int outfile_write(struct outfile *f, const void *data, size_t n, struct error *e);
 int outfile_writev(struct outfile *f, struct iovec *part, int n, struct error *e); /* uses up part [n] */
 int outfile_commit(struct outfile *f, struct error *e); /* flush to disk, rename, close; releases f whatever it returns */
 void outfile_abort(struct outfile *f);                  /* remove the temporary file; accepts a released or zeroed struct */
+
+/* A temporary file in $TMPDIR (else /tmp), which is never committed. */
+int outfile_temporary(struct outfile *f, struct error *e);
+
+/*
+ * A name for libraries that open f by name: f was opened with `named`, or by outfile_temporary. It leads to the open file (/proc/self/fd), so
+ * nobody who may write to the folder can put another file or a link in between. The caller frees it.
+ */
+char *outfile_name(const struct outfile *f);
 
 /*
  * Call it in a child process: its next outfile_open takes this open file, whatever the path, and its commit only closes it, so that
@@ -51,6 +60,6 @@ char *file_folder(const char *path);
 int file_spill(struct error *e);
 
 /* Make the file of file_spill now, while this process may still make files. From then on there is one, and each call empties it. */
-void file_spill_ahead(void);
+int file_spill_ahead(void); /* its descriptor, or -1 */
 
 #endif

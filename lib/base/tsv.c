@@ -131,3 +131,32 @@ int tsv_find(const struct tsv *t, const char *text)
 			return (int)i;
 	return -1;
 }
+
+const char *tsv_escape(const char *s, size_t n, char text[TSV_ESCAPE], size_t *eaten)
+{
+	static const char plain[] = "\t\n\r\\", letter[] = "tnr\\";
+	const unsigned char *c = (const unsigned char *)s;
+	const char *at = *c ? strchr(plain, *c) : NULL;
+	*eaten = 1;
+	if (at)
+		snprintf(text, TSV_ESCAPE, "\\%c", letter[at - plain]);
+	else if (*c < 0x20 || *c == 0x7f)
+		snprintf(text, TSV_ESCAPE, "\\x%02x", *c);
+	else if (*c == 0xc2 && n > 1 && c[1] >= 0x80 && c[1] < 0xa0)
+		snprintf(text, TSV_ESCAPE, "\\x%02x\\x%02x", *c, c[(*eaten)++]);
+	else
+		return NULL;
+	return text;
+}
+
+char *tsv_escaped(const char *s)
+{
+	size_t n = strlen(s), used = 0, eaten;
+	char *out = xmalloc(4 * n + 1), part[TSV_ESCAPE];
+	for (size_t i = 0; i < n; i += eaten) {
+		const char *as = tsv_escape(s + i, n - i, part, &eaten);
+		used += (size_t)sprintf(out + used, "%.*s", as ? TSV_ESCAPE : (int)eaten, as ? as : s + i);
+	}
+	out[used] = 0;
+	return out;
+}

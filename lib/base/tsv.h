@@ -52,4 +52,18 @@ int tsv_error(const struct tsv *t, struct error *e, const char *fmt, ...) __attr
 
 void tsv_close(struct tsv *t); /* accepts a zeroed struct */
 
+/*
+ * How the character at the beginning of s, of n bytes that are left, is written in a field: \t \n \r \\, and \x1b (two digits a byte) for the other
+ * characters that control a terminal, U+0000 to U+001F and U+007F to U+009F. NULL: as it is. *eaten: how many bytes it has.
+ */
+#define TSV_ESCAPE 9
+const char *tsv_escape(const char *s, size_t n, char text[TSV_ESCAPE], size_t *eaten);
+char *tsv_escaped(const char *s); /* a whole text; malloced */
+/* tsv_escape would give NULL for any character that begins with this byte, which is the common case. */
+static inline int tsv_plain(char byte)
+{
+	unsigned char c = (unsigned char)byte;
+	return c >= 0x20 && c != '\\' && c != 0x7f && c != 0xc2;
+}
+
 #endif

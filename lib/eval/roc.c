@@ -92,3 +92,23 @@ double roc_macro(const double *score, const uint32_t *y, size_t n, size_t k, dou
 	free(item);
 	return known ? sum / (double)known : NAN;
 }
+
+void roc_mean(const double *score, const uint32_t *y, size_t n, size_t k, double tpr[ROC_GRID])
+{
+	struct roc_item *item = xmalloc(n * sizeof *item);
+	size_t known = 0;
+	for (int g = 0; g < ROC_GRID; g++)
+		tpr[g] = 0;
+	for (size_t c = 0; c < k; c++) {
+		struct roc r;
+		for (size_t i = 0; i < n; i++)
+			item[i] = (struct roc_item){score[i * k + c], y[i] == c};
+		roc_curve(&r, item, n);
+		known += !isnan(r.auc);
+		for (int g = 0; g < ROC_GRID && !isnan(r.auc); g++)
+			tpr[g] += r.tpr[g];
+	}
+	for (int g = 0; g < ROC_GRID; g++)
+		tpr[g] = known ? tpr[g] / (double)known : NAN;
+	free(item);
+}

@@ -28,4 +28,7 @@ void roc_curve(struct roc *r, struct roc_item *item, size_t n);
  * y [n] < k; each [k] out: NaN for a class that no item has, or every item. NaN if all are. */
 double roc_macro(const double *score, const uint32_t *y, size_t n, size_t k, double *each);
 
+/* The mean curve of the k classes against the rest at fpr = i / 99, over the classes that have an area; all NaN if none has. */
+void roc_mean(const double *score, const uint32_t *y, size_t n, size_t k, double tpr[ROC_GRID]);
+
 #endif

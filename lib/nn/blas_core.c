@@ -105,7 +105,8 @@ int blas_core_check(struct error *e)
 	return error_set(e, "CORRMASK_CPU=portable: OpenBLAS has the kernels %s, and cannot take those for " PORTABLE, core);
 }
 
-static void describe_blas(char *text, size_t n)
+/* judge: say that faster kernels would be there */
+static void describe_blas(char *text, size_t n, int judge)
 {
 	const char *better, *core = look(&better), *config = ask("openblas_get_config");
 	char version[32] = "";
@@ -114,15 +115,34 @@ static void describe_blas(char *text, size_t n)
 	int stays = getenv(VARIABLE) != NULL;
 	if (!core)
 		snprintf(text, n, "%s", "");
-	else if (better && stays)
+	else if (better && stays && judge)
 		snprintf(text, n, "OpenBLAS%s %s (slower than %s)", version, core, better);
 	else
-		snprintf(text, n, "OpenBLAS%s %s", version, better ? better : core);
+		snprintf(text, n, "OpenBLAS%s %s", version, better && !stays ? better : core);
+}
+
+static void describe(char *text, size_t n, int judge)
+{
+	describe_blas(text, n, judge);
+	size_t used = strlen(text);
+	snprintf(text + used, n - used, "%s%s", used ? ", " : "", cpu_vectors_name(cpu_vectors()));
 }
 
 void cpu_describe(char *text, size_t n)
 {
-	describe_blas(text, n);
-	size_t used = strlen(text);
-	snprintf(text + used, n - used, "%s%s", used ? ", " : "", cpu_vectors_name(cpu_vectors()));
+	describe(text, n, 1);
+}
+
+void cpu_kernels(char *text, size_t n)
+{
+	describe(text, n, 0);
+}
+
+void cpu_variables(const char *kernels, char *text, size_t n)
+{
+	char core[32] = "";
+	const char *vectors = strrchr(kernels, ' ');
+	snprintf(text, n, "%s", "");
+	if (vectors && sscanf(kernels, "OpenBLAS %*31s %31[A-Za-z0-9_]", core) == 1)
+		snprintf(text, n, "CORRMASK_CPU=%s " VARIABLE "=%s", vectors + 1, core);
 }

@@ -22,8 +22,8 @@
  */
 const char *blas_core_better(const char *core, const struct cpu_features *cpu);
 
-/* Set OPENBLAS_CORETYPE if OpenBLAS chose kernels below the processor, or others than CORRMASK_CPU=portable wants: 1, and the program has to start again. Else 0; always 0 when
- * the variable is set already, so a program cannot start again and again. */
+/* Set OPENBLAS_CORETYPE if OpenBLAS chose kernels below the processor, or others than CORRMASK_CPU=portable wants: 1, and the program has to
+ * start again. Else 0; always 0 when the variable is set already, so a program cannot start again and again. */
 int blas_core_set(void);
 
 /* -1 with e set: CORRMASK_CPU=portable, but OpenBLAS has other kernels than those for Haswell, and will have them. */
@@ -38,5 +38,11 @@ int blas_core_check(struct error *e);
  * because the user named them: "OpenBLAS 0.3.21 Prescott (slower than Haswell), avx2".
  */
 void cpu_describe(char *text, size_t n);
+
+/* The same without the judgement, so that it is equal on unlike processors whose kernels are: "OpenBLAS 0.3.21 Prescott, avx2". */
+void cpu_kernels(char *text, size_t n);
+
+/* The variables that choose the kernels of such a text: "CORRMASK_CPU=avx2 OPENBLAS_CORETYPE=Zen"; empty if there are none. */
+void cpu_variables(const char *kernels, char *text, size_t n);
 
 #endif

@@ -90,7 +90,11 @@ static size_t round_up(size_t n, size_t to)
 struct shape shape_of(const struct model *m, const struct batch *b)
 {
 	const struct ops *o = m->o;
-	struct shape s = {.cells = b->ncell, .tokens = b->ncell ? b->offset[b->ncell] : 0, .ranks = b->rank && m->arch->positions};
+	struct shape s = {.cells = b->ncell,
+		.tokens = b->ncell ? b->offset[b->ncell] : 0,
+		.ranks = b->rank && m->arch->positions,
+		.values = b->value != NULL,
+		.counts = b->count != NULL};
 	s.T = round_up(s.tokens, o->round_tokens);
 	s.B = s.cells + (o->round_tokens - 1 + pad_cell(m) - 1) / pad_cell(m);
 	return s;

@@ -19,8 +19,9 @@ struct shape {
 	size_t cells, tokens; /* the batch's own */
 	unsigned heads;       /* bit i: head i is computed */
 	int train, labels, ranges;
-	int ranks;       /* the batch says the positions of its tokens */
-	unsigned logits; /* bit i: the logits of head i are wanted */
+	int ranks;          /* the batch says the positions of its tokens */
+	int values, counts; /* it has values, or counts, of its tokens */
+	unsigned logits;    /* bit i: the logits of head i are wanted */
 };
 
 /* The targets of one head; NULL where it has others. */

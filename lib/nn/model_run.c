@@ -19,8 +19,9 @@ enum work {
 static int replay(struct model *m, enum work work, uint64_t detail)
 {
 	const struct shape *s = &m->shape;
-	uint64_t key[OPS_KEY] = {work, detail << 1 | (uint64_t)s->ranks, s->B, s->T, s->heads, (uintptr_t)m->memory,
-		(uintptr_t)m->p.array[PARAM], m->settings};
+	const uint64_t arrays = (uint64_t)s->ranks | (uint64_t)s->values << 1 | (uint64_t)s->counts << 2;
+	uint64_t key[OPS_KEY] = {
+		work, detail << 3 | arrays, s->B, s->T, s->heads, (uintptr_t)m->memory, (uintptr_t)m->p.array[PARAM], m->settings};
 	for (size_t i = 0; i < m->nhead; i++)
 		if (s->heads >> i & 1)
 			key[8 + i] = m->head[i]->N << 1 | (m->head[i]->scale != NULL);

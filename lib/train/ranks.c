@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/digest.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,12 +96,13 @@ static void finish_buffers(struct ranks *r, struct model *m)
 
 int ranks_sum(struct ranks *r, double *x, size_t n, struct error *e)
 {
-	double own[HEADS_MAX];
-	assert(n <= HEADS_MAX);
 	if (!r->comm)
 		return 0;
+	double *own = xmalloc(n * sizeof *own);
 	memcpy(own, x, n * sizeof *x);
-	return comm_start_total(r->comm, x, own, n, e) || comm_wait(r->comm, e) ? -1 : 0;
+	int bad = comm_start_total(r->comm, x, own, n, e) || comm_wait(r->comm, e);
+	free(own);
+	return bad ? -1 : 0;
 }
 
 int ranks_begin(struct ranks *r, struct model *m, const struct totals *own, enum fault fault, int signal, struct error *e)

@@ -83,7 +83,7 @@ def steps(low, high, most=6):
 
 def decades(low, high):
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    return [10.0 ** i for i in range(first, last + 1) if low * 0.99 <= 10.0 ** i <= high * 1.01] or [low, high]
+    return [10.0 ** i for i in range(first, last + 1) if low * 0.99 <= 10.0 ** i <= high * 1.01] or steps(low, high, 3)
 
 
 class Axes:
@@ -155,13 +155,34 @@ def scatter(groups, x_name, y_name, title, about, log_x=False, y_range=None):
     return [svg(a.width, a.height, title, about, a.frame(), body), legend([name for name, _ in groups])]
 
 
+def forest(rows, x_name, title, about):
+    """rows: (label, value, low, high); an interval that is not known is None. A line at 0."""
+    known = [v for row in rows for v in row[1:] if v is not None]
+    left = 20 + 6.2 * max(len(row[0]) for row in rows)
+    a = Axes(widen([0, *known]), (0, len(rows)), x_name, "", width=left + 340, height=22 * len(rows) + 60)
+    a.left = left
+    out = [element("path", d=f"M{a.x(0):.1f} {a.top}V{a.bottom}", class_="axis")]
+    for v in steps(*a.x_range):
+        out.append(element("path", d=f"M{a.x(v):.1f} {a.top}V{a.bottom}", class_="grid"))
+        out.append(element("text", short(v), x=f"{a.x(v):.1f}", y=a.bottom + 16, class_="tick middle"))
+    for i, (label, v, low, high) in enumerate(rows):
+        y = a.y(len(rows) - i - 0.5)
+        out.append(element("text", label, x=f"{left - 8:.1f}", y=f"{y + 4:.1f}", class_="tick end"))
+        if low is not None and high is not None:
+            out.append(element("path", d=f"M{a.x(low):.1f} {y:.1f}H{a.x(high):.1f}", class_="line c0"))
+        out.append(element("circle", element("title", f"{label}: {v:+.4g}"), cx=f"{a.x(v):.1f}", cy=f"{y:.1f}", r="4", class_="cell c0"))
+    out.append(element("text", x_name, x=f"{(left + a.right) / 2:.1f}", y=a.height - 6, class_="name middle"))
+    return svg(a.width, a.height, title, about, out)
+
+
 def confusion(classes, cells, count, title):
     """Rows are true classes, the most frequent first. count[(true, predicted)]; the colour is the share of the row's cells."""
     n = len(classes)
     side = 26 if n <= 12 else 16 if n <= 30 else 9
     names = [c if len(c) <= 34 else c[:33] + "…" for c in classes]
     left, top = 30 + 6.4 * max(len(c) for c in names), 34
-    out = [element("text", "predicted class", x=left + n * side / 2, y=12, class_="name middle")]
+    middle_x = max(left + n * side / 2, 100)  # the texts are wider than a few classes
+    out = [element("text", "predicted class", x=middle_x, y=12, class_="name middle")]
     for i in range(n):
         middle = (i + 0.5) * side
         if side > 14 or i == 0 or (i + 1) % 5 == 0:
@@ -177,9 +198,9 @@ def confusion(classes, cells, count, title):
                                fill_opacity=f"{0.08 + 0.92 * share:.3f}"))
             if side > 20:
                 out.append(element("text", f"{100 * share:.0f}", x=f"{left + (j + 0.5) * side - 0.5:.1f}", y=f"{top + middle + 3.5:.1f}",
-                                   class_="number middle" + (" strong" if share > 0.45 else "")))
+                                   class_="number middle" + (" strong" if share > 0.55 else "")))
     out.append(element("rect", x=left - 1, y=top - 1, width=n * side + 1, height=n * side + 1, class_="frame"))
-    out.append(element("text", "% of the cells of the true class", x=left + n * side / 2, y=top + n * side + 18, class_="name middle"))
+    out.append(element("text", "% of the cells of the true class", x=middle_x, y=top + n * side + 18, class_="name middle"))
     width = max(left + n * side + 8, 300)
     return svg(width, top + n * side + 26, title, f"Confusion matrix of {n} classes. The page has its numbers as a table.", out)
 

@@ -5,7 +5,7 @@ The page needs no other file and no network, and this program needs Python alone
     page.py FOLDER
 
     *.table              the answer: tables of the summary; the first line is "# CAPTION"
-    findings.txt         the answer in sentences, one a line
+    findings.txt         the answer in sentences, one a line, which may go on in lines that begin with spaces
     *.txt                reports as text
     *.svg                figures
     NAME.KIND.tsv        metrics, if the columns are metric and value: shown side by side by KIND; also runs/NAME/KIND.tsv
@@ -53,7 +53,7 @@ def page_colour(text):
         return "var(--ink)"
     if min(rgb) > 250:
         return "var(--card)"
-    if max(rgb) - min(rgb) < 8 and min(rgb) > 200:
+    if max(rgb) - min(rgb) < 8 and min(rgb) > 210:
         return "var(--line)"
     if 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2] < 130:
         name = "--k-%02x%02x%02x" % rgb
@@ -104,6 +104,14 @@ def thinned(curve, most=400):
     return curve[::every] + ([curve[-1]] if (len(curve) - 1) % every else [])
 
 
+def first_of_seeds(curves):
+    """Of curves whose names differ in the seed, NAME-1, NAME-2, the first one."""
+    first = {}
+    for name, curve in curves:
+        first.setdefault(re.sub(r"-\d+$", "", name), (name, curve))
+    return list(first.values())
+
+
 def in_eights(title, items, draw):
     """Figures of at most eight items each."""
     pages = [items[i:i + 8] for i in range(0, len(items), 8)]
@@ -113,11 +121,12 @@ def in_eights(title, items, draw):
 
 
 def loss_figures(run):
-    for name, what in (("train", ""), ("pretrain", ", pre-training"), ("finetune", ", fine-tuning")):
+    kinds = [(run.dir, "train", ""), (run.dir, "pretrain", ", pre-training"), (run.dir, "finetune", ", fine-tuning")]
+    for top, name, what in kinds + [(d, "train", ", " + d.parent.name) for d in run.parts if not (d / "report.html").exists()]:
         for column, title in (("loss", "Training loss"), ("eval_loss", "Validation loss")):
             smooth = column == "loss"
             curves = []
-            for n, c in trainings(run, name, column, MOST_CURVES):
+            for n, c in trainings(run, top, name, column, MOST_CURVES):
                 y = chart.running_mean([v for _, v in c]) if smooth else [v for _, v in c]
                 curves.append((n, thinned(list(zip([x for x, _ in c], y)))))
             yield from in_eights(title + what, curves, lambda some, t: chart.lines(
@@ -127,10 +136,12 @@ def loss_figures(run):
 def roc_figures(run):
     curves = []
     for f in run.named(".tsv"):
-        values = columns_of(read_table(f), "fpr", "tpr")
+        rows = read_table(f)
+        values = columns_of(rows, "fpr", "tpr") or columns_of(rows, "fpr", "mean")  # one curve, or the mean of folds
         if values:
-            curves.append((f.name[:-4], [(float(x), float(y)) for x, y in values if number(x) is not None and number(y) is not None]))
-    yield from in_eights("ROC curves", [c for c in curves if c[1]], lambda some, t: chart.lines(
+            curves.append((f.name.removesuffix(".tsv").removesuffix(".roc").removesuffix(".probe").removesuffix(".score"), [(float(x), float(y)) for x, y in values if number(x) is not None and number(y) is not None]))
+    curves = [c for c in curves if c[1]]
+    yield from in_eights("ROC curves", first_of_seeds(curves) if len(curves) > 8 else curves, lambda some, t: chart.lines(
         some, "false positive rate", "true positive rate", t, "True positive rate by false positive rate.", square=True, x_range=(0, 1), y_range=(0, 1)))
 
 
@@ -220,10 +231,60 @@ def graphs(run):
                 yield Modules(g, run.own)
 
 
+# ---- differences between arms (ctaprobe compare) ----
+
+def compared(run):
+    """Tables of differences: file, names of the columns that say what is compared, rows of (those columns, arm, reference, numbers)."""
+    for f in run.named(".tsv"):
+        rows = read_table(f)
+        numbers = columns_of(rows, "difference", "low", "high", "p_corrected")
+        if numbers and "reference" in rows[0] and rows[0].index("reference") > 0:
+            at = rows[0].index("reference")
+            yield f, rows[0][:at - 1], [(row[:at - 1], row[at - 1], row[at], n) for row, n in zip(rows[1:], numbers)]
+
+
+def rounded(text, form):
+    v = number(text)
+    return text if v is None else format(v, form)
+
+
+def difference_tables(run):
+    for f, within, rows in compared(run):
+        body = [[*what, arm, "- " + reference, rounded(d, "+.3g"), "NA" if low == "NA" else f"{rounded(low, '+.3g')} to {rounded(high, '+.3g')}",
+                 rounded(p, ".2g")] for what, arm, reference, (d, low, high, p) in rows]
+        yield table(f"Differences ({f.stem})", [*within, "arm", "", "difference", "95 % interval", "p, corrected"], body)
+
+
+def mean_tables(run):
+    """Tables of means (ctaprobe compare --means): a row for each arm, a column for each quantity; of many quantities, a row for each mean."""
+    for f in run.named(".tsv"):
+        rows = read_table(f)
+        numbers = columns_of(rows, "n", "mean", "low", "high")
+        if not numbers or rows[0].index("n") < 1 or rows[0][-1] != "high":
+            continue
+        at = rows[0].index("n")
+        what = [" ".join(row[:at - 1]) for row in rows[1:]]
+        arms, each = list(dict.fromkeys(row[at - 1] for row in rows[1:])), list(dict.fromkeys(what))
+        if len(each) <= 10:
+            mean = {(row[at - 1], w): n[1] for row, w, n in zip(rows[1:], what, numbers)}
+            yield table(f"Means ({f.stem})", ["arm", *[w or "mean" for w in each]], [[a, *(mean.get((a, w), "") for w in each)] for a in arms])
+        else:
+            yield table(f"Means ({f.stem})", [*rows[0][:at], "n", "mean", "low", "high"], [[*row[:at], *n] for row, n in zip(rows[1:], numbers)])
+
+
+def forests(run):
+    for f, within, rows in compared(run):
+        labelled = [(" ".join([*what, arm, "-", reference]), number(d), number(low), number(high)) for what, arm, reference, (d, low, high, _) in rows]
+        labelled = [row for row in labelled if row[1] is not None]
+        for i in range(0, min(len(labelled), 96), 24):
+            title = f"Differences with 95 % intervals ({f.stem})" + (f", {i // 24 + 1}" if len(labelled) > 24 else "")
+            yield figure(title, chart.forest(labelled[i:i + 24], "difference", title, "Mean difference of each pair of arms, with its interval."))
+
+
 # ---- the page ----
 
 def summary(run, metrics):
-    findings = [line for f in run.named("findings.txt") for line in read_text(f).splitlines() if line]
+    findings = [re.sub("\n +", " ", line) for f in run.named("findings.txt") for line in re.split(r"\n(?! )", read_text(f)) if line.strip()]
     tables = []
     for f in run.named(".table"):
         rows = read_table(f)
@@ -232,6 +293,7 @@ def summary(run, metrics):
             tables.append(table("\t".join(rows[0])[2:], head, rows[2:], [i for i, h in enumerate(head) if h.endswith(("F1", "accuracy"))]))
     texts = [element("div", element("h3", f.name), element("pre", read_text(f))) for f in sorted(run.dir.glob("*.txt"), key=natural)
              if f.name != "findings.txt"]
+    tables += [*mean_tables(run), *difference_tables(run)]
     answer = [element("ul", [element("li", t) for t in findings], class_="findings") if findings else None, tables]
     if texts:
         answer.append(details("The report as text", texts) if findings or tables else texts)
@@ -246,6 +308,7 @@ def figures(run, metrics, modules):
     for i, f in enumerate(run.named(".svg")):
         svg, wide = adopt(f, f.stem, f"f{i + 1}-")
         own.append(figure(f.stem, svg, wide))
+    own += forests(run)
     drawn = [*loss_figures(run), *roc_figures(run), *f1_figures(metrics)]
     drawn += [figure(title, svg) for title, svg in metrics.confusion_figures()]
     drawn += [figure(f"Modules of the dependency graph: {m.name}", chart.network(m.genes, m.edges, f"Modules of the dependency graph: {m.name}"))

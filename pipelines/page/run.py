@@ -91,11 +91,10 @@ class Run:
         return [f for d in (*self.parts, self.dir) for f in sorted(d.glob(pattern), key=natural) if not self.skipped(f.parent)]
 
 
-def trainings(run, table_name, column, most):
-    """The curves of one column of the trainings' tables, of a larger grid those that come first."""
+def trainings(run, top, table_name, column, most):
+    """The curves of one column of the tables of the trainings in the folder top; of a larger grid those that come first."""
     curves = []
-    for f in run.everywhere(f"**/{table_name}.tsv"):
-        top = next(d for d in (run.dir, *run.parts) if d in f.parents)
+    for f in (f for f in run.everywhere(f"**/{table_name}.tsv") if top in f.parents):
         name = str(f.relative_to(top).parent).removesuffix(".model").removeprefix("runs/")
         values = columns_of(read_table(f), "step", column) or []
         curve = [(number(x), number(y)) for x, y in values]

@@ -14,6 +14,7 @@ import os
 import pickle
 import shutil
 import sys
+import tempfile
 
 import numpy as np
 
@@ -312,10 +313,10 @@ def to_dataset(source, folder, lengths):
     pa = need_pyarrow()
     if os.path.exists(folder):
         raise Error("%s: exists already" % folder)
-    temporary = "%s.tmp.%d" % (folder.rstrip("/"), os.getpid())
+    parent, name = os.path.split(os.path.abspath(folder))
+    temporary = tempfile.mkdtemp(prefix=name + ".tmp.", dir=parent)
     try:
         with scstream.read(source) as stream:
-            os.mkdir(temporary)
             n = _write_dataset(pa, stream, temporary)
         if lengths:
             save(lengths, pickle.dumps(n))
@@ -323,8 +324,11 @@ def to_dataset(source, folder, lengths):
             with open(os.path.join(temporary, name), "rb") as f:
                 os.fsync(f.fileno())
         scstream.sync_folder(temporary)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o777 & ~mask)
         os.rename(temporary, folder)
-        scstream.sync_folder(os.path.dirname(os.path.abspath(folder)))
+        scstream.sync_folder(parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

@@ -49,6 +49,7 @@ static struct option_def cells_options[] = {
 		"with --bootstrap, also write the scores of each draw as a table"},
 	{0, "Output", OPT_GROUP},
 	{0, "predictions", OPT_STRING, &predictions_path, "FILE", "also write a prediction stream of the tested cells"},
+	{0, "roc", OPT_STRING, &cells_set.roc_path, "FILE", "with --label, also write the mean ROC curve of the classes as a table"},
 	{0, "coefficients", OPT_STRING, &cells_set.coefficients, "FILE", "with --test, also write the weights as a table"},
 	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
@@ -313,7 +314,7 @@ static void check_options(void)
 		refuse("is for cross-validation: it excludes --test", &o->nfold);
 	if (o->target)
 		refuse("is for --label: it excludes --target", &o->inverse_penalty, &o->tol, &o->max_iter, &o->rare, &o->coefficients,
-			&o->replicates, &o->nearest);
+			&o->replicates, &o->nearest, &o->roc_path);
 	if (o->nearest)
 		refuse("is for a regression: it excludes --nearest", &o->inverse_penalty, &o->search, &o->tol, &o->max_iter,
 			&o->coefficients);

@@ -7,7 +7,7 @@
 
 /* The options that the probes need. */
 struct settings {
-	const char *label, *target, *group, *coefficients, *replicates_path;
+	const char *label, *target, *group, *coefficients, *replicates_path, *roc_path;
 	long long nfold, max_iter, nearest, rare, search, replicates;
 	double inverse_penalty, penalty, tol;
 	int as_given; /* features are not standardised */

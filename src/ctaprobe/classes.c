@@ -3,6 +3,7 @@
 
 #include "base/softmax.h"
 #include "base/threads.h"
+#include "base/tsv.h"
 #include "eval/probe.h"
 #include "eval/roc.h"
 
@@ -183,7 +184,9 @@ static void write_coefficients(const struct fitted *f, const struct classes *c)
 	for (size_t j = 0; j < p->d; j++)
 		fprintf(out, "\tw%zu", j);
 	for (size_t i = 0; i < p->rows; i++) {
-		fprintf(out, "\n%s\t%.17g", c->name[f->back[p->k - p->rows + i]], p->b[i]);
+		char *name = tsv_escaped(c->name[f->back[p->k - p->rows + i]]);
+		fprintf(out, "\n%s\t%.17g", name, p->b[i]);
+		free(name);
 		for (size_t j = 0; j < p->d; j++)
 			fprintf(out, "\t%.17g", p->w[i * p->d + j]);
 	}
@@ -256,6 +259,8 @@ static void report_roc(cJSON *j, const struct embeddings *d, struct result *r)
 	memcpy(probability, r->logit, d->n * r->k * sizeof *probability);
 	for (size_t i = 0; i < d->n; i++)
 		softmax(probability + i * r->k, r->k);
+	if (cells_set.roc_path)
+		report_roc_curve(cells_set.roc_path, probability, d->y, d->n, r->k);
 	cJSON_AddItemToObject(j, "auroc", report_number(roc_macro(probability, d->y, d->n, r->k, r->auroc)));
 	if (d->group) {
 		double *mean, *unused = xmalloc(r->k * sizeof *unused);

@@ -21,6 +21,9 @@ int map_main(int argc, char **argv);
 extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective_rank_cli, leaderboard_cli, compare_cli, reference_cli,
 	map_cli;
 
+/* ctaprobe score --target: in is a stream of predicted numbers. */
+void score_numbers(struct stream *in, const char *column, int json);
+
 /* The cells of one stream of embeddings that have a label and a target. */
 struct embeddings {
 	struct stream *s;
@@ -69,6 +72,10 @@ void report_write(const struct cli *c, cJSON *j, int json);
 /* Write a table with a line for each object of `rows`, a list in j. All have the keys of `columns`. A number that is not known is NA. j and columns are
  * freed. */
 void report_rows(const struct cli *c, cJSON *j, cJSON *columns, const cJSON *rows);
+
+/* Write the mean ROC curve of the classes against the rest, as a table of fpr and tpr. probability [n, k]; y [n], of which k and above are
+ * classes that were not predicted. */
+void report_roc_curve(const char *path, const double *probability, const uint32_t *y, size_t n, size_t k);
 
 /* Write text (freed here) to a file that appears only when it is complete. */
 void write_text(const char *path, char *text);

@@ -262,8 +262,8 @@ int reference_main(int argc, char **argv)
 {
 	struct reference r = {0};
 	struct source train, test;
-	cJSON *j = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(j, "references");
 	cli_init(&reference_cli, argc, argv);
+	cJSON *j = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(j, "references"); /* memory that ends the program when it is out */
 	if (!train_path)
 		usage_error("no --train FILE: the cells to learn from");
 	if (!reference_cli.noperand)

@@ -2,7 +2,9 @@
 
 #include "base/decimal.h"
 #include "base/file.h"
+#include "base/tsv.h"
 #include "eval/bootstrap.h"
+#include "eval/roc.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -109,16 +111,12 @@ void report_confusion(cJSON *j, const struct metrics *m)
 
 /* ---- out of JSON ---- */
 
-/* Class names are part of keys: tab, line break, carriage return and backslash are escaped as in scview. */
+/* Class names are part of keys: control characters and backslashes are escaped as in scview. */
 static void put_name(FILE *f, const char *s)
 {
-	for (; *s; s++) {
-		const char *at = strchr("\tt\nn\rr\\\\", *s);
-		if (*s == '\t' || *s == '\n' || *s == '\r' || *s == '\\')
-			fprintf(f, "\\%c", at[1]);
-		else
-			fputc(*s, f);
-	}
+	char *text = tsv_escaped(s);
+	fputs(text, f);
+	free(text);
 }
 
 static void put_value(FILE *f, const cJSON *v)
@@ -258,6 +256,20 @@ void report_rows(const struct cli *c, cJSON *j, cJSON *columns, const cJSON *row
 	cJSON_Delete(columns);
 	cJSON_Delete(j);
 	write_text(c->output, text);
+}
+
+void report_roc_curve(const char *path, const double *probability, const uint32_t *y, size_t n, size_t k)
+{
+	double tpr[ROC_GRID];
+	char *text = NULL;
+	size_t size;
+	FILE *f = xmemopen(&text, &size);
+	roc_mean(probability, y, n, k, tpr);
+	fputs("fpr\ttpr\n", f);
+	for (int g = 0; g < ROC_GRID && !isnan(tpr[g]); g++)
+		fprintf(f, "%.9g\t%.9g\n", g / (ROC_GRID - 1.0), tpr[g]);
+	xmemclose(f, &text);
+	write_text(path, text);
 }
 
 /* ---- classes ---- */

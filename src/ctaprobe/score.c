@@ -11,18 +11,20 @@
 
 static struct error e;
 
-static const char *label, *train_path, *group, *replicates_path;
+static const char *label, *target, *train_path, *group, *replicates_path, *roc_path;
 static long long rare, replicates;
 static int known_only, json;
 
 static struct option_def options[] = {
-	{'l', "label", OPT_STRING, &label, "COL", "the column with the true labels (required)"},
+	{'l', "label", OPT_STRING, &label, "COL", "the column with the true labels"},
+	{0, "target", OPT_STRING, &target, "COL", "the column with the true numbers, for predictions of numbers"},
 	{0, "train", OPT_STRING, &train_path, "FILE", "a stream of the training cells, to count the frequencies of the classes"},
 	{0, "rare", OPT_INT, &rare, "N", "number of rarest classes in f1_rare (default: a third of the classes)", 1, 1e6},
 	{0, "bootstrap", OPT_INT, &replicates, "N", "95 % intervals of the scores from N draws of groups (without --group: of cells)", 2,
 		1e6},
 	{0, "group", OPT_STRING, &group, "COL", "with --bootstrap: the column of the groups, such as a donor"},
 	{0, "replicates", OPT_STRING, &replicates_path, "FILE", "with --bootstrap, also write the scores of each draw as a table"},
+	{0, "roc", OPT_STRING, &roc_path, "FILE", "also write the mean ROC curve of the model's classes as a table"},
 	{0, "known", OPT_FLAG, &known_only, NULL,
 		"leave out cells of classes that the model does not know (default: they count as errors)"},
 	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
@@ -36,7 +38,8 @@ struct cli score_cli = {.name = "ctaprobe score",
 
 /* The scored cells. */
 struct scored {
-	size_t n, cap_y, cap_predicted, cap_group;
+	size_t n, cap_y, cap_predicted, cap_group, cap_probability;
+	double *probability;     /* [n, model_classes] with --roc */
 	uint32_t *y, *predicted; /* [n] classes */
 	uint32_t *group;         /* [n], NULL without --group */
 	size_t model_classes;    /* the first model_classes classes are the model's */
@@ -130,6 +133,13 @@ static void score_block(
 				die("%s: a cell has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", name, group,
 					group);
 		}
+		if (roc_path) {
+			grow(s->probability, s->cap_probability, (s->n + 1) * s->model_classes);
+			double *probability = s->probability + s->n * s->model_classes;
+			for (size_t k = 0; k < s->model_classes; k++)
+				probability[k] = (double)((const float *)b->col[from->logit].data)[i * s->model_classes + k];
+			softmax(probability, s->model_classes);
+		}
 		s->y[s->n] = y;
 		s->predicted[s->n++] = p;
 	}
@@ -148,6 +158,8 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 		die("%s", e.msg);
 	if (header_find(h, "logit") < 0 && h->ngroup)
 		die("%s: these are predictions of genes: use ctaprobe genes", name);
+	if (header_find(h, "logit") < 0 && header_find(h, "predicted") >= 0)
+		die("%s: these are predictions of numbers: --target COL instead of --label", name);
 	int logit = header_need(h, "logit", F32, FIXED, name, &e);
 	if (logit < 0)
 		die("%s", e.msg);
@@ -180,7 +192,8 @@ static uint64_t *header_training(const struct header *h, size_t n, const char *n
 	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != (int)n)
 		die("%s: '%s' in the header is not a list of %zu numbers", name, HEADER_TRAIN_N, n);
 	uint64_t *count = xmalloc(n * sizeof *count), *at = count;
-	cJSON_ArrayForEach(v, list) if (json_to_whole(v, at++)) die("%s: '%s' in the header is not a list of whole numbers", name, HEADER_TRAIN_N);
+	cJSON_ArrayForEach(v, list) if (json_to_whole(v, at++))
+		die("%s: '%s' in the header is not a list of whole numbers", name, HEADER_TRAIN_N);
 	return count;
 }
 
@@ -273,14 +286,23 @@ int score_main(int argc, char **argv)
 	uint32_t *train = NULL;
 	size_t ntrain = 0;
 	cli_init(&score_cli, argc, argv);
-	if (!label)
-		usage_error("--label COL is needed: the column with the true labels");
+	if (!label == !target)
+		usage_error(label ? "--label and --target exclude each other" : "--label COL is needed: the column with the true labels");
 	if (score_cli.noperand > 1)
 		usage_error("one stream of predictions at a time; join several with scsample");
 	if ((group || replicates_path) && !replicates)
 		usage_error("--%s needs --bootstrap N", group ? "group" : "replicates");
+	if (target)
+		refuse("needs --label COL", &train_path, &rare, &replicates, &group, &replicates_path, &known_only, &roc_path);
 	struct stream *in = cli_open(&score_cli, 0);
+	if (target) {
+		score_numbers(in, target, json);
+		stream_free(in);
+		return 0;
+	}
 	read_predictions(&s, &classes, &groups, in);
+	if (roc_path)
+		report_roc_curve(roc_path, s.probability, s.y, s.n, s.model_classes);
 	uint64_t *told = train_path ? NULL : header_training(stream_header(in), s.model_classes, stream_name(in)), *frequency = NULL;
 	if (train_path)
 		train = read_training(&classes, &ntrain);
@@ -318,6 +340,7 @@ int score_main(int argc, char **argv)
 	free(known);
 	free(model);
 	free(train);
+	free(s.probability);
 	free(told);
 	free(frequency);
 	free(s.y);

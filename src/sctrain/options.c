@@ -62,6 +62,8 @@ static struct option_def table[] = {
 		"stop after K validations in a row that are not better than the best (default: never)", 1, 1e15, .changes = 1},
 	{0, "Run", OPT_GROUP},
 	{0, "resume", OPT_FLAG, &options.resume, NULL, "continue from the newest checkpoint in MODEL, or start if there is none"},
+	{0, "same-kernels", OPT_FLAG, &options.same_kernels, NULL,
+		"fail if a resumed training or a rank computes with other kernels, so that weights would differ by rounding (default: warn)"},
 	{0, "force", OPT_FLAG, &options.force, NULL, "replace the model or the checkpoints in MODEL"},
 	{0, "mpi", OPT_FLAG, &options.mpi, NULL, "run as one of several ranks, started by mpirun or srun"},
 	{0},

@@ -184,7 +184,7 @@ struct train_options {
 	double weight_decay, clip;        /* the same */
 	int schedule, adam;               /* enum schedule, enum adamw; -1 */
 	int best;                         /* enum best */
-	int resume, force, mpi;
+	int resume, force, mpi, same_kernels;
 	long long accum, freeze, save_every, keep;
 	long long eval_every, patience; /* 0: not given */
 };

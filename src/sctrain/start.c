@@ -163,9 +163,10 @@ static void make_model(struct train *t, const struct model_config *c, int loaded
 	t->ops = cli_device(t->cli);
 	uint64_t seed = (uint64_t)t->cli->seed;
 	struct head_spec head[HEADS_MAX];
-	for (size_t i = 0; i < t->objectives.n; i++)
+	size_t n = t->objectives.n;
+	for (size_t i = 0; i < n; i++)
 		head[i] = t->objectives.one[i].head;
-	t->model = (loaded ? model_blank : model_new)(c, head, t->objectives.n, t->ops, seed, &e);
+	t->model = loaded ? model_blank(c, head, n, t->ops, seed, &e) : model_new(c, head, n, t->ops, seed, &e);
 	if (!t->model)
 		die("%s", e.msg);
 	if ((uint64_t)freeze > c->num_hidden_layers)
@@ -323,6 +324,61 @@ static void share_start(struct train *t, int resume)
 		t->saved = x.step;
 }
 
+/* ---- kernels ---- */
+
+static void describe_kernels(const struct train *t, char *text, size_t n)
+{
+	if (strcmp(t->ops->name, "cpu"))
+		snprintf(text, n, "%s", t->ops->name);
+	else if (t->cli->bf16)
+		snprintf(text, n, CPU_DESCRIBE_BF16);
+	else
+		cpu_kernels(text, n);
+}
+
+/* The first rank whose kernels `now` [n] are others than `was`, or -1; then `now` are those of that rank, in all ranks. */
+static int unlike_rank(struct train *t, const char *was, char *now, size_t n)
+{
+	struct error e;
+	int first = 0, size = t->ranks.comm ? t->ranks.size : 1;
+	double *x = xcalloc((size_t)size + n, sizeof *x);
+	x[t->ranks.rank] = strcmp(was, now) != 0;
+	if (ranks_sum(&t->ranks, x, (size_t)size, &e))
+		die("%s", e.msg);
+	while (first < size && !(x[first] > 0))
+		first++;
+	for (size_t i = 0; i < n; i++)
+		x[i] = t->ranks.rank == first ? now[i] : 0;
+	if (first < size && ranks_sum(&t->ranks, x, n, &e))
+		die("%s", e.msg);
+	for (size_t i = 0; i < n && first < size; i++)
+		now[i] = (char)x[i];
+	free(x);
+	return first < size ? first : -1;
+}
+
+/* The kernels of this process become those of the state, which had those of the checkpoint or of rank 0: they should be the same. */
+static void settle_kernels(struct train *t, int resume)
+{
+	char now[sizeof t->state.kernels] = "", was[sizeof now], variables[100];
+	memcpy(was, t->state.kernels, sizeof was);
+	describe_kernels(t, now, sizeof now);
+	memcpy(t->state.kernels, now, sizeof now);
+	int rank = *was ? unlike_rank(t, was, now, sizeof now) : -1;
+	if (rank < 0)
+		return;
+	char *who = t->ranks.comm ? xasprintf("rank %d", rank) : xstrdup("this process");
+	cpu_variables(was, variables, sizeof variables);
+	char *message = xasprintf("%s computes with '%s', %s with '%s': weights will differ by rounding; %s %s", who, now,
+		resume ? "and the checkpoint was computed" : "and rank 0", was, *variables ? variables : "CORRMASK_CPU=portable",
+		*variables ? "makes them equal, where the processor can" : "from the start is the same on every processor with AVX2");
+	if (t->options->same_kernels)
+		die("%s (--same-kernels)", message);
+	warn("%s", message);
+	free(who);
+	free(message);
+}
+
 /* ---- all of it ---- */
 
 /* Set the weights and the state to start from. resume: after `step` finished steps. */
@@ -337,10 +393,13 @@ static void start_weights(struct train *t, int resume, uint64_t step)
 		load_checkpoint(t, step);
 	else if (t->options->init && !t->ranks.rank)
 		load_init(t);
-	if (!t->ranks.comm)
-		return;
-	check_ranks(t);
-	share_start(t, resume);
+	if (!resume)
+		describe_kernels(t, t->state.kernels, sizeof t->state.kernels);
+	if (t->ranks.comm) {
+		check_ranks(t);
+		share_start(t, resume);
+	}
+	settle_kernels(t, resume);
 }
 
 int train_start(struct train *t)
@@ -370,12 +429,6 @@ int train_start(struct train *t)
 	make_model(t, &c, t->options->init || resume);
 	choose_optim(t);
 	start_weights(t, resume, step);
-	if (strcmp(t->ops->name, "cpu"))
-		snprintf(t->state.kernels, sizeof t->state.kernels, "%s", t->ops->name);
-	else if (t->cli->bf16)
-		snprintf(t->state.kernels, sizeof t->state.kernels, CPU_DESCRIBE_BF16);
-	else
-		cpu_describe(t->state.kernels, sizeof t->state.kernels);
 	if (!t->ranks.rank)
 		clear_folder(t, t->options->force && !resume);
 	report_open(t);

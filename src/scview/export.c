@@ -90,23 +90,13 @@ static void copy(int fd, const char *name, struct outfile *to)
 		die("%s: cannot read: %s", name, strerror(errno));
 }
 
-/* HDF5 opens files by name and seeks. If the output is not a regular file, write to $TMPDIR and copy. */
-static const char *temporary(struct outfile *spill)
+/* Open the output, and return the name of the file that HDF5 is to write. HDF5 opens files by name and seeks, so if the output is not a
+ * regular file, it writes a temporary one, which is copied. */
+static char *open_output(const char *path, struct outfile *spill)
 {
-	const char *dir = getenv("TMPDIR");
-	char *path = xasprintf("%s/scview-%ld.h5ad", dir && *dir ? dir : "/tmp", (long)getpid());
-	if (outfile_open(spill, path, 1, &view.error))
+	if (outfile_open(&view.out, path, 1, &view.error) || (view.out.direct && outfile_temporary(spill, &view.error)))
 		die("%s", view.error.msg);
-	free(path);
-	return spill->tmp;
-}
-
-/* Open the output, and return the name of the file that HDF5 is to write. */
-static const char *open_output(const char *path, struct outfile *spill)
-{
-	if (outfile_open(&view.out, path, 1, &view.error))
-		die("%s", view.error.msg);
-	return view.out.direct ? temporary(spill) : view.out.tmp;
+	return outfile_name(view.out.direct ? spill : &view.out);
 }
 
 static void commit_output(struct outfile *spill)
@@ -146,15 +136,17 @@ void view_h5ad(struct stream *in)
 	size_t nkeep;
 	char **keep = opt_list(view.columns, &nkeep);
 	struct outfile spill = {0};
-	const char *path = open_output(view.output, &spill);
+	char *path = open_output(view.output, &spill);
 	cli_library("HDF5 ended the program, as it does if memory is out");
-	struct h5ad_writer *w = h5ad_writer_new(path, stream_header(in), keep, nkeep, stream_name(in), &view.error);
+	struct h5ad_writer *w = h5ad_writer_new(
+		path, view.output ? view.output : "standard output", stream_header(in), keep, nkeep, stream_name(in), &view.error);
 	if (!w)
 		die("%s", view.error.msg);
 	each_block(in, add_h5ad, w);
 	if (h5ad_writer_finish(w, &view.error))
 		die("%s", view.error.msg);
 	h5ad_writer_free(w);
+	free(path);
 	cli_library(NULL);
 	commit_output(&spill);
 	opt_list_free(keep, nkeep);
@@ -178,7 +170,7 @@ void view_into(struct stream *in)
 		die("%s: %s", view.into, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		die("%s: not a regular file", view.into);
-	const char *path = open_output(view.output ? view.output : view.into, &spill);
+	char *path = open_output(view.output ? view.output : view.into, &spill);
 	copy(fd, view.into, view.out.direct ? &spill : &view.out);
 	close(fd);
 	cli_library("HDF5 ended the program, as it does if memory is out");
@@ -189,6 +181,7 @@ void view_into(struct stream *in)
 	if (h5ad_into_finish(w, &absent, &view.error))
 		die("%s", view.error.msg);
 	h5ad_into_free(w);
+	free(path);
 	cli_library(NULL);
 	if (absent)
 		warn("%" PRIu64 " %s of %s %s not in %s: %s values are missing", absent, absent == 1 ? "cell" : "cells", view.into,

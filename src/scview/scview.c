@@ -66,7 +66,7 @@ static int check(int i)
 	while (in && (got = stream_read(in, &b, &view.error)) > 0)
 		blocks++;
 	if (got == 0)
-		text_putf("%s: whole, %s, %" PRIu64 " row%s in %zu block%s\n", stream_name(in), stream_header(in)->kind, stream_rows(in),
+		text_putf("%s: complete, %s, %" PRIu64 " row%s in %zu block%s\n", stream_name(in), stream_header(in)->kind, stream_rows(in),
 			stream_rows(in) == 1 ? "" : "s", blocks, blocks == 1 ? "" : "s");
 	else
 		complain("%s", view.error.msg);

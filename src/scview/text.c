@@ -2,6 +2,7 @@
 #include "scview.h"
 
 #include "base/decimal.h"
+#include "base/tsv.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -58,14 +59,15 @@ void text_putf(const char *fmt, ...)
 
 void text_field(const char *s, size_t n)
 {
-	size_t done = 0;
-	for (size_t i = 0; i < n; i++) {
-		const char *as = s[i] == '\t' ? "\\t" : s[i] == '\n' ? "\\n" : s[i] == '\r' ? "\\r" : s[i] == '\\' ? "\\\\" : NULL;
+	size_t done = 0, eaten;
+	char part[TSV_ESCAPE];
+	for (size_t i = 0; i < n; i += eaten) {
+		const char *as = tsv_plain(s[i]) ? (eaten = 1, NULL) : tsv_escape(s + i, n - i, part, &eaten);
 		if (!as)
 			continue;
 		text_put(s + done, i - done);
-		text_put(as, 2);
-		done = i + 1;
+		text_puts(as);
+		done = i + eaten;
 	}
 	text_put(s + done, n - done);
 }

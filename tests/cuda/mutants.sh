@@ -50,7 +50,7 @@ mutant() {
 
 mma=cuda/attention_mma.cu
 mutant caught 'forward: no barrier before Q is read' $mma test_attention \
-	's/copy_wait<0>\(\);\n\t__syncthreads\(\);\n(\tload_a\(qa, stage \+ PAIR)/copy_wait<0>();\n$1/'
+	's/copy_wait<0>\(\);\n\t__syncthreads\(\);\n(\tload_a<D>\(qa, stage \+ PAIR)/copy_wait<0>();\n$1/'
 mutant caught 'forward: no barrier between tiles' $mma test_attention \
 	's/(turn = PAIR - turn\) \{\n\t\tcopy_wait<0>\(\);\n)\t\t__syncthreads\(\);\n/$1/'
 mutant caught 'forward: the next tile is copied before the barrier' $mma test_attention \
@@ -58,9 +58,9 @@ mutant caught 'forward: the next tile is copied before the barrier' $mma test_at
 mutant caught 'forward: tiles are read before they have come' $mma test_attention \
 	's/(turn = PAIR - turn\) \{\n)\t\tcopy_wait<0>\(\);\n/$1/'
 mutant caught 'dq: Q and dY are overwritten without a barrier' $mma test_attention \
-	's/(load_a\(ga, stage \+ STAGE, w\.row0, w\.lane\);\n)\t__syncthreads\(\);\n/$1/'
+	's/(load_a<D>\(ga, stage \+ STAGE, w\.row0, w\.lane\);\n)\t__syncthreads\(\);\n/$1/'
 mutant caught 'dk, dv: K and V are overwritten without a barrier' $mma test_attention \
-	's/(load_a\(va, stage \+ STAGE, w\.row0, w\.lane\);\n)\t__syncthreads\(\);\n/$1/'
+	's/(load_a<D>\(va, stage \+ STAGE, w\.row0, w\.lane\);\n)\t__syncthreads\(\);\n/$1/'
 mutant caught 'a fragment of the right factor of two other lanes' cuda/mma.cuh test_attention \
 	's/lane \/ 16 \* 8 \+ lane % 8, lane \/ 8 % 2/lane \/ 8 % 2 * 8 + lane % 8, lane \/ 16/'
 mutant caught 'sums of rows: read before all warps have stored theirs' cuda/rowsum.cuh test_embed \

@@ -164,7 +164,7 @@ static void attention_one(const uint32_t *len, size_t B, size_t NH, size_t D, ui
 	struct arr *dy = ACTS("attention dy", T * C), *dqkv = ACTS("dqkv", T * 3 * C);
 	size_t longest = p.c.L + B % 3 * 100, bytes = threshold ? gpu->keep_bytes(gpu, B, T, longest, C, NH) : 0;
 	struct arr *keep = array("attention's decisions", 0, bytes / 4, 1);
-	assert_true(bytes % 4 == 0 && (bytes > 0) == (threshold && !fp32 && D == 64));
+	assert_true(bytes % 4 == 0 && (bytes > 0) == (threshold && !fp32 && (D == 16 || D == 32 || D == 64)));
 	struct dropout kept = d; /* each backend has an order of its own */
 	kept.keep = bytes ? keep->d : NULL;
 	kept.longest = longest;
@@ -184,6 +184,8 @@ static void attention(void)
 	for (uint32_t threshold = SANITIZED ? 13107 : 0; threshold <= 13107; threshold += 13107) {
 		attention_one(cells, CELLS, 2, 64, threshold, 2, 0);
 		attention_one(cells, CELLS, 3, 16, threshold, 2, 0);
+		attention_one(cells, CELLS, 2, 32, threshold, 2, 0);
+		attention_one((uint32_t[]){192, 33}, 2, 1, 32, threshold, 8, 0);
 		attention_one((uint32_t[]){1}, 1, 1, 64, threshold, 2, 0);
 		attention_one((uint32_t[]){192, 33}, 2, 1, 64, threshold, 8, 0); /* one key takes nearly all */
 		attention_one((uint32_t[]){65}, 1, 1, 100, threshold, 1, 0);
@@ -202,7 +204,7 @@ static void attention(void)
 		attention_one((uint32_t[]){2048, 1, 1000, 63, 4096}, 5, 4, 64, threshold, 2, 0);
 	char text[256];
 	gpu->remarks(gpu, text, sizeof text);
-	assert_string_equal(text, fp32 ? "" : "attention heads of 100 channels by plain kernels, the fast ones are for 64");
+	assert_string_equal(text, fp32 ? "" : "attention heads of 100 channels by plain kernels, the fast ones are for 16, 32 and 64");
 }
 
 static void norm(void)

@@ -211,7 +211,8 @@ void steps(void)
 	steps_one(few, 4, &head_value, ACT_GELU, 64, 1, 2e-5, 0.04);
 }
 
-/* Class weights that are set after work was recorded without any are used by the steps that follow. */
+/* Class weights that are set after work was recorded without any are used by the steps that follow. So are arrays that only some batches have,
+ * which move those behind them. */
 void settings(void)
 {
 	const struct model_config c = {.vocab_size = WORDS,
@@ -232,8 +233,10 @@ void settings(void)
 	r.b.goal[0] = (struct goal){.target = r.label};
 	r.label[0] = 2;
 	struct model *a = model_on(cpu, &c, &head_cells, NULL), *b = model_on(gpu, &c, &head_cells, NULL);
-	for (uint64_t k = 0; k < 5; k++) {
+	for (uint64_t k = 0; k < 9; k++) {
 		struct loss la, lb;
+		r.b.value = k == 0 || (k > 4 && k % 2) ? r.value : NULL; /* at first the most, or the memory would grow */
+		r.b.count = k == 0 || k > 6 ? r.id : NULL;
 		if (k == 3)
 			head_class_weight(a, 0, class_weight), head_class_weight(b, 0, class_weight);
 		one_step(a, &r, k, &la, 0);

@@ -345,6 +345,7 @@ def folder_case(name, command, work):
 TRAININGS = [
     ("mlm", "", "sctrain mlm -q --config tiny --save-every 2 $I/masked"),
     ("cells, --eval", "", "sctrain cells -q --label cell_type --init $I/model --save-every 2 --eval $I/none --eval-every 2 $I/none"),
+    ("mlm, one checkpoint kept", "", "sctrain mlm -q --config tiny --keep-checkpoints 1 --save-every 2 $I/masked"),
     ("genes, all checkpoints kept", "", "sctrain genes -q --gene-labels $I/genes.tsv --init $I/model --keep-checkpoints 99 --save-every 2 $I/none"),
     ("value", "", "sctrain value -q --config tiny --save-every 2 $I/values"),
     ("nb", "", "sctrain nb -q --config mlp-nb-tiny --save-every 2 $I/masked.counts"),
@@ -497,7 +498,7 @@ def training_case(name, before, command, work, resumes, rng):
         shutil.rmtree(f"{work}/{x}", ignore_errors=True)
         os.mkdir(f"{work}/{x}")
         subprocess.run(["bash", "-c", before], cwd=f"{work}/{x}", stderr=subprocess.DEVNULL)
-    keep = "" if "--keep" in command else " --keep-checkpoints 99"
+    keep = " --keep-checkpoints 99"    # the reference has them all
     if before and "--force" not in command:
         command += " --resume"
     whole = f"{work}/reference/out"

@@ -354,7 +354,7 @@ static void check_export(const struct header *h)
 	char file[64];
 	h5_setup();
 	snprintf(file, sizeof file, "%s/fuzz_kinds.%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", (int)getpid());
-	struct h5ad_writer *w = h5ad_writer_new(file, h, NULL, 0, "fuzz", &e);
+	struct h5ad_writer *w = h5ad_writer_new(file, file, h, NULL, 0, "fuzz", &e);
 	if (w && each_block(use_export, w))
 		h5ad_writer_finish(w, &e);
 	h5ad_writer_free(w);

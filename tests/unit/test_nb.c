@@ -201,6 +201,23 @@ static void sinkhorn(void **state)
 	print_message("  apart by %.1e\n", worst);
 	assert_true(worst < 1e-14); /* 9e-16 */
 	sinkhorn_release(&x);
+	/* two columns: every row has the sum 2 and every column the mean 1 */
+	sinkhorn_init(&x, 4, 2, 60);
+	memcpy(x.s, (double[]){1, 2, 6, 1, .5, 3, 4, 4}, 8 * sizeof *x.s);
+	sinkhorn_forward(&x);
+	double row[4] = {0};
+	for (size_t k = 0; k < 2; k++) {
+		double mean = 0;
+		sinkhorn_column(&x, k, w);
+		for (size_t j = 0; j < 4; j++) {
+			row[j] += w[j];
+			mean += w[j] / 4;
+		}
+		assert_true(fabs(mean - 1) < 1e-14);
+	}
+	for (size_t j = 0; j < 4; j++)
+		assert_true(fabs(row[j] - 2) < 1e-14);
+	sinkhorn_release(&x);
 	/* one column: its mean is 1, the weights are in proportion to s */
 	sinkhorn_init(&x, 3, 1, 10);
 	memcpy(x.s, (double[]){1, 2, 6}, 3 * sizeof *x.s);

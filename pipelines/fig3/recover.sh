@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# fig3/recover.sh SEED [DIR]: one simulation of appendix B.1; lines of method<TAB>AUROC. With DIR, also its matrices as
+# DIR/matrix-NAME.txt, sums over squares of 4 x 4 genes, for the heat maps.
+. "$(dirname "$0")/../common.sh"
+seed=$1 dir=${2:-}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+scsim --model b1 --seed "$seed" -o "$work/cells.tok"
+scview --vocab "$work/cells.tok" > "$work/vocab"
+scview -c token "$work/cells.tok" > "$work/cells"
+depgraph --pmi --tau -1 --min-count 1 "$work/cells.tok" -u | depgraph --tsv -o "$work/npmi"
+depgraph --min-overlap 20 "$work/cells.tok" -u | depgraph --tsv -o "$work/graph"
+depgraph --min-overlap 20 --neighbours 999 "$work/cells.tok" -u | depgraph --tsv -o "$work/all"
+for what in A C; do
+	awk -F '\t' -v what=$what -v dir="$dir" -f "$here/fig3/pairs.awk" "$work/vocab" "$work/cells"
+done
+for what in npmi graph all; do
+	awk -F '\t' -v what=$what -f "$here/fig3/pairs.awk" "$work/vocab" "$work/$what"
+done

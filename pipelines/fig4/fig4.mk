@@ -1,0 +1,36 @@
+# make fig4: from which modularity on does masking by module improve accuracy? (CorrMask paper, figure 4 and appendix B.2)
+#
+#     make -j2 fig4              small: 5 trials a condition, 20 of gamma 1 with Exp(0.1) of mean 10; half an hour on 2 cores
+#     make -j2 fig4 SCALE=tiny   2 trials of 5 epochs at gamma 0 and 1; half a minute
+#     make -j2 fig4 SCALE=paper  20 trials a condition; an hour and a half
+#
+# EXP           how Exp(0.1) is read: scale (mean 0.1), rate (mean 10); default both
+# GAMMAS        modularities, instead of those of SCALE
+# TRIALS        trials of a condition, instead of those of SCALE
+# RANDOM_GENES  genes with a signal that are not those of the module: drawn once for each class, or for each sample (no signal at gamma 0)
+# A trial is a file under results/fig4/trials, shared by all runs, so an interrupted run continues where it stopped.
+
+RANDOM_GENES ?= class
+FIG4_HOW = '$(SCALE)' '$(EXP)' '$(GAMMAS)' '$(TRIALS)' '$(RANDOM_GENES)'
+FIG4_SETTINGS := SCALE EXP GAMMAS TRIALS RANDOM_GENES
+$(eval $(call run_folder,FIG4,fig4,$(FIG4_SETTINGS)))
+FIG4_TOOLS := $(addprefix $(BIN)/,scsim scsample maskgen sctrain scembed ctaprobe scview)
+FIG4_TRIALS := $(patsubst %,$(RESULTS)/fig4/trials/%.tsv,$(shell $(PIPELINES)/fig4/runs.sh $(FIG4_HOW) 2>/dev/null))
+
+.PHONY: fig4
+
+fig4: $(FIG4)/table.txt $(FIG4)/fig4.svg $(FIG4)/fig4.png ## figure 4: accuracy by modularity, CorrMask against random masks (SCALE= EXP=)
+	@cat $(FIG4)/table.txt
+$(call check,fig4)
+$(if $(filter-out class sample,$(RANDOM_GENES)),$(error fig4: RANDOM_GENES=$(RANDOM_GENES): expected class or sample))
+$(eval $(call page,fig4,$(FIG4),$(FIG4)/table.txt $(FIG4)/fig4.svg))
+
+$(FIG4_TRIALS): $(RESULTS)/fig4/trials/%.tsv: $(addprefix $(PIPELINES)/,fig4/trial.sh fig4/fig4.json fig4/nearest-mean.awk) | $(FIG4)/settings $(FIG4_TOOLS)
+	@echo '  fig4 $*'
+	@mkdir -p $(@D)
+	@$(script)/fig4/trial.sh $* $(whole)
+
+$(FIG4)/table.txt: $(FIG4_TRIALS) $(PIPELINES)/fig4/table.sh
+	@$(script)/fig4/table.sh $(FIG4) $(FIG4_TRIALS) $(whole)
+$(FIG4)/fig4.svg $(FIG4)/fig4.png: $(FIG4)/fig4.%: $(FIG4)/table.txt $(PIPELINES)/fig4/fig4.gp
+	@$(PIPELINES)/plot.sh fig4/fig4 $(FIG4) $* $(whole)

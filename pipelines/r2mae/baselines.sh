@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Probes without a network: log-normalised expression of all genes of the inputs, and its first 50 principal components. baselines.tsv in the
+# folder gets lines of name, stage, metric, value.
+#     r2mae/baselines.sh INPUTS THREADS
+. "$(dirname "$0")/../common.sh"
+[ $# = 2 ] || usage
+inputs=$1 threads=$2
+logs=$inputs/log
+# Thousands of genes: a hundred iterations, as scikit-learn's default
+embed() {
+	local name=$1 iterations=$2 part
+	shift 2
+	mkdir -p "$inputs/$name"
+	for part in learn test valid; do
+		scembed -q "$@" --genes 0 --fit "$inputs/learn.counts" -o "$inputs/$name/$part.emb" "$inputs/$part.counts"
+	done
+	"$here/r2mae/probe.sh" "$inputs/$name" "$inputs" "$threads" "$iterations"
+}
+few=$(scview --vocab "$inputs/genes.counts" | tail -n +2 | wc -l)
+stage expression embed expression 100 --expression
+stage pca embed pca 500 --pca $((few < 50 ? few : 50))
+for name in expression pca; do
+	for f in "$inputs/$name"/*.score.tsv; do
+		part=${f##*/}
+		sed "1d; s/^/$name\t${part%.score.tsv}\t/" "$f"
+	done
+	rm -r "${inputs:?}/$name"/*.emb
+done > "$inputs/baselines.tsv.new"
+whole "$inputs/baselines.tsv"

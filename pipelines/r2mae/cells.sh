@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The inputs of make r2mae-cells: cells with their highly variable genes, for training, for validation with its masks, and for the probe.
+#     r2mae/cells.sh PREPARED FOLDER DATA LABEL TARGET GENES FLAVOR PER-GROUP "RATE..." BATCH SEED
+# PREPARED has cells.counts and group. FOLDER gets genes.counts, pretrain.counts, valid.counts, valid-RATE.mcounts, learn.counts, test.counts, label,
+# target, group, folds and, last, about.
+. "$(dirname "$0")/../common.sh"
+[ $# = 11 ] || usage
+prepared=$1 dir=$2 data=$3 label=$4 target=$5 genes=$6 flavor=$7 per_group=$8 rates=$9 batch=${10} seed=${11}
+column=$(cat "$prepared/group")
+by=()
+[ -z "$column" ] || by=(--by "$column")
+scsample -v -u --hvg "$genes" --flavor "$flavor" "$prepared/cells.counts" | scsample -v --min-genes 20 -o "$dir/genes.counts" -
+
+tenth() { scsample -v --test-fraction 0.1 --part "$1" --seed "$seed" -o "$dir/$2" "$dir/genes.counts"; }
+tenth train pretrain.counts
+tenth test valid.counts
+keep=()
+[ -z "$column" ] || keep=(--keep "$column")
+for rate in $rates; do
+	maskgen -v --strategy columns --rate "$rate" "${keep[@]}" --batch "$batch" --seed "$seed" -o "$dir/valid-$rate.mcounts" "$dir/valid.counts"
+done
+
+capped=()
+[ -z "$column" ] || capped=(--cap "$column:$per_group")
+half() { scsample -v --test-fraction 0.5 "${by[@]}" --part "$1" "${capped[@]}" --seed "$seed" -o "$dir/$2" "$dir/genes.counts"; }
+half train learn.counts
+half test test.counts
+
+folds=5
+[ -z "$column" ] ||
+	folds=$(scview -s "$dir/learn.counts" | awk -F '\t' -v c="$column" '$1 == c && $2 ~ /^=/ && $3 > 0 { n++ } END { print n < 5 ? n : 5 }')
+echo "$label" > "$dir/label"
+echo "$target" > "$dir/target"
+echo "$column" > "$dir/group"
+echo "$folds" > "$dir/folds"
+{
+	echo "${data:-simulated cells (scsim)}: $(rows "$dir/genes.counts") cells with $(scview --vocab "$dir/genes.counts" | tail -n +2 | wc -l) genes:" \
+		"$(rows "$dir/pretrain.counts") to train, $(rows "$dir/valid.counts") for validation"
+	echo "probe: $(rows "$dir/learn.counts") cells to learn, $(rows "$dir/test.counts") to test, split by ${column:-cell}; penalty by $folds folds"
+} > "$dir/about.new"
+whole "$dir/about"

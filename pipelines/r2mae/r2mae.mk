@@ -1,0 +1,55 @@
+# make r2mae-fig1, r2mae-table5, r2mae-table9: the linear model of the R2MAE paper (Dong et al. 2025: figure 1, tables 5 and 9)
+#
+#     make -j2 r2mae-fig1                  theory (lines) and simulations (points) of panels A to E and G; two minutes on 2 cores
+#     make -j2 r2mae-table5 r2mae-table9   best fixed ratio, and ratios by row, with five seeds; half a minute
+#
+# The sizes of the paper's simulations are not in its text. Those here were chosen because their fixed ratios come close to the paper's tables.
+# SCALE=tiny has small models, for tests.
+# ACCURACY  figure 1: a table of accuracies by masking ratio, for panel F (r2mae/accuracy.sh); without it there is no panel F
+# SAME  tables: what the 50 simulations of a seed share: nothing (default), or masks
+
+R2MAE_SAME := $(or $(SAME),nothing)
+ACCURACY ?=
+$(eval $(call run_folder,R2MAE_FIG1,r2mae-fig1,SCALE $(if $(value ACCURACY),ACCURACY)))
+$(eval $(call run_folder,R2MAE_TABLE5,r2mae-table5,SCALE R2MAE_SAME))
+$(eval $(call run_folder,R2MAE_TABLE9,r2mae-table9,SCALE R2MAE_SAME))
+R2MAE_TOOL := $(BIN)/maskrisk
+R2MAE_LINEAR := $(PIPELINES)/r2mae/linear.sh
+# $(call r2mae_files,FOLDER,NAMES): theory and simulation of every name
+r2mae_files = $(foreach n,$2,$1/$n.theory.tsv $1/$n.simulate.tsv)
+
+.PHONY: r2mae-fig1 r2mae-table5 r2mae-table9
+
+r2mae-fig1: $(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png ## R2MAE, figure 1: risk by masking ratio, theory and simulation (SCALE= ACCURACY=)
+	@echo '  $<'
+r2mae-table5: $(R2MAE_TABLE5)/table.txt ## R2MAE, table 5: fixed ratios and ratios by row, largest eigenvector (SCALE= SAME=)
+	@cat $<
+r2mae-table9: $(R2MAE_TABLE9)/table.txt ## R2MAE, table 9: the same with smaller eigenvectors (SCALE= SAME=)
+	@cat $<
+$(call check,r2mae-fig1 r2mae-table5 r2mae-table9)
+$(eval $(call page,r2mae-fig1,$(R2MAE_FIG1),$(R2MAE_FIG1)/fig1.svg))
+$(eval $(call page,r2mae-table5,$(R2MAE_TABLE5),$(R2MAE_TABLE5)/table.txt))
+$(eval $(call page,r2mae-table9,$(R2MAE_TABLE9),$(R2MAE_TABLE9)/table.txt))
+$(call check,r2mae-fig1,ACCURACY)
+
+R2MAE_CURVES := $(call r2mae_files,$(R2MAE_FIG1),$(shell $(R2MAE_LINEAR) curves))
+$(R2MAE_CURVES): $(R2MAE_FIG1)/%.tsv: $(R2MAE_LINEAR) | $(R2MAE_FIG1)/settings $(R2MAE_TOOL)
+	@echo '  r2mae-fig1 $*'
+	@$(script)/r2mae/linear.sh $* $(SCALE) $(whole)
+R2MAE_F := $(if $(value ACCURACY),$(R2MAE_FIG1)/panel-f.tsv)
+$(R2MAE_FIG1)/panel-f.tsv: $(PIPELINES)/r2mae/accuracy.sh | $(R2MAE_FIG1)/settings
+	@$(PIPELINES)/r2mae/accuracy.sh $(call text,ACCURACY) $(whole)
+$(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png: $(R2MAE_FIG1)/fig1.%: $(R2MAE_CURVES) $(R2MAE_F) $(PIPELINES)/r2mae/fig1.gp
+	@$(PIPELINES)/plot.sh r2mae/fig1 $(R2MAE_FIG1) $* 'runs = $(if $(filter tiny,$(SCALE)),5,100); panel_f = $(if $(R2MAE_F),1,0)' $(whole)
+
+# $(eval $(call r2mae_table,FOLDER,table5))
+define r2mae_table
+$(call r2mae_files,$1,$(R2MAE_ROWS)): $1/%.tsv: $$(R2MAE_LINEAR) | $1/settings $$(R2MAE_TOOL)
+	@echo '  r2mae-$2 $$*'
+	@$$(script)/r2mae/linear.sh $2-$$* $$(SCALE) $$(R2MAE_SAME) $$(whole)
+$1/table.txt: $(call r2mae_files,$1,$(R2MAE_ROWS)) $$(addprefix $$(PIPELINES)/,r2mae/linear-table.sh r2mae/linear-paper.tsv)
+	@$$(script)/r2mae/linear-table.sh $2 $1 $$(R2MAE_SAME) $$(whole)
+endef
+R2MAE_ROWS := $(shell $(R2MAE_LINEAR) rows)
+$(eval $(call r2mae_table,$(R2MAE_TABLE5),table5))
+$(eval $(call r2mae_table,$(R2MAE_TABLE9),table9))

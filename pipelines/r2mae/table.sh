@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# The tables of make r2mae-cells from the scores under FOLDER/runs; runs without scores are left out. FOLDER/points.tsv has the values, summary.tsv
+# their means, differences.tsv the gaps to the first method, draws.tsv those of the probe over draws of the tested cells (ctaprobe compare).
+#     r2mae/table.sh FOLDER INPUTS "METHOD..." "SEED..." NETWORK
+. "$(dirname "$0")/../common.sh"
+[ $# = 5 ] || usage
+dir=$1 inputs=$2 methods=$3 seeds=$4 network=$5
+base=${methods%% *}
+others=${methods#"$base"}
+
+# the baselines have seed 0
+{
+	printf 'method\tseed\tstage\tmetric\tvalue\n'
+	for k in $seeds; do
+		for m in untrained $methods; do
+			[ ! -e "$dir/runs/$m-$k/scores.tsv" ] || sed "s/^/$m\t$k\t/" "$dir/runs/$m-$k/scores.tsv"
+		done
+	done
+	[ ! -e "$inputs/baselines.tsv" ] || sed 's/\t/\t0\t/' "$inputs/baselines.tsv"
+} | awk -F '\t' 'NR == 1 || $5 ~ /^-?[0-9.]/ && $4 !~ /:/' > "$dir/points.tsv"
+ctaprobe compare -q --means --by method --within stage,metric "$dir/points.tsv" > "$dir/summary.tsv"
+there=$(cut -f 1 "$dir/points.tsv" | sort -u | tr '\n' ' ')
+for m in $others; do pair "$m" "$base"; done
+awk -F '\t' 'NR == 1 || $3 ~ /^valid-/ && $4 == "pearson" || $3 == "label" && $4 ~ /^(balanced_accuracy|macro_f1|auroc)$/ || $3 == "target" && $4 ~ /spearman$/' \
+	"$dir/points.tsv" > "$dir/compared.tsv"
+differences --by method --pair seed --within stage,metric "$dir/compared.tsv" > "$dir/differences.tsv"
+rm "$dir/compared.tsv"
+
+# A draw of the tested cells is the same for all methods; a baseline is paired with each seed.
+{
+	printf 'method\tseed\tdraw\taccuracy\tbalanced_accuracy\tmacro_f1\n'
+	for m in $base expression pca untrained $others; do
+		for k in $seeds; do
+			f=$dir/runs/$m-$k/label.replicates.tsv
+			[ "$m" != expression ] && [ "$m" != pca ] || f=$inputs/$m/label.replicates.tsv
+			[ ! -e "$f" ] || [ ! -e "$dir/runs/$base-$k/label.replicates.tsv" ] || sed "1d; s/^/$m\t$k\t/" "$f"
+		done
+	done
+} > "$dir/draws.in"
+there=$(cut -f 1 "$dir/draws.in" | sort -u | tr '\n' ' ') pairs=()
+for m in expression pca untrained $others; do pair "$m" "$base"; done
+differences --by method --pair seed --draws draw --value balanced_accuracy,macro_f1 "$dir/draws.in" > "$dir/draws.tsv"
+rm "$dir/draws.in"
+
+# table TITLE METHODS STAGE/METRIC=COLUMN...: one line for each method
+table() {
+	echo
+	echo "$1"
+	awk -F '\t' -v methods="$2" -v columns="$3" -v want="$want" "$by_name"'
+		function few(n) { return n < want ? sprintf(" [%d]", n) : "" }
+		BEGIN {
+			column_n = split(columns, column, " ")
+			printf "%-16s", ""
+			for (i = 1; i <= column_n; i++) {
+				split(column[i], name, "=")
+				key[i] = name[1]
+				printf "%24s", name[2]
+			}
+			print ""
+		}
+		$c["n"] > 0 {
+			text[$c["stage"] "/" $c["metric"], $c["arm"]] = sprintf("%.4f", $c["mean"]) ($c["sd"] == "NA" ? "" : sprintf(" (sd %.4f)", $c["sd"])) \
+				($c["arm"] ~ /^(expression|pca)$/ ? "" : few($c["n"]))
+		}
+		END {
+			method_n = split(methods, method, " ")
+			for (j = 1; j <= method_n; j++) {
+				line = ""
+				for (i = 1; i <= column_n; i++)
+					line = line sprintf("%24s", (key[i], method[j]) in text ? text[key[i], method[j]] : "-")
+				if (line ~ /[0-9]/)
+					print sprintf("%-16s", method[j]) line
+			}
+		}' "$dir/summary.tsv"
+}
+# gaps METHODS STAGE/METRIC=COLUMN...: one line for each column and method
+gaps() {
+	echo
+	awk -F '\t' -v base="$base" -v methods="$1" -v columns="$2" -v want="$want" "$by_name"'
+		function text(x, f) { return x == "NA" ? "-" : sprintf(f, x) }
+		BEGIN { printf "  %-24s%10s%24s%10s%10s\n", "gap to " base, "mean", "95 % interval", "p", "p, Holm" }
+		$c["n"] > 0 {
+			row[$c["stage"] "/" $c["metric"], $c["arm"]] = sprintf("%10s%24s%10s%10s%s", text($c["difference"], "%+.4f"), \
+				($c["low"] == "NA" ? "-" : sprintf("%+.4f to %+.4f", $c["low"], $c["high"])), text($c["p"], "%.2g"), text($c["p_corrected"], "%.2g"), \
+				($c["n"] < want ? sprintf(" [%d]", $c["n"]) : ""))
+		}
+		END {
+			column_n = split(columns, column, " ")
+			method_n = split(methods, method, " ")
+			for (i = 1; i <= column_n; i++) {
+				split(column[i], name, "=")
+				for (j = 1; j <= method_n; j++)
+					if ((name[1], method[j]) in row)
+						printf "  %-8s%-16s%s\n", name[2], method[j], row[name[1], method[j]]
+			}
+		}' "$dir/differences.tsv"
+}
+want=$(echo "$seeds" | wc -w)
+# The metric of every rate, and those of the probe
+rates() { for r in 0.1 0.2 0.3 0.5 0.7; do printf 'valid-%s/%s=%s ' "$r" "$1" "$r"; done; }
+probe='label/balanced_accuracy=BAcc label/macro_f1=F1 label/auroc=AUROC'
+[ -z "$(cat "$inputs/target")" ] || probe="$probe target/spearman=Spearman target/group_spearman=by-group"
+
+sed '1s/^/corrmask r2mae-cells: /' "$inputs/about"
+echo "$network"
+echo "mean (sd: standard deviation) over seeds ($seeds); gaps to $base are paired by seed: mean (95 % interval); two-sided p of a t test; p after Holm's"
+echo "correction over all gaps of this table; [n]: only n seeds are done"
+table "Masked genes of validation cells: Pearson correlation in a cell, by the share of genes that are masked" "untrained $methods" "$(rates pearson)"
+gaps "$others" "$(rates pearson)"
+table "The same, Spearman correlation" "untrained $methods" "$(rates spearman)"
+table "Probe of $(cat "$inputs/label")$(sed 's/^..*/ and &/' "$inputs/target") in cells of other donors" "expression pca untrained $methods" "$probe"
+echo "expression, pca: log-normalised expression and its 50 principal components, no network; untrained: random weights"
+gaps "$others" "$probe"
+
+group=$(cat "$inputs/group")
+echo
+echo "  gap to $base, mean over seeds: 95 % interval over 1,000 draws of the tested ${group:-cell}s"
+awk -F '\t' "$by_name"'
+	{ k = $c["arm"]; text[k] = text[k] sprintf("%30s", $c["low"] == "NA" ? "-" : sprintf("%+.4f to %+.4f", $c["low"], $c["high"])) }
+	$c["value"] == "balanced_accuracy" { order[++n] = k }
+	END {
+		printf "%-16s%30s%30s\n", "", "BAcc", "F1"
+		for (i = 1; i <= n; i++) printf "%-16s%s\n", order[i], text[order[i]]
+	}' "$dir/draws.tsv"
+
+table "Effective rank of the embeddings of validation cells" "untrained $methods" "rank/entropy=entropy rank/effective_rank=exp(entropy)"
+
+# Score and mean rank of the methods, by their mean metrics
+metrics=$(for c in $probe; do echo "${c%=*}"; done | sed 's/.*\///' | tr '\n' '+')
+mkdir -p "$dir/means"
+ranked=()
+for m in expression pca untrained $methods; do
+	awk -F '\t' -v m="$m" -v probe="$probe" '
+		BEGIN { print "metric\tvalue"; n = split(probe, p, " "); for (i = 1; i <= n; i++) { sub(/=.*/, "", p[i]); want[p[i]] } }
+		'"$by_name"'
+		$c["arm"] == m && ($c["stage"] "/" $c["metric"]) in want { print $c["metric"] "\t" $c["mean"] }' "$dir/summary.tsv" > "$dir/means/$m"
+	[ "$(wc -l < "$dir/means/$m")" != "$(($(echo "$probe" | wc -w) + 1))" ] || ranked+=("$dir/means/$m")
+done
+[ ${#ranked[@]} -lt 2 ] || {
+	echo
+	echo "Score (mean of the metrics) and mean rank"
+	ctaprobe leaderboard -q -m "${metrics%+}" "${ranked[@]}" | awk -F '\t' 'NR == 1 { next } { sub(/.*\//, "", $1); printf "%-16s%20.4f%20.2f\n", $1, $2, $3 }'
+}
+echo
+cat "$here/r2mae/paper.txt"
+echo
+for stage in train reconstruct probe; do
+	stage_times "$dir/log" | awk -F '\t' -v s=$stage 'index($1, s "-") == 1 { n++; t += $2; if ($3 > m) m = $3 }
+		END { if (n) printf "%s: %.0f s in all, at most %d MB\n", s, t, m }'
+done

@@ -1,0 +1,56 @@
+# make reliance: how much does a network copy a masked gene from the partners of that gene that it sees?
+#
+#     make reliance                                            simulated cells
+#     make reliance DATA=lung.h5ad SEEDS="1 2 3 4 5"           your file
+#
+# Partner reliance R: the loss of one masked gene of a test cell with all its partners in the graph masked too (hidden), minus its
+# loss with as many unrelated genes masked instead (visible). The gene is the same both times, so how frequent it is cancels.
+# Networks: random masks, CorrMask, and as a control CorrMask with a graph whose genes have changed places (shuffled).
+#
+# Also those of pretrain.mk, cells.mk
+# PROBES  number of genes of every test cell that are probed
+# SEEDS are paired; more seeds add trainings and keep those that are done. Cells and trainings are those of cells.mk and pretrain.mk. Without
+# -j, make runs as many trainings side by side as there are cores.
+
+PROBES ?= $(call scale,2,8,8)
+RELIANCE_STRATEGIES := random corrmask shuffled
+RELIANCE_SETTINGS := $(PRETRAINED_SETTINGS) PROBES
+$(eval $(call run_folder,RELIANCE,reliance,$(RELIANCE_SETTINGS)))
+RELIANCE_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scview)
+reliance_stage = $(call stage_in,$(RELIANCE),$1)
+
+.PHONY: reliance reliance-table
+reliance: ## how much do networks copy a gene from its partners? random masks, CorrMask, shuffled graph (DATA= SEEDS=)
+	$(call jobs_for,reliance-table,$(words $(foreach k,$(RELIANCE_SEEDS),$(RELIANCE_STRATEGIES))))
+reliance-table: $(RELIANCE)/table.txt $(RELIANCE)/reliance.svg $(RELIANCE)/reliance.png
+	@cat $<
+$(call check,reliance reliance-table,DATA)
+$(eval $(call page,reliance-table,$(RELIANCE),$(RELIANCE)/table.txt $(RELIANCE)/reliance.svg))
+
+$(RELIANCE)/hidden.masked $(RELIANCE)/visible.masked: $(RELIANCE)/%.masked: $(PREPARED)/test.tok $(PREPARED)/corpus.graph \
+		| $(RELIANCE)/settings $(RELIANCE_TOOLS)
+	$(call reliance_stage,maskgen-$*) $(BIN)/maskgen -v --strategy probe --partners $* -g $(PREPARED)/corpus.graph --epochs $(PROBES) \
+		--seed $(SEED) -@ $(job_threads) -o $@ $<
+
+# $(call reliance_losses,STRATEGIES,SEEDS): the losses of networks on both streams. The rows of the cells are in the .cells beside each.
+reliance_losses = $(foreach s,$1,$(foreach k,$2,$(foreach p,hidden visible,$(RELIANCE)/$s-$k.$p.tsv)))
+# $1: strategy, $2: hidden or visible; * is the seed
+define reliance_eval
+$$(PRETRAINED_SEEDS:%=$$(RELIANCE)/$1-%.$2.tsv): $$(RELIANCE)/$1-%.$2.tsv: $$(RELIANCE)/$2.masked $$(PRETRAINED)/$1-%.model/model.safetensors
+	$$(call reliance_stage,eval-$1-$$*-$2) $$(PIPELINES)/reliance/eval.sh $$(PRETRAINED)/$1-$$*.model $$< $$@ -@ $$(job_threads)
+endef
+$(foreach s,$(RELIANCE_STRATEGIES),$(foreach p,hidden visible,$(eval $(call reliance_eval,$s,$p))))
+
+# Two tables that know no biology
+$(RELIANCE)/reference.tsv: $(PREPARED)/corpus.tok $(RELIANCE)/hidden.masked $(RELIANCE)/visible.masked $(PIPELINES)/reference.sh
+	@$(script)/reference.sh $< $(SEED) $(filter %.masked,$^) $(whole)
+
+# This file changes if the table must be made again although no training is new.
+$(RELIANCE)/grid: FORCE | $(RELIANCE)/settings
+	$(call remember,$(RELIANCE_SEEDS))
+$(RELIANCE)/table.txt: $(call reliance_losses,$(RELIANCE_STRATEGIES),$(RELIANCE_SEEDS)) $(RELIANCE)/reference.tsv $(RELIANCE)/grid \
+		$(addprefix $(PIPELINES)/,reliance/table.sh reliance/points.sh)
+	@$(script)/reliance/table.sh $(RELIANCE) $(PREPARED) '$(RELIANCE_STRATEGIES)' '$(RELIANCE_SEEDS)' $(call text,DATA) \
+		$(call quote,$(pretrained_how)) $(whole)
+$(RELIANCE)/reliance.svg $(RELIANCE)/reliance.png: $(RELIANCE)/reliance.%: $(RELIANCE)/table.txt $(PIPELINES)/reliance/reliance.gp
+	@$(PIPELINES)/plot.sh reliance/reliance $(RELIANCE) $* $(whole)

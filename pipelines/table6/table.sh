@@ -1,0 +1,230 @@
+#!/usr/bin/env bash
+# table6/table.sh DIR INPUTS STRATEGIES SIZES SEEDS HOW: the table of make table6 from the scores under DIR/runs; runs without scores are
+# left out. HOW is a line on the trainings.
+# The figure draws DIR/summary.tsv (means of the networks), DIR/baselines.tsv (the values without a network) and DIR/rare.tsv (the gaps among
+# the rarest classes). DIR/points.tsv has the value of each network, DIR/differences.tsv the gaps to the first strategy (ctaprobe compare).
+. "$(dirname "$0")/../common.sh"
+dir=$1 inputs=$2 strategies=$3 sizes=$4 seeds=$5 how=$6
+base=${strategies%% *}
+tab=$(printf '\t')
+
+# strategy, size, seed, stage, metric, value
+for k in $seeds; do
+	for run in scratch-0 $(for z in $sizes; do for s in $strategies; do echo "$s-$z"; done; done); do
+		f=$dir/runs/$run-$k/scores.tsv
+		[ ! -e "$f" ] || sed "s/^/${run%-*}$tab${run##*-}$tab$k$tab/" "$f"
+	done
+done > "$dir/scores.tsv"
+
+# name, metric, value, its interval (NA: none), whether the regression converged
+baseline_names='' drawn=''
+for name in expression pca; do
+	f=$inputs/$name.tsv
+	[ -e "$f" ] || continue
+	baseline_names+=${baseline_names:+, }$name
+	drawn=$(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$f")
+	awk -F '\t' -v name="$name" '
+		function known(key) { return key in v && v[key] ~ /^[0-9.]/ ? v[key] : "NA" }
+		{ v[$1] = $2 }
+		END {
+			n = split("macro_f1 accuracy f1_rare", metric, " ")
+			for (i = 1; i <= n; i++)
+				print name "\t" metric[i] "\t" known(metric[i]) "\t" known(metric[i] "_low") "\t" known(metric[i] "_high") "\t" known("converged")
+		}' "$f"
+done > "$dir/baselines.tsv.new"
+whole "$dir/baselines.tsv"
+
+cells() { cat "$inputs/corpus-$1.cells"; }
+for stage in finetune probe; do
+	for metric in macro_f1 accuracy f1_rare; do
+		for z in 0 $sizes; do
+			n=0
+			[ "$z" = 0 ] || n=$(cells "$z")
+			awk -F '\t' -v OFS='\t' -v z="$z" -v n="$n" -v stage=$stage -v metric=$metric '$2 == z && $4 == stage && $5 == metric { print stage, metric, n, $1, $3, $6 }' "$dir/scores.tsv"
+		done
+	done
+done | sed '1i stage\tmetric\tcells\tstrategy\tseed\tvalue' > "$dir/points.tsv"
+ctaprobe compare -q --means --by strategy --within stage,metric,cells "$dir/points.tsv" > "$dir/summary.tsv"
+there=$(cut -f 4 "$dir/points.tsv" | sort -u | tr '\n' ' ')
+for s in $strategies; do pair "$s" "$base"; done
+differences --by strategy --pair seed --within stage,metric,cells "$dir/points.tsv" > "$dir/differences.tsv"
+
+# Of the largest corpus, fine-tuned: classes so far (the rarest first), training cells, class, then the gap of the mean F1 over these
+# classes, of CorrMask or else the last strategy to each of the others
+ours=corrmask
+case " $strategies " in *" $ours "*) ;; *) ours=${strategies##* } ;; esac
+last=${sizes##* }
+awk -F '\t' -v last="$last" -v strategies="$strategies" -v ours="$ours" '
+	$4 == "finetune" && $2 == last && $5 ~ /^(f1|n|train_n):/ && $6 ~ /^[0-9.]/ {
+		i = index($5, ":"); what = substr($5, 1, i - 1); class = substr($5, i + 1)
+		if (what == "n" && $6 > 0)
+			tested[class] = 1
+		if (what == "train_n")
+			train[class] = $6
+		if (what == "f1") { sum[class, $1] += $6; n[class, $1]++ }
+	}
+	END {
+		k = split(strategies, s, " ")
+		for (class in tested) {
+			line = train[class] "\t" class
+			for (i = 1; i <= k; i++)
+				if (s[i] != ours)
+					line = line "\t" (n[class, s[i]] && n[class, ours] ? sum[class, ours] / n[class, ours] - sum[class, s[i]] / n[class, s[i]] : "NA")
+			print line
+		}
+	}' "$dir/scores.tsv" | LC_ALL=C sort -t "$tab" -k1,1n -k2,2 | awk -F '\t' -v ours="$ours" -v strategies="$strategies" '
+	BEGIN {
+		OFS = "\t"
+		k = split(strategies, s, " ")
+		line = "classes\tcells\tclass"
+		for (i = 1; i <= k; i++)
+			if (s[i] != ours)
+				line = line "\t" s[i]
+		print line
+	}
+	{
+		line = NR "\t" $1 "\t" $2
+		for (i = 3; i <= NF; i++) {
+			bad[i] += $i == "NA"
+			sum[i] += $i
+			line = line "\t" (bad[i] ? "NA" : sum[i] / NR)
+		}
+		print line
+	}' > "$dir/rare.tsv"
+
+sed '1s/^/corrmask table 6: /' "$inputs/about"
+echo "$how"
+echo "mean (sd: standard deviation) over seeds ($seeds); gaps to $base are paired by seed, with the 95 % interval and the two-sided p of a t test; p, Holm: p"
+echo "after a correction over all $(awk -F '\t' "$by_name"'$c["p"] != "NA" { n++ } END { print n + 0 }' "$dir/differences.tsv") gaps of this table; [n]: only n seeds are done"
+[ -z "$baseline_names" ] || echo "$baseline_names: logistic regression without a network, trained as the probes; in brackets the 95 % interval, $drawn drawn anew"
+seed_n=$(echo "$seeds" | wc -w)
+print_metric() {
+	echo
+	echo "$3"
+	awk -F '\t' -v stage="$1" -v metric="$2" -v strategies="$strategies" -v base="$base" -v want="$seed_n" "$near"'
+		function few(n) { return n < want ? sprintf(" [%d]", n) : "" }
+		function number(x, f) { return x == "NA" ? "-" : sprintf(f, near(x)) }
+		function lay(what, one,   i, j, line) {
+			if (what != "mean") print "  " what
+			for (i = 0; i <= strategy_n; i++) {
+				if (!(strategy[i] in any) || what != "mean" && !(i && strategy[i] != base))
+					continue
+				line = sprintf("%-14s", (what == "mean" ? "" : "  ") strategy[i])
+				if (i)
+					for (j = 1; j <= size_n; j++)
+						line = line sprintf("%31s", (strategy[i], size[j], what) in text ? text[strategy[i], size[j], what] : "-")
+				else
+					line = line sprintf("%31s", text["scratch", 0, "mean"]) "   (random weights, no pre-training)"
+				print line
+			}
+		}
+		BEGIN {
+			strategy_n = split(strategies, strategy, " ")
+			strategy[0] = "scratch"
+			gap = "gap to " base ", 95 % interval"
+			p = "p; p, Holm"
+			power = "smallest gap that this many seeds find in 80 % of experiments"
+			'"$baselines"'
+		}
+		FILENAME ~ /baselines\.tsv$/ {
+			if (stage == "probe" && $2 == metric && $3 != "NA")
+				baseline[++baseline_n] = sprintf("%-14s%31s", $1, sprintf("%.3f", $3) ($4 == "NA" ? "" : sprintf(" (%.3f to %.3f)", $4, $5))) \
+					"   (" name[$1] ", no network" ($6 == 0 ? "; did not converge" : "") ")"
+			next
+		}
+		'"$by_name"'
+		$c["stage"] != stage || $c["metric"] != metric { next }
+		{ k = $c["arm"] SUBSEP $c["cells"] }
+		!("reference" in c) && $c["n"] > 0 {
+			any[$c["arm"]] = 1
+			if ($c["cells"] && !seen[$c["cells"]]++)
+				size[++size_n] = $c["cells"]
+			text[k, "mean"] = sprintf("%.3f (sd %s)%s", $c["mean"], number($c["sd"], "%.3f"), few($c["n"]))
+		}
+		"reference" in c && $c["n"] > 0 {
+			text[k, gap] = number($c["difference"], "%+.3f") ($c["low"] == "NA" ? "" : sprintf(" (%+.3f to %+.3f)", near($c["low"]), near($c["high"]))) few($c["n"])
+			text[k, p] = $c["p"] == "NA" ? "-" : sprintf("%.2g; %.2g", $c["p"], $c["p_corrected"])
+			text[k, power] = number($c["detectable"], "%.3f")
+		}
+		END {
+			line = sprintf("%-14s", "")
+			for (j = 1; j <= size_n; j++)
+				line = line sprintf("%31s", size[j] " cells")
+			print line
+			for (j = 1; j <= baseline_n; j++)
+				print baseline[j]
+			lay("mean")
+			if (strategy_n > 1) { lay(gap); lay(p); lay(power) }
+		}' "$dir/baselines.tsv" "$dir/summary.tsv" "$dir/differences.tsv"
+}
+print_metric finetune macro_f1 "Macro F1 after fine-tuning (the paper's measure)"
+# How much more data the first strategy needs (the paper's figure 5): log cells are interpolated between its corpora
+multiplier() {
+	awk -F '\t' -v strategies="$strategies" -v base="$base" "$by_name"'
+		$c["stage"] == "finetune" && $c["metric"] == "macro_f1" && $c["cells"] > 0 && $c["n"] > 0 {
+			f1[$c["arm"], $c["cells"]] = $c["mean"]
+			if (!seen[$c["cells"]]++)
+				size[++size_n] = $c["cells"]
+		}
+		function needed(want,   i, a, b, low, high) {
+			low = high = f1[base, size[1]]
+			for (i = 1; i <= size_n; i++) {
+				b = f1[base, size[i]]
+				if (b < low) low = b
+				if (b > high) high = b
+				if (i > 1 && a <= want && want <= b && a < b)
+					return sprintf("%.2f", exp(log(size[i - 1]) + (want - a) / (b - a) * log(size[i] / size[i - 1])) / cells)
+				a = b
+			}
+			return want > high ? sprintf("> %.2f", size[size_n] / cells) : want < low ? sprintf("< %.2f", size[1] / cells) : "-"
+		}
+		END {
+			strategy_n = split(strategies, strategy, " ")
+			if (size_n < 2 || strategy_n < 2)
+				exit
+			print "  times the cells with which " base " has the same mean (compare with the gaps and their p)"
+			for (i = 1; i <= strategy_n; i++) {
+				if (strategy[i] == base)
+					continue
+				line = sprintf("  %-12s", strategy[i])
+				for (j = 1; j <= size_n; j++) {
+					cells = size[j]
+					line = line sprintf("%31s", (strategy[i], cells) in f1 ? needed(f1[strategy[i], cells]) : "-")
+				}
+				print line
+			}
+		}' "$dir/summary.tsv"
+}
+multiplier
+cat <<'END'
+
+the paper (other cells, many more of them, another network):
+              30,000 cells      100,000 cells     300,000 cells     1,000,000 cells (kidney 814,000)
+  lung
+random        0.831 ± 0.005     0.845 ± 0.001     0.864 ± 0.008     0.883 ± 0.001
+pmi           0.830 ± 0.004     0.846 ± 0.001     0.853 ± 0.005     0.870 ± 0.004
+pmi-rand      0.829 ± 0.003     0.844 ± 0.004     0.850 ± 0.0007    0.875 ± 0.001
+corrmask      0.833 ± 0.008     0.862 ± 0.010     0.875 ± 0.009     0.886 ± 0.007
+  kidney
+random        0.840 ± 0.028     0.858 ± 0.012     0.875 ± 0.009     0.886 ± 0.007
+pmi           0.851 ± 0.010     0.863 ± 0.010     0.874 ± 0.008     0.887 ± 0.009
+pmi-rand      0.850 ± 0.012     0.853 ± 0.004     0.876 ± 0.010     0.884 ± 0.005
+corrmask      0.856 ± 0.008     0.870 ± 0.013     0.887 ± 0.010     0.894 ± 0.011
+END
+print_metric finetune accuracy "Accuracy after fine-tuning"
+print_metric finetune f1_rare "F1 of the rarest third of the classes after fine-tuning"
+print_metric probe macro_f1 "Macro F1 of a linear probe, no fine-tuning"
+print_metric probe accuracy "Accuracy of the probe"
+print_metric probe f1_rare "F1 of the rarest third of the classes, probe"
+[ "$(wc -l < "$dir/rare.tsv")" -lt 2 ] || {
+	echo
+	echo "Macro F1 over the rarest classes, $ours - other, after fine-tuning, $(cells "$last") cells (the paper's figure 6)"
+	sed '1s/^classes/rarest/; 1s/cells/training/; 1s/class\t/up to class\t/' "$dir/rare.tsv" | "$here/names.sh" 3 | awk -F '\t' '
+		NR == 1 { printf "%8s %9s  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", $i; print "" }
+		NR > 1 { printf "%8d %9d  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : sprintf("%+.3f", ($i < 0.0005 && $i > -0.0005 ? 0 : $i))); print "" }'
+}
+echo
+for stage in pretrain finetune embed probe; do
+	stage_times "$dir/log" | awk -F '\t' -v s=$stage 'index($1, s "-") == 1 { n++; t += $2; if ($3 > m) m = $3 }
+		END { if (n) printf "%s: %d time%s, %.0f s in all, at most %d MB\n", s, n, (n == 1 ? "" : "s"), t, m }'
+done

@@ -1,0 +1,77 @@
+/* ctaprobe score --target: compare predicted numbers of cells with a column. */
+#include "ctaprobe.h"
+
+#include "eval/correlation.h"
+#include "label/number.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct pairs {
+	size_t n, x_cap, y_cap, unlabelled, unpredicted;
+	double *x, *y; /* [n] predicted, true */
+};
+
+static void read_pairs(struct pairs *p, struct stream *in, const char *column)
+{
+	struct error e;
+	struct block b = {0};
+	struct numbers truth;
+	const struct header *h = stream_header(in);
+	const char *name = stream_name(in);
+	int got;
+	if (header_kind(h, "prediction", name, &e))
+		die("%s", e.msg);
+	int predicted = header_find(h, "predicted");
+	if (predicted < 0 || h->col[predicted].type != F32 || h->col[predicted].shape != SCALAR)
+		die("%s: these are no predictions of numbers: expected scembed --predict of a head of sctrain cells --target", name);
+	if (numbers_init(&truth, h, column, name, &e))
+		die("%s", e.msg);
+	while ((got = stream_read(in, &b, &e)) > 0) {
+		grow(p->x, p->x_cap, p->n + b.rows);
+		grow(p->y, p->y_cap, p->n + b.rows);
+		for (size_t i = 0; i < b.rows; i++) {
+			double x = (double)((const float *)b.col[predicted].data)[i], y = numbers_at(&truth, &b, i);
+			p->unlabelled += isnan(y);
+			p->unpredicted += !isnan(y) && isnan(x);
+			if (isinf(x) || isinf(y))
+				die("%s: an infinite number in column '%s'", name, isinf(y) ? column : "predicted");
+			if (isnan(x) || isnan(y))
+				continue;
+			p->x[p->n] = x;
+			p->y[p->n++] = y;
+		}
+		progress("%zu cells scored", p->n);
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	if (!p->n)
+		die("%s: no cell to score: %zu without a number in column '%s', %zu without a prediction", name, p->unlabelled, column,
+			p->unpredicted);
+	block_release(&b);
+}
+
+void score_numbers(struct stream *in, const char *column, int json)
+{
+	struct pairs p = {0};
+	double mean = 0, total = 0, missed = 0;
+	read_pairs(&p, in, column);
+	for (size_t i = 0; i < p.n; i++)
+		mean += p.y[i] / (double)p.n;
+	for (size_t i = 0; i < p.n; i++) {
+		total += (p.y[i] - mean) * (p.y[i] - mean);
+		missed += (p.y[i] - p.x[i]) * (p.y[i] - p.x[i]);
+	}
+	cJSON *j = cJSON_CreateObject();
+	cJSON_AddItemToObject(j, "pearson", report_number(correlation_pearson(p.x, p.y, p.n)));
+	cJSON_AddItemToObject(j, "spearman", report_number(correlation_spearman(p.x, p.y, p.n)));
+	cJSON_AddItemToObject(j, "mse", report_number(missed / (double)p.n));
+	cJSON_AddItemToObject(j, "r2", report_number(1 - missed / total));
+	cJSON_AddItemToObject(j, "cells", report_number((double)p.n));
+	cJSON_AddItemToObject(j, "unlabelled", report_number((double)p.unlabelled));
+	cJSON_AddItemToObject(j, "unpredicted", report_number((double)p.unpredicted));
+	report_write(&score_cli, j, json);
+	cli_report(&score_cli, "%zu cells scored", p.n);
+	free(p.x);
+	free(p.y);
+}
