@@ -229,10 +229,10 @@ setup() {
 	assert_line --partial "95 % interval of macro F1, 7 groups drawn anew"
 	# gaps .30 and .32: t 31, p .021; the cells' parts cancel in the second seed, and are .1 in the first: sd .05 / sqrt(19), t of 19
 	assert_line "Differs: with CorrMask the network relies less on visible partners."
-	assert_line "  R is 0.110, with random masks 0.420: difference -0.310 (95 % interval over 2 trainings -0.437 to -0.183, p 0.021; over held-out cells -0.334 to -0.286)."
+	assert_line "  R is 0.110, with random masks 0.420: difference -0.310 (95 % interval over 2 trainings -0.437 to -0.183, p 0.021; over test cells -0.334 to -0.286)."
 	# gaps +.02 (.01 more or less in each draw) and -.03 (.01 less or more): the draws cancel
 	assert_line "Not shown to differ: the macro F1 of cell types."
-	assert_line "  CorrMask - random: -0.005 (95 % interval over 2 trainings -0.323 to +0.313, p 0.87; over held-out cells -0.005 to -0.005)."
+	assert_line "  CorrMask - random: -0.005 (95 % interval over 2 trainings -0.323 to +0.313, p 0.87; over test cells -0.005 to -0.005)."
 	assert_line "Log-normalised expression (0.900) tells the cell types apart better than the best of these networks (0.620; untrained 0.350)."
 	assert_line --regexp "^  class {58}cells +random +CorrMask$"
 	assert_line --regexp "^  $long {6}60 +0.5000 +0.5000$"

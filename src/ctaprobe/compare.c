@@ -322,7 +322,10 @@ static void compare_all(struct study *s)
 		}
 	}
 	if (!s->rows)
-		warn("no two arms that are to be compared have values in one group (--within %s)", within_text ? within_text : pool_text ? pool_text : "");
+		warn("no two arms that are to be compared have values in one group (--within %s)",
+			within_text         ? within_text
+				: pool_text ? pool_text
+					    : "");
 }
 
 /* ---- families and pools ---- */

@@ -74,8 +74,8 @@ for b in "${before[@]}"; do tar -xzmf "$b" -C "$results" || exit 1; done
 command -v make > /dev/null || PATH=$PATH:$(realpath "$BIN")
 # This Makefile builds nothing
 make=(make --no-print-directory -s -f pipelines/Makefile BIN="$(realpath "$BIN")" "${vars[@]}")
-all=$("${make[@]}" table6-list) || exit 1
-mapfile -t mine < <(awk -v k="${share%/*}" -v n="${share#*/}" -v runs="$(wc -l <<< "$all")" 'int((NR - 1) * n / runs) == k' <<< "$all")
+runs_all=$("${make[@]}" table6-list) || exit 1
+mapfile -t mine < <(awk -v k="${share%/*}" -v n="${share#*/}" -v runs="$(wc -l <<< "$runs_all")" 'int((NR - 1) * n / runs) == k' <<< "$runs_all")
 left=$((limit - SECONDS - 20))               # 20 s to pack
 timeout --signal=TERM --kill-after=20 $((left > 1 ? left : 1)) "${make[@]}" -j"$jobs" -k "${mine[@]}"
 case $? in
@@ -85,15 +85,15 @@ case $? in
 esac
 part training
 
-run=${all%%/runs/*}
+run=${runs_all%%/runs/*}
 run=$(basename "$run")
 done=()
-for f in $all; do [ ! -e "$f" ] || done+=("$run/runs/$(basename "$(dirname "$f")")"); done
+for f in $runs_all; do [ ! -e "$f" ] || done+=("$run/runs/$(basename "$(dirname "$f")")"); done
 if [ ${#done[@]} -gt 0 ]; then
 	tar -czf "$out/runs.tar.gz" -C "$results" --exclude=model --exclude=cells --exclude='*.emb' "$run/settings" "$run/log" "${done[@]}" || failed=1
 	"${make[@]}" table6-now > "$out/table.txt" && cat "$out/table.txt" || failed=1
 	for f in points.tsv table6.svg table6.png; do [ ! -e "$results/$run/$f" ] || cp "$results/$run/$f" "$out"; done
 fi
 part table
-echo "gpu_experiments.sh: ${#done[@]} of $(wc -w <<< "$all") runs done, ${#mine[@]} of them asked for now; $SECONDS s; all in $out$([ $failed = 0 ] || echo ' (SOME FAILED)')"
+echo "gpu_experiments.sh: ${#done[@]} of $(wc -w <<< "$runs_all") runs done, ${#mine[@]} of them asked for now; $SECONDS s; all in $out$([ $failed = 0 ] || echo ' (SOME FAILED)')"
 exit $failed
