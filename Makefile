@@ -206,7 +206,7 @@ PAGES := $(notdir $(wildcard man/*.[1-9]))
 # Completion: the file of bash has a link for each tool, as it is loaded by the tool's name
 BASHDIR = $(DEST)/share/bash-completion/completions
 ZSHDIR  = $(DEST)/share/zsh/site-functions
-MODULES = scstream.py scstream_convert.py
+PYMODULE = $(DEST)/lib/corrmask/python
 # Where this python3 finds modules that are installed under PREFIX, if anywhere
 PYTHON   ?= python3
 PYTHONDIR = $(shell $(PYTHON) -c 'import site, sys; print(*[d for d in site.getsitepackages() + [site.getusersitepackages()] \
@@ -218,10 +218,11 @@ endif
 install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	install -d "$(DEST)/bin" "$(DOC)"
 	install -m 755 $(TOOLS:%=$(BIN)/%) "$(DEST)/bin"
-	install -m 755 python/scstream.py "$(DEST)/bin"
-	install -m 644 python/scstream_convert.py "$(DEST)/bin"
-	@if [ -n "$(PYTHONDIR)" ]; then mkdir -p "$(DESTDIR)$(PYTHONDIR)" && ln -sfr $(MODULES:%="$(DEST)/bin/%") "$(DESTDIR)$(PYTHONDIR)"; \
-		else echo "for import scstream in Python: PYTHONPATH=$(DEST)/bin"; fi
+	install -d "$(PYMODULE)/scstream"
+	install -m 644 python/scstream/*.py python/scstream/py.typed "$(PYMODULE)/scstream"
+	install -m 755 python/command.py "$(DEST)/bin/scstream"
+	@if [ -n "$(PYTHONDIR)" ]; then mkdir -p "$(DESTDIR)$(PYTHONDIR)" && ln -sfnr "$(PYMODULE)/scstream" "$(DESTDIR)$(PYTHONDIR)/scstream"; \
+		else echo "for import scstream in Python: PYTHONPATH=$(PYMODULE)"; fi
 	install -d "$(BASHDIR)" "$(ZSHDIR)"
 	sed 's/@TOOLS@/$(TOOLS)/' src/completion.bash > "$(BASHDIR)/corrmask"
 	@for t in $(filter-out corrmask,$(TOOLS)); do ln -sf corrmask "$(BASHDIR)/$$t"; done
@@ -235,8 +236,8 @@ install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	@[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so "$(DEST)/lib/corrmask/corrmask_cuda.so"
 
 uninstall: ## remove what `make install` with the same PREFIX installed
-	cd "$(DEST)/bin" && rm -f $(TOOLS) $(MODULES)
-	rm -f $(TOOLS:%="$(BASHDIR)/%") "$(ZSHDIR)/_corrmask" $(if $(PYTHONDIR),$(MODULES:%="$(DESTDIR)$(PYTHONDIR)/%"))
+	cd "$(DEST)/bin" && rm -f $(TOOLS) scstream
+	rm -f $(TOOLS:%="$(BASHDIR)/%") "$(ZSHDIR)/_corrmask" $(if $(PYTHONDIR),"$(DESTDIR)$(PYTHONDIR)/scstream")
 	@for p in $(PAGES); do rm -f "$(DEST)/share/man/man$${p##*.}/$$p"; done
 	rm -rf "$(SHARE)" "$(DOC)" "$(DEST)/lib/corrmask"
 
@@ -246,7 +247,8 @@ wheel: ## pack the Python module scstream as a wheel, for pip (PYTHON=)
 	rm -rf $(WHEEL)
 	mkdir -p $(WHEEL)/sources/python $(WHEEL)/sources/docs
 	cp pyproject.toml LICENSE $(WHEEL)/sources
-	cp python/scstream*.py $(WHEEL)/sources/python
+	mkdir $(WHEEL)/sources/python/scstream
+	cp python/scstream/*.py python/scstream/py.typed $(WHEEL)/sources/python/scstream
 	cp docs/python.md $(WHEEL)/sources/docs
 	$(PYTHON) -m pip wheel -q --disable-pip-version-check --no-deps -w $(WHEEL) \
 		$$($(PYTHON) -c 'import importlib.util as u, setuptools; \

@@ -33,7 +33,7 @@ examples() {
 		cp -r "$SMALL" "$work"
 		{
 			# a pipe into head or scview -n must not fail for what these do not read
-			echo "scstream.py() { $PYTHON -B '$BATS_TEST_DIRNAME/../python/scstream.py' \"\$@\"; }"
+			echo "scstream() { $PYTHON -B '$BATS_TEST_DIRNAME/../python/scstream' \"\$@\"; }"
 			echo 'set -eo pipefail; for t in head scview; do eval "$t() { command $t \"\$@\" && cat >/dev/null; }"; done; set -v'
 			examples "$page"
 		} >"$work/commands"

@@ -265,7 +265,7 @@ sctrain mlm: the limit of memory (ulimit -v) leaves no room for OpenBLAS, which 
 	for mb in 100 150 200; do # these waited at their end
 		assert_equal "$mb $(limited $mb depgraph --version | cut -d' ' -f1)" "$mb depgraph"
 	done
-	assert_equal "$(limited 160 $PYTHON "$BATS_TEST_DIRNAME/../python/scstream.py" tok | head -n 1)" "{"
+	assert_equal "$(limited 160 $PYTHON "$BATS_TEST_DIRNAME/../python/scstream" tok | head -n 1)" "{"
 }
 
 # same WRITER FILE1 FILE2

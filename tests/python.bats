@@ -28,7 +28,7 @@ peer() {
 	done
 }
 
-scstream() { "$PEER_PYTHON" "$SRC/scstream.py" "$@"; }
+scstream() { "$PEER_PYTHON" "$SRC/scstream" "$@"; }
 
 # rows STREAM: its rows without running numbers, by name
 rows() {
@@ -51,7 +51,7 @@ rows() {
 		    with open("%s_%s.pkl" % (name, sys.argv[2]), "wb") as f:
 		        pickle.dump({k: kind(x) for k, x in pairs}, f)
 		END
-		$PYTHON "$SRC/scstream.py" from-geneformer token_$v.pkl median_$v.pkl --names names_$v.pkl -o $v.tsv
+		$PYTHON "$SRC/scstream" from-geneformer token_$v.pkl median_$v.pkl --names names_$v.pkl -o $v.tsv
 		scsim -q --cells 30 --genes 2000 -o some.counts
 		scview --vocab some.counts | awk -F'\t' 'NR > 1 { print $2 }' | paste - <(awk -F'\t' '$2 ~ /^ENSG/ { print $2 }' $v.tsv | head -2000) >map.tsv
 		rankenc -q --map map.tsv -m $v.tsv some.counts -o one.tok
@@ -60,7 +60,7 @@ rows() {
 		cmp <(scview --vocab one.tok | cut -f1,2,4) <(scview --vocab two.tok | cut -f1,2,4)
 		assert [ "$(awk -F'\t' '$3 != ""' $v.tsv | wc -l)" -gt 15000 ]
 		assert_equal "$(grep -P '\tENSG00000139618\t' $v.tsv | cut -f3)" BRCA2
-		$PYTHON "$SRC/scstream.py" to-geneformer $v.tsv back_token.pkl back_median.pkl
+		$PYTHON "$SRC/scstream" to-geneformer $v.tsv back_token.pkl back_median.pkl
 		$PYTHON - $v <<-'END'
 		import pickle, sys
 		load = lambda f: pickle.load(open(f, "rb"))
@@ -73,8 +73,8 @@ rows() {
 
 @test "from-geneformer: pickles that are something else are refused, and none of their code runs" {
 	no() { # no MESSAGE TOKENS MEDIANS
-		run -1 $PYTHON "$SRC/scstream.py" from-geneformer "$2" "$3" -o no.tsv
-		assert_output --partial "scstream.py: $1"
+		run -1 $PYTHON "$SRC/scstream" from-geneformer "$2" "$3" -o no.tsv
+		assert_output --partial "scstream: $1"
 		assert_equal "${#lines[@]}" 1
 		assert_not_exist no.tsv
 	}
@@ -179,7 +179,7 @@ save("negative.pkl", {"ENSG1": 1.5, "ENSG2": -1.0})'
 	d.rename_column("input_ids", "tokens").save_to_disk("other.dataset")
 	END
 	run -0 --separate-stderr scstream from-dataset made.dataset -m vocab.tsv -o made.tok
-	assert_equal "$stderr" "scstream.py: note: column vector of made.dataset is neither numbers nor texts and is left out"
+	assert_equal "$stderr" "scstream: note: column vector of made.dataset is neither numbers nor texts and is left out"
 	cmp <(scview -c token,cell_type made.tok) <(scview -c token,cell_type sim.tok)
 	scview -c cell,barcode,obs_cell,disease,organ,age,ok made.tok | awk -F'\t' 'BEGIN { split("healthy dcm hcm", d, " ") } NR > 1 {
 		n = NR - 2
@@ -192,7 +192,7 @@ save("negative.pkl", {"ENSG1": 1.5, "ENSG2": -1.0})'
 	cmp <(scview -c token,age shuffled.tok | sort) <(scview -c token,age made.tok | sort)
 	no() { # no MESSAGE DATASET [VOCAB]
 		run -1 scstream from-dataset "$2" -m "${3:-vocab.tsv}" -o no.tok
-		assert_output --partial "scstream.py: $1"
+		assert_output --partial "scstream: $1"
 		assert_not_exist no.tok
 	}
 	no "both.dataset: several datasets: name one of both.dataset/train, both.dataset/test" both.dataset
@@ -234,20 +234,20 @@ save("negative.pkl", {"ENSG1": 1.5, "ENSG2": -1.0})'
 	peer pyarrow
 	mkdir -p there
 	run -1 scstream to-dataset sim.tok there
-	assert_output "scstream.py: there: exists already"
+	assert_output "scstream: there: exists already"
 	head -c $(($(stat -c %s sim.tok) / 2)) sim.tok >cut.tok
 	run -1 scstream to-dataset cut.tok cut.dataset
 	assert_output --partial "cut.tok: the stream is cut short"
 	run -1 scstream to-dataset sim.counts counts.dataset
-	assert_output "scstream.py: sim.counts: this is a counts stream, expected tokens, as rankenc makes them"
+	assert_output "scstream: sim.counts: this is a counts stream, expected tokens, as rankenc makes them"
 	assert_equal "$(ls -d cut.dataset* counts.dataset* 2>/dev/null)" ""
 	run -1 env PYTHONPATH="$BATS_TEST_DIRNAME" "$PEER_PYTHON" -c "
 import sys
 sys.modules['pyarrow'] = None
 sys.path.insert(0, '$SRC')
 import scstream
-sys.exit(scstream.main(['scstream.py', 'to-dataset', 'sim.tok', 'never']))"
-	assert_output "scstream.py: datasets are read and written with pyarrow, which this Python does not have: pip install pyarrow"
+import scstream.__main__; sys.exit(scstream.__main__.main(['scstream', 'to-dataset', 'sim.tok', 'never']))"
+	assert_output "scstream: datasets are read and written with pyarrow, which this Python does not have: pip install pyarrow"
 }
 
 # bats test_tags=slow
@@ -380,23 +380,23 @@ sys.exit(not all(map(u.find_spec, ("numpy", "pip", "setuptools"))) or not (u.fin
 	env -u MAKEFLAGS make -s -C "$BATS_TEST_DIRNAME/.." wheel BUILD="$build" PYTHON="$python" PIP_NO_INDEX=1
 	"$python" -m pip install -q --no-index --no-deps --target site "$BATS_TEST_TMPDIR"/wheel/*.whl
 	run -0 env PYTHONPATH=site "$python" site/bin/scstream --version
-	assert_output "scstream.py $(sed -n 's/^VERSION := //p' "$BATS_TEST_DIRNAME/../Makefile") (scstream 1.0)"
+	assert_output "scstream $(sed -n 's/^VERSION := //p' "$BATS_TEST_DIRNAME/../Makefile") (scstream 1.0)"
 	run -0 env PYTHONPATH=site "$python" site/bin/scstream sim.tok
 	assert_output --partial '"kind": "tokens"'
 	run -0 env PYTHONPATH=site "$python" site/bin/scstream to-geneformer vocab.tsv t.pkl m.pkl
 	run -2 env PYTHONPATH=site "$python" site/bin/scstream
-	assert_output --partial "Usage: scstream.py FILE"
+	assert_output --partial "Usage: scstream FILE"
 }
 
-@test "scstream.py: every command has help, and docs/python.md names the options that there are" {
+@test "scstream: every command has help, and docs/python.md names the options that there are" {
 	for c in from-dataset to-dataset from-geneformer to-geneformer; do
-		run -0 $PYTHON "$SRC/scstream.py" $c --help
-		assert_output --partial "usage: scstream.py $c"
-		run -2 $PYTHON "$SRC/scstream.py" $c
-		for o in $(grep -o "scstream.py $c [^\`]*" "$BATS_TEST_DIRNAME/../docs/python.md" | grep -oE -- ' --?[a-z]+'); do
-			$PYTHON "$SRC/scstream.py" $c --help | grep -qE -- " $o( |,)" || fail "$c has no $o"
+		run -0 $PYTHON "$SRC/scstream" $c --help
+		assert_output --partial "usage: scstream $c"
+		run -2 $PYTHON "$SRC/scstream" $c
+		for o in $(grep -o "scstream $c [^\`]*" "$BATS_TEST_DIRNAME/../docs/python.md" | grep -oE -- ' --?[a-z]+'); do
+			$PYTHON "$SRC/scstream" $c --help | grep -qE -- " $o( |,)" || fail "$c has no $o"
 		done
 	done
-	run -0 $PYTHON "$SRC/scstream.py" --help
+	run -0 $PYTHON "$SRC/scstream" --help
 	assert_output --partial "from-dataset"
 }

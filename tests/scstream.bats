@@ -1,4 +1,4 @@
-# The format: scstream.py was written from man/scstream.5 alone, so what it and the tools agree on is on that page.
+# The format: scstream was written from man/scstream.5 alone, so what it and the tools agree on is on that page.
 load helper
 
 CASES=$BATS_TEST_DIRNAME/ref/scstream_cases.py
@@ -72,11 +72,11 @@ setup() {
 }
 
 @test "scstream: prints a header; a damaged stream is one line and exit 1" {
-	run $PYTHON "$BATS_TEST_DIRNAME/../python/scstream.py" tokens.scs
+	run $PYTHON "$BATS_TEST_DIRNAME/../python/scstream" tokens.scs
 	assert_success
 	assert_output --partial '"kind": "tokens"'
 	head -c 100 tokens.scs >cut
-	run $PYTHON "$BATS_TEST_DIRNAME/../python/scstream.py" cut
+	run $PYTHON "$BATS_TEST_DIRNAME/../python/scstream" cut
 	assert_failure 1
 	assert_equal "${#lines[@]}" 1
 }
@@ -154,9 +154,61 @@ setup() {
 	done
 }
 
+@test "scstream: to_anndata is what scview -O h5ad writes, to_scipy its matrix, of counts, tokens and graphs" {
+	make_small "$PWD"
+	rankenc -q -m sim.vocab --value sim.counts -o valued.tok
+	for f in sim.counts sim.emb; do scview -q -O h5ad -o $f.h5ad $f; done
+	depgraph -q --tsv sim.graph -o edges.tsv
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -W ignore - <<-'END'
+		import io, anndata, numpy as np, pandas as pd, scstream
+		for f in "sim.counts", "sim.emb":
+		    got, want = scstream.to_anndata(f), anndata.read_h5ad(f + ".h5ad")
+		    assert list(got.obs_names) == list(want.obs_names) and got.n_obs == 400
+		    assert list(got.obs.columns) == list(want.obs.columns), (got.obs.columns, want.obs.columns)
+		    for c in got.obs.columns:
+		        assert list(got.obs[c]) == list(want.obs[c]), c
+		    assert list(got.obs["cell_type"].cat.categories) == list(want.obs["cell_type"].cat.categories)
+		    if f == "sim.counts":
+		        assert list(got.var_names) == list(want.var_names) and list(got.var["symbol"]) == list(want.var["symbol"])
+		        assert (got.X != want.X).nnz == 0 and (got.X != scstream.to_scipy(f)).nnz == 0 and got.X.nnz > 1000
+		    else:
+		        x = want.obsm["X_corrmask"] if "X_corrmask" in want.obsm else want.X
+		        assert np.array_equal(got.obsm["X_corrmask"], np.asarray(x)) and got.X is None
+		with open("sim.counts", "rb") as file, scstream.read(file) as stream:
+		    assert scstream.to_scipy(stream).shape == (400, 150)
+		with scstream.read("valued.tok") as stream:
+		    v, (block, *rest) = stream.header["vocab"]["id"], list(stream)
+		m, ones = scstream.to_scipy("valued.tok"), scstream.to_scipy("sim.tok")
+		assert m.shape == ones.shape == (400, len(v)) and m.nnz == ones.nnz == ones.sum()
+		a, b = block["token"].offsets[:2]
+		assert np.array_equal(m[0].toarray()[0][block["token"].values[a:b]], block["value"].values[a:b])
+		g, edges = scstream.to_scipy("sim.graph").tocoo(), pd.read_csv("edges.tsv", sep="\t")
+		assert g.nnz == 2 * len(edges) > 20
+		want = {(r.token_a, r.token_b): r.rho for r in edges.itertuples()}
+		assert all(abs(want[min(i, j), max(i, j)] - w) < 1e-6 for i, j, w in zip(g.row, g.col, g.data))
+		try:
+		    scstream.to_scipy("sim.emb")
+		    assert False
+		except scstream.Error as error:
+		    assert str(error) == "sim.emb: this embedding stream has no list of genes for a row: expected counts, tokens or a graph", error
+	END
+}
+
+@test "scstream: what __all__ names is there, the package has types, and mypy finds no fault in them" {
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON -c '
+from scstream import *
+import scstream
+assert all(hasattr(scstream, name) for name in scstream.__all__) and read is scstream.read and to_anndata is scstream.to_anndata'
+	assert_exist "$BATS_TEST_DIRNAME/../python/scstream/py.typed"
+	mypy=${MYPY:-mypy}
+	command -v "$mypy" > /dev/null || skip "no mypy (MYPY=)"
+	printf '[mypy]\nstrict = True\nignore_missing_imports = True\n' > mypy.ini
+	run -0 "$mypy" --config-file mypy.ini "$BATS_TEST_DIRNAME/../python/scstream"
+}
+
 @test "scstream: without numpy or a module of the example, one line names what to install" {
-	run -1 $PYTHON -S "$BATS_TEST_DIRNAME/../python/scstream.py" types.scs # -S: without Debian's modules
-	assert_output "scstream.py: this Python has no numpy: install the Debian package python3-numpy, or pip install numpy"
+	run -1 $PYTHON -S "$BATS_TEST_DIRNAME/../python/scstream" types.scs # -S: without Debian's modules
+	assert_output "scstream: this Python has no numpy: install the Debian package python3-numpy, or pip install numpy"
 	run -1 $PYTHON -S "$BATS_TEST_DIRNAME/../examples/hf_trainer.py" in.masked out.model
 	assert_output "hf_trainer.py: this Python has no accelerate: pip install torch transformers accelerate, and scstream from the sources of corrmask"
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python run -1 $PYTHON -S -c "import scstream"
@@ -165,6 +217,6 @@ setup() {
 
 @test "scstream: without the command zstd, it is named" {
 	scsim -q --cells 20 --genes 100 -o plain.counts
-	run -1 env PATH=/nonexistent $PYTHON "$BATS_TEST_DIRNAME/../python/scstream.py" plain.counts
-	assert_output "scstream.py: the command zstd is needed, and it is not on PATH (Debian package zstd)"
+	run -1 env PATH=/nonexistent $PYTHON "$BATS_TEST_DIRNAME/../python/scstream" plain.counts
+	assert_output "scstream: the command zstd is needed, and it is not on PATH (Debian package zstd)"
 }

@@ -34,7 +34,7 @@ same_training() {
 	cmp <(cut -f1-4 "$1/train.tsv") <(cut -f1-4 "$2/train.tsv")
 }
 
-# edited IN OUT CODE: the stream with CODE run on every block b (python/scstream.py)
+# edited IN OUT CODE: the stream with CODE run on every block b (python/scstream)
 edited() {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - "$1" "$2" "$3" <<-'END'
 		import sys, numpy, scstream

@@ -6,7 +6,7 @@ cut. What POSIX promises then is little: data that was not flushed (fsync) may b
 folder that was not flushed may be there or not. So each moment leaves many states: none, all, or a first part of the entries that are not flushed,
 those of one folder, those of all others, one alone, all but one; and for each of these, three states of the data that is not flushed.
 
-In every state of the file-writing cases (tests/faults/cases.sh, scstream.py) the output must be the old file or the whole new one; after the end
+In every state of the file-writing cases (tests/faults/cases.sh, scstream) the output must be the old file or the whole new one; after the end
 of the tool only the new one. In every state of the trainings, a model.safetensors in the model directory means that the whole model is there, the
 newest checkpoint-N is whole, train.tsv reaches as far, and a checkpoint that was whole before is not lost without a newer one; RESUMES (default 40; 0: all)
 of these states are made into folders, and sctrain --resume must end with the model of an undisturbed training.
@@ -22,7 +22,7 @@ s = scstream.Reader(sys.argv[1])
 scstream.write(sys.argv[2], s.header, s)' $I/counts out"""
 
 PEER = os.environ.get("PEER_PYTHON", HERE + "/../../build/peers/bin/python")
-DATASET = f"{PEER} {HERE}/../../python/scstream.py to-dataset $I/tok out"
+DATASET = f"{PEER} {HERE}/../../python/scstream to-dataset $I/tok out"
 # a file that a recipe of the pipelines makes with the shell, and one that their scripts make
 PIPELINES = [
     ["pipelines, make", f"make -sB -f {HERE}/../../pipelines/Makefile -f <(printf 'out:\\n\\t@seq 9 $(whole)\\n') out"],
@@ -553,7 +553,7 @@ def main():
         subprocess.run([HERE + "/cases.sh", "inputs"], check=True)
         listed = subprocess.run([HERE + "/cases.sh", "cases"], check=True, capture_output=True, text=True).stdout
         files = [x.split("\t") for x in listed.splitlines() if not re.search(r"\tsctrain (?!eval)|^sctrain-mpi", x)]
-        files += [["scstream.py", PYTHON]] + PIPELINES
+        files += [["scstream", PYTHON]] + PIPELINES
         print("| case | moments | states | resumed | wrong |\n|---|---|---|---|---|")
 
         def row(name, n_moments, n_states, resumed, wrong):
@@ -565,12 +565,12 @@ def main():
             if not o.case or name in o.case:
                 n_moments, n_states, wrong = file_case(name, command, command.split()[-1], work)
                 row(name, n_moments, n_states, 0, wrong)
-        if not o.case or "scstream.py to-dataset" in o.case:
+        if not o.case or "scstream to-dataset" in o.case:
             if not shutil.which(PEER) or subprocess.run([PEER, "-c", "import pyarrow"], stderr=subprocess.DEVNULL).returncode:
-                print("powercut.py: no pyarrow in PEER_PYTHON: scstream.py to-dataset is left out", file=sys.stderr)
+                print("powercut.py: no pyarrow in PEER_PYTHON: scstream to-dataset is left out", file=sys.stderr)
             else:
-                n_moments, n_states, wrong = folder_case("scstream.py to-dataset", DATASET, work)
-                row("scstream.py to-dataset", n_moments, n_states, 0, wrong)
+                n_moments, n_states, wrong = folder_case("scstream to-dataset", DATASET, work)
+                row("scstream to-dataset", n_moments, n_states, 0, wrong)
         for name, before, command in TRAININGS:
             if not o.case or "sctrain " + name in o.case:
                 row("sctrain " + name, *training_case(name, before, command, work, o.n, random.Random(f"{o.s} {name}")))

@@ -1,4 +1,4 @@
-"""Golden files, by scstream.py, which reads streams independently of the C code. Run by make_v1.sh and tests/golden.bats.
+"""Golden files, by scstream, which reads streams independently of the C code. Run by make_v1.sh and tests/golden.bats.
 
     golden.py types            a stream of every column type, to standard output
     golden.py obs A.h5ad       an AnnData file with a column of obs of every type

@@ -1,4 +1,4 @@
-"""Streams of every kind and type by scstream.py, and what the tools should make of them. Run by tests/scstream.bats.
+"""Streams of every kind and type by scstream, and what the tools should make of them. Run by tests/scstream.bats.
 
     scstream_cases.py make DIR      KIND.scs of every kind, written in Python, and types.scs with every column type
     scstream_cases.py same A B      the two streams hold the same rows (headers' provenance aside)

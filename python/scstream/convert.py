@@ -1,4 +1,5 @@
-"""Streams of tokens from and to Hugging Face datasets, vocabularies from and to Geneformer's pickles. `scstream.py --help` shows the commands.
+# mypy: ignore-errors
+"""Streams of tokens from and to Hugging Face datasets, vocabularies from and to Geneformer's pickles. `scstream --help` shows the commands.
 
 A dataset is a folder as datasets' save_to_disk writes it, such as Genecorpus-30M or what Geneformer's tokenizer makes:
     state.json            names of the data files, in order
@@ -278,9 +279,9 @@ def from_dataset(folder, vocab, output):
     specs += [s for c in rest for s in c.columns()]
     specs.append({"name": "token", "type": "u16" if len(v["id"]) < 65536 else "u32", "shape": "ragged", "group": "token"})
     header = {"kind": "tokens", "columns": specs, "vocab": v,
-              "provenance": [{"program": "scstream.py", "version": scstream.VERSION, "options": "from-dataset"}]}
+              "provenance": [{"program": "scstream", "version": scstream.VERSION, "options": "from-dataset"}]}
     for name in left:
-        print("scstream.py: note: column %s of %s is neither numbers nor texts and is left out" % (name, folder), file=sys.stderr)
+        print("scstream: note: column %s of %s is neither numbers nor texts and is left out" % (name, folder), file=sys.stderr)
 
     def blocks():
         cell = 0
@@ -342,7 +343,7 @@ def _write_dataset(pa, stream, folder):
     ranked = "rank" in specs and specs["rank"]["shape"] == "ragged"
     for c in h["columns"]:
         if c["shape"] != "scalar" and c["name"] != "token" and not (ranked and c["name"] == "rank"):
-            print("scstream.py: note: column %s is a list and is left out" % c["name"], file=sys.stderr)
+            print("scstream: note: column %s is a list and is left out" % c["name"], file=sys.stderr)
     lists = ["input_ids", "position_ids"][:1 + ranked]
     fields = [pa.field(name, pa.list_(pa.int32())) for name in lists] + [pa.field("length", pa.int64())]
     for c in kept:
@@ -417,7 +418,7 @@ def _record_batch(pa, block, specs, kept, schema, at, end):
 # ---- commands ----
 
 def parser():
-    p = argparse.ArgumentParser(prog="scstream.py", description="Streams of corrmask in Python. `scstream.py FILE` prints the header of a stream.")
+    p = argparse.ArgumentParser(prog="scstream", description="Streams of corrmask in Python. `scstream FILE` prints the header of a stream.")
     commands = p.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name, text):
@@ -443,7 +444,7 @@ def parser():
     return p
 
 
-def main(argv):
+def main(argv: list) -> int:
     a = parser().parse_args(argv)
     if a.command == "from-dataset":
         from_dataset(a.folder, a.vocab, a.output)

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Read and write scstreams, the streams of corrmask's tools, as numpy arrays. The format is in scstream(5).
 
     import scstream
@@ -17,10 +16,11 @@
     cells = scstream.Dataset("cells.tok")                   # for torch.utils.data.DataLoader, with any number of workers
     row = next(iter(cells))                                 # the columns of one cell: tensors, numbers and texts
 
-As a command it converts Hugging Face datasets and Geneformer's dictionaries: scstream.py --help.
+As a command, scstream or python3 -m scstream, it converts Hugging Face datasets and Geneformer's dictionaries: scstream --help.
 Needs numpy and the zstd command; Dataset needs PyTorch, and datasets need pyarrow.
 """
-import collections
+from __future__ import annotations
+
 import json
 import os
 import struct
@@ -28,27 +28,17 @@ import subprocess
 import sys
 import tempfile
 import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Tuple, Union
 
 
-def _spare_addresses():
-    """OpenBLAS, which numpy loads, waits for ever where a limit (ulimit -v) leaves no addresses for its threads: have one."""
-    try:
-        import resource
-    except ImportError:
-        return
-    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+import numpy as np
 
+if TYPE_CHECKING:
+    import anndata
+    import scipy.sparse
 
-if __name__ == "__main__":
-    _spare_addresses()
-
-try:
-    import numpy as np
-except ModuleNotFoundError:
-    if __name__ != "__main__":
-        raise
-    sys.exit("scstream.py: this Python has no numpy: install the Debian package python3-numpy, or pip install numpy")
+__all__ = ["Block", "Categorical", "Error", "Ragged", "Reader", "VERSION", "Writer", "check_header", "read", "to_anndata", "to_scipy", "write"]
 
 VERSION = "0.1.0"
 KINDS = ("counts", "tokens", "masked", "masked-counts", "graph", "embedding", "prediction")
@@ -58,8 +48,22 @@ ID_COLUMNS = ("gene", "token", "input", "target", "neighbour", "masked")
 PAYLOAD_MAX = 256 << 20
 SEEK_MAGIC, SEEK_FOOTER = 0x184D2A5E, 0x8F92EAB1
 
-Ragged = collections.namedtuple("Ragged", "offsets values")
-Categorical = collections.namedtuple("Categorical", "codes categories")
+Array = Any         # a numpy array: its type parameters differ between versions of numpy
+Header = Dict[str, Any]
+Source = Union[str, "os.PathLike[str]", BinaryIO]
+Buffer = Union[bytes, bytearray, memoryview]
+
+
+class Ragged(NamedTuple):
+    """Row i is values[offsets[i]:offsets[i + 1]]."""
+    offsets: Array
+    values: Array
+
+
+class Categorical(NamedTuple):
+    """codes [rows], -1 is missing, into the names."""
+    codes: Array
+    categories: List[str]
 
 
 NO_ZSTD = "the command zstd is needed, and it is not on PATH (Debian package zstd)"
@@ -69,12 +73,12 @@ class Error(ValueError):
     """The stream is cut short, damaged, or not a stream; or a block does not fit its header."""
 
 
-class Block(dict):
+class Block(Dict[str, Any]):
     """Columns by name."""
     rows = 0
 
 
-def groups_of(header):
+def groups_of(header: Mapping[str, Any]) -> list[str]:
     """Names of the ragged groups, in order of their first column."""
     return list(dict.fromkeys(c["group"] for c in header["columns"] if c["shape"] == "ragged"))
 
@@ -92,32 +96,32 @@ _P64_4, _P64_5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 _M64 = (1 << 64) - 1
 
 
-def _u32(b, at):
+def _u32(b: Buffer, at: int) -> int:
     return int.from_bytes(b[at:at + 4], "little")
 
 
-def _u64(b, at):
+def _u64(b: Buffer, at: int) -> int:
     return int.from_bytes(b[at:at + 8], "little")
 
 
-def _fold(a, b):
+def _fold(a: int, b: int) -> int:
     p = a * b
     return (p & _M64) ^ (p >> 64)
 
 
-def _avalanche(h):
+def _avalanche(h: int) -> int:
     h ^= h >> 37
     h = h * 0x165667919E3779F9 & _M64
     return h ^ h >> 32
 
 
-def _avalanche64(h):
+def _avalanche64(h: int) -> int:
     h = (h ^ h >> 33) * _P64_2 & _M64
     h = (h ^ h >> 29) * _P64_3 & _M64
     return h ^ h >> 32
 
 
-def _short(d):
+def _short(d: bytes) -> tuple[int, int]:
     """Inputs of up to 16 bytes: (low, high)."""
     n, s = len(d), _SECRET
     if n > 8:
@@ -144,12 +148,12 @@ def _short(d):
     return _avalanche64(_u64(s, 64) ^ _u64(s, 72)), _avalanche64(_u64(s, 80) ^ _u64(s, 88))
 
 
-def _medium(d):
+def _medium(d: bytes) -> tuple[int, int]:
     """Inputs of 17 to 240 bytes."""
     n, s = len(d), _SECRET
     low, high = n * _P64_1 & _M64, 0
 
-    def mix(one, two, at):
+    def mix(one: int, two: int, at: int) -> None:
         nonlocal low, high
         low = low + _fold(_u64(d, one) ^ _u64(s, at), _u64(d, one + 8) ^ _u64(s, at + 8)) & _M64
         low ^= _u64(d, two) + _u64(d, two + 8) & _M64
@@ -170,7 +174,7 @@ def _medium(d):
             -_avalanche(low * _P64_1 + high * _P64_4 + n * _P64_2 & _M64) & _M64)
 
 
-def _words(at, n):
+def _words(at: int, n: int) -> Array:
     return np.frombuffer(_SECRET[at:at + 8 * n], "<u8")
 
 
@@ -180,21 +184,21 @@ class XXH3:
     SCRAMBLE, LAST = _words(128, 8), _words(121, 8)
     STEP = 256 << 10
 
-    def __init__(self):
-        self.acc = np.array([_P32_3, _P64_1, _P64_2, _P64_3, _P64_4, _P32_2, _P64_5, _P32_1], "<u8")
+    def __init__(self) -> None:
+        self.acc: Array = np.array([_P32_3, _P64_1, _P64_2, _P64_3, _P64_4, _P32_2, _P64_5, _P32_1], "<u8")
         self.rest = b""         # not yet summed: at least a byte once there was one, and after that at most 1,024
         self.before = b""       # the 64 bytes before rest
         self.n = 0
 
     @staticmethod
-    def _sum(data, secret):
+    def _sum(data: Array, secret: Array) -> Array:
         """data [.., stripes, 8]: what each run of stripes adds to the accumulators."""
         key = data ^ secret
         key = (key & np.uint64(0xFFFFFFFF)) * (key >> np.uint64(32))
         key += data.reshape(data.shape[:-1] + (4, 2))[..., ::-1].reshape(data.shape)
         return key.sum(axis=-2, dtype="<u8")
 
-    def _blocks(self, data):
+    def _blocks(self, data: memoryview) -> None:
         """Take in whole blocks of 1,024 bytes."""
         acc, tmp, k47, prime = self.acc, np.empty(8, "<u8"), np.uint64(47), np.uint64(_P32_1)
         for at in range(0, len(data), self.STEP):
@@ -207,22 +211,22 @@ class XXH3:
                 acc *= prime
         self.before = bytes(data[-64:])
 
-    def update(self, data):
-        data = memoryview(data).cast("B")
+    def update(self, piece: Buffer) -> None:
+        data = memoryview(piece).cast("B")
         self.n += len(data)
         if len(self.rest) + len(data) <= 1024:
-            self.rest += data
+            self.rest += bytes(data)
             return
         if self.rest:
             head = 1024 - len(self.rest)
-            self._blocks(memoryview(self.rest + data[:head]))
+            self._blocks(memoryview(self.rest + bytes(data[:head])))
             data = data[head:]
         whole = (len(data) - 1) // 1024 * 1024 if len(data) else 0
         if whole:
             self._blocks(data[:whole])
         self.rest = bytes(data[whole:])
 
-    def digest(self):
+    def digest(self) -> tuple[int, int]:
         """(lower 64 bits, upper 64 bits)"""
         if self.n <= 16:
             return _short(self.rest)
@@ -234,25 +238,25 @@ class XXH3:
             part = np.frombuffer(self.rest[:64 * stripes], "<u8").reshape(-1, 8)
             acc += self._sum(part, self.STRIPES[:stripes])
         acc += self._sum(np.frombuffer((self.before + self.rest)[-64:], "<u8").reshape(1, 8), self.LAST)
-        acc = [int(a) for a in acc]
+        lane = [int(a) for a in acc]
 
-        def merge(at, start):
-            return _avalanche(start + sum(_fold(acc[2 * i] ^ _u64(_SECRET, at + 16 * i), acc[2 * i + 1] ^ _u64(_SECRET, at + 16 * i + 8))
+        def merge(at: int, start: int) -> int:
+            return _avalanche(start + sum(_fold(lane[2 * i] ^ _u64(_SECRET, at + 16 * i), lane[2 * i + 1] ^ _u64(_SECRET, at + 16 * i + 8))
                                           for i in range(4)) & _M64)
         return merge(11, self.n * _P64_1 & _M64), merge(117, ~(self.n * _P64_2) & _M64)
 
-    def hex(self):
+    def hex(self) -> str:
         return "%016x%016x" % self.digest()[::-1]
 
 
-def _vocab_digests(vocab):
+def _vocab_digests(vocab: Mapping[str, Any]) -> tuple[str, str]:
     ids, medians = XXH3(), XXH3()
     ids.update(b"".join(i.encode("utf-8", "surrogateescape") + b"\0" for i in vocab["id"]))
     medians.update(np.array([float("nan") if m is None else m for m in vocab["median"]], "<f8").tobytes())
     return ids.hex(), medians.hex()
 
 
-def _specials(ids):
+def _specials(ids: list[str]) -> int:
     n = 0
     while n < len(ids) and ids[n].startswith("<") and ids[n].endswith(">"):
         n += 1
@@ -261,15 +265,15 @@ def _specials(ids):
 
 # ---- header ----
 
-def check_header(h):
+def check_header(h: Any) -> None:
     """Raise Error unless h is a header as scstream(5) describes it."""
-    def need(ok, what):
+    def need(ok: object, what: str) -> None:
         if not ok:
             raise Error("header: " + what)
     need(isinstance(h, dict) and h.get("kind") in KINDS, "unknown kind %r" % (h.get("kind") if isinstance(h, dict) else h))
     need(isinstance(h.get("columns"), list) and 1 <= len(h["columns"]) <= 4096, "expected 1 to 4096 columns")
     need(isinstance(h.get("provenance"), list), "no provenance")
-    names = set()
+    names: set[str] = set()
     for c in h["columns"]:
         name, kind, shape = (c.get(k) for k in ("name", "type", "shape"))
         need(isinstance(name, str) and name and not set(name) & set("\t\r\n") and name not in names, "column name %r" % (name,))
@@ -292,7 +296,7 @@ def check_header(h):
         need((v.get("digest"), v.get("medians_digest")) == _vocab_digests(v), "vocab does not match its digests")
 
 
-def _encode_header(header):
+def _encode_header(header: Mapping[str, Any]) -> tuple[Header, bytes]:
     h = dict(header)
     if h.get("vocab"):
         v = dict(h["vocab"])
@@ -313,15 +317,18 @@ def _encode_header(header):
 class Reader:
     """A stream being read: .header, and the blocks by iteration. Memory is bounded by one block."""
 
-    def __init__(self, source, verify=True):
+    header: Header
+
+    def __init__(self, source: Source, verify: bool = True) -> None:
         self.own = isinstance(source, (str, os.PathLike)) and source != "-"
         self.name = str(source) if self.own else "standard input" if source == "-" else getattr(source, "name", "stream")
         # unbuffered: a thread left waiting in a buffered standard input would hold its lock when Python ends
-        self.file = open(source, "rb", 0) if self.own else open(0, "rb", 0, closefd=False) if source == "-" else source
+        self.file: Any = open(source, "rb", 0) if self.own else open(0, "rb", 0, closefd=False) if source == "-" else source  # type: ignore[arg-type]
         self.hash = XXH3() if verify else None
-        self.tail, self.failed = b"", None
+        self.tail = b""
+        self.failed: Exception | None = None
         try:
-            self.zstd = subprocess.Popen(["zstd", "-dcq"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.zstd: Any = subprocess.Popen(["zstd", "-dcq"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         except FileNotFoundError:
             raise Error(NO_ZSTD) from None
         self.pump = threading.Thread(target=self._pump, daemon=True)
@@ -332,7 +339,7 @@ class Reader:
             self.close()
             raise
 
-    def _pump(self):
+    def _pump(self) -> None:
         try:
             while True:
                 piece = self.file.read(1 << 20)
@@ -344,10 +351,10 @@ class Reader:
         except (OSError, ValueError) as error:  # zstd has stopped: it says why
             self.failed = error
 
-    def _wrong(self, what):
+    def _wrong(self, what: str) -> Error:
         return Error("%s: %s" % (self.name, what))
 
-    def _take(self, n):
+    def _take(self, n: int) -> bytearray:
         """n bytes of payload, or less at the end."""
         data = bytearray(n)
         view, got = memoryview(data), 0
@@ -358,7 +365,7 @@ class Reader:
             got += k
         return data if got == n else data[:got]
 
-    def _need(self, n, hashed=True):
+    def _need(self, n: int, hashed: bool = True) -> bytearray:
         data = self._take(n)
         if len(data) < n:
             self.zstd.wait()
@@ -368,7 +375,7 @@ class Reader:
             self.hash.update(data)
         return data
 
-    def _read_header(self):
+    def _read_header(self) -> None:
         start = self._take(16)
         if len(start) < 16 or start[:8] != b"scstream":
             raise self._wrong("this is not an scstream")
@@ -389,17 +396,17 @@ class Reader:
             raise error if isinstance(error, Error) and self.name in str(error) else self._wrong(str(error))
         self.groups = groups_of(self.header)
 
-    def _lengths(self, rows):
+    def _lengths(self, rows: int) -> Array:
         offsets = np.zeros(rows + 1, "<i8")
         np.cumsum(np.frombuffer(self._need(4 * rows), "<u4"), dtype="<i8", out=offsets[1:])
         self._fits(offsets[-1])
         return offsets
 
-    def _fits(self, n):
+    def _fits(self, n: int) -> None:
         if n > PAYLOAD_MAX:
             raise self._wrong("damaged: a block above 256 MiB")
 
-    def _read_block(self, rows):
+    def _read_block(self, rows: int) -> Block:
         block = Block()
         block.rows = rows
         self._fits(4 * rows)
@@ -426,8 +433,8 @@ class Reader:
                 block[c["name"]] = Categorical(values, c["categories"]) if c["type"] == "categorical" else values
         return block
 
-    def __iter__(self):
-        rows = []
+    def __iter__(self) -> Iterator[Block]:
+        rows: list[int] = []
         try:
             while True:
                 magic = self._need(4, hashed=False)
@@ -443,7 +450,7 @@ class Reader:
         finally:
             self.close()
 
-    def _end(self, rows):
+    def _end(self, rows: list[int]) -> None:
         total, blocks, low, high = struct.unpack("<QQQQ", self._need(32, hashed=False))
         if blocks != len(rows) or total != sum(rows) or \
                 np.frombuffer(self._need(4 * len(rows), hashed=False), "<u4").tolist() != rows:
@@ -456,7 +463,7 @@ class Reader:
         if self.tail != struct.pack("<IBI", blocks + 2, 0, SEEK_FOOTER):
             raise self._wrong("the stream is cut short: no seek table")
 
-    def close(self):
+    def close(self) -> None:
         self.zstd.stdout.close()
         if self.zstd.poll() is None:
             self.zstd.kill()
@@ -466,14 +473,14 @@ class Reader:
             self.pump.join()
             self.file.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Reader:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def _check_values(header, column, values):
+def _check_values(header: Mapping[str, Any], column: Mapping[str, Any], values: Array) -> None:
     if not values.size:
         return
     if column["type"] == "categorical":
@@ -485,7 +492,7 @@ def _check_values(header, column, values):
                         (column["name"], values.max(), len(header["vocab"]["id"])))
 
 
-def read(source, verify=True):
+def read(source: Source, verify: bool = True) -> Reader:
     """Open a stream (a path, "-" for standard input, or a binary file) and read its header: a Reader.
     verify=False skips the XXH3 digest; the checksums of the frames are always checked."""
     return Reader(source, verify)
@@ -493,7 +500,7 @@ def read(source, verify=True):
 
 # ---- writing ----
 
-def temporary(path):
+def temporary(path: str) -> Any:
     """A file beside `path`, for its owner alone, which put_in_place or abandon ends. path has no symbolic links (os.path.realpath)."""
     try:
         os.lstat(path)
@@ -504,7 +511,7 @@ def temporary(path):
     return tempfile.NamedTemporaryFile(dir=os.path.dirname(path), prefix=os.fsdecode(name[:room]) + ".tmp.", delete=False)
 
 
-def put_in_place(file, path):
+def put_in_place(file: Any, path: str) -> None:
     """The complete file takes the place of path, with the permissions of what it replaces, or those of a new file."""
     file.flush()
     try:
@@ -520,7 +527,7 @@ def put_in_place(file, path):
     sync_folder(os.path.dirname(path))
 
 
-def sync_folder(path):
+def sync_folder(path: str) -> None:
     """The names in a folder are on disk only when the folder is."""
     folder = os.open(path or ".", os.O_RDONLY)
     try:
@@ -531,7 +538,7 @@ def sync_folder(path):
         os.close(folder)
 
 
-def abandon(file):
+def abandon(file: Any) -> None:
     if os.path.exists(file.name):
         file.close()
         os.unlink(file.name)
@@ -541,22 +548,25 @@ class Writer:
     """A stream being written to a path or a binary file object. Use it in a with statement: the trailer is written when the
     body ends well; after an exception the stream stays unfinished and a path is left as it was."""
 
-    def __init__(self, target, header, level=1):
+    def __init__(self, target: Source, header: Mapping[str, Any], level: int = 1) -> None:
         self.header, payload = _encode_header(header)
         self.groups = groups_of(self.header)
-        self.level, self.hash, self.frames, self.rows = level, XXH3(), [], []
-        named = isinstance(target, (str, os.PathLike)) and target not in ("-", "/dev/stdout")
-        special = named and os.path.exists(target) and not os.path.isfile(target)       # a pipe, or the shell's /dev/fd/63
-        self.path = os.path.realpath(target) if named and not special else None
-        if special:
-            self.file = open(target, "wb", 0)
+        self.level, self.hash = level, XXH3()
+        self.frames: list[tuple[int, int]] = []
+        self.rows: list[int] = []
+        self.file: Any
+        name = target if isinstance(target, (str, os.PathLike)) and target not in ("-", "/dev/stdout") else None
+        special = name is not None and os.path.exists(name) and not os.path.isfile(name)        # a pipe, or the shell's /dev/fd/63
+        self.path = os.path.realpath(name) if name is not None and not special else None
+        if name is not None and special:
+            self.file = open(name, "wb", 0)
         elif self.path:
             self.file = temporary(self.path)
         else:
             self.file = sys.stdout.buffer if isinstance(target, str) else target
         self._frame(payload)
 
-    def _frame(self, payload, hashed=True):
+    def _frame(self, payload: bytes, hashed: bool = True) -> None:
         if len(payload) > PAYLOAD_MAX:
             raise Error("a payload of %d bytes, the limit is %d" % (len(payload), PAYLOAD_MAX))
         try:
@@ -569,11 +579,13 @@ class Writer:
         if hashed:
             self.hash.update(payload)
 
-    def write(self, block):
+    def write(self, block: Mapping[str, Any]) -> None:
         """Write one block: a dict of the columns of the header."""
-        lengths, out, rows = {}, [], None
+        lengths: dict[str, Array] = {}
+        out: list[bytes] = []
+        rows: int | None = None
 
-        def same_rows(name, n):
+        def same_rows(name: str, n: int) -> None:
             nonlocal rows
             rows = n if rows is None else rows
             if n != rows:
@@ -607,11 +619,11 @@ class Writer:
                 same_rows(name, len(values))
             _check_values(self.header, c, values)
             out.append(values.tobytes())
-        head = [b"BLK1", struct.pack("<I", rows)] + [lengths[g].astype("<u4").tobytes() for g in self.groups]
+        head = [b"BLK1", struct.pack("<I", rows or 0)] + [lengths[g].astype("<u4").tobytes() for g in self.groups]
         self._frame(b"".join(head + out))
-        self.rows.append(rows)
+        self.rows.append(rows or 0)
 
-    def commit(self):
+    def commit(self) -> None:
         low, high = self.hash.digest()
         self._frame(b"END1" + struct.pack("<QQQQ", sum(self.rows), len(self.rows), low, high) +
                     np.array(self.rows, "<u4").tobytes(), hashed=False)
@@ -622,10 +634,10 @@ class Writer:
         if self.path:
             put_in_place(self.file, self.path)
 
-    def __enter__(self):
+    def __enter__(self) -> Writer:
         return self
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         if kind is None:
             try:
                 self.commit()
@@ -635,12 +647,12 @@ class Writer:
                 raise
         self._abandon()
 
-    def _abandon(self):
+    def _abandon(self) -> None:
         if self.path:
             abandon(self.file)
 
 
-def write(target, header, blocks, level=1):
+def write(target: Source, header: Mapping[str, Any], blocks: Iterable[Mapping[str, Any]], level: int = 1) -> None:
     """Write blocks (dicts) to a path, "-" for standard output, or a binary file. special and the digests of header["vocab"]
     are computed here, so id, symbol and median are enough."""
     with Writer(target, header, level) as w:
@@ -648,19 +660,87 @@ def write(target, header, blocks, level=1):
             w.write(block)
 
 
+# ---- scipy, AnnData ----
+
+# The list column that holds the values of the genes in another one
+VALUES = {"gene": ("count",), "token": ("value",), "neighbour": ("rho", "npmi")}
+
+
+def _rows_of(stream: Reader, name: str, value: str | None) -> tuple[list[Block], scipy.sparse.csr_matrix]:
+    """All blocks, and the matrix of the lists `name` (columns) and `value` (values, or 1)."""
+    import scipy.sparse
+    blocks = list(stream)
+    lengths = [np.diff(b[name].offsets) for b in blocks] + [np.zeros(0, "i8")]
+    columns = np.concatenate([b[name].values for b in blocks] + [np.zeros(0, "i8")]).astype("i8")
+    kind = next(c["type"] for c in stream.header["columns"] if c["name"] == value) if value else "u8"
+    values = np.concatenate([b[value].values for b in blocks] + [np.zeros(0, DTYPES[kind])]) if value else np.ones(len(columns), "u1")
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+    matrix = scipy.sparse.csr_matrix((values, columns, offsets), shape=(len(offsets) - 1, len(stream.header["vocab"]["id"])))
+    matrix.sort_indices()
+    return blocks, matrix
+
+
+def _gene_lists(stream: Reader) -> tuple[str, str | None]:
+    names = [c["name"] for c in stream.header["columns"] if c["shape"] == "ragged"]
+    for name, values in VALUES.items():
+        if name in names and stream.header.get("vocab"):
+            return name, next((v for v in values if v in names), None)
+    raise Error("%s: this %s stream has no list of genes for a row: expected counts, tokens or a graph" % (stream.name, stream.header["kind"]))
+
+
+def to_scipy(source: Source | Reader) -> scipy.sparse.csr_matrix:
+    """A matrix of the rows of a stream and the genes of its vocabulary (header["vocab"]["id"]): of counts the counts, of tokens the values, or 1
+    if it has none, of a graph the weights. All of it is in memory. Needs scipy."""
+    with source if isinstance(source, Reader) else Reader(source) as stream:
+        return _rows_of(stream, *_gene_lists(stream))[1]
+
+
+def to_anndata(source: Source | Reader) -> anndata.AnnData:
+    """The cells of a stream as AnnData: scalar columns are obs (barcodes its index), vectors obsm (x of an embedding is X_corrmask), and counts X,
+    with the vocabulary as var. scview -O h5ad makes a file of it, also of cells that do not fit in memory. Needs anndata."""
+    import anndata
+    import pandas
+    with source if isinstance(source, Reader) else Reader(source) as stream:
+        columns = stream.header["columns"]
+        counts = any(c["name"] == "gene" for c in columns)
+        blocks, matrix = _rows_of(stream, *_gene_lists(stream)) if counts else (list(stream), None)
+    obs: dict[str, Any] = {}
+    obsm: dict[str, Any] = {}
+    for c in columns:
+        if counts and c["name"] in ("cell", "n_counts"):        # of all counts: the number of the row, and its sum
+            continue
+        parts = [b[c["name"]] for b in blocks]
+        if c["shape"] == "fixed":
+            obsm["X_corrmask" if c["name"] == "x" else c["name"]] = np.concatenate(parts + [np.zeros((0, c["n"]), DTYPES[c["type"]])])
+        elif c["shape"] == "scalar" and c["type"] == "categorical":
+            codes = np.concatenate([p.codes for p in parts] + [np.zeros(0, "i4")])
+            obs[c["name"]] = pandas.Categorical.from_codes(codes, c["categories"])
+        elif c["shape"] == "scalar" and c["type"] == "str":
+            obs[c["name"]] = [text for p in parts for text in p]
+        elif c["shape"] == "scalar":
+            obs[c["name"]] = np.concatenate(parts + [np.zeros(0, DTYPES[c["type"]])])
+    index = obs.pop("barcode", None)
+    rows = sum(b.rows for b in blocks)
+    frame = pandas.DataFrame(obs, index=index if index is not None else [str(i) for i in range(rows)])
+    if matrix is None:
+        return anndata.AnnData(obs=frame, obsm=obsm)
+    v = stream.header["vocab"]
+    return anndata.AnnData(X=matrix, obs=frame, obsm=obsm, var=pandas.DataFrame({"symbol": v["symbol"]}, index=v["id"]))
+
+
 # ---- PyTorch ----
 
-def _dataset_class():
+def _dataset_class() -> Any:
     try:
         import torch
         import torch.utils.data
     except ImportError:
         raise ImportError("scstream.Dataset needs PyTorch, which this Python does not have: install the Debian package python3-torch, or pip install torch") from None
 
-    def tensor(values):
+    def tensor(values: Array) -> Any:
         return torch.from_numpy(values.astype("f4" if values.dtype.kind == "f" else "i8"))
 
-    class Dataset(torch.utils.data.IterableDataset):
+    class Dataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         """The rows of a stream, each a dict of its columns: lists and vectors are tensors (int64 or float32), scalars are numbers and texts,
         categories their codes (-1 is missing; header["columns"] has the names). With blocks=True an item is a whole block, as Reader gives it:
         in a masked stream that is a batch (DataLoader(..., batch_size=None)).
@@ -669,17 +749,17 @@ def _dataset_class():
         the items in the order of the stream. The ranks of a distributed run: shard=rank, shards=ranks, or `maskgen --shard`. All items are
         checked as Reader does, so a damaged stream raises scstream.Error in the last item at the latest."""
 
-        def __init__(self, source, blocks=False, shard=0, shards=1):
+        def __init__(self, source: Source, blocks: bool = False, shard: int = 0, shards: int = 1) -> None:
             if not 0 <= shard < shards:
                 raise ValueError("shard %d of %d" % (shard, shards))
             self.source, self.blocks, self.shard, self.shards = source, blocks, shard, shards
-            self.reader = Reader(source)
+            self.reader: Reader | None = Reader(source)
             self.header = self.reader.header
             if self.reader.own:             # opened anew by every iterator
                 self.reader.close()
                 self.reader = None
 
-        def __iter__(self):
+        def __iter__(self) -> Iterator[Any]:
             worker = torch.utils.data.get_worker_info()
             number, workers = (worker.id, worker.num_workers) if worker else (0, 1)
             if not self.reader:
@@ -690,18 +770,18 @@ def _dataset_class():
                 raise Error("%s: a pipe can be read once" % self.reader.name)
             return self._items(self.reader, 0, 1)
 
-        def _items(self, reader, number, workers):
+        def _items(self, reader: Reader, number: int, workers: int) -> Iterator[Any]:
             n = 0
             for block in reader:
-                for row in (None,) if self.blocks else range(block.rows):
+                for row in range(1 if self.blocks else block.rows):
                     if n % self.shards == self.shard and n // self.shards % workers == number:
                         yield block if self.blocks else self._row(block, row)
                     n += 1
             if self.reader:
                 self.reader.file = None
 
-        def _row(self, block, row):
-            out = {}
+        def _row(self, block: Block, row: int) -> dict[str, Any]:
+            out: dict[str, Any] = {}
             for c in self.header["columns"]:
                 value = block[c["name"]]
                 if c["shape"] == "ragged":
@@ -717,61 +797,9 @@ def _dataset_class():
     return Dataset
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """Dataset is made when it is first used, because it takes seconds to import PyTorch."""
     if name != "Dataset":
         raise AttributeError("module 'scstream' has no attribute %r" % name)
     globals()["Dataset"] = _dataset_class()
     return globals()["Dataset"]
-
-
-USAGE = """Usage: scstream.py FILE                   print the header of a stream (- is standard input); of the vocabulary only its size
-       scstream.py COMMAND [OPTION...]    (scstream.py COMMAND --help says more)
-
-  from-dataset     a Hugging Face dataset of tokens to a tokens stream
-  to-dataset       a tokens stream to a Hugging Face dataset
-  from-geneformer  Geneformer's dictionaries to a vocabulary for rankenc -m
-  to-geneformer    a vocabulary to Geneformer's dictionaries"""
-COMMANDS = ("from-dataset", "to-dataset", "from-geneformer", "to-geneformer")
-
-
-def print_header(path):
-    with read(path) as stream:
-        h = dict(stream.header)
-        if h.get("vocab"):
-            h["vocab"] = {k: v if not isinstance(v, list) else "%d rows" % len(v) for k, v in h["vocab"].items()}
-        print(json.dumps(h, indent=1, ensure_ascii=False))
-
-
-def main(argv=None):
-    argv = sys.argv if argv is None else argv
-    if len(argv) == 2 and argv[1] in ("-V", "--version"):
-        print("scstream.py %s (scstream 1.0)" % VERSION)
-        return 0
-    if argv[1:] in (["-h"], ["--help"]) or (len(argv) != 2 and argv[1:2] not in [[c] for c in COMMANDS]):
-        asked = argv[1:] in (["-h"], ["--help"])
-        print(USAGE, file=sys.stdout if asked else sys.stderr)
-        return 0 if asked else 2
-    try:
-        if argv[1] in COMMANDS:
-            import scstream_convert
-            scstream_convert.main(argv[1:])
-        else:
-            print_header(argv[1])
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 1
-    except MemoryError:
-        print("scstream.py: out of memory", file=sys.stderr)
-        return 1
-    except (Error, OSError, RuntimeError) as error:     # RuntimeError: no thread can be started
-        print("scstream.py: %s" % error, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.dont_write_bytecode = True
-    import scstream         # the same module that the conversions import
-    sys.exit(scstream.main())

@@ -1,0 +1,79 @@
+"""The command scstream: the header of a stream, and conversions (convert.py). Also python3 -m scstream, and this folder as a program."""
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+
+def _spare_addresses() -> None:
+    """OpenBLAS, which numpy loads, waits for ever where a limit (ulimit -v) leaves no addresses for its threads: have one."""
+    try:
+        import resource
+    except ImportError:
+        return
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+
+if __name__ == "__main__":
+    _spare_addresses()
+    sys.dont_write_bytecode = True
+    if sys.path and os.path.realpath(sys.path[0]) == os.path.dirname(os.path.realpath(__file__)):
+        sys.path[0] = os.path.dirname(sys.path[0])      # python3 FOLDER looks for modules in the folder, not beside it
+
+try:
+    import numpy  # noqa: F401
+except ModuleNotFoundError:
+    sys.exit("scstream: this Python has no numpy: install the Debian package python3-numpy, or pip install numpy")
+
+import scstream  # noqa: E402
+
+USAGE = """Usage: scstream FILE                   print the header of a stream (- is standard input); of the vocabulary only its size
+       scstream COMMAND [OPTION...]    (scstream COMMAND --help says more)
+
+  from-dataset     a Hugging Face dataset of tokens to a tokens stream
+  to-dataset       a tokens stream to a Hugging Face dataset
+  from-geneformer  Geneformer's dictionaries to a vocabulary for rankenc -m
+  to-geneformer    a vocabulary to Geneformer's dictionaries"""
+COMMANDS = ("from-dataset", "to-dataset", "from-geneformer", "to-geneformer")
+
+
+def print_header(path: str) -> None:
+    with scstream.read(path) as stream:
+        h = dict(stream.header)
+        if h.get("vocab"):
+            h["vocab"] = {k: v if not isinstance(v, list) else "%d rows" % len(v) for k, v in h["vocab"].items()}
+        print(json.dumps(h, indent=1, ensure_ascii=False))
+
+
+def main(argv: list[str] | None = None) -> int:
+    argv = sys.argv if argv is None else argv
+    if len(argv) == 2 and argv[1] in ("-V", "--version"):
+        print("scstream %s (scstream 1.0)" % scstream.VERSION)
+        return 0
+    if argv[1:] in (["-h"], ["--help"]) or (len(argv) != 2 and argv[1:2] not in [[c] for c in COMMANDS]):
+        asked = argv[1:] in (["-h"], ["--help"])
+        print(USAGE, file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else 2
+    try:
+        if argv[1] in COMMANDS:
+            from scstream import convert
+            convert.main(argv[1:])
+        else:
+            print_header(argv[1])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except MemoryError:
+        print("scstream: out of memory", file=sys.stderr)
+        return 1
+    except (scstream.Error, OSError, RuntimeError) as error:     # RuntimeError: no thread can be started
+        print("scstream: %s" % error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
