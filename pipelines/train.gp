@@ -24,7 +24,7 @@ set ylabel "loss"
 if (held) {
 	plot file using "step":"loss" with points pt 7 ps 0.3 lc rgb "#cccccc" notitle, \
 	     file using "step":(mean(column("loss"))) with lines lw 2 lc rgb "#888888" title "training, running mean", \
-	     file using "step":"eval_loss" with linespoints pt 7 ps 0.5 lw 2 lc rgb "#c04020" title "held out"
+	     file using "step":"eval_loss" with linespoints pt 7 ps 0.5 lw 2 lc rgb "#c04020" title "test cells"
 } else {
 	plot file using "step":"loss" with points pt 7 ps 0.3 lc rgb "#cccccc" notitle, \
 	     file using "step":(mean(column("loss"))) with lines lw 2 lc rgb "#888888" title "training, running mean"

@@ -57,7 +57,7 @@ table8)
 	echo
 	printf '%-58s %9s\n' \
 		'tokens with a neighbour among the 5 nearest on either side' "$(percent random neighbour_within_5)" \
-		'  the same, over tokens with neighbours in the graph' "$(percent random neighbour_within_5_linked)" \
+		'  the same, over tokens with partners in the graph' "$(percent random neighbour_within_5_linked)" \
 		'5-grams that contain a pair of neighbours' "$(percent random grams_5_with_pair)" \
 		'pairs of neighbours in the cell at most 5 positions apart' "$(percent random pairs_within_5)"
 	cat <<-END

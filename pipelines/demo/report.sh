@@ -11,7 +11,7 @@ by=$(sed -n 's/^./, split by &/p' "$prepared/group")
 echo "cells: $(part train) to train, $(part test) to test$by$([ "$cells" = 0 ] || echo "; at most $cells, sampled with a seed (CELLS=0: all)")"
 graph=$prepared/log/depgraph.report
 edges=$(reported "$graph" edges)
-echo "graph: $(reported "$graph" genes_with_neighbours) genes with neighbours, $edges edges"
+echo "graph: $(reported "$graph" genes_with_neighbours) genes with partners, $edges edges"
 # what the cut to MAXLEN genes takes away
 encoded=$prepared/log/rankenc-train.report
 of=$(reported "$encoded" cells_out) cut=$(reported "$encoded" cells_of_full_length) all_edges=$(reported "$dir/log/depgraph-all-genes.report" edges)

@@ -14,7 +14,7 @@ first=${strategies%% *}-${seeds%% *}
 echo "corrmask partner reliance: $data"
 echo "$how; seeds $seeds"
 echo "$(awk -F '\t' '$3 > 0 && NR > 1 { n++; if (!seen[$1]++) cells++ } END { print n + 0 " genes of " cells + 0 }' "$dir/$first.hidden.cells") test cells are probed; $(
-	depgraph -q --stats "$prepared/corpus.graph" | awk -F '\t' '{ v[$1] = $2 } END { printf "graph: %d genes with neighbours, %d edges", v["genes_with_neighbours"], v["edges"] }')"
+	depgraph -q --stats "$prepared/corpus.graph" | awk -F '\t' '{ v[$1] = $2 } END { printf "graph: %d genes with partners, %d edges", v["genes_with_neighbours"], v["edges"] }')"
 echo
 echo "Loss (natural logarithm) of one masked gene of a cell. visible: as many unrelated genes are masked as the gene has partners in the cell;"
 echo "hidden: these partners are masked instead. R = hidden - visible: how much the network relies on partners; mean over seeds, sd: standard deviation"

@@ -43,7 +43,7 @@ echo "$how; seeds $seeds"
 echo
 echo "An arm is an encoding and the masks of the training. median: genes of equal count are sorted by their medians; random: in random order, a new one"
 echo "every epoch; group: they share a position; value: as group, and the value of a masked gene is predicted, not the gene (mean squared error)."
-echo "Measured on held-out cells, mean over seeds (sd: standard deviation). loss: of a masked token, random masks. lookup: loss of a table that knows only"
+echo "Measured on the test cells, mean over seeds (sd: standard deviation). loss: of a masked token, random masks. lookup: loss of a table that knows only"
 echo "the medians of the visible neighbours in the order (group: of the visible genes of equal count; value: the mean value of the gene). gain: lookup -"
 echo "loss. R: loss with hidden partners - loss with visible partners (make reliance). Cell types: macro F1 of a linear probe from all labels and from"
 echo "$few a class, and of the 15 nearest neighbours"

@@ -139,7 +139,7 @@ void view_h5ad(struct stream *in)
 	char *path = open_output(view.output, &spill);
 	cli_library("HDF5 ended the program, as it does if memory is out");
 	struct h5ad_writer *w = h5ad_writer_new(
-		path, view.output ? view.output : "standard output", stream_header(in), keep, nkeep, stream_name(in), &view.error);
+		path, view.out.direct ? spill.path : view.output, stream_header(in), keep, nkeep, stream_name(in), &view.error);
 	if (!w)
 		die("%s", view.error.msg);
 	each_block(in, add_h5ad, w);
