@@ -170,8 +170,9 @@ lint-shell: ## shellcheck
 	@shellcheck -e SC2317 .ci/run $(wildcard tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh pipelines/*/*.sh)
 	@shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)
 
-lint-man: ## mandoc's checks of the manual pages
+lint-man: ## mandoc's checks of the manual pages, and groff's, which is what man shows them with: a table too wide for 80 columns
 	@mandoc -Tlint -W warning $(wildcard man/*.[1-9])
+	@if command -v groff >/dev/null; then ! groff -mandoc -Tutf8 -z $(wildcard man/*.[1-9]) 2>&1 | grep .; fi
 
 check-layers: ## no include points to a higher layer
 	@awk -f tests/check_layers.awk $(wildcard lib/*/*.[ch] cuda/*)

@@ -156,5 +156,6 @@ const struct objective_kind label_objective = {
 void label_add(struct objectives *list, const char *name, const struct label_options *options)
 {
 	struct objective *o = objective_add(list, &label_objective, name);
+	o->what = options->column;
 	((struct label *)o->state)->set = *options;
 }

@@ -231,6 +231,20 @@ static void choose_heads(const struct head_spec **from, const struct config_head
 	}
 }
 
+/* What the heads that take no weights of --init are for: "cell_type, donor" (malloced). */
+static char *new_heads(const struct head_spec *const *from, const struct train *t)
+{
+	char *names = xstrdup("");
+	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++) {
+		if (from[o->index])
+			continue;
+		char *longer = xasprintf("%s%s%s", names, *names ? ", " : "", o->what);
+		free(names);
+		names = longer;
+	}
+	return names;
+}
+
 /* Load weights by name. If the model has a vocabulary, it must be the same. A classifier that is not the same head is not loaded. */
 static void load_init(struct train *t)
 {
@@ -241,7 +255,7 @@ static void load_init(struct train *t)
 	const struct model_config *c = model_config(t->model);
 	char *vocab = xasprintf("%s/vocab.tsv", dir), *weights = xasprintf("%s/model.safetensors", dir),
 	     *config = xasprintf("%s/config.json", dir);
-	const struct head_spec *from[HEADS_MAX], *first = &t->objectives.one[0].head;
+	const struct head_spec *from[HEADS_MAX];
 	struct config_heads heads;
 	if (access(vocab, F_OK) == 0 && vocab_load(&v, vocab, &e))
 		die("%s", e.msg);
@@ -250,14 +264,15 @@ static void load_init(struct train *t)
 	choose_heads(from, &heads, t);
 	if (weights_load_heads(t->model, weights, from, &report, &e))
 		die("%s", e.msg);
-	if (report.fresh && is_fitted(first))
-		info("%s has no '%s' for %s: %zu tensors of the head start from random values", dir, report.first_fresh,
-			first->kind->target == TARGET_CLASS ? "these classes" : "values", report.fresh);
+	char *fresh = new_heads(from, t);
+	if (report.fresh && *fresh)
+		info("the head for %s is new: it starts from random weights", fresh);
 	else if (report.fresh)
 		warn("%s has no '%s' (%zu such tensors of the head): they start from random values", weights, report.first_fresh,
 			report.fresh);
 	vocab_release(&v);
 	config_heads_release(&heads);
+	free(fresh);
 	free(config);
 	free(vocab);
 	free(weights);
