@@ -322,8 +322,7 @@ static void set_environment(const struct cli *c)
 	if (arguments)
 		execv("/proc/self/exe", arguments);
 	struct error e;
-	if (blas_core_check(&e))
-		die("%s", e.msg);
+	must(blas_core_check(&e), &e);
 }
 
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* these need all addresses */
@@ -389,8 +388,7 @@ void cli_init(struct cli *c, int argc, char **argv)
 	c->threads = 1;
 	c->seed = 1;
 	c->device = "auto";
-	if (cpu_check(&e))
-		die("%s", e.msg);
+	must(cpu_check(&e), &e);
 	cJSON_InitHooks(&(cJSON_Hooks){xmalloc, free}); /* its callers need not look for NULL */
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGINT, on_signal);

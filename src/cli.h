@@ -10,8 +10,7 @@
  *             ...
  *             struct stream *out = cli_create(&cli, &header);
  *             loop
- *             if (stream_commit(out, &e))
- *                     die("%s", e.msg);
+ *             must(stream_commit(out, &e), &e);
  *             cli_measured("cells_in", ...);
  *             cli_report(&cli, "%llu cells in, %llu out", ...);
  *     }
@@ -21,6 +20,7 @@
 #ifndef CLI_H
 #define CLI_H
 
+#include "base/error.h"
 #include "base/option.h"
 #include "stream/stream.h"
 
@@ -82,6 +82,12 @@ struct stream *cli_create(const struct cli *c, const struct header *h);
 /* Messages on standard error, "NAME: ...", "NAME: warning: ...", "NAME: note: ..." (info); warnings and notes are silent under -q. */
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* must(call(..., &e), &e): die with the message in e if the call failed, which is not zero. */
+static inline void must(int failed, const struct error *e)
+{
+	if (failed)
+		die("%s", e->msg);
+}
 /* Print an error, but do not exit. */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

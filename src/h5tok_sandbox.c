@@ -377,8 +377,8 @@ static _Noreturn void wait_for(pid_t child, struct outfile *out, int notes)
 		died(status, note);
 	}
 	fputs(note, stderr);
-	if (WEXITSTATUS(status) == 0 && out->fd >= 0 && outfile_commit(out, &e))
-		die("%s", e.msg);
+	if (WEXITSTATUS(status) == 0 && out->fd >= 0)
+		must(outfile_commit(out, &e), &e);
 	outfile_abort(out);
 	if (WEXITSTATUS(status) == 0)
 		cli_report_write();
@@ -396,8 +396,8 @@ void sandbox_start(const struct cli *c)
 #endif
 	if (choice && !strcmp(choice, "no"))
 		return;
-	if (c->output && strcmp(c->output, "-") && outfile_open(&out, c->output, 0, &e))
-		die("%s", e.msg);
+	if (c->output && strcmp(c->output, "-"))
+		must(outfile_open(&out, c->output, 0, &e), &e);
 	reading = mmap(NULL, sizeof *reading, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (reading == MAP_FAILED)
 		die("out of memory");

@@ -242,8 +242,7 @@ static void write_predictions(const struct embeddings *d, const struct result *r
 	uint32_t *row = xmalloc(d->n * sizeof *row);
 	size_t at = 0, first = 0;
 	for (size_t k = 0; k < stream_blocks(d->s); k++) {
-		if (stream_read_at(d->s, k, &in, &e))
-			die("%s", e.msg);
+		must(stream_read_at(d->s, k, &in, &e), &e);
 		size_t n = 0;
 		while (at + n < d->n && d->row[at + n] < first + in.rows) {
 			row[n] = (uint32_t)(d->row[at + n] - first);
@@ -254,11 +253,10 @@ static void write_predictions(const struct embeddings *d, const struct result *r
 		fill_predictions(&out, r, fold, at, n);
 		at += n;
 		first += in.rows;
-		if (n && stream_write(to, &out, &e))
-			die("%s", e.msg);
+		if (n)
+			must(stream_write(to, &out, &e), &e);
 	}
-	if (stream_commit(to, &e))
-		die("%s", e.msg);
+	must(stream_commit(to, &e), &e);
 	stream_free(to);
 	block_release(&in);
 	block_release(&out);

@@ -28,8 +28,7 @@ static void read_rows(struct factor *f, struct stream *in)
 	struct block b = {0};
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	if (header_kind(h, "embedding", name, &e))
-		die("%s", e.msg);
+	must(header_kind(h, "embedding", name, &e), &e);
 	int x = header_need(h, "x", F32, FIXED, name, &e), got;
 	if (x < 0)
 		die("%s", e.msg);

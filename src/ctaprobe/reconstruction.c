@@ -62,8 +62,7 @@ struct columns {
 
 static void find_columns(struct columns *c, const struct header *h, const char *name)
 {
-	if (header_kind(h, "prediction", name, &e))
-		die("%s", e.msg);
+	must(header_kind(h, "prediction", name, &e), &e);
 	if (header_find(h, "expected") < 0 || header_find(h, "library") < 0)
 		die("%s: these are no predictions of counts (no columns 'expected' and 'library')", name);
 	if ((c->cell = header_need(h, "cell", U64, SCALAR, name, &e)) < 0 ||

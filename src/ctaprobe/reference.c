@@ -80,8 +80,7 @@ static void open_source(struct source *in, const char *path, int training)
 	const struct header *h = stream_header(in->s);
 	const char *file = stream_name(in->s);
 	if (strcmp(h->kind, "tokens") || !training) {
-		if (header_kind(h, "masked", file, &e))
-			die("%s", e.msg);
+		must(header_kind(h, "masked", file, &e), &e);
 		in->input = need(h, "input", U32, file);
 	} else {
 		in->input = need(h, "token", U32, file);

@@ -154,8 +154,7 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	struct predictions p;
 	struct block b = {0};
 	int got;
-	if (header_kind(h, "prediction", name, &e))
-		die("%s", e.msg);
+	must(header_kind(h, "prediction", name, &e), &e);
 	if (header_find(h, "logit") < 0 && h->ngroup)
 		die("%s: these are predictions of genes: use ctaprobe genes", name);
 	if (header_find(h, "logit") < 0 && header_find(h, "predicted") >= 0)
@@ -166,8 +165,9 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	s->model_classes = h->col[logit].n;
 	read_labels(c, h, s->model_classes, name);
 	predictions_init(&p, c, h, s->model_classes, name);
-	if (labels_init(&l, h, label, c, name, &e) || (group && labels_init(&g, h, group, groups, name, &e)))
-		die("%s", e.msg);
+	must(labels_init(&l, h, label, c, name, &e), &e);
+	if (group)
+		must(labels_init(&g, h, group, groups, name, &e), &e);
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		score_block(s, &b, &l, &g, &p, name);
 		progress("%zu cells scored", s->n);

@@ -127,8 +127,7 @@ static double *covariance(struct stream *in, uint32_t **gene, uint32_t *n, uint6
 	struct error e;
 	struct risk_cells c = {0};
 	double *sigma;
-	if (risk_cells_read(&c, in, &e))
-		die("%s", e.msg);
+	must(risk_cells_read(&c, in, &e), &e);
 	if (!c.n)
 		die("%s: no cells", stream_name(in));
 	cli_blas(&data_cli);

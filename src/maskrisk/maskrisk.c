@@ -68,8 +68,7 @@ void text_write(struct text *t, const char *path)
 {
 	struct error e;
 	xmemclose(t->f, &t->bytes);
-	if (outfile_text(path, t->bytes, &e))
-		die("%s", e.msg);
+	must(outfile_text(path, t->bytes, &e), &e);
 	free(t->bytes);
 	*t = (struct text){0};
 }

@@ -60,8 +60,7 @@ int simulate_main(int argc, char **argv)
 		.nrate = c.n,
 		.rate = rate,
 		.threads = (int)simulate_cli.threads};
-	if (risk_simulate(&t, mean, &e))
-		die("%s", e.msg);
+	must(risk_simulate(&t, mean, &e), &e);
 	text_open(&text);
 	fprintf(text.f, "ratio\tretention\trisk\trisk_se\tmagnitude\tmagnitude_se\trows\n");
 	for (size_t i = 0; i < c.n; i++) {

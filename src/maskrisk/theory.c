@@ -72,8 +72,7 @@ static double fixed_risk(const struct curve *a, double r)
 {
 	struct error e;
 	struct risk out;
-	if (risk_at(a, &(struct ratio){.lo = r, .hi = r}, &out, &e))
-		die("%s", e.msg);
+	must(risk_at(a, &(struct ratio){.lo = r, .hi = r}, &out, &e), &e);
 	return out.risk;
 }
 
@@ -126,8 +125,7 @@ int theory_main(int argc, char **argv)
 	if (form == FORM_CLOSED && !c.closed)
 		usage_error("--form closed goes with --model isotropic or spiked");
 	struct curve a = {.c = &c};
-	if (risk_theory_init(&a.t, &c.model, &e))
-		die("%s", e.msg);
+	must(risk_theory_init(&a.t, &c.model, &e), &e);
 	a.risk = xcalloc(c.n, sizeof *a.risk);
 	a.error = xcalloc(c.n, sizeof *a.error);
 	pool_for((int)theory_cli.threads, c.n, one_ratio, &a);

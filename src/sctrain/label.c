@@ -78,8 +78,7 @@ static void open_labels(struct objective *o, struct train *t)
 	const char *column = l->set.column;
 	if (header_find(t->header, column) < 0)
 		die("%s: no column '%s': make the stream with maskgen --strategy none --keep %s", t->source.name, column, column);
-	if (labels_init(&l->labels[0], t->header, column, &l->classes, t->source.name, &e))
-		die("%s", e.msg);
+	must(labels_init(&l->labels[0], t->header, column, &l->classes, t->source.name, &e), &e);
 	read_classes(l, t);
 	const struct masked_source *v = &t->validation.source;
 	if (v->in && labels_init(&l->labels[1], stream_header(v->in), column, &l->classes, v->name, &e))
