@@ -491,12 +491,23 @@ struct stream *cli_open(const struct cli *c, int i)
 	return s;
 }
 
+void cli_output(const struct cli *c, struct outfile *f)
+{
+	struct error e;
+	if (c->opened)
+		*f = *c->opened;
+	else
+		must(outfile_open(f, c->output, 0, &e), &e);
+}
+
 struct stream *cli_create(const struct cli *c, const struct header *h)
 {
 	struct error e;
 	if ((!c->output || strcmp(c->output, "-") == 0) && isatty(STDOUT_FILENO))
 		usage_error("a stream is binary and will not be written to a terminal: use -o FILE or a pipe");
-	struct stream *s = stream_create(c->output, h, c->raw, &e);
+	struct outfile f;
+	cli_output(c, &f);
+	struct stream *s = stream_create_in(&f, c->output, h, c->raw, &e);
 	if (!s)
 		die("%s", e.msg);
 	return s;

@@ -44,6 +44,7 @@ struct cli {
 	int bf16;                /* --precision bf16 */
 	char **operand;          /* [noperand] */
 	int noperand;
+	struct outfile *opened; /* -o, open already; NULL: not yet */
 };
 
 /* Parse the command line. Prints help or version and exits 0, or prints a usage error and exits 2. It is a usage error too if a tool that
@@ -74,6 +75,9 @@ void cli_list(const struct cli_command *commands);
 /* Add this program to the provenance of h, with the options of this run that change the output, then `more`, which may be "". --seed is
  * included even if it was not given. */
 void cli_provenance(const struct cli *c, struct header *h, const char *more);
+
+/* Open -o, or take what is open; die if that fails. */
+void cli_output(const struct cli *c, struct outfile *f);
 
 /* Open operand i (standard input when there is none), or die. Create the output stream, or die; refuses a terminal. */
 struct stream *cli_open(const struct cli *c, int i);

@@ -286,7 +286,10 @@ static void print_obs(const struct header *h)
 		text = c->type == CATEGORICAL ? xasprintf("%s%zu\n", line, c->ncategory) : xasprintf("%s\n", line);
 		free(line);
 	}
-	must(outfile_text(cli.output, text, &e), &e);
+	struct outfile f;
+	cli_output(&cli, &f);
+	must(outfile_write(&f, text, strlen(text), &e), &e);
+	must(outfile_commit(&f, &e), &e);
 	free(text);
 }
 

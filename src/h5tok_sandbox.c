@@ -385,10 +385,11 @@ static _Noreturn void wait_for(pid_t child, struct outfile *out, int notes)
 	exit(WEXITSTATUS(status));
 }
 
-void sandbox_start(const struct cli *c)
+void sandbox_start(struct cli *c)
 {
 	struct error e;
 	struct outfile out = {.fd = -1};
+	static struct outfile lent; /* the child writes into it; the parent puts it in place, or not */
 	const char *choice = getenv("CORRMASK_SANDBOX");
 	cli = c;
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
@@ -410,7 +411,11 @@ void sandbox_start(const struct cli *c)
 	if (child)
 		wait_for(child, &out, notes);
 	close_others((int[]){out.fd, notes, spill}, 3);
-	outfile_lend(&out);
+	outfile_leave();
+	if (out.fd >= 0) {
+		lent = (struct outfile){.fd = out.fd, .path = xstrdup(c->output), .direct = 1};
+		c->opened = &lent;
+	}
 	cli_report_leave();
 	become_child(parent, notes);
 }

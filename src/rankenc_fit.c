@@ -38,7 +38,7 @@ static size_t write_vocab(const struct fit_options *o, const struct vocab *genes
 	size_t n = v.n - v.nspecial;
 	if (!n)
 		die("no gene was found in %lld or more cells, so there is no vocabulary", o->min_cells);
-	must(outfile_open(&file, o->cli->output, 0, &e), &e);
+	cli_output(o->cli, &file);
 	int copy = dup(file.fd);
 	FILE *to = copy < 0 ? NULL : fdopen(copy, "w");
 	if (!to || vocab_save(&v, to) || fclose(to))

@@ -37,6 +37,12 @@ void outfile_cleanup(void)
 			rmdir(live[i]);
 }
 
+void outfile_leave(void)
+{
+	for (int i = 0; i < LIVE_MAX; i++)
+		live[i] = NULL;
+}
+
 void folder_made(const char *path)
 {
 	live_add(xstrdup(path));
@@ -142,23 +148,9 @@ static int opened(const char *path)
 	return sscanf(path, "/dev/fd/%4d%n", &fd, &end) == 1 && fd >= 0 && !path[end] ? fd : -1;
 }
 
-static int lent = -1;
-
-void outfile_lend(const struct outfile *f)
-{
-	lent = f->fd;
-	for (int i = 0; i < LIVE_MAX; i++)
-		live[i] = NULL;
-}
-
 int outfile_open(struct outfile *f, const char *path, int named, struct error *e)
 {
 	*f = (struct outfile){.fd = -1};
-	if (lent >= 0) {
-		*f = (struct outfile){.fd = lent, .path = xstrdup(path), .direct = 1};
-		lent = -1;
-		return 0;
-	}
 	int given = !path || strcmp(path, "-") == 0 ? STDOUT_FILENO : opened(path);
 	if (given >= 0) {
 		f->fd = dup(given);
