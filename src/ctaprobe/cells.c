@@ -373,7 +373,7 @@ static void warn_shared(const struct embeddings *a, const struct embeddings *b, 
 	free(trained);
 }
 
-int cells_main(int argc, char **argv)
+int ctaprobe_cells(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) /* with --train and --test, standard input is not read */
 		if (strncmp(argv[i], "--train", 7) == 0)

@@ -536,7 +536,7 @@ static void write_rows(const struct study *s)
 		report_rows(&compare_cli, all, row_object(s, &(struct row){.corrected = NAN}), list);
 }
 
-int compare_main(int argc, char **argv)
+int ctaprobe_compare(int argc, char **argv)
 {
 	struct study s = {0};
 	cli_init(&compare_cli, argc, argv);

@@ -71,7 +71,7 @@ static void add_rank(cJSON *j, const struct factor *f, int centred, const char *
 	free(s);
 }
 
-int effective_rank_main(int argc, char **argv)
+int ctaprobe_effective_rank(int argc, char **argv)
 {
 	struct factor f;
 	cli_init(&effective_rank_cli, argc, argv);

@@ -436,7 +436,7 @@ static void study_release(struct study *t)
 	free(t->item);
 }
 
-int genes_main(int argc, char **argv)
+int ctaprobe_genes(int argc, char **argv)
 {
 	struct study t = {0};
 	char *scores = NULL;

@@ -83,7 +83,7 @@ static void print_method(FILE *f, const struct table *t, size_t method)
 	fputc('\n', f);
 }
 
-int leaderboard_main(int argc, char **argv)
+int ctaprobe_leaderboard(int argc, char **argv)
 {
 	struct table t = {0};
 	char *text = NULL;

@@ -57,7 +57,7 @@ static void write_positions(struct stream *to, struct stream *in, const float *x
 	free(map);
 }
 
-int map_main(int argc, char **argv)
+int ctaprobe_map(int argc, char **argv)
 {
 	struct error e;
 	struct embeddings d;

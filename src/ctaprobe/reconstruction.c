@@ -100,7 +100,7 @@ static void score_cell(struct scores *s, const struct columns *c, const struct b
 	mean_add(&s->spearman, isnan(r) ? r : correlation_spearman(s->x, s->y, n));
 }
 
-int reconstruction_main(int argc, char **argv)
+int ctaprobe_reconstruction(int argc, char **argv)
 {
 	struct scores s = {0};
 	struct columns c;

@@ -257,7 +257,7 @@ static void start(struct reference *r, const struct source *train, const struct 
 	lookup_init(&r->lookup, r->vocab.n, r->vocab.nspecial, r->vocab.median, r->ranked);
 }
 
-int reference_main(int argc, char **argv)
+int ctaprobe_reference(int argc, char **argv)
 {
 	struct reference r = {0};
 	struct source train, test;

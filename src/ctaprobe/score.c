@@ -279,7 +279,7 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 	metrics_release(&m);
 }
 
-int score_main(int argc, char **argv)
+int ctaprobe_score(int argc, char **argv)
 {
 	struct classes classes = {0}, groups = {0};
 	struct scored s = {0};

@@ -43,7 +43,7 @@ static void print_se(FILE *f, double mean, double se)
 	fprintf(f, isnan(se) ? "\tNA" : "\t%.4g", se);
 }
 
-int simulate_main(int argc, char **argv)
+int maskrisk_simulate(int argc, char **argv)
 {
 	struct error e;
 	struct model_choice c;
@@ -61,7 +61,7 @@ int simulate_main(int argc, char **argv)
 		.rate = rate,
 		.threads = (int)simulate_cli.threads};
 	must(risk_simulate(&t, mean, &e), &e);
-	text_open(&text);
+	text_start(&text);
 	fprintf(text.f, "ratio\tretention\trisk\trisk_se\tmagnitude\tmagnitude_se\trows\n");
 	for (size_t i = 0; i < c.n; i++) {
 		print_ratio(text.f, &c.ratio[i]);

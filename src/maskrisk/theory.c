@@ -115,7 +115,7 @@ static void print_minimum(FILE *f, const struct curve *a)
 	fprintf(f, "signal\t%.9g\nthreshold\t%.9g\n", a->t.null, risk_threshold(a->t.mean, a->t.square, c->model.noise));
 }
 
-int theory_main(int argc, char **argv)
+int maskrisk_theory(int argc, char **argv)
 {
 	struct error e;
 	struct model_choice c;
@@ -132,7 +132,7 @@ int theory_main(int argc, char **argv)
 	for (size_t i = 0; i < c.n; i++)
 		if (*a.error[i].msg)
 			die("%s", a.error[i].msg);
-	text_open(&text);
+	text_start(&text);
 	if (minimum)
 		print_minimum(text.f, &a);
 	else

@@ -43,7 +43,7 @@ static const struct train_task task = {
 	.objectives = objectives,
 };
 
-int cells_main(int argc, char **argv)
+int sctrain_cells(int argc, char **argv)
 {
 	return train_main(&task, argc, argv);
 }

@@ -284,7 +284,7 @@ static void score_stream(struct score *y, struct cell_losses *r, struct model *m
 	block_release(&b);
 }
 
-int eval_main(int argc, char **argv)
+int sctrain_eval(int argc, char **argv)
 {
 	struct error e;
 	struct masked_source source;

@@ -262,7 +262,7 @@ static const struct train_task task = {
 	.objectives = objectives,
 };
 
-int nb_main(int argc, char **argv)
+int sctrain_nb(int argc, char **argv)
 {
 	return train_main(&task, argc, argv);
 }
