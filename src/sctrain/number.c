@@ -76,7 +76,7 @@ const struct objective_kind number_objective = {
 	.release = release,
 };
 
-void number_add(struct objectives *list, const char *column)
+struct objective *number_add(struct objectives *list, const char *column)
 {
-	objective_add(list, &number_objective, column);
+	return objective_add(list, &number_objective, column);
 }

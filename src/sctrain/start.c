@@ -422,6 +422,9 @@ int train_start(struct train *t)
 			o->kind->open(o, t);
 		if (o->kind->configure)
 			o->kind->configure(o, t, &c);
+		if (o->head.from && o->head.from >= t->info.steps)
+			die("%s: %llu steps: column '%s' is to be learned from step %llu on", t->source.name,
+				(unsigned long long)t->info.steps, o->head.column, (unsigned long long)o->head.from);
 	}
 	make_model(t, &c, t->options->init || resume);
 	choose_optim(t);
