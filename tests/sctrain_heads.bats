@@ -129,7 +129,7 @@ above() {
 }
 
 @test "sctrain cells --head: a training goes on with the same heads alone" {
-	local a=(--config tiny --dropout 0.1 --lr 0.001 --save-every 2 --head cell_type:ce,from=3)
+	local a=(--config tiny --dropout 0.1 --lr 0.001 --save-every 2 --head "cell_type:ce,from=3")
 	sctrain cells -q "${a[@]}" --head donor:focal,weight=2,gamma=1 -o all-of-it step.masked
 	head -c $(($(stat -c %s step.masked) / 2)) step.masked >part.masked
 	run sctrain cells -q "${a[@]}" --head donor:focal,weight=2,gamma=1 -o stopped part.masked
