@@ -66,8 +66,7 @@ int folder_sync(const char *path, struct error *e)
 	return bad ? -1 : 0;
 }
 
-/* The file that `path` names through symbolic links, whether it exists or not, so that no link is replaced; NULL with errno set. */
-static char *follow_links(const char *path)
+char *file_target(const char *path)
 {
 	char *at = realpath(path, NULL), to[PATH_MAX];
 	if (at)
@@ -159,11 +158,11 @@ int outfile_open(struct outfile *f, const char *path, int named, struct error *e
 	}
 	struct stat st;
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		/* not by follow_links: what a link such as /proc/self/fd/63 leads to has no name */
+		/* not by file_target: what a link such as /proc/self/fd/63 leads to has no name */
 		f->path = xstrdup(path);
 		f->direct = 1;
 		f->fd = S_ISDIR(st.st_mode) ? (errno = EISDIR, -1) : open(f->path, O_WRONLY | O_CLOEXEC);
-	} else if ((f->path = follow_links(path)) && names_fit(f->path)) {
+	} else if ((f->path = file_target(path)) && names_fit(f->path)) {
 		char *dir = file_folder(f->path);
 		if (!named)
 			f->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

@@ -52,6 +52,9 @@ int folder_sync(const char *path, struct error *e);
 /* The folder that holds a file of this name: "." if the name has no slash. The caller frees it. */
 char *file_folder(const char *path);
 
+/* The file that `path` leads to through symbolic links, whether it exists or not; NULL with errno set. The caller frees it. */
+char *file_target(const char *path);
+
 /* An unlinked file in $TMPDIR (else /tmp) for spilling; fd or -1. */
 int file_spill(struct error *e);
 

@@ -19,8 +19,8 @@ static int json;
 
 static struct option_def options[] = {
 	{0, "positive", OPT_STRING, &positive_name, "LABEL", "the positive class of two classes (default: the model's second class)"},
-	{0, "gene-scores", OPT_STRING, &scores_path, "FILE", "also write a table of all genes with their mean probability"},
-	{0, "roc", OPT_STRING, &roc_path, "FILE", "for two classes: also write a table of the ROC curves"},
+	{0, "gene-scores", OPT_OUTPUT, &scores_path, "FILE", "also write a table of all genes with their mean probability"},
+	{0, "roc", OPT_OUTPUT, &roc_path, "FILE", "for two classes: also write a table of the ROC curves"},
 	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };

@@ -18,7 +18,7 @@ static struct option_def options[] = {
 	{0, "genes", OPT_INT, &ngenes, "N", "use the N most highly expressed genes (default 1000)", 3, 5000},
 	{0, "rows", OPT_INT, &rows, "N", "number of cells that the model will be trained on (default: those of the input)", 2, 1e9},
 	{0, "rates", OPT_STRING, &rates_text, "LIST", "masking rates, A:B:STEP or A,B,... (default " DEFAULT_RATES ")"},
-	{0, "gene-table", OPT_STRING, &table_path, "FILE", "also write a table of the genes"},
+	{0, "gene-table", OPT_OUTPUT, &table_path, "FILE", "also write a table of the genes"},
 	{0},
 };
 
