@@ -74,7 +74,9 @@ value() { awk -F '\t' -v n="$2" '$1 == n { print $2 }' "$1"; }
 	run -2 --separate-stderr scview -q -O h5ad --into c.h5ad --report c.h5ad in.counts
 	assert_regex "$stderr" "report and --into name the same file"
 	cmp c.counts in.counts
-	assert_equal "$(ls folder new* 2>/dev/null | wc -l)" 0
+	assert_equal "$(ls folder)" ""
+	assert_not_exist new.counts
+	assert_not_exist new
 	run -0 scsample -q -f .5 -o in.counts in.counts # it is read before it is replaced
 }
 
