@@ -292,7 +292,8 @@ void model_grad_parts(struct model *m, params_part *f, void *arg)
 
 void model_on_grad(struct model *m, params_part *f, void *arg)
 {
-	m->on_grad = f;
+	/* a device that repeats recorded work must repeat the backward pass too, since the ops of its forward pass have set what it reads */
+	m->on_grad = m->o->queued ? NULL : f;
 	m->on_grad_arg = arg;
 }
 

@@ -122,7 +122,8 @@ void model_zero_grad(struct model *m);
  * one configuration; frozen layers are left out.
  */
 void model_grad_parts(struct model *m, params_part *f, void *arg);
-/* Let the next model_backward call f(arg, from, to) for these parts, each as soon as it will not change any more. */
+/* Let the next model_backward call f(arg, from, to) for these parts, each as soon as it will not change any more. A device that runs behind the
+ * host (ops.queued) does not do it: call model_grad_parts afterwards. */
 void model_on_grad(struct model *m, params_part *f, void *arg);
 
 /*
