@@ -91,5 +91,10 @@ $(B)/unit/test_cuda_emulated: $(TEST_CUDA:%=$(B)/emu/%.o) $(EMU) $(B)/libcorrmas
 
 # A backend for the tools, with an empty driver library.
 $(B)/emu/corrmask_cuda.so: $(EMU)
-	$(call run,LD,$@) $(CXX) $(OPT_$(VARIANT)) -shared $^ -o $@
+	$(call run,LD,$@) $(CXX) $(OPT_$(VARIANT)) -shared -Wl,-soname,$(@F) $^ -o $@
 	@echo | $(CC) -shared -x c - -o $(@D)/libcuda.so.1
+
+# NCCL for several processes with this backend. In a folder of its own: most tests do without.
+$(B)/emu/nccl/libnccl.so.2: tests/cuda/fake_nccl.c $(B)/emu/corrmask_cuda.so
+	@mkdir -p $(@D)
+	$(call run,LD,$@) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -Wl,-soname,$(@F) $^ -o $@
