@@ -37,7 +37,7 @@ $(B)/cuda/%.o: cuda/%.cu $(B)/cuda/flags
 
 $(CUDA_LIB): $(CUDA_OBJ)
 	@mkdir -p $(@D)
-	$(call run,LD,$@) $(NVCC) -shared -cudart static $(CUDA_GEN) $^ -o $@ -lcublasLt -Xlinker -rpath -Xlinker $(CUDA_HOME)/lib64
+	$(call run,LD,$@) $(NVCC) -shared -cudart static $(CUDA_GEN) $^ -o $@ -lcublasLt -ldl -Xlinker -rpath -Xlinker $(CUDA_HOME)/lib64
 
 all: $(CUDA_LIB)
 

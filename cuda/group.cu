@@ -2,9 +2,9 @@
  * Sums over the GPUs of several processes (ops.h: group), by NCCL, in order on the stream. The library is opened at run time, so neither a
  * build nor a training on one GPU needs it. What is used of it is declared here, as in nccl.h of version 2.
  *
- * The sum of an element goes around a ring of devices. Where it begins depends on the element, the number of devices and their connections; so
- * equal runs on the same machines give equal bits. By itself NCCL may take another algorithm, one of which sums in no fixed order: the ring
- * is asked for, unless the user asks for something.
+ * The sum of an element goes around a ring of devices. Where it begins depends on the element, the number of devices and their connections,
+ * so equal runs on the same machines give equal bits. By itself NCCL may take another algorithm, one of which sums in no fixed order: the
+ * ring is asked for, unless the user asks for something.
  */
 #include "device.cuh"
 
@@ -120,7 +120,7 @@ void cuda_group_sum(struct ops *o, float *x, size_t n)
 		group_fault(c, "ncclAllReduce", g->ncclAllReduce(x, x, n, NCCL_FLOAT, NCCL_SUM, g->comm, c->stream));
 }
 
-/* A sum on the stream waits for the other devices, for ever if one of them is lost. NCCL notices that, and ends its sums when it is told to. */
+/* A sum on the stream waits for the other devices, for ever if one of them is lost. NCCL notices that, and ends its sums if it is told to. */
 int group_lives(struct cuda *c)
 {
 	struct group *g = c->group;

@@ -69,8 +69,8 @@ int ranks_share_text(struct ranks *r, int from, char *text, size_t n, struct err
 /* The same for the parameters and, where asked, the moments. Makes room for gradients, which the steps need. */
 int ranks_share_model(struct ranks *r, struct model *m, int moments, struct error *e);
 /*
- * Let the devices, o of m, add up the gradients. 1: they will, and `what` says by which library. 0: they cannot, and `what` says why; "" for
- * CPUs and for one rank. -1.
+ * Let the devices, o of m, add up the gradients. 1: they will, and `what` says by which library. 0: they cannot, and `what` says why;
+ * "" for CPUs and for one rank. -1.
  */
 int ranks_join_devices(struct ranks *r, struct ops *o, const struct model *m, struct error *what, struct error *e);
 /* 1: all ranks have the same; 0: not; -1. */
