@@ -5,11 +5,11 @@
 # LABEL   obs column with the cell type
 # GROUP   obs column to split by, such as donor; auto: find one; none: split by cell
 # CELLS   cells to use; 0: all
-# MAXLEN  most tokens of a cell
+# MAXLEN  largest number of tokens of a cell
 # RANK_ARGS  more options of rankenc, such as '--ties group' (make ties says what it changes)
 # MIN_CLASS  drop classes of LABEL with a smaller share of the cells
 # CORPUS  AnnData or 10x files to pre-train on, without cells of DATA; none: the training cells of DATA
-# MEDIANS  vocabulary, or Geneformer's table of medians; none: learnt from the cells to pre-train on
+# MEDIANS  vocabulary, or Geneformer's table of medians; none: learned from the cells to pre-train on
 # TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
 # GENE_NAMES  table of name and gene id, if DATA and MEDIANS name genes differently
 # PROTOCOL  paper: annotation as in the CorrMask paper: MIN_CLASS 0.05; fine-tuning for 5 epochs without early stopping

@@ -15,7 +15,7 @@
 # with more variables of its experiments (variables.awk). An experiment refuses other variables. Those of all experiments:
 #
 # SCALE    tiny (a minute), small or paper: sets the defaults of the sizes
-# SEED     of sample, split, masks and initial weights
+# SEED     of sample and split; of masks and initial weights too, where there is no SEEDS
 # THREADS  of every stage
 # RESULTS  folder of all results
 #

@@ -33,7 +33,7 @@ unset title
 if (held) {
 	set ylabel "share"
 	plot file using "step":"eval_accuracy" with linespoints pt 7 ps 0.5 lw 2 lc rgb "#c04020" title "validation accuracy", \
-	     file using "step":score with linespoints pt 6 ps 0.5 lw 2 lc rgb "#4060a0" title (score eq "eval_accuracy" ? "" : "validation macro-F1")
+	     file using "step":score with linespoints pt 6 ps 0.5 lw 2 lc rgb "#4060a0" title (score eq "eval_accuracy" ? "" : "validation macro F1")
 } else {
 	set ylabel "gradient norm"
 	set logscale y

@@ -52,29 +52,30 @@ latest() { readlink "results/$1/latest"; }
 }
 
 @test "run.sh: other settings, another file of the same name, a file that has changed: another folder; the same settings: the same one" {
-	was=$(folder DATA=plain.h5ad SEED=1)
-	assert_regex "$was" '^results/demo/plain-[0-9a-f]{8}$'
-	assert_equal "$(folder "DATA=$PWD/plain.h5ad" SEED=1)" "$was"
-	for other in "DATA=plain.h5ad SEED=2" "DATA=other/plain.h5ad SEED=1" "DATA=other/plain.h5ad SEED=2"; do
+	cp plain.h5ad mine.h5ad
+	was=$(folder DATA=mine.h5ad SEED=1)
+	assert_regex "$was" '^results/demo/mine-[0-9a-f]{8}$'
+	assert_equal "$(folder "DATA=$PWD/mine.h5ad" SEED=1)" "$was"
+	for other in "DATA=mine.h5ad SEED=2" "DATA=other/plain.h5ad SEED=1" "DATA=other/plain.h5ad SEED=2"; do
 		# shellcheck disable=SC2086
 		folder $other
 	done > folders
-	touch -d 2020-01-01 plain.h5ad
-	folder DATA=plain.h5ad SEED=1 >> folders
+	touch -d 2020-01-01 mine.h5ad
+	folder DATA=mine.h5ad SEED=1 >> folders
 	# another content of the same size and time, as cp -p and rsync -t leave it
-	tr 'a-z' 'b-za' < plain.h5ad > twin.h5ad
+	tr 'a-z' 'b-za' < mine.h5ad > twin.h5ad
 	touch -d 2020-01-01 twin.h5ad
-	cp -p twin.h5ad plain.h5ad
-	folder DATA=plain.h5ad SEED=1 >> folders
-	touch -d '2020-01-01 00:00:00.5' plain.h5ad
-	folder DATA=plain.h5ad SEED=1 >> folders
+	cp -p twin.h5ad mine.h5ad
+	folder DATA=mine.h5ad SEED=1 >> folders
+	touch -d '2020-01-01 00:00:00.5' mine.h5ad
+	folder DATA=mine.h5ad SEED=1 >> folders
 	echo "$was" >> folders
 	assert_equal "$(sort -u folders | wc -l)" 7
 	# names that make and the shell leave alone
 	run -0 folder "DATA=my heart's \$x.h5ad" SEED=1
 	assert_output --regexp '^results/demo/my_heart_s__x-[0-9a-f]{8}$'
-	run -0 folder "DATA=plain.h5ad \"my heart's \$x.h5ad\""
-	assert_output --regexp '^results/demo/plain\+1-'
+	run -0 folder "DATA=mine.h5ad \"my heart's \$x.h5ad\""
+	assert_output --regexp '^results/demo/mine\+1-'
 	run -0 folder DATA=
 	assert_output --regexp '^results/demo/sim-'
 }

@@ -7,7 +7,7 @@
 #
 # DATA         AnnData or 10x file, or several; without it, cells are simulated
 # TOKENS       a tokens stream, instead of DATA
-# MEDIANS      a vocabulary, or Geneformer's table of medians with TOKEN_TABLE; without it, the vocabulary is learnt from DATA
+# MEDIANS      a vocabulary, or Geneformer's table of medians with TOKEN_TABLE; without it, the vocabulary is learned from DATA
 # TOKEN_TABLE  Geneformer's table of tokens
 # AUDIT_CELLS  cells that are masked for the audit; 0: all. The graphs are computed from all cells
 # RATE         share of the tokens to mask
@@ -37,7 +37,7 @@ gs_stage = $(call stage_in,$(GS),$1)
 .PHONY: table3 table8 genesets
 table3: $(AUDIT)/table3.txt ## masking audit: mean span and hit rate of every strategy, with the paper's values (TOKENS= or DATA=)
 	@cat $<
-table8: $(AUDIT)/table8.txt ## correlated neighbours within 5-grams, with the paper's values (TOKENS= or DATA=)
+table8: $(AUDIT)/table8.txt ## partners within 5-grams, with the paper's values (TOKENS= or DATA=)
 	@cat $<
 genesets: $(GS)/genesets.txt $(GS)/genesets.svg $(GS)/genesets.png ## test whether edges are pairs of known gene sets (GENESETS=FILE.gmt TOKENS= or DATA=)
 	@cat $<

@@ -26,13 +26,13 @@ table3)
 	END
 	cat <<-END
 
-		pair span   mean number of masked genes in a pair of neighbours, over the pairs in the cell with at least one masked gene.
-		            It is 1/(1-h/2), where h is the hit rate over present neighbours. Independent masks at 15 % give 1.08, the published
+		pair span   mean number of masked genes in a pair of partners, over the pairs in the cell with at least one masked gene.
+		            It is 1/(1-h/2), where h is the hit rate over present partners. Independent masks at 15 % give 1.08, the published
 		            value for random and PMI masks. The paper defines no span: this definition is a guess from that value,
 		            and it does not give the published 1.65 (see maskgen(1), Audit).
 		mean span   mean length of the runs of adjacent masked positions: 1/(1-0.15) = 1.18 for independent masks. The paper does not print 1.18.
-		hit rate    share of a masked gene's neighbours that are masked too. Neighbours that are not in the cell count as not masked.
-		(present)   the same over the neighbours in the cell: 15 % for independent masks. If the paper counts all neighbours, its 1.93 % is
+		hit rate    share of a masked gene's partners that are masked too. Partners that are not in the cell count as not masked.
+		(present)   the same over the partners in the cell: 15 % for independent masks. If the paper counts all partners, its 1.93 % is
 		            15 % of the 12.9 % that are present.
 		All values are measured with the graph of these cells. maskgen(1), Audit, has the definitions.
 
@@ -52,14 +52,14 @@ table3)
 	printf '%-72s %9s %9s %9s\n' '  the paper' 1.00 1.01 4.83
 	;;
 table8)
-	echo "Table 8, correlated neighbours within 5-grams: $data"
+	echo "Table 8, correlated partners within 5-grams: $data"
 	echo "$(get random cells) cells, graph: $(graph)"
 	echo
 	printf '%-58s %9s\n' \
-		'tokens with a neighbour among the 5 nearest on either side' "$(percent random neighbour_within_5)" \
+		'tokens with a partner among the 5 nearest on either side' "$(percent random neighbour_within_5)" \
 		'  the same, over tokens with partners in the graph' "$(percent random neighbour_within_5_linked)" \
-		'5-grams that contain a pair of neighbours' "$(percent random grams_5_with_pair)" \
-		'pairs of neighbours in the cell at most 5 positions apart' "$(percent random pairs_within_5)"
+		'5-grams that contain a pair of partners' "$(percent random grams_5_with_pair)" \
+		'pairs of partners in the cell at most 5 positions apart' "$(percent random pairs_within_5)"
 	cat <<-END
 
 		the paper: lung 9.34 %, kidney 18.16 %, heart 14.67 %, pan-cancer 23.01 %. Its text describes three of these measures: the first

@@ -1,4 +1,4 @@
-# make demo: do dependency-aware masks pay? It compares random masks with CorrMask's. How much do the networks copy a gene from its partners?
+# make demo: do dependency-aware masks help? It compares random masks with CorrMask's. How much do the networks copy a gene from its partners?
 # How well do their embeddings separate cell types, beside baselines without a network or without training?
 #
 #     make demo                                  simulated cells with known modules and cell types
@@ -16,7 +16,7 @@ stage = $(call stage_in,$(DEMO),$1)
 DEMO_MODELS := random corrmask
 
 .PHONY: demo demo-report
-demo: ## do dependency-aware masks pay? random masks against CorrMask, with baselines (DATA= LABEL= CELLS= SEEDS=)
+demo: ## do dependency-aware masks help? random masks against CorrMask, with baselines (DATA= LABEL= CELLS= SEEDS=)
 	$(call jobs_for,demo-report,$(words $(foreach k,$(DEMO_SEEDS),$(DEMO_MODELS))))
 demo-report: $(DEMO)/report.txt $(DEMO)/demo.svg $(DEMO)/demo.png
 	@cat $<

@@ -8,7 +8,7 @@ set border 3
 set tics nomirror
 set grid ytics lc rgb "#dddddd"
 set xrange [0:1]
-set xlabel "masking ratio"
+set xlabel "masking rate"
 set key top left reverse Left samplen 1.5
 set bars 0.4
 array colour[6] = ["#2060a0", "#c04020", "#208050", "#804090", "#c09020", "#606060"]

@@ -43,7 +43,7 @@ $(eval $(call run_folder,R2,r2mae-cells,$(R2_SETTINGS)))
 R2_TOOLS := $(addprefix $(BIN)/,scsample maskgen sctrain scembed ctaprobe scview)
 
 .PHONY: r2mae-cells r2mae-cells-now
-r2mae-cells: $(R2)/table.txt $(R2)/r2mae-cells.svg $(R2)/r2mae-cells.png ## masking ratios for a model of counts (DATA= LABEL= TARGET= SCALE= METHODS= SEEDS=)
+r2mae-cells: $(R2)/table.txt $(R2)/r2mae-cells.svg $(R2)/r2mae-cells.png ## masking rates for a model of counts (DATA= LABEL= TARGET= SCALE= METHODS= SEEDS=)
 	@cat $<
 $(call check,r2mae-cells,DATA)
 $(eval $(call page,r2mae-cells,$(R2),$(R2)/table.txt $(R2)/r2mae-cells.svg))

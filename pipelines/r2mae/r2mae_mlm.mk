@@ -1,4 +1,4 @@
-# make r2mae-mlm: masking ratios for a model of tokens (Dong et al. 2025; the method of their table 2 on cells): fixed, R2MAE, dynamic and MDLM,
+# make r2mae-mlm: masking rates for a model of tokens (Dong et al. 2025; the method of their table 2 on cells): fixed, R2MAE, dynamic and MDLM,
 # with random masks and with CorrMask's. Protocol and settings are those of make table6. The runs are kept under results/table6.
 #
 #     make -j2 r2mae-mlm DATA=lung.h5ad LABEL=cell_type SIZES=1
@@ -11,4 +11,4 @@ STRATEGIES ?= random $(foreach s,10 25 50 r2mae dyn mdlm,random+$s) corrmask $(f
 SIZES      ?= 1
 endif
 .PHONY: r2mae-mlm
-r2mae-mlm: table6 ## masking ratios for a model of tokens, by the protocol of table6 (DATA= LABEL= SCALE= STRATEGIES= SEEDS=)
+r2mae-mlm: table6 ## masking rates for a model of tokens, by the protocol of table6 (DATA= LABEL= SCALE= STRATEGIES= SEEDS=)

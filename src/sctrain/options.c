@@ -56,7 +56,7 @@ static struct option_def table[] = {
 	{0, "eval-every", OPT_INT, &options.eval_every, "N", "validate every N steps and after the last step (default: once per epoch)", 1,
 		1e15, .changes = 1},
 	{0, "best", OPT_CHOICE, &options.best, "loss|accuracy|macro-f1|last",
-		"which validation is the best: smallest loss, highest accuracy or macro-F1, or the last (default loss; genes: last)",
+		"which validation is the best: smallest loss, highest accuracy or macro F1, or the last (default loss; genes: last)",
 		.changes = 1},
 	{0, "patience", OPT_INT, &options.patience, "K",
 		"stop after K validations in a row that are not better than the best (default: never)", 1, 1e15, .changes = 1},
