@@ -500,6 +500,7 @@ static void set_ops(struct ops *o)
 	o->group_id = cuda_group_id;
 	o->group_open = cuda_group_open;
 	o->group_sum = cuda_group_sum;
+	o->instructions = cuda_instructions;
 	o->sumsq = cuda_sumsq;
 	o->adamw = cuda_adamw;
 }

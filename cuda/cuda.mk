@@ -1,7 +1,7 @@
 # The CUDA backend: corrmask_cuda.so beside the tools, which open it when they run (lib/nn/device.c says where they look).
 # The same kernels are also compiled for the host, by tests/cuda/emu.h, so that tests run without a GPU.
 
-TEST_CUDA := test_cuda test_cuda_steps test_cuda_cells test_cuda_backend both
+TEST_CUDA := test_cuda test_cuda_instructions test_cuda_steps test_cuda_cells test_cuda_backend both
 
 NVCC ?= nvcc
 ifneq ($(filter release debug,$(VARIANT)),)

@@ -442,6 +442,7 @@ int cuda_group_find(struct ops *o, struct group_info *info, struct error *e);
 int cuda_group_id(struct ops *o, char id[GROUP_ID], struct error *e);
 int cuda_group_open(struct ops *o, const char id[GROUP_ID], int rank, int size, struct error *e);
 void cuda_group_sum(struct ops *o, float *x, size_t n);
+void cuda_instructions(struct ops *o, uint32_t *out, const void *in);
 void cuda_sumsq(struct ops *o, double *sum, const float *g, size_t n);
 void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, size_t n, const double *norm2, const struct adamw_args *a);
 

@@ -126,6 +126,7 @@ enum {
 	OPS_MARKS = 4,
 	OPS_KEY = 24,
 	GROUP_ID = 128,
+	INSTRUCTION_WORDS = 48,
 };
 
 /* What a device says of itself before it joins a group. */
@@ -321,6 +322,11 @@ struct ops {
 
 	/* sum double [1] on the device += sum of g[i]^2. */
 	void (*sumsq)(struct ops *o, double *sum, const real *g, size_t n);
+	/*
+	 * For tests: what each special instruction of the backend's kernels gives, in [32, 64] bf16, out [32, INSTRUCTION_WORDS] by lane, as
+	 * tests/cuda/test_cuda_instructions.c lists it. NULL: there are none.
+	 */
+	void (*instructions)(struct ops *o, uint32_t *out, const void *in);
 	/* One AdamW update of p[n]. norm2 double [1] on the device: sum of squares of all gradients, before gscale; not finite: no update. */
 	void (*adamw)(struct ops *o, real *p, const real *g, real *m, real *v, size_t n, const double *norm2, const struct adamw_args *a);
 };

@@ -93,7 +93,7 @@ static int open_group(struct ranks *r, struct ops *o, struct error *e)
 	return o->group_open(o, id, r->rank, r->size, e);
 }
 
-int ranks_join_devices(struct ranks *r, struct ops *o, const struct model *m, struct error *what, struct error *e)
+int ranks_join_devices(struct ranks *r, struct ops *o, struct error *what, struct error *e)
 {
 	struct group_info own = {.library = ""};
 	int as;
@@ -118,7 +118,6 @@ int ranks_join_devices(struct ranks *r, struct ops *o, const struct model *m, st
 		return -1;
 	error_set(what, "%s", own.library);
 	r->group = 1;
-	r->ahead = model_size(m, PARAM) == model_size(m, GRAD); /* the host needs the buffers of a step */
 	return 1;
 }
 

@@ -47,10 +47,9 @@ struct ranks {
 	struct totals totals; /* of all ranks, after ranks_end */
 	struct status status; /* the same */
 	double waited;        /* seconds in ranks_end */
-	int ahead;            /* the host need not wait for the device in a step: it may queue the next one */
+	int group;            /* the devices add up the gradients: in a step, the host need not wait for its own */
 
 	/* private */
-	int group;           /* the devices are one */
 	struct model *model; /* of the step under way */
 	float *mine, *sum;   /* [model_size] gradients and buffers: this rank's, all ranks' */
 	float *buffers;      /* of the last finished step */
@@ -69,10 +68,10 @@ int ranks_share_text(struct ranks *r, int from, char *text, size_t n, struct err
 /* The same for the parameters and, where asked, the moments. Makes room for gradients, which the steps need. */
 int ranks_share_model(struct ranks *r, struct model *m, int moments, struct error *e);
 /*
- * Let the devices, o of m, add up the gradients. 1: they will, and `what` says by which library. 0: they cannot, and `what` says why;
+ * Let the devices add up the gradients. 1: they will, and `what` says by which library. 0: they cannot, and `what` says why;
  * "" for CPUs and for one rank. -1.
  */
-int ranks_join_devices(struct ranks *r, struct ops *o, const struct model *m, struct error *what, struct error *e);
+int ranks_join_devices(struct ranks *r, struct ops *o, struct error *what, struct error *e);
 /* 1: all ranks have the same; 0: not; -1. */
 int ranks_same(struct ranks *r, const char *text, struct error *e);
 int ranks_same_weights(struct ranks *r, struct model *m, struct error *e);

@@ -33,7 +33,7 @@ static int agree(struct step_queue *q, enum fault own)
 /* Is a step only queued? Its losses are collected one step later. */
 static int runs_ahead(const struct step_queue *q)
 {
-	return !q->ranks->comm || q->ranks->ahead;
+	return !q->ranks->comm || q->ranks->group;
 }
 
 /* The pass over the parts of one batch. */

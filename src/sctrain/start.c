@@ -327,7 +327,7 @@ static void share_start(struct train *t, int resume)
 static void join_devices(struct train *t)
 {
 	struct error e, what;
-	int joined = ranks_join_devices(&t->ranks, t->ops, t->model, &what, &e);
+	int joined = ranks_join_devices(&t->ranks, t->ops, &what, &e);
 	if (joined < 0)
 		die("--mpi: %s", e.msg);
 	if (joined)
