@@ -80,12 +80,12 @@ broken_links() {
 	run -0 $demo
 	assert_line --regexp '^cells: [0-9]+ to train, [0-9]+ to test, split by donor'
 	for what in "network, random masks" "network, CorrMask masks"; do assert_line --regexp "^$what +[0-9.]+ +[0-9.]+ +[-+][0-9.]+   [-+][0-9.]+ [-+][0-9.]+$"; done
-	for what in "log-normalised expression, no network" "50 principal components, no network" "network, not trained" "network, random masks" \
+	for what in "log-normalised expression, no network" "50 principal components, no network" "untrained network" "network, random masks" \
 		"network, CorrMask masks"; do
 		assert_line --regexp "^$what +[01]\.[0-9]+ +[01]\.[0-9]+ +[01]\.[0-9]+   [01]\.[0-9]+ - [01]\.[0-9]+$"
 	done
-	assert_line --regexp '^(Differs|Not shown to differ): .* R is'
-	assert_line --regexp '^(Differs|Not shown to differ): the macro F1 of cell types'
+	assert_line --regexp '^Partner reliance R: (CorrMask (lower|higher) by [0-9.]+|no difference shown)\.$'
+	assert_line --regexp '^Macro F1: (CorrMask (lower|higher) by [0-9.]+|no difference shown)\.$'
 	assert_line --regexp '^sctrain-corrmask-2 +[0-9.]+ +[0-9]+ MB'
 	for f in demo.svg demo.png; do assert_file_not_empty results/demo/latest/$f; done
 	was=$(cat results/demo/latest/report.txt)
