@@ -120,7 +120,7 @@ assert p.tables["The <b>answer</b> & more"] == [["model", "macro F1", "interval"
 t = p.tables["F1 of every class, probe"]
 assert t == [["class", "training cells", "test cells", "a", "b"], ["T <b> & \"x\"", "40", "4", "0.500", "0.500"], ["B:2", "30", "3", "0.250", "0.251"]], t
 assert "findings.txt" not in p.text
-assert p.tables["Means over the seeds"] == [["arm", "R", "F"], ["a", "0.25", ""], ["b", "0.5", "0.75"]]
+assert p.tables["Means"] == [["arm", "R", "F"], ["a", "0.25", ""], ["b", "0.5", "0.75"]]
 t = p.tables["R, over trainings"]
 assert t == [["metric", "arm", "", "difference", "95 % interval", "p, corrected"], ["R", "CorrMask", "- random masks", "-0.31", "-0.4 to -0.22", "0.012"],
              ["R", "x", "- random masks", "+0.05", "NA", "NA"]], t'

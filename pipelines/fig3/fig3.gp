@@ -24,6 +24,7 @@ eval side(1)
 set title "Ground truth: genes of one module"
 plot dir."/matrix-truth.txt" matrix with image
 set colorbox
+unset ylabel
 eval side(2)
 set title "Adjacency A"
 set cblabel "how often two genes are adjacent"

@@ -287,7 +287,7 @@ def difference_tables(run):
 
 
 def means(f):
-    return "Means over the seeds" if f.stem == "summary" else f"Means: {f.stem}"
+    return "Means" if f.stem == "summary" else f"Means: {f.stem}"
 
 
 def mean_tables(run):
