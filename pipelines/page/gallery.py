@@ -4,7 +4,6 @@
     gallery.py RUN GALLERY
 """
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,7 +24,8 @@ def main():
     if len(sys.argv) != 3:
         sys.exit("usage: gallery.py RUN GALLERY")
     page, gallery = Path(sys.argv[1]) / "report.html", Path(sys.argv[2])
-    text = page.read_text(encoding="utf-8")
+    work = page.resolve().parents[3]  # it says nothing to readers
+    text = page.read_text(encoding="utf-8").replace(f"{work}/", "")
     css = light((HERE / "page.css").read_text(encoding="utf-8"))
     for name, title in FIGURES.items():
         found = re.search(r'<svg class="chart"[^>]*aria-label="' + re.escape(title) + r'".*?</svg>', text, re.S)
@@ -34,7 +34,7 @@ def main():
         head, body = found[0].split(">", 1)
         style = f'<style>{css} .chart {{ color: var(--ink); --card: #ffffff; }}</style><rect width="100%" height="100%" fill="#ffffff"/>'
         (gallery / f"{name}.svg").write_text(f'{head} xmlns="http://www.w3.org/2000/svg">{style}{body}\n', encoding="utf-8")
-    shutil.copyfile(page, gallery / "pbmc3k.html")
+    (gallery / "pbmc3k.html").write_text(text, encoding="utf-8")
     with tempfile.TemporaryDirectory() as profile:
         subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}", "--window-size=1280,1500",
                         f"--screenshot={(gallery / 'page.png').resolve()}", (gallery / "pbmc3k.html").resolve().as_uri()],
