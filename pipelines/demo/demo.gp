@@ -41,7 +41,7 @@ set ytics ("log-normalised expression" 0, "50 principal components" 1, "expressi
 	"network, random masks" 4, "network, CorrMask" 5) scale 0
 set style fill solid 0.9 noborder
 # the colours of the page (page/page.css)
-colour(i) = i == 0 ? 0x4060a0 : i == 1 ? 0x7fa6d6 : i == 2 ? 0x2a9080 : i == 3 ? 0xc4c4c4 : i == 4 ? 0x888888 : 0xc04020
+colour(i) = i == 0 ? 0x4060a0 : i == 1 ? 0x7fa6d6 : i == 2 ? 0x2a9080 : i == 3 ? 0xb8b8b8 : i == 4 ? 0x888888 : 0xc04020
 plot dir."/macro_f1.tsv" using ($2 / 2):0:($2 / 2):(0.3):(colour($0)) with boxxyerror lc rgb variable, \
 	"" using 2:0:3:4 with xerrorbars pt 0 lw 4.5 lc rgb "#ffffff", \
 	"" using 2:0:3:4 with xerrorbars pt 0 lw 1.5 lc rgb "#000000"

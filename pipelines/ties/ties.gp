@@ -9,7 +9,7 @@ rows(a, m) = "< awk -F '\t' '$1 == \"".a."\" && $3 == \"".m."\" && $4 != \"NA\" 
 mean(a, m) = "< awk -F '\t' '$2 == \"".a."\" && $1 == \"".m."\" { print $5 }' '".dir."/summary.tsv'"
 number(a, m) = int(system("awk -F '\t' '$1 == \"".a."\" && $3 == \"".m."\" { n++ } END { print n + 0 }' '".points."'"))
 ends(a, s) = strlen(a) > strlen(s) && a[strlen(a) - strlen(s) + 1:] eq s
-colour(a) = a eq "expression" ? 0x4060a0 : a eq "pca" ? 0x7fa6d6 : a eq "untrained" ? 0xc4c4c4 : ends(a, "-random") ? 0x888888 : ends(a, "-corrmask") ? 0xc04020 : 0x308040
+colour(a) = a eq "expression" ? 0x4060a0 : a eq "pca" ? 0x7fa6d6 : a eq "untrained" ? 0xb8b8b8 : ends(a, "-random") ? 0x888888 : ends(a, "-corrmask") ? 0xc04020 : 0x308040
 # order and masks, as "shared, CorrMask"
 order(a) = a eq "group" ? "shared" : a eq "value" ? "values" : a
 masks(a) = a eq "corrmask" ? "CorrMask" : a
