@@ -136,5 +136,5 @@ broken_links() {
 	for fold in 0 1; do scembed -q --predict -M $G/pmi-$fold.model cross.tok -o cross-$fold.pred; done
 	ctaprobe genes -q cross-0.pred cross-1.pred | diff - $G/pmi.cross.score.tsv
 	run -0 awk -F '\t' '$1 == "auc_fold_mean" { printf "%.4f", $2 }' $G/pmi.cross.score.tsv
-	assert_equal "$(sed -n '/^across tissues: /,$s/^pmi *\([0-9.]*\) .*/\1/p' $G/report.txt)" "$output"
+	assert_equal "$(sed -n '/^Across tissues: cells/,$s/^pmi *\([0-9.]*\) .*/\1/p' $G/report.txt)" "$output"
 }
