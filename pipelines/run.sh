@@ -138,6 +138,7 @@ lock() {
 		[ -z "$holder" ] || [ "$host" = "$(uname -n)" ] ||
 			echo "$1: make $holder on $host took this folder at $rest; two at once spoil each other's files" >&2
 		echo "$mine $(date '+%F %T')" > "$1/.lock"
+		rm -f "$1/.warned"
 		break
 	done
 	exec 9>&-

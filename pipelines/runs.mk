@@ -14,7 +14,7 @@
 # Every .mk file explains its variables at its head, in lines of name, two or more spaces and text, which make help prints, and names the files
 # with more variables of its experiments (variables.awk). An experiment refuses other variables. Those of all experiments:
 #
-# SCALE    tiny (a minute), small or paper: sets the defaults of the sizes
+# SCALE    tiny, small or paper: sets the defaults of the sizes. tiny takes a minute and only tests the installation: its networks learn too little to be compared
 # SEED     of sample and split; of masks and initial weights too, where there is no SEEDS
 # THREADS  of every stage
 # RESULTS  folder of all results
@@ -27,6 +27,7 @@ export CORRMASK_MAKE := $(shell echo $$PPID)
 endif
 
 RESULTS ?= results
+export CORRMASK_WARNED := $(RESULTS)/.warned
 DATA    ?=
 SEED    ?= 1
 SCALE   ?= small

@@ -115,14 +115,63 @@ latest() { readlink "results/$1/latest"; }
 	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	assert_line "corrmask demo: my heart's \$x.h5ad, label cell_type"
 	assert_line --partial "cannot be measured here: the graph has too few edges"             # 60 cells
-	assert_line --regexp '^Not shown to differ: the macro F1'
-	refute_line --regexp '^(Differs|Not shown).* R is'
+	assert_line "No comparison: the graph has no edges, so CorrMask's masks were random masks. Raise MAXLEN or CELLS."
+	refute_output --regexp '(Differs|Not shown to differ|no difference shown)'
+	assert_equal "$(cat results/demo/latest/findings.txt)" "No comparison: the graph has no edges, so CorrMask's masks were random masks. Raise MAXLEN or CELLS."
+	# what a warning says of several files is said once
+	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0 RESULTS=warned
+	assert_equal "$(printf '%s\n' "${lines[@]}" | grep -c 'warning:.*has no edges: all masks are random')" 1
 	assert_file_not_empty results/demo/latest/demo.png
 	run -2 pipelines reliance DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	assert_line --partial "reliance: no gene of the test cells has partners in its cell"
 	assert_not_exist results/reliance/latest/table.txt
 	run -0 pipelines table8 DATA="other/plain.h5ad \"my heart's \$x.h5ad\""
 	assert_line --partial "120 cells"
+}
+
+@test "demo/report.sh: networks that have learned less than the gene frequencies are not compared" {
+	# shellcheck source=/dev/null
+	source "$BATS_TEST_DIRNAME/../pipelines/common.sh"
+	printf 'strategy\tseed\tvisible\thidden\tR\nrandom\t1\t7\t7.5\t.5\nrandom\t2\t6\t6.5\t.5\ncorrmask\t1\t6\t6\t0\ncorrmask\t2\t6.4\t6\t0\n' > points
+	printf 'masks\tfrequency\tmedians\tn\nhidden\t6.5\t1\t9\nvisible\t6.15\t1\t9\n' > reference
+	assert_equal "$(lowest_visible points reference)" "6.2 6.15"
+	assert_equal "$(SCALE=tiny not_learned 6.2 6.15)" \
+		"No comparison: the networks have learned less than the gene frequencies (loss 6.20, not below 6.15). Train longer: EPOCHS=, or leave out SCALE=tiny."
+	run -0 not_learned 6.2 6.15
+	assert_output --regexp 'Train longer: EPOCHS=\.$'
+	for learned in "6.1 6.15" "" "6.2"; do
+		# shellcheck disable=SC2086 # words
+		assert_equal "$(not_learned $learned)" ""
+	done
+	assert_equal "$(no_edges 1)$(no_edges '')" ""
+}
+
+@test "group.sh: auto finds columns of donors, of samples only if samples have cells enough and several classes; the report says how cells are split" {
+	group() { "$BATS_TEST_DIRNAME/../pipelines/group.sh" auto cell_type "$1"; }
+	scview -q -O h5ad -o g.h5ad c.counts
+	named() { # named OUT PYTHON: the cells with other columns
+		$PYTHON -W ignore -c "import anndata; a = anndata.read_h5ad('g.h5ad'); o = a.obs; d = o.pop('donor').astype(str); n = len(o); $2; a.write_h5ad('$1.h5ad')"
+		h5tok -q -o "$1" "$1.h5ad"
+	}
+	assert_equal "$(group c.counts)" donor
+	named upper "o['Donor_ID'] = d"
+	assert_equal "$(group upper)" Donor_ID
+	named both "o['sample'] = d; o['Patient'] = d"
+	assert_equal "$(group both)" Patient
+	named sample "o['sample'] = d"
+	assert_equal "$(group sample)" sample
+	named three "o['donor'] = ['abc'[i % 3] for i in range(n)]"
+	assert_equal "$(group three)" ""
+	named many "o['sample'] = [str(i % 6) for i in range(n)]" # 60 / 10 cells
+	assert_equal "$(group many)" ""
+	named sorted "o['sample'] = o['cell_type'].astype(str)" # a sample a class
+	assert_equal "$(group sorted)" ""
+	run -0 pipelines demo DATA=sorted.h5ad SCALE=tiny RESULTS=bycell
+	assert_line --regexp '^cells: 45 to train, 15 to test, split by cell'
+	assert_line --regexp '^note: split by cell: no column such as donor.* GROUP=COLUMN names one \(such as: sample\); GROUP=none says that cells are right$'
+	run -0 pipelines demo DATA=sorted.h5ad SCALE=tiny RESULTS=bycell GROUP=none
+	assert_line --regexp '^cells: 45 to train, 15 to test, split by cell'
+	refute_line --partial "note: split by cell"
 }
 
 @test "runs: labels and groups that obs has not are named with those that it has, before the counts are read" {
