@@ -56,7 +56,7 @@ split_by() {
 }
 # split_note FOLDER STREAM: if GROUP=auto found no column, say it, and which columns STREAM has
 split_note() {
-	[ -e "$1/group" ] && [ ! -s "$1/group" ] && grep -qx 'GROUP = auto' "$1/settings" || return 0
+	[ -e "$1/group" ] && [ ! -s "$1/group" ] && grep -qsx 'GROUP = auto' "$1/settings" || return 0
 	echo "note: split by cell: no column such as donor, patient or sample was found. Cells of one donor may then be in both parts." \
 		"GROUP=COLUMN names one$(scview -q --header-tsv "$2" | awk -F '\t' -v label="$(sed -n 's/^LABEL = //p' "$1/settings")" '
 			sub(/^categories:/, "", $1) && $1 != label && $2 > 1 && n < 5 { list = list (n++ ? ", " : "") $1 } END { if (n) print " (such as: " list ")" }
