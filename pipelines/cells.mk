@@ -43,6 +43,7 @@ prepared_stage = $(call stage_in,$(PREPARED),$1)
 
 $(PREPARED)/all.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
 ifeq ($(value DATA),)
+	@echo '  no DATA: simulated cells (scsim)'
 	$(call prepared_stage,scsim) $(BIN)/scsim -v $(SIM) --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
 else
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)

@@ -100,6 +100,12 @@ latest() { readlink "results/$1/latest"; }
 	assert_line --regexp "^audit/$was\*  20"
 	assert_line --regexp "^audit/$other  20"
 	assert_line --partial "/c.tok SEED=2 "
+	mkdir -p results/demo/x-1 results/prepared/x-1
+	echo "name = x" | tee results/demo/x-1/settings > results/prepared/x-1/settings
+	run -0 pipelines list-runs
+	assert_equal "$(printf '%s\n' "${lines[@]}" | grep 'not finished' | cut -d ' ' -f 1)" "demo/x-1"
+	assert_line --regexp '^demo/x-1  20.* \(not finished\)$'
+	rm -r results/demo/x-1 results/prepared/x-1
 	for wrong in "" nothing ../other "audit/$was/log" audit/latest "audit/$other results"; do
 		run -2 pipelines clean-runs RUN="$wrong"
 		assert_output --partial "make list-runs lists the runs"
@@ -175,9 +181,10 @@ latest() { readlink "results/$1/latest"; }
 }
 
 @test "runs: labels and groups that obs has not are named with those that it has, before the counts are read" {
-	for wrong in LABEL=celltype GROUP=patient_id; do
-		run -2 pipelines demo DATA=plain.h5ad RESULTS=labels $wrong
-		assert_line --index 0 "$wrong: no such column in obs; it has: cell_type, donor"
+	for wrong in "LABEL=celltype (did you mean cell_type?)" "GROUP=patient_id" "GROUP=donor_id (did you mean donor?)"; do
+		name=${wrong%% *}
+		run -2 pipelines demo DATA=plain.h5ad RESULTS=labels "$name"
+		assert_line --index 0 "$name: no such column in obs${wrong#"$name"}; it has: cell_type, donor"
 		refute_line --partial h5tok
 	done
 	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("plain.h5ad"); a.obs["score"] = 0.5; a.write_h5ad("score.h5ad")'
@@ -204,6 +211,9 @@ latest() { readlink "results/$1/latest"; }
 	told "GENE_LABELS=FILE is needed" genes DATA=../plain.h5ad
 	told "GENESETS=no.gmt: no such file" genesets GENESETS=no.gmt TOKENS=../c.tok
 	for goal in demo finetune genes table6 fig3 fig4; do told "SCALE=huge: expected tiny, small or paper" $goal SCALE=huge; done
+	told 'SEEDS=1,2: expected whole numbers with spaces between, such as SEEDS="1 2"' demo SEEDS=1,2
+	told "EPOCHS=many: expected a whole number" ties EPOCHS=many
+	told "CELLS=1e4: expected a whole number" table6 CELLS=1e4
 	assert_equal "$(ls)" ""
 }
 
