@@ -20,13 +20,11 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
 	int got;
-	if (header_kind(h, "prediction", name, &e))
-		die("%s", e.msg);
+	must(header_kind(h, "prediction", name, &e), &e);
 	int predicted = header_find(h, "predicted");
 	if (predicted < 0 || h->col[predicted].type != F32 || h->col[predicted].shape != SCALAR)
 		die("%s: these are no predictions of numbers: expected scembed --predict of a head of sctrain cells --target", name);
-	if (numbers_init(&truth, h, column, name, &e))
-		die("%s", e.msg);
+	must(numbers_init(&truth, h, column, name, &e), &e);
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		grow(p->x, p->x_cap, p->n + b.rows);
 		grow(p->y, p->y_cap, p->n + b.rows);
