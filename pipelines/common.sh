@@ -118,6 +118,7 @@ stage() {
 new_warnings() {
 	local line about
 	while IFS= read -r line; do
+		# shellcheck disable=SC2001 # a regular expression
 		about=$(sed 's|: warning: [^ ]*/[^ ]*:  *|: warning: |' <<< "$line")
 		if [ -n "${CORRMASK_WARNED:-}" ] && [ -w "${CORRMASK_WARNED%/*}" ]; then
 			grep -qxF -- "$about" "$CORRMASK_WARNED" 2> /dev/null && continue

@@ -202,7 +202,10 @@ static void refuse_option(const char *word, const char *next)
 	each_line(find_variable, &s);
 	const char *value = strchr(word, '=');
 	if (s.name)
-		usage_error("'%s': variables are VARIABLE=VALUE (did you mean %s=%s?)", word, s.name, value ? value + 1 : next ? next : "VALUE");
+		usage_error("'%s': variables are VARIABLE=VALUE (did you mean %s=%s?)", word, s.name,
+			value          ? value + 1
+				: next ? next
+				       : "VALUE");
 }
 
 /* "DATA=FILE", or of several files with \ before what xargs would read as more than a letter (common.sh, files) */
