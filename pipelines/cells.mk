@@ -3,7 +3,7 @@
 #
 # DATA    AnnData or 10x file, or several; without it, cells are simulated
 # LABEL   obs column with the cell type
-# GROUP   obs column to split by, such as donor; auto: find one; none: split by cell
+# GROUP   obs column to split by; none: split by cell; auto: the first of donor_id, donor, patient_id, patient, individual, subject with 4 values, or else sample_id, sample (man 7 corrmask)
 # CELLS   cells to use; 0: all
 # MAXLEN  largest number of tokens of a cell
 # RANK_ARGS  more options of rankenc, such as '--ties group' (make ties says what it changes)
@@ -43,6 +43,7 @@ prepared_stage = $(call stage_in,$(PREPARED),$1)
 
 $(PREPARED)/all.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
 ifeq ($(value DATA),)
+	@echo '  no DATA: simulated cells (scsim)'
 	$(call prepared_stage,scsim) $(BIN)/scsim -v $(SIM) --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
 else
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
@@ -54,7 +55,7 @@ $(PREPARED)/cells.counts: $(PREPARED)/all.counts
 		$(if $(MIN_CLASS),--min-class $(call text,LABEL):$(MIN_CLASS)) $(if $(filter-out 0,$(GENES)),--hvg $(GENES)) --seed $(SEED) -o $@ $<
 
 $(PREPARED)/group: $(PREPARED)/cells.counts
-	@$(script)/group.sh $(call text,GROUP) $< $(whole)
+	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)
 
 # All rules are static pattern rules, so make does not delete their files as intermediate.
 $(PREPARED)/train.counts $(PREPARED)/test.counts: $(PREPARED)/%.counts: $(PREPARED)/cells.counts $(PREPARED)/group

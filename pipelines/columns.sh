@@ -11,7 +11,14 @@ for setting in "LABEL=$label" "GROUP=$group"; do
 	type=$(column=${setting#*=} awk -F '\t' '$1 == ENVIRON["column"] { print $2 }' <<< "$columns")
 	case $type in
 	'')
-		echo "$setting: no such column in obs; it has: $(cut -f 1 <<< "$columns" | paste -sd , | sed 's/,/, /g; s/^$/none, as in 10x files/')" >&2
+		near=$(cut -f 1 <<< "$columns" | awk -v name="${setting#*=}" '
+			function letters(s) { s = tolower(s); gsub(/[^a-z0-9]/, "", s); return s }
+			BEGIN { a = letters(name) }
+			{ b = letters($0) }
+			a == b && a != "" { same = $0; exit }
+			like == "" && length(a) > 3 && length(b) > 3 && (index(a, b) || index(b, a)) { like = $0 }
+			END { if (same like != "") printf " (did you mean %s?)", same != "" ? same : like }')
+		echo "$setting: no such column in obs$near; it has: $(cut -f 1 <<< "$columns" | paste -sd , | sed 's/,/, /g; s/^$/none, as in 10x files/')" >&2
 		exit 1
 		;;
 	f32 | f64)

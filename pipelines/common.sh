@@ -29,6 +29,40 @@ pair() { [[ $1 = "$2" || " $there " != *" $1 "* || " $there " != *" $2 "* ]] || 
 # differences OPTION... TABLE: ctaprobe compare of the pairs; without any, nothing
 differences() { [ ${#pairs[@]} = 0 ] || ctaprobe compare -q "${pairs[@]}" "$@"; }
 
+# no_edges EDGES, not_learned LOSS FREQUENCIES: why networks cannot be compared, if they cannot. LOSS is the lowest loss of a network, FREQUENCIES the
+# loss of the table of gene frequencies on the same masked genes (- or nothing: unknown).
+no_edges() {
+	[ "$1" != 0 ] || echo "No comparison: the graph has no edges, so CorrMask's masks were random masks. Raise MAXLEN or CELLS."
+}
+not_learned() {
+	awk -v loss="$1" -v table="$2" -v small="$([ "${SCALE:-}" != tiny ] || echo ', or leave out SCALE=tiny')" 'BEGIN {
+		if (loss ~ /[0-9]/ && table ~ /[0-9]/ && loss + 0 >= table + 0)
+			printf "No comparison: the networks have learned less than the gene frequencies (loss %.2f, not below %.2f). Train longer: EPOCHS=%s.\n", loss, table, small
+	}'
+}
+# lowest_visible POINTS REFERENCE: the lowest mean loss of a strategy with visible partners, and that of the gene frequencies
+lowest_visible() {
+	awk -F '\t' "$by_name"'
+		FILENAME == ARGV[2] { if ($c["masks"] == "visible") table = $c["frequency"]; next }
+		{ sum[$c["strategy"]] += $c["visible"]; n[$c["strategy"]]++ }
+		END { for (s in n) if (least == "" || sum[s] / n[s] < least) least = sum[s] / n[s]; if (least != "") print least, table }' "$1" "$2"
+}
+
+# split_by FOLDER: "split by donor" or "split by cell". The FOLDER of prepared cells has `group` (group.sh) and `settings`.
+split_by() {
+	local by
+	by=$(cat "$1/group")
+	echo "split by ${by:-cell}"
+}
+# split_note FOLDER STREAM: if GROUP=auto found no column, say it, and which columns STREAM has
+split_note() {
+	[ -e "$1/group" ] && [ ! -s "$1/group" ] && grep -qsx 'GROUP = auto' "$1/settings" || return 0
+	echo "note: split by cell: no column such as donor, patient or sample was found. Cells of one donor may then be in both parts." \
+		"GROUP=COLUMN names one$(scview -q --header-tsv "$2" | awk -F '\t' -v label="$(sed -n 's/^LABEL = //p' "$1/settings")" '
+			sub(/^categories:/, "", $1) && $1 != label && $2 > 1 && n < 5 { list = list (n++ ? ", " : "") $1 } END { if (n) print " (such as: " list ")" }
+		'); GROUP=none says that cells are right"
+}
+
 # usage: print the script's synopsis and example, which are its comment lines that are indented by five spaces
 usage() {
 	sed -n 's/^#     //p' "$0" >&2
@@ -77,7 +111,21 @@ stage() {
 	fi
 	spent=$((${EPOCHREALTIME/[.,]/} - ${begin/[.,]/}))
 	printf 'program\tstage\nseconds\t%d.%06d\n' $((spent / 1000000)) $((spent % 1000000)) >> "$report"
-	awk -F '\t' '$1 == "program" { p = $2 } $1 == "warning" { print p ": warning: " $2 }' "$report" >&2
+	awk -F '\t' '$1 == "program" { p = $2 } $1 == "warning" { print p ": warning: " $2 }' "$report" | new_warnings >&2
+}
+
+# new_warnings: the lines that no stage of this make has said of another file. make names the file $CORRMASK_WARNED, which run.sh lock empties.
+new_warnings() {
+	local line about
+	while IFS= read -r line; do
+		# shellcheck disable=SC2001 # a regular expression
+		about=$(sed 's|: warning: [^ ]*/[^ ]*:  *|: warning: |' <<< "$line")
+		if [ -n "${CORRMASK_WARNED:-}" ] && [ -w "${CORRMASK_WARNED%/*}" ]; then
+			grep -qxF -- "$about" "$CORRMASK_WARNED" 2> /dev/null && continue
+			echo "$about" >> "$CORRMASK_WARNED"
+		fi
+		echo "$line"
+	done
 }
 
 # free_space FOLDER: of its disk, such as 12M

@@ -26,13 +26,15 @@ if [ $# = 1 ]; then
 		FNR == 1 { next }
 		NR == FNR { if (length($1) > wide) wide = length($1); next }
 		{
+			if (name == "") name = $1
 			printf "%-" wide "s %8s  %s %s  (%s)\n", $1, sprintf($4 < 1e9 ? "%.1f MB" : "%.1f GB", $4 / ($4 < 1e9 ? 1e6 : 1e9)),
 				$6 == "NA" ? "no labels" : "LABEL=" $6, "GROUP=" ($7 == "NA" ? "none" : $7), $5
 			wrapped($8)
 		}
 		END {
-			print "\nmake data/NAME.h5ad (or corrmask data/NAME.h5ad) downloads one. To use it, give an"
-			print "experiment DATA=data/NAME.h5ad and the LABEL and GROUP of this list."
+			print "\nTo use one, give an experiment DATA=data/NAME.h5ad and the LABEL and GROUP of it."
+			print "This downloads one, in the folder of the sources with make instead of corrmask:"
+			print "    corrmask data/" (name == "" ? "NAME" : name) ".h5ad"
 		}' "$catalog" "$catalog"
 	exit
 fi

@@ -70,11 +70,16 @@ run_folder() {
 }
 
 check() {
-	local setting name value f
+	local setting name value f numbers='^[0-9]+( +[0-9]+)*$'
 	for setting; do
 		name=${setting%%=*} value=${setting#*=}
 		if [ "$name" = SCALE ]; then
 			case $value in tiny | small | paper) ;; *) echo "SCALE=$value: expected tiny, small or paper"; return ;; esac
+		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|THREADS)$ ]]; then
+			[[ -z $value || $value =~ ^[0-9]+$ ]] || { echo "$name=$value: expected a whole number"; return; }
+		elif [ "$name" = SEEDS ]; then
+			read -r value <<< "$value" # no spaces around
+			[[ -z $value || $value =~ $numbers ]] || { echo "SEEDS=$value: expected whole numbers with spaces between, such as SEEDS=\"1 2\""; return; }
 		elif [ -n "$value" ] && names_files "$name"; then
 			files "$value"
 			for f in "${files[@]}"; do
@@ -85,14 +90,22 @@ check() {
 	done
 }
 
+# finished RUN: it has a report, a table or a figure, or it is of an experiment that makes none
+finished() {
+	case $(basename "$(dirname "$1")") in prepared | pretrained | *-inputs) return 0 ;; reliance) [ -e "$1/grid" ] || return 0 ;; esac # losses of make demo
+	compgen -G "$1/*.svg" > /dev/null || compgen -G "$1/*[!h].txt" > /dev/null
+}
+
 list() {
-	local settings run mark
+	local settings run mark unfinished
 	for settings in "$1"/*/*/settings; do
 		run=${settings%/settings}
 		if [ ! -e "$settings" ] || [ -L "$run" ]; then continue; fi
 		mark=
 		[ ! "$run" -ef "$(dirname "$run")/latest" ] || mark='*'
-		printf '%s%s  %s, %s\n' "${run#"$1"/}" "$mark" "$(date -r "$settings" '+%F %R')" "$(du -sh "$run" | cut -f 1)"
+		unfinished=
+		finished "$run" || unfinished=' (not finished)'
+		printf '%s%s  %s, %s%s\n' "${run#"$1"/}" "$mark" "$(date -r "$settings" '+%F %R')" "$(du -sh "$run" | cut -f 1)" "$unfinished"
 		sed -n '/^name = /d; s/ ([0-9]* bytes, [^)]*)$//; s/ = \(.\)/=\1/p' "$settings" | paste -sd ' ' | fold -s -w 110 | sed 's/^/    /'
 	done
 }
@@ -138,6 +151,7 @@ lock() {
 		[ -z "$holder" ] || [ "$host" = "$(uname -n)" ] ||
 			echo "$1: make $holder on $host took this folder at $rest; two at once spoil each other's files" >&2
 		echo "$mine $(date '+%F %T')" > "$1/.lock"
+		rm -f "$1/.warned"
 		break
 	done
 	exec 9>&-

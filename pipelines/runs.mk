@@ -14,7 +14,7 @@
 # Every .mk file explains its variables at its head, in lines of name, two or more spaces and text, which make help prints, and names the files
 # with more variables of its experiments (variables.awk). An experiment refuses other variables. Those of all experiments:
 #
-# SCALE    tiny (a minute), small or paper: sets the defaults of the sizes
+# SCALE    tiny, small or paper: sets the defaults of the sizes. tiny takes a minute and only tests the installation: its networks learn too little to be compared
 # SEED     of sample and split; of masks and initial weights too, where there is no SEEDS
 # THREADS  of every stage
 # RESULTS  folder of all results
@@ -27,6 +27,7 @@ export CORRMASK_MAKE := $(shell echo $$PPID)
 endif
 
 RESULTS ?= results
+export CORRMASK_WARNED := $(RESULTS)/.warned
 DATA    ?=
 SEED    ?= 1
 SCALE   ?= small
@@ -48,8 +49,8 @@ $$($1)/settings: FORCE
 	@$$(PIPELINES)/run.sh settings '$$(RESULTS)/$2' $4 $$(call settings,$3)
 endef
 
-# $(call check,GOALS,SETTINGS): if one of GOALS is to be made, stop now if the files that SETTINGS name are not there
-check = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/run.sh check $(call settings,SCALE $2) 2>&1)))
+# $(call check,GOALS,SETTINGS): if one of GOALS is to be made, stop now if the files that SETTINGS name are not there, or a number is none
+check = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/run.sh check $(call settings,SCALE SEED SEEDS EPOCHS BATCH CELLS MAXLEN THREADS $2) 2>&1)))
 stop = $(if $1,$(error $1))
 
 # A script with the tools of this build; $(call stage_in,DIR,NAME): run the command that follows, with its messages in DIR/log/NAME.log

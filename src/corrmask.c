@@ -3,6 +3,7 @@
  *
  *     corrmask TOOL ARGUMENT...                runs the tool that lies beside this program
  *     corrmask EXPERIMENT VARIABLE=VALUE...    runs make with pipelines/Makefile, in the current folder; FILE... stands for DATA=FILE...
+ *     corrmask help TOOL|EXPERIMENT            the same as --help after the name
  *     corrmask data/NAME.h5ad                  the same, for a corpus of the catalogue
  *
  * The experiments are the make targets with a comment after ##, and their variables are those that the comments at the head of the .mk files
@@ -114,6 +115,12 @@ static bool is_corpus(const char *word)
 	return length > strlen("data/.h5ad") && strncmp(word, "data/", 5) == 0 && strcmp(word + length - 5, ".h5ad") == 0;
 }
 
+/* "data/NAME" without .h5ad */
+static bool is_corpus_without_end(const char *word)
+{
+	return strncmp(word, "data/", 5) == 0 && word[5] && !strpbrk(word + 5, "./");
+}
+
 static int run_list(int argc, char **argv)
 {
 	if (argc > 1)
@@ -160,6 +167,47 @@ static bool is_file(const char *word)
 	return true;
 }
 
+static char upper(char c)
+{
+	return c == '-' ? '_' : c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
+struct variable_search {
+	const char *word; /* NAME, or --name and maybe =VALUE */
+	char *name;       /* what was found, or NULL */
+};
+
+/* A line "# NAME  text" of an .mk file has a variable; find the one that was written as an option, or apart from its value. */
+static void find_variable(char *line, void *arg)
+{
+	struct variable_search *s = arg;
+	const char *word = s->word;
+	bool option = strncmp(word, "--", 2) == 0;
+	size_t length = strncmp(line, "# ", 2) == 0 ? strspn(line + 2, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") : 0, i = 0;
+	if (s->name || !length || strncmp(line + 2 + length, "  ", 2))
+		return;
+	for (word += option ? 2 : 0; i < length && word[i]; i++)
+		if ((option ? upper(word[i]) : word[i]) != line[2 + i])
+			return;
+	if (i == length && (!word[i] || (option && word[i] == '=')))
+		s->name = xstrndup(line + 2, length);
+}
+
+/* --scale tiny, --scale=tiny and SCALE tiny are no arguments of make. */
+static void refuse_option(const char *word, const char *next)
+{
+	struct variable_search s = {.word = word};
+	if (strncmp(word, "--", 2) && (strchr(word, '=') || access(word, F_OK) == 0))
+		return;
+	each_line(find_variable, &s);
+	const char *value = strchr(word, '=');
+	if (s.name)
+		usage_error("'%s': variables are VARIABLE=VALUE (did you mean %s=%s?)", word, s.name,
+			value          ? value + 1
+				: next ? next
+				       : "VALUE");
+}
+
 /* "DATA=FILE", or of several files with \ before what xargs would read as more than a letter (common.sh, files) */
 static char *data_of(char *const *file, int n)
 {
@@ -187,6 +235,8 @@ static int run_target(int argc, char **argv)
 	list[n++] = xstrdup("-f");
 	list[n++] = xasprintf("%s/Makefile", pipelines);
 	list[n++] = xasprintf("BIN=%s", here);
+	for (int i = 1; i < argc; i++)
+		refuse_option(argv[i], argv[i + 1]);
 	for (int i = 1; i < argc; i++)
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
 			help = true;
@@ -217,6 +267,11 @@ int main(int argc, char **argv)
 		commands[--n] = (struct cli_command){0}; /* no heading */
 	if (pipelines && argc > 1 && is_corpus(argv[1]))
 		add_command((struct cli_command){argv[1], run_target, NULL, NULL}, &n);
+	if (pipelines && argc > 1 && is_corpus_without_end(argv[1]))
+		usage_error("unknown command '%s' (did you mean %s.h5ad?)", argv[1], argv[1]);
+	char option[] = "--help", *help[] = {argv[0], argc > 2 ? argv[2] : NULL, option, NULL};
+	if (argc == 3 && strcmp(argv[1], "help") == 0 && strcmp(argv[2], "list"))
+		argv = help; /* help TOOL, help EXPERIMENT: TOOL --help */
 	return cli_commands("corrmask",
 		"Run a tool or an experiment: corrmask TOOL [OPTION...] [FILE], corrmask EXPERIMENT [FILE...] [VARIABLE=VALUE...].", NULL,
 		commands, argc, argv);

@@ -136,6 +136,22 @@ column() {
 	assert_equal "$(column n <<< "$output") $(column dropped <<< "$output")" "2 2"
 }
 
+@test "two seeds with the same values in both arms are noted: they can be one split counted twice" {
+	printf 'arm\tseed\tvalue\na\t1\t0.31\nb\t1\t0.4\na\t2\t0.3\nb\t2\t0.5\na\t5\t0.31\nb\t5\t0.4\n' > twice
+	run -0 --separate-stderr compare --pair seed twice
+	assert_equal "$stderr" "ctaprobe compare: note: seed 1 and 5 have the same values in both arms: the same split?"
+	assert_equal "$(column n <<< "$output")" 3
+	run -0 --separate-stderr compare -q --pair seed twice
+	assert_equal "$stderr" ""
+	# in one arm only, and whole numbers, which are equal by chance
+	sed 's/5\t0.31/5\t0.32/' twice > once
+	sed 's/0\.//' twice > whole
+	for f in once whole; do
+		run -0 --separate-stderr compare --pair seed $f
+		assert_equal "$stderr" ""
+	done
+}
+
 @test "bad input: one line each" {
 	refused() {
 		local status=$1 message=$2

@@ -87,6 +87,21 @@ setup() {
 		run -0 $tool help
 		assert_output "$($tool --help)"
 	done
+	for name in demo sctrain; do
+		run -0 corrmask help $name
+		assert_output "$(corrmask $name --help)"
+	done
+	run -2 corrmask help everything
+	run -2 corrmask data/placenta
+	assert_line --index 0 "corrmask: unknown command 'data/placenta' (did you mean data/placenta.h5ad?)"
+	for wrong in "--scale tiny" "--scale=tiny" "SCALE tiny"; do
+		# shellcheck disable=SC2086 # words
+		run -2 corrmask demo $wrong
+		assert_line --index 0 "corrmask: '${wrong% *}': variables are VARIABLE=VALUE (did you mean SCALE=tiny?)"
+	done
+	run -2 corrmask demo --max-len
+	assert_line --index 0 --partial "make: unrecognized option '--max-len'"
+	run -0 corrmask demo --dry-run --jobs 2
 	run -2 corrmask data/.h5ad
 	assert_line --index 0 "corrmask: unknown command 'data/.h5ad'"
 	run -2 corrmask everything

@@ -186,7 +186,7 @@ setup() {
 	printf 'cells_out\t20\npeak_memory_mb\t12\nseconds\t1.5\npeak_memory_mb\t7\nseconds\t2.25\n' > p/log/scsample-test.report
 	printf 'genes_with_neighbours\t3\nedges\t7\n' > p/log/depgraph.report
 	long="central nervous system macrophage of the subventricular zone"
-	printf 'masks\tfrequency\tmedians\nhidden\t5.5\t5.25\nvisible\t5.5\t5\n' > rel/reference.tsv
+	printf 'masks\tfrequency\tmedians\nhidden\t6.5\t5.25\nvisible\t6.5\t5\n' > rel/reference.tsv
 	# loss of 20 cells; the second number of a network is its R
 	for network in random-1:0.40 random-2:0.44 corrmask-1:0.10 corrmask-2:0.12; do
 		for part in visible:0 hidden:1; do
@@ -211,7 +211,7 @@ setup() {
 	report() { $P/demo/report.sh dir p pre rel "1 2" x.h5ad y 0 256 "tiny, 3 epochs"; }
 	run -0 report
 	assert_line "corrmask demo: x.h5ad, label y"
-	assert_line "cells: 40 to train, 20 to test"
+	assert_line "cells: 40 to train, 20 to test, split by cell"
 	assert_line "graph: 3 genes with partners, 7 edges"
 	assert_line "genes: networks read at most 256 of each cell, those of highest rank (MAXLEN), and 31 of 40 training cells have as many or more"
 	assert_line "note: with all genes of the cells the graph has 15 edges. CorrMask masks partners by the 7 that are left; a larger MAXLEN keeps more"
@@ -222,7 +222,7 @@ setup() {
 	assert_line --regexp '^scsample-test +2.25 +12 MB$'
 	assert_line --regexp '^network, random masks +6.050 +6.470 +\+0.420   \+0.400 \+0.440$'
 	assert_line --regexp '^network, CorrMask masks +6.050 +6.160 +\+0.110   \+0.100 \+0.120$'
-	assert_line --regexp '^table of gene frequencies, no network +5.500 +5.500 +\+0.000$'
+	assert_line --regexp '^table of gene frequencies, no network +6.500 +6.500 +\+0.000$'
 	assert_line --regexp '^table of medians of neighbours, no network +5.000 +5.250 +\+0.250$'
 	assert_line --regexp '^log-normalised expression, no network +0.9000 +0.2500 +0.7500   0.8600 - 0.9400$'
 	assert_line --regexp '^untrained network +0.3500 '

@@ -100,6 +100,12 @@ latest() { readlink "results/$1/latest"; }
 	assert_line --regexp "^audit/$was\*  20"
 	assert_line --regexp "^audit/$other  20"
 	assert_line --partial "/c.tok SEED=2 "
+	mkdir -p results/demo/x-1 results/prepared/x-1
+	echo "name = x" | tee results/demo/x-1/settings > results/prepared/x-1/settings
+	run -0 pipelines list-runs
+	assert_equal "$(printf '%s\n' "${lines[@]}" | grep 'not finished' | cut -d ' ' -f 1)" "demo/x-1"
+	assert_line --regexp '^demo/x-1  20.* \(not finished\)$'
+	rm -r results/demo/x-1 results/prepared/x-1
 	for wrong in "" nothing ../other "audit/$was/log" audit/latest "audit/$other results"; do
 		run -2 pipelines clean-runs RUN="$wrong"
 		assert_output --partial "make list-runs lists the runs"
@@ -115,8 +121,12 @@ latest() { readlink "results/$1/latest"; }
 	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	assert_line "corrmask demo: my heart's \$x.h5ad, label cell_type"
 	assert_line --partial "cannot be measured here: the graph has too few edges"             # 60 cells
-	assert_line --regexp '^Macro F1: no difference shown\.'
-	refute_line --regexp '^Partner reliance R'
+	assert_line "No comparison: the graph has no edges, so CorrMask's masks were random masks. Raise MAXLEN or CELLS."
+	refute_output --regexp '(Differs|Not shown to differ|no difference shown)'
+	assert_equal "$(cat results/demo/latest/findings.txt)" "No comparison: the graph has no edges, so CorrMask's masks were random masks. Raise MAXLEN or CELLS."
+	# what a warning says of several files is said once
+	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0 RESULTS=warned
+	assert_equal "$(printf '%s\n' "${lines[@]}" | grep -c 'warning:.*has no edges: all masks are random')" 1
 	assert_file_not_empty results/demo/latest/demo.png
 	run -2 pipelines reliance DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	assert_line --partial "reliance: no gene of the test cells has partners in its cell"
@@ -125,10 +135,56 @@ latest() { readlink "results/$1/latest"; }
 	assert_line --partial "120 cells"
 }
 
+@test "demo/report.sh: networks that have learned less than the gene frequencies are not compared" {
+	# shellcheck source=/dev/null
+	source "$BATS_TEST_DIRNAME/../pipelines/common.sh"
+	printf 'strategy\tseed\tvisible\thidden\tR\nrandom\t1\t7\t7.5\t.5\nrandom\t2\t6\t6.5\t.5\ncorrmask\t1\t6\t6\t0\ncorrmask\t2\t6.4\t6\t0\n' > points
+	printf 'masks\tfrequency\tmedians\tn\nhidden\t6.5\t1\t9\nvisible\t6.15\t1\t9\n' > reference
+	assert_equal "$(lowest_visible points reference)" "6.2 6.15"
+	assert_equal "$(SCALE=tiny not_learned 6.2 6.15)" \
+		"No comparison: the networks have learned less than the gene frequencies (loss 6.20, not below 6.15). Train longer: EPOCHS=, or leave out SCALE=tiny."
+	run -0 not_learned 6.2 6.15
+	assert_output --regexp 'Train longer: EPOCHS=\.$'
+	for learned in "6.1 6.15" "" "6.2"; do
+		# shellcheck disable=SC2086 # words
+		assert_equal "$(not_learned $learned)" ""
+	done
+	assert_equal "$(no_edges 1)$(no_edges '')" ""
+}
+
+@test "group.sh: auto finds columns of donors, of samples only if samples have cells enough and several classes; the report says how cells are split" {
+	group() { "$BATS_TEST_DIRNAME/../pipelines/group.sh" auto cell_type "$1"; }
+	scview -q -O h5ad -o g.h5ad c.counts
+	named() { # named OUT PYTHON: the cells with other columns
+		$PYTHON -W ignore -c "import anndata; a = anndata.read_h5ad('g.h5ad'); o = a.obs; d = o.pop('donor').astype(str); n = len(o); $2; a.write_h5ad('$1.h5ad')"
+		h5tok -q -o "$1" "$1.h5ad"
+	}
+	assert_equal "$(group c.counts)" donor
+	named upper "o['Donor_ID'] = d"
+	assert_equal "$(group upper)" Donor_ID
+	named both "o['sample'] = d; o['Patient'] = d"
+	assert_equal "$(group both)" Patient
+	named sample "o['sample'] = d"
+	assert_equal "$(group sample)" sample
+	named three "o['donor'] = ['abc'[i % 3] for i in range(n)]"
+	assert_equal "$(group three)" ""
+	named many "o['sample'] = [str(i % 6) for i in range(n)]" # 60 / 10 cells
+	assert_equal "$(group many)" ""
+	named sorted "o['sample'] = o['cell_type'].astype(str)" # a sample a class
+	assert_equal "$(group sorted)" ""
+	run -0 pipelines demo DATA=sorted.h5ad SCALE=tiny RESULTS=bycell
+	assert_line --regexp '^cells: 45 to train, 15 to test, split by cell'
+	assert_line --regexp '^note: split by cell: no column such as donor.* GROUP=COLUMN names one \(such as: sample\); GROUP=none says that cells are right$'
+	run -0 pipelines demo DATA=sorted.h5ad SCALE=tiny RESULTS=bycell GROUP=none
+	assert_line --regexp '^cells: 45 to train, 15 to test, split by cell'
+	refute_line --partial "note: split by cell"
+}
+
 @test "runs: labels and groups that obs has not are named with those that it has, before the counts are read" {
-	for wrong in LABEL=celltype GROUP=patient_id; do
-		run -2 pipelines demo DATA=plain.h5ad RESULTS=labels $wrong
-		assert_line --index 0 "$wrong: no such column in obs; it has: cell_type, donor"
+	for wrong in "LABEL=celltype (did you mean cell_type?)" "GROUP=patient_id" "GROUP=donor_id (did you mean donor?)"; do
+		name=${wrong%% *}
+		run -2 pipelines demo DATA=plain.h5ad RESULTS=labels "$name"
+		assert_line --index 0 "$name: no such column in obs${wrong#"$name"}; it has: cell_type, donor"
 		refute_line --partial h5tok
 	done
 	$PYTHON -W ignore -c 'import anndata; a = anndata.read_h5ad("plain.h5ad"); a.obs["score"] = 0.5; a.write_h5ad("score.h5ad")'
@@ -155,6 +211,9 @@ latest() { readlink "results/$1/latest"; }
 	told "GENE_LABELS=FILE is needed" genes DATA=../plain.h5ad
 	told "GENESETS=no.gmt: no such file" genesets GENESETS=no.gmt TOKENS=../c.tok
 	for goal in demo finetune genes table6 fig3 fig4; do told "SCALE=huge: expected tiny, small or paper" $goal SCALE=huge; done
+	told 'SEEDS=1,2: expected whole numbers with spaces between, such as SEEDS="1 2"' demo SEEDS=1,2
+	told "EPOCHS=many: expected a whole number" ties EPOCHS=many
+	told "CELLS=1e4: expected a whole number" table6 CELLS=1e4
 	assert_equal "$(ls)" ""
 }
 

@@ -7,8 +7,8 @@ dir=$1 prepared=$2 pretrained=$3 reliance=$4 seeds=$5 data=${6:-simulated cells 
 
 echo "corrmask demo: $data, label $label"
 part() { reported "$prepared/log/scsample-$1.report" cells_out; }
-by=$(sed -n 's/^./, split by &/p' "$prepared/group")
-echo "cells: $(part train) to train, $(part test) to test$by$([ "$cells" = 0 ] || echo "; at most $cells, sampled with a seed (CELLS=0: all)")"
+echo "cells: $(part train) to train, $(part test) to test, $(split_by "$prepared")$([ "$cells" = 0 ] || echo "; at most $cells, sampled with a seed (CELLS=0: all)")"
+split_note "$prepared" "$prepared/test.tok"
 graph=$prepared/log/depgraph.report
 edges=$(reported "$graph" edges)
 echo "graph: $(reported "$graph" genes_with_neighbours) genes with partners, $edges edges"
@@ -100,6 +100,9 @@ shown() {
 		}' "$2" "$3"
 }
 {
+read -r loss table <<< "$([ ! -s "$dir/points.tsv" ] || lowest_visible "$dir/points.tsv" "$reliance/reference.tsv")" || true
+why=$(no_edges "$edges"; not_learned "$loss" "$table")
+[ -z "$why" ] || { echo "$why"; exit; } # of this part only
 if [ -s "$dir/differences.tsv" ]; then
 	IFS=$'\t' read -r verdict ours other difference <<< "$(shown "Partner reliance R" "$dir/differences.tsv" "$dir/cells.tsv")"
 	echo "$verdict"

@@ -6,7 +6,7 @@
 dir=$1 prepared=$2 strategies=$3 seeds=$4 data=${5:-simulated cells (scsim)} how=$6
 "$here/reliance/points.sh" "$dir" "$strategies" "$seeds" "$dir"
 [ -s "$dir/points.tsv" ] || {
-	echo "reliance: no gene of the test cells has partners in its cell: the graph has too few edges (more cells make more)" >&2
+	echo "reliance: no gene of the test cells has partners in its cell: the graph has too few edges: raise MAXLEN or CELLS" >&2
 	exit 1
 }
 first=${strategies%% *}-${seeds%% *}
@@ -15,6 +15,8 @@ echo "corrmask partner reliance: $data"
 echo "$how; seeds $seeds"
 echo "$(awk -F '\t' '$3 > 0 && NR > 1 { n++; if (!seen[$1]++) cells++ } END { print n + 0 " genes of " cells + 0 }' "$dir/$first.hidden.cells") test cells are probed; $(
 	depgraph -q --stats "$prepared/corpus.graph" | awk -F '\t' '{ v[$1] = $2 } END { printf "graph: %d genes with partners, %d edges", v["genes_with_neighbours"], v["edges"] }')"
+[ ! -e "$prepared/group" ] || echo "cells: $(split_by "$prepared")"
+split_note "$prepared" "$prepared/test.tok"
 echo
 echo "Loss (natural logarithm) of one masked gene of a cell. visible: as many unrelated genes are masked as the gene has partners in the cell;"
 echo "hidden: these partners are masked instead. R = hidden - visible: how much the network relies on partners; mean over seeds, sd: standard deviation"
@@ -45,6 +47,10 @@ awk -F '\t' "$near$by_name"'
 	{ printf "%-26s %+9.3f %20s %9s %9s %9s %9s %20s\n", name($c["arm"]), near($c["difference"]), interval(), text($c["t"], "%.1f"), text($c["p"], "%.2g"), \
 		text($c["p_corrected"], "%.2g"), text($c["detectable"], "%.3f"), cells[$c["arm"]] }' "$dir/cells.tsv" "$dir/differences.tsv"
 echo
+read -r loss table <<< "$(lowest_visible "$dir/points.tsv" "$dir/reference.tsv")"
+{
+why=$(not_learned "$loss" "$table")
+[ -z "$why" ] || { echo "$why"; exit; } # of this part only
 awk -F '\t' "$by_name"'
 	FILENAME ~ /cells\.tsv$/ { by_chance[$c["arm"]] = $c["low"] == "NA" || $c["low"] <= 0 && $c["high"] >= 0; next }
 	# shown: the t test says so, and the choice of the cells does not explain it
@@ -57,4 +63,5 @@ awk -F '\t' "$by_name"'
 				$c["mean"], $c["reference_mean"]
 		else
 			printf "%s: no difference in R to random masks is shown (%.3f and %.3f).\n", what, $c["mean"], $c["reference_mean"]
-	}' "$dir/cells.tsv" "$dir/differences.tsv" | tee "$dir/findings.txt"
+	}' "$dir/cells.tsv" "$dir/differences.tsv"
+} | tee "$dir/findings.txt"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# ties/table.sh TIES "ARM..." "SEED..." DATA LABEL FEW HOW: the table of make ties from the scores under TIES; runs without scores are left out.
+# ties/table.sh TIES "ARM..." "SEED..." DATA LABEL FEW HOW [PREPARED]: the table of make ties from the scores under TIES; runs without scores are left out.
 # HOW is a line on the trainings. The figure draws TIES/points.tsv and TIES/summary.tsv; TIES/differences.tsv has the differences (ctaprobe compare).
 . "$(dirname "$0")/../common.sh"
-[ $# = 7 ] || usage
-dir=$1 arms=$2 seeds=$3 data=$4 label=$5 few=$6 how=$7
+[ $# = 7 ] || [ $# = 8 ] || usage
+dir=$1 arms=$2 seeds=$3 data=$4 label=$5 few=$6 how=$7 prepared=${8:-}
 base=${arms%% *}
 
 # gain: how much lower the loss is than that of the table of neighbours' medians on the same masked genes
@@ -40,6 +40,8 @@ rm "$dir/compared.tsv"
 
 echo "corrmask ties: ${data:-simulated cells (scsim)}, label $label"
 echo "$how; seeds $seeds"
+[ ! -e "$prepared/group" ] || echo "cells: $(split_by "$prepared")"
+[ -z "$prepared" ] || split_note "$prepared" "$prepared/cells.counts"
 echo
 echo "An arm is an encoding and the masks of the training. median: genes of equal count are sorted by their medians; random: in random order, a new one"
 echo "every epoch; group: they share a position; value: as group, and the value of a masked gene is predicted, not the gene (mean squared error)."
@@ -101,6 +103,21 @@ for head in "- $base" "- random masks of the same encoding"; do
 		}' "$dir/differences.tsv"
 done
 echo
+# the lowest mean loss of an arm that predicts genes, and that of the gene frequencies on the same masked genes
+read -r loss table <<< "$(awk -F '\t' "$by_name"'
+	$c["arm"] !~ /-/ || $c["arm"] ~ /^value-/ || $c["n"] < 1 { next }
+	$c["metric"] == "loss" && (least == "" || $c["mean"] < least) { least = $c["mean"] }
+	$c["metric"] == "frequency" && (table == "" || $c["mean"] < table) { table = $c["mean"] }
+	END { if (least != "") print least, table }' "$dir/summary.tsv")" || true
+edges=
+for k in $seeds; do
+	of=$(reported "$dir/log/depgraph-split-$k.report" edges)
+	[ -z "$of" ] || edges=$((edges + of))
+done
+{
+why=$(not_learned "$loss" "$table")
+[ -z "$why" ] || { echo "$why"; exit; } # of this part only
+case " $arms" in *-corrmask*) no_edges "$edges" | sed 's/No comparison:/No comparison of CorrMask with random masks:/' ;; esac
 awk -F '\t' "$by_name"'
 	$c["p"] == "NA" { next }
 	{ n++; below += $c["p"] < 0.05 }
@@ -109,4 +126,5 @@ awk -F '\t' "$by_name"'
 		if (!n) print "One seed: nothing can be said about other trainings."
 		else printf "%d differences; without any effect %.1f of them would have p below .05 on average, and %d have. Shown against all %d (Holm):%s\n", n, n * 0.05, below, n, \
 			(shown == "" ? " none" : shown)
-	}' "$dir/differences.tsv" | tee "$dir/findings.txt"
+	}' "$dir/differences.tsv"
+} | tee "$dir/findings.txt"

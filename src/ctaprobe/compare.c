@@ -270,6 +270,24 @@ static size_t draw_means(double *x, const double *y, const struct value *const *
 	return draws;
 }
 
+/* Two seeds with the same values in both arms can be the same split, counted twice. Whole numbers, such as 0 errors, are equal by chance.
+ * Said once, not for the draws of a bootstrap or the cells of a cluster. */
+static void note_same(const struct study *s, const double *x, const double *y, const struct value *const *of, size_t n)
+{
+	enum { MOST = 200 };
+	static int said;
+	if (cluster_text || draw_text || s->v.columns[COMPARE_PAIR] != 1 || n > MOST)
+		return;
+	for (size_t i = 0; i < n && !said; i++)
+		for (size_t j = i + 1; j < n && !said; j++)
+			if (x[i] == x[j] && y[i] == y[j] && x[i] != floor(x[i]) && y[i] != floor(y[i])) {
+				const struct classes *pair = &s->v.key[COMPARE_PAIR];
+				said = 1;
+				info("%s %s and %s have the same values in both arms: the same split?", s->v.column[COMPARE_PAIR][0],
+					pair->name[of[i]->key[COMPARE_PAIR]], pair->name[of[j]->key[COMPARE_PAIR]]);
+			}
+}
+
 static void compare_runs(const struct study *s, struct difference *d, const struct value *a, size_t n, const struct value *b, size_t m)
 {
 	double *x = xmalloc((n + m) * sizeof *x), *y = xmalloc((n + m) * sizeof *y);
@@ -289,6 +307,8 @@ static void compare_runs(const struct study *s, struct difference *d, const stru
 			difference_clusters(d, x, means ? NULL : y, k, cluster, s->v.key[COMPARE_CLUSTER].n);
 		else
 			difference_paired(d, x, means ? NULL : y, k, s->share);
+		if (!means)
+			note_same(s, x, y, of, k);
 		if (draw_text) {
 			struct difference all = *d;
 			difference_draws(d, x, draw_means(x, y, of, k));
