@@ -174,6 +174,50 @@ above() {
 	assert_failure 2
 }
 
+@test "scembed --predict: numbers far from 0 keep their digits; one that is not finite is an error" {
+	scembed -q -M model --predict --head size -o size.pred test.tok
+	cp -r model far
+	cp -r model huge
+	$PYTHON - <<-'END'
+		import json
+		for name in "far", "huge":
+		    c = json.load(open(name + "/config.json"))
+		    head = next(h for h in c["corrmask_heads"] if h["name"] == "size")
+		    if name == "far":
+		        head["mean"] += 1e9
+		    else:
+		        head["mean"], head["scale"] = -1e308, 1.7e308
+		    json.dump(c, open(name + "/config.json", "w"))
+	END
+	scembed -q -M far --predict --head size -o far.pred test.tok
+	run $PYTHON - <<-'END'
+		import os, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		near, far = (np.concatenate([b["predicted"] for b in scstream.read(n + ".pred")]) for n in ("size", "far"))
+		assert near.dtype == far.dtype == np.float64 and np.ptp(near) > 0.1 and abs(far - 1e9 - near).max() < 1e-6
+	END
+	assert_success
+	run scembed -q -M huge --predict --head size -o huge.pred test.tok
+	assert_failure 1
+	assert_output --regexp "^scembed: --predict: a prediction of 'size' is -?inf, expected a finite number"
+	[ ! -e huge.pred ]
+	# streams of earlier versions have float32
+	$PYTHON - <<-'END'
+		import os, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		stream = scstream.read("size.pred")
+		blocks = [dict(b, predicted=b["predicted"].astype(np.float32)) for b in stream]
+		next(c for c in stream.header["columns"] if c["name"] == "predicted")["type"] = "f32"
+		scstream.write("old.pred", stream.header, blocks)
+	END
+	run ctaprobe score --target size old.pred
+	assert_success
+}
+
 @test "sctrain cells: the first head is a classifier of transformers, and the others are found by --init" {
 	run cat model/config.json
 	assert_output --partial 'BertForSequenceClassification'

@@ -23,7 +23,8 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	if (header_kind(h, "prediction", name, &e))
 		die("%s", e.msg);
 	int predicted = header_find(h, "predicted");
-	if (predicted < 0 || h->col[predicted].type != F32 || h->col[predicted].shape != SCALAR)
+	enum column_type type = predicted < 0 ? STR : h->col[predicted].type;
+	if ((type != F64 && type != F32) || h->col[predicted].shape != SCALAR) /* earlier versions wrote float32 */
 		die("%s: these are no predictions of numbers: expected scembed --predict of a head of sctrain cells --target", name);
 	if (numbers_init(&truth, h, column, name, &e))
 		die("%s", e.msg);
@@ -31,7 +32,7 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 		grow(p->x, p->x_cap, p->n + b.rows);
 		grow(p->y, p->y_cap, p->n + b.rows);
 		for (size_t i = 0; i < b.rows; i++) {
-			double x = (double)((const float *)b.col[predicted].data)[i], y = numbers_at(&truth, &b, i);
+			double x = block_number(&b, predicted, i), y = numbers_at(&truth, &b, i);
 			p->unlabelled += isnan(y);
 			p->unpredicted += !isnan(y) && isnan(x);
 			if (isinf(x) || isinf(y))

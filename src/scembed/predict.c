@@ -154,7 +154,7 @@ static void genes_header(struct run *r, struct header *h, const char *name)
 static void number_header(struct run *r, struct header *h, const char *name)
 {
 	free_name(h, "predicted", name);
-	r->predicted = header_add(h, "predicted", F32);
+	r->predicted = header_add(h, "predicted", F64); /* float32 would lose numbers far from 0 that differ little */
 }
 
 void predict_header(struct run *r, struct header *h, const char *name)
@@ -210,12 +210,16 @@ static void predict_numbers(struct run *r, size_t first, size_t n)
 	struct error e;
 	const struct batch *p = &r->packed.b;
 	double mean = spec(r)->mean, scale = spec(r)->scale == 0 ? 1 : spec(r)->scale;
-	float *predicted = (float *)r->out.col[r->predicted].data + first;
-	if (p->offset[n] && model_logits(r->model, p, r->head, predicted, &e))
+	double *predicted = (double *)r->out.col[r->predicted].data + first;
+	grow(r->h, r->h_cap, n);
+	if (p->offset[n] && model_logits(r->model, p, r->head, r->h, &e))
 		die("%s", e.msg);
 	for (size_t i = 0; i < n; i++) {
 		int empty = p->offset[i] == p->offset[i + 1];
-		predicted[i] = empty ? NAN : (float)(mean + scale * (double)predicted[i]);
+		predicted[i] = empty ? NAN : mean + scale * (double)r->h[i];
+		if (!empty && !isfinite(predicted[i]))
+			die("--predict: a prediction of '%s' is %g, expected a finite number: are the weights those of this config.json?",
+				head_name(spec(r)), predicted[i]);
 		r->empty += (uint64_t)empty;
 	}
 }
