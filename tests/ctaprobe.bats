@@ -358,6 +358,40 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	ctaprobe cells -q --target age --group donor -@ 2 miss.emb | cmp - cv.tsv
 }
 
+@test "ctaprobe cells --target: constant features, however large, change nothing" {
+	export BATS_TEST_DIRNAME
+	run $PYTHON - "$BIN/ctaprobe" <<-'END'
+		import json, os, subprocess, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		rng = np.random.default_rng(1)
+		x = rng.normal(size=(100, 3))
+		t = x @ [1, 2, 3] + 0.5 * rng.normal(size=100)
+		header = scstream.read("tr.emb").header
+		types = [("cell", "u64", {"shape": "scalar"}), ("barcode", "str", {"shape": "scalar"}), ("n_counts", "u64", {"shape": "scalar"}),
+		         ("t", "f64", {"shape": "scalar"})]
+		def write(name, x, rows):
+		    of = types + [("x", "f32", {"shape": "fixed", "n": x.shape[1]})]
+		    header["columns"] = [dict(shape, name=n, type=k) for n, k, shape in of]
+		    n = len(x[rows])
+		    scstream.write(name, header, [{"cell": np.arange(n, dtype=np.uint64), "barcode": ["c%d" % i for i in range(n)],
+		                                   "n_counts": np.ones(n, np.uint64), "t": t[rows], "x": x[rows].astype(np.float32)}])
+		def scores(x):
+		    write("ctr.emb", x, slice(0, 60)), write("cte.emb", x, slice(60, 100))
+		    c = [sys.argv[1], "cells", "-q", "--json", "--target", "t", "--train", "ctr.emb", "--test", "cte.emb"]
+		    return [json.loads(subprocess.run(c + o, check=True, capture_output=True).stdout)["r2"]
+		            for o in ([], ["--no-standardize"], ["--search", "3"])]
+		without = scores(x)
+		assert min(without) > 0.9, without
+		for size in 1e6, 1e18, 1e24, 1e30:
+		    constant = np.full((100, 30), 1) * (size * (1 + 0.37 * np.arange(30)))
+		    got = scores(np.concatenate([x, constant], 1))
+		    assert np.allclose(got, without, rtol=1e-9), (size, got, without)
+	END
+	assert_success
+}
+
 @test "ctaprobe cells: donors and numbers that cannot be used" {
 	donors make dtr.emb seed=1
 	donors make one.emb donors=1 first=20
