@@ -358,6 +358,36 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	ctaprobe cells -q --target age --group donor -@ 2 miss.emb | cmp - cv.tsv
 }
 
+@test "ctaprobe score --target: numbers of any size; equal ones have no r2" {
+	export BATS_TEST_DIRNAME
+	run $PYTHON - "$BIN/ctaprobe" <<-'END'
+		import json, os, subprocess, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		rng = np.random.default_rng(1)
+		y = rng.normal(size=50)
+		x = y + 0.3 * rng.normal(size=50)
+		header = dict(scstream.read("tr.emb").header, kind="prediction")
+		header["columns"] = [{"name": n, "type": t, "shape": "scalar"} for n, t in
+		                     (("cell", "u64"), ("barcode", "str"), ("n_counts", "u64"), ("y", "f64"), ("predicted", "f64"))]
+		def score(x, y):
+		    scstream.write("n.pred", header, [{"cell": np.arange(50, dtype=np.uint64), "barcode": ["c%d" % i for i in range(50)],
+		                                       "n_counts": np.ones(50, np.uint64), "y": y, "predicted": x}])
+		    got = subprocess.run([sys.argv[1], "score", "-q", "--json", "--target", "y", "n.pred"], check=True, capture_output=True)
+		    return json.loads(got.stdout)
+		plain = score(x, y)
+		assert abs(plain["r2"] - (1 - ((x - y) ** 2).mean() / y.var())) < 1e-12 and abs(plain["pearson"] - np.corrcoef(x, y)[0, 1]) < 1e-12
+		for size in 1e160, 1e-200, 1e300:
+		    got = score(x * size, y * size)
+		    assert all(abs(got[k] - plain[k]) < 1e-12 for k in ("pearson", "spearman", "r2")), (size, got, plain)
+		for same in 0.1, 1e9 + 0.1:
+		    got = score(x, np.full(50, same))
+		    assert got["r2"] is None and got["pearson"] is None and got["mse"] > 0, got
+	END
+	assert_success
+}
+
 @test "ctaprobe cells --target: constant features, however large, change nothing" {
 	export BATS_TEST_DIRNAME
 	run $PYTHON - "$BIN/ctaprobe" <<-'END'

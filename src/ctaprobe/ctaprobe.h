@@ -54,6 +54,8 @@ cJSON *report_counts(const uint64_t *v, size_t n);
 
 /* The scores of a classification: accuracy ... weighted_f1, and f1_rare over the `rare` rarest classes by frequency (0: a third). */
 void report_scores(cJSON *j, const struct metrics *m, const uint64_t *frequency, size_t rare);
+/* How well numbers are predicted: mse, and r2 = 1 - sum (truth - predicted)^2 / sum (truth - mean)^2, NaN if all of truth [n] are equal. */
+void report_fit(cJSON *j, const double *predicted, const double *truth, size_t n);
 /* Bootstrap of the scores: _low and _high of accuracy, balanced_accuracy and macro_f1 (95 % intervals), and how many units were drawn.
  * unit [n]: groups, or NULL: cells. path: a table of the replicates is written there; NULL: none. */
 void report_bootstrap(cJSON *j, const uint32_t *truth, const uint32_t *predicted, const uint32_t *unit, size_t n, size_t k,

@@ -55,19 +55,11 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 void score_numbers(struct stream *in, const char *column, int json)
 {
 	struct pairs p = {0};
-	double mean = 0, total = 0, missed = 0;
 	read_pairs(&p, in, column);
-	for (size_t i = 0; i < p.n; i++)
-		mean += p.y[i] / (double)p.n;
-	for (size_t i = 0; i < p.n; i++) {
-		total += (p.y[i] - mean) * (p.y[i] - mean);
-		missed += (p.y[i] - p.x[i]) * (p.y[i] - p.x[i]);
-	}
 	cJSON *j = cJSON_CreateObject();
 	cJSON_AddItemToObject(j, "pearson", report_number(correlation_pearson(p.x, p.y, p.n)));
 	cJSON_AddItemToObject(j, "spearman", report_number(correlation_spearman(p.x, p.y, p.n)));
-	cJSON_AddItemToObject(j, "mse", report_number(missed / (double)p.n));
-	cJSON_AddItemToObject(j, "r2", report_number(1 - missed / total));
+	report_fit(j, p.x, p.y, p.n);
 	cJSON_AddItemToObject(j, "cells", report_number((double)p.n));
 	cJSON_AddItemToObject(j, "unlabelled", report_number((double)p.unlabelled));
 	cJSON_AddItemToObject(j, "unpredicted", report_number((double)p.unpredicted));
