@@ -174,6 +174,34 @@ above() {
 	assert_failure 2
 }
 
+@test "sctrain cells --init: a head of numbers says the same after cells with another mean and spread" {
+	$PYTHON - <<-'END'
+		import os, sys
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		stream = scstream.read("test.tok")
+		blocks = [dict(b, size=b["size"] * 40 + 1000) for b in stream]
+		scstream.write("moved.tok", stream.header, blocks)
+	END
+	maskgen -q --strategy none --keep cell_type,size -o moved.masked moved.tok
+	sctrain cells -q --label cell_type --target size --init model --lr 0 -o moved moved.masked
+	sctrain cells -q --target size --init model --lr 0 -o single moved.masked
+	scembed -q -M model --predict --head size -o size.pred test.tok
+	scembed -q -M moved --predict --head size -o moved.pred test.tok
+	scembed -q -M single --predict -o single.pred test.tok
+	run $PYTHON - <<-'END'
+		import json, os, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		scale = [next(h for h in json.load(open(n + "/config.json"))["corrmask_heads"] if h["name"] == "size")["scale"] for n in ("model", "moved")]
+		assert scale[1] > 10 * scale[0], scale
+		was, moved, single = (np.concatenate([b["predicted"] for b in scstream.read(n + ".pred")]) for n in ("size", "moved", "single"))
+		assert np.ptp(was) > 1 and abs(was - moved).max() < 1e-2 and abs(was - single).max() < 1e-2, (was[:3], moved[:3], single[:3])
+	END
+	assert_success
+}
+
 @test "scembed --predict: numbers far from 0 keep their digits; one that is not finite is an error" {
 	scembed -q -M model --predict --head size -o size.pred test.tok
 	cp -r model far
