@@ -683,6 +683,29 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	fails "tr.emb: 6 groups for 7 folds (without --group, single cells are assigned)" -l cell_type --group donor --folds 7 tr.emb
 }
 
+@test "ctaprobe cells, effective-rank: cells without an embedding are left out and counted" {
+	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
+		import numpy as np, scstream
+		for name in "tr", "te":
+		    stream = scstream.read(name + ".emb")
+		    some, blocks = [], list(stream)
+		    for b in blocks:
+		        keep = np.arange(b.rows) % 10 != 3
+		        b["x"][~keep] = np.nan
+		        some.append({k: scstream.Categorical(v.codes[keep], v.categories) if hasattr(v, "codes") else np.array(v)[keep]
+		                     for k, v in b.items()})
+		    scstream.write(name + ".nan.emb", stream.header, blocks)
+		    scstream.write(name + ".some.emb", stream.header, some)
+	END
+	local empty=$(($(scview -c cell tr.emb | wc -l) - $(scview -c cell tr.some.emb | wc -l)))
+	run -0 --separate-stderr ctaprobe cells -l cell_type --train tr.nan.emb --test te.nan.emb
+	assert_equal "$output" "$(ctaprobe cells -q -l cell_type --train tr.some.emb --test te.some.emb)"
+	assert_equal "${stderr_lines[0]}" "ctaprobe cells: warning: tr.nan.emb: $empty cells have no embedding, as they have no token, and are left out"
+	run -0 --separate-stderr ctaprobe effective-rank tr.nan.emb
+	assert_equal "$output" "$(ctaprobe effective-rank -q tr.some.emb)"
+	assert_equal "${stderr_lines[0]}" "ctaprobe effective-rank: warning: tr.nan.emb: $empty cells have no embedding, as they have no token, and are left out"
+}
+
 @test "ctaprobe: embeddings that cannot be used" {
 	ref make nan.emb what=nan cells=50
 	fails "nan.emb: cell 25: x[3] is nan, expected a finite number" -l cell_type nan.emb

@@ -137,6 +137,22 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 	assert_output --partial "obsm has 'X_umap' already: rename it first"
 }
 
+@test "ctaprobe map: a cell without an embedding has no position, and the others are as without it" {
+	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
+		import numpy as np, scstream
+		stream = scstream.read("c.emb")
+		blocks = list(stream)
+		blocks[0]["x"][[3, 7]] = np.nan
+		scstream.write("nan.emb", stream.header, blocks)
+	END
+	scsample -q --where "cell!=3" --where "cell!=7" -o some.emb c.emb
+	ctaprobe map -q --seed 3 -o some.map some.emb
+	run -0 ctaprobe map --seed 3 -o nan.map nan.emb
+	assert_line "ctaprobe map: warning: nan.emb: 2 cells have no embedding, as they have no token, and are left out"
+	scview -c cell,X_umap nan.map | awk -F '\t' '$1 != 3 && $1 != 7' | diff - <(scview -c cell,X_umap some.map)
+	assert_equal "$(scview -c cell,X_umap nan.map | awk -F '\t' '$2 ~ /nan|NA/ { print $1 }' | paste -s -d ,)" 3,7
+}
+
 @test "ctaprobe map: what is no embedding is refused" {
 	run -1 ctaprobe map -o no.emb c.counts
 	assert_output --partial "expected embedding"

@@ -28,6 +28,7 @@ void score_numbers(struct stream *in, const char *column, int json);
 struct embeddings {
 	struct stream *s;
 	size_t rows, n, d, unlabelled; /* rows of the stream; unlabelled: those left out */
+	size_t empty;                  /* and those whose embedding is missing */
 	float *x;                      /* [n, d] */
 	uint32_t *y;                   /* [n] classes; 0 if no label is wanted */
 	double *target;                /* [n], NULL if none is wanted */
@@ -43,6 +44,9 @@ struct wanted {
 	struct classes *classes, *groups;
 };
 
+/* Is this the embedding of a cell without tokens, all NaN? And the warning that so many were left out, if any. */
+int embedding_missing(const float *x, size_t d);
+void embedding_warn(const char *name, size_t empty);
 /* Read all of s, which is d's afterwards, or die. again: index s, since it is read again later. */
 void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again);
 void embeddings_release(struct embeddings *d); /* accepts a zeroed struct */
