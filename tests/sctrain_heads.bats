@@ -174,6 +174,35 @@ above() {
 	assert_failure 2
 }
 
+@test "numbers that are too large or too close, a head without a name, an export of numbers: what to do is said" {
+	$PYTHON - <<-'END'
+		import os, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		for name, f in ("huge", lambda x: x * 1e300), ("close", lambda x: 2.0 ** 62 + x):
+		    stream = scstream.read("test.tok")
+		    blocks = [dict(b, size=f(b["size"])) for b in stream]
+		    scstream.write(name + ".tok", stream.header, blocks)
+	END
+	run maskgen -q --strategy none --keep size -o huge.masked huge.tok
+	assert_failure 1
+	assert_output "maskgen: huge.tok: column 'size': its numbers are too large: the squares of their differences overflow"
+	[ ! -e huge.masked ]
+	maskgen -q --strategy none --keep size -o close.masked close.tok
+	run sctrain cells -q --config tiny --target size -o x close.masked
+	assert_failure 1
+	assert_output --regexp "column 'size' are all 4.61169e\+18, or differ too little for their size: there is nothing to predict$"
+	sctrain cells -q --config tiny --label donor --lr 0 -o unnamed step.masked
+	run scembed -M unnamed --predict --head donor -o x.pred test.tok
+	assert_failure 1
+	assert_output "scembed: --head: the model in unnamed has one head, which has no name: leave out --head"
+	scembed -q -M model --predict --head size -o size.pred test.tok
+	run scview -O h5ad -o x.h5ad size.pred
+	assert_failure 1
+	assert_output "scview: size.pred: predictions of numbers make no matrix: add them to the .h5ad of the cells with --into FILE"
+}
+
 @test "sctrain cells --init: a head of numbers says the same after cells with another mean and spread" {
 	$PYTHON - <<-'END'
 		import os, sys
@@ -313,7 +342,7 @@ above() {
 	maskgen -q --strategy none --keep size -o same.masked same.tok
 	run sctrain cells --config tiny --target size -o x same.masked
 	assert_failure 1
-	assert_output "sctrain cells: same.masked: all cells have the number 3 in column 'size': there is nothing to predict"
+	assert_output "sctrain cells: same.masked: the numbers in column 'size' are all 3, or differ too little for their size: there is nothing to predict"
 }
 
 @test "scembed --predict: the head must be chosen, and be one" {

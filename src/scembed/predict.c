@@ -62,6 +62,8 @@ static void choose_head(struct run *r, const char *dir)
 	char *all = list_heads(r);
 	if (!*all)
 		die("--predict: the model in %s has no classifier: fine-tune it with sctrain cells or sctrain genes", dir);
+	if (r->head_option && r->heads.n == 1 && !spec(r)->name)
+		die("--head: the model in %s has one head, which has no name: leave out --head", dir);
 	if (r->head_option)
 		die("--head: the model in %s has no '%s': expected %s", dir, r->head_option, all);
 	die("--predict: the model in %s has several heads: choose one with --head: %s", dir, all);
