@@ -47,7 +47,8 @@ void embedding_warn(const char *name, size_t empty)
 {
 	if (empty)
 		warn("%s: %zu %s left out", name, empty,
-			empty == 1 ? "cell has no embedding, as it has no token, and is" : "cells have no embedding, as they have no token, and are");
+			empty == 1 ? "cell has no embedding, as it has no token, and is"
+				   : "cells have no embedding, as they have no token, and are");
 }
 
 static void check_finite(const struct embeddings *d, const float *x, uint64_t cell)

@@ -231,23 +231,11 @@ static void choose_heads(const struct head_spec **from, const struct config_head
 	}
 }
 
-/* A head of numbers whose column has another mean or standard deviation now: its last layer is rescaled, so that its predictions, mean + scale
- * (w x + b), stay what they were. */
-static void keep_unit(struct model *m, const struct head_spec *now, const struct head_spec *was)
+/* A head of numbers whose column has another mean or standard deviation now: its predictions, mean + scale * output, stay what they were. */
+static void keep_unit(struct model *m, size_t i, const struct head_spec *now, const struct head_spec *was)
 {
-	static const char *const part[] = {"classifier.weight", "classifier.bias"};
 	double from = was->scale == 0 ? 1 : was->scale, to = now->scale == 0 ? 1 : now->scale;
-	for (int bias = 0; bias < 2; bias++) {
-		char *name = xasprintf("%s%s", now->prefix ? now->prefix : "", part[bias]);
-		const struct tensor *t = model_find(m, name);
-		real *v = xmalloc(t->n * sizeof *v);
-		model_read(m, PARAM, t, v);
-		for (size_t i = 0; i < t->n; i++)
-			v[i] = (real)(((double)v[i] * from + (bias ? was->mean - now->mean : 0)) / to);
-		model_write(m, PARAM, t, v);
-		free(v);
-		free(name);
-	}
+	head_value_rescale(m, i, from / to, (was->mean - now->mean) / to);
 }
 
 /* Load weights by name. If the model has a vocabulary, it must be the same. A classifier that is not the same head is not loaded. */
@@ -271,7 +259,7 @@ static void load_init(struct train *t)
 		die("%s", e.msg);
 	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++)
 		if (o->head.kind->target == TARGET_VALUE && from[o->index])
-			keep_unit(t->model, &o->head, from[o->index]);
+			keep_unit(t->model, o->index, &o->head, from[o->index]);
 	if (report.fresh && is_fitted(first))
 		info("%s has no '%s' for %s: %zu tensors of the head start from random values", dir, report.first_fresh,
 			first->kind->target == TARGET_CLASS ? "these classes" : "values", report.fresh);
