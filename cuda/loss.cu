@@ -271,19 +271,18 @@ static __global__ void class_kernel(
 			dlogit[(size_t)i * K + k] =
 				of<A>::from(y < 0 ? 0 : ws * (expf(to_float(z[k]) - top) / l - (k == (uint32_t)y ? 1.0f : 0.0f)));
 	if (lane == 0) {
-		part[3 * (size_t)i] = y < 0 ? 0 : (double)(w * (logf(l) + top - at));
-		part[3 * (size_t)i + 1] = y >= 0 && best == (uint32_t)y;
-		part[3 * (size_t)i + 2] = w;
+		part[2 * (size_t)i] = y < 0 ? 0 : (double)(w * (logf(l) + top - at));
+		part[2 * (size_t)i + 1] = y >= 0 && best == (uint32_t)y;
 	}
 }
 
-/* Block k of three sums column k. */
+/* Block k of two sums column k. */
 static __global__ void class_done_kernel(double *sum, const double *part, uint32_t N)
 {
 	__shared__ double all[1024];
 	double s = 0;
 	for (uint32_t i = threadIdx.x; i < N; i += 1024)
-		s += part[3 * (size_t)i + blockIdx.x];
+		s += part[2 * (size_t)i + blockIdx.x];
 	all[threadIdx.x] = s;
 	__syncthreads();
 	for (unsigned d = 512; d; d /= 2) {
@@ -299,10 +298,10 @@ template <class A>
 static void class_rows(struct cuda *c, double *sum, void *dlogit, const void *logit, const int32_t *label, const float *weight,
 	const float *scale, size_t N, size_t K)
 {
-	double *part = (double *)scratch(c, SCRATCH_PART, 3 * N * sizeof(double));
+	double *part = (double *)scratch(c, SCRATCH_PART, 2 * N * sizeof(double));
 	launch(c, "class_loss", class_kernel<A>, dim3(blocks(N, 8)), 256, 0, part, (A *)dlogit, (const A *)logit, label, weight, scale, N,
 		K);
-	launch(c, "class_loss", class_done_kernel, dim3(3), 1024, 0, sum, part, N);
+	launch(c, "class_loss", class_done_kernel, dim3(2), 1024, 0, sum, part, N);
 }
 
 void cuda_class_loss(struct ops *o, double *sum, void *dlogit, const void *logit, const int32_t *label, const float *weight,

@@ -1,4 +1,5 @@
 #include "cli.h"
+#include "cli_files.h"
 #include "cli_report.h"
 
 #include "base/clock.h"
@@ -72,8 +73,10 @@ static void say(const char *level, const char *fmt, va_list ap)
 	}
 	va_end(again);
 	char *shown = printable(text ? text : cut);
-	fprintf(stderr, "%s: %s%s\n", program, level, shown);
-	if (strcmp(level, WARNING) == 0)
+	int warning = strcmp(level, WARNING) == 0;
+	if (!warning || !quiet)
+		fprintf(stderr, "%s: %s%s\n", program, level, shown);
+	if (warning)
 		cli_report_warning(shown);
 	free(text);
 }
@@ -112,8 +115,7 @@ void warn(const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	if (!quiet)
-		say(WARNING, fmt, ap);
+	say(WARNING, fmt, ap);
 	va_end(ap);
 }
 
@@ -227,7 +229,7 @@ static struct option_def *common_table(struct cli *c)
 	static struct option_def t[16] = {{0, "Common options", OPT_GROUP}};
 	int n = 1;
 	if (c->common & CLI_OUT)
-		t[n++] = (struct option_def){'o', "output", OPT_STRING, &c->output, "FILE",
+		t[n++] = (struct option_def){'o', "output", OPT_OUTPUT, &c->output, "FILE",
 			"write to FILE, which appears only when it is complete (default: standard output)"};
 	if (c->common & CLI_RAW)
 		t[n++] = (struct option_def){'u', "uncompressed", OPT_FLAG, &c->raw, NULL, "write uncompressed blocks, for pipes"};
@@ -244,7 +246,7 @@ static struct option_def *common_table(struct cli *c)
 	t[n++] = (struct option_def){'q', "quiet", OPT_FLAG, &c->quiet, NULL, "print errors only"};
 	t[n++] = (struct option_def){'v', "verbose", OPT_FLAG, &c->verbose, NULL, "report counts, time and peak memory at the end"};
 	t[n++] = (struct option_def){
-		0, "report", OPT_STRING, &c->report, "FILE", "write what was measured to FILE, as a table of name and value"};
+		0, "report", OPT_OUTPUT, &c->report, "FILE", "write what was measured to FILE, as a table of name and value"};
 	t[n++] = (struct option_def){0, "progress", OPT_CHOICE, &progress_choice, "auto|always|never",
 		"when to show a line of progress that is rewritten (default auto: on a terminal; elsewhere a line every 30 s)"};
 	t[n++] = (struct option_def){'h', "help", OPT_FLAG, &want_help, NULL, "print this help"};
@@ -322,8 +324,7 @@ static void set_environment(const struct cli *c)
 	if (arguments)
 		execv("/proc/self/exe", arguments);
 	struct error e;
-	if (blas_core_check(&e))
-		die("%s", e.msg);
+	must(blas_core_check(&e), &e);
 }
 
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* these need all addresses */
@@ -389,8 +390,7 @@ void cli_init(struct cli *c, int argc, char **argv)
 	c->threads = 1;
 	c->seed = 1;
 	c->device = "auto";
-	if (cpu_check(&e))
-		die("%s", e.msg);
+	must(cpu_check(&e), &e);
 	cJSON_InitHooks(&(cJSON_Hooks){xmalloc, free}); /* its callers need not look for NULL */
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGINT, on_signal);
@@ -416,6 +416,7 @@ void cli_init(struct cli *c, int argc, char **argv)
 	if (want_version)
 		print_version(c->name, c->features);
 	check_output(c->common & CLI_OUT ? c->output : NULL);
+	cli_check_files(tables, argv + 1, c->noperand, &c->output);
 	set_environment(c);
 	cli_report_open(c->report, c->name);
 	quiet = c->quiet;
@@ -493,12 +494,23 @@ struct stream *cli_open(const struct cli *c, int i)
 	return s;
 }
 
+void cli_output(const struct cli *c, struct outfile *f)
+{
+	struct error e;
+	if (c->opened)
+		*f = *c->opened;
+	else
+		must(outfile_open(f, c->output, 0, &e), &e);
+}
+
 struct stream *cli_create(const struct cli *c, const struct header *h)
 {
 	struct error e;
 	if ((!c->output || strcmp(c->output, "-") == 0) && isatty(STDOUT_FILENO))
 		usage_error("a stream is binary and will not be written to a terminal: use -o FILE or a pipe");
-	struct stream *s = stream_create(c->output, h, c->raw, &e);
+	struct outfile f;
+	cli_output(c, &f);
+	struct stream *s = stream_create_in(&f, c->output, h, c->raw, &e);
 	if (!s)
 		die("%s", e.msg);
 	return s;

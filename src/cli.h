@@ -10,8 +10,7 @@
  *             ...
  *             struct stream *out = cli_create(&cli, &header);
  *             loop
- *             if (stream_commit(out, &e))
- *                     die("%s", e.msg);
+ *             must(stream_commit(out, &e), &e);
  *             cli_measured("cells_in", ...);
  *             cli_report(&cli, "%llu cells in, %llu out", ...);
  *     }
@@ -21,6 +20,7 @@
 #ifndef CLI_H
 #define CLI_H
 
+#include "base/error.h"
 #include "base/option.h"
 #include "stream/stream.h"
 
@@ -44,6 +44,7 @@ struct cli {
 	int bf16;                /* --precision bf16 */
 	char **operand;          /* [noperand] */
 	int noperand;
+	struct outfile *opened; /* -o, open already; NULL: not yet */
 };
 
 /* Parse the command line. Prints help or version and exits 0, or prints a usage error and exits 2. It is a usage error too if a tool that
@@ -75,6 +76,9 @@ void cli_list(const struct cli_command *commands);
  * included even if it was not given. */
 void cli_provenance(const struct cli *c, struct header *h, const char *more);
 
+/* Open -o, or take what is open; die if that fails. */
+void cli_output(const struct cli *c, struct outfile *f);
+
 /* Open operand i (standard input when there is none), or die. Create the output stream, or die; refuses a terminal. */
 struct stream *cli_open(const struct cli *c, int i);
 struct stream *cli_create(const struct cli *c, const struct header *h);
@@ -82,6 +86,12 @@ struct stream *cli_create(const struct cli *c, const struct header *h);
 /* Messages on standard error, "NAME: ...", "NAME: warning: ...", "NAME: note: ..." (info); warnings and notes are silent under -q. */
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* must(call(..., &e), &e): die with the message in e if the call failed, which is not zero. */
+static inline void must(int failed, const struct error *e)
+{
+	if (failed)
+		die("%s", e->msg);
+}
 /* Print an error, but do not exit. */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

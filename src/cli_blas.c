@@ -5,6 +5,5 @@
 void cli_blas(const struct cli *c)
 {
 	struct error e;
-	if (blas_start((int)c->threads, &e))
-		die("%s", e.msg);
+	must(blas_start((int)c->threads, &e), &e);
 }

@@ -46,14 +46,12 @@ struct ranking *ranking_new(const struct cli *c, const char *vocab)
 	struct vocab *v = &r->v;
 	r->cli = c;
 	r->vocab = rank_given.tokens ? rank_given.tokens : vocab;
-	if (rank_given.tokens ? vocab_load_geneformer(v, rank_given.tokens, vocab, &e) : vocab_load(v, vocab, &e))
-		die("%s", e.msg);
+	must(rank_given.tokens ? vocab_load_geneformer(v, rank_given.tokens, vocab, &e) : vocab_load(v, vocab, &e), &e);
 	for (size_t i = v->nspecial; i < v->n; i++)
 		if (isnan(v->median[i]))
 			die("%s: gene %s has no median", vocab, v->id[i]);
 	rank_given.encode.threads = (int)c->threads;
-	if (encoder_init(&r->enc, &rank_given.encode, v, r->vocab, &e))
-		die("%s", e.msg);
+	must(encoder_init(&r->enc, &rank_given.encode, v, r->vocab, &e), &e);
 	return r;
 }
 
@@ -76,8 +74,8 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 {
 	struct error e;
 	struct idmap ids = {0};
-	if (map && idmap_load(&ids, map, &e))
-		die("%s", e.msg);
+	if (map)
+		must(idmap_load(&ids, map, &e), &e);
 	struct encoder_matched m = encoder_match(&r->enc, genes, &r->v, map ? &ids : NULL);
 	idmap_release(&ids);
 	r->known = m.known;
@@ -95,8 +93,7 @@ void ranking_start(struct ranking *r, const struct header *counts, const char *n
 {
 	struct error e;
 	struct header h;
-	if (encoder_header(&r->enc, &h, counts, name, &r->v, &e))
-		die("%s", e.msg);
+	must(encoder_header(&r->enc, &h, counts, name, &r->v, &e), &e);
 	match(r, &counts->vocab, map);
 	for (int i = 0; i < (int)counts->ncol; i++)
 		if (counts->col[i].shape == RAGGED && i != r->enc.in.gene && i != r->enc.in.count)
@@ -112,8 +109,8 @@ void ranking_start(struct ranking *r, const struct header *counts, const char *n
 static void flush_output(struct ranking *r)
 {
 	struct error e;
-	if (r->out.rows && stream_write(r->to, &r->out, &e))
-		die("%s", e.msg);
+	if (r->out.rows)
+		must(stream_write(r->to, &r->out, &e), &e);
 	block_reset(&r->out, stream_header(r->to));
 }
 
@@ -121,8 +118,8 @@ static void flush_output(struct ranking *r)
 static void finish_block(struct ranking *r)
 {
 	struct error e;
-	if (r->enc.block && encoder_finish(&r->enc, &r->out, &e))
-		die("%s", e.msg);
+	if (r->enc.block)
+		must(encoder_finish(&r->enc, &r->out, &e), &e);
 	if (block_full(&r->out))
 		flush_output(r);
 	progress("%" PRIu64 " cells", r->enc.cells);
@@ -162,8 +159,7 @@ char *ranking_commit(struct ranking *r)
 	/* memory can run out here, and not after the output is in place */
 	char *summary = xasprintf("%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens, %" PRIu64 " cells of full length (%zu)",
 		enc->cells, enc->kept, enc->tokens, enc->full, enc->max_len);
-	if (stream_commit(r->to, &e))
-		die("%s", e.msg);
+	must(stream_commit(r->to, &e), &e);
 	return summary;
 }
 

@@ -53,8 +53,8 @@ void cli_report_open(const char *path, const char *name)
 		die("out of memory");
 	if (wanted && strcmp(path, "-") == 0)
 		usage_error("--report needs a file: '-' is not for it");
-	if (wanted && outfile_open(&file, path, 0, &e))
-		die("%s", e.msg);
+	if (wanted)
+		must(outfile_open(&file, path, 0, &e), &e);
 	row("name\tvalue\nprogram\t%s\nversion\t%s\n", name, CORRMASK_VERSION);
 }
 
@@ -87,8 +87,10 @@ void cli_report_write(void)
 	size_t length = table->length < sizeof table->text ? table->length : 0; /* a child had the table */
 	if (shared)
 		add_to_shared(length);
-	if (wanted && (outfile_write(&file, table->text, length, &e) || outfile_commit(&file, &e)))
-		die("%s", e.msg);
+	if (wanted) {
+		must(outfile_write(&file, table->text, length, &e), &e);
+		must(outfile_commit(&file, &e), &e);
+	}
 	wanted = 0;
 }
 

@@ -132,8 +132,7 @@ static struct edge *spearman(struct corpus *c, uint32_t vocab, uint32_t *genes, 
 	struct correlation_columns x;
 	struct correlation_stats stats;
 	double start = clock_seconds();
-	if (correlation_columns_init(&x, c, vocab, (uint32_t)min_cells, (uint32_t)top_genes, &e))
-		die("%s", e.msg);
+	must(correlation_columns_init(&x, c, vocab, (uint32_t)min_cells, (uint32_t)top_genes, &e), &e);
 	corpus_release(c);
 	double columns = clock_seconds() - start;
 	struct edge *edge = correlation_edges(&x, &p, n, &stats);
@@ -213,8 +212,7 @@ static void print_stats(FILE *f, const struct graph *g)
 	static const char *const quantile[] = {"min", "q05", "q25", "median", "q75", "q95", "max"};
 	struct graph_stats s;
 	struct error e;
-	if (graph_stats(g, &s, &e))
-		die("%s", e.msg);
+	must(graph_stats(g, &s, &e), &e);
 	fprintf(f, "metric\tvalue\nvocabulary\t%u\ngenes_with_neighbours\t%llu\nedges\t%llu\nnegative_share\t%.6f\n", g->n,
 		(unsigned long long)s.linked, (unsigned long long)s.edges, s.edges ? (double)s.negative / (double)s.edges : 0);
 	for (int i = 0; i < 7; i++)
@@ -239,8 +237,7 @@ static void print_layout(FILE *f, const struct graph *g, const struct vocab *v, 
 {
 	struct error e;
 	float *xy = xmalloc(((size_t)g->n * 2 + 1) * sizeof *xy);
-	if (graph_layout(g, (uint32_t)cli.seed, xy, &e))
-		die("%s", e.msg);
+	must(graph_layout(g, (uint32_t)cli.seed, xy, &e), &e);
 	fputs("token\tgene\tsymbol\tdegree", f);
 	for (size_t k = 0; k < m->n; k++)
 		fprintf(f, "\t%s", m->name[k]);
@@ -261,8 +258,7 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 {
 	struct error e;
 	struct outfile out;
-	if (outfile_open(&out, cli.output, 0, &e))
-		die("%s", e.msg);
+	must(outfile_open(&out, cli.output, 0, &e), &e);
 	char *text = NULL;
 	size_t n;
 	FILE *f = xmemopen(&text, &n);
@@ -272,11 +268,11 @@ static void write_text(const struct graph *g, const struct vocab *v, const char 
 		print_edges(f, g, v, weight);
 	else if (want_layout)
 		print_layout(f, g, v, m);
-	else if (graph_graphml(g, v, weight, m->name, m->of, m->n, f, &e))
-		die("%s", e.msg);
+	else
+		must(graph_graphml(g, v, weight, m->name, m->of, m->n, f, &e), &e);
 	xmemclose(f, &text);
-	if (outfile_write(&out, text, n, &e) || outfile_commit(&out, &e))
-		die("%s", e.msg);
+	must(outfile_write(&out, text, n, &e), &e);
+	must(outfile_commit(&out, &e), &e);
 	free(text);
 }
 
@@ -293,8 +289,7 @@ int main(int argc, char **argv)
 	if (strcmp(h.kind, "graph") == 0) {
 		check_graph_options(stream_name(in));
 		weight = graph_weight(&h);
-		if (graph_read(&g, in, weight, NULL, &e))
-			die("%s", e.msg);
+		must(graph_read(&g, in, weight, NULL, &e), &e);
 	} else {
 		build(&g, &h, in);
 	}
@@ -316,8 +311,8 @@ int main(int argc, char **argv)
 		graph_columns(&h, weight, m.name, m.n);
 		cli_provenance(&cli, &h, "");
 		struct stream *out = cli_create(&cli, &h);
-		if (graph_write(&g, m.of, m.n, out, &e) || stream_commit(out, &e))
-			die("%s", e.msg);
+		must(graph_write(&g, m.of, m.n, out, &e), &e);
+		must(stream_commit(out, &e), &e);
 		stream_free(out);
 	}
 	cli_measured("genes_with_neighbours", (double)linked);

@@ -88,10 +88,9 @@ static void open_input(struct job *j, struct h5ad *h, int i)
 	struct error e;
 	uint64_t found = 0;
 	sandbox_reading(cli.operand[i]);
-	if (h5ad_open(h, cli.operand[i], &want, &e))
-		die("%s", e.msg);
-	if (table_path && obstable_join(&j->annotation, h, sample_column ? j->sample[i] : NULL, &found, &e))
-		die("%s", e.msg);
+	must(h5ad_open(h, cli.operand[i], &want, &e), &e);
+	if (table_path)
+		must(obstable_join(&j->annotation, h, sample_column ? j->sample[i] : NULL, &found, &e), &e);
 	if (table_path && found < h->ncell && !j->out) /* once a file */
 		warn("%s: %" PRIu64 " of %" PRIu64 " barcodes are not in %s: their annotation is missing", h->path, h->ncell - found,
 			h->ncell, table_path);
@@ -196,8 +195,8 @@ static void write_block(struct job *j, size_t at, size_t end)
 		j->known += j->table.known[block_id(b, j->col_gene, i)] ? ((uint32_t *)count->data)[i] : 0;
 	if (j->rank)
 		ranking_add(j->rank, b);
-	else if (stream_write(j->out, b, &e))
-		die("%s", e.msg);
+	else
+		must(stream_write(j->out, b, &e), &e);
 	j->cells += n;
 }
 
@@ -208,8 +207,7 @@ static void read_names(struct job *j, struct h5ad *h, uint64_t row, size_t n)
 	if (j->named + n <= j->barcode.n)
 		return;
 	size_t ahead = h->ncell - row < BLOCK_ROWS ? h->ncell - row : BLOCK_ROWS;
-	if (h5ad_cell_names(h, row, n > ahead ? n : ahead, &j->barcode, &e))
-		die("%s", e.msg);
+	must(h5ad_cell_names(h, row, n > ahead ? n : ahead, &j->barcode, &e), &e);
 	j->named = 0;
 }
 
@@ -222,8 +220,7 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	if (spill)
 		info("%s: not stored by cells: up to %.1f GB of temporary files in %s", h->path, 1e-9 * (double)spill,
 			getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-	if (h5ad_start(h, &e))
-		die("%s", e.msg);
+	must(h5ad_start(h, &e), &e);
 	obs_file(&j->obs, h);
 	crosscheck_init(&check, h);
 	j->file = i;
@@ -232,9 +229,8 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	j->rows.narrow = item == 6;
 	while ((got = countmat_next(&h->mat, j->map[i], j->identity[i], BLOCK_ROWS, ENTRIES, &j->rows, threads, &e)) > 0) {
 		read_names(j, h, row, (size_t)got);
-		if (obs_read(&j->obs, row, (size_t)got, threads, &e) ||
-			crosscheck_rows(&check, &j->barcode, j->named, j->rows.total, (size_t)got, threads, &e))
-			die("%s", e.msg);
+		must(obs_read(&j->obs, row, (size_t)got, threads, &e), &e);
+		must(crosscheck_rows(&check, &j->barcode, j->named, j->rows.total, (size_t)got, threads, &e), &e);
 		for (size_t at = 0, end = 0; at < (size_t)got; at = end) {
 			while (end < (size_t)got && end - at < BLOCK_ROWS &&
 				(end == at || (j->rows.start[end + 1] - j->rows.start[at]) * item < BLOCK_BYTES))
@@ -292,8 +288,10 @@ static void print_obs(const struct header *h)
 		text = c->type == CATEGORICAL ? xasprintf("%s%zu\n", line, c->ncategory) : xasprintf("%s\n", line);
 		free(line);
 	}
-	if (outfile_text(cli.output, text, &e))
-		die("%s", e.msg);
+	struct outfile f;
+	cli_output(&cli, &f);
+	must(outfile_write(&f, text, strlen(text), &e), &e);
+	must(outfile_commit(&f, &e), &e);
 	free(text);
 }
 
@@ -347,10 +345,10 @@ static void survey_files(struct job *j, struct h5ad *file)
 {
 	struct error e;
 	int n = cli.noperand, ensembl = 0;
-	if (map_path && idmap_load(&j->ids, map_path, &e))
-		die("%s", e.msg);
-	if (table_path && obstable_load(&j->annotation, table_path, &e))
-		die("%s", e.msg);
+	if (map_path)
+		must(idmap_load(&j->ids, map_path, &e), &e);
+	if (table_path)
+		must(obstable_load(&j->annotation, table_path, &e), &e);
 	if (obs_names && strcmp(obs_names, "none"))
 		j->name = opt_list(obs_names, &j->nname);
 	j->provenance = cJSON_CreateArray();
@@ -380,8 +378,8 @@ static void stream_files(struct job *j, struct h5ad *file)
 		die("only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-mapped)",
 			100 * (double)j->known / (double)j->counts, map_path, min_counts);
 	char *summary = j->rank ? ranking_commit(j->rank) : NULL;
-	if (!j->rank && stream_commit(j->out, &e))
-		die("%s", e.msg);
+	if (!j->rank)
+		must(stream_commit(j->out, &e), &e);
 	cli_measured("cells_in", (double)j->cells);
 	cli_measured("genes", (double)j->table.genes.n);
 	cli_measured("counts", (double)j->counts);

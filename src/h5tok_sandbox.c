@@ -377,18 +377,19 @@ static _Noreturn void wait_for(pid_t child, struct outfile *out, int notes)
 		died(status, note);
 	}
 	fputs(note, stderr);
-	if (WEXITSTATUS(status) == 0 && out->fd >= 0 && outfile_commit(out, &e))
-		die("%s", e.msg);
+	if (WEXITSTATUS(status) == 0 && out->fd >= 0)
+		must(outfile_commit(out, &e), &e);
 	outfile_abort(out);
 	if (WEXITSTATUS(status) == 0)
 		cli_report_write();
 	exit(WEXITSTATUS(status));
 }
 
-void sandbox_start(const struct cli *c)
+void sandbox_start(struct cli *c)
 {
 	struct error e;
 	struct outfile out = {.fd = -1};
+	static struct outfile lent; /* the child writes into it; the parent puts it in place, or not */
 	const char *choice = getenv("CORRMASK_SANDBOX");
 	cli = c;
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
@@ -396,8 +397,8 @@ void sandbox_start(const struct cli *c)
 #endif
 	if (choice && !strcmp(choice, "no"))
 		return;
-	if (c->output && strcmp(c->output, "-") && outfile_open(&out, c->output, 0, &e))
-		die("%s", e.msg);
+	if (c->output && strcmp(c->output, "-"))
+		must(outfile_open(&out, c->output, 0, &e), &e);
 	reading = mmap(NULL, sizeof *reading, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (reading == MAP_FAILED)
 		die("out of memory");
@@ -410,7 +411,11 @@ void sandbox_start(const struct cli *c)
 	if (child)
 		wait_for(child, &out, notes);
 	close_others((int[]){out.fd, notes, spill}, 3);
-	outfile_lend(&out);
+	outfile_leave();
+	if (out.fd >= 0) {
+		lent = (struct outfile){.fd = out.fd, .path = xstrdup(c->output), .direct = 1};
+		c->opened = &lent;
+	}
 	cli_report_leave();
 	become_child(parent, notes);
 }

@@ -14,9 +14,9 @@
 
 #include "cli.h"
 
-/* Returns in the child only. Call it before any thread is started. The output of the tool, c->output, must be the first outfile of the child.
- * All operands and the values of all text options may be read. */
-void sandbox_start(const struct cli *c);
+/* Returns in the child only. Call it before any thread is started. The output of the tool, c->output, is open from then on (c->opened). All
+ * operands and the values of all text options may be read. */
+void sandbox_start(struct cli *c);
 
 /* This operand is being read now: the parent names it if the child crashes. Call it again after each block: without such a sign the child
  * ends after some seconds of processor time. */

@@ -261,8 +261,7 @@ static void make_headers(struct run *r)
 		.counts = !!(strategy->uses & COUNTS)};
 	char **keep = opt_list(keep_text, &c.nkeep);
 	c.keep = keep;
-	if (masking_headers(&r->want, &r->header, stream_header(r->in), &c, stream_name(r->in), &e))
-		die("%s", e.msg);
+	must(masking_headers(&r->want, &r->header, stream_header(r->in), &c, stream_name(r->in), &e), &e);
 	opt_list_free(keep, c.nkeep);
 }
 
@@ -309,8 +308,7 @@ static void open_inputs(struct run *r)
 	if (audit_path)
 		read_graph(&r->audit_graph, audit_path, "rho", NULL, r->in);
 	make_plan(r);
-	if (loader_init(&r->loader, &e))
-		die("%s", e.msg);
+	must(loader_init(&r->loader, &e), &e);
 	r->masking = (struct masking){.plan = &r->plan,
 		.rate = r->rate,
 		.lambda = r->lambda,
@@ -368,8 +366,7 @@ static void count_classes(struct run *r)
 	struct error e;
 	size_t n;
 	char **keep = opt_list(keep_text, &n);
-	if (masked_count_classes(&r->header, r->in, keep, n, &e))
-		die("%s", e.msg);
+	must(masked_count_classes(&r->header, r->in, keep, n, &e), &e);
 	opt_list_free(keep, n);
 }
 
@@ -422,8 +419,8 @@ static void mask_all(struct run *r)
 	const struct masked_batch *b;
 	int got;
 	while ((got = masking_next(&r->masking, &b, &e)) > 0) {
-		if (r->out && stream_write(r->out, &b->block, &e))
-			die("%s", e.msg);
+		if (r->out)
+			must(stream_write(r->out, &b->block, &e), &e);
 		audit_add(&r->audit, &b->audit);
 		r->rows += b->block.rows;
 		r->tokens += b->tokens;
@@ -439,12 +436,10 @@ static void finish(struct run *r)
 {
 	struct error e;
 	if (r->out) {
-		if (stream_commit(r->out, &e))
-			die("%s", e.msg);
+		must(stream_commit(r->out, &e), &e);
 	} else {
 		char *table = audit_table(&r->audit);
-		if (outfile_text(cli.output, table, &e))
-			die("%s", e.msg);
+		must(outfile_text(cli.output, table, &e), &e);
 		free(table);
 	}
 	cli_measured("cells", (double)r->rows);

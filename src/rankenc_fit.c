@@ -38,14 +38,12 @@ static size_t write_vocab(const struct fit_options *o, const struct vocab *genes
 	size_t n = v.n - v.nspecial;
 	if (!n)
 		die("no gene was found in %lld or more cells, so there is no vocabulary", o->min_cells);
-	if (outfile_open(&file, o->cli->output, 0, &e))
-		die("%s", e.msg);
+	cli_output(o->cli, &file);
 	int copy = dup(file.fd);
 	FILE *to = copy < 0 ? NULL : fdopen(copy, "w");
 	if (!to || vocab_save(&v, to) || fclose(to))
 		die("%s: writing failed", o->cli->output ? o->cli->output : "standard output");
-	if (outfile_commit(&file, &e))
-		die("%s", e.msg);
+	must(outfile_commit(&file, &e), &e);
 	free(by);
 	vocab_release(&v);
 	return n;
@@ -77,8 +75,8 @@ static void open_inputs(struct learning *l)
 	l->to = xcalloc((size_t)l->n, sizeof *l->to);
 	for (int i = 0; i < l->n; i++) {
 		struct stream *s = l->in[i] = cli_open(l->o->cli, i);
-		if (counts_find(l->col + i, stream_header(s), stream_name(s), &e) || stream_index(s, &e))
-			die("%s", e.msg);
+		must(counts_find(l->col + i, stream_header(s), stream_name(s), &e), &e);
+		must(stream_index(s, &e), &e);
 		const struct vocab *v = &stream_header(s)->vocab;
 		l->to[i] = xmalloc(v->n * sizeof *l->to[i]);
 		for (size_t k = 0; k < v->n; k++) {
@@ -99,11 +97,10 @@ static void read_input(struct learning *l, int i)
 	const struct block *b = &l->block;
 	uint64_t row = 0, sum;
 	for (size_t k = 0; k < stream_blocks(s); k++, row += b->rows) {
-		if (stream_read_at(s, k, &l->block, &e))
-			die("%s", e.msg);
+		must(stream_read_at(s, k, &l->block, &e), &e);
 		for (size_t r = 0; r < b->rows; r++)
-			if (counts_wrong(c, b, r, &sum) && counts_error(c, b, r, stream_name(s), row, &e))
-				die("%s", e.msg);
+			if (counts_wrong(c, b, r, &sum))
+				must(counts_error(c, b, r, stream_name(s), row, &e), &e);
 		const uint32_t *gene = counts_genes(c, b, 0, block_items(b, c->group), &l->wide, &l->wide_cap);
 		medians_add(&l->fit, b->rows, b->group[c->group].offset, gene, b->col[c->count].data, b->col[c->total].data, l->to[i],
 			(int)l->o->cli->threads);

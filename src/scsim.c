@@ -245,15 +245,14 @@ static uint64_t write_cells(struct stream *out, const struct sim *s, uint64_t n)
 			entries += b.cell[i].n;
 			if (!block_full(&block))
 				continue;
-			if (stream_write(out, &block, &e))
-				die("%s", e.msg);
+			must(stream_write(out, &block, &e), &e);
 			block_reset(&block, stream_header(out));
 		}
 		progress("%llu of %llu cells%s", (unsigned long long)(b.first + k), (unsigned long long)n,
 			time_left((double)(b.first + k) / (double)n));
 	}
-	if (block.rows && stream_write(out, &block, &e))
-		die("%s", e.msg);
+	if (block.rows)
+		must(stream_write(out, &block, &e), &e);
 	for (int i = 0; i < CHUNK; i++) {
 		free(b.cell[i].gene);
 		free(b.cell[i].count);
@@ -273,8 +272,7 @@ int main(int argc, char **argv)
 	init(&s);
 	struct stream *out = open_output(&s);
 	uint64_t n = (uint64_t)(ncells < 0 ? default_cells[model] : ncells), entries = write_cells(out, &s, n);
-	if (stream_commit(out, &e))
-		die("%s", e.msg);
+	must(stream_commit(out, &e), &e);
 	cli_measured("cells_out", (double)n);
 	cli_measured("entries", (double)entries);
 	cli_report(&cli, "%llu cells, %.0f %s a cell", (unsigned long long)n, n ? (double)entries / (double)n : 0,

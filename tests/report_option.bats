@@ -36,6 +36,48 @@ value() { awk -F '\t' -v n="$2" '$1 == n { print $2 }' "$1"; }
 	done
 	scsample --where 'n_counts<1' --report r.tsv -o none.counts c.counts
 	assert_equal "$(value r.tsv warning)" "none of the 120 cells is left"
+	scsample -q --where 'n_counts<1' --report r.tsv -o none.counts c.counts
+	assert_equal "$(value r.tsv warning)" "none of the 120 cells is left"
+}
+
+@test "--report: the rows that scview shows or checks" {
+	for format in tsv h5ad; do
+		scview -q -n 3 -O $format -o shown --report r.tsv c.counts
+		assert_equal "$(value r.tsv rows)" 3
+	done
+	scview -q --check --report r.tsv c.counts c.counts
+	assert_equal "$(value r.tsv rows)" 240
+}
+
+@test "two outputs of one name, a report in place of an input or in the output's folder: refused before the work" {
+	cp c.counts in.counts
+	mkdir -p folder
+	ln -s in.counts link
+	ln -sf new.counts dangling
+	while read -r files; do
+		# shellcheck disable=SC2086
+		run -2 --separate-stderr scsample -q -f .5 $files
+		assert_regex "$stderr" "$(sed 's/ .*//' <<<"$files").* name the same file"
+	done <<-'END'
+		--report new.counts -o new.counts c.counts
+		--report ./new.counts -o folder/../new.counts c.counts
+		--report dangling -o new.counts c.counts
+		--report in.counts -o new.counts in.counts
+		--report link -o new.counts in.counts
+	END
+	CORRMASK_REPORT=in.counts run -2 --separate-stderr scsample -q -f .5 -o new.counts in.counts
+	assert_regex "$stderr" "CORRMASK_REPORT and an input name the same file: in.counts"
+	run -2 --separate-stderr sctrain mlm -q --report folder/model.safetensors -o folder in.counts
+	assert_regex "$stderr" "report is in the output folder folder"
+	run -2 --separate-stderr ctaprobe cells -q -l cell_type --predictions new -o new in.counts
+	assert_regex "$stderr" "predictions and --output name the same file: new"
+	run -2 --separate-stderr scview -q -O h5ad --into c.h5ad --report c.h5ad in.counts
+	assert_regex "$stderr" "report and --into name the same file"
+	cmp c.counts in.counts
+	assert_equal "$(ls folder)" ""
+	assert_not_exist new.counts
+	assert_not_exist new
+	run -0 scsample -q -f .5 -o in.counts in.counts # it is read before it is replaced
 }
 
 @test "--report: a tool that fails leaves none; a folder, '-' and a full disk are refused" {

@@ -95,6 +95,55 @@ above() {
 	refute_output
 }
 
+@test "sctrain cells --head: the general form of --label and --target" {
+	local short=(--config tiny --dropout 0.1 --lr 0.001)
+	sctrain cells -q "${short[@]}" --label cell_type --label donor --target size -o short step.masked
+	sctrain cells -q "${short[@]}" --head cell_type:ce --head donor:ce,weight=1 --head size:mse,from=0 -o long step.masked
+	cmp short/model.safetensors long/model.safetensors
+	cmp short/config.json long/config.json
+	sctrain cells -q "${short[@]}" --label donor --head size:mse --head cell_type:ce -o mixed step.masked
+	run cut -f7-9 mixed/train.tsv
+	assert_line --index 0 "loss.donor	loss.size	loss.cell_type"
+	sctrain cells -q "${short[@]}" --label cell_type --focal 2 --class-weight balanced -o focal step.masked
+	sctrain cells -q "${short[@]}" --head cell_type:focal --class-weight balanced -o alone step.masked
+	cmp focal/model.safetensors alone/model.safetensors
+	cmp focal/config.json alone/config.json
+	sctrain cells -q "${short[@]}" --head cell_type:focal,gamma=3 --class-weight balanced -o other step.masked
+	run cmp focal/model.safetensors other/model.safetensors
+	assert_failure 1
+}
+
+@test "sctrain cells --head: weights of heads, and a head that starts later, as float64 has them" {
+	sctrain cells -q --config tiny --head cell_type:ce,weight=2.5 --head donor:ce,from=2 --head size:mse,weight=0.25 \
+		--dropout 0 --lr 0 --clip 0 --save-every 1 --keep-checkpoints 99 -o weighted step.masked
+	run ref step weighted step.masked
+	assert_success
+	assert_output --partial "gradients of 45 tensors"
+	run awk -F'\t' 'NR > 1 { print $8 == "NA" }' weighted/train.tsv
+	assert_line --index 0 1
+	assert_line --index 1 1
+	assert_line --index 2 0
+	run cat weighted/config.json
+	assert_output --partial '"weight":	2.5'
+	assert_output --partial '"from":	2'
+}
+
+@test "sctrain cells --head: a training goes on with the same heads alone" {
+	local a=(--config tiny --dropout 0.1 --lr 0.001 --save-every 2 --head "cell_type:ce,from=3")
+	sctrain cells -q "${a[@]}" --head donor:focal,weight=2,gamma=1 -o all-of-it step.masked
+	head -c $(($(stat -c %s step.masked) / 2)) step.masked >part.masked
+	run sctrain cells -q "${a[@]}" --head donor:focal,weight=2,gamma=1 -o stopped part.masked
+	assert_failure 1
+	run sctrain cells -q "${a[@]}" --head donor:focal,weight=2,gamma=1.5 --resume -o stopped step.masked
+	assert_failure 1
+	assert_output "sctrain cells: --resume: stopped was trained with loss of donor \"class-weight none, focal 1\", not \"class-weight none, focal 1.5\": give the same options again"
+	run sctrain cells -q "${a[@]}" --head donor:focal,gamma=1 --resume -o stopped step.masked
+	assert_failure 1
+	assert_output --partial "differs from the configuration of this run"
+	sctrain cells -q "${a[@]}" --head donor:focal,weight=2,gamma=1 --resume -o stopped step.masked
+	cmp all-of-it/model.safetensors stopped/model.safetensors
+}
+
 @test "sctrain cells: --accum changes the weights by rounding alone" {
 	local parts
 	for parts in 1 4; do
@@ -321,6 +370,29 @@ above() {
 	refused 1 "step.masked: no column 'age': make the stream with maskgen --strategy none --keep age" --label donor --target age
 	refused 1 "step.masked: column 'donor' is categorical, expected numbers" --target donor
 	refused 2 "--class-weight needs --label COL" --target size --class-weight balanced
+	refused 2 "--head donor: expected COL:LOSS, such as cell_type:ce" --head donor
+	refused 2 "--head :ce: expected COL:LOSS, such as cell_type:ce" --head :ce
+	refused 2 "--head size:mae: unknown loss 'mae': expected ce, focal or mse" --head size:mae
+	refused 2 "--head size:mse:: unknown loss '': expected ce, focal or mse" --head size:mse:
+	refused 2 "column 'donor' is to be predicted twice" --head donor:ce --head donor:focal
+	refused 2 "column 'donor' is to be predicted twice" --label donor --head donor:mse
+	local value
+	for value in 0 -1 nan inf '' 1x 0x2; do
+		refused 2 "--head size:mse,weight=$value: weight=$value: expected a number above 0" --head "size:mse,weight=$value"
+	done
+	refused 2 "--head size:mse,from=1.5: from=1.5: expected a whole number" --head size:mse,from=1.5
+	refused 2 "--head size:mse,weight=1,weight=1: weight is given twice" --head size:mse,weight=1,weight=1
+	refused 2 "--head size:mse,: '': expected weight=W, from=STEP or gamma=G" --head size:mse,
+	refused 2 "--head size:mse,name=x: 'name=x': expected weight=W, from=STEP or gamma=G" --head size:mse,name=x
+	refused 2 "--head donor:ce,gamma=2: gamma is for the loss focal" --head donor:ce,gamma=2
+	refused 2 "--head: from: expected one column at least that is learned from the first step" --head donor:ce,from=2 --head size:mse,from=1
+	refused 2 "--focal needs --label COL" --head donor:ce --focal 2
+	refused 2 "--class-weight needs --label COL" --head size:mse --class-weight balanced
+	refused 1 "step.masked: 14 steps: column 'size' is to be learned from step 14 on" --head donor:ce --head size:mse,from=14
+	refused 1 "step.masked: no column 'age': make the stream with maskgen --strategy none --keep age" --head donor:ce --head age:mse
+	refused 1 "step.masked: column 'donor' is categorical, expected numbers" --head donor:mse
+	# shellcheck disable=SC2046   # seventeen options
+	refused 2 "more than 16 columns to predict" $(printf -- '--head c%d:mse ' {1..17})
 	maskgen -q --strategy none --keep n_counts -o few.masked <(scsample -q -n 1 train.tok)
 	run sctrain cells --config tiny --target n_counts -o x few.masked
 	assert_failure 1

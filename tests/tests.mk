@@ -144,9 +144,12 @@ $(FUZZ:%=run-%): run-%: $(B)/fuzz/%
 
 C_FILES  := $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/*.cu cuda/*.cuh tests/*/*.[ch] tests/cuda/*.cc)
 LINT := lint-format lint-c lint-shell lint-man check-layers check-names
-.PHONY: lint $(LINT)
+.PHONY: lint format $(LINT)
 
 lint: $(LINT) ## clang-format, cppcheck, shellcheck, mandoc, check-layers, check-names
+
+format: ## format C and CUDA, with clang-format 14
+	clang-format -i $(C_FILES)
 
 lint-format: ## clang-format 14 (skipped with other versions, which format otherwise)
 	@case $$(clang-format --version) in \

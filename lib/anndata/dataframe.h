@@ -12,6 +12,8 @@
 #include "anndata/h5array.h"
 #include "anndata/texts.h"
 
+struct dataframe_values;
+
 enum dataframe_kind { DATAFRAME_STR, DATAFRAME_CATEGORICAL, DATAFRAME_I64, DATAFRAME_U64, DATAFRAME_F64, DATAFRAME_OTHER };
 
 struct dataframe_column {
@@ -25,11 +27,13 @@ struct dataframe_column {
 	const char *dtype;           /* the type in the file, where the kind is wider, as in man scstream.5; NULL: the kind says it */
 	struct h5array values, mask; /* numbers and codes; mask != 0: missing */
 	int has_mask;
-	hid_t dataset;                       /* strings, or the compound dataset; -1 when values is used */
-	hid_t field;                         /* compound dataset: memory type that holds this field alone; else -1 */
-	char *where;                         /* "FILE: /obs/donor" */
-	const struct obstable_column *table; /* the values are those of a table (obstable.h), else NULL ... */
-	uint32_t *row;                       /* ... of this row of it; UINT32_MAX: missing. Owned */
+	hid_t dataset; /* strings, or the compound dataset; -1 when values is used */
+	hid_t field;   /* compound dataset: memory type that holds this field alone; else -1 */
+	char *where;   /* "FILE: /obs/donor" */
+	/* Values that are not in the file: called by dataframe_read, which prepares v, for rows [row, row + n). Else NULL. */
+	void (*read)(const struct dataframe_column *c, uint64_t row, size_t n, struct dataframe_values *v);
+	const struct obstable_column *table; /* what it reads from (obstable.h) ... */
+	uint32_t *row;                       /* ... and which row of it; UINT32_MAX: missing. Owned */
 };
 
 struct dataframe {

@@ -3,7 +3,6 @@
  */
 #include "anndata/dataframe.h"
 #include "anndata/h5.h"
-#include "anndata/obstable.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -111,8 +110,8 @@ int dataframe_read(struct dataframe_column *c, uint64_t row, size_t n, struct da
 	memset(v->missing, 0, n);
 	if (!n)
 		return 0;
-	if (c->table) {
-		obstable_read(c, row, n, v);
+	if (c->read) {
+		c->read(c, row, n, v);
 		return 0;
 	}
 	if (c->has_mask && h5array_read(&c->mask, row, n, v->missing, threads, e))

@@ -4,8 +4,8 @@
  * A function that can refuse a value returns the number of the first one that it refuses, and n if it takes all of them. The loops
  * are written so that a run of good values has no branch. Only a run that holds a bad value is searched again.
  */
-#ifndef NUMBER_H
-#define NUMBER_H
+#ifndef ANNDATA_NUMBER_H
+#define ANNDATA_NUMBER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -190,6 +190,37 @@ static int find_rows(const struct obstable *t, struct h5ad *h, const char *sampl
 	return r ? r : *found || !h->ncell ? 0 : -1;
 }
 
+static void read_number(const struct dataframe_column *c, size_t i, const char *s, struct dataframe_values *v)
+{
+	if (c->kind == DATAFRAME_F64)
+		v->f64[i] = *s ? strtod(s, NULL) : NAN;
+	else
+		v->i64[i] = *s ? strtoll(s, NULL, 10) : 0;
+}
+
+/* dataframe_column.read */
+static void read_rows(const struct dataframe_column *c, uint64_t row, size_t n, struct dataframe_values *v)
+{
+	grow(v->code, v->code_cap, n);
+	grow(v->i64, v->i64_cap, n);
+	grow(v->f64, v->f64_cap, n);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t at = c->row[row + i];
+		char *s = at == STRMAP_NONE ? xstrdup("") : texts_dup(&c->table->value, at);
+		size_t len = strlen(s);
+		v->missing[i] = !len;
+		if (c->kind == DATAFRAME_STR)
+			texts_push(&v->str, s, len);
+		else if (c->kind != DATAFRAME_CATEGORICAL)
+			read_number(c, i, s, v);
+		else if (c->table->boolean)
+			v->code[i] = !len ? UINT32_MAX : s[0] == 'T';
+		else
+			v->code[i] = len ? strmap_get(&c->table->code, s, len) : UINT32_MAX;
+		free(s);
+	}
+}
+
 static void make_column(
 	struct dataframe_column *c, const struct obstable *t, const struct obstable_column *from, const uint32_t *row, uint64_t n)
 {
@@ -198,6 +229,7 @@ static void make_column(
 		.dataset = -1,
 		.field = -1,
 		.where = xasprintf("%s: %s", t->path, from->name),
+		.read = read_rows,
 		.table = from};
 	c->row = xmalloc(n * sizeof *c->row);
 	memcpy(c->row, row, n * sizeof *c->row);
@@ -233,34 +265,4 @@ int obstable_join(const struct obstable *t, struct h5ad *h, const char *sample, 
 	}
 	free(row);
 	return r;
-}
-
-static void read_number(const struct dataframe_column *c, size_t i, const char *s, struct dataframe_values *v)
-{
-	if (c->kind == DATAFRAME_F64)
-		v->f64[i] = *s ? strtod(s, NULL) : NAN;
-	else
-		v->i64[i] = *s ? strtoll(s, NULL, 10) : 0;
-}
-
-void obstable_read(const struct dataframe_column *c, uint64_t row, size_t n, struct dataframe_values *v)
-{
-	grow(v->code, v->code_cap, n);
-	grow(v->i64, v->i64_cap, n);
-	grow(v->f64, v->f64_cap, n);
-	for (size_t i = 0; i < n; i++) {
-		uint32_t at = c->row[row + i];
-		char *s = at == STRMAP_NONE ? xstrdup("") : texts_dup(&c->table->value, at);
-		size_t len = strlen(s);
-		v->missing[i] = !len;
-		if (c->kind == DATAFRAME_STR)
-			texts_push(&v->str, s, len);
-		else if (c->kind != DATAFRAME_CATEGORICAL)
-			read_number(c, i, s, v);
-		else if (c->table->boolean)
-			v->code[i] = !len ? UINT32_MAX : s[0] == 'T';
-		else
-			v->code[i] = len ? strmap_get(&c->table->code, s, len) : UINT32_MAX;
-		free(s);
-	}
 }

@@ -36,7 +36,4 @@ int obstable_load(struct obstable *t, const char *path, struct error *e);
  * *found cells are in the table. -1 with e set if none is, or if the file has a column of the same name. t outlives h. */
 int obstable_join(const struct obstable *t, struct h5ad *h, const char *sample, uint64_t *found, struct error *e);
 
-/* Rows [row, row + n) of a column that obstable_join made. Called by dataframe_read, which prepares v. */
-void obstable_read(const struct dataframe_column *c, uint64_t row, size_t n, struct dataframe_values *v);
-
 #endif

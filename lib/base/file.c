@@ -37,6 +37,12 @@ void outfile_cleanup(void)
 			rmdir(live[i]);
 }
 
+void outfile_leave(void)
+{
+	for (int i = 0; i < LIVE_MAX; i++)
+		live[i] = NULL;
+}
+
 void folder_made(const char *path)
 {
 	live_add(xstrdup(path));
@@ -60,8 +66,7 @@ int folder_sync(const char *path, struct error *e)
 	return bad ? -1 : 0;
 }
 
-/* The file that `path` names through symbolic links, whether it exists or not, so that no link is replaced; NULL with errno set. */
-static char *follow_links(const char *path)
+char *file_target(const char *path)
 {
 	char *at = realpath(path, NULL), to[PATH_MAX];
 	if (at)
@@ -142,23 +147,9 @@ static int opened(const char *path)
 	return sscanf(path, "/dev/fd/%4d%n", &fd, &end) == 1 && fd >= 0 && !path[end] ? fd : -1;
 }
 
-static int lent = -1;
-
-void outfile_lend(const struct outfile *f)
-{
-	lent = f->fd;
-	for (int i = 0; i < LIVE_MAX; i++)
-		live[i] = NULL;
-}
-
 int outfile_open(struct outfile *f, const char *path, int named, struct error *e)
 {
 	*f = (struct outfile){.fd = -1};
-	if (lent >= 0) {
-		*f = (struct outfile){.fd = lent, .path = xstrdup(path), .direct = 1};
-		lent = -1;
-		return 0;
-	}
 	int given = !path || strcmp(path, "-") == 0 ? STDOUT_FILENO : opened(path);
 	if (given >= 0) {
 		f->fd = dup(given);
@@ -167,11 +158,11 @@ int outfile_open(struct outfile *f, const char *path, int named, struct error *e
 	}
 	struct stat st;
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		/* not by follow_links: what a link such as /proc/self/fd/63 leads to has no name */
+		/* not by file_target: what a link such as /proc/self/fd/63 leads to has no name */
 		f->path = xstrdup(path);
 		f->direct = 1;
 		f->fd = S_ISDIR(st.st_mode) ? (errno = EISDIR, -1) : open(f->path, O_WRONLY | O_CLOEXEC);
-	} else if ((f->path = follow_links(path)) && names_fit(f->path)) {
+	} else if ((f->path = file_target(path)) && names_fit(f->path)) {
 		char *dir = file_folder(f->path);
 		if (!named)
 			f->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

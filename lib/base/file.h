@@ -37,17 +37,13 @@ int outfile_temporary(struct outfile *f, struct error *e);
  */
 char *outfile_name(const struct outfile *f);
 
-/*
- * Call it in a child process: its next outfile_open takes this open file, whatever the path, and its commit only closes it, so that
- * the parent process can commit the file, or not. The child removes no temporary files of the parent.
- */
-void outfile_lend(const struct outfile *f);
-
 /* Write a whole text file. */
 int outfile_text(const char *path, const char *text, struct error *e);
 
 /* Remove the named temporary files of this process. Async-signal-safe: for signal handlers and die(). */
 void outfile_cleanup(void);
+/* In a child process: the temporary files of now are the parent's, and outfile_cleanup leaves them. */
+void outfile_leave(void);
 /* The process made this folder: outfile_cleanup and the end of the program remove it if it is empty. */
 void folder_made(const char *path);
 /* Flush the names in a folder to disk; on a file system that cannot do that, nothing. */
@@ -55,6 +51,9 @@ int folder_sync(const char *path, struct error *e);
 
 /* The folder that holds a file of this name: "." if the name has no slash. The caller frees it. */
 char *file_folder(const char *path);
+
+/* The file that `path` leads to through symbolic links, whether it exists or not; NULL with errno set. The caller frees it. */
+char *file_target(const char *path);
 
 /* An unlinked file in $TMPDIR (else /tmp) for spilling; fd or -1. */
 int file_spill(struct error *e);

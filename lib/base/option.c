@@ -75,6 +75,7 @@ static int set(struct option_def *o, const char *arg, struct error *e)
 		return 0;
 	}
 	case OPT_STRING:
+	case OPT_OUTPUT:
 		*(const char **)o->to = arg;
 		return 0;
 	case OPT_LIST: {
@@ -259,7 +260,7 @@ char *opt_provenance(struct option_def *const *tables)
 			fprintf(f, " %lld", *(long long *)o->to);
 		else if (o->kind == OPT_REAL)
 			fprintf(f, " %.17g", *(double *)o->to);
-		else if (o->kind == OPT_STRING)
+		else if (o->kind == OPT_STRING || o->kind == OPT_OUTPUT)
 			fprintf(f, " %s", *(const char **)o->to);
 		else if (o->kind == OPT_CHOICE)
 			choice_word(o->arg, *(int *)o->to, word, sizeof word), fprintf(f, " %s", word);

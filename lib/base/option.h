@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 
-/* OPT_GROUP is no option: --help prints its name as a heading of the options that follow. */
-enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_STRING, OPT_CHOICE, OPT_LIST, OPT_GROUP };
+/* OPT_OUTPUT: a string, the name of a file that is written. OPT_GROUP is no option: --help prints its name as a heading of those that follow. */
+enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_STRING, OPT_OUTPUT, OPT_CHOICE, OPT_LIST, OPT_GROUP };
 
 struct opt_values { /* OPT_LIST: an option that may be repeated; the values in order */
 	size_t n;
@@ -21,7 +21,7 @@ struct option_def {
 	char letter;      /* short form, 0 for none */
 	const char *name; /* long form, or the heading of a group; NULL ends the table */
 	enum opt_kind kind;
-	void *to;         /* int (FLAG), long long (INT), double (REAL), const char * (STRING), int index (CHOICE),
+	void *to;         /* int (FLAG), long long (INT), double (REAL), const char * (STRING, OUTPUT), int index (CHOICE),
 				 * struct opt_values (LIST) */
 	const char *arg;  /* what --help calls the argument; CHOICE: "a|b|c", the allowed words in order */
 	const char *help; /* one line; begins lower case, ends without a full stop, names the default */

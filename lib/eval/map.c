@@ -3,8 +3,8 @@
 #include "base/rng.h"
 #include "eval/neighbours.h"
 #include "eval/umap.h"
+#include "network/network.h"
 
-#include <igraph/igraph.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,58 +17,21 @@ static int is_neighbour(const uint32_t *neighbour, size_t k, uint32_t row)
 	return 0;
 }
 
-/* The graph of neighbours; each pair once, although both may be neighbours of each other. */
-static int join(igraph_t *net, const uint32_t *neighbour, size_t n, size_t k)
+/* By the graph of neighbours; each pair once, although both may be neighbours of each other. */
+static int drl(float *xy, const uint32_t *neighbour, size_t n, size_t k, uint32_t seed, struct error *e)
 {
-	igraph_vector_int_t ends;
-	igraph_integer_t m = 0;
-	int bad = igraph_vector_int_init(&ends, (igraph_integer_t)(2 * n * k));
-	if (bad)
-		return bad;
+	struct network net = {.n = (uint32_t)n, .end = xmalloc(2 * n * k * sizeof *net.end)};
 	for (uint32_t i = 0; i < n; i++)
 		for (size_t j = 0; j < k; j++) {
 			uint32_t other = neighbour[i * k + j];
 			if (other < i && is_neighbour(neighbour + other * k, k, i))
 				continue;
-			VECTOR(ends)[m++] = i;
-			VECTOR(ends)[m++] = other;
+			net.end[2 * net.m] = i;
+			net.end[2 * net.m++ + 1] = other;
 		}
-	bad = igraph_vector_int_resize(&ends, m);
-	if (!bad)
-		bad = igraph_create(net, &ends, (igraph_integer_t)n, IGRAPH_UNDIRECTED);
-	igraph_vector_int_destroy(&ends);
+	int bad = network_drl(&net, seed, xy, e);
+	free(net.end);
 	return bad;
-}
-
-static int lay_out(float *xy, const igraph_t *net, uint32_t seed)
-{
-	igraph_matrix_t position;
-	igraph_layout_drl_options_t options;
-	int bad = igraph_matrix_init(&position, igraph_vcount(net), 2); /* igraph 0.10 does not look whether it could make it larger */
-	if (bad)
-		return bad;
-	igraph_rng_seed(igraph_rng_default(), seed);
-	bad = igraph_layout_drl_options_init(&options, IGRAPH_LAYOUT_DRL_DEFAULT);
-	if (!bad)
-		bad = igraph_layout_drl(net, &position, 0, &options, NULL);
-	for (igraph_integer_t i = 0; !bad && i < igraph_vcount(net); i++) {
-		xy[2 * i] = (float)MATRIX(position, i, 0);
-		xy[2 * i + 1] = (float)MATRIX(position, i, 1);
-	}
-	igraph_matrix_destroy(&position);
-	return bad;
-}
-
-static int drl(float *xy, const uint32_t *neighbour, size_t n, size_t k, uint32_t seed, struct error *e)
-{
-	igraph_t net;
-	igraph_set_error_handler(igraph_error_handler_ignore);
-	int bad = join(&net, neighbour, n, k);
-	if (!bad) {
-		bad = lay_out(xy, &net, seed);
-		igraph_destroy(&net);
-	}
-	return bad ? error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad)) : 0;
 }
 
 /* Make the columns of v [d, 2] unit vectors at a right angle; 0 if there is none. */

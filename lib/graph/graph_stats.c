@@ -1,53 +1,58 @@
 #include "graph/graph_stats.h"
 
-#include <igraph/igraph.h>
+#include "network/network.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The undirected graph of the genes with neighbours. token [vertices]: their rows. */
-static int to_igraph(igraph_t *net, const struct graph *g, uint32_t **token, struct error *e)
+/* The genes with neighbours, numbered from 0, and their edges. token [n]: their rows in the vocabulary. */
+struct linked {
+	struct network net;
+	uint32_t *token;
+};
+
+static void linked_init(struct linked *l, const struct graph *g)
 {
-	uint32_t *vertex = xcalloc(g->n, sizeof *vertex), n = 0;
-	*token = xcalloc(g->n, sizeof **token);
+	uint32_t *vertex = xcalloc(g->n, sizeof *vertex);
+	*l = (struct linked){.net.end = xcalloc(g->offset[g->n], sizeof *l->net.end), .token = xcalloc(g->n, sizeof *l->token)};
 	for (uint32_t u = 0; u < g->n; u++)
 		if (g->offset[u + 1] > g->offset[u]) {
-			vertex[u] = n;
-			(*token)[n++] = u;
+			vertex[u] = l->net.n;
+			l->token[l->net.n++] = u;
 		}
-	igraph_set_error_handler(igraph_error_handler_ignore);
-	igraph_vector_int_t ends;
-	int bad = igraph_vector_int_init(&ends, (igraph_integer_t)g->offset[g->n]);
-	if (!bad) {
-		igraph_integer_t k = 0;
-		for (uint32_t u = 0; u < g->n; u++)
-			for (uint64_t i = g->offset[u]; i < g->offset[u + 1]; i++)
-				if (g->neighbour[i] > u) {
-					VECTOR(ends)[k++] = vertex[u];
-					VECTOR(ends)[k++] = vertex[g->neighbour[i]];
-				}
-		bad = igraph_create(net, &ends, n, IGRAPH_UNDIRECTED);
-		igraph_vector_int_destroy(&ends);
-	}
+	for (uint32_t u = 0; u < g->n; u++)
+		for (uint64_t i = g->offset[u]; i < g->offset[u + 1]; i++)
+			if (g->neighbour[i] > u) {
+				l->net.end[2 * l->net.m] = vertex[u];
+				l->net.end[2 * l->net.m++ + 1] = vertex[g->neighbour[i]];
+			}
 	free(vertex);
-	if (!bad)
-		return 0;
-	free(*token);
-	return error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad));
 }
 
-/* Weights in the order of to_igraph's edges. */
-static void edge_values(const struct graph *g, const float *weight, igraph_vector_t *out, int absolute)
+static void linked_release(struct linked *l)
 {
-	igraph_integer_t k = 0;
+	free(l->net.end);
+	free(l->token);
+}
+
+/* Of each edge of linked_init, its weight or that without sign, or its overlap. */
+enum edge_value { WEIGHT, ABSOLUTE, OVERLAP };
+static double *edge_values(const struct graph *g, enum edge_value what)
+{
+	double *out = xmalloc((g->offset[g->n] / 2 + 1) * sizeof *out);
+	size_t k = 0;
 	for (uint32_t u = 0; u < g->n; u++)
 		for (uint64_t i = g->offset[u]; i < g->offset[u + 1]; i++)
 			if (g->neighbour[i] > u)
-				VECTOR(*out)[k++] = absolute ? fabs((double)weight[i]) : (double)weight[i];
+				out[k++] = what == OVERLAP ? (double)g->overlap[i]
+					: what == ABSOLUTE ? fabs((double)g->weight[i])
+							   : (double)g->weight[i];
+	return out;
 }
 
 struct size {
-	igraph_integer_t community;
+	uint32_t community;
 	uint64_t members;
 	uint32_t first; /* lowest token */
 };
@@ -60,94 +65,64 @@ static int by_members_down(const void *a, const void *b)
 	return (p->first > q->first) - (p->first < q->first);
 }
 
-static void number_modules(const igraph_vector_int_t *member, igraph_integer_t n, const uint32_t *token, int32_t *module)
+static void number_modules(const uint32_t *member, size_t found, const struct linked *l, int32_t *module)
 {
-	struct size *size = xcalloc((size_t)n, sizeof *size);
-	int32_t *rank = xcalloc((size_t)n, sizeof *rank);
-	for (igraph_integer_t c = 0; c < n; c++)
+	struct size *size = xcalloc(found, sizeof *size);
+	int32_t *rank = xcalloc(found, sizeof *rank);
+	for (uint32_t c = 0; c < found; c++)
 		size[c] = (struct size){c, 0, UINT32_MAX};
-	for (igraph_integer_t i = igraph_vector_int_size(member); i-- > 0;) {
-		size[VECTOR(*member)[i]].members++;
-		size[VECTOR(*member)[i]].first = token[i];
+	for (uint32_t i = l->net.n; i-- > 0;) {
+		size[member[i]].members++;
+		size[member[i]].first = l->token[i];
 	}
-	qsort(size, (size_t)n, sizeof *size, by_members_down);
-	for (igraph_integer_t c = 0; c < n; c++)
+	qsort(size, found, sizeof *size, by_members_down);
+	for (size_t c = 0; c < found; c++)
 		rank[size[c].community] = (int32_t)c;
-	for (igraph_integer_t i = 0; i < igraph_vector_int_size(member); i++)
-		module[token[i]] = rank[VECTOR(*member)[i]];
+	for (uint32_t i = 0; i < l->net.n; i++)
+		module[l->token[i]] = rank[member[i]];
 	free(rank);
 	free(size);
 }
 
 int graph_modules(const struct graph *g, double resolution, uint32_t seed, int32_t *module, struct error *e)
 {
-	igraph_t net;
-	uint32_t *token;
-	igraph_vector_t weight, strength;
-	igraph_vector_int_t member;
-	igraph_integer_t found = 0;
+	struct linked l;
 	for (uint32_t u = 0; u < g->n; u++)
 		module[u] = -1;
 	if (!g->offset[g->n])
 		return 0;
-	if (to_igraph(&net, g, &token, e))
-		return -1;
-	igraph_integer_t n = igraph_vcount(&net), m = igraph_ecount(&net);
-	igraph_rng_seed(igraph_rng_default(), seed);
-	int bad = igraph_vector_init(&weight, m) || igraph_vector_init(&strength, n) || igraph_vector_int_init(&member, n);
-	if (bad)
-		return error_set(e, "igraph: out of memory");
-	edge_values(g, g->weight, &weight, 1);
-	bad = igraph_strength(&net, &strength, igraph_vss_all(), IGRAPH_ALL, IGRAPH_LOOPS, &weight);
-	double total = igraph_vector_sum(&weight);
-	if (!bad && !(total > 0)) /* igraph would not come to an end */
-		bad = IGRAPH_EINVAL;
-	/* modularity is the constant Potts model with strengths as node weights and resolution / 2m */
-	if (!bad)
-		bad = igraph_community_leiden(&net, &weight, &strength, resolution / (2 * total), 0.01, 0, -1, &member, &found, NULL);
-	if (!bad)
-		number_modules(&member, found, token, module);
-	igraph_vector_int_destroy(&member);
-	igraph_vector_destroy(&strength);
-	igraph_vector_destroy(&weight);
-	igraph_destroy(&net);
-	free(token);
-	if (bad && !(total > 0))
-		return error_set(e, "no modules: all weights of the graph are 0");
-	return bad ? error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad)) : (int)found;
+	double *weight = edge_values(g, ABSOLUTE), total = 0;
+	linked_init(&l, g);
+	for (size_t i = 0; i < l.net.m; i++)
+		total += weight[i];
+	uint32_t *member = xcalloc(l.net.n, sizeof *member);
+	int found = total > 0 ? network_leiden(&l.net, weight, resolution, seed, member, e)
+			      : error_set(e, "no modules: all weights of the graph are 0"); /* igraph would not come to an end */
+	if (found > 0)
+		number_modules(member, (size_t)found, &l, module);
+	free(member);
+	free(weight);
+	linked_release(&l);
+	return found;
 }
 
 int graph_layout(const struct graph *g, uint32_t seed, float *xy, struct error *e)
 {
-	igraph_t net;
-	igraph_matrix_t position;
-	igraph_vector_t weight;
-	uint32_t *token;
+	struct linked l;
 	for (size_t i = 0; i < 2 * (size_t)g->n; i++)
 		xy[i] = NAN;
 	if (!g->offset[g->n])
 		return 0;
-	if (to_igraph(&net, g, &token, e))
-		return -1;
-	igraph_integer_t n = igraph_vcount(&net);
-	igraph_rng_seed(igraph_rng_default(), seed);
-	int bad = igraph_vector_init(&weight, igraph_ecount(&net)) || igraph_matrix_init(&position, 0, 0);
-	if (bad)
-		return error_set(e, "igraph: out of memory");
-	edge_values(g, g->weight, &weight, 1);
-	for (igraph_integer_t i = 0; i < igraph_ecount(&net); i++)
-		VECTOR(weight)[i] = fmax(VECTOR(weight)[i], 0.01); /* igraph refuses 0 */
-	bad = igraph_layout_fruchterman_reingold(
-		&net, &position, 0, 500, sqrt((double)n) / 10, IGRAPH_LAYOUT_NOGRID, &weight, NULL, NULL, NULL, NULL);
-	for (igraph_integer_t i = 0; !bad && i < n; i++) {
-		xy[2 * (size_t)token[i]] = (float)MATRIX(position, i, 0);
-		xy[2 * (size_t)token[i] + 1] = (float)MATRIX(position, i, 1);
-	}
-	igraph_matrix_destroy(&position);
-	igraph_vector_destroy(&weight);
-	igraph_destroy(&net);
-	free(token);
-	return bad ? error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad)) : 0;
+	double *weight = edge_values(g, ABSOLUTE);
+	linked_init(&l, g);
+	float *at = xcalloc(2 * (size_t)l.net.n, sizeof *at);
+	int bad = network_springs(&l.net, weight, seed, at, e);
+	for (uint32_t i = 0; !bad && i < l.net.n; i++)
+		memcpy(xy + 2 * (size_t)l.token[i], at + 2 * (size_t)i, 2 * sizeof *at);
+	free(at);
+	free(weight);
+	linked_release(&l);
+	return bad;
 }
 
 static int by_value(const void *a, const void *b)
@@ -162,8 +137,8 @@ int graph_stats(const struct graph *g, struct graph_stats *s, struct error *e)
 	*s = (struct graph_stats){.edges = g->offset[g->n] / 2};
 	if (!s->edges)
 		return 0;
-	igraph_t net;
-	uint32_t *token, *degree = xcalloc(g->n, sizeof *degree);
+	struct linked l;
+	uint32_t *degree = xcalloc(g->n, sizeof *degree);
 	for (uint32_t u = 0; u < g->n; u++)
 		if (g->offset[u + 1] > g->offset[u])
 			degree[s->linked++] = (uint32_t)(g->offset[u + 1] - g->offset[u]);
@@ -175,52 +150,40 @@ int graph_stats(const struct graph *g, struct graph_stats *s, struct error *e)
 	for (int i = 0; i < 7; i++)
 		s->degree[i] = degree[(size_t)(share[i] * (double)(s->linked - 1))];
 	free(degree);
-	if (to_igraph(&net, g, &token, e))
-		return -1;
-	igraph_vector_int_t size;
-	igraph_integer_t n = 0;
-	int bad = igraph_vector_int_init(&size, 0);
-	if (!bad) {
-		bad = igraph_connected_components(&net, NULL, &size, &n, IGRAPH_WEAK);
-		s->components = (uint64_t)n;
-		s->largest = bad ? 0 : (uint64_t)igraph_vector_int_max(&size);
-		igraph_vector_int_destroy(&size);
-	}
-	igraph_destroy(&net);
-	free(token);
-	return bad ? error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad)) : 0;
+	linked_init(&l, g);
+	int bad = network_components(&l.net, &s->components, &s->largest, e);
+	linked_release(&l);
+	return bad;
 }
 
 int graph_graphml(const struct graph *g, const struct vocab *v, const char *weight, char *const *name, int32_t *const *module,
 	size_t nmodule, FILE *f, struct error *e)
 {
-	igraph_t net;
-	uint32_t *token;
-	igraph_set_attribute_table(&igraph_cattribute_table);
-	if (to_igraph(&net, g, &token, e))
-		return -1;
-	int bad = 0;
-	igraph_integer_t n = igraph_vcount(&net);
-	for (igraph_integer_t i = 0; i < n && !bad; i++) {
-		bad = SETVAN(&net, "token", i, token[i]) || SETVAS(&net, "gene", i, v->id[token[i]]) ||
-			SETVAS(&net, "symbol", i, v->symbol[token[i]]);
-		for (size_t k = 0; k < nmodule && !bad; k++)
-			bad = SETVAN(&net, name[k], i, module[k][token[i]]);
+	struct linked l;
+	linked_init(&l, g);
+	size_t n = l.net.n;
+	double *number = xcalloc((nmodule + 1) * n, sizeof *number), *of[] = {edge_values(g, WEIGHT), edge_values(g, OVERLAP)};
+	const char **text = xcalloc(2 * n, sizeof *text);
+	struct network_values *vertex = xcalloc(nmodule + 4, sizeof *vertex);
+	for (size_t i = 0; i < n; i++) {
+		number[i] = l.token[i];
+		text[i] = v->id[l.token[i]];
+		text[n + i] = v->symbol[l.token[i]];
+		for (size_t k = 0; k < nmodule; k++)
+			number[(k + 1) * n + i] = module[k][l.token[i]];
 	}
-	igraph_vector_t value;
-	bad = bad || igraph_vector_init(&value, igraph_ecount(&net));
-	if (!bad) {
-		edge_values(g, g->weight, &value, 0);
-		bad = SETEANV(&net, weight, &value);
-		igraph_integer_t k = 0;
-		for (uint32_t u = 0; u < g->n; u++)
-			for (uint64_t i = g->offset[u]; i < g->offset[u + 1]; i++)
-				if (g->neighbour[i] > u)
-					VECTOR(value)[k++] = g->overlap[i];
-		bad = bad || SETEANV(&net, strcmp(weight, "rho") ? "count" : "overlap", &value) || igraph_write_graph_graphml(&net, f, 0);
-		igraph_vector_destroy(&value);
-	}
-	igraph_destroy(&net);
-	free(token);
-	return bad ? error_set(e, "igraph: the graph could not be written") : 0;
+	vertex[0] = (struct network_values){"token", number, NULL};
+	vertex[1] = (struct network_values){"gene", NULL, text};
+	vertex[2] = (struct network_values){"symbol", NULL, text + n};
+	for (size_t k = 0; k < nmodule; k++)
+		vertex[3 + k] = (struct network_values){name[k], number + (k + 1) * n, NULL};
+	const struct network_values edge[] = {{weight, of[0], NULL}, {strcmp(weight, "rho") ? "count" : "overlap", of[1], NULL}, {0}};
+	int bad = network_graphml(&l.net, vertex, edge, f, e);
+	free(of[0]);
+	free(of[1]);
+	free(number);
+	free(text);
+	free(vertex);
+	linked_release(&l);
+	return bad;
 }

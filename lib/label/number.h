@@ -1,6 +1,6 @@
 /* Numbers of rows: a column of whole or real numbers. A value that is NaN, or marked in NAME.missing, is missing. */
-#ifndef NUMBER_H
-#define NUMBER_H
+#ifndef LABEL_NUMBER_H
+#define LABEL_NUMBER_H
 
 #include "stream/block.h"
 

@@ -114,11 +114,11 @@ struct head_kind {
 	void (*prepare_back)(struct head *h, struct model *m, const struct forward *f);
 	/* Compute the inputs of the loss from the hidden states x. */
 	void (*forward)(struct head *h, struct model *m, const struct forward *f, const void *x);
-	/* Add loss, right predictions and weights to sum [3] on the device. It calls ops only, so that it can be replayed. NULL: the host
+	/* Add loss and right predictions to sum [2] on the device. It calls ops only, so that it can be replayed. NULL: the host
 	 * computes the loss. */
 	void (*loss)(struct head *h, struct model *m, double *sum);
-	/* For a loss that the host computes: add to sum [3] and return 1. 0: the device has computed it. NULL: always the device. */
-	int (*host_loss)(struct head *h, struct model *m, const struct goal *g, int train, double sum[3]);
+	/* For a loss that the host computes: add to sum [2] and return 1. 0: the device has computed it. NULL: always the device. */
+	int (*host_loss)(struct head *h, struct model *m, const struct goal *g, int train, double sum[2]);
 	/* loss.count of a goal with `rows` rows. NULL: the number of targets. */
 	double (*count)(const struct head *h, const struct goal *g, size_t rows);
 	/* Logits of the last forward: act [N, outputs], on the device. */

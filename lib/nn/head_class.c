@@ -73,7 +73,7 @@ static void loss(struct head *h, struct model *m, double *sum)
  *     dL/dz_j = w_y (gamma q (1 - q)^(gamma - 1) log q - (1 - q)^gamma) (delta_jy - p_j)
  * z [K] becomes the gradient.
  */
-static void focal_row(const struct class *k, real *z, size_t K, size_t y, double scale, double sum[3])
+static void focal_row(const struct class *k, real *z, size_t K, size_t y, double scale, double sum[2])
 {
 	size_t top = 0;
 	double total = 0, w = k->host_weight ? k->host_weight[y] : 1;
@@ -87,12 +87,11 @@ static void focal_row(const struct class *k, real *z, size_t K, size_t y, double
 	double slope = rest > 0 ? w * (k->focal * q * pow(rest, k->focal - 1) * logq - pow(rest, k->focal)) : 0;
 	sum[0] -= w * pow(rest, k->focal) * logq;
 	sum[1] += top == y;
-	sum[2] += w;
 	for (size_t i = 0; i < K; i++)
 		z[i] = (real)(scale * slope * ((i == y) - exp(z[i] - max) / total));
 }
 
-static int host_loss(struct head *h, struct model *m, const struct goal *g, int train, double sum[3])
+static int host_loss(struct head *h, struct model *m, const struct goal *g, int train, double sum[2])
 {
 	struct class *k = (struct class *)h;
 	size_t N = h->N, K = h->spec.nlabel;

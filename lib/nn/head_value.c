@@ -49,7 +49,7 @@ static void forward(struct head *h, struct model *m, const struct forward *f, co
 	m->o->linear(m->o, k->y, NULL, k->x, P(m, k->w), P(m, k->b), h->N, m->c.hidden_size, 1, ACT_NONE);
 }
 
-static int host_loss(struct head *h, struct model *m, const struct goal *g, int train, double sum[3])
+static int host_loss(struct head *h, struct model *m, const struct goal *g, int train, double sum[2])
 {
 	struct value *k = (struct value *)h;
 	grow(k->host, k->host_cap, h->N);

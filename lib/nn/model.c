@@ -370,7 +370,7 @@ void model_step_later(struct model *m, const struct optim *o, uint64_t done, dou
 	m->o->fetch(m->o, r->sums, m->sums, SUMS * sizeof *m->sums);
 	m->o->mark(m->o, MARK_RESULT + slot);
 	for (size_t i = 0; i < m->nhead; i++)
-		memcpy(r->host + 3 * i, m->head[i]->host_sum, sizeof m->head[i]->host_sum);
+		memcpy(r->host + 2 * i, m->head[i]->host_sum, sizeof m->head[i]->host_sum);
 	r->count = count;
 	r->done = done;
 }
@@ -384,8 +384,8 @@ int model_collect(struct model *m, struct loss *loss, double *norm, struct error
 		return -1;
 	for (size_t i = 0; i < m->nhead; i++)
 		loss[i] = (struct loss){
-			.sum = r->sums[1 + 3 * i] + r->host[3 * i],
-			.correct = r->sums[2 + 3 * i] + r->host[3 * i + 1],
+			.sum = r->sums[1 + 2 * i] + r->host[2 * i],
+			.correct = r->sums[2 + 2 * i] + r->host[2 * i + 1],
 			.count = i ? 0 : r->count,
 		};
 	*norm = sqrt(r->sums[0]) / r->count;

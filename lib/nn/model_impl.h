@@ -56,12 +56,12 @@ enum {
 };
 
 enum {
-	SUMS = 1 + 3 * HEADS_MAX, /* squares of the gradient; then of each head: loss, right predictions, weights */
+	SUMS = 1 + 2 * HEADS_MAX, /* squares of the gradient; then of each head: loss, right predictions */
 };
 
 struct result {
 	double *sums; /* [SUMS], from host_alloc */
-	double host[3 * HEADS_MAX], count;
+	double host[2 * HEADS_MAX], count;
 	uint64_t done;
 	size_t cells; /* model_embed */
 	real *x;
@@ -85,7 +85,7 @@ struct head {
 	struct readout read;
 	const real *scale;  /* [1] on the device: multiplies the gradient; NULL: 1 */
 	double host_scale;  /* the same */
-	double host_sum[3]; /* sums of host_loss since model_zero_grad */
+	double host_sum[2]; /* sums of host_loss since model_zero_grad */
 };
 
 struct model {

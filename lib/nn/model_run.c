@@ -133,7 +133,7 @@ static void forward_ops(struct model *m, const struct forward *f)
 			continue;
 		h->kind->forward(h, m, f, x);
 		if (h->kind->loss)
-			h->kind->loss(h, m, m->sums + 1 + 3 * i);
+			h->kind->loss(h, m, m->sums + 1 + 2 * i);
 	}
 }
 
@@ -143,7 +143,7 @@ static void host_losses(struct model *m, const struct batch *b, const struct for
 	*done = 0;
 	for (size_t i = 0; i < m->nhead; i++) {
 		struct head *h = m->head[i];
-		double sum[3] = {0};
+		double sum[2] = {0};
 		if (!(m->shape.heads >> i & 1))
 			continue;
 		loss[i].count = loss_count(h, b);
@@ -152,7 +152,7 @@ static void host_losses(struct model *m, const struct batch *b, const struct for
 		if (!h->kind->host_loss || !h->kind->host_loss(h, m, &b->goal[i], f->train, sum))
 			continue;
 		*done |= 1u << i;
-		for (int k = 0; k < 3 && f->later; k++)
+		for (int k = 0; k < 2 && f->later; k++)
 			h->host_sum[k] += sum[k];
 		loss[i].sum = f->later ? 0 : sum[0];
 		loss[i].correct = f->later ? 0 : sum[1];
@@ -170,8 +170,8 @@ static int collect_losses(struct model *m, const struct forward *f, struct loss 
 		if (!(m->shape.heads >> i & 1))
 			continue;
 		if (!(on_host >> i & 1)) {
-			loss[i].sum = sums[1 + 3 * i];
-			loss[i].correct = sums[2 + 3 * i];
+			loss[i].sum = sums[1 + 2 * i];
+			loss[i].correct = sums[2 + 2 * i];
 		}
 		if (!isfinite(loss[i].sum))
 			return error_set(e, "step %llu: the loss is %g", (unsigned long long)f->step, loss[i].sum);

@@ -258,7 +258,7 @@ struct ops {
 	 * Cross-entropy of ready logits act [N,K] against label i32 [N] (negative = no label, no gradient).
 	 * weight real [K] scales each class, or NULL. dlogit [N,K] = gradient of the summed loss times *scale (device; NULL: 1); dlogit
 	 * NULL: not wanted; it may be logit.
-	 * sum double [3], added to: weighted losses, rows with argmax = label, weights.
+	 * sum double [2], added to: weighted losses, rows with argmax = label.
 	 */
 	void (*class_loss)(struct ops *o, double *sum, void *dlogit, const void *logit, const int32_t *label, const real *weight,
 		const real *scale, size_t N, size_t K);

@@ -70,7 +70,7 @@ void cpu_class_loss(struct ops *o, double *sum, void *dlogit0, const void *logit
 {
 	const real *logit = logit0;
 	real *dlogit = dlogit0;
-	double loss = 0, hits = 0, weights = 0;
+	double loss = 0, hits = 0;
 	for (size_t i = 0; i < N; i++) {
 		const real *z = logit + i * K;
 		real *dz = dlogit ? dlogit + i * K : NULL;
@@ -93,11 +93,9 @@ void cpu_class_loss(struct ops *o, double *sum, void *dlogit0, const void *logit
 			l += exp((double)(z[k] - top));
 		loss += w * (log(l) + top - z[y]);
 		hits += best == (size_t)y;
-		weights += w;
 		for (size_t k = 0; dz && k < K; k++)
 			dz[k] = (real)((scale ? *scale * w : w) * (exp((double)(z[k] - top)) / l - (k == (size_t)y)));
 	}
 	sum[0] += loss;
 	sum[1] += hits;
-	sum[2] += weights;
 }

@@ -12,6 +12,7 @@
 #ifndef STREAM_H
 #define STREAM_H
 
+#include "base/file.h"
 #include "stream/block.h"
 
 #define STREAM_MAJOR 1
@@ -46,6 +47,8 @@ int stream_checked(struct stream *s, struct error *e);
 
 /* Start a stream on path (NULL or "-": standard output). The header is copied and written. raw: no compression. */
 struct stream *stream_create(const char *path, const struct header *h, int raw, struct error *e);
+/* The same in an open file, which is the stream's from then on, also if this fails. */
+struct stream *stream_create_in(struct outfile *f, const char *path, const struct header *h, int raw, struct error *e);
 
 /* Write a block; its layout must be the header's (made by block_reset on stream_header(s)). The block may be reused at once.
  * An error of the writing thread may be returned by a later call. */

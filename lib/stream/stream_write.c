@@ -89,7 +89,15 @@ static void *write_behind(void *arg)
 
 struct stream *stream_create(const char *path, const struct header *h, int raw, struct error *e)
 {
+	struct outfile f;
+	return outfile_open(&f, path, 0, e) ? NULL : stream_create_in(&f, path, h, raw, e);
+}
+
+struct stream *stream_create_in(struct outfile *f, const char *path, const struct header *h, int raw, struct error *e)
+{
 	struct stream *s = stream_new(path && strcmp(path, "-") ? path : "standard output");
+	s->out = *f;
+	*f = (struct outfile){.fd = -1};
 	s->writing = 1;
 	s->raw = raw;
 	header_copy(&s->header, h);
@@ -103,8 +111,6 @@ struct stream *stream_create(const char *path, const struct header *h, int raw, 
 		error_set(e, "%s: a header of %zu bytes, the limit is %u", s->name, s->payload.n, HEADER_MAX);
 		goto fail;
 	}
-	if (outfile_open(&s->out, path, 0, e))
-		goto fail;
 	struct stat st;
 	if (s->out.direct && fstat(s->out.fd, &st) == 0 && S_ISFIFO(st.st_mode))
 		(void)fcntl(s->out.fd, F_SETPIPE_SZ, 1 << 20);

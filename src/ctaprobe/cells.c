@@ -45,12 +45,12 @@ static struct option_def cells_options[] = {
 		.changes = 1},
 	{0, "bootstrap", OPT_INT, &cells_set.replicates, "N",
 		"95 % intervals of the scores from N draws of groups (without --group: of cells)", 2, 1e6, .changes = 1},
-	{0, "replicates", OPT_STRING, &cells_set.replicates_path, "FILE",
+	{0, "replicates", OPT_OUTPUT, &cells_set.replicates_path, "FILE",
 		"with --bootstrap, also write the scores of each draw as a table"},
 	{0, "Output", OPT_GROUP},
-	{0, "predictions", OPT_STRING, &predictions_path, "FILE", "also write a prediction stream of the tested cells"},
-	{0, "roc", OPT_STRING, &cells_set.roc_path, "FILE", "with --label, also write the mean ROC curve of the classes as a table"},
-	{0, "coefficients", OPT_STRING, &cells_set.coefficients, "FILE", "with --test, also write the weights as a table"},
+	{0, "predictions", OPT_OUTPUT, &predictions_path, "FILE", "also write a prediction stream of the tested cells"},
+	{0, "roc", OPT_OUTPUT, &cells_set.roc_path, "FILE", "with --label, also write the mean ROC curve of the classes as a table"},
+	{0, "coefficients", OPT_OUTPUT, &cells_set.coefficients, "FILE", "with --test, also write the weights as a table"},
 	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
@@ -242,8 +242,7 @@ static void write_predictions(const struct embeddings *d, const struct result *r
 	uint32_t *row = xmalloc(d->n * sizeof *row);
 	size_t at = 0, first = 0;
 	for (size_t k = 0; k < stream_blocks(d->s); k++) {
-		if (stream_read_at(d->s, k, &in, &e))
-			die("%s", e.msg);
+		must(stream_read_at(d->s, k, &in, &e), &e);
 		size_t n = 0;
 		while (at + n < d->n && d->row[at + n] < first + in.rows) {
 			row[n] = (uint32_t)(d->row[at + n] - first);
@@ -254,11 +253,10 @@ static void write_predictions(const struct embeddings *d, const struct result *r
 		fill_predictions(&out, r, fold, at, n);
 		at += n;
 		first += in.rows;
-		if (n && stream_write(to, &out, &e))
-			die("%s", e.msg);
+		if (n)
+			must(stream_write(to, &out, &e), &e);
 	}
-	if (stream_commit(to, &e))
-		die("%s", e.msg);
+	must(stream_commit(to, &e), &e);
 	stream_free(to);
 	block_release(&in);
 	block_release(&out);
@@ -375,7 +373,7 @@ static void warn_shared(const struct embeddings *a, const struct embeddings *b, 
 	free(trained);
 }
 
-int cells_main(int argc, char **argv)
+int ctaprobe_cells(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) /* with --train and --test, standard input is not read */
 		if (strncmp(argv[i], "--train", 7) == 0)

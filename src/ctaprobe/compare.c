@@ -539,7 +539,7 @@ static void write_rows(const struct study *s)
 		report_rows(&compare_cli, all, row_object(s, &(struct row){.corrected = NAN}), list);
 }
 
-int compare_main(int argc, char **argv)
+int ctaprobe_compare(int argc, char **argv)
 {
 	struct study s = {0};
 	cli_init(&compare_cli, argc, argv);
@@ -547,8 +547,7 @@ int compare_main(int argc, char **argv)
 	s.share = parse_splits();
 	name_columns(&s);
 	for (int i = 0; i < (compare_cli.noperand ? compare_cli.noperand : 1); i++)
-		if (values_read(&s.v, compare_cli.noperand ? compare_cli.operand[i] : "-", &e))
-			die("%s", e.msg);
+		must(values_read(&s.v, compare_cli.noperand ? compare_cli.operand[i] : "-", &e), &e);
 	if (!s.v.n)
 		die("the table has no line below the column names");
 	sort_values(&s);

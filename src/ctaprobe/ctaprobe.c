@@ -2,15 +2,15 @@
 #include "ctaprobe.h"
 
 static const struct cli_command commands[] = {
-	{"cells", cells_main, &cells_cli, NULL},
-	{"score", score_main, &score_cli, NULL},
-	{"genes", genes_main, &genes_cli, NULL},
-	{"reconstruction", reconstruction_main, &reconstruction_cli, NULL},
-	{"effective-rank", effective_rank_main, &effective_rank_cli, NULL},
-	{"leaderboard", leaderboard_main, &leaderboard_cli, NULL},
-	{"compare", compare_main, &compare_cli, NULL},
-	{"reference", reference_main, &reference_cli, NULL},
-	{"map", map_main, &map_cli, NULL},
+	{"cells", ctaprobe_cells, &cells_cli, NULL},
+	{"score", ctaprobe_score, &score_cli, NULL},
+	{"genes", ctaprobe_genes, &genes_cli, NULL},
+	{"reconstruction", ctaprobe_reconstruction, &reconstruction_cli, NULL},
+	{"effective-rank", ctaprobe_effective_rank, &effective_rank_cli, NULL},
+	{"leaderboard", ctaprobe_leaderboard, &leaderboard_cli, NULL},
+	{"compare", ctaprobe_compare, &compare_cli, NULL},
+	{"reference", ctaprobe_reference, &reference_cli, NULL},
+	{"map", ctaprobe_map, &map_cli, NULL},
 	{0},
 };
 

@@ -9,15 +9,15 @@
 #include "label/label.h"
 #include "eval/metrics.h"
 
-int cells_main(int argc, char **argv);
-int score_main(int argc, char **argv);
-int genes_main(int argc, char **argv);
-int reconstruction_main(int argc, char **argv);
-int effective_rank_main(int argc, char **argv);
-int leaderboard_main(int argc, char **argv);
-int compare_main(int argc, char **argv);
-int reference_main(int argc, char **argv);
-int map_main(int argc, char **argv);
+int ctaprobe_cells(int argc, char **argv);
+int ctaprobe_score(int argc, char **argv);
+int ctaprobe_genes(int argc, char **argv);
+int ctaprobe_reconstruction(int argc, char **argv);
+int ctaprobe_effective_rank(int argc, char **argv);
+int ctaprobe_leaderboard(int argc, char **argv);
+int ctaprobe_compare(int argc, char **argv);
+int ctaprobe_reference(int argc, char **argv);
+int ctaprobe_map(int argc, char **argv);
 extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective_rank_cli, leaderboard_cli, compare_cli, reference_cli,
 	map_cli;
 

@@ -28,8 +28,7 @@ static void read_rows(struct factor *f, struct stream *in)
 	struct block b = {0};
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	if (header_kind(h, "embedding", name, &e))
-		die("%s", e.msg);
+	must(header_kind(h, "embedding", name, &e), &e);
 	int x = header_need(h, "x", F32, FIXED, name, &e), got;
 	size_t empty = 0;
 	if (x < 0)
@@ -78,7 +77,7 @@ static void add_rank(cJSON *j, const struct factor *f, int centred, const char *
 	free(s);
 }
 
-int effective_rank_main(int argc, char **argv)
+int ctaprobe_effective_rank(int argc, char **argv)
 {
 	struct factor f;
 	cli_init(&effective_rank_cli, argc, argv);

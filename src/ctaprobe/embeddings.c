@@ -18,8 +18,7 @@ static void open_columns(struct columns *c, const struct embeddings *d, const st
 	const struct header *h = stream_header(d->s);
 	const char *name = stream_name(d->s);
 	*c = (struct columns){.target = -1, .target_missing = -1};
-	if (header_kind(h, "embedding", name, &e))
-		die("%s", e.msg);
+	must(header_kind(h, "embedding", name, &e), &e);
 	c->x = header_need(h, "x", F32, FIXED, name, &e);
 	c->cell = c->x < 0 ? -1 : header_need(h, "cell", U64, SCALAR, name, &e);
 	if (c->cell < 0 || (w->label && labels_init(&c->label, h, w->label, w->classes, name, &e)) ||
@@ -111,8 +110,8 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	*d = (struct embeddings){.s = s};
 	open_columns(&c, d, w);
 	d->d = stream_header(s)->col[c.x].n;
-	if (again && stream_index(s, &e))
-		die("%s", e.msg);
+	if (again)
+		must(stream_index(s, &e), &e);
 	size_t k = 0;
 	int got = 1;
 	while (got > 0) {

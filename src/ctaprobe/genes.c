@@ -19,8 +19,8 @@ static int json;
 
 static struct option_def options[] = {
 	{0, "positive", OPT_STRING, &positive_name, "LABEL", "the positive class of two classes (default: the model's second class)"},
-	{0, "gene-scores", OPT_STRING, &scores_path, "FILE", "also write a table of all genes with their mean probability"},
-	{0, "roc", OPT_STRING, &roc_path, "FILE", "for two classes: also write a table of the ROC curves"},
+	{0, "gene-scores", OPT_OUTPUT, &scores_path, "FILE", "also write a table of all genes with their mean probability"},
+	{0, "roc", OPT_OUTPUT, &roc_path, "FILE", "for two classes: also write a table of the ROC curves"},
 	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
@@ -128,8 +128,7 @@ static void open_source(struct source *in, struct study *t, int i)
 	in->s = cli_open(&genes_cli, i);
 	const struct header *h = stream_header(in->s);
 	const char *name = stream_name(in->s);
-	if (header_kind(h, "prediction", name, &e))
-		die("%s", e.msg);
+	must(header_kind(h, "prediction", name, &e), &e);
 	if (header_find(h, "token") < 0 && header_find(h, "logit") >= 0)
 		die("%s: these are predictions of cells: use ctaprobe score", name);
 	take_labels(t, h, name);
@@ -437,7 +436,7 @@ static void study_release(struct study *t)
 	free(t->item);
 }
 
-int genes_main(int argc, char **argv)
+int ctaprobe_genes(int argc, char **argv)
 {
 	struct study t = {0};
 	char *scores = NULL;

@@ -62,8 +62,7 @@ static void read_method(struct table *t, const char *results)
 	for (size_t c = 0, k; c < t->columns; c += k) { /* the metrics of one result stand together */
 		for (k = 1; c + k < t->columns && t->file[c + k] == t->file[c]; k++)
 			;
-		if (results_read(path[t->file[c]], t->metric + c, k, value + c, &e))
-			die("%s", e.msg);
+		must(results_read(path[t->file[c]], t->metric + c, k, value + c, &e), &e);
 	}
 	opt_list_free(path, n);
 }
@@ -84,7 +83,7 @@ static void print_method(FILE *f, const struct table *t, size_t method)
 	fputc('\n', f);
 }
 
-int leaderboard_main(int argc, char **argv)
+int ctaprobe_leaderboard(int argc, char **argv)
 {
 	struct table t = {0};
 	char *text = NULL;

@@ -57,23 +57,20 @@ static void write_positions(struct stream *to, struct stream *in, const float *x
 	header_map(h, stream_header(in), map);
 	map[at] = -1;
 	for (size_t k = 0; k < stream_blocks(in); k++) {
-		if (stream_read_at(in, k, &from, &e))
-			die("%s", e.msg);
+		must(stream_read_at(in, k, &from, &e), &e);
 		block_reset(&out, h);
 		block_take(&out, map, &from, NULL, from.rows);
 		memcpy(out.col[at].data, xy, 2 * from.rows * sizeof *xy);
 		xy += 2 * from.rows;
-		if (stream_write(to, &out, &e))
-			die("%s", e.msg);
+		must(stream_write(to, &out, &e), &e);
 	}
-	if (stream_commit(to, &e))
-		die("%s", e.msg);
+	must(stream_commit(to, &e), &e);
 	block_release(&from);
 	block_release(&out);
 	free(map);
 }
 
-int map_main(int argc, char **argv)
+int ctaprobe_map(int argc, char **argv)
 {
 	struct error e;
 	struct embeddings d;

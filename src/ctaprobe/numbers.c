@@ -20,14 +20,12 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
 	int got;
-	if (header_kind(h, "prediction", name, &e))
-		die("%s", e.msg);
+	must(header_kind(h, "prediction", name, &e), &e);
 	int predicted = header_find(h, "predicted");
 	enum column_type type = predicted < 0 ? STR : h->col[predicted].type;
 	if ((type != F64 && type != F32) || h->col[predicted].shape != SCALAR) /* earlier versions wrote float32 */
 		die("%s: these are no predictions of numbers: expected scembed --predict of a head of sctrain cells --target", name);
-	if (numbers_init(&truth, h, column, name, &e))
-		die("%s", e.msg);
+	must(numbers_init(&truth, h, column, name, &e), &e);
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		grow(p->x, p->x_cap, p->n + b.rows);
 		grow(p->y, p->y_cap, p->n + b.rows);

@@ -62,8 +62,7 @@ struct columns {
 
 static void find_columns(struct columns *c, const struct header *h, const char *name)
 {
-	if (header_kind(h, "prediction", name, &e))
-		die("%s", e.msg);
+	must(header_kind(h, "prediction", name, &e), &e);
 	if (header_find(h, "expected") < 0 || header_find(h, "library") < 0)
 		die("%s: these are no predictions of counts (no columns 'expected' and 'library')", name);
 	if ((c->cell = header_need(h, "cell", U64, SCALAR, name, &e)) < 0 ||
@@ -101,7 +100,7 @@ static void score_cell(struct scores *s, const struct columns *c, const struct b
 	mean_add(&s->spearman, isnan(r) ? r : correlation_spearman(s->x, s->y, n));
 }
 
-int reconstruction_main(int argc, char **argv)
+int ctaprobe_reconstruction(int argc, char **argv)
 {
 	struct scores s = {0};
 	struct columns c;

@@ -81,8 +81,7 @@ static void open_source(struct source *in, const char *path, int training)
 	const struct header *h = stream_header(in->s);
 	const char *file = stream_name(in->s);
 	if (strcmp(h->kind, "tokens") || !training) {
-		if (header_kind(h, "masked", file, &e))
-			die("%s", e.msg);
+		must(header_kind(h, "masked", file, &e), &e);
 		in->input = need(h, "input", U32, file);
 	} else {
 		in->input = need(h, "token", U32, file);
@@ -262,7 +261,7 @@ static void start(struct reference *r, const struct source *train, const struct 
 	lookup_init(&r->lookup, r->vocab.n, r->vocab.nspecial, r->vocab.median, r->ranked);
 }
 
-int reference_main(int argc, char **argv)
+int ctaprobe_reference(int argc, char **argv)
 {
 	struct reference r = {0};
 	struct source train, test;

@@ -225,8 +225,7 @@ static void put_table(FILE *f, const cJSON *j)
 void write_text(const char *path, char *text)
 {
 	struct error e;
-	if (outfile_text(path, text, &e))
-		die("%s", e.msg);
+	must(outfile_text(path, text, &e), &e);
 	free(text);
 }
 

@@ -23,8 +23,8 @@ static struct option_def options[] = {
 	{0, "bootstrap", OPT_INT, &replicates, "N", "95 % intervals of the scores from N draws of groups (without --group: of cells)", 2,
 		1e6},
 	{0, "group", OPT_STRING, &group, "COL", "with --bootstrap: the column of the groups, such as a donor"},
-	{0, "replicates", OPT_STRING, &replicates_path, "FILE", "with --bootstrap, also write the scores of each draw as a table"},
-	{0, "roc", OPT_STRING, &roc_path, "FILE", "also write the mean ROC curve of the model's classes as a table"},
+	{0, "replicates", OPT_OUTPUT, &replicates_path, "FILE", "with --bootstrap, also write the scores of each draw as a table"},
+	{0, "roc", OPT_OUTPUT, &roc_path, "FILE", "also write the mean ROC curve of the model's classes as a table"},
 	{0, "known", OPT_FLAG, &known_only, NULL,
 		"leave out cells of classes that the model does not know (default: they count as errors)"},
 	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
@@ -154,8 +154,7 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	struct predictions p;
 	struct block b = {0};
 	int got;
-	if (header_kind(h, "prediction", name, &e))
-		die("%s", e.msg);
+	must(header_kind(h, "prediction", name, &e), &e);
 	if (header_find(h, "logit") < 0 && h->ngroup)
 		die("%s: these are predictions of genes: use ctaprobe genes", name);
 	if (header_find(h, "logit") < 0 && header_find(h, "predicted") >= 0)
@@ -166,8 +165,9 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	s->model_classes = h->col[logit].n;
 	read_labels(c, h, s->model_classes, name);
 	predictions_init(&p, c, h, s->model_classes, name);
-	if (labels_init(&l, h, label, c, name, &e) || (group && labels_init(&g, h, group, groups, name, &e)))
-		die("%s", e.msg);
+	must(labels_init(&l, h, label, c, name, &e), &e);
+	if (group)
+		must(labels_init(&g, h, group, groups, name, &e), &e);
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		score_block(s, &b, &l, &g, &p, name);
 		progress("%zu cells scored", s->n);
@@ -279,7 +279,7 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 	metrics_release(&m);
 }
 
-int score_main(int argc, char **argv)
+int ctaprobe_score(int argc, char **argv)
 {
 	struct classes classes = {0}, groups = {0};
 	struct scored s = {0};

@@ -18,7 +18,7 @@ static struct option_def options[] = {
 	{0, "genes", OPT_INT, &ngenes, "N", "use the N most highly expressed genes (default 1000)", 3, 5000},
 	{0, "rows", OPT_INT, &rows, "N", "number of cells that the model will be trained on (default: those of the input)", 2, 1e9},
 	{0, "rates", OPT_STRING, &rates_text, "LIST", "masking rates, A:B:STEP or A,B,... (default " DEFAULT_RATES ")"},
-	{0, "gene-table", OPT_STRING, &table_path, "FILE", "also write a table of the genes"},
+	{0, "gene-table", OPT_OUTPUT, &table_path, "FILE", "also write a table of the genes"},
 	{0},
 };
 
@@ -84,7 +84,7 @@ static void print_summary(const struct summary *s, const struct risk_genes *g, u
 	} quantile[] = {{"q05", 0.05}, {"q25", 0.25}, {"median", 0.5}, {"q75", 0.75}, {"q95", 0.95}};
 	struct text t;
 	int gain = s->risk[s->lowest] < s->null;
-	text_open(&t);
+	text_start(&t);
 	fprintf(t.f, "metric\tvalue\ncells\t%" PRIu64 "\ngenes\t%u\nrows\t%.9g\n", cells, g->p, g->rows);
 	fprintf(t.f, "ratio\t%.9g\nrisk\t%.6g\nnull\t%.6g\n", gain ? g->rate[s->lowest] : 0, gain ? s->risk[s->lowest] : s->null, s->null);
 	fprintf(t.f, "flat_from\t%.9g\nflat_to\t%.9g\n", gain ? g->rate[s->from] : 0, gain ? g->rate[s->to] : 0);
@@ -99,7 +99,7 @@ static void print_summary(const struct summary *s, const struct risk_genes *g, u
 static void print_genes(const struct summary *s, const struct risk_genes *g, const uint32_t *gene, const struct vocab *v)
 {
 	struct text t;
-	text_open(&t);
+	text_start(&t);
 	fprintf(t.f, "gene_id\tsymbol\tvariance\texplained\tbest_ratio\trisk\n");
 	for (uint32_t i = 0; i < g->p; i++) {
 		int use = pays(g, s, i);
@@ -127,8 +127,7 @@ static double *covariance(struct stream *in, uint32_t **gene, uint32_t *n, uint6
 	struct error e;
 	struct risk_cells c = {0};
 	double *sigma;
-	if (risk_cells_read(&c, in, &e))
-		die("%s", e.msg);
+	must(risk_cells_read(&c, in, &e), &e);
 	if (!c.n)
 		die("%s: no cells", stream_name(in));
 	cli_blas(&data_cli);
@@ -146,7 +145,7 @@ static double *covariance(struct stream *in, uint32_t **gene, uint32_t *n, uint6
 	return sigma;
 }
 
-int data_main(int argc, char **argv)
+int maskrisk_data(int argc, char **argv)
 {
 	struct error e;
 	struct risk_genes g = {0};

@@ -8,9 +8,9 @@
 #include <string.h>
 
 static const struct cli_command commands[] = {
-	{"theory", theory_main, &theory_cli, NULL},
-	{"simulate", simulate_main, &simulate_cli, NULL},
-	{"data", data_main, &data_cli, NULL},
+	{"theory", maskrisk_theory, &theory_cli, NULL},
+	{"simulate", maskrisk_simulate, &simulate_cli, NULL},
+	{"data", maskrisk_data, &data_cli, NULL},
 	{0},
 };
 
@@ -58,7 +58,7 @@ void print_ratio(FILE *f, const struct ratio *r)
 		fprintf(f, "%.9g\tfixed", r->lo);
 }
 
-void text_open(struct text *t)
+void text_start(struct text *t)
 {
 	*t = (struct text){0};
 	t->f = xmemopen(&t->bytes, &t->size);
@@ -68,8 +68,7 @@ void text_write(struct text *t, const char *path)
 {
 	struct error e;
 	xmemclose(t->f, &t->bytes);
-	if (outfile_text(path, t->bytes, &e))
-		die("%s", e.msg);
+	must(outfile_text(path, t->bytes, &e), &e);
 	free(t->bytes);
 	*t = (struct text){0};
 }

@@ -10,9 +10,9 @@
 
 #include <stdio.h>
 
-int theory_main(int argc, char **argv);
-int simulate_main(int argc, char **argv);
-int data_main(int argc, char **argv);
+int maskrisk_theory(int argc, char **argv);
+int maskrisk_simulate(int argc, char **argv);
+int maskrisk_data(int argc, char **argv);
 extern struct cli theory_cli, simulate_cli, data_cli;
 
 /* A masking ratio, or a range of ratios from which every row draws one. */
@@ -50,7 +50,7 @@ struct text {
 	size_t size;
 	FILE *f;
 };
-void text_open(struct text *t);
+void text_start(struct text *t);
 void text_write(struct text *t, const char *path); /* releases t */
 
 #endif

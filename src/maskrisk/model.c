@@ -115,10 +115,10 @@ static double *read_file(struct risk_spec *s)
 {
 	struct error e;
 	double *values = NULL;
-	if (s->kind == RISK_EIGEN && risk_read_eigenvalues(eigenvalues_path, &values, &s->p, &e))
-		die("%s", e.msg);
-	if (s->kind == RISK_MATRIX && risk_read_matrix(model_text, &values, &s->p, &e))
-		die("%s", e.msg);
+	if (s->kind == RISK_EIGEN)
+		must(risk_read_eigenvalues(eigenvalues_path, &values, &s->p, &e), &e);
+	if (s->kind == RISK_MATRIX)
+		must(risk_read_matrix(model_text, &values, &s->p, &e), &e);
 	s->eigenvalue = s->matrix = values;
 	return values;
 }

@@ -43,7 +43,7 @@ static void print_se(FILE *f, double mean, double se)
 	fprintf(f, isnan(se) ? "\tNA" : "\t%.4g", se);
 }
 
-int simulate_main(int argc, char **argv)
+int maskrisk_simulate(int argc, char **argv)
 {
 	struct error e;
 	struct model_choice c;
@@ -60,9 +60,8 @@ int simulate_main(int argc, char **argv)
 		.nrate = c.n,
 		.rate = rate,
 		.threads = (int)simulate_cli.threads};
-	if (risk_simulate(&t, mean, &e))
-		die("%s", e.msg);
-	text_open(&text);
+	must(risk_simulate(&t, mean, &e), &e);
+	text_start(&text);
 	fprintf(text.f, "ratio\tretention\trisk\trisk_se\tmagnitude\tmagnitude_se\trows\n");
 	for (size_t i = 0; i < c.n; i++) {
 		print_ratio(text.f, &c.ratio[i]);

@@ -72,8 +72,7 @@ static double fixed_risk(const struct curve *a, double r)
 {
 	struct error e;
 	struct risk out;
-	if (risk_at(a, &(struct ratio){.lo = r, .hi = r}, &out, &e))
-		die("%s", e.msg);
+	must(risk_at(a, &(struct ratio){.lo = r, .hi = r}, &out, &e), &e);
 	return out.risk;
 }
 
@@ -116,7 +115,7 @@ static void print_minimum(FILE *f, const struct curve *a)
 	fprintf(f, "signal\t%.9g\nthreshold\t%.9g\n", a->t.null, risk_threshold(a->t.mean, a->t.square, c->model.noise));
 }
 
-int theory_main(int argc, char **argv)
+int maskrisk_theory(int argc, char **argv)
 {
 	struct error e;
 	struct model_choice c;
@@ -126,15 +125,14 @@ int theory_main(int argc, char **argv)
 	if (form == FORM_CLOSED && !c.closed)
 		usage_error("--form closed goes with --model isotropic or spiked");
 	struct curve a = {.c = &c};
-	if (risk_theory_init(&a.t, &c.model, &e))
-		die("%s", e.msg);
+	must(risk_theory_init(&a.t, &c.model, &e), &e);
 	a.risk = xcalloc(c.n, sizeof *a.risk);
 	a.error = xcalloc(c.n, sizeof *a.error);
 	pool_for((int)theory_cli.threads, c.n, one_ratio, &a);
 	for (size_t i = 0; i < c.n; i++)
 		if (*a.error[i].msg)
 			die("%s", a.error[i].msg);
-	text_open(&text);
+	text_start(&text);
 	if (minimum)
 		print_minimum(text.f, &a);
 	else

@@ -14,19 +14,17 @@ void counts_open(struct run *r, const char *dir, const struct header *h, const c
 	struct error e;
 	if (r->reconstruct) {
 		char *config = xasprintf("%s/config.json", dir);
-		if (config_folder(dir, &e) || config_heads_load(&r->heads, config, &e))
-			die("%s", e.msg);
+		must(config_folder(dir, &e), &e);
+		must(config_heads_load(&r->heads, config, &e), &e);
 		while (r->head < r->heads.n && r->heads.head[r->head].kind->target != TARGET_COUNTS)
 			r->head++;
 		if (r->head == r->heads.n)
 			die("--reconstruct: the model in %s has no head that predicts counts", dir);
 		free(config);
 	}
-	if (groups_load(&r->groups, dir, &e))
-		die("%s", e.msg);
-	if (r->groups.column && header_find(h, r->groups.column) >= 0 &&
-		labels_init(&r->labels, h, r->groups.column, &r->groups.classes, name, &e))
-		die("%s", e.msg);
+	must(groups_load(&r->groups, dir, &e), &e);
+	if (r->groups.column && header_find(h, r->groups.column) >= 0)
+		must(labels_init(&r->labels, h, r->groups.column, &r->groups.classes, name, &e), &e);
 }
 
 void counts_header(struct run *r, struct header *h, const char *name)
@@ -44,8 +42,7 @@ void counts_header(struct run *r, struct header *h, const char *name)
 void counts_pack(struct run *r, const struct block *b, size_t from, size_t to, const char *name)
 {
 	struct error e;
-	if (batch_counts(&r->packed, &r->col, b, from, to, name, &e))
-		die("%s", e.msg);
+	must(batch_counts(&r->packed, &r->col, b, from, to, name, &e), &e);
 	if (!r->groups.column)
 		return;
 	grow(r->group, r->group_cap, to - from);
@@ -95,8 +92,7 @@ static void reconstruct_rows(struct run *r, size_t first, size_t n)
 	uint64_t *offset = b->group[list].offset, at = offset[first];
 	double *z = xmalloc(genes * sizeof *z);
 	grow(r->h, r->h_cap, n * genes);
-	if (model_logits(r->model, &r->packed.b, r->head, r->h, &e))
-		die("%s", e.msg);
+	must(model_logits(r->model, &r->packed.b, r->head, r->h, &e), &e);
 	block_set_items(b, list, at + r->packed.masked.n);
 	for (size_t i = 0; i < n; i++)
 		offset[first + i + 1] = at = write_cell(r, first + i, at, i, r->h + i * genes, z);
@@ -108,8 +104,8 @@ void counts_rows(struct run *r, size_t first, size_t n)
 	struct error e;
 	if (r->reconstruct)
 		reconstruct_rows(r, first, n);
-	else if (model_hidden(r->model, &r->packed.b, 0, (float *)r->out.col[r->x].data + first * r->C, &e))
-		die("%s", e.msg);
+	else
+		must(model_hidden(r->model, &r->packed.b, 0, (float *)r->out.col[r->x].data + first * r->C, &e), &e);
 }
 
 void counts_release(struct run *r)

@@ -68,8 +68,7 @@ static int again(struct source *in)
 		in->next = 0;
 		return 0;
 	}
-	if (stream_read_at(in->s, in->next++, &in->b, &e))
-		die("%s", e.msg);
+	must(stream_read_at(in->s, in->next++, &in->b, &e), &e);
 	return 1;
 }
 
@@ -205,8 +204,7 @@ static void fit_components(struct baseline *m, struct source *in, size_t k, int 
 
 static void fit(struct baseline *m, struct source *in, const struct expression_options *o, int threads)
 {
-	if (stream_index(in->s, &e))
-		die("%s", e.msg);
+	must(stream_index(in->s, &e), &e);
 	choose_genes(m, in, o->genes);
 	find_genes(m, &in->h->vocab, in);
 	size_t limit = m->cells < m->genes ? m->cells : m->genes;
@@ -279,8 +277,7 @@ static uint64_t embed(const struct baseline *m, struct source *in, const struct 
 			block_reset(&out, stream_header(to));
 			block_take(&out, map, &in->b, row, n);
 			embed_rows(m, in, from, from + n, out.col[x].data, scratch);
-			if (stream_write(to, &out, &e))
-				die("%s", e.msg);
+			must(stream_write(to, &out, &e), &e);
 		}
 		in->first += indexed ? 0 : in->b.rows;
 		cells += in->b.rows;

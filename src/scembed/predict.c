@@ -75,8 +75,7 @@ static void read_genes(struct run *r, const char *dir, const struct header *h)
 	struct error e;
 	char *genes = xasprintf("%s/genes.tsv", dir);
 	if (access(genes, F_OK) == 0) {
-		if (gene_labels_read(&r->genes, genes, &h->vocab, spec(r)->label, spec(r)->nlabel, &e))
-			die("%s", e.msg);
+		must(gene_labels_read(&r->genes, genes, &h->vocab, spec(r)->label, spec(r)->nlabel, &e), &e);
 		if (!r->all_genes && !r->genes.test)
 			die("%s: no gene is in the split test; --all-genes predicts all genes", genes);
 	} else if (!r->all_genes) {
@@ -89,8 +88,8 @@ void predict_open(struct run *r, const char *dir, const struct header *h)
 {
 	struct error e;
 	char *config = xasprintf("%s/config.json", dir);
-	if (config_folder(dir, &e) || config_heads_load(&r->heads, config, &e))
-		die("%s", e.msg);
+	must(config_folder(dir, &e), &e);
+	must(config_heads_load(&r->heads, config, &e), &e);
 	choose_head(r, dir);
 	if (!predict_tokens(r) && r->all_genes)
 		die("--all-genes: the model in %s classifies cells", dir);
@@ -186,8 +185,8 @@ static void predict_cells(struct run *r, size_t first, size_t n)
 	float *logit = (float *)r->out.col[r->logit].data + first * K, *best = (float *)r->out.col[r->probability].data + first;
 	float *all = r->probabilities_at < 0 ? NULL : (float *)r->out.col[r->probabilities_at].data + first * K;
 	uint32_t *predicted = (uint32_t *)r->out.col[r->predicted].data + first;
-	if (p->offset[n] && model_logits(r->model, p, r->head, logit, &e))
-		die("%s", e.msg);
+	if (p->offset[n])
+		must(model_logits(r->model, p, r->head, logit, &e), &e);
 	double *z = xmalloc(K * sizeof *z);
 	for (size_t i = 0; i < n; i++) {
 		if (p->offset[i] < p->offset[i + 1]) {
@@ -214,8 +213,8 @@ static void predict_numbers(struct run *r, size_t first, size_t n)
 	double mean = spec(r)->mean, scale = spec(r)->scale == 0 ? 1 : spec(r)->scale;
 	double *predicted = (double *)r->out.col[r->predicted].data + first;
 	grow(r->h, r->h_cap, n);
-	if (p->offset[n] && model_logits(r->model, p, r->head, r->h, &e))
-		die("%s", e.msg);
+	if (p->offset[n])
+		must(model_logits(r->model, p, r->head, r->h, &e), &e);
 	for (size_t i = 0; i < n; i++) {
 		int empty = p->offset[i] == p->offset[i + 1];
 		predicted[i] = empty ? NAN : mean + scale * (double)r->h[i];
@@ -260,8 +259,8 @@ static void predict_genes(struct run *r, size_t first, size_t n)
 	const struct batch *p = &r->packed.b;
 	size_t K = spec(r)->nlabel, kept = drop_cells(r, n), T = p->offset[kept];
 	grow(r->h, r->h_cap, T * K);
-	if (T && model_logits(r->model, p, r->head, r->h, &e))
-		die("%s", e.msg);
+	if (T)
+		must(model_logits(r->model, p, r->head, r->h, &e), &e);
 	struct block *b = &r->out;
 	int g = b->header->col[r->token].group;
 	uint64_t *offset = b->group[g].offset, at = offset[first];

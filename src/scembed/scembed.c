@@ -63,8 +63,7 @@ static char *weights_digest(const char *dir)
 	char *path = xasprintf("%s/model.safetensors", dir), buf[1 << 16];
 	XXH3_state_t *s = xchecked(XXH3_createState());
 	XXH3_128bits_reset(s);
-	if (safetensors_set_open(&set, path, &e))
-		die("%s", e.msg);
+	must(safetensors_set_open(&set, path, &e), &e);
 	for (size_t i = 0; i < set.n; i++) {
 		ssize_t n;
 		if (lseek(set.file[i].fd, 0, SEEK_SET))
@@ -147,8 +146,8 @@ static void choose_tokens(const struct run *r, const uint32_t *id, size_t n, siz
 static void collect(struct run *r)
 {
 	struct error e;
-	if (r->queued && model_embedded(r->model, (float *)r->out.col[r->x].data + r->queued_from * r->C, &e))
-		die("%s", e.msg);
+	if (r->queued)
+		must(model_embedded(r->model, (float *)r->out.col[r->x].data + r->queued_from * r->C, &e), &e);
 	r->queued = 0;
 }
 
@@ -165,8 +164,7 @@ static void embed_rows(struct run *r, size_t first, size_t n)
 		r->range[2 * i + 1] = p->offset[i] + (uint32_t)to;
 		r->empty += from == to;
 	}
-	if (model_embed(r->model, p, (int)layer, r->range, &e))
-		die("%s", e.msg);
+	must(model_embed(r->model, p, (int)layer, r->range, &e), &e);
 	collect(r);
 	r->queued_from = first;
 	r->queued = n;
@@ -177,11 +175,11 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 {
 	struct error e;
 	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
+	size_t limit = model_config(r->model)->max_position_embeddings;
 	if (r->counts)
 		counts_pack(r, b, from, to, name);
-	else if (batch_tokens(
-			 &r->packed, &r->col, b, from, to, model_config(r->model)->max_position_embeddings, truncate_cells, eos, name, &e))
-		die("%s", e.msg);
+	else
+		must(batch_tokens(&r->packed, &r->col, b, from, to, limit, truncate_cells, eos, name, &e), &e);
 	size_t n = to - from, first = r->out.rows;
 	r->tokens += r->packed.b.offset[n];
 	grow(r->row, r->row_cap, n);
@@ -197,8 +195,8 @@ static void write_out(struct run *r, struct stream *out)
 {
 	struct error e;
 	collect(r);
-	if (r->out.rows && stream_write(out, &r->out, &e))
-		die("%s", e.msg);
+	if (r->out.rows)
+		must(stream_write(out, &r->out, &e), &e);
 	block_reset(&r->out, stream_header(out));
 }
 
@@ -208,8 +206,8 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 	struct error e;
 	struct model_config c;
 	char *config = xasprintf("%s/config.json", model_dir);
-	if (config_folder(model_dir, &e) || config_load(&c, config, &e))
-		die("%s", e.msg);
+	must(config_folder(model_dir, &e), &e);
+	must(config_load(&c, config, &e), &e);
 	free(config);
 	r->counts = c.arch->counts;
 	r->reconstruct = reconstruct;
@@ -219,8 +217,7 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 		die("--%s: the model in %s has no tokens", predict ? "predict" : truncate_cells ? "truncate" : "pool", model_dir);
 	if (r->counts && !given(&batch_max))
 		batch_max = COUNTS_MAX;
-	if (r->counts ? counts_columns(&r->col, h, !reconstruct, name, &e) : tokens_columns(&r->col, h, name, &e))
-		die("%s", e.msg);
+	must(r->counts ? counts_columns(&r->col, h, !reconstruct, name, &e) : tokens_columns(&r->col, h, name, &e), &e);
 }
 
 static void check_options(void)
@@ -316,8 +313,7 @@ int main(int argc, char **argv)
 	if (got < 0)
 		die("%s", e.msg);
 	write_out(&r, out);
-	if (stream_commit(out, &e))
-		die("%s", e.msg);
+	must(stream_commit(out, &e), &e);
 	report(&r, name);
 	free(r.map);
 	free(r.range);

@@ -61,8 +61,7 @@ void choice_init(struct choice *c, const struct header *h, const char *file)
 	}
 	for (size_t k = 0; k < c->npartition; k++) {
 		struct partition *p = &c->partition[k];
-		if (labels_init(&p->labels, h, p->column, &p->classes, file, &e))
-			die("%s", e.msg);
+		must(labels_init(&p->labels, h, p->column, &p->classes, file, &e), &e);
 	}
 }
 

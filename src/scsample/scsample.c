@@ -97,8 +97,7 @@ static void open_inputs(struct inputs *in)
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(source[i], source[k]) == 0)
 				die("--source: two inputs are called '%s'; rename one", source[i]);
-	if (concat_init(&in->all, h, name, n, source_column, source, &warning, &e))
-		die("%s", e.msg);
+	must(concat_init(&in->all, h, name, n, source_column, source, &warning, &e), &e);
 	if (warning)
 		warn("%s", warning);
 	free(warning);
@@ -111,8 +110,7 @@ static void open_inputs(struct inputs *in)
 static void rewind_inputs(struct inputs *in)
 {
 	for (size_t i = 0; i < in->n && !in->indexed; i++) {
-		if (stream_index(in->s[i], &e))
-			die("%s", e.msg);
+		must(stream_index(in->s[i], &e), &e);
 		in->total += stream_rows(in->s[i]);
 	}
 	in->indexed = 1;
@@ -166,8 +164,8 @@ struct sink {
 
 static void flush_block(struct sink *s)
 {
-	if (s->out.rows && stream_write(s->to, &s->out, &e))
-		die("%s", e.msg);
+	if (s->out.rows)
+		must(stream_write(s->to, &s->out, &e), &e);
 	block_reset(&s->out, stream_header(s->to));
 }
 
@@ -335,8 +333,7 @@ int main(int argc, char **argv)
 	cli_measured("cells_in", (double)seen);
 	cli_measured("cells_out", (double)written);
 	char *report = drop_report(); /* memory can run out here, and not after the output is in place */
-	if (stream_commit(s.to, &e))
-		die("%s", e.msg);
+	must(stream_commit(s.to, &e), &e);
 	if (seen && !written)
 		warn("none of the %" PRIu64 " cells is left", seen);
 	cli_report(&cli, "%" PRIu64 " cells in, %" PRIu64 " out%s", seen, written, report);

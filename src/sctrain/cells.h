@@ -8,10 +8,11 @@ struct label_options {
 	const char *column;
 	int balanced; /* class weights */
 	double focal; /* 0: cross-entropy */
+	int own;      /* its loss is its own, not that of all columns */
 };
 
 /* name: of the head; NULL: the only one. */
-void label_add(struct objectives *list, const char *name, const struct label_options *options);
-void number_add(struct objectives *list, const char *column);
+struct objective *label_add(struct objectives *list, const char *name, const struct label_options *options);
+struct objective *number_add(struct objectives *list, const char *column);
 
 #endif

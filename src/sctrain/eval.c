@@ -27,7 +27,7 @@ static struct option_def options[] = {
 	{'M', "model", OPT_STRING, &model_dir, "DIR", "the model directory (required)"},
 	{0, "batch-tokens", OPT_INT, &batch_tokens_max, "N",
 		"compute about N tokens, or counts, at a time (default 16384, of counts 262144)", 1, 1e9},
-	{0, "cells", OPT_STRING, &cells_path, "FILE", "also write the loss of every row to this table, and standard errors to the metrics"},
+	{0, "cells", OPT_OUTPUT, &cells_path, "FILE", "also write the loss of every row to this table, and standard errors to the metrics"},
 	{0},
 };
 
@@ -172,8 +172,7 @@ static void score_rows(struct cell_losses *r, struct score *y, struct model *m, 
 	for (size_t from = 0, to; from < b->rows; from = to) {
 		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= (uint64_t)batch_tokens_max; to++)
 			;
-		if (objectives_pack(&y->packed, y->list, s, b, from, to, model_config(m)->max_position_embeddings, &e))
-			die("%s", e.msg);
+		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_config(m)->max_position_embeddings, &e), &e);
 		add_rows(r, y, m, s, b, from, to);
 	}
 	y->cells += b->rows;
@@ -222,8 +221,7 @@ static void write_rows(const struct cell_losses *r, int classes)
 		fputc('\n', t);
 	}
 	xmemclose(t, &text);
-	if (outfile_text(cells_path, text, &e))
-		die("%s", e.msg);
+	must(outfile_text(cells_path, text, &e), &e);
 	free(text);
 }
 
@@ -263,8 +261,7 @@ static void write_metrics(struct score *y, const struct model *m, struct cell_lo
 			fprintf(f, "accuracy_se\t%.9g\n", accuracy);
 	}
 	xmemclose(f, &text);
-	if (outfile_text(cli.output, text, &e))
-		die("%s", e.msg);
+	must(outfile_text(cli.output, text, &e), &e);
 	free(text);
 }
 
@@ -287,7 +284,7 @@ static void score_stream(struct score *y, struct cell_losses *r, struct model *m
 	block_release(&b);
 }
 
-int eval_main(int argc, char **argv)
+int sctrain_eval(int argc, char **argv)
 {
 	struct error e;
 	struct masked_source source;
@@ -307,8 +304,7 @@ int eval_main(int argc, char **argv)
 	choose_objective(&list, &heads, input);
 	struct objective *o = list.one;
 	char *program = xasprintf("sctrain %s", o->kind->name);
-	if (source_init(&source, &list, program, in, &e))
-		die("%s", e.msg);
+	must(source_init(&source, &list, program, in, &e), &e);
 	struct ops *ops = cli_device(&cli);
 	struct model *m = load_model(o, &heads, in, ops);
 	if (o->kind->eval_open)

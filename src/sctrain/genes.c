@@ -123,7 +123,7 @@ static const struct train_task task = {
 	.objectives = objectives,
 };
 
-int genes_main(int argc, char **argv)
+int sctrain_genes(int argc, char **argv)
 {
 	return train_main(&task, argc, argv);
 }

@@ -78,8 +78,7 @@ static void open_labels(struct objective *o, struct train *t)
 	const char *column = l->set.column;
 	if (header_find(t->header, column) < 0)
 		die("%s: no column '%s': make the stream with maskgen --strategy none --keep %s", t->source.name, column, column);
-	if (labels_init(&l->labels[0], t->header, column, &l->classes, t->source.name, &e))
-		die("%s", e.msg);
+	must(labels_init(&l->labels[0], t->header, column, &l->classes, t->source.name, &e), &e);
 	read_classes(l, t);
 	const struct masked_source *v = &t->validation.source;
 	if (v->in && labels_init(&l->labels[1], stream_header(v->in), column, &l->classes, v->name, &e))
@@ -107,12 +106,19 @@ static void ready(struct objective *o, struct train *t)
 	free(w);
 }
 
-/* The names of further columns are in the configuration. */
+/* The names of further columns are in the configuration; those of --label have the losses of the first. */
 static void settings(const struct objective *o, cJSON *j)
 {
 	const struct label *l = o->state;
-	if (o->index)
+	if (o->index) {
+		char *name = xasprintf("loss of %s", l->set.column);
+		char *text = xasprintf("class-weight %s, focal %g", l->set.balanced ? "balanced" : "none", l->set.focal);
+		if (l->set.own)
+			cJSON_AddStringToObject(j, name, text);
+		free(name);
+		free(text);
 		return;
+	}
 	cJSON_AddStringToObject(j, "label", l->set.column);
 	cJSON_AddStringToObject(j, "class-weight", l->set.balanced ? "balanced" : "none");
 	cJSON_AddNumberToObject(j, "focal", l->set.focal);
@@ -153,8 +159,9 @@ const struct objective_kind label_objective = {
 	.release = release,
 };
 
-void label_add(struct objectives *list, const char *name, const struct label_options *options)
+struct objective *label_add(struct objectives *list, const char *name, const struct label_options *options)
 {
 	struct objective *o = objective_add(list, &label_objective, name);
 	((struct label *)o->state)->set = *options;
+	return o;
 }

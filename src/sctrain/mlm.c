@@ -17,7 +17,7 @@ static const struct train_task task = {
 	.objectives = objectives,
 };
 
-int mlm_main(int argc, char **argv)
+int sctrain_mlm(int argc, char **argv)
 {
 	return train_main(&task, argc, argv);
 }

@@ -206,11 +206,10 @@ static void eval_open(struct objective *o, const char *dir, const struct masked_
 	struct error e;
 	struct nb *x = o->state;
 	const struct header *h = stream_header(s->in);
-	if (groups_load(&x->groups, dir, &e))
-		die("%s", e.msg);
+	must(groups_load(&x->groups, dir, &e), &e);
 	const char *name = x->groups.column;
-	if (name && header_find(h, name) >= 0 && labels_init(&x->labels[s->validation], h, name, &x->groups.classes, s->name, &e))
-		die("%s", e.msg);
+	if (name && header_find(h, name) >= 0)
+		must(labels_init(&x->labels[s->validation], h, name, &x->groups.classes, s->name, &e), &e);
 }
 
 /* Warn if cells had no group that the model knows. */
@@ -263,7 +262,7 @@ static const struct train_task task = {
 	.objectives = objectives,
 };
 
-int nb_main(int argc, char **argv)
+int sctrain_nb(int argc, char **argv)
 {
 	return train_main(&task, argc, argv);
 }

@@ -22,8 +22,7 @@ static void find_column(struct number *x, const struct masked_source *s, const c
 	const struct header *h = stream_header(s->in);
 	if (header_find(h, column) < 0)
 		die("%s: no column '%s': make the stream with maskgen --strategy none --keep %s", s->name, column, column);
-	if (numbers_init(&x->column[s->validation], h, column, s->name, &e))
-		die("%s", e.msg);
+	must(numbers_init(&x->column[s->validation], h, column, s->name, &e), &e);
 }
 
 static void open_numbers(struct objective *o, struct train *t)
@@ -34,8 +33,7 @@ static void open_numbers(struct objective *o, struct train *t)
 	find_column(o->state, &t->source, column);
 	if (t->validation.source.in)
 		find_column(o->state, &t->validation.source, column);
-	if (masked_numbers(&n, t->header, column, name, &e))
-		die("%s", e.msg);
+	must(masked_numbers(&n, t->header, column, name, &e), &e);
 	if (n.count < 2)
 		die("%s: %.0f cells have a number in column '%s': expected two at least", name, n.count, column);
 	if (!(n.sd > 0))
@@ -79,7 +77,7 @@ const struct objective_kind number_objective = {
 	.release = release,
 };
 
-void number_add(struct objectives *list, const char *column)
+struct objective *number_add(struct objectives *list, const char *column)
 {
-	objective_add(list, &number_objective, column);
+	return objective_add(list, &number_objective, column);
 }

@@ -21,7 +21,7 @@ static struct cli cli;
 
 static struct option_def table[] = {
 	{0, "Model", OPT_GROUP},
-	{'o', "output", OPT_STRING, &cli.output, "MODEL", "the model directory to write (required)"},
+	{'o', "output", OPT_OUTPUT, &cli.output, "MODEL", "the model directory to write (required)"},
 	{'c', "config", OPT_STRING, &options.config, "NAME|FILE",
 		"a config.json, or a preset: corrmask-paper (default), geneformer-v1-10m or tiny; for nb mlp-nb (default) or mlp-nb-tiny; with --init: that of the model",
 		.changes = 1},

@@ -86,8 +86,7 @@ void train_join(struct ranks *r, struct cli *cli)
 void train_leave(struct ranks *r)
 {
 	struct error e;
-	if (comm_barrier(r->comm, &e))
-		die("%s", e.msg);
+	must(comm_barrier(r->comm, &e), &e);
 	joined = NULL;
 	ranks_release(r);
 }

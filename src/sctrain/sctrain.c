@@ -13,12 +13,12 @@ const struct objective_kind *objective_kind_at(size_t i)
 }
 
 static const struct cli_command commands[] = {
-	{"mlm", mlm_main, NULL, "Pre-train a model on a masked stream."},
-	{"value", value_main, NULL, "Pre-train a model to predict the expression of masked genes."},
-	{"cells", cells_main, NULL, "Fine-tune a model to predict labels or numbers of cells."},
-	{"genes", genes_main, NULL, "Fine-tune a model to classify genes by a label."},
-	{"nb", nb_main, NULL, "Pre-train a model of counts on a masked-counts stream."},
-	{"eval", eval_main, NULL, "Evaluate a model on a masked stream."},
+	{"mlm", sctrain_mlm, NULL, "Pre-train a model on a masked stream."},
+	{"value", sctrain_value, NULL, "Pre-train a model to predict the expression of masked genes."},
+	{"cells", sctrain_cells, NULL, "Fine-tune a model to predict labels or numbers of cells."},
+	{"genes", sctrain_genes, NULL, "Fine-tune a model to classify genes by a label."},
+	{"nb", sctrain_nb, NULL, "Pre-train a model of counts on a masked-counts stream."},
+	{"eval", sctrain_eval, NULL, "Evaluate a model on a masked stream."},
 	{0},
 };
 

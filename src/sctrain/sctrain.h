@@ -23,12 +23,12 @@
 #include "cli.h"
 #include "eval/metrics.h"
 
-int mlm_main(int argc, char **argv);
-int value_main(int argc, char **argv);
-int cells_main(int argc, char **argv);
-int genes_main(int argc, char **argv);
-int nb_main(int argc, char **argv);
-int eval_main(int argc, char **argv);
+int sctrain_mlm(int argc, char **argv);
+int sctrain_value(int argc, char **argv);
+int sctrain_cells(int argc, char **argv);
+int sctrain_genes(int argc, char **argv);
+int sctrain_nb(int argc, char **argv);
+int sctrain_eval(int argc, char **argv);
 
 struct train;
 struct objective;

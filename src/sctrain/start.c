@@ -62,8 +62,7 @@ static void clear_folder(const struct train *t, int all)
 		if ((name = objective_kind_at(i)->file))
 			file[n++] = name;
 	file[n] = NULL;
-	if (checkpoint_clear(t->cli->output, all, file, &e))
-		die("%s", e.msg);
+	must(checkpoint_clear(t->cli->output, all, file, &e), &e);
 }
 
 /* ---- streams ---- */
@@ -97,8 +96,8 @@ static void open_source(struct train *t)
 	struct stream *in = cli_open(t->cli, 0);
 	const char *name = stream_name(in);
 	t->header = stream_header(in);
-	if (source_init(&t->source, &t->objectives, t->task->name, in, &e) || masked_info_parse(&t->info, t->header, name, &e))
-		die("%s", e.msg);
+	must(source_init(&t->source, &t->objectives, t->task->name, in, &e), &e);
+	must(masked_info_parse(&t->info, t->header, name, &e), &e);
 	if (!t->header->vocab.n)
 		die("%s: no vocabulary in the header", name);
 	train_check_shard(&t->ranks, &t->info, name);
@@ -137,8 +136,9 @@ static void choose_config(struct model_config *c, const struct train *t)
 	const struct vocab *v = &t->header->vocab;
 	const char *what = o->config ? o->config : o->init ? o->init : t->task->config;
 	struct model_config first;
-	if (config_get(c, what, &e) || (o->init && config_get(&first, o->init, &e)))
-		die("%s", e.msg);
+	must(config_get(c, what, &e), &e);
+	if (o->init)
+		must(config_get(&first, o->init, &e), &e);
 	if (o->init)
 		cli_same_positions(&first, o->init, t->source.in);
 	c->shared_positions = t->source.col.rank >= 0;
@@ -250,13 +250,12 @@ static void load_init(struct train *t)
 	     *config = xasprintf("%s/config.json", dir);
 	const struct head_spec *from[HEADS_MAX], *first = &t->objectives.one[0].head;
 	struct config_heads heads;
-	if (access(vocab, F_OK) == 0 && vocab_load(&v, vocab, &e))
-		die("%s", e.msg);
+	if (access(vocab, F_OK) == 0)
+		must(vocab_load(&v, vocab, &e), &e);
 	cli_same_vocab(&v, c, dir, t->source.in);
 	config_heads_load(&heads, config, NULL); /* of a model that has none that we know, the heads go by the names of tensors */
 	choose_heads(from, &heads, t);
-	if (weights_load_heads(t->model, weights, from, &report, &e))
-		die("%s", e.msg);
+	must(weights_load_heads(t->model, weights, from, &report, &e), &e);
 	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++)
 		if (o->head.kind->target == TARGET_VALUE && from[o->index])
 			keep_unit(t->model, o->index, &o->head, from[o->index]);
@@ -323,8 +322,8 @@ static void share_start(struct train *t, int resume)
 {
 	struct error e;
 	struct train_state x = t->state; /* the digest is equal already; this rank keeps its own `settings` */
-	if (ranks_share(&t->ranks, &x, sizeof x, &e) || ranks_share_model(&t->ranks, t->model, resume, &e))
-		die("%s", e.msg);
+	must(ranks_share(&t->ranks, &x, sizeof x, &e), &e);
+	must(ranks_share_model(&t->ranks, t->model, resume, &e), &e);
 	x.settings = t->state.settings;
 	t->state = x;
 	if (t->info.first_step > x.step)
@@ -353,14 +352,13 @@ static int unlike_rank(struct train *t, const char *was, char *now, size_t n)
 	int first = 0, size = t->ranks.comm ? t->ranks.size : 1;
 	double *x = xcalloc((size_t)size + n, sizeof *x);
 	x[t->ranks.rank] = strcmp(was, now) != 0;
-	if (ranks_sum(&t->ranks, x, (size_t)size, &e))
-		die("%s", e.msg);
+	must(ranks_sum(&t->ranks, x, (size_t)size, &e), &e);
 	while (first < size && !(x[first] > 0))
 		first++;
 	for (size_t i = 0; i < n; i++)
 		x[i] = t->ranks.rank == first ? now[i] : 0;
-	if (first < size && ranks_sum(&t->ranks, x, n, &e))
-		die("%s", e.msg);
+	if (first < size)
+		must(ranks_sum(&t->ranks, x, n, &e), &e);
 	for (size_t i = 0; i < n && first < size; i++)
 		now[i] = (char)x[i];
 	free(x);
@@ -423,8 +421,7 @@ int train_start(struct train *t)
 	open_source(t);
 	if (!t->ranks.rank)
 		folder = check_folder(t, &step);
-	if (ranks_share(&t->ranks, &folder, sizeof folder, &e))
-		die("%s", e.msg);
+	must(ranks_share(&t->ranks, &folder, sizeof folder, &e), &e);
 	if (folder == FOLDER_FINISHED)
 		return 0;
 	int resume = folder == FOLDER_RESUME;
@@ -435,6 +432,9 @@ int train_start(struct train *t)
 			o->kind->open(o, t);
 		if (o->kind->configure)
 			o->kind->configure(o, t, &c);
+		if (o->head.from && o->head.from >= t->info.steps)
+			die("%s: %llu steps: column '%s' is to be learned from step %llu on", t->source.name,
+				(unsigned long long)t->info.steps, o->head.column, (unsigned long long)o->head.from);
 	}
 	make_model(t, &c, t->options->init || resume);
 	choose_optim(t);

@@ -60,8 +60,8 @@ static void save(struct train *t)
 	if (!t->ranks.rank && (fflush(log) || fsync(fileno(log))))
 		die("%s/train.tsv: cannot write", model);
 	struct model_files files = files_of(t);
-	if (!t->ranks.rank && checkpoint_save(model, t->model, &t->state, &files, (int)t->options->keep, &e))
-		die("%s", e.msg);
+	if (!t->ranks.rank)
+		must(checkpoint_save(model, t->model, &t->state, &files, (int)t->options->keep, &e), &e);
 	t->saved = t->state.step;
 }
 
@@ -249,8 +249,8 @@ static void finish(struct train *t)
 	check_learned(t);
 	choose_best(t);
 	report_close(t); /* before the weights, which make the folder a finished model */
-	if (!t->ranks.rank && checkpoint_finish(t->cli->output, t->model, &files, &e))
-		die("%s", e.msg);
+	if (!t->ranks.rank)
+		must(checkpoint_finish(t->cli->output, t->model, &files, &e), &e);
 	report_run(t);
 }
 

@@ -61,8 +61,7 @@ void validation_run(struct train *t)
 	enum best by = (enum best)t->options->best;
 	if (!t->ranks.rank)
 		measure(v, t);
-	if (ranks_share(&t->ranks, &v->last, sizeof v->last, &e))
-		die("%s", e.msg);
+	must(ranks_share(&t->ranks, &v->last, sizeof v->last, &e), &e);
 	if (by == BEST_LAST)
 		return;
 	const struct head_kind *first = t->objectives.one[0].kind->head;

@@ -20,7 +20,7 @@ static const struct train_task task = {
 	.objectives = objectives,
 };
 
-int value_main(int argc, char **argv)
+int sctrain_value(int argc, char **argv)
 {
 	return train_main(&task, argc, argv);
 }

@@ -56,6 +56,8 @@ static void show_vocab(struct stream *in)
 	text_commit();
 }
 
+static uint64_t checked; /* rows */
+
 static int check(int i)
 {
 	const char *path = i < cli.noperand ? cli.operand[i] : "-";
@@ -70,6 +72,8 @@ static int check(int i)
 			stream_rows(in) == 1 ? "" : "s", blocks, blocks == 1 ? "" : "s");
 	else
 		complain("%s", view.error.msg);
+	if (in)
+		checked += stream_rows(in);
 	block_release(&b);
 	stream_free(in);
 	return got;
@@ -101,6 +105,7 @@ int main(int argc, char **argv)
 		for (int i = 0; i < (cli.noperand ? cli.noperand : 1); i++)
 			bad |= check(i) != 0;
 		text_commit();
+		cli_measured("rows", (double)checked);
 		cli_report(&cli, "%s", bad ? "not all files are whole" : "all files are whole");
 		return bad;
 	}
@@ -121,8 +126,11 @@ int main(int argc, char **argv)
 		view_h5ad(in);
 	else
 		view_table(in);
-	cli_measured("rows", (double)stream_rows(in));
-	cli_report(&cli, "%" PRIu64 " row%s", stream_rows(in), stream_rows(in) == 1 ? "" : "s");
+	uint64_t rows = stream_rows(in);
+	if (limit >= 0 && rows > (uint64_t)limit)
+		rows = (uint64_t)limit;
+	cli_measured("rows", (double)rows);
+	cli_report(&cli, "%" PRIu64 " row%s", rows, rows == 1 ? "" : "s");
 	stream_free(in);
 	return 0;
 }

@@ -4,7 +4,7 @@
 heads.py step MODEL STREAM [LABEL...]
     MODEL: a training of one step with --lr 0 --clip 0 --dropout 0 --save-every 1 --keep-checkpoints 1, so that its weights are those of the
     start, and exp_avg of checkpoint-1 is a tenth of the gradient. STREAM: its masked stream. The loss sum(w L) / sum(w) over the heads that have
-    targets, each head's mean loss, the norm of the gradient (train.tsv) and the gradient of every tensor (checkpoint) must agree.
+    targets and learn from the first step, each head's mean loss, the norm of the gradient (train.tsv) and the gradient of every tensor (checkpoint) must agree.
 heads.py predict MODEL HEAD TOKENS.tsv PREDICTION
     The logits, or numbers, of this head.
 """
@@ -62,7 +62,7 @@ def step(model, stream):
     at, ids = block["input"]
     cells = [[int(t) for t in ids[i:j]] for i, j in zip(at, at[1:])]
     todo = {h["name"]: [(i, t) for i in range(len(cells)) if cells[i] and (t := target(h, block, i)) is not None] for h in heads}
-    learns = [h for h in heads if todo[h["name"]]]
+    learns = [h for h in heads if todo[h["name"]] and not h.get("from")]
     total = sum(h["weight"] for h in learns)
     sums = dict.fromkeys(todo, 0.0)
     for i, ids in enumerate(cells):

@@ -36,7 +36,7 @@ static void sample_header(struct header *h)
 	vocab_push(&h->vocab, "<pad>", NULL, NAN);
 	vocab_push(&h->vocab, "<mask>", NULL, NAN);
 	vocab_push(&h->vocab, "ENSG1", "A", 1.25);
-	vocab_push(&h->vocab, "ENSG2", "B\"\n", 0.1);
+	vocab_push(&h->vocab, "ENSG2", "B\"\\", 0.1);
 	struct error e;
 	assert_int_equal(vocab_index(&h->vocab, "test", &e), 0);
 	cJSON_AddStringToObject(h->extra, "new_key", "kept");
@@ -124,7 +124,7 @@ static void round_trip(void **state)
 		assert_int_equal(h->vocab.n, 4);
 		assert_int_equal(h->vocab.nspecial, 2);
 		assert_int_equal(vocab_find(&h->vocab, "ENSG2"), 3);
-		assert_string_equal(h->vocab.symbol[3], "B\"\n");
+		assert_string_equal(h->vocab.symbol[3], "B\"\\");
 		assert_true(h->vocab.median[3] == 0.1 && isnan(h->vocab.median[0]));
 		assert_string_equal(cJSON_GetObjectItem(h->extra, "new_key")->valuestring, "kept");
 		assert_string_equal(h->col[2].category[1], "T cell");

@@ -1,0 +1,153 @@
+#include "network/network.h"
+
+#include <igraph/igraph.h>
+#include <math.h>
+
+static int failed(int bad, struct error *e)
+{
+	return bad ? error_set(e, "igraph: %s", igraph_strerror((igraph_error_t)bad)) : 0;
+}
+
+static int open_net(igraph_t *net, const struct network *g, struct error *e)
+{
+	igraph_vector_int_t end;
+	igraph_set_error_handler(igraph_error_handler_ignore);
+	int bad = igraph_vector_int_init(&end, (igraph_integer_t)(2 * g->m));
+	if (!bad) {
+		for (size_t i = 0; i < 2 * g->m; i++)
+			VECTOR(end)[i] = g->end[i];
+		bad = igraph_create(net, &end, g->n, IGRAPH_UNDIRECTED);
+		igraph_vector_int_destroy(&end);
+	}
+	return failed(bad, e);
+}
+
+int network_leiden(const struct network *g, const double *weight, double resolution, uint32_t seed, uint32_t *member, struct error *e)
+{
+	igraph_t net;
+	igraph_vector_t strength, edge;
+	igraph_vector_int_t of;
+	igraph_integer_t found = 0;
+	if (open_net(&net, g, e))
+		return -1;
+	igraph_vector_view(&edge, weight, (igraph_integer_t)g->m);
+	igraph_rng_seed(igraph_rng_default(), seed);
+	int bad = igraph_vector_init(&strength, g->n);
+	if (!bad && (bad = igraph_vector_int_init(&of, g->n)))
+		igraph_vector_destroy(&strength);
+	if (!bad) {
+		bad = igraph_strength(&net, &strength, igraph_vss_all(), IGRAPH_ALL, IGRAPH_LOOPS, &edge);
+		/* modularity is the constant Potts model with strengths as node weights and resolution / 2m */
+		if (!bad)
+			bad = igraph_community_leiden(
+				&net, &edge, &strength, resolution / (2 * igraph_vector_sum(&edge)), 0.01, 0, -1, &of, &found, NULL);
+		for (uint32_t i = 0; !bad && i < g->n; i++)
+			member[i] = (uint32_t)VECTOR(of)[i];
+		igraph_vector_int_destroy(&of);
+		igraph_vector_destroy(&strength);
+	}
+	igraph_destroy(&net);
+	return bad ? failed(bad, e) : (int)found;
+}
+
+static void take_positions(float *xy, const igraph_matrix_t *position)
+{
+	for (igraph_integer_t i = 0; i < igraph_matrix_nrow(position); i++) {
+		xy[2 * i] = (float)MATRIX(*position, i, 0);
+		xy[2 * i + 1] = (float)MATRIX(*position, i, 1);
+	}
+}
+
+int network_springs(const struct network *g, const double *weight, uint32_t seed, float *xy, struct error *e)
+{
+	igraph_t net;
+	igraph_matrix_t position;
+	igraph_vector_t edge;
+	if (open_net(&net, g, e))
+		return -1;
+	igraph_rng_seed(igraph_rng_default(), seed);
+	int bad = igraph_vector_init(&edge, (igraph_integer_t)g->m);
+	if (!bad && (bad = igraph_matrix_init(&position, 0, 0)))
+		igraph_vector_destroy(&edge);
+	if (!bad) {
+		for (size_t i = 0; i < g->m; i++)
+			VECTOR(edge)[i] = fmax(weight[i], 0.01); /* igraph refuses 0 */
+		bad = igraph_layout_fruchterman_reingold(
+			&net, &position, 0, 500, sqrt((double)g->n) / 10, IGRAPH_LAYOUT_NOGRID, &edge, NULL, NULL, NULL, NULL);
+		if (!bad)
+			take_positions(xy, &position);
+		igraph_matrix_destroy(&position);
+		igraph_vector_destroy(&edge);
+	}
+	igraph_destroy(&net);
+	return failed(bad, e);
+}
+
+int network_drl(const struct network *g, uint32_t seed, float *xy, struct error *e)
+{
+	igraph_t net;
+	igraph_matrix_t position;
+	igraph_layout_drl_options_t options;
+	if (open_net(&net, g, e))
+		return -1;
+	int bad = igraph_matrix_init(&position, g->n, 2); /* igraph 0.10 does not look whether it could make it larger */
+	if (!bad) {
+		igraph_rng_seed(igraph_rng_default(), seed);
+		bad = igraph_layout_drl_options_init(&options, IGRAPH_LAYOUT_DRL_DEFAULT);
+		if (!bad)
+			bad = igraph_layout_drl(&net, &position, 0, &options, NULL);
+		if (!bad)
+			take_positions(xy, &position);
+		igraph_matrix_destroy(&position);
+	}
+	igraph_destroy(&net);
+	return failed(bad, e);
+}
+
+int network_components(const struct network *g, uint64_t *components, uint64_t *largest, struct error *e)
+{
+	igraph_t net;
+	igraph_vector_int_t size;
+	igraph_integer_t n = 0;
+	if (open_net(&net, g, e))
+		return -1;
+	int bad = igraph_vector_int_init(&size, 0);
+	if (!bad) {
+		bad = igraph_connected_components(&net, NULL, &size, &n, IGRAPH_WEAK);
+		*components = (uint64_t)n;
+		*largest = bad ? 0 : (uint64_t)igraph_vector_int_max(&size);
+		igraph_vector_int_destroy(&size);
+	}
+	igraph_destroy(&net);
+	return failed(bad, e);
+}
+
+/* Values of the vertices, or of the edges. */
+static int set_values(igraph_t *net, const struct network_values *v, int edges)
+{
+	igraph_integer_t n = edges ? igraph_ecount(net) : igraph_vcount(net);
+	int bad = 0;
+	for (igraph_integer_t i = 0; i < n && !bad; i++)
+		if (v->number)
+			bad = edges ? SETEAN(net, v->name, i, v->number[i]) : SETVAN(net, v->name, i, v->number[i]);
+		else
+			bad = edges ? SETEAS(net, v->name, i, v->text[i]) : SETVAS(net, v->name, i, v->text[i]);
+	return bad;
+}
+
+int network_graphml(
+	const struct network *g, const struct network_values *vertex, const struct network_values *edge, FILE *f, struct error *e)
+{
+	igraph_t net;
+	igraph_set_attribute_table(&igraph_cattribute_table);
+	if (open_net(&net, g, e))
+		return -1;
+	int bad = 0;
+	for (const struct network_values *v = vertex; v->name && !bad; v++)
+		bad = set_values(&net, v, 0);
+	for (const struct network_values *v = edge; v->name && !bad; v++)
+		bad = set_values(&net, v, 1);
+	bad = bad || igraph_write_graph_graphml(&net, f, 0);
+	igraph_destroy(&net);
+	return bad ? error_set(e, "igraph: the graph could not be written") : 0;
+}

@@ -1,0 +1,44 @@
+/*
+ * Undirected graphs by igraph: the only room that knows it. Vertices are numbered from 0 without gaps. Drawing and communities depend on the order
+ * of the edges, on `seed`, and on nothing else. Functions return -1 with e set if igraph failed (out of memory).
+ */
+#ifndef NETWORK_H
+#define NETWORK_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+struct network {
+	uint32_t n;    /* vertices */
+	size_t m;      /* edges */
+	uint32_t *end; /* [m, 2] */
+};
+
+/*
+ * Leiden communities [Traag et al. 2019]: modularity at this resolution, from singletons until nothing improves.
+ * weight [m]: at least 0, and not all 0. member [n] out: 0, 1, ... in no order. Returns how many.
+ */
+int network_leiden(const struct network *g, const double *weight, double resolution, uint32_t seed, uint32_t *member, struct error *e);
+
+/* Positions in the plane [Fruchterman and Reingold 1991]; time grows with n squared. weight [m]: at least 0; below 0.01 is 0.01. xy [n, 2] out. */
+int network_springs(const struct network *g, const double *weight, uint32_t seed, float *xy, struct error *e);
+
+/* Positions in the plane by DrL [Martin et al. 2011]. xy [n, 2] out. */
+int network_drl(const struct network *g, uint32_t seed, float *xy, struct error *e);
+
+/* Connected components: how many, and the vertices of the largest. n > 0. */
+int network_components(const struct network *g, uint64_t *components, uint64_t *largest, struct error *e);
+
+/* Values of all vertices or edges under a name: numbers or texts. */
+struct network_values {
+	const char *name;
+	const double *number; /* or NULL */
+	const char **text;
+};
+
+/* Write the graph as GraphML with the values of its vertices and edges; a list ends with name NULL. */
+int network_graphml(
+	const struct network *g, const struct network_values *vertex, const struct network_values *edge, FILE *f, struct error *e);
+
+#endif

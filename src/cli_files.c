@@ -1,0 +1,99 @@
+#include "cli_files.h"
+#include "cli.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Is it a file that an output replaces? Not a pipe, a device or standard output. */
+static int is_file(const char *path)
+{
+	struct stat st;
+	return path && *path && strcmp(path, "-") != 0 && (stat(path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+}
+
+static int same_place(const char *a, const char *b)
+{
+	struct stat s, t;
+	return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+static const char *base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+static int same_file(const char *a, const char *b)
+{
+	if (same_place(a, b))
+		return 1;
+	char *to = file_target(a), *also = file_target(b);
+	char *in = to ? file_folder(to) : NULL, *too = also ? file_folder(also) : NULL;
+	int same = in && too && same_place(in, too) && strcmp(base(to), base(also)) == 0;
+	free(to);
+	free(also);
+	free(in);
+	free(too);
+	return same;
+}
+
+/* Does `path` lie in this folder, which is there or is still to be made? */
+static int lies_in(const char *path, const char *folder)
+{
+	char *in = file_folder(path);
+	int inside = same_file(in, folder);
+	free(in);
+	return inside;
+}
+
+static void compare(const char *name, const char *path, const char *other_name, const char *other)
+{
+	if (is_file(other) && same_file(path, other))
+		usage_error("%s and %s name the same file: %s", name, other_name, path);
+}
+
+static const char *value(const struct option_def *o)
+{
+	return o->kind == OPT_OUTPUT || o->kind == OPT_STRING ? *(const char **)o->to : NULL;
+}
+
+static int names_a_file(const struct option_def *o)
+{
+	return o->kind == OPT_OUTPUT || (o->arg && (!strcmp(o->arg, "FILE") || !strcmp(o->arg, "GRAPH") || !strcmp(o->arg, "MODEL")));
+}
+
+/* Compare an output with all other files of the command line. self: its option, or NULL. */
+static void check(const char *name, const char *path, const struct option_def *self, struct option_def *const *tables, char *const *operand, int n,
+	const char *const *output)
+{
+	if (!is_file(path))
+		return;
+	for (int i = 0; i < n; i++)
+		compare(name, path, "an input", operand[i]);
+	for (; *tables; tables++)
+		for (const struct option_def *o = *tables; o->name; o++) {
+			if (o == self || !names_a_file(o) || !value(o))
+				continue;
+			char *other = xasprintf("--%s", o->name);
+			compare(name, path, other, value(o));
+			if (o->to == (void *)(uintptr_t)output && is_file(*output) && lies_in(path, *output))
+				usage_error("%s is in the output folder %s: %s", name, *output, path);
+			free(other);
+		}
+}
+
+void cli_check_files(struct option_def *const *tables, char *const *operand, int n, const char *const *output)
+{
+	check("CORRMASK_REPORT", getenv("CORRMASK_REPORT"), NULL, tables, operand, n, output);
+	for (struct option_def *const *t = tables; *t; t++)
+		for (const struct option_def *o = *t; o->name; o++) {
+			if (o->kind != OPT_OUTPUT || o->to == (void *)(uintptr_t)output)
+				continue;
+			char *name = xasprintf("--%s", o->name);
+			check(name, value(o), o, tables, operand, n, output);
+			free(name);
+		}
+}
