@@ -115,8 +115,8 @@ latest() { readlink "results/$1/latest"; }
 	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	assert_line "corrmask demo: my heart's \$x.h5ad, label cell_type"
 	assert_line --partial "cannot be measured here: the graph has too few edges"             # 60 cells
-	assert_line --regexp '^Not shown to differ: the macro F1'
-	refute_line --regexp '^(Differs|Not shown).* R is'
+	assert_line --regexp '^Macro F1: no difference shown\.'
+	refute_line --regexp '^Partner reliance R'
 	assert_file_not_empty results/demo/latest/demo.png
 	run -2 pipelines reliance DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	assert_line --partial "reliance: no gene of the test cells has partners in its cell"

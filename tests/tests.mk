@@ -47,7 +47,7 @@ check-slow-here: $(SLOW)
 $(UNIT): unit-%: $(B)/unit/test_%
 	@echo '== $<'; OPENBLAS_NUM_THREADS=1 $<
 
-$(BATS): bats-%: tests/%.bats $(B)/emu/corrmask_cuda.so | all
+$(BATS): bats-%: tests/%.bats $(B)/emu/corrmask_cuda.so $(B)/emu/nccl/libnccl.so.2 | all
 	@env -u MAKEFLAGS -u MAKELEVEL BIN="$$(realpath $(BIN))" EMULATED="$$(realpath $(B)/emu)" bats $(BATSFLAGS) $<
 
 check-asan: ## run the unit tests and the seeds of fuzzing under ASan and UBSan

@@ -105,7 +105,7 @@ ties() { pipelines -j2 THREADS=2 ties SCALE=tiny ARMS="median-random median-runs
 		assert_line "  sctrain-$a-1"
 		assert_line --regexp "^$a +[0-9.]+ +[0-9.]+ +[0-9.]+ +[-+][0-9.]+ +[0-9.]+ +[0-9.]+ +[-+][0-9.]+ +0\.[0-9]+ +0\.[0-9]+ +0\.[0-9]+"
 	done
-	for a in "log-normalised expression" "50 principal components" "network, not trained"; do assert_line --regexp "^$a .* 0\.[0-9]+"; done
+	for a in "log-normalised expression" "50 principal components" "untrained network"; do assert_line --regexp "^$a .* 0\.[0-9]+"; done
 	assert_line "One seed: nothing can be said about other trainings."
 	T=results/ties/$(readlink results/ties/latest)
 	for f in ties.svg ties.png report.html; do assert_file_not_empty $T/$f; done

@@ -333,6 +333,18 @@ static void share_start(struct train *t, int resume)
 		t->saved = x.step;
 }
 
+static void join_devices(struct train *t)
+{
+	struct error e, what;
+	int joined = ranks_join_devices(&t->ranks, t->ops, &what, &e);
+	if (joined < 0)
+		die("--mpi: %s", e.msg);
+	if (joined)
+		info("gradients are summed on the GPUs, by %s", what.msg);
+	else if (what.msg[0])
+		info("gradients pass through the memory of the host: %s", what.msg);
+}
+
 /* ---- kernels ---- */
 
 static void describe_kernels(const struct train *t, char *text, size_t n)
@@ -350,17 +362,13 @@ static int unlike_rank(struct train *t, const char *was, char *now, size_t n)
 {
 	struct error e;
 	int first = 0, size = t->ranks.comm ? t->ranks.size : 1;
-	double *x = xcalloc((size_t)size + n, sizeof *x);
+	double *x = xcalloc((size_t)size, sizeof *x);
 	x[t->ranks.rank] = strcmp(was, now) != 0;
 	must(ranks_sum(&t->ranks, x, (size_t)size, &e), &e);
 	while (first < size && !(x[first] > 0))
 		first++;
-	for (size_t i = 0; i < n; i++)
-		x[i] = t->ranks.rank == first ? now[i] : 0;
 	if (first < size)
-		must(ranks_sum(&t->ranks, x, n, &e), &e);
-	for (size_t i = 0; i < n && first < size; i++)
-		now[i] = (char)x[i];
+		must(ranks_share_text(&t->ranks, first, now, n, &e), &e);
 	free(x);
 	return first < size ? first : -1;
 }
@@ -406,6 +414,7 @@ static void start_weights(struct train *t, int resume, uint64_t step)
 	if (t->ranks.comm) {
 		check_ranks(t);
 		share_start(t, resume);
+		join_devices(t);
 	}
 	settle_kernels(t, resume);
 }
