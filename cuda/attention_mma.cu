@@ -22,10 +22,10 @@
 
 #define LOG2E 1.44269504f
 
-enum {                                                /* bytes of shared memory */
-	PAIR = 2 * TILE_SIZE,                         /* K and V, or Q and dY; or 128 rows of one of them */
+enum { /* bytes of shared memory */
+	PAIR = 2 * TILE_SIZE, /* K and V, or Q and dY; or 128 rows of one of them */
 	PAIR_TERMS = PAIR + 2 * TILE * sizeof(float), /* then -lse (log2) and -delta of each of 64 queries */
-	DRAWN = 4 * 32 * 16,                          /* a warp's 16-bit decisions: [group of eight keys][query][key] */
+	DRAWN = 4 * 32 * 16, /* a warp's 16-bit decisions: [group of eight keys][query][key] */
 	KEPT = 4 * 2 * 128, /* decisions of a tile's 64 keys or queries and the block's 128 of the other, a bit each */
 };
 
@@ -63,11 +63,11 @@ static __device__ __forceinline__ float quad_sum(float x)
 	return x + __shfl_xor_sync(WARP_ALL, x, 2);
 }
 
-struct where {                    /* what a block works on */
-	uint32_t t0, len;         /* the cell */
-	uint32_t from;            /* the block's first row in it */
+struct where { /* what a block works on */
+	uint32_t t0, len; /* the cell */
+	uint32_t from; /* the block's first row in it */
 	uint32_t cell, key, head; /* key: the cell's for dropout */
-	uint32_t lane, row0;      /* row0: the warp's first of the block's rows */
+	uint32_t lane, row0; /* row0: the warp's first of the block's rows */
 };
 
 struct cells { /* of struct seq */

@@ -254,7 +254,7 @@ enum scratch {
 	SCRATCH_PART, /* partial sums */
 	SCRATCH_TILE, /* logits of a tile of the vocabulary */
 	SCRATCH_GRAD, /* their gradient */
-	SCRATCH_SUM,  /* dh in float; per-row losses */
+	SCRATCH_SUM, /* dh in float; per-row losses */
 	SCRATCH_CAST, /* weights or activations in another type */
 	SCRATCH_BIAS,
 	SCRATCH_DELTA,
@@ -271,7 +271,7 @@ struct span { /* one allocation, and its bf16 copy where it holds parameters */
  * captured as a graph. */
 struct recording {
 	uint64_t key[OPS_KEY], used; /* 0: free */
-	cudaGraphExec_t graph;       /* NULL: not recorded yet */
+	cudaGraphExec_t graph; /* NULL: not recorded yet */
 };
 
 enum {
@@ -282,13 +282,13 @@ struct cuda {
 	struct ops o;
 	int is_bf16;
 	cudaStream_t stream;
-	uint32_t device[4];  /* the card, as no other has it */
+	uint32_t device[4]; /* the card, as no other has it */
 	struct group *group; /* NULL: cuda_group_find was not called, or in vain */
 	struct blas *blas;
 	struct recording *recording; /* [RECORDINGS] */
-	struct recording *open;      /* being recorded now */
+	struct recording *open; /* being recorded now */
 	uint64_t clock;
-	int graphs;                   /* recorded so far; negative: do not */
+	int graphs; /* recorded so far; negative: do not */
 	size_t loss_rows, loss_vocab; /* of a tile of the decoder's logits */
 	cudaEvent_t mark[OPS_MARKS];
 	/* A turn is what lies between the first send and the mark after the last fetch. Two run at most: a ring of four has room. */
@@ -296,11 +296,11 @@ struct cuda {
 		cudaEvent_t begun, ended;
 		int after_gap;
 	} turn[4];
-	uint64_t turns, measured;         /* ended turns, and of them those whose time is known */
+	uint64_t turns, measured; /* ended turns, and of them those whose time is known */
 	uint64_t turn_of_mark[OPS_MARKS]; /* counted from 1; 0: the mark ended none */
-	int sent, fetched;                /* in the turn under way */
-	int gap;                          /* since the last turn something ran that is none */
-	double busy, idle;                /* seconds */
+	int sent, fetched; /* in the turn under way */
+	int gap; /* since the last turn something ran that is none */
+	double busy, idle; /* seconds */
 	struct span *span;
 	size_t nspan, span_cap;
 	struct {
@@ -308,11 +308,11 @@ struct cuda {
 		size_t bytes;
 	} scratch[SCRATCHES];
 	struct {
-		size_t heads;      /* channels of attention heads in bf16 that the tensor cores do not take; 0: none */
+		size_t heads; /* channels of attention heads in bf16 that the tensor cores do not take; 0: none */
 		unsigned products; /* shapes that cuBLASLt does not support */
-		char shapes[200];  /* the first of them */
-	} plain;                   /* work that plain kernels do */
-	char fault[512];           /* the first thing that went wrong; "" = nothing */
+		char shapes[200]; /* the first of them */
+	} plain; /* work that plain kernels do */
+	char fault[512]; /* the first thing that went wrong; "" = nothing */
 };
 
 static inline struct cuda *cuda_of(struct ops *o)

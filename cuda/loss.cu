@@ -10,7 +10,7 @@ static constexpr uint32_t BACK_THREADS = 128, BACK_ROWS = 16; /* of a block of m
 
 /* ---- masked language model ---- */
 
-struct running {            /* of one row */
+struct running { /* of one row */
 	float top, sum, at; /* largest logit so far, sum of exp(logit - top), the target's logit */
 };
 

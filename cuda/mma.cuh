@@ -22,7 +22,7 @@
 #include "device.cuh"
 
 enum {
-	TILE = 64,              /* rows of a tile that a block walks over */
+	TILE = 64, /* rows of a tile that a block walks over */
 	TILE_SIZE = TILE * 128, /* bytes */
 	WARP_ROWS = 32,
 	BLOCK_ROWS = 128, /* rows that a block owns: 4 warps */

@@ -4,10 +4,10 @@
 #include "device.cuh"
 
 enum {
-	PART_ROWS = 8,  /* threads of a block that share a column, each with every eighth part */
+	PART_ROWS = 8, /* threads of a block that share a column, each with every eighth part */
 	FLAT = 1 << 15, /* elements of a chunk of a flat sum */
 };
-static constexpr size_t WAVE = 132;     /* multiprocessors of an H100 or H200; the chunks are the same on every card, and so are the bits */
+static constexpr size_t WAVE = 132; /* multiprocessors of an H100 or H200; the chunks are the same on every card, and so are the bits */
 static constexpr size_t CHUNK_MIN = 64; /* rows of a chunk at least */
 
 /* Block: 32 columns x PART_ROWS. The first C columns are those of `out`, the next C those of `second`, the rest those of `third`. */

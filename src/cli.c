@@ -31,7 +31,7 @@ enum { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
 static const char *program = "corrmask";
 static int quiet, want_help, want_version;
 static int progress_choice, progress_on, progress_shown;
-static double progress_lines;  /* seconds between whole lines of progress, where there is no terminal; 0: none */
+static double progress_lines; /* seconds between whole lines of progress, where there is no terminal; 0: none */
 static int progress_file = -1; /* CORRMASK_PROGRESS: the last line of progress, for who runs this program; -1: none */
 static double started, progress_last;
 static const char *volatile library_message; /* cli_library */
@@ -328,7 +328,7 @@ static void set_environment(const struct cli *c)
 }
 
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* these need all addresses */
-extern char *openblas_get_config(void) __attribute__((weak));     /* NULL in a program without OpenBLAS */
+extern char *openblas_get_config(void) __attribute__((weak)); /* NULL in a program without OpenBLAS */
 
 /*
  * OpenBLAS starts a thread for each further core when it is loaded. They are not used here, but each takes 128 MB of addresses, and where there

@@ -27,22 +27,22 @@
 enum { CLI_OUT = 1, CLI_RAW = 2, CLI_STREAM_OUT = 3, CLI_SEED = 4, CLI_DEVICE = 8, CLI_THREADS = 16 };
 
 struct cli {
-	const char *name;           /* "depgraph", "sctrain mlm" */
-	const char *operands;       /* "[FILE...]"; NULL: takes none */
-	const char *summary;        /* one line */
-	const char *features;       /* libraries for --version, may be NULL */
+	const char *name; /* "depgraph", "sctrain mlm" */
+	const char *operands; /* "[FILE...]"; NULL: takes none */
+	const char *summary; /* one line */
+	const char *features; /* libraries for --version, may be NULL */
 	struct option_def *options; /* the tool's own */
-	struct option_def *shared;  /* options shared with other subcommands, or NULL */
-	unsigned common;            /* CLI_... */
+	struct option_def *shared; /* options shared with other subcommands, or NULL */
+	unsigned common; /* CLI_... */
 
 	/* out */
 	const char *output; /* -o, or NULL */
 	const char *report; /* --report, or NULL */
 	int raw, quiet, verbose;
 	long long threads, seed; /* defaults 1 and 1 */
-	const char *device;      /* --device as given, default "auto" */
-	int bf16;                /* --precision bf16 */
-	char **operand;          /* [noperand] */
+	const char *device; /* --device as given, default "auto" */
+	int bf16; /* --precision bf16 */
+	char **operand; /* [noperand] */
 	int noperand;
 	struct outfile *opened; /* -o, open already; NULL: not yet */
 };

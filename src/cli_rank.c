@@ -34,8 +34,8 @@ struct ranking {
 	struct encoder enc;
 	struct stream *to;
 	struct block out;
-	const char *vocab;   /* the file that messages name */
-	char *like;          /* a gene id of the input, for messages */
+	const char *vocab; /* the file that messages name */
+	char *like; /* a gene id of the input, for messages */
 	size_t known, genes; /* genes of the input in the vocabulary; all */
 };
 

@@ -22,10 +22,10 @@ static struct {
 	char text[(1 << 16) - 64];
 	size_t length, left_out; /* left_out: rows that did not fit */
 } * table;
-static int elsewhere;       /* another process writes it */
+static int elsewhere; /* another process writes it */
 static struct outfile file; /* of --report */
-static int wanted;          /* is there one? */
-static const char *shared;  /* CORRMASK_REPORT: each tool adds its table at the end of this file; NULL: none */
+static int wanted; /* is there one? */
+static const char *shared; /* CORRMASK_REPORT: each tool adds its table at the end of this file; NULL: none */
 
 __attribute__((format(printf, 1, 2))) static void row(const char *fmt, ...)
 {

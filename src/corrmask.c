@@ -35,7 +35,7 @@ static const struct cli_command tools[] = {
 enum { TOOLS = sizeof tools / sizeof *tools - 1 };
 
 static struct cli_command *commands; /* tools, then experiments */
-static char *here, *pipelines;       /* the folders of this program and of the Makefile */
+static char *here, *pipelines; /* the folders of this program and of the Makefile */
 
 /* The folder of the Makefile: installed, or in the sources. */
 static char *find_pipelines(void)
@@ -174,7 +174,7 @@ static char upper(char c)
 
 struct variable_search {
 	const char *word; /* NAME, or --name and maybe =VALUE */
-	char *name;       /* what was found, or NULL */
+	char *name; /* what was found, or NULL */
 };
 
 /* A line "# NAME  text" of an .mk file has a variable; find the one that was written as an option, or apart from its value. */

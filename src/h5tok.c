@@ -63,22 +63,22 @@ struct job {
 	struct idmap ids;
 	struct obs obs;
 	struct obstable annotation; /* of --obs-table */
-	cJSON *provenance;          /* of the files, array */
-	char **name;                /* obs columns of --obs */
+	cJSON *provenance; /* of the files, array */
+	char **name; /* obs columns of --obs */
 	size_t nname;
 	uint32_t **map; /* [files] column of the matrix -> gene */
-	int *identity;  /* [files] */
+	int *identity; /* [files] */
 	struct countrows rows;
 	struct block block[2]; /* in turns: the last one may still be ranked */
 	int turn;
-	struct texts barcode;        /* of some rows, read ahead */
-	size_t named;                /* index in barcode of the first of `rows` */
+	struct texts barcode; /* of some rows, read ahead */
+	size_t named; /* index in barcode of the first of `rows` */
 	const struct header *header; /* of the counts */
-	struct stream *out;          /* of the counts, or NULL: */
-	struct ranking *rank;        /* with --rank */
+	struct stream *out; /* of the counts, or NULL: */
+	struct ranking *rank; /* with --rank */
 	uint64_t cells, counts, known, repeats;
 	char **sample; /* [files] with --sample-column */
-	int file;      /* the current one */
+	int file; /* the current one */
 	int col_cell, col_barcode, col_counts, col_sample, col_gene, col_count;
 };
 

@@ -28,7 +28,7 @@
 
 static const struct cli *cli;
 static volatile int *reading; /* operand, shared by both processes; NULL: no sandbox */
-static uint64_t stored;       /* bytes of all operands */
+static uint64_t stored; /* bytes of all operands */
 
 /* In some damaged files HDF5 never returns (a heap whose object has size 0). So each step has 3 s of processor time, and more in a large
  * file, because the first step may be the conversion of a whole matrix. */

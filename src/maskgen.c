@@ -18,8 +18,8 @@ static const struct strategy {
 	const char *word;
 	enum mask_strategy kind;
 	unsigned uses;
-	double lambda;        /* default */
-	const char *weight;   /* of the graph */
+	double lambda; /* default */
+	const char *weight; /* of the graph */
 	const char *no_value; /* why it does not go with --objective value */
 } strategies[] = {
 	{"none", MASK_NONE, 0, .no_value = "masks nothing"},
@@ -108,8 +108,8 @@ static struct cli cli = {.name = "maskgen",
 
 /* The state of one run. */
 struct run {
-	struct stream *in, *out;         /* out NULL: --audit */
-	struct header want, header;      /* of the cells that are loaded, and of the masked stream */
+	struct stream *in, *out; /* out NULL: --audit */
+	struct header want, header; /* of the cells that are loaded, and of the masked stream */
 	struct graph graph, audit_graph; /* --graph, --audit */
 	struct loader loader;
 	struct mask_plan plan;

@@ -6,7 +6,7 @@
 
 struct fit_options {
 	const struct cli *cli;
-	int style_v2;        /* with <cls> and <eos> */
+	int style_v2; /* with <cls> and <eos> */
 	long long min_cells; /* leave out genes found in fewer cells */
 };
 

@@ -53,9 +53,9 @@ static size_t write_vocab(const struct fit_options *o, const struct vocab *genes
 struct learning {
 	const struct fit_options *o;
 	int n;
-	struct stream **in;         /* [n] */
+	struct stream **in; /* [n] */
 	struct counts_columns *col; /* [n] */
-	uint32_t **to;              /* [n] row of each input's gene among genes */
+	uint32_t **to; /* [n] row of each input's gene among genes */
 	struct block block;
 	struct vocab genes;
 	struct medians fit;

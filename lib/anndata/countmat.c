@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define TALL_ENTRIES ((uint64_t)4 << 20) /* a band of dense rows may hold this many values */
-#define PROBE ((size_t)1 << 16)          /* values looked at in each of three places */
+#define PROBE ((size_t)1 << 16) /* values looked at in each of three places */
 
 void countrows_release(struct countrows *r)
 {

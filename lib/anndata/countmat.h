@@ -20,16 +20,16 @@ enum countmat_layout { LAYOUT_ROWS, LAYOUT_COLUMNS, LAYOUT_DENSE, LAYOUT_ENTRIES
 struct countmat {
 	char *where; /* "FILE: /raw/X", owned */
 	enum countmat_layout layout;
-	uint64_t nrow, ncol;                  /* cells, genes */
-	uint64_t nnz;                         /* stored entries; nrow * ncol for dense */
+	uint64_t nrow, ncol; /* cells, genes */
+	uint64_t nnz; /* stored entries; nrow * ncol for dense */
 	struct h5array data, indices, indptr; /* dense: data alone */
-	int tall;                             /* dense in chunks too tall to read by rows */
-	int round;                            /* set after opening: values may be fractions, and are rounded */
-	uint32_t largest;                     /* of the values that countmat_probe looked at */
+	int tall; /* dense in chunks too tall to read by rows */
+	int round; /* set after opening: values may be fractions, and are rounded */
+	uint32_t largest; /* of the values that countmat_probe looked at */
 	struct spill spill;
 	int spilled;
 	uint64_t row, entry; /* next row to hand out, and its first entry */
-	void *values;        /* rows as they are stored: indices, then at byte `half` data; from the spill u32 both */
+	void *values; /* rows as they are stored: indices, then at byte `half` data; from the spill u32 both */
 	size_t half, values_cap;
 	uint64_t *start;
 	size_t start_cap;
@@ -40,12 +40,12 @@ struct countmat {
 /* Some cells. */
 struct countrows {
 	size_t n;
-	uint64_t *start;                                  /* [n + 1] */
-	int narrow;                                       /* set before reading: all gene numbers are below 2^16, and gene is u16 */
-	void *gene;                                       /* [start[n]] u16 or u32 */
-	uint32_t *count;                                  /* [start[n]] */
-	uint64_t *total;                                  /* [n] sum of the row's counts, dropped genes not included */
-	uint64_t repeats;                                 /* entries that were added to another of the same gene */
+	uint64_t *start; /* [n + 1] */
+	int narrow; /* set before reading: all gene numbers are below 2^16, and gene is u16 */
+	void *gene; /* [start[n]] u16 or u32 */
+	uint32_t *count; /* [start[n]] */
+	uint64_t *total; /* [n] sum of the row's counts, dropped genes not included */
+	uint64_t repeats; /* entries that were added to another of the same gene */
 	size_t start_cap, total_cap, gene_cap, count_cap; /* of the last two in bytes */
 };
 void countrows_release(struct countrows *r);

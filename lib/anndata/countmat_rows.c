@@ -48,7 +48,7 @@ struct finish {
 	struct countrows *r;
 	const uint32_t *map;
 	int identity;
-	atomic_size_t bad;    /* first row that is not in order; r->n: none */
+	atomic_size_t bad; /* first row that is not in order; r->n: none */
 	atomic_size_t shrunk; /* rows that lost entries */
 	atomic_ullong repeats;
 };

@@ -15,9 +15,9 @@ struct crosscheck {
 	struct h5ad *h;
 	struct {
 		struct dataframe_column *from; /* NULL: the file has no such column */
-		uint64_t wrong, first;         /* cells; the first of them */
-		uint64_t total;                /* of the first: the sum of its counts ... */
-		double says;                   /* ... and what the column says */
+		uint64_t wrong, first; /* cells; the first of them */
+		uint64_t total; /* of the first: the sum of its counts ... */
+		double says; /* ... and what the column says */
 	} sum[CROSSCHECK_SUMS];
 	struct dataframe_values values;
 	uint64_t rows;
@@ -26,7 +26,7 @@ struct crosscheck {
 };
 
 void crosscheck_init(struct crosscheck *k, struct h5ad *h); /* h must stay open */
-void crosscheck_release(struct crosscheck *k);              /* accepts a zeroed struct */
+void crosscheck_release(struct crosscheck *k); /* accepts a zeroed struct */
 
 /* The next n cells in the order of the file: their names are texts [first, first + n), their counts sum to total [n]. -1 with e set when the
  * file cannot be read. */

@@ -19,28 +19,28 @@ enum dataframe_kind { DATAFRAME_STR, DATAFRAME_CATEGORICAL, DATAFRAME_I64, DATAF
 struct dataframe_column {
 	char *name;
 	enum dataframe_kind kind;
-	char *why;    /* DATAFRAME_OTHER: why it cannot be read */
+	char *why; /* DATAFRAME_OTHER: why it cannot be read */
 	int nullable; /* values may be missing: see dataframe_values.missing (not for categoricals, doubles) */
 	size_t ncategory;
-	char **category;             /* [ncategory], owned */
-	int ordered;                 /* the categories have an order */
-	const char *dtype;           /* the type in the file, where the kind is wider, as in man scstream.5; NULL: the kind says it */
+	char **category; /* [ncategory], owned */
+	int ordered; /* the categories have an order */
+	const char *dtype; /* the type in the file, where the kind is wider, as in man scstream.5; NULL: the kind says it */
 	struct h5array values, mask; /* numbers and codes; mask != 0: missing */
 	int has_mask;
 	hid_t dataset; /* strings, or the compound dataset; -1 when values is used */
-	hid_t field;   /* compound dataset: memory type that holds this field alone; else -1 */
-	char *where;   /* "FILE: /obs/donor" */
+	hid_t field; /* compound dataset: memory type that holds this field alone; else -1 */
+	char *where; /* "FILE: /obs/donor" */
 	/* Values that are not in the file: called by dataframe_read, which prepares v, for rows [row, row + n). Else NULL. */
 	void (*read)(const struct dataframe_column *c, uint64_t row, size_t n, struct dataframe_values *v);
 	const struct obstable_column *table; /* what it reads from (obstable.h) ... */
-	uint32_t *row;                       /* ... and which row of it; UINT32_MAX: missing. Owned */
+	uint32_t *row; /* ... and which row of it; UINT32_MAX: missing. Owned */
 };
 
 struct dataframe {
 	char *where; /* "FILE: /obs" */
 	uint64_t nrow;
 	size_t ncol;
-	struct dataframe_column *col;  /* [ncol], without the index */
+	struct dataframe_column *col; /* [ncol], without the index */
 	struct dataframe_column index; /* its name is that of the stored column, e.g. "_index" */
 };
 
@@ -48,9 +48,9 @@ struct dataframe {
 struct dataframe_values {
 	size_t n;
 	struct texts str;
-	uint32_t *code;   /* UINT32_MAX: missing */
-	int64_t *i64;     /* DATAFRAME_U64: to be read as uint64_t */
-	double *f64;      /* NaN: missing */
+	uint32_t *code; /* UINT32_MAX: missing */
+	int64_t *i64; /* DATAFRAME_U64: to be read as uint64_t */
+	double *f64; /* NaN: missing */
 	uint8_t *missing; /* DATAFRAME_STR, DATAFRAME_I64, DATAFRAME_U64 */
 	size_t code_cap, i64_cap, f64_cap, missing_cap;
 };
@@ -58,7 +58,7 @@ void dataframe_values_release(struct dataframe_values *v);
 
 /* Open the frame at `path`. A column of an unknown kind becomes DATAFRAME_OTHER. A damaged column is an error: -1 with e set. */
 int dataframe_open(struct dataframe *f, hid_t file, const char *path, const char *filename, struct error *e);
-void dataframe_release(struct dataframe *f);                                    /* accepts a zeroed struct */
+void dataframe_release(struct dataframe *f); /* accepts a zeroed struct */
 struct dataframe_column *dataframe_find(struct dataframe *f, const char *name); /* NULL: none; finds the index by its name too */
 
 /* A lone string dataset as a column (10x: barcodes, features). */

@@ -6,9 +6,9 @@
 #include "anndata/h5out.h"
 
 struct obs_out {
-	int col, missing;                /* column of the stream, its companion or -1 */
+	int col, missing; /* column of the stream, its companion or -1 */
 	struct h5out_array values, mask; /* mask: nullable types only */
-	char *name;                      /* in the file */
+	char *name; /* in the file */
 };
 
 struct h5ad_writer {
@@ -16,11 +16,11 @@ struct h5ad_writer {
 	struct h5out h5;
 	int gene, count, index, main; /* columns: counts, obs names, the dense matrix; -1: none */
 	struct h5out_array data, indices, indptr, x, names;
-	struct obs_out *obs;  /* [nobs] scalar columns */
+	struct obs_out *obs; /* [nobs] scalar columns */
 	struct obs_out *obsm; /* [nobsm] fixed columns */
 	size_t nobs, nobsm;
 	uint64_t rows, items;
-	int wide;      /* data are float64, as float32 rounds some count */
+	int wide; /* data are float64, as float32 rounds some count */
 	void *scratch; /* of one block */
 	size_t scratch_cap;
 	char *pool;

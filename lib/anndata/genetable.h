@@ -11,9 +11,9 @@
 #include "stream/vocab.h"
 
 struct genetable {
-	struct strmap row;  /* id -> row of genes */
+	struct strmap row; /* id -> row of genes */
 	struct vocab genes; /* id and symbol; medians unknown */
-	uint8_t *known;     /* [genes.n] the id came from, or is in, the mapping */
+	uint8_t *known; /* [genes.n] the id came from, or is in, the mapping */
 	size_t known_cap;
 };
 void genetable_release(struct genetable *t); /* accepts a zeroed struct */

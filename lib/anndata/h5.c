@@ -66,7 +66,7 @@ static herr_t not_allocated(unsigned n, const H5E_error2_t *err, void *yes)
 }
 
 static char failure[H5_WHY]; /* of the first call that failed; HDF5's state is the process's too */
-static int refused_link;     /* to another file: h5_setup takes away HDF5's code for such links */
+static int refused_link; /* to another file: h5_setup takes away HDF5's code for such links */
 
 static herr_t of_link(unsigned n, const H5E_error2_t *err, void *unused)
 {

@@ -13,10 +13,10 @@
 #include <cjson/cJSON.h>
 
 struct h5ad_options {
-	const char *layer;       /* NULL: find the counts; else a name in layers/, "X" or "raw/X" */
+	const char *layer; /* NULL: find the counts; else a name in layers/, "X" or "raw/X" */
 	const char *gene_column; /* NULL: find the Ensembl ids; else a column of var, or "index" */
-	const char *genome;      /* Cell Ranger 2 files with several genomes; NULL: there must be one */
-	int round;               /* fractions are rounded to whole counts (countmat.h) */
+	const char *genome; /* Cell Ranger 2 files with several genomes; NULL: there must be one */
+	int round; /* fractions are rounded to whole counts (countmat.h) */
 };
 
 struct h5ad {
@@ -25,17 +25,17 @@ struct h5ad {
 	int round;
 	hid_t file; /* -1 for a matrix directory */
 	uint64_t ncell;
-	size_t ngene;                 /* columns of the matrix */
-	struct texts id;              /* [ngene] gene ids: never empty, versions not stripped, may repeat */
-	struct texts symbol;          /* [ngene] "" where unknown */
-	uint8_t *drop;                /* [ngene] != 0: not a gene (antibody, guide); NULL: all are genes */
-	char *matrix;                 /* which matrix the counts come from: "raw/X" */
-	char *gene_source;            /* where the gene ids come from: "var index", "var/ensembl_id" */
-	int has_ensembl;              /* most ids are Ensembl gene ids */
-	struct dataframe obs;         /* .ncol = 0 for 10x */
+	size_t ngene; /* columns of the matrix */
+	struct texts id; /* [ngene] gene ids: never empty, versions not stripped, may repeat */
+	struct texts symbol; /* [ngene] "" where unknown */
+	uint8_t *drop; /* [ngene] != 0: not a gene (antibody, guide); NULL: all are genes */
+	char *matrix; /* which matrix the counts come from: "raw/X" */
+	char *gene_source; /* where the gene ids come from: "var index", "var/ensembl_id" */
+	int has_ensembl; /* most ids are Ensembl gene ids */
+	struct dataframe obs; /* .ncol = 0 for 10x */
 	struct dataframe_column cell; /* names of the cells, when they are in the file but not in obs (10x HDF5) */
-	struct texts cell_text;       /* ... or in a text file */
-	struct countmat mat;          /* read it with countmat_next, after h5ad_start */
+	struct texts cell_text; /* ... or in a text file */
+	struct countmat mat; /* read it with countmat_next, after h5ad_start */
 };
 
 /* Is this the name of the matrix of 10x text files: matrix.mtx or matrix.mtx.gz, anything before it? Then *prefix is the length of that. */

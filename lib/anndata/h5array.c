@@ -9,9 +9,9 @@
 #define ROUND ((size_t)16 << 20) /* decoded bytes in flight in one parallel round */
 
 struct h5array_job {
-	uint64_t chunk;  /* number, row-major over the chunk grid */
+	uint64_t chunk; /* number, row-major over the chunk grid */
 	size_t at, size; /* stored bytes: raw[at, at + size); size 0 means never written */
-	uint32_t skip;   /* bit i set: filter i was not applied to this chunk */
+	uint32_t skip; /* bit i set: filter i was not applied to this chunk */
 	int bad;
 };
 
@@ -254,9 +254,9 @@ static int damaged_chunk(const struct h5array *a, uint64_t chunk, uint64_t acros
 /* Chunks that are decoded side by side. */
 struct round {
 	struct h5array *a;
-	size_t n;        /* jobs */
+	size_t n; /* jobs */
 	uint64_t across; /* chunks in a row of the grid */
-	uint64_t row;    /* the wanted rows are [row, row + rows) ... */
+	uint64_t row; /* the wanted rows are [row, row + rows) ... */
 	size_t rows;
 	unsigned char *out; /* ... here */
 };

@@ -18,19 +18,19 @@
 #include <stdint.h>
 
 struct h5array {
-	hid_t id, mem;     /* dataset, and the type its elements have in memory */
-	char *where;       /* "FILE: /X/data", for messages; owned */
-	int ndim;          /* 1 or 2 */
-	uint64_t dim[2];   /* rows, columns; columns is 1 for one dimension */
+	hid_t id, mem; /* dataset, and the type its elements have in memory */
+	char *where; /* "FILE: /X/data", for messages; owned */
+	int ndim; /* 1 or 2 */
+	uint64_t dim[2]; /* rows, columns; columns is 1 for one dimension */
 	uint64_t chunk[2]; /* chunk shape; 0 for contiguous data */
-	int direct;        /* chunks are decoded here; else by HDF5 */
+	int direct; /* chunks are decoded here; else by HDF5 */
 	enum number_type type;
 	size_t size; /* bytes of one element in memory */
 	struct h5chunk_filters filters;
 	unsigned char fill[8]; /* value of chunks that were never written */
-	unsigned char *tail;   /* the last chunk, decoded, if only some of its rows were wanted: [chunk[0] * chunk[1]] elements */
-	uint64_t tail_chunk;   /* its number; UINT64_MAX: none */
-	unsigned char *raw;    /* stored bytes of the chunks being decoded */
+	unsigned char *tail; /* the last chunk, decoded, if only some of its rows were wanted: [chunk[0] * chunk[1]] elements */
+	uint64_t tail_chunk; /* its number; UINT64_MAX: none */
+	unsigned char *raw; /* stored bytes of the chunks being decoded */
 	size_t raw_cap;
 	struct h5array_job *job;
 	size_t job_cap;

@@ -10,14 +10,14 @@
 
 /* How the chunks of a dataset are stored. */
 struct h5chunk_filters {
-	int n, id[4];   /* filters in the order in which they were applied on writing */
+	int n, id[4]; /* filters in the order in which they were applied on writing */
 	size_t element; /* bytes of one element, for shuffle */
 };
 
 /* Of one thread. */
 struct h5chunk_scratch {
 	struct libdeflate_decompressor *inflate;
-	unsigned char *step;  /* a chunk between two filters */
+	unsigned char *step; /* a chunk between two filters */
 	unsigned char *whole; /* a chunk of which only a part is wanted: for the caller */
 };
 void h5chunk_scratch_release(struct h5chunk_scratch *s); /* accepts a zeroed struct */

@@ -10,14 +10,14 @@
 #include <hdf5.h>
 
 struct h5out {
-	hid_t file;          /* -1: none */
+	hid_t file; /* -1: none */
 	hid_t boolean, text; /* types: numpy's bool as h5py stores it, texts of any length */
-	char *path;          /* for messages */
+	char *path; /* for messages */
 	int failed;
 	struct error error;
 };
 
-struct h5out_array {     /* a dataset that grows along its first dimension */
+struct h5out_array { /* a dataset that grows along its first dimension */
 	hid_t set, type; /* type: of the memory, a constant of HDF5 or one of h5out */
 	hsize_t rows, n; /* n: second dimension, 0 if there is none */
 };

@@ -16,13 +16,13 @@ struct fixed { /* a column that goes to obsm */
 	int col;
 	char *name;
 	hid_t set;
-	int there;          /* the array is in the file, so nothing is written ... */
+	int there; /* the array is in the file, so nothing is written ... */
 	struct h5array old; /* ... but compared with its values */
 };
 
-struct scalar {           /* a column that goes to obs */
+struct scalar { /* a column that goes to obs */
 	int col, missing; /* of the stream; missing is -1 where there is no companion */
-	int own;          /* column of `table` */
+	int own; /* column of `table` */
 	struct texts text;
 	uint32_t *at; /* str: [ncell] which of the texts */
 };
@@ -36,14 +36,14 @@ struct h5ad_into {
 	struct dataframe obs;
 	uint64_t ncell;
 	struct strmap row; /* name of a cell -> its row */
-	uint8_t *seen;     /* [ncell] */
+	uint8_t *seen; /* [ncell] */
 	uint64_t added;
 	int barcode;
 	struct fixed *fixed;
 	struct scalar *scalar;
 	size_t nfixed, nscalar;
 	struct header columns; /* the columns of obs under their new names, each with a companion for missing values behind it */
-	struct block table;    /* their values, [ncell] in the order of the file */
+	struct block table; /* their values, [ncell] in the order of the file */
 };
 
 void h5ad_into_free(struct h5ad_into *w)

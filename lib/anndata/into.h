@@ -21,7 +21,7 @@
 struct h5ad_into;
 
 struct into_options {
-	const char *key;   /* NULL: corrmask */
+	const char *key; /* NULL: corrmask */
 	char *const *keep; /* [nkeep] the scalar columns that go to obs, with nkeep = 0 those above */
 	size_t nkeep;
 	int replace; /* overwrite arrays of obsm and columns of obs that have these names */

@@ -13,24 +13,24 @@
 struct obs_column {
 	char *source, *name; /* in the files; in the stream ("obs_" before names the stream uses itself) */
 	enum dataframe_kind kind;
-	int ordered;        /* in all files, with the same categories */
-	const char *dtype;  /* of dataframe_column, if it is the same in all files */
-	int optional;       /* strings and integers: has the companion NAME.missing */
-	size_t files;       /* files that have it */
+	int ordered; /* in all files, with the same categories */
+	const char *dtype; /* of dataframe_column, if it is the same in all files */
+	int optional; /* strings and integers: has the companion NAME.missing */
+	size_t files; /* files that have it */
 	struct strmap code; /* category -> code */
 	char **category;
 	size_t ncategory, category_cap;
-	int col, missing;               /* columns of the header; missing is -1 where there is none */
-	struct dataframe_column *from;  /* in the current file; NULL: not there */
-	uint32_t *recode;               /* [from->ncategory] */
+	int col, missing; /* columns of the header; missing is -1 where there is none */
+	struct dataframe_column *from; /* in the current file; NULL: not there */
+	uint32_t *recode; /* [from->ncategory] */
 	struct dataframe_values values; /* rows read */
 };
 
 struct obs {
 	size_t ncol, cap, nfile;
 	struct obs_column *col;
-	char *index;   /* name of the index of obs, if it is the same in all files; else NULL */
-	char *names;   /* of all columns of the first file, for messages */
+	char *index; /* name of the index of obs, if it is the same in all files; else NULL */
+	char *names; /* of all columns of the first file, for messages */
 	char *skipped; /* last column that was left out, and why; NULL: none */
 };
 

@@ -13,7 +13,7 @@
 struct obstable_column {
 	char *name;
 	enum dataframe_kind kind;
-	int boolean;        /* categorical: False and True */
+	int boolean; /* categorical: False and True */
 	struct texts value; /* [rows] as written; missing: empty */
 	struct strmap code; /* text -> code, in order of first occurrence */
 	size_t ncategory;
@@ -24,8 +24,8 @@ struct obstable {
 	char *path;
 	size_t rows, ncol;
 	struct obstable_column *col; /* [ncol], without the barcode */
-	struct strmap row;           /* barcode -> row */
-	char *typical;               /* a barcode, for messages */
+	struct strmap row; /* barcode -> row */
+	char *typical; /* a barcode, for messages */
 };
 void obstable_release(struct obstable *t); /* accepts a zeroed struct */
 

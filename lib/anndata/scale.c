@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define ENTRIES ((size_t)1 << 16) /* of sparse columns, read at a time */
-#define DENSE ((size_t)4 << 20)   /* most values of dense data */
+#define DENSE ((size_t)4 << 20) /* most values of dense data */
 
 enum { FEW_VALUES = 10, FEW_CELLS = 5 }; /* fewer say nothing */
 

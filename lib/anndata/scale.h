@@ -16,7 +16,7 @@ struct scale {
 };
 
 void scale_add(struct scale *s, uint64_t cell, double v); /* cells from SCALE_CELLS on are passed over */
-void scale_release(struct scale *s);                      /* accepts a zeroed struct */
+void scale_release(struct scale *s); /* accepts a zeroed struct */
 
 /* What the values are, as a text (malloced): "normalised (...)" or "log-transformed (...)". NULL: nothing speaks against counts. */
 char *scale_of(const struct scale *s);

@@ -28,7 +28,7 @@ struct spill {
 	uint32_t nrow;
 	uint32_t *row_n; /* [nrow] entries of each row */
 	struct spill_entry *entry, *sorted;
-	size_t n, max;    /* entries in the buffer, and when it is full */
+	size_t n, max; /* entries in the buffer, and when it is full */
 	uint64_t written; /* entries in the file */
 	int fd;
 	struct spill_run *run;

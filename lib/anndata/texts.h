@@ -17,7 +17,7 @@ struct texts {
 	size_t bytes_cap, offset_cap;
 };
 void texts_release(struct texts *t); /* accepts a zeroed struct */
-void texts_clear(struct texts *t);   /* n = 0, buffers stay */
+void texts_clear(struct texts *t); /* n = 0, buffers stay */
 void texts_push(struct texts *t, const char *s, size_t n);
 char *texts_dup(const struct texts *t, size_t i); /* text i with a NUL, malloced */
 

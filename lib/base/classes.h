@@ -6,7 +6,7 @@
 
 struct classes {
 	size_t n, cap;
-	char **name;          /* [n], owned */
+	char **name; /* [n], owned */
 	struct strmap number; /* of each name */
 };
 

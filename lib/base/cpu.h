@@ -10,9 +10,9 @@
 
 struct cpu_features {
 	int intel;
-	int avx2;   /* with FMA */
+	int avx2; /* with FMA */
 	int avx512; /* F, DQ, BW, VL and CD */
-	int bf16;   /* AVX512_BF16 */
+	int bf16; /* AVX512_BF16 */
 };
 
 /* Of the processor and the operating system. */
@@ -20,8 +20,8 @@ void cpu_features(struct cpu_features *f);
 
 enum cpu_vectors {
 	CPU_GENERIC, /* what the compiler makes for the processor of the build: anywhere but on x86-64 with AVX2 */
-	CPU_AVX2,    /* 8 floats */
-	CPU_AVX512,  /* 16 floats */
+	CPU_AVX2, /* 8 floats */
+	CPU_AVX512, /* 16 floats */
 };
 
 /*

@@ -14,9 +14,9 @@
 #include <sys/uio.h>
 
 struct outfile {
-	int fd;     /* write here; -1 when closed */
+	int fd; /* write here; -1 when closed */
 	char *path; /* target, NULL for standard output */
-	char *tmp;  /* name of the temporary file, NULL if it has none */
+	char *tmp; /* name of the temporary file, NULL if it has none */
 	int direct; /* standard output, or a target that is not a regular file (/dev/null): no rename */
 };
 
@@ -26,7 +26,7 @@ int outfile_open(struct outfile *f, const char *path, int named, struct error *e
 int outfile_write(struct outfile *f, const void *data, size_t n, struct error *e);
 int outfile_writev(struct outfile *f, struct iovec *part, int n, struct error *e); /* uses up part [n] */
 int outfile_commit(struct outfile *f, struct error *e); /* flush to disk, rename, close; releases f whatever it returns */
-void outfile_abort(struct outfile *f);                  /* remove the temporary file; accepts a released or zeroed struct */
+void outfile_abort(struct outfile *f); /* remove the temporary file; accepts a released or zeroed struct */
 
 /* A temporary file in $TMPDIR (else /tmp), which is never committed. */
 int outfile_temporary(struct outfile *f, struct error *e);

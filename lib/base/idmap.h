@@ -12,8 +12,8 @@
 
 struct idmap {
 	struct strmap key; /* key -> row of ids */
-	struct strmap id;  /* id -> row of ids */
-	char **ids;        /* [n], owned */
+	struct strmap id; /* id -> row of ids */
+	char **ids; /* [n], owned */
 	size_t n, cap;
 };
 int idmap_load(struct idmap *m, const char *path, struct error *e);

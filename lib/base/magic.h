@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 struct magic {
-	const char *name;   /* "an HDF5 file", "text", ... */
+	const char *name; /* "an HDF5 file", "text", ... */
 	const char *unpack; /* the program that unpacks it, or NULL */
 	int text;
 };

@@ -18,17 +18,17 @@ struct opt_values { /* OPT_LIST: an option that may be repeated; the values in o
 /* A row of a table gives the fields in this order, the last ones by name if at all:
  *     {'b', "batch", OPT_INT, &batch, "N", "number of cells per batch (default 12)", 1, 1e6, .changes = 1} */
 struct option_def {
-	char letter;      /* short form, 0 for none */
+	char letter; /* short form, 0 for none */
 	const char *name; /* long form, or the heading of a group; NULL ends the table */
 	enum opt_kind kind;
-	void *to;         /* int (FLAG), long long (INT), double (REAL), const char * (STRING, OUTPUT), int index (CHOICE),
+	void *to; /* int (FLAG), long long (INT), double (REAL), const char * (STRING, OUTPUT), int index (CHOICE),
 				 * struct opt_values (LIST) */
-	const char *arg;  /* what --help calls the argument; CHOICE: "a|b|c", the allowed words in order */
+	const char *arg; /* what --help calls the argument; CHOICE: "a|b|c", the allowed words in order */
 	const char *help; /* one line; begins lower case, ends without a full stop, names the default */
-	double min, max;  /* INT, REAL: inclusive range */
-	int changes;      /* it changes the output, so provenance records it (never a path) */
+	double min, max; /* INT, REAL: inclusive range */
+	int changes; /* it changes the output, so provenance records it (never a path) */
 	const char *also; /* another long name that is accepted, NULL for none */
-	int seen;         /* out: given on the command line */
+	int seen; /* out: given on the command line */
 };
 
 /* Parse argv (argv[0] is skipped) by the tables (NULL-terminated list of tables). Operands are gathered at the front of argv from

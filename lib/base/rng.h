@@ -13,22 +13,22 @@
 
 /* What a draw is for. Every use has its own number, so that no two uses share random numbers. The numbers never change. */
 enum rng_domain {
-	RNG_SAMPLE = 1,     /* which cells belong to a sample: depgraph, scsample (a = cell) */
+	RNG_SAMPLE = 1, /* which cells belong to a sample: depgraph, scsample (a = cell) */
 	RNG_SHUFFLE_BLOCKS, /* maskgen: order of blocks (a = epoch) */
-	RNG_SHUFFLE_ROWS,   /* maskgen: order of rows in a window (a = epoch, b = window) */
-	RNG_MASK,           /* maskgen: masks of one cell (a = cell, b = epoch) */
-	RNG_RATE,           /* maskgen: rate of one global batch (a = batch, b = epoch) */
-	RNG_DROPOUT,        /* sctrain: dropout; struct dropout in nn/ops.h has the counter */
-	RNG_INIT,           /* sctrain: initial weights (a = tensor) */
-	RNG_SIM,            /* scsim (a = cell or module, b = purpose) */
-	RNG_FOLD,           /* ctaprobe: folds */
+	RNG_SHUFFLE_ROWS, /* maskgen: order of rows in a window (a = epoch, b = window) */
+	RNG_MASK, /* maskgen: masks of one cell (a = cell, b = epoch) */
+	RNG_RATE, /* maskgen: rate of one global batch (a = batch, b = epoch) */
+	RNG_DROPOUT, /* sctrain: dropout; struct dropout in nn/ops.h has the counter */
+	RNG_INIT, /* sctrain: initial weights (a = tensor) */
+	RNG_SIM, /* scsim (a = cell or module, b = purpose) */
+	RNG_FOLD, /* ctaprobe: folds */
 	RNG_TEST,
 	RNG_BOOTSTRAP, /* ctaprobe: units of a replicate (a = replicate) */
-	RNG_COLUMNS,   /* maskgen: genes that a global batch hides (a = batch, b = epoch) */
-	RNG_PROBE,     /* maskgen: target and masks of a probe (a = cell, b = epoch) */
-	RNG_EXCHANGE,  /* depgraph: genes that change places */
-	RNG_TIES,      /* maskgen, scembed: order of the genes of equal count (a = cell, b = epoch) */
-	RNG_MAP,       /* ctaprobe map: rows that are pushed away (a = epoch) */
+	RNG_COLUMNS, /* maskgen: genes that a global batch hides (a = batch, b = epoch) */
+	RNG_PROBE, /* maskgen: target and masks of a probe (a = cell, b = epoch) */
+	RNG_EXCHANGE, /* depgraph: genes that change places */
+	RNG_TIES, /* maskgen, scembed: order of the genes of equal count (a = cell, b = epoch) */
+	RNG_MAP, /* ctaprobe map: rows that are pushed away (a = epoch) */
 	RNG_RISK = 20, /* maskrisk: model and runs (a = run or feature, b = purpose) */
 };
 

@@ -7,7 +7,7 @@
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t start, done;
-	int threads;            /* started, without the caller's */
+	int threads; /* started, without the caller's */
 	struct pool_loop *loop; /* loops that are not finished, the newest first */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .start = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 

@@ -18,11 +18,11 @@
 #define TSV_LINE_MAX 65535 /* bytes of the longest line; longer lines are an error */
 
 struct tsv {
-	char *path;   /* as it was opened */
-	size_t line;  /* number of the current line, from 1 */
+	char *path; /* as it was opened */
+	size_t line; /* number of the current line, from 1 */
 	char **field; /* [n] the fields of the current line; the caller may change their bytes */
-	size_t n;     /* at least 1: an empty line has one empty field */
-	int commas;   /* fields are separated by commas: see tsv_first */
+	size_t n; /* at least 1: an empty line has one empty field */
+	int commas; /* fields are separated by commas: see tsv_first */
 
 	/* private */
 	char *text;

@@ -6,20 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TARGET 1e4                   /* counts a cell after normalisation */
-#define BINS 20                      /* seurat */
-#define SPAN 0.3                     /* seurat_v3 */
-#define FITTED_MIN 10                /* genes that a local regression needs */
-#define ROUNDING 1e-12               /* a variance below this part of the squared mean is 0 */
-#define NO_MEAN 1e-12                /* stands for a mean of 0 */
+#define TARGET 1e4 /* counts a cell after normalisation */
+#define BINS 20 /* seurat */
+#define SPAN 0.3 /* seurat_v3 */
+#define FITTED_MIN 10 /* genes that a local regression needs */
+#define ROUNDING 1e-12 /* a variance below this part of the squared mean is 0 */
+#define NO_MEAN 1e-12 /* stands for a mean of 0 */
 #define MAD_SCALE 0.6744897501960817 /* median absolute deviation of a standard normal distribution */
 
 struct hvg_batch {
 	uint64_t cells;
-	double *sum, *square;    /* [genes] of the values; in the second pass of the clipped ones */
-	double *mean, *var;      /* [genes] */
+	double *sum, *square; /* [genes] of the values; in the second pass of the clipped ones */
+	double *mean, *var; /* [genes] */
 	double *clip, *expected; /* [genes] seurat_v3: largest value, expected variance */
-	double *score;           /* [genes] NaN: none */
+	double *score; /* [genes] NaN: none */
 };
 
 void hvg_init(struct hvg *h, enum hvg_flavor flavor, size_t genes, size_t top)

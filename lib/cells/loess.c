@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define CELL 0.2       /* points of a cell that is not cut, as a share of the points of a fit */
-#define MARGIN 0.005   /* by which the outermost cells reach beyond the points */
-#define NEAR 0.001     /* points nearer than this part of the bandwidth have the weight 1, */
-#define FAR 0.999      /* and points beyond this part 0 */
+#define CELL 0.2 /* points of a cell that is not cut, as a share of the points of a fit */
+#define MARGIN 0.005 /* by which the outermost cells reach beyond the points */
+#define NEAR 0.001 /* points nearer than this part of the bandwidth have the weight 1, */
+#define FAR 0.999 /* and points beyond this part 0 */
 #define DEPENDENT 1e-7 /* a column with a smaller part outside of the columns before it is left out */
 
 struct point {
@@ -20,9 +20,9 @@ struct vertex {
 };
 
 struct fit {
-	size_t n, near;  /* points, and those of one parabola */
+	size_t n, near; /* points, and those of one parabola */
 	struct point *p; /* [n] by x */
-	double *row;     /* [n, 4] weighted 1, x, x^2, y of the points of a parabola */
+	double *row; /* [n, 4] weighted 1, x, x^2, y of the points of a parabola */
 	struct vertex *v;
 	size_t nv, cap;
 };

@@ -8,9 +8,9 @@
 /* b of rng_at: the purpose of a draw. Never renumber. */
 enum { GENE, ORDER, TYPE, MARKER, DONOR, SHIFT, CELL, B1, B2, B2_CLASS };
 
-#define LEVEL_SD 1.3   /* spread of the genes' mean levels, natural log */
+#define LEVEL_SD 1.3 /* spread of the genes' mean levels, natural log */
 #define PROGRAM_SD 0.7 /* standard deviation of a type's module activities around its parent's */
-#define MARKERS 0.01   /* share of the genes that mark a type */
+#define MARKERS 0.01 /* share of the genes that mark a type */
 #define DEPTH_SD 0.35
 
 static struct rng draw(const struct sim *s, uint64_t a, uint32_t purpose)

@@ -26,31 +26,31 @@ struct sim {
 	/* set by the caller */
 	uint32_t seed;
 	uint32_t genes, modules; /* modules <= genes */
-	uint32_t types, donors;  /* cells */
-	uint32_t top;            /* b1 */
-	double gamma, mean;      /* b2 */
-	int by_class;            /* b2: random genes are those of the module's own draw */
-	double depth;            /* cells: median counts per cell */
-	double rarest;           /* cells: frequency of the rarest type, <= 1 / types */
-	double share;            /* cells: share of the genes that are in modules */
-	double separation;       /* cells: factor of the differences between types, in modules and markers */
-	double activity;         /* cells: s, spread of a module's activity within a type */
-	double batch, noise;     /* cells: standard deviations, natural log */
+	uint32_t types, donors; /* cells */
+	uint32_t top; /* b1 */
+	double gamma, mean; /* b2 */
+	int by_class; /* b2: random genes are those of the module's own draw */
+	double depth; /* cells: median counts per cell */
+	double rarest; /* cells: frequency of the rarest type, <= 1 / types */
+	double share; /* cells: share of the genes that are in modules */
+	double separation; /* cells: factor of the differences between types, in modules and markers */
+	double activity; /* cells: s, spread of a module's activity within a type */
+	double batch, noise; /* cells: standard deviations, natural log */
 
 	/* made by sim_init_...; all but module and chosen are for "cells" only */
-	int32_t *module;   /* [genes] module of a gene, -1 for none */
+	int32_t *module; /* [genes] module of a gene, -1 for none */
 	double *frequency; /* [types] sums to 1 */
-	double *depth_of;  /* [donors] factor */
-	float *level;      /* [types, genes] log level without the cell's own activity */
-	float *load;       /* [genes] */
-	float *shift;      /* [donors, genes] */
-	uint8_t *chosen;   /* [modules, genes] b2 with by_class, else NULL: the random genes of a module */
+	double *depth_of; /* [donors] factor */
+	float *level; /* [types, genes] log level without the cell's own activity */
+	float *load; /* [genes] */
+	float *shift; /* [donors, genes] */
+	uint8_t *chosen; /* [modules, genes] b2 with by_class, else NULL: the random genes of a module */
 };
 
 /* Draw the tables. -1 with e set if the settings contradict each other. */
 int sim_init_cells(struct sim *s, struct error *e);
 int sim_init_blocks(struct sim *s, struct error *e); /* b1, b2: modules are equal runs of genes */
-void sim_release(struct sim *s);                     /* accepts a zeroed struct */
+void sim_release(struct sim *s); /* accepts a zeroed struct */
 
 /* One cell of "cells": gene [genes] and count [genes] out, genes ascending; rate [genes] scratch. Returns how many. */
 uint32_t sim_cell(const struct sim *s, uint64_t cell, uint32_t *type, uint32_t *donor, uint32_t *gene, uint32_t *count, double *rate);

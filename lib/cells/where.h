@@ -15,9 +15,9 @@ struct condition {
 	int first; /* EQ: index of the first condition of its alternatives */
 	/* bound to a header: */
 	int col, missing;
-	double number;  /* value as a number, NaN if it is not one */
+	double number; /* value as a number, NaN if it is not one */
 	uint8_t *holds; /* categorical: [ncategory] truth for each code */
-	int known;      /* categorical: some category equals the value (or it compares numbers) */
+	int known; /* categorical: some category equals the value (or it compares numbers) */
 };
 
 struct where {
@@ -26,7 +26,7 @@ struct where {
 };
 
 int where_add(struct where *w, const char *text, struct error *e); /* -1: not a condition */
-void where_release(struct where *w);                               /* accepts a zeroed struct */
+void where_release(struct where *w); /* accepts a zeroed struct */
 
 /* Prepare for rows with header h. If columns have an operator in their names, the one that h has is meant. -1 with e set: no such column, a
  * condition that can be on two columns, a list, or a text that is compared by <, <=, > or >=. */

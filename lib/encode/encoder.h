@@ -24,28 +24,28 @@ enum ties { TIES_MEDIAN, TIES_RANDOM, TIES_GROUP };
 #define TIE_MAX 65535 /* ties are u16 */
 
 struct encoder_options {
-	int style;         /* STYLE_V2: <cls> before, <eos> after the genes; STYLE_AUTO: V2 if the vocabulary has both tokens */
+	int style; /* STYLE_V2: <cls> before, <eos> after the genes; STYLE_AUTO: V2 if the vocabulary has both tokens */
 	long long max_len; /* most tokens of a cell, special tokens included; 0: 2,048 for V1, 4,096 for V2 */
-	int ties;          /* enum ties: TIES_RANDOM adds the column tie, TIES_GROUP the column rank, which is below max_len */
-	int value;         /* add the column value: log(1 + count / n_counts * 1e4), 0 for special tokens */
-	int keep_empty;    /* keep cells without a known gene; they have no tokens */
+	int ties; /* enum ties: TIES_RANDOM adds the column tie, TIES_GROUP the column rank, which is below max_len */
+	int value; /* add the column value: log(1 + count / n_counts * 1e4), 0 for special tokens */
+	int keep_empty; /* keep cells without a known gene; they have no tokens */
 	int threads;
 };
 
 struct encoder {
 	struct encoder_options o;
 	struct counts_columns in; /* columns of the counts */
-	char *name;               /* of their stream, for messages */
+	char *name; /* of their stream, for messages */
 	struct rank_table table;
 	size_t max_len;
-	int64_t cls, eos;      /* -1: none */
-	int narrow;            /* tokens are u16 */
+	int64_t cls, eos; /* -1: none */
+	int narrow; /* tokens are u16 */
 	int token, value, tie; /* columns of the tokens stream; value, tie (or rank): -1 without */
-	int *map;              /* columns of the counts for those of the tokens */
+	int *map; /* columns of the counts for those of the tokens */
 
 	uint64_t cells, kept, tokens, full; /* cells read, cells written, tokens written, cells of max_len tokens */
-	atomic_ullong known, all;           /* counts of genes with a token; of all genes */
-	size_t expressed, matched;          /* genes with a count in some cell, after encoder_count; those with a token */
+	atomic_ullong known, all; /* counts of genes with a token; of all genes */
+	size_t expressed, matched; /* genes with a count in some cell, after encoder_count; those with a token */
 
 	/* of one block */
 	const struct block *block; /* NULL: none is being encoded */
@@ -54,9 +54,9 @@ struct encoder {
 	float *score;
 	uint16_t *tie_of;
 	size_t *length; /* [rows] tokens */
-	uint32_t *row;  /* rows to keep */
+	uint32_t *row; /* rows to keep */
 	size_t out_cap, score_cap, tie_cap, length_cap, row_cap;
-	atomic_size_t wrong;             /* first row with a count above n_counts; rows of the block: none */
+	atomic_size_t wrong; /* first row with a count above n_counts; rows of the block: none */
 	struct encoder_scratch *scratch; /* [threads] */
 };
 
@@ -72,7 +72,7 @@ int encoder_header(
 	struct encoder *enc, struct header *h, const struct header *counts, const char *name, const struct vocab *v, struct error *e);
 
 struct encoder_matched {
-	size_t known;     /* genes with a token */
+	size_t known; /* genes with a token */
 	size_t by_symbol; /* of those: by the symbol in the vocabulary */
 	size_t ambiguous; /* genes left out, as several genes of the vocabulary have their name as symbol */
 };

@@ -20,25 +20,25 @@ enum medians_mode {
 	MEDIANS_DONE,
 	MEDIANS_COARSE, /* pass 1 */
 	MEDIANS_DIVIDE, /* values of [lo, hi] are counted in bins */
-	MEDIANS_KEEP,   /* values of [lo, hi] are kept */
-	MEDIANS_EDGE    /* lo lies between the two middle values, which are searched */
+	MEDIANS_KEEP, /* values of [lo, hi] are kept */
+	MEDIANS_EDGE /* lo lies between the two middle values, which are searched */
 };
 
 /* What is known about the median of one gene. */
 struct medians_gene {
-	uint64_t n, below;   /* values; those below lo, counted in this pass */
-	double lo, hi;       /* the median lies in [lo, hi] */
-	double min, max;     /* of the values in [lo, hi]; MEDIANS_EDGE: the nearest above and below lo */
-	double median;       /* once done; NaN if there are no values */
+	uint64_t n, below; /* values; those below lo, counted in this pass */
+	double lo, hi; /* the median lies in [lo, hi] */
+	double min, max; /* of the values in [lo, hi]; MEDIANS_EDGE: the nearest above and below lo */
+	double median; /* once done; NaN if there are no values */
 	uint32_t kept, slot; /* MEDIANS_KEEP: values kept; row of `fine` in this pass */
 	enum medians_mode mode;
 };
 
 struct medians {
-	size_t ngene, left;        /* genes; those that are not done */
+	size_t ngene, left; /* genes; those that are not done */
 	struct medians_gene *gene; /* [ngene] */
-	uint32_t *coarse;          /* [ngene x MEDIANS_BINS] in pass 1 */
-	double *fine;              /* [left x MEDIANS_FINE] later: counts of the bins, or values */
+	uint32_t *coarse; /* [ngene x MEDIANS_BINS] in pass 1 */
+	double *fine; /* [left x MEDIANS_FINE] later: counts of the bins, or values */
 };
 
 void medians_init(struct medians *m, size_t ngene);

@@ -16,10 +16,10 @@
 
 /* How the genes of an input become tokens. */
 struct rank_table {
-	size_t n;           /* genes of the input's table */
-	uint32_t *token;    /* [n] vocabulary index, or RANK_UNKNOWN */
-	double *median;     /* [n] of that token, > 0; infinite without a token, so that the key is 0 */
-	int shared;         /* some genes have the same token: their counts are added */
+	size_t n; /* genes of the input's table */
+	uint32_t *token; /* [n] vocabulary index, or RANK_UNKNOWN */
+	double *median; /* [n] of that token, > 0; infinite without a token, so that the key is 0 */
+	int shared; /* some genes have the same token: their counts are added */
 	double least, most; /* median; most = 0: no gene has a token */
 };
 
@@ -29,11 +29,11 @@ void rank_table_release(struct rank_table *t); /* accepts a zeroed struct */
 
 struct rank_cell { /* scratch of one thread, and the result of rank_encode */
 	size_t n;
-	uint32_t *token;        /* [n] largest key first */
-	uint32_t *count;        /* [n]; only with `counts` */
-	uint32_t *gene, *x;     /* [cap] genes and counts after adding those of one token */
+	uint32_t *token; /* [n] largest key first */
+	uint32_t *count; /* [n]; only with `counts` */
+	uint32_t *gene, *x; /* [cap] genes and counts after adding those of one token */
 	uint32_t *item, *other; /* [cap] sort items */
-	uint64_t *pair;         /* [cap] */
+	uint64_t *pair; /* [cap] */
 	size_t cap;
 };
 void rank_cell_release(struct rank_cell *c); /* accepts a zeroed struct */

@@ -10,7 +10,7 @@ enum {
 	DIGIT_BITS = 9,
 	SHORT_DIGIT_BITS = 8,
 	SHORT_CELL = 512, /* for cells with fewer entries, clearing 2 x 2^9 bins costs more than a few more ties */
-	RUN_SHORT = 24    /* insertion sort for up to so many entries with the same leading bits */
+	RUN_SHORT = 24 /* insertion sort for up to so many entries with the same leading bits */
 };
 
 static double key(const struct ranksort_entries *in, uint32_t i)

@@ -23,9 +23,9 @@
 
 struct ranksort_entries {
 	const uint32_t *gene, *count; /* [n] of the entries */
-	const uint32_t *token;        /* [genes] */
-	const double *median;         /* [genes] > 0; infinite: the key is 0 */
-	double least, most;           /* finite bounds of the medians that are finite, most > 0 */
+	const uint32_t *token; /* [genes] */
+	const double *median; /* [genes] > 0; infinite: the key is 0 */
+	double least, most; /* finite bounds of the medians that are finite, most > 0 */
 };
 
 /* item [n] out: the entries' numbers in order; other [n]: scratch. Returns how many have a key above 0. They come first;

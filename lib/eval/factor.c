@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define CHUNK 512 /* rows that are factored at a time */
-#define PANEL 32  /* columns of a block reflector */
+#define PANEL 32 /* columns of a block reflector */
 
 void factor_init(struct factor *f, size_t p)
 {

@@ -11,18 +11,18 @@
 #include <stdint.h>
 
 struct factor {
-	size_t p;      /* columns of X */
-	size_t n;      /* rows added so far */
-	double *r;     /* [p, p] column-major, upper triangle, once factor_end was called; row i has any sign */
+	size_t p; /* columns of X */
+	size_t n; /* rows added so far */
+	double *r; /* [p, p] column-major, upper triangle, once factor_end was called; row i has any sign */
 	double *chunk; /* rows that are not in r yet, column-major */
 	double *t;
 	size_t filled;
 };
 
 void factor_init(struct factor *f, size_t p);
-void factor_release(struct factor *f);              /* accepts a zeroed struct */
+void factor_release(struct factor *f); /* accepts a zeroed struct */
 void factor_add(struct factor *f, const double *x); /* add one row x [p] */
-void factor_end(struct factor *f);                  /* complete r */
+void factor_end(struct factor *f); /* complete r */
 
 static inline double factor_at(const struct factor *f, size_t i, size_t j)
 {

@@ -20,7 +20,7 @@
 enum { LOOKUP_LEVELS = 3 };
 
 struct lookup {
-	size_t V, special;    /* rows of the vocabulary; of these, leading special tokens, which are no genes */
+	size_t V, special; /* rows of the vocabulary; of these, leading special tokens, which are no genes */
 	const double *median; /* [V], borrowed; NaN (not known) counts as 0 */
 	int ranked;
 
@@ -32,11 +32,11 @@ struct lookup {
 	size_t cells, end_cap;
 
 	/* the table */
-	double *p;                      /* [V] frequency */
+	double *p; /* [V] frequency */
 	uint32_t *class[LOOKUP_LEVELS]; /* [V] of a gene's median: 1 .. ; 0 if no training cell has such a gene */
 	uint32_t *total[LOOKUP_LEVELS]; /* [contexts] tokens of a context */
-	uint64_t *key;                  /* [slots] level, context and gene, + 1; 0: empty */
-	uint32_t *count;                /* [slots] */
+	uint64_t *key; /* [slots] level, context and gene, + 1; 0: empty */
+	uint32_t *count; /* [slots] */
 	size_t slots, used;
 	double weight[LOOKUP_LEVELS]; /* A */
 };

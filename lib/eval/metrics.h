@@ -9,15 +9,15 @@
 
 struct metrics {
 	size_t k;
-	uint64_t n;          /* cells scored */
+	uint64_t n; /* cells scored */
 	uint64_t *confusion; /* [k, k] row: true class, column: predicted */
 	/* from here on: filled by metrics_score */
 	double accuracy;
-	double balanced_accuracy;      /* mean recall over the classes that occur */
-	double macro_f1;               /* mean over the classes that occur or are predicted */
-	double weighted_f1;            /* mean weighted by how often a class occurs */
+	double balanced_accuracy; /* mean recall over the classes that occur */
+	double macro_f1; /* mean over the classes that occur or are predicted */
+	double weighted_f1; /* mean weighted by how often a class occurs */
 	uint64_t *support, *predicted; /* [k] cells of the class, cells predicted as it */
-	double *f1;                    /* [k] 2TP / (2TP + FP + FN), 0 if that is 0/0 */
+	double *f1; /* [k] 2TP / (2TP + FP + FN), 0 if that is 0/0 */
 };
 
 void metrics_init(struct metrics *m, size_t k);

@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS 128  /* a block of rows ... */
+#define ROWS 128 /* a block of rows ... */
 #define TILE 2048 /* ... meets so many others in one matrix product */
-#define LANES 16  /* products that are compared at once */
+#define LANES 16 /* products that are compared at once */
 
 /* a pair of rows whose squared distance is surely above the limit by this bound is passed over; see the header */
-#define UNIT 0x1p-24                                  /* largest relative error of one rounding to float32 */
+#define UNIT 0x1p-24 /* largest relative error of one rounding to float32 */
 #define RELATIVE(d) ((1.2 * (double)(d) + 16) * UNIT) /* of the sum of both squared lengths */
-#define ABSOLUTE(d) (0x1p-120 * (double)(d))          /* products that underflow */
-#define MOST_COLUMNS (1 << 21)                        /* RELATIVE holds up to here; wider rows are all computed exactly */
+#define ABSOLUTE(d) (0x1p-120 * (double)(d)) /* products that underflow */
+#define MOST_COLUMNS (1 << 21) /* RELATIVE holds up to here; wider rows are all computed exactly */
 
 struct near {
 	double distance; /* squared */
@@ -24,16 +24,16 @@ struct near {
 };
 
 struct search {
-	const float *q;       /* [m, d] whose neighbours are searched */
-	const float *x;       /* [n, d] among these */
+	const float *q; /* [m, d] whose neighbours are searched */
+	const float *x; /* [n, d] among these */
 	const double *weight; /* [d] of a difference */
 	size_t m, n, d, k;
-	int self;                 /* q is x, and a row is not its own neighbour */
-	double unit;              /* rough rows are weighted and centred rows times this power of two, so that no square overflows */
+	int self; /* q is x, and a row is not its own neighbour */
+	double unit; /* rough rows are weighted and centred rows times this power of two, so that no square overflows */
 	float *rough_q, *rough_x; /* the rough rows [m, d], [n, d]; rough_q is rough_x if q is x */
-	float *half;              /* [n] half of the squared length of a row of rough_x, less its share of the bound */
-	float *product;           /* [threads, ROWS, TILE] */
-	struct near *heap;        /* [threads, ROWS, k] the farthest first */
+	float *half; /* [n] half of the squared length of a row of rough_x, less its share of the bound */
+	float *product; /* [threads, ROWS, TILE] */
+	struct near *heap; /* [threads, ROWS, k] the farthest first */
 	uint32_t *neighbour;
 	double *distance;
 };

@@ -9,17 +9,17 @@
 #include <stdint.h>
 
 struct difference {
-	size_t n, m;       /* values of x, of y; of pairs both are their number */
-	size_t dropped;    /* pairs or values that were left out, as a value is NaN */
-	double x, y;       /* the means of these values */
-	double mean;       /* x - y */
-	double sd;         /* of the differences (n - 1); unpaired: of both, sqrt((sd_x^2 + sd_y^2) / 2) */
-	double se;         /* standard error of the mean difference, by the spread, or by what the function says */
-	double df;         /* degrees of freedom of t */
-	double low, high;  /* 95 % interval of the mean difference */
-	double t, p;       /* of mean / se; NaN if there is no spread */
-	double rank_p;     /* of Wilcoxon's test */
-	int rank_exact;    /* rank_p is of the exact distribution, not of its normal approximation */
+	size_t n, m; /* values of x, of y; of pairs both are their number */
+	size_t dropped; /* pairs or values that were left out, as a value is NaN */
+	double x, y; /* the means of these values */
+	double mean; /* x - y */
+	double sd; /* of the differences (n - 1); unpaired: of both, sqrt((sd_x^2 + sd_y^2) / 2) */
+	double se; /* standard error of the mean difference, by the spread, or by what the function says */
+	double df; /* degrees of freedom of t */
+	double low, high; /* 95 % interval of the mean difference */
+	double t, p; /* of mean / se; NaN if there is no spread */
+	double rank_p; /* of Wilcoxon's test */
+	int rank_exact; /* rank_p is of the exact distribution, not of its normal approximation */
 	double detectable; /* the true difference that a test at .05 of as many values with this spread finds in 80 % of cases */
 };
 
@@ -59,13 +59,13 @@ void correct_bh(double *p, size_t n);
  *     mean = sum d_i / (se_i^2 + tau2) / sum 1 / (se_i^2 + tau2)
  */
 struct pooled {
-	size_t n;       /* data sets */
+	size_t n; /* data sets */
 	size_t dropped; /* sets without a difference or a positive standard error */
 	double mean, se;
 	double low, high, t, p; /* by the normal distribution, t = mean / se; or see hartung_knapp */
-	double df;              /* INFINITY, or n - 1 */
-	double tau2;            /* variance of the true differences over data sets */
-	double Q, Q_p, I2;      /* is their spread more than chance? I2 = max(0, 1 - (n - 1) / Q): share of the spread that is not chance */
+	double df; /* INFINITY, or n - 1 */
+	double tau2; /* variance of the true differences over data sets */
+	double Q, Q_p, I2; /* is their spread more than chance? I2 = max(0, 1 - (n - 1) / Q): share of the spread that is not chance */
 };
 
 /* mean [n], se [n] of each set. hartung_knapp: se^2 = sum w (d_i - mean)^2 / ((n - 1) sum w), w = 1 / (se_i^2 + tau2), and a t test with n - 1

@@ -10,12 +10,12 @@
 #include <stddef.h>
 
 struct pca {
-	size_t d, n;      /* features, rows added so far */
-	double *gram;     /* [d, d] sum of products, lower triangle */
-	size_t k;         /* components, after pca_solve */
-	double *w;        /* [d, k] unit vectors; of each, the entry of largest size is positive */
+	size_t d, n; /* features, rows added so far */
+	double *gram; /* [d, d] sum of products, lower triangle */
+	size_t k; /* components, after pca_solve */
+	double *w; /* [d, k] unit vectors; of each, the entry of largest size is positive */
 	double *variance; /* [k] of the components, with n - 1; falling */
-	double total;     /* variance of all features together */
+	double total; /* variance of all features together */
 };
 
 void pca_init(struct pca *p, size_t d);

@@ -20,8 +20,8 @@
 
 #define CHUNK 256 /* rows a matrix product */
 #define SLICES 32 /* partial sums over rows; the same for any number of threads */
-#define BAND 64   /* rows of the Hessian that a thread sums */
-#define STAGE 50  /* iterations of the first stage, at least */
+#define BAND 64 /* rows of the Hessian that a thread sums */
+#define STAGE 50 /* iterations of the first stage, at least */
 
 struct problem {
 	const float *x;
@@ -30,16 +30,16 @@ struct problem {
 	double c;
 	double tol;
 	double *mean, *penalty; /* [d]: features are x - mean; q above */
-	double *weight;         /* [n] h_i at theta */
-	double *factor;         /* [d, d] L, row-major, lower triangle */
-	double curvature;       /* of the intercepts: the sum of h_i */
-	size_t size;            /* rows * d + rows */
+	double *weight; /* [n] h_i at theta */
+	double *factor; /* [d, d] L, row-major, lower triangle */
+	double curvature; /* of the intercepts: the sum of h_i */
+	size_t size; /* rows * d + rows */
 	size_t slices;
 	double *part; /* [slices, size] gradients */
 	double loss[SLICES];
 	int threads;
 	double *scratch; /* [threads, CHUNK * (d + rows)] */
-	double *theta;   /* [size] the weights and intercepts that were evaluated last */
+	double *theta; /* [size] the weights and intercepts that were evaluated last */
 	double gradient;
 	int iterations;
 };
@@ -260,7 +260,7 @@ static int minimize(struct problem *p, int max_iter, int *stuck, struct error *e
 	lbfgs_parameter_init(&param);
 	param.m = 10;
 	param.linesearch = LBFGS_LINESEARCH_BACKTRACKING_STRONG_WOLFE; /* the default one fails with rare features */
-	param.epsilon = 0;                                             /* `progress` decides */
+	param.epsilon = 0; /* `progress` decides */
 	lbfgsfloatval_t *u = xchecked(lbfgs_malloc((int)p->size)), *g = xchecked(lbfgs_malloc((int)p->size)), unused;
 	double f = objective(p, g), before = INFINITY;
 	for (stage = stage > STAGE ? stage : STAGE; p->gradient > p->tol && p->iterations < max_iter && f < before; stage *= 2) {

@@ -13,19 +13,19 @@
 #include <stdint.h>
 
 struct probe_options {
-	double c;   /* inverse strength of the penalty, > 0 */
+	double c; /* inverse strength of the penalty, > 0 */
 	double tol; /* stop when no entry of the gradient exceeds this */
 	int max_iter;
-	int standardize;           /* penalise weights of z-scores (population sd; constant features are left alone) */
-	int threads;               /* at least 1 */
+	int standardize; /* penalise weights of z-scores (population sd; constant features are left alone) */
+	int threads; /* at least 1 */
 	const struct probe *start; /* begin at the weights of this probe of as many classes and features; NULL: at 0 */
 };
 
 struct probe {
 	size_t k, d; /* classes, features */
 	size_t rows; /* rows of w: k, or 1 when k = 2 (then for class 1; class 0 has logit 0) */
-	double *w;   /* [rows, d] for features as given, standardised or not */
-	double *b;   /* [rows] */
+	double *w; /* [rows, d] for features as given, standardised or not */
+	double *b; /* [rows] */
 	int iterations, converged;
 	double gradient; /* largest entry of the gradient at the end */
 };

@@ -13,10 +13,10 @@
 
 struct ridge {
 	size_t d;
-	double *s, *vt, *c;   /* [d] singular values of the centred features, [d, d] column-major V^T, [d] U^T y */
+	double *s, *vt, *c; /* [d] singular values of the centred features, [d, d] column-major V^T, [d] U^T y */
 	double *mean, *scale; /* [d] features are (x - mean) * scale */
-	double intercept;     /* mean of y */
-	double *w, b;         /* [d] after ridge_solve: for features as given */
+	double intercept; /* mean of y */
+	double *w, b; /* [d] after ridge_solve: for features as given */
 };
 
 /* Prepare rows row[0..n) of x [.., d]; y [..] is indexed like x. n >= 2, all values are finite. standardize: penalise the weights of

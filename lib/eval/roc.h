@@ -16,8 +16,8 @@ struct roc_item {
 
 struct roc {
 	uint64_t positive, negative;
-	double auc;           /* area = P(positive above negative) + P(tie) / 2; NaN if there are no positives or no negatives */
-	uint64_t points;      /* of the curve, (0, 0) included: Geneformer weights folds by it */
+	double auc; /* area = P(positive above negative) + P(tie) / 2; NaN if there are no positives or no negatives */
+	uint64_t points; /* of the curve, (0, 0) included: Geneformer weights folds by it */
 	double tpr[ROC_GRID]; /* the curve at fpr = i / 99, interpolated; tpr[0] is 0 [Geneformer evaluation_utils.py] */
 };
 

@@ -9,7 +9,7 @@
 enum { SAMPLES = 5, EPOCHS = 500, EPOCHS_LARGE = 200, LARGE = 10000 };
 
 static const double A = 1.57694346, B = 0.89506088; /* of a least distance of 0.1 */
-static const double STRIDE = 4;                     /* most that a coordinate moves at once */
+static const double STRIDE = 4; /* most that a coordinate moves at once */
 
 struct pair {
 	uint32_t a, b;

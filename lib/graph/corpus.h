@@ -10,7 +10,7 @@
 
 struct corpus_cell {
 	uint64_t key, cell;
-	uint32_t n;  /* tokens */
+	uint32_t n; /* tokens */
 	void *token; /* [n] u16, or u32 where the vocabulary needs it */
 };
 
@@ -18,7 +18,7 @@ struct corpus {
 	/* set by the caller */
 	uint32_t seed, nspecial, max_len;
 	uint64_t size; /* most cells kept; 0: all */
-	int wide;      /* tokens are u32 */
+	int wide; /* tokens are u32 */
 
 	/* the sample: a heap with the largest key first; corpus_sort puts it in order of cell */
 	uint32_t n;
@@ -29,7 +29,7 @@ struct corpus {
 
 /* Add the rows of a tokens block (columns cell and token). -1 with e set if more than 2^31 cells must be kept. */
 int corpus_add(struct corpus *c, const struct block *b, int cell_column, int token_column, struct error *e);
-void corpus_sort(struct corpus *c);    /* after the last add */
+void corpus_sort(struct corpus *c); /* after the last add */
 void corpus_release(struct corpus *c); /* accepts a zeroed struct */
 
 static inline uint32_t corpus_token(const struct corpus *c, uint32_t i, uint32_t k)

@@ -13,10 +13,10 @@ struct correlation_columns {
 	uint32_t n; /* cells */
 	uint32_t max_len;
 	uint32_t genes;
-	uint32_t *token;  /* [genes] */
+	uint32_t *token; /* [genes] */
 	uint64_t *offset; /* [genes + 1] */
-	uint32_t *cell;   /* [offset[genes]] ascending within a gene */
-	uint16_t *pos;    /* [offset[genes]] 1 ... max_len */
+	uint32_t *cell; /* [offset[genes]] ascending within a gene */
+	uint16_t *pos; /* [offset[genes]] 1 ... max_len */
 };
 
 /*

@@ -13,13 +13,13 @@ struct pair {
 	uint32_t u, v; /* as in struct correlation_pair */
 	uint32_t overlap;
 	float rho; /* over those cells */
-	double c;  /* |C| */
+	double c; /* |C| */
 	int wanted;
 };
 
 struct scratch {
-	uint16_t *where;        /* [cells] position of gene u, 0 absent */
-	uint16_t *a, *b;        /* [cells] positions of both where both are */
+	uint16_t *where; /* [cells] position of gene u, 0 absent */
+	uint16_t *a, *b; /* [cells] positions of both where both are */
 	uint32_t *count, *rank; /* [2, max_len + 1]; the counts are 0 between the pairs */
 };
 

@@ -18,7 +18,7 @@
 #include "graph/graph.h"
 
 struct correlation_params {
-	uint32_t neighbours;  /* N_neigh */
+	uint32_t neighbours; /* N_neigh */
 	uint32_t min_overlap; /* M_min */
 	double rho_min;
 	int positive; /* drop edges of negative weight */

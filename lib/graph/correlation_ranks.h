@@ -22,16 +22,16 @@ enum {
 /* Two cells of a gene. If a chunk has an odd number of them, the last one comes twice, with 0 as the second q. */
 struct correlation_entry {
 	uint16_t cell[2]; /* in the chunk */
-	uint32_t q;       /* of the first in the low half, of the second in the high one */
+	uint32_t q; /* of the first in the low half, of the second in the high one */
 };
 
 struct correlation_ranks {
 	uint32_t *r; /* [genes, max_len + 1] r' of a gene by position; r[0] = 0: absent */
-	double *D;   /* [genes] n sum r'^2 - S^2, exact but for the rounding to double; 0: constant */
-	int64_t *S;  /* [genes] sum r' */
+	double *D; /* [genes] n sum r'^2 - S^2, exact but for the rounding to double; 0: constant */
+	int64_t *S; /* [genes] sum r' */
 	struct correlation_rounding {
 		double step, mean, lost; /* in y; mean is times sqrt(n), lost is |d| */
-	} * fine, *coarse;               /* [genes] */
+	} * fine, *coarse; /* [genes] */
 	struct correlation_entry *entry;
 	uint64_t *chunk; /* [chunks] the first entry of each chunk */
 	uint32_t *start; /* [chunks, genes + 1] where the entries of each gene start in the chunk */

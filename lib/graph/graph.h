@@ -7,12 +7,12 @@
 #include "stream/stream.h"
 
 struct graph {
-	uint32_t n;          /* vocabulary rows, special tokens included */
-	uint64_t *offset;    /* [n + 1] */
+	uint32_t n; /* vocabulary rows, special tokens included */
+	uint64_t *offset; /* [n + 1] */
 	uint32_t *neighbour; /* [offset[n]] ascending within a row; every edge is in both rows */
-	float *weight;       /* [offset[n]] local Spearman rho, or NPMI */
-	uint32_t *overlap;   /* [offset[n]] cells with both genes, or number of times that they are adjacent */
-	int32_t *module;     /* [n] -1: none; NULL: not read */
+	float *weight; /* [offset[n]] local Spearman rho, or NPMI */
+	uint32_t *overlap; /* [offset[n]] cells with both genes, or number of times that they are adjacent */
+	int32_t *module; /* [n] -1: none; NULL: not read */
 };
 
 struct edge {
@@ -40,7 +40,7 @@ int graph_write(const struct graph *g, int32_t *const *module, size_t nmodule, s
  * that is not finite. */
 int graph_read(struct graph *g, struct stream *in, const char *weight, const char *module, struct error *e);
 const char *graph_weight(const struct header *h); /* "npmi" if there is such a column, else "rho" */
-void graph_release(struct graph *g);              /* accepts a zeroed struct */
+void graph_release(struct graph *g); /* accepts a zeroed struct */
 
 /* XXH3-128 of edges, weights and modules, 32 hex digits. */
 void graph_digest(const struct graph *g, char hex[33]);

@@ -35,11 +35,11 @@ static double npmi(double pair, double pairs, double u, double v, double tokens)
 struct pmi_job {
 	const struct corpus *c;
 	const struct pmi_params *p;
-	uint32_t vocab, rows;   /* rows of one pass */
+	uint32_t vocab, rows; /* rows of one pass */
 	const uint64_t *single; /* [vocab] */
 	uint64_t tokens, pairs; /* of the corpus */
-	uint32_t **count;       /* [threads] of [rows, vocab]; NULL until the thread's first pass */
-	struct found *found;    /* [passes] */
+	uint32_t **count; /* [threads] of [rows, vocab]; NULL until the thread's first pass */
+	struct found *found; /* [passes] */
 };
 
 static void do_pass(void *arg, size_t pass, int thread)

@@ -12,7 +12,7 @@
 #include "graph/graph.h"
 
 struct pmi_params {
-	double tau;         /* smallest NPMI of an edge */
+	double tau; /* smallest NPMI of an edge */
 	uint32_t min_count; /* smallest number of times that two genes are adjacent */
 	int threads;
 };

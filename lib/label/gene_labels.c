@@ -40,10 +40,10 @@ struct reader {
 	struct gene_labels *g;
 	const struct vocab *v;
 	struct classes classes;
-	struct strmap symbol;  /* symbol -> row of the vocabulary */
-	struct strmap seen;    /* gene as written -> its class */
+	struct strmap symbol; /* symbol -> row of the vocabulary */
+	struct strmap seen; /* gene as written -> its class */
 	int gene_at, label_at; /* columns */
-	char **first;          /* [nfirst] the first line, if it does not name these columns */
+	char **first; /* [nfirst] the first line, if it does not name these columns */
 	size_t nfirst;
 	int wide; /* it names the classes: one column of genes each */
 };

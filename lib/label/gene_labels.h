@@ -15,14 +15,14 @@
 
 struct gene_labels {
 	size_t nclass;
-	char **name;           /* [nclass] */
-	size_t *genes;         /* [nclass] genes of each class */
-	int32_t *label;        /* [v->n] class of a row of the vocabulary, -1: none */
-	int32_t *fold;         /* [v->n] -1: none; not read back from genes.tsv */
-	uint8_t *held_out;     /* [v->n] 1: the gene is in the fold that is held out */
-	size_t found, test;    /* rows of the vocabulary with a label; of these, held out */
+	char **name; /* [nclass] */
+	size_t *genes; /* [nclass] genes of each class */
+	int32_t *label; /* [v->n] class of a row of the vocabulary, -1: none */
+	int32_t *fold; /* [v->n] -1: none; not read back from genes.tsv */
+	uint8_t *held_out; /* [v->n] 1: the gene is in the fold that is held out */
+	size_t found, test; /* rows of the vocabulary with a label; of these, held out */
 	size_t listed, absent; /* a user's table: different names in it; of these, not in the vocabulary */
-	char missing[64];      /* the first of those */
+	char missing[64]; /* the first of those */
 };
 void gene_labels_release(struct gene_labels *g); /* accepts a zeroed struct */
 

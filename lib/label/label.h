@@ -10,8 +10,8 @@
 
 struct labels {
 	const struct column_spec *spec;
-	int col, missing;        /* the column, and its NAME.missing companion or -1 */
-	uint32_t *known;         /* categorical: [ncategory] class of a code, MISSING_CODE until it occurs */
+	int col, missing; /* the column, and its NAME.missing companion or -1 */
+	uint32_t *known; /* categorical: [ncategory] class of a code, MISSING_CODE until it occurs */
 	struct classes *classes; /* borrowed, shared by the streams of one run */
 };
 

@@ -10,16 +10,16 @@
 #define AUDIT_REACH 5
 
 struct audit {
-	uint64_t cells, tokens;      /* cells; tokens that can be masked: no special ones */
+	uint64_t cells, tokens; /* cells; tokens that can be masked: no special ones */
 	uint64_t masked, structural; /* masked tokens; those chosen by the graph */
-	uint64_t runs;               /* maximal runs of adjacent masked positions */
+	uint64_t runs; /* maximal runs of adjacent masked positions */
 	uint64_t partners, present,
-		hits;                    /* sums over masked genes: neighbours in the graph; those in the cell; those that are masked too */
-	uint64_t hit;                    /* masked genes of which a neighbour is masked too */
-	uint64_t linked;                 /* tokens with neighbours in the graph */
-	uint64_t near;                   /* tokens with a neighbour at most AUDIT_REACH positions away */
+		hits; /* sums over masked genes: neighbours in the graph; those in the cell; those that are masked too */
+	uint64_t hit; /* masked genes of which a neighbour is masked too */
+	uint64_t linked; /* tokens with neighbours in the graph */
+	uint64_t near; /* tokens with a neighbour at most AUDIT_REACH positions away */
 	uint64_t grams, grams_with_pair; /* AUDIT_REACH-grams: AUDIT_REACH adjacent tokens; those that contain two neighbours */
-	uint64_t pairs, close_pairs;     /* pairs of neighbours in a cell; those at most AUDIT_REACH positions apart */
+	uint64_t pairs, close_pairs; /* pairs of neighbours in a cell; those at most AUDIT_REACH positions apart */
 };
 
 /* Add one cell of n tokens. position [k]: the masked positions, ascending; the graph chose `structural` of them.

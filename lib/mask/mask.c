@@ -11,11 +11,11 @@ struct masker {
 	uint16_t pos[MASK_ROW_MAX]; /* maskable positions, then shuffled in place */
 	uint16_t seeds[MASK_ROW_MAX];
 	uint16_t partner[MASK_ROW_MAX + 1]; /* positions of the seed's present neighbours */
-	double weight[MASK_ROW_MAX + 1];    /* their weights */
-	uint32_t length[MASK_ROW_MAX];      /* of the span that starts at a position */
-	uint64_t bit[MASK_ROW_MAX / 64];    /* the mask */
-	uint32_t count;                     /* bits set */
-	uint32_t *where;                    /* [vocab] stamp << 16 | position: of a token in this cell */
+	double weight[MASK_ROW_MAX + 1]; /* their weights */
+	uint32_t length[MASK_ROW_MAX]; /* of the span that starts at a position */
+	uint64_t bit[MASK_ROW_MAX / 64]; /* the mask */
+	uint32_t count; /* bits set */
+	uint32_t *where; /* [vocab] stamp << 16 | position: of a token in this cell */
 	uint32_t stamp;
 };
 

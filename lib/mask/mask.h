@@ -32,12 +32,12 @@ enum mask_strategy { MASK_NONE, MASK_RANDOM, MASK_CORRMASK, MASK_PMI, MASK_COLUM
 
 struct mask_plan {
 	enum mask_strategy strategy;
-	int bernoulli;     /* random only */
-	int weighted;      /* partners drawn in proportion to |weight|, not uniformly */
-	int modular;       /* corrmask: partners are the tokens of the seed's module, not its neighbours */
+	int bernoulli; /* random only */
+	int weighted; /* partners drawn in proportion to |weight|, not uniformly */
+	int modular; /* corrmask: partners are the tokens of the seed's module, not its neighbours */
 	double seed_stays; /* corrmask: probability that the seed itself stays visible */
 	uint32_t partners; /* K_max */
-	int hidden;        /* probe: the partners are masked; else they stay visible, and unrelated tokens are masked */
+	int hidden; /* probe: the partners are masked; else they stay visible, and unrelated tokens are masked */
 	uint32_t seed;
 	uint32_t vocab, nspecial; /* ids below nspecial are special */
 	uint32_t mask_id;
@@ -46,13 +46,13 @@ struct mask_plan {
 
 struct masker;
 struct masker *masker_new(const struct mask_plan *plan); /* plan is copied, its graph borrowed */
-void masker_free(struct masker *m);                      /* NULL is fine */
+void masker_free(struct masker *m); /* NULL is fine */
 
 struct mask_tokens { /* a cell, borrowed */
-	uint32_t n;  /* <= MASK_ROW_MAX */
+	uint32_t n; /* <= MASK_ROW_MAX */
 	const uint32_t *token;
 	const int32_t *module; /* [n] module of each token, < 0: none; for a modular plan. NULL: the graph's */
-	const uint16_t *tie;   /* [n] equal for tokens of equal count; for runs, else NULL */
+	const uint16_t *tie; /* [n] equal for tokens of equal count; for runs, else NULL */
 };
 
 /*

@@ -11,18 +11,18 @@
 #include <cjson/cJSON.h>
 
 enum mask_schedule_kind {
-	MASK_SCHEDULE_FIXED,   /* from */
+	MASK_SCHEDULE_FIXED, /* from */
 	MASK_SCHEDULE_UNIFORM, /* drawn from [from, to) for each global batch; every epoch has new draws */
-	MASK_SCHEDULE_LINEAR,  /* from `from` at the first step to `to` at the last */
-	MASK_SCHEDULE_SHRINK,  /* drawn from [from, x), where x changes linearly from `to` at the first step to `last` at the last */
-	MASK_SCHEDULE_CHOICE,  /* one of choice[], drawn for each global batch */
+	MASK_SCHEDULE_LINEAR, /* from `from` at the first step to `to` at the last */
+	MASK_SCHEDULE_SHRINK, /* drawn from [from, x), where x changes linearly from `to` at the first step to `last` at the last */
+	MASK_SCHEDULE_CHOICE, /* one of choice[], drawn for each global batch */
 };
 
 #define MASK_CHOICES_MAX 64
 
 struct mask_schedule {
 	enum mask_schedule_kind kind;
-	double from, to, last;           /* in [0, 1] */
+	double from, to, last; /* in [0, 1] */
 	double choice[MASK_CHOICES_MAX]; /* [nchoice], in [0, 1], ascending, all different */
 	size_t nchoice;
 };

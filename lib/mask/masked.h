@@ -11,9 +11,9 @@
 
 struct masked_info {
 	uint64_t rows, epochs, batch; /* 0: the header does not say */
-	uint64_t shards, shard;       /* default 1 and 0 */
-	uint64_t steps;               /* global batches of all epochs, >= first_step */
-	uint64_t first_step;          /* step of the first block; > 0 after a resume */
+	uint64_t shards, shard; /* default 1 and 0 */
+	uint64_t steps; /* global batches of all epochs, >= first_step */
+	uint64_t first_step; /* step of the first block; > 0 after a resume */
 };
 
 /* -1 with e set if the header has no such key or its values are impossible. */

@@ -129,11 +129,11 @@ struct masking_worker { /* the scratch of one thread */
 	struct masker *masker;
 	struct tie_order order;
 	uint32_t *token, *input; /* [MASK_ROW_MAX] */
-	int32_t *module;         /* [MASK_ROW_MAX], in the order drawn */
-	uint16_t *position;      /* [MASK_ROW_MAX] */
-	uint8_t *state;          /* [vocab], zero: for audit_cell */
-	uint32_t *gene;          /* [vocab], for mask_columns */
-	uint16_t *renumbered;    /* [UINT16_MAX + 1] */
+	int32_t *module; /* [MASK_ROW_MAX], in the order drawn */
+	uint16_t *position; /* [MASK_ROW_MAX] */
+	uint8_t *state; /* [vocab], zero: for audit_cell */
+	uint32_t *gene; /* [vocab], for mask_columns */
+	uint16_t *renumbered; /* [UINT16_MAX + 1] */
 };
 
 /* Hide the ranks of k of a row's n tokens: they become 0. The others are numbered anew, so that no gap among them tells a hidden one. */

@@ -23,10 +23,10 @@ struct masking_columns {
 	char *const *keep; /* [nkeep] scalar and fixed columns that are copied */
 	size_t nkeep;
 	const char *groups; /* i32 column beside token: the module of each token; NULL: none */
-	int runs;           /* for MASK_RUNS: the tokens need the column tie */
-	int value;          /* the model is to predict values: the tokens need the columns rank and value */
-	int balance;        /* the loader balances shards, so a masked stream has the column batch_row */
-	int counts;         /* the input is a counts stream, for MASK_COLUMNS; else a tokens stream */
+	int runs; /* for MASK_RUNS: the tokens need the column tie */
+	int value; /* the model is to predict values: the tokens need the columns rank and value */
+	int balance; /* the loader balances shards, so a masked stream has the column batch_row */
+	int counts; /* the input is a counts stream, for MASK_COLUMNS; else a tokens stream */
 };
 
 /*
@@ -42,9 +42,9 @@ struct masked_batch {
 	struct block block; /* the masked stream's, one row a cell of this shard */
 	uint64_t epoch, step;
 	double rate, lambda; /* of the global batch */
-	uint64_t tokens;     /* special ones included; for counts: cells x genes */
-	uint64_t masked;     /* of them */
-	struct audit audit;  /* zero without masking.audit */
+	uint64_t tokens; /* special ones included; for counts: cells x genes */
+	uint64_t masked; /* of them */
+	struct audit audit; /* zero without masking.audit */
 
 	/* private */
 	struct block in;
@@ -56,22 +56,22 @@ struct masking {
 	/* set by the caller; pointers are borrowed */
 	const struct mask_plan *plan;
 	struct mask_schedule rate, lambda;
-	struct loader *loader;       /* loads `want` of masking_headers */
+	struct loader *loader; /* loads `want` of masking_headers */
 	const struct header *header; /* `out` of masking_headers */
-	const char *groups;          /* as in masking_columns */
-	const struct graph *audit;   /* audit the masks with this graph; NULL: no audit */
+	const char *groups; /* as in masking_columns */
+	const struct graph *audit; /* audit the masks with this graph; NULL: no audit */
 	int threads;
 
 	/* private */
 	struct masking_worker *worker; /* [threads] */
-	struct masked_batch *batch;    /* [nbatch]; those in [at, n) are masked and not yet returned */
+	struct masked_batch *batch; /* [nbatch]; those in [at, n) are masked and not yet returned */
 	size_t nbatch, n, at;
-	int *map;                                /* columns of want -> header */
-	int token, group, tie;                   /* columns of want: token or gene; group, tie: -1 without */
-	int cell, epoch, step;                   /* columns of header */
-	int rank_from, rank;                     /* columns of want and header; -1 without */
-	int value_from, value;                   /* the same */
-	int input, position, target;             /* columns of header; MASK_COLUMNS: gene, masked, none */
+	int *map; /* columns of want -> header */
+	int token, group, tie; /* columns of want: token or gene; group, tie: -1 without */
+	int cell, epoch, step; /* columns of header */
+	int rank_from, rank; /* columns of want and header; -1 without */
+	int value_from, value; /* the same */
+	int input, position, target; /* columns of header; MASK_COLUMNS: gene, masked, none */
 	int token_list, input_list, masked_list; /* their ragged groups */
 };
 

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 struct network {
-	uint32_t n;    /* vertices */
-	size_t m;      /* edges */
+	uint32_t n; /* vertices */
+	size_t m; /* edges */
 	uint32_t *end; /* [m, 2] */
 };
 

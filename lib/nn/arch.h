@@ -30,8 +30,8 @@ struct model_config {
 	uint32_t vocab_size, hidden_size, num_hidden_layers, num_attention_heads, intermediate_size;
 	uint32_t max_position_embeddings, type_vocab_size, pad_token_id;
 	uint32_t shared_positions; /* 1: the position of a token is its rank (struct batch), not its place in the cell */
-	uint32_t num_groups;       /* categories of the one-hot covariate of cells (struct batch) */
-	enum act hidden_act;       /* ACT_RELU or ACT_GELU */
+	uint32_t num_groups; /* categories of the one-hot covariate of cells (struct batch) */
+	enum act hidden_act; /* ACT_RELU or ACT_GELU */
 	double hidden_dropout_prob, attention_probs_dropout_prob;
 	double classifier_dropout; /* negative: as hidden_dropout_prob */
 	double layer_norm_eps, initializer_range;
@@ -39,13 +39,13 @@ struct model_config {
 };
 
 enum field_type {
-	FIELD_WHOLE,    /* uint32_t at `at` */
-	FIELD_REAL,     /* double */
+	FIELD_WHOLE, /* uint32_t at `at` */
+	FIELD_REAL, /* double */
 	FIELD_OPTIONAL, /* double; null in the file means `missing`, which is negative */
-	FIELD_ACT,      /* enum act: relu or gelu; missing: gelu */
-	FIELD_FLAG,     /* uint32_t: 1 for true; written only then */
-	FIELD_WORD,     /* if the file has it, it must be `word` */
-	FIELD_TRUE,     /* if the file has it, it must be true */
+	FIELD_ACT, /* enum act: relu or gelu; missing: gelu */
+	FIELD_FLAG, /* uint32_t: 1 for true; written only then */
+	FIELD_WORD, /* if the file has it, it must be `word` */
+	FIELD_TRUE, /* if the file has it, it must be true */
 	FIELD_FALSE,
 	FIELD_NOTE, /* written as true because transformers writes it; not read */
 };
@@ -53,7 +53,7 @@ enum field_type {
 struct config_field {
 	const char *key;
 	enum field_type type;
-	size_t at;      /* offset in struct model_config */
+	size_t at; /* offset in struct model_config */
 	double missing; /* the value if the file does not have the field: the default of transformers */
 	const char *word;
 	int print; /* FIELD_WORD, _TRUE, _FALSE, _NOTE: 1 if the field is written */
@@ -76,19 +76,19 @@ struct arch_preset {
 };
 
 struct arch {
-	const char *name;                 /* config.json: model_type */
-	const char *class_name;           /* first part of the class name in transformers: "Bert" */
-	const char *prefix;               /* of the names of its tensors; files may omit it: "bert." */
-	const char *const *other;         /* ends with NULL; how tensors in files start that are not needed; may be NULL */
-	const char *pooler;               /* name of its pooler, a linear layer that heads of cells share; NULL: it has none */
+	const char *name; /* config.json: model_type */
+	const char *class_name; /* first part of the class name in transformers: "Bert" */
+	const char *prefix; /* of the names of its tensors; files may omit it: "bert." */
+	const char *const *other; /* ends with NULL; how tensors in files start that are not needed; may be NULL */
+	const char *pooler; /* name of its pooler, a linear layer that heads of cells share; NULL: it has none */
 	const struct config_field *field; /* ends with key NULL */
 	const struct arch_preset *preset; /* ends with name NULL */
-	const struct op_need *need;       /* ends with name NULL */
-	int per_cell;                     /* 1: one hidden state per cell [B, C]; 0: one per token [T, C] */
-	int positions;                    /* 1: a cell can have at most max_position_embeddings tokens */
-	int counts;                       /* 1: it reads counts (batch.count, batch.value), in no order; 0: tokens in their order */
-	int token_embedding;              /* 1: it sets m->tied, the embedding that decoders can share */
-	size_t size;                      /* bytes of m->arch_state */
+	const struct op_need *need; /* ends with name NULL */
+	int per_cell; /* 1: one hidden state per cell [B, C]; 0: one per token [T, C] */
+	int positions; /* 1: a cell can have at most max_position_embeddings tokens */
+	int counts; /* 1: it reads counts (batch.count, batch.value), in no order; 0: tokens in their order */
+	int token_embedding; /* 1: it sets m->tied, the embedding that decoders can share */
+	size_t size; /* bytes of m->arch_state */
 
 	/* Is the configuration possible? The message names the field that is wrong. */
 	int (*check)(const struct model_config *c, struct error *e);
@@ -106,7 +106,7 @@ struct arch {
 	void (*release)(struct model *m); /* NULL: nothing to release */
 };
 
-extern const struct arch arch_bert;   /* the first of the table, and the one of a configuration that names none */
+extern const struct arch arch_bert; /* the first of the table, and the one of a configuration that names none */
 extern const struct arch arch_mlp_nb; /* an encoder of counts: multilayer perceptron with batch normalisation */
 
 /* By model_type; NULL: none. */

@@ -30,10 +30,10 @@ struct layer_act {
 
 struct bert {
 	size_t word, posw, type, norm_w, norm_b; /* offsets of the embedding tensors */
-	struct layer_at *at;                     /* [num_hidden_layers] */
-	void *x0;                                /* [T,C] output of the embeddings */
+	struct layer_at *at; /* [num_hidden_layers] */
+	void *x0; /* [T,C] output of the embeddings */
 	real *stat0;
-	struct layer_act *act;  /* [num_hidden_layers] */
+	struct layer_act *act; /* [num_hidden_layers] */
 	void *da, *dctx, *dbig; /* gradients */
 };
 

@@ -19,9 +19,9 @@
 typedef uint32_t pair;
 
 enum {
-	BF_M = 12,      /* a block of sums: BF_M x BF_N in 24 registers */
-	BF_N = 32,      /* columns of a panel */
-	BF_GROUP = 96,  /* rows that share a panel while it is in cache; columns of a tall panel */
+	BF_M = 12, /* a block of sums: BF_M x BF_N in 24 registers */
+	BF_N = 32, /* columns of a panel */
+	BF_GROUP = 96, /* rows that share a panel while it is in cache; columns of a tall panel */
 	BF_DEPTH = 256, /* pairs of a panel that are in the first cache at a time */
 };
 

@@ -147,7 +147,7 @@ struct decisions {
 	const struct dropout *d;
 	uint32_t head, key;
 	uint8_t *stored; /* the bits of query 0; NULL: not stored */
-	size_t stride;   /* bytes from one query to the next */
+	size_t stride; /* bytes from one query to the next */
 };
 
 static inline size_t keep_stride(size_t longest)

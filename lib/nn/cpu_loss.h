@@ -12,8 +12,8 @@
 struct tops {
 	size_t N;
 	real *top, *part; /* [VGROUPS, N] */
-	real *at;         /* [N] the target's logit */
-	real *end;        /* behind them */
+	real *at; /* [N] the target's logit */
+	real *end; /* behind them */
 };
 
 static inline size_t tops_size(size_t N)

@@ -27,13 +27,13 @@ struct curriculum_net {
 	size_t G;
 	struct {
 		size_t w, b, out; /* offsets, width */
-		void *y, *dy;     /* act [out]; of the last one, y is before the sigmoid */
+		void *y, *dy; /* act [out]; of the last one, y is before the sigmoid */
 	} layer[3];
-	void *x;             /* act [G] */
+	void *x; /* act [G] */
 	real *weight, *loss; /* [G] on the device: of the batch's ratio; of the genes, see struct gene_weight */
-	uint32_t ratio;      /* of the batch */
+	uint32_t ratio; /* of the batch */
 	struct sinkhorn scaling;
-	real *host;   /* [G K] */
+	real *host; /* [G K] */
 	double *gene; /* [G] */
 };
 

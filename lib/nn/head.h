@@ -18,8 +18,8 @@
 
 #include "nn/arch.h"
 
-#define HEADS_MAX 16         /* of one model */
-#define HEAD_NAME 40         /* bytes of a name at most */
+#define HEADS_MAX 16 /* of one model */
+#define HEAD_NAME 40 /* bytes of a name at most */
 #define HEAD_PREFIX "heads." /* how the prefixes of tensors of heads start: "heads.NAME." */
 #define HEAD_PREFIX_MAX 64
 
@@ -29,35 +29,35 @@ struct head;
 /* Which hidden states a head reads. */
 enum rows {
 	ROWS_LISTED, /* the tokens that the goal lists: masked positions */
-	ROWS_CELL,   /* one of each cell: token head_spec.position of it, or the cell's own row where the architecture is per_cell */
-	ROWS_TOKEN,  /* every token */
+	ROWS_CELL, /* one of each cell: token head_spec.position of it, or the cell's own row where the architecture is per_cell */
+	ROWS_TOKEN, /* every token */
 };
 
 /* What it predicts for each row (target.c). */
 enum target {
-	TARGET_TOKEN,  /* goal.target: a token of the vocabulary */
-	TARGET_CLASS,  /* goal.target: one of head_spec.nlabel classes */
-	TARGET_VALUE,  /* goal.value: a number */
+	TARGET_TOKEN, /* goal.target: a token of the vocabulary */
+	TARGET_CLASS, /* goal.target: one of head_spec.nlabel classes */
+	TARGET_VALUE, /* goal.value: a number */
 	TARGET_COUNTS, /* goal.mask: the counts of the masked genes, which the batch has */
 };
 
 /* Weights of the genes in the loss of counts, learned with the model (curriculum.h). */
 struct curriculum {
 	uint32_t ratios; /* masking ratios, each with its own weights; 0: all weights are 1 */
-	int hard;        /* 1: from easy to hard genes; 0: easy ones throughout */
-	uint64_t steps;  /* of the whole training */
+	int hard; /* 1: from easy to hard genes; 0: easy ones throughout */
+	uint64_t steps; /* of the whole training */
 };
 
 struct head_spec {
 	const struct head_kind *kind;
 	/* Texts and labels are borrowed until the model is freed. */
-	const char *name;   /* unique in the model, at most HEAD_NAME bytes; NULL: that of the kind */
+	const char *name; /* unique in the model, at most HEAD_NAME bytes; NULL: that of the kind */
 	const char *prefix; /* of the names of its tensors; NULL: none */
 	const char *column; /* of the stream, that has its targets; NULL: the header of the stream does not matter */
-	double weight;      /* of this head's mean loss in the loss of the model; 0 means 1 */
-	uint64_t from;      /* first step, from 0, of which it is a part; its own tensors are not updated before */
-	uint32_t position;  /* ROWS_CELL: which token of the cell */
-	uint32_t nlabel;    /* TARGET_CLASS: number of classes */
+	double weight; /* of this head's mean loss in the loss of the model; 0 means 1 */
+	uint64_t from; /* first step, from 0, of which it is a part; its own tensors are not updated before */
+	uint32_t position; /* ROWS_CELL: which token of the cell */
+	uint32_t nlabel; /* TARGET_CLASS: number of classes */
 	char *const *label; /* [nlabel] names of the classes; NULL: LABEL_0, LABEL_1 ... */
 	double mean, scale; /* TARGET_VALUE: the number is mean + scale * prediction; scale 0 means 1 */
 	struct curriculum curriculum;
@@ -65,18 +65,18 @@ struct head_spec {
 
 /* The targets of one head in one batch. All arrays are borrowed for the call. */
 struct goal {
-	size_t n;               /* ROWS_LISTED: number of listed tokens; with mask: number of masked genes of all cells */
-	const uint32_t *row;    /* ROWS_LISTED: [n] index into batch.id, ascending, no repeats */
+	size_t n; /* ROWS_LISTED: number of listed tokens; with mask: number of masked genes of all cells */
+	const uint32_t *row; /* ROWS_LISTED: [n] index into batch.id, ascending, no repeats */
 	const uint32_t *target; /* [rows] class or token to predict; ROW_NONE: none; NULL: no row has one */
-	const real *value;      /* [rows] number to predict; NaN: none; NULL: no row has one */
-	const uint32_t *mask;   /* [rows, nb_words(vocab_size)] bits of the genes whose counts are predicted; n: how many bits */
-	uint32_t ratio;         /* with a curriculum: number of the batch's masking ratio, < curriculum.ratios */
+	const real *value; /* [rows] number to predict; NaN: none; NULL: no row has one */
+	const uint32_t *mask; /* [rows, nb_words(vocab_size)] bits of the genes whose counts are predicted; n: how many bits */
+	uint32_t ratio; /* with a curriculum: number of the batch's masking ratio, < curriculum.ratios */
 };
 
 struct loss {
-	double sum;            /* natural log, for cross-entropy */
-	double count;          /* rows with a target; where classes have weights, the sum of these */
-	double correct;        /* rows whose prediction is right */
+	double sum; /* natural log, for cross-entropy */
+	double count; /* rows with a target; where classes have weights, the sum of these */
+	double correct; /* rows whose prediction is right */
 	double target, square; /* TARGET_VALUE: sums of the targets, and of their squares */
 };
 
@@ -89,9 +89,9 @@ struct head_metric {
 };
 
 struct head_kind {
-	const char *name;          /* "mlm" */
-	const char *class_name;    /* second part of the class name in transformers: "ForMaskedLM" */
-	const char *problem_type;  /* of config.json, or NULL */
+	const char *name; /* "mlm" */
+	const char *class_name; /* second part of the class name in transformers: "ForMaskedLM" */
+	const char *problem_type; /* of config.json, or NULL */
 	const char *const *prefix; /* ends with NULL; its tensors' names start with one of these, after the prefix of the head */
 	const char *only_training; /* NULL, or the start of the names of tensors that a model for use does without */
 	/* Pairs ending with NULL: a tensor that other programs save beside its equal here, and that one; "": the shared embedding of tokens. */
@@ -128,12 +128,12 @@ struct head_kind {
 	void (*release)(struct head *h, struct model *m); /* NULL: nothing to release */
 };
 
-extern const struct head_kind head_mlm;    /* the token at a masked position; the decoder shares the token embedding */
-extern const struct head_kind head_cells;  /* one class a cell, from its first token */
-extern const struct head_kind head_genes;  /* one class a token */
-extern const struct head_kind head_value;  /* a number at a masked position */
+extern const struct head_kind head_mlm; /* the token at a masked position; the decoder shares the token embedding */
+extern const struct head_kind head_cells; /* one class a cell, from its first token */
+extern const struct head_kind head_genes; /* one class a token */
+extern const struct head_kind head_value; /* a number at a masked position */
 extern const struct head_kind head_number; /* a number a cell, from its first token */
-extern const struct head_kind head_nb;     /* the counts of masked genes: decoder with a negative binomial likelihood */
+extern const struct head_kind head_nb; /* the counts of masked genes: decoder with a negative binomial likelihood */
 
 /* By name; NULL: none. */
 const struct head_kind *head_find(const char *name);

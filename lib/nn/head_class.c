@@ -12,9 +12,9 @@
 struct class
 {
 	struct head h;
-	size_t w, b;                /* offsets */
-	const void *x;              /* [N, C] what it reads */
-	void *logit, *dlogit;       /* [N, K] */
+	size_t w, b; /* offsets */
+	const void *x; /* [N, C] what it reads */
+	void *logit, *dlogit; /* [N, K] */
 	real *weight, *host_weight; /* [K] loss weights on the device and on the host, or NULL */
 	double focal;
 	real *host_logit; /* focal loss: [N, K] */

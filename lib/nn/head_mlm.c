@@ -10,8 +10,8 @@
 struct mlm {
 	struct head h;
 	size_t dense_w, dense_b, norm_w, norm_b, bias; /* offsets */
-	const void *x;                                 /* [N, C] what it reads */
-	void *z, *zpre, *y, *dz, *logit;               /* [N, C]; logit [N, V] where it is wanted */
+	const void *x; /* [N, C] what it reads */
+	void *z, *zpre, *y, *dz, *logit; /* [N, C]; logit [N, V] where it is wanted */
 	real *stat, *lse;
 };
 

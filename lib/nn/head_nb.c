@@ -11,11 +11,11 @@
 struct nb {
 	struct head h;
 	size_t hidden, groups, output_w, output_b, log_theta; /* offsets */
-	const void *x;                                        /* [B, hidden_size] */
+	const void *x; /* [B, hidden_size] */
 	struct mlp_layer layer;
-	void *z;   /* [B, genes] logits; their gradient after the backward */
+	void *z; /* [B, genes] logits; their gradient after the backward */
 	real *lse; /* [B] */
-	void *dy;  /* [B, intermediate_size] */
+	void *dy; /* [B, intermediate_size] */
 	struct curriculum_net net;
 	struct gene_weight w; /* weight NULL: all are 1 */
 };

@@ -11,10 +11,10 @@
 
 struct value {
 	struct head h;
-	size_t w, b;   /* offsets */
+	size_t w, b; /* offsets */
 	const void *x; /* [N, C] what it reads */
-	void *y, *dy;  /* [N] */
-	real *host;    /* [N] */
+	void *y, *dy; /* [N] */
+	real *host; /* [N] */
 	size_t host_cap;
 };
 

@@ -9,7 +9,7 @@
 
 struct mlp_layer {
 	size_t gamma, beta, mean, var; /* offsets */
-	void *z, *y;                   /* act [N,C] before and after */
+	void *z, *y; /* act [N,C] before and after */
 	real *stat;
 };
 

@@ -16,7 +16,7 @@ struct mlp_nb {
 	size_t genes, groups, hidden, project; /* offsets */
 	struct mlp_layer layer[2];
 	void *latent; /* [B, hidden_size] */
-	void *d[2];   /* [B, intermediate_size] gradients */
+	void *d[2]; /* [B, intermediate_size] gradients */
 };
 
 #define FIELD(name) offsetof(struct model_config, name)

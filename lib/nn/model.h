@@ -30,20 +30,20 @@
 /* Cells packed end to end. All arrays are borrowed for the call. */
 struct batch {
 	size_t ncell;
-	const uint32_t *offset;      /* [ncell+1], offset[0] = 0; T = offset[ncell] */
-	const uint32_t *id;          /* [T] input token ids, < vocab_size */
-	const uint32_t *rank;        /* [T] position of each token, < max_position_embeddings; NULL: its place in the cell */
-	const real *value;           /* [T] expression of each token, or NULL */
-	const uint32_t *count;       /* [T] raw count of each token, or NULL */
-	const uint32_t *group;       /* [ncell] category of the cell's covariate, < num_groups; ROW_NONE: none; NULL: no cell has one */
-	const uint32_t *key;         /* [ncell] the cell's number in the global batch, for dropout; NULL: 0 .. ncell-1 */
+	const uint32_t *offset; /* [ncell+1], offset[0] = 0; T = offset[ncell] */
+	const uint32_t *id; /* [T] input token ids, < vocab_size */
+	const uint32_t *rank; /* [T] position of each token, < max_position_embeddings; NULL: its place in the cell */
+	const real *value; /* [T] expression of each token, or NULL */
+	const uint32_t *count; /* [T] raw count of each token, or NULL */
+	const uint32_t *group; /* [ncell] category of the cell's covariate, < num_groups; ROW_NONE: none; NULL: no cell has one */
+	const uint32_t *key; /* [ncell] the cell's number in the global batch, for dropout; NULL: 0 .. ncell-1 */
 	struct goal goal[HEADS_MAX]; /* of each head */
 };
 
 struct forward {
-	int train;     /* dropout on, activations kept for model_backward */
+	int train; /* dropout on, activations kept for model_backward */
 	uint64_t step; /* optimizer step, part of the dropout counter */
-	int later;     /* do not wait for the device: only loss.count is set; model_collect gives sum and correct */
+	int later; /* do not wait for the device: only loss.count is set; model_collect gives sum and correct */
 	/*
 	 * [nhead] what the gradient of each head's summed loss is multiplied by; NULL: the heads' weights.
 	 */

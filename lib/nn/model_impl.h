@@ -15,13 +15,13 @@ real *arena_real(struct arena *a, size_t n);
 
 /* The sizes of a batch, padded for the backend (ops.round_tokens, round_rows), and what is to be computed. */
 struct shape {
-	size_t B, T;          /* cells and tokens, with padding */
+	size_t B, T; /* cells and tokens, with padding */
 	size_t cells, tokens; /* the batch's own */
-	unsigned heads;       /* bit i: head i is computed */
+	unsigned heads; /* bit i: head i is computed */
 	int train, labels, ranges;
-	int ranks;          /* the batch says the positions of its tokens */
+	int ranks; /* the batch says the positions of its tokens */
 	int values, counts; /* it has values, or counts, of its tokens */
-	unsigned logits;    /* bit i: the logits of head i are wanted */
+	unsigned logits; /* bit i: the logits of head i are wanted */
 };
 
 /* The targets of one head; NULL where it has others. */
@@ -69,11 +69,11 @@ struct result {
 
 /* What a head reads (readout.c). */
 struct readout {
-	size_t pool_w, pool_b;  /* offsets */
-	const void *x;          /* [N, C] of cells: the rows */
-	void *in, *din;         /* [N, C] the rows, and their gradient; NULL if they are all hidden states */
+	size_t pool_w, pool_b; /* offsets */
+	const void *x; /* [N, C] of cells: the rows */
+	void *in, *din; /* [N, C] the rows, and their gradient; NULL if they are all hidden states */
 	void *pooled, *dpooled; /* [N, C] after the pooler */
-	void *dropped;          /* [N, C] of cells, [T, C] of tokens: after dropout; NULL: none */
+	void *dropped; /* [N, C] of cells, [T, C] of tokens: after dropout; NULL: none */
 };
 
 struct head {
@@ -82,8 +82,8 @@ struct head {
 	size_t index;
 	size_t N, rows; /* rows with padding, and the batch's own */
 	struct readout read;
-	const real *scale;  /* [1] on the device: multiplies the gradient; NULL: 1 */
-	double host_scale;  /* the same */
+	const real *scale; /* [1] on the device: multiplies the gradient; NULL: 1 */
+	double host_scale; /* the same */
 	double host_sum[2]; /* sums of host_loss since model_zero_grad */
 };
 
@@ -97,9 +97,9 @@ struct model {
 	size_t nhead;
 	struct head *head[HEADS_MAX];
 	struct head_spec spec[HEADS_MAX];
-	size_t frozen;     /* layers */
+	size_t frozen; /* layers */
 	uint64_t settings; /* counts the changes of settings on which arguments of ops depend: freezing, class weights, focal loss */
-	size_t tied;       /* offset of the token embedding [V, C], for decoders that share it; NO_ROW: the architecture has none */
+	size_t tied; /* offset of the token embedding [V, C], for decoders that share it; NO_ROW: the architecture has none */
 
 	/* One allocation for a batch and its activations, grown to the largest so far; the pointers are set per batch. */
 	char *memory;
@@ -108,15 +108,15 @@ struct model {
 	struct seq seq, groups; /* groups: a token for each cell that has a covariate, its id the category */
 	struct shape shape;
 	void *dx, *dx_more; /* [T or B, C] gradient of the last hidden states; of one more head */
-	real *pooled;       /* model_embed: [B, C] */
-	double *sums;       /* [SUMS] device */
+	real *pooled; /* model_embed: [B, C] */
+	double *sums; /* [SUMS] device */
 	struct stage stage[2];
 	unsigned turn; /* the stage of the batch that is on the device */
 	struct result result[2];
 	uint64_t posted, taken; /* results asked for, and collected */
-	uint64_t tokens, rows;  /* of all batches: theirs, and with padding */
-	struct forward last;    /* the training forward that model_backward belongs to */
-	params_part *on_grad;   /* of the next backward, or NULL */
+	uint64_t tokens, rows; /* of all batches: theirs, and with padding */
+	struct forward last; /* the training forward that model_backward belongs to */
+	params_part *on_grad; /* of the next backward, or NULL */
 	void *on_grad_arg;
 	int ready; /* 1: model_backward can run; 2: it can, but the batch had no target; 0: it cannot */
 };
@@ -152,7 +152,7 @@ struct target_kind {
 	int (*check)(const struct model *m, const struct head *h, const struct batch *b, size_t rows, struct error *e);
 	void (*carve)(struct target_arrays *x, const struct model *m, const struct head *h, struct arena *a);
 	void (*fill)(const struct target_arrays *x, const struct model *m, const struct head *h, const struct goal *g);
-	double (*count)(const struct goal *g, size_t rows);                /* targets of the goal */
+	double (*count)(const struct goal *g, size_t rows); /* targets of the goal */
 	void (*spread)(struct loss *l, const struct goal *g, size_t rows); /* add to l->target and l->square, or NULL */
 };
 extern const struct target_kind target_kind[];

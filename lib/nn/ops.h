@@ -53,7 +53,7 @@ enum site {
 	SITE_EMBED = 1,
 	SITE_PROB = 2, /* attention probabilities */
 	SITE_ATTN = 3, /* attention output, before the residual */
-	SITE_FFN = 4,  /* feed-forward output, before the residual */
+	SITE_FFN = 4, /* feed-forward output, before the residual */
 	SITE_HEAD = 5, /* input of a classifier */
 };
 
@@ -61,26 +61,26 @@ struct dropout {
 	uint32_t seed;
 	uint32_t site, layer;
 	const uint32_t *step; /* [1], on the device */
-	uint32_t threshold;   /* of 65536; 0 = off */
-	void *keep;           /* attention only: keep_bytes of memory for its decisions; NULL if that is 0 */
-	size_t longest;       /* the number of tokens that keep_bytes was asked with */
+	uint32_t threshold; /* of 65536; 0 = off */
+	void *keep; /* attention only: keep_bytes of memory for its decisions; NULL if that is 0 */
+	size_t longest; /* the number of tokens that keep_bytes was asked with */
 };
 
 /* A packed batch on the device. Cell b holds tokens offset[b] .. offset[b+1]. */
 struct seq {
-	size_t B, T, L;         /* cells, tokens, tokens of the longest cell */
+	size_t B, T, L; /* cells, tokens, tokens of the longest cell */
 	const uint32_t *offset; /* [B+1] */
-	const uint32_t *id;     /* [T] token ids */
-	const uint32_t *pos;    /* [T] place in the cell */
-	const uint32_t *cell;   /* [T] cell index b */
-	const uint32_t *key;    /* [B] the cell's number for dropout */
-	const uint32_t *order;  /* [T] tokens sorted by (id, token): the embedding gradient sums in this order */
-	const uint32_t *start;  /* [V+1] the tokens of id v are order[start[v]] .. order[start[v+1]] */
+	const uint32_t *id; /* [T] token ids */
+	const uint32_t *pos; /* [T] place in the cell */
+	const uint32_t *cell; /* [T] cell index b */
+	const uint32_t *key; /* [B] the cell's number for dropout */
+	const uint32_t *order; /* [T] tokens sorted by (id, token): the embedding gradient sums in this order */
+	const uint32_t *start; /* [V+1] the tokens of id v are order[start[v]] .. order[start[v+1]] */
 	const uint32_t
 		*tile; /* [ntile] first tokens of the cells' stretches of SEQ_TILE tokens, the longest cells' first; then UINT32_MAX */
-	size_t ntile;  /* seq_tiles(B, T) */
+	size_t ntile; /* seq_tiles(B, T) */
 	/* Tokens may share a position of the model; where they do not, all three are NULL, and the position is pos. */
-	const uint32_t *rank;       /* [T] position of each token */
+	const uint32_t *rank; /* [T] position of each token */
 	const uint32_t *rank_order; /* [T] tokens sorted by (rank, token), for the gradient */
 	const uint32_t *rank_start; /* [P+1] the tokens of rank p are rank_order[rank_start[p]] .. rank_order[rank_start[p+1]] */
 };
@@ -102,23 +102,23 @@ static inline size_t nb_words(size_t G)
 /* Weights of the genes in nb_loss, on the device. */
 struct gene_weight {
 	const real *weight; /* [G] */
-	real *loss;         /* [G] out: the losses of each gene, without its weight, summed over the cells */
+	real *loss; /* [G] out: the losses of each gene, without its weight, summed over the cells */
 };
 
 #define ROW_NONE UINT32_MAX /* no index, no target: a row of padding */
 
 enum adamw {
 	ADAMW_TORCH, /* p *= 1 - lr wd;  p -= lr / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + eps) */
-	ADAMW_HF46,  /* p -= lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + eps);  then p -= lr wd p  [transformers 4.6] */
-	ADAMW_L2,    /* torch's Adam: g += wd p (after clipping), then as ADAMW_TORCH without decay */
+	ADAMW_HF46, /* p -= lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + eps);  then p -= lr wd p  [transformers 4.6] */
+	ADAMW_L2, /* torch's Adam: g += wd p (after clipping), then as ADAMW_TORCH without decay */
 };
 
 struct adamw_args {
 	enum adamw variant;
 	double lr, beta1, beta2, eps, decay;
-	size_t decayed;  /* decay (wd) is for p[0 .. decayed), 0 for the rest */
-	uint64_t t;      /* this update's number, from 1 */
-	double gscale;   /* gradient factor, e.g. 1 / masked tokens of the global batch */
+	size_t decayed; /* decay (wd) is for p[0 .. decayed), 0 for the rest */
+	uint64_t t; /* this update's number, from 1 */
+	double gscale; /* gradient factor, e.g. 1 / masked tokens of the global batch */
 	double max_norm; /* clip the scaled gradient to this L2 norm; 0 = do not */
 };
 
@@ -132,14 +132,14 @@ enum {
 /* What a device says of itself before it joins a group. */
 struct group_info {
 	uint32_t device[4]; /* no other device has these numbers */
-	char library[32];   /* that makes the sums: "NCCL 2.27.3" */
+	char library[32]; /* that makes the sums: "NCCL 2.27.3" */
 };
 
 struct ops {
-	const char *name;                /* "cpu", "cuda" */
-	int queued;                      /* runs behind the caller */
-	size_t act_size;                 /* bytes of one activation element */
-	size_t align;                    /* activations and tensors start at multiples of this many elements */
+	const char *name; /* "cpu", "cuda" */
+	int queued; /* runs behind the caller */
+	size_t act_size; /* bytes of one activation element */
+	size_t align; /* activations and tensors start at multiples of this many elements */
 	size_t round_tokens, round_rows; /* batches are padded to multiples of these: tokens, and predicted positions */
 
 	/* Memory. Out of memory is fatal, as xmalloc. alloc() gives zeroed memory; free() takes NULL. */

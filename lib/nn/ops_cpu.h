@@ -16,13 +16,13 @@ enum {
 	ROWS_MIN = 32,
 	QTILE = 48, /* attention tile: queries x keys, multiples of MR and of STEP */
 	KTILE = 192,
-	QGROUP = 4,  /* tiles of queries that share a tile of keys while it is in cache */
+	QGROUP = 4, /* tiles of queries that share a tile of keys while it is in cache */
 	WTILE = 256, /* of a weight's gradient: WTILE x WTILE for each of at most WPARTS parts of WROWS tokens or more */
 	WPARTS = 8,
 	WROWS = 1024,
-	WIDE = 1024,    /* columns of a wide layer, see cut_product */
-	VGROUPS = 8,    /* ranges of the vocabulary with their own partial dh */
-	VTILE = 512,    /* logits made at once: ROWS x VTILE */
+	WIDE = 1024, /* columns of a wide layer, see cut_product */
+	VGROUPS = 8, /* ranges of the vocabulary with their own partial dh */
+	VTILE = 512, /* logits made at once: ROWS x VTILE */
 	FLAT = 1 << 16, /* elements of a chunk in elementwise ops */
 };
 #endif

@@ -103,9 +103,9 @@ static void destroy(struct ops *o)
 /* ---- linear layers ---- */
 
 enum {
-	BF_ROWS = 240,           /* rows of a job, a multiple of BF_M and even */
+	BF_ROWS = 240, /* rows of a job, a multiple of BF_M and even */
 	BF_BATCH = 16 * BF_ROWS, /* tokens whose x and dy are packed at a time for the gradient of a weight */
-	BF_TILE = 8 * BF_N,      /* columns of a job of that gradient, or of a wide layer on few rows */
+	BF_TILE = 8 * BF_N, /* columns of a job of that gradient, or of a wide layer on few rows */
 };
 
 /* Rows of a job: a small batch is cut into eight. */
@@ -152,10 +152,10 @@ struct back {
 	enum act act;
 	int add;
 	const pair *down; /* the weight */
-	size_t R;         /* rows of a job */
-	pair *dyt, *xt;   /* dy and x of a batch of tokens, tall and in panels: NULL without a gradient of the weight */
-	size_t pairs;     /* of that batch */
-	real *bias;       /* [jobs][N] sums of dy, or NULL */
+	size_t R; /* rows of a job */
+	pair *dyt, *xt; /* dy and x of a batch of tokens, tall and in panels: NULL without a gradient of the weight */
+	size_t pairs; /* of that batch */
+	real *bias; /* [jobs][N] sums of dy, or NULL */
 };
 
 /* A job of the batch that starts at token t0: its rows from r0. Each row of dy is read from memory once. */

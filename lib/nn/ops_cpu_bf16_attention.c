@@ -137,14 +137,14 @@ static void attention(
 
 /* The backward's (ops_cpu_attention.c has the equations). dY is packed times 1 / (1 - dropout), Q times 1 / sqrt(D). */
 struct backward {
-	pair *K, *V;                 /* [len] across */
+	pair *K, *V; /* [len] across */
 	pair *Kdown, *Qdown, *Ydown; /* [len] down: K, Q, dY */
-	pair *Q, *Y;                 /* [len] rows: Q, dY */
-	pair *dS;                    /* a tile as rows: the gradient of the scores */
-	pair *Ptall, *dStall;        /* a tile: pairs of queries, [BF_QT / 2][BF_KT] */
-	real *S, *G;                 /* a tile of scores, and of dY V^T, then of the gradient */
-	real *dQ, *dK, *dV;          /* [len], and of a tile of keys */
-	real *delta;                 /* [len] */
+	pair *Q, *Y; /* [len] rows: Q, dY */
+	pair *dS; /* a tile as rows: the gradient of the scores */
+	pair *Ptall, *dStall; /* a tile: pairs of queries, [BF_QT / 2][BF_KT] */
+	real *S, *G; /* a tile of scores, and of dY V^T, then of the gradient */
+	real *dQ, *dK, *dV; /* [len], and of a tile of keys */
+	real *delta; /* [len] */
 	uint8_t *bits;
 };
 

@@ -57,8 +57,8 @@ static real *make_theta(struct cpu *c, const real *t, size_t G, size_t more)
 
 /* The scratch of a cell, for n = round_up(G, STEP) genes. */
 struct scratch {
-	real *p;       /* [n] e^(z - something), 0 or nearly so past G */
-	real *x;       /* [n] of the masked genes, 0 elsewhere */
+	real *p; /* [n] e^(z - something), 0 or nearly so past G */
+	real *x; /* [n] of the masked genes, 0 elsewhere */
 	uint8_t *bits; /* the cell's mask, 0 past G */
 };
 

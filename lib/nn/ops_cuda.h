@@ -14,7 +14,7 @@ struct ops_cuda {
 	size_t size; /* sizeof(struct ops), and the version, of the caller: must be the library's own */
 	const char *version;
 	int device;
-	int fp32;       /* float activations and products (no TF32), to compare with the CPU; else bf16 */
+	int fp32; /* float activations and products (no TF32), to compare with the CPU; else bf16 */
 	char what[160]; /* out: "NVIDIA H100 80GB HBM3 (sm_90, 79 GiB), bf16" */
 };
 

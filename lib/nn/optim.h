@@ -11,19 +11,19 @@
 #include "nn/ops.h"
 
 enum schedule {
-	SCHEDULE_LINEAR,   /* warm-up, then down to 0 at `total` */
-	SCHEDULE_COSINE,   /* warm-up, then (1 + cos(pi x)) / 2, x = share of the rest that is done */
+	SCHEDULE_LINEAR, /* warm-up, then down to 0 at `total` */
+	SCHEDULE_COSINE, /* warm-up, then (1 + cos(pi x)) / 2, x = share of the rest that is done */
 	SCHEDULE_CONSTANT, /* warm-up, then 1 */
 };
 
 struct optim {
 	enum adamw variant;
 	enum schedule schedule;
-	double lr;                /* peak */
+	double lr; /* peak */
 	double beta1, beta2, eps; /* 0.9, 0.999, 1e-8 */
-	double weight_decay;      /* of the tensors with decay set: all but biases and LayerNorm */
-	double max_norm;          /* gradient clipping, 0 = none */
-	uint64_t warmup, total;   /* updates */
+	double weight_decay; /* of the tensors with decay set: all but biases and LayerNorm */
+	double max_norm; /* gradient clipping, 0 = none */
+	uint64_t warmup, total; /* updates */
 };
 
 /* Geneformer V1's: torch variant, linear, lr 1e-3, decay 0.001, clip 1, warm-up 0, total 0. */

@@ -31,17 +31,17 @@ struct tensor {
 	char name[TENSOR_NAME];
 	int ndim;
 	size_t shape[2];
-	size_t n;  /* elements */
+	size_t n; /* elements */
 	size_t at; /* offset in each array, in elements */
 	enum init init;
 	double std; /* INIT_NORMAL; 0: initializer_range */
 	enum role role;
-	int decay;       /* takes part in weight decay */
-	int joined;      /* follows the tensor before it without a gap */
-	int layer;       /* -1 embeddings, 0 .. L-1 encoder, L heads */
-	int head;        /* the head that it belongs to, -1: none alone */
-	int frozen;      /* no gradient, no update */
-	uint64_t start;  /* updates of the model before its first one, from which its bias correction counts */
+	int decay; /* takes part in weight decay */
+	int joined; /* follows the tensor before it without a gap */
+	int layer; /* -1 embeddings, 0 .. L-1 encoder, L heads */
+	int head; /* the head that it belongs to, -1: none alone */
+	int frozen; /* no gradient, no update */
+	uint64_t start; /* updates of the model before its first one, from which its bias correction counts */
 	size_t zero_row; /* this row starts as zeros (the embedding of <pad>); NO_ROW: none */
 };
 
@@ -58,13 +58,13 @@ struct params {
 	struct ops *o;
 	uint64_t seed;
 	double init_range;
-	const char *prefix;    /* goes before the names of params_add and params_at, NULL: nothing */
+	const char *prefix; /* goes before the names of params_add and params_at, NULL: nothing */
 	struct tensor *tensor; /* [n] in the order of Hugging Face's module tree */
 	size_t n, cap;
 	size_t decayed; /* weight decay is for the elements before this one */
 	size_t learned; /* elements of GRAD, MOMENT1 and MOMENT2, gaps included */
-	size_t size;    /* elements of PARAM: learned, then buffers */
-	size_t nparam;  /* learned elements without gaps */
+	size_t size; /* elements of PARAM: learned, then buffers */
+	size_t nparam; /* learned elements without gaps */
 	real *array[4]; /* by enum which; NULL: still all zeros, not allocated (params_array) */
 };
 
@@ -79,7 +79,7 @@ void params_add_norm(struct params *p, int layer, size_t C, const char *name);
 void params_place(struct params *p);
 void params_release(struct params *p);
 
-const struct tensor *params_find(const struct params *p, const char *name);                           /* NULL: none */
+const struct tensor *params_find(const struct params *p, const char *name); /* NULL: none */
 size_t params_at(const struct params *p, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* its offset; it must exist */
 
 real *params_array(struct params *p, enum which w); /* the first call allocates it */

@@ -11,10 +11,10 @@
 
 struct sinkhorn {
 	size_t G, K, iterations;
-	double *s;       /* [G, K] > 0, from the caller */
-	double *ds;      /* [G, K] its gradient, from sinkhorn_back */
-	double *u;       /* [iterations, G] of every iteration */
-	double *v;       /* [iterations + 1, K] the first are 1 */
+	double *s; /* [G, K] > 0, from the caller */
+	double *ds; /* [G, K] its gradient, from sinkhorn_back */
+	double *u; /* [iterations, G] of every iteration */
+	double *v; /* [iterations + 1, K] the first are 1 */
 	double *du, *dv; /* [G], [2, K] scratch */
 };
 

@@ -12,12 +12,12 @@
 struct ratio {
 	const struct risk_genes *g;
 	double r, q;
-	double *w;                /* eigenvectors of S */
-	double *v;                /* w' Sigma e without the target's own entry */
-	double *z, *x;            /* M Sigma e, in the eigenbasis and in features */
-	double *m;                /* N e, then N N e, in features */
-	double *s, *diagonal;     /* [p] eigenvalues of S; w_j' D w_j */
-	double *kappa;            /* [p] of each target */
+	double *w; /* eigenvectors of S */
+	double *v; /* w' Sigma e without the target's own entry */
+	double *z, *x; /* M Sigma e, in the eigenbasis and in features */
+	double *m; /* N e, then N N e, in features */
+	double *s, *diagonal; /* [p] eigenvalues of S; w_j' D w_j */
+	double *kappa; /* [p] of each target */
 	double *square, *product; /* [p] m' D m; m' D mm */
 };
 

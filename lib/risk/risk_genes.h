@@ -17,14 +17,14 @@ struct risk_genes {
 	/* set by the caller */
 	uint32_t p;
 	const double *sigma; /* [p, p] symmetric */
-	double rows;         /* n, before rows whose target is not masked are left out */
+	double rows; /* n, before rows whose target is not masked are left out */
 	size_t nrate;
 	const double *rate; /* [nrate] between 0 and 1 */
 	int threads;
 
 	/* out: shares of the variance of the target */
 	double *explained; /* [p] by the best linear prediction; the risk of predicting the mean */
-	double *risk;      /* [nrate, p] excess over the best linear prediction */
+	double *risk; /* [nrate, p] excess over the best linear prediction */
 };
 
 /* -1 with e set if sigma is not positive definite. BLAS must run on one thread. Memory: 4 p^2 numbers for each thread. */

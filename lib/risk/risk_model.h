@@ -28,24 +28,24 @@ enum risk_kind { RISK_ISOTROPIC, RISK_SPIKED, RISK_UNIFORM, RISK_BETA, RISK_LATE
 struct risk_spec {
 	enum risk_kind kind;
 	uint32_t seed, p;
-	double spike, alignment;  /* spiked */
-	double largest;           /* uniform, beta, latent; > 1 */
-	double a, b;              /* beta */
-	uint32_t latent;          /* latent */
-	uint32_t blocks;          /* block; <= p */
-	double correlation;       /* block; in [0, 1) */
+	double spike, alignment; /* spiked */
+	double largest; /* uniform, beta, latent; > 1 */
+	double a, b; /* beta */
+	uint32_t latent; /* latent */
+	uint32_t blocks; /* block; <= p */
+	double correlation; /* block; in [0, 1) */
 	const double *eigenvalue; /* eigen: [p], > 0 */
-	const double *matrix;     /* matrix: [p, p] */
-	double quantile;          /* 0 smallest ... 1 largest eigenvalue */
-	uint32_t top;             /* > 0: replaces quantile */
+	const double *matrix; /* matrix: [p, p] */
+	double quantile; /* 0 smallest ... 1 largest eigenvalue */
+	uint32_t top; /* > 0: replaces quantile */
 };
 
 struct risk_model {
 	uint32_t p;
-	double *sigma;  /* [p, p] symmetric, positive definite */
+	double *sigma; /* [p, p] symmetric, positive definite */
 	double *factor; /* [p, p] lower triangle by columns: Sigma = factor factor'; above the diagonal it is not set */
-	double *beta;   /* [p] norm 1 */
-	double noise;   /* variance of the noise; the caller sets it */
+	double *beta; /* [p] norm 1 */
+	double noise; /* variance of the noise; the caller sets it */
 };
 
 /* Draw a model; everything is a function of the spec. -1 with e set if Sigma is not positive definite. m is zeroed or released before. */

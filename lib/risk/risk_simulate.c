@@ -67,18 +67,18 @@ int risk_solve(const double *x, const double *y, size_t n, size_t p, double *b, 
 /* The memory of one thread, [rows, p] unless said */
 struct scratch {
 	double *x, *masked, *solve;
-	uint32_t *mask;        /* uniform numbers, 32 bits */
-	double *y, *kept_y;    /* [rows] */
+	uint32_t *mask; /* uniform numbers, 32 bits */
+	double *y, *kept_y; /* [rows] */
 	double *keep, *mixing; /* [rows] uniform numbers */
-	double *b, *v;         /* [p] */
+	double *b, *v; /* [p] */
 };
 
 struct work {
 	const struct risk_trials *t;
 	struct scratch *scratch; /* [threads] */
-	double *result;          /* [runs, nrate, 3]: risk, magnitude, kept rows */
-	struct error *error;     /* [threads] */
-	int *failed;             /* [threads] */
+	double *result; /* [runs, nrate, 3]: risk, magnitude, kept rows */
+	struct error *error; /* [threads] */
+	int *failed; /* [threads] */
 };
 
 static struct rng draw(const struct risk_trials *t, uint32_t run, uint32_t purpose)

@@ -12,9 +12,9 @@
 
 /* The ratio of a row is uniform in [lo, hi]; lo = hi is one ratio. A row is kept with its ratio as the probability: */
 enum risk_keep {
-	RISK_ROUNDED,     /* one ratio: the first n lo rows, rounded */
+	RISK_ROUNDED, /* one ratio: the first n lo rows, rounded */
 	RISK_INDEPENDENT, /* by a uniform number of its own */
-	RISK_COUPLED,     /* by the uniform number that also makes its ratio: kept rows have lower ratios */
+	RISK_COUPLED, /* by the uniform number that also makes its ratio: kept rows have lower ratios */
 };
 
 struct risk_rate {

@@ -163,8 +163,8 @@ struct groups {
 	const struct risk_theory *t;
 	uint32_t n;
 	const double *ratio, *rows; /* [n] */
-	double *g;                  /* [n] */
-	double *k;                  /* [p, p] K */
+	double *g; /* [n] */
+	double *k; /* [p, p] K */
 };
 
 /* Weights of Sigma and D in S_i */

@@ -29,14 +29,14 @@ double risk_threshold(double m1, double m2, double s2);
 /* What all ratios of one model share. The model must outlive it. */
 struct risk_theory {
 	const struct risk_model *m;
-	double null;      /* beta' Sigma beta */
-	double mean;      /* mean of the diagonal of Sigma */
-	double square;    /* mean squared eigenvalue of Sigma */
-	double *cov;      /* [p] Sigma beta */
-	double *value;    /* [p] eigenvalues of Sigma, ascending */
-	double *vector;   /* [p, p] its eigenvectors, vector j at j p */
+	double null; /* beta' Sigma beta */
+	double mean; /* mean of the diagonal of Sigma */
+	double square; /* mean squared eigenvalue of Sigma */
+	double *cov; /* [p] Sigma beta */
+	double *value; /* [p] eigenvalues of Sigma, ascending */
+	double *vector; /* [p, p] its eigenvectors, vector j at j p */
 	double *diagonal; /* [p] w_j' D w_j for eigenvector w_j, D the diagonal of Sigma */
-	int constant;     /* the diagonal of Sigma is constant: Sigma and the covariance of masked rows share their eigenvectors */
+	int constant; /* the diagonal of Sigma is constant: Sigma and the covariance of masked rows share their eigenvectors */
 };
 
 int risk_theory_init(struct risk_theory *t, const struct risk_model *m, struct error *e);

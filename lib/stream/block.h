@@ -7,13 +7,13 @@
 
 #include "stream/header.h"
 
-#define BLOCK_ROWS 4096        /* a writer closes a block at this many rows ... */
+#define BLOCK_ROWS 4096 /* a writer closes a block at this many rows ... */
 #define BLOCK_BYTES (1u << 20) /* ... or at this many bytes */
 #define BLOCK_MAX (256u << 20) /* a reader refuses larger ones */
 
 struct column {
-	void *data;       /* values: [rows], [rows * n], or [items of the group]; STR: the bytes of all values */
-	size_t cap;       /* bytes allocated at data */
+	void *data; /* values: [rows], [rows * n], or [items of the group]; STR: the bytes of all values */
+	size_t cap; /* bytes allocated at data */
 	uint64_t *offset; /* STR: [rows + 1] where each value starts in data */
 	size_t offset_cap;
 	size_t pushed; /* STR: values pushed so far */
@@ -27,7 +27,7 @@ struct group {
 struct block {
 	const struct header *header; /* borrowed; must outlive the block's use */
 	size_t rows;
-	struct column *col;  /* [header->ncol] */
+	struct column *col; /* [header->ncol] */
 	struct group *group; /* [header->ngroup] */
 	size_t ncol, ngroup; /* allocated */
 };

@@ -11,16 +11,16 @@
 
 struct concat_input {
 	const struct header *header; /* borrowed */
-	int *map;                    /* [ncol of the union] column of the input, or -1 */
-	uint32_t **code;             /* [ncol]: categorical columns whose codes change: [ncategory of the input] new code; else NULL */
-	int32_t source;              /* category of this input in the source column */
+	int *map; /* [ncol of the union] column of the input, or -1 */
+	uint32_t **code; /* [ncol]: categorical columns whose codes change: [ncategory of the input] new code; else NULL */
+	int32_t source; /* category of this input in the source column */
 };
 
 struct concat {
 	struct header header; /* the union; owned */
 	size_t n;
 	struct concat_input *input; /* [n] */
-	int source;                 /* index of the column that names the input, or -1 */
+	int source; /* index of the column that names the input, or -1 */
 	int cell;
 	uint64_t cells; /* renumbered so far */
 };

@@ -25,11 +25,11 @@ struct column_spec {
 	enum column_type type;
 	enum column_shape shape;
 	uint32_t n; /* values a row; FIXED only, else 1 */
-	int group;  /* RAGGED: index into header.group; else -1 */
+	int group; /* RAGGED: index into header.group; else -1 */
 	size_t ncategory;
 	char **category; /* [ncategory], CATEGORICAL only */
-	int ordered;     /* the categories have an order */
-	char *dtype;     /* what AnnData calls the type, where this one is wider or other (man scstream.5); NULL: not said */
+	int ordered; /* the categories have an order */
+	char *dtype; /* what AnnData calls the type, where this one is wider or other (man scstream.5); NULL: not said */
 };
 
 #define HEADER_INDEX "obs_index" /* key of `extra`: the name that the index of AnnData's obs had */
@@ -39,10 +39,10 @@ struct header {
 	char *kind; /* counts, tokens, masked, masked-counts, graph, embedding, prediction */
 	size_t ncol, ngroup;
 	struct column_spec *col; /* [ncol] */
-	char **group;            /* [ngroup] names of the ragged groups, in order of first use */
-	struct vocab vocab;      /* n = 0: none */
-	cJSON *provenance;       /* array of {program, version, options} */
-	cJSON *extra;            /* object: every other key */
+	char **group; /* [ngroup] names of the ragged groups, in order of first use */
+	struct vocab vocab; /* n = 0: none */
+	cJSON *provenance; /* array of {program, version, options} */
+	cJSON *extra; /* object: every other key */
 };
 
 void header_init(struct header *h, const char *kind);
@@ -58,7 +58,7 @@ int header_add_fixed(struct header *h, const char *name, enum column_type type, 
 int header_add_categorical(struct header *h, const char *name, char *const *category, size_t ncategory);
 /* A column like `spec` (a scalar or fixed one of another header), copied with its categories. */
 int header_add_like(struct header *h, const struct column_spec *spec);
-void header_drop(struct header *h, const char *name);      /* does nothing if there is no such column */
+void header_drop(struct header *h, const char *name); /* does nothing if there is no such column */
 int header_find(const struct header *h, const char *name); /* index, or -1 */
 
 /* Whether the values of a column are rows of the vocabulary: an id column (gene, token, input, target, neighbour, masked). */
@@ -96,7 +96,7 @@ void header_provenance(struct header *h, const char *program, const char *option
 char *header_print(const struct header *h);
 int header_parse(struct header *h, const char *json, size_t n, const char *name, struct error *e);
 
-size_t type_size(enum column_type t);      /* bytes a value; STR 1, CATEGORICAL 4 */
+size_t type_size(enum column_type t); /* bytes a value; STR 1, CATEGORICAL 4 */
 const char *type_name(enum column_type t); /* "u8" ... "categorical" */
 
 #endif

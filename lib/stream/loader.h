@@ -19,7 +19,7 @@
 
 struct loader {
 	/* set by the caller */
-	struct stream *in;         /* before its first read */
+	struct stream *in; /* before its first read */
 	const struct header *want; /* columns to load, a subset of the input's; borrowed */
 	uint32_t seed;
 	uint64_t epochs, batch, shards, shard, window;
@@ -28,26 +28,26 @@ struct loader {
 	const char *balance;
 
 	/* set by loader_init */
-	uint64_t rows;             /* an epoch */
+	uint64_t rows; /* an epoch */
 	uint64_t per_epoch, steps; /* global batches an epoch, and in all */
 
 	/* private */
 	int *map;
 	size_t nblock;
-	uint32_t *order;     /* [nblock] blocks of this epoch */
+	uint32_t *order; /* [nblock] blocks of this epoch */
 	struct block *block; /* [window] of the current window */
 	struct place {
 		uint32_t block, row;
 	} * place; /* [nplace] rows of the window in order */
 	size_t nplace, place_cap;
-	uint64_t epoch, win;  /* current window */
+	uint64_t epoch, win; /* current window */
 	uint64_t first, nrow; /* its first row in the order of the epoch, and its number of rows */
-	int loaded, ordered;  /* the window is in memory; order is that of epoch */
-	uint64_t next;        /* step of the next batch */
-	uint32_t *row;        /* scratch */
+	int loaded, ordered; /* the window is in memory; order is that of epoch */
+	uint64_t next; /* step of the next batch */
+	uint32_t *row; /* scratch */
 	size_t row_cap;
 	struct block all; /* balance: the global batch */
-	int *same;        /* balance: a map from want to want */
+	int *same; /* balance: a map from want to want */
 	struct loader_cost {
 		uint64_t cost;
 		uint32_t at; /* row of the batch, or shard */

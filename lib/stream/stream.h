@@ -23,7 +23,7 @@ struct stream;
 /* Open a stream and read its header; path "-" is standard input. NULL with e set on failure. */
 struct stream *stream_open(const char *path, struct error *e);
 const struct header *stream_header(const struct stream *s); /* borrowed, lives as long as s */
-const char *stream_name(const struct stream *s);            /* for messages */
+const char *stream_name(const struct stream *s); /* for messages */
 int stream_altered(const struct stream *s); /* after an error of stream_read: is the trailer there, but not of these blocks? */
 
 /* Read the next block into b. 1: a block, 0: the verified end, -1: error (truncated, damaged, trailing bytes). */
@@ -35,7 +35,7 @@ int stream_read(struct stream *s, struct block *b, struct error *e);
 int stream_index(struct stream *s, struct error *e);
 size_t stream_blocks(const struct stream *s);
 uint32_t stream_block_rows(const struct stream *s, size_t k);
-uint64_t stream_rows(const struct stream *s);                                     /* after stream_index: all rows; else rows read so far */
+uint64_t stream_rows(const struct stream *s); /* after stream_index: all rows; else rows read so far */
 int stream_read_at(struct stream *s, size_t k, struct block *b, struct error *e); /* 0, or -1 */
 
 /* For reading in another order: stream_check starts a thread that reads all blocks in order too and compares the digest. It also compares

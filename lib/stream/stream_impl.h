@@ -41,9 +41,9 @@ struct bytes {
 	size_t n, cap;
 };
 
-struct seek_entry {               /* one frame in the seek table */
+struct seek_entry { /* one frame in the seek table */
 	uint32_t packed, content; /* bytes in the file, bytes of payload */
-	uint32_t rows;            /* blocks only */
+	uint32_t rows; /* blocks only */
 };
 
 struct stream {
@@ -52,19 +52,19 @@ struct stream {
 	int writing;
 	struct seek_entry *entry; /* [nentry] header, blocks, trailer */
 	size_t nentry, entry_cap;
-	uint64_t rows;        /* read or written by the caller */
+	uint64_t rows; /* read or written by the caller */
 	XXH3_state_t *digest; /* over all payloads before the trailer */
 
 	/* reader */
-	int fd, wake;    /* wake: an eventfd that ends the thread's waiting for fd; -1: none yet */
+	int fd, wake; /* wake: an eventfd that ends the thread's waiting for fd; -1: none yet */
 	struct bytes in; /* bytes read ahead; in.p[at .. in.n) are not used yet */
 	size_t at, step; /* step: bytes per read */
-	uint64_t seen;   /* rows in the frames read so far, for messages */
+	uint64_t seen; /* rows in the frames read so far, for messages */
 	ZSTD_DCtx *dctx;
-	uint64_t *start;  /* stream_index: [nentry] file offsets */
-	size_t in_order;  /* ... blocks that were read in order, and are in the digest */
-	uint64_t *sum;    /* ... [blocks] XXH3-64 of each block when it was first read; 0: not yet. Under `lock` */
-	int checking;     /* ... the thread reads the other blocks in order: stream_check */
+	uint64_t *start; /* stream_index: [nentry] file offsets */
+	size_t in_order; /* ... blocks that were read in order, and are in the digest */
+	uint64_t *sum; /* ... [blocks] XXH3-64 of each block when it was first read; 0: not yet. Under `lock` */
+	int checking; /* ... the thread reads the other blocks in order: stream_check */
 	uint64_t want[2]; /* ... digest of the trailer, low and high */
 	int indexed, ended;
 	struct bytes payload, packed; /* scratch of stream_read_at and of the writer */
@@ -81,9 +81,9 @@ struct stream {
 	pthread_cond_t changed;
 	struct bytes buf[NBUF];
 	size_t head, tail; /* buffers [tail, head) are full; buf[i % NBUF] */
-	int altered;       /* reader thread: the trailer does not match the blocks */
-	int result;        /* reader thread: 0 at the end, -1 on error; writer: -1 on error */
-	int done;          /* the reader thread will add no more buffers */
+	int altered; /* reader thread: the trailer does not match the blocks */
+	int result; /* reader thread: 0 at the end, -1 on error; writer: -1 on error */
+	int done; /* the reader thread will add no more buffers */
 	struct error error;
 };
 

@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 
-struct tie_order {      /* zeroed before the first use */
+struct tie_order { /* zeroed before the first use */
 	uint32_t *from; /* [n] which token comes to each place */
 
 	/* private */

@@ -15,15 +15,15 @@
 #define VOCAB_MAX (1u << 24)
 
 struct vocab {
-	size_t n;            /* rows, special tokens included */
-	size_t nspecial;     /* leading rows that are special tokens */
+	size_t n; /* rows, special tokens included */
+	size_t nspecial; /* leading rows that are special tokens */
 	char **id, **symbol; /* [n], owned */
-	double *median;      /* [n] */
+	double *median; /* [n] */
 	size_t cap;
 	uint32_t *sorted; /* [n] rows in order of id; NULL until vocab_index */
 };
 
-void vocab_release(struct vocab *v);                         /* accepts a zeroed struct */
+void vocab_release(struct vocab *v); /* accepts a zeroed struct */
 void vocab_copy(struct vocab *to, const struct vocab *from); /* `to` zeroed or released before */
 
 /* Append a row; symbol may be NULL. A row with an id <...> is special if all rows before it are special. */

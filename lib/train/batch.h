@@ -11,14 +11,14 @@
 
 /* The columns of a masked stream. In a tokens stream, the columns that it lacks are -1. */
 struct masked_columns {
-	int cell, epoch, step;              /* u64, u32, u32 */
-	int input, input_group;             /* ids; "token" in a tokens stream */
-	int rank;                           /* u16 position of each input; -1: its place in the cell */
-	int tie;                            /* u16 beside the tokens: draw an order of equal ties; -1: none; of a tokens stream */
+	int cell, epoch, step; /* u64, u32, u32 */
+	int input, input_group; /* ids; "token" in a tokens stream */
+	int rank; /* u16 position of each input; -1: its place in the cell */
+	int tie; /* u16 beside the tokens: draw an order of equal ties; -1: none; of a tokens stream */
 	int position, target, masked_group; /* u16 position in the cell, id to predict; of counts: target is the list of masked genes */
-	int value;                          /* f32, beside target: the number to predict; -1: none */
-	int count;                          /* u32, beside input; -1: none */
-	int batch_row;                      /* u32 number in the global batch; -1: row i of shard s has number s + i * shards */
+	int value; /* f32, beside target: the number to predict; -1: none */
+	int count; /* u32, beside input; -1: none */
+	int batch_row; /* u32 number in the global batch; -1: row i of shard s has number s + i * shards */
 };
 
 int masked_columns(struct masked_columns *c, const struct header *h, const char *name, struct error *e);
@@ -27,7 +27,7 @@ int tokens_columns(struct masked_columns *c, const struct header *h, const char 
 int counts_columns(struct masked_columns *c, const struct header *h, int plain, const char *name, struct error *e);
 
 struct packed {
-	struct batch b;     /* points into the arrays below and into the block; without goals */
+	struct batch b; /* points into the arrays below and into the block; without goals */
 	struct goal masked; /* the masked positions, or the masks of counts, for the heads that predict them */
 	uint32_t *offset, *id, *rank, *mask, *target, *key, *count;
 	real *value;

@@ -14,7 +14,7 @@
 #include <xxhash.h>
 
 #define PIECE ((size_t)1 << 20) /* elements of one reduction: the pieces of a large sum move through the ranks one after another */
-#define NAP 50000               /* ns between two tests of the running requests */
+#define NAP 50000 /* ns between two tests of the running requests */
 #define ABORT_SECONDS 5
 #define EAGER 2000 /* tests without a nap at the start of a wait */
 
@@ -24,7 +24,7 @@ struct comm {
 	pthread_t mover;
 	pthread_mutex_t lock;
 	pthread_cond_t work;
-	int moving, quit;     /* the mover's orders */
+	int moving, quit; /* the mover's orders */
 	MPI_Request *request; /* [n] running */
 	size_t n, cap;
 };

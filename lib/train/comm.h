@@ -29,11 +29,11 @@ void comm_abort(struct comm *c, int status);
 int comm_rank(const struct comm *c); /* 0 .. size - 1 */
 int comm_size(const struct comm *c);
 int comm_local(const struct comm *c); /* this rank's number among those of its machine */
-const char *comm_version(void);       /* "Open MPI v4.1.4", or NULL when built without */
+const char *comm_version(void); /* "Open MPI v4.1.4", or NULL when built without */
 
 /* Collective, and finished on return. They fail if MPI does: a connection is lost, or memory is out. */
 int comm_copy(struct comm *c, void *data, size_t bytes, struct error *e); /* rank 0's, to all */
-int comm_same(struct comm *c, const char *text, struct error *e);         /* 0 when all ranks have the same text, 1 when not */
+int comm_same(struct comm *c, const char *text, struct error *e); /* 0 when all ranks have the same text, 1 when not */
 int comm_barrier(struct comm *c, struct error *e);
 
 /* Start sum[i] = total of x[i] over all ranks (max: the largest). The arrays do not overlap, and stay untouched until comm_wait. */

@@ -10,7 +10,7 @@
 #include "label/label.h"
 
 struct groups {
-	char *column;           /* NULL: no covariate */
+	char *column; /* NULL: no covariate */
 	struct classes classes; /* the first n are the model's; others are of cells that were read later */
 	size_t n;
 	uint64_t unknown; /* cells so far that groups_at gave no group */

@@ -61,7 +61,7 @@ int ranks_share_model(struct ranks *r, struct model *m, int moments, struct erro
 
 enum {
 	CAN = 0, /* what a rank says of its device: can it join a group? */
-	DEVICE,  /* the words of group_info.device */
+	DEVICE, /* the words of group_info.device */
 	WORDS = DEVICE + sizeof((struct group_info *)0)->device / sizeof(uint32_t),
 };
 

@@ -25,7 +25,7 @@
 enum fault {
 	FAULT_NONE,
 	FAULT_STREAM, /* the stream gave no batch: the model is that of the finished steps */
-	FAULT_STEP,   /* a step failed: the model is not to be saved */
+	FAULT_STEP, /* a step failed: the model is not to be saved */
 };
 
 /* Sums over the batch of a step, or over several steps. Doubles only: they are reduced as an array. */
@@ -36,24 +36,24 @@ struct totals {
 
 /* How the ranks are. Ints only: they are reduced as an array. */
 struct status {
-	int fault;  /* enum fault, the worst */
-	int rank;   /* the first that has a fault */
+	int fault; /* enum fault, the worst */
+	int rank; /* the first that has a fault */
 	int signal; /* that asked a rank to stop, or 0 */
 };
 
 struct ranks {
 	int rank, size;
-	struct comm *comm;    /* NULL: one rank */
+	struct comm *comm; /* NULL: one rank */
 	struct totals totals; /* of all ranks, after ranks_end */
 	struct status status; /* the same */
-	double waited;        /* seconds in ranks_end */
-	int group;            /* the devices add up the gradients: in a step, the host need not wait for its own */
+	double waited; /* seconds in ranks_end */
+	int group; /* the devices add up the gradients: in a step, the host need not wait for its own */
 
 	/* private */
 	struct model *model; /* of the step under way */
-	float *mine, *sum;   /* [model_size] gradients and buffers: this rank's, all ranks' */
-	float *buffers;      /* of the last finished step */
-	int sent, failed;    /* gradients: were sent during the backward pass; could not be sent, see error */
+	float *mine, *sum; /* [model_size] gradients and buffers: this rank's, all ranks' */
+	float *buffers; /* of the last finished step */
+	int sent, failed; /* gradients: were sent during the backward pass; could not be sent, see error */
 	struct error error;
 	struct totals own_totals;
 	struct status own_status;
@@ -63,7 +63,7 @@ struct ranks {
 void ranks_init(struct ranks *r, struct comm *comm);
 void ranks_release(struct ranks *r); /* closes comm; r is one rank then */
 
-int ranks_share(struct ranks *r, void *data, size_t n, struct error *e);                /* rank 0's bytes, to all */
+int ranks_share(struct ranks *r, void *data, size_t n, struct error *e); /* rank 0's bytes, to all */
 int ranks_share_text(struct ranks *r, int from, char *text, size_t n, struct error *e); /* a few bytes of rank `from`, to all */
 /* The same for the parameters and, where asked, the moments. Makes room for gradients, which the steps need. */
 int ranks_share_model(struct ranks *r, struct model *m, int moments, struct error *e);

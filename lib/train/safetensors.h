@@ -21,7 +21,7 @@ struct safetensor {
 	char dtype[8]; /* "F32", "F16", "BF16", "I64" ... */
 	int ndim;
 	uint64_t shape[SAFETENSORS_NDIM];
-	uint64_t n;          /* elements */
+	uint64_t n; /* elements */
 	uint64_t begin, end; /* bytes, from the start of the data */
 };
 

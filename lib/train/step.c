@@ -40,7 +40,7 @@ static int runs_ahead(const struct step_queue *q)
 struct pass {
 	uint64_t step;
 	struct totals own;
-	const struct batch *only;         /* the only part, if it is packed already */
+	const struct batch *only; /* the only part, if it is packed already */
 	double scale[HEADS_MAX], divisor; /* of the gradients of the heads, and of their sum: see model_weigh */
 };
 

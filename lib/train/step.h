@@ -29,10 +29,10 @@ typedef int step_pack(void *arg, size_t part, size_t parts, const struct batch *
 
 /* The result of a step. */
 struct step_result {
-	uint64_t step;        /* from 0 */
+	uint64_t step; /* from 0 */
 	struct totals totals; /* of all ranks */
-	double loss;          /* of the model (model_mean_loss); NAN: the batch had no target and changed nothing */
-	double norm;          /* of the gradient, before clipping; NAN: the same */
+	double loss; /* of the model (model_mean_loss); NAN: the batch had no target and changed nothing */
+	double norm; /* of the gradient, before clipping; NAN: the same */
 };
 
 struct step_queue {
@@ -40,16 +40,16 @@ struct step_queue {
 	struct model *model;
 	const struct optim *optim;
 	struct ranks *ranks;
-	size_t parts;                      /* >= 1 */
+	size_t parts; /* >= 1 */
 	const volatile sig_atomic_t *stop; /* the signal that asks to stop, 0: none */
 	step_pack *pack;
-	void *arg;  /* of pack */
+	void *arg; /* of pack */
 	int queued; /* the device runs behind the host (ops.queued) */
 
 	/* out, after a failure */
 	struct status status; /* of all ranks */
-	enum fault own;       /* the fault that e describes; FAULT_NONE: another rank has the message */
-	int lost;             /* the device or the other ranks are lost: exit at once */
+	enum fault own; /* the fault that e describes; FAULT_NONE: another rank has the message */
+	int lost; /* the device or the other ranks are lost: exit at once */
 
 	/* private: the step that was run last, if it is not finished */
 	int waiting, asked; /* asked: model_collect has its loss and norm */

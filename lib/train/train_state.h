@@ -12,14 +12,14 @@
 
 struct train_state {
 	uint64_t step, steps; /* finished, total */
-	double epoch;         /* finished, with its fraction */
-	double seconds;       /* training time so far */
-	char digest[33];      /* masked_digest of the stream */
-	uint64_t best_step;   /* with the best value of the validation so far; 0: not measured yet */
-	double best;          /* that value */
-	uint64_t stale;       /* validations since, none of them better */
-	char kernels[96];     /* what computes: "OpenBLAS 0.3.21 Zen, avx2", "cuda"; empty: not known */
-	cJSON *settings;      /* object of numbers and strings: everything else that the weights depend on */
+	double epoch; /* finished, with its fraction */
+	double seconds; /* training time so far */
+	char digest[33]; /* masked_digest of the stream */
+	uint64_t best_step; /* with the best value of the validation so far; 0: not measured yet */
+	double best; /* that value */
+	uint64_t stale; /* validations since, none of them better */
+	char kernels[96]; /* what computes: "OpenBLAS 0.3.21 Zen, avx2", "cuda"; empty: not known */
+	cJSON *settings; /* object of numbers and strings: everything else that the weights depend on */
 };
 
 void train_state_release(struct train_state *s);

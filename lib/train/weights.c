@@ -85,7 +85,7 @@ struct source {
 	struct model *m;
 	const struct safetensors_set *set;
 	char **name; /* [model_ntensor], NULL: not to be loaded */
-	char *seen;  /* [model_ntensor] those that were loaded */
+	char *seen; /* [model_ntensor] those that were loaded */
 };
 
 /* from: as in weights_load_heads, or NULL: the model's own heads. */

@@ -11,8 +11,8 @@
 #include "train/safetensors.h"
 
 struct weights_report {
-	size_t fresh;                  /* head tensors that the file lacks: drawn at random (model_draw) */
-	size_t ignored;                /* tensors of other heads, position_ids, a tied decoder */
+	size_t fresh; /* head tensors that the file lacks: drawn at random (model_draw) */
+	size_t ignored; /* tensors of other heads, position_ids, a tied decoder */
 	char first_fresh[TENSOR_NAME]; /* name of one */
 };
 

@@ -23,15 +23,15 @@ struct split {
 };
 
 struct result {
-	size_t k;               /* classes */
-	uint32_t *predicted;    /* [cells tested], labels only */
-	double *logit;          /* [cells tested, k]; -inf for classes that were not in training */
-	uint64_t *frequency;    /* [k] cells of the class in training (k-fold: in all) */
+	size_t k; /* classes */
+	uint32_t *predicted; /* [cells tested], labels only */
+	double *logit; /* [cells tested, k]; -inf for classes that were not in training */
+	uint64_t *frequency; /* [k] cells of the class in training (k-fold: in all) */
 	struct metrics metrics; /* after classes_scores, with the area of each class [k] */
 	double *auroc;
-	double *expected;         /* [cells tested], numbers only */
+	double *expected; /* [cells tested], numbers only */
 	size_t train_cells, fits; /* fits: one for each split; those of --search are not counted */
-	double *penalty;          /* [fits] C or alpha of each fit */
+	double *penalty; /* [fits] C or alpha of each fit */
 	size_t penalty_cap;
 	int iterations, converged, unfinished; /* unfinished: fits of --search that did not converge */
 };

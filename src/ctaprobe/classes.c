@@ -71,8 +71,8 @@ struct prediction {
 	const struct fitted *f;
 	const struct embeddings *of;
 	const uint32_t *test; /* rows of `of` */
-	uint32_t *predicted;  /* [rows of `of`] */
-	double *logit;        /* [rows of `of`, classes] */
+	uint32_t *predicted; /* [rows of `of`] */
+	double *logit; /* [rows of `of`, classes] */
 };
 
 /* Predict row test[i]. */

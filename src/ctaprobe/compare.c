@@ -54,7 +54,7 @@ struct cli compare_cli = {.name = "ctaprobe compare",
 /* A row of the output. */
 struct row {
 	uint32_t arm, reference, group; /* group: of the pooled ones, that of the first data set */
-	const char *family;             /* rows of one family are corrected together */
+	const char *family; /* rows of one family are corrected together */
 	struct difference d;
 	double corrected;
 	int is_pooled;
@@ -63,11 +63,11 @@ struct row {
 
 struct study {
 	struct values v;
-	size_t *start;       /* [groups, arms + 1] where the run of an arm in a group begins in v.value */
+	size_t *start; /* [groups, arms + 1] where the run of an arm in a group begins in v.value */
 	uint32_t (*pair)[2]; /* [pairs] arm, reference */
 	size_t pairs;
-	double share;    /* --splits */
-	size_t pool;     /* index of the column in --within */
+	double share; /* --splits */
+	size_t pool; /* index of the column in --within */
 	struct row *row; /* [rows] */
 	size_t rows, cap;
 	char **text; /* [texts] the families, owned */

@@ -11,8 +11,8 @@ enum { COMPARE_ARM, COMPARE_PAIR, COMPARE_WITHIN, COMPARE_CLUSTER, COMPARE_DRAW,
 
 struct value {
 	uint32_t key[COMPARE_KEYS]; /* 0 for a key without columns */
-	uint32_t source, line;      /* of the line */
-	double value;               /* NaN: missing */
+	uint32_t source, line; /* of the line */
+	double value; /* NaN: missing */
 };
 
 struct values {
@@ -22,7 +22,7 @@ struct values {
 	size_t metrics;
 
 	struct classes key[COMPARE_KEYS]; /* in order of first appearance */
-	struct value *value;              /* [n] in order of the lines */
+	struct value *value; /* [n] in order of the lines */
 	size_t n, cap;
 	uint32_t sources;
 };

@@ -12,10 +12,10 @@
 /* A table that is being read: where its columns are. */
 struct source {
 	struct tsv t;
-	size_t n;                     /* columns */
+	size_t n; /* columns */
 	size_t *column[COMPARE_KEYS]; /* [v->columns[key]] */
-	size_t *metric;               /* [v->metrics] */
-	char *text;                   /* a key */
+	size_t *metric; /* [v->metrics] */
+	char *text; /* a key */
 	size_t cap;
 };
 

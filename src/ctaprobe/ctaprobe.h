@@ -28,13 +28,13 @@ void score_numbers(struct stream *in, const char *column, int json);
 struct embeddings {
 	struct stream *s;
 	size_t rows, n, d, unlabelled; /* rows of the stream; unlabelled: those left out */
-	size_t empty;                  /* and those whose embedding is missing */
-	float *x;                      /* [n, d] */
-	uint32_t *y;                   /* [n] classes; 0 if no label is wanted */
-	double *target;                /* [n], NULL if none is wanted */
-	uint32_t *group;               /* [n], NULL if none is wanted */
-	uint64_t *cell;                /* [n] */
-	size_t *row;                   /* [n] number of the row in the stream */
+	size_t empty; /* and those whose embedding is missing */
+	float *x; /* [n, d] */
+	uint32_t *y; /* [n] classes; 0 if no label is wanted */
+	double *target; /* [n], NULL if none is wanted */
+	uint32_t *group; /* [n], NULL if none is wanted */
+	uint64_t *cell; /* [n] */
+	size_t *row; /* [n] number of the row in the stream */
 	size_t x_cap, y_cap, target_cap, group_cap, cell_cap, row_cap;
 };
 

@@ -34,13 +34,13 @@ struct cli genes_cli = {.name = "ctaprobe genes",
 struct source {
 	struct stream *s;
 	int token, label, held_out; /* -1: no such column */
-	int *logit;                 /* [K] */
+	int *logit; /* [K] */
 	size_t group;
 };
 
 /* The scores of one fold. */
 struct fold {
-	double auc, gene_auc;               /* K > 2: mean over the classes, each against all others */
+	double auc, gene_auc; /* K > 2: mean over the classes, each against all others */
 	double *class_auc, *class_gene_auc; /* [K], filled for K > 2 */
 	double accuracy, macro_f1;
 	uint64_t points; /* of the ROC curve */
@@ -53,20 +53,20 @@ struct study {
 	size_t K, positive;
 	char **name; /* [K] classes */
 	size_t nfold;
-	struct fold *fold;       /* [nfold] */
+	struct fold *fold; /* [nfold] */
 	struct metrics all, one; /* over the tokens of all folds, and of one */
-	char *first;             /* name of the first stream */
-	FILE *scores;            /* --gene-scores, or NULL */
-	uint64_t unlabelled;     /* tokens of held-out genes of no class */
+	char *first; /* name of the first stream */
+	FILE *scores; /* --gene-scores, or NULL */
+	uint64_t unlabelled; /* tokens of held-out genes of no class */
 
 	size_t n, p_cap, y_cap; /* tokens scored */
-	double *p;              /* [n, K] softmax */
-	uint32_t *y;            /* [n] true class */
-	struct roc_item *item;  /* [n] scratch */
+	double *p; /* [n, K] softmax */
+	uint32_t *y; /* [n] true class */
+	struct roc_item *item; /* [n] scratch */
 	size_t item_cap;
-	double *sum;            /* [V, K] of p, over all tokens of a gene */
-	uint64_t *count;        /* [V] */
-	int32_t *gene_label;    /* [V] */
+	double *sum; /* [V, K] of p, over all tokens of a gene */
+	uint64_t *count; /* [V] */
+	int32_t *gene_label; /* [V] */
 	uint8_t *gene_held_out; /* [V] */
 };
 

@@ -27,7 +27,7 @@ struct cli leaderboard_cli = {.name = "ctaprobe leaderboard",
 /* The table: a row for each method, a column for each metric. */
 struct table {
 	size_t files, columns, methods;
-	size_t *file;  /* [columns] which result of a method has the metric */
+	size_t *file; /* [columns] which result of a method has the metric */
 	char **metric; /* [columns] */
 	double *value; /* [methods, columns] */
 };

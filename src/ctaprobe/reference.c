@@ -46,7 +46,7 @@ struct reference {
 	struct lookup lookup;
 	int values, ranked;
 	double *sum, total; /* [V] of values */
-	uint64_t *n, all;   /* [V] */
+	uint64_t *n, all; /* [V] */
 };
 
 /* The loss of both tables over masked genes; in order of the stream. */

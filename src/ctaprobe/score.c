@@ -39,10 +39,10 @@ struct cli score_cli = {.name = "ctaprobe score",
 /* The scored cells. */
 struct scored {
 	size_t n, cap_y, cap_predicted, cap_group, cap_probability;
-	double *probability;     /* [n, model_classes] with --roc */
+	double *probability; /* [n, model_classes] with --roc */
 	uint32_t *y, *predicted; /* [n] classes */
-	uint32_t *group;         /* [n], NULL without --group */
-	size_t model_classes;    /* the first model_classes classes are the model's */
+	uint32_t *group; /* [n], NULL without --group */
+	size_t model_classes; /* the first model_classes classes are the model's */
 	size_t unlabelled, unknown, unpredicted;
 };
 
@@ -77,7 +77,7 @@ static uint32_t predicted_class(const float *logit, size_t k, double *z)
 /* Where the predictions are in a block. `predicted` is what the tool that made them decided; it may have known more digits of the logits. */
 struct predictions {
 	int logit, predicted; /* columns; predicted: -1 if there is none */
-	uint32_t *class;      /* of each category of `predicted` */
+	uint32_t *class; /* of each category of `predicted` */
 };
 
 static void predictions_init(struct predictions *p, struct classes *c, const struct header *h, size_t model_classes, const char *name)

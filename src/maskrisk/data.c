@@ -30,12 +30,12 @@ struct cli data_cli = {.name = "maskrisk data",
 
 /* The best ratio of every gene, and the mean over the genes by ratio. */
 struct summary {
-	uint32_t *best;      /* [p] index of the ratio */
-	double *risk;        /* [nrate] mean over the genes */
-	double null;         /* mean risk of predicting the mean of the gene */
-	size_t lowest;       /* index of the ratio with the lowest mean risk */
-	size_t from, to;     /* indices of the flat range around it */
-	uint32_t pays;       /* genes for which some ratio is better than predicting the mean */
+	uint32_t *best; /* [p] index of the ratio */
+	double *risk; /* [nrate] mean over the genes */
+	double null; /* mean risk of predicting the mean of the gene */
+	size_t lowest; /* index of the ratio with the lowest mean risk */
+	size_t from, to; /* indices of the flat range around it */
+	uint32_t pays; /* genes for which some ratio is better than predicting the mean */
 	double *best_paying; /* [pays] their best ratios, ascending */
 };
 

@@ -18,7 +18,7 @@ extern struct cli theory_cli, simulate_cli, data_cli;
 /* A masking ratio, or a range of ratios from which every row draws one. */
 struct ratio {
 	double lo, hi; /* equal: one ratio */
-	int coupled;   /* a range: the draw of the ratio also decides whether the row is kept */
+	int coupled; /* a range: the draw of the ratio also decides whether the row is kept */
 };
 
 /* --rates "A:B:STEP" or "A,B,...": a malloced list of *n ratios. A usage error if one is not between 0 and 1. */
@@ -29,9 +29,9 @@ struct ratio *parse_rates(const char *text, size_t *n);
 extern struct option_def model_options[];
 struct model_choice {
 	struct risk_model model;
-	uint32_t rows;       /* n, before rows whose target is not masked are left out */
+	uint32_t rows; /* n, before rows whose target is not masked are left out */
 	double spike, align; /* of the spiked model, else 0 */
-	int closed;          /* there is a closed form: isotropic or spiked */
+	int closed; /* there is a closed form: isotropic or spiked */
 	struct ratio *ratio; /* [n]: those of --rates, then every range of --ranges independent and coupled */
 	size_t n;
 	double unit; /* risks are divided by this: 1, or the null with --normalise */

@@ -27,7 +27,7 @@ struct cli theory_cli = {.name = "maskrisk theory",
 struct curve {
 	const struct model_choice *c;
 	struct risk_theory t;
-	struct risk *risk;   /* [c->n] */
+	struct risk *risk; /* [c->n] */
 	struct error *error; /* [c->n] "" for none */
 };
 

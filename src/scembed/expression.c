@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK 512       /* cells of a matrix product */
+#define CHUNK 512 /* cells of a matrix product */
 #define GENES_MAX 16384 /* for --pca: the covariance has 8 bytes for a pair of genes */
 
 static struct error e;
@@ -26,18 +26,18 @@ struct source {
 	const char *name;
 	int gene, count, total, group; /* total -1: count is the column value */
 	struct block b;
-	size_t next;    /* block to read by again() */
+	size_t next; /* block to read by again() */
 	uint64_t first; /* rows before this block */
 };
 
 struct baseline {
-	size_t genes;     /* kept */
-	uint32_t *kept;   /* [genes] rows of the vocabulary of the fitted stream, increasing */
-	double *mean;     /* [genes] */
+	size_t genes; /* kept */
+	uint32_t *kept; /* [genes] rows of the vocabulary of the fitted stream, increasing */
+	double *mean; /* [genes] */
 	uint32_t *column; /* [vocabulary of the source] index into kept, or ROW_NONE */
 	struct pca pca;
 	double *offset; /* [pca.k] components of the mean */
-	size_t cells;   /* fitted */
+	size_t cells; /* fitted */
 };
 
 static void source_open(struct source *in, struct stream *s)

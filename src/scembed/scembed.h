@@ -21,25 +21,25 @@ struct run {
 	size_t row_cap;
 	uint64_t cells, tokens, empty;
 
-	int x;           /* embedding: its column */
+	int x; /* embedding: its column */
 	uint32_t *range; /* [2 cells of the batch] the tokens whose mean is taken */
 	size_t range_cap;
 	size_t queued_from, queued; /* rows of out whose vectors the device still computes */
 	size_t C;
 	int64_t cls, eos; /* token ids, -1: none */
 
-	struct config_heads heads;    /* of the model, for a prediction */
-	size_t head;                  /* the one that predicts */
-	const char *head_option;      /* --head, or NULL */
-	struct gene_labels genes;     /* label NULL: the model has no genes.tsv */
+	struct config_heads heads; /* of the model, for a prediction */
+	size_t head; /* the one that predicts */
+	const char *head_option; /* --head, or NULL */
+	struct gene_labels genes; /* label NULL: the model has no genes.tsv */
 	int probabilities, all_genes; /* the options */
 	/* columns, -1: none; for genes, logit is the first of several */
 	int logit, predicted, probability, probabilities_at, token, label, held_out;
 	uint64_t predicted_tokens;
 
 	int counts, reconstruct; /* the model reads counts; the option */
-	struct groups groups;    /* its covariate */
-	struct labels labels;    /* of the input; spec NULL: it has no such column */
+	struct groups groups; /* its covariate */
+	struct labels labels; /* of the input; spec NULL: it has no such column */
 	uint32_t *group;
 	size_t group_cap;
 	int library, gene, count, expected; /* columns of --reconstruct */
@@ -66,8 +66,8 @@ void counts_release(struct run *r);
 /* Embeddings of counts without a model. */
 struct expression_options {
 	size_t components; /* 0: the expression itself */
-	size_t genes;      /* the most variable ones; 0: all */
-	const char *fit;   /* stream to learn from; NULL: the input */
+	size_t genes; /* the most variable ones; 0: all */
+	const char *fit; /* stream to learn from; NULL: the input */
 };
 struct cli;
 void expression_run(const struct cli *cli, const struct expression_options *o);

@@ -14,8 +14,8 @@ struct partition {
 	struct labels labels;
 	struct classes classes;
 	uint32_t *class; /* [cells] numbered in order of the names, missing last (after settle) */
-	size_t cap, n;   /* n classes, the missing one included */
-	int missing;     /* some cell has no value: it is class n - 1 */
+	size_t cap, n; /* n classes, the missing one included */
+	int missing; /* some cell has no value: it is class n - 1 */
 };
 
 static struct partition *partition_of(const struct choice *c, const char *column)

@@ -69,7 +69,7 @@ struct inputs {
 	size_t n;
 	struct stream **s;
 	struct concat all; /* how they are joined */
-	int joined;        /* rows must be converted: several inputs, or a source column */
+	int joined; /* rows must be converted: several inputs, or a source column */
 	int indexed;
 	size_t at, block; /* next input, and its next block if it is indexed */
 	struct block raw, row;

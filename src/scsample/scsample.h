@@ -19,14 +19,14 @@ struct filter {
 	/* set by the caller */
 	const struct opt_values *where_text;
 	long long min_genes, min_counts; /* -1: no limit */
-	double max_mito;                 /* share; -1: no limit */
+	double max_mito; /* share; -1: no limit */
 
 	/* private */
 	struct where where;
 	int genes, counts, count; /* ragged group of genes, columns n_counts and count; -1 */
-	int gene;                 /* the id column */
-	size_t special;           /* ids below this are special tokens */
-	uint8_t *mito;            /* [vocab.n] */
+	int gene; /* the id column */
+	size_t special; /* ids below this are special tokens */
+	uint8_t *mito; /* [vocab.n] */
 	size_t cap;
 
 	uint8_t *keep; /* out: [rows] whether the row passes */
@@ -45,17 +45,17 @@ enum part { PART_NONE = -1, PART_TRAIN, PART_TEST };
 struct choice {
 	/* set by the caller */
 	uint32_t seed;
-	long long number;               /* cells to keep; -1: not given */
+	long long number; /* cells to keep; -1: not given */
 	double fraction, test_fraction; /* -1: not given */
 	enum part part;
 	const char *by, *stratify, *balance; /* columns; NULL: not given */
-	const struct opt_values *cap;        /* COL:N, any number of them */
-	const char *min_class;               /* COL:N; NULL: not given */
+	const struct opt_values *cap; /* COL:N, any number of them */
+	const char *min_class; /* COL:N; NULL: not given */
 
 	/* private */
 	size_t n, cells_cap; /* cells that passed the filters */
-	uint64_t *cell;      /* [n] */
-	uint64_t *draw;      /* [n] scratch */
+	uint64_t *cell; /* [n] */
+	uint64_t *draw; /* [n] scratch */
 	struct partition *partition;
 	size_t npartition;
 
@@ -84,12 +84,12 @@ struct genes {
 	struct labels labels;
 	struct classes classes;
 	int cell, gene, count, group; /* columns of the input, and their ragged group */
-	uint32_t *id;                 /* scratch: the genes of a cell */
+	uint32_t *id; /* scratch: the genes of a cell */
 	size_t cap;
 	uint32_t *number; /* [vocab.n of the input] row of a gene in the output, GENE_DROPPED if it is not chosen */
 
 	struct header header; /* out: of the output, with the chosen genes only */
-	int *map;             /* out: from the input's columns, -1 for gene and count */
+	int *map; /* out: from the input's columns, -1 for gene and count */
 };
 
 #define GENE_DROPPED UINT32_MAX

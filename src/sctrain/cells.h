@@ -8,7 +8,7 @@ struct label_options {
 	const char *column;
 	int balanced; /* class weights */
 	double focal; /* 0: cross-entropy */
-	int own;      /* its loss is its own, not that of all columns */
+	int own; /* its loss is its own, not that of all columns */
 };
 
 /* name: of the head; NULL: the only one. */

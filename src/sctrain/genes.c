@@ -26,8 +26,8 @@ static struct option_def options[] = {
 struct genes {
 	struct gene_labels labels;
 	size_t nfold, held_out; /* 0 folds: learn from all genes; the fold that is held out */
-	const char *text;       /* of genes.tsv */
-	uint32_t *of;           /* [tokens of the batch] */
+	const char *text; /* of genes.tsv */
+	uint32_t *of; /* [tokens of the batch] */
 	size_t of_cap;
 };
 

@@ -14,9 +14,9 @@ struct label {
 	struct label_options set;
 	struct classes classes; /* the classes in training, then those that only --eval has */
 	size_t nclass;
-	double *count;           /* [nclass] cells per epoch; NULL: not known */
+	double *count; /* [nclass] cells per epoch; NULL: not known */
 	struct labels labels[2]; /* of the training stream, of --eval */
-	uint32_t *of;            /* [cells of the batch] */
+	uint32_t *of; /* [cells of the batch] */
 	size_t of_cap;
 };
 

@@ -33,10 +33,10 @@ static struct option_def options[] = {
 };
 
 struct nb {
-	struct groups groups;    /* column NULL: none */
+	struct groups groups; /* column NULL: none */
 	struct labels labels[2]; /* of the training stream, of --eval; spec NULL: the stream has no such column */
-	const char *text;        /* of groups.tsv */
-	uint32_t *group;         /* [cells of the batch] */
+	const char *text; /* of groups.tsv */
+	uint32_t *group; /* [cells of the batch] */
 	size_t group_cap;
 	double *ratio; /* [head.curriculum.ratios] of the masked genes, ascending */
 	uint32_t nratio;

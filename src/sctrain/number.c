@@ -12,7 +12,7 @@
 
 struct number {
 	struct numbers column[2]; /* of the training stream, of --eval */
-	real *of;                 /* [cells of the batch] */
+	real *of; /* [cells of the batch] */
 	size_t of_cap;
 };
 

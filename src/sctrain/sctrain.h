@@ -60,12 +60,12 @@ struct objective_kind {
 	const struct head_kind *head;
 	enum input input;
 	const char *counted; /* name of a target in the report */
-	const char *file;    /* of the model directory, in which it keeps a table (train_add_file), or NULL */
-	size_t size;         /* bytes of its state */
+	const char *file; /* of the model directory, in which it keeps a table (train_add_file), or NULL */
+	size_t size; /* bytes of its state */
 	/* Called when the stream, and that of --eval if given, is open: read labels, complete o->head. */
 	void (*open)(struct objective *o, struct train *t);
 	void (*configure)(struct objective *o, const struct train *t, struct model_config *c); /* called after it */
-	void (*ready)(struct objective *o, struct train *t);                                   /* called when the model is made */
+	void (*ready)(struct objective *o, struct train *t); /* called when the model is made */
 	/* Add the options that change the weights, and are in neither the configuration nor the stream. */
 	void (*settings)(const struct objective *o, cJSON *j);
 	/* Rows [from, to) of b, from s, are packed in p: fill p->b.goal[o->index] from their labels, or other fields of p->b. NULL: the goal is
@@ -81,9 +81,9 @@ struct objective_kind {
 struct objective {
 	const struct objective_kind *kind;
 	struct head_spec head;
-	size_t index;     /* of the head in the model */
+	size_t index; /* of the head in the model */
 	const char *what; /* it predicts, for messages: a column, or its name */
-	void *state;      /* of the kind, zeros at first */
+	void *state; /* of the kind, zeros at first */
 };
 
 struct objectives {
@@ -123,7 +123,7 @@ int metric_better(const struct head_kind *k, size_t i, double a, double b); /* i
 struct score {
 	struct objectives *list;
 	struct {
-		struct loss sum;        /* for classes: plain cross-entropy, also if training uses another loss */
+		struct loss sum; /* for classes: plain cross-entropy, also if training uses another loss */
 		struct metrics classes; /* for a head of classes */
 		real *logit;
 		size_t logit_cap;
@@ -158,10 +158,10 @@ int best_metric(const struct head_kind *k, enum best best); /* number of the met
 struct train_task {
 	const char *name, *summary; /* "sctrain mlm"; of the help */
 	struct option_def *options; /* its own */
-	const char *config;         /* default configuration */
-	struct optim optim;         /* defaults: variant, schedule, lr, weight_decay, max_norm */
-	uint64_t warmup;            /* default steps of warm-up, at most 60 % of all; WARMUP_TENTH: a tenth of all; WARMUP_NONE */
-	enum best best;             /* default of --best */
+	const char *config; /* default configuration */
+	struct optim optim; /* defaults: variant, schedule, lr, weight_decay, max_norm */
+	uint64_t warmup; /* default steps of warm-up, at most 60 % of all; WARMUP_TENTH: a tenth of all; WARMUP_NONE */
+	enum best best; /* default of --best */
 	/* Called when the command line is read: check it (usage_error), and add at least one objective. */
 	void (*objectives)(struct objectives *list);
 };
@@ -181,10 +181,10 @@ int train_main(const struct train_task *task, int argc, char **argv);
 
 struct train_options {
 	const char *config, *init, *eval; /* NULL: not given */
-	double lr, warmup, dropout;       /* -1: not given */
-	double weight_decay, clip;        /* the same */
-	int schedule, adam;               /* enum schedule, enum adamw; -1 */
-	int best;                         /* enum best */
+	double lr, warmup, dropout; /* -1: not given */
+	double weight_decay, clip; /* the same */
+	int schedule, adam; /* enum schedule, enum adamw; -1 */
+	int best; /* enum best */
 	int resume, force, mpi, same_kernels;
 	long long accum, freeze, save_every, keep;
 	long long eval_every, patience; /* 0: not given */
@@ -220,10 +220,10 @@ struct report {
 	FILE *log; /* rank 0 */
 	uint64_t steps;
 	struct totals totals;
-	double start, last;    /* clock_seconds: of the first step, of the newest row */
+	double start, last; /* clock_seconds: of the first step, of the newest row */
 	double seconds_before; /* of the training, in earlier runs */
-	double first, recent;  /* loss: of the first step; a running mean, mostly of the last ten */
-	uint64_t measured;     /* steps with a loss */
+	double first, recent; /* loss: of the first step; a running mean, mostly of the last ten */
+	uint64_t measured; /* steps with a loss */
 };
 
 struct train {
@@ -239,7 +239,7 @@ struct train {
 	struct model *model;
 	struct optim optim;
 	struct train_state state;
-	uint64_t saved;            /* step of the newest checkpoint, UINT64_MAX: none */
+	uint64_t saved; /* step of the newest checkpoint, UINT64_MAX: none */
 	const struct block *block; /* of the current step */
 	struct packed packed;
 	struct step_queue steps;

@@ -12,14 +12,14 @@ enum view_genes { NUMBER, ID, SYMBOL };
 
 extern struct view {
 	const char *columns; /* --columns, NULL: not given */
-	long long limit;     /* most rows, -1: all */
-	int genes;           /* enum view_genes: how rows of the vocabulary are shown */
-	const char *output;  /* -o, NULL: standard output */
-	const char *into;    /* --into: the file to add to, NULL: none */
-	const char *key;     /* --key, NULL: not given */
-	int replace;         /* --replace */
-	const char *file;    /* the operand, NULL: standard input */
-	struct outfile out;  /* the output */
+	long long limit; /* most rows, -1: all */
+	int genes; /* enum view_genes: how rows of the vocabulary are shown */
+	const char *output; /* -o, NULL: standard output */
+	const char *into; /* --into: the file to add to, NULL: none */
+	const char *key; /* --key, NULL: not given */
+	int replace; /* --replace */
+	const char *file; /* the operand, NULL: standard input */
+	struct outfile out; /* the output */
 	struct error error;
 } view;
 

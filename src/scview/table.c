@@ -6,7 +6,7 @@
 
 struct shown {
 	int col, missing; /* index of NAME.missing, or -1 */
-	int gene;         /* values are rows of the vocabulary */
+	int gene; /* values are rows of the vocabulary */
 };
 
 /* Is column c the NAME.missing of a column NAME? */

@@ -31,7 +31,7 @@
 
 enum {
 	REPEAT = 4,
-	LIMIT = 40,  /* seconds a shape, on a GPU: one that hangs leaves time for the others */
+	LIMIT = 40, /* seconds a shape, on a GPU: one that hangs leaves time for the others */
 	MASKED = 15, /* percent */
 	CAP = 2048,
 	TOLD = 3, /* exit status of a shape whose failure was told */
@@ -257,8 +257,8 @@ struct work {
 	struct model_config c;
 	size_t nbatch;
 	struct batch *batch;
-	uint32_t **range;               /* embed: all tokens of each cell */
-	int warm, steps;                /* steps before the measured ones, and those */
+	uint32_t **range; /* embed: all tokens of each cell */
+	int warm, steps; /* steps before the measured ones, and those */
 	double tokens, squares, masked; /* of the measured steps */
 };
 

@@ -37,7 +37,7 @@ struct arr {
 extern struct arr arrays[MAX_ARRAYS];
 extern size_t narray;
 
-void rng_start(void);     /* the same data for a test, whichever tests run before it */
+void rng_start(void); /* the same data for a test, whichever tests run before it */
 uint32_t rng(uint32_t n); /* below n */
 
 /* n random numbers up to size, as activations or as float32, with guard elements behind them. */
@@ -66,7 +66,7 @@ void end_test(void);
 double distance(const float *got, const float *want, size_t n); /* ||got - want|| / ||want|| */
 void within(const char *name, double error, double tol_float, double tol_bf16);
 void same(const struct arr *a, double tol_float, double tol_bf16); /* the device's array and the CPU's */
-void guarded(const struct arr *a);                                 /* nothing was written behind it */
+void guarded(const struct arr *a); /* nothing was written behind it */
 void same_sums(const char *name, const double *got, const double *want, size_t n, double tol_float, double tol_bf16);
 
 /* ---- batches ---- */

@@ -283,13 +283,13 @@ void emu_run(dim3 grid, unsigned threads, size_t shared, const std::function<voi
 
 struct emu_stream {
 	std::deque<std::function<bool()>> queue; /* false: not done, call it again */
-	uint64_t asked, done;                    /* works so far; asked - done of them are in the queue */
-	cudaGraph_t recorded;                    /* NULL: nothing is being recorded */
+	uint64_t asked, done; /* works so far; asked - done of them are in the queue */
+	cudaGraph_t recorded; /* NULL: nothing is being recorded */
 };
 
 struct emu_event {
 	cudaStream_t stream; /* NULL: never recorded */
-	uint64_t after;      /* works of the stream that come before it */
+	uint64_t after; /* works of the stream that come before it */
 	double time;
 };
 

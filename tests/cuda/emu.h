@@ -95,7 +95,7 @@ struct emu_copy { /* a copy to shared memory on its way, or the end of a group o
 	bool commit;
 };
 extern std::vector<emu_copy> emu_copies[1024]; /* by thread, oldest first */
-extern bool emu_early;                         /* copies of this block happen at once */
+extern bool emu_early; /* copies of this block happen at once */
 
 static inline void __syncthreads(void)
 {
@@ -141,7 +141,7 @@ enum cudaMemcpyKind {
 };
 
 cudaError_t cudaMalloc(void **p, size_t bytes); /* filled with NaN */
-cudaError_t cudaFree(void *p);                  /* waits for all streams, as on a GPU */
+cudaError_t cudaFree(void *p); /* waits for all streams, as on a GPU */
 cudaError_t cudaFreeHost(void *p);
 cudaError_t cudaStreamDestroy(cudaStream_t s);
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, int mode);
@@ -149,7 +149,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, int flags);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s);
 cudaError_t cudaStreamSynchronize(cudaStream_t s); /* an error while recording, as on a GPU */
-cudaError_t cudaStreamQuery(cudaStream_t s);       /* runs what can run without waiting for another process */
+cudaError_t cudaStreamQuery(cudaStream_t s); /* runs what can run without waiting for another process */
 cudaError_t cudaEventCreate(cudaEvent_t *e);
 cudaError_t cudaEventDestroy(cudaEvent_t e);
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s);

@@ -58,7 +58,7 @@ typedef struct {
 } cublasLtMatmulHeuristicResult_t;
 
 extern unsigned emu_products; /* done so far */
-extern int emu_broken;        /* the next heuristics fail */
+extern int emu_broken; /* the next heuristics fail */
 
 static inline const char *cublasLtGetStatusString(cublasStatus_t r)
 {

@@ -42,7 +42,7 @@ struct shared {
 	atomic_int joined, lost;
 	struct {
 		atomic_ulong given, taken; /* sums to which this rank has given its numbers; whose result it has taken */
-		unsigned long n;           /* of the sum under way */
+		unsigned long n; /* of the sum under way */
 	} rank[RANKS];
 	float x[RANKS][ROOM];
 };

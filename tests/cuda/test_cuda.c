@@ -190,15 +190,15 @@ static void attention(void)
 		attention_one((uint32_t[]){192, 33}, 2, 1, 64, threshold, 8, 0); /* one key takes nearly all */
 		attention_one((uint32_t[]){65}, 1, 1, 100, threshold, 1, 0);
 		attention_one((uint32_t[]){127, 129, 31, 128, 0, 33}, 6, 1, 64, threshold, 2,
-			0);                                                /* around a warp's rows, a tile, a block's rows */
-		attention_one((uint32_t[]){129}, 1, 1, 64, 0, 2, -256);    /* rows past the cell's end have larger scores: 0 */
+			0); /* around a warp's rows, a tile, a block's rows */
+		attention_one((uint32_t[]){129}, 1, 1, 64, 0, 2, -256); /* rows past the cell's end have larger scores: 0 */
 		attention_one((uint32_t[]){144}, 1, 1, 64, 13107, 2, 256); /* further than float's exponents reach */
-		attention_one((uint32_t[]){40}, 1, 1, 64, 1, 2, 0);        /* the least and nearly the largest threshold */
+		attention_one((uint32_t[]){40}, 1, 1, 64, 1, 2, 0); /* the least and nearly the largest threshold */
 		attention_one((uint32_t[]){40}, 1, 1, 64, 60000, 2, 0);
 	}
-	attention_one((uint32_t[]){129}, 1, 1, 64, 0, 2, -256);    /* rows past the cell's end have larger scores: 0 */
+	attention_one((uint32_t[]){129}, 1, 1, 64, 0, 2, -256); /* rows past the cell's end have larger scores: 0 */
 	attention_one((uint32_t[]){144}, 1, 1, 64, 13107, 2, 256); /* further than float's exponents reach */
-	attention_one((uint32_t[]){40}, 1, 1, 64, 1, 2, 0);        /* the least and nearly the largest threshold */
+	attention_one((uint32_t[]){40}, 1, 1, 64, 1, 2, 0); /* the least and nearly the largest threshold */
 	attention_one((uint32_t[]){40}, 1, 1, 64, 60000, 2, 0);
 	for (uint32_t threshold = 0; large && threshold <= 13107; threshold += 13107)
 		attention_one((uint32_t[]){2048, 1, 1000, 63, 4096}, 5, 4, 64, threshold, 2, 0);

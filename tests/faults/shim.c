@@ -46,7 +46,7 @@ static int number_of(const char *how)
 	return EIO;
 }
 
-static const char *mpi;              /* FAULT_MPI */
+static const char *mpi; /* FAULT_MPI */
 static int counts = -1, places = -1; /* FAULT_COUNT, FAULT_PLACES, opened early: h5tok's child may not open them */
 static int trace;
 static _Thread_local int tracing; /* its own calls do not count */

@@ -235,13 +235,13 @@ static const char *closest_of(const char *word, const char *choices)
 static void closest_words(void **state)
 {
 	static const char words[] = "random|corrmask|pmi|pmi-rand|reconstruction|epochs";
-	static const char *const pair[][2] = {{"randm", "random"},  /* a letter left out */
-		{"randomm", "random"},                              /* one too many */
-		{"rendom", "random"},                               /* another letter */
-		{"radnom", "random"}, {"pim", "pmi"},               /* swapped neighbours are one edit */
+	static const char *const pair[][2] = {{"randm", "random"}, /* a letter left out */
+		{"randomm", "random"}, /* one too many */
+		{"rendom", "random"}, /* another letter */
+		{"radnom", "random"}, {"pim", "pmi"}, /* swapped neighbours are one edit */
 		{"corrmaks", "corrmask"}, {"crormaks", "corrmask"}, /* two of eight letters */
-		{"crrmaks1", ""},                                   /* three */
-		{"recon", "reconstruction"},                        /* the beginning */
+		{"crrmaks1", ""}, /* three */
+		{"recon", "reconstruction"}, /* the beginning */
 		{"re", ""}, {"pmj", "pmi"}, {"pxj", ""}, {"pmi-r", "pmi-rand"}, {"epoch", "epochs"}, {"", ""}, {"seed", ""}};
 	for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
 		assert_string_equal(closest_of(pair[i][0], words), pair[i][1]);

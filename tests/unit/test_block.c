@@ -105,15 +105,15 @@ static void accepted(const struct header *h, const uint8_t *p, size_t n)
 static void bytes_of_the_manual(void **state)
 {
 	static const uint8_t want[] = {'B', 'L', 'K', '1', 2, 0, 0, 0, /* rows */
-		3, 0, 0, 0, 0, 0, 0, 0,                                /* lengths of group a */
-		0, 0, 0, 0, 1, 0, 0, 0,                                /* and of group b */
-		1, 2, 1, 3, 1, 4,                                      /* first: u16, group a */
-		0xfe, 0xff, 0xff, 0xff, 7, 0, 0, 0,                    /* age: i32, -2 and 7 */
-		2, 0, 0, 0, 1, 0, 0, 0, 'h', 'i', '!',                 /* text */
-		0, 0, 0x80, 0x3f,                                      /* second: f32, group b */
-		1, 2, 3, 4, 5, 6,                                      /* third: u8, 3 values a row */
-		9, 8, 7,                                               /* fourth: i8, group a */
-		0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0};                   /* colour: missing, green */
+		3, 0, 0, 0, 0, 0, 0, 0, /* lengths of group a */
+		0, 0, 0, 0, 1, 0, 0, 0, /* and of group b */
+		1, 2, 1, 3, 1, 4, /* first: u16, group a */
+		0xfe, 0xff, 0xff, 0xff, 7, 0, 0, 0, /* age: i32, -2 and 7 */
+		2, 0, 0, 0, 1, 0, 0, 0, 'h', 'i', '!', /* text */
+		0, 0, 0x80, 0x3f, /* second: f32, group b */
+		1, 2, 3, 4, 5, 6, /* third: u8, 3 values a row */
+		9, 8, 7, /* fourth: i8, group a */
+		0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0}; /* colour: missing, green */
 	struct header h;
 	header_init(&h, "counts");
 	header_add_ragged(&h, "first", U16, "a");
@@ -396,13 +396,13 @@ static void columns_that_match(void **state)
 	header_add_ragged(&from, "other", F32, "other");
 	header_add(&from, "plain", U8);
 	header_init(&to, "tokens");
-	header_add(&to, "plain", U8);                  /* another place */
-	header_add(&to, "a", I32);                     /* another type */
-	header_add_fixed(&to, "x", F32, 4);            /* another width */
+	header_add(&to, "plain", U8); /* another place */
+	header_add(&to, "a", I32); /* another type */
+	header_add_fixed(&to, "x", F32, 4); /* another width */
 	header_add_ragged(&to, "token", U16, "token"); /* its group gets a column that is not there */
 	header_add_ragged(&to, "weight", F32, "token");
 	header_add_ragged(&to, "other", F32, "renamed"); /* another group */
-	header_add(&to, "value", F32);                   /* another shape */
+	header_add(&to, "value", F32); /* another shape */
 	int map[7];
 	static const int want[] = {5, -1, -1, -1, -1, -1, -1};
 	header_map(&to, &from, map);

@@ -81,11 +81,11 @@ static struct corpus random_corpus(uint32_t cells, uint32_t genes, uint32_t max_
 
 struct reference {
 	uint32_t genes;
-	uint32_t *token;   /* [genes] kept, ascending */
-	double *c;         /* [genes, genes] |C|; -1: one of the two is constant */
-	float *rho;        /* [genes, genes] over the cells that have both */
+	uint32_t *token; /* [genes] kept, ascending */
+	double *c; /* [genes, genes] |C|; -1: one of the two is constant */
+	float *rho; /* [genes, genes] over the cells that have both */
 	uint32_t *overlap; /* [genes, genes] */
-	uint32_t *before;  /* [genes, genes] how many others u prefers to v */
+	uint32_t *before; /* [genes, genes] how many others u prefers to v */
 };
 
 /* Doubled average ranks of x [n]. */

@@ -118,7 +118,7 @@ static void check_forward(const char *name, const struct head_spec *head)
 		double top = 0;
 		for (size_t j = 0; j < t->n; j++)
 			top = fmax(top, fabs((double)((const float *)want->data)[j]));
-		if (top > 1e-6)                             /* the gradient of a key bias is 0 but for rounding */
+		if (top > 1e-6) /* the gradient of a key bias is 0 but for rounding */
 			near(t->name, g, want, t->n, 1e-5); /* 2e-6 */
 	}
 	free(h);

@@ -129,7 +129,7 @@ static void check_gradients(const struct head_spec *head, struct model_config c,
 	const char *where = "";
 	for (size_t i = 0; i < model_ntensor(x.m); i++) {
 		const struct tensor *t = model_tensor(x.m, i);
-		double err = 0, top = 1e-2;                         /* a gradient that is 0 by theory (key biases) is all rounding */
+		double err = 0, top = 1e-2; /* a gradient that is 0 by theory (key biases) is all rounding */
 		for (size_t j = 0; j<t->n; j += t->n> 60 ? 4 : 1) { /* 4 divides no row length: every column is met */
 			double *at = x.m->p.array[PARAM] + t->at + j, was = *at, h = 1e-5;
 			double f[4];

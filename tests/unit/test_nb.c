@@ -371,7 +371,7 @@ static void train_as_pytorch(const struct curriculum *curriculum)
 	}
 	print_message("  %u losses: apart by %.1e\n", c[4], worst);
 	assert_true(losses->n == c[4] && worst < 1e-10); /* 8e-14 */
-	near_all(m, PARAM, 0, "final", 1, 1e-9);         /* 6e-12 */
+	near_all(m, PARAM, 0, "final", 1, 1e-9); /* 6e-12 */
 	near_all(m, PARAM, 1, "final", 1, 1e-9);
 	check_eval(m, &x[0], c[0], c[1]);
 	for (int i = 0; i < 4; i++) {

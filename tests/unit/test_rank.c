@@ -100,7 +100,7 @@ static void orders_are_exact(void **unused)
 	check(9000, 8000, 2000000, 0, 0); /* more than 2^12 genes, and keys beyond 32 octaves */
 	check(40000, 36000, 5, 0, 0);
 	check(90000, 70000, 5, 0, 0); /* more than 2^16 */
-	check(3000, 2500, 3, 1, 0);   /* little but ties */
+	check(3000, 2500, 3, 1, 0); /* little but ties */
 	check(20000, 20000, 2, 1, 0);
 }
 

@@ -94,7 +94,7 @@ struct fixture {
 	struct step_queue q;
 	uint64_t step;
 	int broken; /* pack fails */
-	int calls;  /* of pack */
+	int calls; /* of pack */
 	uint32_t offset[CELLS + 1], id[CELLS * LENGTH], mask[CELLS], target[CELLS], label[CELLS], key[CELLS];
 	struct batch b;
 };
