@@ -29,7 +29,7 @@ void cuda_unsupported(struct cuda *c, const char *what)
 		snprintf(c->fault, sizeof c->fault, "%s: not done by the CUDA backend, use --device cpu", what);
 }
 
-static int fail(struct error *e, const char *fmt, ...)
+int cuda_error(struct error *e, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -39,15 +39,31 @@ static int fail(struct error *e, const char *fmt, ...)
 	return -1;
 }
 
+/* The answer of a query. "Not ready" is kept as the last error, which the next launch would take for its own. */
+static int is_busy(cudaError_t r)
+{
+	if (r != cudaErrorNotReady)
+		return 0;
+	cudaGetLastError();
+	return 1;
+}
+
+void cuda_settle(struct cuda *c, const char *where)
+{
+	while (c->group && is_busy(cudaStreamQuery(c->stream)) && group_lives(c))
+		;
+	cuda_fault(c, where, cudaStreamSynchronize(c->stream));
+}
+
 static int cuda_sync(struct ops *o, struct error *e)
 {
 	struct cuda *c = cuda_of(o);
-	cuda_fault(c, "the GPU", cudaStreamSynchronize(c->stream));
+	cuda_settle(c, "the GPU");
 	if (c->sent) { /* a batch that the host waits for, as in an evaluation, is no turn: neither busy nor idle */
 		c->sent = c->fetched = 0;
 		c->gap = 1;
 	}
-	return c->fault[0] ? fail(e, "cuda: %s", c->fault) : 0;
+	return c->fault[0] ? cuda_error(e, "cuda: %s", c->fault) : 0;
 }
 
 /* ---- work that comes again ---- */
@@ -62,7 +78,7 @@ static void drop_recording(struct recording *r)
 /* Memory is about to go: wait for the work that uses it, and forget what was recorded with it. */
 static void forget(struct cuda *c)
 {
-	cuda_fault(c, "the GPU", cudaStreamSynchronize(c->stream));
+	cuda_settle(c, "the GPU");
 	if (c->graphs <= 0)
 		return;
 	for (size_t i = 0; i < RECORDINGS; i++)
@@ -189,7 +205,7 @@ static void move(struct cuda *c, void *to, const void *from, size_t bytes, cudaM
 		return;
 	cuda_fault(c, "copy", cudaMemcpyAsync(to, from, bytes, kind, c->stream));
 	if (kind != cudaMemcpyDeviceToDevice)
-		cuda_fault(c, "copy", cudaStreamSynchronize(c->stream));
+		cuda_settle(c, "copy");
 }
 
 static void cuda_upload(struct ops *o, void *dev, const void *host, size_t bytes)
@@ -225,7 +241,7 @@ static void cuda_host_free(struct ops *o, void *p)
 {
 	struct cuda *c = cuda_of(o);
 	if (p) {
-		cuda_fault(c, "the GPU", cudaStreamSynchronize(c->stream));
+		cuda_settle(c, "the GPU");
 		cuda_fault(c, "host_free", cudaFreeHost(p));
 	}
 }
@@ -276,9 +292,11 @@ static double seconds_between(struct cuda *c, cudaEvent_t a, cudaEvent_t b)
 static int cuda_wait(struct ops *o, unsigned i, struct error *e)
 {
 	struct cuda *c = cuda_of(o);
+	while (c->group && is_busy(cudaEventQuery(c->mark[i])) && group_lives(c))
+		;
 	cuda_fault(c, "the GPU", cudaEventSynchronize(c->mark[i]));
 	if (c->fault[0])
-		return fail(e, "cuda: %s", c->fault);
+		return cuda_error(e, "cuda: %s", c->fault);
 	uint64_t k = c->turn_of_mark[i];
 	if (k == c->measured + 1) {
 		c->busy += seconds_between(c, c->turn[(k - 1) % 4].begun, c->turn[(k - 1) % 4].ended);
@@ -409,8 +427,8 @@ const void *weights(struct cuda *c, const float *W, size_t n, enum scratch slot)
 static void cuda_destroy(struct ops *o)
 {
 	struct cuda *c = cuda_of(o);
-	cudaStreamSynchronize(c->stream);
 	forget(c);
+	group_free(c);
 	free(c->recording);
 	for (int i = 0; i < OPS_MARKS; i++)
 		cudaEventDestroy(c->mark[i]);
@@ -478,6 +496,11 @@ static void set_ops(struct ops *o)
 	o->batch_norm_back = cuda_batch_norm_back;
 	o->nb_loss = cuda_nb_loss;
 	o->nb_loss_back = cuda_nb_loss_back;
+	o->group_find = cuda_group_find;
+	o->group_id = cuda_group_id;
+	o->group_open = cuda_group_open;
+	o->group_sum = cuda_group_sum;
+	o->instructions = cuda_instructions;
 	o->sumsq = cuda_sumsq;
 	o->adamw = cuda_adamw;
 }
@@ -521,7 +544,8 @@ extern "C" __attribute__((visibility("default"))) struct ops *corrmask_cuda_open
 	cudaFuncAttributes f;
 	cudaStream_t stream;
 	if (a->size != sizeof(struct ops) || strcmp(a->version, CORRMASK_VERSION)) {
-		fail(e, "corrmask_cuda.so is of version %s, this program of %s: they must be built together", CORRMASK_VERSION, a->version);
+		cuda_error(e, "corrmask_cuda.so is of version %s, this program of %s: they must be built together", CORRMASK_VERSION,
+			a->version);
 		return NULL;
 	}
 	cudaError_t r = cudaGetDeviceCount(&n);
@@ -529,26 +553,26 @@ extern "C" __attribute__((visibility("default"))) struct ops *corrmask_cuda_open
 		cudaDriverGetVersion(&driver);
 		cudaRuntimeGetVersion(&runtime);
 		if (driver)
-			fail(e, "the NVIDIA driver is for CUDA %d.%d, this program needs %d.%d", driver / 1000, driver % 1000 / 10,
+			cuda_error(e, "the NVIDIA driver is for CUDA %d.%d, this program needs %d.%d", driver / 1000, driver % 1000 / 10,
 				runtime / 1000, runtime % 1000 / 10);
 		else
-			fail(e, "no NVIDIA driver");
+			cuda_error(e, "no NVIDIA driver");
 		return NULL;
 	}
 	if (r != cudaSuccess || n == 0) {
-		fail(e, "no CUDA device: %s", r == cudaSuccess ? "the driver lists none" : cudaGetErrorString(r));
+		cuda_error(e, "no CUDA device: %s", r == cudaSuccess ? "the driver lists none" : cudaGetErrorString(r));
 		return NULL;
 	}
 	if (a->device < 0 || a->device >= n) {
-		fail(e, "no CUDA device %d: there %s %d", a->device, n == 1 ? "is" : "are", n);
+		cuda_error(e, "no CUDA device %d: there %s %d", a->device, n == 1 ? "is" : "are", n);
 		return NULL;
 	}
 	if ((r = cudaGetDeviceProperties(&p, a->device)) != cudaSuccess) {
-		fail(e, "CUDA device %d: %s", a->device, cudaGetErrorString(r));
+		cuda_error(e, "CUDA device %d: %s", a->device, cudaGetErrorString(r));
 		return NULL;
 	}
 	if (p.major < 8) {
-		fail(e, "CUDA device %d, %s, is sm_%d%d: sm_80 (Ampere) or later is needed", a->device, p.name, p.major, p.minor);
+		cuda_error(e, "CUDA device %d, %s, is sm_%d%d: sm_80 (Ampere) or later is needed", a->device, p.name, p.major, p.minor);
 		return NULL;
 	}
 	r = cudaSetDevice(a->device);
@@ -557,11 +581,13 @@ extern "C" __attribute__((visibility("default"))) struct ops *corrmask_cuda_open
 	if (r == cudaSuccess)
 		r = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
 	if (r != cudaSuccess) {
-		fail(e, "CUDA device %d, %s (sm_%d%d): %s", a->device, p.name, p.major, p.minor, cudaGetErrorString(r));
+		cuda_error(e, "CUDA device %d, %s (sm_%d%d): %s", a->device, p.name, p.major, p.minor, cudaGetErrorString(r));
 		return NULL;
 	}
 	snprintf(a->what, sizeof a->what, "%.100s (sm_%d%d, %zu GiB), %s", p.name, p.major, p.minor, p.totalGlobalMem >> 30,
 		a->fp32 ? "float" : "bf16");
-	return cuda_new(stream, !a->fp32);
+	struct ops *o = cuda_new(stream, !a->fp32);
+	memcpy(cuda_of(o)->device, p.uuid.bytes, sizeof p.uuid.bytes);
+	return o;
 }
 #endif

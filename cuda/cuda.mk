@@ -1,7 +1,7 @@
 # The CUDA backend: corrmask_cuda.so beside the tools, which open it when they run (lib/nn/device.c says where they look).
 # The same kernels are also compiled for the host, by tests/cuda/emu.h, so that tests run without a GPU.
 
-TEST_CUDA := test_cuda test_cuda_steps test_cuda_cells test_cuda_backend both
+TEST_CUDA := test_cuda test_cuda_instructions test_cuda_steps test_cuda_cells test_cuda_backend both
 
 NVCC ?= nvcc
 ifneq ($(filter release debug,$(VARIANT)),)
@@ -37,7 +37,7 @@ $(B)/cuda/%.o: cuda/%.cu $(B)/cuda/flags
 
 $(CUDA_LIB): $(CUDA_OBJ)
 	@mkdir -p $(@D)
-	$(call run,LD,$@) $(NVCC) -shared -cudart static $(CUDA_GEN) $^ -o $@ -lcublasLt -Xlinker -rpath -Xlinker $(CUDA_HOME)/lib64
+	$(call run,LD,$@) $(NVCC) -shared -cudart static $(CUDA_GEN) $^ -o $@ -lcublasLt -ldl -Xlinker -rpath -Xlinker $(CUDA_HOME)/lib64
 
 all: $(CUDA_LIB)
 
@@ -91,5 +91,10 @@ $(B)/unit/test_cuda_emulated: $(TEST_CUDA:%=$(B)/emu/%.o) $(EMU) $(B)/libcorrmas
 
 # A backend for the tools, with an empty driver library.
 $(B)/emu/corrmask_cuda.so: $(EMU)
-	$(call run,LD,$@) $(CXX) $(OPT_$(VARIANT)) -shared $^ -o $@
+	$(call run,LD,$@) $(CXX) $(OPT_$(VARIANT)) -shared -Wl,-soname,$(@F) $^ -o $@
 	@echo | $(CC) -shared -x c - -o $(@D)/libcuda.so.1
+
+# NCCL for several processes with this backend. In a folder of its own: most tests do without.
+$(B)/emu/nccl/libnccl.so.2: tests/cuda/fake_nccl.c $(B)/emu/corrmask_cuda.so
+	@mkdir -p $(@D)
+	$(call run,LD,$@) $(CC) $(FLAGS) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -Wl,-soname,$(@F) $^ -o $@

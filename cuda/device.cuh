@@ -282,6 +282,8 @@ struct cuda {
 	struct ops o;
 	int is_bf16;
 	cudaStream_t stream;
+	uint32_t device[4];  /* the card, as no other has it */
+	struct group *group; /* NULL: cuda_group_find was not called, or in vain */
 	struct blas *blas;
 	struct recording *recording; /* [RECORDINGS] */
 	struct recording *open;      /* being recorded now */
@@ -318,9 +320,16 @@ static inline struct cuda *cuda_of(struct ops *o)
 	return (struct cuda *)o;
 }
 
+/* Set e, as error_set of lib/base does. Returns -1. */
+int cuda_error(struct error *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Remember the first failure of a CUDA call (0 = success). */
 void cuda_fault(struct cuda *c, const char *where, cudaError_t r);
 void cuda_unsupported(struct cuda *c, const char *what);
+/* Wait for all work of the stream. What waits goes through this or cuda_wait, which notice that another device of the group is lost. */
+void cuda_settle(struct cuda *c, const char *where);
+/* group.cu: 0 if there is no group, or one that has failed now; else it sleeps for a moment. */
+int group_lives(struct cuda *c);
+void group_free(struct cuda *c);
 /* Device memory of at least `bytes`, valid until a larger size of the slot is requested; the contents are not kept. */
 void *scratch(struct cuda *c, enum scratch slot, size_t bytes);
 /* Parameters W[n] in the activation type: the kept copy, or one made now in `slot`. */
@@ -342,10 +351,10 @@ static inline void launch(struct cuda *c, const char *name, void (*kernel)(P...)
 			cudaFuncSetAttribute(
 				(const void *)kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
 	kernel<<<grid, threads, shared, c->stream>>>(static_cast<P>(x)...);
-	cuda_fault(c, name, cudaGetLastError());
 #else
 	emu_do(c->stream, [=] { emu_run(grid, threads, shared, [&] { kernel(static_cast<P>(x)...); }); });
 #endif
+	cuda_fault(c, name, cudaGetLastError());
 }
 
 static inline unsigned blocks(size_t n, size_t per)
@@ -429,6 +438,11 @@ void cuda_nb_loss(struct ops *o, double *sum, float *lse, const void *z, const f
 	const uint32_t *mask, const struct gene_weight *w, size_t B, size_t G);
 void cuda_nb_loss_back(struct ops *o, void *z, float *dt, const float *t, const struct seq *s, const uint32_t *count, const uint32_t *mask,
 	const float *lse, const float *scale, const float *weight, size_t B, size_t G);
+int cuda_group_find(struct ops *o, struct group_info *info, struct error *e);
+int cuda_group_id(struct ops *o, char id[GROUP_ID], struct error *e);
+int cuda_group_open(struct ops *o, const char id[GROUP_ID], int rank, int size, struct error *e);
+void cuda_group_sum(struct ops *o, float *x, size_t n);
+void cuda_instructions(struct ops *o, uint32_t *out, const void *in);
 void cuda_sumsq(struct ops *o, double *sum, const float *g, size_t n);
 void cuda_adamw(struct ops *o, float *p, const float *g, float *m, float *v, size_t n, const double *norm2, const struct adamw_args *a);
 

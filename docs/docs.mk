@@ -4,6 +4,22 @@
 docs-figures: ## draw the figures of docs/experiments from its tables
 	pipelines/docs-figures.sh
 
+# docs/gallery and docs/demo.svg: the page of make demo on PBMC 3k, its picture and some of its figures, and the figure of make demo as it is. PBMC3K
+# is the file of PBMC 3k (docs/experiments/data.md); the picture needs chromium. About ten minutes on two cores; what was trained is kept in
+# $(BUILD)/gallery.
+GALLERY := $(BUILD)/gallery
+GALLERY_DEMO := DATA=pbmc3k_10x.h5ad LABEL=cell_type GENES=800 MAXLEN=128 CELLS=0 EPOCHS=15 SEEDS="1 2 3"
+GALLERY_MAKE = cd $(GALLERY) && env -u MAKEFLAGS make -s -f $(CURDIR)/pipelines/Makefile BIN=$(abspath $(BIN)) demo
+.PHONY: docs-gallery
+docs-gallery: all ## draw docs/gallery and docs/demo.svg (PBMC3K=pbmc3k_10x.h5ad)
+	@[ -f "$(PBMC3K)" ] || { echo 'make docs-gallery: PBMC3K= is needed, the file of PBMC 3k' >&2; exit 2; }
+	@mkdir -p $(GALLERY)
+	@cmp -s "$(PBMC3K)" $(GALLERY)/pbmc3k_10x.h5ad || cp "$(PBMC3K)" $(GALLERY)/pbmc3k_10x.h5ad
+	$(GALLERY_MAKE) $(GALLERY_DEMO)
+	python3 -B pipelines/page/gallery.py $(GALLERY)/results/demo/latest docs/gallery
+	$(GALLERY_MAKE)
+	cp $(GALLERY)/results/demo/latest/demo.svg docs/demo.svg
+
 DEPS_SITE := python3-sphinx python3-myst-parser furo mandoc
 deps-site: ## install the Debian packages for the web site
 	$(SUDO) apt-get update && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(DEPS_SITE)

@@ -12,7 +12,7 @@ here=$(dirname "${BASH_SOURCE[0]}")
 
 # What networks are compared with: statements of awk that fill the array name
 # shellcheck disable=SC2034 # the scripts'
-baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 principal components"; name["untrained"] = "network, not trained"'
+baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 principal components"; name["untrained"] = "untrained network"'
 
 # awk statements: c["NAME"] is the number of the column NAME of a table that begins with the names of its columns
 # shellcheck disable=SC2034,SC2016 # the scripts'; awk's dollars

@@ -13,9 +13,9 @@ read_table='NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } '
 rows() { # FILE PROGRAM: run awk on the lines of a table; c["name"] is a column's number
 	awk -F '\t' -v OFS='\t' "$read_table$2" "$tables/$1.tsv"
 }
-draw() { # NAME VALUES OTHERS < panel, row, value, low, high, other
+draw() { # NAME VALUES OTHERS [INCLUDE] < panel, row, value, low, high, other
 	cat > "$work/$1.tsv"
-	gnuplot -e "table = '$work/$1.tsv'; out = 'docs/experiments/$1.svg'; values = '$2'; others = '$3'" pipelines/forest.gp
+	gnuplot -e "table = '$work/$1.tsv'; out = 'docs/experiments/$1.svg'; values = '$2'; others = '$3'; include = '${4:-}'" pipelines/forest.gp
 }
 
 # the best method without a network minus random masks: data, metric, difference
@@ -42,12 +42,12 @@ rows table6-differences '$c["method"] == "CorrMask" { print ($c["metric"] ~ /^fi
 rows fig4 '$c["run"] == "table" { print "Exp(0.1) with " $c["exp"], "gamma " $c["gamma"], $c["gap"], $c["gap_low"], $c["gap_high"], "NA" }' |
 	draw fig4 "masks by module minus random masks, points of accuracy, 95 % interval" ""
 
-rows genesets '{ print "Reactome", $c["graph"] ", " $c["k"] " edges", $c["reactome_ratio"], "NA", "NA", "NA"
-	print "protein complexes", $c["graph"] ", " $c["k"] " edges", $c["complexes_ratio"], "NA", "NA", "NA" }' |
-	draw genesets "pairs of one gene set among the edges, times random pairs" ""
+rows genesets 'function edges(k) { return (k >= 1000 ? int(k / 1000) sprintf(",%03d", k % 1000) : k) " edges" } { print "Reactome", $c["graph"] ", " edges($c["k"]), $c["reactome_ratio"], "NA", "NA", "NA"
+	print "protein complexes", $c["graph"] ", " edges($c["k"]), $c["complexes_ratio"], "NA", "NA", "NA" }' |
+	draw genesets "pairs of one gene set among the edges, times random pairs; line at 1" "" 1
 
 rows table3 '{ print "partners in the cell masked with a gene (%)", $c["masks"], $c["hit_rate_present"], "NA", "NA", "NA" }' |
-	draw table3 "share of the partners in the cell that are masked with a gene, percent" ""
+	draw table3 "share of the partners in the cell that are masked with a gene, percent; line at 15 %: independent masks" "" "0 15"
 
 rows r2mae-cells-genes '$c["gap"] != "NA" && $c["masked"] == ".3" && $c["method"] !~ /easy/ { print $c["data"], $c["method"], $c["gap"], "NA", "NA", "NA" }' |
 	draw r2mae-cells "Pearson correlation of masked genes minus that of a fixed masking rate of 0.25 (30 % of the genes masked)" ""
@@ -56,5 +56,5 @@ rows r2mae-mlm '$c["masks"] != "no pre-training" { n = split("fine_macro_f1 prob
 	for (m = 1; m <= n; m++) score[$c["masks"], $c["masking_rate"], name[m]] = $c[name[m]]
 	if (!seen[$c["masking_rate"]]++) rate[++rates] = $c["masking_rate"] }
 	END { for (m = 1; m <= n; m++) for (i = 1; i <= rates; i++)
-		print (m == 1 ? "macro F1, fine-tuned" : "macro F1, linear probe"), "masking rate " rate[i], score["random masks", rate[i], name[m]], "NA", "NA", score["CorrMask", rate[i], name[m]] }' |
-	draw r2mae-mlm "random masks, mean of two seeds" "CorrMask"
+		print m, (rate[i] ~ /^[0-9.]+$/ ? rate[i] : 1 + i), (m == 1 ? "macro F1, fine-tuned" : "macro F1, linear probe"), rate[i], score["CorrMask", rate[i], name[m]], "NA", "NA", score["random masks", rate[i], name[m]] }' |
+	sort -n -k 1,1 -k 2,2 | cut -f 3- | draw r2mae-mlm "CorrMask, by masking rate, mean of two seeds" "random masks"

@@ -66,8 +66,8 @@ static int names_a_file(const struct option_def *o)
 }
 
 /* Compare an output with all other files of the command line. self: its option, or NULL. */
-static void check(const char *name, const char *path, const struct option_def *self, struct option_def *const *tables, char *const *operand, int n,
-	const char *const *output)
+static void check(const char *name, const char *path, const struct option_def *self, struct option_def *const *tables, char *const *operand,
+	int n, const char *const *output)
 {
 	if (!is_file(path))
 		return;

@@ -144,6 +144,22 @@ static struct edge *spearman(struct corpus *c, uint32_t vocab, uint32_t *genes, 
 	return edge;
 }
 
+/* The number of edges; if there are few, also what gives more. */
+static void say_edges(size_t n, uint32_t genes, uint32_t cells_used)
+{
+	uint32_t fitting = cells_used / 20 < 10 ? 10 : cells_used / 20; /* --min-overlap for this many cells (docs/guide/settings.md) */
+	if (!n && (pmi || fitting >= min_overlap))
+		warn("no edges among %u genes of %u cells; lower %s for a corpus this small", genes, cells_used,
+			pmi ? "--tau or --min-count" : "--min-overlap, --min-cells or --rho-min");
+	else if (!n)
+		warn("no edges among %u genes of %u cells; lower --min-overlap, such as --min-overlap %u, --min-cells or --rho-min", genes,
+			cells_used, fitting);
+	else if (!pmi && n < genes / 2 && fitting < min_overlap)
+		info("few edges (%zu among %u genes); with %u cells try --min-overlap %u", n, genes, cells_used, fitting);
+	else
+		info("%zu edge%s among %u genes of %u cells", n, n == 1 ? "" : "s", genes, cells_used);
+}
+
 /* Make a graph of the cells of a tokens stream. */
 static void build(struct graph *g, struct header *h, struct stream *in)
 {
@@ -163,11 +179,7 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 	if (cli.verbose)
 		info("read %.2f s, graph %.2f s; %u of %llu cells, %u genes of %zu", t1 - t0, clock_seconds() - t1, sample.n,
 			(unsigned long long)sample.seen, genes, h->vocab.n - h->vocab.nspecial);
-	if (!n)
-		warn("no edges among %u genes of %u cells; lower %s for a corpus this small", genes, sample.n,
-			pmi ? "--tau or --min-count" : "--min-overlap, --min-cells or --rho-min");
-	else
-		info("%zu edge%s among %u genes of %u cells", n, n == 1 ? "" : "s", genes, sample.n);
+	say_edges(n, genes, sample.n);
 	describe(h, &sample, genes, n);
 	graph_build(g, (uint32_t)h->vocab.n, edge, n);
 	free(edge);

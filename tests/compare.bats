@@ -131,7 +131,7 @@ column() {
 	assert_equal "$(column sd <<< "$output") $(column t <<< "$output") $(column p <<< "$output") $(column detectable <<< "$output")" "0 NA NA NA"
 	printf 'arm\tseed\tvalue\na\t1\t0.3\na\t2\t\na\t3\t1\nb\t1\t0.4\nb\t2\t1\nb\t4\tnan\nb\t3\t2\n' > gaps
 	run -0 compare --pair seed gaps
-	assert_line "ctaprobe compare: note: 2 pairs or values are left out, as a value is missing (column dropped)"
+	assert_line "ctaprobe compare: note: 2 pairs or values are left out, as a value is missing or has no partner in the other arm (column dropped)"
 	run -0 compare -q --pair seed gaps
 	assert_equal "$(column n <<< "$output") $(column dropped <<< "$output")" "2 2"
 }
@@ -160,8 +160,9 @@ column() {
 		assert_line --index 0 "ctaprobe compare: $message"
 		assert [ "${#lines[@]}" -le 2 ]
 	}
-	refused 1 "t.tsv: line 1: no column 'seeds'; the columns are: dataset, arm, seed, f1, loss" --value f1 --pair seeds t.tsv
-	refused 1 "t.tsv: line 1: no column 'value'; the columns are: dataset, arm, seed, f1, loss" t.tsv
+	refused 1 "t.tsv: line 1: no column 'seeds' (--pair names it); the columns are: dataset, arm, seed, f1, loss" --value f1 --pair seeds t.tsv
+	refused 1 "t.tsv: line 1: no column 'value' (--value names it); the columns are: dataset, arm, seed, f1, loss" t.tsv
+	refused 1 "t.tsv: line 1: no column 'method' (--by names it); the columns are: dataset, arm, seed, f1, loss" --value f1 --by method t.tsv
 	sed 's/\.54/x&/' t.tsv > x.tsv
 	refused 1 "x.tsv: line 6: f1 is 'x.54', expected a finite number, or NA" --value f1 --pair seed --within dataset x.tsv
 	for bad in inf 1e999 0x3 ".5 " 1,5 --; do

@@ -290,10 +290,29 @@ same_as_reference() {
 	done
 }
 
+@test "depgraph: a graph of few edges comes with the --min-overlap that fits the number of cells" {
+	scsim -q --cells 800 --genes 300 --types 4 --rarest .1 --depth 250 -o hint.counts
+	rankenc -q --fit hint.counts -o hint.vocab
+	rankenc -q -m hint.vocab hint.counts -o hint.tok
+	few=$(for n in 700 600 500 400 300 250 200 150 100; do
+		depgraph -q --min-overlap $n hint.tok -o hint.graph
+		k=$(depgraph -q --tsv hint.graph | tail -n +2 | wc -l)
+		[ "$k" -gt 0 ] && echo "$n $k" && break
+	done)
+	read -r overlap edges <<<"$few"
+	run -0 depgraph --min-overlap "$overlap" hint.tok -o hint.graph
+	assert_output --regexp "^depgraph: note: few edges \($edges among [0-9]+ genes\); with 800 cells try --min-overlap 40\$"
+	# followed, it says so no more; nor does it at a value that is no higher than the one it would name
+	run -0 depgraph --min-overlap 40 hint.tok -o hint.graph
+	assert_output --regexp "^depgraph: note: [0-9]+ edges among [0-9]+ genes of 800 cells\$"
+	run -0 depgraph --min-overlap 40 --rho-min .9 hint.tok -o hint.graph
+	refute_output --partial "try"
+}
+
 @test "depgraph: cells without tokens and too few cells give a graph without edges" {
 	scsim --model b1 -n 20 -o few.tok
 	run -0 depgraph few.tok -o x
-	assert_output --partial "no edges among 0 genes of 20 cells; lower --min-overlap"
+	assert_output --partial "no edges among 0 genes of 20 cells; lower --min-overlap, such as --min-overlap 10, --min-cells or --rho-min"
 	run -0 sh -c 'maskgen --strategy corrmask -g x -u few.tok | scview --check'
 	assert_line --partial "x has no edges: all masks are random"
 	[ "$(edges x | wc -l)" = 0 ]

@@ -80,22 +80,22 @@ modules() {
 tokens() {
 	make_lung
 	h5tok -q lung.h5ad | rankenc -q --fit -o vocab.tsv -
-	h5tok -q --rank vocab.tsv lung.h5ad -o lung.tok
-	depgraph -q lung.tok -o lung.graph
+	h5tok -q --rank vocab.tsv lung.h5ad -o train.tok
+	depgraph -q train.tok -o lung.graph
 }
 
 @test "docs/python.md: the block on streams runs" {
 	modules torch transformers accelerate
 	tokens
-	cp lung.tok cells.tok
-	maskgen -q cells.tok -o cells.masked
+	# the command of the text before the block
+	eval "$(grep -oP '`\Kmaskgen train.tok -o train.masked(?=`)' "$SOURCES/docs/python.md")"
 	{
 		block "$SOURCES/docs/python.md" python 1
 		echo 'batch = next(iter(loader)); assert batch["input_ids"].shape[0] == 16 and (batch["labels"] >= 0).any()'
 		echo 'assert len(tokens) == offsets[-1] and names[codes[0]].startswith("type")'
 	} > block.py
 	[ "$(wc -l < block.py)" -gt 8 ]
-	PYTHONPATH=$SOURCES/python:$SOURCES/examples run -0 "$PEER_PYTHON" block.py
+	PYTHONPATH=$SOURCES/python run -0 "$PEER_PYTHON" block.py
 }
 
 @test "docs/python.md: Hugging Face's Trainer learns, and the tools read its model" {

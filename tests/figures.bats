@@ -225,14 +225,14 @@ setup() {
 	assert_line --regexp '^table of gene frequencies, no network +6.500 +6.500 +\+0.000$'
 	assert_line --regexp '^table of medians of neighbours, no network +5.000 +5.250 +\+0.250$'
 	assert_line --regexp '^log-normalised expression, no network +0.9000 +0.2500 +0.7500   0.8600 - 0.9400$'
-	assert_line --regexp '^network, not trained +0.3500 '
-	assert_line --partial "95 % interval of macro F1, 7 groups drawn anew"
+	assert_line --regexp '^untrained network +0.3500 '
+	assert_line --partial ". Interval of macro F1: bootstrap of 7 groups"
 	# gaps .30 and .32: t 31, p .021; the cells' parts cancel in the second seed, and are .1 in the first: sd .05 / sqrt(19), t of 19
-	assert_line "Differs: with CorrMask the network relies less on visible partners."
-	assert_line "  R is 0.110, with random masks 0.420: difference -0.310 (95 % interval over 2 trainings -0.437 to -0.183, p 0.021; over test cells -0.334 to -0.286)."
+	assert_line "Partner reliance R: CorrMask lower by 0.310."
+	assert_line "  R is 0.110, with random masks 0.420: difference -0.310 (95 % interval over 2 trainings: -0.437 to -0.183, p 0.021; over test cells: -0.334 to -0.286)."
 	# gaps +.02 (.01 more or less in each draw) and -.03 (.01 less or more): the draws cancel
-	assert_line "Not shown to differ: the macro F1 of cell types."
-	assert_line "  CorrMask - random: -0.005 (95 % interval over 2 trainings -0.323 to +0.313, p 0.87; over test cells -0.005 to -0.005)."
+	assert_line "Macro F1: no difference shown."
+	assert_line "  Macro F1 is 0.615, with random masks 0.620: difference -0.005 (95 % interval over 2 trainings: -0.323 to +0.313, p 0.87; over test cells: -0.005 to -0.005)."
 	assert_line "Log-normalised expression (0.900) tells the cell types apart better than the best of these networks (0.620; untrained 0.350)."
 	assert_line --regexp "^  class {58}cells +random +CorrMask$"
 	assert_line --regexp "^  $long {6}60 +0.5000 +0.5000$"
@@ -246,7 +246,10 @@ setup() {
 	cp rel/random-2.hidden.cells rel/corrmask-2.hidden.cells
 	run -0 report
 	refute_output --partial -- -0.000
-	assert_line --partial "CorrMask - random: +0.000 "
+	refute_output --partial "difference +0.000"
+	refute_output --partial "+0.000 to +0.000"
+	assert_line --regexp "^  Macro F1 is 0.620, with random masks 0.620: difference smaller than 0.001 \(95 % interval over 2 trainings: .* over test cells: within 0.001 of 0\)\.$"
+	assert_line --partial "R is 0.420, with random masks 0.420: difference smaller than 0.001 ("
 	for k in 1:0.10 2:0.12; do
 		awk -v r=${k#*:} -v odd="$([ $k = 1:0.10 ]; echo $?)" 'BEGIN { OFS = "\t"; print "cell", "epoch", "masked", "loss", "correct"
 			for (c = 1; c <= 20; c++) print c, 0, 1, 5 + c / 10 + (r + (c % 2 == odd ? 0.05 : -0.05)), 0 }' > rel/corrmask-${k%:*}.hidden.cells
@@ -254,27 +257,27 @@ setup() {
 	# gaps +.04 and +.01: a higher F1 in both seeds, but the test does not show it
 	probe corrmask-1 0.64; probe corrmask-2 0.65
 	run -0 report
-	assert_line "Not shown to differ: the macro F1 of cell types."
-	assert_line --partial "  CorrMask - random: +0.025 (95 % interval over 2 trainings -0.166 to +0.216, p 0.34; "
+	assert_line "Macro F1: no difference shown."
+	assert_line --partial ": difference +0.025 (95 % interval over 2 trainings: -0.166 to +0.216, p 0.34; "
 	# of one seed nothing is said to differ
 	run -0 $P/demo/report.sh dir p pre rel 1 x.h5ad y 0 256 "tiny, 3 epochs"
-	assert_line "Not shown to differ: the reliance on visible partners."
-	assert_line --partial "  R is 0.100, with random masks 0.400: difference -0.300 (95 % interval over 1 training -; "
-	assert_line "Not shown to differ: the macro F1 of cell types."
+	assert_line "Partner reliance R: no difference shown."
+	assert_line --partial "  R is 0.100, with random masks 0.400: difference -0.300 (95 % interval over 1 training: no interval; "
+	assert_line "Macro F1: no difference shown."
 	assert_line --partial "One seed: nothing can be said about other trainings"
 	# a higher F1 in both seeds, by nearly the same, is said to differ; a network that is better than the baselines, too
 	probe corrmask-1 0.95; probe corrmask-2 0.991
 	cp rel/random-1.hidden.cells rel/corrmask-1.hidden.cells
 	run -0 report
-	assert_line "Differs: the macro F1 of cell types is higher with CorrMask."
+	assert_line "Macro F1: CorrMask higher by 0.350."
 	assert_line "Log-normalised expression (0.900) tells the cell types apart less well than the best of these networks (0.970; untrained 0.350)."
-	assert_line "Not shown to differ: the reliance on visible partners."
-	assert_line --partial "  R is 0.260, with random masks 0.420: difference -0.160 (95 % interval over 2 trainings -2.193 to +1.873, p 0.5; "
+	assert_line "Partner reliance R: no difference shown."
+	assert_line --partial "  R is 0.260, with random masks 0.420: difference -0.160 (95 % interval over 2 trainings: -2.193 to +1.873, p 0.5; "
 	# the page has the tables and the sentences
-	assert_equal "$(sed -n 2p dir/2-types.table)" $'\tmacro F1\trarest F1\taccuracy\t95 % interval of macro F1, 7 groups drawn anew'
+	assert_equal "$(sed -n 2p dir/2-types.table)" $'\tmacro F1\trarest F1\taccuracy\t95 % interval'
 	grep -q $'^network, CorrMask masks\t0.9705\t' dir/2-types.table
 	grep -q $'^network, CorrMask masks\t6.050\t6.310\t+0.260\t' dir/1-partners.table
-	grep -q '^Differs: the macro F1' dir/findings.txt
+	grep -q '^Macro F1: CorrMask higher' dir/findings.txt
 	for t in svg png; do
 		$P/plot.sh demo/demo dir $t > dir/demo.$t
 		assert_file_not_empty dir/demo.$t

@@ -16,13 +16,13 @@ run_page() {
 		blocks "$BATS_TEST_DIRNAME/../docs/guide/$1.md"
 	} > commands
 	[ "$(wc -l < commands)" -gt 10 ]
-	PATH=$BIN:$PATH bash commands < /dev/null
+	PATH=$BIN:$PATH PYTHONPATH=$BATS_TEST_DIRNAME/../python PYTHONDONTWRITEBYTECODE=1 bash commands < /dev/null
 }
 
 # bats test_tags=slow
 @test "tutorial.md: every command runs, and the scores are those of the text" {
 	out=$BATS_TEST_TMPDIR/out
-	run_page tutorial > "$out"
+	run_page tutorial > "$out" 2>&1
 	run awk -F '\t' '$1 == "macro_f1" { printf "%.3f\n", $2 }' "$out"
 	said=$(grep -oE "(Macro F1 is|and) \.[0-9]{3}" "$BATS_TEST_DIRNAME/../docs/guide/tutorial.md" | grep -oE "\.[0-9]{3}")
 	assert_equal "$(wc -l <<<"$said")" 4
@@ -30,9 +30,27 @@ run_page() {
 	paste <(echo "$output") <(echo "$said") | awk '{ d = $1 - $2; if (d * d > (NR < 3 ? 1e-9 : 2.5e-3)) { print "got " $1 ", the text says " $2; bad = 1 } } END { exit bad || NR != 4 }'
 	[ "$(wc -l < new.labels.tsv)" -eq "$(scview -c cell new.counts | tail -n +2 | wc -l)" ]
 	h5tok --list-obs annotated.h5ad 2>/dev/null | grep -q '^corrmask_predicted'
+	# what the page says of the file: how many cells have no prediction, and that scanpy finds a map of all
+	grep -F "$(grep -oE 'warning: [0-9]+ cells of annotated.h5ad are not in new.pred' "$BATS_TEST_DIRNAME/../docs/guide/tutorial.md")" "$out"
+	run -0 $PYTHON -W ignore -c 'if 1:
+		import anndata, numpy as np
+		a = anndata.read_h5ad("annotated.h5ad")
+		assert a.obsm["X_umap"].shape == (3000, 2) and np.isfinite(a.obsm["X_umap"]).all(), a.obsm
+		assert a.obs["corrmask_predicted"].isna().sum() == 1881'
 }
 
 @test "howto.md: every command runs" {
 	run -0 run_page howto
-	[[ $output == *corrmask* || $output == *token* ]]
+	assert_line $'step\tloss\teval_loss'
+	assert_line --regexp $'^[0-9]+\t[0-9.]+\t[0-9.]+$'
+	refute_line --regexp "^scview: .*(already|nothing)"
+	# the graph of the table is the one that the table is from; the map went beside the embedding
+	cd "$BATS_TEST_TMPDIR/howto"
+	cmp <(scview own.graph) <(scview my.graph)
+	[ "$(depgraph --tsv own.graph | wc -l)" -gt 100 ]
+	run -0 $PYTHON -W ignore -c 'if 1:
+		import anndata, numpy as np
+		a = anndata.read_h5ad("embedded.h5ad")
+		assert sorted(a.obsm) == ["X_corrmask", "X_umap"] and a.obsm["X_umap"].shape[1] == 2
+		assert (np.isnan(a.obsm["X_umap"]) == np.isnan(a.obsm["X_corrmask"][:, :2])).all() and np.isfinite(a.obsm["X_umap"]).any()'
 }

@@ -80,12 +80,12 @@ broken_links() {
 	run -0 $demo
 	assert_line --regexp '^cells: [0-9]+ to train, [0-9]+ to test, split by donor'
 	for what in "network, random masks" "network, CorrMask masks"; do assert_line --regexp "^$what +[0-9.]+ +[0-9.]+ +[-+][0-9.]+   [-+][0-9.]+ [-+][0-9.]+$"; done
-	for what in "log-normalised expression, no network" "50 principal components, no network" "network, not trained" "network, random masks" \
+	for what in "log-normalised expression, no network" "50 principal components, no network" "untrained network" "network, random masks" \
 		"network, CorrMask masks"; do
 		assert_line --regexp "^$what +[01]\.[0-9]+ +[01]\.[0-9]+ +[01]\.[0-9]+   [01]\.[0-9]+ - [01]\.[0-9]+$"
 	done
-	assert_line --regexp '^(Differs|Not shown to differ): .* R is'
-	assert_line --regexp '^(Differs|Not shown to differ): the macro F1 of cell types'
+	assert_line --regexp '^Partner reliance R: (CorrMask (lower|higher) by [0-9.]+|no difference shown)\.$'
+	assert_line --regexp '^Macro F1: (CorrMask (lower|higher) by [0-9.]+|no difference shown)\.$'
 	assert_line --regexp '^sctrain-corrmask-2 +[0-9.]+ +[0-9]+ MB'
 	for f in demo.svg demo.png; do assert_file_not_empty results/demo/latest/$f; done
 	was=$(cat results/demo/latest/report.txt)
@@ -112,7 +112,7 @@ broken_links() {
 	refute_line "  scsim"
 	refute_line "  rankenc-fit"
 	refute_line "  sctrain-random-1"
-	assert_line --regexp '^start +accuracy +balanced +macro F1'
+	assert_line --regexp '^start +accuracy +balanced accuracy +macro F1'
 	for start in scratch random corrmask; do assert_line --regexp "^$start +0\.[0-9]+ +0\.[0-9]+"; done
 	for start in expression pca random; do assert_line --regexp "^$start( +[01]\.[0-9]+){4} .*   [01]\.[0-9]+ - [01]\.[0-9]+$"; done
 	assert_line --regexp '^macro F1, corrmask - scratch: 95 % interval [-+][0-9.]+ to [-+][0-9.]+ over the same draws'
@@ -136,5 +136,5 @@ broken_links() {
 	for fold in 0 1; do scembed -q --predict -M $G/pmi-$fold.model cross.tok -o cross-$fold.pred; done
 	ctaprobe genes -q cross-0.pred cross-1.pred | diff - $G/pmi.cross.score.tsv
 	run -0 awk -F '\t' '$1 == "auc_fold_mean" { printf "%.4f", $2 }' $G/pmi.cross.score.tsv
-	assert_equal "$(sed -n '/^across tissues: cells/,$s/^pmi *\([0-9.]*\) .*/\1/p' $G/report.txt)" "$output"
+	assert_equal "$(sed -n '/^Across tissues: cells/,$s/^pmi *\([0-9.]*\) .*/\1/p' $G/report.txt)" "$output"
 }

@@ -48,6 +48,7 @@ setup_file() {
 		        if "id" in a: self.ids.append(a["id"])
 		        self.urls += [v for k, v in attrs if k in ("href", "src", "xlink:href", "action", "data")]
 		        if tag == "table": self.table = []
+		        if tag == "p": self.title = a.get("class") == "caption"
 		        if tag == "tr": self.row = []
 		        if tag in ("td", "th"): self.cell = ""
 		        if tag == "th": assert a.get("scope") == "col"
@@ -67,7 +68,7 @@ setup_file() {
 		            self.row.append(self.value if self.value is not None else self.cell)
 		            self.cell = self.value = None
 		        if tag == "tr": self.table.append(self.row)
-		        if tag == "caption": self.caption = self.last
+		        if tag == "p" and self.title: self.caption = self.last
 		        if tag == "table": self.tables[self.caption] = self.table
 		    def handle_data(self, data):
 		        self.last = data
@@ -105,8 +106,8 @@ for t in ("A text with <script>alert(\"&\")</script>", "<b>&\"12" + chr(39), "<i
 
 @test "report: every figure of the run is inside, with a text for those who do not see it" {
 	run -0 page 'labels = [f["aria-label"] for f in p.figures]
-for want in ("mine", "Differences with 95 % intervals (differences)", "Training loss", "ROC curves", "F1 of every class by its frequency, probe", "Confusion matrix, probe: a", "Confusion matrix, probe: b",
-             "Map of cells by cell_type: a.test", "Map of cells by donor: a.test", "Modules of the dependency graph: train"):
+for want in ("mine", "R, over trainings, with 95 % intervals", "Training loss", "ROC curves", "F1 of every class by its frequency, probe", "Confusion matrix, probe: a", "Confusion matrix, probe: b",
+             "Map of cells by cell_type: a", "Map of cells by donor: a", "Modules of the dependency graph of the training cells"):
     assert labels.count(want) == 1, (want, labels)
 assert len(labels) == 10, labels
 assert "Gnuplot" not in p.text'
@@ -114,15 +115,15 @@ assert "Gnuplot" not in p.text'
 
 @test "report: the answer comes first, as sentences and tables, with F1 of every class; the report as text is folded" {
 	run -0 page 's = p.source[p.source.index("id=\"summary\""):p.source.index("id=\"figures\"")]
-assert s.index("<li>Differs: a &lt; b &amp; c. By 3.</li>") < s.index("<caption>The &lt;b&gt;answer") < s.index("<summary>The report as text") < s.index("<caption>F1 of every class, probe")
+assert s.index("<li>Differs: a &lt; b &amp; c. By 3.</li>") < s.index("\"caption\">The &lt;b&gt;answer") < s.index("<summary>The report as text") < s.index("\"caption\">F1 of every class, probe")
 assert p.tables["The <b>answer</b> & more"] == [["model", "macro F1", "interval"], ["a & <i>b</i>", "0.50", "0.4 - 0.6"]]
 t = p.tables["F1 of every class, probe"]
-assert t == [["class", "training", "cells", "a", "b"], ["T <b> & \"x\"", "40", "4", "0.500", "0.500"], ["B:2", "30", "3", "0.250", "0.251"]], t
+assert t == [["class", "training cells", "test cells", "a", "b"], ["T <b> & \"x\"", "40", "4", "0.500", "0.500"], ["B:2", "30", "3", "0.250", "0.251"]], t
 assert "findings.txt" not in p.text
-assert p.tables["Means (summary)"] == [["arm", "R", "F"], ["a", "0.25", ""], ["b", "0.5", "0.75"]]
-t = p.tables["Differences (differences)"]
-assert t == [["metric", "arm", "", "difference", "95 % interval", "p, corrected"], ["R", "corrmask", "- random", "-0.31", "-0.4 to -0.22", "0.012"],
-             ["R", "x", "- random", "+0.05", "NA", "NA"]], t'
+assert p.tables["Means"] == [["arm", "R", "F"], ["a", "0.25", ""], ["b", "0.5", "0.75"]]
+t = p.tables["R, over trainings"]
+assert t == [["metric", "arm", "", "difference", "95 % interval", "p, corrected"], ["R", "CorrMask", "- random masks", "-0.31", "-0.4 to -0.22", "0.012"],
+             ["R", "x", "- random masks", "+0.05", "NA", "NA"]], t'
 }
 
 @test "report: a figure of gnuplot has the colours of the page, also its error bars; scripts and handlers are left out" {
@@ -134,11 +135,12 @@ assert "--k-4060a0:#" in p.source and "onclick" not in p.source and "evil" not i
 assert "id=\"f1-dot\"" in s and "href=\"#f1-dot\"" in s'
 }
 
-@test "report: one legend for all maps of a column, and no names on their points" {
+@test "report: one legend for all maps of a column, and on the clusters only the numbers of their classes" {
 	run -0 page 's = p.source[p.source.index("class=\"maps\""):]
 assert s[:s.index("</ul>")].count("<ul") == 1 and p.source.count("class=\"maps\"") == 2
-assert s[:s.index("class=\"legend")].count("<text") == 0
-for c in ("type1", "type2", "type3"): assert s[:s.index("</ul>")].count(">" + c + "<") == 1, c'
+import re
+assert sorted(re.findall("<text[^>]*>([^<]*)", s[:s.index("class=\"legend")])) == ["1", "2", "3"]
+for c in ("type1", "type2", "type3"): assert s[:s.index("</ul>")].count(c + "<span class=\"quiet\">") == 1, c'
 }
 
 @test "report: the tables have the values of the files" {
@@ -164,7 +166,7 @@ d = {r[0]: r[2] for r in p.tables["digests"]}
 import hashlib
 assert d["demo/run-12345678/genes.tsv"] == hashlib.sha256(open(os.environ["R"] + "/genes.tsv", "rb").read()).hexdigest()
 assert not [f for f in d if f.startswith("other/")]
-assert p.tables["Modules of train"][0][0] == "module" and len(p.tables["Modules of train"]) > 1'
+assert p.tables["Modules of the graph of the training cells"][0][0] == "module" and len(p.tables["Modules of the graph of the training cells"]) > 1'
 }
 
 @test "report: a run without results has a page; a folder that is no run is refused" {
@@ -206,4 +208,28 @@ assert p.tables["Modules of train"][0][0] == "module" and len(p.tables["Modules 
 		assert_file_exist shot-$width.png
 		[ "$(stat -c %s shot-$width.png)" -gt 20000 ]              # an empty page of this size has 5 KB
 	done
+}
+
+@test "report: a demo's differences are one table and one figure; all matrices have the same classes; methods have names and their order" {
+	R2=$PWD/results/demo/two-87654321
+	mkdir -p "$R2"
+	printf 'name = two\nDATA = x\nLABEL = y\n' > "$R2/settings"
+	for f in differences:-0.5:0.01 cells:-0.5:0.00001 f1:-0.00000954:0.5 f1_cells:0.1:NA; do
+		IFS=: read -r name d p <<< "$f"
+		printf 'arm\treference\tn\tdifference\tlow\thigh\tp_corrected\ncorrmask\trandom\t3\t%s\t-1\t1\t%s\n' "$d" "$p" > "$R2/$name.tsv"
+	done
+	printf 'metric\tvalue\nf1:A\t1\nf1:B\t1\nn:A\t3\nn:B\t2\nconfusion:A:A\t3\nconfusion:B:B\t2\n' | tee "$R2/random-1.probe.tsv" "$R2/expression.probe.tsv" > "$R2/untrained-1.probe.tsv"
+	# a class without test cells, for which one model takes a cell
+	printf 'metric\tvalue\nf1:A\t1\nf1:B\t0\nf1:C\t0\nn:A\t3\nn:B\t2\nn:C\t0\nconfusion:A:A\t3\nconfusion:B:C\t2\n' > "$R2/corrmask-1.probe.tsv"
+	python3 -B "$BATS_TEST_DIRNAME/../pipelines/page/page.py" "$R2"
+	R=$R2 run -0 page 't = p.tables["Differences, CorrMask - random masks"]
+assert t == [["value", "difference", "95 % interval", "p"], ["R, over trainings", "-0.5", "-1 to +1", "0.01"], ["R, over test cells", "-0.5", "-1 to +1", "<0.0001"],
+             ["Macro F1, over trainings", "-0.00001", "-1 to +1", "0.5"], ["Macro F1, over draws of test cells", "+0.1", "-1 to +1", "NA"]], t
+labels = [f["aria-label"] for f in p.figures]
+assert labels.count("Differences, CorrMask - random masks, with 95 % intervals") == 1
+assert p.tables["F1 of every class, probe"][0] == ["class", "test cells", "expression", "untrained network", "random masks", "CorrMask"]
+matrices = [l for l in labels if l.startswith("Confusion")]
+assert matrices == ["Confusion matrix, probe: " + n for n in ("expression", "untrained network, seed 1", "random masks, seed 1", "CorrMask, seed 1")], matrices
+s = p.source[p.source.index("Confusion matrix"):]
+assert s.count("<tspan class=\"faint\">3</tspan>  C</text>") == 4 and s.count("<tspan class=\"faint\">1</tspan>  A</text>") == 4, s'
 }

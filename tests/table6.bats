@@ -60,7 +60,7 @@ hand_model() {
 		                    f.write(f"{stage}\tf1:{c}\t{f1}\n{stage}\tn:{c}\t{n}\n{stage}\ttrain_n:{c}\t{t}\n")
 	END
 	$P/table6/table.sh made in "random pmi-rand corrmask" "50 0.5 1" "1 2 3 7" "label cell_type; tiny, 3 epochs" > table
-	grep -q '; in brackets the 95 % interval, 6 groups drawn anew$' table
+	grep -q '; in brackets the 95 % interval, bootstrap of 6 groups$' table
 	run -0 $PYTHON -W ignore - <<-'END'
 		import os, re
 		import numpy as np
@@ -186,7 +186,7 @@ hand_model() {
 	mkdir other
 	sed 's/^bootstrap_units.*/bootstrap_units\t200/' in/pca.tsv > other/pca.tsv
 	cp in/about in/*.cells other
-	$P/table6/table.sh made other "random pmi-rand" "50 0.5 1" "1 2 3 7" "" | grep -q '; in brackets the 95 % interval, 200 cells drawn anew$'
+	$P/table6/table.sh made other "random pmi-rand" "50 0.5 1" "1 2 3 7" "" | grep -q '; in brackets the 95 % interval, bootstrap of 200 cells$'
 	assert_equal "$(head -1 made/rare.tsv | tr '\t' ' ')" "classes cells class random"
 	# the inputs of an older version: the same table without these rows
 	rm in/expression.tsv in/pca.tsv

@@ -47,7 +47,7 @@ check-slow-here: $(SLOW)
 $(UNIT): unit-%: $(B)/unit/test_%
 	@echo '== $<'; OPENBLAS_NUM_THREADS=1 $<
 
-$(BATS): bats-%: tests/%.bats $(B)/emu/corrmask_cuda.so | all
+$(BATS): bats-%: tests/%.bats $(B)/emu/corrmask_cuda.so $(B)/emu/nccl/libnccl.so.2 | all
 	@env -u MAKEFLAGS -u MAKELEVEL BIN="$$(realpath $(BIN))" EMULATED="$$(realpath $(B)/emu)" bats $(BATSFLAGS) $<
 
 check-asan: ## run the unit tests and the seeds of fuzzing under ASan and UBSan
@@ -173,8 +173,9 @@ lint-shell: ## shellcheck
 	@shellcheck -e SC2317 .ci/run $(wildcard tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh pipelines/*/*.sh)
 	@shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)
 
-lint-man: ## mandoc's checks of the manual pages
+lint-man: ## mandoc's checks of the manual pages, and groff's, which is what man shows them with: a table too wide for 80 columns
 	@mandoc -Tlint -W warning $(wildcard man/*.[1-9])
+	@if command -v groff >/dev/null; then ! groff -mandoc -Tutf8 -z $(wildcard man/*.[1-9]) 2>&1 | grep .; fi
 
 check-layers: ## no include points to a higher layer
 	@awk -f tests/check_layers.awk $(wildcard lib/*/*.[ch] cuda/*)

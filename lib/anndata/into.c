@@ -3,6 +3,7 @@
 #include "anndata/dataframe.h"
 #include "anndata/export_impl.h"
 #include "anndata/h5.h"
+#include "anndata/h5array.h"
 #include "anndata/h5ad.h"
 #include "base/strmap.h"
 
@@ -13,7 +14,10 @@
 
 struct fixed { /* a column that goes to obsm */
 	int col;
+	char *name;
 	hid_t set;
+	int there;          /* the array is in the file, so nothing is written ... */
+	struct h5array old; /* ... but compared with its values */
 };
 
 struct scalar {           /* a column that goes to obs */
@@ -25,7 +29,9 @@ struct scalar {           /* a column that goes to obs */
 
 struct h5ad_into {
 	struct h5ad_writer w; /* its header is that of `table` */
-	char *shown, *stream, *key;
+	char *shown, *stream;
+	const struct into_options *options;
+	const char *key;
 	const struct header *header; /* of the stream */
 	struct dataframe obs;
 	uint64_t ncell;
@@ -44,9 +50,12 @@ void h5ad_into_free(struct h5ad_into *w)
 {
 	if (!w)
 		return;
-	for (size_t i = 0; i < w->nfixed; i++)
+	for (size_t i = 0; i < w->nfixed; i++) {
 		if (w->fixed[i].set > 0)
 			H5Dclose(w->fixed[i].set);
+		h5array_release(&w->fixed[i].old);
+		free(w->fixed[i].name);
+	}
 	for (size_t i = 0; i < w->nscalar; i++) {
 		texts_release(&w->scalar[i].text);
 		free(w->scalar[i].at);
@@ -63,7 +72,6 @@ void h5ad_into_free(struct h5ad_into *w)
 	free(w->scalar);
 	free(w->shown);
 	free(w->stream);
-	free(w->key);
 	free(w);
 }
 
@@ -92,44 +100,56 @@ static int read_names(struct h5ad_into *w, struct error *e)
 	return r;
 }
 
-/* x is X_KEY. A map keeps its name, X_umap, under which scanpy looks for it. */
+/* x is X_KEY. A map is X_umap, under which scanpy looks for it, or with a key of the user X_umap_KEY. */
 static char *obsm_name(const struct h5ad_into *w, const char *column)
 {
-	if (strncmp(column, "X_", 2) == 0)
-		return xstrdup(column);
-	return strcmp(column, "x") ? xasprintf("%s_%s", w->key, column) : xasprintf("X_%s", w->key);
+	char *full = strcmp(column, "x") == 0 ? xasprintf("X_%s", w->key)
+		: strncmp(column, "X_", 2)    ? xasprintf("%s_%s", w->key, column)
+		: w->options->key             ? xasprintf("%s_%s", column, w->key)
+					      : xstrdup(column);
+	char *name = export_link_name(NULL, 0, full);
+	free(full);
+	return name;
+}
+
+static int taken(const struct h5ad_into *w, const char *frame, const char *name, const char *how, struct error *e)
+{
+	return error_set(e, "%s: %s has '%s' already%s: --replace overwrites it; or choose another name with --key%s", w->shown, frame,
+		name, how, strncmp(name, "X_umap", 6) ? "" : ", which makes the map X_umap_NAME");
+}
+
+/* The array is there already: open it, to compare its values with those of the stream. */
+static int open_old(struct h5ad_into *w, hid_t obsm, struct fixed *f, struct error *e)
+{
+	const struct column_spec *s = &w->header->col[f->col];
+	if (h5_object_type(obsm, f->name) != H5O_TYPE_DATASET || h5array_open(&f->old, obsm, f->name, w->shown, e))
+		return taken(w, "obsm", f->name, "", e);
+	int real = s->type == F32 || s->type == F64;
+	if (f->old.ndim != 2 || f->old.dim[0] != w->ncell || f->old.dim[1] != s->n || f->old.size != type_size(s->type) ||
+		number_is_float(f->old.type) != real)
+		return taken(w, "obsm", f->name, ", of another shape or type", e);
+	return 0;
 }
 
 /* A dataset [ncell, n] of NaN, or of 0 for whole numbers. */
-static int make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f, struct error *e)
+static void make_array(struct h5ad_into *w, hid_t obsm, struct fixed *f)
 {
 	const struct column_spec *s = &w->header->col[f->col];
 	struct h5out *o = &w->w.h5;
 	hid_t type = s->type == U8 ? H5T_NATIVE_UINT8 : export_native(&w->w, s->type);
-	char *full = obsm_name(w, s->name);
-	char *name = export_link_name(NULL, 0, full);
 	hsize_t dim[2] = {w->ncell, s->n};
-	int bad = H5Lexists(obsm, name, H5P_DEFAULT) > 0
-		? error_set(e, "%s: obsm has '%s' already: %s", w->shown, name,
-			  strcmp(full, s->name) ? "choose another name with --key" : "rename it first")
-		: 0;
-	if (!bad) {
-		float none32 = NAN;
-		double none64 = NAN;
-		hid_t space = h5out_id(o, H5Screate_simple(2, dim, NULL)), create = h5out_id(o, H5Pcreate(H5P_DATASET_CREATE));
-		if (s->type == F32 || s->type == F64)
-			h5out_ok(o, H5Pset_fill_value(create, type, s->type == F32 ? (void *)&none32 : (void *)&none64));
-		f->set = h5out_id(o, H5Dcreate2(obsm, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT));
-		h5out_encoding(o, f->set, "array", "0.2.0");
-		char *text = cJSON_PrintUnformatted(w->header->provenance);
-		h5out_text_attribute(o, f->set, H5AD_PROVENANCE, text);
-		free(text);
-		H5Pclose(create);
-		H5Sclose(space);
-	}
-	free(name);
-	free(full);
-	return bad;
+	float none32 = NAN;
+	double none64 = NAN;
+	hid_t space = h5out_id(o, H5Screate_simple(2, dim, NULL)), create = h5out_id(o, H5Pcreate(H5P_DATASET_CREATE));
+	if (s->type == F32 || s->type == F64)
+		h5out_ok(o, H5Pset_fill_value(create, type, s->type == F32 ? (void *)&none32 : (void *)&none64));
+	f->set = h5out_id(o, H5Dcreate2(obsm, f->name, type, space, H5P_DEFAULT, create, H5P_DEFAULT));
+	h5out_encoding(o, f->set, "array", "0.2.0");
+	char *text = cJSON_PrintUnformatted(w->header->provenance);
+	h5out_text_attribute(o, f->set, H5AD_PROVENANCE, text);
+	free(text);
+	H5Pclose(create);
+	H5Sclose(space);
 }
 
 static int make_obsm(struct h5ad_into *w, struct error *e)
@@ -140,17 +160,30 @@ static int make_obsm(struct h5ad_into *w, struct error *e)
 		return error_set(e, "%s: obsm is not a group: read and write the file once with anndata", w->shown);
 	hid_t obsm = there ? h5out_id(o, H5Gopen2(o->file, "obsm", H5P_DEFAULT)) : h5out_group(o, o->file, "obsm", "dict", "0.1.0");
 	w->fixed = xcalloc(w->header->ncol, sizeof *w->fixed);
-	for (size_t i = 0; i < w->header->ncol && !bad; i++)
-		if (w->header->col[i].shape == FIXED) {
-			w->fixed[w->nfixed].col = (int)i;
-			bad = make_array(w, obsm, &w->fixed[w->nfixed++], e);
+	for (size_t i = 0; i < w->header->ncol && !bad; i++) {
+		if (w->header->col[i].shape != FIXED)
+			continue;
+		struct fixed *f = &w->fixed[w->nfixed++];
+		f->col = (int)i;
+		f->name = obsm_name(w, w->header->col[i].name);
+		f->there = H5Lexists(obsm, f->name, H5P_DEFAULT) > 0;
+		if (f->there && w->options->replace) {
+			h5out_ok(o, H5Ldelete(obsm, f->name, H5P_DEFAULT));
+			f->there = 0;
 		}
+		if (f->there)
+			bad = open_old(w, obsm, f, e);
+		else
+			make_array(w, obsm, f);
+	}
 	H5Gclose(obsm);
 	return bad;
 }
 
-static int is_kept(const struct h5ad_into *w, const struct column_spec *s, char *const *keep, size_t nkeep)
+static int is_kept(const struct h5ad_into *w, const struct column_spec *s)
 {
+	char *const *keep = w->options->keep;
+	size_t nkeep = w->options->nkeep;
 	static const char *const usual[] = {"predicted", "probability", "fold", "expected"};
 	int kept = 0;
 	for (size_t i = 0; i < nkeep; i++)
@@ -161,19 +194,24 @@ static int is_kept(const struct h5ad_into *w, const struct column_spec *s, char 
 }
 
 /* The table that gathers the columns of obs. All its rows are missing. */
-static int make_table(struct h5ad_into *w, char *const *keep, size_t nkeep, struct error *e)
+static int make_table(struct h5ad_into *w, struct error *e)
 {
 	header_init(&w->columns, "embedding");
 	w->scalar = xcalloc(w->header->ncol, sizeof *w->scalar);
 	for (size_t i = 0; i < w->header->ncol; i++) {
 		const struct column_spec *s = &w->header->col[i];
-		if (!is_kept(w, s, keep, nkeep))
+		if (!is_kept(w, s))
 			continue;
 		char *full = xasprintf("%s_%s", w->key, s->name), *name = export_link_name(NULL, 0, full),
 		     *companion = xasprintf("%s.missing", name);
 		free(full);
-		if (dataframe_find(&w->obs, name)) {
-			error_set(e, "%s: obs has '%s' already: choose another name with --key", w->shown, name);
+		struct dataframe_column *old = dataframe_find(&w->obs, name);
+		if (old && (!w->options->replace || old == &w->obs.index)) {
+			if (old == &w->obs.index)
+				error_set(e, "%s: the names of the cells in obs are called '%s': choose another name with --key", w->shown,
+					name);
+			else
+				taken(w, "obs", name, "", e);
 			free(name);
 			free(companion);
 			return -1;
@@ -203,7 +241,29 @@ static int make_table(struct h5ad_into *w, char *const *keep, size_t nkeep, stru
 	return 0;
 }
 
-static int check_stream(struct h5ad_into *w, char *const *keep, size_t nkeep, struct error *e)
+/* Names under which scanpy looks for a map of the cells in the plane. */
+static int is_map(const char *name)
+{
+	return !strcmp(name, "X_umap") || !strcmp(name, "X_tsne") || !strncmp(name, "X_draw_graph", 12);
+}
+
+static int check_key(const struct h5ad_into *w, struct error *e)
+{
+	int x = header_find(w->header, "x"), bad = 0;
+	if (!*w->key || strpbrk(w->key, "/\t\r\n"))
+		return error_set(e, "--key: '%.40s' is no name: it is empty, or has a slash, a tab or a line break", w->key);
+	char *name = xasprintf("X_%s", w->key);
+	if (x >= 0 && is_map(name) && header_find(w->header, name) >= 0)
+		bad = error_set(e, "%s: with --key %s x and the map want the same name, %s: choose another one", w->stream, w->key, name);
+	else if (x >= 0 && is_map(name) && w->header->col[x].n > 3)
+		bad = error_set(e,
+			"%s: %s is the name of a map, and x has %u dimensions: choose another --key, or make a map with ctaprobe map",
+			w->stream, name, (unsigned)w->header->col[x].n);
+	free(name);
+	return bad;
+}
+
+static int check_stream(struct h5ad_into *w, struct error *e)
 {
 	const struct header *h = w->header;
 	if (strcmp(h->kind, "embedding") && strcmp(h->kind, "prediction"))
@@ -212,25 +272,28 @@ static int check_stream(struct h5ad_into *w, char *const *keep, size_t nkeep, st
 	if (h->ngroup)
 		return error_set(e, "%s: predictions of genes: AnnData has no place for lists; use -O tsv", w->stream);
 	w->barcode = header_need(h, "barcode", STR, SCALAR, w->stream, e);
-	for (size_t i = 0; i < nkeep && w->barcode >= 0; i++)
-		if (header_need(h, keep[i], COLUMN_TYPES, SCALAR, w->stream, e) < 0)
+	for (size_t i = 0; i < w->options->nkeep && w->barcode >= 0; i++)
+		if (header_need(h, w->options->keep[i], COLUMN_TYPES, SCALAR, w->stream, e) < 0)
 			return -1;
-	if (!*w->key || strpbrk(w->key, "/\t\r\n"))
-		return error_set(e, "--key: '%.40s' is no name: it is empty, or has a slash, a tab or a line break", w->key);
-	return w->barcode < 0 ? -1 : 0;
+	return w->barcode < 0 ? -1 : check_key(w, e);
 }
 
-struct h5ad_into *h5ad_into_new(const char *path, const char *shown, const char *key, const struct header *h, char *const *keep,
-	size_t nkeep, const char *name, struct error *e)
+struct h5ad_into *h5ad_into_new(
+	const char *path, const char *shown, const struct into_options *o, const struct header *h, const char *name, struct error *e)
 {
 	struct h5ad_into *w = xcalloc(1, sizeof *w);
-	*w = (struct h5ad_into){.shown = xstrdup(shown), .stream = xstrdup(name), .key = xstrdup(key), .header = h, .w.h5.file = -1};
-	int bad = check_stream(w, keep, nkeep, e);
+	*w = (struct h5ad_into){.shown = xstrdup(shown),
+		.stream = xstrdup(name),
+		.options = o,
+		.key = o->key ? o->key : "corrmask",
+		.header = h,
+		.w.h5.file = -1};
+	int bad = check_stream(w, e);
 	if (!bad) {
 		h5out_modify(&w->w.h5, path, shown);
 		bad = w->w.h5.failed ? error_set(e, "%s", w->w.h5.error.msg) : 0;
 	}
-	if (bad || read_names(w, e) || make_table(w, keep, nkeep, e) || make_obsm(w, e) || h5_check(shown, e)) {
+	if (bad || read_names(w, e) || make_table(w, e) || make_obsm(w, e) || h5_check(shown, e)) {
 		h5ad_into_free(w);
 		return NULL;
 	}
@@ -249,6 +312,17 @@ static void write_array(struct h5ad_into *w, const struct fixed *f, const struct
 	h5out_ok(o, H5Dwrite(f->set, type, mem, file, H5P_DEFAULT, (char *)b->col[f->col].data + from * s->n * type_size(s->type)));
 	H5Sclose(mem);
 	H5Sclose(file);
+}
+
+/* The same rows, where the array is there already: their values must be those of the file. */
+static int compare_array(struct h5ad_into *w, struct fixed *f, const struct block *b, size_t from, uint64_t to, size_t n, struct error *e)
+{
+	const struct column_spec *s = &w->header->col[f->col];
+	size_t row = s->n * type_size(s->type);
+	void *old = export_scratch(&w->w, n * row);
+	if (h5array_read(&f->old, to, n, old, 1, e))
+		return -1;
+	return memcmp(old, (char *)b->col[f->col].data + from * row, n * row) ? taken(w, "obsm", f->name, ", with other values", e) : 0;
 }
 
 static void take_scalar(struct h5ad_into *w, struct scalar *c, const struct block *b, size_t from, uint32_t to)
@@ -282,8 +356,11 @@ int h5ad_into_add(struct h5ad_into *w, const struct block *b, size_t rows, struc
 	for (size_t r = 0, run; r < rows && !bad; r += run) {
 		for (run = 1; r + run < rows && to[r + run] == to[r] + run;)
 			run++;
-		for (size_t i = 0; i < w->nfixed; i++)
-			write_array(w, &w->fixed[i], b, r, to[r], run);
+		for (size_t i = 0; i < w->nfixed && !bad; i++)
+			if (!w->fixed[i].there)
+				write_array(w, &w->fixed[i], b, r, to[r], run);
+			else
+				bad = compare_array(w, &w->fixed[i], b, r, to[r], run, e);
 	}
 	for (size_t i = 0; i < w->nscalar && !bad; i++)
 		for (size_t r = 0; r < rows; r++)
@@ -294,11 +371,10 @@ int h5ad_into_add(struct h5ad_into *w, const struct block *b, size_t rows, struc
 }
 
 /* A column of obs. gaps: some cells have no value. */
-static int write_column(struct h5ad_into *w, hid_t obs, struct scalar *c, int gaps, char **name, struct error *e)
+static int write_column(struct h5ad_into *w, hid_t obs, struct scalar *c, int gaps, struct error *e)
 {
 	struct column_spec *s = &w->columns.col[c->own];
 	struct obs_out o = {.col = c->own, .missing = c->missing >= 0 || gaps ? c->own + 1 : -1, .name = s->name};
-	*name = s->name;
 	if (gaps && s->type == CATEGORICAL && s->dtype && !strcmp(s->dtype, "bool")) {
 		free(s->dtype);
 		s->dtype = xstrdup("boolean");
@@ -310,11 +386,31 @@ static int write_column(struct h5ad_into *w, hid_t obs, struct scalar *c, int ga
 	}
 	if (s->type == CATEGORICAL)
 		o.missing = -1;
+	if (w->options->replace && H5Lexists(obs, s->name, H5P_DEFAULT) > 0)
+		h5out_ok(&w->w.h5, H5Ldelete(obs, s->name, H5P_DEFAULT));
 	export_obs_column(&w->w, obs, &o);
 	int bad = export_add_obs(&w->w, &w->table, &o, w->ncell, e);
 	h5out_close(&w->w.h5, &o.values);
 	h5out_close(&w->w.h5, &o.mask);
 	return bad;
+}
+
+char *h5ad_into_written(const struct h5ad_into *w)
+{
+	char *list = xstrdup("");
+	int n = 0;
+	for (size_t i = 0; i < w->nfixed + w->nscalar; i++) {
+		int scalar = i >= w->nfixed;
+		if (!scalar && w->fixed[i].there)
+			continue;
+		const char *name = scalar ? w->columns.col[w->scalar[i - w->nfixed].own].name : w->fixed[i].name;
+		const char *before = scalar && i == w->nfixed ? (n ? "; obs " : "obs ") : n ? ", " : "obsm ";
+		char *longer = xasprintf("%s%s%s", list, before, name);
+		free(list);
+		list = longer;
+		n++;
+	}
+	return list;
 }
 
 int h5ad_into_finish(struct h5ad_into *w, uint64_t *absent, struct error *e)
@@ -324,20 +420,29 @@ int h5ad_into_finish(struct h5ad_into *w, uint64_t *absent, struct error *e)
 	*absent = w->ncell - w->added;
 	hid_t obs = h5out_id(o, H5Gopen2(o->file, "obs", H5P_DEFAULT));
 	char **order = xcalloc(w->obs.ncol + w->nscalar, sizeof *order);
-	for (size_t i = 0; i < w->obs.ncol; i++)
-		order[i] = w->obs.col[i].name;
-	for (size_t i = 0; i < w->nscalar && !bad; i++)
-		bad = write_column(w, obs, &w->scalar[i], *absent > 0, &order[w->obs.ncol + i], e);
+	size_t n = 0;
+	while (n < w->obs.ncol) {
+		order[n] = w->obs.col[n].name;
+		n++;
+	}
+	for (size_t i = 0; i < w->nscalar && !bad; i++) {
+		char *name = w->columns.col[w->scalar[i].own].name;
+		if (!dataframe_find(&w->obs, name)) /* a column that is replaced keeps its place */
+			order[n++] = name;
+		bad = write_column(w, obs, &w->scalar[i], *absent > 0, e);
+	}
 	if (!bad && w->nscalar) {
 		if (H5Aexists(obs, "column-order") > 0)
 			h5out_ok(o, H5Adelete(obs, "column-order"));
-		h5out_text_list(o, obs, "column-order", order, w->obs.ncol + w->nscalar);
+		h5out_text_list(o, obs, "column-order", order, n);
 	}
 	free(order);
 	H5Gclose(obs);
 	for (size_t i = 0; i < w->nfixed; i++) {
-		h5out_ok(o, H5Dclose(w->fixed[i].set));
+		if (!w->fixed[i].there)
+			h5out_ok(o, H5Dclose(w->fixed[i].set));
 		w->fixed[i].set = 0;
+		h5array_release(&w->fixed[i].old);
 	}
 	dataframe_release(&w->obs);
 	h5out_close_file(o);

@@ -292,7 +292,8 @@ void model_grad_parts(struct model *m, params_part *f, void *arg)
 
 void model_on_grad(struct model *m, params_part *f, void *arg)
 {
-	m->on_grad = f;
+	/* a device that repeats recorded work must repeat the backward pass too, since the ops of its forward pass have set what it reads */
+	m->on_grad = m->o->queued ? NULL : f;
 	m->on_grad_arg = arg;
 }
 
@@ -308,6 +309,11 @@ void model_zero_grad(struct model *m)
 	m->o->zero(m->o, m->sums, SUMS * sizeof *m->sums);
 	for (size_t i = 0; i < m->nhead; i++)
 		memset(m->head[i]->host_sum, 0, sizeof m->head[i]->host_sum);
+}
+
+void model_sum_grad(struct model *m)
+{
+	m->o->group_sum(m->o, params_array(&m->p, GRAD), params_size(&m->p, GRAD));
 }
 
 static void sum_squares(struct model *m)
@@ -372,7 +378,6 @@ void model_step_later(struct model *m, const struct optim *o, uint64_t done, dou
 	for (size_t i = 0; i < m->nhead; i++)
 		memcpy(r->host + 2 * i, m->head[i]->host_sum, sizeof m->head[i]->host_sum);
 	r->count = count;
-	r->done = done;
 }
 
 int model_collect(struct model *m, struct loss *loss, double *norm, struct error *e)
@@ -389,8 +394,13 @@ int model_collect(struct model *m, struct loss *loss, double *norm, struct error
 			.count = i ? 0 : r->count,
 		};
 	*norm = sqrt(r->sums[0]) / r->count;
+	return 0;
+}
+
+int model_check_step(const struct model *m, const double *sum, double norm, uint64_t done, struct error *e)
+{
 	for (size_t i = 0; i < m->nhead; i++)
-		if (!isfinite(loss[i].sum))
-			return error_set(e, "the loss is %g", loss[i].sum);
-	return check_norm(*norm, r->done, e);
+		if (!isfinite(sum[i]))
+			return error_set(e, "the loss is %g", sum[i]);
+	return check_norm(norm, done, e);
 }

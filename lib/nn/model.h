@@ -122,7 +122,10 @@ void model_zero_grad(struct model *m);
  * one configuration; frozen layers are left out.
  */
 void model_grad_parts(struct model *m, params_part *f, void *arg);
-/* Let the next model_backward call f(arg, from, to) for these parts, each as soon as it will not change any more. */
+/* Queue: GRAD becomes its sum over the group of the model's device (ops.h), which was joined. */
+void model_sum_grad(struct model *m);
+/* Let the next model_backward call f(arg, from, to) for these parts, each as soon as it will not change any more. A device that runs behind the
+ * host (ops.queued) does not do it: call model_grad_parts afterwards. */
 void model_on_grad(struct model *m, params_part *f, void *arg);
 
 /*
@@ -133,11 +136,13 @@ void model_on_grad(struct model *m, params_part *f, void *arg);
 int model_step(struct model *m, const struct optim *o, uint64_t done, double count, double *norm, struct error *e);
 /*
  * Queue such an update; count > 0. model_collect waits for the oldest queued update and gives its norm, and the losses [nhead] of the
- * forwards with `later` since model_zero_grad; loss[0].count is `count`, the counts of other heads are 0. -1 with e set if the norm or a
- * loss is not finite; later steps are then useless, too. At most two updates can be queued.
+ * forwards with `later` since model_zero_grad; loss[0].count is `count`, the counts of other heads are 0. -1 with e set: the device
+ * failed. At most two updates can be queued. model_check_step: -1 with e set if the norm or a sum of losses [nhead] is not finite; later
+ * steps are then useless, too.
  */
 void model_step_later(struct model *m, const struct optim *o, uint64_t done, double count);
 int model_collect(struct model *m, struct loss *loss, double *norm, struct error *e);
+int model_check_step(const struct model *m, const double *sum, double norm, uint64_t done, struct error *e);
 
 /*
  * Hidden states, dropout off: h [T, hidden_size] out ([ncell, hidden_size] where the architecture is per_cell), of `layer` counted as

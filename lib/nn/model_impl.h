@@ -62,7 +62,6 @@ enum {
 struct result {
 	double *sums; /* [SUMS], from host_alloc */
 	double host[2 * HEADS_MAX], count;
-	uint64_t done;
 	size_t cells; /* model_embed */
 	real *x;
 	size_t cap;

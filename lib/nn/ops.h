@@ -125,6 +125,14 @@ struct adamw_args {
 enum {
 	OPS_MARKS = 4,
 	OPS_KEY = 24,
+	GROUP_ID = 128,
+	INSTRUCTION_WORDS = 48,
+};
+
+/* What a device says of itself before it joins a group. */
+struct group_info {
+	uint32_t device[4]; /* no other device has these numbers */
+	char library[32];   /* that makes the sums: "NCCL 2.27.3" */
 };
 
 struct ops {
@@ -177,6 +185,19 @@ struct ops {
 	/* Parameters p[n] (one allocation) were changed from outside adamw: a backend with bf16 copies renews them. */
 	void (*params_changed)(struct ops *o, const real *p, size_t n);
 	void (*destroy)(struct ops *o);
+
+	/*
+	 * A group: the devices of several processes, one each, which add up arrays without the hosts. NULL: the backend has no groups.
+	 * group_find: can this device join one? -1 with e set: it cannot, and why.
+	 * group_id: one process makes the id of a new group. All others get a copy of it.
+	 * group_open: join as `rank` of `size`. It waits for all ranks. Two of them must not have the same device. destroy leaves the group.
+	 * group_sum: x[n] becomes its sum over all devices, the same bits on each of them. All ranks queue the same sums in the same order. A
+	 * device waits there for the others; if one is lost, that is a fault of this device.
+	 */
+	int (*group_find)(struct ops *o, struct group_info *info, struct error *e);
+	int (*group_id)(struct ops *o, char id[GROUP_ID], struct error *e);
+	int (*group_open)(struct ops *o, const char id[GROUP_ID], int rank, int size, struct error *e);
+	void (*group_sum)(struct ops *o, real *x, size_t n);
 
 	/*
 	 * Embedding: e_t = word[id_t] + type[0] + posw[rank_t, or pos_t];  y = dropout(LayerNorm(e))
@@ -301,6 +322,11 @@ struct ops {
 
 	/* sum double [1] on the device += sum of g[i]^2. */
 	void (*sumsq)(struct ops *o, double *sum, const real *g, size_t n);
+	/*
+	 * For tests: what each special instruction of the backend's kernels gives, in [32, 64] bf16, out [32, INSTRUCTION_WORDS] by lane, as
+	 * tests/cuda/test_cuda_instructions.c lists it. NULL: there are none.
+	 */
+	void (*instructions)(struct ops *o, uint32_t *out, const void *in);
 	/* One AdamW update of p[n]. norm2 double [1] on the device: sum of squares of all gradients, before gscale; not finite: no update. */
 	void (*adamw)(struct ops *o, real *p, const real *g, real *m, real *v, size_t n, const double *norm2, const struct adamw_args *a);
 };

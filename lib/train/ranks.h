@@ -8,6 +8,9 @@
  * A fault that one rank meets alone (a stream that is cut short, a loss that is not finite), and a signal, are sent with the sums
  * of the step: all ranks learn of them in the same step and stop together.
  *
+ * Where the devices of all ranks can add up their gradients themselves (ops.h: a group), these do not pass through the hosts. All else
+ * does.
+ *
  * Without MPI there is one rank, comm is NULL, and everything here is immediate. All ranks call the collective functions (all that
  * take an error) in the same order. Their failures are those of MPI: the other ranks are lost, and the caller must exit.
  */
@@ -44,6 +47,7 @@ struct ranks {
 	struct totals totals; /* of all ranks, after ranks_end */
 	struct status status; /* the same */
 	double waited;        /* seconds in ranks_end */
+	int group;            /* the devices add up the gradients: in a step, the host need not wait for its own */
 
 	/* private */
 	struct model *model; /* of the step under way */
@@ -59,9 +63,15 @@ struct ranks {
 void ranks_init(struct ranks *r, struct comm *comm);
 void ranks_release(struct ranks *r); /* closes comm; r is one rank then */
 
-int ranks_share(struct ranks *r, void *data, size_t n, struct error *e); /* rank 0's bytes, to all */
+int ranks_share(struct ranks *r, void *data, size_t n, struct error *e);                /* rank 0's bytes, to all */
+int ranks_share_text(struct ranks *r, int from, char *text, size_t n, struct error *e); /* a few bytes of rank `from`, to all */
 /* The same for the parameters and, where asked, the moments. Makes room for gradients, which the steps need. */
 int ranks_share_model(struct ranks *r, struct model *m, int moments, struct error *e);
+/*
+ * Let the devices add up the gradients. 1: they will, and `what` says by which library. 0: they cannot, and `what` says why;
+ * "" for CPUs and for one rank. -1.
+ */
+int ranks_join_devices(struct ranks *r, struct ops *o, struct error *what, struct error *e);
 /* 1: all ranks have the same; 0: not; -1. */
 int ranks_same(struct ranks *r, const char *text, struct error *e);
 int ranks_same_weights(struct ranks *r, struct model *m, struct error *e);

@@ -16,12 +16,24 @@ static int lose(struct step_queue *q)
 	return fail(q, FAULT_STEP, FAULT_STEP);
 }
 
+/* All ranks fail alike: one message will do. */
+static int fail_alike(struct step_queue *q)
+{
+	return fail(q, q->ranks->rank ? FAULT_NONE : FAULT_STEP, FAULT_STEP);
+}
+
 /* After the ranks have exchanged their status: 0, or -1 if one of them has a fault. */
 static int agree(struct step_queue *q, enum fault own)
 {
 	q->status = q->ranks->status;
 	q->own = own;
 	return q->status.fault ? -1 : 0;
+}
+
+/* Is a step only queued? Its losses are collected one step later. */
+static int runs_ahead(const struct step_queue *q)
+{
+	return !q->ranks->comm || q->ranks->group;
 }
 
 /* The pass over the parts of one batch. */
@@ -57,7 +69,7 @@ static int forward(struct step_queue *q, struct pass *x, size_t part, struct err
 {
 	const struct batch *b = x->only;
 	struct loss loss[HEADS_MAX];
-	struct forward f = {.train = 1, .step = x->step, .later = !q->ranks->comm, .scale = model_nhead(q->model) > 1 ? x->scale : NULL};
+	struct forward f = {.train = 1, .step = x->step, .later = runs_ahead(q), .scale = model_nhead(q->model) > 1 ? x->scale : NULL};
 	int got = b ? 1 : q->pack(q->arg, part, q->parts, &b, e);
 	if (got <= 0)
 		return got;
@@ -108,20 +120,22 @@ int step_run(struct step_queue *q, uint64_t step, int batch, struct step_result 
 		return -1;
 	struct step_result now = {.step = step, .totals = q->ranks->totals, .norm = NAN};
 	double divisor = model_nhead(q->model) > 1 ? x.divisor : now.totals.count[0];
-	int learns = divisor > 0, alone = !q->ranks->comm;
-	if (learns && alone) {
+	int learns = divisor > 0, ahead = runs_ahead(q);
+	if (learns && ahead) {
 		model_step_later(q->model, q->optim, step, divisor);
 	} else if (learns && model_step(q->model, q->optim, step, divisor, &now.norm, e)) {
 		error_prefix(e, "step %llu", (unsigned long long)step + 1);
-		return fail(q, q->ranks->rank ? FAULT_NONE : FAULT_STEP, FAULT_STEP); /* all ranks fail alike: one message will do */
+		if (isfinite(now.norm)) /* it is the device of this rank alone */
+			return lose(q);
+		return fail_alike(q);
 	}
 	int before = step_drain(q, r, e);
 	if (before < 0)
 		return -1;
 	q->last = now;
 	q->waiting = 1;
-	q->asked = learns && alone;
-	return q->queued && alone ? before : step_drain(q, r, e);
+	q->asked = learns && ahead;
+	return q->queued && ahead ? before : step_drain(q, r, e);
 }
 
 int step_drain(struct step_queue *q, struct step_result *r, struct error *e)
@@ -137,10 +151,16 @@ int step_drain(struct step_queue *q, struct step_result *r, struct error *e)
 	}
 	if (model_collect(q->model, loss, &r->norm, e)) {
 		error_prefix(e, "step %llu", (unsigned long long)r->step + 1);
-		return fail(q, FAULT_STEP, FAULT_STEP);
+		return lose(q);
 	}
 	for (size_t i = 0; i < model_nhead(q->model); i++)
 		r->totals.loss[i] = loss[i].sum;
+	if (ranks_sum(q->ranks, r->totals.loss, model_nhead(q->model), e))
+		return lose(q);
+	if (model_check_step(q->model, r->totals.loss, r->norm, r->step, e)) {
+		error_prefix(e, "step %llu", (unsigned long long)r->step + 1);
+		return fail_alike(q);
+	}
 	finish(q, r);
 	return 1;
 }

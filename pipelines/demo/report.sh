@@ -42,7 +42,7 @@ rm -f "$dir/1-partners.table"
 		line("table of gene frequencies, no network", f["visible"], f["hidden"])
 		line("table of medians of neighbours, no network", m["visible"], m["hidden"])
 	}' "$dir/points.tsv" "$dir/reference.tsv" "$dir/summary.tsv" |
-	as_table "$dir/1-partners.table" "How much does the network copy a masked gene from its partners? Loss with them visible and masked too; R is the difference"
+	as_table "$dir/1-partners.table" "How much does the network copy a masked gene from its partners? Loss with the partners visible, and hidden; R is the difference"
 
 # ---- cell types ----
 {
@@ -59,7 +59,7 @@ ctaprobe compare -q --means --value macro_f1,macro_f1_low,macro_f1_high,f1_rare,
 	END { for (i = 1; i <= n; i++) print order[i] line[order[i]] }' > "$dir/macro_f1.tsv"
 drawn=$(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$dir/pca.probe.tsv")
 echo
-awk -F '\t' -v interval="95 % interval of macro F1, $drawn drawn anew" '
+awk -F '\t' '
 	BEGIN {
 		'"$baselines"'
 		name["expression"] = name["expression"] ", no network"
@@ -67,10 +67,10 @@ awk -F '\t' -v interval="95 % interval of macro F1, $drawn drawn anew" '
 		name["read"] = "expression, of the genes that networks read"
 		name["random"] = "network, random masks"
 		name["corrmask"] = "network, CorrMask masks"
-		print "\tmacro F1\trarest F1\taccuracy\t" interval
+		print "\tmacro F1\trarest F1\taccuracy\t95 % interval"
 	}
 	{ printf "%s\t%.4f\t%.4f\t%.4f\t%.4f - %.4f%s\n", name[$1], $2, $5, $6, $3, $4, $7 < 1 ? " (did not converge)" : "" }' "$dir/macro_f1.tsv" |
-	as_table "$dir/2-types.table" "Linear probe of cell types, test cells; networks: means over the seeds; the first two rows are of all genes (the 2,000 that vary most)"
+	as_table "$dir/2-types.table" "Linear probe of cell types, test cells. Networks: means over the seeds. First two rows: all genes (the 2,000 that vary most). Interval of macro F1: bootstrap of $drawn"
 
 # ---- in short ----
 # A difference is shown if a t test over the seeds says so, and if the interval over the test cells (for F1: over the draws of the bootstrap)
@@ -84,38 +84,33 @@ differences --pair seed --value macro_f1 "$dir/probes.tsv" > "$dir/f1.tsv"
 differences --pair seed --draws draw --value macro_f1 "$dir/draws.in" > "$dir/f1_cells.tsv"
 rm "$dir/draws.in"
 echo
-# shown TRAININGS CELLS: the difference and its intervals, and whether it is shown
+# shown QUANTITY TRAININGS CELLS: a sentence on whether CorrMask differs; then, each after a tab, both means, and the difference with its intervals
 shown() {
-	awk -F '\t' "$near$by_name"'
-		function interval() { return $c["low"] == "NA" ? "-" : sprintf("%+.3f to %+.3f", near($c["low"]), near($c["high"])) }
-		NR == FNR { seeds = interval(); n = $c["n"]; d = $c["difference"]; a = $c["mean"]; b = $c["reference_mean"]; p = $c["p"]; next }
-		{ cells = interval(); chance = $c["low"] == "NA" || $c["low"] <= 0 && $c["high"] >= 0 }
+	awk -F '\t' -v quantity="$1" "$near$by_name"'
+		function small(v) { return near(v) == 0 ? "smaller than 0.001" : sprintf("%+.3f", v) }
+		function interval() { return near($c["low"]) == 0 && near($c["high"]) == 0 ? "within 0.001 of 0" : sprintf("%+.3f to %+.3f", near($c["low"]), near($c["high"])) }
+		NR == FNR { n = $c["n"]; d = $c["difference"]; a = $c["mean"]; b = $c["reference_mean"]; p = $c["p"]; seeds = $c["low"] == "NA" ? "no interval" : interval(); next }
+		{ chance = $c["low"] == "NA" || $c["low"] <= 0 && $c["high"] >= 0; cells = $c["low"] == "NA" ? "no interval" : interval() }
 		END {
-			print p != "NA" && p < 0.05 && !chance ? "yes" : "no"
-			printf "%.3f\n%.3f\n%+.3f\n", near(a), near(b), near(d)
-			printf "95 %% interval over %d training%s %s%s; over test cells %s\n", n, (n == 1 ? "" : "s"), seeds, (p == "NA" ? "" : sprintf(", p %.2g", p)), cells
-		}' "$1" "$2" | paste -sd '\t'
+			differs = p != "NA" && p < 0.05 && !chance
+			size = near(d) == 0 ? "less than 0.001" : sprintf("%.3f", d < 0 ? -d : d)
+			printf "%s: %s\t%.3f\t%.3f\t", quantity, (differs ? "CorrMask " (d < 0 ? "lower" : "higher") " by " size "." : "no difference shown."), near(a), near(b)
+			printf "%s (95 %% interval over %d training%s: %s%s; over test cells: %s)\n", small(d), n, (n == 1 ? "" : "s"), seeds, \
+				(p == "NA" ? "" : p < 0.0001 ? ", p < 0.0001" : sprintf(", p %.2g", p)), cells
+		}' "$2" "$3"
 }
 {
 read -r loss table <<< "$([ ! -s "$dir/points.tsv" ] || lowest_visible "$dir/points.tsv" "$reliance/reference.tsv")" || true
 why=$(no_edges "$edges"; not_learned "$loss" "$table")
 [ -z "$why" ] || { echo "$why"; exit; } # of this part only
 if [ -s "$dir/differences.tsv" ]; then
-	IFS=$'\t' read -r is ours other difference how <<< "$(shown "$dir/differences.tsv" "$dir/cells.tsv")"
-	case $is$difference in
-	yes-*) echo "Differs: with CorrMask the network relies less on visible partners." ;;
-	yes*) echo "Differs: with CorrMask the network relies more on visible partners." ;;
-	*) echo "Not shown to differ: the reliance on visible partners." ;;
-	esac
-	echo "  R is $ours, with random masks $other: difference $difference ($how)."
+	IFS=$'\t' read -r verdict ours other difference <<< "$(shown "Partner reliance R" "$dir/differences.tsv" "$dir/cells.tsv")"
+	echo "$verdict"
+	echo "  R is $ours, with random masks $other: difference $difference."
 fi
-IFS=$'\t' read -r is _ _ difference how <<< "$(shown "$dir/f1.tsv" "$dir/f1_cells.tsv")"
-case $is$difference in
-yes-*) echo "Differs: the macro F1 of cell types is lower with CorrMask." ;;
-yes*) echo "Differs: the macro F1 of cell types is higher with CorrMask." ;;
-*) echo "Not shown to differ: the macro F1 of cell types." ;;
-esac
-echo "  CorrMask - random: $difference ($how)."
+IFS=$'\t' read -r verdict ours other difference <<< "$(shown "Macro F1" "$dir/f1.tsv" "$dir/f1_cells.tsv")"
+echo "$verdict"
+echo "  Macro F1 is $ours, with random masks $other: difference $difference."
 awk -F '\t' '
 	{ f1[$1] = $2 }
 	END {

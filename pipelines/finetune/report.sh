@@ -19,7 +19,7 @@ echo
 drawn=$(awk -F '\t' '{ v[$1] = $2 } END { n = v["bootstrap_units"]; print n, n < v["cells"] ? "groups" : "cells" }' "$dir/$1.score.tsv")
 {
 	printf '%s\t' start accuracy "balanced accuracy" "macro F1" "rarest F1" unknown step
-	echo "95 % interval of macro F1, $drawn drawn anew"
+	echo "95 % interval of macro F1: bootstrap of $drawn"
 	for m in "$@" expression pca; do
 		s=$dir/$m.score.tsv
 		[ -e "$s" ] || continue

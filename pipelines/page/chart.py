@@ -1,10 +1,17 @@
-"""Figures of the page as SVG elements. Colours are classes (c0 ... c7, ink, quiet), which page.css sets for light and dark pages."""
+"""Figures of the page as SVG elements. Colours are classes (c0 ... c7, ink, quiet, those of the methods), which page.css sets for light and dark pages."""
 import math
+import re
 import xml.etree.ElementTree as ET
 
 COLOURS = 8  # [Okabe and Ito 2008], but for black and yellow; from the ninth class on in other shades, from the 25th with other marks
 SHADES = 3
+NUMBERED = 30  # classes, from which on their numbers would hide a map
+GREY = 6  # the colour of small modules
+NAMED = 30  # genes, all of which have their names
 MARKS = ("disc", "square", "cross")
+# What the experiments compare, in the order of their figures, each with a colour of its own in page.css (m-NAME) and in demo/demo.gp
+METHODS = {"expression": "expression", "pca": "50 components", "read": "expression of the genes read", "untrained": "untrained network",
+           "random": "random masks", "corrmask": "CorrMask"}
 
 
 def element(tag, *children, **attributes):
@@ -46,6 +53,30 @@ def style(i):
     return f"c{i % COLOURS} shade{i // COLOURS % SHADES}"
 
 
+def method(name):
+    """The method of a file's name, METHOD, METHOD-SEED or one of these with .test, and its seed, or (None, None)."""
+    m = re.fullmatch(r"(\w+?)(?:-(\d+))?(?:\.(?:test|train))?", name)
+    return (m[1], m[2]) if m and m[1] in METHODS else (None, None)
+
+
+def words(name):
+    """The name of a model as people read it: corrmask-1.test is CorrMask, seed 1."""
+    m, seed = method(name)
+    return METHODS[m] + (f", seed {seed}" if seed else "") if m else re.sub(r"\.test$", "", name)
+
+
+def rank(name):
+    """The methods come first, in their order; others as they are."""
+    m, _ = method(name)
+    return list(METHODS).index(m) if m else len(METHODS)
+
+
+def look(name, i):
+    """Classes of the i-th of several models: a method has its colour, and its seeds differ in the dashes."""
+    m, seed = method(name)
+    return (f"m-{m}", (int(seed or 1) - 1) % 3) if m else (style(i), i // COLOURS % 3)
+
+
 def mark(i):
     return MARKS[i // (COLOURS * SHADES) % len(MARKS)]
 
@@ -57,16 +88,16 @@ def points(places, i, size, title=None):
     return element("path", element("title", title) if title else None, d=d, class_=f"points {mark(i)} {style(i)}", stroke_width=f"{1.2 if cross else size:g}")
 
 
-def legend(names, counts=None, dashes=False):
-    """Names with their colours, once for all figures that show them."""
-    items = []
-    for i, name in enumerate(names):
-        if dashes:
-            sample = element("path", d="M1 7H23", class_=f"line {style(i)} dash{i // COLOURS % 3}")
-        else:
-            sample = points([(12, 7)], i, 9)
-        items.append(element("li", element("svg", sample, viewBox="0 0 24 14", width="24", height="14", aria_hidden="true"), name,
-                             element("span", f" {counts[i]}", class_="quiet") if counts else None, data_k=i))
+def legend(names, counts):
+    """Classes of cells with their numbers on the maps, their colours and their cells, once for all maps that show them."""
+    return keys([(points([(12, 7)], i, 9), [element("span", f"{i + 1} ", class_="quiet") if len(names) < NUMBERED else None, name,
+                                            element("span", f" {counts[i]}", class_="quiet")]) for i, name in enumerate(names)])
+
+
+def keys(names):
+    """A legend: pairs of a sample and what it means."""
+    items = [element("li", element("svg", sample, viewBox="0 0 24 14", width="24", height="14", aria_hidden="true"), element("span", name), data_k=i)
+             for i, (sample, name) in enumerate(names)]
     return element("ul", items, class_="legend" + (" many" if len(names) > 12 else ""))
 
 
@@ -139,9 +170,10 @@ def lines(curves, x_name, y_name, title, about, square=False, x_range=None, y_ra
     xs = [x for _, c in curves for x, _ in c]
     ys = [y for _, c in curves for _, y in c]
     a = Axes(x_range or (min(xs), max(xs)), y_range or widen(ys), x_name, y_name, height=460 if square else 300)
-    body = [element("path", element("title", name), d="M" + "L".join(f"{a.x(x):.1f} {a.y(y):.1f}" for x, y in c),
-                    class_=f"line {style(i)} dash{i // COLOURS % 3}") for i, (name, c) in enumerate(curves)]
-    return [svg(a.width, a.height, title, about, a.frame(), body), legend([name for name, _ in curves], dashes=True)]
+    body = [element("path", element("title", words(name)), d="M" + "L".join(f"{a.x(x):.1f} {a.y(y):.1f}" for x, y in c),
+                    class_="line {} dash{}".format(*look(name, i))) for i, (name, c) in enumerate(curves)]
+    return [svg(a.width, a.height, title, about, a.frame(), body),
+            keys([(element("path", d="M1 7H23", class_="line {} dash{}".format(*look(name, i))), words(name)) for i, (name, _) in enumerate(curves)])]
 
 
 def scatter(groups, x_name, y_name, title, about, log_x=False, y_range=None):
@@ -151,8 +183,9 @@ def scatter(groups, x_name, y_name, title, about, log_x=False, y_range=None):
     x_range = (low / 1.3, high * 1.3) if log_x else widen(xs)
     a = Axes(x_range, y_range or widen([p[1] for _, g in groups for p in g]), x_name, y_name, log_x=log_x)
     body = [element("g", [element("circle", element("title", text), cx=f"{a.x(x):.1f}", cy=f"{a.y(y):.1f}", r="3.5") for x, y, text in g],
-                    class_=f"dots {style(i)}") for i, (_, g) in enumerate(groups)]
-    return [svg(a.width, a.height, title, about, a.frame(), body), legend([name for name, _ in groups])]
+                    class_=f"dots {look(name, i)[0]}") for i, (name, g) in enumerate(groups)]
+    return [svg(a.width, a.height, title, about, a.frame(), body),
+            keys([(element("g", element("circle", cx=12, cy=7, r=4.5), class_=f"dots {look(name, i)[0]}"), words(name)) for i, (name, _) in enumerate(groups)])]
 
 
 def forest(rows, x_name, title, about):
@@ -180,20 +213,20 @@ def confusion(classes, cells, count, title):
     n = len(classes)
     side = 26 if n <= 12 else 16 if n <= 30 else 9
     names = [c if len(c) <= 34 else c[:33] + "…" for c in classes]
-    left, top = 30 + 6.4 * max(len(c) for c in names), 34
+    left, top = 40 + 6.9 * max(len(c) for c in names), 34
     middle_x = max(left + n * side / 2, 100)  # the texts are wider than a few classes
     out = [element("text", "predicted class", x=middle_x, y=12, class_="name middle")]
     for i in range(n):
         middle = (i + 0.5) * side
         if side > 14 or i == 0 or (i + 1) % 5 == 0:
             out.append(element("text", i + 1, x=f"{left + middle:.1f}", y=top - 4, class_="tick small middle"))
-        out.append(element("text", f"{names[i]}  {i + 1}", x=left - 5, y=f"{top + middle + 3.5:.1f}", class_="tick end" + (" small" if side < 14 else "")))
+        out.append(element("text", element("tspan", i + 1, class_="faint"), f"  {names[i]}", x=left - 5, y=f"{top + middle + 3.5:.1f}", class_="tick end" + (" small" if side < 14 else "")))
         for j in range(n):
             k = count.get((classes[i], classes[j]), 0)
             if not k:
                 continue
-            share = k / cells[classes[i]] if cells[classes[i]] else 0
-            out.append(element("rect", element("title", f"{classes[i]}, predicted {classes[j]}: {k:g} of {cells[classes[i]]:g} cells"),
+            share = k / cells[classes[i]] if cells.get(classes[i]) else 0
+            out.append(element("rect", element("title", f"{classes[i]}, predicted {classes[j]}: {k:g} of {cells.get(classes[i], 0):g} cells"),
                                x=f"{left + j * side:.1f}", y=f"{top + i * side:.1f}", width=side - 1, height=side - 1, class_="cell c0",
                                fill_opacity=f"{0.08 + 0.92 * share:.3f}"))
             if side > 20:
@@ -214,6 +247,12 @@ def place(xy, width, height, margin=10):
     return [(left + scale * x, low - scale * y) for x, y in xy]
 
 
+def amid(some):
+    """The point that is next to the medians of its coordinates, so in one of the clusters of its class."""
+    x, y = (sorted(c)[len(some) // 2] for c in zip(*some))
+    return min(some, key=lambda p: (p[0] - x) ** 2 + (p[1] - y) ** 2)
+
+
 def cell_map(xy, of, classes, title):
     """Cells at xy, coloured by their class. Names are in a legend beside the maps."""
     places = place(xy, 460, 400)
@@ -223,19 +262,44 @@ def cell_map(xy, of, classes, title):
     for p, c in zip(places, of):
         by_class[number[c]].append(p)
     body = [element("g", points(by_class[i], i, size, f"{c}, {len(by_class[i])} cells"), data_k=i) for i, c in enumerate(classes) if by_class[i]]
+    if len(classes) < NUMBERED:
+        body += [element("text", i + 1, x=f"{x:.1f}", y=f"{y + 4:.1f}", class_="place middle") for i, some in enumerate(by_class) if some
+                 for x, y in [amid(some)]]
     return svg(460, 400, title, f"Map of {len(xy)} cells in {len(classes)} classes: near cells have similar embeddings.", body)
 
 
-def network(genes, edges, title):
-    """genes: list of (x, y, module); edges: pairs of indices, the strongest first. Modules are coloured."""
-    places = place([g[:2] for g in genes], 460, 460, 14)
+def beside(places, order, names, width):
+    """Names beside the points `order` of the places, the first ones first, where they hide the fewest others: element, for each."""
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in places] if len(places) <= NAMED else []
+    for i in order:
+        x, y = places[i]
+        wide = 6.6 * len(names[i])
+        spots = [(x + 7, y + 4, "start"), (x - 7, y + 4, "end"), (x, y - 8, "middle"), (x, y + 16, "middle")]
+        boxes = [(left, v - 10, left + wide, v + 2) for u, v, anchor in spots for left in [u - {"start": 0, "end": wide, "middle": wide / 2}[anchor]]]
+        hidden = [sum(l < r2 and l2 < r and t < b2 and t2 < b for l2, t2, r2, b2 in taken) + 9 * (l < 0 or r > width) for l, t, r, b in boxes]
+        best = hidden.index(min(hidden))
+        taken.append(boxes[best])
+        u, v, anchor = spots[best]
+        yield element("text", names[i], x=f"{u:.1f}", y=f"{v:.1f}", class_=f"place {anchor}")
+
+
+def network(genes, edges, names, degree, title):
+    """genes: list of (x, y, module); edges: pairs of indices, the strongest first. The largest modules have a colour, and the name of the gene
+    with most partners; a small graph has the names of all genes."""
+    places = place([g[:2] for g in genes], 460, 460, 30)
     shown = edges[:2500]
     d = "".join(f"M{places[a][0]:.1f} {places[a][1]:.1f}L{places[b][0]:.1f} {places[b][1]:.1f}" for a, b in shown)
-    modules = sorted({g[2] for g in genes})
+    of = {}
+    for i, g in enumerate(genes):
+        of.setdefault(g[2], []).append(i)
     size = 4 if len(genes) > 500 else 7
+    largest = sorted((m for m in of if len(of[m]) > 2), key=lambda m: (-len(of[m]), m))[:COLOURS - 1]
+    colour = {m: i + (i >= GREY) for i, m in enumerate(largest)}
     body = [element("path", d=d, class_="edge")]
-    for m in modules:
-        of_module = [p for p, g in zip(places, genes) if g[2] == m]
-        body.append(points(of_module, m, size, f"module {m}, {len(of_module)} genes"))
-    return svg(460, 460, title, f"{len(genes)} genes in {len(modules)} modules, with the {len(shown)} strongest of {len(edges)} edges. "
-               "The page has the modules as a table.", body)
+    for m in sorted(of, key=lambda m: m in colour):
+        body.append(points([places[i] for i in of[m]], colour.get(m, GREY), size, f"module {m}, {len(of[m])} genes"))
+    hubs = [max(of[m], key=lambda i: degree[i]) for m in largest]
+    order = sorted(range(len(genes)), key=lambda i: -degree[i]) if len(genes) <= NAMED else hubs
+    body += beside(places, order, names, 460)
+    return svg(460, 460, title, f"{len(genes)} genes in {len(of)} modules, with the {len(shown)} strongest of {len(edges)} edges. "
+               "The largest modules have colours; others are grey. The page has the modules as a table.", body)

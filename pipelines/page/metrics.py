@@ -15,7 +15,7 @@ def cell(text, share=False):
     """A long number is shown with four digits; the element data has all of them. share: with a bar."""
     v = number(text)
     if v is None:
-        return element("td", text, class_="n" if text in MISSING else "long" if len(text) > 40 else None)
+        return element("td", text, class_="n" if text in MISSING or text[:1] == "<" else "long" if len(text) > 40 else None)
     shown = text
     if len(text) > 7 and re.search("[.e]", text):
         shown = f"{v:.1f}" if abs(v) >= 1000 else f"{v:.4g}"
@@ -24,15 +24,16 @@ def cell(text, share=False):
                    style=f"--v:{v:.3f}" if bar else None)
 
 
-def table(caption, head, rows, shares=()):
-    """shares: numbers of the columns whose values between 0 and 1 get a bar."""
+def table(caption, head, rows, shares=(), texts=False):
+    """shares: numbers of the columns whose values between 0 and 1 get a bar. texts: numbers stay as they are, to the left."""
     most = element("p", f"The first {MOST_ROWS} of {len(rows)} rows.") if len(rows) > MOST_ROWS else None
-    numeric = {i for i in range(len(head)) if any(number(row[i]) is not None for row in rows if i < len(row))
-               and all(number(row[i]) is not None or row[i] in MISSING for row in rows if i < len(row))}
+    numeric = {i for i in range(len(head)) if not texts and any(number(row[i]) is not None for row in rows if i < len(row))
+               and all(number(row[i].lstrip("<")) is not None or row[i] in MISSING for row in rows if i < len(row))}
     heads = [element("th", element("button", h, type="button"), scope="col", class_="n" if i in numeric else None) for i, h in enumerate(head)]
-    body = [element("tr", [cell(v, i in shares) for i, v in enumerate(row)]) for row in rows[:MOST_ROWS]]
-    return element("div", element("table", element("caption", caption), element("thead", element("tr", heads)), element("tbody", body)), most,
-                   class_="scroll", tabindex="0", role="region", aria_label=caption)
+    body = [element("tr", [element("td", v, class_="long" if len(v) > 40 else None) if texts else cell(v, i in shares) for i, v in enumerate(row)]) for row in rows[:MOST_ROWS]]
+    return element("div", element("p", caption, class_="caption"),
+                   element("div", element("table", element("thead", element("tr", heads)), element("tbody", body)), most,
+                           class_="scroll", tabindex="0", role="region", aria_label=caption), class_="table")
 
 
 def details(title, *children):
@@ -59,6 +60,7 @@ class Metrics:
             self.paths.add(f)
             values = self.kinds.setdefault(kind, {}).setdefault(name, {})
             values.update((row[0], row[1] if len(row) > 1 else "") for row in read_table(f)[1:])
+        self.kinds = {kind: dict(sorted(models.items(), key=lambda m: chart.rank(m[0]))) for kind, models in self.kinds.items()}
 
     @staticmethod
     def classes(values):
@@ -102,7 +104,7 @@ class Metrics:
                     f1 = [v for v in f1 if v is not None]
                     row.append(f"{sum(f1) / len(f1):.3f}" if f1 else "NA")
                 rows.append(row)
-            head = ["class", *(["training"] if trained else []), "cells", *groups]
+            head = ["class", *(["training cells"] if trained else []), "test cells", *map(chart.words, groups)]
             yield table(f"F1 of every class, {kind}" + (", means over the seeds" if any(len(n) > 1 for n in groups.values()) else ""), head, rows,
                         range(2 + trained, len(head)))
 
@@ -114,7 +116,7 @@ class Metrics:
             known = set(classes)
             of_class = [k for k in keys if ":" in k and k.split(":", 1)[1] in known and not k.startswith("confusion:")]
             plain = [k for k in keys if k not in set(of_class) and not k.startswith("confusion:")]
-            yield table(kind, ["metric", *names], [[k, *(models[n].get(k, "") for n in names)] for k in plain])
+            yield table(kind, ["metric", *map(chart.words, names)], [[k, *(models[n].get(k, "") for n in names)] for k in plain])
             if not classes:
                 continue
             head, values = ["class"], []
@@ -124,13 +126,13 @@ class Metrics:
                     head.append(k)
                     values.append(each[0])
                 else:
-                    head += [f"{k} {n}" for n in names]
+                    head += [f"{k} {chart.words(n)}" for n in names]
                     values += each
             yield details(f"{kind}: classes", table(f"{kind}, classes", head, [list(row) for row in zip(classes, *values)]))
             each = [self.confusion(models[n], classes) for n in names]
             pairs = list(dict.fromkeys(p for e in each for p in e))
             if pairs:
-                yield details(f"{kind}: confusion", table(f"{kind}, confusion", ["true class", "predicted class", *names],
+                yield details(f"{kind}: confusion", table(f"{kind}, confusion", ["true class", "predicted class", *map(chart.words, names)],
                                                           [[*p, *(e.get(p, "0") for e in each)] for p in pairs]))
 
     def f1_groups(self, kind):
@@ -149,19 +151,24 @@ class Metrics:
                 yield name, dots
 
     def confusion_figures(self):
+        """All matrices of a kind have the same classes in the same order: those that a model has, or takes another one for."""
         for kind, models in self.kinds.items():
             having = {n: v for n, v in models.items() if any(k.startswith("confusion:") for k in v)}
             groups = self.groups(having) if len(having) > 8 else {n: [n] for n in having}
+            most, sums = {}, {}
             for group, names in groups.items():
                 cells, count = {}, {}
                 for n in names:
                     classes = self.classes(models[n])
                     for c in classes:
-                        cells[c] = cells.get(c, 0) + (number(models[n]["n:" + c]) or 0)
+                        own = number(models[n]["n:" + c]) or 0
+                        cells[c] = cells.get(c, 0) + own
+                        most[c] = max(most.get(c, 0), own)
                     for p, v in self.confusion(models[n], classes).items():
                         count[p] = count.get(p, 0) + (number(v) or 0)
-                guessed = {p for _, p in count}
-                classes = sorted((c for c in cells if cells[c] or c in guessed), key=lambda c: -cells[c])
-                title = f"Confusion matrix, {kind}: {group}" + (f" ({len(names)} seeds)" if len(names) > 1 else "")
-                if classes:
-                    yield title, chart.confusion(classes, cells, count, title)
+                sums[group] = cells, count
+            guessed = {p for _, count in sums.values() for _, p in count}
+            classes = sorted((c for c in most if most[c] or c in guessed), key=lambda c: -most[c])
+            for group, (cells, count) in sums.items() if classes else ():
+                title = f"Confusion matrix, {kind}: {chart.words(group)}" + (f" ({len(groups[group])} seeds)" if len(groups[group]) > 1 else "")
+                yield title, chart.confusion(classes, cells, count, title)

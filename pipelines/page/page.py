@@ -28,6 +28,12 @@ from metrics import Metrics, details, table
 from run import Run, columns_of, commands, digests, has, natural, number, read_table, read_text, stages, tool, trainings, versions
 
 MOST_CELLS = 2000  # of a map
+PARTS = {"pretrained": "pre-training"}  # what the runs are that others are made from
+FIGURES = {"demo": "Copying from partners, and cell types"}
+# What the graphs of the experiments are of, and what their tables of differences and means (ctaprobe compare) are of
+GRAPHS = {"corpus": "the genes that the networks read", "all-genes": "all genes", "train": "the training cells"}
+COMPARED = {("demo", "differences"): "R, over trainings", ("demo", "cells"): "R, over test cells", ("demo", "f1"): "Macro F1, over trainings",
+            ("demo", "f1_cells"): "Macro F1, over draws of test cells"}
 MOST_CURVES = 24   # trainings that are drawn, eight a figure
 HERE = Path(__file__).resolve().parent
 
@@ -122,13 +128,14 @@ def in_eights(title, items, draw):
 
 def loss_figures(run):
     kinds = [(run.dir, "train", ""), (run.dir, "pretrain", ", pre-training"), (run.dir, "finetune", ", fine-tuning")]
-    for top, name, what in kinds + [(d, "train", ", " + d.parent.name) for d in run.parts if not (d / "report.html").exists()]:
+    for top, name, what in kinds + [(d, "train", ", " + PARTS.get(d.parent.name, d.parent.name)) for d in run.parts if not (d / "report.html").exists()]:
         for column, title in (("loss", "Training loss"), ("eval_loss", "Validation loss")):
             smooth = column == "loss"
             curves = []
             for n, c in trainings(run, top, name, column, MOST_CURVES):
                 y = chart.running_mean([v for _, v in c]) if smooth else [v for _, v in c]
                 curves.append((n, thinned(list(zip([x for x, _ in c], y)))))
+            curves.sort(key=lambda c: chart.rank(c[0]))
             yield from in_eights(title + what, curves, lambda some, t: chart.lines(
                 some, "step", "loss (running mean)" if smooth else "loss", t, "Loss of " + ", ".join(n for n, _ in some) + " by step."))
 
@@ -141,6 +148,7 @@ def roc_figures(run):
         if values:
             curves.append((f.name.removesuffix(".tsv").removesuffix(".roc").removesuffix(".probe").removesuffix(".score"), [(float(x), float(y)) for x, y in values if number(x) is not None and number(y) is not None]))
     curves = [c for c in curves if c[1]]
+    curves.sort(key=lambda c: chart.rank(c[0]))
     yield from in_eights("ROC curves", first_of_seeds(curves) if len(curves) > 8 else curves, lambda some, t: chart.lines(
         some, "false positive rate", "true positive rate", t, "True positive rate by false positive rate.", square=True, x_range=(0, 1), y_range=(0, 1)))
 
@@ -187,16 +195,17 @@ def map_figures(run):
                 cells.setdefault(c, 0)
         classes = sorted(cells, key=lambda c: (-cells[c], c))
         yield element("div", element("h3", f"Maps of cells by {column} (UMAP)"),
-                      element("div", [figure(f"Map of cells by {column}: {name}", chart.cell_map(xy, of, classes, f"Map of cells by {column}: {name}"))
-                                      for name, xy, of in maps], class_="figures"),
+                      element("div", [figure(chart.words(name), chart.cell_map(xy, of, classes, f"Map of cells by {column}: {chart.words(name)}"))
+                                      for name, xy, of in sorted(maps, key=lambda m: chart.rank(m[0]))], class_="figures"),
                       chart.legend(classes, [cells[c] for c in classes]), class_="maps")
 
 
 class Modules:
     """The modules of a graph, with its layout: genes as (x, y, module), edges, and a table."""
     def __init__(self, graph, own):
-        self.name = graph.name.removesuffix(".graph")
-        layout = own / (self.name + ".layout.txt")
+        name = graph.name.removesuffix(".graph")
+        self.name = GRAPHS.get(name, name)
+        layout = own / (name + ".layout.txt")
         if not newer(layout, graph):
             tool("depgraph", "-q", "--layout", "--modules", "1", "-o", layout, graph)
         rows = read_table(layout)
@@ -221,7 +230,7 @@ class Modules:
         for m in sorted(of)[:200]:
             hubs = sorted(of[m], key=lambda i: -self.degree[i])[:8]
             rows.append([str(m), str(len(of[m])), str(inner.get(m, 0)), ", ".join(self.names[i] for i in hubs)])
-        return table(f"Modules of {self.name}", ["module", "genes", "edges in it", "genes with most neighbours"], rows)
+        return table(f"Modules of the graph of {self.name}", ["module", "genes", "edges in it", "genes with most partners"], rows)
 
 
 def graphs(run):
@@ -243,16 +252,42 @@ def compared(run):
             yield f, rows[0][:at - 1], [(row[:at - 1], row[at - 1], row[at], n) for row, n in zip(rows[1:], numbers)]
 
 
-def rounded(text, form):
+def grouped(run):
+    """The tables of differences, those of one comparison together, for which the columns have no names: title, columns, rows as compared() has them."""
+    singles = []
+    for f, within, rows in compared(run):
+        name = COMPARED.get((run.dir.parent.name, f.stem))
+        if not within and len(rows) == 1 and name:
+            singles.append(([name], *rows[0][1:]))
+            pair = f"{chart.words(rows[0][1])} - {chart.words(rows[0][2])}"
+        else:
+            yield name or f"Differences: {f.stem}", within, rows
+    if singles:
+        singles.sort(key=lambda row: list(COMPARED.values()).index(row[0][0]))
+        yield f"Differences, {pair}", None, singles
+
+
+def rounded(text, sign="+"):
+    """Three digits, but no more than five after the point."""
     v = number(text)
-    return text if v is None else format(v, form)
+    return text if v is None else format(v, f"{sign}.3g" if abs(v) >= 1e-4 or v == 0 else f"{sign}.5f")
+
+
+def probability(text):
+    v = number(text)
+    return text if v is None else "<0.0001" if v < 1e-4 else f"{v:.2g}"
 
 
 def difference_tables(run):
-    for f, within, rows in compared(run):
-        body = [[*what, arm, "- " + reference, rounded(d, "+.3g"), "NA" if low == "NA" else f"{rounded(low, '+.3g')} to {rounded(high, '+.3g')}",
-                 rounded(p, ".2g")] for what, arm, reference, (d, low, high, p) in rows]
-        yield table(f"Differences ({f.stem})", [*within, "arm", "", "difference", "95 % interval", "p, corrected"], body)
+    for title, within, rows in grouped(run):
+        body = [[*what, *([chart.words(arm), "- " + chart.words(reference)] if within is not None else []), rounded(d),
+                 "NA" if low == "NA" else f"{rounded(low)} to {rounded(high)}", probability(p)] for what, arm, reference, (d, low, high, p) in rows]
+        yield table(title, [*([*within, "arm", ""] if within is not None else ["value"]), "difference", "95 % interval",
+                            "p, corrected" if within is not None else "p"], body)
+
+
+def means(f):
+    return "Means" if f.stem == "summary" else f"Means: {f.stem}"
 
 
 def mean_tables(run):
@@ -267,18 +302,20 @@ def mean_tables(run):
         arms, each = list(dict.fromkeys(row[at - 1] for row in rows[1:])), list(dict.fromkeys(what))
         if len(each) <= 10:
             mean = {(row[at - 1], w): n[1] for row, w, n in zip(rows[1:], what, numbers)}
-            yield table(f"Means ({f.stem})", ["arm", *[w or "mean" for w in each]], [[a, *(mean.get((a, w), "") for w in each)] for a in arms])
+            yield table(means(f), ["arm", *[w or "mean" for w in each]], [[chart.words(a), *(mean.get((a, w), "") for w in each)] for a in arms])
         else:
-            yield table(f"Means ({f.stem})", [*rows[0][:at], "n", "mean", "low", "high"], [[*row[:at], *n] for row, n in zip(rows[1:], numbers)])
+            yield table(means(f), [*rows[0][:at], "n", "mean", "low", "high"], [[*row[:at], *n] for row, n in zip(rows[1:], numbers)])
 
 
 def forests(run):
-    for f, within, rows in compared(run):
-        labelled = [(" ".join([*what, arm, "-", reference]), number(d), number(low), number(high)) for what, arm, reference, (d, low, high, _) in rows]
+    for name, within, rows in grouped(run):
+        labelled = [(" ".join([*what, chart.words(arm), "-", chart.words(reference)]) if within is not None else what[0], number(d), number(low), number(high))
+                    for what, arm, reference, (d, low, high, _) in rows]
         labelled = [row for row in labelled if row[1] is not None]
         for i in range(0, min(len(labelled), 96), 24):
-            title = f"Differences with 95 % intervals ({f.stem})" + (f", {i // 24 + 1}" if len(labelled) > 24 else "")
-            yield figure(title, chart.forest(labelled[i:i + 24], "difference", title, "Mean difference of each pair of arms, with its interval."))
+            title = f"{name}, with 95 % intervals" + (f", {i // 24 + 1}" if len(labelled) > 24 else "")
+            yield figure(title, chart.forest(labelled[i:i + 24], "difference", title,
+                                             "Mean difference of each pair of arms, with its interval."))
 
 
 # ---- the page ----
@@ -299,19 +336,22 @@ def summary(run, metrics):
         answer.append(details("The report as text", texts) if findings or tables else texts)
     if not (findings or tables or texts):
         answer = element("p", "This run has no table of results yet.")
-    return element("div", element("div", answer), list(metrics.class_tables()), class_="beside")
+    classes = list(metrics.class_tables())
+    few = all(len(t.findall(".//th")) <= 6 for t in classes)  # a wide table is below the answer
+    return element("div", element("div", answer), classes, class_="beside" if few else None)
 
 
 def figures(run, metrics, modules):
     """A machine that only trains has not all tools; its page has what they are not needed for."""
     own = []
     for i, f in enumerate(run.named(".svg")):
-        svg, wide = adopt(f, f.stem, f"f{i + 1}-")
-        own.append(figure(f.stem, svg, wide))
+        title = FIGURES.get(f.stem, f.stem)
+        svg, wide = adopt(f, title, f"f{i + 1}-")
+        own.append(figure(title, svg, wide))
     own += forests(run)
     drawn = [*loss_figures(run), *roc_figures(run), *f1_figures(metrics)]
     drawn += [figure(title, svg) for title, svg in metrics.confusion_figures()]
-    drawn += [figure(f"Modules of the dependency graph: {m.name}", chart.network(m.genes, m.edges, f"Modules of the dependency graph: {m.name}"))
+    drawn += [figure(f"Modules of the dependency graph of {m.name}", chart.network(m.genes, m.edges, m.names, m.degree, f"Modules of the dependency graph of {m.name}"))
               for m in modules]
     maps = list(map_figures(run)) if has("ctaprobe", "scview", "scsample") else []
     return [element("div", own, class_="figures"), maps, element("h3", "Curves, classes and modules") if drawn and maps else None,
@@ -327,16 +367,16 @@ def tables(run, metrics, modules):
         rows = read_table(f)
         if rows:
             out.append(details(name, table(name, rows[0], rows[1:])))
-    return out + [details(f"Modules: {m.name}", m.table()) for m in modules]
+    return out + [details(f"Modules of the graph of {m.name}", m.table()) for m in modules]
 
 
 def provenance(run):
     settings = [[k, v] for k, v in run.settings]
     made = list(commands(run)) if has("scview") else []
-    return [table("Settings", ["setting", "value"], settings), table("Time and memory", ["stage", "seconds", "peak memory (MB)"], list(stages(run))),
-            details("Commands, with versions and seeds", table("commands", ["file", "program", "version", "options"], made)),
-            details("Digests of files", table("digests", ["file", "bytes", "SHA-256"], list(digests(run)))),
-            details("Programs", table("versions", ["program", "version"], list(versions())))]
+    return [table("Settings", ["setting", "value"], settings, texts=True), table("Time and memory", ["stage", "seconds", "peak memory (MB)"], list(stages(run)), texts=True),
+            details("Commands, with versions and seeds", table("commands", ["file", "program", "version", "options"], made, texts=True)),
+            details("Digests of files", table("digests", ["file", "bytes", "SHA-256"], list(digests(run)), texts=True)),
+            details("Programs", table("versions", ["program", "version"], list(versions()), texts=True))]
 
 
 def page(run):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Panel F of figure 1 from accuracies of models that were trained with different masking ratios, such as BERT's.
+# Panel F of figure 1 from accuracies of models that were trained with different masking rates, such as BERT's.
 #     r2mae/accuracy.sh accuracy.tsv > panel-f.tsv
-# Lines of the table: curve, masking ratio, accuracy (0 to 1), with tabs between. The curves are made comparable as in the paper's appendix C.2: the
+# Lines of the table: curve, masking rate, accuracy (0 to 1), with tabs between. The curves are made comparable as in the paper's appendix C.2: the
 # error 1 - accuracy is shifted so that the line through its two lowest ratios starts at 0, and scaled so that it rises by 1 for each unit of the
 # ratio between 0.4 and 0.8. So a curve needs ratios up to 0.4 and from 0.8 on.
 . "$(dirname "$0")/../common.sh"

@@ -1,15 +1,16 @@
 # Lines are theory, points are means of simulations with their standard deviations. Panel F shows accuracies of trained models (panel_f: panel-f.tsv,
 # of r2mae/accuracy.sh).
-if (terminal eq "svg") { set terminal svg size 1500,720 font "sans,12" background "white" } else { set terminal pngcairo size 1500,720 font "sans,9" }
+if (terminal eq "svg") { set terminal svg size 1000,(panel_f ? 1750 : 1400) font "sans,13" background "white" } else { set terminal pngcairo size 1000,(panel_f ? 1750 : 1400) font "sans,10" }
 set datafile separator "\t"
 set datafile missing "inf"
-if (panel_f) { set multiplot layout 3,3 } else { set multiplot layout 2,4 }
+set multiplot layout (panel_f ? 5 : 4),2
 set border 3
 set tics nomirror
 set grid ytics lc rgb "#dddddd"
 set xrange [0:1]
-set xlabel "masking rate"
-set key top left reverse Left samplen 1.5
+set xlabel "masking rate" offset 0, 0.4
+# below the panel, where no curve is
+set key below reverse Left samplen 1.5
 set bars 0.4
 array colour[6] = ["#2060a0", "#c04020", "#208050", "#804090", "#c09020", "#606060"]
 theory(name) = dir."/".name.".theory.tsv"

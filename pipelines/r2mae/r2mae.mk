@@ -5,7 +5,7 @@
 #
 # The sizes of the paper's simulations are not in its text. Those here were chosen because their fixed ratios come close to the paper's tables.
 # SCALE=tiny has small models, for tests.
-# ACCURACY  figure 1: a table of accuracies by masking ratio, for panel F (r2mae/accuracy.sh); without it there is no panel F
+# ACCURACY  figure 1: a table of accuracies by masking rate, for panel F (r2mae/accuracy.sh); without it there is no panel F
 # SAME  tables: what the 50 simulations of a seed share: nothing (default), or masks
 
 R2MAE_SAME := $(or $(SAME),nothing)
@@ -20,7 +20,7 @@ r2mae_files = $(foreach n,$2,$1/$n.theory.tsv $1/$n.simulate.tsv)
 
 .PHONY: r2mae-fig1 r2mae-table5 r2mae-table9
 
-r2mae-fig1: $(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png ## R2MAE, figure 1: risk by masking ratio, theory and simulation (SCALE= ACCURACY=)
+r2mae-fig1: $(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png ## R2MAE, figure 1: risk by masking rate, theory and simulation (SCALE= ACCURACY=)
 	@echo '  $<'
 r2mae-table5: $(R2MAE_TABLE5)/table.txt ## R2MAE, table 5: fixed ratios and ratios by row, largest eigenvector (SCALE= SAME=)
 	@cat $<

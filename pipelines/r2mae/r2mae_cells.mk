@@ -1,4 +1,4 @@
-# make r2mae-cells: which masking ratio suits a model of counts (Dong et al. 2025: R2MAE's single-cell model, tables 4 and 6 to 8).
+# make r2mae-cells: which masking rate suits a model of counts (Dong et al. 2025: R2MAE's single-cell model, tables 4 and 6 to 8).
 #
 #     make -j2 r2mae-cells                                            simulated cells
 #     make -j2 r2mae-cells DATA=lung.h5ad LABEL=cell_type CELLS=0     the same on all cells of your file

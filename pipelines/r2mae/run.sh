@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One run of make r2mae-cells: train a model of counts with one schedule of the masking ratio, then predict masked genes at five ratios, probe the
+# One run of make r2mae-cells: train a model of counts with one schedule of the masking rate, then predict masked genes at five ratios, probe the
 # embeddings, and measure their effective rank. An interrupted run is continued.
 #     r2mae/run.sh --inputs FOLDER --method NAME --seed N --out FOLDER [OPTION...]
 #     r2mae/run.sh --inputs results/r2mae-cells-inputs/latest --method r2mae --seed 1 --out my_run --hidden 64 --latent 16

@@ -96,7 +96,7 @@ sed '1s/^/corrmask table 6: /' "$inputs/about"
 echo "$how"
 echo "mean (sd: standard deviation) over seeds ($seeds); gaps to $base are paired by seed, with the 95 % interval and the two-sided p of a t test; p, Holm: p"
 echo "after a correction over all $(awk -F '\t' "$by_name"'$c["p"] != "NA" { n++ } END { print n + 0 }' "$dir/differences.tsv") gaps of this table; [n]: only n seeds are done"
-[ -z "$baseline_names" ] || echo "$baseline_names: logistic regression without a network, trained as the probes; in brackets the 95 % interval, $drawn drawn anew"
+[ -z "$baseline_names" ] || echo "$baseline_names: logistic regression without a network, trained as the probes; in brackets the 95 % interval, bootstrap of $drawn"
 seed_n=$(echo "$seeds" | wc -w)
 print_metric() {
 	echo

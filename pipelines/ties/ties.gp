@@ -9,7 +9,7 @@ rows(a, m) = "< awk -F '\t' '$1 == \"".a."\" && $3 == \"".m."\" && $4 != \"NA\" 
 mean(a, m) = "< awk -F '\t' '$2 == \"".a."\" && $1 == \"".m."\" { print $5 }' '".dir."/summary.tsv'"
 number(a, m) = int(system("awk -F '\t' '$1 == \"".a."\" && $3 == \"".m."\" { n++ } END { print n + 0 }' '".points."'"))
 ends(a, s) = strlen(a) > strlen(s) && a[strlen(a) - strlen(s) + 1:] eq s
-colour(a) = a eq "expression" || a eq "pca" ? 0x4060a0 : a eq "untrained" ? 0xcccccc : ends(a, "-random") ? 0x888888 : ends(a, "-corrmask") ? 0xc04020 : 0x308040
+colour(a) = a eq "expression" ? 0x4060a0 : a eq "pca" ? 0x7fa6d6 : a eq "untrained" ? 0xb8b8b8 : ends(a, "-random") ? 0x888888 : ends(a, "-corrmask") ? 0xc04020 : 0x308040
 # order and masks, as "shared, CorrMask"
 order(a) = a eq "group" ? "shared" : a eq "value" ? "values" : a
 masks(a) = a eq "corrmask" ? "CorrMask" : a
@@ -28,14 +28,18 @@ set bmargin at screen 0.64
 set lmargin at screen 0.06
 set rmargin at screen 0.46
 set key at screen 0.47, screen 0.94 left top Left reverse samplen 2
-set title "Loss of a masked token (nats), random masks"
+set title "Loss under random masks at test (nats)"
+set offsets 0, 0, graph 0.06, graph 0.03
 set xrange [0.4:words(genes) + 0.6]
 do for [i = 1:words(genes)] { set xtics add (name(word(genes, i)) i) }
 plot for [i = 1:words(genes)] rows(word(genes, i), "loss") using (i + aside($0, number(word(genes, i), "loss"))):1 with points pt 7 ps 0.5 lc rgb colour(word(genes, i)) notitle, \
-	for [i = 1:words(genes)] mean(word(genes, i), "frequency") using (i - 0.35):1:(0.7):(0) with vectors nohead dt 3 lw 2 lc rgb "#000000" title (i == 1 ? "gene frequency" : ""), \
+	for [i = 1:words(genes)] mean(word(genes, i), "frequency") using (i - 0.35):1:(0.7):(0) with vectors nohead dt 3 lw 2 lc rgb "#000000" title (i == 1 ? "gene frequencies" : ""), \
 	for [i = 1:words(genes)] mean(word(genes, i), "medians") using (i - 0.35):1:(0.7):(0) with vectors nohead lw 2 lc rgb "#4060a0" title (i == 1 ? "lookup" : ""), \
-	for [i = 1:words(genes)] mean(word(genes, i), "loss") using (i - 0.35):1:(0.7):(0) with vectors nohead lw 2 lc rgb colour(word(genes, i)) title (i == 1 ? "network" : "")
+	for [i = 1:words(genes)] mean(word(genes, i), "loss") using (i - 0.35):1:(0.7):(0) with vectors nohead lw 2 lc rgb colour(word(genes, i)) notitle, \
+	keyentry with lines lw 2 lc rgb 0xc04020 title "CorrMask", \
+	keyentry with lines lw 2 lc rgb 0x888888 title "random masks"
 unset key
+unset offsets
 set lmargin at screen 0.655
 set rmargin at screen 0.985
 set title "Partner reliance R (nats)"

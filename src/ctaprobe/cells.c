@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MANY_CLASSES = 100 }; /* more are likely to be numbers */
+
 static struct error e;
 
 /* ---- options ---- */
@@ -390,6 +392,8 @@ int ctaprobe_cells(int argc, char **argv)
 		embeddings_read(&b, open_path(test_path), &w, again);
 	if (cells_set.label)
 		settle_classes(&classes, (uint32_t *[]){a.y, b.y}, (size_t[]){a.n, b.n}, 2);
+	if (cells_set.label && classes.n > MANY_CLASSES)
+		warn("column '%s' has %zu classes; if it holds numbers, use --target %s", cells_set.label, classes.n, cells_set.label);
 	if (cells_set.group)
 		settle_classes(&groups, (uint32_t *[]){a.group, b.group}, (size_t[]){a.n, b.n}, 2);
 	check_data(&a, &b, &classes);

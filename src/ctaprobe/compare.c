@@ -575,8 +575,8 @@ int ctaprobe_compare(int argc, char **argv)
 	for (size_t i = 0; i < single; i++)
 		dropped += s.row[i].d.dropped;
 	if (dropped)
-		info("%zu %s left out, as a value is missing (column dropped)", dropped,
-			dropped == 1 ? "pair or value is" : "pairs or values are");
+		info("%zu %s left out, as a value is missing%s (column dropped)", dropped,
+			dropped == 1 ? "pair or value is" : "pairs or values are", pair_text ? " or has no partner in the other arm" : "");
 	if (pool_text)
 		pool(&s);
 	if (!means)

@@ -19,7 +19,7 @@ struct source {
 	size_t cap;
 };
 
-static int find_column(const struct tsv *t, const char *name, size_t *at, struct error *e)
+static int find_column(const struct tsv *t, const char *name, const char *option, size_t *at, struct error *e)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < t->n; i++)
@@ -35,14 +35,16 @@ static int find_column(const struct tsv *t, const char *name, size_t *at, struct
 	size_t used = 0;
 	for (size_t i = 0; i < t->n && used < sizeof list; i++)
 		used += (size_t)snprintf(list + used, sizeof list - used, "%s%.60s", i ? ", " : "", t->field[i]);
-	return tsv_error(t, e, "no column '%s'; the columns are: %s%s", name, list, used < sizeof list ? "" : " ...");
+	return tsv_error(
+		t, e, "no column '%s' (--%s names it); the columns are: %s%s", name, option, list, used < sizeof list ? "" : " ...");
 }
 
-static int find_columns(size_t **at, char *const *name, size_t n, const struct tsv *t, struct error *e)
+/* option: that names these columns, for messages */
+static int find_columns(size_t **at, char *const *name, size_t n, const char *option, const struct tsv *t, struct error *e)
 {
 	*at = xmalloc(n * sizeof **at);
 	for (size_t i = 0; i < n; i++)
-		if (find_column(t, name[i], *at + i, e))
+		if (find_column(t, name[i], option, *at + i, e))
 			return -1;
 	return 0;
 }
@@ -53,10 +55,15 @@ static int read_head(struct source *s, const struct values *v, struct error *e)
 	if (got < 1)
 		return got ? -1 : error_set(e, "%s: empty, expected a line of column names", s->t.path);
 	s->n = s->t.n;
+	static const char *const option[] = {[COMPARE_ARM] = "by",
+		[COMPARE_PAIR] = "pair",
+		[COMPARE_WITHIN] = "within",
+		[COMPARE_CLUSTER] = "cluster",
+		[COMPARE_DRAW] = "draws"};
 	for (int k = 0; k < COMPARE_KEYS; k++)
-		if (find_columns(&s->column[k], v->column[k], v->columns[k], &s->t, e))
+		if (find_columns(&s->column[k], v->column[k], v->columns[k], option[k], &s->t, e))
 			return -1;
-	return find_columns(&s->metric, v->metric, v->metrics, &s->t, e);
+	return find_columns(&s->metric, v->metric, v->metrics, "value", &s->t, e);
 }
 
 /* A value; NaN if it is missing */

@@ -162,6 +162,7 @@ const struct objective_kind label_objective = {
 struct objective *label_add(struct objectives *list, const char *name, const struct label_options *options)
 {
 	struct objective *o = objective_add(list, &label_objective, name);
+	o->what = options->column;
 	((struct label *)o->state)->set = *options;
 	return o;
 }

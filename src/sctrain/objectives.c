@@ -18,6 +18,7 @@ struct objective *objective_add(struct objectives *list, const struct objective_
 	o->head = (struct head_spec){.kind = kind->head, .name = name, .column = name};
 	if (list->n++)
 		o->head.prefix = xasprintf(HEAD_PREFIX "%s.", name);
+	o->what = objective_name(o);
 	for (struct objective *other = list->one; other < o; other++)
 		if (!strcmp(objective_name(other), objective_name(o)))
 			usage_error("column '%s' is to be predicted twice", name);

@@ -81,8 +81,9 @@ struct objective_kind {
 struct objective {
 	const struct objective_kind *kind;
 	struct head_spec head;
-	size_t index; /* of the head in the model */
-	void *state;  /* of the kind, zeros at first */
+	size_t index;     /* of the head in the model */
+	const char *what; /* it predicts, for messages: a column, or its name */
+	void *state;      /* of the kind, zeros at first */
 };
 
 struct objectives {

@@ -231,6 +231,20 @@ static void choose_heads(const struct head_spec **from, const struct config_head
 	}
 }
 
+/* What the heads that take no weights of --init are for: "cell_type, donor" (malloced). */
+static char *new_heads(const struct head_spec *const *from, const struct train *t)
+{
+	char *names = xstrdup("");
+	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++) {
+		if (from[o->index])
+			continue;
+		char *longer = xasprintf("%s%s%s", names, *names ? ", " : "", o->what);
+		free(names);
+		names = longer;
+	}
+	return names;
+}
+
 /* Load weights by name. If the model has a vocabulary, it must be the same. A classifier that is not the same head is not loaded. */
 static void load_init(struct train *t)
 {
@@ -241,7 +255,7 @@ static void load_init(struct train *t)
 	const struct model_config *c = model_config(t->model);
 	char *vocab = xasprintf("%s/vocab.tsv", dir), *weights = xasprintf("%s/model.safetensors", dir),
 	     *config = xasprintf("%s/config.json", dir);
-	const struct head_spec *from[HEADS_MAX], *first = &t->objectives.one[0].head;
+	const struct head_spec *from[HEADS_MAX];
 	struct config_heads heads;
 	if (access(vocab, F_OK) == 0)
 		must(vocab_load(&v, vocab, &e), &e);
@@ -249,14 +263,15 @@ static void load_init(struct train *t)
 	config_heads_load(&heads, config, NULL); /* of a model that has none that we know, the heads go by the names of tensors */
 	choose_heads(from, &heads, t);
 	must(weights_load_heads(t->model, weights, from, &report, &e), &e);
-	if (report.fresh && is_fitted(first))
-		info("%s has no '%s' for %s: %zu tensors of the head start from random values", dir, report.first_fresh,
-			first->kind->target == TARGET_CLASS ? "these classes" : "values", report.fresh);
+	char *fresh = new_heads(from, t);
+	if (report.fresh && *fresh)
+		info("the head for %s is new: it starts from random weights", fresh);
 	else if (report.fresh)
 		warn("%s has no '%s' (%zu such tensors of the head): they start from random values", weights, report.first_fresh,
 			report.fresh);
 	vocab_release(&v);
 	config_heads_release(&heads);
+	free(fresh);
 	free(config);
 	free(vocab);
 	free(weights);
@@ -323,6 +338,18 @@ static void share_start(struct train *t, int resume)
 		t->saved = x.step;
 }
 
+static void join_devices(struct train *t)
+{
+	struct error e, what;
+	int joined = ranks_join_devices(&t->ranks, t->ops, &what, &e);
+	if (joined < 0)
+		die("--mpi: %s", e.msg);
+	if (joined)
+		info("gradients are summed on the GPUs, by %s", what.msg);
+	else if (what.msg[0])
+		info("gradients pass through the memory of the host: %s", what.msg);
+}
+
 /* ---- kernels ---- */
 
 static void describe_kernels(const struct train *t, char *text, size_t n)
@@ -340,17 +367,13 @@ static int unlike_rank(struct train *t, const char *was, char *now, size_t n)
 {
 	struct error e;
 	int first = 0, size = t->ranks.comm ? t->ranks.size : 1;
-	double *x = xcalloc((size_t)size + n, sizeof *x);
+	double *x = xcalloc((size_t)size, sizeof *x);
 	x[t->ranks.rank] = strcmp(was, now) != 0;
 	must(ranks_sum(&t->ranks, x, (size_t)size, &e), &e);
 	while (first < size && !(x[first] > 0))
 		first++;
-	for (size_t i = 0; i < n; i++)
-		x[i] = t->ranks.rank == first ? now[i] : 0;
 	if (first < size)
-		must(ranks_sum(&t->ranks, x, n, &e), &e);
-	for (size_t i = 0; i < n && first < size; i++)
-		now[i] = (char)x[i];
+		must(ranks_share_text(&t->ranks, first, now, n, &e), &e);
 	free(x);
 	return first < size ? first : -1;
 }
@@ -396,6 +419,7 @@ static void start_weights(struct train *t, int resume, uint64_t step)
 	if (t->ranks.comm) {
 		check_ranks(t);
 		share_start(t, resume);
+		join_devices(t);
 	}
 	settle_kernels(t, resume);
 }

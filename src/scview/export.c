@@ -163,6 +163,7 @@ void view_into(struct stream *in)
 	size_t nkeep;
 	uint64_t absent;
 	char **keep = opt_list(view.columns, &nkeep);
+	struct into_options o = {.key = view.key, .keep = keep, .nkeep = nkeep, .replace = view.replace};
 	struct outfile spill = {0};
 	struct stat st;
 	int fd = open(view.into, O_RDONLY | O_CLOEXEC);
@@ -174,12 +175,13 @@ void view_into(struct stream *in)
 	copy(fd, view.into, view.out.direct ? &spill : &view.out);
 	close(fd);
 	cli_library("HDF5 ended the program, as it does if memory is out");
-	struct h5ad_into *w = h5ad_into_new(path, view.into, view.key, stream_header(in), keep, nkeep, stream_name(in), &view.error);
+	struct h5ad_into *w = h5ad_into_new(path, view.into, &o, stream_header(in), stream_name(in), &view.error);
 	if (!w)
 		die("%s", view.error.msg);
 	each_block(in, add_into, w);
 	if (h5ad_into_finish(w, &absent, &view.error))
 		die("%s", view.error.msg);
+	char *written = h5ad_into_written(w);
 	h5ad_into_free(w);
 	free(path);
 	cli_library(NULL);
@@ -187,5 +189,8 @@ void view_into(struct stream *in)
 		warn("%" PRIu64 " %s of %s %s not in %s: %s values are missing", absent, absent == 1 ? "cell" : "cells", view.into,
 			absent == 1 ? "is" : "are", stream_name(in), absent == 1 ? "its" : "their");
 	commit_output(&spill);
+	const char *to = !view.output ? view.into : strcmp(view.output, "-") == 0 ? "standard output" : view.output;
+	info("%s: %s", to, *written ? written : "nothing is new");
+	free(written);
 	opt_list_free(keep, nkeep);
 }

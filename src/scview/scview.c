@@ -11,7 +11,7 @@ enum format { TSV, NPY, H5AD };
 struct view view;
 static const char *columns, *into, *key;
 static long long limit = -1;
-static int genes, format, want_header, want_header_tsv, want_vocab, want_stats, want_check;
+static int genes, format, want_header, want_header_tsv, want_vocab, want_stats, want_check, replace;
 
 static struct option_def options[] = {
 	{'c', "columns", OPT_STRING, &columns, "A,B", "show these columns, in this order (default: all)"},
@@ -24,7 +24,9 @@ static struct option_def options[] = {
 	{0, "check", OPT_FLAG, &want_check, NULL, "read the whole input and report whether it is complete; several files allowed"},
 	{'O', "format", OPT_CHOICE, &format, "tsv|npy|h5ad", "output format (default tsv)"},
 	{0, "into", OPT_STRING, &into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode"},
-	{0, "key", OPT_STRING, &key, "NAME", "with --into: add obsm/X_NAME, or obs/NAME_predicted and more (default corrmask)"},
+	{0, "key", OPT_STRING, &key, "NAME",
+		"with --into: add obsm/X_NAME (a map: X_umap_NAME), or obs/NAME_predicted and more (default corrmask)"},
+	{0, "replace", OPT_FLAG, &replace, NULL, "with --into: overwrite what has these names, as after a new training"},
 	{0},
 };
 
@@ -87,14 +89,15 @@ int main(int argc, char **argv)
 		.genes = genes,
 		.output = cli.output,
 		.into = into,
-		.key = key ? key : "corrmask",
+		.key = key,
+		.replace = replace,
 		.file = cli.noperand ? cli.operand[0] : NULL};
 	if (want_header + want_header_tsv + want_vocab + want_stats + want_check + (format != TSV) > 1)
 		usage_error("give one of -H, --header-tsv, --vocab, -s, --check and -O");
 	if (into && format != H5AD)
 		usage_error("--into adds to an AnnData file: give -O h5ad too");
-	if (key && !into)
-		usage_error("--key is for --into");
+	if ((key || replace) && !into)
+		usage_error("--%s is for --into", key ? "key" : "replace");
 	if (cli.noperand > 1 && !want_check)
 		usage_error("one file at a time (several only with --check)");
 	if (format != TSV && !into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))

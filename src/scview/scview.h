@@ -16,7 +16,8 @@ extern struct view {
 	int genes;           /* enum view_genes: how rows of the vocabulary are shown */
 	const char *output;  /* -o, NULL: standard output */
 	const char *into;    /* --into: the file to add to, NULL: none */
-	const char *key;     /* --key */
+	const char *key;     /* --key, NULL: not given */
+	int replace;         /* --replace */
 	const char *file;    /* the operand, NULL: standard input */
 	struct outfile out;  /* the output */
 	struct error error;

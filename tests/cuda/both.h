@@ -87,6 +87,8 @@ extern uint32_t *gpu_step; /* the same, on the device */
 struct dropout drop(uint32_t site, uint32_t threshold);
 const struct dropout *on_gpu(const struct dropout *d); /* NULL for NULL; until the next call */
 
+/* test_cuda_instructions.c */
+void instructions(void);
 /* test_cuda_steps.c */
 void steps(void);
 void settings(void);

@@ -282,9 +282,9 @@ void emu_run(dim3 grid, unsigned threads, size_t shared, const std::function<voi
 /* ---- streams ---- */
 
 struct emu_stream {
-	std::deque<std::function<void()>> queue;
-	uint64_t asked, done; /* works so far; asked - done of them are in the queue */
-	cudaGraph_t recorded; /* NULL: nothing is being recorded */
+	std::deque<std::function<bool()>> queue; /* false: not done, call it again */
+	uint64_t asked, done;                    /* works so far; asked - done of them are in the queue */
+	cudaGraph_t recorded;                    /* NULL: nothing is being recorded */
 };
 
 struct emu_event {
@@ -301,25 +301,46 @@ static emu_stream *stream_of(cudaStream_t s)
 	return s ? s : &first;
 }
 
+static void ask(emu_stream *s, const std::function<bool()> &work)
+{
+	s->queue.push_back(work);
+	s->asked++;
+}
+
 void emu_do(cudaStream_t stream, const std::function<void()> &work)
 {
 	emu_stream *s = stream_of(stream);
-	if (s->recorded) {
+	if (s->recorded)
 		s->recorded->push_back(work);
-	} else {
-		s->queue.push_back(work);
-		s->asked++;
+	else
+		ask(s, [=] {
+			work();
+			return true;
+		});
+}
+
+extern "C" void emu_poll(cudaStream_t stream, int (*work)(void *), void *arg)
+{
+	emu_stream *s = stream_of(stream);
+	if (s->recorded)
+		fail("work that waits for another process is recorded");
+	ask(s, [=] { return work(arg) != 0; });
+}
+
+/* Run works while they end at once. */
+static bool run_some(emu_stream *s, uint64_t work)
+{
+	while (s->done < work && s->queue.front()()) {
+		s->queue.pop_front();
+		s->done++;
 	}
+	return s->done >= work;
 }
 
 static void run_until(emu_stream *s, uint64_t work)
 {
-	while (s->done < work) {
-		std::function<void()> next = s->queue.front();
-		s->queue.pop_front();
-		s->done++;
-		next();
-	}
+	while (!run_some(s, work))
+		usleep(50);
 }
 
 static cudaError_t run_all(void)
@@ -387,6 +408,30 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 	return cudaSuccess;
 }
 
+static cudaError_t last_error;
+
+cudaError_t cudaGetLastError(void)
+{
+	cudaError_t r = last_error;
+	last_error = cudaSuccess;
+	return r;
+}
+
+static cudaError_t answer(bool done)
+{
+	if (!done)
+		last_error = cudaErrorNotReady;
+	return done ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+	emu_stream *s = stream_of(stream);
+	if (s->recorded)
+		return cudaErrorStreamCaptureUnsupported;
+	return answer(run_some(s, s->asked));
+}
+
 /* ---- events ---- */
 
 cudaError_t cudaEventCreate(cudaEvent_t *e)
@@ -421,6 +466,15 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
 		return cudaErrorStreamCaptureUnsupported;
 	run_until(e->stream, e->after);
 	return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t e)
+{
+	if (!e->stream)
+		return cudaSuccess;
+	if (e->stream->recorded)
+		return cudaErrorStreamCaptureUnsupported;
+	return answer(run_some(e->stream, e->after));
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)

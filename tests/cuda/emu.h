@@ -4,7 +4,7 @@
  *   - a warp runs to its next block barrier before another warp starts, and the order of warps and lanes is shuffled for each block
  *   - a copy by cp.async happens at once in one half of the blocks, and as late as its wait allows in the other half
  *   - shared memory, static and dynamic, is NaN at the beginning of each block
- *   - a stream does nothing before the host waits for it, and then no more than what it waits for
+ *   - a stream does nothing before the host waits for it or asks about it, and then no more than what it waits for
  * So it finds wrong indices, wrong fragment layouts, missing results, mismatched barriers (a deadlock is reported), missing block barriers,
  * memory that is used again too early, and reads of memory that nobody wrote. It cannot find a missing __syncwarp beside a warp operation, which is
  * a barrier of the warp here. compute-sanitizer's racecheck finds that on a GPU. tests/cuda/mutants.sh shows what is found.
@@ -80,6 +80,9 @@ typedef emu_stream *cudaStream_t;
 
 /* A stream keeps what it is asked for until the host waits for it; or, while it is recorded, for the graph. */
 void emu_do(cudaStream_t s, const std::function<void()> &work);
+/* Work that waits for another process: it is called until it returns 1, and the stream waits with it. For tests/cuda/fake_nccl.c. */
+extern "C" __attribute__((visibility("default"))) void emu_poll(cudaStream_t s, int (*work)(void *), void *arg);
+cudaStream_t emu_stream_new(void);
 void emu_run(dim3 grid, unsigned threads, size_t shared, const std::function<void()> &kernel);
 void emu_block_barrier(void);
 void emu_warp_barrier(void);
@@ -126,6 +129,7 @@ enum {
 	cudaSuccess,
 	cudaErrorMemoryAllocation,
 	cudaErrorStreamCaptureUnsupported,
+	cudaErrorNotReady,
 	cudaStreamCaptureModeRelaxed,
 	cudaEventDisableTiming,
 	cudaEventBlockingSync,
@@ -145,10 +149,13 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, int flags);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s);
 cudaError_t cudaStreamSynchronize(cudaStream_t s); /* an error while recording, as on a GPU */
+cudaError_t cudaStreamQuery(cudaStream_t s);       /* runs what can run without waiting for another process */
 cudaError_t cudaEventCreate(cudaEvent_t *e);
 cudaError_t cudaEventDestroy(cudaEvent_t e);
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s);
 cudaError_t cudaEventSynchronize(cudaEvent_t e); /* what was asked for before the event was recorded, and no more */
+cudaError_t cudaEventQuery(cudaEvent_t e);
+cudaError_t cudaGetLastError(void); /* of the queries: "not ready" is one, until it is asked for */
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b);
 
 static inline cudaError_t cudaGraphDestroy(cudaGraph_t g)
@@ -188,6 +195,8 @@ static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t byt
 
 static inline const char *cudaGetErrorString(cudaError_t r)
 {
+	if (r == cudaErrorNotReady)
+		return "device not ready";
 	return r == cudaErrorMemoryAllocation ? "out of memory" : r ? "not while a stream is recorded" : "no error";
 }
 

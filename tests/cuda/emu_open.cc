@@ -31,5 +31,8 @@ extern "C" void cuda_loss_tile(const struct ops *o, size_t *rows, size_t *words)
 extern "C" __attribute__((visibility("default"))) struct ops *corrmask_cuda_open(struct ops_cuda *a, struct error *e)
 {
 	snprintf(a->what, sizeof a->what, "emulated device %d, %s", a->device, a->fp32 ? "float" : "bf16");
-	return cuda_emulated(a->fp32, 1);
+	struct ops *o = cuda_emulated(a->fp32, 1);
+	((struct cuda *)o)->stream = emu_stream_new();
+	((struct cuda *)o)->device[0] = (uint32_t)a->device;
+	return o;
 }

@@ -474,6 +474,7 @@ static void in_both(const char *name, void (*test)(void))
 		in_both(#f, f); \
 	}
 
+IN_BOTH(instructions)
 IN_BOTH(embed)
 IN_BOTH(linear)
 IN_BOTH(attention)
@@ -513,6 +514,7 @@ static size_t choose(struct CMUnitTest *tests, size_t all, char **pattern, int n
 int main(int argc, char **argv)
 {
 	struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_instructions),
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_embed),
 		cmocka_unit_test(test_norm),

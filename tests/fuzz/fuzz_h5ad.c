@@ -264,7 +264,8 @@ static void add_into(const char *path)
 		((int32_t *)b.col[score].data)[i] = i;
 		((float *)b.col[x].data)[2 * i] = ((float *)b.col[x].data)[2 * i + 1] = (float)i;
 	}
-	struct h5ad_into *w = h5ad_into_new(path, "fuzz", "key", &h, (char *[]){h.col[score].name}, 1, "fuzz", &e);
+	struct into_options o = {.key = "key", .keep = (char *[]){h.col[score].name}, .nkeep = 1, .replace = byte() & 1};
+	struct h5ad_into *w = h5ad_into_new(path, "fuzz", &o, &h, "fuzz", &e);
 	if (w && h5ad_into_add(w, &b, 3, &e) == 0)
 		h5ad_into_finish(w, &absent, &e);
 	h5ad_into_free(w);
