@@ -109,7 +109,9 @@ static void survey(struct job *j, struct h5ad *h, int i)
 		die("%s", e.msg);
 	info("%s: %" PRIu64 " cells x %zu genes, counts from %s, gene ids from %s%s", h->path, h->ncell, s.genes, h->matrix, h->gene_source,
 		h->has_ensembl ? "" : " (not Ensembl ids)");
-	if (want.round && h->mat.where && h->mat.layout != LAYOUT_ENTRIES && h->mat.largest < 20)
+	if (want.round && h->mat.where && h->mat.layout != LAYOUT_ENTRIES && !h->mat.largest)
+		warn("%s: %s: all values looked at are 0 when rounded: is it empty?", h->path, h->matrix);
+	else if (want.round && h->mat.where && h->mat.layout != LAYOUT_ENTRIES && h->mat.largest < 20)
 		warn("%s: the largest value looked at is %u: normalised or log-transformed? --round is for counts with fractions", h->path,
 			h->mat.largest);
 	if (!want.round && h->obs.where && h->ncell && h->ngene && h->mat.largest <= 1)

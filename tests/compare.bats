@@ -152,6 +152,44 @@ column() {
 	done
 }
 
+@test "numbers of any size: those near 1e200 and 1e-200 have the tests of those near 1" {
+	for size in e200 e-200 e306; do
+		for how in "--pair seed" "--pair seed --cluster seed" ""; do
+			awk -F '\t' -v OFS='\t' -v e=$size 'NR > 1 { $4 = $4 e } 1' t.tsv > size.tsv
+			compare $how --within dataset --pool dataset --value f1 --json t.tsv > plain.json
+			compare $how --within dataset --pool dataset --value f1 --json size.tsv > size.json
+			$PYTHON - $size <<-'END'
+				import json, sys
+				scale = float("1" + sys.argv[1])
+				for a, b in zip(*(json.load(open(n + ".json"))["differences"] for n in ("plain", "size"))):
+				    assert a.keys() == b.keys() and a["t"] is not None
+				    for k in a:
+				        if k in ("tau2", "Q", "I2") or not isinstance(a[k], (int, float)):
+				            continue
+				        want = a[k] * (scale if k in ("mean", "reference_mean", "difference", "sd", "se", "low", "high", "detectable") else 1)
+				        assert abs(b[k] - want) <= 1e-9 * abs(want), (k, a[k], b[k])
+			END
+		done
+	done
+	awk -F '\t' -v OFS='\t' 'NR > 1 { $4 = $4 "e200" } 1' t.tsv | compare --means --within dataset --value f1 > means.tsv
+	run -0 column sd means.tsv
+	refute_output --regexp 'NA|inf|^0| 0 '
+}
+
+@test "a byte order mark before the names of the columns is passed over" {
+	{
+		printf '\xef\xbb\xbf'
+		cat t.tsv
+	} > mark.tsv
+	compare --by dataset --value loss mark.tsv | diff - <(compare --by dataset --value loss t.tsv)
+	sed 's/\t/,/g; 1s/^/"/; 1s/,/",/' t.tsv > quoted.csv
+	{
+		printf '\xef\xbb\xbf'
+		cat quoted.csv
+	} > mark.csv
+	compare --by dataset --value loss mark.csv | diff - <(compare --by dataset --value loss t.tsv)
+}
+
 @test "bad input: one line each" {
 	refused() {
 		local status=$1 message=$2
@@ -174,6 +212,7 @@ column() {
 	refused 1 "again.tsv: line 2: the second value of 'random', dataset a, seed 1; the first one is in line 2 of t.tsv" --value f1 --pair dataset,seed t.tsv again.tsv
 	grep -v corrmask t.tsv > x.tsv
 	refused 1 "column 'arm' has one arm only, 'random': nothing to compare it with" --value f1 x.tsv
+	refused 2 "--value: column 'f1' is named twice" --value f1,loss,f1 t.tsv
 	refused 1 "--reference: no row has 'pmi' in column 'arm'" --value f1 --reference pmi t.tsv
 	refused 1 "--compare 'pmi:random': no two arms of column 'arm' have these names" --value f1 --compare pmi:random t.tsv
 	awk -F '\t' 'NR == 1 || $2 == "random" && $1 == "a" || $2 == "corrmask" && $1 == "b"' t.tsv > x.tsv

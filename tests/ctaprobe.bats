@@ -358,6 +358,70 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	ctaprobe cells -q --target age --group donor -@ 2 miss.emb | cmp - cv.tsv
 }
 
+@test "ctaprobe score --target: numbers of any size; equal ones have no r2" {
+	export BATS_TEST_DIRNAME
+	run $PYTHON - "$BIN/ctaprobe" <<-'END'
+		import json, os, subprocess, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		rng = np.random.default_rng(1)
+		y = rng.normal(size=50)
+		x = y + 0.3 * rng.normal(size=50)
+		header = dict(scstream.read("tr.emb").header, kind="prediction")
+		header["columns"] = [{"name": n, "type": t, "shape": "scalar"} for n, t in
+		                     (("cell", "u64"), ("barcode", "str"), ("n_counts", "u64"), ("y", "f64"), ("predicted", "f64"))]
+		def score(x, y):
+		    scstream.write("n.pred", header, [{"cell": np.arange(50, dtype=np.uint64), "barcode": ["c%d" % i for i in range(50)],
+		                                       "n_counts": np.ones(50, np.uint64), "y": y, "predicted": x}])
+		    got = subprocess.run([sys.argv[1], "score", "-q", "--json", "--target", "y", "n.pred"], check=True, capture_output=True)
+		    return json.loads(got.stdout)
+		plain = score(x, y)
+		assert abs(plain["r2"] - (1 - ((x - y) ** 2).mean() / y.var())) < 1e-12 and abs(plain["pearson"] - np.corrcoef(x, y)[0, 1]) < 1e-12
+		for size in 1e160, 1e-200, 1e300:
+		    got = score(x * size, y * size)
+		    assert all(abs(got[k] - plain[k]) < 1e-12 for k in ("pearson", "spearman", "r2")), (size, got, plain)
+		for same in 0.1, 1e9 + 0.1:
+		    got = score(x, np.full(50, same))
+		    assert got["r2"] is None and got["pearson"] is None and got["mse"] > 0, got
+	END
+	assert_success
+}
+
+@test "ctaprobe cells --target: constant features, however large, change nothing" {
+	export BATS_TEST_DIRNAME
+	run $PYTHON - "$BIN/ctaprobe" <<-'END'
+		import json, os, subprocess, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		rng = np.random.default_rng(1)
+		x = rng.normal(size=(100, 3))
+		t = x @ [1, 2, 3] + 0.5 * rng.normal(size=100)
+		header = scstream.read("tr.emb").header
+		types = [("cell", "u64", {"shape": "scalar"}), ("barcode", "str", {"shape": "scalar"}), ("n_counts", "u64", {"shape": "scalar"}),
+		         ("t", "f64", {"shape": "scalar"})]
+		def write(name, x, rows):
+		    of = types + [("x", "f32", {"shape": "fixed", "n": x.shape[1]})]
+		    header["columns"] = [dict(shape, name=n, type=k) for n, k, shape in of]
+		    n = len(x[rows])
+		    scstream.write(name, header, [{"cell": np.arange(n, dtype=np.uint64), "barcode": ["c%d" % i for i in range(n)],
+		                                   "n_counts": np.ones(n, np.uint64), "t": t[rows], "x": x[rows].astype(np.float32)}])
+		def scores(x):
+		    write("ctr.emb", x, slice(0, 60)), write("cte.emb", x, slice(60, 100))
+		    c = [sys.argv[1], "cells", "-q", "--json", "--target", "t", "--train", "ctr.emb", "--test", "cte.emb"]
+		    return [json.loads(subprocess.run(c + o, check=True, capture_output=True).stdout)["r2"]
+		            for o in ([], ["--no-standardize"], ["--search", "3"])]
+		without = scores(x)
+		assert min(without) > 0.9, without
+		for size in 1e6, 1e18, 1e24, 1e30:
+		    constant = np.full((100, 30), 1) * (size * (1 + 0.37 * np.arange(30)))
+		    got = scores(np.concatenate([x, constant], 1))
+		    assert np.allclose(got, without, rtol=1e-9), (size, got, without)
+	END
+	assert_success
+}
+
 @test "ctaprobe cells: donors and numbers that cannot be used" {
 	donors make dtr.emb seed=1
 	donors make one.emb donors=1 first=20
@@ -617,6 +681,29 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	fails "few.emb: 4 labelled cells for 5 folds" -l cell_type few.emb
 	fails "tr.emb: column 'barcode' has 400 classes for 400 cells: expected at least two cells for each class" -l barcode tr.emb
 	fails "tr.emb: 6 groups for 7 folds (without --group, single cells are assigned)" -l cell_type --group donor --folds 7 tr.emb
+}
+
+@test "ctaprobe cells, effective-rank: cells without an embedding are left out and counted" {
+	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
+		import numpy as np, scstream
+		for name in "tr", "te":
+		    stream = scstream.read(name + ".emb")
+		    some, blocks = [], list(stream)
+		    for b in blocks:
+		        keep = np.arange(b.rows) % 10 != 3
+		        b["x"][~keep] = np.nan
+		        some.append({k: scstream.Categorical(v.codes[keep], v.categories) if hasattr(v, "codes") else np.array(v)[keep]
+		                     for k, v in b.items()})
+		    scstream.write(name + ".nan.emb", stream.header, blocks)
+		    scstream.write(name + ".some.emb", stream.header, some)
+	END
+	local empty=$(($(scview -c cell tr.emb | wc -l) - $(scview -c cell tr.some.emb | wc -l)))
+	run -0 --separate-stderr ctaprobe cells -l cell_type --train tr.nan.emb --test te.nan.emb
+	assert_equal "$output" "$(ctaprobe cells -q -l cell_type --train tr.some.emb --test te.some.emb)"
+	assert_equal "${stderr_lines[0]}" "ctaprobe cells: warning: tr.nan.emb: $empty cells have no embedding, as they have no token, and are left out"
+	run -0 --separate-stderr ctaprobe effective-rank tr.nan.emb
+	assert_equal "$output" "$(ctaprobe effective-rank -q tr.some.emb)"
+	assert_equal "${stderr_lines[0]}" "ctaprobe effective-rank: warning: tr.nan.emb: $empty cells have no embedding, as they have no token, and are left out"
 }
 
 @test "ctaprobe: embeddings that cannot be used" {

@@ -83,6 +83,36 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 	done
 }
 
+@test "ctaprobe map: constant values, however large, change nothing" {
+	scview -q -O npy -o x.npy c.emb
+	export BATS_TEST_DIRNAME
+	run $PYTHON - <<-'END'
+		import os, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		for name, size, n in ("one", 1e18, 1), ("many", 1e24, 30):
+		    stream = scstream.read("c.emb")
+		    blocks = [dict(b, x=np.concatenate([b["x"], np.tile(size * (1 + 0.37 * np.arange(n)), (len(b["x"]), 1))], 1).astype(np.float32))
+		              for b in stream]
+		    next(c for c in stream.header["columns"] if c["name"] == "x")["n"] += n
+		    scstream.write(name + ".emb", stream.header, blocks)
+	END
+	assert_success
+	for name in one many; do
+		ctaprobe map -q --seed 3 -o $name.map $name.emb
+		scview -q -O npy --columns X_umap -o $name.npy $name.map
+	done
+	run -0 $PYTHON -c 'if 1:
+		import numpy as np
+		from sklearn.manifold import trustworthiness
+		for name in "one", "many":
+		    x, y = np.load("x.npy"), np.load(name + ".npy")
+		    t = trustworthiness(x, y, n_neighbors=15)
+		    assert np.ptp(y, axis=0).min() > 1 and t > 0.91, (name, np.ptp(y, axis=0), t)
+	'
+}
+
 @test "ctaprobe map: scanpy and anndata find it in obsm" {
 	scview -q -O h5ad -o map.h5ad map.emb
 	scview -q -O npy --columns X_umap -o y.npy map.emb
@@ -103,6 +133,22 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 		assert np.array_equal(a.obsm["X_umap"], np.load("y.npy")), list(a.obsm)
 		assert a.obsm["X_corrmask"].shape == (500, 10)
 	'
+}
+
+@test "ctaprobe map: a cell without an embedding has no position, and the others are as without it" {
+	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
+		import numpy as np, scstream
+		stream = scstream.read("c.emb")
+		blocks = list(stream)
+		blocks[0]["x"][[3, 7]] = np.nan
+		scstream.write("nan.emb", stream.header, blocks)
+	END
+	scsample -q --where "cell!=3" --where "cell!=7" -o some.emb c.emb
+	ctaprobe map -q --seed 3 -o some.map some.emb
+	run -0 ctaprobe map --seed 3 -o nan.map nan.emb
+	assert_line "ctaprobe map: warning: nan.emb: 2 cells have no embedding, as they have no token, and are left out"
+	scview -c cell,X_umap nan.map | awk -F '\t' '$1 != 3 && $1 != 7' | diff - <(scview -c cell,X_umap some.map)
+	assert_equal "$(scview -c cell,X_umap nan.map | awk -F '\t' '$2 ~ /nan|NA/ { print $1 }' | paste -s -d ,)" 3,7
 }
 
 @test "ctaprobe map: what is no embedding is refused" {

@@ -76,7 +76,7 @@ same_training() {
 	run ! sctrain mlm -q "${A[@]}" --precision bf16 -o part half
 	cp -r part odd
 	run -1 sctrain mlm "${A[@]}" --resume -o odd a.masked
-	assert_output --partial "odd was trained with precision: give the same options again"
+	assert_output --partial "odd was trained with precision \"bf16\": give the same options again"
 	sctrain mlm -q "${A[@]}" --precision bf16 --resume -@ 2 -o part a.masked
 	same_training whole part
 	run ! sctrain mlm -q "${A[@]}" -o plain half

@@ -34,10 +34,11 @@ setup() {
 	assert_line --partial "--pool mean|cls|first"
 	run scembed --version
 	assert_success
-	for o in "" "-M model --pca 5" "--expression --pca 5" "-M model --fit cells.tok" "-M model --genes 5" "--pca 5 --layer 0" "--pca 5 --predict"; do
+	for o in "" "-M model --pca 5" "--expression --pca 5" "-M model --fit cells.tok" "-M model --genes 5" "--pca 5 --layer 0" "--pca 5 --predict" \
+		"--pca 5 --precision bf16"; do
 		run scembed $o cells.tok
 		assert_failure 2
-		assert_line -n 0 --regexp "^scembed: (one of -M DIR, --expression and --pca K is needed|--(fit|genes) needs --expression or --pca|--(layer|predict) needs -M DIR)$"
+		assert_line -n 0 --regexp "^scembed: (one of -M DIR, --expression and --pca K is needed|--(fit|genes) needs --expression or --pca|--(layer|predict|precision) needs -M DIR)$"
 	done
 	run scembed -M model --layer 1 cells.tok
 	assert_failure 2

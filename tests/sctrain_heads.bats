@@ -223,6 +223,107 @@ above() {
 	assert_failure 2
 }
 
+@test "numbers that are too large or too close, a head without a name, an export of numbers: what to do is said" {
+	$PYTHON - <<-'END'
+		import os, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		for name, f in ("huge", lambda x: x * 1e300), ("close", lambda x: 2.0 ** 62 + x):
+		    stream = scstream.read("test.tok")
+		    blocks = [dict(b, size=f(b["size"])) for b in stream]
+		    scstream.write(name + ".tok", stream.header, blocks)
+	END
+	run maskgen -q --strategy none --keep size -o huge.masked huge.tok
+	assert_failure 1
+	assert_output "maskgen: huge.tok: column 'size': its numbers are too large: the squares of their differences overflow"
+	[ ! -e huge.masked ]
+	maskgen -q --strategy none --keep size -o close.masked close.tok
+	run sctrain cells -q --config tiny --target size -o x close.masked
+	assert_failure 1
+	assert_output --regexp "column 'size' are all 4.61169e\+18, or differ too little for their size: there is nothing to predict$"
+	sctrain cells -q --config tiny --label donor --lr 0 -o unnamed step.masked
+	run scembed -M unnamed --predict --head donor -o x.pred test.tok
+	assert_failure 1
+	assert_output "scembed: --head: the model in unnamed has one head, which has no name: leave out --head"
+	scembed -q -M model --predict --head size -o size.pred test.tok
+	run scview -O h5ad -o x.h5ad size.pred
+	assert_failure 1
+	assert_output "scview: size.pred: predictions of numbers make no matrix: add them to the .h5ad of the cells with --into FILE"
+}
+
+@test "sctrain cells --init: a head of numbers says the same after cells with another mean and spread" {
+	$PYTHON - <<-'END'
+		import os, sys
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		stream = scstream.read("test.tok")
+		blocks = [dict(b, size=b["size"] * 40 + 1000) for b in stream]
+		scstream.write("moved.tok", stream.header, blocks)
+	END
+	maskgen -q --strategy none --keep cell_type,size -o moved.masked moved.tok
+	sctrain cells -q --label cell_type --target size --init model --lr 0 -o moved moved.masked
+	sctrain cells -q --target size --init model --lr 0 -o single moved.masked
+	scembed -q -M model --predict --head size -o size.pred test.tok
+	scembed -q -M moved --predict --head size -o moved.pred test.tok
+	scembed -q -M single --predict -o single.pred test.tok
+	run $PYTHON - <<-'END'
+		import json, os, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		scale = [next(h for h in json.load(open(n + "/config.json"))["corrmask_heads"] if h["name"] == "size")["scale"] for n in ("model", "moved")]
+		assert scale[1] > 10 * scale[0], scale
+		was, moved, single = (np.concatenate([b["predicted"] for b in scstream.read(n + ".pred")]) for n in ("size", "moved", "single"))
+		assert np.ptp(was) > 1 and abs(was - moved).max() < 1e-2 and abs(was - single).max() < 1e-2, (was[:3], moved[:3], single[:3])
+	END
+	assert_success
+}
+
+@test "scembed --predict: numbers far from 0 keep their digits; one that is not finite is an error" {
+	scembed -q -M model --predict --head size -o size.pred test.tok
+	cp -r model far
+	cp -r model huge
+	$PYTHON - <<-'END'
+		import json
+		for name in "far", "huge":
+		    c = json.load(open(name + "/config.json"))
+		    head = next(h for h in c["corrmask_heads"] if h["name"] == "size")
+		    if name == "far":
+		        head["mean"] += 1e9
+		    else:
+		        head["mean"], head["scale"] = -1e308, 1.7e308
+		    json.dump(c, open(name + "/config.json", "w"))
+	END
+	scembed -q -M far --predict --head size -o far.pred test.tok
+	run $PYTHON - <<-'END'
+		import os, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		near, far = (np.concatenate([b["predicted"] for b in scstream.read(n + ".pred")]) for n in ("size", "far"))
+		assert near.dtype == far.dtype == np.float64 and np.ptp(near) > 0.1 and abs(far - 1e9 - near).max() < 1e-6
+	END
+	assert_success
+	run scembed -q -M huge --predict --head size -o huge.pred test.tok
+	assert_failure 1
+	assert_output --regexp "^scembed: --predict: a prediction of 'size' is -?inf, expected a finite number"
+	[ ! -e huge.pred ]
+	# streams of earlier versions have float32
+	$PYTHON - <<-'END'
+		import os, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		stream = scstream.read("size.pred")
+		blocks = [dict(b, predicted=b["predicted"].astype(np.float32)) for b in stream]
+		next(c for c in stream.header["columns"] if c["name"] == "predicted")["type"] = "f32"
+		scstream.write("old.pred", stream.header, blocks)
+	END
+	run ctaprobe score --target size old.pred
+	assert_success
+}
+
 @test "sctrain cells: the first head is a classifier of transformers, and the others are found by --init" {
 	run cat model/config.json
 	assert_output --partial 'BertForSequenceClassification'
@@ -313,7 +414,7 @@ above() {
 	maskgen -q --strategy none --keep size -o same.masked same.tok
 	run sctrain cells --config tiny --target size -o x same.masked
 	assert_failure 1
-	assert_output "sctrain cells: same.masked: all cells have the number 3 in column 'size': there is nothing to predict"
+	assert_output "sctrain cells: same.masked: the numbers in column 'size' are all 3, or differ too little for their size: there is nothing to predict"
 }
 
 @test "scembed --predict: the head must be chosen, and be one" {

@@ -138,4 +138,8 @@ silent() {
 	make_file a.h5ad "a.X = np.minimum(a.X, 20); $fraction"
 	round_it
 	refute_output --partial "the largest value looked at"
+	make_file a.h5ad "a.X = np.zeros_like(a.X)"
+	round_it
+	assert_output --partial "all values looked at are 0 when rounded: is it empty?"
+	refute_output --partial "log-transformed"
 }

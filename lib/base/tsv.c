@@ -96,6 +96,8 @@ int tsv_next_whole(struct tsv *t, struct error *e)
 		return tsv_error(t, e, "a byte of value 0: the file is damaged, or is no plain text (UTF-16?)");
 	if (n > TSV_LINE_MAX && t->text[n - 1] != '\n')
 		return tsv_error(t, e, "longer than %d bytes", TSV_LINE_MAX);
+	if (!from && strncmp(t->text, "\xef\xbb\xbf", 3) == 0) /* the mark that spreadsheets write before UTF-8 */
+		memmove(t->text, t->text + 3, (n -= 3) + 1);
 	while (n && (t->text[n - 1] == '\n' || t->text[n - 1] == '\r'))
 		t->text[--n] = 0;
 	grow(t->field, t->cap, 1);

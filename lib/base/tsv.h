@@ -1,5 +1,6 @@
 /*
- * Text tables, read line by line: fields between tabs, or between commas where tsv_first finds them; plain or gzip.
+ * Text tables, read line by line: fields between tabs, or between commas where tsv_first finds them; plain or gzip. A byte order mark at the
+ * start is passed over.
  *
  *     struct tsv t;
  *     if (tsv_open(&t, path, e))

@@ -1,6 +1,7 @@
 #include "eval/correlation.h"
 
 #include "base/error.h"
+#include "eval/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,16 +19,18 @@ double correlation_pearson(const double *x, const double *y, size_t n)
 	double mx = 0, my = 0, xx = 0, yy = 0, xy = 0;
 	if (constant(x, n) || constant(y, n))
 		return NAN;
+	double ux = unit_for(largest_size(x, n)), uy = unit_for(largest_size(y, n));
 	for (size_t i = 0; i < n; i++) {
-		mx += x[i];
-		my += y[i];
+		mx += x[i] * ux;
+		my += y[i] * uy;
 	}
 	mx /= (double)n;
 	my /= (double)n;
 	for (size_t i = 0; i < n; i++) {
-		xx += (x[i] - mx) * (x[i] - mx);
-		yy += (y[i] - my) * (y[i] - my);
-		xy += (x[i] - mx) * (y[i] - my);
+		double dx = x[i] * ux - mx, dy = y[i] * uy - my;
+		xx += dx * dx;
+		yy += dy * dy;
+		xy += dx * dy;
 	}
 	return xy / sqrt(xx) / sqrt(yy);
 }

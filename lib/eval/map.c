@@ -50,17 +50,17 @@ static void orthonormalise(double *v, size_t d)
 	}
 }
 
-/* at [n, 2] = (x - mean) v, and if next [d, 2] is not NULL, next = (x - mean)' at */
+/* at [n, 2] = (x - x[0] - mean) v, and if next [d, 2] is not NULL, next = (x - x[0] - mean)' at */
 static void project(double *at, double *next, const double *v, const float *x, const double *mean, size_t n, size_t d)
 {
 	for (size_t i = 0; i < n; i++) {
 		double p[2] = {0, 0};
 		for (size_t j = 0; j < d; j++)
 			for (int q = 0; q < 2; q++)
-				p[q] += ((double)x[i * d + j] - mean[j]) * v[2 * j + (size_t)q];
+				p[q] += ((double)x[i * d + j] - (double)x[j] - mean[j]) * v[2 * j + (size_t)q];
 		for (size_t j = 0; next && j < d; j++)
 			for (int q = 0; q < 2; q++)
-				next[2 * j + (size_t)q] += ((double)x[i * d + j] - mean[j]) * p[q];
+				next[2 * j + (size_t)q] += ((double)x[i * d + j] - (double)x[j] - mean[j]) * p[q];
 		for (int q = 0; q < 2; q++)
 			at[2 * i + (size_t)q] = p[q];
 	}
@@ -76,9 +76,10 @@ static void start(float *xy, const float *x, size_t n, size_t d, uint32_t seed)
 	double *mean = xcalloc(d, sizeof *mean), *v = xmalloc(2 * d * sizeof *v), *next = xmalloc(2 * d * sizeof *next);
 	double *at = xmalloc(2 * n * sizeof *at), most = 0; /* float32 has no room for the sums */
 	struct rng r = rng_at(seed, RNG_MAP, UINT64_MAX, 0);
+	/* of differences from the first row, so that a constant column is 0: the rounding error of a mean could be larger than the other columns */
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < d; j++)
-			mean[j] += (double)x[i * d + j] / (double)n;
+			mean[j] += ((double)x[i * d + j] - (double)x[j]) / (double)n;
 	for (size_t j = 0; j < 2 * d; j++)
 		v[j] = rng_normal(&r);
 	for (int step = 0; step < STEPS; step++) {

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "eval/bootstrap.h"
 #include "eval/distribution.h"
+#include "eval/unit.h"
 
 #include <float.h>
 #include <math.h>
@@ -18,14 +19,6 @@ static double mean_of(const double *x, size_t n)
 	for (size_t i = 0; i < n; i++) /* what rounding left */
 		rest += x[i] - mean;
 	return mean + rest / (double)n;
-}
-
-static double largest(const double *x, size_t n)
-{
-	double most = 0;
-	for (size_t i = 0; i < n; i++)
-		most = fmax(most, fabs(x[i]));
-	return most;
 }
 
 /* sum (x - mean)^2; 0 if the differences are rounding errors of numbers as large as `size` */
@@ -50,6 +43,14 @@ static void test(struct difference *d)
 	d->detectable = d->se * student_noncentrality(0.8, 0.05, d->df);
 }
 
+/* What was computed of values times `unit`, in their own unit */
+static void scale_back(struct difference *d, double unit)
+{
+	double *const of[] = {&d->x, &d->y, &d->mean, &d->sd, &d->se, &d->low, &d->high, &d->detectable};
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+		*of[i] /= unit;
+}
+
 static void unknown(struct difference *d)
 {
 	*d = (struct difference){
@@ -70,8 +71,9 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The sum of the ranks of the items that are `first`; equal values share their mean rank. ties: sum t^3 - t over groups of t equal values. */
-static double rank_sum(struct rank *item, size_t n, double *ties)
+/* The sum of the ranks of the items that are `first`; equal values share their mean rank. ties: sum t^3 - t over groups of t equal values.
+ * twice [n], may be NULL: the ranks times two, which are whole. */
+static double rank_sum(struct rank *item, size_t n, double *ties, size_t *twice)
 {
 	double sum = 0;
 	*ties = 0;
@@ -82,6 +84,8 @@ static double rank_sum(struct rank *item, size_t n, double *ties)
 			first += (size_t)item[j].first;
 		double t = (double)(j - i), rank = (double)(i + j + 1) / 2;
 		sum += rank * (double)first;
+		for (size_t k = i; twice && k < j; k++)
+			twice[k] = i + j + 1;
 		*ties += t * t * t - t;
 	}
 	return sum;
@@ -102,26 +106,27 @@ static void signed_ranks(struct difference *r, const double *d, size_t n)
 {
 	struct rank *item = xmalloc(n * sizeof *item);
 	double ties;
-	size_t k = 0;
+	size_t k = 0, *twice = xmalloc((n + 1) * sizeof *twice);
 	for (size_t i = 0; i < n; i++)
 		if (d[i] < 0 || d[i] > 0)
 			item[k++] = (struct rank){fabs(d[i]), d[i] > 0};
-	double sum = rank_sum(item, k, &ties), all = (double)k * (double)(k + 1) / 2;
-	free(item);
-	r->rank_exact = k && k == n && n <= 50 && ties <= 0;
-	if (r->rank_exact) { /* sums of subsets of the ranks 1 .. n */
-		size_t most = k * (k + 1) / 2;
+	double sum = rank_sum(item, k, &ties, twice), all = (double)k * (double)(k + 1) / 2;
+	r->rank_exact = k && (n <= 13 || (k == n && n <= 50 && ties <= 0));
+	if (r->rank_exact) { /* sums of subsets of the ranks; times two, as equal values share ranks that may end in a half */
+		size_t most = k * (k + 1);
 		double *count = xcalloc(most + 1, sizeof *count);
 		count[0] = 1;
-		for (size_t rank = 1; rank <= k; rank++)
-			for (size_t s = most; s >= rank; s--)
-				count[s] += count[s - rank];
-		r->rank_p = exact_p(count, most, fmax(sum, all - sum));
+		for (size_t i = 0; i < k; i++)
+			for (size_t s = most; s >= twice[i]; s--)
+				count[s] += count[s - twice[i]];
+		r->rank_p = exact_p(count, most, 2 * fmax(sum, all - sum));
 		free(count);
 	} else if (k) {
 		double variance = (double)k * (double)(k + 1) * (2 * (double)k + 1) / 24 - ties / 48;
 		r->rank_p = normal_two_sided((sum - all / 2) / sqrt(variance));
 	}
+	free(item);
+	free(twice);
 }
 
 /* The counts of Mann and Whitney's U: coefficients of prod_{i <= n} (1 - q^(m + i)) / (1 - q^i); after each i they are those of a smaller n. */
@@ -147,7 +152,7 @@ static void rank_sums(struct difference *r, const double *x, size_t n, const dou
 		item[i] = (struct rank){x[i], 1};
 	for (size_t i = 0; i < m; i++)
 		item[n + i] = (struct rank){y[i], 0};
-	double u = rank_sum(item, n + m, &ties) - (double)n * (double)(n + 1) / 2;
+	double u = rank_sum(item, n + m, &ties, NULL) - (double)n * (double)(n + 1) / 2;
 	free(item);
 	u = fmax(u, both - u);
 	r->rank_exact = (n <= 8 || m <= 8) && ties <= 0;
@@ -163,16 +168,17 @@ static void rank_sums(struct difference *r, const double *x, size_t n, const dou
 
 /* ---- differences ---- */
 
-/* The differences of the pairs without NaN, in d [n], and what does not depend on how they belong together. kept [n] may be NULL: which pairs.
- * Returns the sum of their squared deviations. */
-static double pairs(struct difference *r, double *d, size_t *kept, const double *x, const double *y, size_t n)
+/* The differences of the pairs without NaN, in d [n], and what does not depend on how they belong together, all times *unit. kept [n] may be
+ * NULL: which pairs. Returns the sum of their squared deviations. */
+static double pairs(struct difference *r, double *d, size_t *kept, const double *x, const double *y, size_t n, double *unit)
 {
 	double *a = xmalloc(n * sizeof *a), *b = xmalloc(n * sizeof *b), squares = NAN;
 	size_t k = 0;
 	unknown(r);
+	*unit = unit_for(fmax(largest_size(x, n), y ? largest_size(y, n) : 0));
 	for (size_t i = 0; i < n; i++) {
-		a[k] = x[i];
-		b[k] = y ? y[i] : 0;
+		a[k] = x[i] * *unit;
+		b[k] = y ? y[i] * *unit : 0;
 		d[k] = a[k] - b[k];
 		if (kept)
 			kept[k] = i;
@@ -186,7 +192,7 @@ static double pairs(struct difference *r, double *d, size_t *kept, const double 
 		r->mean = mean_of(d, k);
 	}
 	if (k > 1) {
-		squares = squares_of(d, k, r->mean, fmax(largest(a, k), largest(b, k)));
+		squares = squares_of(d, k, r->mean, fmax(largest_size(a, k), largest_size(b, k)));
 		r->sd = sqrt(squares / (double)(k - 1));
 	}
 	free(a);
@@ -196,22 +202,23 @@ static double pairs(struct difference *r, double *d, size_t *kept, const double 
 
 void difference_paired(struct difference *r, const double *x, const double *y, size_t n, double share)
 {
-	double *d = xmalloc(n * sizeof *d);
-	pairs(r, d, NULL, x, y, n);
+	double *d = xmalloc(n * sizeof *d), unit;
+	pairs(r, d, NULL, x, y, n, &unit);
 	if (r->n > 1) {
 		r->df = (double)(r->n - 1);
 		r->se = r->sd * sqrt(1 / (double)r->n + share);
 		test(r);
 		signed_ranks(r, d, r->n);
 	}
+	scale_back(r, unit);
 	free(d);
 }
 
 void difference_clusters(struct difference *r, const double *x, const double *y, size_t n, const uint32_t *cluster, size_t clusters)
 {
-	double *d = xmalloc(n * sizeof *d), *sum = xcalloc(clusters, sizeof *sum), squares = 0;
+	double *d = xmalloc(n * sizeof *d), *sum = xcalloc(clusters, sizeof *sum), squares = 0, unit;
 	size_t *kept = xmalloc(n * sizeof *kept), *size = xcalloc(clusters, sizeof *size), C = 0;
-	double spread = pairs(r, d, kept, x, y, n);
+	double spread = pairs(r, d, kept, x, y, n, &unit);
 	for (size_t i = 0; i < r->n; i++) {
 		sum[cluster[kept[i]]] += d[i] - r->mean;
 		C += !size[cluster[kept[i]]]++;
@@ -223,6 +230,7 @@ void difference_clusters(struct difference *r, const double *x, const double *y,
 		r->se = spread > 0 ? sqrt(squares * (double)C / r->df) / (double)r->n : 0;
 		test(r);
 	}
+	scale_back(r, unit);
 	free(d);
 	free(sum);
 	free(kept);
@@ -246,13 +254,16 @@ void difference_unpaired(struct difference *r, const double *x, size_t n, const 
 	r->n = numbers(a, x, n);
 	r->m = numbers(b, y, m);
 	r->dropped = n + m - r->n - r->m;
+	double unit = unit_for(fmax(largest_size(a, r->n), largest_size(b, r->m)));
+	multiply_by(a, r->n, unit);
+	multiply_by(b, r->m, unit);
 	if (r->n)
 		r->x = mean_of(a, r->n);
 	if (r->m)
 		r->y = mean_of(b, r->m);
 	r->mean = r->x - r->y;
 	if (r->n > 1 && r->m > 1) {
-		double na = (double)r->n, nb = (double)r->m, size = fmax(largest(a, r->n), largest(b, r->m));
+		double na = (double)r->n, nb = (double)r->m, size = fmax(largest_size(a, r->n), largest_size(b, r->m));
 		double va = squares_of(a, r->n, r->x, size) / (na - 1), vb = squares_of(b, r->m, r->y, size) / (nb - 1);
 		double sa = va / na, sb = vb / nb;
 		r->sd = sqrt((va + vb) / 2);
@@ -262,6 +273,7 @@ void difference_unpaired(struct difference *r, const double *x, size_t n, const 
 	}
 	if (r->n && r->m)
 		rank_sums(r, a, r->n, b, r->m);
+	scale_back(r, unit);
 	free(a);
 	free(b);
 }
@@ -273,11 +285,14 @@ void difference_draws(struct difference *r, double *d, size_t n)
 	r->dropped = n - r->n;
 	if (!r->n)
 		return;
+	double unit = unit_for(largest_size(d, r->n));
+	multiply_by(d, r->n, unit);
 	r->mean = mean_of(d, r->n);
 	if (r->n > 1)
-		r->sd = r->se = sqrt(squares_of(d, r->n, r->mean, largest(d, r->n)) / (double)(r->n - 1));
+		r->sd = r->se = sqrt(squares_of(d, r->n, r->mean, largest_size(d, r->n)) / (double)(r->n - 1));
 	r->low = bootstrap_quantile(d, r->n, 0.025);
 	r->high = bootstrap_quantile(d, r->n, 0.975);
+	scale_back(r, unit);
 }
 
 /* ---- many comparisons ---- */
@@ -353,6 +368,9 @@ void pooled_differences(struct pooled *r, const double *mean, const double *se, 
 		}
 	r->n = k;
 	r->dropped = n - k;
+	double unit = unit_for(largest_size(s, k));
+	multiply_by(d, k, unit);
+	multiply_by(s, k, unit);
 	if (k > 1) {
 		double df = (double)(k - 1), fixed = weighted_mean(d, s, k, 0, &weights);
 		for (size_t i = 0; i < k; i++)
@@ -376,6 +394,9 @@ void pooled_differences(struct pooled *r, const double *mean, const double *se, 
 		r->t = r->mean / r->se;
 		r->p = hartung_knapp ? student_two_sided(r->t, r->df) : normal_two_sided(r->t);
 	}
+	for (size_t i = 0; i < 4; i++)
+		*(double *const[]){&r->mean, &r->se, &r->low, &r->high}[i] /= unit;
+	r->tau2 = r->tau2 / unit / unit;
 	free(d);
 	free(s);
 }

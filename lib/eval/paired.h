@@ -24,8 +24,8 @@ struct difference {
 };
 
 /*
- * Pairs x [n], y [n]: Student's t, df = n - 1, and Wilcoxon's signed ranks, as scipy.stats.wilcoxon does it: zeros are left out; exact up to
- * 50 pairs without zeros and ties, otherwise normal with the variance for ties, no continuity correction. y may be NULL: 0.
+ * Pairs x [n], y [n]: Student's t, df = n - 1, and Wilcoxon's signed ranks, as scipy.stats.wilcoxon does it since 1.15: zeros are left out; exact
+ * up to 13 pairs, and up to 50 without zeros and ties; otherwise normal with the variance for ties, no continuity correction. y may be NULL: 0.
  * share: splits of the same cells overlap, so their differences are not independent; with the size of a test part over that of a training
  * part, se^2 = sd^2 (1 / n + share) [Nadeau and Bengio 2003, section 3]. 0: independent pairs.
  */

@@ -21,19 +21,19 @@ static void factor_rows(struct factor *f, const float *x, size_t d, const uint32
 	free(v);
 }
 
-/* Scale of each feature: its column of R below row 0 has the length sd sqrt(n). The columns of R are scaled too. */
-static void scale_columns(struct ridge *r, struct factor *f)
+/* Scale of each feature: its column of R below row 0 has the length sd sqrt(n). The columns of R are scaled too. That of a constant feature
+ * holds only what rounding left, which may be larger than the other features: it becomes 0, and so does the weight. */
+static void scale_columns(struct ridge *r, struct factor *f, int standardize)
 {
 	for (size_t j = 1; j <= r->d; j++) {
 		double square = 0, *column = f->r + j * f->p;
 		for (size_t i = 1; i <= j; i++)
 			square += column[i] * column[i];
 		double sd = sqrt(square / (double)f->n);
-		if (!(sd > 1e-12 * fabs(r->mean[j - 1])))
-			continue;
-		r->scale[j - 1] = 1 / sd;
+		if (sd > 1e-12 * fabs(r->mean[j - 1]))
+			r->scale[j - 1] = standardize ? 1 / sd : 1;
 		for (size_t i = 1; i <= j; i++)
-			column[i] /= sd;
+			column[i] *= r->scale[j - 1];
 	}
 }
 
@@ -51,10 +51,9 @@ int ridge_init(struct ridge *r, const float *x, size_t d, const uint32_t *row, s
 		.intercept = factor_at(&f, 0, d + 1) / factor_at(&f, 0, 0)};
 	for (size_t j = 0; j < d; j++) {
 		r->mean[j] = factor_at(&f, 0, j + 1) / factor_at(&f, 0, 0);
-		r->scale[j] = 1;
+		r->scale[j] = 0;
 	}
-	if (standardize)
-		scale_columns(r, &f);
+	scale_columns(r, &f, standardize);
 	double *u = xmalloc(d * d * sizeof *u);
 	int bad = factor_svd(&f, 1, d, r->s, u, r->vt, e);
 	if (!bad)

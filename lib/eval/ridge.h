@@ -20,7 +20,7 @@ struct ridge {
 };
 
 /* Prepare rows row[0..n) of x [.., d]; y [..] is indexed like x. n >= 2, all values are finite. standardize: penalise the weights of
- * z-scores (population sd; constant features are left alone). r is zeroed or released before. -1 with e set if LAPACK fails. */
+ * z-scores (population sd; a constant feature has the weight 0 either way). r is zeroed or released before. -1 with e set if LAPACK fails. */
 int ridge_init(struct ridge *r, const float *x, size_t d, const uint32_t *row, size_t n, const double *y, int standardize, struct error *e);
 void ridge_release(struct ridge *r); /* accepts a zeroed struct */
 

@@ -78,15 +78,18 @@ static int add_numbers(struct number_sums *x, const struct block *b, struct erro
 	return 0;
 }
 
-static void put_numbers(cJSON *loader, const struct number_sums *x, size_t n)
+static int put_numbers(cJSON *loader, const struct number_sums *x, size_t n, struct error *e)
 {
 	cJSON *o = n ? cJSON_AddObjectToObject(loader, "numbers") : NULL;
 	for (size_t i = 0; i < n; i++) {
+		if (!isfinite(x[i].mean) || !isfinite(x[i].m2))
+			return error_set(e, "column '%s': its numbers are too large: the squares of their differences overflow", x[i].name);
 		cJSON *of = cJSON_AddObjectToObject(o, x[i].name);
 		cJSON_AddNumberToObject(of, "n", x[i].n);
 		json_add_real(of, "mean", x[i].mean);
 		json_add_real(of, "sd", x[i].n > 0 ? sqrt(x[i].m2 / x[i].n) : 0);
 	}
+	return 0;
 }
 
 int masked_count_classes(struct header *h, struct stream *in, char *const *column, size_t n, struct error *e)
@@ -116,7 +119,8 @@ int masked_count_classes(struct header *h, struct stream *in, char *const *colum
 		classes_release(&c[i].classes);
 		free(c[i].n);
 	}
-	put_numbers(loader, x, nx);
+	if (!bad && put_numbers(loader, x, nx, e))
+		bad = error_prefix(e, "%s", stream_name(in));
 	block_release(&b);
 	free(c);
 	free(x);

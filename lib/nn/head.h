@@ -150,4 +150,7 @@ void head_class_weight(struct model *m, size_t i, const real *weight);
  */
 void head_class_focal(struct model *m, size_t i, double gamma);
 
+/* TARGET_VALUE: change the weights of head i so that its output y becomes by * y + plus. */
+void head_value_rescale(struct model *m, size_t i, double by, double plus);
+
 #endif

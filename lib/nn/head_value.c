@@ -77,6 +77,21 @@ static void backward(struct head *h, struct model *m, const struct forward *f, v
 	readout_back(h, m, f, dx);
 }
 
+void head_value_rescale(struct model *m, size_t i, double by, double plus)
+{
+	const struct value *k = (const struct value *)m->head[i];
+	for (const struct tensor *t = m->p.tensor; t < m->p.tensor + m->p.n; t++) {
+		if (t->at != k->w && t->at != k->b)
+			continue;
+		real *v = xmalloc(t->n * sizeof *v);
+		params_read(&m->p, PARAM, t, v);
+		for (size_t j = 0; j < t->n; j++)
+			v[j] = (real)((double)v[j] * by + (t->at == k->b ? plus : 0));
+		params_write(&m->p, PARAM, t, v);
+		free(v);
+	}
+}
+
 static void release(struct head *h, struct model *m)
 {
 	free(((struct value *)h)->host);

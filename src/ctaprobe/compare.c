@@ -131,6 +131,9 @@ static void name_columns(struct study *s)
 	v->metric = opt_list(value_text, &v->metrics);
 	if (!v->metrics || v->columns[COMPARE_ARM] != 1)
 		usage_error("--%s needs the name of %s", v->metrics ? "by" : "value", v->metrics ? "one column" : "a column");
+	for (size_t i = 1; i < v->metrics; i++)
+		if (find_text(v->metric, i, v->metric[i]) < i)
+			usage_error("--value: column '%s' is named twice", v->metric[i]);
 	s->pool = find_text(v->column[COMPARE_WITHIN], v->columns[COMPARE_WITHIN], pool_text ? pool_text : "");
 	if (pool_text && s->pool == v->columns[COMPARE_WITHIN]) {
 		v->column[COMPARE_WITHIN] = xrealloc(v->column[COMPARE_WITHIN], s->pool + 1, sizeof(char *));

@@ -28,6 +28,7 @@ void score_numbers(struct stream *in, const char *column, int json);
 struct embeddings {
 	struct stream *s;
 	size_t rows, n, d, unlabelled; /* rows of the stream; unlabelled: those left out */
+	size_t empty;                  /* and those whose embedding is missing */
 	float *x;                      /* [n, d] */
 	uint32_t *y;                   /* [n] classes; 0 if no label is wanted */
 	double *target;                /* [n], NULL if none is wanted */
@@ -43,6 +44,9 @@ struct wanted {
 	struct classes *classes, *groups;
 };
 
+/* Is this the embedding of a cell without tokens, all NaN? And the warning that so many were left out, if any. */
+int embedding_missing(const float *x, size_t d);
+void embedding_warn(const char *name, size_t empty);
 /* Read all of s, which is d's afterwards, or die. again: index s, since it is read again later. */
 void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again);
 void embeddings_release(struct embeddings *d); /* accepts a zeroed struct */
@@ -54,6 +58,8 @@ cJSON *report_counts(const uint64_t *v, size_t n);
 
 /* The scores of a classification: accuracy ... weighted_f1, and f1_rare over the `rare` rarest classes by frequency (0: a third). */
 void report_scores(cJSON *j, const struct metrics *m, const uint64_t *frequency, size_t rare);
+/* How well numbers are predicted: mse, and r2 = 1 - sum (truth - predicted)^2 / sum (truth - mean)^2, NaN if all of truth [n] are equal. */
+void report_fit(cJSON *j, const double *predicted, const double *truth, size_t n);
 /* Bootstrap of the scores: _low and _high of accuracy, balanced_accuracy and macro_f1 (95 % intervals), and how many units were drawn.
  * unit [n]: groups, or NULL: cells. path: a table of the replicates is written there; NULL: none. */
 void report_bootstrap(cJSON *j, const uint32_t *truth, const uint32_t *predicted, const uint32_t *unit, size_t n, size_t k,

@@ -30,6 +30,7 @@ static void read_rows(struct factor *f, struct stream *in)
 	const char *name = stream_name(in);
 	must(header_kind(h, "embedding", name, &e), &e);
 	int x = header_need(h, "x", F32, FIXED, name, &e), got;
+	size_t empty = 0;
 	if (x < 0)
 		die("%s", e.msg);
 	size_t d = h->col[x].n;
@@ -39,9 +40,13 @@ static void read_rows(struct factor *f, struct stream *in)
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		const float *v = b.col[x].data;
 		for (size_t i = 0; i < b.rows; i++, v += d) {
+			if (embedding_missing(v, d)) {
+				empty++;
+				continue;
+			}
 			for (size_t j = 0; j < d; j++) {
 				if (!isfinite(v[j]))
-					die("%s: row %zu: x[%zu] is %g, expected a finite number", name, f->n, j, (double)v[j]);
+					die("%s: row %zu: x[%zu] is %g, expected a finite number", name, f->n + empty, j, (double)v[j]);
 				row[j + 1] = (double)v[j];
 			}
 			factor_add(f, row);
@@ -51,6 +56,7 @@ static void read_rows(struct factor *f, struct stream *in)
 	if (got < 0)
 		die("%s", e.msg);
 	factor_end(f);
+	embedding_warn(name, empty);
 	if (!f->n)
 		die("%s: no cells", name);
 	free(row);

@@ -33,6 +33,23 @@ static void open_columns(struct columns *c, const struct embeddings *d, const st
 	c->target_missing = header_missing(h, w->target);
 }
 
+/* A cell without tokens has an embedding of NaN. */
+int embedding_missing(const float *x, size_t d)
+{
+	size_t j = 0;
+	while (j < d && isnan(x[j]))
+		j++;
+	return d && j == d;
+}
+
+void embedding_warn(const char *name, size_t empty)
+{
+	if (empty)
+		warn("%s: %zu %s left out", name, empty,
+			empty == 1 ? "cell has no embedding, as it has no token, and is"
+				   : "cells have no embedding, as they have no token, and are");
+}
+
 static void check_finite(const struct embeddings *d, const float *x, uint64_t cell)
 {
 	for (size_t j = 0; j < d->d; j++)
@@ -54,6 +71,11 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 			d->unlabelled++;
 			continue;
 		}
+		const float *x = (const float *)b->col[c->x].data + i * d->d;
+		if (embedding_missing(x, d->d)) {
+			d->empty++;
+			continue;
+		}
 		grow(d->x, d->x_cap, (d->n + 1) * d->d);
 		grow(d->cell, d->cell_cap, d->n + 1);
 		grow(d->y, d->y_cap, d->n + 1);
@@ -61,7 +83,7 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 		grow(d->row, d->row_cap, d->n + 1);
 		d->cell[d->n] = cell;
 		d->row[d->n] = d->rows;
-		memcpy(d->x + d->n * d->d, (const float *)b->col[c->x].data + i * d->d, d->d * sizeof *d->x);
+		memcpy(d->x + d->n * d->d, x, d->d * sizeof *d->x);
 		check_finite(d, d->x + d->n * d->d, cell);
 		if (w->target) {
 			grow(d->target, d->target_cap, d->n + 1);
@@ -103,6 +125,9 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	}
 	if (got < 0)
 		die("%s", e.msg);
+	embedding_warn(stream_name(s), d->empty);
+	if (!d->n && d->empty)
+		die("%s: no cell has an embedding", stream_name(s));
 	if (!d->n && (w->label || w->target))
 		die("%s: no cell has a value in column '%s' (%zu cells read)", stream_name(s), w->label ? w->label : w->target,
 			d->unlabelled);

@@ -4,6 +4,7 @@
 
 #include "eval/map.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,18 @@ static struct stream *create(struct header *h, const struct stream *in)
 	header_add_fixed(h, position[method], F32, 2);
 	cli_provenance(&map_cli, h, "");
 	return cli_create(&map_cli, h);
+}
+
+/* The positions xy [d->n, 2] of the cells that have an embedding as those of all rows [d->rows, 2]: the others are NaN. Frees xy. */
+static float *spread(float *xy, const struct embeddings *d)
+{
+	float *all = xmalloc((2 * d->rows + 1) * sizeof *all);
+	for (size_t i = 0; i < 2 * d->rows; i++)
+		all[i] = NAN;
+	for (size_t i = 0; i < d->n; i++)
+		memcpy(all + 2 * d->row[i], xy + 2 * i, 2 * sizeof *xy);
+	free(xy);
+	return all;
 }
 
 /* All rows of the input once more, with their positions xy [rows, 2]. */
@@ -75,6 +88,7 @@ int ctaprobe_map(int argc, char **argv)
 		map_rows(xy, d.x, d.n, d.d, (enum map_method)method, (size_t)neighbours, (uint32_t)map_cli.seed, (int)map_cli.threads, &e))
 		die("%s: %s", stream_name(in), e.msg);
 	cli_library(NULL);
+	xy = spread(xy, &d);
 	write_positions(to, in, xy);
 	cli_measured("cells", (double)d.n);
 	cli_measured("features", (double)d.d);

@@ -22,14 +22,15 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	int got;
 	must(header_kind(h, "prediction", name, &e), &e);
 	int predicted = header_find(h, "predicted");
-	if (predicted < 0 || h->col[predicted].type != F32 || h->col[predicted].shape != SCALAR)
+	enum column_type type = predicted < 0 ? STR : h->col[predicted].type;
+	if ((type != F64 && type != F32) || h->col[predicted].shape != SCALAR) /* earlier versions wrote float32 */
 		die("%s: these are no predictions of numbers: expected scembed --predict of a head of sctrain cells --target", name);
 	must(numbers_init(&truth, h, column, name, &e), &e);
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		grow(p->x, p->x_cap, p->n + b.rows);
 		grow(p->y, p->y_cap, p->n + b.rows);
 		for (size_t i = 0; i < b.rows; i++) {
-			double x = (double)((const float *)b.col[predicted].data)[i], y = numbers_at(&truth, &b, i);
+			double x = block_number(&b, predicted, i), y = numbers_at(&truth, &b, i);
 			p->unlabelled += isnan(y);
 			p->unpredicted += !isnan(y) && isnan(x);
 			if (isinf(x) || isinf(y))
@@ -52,19 +53,11 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 void score_numbers(struct stream *in, const char *column, int json)
 {
 	struct pairs p = {0};
-	double mean = 0, total = 0, missed = 0;
 	read_pairs(&p, in, column);
-	for (size_t i = 0; i < p.n; i++)
-		mean += p.y[i] / (double)p.n;
-	for (size_t i = 0; i < p.n; i++) {
-		total += (p.y[i] - mean) * (p.y[i] - mean);
-		missed += (p.y[i] - p.x[i]) * (p.y[i] - p.x[i]);
-	}
 	cJSON *j = cJSON_CreateObject();
 	cJSON_AddItemToObject(j, "pearson", report_number(correlation_pearson(p.x, p.y, p.n)));
 	cJSON_AddItemToObject(j, "spearman", report_number(correlation_spearman(p.x, p.y, p.n)));
-	cJSON_AddItemToObject(j, "mse", report_number(missed / (double)p.n));
-	cJSON_AddItemToObject(j, "r2", report_number(1 - missed / total));
+	report_fit(j, p.x, p.y, p.n);
 	cJSON_AddItemToObject(j, "cells", report_number((double)p.n));
 	cJSON_AddItemToObject(j, "unlabelled", report_number((double)p.unlabelled));
 	cJSON_AddItemToObject(j, "unpredicted", report_number((double)p.unpredicted));

@@ -5,6 +5,7 @@
 #include "ctaprobe.h"
 
 #include "eval/lookup.h"
+#include "mask/masked.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -86,6 +87,9 @@ static void open_source(struct source *in, const char *path, int training)
 		in->input = need(h, "token", U32, file);
 	}
 	in->rank = beside(h, "rank", U16, in->input, file);
+	const char *strategy = cJSON_GetStringValue(masked_value(h, "strategy"));
+	if (training && strategy && strcmp(strategy, "none"))
+		die("--train: %s: its tokens are masked (maskgen --strategy %s): expected tokens, or --strategy none", file, strategy);
 	if (training) {
 		in->value = beside(h, "value", F32, in->input, file);
 		return;

@@ -5,6 +5,7 @@
 #include "base/tsv.h"
 #include "eval/bootstrap.h"
 #include "eval/roc.h"
+#include "eval/unit.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -42,6 +43,22 @@ void report_scores(cJSON *j, const struct metrics *m, const uint64_t *frequency,
 	cJSON_AddItemToObject(j, "macro_f1", report_number(m->macro_f1));
 	cJSON_AddItemToObject(j, "weighted_f1", report_number(m->weighted_f1));
 	cJSON_AddItemToObject(j, "f1_rare", report_number(metrics_rare_f1(m, frequency, rare, NULL)));
+}
+
+void report_fit(cJSON *j, const double *predicted, const double *truth, size_t n)
+{
+	double unit = unit_for(fmax(largest_size(predicted, n), largest_size(truth, n))), mean = 0, total = 0, missed = 0;
+	int varies = 0;
+	for (size_t i = 0; i < n; i++)
+		mean += truth[i] * unit / (double)n;
+	for (size_t i = 0; i < n; i++) {
+		double off = truth[i] * unit - mean, miss = truth[i] * unit - predicted[i] * unit;
+		total += off * off;
+		missed += miss * miss;
+		varies |= truth[i] < truth[0] || truth[i] > truth[0];
+	}
+	cJSON_AddItemToObject(j, "mse", report_number(missed / (double)n / unit / unit));
+	cJSON_AddItemToObject(j, "r2", report_number(varies ? 1 - missed / total : NAN));
 }
 
 static const char *const boot_key[BOOTSTRAP_SCORES] = {"accuracy", "balanced_accuracy", "macro_f1"};

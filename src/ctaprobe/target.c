@@ -96,13 +96,6 @@ static size_t by_group(const struct embeddings *d, const double *expected, doubl
 
 void target_scores(cJSON *j, const struct embeddings *d, const struct result *r)
 {
-	double mean = 0, total = 0, missed = 0;
-	for (size_t i = 0; i < d->n; i++)
-		mean += d->target[i] / (double)d->n;
-	for (size_t i = 0; i < d->n; i++) {
-		total += (d->target[i] - mean) * (d->target[i] - mean);
-		missed += (d->target[i] - r->expected[i]) * (d->target[i] - r->expected[i]);
-	}
 	cJSON_AddItemToObject(j, "spearman", report_number(correlation_spearman(r->expected, d->target, d->n)));
 	if (d->group) {
 		double rho;
@@ -110,6 +103,5 @@ void target_scores(cJSON *j, const struct embeddings *d, const struct result *r)
 		cJSON_AddItemToObject(j, "group_spearman", report_number(rho));
 		cJSON_AddItemToObject(j, "groups", report_number((double)n));
 	}
-	cJSON_AddItemToObject(j, "mse", report_number(missed / (double)d->n));
-	cJSON_AddItemToObject(j, "r2", report_number(1 - missed / total));
+	report_fit(j, r->expected, d->target, d->n);
 }

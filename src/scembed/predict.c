@@ -62,6 +62,8 @@ static void choose_head(struct run *r, const char *dir)
 	char *all = list_heads(r);
 	if (!*all)
 		die("--predict: the model in %s has no classifier: fine-tune it with sctrain cells or sctrain genes", dir);
+	if (r->head_option && r->heads.n == 1 && !spec(r)->name)
+		die("--head: the model in %s has one head, which has no name: leave out --head", dir);
 	if (r->head_option)
 		die("--head: the model in %s has no '%s': expected %s", dir, r->head_option, all);
 	die("--predict: the model in %s has several heads: choose one with --head: %s", dir, all);
@@ -153,7 +155,7 @@ static void genes_header(struct run *r, struct header *h, const char *name)
 static void number_header(struct run *r, struct header *h, const char *name)
 {
 	free_name(h, "predicted", name);
-	r->predicted = header_add(h, "predicted", F32);
+	r->predicted = header_add(h, "predicted", F64); /* float32 would lose numbers far from 0 that differ little */
 }
 
 void predict_header(struct run *r, struct header *h, const char *name)
@@ -209,12 +211,16 @@ static void predict_numbers(struct run *r, size_t first, size_t n)
 	struct error e;
 	const struct batch *p = &r->packed.b;
 	double mean = spec(r)->mean, scale = spec(r)->scale == 0 ? 1 : spec(r)->scale;
-	float *predicted = (float *)r->out.col[r->predicted].data + first;
+	double *predicted = (double *)r->out.col[r->predicted].data + first;
+	grow(r->h, r->h_cap, n);
 	if (p->offset[n])
-		must(model_logits(r->model, p, r->head, predicted, &e), &e);
+		must(model_logits(r->model, p, r->head, r->h, &e), &e);
 	for (size_t i = 0; i < n; i++) {
 		int empty = p->offset[i] == p->offset[i + 1];
-		predicted[i] = empty ? NAN : (float)(mean + scale * (double)predicted[i]);
+		predicted[i] = empty ? NAN : mean + scale * (double)r->h[i];
+		if (!empty && !isfinite(predicted[i]))
+			die("--predict: a prediction of '%s' is %g, expected a finite number: are the weights those of this config.json?",
+				head_name(spec(r)), predicted[i]);
 		r->empty += (uint64_t)empty;
 	}
 }

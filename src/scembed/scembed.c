@@ -230,7 +230,7 @@ static void check_options(void)
 		refuse("needs --expression or --pca", &genes, &fit_path);
 	else
 		refuse("needs -M DIR", &layer, &pooling, &predict, &head, &probabilities, &all_genes, &reconstruct, &truncate_cells,
-			&batch_max);
+			&batch_max, &cli.bf16);
 	if (predict)
 		refuse("is for embeddings: it excludes --predict", &layer, &pooling);
 	if (predict && reconstruct)

@@ -37,7 +37,8 @@ static void open_numbers(struct objective *o, struct train *t)
 	if (n.count < 2)
 		die("%s: %.0f cells have a number in column '%s': expected two at least", name, n.count, column);
 	if (!(n.sd > 0))
-		die("%s: all cells have the number %g in column '%s': there is nothing to predict", name, n.mean, column);
+		die("%s: the numbers in column '%s' are all %g, or differ too little for their size: there is nothing to predict", name,
+			column, n.mean);
 	if (n.count < (double)t->info.rows)
 		warn("%.0f of %llu cells have no number in column '%s': they are left out", (double)t->info.rows - n.count,
 			(unsigned long long)t->info.rows, column);

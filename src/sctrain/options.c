@@ -176,5 +176,6 @@ void options_check_settings(const cJSON *was, const cJSON *is, const char *model
 	}
 	for (const cJSON *y = was->child; y; y = y->next)
 		if (!cJSON_GetObjectItemCaseSensitive(is, y->string))
-			die("--resume: %s was trained with %s: give the same options again", model, y->string);
+			die("--resume: %s was trained with %s %s: give the same options again", model, y->string,
+				cJSON_PrintUnformatted(y));
 }

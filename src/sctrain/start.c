@@ -245,6 +245,13 @@ static char *new_heads(const struct head_spec *const *from, const struct train *
 	return names;
 }
 
+/* A head of numbers whose column has another mean or standard deviation now: its predictions, mean + scale * output, stay what they were. */
+static void keep_unit(struct model *m, size_t i, const struct head_spec *now, const struct head_spec *was)
+{
+	double from = was->scale == 0 ? 1 : was->scale, to = now->scale == 0 ? 1 : now->scale;
+	head_value_rescale(m, i, from / to, (was->mean - now->mean) / to);
+}
+
 /* Load weights by name. If the model has a vocabulary, it must be the same. A classifier that is not the same head is not loaded. */
 static void load_init(struct train *t)
 {
@@ -263,6 +270,9 @@ static void load_init(struct train *t)
 	config_heads_load(&heads, config, NULL); /* of a model that has none that we know, the heads go by the names of tensors */
 	choose_heads(from, &heads, t);
 	must(weights_load_heads(t->model, weights, from, &report, &e), &e);
+	for (const struct objective *o = t->objectives.one; o < t->objectives.one + t->objectives.n; o++)
+		if (o->head.kind->target == TARGET_VALUE && from[o->index])
+			keep_unit(t->model, o->index, &o->head, from[o->index]);
 	char *fresh = new_heads(from, t);
 	if (report.fresh && *fresh)
 		info("the head for %s is new: it starts from random weights", fresh);
