@@ -679,7 +679,7 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	fails "empty.emb: no cell has a value in column 'cell_type' (0 cells read)" -l cell_type empty.emb
 	ref make few.emb cells=4 what=twoclasses
 	fails "few.emb: 4 labelled cells for 5 folds" -l cell_type few.emb
-	fails "tr.emb: column 'barcode' has 400 classes for 400 cells: expected at least two cells for each class" -l barcode tr.emb
+	fails "tr.emb: column 'barcode' has 400 classes for 400 cells: expected at least two cells for each class; for numbers: --target" -l barcode tr.emb
 	fails "tr.emb: 6 groups for 7 folds (without --group, single cells are assigned)" -l cell_type --group donor --folds 7 tr.emb
 }
 
@@ -766,7 +766,7 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 }
 
 @test "ctaprobe cells: a column of numbers as --label is warned of, with the option that fits" {
-	scsim -q --cells 300 --genes 100 --types 3 -o numbers.counts
+	scsim -q --cells 900 --genes 100 --types 3 --depth 150 -o numbers.counts
 	scembed -q --pca 5 --fit numbers.counts numbers.counts -o numbers.emb
 	run ctaprobe cells --label n_counts --max-iter 1 --folds 2 numbers.emb
 	assert_line --regexp "^ctaprobe cells: warning: column 'n_counts' has [0-9]{3} classes; if it holds numbers, use --target n_counts$"

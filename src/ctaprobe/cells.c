@@ -346,8 +346,8 @@ static void check_data(const struct embeddings *a, const struct embeddings *b, c
 	if (label && c->n < 2)
 		die("%s: all %zu labelled cells are '%s' in column '%s'; a probe needs two classes", name, a->n + b->n, c->name[0], label);
 	if (label && 2 * c->n > a->n + b->n)
-		die("%s: column '%s' has %zu classes for %zu cells: expected at least two cells for each class", name, label, c->n,
-			a->n + b->n);
+		die("%s: column '%s' has %zu classes for %zu cells: expected at least two cells for each class; for numbers: --target",
+			name, label, c->n, a->n + b->n);
 	size_t i = 1;
 	while (cells_set.target && i < tested->n && tested->target[i] == tested->target[0])
 		i++;
@@ -392,11 +392,11 @@ int ctaprobe_cells(int argc, char **argv)
 		embeddings_read(&b, open_path(test_path), &w, again);
 	if (cells_set.label)
 		settle_classes(&classes, (uint32_t *[]){a.y, b.y}, (size_t[]){a.n, b.n}, 2);
-	if (cells_set.label && classes.n > MANY_CLASSES)
-		warn("column '%s' has %zu classes; if it holds numbers, use --target %s", cells_set.label, classes.n, cells_set.label);
 	if (cells_set.group)
 		settle_classes(&groups, (uint32_t *[]){a.group, b.group}, (size_t[]){a.n, b.n}, 2);
 	check_data(&a, &b, &classes);
+	if (cells_set.label && classes.n > MANY_CLASSES)
+		warn("column '%s' has %zu classes; if it holds numbers, use --target %s", cells_set.label, classes.n, cells_set.label);
 	const struct embeddings *tested = test_path ? &b : &a;
 	struct result r = {0};
 	uint32_t *fold = NULL;
