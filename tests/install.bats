@@ -84,8 +84,8 @@ broken_links() {
 		"network, CorrMask masks"; do
 		assert_line --regexp "^$what +[01]\.[0-9]+ +[01]\.[0-9]+ +[01]\.[0-9]+   [01]\.[0-9]+ - [01]\.[0-9]+$"
 	done
-	assert_line --regexp '^Partner reliance R: (CorrMask (lower|higher) by [0-9.]+|no difference shown)\.$'
-	assert_line --regexp '^Macro F1: (CorrMask (lower|higher) by [0-9.]+|no difference shown)\.$'
+	# one epoch: too little to compare
+	assert_line --regexp '^No comparison: the networks have learned less than the gene frequencies \(loss [0-9.]+, not below [0-9.]+\)\. Train longer: EPOCHS='
 	assert_line --regexp '^sctrain-corrmask-2 +[0-9.]+ +[0-9]+ MB'
 	for f in demo.svg demo.png; do assert_file_not_empty results/demo/latest/$f; done
 	was=$(cat results/demo/latest/report.txt)
