@@ -496,6 +496,8 @@ static void set_ops(struct ops *o)
 	o->batch_norm_back = cuda_batch_norm_back;
 	o->nb_loss = cuda_nb_loss;
 	o->nb_loss_back = cuda_nb_loss_back;
+	o->expression_loss = cuda_expression_loss;
+	o->expression_loss_back = cuda_expression_loss_back;
 	o->group_find = cuda_group_find;
 	o->group_id = cuda_group_id;
 	o->group_open = cuda_group_open;

@@ -438,6 +438,8 @@ void cuda_nb_loss(struct ops *o, double *sum, float *lse, const void *z, const f
 	const uint32_t *mask, const struct gene_weight *w, size_t B, size_t G);
 void cuda_nb_loss_back(struct ops *o, void *z, float *dt, const float *t, const struct seq *s, const uint32_t *count, const uint32_t *mask,
 	const float *lse, const float *scale, const float *weight, size_t B, size_t G);
+void cuda_expression_loss(struct ops *o, double *sum, const void *z, const float *y, const uint32_t *in, size_t N, size_t G);
+void cuda_expression_loss_back(struct ops *o, void *z, const float *y, const uint32_t *in, const float *scale, size_t N, size_t G);
 int cuda_group_find(struct ops *o, struct group_info *info, struct error *e);
 int cuda_group_id(struct ops *o, char id[GROUP_ID], struct error *e);
 int cuda_group_open(struct ops *o, const char id[GROUP_ID], int rank, int size, struct error *e);
