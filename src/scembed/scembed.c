@@ -186,7 +186,7 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 {
 	struct error e;
 	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
-	size_t limit = model_config(r->model)->max_position_embeddings;
+	size_t limit = model_positions(model_config(r->model));
 	if (r->counts)
 		counts_pack(r, b, from, to, name);
 	else
