@@ -102,11 +102,15 @@ static void fold_classes_of_groups(uint32_t *fold, const struct embeddings *d, c
 		count[y[i]] += class[g[i]] == MISSING_CODE;
 		class[g[i]] = y[i];
 	}
-	for (size_t i = 0; i < n; i++)
-		if (count[y[i]] < nfold)
-			die("%s: %s%sclass '%s' has %zu %s in column '%s' for %zu folds, each of which needs one (--every-class)",
-				stream_name(d->s), what, *what ? ": " : "", classes_of_cells.name[d->y[row[i]]], count[y[i]],
-				count[y[i]] == 1 ? "group" : "groups", cells_set.group, nfold);
+	for (size_t c = 0; c < k; c++) {
+		size_t i = 0;
+		while (y[i] != c)
+			i++;
+		if (count[c] < nfold)
+			die("%s: %s%sclass '%s' has %zu group%s in column '%s' for %zu folds, each of which needs one (--every-class)",
+				stream_name(d->s), what, *what ? ": " : "", classes_of_cells.name[d->y[row[i]]], count[c],
+				count[c] == 1 ? "" : "s", cells_set.group, nfold);
+	}
 	folds_stratified(of, class, number, groups, k, nfold, seed);
 	for (size_t i = 0; i < n; i++)
 		fold[i] = of[g[i]];

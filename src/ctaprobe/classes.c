@@ -253,12 +253,21 @@ static size_t group_means(const struct embeddings *d, const double *probability,
 	return one_label ? used : 0;
 }
 
+/* The probabilities p [k] of a cell. Shares of neighbours are whole numbers of them, so that equal shares are equal for the ROC. */
+static void probabilities(double *p, const struct result *r, size_t cell)
+{
+	double near = (double)cells_set.nearest;
+	memcpy(p, r->logit + cell * r->k, r->k * sizeof *p);
+	softmax(p, r->k);
+	for (size_t c = 0; cells_set.nearest && c < r->k; c++)
+		p[c] = round(p[c] * near) / near;
+}
+
 static void report_roc(cJSON *j, const struct embeddings *d, struct result *r)
 {
 	double *probability = xmalloc(d->n * r->k * sizeof *probability);
-	memcpy(probability, r->logit, d->n * r->k * sizeof *probability);
 	for (size_t i = 0; i < d->n; i++)
-		softmax(probability + i * r->k, r->k);
+		probabilities(probability + i * r->k, r, i);
 	if (cells_set.roc_path)
 		report_roc_curve(cells_set.roc_path, probability, d->y, d->n, r->k);
 	cJSON_AddItemToObject(j, "auroc", report_number(roc_macro(probability, d->y, d->n, r->k, r->auroc)));
@@ -312,8 +321,7 @@ static void score_fold(cJSON *j, const struct embeddings *d, const struct result
 		if (fold[i] != f)
 			continue;
 		metrics_add(&one, d->y + i, r->predicted + i, 1);
-		memcpy(probability + n * k, r->logit + i * k, k * sizeof *probability);
-		softmax(probability + n * k, k);
+		probabilities(probability + n * k, r, i);
 		y[n++] = d->y[i];
 	}
 	metrics_score(&one);

@@ -4,6 +4,7 @@ usage: integration.py make OUT.emb [cells=N] [features=N] [types=N] [batches=N] 
        integration.py others IN.emb                      mixed.emb, scaled.emb, mirror.emb: the same scores
        integration.py compare IN.emb SCORES.json        numpy, scipy and scikit-learn in float64, from the definitions
        integration.py peers IN.emb SCORES.json          scib, scanpy, scib-metrics, scikit-learn; these must be installed
+       integration.py cz IN.emb SCORES.json [fold=COL] [nearest=K]     ctaprobe cells --protocol cz --fold COL, by scikit-learn
        integration.py umap > umap_graph.tsv             rows, and the weights of their graph by scanpy
 Exits 1 with a message on a difference.
 """
@@ -53,6 +54,8 @@ def make(out, cells=400, features=12, types=5, batches=3, seed=1, what=""):
         y = np.where(np.arange(cells) % 6 == 0, -1, y)
     if what == "nobatch":
         b[cells // 2] = -1
+    if what == "drugs":                             # each batch is of one type
+        y = b % types
     if what == "onelabel":
         y[:] = 1
     if what == "ownlabel":
@@ -94,6 +97,39 @@ def load(path):
     c = columns(path)[1]
     keep = (c["cell_type"] >= 0) & ~np.isnan(c["x"]).all(1)
     return c["x"][keep], c["cell_type"][keep], c["batch"][keep], c["cluster"][keep].astype(int)
+
+
+def cz(path, scores, fold="batch", nearest=0):
+    """The protocol of cz-benchmarks with given folds, and logistic regressions that converge."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score, roc_auc_score
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    header, c = columns(path)
+    x, y, at = c["x"].astype("f8"), c["cell_type"], c[fold]
+    keep = (y >= 0) & ~np.isnan(x).all(1)
+    keep &= np.isin(y, [k for k in np.unique(y[keep]) if (y[keep] == k).sum() >= 10])
+    x, y, at = x[keep], y[keep], at[keep]
+    want = {k: [] for k in ("accuracy", "f1", "precision", "recall", "auroc")}
+    for f in sorted(np.unique(at), key=str):
+        test = at == f
+        model = KNeighborsClassifier(nearest) if nearest else LogisticRegression(tol=1e-10, max_iter=20000)
+        model = make_pipeline(StandardScaler(with_mean=False), model).fit(x[~test], y[~test])
+        guess, p = model.predict(x[test]), model.predict_proba(x[test])
+        binary = len(np.unique(y)) == 2
+        how = {"average": "binary" if binary else "macro", "zero_division": 0, **({"pos_label": y.max()} if binary else {})}
+        want["accuracy"].append(accuracy_score(y[test], guess))
+        for name, score in ("f1", f1_score), ("precision", precision_score), ("recall", recall_score):
+            want[name].append(score(y[test], guess, **how))
+        want["auroc"].append(roc_auc_score(y[test], p[:, 1] if binary else p, **({} if binary else {"multi_class": "ovr"})))
+    got = json.load(open(scores))
+    for name, v in want.items():
+        off = np.abs(np.array(got["cz_%s_fold" % name]) - v).max()
+        if not off < 1e-6:
+            sys.exit("%s: %s, expected %s" % (name, got["cz_%s_fold" % name], v))
+    if got["cells"] != len(x):
+        sys.exit("%s cells, expected %d" % (got["cells"], len(x)))
 
 
 # ---- from the definitions ----
