@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS 128 /* a block of rows ... */
-#define TILE 1024 /* ... meets so many others in one matrix product */
+#define ROWS 512 /* a block of rows meets another one in one matrix product */
 #define LANES 16 /* distances that are computed at once */
 #define NEAR 1e-6 /* squared distances below this share of |x|^2 + |y|^2 come from differences: others have ten digits */
 
@@ -19,11 +18,15 @@ struct sorted {
 	const double *square; /* [n] squared lengths */
 	size_t n, d;
 	const uint32_t *row; /* [n] of the caller */
-	size_t runs, labels;
+	size_t runs, labels, most; /* most: runs of one label */
 	const size_t *run; /* [runs + 1] first row of each; the last is n */
 	const size_t *first; /* [labels + 1] first run of each label; the last is `runs` */
-	double *product; /* [threads, ROWS, TILE] */
-	double *sum; /* [threads, ROWS, runs] distances from a row to the rows of a run */
+	const uint32_t *label; /* [runs] of a run */
+	const uint32_t *at; /* [n] run of a row */
+	size_t blocks, round; /* of rows; see meet */
+	double *product; /* [threads, ROWS, ROWS] */
+	double *to_label; /* [n, labels] distances from a row to the rows of a label, together */
+	double *to_run; /* [n, most] the same to the runs of its own label */
 	double *by_label, *by_batch;
 };
 
@@ -35,28 +38,91 @@ static double distance(const double *x, const double *y, size_t d)
 	return sqrt(sum);
 }
 
-/* The distances from row i to the rows from..to-1, together. product: of row i with them. */
-static double distances(const struct sorted *s, size_t i, size_t from, size_t to, const double *product)
+/* Products of row i with `wide` rows from `from` become distances. */
+static void make_distances(const struct sorted *s, size_t i, size_t from, size_t wide, double *product)
 {
-	double sum[LANES] = {0}, all = 0;
-	for (; from < to; from += LANES, product += LANES) {
-		size_t lanes = to - from < LANES ? to - from : LANES;
-		double squared[LANES] = {0}, both[LANES] = {0};
+	const double own = s->square[i], *other = s->square + from;
+	for (size_t at = 0; at < wide; at += LANES) {
+		size_t lanes = wide - at < LANES ? wide - at : LANES;
+		double squared[LANES];
 		int near = 0;
 		for (size_t l = 0; l < lanes; l++) {
-			both[l] = s->square[i] + s->square[from + l];
-			squared[l] = both[l] - 2 * product[l];
-			near |= squared[l] < NEAR * both[l];
+			double both = own + other[at + l];
+			squared[l] = both - 2 * product[at + l];
+			near |= squared[l] < NEAR * both;
+			product[at + l] = sqrt(fmax(squared[l], 0));
 		}
-		for (size_t l = 0; l < LANES; l++)
-			sum[l] += sqrt(fmax(squared[l], 0));
 		for (size_t l = 0; near && l < lanes; l++)
-			if (squared[l] < NEAR * both[l])
-				sum[l] += distance(s->x + i * s->d, s->x + (from + l) * s->d, s->d) - sqrt(fmax(squared[l], 0));
+			if (squared[l] < NEAR * (own + other[at + l]))
+				product[at + l] = distance(s->x + i * s->d, s->x + (from + at + l) * s->d, s->d);
 	}
+}
+
+/* The distances from row i to rows of run r are `sum` more. */
+static void add(const struct sorted *s, size_t i, size_t r, double sum)
+{
+	size_t label = s->label[r];
+	s->to_label[i * s->labels + label] += sum;
+	if (s->label[s->at[i]] == label)
+		s->to_run[i * s->most + (r - s->first[label])] += sum;
+}
+
+static double sum_of(const double *v, size_t n)
+{
+	double part[LANES] = {0}, sum = 0;
+	size_t i = 0;
+	for (; i + LANES <= n; i += LANES)
+		for (size_t l = 0; l < LANES; l++)
+			part[l] += v[i + l];
+	for (; i < n; i++)
+		part[0] += v[i];
 	for (size_t l = 0; l < LANES; l++)
-		all += sum[l];
-	return all;
+		sum += part[l];
+	return sum;
+}
+
+/* Add the distances between the rows a..a + m - 1 and b..b + n - 1 to the sums of both; if these are the same rows, once. */
+static void add_blocks(const struct sorted *s, size_t a, size_t m, size_t b, size_t n, double *product)
+{
+	double column[ROWS] = {0};
+	cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n, (int)s->d, 1, s->x + a * s->d, (int)s->d, s->x + b * s->d,
+		(int)s->d, 0, product, ROWS);
+	for (size_t i = 0; i < m; i++) {
+		double *d = product + i * ROWS;
+		make_distances(s, a + i, b, n, d);
+		for (size_t j = 0; j < n;) {
+			size_t r = s->at[b + j], end = s->run[r + 1] - b < n ? s->run[r + 1] - b : n;
+			add(s, a + i, r, sum_of(d + j, end - j));
+			j = end;
+		}
+		for (size_t j = 0; a != b && j < n; j++)
+			column[j] += d[j];
+		if (a == b || (i + 1 < m && s->at[a + i + 1] == s->at[a + i]))
+			continue;
+		for (size_t j = 0; j < n; j++) { /* the run of row a + i ends */
+			add(s, b + j, s->at[a + i], column[j]);
+			column[j] = 0;
+		}
+	}
+}
+
+/*
+ * Pair number i of a round in which each block meets one other block: in round r of a tournament of k blocks, k even, block k - 1 meets r, and r + i
+ * meets r - i, modulo k - 1. So the pairs of a round share no row, and each row gets its sums in the order of the rounds. In the last round each
+ * block meets itself.
+ */
+static void meet(void *arg, size_t i, int thread)
+{
+	const struct sorted *s = arg;
+	size_t k = s->blocks + s->blocks % 2, a = i, b = i;
+	if (s->round + 1 < k) {
+		a = i ? (s->round + i) % (k - 1) : k - 1;
+		b = (s->round + k - 1 - i) % (k - 1);
+	}
+	if (a >= s->blocks || b >= s->blocks) /* an odd number: one block has no other */
+		return;
+	size_t m = s->n - a * ROWS < ROWS ? s->n - a * ROWS : ROWS, n = s->n - b * ROWS < ROWS ? s->n - b * ROWS : ROWS;
+	add_blocks(s, a * ROWS, m, b * ROWS, n, s->product + (size_t)thread * ROWS * ROWS);
 }
 
 static double width(double a, double b)
@@ -64,65 +130,25 @@ static double width(double a, double b)
 	return a > 0 || b > 0 ? (b - a) / fmax(a, b) : 0;
 }
 
-/* The widths of row i, which is in run `own` of label `label`, from its sums of distances to the runs. */
-static void take_widths(const struct sorted *s, size_t i, size_t label, size_t own, const double *sum)
+/* The widths of row i from its sums. */
+static void take_widths(const struct sorted *s, size_t i)
 {
-	double a = 0, b = INFINITY, batch_a = 0, batch_b = INFINITY;
-	const size_t *first = s->first, *run = s->run;
+	const size_t *first = s->first, *run = s->run, own = s->at[i], label = s->label[own];
+	const double *to_label = s->to_label + i * s->labels, *to_run = s->to_run + i * s->most;
 	size_t cells = run[first[label + 1]] - run[first[label]], batches = first[label + 1] - first[label], same = run[own + 1] - run[own];
-	for (size_t l = 0; l < s->labels; l++) {
-		double all = 0;
-		size_t n = run[first[l + 1]] - run[first[l]];
-		for (size_t r = first[l]; r < first[l + 1]; r++)
-			all += sum[r];
-		if (l == label)
-			a = n > 1 ? all / (double)(n - 1) : 0;
-		else
-			b = fmin(b, all / (double)n);
-	}
+	double a = cells > 1 ? to_label[label] / (double)(cells - 1) : 0, b = INFINITY;
+	for (size_t l = 0; l < s->labels; l++)
+		if (l != label)
+			b = fmin(b, to_label[l] / (double)(run[first[l + 1]] - run[first[l]]));
 	s->by_label[s->row[i]] = s->labels < 2 ? NAN : cells > 1 ? width(a, b) : 0;
 	if (!s->by_batch)
 		return;
+	a = same > 1 ? to_run[own - first[label]] / (double)(same - 1) : 0;
+	b = INFINITY;
 	for (size_t r = first[label]; r < first[label + 1]; r++)
-		if (r == own)
-			batch_a = same > 1 ? sum[r] / (double)(same - 1) : 0;
-		else
-			batch_b = fmin(batch_b, sum[r] / (double)(run[r + 1] - run[r]));
-	s->by_batch[s->row[i]] = batches < 2 || batches == cells ? NAN : same > 1 ? width(batch_a, batch_b) : 0;
-}
-
-/* Add the distances of `rows` rows from `from` to `wide` rows from `at`, run by run. */
-static void add_tile(const struct sorted *s, size_t from, size_t rows, size_t at, size_t wide, double *product, double *sum)
-{
-	size_t end = at + wide, low = 0, high = s->runs;
-	cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)wide, (int)s->d, 1, s->x + from * s->d, (int)s->d,
-		s->x + at * s->d, (int)s->d, 0, product, TILE);
-	while (high - low > 1) { /* the run of the first row */
-		size_t middle = low + (high - low) / 2;
-		*(s->run[middle] <= at ? &low : &high) = middle;
-	}
-	for (size_t r = low; r < s->runs && s->run[r] < end; r++) {
-		size_t a = s->run[r] > at ? s->run[r] : at, b = s->run[r + 1] < end ? s->run[r + 1] : end;
-		for (size_t i = 0; i < rows; i++)
-			sum[i * s->runs + r] += distances(s, from + i, a, b, product + i * TILE + (a - at));
-	}
-}
-
-static void measure_rows(void *arg, size_t block, int thread)
-{
-	const struct sorted *s = arg;
-	size_t from = block * ROWS, rows = s->n - from < ROWS ? s->n - from : ROWS, own = 0, label = 0;
-	double *product = s->product + (size_t)thread * ROWS * TILE, *sum = s->sum + (size_t)thread * ROWS * s->runs;
-	memset(sum, 0, rows * s->runs * sizeof *sum);
-	for (size_t at = 0; at < s->n; at += TILE)
-		add_tile(s, from, rows, at, s->n - at < TILE ? s->n - at : TILE, product, sum);
-	for (size_t i = 0; i < rows; i++) {
-		while (s->run[own + 1] <= from + i)
-			own++;
-		while (s->first[label + 1] <= own)
-			label++;
-		take_widths(s, from + i, label, own, sum + i * s->runs);
-	}
+		if (r != own)
+			b = fmin(b, to_run[r - first[label]] / (double)(run[r + 1] - run[r]));
+	s->by_batch[s->row[i]] = batches < 2 || batches == cells ? NAN : same > 1 ? width(a, b) : 0;
 }
 
 /* ---- the order of the rows ---- */
@@ -141,8 +167,9 @@ static int by_key(const void *a, const void *b)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Fill row [n], run [n + 1] and first [n + 1]. */
-static void sort_rows(struct sorted *s, const uint32_t *label, const uint32_t *batch, uint32_t *row, size_t *run, size_t *first)
+/* Fill row [n], at [n], run [n + 1], first [n + 1] and of [n], the label of a run. */
+static void sort_rows(struct sorted *s, const uint32_t *label, const uint32_t *batch, uint32_t *row, uint32_t *at, size_t *run,
+	size_t *first, uint32_t *of)
 {
 	struct key *key = xmalloc(s->n * sizeof *key);
 	for (uint32_t i = 0; i < s->n; i++)
@@ -152,12 +179,17 @@ static void sort_rows(struct sorted *s, const uint32_t *label, const uint32_t *b
 		int new_label = !i || key[i].label != key[i - 1].label;
 		if (new_label)
 			first[s->labels++] = s->runs;
-		if (new_label || key[i].batch != key[i - 1].batch)
+		if (new_label || key[i].batch != key[i - 1].batch) {
+			of[s->runs] = (uint32_t)s->labels - 1;
 			run[s->runs++] = i;
+		}
+		at[i] = (uint32_t)s->runs - 1;
 		row[i] = key[i].row;
 	}
 	first[s->labels] = s->runs;
 	run[s->runs] = s->n;
+	for (size_t l = 0; l < s->labels; l++)
+		s->most = first[l + 1] - first[l] > s->most ? first[l + 1] - first[l] : s->most;
 	free(key);
 }
 
@@ -182,24 +214,30 @@ static double *take_rows(const struct sorted *s, const float *x, double *square)
 void silhouettes(
 	const float *x, size_t n, size_t d, const uint32_t *label, const uint32_t *batch, int threads, double *by_label, double *by_batch)
 {
-	struct sorted s = {.n = n, .d = d, .by_label = by_label, .by_batch = batch ? by_batch : NULL};
-	uint32_t *row = xmalloc(n * sizeof *row);
-	size_t *run = xmalloc((n + 1) * sizeof *run), *first = xmalloc((n + 1) * sizeof *first);
+	struct sorted s = {.n = n, .d = d, .blocks = (n + ROWS - 1) / ROWS, .by_label = by_label, .by_batch = batch ? by_batch : NULL};
+	uint32_t *row = xmalloc(3 * n * sizeof *row), *at = row + n, *of = at + n;
+	size_t *run = xmalloc(2 * (n + 1) * sizeof *run), *first = run + n + 1, rounds = s.blocks + s.blocks % 2;
 	double *square = xmalloc(n * sizeof *square), *own;
-	sort_rows(&s, label, batch, row, run, first);
 	s.row = row;
+	s.at = at;
+	s.label = of;
 	s.run = run;
 	s.first = first;
-	s.x = own = take_rows(&s, x, square);
 	s.square = square;
-	s.product = xmalloc((size_t)threads * ROWS * TILE * sizeof *s.product);
-	s.sum = xmalloc((size_t)threads * ROWS * s.runs * sizeof *s.sum);
-	pool_for(threads, (n + ROWS - 1) / ROWS, measure_rows, &s);
+	sort_rows(&s, label, batch, row, at, run, first, of);
+	s.x = own = take_rows(&s, x, square);
+	s.product = xmalloc((size_t)threads * ROWS * ROWS * sizeof *s.product);
+	s.to_label = xcalloc(n * s.labels, sizeof *s.to_label);
+	s.to_run = xcalloc(n * s.most, sizeof *s.to_run);
+	for (; s.round < rounds; s.round++)
+		pool_for(threads, s.round + 1 < rounds ? rounds / 2 : s.blocks, meet, &s);
+	for (size_t i = 0; i < n; i++)
+		take_widths(&s, i);
 	free(s.product);
-	free(s.sum);
+	free(s.to_label);
+	free(s.to_run);
 	free(own);
 	free(square);
 	free(row);
 	free(run);
-	free(first);
 }
