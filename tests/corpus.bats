@@ -101,3 +101,76 @@ fails() {
 		done | sort -n | cut -f 2- | cmp - <(tail -n +2 whole)
 	done
 }
+
+# corpus_of ARGUMENT...: make corpus of the folder `in`, in results of its own
+corpus_of() { pipelines corpus DIR=in THREADS=2 "$@"; }
+
+@test "make corpus: the tokens and medians of all cells, from files read one by one" {
+	mkdir -p work/in/sub && cd work
+	i=0
+	for name in a 'b b' sub/c sub/a; do
+		i=$((i + 1))
+		scsim -q --cells $((i * 40)) --genes 80 --types 3 --rarest 0.2 --donors 2 --seed $i -o x.counts
+		scview -q -O h5ad x.counts -o "in/$name.h5ad"
+	done
+	h5tok -q in/a.h5ad 'in/b b.h5ad' in/sub/a.h5ad in/sub/c.h5ad | scsample -q --where 'cell_type!=type1' --where donor=donor1 -o all.counts
+	rankenc -q --fit all.counts -o vocab.tsv
+	rankenc -q -m vocab.tsv all.counts -o all.tok
+	run -0 --separate-stderr corpus_of WHERE=' cell_type!=type1; donor=donor1 '
+	assert_line --partial "4 files: 4 used, 0 empty, 0 refused"
+	run=$(realpath results/corpus/latest)
+	cmp $run/vocab.tsv vocab.tsv
+	cmp <(scview -c barcode,token @$run/corpus.txt) <(scview -c barcode,token all.tok)
+	awk -F '\t' 'NR > 1 { all += $3; used += $6; if ($3 - $4 - $5 != $6) exit 1 } END { exit all != 400 || used != '"$(scview all.tok | tail -n +2 | wc -l)"' }' $run/corpus.tsv
+	# nothing to do, a new file, a changed one
+	run -0 corpus_of WHERE=' cell_type!=type1; donor=donor1 '
+	assert_line "  tokens: 0 files to read"
+	scsim -q --cells 30 --genes 80 --types 3 --rarest 0.2 --donors 1 --seed 9 -o x.counts
+	scview -q -O h5ad x.counts -o in/new.h5ad
+	run -0 corpus_of WHERE=' cell_type!=type1; donor=donor1 '
+	assert_line "  medians, pass 1: 1 files to read"
+	assert_line "  tokens: 5 files to read"
+	# with medians, only the new file is read; a killed make goes on, to the bytes of an undisturbed one
+	corpus_of MEDIANS=vocab.tsv >/dev/null
+	undisturbed=$(cd results/corpus/latest/ && cat corpus.txt tok/* | md5sum)
+	rm results/corpus/latest/tok/a-* results/corpus/latest/tok/c-*
+	setsid "$BASH" -c "$(declare -f pipelines corpus_of); BIN='$BIN' BATS_TEST_DIRNAME='$BATS_TEST_DIRNAME' BATS_FILE_TMPDIR='$BATS_FILE_TMPDIR' corpus_of MEDIANS=vocab.tsv" >/dev/null 2>&1 &
+	pid=$!
+	sleep 0.4
+	kill -9 -- -$pid || true
+	wait $pid || true
+	corpus_of MEDIANS=vocab.tsv >/dev/null
+	assert_equal "$(cd results/corpus/latest/ && cat corpus.txt tok/* | md5sum)" "$undisturbed"
+}
+
+@test "make corpus: bad files, copies and conditions" {
+	mkdir -p bad/in && cd bad
+	for i in 1 2; do
+		scsim -q --cells 40 --genes 80 --types $i --rarest 0.3 --seed $i -o x.counts
+		scview -q -O h5ad x.counts -o in/$i.h5ad
+	done
+	echo text >in/text.h5ad
+	run -2 --separate-stderr corpus_of
+	[[ $stderr = *"text.h5ad: this is text, expected .h5ad"*"corpus: no list was made, as 1 of the files cannot be read"* ]] || fail "$stderr"
+	assert_not_exist results/corpus/latest/corpus.txt
+	run -0 --separate-stderr corpus_of REFUSED=skip
+	assert_line --partial "3 files: 2 used, 0 empty, 1 refused"
+	assert_equal "$(grep -c ^tok results/corpus/latest/corpus.txt)" 2
+	rm in/text.h5ad
+	# type2 is in one file only
+	run -0 --separate-stderr corpus_of WHERE=cell_type=type2
+	assert_line --partial "2 files: 1 used, 1 empty, 0 refused"
+	run -2 --separate-stderr corpus_of WHERE=cell_type=none
+	[[ $stderr = *"corpus: no cells are left: column 'cell_type' has no category 'none'"* ]] || fail "$stderr"
+	run -2 --separate-stderr corpus_of WHERE=column=1
+	[[ $stderr = *"no obs column 'column' in the file"* ]] || fail "$stderr"
+	cp in/1.h5ad in/copy.h5ad
+	run -2 --separate-stderr corpus_of
+	[[ $stderr = *"it has the same cells as"* ]] || fail "$stderr"
+	assert_not_exist results/corpus/latest/corpus.txt
+	run -2 --separate-stderr pipelines corpus
+	[[ $stderr = *"corpus: give DIR=FOLDER, a folder of .h5ad files"* ]] || fail "$stderr"
+	mkdir -p empty
+	run -2 --separate-stderr pipelines corpus DIR=empty
+	[[ $stderr = *"DIR=empty: no .h5ad file"* ]] || fail "$stderr"
+}

@@ -443,7 +443,7 @@ loader() {
 	run -2 maskgen --strategy columns --rate-linear=-0.1:0.5 s.counts -o x
 	run -2 maskgen --shard 3/3 s.tok -o x
 	run -2 maskgen --shard 1 s.tok -o x
-	run -2 maskgen s.tok s.tok -o x
+	run -1 maskgen s.tok s.tok -o x
 	run -1 maskgen --keep cell_type,donor,cell_type s.tok -o x
 	assert_output "maskgen: s.tok: column 'cell_type' is to be kept twice"
 	run -1 maskgen --keep nonesuch s.tok -o x

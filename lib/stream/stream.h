@@ -27,7 +27,7 @@ const char *stream_name(const struct stream *s); /* for messages */
 int stream_altered(const struct stream *s); /* after an error of stream_read: is the trailer there, but not of these blocks? */
 
 /* Several streams of one kind as one: their blocks in this order. Columns and categories are joined, and the cells numbered anew, as by
- * concat.h. Naming a file twice is an error. *warning (malloced or NULL): a difference between the headers that is not an error. The rest
+ * concat.h. A file that is named twice, and a copy of another one, are errors. *warning (malloced or NULL): a difference between the headers that is not an error. The rest
  * of this header takes the result as it takes a stream. Memory is 28 bytes a block, and one vocabulary. */
 struct stream *stream_open_all(const char *const *path, size_t n, char **warning, struct error *e);
 size_t stream_parts(const struct stream *s); /* streams that were opened as this one; 1 for stream_open */
@@ -38,8 +38,7 @@ int stream_read(struct stream *s, struct block *b, struct error *e);
 
 /* Prepare random access; call it before any stream_read. Finds all blocks through the seek table. Input that cannot seek is first copied
  * to an unlinked file in $TMPDIR. Then stream_read_at reads any block, in any order, and checks its zstd checksum;
- * if all blocks were read in order, the last call also checks the digest. A block that is read again must be the same. Several streams as
- * one must all differ in their content. */
+ * if all blocks were read in order, the last call also checks the digest. A block that is read again must be the same. */
 int stream_index(struct stream *s, struct error *e);
 size_t stream_blocks(const struct stream *s);
 uint32_t stream_block_rows(const struct stream *s, size_t k);

@@ -150,6 +150,8 @@ const char *stream_inflate(ZSTD_DCtx *c, const uint8_t *p, size_t n, size_t cont
 
 /* ---- stream_index.c ---- */
 
+/* After stream_index: the state before it, but for the digest of the trailer (want). */
+void stream_forget_index(struct stream *s);
 /* stream_read_at with the buffers of `scratch`. */
 int stream_read_block(struct stream *s, struct stream *scratch, size_t k, struct block *b, struct error *e);
 

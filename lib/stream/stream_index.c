@@ -131,6 +131,16 @@ int stream_index(struct stream *s, struct error *e)
 	return blocks ? 0 : compare_digest(s, e);
 }
 
+void stream_forget_index(struct stream *s)
+{
+	free(s->start);
+	free(s->sum);
+	s->start = s->sum = NULL;
+	s->nentry = 1;
+	s->rows = 0;
+	s->indexed = 0;
+}
+
 size_t stream_blocks(const struct stream *s)
 {
 	return s->joined ? joined_blocks(s->joined) : s->nentry - 2;
