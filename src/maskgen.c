@@ -89,7 +89,7 @@ static struct option_def options[] = {
 	{0, "window", OPT_INT, &window, "N", "number of blocks that are shuffled together and held in memory (default 64)", 1, 65536,
 		.changes = 1},
 	{0, "shard", OPT_STRING, &shard_text, "R/N",
-		"write shard R (from 0) of N; auto: rank and size from Open MPI, PMI or Slurm (default 0/1)"},
+		"write shard R (from 0) of N; auto: rank and size from mpirun, PMI or srun (default 0/1)"},
 	{0, "lanes", OPT_INT, &lanes, "L",
 		"shuffle in L lanes: then one of N shards reads 1/N of the cells if N divides L; the order depends on L, not on N (default 1)",
 		1, LOADER_LANES, .changes = 1},
@@ -198,19 +198,23 @@ static int whole(const char *s, uint64_t *v)
 	return *end == 0 && *v <= 1000000;
 }
 
-/* Rank and size from the launcher's environment variables. */
+/* Rank and size from the launcher's environment variables: mpirun, other launchers with PMI, srun. */
 static void shard_of_launcher(struct loader *l)
 {
 	static const char *const var[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMIX_RANK", "PMIX_SIZE"},
-		{"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
+		{"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
 	for (size_t i = 0; i < sizeof var / sizeof *var; i++) {
 		const char *r = getenv(var[i][0]), *n = getenv(var[i][1]);
 		if (!r || !n)
 			continue;
 		if (!whole(r, &l->shard) || !whole(n, &l->shards) || l->shard >= l->shards)
 			die("%s=%s, %s=%s: expected a rank below a size", var[i][0], r, var[i][1], n);
+		if (l->shard == 0)
+			info("--shard auto: shard 0 of %s (%s)", n, var[i][1]);
 		return;
 	}
+	if (getenv("SLURM_NTASKS")) /* sbatch and salloc set it, and sbatch SLURM_PROCID too, where nothing runs in parallel */
+		die("--shard auto: no rank here: SLURM_NTASKS is that of the job; start this command by srun or mpirun");
 	die("--shard auto: no rank in the environment (OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK or SLURM_PROCID, each with its size)");
 }
 
