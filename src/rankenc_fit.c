@@ -65,6 +65,7 @@ struct learning {
 	struct medians fit;
 	uint32_t *wide; /* scratch of counts_genes */
 	size_t wide_cap;
+	char *first; /* of the sums: the name of the first part */
 	uint64_t cells; /* of all inputs */
 	uint64_t passes;
 };
@@ -99,30 +100,29 @@ static void open_state(struct learning *l, struct strmap *row)
 	stream_free(s);
 }
 
-static void open_inputs(struct learning *l)
+/* Are the inputs sums? The first one says it. */
+static void look_at_first(struct learning *l)
 {
-	struct error e;
-	struct strmap row = {0};
-	l->n = l->o->cli->noperand ? l->o->cli->noperand : 1;
-	l->in = xcalloc((size_t)l->n, sizeof *l->in);
-	l->col = xcalloc((size_t)l->n, sizeof *l->col);
-	l->to = xcalloc((size_t)l->n, sizeof *l->to);
-	if (l->o->after)
-		open_state(l, &row);
-	for (int i = 0; i < l->n; i++) {
-		struct stream *s = l->in[i] = cli_open(l->o->cli, i);
-		if (i == 0)
-			l->of_sums = !strcmp(stream_header(s)->kind, "medians");
-		must(l->of_sums ? header_kind(stream_header(s), "medians", stream_name(s), &e)
-				: counts_find(l->col + i, stream_header(s), stream_name(s), &e),
-			&e);
-		if (!l->of_sums && !l->o->sums)
-			must(stream_index(s, &e), &e); /* to read it again */
-		number_genes(l, i, &row, !!l->o->after);
-	}
+	l->in[0] = cli_open(l->o->cli, 0);
+	l->of_sums = !strcmp(stream_header(l->in[0])->kind, "medians");
 	if (l->of_sums && l->o->after)
 		usage_error("--after is for cells, and %s has sums", stream_name(l->in[0]));
-	strmap_release(&row);
+}
+
+static void open_cells(struct learning *l, struct strmap *row)
+{
+	struct error e;
+	if (l->o->after)
+		open_state(l, row);
+	for (int i = 0; i < l->n; i++) {
+		struct stream *s = l->in[i] = i ? cli_open(l->o->cli, i) : l->in[0];
+		must(counts_find(l->col + i, stream_header(s), stream_name(s), &e), &e);
+		if (!l->o->sums)
+			must(stream_index(s, &e), &e); /* to read it again */
+		number_genes(l, i, row, !!l->o->after);
+	}
+	if (!l->o->after)
+		medians_init(&l->fit, l->genes.n);
 }
 
 static void add_cells(struct learning *l, int i, uint64_t row)
@@ -167,36 +167,49 @@ static void read_cells(struct learning *l, int again)
 	}
 }
 
-/* Add the sums of the inputs. In the first pass their genes can differ. */
-static void read_sums(struct learning *l)
+/* Gene k of a part is gene k of all, in a later pass. */
+static void check_genes(const struct learning *l, int i, uint64_t pass, const char *first)
+{
+	const size_t n = stream_header(l->in[i])->vocab.n;
+	size_t k = 0;
+	while (k < n && l->to[i][k] == k)
+		k++;
+	if (k < n || n != l->genes.n)
+		die("%s: its genes are not those of %s, and in pass %" PRIu64 " all are the same", stream_name(l->in[i]), first, pass);
+}
+
+/* Add the sums of the inputs, one at a time. In the first pass their genes can differ. */
+static void read_sums(struct learning *l, struct strmap *row)
 {
 	struct error e;
+	char *first = xstrdup(stream_name(l->in[0]));
 	for (int i = 0; i < l->n; i++) {
 		struct medians part;
 		uint64_t pass, cells;
-		const char *name = stream_name(l->in[i]);
-		must(medians_read(&part, l->in[i], &pass, &cells, &e), &e);
+		struct stream *s = l->in[i] = i ? cli_open(l->o->cli, i) : l->in[0];
+		must(medians_read(&part, s, &pass, &cells, &e), &e);
 		if (i && pass != l->passes)
-			die("%s: the sums of pass %" PRIu64 ", but %s has those of pass %" PRIu64, name, pass, stream_name(l->in[0]),
-				l->passes);
-		if (pass > 1 && part.ngene != l->genes.n)
-			die("%s: %zu genes, but %s has others: in pass %" PRIu64 " all are the same", name, part.ngene,
-				stream_name(l->in[0]), pass);
-		for (size_t k = 0; k < part.ngene && pass > 1; k++)
-			if (l->to[i][k] != k)
-				die("%s: gene %zu is not that of %s: in pass %" PRIu64 " all are the same", name, k, stream_name(l->in[0]),
-					pass);
+			die("%s: the sums of pass %" PRIu64 ", but %s has those of pass %" PRIu64, stream_name(s), pass, first, l->passes);
+		number_genes(l, i, row, 0);
 		l->passes = pass;
 		l->cells += cells;
-		if (i == 0 && pass == 1)
-			medians_init(&l->fit, l->genes.n);
-		if (i == 0 && pass > 1) {
+		if (pass > 1)
+			check_genes(l, i, pass, first);
+		if (i == 0) {
 			l->fit = part;
-			continue;
+		} else {
+			if (pass == 1)
+				medians_grow(&l->fit, l->genes.n);
+			must(medians_merge(&l->fit, &part, pass == 1 ? l->to[i] : NULL, stream_name(s), &e), &e);
+			medians_release(&part);
 		}
-		must(medians_merge(&l->fit, &part, pass == 1 ? l->to[i] : NULL, name, &e), &e);
-		medians_release(&part);
+		stream_free(s);
+		free(l->to[i]);
+		l->in[i] = NULL;
+		l->to[i] = NULL;
+		progress("%d of %d parts", i + 1, l->n);
 	}
+	l->first = first;
 }
 
 /* Write the sums. */
@@ -224,11 +237,10 @@ static void write_sums(struct learning *l)
 static void finish_sums(struct learning *l)
 {
 	struct error e;
-	const char *name = stream_name(l->in[0]);
-	must(medians_check(&l->fit, name, &e), &e);
+	must(medians_check(&l->fit, l->first, &e), &e);
 	if (!medians_next(&l->fit))
 		return;
-	die("%s: %zu genes need another pass over the cells: rankenc --fit --sums --after with these sums of pass %" PRIu64, name,
+	die("%s: %zu genes need another pass over the cells: rankenc --fit --sums --after with these sums of pass %" PRIu64, l->first,
 		l->fit.left, l->passes);
 }
 
@@ -249,13 +261,18 @@ static void learnt(struct learning *l)
 
 int fit_main(const struct fit_options *o)
 {
-	struct learning l = {.o = o};
-	open_inputs(&l);
-	if (!l.of_sums && !o->after)
-		medians_init(&l.fit, l.genes.n);
+	struct learning l = {.o = o, .n = o->cli->noperand ? o->cli->noperand : 1};
+	struct strmap row = {0};
+	l.in = xcalloc((size_t)l.n, sizeof *l.in);
+	l.col = xcalloc((size_t)l.n, sizeof *l.col);
+	l.to = xcalloc((size_t)l.n, sizeof *l.to);
+	look_at_first(&l);
 	if (l.of_sums)
-		read_sums(&l);
+		read_sums(&l, &row);
 	else
+		open_cells(&l, &row);
+	strmap_release(&row);
+	if (!l.of_sums)
 		do
 			read_cells(&l, !o->sums);
 		while (!o->sums && medians_next(&l.fit));
@@ -267,6 +284,7 @@ int fit_main(const struct fit_options *o)
 		stream_free(l.in[i]);
 		free(l.to[i]);
 	}
+	free(l.first);
 	free(l.in);
 	free(l.col);
 	block_release(&l.block);
