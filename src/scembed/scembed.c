@@ -40,8 +40,8 @@ static struct option_def options[] = {
 		"write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb; or the expression of every "
 		"gene, from tokens and a model of sctrain wced",
 		.changes = 1},
-	{0, "gene", OPT_LIST, &gene, "ID", "with --reconstruct of a model of sctrain wced: a gene to write, by id or symbol; repeat it for several",
-		.changes = 1},
+	{0, "gene", OPT_LIST, &gene, "ID",
+		"with --reconstruct of a model of sctrain wced: a gene to write, by id or symbol; repeat it for several", .changes = 1},
 	{0, "Cells", OPT_GROUP},
 	{0, "truncate", OPT_FLAG, &truncate_cells, NULL,
 		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
@@ -278,7 +278,7 @@ static void report(const struct run *r, const char *name)
 		return;
 	}
 	if (empty)
-		warn(predict            ? "%llu of %llu cells have no token: their logits are NaN"
+		warn(predict               ? "%llu of %llu cells have no token: their logits are NaN"
 				: r->whole ? "%llu of %llu cells have no token: their predictions are NaN"
 					   : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);
