@@ -73,9 +73,9 @@ static uint32_t *all_rows(size_t n)
 	return row;
 }
 
-void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, const char *what)
+void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, uint32_t seed, const char *what)
 {
-	uint32_t *y = xmalloc(n * sizeof *y), *g = xmalloc(n * sizeof *g), seed = (uint32_t)cells_cli.seed;
+	uint32_t *y = xmalloc(n * sizeof *y), *g = xmalloc(n * sizeof *g);
 	uint64_t *cell = xmalloc(n * sizeof *cell);
 	for (size_t i = 0; i < n; i++) {
 		y[i] = d->y[row[i]];
@@ -356,8 +356,7 @@ static void check_data(const struct embeddings *a, const struct embeddings *b, c
 			tested->target[0], tested->n);
 }
 
-/* Warn of groups with training cells and test cells. */
-static void warn_shared(const struct embeddings *a, const struct embeddings *b, const struct classes *groups)
+void warn_shared(const struct embeddings *a, const struct embeddings *b, const struct classes *groups, const char *column)
 {
 	uint8_t *trained = xcalloc(groups->n, 1);
 	size_t shared = 0, first = 0;
@@ -370,7 +369,7 @@ static void warn_shared(const struct embeddings *a, const struct embeddings *b, 
 		}
 	if (shared)
 		warn("%s: %zu %s of column '%s' ('%s'%s) %s cells in the training data too", stream_name(b->s), shared,
-			shared == 1 ? "value" : "values", cells_set.group, groups->name[first], shared == 1 ? "" : ", ...",
+			shared == 1 ? "value" : "values", column, groups->name[first], shared == 1 ? "" : ", ...",
 			shared == 1 ? "has" : "have");
 	free(trained);
 }
@@ -403,12 +402,12 @@ int ctaprobe_cells(int argc, char **argv)
 	result_init(&r, &a, tested, classes.n);
 	if (test_path) {
 		if (cells_set.group)
-			warn_shared(&a, &b, &groups);
+			warn_shared(&a, &b, &groups, cells_set.group);
 		train_test(&r, &a, &b, &classes);
 	} else {
 		uint32_t *row = all_rows(a.n);
 		fold = xmalloc(a.n * sizeof *fold);
-		assign_folds(fold, &a, row, a.n, (size_t)cells_set.nfold, "");
+		assign_folds(fold, &a, row, a.n, (size_t)cells_set.nfold, (uint32_t)cells_cli.seed, "");
 		cross_validate(&r, &a, &classes, fold);
 		free(row);
 	}
