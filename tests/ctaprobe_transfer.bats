@@ -33,7 +33,8 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	ref make cal.emb seed=5 cells=300 what=novel
 	run ctaprobe transfer --reference ref.emb -l cell_type --group donor --calibration cal.emb --held-out held.s new.emb -o new.s
 	assert_line "ctaprobe transfer: warning: cal.emb: 60 of 300 cells have classes that ref.emb does not have, and are left out"
-	assert_line --partial "8 groups can promise a coverage of 0.889 at most"
+	assert_line --partial "warning: 8 groups can promise a coverage of 0.889 at most"
+	assert_line --partial "note: some classes have too few groups to promise that only 0.05 of their cells are called unknown"
 	ref compare ref.emb new.emb held.s new.s calibration=cal.emb
 	# cells of the reference without a class
 	mv ref.emb whole.emb
@@ -94,7 +95,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 @test "transfer: cells without an embedding keep their row and get no class; no cells make no cells; own predictions are replaced" {
 	ref make empty.emb seed=2 cells=331 what=empty
 	run ctaprobe transfer --reference ref.emb -l cell_type --group donor --coverage .8 --unknown .2 empty.emb -o e.s
-	assert_output "ctaprobe transfer: warning: empty.emb: 7 of 331 cells have no embedding, as they have no token: they get no class"
+	assert_line "ctaprobe transfer: warning: empty.emb: 7 of 331 cells have no embedding, as they have no token: they get no class"
 	assert_equal "$(scview -c predicted,probability,p_known,assigned,label_set e.s | grep -c $'^NA\tNA\tNA\tNA\t$')" 7
 	ctaprobe transfer -q --reference ref.emb -l cell_type new.emb | scview -c cell,label_set,probability > all
 	scview -c cell,label_set,probability e.s | grep -c . | grep -qx 332
@@ -123,6 +124,7 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	ref make nan.emb what=nan seed=2
 	wrong "nan.emb: cell 200: x[2] is nan, expected a finite number" --reference ref.emb -l cell_type nan.emb
 	wrong "nan.emb: cell 200: x[2] is nan, expected a finite number" --reference nan.emb -l cell_type new.emb
+	wrong "ref.emb: reference: --nearest 401, but there are 400 reference cells" --reference ref.emb -l cell_type --nearest 401 new.emb
 	wrong "ref.emb: fold 1 of 5: --nearest 390, but there are 320 reference cells" --reference ref.emb -l cell_type --nearest 390 new.emb
 	wrong "ref.emb: no column 'type'" --reference ref.emb -l type new.emb
 	wrong "ref.emb: no column 'sex'" --reference ref.emb -l cell_type --group sex new.emb

@@ -5,11 +5,11 @@
 [ $# = 4 ] || usage
 data=$1 predictions=$2 counts=$3 out=$4
 case $data in
-*.h5ad) scview -O h5ad --into "$data" --key transfer -o "$out" "$predictions" ;;
+*.h5ad) scview -O h5ad --into "$data" --key transfer --replace -o "$out" "$predictions" ;;
 *)
 	plain=$out.plain
 	trap 'rm -f "$plain"' EXIT
 	scview -q -O h5ad -o "$plain" "$counts"
-	scview -O h5ad --into "$plain" --key transfer -o "$out" "$predictions"
+	scview -O h5ad --into "$plain" --key transfer --replace -o "$out" "$predictions"
 	;;
 esac

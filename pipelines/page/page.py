@@ -213,7 +213,7 @@ def map_figures(run):
             few.unlink()
         add_maps(by_column, name, made, (label, group))
     for f in sorted(run.dir.glob("*.pred"), key=natural):  # transferred labels keep the map of their embedding
-        add_maps(by_column, f.name[:-5], f, ("assigned", label))
+        add_maps(by_column, f.name[:-5], f, ("assigned",) if f.with_suffix(".emb").exists() else ("assigned", label))
     for column, maps in by_column.items():
         cells = {}
         for c in maps[0][2]:

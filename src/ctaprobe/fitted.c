@@ -43,7 +43,10 @@ void fitted_train(struct fitted *f, const struct embeddings *d, const uint32_t *
 	for (size_t i = 0; i < d->n; i++)
 		y[i] = f->local[d->y[i]];
 	progress("%s: fitting %zu cells, %zu classes, %zu features", what, n, k, d->d);
-	if (probe_fit(&f->p, d->x, d->d, row, n, y, k, o, &e))
+	struct probe_options with = *o;
+	if (o->start && o->start->k != k)
+		with.start = NULL;
+	if (probe_fit(&f->p, d->x, d->d, row, n, y, k, &with, &e))
 		die("%s: %s: %s", stream_name(d->s), what, e.msg);
 	free(y);
 }

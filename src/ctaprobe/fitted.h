@@ -12,7 +12,7 @@ struct fitted {
 	size_t all;
 };
 
-/* Train on rows row[0..n) of d, whose classes are c, of column `label`. Dies with `what` in the message if there are fewer than two. */
+/* Train on rows row[0..n) of d, whose classes are c, of column `label`. o->start is taken if it has as many classes as these rows. Dies with `what` in the message if there are fewer than two. */
 void fitted_train(struct fitted *f, const struct embeddings *d, const uint32_t *row, size_t n, const struct classes *c, const char *label,
 	const struct probe_options *o, const char *what);
 void fitted_release(struct fitted *f); /* accepts a zeroed struct */

@@ -177,21 +177,17 @@ struct held_out {
 	uint32_t *fold; /* [d->n]; NULL with --calibration */
 };
 
-/* Predict rows test[0..n) by a method of rows train[0..m). */
-static void predict_fold(
-	struct held_out *h, const struct reference *r, const uint32_t *train, size_t m, const uint32_t *test, size_t n, const char *what)
+/* Predict rows test[0..n) of the cells by m. */
+static void predict_rows(struct held_out *h, const struct method *m, const uint32_t *test, size_t n)
 {
-	size_t k = r->classes.n;
-	struct method method;
-	method_fit(&method, &r->d, train, m, &r->classes, &r->method, what);
+	size_t k = m->c->n;
 	float *x = rows_taken(h->d, test, n);
 	double *logit = xmalloc(n * k * sizeof *logit), *far = xmalloc(n * sizeof *far);
-	method_score(&method, x, n, logit, far);
+	method_score(m, x, n, logit, far);
 	for (size_t i = 0; i < n; i++) {
 		memcpy(h->logit + test[i] * k, logit + i * k, k * sizeof *logit);
 		h->far[test[i]] = far[i];
 	}
-	method_release(&method);
 	free(x);
 	free(logit);
 	free(far);
@@ -211,7 +207,7 @@ static void warn_uncalibrated(const struct held_out *h, const struct reference *
 	free(known);
 }
 
-static void hold_out(struct held_out *h, const struct reference *r, const uint32_t *all)
+static void hold_out(struct held_out *h, const struct reference *r, const struct method *whole, const uint32_t *all)
 {
 	const struct embeddings *d = &r->d;
 	uint32_t *train = xmalloc(d->n * sizeof *train), *test = xmalloc(d->n * sizeof *test);
@@ -223,27 +219,32 @@ static void hold_out(struct held_out *h, const struct reference *r, const uint32
 	for (uint32_t f = 0; f < k; f++) {
 		char *what = xasprintf("fold %u of %zu", f + 1, k);
 		size_t n = fold_rows(h->fold, f, all, d->n, train, test);
-		if (d->n > n)
-			predict_fold(h, r, train, n, test, d->n - n, what);
+		struct method m = {0};
+		if (d->n > n) {
+			method_fit(&m, d, train, n, &r->classes, &r->method, whole, what);
+			predict_rows(h, &m, test, d->n - n);
+		}
+		method_release(&m);
 		free(what);
 	}
 	free(train);
 	free(test);
 }
 
-static void held_out_predict(struct held_out *h, const struct reference *r, const uint32_t *all)
+/* whole: the method of all cells of the reference, which are `all` */
+static void held_out_predict(struct held_out *h, const struct reference *r, const struct method *whole, const uint32_t *all)
 {
 	const struct embeddings *d = calibration_path ? &r->other : &r->d;
 	*h = (struct held_out){.d = d, .logit = xmalloc(d->n * r->classes.n * sizeof *h->logit), .far = xmalloc(d->n * sizeof *h->far)};
 	if (!calibration_path) {
-		hold_out(h, r, all);
+		hold_out(h, r, whole, all);
 		warn_uncalibrated(h, r);
 		return;
 	}
 	uint32_t *test = xmalloc(d->n * sizeof *test);
 	for (size_t i = 0; i < d->n; i++)
 		test[i] = (uint32_t)i;
-	predict_fold(h, r, all, r->d.n, test, d->n, "reference");
+	predict_rows(h, whole, test, d->n);
 	free(test);
 }
 
@@ -252,12 +253,19 @@ static void calibrate_on(struct calibrated *c, const struct held_out *h, const s
 	const struct embeddings *d = h->d;
 	struct unseen u = {h->logit, h->far, d->y, d->group, d->n, r->classes.n, r->groups.n};
 	calibrate(c, &u, coverage, unknown, stream_name(d->s));
-	if (c->coverage_promised && c->unknown_promised)
-		return;
-	warn("%zu %s can promise a coverage of %.3g at most, and that %.3g of the known cells are called unknown: for --coverage %g and "
-	     "--unknown %g, the shares of these cells are taken, without a promise",
-		c->groups, group ? "groups" : "cells", (double)c->groups / (double)(c->groups + 1), 1 / (double)(c->groups + 1), coverage,
-		unknown);
+	const char *units = group ? "groups" : "cells";
+	double need = coverage * (double)(c->groups + 1) / (double)c->groups;
+	if (!c->coverage_promised)
+		warn("%zu %s can promise a coverage of %.3g at most: that of --coverage %g is the share of the cells that were held out, without a "
+		     "promise",
+			c->groups, units, (double)c->groups / (double)(c->groups + 1), coverage);
+	else if (1 - need < (1 - coverage) / 2)
+		info("to promise a coverage of %g for a new one, %zu %s need sets that cover %.3g of their cells: more %s make the sets smaller",
+			coverage, c->groups, units, fmin(need, 1), units);
+	if (!c->unknown_promised)
+		info("some classes have too few %s to promise that only %g of their cells are called unknown: the share of the cells that were held "
+		     "out is taken",
+			units, unknown);
 }
 
 /* ---- output ---- */
@@ -358,23 +366,23 @@ static void put(struct writer *w, size_t i, const double *logit, double far)
 	size_t k = w->r->classes.n;
 	float *z = (float *)col[w->logit].data + i * k;
 	uint8_t *in_set = (uint8_t *)col[w->in_set].data + i * k;
-	uint32_t best = MISSING_CODE, is_unknown = logit && far > t->most_far;
+	uint32_t best = logit ? (uint32_t)softmax_argmax(logit, k) : MISSING_CODE;
+	size_t of = logit ? t->of[best] : k;
+	int is_unknown = logit && far > t->most_far[of];
 	w->cells++;
 	w->empty += !logit;
-	w->unknown += is_unknown;
+	w->unknown += (uint64_t)is_unknown;
 	for (size_t c = 0; c < k; c++)
 		w->p[c] = logit ? logit[c] / t->temperature : NAN;
-	if (logit) {
-		best = (uint32_t)softmax_argmax(logit, k);
+	if (logit)
 		softmax(w->p, k);
-	}
 	for (size_t c = 0; c < k; c++) {
 		z[c] = (float)log(w->p[c]);
 		in_set[c] = logit && (c == best || 1 - w->p[c] <= t->most_missed);
 	}
 	((uint32_t *)col[w->predicted].data)[i] = best;
 	((float *)col[w->probability].data)[i] = logit ? (float)w->p[best] : NAN;
-	((double *)col[w->p_known].data)[i] = logit ? conformal_p(&t->far, far) : NAN;
+	((double *)col[w->p_known].data)[i] = logit ? conformal_p(&t->far[of], far) : NAN;
 	((uint32_t *)col[w->assigned].data)[i] = is_unknown ? (uint32_t)k : best;
 	push_set(w, in_set);
 }
@@ -502,7 +510,6 @@ static void measured(const struct calibrated *c, const struct writer *w, const s
 	cli_measured("unknown_promised", c->unknown_promised);
 	cli_measured("temperature", c->temperature);
 	cli_measured("most_missed", c->most_missed);
-	cli_measured("most_far", c->most_far);
 	cli_measured("cells", (double)w->cells);
 	cli_measured("unknown_cells", (double)w->unknown);
 	cli_report(&transfer_cli, "%zu reference cells, %zu classes, temperature %.3g, %" PRIu64 " new cells, %" PRIu64 " of them unknown",
@@ -525,9 +532,9 @@ int ctaprobe_transfer(int argc, char **argv)
 	uint32_t *all = xmalloc(r.d.n * sizeof *all);
 	for (size_t i = 0; i < r.d.n; i++)
 		all[i] = (uint32_t)i;
-	held_out_predict(&h, &r, all);
+	method_fit(&m, &r.d, all, r.d.n, &r.classes, &r.method, NULL, "reference");
+	held_out_predict(&h, &r, &m, all);
 	calibrate_on(&c, &h, &r);
-	method_fit(&m, &r.d, all, r.d.n, &r.classes, &r.method, "reference");
 	writer_open(&w, &r, &c, stream_header(in), 0);
 	writer_start(&w, cli_create(&transfer_cli, &w.h), stream_header(in));
 	write_new(&w, in, &m);

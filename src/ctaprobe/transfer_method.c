@@ -15,7 +15,7 @@ enum { FAR = 10 }; /* neighbours whose mean distance says how far a cell is, if 
 /* ---- method ---- */
 
 void method_fit(struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, const struct classes *c,
-	const struct method_options *o, const char *what)
+	const struct method_options *o, const struct method *start, const char *what)
 {
 	*m = (struct method){.o = o, .c = c, .n = n, .d = d->d};
 	if (o->nearest > n)
@@ -26,8 +26,12 @@ void method_fit(struct method *m, const struct embeddings *d, const uint32_t *ro
 		m->y[i] = d->y[row[i]];
 	if (o->nearest)
 		return;
-	struct probe_options p = {
-		.c = o->inverse_penalty, .tol = 1e-4, .max_iter = 5000, .standardize = !o->as_given, .threads = o->threads};
+	struct probe_options p = {.c = o->inverse_penalty,
+		.tol = 1e-4,
+		.max_iter = 5000,
+		.standardize = !o->as_given,
+		.threads = o->threads,
+		.start = start ? &start->probe.p : NULL};
 	fitted_train(&m->probe, d, row, n, c, o->label, &p, what);
 	if (!m->probe.p.converged)
 		warn("%s: the probe did not converge in %d iterations (largest gradient entry %.3g)", what, m->probe.p.iterations,
@@ -112,32 +116,67 @@ static size_t keep_known(const struct unseen *u, double **logit, double **far, u
 	return n;
 }
 
+/* The limits of how far a cell may be, by predicted class: guess [cells]. With n cells, 1 / (n + 1) of new ones are farther than all: fewer cells than
+ * that of the wanted share say too little of a class. */
+static void calibrate_far(struct calibrated *c, const double *far, const uint32_t *guess, const uint32_t *group, double unknown)
+{
+	double *some = xmalloc(c->cells * sizeof *some);
+	uint32_t *of = xmalloc(c->cells * sizeof *of);
+	c->far = xcalloc(c->k + 1, sizeof *c->far);
+	c->most_far = xmalloc((c->k + 1) * sizeof *c->most_far);
+	c->of = xmalloc(c->k * sizeof *c->of);
+	c->unknown_promised = 1;
+	for (size_t k = 0; k <= c->k; k++) {
+		size_t n = 0;
+		for (size_t i = 0; i < c->cells; i++) {
+			if (k < c->k && guess[i] != k)
+				continue;
+			some[n] = far[i];
+			of[n++] = group ? group[i] : 0;
+		}
+		int enough = k == c->k || unknown * ((double)n + 1) >= 1;
+		c->most_far[k] = INFINITY;
+		if (k < c->k)
+			c->of[k] = enough ? k : c->k;
+		if (!enough)
+			continue;
+		conformal_init(&c->far[k], some, group ? of : NULL, n, group ? close_gaps(of, n) : n);
+		if (unknown > 0) {
+			c->most_far[k] = conformal_threshold(&c->far[k], unknown);
+			c->unknown_promised = c->unknown_promised && conformal_promised(&c->far[k], unknown);
+		}
+	}
+	free(some);
+	free(of);
+}
+
 void calibrate(struct calibrated *c, const struct unseen *u, double coverage, double unknown, const char *name)
 {
 	double *logit, *far;
 	uint32_t *y, *group;
 	struct conformal missed;
-	*c = (struct calibrated){.cells = keep_known(u, &logit, &far, &y, &group)};
+	*c = (struct calibrated){.k = u->k, .cells = keep_known(u, &logit, &far, &y, &group)};
 	if (!c->cells)
 		die("%s: no class has cells both to learn from and to calibrate with", name);
 	c->groups = u->group ? close_gaps(group, c->cells) : c->cells;
 	c->temperature = temperature_fit(logit, y, c->cells, u->k);
 	double *score = xmalloc(c->cells * sizeof *score);
+	uint32_t *guess = xmalloc(c->cells * sizeof *guess);
 	for (size_t i = 0; i < c->cells; i++) {
 		double *z = logit + i * u->k;
+		guess[i] = (uint32_t)softmax_argmax(z, u->k);
 		for (size_t k = 0; k < u->k; k++)
 			z[k] /= c->temperature;
 		softmax(z, u->k);
 		score[i] = 1 - z[y[i]];
 	}
 	conformal_init(&missed, score, u->group ? group : NULL, c->cells, c->groups);
-	conformal_init(&c->far, far, u->group ? group : NULL, c->cells, c->groups);
 	c->most_missed = conformal_threshold(&missed, 1 - coverage);
 	c->coverage_promised = conformal_promised(&missed, 1 - coverage);
-	c->most_far = unknown > 0 ? conformal_threshold(&c->far, unknown) : INFINITY;
-	c->unknown_promised = conformal_promised(&c->far, unknown) || unknown <= 0;
+	calibrate_far(c, far, guess, u->group ? group : NULL, unknown);
 	conformal_release(&missed);
 	free(score);
+	free(guess);
 	free(logit);
 	free(far);
 	free(y);
@@ -146,6 +185,10 @@ void calibrate(struct calibrated *c, const struct unseen *u, double coverage, do
 
 void calibrated_release(struct calibrated *c)
 {
-	conformal_release(&c->far);
+	for (size_t k = 0; c->far && k <= c->k; k++)
+		conformal_release(&c->far[k]);
+	free(c->far);
+	free(c->most_far);
+	free(c->of);
 	*c = (struct calibrated){0};
 }

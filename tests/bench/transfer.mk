@@ -4,7 +4,7 @@ TRANSFER := $(BUILD)/transfer
 
 $(TRANSFER)/ready:
 	python3 -m venv $(@D)
-	$(@D)/bin/pip install -q celltypist scikit-learn anndata
+	$(@D)/bin/pip install -q celltypist 'scikit-learn<1.8' anndata # CellTypist gives multi_class, which later ones do not know
 	@touch $@
 
 bench-transfer: $(TRANSFER)/ready | all ## cell types of held-out donors beside CellTypist and scikit-learn (SETS=)

@@ -130,7 +130,9 @@ def compare(ref, new, held, pred, C=1.0, nearest=0, standardize=1, group="donor"
     T = np.exp(-minimize_scalar(loss, bounds=(-np.log(16), np.log(16)), method="bounded", options={"xatol": 1e-10}).x)
     score = 1 - softmax(logit / T)[np.arange(len(y)), y]
     most = quantile(score[fitted], who[fitted], 1 - coverage)
-    limit = quantile(far[fitted], who[fitted], unknown) if unknown else np.inf
+    guess = logit.argmax(1)
+    own = [((guess == k) & fitted) if unknown * (((guess == k) & fitted).sum() + 1) >= 1 else fitted for k in range(len(classes))]
+    limits = np.array([quantile(far[o], who[o], unknown) if unknown else np.inf for o in own])
 
     def check(s, logit, far, what):
         want = softmax(logit / T)
@@ -148,16 +150,19 @@ def compare(ref, new, held, pred, C=1.0, nearest=0, standardize=1, group="donor"
         for row in range(len(best)):
             order = sorted((-q, k) for k, q in enumerate(s["logit"][row]) if s["in_set"][row][k])
             assert s["label_set"][row] == " | ".join(classes[k] for _, k in order), s["label_set"][row]
-        groups = np.unique(who[fitted])
-        pk = np.array([(1 + sum((cal[g] >= f * (1 - 1e-9)).mean() for g in groups)) / (len(groups) + 1) for f in far])
-        close(what + " p_known", s["p_known"], pk, 1e-9)
+        best = np.array([classes.index(v) for v in s["predicted"]])
+        limit = limits[best]
+        for k in range(len(classes)):
+            cal = [far0[own[k] & (who == g)] for g in np.unique(who[own[k]])]
+            pk = np.array([(1 + sum((c >= f * (1 - 1e-9)).mean() for c in cal)) / (len(cal) + 1) for f in far[best == k]])
+            close(f"{what} p_known of {classes[k]}", s["p_known"][best == k], pk, 1e-9)
         unk = far > limit
         near = np.abs(far / limit - 1) > 1e-6
         assert ((s["assigned"] == "unknown") == unk)[near].all(), "others are unknown"
         assert (s["assigned"] == s["predicted"])[~unk & near].all()
         print(f"{what}: T {T:.4f}, sets of {inside.sum(1).mean():.2f} classes, {unk.mean():.3f} unknown")
 
-    cal = {g: far[fitted & (who == g)] for g in np.unique(who[fitted])}
+    far0 = far
     logit2, far2 = fit(np.ones(len(r["x"]), bool))(n["x"].astype(float))
     check(h, logit, far, "held-out")
     check(p, logit2, far2, "new")
