@@ -128,6 +128,10 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	wrong "ref.emb: fold 1 of 5: --nearest 390, but there are 320 reference cells" --reference ref.emb -l cell_type --nearest 390 new.emb
 	wrong "ref.emb: no column 'type'" --reference ref.emb -l type new.emb
 	wrong "ref.emb: no column 'sex'" --reference ref.emb -l cell_type --group sex new.emb
+	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import scstream, numpy as np; y = np.arange(60) % 3; scstream.write("alike.emb",
+		{"kind": "embedding", "provenance": [], "columns": [{"name": n, "type": t, "shape": "scalar"} for n, t in (("cell", "u64"), ("cell_type", "u32"))]
+		+ [{"name": "x", "type": "f32", "shape": "fixed", "n": 10}]}, [{"cell": np.arange(60), "cell_type": y, "x": np.ones((60, 10), "f4")}])' "$BATS_TEST_DIRNAME/../python"
+	wrong "alike.emb: no class has cells both to learn from and to calibrate with" --reference alike.emb -l cell_type --group cell_type new.emb
 	wrong "ref.emb: 8 groups for 9 folds" --reference ref.emb -l cell_type --group donor --folds 9 new.emb
 	ctaprobe cells -q -l cell_type --predictions p.s ref.emb -o p.tsv
 	wrong "p.s: this is a prediction stream" --reference ref.emb -l cell_type p.s

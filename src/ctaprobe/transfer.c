@@ -196,10 +196,13 @@ static void predict_rows(struct held_out *h, const struct method *m, const uint3
 /* Warn of classes that no fold could learn without its own cells. */
 static void warn_uncalibrated(const struct held_out *h, const struct reference *r)
 {
-	size_t k = r->classes.n, *known = xcalloc(k, sizeof *known);
-	for (size_t i = 0; i < h->d->n; i++)
-		known[h->d->y[i]] += isfinite(h->logit[i * k + h->d->y[i]]) != 0;
-	for (size_t c = 0; c < k; c++)
+	size_t k = r->classes.n, *known = xcalloc(k, sizeof *known), cells = 0;
+	for (size_t i = 0; i < h->d->n; i++) {
+		int fits = isfinite(h->logit[i * k + h->d->y[i]]) != 0;
+		known[h->d->y[i]] += (size_t)fits;
+		cells += (size_t)fits;
+	}
+	for (size_t c = 0; c < k && cells; c++) /* if there is none at all, calibrate says so */
 		if (!known[c])
 			warn("%s: class '%s' (%" PRIu64
 			     " cells) was never held out while others of it were there: its probabilities are not calibrated",
