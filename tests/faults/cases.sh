@@ -76,6 +76,8 @@ cases() {
 		ctaprobe-score	ctaprobe score -q --label cell_type $I/pred -o out
 		ctaprobe-target	ctaprobe cells -q --target n_counts --folds 3 $I/emb -o out
 		ctaprobe-nearest	ctaprobe cells -q --label cell_type --nearest 3 --folds 3 $I/emb -o out
+		ctaprobe-transfer	ctaprobe transfer -q --reference $I/emb --label cell_type --group donor $I/emb -o out
+		ctaprobe-transfer-nearest	ctaprobe transfer -q --reference $I/emb --label cell_type --nearest 3 $I/emb -o out
 		ctaprobe-genes	ctaprobe genes -q $I/genes.pred -o out
 		ctaprobe-reconstruction	ctaprobe reconstruction $I/rec -o out
 		ctaprobe-effective-rank	ctaprobe effective-rank -q $I/emb -o out
