@@ -11,6 +11,7 @@ static const struct cli_command commands[] = {
 	{"compare", ctaprobe_compare, &compare_cli, NULL},
 	{"reference", ctaprobe_reference, &reference_cli, NULL},
 	{"map", ctaprobe_map, &map_cli, NULL},
+	{"shift", ctaprobe_shift, &shift_cli, NULL},
 	{0},
 };
 
