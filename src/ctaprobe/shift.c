@@ -209,18 +209,37 @@ static void write_table(struct shift_row *row, size_t n, const struct shifts *r,
 
 /* ---- input ---- */
 
-static struct stream *open_file(const char *path)
+/* The options of the scembed that made a stream, with the digest of the model. */
+static const char *embedded_by(const struct header *h)
+{
+	const cJSON *p;
+	const char *how = "";
+	cJSON_ArrayForEach(p, h->provenance)
+	{
+		const char *program = cJSON_GetStringValue(cJSON_GetObjectItem(p, "program"));
+		if (program && strcmp(program, "scembed") == 0)
+			how = cJSON_GetStringValue(cJSON_GetObjectItem(p, "options"));
+	}
+	return how ? how : "";
+}
+
+/* Open embeddings that go with those of `in`. */
+static struct stream *open_file(const char *option, const char *path, const struct stream *in)
 {
 	struct stream *s = stream_open(path, &e);
 	if (!s)
-		die("%s", e.msg);
+		die("--%s: %s", option, e.msg);
+	const char *a = embedded_by(stream_header(in)), *b = embedded_by(stream_header(s));
+	if (strcmp(a, b))
+		die("--%s: %s was embedded by another model, or another way, than %s: '%s', not '%s'", option, path, stream_name(in), b, a);
 	return s;
 }
 
 /* The other cells, which have the same values as the first ones. */
-static void read_null(struct shifts *null, const struct states *t, const struct shifts *r, struct shift_names *names)
+static void read_null(
+	struct shifts *null, const struct states *t, const struct shifts *r, struct shift_names *names, const struct stream *in)
 {
-	struct stream *s = open_file(null_path);
+	struct stream *s = open_file("null", null_path, in);
 	shifts_read(null, s, 0, t, NULL, names, NULL);
 	if (null->of_genes != r->of_genes)
 		die("--null: %s has %s, and the other stream has not", null_path, null->of_genes ? "similarities" : "vectors");
@@ -236,7 +255,7 @@ int ctaprobe_shift(int argc, char **argv)
 	cli_init(&shift_cli, argc, argv);
 	check_options();
 	name_states(&t);
-	struct stream *in = cli_open(&shift_cli, 0), *states = states_path ? open_file(states_path) : in;
+	struct stream *in = cli_open(&shift_cli, 0), *states = states_path ? open_file("states", states_path, in) : in;
 	if (state_text)
 		states_read(&t, states, !states_path, &names);
 	struct affected *affected = affected_path ? affected_new() : NULL;
@@ -246,7 +265,7 @@ int ctaprobe_shift(int argc, char **argv)
 	if (r.missing)
 		warn("%s: %" PRIu64 " perturbed rows have no vector or similarity: they are left out", stream_name(in), r.missing);
 	if (null_path)
-		read_null(&null, &t, &r, &names);
+		read_null(&null, &t, &r, &names, in);
 	const struct vocab *v = &stream_header(in)->vocab;
 	struct shift_row *row = shift_test(&r, null_path ? &null : NULL, &names.sets, group_text ? names.groups.n : 0, mixture, &n);
 	if (affected)

@@ -103,8 +103,6 @@ static void open_columns(struct reader *in, const char *group)
 	in->token = header_find(h, "token");
 	if (in->x < 0 && in->similarity < 0)
 		die("%s: neither vectors x nor similarities: expected those of scembed", in->name);
-	if (in->t->column && in->x < 0)
-		die("%s: --state needs vectors, and these are similarities: embed without --similarity", in->name);
 	if (in->affected && (in->cosine < 0 || in->token < 0 || in->h->col[in->token].group != in->h->col[in->cosine].group))
 		die("%s: --affected needs the similarities of single genes: scembed --similarity genes", in->name);
 	in->cell = header_need(h, "cell", U64, SCALAR, in->name, &e);
@@ -112,7 +110,7 @@ static void open_columns(struct reader *in, const char *group)
 		(group && labels_init(&in->group, h, group, &in->names->groups, in->name, &e)))
 		die("%s", e.msg);
 	in->d = in->x < 0 ? 0 : h->col[in->x].n;
-	if (in->t->column && in->d != in->t->d)
+	if (in->t->column && (in->x < 0 || in->d != in->t->d))
 		die("%s: vectors of %zu numbers, but the states have %zu: expected those of one model", in->name, in->d, in->t->d);
 	if (in->x_original >= 0 && h->col[in->x_original].n != in->d)
 		die("%s: x and x_original have different lengths", in->name);
@@ -357,6 +355,8 @@ void states_read(struct states *t, struct stream *s, int again, struct shift_nam
 	size_t at = 0, *cells = xcalloc(t->n, sizeof *cells);
 	int got;
 	must(header_kind(in.h, "embedding", in.name, &e), &e);
+	if (find_column(in.h, "similarity", F64, SCALAR) >= 0)
+		die("%s: --state needs vectors, and these are similarities: embed without --similarity", in.name);
 	if ((in.x = header_need(in.h, "x", F32, FIXED, in.name, &e)) < 0 || (in.cell = header_need(in.h, "cell", U64, SCALAR, in.name, &e)) < 0 ||
 		labels_init(&in.state, in.h, t->column, &names->states, in.name, &e) || (again && stream_index(s, &e)))
 		die("%s", e.msg);

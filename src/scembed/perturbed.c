@@ -22,6 +22,7 @@ struct perturbed {
 	float *base; /* [tokens, C] its hidden states */
 	size_t n, id_cap, base_cap, before_cap, after_cap;
 	int has_base;
+	uint64_t base_cell;
 	float *h; /* [tokens of the batch, C] */
 	size_t h_cap;
 	int x, x_original, mean, token, cosine, out_group; /* columns of the output, -1: none */
@@ -87,7 +88,6 @@ static void keep_base(struct run *r, const uint32_t *id, const float *h, size_t 
 	memcpy(p->id, id, n * sizeof *id);
 	memcpy(p->base, h, n * r->C * sizeof *h);
 	p->n = n;
-	p->has_base = 1;
 }
 
 static int compared(const struct perturbed *p, uint32_t id)
@@ -183,6 +183,8 @@ static void write_base(struct run *r, const struct block *b, size_t row, size_t 
 	if (b->group[p->group].offset[row] != b->group[p->group].offset[row + 1])
 		die("%s: cell %" PRIu64 ": an unperturbed row with perturbed genes", p->name, cell_of(r, b, row));
 	keep_base(r, id, h, n);
+	p->has_base = 1;
+	p->base_cell = cell_of(r, b, row);
 	if (p->similarity == SIMILARITY_NONE) {
 		write_means(r, to, h, align(r, b, row, id, n));
 		return;
@@ -204,8 +206,8 @@ void perturbed_rows(struct run *r, const struct block *b, size_t from, size_t fi
 		const uint32_t *id = packed->id + packed->offset[i];
 		const float *h = p->h + packed->offset[i] * r->C;
 		size_t length = packed->offset[i + 1] - packed->offset[i];
-		if (code == MISSING_CODE || (!p->has_base && !p->base_kind[code]))
-			die("%s: cell %" PRIu64 ": no unperturbed row before it: expected the order of scperturb", p->name,
+		if (code == MISSING_CODE || (!p->base_kind[code] && (!p->has_base || p->base_cell != cell_of(r, b, from + i))))
+			die("%s: cell %" PRIu64 ": no unperturbed row of the cell before it: expected the order of scperturb", p->name,
 				cell_of(r, b, from + i));
 		if (p->base_kind[code]) {
 			write_base(r, b, from + i, first + i, id, h, length);
