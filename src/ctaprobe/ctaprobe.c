@@ -12,6 +12,7 @@ static const struct cli_command commands[] = {
 	{"compare", ctaprobe_compare, &compare_cli, NULL},
 	{"reference", ctaprobe_reference, &reference_cli, NULL},
 	{"map", ctaprobe_map, &map_cli, NULL},
+	{"network", ctaprobe_network, &network_cli, NULL},
 	{0},
 };
 

@@ -19,8 +19,9 @@ int ctaprobe_compare(int argc, char **argv);
 int ctaprobe_reference(int argc, char **argv);
 int ctaprobe_map(int argc, char **argv);
 int ctaprobe_transfer(int argc, char **argv);
+int ctaprobe_network(int argc, char **argv);
 extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective_rank_cli, leaderboard_cli, compare_cli, reference_cli,
-	map_cli, transfer_cli;
+	map_cli, transfer_cli, network_cli;
 
 /* ctaprobe score --target: in is a stream of predicted numbers. */
 void score_numbers(struct stream *in, const char *column, int json);

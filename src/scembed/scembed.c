@@ -13,11 +13,12 @@
 #include <unistd.h>
 
 enum { MEAN, CLS, FIRST };
+enum { CELLS, GENES, STATIC }; /* whose vectors */
 enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 
-static const char *model_dir, *fit_path, *shared_path, *head;
+static const char *model_dir, *fit_path, *shared_path, *head, *by;
 static long long layer = -1, batch_max = 16384, components, genes = 2000;
-static int expression, pooling, truncate_cells, predict, probabilities, all_genes, reconstruct;
+static int expression, of, pooling, truncate_cells, predict, probabilities, all_genes, reconstruct;
 
 static struct option_def options[] = {
 	{0, "Model", OPT_GROUP},
@@ -27,6 +28,11 @@ static struct option_def options[] = {
 		.changes = 1},
 	{0, "pool", OPT_CHOICE, &pooling, "mean|cls|first",
 		"mean of the genes' states, the state of <cls>, or of the first token (default mean)", .changes = 1},
+	{0, "Genes", OPT_GROUP},
+	{0, "of", OPT_CHOICE, &of, "cells|genes|static",
+		"vectors of the cells; of the genes, means over the cells that have them; or the model's table of genes (default cells)",
+		.changes = 1},
+	{0, "by", OPT_STRING, &by, "COL", "with --of genes: a vector for each class of COL", .changes = 1},
 	{0, "Predictions", OPT_GROUP},
 	{0, "predict", OPT_FLAG, &predict, NULL, "write predictions of a head of the model instead of embeddings", .changes = 1},
 	{0, "head", OPT_STRING, &head, "NAME", "with --predict: the head, if the model has several", .changes = 1},
@@ -113,6 +119,14 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 		die("--pool cls: the vocabulary has no <cls>; --pool first takes the first token, whatever it is");
 }
 
+/* The model in provenance. */
+static char *model_text(void)
+{
+	char *digest = weights_digest(model_dir), *text = xasprintf("--model xxh3:%s", digest);
+	free(digest);
+	return text;
+}
+
 /* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
 static void make_header(struct run *r, struct header *to, const struct header *from, const char *name)
 {
@@ -126,9 +140,8 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 			die("%s: has a column 'x', which is what the embedding will be called", name);
 		r->x = header_add_fixed(to, "x", F32, (uint32_t)r->C);
 	}
-	char *digest = weights_digest(model_dir), *model = xasprintf("--model xxh3:%s", digest);
+	char *model = model_text();
 	cli_provenance(&cli, to, model);
-	free(digest);
 	free(model);
 }
 
@@ -214,8 +227,13 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 	r->reconstruct = reconstruct;
 	if (reconstruct && !r->counts)
 		die("--reconstruct: the model in %s does not predict counts: train it with sctrain nb", model_dir);
-	if (r->counts && (given(&pooling) || truncate_cells || predict))
-		die("--%s: the model in %s has no tokens", predict ? "predict" : truncate_cells ? "truncate" : "pool", model_dir);
+	if (r->counts && (given(&pooling) || truncate_cells || predict || of))
+		die("--%s: the model in %s has no tokens",
+			of                       ? "of"
+				: predict        ? "predict"
+				: truncate_cells ? "truncate"
+						 : "pool",
+			model_dir);
 	if (r->counts && !given(&batch_max))
 		batch_max = COUNTS_MAX;
 	must(r->counts ? counts_columns(&r->col, h, !reconstruct, name, &e) : tokens_columns(&r->col, h, name, &e), &e);
@@ -230,10 +248,16 @@ static void check_options(void)
 	if (model_dir)
 		refuse("needs --expression or --pca", &genes, &fit_path, &shared_path);
 	else
-		refuse("needs -M DIR", &layer, &pooling, &predict, &head, &probabilities, &all_genes, &reconstruct, &truncate_cells,
+		refuse("needs -M DIR", &of, &layer, &pooling, &predict, &head, &probabilities, &all_genes, &reconstruct, &truncate_cells,
 			&batch_max, &cli.bf16);
 	if (predict)
 		refuse("is for embeddings: it excludes --predict", &layer, &pooling);
+	if (of)
+		refuse("is for cells: it excludes --of", &pooling, &predict, &reconstruct);
+	if (of == STATIC)
+		refuse("is for states of the network: it excludes --of static", &layer, &truncate_cells);
+	if (by && of != GENES)
+		usage_error("--by needs --of genes");
 	if (predict && reconstruct)
 		usage_error("--reconstruct and --predict exclude each other");
 	if (!predict && (head || probabilities || all_genes))
@@ -275,6 +299,19 @@ static void report(const struct run *r, const char *name)
 	cli_report(&cli, "%llu cells, %llu tokens, %llu without tokens%s", cells, tokens, empty, gpu);
 }
 
+static void embed_genes(struct run *r, struct stream *in)
+{
+	char *model = model_text();
+	struct genes_options g = {of == STATIC, by, (int)layer, truncate_cells, stream_header(in)->vocab.nspecial, batch_max};
+	genes_run(r, &g, in, &cli, model);
+	free(model);
+	free(r->h);
+	packed_release(&r->packed);
+	stream_free(in);
+	model_free(r->model);
+	r->ops->destroy(r->ops);
+}
+
 int main(int argc, char **argv)
 {
 	struct run r = {0};
@@ -296,6 +333,10 @@ int main(int argc, char **argv)
 	choose_input(&r, stream_header(in), name);
 	struct ops *ops = r.ops = cli_device(&cli);
 	load_model(&r, in, ops);
+	if (of) {
+		embed_genes(&r, in);
+		return 0;
+	}
 	make_header(&r, &h, stream_header(in), name);
 	struct stream *out = cli_create(&cli, &h);
 	r.map = xcalloc(h.ncol, sizeof *r.map);
