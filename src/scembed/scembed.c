@@ -12,13 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MEAN, CLS, FIRST };
+enum { MEAN, CLS, FIRST, REST };
 enum { CELLS, GENES, STATIC }; /* whose vectors */
 enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 
 static const char *model_dir, *fit_path, *shared_path, *head, *by;
 static long long layer = -1, batch_max = 16384, components, genes = 2000;
-static int expression, of, pooling, truncate_cells, predict, probabilities, all_genes, reconstruct;
+static int expression, of, pooling, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct;
 
 static struct option_def options[] = {
 	{0, "Model", OPT_GROUP},
@@ -26,8 +26,12 @@ static struct option_def options[] = {
 	{0, "layer", OPT_INT, &layer, "N",
 		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts, 0)", -65535, 0,
 		.changes = 1},
-	{0, "pool", OPT_CHOICE, &pooling, "mean|cls|first",
-		"mean of the genes' states, the state of <cls>, or of the first token (default mean)", .changes = 1},
+	{0, "pool", OPT_CHOICE, &pooling, "mean|cls|first|rest",
+		"mean of the genes' states, the state of <cls>, or of the first token (default mean); rest: the mean without perturbed genes",
+		.changes = 1},
+	{0, "similarity", OPT_CHOICE, &similarity, "mean|genes",
+		"of perturbed cells (scperturb): cosine similarities of the genes' states to those before, instead of vectors",
+		.changes = 1},
 	{0, "Genes", OPT_GROUP},
 	{0, "of", OPT_CHOICE, &of, "cells|genes|static",
 		"vectors of the cells; of the genes, means over the cells that have them; or the model's table of genes (default cells)",
@@ -57,7 +61,7 @@ static struct option_def options[] = {
 };
 
 static struct cli cli = {.name = "scembed",
-	.operands = "[FILE]",
+	.operands = "[FILE...]",
 	.summary = "Embed cells with a trained model, or predict with one of its heads.",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
@@ -135,6 +139,8 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 		predict_header(r, to, name);
 	} else if (reconstruct) {
 		counts_header(r, to, name);
+	} else if (r->perturbed) {
+		perturbed_header(r, to);
 	} else {
 		if (header_find(to, "x") >= 0)
 			die("%s: has a column 'x', which is what the embedding will be called", name);
@@ -200,7 +206,10 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 	for (size_t i = 0; i < n; i++)
 		r->row[i] = (uint32_t)(from + i);
 	block_take(&r->out, r->map, b, r->row, n);
-	(predict ? predict_rows : r->counts ? counts_rows : embed_rows)(r, first, n);
+	if (r->perturbed)
+		perturbed_rows(r, b, from, first, n, (int)layer);
+	else
+		(predict ? predict_rows : r->counts ? counts_rows : embed_rows)(r, first, n);
 	r->cells += n;
 	progress("%llu cells", (unsigned long long)r->cells);
 }
@@ -227,33 +236,38 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 	r->reconstruct = reconstruct;
 	if (reconstruct && !r->counts)
 		die("--reconstruct: the model in %s does not predict counts: train it with sctrain nb", model_dir);
-	if (r->counts && (given(&pooling) || truncate_cells || predict || of))
+	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict || of))
 		die("--%s: the model in %s has no tokens",
-			of                       ? "of"
-				: predict        ? "predict"
-				: truncate_cells ? "truncate"
-						 : "pool",
+			of                           ? "of"
+				: predict            ? "predict"
+				: truncate_cells     ? "truncate"
+				: given(&similarity) ? "similarity"
+						     : "pool",
 			model_dir);
 	if (r->counts && !given(&batch_max))
 		batch_max = COUNTS_MAX;
 	must(r->counts ? counts_columns(&r->col, h, !reconstruct, name, &e) : tokens_columns(&r->col, h, name, &e), &e);
+	if (pooling == REST || given(&similarity))
+		perturbed_open(r, (enum similarity)(similarity + 1), h, name);
 }
 
 static void check_options(void)
 {
 	if (!model_dir + !expression + !components != 2)
 		usage_error("one of -M DIR, --expression and --pca K is needed");
-	if (cli.noperand > 1)
-		usage_error("expected one stream, and '%s' is a second one", cli.operand[1]);
 	if (model_dir)
 		refuse("needs --expression or --pca", &genes, &fit_path, &shared_path);
 	else
-		refuse("needs -M DIR", &of, &layer, &pooling, &predict, &head, &probabilities, &all_genes, &reconstruct, &truncate_cells,
-			&batch_max, &cli.bf16);
+		refuse("needs -M DIR", &of, &layer, &pooling, &similarity, &predict, &head, &probabilities, &all_genes, &reconstruct,
+			&truncate_cells, &batch_max, &cli.bf16);
 	if (predict)
-		refuse("is for embeddings: it excludes --predict", &layer, &pooling);
+		refuse("is for embeddings: it excludes --predict", &layer, &pooling, &similarity);
+	if (given(&similarity) && given(&pooling))
+		usage_error("--similarity compares single tokens, and --pool makes vectors: give one");
+	if (truncate_cells && (given(&similarity) || pooling == REST))
+		usage_error("--truncate would cut a cell and its perturbed copies at different genes: give scperturb a smaller --max-len");
 	if (of)
-		refuse("is for cells: it excludes --of", &pooling, &predict, &reconstruct);
+		refuse("is for cells: it excludes --of", &pooling, &similarity, &predict, &reconstruct);
 	if (of == STATIC)
 		refuse("is for states of the network: it excludes --of static", &layer, &truncate_cells);
 	if (by && of != GENES)
@@ -288,8 +302,9 @@ static void report(const struct run *r, const char *name)
 		return;
 	}
 	if (empty)
-		warn(predict ? "%llu of %llu cells have no token: their logits are NaN"
-			     : "%llu of %llu cells have no token to embed: their vectors are NaN",
+		warn(predict                   ? "%llu of %llu cells have no token: their logits are NaN"
+				: r->perturbed ? "%llu of %llu rows have no token but the perturbed ones: their results are NaN"
+					       : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);
 	char gpu[384];
 	device_report(r->ops, model_padding(r->model), gpu, sizeof gpu);
@@ -328,7 +343,7 @@ int main(int argc, char **argv)
 	r.probabilities = probabilities;
 	r.all_genes = all_genes;
 	r.head_option = head;
-	struct stream *in = cli_open(&cli, 0);
+	struct stream *in = cli_open_all(&cli);
 	const char *name = stream_name(in);
 	choose_input(&r, stream_header(in), name);
 	struct ops *ops = r.ops = cli_device(&cli);
@@ -364,6 +379,7 @@ int main(int argc, char **argv)
 	packed_release(&r.packed);
 	predict_release(&r);
 	counts_release(&r);
+	perturbed_release(&r);
 	block_release(&r.out);
 	block_release(&b);
 	header_release(&h);

@@ -1,5 +1,5 @@
 /* The parts of scembed: scembed.c reads, batches and writes; predict.c is --predict for one batch, counts.c a model of counts;
- * expression.c embeds without a model. */
+ * perturbed.c compares perturbed cells with the unperturbed ones; expression.c embeds without a model. */
 #ifndef SCEMBED_H
 #define SCEMBED_H
 
@@ -7,6 +7,8 @@
 #include "train/config.h"
 #include "train/groups.h"
 #include "label/gene_labels.h"
+
+enum similarity { SIMILARITY_NONE, SIMILARITY_MEAN, SIMILARITY_GENES };
 
 struct run {
 	struct ops *ops;
@@ -27,6 +29,8 @@ struct run {
 	size_t queued_from, queued; /* rows of out whose vectors the device still computes */
 	size_t C;
 	int64_t cls, eos; /* token ids, -1: none */
+
+	struct perturbed *perturbed; /* perturbed.c; NULL: rows are embedded one by one */
 
 	struct config_heads heads; /* of the model, for a prediction */
 	size_t head; /* the one that predicts */
@@ -74,6 +78,14 @@ struct genes_options {
 struct cli;
 struct stream;
 void genes_run(struct run *r, const struct genes_options *g, struct stream *in, const struct cli *cli, const char *model);
+
+/* Perturbed cells beside their unperturbed ones. SIMILARITY_NONE: x and x_original, the means without the perturbed tokens. Else the column
+ * similarity, with SIMILARITY_GENES the lists token and cosine too. */
+void perturbed_open(struct run *r, enum similarity similarity, const struct header *h, const char *name);
+void perturbed_header(struct run *r, struct header *h);
+/* Rows [from, from + n) of b are packed, and their scalar columns are rows [first, ...) of the output. */
+void perturbed_rows(struct run *r, const struct block *b, size_t from, size_t first, size_t n, int layer);
+void perturbed_release(struct run *r);
 
 /* Embeddings of counts without a model. */
 struct expression_options {
