@@ -80,4 +80,4 @@ $(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.counts
 	$(call annotate_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call text,DATA) $^ $@
 
 $(ANNOTATE)/report.txt: $(ANNOTATE)/held-out.score.tsv $(ANNOTATE)/new.pred $(PIPELINES)/annotate/report.sh
-	@$(script)/annotate/report.sh $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) '$(COVERAGE)' '$(UNKNOWN)' $(whole)
+	@$(script)/annotate/report.sh $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) '$(COVERAGE)' $(whole)
