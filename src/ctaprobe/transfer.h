@@ -20,11 +20,12 @@ struct method {
 	const struct classes *c;
 	size_t n, d;
 	struct fitted probe;
-	float *x; /* [n, d] the cells ... */
+	float *own; /* [n, d] the cells, NULL if they are all of the reference */
+	const float *x; /* [n, d] the cells ... */
 	uint32_t *y; /* [n] ... and their classes */
 };
 
-/* Of rows row[0..n) of d. start: a method of most of them, from whose weights the regression begins, so that it needs fewer iterations; or NULL. Dies
+/* Of rows row[0..n) of d, rising; d must outlive m. start: a method of most of them, from whose weights the regression begins, so that it needs fewer iterations; or NULL. Dies
  * with `what` in the message. o, c must outlive m. */
 void method_fit(struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, const struct classes *c,
 	const struct method_options *o, const struct method *start, const char *what);

@@ -20,7 +20,8 @@ void method_fit(struct method *m, const struct embeddings *d, const uint32_t *ro
 	*m = (struct method){.o = o, .c = c, .n = n, .d = d->d};
 	if (o->nearest > n)
 		die("%s: %s: --nearest %zu, but there are %zu reference cells", stream_name(d->s), what, o->nearest, n);
-	m->x = rows_taken(d, row, n);
+	m->own = n < d->n ? rows_taken(d, row, n) : NULL;
+	m->x = m->own ? m->own : d->x;
 	m->y = xmalloc(n * sizeof *m->y);
 	for (size_t i = 0; i < n; i++)
 		m->y[i] = d->y[row[i]];
@@ -41,7 +42,7 @@ void method_fit(struct method *m, const struct embeddings *d, const uint32_t *ro
 void method_release(struct method *m)
 {
 	fitted_release(&m->probe);
-	free(m->x);
+	free(m->own);
 	free(m->y);
 	*m = (struct method){0};
 }
