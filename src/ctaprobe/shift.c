@@ -160,7 +160,8 @@ static void add_mixture(cJSON *row, const struct shift_row *s)
 	add_number(row, "impact_share", s->share);
 }
 
-static cJSON *row_object(const struct shift_row *s, const struct shifts *r, const struct states *t, const struct classes *sets, const struct vocab *v)
+static cJSON *row_object(
+	const struct shift_row *s, const struct shifts *r, const struct states *t, const struct classes *sets, const struct vocab *v)
 {
 	cJSON *row = xchecked(cJSON_CreateObject());
 	const char *name = sets->name[s->set];
@@ -193,7 +194,8 @@ static cJSON *row_object(const struct shift_row *s, const struct shifts *r, cons
 	return row;
 }
 
-static void write_table(struct shift_row *row, size_t n, const struct shifts *r, const struct states *t, const struct classes *sets, const struct vocab *v)
+static void write_table(
+	struct shift_row *row, size_t n, const struct shifts *r, const struct states *t, const struct classes *sets, const struct vocab *v)
 {
 	cJSON *j = xchecked(cJSON_CreateObject()), *rows = xchecked(cJSON_CreateArray());
 	ranked_sets = sets;
