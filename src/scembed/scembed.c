@@ -224,10 +224,10 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 		die("--reconstruct: the model in %s does not predict counts: train it with sctrain nb", model_dir);
 	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict))
 		die("--%s: the model in %s has no tokens",
-			predict                  ? "predict"
-			: truncate_cells         ? "truncate"
-			: given(&similarity)     ? "similarity"
-						 : "pool",
+			predict                      ? "predict"
+				: truncate_cells     ? "truncate"
+				: given(&similarity) ? "similarity"
+						     : "pool",
 			model_dir);
 	if (r->counts && !given(&batch_max))
 		batch_max = COUNTS_MAX;
@@ -245,8 +245,8 @@ static void check_options(void)
 	if (model_dir)
 		refuse("needs --expression or --pca", &genes, &fit_path);
 	else
-		refuse("needs -M DIR", &layer, &pooling, &similarity, &predict, &head, &probabilities, &all_genes, &reconstruct, &truncate_cells,
-			&batch_max, &cli.bf16);
+		refuse("needs -M DIR", &layer, &pooling, &similarity, &predict, &head, &probabilities, &all_genes, &reconstruct,
+			&truncate_cells, &batch_max, &cli.bf16);
 	if (predict)
 		refuse("is for embeddings: it excludes --predict", &layer, &pooling, &similarity);
 	if (given(&similarity) && given(&pooling))
@@ -283,9 +283,9 @@ static void report(const struct run *r, const char *name)
 		return;
 	}
 	if (empty)
-		warn(predict          ? "%llu of %llu cells have no token: their logits are NaN"
-		     : r->perturbed ? "%llu of %llu rows have no token but the perturbed ones: their results are NaN"
-				    : "%llu of %llu cells have no token to embed: their vectors are NaN",
+		warn(predict                   ? "%llu of %llu cells have no token: their logits are NaN"
+				: r->perturbed ? "%llu of %llu rows have no token but the perturbed ones: their results are NaN"
+					       : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);
 	char gpu[384];
 	device_report(r->ops, model_padding(r->model), gpu, sizeof gpu);
