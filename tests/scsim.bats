@@ -167,7 +167,8 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 		targets = [i for i, s in enumerate(symbol) if s.startswith("target.")]
 		assert len(regulator) == 1 and len(targets) == 8
 		assert up[regulator[0]] > 1 and (up[targets] > 0.15).all(), (up[regulator], up[targets])
-		assert abs(np.delete(up, regulator + targets)).mean() < 0.15
+		others = np.delete(up, regulator + targets)   # they fall a little: depth is shared
+		assert others.max() < up[targets].min(), (others.max(), up[targets])
 	END
 	run scsim -q --genes 100 --modules 5 --module-share 0.95 --targets 8
 	assert_failure 2

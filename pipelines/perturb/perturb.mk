@@ -4,7 +4,7 @@
 #     make perturb DATA=lung.h5ad STATE=disease FROM=sick TO=healthy MODEL=my.model
 #
 # Each gene of each test cell in the state FROM is deleted, and the shift of the cell's embedding towards TO is measured. Beside it: the same
-# with random states, which must find nothing, and the difference of expression between the states, which needs no network. Without MODEL a
+# with random states (19 draws), and the difference of expression between the states, which needs no network. Without MODEL a
 # network is trained on the other cells.
 #
 # Also those of cells.mk, pretrain.mk
