@@ -135,7 +135,8 @@ setup() {
 		"$@" --completion | awk -F '\t' 'NF != 3 || $3 == "" { exit 1 }' || fail "$*: not three fields"
 	}
 	for t in h5tok rankenc depgraph maskgen scperturb scembed scsample scsim scview "sctrain mlm" "sctrain value" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
-		"ctaprobe cells" "ctaprobe score" "ctaprobe genes" "ctaprobe effective-rank" "ctaprobe leaderboard" "ctaprobe compare" "ctaprobe reference" "ctaprobe reconstruction" "ctaprobe shift" "maskrisk data" "maskrisk theory" \
+		"ctaprobe cells" "ctaprobe transfer" "ctaprobe score" "ctaprobe genes" "ctaprobe effective-rank" "ctaprobe leaderboard" "ctaprobe compare" "ctaprobe reference" \
+		"ctaprobe integration" "ctaprobe reconstruction" "ctaprobe shift" "maskrisk data" "maskrisk theory" \
 		"maskrisk simulate"; do
 		# shellcheck disable=SC2086
 		all $t

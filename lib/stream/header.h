@@ -36,7 +36,7 @@ struct column_spec {
 #define HEADER_TRAIN_N "train_n" /* key of `extra` beside "labels": the number of training cells of each class */
 
 struct header {
-	char *kind; /* counts, tokens, masked, masked-counts, graph, embedding, prediction */
+	char *kind; /* counts, tokens, masked, masked-counts, graph, embedding, prediction, medians */
 	size_t ncol, ngroup;
 	struct column_spec *col; /* [ncol] */
 	char **group; /* [ngroup] names of the ragged groups, in order of first use */

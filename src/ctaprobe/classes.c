@@ -1,70 +1,27 @@
 /* ctaprobe cells --label: fit the logistic-regression probe, with a search of its penalty, and score its predictions. */
 #include "cells.h"
+#include "fitted.h"
 
 #include "base/softmax.h"
 #include "base/threads.h"
 #include "base/tsv.h"
-#include "eval/probe.h"
 #include "eval/roc.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A probe has only the classes of its training cells. */
-struct fitted {
-	struct probe p;
-	uint32_t *local, *back; /* class -> class of the probe or MISSING_CODE [all classes]; class of the probe -> class */
-	size_t all;
-};
-
-static void fitted_release(struct fitted *f)
-{
-	probe_release(&f->p);
-	free(f->local);
-	free(f->back);
-	*f = (struct fitted){0};
-}
-
-/* Number the classes of rows row[0..n). */
-static size_t number_classes(
-	struct fitted *f, const struct embeddings *d, const uint32_t *row, size_t n, const struct classes *c, const char *what)
-{
-	size_t k = 0;
-	*f = (struct fitted){.all = c->n, .local = xmalloc(c->n * sizeof *f->local), .back = xmalloc(c->n * sizeof *f->back)};
-	memset(f->local, 0xFF, c->n * sizeof *f->local);
-	for (size_t i = 0; i < n; i++)
-		f->local[d->y[row[i]]] = 0;
-	for (size_t i = 0; i < c->n; i++)
-		if (f->local[i] != MISSING_CODE) {
-			f->local[i] = (uint32_t)k;
-			f->back[k++] = (uint32_t)i;
-		}
-	if (k < 2)
-		die("%s: %s: the %zu training cells are all '%s' in column '%s'; a probe needs two classes", stream_name(d->s), what, n,
-			n ? c->name[f->back[0]] : "", cells_set.label);
-	return k;
-}
-
 /* Train on rows row[0..n) with inverse penalty C, from the weights of `start` or NULL. */
 static void fit(struct fitted *f, const struct embeddings *d, const uint32_t *row, size_t n, double inverse_penalty,
 	const struct fitted *start, const struct classes *c, const char *what)
 {
-	struct error e;
-	size_t k = number_classes(f, d, row, n, c, what);
-	uint32_t *y = xmalloc(d->n * sizeof *y);
-	for (size_t i = 0; i < d->n; i++)
-		y[i] = f->local[d->y[i]];
 	struct probe_options o = {.c = inverse_penalty,
 		.tol = cells_set.tol,
 		.max_iter = (int)cells_set.max_iter,
 		.standardize = !cells_set.as_given,
 		.threads = (int)cells_cli.threads,
 		.start = start ? &start->p : NULL};
-	progress("%s: fitting %zu cells, %zu classes, %zu features", what, n, k, d->d);
-	if (probe_fit(&f->p, d->x, d->d, row, n, y, k, &o, &e))
-		die("%s: %s: %s", stream_name(d->s), what, e.msg);
-	free(y);
+	fitted_train(f, d, row, n, c, cells_set.label, &o, what);
 }
 
 struct prediction {
@@ -79,13 +36,10 @@ struct prediction {
 static void predict(void *arg, size_t i, int thread)
 {
 	const struct prediction *a = arg;
-	size_t row = a->test[i], all = a->f->all, k = a->f->p.k;
-	double *logit = a->logit + row * all;
-	probe_logits(&a->f->p, a->of->x + row * a->of->d, logit);
-	a->predicted[row] = a->f->back[softmax_argmax(logit, k)];
-	/* move the k logits to their classes, the last one first, so that none is overwritten */
-	for (size_t c = all, j = k; c-- > 0;)
-		logit[c] = a->f->local[c] == MISSING_CODE ? -INFINITY : logit[--j];
+	size_t row = a->test[i];
+	double *logit = a->logit + row * a->f->all;
+	fitted_logits(a->f, a->of->x + row * a->of->d, logit);
+	a->predicted[row] = (uint32_t)softmax_argmax(logit, a->f->all);
 }
 
 /* ---- search of the penalty ---- */
@@ -136,7 +90,7 @@ static double search(struct result *r, const struct split *s, const struct class
 	uint32_t *fold = xmalloc(s->n * sizeof *fold), *train = xmalloc(s->n * sizeof *train), *test = xmalloc(s->n * sizeof *test);
 	uint32_t *predicted = xmalloc(n * sizeof *predicted);
 	double *logit = xmalloc(n * c->n * sizeof *logit), score[GRID] = {0};
-	assign_folds(fold, s->from, s->train, s->n, nfold, s->what);
+	assign_folds(fold, s->from, s->train, s->n, nfold, (uint32_t)cells_cli.seed, s->what);
 	for (uint32_t f = 0; f < nfold; f++) {
 		char *what = xasprintf("%s, fold %u of %zu of the search", s->what, f + 1, nfold);
 		struct split inner = {.train = train, .test = test, .what = what};
@@ -214,7 +168,7 @@ void classes_fit(struct result *r, const struct split *s, const struct classes *
 	r->iterations += f.p.iterations;
 	struct prediction p = {&f, s->to, s->test, r->predicted, r->logit};
 	pool_for((int)cells_cli.threads, s->m, predict, &p);
-	if (s->from != s->to)
+	if (s->from != s->to || cells_set.fold)
 		warn_untrained(s, c);
 	if (cells_set.coefficients)
 		write_coefficients(&f, c);
@@ -253,12 +207,21 @@ static size_t group_means(const struct embeddings *d, const double *probability,
 	return one_label ? used : 0;
 }
 
+/* The probabilities p [k] of a cell. Shares of neighbours are whole numbers of them, so that equal shares are equal for the ROC. */
+static void probabilities(double *p, const struct result *r, size_t cell)
+{
+	double near = (double)cells_set.nearest;
+	memcpy(p, r->logit + cell * r->k, r->k * sizeof *p);
+	softmax(p, r->k);
+	for (size_t c = 0; cells_set.nearest && c < r->k; c++)
+		p[c] = round(p[c] * near) / near;
+}
+
 static void report_roc(cJSON *j, const struct embeddings *d, struct result *r)
 {
 	double *probability = xmalloc(d->n * r->k * sizeof *probability);
-	memcpy(probability, r->logit, d->n * r->k * sizeof *probability);
 	for (size_t i = 0; i < d->n; i++)
-		softmax(probability + i * r->k, r->k);
+		probabilities(probability + i * r->k, r, i);
 	if (cells_set.roc_path)
 		report_roc_curve(cells_set.roc_path, probability, d->y, d->n, r->k);
 	cJSON_AddItemToObject(j, "auroc", report_number(roc_macro(probability, d->y, d->n, r->k, r->auroc)));
@@ -275,6 +238,59 @@ static void report_roc(cJSON *j, const struct embeddings *d, struct result *r)
 	free(probability);
 }
 
+/* Add v to the list `name` of j. */
+static void add_fold(cJSON *j, const char *name, double v)
+{
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(j, name);
+	cJSON_AddItemToArray(list ? list : cJSON_AddArrayToObject(j, name), report_number(v));
+}
+
+/* The scores of cz-benchmarks: those of the second class if there are two, else means over the classes of the fold's labels and predictions. */
+static void score_cz(cJSON *j, const struct metrics *m)
+{
+	double precision = 0, recall = 0, f1 = 0, classes = 0;
+	for (size_t c = m->k == 2; c < m->k; c++) {
+		double right = (double)m->confusion[c * m->k + c];
+		if (m->k > 2 && !m->support[c] && !m->predicted[c])
+			continue;
+		precision += m->predicted[c] ? right / (double)m->predicted[c] : 0;
+		recall += m->support[c] ? right / (double)m->support[c] : 0;
+		f1 += m->f1[c];
+		classes++;
+	}
+	add_fold(j, "cz_accuracy_fold", m->accuracy);
+	add_fold(j, "cz_f1_fold", f1 / classes);
+	add_fold(j, "cz_precision_fold", precision / classes);
+	add_fold(j, "cz_recall_fold", recall / classes);
+}
+
+static void score_fold(cJSON *j, const struct embeddings *d, const struct result *r, const uint32_t *fold, uint32_t f)
+{
+	struct metrics one;
+	size_t n = 0, k = r->k;
+	double *probability = xmalloc((d->n + 1) * k * sizeof *probability), *each = xmalloc(k * sizeof *each);
+	uint32_t *y = xmalloc(d->n * sizeof *y);
+	metrics_init(&one, k);
+	for (size_t i = 0; i < d->n; i++) {
+		if (fold[i] != f)
+			continue;
+		metrics_add(&one, d->y + i, r->predicted + i, 1);
+		probabilities(probability + n * k, r, i);
+		y[n++] = d->y[i];
+	}
+	metrics_score(&one);
+	add_fold(j, "accuracy_fold", one.accuracy);
+	add_fold(j, "macro_f1_fold", one.macro_f1);
+	if (cells_set.protocol == PROTOCOL_CZ) {
+		score_cz(j, &one);
+		add_fold(j, "cz_auroc_fold", roc_macro(probability, y, n, k, each));
+	}
+	metrics_release(&one);
+	free(probability);
+	free(each);
+	free(y);
+}
+
 void classes_scores(cJSON *j, const struct embeddings *d, struct result *r, const uint32_t *fold)
 {
 	metrics_init(&r->metrics, r->k);
@@ -286,20 +302,8 @@ void classes_scores(cJSON *j, const struct embeddings *d, struct result *r, cons
 	if (cells_set.replicates)
 		report_bootstrap(j, d->y, r->predicted, d->group, d->n, r->k, (size_t)cells_set.replicates, (uint32_t)cells_cli.seed,
 			cells_set.replicates_path);
-	if (!fold)
-		return;
-	cJSON *accuracy = cJSON_AddArrayToObject(j, "accuracy_fold"), *macro_f1 = cJSON_AddArrayToObject(j, "macro_f1_fold");
-	for (uint32_t f = 0; f < (uint32_t)cells_set.nfold; f++) {
-		struct metrics one;
-		metrics_init(&one, r->k);
-		for (size_t i = 0; i < d->n; i++)
-			if (fold[i] == f)
-				metrics_add(&one, d->y + i, r->predicted + i, 1);
-		metrics_score(&one);
-		cJSON_AddItemToArray(accuracy, report_number(one.accuracy));
-		cJSON_AddItemToArray(macro_f1, report_number(one.macro_f1));
-		metrics_release(&one);
-	}
+	for (uint32_t f = 0; fold && f < (uint32_t)cells_set.nfold; f++)
+		score_fold(j, d, r, fold, f);
 }
 
 void classes_details(cJSON *j, const struct result *r, const struct classes *c)

@@ -9,7 +9,7 @@
 /* Where the columns of one stream are. */
 struct columns {
 	int x, cell, target, target_missing; /* -1: none */
-	struct labels label, group;
+	struct labels label, group, part;
 };
 
 static void open_columns(struct columns *c, const struct embeddings *d, const struct wanted *w)
@@ -23,7 +23,8 @@ static void open_columns(struct columns *c, const struct embeddings *d, const st
 	c->cell = c->x < 0 ? -1 : header_need(h, "cell", U64, SCALAR, name, &e);
 	if (c->cell < 0 || (w->label && labels_init(&c->label, h, w->label, w->classes, name, &e)) ||
 		(w->target && (c->target = header_need(h, w->target, COLUMN_TYPES, SCALAR, name, &e)) < 0) ||
-		(w->group && labels_init(&c->group, h, w->group, w->groups, name, &e)))
+		(w->group && labels_init(&c->group, h, w->group, w->groups, name, &e)) ||
+		(w->part && labels_init(&c->part, h, w->part, w->parts, name, &e)))
 		die("%s", e.msg);
 	if (!w->target)
 		return;
@@ -50,16 +51,58 @@ void embedding_warn(const char *name, size_t empty)
 				   : "cells have no embedding, as they have no token, and are");
 }
 
-static void check_finite(const struct embeddings *d, const float *x, uint64_t cell)
+void embedding_check(const float *x, size_t d, uint64_t cell, const char *name)
 {
-	for (size_t j = 0; j < d->d; j++)
+	for (size_t j = 0; j < d; j++)
 		if (!isfinite(x[j]))
-			die("%s: cell %" PRIu64 ": x[%zu] is %g, expected a finite number", stream_name(d->s), cell, j, (double)x[j]);
+			die("%s: cell %" PRIu64 ": x[%zu] is %g, expected a finite number", name, cell, j, (double)x[j]);
+}
+
+/* The value of an option in a text of options, or `usual`. Malloced. */
+static char *value_of(const char *options, const char *option, const char *usual)
+{
+	const char *at = strstr(options, option);
+	at = at ? at + strlen(option) : usual;
+	return xstrndup(at, strcspn(at, " ,"));
+}
+
+char *embedding_source(const struct header *h)
+{
+	char *source = NULL;
+	const cJSON *entry;
+	cJSON_ArrayForEach(entry, h->provenance)
+	{
+		const char *program = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "program"));
+		const char *options = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "options"));
+		if (!program || !options || strcmp(program, "scembed"))
+			continue;
+		free(source);
+		source = NULL;
+		if (!strstr(options, " xxh3:"))
+			continue;
+		char *digest = value_of(options, " xxh3:", ""), *layer = value_of(options, "--layer ", "-1"),
+		     *pool = value_of(options, "--pool ", "mean");
+		source = xasprintf("xxh3:%s, layer %s, %s", digest, layer, pool);
+		free(digest);
+		free(layer);
+		free(pool);
+	}
+	return source;
 }
 
 static int has_value(const struct columns *c, const struct block *b, size_t i)
 {
 	return (c->target_missing < 0 || !((const uint8_t *)b->col[c->target_missing].data)[i]) && !isnan(block_number(b, c->target, i));
+}
+
+/* The value of a column that every cell must have. */
+static uint32_t needed(struct labels *l, const struct block *b, size_t i, uint64_t cell, const char *name, const char *column)
+{
+	uint32_t v = labels_at(l, b, i);
+	if (v == MISSING_CODE)
+		die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", name, cell, column,
+			column);
+	return v;
 }
 
 static void read_block(struct embeddings *d, const struct block *b, struct columns *c, const struct wanted *w)
@@ -84,7 +127,7 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 		d->cell[d->n] = cell;
 		d->row[d->n] = d->rows;
 		memcpy(d->x + d->n * d->d, x, d->d * sizeof *d->x);
-		check_finite(d, d->x + d->n * d->d, cell);
+		embedding_check(x, d->d, cell, stream_name(d->s));
 		if (w->target) {
 			grow(d->target, d->target_cap, d->n + 1);
 			d->target[d->n] = block_number(b, c->target, i);
@@ -93,10 +136,11 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 		}
 		if (w->group) {
 			grow(d->group, d->group_cap, d->n + 1);
-			d->group[d->n] = labels_at(&c->group, b, i);
-			if (d->group[d->n] == MISSING_CODE)
-				die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'",
-					stream_name(d->s), cell, w->group, w->group);
+			d->group[d->n] = needed(&c->group, b, i, cell, stream_name(d->s), w->group);
+		}
+		if (w->part) {
+			grow(d->part, d->part_cap, d->n + 1);
+			d->part[d->n] = needed(&c->part, b, i, cell, stream_name(d->s), w->part);
 		}
 		d->n++;
 	}
@@ -136,6 +180,7 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	block_release(&b);
 	labels_release(&c.label);
 	labels_release(&c.group);
+	labels_release(&c.part);
 }
 
 void embeddings_release(struct embeddings *d)
@@ -145,6 +190,7 @@ void embeddings_release(struct embeddings *d)
 	free(d->y);
 	free(d->target);
 	free(d->group);
+	free(d->part);
 	free(d->cell);
 	free(d->row);
 	*d = (struct embeddings){0};

@@ -15,7 +15,7 @@
 enum { MEAN, CLS, FIRST, REST };
 enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 
-static const char *model_dir, *fit_path, *head;
+static const char *model_dir, *fit_path, *shared_path, *head;
 static long long layer = -1, batch_max = 16384, components, genes = 2000;
 static int expression, pooling, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct;
 
@@ -50,11 +50,12 @@ static struct option_def options[] = {
 	{0, "pca", OPT_INT, &components, "K", "without a model: K principal components of that expression", 1, 16384, .changes = 1},
 	{0, "genes", OPT_INT, &genes, "N", "number of most variable genes, 0: all (default 2000)", 0, 1e6, .changes = 1},
 	{0, "fit", OPT_STRING, &fit_path, "FILE", "learn genes and components from these cells (default: the input)"},
+	{0, "shared-with", OPT_STRING, &shared_path, "FILE", "choose only genes that FILE has too"},
 	{0},
 };
 
 static struct cli cli = {.name = "scembed",
-	.operands = "[FILE]",
+	.operands = "[FILE...]",
 	.summary = "Embed cells with a trained model, or predict with one of its heads.",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
@@ -240,10 +241,8 @@ static void check_options(void)
 {
 	if (!model_dir + !expression + !components != 2)
 		usage_error("one of -M DIR, --expression and --pca K is needed");
-	if (cli.noperand > 1)
-		usage_error("expected one stream, and '%s' is a second one", cli.operand[1]);
 	if (model_dir)
-		refuse("needs --expression or --pca", &genes, &fit_path);
+		refuse("needs --expression or --pca", &genes, &fit_path, &shared_path);
 	else
 		refuse("needs -M DIR", &layer, &pooling, &similarity, &predict, &head, &probabilities, &all_genes, &reconstruct,
 			&truncate_cells, &batch_max, &cli.bf16);
@@ -305,13 +304,13 @@ int main(int argc, char **argv)
 	cli_init(&cli, argc, argv);
 	check_options();
 	if (!model_dir) {
-		expression_run(&cli, &(struct expression_options){(size_t)components, (size_t)genes, fit_path});
+		expression_run(&cli, &(struct expression_options){(size_t)components, (size_t)genes, fit_path, shared_path});
 		return 0;
 	}
 	r.probabilities = probabilities;
 	r.all_genes = all_genes;
 	r.head_option = head;
-	struct stream *in = cli_open(&cli, 0);
+	struct stream *in = cli_open_all(&cli);
 	const char *name = stream_name(in);
 	choose_input(&r, stream_header(in), name);
 	struct ops *ops = r.ops = cli_device(&cli);

@@ -80,6 +80,7 @@ struct expression_options {
 	size_t components; /* 0: the expression itself */
 	size_t genes; /* the most variable ones; 0: all */
 	const char *fit; /* stream to learn from; NULL: the input */
+	const char *shared; /* choose only genes that are in the table of genes of this stream too; NULL: any */
 };
 struct cli;
 void expression_run(const struct cli *cli, const struct expression_options *o);

@@ -80,12 +80,17 @@ cases() {
 		ctaprobe-score	ctaprobe score -q --label cell_type $I/pred -o out
 		ctaprobe-target	ctaprobe cells -q --target n_counts --folds 3 $I/emb -o out
 		ctaprobe-nearest	ctaprobe cells -q --label cell_type --nearest 3 --folds 3 $I/emb -o out
+		ctaprobe-transfer	ctaprobe transfer -q --reference $I/emb --label cell_type --group donor $I/emb -o out
+		ctaprobe-transfer-nearest	ctaprobe transfer -q --reference $I/emb --label cell_type --nearest 3 $I/emb -o out
 		ctaprobe-genes	ctaprobe genes -q $I/genes.pred -o out
 		ctaprobe-reconstruction	ctaprobe reconstruction $I/rec -o out
 		ctaprobe-effective-rank	ctaprobe effective-rank -q $I/emb -o out
 		ctaprobe-leaderboard	ctaprobe leaderboard -m macro_f1 $I/one.score -o out
 		ctaprobe-compare	ctaprobe compare -q --by label --value hidden --pool fold $I/rows.tsv -o out
 		ctaprobe-reference	ctaprobe reference -q --train $I/tok $I/masked -o out
+		ctaprobe-integration	ctaprobe integration -q -@ 2 -l cell_type -b donor --runs 1 $I/emb -o out
+		ctaprobe-clusters	ctaprobe integration -q -l cell_type -b donor --clusters donor $I/emb -o out
+		ctaprobe-repeats	ctaprobe cells -q --protocol cz --repeats 2 -l cell_type $I/emb -o out
 		ctaprobe-shift	ctaprobe shift -q --state cell_type --from type1 --to type2 --group donor $I/perturbed.emb -o out
 		ctaprobe-map	ctaprobe map -q $I/emb -o out
 		depgraph-layout	depgraph -q --layout $I/graph -o out
