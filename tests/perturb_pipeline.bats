@@ -37,7 +37,7 @@ setup() {
 	# a file, with the model of the first run
 	scsim -q --cells 300 --genes 200 --modules 10 --types 2 --rarest 0.4 --targets 6 --depth 2000 --seed 2 -o s.counts
 	scview -q -O h5ad s.counts -o s.h5ad
-	model=$(echo "$PWD"/r/pretrained/*/random-1.model)
+	model=$PWD/r/pretrained/latest/random-1.model
 	scview --vocab s.counts | awk -F'\t' '$3 ~ /^(target|regulator)/ { print $2 }' >truth.txt
 	run -0 pipelines perturb SCALE=tiny DATA=s.h5ad STATE=state FROM=on TO=off MODEL="$model" TRUTH=truth.txt DELETE=truth.txt MAXLEN=64 RESULTS=r
 	assert_line "model: $model"
