@@ -481,6 +481,7 @@ static void set_ops(struct ops *o)
 	o->attention_back = cuda_attention_back;
 	o->norm = cuda_norm;
 	o->norm_back = cuda_norm_back;
+	o->scale = cuda_scale;
 	o->add = cuda_add;
 	o->gather = cuda_gather;
 	o->scatter = cuda_scatter;

@@ -416,6 +416,7 @@ void cuda_norm(struct ops *o, void *y, void *r, float *stat, const void *a, cons
 	const struct seq *s, size_t T, size_t C, double eps, const struct dropout *d);
 void cuda_norm_back(struct ops *o, void *da, void *dx, float *dgamma, float *dbeta, float *dbias, const void *dy, const void *r,
 	const float *stat, const float *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
+void cuda_scale(struct ops *o, void *y, const void *x, double a, size_t n);
 void cuda_add(struct ops *o, void *y, const void *x, const void *z, size_t n);
 void cuda_gather(struct ops *o, void *y, const void *x, const uint32_t *index, size_t N, size_t C);
 void cuda_scatter(struct ops *o, void *dx, const void *dy, const uint32_t *index, size_t N, size_t T, size_t C);

@@ -67,14 +67,29 @@ static double loss_count(const struct head *h, const struct batch *b)
 	return h->kind->count ? h->kind->count(h, &b->goal[h->index], goal_rows(h, b)) : targets(h, b);
 }
 
+/* Does this head count rows without a target in this batch? heads: those that have targets. */
+static int counts_rest(const struct head *h, unsigned heads, int train, uint64_t step)
+{
+	return h->spec.over_all && !(heads >> h->index & 1) && !(train && step < h->spec.from);
+}
+
 int model_count(const struct model *m, const struct batch *b, uint64_t step, double *count, struct error *e)
 {
 	unsigned heads = heads_with_targets(m, b, 1, step);
 	if (batch_check(m, b, heads, 1, e))
 		return -1;
-	for (size_t i = 0; i < m->nhead; i++)
-		count[i] = heads >> i & 1 ? loss_count(m->head[i], b) : 0;
+	for (size_t i = 0; i < m->nhead; i++) {
+		const struct head *h = m->head[i];
+		int learns = heads >> i & 1;
+		count[i] = learns || counts_rest(h, heads, 1, step) ? loss_count(h, b) : 0;
+		count[m->nhead + i] = learns ? targets(h, b) : 0;
+	}
 	return 0;
+}
+
+int model_counts_first(const struct model *m)
+{
+	return m->nhead > 1 || (m->nhead && m->head[0]->spec.over_all);
 }
 
 /* Of the heads with targets; *first: the first of them, nhead: there is none. */
@@ -94,9 +109,10 @@ static double sum_weights(const struct model *m, const double *count, size_t *fi
 double model_weigh(const struct model *m, const double *count, double *scale)
 {
 	size_t first;
-	double sum = sum_weights(m, count, &first);
+	const double *targets = count + m->nhead;
+	double sum = sum_weights(m, targets, &first);
 	for (size_t i = 0; i < m->nhead; i++)
-		scale[i] = count[i] > 0 ? m->head[i]->spec.weight / sum * (count[first] / count[i]) : 0;
+		scale[i] = targets[i] > 0 ? m->head[i]->spec.weight / sum * (count[first] / count[i]) : 0;
 	return first < m->nhead ? count[first] : 0;
 }
 
@@ -183,11 +199,11 @@ int model_forward(struct model *m, const struct batch *b, const struct forward *
 {
 	struct ops *o = m->o;
 	unsigned on_host;
-	for (size_t i = 0; i < m->nhead; i++)
-		loss[i] = (struct loss){0};
 	m->ready = 0;
 	struct shape s = shape_of(m, b);
 	s.heads = heads_with_targets(m, b, f->train, f->step);
+	for (size_t i = 0; i < m->nhead; i++)
+		loss[i] = (struct loss){.count = counts_rest(m->head[i], s.heads, f->train, f->step) ? loss_count(m->head[i], b) : 0};
 	s.train = f->train;
 	s.labels = 1;
 	if (!s.heads) {

@@ -246,6 +246,8 @@ struct ops {
 	void (*norm_back)(struct ops *o, void *da, void *dx, real *dgamma, real *dbeta, real *dbias, const void *dy, const void *r,
 		const real *stat, const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
 
+	/* y = a x over n act elements; y may be x. */
+	void (*scale)(struct ops *o, void *y, const void *x, double a, size_t n);
 	/* y = x + z over n act elements; any may alias. */
 	void (*add)(struct ops *o, void *y, const void *x, const void *z, size_t n);
 	/*
