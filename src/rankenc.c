@@ -62,5 +62,5 @@ int main(int argc, char **argv)
 		return encode();
 	if (vocab_path || rank_given.tokens)
 		usage_error("--fit makes a vocabulary: it does not take one (-m, -t)");
-	return fit_main(&(struct fit_options){&cli, rank_given.encode.style == STYLE_V2, min_cells});
+	return fit_main(&(struct fit_options){&cli, rank_given.encode.style, min_cells});
 }

@@ -141,7 +141,7 @@ static void carve_batch(const struct model *m, struct arrays *x, const struct sh
 	x->group.cell = INT(m->c.num_groups, s->B);
 	x->group.order = INT(m->c.num_groups && s->train, s->B);
 	x->group.start = INT(m->c.num_groups && s->train, m->c.num_groups + 1);
-	x->scale = s->train ? arena_real(a, HEADS_MAX) : NULL;
+	x->scale = s->train ? arena_real(a, LOSSES_MAX) : NULL;
 	for (size_t i = 0; i < m->nhead; i++) {
 		const struct head *h = m->head[i];
 		int on = s->heads >> i & 1, labels = on && s->labels;
@@ -304,8 +304,8 @@ static size_t fill(const struct model *m, const struct arrays *x, const struct b
 		pad_with(x->count, b->count, s->tokens, s->T, 0);
 	if (x->value)
 		pad_real(x->value, b->value, s->tokens, s->T);
-	for (size_t i = 0; x->scale && i < HEADS_MAX; i++)
-		x->scale[i] = i < m->nhead ? (real)m->head[i]->host_scale : 0;
+	for (size_t i = 0; x->scale && i < LOSSES_MAX; i++)
+		x->scale[i] = i < m->nloss ? (real)m->host_scale[i] : 0;
 	for (size_t i = 0; i < m->nhead; i++)
 		if (s->heads >> i & 1)
 			fill_head(m, m->head[i], x, b, s);
@@ -319,8 +319,11 @@ static void set_heads(struct model *m, const struct batch *b, const struct shape
 		struct head *h = m->head[i];
 		h->rows = goal_rows(h, b);
 		h->N = h->kind->rows == ROWS_CELL ? s->B : h->kind->rows == ROWS_TOKEN ? s->T : round_up(h->rows, m->o->round_rows);
-		h->host_scale = f->scale ? f->scale[i] : h->spec.weight;
 	}
+	for (size_t i = 0; i < m->nloss; i++)
+		m->host_scale[i] = f->scale ? f->scale[i] : m->weight[i];
+	for (size_t i = 0; i < m->nhead; i++)
+		m->head[i]->host_scale = m->host_scale[m->head[i]->first];
 }
 
 int batch_send(struct model *m, const struct batch *b, struct shape s, const struct forward *f, const uint32_t *range, struct error *e)
@@ -349,8 +352,8 @@ int batch_send(struct model *m, const struct batch *b, struct shape s, const str
 		params_array(&m->p, GRAD);
 	carve_batch(m, &host, &s, b, &(struct arena){.base = g->host, .act_size = o->act_size});
 	carve(m, &s, b, m->memory);
-	for (size_t i = 0; i < m->nhead; i++) /* one head of weight 1: nothing to multiply */
-		m->head[i]->scale = s.train && (m->nhead > 1 || m->head[i]->host_scale != 1) ? m->dev.scale + i : NULL;
+	for (size_t i = 0; i < m->nhead; i++) /* one loss of weight 1: nothing to multiply */
+		m->head[i]->scale = s.train && (m->nloss > 1 || m->head[i]->host_scale != 1) ? m->dev.scale + m->head[i]->first : NULL;
 	size_t longest = fill(m, &host, b, &s, f, range);
 	o->send(o, m->memory, g->host, bytes);
 	o->mark(o, MARK_STAGE + m->turn);

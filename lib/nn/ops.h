@@ -322,6 +322,19 @@ struct ops {
 	void (*nb_loss_back)(struct ops *o, void *z, real *dt, const real *t, const struct seq *s, const uint32_t *count,
 		const uint32_t *mask, const real *lse, const real *scale, const real *weight, size_t B, size_t G);
 
+	/*
+	 * Expression: is a gene at 0, and what is its value if not [BMFM-RNA]. z act [N,2G] has for gene g the value m = z[2g] and the logit
+	 * a = z[2g+1] that it is 0; y real [N,G] is its value, NaN: no loss. Two losses:
+	 *     zero  = log(1 + exp(a)) - (y = 0 ? a : 0)   of all genes        value = (m - y)^2   of those that are not at 0
+	 * in u32 [N, nb_words(G)] or NULL: bits of some genes; the losses are then summed of all genes, of those with a bit, of the others.
+	 * sum double [2 losses] on the device, added to, in the order zero, value, or zero, value of all, zero, value of those with a bit, ...:
+	 * each the losses, and how many genes are right ((a > 0) = (y = 0); 0 for values).
+	 * backward: z becomes the gradient of the sum of scale[i] times loss i; scale real [losses] on the device.
+	 */
+	void (*expression_loss)(struct ops *o, double *sum, const void *z, const real *y, const uint32_t *in, size_t N, size_t G);
+	void (*expression_loss_back)(
+		struct ops *o, void *z, const real *y, const uint32_t *in, const real *scale, size_t N, size_t G);
+
 	/* sum double [1] on the device += sum of g[i]^2. */
 	void (*sumsq)(struct ops *o, double *sum, const real *g, size_t n);
 	/*

@@ -297,6 +297,8 @@ struct ops *ops_cpu_base(int threads)
 		.batch_norm_back = cpu_batch_norm_back,
 		.nb_loss = cpu_nb_loss,
 		.nb_loss_back = cpu_nb_loss_back,
+		.expression_loss = cpu_expression_loss,
+		.expression_loss_back = cpu_expression_loss_back,
 		.sumsq = cpu_sumsq,
 		.adamw = cpu_adamw,
 	};

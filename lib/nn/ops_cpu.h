@@ -141,5 +141,7 @@ void cpu_nb_loss(struct ops *o, double *sum, real *lse, const void *z, const rea
 	const uint32_t *mask, const struct gene_weight *w, size_t B, size_t G);
 void cpu_nb_loss_back(struct ops *o, void *z, real *dt, const real *t, const struct seq *s, const uint32_t *count, const uint32_t *mask,
 	const real *lse, const real *scale, const real *weight, size_t B, size_t G);
+void cpu_expression_loss(struct ops *o, double *sum, const void *z, const real *y, const uint32_t *in, size_t N, size_t G);
+void cpu_expression_loss_back(struct ops *o, void *z, const real *y, const uint32_t *in, const real *scale, size_t N, size_t G);
 
 #endif

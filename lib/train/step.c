@@ -42,26 +42,29 @@ struct pass {
 	struct totals own;
 	const struct batch *only; /* the only part, if it is packed already */
 	int counted; /* the targets of the whole batch were counted first: */
-	double scale[HEADS_MAX], divisor; /* of the gradients of the heads, and of their sum: see model_weigh */
+	uint8_t none[LOSSES_MAX]; /* 1: the loss has no target in it */
+	double scale[LOSSES_MAX], divisor; /* of the gradients of the losses, and of their sum: see model_weigh */
 };
 
-/* How many targets each has in the batch, over all ranks. A fault is found again by the forward pass. */
+/* How many targets each loss has in the batch, over all ranks. A fault is found again by the forward pass. */
 static int weigh(struct step_queue *q, struct pass *x, int batch, struct error *e)
 {
-	double count[2 * HEADS_MAX] = {0}, of_part[2 * HEADS_MAX];
-	size_t heads = model_nhead(q->model);
+	double count[2 * LOSSES_MAX] = {0}, of_part[2 * LOSSES_MAX];
+	size_t losses = model_nloss(q->model);
 	struct error found_again;
 	for (size_t part = 0; batch && part < q->parts; part++) {
 		const struct batch *b;
 		if (q->pack(q->arg, part, q->parts, &b, &found_again) <= 0 || model_count(q->model, b, x->step, of_part, &found_again))
 			continue;
 		x->only = q->parts == 1 ? b : NULL;
-		for (size_t i = 0; i < 2 * heads; i++)
+		for (size_t i = 0; i < 2 * losses; i++)
 			count[i] += of_part[i];
 	}
-	if (ranks_sum(q->ranks, count, 2 * heads, e))
+	if (ranks_sum(q->ranks, count, 2 * losses, e))
 		return -1;
 	x->counted = 1;
+	for (size_t i = 0; i < losses; i++)
+		x->none[i] = !(count[losses + i] > 0);
 	x->divisor = model_weigh(q->model, count, x->scale);
 	return 0;
 }
@@ -70,16 +73,16 @@ static int weigh(struct step_queue *q, struct pass *x, int batch, struct error *
 static int forward(struct step_queue *q, struct pass *x, size_t part, struct error *e)
 {
 	const struct batch *b = x->only;
-	struct loss loss[HEADS_MAX];
+	struct loss loss[LOSSES_MAX];
 	struct forward f = {.train = 1, .step = x->step, .later = runs_ahead(q), .scale = x->scale};
 	int got = b ? 1 : q->pack(q->arg, part, q->parts, &b, e);
 	if (got <= 0)
 		return got;
 	if (model_forward(q->model, b, &f, loss, e))
 		return -1;
-	for (size_t i = 0; i < model_nhead(q->model); i++) {
+	for (size_t i = 0; i < model_nloss(q->model); i++) {
 		x->own.loss[i] += loss[i].sum;
-		x->own.count[i] += x->scale[i] > 0 ? loss[i].count : 0; /* 0: the head has no target in the whole batch */
+		x->own.count[i] += x->none[i] ? 0 : loss[i].count;
 	}
 	x->own.tokens += b->offset[b->ncell];
 	x->own.cells += (double)b->ncell;
@@ -142,7 +145,7 @@ int step_run(struct step_queue *q, uint64_t step, int batch, struct step_result 
 
 int step_drain(struct step_queue *q, struct step_result *r, struct error *e)
 {
-	struct loss loss[HEADS_MAX];
+	struct loss loss[LOSSES_MAX];
 	if (!q->waiting)
 		return 0;
 	q->waiting = 0;
@@ -155,9 +158,9 @@ int step_drain(struct step_queue *q, struct step_result *r, struct error *e)
 		error_prefix(e, "step %llu", (unsigned long long)r->step + 1);
 		return lose(q);
 	}
-	for (size_t i = 0; i < model_nhead(q->model); i++)
+	for (size_t i = 0; i < model_nloss(q->model); i++)
 		r->totals.loss[i] = loss[i].sum;
-	if (ranks_sum(q->ranks, r->totals.loss, model_nhead(q->model), e))
+	if (ranks_sum(q->ranks, r->totals.loss, model_nloss(q->model), e))
 		return lose(q);
 	if (model_check_step(q->model, r->totals.loss, r->norm, r->step, e)) {
 		error_prefix(e, "step %llu", (unsigned long long)r->step + 1);

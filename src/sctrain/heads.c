@@ -124,7 +124,7 @@ void heads_add(struct objectives *list, const int *balanced)
 		refuse("needs --head COL:hce", &ontology_option);
 	for (size_t i = 0; i < list->n; i++) {
 		later += list->one[i].head.from > 0;
-		classes += list->one[i].kind->head->target == TARGET_CLASS;
+		classes += list->one[i].head.kind->target == TARGET_CLASS;
 	}
 	if (balanced && !classes)
 		refuse("needs --label COL", balanced);

@@ -72,7 +72,7 @@ static int learns_masks(const struct train *t)
 {
 	int masks = 0;
 	for (size_t i = 0; i < t->objectives.n; i++)
-		masks |= !t->objectives.one[i].kind->label;
+		masks |= !t->objectives.one[i].kind->label && t->objectives.one[i].kind->input != INPUT_CELLS;
 	return masks;
 }
 
@@ -97,6 +97,7 @@ static void open_source(struct train *t)
 	struct stream *in = cli_open(t->cli, 0);
 	const char *name = stream_name(in);
 	t->header = stream_header(in);
+	objectives_choose(&t->objectives, t->header);
 	must(source_init(&t->source, &t->objectives, t->task->name, in, &e), &e);
 	must(masked_info_parse(&t->info, t->header, name, &e), &e);
 	if (!t->header->vocab.n)
@@ -144,7 +145,7 @@ static void choose_config(struct model_config *c, const struct train *t)
 		cli_same_positions(&first, o->init, t->source.in);
 	c->shared_positions = t->source.col.rank >= 0;
 	if (!c->vocab_size) {
-		int64_t pad = vocab_find(v, "<pad>");
+		int64_t pad = vocab_token(v, TOKEN_PAD);
 		c->vocab_size = (uint32_t)v->n;
 		c->pad_token_id = pad > 0 ? (uint32_t)pad : 0;
 	} else if (c->vocab_size != v->n) {

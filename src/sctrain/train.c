@@ -232,12 +232,12 @@ static void check_learned(const struct train *t)
 	const struct objectives *list = &t->objectives;
 	size_t without = 0;
 	for (size_t i = 0; i < list->n && t->report.steps == t->info.steps; i++)
-		without += !(t->report.totals.count[i] > 0);
+		without += !(t->report.totals.count[model_first_loss(t->model, i)] > 0);
 	if (without == list->n)
 		die("%s: %s in any of the %llu steps: nothing was learned", t->source.name,
 			list->one[0].kind->label ? "there is no label" : "no token is masked", (ull)t->info.steps);
 	for (size_t i = 0; i < list->n && without; i++)
-		if (!(t->report.totals.count[i] > 0))
+		if (!(t->report.totals.count[model_first_loss(t->model, i)] > 0))
 			warn("%s: nothing to predict in any of the %llu steps: head %s has learned nothing", t->source.name,
 				(ull)t->info.steps, objective_name(&list->one[i]));
 }
@@ -265,7 +265,7 @@ static void release(struct train *t)
 	model_free(t->model);
 	objectives_release(&t->objectives);
 	t->ops->destroy(t->ops);
-	stream_free(t->source.in);
+	source_release(&t->source);
 }
 
 int train_main(const struct train_task *task, int argc, char **argv)
