@@ -183,6 +183,7 @@ void encoder_describe(const struct encoder *enc, struct header *h)
 			panel[enc->table.token[g] / 32] |= 1u << enc->table.token[g] % 32;
 	panels_add(h, panel);
 	library_write(h, (enum library)enc->o.library);
+	cJSON_AddNumberToObject(h->extra, HEADER_CLS, (double)enc->nfirst);
 	free(panel);
 }
 

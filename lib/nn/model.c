@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "nn/model_impl.h"
+#include "nn/value.h"
 
 const struct arch_preset *model_preset_at(size_t i)
 {
@@ -20,7 +21,7 @@ const struct arch_preset *model_preset_at(size_t i)
 
 int model_preset(struct model_config *c, const char *name, struct error *e)
 {
-	char known[256] = "";
+	char known[512] = "";
 	const struct arch_preset *p;
 	size_t i = 0;
 	for (; (p = model_preset_at(i)) && strcmp(p->name, name); i++)
@@ -30,6 +31,11 @@ int model_preset(struct model_config *c, const char *name, struct error *e)
 		return error_set(e, "unknown configuration '%s': expected %s", name, known);
 	p->fill(c);
 	return 0;
+}
+
+size_t model_positions(const struct model_config *c)
+{
+	return (c->arch ? c->arch : arch_at(0))->positions ? c->max_position_embeddings : SIZE_MAX;
 }
 
 int model_check(const struct model_config *c, struct error *e)
@@ -55,6 +61,8 @@ static int check_parts(const struct model_config *c, const struct head_spec *hea
 	size_t losses = 0;
 	assert(nhead <= HEADS_MAX);
 	if (c->arch->check(c, e) || check_ops(o, c->arch->name, c->arch->need, e))
+		return -1;
+	if (c->value.kind != VALUE_NONE && check_ops(o, "the value encoder", value_need, e))
 		return -1;
 	for (size_t i = 0; i < nhead; i++) {
 		const struct head_kind *k = head[i].kind;
@@ -118,7 +126,7 @@ struct model *model_blank(
 	m->o = o;
 	m->seed = seed;
 	m->tied = NO_ROW;
-	m->p = (struct params){.o = o, .seed = seed, .init_range = c->initializer_range};
+	m->p = (struct params){.o = o, .seed = seed, .init_range = c->initializer_range, .torch_init = m->arch->torch_init};
 	m->arch->tensors(&m->p, &m->c);
 	size_t own = m->p.n;
 	for (size_t i = 0; i < nhead; i++)

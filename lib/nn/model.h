@@ -34,7 +34,7 @@ struct batch {
 	const uint32_t *offset; /* [ncell+1], offset[0] = 0; T = offset[ncell] */
 	const uint32_t *id; /* [T] input token ids, < vocab_size */
 	const uint32_t *rank; /* [T] position of each token, < max_position_embeddings; NULL: its place in the cell */
-	const real *value; /* [T] expression of each token, or NULL */
+	const real *value; /* [T] value of each token, of a special one -(id + 1), for architectures that read values; or NULL */
 	const uint32_t *count; /* [T] raw count of each token, or NULL */
 	const uint32_t *group; /* [ncell] category of the cell's covariate, < num_groups; ROW_NONE: none; NULL: no cell has one */
 	const uint32_t *key; /* [ncell] the cell's number in the global batch, for dropout; NULL: 0 .. ncell-1 */
@@ -55,6 +55,8 @@ int model_preset(struct model_config *c, const char *name, struct error *e);
 const struct arch_preset *model_preset_at(size_t i); /* the i-th, NULL past the last */
 /* Is this architecture possible? The message names the field. */
 int model_check(const struct model_config *c, struct error *e);
+/* How many tokens a cell can have; SIZE_MAX: any number. */
+size_t model_positions(const struct model_config *c);
 
 /*
  * A model with zero gradients and moments, its parameters drawn from `seed` (a tensor's values depend on seed, name and index alone).

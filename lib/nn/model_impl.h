@@ -36,6 +36,9 @@ struct arrays {
 	struct {
 		uint32_t *offset, *id, *cell, *order, *start;
 	} group;
+	struct {
+		uint32_t *row, *offset, *id, *cell, *order, *start;
+	} coded; /* tokens whose values have rows of a table (value.h) */
 	real *value, *scale;
 	struct {
 		uint32_t *row, *range;
@@ -110,6 +113,7 @@ struct model {
 	size_t memory_cap;
 	struct arrays dev;
 	struct seq seq, groups; /* groups: a token for each cell that has a covariate, its id the category */
+	struct seq coded; /* each token a cell: of one token, its id the row of its value, or of none */
 	struct shape shape;
 	void *dx, *dx_more; /* [T or B, C] gradient of the last hidden states; of one more head */
 	real *pooled; /* model_embed: [B, C] */

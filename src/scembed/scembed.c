@@ -8,6 +8,7 @@
 #include "cli_model.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +18,8 @@ enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 
 static const char *model_dir, *fit_path, *head;
 static long long layer = -1, batch_max = 16384, components, genes = 2000;
-static int expression, pooling, truncate_cells, predict, probabilities, all_genes, reconstruct;
+static int expression, pooling, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
+static struct opt_values gene, node;
 
 static struct option_def options[] = {
 	{0, "Model", OPT_GROUP},
@@ -32,10 +34,18 @@ static struct option_def options[] = {
 	{0, "head", OPT_STRING, &head, "NAME", "with --predict: the head, if the model has several", .changes = 1},
 	{0, "probabilities", OPT_FLAG, &probabilities, NULL, "with --predict of cells: also write the probability of every class",
 		.changes = 1},
+	{0, "decode", OPT_CHOICE, &decode, "leaf|greedy",
+		"with --predict of a head with an ontology: the likeliest leaf (default), or the likeliest child from the top down", .changes = 1},
+	{0, "node", OPT_LIST, &node, "ID,...",
+		"with --predict of a head with an ontology: also write the probability of these terms; repeat it for several", .changes = 1},
 	{0, "all-genes", OPT_FLAG, &all_genes, NULL, "with --predict of genes: predict all tokens, not only those of held-out genes",
 		.changes = 1},
 	{0, "reconstruct", OPT_FLAG, &reconstruct, NULL,
-		"write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb", .changes = 1},
+		"write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb; or the expression of every "
+		"gene, from tokens and a model of sctrain wced",
+		.changes = 1},
+	{0, "gene", OPT_LIST, &gene, "ID", "with --reconstruct of a model of sctrain wced: a gene to write, by id or symbol; repeat it for several",
+		.changes = 1},
 	{0, "Cells", OPT_GROUP},
 	{0, "truncate", OPT_FLAG, &truncate_cells, NULL,
 		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
@@ -90,6 +100,8 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	struct weights_report report;
 	if (predict)
 		predict_open(r, model_dir, h);
+	if (r->whole)
+		whole_open(r, model_dir, h, &gene);
 	if (r->counts)
 		counts_open(r, model_dir, h, stream_name(in));
 	r->model = model_dir_load(model_dir, r->heads.head, r->heads.n, ops, 1, &v, &report, &e);
@@ -106,10 +118,13 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	if (-layer > layers)
 		die("--layer %lld: the model has %lld layers: expected %lld to 0", layer, layers, -layers);
 	r->C = model_config(r->model)->hidden_size;
-	r->cls = vocab_find(&h->vocab, "<cls>");
-	r->eos = vocab_find(&h->vocab, "<eos>");
+	r->cls = vocab_token(&h->vocab, TOKEN_CLS);
+	r->eos = vocab_token(&h->vocab, TOKEN_EOS);
+	const cJSON *cls = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_CLS);
+	r->ncls = cJSON_IsNumber(cls) ? (size_t)fmin(fmax(1, cls->valuedouble), CLS_MAX) : 1;
 	if (pooling == CLS && r->cls < 0)
-		die("--pool cls: the vocabulary has no <cls>; --pool first takes the first token, whatever it is");
+		die("--pool cls: the vocabulary has no %s; --pool first takes the first token, whatever it is",
+			vocab_token_name(&h->vocab, TOKEN_CLS));
 }
 
 /* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
@@ -119,7 +134,7 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 	if (predict) {
 		predict_header(r, to, name);
 	} else if (reconstruct) {
-		counts_header(r, to, name);
+		(r->whole ? whole_header : counts_header)(r, to, name);
 	} else {
 		if (header_find(to, "x") >= 0)
 			die("%s: has a column 'x', which is what the embedding will be called", name);
@@ -136,7 +151,7 @@ static void choose_tokens(const struct run *r, const uint32_t *id, size_t n, siz
 {
 	*from = 0;
 	if (pooling == MEAN) {
-		*from = n && id[0] == (uint32_t)r->cls && r->cls >= 0;
+		*from = n && id[0] == (uint32_t)r->cls && r->cls >= 0 ? r->ncls < n ? r->ncls : n : 0;
 		*to = n > *from && id[n - 1] == (uint32_t)r->eos && r->eos >= 0 ? n - 1 : n;
 	} else {
 		*to = n && (pooling == FIRST || id[0] == (uint32_t)r->cls);
@@ -175,7 +190,7 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 {
 	struct error e;
 	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
-	size_t limit = model_config(r->model)->max_position_embeddings;
+	size_t limit = model_positions(model_config(r->model));
 	if (r->counts)
 		counts_pack(r, b, from, to, name);
 	else
@@ -186,7 +201,7 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 	for (size_t i = 0; i < n; i++)
 		r->row[i] = (uint32_t)(from + i);
 	block_take(&r->out, r->map, b, r->row, n);
-	(predict ? predict_rows : r->counts ? counts_rows : embed_rows)(r, first, n);
+	(predict ? predict_rows : r->counts ? counts_rows : r->whole ? whole_rows : embed_rows)(r, first, n);
 	r->cells += n;
 	progress("%llu cells", (unsigned long long)r->cells);
 }
@@ -211,8 +226,11 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 	free(config);
 	r->counts = c.arch->counts;
 	r->reconstruct = reconstruct;
-	if (reconstruct && !r->counts)
-		die("--reconstruct: the model in %s does not predict counts: train it with sctrain nb", model_dir);
+	r->whole = reconstruct && !r->counts;
+	if (r->whole && (given(&pooling) || given(&layer)))
+		die("--%s: it is for embeddings, and --reconstruct writes predictions", given(&pooling) ? "pool" : "layer");
+	if (gene.n && !r->whole)
+		die("--gene: the model in %s is one of counts, of which the masked genes are written", model_dir);
 	if (r->counts && (given(&pooling) || truncate_cells || predict))
 		die("--%s: the model in %s has no tokens", predict ? "predict" : truncate_cells ? "truncate" : "pool", model_dir);
 	if (r->counts && !given(&batch_max))
@@ -229,14 +247,16 @@ static void check_options(void)
 	if (model_dir)
 		refuse("needs --expression or --pca", &genes, &fit_path);
 	else
-		refuse("needs -M DIR", &layer, &pooling, &predict, &head, &probabilities, &all_genes, &reconstruct, &truncate_cells,
+		refuse("needs -M DIR", &layer, &pooling, &predict, &head, &probabilities, &decode, &node, &all_genes, &reconstruct, &gene, &truncate_cells,
 			&batch_max, &cli.bf16);
+	if (!reconstruct)
+		refuse("needs --reconstruct", &gene);
 	if (predict)
 		refuse("is for embeddings: it excludes --predict", &layer, &pooling);
 	if (predict && reconstruct)
 		usage_error("--reconstruct and --predict exclude each other");
-	if (!predict && (head || probabilities || all_genes))
-		usage_error("--%s needs --predict", head ? "head" : probabilities ? "probabilities" : "all-genes");
+	if (!predict)
+		refuse("needs --predict", &head, &probabilities, &decode, &node, &all_genes);
 }
 
 /* Print what was written. */
@@ -263,8 +283,9 @@ static void report(const struct run *r, const char *name)
 		return;
 	}
 	if (empty)
-		warn(predict ? "%llu of %llu cells have no token: their logits are NaN"
-			     : "%llu of %llu cells have no token to embed: their vectors are NaN",
+		warn(predict            ? "%llu of %llu cells have no token: their logits are NaN"
+				: r->whole ? "%llu of %llu cells have no token: their predictions are NaN"
+					   : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);
 	char gpu[384];
 	device_report(r->ops, model_padding(r->model), gpu, sizeof gpu);
@@ -288,6 +309,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	r.probabilities = probabilities;
+	r.greedy = decode;
+	r.nodes = &node;
 	r.all_genes = all_genes;
 	r.head_option = head;
 	struct stream *in = cli_open(&cli, 0);
@@ -318,6 +341,7 @@ int main(int argc, char **argv)
 	free(r.map);
 	free(r.range);
 	free(r.h);
+	free(r.gene_row);
 	free(r.row);
 	packed_release(&r.packed);
 	predict_release(&r);

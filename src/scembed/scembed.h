@@ -1,8 +1,9 @@
-/* The parts of scembed: scembed.c reads, batches and writes; predict.c is --predict for one batch, counts.c a model of counts;
- * expression.c embeds without a model. */
+/* The parts of scembed: scembed.c reads, batches and writes; predict.c is --predict for one batch, counts.c a model of counts, whole.c
+ * --reconstruct of whole cells; terms.c adds an ontology to predictions; expression.c embeds without a model. */
 #ifndef SCEMBED_H
 #define SCEMBED_H
 
+#include "base/option.h"
 #include "train/batch.h"
 #include "train/config.h"
 #include "train/groups.h"
@@ -27,12 +28,15 @@ struct run {
 	size_t queued_from, queued; /* rows of out whose vectors the device still computes */
 	size_t C;
 	int64_t cls, eos; /* token ids, -1: none */
+	size_t ncls; /* tokens for the whole cell before its genes */
 
 	struct config_heads heads; /* of the model, for a prediction */
 	size_t head; /* the one that predicts */
 	const char *head_option; /* --head, or NULL */
 	struct gene_labels genes; /* label NULL: the model has no genes.tsv */
-	int probabilities, all_genes; /* the options */
+	int probabilities, all_genes, greedy; /* the options */
+	const struct opt_values *nodes; /* --node */
+	struct terms *terms; /* the ontology of a head that has one, else NULL */
 	/* columns, -1: none; for genes, logit is the first of several */
 	int logit, predicted, probability, probabilities_at, token, label, held_out;
 	uint64_t predicted_tokens;
@@ -43,6 +47,11 @@ struct run {
 	uint32_t *group;
 	size_t group_cap;
 	int library, gene, count, expected; /* columns of --reconstruct */
+
+	int whole; /* --reconstruct of whole cells */
+	uint32_t *gene_row; /* [ngene_row] the genes, ascending */
+	size_t ngene_row;
+	int value, gated; /* columns, beside gene and probability */
 };
 
 /* Load the heads from config.json, choose one, and read genes.tsv if it needs it. The model is then loaded with r->heads. */
@@ -54,6 +63,16 @@ void predict_header(struct run *r, struct header *h, const char *name);
 void predict_rows(struct run *r, size_t first, size_t n);
 void predict_release(struct run *r);
 
+void predict_free_name(const struct header *h, const char *column, const char *name); /* dies if the input has such a column */
+
+/* A head whose classes are the leaves of an ontology (terms.c): the ontology of the model, and the columns beside those of classes. */
+void terms_open(struct run *r, const char *dir, const struct head_spec *s);
+void terms_header(struct run *r, struct header *h, const char *name);
+/* Fill these columns of row `row` from the probabilities p [classes], of which `best` is the largest. Returns the predicted class. */
+uint32_t terms_decode(struct run *r, size_t row, uint32_t best, const double *p);
+void terms_missing(struct run *r, size_t row);
+void terms_release(struct run *r); /* there may be none */
+
 /* A model of counts: the columns of its input, its head and its groups of cells. */
 void counts_open(struct run *r, const char *dir, const struct header *h, const char *name);
 /* Add the columns of --reconstruct after the copied ones. */
@@ -62,6 +81,12 @@ void counts_header(struct run *r, struct header *h, const char *name);
 void counts_pack(struct run *r, const struct block *b, size_t from, size_t to, const char *name);
 void counts_rows(struct run *r, size_t first, size_t n);
 void counts_release(struct run *r);
+
+/* Whole cells: the head, and the genes to write, all of them if `genes` names none; the columns; predict rows [first, first + n) of the output,
+ * whose cells are in r->packed. */
+void whole_open(struct run *r, const char *dir, const struct header *h, const struct opt_values *genes);
+void whole_header(struct run *r, struct header *h, const char *name);
+void whole_rows(struct run *r, size_t first, size_t n);
 
 /* Embeddings of counts without a model. */
 struct expression_options {

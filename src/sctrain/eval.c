@@ -177,7 +177,7 @@ static void score_rows(struct cell_losses *r, struct score *y, struct model *m, 
 	for (size_t from = 0, to; from < b->rows; from = to) {
 		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= (uint64_t)batch_tokens_max; to++)
 			;
-		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_config(m)->max_position_embeddings, &e), &e);
+		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_positions(model_config(m)), &e), &e);
 		add_rows(r, y, m, s, b, from, to);
 	}
 	y->cells += b->rows;

@@ -130,7 +130,7 @@ void score_block(struct score *y, struct model *m, const struct masked_source *s
 	for (size_t from = 0, to; from < b->rows; from = to) {
 		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= tokens_max; to++)
 			;
-		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_config(m)->max_position_embeddings, &e), &e);
+		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_positions(model_config(m)), &e), &e);
 		if (add_classes(y, m, &e) || add_losses(y, m, &e))
 			die("%s: %s", s->name, e.msg);
 	}

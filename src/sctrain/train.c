@@ -154,7 +154,7 @@ static int pack_part(void *arg, size_t part, size_t parts, const struct batch **
 	size_t n = t->block->rows, from = n * part / parts, to = n * (part + 1) / parts;
 	if (from == to)
 		return 0;
-	if (objectives_pack(&t->packed, &t->objectives, &t->source, t->block, from, to, model_config(t->model)->max_position_embeddings, e))
+	if (objectives_pack(&t->packed, &t->objectives, &t->source, t->block, from, to, model_positions(model_config(t->model)), e))
 		return -1;
 	*b = &t->packed.b;
 	return 1;
