@@ -29,7 +29,7 @@ static void tensors(const struct head_spec *s, struct params *p, const struct mo
 {
 	int layer = (int)c->num_hidden_layers;
 	transform_tensors(p, c);
-	params_add_linear(p, layer, 2 * (size_t)c->vocab_size, c->hidden_size, DECODER);
+	params_add_last(p, layer, 2 * (size_t)c->vocab_size, c->hidden_size, DECODER);
 }
 
 static void resolve(struct head *h, struct model *m)
