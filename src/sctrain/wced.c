@@ -20,7 +20,7 @@ static double weight[PARTS_MAX];
 
 static void settings(const struct objective *o, cJSON *j)
 {
-	cJSON_AddItemToObject(j, "losses", cJSON_CreateDoubleArray(weight, PARTS_MAX));
+	objective_add_losses(o, j);
 }
 
 const struct objective_kind wced_objective = {

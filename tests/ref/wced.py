@@ -79,7 +79,7 @@ def measured(options, panel, size):
     return {g for g in range(size) if bits[g // 8] >> g % 8 & 1}
 
 
-def check_order(options, order, genes, zeros_at, limit, left):
+def check_order(options, order, genes, zeros_at, limit, left, free):
     """Order of the genes, and where zeros stand among the tokens between the special ones. Returns whether there are zeros."""
     kind, per_ten = options.get("zeros", "none"), options.get("per_ten", 1)
     if options.get("order") == "rank":
@@ -91,7 +91,7 @@ def check_order(options, order, genes, zeros_at, limit, left):
     if len(left) < 2:
         assert len(zeros_at) <= 128
     else:
-        assert n == limit, (n, limit)
+        assert n == min(limit, len(left) + free), (n, limit, free)
     for k in range(n):
         zero = k in zeros_at
         if kind == "random":
@@ -140,7 +140,7 @@ def cell(vocabulary, table, masked, library, options):
         near(value, [expression(have[g], n_counts if library == "all" else sum(have.values()), library) for g in sorted(have)])
         at = [i for i, g in enumerate(genes) if g in set(zeros)]
         whole = kept if len(genes) < limit or at else kept + [None] * 2
-        without += not check_order(options, [t for t in token if t >= SPECIAL], kept, at, limit, whole)
+        without += not check_order(options, [t for t in token if t >= SPECIAL], kept, at, limit, whole, len(measured(options, panel, size) - set(have)))
         if len(genes) < limit and not at:
             left, all_genes = left + len(have) - len(kept), all_genes + len(have)
         zeros_seen, tokens_seen, n = zeros_seen + len(zeros), tokens_seen + len(genes), n + 1
