@@ -153,7 +153,7 @@ ref() { # ref COMMAND ARGUMENT...
 	maskgen -q --objective value --keep cell_type,donor,n_counts --count-kept -b 60 --epochs 3 -o value.masked ties.tok
 	for task in mlm value; do
 		[ $task = mlm ] && in=token.masked || in=value.masked
-		a=("${HCE[@]}" --head donor:focal,reverse=0.1,weight=0.2 --head n_counts:mse,position=0,from=4 --save-every 5)
+		a=("${HCE[@]}" --head "donor:focal,reverse=0.1,weight=0.2" --head "n_counts:mse,position=0,from=4" --save-every 5)
 		sctrain $task -q "${a[@]}" -o whole.$task $in
 		run head -1 whole.$task/train.tsv
 		assert_output --partial "	loss.$task	loss.cell_type	loss.donor	loss.n_counts"

@@ -39,17 +39,19 @@ static struct option_def options[] = {
 	{0, "probabilities", OPT_FLAG, &probabilities, NULL, "with --predict of cells: also write the probability of every class",
 		.changes = 1},
 	{0, "decode", OPT_CHOICE, &decode, "leaf|greedy",
-		"with --predict of a head with an ontology: the likeliest leaf (default), or the likeliest child from the top down", .changes = 1},
+		"with --predict of a head with an ontology: the likeliest leaf (default), or the likeliest child from the top down",
+		.changes = 1},
 	{0, "node", OPT_LIST, &node, "ID,...",
-		"with --predict of a head with an ontology: also write the probability of these terms; repeat it for several", .changes = 1},
+		"with --predict of a head with an ontology: also write the probability of these terms; repeat it for several",
+		.changes = 1},
 	{0, "all-genes", OPT_FLAG, &all_genes, NULL, "with --predict of genes: predict all tokens, not only those of held-out genes",
 		.changes = 1},
 	{0, "reconstruct", OPT_FLAG, &reconstruct, NULL,
 		"write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb; or the expression of every "
 		"gene, from tokens and a model of sctrain wced",
 		.changes = 1},
-	{0, "gene", OPT_LIST, &gene, "ID", "with --reconstruct of a model of sctrain wced: a gene to write, by id or symbol; repeat it for several",
-		.changes = 1},
+	{0, "gene", OPT_LIST, &gene, "ID",
+		"with --reconstruct of a model of sctrain wced: a gene to write, by id or symbol; repeat it for several", .changes = 1},
 	{0, "Cells", OPT_GROUP},
 	{0, "truncate", OPT_FLAG, &truncate_cells, NULL,
 		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
@@ -244,10 +246,10 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 		die("--gene: the model in %s is one of counts, of which the masked genes are written", model_dir);
 	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict))
 		die("--%s: the model in %s has no tokens",
-			predict                  ? "predict"
-			: truncate_cells         ? "truncate"
-			: given(&similarity)     ? "similarity"
-						 : "pool",
+			predict                      ? "predict"
+				: truncate_cells     ? "truncate"
+				: given(&similarity) ? "similarity"
+						     : "pool",
 			model_dir);
 	if (r->counts && !given(&batch_max))
 		batch_max = COUNTS_MAX;
@@ -263,9 +265,8 @@ static void check_options(void)
 	if (model_dir)
 		refuse("needs --expression or --pca", &genes, &fit_path, &shared_path);
 	else
-		refuse("needs -M DIR", &layer, &pooling, &similarity, &predict, &head, &probabilities, &decode, &node, &all_genes, &reconstruct, &gene,
-			&truncate_cells,
-			&batch_max, &cli.bf16);
+		refuse("needs -M DIR", &layer, &pooling, &similarity, &predict, &head, &probabilities, &decode, &node, &all_genes,
+			&reconstruct, &gene, &truncate_cells, &batch_max, &cli.bf16);
 	if (!reconstruct)
 		refuse("needs --reconstruct", &gene);
 	if (predict)
@@ -304,8 +305,8 @@ static void report(const struct run *r, const char *name)
 		return;
 	}
 	if (empty)
-		warn(predict            ? "%llu of %llu cells have no token: their logits are NaN"
-				: r->whole ? "%llu of %llu cells have no token: their predictions are NaN"
+		warn(predict                   ? "%llu of %llu cells have no token: their logits are NaN"
+				: r->whole     ? "%llu of %llu cells have no token: their predictions are NaN"
 				: r->perturbed ? "%llu of %llu rows have no token but the perturbed ones: their results are NaN"
 					       : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);

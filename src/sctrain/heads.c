@@ -113,9 +113,9 @@ void heads_add(struct objectives *list, const int *balanced)
 {
 	size_t terms = 0, classes = 0, later = 0;
 	int alone = !list->n && head_option.n == 1; /* then a label's model is one that transformers knows, without names of ours */
+	if (head_option.n > HEADS_MAX)
+		usage_error("more than %d columns to predict", HEADS_MAX);
 	for (size_t i = 0; i < head_option.n; i++) {
-		if (i == HEADS_MAX)
-			usage_error("more than %d columns to predict", HEADS_MAX);
 		wanted[i] = parse_head(head_option.item[i]);
 		terms += wanted[i].loss == LOSS_HCE;
 		add_head(list, &wanted[i], balanced && *balanced, alone);
