@@ -13,22 +13,23 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MEAN, CLS, FIRST };
 enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 
-static const char *model_dir, *fit_path, *head;
+static const char *model_dir, *fit_path, *head, *pooling;
 static long long layer = -1, batch_max = 16384, components, genes = 2000;
-static int expression, pooling, truncate_cells, predict, probabilities, all_genes, reconstruct;
+static int expression, truncate_cells, predict, probabilities, all_genes, reconstruct;
 static struct opt_values gene;
 
 static struct option_def options[] = {
 	{0, "Model", OPT_GROUP},
 	{'M', "model", OPT_STRING, &model_dir, "DIR", "the model directory"},
 	{0, "layer", OPT_INT, &layer, "N",
-		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts, 0)", -65535, 0,
+		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts and of bmfm, 0)", -65535,
+		0, .changes = 1},
+	{0, "pool", OPT_STRING, &pooling, "mean|cls|first|token:K,...",
+		"mean of the genes' states, the state of <cls>, of the first token, or of the tokens at positions K, from 0, one after the "
+		"other (default mean; bmfm: token:0)",
 		.changes = 1},
-	{0, "pool", OPT_CHOICE, &pooling, "mean|cls|first",
-		"mean of the genes' states, the state of <cls>, or of the first token (default mean)", .changes = 1},
 	{0, "Predictions", OPT_GROUP},
 	{0, "predict", OPT_FLAG, &predict, NULL, "write predictions of a head of the model instead of embeddings", .changes = 1},
 	{0, "head", OPT_STRING, &head, "NAME", "with --predict: the head, if the model has several", .changes = 1},
@@ -40,8 +41,8 @@ static struct option_def options[] = {
 		"write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb; or the expression of every "
 		"gene, from tokens and a model of sctrain wced",
 		.changes = 1},
-	{0, "gene", OPT_LIST, &gene, "ID", "with --reconstruct of a model of sctrain wced: a gene to write, by id or symbol; repeat it for several",
-		.changes = 1},
+	{0, "gene", OPT_LIST, &gene, "ID",
+		"with --reconstruct of a model of sctrain wced: a gene to write, by id or symbol; repeat it for several", .changes = 1},
 	{0, "Cells", OPT_GROUP},
 	{0, "truncate", OPT_FLAG, &truncate_cells, NULL,
 		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
@@ -109,18 +110,14 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	cli_same_positions(model_config(r->model), model_dir, in);
 	vocab_release(&v);
 	long long layers = model_config(r->model)->num_hidden_layers;
-	if (r->counts && !given(&layer))
-		layer = 0;
 	if (-layer > layers)
 		die("--layer %lld: the model has %lld layers: expected %lld to 0", layer, layers, -layers);
-	r->C = model_config(r->model)->hidden_size;
+	r->C = model_config(r->model)->hidden_size * (r->counts ? 1 : r->pool.n);
 	r->cls = vocab_token(&h->vocab, TOKEN_CLS);
 	r->eos = vocab_token(&h->vocab, TOKEN_EOS);
 	const cJSON *cls = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_CLS);
 	r->ncls = cJSON_IsNumber(cls) ? (size_t)fmin(fmax(1, cls->valuedouble), CLS_MAX) : 1;
-	if (pooling == CLS && r->cls < 0)
-		die("--pool cls: the vocabulary has no %s; --pool first takes the first token, whatever it is",
-			vocab_token_name(&h->vocab, TOKEN_CLS));
+	pool_check(r, h);
 }
 
 /* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
@@ -142,18 +139,6 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 	free(model);
 }
 
-/* The tokens [*from, *to) of the cell's n whose states are averaged. */
-static void choose_tokens(const struct run *r, const uint32_t *id, size_t n, size_t *from, size_t *to)
-{
-	*from = 0;
-	if (pooling == MEAN) {
-		*from = n && id[0] == (uint32_t)r->cls && r->cls >= 0 ? r->ncls < n ? r->ncls : n : 0;
-		*to = n > *from && id[n - 1] == (uint32_t)r->eos && r->eos >= 0 ? n - 1 : n;
-	} else {
-		*to = n && (pooling == FIRST || id[0] == (uint32_t)r->cls);
-	}
-}
-
 static void collect(struct run *r)
 {
 	struct error e;
@@ -167,15 +152,9 @@ static void embed_rows(struct run *r, size_t first, size_t n)
 {
 	struct error e;
 	const struct batch *p = &r->packed.b;
-	grow(r->range, r->range_cap, 2 * n);
-	for (size_t i = 0; i < n; i++) {
-		size_t from, to;
-		choose_tokens(r, p->id + p->offset[i], p->offset[i + 1] - p->offset[i], &from, &to);
-		r->range[2 * i] = p->offset[i] + (uint32_t)from;
-		r->range[2 * i + 1] = p->offset[i] + (uint32_t)to;
-		r->empty += from == to;
-	}
-	must(model_embed(r->model, p, (int)layer, r->range, &e), &e);
+	grow(r->range, r->range_cap, 2 * n * r->pool.n);
+	r->empty += pool_ranges(r, r->range);
+	must(model_embed(r->model, p, (int)layer, r->range, r->pool.n, &e), &e);
 	collect(r);
 	r->queued_from = first;
 	r->queued = n;
@@ -229,6 +208,9 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 		die("--gene: the model in %s is one of counts, of which the masked genes are written", model_dir);
 	if (r->counts && (given(&pooling) || truncate_cells || predict))
 		die("--%s: the model in %s has no tokens", predict ? "predict" : truncate_cells ? "truncate" : "pool", model_dir);
+	pool_read(&r->pool, pooling ? pooling : c.arch->cell_token ? "token:0" : "mean");
+	if ((r->counts || c.arch->cell_token) && !given(&layer))
+		layer = 0;
 	if (r->counts && !given(&batch_max))
 		batch_max = COUNTS_MAX;
 	must(r->counts ? counts_columns(&r->col, h, !reconstruct, name, &e) : tokens_columns(&r->col, h, name, &e), &e);
@@ -279,7 +261,7 @@ static void report(const struct run *r, const char *name)
 		return;
 	}
 	if (empty)
-		warn(predict            ? "%llu of %llu cells have no token: their logits are NaN"
+		warn(predict               ? "%llu of %llu cells have no token: their logits are NaN"
 				: r->whole ? "%llu of %llu cells have no token: their predictions are NaN"
 					   : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);
