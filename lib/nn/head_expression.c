@@ -69,8 +69,8 @@ static void tensors(const struct head_spec *s, struct params *p, const struct mo
 {
 	int layer = (int)c->num_hidden_layers;
 	transform_tensors(p, c);
-	params_add(p, INIT_NORMAL, 1, layer, 1, c->hidden_size, DECODER "regression.weight");
-	params_add(p, INIT_NORMAL, 1, layer, 1, c->hidden_size, DECODER "is_zero.weight")->joined = 1;
+	params_add_weight(p, layer, 1, c->hidden_size, DECODER "regression");
+	params_add_weight(p, layer, 1, c->hidden_size, DECODER "is_zero")->joined = 1;
 	params_add(p, INIT_ZERO, 0, layer, 1, 0, DECODER "regression.bias");
 	params_add(p, INIT_ZERO, 0, layer, 1, 0, DECODER "is_zero.bias")->joined = 1;
 }

@@ -108,6 +108,7 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 		die("%s/model.safetensors has no '%s': it is not that of a fine-tuned model", model_dir, report.first_fresh);
 	cli_same_vocab(&v, model_config(r->model), model_dir, in);
 	cli_same_positions(model_config(r->model), model_dir, in);
+	cli_needs_values(model_config(r->model), in);
 	vocab_release(&v);
 	long long layers = model_config(r->model)->num_hidden_layers;
 	if (-layer > layers)

@@ -98,6 +98,7 @@ static struct model *load_model(const struct objective *o, const struct config_h
 		die("%s has no '%s': it is not a model of sctrain %s", model_dir, report.first_fresh, o->kind->name);
 	cli_same_vocab(&v, model_config(m), model_dir, in);
 	cli_same_positions(model_config(m), model_dir, in);
+	cli_needs_values(model_config(m), in);
 	vocab_release(&v);
 	return m;
 }

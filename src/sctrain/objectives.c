@@ -1,6 +1,7 @@
 /* The objectives of a training: their heads, the stream that they read, and batches with all their targets. */
 #include "sctrain.h"
 
+#include "base/file.h"
 #include "train/config.h"
 
 #include <stdlib.h>
@@ -28,6 +29,18 @@ struct objective *objective_add(struct objectives *list, const struct objective_
 const char *objective_name(const struct objective *o)
 {
 	return head_name(&o->head);
+}
+
+void objective_add_losses(const struct objective *o, cJSON *j)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *f = xmemopen(&text, &n);
+	for (size_t k = 0; k < head_parts(o->head.kind); k++)
+		fprintf(f, "%s%.17g", k ? " " : "", head_part_weight(&o->head, k));
+	xmemclose(f, &text);
+	cJSON_AddStringToObject(j, "losses", text);
+	free(text);
 }
 
 void objectives_release(struct objectives *list)
@@ -87,12 +100,12 @@ static int check_source(const struct masked_source *s, const struct objectives *
 	int cells = s->col.position < 0, values = !cells && s->col.value >= 0;
 	if (k->input == INPUT_CELLS && !cells)
 		return error_set(e, "%s: its targets are single tokens: %s needs a stream of maskgen --objective cell", s->name, program);
+	if (k->input != INPUT_CELLS && cells && !k->label)
+		return error_set(
+			e, "%s: a stream of maskgen --objective cell: it is for sctrain %s", s->name, trains_on(INPUT_CELLS));
 	if (k->input == INPUT_VALUES && !values)
 		return error_set(
 			e, "%s: no list 'value' beside the targets: %s needs a stream of maskgen --objective value", s->name, program);
-	if (k->input == INPUT_TOKENS && cells && !k->label)
-		return error_set(
-			e, "%s: a stream of maskgen --objective cell: it is for sctrain %s", s->name, trains_on(INPUT_CELLS));
 	if (k->input == INPUT_TOKENS && values && !hides_genes(stream_header(s->in)))
 		return error_set(e, "%s: a stream of maskgen --objective value, whose masked genes are visible: it is for sctrain %s",
 			s->name, trains_on(INPUT_VALUES));

@@ -103,6 +103,7 @@ const struct objective_kind *objective_kind_at(size_t i); /* the i-th, NULL past
  */
 struct objective *objective_add(struct objectives *list, const struct objective_kind *kind, const char *name);
 const char *objective_name(const struct objective *o);
+void objective_add_losses(const struct objective *o, cJSON *j); /* the weights of its losses, for `settings` */
 void objectives_release(struct objectives *list);
 void source_release(struct masked_source *s); /* and its stream; accepts a zeroed struct */
 

@@ -472,6 +472,9 @@ int train_start(struct train *t)
 			die("%s: %llu steps: column '%s' is to be learned from step %llu on", t->source.name,
 				(unsigned long long)t->info.steps, o->head.column, (unsigned long long)o->head.from);
 	}
+	cli_needs_values(&c, t->source.in);
+	if (t->validation.source.in)
+		cli_needs_values(&c, t->validation.source.in);
 	make_model(t, &c, t->options->init || resume);
 	choose_optim(t);
 	start_weights(t, resume, step);

@@ -19,7 +19,7 @@ static double weight[] = {1.5, 1};
 
 static void settings(const struct objective *o, cJSON *j)
 {
-	cJSON_AddItemToObject(j, "losses", cJSON_CreateDoubleArray(weight, 2));
+	objective_add_losses(o, j);
 }
 
 static void check_options(struct objective *o, struct train *t)

@@ -20,7 +20,7 @@ static double weight[PARTS_MAX];
 
 static void settings(const struct objective *o, cJSON *j)
 {
-	cJSON_AddItemToObject(j, "losses", cJSON_CreateDoubleArray(weight, PARTS_MAX));
+	objective_add_losses(o, j);
 }
 
 const struct objective_kind wced_objective = {
@@ -43,7 +43,7 @@ static const struct train_task task = {
 	.name = "sctrain wced",
 	.summary = "Pre-train a model to predict the expression of the whole cell.",
 	.options = options,
-	.config = "corrmask-paper",
+	.config = "bmfm-47m",
 	.optim = OPTIM_TRANSFORMER(1e-4),
 	.best = BEST_LOSS,
 	.objectives = objectives,
