@@ -9,10 +9,12 @@
 #define STATES 1e-9
 #define LOSS 1e-9
 #define GRADIENTS 1e-6
-#else /* measured: states 3.3e-7, gradients 1.0e-6 */
+#define TRAINING 1e-9
+#else /* measured: states 3.3e-7, gradients 1.0e-6, training 3.7e-7 */
 #define STATES 1e-6
 #define LOSS 1e-6
 #define GRADIENTS 3e-6
+#define TRAINING 1e-6
 #endif
 
 #include "numbers.h"
@@ -191,6 +193,27 @@ static void check_golden_gradients(struct model *m, const struct batch *b)
 	print_message("  %sgradients %.1e\n", prefix, worst);
 }
 
+/* 50 steps from the same start, as the released models were trained. */
+static void check_training(struct model *m, const struct batch *b)
+{
+	struct error e;
+	struct optim o = *model_config(m)->arch->optim;
+	const double *want = find("losses")->data;
+	double worst = 0;
+	o.lr = 1e-3;
+	o.warmup = 5;
+	for (uint64_t k = 0; k < 50; k++) {
+		struct loss l;
+		model_zero_grad(m);
+		assert_int_equal(model_forward(m, b, &(struct forward){.train = 1, .step = k}, &l, &e), 0);
+		assert_int_equal(model_backward(m, &e), 0);
+		assert_int_equal(model_step(m, &o, k, l.count, NULL, &e), 0);
+		worst = fmax(worst, fabs(l.sum / l.count / want[k] - 1));
+	}
+	print_message("  %slosses of 50 steps, %.3f to %.3f: %.1e\n", prefix, want[0], want[49], worst);
+	assert_true(want[49] < 0.8 * want[0] && worst < TRAINING);
+}
+
 static void check_case(const char *name, struct model_config c, const struct head_kind *kind)
 {
 	struct error e;
@@ -204,6 +227,8 @@ static void check_case(const char *name, struct model_config c, const struct hea
 	set_weights(m);
 	check_states(m, &x.b);
 	check_golden_gradients(m, &x.b);
+	if (c.value.kind == VALUE_PERIODIC)
+		check_training(m, &x.b);
 	prefix = "";
 	free_cells(&x);
 	model_free(m);
