@@ -47,7 +47,7 @@ run_name() {
 		value=${setting#*=}
 		case $setting in
 		@*) name=$(sed -n 's/^name = //p' "${setting#@}") ;;
-		TOKENS=?* | DATA=?*)
+		TOKENS=?* | DATA=?* | DIR=?* | FILES=?*)
 			files "$value"
 			name=$(basename -- "${files[0]}")
 			name=${name%.*}

@@ -44,7 +44,7 @@ enum { UNIFORM, WEIGHTED, HIDDEN, VISIBLE };
 enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
 
 static int objective = TOKEN, bernoulli, partner_choice, balance, count_kept, field, order, zeros, unmeasured;
-static long long epochs = 1, batch = USUAL_BATCH, window = 64, partners = 5, max_len, per_ten = 1;
+static long long epochs = 1, batch = USUAL_BATCH, window = 64, lanes = 1, partners = 5, max_len, per_ten = 1;
 static double rate = 0.15, lambda, seed_share = 1, hidden = 0.95, without_zeros = 0.2;
 
 static struct option_def options[] = {
@@ -111,7 +111,10 @@ static struct option_def options[] = {
 	{0, "window", OPT_INT, &window, "N", "number of blocks that are shuffled together and held in memory (default 64)", 1, 65536,
 		.changes = 1},
 	{0, "shard", OPT_STRING, &shard_text, "R/N",
-		"write shard R (from 0) of N; auto: rank and size from Open MPI, PMI or Slurm (default 0/1)"},
+		"write shard R (from 0) of N; auto: rank and size from mpirun, PMI or srun (default 0/1)"},
+	{0, "lanes", OPT_INT, &lanes, "L",
+		"shuffle in L lanes: then one of N shards reads 1/N of the cells if N divides L; the order depends on L, not on N (default 1)",
+		1, LOADER_LANES, .changes = 1},
 	{0, "balance", OPT_FLAG, &balance, NULL,
 		"distribute the cells of a batch over the shards by length, so that all shards have about equal work", .changes = 1},
 	{0, "Output", OPT_GROUP},
@@ -125,7 +128,7 @@ static struct option_def options[] = {
 };
 
 static struct cli cli = {.name = "maskgen",
-	.operands = "[FILE]",
+	.operands = "[FILE...]",
 	.summary = "Shuffle cells into batches and mask them.",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
@@ -206,19 +209,15 @@ static void check_input_options(const struct run *r)
 		usage_error("--zeros-per-ten needs --zeros batch");
 	if (zeros != ZEROS_NONE && !max_len)
 		usage_error("--zeros %s needs --max-len: all genes without a count are many", zeros == ZEROS_BATCH ? "batch" : "random");
-	if (r->counted && groups)
-		usage_error("--groups is for tokens without values as input");
+	if (r->counted && (groups || strategy->uses & TARGET))
+		usage_error("--%s is for tokens without values as input", groups ? "groups" : "strategy probe");
 	if (r->counted && objective == VALUE && strategy->kind == MASK_PMI && order == 0)
 		usage_error("--strategy %s masks neighbours in the order of ranks: --order rank", strategy->word);
-	if (r->counted && strategy->uses & TARGET)
-		usage_error("--strategy probe is for tokens without values as input");
 }
 
 static void check_options(struct run *r)
 {
 	strategy = &strategies[strategy_index];
-	if (cli.noperand > 1)
-		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
 	check_graph_options();
 	if (!(strategy->uses & RATE) && (given(&rate) || rate_uniform || rate_linear || rate_choice))
 		usage_error("--strategy %s masks %s, so it takes no rate", strategy->word,
@@ -256,19 +255,23 @@ static int whole(const char *s, uint64_t *v)
 	return *end == 0 && *v <= 1000000;
 }
 
-/* Rank and size from the launcher's environment variables. */
+/* Rank and size from the launcher's environment variables: mpirun, other launchers with PMI, srun. */
 static void shard_of_launcher(struct loader *l)
 {
 	static const char *const var[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMIX_RANK", "PMIX_SIZE"},
-		{"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}};
+		{"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
 	for (size_t i = 0; i < sizeof var / sizeof *var; i++) {
 		const char *r = getenv(var[i][0]), *n = getenv(var[i][1]);
 		if (!r || !n)
 			continue;
 		if (!whole(r, &l->shard) || !whole(n, &l->shards) || l->shard >= l->shards)
 			die("%s=%s, %s=%s: expected a rank below a size", var[i][0], r, var[i][1], n);
+		if (l->shard == 0)
+			info("--shard auto: shard 0 of %s (%s)", n, var[i][1]);
 		return;
 	}
+	if (getenv("SLURM_NTASKS")) /* sbatch and salloc set it, and sbatch SLURM_PROCID too, where nothing runs in parallel */
+		die("--shard auto: no rank here: SLURM_NTASKS is that of the job; start this command by srun or mpirun");
 	die("--shard auto: no rank in the environment (OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK or SLURM_PROCID, each with its size)");
 }
 
@@ -376,11 +379,12 @@ static void open_inputs(struct run *r)
 		.batch = (uint64_t)batch,
 		.shards = 1,
 		.window = (uint64_t)window,
+		.lanes = (uint64_t)lanes,
 		.balance = !balance               ? NULL
 			: strategy->uses & COUNTS ? "gene"
 						  : "token"};
 	parse_shard(&r->loader);
-	r->in = r->loader.in = cli_open(&cli, 0);
+	r->in = r->loader.in = cli_open_all(&cli);
 	make_headers(r);
 	if (graph_path)
 		read_graph(&r->graph, graph_path, strategy->weight, modules, r->in);
@@ -405,12 +409,12 @@ static void open_inputs(struct run *r)
 static void describe_input(cJSON *o)
 {
 	static const char *const fields[] = {"value", "gene", "both"}, *const kinds[] = {"none", "random", "batch"};
-	if (objective == VALUE) {
+	if (objective == VALUE)
 		cJSON_AddStringToObject(o, "field", fields[field]);
+	if (objective == VALUE)
 		json_add_real(o, "hidden", hidden);
-	} else if (unmeasured) {
+	if (unmeasured)
 		cJSON_AddStringToObject(o, "unmeasured", "zero");
-	}
 	cJSON_AddStringToObject(o, "order", order ? "rank" : "random");
 	if (max_len)
 		cJSON_AddNumberToObject(o, "max_len", (double)max_len);
@@ -421,6 +425,23 @@ static void describe_input(cJSON *o)
 		json_add_real(o, "without_zeros", without_zeros);
 }
 
+/* The files of a corpus, so that --resume and other ranks see when one of them has changed. */
+static void describe_files(cJSON *o, struct stream *in)
+{
+	if (stream_parts(in) == 1)
+		return;
+	cJSON *list = cJSON_AddArrayToObject(o, "files");
+	for (size_t i = 0; i < stream_parts(in); i++) {
+		struct stream *part = stream_part(in, i);
+		char digest[33];
+		stream_digest(part, digest);
+		cJSON *file = cJSON_CreateObject();
+		cJSON_AddNumberToObject(file, "rows", (double)stream_rows(part));
+		cJSON_AddStringToObject(file, "digest", digest);
+		cJSON_AddItemToArray(list, file);
+	}
+}
+
 static void describe(struct run *r)
 {
 	const struct loader *l = &r->loader;
@@ -428,6 +449,7 @@ static void describe(struct run *r)
 	cJSON_DeleteItemFromObjectCaseSensitive(extra, "loader");
 	cJSON *o = cJSON_AddObjectToObject(extra, "loader");
 	cJSON_AddNumberToObject(o, "rows", (double)l->rows);
+	describe_files(o, r->in);
 	cJSON_AddNumberToObject(o, "epochs", (double)l->epochs);
 	cJSON_AddNumberToObject(o, "batch", (double)l->batch);
 	cJSON_AddNumberToObject(o, "shards", (double)l->shards);
@@ -435,6 +457,8 @@ static void describe(struct run *r)
 	cJSON_AddNumberToObject(o, "steps", (double)l->steps);
 	cJSON_AddNumberToObject(o, "first_step", (double)l->next);
 	cJSON_AddNumberToObject(o, "window", (double)window);
+	if (lanes > 1)
+		cJSON_AddNumberToObject(o, "lanes", (double)lanes);
 	cJSON_AddNumberToObject(o, "seed", (double)l->seed);
 	cJSON_AddStringToObject(o, "strategy", strategy->word);
 	if (objective != TOKEN)
@@ -547,6 +571,7 @@ static void finish(struct run *r)
 	cli_measured("steps", (double)r->loader.steps);
 	cli_measured(strategy->uses & COUNTS ? "values" : "tokens", (double)r->tokens);
 	cli_measured("masked", (double)r->masked);
+	cli_measured("blocks_read", (double)r->loader.decoded);
 	cli_report(&cli, "%llu cell%s in %llu step%s, %llu %s, %llu masked (%.2f %%)", (unsigned long long)r->rows, r->rows == 1 ? "" : "s",
 		(unsigned long long)r->loader.steps, r->loader.steps == 1 ? "" : "s", (unsigned long long)r->tokens,
 		strategy->uses & COUNTS ? "values" : "tokens", (unsigned long long)r->masked,

@@ -102,7 +102,7 @@ assert float(lines[-1][1]) < float(lines[0][1])'
 	scembed -q -M bert --layer 0 sim.tok -o bert.emb
 	sed 's/"mlp_special"/"none"/' bert.json > plain.json
 	sctrain wced -q -c plain.json sim.masked -o plain
-	run ! grep -q value_ plain/config.json
+	run ! grep -qE "value_(encoder|specials|scale)" plain/config.json
 	scembed -q -M plain --layer 0 sim.tok -o plain.emb
 	run ! cmp -s bert.emb plain.emb
 }

@@ -175,7 +175,11 @@ setup() {
 	refused "scembed -M m" "needs --expression or --pca" "--genes 9" "--fit f"
 	refused "scembed --pca 9" "needs -M DIR" "--layer 0" "--pool mean" --predict --probabilities --all-genes --reconstruct --truncate "--batch-tokens 9"
 	refused "scembed -M m --predict" "is for embeddings: it excludes --predict" "--layer 0" "--pool mean"
-	refused "ctaprobe cells --label a --test t" "is for cross-validation: it excludes --test" "--folds 3"
+	refused "ctaprobe cells --label a --test t" "is for cross-validation: it excludes --test" "--folds 3" "--fold c" "--repeats 2" \
+		--every-class "--protocol cz"
+	refused "ctaprobe cells --label a --fold c" "draws folds: it excludes --fold" "--folds 3" "--repeats 2"
+	refused "ctaprobe cells --label a --repeats 2" "is for one cross-validation: it excludes --repeats" "--predictions p" "--roc r"
+	refused "ctaprobe cells --label a --protocol cz" "is fixed by --protocol cz" "--inverse-penalty 2" "--search 3" --no-standardize
 	refused "ctaprobe cells --target a" "is for --label: it excludes --target" "--inverse-penalty 1" "--tol 1" "--max-iter 9" "--rare 1" "--coefficients c" \
 		"--bootstrap 9" "--nearest 9"
 	refused "ctaprobe cells --label a --nearest 9" "is for a regression: it excludes --nearest" "--inverse-penalty 1" "--search 3" "--tol 1" "--max-iter 9" \

@@ -80,6 +80,7 @@ latest() { readlink "results/$1/latest"; }
 	assert_output --regexp '^results/demo/sim-'
 }
 
+# bats test_tags=slow
 @test "runs: one experiment after another keeps what is there; list-runs lists them, clean-runs removes one" {
 	run -0 pipelines table8 TOKENS=c.tok
 	was=$(latest audit)
@@ -117,6 +118,7 @@ latest() { readlink "results/$1/latest"; }
 	assert_equal "$(ls results/audit)" ""
 }
 
+# bats test_tags=slow
 @test "runs: a file name with spaces, quotes and dollar signs, and several files" {
 	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	assert_line "corrmask demo: my heart's \$x.h5ad, label cell_type"
@@ -237,6 +239,7 @@ latest() { readlink "results/$1/latest"; }
 	run -0 pipelines demo finetune -n FT_LR=1
 }
 
+# bats test_tags=slow
 @test "runs: an experiment knows every variable among its settings, and those of the documents' commands" {
 	known() { awk -v of="$1" -v check="$2" -f "$BATS_TEST_DIRNAME/../pipelines/variables.awk" "$BATS_TEST_DIRNAME"/../pipelines/{*,*/*}.mk; }
 	ask() { make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval "ask: ; @echo \$($1_SETTINGS)" ask "${@:2}"; }
@@ -271,6 +274,7 @@ latest() { readlink "results/$1/latest"; }
 	grep -q '^    CELLS=3000 ' installed
 }
 
+# bats test_tags=slow
 @test "a stage longer than ten seconds shows its time and progress, on a terminal only" {
 	cat > slow.sh <<-'EOF'
 		#!/usr/bin/env bash
@@ -294,6 +298,7 @@ latest() { readlink "results/$1/latest"; }
 	awk -F '\t' '$1 == "seconds" && $2 > 12 && $2 < 30 { ok = 1 } END { exit !ok }' log/slow.report
 }
 
+# bats test_tags=slow
 @test "runs: two makes in one folder of results: the second waits, says for whom, and finds the results of the first" {
 	pipelines table8 TOKENS=c.tok RESULTS=alone >/dev/null 2>&1
 	for try in 1 2 3; do

@@ -252,10 +252,11 @@ static void encode_row(struct encoder *enc, size_t r, uint64_t all, struct encod
 	const uint32_t *x = (uint32_t *)b->col[enc->in.count].data + start[r];
 	size_t n = start[r + 1] - start[r], most = enc->max_len - enc->room;
 	unsigned repeats = 0;
-	for (size_t i = 0; i < n; i++) {
-		repeats |= i && gene[i] <= gene[i - 1];
-		own->found[gene[i]] |= x[i] > 0;
-	}
+	for (size_t i = 1; i < n; i++) /* apart from the next loop: this one becomes vectors */
+		repeats |= gene[i] <= gene[i - 1];
+	for (size_t i = 0; i < n; i++)
+		if (x[i])
+			own->found[gene[i]] = 1;
 	atomic_fetch_add(&enc->all, all);
 	int counts = enc->o.value || enc->o.ties || enc->counted;
 	atomic_fetch_add(&enc->known, all - rank_encode(c, &enc->table, gene, x, n, repeats != 0, counts));

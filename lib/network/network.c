@@ -50,6 +50,55 @@ int network_leiden(const struct network *g, const double *weight, double resolut
 	return bad ? failed(bad, e) : (int)found;
 }
 
+/* A copy as igraph's integers; 0 or igraph's error. */
+static int take_members(igraph_vector_int_t *to, const uint32_t *member, size_t n)
+{
+	int bad = igraph_vector_int_init(to, (igraph_integer_t)n);
+	for (size_t i = 0; !bad && i < n; i++)
+		VECTOR(*to)[i] = member[i];
+	return bad;
+}
+
+int network_modularity(const struct network *g, const double *weight, double resolution, const uint32_t *member, double *q, struct error *e)
+{
+	igraph_t net;
+	igraph_vector_t edge;
+	igraph_vector_int_t of;
+	if (open_net(&net, g, e))
+		return -1;
+	igraph_vector_view(&edge, weight, (igraph_integer_t)g->m);
+	int bad = take_members(&of, member, g->n);
+	if (!bad) {
+		bad = igraph_modularity(&net, &of, &edge, resolution, 0, q);
+		igraph_vector_int_destroy(&of);
+	}
+	igraph_destroy(&net);
+	return failed(bad, e);
+}
+
+int network_agreement(const uint32_t *a, const uint32_t *b, size_t n, double *nmi, double *ari, struct error *e)
+{
+	igraph_vector_int_t x, y;
+	igraph_set_error_handler(igraph_error_handler_ignore);
+	*nmi = *ari = 1;
+	if (n < 2) /* igraph has no index of one item */
+		return 0;
+	int bad = take_members(&x, a, n);
+	if (bad)
+		return failed(bad, e);
+	bad = take_members(&y, b, n);
+	if (!bad) {
+		bad = igraph_compare_communities(&x, &y, nmi, IGRAPH_COMMCMP_NMI);
+		if (!bad)
+			bad = igraph_compare_communities(&x, &y, ari, IGRAPH_COMMCMP_ADJUSTED_RAND);
+		igraph_vector_int_destroy(&y);
+	}
+	igraph_vector_int_destroy(&x);
+	if (isnan(*ari)) /* 0 / 0: one part both times, or only parts of one item */
+		*ari = 1;
+	return failed(bad, e);
+}
+
 static void take_positions(float *xy, const igraph_matrix_t *position)
 {
 	for (igraph_integer_t i = 0; i < igraph_matrix_nrow(position); i++) {

@@ -11,12 +11,13 @@
 #include <string.h>
 
 enum { MANY_CLASSES = 100 }; /* more are likely to be numbers */
+enum { CZ_CELLS = 10 }; /* of the smallest class of cz-benchmarks */
 
 static struct error e;
 
 /* ---- options ---- */
 
-struct settings cells_set = {.nfold = 5, .max_iter = 5000, .inverse_penalty = 1, .penalty = 1, .tol = 1e-4};
+struct settings cells_set = {.nfold = 5, .repeats = 1, .max_iter = 5000, .inverse_penalty = 1, .penalty = 1, .tol = 1e-4};
 static const char *train_path, *test_path, *predictions_path;
 static int json;
 
@@ -25,8 +26,16 @@ static struct option_def cells_options[] = {
 	{'l', "label", OPT_STRING, &cells_set.label, "COL", "the column of classes to predict", .changes = 1},
 	{0, "target", OPT_STRING, &cells_set.target, "COL", "instead: the column of numbers to predict, by ridge regression", .changes = 1},
 	{0, "folds", OPT_INT, &cells_set.nfold, "K", "folds of the cross-validation (default 5)", 2, 1000, .changes = 1},
+	{0, "fold", OPT_STRING, &cells_set.fold, "COL", "take the folds from a column", .changes = 1},
+	{0, "repeats", OPT_INT, &cells_set.repeats, "N", "repeat the cross-validation with N seeds; the scores are means (default 1)", 1,
+		1000, .changes = 1},
 	{0, "group", OPT_STRING, &cells_set.group, "COL",
 		"keep all cells of each group of COL, such as a donor, in one fold; score groups too", .changes = 1},
+	{0, "every-class", OPT_FLAG, &cells_set.every_class, NULL,
+		"with --group, whose groups have one class each: every fold has a whole group of every class", .changes = 1},
+	{0, "protocol", OPT_CHOICE, &cells_set.protocol, "own|cz",
+		"cz: leave out classes of fewer than 10 cells, and add the scores of cz-benchmarks, means over the folds (default own)",
+		.changes = 1},
 	{0, "train", OPT_STRING, &train_path, "FILE", "train on FILE instead of the input; needs --test"},
 	{0, "test", OPT_STRING, &test_path, "FILE", "test on FILE instead of cross-validation"},
 	{0, "Probe", OPT_GROUP},
@@ -63,6 +72,8 @@ struct cli cells_cli = {.name = "ctaprobe cells",
 	.features = "libLBFGS, LAPACK",
 	.summary = "Score embeddings by a linear probe of a column of labels or numbers."};
 
+static struct classes classes_of_cells, groups_of_cells, folds_of_cells; /* names */
+
 /* ---- splits ---- */
 
 static uint32_t *all_rows(size_t n)
@@ -73,9 +84,45 @@ static uint32_t *all_rows(size_t n)
 	return row;
 }
 
-void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, const char *what)
+/* Groups as single cells of a stratified cross-validation: each class's groups go to the folds in turn. g [n] < groups, y [n] < k. */
+static void fold_classes_of_groups(uint32_t *fold, const struct embeddings *d, const uint32_t *row, const uint32_t *y, const uint32_t *g,
+	size_t n, size_t k, size_t groups, size_t nfold, uint32_t seed, const char *what)
 {
-	uint32_t *y = xmalloc(n * sizeof *y), *g = xmalloc(n * sizeof *g), seed = (uint32_t)cells_cli.seed;
+	uint32_t *class = xmalloc(groups * sizeof *class), *of = xmalloc(groups * sizeof *of);
+	uint64_t *number = xmalloc(groups * sizeof *number);
+	size_t *count = xcalloc(k, sizeof *count);
+	for (size_t i = 0; i < groups; i++) {
+		class[i] = MISSING_CODE;
+		number[i] = i;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (class[g[i]] != MISSING_CODE && class[g[i]] != y[i])
+			die("%s: the cells of '%s' in column '%s' have two values in column '%s': --every-class needs groups of one class",
+				stream_name(d->s), groups_of_cells.name[d->group[row[i]]], cells_set.group, cells_set.label);
+		count[y[i]] += class[g[i]] == MISSING_CODE;
+		class[g[i]] = y[i];
+	}
+	for (size_t c = 0; c < k; c++) {
+		size_t i = 0;
+		while (y[i] != c)
+			i++;
+		if (count[c] < nfold)
+			die("%s: %s%sclass '%s' has %zu group%s in column '%s' for %zu folds, each of which needs one (--every-class)",
+				stream_name(d->s), what, *what ? ": " : "", classes_of_cells.name[d->y[row[i]]], count[c],
+				count[c] == 1 ? "" : "s", cells_set.group, nfold);
+	}
+	folds_stratified(of, class, number, groups, k, nfold, seed);
+	for (size_t i = 0; i < n; i++)
+		fold[i] = of[g[i]];
+	free(class);
+	free(of);
+	free(number);
+	free(count);
+}
+
+void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, uint32_t seed, const char *what)
+{
+	uint32_t *y = xmalloc(n * sizeof *y), *g = xmalloc(n * sizeof *g);
 	uint64_t *cell = xmalloc(n * sizeof *cell);
 	for (size_t i = 0; i < n; i++) {
 		y[i] = d->y[row[i]];
@@ -87,7 +134,9 @@ void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *ro
 		die("%s: %s%s%zu %s%s for %zu folds%s", stream_name(d->s), what, *what ? ": " : "", groups,
 			d->group ? "group" : "labelled cell", groups == 1 ? "" : "s", nfold,
 			d->group ? " (without --group, single cells are assigned)" : "");
-	if (d->group)
+	if (cells_set.every_class)
+		fold_classes_of_groups(fold, d, row, y, g, n, k, groups, nfold, seed, what);
+	else if (d->group)
 		folds_grouped(fold, y, g, n, k, groups, nfold, seed);
 	else
 		folds_stratified(fold, y, cell, n, k, nfold, seed);
@@ -267,7 +316,7 @@ static void write_predictions(const struct embeddings *d, const struct result *r
 	free(row);
 }
 
-static void print_metrics(
+static cJSON *metrics_json(
 	const struct embeddings *tested, struct result *r, const struct classes *c, const uint32_t *fold, size_t unlabelled)
 {
 	cJSON *j = cJSON_CreateObject();
@@ -294,7 +343,7 @@ static void print_metrics(
 		cJSON_AddBoolToObject(j, "converged", r->converged == (int)r->fits && !r->unfinished);
 		classes_details(j, r, c);
 	}
-	report_write(&cells_cli, j, json);
+	return j;
 }
 
 /* ---- main ---- */
@@ -311,10 +360,18 @@ static void check_options(void)
 	if (predictions_path && is_made(o->label ? o->label : o->target))
 		usage_error("--predictions writes a column '%s' of its own: give the labels another name", o->label ? o->label : o->target);
 	if (test_path)
-		refuse("is for cross-validation: it excludes --test", &o->nfold);
+		refuse("is for cross-validation: it excludes --test", &o->nfold, &o->fold, &o->repeats, &o->every_class, &o->protocol);
+	if (o->fold)
+		refuse("draws folds: it excludes --fold", &o->nfold, &o->repeats, &o->every_class);
+	if (o->every_class && !o->group)
+		usage_error("--every-class needs --group COL");
+	if (o->repeats > 1)
+		refuse("is for one cross-validation: it excludes --repeats", &predictions_path, &o->replicates, &o->roc_path);
+	if (o->protocol == PROTOCOL_CZ)
+		refuse("is fixed by --protocol cz", &o->inverse_penalty, &o->search, &o->as_given);
 	if (o->target)
-		refuse("is for --label: it excludes --target", &o->inverse_penalty, &o->tol, &o->max_iter, &o->rare, &o->coefficients,
-			&o->replicates, &o->nearest, &o->roc_path);
+		refuse("is for --label: it excludes --target", &o->every_class, &o->protocol, &o->inverse_penalty, &o->tol, &o->max_iter,
+			&o->rare, &o->coefficients, &o->replicates, &o->nearest, &o->roc_path);
 	if (o->nearest)
 		refuse("is for a regression: it excludes --nearest", &o->inverse_penalty, &o->search, &o->tol, &o->max_iter,
 			&o->coefficients);
@@ -375,6 +432,108 @@ static void warn_shared(const struct embeddings *a, const struct embeddings *b, 
 	free(trained);
 }
 
+/* Leave out the cells of classes with fewer than CZ_CELLS cells. */
+static void drop_small_classes(struct embeddings *d, const struct classes *c)
+{
+	size_t *count = xcalloc(c->n, sizeof *count), kept = 0, small = 0;
+	for (size_t i = 0; i < d->n; i++)
+		count[d->y[i]]++;
+	for (size_t k = 0; k < c->n; k++)
+		small += count[k] > 0 && count[k] < CZ_CELLS;
+	for (size_t i = 0; i < d->n; i++) {
+		if (count[d->y[i]] < CZ_CELLS)
+			continue;
+		memmove(d->x + kept * d->d, d->x + i * d->d, d->d * sizeof *d->x);
+		d->y[kept] = d->y[i];
+		d->cell[kept] = d->cell[i];
+		d->row[kept] = d->row[i];
+		if (d->group)
+			d->group[kept] = d->group[i];
+		if (d->part)
+			d->part[kept] = d->part[i];
+		kept++;
+	}
+	if (small)
+		info("%zu %s fewer than %d cells in column '%s': %zu cells are left out (--protocol cz)", small,
+			small == 1 ? "class has" : "classes have", CZ_CELLS, cells_set.label, d->n - kept);
+	if (!kept)
+		die("%s: no class has %d cells in column '%s' (--protocol cz)", stream_name(d->s), CZ_CELLS, cells_set.label);
+	d->n = kept;
+	free(count);
+}
+
+/* The folds of --fold: how many, and that they keep groups together. */
+static void check_folds(const struct embeddings *d)
+{
+	uint32_t *seen = xmalloc((groups_of_cells.n + 1) * sizeof *seen);
+	memset(seen, 0xFF, (groups_of_cells.n + 1) * sizeof *seen);
+	if (folds_of_cells.n < 2 || folds_of_cells.n > 1000)
+		die("%s: column '%s' has %zu value%s in the labelled cells: expected 2 to 1000 folds", stream_name(d->s), cells_set.fold,
+			folds_of_cells.n, folds_of_cells.n == 1 ? "" : "s");
+	for (size_t i = 0; d->group && i < d->n; i++) {
+		uint32_t *fold = &seen[d->group[i]];
+		if (*fold != MISSING_CODE && *fold != d->part[i])
+			die("%s: the cells of '%s' in column '%s' are in two folds of column '%s'", stream_name(d->s),
+				groups_of_cells.name[d->group[i]], cells_set.group, cells_set.fold);
+		*fold = d->part[i];
+	}
+	cells_set.nfold = (long long)folds_of_cells.n;
+	free(seen);
+}
+
+/* One cross-validation, or the training and test. */
+static cJSON *probe_once(struct result *r, const struct embeddings *a, const struct embeddings *b, long long repeat, size_t unlabelled)
+{
+	const struct embeddings *tested = test_path ? b : a;
+	uint32_t *fold = NULL;
+	result_init(r, a, tested, classes_of_cells.n);
+	if (test_path) {
+		train_test(r, a, b, &classes_of_cells);
+	} else {
+		uint32_t *row = all_rows(a->n);
+		fold = xmalloc(a->n * sizeof *fold);
+		if (cells_set.fold)
+			memcpy(fold, a->part, a->n * sizeof *fold);
+		else
+			assign_folds(fold, a, row, a->n, (size_t)cells_set.nfold, (uint32_t)(cells_cli.seed + repeat), "");
+		cross_validate(r, a, &classes_of_cells, fold);
+		free(row);
+	}
+	if (r->unfinished)
+		warn("%d fits of the search did not converge; raise --max-iter", r->unfinished);
+	if (predictions_path)
+		write_predictions(tested, r, &classes_of_cells, fold);
+	cJSON *j = metrics_json(tested, r, &classes_of_cells, fold, unlabelled);
+	free(fold);
+	return j;
+}
+
+static void read_cells(struct embeddings *a, struct embeddings *b)
+{
+	struct wanted w = {
+		cells_set.label, cells_set.target, cells_set.group, &classes_of_cells, &groups_of_cells, cells_set.fold, &folds_of_cells};
+	int again = predictions_path != NULL;
+	embeddings_read(a, train_path ? open_path(train_path) : cli_open(&cells_cli, 0), &w, again && !test_path);
+	if (test_path)
+		embeddings_read(b, open_path(test_path), &w, again);
+	if (cells_set.protocol == PROTOCOL_CZ)
+		drop_small_classes(a, &classes_of_cells);
+	if (cells_set.label)
+		settle_classes(&classes_of_cells, (uint32_t *[]){a->y, b->y}, (size_t[]){a->n, b->n}, 2);
+	if (cells_set.group)
+		settle_classes(&groups_of_cells, (uint32_t *[]){a->group, b->group}, (size_t[]){a->n, b->n}, 2);
+	if (cells_set.fold) {
+		settle_classes(&folds_of_cells, (uint32_t *[]){a->part}, (size_t[]){a->n}, 1);
+		check_folds(a);
+	}
+	check_data(a, b, &classes_of_cells);
+	if (cells_set.label && classes_of_cells.n > MANY_CLASSES)
+		warn("column '%s' has %zu classes; if it holds numbers, use --target %s", cells_set.label, classes_of_cells.n,
+			cells_set.label);
+	if (test_path && cells_set.group)
+		warn_shared(a, b, &groups_of_cells);
+}
+
 int ctaprobe_cells(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) /* with --train and --test, standard input is not read */
@@ -383,56 +542,32 @@ int ctaprobe_cells(int argc, char **argv)
 	cli_init(&cells_cli, argc, argv);
 	check_options();
 	cli_blas(&cells_cli);
-	struct classes classes = {0}, groups = {0};
 	struct embeddings a = {0}, b = {0};
-	struct wanted w = {cells_set.label, cells_set.target, cells_set.group, &classes, &groups};
-	int again = predictions_path != NULL;
-	embeddings_read(&a, train_path ? open_path(train_path) : cli_open(&cells_cli, 0), &w, again && !test_path);
-	if (test_path)
-		embeddings_read(&b, open_path(test_path), &w, again);
-	if (cells_set.label)
-		settle_classes(&classes, (uint32_t *[]){a.y, b.y}, (size_t[]){a.n, b.n}, 2);
-	if (cells_set.group)
-		settle_classes(&groups, (uint32_t *[]){a.group, b.group}, (size_t[]){a.n, b.n}, 2);
-	check_data(&a, &b, &classes);
-	if (cells_set.label && classes.n > MANY_CLASSES)
-		warn("column '%s' has %zu classes; if it holds numbers, use --target %s", cells_set.label, classes.n, cells_set.label);
-	const struct embeddings *tested = test_path ? &b : &a;
 	struct result r = {0};
-	uint32_t *fold = NULL;
-	result_init(&r, &a, tested, classes.n);
-	if (test_path) {
-		if (cells_set.group)
-			warn_shared(&a, &b, &groups);
-		train_test(&r, &a, &b, &classes);
-	} else {
-		uint32_t *row = all_rows(a.n);
-		fold = xmalloc(a.n * sizeof *fold);
-		assign_folds(fold, &a, row, a.n, (size_t)cells_set.nfold, "");
-		cross_validate(&r, &a, &classes, fold);
-		free(row);
-	}
+	read_cells(&a, &b);
 	size_t unlabelled = a.unlabelled + b.unlabelled;
 	if (unlabelled)
 		info("%zu of %zu cells have no value in column '%s' and are left out", unlabelled, a.n + b.n + unlabelled,
 			cells_set.label ? cells_set.label : cells_set.target);
-	if (r.unfinished)
-		warn("%d fits of the search did not converge; raise --max-iter", r.unfinished);
-	if (predictions_path)
-		write_predictions(tested, &r, &classes, fold);
-	print_metrics(tested, &r, &classes, fold, unlabelled);
+	cJSON **one = xcalloc((size_t)cells_set.repeats, sizeof *one);
+	for (long long i = 0; i < cells_set.repeats; i++) {
+		result_release(&r);
+		one[i] = probe_once(&r, &a, &b, i, unlabelled);
+	}
+	report_write(&cells_cli, report_mean(one, (size_t)cells_set.repeats), json);
 	cli_measured("train_cells", (double)r.train_cells);
-	cli_measured("test_cells", (double)tested->n);
-	cli_measured("classes", (double)classes.n);
+	cli_measured("test_cells", (double)(test_path ? b.n : a.n));
+	cli_measured("classes", (double)classes_of_cells.n);
 	cli_measured("features", (double)a.d);
 	cli_measured("iterations", (double)r.iterations);
-	cli_report(&cells_cli, "%zu cells trained on, %zu tested, %zu classes, %zu features, %d iterations", r.train_cells, tested->n,
-		classes.n, a.d, r.iterations);
-	free(fold);
+	cli_report(&cells_cli, "%zu cells trained on, %zu tested, %zu classes, %zu features, %d iterations", r.train_cells,
+		test_path ? b.n : a.n, classes_of_cells.n, a.d, r.iterations);
+	free(one);
 	result_release(&r);
 	embeddings_release(&a);
 	embeddings_release(&b);
-	classes_release(&classes);
-	classes_release(&groups);
+	classes_release(&classes_of_cells);
+	classes_release(&groups_of_cells);
+	classes_release(&folds_of_cells);
 	return 0;
 }

@@ -7,11 +7,14 @@
 
 /* The options that the probes need. */
 struct settings {
-	const char *label, *target, *group, *coefficients, *replicates_path, *roc_path;
-	long long nfold, max_iter, nearest, rare, search, replicates;
+	const char *label, *target, *group, *fold, *coefficients, *replicates_path, *roc_path;
+	long long nfold, repeats, max_iter, nearest, rare, search, replicates;
 	double inverse_penalty, penalty, tol;
 	int as_given; /* features are not standardised */
+	int every_class; /* each fold has a whole group of every class */
+	int protocol; /* enum protocol */
 };
+enum protocol { PROTOCOL_OWN, PROTOCOL_CZ };
 extern struct settings cells_set;
 
 /* Train on rows train[0..n) of `from`, test on rows test[0..m) of `to`. */
@@ -50,7 +53,7 @@ void classes_details(cJSON *j, const struct result *r, const struct classes *c);
 void target_scores(cJSON *j, const struct embeddings *d, const struct result *r);
 
 /* Assign rows row[0..n) to nfold folds by label and group: fold [n]. Dies with `what` in the message if there are too few. */
-void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, const char *what);
+void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, uint32_t seed, const char *what);
 
 /* Split rows row[0..n): those with fold[i] = f are test, the others train. Returns the number of training rows; test gets n minus it. */
 size_t fold_rows(const uint32_t *fold, uint32_t f, const uint32_t *row, size_t n, uint32_t *train, uint32_t *test);

@@ -136,7 +136,7 @@ static double search(struct result *r, const struct split *s, const struct class
 	uint32_t *fold = xmalloc(s->n * sizeof *fold), *train = xmalloc(s->n * sizeof *train), *test = xmalloc(s->n * sizeof *test);
 	uint32_t *predicted = xmalloc(n * sizeof *predicted);
 	double *logit = xmalloc(n * c->n * sizeof *logit), score[GRID] = {0};
-	assign_folds(fold, s->from, s->train, s->n, nfold, s->what);
+	assign_folds(fold, s->from, s->train, s->n, nfold, (uint32_t)cells_cli.seed, s->what);
 	for (uint32_t f = 0; f < nfold; f++) {
 		char *what = xasprintf("%s, fold %u of %zu of the search", s->what, f + 1, nfold);
 		struct split inner = {.train = train, .test = test, .what = what};
@@ -214,7 +214,7 @@ void classes_fit(struct result *r, const struct split *s, const struct classes *
 	r->iterations += f.p.iterations;
 	struct prediction p = {&f, s->to, s->test, r->predicted, r->logit};
 	pool_for((int)cells_cli.threads, s->m, predict, &p);
-	if (s->from != s->to)
+	if (s->from != s->to || cells_set.fold)
 		warn_untrained(s, c);
 	if (cells_set.coefficients)
 		write_coefficients(&f, c);
@@ -253,12 +253,21 @@ static size_t group_means(const struct embeddings *d, const double *probability,
 	return one_label ? used : 0;
 }
 
+/* The probabilities p [k] of a cell. Shares of neighbours are whole numbers of them, so that equal shares are equal for the ROC. */
+static void probabilities(double *p, const struct result *r, size_t cell)
+{
+	double near = (double)cells_set.nearest;
+	memcpy(p, r->logit + cell * r->k, r->k * sizeof *p);
+	softmax(p, r->k);
+	for (size_t c = 0; cells_set.nearest && c < r->k; c++)
+		p[c] = round(p[c] * near) / near;
+}
+
 static void report_roc(cJSON *j, const struct embeddings *d, struct result *r)
 {
 	double *probability = xmalloc(d->n * r->k * sizeof *probability);
-	memcpy(probability, r->logit, d->n * r->k * sizeof *probability);
 	for (size_t i = 0; i < d->n; i++)
-		softmax(probability + i * r->k, r->k);
+		probabilities(probability + i * r->k, r, i);
 	if (cells_set.roc_path)
 		report_roc_curve(cells_set.roc_path, probability, d->y, d->n, r->k);
 	cJSON_AddItemToObject(j, "auroc", report_number(roc_macro(probability, d->y, d->n, r->k, r->auroc)));
@@ -275,6 +284,59 @@ static void report_roc(cJSON *j, const struct embeddings *d, struct result *r)
 	free(probability);
 }
 
+/* Add v to the list `name` of j. */
+static void add_fold(cJSON *j, const char *name, double v)
+{
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(j, name);
+	cJSON_AddItemToArray(list ? list : cJSON_AddArrayToObject(j, name), report_number(v));
+}
+
+/* The scores of cz-benchmarks: those of the second class if there are two, else means over the classes of the fold's labels and predictions. */
+static void score_cz(cJSON *j, const struct metrics *m)
+{
+	double precision = 0, recall = 0, f1 = 0, classes = 0;
+	for (size_t c = m->k == 2; c < m->k; c++) {
+		double right = (double)m->confusion[c * m->k + c];
+		if (m->k > 2 && !m->support[c] && !m->predicted[c])
+			continue;
+		precision += m->predicted[c] ? right / (double)m->predicted[c] : 0;
+		recall += m->support[c] ? right / (double)m->support[c] : 0;
+		f1 += m->f1[c];
+		classes++;
+	}
+	add_fold(j, "cz_accuracy_fold", m->accuracy);
+	add_fold(j, "cz_f1_fold", f1 / classes);
+	add_fold(j, "cz_precision_fold", precision / classes);
+	add_fold(j, "cz_recall_fold", recall / classes);
+}
+
+static void score_fold(cJSON *j, const struct embeddings *d, const struct result *r, const uint32_t *fold, uint32_t f)
+{
+	struct metrics one;
+	size_t n = 0, k = r->k;
+	double *probability = xmalloc((d->n + 1) * k * sizeof *probability), *each = xmalloc(k * sizeof *each);
+	uint32_t *y = xmalloc(d->n * sizeof *y);
+	metrics_init(&one, k);
+	for (size_t i = 0; i < d->n; i++) {
+		if (fold[i] != f)
+			continue;
+		metrics_add(&one, d->y + i, r->predicted + i, 1);
+		probabilities(probability + n * k, r, i);
+		y[n++] = d->y[i];
+	}
+	metrics_score(&one);
+	add_fold(j, "accuracy_fold", one.accuracy);
+	add_fold(j, "macro_f1_fold", one.macro_f1);
+	if (cells_set.protocol == PROTOCOL_CZ) {
+		score_cz(j, &one);
+		add_fold(j, "cz_auroc_fold", roc_macro(probability, y, n, k, each));
+	}
+	metrics_release(&one);
+	free(probability);
+	free(each);
+	free(y);
+}
+
 void classes_scores(cJSON *j, const struct embeddings *d, struct result *r, const uint32_t *fold)
 {
 	metrics_init(&r->metrics, r->k);
@@ -286,20 +348,8 @@ void classes_scores(cJSON *j, const struct embeddings *d, struct result *r, cons
 	if (cells_set.replicates)
 		report_bootstrap(j, d->y, r->predicted, d->group, d->n, r->k, (size_t)cells_set.replicates, (uint32_t)cells_cli.seed,
 			cells_set.replicates_path);
-	if (!fold)
-		return;
-	cJSON *accuracy = cJSON_AddArrayToObject(j, "accuracy_fold"), *macro_f1 = cJSON_AddArrayToObject(j, "macro_f1_fold");
-	for (uint32_t f = 0; f < (uint32_t)cells_set.nfold; f++) {
-		struct metrics one;
-		metrics_init(&one, r->k);
-		for (size_t i = 0; i < d->n; i++)
-			if (fold[i] == f)
-				metrics_add(&one, d->y + i, r->predicted + i, 1);
-		metrics_score(&one);
-		cJSON_AddItemToArray(accuracy, report_number(one.accuracy));
-		cJSON_AddItemToArray(macro_f1, report_number(one.macro_f1));
-		metrics_release(&one);
-	}
+	for (uint32_t f = 0; fold && f < (uint32_t)cells_set.nfold; f++)
+		score_fold(j, d, r, fold, f);
 }
 
 void classes_details(cJSON *j, const struct result *r, const struct classes *c)

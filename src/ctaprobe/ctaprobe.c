@@ -10,6 +10,7 @@ static const struct cli_command commands[] = {
 	{"leaderboard", ctaprobe_leaderboard, &leaderboard_cli, NULL},
 	{"compare", ctaprobe_compare, &compare_cli, NULL},
 	{"reference", ctaprobe_reference, &reference_cli, NULL},
+	{"integration", ctaprobe_integration, &integration_cli, NULL},
 	{"map", ctaprobe_map, &map_cli, NULL},
 	{0},
 };

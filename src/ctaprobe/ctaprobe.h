@@ -18,8 +18,9 @@ int ctaprobe_leaderboard(int argc, char **argv);
 int ctaprobe_compare(int argc, char **argv);
 int ctaprobe_reference(int argc, char **argv);
 int ctaprobe_map(int argc, char **argv);
+int ctaprobe_integration(int argc, char **argv);
 extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective_rank_cli, leaderboard_cli, compare_cli, reference_cli,
-	map_cli;
+	map_cli, integration_cli;
 
 /* ctaprobe score --target: in is a stream of predicted numbers. */
 void score_numbers(struct stream *in, const char *column, int json);
@@ -39,16 +40,19 @@ struct embeddings {
 	float *x; /* [n, d] */
 	uint32_t *y; /* [n] classes; 0 if no label is wanted */
 	double *target; /* [n], NULL if none is wanted */
-	uint32_t *group; /* [n], NULL if none is wanted */
+	uint32_t *group, *part; /* [n], NULL if none is wanted */
 	uint64_t *cell; /* [n] */
 	size_t *row; /* [n] number of the row in the stream */
-	size_t x_cap, y_cap, target_cap, group_cap, cell_cap, row_cap;
+	size_t x_cap, y_cap, target_cap, group_cap, part_cap, cell_cap, row_cap;
 };
 
-/* The wanted columns, each may be NULL, and the tables for the names of labels and groups, shared by all streams. */
+/* The wanted columns, each may be NULL, and the tables for their names, shared by all streams. Cells without a label or target are left out;
+ * each of the others must have a group, such as a donor, and a part, such as a cluster. */
 struct wanted {
 	const char *label, *target, *group;
 	struct classes *classes, *groups;
+	const char *part;
+	struct classes *parts;
 };
 
 /* Is this the embedding of a cell without tokens, all NaN? And the warning that so many were left out, if any. */
@@ -75,9 +79,13 @@ void report_bootstrap(cJSON *j, const uint32_t *truth, const uint32_t *predicted
 void report_classes(cJSON *j, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n, size_t rare);
 void report_confusion(cJSON *j, const struct metrics *m);
 
+/* The mean of n results of equal keys, which are freed: of each number, and of each number of a list. A list named ..._fold has those of all results, one
+ * after the other, and macro_f1_repeat (or spearman_repeat) has that number of each result. One result is returned as it is. */
+cJSON *report_mean(cJSON *const *one, size_t n);
+
 /*
  * Write the metrics as JSON, or as a table of metric and value. In the table a list over classes has the rows KEY:CLASS. A list named
- * ..._fold has its mean, its standard deviation (n - 1) and the rows KEY:1, KEY:2, ... "classes" is the number of classes. "confusion" has
+ * ..._fold or ..._repeat has its mean, its standard deviation (n - 1) and the rows KEY:1, KEY:2, ... "classes" is the number of classes. "confusion" has
  * only pairs with a count above 0.
  */
 void report_write(const struct cli *c, cJSON *j, int json);

@@ -9,7 +9,7 @@
 /* Where the columns of one stream are. */
 struct columns {
 	int x, cell, target, target_missing; /* -1: none */
-	struct labels label, group;
+	struct labels label, group, part;
 };
 
 static void open_columns(struct columns *c, const struct embeddings *d, const struct wanted *w)
@@ -23,7 +23,8 @@ static void open_columns(struct columns *c, const struct embeddings *d, const st
 	c->cell = c->x < 0 ? -1 : header_need(h, "cell", U64, SCALAR, name, &e);
 	if (c->cell < 0 || (w->label && labels_init(&c->label, h, w->label, w->classes, name, &e)) ||
 		(w->target && (c->target = header_need(h, w->target, COLUMN_TYPES, SCALAR, name, &e)) < 0) ||
-		(w->group && labels_init(&c->group, h, w->group, w->groups, name, &e)))
+		(w->group && labels_init(&c->group, h, w->group, w->groups, name, &e)) ||
+		(w->part && labels_init(&c->part, h, w->part, w->parts, name, &e)))
 		die("%s", e.msg);
 	if (!w->target)
 		return;
@@ -62,6 +63,16 @@ static int has_value(const struct columns *c, const struct block *b, size_t i)
 	return (c->target_missing < 0 || !((const uint8_t *)b->col[c->target_missing].data)[i]) && !isnan(block_number(b, c->target, i));
 }
 
+/* The value of a column that every cell must have. */
+static uint32_t needed(struct labels *l, const struct block *b, size_t i, uint64_t cell, const char *name, const char *column)
+{
+	uint32_t v = labels_at(l, b, i);
+	if (v == MISSING_CODE)
+		die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", name, cell, column,
+			column);
+	return v;
+}
+
 static void read_block(struct embeddings *d, const struct block *b, struct columns *c, const struct wanted *w)
 {
 	for (size_t i = 0; i < b->rows; i++, d->rows++) {
@@ -93,10 +104,11 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 		}
 		if (w->group) {
 			grow(d->group, d->group_cap, d->n + 1);
-			d->group[d->n] = labels_at(&c->group, b, i);
-			if (d->group[d->n] == MISSING_CODE)
-				die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'",
-					stream_name(d->s), cell, w->group, w->group);
+			d->group[d->n] = needed(&c->group, b, i, cell, stream_name(d->s), w->group);
+		}
+		if (w->part) {
+			grow(d->part, d->part_cap, d->n + 1);
+			d->part[d->n] = needed(&c->part, b, i, cell, stream_name(d->s), w->part);
 		}
 		d->n++;
 	}
@@ -136,6 +148,7 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	block_release(&b);
 	labels_release(&c.label);
 	labels_release(&c.group);
+	labels_release(&c.part);
 }
 
 void embeddings_release(struct embeddings *d)
@@ -145,6 +158,7 @@ void embeddings_release(struct embeddings *d)
 	free(d->y);
 	free(d->target);
 	free(d->group);
+	free(d->part);
 	free(d->cell);
 	free(d->row);
 	*d = (struct embeddings){0};

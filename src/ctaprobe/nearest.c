@@ -53,7 +53,7 @@ void nearest_fit(struct result *r, const struct split *s, const struct classes *
 	}
 	r->fits++;
 	r->converged++;
-	if (s->from != s->to)
+	if (s->from != s->to || cells_set.fold)
 		warn_untrained(s, c);
 	free(votes);
 	free(scale);

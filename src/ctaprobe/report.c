@@ -126,6 +126,79 @@ void report_confusion(cJSON *j, const struct metrics *m)
 		cJSON_AddItemToArray(list, report_counts(m->confusion + t * m->k, m->k));
 }
 
+/* Whether a list has a number of each fold, or of each repeat. */
+static int is_folds(const char *key)
+{
+	size_t n = strlen(key);
+	return (n > 5 && strcmp(key + n - 5, "_fold") == 0) || (n > 7 && strcmp(key + n - 7, "_repeat") == 0);
+}
+
+static double value_of(const cJSON *v)
+{
+	return cJSON_IsNull(v) ? NAN : strtod(v->valuestring, NULL);
+}
+
+/* The mean of the items v [n], which are numbers or lists of them; texts and truths are those of the first, or false if one is. */
+static cJSON *mean_item(const cJSON **v, size_t n)
+{
+	double sum = 0;
+	if (cJSON_IsArray(v[0])) {
+		cJSON *list = cJSON_CreateArray();
+		const cJSON **at = xmalloc(n * sizeof *at);
+		for (size_t i = 0; i < n; i++)
+			at[i] = v[i]->child;
+		while (at[0]) {
+			cJSON_AddItemToArray(list, mean_item(at, n));
+			for (size_t i = 0; i < n; i++)
+				at[i] = at[i]->next;
+		}
+		free(at);
+		return list;
+	}
+	if (cJSON_IsString(v[0]))
+		return cJSON_Duplicate(v[0], 1);
+	if (cJSON_IsBool(v[0])) {
+		size_t i = 0;
+		while (i + 1 < n && cJSON_IsTrue(v[i]))
+			i++;
+		return cJSON_Duplicate(v[i], 1);
+	}
+	for (size_t i = 0; i < n; i++)
+		sum += value_of(v[i]) / (double)n;
+	return report_number(sum);
+}
+
+cJSON *report_mean(cJSON *const *one, size_t n)
+{
+	if (n == 1)
+		return one[0];
+	cJSON *j = cJSON_CreateObject(), *item, *v;
+	const cJSON **same = xmalloc(n * sizeof *same);
+	const char *score = cJSON_GetObjectItemCaseSensitive(one[0], "macro_f1") ? "macro_f1" : "spearman";
+	cJSON_ArrayForEach(item, one[0])
+	{
+		for (size_t i = 0; i < n; i++)
+			same[i] = cJSON_GetObjectItemCaseSensitive(one[i], item->string);
+		if (!is_folds(item->string)) {
+			cJSON_AddItemToObject(j, item->string, mean_item(same, n));
+			continue;
+		}
+		cJSON *list = cJSON_AddArrayToObject(j, item->string);
+		for (size_t i = 0; i < n; i++)
+			cJSON_ArrayForEach(v, same[i]) cJSON_AddItemToArray(list, cJSON_Duplicate(v, 1));
+	}
+	char *name = xasprintf("%s_repeat", score);
+	cJSON *list = cJSON_AddArrayToObject(j, name);
+	for (size_t i = 0; i < n; i++)
+		cJSON_AddItemToArray(list, cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(one[i], score), 1));
+	cJSON_AddItemToObject(j, "repeats", report_number((double)n));
+	for (size_t i = 0; i < n; i++)
+		cJSON_Delete(one[i]);
+	free(name);
+	free(same);
+	return j;
+}
+
 /* ---- out of JSON ---- */
 
 /* Class names are part of keys: control characters and backslashes are escaped as in scview. */
@@ -146,11 +219,6 @@ static void put_value(FILE *f, const cJSON *v)
 	else
 		fputs(cJSON_IsNull(v) ? "nan" : v->valuestring, f);
 	fputc('\n', f);
-}
-
-static double value_of(const cJSON *v)
-{
-	return cJSON_IsNull(v) ? NAN : strtod(v->valuestring, NULL);
 }
 
 static void put_folds(FILE *f, const cJSON *list)
@@ -199,7 +267,6 @@ static void put_table(FILE *f, const cJSON *j)
 	cJSON_ArrayForEach(item, j)
 	{
 		const char *key = item->string;
-		size_t n = strlen(key);
 		if (!cJSON_IsArray(item)) {
 			fputs(key, f);
 			put_value(f, item);
@@ -207,7 +274,7 @@ static void put_table(FILE *f, const cJSON *j)
 			fprintf(f, "classes\t%d\n", cJSON_GetArraySize(class));
 		} else if (strcmp(key, "confusion") == 0) {
 			put_confusion(f, item, class);
-		} else if (n > 5 && strcmp(key + n - 5, "_fold") == 0) {
+		} else if (is_folds(key)) {
 			put_folds(f, item);
 		} else {
 			const cJSON *c = class->child;

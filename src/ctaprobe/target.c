@@ -31,7 +31,7 @@ static double search(const struct split *s)
 	size_t nfold = (size_t)cells_set.search;
 	uint32_t *fold = xmalloc(s->n * sizeof *fold), *train = xmalloc(s->n * sizeof *train), *test = xmalloc(s->n * sizeof *test);
 	double mse[GRID] = {0};
-	assign_folds(fold, s->from, s->train, s->n, nfold, s->what);
+	assign_folds(fold, s->from, s->train, s->n, nfold, (uint32_t)cells_cli.seed, s->what);
 	for (uint32_t f = 0; f < nfold; f++) {
 		struct ridge g = {0};
 		size_t n = fold_rows(fold, f, s->train, s->n, train, test), m = s->n - n;

@@ -299,7 +299,7 @@ void expression_run(const struct cli *cli, const struct expression_options *o)
 	struct baseline m = {0};
 	struct source in, from = {0};
 	cli_blas(cli);
-	source_open(&in, cli_open(cli, 0));
+	source_open(&in, cli_open_all(cli));
 	if (o->fit) {
 		struct stream *s = stream_open(o->fit, &e);
 		if (!s)

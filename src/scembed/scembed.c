@@ -61,7 +61,7 @@ static struct option_def options[] = {
 };
 
 static struct cli cli = {.name = "scembed",
-	.operands = "[FILE]",
+	.operands = "[FILE...]",
 	.summary = "Embed cells with a trained model, or predict with one of its heads.",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
@@ -225,8 +225,6 @@ static void check_options(void)
 {
 	if (!model_dir + !expression + !components != 2)
 		usage_error("one of -M DIR, --expression and --pca K is needed");
-	if (cli.noperand > 1)
-		usage_error("expected one stream, and '%s' is a second one", cli.operand[1]);
 	if (model_dir)
 		refuse("needs --expression or --pca", &genes, &fit_path);
 	else
@@ -296,7 +294,7 @@ int main(int argc, char **argv)
 	r.nodes = &node;
 	r.all_genes = all_genes;
 	r.head_option = head;
-	struct stream *in = cli_open(&cli, 0);
+	struct stream *in = cli_open_all(&cli);
 	const char *name = stream_name(in);
 	choose_input(&r, stream_header(in), name);
 	struct ops *ops = r.ops = cli_device(&cli);

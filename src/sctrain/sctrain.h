@@ -213,6 +213,8 @@ void options_check_settings(const cJSON *was, const cJSON *is, const char *model
  * all others. Chooses the rank's GPU. These functions die on errors. */
 void train_join(struct ranks *r, struct cli *cli);
 void train_leave(struct ranks *r); /* waits for all ranks; then r is a single rank */
+/* From now on say which ranks a long step waits for, and give up a while after the signal *stop. */
+void train_watch(struct ranks *r, const volatile sig_atomic_t *stop);
 void train_check_shard(const struct ranks *r, const struct masked_info *m, const char *name);
 
 /* ---- one training ---- */

@@ -86,6 +86,11 @@ static _Noreturn void end_early(struct train *t, struct error *e)
 {
 	struct step_queue *q = &t->steps;
 	struct step_result r;
+	if (q->lost && stop) { /* it may be that they do not answer, and the machine is about to be taken away */
+		complain("signal %d, and %s; %s", (int)stop, e->msg, saved_where(t));
+		signal(stop, SIG_DFL);
+		raise(stop);
+	}
 	if (q->lost)
 		die("%s; %s", e->msg, saved_where(t));
 	if (step_drain(q, &r, e) > 0)
@@ -286,6 +291,7 @@ int train_main(const struct train_task *task, int argc, char **argv)
 		.arg = &t,
 		.queued = t.ops->queued};
 	catch_signals();
+	train_watch(&t.ranks, &stop);
 	train(&t);
 	finish(&t);
 	train_leave(&t.ranks);

@@ -82,6 +82,9 @@ cases() {
 		ctaprobe-leaderboard	ctaprobe leaderboard -m macro_f1 $I/one.score -o out
 		ctaprobe-compare	ctaprobe compare -q --by label --value hidden --pool fold $I/rows.tsv -o out
 		ctaprobe-reference	ctaprobe reference -q --train $I/tok $I/masked -o out
+		ctaprobe-integration	ctaprobe integration -q -@ 2 -l cell_type -b donor --runs 1 $I/emb -o out
+		ctaprobe-clusters	ctaprobe integration -q -l cell_type -b donor --clusters donor $I/emb -o out
+		ctaprobe-repeats	ctaprobe cells -q --protocol cz --repeats 2 -l cell_type $I/emb -o out
 		ctaprobe-map	ctaprobe map -q $I/emb -o out
 		depgraph-layout	depgraph -q --layout $I/graph -o out
 	X

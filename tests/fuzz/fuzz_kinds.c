@@ -7,6 +7,7 @@
  *     masked         packing; masked-counts too
  *     graph          reading, digest, exchange of the genes, statistics and modules
  *     embedding, prediction    .h5ad
+ *     medians        reading, adding, the next pass
  */
 #include "anndata/export.h"
 #include "anndata/h5.h"
@@ -14,7 +15,7 @@
 #include "graph/graph_stats.h"
 #include "cells/hvg.h"
 #include "mask/masking.h"
-#include "encode/medians.h"
+#include "encode/medians_sums.h"
 #include "graph/pmi.h"
 #include "mutate_stream.h"
 #include "stream/concat.h"
@@ -351,6 +352,28 @@ static void check_graph(const struct header *h)
 	stream_free(s);
 }
 
+/* Sums that are checked let every gene find its median, or another interval to look at. */
+static void check_medians(void)
+{
+	struct medians m = {0}, again = {0};
+	uint64_t pass, cells;
+	struct stream *s = stream_open(path, &e), *t = stream_open(path, &e);
+	int bad = !s || !t || medians_read(&m, s, &pass, &cells, &e) || medians_read(&again, t, &pass, &cells, &e);
+	if (!bad && medians_check(&m, "once", &e) == 0 && medians_next(&m))
+		for (size_t i = 0; i < m.ngene; i++)
+			assert(m.gene[i].mode != MEDIANS_COARSE && m.gene[i].slot < m.ngene);
+	medians_release(&m);
+	stream_free(s);
+	s = stream_open(path, &e);
+	if (!bad && medians_read(&m, s, &pass, &cells, &e) == 0 && medians_merge(&m, &again, NULL, "twice", &e) == 0 &&
+		medians_check(&m, "twice", &e) == 0)
+		medians_next(&m);
+	medians_release(&m);
+	medians_release(&again);
+	stream_free(s);
+	stream_free(t);
+}
+
 static int use_export(const struct block *b, void *w)
 {
 	return h5ad_writer_add(w, b, b->rows, &e);
@@ -389,6 +412,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			check_masked(&h, !strcmp(h.kind, "masked-counts"));
 		else if (!strcmp(h.kind, "graph"))
 			check_graph(&h);
+		else if (!strcmp(h.kind, "medians"))
+			check_medians();
 		if (size % 8 == 0) /* HDF5 is slow */
 			check_export(&h);
 	}

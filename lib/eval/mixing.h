@@ -1,0 +1,28 @@
+/*
+ * How mixed the groups (batches, cell types) are among the nearest neighbours of a cell.
+ *
+ * LISI [Korsunsky et al. 2019]: the effective number of groups around a cell,
+ *     1 / sum_g (sum_{j in g} p_j)^2,    p_j = exp(-beta d_j) / sum exp(-beta d),
+ * with beta such that the entropy of p is the logarithm of the perplexity. beta is searched as in scib-metrics.
+ *
+ * kBET [Buettner et al. 2019]: the share of the cells whose neighbours have the groups as expected, by a chi-squared test at .05: the
+ * observed counts are those of the k - 1 neighbours and the cell itself, the expected ones k times the shares of all cells.
+ */
+#ifndef MIXING_H
+#define MIXING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * neighbour, distance [n, k]  the nearest rows of each row, without itself
+ * group [n] < groups
+ * lisi [n]                    out, from 1 to `groups`
+ */
+void mixing_lisi(double *lisi, const uint32_t *neighbour, const double *distance, size_t n, size_t k, const uint32_t *group, size_t groups,
+	double perplexity);
+
+/* neighbour [n, width], of which the first k - 1 are used, k > 1; group [n] < groups, each group has a cell, groups > 1 */
+double mixing_kbet(const uint32_t *neighbour, size_t n, size_t width, size_t k, const uint32_t *group, size_t groups);
+
+#endif

@@ -1,0 +1,103 @@
+#!/usr/bin/env bats
+# ctaprobe cells: given folds, folds with a whole group of every class, repeats, the protocol of cz-benchmarks
+load helper
+
+setup_file() {
+	need_tool ctaprobe scview
+	cd "$BATS_FILE_TMPDIR"
+	ref make a.emb cells=300 types=6 features=8
+	ref make drugs.emb what=drugs cells=400 types=3 batches=9 features=6
+}
+
+setup() { cd "$BATS_FILE_TMPDIR"; }
+
+ref() { PYTHONDONTWRITEBYTECODE=1 $PYTHON -W ignore "$BATS_TEST_DIRNAME/ref/integration.py" "$@"; }
+
+value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
+
+@test "ctaprobe cells --protocol cz: the scores of every fold are scikit-learn's, of many classes, of two, of neighbours" {
+	ref make two.emb cells=150 types=2 features=5
+	for file in a two; do
+		ctaprobe cells -q --protocol cz --fold batch --tol 1e-8 -l cell_type --json $file.emb -o $file.json
+		ref cz $file.emb $file.json
+		ctaprobe cells -q --protocol cz --fold batch --nearest 5 -l cell_type --json $file.emb -o $file.json
+		ref cz $file.emb $file.json nearest=5
+	done
+	# the means are told, and which classes were left out
+	ref make rare.emb cells=120 types=8
+	run -0 --separate-stderr ctaprobe cells --protocol cz -l cell_type rare.emb
+	[[ $stderr == *"classes have fewer than 10 cells in column 'cell_type': "*" cells are left out (--protocol cz)" ]]
+	assert_line --regexp '^cz_f1_fold_mean	0\.'
+	assert_line "folds	5"
+}
+
+@test "ctaprobe cells --fold: the folds of a column, in the order of their names, and each is predicted by the others" {
+	ctaprobe cells -q --fold batch -l cell_type --predictions a.pred a.emb -o a.tsv
+	assert_equal "$(value a.tsv folds)" 3
+	run -0 bash -c "scview -q -c batch,fold a.pred | tail -n +2 | sort -u | tr '\t' ' ' | paste -sd,"
+	assert_output "b0 1,b1 2,b2 3"
+	# one fold, held out by hand
+	scsample -q --where batch=b1 a.emb -o test.emb
+	scsample -q --where batch!=b1 a.emb -o train.emb
+	ctaprobe cells -q -l cell_type --train train.emb --test test.emb -o b.tsv
+	assert_equal "$(value a.tsv accuracy_fold:2)" "$(value b.tsv accuracy)"
+	# a class that one fold alone has: said, and the score is a number
+	scsample -q --where cell_type=type5 --where batch=b0 a.emb -o only.emb
+	scsample -q --where cell_type!=type5 a.emb -o rest.emb
+	scsample -q rest.emb only.emb -o odd.emb
+	run -0 --separate-stderr ctaprobe cells --fold batch -l cell_type odd.emb
+	[[ $stderr == *"warning: odd.emb: class 'type5' ("*" is not in the training cells and is never predicted"* ]]
+	run ! grep -q nan <(echo "$output" | grep fold)
+}
+
+@test "ctaprobe cells --every-class: each fold has a whole group of every class, and repeats have other folds" {
+	for seed in 1 2; do
+		ctaprobe cells -q --every-class --group batch --folds 3 --seed $seed -l cell_type --predictions $seed.pred drugs.emb -o $seed.tsv
+		scview -q -c cell_type,batch,fold $seed.pred | tail -n +2 | sort -u > $seed.rows
+		assert_equal "$(wc -l < $seed.rows)" 9                               # no group is in two folds
+		assert_equal "$(cut -f 1,3 $seed.rows | sort -u | wc -l)" 9          # each type is in each fold
+	done
+	run ! cmp -s 1.rows 2.rows
+	run -1 ctaprobe cells -q --every-class --group batch --folds 4 -l cell_type drugs.emb
+	assert_output "ctaprobe cells: drugs.emb: class 'type0' has 3 groups in column 'batch' for 4 folds, each of which needs one (--every-class)"
+	run -1 ctaprobe cells -q --every-class --group batch --folds 2 -l cell_type a.emb
+	assert_output --partial "have two values in column 'cell_type': --every-class needs groups of one class"
+}
+
+@test "ctaprobe cells --repeats: means over the seeds, all folds, each repeat; labels and numbers" {
+	ctaprobe cells -q --repeats 3 --seed 5 --folds 4 -l cell_type a.emb -o all.tsv
+	for i in 5 6 7; do ctaprobe cells -q --seed $i --folds 4 -l cell_type a.emb -o $i.tsv; done
+	for metric in accuracy macro_f1 auroc f1:type0 confusion:type0:type0; do
+		run -0 awk -v a="$(value all.tsv $metric)" -v b="$(value 5.tsv $metric)" -v c="$(value 6.tsv $metric)" -v d="$(value 7.tsv $metric)" \
+			'BEGIN { exit !(a > 0 && (a - (b + c + d) / 3) ^ 2 < 1e-24) }'
+	done
+	assert_equal "$(value all.tsv macro_f1_fold:7)" "$(value 6.tsv macro_f1_fold:3)"
+	assert_equal "$(value all.tsv macro_f1_fold:13)" ""
+	assert_equal "$(value all.tsv macro_f1_repeat:3)" "$(value 7.tsv macro_f1)"
+	assert_equal "$(value all.tsv repeats)" 3
+	assert_equal "$(value all.tsv cells)" 300
+	ctaprobe cells -q --repeats 2 --target cluster a.emb -o numbers.tsv
+	ctaprobe cells -q --seed 2 --target cluster a.emb -o two.tsv
+	assert_equal "$(value numbers.tsv spearman_repeat:2)" "$(value two.tsv spearman)"
+	# one repeat changes nothing
+	ctaprobe cells -q --repeats 1 --seed 6 --folds 4 -l cell_type a.emb | cmp - 6.tsv
+	ctaprobe cells -q --repeats 3 --seed 5 --folds 4 -l cell_type -@ 3 a.emb | cmp - all.tsv
+}
+
+@test "ctaprobe cells: folds, repeats and protocol that cannot be" {
+	run -1 ctaprobe cells -q --fold batch -l cell_type <(scsample -q --where cell_type=type0 a.emb)
+	assert_output --partial "a probe needs two classes"
+	scsample -q --where batch=b1 a.emb -o one.emb
+	run -1 ctaprobe cells -q --fold batch -l cell_type one.emb
+	assert_output "ctaprobe cells: one.emb: column 'batch' has 1 value in the labelled cells: expected 2 to 1000 folds"
+	run -1 ctaprobe cells -q --fold batch --group cluster -l cell_type a.emb
+	assert_output --partial "are in two folds of column 'batch'"
+	scsample -q -n 9 a.emb -o few.emb
+	run -1 ctaprobe cells -q --protocol cz -l cell_type few.emb
+	assert_output "ctaprobe cells: few.emb: no class has 10 cells in column 'cell_type' (--protocol cz)"
+	ref make nobatch.emb what=nobatch
+	run -1 ctaprobe cells -q --fold batch -l cell_type nobatch.emb
+	assert_output "ctaprobe cells: nobatch.emb: cell 200 has no value in column 'batch'; drop such cells with scsample --where 'batch!=NA'"
+	run -2 ctaprobe cells -q --every-class -l cell_type a.emb
+	assert_output --partial "--every-class needs --group COL"
+}

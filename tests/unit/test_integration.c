@@ -1,0 +1,219 @@
+/* Graph weights against scanpy's (tests/ref/integration.py umap), silhouettes against plain sums, small examples with known scores. */
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/tsv.h"
+#include "eval/mixing.h"
+#include "eval/neighbours.h"
+#include "eval/silhouette.h"
+#include "eval/umap.h"
+#include "network/network.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct error e;
+
+/* ---- the graph ---- */
+
+enum { N = 60, K = 14 };
+
+static double weight_of(const uint32_t *end, const double *weight, size_t m, uint32_t a, uint32_t b)
+{
+	for (size_t i = 0; i < m; i++)
+		if ((end[2 * i] == a && end[2 * i + 1] == b) || (end[2 * i] == b && end[2 * i + 1] == a))
+			return weight[i];
+	return 0;
+}
+
+static void graph(void **state)
+{
+	struct tsv t;
+	float x[N * 3];
+	uint32_t near[N * K], end[2 * N * K];
+	double far[N * K], weight[N * K];
+	size_t rows = 0, pairs = 0, m = 0;
+	assert_int_equal(tsv_open(&t, "tests/ref/umap_graph.tsv", &e), 0);
+	while (tsv_next(&t, &e) > 0) {
+		if (strcmp(t.field[0], "row") == 0)
+			for (size_t j = 0; j < 3; j++)
+				x[3 * rows + j] = strtof(t.field[2 + j], NULL);
+		rows += strcmp(t.field[0], "row") == 0;
+		if (rows == N && !m) {
+			nearest_neighbours(x, N, 3, K, 1, near, far);
+			m = umap_graph(end, weight, near, far, N, K, K + 1);
+		}
+		if (strcmp(t.field[0], "pair") != 0)
+			continue;
+		double want = strtod(t.field[3], NULL);
+		double got = weight_of(end, weight, m, (uint32_t)atoi(t.field[1]), (uint32_t)atoi(t.field[2]));
+		if (fabs(got - want) > 1e-5)
+			fail_msg("pair %s %s: %.9g, scanpy has %.9g", t.field[1], t.field[2], got, want);
+		pairs++;
+	}
+	tsv_close(&t);
+	assert_true(pairs > 400);
+	assert_int_equal(m, pairs);
+}
+
+/* Memberships too small for float32 are left out; a pair that is one-sided and 0 on one side is there once. */
+static void no_pair_twice(void **state)
+{
+	uint32_t near[] = {1, 2, 0, 2, 1, 0}, end[12];
+	double far[] = {1, 1e9, 1, 1, 1, 1e9}, weight[6];
+	size_t m = umap_graph(end, weight, near, far, 3, 2, 2);
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = i + 1; j < m; j++)
+			assert_false((end[2 * i] == end[2 * j] && end[2 * i + 1] == end[2 * j + 1]) ||
+				(end[2 * i] == end[2 * j + 1] && end[2 * i + 1] == end[2 * j]));
+}
+
+/* ---- silhouettes ---- */
+
+static double value(uint32_t set, uint32_t at)
+{
+	uint32_t ctr[4] = {at, set}, out[4];
+	rng_block(1, RNG_TEST, ctr, out);
+	return out[0] / 4294967296.0;
+}
+
+/* The width of row i among the rows of `within` (NULL: all), by group. */
+static double plain(const float *x, size_t n, size_t d, const uint32_t *group, const uint32_t *within, size_t i)
+{
+	double sum[64] = {0}, count[64] = {0}, b = INFINITY, cells = 0;
+	int groups = 0;
+	for (size_t k = 0; k < n; k++) {
+		double square = 0;
+		if (within && within[k] != within[i])
+			continue;
+		for (size_t j = 0; j < d; j++)
+			square += pow((double)x[i * d + j] - (double)x[k * d + j], 2);
+		sum[group[k]] += sqrt(square);
+		groups += count[group[k]]++ == 0;
+		cells++;
+	}
+	if (groups < 2 || (within && groups == (int)cells))
+		return NAN;
+	for (int g = 0; g < 64; g++)
+		if (count[g] > 0 && (uint32_t)g != group[i])
+			b = fmin(b, sum[g] / count[g]);
+	double a = count[group[i]] > 1 ? sum[group[i]] / (count[group[i]] - 1) : 0;
+	return count[group[i]] < 2 || (a <= 0 && b <= 0) ? 0 : (b - a) / fmax(a, b);
+}
+
+static void same(double got, double want)
+{
+	if (isnan(got) != isnan(want) || fabs(got - want) > 1e-9)
+		fail_msg("%.17g, expected %.17g", got, want);
+}
+
+/* Blocks and tiles that end anywhere; few groups, many, one; equal rows, rows far from 0, one very far. */
+static void widths(void **state)
+{
+	openblas_set_num_threads(1);
+	for (uint32_t set = 0; set < 24; set++) {
+		size_t n = set % 6 == 5 ? 1500 : 3 + (size_t)(value(set, 1) * 400), d = 1 + (size_t)(value(set, 2) * 40);
+		float *x = xmalloc(n * d * sizeof *x);
+		uint32_t *label = xmalloc(2 * n * sizeof *label), *batch = label + n;
+		double *a = xmalloc(4 * n * sizeof *a);
+		for (size_t i = 0; i < n; i++) {
+			size_t as = set % 4 == 1 ? i / 3 : i;
+			label[i] = (uint32_t)(value(set, 10 + (uint32_t)i) * (set % 3 == 2 ? 60 : 1 + set % 5));
+			batch[i] = (uint32_t)(value(set, 5000 + (uint32_t)i) * (set % 7 == 3 ? 60 : 3));
+			for (size_t j = 0; j < d; j++)
+				x[i * d + j] = (float)(value(set, 10000 + (uint32_t)(as * d + j)) * (set % 8 == 6 ? 1e-3 : 1) +
+					(set % 8 == 6 ? 1e3 : 0) + (set % 5 == 4 && i == 0 ? 1e9 : 0));
+		}
+		silhouettes(x, n, d, label, batch, 1, a, a + n);
+		silhouettes(x, n, d, label, batch, 3, a + 2 * n, a + 3 * n);
+		assert_memory_equal(a, a + 2 * n, 2 * n * sizeof *a);
+		for (size_t i = 0; i < n; i += 1 + n / 50) {
+			same(a[i], plain(x, n, d, label, NULL, i));
+			same(a[n + i], plain(x, n, d, batch, label, i));
+		}
+		free(x);
+		free(label);
+		free(a);
+	}
+}
+
+/* By hand: two types of three cells and one of two. */
+static void example(void **state)
+{
+	const float x[] = {0, 0, 0, 1, 1, 0, 5, 5, 5, 6, 6, 5, 10, 0, 9, 1};
+	const uint32_t label[] = {0, 0, 0, 1, 1, 1, 2, 2}, cluster[] = {0, 0, 1, 1, 1, 1, 2, 0}, batch[] = {0, 1, 0, 0, 1, 1, 0, 0};
+	double by_label[8], by_batch[8], mean = 0, nmi, ari;
+	silhouettes(x, 8, 2, label, batch, 1, by_label, by_batch);
+	for (int i = 0; i < 8; i++)
+		mean += by_label[i] / 8;
+	same((1 + mean) / 2, 0.9081832648);
+	same(1 - (fabs(by_batch[0]) + fabs(by_batch[1]) + fabs(by_batch[2])) / 3, 0.9023689271);
+	same(1 - (fabs(by_batch[3]) + fabs(by_batch[4]) + fabs(by_batch[5])) / 3, 0.8047378541);
+	assert_true(isnan(by_batch[6]) && isnan(by_batch[7]));
+	assert_int_equal(network_agreement(label, cluster, 8, &nmi, &ari, &e), 0);
+	assert_true(fabs(nmi - 0.546882891) < 1e-9 && fabs(ari - 0.304347826) < 1e-9);
+}
+
+/* ---- partitions ---- */
+
+static void partitions(void **state)
+{
+	const uint32_t one[] = {1, 1, 1, 1}, own[] = {0, 1, 2, 3}, two[] = {3, 3, 2, 2}, other[] = {1, 1, 3, 3};
+	double nmi, ari;
+	assert_int_equal(network_agreement(one, one, 4, &nmi, &ari, &e), 0);
+	assert_true(nmi == 1 && ari == 1);
+	assert_int_equal(network_agreement(own, own, 4, &nmi, &ari, &e), 0);
+	assert_true(fabs(nmi - 1) < 1e-12 && ari == 1);
+	assert_int_equal(network_agreement(one, two, 4, &nmi, &ari, &e), 0);
+	assert_true(fabs(nmi) < 1e-12 && fabs(ari) < 1e-12);
+	assert_int_equal(network_agreement(two, other, 4, &nmi, &ari, &e), 0);
+	assert_true(fabs(nmi - 1) < 1e-12 && fabs(ari - 1) < 1e-12);
+	assert_int_equal(network_agreement(own, own, 1, &nmi, &ari, &e), 0);
+	assert_true(nmi == 1 && ari == 1);
+}
+
+/* Two triangles and an edge between them: Newman's example has Q = 5/14 for the triangles, and 1 - resolution for one part. */
+static void modularity(void **state)
+{
+	uint32_t end[] = {0, 1, 1, 2, 0, 2, 3, 4, 4, 5, 3, 5, 2, 3};
+	const double weight[] = {2, 2, 2, 2, 2, 2, 2};
+	const uint32_t parts[] = {0, 0, 0, 1, 1, 1}, one[6] = {0};
+	struct network g = {.n = 6, .m = 7, .end = end};
+	double q;
+	assert_int_equal(network_modularity(&g, weight, 1, parts, &q, &e), 0);
+	same(q, 5.0 / 14);
+	assert_int_equal(network_modularity(&g, weight, 0.25, one, &q, &e), 0);
+	same(q, 0.75);
+}
+
+/* ---- mixing ---- */
+
+/* Neighbours at equal distances: LISI is 1 / sum of squared shares, whatever beta. */
+static void mixing(void **state)
+{
+	const uint32_t near[] = {1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2}, group[] = {0, 0, 1, 1}, alone[] = {0, 0, 0, 0};
+	const double far[] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, zero[12] = {0};
+	double lisi[4];
+	mixing_lisi(lisi, near, far, 4, 3, group, 2, 2);
+	for (int i = 0; i < 4; i++)
+		same(lisi[i], 9.0 / 5);
+	mixing_lisi(lisi, near, zero, 4, 3, group, 2, 2);
+	same(lisi[0], 9.0 / 5);
+	mixing_lisi(lisi, near, far, 4, 3, alone, 1, 2);
+	same(lisi[3], 1);
+	/* k = 4 sees all cells, as expected; k = 2 sees two cells of one group in half of the cells: chi2 = 2, p = .157 */
+	same(mixing_kbet(near, 4, 3, 4, group, 2), 1);
+	same(mixing_kbet(near, 4, 3, 2, group, 2), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(graph), cmocka_unit_test(no_pair_twice), cmocka_unit_test(widths),
+		cmocka_unit_test(example), cmocka_unit_test(partitions), cmocka_unit_test(modularity), cmocka_unit_test(mixing)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
