@@ -245,7 +245,7 @@ latest() { readlink "results/$1/latest"; }
 	ask() { make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval "ask: ; @echo \$($1_SETTINGS)" ask "${@:2}"; }
 	checked=0
 	for of in DEMO=demo RELIANCE=reliance FT=finetune GC=genes AUDIT=table3 GENESETS=genesets T6=table6 T6_IN=table6 TIES=ties R2=r2mae-cells FIG3=fig3 \
-		FIG4=fig4; do
+		FIG4=fig4 ANNOTATE=annotate; do
 		for with in "" DATA=x "MEDIANS=x TOKEN_TABLE=y GENE_NAMES=z CORPUS=c MIN_CLASS=1 RANK_ARGS=-q PT_ARGS=-q GENES=5 CROSS=c"; do
 			# shellcheck disable=SC2086
 			names=$(ask "${of%=*}" $with | sed 's/T6_EPOCHS/EPOCHS/; s/FIG3_SEEDS/SEEDS/')
@@ -254,7 +254,7 @@ latest() { readlink "results/$1/latest"; }
 			checked=$((checked + 1))
 		done
 	done
-	assert_equal $checked 36
+	assert_equal $checked 39
 	experiments=$(pipelines help | sed -n '/^Experiments/,/^Variables/s/^  \([a-z0-9-]*\) .*/\1/p')
 	cd "$BATS_TEST_DIRNAME/.."
 	commands=0

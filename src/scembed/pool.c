@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const NAME[] = {[POOL_MEAN] = "mean", [POOL_CLS] = "cls", [POOL_FIRST] = "first"};
+static const char *const NAME[] = {[POOL_MEAN] = "mean", [POOL_CLS] = "cls", [POOL_FIRST] = "first", [POOL_REST] = "rest"};
 
 /* "K,K,..." after "token:" */
 static void read_positions(struct pool *p, const char *text)
@@ -33,7 +33,7 @@ void pool_read(struct pool *p, const char *text)
 	for (size_t i = 0; i < sizeof NAME / sizeof *NAME; i++, p->kind++)
 		if (strcmp(text, NAME[i]) == 0)
 			return;
-	usage_error("--pool: '%s' is none of mean, cls, first and token:K,...", text);
+	usage_error("--pool: '%s' is none of mean, cls, first, rest and token:K,...", text);
 }
 
 void pool_check(const struct run *r, const struct header *h)
@@ -61,6 +61,8 @@ static void choose_tokens(const struct run *r, const uint32_t *id, size_t n, siz
 		break;
 	case POOL_FIRST:
 		*to = n > 0;
+		break;
+	case POOL_REST: /* perturbed.c */
 		break;
 	case POOL_TOKENS:
 		*from = r->pool.position[k] < n ? r->pool.position[k] : n;

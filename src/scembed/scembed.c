@@ -15,9 +15,9 @@
 
 enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 
-static const char *model_dir, *fit_path, *head, *pooling;
+static const char *model_dir, *fit_path, *shared_path, *head, *pooling;
 static long long layer = -1, batch_max = 16384, components, genes = 2000;
-static int expression, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
+static int expression, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
 static struct opt_values gene, node;
 
 static struct option_def options[] = {
@@ -26,9 +26,12 @@ static struct option_def options[] = {
 	{0, "layer", OPT_INT, &layer, "N",
 		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts and of bmfm, 0)", -65535,
 		0, .changes = 1},
-	{0, "pool", OPT_STRING, &pooling, "mean|cls|first|token:K,...",
+	{0, "pool", OPT_STRING, &pooling, "mean|cls|first|rest|token:K,...",
 		"mean of the genes' states, the state of <cls>, of the first token, or of the tokens at positions K, from 0, one after the "
-		"other (default mean; bmfm: token:0)",
+		"other (default mean; bmfm: token:0); rest: the mean without perturbed genes",
+		.changes = 1},
+	{0, "similarity", OPT_CHOICE, &similarity, "mean|genes",
+		"of perturbed cells (scperturb): cosine similarities of the genes' states to those before, instead of vectors",
 		.changes = 1},
 	{0, "Predictions", OPT_GROUP},
 	{0, "predict", OPT_FLAG, &predict, NULL, "write predictions of a head of the model instead of embeddings", .changes = 1},
@@ -36,9 +39,11 @@ static struct option_def options[] = {
 	{0, "probabilities", OPT_FLAG, &probabilities, NULL, "with --predict of cells: also write the probability of every class",
 		.changes = 1},
 	{0, "decode", OPT_CHOICE, &decode, "leaf|greedy",
-		"with --predict of a head with an ontology: the likeliest leaf (default), or the likeliest child from the top down", .changes = 1},
+		"with --predict of a head with an ontology: the likeliest leaf (default), or the likeliest child from the top down",
+		.changes = 1},
 	{0, "node", OPT_LIST, &node, "ID,...",
-		"with --predict of a head with an ontology: also write the probability of these terms; repeat it for several", .changes = 1},
+		"with --predict of a head with an ontology: also write the probability of these terms; repeat it for several",
+		.changes = 1},
 	{0, "all-genes", OPT_FLAG, &all_genes, NULL, "with --predict of genes: predict all tokens, not only those of held-out genes",
 		.changes = 1},
 	{0, "reconstruct", OPT_FLAG, &reconstruct, NULL,
@@ -57,6 +62,7 @@ static struct option_def options[] = {
 	{0, "pca", OPT_INT, &components, "K", "without a model: K principal components of that expression", 1, 16384, .changes = 1},
 	{0, "genes", OPT_INT, &genes, "N", "number of most variable genes, 0: all (default 2000)", 0, 1e6, .changes = 1},
 	{0, "fit", OPT_STRING, &fit_path, "FILE", "learn genes and components from these cells (default: the input)"},
+	{0, "shared-with", OPT_STRING, &shared_path, "FILE", "choose only genes that FILE has too"},
 	{0},
 };
 
@@ -133,6 +139,8 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 		predict_header(r, to, name);
 	} else if (reconstruct) {
 		(r->whole ? whole_header : counts_header)(r, to, name);
+	} else if (r->perturbed) {
+		perturbed_header(r, to);
 	} else {
 		if (header_find(to, "x") >= 0)
 			die("%s: has a column 'x', which is what the embedding will be called", name);
@@ -181,7 +189,10 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 	for (size_t i = 0; i < n; i++)
 		r->row[i] = (uint32_t)(from + i);
 	block_take(&r->out, r->map, b, r->row, n);
-	(predict ? predict_rows : r->counts ? counts_rows : r->whole ? whole_rows : embed_rows)(r, first, n);
+	if (r->perturbed)
+		perturbed_rows(r, b, from, first, n, (int)layer);
+	else
+		(predict ? predict_rows : r->counts ? counts_rows : r->whole ? whole_rows : embed_rows)(r, first, n);
 	r->cells += n;
 	progress("%llu cells", (unsigned long long)r->cells);
 }
@@ -207,18 +218,28 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 	r->counts = c.arch->counts;
 	r->reconstruct = reconstruct;
 	r->whole = reconstruct && !r->counts;
-	if (r->whole && (given(&pooling) || given(&layer)))
-		die("--%s: it is for embeddings, and --reconstruct writes predictions", given(&pooling) ? "pool" : "layer");
+	if (r->whole && (given(&pooling) || given(&layer) || given(&similarity)))
+		die("--%s: it is for embeddings, and --reconstruct writes predictions",
+			given(&pooling)         ? "pool"
+				: given(&layer) ? "layer"
+						: "similarity");
 	if (gene.n && !r->whole)
 		die("--gene: the model in %s is one of counts, of which the masked genes are written", model_dir);
-	if (r->counts && (given(&pooling) || truncate_cells || predict))
-		die("--%s: the model in %s has no tokens", predict ? "predict" : truncate_cells ? "truncate" : "pool", model_dir);
-	pool_read(&r->pool, pooling ? pooling : c.arch->cell_token ? "token:0" : "mean");
+	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict))
+		die("--%s: the model in %s has no tokens",
+			predict                      ? "predict"
+				: truncate_cells     ? "truncate"
+				: given(&similarity) ? "similarity"
+						     : "pool",
+			model_dir);
+	pool_read(&r->pool, pooling ? pooling : c.arch->cell_token && similarity < 0 ? "token:0" : "mean");
 	if ((r->counts || c.arch->cell_token) && !given(&layer))
 		layer = 0;
 	if (r->counts && !given(&batch_max))
 		batch_max = COUNTS_MAX;
 	must(r->counts ? counts_columns(&r->col, h, !reconstruct, name, &e) : tokens_columns(&r->col, h, name, &e), &e);
+	if (r->pool.kind == POOL_REST || given(&similarity))
+		perturbed_open(r, (enum similarity)(similarity + 1), h, name);
 }
 
 static void check_options(void)
@@ -226,14 +247,18 @@ static void check_options(void)
 	if (!model_dir + !expression + !components != 2)
 		usage_error("one of -M DIR, --expression and --pca K is needed");
 	if (model_dir)
-		refuse("needs --expression or --pca", &genes, &fit_path);
+		refuse("needs --expression or --pca", &genes, &fit_path, &shared_path);
 	else
-		refuse("needs -M DIR", &layer, &pooling, &predict, &head, &probabilities, &decode, &node, &all_genes, &reconstruct, &gene, &truncate_cells,
-			&batch_max, &cli.bf16);
+		refuse("needs -M DIR", &layer, &pooling, &similarity, &predict, &head, &probabilities, &decode, &node, &all_genes,
+			&reconstruct, &gene, &truncate_cells, &batch_max, &cli.bf16);
 	if (!reconstruct)
 		refuse("needs --reconstruct", &gene);
 	if (predict)
-		refuse("is for embeddings: it excludes --predict", &layer, &pooling);
+		refuse("is for embeddings: it excludes --predict", &layer, &pooling, &similarity);
+	if (given(&similarity) && given(&pooling))
+		usage_error("--similarity compares single tokens, and --pool makes vectors: give one");
+	if (truncate_cells && (given(&similarity) || (pooling && !strcmp(pooling, "rest"))))
+		usage_error("--truncate would cut a cell and its perturbed copies at different genes: give scperturb a smaller --max-len");
 	if (predict && reconstruct)
 		usage_error("--reconstruct and --predict exclude each other");
 	if (!predict)
@@ -264,9 +289,10 @@ static void report(const struct run *r, const char *name)
 		return;
 	}
 	if (empty)
-		warn(predict               ? "%llu of %llu cells have no token: their logits are NaN"
-				: r->whole ? "%llu of %llu cells have no token: their predictions are NaN"
-					   : "%llu of %llu cells have no token to embed: their vectors are NaN",
+		warn(predict                   ? "%llu of %llu cells have no token: their logits are NaN"
+				: r->whole     ? "%llu of %llu cells have no token: their predictions are NaN"
+				: r->perturbed ? "%llu of %llu rows have no token but the perturbed ones: their results are NaN"
+					       : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);
 	char gpu[384];
 	device_report(r->ops, model_padding(r->model), gpu, sizeof gpu);
@@ -286,7 +312,7 @@ int main(int argc, char **argv)
 	cli_init(&cli, argc, argv);
 	check_options();
 	if (!model_dir) {
-		expression_run(&cli, &(struct expression_options){(size_t)components, (size_t)genes, fit_path});
+		expression_run(&cli, &(struct expression_options){(size_t)components, (size_t)genes, fit_path, shared_path});
 		return 0;
 	}
 	r.probabilities = probabilities;
@@ -327,6 +353,7 @@ int main(int argc, char **argv)
 	packed_release(&r.packed);
 	predict_release(&r);
 	counts_release(&r);
+	perturbed_release(&r);
 	block_release(&r.out);
 	block_release(&b);
 	header_release(&h);

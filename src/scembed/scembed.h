@@ -1,5 +1,6 @@
 /* The parts of scembed: scembed.c reads, batches and writes; pool.c is --pool; predict.c is --predict for one batch, counts.c a model of counts,
- * whole.c --reconstruct of whole cells; terms.c adds an ontology to predictions; expression.c embeds without a model. */
+ * whole.c --reconstruct of whole cells; terms.c adds an ontology to predictions; perturbed.c compares perturbed cells with the unperturbed ones;
+ * expression.c embeds without a model. */
 #ifndef SCEMBED_H
 #define SCEMBED_H
 
@@ -12,10 +13,12 @@
 /* --pool: which hidden states make the vector of a cell; of n positions, their states one after the other. */
 enum { POOL_MAX = 32 };
 struct pool {
-	enum { POOL_MEAN, POOL_CLS, POOL_FIRST, POOL_TOKENS } kind;
+	enum { POOL_MEAN, POOL_CLS, POOL_FIRST, POOL_REST, POOL_TOKENS } kind;
 	size_t n; /* vectors that are joined */
 	uint32_t position[POOL_MAX]; /* [n] POOL_TOKENS */
 };
+
+enum similarity { SIMILARITY_NONE, SIMILARITY_MEAN, SIMILARITY_GENES };
 
 struct run {
 	struct ops *ops;
@@ -38,6 +41,8 @@ struct run {
 	size_t C; /* numbers of a vector */
 	int64_t cls, eos; /* token ids, -1: none */
 	size_t ncls; /* tokens for the whole cell before its genes */
+
+	struct perturbed *perturbed; /* perturbed.c; NULL: rows are embedded one by one */
 
 	struct config_heads heads; /* of the model, for a prediction */
 	size_t head; /* the one that predicts */
@@ -103,11 +108,20 @@ void whole_open(struct run *r, const char *dir, const struct header *h, const st
 void whole_header(struct run *r, struct header *h, const char *name);
 void whole_rows(struct run *r, size_t first, size_t n);
 
+/* Perturbed cells beside their unperturbed ones. SIMILARITY_NONE: x and x_original, the means without the perturbed tokens. Else the column
+ * similarity, with SIMILARITY_GENES the lists token and cosine too. */
+void perturbed_open(struct run *r, enum similarity similarity, const struct header *h, const char *name);
+void perturbed_header(struct run *r, struct header *h);
+/* Rows [from, from + n) of b are packed, and their scalar columns are rows [first, ...) of the output. */
+void perturbed_rows(struct run *r, const struct block *b, size_t from, size_t first, size_t n, int layer);
+void perturbed_release(struct run *r);
+
 /* Embeddings of counts without a model. */
 struct expression_options {
 	size_t components; /* 0: the expression itself */
 	size_t genes; /* the most variable ones; 0: all */
 	const char *fit; /* stream to learn from; NULL: the input */
+	const char *shared; /* choose only genes that are in the table of genes of this stream too; NULL: any */
 };
 struct cli;
 void expression_run(const struct cli *cli, const struct expression_options *o);
