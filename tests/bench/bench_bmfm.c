@@ -40,6 +40,15 @@ TIMED(attention_back,
 	(struct ops * o, void *dqkv, const void *dy, const void *y, const real *lse, const void *qkv, const struct seq *s, size_t C,
 		size_t NH, const struct dropout *d),
 	(inner, dqkv, dy, y, lse, qkv, s, C, NH, d))
+TIMED(norm,
+	(struct ops * o, void *y, void *r, real *stat, const void *a, const void *x, const real *ga, const real *be, const struct seq *s,
+		size_t T, size_t C, double eps, const struct dropout *d),
+	(inner, y, r, stat, a, x, ga, be, s, T, C, eps, d))
+TIMED(norm_back,
+	(struct ops * o, void *da, void *dx, real *dg, real *db, real *dbias, const void *dy, const void *r, const real *stat,
+		const real *ga, const struct seq *s, size_t T, size_t C, const struct dropout *d),
+	(inner, da, dx, dg, db, dbias, dy, r, stat, ga, s, T, C, d))
+TIMED(add, (struct ops * o, void *y, const void *x, const void *z, size_t n), (inner, y, x, z, n))
 TIMED(rms_norm,
 	(struct ops * o, void *y, void *r, real *stat, const void *a, const void *x, const real *scale, size_t T, size_t C, double eps),
 	(inner, y, r, stat, a, x, scale, T, C, eps))
@@ -63,8 +72,8 @@ static struct ops timed_ops(void)
 	struct ops table = *inner;
 #define USE(op) (table.op = timed_##op)
 	USE(value_features), USE(embed), USE(embed_back), USE(bag), USE(bag_back), USE(linear), USE(linear_back), USE(attention),
-		USE(attention_back), USE(rms_norm), USE(rms_norm_back), USE(swiglu), USE(swiglu_back), USE(expression_loss),
-		USE(expression_loss_back), USE(sumsq), USE(adamw), USE(free), USE(params_changed);
+		USE(attention_back), USE(norm), USE(norm_back), USE(add), USE(rms_norm), USE(rms_norm_back), USE(swiglu), USE(swiglu_back),
+		USE(expression_loss), USE(expression_loss_back), USE(sumsq), USE(adamw), USE(free), USE(params_changed);
 	return table;
 }
 
@@ -110,7 +119,7 @@ static void train_step(struct model *m, const struct optim *opt, const struct wo
 {
 	struct error e;
 	struct loss loss[LOSSES_MAX];
-	double count[LOSSES_MAX], scale[LOSSES_MAX];
+	double count[2 * LOSSES_MAX], scale[LOSSES_MAX];
 	struct batch b = {.ncell = w->batch, .offset = w->offset, .id = w->id, .value = w->value};
 	b.goal[0] = (struct goal){.n = (size_t)w->batch * VOCABULARY, .value = w->target, .mask = w->in};
 	model_zero_grad(m);
