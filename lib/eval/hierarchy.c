@@ -77,7 +77,8 @@ void hierarchy_score(struct hierarchy_scores *s, const struct hierarchy *h, cons
 		uint32_t distance;
 		climb(&t, h, truth[i]);
 		climb(&p, h, predicted[i]);
-		int exact = truth[i] == predicted[i], finer = p.steps[truth[i]] != UINT32_MAX, coarser = t.steps[predicted[i]] != UINT32_MAX;
+		int exact = truth[i] == predicted[i], finer = p.steps[truth[i]] != UINT32_MAX,
+		    coarser = t.steps[predicted[i]] != UINT32_MAX;
 		s->exact += exact;
 		s->finer += finer && !exact;
 		s->coarser += coarser && !exact;

@@ -16,14 +16,14 @@ struct obo {
 		char *id, *name; /* name NULL: it has none */
 		int obsolete;
 		size_t line; /* of its stanza */
-	} *term; /* [n] */
+	} * term; /* [n] */
 	size_t ntags, tag_cap;
 	struct obo_line {
 		enum obo_tag tag;
 		uint32_t term;
 		char *text; /* an id, or an exact synonym */
 		size_t line;
-	} *tag; /* [ntags] in the order of the file */
+	} * tag; /* [ntags] in the order of the file */
 };
 
 /* -1 with e set, which names the line; obo_release then too. Zero o before. */

@@ -129,7 +129,7 @@ struct builder {
 	struct {
 		const char *id;
 		uint32_t entry;
-	} *by_id; /* [from->n] all entries, obsolete ones too, by id */
+	} * by_id; /* [from->n] all entries, obsolete ones too, by id */
 	uint32_t *term; /* [from->n] of each entry; TERM_NONE: it is obsolete */
 };
 

@@ -32,7 +32,7 @@ struct ontology {
 	struct alias {
 		char *text; /* its first byte is the kind */
 		uint32_t term;
-	} *alias;
+	} * alias;
 	size_t naliases, alias_cap;
 };
 

@@ -208,9 +208,9 @@ static const struct head_metric hce_metrics[] = {
 static const struct op_need need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), OP(scale), OP(class_loss), {0}};
 
 #define COMMON \
-	.drop = 1, .need = need, .size = sizeof(struct class), .check = check, \
-	.tensors = tensors, .resolve = resolve, .outputs = outputs, .carve = carve, .forward = forward, .loss = loss, \
-	.host_loss = host_loss, .count = count, .logits = logits, .backward = backward, .release = release
+	.drop = 1, .need = need, .size = sizeof(struct class), .check = check, .tensors = tensors, .resolve = resolve, .outputs = outputs, \
+	.carve = carve, .forward = forward, .loss = loss, .host_loss = host_loss, .count = count, .logits = logits, .backward = backward, \
+	.release = release
 
 const struct head_kind head_cells = {
 	.name = "cells",

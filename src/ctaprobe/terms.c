@@ -36,11 +36,11 @@ static size_t find_terms(struct terms_scored *s, const struct ontology *o, const
 	fprintf(f, "%s", labels > LISTED ? ", ..." : "");
 	xmemclose(f, &list);
 	if (2 * out > s->n)
-		die("%s: %zu of %zu cells have a label that is no id, name or exact synonym of %s: %s: expected at most half", name, out, s->n, path,
-			list);
+		die("%s: %zu of %zu cells have a label that is no id, name or exact synonym of %s: %s: expected at most half", name, out,
+			s->n, path, list);
 	if (out)
-		warn("%s: %zu of %zu cells have a label that is no id, name or exact synonym of %s, and are left out: %s", name, out, s->n, path,
-			list);
+		warn("%s: %zu of %zu cells have a label that is no id, name or exact synonym of %s, and are left out: %s", name, out, s->n,
+			path, list);
 	s->n = n;
 	free(term);
 	free(listed);
@@ -96,10 +96,11 @@ void score_terms(struct terms_scored *s, const struct classes *c, const char *pa
 	const struct {
 		const char *key;
 		double value;
-	} all[] = {{"exact", x.exact}, {"finer", x.finer}, {"coarser", x.coarser}, {"wrong", x.wrong}, {"hierarchical_precision", x.precision},
-		{"hierarchical_recall", x.recall}, {"hierarchical_f1", x.f1}, {"distance", x.distance}, {"accuracy", m.accuracy},
-		{"balanced_accuracy", m.balanced_accuracy}, {"macro_f1", m.macro_f1}, {"cells", (double)s->n}, {"unlabelled", (double)s->unlabelled},
-		{"unknown", (double)unknown}, {"unpredicted", (double)s->unpredicted}, {"apart", (double)x.apart}};
+	} all[] = {{"exact", x.exact}, {"finer", x.finer}, {"coarser", x.coarser}, {"wrong", x.wrong},
+		{"hierarchical_precision", x.precision}, {"hierarchical_recall", x.recall}, {"hierarchical_f1", x.f1},
+		{"distance", x.distance}, {"accuracy", m.accuracy}, {"balanced_accuracy", m.balanced_accuracy}, {"macro_f1", m.macro_f1},
+		{"cells", (double)s->n}, {"unlabelled", (double)s->unlabelled}, {"unknown", (double)unknown},
+		{"unpredicted", (double)s->unpredicted}, {"apart", (double)x.apart}};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		cJSON_AddItemToObject(j, all[i].key, report_number(all[i].value));
 	add_classes(j, &m, class);

@@ -59,11 +59,11 @@ static void report_unknown(const struct hce *x, const struct train *t)
 	xmemclose(f, &list);
 	char *some = c->count ? xasprintf(" (%.0f of %.0f cells)", cells, c->labelled) : xstrdup("");
 	if (2 * n > named || 2 * cells > c->labelled)
-		die("%s: column '%s': %zu of %zu labels%s are no ids, names or exact synonyms of %s: %s: expected at most half", t->source.name,
-			c->name, n, named, some, x->path, list);
+		die("%s: column '%s': %zu of %zu labels%s are no ids, names or exact synonyms of %s: %s: expected at most half",
+			t->source.name, c->name, n, named, some, x->path, list);
 	if (n)
-		warn("%s: column '%s': %zu of %zu labels%s are no ids, names or exact synonyms of %s, and left out: %s", t->source.name, c->name,
-			n, named, some, x->path, list);
+		warn("%s: column '%s': %zu of %zu labels%s are no ids, names or exact synonyms of %s, and left out: %s", t->source.name,
+			c->name, n, named, some, x->path, list);
 	free(some);
 	free(list);
 }
@@ -130,7 +130,8 @@ static void open_terms(struct objective *o, struct train *t)
 static void settings(const struct objective *o, cJSON *j)
 {
 	const struct hce *x = o->state;
-	char *name = xasprintf("loss of %s", x->column.name), *text = xasprintf("hce, mean %s, ontology %s", x->known ? "known" : "all", x->digest);
+	char *name = xasprintf("loss of %s", x->column.name),
+	     *text = xasprintf("hce, mean %s, ontology %s", x->known ? "known" : "all", x->digest);
 	cJSON_AddStringToObject(j, name, text);
 	free(name);
 	free(text);

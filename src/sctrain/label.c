@@ -82,7 +82,8 @@ static void check_classes(const struct label_column *c, const struct train *t)
 {
 	const char *name = t->source.name;
 	if (c->nclass == 1)
-		die("%s: all cells with a label in column '%s' are '%s': there is nothing to tell apart", name, c->name, c->classes.name[0]);
+		die("%s: all cells with a label in column '%s' are '%s': there is nothing to tell apart", name, c->name,
+			c->classes.name[0]);
 	if (c->count && 2 * (double)c->nclass > c->labelled)
 		die("%s: column '%s' has %zu classes for %.0f cells: expected at least two cells for each class", name, c->name, c->nclass,
 			c->labelled);
