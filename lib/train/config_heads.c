@@ -178,8 +178,8 @@ static int check_listed(const struct config_heads *h, size_t i, const struct con
 		return error_set(r->e, "%s: corrmask_heads: head %s: mean %g, scale %g: expected numbers, the scale above 0", r->name,
 			head_name(s), s->mean, s->scale);
 	if (!isfinite(s->reverse) || s->reverse < 0)
-		return error_set(r->e, "%s: corrmask_heads: head %s: reverse %g: expected a number, 0 or more", r->name, head_name(s),
-			s->reverse);
+		return error_set(
+			r->e, "%s: corrmask_heads: head %s: reverse %g: expected a number, 0 or more", r->name, head_name(s), s->reverse);
 	if (s->position > UINT16_MAX)
 		return error_set(r->e, "%s: corrmask_heads: head %s: position %u: expected at most %u", r->name, head_name(s), s->position,
 			UINT16_MAX);

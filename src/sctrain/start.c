@@ -458,8 +458,8 @@ static void check_position(const struct train *t, const struct head_spec *s, con
 	if (json_whole(t->header->extra, "cls", 1, &cls))
 		die("%s: header: cls: expected a whole number", t->source.name);
 	if (s->position && s->position >= cls)
-		die("%s: --head %s: position %u: a cell begins with %llu CLS token%s: expected at most %llu", t->source.name, s->name, s->position,
-			(ull)cls, cls == 1 ? "" : "s", (ull)(cls ? cls - 1 : 0));
+		die("%s: --head %s: position %u: a cell begins with %llu CLS token%s: expected at most %llu", t->source.name, s->name,
+			s->position, (ull)cls, cls == 1 ? "" : "s", (ull)(cls ? cls - 1 : 0));
 }
 
 int train_start(struct train *t)

@@ -345,8 +345,10 @@ static void reversal(void **state)
 		real *g[2];
 		size_t n = 0;
 		for (int r = 0; r < 2; r++) {
-			const struct head_spec head = {
-				.kind = k < 2 ? &head_cells : &head_number, .nlabel = k < 2 ? 3 : 0, .direct = k % 2, .reverse = r ? 0.7 : 0};
+			const struct head_spec head = {.kind = k < 2 ? &head_cells : &head_number,
+				.nlabel = k < 2 ? 3 : 0,
+				.direct = k % 2,
+				.reverse = r ? 0.7 : 0};
 			struct model *m = model_new(&c, &head, 1, o, 3, &e);
 			assert_non_null(m);
 			struct batch b = batch();

@@ -78,8 +78,7 @@ static const uint32_t sets[] = {1 | 2, 2, 4};
 
 static struct model *make(enum heads heads)
 {
-	static const struct head_spec head[] = {{.kind = &head_mlm},
-		{.kind = &head_cells, .name = "type", .weight = 0.3, .nlabel = 3},
+	static const struct head_spec head[] = {{.kind = &head_mlm}, {.kind = &head_cells, .name = "type", .weight = 0.3, .nlabel = 3},
 		{.kind = &head_mlm},
 		{.kind = &head_hce, .name = "type", .weight = 0.3, .nlabel = 3, .nset = 3, .set = sets, .over_all = 1}};
 	struct error e;
@@ -89,7 +88,15 @@ static struct model *make(enum heads heads)
 	c.hidden_size = 8;
 	c.intermediate_size = 12;
 	c.max_position_embeddings = LENGTH;
-	return model_new(&c, head + (heads == SET ? 3 : heads == MLM_SET ? 2 : 0), heads == SET ? 1 : heads == MLM_SET ? 2 : heads, cpu, 1, &e);
+	return model_new(&c,
+		head +
+			(heads == SET                      ? 3
+					: heads == MLM_SET ? 2
+							   : 0),
+		heads == SET               ? 1
+			: heads == MLM_SET ? 2
+					   : heads,
+		cpu, 1, &e);
 }
 
 /* One training. The batch of a step follows from its number. */
@@ -414,7 +421,8 @@ static void mean_over_all(void **state)
 			double mlm = t->loss[0] / t->count[0], set = t->loss[h] / CELLS;
 			double want = h == 0 ? set : s == NO_MASK ? set : s == NO_LABEL ? mlm : (mlm + 0.3 * set) / 1.3;
 			assert_true(t->count[h] == (s == NO_LABEL ? 0 : CELLS));
-			assert_true(s == NO_LABEL && h == 0 ? isnan(x[0][s].loss) && isnan(x[0][s].norm) : fabs(x[0][s].loss - want) < 1e-6 * want);
+			assert_true(s == NO_LABEL && h == 0 ? isnan(x[0][s].loss) && isnan(x[0][s].norm)
+							    : fabs(x[0][s].loss - want) < 1e-6 * want);
 			for (size_t i = 1; i < 5; i++) {
 				assert_true(x[i][s].totals.count[h] == (i == 4 ? 2 : 1) * t->count[h]);
 				assert_true(isnan(x[0][s].loss) ? isnan(x[i][s].loss) : fabs(x[i][s].loss - want) < 1e-5 * want);
