@@ -154,10 +154,10 @@ int model_check_step(const struct model *m, const double *sum, double norm, uint
  */
 int model_hidden(struct model *m, const struct batch *b, int layer, real *h, struct error *e);
 /*
- * Queue the means of hidden states over tokens range[2i] .. range[2i+1] (indices into b->id, within cell i) of every cell.
- * model_embedded waits for the oldest in the queue: x [ncell, hidden_size], NaN for an empty range. At most two can be queued.
+ * Queue the means of hidden states over tokens range[2i] .. range[2i+1] (indices into b->id), `per` of them for every cell, within the cell.
+ * model_embedded waits for the oldest in the queue: x [ncell, per, hidden_size], NaN for an empty range. At most two can be queued.
  */
-int model_embed(struct model *m, const struct batch *b, int layer, const uint32_t *range, struct error *e);
+int model_embed(struct model *m, const struct batch *b, int layer, const uint32_t *range, size_t per, struct error *e);
 int model_embedded(struct model *m, real *x, struct error *e);
 /* Logits of head `head`, dropout off: [rows, outputs], rows as the head reads them (ROWS_LISTED: those of b->goal[head]). */
 int model_logits(struct model *m, const struct batch *b, size_t head, real *logit, struct error *e);

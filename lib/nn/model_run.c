@@ -273,43 +273,44 @@ int model_hidden(struct model *m, const struct batch *b, int layer, real *h, str
 	return 0;
 }
 
-static int check_ranges(const struct batch *b, const uint32_t *range, struct error *e)
+static int check_ranges(const struct batch *b, const uint32_t *range, size_t per, struct error *e)
 {
-	for (size_t i = 0; i < b->ncell; i++) {
-		uint32_t from = range[2 * i], to = range[2 * i + 1];
+	for (size_t k = 0; k < b->ncell * per; k++) {
+		size_t i = k / per;
+		uint32_t from = range[2 * k], to = range[2 * k + 1];
 		if (from > to || (from < to && (from < b->offset[i] || to > b->offset[i + 1])))
 			return error_set(e, "cell %zu of the batch: tokens %u to %u are not its own", i, from, to);
 	}
 	return 0;
 }
 
-int model_embed(struct model *m, const struct batch *b, int layer, const uint32_t *range, struct error *e)
+int model_embed(struct model *m, const struct batch *b, int layer, const uint32_t *range, size_t per, struct error *e)
 {
 	struct ops *o = m->o;
 	struct forward f = {0};
 	struct shape s = shape_of(m, b);
 	size_t C = m->c.hidden_size;
 	uint32_t layers = (uint32_t)((int)m->c.num_hidden_layers + layer);
-	s.ranges = 1;
+	s.ranges = per;
 	if (m->arch->per_cell)
 		return error_set(e, "architecture %s has no hidden states of tokens", m->arch->name);
-	if (check_ranges(b, range, e) || check_layer(m, layer, e) || batch_send(m, b, s, &f, range, e))
+	if (check_ranges(b, range, per, e) || check_layer(m, layer, e) || batch_send(m, b, s, &f, range, e))
 		return -1;
 	unsigned slot = m->posted++ % 2;
 	struct result *r = &m->result[slot];
 	assert(m->posted - m->taken <= 2);
-	if (s.cells * C > r->cap) {
+	r->n = s.cells * per * C;
+	if (r->n > r->cap) {
 		o->host_free(o, r->x);
-		r->x = o->host_alloc(o, s.cells * C * sizeof *r->x);
-		r->cap = s.cells * C;
+		r->x = o->host_alloc(o, r->n * sizeof *r->x);
+		r->cap = r->n;
 	}
-	if (!replay(m, WORK_EMBED, layers)) {
-		o->pool(o, m->pooled, m->arch->forward(m, &f, layers), m->dev.range, s.B, C, 1);
+	if (!replay(m, WORK_EMBED, (uint64_t)per << 32 | layers)) {
+		o->pool(o, m->pooled, m->arch->forward(m, &f, layers), m->dev.range, s.B * per, C, 1);
 		o->replay_end(o);
 	}
-	o->fetch(o, r->x, m->pooled, s.cells * C * sizeof *r->x);
+	o->fetch(o, r->x, m->pooled, r->n * sizeof *r->x);
 	o->mark(o, MARK_RESULT + slot);
-	r->cells = s.cells;
 	return 0;
 }
 
@@ -320,7 +321,7 @@ int model_embedded(struct model *m, real *x, struct error *e)
 	assert(m->taken <= m->posted);
 	if (m->o->wait(m->o, MARK_RESULT + slot, e))
 		return -1;
-	memcpy(x, r->x, r->cells * m->c.hidden_size * sizeof *x);
+	memcpy(x, r->x, r->n * sizeof *x);
 	return 0;
 }
 

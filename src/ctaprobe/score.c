@@ -312,8 +312,6 @@ int ctaprobe_score(int argc, char **argv)
 		return 0;
 	}
 	read_predictions(&s, &classes, &groups, in);
-	if (curves_path)
-		confident_curves(&s.confident, curves_path);
 	if (ontology) {
 		struct terms_scored t = {s.y, s.predicted, s.n, s.unlabelled, s.unpredicted};
 		score_terms(&t, &classes, ontology, stream_name(in), json);
@@ -323,6 +321,8 @@ int ctaprobe_score(int argc, char **argv)
 		stream_free(in);
 		return 0;
 	}
+	if (curves_path)
+		confident_curves(&s.confident, curves_path);
 	if (roc_path)
 		report_roc_curve(roc_path, s.probability, s.y, s.n, s.model_classes);
 	uint64_t *told = train_path ? NULL : header_training(stream_header(in), s.model_classes, stream_name(in)), *frequency = NULL;

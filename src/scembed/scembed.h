@@ -1,5 +1,6 @@
-/* The parts of scembed: scembed.c reads, batches and writes; predict.c is --predict for one batch, counts.c a model of counts, whole.c
- * --reconstruct of whole cells; terms.c adds an ontology to predictions; perturbed.c compares perturbed cells with the unperturbed ones;
+/* The parts of scembed: scembed.c reads, batches and writes; pool.c is --pool; genes.c one vector a gene; predict.c is --predict for one batch;
+ * counts.c a model of counts; whole.c --reconstruct of whole cells; terms.c adds an ontology to predictions; perturbed.c compares perturbed
+ * cells with the unperturbed ones;
  * expression.c embeds without a model. */
 #ifndef SCEMBED_H
 #define SCEMBED_H
@@ -9,6 +10,14 @@
 #include "train/config.h"
 #include "train/groups.h"
 #include "label/gene_labels.h"
+
+/* --pool: which hidden states make the vector of a cell; of n positions, their states one after the other. */
+enum { POOL_MAX = 32 };
+struct pool {
+	enum { POOL_MEAN, POOL_CLS, POOL_FIRST, POOL_REST, POOL_TOKENS } kind;
+	size_t n; /* vectors that are joined */
+	uint32_t position[POOL_MAX]; /* [n] POOL_TOKENS */
+};
 
 enum similarity { SIMILARITY_NONE, SIMILARITY_MEAN, SIMILARITY_GENES };
 
@@ -26,10 +35,11 @@ struct run {
 	uint64_t cells, tokens, empty, genes_written;
 
 	int x; /* embedding: its column */
-	uint32_t *range; /* [2 cells of the batch] the tokens whose mean is taken */
+	struct pool pool;
+	uint32_t *range; /* [2 pool.n cells of the batch] the tokens whose mean is taken */
 	size_t range_cap;
 	size_t queued_from, queued; /* rows of out whose vectors the device still computes */
-	size_t C;
+	size_t C; /* numbers of a vector */
 	int64_t cls, eos; /* token ids, -1: none */
 	size_t ncls; /* tokens for the whole cell before its genes */
 
@@ -58,6 +68,12 @@ struct run {
 	size_t ngene_row;
 	int value, gated; /* columns, beside gene and probability */
 };
+
+/* pool.c: read --pool (usage error); is it possible for this model and input? Fill range with the tokens of r->packed; returns how many cells
+ * lack some. */
+void pool_read(struct pool *p, const char *text);
+void pool_check(const struct run *r, const struct header *h);
+size_t pool_ranges(const struct run *r, uint32_t *range);
 
 /* Load the heads from config.json, choose one, and read genes.tsv if it needs it. The model is then loaded with r->heads. */
 void predict_open(struct run *r, const char *dir, const struct header *h);

@@ -134,7 +134,7 @@ static void another_architecture(void **state)
 	for (size_t i = 0; i < N * 3; i++)
 		assert_true(CLASS[i / 3] == ROW_NONE || CLASS[i / 3] == i % 3 || y[i] < y[i / 3 * 3 + CLASS[i / 3]]);
 	assert_int_equal(model_hidden(m, &b, 0, x, &e), 0);
-	assert_int_equal(model_embed(m, &b, 0, (uint32_t[2 * N]){0}, &e), -1);
+	assert_int_equal(model_embed(m, &b, 0, (uint32_t[2 * N]){0}, 1, &e), -1);
 	model_free(m);
 	o->destroy(o);
 }
