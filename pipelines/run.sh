@@ -13,7 +13,7 @@ shift
 # Settings that name files or folders, one or several
 names_files() {
 	case $1 in
-	ACCURACY | DATA | CORPUS | CROSS | TOKENS | INIT | VOCAB | MEDIANS | TOKEN_TABLE | GENE_LABELS | GENESETS | GENE_NAMES) ;;
+	ACCURACY | DATA | REFERENCE | CORPUS | CROSS | TOKENS | INIT | VOCAB | MEDIANS | TOKEN_TABLE | GENE_LABELS | GENESETS | GENE_NAMES) ;;
 	*) return 1 ;;
 	esac
 }
@@ -47,7 +47,7 @@ run_name() {
 		value=${setting#*=}
 		case $setting in
 		@*) name=$(sed -n 's/^name = //p' "${setting#@}") ;;
-		TOKENS=?* | DATA=?*)
+		TOKENS=?* | DATA=?* | DIR=?* | FILES=?*)
 			files "$value"
 			name=$(basename -- "${files[0]}")
 			name=${name%.*}

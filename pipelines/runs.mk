@@ -16,7 +16,10 @@
 #
 # SCALE    tiny, small or paper: sets the defaults of the sizes. tiny takes a minute and only tests the installation: its networks learn too little to be compared
 # SEED     of sample and split; of masks and initial weights too, where there is no SEEDS
-# THREADS  of every stage
+# THREADS  of every stage; with CLUSTER, of every job
+# CLUSTER  slurm: stages that compute are jobs (srun), the others run here. make waits for them, so run it in screen or in a small job of its own
+# CLUSTER_RUN  instead of CLUSTER: words before a command that run it as a job and wait for it, such as 'bsub -K'
+# MEMORY  of each job with CLUSTER=slurm
 # RESULTS  folder of all results
 #
 # A recipe passes what a user may set as $(call text,LABEL), which the shell reads as one word whatever is in it.
@@ -31,7 +34,11 @@ export CORRMASK_WARNED := $(RESULTS)/.warned
 DATA    ?=
 SEED    ?= 1
 SCALE   ?= small
-THREADS ?= $(shell nproc)
+CLUSTER ?=
+CLUSTER_RUN ?=
+MEMORY  ?= 8G
+in_jobs := $(value CLUSTER)$(value CLUSTER_RUN)
+THREADS ?= $(if $(in_jobs),8,$(shell nproc))
 # $(call scale,TINY,SMALL,PAPER)
 scale = $(if $(filter tiny,$(SCALE)),$1,$(if $(filter paper,$(SCALE)),$3,$2))
 
@@ -55,7 +62,9 @@ stop = $(if $1,$(error $1))
 
 # A script with the tools of this build; $(call stage_in,DIR,NAME): run the command that follows, with its messages in DIR/log/NAME.log
 script = BIN=$(BIN) $(PIPELINES)
-stage_in = @$(script)/stage.sh $1/log $2
+stage_in = @$(job) $(script)/stage.sh $1/log $2
+# $(job): the command that follows, which may begin with VARIABLE=VALUE, is a job if the user wants that
+job = $(if $(in_jobs),$(PIPELINES)/cluster.sh $(call text,CLUSTER) $(call text,CLUSTER_RUN) $(THREADS) $(call text,MEMORY))
 
 # What a user set for an experiment must be a variable of it: a misspelled one would change nothing. Files are values too, not targets.
 # OF names an experiment for make help.
@@ -76,13 +85,21 @@ whole_to = > $1.new && sync $1.new && mv $1.new $1 && sync $(dir $1) || { rm -f 
 
 # $(call jobs_for,GOAL,N): GOAL in a make with as many jobs as there are threads, at most N, unless this make has -j
 jobs_for = +@$(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) \
-	$(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell echo $$(($(THREADS) < $2 ? $(THREADS) : $2)))) $1
+	$(if $(filter -j%,$(MAKEFLAGS)),,-j$(if $(in_jobs),$2,$(shell echo $$(($(THREADS) < $2 ? $(THREADS) : $2))))) $1
 # With -jN, that many trainings share the threads
-job_threads = $(shell n=$$(( $(THREADS) / $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1) )); echo $$((n > 0 ? n : 1)))
+job_threads = $(if $(in_jobs),$(THREADS),$(shell n=$$(( $(THREADS) / $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1) )); echo $$((n > 0 ? n : 1))))
+
+# $(eval $(call commands,EXPERIMENT,RUNS,INPUTS)): make EXPERIMENT-commands makes what all runs need, and prints the commands of the runs that are not
+# done, one a line
+define commands
+.PHONY: $1-commands
+$1-commands: $3 ## print a command for each run of $1 that is left, for job arrays and batch systems
+	@$$(MAKE) --no-print-directory -n -f $$(firstword $$(MAKEFILE_LIST)) $2 | grep '/run.sh --'
+endef
 
 # The files of the experiments, in the order of make help; the first ones have what the others use
 FILES_MK := $(addprefix $(PIPELINES)/,runs.mk page/report.mk cells.mk pretrain.mk reliance/reliance.mk demo/demo.mk \
-	finetune/finetune.mk genes/genes.mk)
+	annotate/annotate.mk finetune/finetune.mk genes/genes.mk)
 FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk $(PIPELINES)/*/*.mk)))
 include $(filter-out %/runs.mk,$(FILES_MK))
 ifneq ($(filter $(experiments),$(MAKECMDGOALS)),)

@@ -1,5 +1,6 @@
 #include "cli.h"
 #include "cli_files.h"
+#include "cli_manifest.h"
 #include "cli_report.h"
 
 #include "base/clock.h"
@@ -416,7 +417,10 @@ void cli_init(struct cli *c, int argc, char **argv)
 	if (want_version)
 		print_version(c->name, c->features);
 	check_output(c->common & CLI_OUT ? c->output : NULL);
-	cli_check_files(tables, argv + 1, c->noperand, &c->output);
+	c->operand = argv + 1;
+	if (c->operands)
+		must(cli_manifest(argv + 1, &c->noperand, &c->operand, &e), &e);
+	cli_check_files(tables, c->operand, c->noperand, &c->output);
 	set_environment(c);
 	cli_report_open(c->report, c->name);
 	quiet = c->quiet;
@@ -428,7 +432,6 @@ void cli_init(struct cli *c, int argc, char **argv)
 	const char *note = getenv("CORRMASK_PROGRESS");
 	if (note && *note)
 		progress_file = open(note, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-	c->operand = argv + 1;
 	if (!c->operands && c->noperand)
 		usage_error("unexpected argument '%s'", c->operand[0]);
 	int from_stdin = c->operands && !c->noperand;
@@ -491,6 +494,21 @@ struct stream *cli_open(const struct cli *c, int i)
 	struct stream *s = stream_open(i < c->noperand ? c->operand[i] : "-", &e);
 	if (!s)
 		die("%s", e.msg);
+	return s;
+}
+
+struct stream *cli_open_all(const struct cli *c)
+{
+	struct error e;
+	char *warning;
+	const char *standard_input = "-";
+	int n = c->noperand;
+	struct stream *s = stream_open_all(n ? (const char *const *)c->operand : &standard_input, n ? (size_t)n : 1, &warning, &e);
+	if (!s)
+		die("%s", e.msg);
+	if (warning)
+		warn("%s", warning);
+	free(warning);
 	return s;
 }
 

@@ -42,7 +42,7 @@ struct cli {
 	long long threads, seed; /* defaults 1 and 1 */
 	const char *device; /* --device as given, default "auto" */
 	int bf16; /* --precision bf16 */
-	char **operand; /* [noperand] */
+	char **operand; /* [noperand]; instead of @LIST, the files that LIST names (cli_manifest.h) */
 	int noperand;
 	struct outfile *opened; /* -o, open already; NULL: not yet */
 };
@@ -81,6 +81,8 @@ void cli_output(const struct cli *c, struct outfile *f);
 
 /* Open operand i (standard input when there is none), or die. Create the output stream, or die; refuses a terminal. */
 struct stream *cli_open(const struct cli *c, int i);
+/* All operands as one stream (stream_open_all), or die. */
+struct stream *cli_open_all(const struct cli *c);
 struct stream *cli_create(const struct cli *c, const struct header *h);
 
 /* Messages on standard error, "NAME: ...", "NAME: warning: ...", "NAME: note: ..." (info); warnings and notes are silent under -q. */

@@ -52,7 +52,7 @@ static struct option_def options[] = {
 };
 
 static struct cli cli = {.name = "depgraph",
-	.operands = "[FILE]",
+	.operands = "[FILE...]",
 	.summary = "Build the gene dependency graph of tokenised cells, or analyse a graph.",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
@@ -80,8 +80,6 @@ static void check_options(void)
 		refuse("does not go with --pmi", &top_genes, &min_cells, &neighbours, &rho_min, &min_overlap, &positive);
 	else
 		refuse("goes with --pmi", &tau, &min_count);
-	if (cli.noperand > 1)
-		usage_error("one input, not %d (scsample joins streams)", cli.noperand);
 	if (want_stats + want_tsv + want_layout + want_graphml > 1)
 		usage_error("one of --stats, --tsv, --layout and --graphml");
 	if ((want_stats || want_tsv) && modules_text)
@@ -293,7 +291,7 @@ int main(int argc, char **argv)
 	struct error e;
 	cli_init(&cli, argc, argv);
 	check_options();
-	struct stream *in = cli_open(&cli, 0);
+	struct stream *in = cli_open_all(&cli);
 	struct header h = {0};
 	struct graph g;
 	header_copy(&h, stream_header(in));

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 static const char *vocab_path, *map_path;
-static int fit;
+static int fit, sums;
+static const char *after;
 static long long min_cells = 1;
 
 static struct option_def options[] = {
@@ -16,6 +17,9 @@ static struct option_def options[] = {
 	{0, "map", OPT_STRING, &map_path, "FILE", "first translate gene ids by this table of key and id (TSV, gzip accepted)"},
 	{0, "Learning a vocabulary", OPT_GROUP},
 	{0, "fit", OPT_FLAG, &fit, NULL, "learn a vocabulary with non-zero medians from the input and write it as TSV"},
+	{0, "sums", OPT_FLAG, &sums, NULL,
+		"with --fit: write what one pass over the input counts, instead of a vocabulary; sums of parts of a corpus are inputs too"},
+	{0, "after", OPT_STRING, &after, "FILE", "with --sums: the sums of all parts in the pass before"},
 	{0, "min-cells", OPT_INT, &min_cells, "N", "with --fit: leave out genes found in fewer cells (default 1)", 1, 1e15},
 	{0},
 };
@@ -58,9 +62,15 @@ static int encode(void)
 int main(int argc, char **argv)
 {
 	cli_init(&cli, argc, argv);
+	if (!fit && (sums || after))
+		usage_error("--sums and --after are for --fit");
 	if (!fit)
 		return encode();
 	if (vocab_path || rank_given.tokens)
 		usage_error("--fit makes a vocabulary: it does not take one (-m, -t)");
-	return fit_main(&(struct fit_options){&cli, rank_given.encode.style == STYLE_V2, min_cells});
+	if (after && !sums)
+		usage_error("--after is for --sums");
+	if (cli.raw && !sums)
+		usage_error("--fit writes a table: --uncompressed does not go with it");
+	return fit_main(&(struct fit_options){&cli, rank_given.encode.style, min_cells, sums, after});
 }

@@ -1,7 +1,11 @@
-/* rankenc --fit: the vocabulary of a corpus, with the non-zero medians of its genes. */
+/*
+ * rankenc --fit: the vocabulary of a corpus, with the non-zero medians of its genes. The inputs are cells, which are read in several passes,
+ * or the sums of one pass over parts of the corpus, which are added.
+ */
 #include "rankenc.h"
 
-#include "encode/medians.h"
+#include "encode/encoder.h"
+#include "encode/medians_sums.h"
 
 #include "base/file.h"
 #include "base/strmap.h"
@@ -30,8 +34,10 @@ static size_t write_vocab(const struct fit_options *o, const struct vocab *genes
 	for (size_t i = 0; i < genes->n; i++)
 		by[i] = (uint32_t)i;
 	qsort_r(by, genes->n, sizeof *by, by_id, (void *)genes);
-	for (int i = 0; i < (o->style_v2 ? 4 : 2); i++)
+	for (int i = 0; o->style != STYLE_BMFM && i < (o->style == STYLE_V2 ? 4 : 2); i++)
 		vocab_push(&v, special[i], "", NAN);
+	if (o->style == STYLE_BMFM)
+		vocab_push_bmfm(&v);
 	for (size_t i = 0; i < genes->n; i++)
 		if (f->gene[by[i]].n >= (uint64_t)o->min_cells)
 			vocab_push(&v, genes->id[by[i]], genes->symbol[by[i]], f->gene[by[i]].median);
@@ -53,6 +59,7 @@ static size_t write_vocab(const struct fit_options *o, const struct vocab *genes
 struct learning {
 	const struct fit_options *o;
 	int n;
+	int of_sums; /* the inputs are sums */
 	struct stream **in; /* [n] */
 	struct counts_columns *col; /* [n] */
 	uint32_t **to; /* [n] row of each input's gene among genes */
@@ -61,77 +68,226 @@ struct learning {
 	struct medians fit;
 	uint32_t *wide; /* scratch of counts_genes */
 	size_t wide_cap;
+	char *first; /* of the sums: the name of the first part */
 	uint64_t cells; /* of all inputs */
-	int passes;
+	uint64_t passes;
 };
 
-static void open_inputs(struct learning *l)
+/* Number the genes of input i; `fixed`: they are known already. */
+static void number_genes(struct learning *l, int i, struct strmap *row, int fixed)
 {
-	struct error e;
-	struct strmap row = {0};
-	l->n = l->o->cli->noperand ? l->o->cli->noperand : 1;
-	l->in = xcalloc((size_t)l->n, sizeof *l->in);
-	l->col = xcalloc((size_t)l->n, sizeof *l->col);
-	l->to = xcalloc((size_t)l->n, sizeof *l->to);
-	for (int i = 0; i < l->n; i++) {
-		struct stream *s = l->in[i] = cli_open(l->o->cli, i);
-		must(counts_find(l->col + i, stream_header(s), stream_name(s), &e), &e);
-		must(stream_index(s, &e), &e);
-		const struct vocab *v = &stream_header(s)->vocab;
-		l->to[i] = xmalloc(v->n * sizeof *l->to[i]);
-		for (size_t k = 0; k < v->n; k++) {
-			l->to[i][k] = strmap_put(&row, v->id[k], strlen(v->id[k]), (uint32_t)l->genes.n);
-			if (l->to[i][k] == l->genes.n)
-				vocab_push(&l->genes, v->id[k], v->symbol[k], NAN);
-		}
+	const struct vocab *v = &stream_header(l->in[i])->vocab;
+	l->to[i] = xmalloc(v->n * sizeof *l->to[i]);
+	for (size_t k = 0; k < v->n; k++) {
+		l->to[i][k] = strmap_put(row, v->id[k], strlen(v->id[k]), (uint32_t)l->genes.n);
+		if (l->to[i][k] == l->genes.n && fixed)
+			die("%s: gene %s is not in %s, which has the sums of the pass before", stream_name(l->in[i]), v->id[k],
+				l->o->after);
+		if (l->to[i][k] == l->genes.n)
+			vocab_push(&l->genes, v->id[k], v->symbol[k], NAN);
 	}
-	strmap_release(&row);
 }
 
-/* Add all cells of input i to the medians. */
-static void read_input(struct learning *l, int i)
+/* --after: the state that the pass before has left. */
+static void open_state(struct learning *l, struct strmap *row)
 {
 	struct error e;
-	struct stream *s = l->in[i];
+	struct stream *s = stream_open(l->o->after, &e);
+	if (!s || medians_read(&l->fit, s, &l->passes, &l->cells, &e) || medians_check(&l->fit, l->o->after, &e))
+		die("%s", e.msg);
+	vocab_copy(&l->genes, &stream_header(s)->vocab);
+	for (size_t k = 0; k < l->genes.n; k++)
+		strmap_put(row, l->genes.id[k], strlen(l->genes.id[k]), (uint32_t)k);
+	if (!medians_next(&l->fit))
+		die("%s: no pass is left: rankenc --fit %s makes the vocabulary", l->o->after, l->o->after);
+	stream_free(s);
+}
+
+/* Are the inputs sums? The first one says it. */
+static void look_at_first(struct learning *l)
+{
+	l->in[0] = cli_open(l->o->cli, 0);
+	l->of_sums = !strcmp(stream_header(l->in[0])->kind, "medians");
+	if (l->of_sums && l->o->after)
+		usage_error("--after is for cells, and %s has sums", stream_name(l->in[0]));
+}
+
+static void open_cells(struct learning *l, struct strmap *row)
+{
+	struct error e;
+	if (l->o->after)
+		open_state(l, row);
+	for (int i = 0; i < l->n; i++) {
+		struct stream *s = l->in[i] = i ? cli_open(l->o->cli, i) : l->in[0];
+		must(counts_find(l->col + i, stream_header(s), stream_name(s), &e), &e);
+		if (!l->o->sums)
+			must(stream_index(s, &e), &e); /* to read it again */
+		number_genes(l, i, row, !!l->o->after);
+	}
+	if (!l->o->after)
+		medians_init(&l->fit, l->genes.n);
+}
+
+static void add_cells(struct learning *l, int i, uint64_t row)
+{
+	struct error e;
 	const struct counts_columns *c = l->col + i;
 	const struct block *b = &l->block;
-	uint64_t row = 0, sum;
-	for (size_t k = 0; k < stream_blocks(s); k++, row += b->rows) {
-		must(stream_read_at(s, k, &l->block, &e), &e);
-		for (size_t r = 0; r < b->rows; r++)
-			if (counts_wrong(c, b, r, &sum))
-				must(counts_error(c, b, r, stream_name(s), row, &e), &e);
-		const uint32_t *gene = counts_genes(c, b, 0, block_items(b, c->group), &l->wide, &l->wide_cap);
-		medians_add(&l->fit, b->rows, b->group[c->group].offset, gene, b->col[c->count].data, b->col[c->total].data, l->to[i],
-			(int)l->o->cli->threads);
-		l->cells += b->rows;
-		progress("pass %d, %" PRIu64 " cells", l->passes, l->cells);
+	uint64_t sum;
+	for (size_t r = 0; r < b->rows; r++)
+		if (counts_wrong(c, b, r, &sum))
+			must(counts_error(c, b, r, stream_name(l->in[i]), row, &e), &e);
+	const uint32_t *gene = counts_genes(c, b, 0, block_items(b, c->group), &l->wide, &l->wide_cap);
+	medians_add(&l->fit, b->rows, b->group[c->group].offset, gene, b->col[c->count].data, b->col[c->total].data, l->to[i],
+		(int)l->o->cli->threads);
+	l->cells += b->rows;
+	progress("pass %" PRIu64 ", %" PRIu64 " cells", l->passes, l->cells);
+}
+
+/* One pass over the cells of all inputs; again: there will be another one. */
+static void read_cells(struct learning *l, int again)
+{
+	struct error e;
+	l->passes++;
+	l->cells = 0;
+	for (int i = 0; i < l->n; i++) {
+		uint64_t row = 0;
+		int got = 1;
+		for (size_t k = 0; got > 0; k++, row += l->block.rows) {
+			if (!again)
+				got = stream_read(l->in[i], &l->block, &e);
+			else if (k < stream_blocks(l->in[i]))
+				got = stream_read_at(l->in[i], k, &l->block, &e) ? -1 : 1;
+			else
+				got = 0;
+			if (got < 0)
+				die("%s", e.msg);
+			if (got)
+				add_cells(l, i, row);
+			else
+				break;
+		}
 	}
+}
+
+/* Gene k of a part is gene k of all, in a later pass. */
+static void check_genes(const struct learning *l, int i, uint64_t pass, const char *first)
+{
+	const size_t n = stream_header(l->in[i])->vocab.n;
+	size_t k = 0;
+	while (k < n && l->to[i][k] == k)
+		k++;
+	if (k < n || n != l->genes.n)
+		die("%s: its genes are not those of %s, and in pass %" PRIu64 " all are the same", stream_name(l->in[i]), first, pass);
+}
+
+/* Add the sums of the inputs, one at a time. In the first pass their genes can differ. */
+static void read_sums(struct learning *l, struct strmap *row)
+{
+	struct error e;
+	char *first = xstrdup(stream_name(l->in[0]));
+	for (int i = 0; i < l->n; i++) {
+		struct medians part;
+		uint64_t pass, cells;
+		struct stream *s = l->in[i] = i ? cli_open(l->o->cli, i) : l->in[0];
+		must(medians_read(&part, s, &pass, &cells, &e), &e);
+		if (i && pass != l->passes)
+			die("%s: the sums of pass %" PRIu64 ", but %s has those of pass %" PRIu64, stream_name(s), pass, first, l->passes);
+		number_genes(l, i, row, 0);
+		l->passes = pass;
+		l->cells += cells;
+		if (pass > 1)
+			check_genes(l, i, pass, first);
+		if (i == 0) {
+			l->fit = part;
+		} else {
+			if (pass == 1)
+				medians_grow(&l->fit, l->genes.n);
+			must(medians_merge(&l->fit, &part, pass == 1 ? l->to[i] : NULL, stream_name(s), &e), &e);
+			medians_release(&part);
+		}
+		stream_free(s);
+		free(l->to[i]);
+		l->in[i] = NULL;
+		l->to[i] = NULL;
+		progress("%d of %d parts", i + 1, l->n);
+	}
+	l->first = first;
+}
+
+/* Write the sums. */
+static void write_sums(struct learning *l)
+{
+	struct error e;
+	struct header h;
+	header_init(&h, "medians");
+	medians_header(&h, &l->genes, l->passes, l->cells);
+	cli_provenance(l->o->cli, &h, "");
+	struct stream *out = cli_create(l->o->cli, &h);
+	must(medians_write(&l->fit, out, &e), &e);
+	must(stream_commit(out, &e), &e);
+	stream_free(out);
+	header_release(&h);
+	cli_measured("cells_in", (double)l->cells);
+	cli_measured("genes", (double)l->genes.n);
+	cli_measured("pass", (double)l->passes);
+	if (l->of_sums && medians_check(&l->fit, "", &e) == 0)
+		cli_measured("genes_left", medians_next(&l->fit) ? (double)l->fit.left : 0);
+	cli_report(l->o->cli, "%" PRIu64 " cells, %zu genes, sums of pass %" PRIu64, l->cells, l->genes.n, l->passes);
+}
+
+/* Whole sums of a pass: does it suffice? */
+static void finish_sums(struct learning *l)
+{
+	struct error e;
+	must(medians_check(&l->fit, l->first, &e), &e);
+	if (!medians_next(&l->fit))
+		return;
+	die("%s: %zu genes need another pass over the cells: rankenc --fit --sums --after with these sums of pass %" PRIu64, l->first,
+		l->fit.left, l->passes);
+}
+
+/* Write the vocabulary. */
+static void learnt(struct learning *l)
+{
+	if (l->of_sums)
+		finish_sums(l);
+	size_t kept = write_vocab(l->o, &l->genes, &l->fit);
+	info("%zu genes of %" PRIu64 " cells", kept, l->cells);
+	cli_measured("cells_in", (double)l->cells);
+	cli_measured("genes", (double)l->genes.n);
+	cli_measured("vocabulary", (double)kept);
+	cli_measured("passes", (double)l->passes);
+	cli_report(l->o->cli, "%" PRIu64 " cells, %zu genes, %zu in the vocabulary, %" PRIu64 " pass%s", l->cells, l->genes.n, kept,
+		l->passes, l->passes == 1 ? "" : "es");
 }
 
 int fit_main(const struct fit_options *o)
 {
-	struct learning l = {.o = o};
-	open_inputs(&l);
-	medians_init(&l.fit, l.genes.n);
-	do {
-		l.passes++;
-		l.cells = 0;
-		for (int i = 0; i < l.n; i++)
-			read_input(&l, i);
-	} while (medians_next(&l.fit));
-	size_t kept = write_vocab(o, &l.genes, &l.fit);
-	info("%zu genes of %" PRIu64 " cells", kept, l.cells);
-	cli_measured("cells_in", (double)l.cells);
-	cli_measured("genes", (double)l.genes.n);
-	cli_measured("vocabulary", (double)kept);
-	cli_measured("passes", (double)l.passes);
-	cli_report(o->cli, "%" PRIu64 " cells, %zu genes, %zu in the vocabulary, %d pass%s", l.cells, l.genes.n, kept, l.passes,
-		l.passes == 1 ? "" : "es");
+	struct learning l = {.o = o, .n = o->cli->noperand ? o->cli->noperand : 1};
+	struct strmap row = {0};
+	l.in = xcalloc((size_t)l.n, sizeof *l.in);
+	l.col = xcalloc((size_t)l.n, sizeof *l.col);
+	l.to = xcalloc((size_t)l.n, sizeof *l.to);
+	look_at_first(&l);
+	if (l.of_sums)
+		read_sums(&l, &row);
+	else
+		open_cells(&l, &row);
+	strmap_release(&row);
+	if (!l.of_sums)
+		do
+			read_cells(&l, !o->sums);
+		while (!o->sums && medians_next(&l.fit));
+	if (o->sums)
+		write_sums(&l);
+	else
+		learnt(&l);
 	for (int i = 0; i < l.n; i++) {
 		stream_free(l.in[i]);
 		free(l.to[i]);
 	}
+	free(l.first);
 	free(l.in);
 	free(l.col);
 	block_release(&l.block);

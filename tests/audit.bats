@@ -23,6 +23,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 
 audit() { pipelines THREADS=1 "$@"; }
 
+# bats test_tags=slow
 @test "make table3 and table8: maskgen's numbers beside the paper's, from tokens; a second run makes nothing" {
 	run audit table3 TOKENS=s.tok
 	assert_success
@@ -95,6 +96,7 @@ by_hand() {
 	END
 }
 
+# bats test_tags=slow
 @test "make genesets: precision equals a count by hand, random pairs are as frequent; other sets, names, skipped genes" {
 	run audit genesets TOKENS=s.tok
 	assert_failure

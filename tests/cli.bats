@@ -10,6 +10,7 @@ tools() {
 	depgraph|depgraph|sim.tok|records
 	maskgen|maskgen|sim.tok|records
 	sctrain|sctrain mlm --config tiny|sim.masked|model
+	scperturb|scperturb --delete all|sim.tok|records
 	scembed|scembed -M sim.model|sim.tok|records
 	ctaprobe|ctaprobe cells --label cell_type|sim.emb|text
 	scsample|scsample -n 50|sim.counts|records

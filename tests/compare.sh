@@ -59,6 +59,8 @@ pipeline() {
 	sctrain genes -q --gene-labels genes.tsv --fold 0/3 --init mlm.model --lr 1e-3 none.masked -o genes.model
 	sctrain eval -q -M mlm.model test.masked -o eval.tsv
 	scembed -q -M mlm.model tok -o emb
+	scsample -q -n 20 tok -o few.tok
+	scperturb -q --delete all --controls 1 few.tok -o perturbed.tok
 	scembed -q -M mlm.model --layer 0 --pool first tok -o first.emb
 	scembed -q -M cells.model --predict --probabilities test.tok -o cells.pred
 	scembed -q -M genes.model --predict test.tok -o genes.pred

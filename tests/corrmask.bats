@@ -134,8 +134,9 @@ setup() {
 		diff help words || fail "$*"
 		"$@" --completion | awk -F '\t' 'NF != 3 || $3 == "" { exit 1 }' || fail "$*: not three fields"
 	}
-	for t in h5tok rankenc depgraph maskgen scembed scsample scsim scview "sctrain mlm" "sctrain value" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
-		"ctaprobe cells" "ctaprobe score" "ctaprobe genes" "ctaprobe effective-rank" "ctaprobe leaderboard" "ctaprobe compare" "ctaprobe reference" "ctaprobe reconstruction" "maskrisk data" "maskrisk theory" \
+	for t in h5tok rankenc depgraph maskgen scperturb scembed scsample scsim scview "sctrain mlm" "sctrain value" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
+		"ctaprobe cells" "ctaprobe transfer" "ctaprobe score" "ctaprobe genes" "ctaprobe effective-rank" "ctaprobe leaderboard" "ctaprobe compare" "ctaprobe reference" \
+		"ctaprobe integration" "ctaprobe reconstruction" "ctaprobe shift" "maskrisk data" "maskrisk theory" \
 		"maskrisk simulate"; do
 		# shellcheck disable=SC2086
 		all $t

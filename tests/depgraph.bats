@@ -254,8 +254,8 @@ same_as_reference() {
 	assert_output --partial "this is a folder, expected a stream"
 	run -1 depgraph none.tok -o x
 	assert_output "depgraph: none.tok: No such file or directory"
-	run -2 depgraph s.tok s.tok -o x
-	assert_line "depgraph: one input, not 2 (scsample joins streams)"
+	run -1 depgraph s.tok s.tok -o x
+	assert_output "depgraph: s.tok: this file is named twice (as s.tok)"
 	run -2 depgraph --rho-min 2 s.tok -o x
 	assert_line --partial "--rho-min: '2' is not a number from 0 to 1"
 	scsim --model b1 -n 0 -o empty.tok

@@ -131,6 +131,7 @@ G() { PATH=$BATS_FILE_TMPDIR/stubs:$PATH "$BATS_FILE_TMPDIR/pack/src/tests/bench
 	refute_output --partial "triage: test_norm"
 }
 
+# bats test_tags=slow
 @test "gpu.sh A: a test that hangs is named, and the script ends before its limit" {
 	since=$SECONDS
 	HANG=1 run -1 G -t 30 -o hang A
@@ -140,6 +141,7 @@ G() { PATH=$BATS_FILE_TMPDIR/stubs:$PATH "$BATS_FILE_TMPDIR/pack/src/tests/bench
 	assert_file_not_empty hang/summary.md
 }
 
+# bats test_tags=slow
 @test "gpu.sh B: speed of all shapes, other tiles, kernels; a profiler that hangs costs its own time only" {
 	since=$SECONDS
 	run -0 G -t 60 -o B B

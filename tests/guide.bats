@@ -39,6 +39,7 @@ run_page() {
 		assert a.obs["corrmask_predicted"].isna().sum() == 1881'
 }
 
+# bats test_tags=slow
 @test "howto.md: every command runs" {
 	run -0 run_page howto
 	assert_line $'step\tloss\teval_loss'

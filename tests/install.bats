@@ -17,6 +17,7 @@ broken_links() {
 	done
 }
 
+# bats test_tags=slow
 @test "make install and uninstall: tools, pages, pipelines and docs, under any PREFIX and DESTDIR" {
 	cd "$BATS_TEST_TMPDIR"
 	for prefix in "$PWD/a+b/ö" \~/plain; do

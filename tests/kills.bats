@@ -45,6 +45,7 @@ tasks() {
 	"$BATS_TEST_DIRNAME/kills.py" -n 6 "${all[@]}"
 }
 
+# bats test_tags=slow
 @test "power cut: after every prefix of its writes a tool leaves the old file or the whole new one, and a training its last checkpoint" {
 	strace -qq -o /dev/null true || skip "strace cannot be used here"
 	"$BATS_TEST_DIRNAME/faults/powercut.py" -n 6 h5tok scview-h5ad depgraph-tsv scstream "sctrain cells, --eval" "sctrain mlm, one checkpoint kept"

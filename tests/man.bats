@@ -25,6 +25,7 @@ examples() {
 		sed -e 's/\\e/\\/g' -e 's/\\-/-/g' -e 's/\\&//g'
 }
 
+# bats test_tags=slow
 @test "every page has examples that run, and is clean" {
 	command -v mandoc >/dev/null && mandoc -Tlint -W warning "$BATS_TEST_DIRNAME"/../man/*.[1-9]
 	for page in "$BATS_TEST_DIRNAME"/../man/*.[17]; do

@@ -94,10 +94,15 @@ loader() {
 		assert out == open("whole").readlines()
 	END
 	OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3 maskgen -g s.graph --strategy corrmask --rate-uniform 0.1:0.9 -b 4 --epochs 2 --shard auto s.tok | cmp - shard2
-	SLURM_PROCID=1 SLURM_NTASKS=3 maskgen -g s.graph --strategy corrmask --rate-uniform 0.1:0.9 -b 4 --epochs 2 --shard auto s.tok | cmp - shard1
+	SLURM_PROCID=1 SLURM_NTASKS=9 SLURM_STEP_NUM_TASKS=3 maskgen -g s.graph --strategy corrmask --rate-uniform 0.1:0.9 -b 4 --epochs 2 --shard auto s.tok | cmp - shard1
 	run -1 env OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=3 maskgen --shard auto s.tok -o x
 	run -1 maskgen --shard auto s.tok -o x
 	assert_output --partial "no rank in the environment"
+	# a batch script: nothing runs in parallel
+	run -1 env SLURM_PROCID=0 SLURM_NTASKS=8 maskgen --shard auto s.tok -o x
+	assert_output "maskgen: --shard auto: no rank here: SLURM_NTASKS is that of the job; start this command by srun or mpirun"
+	run -0 env PMI_RANK=0 PMI_SIZE=2 maskgen --shard auto s.tok -o x
+	assert_output "maskgen: note: --shard auto: shard 0 of 2 (PMI_SIZE)"
 }
 
 @test "maskgen --balance: the same global batches, dealt out by length" {
@@ -443,7 +448,7 @@ loader() {
 	run -2 maskgen --strategy columns --rate-linear=-0.1:0.5 s.counts -o x
 	run -2 maskgen --shard 3/3 s.tok -o x
 	run -2 maskgen --shard 1 s.tok -o x
-	run -2 maskgen s.tok s.tok -o x
+	run -1 maskgen s.tok s.tok -o x
 	run -1 maskgen --keep cell_type,donor,cell_type s.tok -o x
 	assert_output "maskgen: s.tok: column 'cell_type' is to be kept twice"
 	run -1 maskgen --keep nonesuch s.tok -o x

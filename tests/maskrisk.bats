@@ -26,6 +26,7 @@ for a, b in zip(sys.stdin, open(sys.argv[1]), strict=True):
 ' "$BATS_TEST_DIRNAME/ref/risk.tsv"
 }
 
+# bats test_tags=slow
 @test "theory: features of unequal variance, few and many rows, ranges: as in numpy" {
 	for n in 25 200; do
 		maskrisk theory --model matrix.tsv --rows $n --noise 0.3 --rates 0.1:0.9:0.2 --ranges 0.3:0.6,0.5:0.9 -o t.tsv
@@ -88,6 +89,7 @@ for a, b in zip(sys.stdin, open(sys.argv[1]), strict=True):
 	done
 }
 
+# bats test_tags=slow
 @test "data: theory is what masked regressions of the cells give, within 20 %" {
 	scsim -q --cells 3000 --genes 60 --modules 5 --types 4 --rarest 0.15 --depth 2000 -o many.counts
 	for how in '60 0.1,0.25' '600 0.25,0.5,0.75'; do

@@ -159,6 +159,34 @@ same_training() {
 	same_training two term
 }
 
+@test "mpi: a long wait says which rank is missing; a signal in it ends the job with the last checkpoint" {
+	export CORRMASK_STALL_SECONDS=2
+	ranks 2 "$(loader 6) | $TRICKLE | bash -c 'echo \$\$ >pid.'\$R'; exec $MLM -o stall'" >stall.out 2>&1 3>&- &
+	job=$!
+	wait_for_step stall 10
+	kill -STOP "$(cat pid.1)"
+	for _ in $(seq 60); do grep -q "waiting for" stall.out && break; sleep 0.1; done
+	grep "sctrain mlm\[0\]: warning: waiting for rank 1 for [2-4] s: are they alive" stall.out
+	kill -CONT "$(cat pid.1)"
+	wait $job
+	same_training two stall
+	ranks 2 "$(loader 6) | $TRICKLE | bash -c 'echo \$\$ >pid.'\$R'; exec $MLM -o stalled'" >stall.out 2>&1 3>&- &
+	job=$!
+	wait_for_step stalled 10
+	kill -STOP "$(cat pid.1)"
+	sleep 1
+	kill -TERM "$(cat pid.0)"
+	for _ in $(seq 60); do kill -0 "$(cat pid.0)" 2>/dev/null || break; sleep 0.1; done
+	run kill -0 "$(cat pid.0)"
+	assert_failure
+	for _ in $(seq 30); do grep -q "gave up" stall.out && break; sleep 0.1; done
+	grep "sctrain mlm\[0\]: signal 15, and gave up waiting for the other ranks; the newest checkpoint is checkpoint-" stall.out
+	kill -KILL "$(cat pid.1)" 2>/dev/null || true
+	wait $job && fail "mpirun exits 0"
+	ranks 2 "$(loader 6) | $MLM -q --resume -o stalled"
+	same_training two stalled
+}
+
 @test "mpi: a killed rank stops all, with no model; resume from the last checkpoint gives the bytes of a whole run" {
 	for victim in 0 1; do
 		rm -rf killed

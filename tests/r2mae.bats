@@ -6,6 +6,7 @@ load helper
 P=$BATS_TEST_DIRNAME/../pipelines
 setup() { cd "$BATS_TEST_TMPDIR"; }
 
+# bats test_tags=slow
 @test "tables 5 and 9, tiny: minima, means and differences are those of the simulations" {
 	pipelines r2mae-table5 r2mae-table9 SCALE=tiny > out
 	$PYTHON - <<-'END'
@@ -39,6 +40,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 }
 
 # Of the conclusions only this is tested: independent retention agrees with theory, and coupled retention has a lower risk than the fixed centre.
+# bats test_tags=slow
 @test "tables 5 and 9: independent retention as in theory, coupled retention below the fixed centre" {
 	for row in table5-beta table5-latent table9-beta table9-latent; do
 		$P/r2mae/linear.sh $row-2.simulate small > s.tsv
@@ -82,6 +84,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	assert_output --partial "ACCURACY=none.tsv: no such file"
 }
 
+# bats test_tags=slow
 @test "figure 1, tiny: all panels are drawn, without a message of gnuplot" {
 	pipelines r2mae-fig1 SCALE=tiny
 	[ "$(head -c 4 results/r2mae-fig1/latest/fig1.png | tail -c 3)" = PNG ]

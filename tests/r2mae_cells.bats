@@ -136,6 +136,7 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 	END
 }
 
+# bats test_tags=slow
 @test "make r2mae-cells: a second run makes nothing, more methods add runs, other settings leave everything in place" {
 	run -0 r2mae
 	R=$(realpath results/r2mae-cells/latest)

@@ -343,3 +343,49 @@ a.write_h5ad("zeros.h5ad")'
 	bash -e -o pipefail <<<"$(awk '/^\.Sh EXAMPLES/ { on = 1 } /^\.Sh DIAG/ { on = 0 } on && /^\.Ed/ { p = 0 } p; on && /^\.Bd/ { p = 1 }' \
 		"$BATS_TEST_DIRNAME/../man/rankenc.1")" || [ $? -eq 141 ]   # the last example ends in scview -n 2, which does not read on
 }
+
+@test "rankenc --fit --sums: parts of a corpus, pass by pass, give the vocabulary of all cells at once" {
+	mkdir -p sums && cd sums
+	for i in 1 2 3 4; do
+		scsim -q --cells ${i}00 --genes $((60 + 20 * i)) --depth $((200 * i)) --seed $i -o $i.counts
+	done
+	scsample -q -n 0 4.counts -o 4.none && mv 4.none 4.counts
+	for style in v1 v2; do
+		rankenc -q --fit --vocab-style $style --min-cells 3 ./*.counts -o whole.tsv
+		after=
+		for n in 1 2 3 4 5; do
+			# shellcheck disable=SC2086
+			for i in 1 2 3 4; do rankenc -q --fit --sums $after -o $i.$n $i.counts; done
+			# added in two steps
+			rankenc -q --fit --sums [12].$n -o some.$n
+			rankenc -q --fit --sums some.$n [34].$n -o all.$n --report report
+			left=$(awk '$1 == "genes_left" { print $2 }' report)
+			[ "$left" != 0 ] || break
+			run -1 rankenc --fit all.$n
+			assert_output "rankenc: all.$n: $left genes need another pass over the cells: rankenc --fit --sums --after with these sums of pass $n"
+			after="--after all.$n"
+		done
+		assert [ "$n" -gt 1 ]
+		rankenc -q --fit --vocab-style $style --min-cells 3 all.$n | cmp - whole.tsv
+	done
+	# without all parts of the pass before, twice the same part, other passes, other genes
+	run -1 rankenc -q --fit some.2
+	assert_output --partial "some.2: gene "
+	assert_output --partial "a file is missing, or there twice"
+	rankenc -q --fit --sums [1234].2 1.2 -o twice
+	run -1 rankenc -q --fit twice
+	assert_output --partial "a file is missing, or there twice"
+	run -1 rankenc -q --fit --sums 1.1 2.2
+	assert_output "rankenc: 2.2: the sums of pass 2, but 1.1 has those of pass 1"
+	scsim -q --cells 10 --genes 300 -o other.counts
+	run -1 rankenc -q --fit --sums --after all.1 other.counts -o x
+	assert_output --partial "which has the sums of the pass before"
+	run -1 rankenc -q --fit --sums --after all.$n 1.counts -o x
+	assert_output "rankenc: all.$n: no pass is left: rankenc --fit all.$n makes the vocabulary"
+	head -c 2000 all.1 >cut
+	run -1 rankenc -q --fit cut -o x
+	assert_output --partial "cut: the stream is cut short"
+	assert_not_exist x
+	run -2 rankenc --sums 1.counts
+	assert_line "rankenc: --sums and --after are for --fit"
+}

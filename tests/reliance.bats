@@ -304,6 +304,7 @@ make_losses() {
 
 reliance() { pipelines THREADS=2 reliance SCALE=tiny "$@"; }
 
+# bats test_tags=slow
 @test "make reliance: a table, a figure, a run by hand; a second run makes nothing, a seed more is added, other settings have their own folder" {
 	run -0 reliance
 	assert_line "  sctrain-shuffled-2"

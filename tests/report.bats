@@ -191,6 +191,7 @@ assert p.tables["Modules of the graph of the training cells"][0][0] == "module" 
 	PATH=$PWD/no:$PATH run -2 pipelines report RUN=fig3/latest
 }
 
+# bats test_tags=slow
 @test "make fig3 ends with its page; make report makes it again" {
 	run -0 pipelines fig3 SCALE=tiny SEEDS=1
 	assert_line --regexp '^  page results/fig3/tiny-[0-9a-f]+/report.html$'

@@ -80,6 +80,7 @@ latest() { readlink "results/$1/latest"; }
 	assert_output --regexp '^results/demo/sim-'
 }
 
+# bats test_tags=slow
 @test "runs: one experiment after another keeps what is there; list-runs lists them, clean-runs removes one" {
 	run -0 pipelines table8 TOKENS=c.tok
 	was=$(latest audit)
@@ -117,6 +118,7 @@ latest() { readlink "results/$1/latest"; }
 	assert_equal "$(ls results/audit)" ""
 }
 
+# bats test_tags=slow
 @test "runs: a file name with spaces, quotes and dollar signs, and several files" {
 	run -0 pipelines demo DATA="my heart's \$x.h5ad" SCALE=tiny CELLS=0
 	assert_line "corrmask demo: my heart's \$x.h5ad, label cell_type"
@@ -237,12 +239,13 @@ latest() { readlink "results/$1/latest"; }
 	run -0 pipelines demo finetune -n FT_LR=1
 }
 
+# bats test_tags=slow
 @test "runs: an experiment knows every variable among its settings, and those of the documents' commands" {
 	known() { awk -v of="$1" -v check="$2" -f "$BATS_TEST_DIRNAME/../pipelines/variables.awk" "$BATS_TEST_DIRNAME"/../pipelines/{*,*/*}.mk; }
 	ask() { make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval "ask: ; @echo \$($1_SETTINGS)" ask "${@:2}"; }
 	checked=0
 	for of in DEMO=demo RELIANCE=reliance FT=finetune GC=genes AUDIT=table3 GENESETS=genesets T6=table6 T6_IN=table6 TIES=ties R2=r2mae-cells FIG3=fig3 \
-		FIG4=fig4; do
+		FIG4=fig4 ANNOTATE=annotate; do
 		for with in "" DATA=x "MEDIANS=x TOKEN_TABLE=y GENE_NAMES=z CORPUS=c MIN_CLASS=1 RANK_ARGS=-q PT_ARGS=-q GENES=5 CROSS=c"; do
 			# shellcheck disable=SC2086
 			names=$(ask "${of%=*}" $with | sed 's/T6_EPOCHS/EPOCHS/; s/FIG3_SEEDS/SEEDS/')
@@ -251,7 +254,7 @@ latest() { readlink "results/$1/latest"; }
 			checked=$((checked + 1))
 		done
 	done
-	assert_equal $checked 36
+	assert_equal $checked 39
 	experiments=$(pipelines help | sed -n '/^Experiments/,/^Variables/s/^  \([a-z0-9-]*\) .*/\1/p')
 	cd "$BATS_TEST_DIRNAME/.."
 	commands=0
@@ -271,6 +274,7 @@ latest() { readlink "results/$1/latest"; }
 	grep -q '^    CELLS=3000 ' installed
 }
 
+# bats test_tags=slow
 @test "a stage longer than ten seconds shows its time and progress, on a terminal only" {
 	cat > slow.sh <<-'EOF'
 		#!/usr/bin/env bash
@@ -294,6 +298,7 @@ latest() { readlink "results/$1/latest"; }
 	awk -F '\t' '$1 == "seconds" && $2 > 12 && $2 < 30 { ok = 1 } END { exit !ok }' log/slow.report
 }
 
+# bats test_tags=slow
 @test "runs: two makes in one folder of results: the second waits, says for whom, and finds the results of the first" {
 	pipelines table8 TOKENS=c.tok RESULTS=alone >/dev/null 2>&1
 	for try in 1 2 3; do

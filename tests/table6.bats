@@ -317,6 +317,7 @@ hand_model() {
 	done
 }
 
+# bats test_tags=slow
 @test "make table6: a second run makes nothing, a lost run is made again, more seeds are added, an interrupted run goes on" {
 	tail -n +"$(grep -n '^corrmask table 6' first.txt | cut -d : -f 1)" first.txt > was
 	run -0 table6
@@ -361,6 +362,7 @@ G() {
 	BIN=$PWD/four "$BATS_TEST_DIRNAME/bench/gpu_experiments.sh" "$@" SCALE=tiny STRATEGIES="random corrmask" SIZES="100 1" SEEDS="1 2" DEVICE=cpu
 }
 
+# bats test_tags=slow
 @test "make fig7: the same runs with other lambdas; corrmask-N masks as maskgen --lambda N/100 does" {
 	run -0 pipelines THREADS=2 fig7 SCALE=tiny SEEDS=1
 	refute_line "  pretrain-random-1-1"
@@ -374,6 +376,7 @@ G() {
 	assert_output --partial "unknown strategy 'corrmask-101'"
 }
 
+# bats test_tags=slow
 @test "make table7: the corpus is that of CORPUS, the vocabulary too; the paper's protocol" {
 	run ! pipelines table7 SCALE=tiny
 	assert_output --partial "table7: CORPUS=FILE is needed"
@@ -402,6 +405,7 @@ G() {
 	diff <(scview --vocab corpus.tok) <(scview --vocab results/table6-inputs/latest/learn.tok)
 }
 
+# bats test_tags=slow
 @test "gpu_experiments.sh: two shares from the inputs alone, on a machine with four tools, come to the same scores" {
 	here=$PWD
 	for part in 0 1; do cp -r $I there$part; done

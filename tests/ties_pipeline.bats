@@ -109,6 +109,7 @@ setup() {
 
 ties() { pipelines -j2 THREADS=2 ties SCALE=tiny ARMS="median-random median-runs random-corrmask value-corrmask" "$@"; }
 
+# bats test_tags=slow
 @test "make ties: a table, a figure, a page; a run by hand; a second run makes nothing, a seed more is added" {
 	run -0 ties SEEDS=1
 	for a in median-random median-runs random-corrmask value-corrmask; do

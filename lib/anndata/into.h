@@ -5,7 +5,8 @@
  *     embedding     x          -> obsm/X_KEY
  *                   X_umap     -> obsm/X_umap, with a key that was given obsm/X_umap_KEY (another map alike)
  *     prediction    logit, probabilities and other fixed columns    -> obsm/KEY_logit, ...
- *                   predicted, probability, fold, expected          -> obs/KEY_predicted, ...
+ *                   predicted, probability, fold, expected,
+ *                   assigned, label_set, p_known                    -> obs/KEY_predicted, ...
  *
  * A cell of the file that the stream lacks has missing values: NaN, code -1, an empty text, a masked integer. The attribute
  * corrmask_provenance of each array in obsm holds the provenance of the stream. An array of the name that has the same values for the cells

@@ -1,12 +1,12 @@
 #include "label/gene_labels.h"
 
 #include "label/folds.h"
+#include "label/gene_find.h"
 #include "label/label.h"
 #include "base/idmap.h"
 #include "base/strmap.h"
 #include "base/tsv.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,37 +38,14 @@ void gene_labels_release(struct gene_labels *g)
 
 struct reader {
 	struct gene_labels *g;
-	const struct vocab *v;
 	struct classes classes;
-	struct strmap symbol; /* symbol -> row of the vocabulary */
+	struct gene_find find;
 	struct strmap seen; /* gene as written -> its class */
 	int gene_at, label_at; /* columns */
 	char **first; /* [nfirst] the first line, if it does not name these columns */
 	size_t nfirst;
 	int wide; /* it names the classes: one column of genes each */
 };
-
-/* Row of the vocabulary, or -1. */
-static int64_t find_gene(const struct reader *r, const char *s, size_t n)
-{
-	char text[256];
-	size_t base;
-	if (n >= sizeof text)
-		return -1;
-	if (ensembl_id(s, n, &base))
-		n = base;
-	memcpy(text, s, n);
-	text[n] = 0;
-	int64_t row = vocab_find(r->v, text);
-	if (row >= (int64_t)r->v->nspecial)
-		return row;
-	uint32_t by_symbol = strmap_get(&r->symbol, text, n);
-	for (size_t i = 0; by_symbol == STRMAP_NONE && i < n; i++)
-		text[i] = (char)toupper((unsigned char)text[i]);
-	if (by_symbol == STRMAP_NONE)
-		by_symbol = strmap_get(&r->symbol, text, n);
-	return by_symbol == STRMAP_NONE ? -1 : (int64_t)by_symbol;
-}
 
 /* If the first line has a column `label`, find the columns and return 1. Returns 0 if it has none, or -1. */
 static int find_gene_columns(struct reader *r, const struct tsv *t, struct error *e)
@@ -93,7 +70,7 @@ static int add_gene(struct reader *r, const struct tsv *t, const char *gene, con
 	if (!*gene || !*label)
 		return tsv_error(t, e, "expected a gene and its label, with a tab or comma between");
 	uint32_t y = classes_add(&r->classes, label, strlen(label));
-	int64_t row = find_gene(r, gene, n);
+	int64_t row = gene_find(&r->find, gene, n);
 	if (strmap_get(&r->seen, gene, n) == STRMAP_NONE) {
 		g->listed++;
 		g->absent += row < 0;
@@ -131,9 +108,9 @@ static int is_wide(const struct reader *r, const struct tsv *t)
 	size_t base;
 	int genes = t->n >= 2 && t->n == r->nfirst;
 	for (size_t i = 0; genes && i < t->n; i++)
-		genes = ensembl_id(t->field[i], strlen(t->field[i]), &base) || find_gene(r, t->field[i], strlen(t->field[i])) >= 0;
+		genes = ensembl_id(t->field[i], strlen(t->field[i]), &base) || gene_find(&r->find, t->field[i], strlen(t->field[i])) >= 0;
 	for (size_t i = 0; genes && i < r->nfirst; i++)
-		genes = *r->first[i] && find_gene(r, r->first[i], strlen(r->first[i])) < 0;
+		genes = *r->first[i] && gene_find(&r->find, r->first[i], strlen(r->first[i])) < 0;
 	return genes;
 }
 
@@ -197,15 +174,13 @@ static void number_classes(struct gene_labels *g, const struct classes *c, size_
 
 int gene_labels_load(struct gene_labels *g, const char *path, const struct vocab *v, struct error *e)
 {
-	struct reader r = {.g = g, .v = v};
+	struct reader r = {.g = g};
 	struct tsv t;
 	*g = (struct gene_labels){0};
 	if (tsv_open(&t, path, e))
 		return -1;
 	init(g, v->n);
-	for (size_t i = v->nspecial; i < v->n; i++)
-		if (v->symbol[i][0])
-			strmap_put(&r.symbol, v->symbol[i], strlen(v->symbol[i]), (uint32_t)i);
+	gene_find_init(&r.find, v);
 	int bad = read_rows(&r, &t, e);
 	tsv_close(&t);
 	if (!bad)
@@ -216,7 +191,7 @@ int gene_labels_load(struct gene_labels *g, const char *path, const struct vocab
 		free(r.first[i]);
 	free(r.first);
 	classes_release(&r.classes);
-	strmap_release(&r.symbol);
+	gene_find_release(&r.find);
 	strmap_release(&r.seen);
 	return bad;
 }

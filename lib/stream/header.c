@@ -26,7 +26,7 @@ static const struct {
 	const char *name, *maker; /* maker: for messages */
 } kinds[] = {{"counts", "h5tok makes them"}, {"tokens", "rankenc makes them"}, {"masked", "maskgen makes it"},
 	{"masked-counts", "maskgen makes it of counts"}, {"graph", "depgraph makes it"}, {"embedding", "scembed makes it"},
-	{"prediction", "scembed --predict makes it"}};
+	{"prediction", "scembed --predict makes it"}, {"medians", "rankenc --fit --sums makes it"}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 size_t type_size(enum column_type t)

@@ -17,12 +17,17 @@ int loader_init(struct loader *l, struct error *e)
 		return error_set(e, "%llu epochs of %llu batches are more than %u steps", (unsigned long long)l->epochs,
 			(unsigned long long)l->per_epoch, UINT32_MAX);
 	l->steps = l->per_epoch * l->epochs;
-	if (l->window > l->nblock)
-		l->window = l->nblock ? l->nblock : 1;
+	if (!l->lanes)
+		l->lanes = 1;
+	l->span = l->window / l->lanes;
+	if (l->span > l->nblock)
+		l->span = l->nblock;
+	l->span += !l->span;
+	l->lane = xcalloc(l->lanes, sizeof *l->lane);
+	stream_check_share(l->in, l->shard, l->shards);
 	l->map = xcalloc(l->want->ncol, sizeof *l->map);
 	header_map(l->want, stream_header(l->in), l->map);
 	l->order = xcalloc(l->nblock, sizeof *l->order);
-	l->block = xcalloc(l->window, sizeof *l->block);
 	if (l->balance) {
 		l->same = xcalloc(l->want->ncol, sizeof *l->same);
 		header_map(l->want, l->want, l->same);
@@ -33,12 +38,15 @@ int loader_init(struct loader *l, struct error *e)
 
 void loader_release(struct loader *l)
 {
-	for (uint64_t i = 0; l->block && i < l->window; i++)
-		block_release(&l->block[i]);
+	for (uint64_t i = 0; l->lane && i < l->lanes; i++) {
+		for (uint64_t k = 0; l->lane[i].block && k < l->span; k++)
+			block_release(&l->lane[i].block[k]);
+		free(l->lane[i].block);
+		free(l->lane[i].place);
+	}
+	free(l->lane);
 	free(l->map);
 	free(l->order);
-	free(l->block);
-	free(l->place);
 	free(l->row);
 	block_release(&l->all);
 	free(l->same);
@@ -52,14 +60,32 @@ void loader_seek(struct loader *l, uint64_t step)
 	l->next = step;
 }
 
-static void open_window(struct loader *l, uint64_t win, uint64_t first)
+/* Window `win` of a lane begins with its row `first`. */
+static void open_window(struct loader *l, struct loader_lane *n, uint64_t win, uint64_t first)
 {
-	l->win = win;
-	l->first = first;
-	l->nrow = 0;
-	l->loaded = 0;
-	for (size_t i = win * l->window; i < l->nblock && i < (win + 1) * l->window; i++)
-		l->nrow += stream_block_rows(l->in, l->order[i]);
+	n->win = win;
+	n->first = first;
+	n->nrow = 0;
+	n->loaded = 0;
+	for (size_t i = n->from + win * l->span, k = 0; i < l->nblock && k < l->span && n->nrow < n->rows - first; i++, k++)
+		n->nrow += stream_block_rows(l->in, l->order[i]) - (i == n->from ? n->skip : 0);
+	if (n->nrow > n->rows - first)
+		n->nrow = n->rows - first;
+}
+
+/* Cut the rows of the epoch, in the order of its blocks, into lanes. */
+static void cut_lanes(struct loader *l)
+{
+	uint64_t start = 0, before = 0; /* of the lane; rows of the blocks before i */
+	for (uint64_t j = 0, i = 0; j < l->lanes; start += l->lane[j++].rows) {
+		struct loader_lane *n = &l->lane[j];
+		for (; j && i < l->nblock && before + stream_block_rows(l->in, l->order[i]) <= start; i++)
+			before += stream_block_rows(l->in, l->order[i]);
+		n->rows = l->rows / l->lanes + (j < l->rows % l->lanes);
+		n->from = i;
+		n->skip = start - before;
+		open_window(l, n, 0, 0);
+	}
 }
 
 static void order_blocks(struct loader *l, uint64_t epoch)
@@ -74,40 +100,43 @@ static void order_blocks(struct loader *l, uint64_t epoch)
 	}
 	l->epoch = epoch;
 	l->ordered = 1;
-	open_window(l, 0, 0);
+	cut_lanes(l);
 }
 
-static int load_window(struct loader *l, struct error *e)
+static int load_window(struct loader *l, struct loader_lane *n, struct error *e)
 {
-	struct rng r = rng_at(l->seed, RNG_SHUFFLE_ROWS, l->epoch, (uint32_t)l->win);
+	struct rng r = rng_at(l->seed, RNG_SHUFFLE_ROWS, l->epoch | (uint64_t)(n - l->lane) << 32, (uint32_t)n->win);
 	if (stream_check(l->in, e))
 		return -1;
-	l->nplace = 0;
-	grow(l->place, l->place_cap, l->nrow);
-	for (size_t i = l->win * l->window, k = 0; i < l->nblock && k < l->window; i++, k++) {
-		if (stream_read_at(l->in, l->order[i], &l->block[k], e))
+	if (!n->block)
+		n->block = xcalloc(l->span, sizeof *n->block);
+	n->nplace = 0;
+	grow(n->place, n->place_cap, n->nrow);
+	for (size_t i = n->from + n->win * l->span, k = 0; k < l->span && n->nplace < n->nrow; i++, k++) {
+		if (stream_read_at(l->in, l->order[i], &n->block[k], e))
 			return -1;
-		for (uint32_t row = 0; row < l->block[k].rows; row++)
-			l->place[l->nplace++] = (struct place){(uint32_t)k, row};
+		l->decoded++;
+		for (uint64_t row = i == n->from ? n->skip : 0; row < n->block[k].rows && n->nplace < n->nrow; row++)
+			n->place[n->nplace++] = (struct loader_place){(uint32_t)k, (uint32_t)row};
 	}
-	for (size_t i = l->nplace; i > 1; i--) {
+	for (size_t i = n->nplace; i > 1; i--) {
 		uint32_t k = rng_below(&r, (uint32_t)i);
-		struct place t = l->place[i - 1];
-		l->place[i - 1] = l->place[k];
-		l->place[k] = t;
+		struct loader_place t = n->place[i - 1];
+		n->place[i - 1] = n->place[k];
+		n->place[k] = t;
 	}
-	l->loaded = 1;
+	n->loaded = 1;
 	return 0;
 }
 
-/* Load the window that has row `at` of the epoch's order. */
-static int to_row(struct loader *l, uint64_t at, struct error *e)
+/* Load the window that has row `at` of the lane. */
+static int to_row(struct loader *l, struct loader_lane *n, uint64_t at, struct error *e)
 {
-	if (at < l->first)
-		open_window(l, 0, 0);
-	while (at >= l->first + l->nrow)
-		open_window(l, l->win + 1, l->first + l->nrow);
-	return l->loaded ? 0 : load_window(l, e);
+	if (at < n->first)
+		open_window(l, n, 0, 0);
+	while (at >= n->first + n->nrow)
+		open_window(l, n, n->win + 1, n->first + n->nrow);
+	return n->loaded ? 0 : load_window(l, n, e);
 }
 
 /* Copy rows at, at + stride, ... below end of the epoch's order into b. */
@@ -115,17 +144,19 @@ static int gather(struct loader *l, struct block *b, uint64_t at, uint64_t end, 
 {
 	block_reset(b, l->want);
 	while (at < end) {
-		if (to_row(l, at, e))
+		struct loader_lane *lane = &l->lane[at % l->lanes];
+		if (to_row(l, lane, at / l->lanes, e))
 			return -1;
 		/* consecutive rows of one block are copied with one call */
-		const struct place *p = &l->place[at - l->first];
-		size_t n = 0;
-		uint32_t from = p->block;
-		for (; at < end && at - l->first < l->nplace && (p = &l->place[at - l->first])->block == from; at += stride) {
+		size_t i = at / l->lanes - lane->first, n = 0;
+		uint32_t from = lane->place[i].block;
+		do {
 			grow(l->row, l->row_cap, n + 1);
-			l->row[n++] = p->row;
-		}
-		block_take(b, l->map, &l->block[from], l->row, n);
+			l->row[n++] = lane->place[i].row;
+			at += stride;
+			i += stride / l->lanes;
+		} while (stride % l->lanes == 0 && at < end && i < lane->nplace && lane->place[i].block == from);
+		block_take(b, l->map, &lane->block[from], l->row, n);
 	}
 	return 0;
 }

@@ -20,6 +20,7 @@ struct stream *stream_new(const char *name)
 	s->wake = -1;
 	s->step = READ_STEP;
 	s->out.fd = -1;
+	s->shares = 1;
 	s->digest = xchecked(XXH3_createState());
 	XXH3_128bits_reset(s->digest);
 	pthread_mutex_init(&s->lock, NULL);
@@ -29,7 +30,7 @@ struct stream *stream_new(const char *name)
 
 const struct header *stream_header(const struct stream *s)
 {
-	return &s->header;
+	return s->joined ? joined_header(s->joined) : &s->header;
 }
 
 const char *stream_name(const struct stream *s)
@@ -72,11 +73,37 @@ void stream_thread_stop(struct stream *s)
 	s->started = 0;
 }
 
+static void free_bytes(struct bytes *b)
+{
+	free(b->p);
+	*b = (struct bytes){0};
+}
+
+void stream_rest(struct stream *s)
+{
+	stream_thread_stop(s);
+	if (s->wake >= 0)
+		close(s->wake);
+	s->wake = -1;
+	for (int i = 0; i < NBUF; i++)
+		free_bytes(&s->buf[i]);
+	free_bytes(&s->payload);
+	free_bytes(&s->packed);
+	ZSTD_freeDCtx(s->dctx);
+	s->dctx = NULL;
+	/* only the header was read: what was read ahead can be read again, but from a pipe */
+	if (!s->ended && !s->indexed && lseek(s->fd, (off_t)s->entry[0].packed, SEEK_SET) < 0)
+		return;
+	free_bytes(&s->in);
+	s->at = 0;
+}
+
 void stream_free(struct stream *s)
 {
 	if (!s)
 		return;
 	stream_thread_stop(s);
+	joined_free(s->joined);
 	outfile_abort(&s->out);
 	if (s->fd >= 0)
 		close(s->fd);

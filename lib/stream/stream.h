@@ -26,6 +26,13 @@ const struct header *stream_header(const struct stream *s); /* borrowed, lives a
 const char *stream_name(const struct stream *s); /* for messages */
 int stream_altered(const struct stream *s); /* after an error of stream_read: is the trailer there, but not of these blocks? */
 
+/* Several streams of one kind as one: their blocks in this order. Columns and categories are joined, and the cells numbered anew, as by
+ * concat.h. A file that is named twice, and a copy of another one, are errors. *warning (malloced or NULL): a difference between the headers that is not an error. The rest
+ * of this header takes the result as it takes a stream. Memory is 28 bytes a block, and one vocabulary. */
+struct stream *stream_open_all(const char *const *path, size_t n, char **warning, struct error *e);
+size_t stream_parts(const struct stream *s); /* streams that were opened as this one; 1 for stream_open */
+struct stream *stream_part(struct stream *s, size_t i); /* one of them, for its name and digest; borrowed */
+
 /* Read the next block into b. 1: a block, 0: the verified end, -1: error (truncated, damaged, trailing bytes). */
 int stream_read(struct stream *s, struct block *b, struct error *e);
 
@@ -38,12 +45,18 @@ uint32_t stream_block_rows(const struct stream *s, size_t k);
 uint64_t stream_rows(const struct stream *s); /* after stream_index: all rows; else rows read so far */
 int stream_read_at(struct stream *s, size_t k, struct block *b, struct error *e); /* 0, or -1 */
 
+/* After stream_index: the digest of the content (XXH3-128), as 32 hex digits. Not for several streams as one. */
+void stream_digest(const struct stream *s, char hex[33]);
+
 /* For reading in another order: stream_check starts a thread that reads all blocks in order too and compares the digest. It also compares
  * each of them with what stream_read_at returned, or will return. What is wrong is an error of the next stream_read_at, at the latest of
  * stream_checked. That waits for the thread: 0, all blocks are those of the writer, or -1. Both do nothing if the digest was compared
  * before. Memory is one block, and 8 bytes for each block of the stream. */
 int stream_check(struct stream *s, struct error *e);
 int stream_checked(struct stream *s, struct error *e);
+/* This is reader r of n that read the same streams: of several streams as one it checks number r, r + n, ...; a single one is checked by
+ * reader 0. Each block that is read has a checksum of its own all the same. Before stream_check; else reader 0 of 1. */
+void stream_check_share(struct stream *s, uint64_t r, uint64_t n);
 
 /* Start a stream on path (NULL or "-": standard output). The header is copied and written. raw: no compression. */
 struct stream *stream_create(const char *path, const struct header *h, int raw, struct error *e);

@@ -8,6 +8,7 @@
  *     stream_format.c  header, trailer and seek table as bytes
  *     stream_read.c    frames in order
  *     stream_index.c   frames in any order
+ *     stream_joined.c  several streams as one: it has no file and no frames, but it has the thread that checks digests
  *     stream_write.c   frames out
  */
 #ifndef STREAM_IMPL_H
@@ -50,6 +51,7 @@ struct stream {
 	char *name;
 	struct header header;
 	int writing;
+	struct joined *joined; /* several streams as one; else NULL */
 	struct seek_entry *entry; /* [nentry] header, blocks, trailer */
 	size_t nentry, entry_cap;
 	uint64_t rows; /* read or written by the caller */
@@ -65,6 +67,7 @@ struct stream {
 	size_t in_order; /* ... blocks that were read in order, and are in the digest */
 	uint64_t *sum; /* ... [blocks] XXH3-64 of each block when it was first read; 0: not yet. Under `lock` */
 	int checking; /* ... the thread reads the other blocks in order: stream_check */
+	uint64_t share, shares; /* ... of these parts: stream_check_share */
 	uint64_t want[2]; /* ... digest of the trailer, low and high */
 	int indexed, ended;
 	struct bytes payload, packed; /* scratch of stream_read_at and of the writer */
@@ -89,6 +92,12 @@ struct stream {
 
 /* ---- stream.c ---- */
 
+/* The state for decompressing, made when it is first needed. */
+static inline ZSTD_DCtx *stream_dctx(struct stream *s)
+{
+	return s->dctx ? s->dctx : (s->dctx = xchecked(ZSTD_createDCtx()));
+}
+
 static inline void bytes_reserve(struct bytes *b, size_t n)
 {
 	b->p = grow_bytes(b->p, &b->cap, n, 1);
@@ -98,6 +107,9 @@ struct stream *stream_new(const char *name);
 void stream_add_entry(struct stream *s, size_t packed, size_t content, size_t rows);
 int stream_thread_start(struct stream *s, void *(*run)(void *), struct error *e);
 void stream_thread_stop(struct stream *s);
+
+/* Free the buffers, and the thread, until they are needed again: before the first stream_read or after the last, or after stream_index. */
+void stream_rest(struct stream *s);
 
 /* ---- stream_format.c ---- */
 
@@ -135,5 +147,24 @@ int stream_truncated(const struct stream *s, struct error *e);
 const char *stream_frame_size(const uint8_t *p, size_t n, size_t *content);
 /* Decompress the frame of n bytes at p. NULL, or what is wrong with it. */
 const char *stream_inflate(ZSTD_DCtx *c, const uint8_t *p, size_t n, size_t content, struct bytes *out);
+
+/* ---- stream_index.c ---- */
+
+/* After stream_index: the state before it, but for the digest of the trailer (want). */
+void stream_forget_index(struct stream *s);
+/* stream_read_at with the buffers of `scratch`. */
+int stream_read_block(struct stream *s, struct stream *scratch, size_t k, struct block *b, struct error *e);
+
+/* ---- stream_joined.c ---- */
+
+/* What stream.h promises, for several streams as one. */
+void joined_free(struct joined *j);
+const struct header *joined_header(const struct joined *j);
+int joined_read(struct stream *s, struct block *b, struct error *e);
+int joined_index(struct stream *s, struct error *e);
+size_t joined_blocks(const struct joined *j);
+/* The part that has block *k, its number in *part, and in *k the number of the block there. */
+struct stream *joined_block(const struct joined *j, size_t *k, size_t *part);
+int joined_read_at(struct stream *s, size_t k, struct block *b, struct error *e);
 
 #endif

@@ -1,6 +1,8 @@
 /* Reading a stream in any order: the seek table says where each frame is. */
 #include "stream/stream_impl.h"
 
+#include "base/digest.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -103,6 +105,8 @@ static int compare_digest(struct stream *s, struct error *e)
 
 int stream_index(struct stream *s, struct error *e)
 {
+	if (s->joined)
+		return joined_index(s, e);
 	if (lseek(s->fd, 0, SEEK_CUR) < 0 && spool(s, e))
 		return -1;
 	struct stat st;
@@ -111,7 +115,7 @@ int stream_index(struct stream *s, struct error *e)
 	if (index_from_table(s, (uint64_t)st.st_size, e))
 		return -1;
 	size_t blocks = s->nentry - 2;
-	if (read_frame_at(s, s->dctx, s->nentry - 1, &s->packed, &s->payload, e))
+	if (read_frame_at(s, stream_dctx(s), s->nentry - 1, &s->packed, &s->payload, e))
 		return -1;
 	const struct bytes *t = &s->payload;
 	if (!stream_is_trailer(t) || t->n != 36 + 4 * blocks || get_le64(t->p + 12) != blocks)
@@ -127,14 +131,32 @@ int stream_index(struct stream *s, struct error *e)
 	return blocks ? 0 : compare_digest(s, e);
 }
 
+void stream_forget_index(struct stream *s)
+{
+	free(s->start);
+	free(s->sum);
+	s->start = s->sum = NULL;
+	s->nentry = 1;
+	s->rows = 0;
+	s->indexed = 0;
+}
+
 size_t stream_blocks(const struct stream *s)
 {
-	return s->nentry - 2;
+	return s->joined ? joined_blocks(s->joined) : s->nentry - 2;
 }
 
 uint32_t stream_block_rows(const struct stream *s, size_t k)
 {
+	size_t part;
+	if (s->joined)
+		s = joined_block(s->joined, &k, &part);
 	return s->entry[k + 1].rows;
+}
+
+void stream_digest(const struct stream *s, char hex[33])
+{
+	digest_hex((XXH128_hash_t){.low64 = s->want[0], .high64 = s->want[1]}, hex);
 }
 
 /* ---- the digest ---- */
@@ -159,6 +181,21 @@ static int compare_sum(struct stream *s, size_t k, const struct bytes *payload, 
 	return first && first != sum ? error_set(e, "%s: block %zu has changed since it was first read", s->name, k) : 0;
 }
 
+static int stopped(struct stream *s)
+{
+	pthread_mutex_lock(&s->lock);
+	int stop = s->stop;
+	pthread_mutex_unlock(&s->lock);
+	return stop;
+}
+
+/* Does this reader check part i of the stream? */
+static int checks(struct stream *s, size_t i)
+{
+	const struct stream *p = stream_part(s, i);
+	return i % s->shares == s->share && p->in_order < stream_blocks(p);
+}
+
 /* The thread of stream_check. */
 static void *check_rest(void *arg)
 {
@@ -167,11 +204,13 @@ static void *check_rest(void *arg)
 	struct error e = {{0}};
 	ZSTD_DCtx *c = xchecked(ZSTD_createDCtx());
 	int bad = 0, stop = 0;
-	for (size_t k = s->in_order; k < stream_blocks(s) && !bad && !stop; k++) {
-		bad = read_frame_at(s, c, k + 1, &packed, &payload, &e) || compare_sum(s, k, &payload, &e) || add_in_order(s, &payload, &e);
-		pthread_mutex_lock(&s->lock);
-		stop = s->stop;
-		pthread_mutex_unlock(&s->lock);
+	for (size_t i = 0; i < stream_parts(s) && !bad && !stop; i++) {
+		struct stream *p = stream_part(s, i);
+		for (size_t k = p->in_order; checks(s, i) && !bad && !stop; k++) {
+			bad = read_frame_at(p, c, k + 1, &packed, &payload, &e) || compare_sum(p, k, &payload, &e) ||
+				add_in_order(p, &payload, &e);
+			stop = stopped(s);
+		}
 	}
 	ZSTD_freeDCtx(c);
 	free(packed.p);
@@ -185,12 +224,20 @@ static void *check_rest(void *arg)
 	return NULL;
 }
 
+void stream_check_share(struct stream *s, uint64_t r, uint64_t n)
+{
+	s->share = r;
+	s->shares = n;
+}
+
 int stream_check(struct stream *s, struct error *e)
 {
-	if (s->checking || s->in_order == stream_blocks(s))
+	if (s->checking)
 		return 0;
-	s->checking = 1;
-	return stream_thread_start(s, check_rest, e);
+	for (size_t i = 0; i < stream_parts(s); i++)
+		if (checks(s, i))
+			s->checking = stream_part(s, i)->checking = 1;
+	return s->checking ? stream_thread_start(s, check_rest, e) : 0;
 }
 
 /* What the thread has found so far; wait: until its end. */
@@ -211,14 +258,22 @@ int stream_checked(struct stream *s, struct error *e)
 	return s->checking ? check_result(s, 1, e) : 0;
 }
 
-int stream_read_at(struct stream *s, size_t k, struct block *b, struct error *e)
+int stream_read_block(struct stream *s, struct stream *scratch, size_t k, struct block *b, struct error *e)
 {
-	if ((s->checking && check_result(s, 0, e)) || read_frame_at(s, s->dctx, k + 1, &s->packed, &s->payload, e) ||
-		compare_sum(s, k, &s->payload, e) || (!s->checking && k == s->in_order && add_in_order(s, &s->payload, e)))
+	struct bytes *payload = &scratch->payload;
+	if (read_frame_at(s, stream_dctx(scratch), k + 1, &scratch->packed, payload, e) || compare_sum(s, k, payload, e) ||
+		(!s->checking && k == s->in_order && add_in_order(s, payload, e)))
 		return -1;
-	if (block_parse(b, &s->header, s->payload.p, s->payload.n, e))
+	if (block_parse(b, &s->header, payload->p, payload->n, e))
 		return error_prefix(e, "%s: block %zu is damaged", s->name, k);
 	if (b->rows != s->entry[k + 1].rows)
 		return stream_trailer_wrong(s, "rows in a block", e);
 	return 0;
+}
+
+int stream_read_at(struct stream *s, size_t k, struct block *b, struct error *e)
+{
+	if (s->checking && check_result(s, 0, e))
+		return -1;
+	return s->joined ? joined_read_at(s, k, b, e) : stream_read_block(s, s, k, b, e);
 }

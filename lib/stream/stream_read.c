@@ -211,7 +211,7 @@ static int read_frame(struct stream *s, struct bytes *out, struct error *e)
 			return cut_short(s, e);
 		have = more;
 	}
-	why = stream_inflate(s->dctx, s->in.p + s->at, size, content, out);
+	why = stream_inflate(stream_dctx(s), s->in.p + s->at, size, content, out);
 	if (why)
 		return damaged(s, why, e);
 	s->at += size;
@@ -297,7 +297,6 @@ struct stream *stream_open(const char *path, struct error *e)
 	}
 	if (S_ISFIFO(st.st_mode))
 		(void)fcntl(s->fd, F_SETPIPE_SZ, 1 << 20); /* fewer context switches between the programs of a pipe */
-	s->dctx = xchecked(ZSTD_createDCtx());
 	int got = read_frame(s, &s->payload, e);
 	if (got == 0)
 		error_set(e, "%s: empty, expected a stream", s->name);
@@ -313,6 +312,8 @@ fail:
 int stream_read(struct stream *s, struct block *b, struct error *e)
 {
 	assert(!s->writing && !s->indexed);
+	if (s->joined)
+		return joined_read(s, b, e);
 	if (s->ended)
 		return 0;
 	if (!s->started && stream_thread_start(s, read_ahead, e))

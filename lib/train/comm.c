@@ -1,13 +1,17 @@
 #include "train/comm.h"
 
+#include "base/clock.h"
+
 #include <string.h>
 
 #ifdef WITH_MPI
 
+#include <limits.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +31,14 @@ struct comm {
 	int moving, quit; /* the mover's orders */
 	MPI_Request *request; /* [n] running */
 	size_t n, cap;
+
+	/* comm_watch: a wait that takes long */
+	double after; /* seconds; 0: nobody watches */
+	int (*stalled)(void *arg, double seconds, const char *ranks);
+	void *arg;
+	int wait; /* number of this wait, the same in all ranks */
+	int note; /* the wait of which rank 0 was told; the message that does so */
+	int *came; /* rank 0: [size] the last wait of each rank that it was told of */
 };
 
 static int failed(struct error *e, const char *what, int code)
@@ -112,6 +124,7 @@ void comm_close(struct comm *c)
 	pthread_cond_destroy(&c->work);
 	pthread_mutex_destroy(&c->lock);
 	free(c->request);
+	free(c->came);
 	free(c);
 }
 
@@ -167,21 +180,92 @@ const char *comm_version(void)
 
 /* ---- waiting ---- */
 
+enum { HERE = 1 }; /* tag of the messages to rank 0: this rank is in wait N */
+
+void comm_watch(struct comm *c, double after, int (*stalled)(void *arg, double seconds, const char *ranks), void *arg)
+{
+	if (!c)
+		return;
+	c->after = after;
+	c->stalled = stalled;
+	c->arg = arg;
+	c->came = xcalloc((size_t)c->size, sizeof *c->came);
+}
+
+/* In a long wait each rank tells rank 0 that it is there. No message is sent otherwise. */
+static void tell_and_hear(struct comm *c, double seconds)
+{
+	if (c->rank && seconds > c->after / 2 && c->note != c->wait) {
+		MPI_Request sent;
+		c->note = c->wait;
+		if (MPI_Isend(&c->note, 1, MPI_INT, 0, HERE, MPI_COMM_WORLD, &sent) == 0)
+			MPI_Request_free(&sent); /* four bytes leave at once; if they do not, rank 0 is right to miss this rank */
+	}
+	for (int there = 1; !c->rank && there;) {
+		MPI_Status s;
+		int wait;
+		if (MPI_Iprobe(MPI_ANY_SOURCE, HERE, MPI_COMM_WORLD, &there, &s) || !there)
+			return;
+		if (MPI_Recv(&wait, 1, MPI_INT, s.MPI_SOURCE, HERE, MPI_COMM_WORLD, &s))
+			return;
+		c->came[s.MPI_SOURCE] = wait;
+	}
+}
+
+/* "rank 3", "ranks 3, 5 and 9 more": those that rank 0 has not heard of in this wait. */
+static void name_missing(const struct comm *c, char *text, size_t size)
+{
+	enum { MOST = 8 };
+	size_t n = 0, at = 0;
+	for (int r = 1; r < c->size; r++)
+		n += c->came[r] != c->wait;
+	at += (size_t)snprintf(text, size, n == 1 ? "rank" : "ranks");
+	for (int r = 1, named = 0; r < c->size && named < MOST; r++)
+		if (c->came[r] != c->wait)
+			at += (size_t)snprintf(text + at, size - at, "%s %d", named++ ? "," : "", r);
+	if (n > MOST)
+		snprintf(text + at, size - at, " and %zu more", n - MOST);
+	if (!n)
+		*text = 0;
+}
+
+/* A wait has lasted for these seconds: is it to be given up? */
+static int give_up_wait(struct comm *c, double seconds)
+{
+	char ranks[160] = "";
+	tell_and_hear(c, seconds);
+	if (!c->rank && seconds >= c->after)
+		name_missing(c, ranks, sizeof ranks);
+	return c->stalled(c->arg, seconds, ranks);
+}
+
 /* Waits with naps: another rank may be minutes behind, and other threads can use this core. */
 int comm_wait(struct comm *c, struct error *e)
 {
-	int bad = 0, done = 0;
+	int bad = 0, done = 0, over = 0;
 	if (!c)
 		return 0;
 	pthread_mutex_lock(&c->lock);
 	c->moving = 0;
-	for (unsigned look = 0; !bad && !done; look++) {
+	c->wait = (c->wait + 1) & INT_MAX;
+	double start = 0, look_again = 1;
+	for (unsigned look = 0; !bad && !done && !over; look++) {
 		bad = MPI_Testall((int)c->n, c->request, &done, MPI_STATUSES_IGNORE);
-		if (!done && look >= EAGER)
-			nap();
+		if (done || look < EAGER)
+			continue;
+		if (look == EAGER)
+			start = clock_seconds();
+		double seconds = clock_seconds() - start;
+		if (c->stalled && seconds >= look_again) {
+			over = give_up_wait(c, seconds);
+			look_again = seconds + 1;
+		}
+		nap();
 	}
-	c->n = 0;
+	c->n = over ? c->n : 0;
 	pthread_mutex_unlock(&c->lock);
+	if (over)
+		return error_set(e, "gave up waiting for the other ranks");
 	return bad ? failed(e, "lost the other ranks", bad) : 0;
 }
 
@@ -278,6 +362,10 @@ void comm_close(struct comm *c)
 }
 
 void comm_abort(struct comm *c, int status)
+{
+}
+
+void comm_watch(struct comm *c, double after, int (*stalled)(void *arg, double seconds, const char *ranks), void *arg)
 {
 }
 

@@ -40,6 +40,10 @@ int comm_barrier(struct comm *c, struct error *e);
 int comm_start_sum(struct comm *c, float *sum, const float *x, size_t n, struct error *e);
 int comm_start_total(struct comm *c, double *sum, const double *x, size_t n, struct error *e);
 int comm_start_max(struct comm *c, int *max, const int *x, size_t n, struct error *e);
+/* While comm_wait waits, it calls stalled(arg, seconds, ranks) about once a second, from the first second on. `ranks` names those that have
+ * not come to this wait, such as "rank 3" or "ranks 3, 5"; rank 0 learns them after `after` seconds, before and elsewhere it is "". If
+ * `stalled` returns nonzero, comm_wait fails. */
+void comm_watch(struct comm *c, double after, int (*stalled)(void *arg, double seconds, const char *ranks), void *arg);
 /* Wait for all that was started. */
 int comm_wait(struct comm *c, struct error *e);
 

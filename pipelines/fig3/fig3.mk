@@ -26,10 +26,10 @@ FIG3_NEEDS := $(PIPELINES)/fig3/recover.sh $(PIPELINES)/fig3/pairs.awk
 
 $(FIG3_MAPS) $(FIG3)/auroc-$(FIG3_FIRST).tsv &: $(FIG3_NEEDS) | $(FIG3)/settings $(FIG3_TOOLS)
 	@echo '  fig3 simulation $(FIG3_FIRST)'
-	@$(script)/fig3/recover.sh $(FIG3_FIRST) $(FIG3) > $(FIG3)/auroc-$(FIG3_FIRST).tsv
+	@$(job) $(script)/fig3/recover.sh $(FIG3_FIRST) $(FIG3) > $(FIG3)/auroc-$(FIG3_FIRST).tsv
 $(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(FIG3)/auroc-%.tsv: $(FIG3_NEEDS) | $(FIG3)/settings $(FIG3_TOOLS)
 	@echo '  fig3 simulation $*'
-	@$(script)/fig3/recover.sh $* $(whole)
+	@$(job) $(script)/fig3/recover.sh $* $(whole)
 
 $(FIG3)/table.txt: $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(PIPELINES)/fig3/table.sh
 	@$(script)/fig3/table.sh $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(whole)

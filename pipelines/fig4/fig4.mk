@@ -28,7 +28,7 @@ $(eval $(call page,fig4,$(FIG4),$(FIG4)/table.txt $(FIG4)/fig4.svg))
 $(FIG4_TRIALS): $(RESULTS)/fig4/trials/%.tsv: $(addprefix $(PIPELINES)/,fig4/trial.sh fig4/fig4.json fig4/nearest-mean.awk) | $(FIG4)/settings $(FIG4_TOOLS)
 	@echo '  fig4 $*'
 	@mkdir -p $(@D)
-	@$(script)/fig4/trial.sh $* $(whole)
+	@$(job) $(script)/fig4/trial.sh $* $(whole)
 
 $(FIG4)/table.txt: $(FIG4_TRIALS) $(PIPELINES)/fig4/table.sh
 	@$(script)/fig4/table.sh $(FIG4) $(FIG4_TRIALS) $(whole)

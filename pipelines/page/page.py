@@ -153,6 +153,26 @@ def roc_figures(run):
         some, "false positive rate", "true positive rate", t, "True positive rate by false positive rate.", square=True, x_range=(0, 1), y_range=(0, 1)))
 
 
+CURVES = {"reliability": ("probability of the predicted class", "share of right classes"), "risk": ("share of the cells, the most confident first", "share of errors")}
+
+
+def calibration_figures(run):
+    """Tables of ctaprobe score --curves: a figure for each of its curves."""
+    by_curve = {}
+    for f in run.named(".tsv"):
+        for curve, x, y in columns_of(read_table(f), "curve", "x", "y") or []:
+            if curve in CURVES and number(x) is not None and number(y) is not None:
+                by_curve.setdefault(curve, {}).setdefault(f.name.removesuffix(".tsv").removesuffix(".curves"), []).append((number(x), number(y)))
+    for curve, found in by_curve.items():
+        lines = list(found.items())
+        if curve == "reliability":
+            lines.append(("as it should be", [(0, 0), (1, 1)]))
+        x, y = CURVES[curve]
+        title = "Reliability of the probabilities" if curve == "reliability" else "Risk by coverage"
+        yield from in_eights(title, lines, lambda some, t: chart.lines(some, x, y, t, f"{y} by {x}", square=True, x_range=(0, 1),
+                                                                       y_range=(0, 1) if curve == "reliability" else None))
+
+
 def f1_figures(metrics):
     for kind in metrics.kinds:
         groups = list(metrics.f1_groups(kind))[:MOST_CURVES]
@@ -162,6 +182,16 @@ def f1_figures(metrics):
 
 def newer(a, b):
     return a.exists() and a.stat().st_mtime >= b.stat().st_mtime
+
+
+def add_maps(by_column, name, stream, wanted):
+    """The map of a stream, if it has one, by those of the wanted columns that it has."""
+    columns = [line.split("\t")[1] for line in tool("scview", "--header-tsv", stream) if line.startswith("column\t")]
+    for column in dict.fromkeys(c for c in wanted if c in columns and "X_umap" in columns):
+        rows = [line.split("\t") for line in tool("scview", "-q", "-c", "X_umap," + column, stream)[1:]]
+        rows = [r for r in rows[::len(rows) // MOST_CELLS + 1] if "nan" not in r[0]]
+        if len({c for _, c in rows}) > 1:  # one donor makes no map
+            by_column.setdefault(column, []).append((name, [tuple(map(float, xy.split())) for xy, _ in rows], [c for _, c in rows]))
 
 
 def map_figures(run):
@@ -181,11 +211,9 @@ def map_figures(run):
             tool("scsample", "-q", "-n", MOST_CELLS, "--seed", seed, "-o", few, f)
             tool("ctaprobe", "map", "-q", "--seed", seed, "-o", made, few)
             few.unlink()
-        columns = [line.split("\t")[1] for line in tool("scview", "--header-tsv", made) if line.startswith("column\t")]
-        for column in dict.fromkeys(c for c in (label, group) if c in columns):
-            rows = [line.split("\t") for line in tool("scview", "-q", "-c", "X_umap," + column, made)[1:]]
-            if len({c for _, c in rows}) > 1:  # one donor makes no map
-                by_column.setdefault(column, []).append((name, [tuple(map(float, xy.split())) for xy, _ in rows], [c for _, c in rows]))
+        add_maps(by_column, name, made, (label, group))
+    for f in sorted(run.dir.glob("*.pred"), key=natural):  # transferred labels keep the map of their embedding
+        add_maps(by_column, f.name[:-5], f, ("assigned",) if f.with_suffix(".emb").exists() else ("assigned", label))
     for column, maps in by_column.items():
         cells = {}
         for c in maps[0][2]:
@@ -349,7 +377,7 @@ def figures(run, metrics, modules):
         svg, wide = adopt(f, title, f"f{i + 1}-")
         own.append(figure(title, svg, wide))
     own += forests(run)
-    drawn = [*loss_figures(run), *roc_figures(run), *f1_figures(metrics)]
+    drawn = [*loss_figures(run), *roc_figures(run), *calibration_figures(run), *f1_figures(metrics)]
     drawn += [figure(title, svg) for title, svg in metrics.confusion_figures()]
     drawn += [figure(f"Modules of the dependency graph of {m.name}", chart.network(m.genes, m.edges, m.names, m.degree, f"Modules of the dependency graph of {m.name}"))
               for m in modules]

@@ -35,7 +35,7 @@ $(call check,r2mae-fig1,ACCURACY)
 R2MAE_CURVES := $(call r2mae_files,$(R2MAE_FIG1),$(shell $(R2MAE_LINEAR) curves))
 $(R2MAE_CURVES): $(R2MAE_FIG1)/%.tsv: $(R2MAE_LINEAR) | $(R2MAE_FIG1)/settings $(R2MAE_TOOL)
 	@echo '  r2mae-fig1 $*'
-	@$(script)/r2mae/linear.sh $* $(SCALE) $(whole)
+	@$(job) $(script)/r2mae/linear.sh $* $(SCALE) $(whole)
 R2MAE_F := $(if $(value ACCURACY),$(R2MAE_FIG1)/panel-f.tsv)
 $(R2MAE_FIG1)/panel-f.tsv: $(PIPELINES)/r2mae/accuracy.sh | $(R2MAE_FIG1)/settings
 	@$(PIPELINES)/r2mae/accuracy.sh $(call text,ACCURACY) $(whole)
@@ -46,7 +46,7 @@ $(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png: $(R2MAE_FIG1)/fig1.%: $(R2MAE_CUR
 define r2mae_table
 $(call r2mae_files,$1,$(R2MAE_ROWS)): $1/%.tsv: $$(R2MAE_LINEAR) | $1/settings $$(R2MAE_TOOL)
 	@echo '  r2mae-$2 $$*'
-	@$$(script)/r2mae/linear.sh $2-$$* $$(SCALE) $$(R2MAE_SAME) $$(whole)
+	@$$(job) $$(script)/r2mae/linear.sh $2-$$* $$(SCALE) $$(R2MAE_SAME) $$(whole)
 $1/table.txt: $(call r2mae_files,$1,$(R2MAE_ROWS)) $$(addprefix $$(PIPELINES)/,r2mae/linear-table.sh r2mae/linear-paper.tsv)
 	@$$(script)/r2mae/linear-table.sh $2 $1 $$(R2MAE_SAME) $$(whole)
 endef

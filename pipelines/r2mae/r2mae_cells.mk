@@ -53,7 +53,7 @@ $(R2_IN)/about: | $(R2_IN)/settings $(PREPARED)/cells.counts $(PREPARED)/group $
 	$(call stage_in,$(R2_IN),cells) $(PIPELINES)/r2mae/cells.sh $(PREPARED) $(R2_IN) $(call text,DATA) $(call text,LABEL) $(call text,TARGET) \
 		$(HVG) $(FLAVOR) $(PER_GROUP) '$(R2_RATES)' $(NB_BATCH) $(SEED)
 $(R2_IN)/baselines.tsv: $(R2_IN)/about
-	@$(script)/r2mae/baselines.sh $(R2_IN) $(t6_threads)
+	@$(job) $(script)/r2mae/baselines.sh $(R2_IN) $(t6_threads)
 
 $(foreach m,$(filter-out fixed-0.% mdlm dynamic r2mae r2mae-dynamic cl cl-easy r2mae-cl r2mae-cl-easy,$(METHODS)),$(error \
 	r2mae-cells: METHODS: unknown method '$m' (expected fixed-0.P, mdlm, dynamic, r2mae, r2mae-dynamic, cl, cl-easy, r2mae-cl, r2mae-cl-easy)))
@@ -62,9 +62,11 @@ R2_RUN = $(PIPELINES)/r2mae/run.sh --inputs $(R2_IN) --logs $(R2)/log --hidden $
 	--batch $(NB_BATCH) --lr $(NB_LR) --threads $(t6_threads) --keep-models $(KEEP_MODELS)
 define r2_rule
 $(R2_SEEDS:%=$(R2)/runs/$1-%/scores.tsv): $(R2)/runs/$1-%/scores.tsv: $(R2_IN)/about | $(R2)/settings
-	@BIN=$$(BIN) $$(R2_RUN) --method $1 --seed $$* --out $$(@D)
+	@$$(job) BIN=$$(BIN) $$(R2_RUN) --method $1 --seed $$* --out $$(@D)
 endef
 $(foreach m,untrained $(METHODS),$(eval $(call r2_rule,$m)))
+
+$(eval $(call commands,r2mae-cells,$(R2_SCORES),$(R2_IN)/about))
 
 # This file changes if the table must be made again although no training is new.
 $(R2)/grid: FORCE | $(R2)/settings

@@ -43,7 +43,7 @@ $(foreach s,$(RELIANCE_STRATEGIES),$(foreach p,hidden visible,$(eval $(call reli
 
 # Two tables that know no biology
 $(RELIANCE)/reference.tsv: $(PREPARED)/corpus.tok $(RELIANCE)/hidden.masked $(RELIANCE)/visible.masked $(PIPELINES)/reference.sh
-	@$(script)/reference.sh $< $(SEED) $(filter %.masked,$^) $(whole)
+	@$(job) $(script)/reference.sh $< $(SEED) $(filter %.masked,$^) $(whole)
 
 # This file changes if the table must be made again although no training is new.
 $(RELIANCE)/grid: FORCE | $(RELIANCE)/settings

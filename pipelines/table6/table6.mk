@@ -134,10 +134,12 @@ T6_RUN = $(PIPELINES)/table6/run.sh --inputs $(T6_IN) --logs $(T6)/log \
 define t6_rule
 $(T6_SEEDS:%=$(T6)/runs/$1-$2-%/scores.tsv): $(T6)/runs/$1-$2-%/scores.tsv: \
 		$(T6_IN)/corpus-$2.tok $(call t6_graph,$1,$2) | $(T6)/settings $(T6_IN)/about $(T6_TOOLS)
-	@BIN=$$(BIN) $$(T6_RUN) --strategy $1 --size $2 --seed $$* --out $$(@D)
+	@$$(job) BIN=$$(BIN) $$(T6_RUN) --strategy $1 --size $2 --seed $$* --out $$(@D)
 endef
 $(eval $(call t6_rule,scratch,0))
 $(foreach s,$(STRATEGIES),$(foreach z,$(T6_SIZES),$(eval $(call t6_rule,$s,$z))))
+
+$(eval $(call commands,table6,table6-runs,$(T6_IN)/about $(T6_BASELINES)))
 
 # This file changes if the table must be made again although no training is new.
 $(T6)/grid: FORCE | $(T6)/settings

@@ -87,7 +87,7 @@ $(foreach e,median random group value,$(foreach m,test hidden visible,$(eval $(c
 # Tables that know no biology, on the same masked genes
 $(foreach e,median random group value,$(call ties_each,$e.reference.tsv)): %.reference.tsv: %.train.tok %.test.masked %.hidden.masked %.visible.masked \
 		$(PIPELINES)/reference.sh
-	@$(script)/reference.sh $< 1 $(filter %.masked,$^) $(whole)
+	@$(job) $(script)/reference.sh $< 1 $(filter %.masked,$^) $(whole)
 
 # A run makes all its stages before the next one begins, so an interrupted grid has complete runs.
 TIES_OTHER := expression pca untrained
@@ -98,11 +98,13 @@ TIES_RUN = $(PIPELINES)/ties/run.sh --logs $(TIES)/log --label $(call text,LABEL
 	--pt-args $(call text,PT_ARGS) --few $(FEW) --threads $(job_threads) --keep-models $(KEEP_MODELS)
 define ties_rule
 $(TIES_SEEDS:%=$(TIES)/runs/$1-%/scores.tsv): $(TIES)/runs/$1-%/scores.tsv: $(foreach f,$(call ties_needs,$1),$(TIES)/split-%/$f) | $(TIES_TOOLS)
-	@BIN=$$(BIN) $$(TIES_RUN) --split $(TIES)/split-$$* --arm $1 --seed $$* --out $$(@D)
+	@$$(job) BIN=$$(BIN) $$(TIES_RUN) --split $(TIES)/split-$$* --arm $1 --seed $$* --out $$(@D)
 endef
 $(foreach a,$(TIES_OTHER) $(ARMS),$(eval $(call ties_rule,$a)))
 TIES_RUNS := $(foreach k,$(TIES_SEEDS),$(foreach a,$(TIES_OTHER) $(ARMS),$(TIES)/runs/$a-$k/scores.tsv))
 TIES_REFERENCES := $(foreach k,$(TIES_SEEDS),$(foreach e,$(sort $(foreach a,$(ARMS),$(call ties_encoding,$a))),$(TIES)/split-$k/$e.reference.tsv))
+
+$(eval $(call commands,ties,$(TIES_RUNS),$(foreach k,$(TIES_SEEDS),$(addprefix $(TIES)/split-$k/,$(sort $(foreach a,$(TIES_OTHER) $(ARMS),$(call ties_needs,$a)))))))
 
 # This file changes if the table must be made again although no training is new.
 $(TIES)/grid: FORCE | $(TIES)/settings

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Block", "Categorical", "Error", "Ragged", "Reader", "VERSION", "Writer", "check_header", "read", "to_anndata", "to_scipy", "write"]
 
 VERSION = "0.1.0"
-KINDS = ("counts", "tokens", "masked", "masked-counts", "graph", "embedding", "prediction")
+KINDS = ("counts", "tokens", "masked", "masked-counts", "graph", "embedding", "prediction", "medians")
 DTYPES = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i8": "<i1", "i16": "<i2", "i32": "<i4", "i64": "<i8",
           "f32": "<f4", "f64": "<f8", "categorical": "<i4"}     # a missing code, 0xFFFFFFFF, is -1
 ID_COLUMNS = ("gene", "token", "input", "target", "neighbour", "masked")
@@ -257,8 +257,8 @@ def _vocab_digests(vocab: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _specials(ids: list[str]) -> int:
-    n = 0
-    while n < len(ids) and ids[n].startswith("<") and ids[n].endswith(">"):
+    n, bmfm = 0, ids[:1] == ["[UNK]"]
+    while n < len(ids) and (ids[n][:1] + ids[n][-1:] == "<>" or (bmfm and ids[n][:1] + ids[n][-1:] == "[]")):
         n += 1
     return n
 

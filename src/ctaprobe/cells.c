@@ -413,8 +413,7 @@ static void check_data(const struct embeddings *a, const struct embeddings *b, c
 			tested->target[0], tested->n);
 }
 
-/* Warn of groups with training cells and test cells. */
-static void warn_shared(const struct embeddings *a, const struct embeddings *b, const struct classes *groups)
+void warn_shared(const struct embeddings *a, const struct embeddings *b, const struct classes *groups, const char *column)
 {
 	uint8_t *trained = xcalloc(groups->n, 1);
 	size_t shared = 0, first = 0;
@@ -427,7 +426,7 @@ static void warn_shared(const struct embeddings *a, const struct embeddings *b, 
 		}
 	if (shared)
 		warn("%s: %zu %s of column '%s' ('%s'%s) %s cells in the training data too", stream_name(b->s), shared,
-			shared == 1 ? "value" : "values", cells_set.group, groups->name[first], shared == 1 ? "" : ", ...",
+			shared == 1 ? "value" : "values", column, groups->name[first], shared == 1 ? "" : ", ...",
 			shared == 1 ? "has" : "have");
 	free(trained);
 }
@@ -531,7 +530,7 @@ static void read_cells(struct embeddings *a, struct embeddings *b)
 		warn("column '%s' has %zu classes; if it holds numbers, use --target %s", cells_set.label, classes_of_cells.n,
 			cells_set.label);
 	if (test_path && cells_set.group)
-		warn_shared(a, b, &groups_of_cells);
+		warn_shared(a, b, &groups_of_cells, cells_set.group);
 }
 
 int ctaprobe_cells(int argc, char **argv)

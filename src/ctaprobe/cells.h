@@ -47,6 +47,9 @@ void target_fit(struct result *r, const struct split *s);
 /* Warn of classes of the tested cells that no training cell has. */
 void warn_untrained(const struct split *s, const struct classes *c);
 
+/* Warn of groups, of this column, that have training cells (a) and tested cells (b). */
+void warn_shared(const struct embeddings *a, const struct embeddings *b, const struct classes *groups, const char *column);
+
 /* Add the scores of the tested cells. fold [d->n]: NULL without cross-validation. Then what is known of each class. */
 void classes_scores(cJSON *j, const struct embeddings *d, struct result *r, const uint32_t *fold);
 void classes_details(cJSON *j, const struct result *r, const struct classes *c);

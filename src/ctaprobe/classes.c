@@ -1,70 +1,27 @@
 /* ctaprobe cells --label: fit the logistic-regression probe, with a search of its penalty, and score its predictions. */
 #include "cells.h"
+#include "fitted.h"
 
 #include "base/softmax.h"
 #include "base/threads.h"
 #include "base/tsv.h"
-#include "eval/probe.h"
 #include "eval/roc.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A probe has only the classes of its training cells. */
-struct fitted {
-	struct probe p;
-	uint32_t *local, *back; /* class -> class of the probe or MISSING_CODE [all classes]; class of the probe -> class */
-	size_t all;
-};
-
-static void fitted_release(struct fitted *f)
-{
-	probe_release(&f->p);
-	free(f->local);
-	free(f->back);
-	*f = (struct fitted){0};
-}
-
-/* Number the classes of rows row[0..n). */
-static size_t number_classes(
-	struct fitted *f, const struct embeddings *d, const uint32_t *row, size_t n, const struct classes *c, const char *what)
-{
-	size_t k = 0;
-	*f = (struct fitted){.all = c->n, .local = xmalloc(c->n * sizeof *f->local), .back = xmalloc(c->n * sizeof *f->back)};
-	memset(f->local, 0xFF, c->n * sizeof *f->local);
-	for (size_t i = 0; i < n; i++)
-		f->local[d->y[row[i]]] = 0;
-	for (size_t i = 0; i < c->n; i++)
-		if (f->local[i] != MISSING_CODE) {
-			f->local[i] = (uint32_t)k;
-			f->back[k++] = (uint32_t)i;
-		}
-	if (k < 2)
-		die("%s: %s: the %zu training cells are all '%s' in column '%s'; a probe needs two classes", stream_name(d->s), what, n,
-			n ? c->name[f->back[0]] : "", cells_set.label);
-	return k;
-}
-
 /* Train on rows row[0..n) with inverse penalty C, from the weights of `start` or NULL. */
 static void fit(struct fitted *f, const struct embeddings *d, const uint32_t *row, size_t n, double inverse_penalty,
 	const struct fitted *start, const struct classes *c, const char *what)
 {
-	struct error e;
-	size_t k = number_classes(f, d, row, n, c, what);
-	uint32_t *y = xmalloc(d->n * sizeof *y);
-	for (size_t i = 0; i < d->n; i++)
-		y[i] = f->local[d->y[i]];
 	struct probe_options o = {.c = inverse_penalty,
 		.tol = cells_set.tol,
 		.max_iter = (int)cells_set.max_iter,
 		.standardize = !cells_set.as_given,
 		.threads = (int)cells_cli.threads,
 		.start = start ? &start->p : NULL};
-	progress("%s: fitting %zu cells, %zu classes, %zu features", what, n, k, d->d);
-	if (probe_fit(&f->p, d->x, d->d, row, n, y, k, &o, &e))
-		die("%s: %s: %s", stream_name(d->s), what, e.msg);
-	free(y);
+	fitted_train(f, d, row, n, c, cells_set.label, &o, what);
 }
 
 struct prediction {
@@ -79,13 +36,10 @@ struct prediction {
 static void predict(void *arg, size_t i, int thread)
 {
 	const struct prediction *a = arg;
-	size_t row = a->test[i], all = a->f->all, k = a->f->p.k;
-	double *logit = a->logit + row * all;
-	probe_logits(&a->f->p, a->of->x + row * a->of->d, logit);
-	a->predicted[row] = a->f->back[softmax_argmax(logit, k)];
-	/* move the k logits to their classes, the last one first, so that none is overwritten */
-	for (size_t c = all, j = k; c-- > 0;)
-		logit[c] = a->f->local[c] == MISSING_CODE ? -INFINITY : logit[--j];
+	size_t row = a->test[i];
+	double *logit = a->logit + row * a->f->all;
+	fitted_logits(a->f, a->of->x + row * a->of->d, logit);
+	a->predicted[row] = (uint32_t)softmax_argmax(logit, a->f->all);
 }
 
 /* ---- search of the penalty ---- */

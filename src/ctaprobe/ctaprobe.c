@@ -3,6 +3,7 @@
 
 static const struct cli_command commands[] = {
 	{"cells", ctaprobe_cells, &cells_cli, NULL},
+	{"transfer", ctaprobe_transfer, &transfer_cli, NULL},
 	{"score", ctaprobe_score, &score_cli, NULL},
 	{"genes", ctaprobe_genes, &genes_cli, NULL},
 	{"reconstruction", ctaprobe_reconstruction, &reconstruction_cli, NULL},
@@ -12,6 +13,7 @@ static const struct cli_command commands[] = {
 	{"reference", ctaprobe_reference, &reference_cli, NULL},
 	{"integration", ctaprobe_integration, &integration_cli, NULL},
 	{"map", ctaprobe_map, &map_cli, NULL},
+	{"shift", ctaprobe_shift, &shift_cli, NULL},
 	{0},
 };
 

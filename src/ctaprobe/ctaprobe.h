@@ -19,8 +19,10 @@ int ctaprobe_compare(int argc, char **argv);
 int ctaprobe_reference(int argc, char **argv);
 int ctaprobe_map(int argc, char **argv);
 int ctaprobe_integration(int argc, char **argv);
+int ctaprobe_transfer(int argc, char **argv);
+int ctaprobe_shift(int argc, char **argv);
 extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective_rank_cli, leaderboard_cli, compare_cli, reference_cli,
-	map_cli, integration_cli;
+	map_cli, integration_cli, transfer_cli, shift_cli;
 
 /* ctaprobe score --target: in is a stream of predicted numbers. */
 void score_numbers(struct stream *in, const char *column, int json);
@@ -51,6 +53,11 @@ struct wanted {
 /* Is this the embedding of a cell without tokens, all NaN? And the warning that so many were left out, if any. */
 int embedding_missing(const float *x, size_t d);
 void embedding_warn(const char *name, size_t empty);
+/* Dies if a value of x [d] is not finite. */
+void embedding_check(const float *x, size_t d, uint64_t cell, const char *name);
+/* What made the embeddings of a stream, by its header: the digest of the model, or of the genes and components, and the layer. Equal texts: the
+ * same numbers mean the same. Malloced; NULL: it does not say. */
+char *embedding_source(const struct header *h);
 /* Read all of s, which is d's afterwards, or die. again: index s, since it is read again later. */
 void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again);
 void embeddings_release(struct embeddings *d); /* accepts a zeroed struct */

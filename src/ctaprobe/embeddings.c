@@ -51,11 +51,43 @@ void embedding_warn(const char *name, size_t empty)
 				   : "cells have no embedding, as they have no token, and are");
 }
 
-static void check_finite(const struct embeddings *d, const float *x, uint64_t cell)
+void embedding_check(const float *x, size_t d, uint64_t cell, const char *name)
 {
-	for (size_t j = 0; j < d->d; j++)
+	for (size_t j = 0; j < d; j++)
 		if (!isfinite(x[j]))
-			die("%s: cell %" PRIu64 ": x[%zu] is %g, expected a finite number", stream_name(d->s), cell, j, (double)x[j]);
+			die("%s: cell %" PRIu64 ": x[%zu] is %g, expected a finite number", name, cell, j, (double)x[j]);
+}
+
+/* The value of an option in a text of options, or `usual`. Malloced. */
+static char *value_of(const char *options, const char *option, const char *usual)
+{
+	const char *at = strstr(options, option);
+	at = at ? at + strlen(option) : usual;
+	return xstrndup(at, strcspn(at, " ,"));
+}
+
+char *embedding_source(const struct header *h)
+{
+	char *source = NULL;
+	const cJSON *entry;
+	cJSON_ArrayForEach(entry, h->provenance)
+	{
+		const char *program = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "program"));
+		const char *options = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "options"));
+		if (!program || !options || strcmp(program, "scembed"))
+			continue;
+		free(source);
+		source = NULL;
+		if (!strstr(options, " xxh3:"))
+			continue;
+		char *digest = value_of(options, " xxh3:", ""), *layer = value_of(options, "--layer ", "-1"),
+		     *pool = value_of(options, "--pool ", "mean");
+		source = xasprintf("xxh3:%s, layer %s, %s", digest, layer, pool);
+		free(digest);
+		free(layer);
+		free(pool);
+	}
+	return source;
 }
 
 static int has_value(const struct columns *c, const struct block *b, size_t i)
@@ -95,7 +127,7 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 		d->cell[d->n] = cell;
 		d->row[d->n] = d->rows;
 		memcpy(d->x + d->n * d->d, x, d->d * sizeof *d->x);
-		check_finite(d, d->x + d->n * d->d, cell);
+		embedding_check(x, d->d, cell, stream_name(d->s));
 		if (w->target) {
 			grow(d->target, d->target_cap, d->n + 1);
 			d->target[d->n] = block_number(b, c->target, i);

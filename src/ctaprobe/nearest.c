@@ -1,42 +1,20 @@
 /* ctaprobe cells --nearest: a cell has the class of most of its nearest training cells. */
 #include "cells.h"
+#include "fitted.h"
 
-#include "eval/moments.h"
 #include "eval/neighbours.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows row[0..n) of d. */
-static float *take_rows(const struct embeddings *d, const uint32_t *row, size_t n)
-{
-	float *x = xmalloc(n * d->d * sizeof *x);
-	for (size_t i = 0; i < n; i++)
-		memcpy(x + i * d->d, d->x + row[i] * d->d, d->d * sizeof *x);
-	return x;
-}
-
-/* The standard deviation of every feature over the training cells; 1 for a feature that is constant but for rounding, or with
- * --no-standardize. */
-static double *feature_scale(const struct split *s)
-{
-	size_t d = s->from->d;
-	double *scale = xmalloc(d * sizeof *scale), *mean = xmalloc(d * sizeof *mean);
-	moments(s->from->x, d, s->train, s->n, mean, scale);
-	for (size_t j = 0; j < d; j++)
-		scale[j] = !cells_set.as_given && sqrt(scale[j]) > 1e-12 * fabs(mean[j]) ? sqrt(scale[j]) : 1;
-	free(mean);
-	return scale;
-}
-
 void nearest_fit(struct result *r, const struct split *s, const struct classes *c)
 {
 	size_t k = (size_t)cells_set.nearest, *votes = xmalloc(c->n * sizeof *votes);
 	if (k > s->n)
 		die("%s: --nearest %zu, but there are %zu training cells", s->what, k, s->n);
-	double *scale = feature_scale(s), *distance = xmalloc(s->m * k * sizeof *distance);
-	float *train = take_rows(s->from, s->train, s->n), *test = take_rows(s->to, s->test, s->m);
+	double *scale = rows_scale(s->from, s->train, s->n, cells_set.as_given), *distance = xmalloc(s->m * k * sizeof *distance);
+	float *train = rows_taken(s->from, s->train, s->n), *test = rows_taken(s->to, s->test, s->m);
 	uint32_t *neighbour = xmalloc(s->m * k * sizeof *neighbour);
 	progress("%s: the %zu nearest of %zu cells", s->what, k, s->n);
 	nearest_rows(test, s->m, train, s->n, s->from->d, scale, k, (int)cells_cli.threads, neighbour, distance);

@@ -1,5 +1,5 @@
 /* ctaprobe score: compare predictions of cells with a column of labels. */
-#include "ctaprobe.h"
+#include "score.h"
 
 #include "base/json.h"
 #include "base/softmax.h"
@@ -11,7 +11,7 @@
 
 static struct error e;
 
-static const char *label, *target, *train_path, *group, *replicates_path, *roc_path;
+static const char *label, *target, *train_path, *group, *replicates_path, *roc_path, *curves_path;
 static long long rare, replicates;
 static int known_only, json;
 
@@ -25,6 +25,7 @@ static struct option_def options[] = {
 	{0, "group", OPT_STRING, &group, "COL", "with --bootstrap: the column of the groups, such as a donor"},
 	{0, "replicates", OPT_OUTPUT, &replicates_path, "FILE", "with --bootstrap, also write the scores of each draw as a table"},
 	{0, "roc", OPT_OUTPUT, &roc_path, "FILE", "also write the mean ROC curve of the model's classes as a table"},
+	{0, "curves", OPT_OUTPUT, &curves_path, "FILE", "also write the curves of reliability and of risk by coverage as a table"},
 	{0, "known", OPT_FLAG, &known_only, NULL,
 		"leave out cells of classes that the model does not know (default: they count as errors)"},
 	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
@@ -44,6 +45,7 @@ struct scored {
 	uint32_t *group; /* [n], NULL without --group */
 	size_t model_classes; /* the first model_classes classes are the model's */
 	size_t unlabelled, unknown, unpredicted;
+	struct confident confident;
 };
 
 /* Make the model's classes the first ones, in its order. */
@@ -133,12 +135,13 @@ static void score_block(
 				die("%s: a cell has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", name, group,
 					group);
 		}
+		for (size_t k = 0; k < s->model_classes; k++)
+			z[k] = (double)((const float *)b->col[from->logit].data)[i * s->model_classes + k];
+		softmax(z, s->model_classes);
+		confident_add(&s->confident, b, i, y, p, z[p]);
 		if (roc_path) {
 			grow(s->probability, s->cap_probability, (s->n + 1) * s->model_classes);
-			double *probability = s->probability + s->n * s->model_classes;
-			for (size_t k = 0; k < s->model_classes; k++)
-				probability[k] = (double)((const float *)b->col[from->logit].data)[i * s->model_classes + k];
-			softmax(probability, s->model_classes);
+			memcpy(s->probability + s->n * s->model_classes, z, s->model_classes * sizeof *z);
 		}
 		s->y[s->n] = y;
 		s->predicted[s->n++] = p;
@@ -165,6 +168,7 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	s->model_classes = h->col[logit].n;
 	read_labels(c, h, s->model_classes, name);
 	predictions_init(&p, c, h, s->model_classes, name);
+	confident_columns(&s->confident, h, s->model_classes, name);
 	must(labels_init(&l, h, label, c, name, &e), &e);
 	if (group)
 		must(labels_init(&g, h, group, groups, name, &e), &e);
@@ -262,6 +266,7 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 	if (train)
 		memcpy(frequency, train, c->n * sizeof *frequency);
 	report_scores(j, &m, frequency, (size_t)rare);
+	confident_report(j, &s->confident);
 	if (replicates)
 		report_bootstrap(j, s->y, s->predicted, s->group, s->n, m.k, (size_t)replicates, (uint32_t)score_cli.seed, replicates_path);
 	cJSON_AddItemToObject(j, "cells", report_number((double)s->n));
@@ -293,7 +298,8 @@ int ctaprobe_score(int argc, char **argv)
 	if ((group || replicates_path) && !replicates)
 		usage_error("--%s needs --bootstrap N", group ? "group" : "replicates");
 	if (target)
-		refuse("needs --label COL", &train_path, &rare, &replicates, &group, &replicates_path, &known_only, &roc_path);
+		refuse("needs --label COL", &train_path, &rare, &replicates, &group, &replicates_path, &known_only, &roc_path,
+			&curves_path);
 	struct stream *in = cli_open(&score_cli, 0);
 	if (target) {
 		score_numbers(in, target, json);
@@ -301,6 +307,8 @@ int ctaprobe_score(int argc, char **argv)
 		return 0;
 	}
 	read_predictions(&s, &classes, &groups, in);
+	if (curves_path)
+		confident_curves(&s.confident, curves_path);
 	if (roc_path)
 		report_roc_curve(roc_path, s.probability, s.y, s.n, s.model_classes);
 	uint64_t *told = train_path ? NULL : header_training(stream_header(in), s.model_classes, stream_name(in)), *frequency = NULL;
@@ -341,6 +349,7 @@ int ctaprobe_score(int argc, char **argv)
 	free(model);
 	free(train);
 	free(s.probability);
+	confident_release(&s.confident);
 	free(told);
 	free(frequency);
 	free(s.y);

@@ -6,6 +6,7 @@
 #include "scembed.h"
 
 #include "cli_blas.h"
+#include "base/digest.h"
 #include "eval/pca.h"
 
 #include <cblas.h>
@@ -105,8 +106,25 @@ static int by_gene(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* there [vocabulary of `in`] out: is the gene in the table of genes of the stream `path` too? NULL: all are */
+static void find_shared(uint8_t *there, const struct source *in, const char *path)
+{
+	size_t V = in->h->vocab.n, found = 0;
+	memset(there, path == NULL, V);
+	if (!path)
+		return;
+	struct stream *s = stream_open(path, &e);
+	if (!s)
+		die("%s", e.msg);
+	for (size_t g = 0; g < V; g++)
+		found += there[g] = vocab_find(&stream_header(s)->vocab, in->h->vocab.id[g]) >= 0;
+	if (!found)
+		die("%s: none of the %zu genes of %s is in its table of genes", path, V, in->name);
+	stream_free(s);
+}
+
 /* Keep the genes whose log-normalised expression has the largest variance. */
-static void choose_genes(struct baseline *m, struct source *in, size_t wanted)
+static void choose_genes(struct baseline *m, struct source *in, size_t wanted, const char *shared)
 {
 	size_t V = in->h->vocab.n, n = 0;
 	double *sum = xcalloc(2 * V, sizeof *sum), *square = sum + V;
@@ -124,10 +142,12 @@ static void choose_genes(struct baseline *m, struct source *in, size_t wanted)
 	if (n < 2)
 		die("%s: %zu cells: expected at least two to learn from", in->name, n);
 	struct variable *all = xmalloc(V * sizeof *all);
+	uint8_t *there = xmalloc(V + 1);
 	size_t varying = 0;
+	find_shared(there, in, shared);
 	for (size_t g = 0; g < V; g++) {
 		double mean = sum[g] / (double)n, variance = square[g] / (double)n - mean * mean;
-		if (variance > 1e-12 * mean * mean)
+		if (there[g] && variance > 1e-12 * mean * mean)
 			all[varying++] = (struct variable){variance, (uint32_t)g};
 	}
 	if (!varying)
@@ -144,6 +164,7 @@ static void choose_genes(struct baseline *m, struct source *in, size_t wanted)
 		m->mean[i] = sum[m->kept[i]] / (double)n;
 	free(sum);
 	free(all);
+	free(there);
 }
 
 /* Find the kept genes, by their ids, in the vocabulary of a stream. */
@@ -205,7 +226,7 @@ static void fit_components(struct baseline *m, struct source *in, size_t k, int 
 static void fit(struct baseline *m, struct source *in, const struct expression_options *o, int threads)
 {
 	must(stream_index(in->s, &e), &e);
-	choose_genes(m, in, o->genes);
+	choose_genes(m, in, o->genes, o->shared);
 	find_genes(m, &in->h->vocab, in);
 	size_t limit = m->cells < m->genes ? m->cells : m->genes;
 	size_t k = o->components < limit ? o->components : limit;
@@ -221,13 +242,31 @@ static void fit(struct baseline *m, struct source *in, const struct expression_o
 
 /* ---- embed ---- */
 
-static void make_header(struct header *to, const struct source *in, const struct baseline *m, const struct cli *cli)
+/* What was learned, so that embeddings of two runs can be compared: the genes, and their means and components. */
+static void fit_digest(const struct baseline *m, const struct vocab *fitted, char hex[DIGEST_SIZE])
 {
+	XXH3_state_t *s = xchecked(XXH3_createState());
+	XXH3_128bits_reset(s);
+	for (size_t i = 0; i < m->genes; i++)
+		XXH3_128bits_update(s, fitted->id[m->kept[i]], strlen(fitted->id[m->kept[i]]) + 1);
+	if (m->pca.k) { /* without components, an embedding has the expression of the genes, and no means */
+		XXH3_128bits_update(s, m->mean, m->genes * sizeof *m->mean);
+		XXH3_128bits_update(s, m->pca.w, m->genes * m->pca.k * sizeof *m->pca.w);
+	}
+	digest_hex(XXH3_128bits_digest(s), hex);
+	XXH3_freeState(s);
+}
+
+static void make_header(
+	struct header *to, const struct source *in, const struct baseline *m, const struct vocab *fitted, const struct cli *cli)
+{
+	char hex[DIGEST_SIZE];
+	fit_digest(m, fitted, hex);
 	header_derive(to, "embedding", in->h);
 	if (header_find(to, "x") >= 0)
 		die("%s: has a column 'x', which is what the embedding will be called", in->name);
 	header_add_fixed(to, "x", F32, (uint32_t)(m->pca.k ? m->pca.k : m->genes));
-	char *fit = xasprintf("--fit %zu cells, %zu genes", m->cells, m->genes);
+	char *fit = xasprintf("--fit %zu cells, %zu genes, xxh3:%s", m->cells, m->genes, hex);
 	cli_provenance(cli, to, fit);
 	free(fit);
 }
@@ -254,12 +293,12 @@ static void embed_rows(const struct baseline *m, const struct source *in, size_t
 }
 
 /* Write the embeddings of all cells; returns their number. */
-static uint64_t embed(const struct baseline *m, struct source *in, const struct cli *cli, int indexed)
+static uint64_t embed(const struct baseline *m, struct source *in, const struct vocab *fitted, const struct cli *cli, int indexed)
 {
 	struct header h = {0};
 	struct block out = {0};
 	uint64_t cells = 0;
-	make_header(&h, in, m, cli);
+	make_header(&h, in, m, fitted, cli);
 	struct stream *to = cli_create(cli, &h);
 	int *map = xcalloc(h.ncol, sizeof *map), x = header_find(&h, "x"), got = 1;
 	double *scratch = xmalloc((m->genes + m->pca.k) * sizeof *scratch);
@@ -299,7 +338,7 @@ void expression_run(const struct cli *cli, const struct expression_options *o)
 	struct baseline m = {0};
 	struct source in, from = {0};
 	cli_blas(cli);
-	source_open(&in, cli_open(cli, 0));
+	source_open(&in, cli_open_all(cli));
 	if (o->fit) {
 		struct stream *s = stream_open(o->fit, &e);
 		if (!s)
@@ -310,7 +349,7 @@ void expression_run(const struct cli *cli, const struct expression_options *o)
 	} else {
 		fit(&m, &in, o, (int)cli->threads);
 	}
-	uint64_t cells = embed(&m, &in, cli, !o->fit);
+	uint64_t cells = embed(&m, &in, o->fit ? &from.h->vocab : &in.h->vocab, cli, !o->fit);
 	double share = 0;
 	for (size_t c = 0; c < m.pca.k; c++)
 		share += m.pca.variance[c] / m.pca.total;

@@ -8,16 +8,18 @@
 #include "cli_model.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MEAN, CLS, FIRST };
+enum { MEAN, CLS, FIRST, REST };
 enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 
-static const char *model_dir, *fit_path, *head;
+static const char *model_dir, *fit_path, *shared_path, *head;
 static long long layer = -1, batch_max = 16384, components, genes = 2000;
-static int expression, pooling, truncate_cells, predict, probabilities, all_genes, reconstruct;
+static int expression, pooling, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct;
+static struct opt_values gene;
 
 static struct option_def options[] = {
 	{0, "Model", OPT_GROUP},
@@ -25,8 +27,12 @@ static struct option_def options[] = {
 	{0, "layer", OPT_INT, &layer, "N",
 		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts, 0)", -65535, 0,
 		.changes = 1},
-	{0, "pool", OPT_CHOICE, &pooling, "mean|cls|first",
-		"mean of the genes' states, the state of <cls>, or of the first token (default mean)", .changes = 1},
+	{0, "pool", OPT_CHOICE, &pooling, "mean|cls|first|rest",
+		"mean of the genes' states, the state of <cls>, or of the first token (default mean); rest: the mean without perturbed genes",
+		.changes = 1},
+	{0, "similarity", OPT_CHOICE, &similarity, "mean|genes",
+		"of perturbed cells (scperturb): cosine similarities of the genes' states to those before, instead of vectors",
+		.changes = 1},
 	{0, "Predictions", OPT_GROUP},
 	{0, "predict", OPT_FLAG, &predict, NULL, "write predictions of a head of the model instead of embeddings", .changes = 1},
 	{0, "head", OPT_STRING, &head, "NAME", "with --predict: the head, if the model has several", .changes = 1},
@@ -35,7 +41,11 @@ static struct option_def options[] = {
 	{0, "all-genes", OPT_FLAG, &all_genes, NULL, "with --predict of genes: predict all tokens, not only those of held-out genes",
 		.changes = 1},
 	{0, "reconstruct", OPT_FLAG, &reconstruct, NULL,
-		"write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb", .changes = 1},
+		"write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb; or the expression of every "
+		"gene, from tokens and a model of sctrain wced",
+		.changes = 1},
+	{0, "gene", OPT_LIST, &gene, "ID", "with --reconstruct of a model of sctrain wced: a gene to write, by id or symbol; repeat it for several",
+		.changes = 1},
 	{0, "Cells", OPT_GROUP},
 	{0, "truncate", OPT_FLAG, &truncate_cells, NULL,
 		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
@@ -46,11 +56,12 @@ static struct option_def options[] = {
 	{0, "pca", OPT_INT, &components, "K", "without a model: K principal components of that expression", 1, 16384, .changes = 1},
 	{0, "genes", OPT_INT, &genes, "N", "number of most variable genes, 0: all (default 2000)", 0, 1e6, .changes = 1},
 	{0, "fit", OPT_STRING, &fit_path, "FILE", "learn genes and components from these cells (default: the input)"},
+	{0, "shared-with", OPT_STRING, &shared_path, "FILE", "choose only genes that FILE has too"},
 	{0},
 };
 
 static struct cli cli = {.name = "scembed",
-	.operands = "[FILE]",
+	.operands = "[FILE...]",
 	.summary = "Embed cells with a trained model, or predict with one of its heads.",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
@@ -90,6 +101,8 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	struct weights_report report;
 	if (predict)
 		predict_open(r, model_dir, h);
+	if (r->whole)
+		whole_open(r, model_dir, h, &gene);
 	if (r->counts)
 		counts_open(r, model_dir, h, stream_name(in));
 	r->model = model_dir_load(model_dir, r->heads.head, r->heads.n, ops, 1, &v, &report, &e);
@@ -99,6 +112,7 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 		die("%s/model.safetensors has no '%s': it is not that of a fine-tuned model", model_dir, report.first_fresh);
 	cli_same_vocab(&v, model_config(r->model), model_dir, in);
 	cli_same_positions(model_config(r->model), model_dir, in);
+	cli_needs_values(model_config(r->model), in);
 	vocab_release(&v);
 	long long layers = model_config(r->model)->num_hidden_layers;
 	if (r->counts && !given(&layer))
@@ -106,10 +120,13 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	if (-layer > layers)
 		die("--layer %lld: the model has %lld layers: expected %lld to 0", layer, layers, -layers);
 	r->C = model_config(r->model)->hidden_size;
-	r->cls = vocab_find(&h->vocab, "<cls>");
-	r->eos = vocab_find(&h->vocab, "<eos>");
+	r->cls = vocab_token(&h->vocab, TOKEN_CLS);
+	r->eos = vocab_token(&h->vocab, TOKEN_EOS);
+	const cJSON *cls = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_CLS);
+	r->ncls = cJSON_IsNumber(cls) ? (size_t)fmin(fmax(1, cls->valuedouble), CLS_MAX) : 1;
 	if (pooling == CLS && r->cls < 0)
-		die("--pool cls: the vocabulary has no <cls>; --pool first takes the first token, whatever it is");
+		die("--pool cls: the vocabulary has no %s; --pool first takes the first token, whatever it is",
+			vocab_token_name(&h->vocab, TOKEN_CLS));
 }
 
 /* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
@@ -119,7 +136,9 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 	if (predict) {
 		predict_header(r, to, name);
 	} else if (reconstruct) {
-		counts_header(r, to, name);
+		(r->whole ? whole_header : counts_header)(r, to, name);
+	} else if (r->perturbed) {
+		perturbed_header(r, to);
 	} else {
 		if (header_find(to, "x") >= 0)
 			die("%s: has a column 'x', which is what the embedding will be called", name);
@@ -136,7 +155,7 @@ static void choose_tokens(const struct run *r, const uint32_t *id, size_t n, siz
 {
 	*from = 0;
 	if (pooling == MEAN) {
-		*from = n && id[0] == (uint32_t)r->cls && r->cls >= 0;
+		*from = n && id[0] == (uint32_t)r->cls && r->cls >= 0 ? r->ncls < n ? r->ncls : n : 0;
 		*to = n > *from && id[n - 1] == (uint32_t)r->eos && r->eos >= 0 ? n - 1 : n;
 	} else {
 		*to = n && (pooling == FIRST || id[0] == (uint32_t)r->cls);
@@ -175,7 +194,7 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 {
 	struct error e;
 	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
-	size_t limit = model_config(r->model)->max_position_embeddings;
+	size_t limit = model_positions(model_config(r->model));
 	if (r->counts)
 		counts_pack(r, b, from, to, name);
 	else
@@ -186,7 +205,10 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 	for (size_t i = 0; i < n; i++)
 		r->row[i] = (uint32_t)(from + i);
 	block_take(&r->out, r->map, b, r->row, n);
-	(predict ? predict_rows : r->counts ? counts_rows : embed_rows)(r, first, n);
+	if (r->perturbed)
+		perturbed_rows(r, b, from, first, n, (int)layer);
+	else
+		(predict ? predict_rows : r->counts ? counts_rows : r->whole ? whole_rows : embed_rows)(r, first, n);
 	r->cells += n;
 	progress("%llu cells", (unsigned long long)r->cells);
 }
@@ -211,28 +233,43 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 	free(config);
 	r->counts = c.arch->counts;
 	r->reconstruct = reconstruct;
-	if (reconstruct && !r->counts)
-		die("--reconstruct: the model in %s does not predict counts: train it with sctrain nb", model_dir);
-	if (r->counts && (given(&pooling) || truncate_cells || predict))
-		die("--%s: the model in %s has no tokens", predict ? "predict" : truncate_cells ? "truncate" : "pool", model_dir);
+	r->whole = reconstruct && !r->counts;
+	if (r->whole && (given(&pooling) || given(&layer)))
+		die("--%s: it is for embeddings, and --reconstruct writes predictions", given(&pooling) ? "pool" : "layer");
+	if (gene.n && !r->whole)
+		die("--gene: the model in %s is one of counts, of which the masked genes are written", model_dir);
+	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict))
+		die("--%s: the model in %s has no tokens",
+			predict                  ? "predict"
+			: truncate_cells         ? "truncate"
+			: given(&similarity)     ? "similarity"
+						 : "pool",
+			model_dir);
 	if (r->counts && !given(&batch_max))
 		batch_max = COUNTS_MAX;
 	must(r->counts ? counts_columns(&r->col, h, !reconstruct, name, &e) : tokens_columns(&r->col, h, name, &e), &e);
+	if (pooling == REST || given(&similarity))
+		perturbed_open(r, (enum similarity)(similarity + 1), h, name);
 }
 
 static void check_options(void)
 {
 	if (!model_dir + !expression + !components != 2)
 		usage_error("one of -M DIR, --expression and --pca K is needed");
-	if (cli.noperand > 1)
-		usage_error("expected one stream, and '%s' is a second one", cli.operand[1]);
 	if (model_dir)
-		refuse("needs --expression or --pca", &genes, &fit_path);
+		refuse("needs --expression or --pca", &genes, &fit_path, &shared_path);
 	else
-		refuse("needs -M DIR", &layer, &pooling, &predict, &head, &probabilities, &all_genes, &reconstruct, &truncate_cells,
+		refuse("needs -M DIR", &layer, &pooling, &similarity, &predict, &head, &probabilities, &all_genes, &reconstruct, &gene,
+			&truncate_cells,
 			&batch_max, &cli.bf16);
+	if (!reconstruct)
+		refuse("needs --reconstruct", &gene);
 	if (predict)
-		refuse("is for embeddings: it excludes --predict", &layer, &pooling);
+		refuse("is for embeddings: it excludes --predict", &layer, &pooling, &similarity);
+	if (given(&similarity) && given(&pooling))
+		usage_error("--similarity compares single tokens, and --pool makes vectors: give one");
+	if (truncate_cells && (given(&similarity) || pooling == REST))
+		usage_error("--truncate would cut a cell and its perturbed copies at different genes: give scperturb a smaller --max-len");
 	if (predict && reconstruct)
 		usage_error("--reconstruct and --predict exclude each other");
 	if (!predict && (head || probabilities || all_genes))
@@ -264,7 +301,9 @@ static void report(const struct run *r, const char *name)
 	}
 	if (empty)
 		warn(predict ? "%llu of %llu cells have no token: their logits are NaN"
-			     : "%llu of %llu cells have no token to embed: their vectors are NaN",
+			     : r->perturbed ? "%llu of %llu rows have no token but the perturbed ones: their results are NaN"
+			     : r->whole     ? "%llu of %llu cells have no token: their predictions are NaN"
+					    : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);
 	char gpu[384];
 	device_report(r->ops, model_padding(r->model), gpu, sizeof gpu);
@@ -284,13 +323,13 @@ int main(int argc, char **argv)
 	cli_init(&cli, argc, argv);
 	check_options();
 	if (!model_dir) {
-		expression_run(&cli, &(struct expression_options){(size_t)components, (size_t)genes, fit_path});
+		expression_run(&cli, &(struct expression_options){(size_t)components, (size_t)genes, fit_path, shared_path});
 		return 0;
 	}
 	r.probabilities = probabilities;
 	r.all_genes = all_genes;
 	r.head_option = head;
-	struct stream *in = cli_open(&cli, 0);
+	struct stream *in = cli_open_all(&cli);
 	const char *name = stream_name(in);
 	choose_input(&r, stream_header(in), name);
 	struct ops *ops = r.ops = cli_device(&cli);
@@ -318,10 +357,12 @@ int main(int argc, char **argv)
 	free(r.map);
 	free(r.range);
 	free(r.h);
+	free(r.gene_row);
 	free(r.row);
 	packed_release(&r.packed);
 	predict_release(&r);
 	counts_release(&r);
+	perturbed_release(&r);
 	block_release(&r.out);
 	block_release(&b);
 	header_release(&h);

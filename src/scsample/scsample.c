@@ -140,7 +140,7 @@ static const struct block *next_block(struct inputs *in)
 			continue;
 		if (!in->joined)
 			return &in->raw;
-		concat_block(&in->all, in->at, &in->raw, &in->row);
+		must(concat_block(&in->all, in->at, &in->raw, &in->row, &e), &e);
 		return &in->row;
 	}
 }

@@ -10,6 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What a rank does while it waits for others. */
+struct ranks_watch {
+	double seconds; /* after which it says so; it gives up a sixth of these after a signal */
+	const volatile sig_atomic_t *stop; /* the signal, or 0 */
+};
+
 static struct comm *joined; /* until train_leave */
 
 /* Without this the other ranks would wait for a rank that has exited. */
@@ -59,7 +65,10 @@ static struct comm *start_mpi(const char *program, struct error *e)
 	late = xasprintf("%s: --mpi: MPI did not start within %d seconds (CORRMASK_MPI_SECONDS)\n", program, seconds);
 	signal(SIGALRM, start_late);
 	alarm(seconds > 0 ? (unsigned)seconds : 0);
-	cli_library("--mpi: MPI ended the program during its start");
+	/* Open MPI prints a page and exits; this is the line below it */
+	const int slurm = getenv("SLURM_STEP_ID") && !getenv("PMIX_RANK") && !getenv("OMPI_COMM_WORLD_RANK");
+	cli_library(slurm ? "--mpi: MPI ended the program during its start: Debian's Open MPI needs srun --mpi=pmix, or mpirun"
+			  : "--mpi: MPI ended the program during its start");
 	struct comm *c = comm_open(e);
 	cli_library(NULL);
 	alarm(0);
@@ -81,6 +90,31 @@ void train_join(struct ranks *r, struct cli *cli)
 	cli_rank(cli, r->rank);
 	cli->device = device_of_rank(cli->device, comm_local(joined));
 	check_cores(cli);
+}
+
+/* A step waits for others. */
+static int waits(void *arg, double seconds, const char *ranks)
+{
+	static double said, stopped; /* at these seconds of this wait; 0: not yet */
+	const struct ranks_watch *w = arg;
+	if (seconds < said || seconds < stopped)
+		said = stopped = 0;
+	if (seconds - said >= w->seconds) {
+		warn("waiting for %s for %.0f s: are they alive, and is the network?", *ranks ? ranks : "the other ranks", seconds);
+		said = seconds;
+	}
+	if (*w->stop && !(stopped > 0))
+		stopped = seconds;
+	return stopped > 0 && seconds - stopped >= w->seconds / 6;
+}
+
+void train_watch(struct ranks *r, const volatile sig_atomic_t *stop)
+{
+	static struct ranks_watch w;
+	const char *text = getenv("CORRMASK_STALL_SECONDS");
+	double seconds = text ? atof(text) : 60;
+	w = (struct ranks_watch){.seconds = seconds > 0 ? seconds : 60, .stop = stop};
+	comm_watch(r->comm, w.seconds, waits, &w);
 }
 
 void train_leave(struct ranks *r)

@@ -32,7 +32,7 @@ static struct option_def options[] = {
 
 static struct cli cli = {
 	.name = "scview",
-	.operands = "[FILE]",
+	.operands = "[FILE...]",
 	.summary = "Show a stream as a table, check it, or export it to numpy and AnnData.",
 	.features = "HDF5",
 	.options = options,
@@ -91,15 +91,13 @@ int main(int argc, char **argv)
 		.into = into,
 		.key = key,
 		.replace = replace,
-		.file = cli.noperand ? cli.operand[0] : NULL};
+		.file = cli.noperand == 1 ? cli.operand[0] : NULL};
 	if (want_header + want_header_tsv + want_vocab + want_stats + want_check + (format != TSV) > 1)
 		usage_error("give one of -H, --header-tsv, --vocab, -s, --check and -O");
 	if (into && format != H5AD)
 		usage_error("--into adds to an AnnData file: give -O h5ad too");
 	if ((key || replace) && !into)
 		usage_error("--%s is for --into", key ? "key" : "replace");
-	if (cli.noperand > 1 && !want_check)
-		usage_error("one file at a time (several only with --check)");
 	if (format != TSV && !into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
 		usage_error("-O %s is binary and will not be written to a terminal: use -o FILE", format == NPY ? "npy" : "h5ad");
 	if (want_check) {
@@ -112,7 +110,7 @@ int main(int argc, char **argv)
 		cli_report(&cli, "%s", bad ? "not all files are whole" : "all files are whole");
 		return bad;
 	}
-	struct stream *in = cli_open(&cli, 0);
+	struct stream *in = cli_open_all(&cli);
 	if (want_header)
 		view_header(in);
 	else if (want_header_tsv)

@@ -18,6 +18,8 @@ inputs() {
 		scembed -q -M model tok -o emb && scembed -q -M cells.model --predict tok -o pred &&
 		sctrain genes -q --gene-labels genes.tsv --fold 1/3 --init model none -o genes.model 2> /dev/null &&
 		scembed -q -M genes.model --predict tok -o genes.pred && scembed -q --reconstruct -M nb.model masked.counts -o rec &&
+		scsample -q -n 40 tok -o some && scperturb -q --delete SIMG000010,SIMG000020 --controls 1 some -o perturbed &&
+		scembed -q -M model perturbed -o perturbed.emb &&
 		ctaprobe score -q --label cell_type pred -o one.score &&
 		printf '%s\t%s\t%s\n' label fold hidden a 1 3 a 1 4 b 1 5 b 1 7 a 2 1 a 2 2 b 2 4 b 2 3 > rows.tsv && touch complete
 }
@@ -67,7 +69,9 @@ cases() {
 		sctrain-nb	sctrain nb -q --config mlp-nb-tiny $I/masked.counts -o out
 		sctrain-nb-curriculum	sctrain nb -q --config mlp-nb-tiny --curriculum easy $I/masked.counts -o out
 		sctrain-eval-nb	sctrain eval -q -M $I/nb.model $I/masked.counts -o out
+		scperturb	scperturb -q --delete all --controls 1 $I/tok -o out
 		scembed	scembed -q -M $I/model $I/tok -o out
+		scembed-similarity	scembed -q -M $I/model --similarity genes $I/perturbed -o out
 		scembed-predict	scembed -q -M $I/cells.model --predict $I/tok -o out
 		scembed-nb	scembed -q -M $I/nb.model $I/counts -o out
 		scembed-genes	scembed -q -M $I/genes.model --predict $I/tok -o out
@@ -78,6 +82,8 @@ cases() {
 		ctaprobe-score	ctaprobe score -q --label cell_type $I/pred -o out
 		ctaprobe-target	ctaprobe cells -q --target n_counts --folds 3 $I/emb -o out
 		ctaprobe-nearest	ctaprobe cells -q --label cell_type --nearest 3 --folds 3 $I/emb -o out
+		ctaprobe-transfer	ctaprobe transfer -q --reference $I/emb --label cell_type --group donor $I/emb -o out
+		ctaprobe-transfer-nearest	ctaprobe transfer -q --reference $I/emb --label cell_type --nearest 3 $I/emb -o out
 		ctaprobe-genes	ctaprobe genes -q $I/genes.pred -o out
 		ctaprobe-reconstruction	ctaprobe reconstruction $I/rec -o out
 		ctaprobe-effective-rank	ctaprobe effective-rank -q $I/emb -o out
@@ -87,6 +93,7 @@ cases() {
 		ctaprobe-integration	ctaprobe integration -q -@ 2 -l cell_type -b donor --runs 1 $I/emb -o out
 		ctaprobe-clusters	ctaprobe integration -q -l cell_type -b donor --clusters donor $I/emb -o out
 		ctaprobe-repeats	ctaprobe cells -q --protocol cz --repeats 2 -l cell_type $I/emb -o out
+		ctaprobe-shift	ctaprobe shift -q --state cell_type --from type1 --to type2 --group donor $I/perturbed.emb -o out
 		ctaprobe-map	ctaprobe map -q $I/emb -o out
 		depgraph-layout	depgraph -q --layout $I/graph -o out
 	X

@@ -60,6 +60,9 @@ static int teardown(void **state)
 	return unlink(path);
 }
 
+static uint64_t lanes = 1, decoded; /* of the next walks; of the last walk, blocks */
+static uint64_t blocks_of_file;
+
 /* Cells of every batch of one shard, UINT64_MAX between batches; returns how many words. */
 static size_t walk(uint64_t *out, uint64_t batch, uint64_t shards, uint64_t shard, uint64_t window, uint64_t epochs, uint64_t from)
 {
@@ -69,8 +72,15 @@ static size_t walk(uint64_t *out, uint64_t batch, uint64_t shards, uint64_t shar
 	header_init(&want, "tokens");
 	header_add(&want, "cell", U64);
 	header_add_ragged(&want, "token", U16, "token");
-	struct loader f = {
-		.in = s, .want = &want, .seed = 3, .epochs = epochs, .batch = batch, .shards = shards, .shard = shard, .window = window};
+	struct loader f = {.in = s,
+		.want = &want,
+		.seed = 3,
+		.epochs = epochs,
+		.batch = batch,
+		.shards = shards,
+		.shard = shard,
+		.window = window,
+		.lanes = lanes};
 	assert_int_equal(loader_init(&f, &e), 0);
 	assert_int_equal(f.per_epoch, (ROWS + batch * shards - 1) / (batch * shards));
 	struct block b = {0};
@@ -96,6 +106,8 @@ static size_t walk(uint64_t *out, uint64_t batch, uint64_t shards, uint64_t shar
 		out[n++] = UINT64_MAX;
 	}
 	assert_int_equal(expect, f.steps);
+	decoded = f.decoded;
+	blocks_of_file = f.nblock;
 	block_release(&b);
 	loader_release(&f);
 	stream_free(s);
@@ -154,17 +166,58 @@ static void shards_interleave(void **state)
 		}
 }
 
+/* With lanes: every row once an epoch; the batches do not depend on the number of shards; and a shard decodes its share. */
+static void lanes_are_shares(void **state)
+{
+	static const uint64_t windows[] = {1, 8, 64}, some[] = {1, 2, 4, 6, 12, 31, 501, 600};
+	enum { GLOBAL = 24 };
+	for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+		for (int w = 0; w < 3; w++) {
+			uint64_t seen[ROWS] = {0};
+			lanes = some[i];
+			size_t n = walk(one, GLOBAL, 1, 0, windows[w], 2, 0);
+			for (size_t k = 0; k < n; k++)
+				if (one[k] != UINT64_MAX)
+					seen[one[k]]++;
+			for (size_t k = 0; k < ROWS; k++)
+				assert_int_equal(seen[k], 2);
+			for (uint64_t shards = 2; shards <= GLOBAL; shards++) {
+				uint64_t all = 0;
+				if (GLOBAL % shards)
+					continue;
+				for (uint64_t r = 0; r < shards; r++) {
+					size_t at = 0, m = walk(part, GLOBAL / shards, shards, r, windows[w], 2, 0);
+					for (size_t k = 0, row = 0; k < n; k++, row++) {
+						if (one[k] == UINT64_MAX || row % shards == r)
+							assert_true(part[at++] == one[k]);
+						if (one[k] == UINT64_MAX)
+							row = (size_t)-1;
+					}
+					assert_int_equal(at, m);
+					all += decoded;
+				}
+				/* two epochs, and a block more for each lane that begins inside one */
+				if (lanes % shards == 0)
+					assert_true(all <= 2 * (blocks_of_file + lanes));
+			}
+		}
+	lanes = 1;
+}
+
 static void seek_anywhere(void **state)
 {
-	size_t n = walk(one, 7, 1, 0, 3, 2, 0), i = 0;
-	uint64_t step = 0;
-	for (; i < n; step++) {
-		size_t m = walk(part, 7, 1, 0, 3, 2, step);
-		assert_int_equal(m, n - i);
-		assert_memory_equal(part, one + i, m * sizeof *one);
-		while (one[i++] != UINT64_MAX)
-			;
+	for (lanes = 1; lanes < 9; lanes += 3) {
+		size_t n = walk(one, 7, 1, 0, 3, 2, 0), i = 0;
+		uint64_t step = 0;
+		for (; i < n; step++) {
+			size_t m = walk(part, 7, 1, 0, 3, 2, step);
+			assert_int_equal(m, n - i);
+			assert_memory_equal(part, one + i, m * sizeof *one);
+			while (one[i++] != UINT64_MAX)
+				;
+		}
 	}
+	lanes = 1;
 }
 
 static void sample(struct corpus *c, uint64_t size, int backwards)
@@ -213,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_row_once),
 		cmocka_unit_test(shards_interleave),
+		cmocka_unit_test(lanes_are_shares),
 		cmocka_unit_test(seek_anywhere),
 		cmocka_unit_test(sample_of_cells),
 	};

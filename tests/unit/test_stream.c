@@ -471,6 +471,20 @@ static void stored_pieces(void **state)
 	free(other);
 }
 
+/* The n bytes at p of a stream of two blocks, with these in the other order (malloced). */
+static uint8_t *swap_blocks(const uint8_t *p, size_t n)
+{
+	uint8_t *q = malloc(n);
+	const uint8_t *entry = p + n - 9 - 8 * 4;
+	size_t head = get_le32(entry), a = get_le32(entry + 8), b = get_le32(entry + 16);
+	memcpy(q, p, n);
+	memcpy(q + head, p + head + a, b);
+	memcpy(q + head + b, p + head, a);
+	memcpy(q + (entry - p) + 8, entry + 16, 8);
+	memcpy(q + (entry - p) + 16, entry + 8, 8);
+	return q;
+}
+
 /* Two blocks of the same number of rows in the wrong order: only the digest of the whole can tell. */
 static void swapped_blocks(void **state)
 {
@@ -478,14 +492,7 @@ static void swapped_blocks(void **state)
 	char *path = at("swapped");
 	size_t n;
 	write_sample(path, 0, 2, 5);
-	uint8_t *p = slurp(path, &n), *q = malloc(n);
-	uint8_t *entry = p + n - 9 - 8 * 4;
-	size_t head = get_le32(entry), a = get_le32(entry + 8), b = get_le32(entry + 16);
-	memcpy(q, p, n);
-	memcpy(q + head, p + head + a, b);
-	memcpy(q + head + b, p + head, a);
-	memcpy(q + (entry - p) + 8, entry + 16, 8);
-	memcpy(q + (entry - p) + 16, entry + 8, 8);
+	uint8_t *p = slurp(path, &n), *q = swap_blocks(p, n);
 	spit(path, q, n);
 	assert_int_equal(read_all(path, &e), -1);
 	assert_non_null(strstr(e.msg, "different value for the content"));
@@ -627,6 +634,127 @@ static void index_over_pipe(void **state)
 	free(path);
 }
 
+/* Three files as one: PARTS blocks each, of these many rows. */
+enum { PARTS = 3 };
+static const size_t part_rows[PARTS] = {4, 1, 7};
+static const int part_blocks[PARTS] = {3, 1, 2};
+
+static struct stream *open_parts(char *name[PARTS])
+{
+	struct error e;
+	char *warning;
+	struct stream *s = stream_open_all((const char *const *)name, PARTS, &warning, &e);
+	assert_non_null(s);
+	assert_null(warning);
+	return s;
+}
+
+/* Block k of the three files, with the cells numbered through. */
+static void part_block(struct block *b, const struct header *h, size_t k)
+{
+	size_t p = 0, first = 0;
+	for (; k >= (size_t)part_blocks[p]; k -= (size_t)part_blocks[p++])
+		first += part_rows[p] * (size_t)part_blocks[p];
+	sample_block(b, h, (uint32_t)k, part_rows[p]);
+	for (size_t i = 0; i < b->rows; i++)
+		((uint64_t *)b->col[0].data)[i] = first + k * part_rows[p] + i;
+}
+
+static void several_as_one(void **state)
+{
+	struct error e;
+	struct block b = {0}, want = {0};
+	char *name[PARTS] = {at("part0"), at("part1"), at("part2")}, digest[2][33];
+	for (int i = 0; i < PARTS; i++)
+		write_sample(name[i], i == 1, part_blocks[i], part_rows[i]);
+	struct stream *s = open_parts(name);
+	assert_non_null(strstr(stream_name(s), "part0 and 2 more"));
+	for (size_t k = 0; k < 6; k++) {
+		assert_int_equal(stream_read(s, &b, &e), 1);
+		part_block(&want, stream_header(s), k);
+		assert_same(&want, &b);
+	}
+	assert_int_equal(stream_read(s, &b, &e), 0);
+	assert_int_equal(stream_rows(s), 27);
+	stream_free(s);
+	s = open_parts(name);
+	assert_int_equal(stream_index(s, &e), 0);
+	assert_int_equal(stream_blocks(s), 6);
+	assert_int_equal(stream_rows(s), 27);
+	assert_int_equal(stream_parts(s), PARTS);
+	for (size_t i = 0; i < 60; i++) {
+		size_t k = i * 7 % 6;
+		part_block(&want, stream_header(s), k);
+		assert_int_equal(stream_block_rows(s, k), want.rows);
+		assert_int_equal(stream_read_at(s, k, &b, &e), 0);
+		assert_same(&want, &b);
+	}
+	assert_int_equal(stream_checked(s, &e), 0);
+	for (size_t i = 0; i < 2; i++)
+		stream_digest(stream_part(s, i), digest[i]);
+	assert_string_not_equal(digest[0], digest[1]);
+	stream_free(s);
+	block_release(&b);
+	block_release(&want);
+	for (int i = 0; i < PARTS; i++)
+		free(name[i]);
+}
+
+/* Reader r of n finds what is wrong in part r, and leaves the others to the others. */
+static void shares_of_the_check(void **state)
+{
+	struct error e;
+	struct block b = {0};
+	char *name[PARTS] = {at("part0"), at("swapped"), at("part2")};
+	size_t n;
+	for (int i = 0; i < PARTS; i++)
+		write_sample(name[i], 0, 2, part_rows[i]);
+	uint8_t *p = slurp(name[1], &n), *q = swap_blocks(p, n);
+	spit(name[1], q, n);
+	for (uint64_t readers = 1; readers < 5; readers++)
+		for (uint64_t r = 0; r < readers; r++) {
+			int finds = 1 % readers == r;
+			struct stream *s = open_parts(name);
+			assert_int_equal(stream_index(s, &e), 0);
+			stream_check_share(s, r, readers);
+			assert_int_equal(stream_check(s, &e), 0);
+			int bad = 0;
+			for (size_t k = 6; k-- > 0 && !bad;)
+				bad = stream_read_at(s, k, &b, &e);
+			bad = bad || stream_checked(s, &e);
+			assert_int_equal(bad, finds);
+			if (bad)
+				assert_non_null(strstr(e.msg, "swapped: the stream is damaged"));
+			stream_free(s);
+		}
+	block_release(&b);
+	free(p);
+	free(q);
+	for (int i = 0; i < PARTS; i++)
+		free(name[i]);
+}
+
+/* A file under two names, its copy, a cut one. */
+static void several_refused(void **state)
+{
+	struct error e;
+	char *warning, *name[PARTS] = {at("part0"), at("link"), at("part2")};
+	write_sample(name[0], 0, 2, 5);
+	write_sample(name[2], 0, 2, 6);
+	assert_int_equal(symlink(name[0], name[1]), 0);
+	assert_null(stream_open_all((const char *const *)name, PARTS, &warning, &e));
+	assert_non_null(strstr(e.msg, "link: this file is named twice (as "));
+	assert_int_equal(unlink(name[1]), 0);
+	write_sample(name[1], 0, 2, 5);
+	assert_null(stream_open_all((const char *const *)name, PARTS, &warning, &e));
+	assert_non_null(strstr(e.msg, "link: it has the same cells as "));
+	assert_int_equal(truncate(name[1], 700), 0);
+	assert_null(stream_open_all((const char *const *)name, PARTS, &warning, &e));
+	assert_non_null(strstr(e.msg, "link: the stream is cut short"));
+	for (int i = 0; i < PARTS; i++)
+		free(name[i]);
+}
+
 static int setup(void **state)
 {
 	return mkdtemp(dir) ? 0 : -1;
@@ -658,6 +786,9 @@ int main(void)
 		cmocka_unit_test(changed_while_read),
 		cmocka_unit_test(early_free),
 		cmocka_unit_test(index_over_pipe),
+		cmocka_unit_test(several_as_one),
+		cmocka_unit_test(shares_of_the_check),
+		cmocka_unit_test(several_refused),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,33 @@
+#!/bin/bash
+# Train on several machines with Slurm: sbatch slurm-train.sh
+# It goes on by itself after a time limit, a preemption and the loss of a machine. Give --max time, nodes and account of your site.
+#SBATCH --job-name=corrmask
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=16
+#SBATCH --mem=16G
+#SBATCH --time=12:00:00
+#SBATCH --signal=TERM@120
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output=corrmask-%j.log
+
+cells=${CELLS:-cells.tok}   # a stream of tokens, or @corpus.txt of make corpus
+model=${MODEL:-my.model}
+export cells model
+
+# One rank for each task; the loader has one core, the training the others. The shell and the loader ignore SIGTERM: sctrain ends them.
+# The same kernels on all machines, so that a training that goes on elsewhere gives the same bytes (sctrain(1), CORRMASK_CPU).
+export CORRMASK_CPU=portable
+# shellcheck disable=SC2016 # for the ranks
+srun --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" bash -c 'trap "" TERM
+	set -o pipefail
+	maskgen --shard auto --balance --epochs "${EPOCHS:-3}" --resume "$model" -u "$cells" |
+	sctrain mlm --mpi --resume --same-kernels -@ $((SLURM_CPUS_PER_TASK > 1 ? SLURM_CPUS_PER_TASK - 1 : 1)) --config "${CONFIG:-corrmask-paper}" \
+		--save-every "${SAVE_EVERY:-500}" -o "$model" -'
+status=$?
+# 143: stopped by SIGTERM, with a checkpoint. Slurm takes a job that ends in its grace time for ended, so it requeues itself.
+if [ $status = 143 ]; then
+	scontrol requeue "$SLURM_JOB_ID"
+fi
+exit $status

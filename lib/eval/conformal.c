@@ -1,0 +1,82 @@
+#include "eval/conformal.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct item {
+	double score, weight;
+};
+
+static int by_score(const void *a, const void *b)
+{
+	double x = ((const struct item *)a)->score, y = ((const struct item *)b)->score;
+	return (x > y) - (x < y);
+}
+
+void conformal_init(struct conformal *c, const double *score, const uint32_t *group, size_t n, size_t groups)
+{
+	struct item *it = xmalloc(n * sizeof *it);
+	double *cells = xcalloc(groups + 1, sizeof *cells);
+	*c = (struct conformal){.n = n, .groups = group ? groups : n};
+	for (size_t i = 0; i < n && group; i++)
+		cells[group[i]]++;
+	for (size_t i = 0; i < n; i++)
+		it[i] = (struct item){score[i], group ? 1 / cells[group[i]] : 1};
+	qsort(it, n, sizeof *it, by_score);
+	c->score = xmalloc(n * sizeof *c->score);
+	c->mass = xmalloc((n + 1) * sizeof *c->mass);
+	c->mass[0] = 0;
+	for (size_t i = 0; i < n; i++) {
+		c->score[i] = it[i].score;
+		c->mass[i + 1] = c->mass[i] + it[i].weight;
+	}
+	free(it);
+	free(cells);
+}
+
+void conformal_release(struct conformal *c)
+{
+	free(c->score);
+	free(c->mass);
+	*c = (struct conformal){0};
+}
+
+/* Sums of shares are rounded; this is far below the weight of a cell. */
+static double slack(const struct conformal *c)
+{
+	return 1e-9 * (double)c->groups;
+}
+
+int conformal_promised(const struct conformal *c, double miss)
+{
+	return (1 - miss) * (double)(c->groups + 1) <= (double)c->groups + slack(c);
+}
+
+double conformal_threshold(const struct conformal *c, double miss)
+{
+	double need = (1 - miss) * (double)(c->groups + (size_t)conformal_promised(c, miss)) - slack(c);
+	size_t low = 0, high = c->n - 1; /* the first score with enough mass up to it */
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (c->mass[middle + 1] >= need)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return c->score[low];
+}
+
+double conformal_p(const struct conformal *c, double score)
+{
+	size_t low = 0, high = c->n; /* the number of scores below this one */
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (c->score[middle] < score)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return fmin(1, (1 + c->mass[c->n] - c->mass[low]) / (double)(c->groups + 1));
+}

@@ -1,0 +1,83 @@
+# make annotate: the cell types of your cells, from a file whose cell types are known. It writes a copy of your file with the types in obs, and a
+# page that says how far they can be trusted.
+#
+#     make annotate REFERENCE=atlas.h5ad LABEL=cell_type DATA=new.h5ad      the answer is results/annotate/latest/annotated.h5ad
+#     make annotate                                                         simulated cells, of which two types are not in the reference
+#
+# How far is measured on donors of the reference that were held out (ctaprobe transfer). If DATA has the column LABEL too, the page also has the
+# scores of the new cells. No network is needed: types are told by logistic regression on expression, which was best in a comparison
+# (docs/experiments/transfer.md).
+# DATA       AnnData or 10x file with the new cells; without it and REFERENCE, cells are simulated
+# REFERENCE  AnnData or 10x file, or several, with known cell types
+# LABEL      obs column of REFERENCE with the cell type
+# GROUP      obs column of REFERENCE with the donor; none: cells are held out; auto: the first of donor_id, donor, patient_id, patient, individual, subject with 4 values, or else sample_id, sample
+# FEATURES   what types are told by: expression of the 2,000 most variable genes, or pca, 50 principal components
+# COVERAGE   share of the cells whose label set has the true type
+# UNKNOWN    share of the cells like those of the reference that may be called unknown
+# MIN_CELLS  leave out types of the reference with fewer cells
+
+REFERENCE ?=
+LABEL     ?= cell_type
+GROUP     ?= auto
+FEATURES  ?= pca
+COVERAGE  ?= 0.9
+UNKNOWN   ?= 0.05
+MIN_CELLS ?= 10
+
+ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP FEATURES COVERAGE UNKNOWN MIN_CELLS SEED $(if $(value DATA),,SCALE)
+$(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
+ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim scembed ctaprobe scview)
+annotate_stage = $(call stage_in,$(ANNOTATE),$1)
+annotate_features = $(if $(filter pca,$(FEATURES)),--pca 50,--expression)
+
+.PHONY: annotate
+annotate: $(ANNOTATE)/report.txt $(ANNOTATE)/annotated.h5ad ## cell types of your cells from a reference: a page and an annotated .h5ad (REFERENCE= LABEL= DATA=)
+	@cat $<
+	@echo '$(ANNOTATE)/annotated.h5ad'
+$(call check,annotate,DATA REFERENCE)
+$(eval $(call page,annotate,$(ANNOTATE),$(ANNOTATE)/report.txt))
+ifneq ($(filter annotate,$(MAKECMDGOALS)),)
+$(call stop,$(if $(value DATA),$(if $(value REFERENCE),,DATA= without REFERENCE=: which file has known cell types?)$(if $(word 2,$(call given,DATA)),DATA=$(call given,DATA): expected one file),$(if $(value REFERENCE),REFERENCE= without DATA=: which file has the new cells?)))
+$(call stop,$(if $(filter-out pca expression,$(FEATURES)),FEATURES=$(FEATURES): expected pca or expression))
+endif
+
+ifeq ($(value DATA),)
+$(ANNOTATE)/all.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
+	@echo '  no DATA: simulated cells (scsim)'
+	$(call annotate_stage,scsim) $(BIN)/scsim -v $(SIM) --donors 12 --cells $(call scale,600,3000,20000) --seed $(SEED) -@ $(THREADS) -o $@
+$(ANNOTATE)/known.counts $(ANNOTATE)/new.counts: $(ANNOTATE)/%.counts: $(ANNOTATE)/all.counts
+	$(call annotate_stage,scsample-$*) $(BIN)/scsample -v --test-fraction 0.25 --by donor --part $(if $(filter new,$*),test,train) --seed $(SEED) -o $@ $<
+annotate_without = --where $(call text,LABEL)'!=type2' --where $(call text,LABEL)'!=type5'
+else
+$(ANNOTATE)/known.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
+	@$(script)/with-files.sh $(call text,REFERENCE) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
+	$(call annotate_stage,h5tok-reference) $(PIPELINES)/with-files.sh $(call text,REFERENCE) $(BIN)/h5tok -v -@ $(THREADS) -o $@
+$(ANNOTATE)/new.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
+	$(call annotate_stage,h5tok-new) $(BIN)/h5tok -v -@ $(THREADS) -o $@ $(call text,DATA)
+annotate_without = --where $(call text,LABEL)'!=NA'
+endif
+
+$(ANNOTATE)/reference.counts: $(ANNOTATE)/known.counts
+	$(call annotate_stage,scsample-reference) $(BIN)/scsample -v $(annotate_without) --min-class $(call text,LABEL):$(MIN_CELLS) -o $@ $<
+$(ANNOTATE)/group: $(ANNOTATE)/reference.counts
+	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)
+
+$(ANNOTATE)/reference.emb $(ANNOTATE)/new.plain: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts
+	$(call annotate_stage,scembed-$(basename $(@F))) $(BIN)/scembed -v $(annotate_features) --fit $< --shared-with $(ANNOTATE)/new.counts -@ $(THREADS) \
+		-o $@ $(ANNOTATE)/$(basename $(@F)).counts
+# A map for the page and for scanpy; ctaprobe transfer copies it
+$(ANNOTATE)/new.emb: $(ANNOTATE)/new.plain
+	$(call annotate_stage,ctaprobe-map) $(BIN)/ctaprobe map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
+
+# One run writes both, so neither is made without the other
+$(ANNOTATE)/new.pred: $(ANNOTATE)/reference.emb $(ANNOTATE)/new.emb $(ANNOTATE)/group
+	$(call annotate_stage,ctaprobe-transfer) $(PIPELINES)/annotate/transfer.sh $^ $(ANNOTATE)/held-out.pred $@ --label $(call text,LABEL) \
+		--coverage $(COVERAGE) --unknown $(UNKNOWN) --seed $(SEED) -@ $(THREADS)
+$(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
+	$(call annotate_stage,ctaprobe-score) $(BIN)/ctaprobe score -v --label $(call text,LABEL) --curves $(ANNOTATE)/held-out.curves.tsv \
+		-o $@ $(ANNOTATE)/held-out.pred
+$(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.counts
+	$(call annotate_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call text,DATA) $^ $@
+
+$(ANNOTATE)/report.txt: $(ANNOTATE)/held-out.score.tsv $(ANNOTATE)/new.pred $(PIPELINES)/annotate/report.sh
+	@$(script)/annotate/report.sh $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) '$(COVERAGE)' '$(UNKNOWN)' $(whole)

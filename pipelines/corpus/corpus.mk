@@ -1,0 +1,43 @@
+# make corpus: hundreds of files become one corpus: a stream of tokens a file, and a list of them that maskgen reads. No joined copy, no counts on disk.
+#
+#     make corpus DIR=atlas WHERE='is_primary_data=True; organism=Homo sapiens; tissue=lung'
+#     make corpus FILES='plate1.h5ad plate2.h5ad' MEDIANS=medians.tsv
+#     maskgen @results/corpus/latest/corpus.txt | sctrain mlm --config corrmask-paper - -o model
+#
+# DIR    folder of .h5ad files, with its subfolders
+# FILES  the files, or @LIST: those that the file LIST names, one a line
+# WHERE  conditions on the cells (scsample --where), with ; between; only columns of obs that all files have
+# OBS    more columns of obs to keep, with commas between; default: those in WHERE
+# REFUSED  skip: leave out files that cannot be read; stop: make no list if there are any
+# MEDIANS  vocabulary, or Geneformer's table of medians; none: learned from all cells that WHERE keeps, in two to four passes over the files
+# TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
+# GENE_NAMES  table of name and gene id, if the files and MEDIANS name genes differently
+# MAXLEN  largest number of tokens of a cell; default here: 2048
+# H5TOK_ARGS  more options of h5tok, such as '--layer counts'
+# RANK_ARGS  more options of rankenc, such as '--ties group'
+# THREADS files are read side by side. A file that is done is not read again, unless it or a setting has changed, so an interrupted run goes on, and
+# new files are added to the corpus. (New files change the medians, and with them all tokens, unless MEDIANS is given.) corpus.tsv says of each file how many cells were read, kept and dropped, or why it was refused;
+# log/FILE.log has its messages.
+
+DIR     ?=
+FILES   ?=
+WHERE   ?=
+OBS     ?=
+REFUSED ?= stop
+H5TOK_ARGS ?=
+CORPUS_SETTINGS := DIR FILES WHERE OBS H5TOK_ARGS $(if $(value MEDIANS),MEDIANS) $(if $(value MEDIANS),TOKEN_TABLE GENE_NAMES) MAXLEN RANK_ARGS
+ifeq ($(MAKECMDGOALS),corpus)
+ifeq ($(origin MAXLEN),file)
+MAXLEN := 2048
+endif
+endif
+ifneq ($(filter corpus,$(MAKECMDGOALS)),)
+$(if $(value DIR)$(value FILES),,$(error corpus: give DIR=FOLDER, a folder of .h5ad files, or FILES='...'))
+endif
+$(eval $(call run_folder,CORPUS_RUN,corpus,$(CORPUS_SETTINGS)))
+
+.PHONY: corpus
+corpus: | $(CORPUS_RUN)/settings $(addprefix $(BIN)/,h5tok rankenc scsample scview) ## make one corpus of many files: tokens, and a list for maskgen (DIR= or FILES=, WHERE=)
+	@$(job) BIN=$(abspath $(BIN)) $(PIPELINES)/corpus/corpus.sh $(CORPUS_RUN) --dir $(call text,DIR) --paths $(call text,FILES) --where $(call text,WHERE) \
+		--obs $(call text,OBS) --refused $(call text,REFUSED) --medians $(call text,MEDIANS) --token-table $(call text,TOKEN_TABLE) \
+		--map $(call text,GENE_NAMES) --max-len $(MAXLEN) --h5tok-args $(call text,H5TOK_ARGS) --rank-args $(call text,RANK_ARGS) --threads $(THREADS)

@@ -1,0 +1,248 @@
+#!/usr/bin/env bash
+# Many files to one corpus of tokens; corpus.mk explains what it makes. RUN is its folder.
+#     corpus.sh RUN --dir DIR | --paths FILES [--where CONDITIONS] [--obs COLUMNS] [--refused stop|skip] [--medians FILE] [--token-table FILE]
+#         [--map FILE] --max-len N [--h5tok-args ARGS] [--rank-args ARGS] --threads N
+#
+# In RUN: corpus.txt (the list), corpus.tsv (the table), vocab.tsv, and for each file NAME: tok/NAME.tok, log/NAME.log, done/NAME (its row of the
+# table), sums/NAME.1, ... (what each pass has counted for the medians). inputs.tsv has the names: the file's own, and a digest of its path.
+#
+# The script calls itself for each file:
+#     corpus.sh --pass N NAME      cells to sums
+#     corpus.sh --tokens NAME      cells to tokens
+. "$(dirname "$0")/../common.sh"
+
+# ---- one file ----
+
+# cells FILE: the counts of the cells that are wanted
+cells() {
+	local conditions=() c=$where
+	while [ -n "$c" ]; do
+		conditions+=(--where "$(sed 's/^ *//; s/ *$//' <<< "${c%%;*}")")
+		[[ $c = *\;* ]] || break
+		c=${c#*;}
+	done
+	# shellcheck disable=SC2086 # words
+	if [ ${#conditions[@]} = 0 ]; then
+		h5tok -u --obs "$columns" $h5tok_args "$1"
+	else
+		h5tok -u --obs "$columns" $h5tok_args "$1" | scsample -u "${conditions[@]}"
+	fi
+}
+
+# file_of NAME, stamp_of NAME: the path, and what tells whether it is the same file
+file_of() { awk -F '\t' -v name="$1" '$1 == name { print $2 }' inputs.tsv; }
+stamp_of() { awk -F '\t' -v name="$1" '$1 == name { print $3 }' inputs.tsv; }
+
+# attempt NAME COMMAND...: its messages go to log/NAME.log, what its tools measured to log/NAME.report. If it fails, refused/NAME says why, or
+# none/NAME that WHERE leaves no cell.
+attempt() {
+	local name=$1
+	shift
+	rm -f "log/$name.report" "refused/$name" "none/$name"
+	echo "# $*" >> "log/$name.log"
+	CORRMASK_REPORT=log/$name.report CORRMASK_LOG_SECONDS=0 "$@" 2> "log/$name.now" && failed='' || failed=1
+	cat "log/$name.now" >> "log/$name.log"
+	# a value that WHERE names may well be in other files only
+	if [ -n "$failed" ] && ! grep -o "column '.*' has no category '.*" "log/$name.now" > "none/$name"; then reason "log/$name.now" > "refused/$name"; fi
+	[ -s "none/$name" ] || rm -f "none/$name"
+	rm -f "log/$name.now"
+}
+
+# reason LOG: the message of the tool that failed first. Those after it in the pipe only say that their input is cut short.
+reason() {
+	grep -v ': warning: \|: note: \|standard input: the stream is cut short\|standard input: empty\|standard input: the header is cut' "$1" | tail -n 1 | grep . ||
+		tail -n 1 "$1" | grep . || echo "failed without a message"
+}
+
+pass() {
+	local after=()
+	[ "$1" = 1 ] || after=(--after "sums/all.$(($1 - 1))")
+	cells "$(file_of "$2")" | rankenc --fit --sums "${after[@]}" -o "sums/$2.$1"
+}
+one_pass() {
+	attempt "$2" pass "$1" "$2"
+}
+
+tokens() {
+	local vocab=(-m "${medians:-vocab.tsv}")
+	[ -z "$token_table" ] || vocab+=(-t "$token_table")
+	[ -z "$map" ] || vocab+=(--map "$map")
+	# shellcheck disable=SC2086 # words
+	cells "$(file_of "$1")" | rankenc "${vocab[@]}" --max-len "$max_len" $rank_args -o "tok/$1.tok"
+}
+one_tokens() {
+	attempt "$1" tokens "$1"
+	[ -e "refused/$1" ] || [ -e "none/$1" ] || {
+		# program, then name and value; the programs are in the order in which they ended
+		awk -F '\t' -v stamp="$(stamp_of "$1") $state" 'BEGIN { OFS = "\t" } $1 == "program" { p = $2 } { v[p, $1] = $2 }
+			END {
+				all = v["h5tok", "cells_in"]
+				kept = ("scsample", "cells_out") in v ? v["scsample", "cells_out"] : all
+				print stamp, all, all - kept, kept - v["rankenc", "cells_out"], v["rankenc", "cells_out"], v["rankenc", "tokens"]
+			}' "log/$1.report" > "done/$1.new"
+		whole "done/$1"
+	}
+}
+
+case ${1:-} in
+--pass) one_pass "$2" "$3"; exit ;;
+--tokens) one_tokens "$2"; exit ;;
+esac
+
+# ---- all of them ----
+
+[ $# -ge 2 ] || usage
+run=$1
+shift
+threads='' obs='' dir='' where='' paths=''
+options 'threads' 'max-len dir paths where obs refused medians token-table map h5tok-args rank-args' "$@"
+# shellcheck disable=SC2154 # options sets it
+case ${refused:=stop} in stop | skip) ;; *) echo "REFUSED=$refused: expected stop or skip" >&2; exit 1 ;; esac
+
+# list_files: the inputs, sorted, with NUL between
+list_files() {
+	if [ -n "$dir" ]; then
+		find -L "$dir" -type f -name '*.h5ad' -print0
+	elif [ "${paths:0:1}" = @ ]; then
+		sed 's/\r$//; /^#/d; /^$/d; /^[^\/]/s|^|'"$(dirname "${paths#@}" | sed 's/[&|\]/\\&/g')"'/|' "${paths#@}" | tr '\n' '\0'
+	else
+		files "$paths"
+		printf '%s\0' "${files[@]}"
+	fi | sort -zu
+}
+
+# Absolute names, as the work is done in the folder of the run
+absolute() { [ -z "$1" ] || realpath -m -- "$1"; }
+self=$(realpath "$0")
+medians=$(absolute "${medians:-}") token_table=$(absolute "${token_table:-}") map=$(absolute "${map:-}")
+[ -n "$dir$paths" ] || { echo "corpus: no files: give DIR=FOLDER or FILES='...'" >&2; exit 1; }
+[ -z "$dir" ] || [ -z "$paths" ] || { echo "corpus: DIR and FILES exclude each other" >&2; exit 1; }
+[ -z "$dir" ] || [ -d "$dir" ] || { echo "DIR=$dir: no such folder" >&2; exit 1; }
+list_files > "$run/inputs.new" || exit 1
+[ -s "$run/inputs.new" ] || { echo "${dir:+DIR=$dir}${paths:+FILES=$paths}: no .h5ad file" >&2; exit 1; }
+while IFS= read -r -d '' path; do
+	[[ $path != *[$'\t\n']* ]] || { echo "'$path': a name with a tab or a line break" >&2; exit 1; }
+	stamp=$(stat -L -c '%s %Y %Z' -- "$path") || exit 1
+	path=$(realpath -- "$path")
+	name=$(basename -- "$path")
+	name=${name%.*}
+	name=${name:0:60}
+	printf '%s-%s\t%s\t%s\n' "${name//[^a-zA-Z0-9._-]/_}" "$(sha256sum <<< "$path" | cut -c 1-8)" "$path" "$stamp"
+done < "$run/inputs.new" | awk -F '\t' '!seen[$2]++' > "$run/inputs.tsv.new"
+rm "$run/inputs.new"
+cd "$run"
+whole inputs.tsv
+mkdir -p tok log sums 'done'
+rm -rf refused none
+mkdir refused none
+# what WHERE compares must be read; OBS adds to it
+columns=$(tr ';' '\n' <<< "$where" | sed 's/^ *//; s/ *[!<>=].*//; /^$/d' | cat - <(tr ',' '\n' <<< "$obs" | sed '/^$/d') | sort -u | paste -sd ,)
+columns=${columns:-none}
+export where columns h5tok_args rank_args medians token_table map max_len
+
+# of OPTION...: this script with OPTION... for each name on standard input, side by side
+side_by_side() { tr '\n' '\0' | xargs -0 -r -P "$threads" -n 1 "$self" "$@"; }
+# accepted: the names of the files that are read
+accepted() { cut -f 1 inputs.tsv | while read -r name; do [ -e "refused/$name" ] || [ -e "none/$name" ] || echo "$name"; done; }
+names_in() { find "$@" -type f -printf '%f\n' | sort; }
+count() { wc -l | tr -d ' '; }
+
+# all_sums PASS: the sums of all files
+all_sums() {
+	accepted | sed "s|.*|sums/&.$1|" > sums/list.new
+	mv sums/list.new list.sums
+	CORRMASK_REPORT='' rankenc -q --fit --sums --report "sums/all.$1.report" -o "sums/all.$1" @list.sums
+	rm list.sums
+}
+
+if [ -z "$medians" ]; then
+	# sums of a file that has changed, and, when any file has, those of the later passes
+	while IFS=$'\t' read -r name path stamp; do
+		[ "$(cat "sums/$name.stamp" 2> /dev/null)" = "$stamp" ] || rm -f "sums/$name".*
+		echo "$stamp" > "sums/$name.stamp"
+	done < inputs.tsv
+	for ((n = 1; ; n++)); do
+		accepted | while read -r name; do [ -e "sums/$name.$n" ] || echo "$name"; done > todo
+		echo "  medians, pass $n: $(count < todo) files to read"
+		side_by_side --pass "$n" < todo
+		if [ "$n" = 1 ]; then
+			[ -n "$(accepted)" ] || break
+			now=$(accepted | grep -Fwf - inputs.tsv | sha256sum)
+			[ "$(cat sums/of 2> /dev/null)" = "$now" ] || rm -f sums/all.* sums/*.[2-9] sums/*.[1-9][0-9] vocab.tsv
+			echo "$now" > sums/of
+		elif [ -n "$(comm -12 <(names_in refused none) <(names_in sums | sed -n 's/\.1$//p'))" ]; then
+			# a file that pass 1 has read: its sums cannot be left out any more
+			grep -r . refused none | head -n 5 >&2
+			echo "corpus: pass $n has failed; the next make corpus goes on" >&2
+			exit 1
+		fi
+		[ -e "sums/all.$n" ] || all_sums "$n"
+		[ "$(reported "sums/all.$n.report" genes_left)" != 0 ] || break
+	done
+	if [ -n "$(accepted)" ] && [ ! -e vocab.tsv ]; then
+		rankenc -q --fit "sums/all.$n" -o vocab.tsv.new
+		whole vocab.tsv
+	fi
+	rm -f todo
+fi
+
+state=
+[ -z "$(accepted)" ] || state=$(sha256sum < "${medians:-vocab.tsv}" | cut -c 1-16)
+export state
+if [ -n "$(accepted)" ]; then
+	accepted | while read -r name; do
+		[ -e "tok/$name.tok" ] && [ "$(cut -f 1 "done/$name" 2> /dev/null)" = "$(stamp_of "$name") $state" ] || echo "$name"
+	done > todo
+	echo "  tokens: $(count < todo) files to read"
+	side_by_side --tokens < todo
+	rm todo
+fi
+
+# ---- the table and the list ----
+
+while IFS=$'\t' read -r name path stamp; do
+	if [ -e "refused/$name" ]; then
+		printf '%s\trefused\t\t\t\t\t\t%s\n' "$path" "$(tr '\t' ' ' < "refused/$name")"
+	elif [ -e "none/$name" ]; then
+		printf '%s\tempty\t\t\t\t\t\t%s\n' "$path" "$(tr '\t' ' ' < "none/$name")"
+	else
+		awk -F '\t' -v path="$path" 'BEGIN { OFS = "\t" } { print path, ($5 > 0 ? "used" : "empty"), $2, $3, $4, $5, $6, "" }' "done/$name"
+	fi
+done < inputs.tsv > rows.tsv
+{
+	printf 'file\tstatus\tcells\tdropped_where\tdropped_without_genes\tcells_used\ttokens\treason\n'
+	cat rows.tsv
+} > corpus.tsv.new
+whole corpus.tsv
+{
+	echo "# tokens of $run: maskgen @corpus.txt"
+	while IFS=$'\t' read -r name path stamp; do
+		[ -e "refused/$name" ] || [ -e "none/$name" ] || [ "$(cut -f 5 "done/$name")" = 0 ] || echo "tok/$name.tok"
+	done < inputs.tsv
+} > corpus.txt.new
+rm -f corpus.txt rows.tsv
+awk -F '\t' 'NR > 1 { n[$2]++; all += $3; where += $4; genes += $5; used += $6; tokens += $7 }
+	END {
+		printf "%d files: %d used, %d empty, %d refused\n", NR - 1, n["used"], n["empty"], n["refused"]
+		printf "%d cells read: %d dropped by WHERE, %d without genes of the vocabulary, %d used; %d tokens\n", all, where, genes, used, tokens
+	}' corpus.tsv
+refused_files=$(names_in refused | count)
+if [ "$refused_files" != 0 ]; then
+	awk -F '\t' '$2 == "refused" { if (++n <= 5) print "  refused: " $1 ": " $8 } END { if (n > 5) print "  and " n - 5 " more: see corpus.tsv" }' corpus.tsv >&2
+	if [ "$refused" = stop ]; then
+		rm -f corpus.txt.new
+		echo "corpus: no list was made, as $refused_files of the files cannot be read ($run/corpus.tsv): repair them, or leave them out with REFUSED=skip" >&2
+		exit 1
+	fi
+fi
+if ! grep -q '^tok/' corpus.txt.new; then
+	rm -f corpus.txt.new
+	echo "corpus: no cells are left$(find none -type f -exec cat {} + | sed -n '1s/.*/: &/p')" >&2
+	exit 1
+fi
+# do they make one corpus?
+mv corpus.txt.new corpus.txt
+scview -n 0 @corpus.txt > joined || { rm -f corpus.txt joined; exit 1; }
+rm joined
+sync corpus.txt
+echo "$run/corpus.txt: the list for maskgen @$run/corpus.txt; $run/corpus.tsv: the table"

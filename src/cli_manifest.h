@@ -1,0 +1,14 @@
+/*
+ * A list of files as an operand: @LIST stands for the files that LIST names, one a line. A name that is not absolute is
+ * in the folder of LIST. Empty lines, and those that begin with #, are passed over.
+ */
+#ifndef CLI_MANIFEST_H
+#define CLI_MANIFEST_H
+
+#include "base/error.h"
+
+/* *to [*n]: the operands from [*n], with the files of lists in their place. `to` is kept to the end of the program. -1 with e set if a list
+ * cannot be read, names no file, or names one that is not there. */
+int cli_manifest(char **from, int *n, char ***to, struct error *e);
+
+#endif

@@ -1,0 +1,126 @@
+/* ctaprobe score: are the probabilities what they say, the label sets as good as promised, and the unknown cells unknown? */
+#include "score.h"
+
+#include "eval/calibration.h"
+#include "eval/roc.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void confident_release(struct confident *c)
+{
+	free(c->probability);
+	free(c->p_known);
+	free(c->right);
+	free(c->covered);
+	free(c->unknown);
+	free(c->novel);
+	free(c->size);
+	*c = (struct confident){0};
+}
+
+void confident_columns(struct confident *c, const struct header *h, size_t classes, const char *name)
+{
+	struct error e;
+	*c = (struct confident){.classes = classes};
+	c->in_set_at = header_find(h, "in_set");
+	c->p_known_at = header_find(h, "p_known");
+	c->assigned_at = header_find(h, "assigned");
+	if (c->in_set_at >= 0 && header_need(h, "in_set", U8, FIXED, name, &e) < 0)
+		die("%s", e.msg);
+	if (c->in_set_at >= 0 && h->col[c->in_set_at].n != classes)
+		die("%s: in_set has %u values, but there are %zu classes", name, (unsigned)h->col[c->in_set_at].n, classes);
+	if ((c->p_known_at >= 0 && header_need(h, "p_known", F64, SCALAR, name, &e) < 0) ||
+		(c->assigned_at >= 0 && header_need(h, "assigned", CATEGORICAL, SCALAR, name, &e) < 0))
+		die("%s", e.msg);
+}
+
+void confident_add(struct confident *c, const struct block *b, size_t row, uint32_t y, uint32_t predicted, double probability)
+{
+	size_t n = c->n + 1;
+	grow(c->probability, c->probability_cap, n);
+	grow(c->p_known, c->p_known_cap, n);
+	grow(c->right, c->right_cap, n);
+	grow(c->covered, c->covered_cap, n);
+	grow(c->unknown, c->unknown_cap, n);
+	grow(c->novel, c->novel_cap, n);
+	grow(c->size, c->size_cap, n);
+	double p_known = c->p_known_at >= 0 ? ((const double *)b->col[c->p_known_at].data)[row] : (double)(float)probability;
+	/* as float32, so that equal votes for different classes are ties, although their sums were rounded differently */
+	c->probability[c->n] = isnan(probability) ? 0 : (double)(float)probability;
+	c->p_known[c->n] = isnan(p_known) ? 0 : p_known;
+	c->right[c->n] = y == predicted;
+	c->novel[c->n] = y >= c->classes;
+	c->size[c->n] = 0;
+	c->covered[c->n] = 0;
+	if (c->in_set_at >= 0) {
+		const uint8_t *in = (const uint8_t *)b->col[c->in_set_at].data + row * c->classes;
+		for (size_t k = 0; k < c->classes; k++)
+			c->size[c->n] += in[k] != 0;
+		c->covered[c->n] = y < c->classes && in[y];
+	}
+	c->unknown[c->n] = 0;
+	if (c->assigned_at >= 0) {
+		uint32_t code = ((const uint32_t *)b->col[c->assigned_at].data)[row];
+		c->unknown[c->n] = code != MISSING_CODE && !strcmp(b->header->col[c->assigned_at].category[code], "unknown");
+	}
+	c->novels += c->novel[c->n];
+	c->n = n;
+}
+
+/* How well the cells of classes that the model does not know are told from the others. */
+static double novel_auroc(const struct confident *c)
+{
+	struct roc r;
+	struct roc_item *item = xmalloc(c->n * sizeof *item);
+	for (size_t i = 0; i < c->n; i++)
+		item[i] = (struct roc_item){-c->p_known[i], c->novel[i]};
+	roc_curve(&r, item, c->n);
+	free(item);
+	return r.auc;
+}
+
+void confident_report(cJSON *j, const struct confident *c)
+{
+	struct calibration cal;
+	double risk[RISK_GRID], covered = 0, size = 0, unknown[2] = {0}, cells[2] = {(double)(c->n - c->novels), (double)c->novels};
+	calibration_measure(&cal, c->probability, c->right, c->n);
+	cJSON_AddItemToObject(j, "ece", report_number(cal.error));
+	cJSON_AddItemToObject(j, "aurc", report_number(risk_coverage(c->probability, c->right, c->n, risk)));
+	for (size_t i = 0; i < c->n; i++) {
+		covered += c->covered[i];
+		size += c->novel[i] ? 0 : c->size[i];
+		unknown[c->novel[i]] += c->unknown[i];
+	}
+	if (c->in_set_at >= 0) {
+		cJSON_AddItemToObject(j, "coverage", report_number(covered / cells[0]));
+		cJSON_AddItemToObject(j, "set_size", report_number(size / cells[0]));
+	}
+	if (c->assigned_at >= 0) {
+		cJSON_AddItemToObject(j, "known_called_unknown", report_number(unknown[0] / cells[0]));
+		if (c->novels)
+			cJSON_AddItemToObject(j, "novel_called_unknown", report_number(unknown[1] / cells[1]));
+	}
+	if (c->novels)
+		cJSON_AddItemToObject(j, "novel_auroc", report_number(novel_auroc(c)));
+}
+
+void confident_curves(const struct confident *c, const char *path)
+{
+	struct calibration cal;
+	double risk[RISK_GRID];
+	char *text = NULL;
+	size_t size;
+	FILE *f = xmemopen(&text, &size);
+	calibration_measure(&cal, c->probability, c->right, c->n);
+	risk_coverage(c->probability, c->right, c->n, risk);
+	fputs("curve\tx\ty\tcells\n", f);
+	for (int b = 0; b < CALIBRATION_BINS; b++)
+		if (cal.cells[b])
+			fprintf(f, "reliability\t%.9g\t%.9g\t%llu\n", cal.confidence[b], cal.accuracy[b], (unsigned long long)cal.cells[b]);
+	for (size_t g = 0; g < RISK_GRID; g++)
+		fprintf(f, "risk\t%.9g\t%.9g\t%zu\n", (double)(g + 1) / RISK_GRID, risk[g], (c->n * (g + 1) + RISK_GRID - 1) / RISK_GRID);
+	xmemclose(f, &text);
+	write_text(path, text);
+}

@@ -1,0 +1,290 @@
+/*
+ * ctaprobe shift: what perturbations do to cells. Without states, how similar a perturbed cell is to the cell before; with states, how much
+ * nearer it is to each of them [Theodoris et al. 2023, Methods]. A line of the table is a perturbation and a state.
+ */
+#include "shift.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *state_text, *from_text, *to_text, *others_text, *states_path, *group_text, *null_path, *affected_path;
+static int mixture, json;
+
+static struct option_def options[] = {
+	{0, "States", OPT_GROUP},
+	{0, "state", OPT_STRING, &state_text, "COL", "the column of the cells' states"},
+	{0, "from", OPT_STRING, &from_text, "NAME", "the state whose cells are perturbed"},
+	{0, "to", OPT_STRING, &to_text, "NAME", "the state that shifts are measured towards"},
+	{0, "other", OPT_STRING, &others_text, "NAME[,NAME...]", "further states to measure towards"},
+	{0, "states", OPT_STRING, &states_path, "FILE", "embeddings whose means stand for the states (default: the unperturbed rows)"},
+	{0, "Comparisons", OPT_GROUP},
+	{0, "group", OPT_STRING, &group_text, "COL", "intervals and tests over the groups of this column, such as donors"},
+	{0, "null", OPT_STRING, &null_path, "FILE", "the same perturbations of other cells, to compare with"},
+	{0, "mixture", OPT_FLAG, &mixture, NULL, "without states: divide the perturbations into those with and without impact"},
+	{0, "Output", OPT_GROUP},
+	{0, "affected", OPT_OUTPUT, &affected_path, "FILE", "also write a table of the similarity of each gene, by perturbed gene"},
+	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
+	{0},
+};
+struct cli shift_cli = {.name = "ctaprobe shift",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_OUT,
+	.summary = "What perturbations do to cells: similarities, shifts towards states, tests."};
+
+static struct error e;
+
+static void check_options(void)
+{
+	if (!state_text)
+		refuse("needs --state", &from_text, &to_text, &others_text, &states_path);
+	if (state_text && (!from_text || !to_text))
+		usage_error("--state needs --from and --to: the states of its column to start from and to measure towards");
+	if (state_text && mixture)
+		usage_error("--mixture is for similarities: it excludes --state");
+	if (state_text && strcmp(from_text, to_text) == 0)
+		usage_error("--from and --to are both '%s': expected two states", from_text);
+	if (shift_cli.noperand > 1)
+		usage_error("expected one stream, and '%s' is a second one", shift_cli.operand[1]);
+}
+
+/* The goal, the others, and last the start. */
+static void name_states(struct states *t)
+{
+	if (!state_text)
+		return;
+	size_t n;
+	char **other = opt_list(others_text, &n);
+	t->column = state_text;
+	t->n = n + 1;
+	t->name = xmalloc((n + 2) * sizeof *t->name);
+	t->name[0] = xstrdup(to_text);
+	for (size_t k = 0; k < n; k++) {
+		t->name[k + 1] = xstrdup(other[k]);
+		for (size_t i = 0; i <= k; i++)
+			if (strcmp(t->name[i], other[k]) == 0)
+				usage_error("--other: '%s' is named twice, or is the state of --to", other[k]);
+	}
+	t->name[n + 1] = xstrdup(from_text);
+	opt_list_free(other, n);
+}
+
+static void states_release(struct states *t)
+{
+	for (size_t k = 0; t->column && k <= t->n; k++)
+		free(t->name[k]);
+	free(t->name);
+	free(t->mean);
+	free(t->norm);
+}
+
+char *shift_symbols(const char *label, const struct vocab *v)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = xmemopen(&text, &size);
+	int known = 1;
+	for (const char *p = label; known && *p;) {
+		size_t n = strcspn(p, "+");
+		char *id = xstrndup(p, n);
+		int64_t g = vocab_find(v, id);
+		known = g >= 0 && v->symbol[g][0];
+		if (known)
+			fprintf(f, "%s%s", p > label ? "+" : "", v->symbol[g]);
+		free(id);
+		p += n + (p[n] == '+');
+	}
+	xmemclose(f, &text);
+	if (!known)
+		text[0] = 0;
+	return text;
+}
+
+/* ---- the table ---- */
+
+static const struct classes *ranked_sets; /* of the rows that are sorted */
+
+/* The goal first; significant ones first; then the largest shift, or the smallest similarity. */
+static int compare_rows(const void *a, const void *b)
+{
+	const struct shift_row *x = a, *y = b;
+	int xs = x->q < 0.05, ys = y->q < 0.05;
+	double xm = state_text ? -x->mean : x->mean, ym = state_text ? -y->mean : y->mean;
+	if (x->state != y->state)
+		return x->state < y->state ? -1 : 1;
+	if (xs != ys)
+		return ys - xs;
+	if (xm != ym)
+		return xm < ym ? -1 : 1;
+	return strcmp(ranked_sets->name[x->set], ranked_sets->name[y->set]);
+}
+
+static void add_number(cJSON *row, const char *name, double v)
+{
+	cJSON_AddItemToObject(row, name, report_number(v));
+}
+
+static void add_groups(cJSON *row, const struct shift_row *s)
+{
+	add_number(row, "groups", (double)s->groups);
+	add_number(row, "group_mean", s->group_mean);
+	add_number(row, "p_group", s->p_group);
+	add_number(row, "q_group", s->q_group);
+}
+
+static void add_controls(cJSON *row, const struct shift_row *s)
+{
+	add_number(row, "control_mean", s->control);
+	add_number(row, "excess", s->excess);
+	add_number(row, "excess_low", s->excess_low);
+	add_number(row, "excess_high", s->excess_high);
+	add_number(row, "p_control", s->p_control);
+	add_number(row, "q_control", s->q_control);
+}
+
+static void add_null(cJSON *row, const struct shift_row *s)
+{
+	add_number(row, "null_cells", (double)s->null_cells);
+	add_number(row, "null_mean", s->null_mean);
+	add_number(row, "null_difference", s->mean - s->null_mean);
+	add_number(row, "p_null", s->p_null);
+	add_number(row, "q_null", s->q_null);
+}
+
+static void add_mixture(cJSON *row, const struct shift_row *s)
+{
+	cJSON_AddStringToObject(row, "component", s->component < 0 ? "NA" : s->component ? "impact" : "none");
+	add_number(row, "impact_probability", s->probability);
+	add_number(row, "impact_share", s->share);
+}
+
+static cJSON *row_object(const struct shift_row *s, const struct shifts *r, const struct states *t, const struct classes *sets, const struct vocab *v)
+{
+	cJSON *row = xchecked(cJSON_CreateObject());
+	const char *name = sets->name[s->set];
+	char *symbol = shift_symbols(name + 1, v);
+	cJSON_AddStringToObject(row, "perturbed", name + 1);
+	cJSON_AddStringToObject(row, "symbol", symbol);
+	cJSON_AddStringToObject(row, "kind", perturb_name[name[0] - 'a']);
+	free(symbol);
+	if (t->column)
+		cJSON_AddStringToObject(row, "state", t->name[s->state]);
+	add_number(row, "cells", (double)s->cells);
+	add_number(row, "mean", s->mean);
+	add_number(row, "sd", s->sd);
+	add_number(row, "low", s->low);
+	add_number(row, "high", s->high);
+	add_number(row, "auc", s->against.auc);
+	add_number(row, "auc_low", s->against.low);
+	add_number(row, "auc_high", s->against.high);
+	add_number(row, "z", s->against.z);
+	add_number(row, "p", s->against.p);
+	add_number(row, "q", s->q);
+	if (group_text)
+		add_groups(row, s);
+	if (r->controls)
+		add_controls(row, s);
+	if (null_path)
+		add_null(row, s);
+	if (mixture)
+		add_mixture(row, s);
+	return row;
+}
+
+static void write_table(struct shift_row *row, size_t n, const struct shifts *r, const struct states *t, const struct classes *sets, const struct vocab *v)
+{
+	cJSON *j = xchecked(cJSON_CreateObject()), *rows = xchecked(cJSON_CreateArray());
+	ranked_sets = sets;
+	qsort(row, n, sizeof *row, compare_rows);
+	cJSON_AddItemToObject(j, "perturbations", rows);
+	for (size_t i = 0; i < n; i++)
+		cJSON_AddItemToArray(rows, row_object(&row[i], r, t, sets, v));
+	if (json)
+		report_write(&shift_cli, j, 1);
+	else
+		report_rows(&shift_cli, j, cJSON_Duplicate(rows->child, 1), rows);
+}
+
+/* ---- input ---- */
+
+/* The options of the scembed that made a stream, with the digest of the model. */
+static const char *embedded_by(const struct header *h)
+{
+	const cJSON *p;
+	const char *how = "";
+	cJSON_ArrayForEach(p, h->provenance)
+	{
+		const char *program = cJSON_GetStringValue(cJSON_GetObjectItem(p, "program"));
+		if (program && strcmp(program, "scembed") == 0)
+			how = cJSON_GetStringValue(cJSON_GetObjectItem(p, "options"));
+	}
+	return how ? how : "";
+}
+
+/* Open embeddings that go with those of `in`. */
+static struct stream *open_file(const char *option, const char *path, const struct stream *in)
+{
+	struct stream *s = stream_open(path, &e);
+	if (!s)
+		die("--%s: %s", option, e.msg);
+	const char *a = embedded_by(stream_header(in)), *b = embedded_by(stream_header(s));
+	if (strcmp(a, b))
+		die("--%s: %s was embedded by another model, or another way, than %s: '%s', not '%s'", option, path, stream_name(in), b, a);
+	return s;
+}
+
+/* The other cells, which have the same values as the first ones. */
+static void read_null(
+	struct shifts *null, const struct states *t, const struct shifts *r, struct shift_names *names, const struct stream *in)
+{
+	struct stream *s = open_file("null", null_path, in);
+	shifts_read(null, s, 0, t, NULL, names, NULL);
+	if (null->of_genes != r->of_genes)
+		die("--null: %s has %s, and the other stream has not", null_path, null->of_genes ? "similarities" : "vectors");
+	stream_free(s);
+}
+
+int ctaprobe_shift(int argc, char **argv)
+{
+	struct states t = {0};
+	struct shift_names names = {0};
+	struct shifts r, null = {0};
+	size_t n;
+	cli_init(&shift_cli, argc, argv);
+	check_options();
+	name_states(&t);
+	struct stream *in = cli_open(&shift_cli, 0), *states = states_path ? open_file("states", states_path, in) : in;
+	if (state_text)
+		states_read(&t, states, !states_path, &names);
+	struct affected *affected = affected_path ? affected_new() : NULL;
+	shifts_read(&r, in, state_text && !states_path, &t, group_text, &names, affected);
+	if (!r.n)
+		die("%s: no cell is perturbed", stream_name(in));
+	if (r.missing)
+		warn("%s: %" PRIu64 " perturbed rows have no vector or similarity: they are left out", stream_name(in), r.missing);
+	if (null_path)
+		read_null(&null, &t, &r, &names, in);
+	const struct vocab *v = &stream_header(in)->vocab;
+	struct shift_row *row = shift_test(&r, null_path ? &null : NULL, &names.sets, group_text ? names.groups.n : 0, mixture, &n);
+	if (affected)
+		affected_write(affected, affected_path, &names, v);
+	write_table(row, n, &r, &t, &names.sets, v);
+	cli_measured("cells", (double)r.cells);
+	cli_measured("perturbations", (double)n);
+	cli_measured("perturbed_cells", (double)r.n);
+	cli_report(&shift_cli, "%" PRIu64 " cells, %zu perturbations, %zu perturbed cells", r.cells, n, r.n);
+	free(row);
+	affected_free(affected);
+	shifts_release(&r);
+	shifts_release(&null);
+	states_release(&t);
+	classes_release(&names.sets);
+	classes_release(&names.groups);
+	classes_release(&names.states);
+	if (states != in)
+		stream_free(states);
+	stream_free(in);
+	return 0;
+}

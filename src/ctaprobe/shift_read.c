@@ -1,0 +1,387 @@
+/* ctaprobe shift: read perturbed cells, and what each perturbation did to each cell. */
+#include "shift.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct error e;
+
+struct reader {
+	struct stream *s;
+	const char *name;
+	const struct header *h;
+	const struct states *t;
+	struct shifts *r;
+	struct shift_names *names;
+	struct affected *affected;
+	int x, x_original, similarity, cell, kind, label, control, token, cosine; /* columns, -1: none */
+	struct labels state, group;
+	int *kind_of; /* [categories of kind] enum perturb_kind, or a BASE */
+	size_t d;
+
+	uint64_t base_cell;
+	int has_base, chosen; /* chosen: the cell is in the start state, or there are no states */
+	uint32_t base_group;
+	float *base; /* [d] the row to compare with */
+	double *before; /* [K] cosine of the whole cell to each state */
+	double *now; /* [K] values of the current row */
+	size_t starts; /* cells of the start state */
+	size_t ncontrol; /* of the last record */
+	int last_kept; /* the last row that is no control became a record */
+	char *key;
+	size_t key_cap, key_length;
+};
+
+enum { BASE_WHOLE = PERTURB_KINDS, BASE_CUT };
+
+/* Cosine of a float and a double vector. */
+static double cosine_to(const float *x, const double *s, double norm, size_t d)
+{
+	double xs = 0, xx = 0;
+	for (size_t j = 0; j < d; j++) {
+		xs += (double)x[j] * s[j];
+		xx += (double)x[j] * (double)x[j];
+	}
+	return xs / (sqrt(xx) * norm);
+}
+
+static double cosine_of(const float *x, const float *y, size_t d)
+{
+	double xy = 0, xx = 0, yy = 0;
+	for (size_t j = 0; j < d; j++) {
+		xy += (double)x[j] * (double)y[j];
+		xx += (double)x[j] * (double)x[j];
+		yy += (double)y[j] * (double)y[j];
+	}
+	return xy / sqrt(xx * yy);
+}
+
+static uint64_t cell_at(const struct reader *in, const struct block *b, size_t i)
+{
+	return ((const uint64_t *)b->col[in->cell].data)[i];
+}
+
+/* The vector of row i in column c, or NULL if it is missing. Others than finite ones are refused. */
+static const float *vector_at(const struct reader *in, const struct block *b, int c, size_t i)
+{
+	const float *x = (const float *)b->col[c].data + i * in->d;
+	if (embedding_missing(x, in->d))
+		return NULL;
+	double size = 0;
+	for (size_t j = 0; j < in->d; j++) {
+		if (!isfinite(x[j]))
+			die("%s: cell %" PRIu64 ": %s[%zu] is %g, expected a finite number", in->name, cell_at(in, b, i), in->h->col[c].name,
+				j, (double)x[j]);
+		size += (double)x[j] * (double)x[j];
+	}
+	if (size == 0)
+		die("%s: cell %" PRIu64 ": all of %s is 0: it has no direction", in->name, cell_at(in, b, i), in->h->col[c].name);
+	return x;
+}
+
+static int find_column(const struct header *h, const char *name, enum column_type type, enum column_shape shape)
+{
+	int c = header_find(h, name);
+	return c >= 0 && h->col[c].type == type && h->col[c].shape == shape ? c : -1;
+}
+
+static void open_columns(struct reader *in, const char *group)
+{
+	const struct header *h = in->h;
+	must(header_kind(h, "embedding", in->name, &e), &e);
+	in->kind = find_column(h, "perturbation", CATEGORICAL, SCALAR);
+	in->label = find_column(h, "perturbed", STR, SCALAR);
+	if (in->kind < 0 || in->label < 0)
+		die("%s: these are no perturbed cells: expected scperturb ... | scembed ...", in->name);
+	in->control = find_column(h, "control", U32, SCALAR);
+	in->x = find_column(h, "x", F32, FIXED);
+	in->x_original = find_column(h, "x_original", F32, FIXED);
+	in->similarity = find_column(h, "similarity", F64, SCALAR);
+	in->cosine = find_column(h, "cosine", F32, RAGGED);
+	in->token = header_find(h, "token");
+	if (in->x < 0 && in->similarity < 0)
+		die("%s: neither vectors x nor similarities: expected those of scembed", in->name);
+	if (in->affected && (in->cosine < 0 || in->token < 0 || in->h->col[in->token].group != in->h->col[in->cosine].group))
+		die("%s: --affected needs the similarities of single genes: scembed --similarity genes", in->name);
+	in->cell = header_need(h, "cell", U64, SCALAR, in->name, &e);
+	if (in->cell < 0 || (in->t->column && labels_init(&in->state, h, in->t->column, &in->names->states, in->name, &e)) ||
+		(group && labels_init(&in->group, h, group, &in->names->groups, in->name, &e)))
+		die("%s", e.msg);
+	in->d = in->x < 0 ? 0 : h->col[in->x].n;
+	if (in->t->column && (in->x < 0 || in->d != in->t->d))
+		die("%s: vectors of %zu numbers, but the states have %zu: expected those of one model", in->name, in->d, in->t->d);
+	if (in->x_original >= 0 && h->col[in->x_original].n != in->d)
+		die("%s: x and x_original have different lengths", in->name);
+}
+
+static void name_kinds(struct reader *in)
+{
+	const struct column_spec *c = &in->h->col[in->kind];
+	in->kind_of = xcalloc(c->ncategory + 1, sizeof *in->kind_of);
+	for (size_t i = 0; i < c->ncategory; i++) {
+		int k = 0;
+		while (k < PERTURB_KINDS && strcmp(c->category[i], perturb_name[k]))
+			k++;
+		if (k == PERTURB_KINDS && strcmp(c->category[i], "truncated") == 0)
+			k = BASE_CUT;
+		else if (k == PERTURB_KINDS && strcmp(c->category[i], "original"))
+			die("%s: column 'perturbation' has the unknown kind '%.80s'", in->name, c->category[i]);
+		in->kind_of[i] = k;
+	}
+}
+
+/* ---- rows ---- */
+
+static void take_base(struct reader *in, const struct block *b, size_t i, int whole)
+{
+	const float *x = in->x < 0 ? NULL : vector_at(in, b, in->x, i);
+	if (!whole && (!in->has_base || cell_at(in, b, i) != in->base_cell))
+		die("%s: cell %" PRIu64 ": a truncated row without the cell before it", in->name, cell_at(in, b, i));
+	if (whole) {
+		uint32_t state = in->t->column ? labels_at(&in->state, b, i) : 0;
+		in->chosen = !in->t->column ||
+			(state != MISSING_CODE && strcmp(in->names->states.name[state], in->t->name[in->t->n]) == 0);
+		if (in->group.spec && in->chosen && (in->base_group = labels_at(&in->group, b, i)) == MISSING_CODE)
+			die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", in->name,
+				cell_at(in, b, i), in->group.spec->name, in->group.spec->name);
+	}
+	in->starts += whole && in->chosen;
+	in->has_base = in->x < 0 || x;
+	in->base_cell = cell_at(in, b, i);
+	for (size_t k = 0; whole && x && k < in->t->n; k++)
+		in->before[k] = cosine_to(x, in->t->mean + k * in->d, in->t->norm[k], in->d);
+	if (x)
+		memcpy(in->base, x, in->d * sizeof *x);
+}
+
+/* The values of a perturbed row into in->now. 0: it has none. */
+static int measure(struct reader *in, const struct block *b, size_t i)
+{
+	if (in->x < 0) {
+		in->now[0] = ((const double *)b->col[in->similarity].data)[i];
+		if (isinf(in->now[0]))
+			die("%s: cell %" PRIu64 ": an infinite similarity", in->name, cell_at(in, b, i));
+		return !isnan(in->now[0]);
+	}
+	const float *x = vector_at(in, b, in->x, i);
+	for (size_t k = 0; x && k < in->t->n; k++)
+		in->now[k] = cosine_to(x, in->t->mean + k * in->d, in->t->norm[k], in->d) - in->before[k];
+	if (x && !in->t->n) {
+		const float *before = in->x_original < 0 ? in->base : vector_at(in, b, in->x_original, i);
+		if (!before)
+			return 0;
+		in->now[0] = cosine_of(x, before, in->d);
+	}
+	return x != NULL;
+}
+
+static void add_affected(struct reader *in, const struct block *b, size_t i, uint32_t set)
+{
+	const uint64_t *offset = b->group[in->h->col[in->cosine].group].offset;
+	const float *c = b->col[in->cosine].data;
+	for (uint64_t k = offset[i]; k < offset[i + 1]; k++) {
+		if (!isfinite(c[k]))
+			die("%s: cell %" PRIu64 ": the cosine of a gene is %g", in->name, cell_at(in, b, i), (double)c[k]);
+		affected_add(in->affected, set, block_id(b, in->token, k), (double)c[k]);
+	}
+}
+
+/* The key of the row's set; is it that of the row before? */
+static int take_key(struct reader *in, const struct block *b, size_t i, int kind)
+{
+	size_t n;
+	const char *label = block_str(b, in->label, i, &n);
+	if (!n || memchr(label, 0, n))
+		die("%s: cell %" PRIu64 ": a perturbed row without a label in the column 'perturbed'", in->name, cell_at(in, b, i));
+	int same = in->key_length == n + 1 && in->key[0] == 'a' + kind && memcmp(in->key + 1, label, n) == 0;
+	grow(in->key, in->key_cap, n + 1);
+	in->key[0] = (char)('a' + kind);
+	memcpy(in->key + 1, label, n);
+	in->key_length = n + 1;
+	return same;
+}
+
+static void add_record(struct reader *in, const struct block *b, size_t i)
+{
+	struct shifts *r = in->r;
+	size_t K = r->K;
+	uint32_t set = classes_add(&in->names->sets, in->key, in->key_length);
+	grow(r->set, r->set_cap, r->n + 1);
+	grow(r->group, r->group_cap, r->n + 1);
+	grow(r->value, r->value_cap, (r->n + 1) * K);
+	r->set[r->n] = set;
+	r->group[r->n] = in->base_group;
+	memcpy(r->value + r->n * K, in->now, K * sizeof *in->now);
+	if (r->controls) {
+		grow(r->control, r->control_cap, (r->n + 1) * K);
+		for (size_t k = 0; k < K; k++)
+			r->control[r->n * K + k] = NAN;
+	}
+	r->n++;
+	if (in->affected)
+		add_affected(in, b, i, set);
+}
+
+/* A control joins the mean of the last record's. */
+static void add_control(struct reader *in)
+{
+	struct shifts *r = in->r;
+	double *mean = r->control + (r->n - 1) * r->K, n = (double)++in->ncontrol;
+	for (size_t k = 0; k < r->K; k++)
+		mean[k] = n == 1 ? in->now[k] : mean[k] + (in->now[k] - mean[k]) / n;
+}
+
+static void read_row(struct reader *in, const struct block *b, size_t i)
+{
+	uint32_t code = ((const uint32_t *)b->col[in->kind].data)[i];
+	if (code == MISSING_CODE)
+		die("%s: cell %" PRIu64 ": no value in column 'perturbation'", in->name, cell_at(in, b, i));
+	int kind = in->kind_of[code];
+	if (kind >= BASE_WHOLE) {
+		take_base(in, b, i, kind == BASE_WHOLE);
+		in->key_length = 0;
+		return;
+	}
+	if (cell_at(in, b, i) != in->base_cell)
+		die("%s: cell %" PRIu64 ": no unperturbed row of the cell before it: expected the order of scperturb", in->name,
+			cell_at(in, b, i));
+	uint32_t control = in->control < 0 ? 0 : ((const uint32_t *)b->col[in->control].data)[i];
+	int same = take_key(in, b, i, kind);
+	if (control && !same && in->r->controls)
+		die("%s: cell %" PRIu64 ": a control that does not follow its perturbation", in->name, cell_at(in, b, i));
+	if (!in->chosen || (control && !in->last_kept))
+		return;
+	int known = in->has_base && measure(in, b, i);
+	in->r->missing += !known;
+	if (control && known)
+		add_control(in);
+	if (!control) {
+		in->last_kept = known;
+		in->ncontrol = 0;
+		if (known)
+			add_record(in, b, i);
+	}
+}
+
+static void check_size(const struct states *t, size_t k, size_t cells, const char *name)
+{
+	if (cells < STATE_CELLS_MIN)
+		die("%s: state '%s' of column '%s' has %zu cells, expected at least %d", name, t->name[k], t->column, cells, STATE_CELLS_MIN);
+}
+
+static int next_block(struct stream *s, int indexed, size_t *k, struct block *b)
+{
+	if (!indexed)
+		return stream_read(s, b, &e);
+	return *k == stream_blocks(s) ? 0 : stream_read_at(s, (*k)++, b, &e) ? -1 : 1;
+}
+
+void shifts_read(
+	struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group, struct shift_names *names, struct affected *affected)
+{
+	struct block b = {0};
+	struct reader in = {
+		.s = s, .name = stream_name(s), .h = stream_header(s), .t = t, .r = r, .names = names, .affected = affected, .base_cell = UINT64_MAX};
+	size_t at = 0;
+	uint64_t last = UINT64_MAX;
+	int got;
+	open_columns(&in, group);
+	name_kinds(&in);
+	*r = (struct shifts){.K = t->n ? t->n : 1, .of_genes = in.x < 0, .controls = in.control >= 0};
+	in.base = xcalloc(in.d + 1, sizeof *in.base);
+	in.before = xcalloc(2 * r->K, sizeof *in.before);
+	in.now = in.before + r->K;
+	while ((got = next_block(s, indexed, &at, &b)) > 0) {
+		for (size_t i = 0; i < b.rows; i++) {
+			size_t before = r->n;
+			read_row(&in, &b, i);
+			r->cells += r->n > before && in.base_cell != last;
+			last = r->n > before ? in.base_cell : last;
+		}
+		progress("%zu perturbations of %" PRIu64 " cells", r->n, r->cells);
+	}
+	must(got < 0, &e);
+	if (t->column)
+		check_size(t, t->n, in.starts, in.name);
+	block_release(&b);
+	labels_release(&in.state);
+	labels_release(&in.group);
+	free(in.kind_of);
+	free(in.base);
+	free(in.before);
+	free(in.key);
+}
+
+void shifts_release(struct shifts *r)
+{
+	free(r->set);
+	free(r->group);
+	free(r->value);
+	free(r->control);
+}
+
+/* ---- states ---- */
+
+/* Which of the states a label is; t->n: none. */
+static size_t state_of(const struct states *t, const struct shift_names *names, uint32_t label)
+{
+	size_t k = 0;
+	while (k < t->n && (label == MISSING_CODE || strcmp(names->states.name[label], t->name[k])))
+		k++;
+	return k;
+}
+
+static void check_states(struct states *t, const size_t *cells, const char *name)
+{
+	for (size_t k = 0; k < t->n; k++) {
+		double square = 0;
+		check_size(t, k, cells[k], name);
+		for (size_t j = 0; j < t->d; j++) {
+			t->mean[k * t->d + j] /= (double)cells[k];
+			square += t->mean[k * t->d + j] * t->mean[k * t->d + j];
+		}
+		t->norm[k] = sqrt(square);
+		if (!(t->norm[k] > 0))
+			die("%s: the mean of state '%s' is 0: it has no direction", name, t->name[k]);
+	}
+}
+
+void states_read(struct states *t, struct stream *s, int again, struct shift_names *names)
+{
+	struct block b = {0};
+	struct reader in = {.s = s, .name = stream_name(s), .h = stream_header(s)};
+	size_t at = 0, *cells = xcalloc(t->n, sizeof *cells);
+	int got;
+	must(header_kind(in.h, "embedding", in.name, &e), &e);
+	if (find_column(in.h, "similarity", F64, SCALAR) >= 0)
+		die("%s: --state needs vectors, and these are similarities: embed without --similarity", in.name);
+	if ((in.x = header_need(in.h, "x", F32, FIXED, in.name, &e)) < 0 || (in.cell = header_need(in.h, "cell", U64, SCALAR, in.name, &e)) < 0 ||
+		labels_init(&in.state, in.h, t->column, &names->states, in.name, &e) || (again && stream_index(s, &e)))
+		die("%s", e.msg);
+	in.kind = find_column(in.h, "perturbation", CATEGORICAL, SCALAR);
+	if (in.kind >= 0)
+		name_kinds(&in);
+	t->d = in.d = in.h->col[in.x].n;
+	t->mean = xcalloc(t->n * t->d, sizeof *t->mean);
+	t->norm = xcalloc(t->n, sizeof *t->norm);
+	while ((got = next_block(s, again, &at, &b)) > 0)
+		for (size_t i = 0; i < b.rows; i++) {
+			uint32_t code = in.kind < 0 ? 0 : ((const uint32_t *)b.col[in.kind].data)[i];
+			if (in.kind >= 0 && (code == MISSING_CODE || in.kind_of[code] != BASE_WHOLE))
+				continue;
+			uint32_t label = labels_at(&in.state, &b, i);
+			size_t k = state_of(t, names, label);
+			const float *x = label == MISSING_CODE ? NULL : vector_at(&in, &b, in.x, i);
+			cells[k < t->n ? k : 0] += x && k < t->n;
+			for (size_t j = 0; x && k < t->n && j < t->d; j++)
+				t->mean[k * t->d + j] += (double)x[j];
+		}
+	must(got < 0, &e);
+	check_states(t, cells, in.name);
+	block_release(&b);
+	labels_release(&in.state);
+	free(in.kind_of);
+	free(cells);
+}

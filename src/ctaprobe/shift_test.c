@@ -1,0 +1,309 @@
+/* ctaprobe shift: the statistics of each perturbation over cells, donors, controls and other cells. */
+#include "shift.h"
+
+#include "eval/paired.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BACKGROUND_MAX = 100000 };
+
+/* The records of each set, in the order of the stream. */
+struct index {
+	size_t *start; /* [sets + 1] into record */
+	uint32_t *record; /* [n] */
+};
+
+static struct index index_of(const struct shifts *r, size_t sets)
+{
+	struct index x = {xcalloc(sets + 1, sizeof *x.start), xmalloc(r->n * sizeof *x.record)};
+	size_t *next = xmalloc((sets + 1) * sizeof *next);
+	for (size_t i = 0; i < r->n; i++)
+		x.start[r->set[i] + 1]++;
+	for (size_t s = 0; s < sets; s++)
+		x.start[s + 1] += x.start[s];
+	memcpy(next, x.start, (sets + 1) * sizeof *next);
+	for (size_t i = 0; i < r->n; i++)
+		x.record[next[r->set[i]]++] = (uint32_t)i;
+	free(next);
+	return x;
+}
+
+static void index_release(struct index *x)
+{
+	free(x->start);
+	free(x->record);
+}
+
+/* ---- what each perturbation is compared with: all of its kind ---- */
+
+struct background {
+	double *value; /* [n] sorted; of at most BACKGROUND_MAX records */
+	size_t n;
+	double *sum; /* [groups] over all records of the kind: the excess over controls, or the value */
+	double *count;
+};
+
+/* is_kind [sets]: which sets are of the kind. */
+static struct background background_of(const struct shifts *r, const uint8_t *is_kind, size_t state, size_t groups)
+{
+	struct background b = {xmalloc((r->n < BACKGROUND_MAX ? r->n : BACKGROUND_MAX) * sizeof *b.value), 0,
+		xcalloc(groups + 1, sizeof *b.sum), xcalloc(groups + 1, sizeof *b.count)};
+	struct rng rng = rng_at(1, RNG_SAMPLE, state, 0);
+	size_t all = 0, seen = 0;
+	for (size_t i = 0; i < r->n; i++)
+		all += is_kind[r->set[i]];
+	for (size_t i = 0; i < r->n; i++) {
+		if (!is_kind[r->set[i]])
+			continue;
+		double v = r->value[i * r->K + state];
+		size_t left = all - seen++, wanted = BACKGROUND_MAX - b.n;
+		b.sum[r->group[i]] += v;
+		b.count[r->group[i]]++;
+		/* selection sampling: each record is taken with the share that is still wanted of those that are left */
+		if (left <= wanted || (wanted && rng_unit(&rng) * (double)left < (double)wanted))
+			b.value[b.n++] = v;
+	}
+	ranksum_sort(b.value, b.n);
+	return b;
+}
+
+static void background_release(struct background *b)
+{
+	free(b->value);
+	free(b->sum);
+	free(b->count);
+}
+
+/* ---- one line of the table ---- */
+
+struct scratch {
+	double *value, *excess; /* [most records of a set] */
+	double *sum, *more, *n, *nmore; /* [groups] values, excess, and their numbers */
+	double *mean, *difference; /* [groups] */
+};
+
+static void of_groups(struct shift_row *row, const struct shifts *r, const struct index *x, const struct background *b, size_t groups,
+	struct scratch *s)
+{
+	size_t k = 0, m = 0;
+	memset(s->sum, 0, 4 * groups * sizeof *s->sum);
+	for (size_t i = x->start[row->set]; i < x->start[row->set + 1]; i++) {
+		uint32_t rec = x->record[i], g = r->group[rec];
+		double v = r->value[rec * r->K + row->state], c = r->controls ? r->control[rec * r->K + row->state] : NAN;
+		s->sum[g] += v;
+		s->n[g]++;
+		if (isnan(c))
+			continue;
+		s->more[g] += v - c;
+		s->nmore[g]++;
+	}
+	for (size_t g = 0; g < groups; g++) {
+		if (!s->n[g])
+			continue;
+		s->mean[k++] = s->sum[g] / s->n[g];
+		if (s->nmore[g])
+			s->difference[m++] = s->more[g] / s->nmore[g];
+		else if (!r->controls && b->count[g] > s->n[g])
+			s->difference[m++] = s->sum[g] / s->n[g] - (b->sum[g] - s->sum[g]) / (b->count[g] - s->n[g]);
+	}
+	struct difference d;
+	difference_paired(&d, s->mean, NULL, k, 0);
+	row->groups = k;
+	row->group_mean = d.mean;
+	row->low = d.low;
+	row->high = d.high;
+	row->p_group = sign_flips(s->difference, m);
+	if (!r->controls)
+		return;
+	difference_paired(&d, s->difference, NULL, m, 0);
+	row->excess = d.mean;
+	row->excess_low = d.low;
+	row->excess_high = d.high;
+}
+
+static void of_controls(struct shift_row *row, const struct shifts *r, const struct index *x, struct scratch *s)
+{
+	size_t n = 0;
+	double sum = 0;
+	for (size_t i = x->start[row->set]; i < x->start[row->set + 1]; i++) {
+		size_t at = x->record[i] * r->K + row->state;
+		if (isnan(r->control[at]))
+			continue;
+		sum += r->control[at];
+		s->excess[n++] = r->value[at] - r->control[at];
+	}
+	struct difference d;
+	difference_paired(&d, s->excess, NULL, n, 0);
+	row->control = n ? sum / (double)n : NAN;
+	row->excess = d.mean;
+	row->excess_low = d.low;
+	row->excess_high = d.high;
+	row->p_control = d.rank_p;
+}
+
+static size_t gather(double *v, const struct shifts *r, const struct index *x, const struct shift_row *row)
+{
+	size_t n = 0;
+	for (size_t i = x->start[row->set]; i < x->start[row->set + 1]; i++)
+		v[n++] = r->value[x->record[i] * r->K + row->state];
+	return n;
+}
+
+static void of_null(struct shift_row *row, const struct shifts *null, const struct index *x, double *v, size_t n)
+{
+	double *other = xmalloc((x->start[row->set + 1] - x->start[row->set]) * sizeof *other), sum = 0;
+	struct ranksum t;
+	row->null_cells = gather(other, null, x, row);
+	for (size_t i = 0; i < row->null_cells; i++)
+		sum += other[i];
+	ranksum_sort(other, row->null_cells);
+	ranksum_against(&t, v, n, other, row->null_cells);
+	row->null_mean = row->null_cells ? sum / (double)row->null_cells : NAN;
+	row->p_null = t.p;
+	free(other);
+}
+
+static const struct shift_row unknown = {.mean = NAN,
+	.sd = NAN,
+	.group_mean = NAN,
+	.low = NAN,
+	.high = NAN,
+	.control = NAN,
+	.excess = NAN,
+	.excess_low = NAN,
+	.excess_high = NAN,
+	.p_control = NAN,
+	.against = {NAN, NAN, NAN, NAN, NAN},
+	.p_group = NAN,
+	.null_mean = NAN,
+	.p_null = NAN,
+	.q = NAN,
+	.q_control = NAN,
+	.q_group = NAN,
+	.q_null = NAN,
+	.component = -1,
+	.probability = NAN,
+	.share = NAN};
+
+/* ---- corrections, and the mixture ---- */
+
+/* Correct one p of the rows [n] for as many comparisons. Offsets: of the fields in struct shift_row. */
+static void correct(struct shift_row *row, size_t n, size_t from, size_t to)
+{
+	double *p = xmalloc(n * sizeof *p);
+	for (size_t i = 0; i < n; i++)
+		memcpy(&p[i], (const char *)&row[i] + from, sizeof *p);
+	correct_bh(p, n);
+	for (size_t i = 0; i < n; i++)
+		memcpy((char *)&row[i] + to, &p[i], sizeof *p);
+	free(p);
+}
+
+/* Two components over the means of the rows, which are of one kind; then which of them each cell of a row belongs to. */
+static void mix(struct shift_row *row, size_t n, const struct shifts *r, const struct index *x, double *v)
+{
+	struct error e;
+	struct mixture m;
+	double *mean = xmalloc(n * sizeof *mean);
+	for (size_t i = 0; i < n; i++)
+		mean[i] = row[i].mean;
+	int bad = n < 2 || mixture_fit(&m, mean, n, &e);
+	free(mean);
+	if (bad)
+		return;
+	if (!m.converged)
+		warn("the mixture of two components did not converge");
+	for (size_t i = 0; i < n; i++) {
+		size_t cells = gather(v, r, x, &row[i]), impact = 0;
+		row[i].probability = mixture_first(&m, row[i].mean);
+		row[i].component = row[i].probability > 0.5;
+		for (size_t k = 0; k < cells; k++)
+			impact += mixture_first(&m, v[k]) > 0.5;
+		row[i].share = (double)impact / (double)cells;
+	}
+}
+
+/* ---- all lines ---- */
+
+struct test {
+	const struct shifts *r, *null;
+	struct index of, of_null;
+	size_t groups;
+	struct scratch s;
+};
+
+static void one_row(struct shift_row *row, const struct test *t, const struct background *b, size_t compared)
+{
+	struct difference d;
+	double *v = t->s.value;
+	size_t n = gather(v, t->r, &t->of, row);
+	row->cells = n;
+	difference_paired(&d, v, NULL, n, 0);
+	row->mean = d.mean;
+	row->sd = d.sd;
+	row->low = d.low;
+	row->high = d.high;
+	if (compared > 1)
+		ranksum_against(&row->against, v, n, b->value, b->n);
+	if (t->null)
+		of_null(row, t->null, &t->of_null, v, n);
+	struct scratch s = t->s;
+	if (t->r->controls)
+		of_controls(row, t->r, &t->of, &s);
+	if (t->groups)
+		of_groups(row, t->r, &t->of, b, t->groups, &s);
+}
+
+/* The rows of one kind and state. Returns their number. */
+static size_t rows_of(struct shift_row *row, const struct test *t, const uint8_t *is_kind, size_t sets, size_t state, int mixture)
+{
+	size_t n = 0, compared = 0;
+	struct background b = background_of(t->r, is_kind, state, t->groups);
+	for (size_t k = 0; k < sets; k++)
+		compared += is_kind[k] && t->of.start[k + 1] > t->of.start[k];
+	for (uint32_t k = 0; k < sets; k++) {
+		if (!is_kind[k] || t->of.start[k + 1] == t->of.start[k])
+			continue;
+		row[n] = unknown;
+		row[n].set = k;
+		row[n].state = state;
+		one_row(&row[n++], t, &b, compared);
+	}
+	correct(row, n, offsetof(struct shift_row, against.p), offsetof(struct shift_row, q));
+	correct(row, n, offsetof(struct shift_row, p_control), offsetof(struct shift_row, q_control));
+	correct(row, n, offsetof(struct shift_row, p_group), offsetof(struct shift_row, q_group));
+	correct(row, n, offsetof(struct shift_row, p_null), offsetof(struct shift_row, q_null));
+	if (mixture)
+		mix(row, n, t->r, &t->of, t->s.value);
+	background_release(&b);
+	return n;
+}
+
+struct shift_row *shift_test(const struct shifts *r, const struct shifts *null, const struct classes *sets, size_t groups, int mixture, size_t *n)
+{
+	struct test t = {.r = r, .null = null, .of = index_of(r, sets->n), .groups = groups};
+	struct shift_row *row = xcalloc(sets->n * r->K + 1, sizeof *row);
+	uint8_t *is_kind = xmalloc(sets->n);
+	size_t most = 1;
+	if (null)
+		t.of_null = index_of(null, sets->n);
+	for (size_t k = 0; k < sets->n; k++)
+		most = t.of.start[k + 1] - t.of.start[k] > most ? t.of.start[k + 1] - t.of.start[k] : most;
+	double *scratch = xmalloc((2 * most + 6 * groups) * sizeof *scratch), *g = scratch + 2 * most;
+	t.s = (struct scratch){scratch, scratch + most, g, g + groups, g + 2 * groups, g + 3 * groups, g + 4 * groups, g + 5 * groups};
+	*n = 0;
+	for (int kind = 0; kind < PERTURB_KINDS; kind++) {
+		for (size_t k = 0; k < sets->n; k++)
+			is_kind[k] = sets->name[k][0] == 'a' + kind;
+		for (size_t state = 0; state < r->K; state++)
+			*n += rows_of(row + *n, &t, is_kind, sets->n, state, mixture);
+	}
+	index_release(&t.of);
+	if (null)
+		index_release(&t.of_null);
+	free(scratch);
+	free(is_kind);
+	return row;
+}

@@ -1,0 +1,564 @@
+/*
+ * ctaprobe transfer: classes of new cells from a reference, with calibrated probabilities, sets of classes that hold the true one as often as
+ * promised, and cells that are unlike all of the reference. All are calibrated on cells of the reference that their method has not seen.
+ */
+#include "transfer.h"
+#include "cells.h"
+#include "cli_blas.h"
+
+#include "base/softmax.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOGETHER = 2048, BYTES = 64 << 20 }; /* so many cells, or bytes of them, are predicted at once */
+#define UNKNOWN "unknown"
+#define BETWEEN " | " /* classes of a set, as text */
+
+static struct error e;
+
+/* ---- options ---- */
+
+static const char *reference_path, *calibration_path, *held_out_path, *label, *group;
+static long long nearest, nfold = 5;
+static double inverse_penalty = 1, coverage = 0.9, unknown = 0.05;
+static int probe, as_given;
+
+static struct option_def options[] = {
+	{0, "Reference", OPT_GROUP},
+	{0, "reference", OPT_STRING, &reference_path, "FILE", "embeddings of cells with known classes"},
+	{'l', "label", OPT_STRING, &label, "COL", "their column of classes", .changes = 1},
+	{0, "Method", OPT_GROUP},
+	{0, "probe", OPT_FLAG, &probe, NULL, "logistic regression (the default)", .changes = 1},
+	{0, "nearest", OPT_INT, &nearest, "K", "instead: the class of most of the K nearest cells of the reference", 1, 10000,
+		.changes = 1},
+	{'C', "inverse-penalty", OPT_REAL, &inverse_penalty, "X", "with --probe: inverse strength of the L2 penalty (default 1)", 1e-12,
+		1e12, .changes = 1},
+	{0, "no-standardize", OPT_FLAG, &as_given, NULL,
+		"with --probe: leave the features as they are (default: standardised by the reference)", .changes = 1},
+	{0, "Calibration", OPT_GROUP},
+	{0, "group", OPT_STRING, &group, "COL", "hold out all cells of a group of COL, such as a donor, together", .changes = 1},
+	{0, "folds", OPT_INT, &nfold, "K", "hold out each of K parts of the reference in turn (default 5)", 2, 1000, .changes = 1},
+	{0, "calibration", OPT_STRING, &calibration_path, "FILE", "instead: other cells with known classes"},
+	{0, "coverage", OPT_REAL, &coverage, "P", "share of cells whose label set has the true class (default 0.9)", 0.01, 0.9999,
+		.changes = 1},
+	{0, "unknown", OPT_REAL, &unknown, "P", "share of cells like the reference that may be called unknown (default 0.05)", 0, 0.99,
+		.changes = 1},
+	{0, "Output", OPT_GROUP},
+	{0, "held-out", OPT_OUTPUT, &held_out_path, "FILE", "also write the predictions of the cells that were held out"},
+	{0},
+};
+struct cli transfer_cli = {.name = "ctaprobe transfer",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS,
+	.features = "libLBFGS",
+	.summary = "Transfer the classes of reference cells to new ones, with label sets and unknown cells."};
+
+static void check_options(void)
+{
+	if (!reference_path)
+		usage_error("--reference FILE is needed: the cells with known classes");
+	if (!label)
+		usage_error("--label COL is needed: the column of classes");
+	if (probe && nearest)
+		usage_error("--probe and --nearest exclude each other");
+	if (nearest)
+		refuse("is for --probe", &inverse_penalty, &as_given);
+	if (calibration_path)
+		refuse("excludes --calibration, which has the cells to calibrate with", &nfold);
+	if (transfer_cli.noperand > 1)
+		usage_error("one stream of new cells at a time; join several with scsample");
+}
+
+/* ---- reference ---- */
+
+struct reference {
+	struct embeddings d, other; /* the reference, and the cells of --calibration */
+	struct classes classes, groups;
+	uint64_t *cells; /* [classes] of the reference */
+	struct method_options method;
+};
+
+static struct stream *open_path(const char *path)
+{
+	struct stream *s = stream_open(path, &e);
+	if (!s)
+		die("%s", e.msg);
+	return s;
+}
+
+static void check_classes(const struct reference *r)
+{
+	const char *name = stream_name(r->d.s);
+	if (r->classes.n < 2)
+		die("%s: all %zu cells are '%s' in column '%s': expected two classes", name, r->d.n, r->classes.name[0], label);
+	for (size_t k = 0; k < r->classes.n; k++) {
+		if (strcmp(r->classes.name[k], UNKNOWN) == 0)
+			die("%s: column '%s' has a class '%s', which would be mistaken for cells unlike the reference: leave it out with "
+			    "scsample --where '%s!=%s'",
+				name, label, UNKNOWN, label, UNKNOWN);
+		if (r->cells[k] == 1)
+			die("%s: class '%s' of column '%s' has one cell: expected two, to learn from one and test with the other; leave it "
+			    "out with scsample --where '%s!=%s'",
+				name, r->classes.name[k], label, label, r->classes.name[k]);
+	}
+}
+
+/* Cells of the calibration stream whose class the reference does not have. */
+static void drop_unknown(struct embeddings *d, size_t classes)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->y[i] >= classes)
+			continue;
+		memmove(d->x + n * d->d, d->x + i * d->d, d->d * sizeof *d->x);
+		d->y[n] = d->y[i];
+		d->row[n] = d->row[i];
+		d->cell[n] = d->cell[i];
+		if (d->group)
+			d->group[n] = d->group[i];
+		n++;
+	}
+	if (n < d->n)
+		warn("%s: %zu of %zu cells have classes that %s does not have, and are left out", stream_name(d->s), d->n - n, d->n,
+			reference_path);
+	d->n = n;
+	if (!n)
+		die("%s: no cell has a class of %s", stream_name(d->s), reference_path);
+}
+
+/* x of two streams must be made alike. */
+static void check_alike(const struct header *a, const struct header *b, const char *name)
+{
+	const struct column_spec *x = &a->col[header_find(a, "x")], *y = &b->col[header_find(b, "x")];
+	char *one = embedding_source(a), *two = embedding_source(b);
+	if (x->n != y->n)
+		die("%s: embeddings of %" PRIu32 " values, but %s has %" PRIu32, name, y->n, reference_path, x->n);
+	if (one && two && strcmp(one, two))
+		die("%s: its embeddings were made by '%s', and those of %s by '%s': expected the same", name, two, reference_path, one);
+	free(one);
+	free(two);
+}
+
+static void reference_read(struct reference *r)
+{
+	struct wanted w = {label, NULL, group, &r->classes, &r->groups};
+	embeddings_read(&r->d, open_path(reference_path), &w, held_out_path && !calibration_path);
+	settle_classes(&r->classes, &r->d.y, &r->d.n, 1);
+	size_t known = r->classes.n;
+	r->cells = xcalloc(known, sizeof *r->cells);
+	for (size_t i = 0; i < r->d.n; i++)
+		r->cells[r->d.y[i]]++;
+	check_classes(r);
+	if (r->d.unlabelled)
+		info("%s: %zu of %zu cells have no value in column '%s' and are left out", reference_path, r->d.unlabelled,
+			r->d.n + r->d.unlabelled, label);
+	if (calibration_path) {
+		embeddings_read(&r->other, open_path(calibration_path), &w, held_out_path != NULL);
+		check_alike(stream_header(r->d.s), stream_header(r->other.s), calibration_path);
+		drop_unknown(&r->other, known);
+		settle_classes(&r->classes, &r->d.y, &r->d.n, 1); /* without those of the dropped cells; the others keep their numbers */
+	}
+	if (group)
+		settle_classes(&r->groups, (uint32_t *[]){r->d.group, r->other.group}, (size_t[]){r->d.n, r->other.n}, 2);
+	if (group && calibration_path)
+		warn_shared(&r->d, &r->other, &r->groups, group);
+	r->method = (struct method_options){(size_t)nearest, inverse_penalty, as_given, (int)transfer_cli.threads, label};
+}
+
+/* ---- cells that were held out ---- */
+
+struct held_out {
+	const struct embeddings *d;
+	double *logit, *far; /* [d->n, classes], [d->n] */
+	uint32_t *fold; /* [d->n]; NULL with --calibration */
+};
+
+/* Predict rows test[0..n) of the cells by m. */
+static void predict_rows(struct held_out *h, const struct method *m, const uint32_t *test, size_t n)
+{
+	size_t k = m->c->n;
+	float *x = rows_taken(h->d, test, n);
+	double *logit = xmalloc(n * k * sizeof *logit), *far = xmalloc(n * sizeof *far);
+	method_score(m, x, n, logit, far);
+	for (size_t i = 0; i < n; i++) {
+		memcpy(h->logit + test[i] * k, logit + i * k, k * sizeof *logit);
+		h->far[test[i]] = far[i];
+	}
+	free(x);
+	free(logit);
+	free(far);
+}
+
+/* Warn of classes that no fold could learn without its own cells. */
+static void warn_uncalibrated(const struct held_out *h, const struct reference *r)
+{
+	size_t k = r->classes.n, *known = xcalloc(k, sizeof *known), cells = 0;
+	for (size_t i = 0; i < h->d->n; i++) {
+		int fits = isfinite(h->logit[i * k + h->d->y[i]]) != 0;
+		known[h->d->y[i]] += (size_t)fits;
+		cells += (size_t)fits;
+	}
+	for (size_t c = 0; c < k && cells; c++) /* if there is none at all, calibrate says so */
+		if (!known[c])
+			warn("%s: class '%s' (%" PRIu64
+			     " cells) was never held out while others of it were there: its probabilities are not calibrated",
+				reference_path, r->classes.name[c], r->cells[c]);
+	free(known);
+}
+
+static void hold_out(struct held_out *h, const struct reference *r, const struct method *whole, const uint32_t *all)
+{
+	const struct embeddings *d = &r->d;
+	uint32_t *train = xmalloc(d->n * sizeof *train), *test = xmalloc(d->n * sizeof *test);
+	size_t k = (size_t)nfold;
+	if (!given(&nfold) && group && r->groups.n < k)
+		k = r->groups.n < 2 ? 2 : r->groups.n;
+	h->fold = xmalloc(d->n * sizeof *h->fold);
+	assign_folds(h->fold, d, all, d->n, k, (uint32_t)transfer_cli.seed, "");
+	for (uint32_t f = 0; f < k; f++) {
+		char *what = xasprintf("fold %u of %zu", f + 1, k);
+		size_t n = fold_rows(h->fold, f, all, d->n, train, test);
+		struct method m = {0};
+		if (d->n > n) {
+			method_fit(&m, d, train, n, &r->classes, &r->method, whole, what);
+			predict_rows(h, &m, test, d->n - n);
+		}
+		method_release(&m);
+		free(what);
+	}
+	free(train);
+	free(test);
+}
+
+/* whole: the method of all cells of the reference, which are `all` */
+static void held_out_predict(struct held_out *h, const struct reference *r, const struct method *whole, const uint32_t *all)
+{
+	const struct embeddings *d = calibration_path ? &r->other : &r->d;
+	*h = (struct held_out){.d = d, .logit = xmalloc(d->n * r->classes.n * sizeof *h->logit), .far = xmalloc(d->n * sizeof *h->far)};
+	if (!calibration_path) {
+		hold_out(h, r, whole, all);
+		warn_uncalibrated(h, r);
+		return;
+	}
+	uint32_t *test = xmalloc(d->n * sizeof *test);
+	for (size_t i = 0; i < d->n; i++)
+		test[i] = (uint32_t)i;
+	predict_rows(h, whole, test, d->n);
+	free(test);
+}
+
+static void calibrate_on(struct calibrated *c, const struct held_out *h, const struct reference *r)
+{
+	const struct embeddings *d = h->d;
+	struct unseen u = {h->logit, h->far, d->y, d->group, d->n, r->classes.n, r->groups.n};
+	calibrate(c, &u, coverage, unknown, stream_name(d->s));
+	const char *units = group ? "groups" : "cells";
+	double need = coverage * (double)(c->groups + 1) / (double)c->groups;
+	if (!c->coverage_promised)
+		warn("%zu %s can promise a coverage of %.3g at most: that of --coverage %g is the share of the cells that were held out, without a "
+		     "promise",
+			c->groups, units, (double)c->groups / (double)(c->groups + 1), coverage);
+	else if (1 - need < (1 - coverage) / 2)
+		info("to promise a coverage of %g for a new one, %zu %s need sets that cover %.3g of their cells: more %s make the sets smaller",
+			coverage, c->groups, units, fmin(need, 1), units);
+	if (!c->unknown_promised)
+		info("some classes have too few %s to promise that only %g of their cells are called unknown: the share of the cells that were held "
+		     "out is taken",
+			units, unknown);
+}
+
+/* ---- output ---- */
+
+static const char *const made[] = {"x", "logit", "predicted", "probability", "label_set", "in_set", "p_known", "assigned", "fold", NULL};
+
+struct writer {
+	const struct reference *r;
+	const struct calibrated *c;
+	struct stream *to;
+	struct header h;
+	struct block out;
+	int *map; /* columns of the input */
+	int logit, predicted, probability, label_set, in_set, p_known, assigned, fold;
+	double *p; /* [classes] scratch */
+	uint32_t *order; /* [classes] scratch */
+	uint64_t cells, unknown, empty;
+};
+
+static void writer_open(struct writer *w, const struct reference *r, const struct calibrated *c, const struct header *from, int fold)
+{
+	size_t k = r->classes.n;
+	struct header *h = &w->h;
+	*w = (struct writer){.r = r, .c = c, .p = xmalloc(k * sizeof *w->p), .order = xmalloc(k * sizeof *w->order)};
+	header_derive(h, "prediction", from);
+	for (size_t i = 0; made[i]; i++)
+		header_drop(h, made[i]);
+	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "labels");
+	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, HEADER_TRAIN_N);
+	w->logit = header_add_fixed(h, "logit", F32, (uint32_t)k);
+	w->predicted = header_add_categorical(h, "predicted", r->classes.name, k);
+	w->probability = header_add(h, "probability", F32);
+	w->label_set = header_add(h, "label_set", STR);
+	w->in_set = header_add_fixed(h, "in_set", U8, (uint32_t)k);
+	w->p_known = header_add(h, "p_known", F64);
+	char **name = xmalloc((k + 1) * sizeof *name), unknown_name[] = UNKNOWN;
+	memcpy(name, r->classes.name, k * sizeof *name);
+	name[k] = unknown_name;
+	w->assigned = header_add_categorical(h, "assigned", name, k + 1);
+	w->fold = fold ? header_add(h, "fold", U32) : -1;
+	free(name);
+	cJSON_AddItemToObject(h->extra, "labels", cJSON_CreateStringArray((const char *const *)r->classes.name, (int)k));
+	cJSON_AddItemToObject(h->extra, HEADER_TRAIN_N, report_counts(r->cells, k));
+	char *how = xasprintf("--reference %zu cells", r->d.n);
+	cli_provenance(&transfer_cli, h, how);
+	free(how);
+}
+
+static void writer_start(struct writer *w, struct stream *to, const struct header *from)
+{
+	w->to = to;
+	w->map = xmalloc(w->h.ncol * sizeof *w->map);
+	header_map(stream_header(to), from, w->map);
+	for (size_t i = 0; i < w->h.ncol; i++) /* a new column may have the name and type of one that was there */
+		for (size_t k = 0; made[k]; k++)
+			if (strcmp(w->h.col[i].name, made[k]) == 0)
+				w->map[i] = -1;
+	block_reset(&w->out, stream_header(to));
+}
+
+static void writer_close(struct writer *w)
+{
+	must(stream_commit(w->to, &e), &e);
+	stream_free(w->to);
+	block_release(&w->out);
+	header_release(&w->h);
+	free(w->map);
+	free(w->p);
+	free(w->order);
+}
+
+/* The classes of the set by falling probability, as text. */
+static void push_set(struct writer *w, const uint8_t *in_set)
+{
+	char *text = NULL;
+	size_t size, n = 0, k = w->r->classes.n;
+	FILE *f = xmemopen(&text, &size);
+	for (size_t c = 0; c < k; c++) {
+		if (!in_set[c])
+			continue;
+		size_t at = n++;
+		for (; at && w->p[w->order[at - 1]] < w->p[c]; at--)
+			w->order[at] = w->order[at - 1];
+		w->order[at] = (uint32_t)c;
+	}
+	for (size_t i = 0; i < n; i++)
+		fprintf(f, "%s%s", i ? BETWEEN : "", w->r->classes.name[w->order[i]]);
+	xmemclose(f, &text);
+	block_push_str(&w->out, w->label_set, text, strlen(text));
+	free(text);
+}
+
+/* Row i of the output: a cell with these logits, or NULL: without an embedding. Rows are put in order. */
+static void put(struct writer *w, size_t i, const double *logit, double far)
+{
+	const struct calibrated *t = w->c;
+	struct column *col = w->out.col;
+	size_t k = w->r->classes.n;
+	float *z = (float *)col[w->logit].data + i * k;
+	uint8_t *in_set = (uint8_t *)col[w->in_set].data + i * k;
+	uint32_t best = logit ? (uint32_t)softmax_argmax(logit, k) : MISSING_CODE;
+	size_t of = logit ? t->of[best] : k;
+	int is_unknown = logit && far > t->most_far[of];
+	w->cells++;
+	w->empty += !logit;
+	w->unknown += (uint64_t)is_unknown;
+	for (size_t c = 0; c < k; c++)
+		w->p[c] = logit ? logit[c] / t->temperature : NAN;
+	if (logit)
+		softmax(w->p, k);
+	for (size_t c = 0; c < k; c++) {
+		z[c] = (float)log(w->p[c]);
+		in_set[c] = logit && (c == best || 1 - w->p[c] <= t->most_missed);
+	}
+	((uint32_t *)col[w->predicted].data)[i] = best;
+	((float *)col[w->probability].data)[i] = logit ? (float)w->p[best] : NAN;
+	((double *)col[w->p_known].data)[i] = logit ? conformal_p(&t->far[of], far) : NAN;
+	((uint32_t *)col[w->assigned].data)[i] = is_unknown ? (uint32_t)k : best;
+	push_set(w, in_set);
+}
+
+static void flush(struct writer *w)
+{
+	if (w->out.rows)
+		must(stream_write(w->to, &w->out, &e), &e);
+	block_reset(&w->out, stream_header(w->to));
+}
+
+/* The cells that were held out, in the order of their stream. */
+static void write_held_out(const struct held_out *h, const struct reference *r, const struct calibrated *c)
+{
+	struct writer w;
+	struct block in = {0};
+	const struct embeddings *d = h->d;
+	size_t at = 0, first = 0, k = r->classes.n;
+	uint32_t *row = xmalloc(d->n * sizeof *row);
+	writer_open(&w, r, c, stream_header(d->s), h->fold != NULL);
+	struct stream *to = stream_create(held_out_path, &w.h, 0, &e);
+	if (!to)
+		die("%s", e.msg);
+	writer_start(&w, to, stream_header(d->s));
+	for (size_t b = 0; b < stream_blocks(d->s); b++) {
+		must(stream_read_at(d->s, b, &in, &e), &e);
+		size_t n = 0;
+		while (at + n < d->n && d->row[at + n] < first + in.rows) {
+			row[n] = (uint32_t)(d->row[at + n] - first);
+			n++;
+		}
+		block_take(&w.out, w.map, &in, row, n);
+		for (size_t i = 0; i < n; i++, at++) {
+			put(&w, i, h->logit + at * k, h->far[at]);
+			if (h->fold)
+				((uint32_t *)w.out.col[w.fold].data)[i] = h->fold[at] + 1;
+		}
+		first += in.rows;
+		flush(&w);
+	}
+	writer_close(&w);
+	block_release(&in);
+	free(row);
+}
+
+/* ---- new cells ---- */
+
+struct gathered {
+	float *x; /* [n, d] of the cells with an embedding */
+	size_t n, cap, bytes;
+	uint8_t *there; /* [rows of the output] */
+	size_t there_cap;
+};
+
+static void gather(struct gathered *g, const struct block *b, int x, int cell, size_t d, size_t before, const char *name)
+{
+	grow(g->there, g->there_cap, before + b->rows);
+	grow(g->x, g->cap, (g->n + b->rows) * d);
+	for (size_t i = 0; i < b->rows; i++) {
+		const float *v = (const float *)b->col[x].data + i * d;
+		g->there[before + i] = !embedding_missing(v, d);
+		if (!g->there[before + i])
+			continue;
+		embedding_check(v, d, ((const uint64_t *)b->col[cell].data)[i], name);
+		memcpy(g->x + g->n++ * d, v, d * sizeof *v);
+	}
+}
+
+static void write_gathered(struct writer *w, struct gathered *g, const struct method *m)
+{
+	size_t k = w->r->classes.n, at = 0;
+	double *logit = xmalloc((g->n + 1) * k * sizeof *logit), *far = xmalloc((g->n + 1) * sizeof *far);
+	if (g->n)
+		method_score(m, g->x, g->n, logit, far);
+	for (size_t i = 0; i < w->out.rows; i++) {
+		put(w, i, g->there[i] ? logit + at * k : NULL, g->there[i] ? far[at] : 0);
+		at += g->there[i];
+	}
+	flush(w);
+	g->n = g->bytes = 0;
+	free(logit);
+	free(far);
+	progress("%" PRIu64 " cells", w->cells);
+}
+
+static void write_new(struct writer *w, struct stream *in, const struct method *m)
+{
+	struct block b = {0};
+	struct gathered g = {0};
+	const struct header *h = stream_header(in);
+	int got, x = header_find(h, "x"), cell = header_find(h, "cell");
+	while ((got = stream_read(in, &b, &e)) > 0) {
+		gather(&g, &b, x, cell, m->d, w->out.rows, stream_name(in));
+		block_take(&w->out, w->map, &b, NULL, b.rows);
+		g.bytes += block_bytes(&b);
+		if (w->out.rows >= TOGETHER || g.bytes >= BYTES)
+			write_gathered(w, &g, m);
+	}
+	if (got < 0)
+		die("%s", e.msg);
+	write_gathered(w, &g, m);
+	block_release(&b);
+	free(g.x);
+	free(g.there);
+}
+
+static void check_new(struct stream *in, const struct reference *r)
+{
+	const struct header *h = stream_header(in);
+	const char *name = stream_name(in);
+	must(header_kind(h, "embedding", name, &e), &e);
+	if (header_need(h, "x", F32, FIXED, name, &e) < 0 || header_need(h, "cell", U64, SCALAR, name, &e) < 0)
+		die("%s", e.msg);
+	check_alike(stream_header(r->d.s), h, name);
+}
+
+static void measured(const struct calibrated *c, const struct writer *w, const struct reference *r)
+{
+	cli_measured("reference_cells", (double)r->d.n);
+	cli_measured("classes", (double)r->classes.n);
+	cli_measured("features", (double)r->d.d);
+	cli_measured("calibration_cells", (double)c->cells);
+	cli_measured("calibration_groups", (double)c->groups);
+	cli_measured("coverage_promised", c->coverage_promised);
+	cli_measured("unknown_promised", c->unknown_promised);
+	cli_measured("temperature", c->temperature);
+	cli_measured("most_missed", c->most_missed);
+	cli_measured("cells", (double)w->cells);
+	cli_measured("unknown_cells", (double)w->unknown);
+	cli_report(&transfer_cli, "%zu reference cells, %zu classes, temperature %.3g, %" PRIu64 " new cells, %" PRIu64 " of them unknown",
+		r->d.n, r->classes.n, c->temperature, w->cells, w->unknown);
+}
+
+int ctaprobe_transfer(int argc, char **argv)
+{
+	struct reference r = {0};
+	struct held_out h;
+	struct calibrated c;
+	struct method m;
+	struct writer w;
+	cli_init(&transfer_cli, argc, argv);
+	check_options();
+	cli_blas(&transfer_cli);
+	struct stream *in = cli_open(&transfer_cli, 0);
+	reference_read(&r);
+	check_new(in, &r);
+	uint32_t *all = xmalloc(r.d.n * sizeof *all);
+	for (size_t i = 0; i < r.d.n; i++)
+		all[i] = (uint32_t)i;
+	method_fit(&m, &r.d, all, r.d.n, &r.classes, &r.method, NULL, "reference");
+	held_out_predict(&h, &r, &m, all);
+	calibrate_on(&c, &h, &r);
+	writer_open(&w, &r, &c, stream_header(in), 0);
+	writer_start(&w, cli_create(&transfer_cli, &w.h), stream_header(in));
+	write_new(&w, in, &m);
+	if (w.empty)
+		warn("%s: %" PRIu64 " of %" PRIu64 " cells have no embedding, as they have no token: they get no class", stream_name(in),
+			w.empty, w.cells);
+	if (held_out_path)
+		write_held_out(&h, &r, &c);
+	measured(&c, &w, &r);
+	writer_close(&w);
+	method_release(&m);
+	calibrated_release(&c);
+	embeddings_release(&r.d);
+	embeddings_release(&r.other);
+	classes_release(&r.classes);
+	classes_release(&r.groups);
+	stream_free(in);
+	free(h.logit);
+	free(h.far);
+	free(h.fold);
+	free(r.cells);
+	free(all);
+	return 0;
+}

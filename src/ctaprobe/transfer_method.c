@@ -1,0 +1,194 @@
+/* ctaprobe transfer: what predicts the classes of cells, and the calibration of its scores on cells that it has not seen. */
+#include "transfer.h"
+
+#include "base/softmax.h"
+#include "base/threads.h"
+#include "eval/calibration.h"
+#include "eval/neighbours.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FAR = 10 }; /* neighbours whose mean distance says how far a cell is, if not --nearest */
+
+/* ---- method ---- */
+
+void method_fit(struct method *m, const struct embeddings *d, const uint32_t *row, size_t n, const struct classes *c,
+	const struct method_options *o, const struct method *start, const char *what)
+{
+	*m = (struct method){.o = o, .c = c, .n = n, .d = d->d};
+	if (o->nearest > n)
+		die("%s: %s: --nearest %zu, but there are %zu reference cells", stream_name(d->s), what, o->nearest, n);
+	m->x = rows_taken(d, row, n);
+	m->y = xmalloc(n * sizeof *m->y);
+	for (size_t i = 0; i < n; i++)
+		m->y[i] = d->y[row[i]];
+	if (o->nearest)
+		return;
+	struct probe_options p = {.c = o->inverse_penalty,
+		.tol = 1e-4,
+		.max_iter = 5000,
+		.standardize = !o->as_given,
+		.threads = o->threads,
+		.start = start ? &start->probe.p : NULL};
+	fitted_train(&m->probe, d, row, n, c, o->label, &p, what);
+	if (!m->probe.p.converged)
+		warn("%s: the probe did not converge in %d iterations (largest gradient entry %.3g)", what, m->probe.p.iterations,
+			m->probe.p.gradient);
+}
+
+void method_release(struct method *m)
+{
+	fitted_release(&m->probe);
+	free(m->x);
+	free(m->y);
+	*m = (struct method){0};
+}
+
+struct job {
+	const struct method *m;
+	const float *x;
+	double *logit;
+};
+
+static void probe_row(void *arg, size_t i, int thread)
+{
+	const struct job *a = arg;
+	fitted_logits(&a->m->probe, a->x + i * a->m->d, a->logit + i * a->m->c->n);
+}
+
+/* The logarithm of each class's share of the k neighbours and one more cell, which belongs to all classes that m has in equal parts. */
+static void vote(const struct method *m, const uint32_t *neighbour, size_t k, const uint8_t *there, double *logit)
+{
+	size_t classes = 0;
+	for (size_t c = 0; c < m->c->n; c++)
+		classes += there[c];
+	for (size_t c = 0; c < m->c->n; c++)
+		logit[c] = there[c] ? 1 / (double)classes : 0;
+	for (size_t j = 0; j < k; j++)
+		logit[m->y[neighbour[j]]]++;
+	for (size_t c = 0; c < m->c->n; c++)
+		logit[c] = log(logit[c] / (double)(k + 1));
+}
+
+void method_score(const struct method *m, const float *x, size_t n, double *logit, double *far)
+{
+	size_t k = m->o->nearest ? m->o->nearest : m->n < FAR ? m->n : FAR;
+	uint32_t *neighbour = xmalloc(n * k * sizeof *neighbour);
+	double *distance = xmalloc(n * k * sizeof *distance);
+	uint8_t *there = xcalloc(m->c->n, 1);
+	nearest_rows(x, n, m->x, m->n, m->d, NULL, k, m->o->threads, neighbour, distance);
+	for (size_t i = 0; i < m->n; i++)
+		there[m->y[i]] = 1;
+	for (size_t i = 0; i < n; i++) {
+		far[i] = 0;
+		for (size_t j = 0; j < k; j++)
+			far[i] += distance[i * k + j] / (double)k;
+		if (m->o->nearest)
+			vote(m, neighbour + i * k, k, there, logit + i * m->c->n);
+	}
+	if (!m->o->nearest)
+		pool_for(m->o->threads, n, probe_row, &(struct job){m, x, logit});
+	free(neighbour);
+	free(distance);
+	free(there);
+}
+
+/* ---- calibration ---- */
+
+/* The cells whose class the method knew, closed up. Returns their number; kept is malloced copies. */
+static size_t keep_known(const struct unseen *u, double **logit, double **far, uint32_t **y, uint32_t **group)
+{
+	size_t n = 0;
+	*logit = xmalloc(u->n * u->k * sizeof **logit);
+	*far = xmalloc(u->n * sizeof **far);
+	*y = xmalloc(u->n * sizeof **y);
+	*group = xmalloc(u->n * sizeof **group);
+	for (size_t i = 0; i < u->n; i++) {
+		if (!isfinite(u->logit[i * u->k + u->y[i]]))
+			continue;
+		memcpy(*logit + n * u->k, u->logit + i * u->k, u->k * sizeof **logit);
+		(*far)[n] = u->far[i];
+		(*y)[n] = u->y[i];
+		(*group)[n++] = u->group ? u->group[i] : 0;
+	}
+	return n;
+}
+
+/* The limits of how far a cell may be, by predicted class: guess [cells]. With n cells, 1 / (n + 1) of new ones are farther than all: fewer cells than
+ * that of the wanted share say too little of a class. */
+static void calibrate_far(struct calibrated *c, const double *far, const uint32_t *guess, const uint32_t *group, double unknown)
+{
+	double *some = xmalloc(c->cells * sizeof *some);
+	uint32_t *of = xmalloc(c->cells * sizeof *of);
+	c->far = xcalloc(c->k + 1, sizeof *c->far);
+	c->most_far = xmalloc((c->k + 1) * sizeof *c->most_far);
+	c->of = xmalloc(c->k * sizeof *c->of);
+	c->unknown_promised = 1;
+	for (size_t k = 0; k <= c->k; k++) {
+		size_t n = 0;
+		for (size_t i = 0; i < c->cells; i++) {
+			if (k < c->k && guess[i] != k)
+				continue;
+			some[n] = far[i];
+			of[n++] = group ? group[i] : 0;
+		}
+		int enough = k == c->k || unknown * ((double)n + 1) >= 1;
+		c->most_far[k] = INFINITY;
+		if (k < c->k)
+			c->of[k] = enough ? k : c->k;
+		if (!enough)
+			continue;
+		conformal_init(&c->far[k], some, group ? of : NULL, n, group ? close_gaps(of, n) : n);
+		if (unknown > 0) {
+			c->most_far[k] = conformal_threshold(&c->far[k], unknown);
+			c->unknown_promised = c->unknown_promised && conformal_promised(&c->far[k], unknown);
+		}
+	}
+	free(some);
+	free(of);
+}
+
+void calibrate(struct calibrated *c, const struct unseen *u, double coverage, double unknown, const char *name)
+{
+	double *logit, *far;
+	uint32_t *y, *group;
+	struct conformal missed;
+	*c = (struct calibrated){.k = u->k, .cells = keep_known(u, &logit, &far, &y, &group)};
+	if (!c->cells)
+		die("%s: no class has cells both to learn from and to calibrate with", name);
+	c->groups = u->group ? close_gaps(group, c->cells) : c->cells;
+	c->temperature = temperature_fit(logit, y, c->cells, u->k);
+	double *score = xmalloc(c->cells * sizeof *score);
+	uint32_t *guess = xmalloc(c->cells * sizeof *guess);
+	for (size_t i = 0; i < c->cells; i++) {
+		double *z = logit + i * u->k;
+		guess[i] = (uint32_t)softmax_argmax(z, u->k);
+		for (size_t k = 0; k < u->k; k++)
+			z[k] /= c->temperature;
+		softmax(z, u->k);
+		score[i] = 1 - z[y[i]];
+	}
+	conformal_init(&missed, score, u->group ? group : NULL, c->cells, c->groups);
+	c->most_missed = conformal_threshold(&missed, 1 - coverage);
+	c->coverage_promised = conformal_promised(&missed, 1 - coverage);
+	calibrate_far(c, far, guess, u->group ? group : NULL, unknown);
+	conformal_release(&missed);
+	free(score);
+	free(guess);
+	free(logit);
+	free(far);
+	free(y);
+	free(group);
+}
+
+void calibrated_release(struct calibrated *c)
+{
+	for (size_t k = 0; c->far && k <= c->k; k++)
+		conformal_release(&c->far[k]);
+	free(c->far);
+	free(c->most_far);
+	free(c->of);
+	*c = (struct calibrated){0};
+}

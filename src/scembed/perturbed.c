@@ -1,0 +1,237 @@
+/*
+ * Perturbed cells (scperturb): what scembed compares with the unperturbed cell. The hidden states of the last row `original` or `truncated`
+ * are kept. The tokens of a perturbed row without its own list `gene` must be those of this row without them, in the same order.
+ */
+#include "scembed.h"
+
+#include "cli.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct perturbed {
+	enum similarity similarity;
+	const char *name; /* of the input */
+	int kind, gene, group; /* columns of the input, and the group of gene */
+	uint8_t *base_kind; /* [categories] is this a row to compare with? */
+	size_t special; /* ids below this are no genes */
+	uint32_t *member, stamp; /* [vocabulary] stamp of the row in whose list a gene was last */
+	uint32_t *id, *before, *after; /* the base's tokens; places of the compared tokens in it, and in the perturbed cell */
+	float *base; /* [tokens, C] its hidden states */
+	size_t n, id_cap, base_cap, before_cap, after_cap;
+	int has_base;
+	uint64_t base_cell;
+	float *h; /* [tokens of the batch, C] */
+	size_t h_cap;
+	int x, x_original, mean, token, cosine, out_group; /* columns of the output, -1: none */
+};
+
+static int is_perturbed(const struct header *h)
+{
+	int kind = header_find(h, "perturbation"), gene = header_find(h, "gene");
+	return kind >= 0 && gene >= 0 && h->col[kind].type == CATEGORICAL && h->col[gene].shape == RAGGED;
+}
+
+void perturbed_open(struct run *r, enum similarity similarity, const struct header *h, const char *name)
+{
+	struct perturbed *p = r->perturbed = xcalloc(1, sizeof *p);
+	if (!is_perturbed(h))
+		die("%s: these are no perturbed cells: expected those of scperturb", name);
+	p->similarity = similarity;
+	p->name = name;
+	p->kind = header_find(h, "perturbation");
+	p->gene = header_find(h, "gene");
+	p->group = h->col[p->gene].group;
+	p->base_kind = xcalloc(h->col[p->kind].ncategory + 1, 1);
+	for (size_t i = 0; i < h->col[p->kind].ncategory; i++)
+		p->base_kind[i] = strcmp(h->col[p->kind].category[i], "original") == 0 || strcmp(h->col[p->kind].category[i], "truncated") == 0;
+	if (!header_is_id(&h->col[p->gene]))
+		die("%s: column 'gene' does not hold ids of genes", name);
+	p->special = h->vocab.nspecial;
+	p->member = xcalloc(h->vocab.n, sizeof *p->member);
+}
+
+void perturbed_header(struct run *r, struct header *h)
+{
+	static const char *const columns[] = {"x", "x_original", "similarity", "token", "cosine"};
+	struct perturbed *p = r->perturbed;
+	for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+		if (header_find(h, columns[i]) >= 0)
+			die("%s: has a column '%s', which the output needs", p->name, columns[i]);
+	p->x = p->x_original = p->mean = p->token = p->cosine = -1;
+	if (p->similarity == SIMILARITY_NONE) {
+		p->x = header_add_fixed(h, "x", F32, (uint32_t)r->C);
+		p->x_original = header_add_fixed(h, "x_original", F32, (uint32_t)r->C);
+		return;
+	}
+	p->mean = header_add(h, "similarity", F64);
+	if (p->similarity == SIMILARITY_MEAN)
+		return;
+	p->token = header_add_ragged(h, "token", id_type(h->vocab.n), "token");
+	p->cosine = header_add_ragged(h, "cosine", F32, "token");
+	p->out_group = h->col[p->token].group;
+}
+
+static uint64_t cell_of(const struct run *r, const struct block *b, size_t row)
+{
+	return ((const uint64_t *)b->col[r->col.cell].data)[row];
+}
+
+/* The cell's tokens [n] and states become the base. */
+static void keep_base(struct run *r, const uint32_t *id, const float *h, size_t n)
+{
+	struct perturbed *p = r->perturbed;
+	grow(p->id, p->id_cap, n);
+	grow(p->base, p->base_cap, n * r->C);
+	memcpy(p->id, id, n * sizeof *id);
+	memcpy(p->base, h, n * r->C * sizeof *h);
+	p->n = n;
+}
+
+static int compared(const struct perturbed *p, uint32_t id)
+{
+	return id >= p->special && p->member[id] != p->stamp;
+}
+
+/* The tokens that base and cell share: their places in p->before and p->after [returned]. */
+static size_t align(struct run *r, const struct block *b, size_t row, const uint32_t *id, size_t n)
+{
+	struct perturbed *p = r->perturbed;
+	const uint64_t *offset = b->group[p->group].offset;
+	size_t i = 0, k = 0, m = 0;
+	p->stamp++;
+	for (uint64_t g = offset[row]; g < offset[row + 1]; g++)
+		p->member[block_id(b, p->gene, g)] = p->stamp;
+	grow(p->before, p->before_cap, n);
+	grow(p->after, p->after_cap, n);
+	for (;; i++, k++) {
+		while (i < p->n && !compared(p, p->id[i]))
+			i++;
+		while (k < n && !compared(p, id[k]))
+			k++;
+		if (i == p->n || k == n || p->id[i] != id[k])
+			break;
+		p->before[m] = (uint32_t)i;
+		p->after[m++] = (uint32_t)k;
+	}
+	if (i < p->n || k < n)
+		die("%s: cell %" PRIu64 ": a perturbed row that differs from the row before it in more than its genes: expected the order of "
+		    "scperturb",
+			p->name, cell_of(r, b, row));
+	return m;
+}
+
+/* The mean of m states at[0 .. m) of h, NaN if there are none. */
+static void mean_state(float *x, const float *h, const uint32_t *at, size_t m, size_t C)
+{
+	for (size_t j = 0; j < C; j++) {
+		double sum = 0;
+		for (size_t i = 0; i < m; i++)
+			sum += (double)h[at[i] * C + j];
+		x[j] = m ? (float)(sum / (double)m) : NAN;
+	}
+}
+
+static double cosine(const float *a, const float *b, size_t C)
+{
+	double ab = 0, aa = 0, bb = 0;
+	for (size_t j = 0; j < C; j++) {
+		ab += (double)a[j] * (double)b[j];
+		aa += (double)a[j] * (double)a[j];
+		bb += (double)b[j] * (double)b[j];
+	}
+	return ab / sqrt(aa * bb);
+}
+
+static void write_similarity(struct run *r, size_t to, const uint32_t *id, const float *h, size_t m)
+{
+	struct perturbed *p = r->perturbed;
+	struct block *out = &r->out;
+	double sum = 0;
+	uint64_t at = 0;
+	if (p->token >= 0) {
+		at = out->group[p->out_group].offset[to];
+		block_set_items(out, p->out_group, at + m);
+		out->group[p->out_group].offset[to + 1] = at + m;
+	}
+	for (size_t i = 0; i < m; i++) {
+		double c = cosine(p->base + p->before[i] * r->C, h + p->after[i] * r->C, r->C);
+		sum += c;
+		if (p->token < 0)
+			continue;
+		block_set_id(out, p->token, at + i, id[p->after[i]]);
+		((float *)out->col[p->cosine].data)[at + i] = (float)c;
+	}
+	((double *)out->col[p->mean].data)[to] = m ? sum / (double)m : NAN;
+	r->empty += !m;
+}
+
+static void write_means(struct run *r, size_t to, const float *h, size_t m)
+{
+	struct perturbed *p = r->perturbed;
+	mean_state((float *)r->out.col[p->x].data + to * r->C, h, p->after, m, r->C);
+	mean_state((float *)r->out.col[p->x_original].data + to * r->C, p->base, p->before, m, r->C);
+	r->empty += !m;
+}
+
+/* A row that is compared with itself: both vectors are the mean of all its genes; there is no similarity. */
+static void write_base(struct run *r, const struct block *b, size_t row, size_t to, const uint32_t *id, const float *h, size_t n)
+{
+	struct perturbed *p = r->perturbed;
+	if (b->group[p->group].offset[row] != b->group[p->group].offset[row + 1])
+		die("%s: cell %" PRIu64 ": an unperturbed row with perturbed genes", p->name, cell_of(r, b, row));
+	keep_base(r, id, h, n);
+	p->has_base = 1;
+	p->base_cell = cell_of(r, b, row);
+	if (p->similarity == SIMILARITY_NONE) {
+		write_means(r, to, h, align(r, b, row, id, n));
+		return;
+	}
+	((double *)r->out.col[p->mean].data)[to] = NAN;
+	if (p->token >= 0)
+		r->out.group[p->out_group].offset[to + 1] = r->out.group[p->out_group].offset[to];
+}
+
+void perturbed_rows(struct run *r, const struct block *b, size_t from, size_t first, size_t n, int layer)
+{
+	struct error e;
+	struct perturbed *p = r->perturbed;
+	const struct batch *packed = &r->packed.b;
+	grow(p->h, p->h_cap, (size_t)packed->offset[n] * r->C);
+	must(model_hidden(r->model, packed, layer, p->h, &e), &e);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t code = ((const uint32_t *)b->col[p->kind].data)[from + i];
+		const uint32_t *id = packed->id + packed->offset[i];
+		const float *h = p->h + packed->offset[i] * r->C;
+		size_t length = packed->offset[i + 1] - packed->offset[i];
+		if (code == MISSING_CODE || (!p->base_kind[code] && (!p->has_base || p->base_cell != cell_of(r, b, from + i))))
+			die("%s: cell %" PRIu64 ": no unperturbed row of the cell before it: expected the order of scperturb", p->name,
+				cell_of(r, b, from + i));
+		if (p->base_kind[code]) {
+			write_base(r, b, from + i, first + i, id, h, length);
+			continue;
+		}
+		size_t m = align(r, b, from + i, id, length);
+		if (p->similarity == SIMILARITY_NONE)
+			write_means(r, first + i, h, m);
+		else
+			write_similarity(r, first + i, id, h, m);
+	}
+}
+
+void perturbed_release(struct run *r)
+{
+	struct perturbed *p = r->perturbed;
+	if (!p)
+		return;
+	free(p->base_kind);
+	free(p->member);
+	free(p->id);
+	free(p->before);
+	free(p->after);
+	free(p->base);
+	free(p->h);
+	free(p);
+}

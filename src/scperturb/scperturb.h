@@ -1,0 +1,37 @@
+/* The parts of scperturb: sets.c reads which genes to perturb, scperturb.c perturbs cells and writes them. */
+#ifndef SCPERTURB_H
+#define SCPERTURB_H
+
+#include "cells/perturb.h"
+#include "label/gene_find.h"
+
+/* Genes that are perturbed together. */
+struct set {
+	uint32_t *gene; /* [n] */
+	size_t n;
+	char *label; /* the ids with + between, or the name of a gene set */
+	uint64_t cells; /* in which it was perturbed */
+};
+
+/* What one of the options --delete, --overexpress, --activate, --inhibit says. */
+struct sets {
+	enum perturb_kind kind;
+	const char *option; /* its argument */
+	int all; /* every gene of each cell */
+	struct set *set; /* [n] otherwise */
+	size_t n, cap;
+	size_t unknown; /* genes of a .gmt file that are not in the vocabulary */
+	uint64_t cells; /* all: cells that were perturbed */
+};
+
+/* Read the argument: "all", a list of genes, or a file. Dies if it is none of these, or names a gene that the vocabulary lacks. */
+void sets_read(struct sets *s, const struct gene_find *genes);
+/* --pairs: every two of the sets instead. --anchor: each set with this gene, which is not in it. Their genes must all be in a cell. */
+void sets_pair(struct sets *s, const struct vocab *v);
+void sets_anchor(struct sets *s, uint32_t anchor, const struct vocab *v);
+void sets_release(struct sets *s);
+
+/* Ids of genes with + between (malloced). */
+char *set_label(const uint32_t *gene, size_t n, const struct vocab *v);
+
+#endif

@@ -1,0 +1,228 @@
+/* Which genes are perturbed together: the arguments of --delete and the options like it. */
+#include "scperturb.h"
+
+#include "cli.h"
+#include "base/closest.h"
+#include "base/tsv.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+static struct error e;
+
+char *set_label(const uint32_t *gene, size_t n, const struct vocab *v)
+{
+	size_t length = 1, at = 0;
+	for (size_t i = 0; i < n; i++)
+		length += strlen(v->id[gene[i]]) + 1;
+	char *label = xmalloc(length);
+	for (size_t i = 0; i < n; i++)
+		at += (size_t)snprintf(label + at, length - at, "%s%s", i ? "+" : "", v->id[gene[i]]);
+	label[at] = 0;
+	return label;
+}
+
+static int has(const uint32_t *gene, size_t n, uint32_t g)
+{
+	for (size_t i = 0; i < n; i++)
+		if (gene[i] == g)
+			return 1;
+	return 0;
+}
+
+/* Append a set, which takes over gene [n] and label; a NULL label is made of the ids. */
+static void add(struct sets *s, uint32_t *gene, size_t n, char *label, const struct vocab *v)
+{
+	grow(s->set, s->cap, s->n + 1);
+	s->set[s->n++] = (struct set){gene, n, label ? label : set_label(gene, n, v), 0};
+}
+
+/* "A+B" as a set. Returns NULL, or (malloced) the first name that is no gene. */
+static char *add_word(struct sets *s, const char *word, size_t n, const struct gene_find *genes)
+{
+	uint32_t *gene = NULL;
+	size_t count = 0, cap = 0;
+	for (const char *p = word, *end = word + n; p <= end;) {
+		const char *plus = memchr(p, '+', (size_t)(end - p));
+		size_t length = (size_t)((plus ? plus : end) - p);
+		int64_t g = gene_find(genes, p, length);
+		if (g < 0) {
+			free(gene);
+			return xstrndup(p, length);
+		}
+		grow(gene, cap, count + 1);
+		if (!has(gene, count, (uint32_t)g))
+			gene[count++] = (uint32_t)g;
+		p += length + 1;
+	}
+	add(s, gene, count, NULL, genes->v);
+	return NULL;
+}
+
+/* "A,B+C". The same return value. */
+static char *add_list(struct sets *s, const char *text, const struct gene_find *genes)
+{
+	size_t n;
+	char **word = opt_list(text, &n), *unknown = NULL;
+	for (size_t i = 0; i < n && !unknown; i++)
+		unknown = add_word(s, word[i], strlen(word[i]), genes);
+	opt_list_free(word, n);
+	return unknown;
+}
+
+/* The line of a .gmt file: name, description, genes. Genes that the vocabulary lacks are counted. */
+static int add_gene_set(struct sets *s, const struct tsv *t, const struct gene_find *genes)
+{
+	uint32_t *gene = NULL;
+	size_t n = 0, cap = 0;
+	if (t->n < 3)
+		return tsv_error(t, &e, "%zu fields, expected a name, a description and genes", t->n);
+	for (size_t i = 2; i < t->n; i++) {
+		int64_t g = gene_find(genes, t->field[i], strlen(t->field[i]));
+		s->unknown += g < 0 && t->field[i][0];
+		if (g < 0 || has(gene, n, (uint32_t)g))
+			continue;
+		grow(gene, cap, n + 1);
+		gene[n++] = (uint32_t)g;
+	}
+	if (n)
+		add(s, gene, n, xstrdup(t->field[0]), genes->v);
+	else
+		free(gene);
+	return 0;
+}
+
+static int ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+	return n >= m && strcasecmp(s + n - m, end) == 0;
+}
+
+static void add_file(struct sets *s, const char *path, const struct gene_find *genes)
+{
+	struct tsv t;
+	int gmt = ends_with(path, ".gmt") || ends_with(path, ".gmt.gz"), got;
+	must(tsv_open(&t, path, &e), &e);
+	while ((got = tsv_next(&t, &e)) > 0) {
+		if (t.n == 1 && !t.field[0][0])
+			continue;
+		if (!gmt && t.n != 1)
+			got = tsv_error(&t, &e, "%zu fields, expected one: a gene, or genes with + between (or a file of gene sets, .gmt)", t.n);
+		char *unknown = gmt || got < 0 ? NULL : add_word(s, t.field[0], strlen(t.field[0]), genes);
+		if (unknown)
+			got = tsv_error(&t, &e, "no gene '%.80s' in the vocabulary", unknown);
+		free(unknown);
+		if (got < 0 || (gmt && (got = add_gene_set(s, &t, genes)) < 0))
+			break;
+	}
+	must(got < 0, &e);
+	if (!s->n)
+		die(s->unknown ? "%s: none of its %zu genes is in the vocabulary" : "%s: no genes in it", path, s->unknown);
+	tsv_close(&t);
+}
+
+static _Noreturn void no_gene(const struct sets *s, const char *name, const struct vocab *v)
+{
+	struct closest c = closest_to(name, strlen(name));
+	for (size_t i = v->nspecial; i < v->n; i++) {
+		closest_try(&c, v->symbol[i], strlen(v->symbol[i]));
+		closest_try(&c, v->id[i], strlen(v->id[i]));
+	}
+	char *question = closest_question(&c, "");
+	die("--%s %s: no gene '%.80s' in the vocabulary, and no file of this name%s", perturb_name[s->kind], s->option, name, question);
+}
+
+static int compare_labels(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Labels tell perturbations apart. */
+static void check_labels(const struct sets *s)
+{
+	char **label = xmalloc(s->n * sizeof *label);
+	for (size_t i = 0; i < s->n; i++)
+		label[i] = s->set[i].label;
+	qsort(label, s->n, sizeof *label, compare_labels);
+	for (size_t i = 1; i < s->n; i++)
+		if (strcmp(label[i - 1], label[i]) == 0)
+			die("--%s: '%.200s' is named twice", perturb_name[s->kind], label[i]);
+	free(label);
+}
+
+void sets_read(struct sets *s, const struct gene_find *genes)
+{
+	s->all = strcmp(s->option, "all") == 0;
+	if (s->all)
+		return;
+	char *unknown = add_list(s, s->option, genes);
+	if (unknown && access(s->option, F_OK) == 0) {
+		sets_release(s);
+		add_file(s, s->option, genes);
+	} else if (unknown) {
+		no_gene(s, unknown, genes->v);
+	}
+	free(unknown);
+	check_labels(s);
+}
+
+static void set_free(struct set *s)
+{
+	free(s->gene);
+	free(s->label);
+}
+
+void sets_release(struct sets *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		set_free(&s->set[i]);
+	free(s->set);
+	s->set = NULL;
+	s->n = s->cap = 0;
+}
+
+/* Both sets, the genes of a first. */
+static void add_union(struct sets *to, const struct set *a, const struct set *b, const struct vocab *v)
+{
+	uint32_t *gene = xmalloc((a->n + b->n) * sizeof *gene);
+	size_t n = a->n;
+	memcpy(gene, a->gene, n * sizeof *gene);
+	for (size_t i = 0; i < b->n; i++)
+		if (!has(gene, n, b->gene[i]))
+			gene[n++] = b->gene[i];
+	add(to, gene, n, xasprintf("%s+%s", a->label, b->label), v);
+}
+
+void sets_pair(struct sets *s, const struct vocab *v)
+{
+	struct sets pairs = *s;
+	pairs.set = NULL;
+	pairs.n = pairs.cap = 0;
+	if (s->n < 2)
+		die("--pairs: --%s %s names one, expected two at least", perturb_name[s->kind], s->option);
+	if (s->n > 5000)
+		die("--pairs: --%s %s names %zu, which are over twelve million pairs: expected at most 5,000", perturb_name[s->kind], s->option,
+			s->n);
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = i + 1; k < s->n; k++)
+			add_union(&pairs, &s->set[i], &s->set[k], v);
+	sets_release(s);
+	*s = pairs;
+}
+
+void sets_anchor(struct sets *s, uint32_t anchor, const struct vocab *v)
+{
+	struct set first = {&anchor, 1, v->id[anchor], 0};
+	struct sets with = *s;
+	with.set = NULL;
+	with.n = with.cap = 0;
+	for (size_t i = 0; i < s->n; i++)
+		if (!has(s->set[i].gene, s->set[i].n, anchor))
+			add_union(&with, &first, &s->set[i], v);
+	if (!with.n)
+		die("--anchor: --%s %s names no other gene", perturb_name[s->kind], s->option);
+	sets_release(s);
+	*s = with;
+}

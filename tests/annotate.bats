@@ -1,0 +1,76 @@
+#!/usr/bin/env bats
+# make annotate: one command from two files to an annotated file and a page
+load helper
+
+setup_file() {
+	need_tool ctaprobe scembed scview scsim h5tok scsample
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q --cells 500 --genes 200 --types 4 --donors 10 --rarest .1 --depth 3000 --seed 5 -o all.counts
+	scsample -q --test-fraction .3 --by donor --part train all.counts | scsample -q --where cell_type!=type3 - -o ref.counts
+	scsample -q --test-fraction .3 --by donor --part test all.counts -o new.counts
+	scview -q -O h5ad ref.counts -o ref.h5ad
+	scview -q -O h5ad new.counts -o typed.h5ad
+	# the new file has half of the genes, in another order, and no types
+	$PYTHON -W ignore - <<-'P'
+		import anndata, numpy as np
+		a = anndata.read_h5ad("typed.h5ad")
+		b = a[:, np.random.default_rng(1).permutation(a.n_vars)[: a.n_vars * 3 // 4]].copy()
+		del b.obs["cell_type"]
+		b.write_h5ad("new.h5ad")
+	P
+}
+
+setup() { cd "$BATS_FILE_TMPDIR"; }
+
+@test "annotate: types of new cells in a copy of the file, a report and a page; nothing is made twice" {
+	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=new.h5ad THREADS=1
+	assert_line --partial "On donors of the reference that were held out, "
+	assert_line --regexp "^type1 +[0-9]+ "
+	R=results/annotate/latest
+	assert_output --partial "annotated.h5ad"
+	$PYTHON -W ignore - <<-'P'
+		import anndata
+		old, new, typed = (anndata.read_h5ad(f) for f in ("new.h5ad", "results/annotate/latest/annotated.h5ad", "typed.h5ad"))
+		assert (old.X != new.X).nnz == 0 and old.obs_names.equals(new.obs_names)
+		assert list(new.obs["transfer_assigned"].cat.categories) == ["type1", "type2", "type4", "unknown"]
+		truth = typed.obs["cell_type"].astype(str)
+		known = (truth != "type3").to_numpy()
+		right = (new.obs["transfer_predicted"].astype(str) == truth)[known].mean()
+		inside = [t in s.split(" | ") for t, s in zip(truth[known], new.obs["transfer_label_set"][known])]
+		unknown = (new.obs["transfer_assigned"] == "unknown").to_numpy()
+		print(right, sum(inside) / len(inside), unknown[known].mean(), unknown[~known].mean())
+		assert right > .8 and sum(inside) / len(inside) > .85 and unknown[known].mean() < .2 and unknown[~known].mean() > unknown[known].mean()
+		assert "X_umap_transfer" in new.obsm
+	P
+	for text in 'Maps of cells by assigned' 'Reliability of the probabilities' 'Risk by coverage' 'Confusion matrix'; do grep -qF "$text" $R/report.html; done
+	assert_not_exist $R/new.score.tsv
+	before=$(stat -c %Y.%s $R/new.pred $R/annotated.h5ad)
+	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=new.h5ad THREADS=1
+	refute_line --regexp '^  scembed-[a-z]*$'
+	assert_equal "$(stat -c %Y.%s $R/new.pred $R/annotated.h5ad)" "$before"
+}
+
+@test "annotate: new cells that have types are scored; by cells and on expression" {
+	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=typed.h5ad GROUP=none FEATURES=expression UNKNOWN=0.1 THREADS=1
+	assert_line --partial "On cells of the reference that were held out, "
+	assert_line --partial "The new cells have types too: "
+	assert_exist results/annotate/latest/new.score.tsv
+	grep -q '^novel_auroc' results/annotate/latest/new.score.tsv
+}
+
+@test "annotate: what is missing or wrong is said before anything is made" {
+	mkdir none
+	cd none
+	told() {
+		run -2 pipelines annotate "${@:2}"
+		assert_output --partial "$1"
+	}
+	told "DATA= without REFERENCE=: which file has known cell types?" DATA=../new.h5ad
+	told "REFERENCE= without DATA=: which file has the new cells?" REFERENCE=../ref.h5ad
+	told "REFERENCE=no.h5ad: no such file" REFERENCE=no.h5ad DATA=../new.h5ad
+	told "FEATURES=genes: expected pca or expression" REFERENCE=../ref.h5ad DATA=../new.h5ad FEATURES=genes
+	told "LABEL=type: no such column in obs" REFERENCE=../ref.h5ad DATA=../new.h5ad LABEL=type
+	told "annotate has no variable REFERNCE (did you mean REFERENCE?)" REFERNCE=../ref.h5ad
+	run find . -name '*.counts'
+	assert_output ""
+}

@@ -1,0 +1,14 @@
+# Label transfer beside CellTypist and scikit-learn: make bench-transfer SETS="NAME=FILE.h5ad:GROUP:CELLS ..." (CELLS 0: all). The virtual environment
+# lies in build/; delete it to have newer versions.
+TRANSFER := $(BUILD)/transfer
+
+$(TRANSFER)/ready:
+	python3 -m venv $(@D)
+	$(@D)/bin/pip install -q celltypist 'scikit-learn<1.8' anndata # CellTypist gives multi_class, which later ones do not know
+	@touch $@
+
+bench-transfer: $(TRANSFER)/ready | all ## cell types of held-out donors beside CellTypist and scikit-learn (SETS=)
+	@[ -n "$(SETS)" ] || { echo 'bench-transfer: SETS="NAME=FILE.h5ad:GROUP:CELLS ..." is needed' >&2; exit 2; }
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TRANSFER)/bin/python tests/bench/transfer.py run $(BIN) $(TRANSFER)/runs $(SETS)
+	@$(TRANSFER)/bin/python tests/bench/transfer.py table $(TRANSFER)/runs/runs.tsv
+.PHONY: bench-transfer

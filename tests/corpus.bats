@@ -1,0 +1,176 @@
+# Several files as one corpus: operands, lists of files, lanes.
+load helper
+
+setup_file() {
+	cd "$BATS_FILE_TMPDIR"
+	for i in 1 2 3; do
+		# shellcheck disable=SC2086
+		scsim -q --cells ${i}00 --genes 120 --types 3 --depth 500 --donors $i --seed $i -o $i.counts
+	done
+	scsample -q --where 'cell_type!=type2' 3.counts -o x.counts && mv x.counts 3.counts
+	rankenc -q --fit 1.counts 2.counts 3.counts -o vocab.tsv
+	for i in 1 2 3; do rankenc -q -m vocab.tsv $i.counts -o $i.tok; done
+	scsample -q 1.tok 2.tok 3.tok -o all.tok
+	printf '# a corpus\n1.tok\n\n2.tok\r\n%s/3.tok\n' "$PWD" >list.txt
+}
+
+setup() { cd "$BATS_FILE_TMPDIR"; }
+
+# fails TEXT COMMAND...: exit status 1, and this one line
+fails() {
+	local text=$1
+	shift
+	run -1 --separate-stderr "$@"
+	[ -z "$output" ] || fail "output: $output"
+	[ "${#stderr_lines[@]}" = 1 ] || fail "$stderr"
+	[[ $stderr = *"$text"* ]] || fail "expected '$text', got: $stderr"
+}
+
+@test "corpus: every tool sees several files as scsample joins them" {
+	cmp <(scview 1.tok 2.tok 3.tok) <(scview all.tok)
+	cmp <(scview -s 1.tok 2.tok 3.tok | grep -v '^-.\(blocks\|bytes\)') <(scview -s all.tok | grep -v '^-.\(blocks\|bytes\|file_bytes\)')
+	cmp <(depgraph -q --min-overlap 5 --tsv 1.tok 2.tok 3.tok) <(depgraph -q --min-overlap 5 --tsv all.tok)
+	cmp <(scembed -q --pca 3 1.counts 2.counts 3.counts | scview) <(scsample -q 1.counts 2.counts 3.counts | scembed -q --pca 3 | scview)
+	# the masks depend on the cell only; the blocks of the joined file are other ones, so the order is another one
+	for keep in cell,input,position,target cell_type; do
+		cmp <(maskgen -q --keep cell_type 1.tok 2.tok 3.tok | scview -c cell,$keep | sort) \
+			<(maskgen -q --keep cell_type all.tok | scview -c cell,$keep | sort)
+	done
+	sctrain mlm -q --config tiny <(maskgen -q all.tok) -o m
+	cmp <(scembed -q -M m 1.tok 2.tok 3.tok | scview) <(scembed -q -M m all.tok | scview)
+}
+
+@test "corpus: a list of files is its files" {
+	cmp <(maskgen 1.tok 2.tok 3.tok) <(maskgen @list.txt)
+	mkdir -p elsewhere && cd elsewhere
+	cmp <(maskgen ../1.tok ../2.tok ../3.tok) <(maskgen @../list.txt)
+	cmp <(maskgen ../1.tok ../2.tok ../3.tok) <(maskgen ../1.tok <(cat ../2.tok) ../3.tok)
+	cmp <(scsample ../1.tok ../2.tok ../3.tok) <(scsample @../list.txt)
+	sed 's/tok/counts/' ../list.txt >../counts.txt
+	cmp <(rankenc -q --fit @../counts.txt) ../vocab.tsv
+	run -0 scview --check @../list.txt
+	assert_equal "${#lines[@]}" 3
+	# one file: the bytes of the file
+	echo 1.tok >../one.txt
+	cmp <(maskgen ../1.tok) <(maskgen @../one.txt)
+}
+
+@test "corpus: a training goes on with the same files only" {
+	maskgen -q @list.txt | sctrain mlm -q --config tiny --save-every 20 -o r -
+	maskgen -q --resume r @list.txt | scview -n 1 >same
+	scsample -q --where 'cell_type!=type1' 3.tok -o changed.tok
+	for files in "1.tok 3.tok 2.tok" "1.tok 2.tok" "all.tok" "1.tok 2.tok changed.tok"; do
+		# shellcheck disable=SC2086
+		fails "cells, graph or options differ" maskgen --resume r $files
+	done
+	# rows and digest of every file
+	run -0 bash -c "maskgen -q @list.txt | scview --header-tsv | grep '^loader.files'"
+	assert_equal "${#lines[@]}" 6
+	assert_equal "$(cut -f 2 <<<"${lines[4]}")" "$(scview 3.tok | tail -n +2 | wc -l)"
+}
+
+@test "corpus: bad lists and files are one line" {
+	fails "none.txt: No such file" maskgen @none.txt
+	printf '1.tok\nnone.tok\n' >bad.txt
+	fails "bad.txt: line 2: ./none.tok: No such file" maskgen @bad.txt
+	printf '1.tok\n2.tok\n1.tok\n' >bad.txt
+	fails "./1.tok: this file is named twice (as ./1.tok)" maskgen @bad.txt
+	cp 1.tok copy.tok
+	fails "copy.tok: it has the same cells as 1.tok" maskgen 1.tok copy.tok
+	printf '#\n\n' >bad.txt
+	fails "bad.txt: it names no file" depgraph @bad.txt
+	printf '1.tok\0\n' >bad.txt
+	fails "bad.txt: line 1 has a NUL" depgraph @bad.txt
+	fails ": cannot read: Is a directory" scview @.
+	rankenc -q --fit 1.counts --min-cells 30 -o other.tsv
+	rankenc -q -m other.tsv 1.counts -o other.tok
+	fails "other.tok: its vocabulary of" maskgen 1.tok other.tok
+	fails "1.counts: this is a counts stream, expected tokens" maskgen 1.tok 1.counts
+	head -c 3000 2.tok >cut.tok
+	fails "cut.tok: the stream is cut short" maskgen 1.tok cut.tok
+	fails "cut.tok: the stream is cut short" depgraph 1.tok cut.tok
+}
+
+@test "corpus: lanes: batches for every number of shards, each reads its share" {
+	maskgen -q --lanes 4 -b 24 --window 4 --epochs 2 @list.txt | scview -c step,cell,position,input >whole
+	cut -f 2 whole | tail -n +2 | sort | uniq -c | awk '$1 != 2 { exit 1 }'
+	for n in 2 4; do
+		for ((r = 0; r < n; r++)); do
+			maskgen -q --lanes 4 --shard $r/$n -b $((24 / n)) --window 4 --epochs 2 @list.txt | scview -c step,cell,position,input | tail -n +2 | awk -v r=$r -v n=$n '
+				$1 != last { row = 0; last = $1 } { print $1 * 1000 + row++ * n + r "\t" $0 }'
+		done | sort -n | cut -f 2- | cmp - <(tail -n +2 whole)
+	done
+}
+
+# corpus_of ARGUMENT...: make corpus of the folder `in`, in results of its own
+corpus_of() { pipelines corpus DIR=in THREADS=2 "$@"; }
+
+@test "make corpus: the tokens and medians of all cells, from files read one by one" {
+	mkdir -p work/in/sub && cd work
+	i=0
+	for name in a 'b b' sub/c sub/a; do
+		i=$((i + 1))
+		scsim -q --cells $((i * 40)) --genes 80 --types 3 --rarest 0.2 --donors 2 --seed $i -o x.counts
+		scview -q -O h5ad x.counts -o "in/$name.h5ad"
+	done
+	h5tok -q in/a.h5ad 'in/b b.h5ad' in/sub/a.h5ad in/sub/c.h5ad | scsample -q --where 'cell_type!=type1' --where donor=donor1 -o all.counts
+	rankenc -q --fit all.counts -o vocab.tsv
+	rankenc -q -m vocab.tsv all.counts -o all.tok
+	run -0 --separate-stderr corpus_of WHERE=' cell_type!=type1; donor=donor1 '
+	assert_line --partial "4 files: 4 used, 0 empty, 0 refused"
+	run=$(realpath results/corpus/latest)
+	cmp $run/vocab.tsv vocab.tsv
+	cmp <(scview -c barcode,token @$run/corpus.txt) <(scview -c barcode,token all.tok)
+	awk -F '\t' 'NR > 1 { all += $3; used += $6; if ($3 - $4 - $5 != $6) exit 1 } END { exit all != 400 || used != '"$(scview all.tok | tail -n +2 | wc -l)"' }' $run/corpus.tsv
+	# nothing to do, a new file, a changed one
+	run -0 corpus_of WHERE=' cell_type!=type1; donor=donor1 '
+	assert_line "  tokens: 0 files to read"
+	scsim -q --cells 30 --genes 80 --types 3 --rarest 0.2 --donors 1 --seed 9 -o x.counts
+	scview -q -O h5ad x.counts -o in/new.h5ad
+	run -0 corpus_of WHERE=' cell_type!=type1; donor=donor1 '
+	assert_line "  medians, pass 1: 1 files to read"
+	assert_line "  tokens: 5 files to read"
+	# with medians, only the new file is read; a killed make goes on, to the bytes of an undisturbed one
+	corpus_of MEDIANS=vocab.tsv >/dev/null
+	undisturbed=$(cd results/corpus/latest/ && cat corpus.txt tok/* | md5sum)
+	rm results/corpus/latest/tok/a-* results/corpus/latest/tok/c-*
+	setsid "$BASH" -c "$(declare -f pipelines corpus_of); BIN='$BIN' BATS_TEST_DIRNAME='$BATS_TEST_DIRNAME' BATS_FILE_TMPDIR='$BATS_FILE_TMPDIR' corpus_of MEDIANS=vocab.tsv" >/dev/null 2>&1 &
+	pid=$!
+	sleep 0.4
+	kill -9 -- -$pid || true
+	wait $pid || true
+	corpus_of MEDIANS=vocab.tsv >/dev/null
+	assert_equal "$(cd results/corpus/latest/ && cat corpus.txt tok/* | md5sum)" "$undisturbed"
+}
+
+@test "make corpus: bad files, copies and conditions" {
+	mkdir -p bad/in && cd bad
+	for i in 1 2; do
+		scsim -q --cells 40 --genes 80 --types $i --rarest 0.3 --seed $i -o x.counts
+		scview -q -O h5ad x.counts -o in/$i.h5ad
+	done
+	echo text >in/text.h5ad
+	run -2 --separate-stderr corpus_of
+	[[ $stderr = *"text.h5ad: this is text, expected .h5ad"*"corpus: no list was made, as 1 of the files cannot be read"* ]] || fail "$stderr"
+	assert_not_exist results/corpus/latest/corpus.txt
+	run -0 --separate-stderr corpus_of REFUSED=skip
+	assert_line --partial "3 files: 2 used, 0 empty, 1 refused"
+	assert_equal "$(grep -c ^tok results/corpus/latest/corpus.txt)" 2
+	rm in/text.h5ad
+	# type2 is in one file only
+	run -0 --separate-stderr corpus_of WHERE=cell_type=type2
+	assert_line --partial "2 files: 1 used, 1 empty, 0 refused"
+	run -2 --separate-stderr corpus_of WHERE=cell_type=none
+	[[ $stderr = *"corpus: no cells are left: column 'cell_type' has no category 'none'"* ]] || fail "$stderr"
+	run -2 --separate-stderr corpus_of WHERE=column=1
+	[[ $stderr = *"no obs column 'column' in the file"* ]] || fail "$stderr"
+	cp in/1.h5ad in/copy.h5ad
+	run -2 --separate-stderr corpus_of
+	[[ $stderr = *"it has the same cells as"* ]] || fail "$stderr"
+	assert_not_exist results/corpus/latest/corpus.txt
+	run -2 --separate-stderr pipelines corpus
+	[[ $stderr = *"corpus: give DIR=FOLDER, a folder of .h5ad files"* ]] || fail "$stderr"
+	mkdir -p empty
+	run -2 --separate-stderr pipelines corpus DIR=empty
+	[[ $stderr = *"DIR=empty: no .h5ad file"* ]] || fail "$stderr"
+}

@@ -1,0 +1,182 @@
+#!/usr/bin/env bats
+# ctaprobe transfer: classes, probabilities, sets and unknown cells by scikit-learn and plain loops; the promise holds on new donors
+load helper
+
+ref() {
+	$PYTHON -B "$BATS_TEST_DIRNAME/ref/transfer.py" "$@"
+}
+
+setup_file() {
+	need_tool ctaprobe scview scsim
+	cd "$BATS_FILE_TMPDIR"
+	ref make ref.emb
+	ref make new.emb seed=2 cells=331
+	ref make novel.emb seed=2 cells=331 what=novel
+}
+
+setup() { cd "$BATS_FILE_TMPDIR"; }
+
+value() { awk -F'\t' -v k="$1" '$1 == k { print $2 }' "$2"; }
+
+agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
+	# shellcheck disable=SC2086
+	ctaprobe transfer -q --reference ref.emb -l cell_type --held-out held.s $1 new.emb -o new.s
+	run ref compare ref.emb new.emb held.s new.s "${@:2}"
+	assert_success
+}
+
+@test "transfer: classes, probabilities, sets, unknown cells and thresholds are those of scikit-learn, scipy and plain loops" {
+	agree "--group donor --coverage .8 --unknown .2" coverage=.8 unknown=.2
+	agree "--nearest 7 --group donor --coverage .8 --unknown .2" nearest=7 coverage=.8 unknown=.2
+	agree "--probe -C .1 --no-standardize --folds 3 --unknown 0" C=.1 standardize=0 group= unknown=0
+	agree "--nearest 12 --coverage .97" nearest=12 group= coverage=.97
+	ref make cal.emb seed=5 cells=300 what=novel
+	run ctaprobe transfer --reference ref.emb -l cell_type --group donor --calibration cal.emb --held-out held.s new.emb -o new.s
+	assert_line "ctaprobe transfer: warning: cal.emb: 60 of 300 cells have classes that ref.emb does not have, and are left out"
+	assert_line --partial "warning: 8 groups can promise a coverage of 0.889 at most"
+	assert_line --partial "note: some classes have too few groups to promise that only 0.05 of their cells are called unknown"
+	ref compare ref.emb new.emb held.s new.s calibration=cal.emb
+	# cells of the reference without a class
+	mv ref.emb whole.emb
+	ref make ref.emb what=unlabelled
+	agree "--group donor --coverage .8 --unknown .2" coverage=.8 unknown=.2
+	mv whole.emb ref.emb
+}
+
+@test "transfer: what ctaprobe score says of probabilities, sets and unknown cells is numpy's and scikit-learn's" {
+	for method in --probe "--nearest 9"; do
+		# shellcheck disable=SC2086
+		ctaprobe transfer -q --reference ref.emb -l cell_type --group donor $method novel.emb -o novel.s
+		ctaprobe score -q -l cell_type --curves curves.tsv novel.s -o score.tsv
+		ref score novel.s score.tsv curves.tsv
+		awk -v a="$(value novel_auroc score.tsv)" 'BEGIN { print a; exit !(a > .8) }'
+	done
+	# predictions of the probe have no sets
+	ctaprobe cells -q -l cell_type --train ref.emb --test novel.emb --predictions plain.s -o plain.tsv
+	ctaprobe score -q -l cell_type --curves curves.tsv plain.s -o score.tsv
+	ref score plain.s score.tsv curves.tsv
+	run grep -cE '^(coverage|set_size|known_called)' score.tsv
+	assert_output 0
+}
+
+@test "transfer: on new donors the sets have the true class, and known cells are called unknown, as often as promised" {
+	for seed in {11..22}; do
+		ref make many.emb seed=$seed cells=600 donors=24 shift=.6
+		ref make other.emb seed="1$seed" cells=600 donors=24 shift=.6
+		ctaprobe transfer -q --reference many.emb -l cell_type --group donor --coverage .8 --unknown .1 --nearest 9 other.emb |
+			ctaprobe score -q -l cell_type | grep -E '^(coverage|known_called|accuracy|set_size)' | tr '\n' '\t'
+		echo
+	done > rates
+	# with cells alone instead of donors, the coverage would be about .8 too, as there are many; the spread over donors makes the difference
+	awk '{ for (i = 1; i < NF; i += 2) sum[$i] += $(i + 1) / 12 } END {
+		for (k in sum) print k, sum[k]
+		exit !(sum["coverage"] > .8 && sum["coverage"] < .9 && sum["known_called_unknown"] < .1 && sum["known_called_unknown"] > .02) }' rates
+}
+
+@test "transfer: the same bytes on any number of threads, from a file and a pipe, and in pieces; the order is kept" {
+	for method in --probe "--nearest 9"; do
+		# shellcheck disable=SC2086
+		for n in 1 2 3; do
+			ctaprobe transfer -q -@ $n --reference ref.emb -l cell_type $method --held-out held$n new.emb -o new$n
+		done
+		cmp new1 new2 && cmp new1 new3 && cmp held1 held2
+		# shellcheck disable=SC2086
+		cat new.emb | ctaprobe transfer -q --reference ref.emb -l cell_type $method | cmp - new1
+	done
+	cmp <(scview -c cell,barcode,cell_type,donor new1) <(scview -c cell,barcode,cell_type,donor new.emb)
+	# cells are predicted 2048 at a time: a longer stream has the same rows
+	scsample -q new.emb new.emb new.emb new.emb new.emb new.emb new.emb -o long.emb
+	ctaprobe transfer -q --reference ref.emb -l cell_type --nearest 9 long.emb | scview -c label_set,p_known | sed 1d > long
+	assert_equal "$(wc -l < long)" 2317
+	cmp <(head -n 331 long) <(tail -n 331 long)
+	cmp <(head -n 331 long) <(scview -c label_set,p_known new1 | sed 1d)
+}
+
+@test "transfer: cells without an embedding keep their row and get no class; no cells make no cells; own predictions are replaced" {
+	ref make empty.emb seed=2 cells=331 what=empty
+	run ctaprobe transfer --reference ref.emb -l cell_type --group donor --coverage .8 --unknown .2 empty.emb -o e.s
+	assert_line "ctaprobe transfer: warning: empty.emb: 7 of 331 cells have no embedding, as they have no token: they get no class"
+	assert_equal "$(scview -c predicted,probability,p_known,assigned,label_set e.s | grep -c $'^NA\tNA\tNA\tNA\t$')" 7
+	ctaprobe transfer -q --reference ref.emb -l cell_type new.emb | scview -c cell,label_set,probability > all
+	scview -c cell,label_set,probability e.s | grep -c . | grep -qx 332
+	ctaprobe score -q -l cell_type e.s | grep -qx $'cells\t324'
+	scsample -q --where cell=99999 new.emb -o none.emb || scsample -q --where donor=none new.emb -o none.emb
+	ctaprobe transfer -q --reference ref.emb -l cell_type none.emb -o none.s
+	scview --check none.s | grep -q "complete, prediction, 0 rows"
+}
+
+@test "transfer: what is wrong is one line, and leaves no output" {
+	wrong() { # wrong MESSAGE ARGUMENT...
+		rm -f out held
+		run -1 ctaprobe transfer "${@:2}" -o out --held-out held
+		assert_output --partial "ctaprobe transfer: $1"
+		assert_equal "${#lines[@]}" 1
+		assert_not_exist out
+		assert_not_exist held
+	}
+	ref make single.emb what=single
+	wrong "single.emb: class 'mono | DC' of column 'cell_type' has one cell: expected two" --reference single.emb -l cell_type new.emb
+	ref make wide.emb features=12 seed=2
+	wrong "wide.emb: embeddings of 12 values, but ref.emb has 10" --reference ref.emb -l cell_type wide.emb
+	ref make model.emb what=model seed=2
+	wrong "model.emb: its embeddings were made by 'xxh3:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, layer -1, mean', and those of ref.emb by 'xxh3:aaaa" \
+		--reference ref.emb -l cell_type model.emb
+	ref make nan.emb what=nan seed=2
+	wrong "nan.emb: cell 200: x[2] is nan, expected a finite number" --reference ref.emb -l cell_type nan.emb
+	wrong "nan.emb: cell 200: x[2] is nan, expected a finite number" --reference nan.emb -l cell_type new.emb
+	wrong "ref.emb: reference: --nearest 401, but there are 400 reference cells" --reference ref.emb -l cell_type --nearest 401 new.emb
+	wrong "ref.emb: fold 1 of 5: --nearest 390, but there are 320 reference cells" --reference ref.emb -l cell_type --nearest 390 new.emb
+	wrong "ref.emb: no column 'type'" --reference ref.emb -l type new.emb
+	wrong "ref.emb: no column 'sex'" --reference ref.emb -l cell_type --group sex new.emb
+	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import scstream, numpy as np; y = np.arange(60) % 3; scstream.write("alike.emb",
+		{"kind": "embedding", "provenance": [], "columns": [{"name": n, "type": t, "shape": "scalar"} for n, t in (("cell", "u64"), ("cell_type", "u32"))]
+		+ [{"name": "x", "type": "f32", "shape": "fixed", "n": 10}]}, [{"cell": np.arange(60), "cell_type": y, "x": np.ones((60, 10), "f4")}])' "$BATS_TEST_DIRNAME/../python"
+	wrong "alike.emb: no class has cells both to learn from and to calibrate with" --reference alike.emb -l cell_type --group cell_type new.emb
+	wrong "ref.emb: 8 groups for 9 folds" --reference ref.emb -l cell_type --group donor --folds 9 new.emb
+	ctaprobe cells -q -l cell_type --predictions p.s ref.emb -o p.tsv
+	wrong "p.s: this is a prediction stream" --reference ref.emb -l cell_type p.s
+	head -c 9000 new.emb > cut.emb
+	wrong "cut.emb: " --reference ref.emb -l cell_type cut.emb
+	scsample -q --where donor=d1.3 ref.emb -o one.emb
+	wrong "one.emb: 1 group for 2 folds" --reference one.emb -l cell_type --group donor new.emb
+	run -2 ctaprobe transfer -l cell_type new.emb
+	assert_line --index 0 "ctaprobe transfer: --reference FILE is needed: the cells with known classes"
+	run -2 ctaprobe transfer --reference ref.emb -l cell_type --nearest 3 --probe new.emb
+	run -2 ctaprobe transfer --reference ref.emb -l cell_type --calibration new.emb --folds 3 new.emb
+}
+
+@test "transfer: components of one fit go together, of two fits they do not" {
+	scsim -q --cells 300 --genes 120 --types 3 --donors 6 --seed 2 -o a.counts
+	scsim -q --cells 200 --genes 120 --types 3 --donors 6 --seed 2 -o b.counts
+	scembed -q --pca 8 a.counts -o a.emb
+	scembed -q --pca 8 --fit a.counts b.counts -o b.emb
+	scembed -q --pca 8 b.counts -o other.emb
+	ctaprobe transfer -q --reference a.emb -l cell_type --group donor b.emb -o b.s
+	run -1 ctaprobe transfer -q --reference a.emb -l cell_type other.emb -o out
+	assert_output --partial "other.emb: its embeddings were made by 'xxh3:"
+	scembed -q --expression a.counts -o a.emb
+	run -1 ctaprobe transfer -q --reference a.emb -l cell_type b.emb -o out
+	assert_output --partial "b.emb: embeddings of 8 values, but a.emb has 120"
+}
+
+@test "transfer: into an AnnData file as columns of obs, which scanpy colours a map by" {
+	ref make some.emb seed=2 cells=200
+	ctaprobe transfer -q --reference ref.emb -l cell_type new.emb -o new.s
+	$PYTHON -W ignore - <<-'P'
+		import anndata, numpy as np, pandas as pd
+		n = 331
+		anndata.AnnData(np.ones((n, 2), "f4"), pd.DataFrame(index=["c2.%d" % i for i in range(n)][::-1])).write_h5ad("new.h5ad")
+	P
+	scview -q -O h5ad --into new.h5ad --key transfer new.s
+	scview -c barcode,assigned,probability,label_set,p_known new.s > table
+	$PYTHON -W ignore - <<-'P'
+		import anndata, pandas as pd
+		a = anndata.read_h5ad("new.h5ad")
+		t = pd.read_csv("table", sep="\t", index_col=0, keep_default_na=False).loc[a.obs_names]
+		assert a.obs["transfer_assigned"].astype(str).tolist() == t["assigned"].tolist()
+		assert list(a.obs["transfer_assigned"].cat.categories) == ["B, cell", "NK", "T cell", "mono | DC", "unknown"]
+		assert a.obs["transfer_label_set"].tolist() == t["label_set"].tolist()
+		assert abs(a.obs["transfer_probability"] - t["probability"]).max() < 1e-6 and abs(a.obs["transfer_p_known"] - t["p_known"]).max() < 1e-12
+		assert a.obsm["transfer_in_set"].shape == (331, 4) and a.obsm["transfer_logit"].shape == (331, 4)
+	P
+}

@@ -1,0 +1,217 @@
+"""ctaprobe transfer and score, by scikit-learn, scipy and plain loops.
+
+usage: transfer.py make OUT.emb [cells=N] [seed=N] [donors=N] [shift=X] [what=...]     embeddings of donors, who differ by shift
+       transfer.py compare REF.emb NEW.emb HELD NEW.pred [C=1] [nearest=K] [standardize=1] [group=donor] [coverage=.9] [unknown=.05] [calibration=FILE]
+       transfer.py score PREDICTIONS METRICS.tsv CURVES.tsv        ece, aurc, coverage, curves, AUROC of unknown classes
+Exits 1 with a message on a difference.
+"""
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../python"))
+sys.path.insert(0, os.path.dirname(__file__))
+import scstream                                                         # noqa: E402
+from probe import close, read_metrics                                   # noqa: E402
+
+
+def make(out, cells=400, seed=1, donors=8, shift=0.3, classes=4, features=10, what=""):
+    rng = np.random.default_rng(seed)
+    centre = np.random.default_rng(0).normal(size=(classes + 1, features)) * 1.1      # the last class is not in a reference
+    y = rng.choice(classes, cells, p=np.array([.4, .3, .2, .1])[:classes] / sum([.4, .3, .2, .1][:classes]))
+    if what == "novel":
+        y[: cells // 5] = classes
+    if what == "single":
+        y[0], y[y == 3] = 3, 2
+        y[0] = 3
+    donor = rng.integers(0, donors, cells)
+    x = (centre[y] + (shift * rng.normal(size=(donors, features)))[donor] + rng.normal(size=(cells, features))) * 1.3 ** np.arange(features) / 9
+    if what == "nan":
+        x[cells // 2, 2] = np.nan
+    if what == "empty":
+        x[3::50] = np.nan
+    names = ["T cell", "B, cell", "NK", "mono | DC", "new"]
+    code = np.where(np.arange(cells) % 41 == 40, -1, y) if what == "unlabelled" else y
+    header = {"kind": "embedding", "provenance": [{"program": "scembed", "version": "1", "options": "--model xxh3:" + ("b" if what == "model" else "a") * 32}],
+              "columns": [{"name": "cell", "type": "u64", "shape": "scalar"}, {"name": "barcode", "type": "str", "shape": "scalar"},
+                          {"name": "cell_type", "type": "categorical", "shape": "scalar", "categories": names},
+                          {"name": "donor", "type": "categorical", "shape": "scalar", "categories": ["d%d.%d" % (seed, i) for i in range(donors)]},
+                          {"name": "x", "type": "f32", "shape": "fixed", "n": features}]}
+    blocks = []
+    for a in range(0, cells, 150):
+        s = slice(a, min(a + 150, cells))
+        blocks.append({"cell": np.arange(a, s.stop), "barcode": ["c%d.%d" % (seed, i) for i in range(a, s.stop)],
+                       "cell_type": code[s], "donor": donor[s], "x": x[s].astype("f4")})
+    scstream.write(out, header, blocks)
+
+
+def load(path):
+    """Columns of a stream; categories and texts as arrays of names, None where missing."""
+    out, header = {}, None
+    for b in scstream.read(path):
+        for k, v in b.items():
+            if isinstance(v, tuple) and len(v) == 2:
+                v = np.array([v[1][c] if c >= 0 else None for c in v[0]], object)
+            out.setdefault(k, []).append(np.asarray(v, object if k in ("barcode", "label_set") else None))
+    return {k: np.concatenate(v) for k, v in out.items()}, scstream.read(path).header
+
+
+def method(x, y, classes, C, nearest, standardize):
+    """Returns a function: logits and distances of rows."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neighbors import NearestNeighbors
+    scale = np.ones(x.shape[1])
+    if standardize:
+        scale = x.std(0)
+        scale[scale == 0] = 1
+    z = x / scale
+    known = [i for i, c in enumerate(classes) if (y == c).any()]
+    near = NearestNeighbors(n_neighbors=nearest or min(10, len(x)), algorithm="brute").fit(x)
+    if not nearest:
+        fit = LogisticRegression(C=C, tol=1e-8, max_iter=10000, solver="newton-cg").fit(z - z.mean(0), y)
+
+    def predict(q):
+        distance, at = near.kneighbors(q)
+        logit = np.full((len(q), len(classes)), -np.inf)
+        if nearest:
+            votes = np.stack([(y[at] == classes[k]).sum(1) for k in known], 1)
+            logit[:, known] = np.log((votes + 1 / len(known)) / (nearest + 1))
+        else:
+            d = fit.decision_function(q / scale - z.mean(0))
+            logit[:, known] = d if len(known) > 2 else np.stack([np.zeros(len(q)), d], 1)
+        return logit, distance.mean(1)
+    return predict
+
+
+def quantile(score, group, miss):
+    """The threshold, by its definition."""
+    groups = np.unique(group)
+    promised = (1 - miss) * (len(groups) + 1) <= len(groups) + 1e-9
+    need = (1 - miss) * (len(groups) + promised)
+    for s in np.sort(score):
+        if sum((score[group == g] <= s).mean() for g in groups) >= need - 1e-9:
+            return s
+    return np.inf
+
+
+def softmax(z):
+    e = np.exp(z - z.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def compare(ref, new, held, pred, C=1.0, nearest=0, standardize=1, group="donor", coverage=.9, unknown=.05, calibration=""):
+    from scipy.optimize import minimize_scalar
+    r, _ = load(ref)
+    n, _ = load(new)
+    h, _ = load(held)
+    p, header = load(pred)
+    r = {k: v[[c is not None for c in r["cell_type"]]] for k, v in r.items()}
+    classes = header["labels"]
+    assert classes == sorted(set(r["cell_type"]))
+    fit = lambda rows: method(r["x"][rows].astype(float), r["cell_type"][rows], classes, C, nearest, standardize)
+    if calibration:
+        c, _ = load(calibration)
+        c = {k: v[np.isin(c["cell_type"].astype(str), classes)] for k, v in c.items()}
+        logit, far = fit(np.ones(len(r["x"]), bool))(c["x"].astype(float))
+    else:
+        c = r
+        fold = h["fold"]
+        assert (h["barcode"] == r["barcode"]).all()
+        logit, far = np.empty((len(fold), len(classes))), np.empty(len(fold))
+        for f in np.unique(fold):
+            logit[fold == f], far[fold == f] = fit(fold != f)(r["x"][fold == f].astype(float))
+        if group:
+            assert all(len(set(fold[r[group] == g])) == 1 for g in set(r[group])), "a group is in two folds"
+    y = np.array([classes.index(v) for v in c["cell_type"]])
+    fitted = np.isfinite(logit[np.arange(len(y)), y])
+    who = c[group] if group else np.arange(len(y))
+    loss = lambda b: -np.mean(np.log(softmax(np.exp(b) * logit[fitted])[np.arange(fitted.sum()), y[fitted]]))
+    T = np.exp(-minimize_scalar(loss, bounds=(-np.log(16), np.log(16)), method="bounded", options={"xatol": 1e-10}).x)
+    score = 1 - softmax(logit / T)[np.arange(len(y)), y]
+    most = quantile(score[fitted], who[fitted], 1 - coverage)
+    guess = logit.argmax(1)
+    own = [((guess == k) & fitted) if unknown * (((guess == k) & fitted).sum() + 1) >= 1 else fitted for k in range(len(classes))]
+    limits = np.array([quantile(far[o], who[o], unknown) if unknown else np.inf for o in own])
+
+    def check(s, logit, far, what):
+        want = softmax(logit / T)
+        close(what + " probabilities", np.exp(s["logit"].astype(float)), want, 2e-3)
+        close(what + " probability", s["probability"], np.exp(s["logit"].astype(float)).max(1), 1e-6)
+        best = want.argmax(1)
+        sure = np.sort(want, 1)[:, -1] - np.sort(want, 1)[:, -2] > 3e-3
+        assert (s["predicted"] == np.array(classes, object)[best])[sure].all(), "another class"
+        inside = 1 - want <= most
+        inside[np.arange(len(best)), best] = True
+        clear = (np.abs(1 - want - most) > 3e-3) & sure[:, None]
+        assert (inside == s["in_set"].astype(bool))[clear].all(), "another set"
+        print("clear members of sets: %.3f" % clear.mean())
+        assert clear.mean() > .9
+        for row in range(len(best)):
+            order = sorted((-q, k) for k, q in enumerate(s["logit"][row]) if s["in_set"][row][k])
+            assert s["label_set"][row] == " | ".join(classes[k] for _, k in order), s["label_set"][row]
+        best = np.array([classes.index(v) for v in s["predicted"]])
+        limit = limits[best]
+        for k in range(len(classes)):
+            cal = [far0[own[k] & (who == g)] for g in np.unique(who[own[k]])]
+            pk = np.array([(1 + sum((c >= f * (1 - 1e-9)).mean() for c in cal)) / (len(cal) + 1) for f in far[best == k]])
+            close(f"{what} p_known of {classes[k]}", s["p_known"][best == k], pk, 1e-9)
+        unk = far > limit
+        near = np.abs(far / limit - 1) > 1e-6
+        assert ((s["assigned"] == "unknown") == unk)[near].all(), "others are unknown"
+        assert (s["assigned"] == s["predicted"])[~unk & near].all()
+        print(f"{what}: T {T:.4f}, sets of {inside.sum(1).mean():.2f} classes, {unk.mean():.3f} unknown")
+
+    far0 = far
+    logit2, far2 = fit(np.ones(len(r["x"]), bool))(n["x"].astype(float))
+    check(h, logit, far, "held-out")
+    check(p, logit2, far2, "new")
+
+
+def score(pred, metrics, curves):
+    from sklearn.calibration import calibration_curve
+    from sklearn.metrics import roc_auc_score
+    p, header = load(pred)
+    m = read_metrics(metrics)
+    labels = header["labels"]
+    keep = np.array([c is not None and g is not None for c, g in zip(p["cell_type"], p["predicted"])], bool)
+    p = {k: v[keep] for k, v in p.items()}
+    known = np.isin(p["cell_type"].astype(str), labels)
+    prob = softmax(p["logit"].astype(float))
+    at = np.array([labels.index(v) for v in p["predicted"]])
+    conf = prob[np.arange(len(at)), at].astype('f4').astype(float)       # equal votes are ties
+    right = p["predicted"] == p["cell_type"]
+    frac, mean = calibration_curve(right, conf, n_bins=10)
+    bins = np.clip(np.ceil(conf * 10).astype(int) - 1, 0, 9)
+    size = np.bincount(bins, minlength=10)
+    close("ece", float(m["ece"]), np.abs(frac - mean) @ size[size > 0] / len(conf), 1e-12)
+    order = np.sort(conf)[::-1]
+    # cells of equal confidence: the mean over their orders
+    risk = np.array([(1 - right[conf > c]).sum() + (1 - right[conf == c]).mean() * (k - (conf > c).sum()) for k, c in enumerate(order, 1)]) / np.arange(1, len(conf) + 1)
+    close("aurc", float(m["aurc"]), risk.mean(), 1e-12)
+    rows = [line.rstrip("\n").split("\t") for line in open(curves)][1:]
+    rel = np.array([[float(v) for v in r[1:]] for r in rows if r[0] == "reliability"])
+    close("reliability", rel, np.stack([mean, frac, size[size > 0]], 1), 1e-8)
+    got = np.array([[float(v) for v in r[1:]] for r in rows if r[0] == "risk"])
+    count = -(-len(conf) * np.arange(1, 101) // 100)
+    close("risk", got, np.stack([np.arange(1, 101) / 100, risk[count - 1], count], 1), 1e-8)
+    if "in_set" in p:
+        column = np.array([labels.index(v) if v in labels else 0 for v in p["cell_type"]])
+        close("coverage", float(m["coverage"]), p["in_set"][np.arange(len(at)), column][known].mean(), 1e-12)
+        close("set_size", float(m["set_size"]), p["in_set"][known].sum(1).mean(), 1e-12)
+        close("known_called_unknown", float(m["known_called_unknown"]), (p["assigned"] == "unknown")[known].mean(), 1e-12)
+    if not known.all():
+        if "in_set" in p:
+            close("novel_called_unknown", float(m["novel_called_unknown"]), (p["assigned"] == "unknown")[~known].mean(), 1e-12)
+        close("novel_auroc", float(m["novel_auroc"]), roc_auc_score(~known, -(p["p_known"] if "p_known" in p else conf)), 1e-12)
+
+
+def main():
+    options = dict(a.split("=", 1) for a in sys.argv[2:] if "=" in a)
+    for k, v in options.items():
+        if k not in ("what", "group", "calibration"):
+            options[k] = float(v) if k in ("C", "coverage", "unknown", "shift") else int(v)
+    {"make": make, "compare": compare, "score": score}[sys.argv[1]](*(a for a in sys.argv[2:] if "=" not in a), **options)
+
+
+main()

@@ -1,0 +1,157 @@
+# Perturbed cells from tokens to the table: scembed --similarity and --pool rest, ctaprobe shift.
+load helper
+
+setup_file() {
+	need_tool scsim rankenc scview scperturb scembed ctaprobe sctrain
+	export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q --cells 160 --genes 60 --modules 6 --types 4 --rarest 0.15 --depth 200 --donors 4 --seed 1 -o sim.counts
+	rankenc -q --fit sim.counts -o v.tsv
+	rankenc -q -m v.tsv sim.counts -o cells.tok
+	maskgen -q -u --epochs 2 cells.tok | sctrain mlm -q --config tiny -o model
+	scsample -q -n 4 cells.tok -o few.tok
+	scperturb -q --delete all few.tok -o all.tok
+	# overexpressed genes that a cell lacks push out others
+	scperturb -q --overexpress "SIMG000010+SIMG000020$(awk 'NR > 5 && NR % 4 == 0 { printf ",%s", $2 }' v.tsv)" --max-len "$(scview -c token few.tok | awk 'NR > 1 && NF > n { n = NF } END { print n }')" few.tok -o over.tok
+	scperturb -q --delete SIMG000010,SIMG000020+SIMG000030,SIMG000040,SIMG000050 --inhibit SIMG000010,SIMG000011 --controls 2 cells.tok -o some.tok
+	scembed -q -M model some.tok -o some.emb
+	scembed -q -M model --similarity mean some.tok -o some.similarity
+	scembed -q -M model --similarity mean all.tok -o all.similarity
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+	export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
+}
+
+ref() {
+	$PYTHON "$BATS_TEST_DIRNAME/ref/perturb.py" "$@"
+}
+
+# same FILE COLUMNS "OPTIONS" SETTING...: ctaprobe shift is what scipy makes of the same numbers
+same() {
+	local file=$1 columns=$2 options=$3
+	shift 3
+	scview -c "cell,perturbation,perturbed,cell_type,donor,$columns" "$file" >values.tsv
+	# shellcheck disable=SC2086
+	ctaprobe shift -q $options "$file" -o table.tsv
+	ref shift values.tsv table.tsv "$@"
+}
+
+refused() {
+	local message=$1
+	shift
+	run --separate-stderr "$@" -o out
+	assert_failure 1
+	assert_equal "$stderr" "$message"
+	assert_not_exist out
+}
+
+@test "scembed --similarity and --pool rest: within 1e-6 of a float64 reading of the same model" {
+	for f in all over; do
+		scview -c perturbation,gene,token $f.tok >p.tsv
+		for layer in 0 -1; do
+			scembed -q -M model --layer $layer --similarity genes $f.tok -o x.emb
+			scview -c similarity,token,cosine x.emb >o.tsv
+			ref similarity model p.tsv o.tsv 2 $layer
+			scembed -q -M model --layer $layer --pool rest $f.tok | scview -c x,x_original - >o.tsv
+			ref rest model p.tsv o.tsv 2 $layer
+		done
+	done
+	grep -q truncated p.tsv
+	# the same bytes with other threads; batches change rounding only
+	cmp x.emb <(scembed -q -@ 2 -M model --layer -1 --similarity genes over.tok)
+	scembed -q -M model --similarity genes --batch-tokens 50 over.tok -o y.emb
+	scview -c similarity,token,cosine y.emb >o.tsv
+	ref similarity model p.tsv o.tsv 2 -1
+	# a cell of one gene: nothing is left to compare
+	printf 'cells without a token'
+	scsample -q -n 1 cells.tok -o one.tok
+	gene=$(scview -c token one.tok | awk 'NR == 2 { print $1 }')
+	scperturb -q --delete "$(awk -F'\t' -v g="$gene" '$1 == g { print $2 }' v.tsv)" --max-len 2048 one.tok -o p.tok
+	scembed -q -M model p.tok -o plain.emb
+	scembed -q -M model --pool mean p.tok -o mean.emb
+	cmp <(scview -c x plain.emb) <(scview -c x mean.emb)
+}
+
+@test "ctaprobe shift: similarities, shifts, donors, controls, other cells, mixture as scipy and scikit-learn" {
+	same some.emb x,control ""
+	same some.similarity similarity,control "--group donor" group=donor
+	same all.similarity similarity "--mixture" mixture=1
+	same some.emb x,control "--state cell_type --from type1 --to type2" state=cell_type,type1,type2
+	same some.emb x,control "--state cell_type --from type1 --to type2 --other type3,type4 --group donor" state=cell_type,type1,type2,type3,type4 group=donor
+	scperturb -q --delete SIMG000010,SIMG000020+SIMG000030,SIMG000040,SIMG000050 cells.tok | scembed -q -M model --pool rest -o rest.emb
+	same rest.emb x,x_original "" # x against x_original, not against the unperturbed row
+	scembed -q -M model over.tok -o over.emb
+	same over.emb x ""            # truncated rows are what overexpressed cells are compared with
+	scembed -q -M model cells.tok -o cells.emb
+	scperturb -q --delete SIMG000010,SIMG000040,SIMG000050 cells.tok | scembed -q -M model -o plain.emb
+	same plain.emb x "--state cell_type --from type1 --to type2 --group donor" state=cell_type,type1,type2 group=donor # donors without controls
+	ctaprobe shift -q --state cell_type --from type1 --to type2 --group donor --states cells.emb plain.emb -o b.tsv
+	cmp table.tsv b.tsv
+	scsample -q --where donor=donor1 plain.emb -o null.emb
+	scview -c cell,perturbation,perturbed,cell_type,donor,x null.emb >null.tsv
+	same plain.emb x "--null null.emb" null=null.tsv
+	ctaprobe shift -q --json plain.emb | $PYTHON -c 'import json, sys; assert len(json.load(sys.stdin)["perturbations"]) == 3'
+}
+
+@test "ctaprobe shift --affected: similarities of each gene by perturbed gene" {
+	scembed -q -M model --similarity genes all.tok -o x.emb
+	ctaprobe shift -q --affected affected.tsv x.emb -o table.tsv
+	scview -c perturbed,token,cosine x.emb >values.tsv
+	$PYTHON - <<-'END'
+		import collections, csv, statistics
+		symbol = {r["token"]: r["gene_id"] for r in csv.DictReader(open("v.tsv"), delimiter="\t")}
+		values = collections.defaultdict(list)
+		for r in csv.DictReader(open("values.tsv"), delimiter="\t"):
+		    for t, c in zip(r["token"].split(), r["cosine"].split()):
+		        values[r["perturbed"], symbol[t]].append(float(c))
+		got = list(csv.DictReader(open("affected.tsv"), delimiter="\t"))
+		assert len(got) == len(values) > 1000
+		for r in got:
+		    v = values[r["perturbed"], r["affected"]]
+		    assert int(r["cells"]) == len(v) and abs(float(r["mean"]) - statistics.mean(v)) < 1e-6
+		    assert (r["sd"] == "NA") if len(v) == 1 else abs(float(r["sd"]) - statistics.stdev(v)) < 1e-6
+	END
+}
+
+@test "ctaprobe shift and scembed: wrong input is one line" {
+	S="--state cell_type --from type1 --to type2"
+	# shellcheck disable=SC2086
+	{
+		refused "ctaprobe shift: some.emb: state 'nosuch' of column 'cell_type' has 0 cells, expected at least 10" ctaprobe shift --state cell_type --from type1 --to nosuch some.emb
+		refused "ctaprobe shift: some.emb: state 'nosuch' of column 'cell_type' has 0 cells, expected at least 10" ctaprobe shift --state cell_type --from nosuch --to type1 some.emb
+		refused "ctaprobe shift: some.similarity: --state needs vectors, and these are similarities: embed without --similarity" ctaprobe shift $S some.similarity
+		scsample -q --where perturbation=delete some.emb -o broken.emb
+		run ctaprobe shift broken.emb -o out
+		assert_failure 1
+		assert_output --partial "of the cell before it"
+		scsample -q -n 8 cells.tok -o eight.tok
+		scperturb -q --delete SIMG000010 eight.tok | scembed -q -M model -o eight.emb
+		run ctaprobe shift $S eight.emb
+		assert_failure 1
+		assert_output --partial "cells, expected at least 10"
+		scembed -q -M model cells.tok -o cells.emb
+		refused "ctaprobe shift: cells.emb: these are no perturbed cells: expected scperturb ... | scembed ..." ctaprobe shift cells.emb
+		scembed -q -M model --layer 0 cells.tok -o other.emb
+		for o in "states other.emb" "null other.emb"; do
+			run ctaprobe shift $S --$o some.emb
+			assert_failure 1
+			assert_output --regexp "^ctaprobe shift: --(null|states): other.emb was embedded by another model, or another way, than some.emb: '--layer 0 --model xxh3:"
+		done
+		refused "ctaprobe shift: some.emb: --affected needs the similarities of single genes: scembed --similarity genes" ctaprobe shift --affected a.tsv some.emb
+		refused "scembed: cells.tok: these are no perturbed cells: expected those of scperturb" scembed -M model --similarity mean cells.tok
+		scsample -q --where perturbation=delete some.tok -o broken.tok
+		run scembed -M model --pool rest broken.tok -o out
+		assert_failure 1
+		assert_output --partial "no unperturbed row of the cell before it: expected the order of scperturb"
+		for o in "--from a" "--state cell_type" "--state cell_type --from a --to a" "$S --other type2" "$S --mixture" "a b"; do
+			run ctaprobe shift $o some.emb
+			assert_failure 2
+		done
+		for o in "--similarity mean --pool mean" "--similarity mean --truncate" "--pool rest --truncate" "--similarity mean --predict"; do
+			run scembed -M model $o some.tok
+			assert_failure 2
+		done
+	}
+}
