@@ -29,7 +29,8 @@ void sample_proportional(const uint64_t *count, size_t nclass, uint64_t total, u
 void sample_round_robin(const uint64_t *count, size_t nclass, uint64_t total, uint64_t *quota);
 
 /*
- * Draw `total` rows with replacement, of those with keep[i] != 0: first a class, each that has a row as likely as another, then a row of it.
+ * Draw `total` rows with replacement, of those with keep[i] != 0: first a class, each that has a row as likely as another, then a row of
+ * it.
  * cell [n] numbers of the rows; class [n] < nclass, or NULL: all rows are of class 0. times [n] out: how often a row was drawn.
  * Returns how many were drawn: `total`, or 0 if no row is kept.
  */
@@ -37,7 +38,8 @@ uint64_t sample_again(uint32_t *times, const uint8_t *keep, const uint64_t *cell
 	uint64_t total, uint32_t seed);
 
 /*
- * Choose test groups such that training groups have each of their classes: visit the groups by number, and take one if all its classes are in
+ * Choose test groups such that training groups have each of their classes: visit the groups by number, and take one if all its classes
+ * are in
  * training groups before it and one of them is in no test group yet. The others are training groups. Rows with keep[i] = 0, and those
  * of class `none`, do not count. group [n] < ngroup; class [n] < nclass; test [ngroup] out, 0 or 1.
  */

@@ -256,7 +256,8 @@ static void cap_classes(struct choice *c, size_t which)
 	free(column);
 }
 
-/* Of all cells of the class numbers a < n and b < m: the number of the pair among those that occur, in the order of a, then of b. a is changed. */
+/* Of all cells of the class numbers a < n and b < m: the number of the pair among those that occur, in the order of a, then of b. a is
+ * changed. */
 static size_t cross(uint32_t *a, size_t cells, const uint32_t *b, size_t m)
 {
 	uint64_t *pair = xmalloc((cells + 1) * sizeof *pair);

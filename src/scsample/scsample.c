@@ -257,7 +257,8 @@ static void set_choice(struct choice *c)
 		.min_class = min_class_text};
 }
 
-/* First pass: choose among the cells that pass the filters. Returns a byte for each row of the input: whether it is kept. With --replace, *times is
+/* First pass: choose among the cells that pass the filters. Returns a byte for each row of the input: whether it is kept. With --replace,
+ * *times is
  * how often each of the kept ones is (malloced), else NULL. */
 static uint8_t *first_pass(struct inputs *in, struct filter *f, uint32_t **times)
 {
