@@ -37,8 +37,6 @@ static int strategy_index = 1;
 static const struct strategy *strategy;
 /* the words of --objective */
 enum { TOKEN, VALUE, CELL };
-/* the words of --field */
-enum { HIDE_VALUE, HIDE_GENE, HIDE_BOTH };
 /* the words of --partners: two for corrmask, two for probe */
 enum { UNIFORM, WEIGHTED, HIDDEN, VISIBLE };
 enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
@@ -60,7 +58,8 @@ static struct option_def options[] = {
 		"whole cell, from which the masked genes are left out, for sctrain wced",
 		.changes = 1},
 	{0, "Rate", OPT_GROUP},
-	{0, "rate", OPT_REAL, &rate, "P", "share of a cell's tokens, or of the genes, to mask (default 0.15; whole cells: 0.2)", 0, 1, .changes = 1},
+	{0, "rate", OPT_REAL, &rate, "P", "share of a cell's tokens, or of the genes, to mask (default 0.15; whole cells: 0.2)", 0, 1,
+		.changes = 1},
 	{0, "rate-uniform", OPT_STRING, &rate_uniform, "A:B[:C]",
 		"draw the rate of every global batch uniformly from A to B; with C, B changes linearly to C at the last step",
 		.changes = 1},
@@ -92,9 +91,10 @@ static struct option_def options[] = {
 	{0, "field", OPT_CHOICE, &field, "value|gene|both",
 		"--objective value of tokens with counts: what of a masked token is hidden: its value (default), the gene, or both",
 		.changes = 1},
-	{0, "hidden", OPT_REAL, &hidden, "P", "share of the masked tokens that are hidden; the others are only predicted (default 0.95)", 0, 1,
+	{0, "hidden", OPT_REAL, &hidden, "P", "share of the masked tokens that are hidden; the others are only predicted (default 0.95)", 0,
+		1, .changes = 1},
+	{0, "order", OPT_CHOICE, &order, "random|rank", "order of the genes in the input: random (default), or as in the tokens",
 		.changes = 1},
-	{0, "order", OPT_CHOICE, &order, "random|rank", "order of the genes in the input: random (default), or as in the tokens", .changes = 1},
 	{0, "max-len", OPT_INT, &max_len, "N", "largest number of tokens of an input, including special tokens (default: all)", 3,
 		MASK_ROW_MAX, .changes = 1},
 	{0, "zeros", OPT_CHOICE, &zeros, "none|random|batch",
@@ -195,8 +195,7 @@ static void check_input_options(const struct run *r)
 	const void *const input[] = {&hidden, &order, &max_len, &zeros, &per_ten, &without_zeros, &field};
 	for (size_t i = 0; i < sizeof input / sizeof *input && !r->counted; i++)
 		if (given(input[i]))
-			usage_error("--field, --hidden, --order, --max-len and --zeros are for values as input: --objective value or cell, and "
-				    "tokens of rankenc --vocab-style bmfm");
+			usage_error("--field, --hidden, --order, --max-len and --zeros are for values as input, see --objective");
 	if (objective != VALUE && (given(&field) || given(&hidden)))
 		usage_error("--field and --hidden are for --objective value");
 	if (objective != CELL && given(&unmeasured))
@@ -227,7 +226,8 @@ static void check_options(struct run *r)
 	if (objective == VALUE && strategy->no_value)
 		usage_error("--objective value hides the ranks of masked tokens, and --strategy %s %s", strategy->word, strategy->no_value);
 	if (objective == CELL && strategy->no_cell)
-		usage_error("--objective cell leaves out the masked genes of a cell, and --strategy %s %s", strategy->word, strategy->no_cell);
+		usage_error(
+			"--objective cell leaves out the masked genes of a cell, and --strategy %s %s", strategy->word, strategy->no_cell);
 	if (objective == CELL && !given(&rate))
 		rate = 0.2;
 	if (strategy->uses & COUNTS && audit_path)
@@ -405,11 +405,10 @@ static void open_inputs(struct run *r)
 static void describe_input(cJSON *o)
 {
 	static const char *const fields[] = {"value", "gene", "both"}, *const kinds[] = {"none", "random", "batch"};
-	if (objective == VALUE)
+	if (objective == VALUE) {
 		cJSON_AddStringToObject(o, "field", fields[field]);
-	if (objective == VALUE)
 		json_add_real(o, "hidden", hidden);
-	if (unmeasured)
+	} else if (unmeasured)
 		cJSON_AddStringToObject(o, "unmeasured", "zero");
 	cJSON_AddStringToObject(o, "order", order ? "rank" : "random");
 	if (max_len)

@@ -17,9 +17,18 @@ uint64_t sample_draw(uint32_t seed, uint64_t cell, uint32_t purpose);
 /* The draw of a group or class by its name. */
 uint64_t sample_draw_name(uint32_t seed, const char *name, uint32_t purpose);
 
+/* The rows of an input and their draws for one purpose. Draws are computed when they are needed: a hundred million of them take more memory
+ * than time. */
+struct sample_rows {
+	size_t n;
+	const uint64_t *cell; /* [n] numbers of the cells; NULL: first, first + 1, ... */
+	uint64_t first;
+	uint32_t seed, purpose;
+};
+
 /* Of the rows with keep[i] != 0, keep in each class c the quota[c] rows with the smallest draws (ties: lower row); clear the others.
- * draw, keep, class [n], class[i] < nclass; class NULL: all rows are of class 0. */
-void sample_quota(uint8_t *keep, const uint64_t *draw, const uint32_t *class, size_t n, const uint64_t *quota, size_t nclass);
+ * keep, class [n], class[i] < nclass; class NULL: all rows are of class 0. Memory is 32 bytes a class, and 8 MB. */
+void sample_quota(uint8_t *keep, const struct sample_rows *rows, const uint32_t *class, const uint64_t *quota, size_t nclass);
 
 /* Share `total` among classes in proportion to count[c]: floors first, then one more each to the largest remainders
  * (ties: lower class). quota[c] <= count[c], and they add up to min(total, sum of counts). */
@@ -30,12 +39,11 @@ void sample_round_robin(const uint64_t *count, size_t nclass, uint64_t total, ui
 
 /*
  * Draw `total` rows with replacement, of those with keep[i] != 0: first a class, each that has a row as likely as another, then a row of
- * it.
- * cell [n] numbers of the rows; class [n] < nclass, or NULL: all rows are of class 0. times [n] out: how often a row was drawn.
+ * it. rows->purpose orders the rows of a class; class [n] < nclass, or NULL: all rows are of class 0. times [n] out: how often a row was drawn.
  * Returns how many were drawn: `total`, or 0 if no row is kept.
  */
-uint64_t sample_again(uint32_t *times, const uint8_t *keep, const uint64_t *cell, const uint32_t *class, size_t n, size_t nclass,
-	uint64_t total, uint32_t seed);
+uint64_t sample_again(
+	uint32_t *times, const uint8_t *keep, const struct sample_rows *rows, const uint32_t *class, size_t nclass, uint64_t total);
 
 /*
  * Choose test groups such that training groups have each of their classes: visit the groups by number, and take one if all its classes
