@@ -481,6 +481,12 @@ static void set_ops(struct ops *o)
 	o->attention_back = cuda_attention_back;
 	o->norm = cuda_norm;
 	o->norm_back = cuda_norm_back;
+	o->rms_norm = cuda_rms_norm;
+	o->rms_norm_back = cuda_rms_norm_back;
+	o->swiglu = cuda_swiglu;
+	o->swiglu_back = cuda_swiglu_back;
+	o->value_features = cuda_value_features;
+	o->value_features_back = cuda_value_features_back;
 	o->add = cuda_add;
 	o->gather = cuda_gather;
 	o->scatter = cuda_scatter;
@@ -496,6 +502,8 @@ static void set_ops(struct ops *o)
 	o->batch_norm_back = cuda_batch_norm_back;
 	o->nb_loss = cuda_nb_loss;
 	o->nb_loss_back = cuda_nb_loss_back;
+	o->expression_loss = cuda_expression_loss;
+	o->expression_loss_back = cuda_expression_loss_back;
 	o->group_find = cuda_group_find;
 	o->group_id = cuda_group_id;
 	o->group_open = cuda_group_open;

@@ -146,6 +146,11 @@ template <class A> static __device__ __forceinline__ void store8(A *row, const f
 	}
 }
 
+static __device__ __forceinline__ float leaky(float x)
+{
+	return x > 0 ? x : 0.01f * x;
+}
+
 /* ---- warps ---- */
 
 static __device__ __forceinline__ float warp_sum(float x)
@@ -399,11 +404,11 @@ int blas_gemm(struct cuda *c, const struct product *p);
 void blas_free(struct cuda *c);
 
 /* ---- the ops, one file each ---- */
-void cuda_embed(struct ops *o, void *y, float *stat, const float *word, const float *posw, const float *type, const float *gamma,
-	const float *beta, const struct seq *s, size_t C, double eps, const struct dropout *d);
+void cuda_embed(struct ops *o, void *y, float *stat, const float *word, const float *posw, const float *type, const void *more,
+	const float *gamma, const float *beta, const struct seq *s, size_t C, double eps, const struct dropout *d);
 void cuda_embed_back(struct ops *o, float *dword, float *dposw, float *dtype, float *dgamma, float *dbeta, void *dy, const float *stat,
-	const float *word, const float *posw, const float *type, const float *gamma, const struct seq *s, size_t V, size_t P, size_t C,
-	uint32_t pad, const struct dropout *d);
+	const float *word, const float *posw, const float *type, const void *more, const float *gamma, const struct seq *s, size_t V,
+	size_t P, size_t C, uint32_t pad, const struct dropout *d);
 void cuda_linear(
 	struct ops *o, void *y, void *pre, const void *x, const float *W, const float *b, size_t T, size_t K, size_t N, enum act act);
 void cuda_linear_back(struct ops *o, void *dx, float *dW, float *db, void *dy, const void *x, const float *W, const void *y,
@@ -416,6 +421,15 @@ void cuda_norm(struct ops *o, void *y, void *r, float *stat, const void *a, cons
 	const struct seq *s, size_t T, size_t C, double eps, const struct dropout *d);
 void cuda_norm_back(struct ops *o, void *da, void *dx, float *dgamma, float *dbeta, float *dbias, const void *dy, const void *r,
 	const float *stat, const float *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
+void cuda_rms_norm(
+	struct ops *o, void *y, void *r, float *stat, const void *a, const void *x, const float *scale, size_t T, size_t C, double eps);
+void cuda_rms_norm_back(
+	struct ops *o, void *dx, float *dscale, const void *dy, const void *r, const float *stat, const float *scale, size_t T, size_t C);
+void cuda_swiglu(struct ops *o, void *y, const void *z, size_t T, size_t F);
+void cuda_swiglu_back(struct ops *o, void *dz, const void *dy, const void *z, size_t T, size_t F);
+void cuda_value_features(struct ops *o, void *f, const float *x, const uint32_t *row, const struct value_features *v, size_t T);
+void cuda_value_features_back(
+	struct ops *o, float *dw, float *db, void *df, const float *x, const uint32_t *row, const struct value_features *v, size_t T);
 void cuda_add(struct ops *o, void *y, const void *x, const void *z, size_t n);
 void cuda_gather(struct ops *o, void *y, const void *x, const uint32_t *index, size_t N, size_t C);
 void cuda_scatter(struct ops *o, void *dx, const void *dy, const uint32_t *index, size_t N, size_t T, size_t C);
@@ -438,6 +452,8 @@ void cuda_nb_loss(struct ops *o, double *sum, float *lse, const void *z, const f
 	const uint32_t *mask, const struct gene_weight *w, size_t B, size_t G);
 void cuda_nb_loss_back(struct ops *o, void *z, float *dt, const float *t, const struct seq *s, const uint32_t *count, const uint32_t *mask,
 	const float *lse, const float *scale, const float *weight, size_t B, size_t G);
+void cuda_expression_loss(struct ops *o, double *sum, const void *z, const float *y, const uint32_t *in, size_t N, size_t G);
+void cuda_expression_loss_back(struct ops *o, void *z, const float *y, const uint32_t *in, const float *scale, size_t N, size_t G);
 int cuda_group_find(struct ops *o, struct group_info *info, struct error *e);
 int cuda_group_id(struct ops *o, char id[GROUP_ID], struct error *e);
 int cuda_group_open(struct ops *o, const char id[GROUP_ID], int rank, int size, struct error *e);

@@ -1,6 +1,6 @@
 /*
- * e = word[id] + type[0] + position[rank, or pos];  y = dropout(LayerNorm(e)), a warp a token; the tables are read in float. type and
- * position may be NULL: the sum does without.
+ * e = word[id] + type[0] + position[rank, or pos] + more;  y = dropout(LayerNorm(e)), a warp a token; the tables are read in float. type,
+ * position and more may be NULL: the sum does without.
  *
  * The gradient of a word's row is summed over its tokens in the order of seq.order: by a warp if they are few, as of most words, else
  * by a block, whose warps take every 16th token each and are added up in order. So <mask>, one token in eight, is not one long chain. A
@@ -9,9 +9,9 @@
 #include "norm.cuh"
 #include "rowsum.cuh"
 
-template <int G>
+template <class A, int G>
 static __device__ __forceinline__ void embedding(
-	float v[G][8], const float *word, const float *type, const float *posw, uint32_t lane, uint32_t C)
+	float v[G][8], const float *word, const float *type, const float *posw, const A *more, uint32_t lane, uint32_t C)
 {
 #pragma unroll
 	for (int g = 0; g < G; g++) {
@@ -30,13 +30,19 @@ static __device__ __forceinline__ void embedding(
 			for (int i = 0; i < 8; i++)
 				v[g][i] += b[i];
 		}
+		if (more) {
+			load8(a, more, c, C);
+#pragma unroll
+			for (int i = 0; i < 8; i++)
+				v[g][i] += a[i];
+		}
 	}
 }
 
 template <class A, int G>
-static __global__ void __launch_bounds__(256)
-	embed_kernel(A *y, float *stat, const float *word, const float *posw, const float *type, const float *gamma, const float *beta,
-		struct rows at, const uint32_t *id, const uint32_t *rank, uint32_t T, uint32_t C, float eps, struct drop d)
+static __global__ void __launch_bounds__(256) embed_kernel(A *y, float *stat, const float *word, const float *posw, const float *type,
+	const A *more, const float *gamma, const float *beta, struct rows at, const uint32_t *id, const uint32_t *rank, uint32_t T,
+	uint32_t C, float eps, struct drop d)
 {
 	uint32_t lane = threadIdx.x % 32, t = blockIdx.x * 8 + threadIdx.x / 32;
 	float v[G][8];
@@ -45,7 +51,8 @@ static __global__ void __launch_bounds__(256)
 	read_step(d);
 	uint32_t pos, cell;
 	row_at(at, t, &pos, &cell);
-	embedding<G>(v, word + (size_t)id[t] * C, type, posw ? posw + (size_t)(rank ? rank[t] : pos) * C : NULL, lane, C);
+	embedding<A, G>(v, word + (size_t)id[t] * C, type, posw ? posw + (size_t)(rank ? rank[t] : pos) * C : NULL,
+		more ? more + (size_t)t * C : NULL, lane, C);
 	normalise<G>(v, stat + 2 * (size_t)t, gamma, beta, lane, C, eps);
 #pragma unroll
 	for (int g = 0; g < G; g++) {
@@ -57,26 +64,26 @@ static __global__ void __launch_bounds__(256)
 }
 
 template <class A>
-static void embed(struct cuda *c, void *y, float *stat, const float *word, const float *posw, const float *type, const float *gamma,
-	const float *beta, const struct seq *s, size_t C, double eps, struct drop d)
+static void embed(struct cuda *c, void *y, float *stat, const float *word, const float *posw, const float *type, const void *more,
+	const float *gamma, const float *beta, const struct seq *s, size_t C, double eps, struct drop d)
 {
 	BY_WIDTH(c, C,
-		launch(c, "embed", embed_kernel<A, G>, dim3(blocks(s->T, 8)), 256, 0, (A *)y, stat, word, posw, type, gamma, beta,
-			rows_of(s), s->id, s->rank, s->T, C, eps, d));
+		launch(c, "embed", embed_kernel<A, G>, dim3(blocks(s->T, 8)), 256, 0, (A *)y, stat, word, posw, type, (const A *)more,
+			gamma, beta, rows_of(s), s->id, s->rank, s->T, C, eps, d));
 }
 
-void cuda_embed(struct ops *o, void *y, float *stat, const float *word, const float *posw, const float *type, const float *gamma,
-	const float *beta, const struct seq *s, size_t C, double eps, const struct dropout *d)
+void cuda_embed(struct ops *o, void *y, float *stat, const float *word, const float *posw, const float *type, const void *more,
+	const float *gamma, const float *beta, const struct seq *s, size_t C, double eps, const struct dropout *d)
 {
 	struct cuda *c = cuda_of(o);
-	BY_TYPE(c, embed, c, y, stat, word, posw, type, gamma, beta, s, C, eps, drop_of(d));
+	BY_TYPE(c, embed, c, y, stat, word, posw, type, more, gamma, beta, s, C, eps, drop_of(d));
 }
 
 /* Block: 8 warps on one chunk of tokens; dy becomes the gradient of e; part [chunks, sums C] = dgamma | dbeta | with 3 sums: columns of dy. */
 template <class A, int G>
 static __global__ void __launch_bounds__(256) embed_back_kernel(A *dy, float *part, uint32_t sums, const float *stat, const float *word,
-	const float *posw, const float *type, const float *gamma, struct rows at, const uint32_t *id, const uint32_t *rank, uint32_t T,
-	uint32_t C, uint32_t chunk, struct drop d)
+	const float *posw, const float *type, const A *more, const float *gamma, struct rows at, const uint32_t *id, const uint32_t *rank,
+	uint32_t T, uint32_t C, uint32_t chunk, struct drop d)
 {
 	constexpr int S = G <= NORM_SUMS ? G : 1;
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -97,7 +104,8 @@ static __global__ void __launch_bounds__(256) embed_back_kernel(A *dy, float *pa
 			if (d.threshold && c < C)
 				drop8(g[k], d, pos, c / 8, cell);
 		}
-		embedding<G>(v, word + (size_t)id[t] * C, type, posw ? posw + (size_t)(rank ? rank[t] : pos) * C : NULL, lane, C);
+		embedding<A, G>(v, word + (size_t)id[t] * C, type, posw ? posw + (size_t)(rank ? rank[t] : pos) * C : NULL,
+			more ? more + (size_t)t * C : NULL, lane, C);
 		normalise_back<G>(g, v, dg, db, stat + 2 * (size_t)t, gamma, lane, C);
 #pragma unroll
 		for (int k = 0; k < G; k++) {
@@ -155,16 +163,16 @@ template <class A> static __global__ void position_kernel(float *dposw, const A 
 
 template <class A>
 static void embed_back(struct cuda *c, float *dword, float *dposw, float *dtype, float *dgamma, float *dbeta, void *dy, const float *stat,
-	const float *word, const float *posw, const float *type, const float *gamma, const struct seq *s, size_t V, size_t P, size_t C,
-	uint32_t pad, struct drop d)
+	const float *word, const float *posw, const float *type, const void *more, const float *gamma, const struct seq *s, size_t V,
+	size_t P, size_t C, uint32_t pad, struct drop d)
 {
 	size_t chunk = norm_chunk(s->T), sums = dtype && C <= NORM_SUMS * 256 ? 3 : 2;
 	unsigned n = blocks(s->T, chunk);
 	float *part = (float *)scratch(c, SCRATCH_PART, n * sums * C * sizeof(float));
 	float *const out[] = {dgamma, dbeta, sums == 3 ? dtype : NULL};
 	BY_WIDTH(c, C,
-		launch(c, "embed_back", embed_back_kernel<A, G>, dim3(n), 256, 0, (A *)dy, part, sums, stat, word, posw, type, gamma,
-			rows_of(s), s->id, s->rank, s->T, C, chunk, d));
+		launch(c, "embed_back", embed_back_kernel<A, G>, dim3(n), 256, 0, (A *)dy, part, sums, stat, word, posw, type,
+			(const A *)more, gamma, rows_of(s), s->id, s->rank, s->T, C, chunk, d));
 	add_parts_each(c, out, part, n, C);
 	if (sums == 2)
 		column_sums(c, dtype, dy, NULL, NULL, s->T, C, ACT_NONE);
@@ -179,9 +187,9 @@ static void embed_back(struct cuda *c, float *dword, float *dposw, float *dtype,
 }
 
 void cuda_embed_back(struct ops *o, float *dword, float *dposw, float *dtype, float *dgamma, float *dbeta, void *dy, const float *stat,
-	const float *word, const float *posw, const float *type, const float *gamma, const struct seq *s, size_t V, size_t P, size_t C,
-	uint32_t pad, const struct dropout *d)
+	const float *word, const float *posw, const float *type, const void *more, const float *gamma, const struct seq *s, size_t V,
+	size_t P, size_t C, uint32_t pad, const struct dropout *d)
 {
 	struct cuda *c = cuda_of(o);
-	BY_TYPE(c, embed_back, c, dword, dposw, dtype, dgamma, dbeta, dy, stat, word, posw, type, gamma, s, V, P, C, pad, drop_of(d));
+	BY_TYPE(c, embed_back, c, dword, dposw, dtype, dgamma, dbeta, dy, stat, word, posw, type, more, gamma, s, V, P, C, pad, drop_of(d));
 }

@@ -1,5 +1,5 @@
 /*
- * y = act(x W^T + b). Bias and ReLU ride on the product; GELU (erf, not cuBLASLt's tanh form) and tanh are a pass of their own.
+ * y = act(x W^T + b). Bias and ReLU ride on the product; GELU (erf, not cuBLASLt's tanh form), tanh and leaky ReLU are a pass of their own.
  * Backward: one pass applies the activation's slope and sums the columns for the bias, then two products.
  */
 #include "device.cuh"
@@ -13,7 +13,7 @@ template <class A> static __global__ void act_kernel(A *y, const A *x, size_t n,
 	size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
 	if (i < n) {
 		float v = to_float(x[i]);
-		y[i] = of<A>::from(act == ACT_GELU ? 0.5f * v * (1 + erff(v * 0.70710678f)) : tanhf(v));
+		y[i] = of<A>::from(act == ACT_GELU ? 0.5f * v * (1 + erff(v * 0.70710678f)) : act == ACT_LEAKY ? leaky(v) : tanhf(v));
 	}
 }
 
@@ -42,7 +42,7 @@ void cuda_linear(
 		.bias = b ? weights(c, b, N, SCRATCH_BIAS) : NULL,
 		.relu = act == ACT_RELU};
 	gemm(c, &p);
-	if (act == ACT_GELU || act == ACT_TANH)
+	if (act == ACT_GELU || act == ACT_TANH || act == ACT_LEAKY)
 		BY_TYPE(c, activate, c, y, z, T * N, act);
 	else if (z != y)
 		cuda_fault(c, "linear", cudaMemcpyAsync(y, z, T * N * o->act_size, cudaMemcpyDeviceToDevice, c->stream));

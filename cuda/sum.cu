@@ -53,6 +53,8 @@ template <int ACT> static __device__ __forceinline__ float slope(float dy, float
 		return dy * (1 - x * x);
 	if (ACT == ACT_GELU)
 		return dy * (0.5f * (1 + erff(x * 0.70710678f)) + x * expf(-0.5f * x * x) * 0.39894228f);
+	if (ACT == ACT_LEAKY)
+		return x > 0 ? dy : 0.01f * dy;
 	return dy;
 }
 
@@ -126,6 +128,7 @@ static void columns(struct cuda *c, float *db, void *dy, const void *y, const vo
 	void (*kernel)(float *, A *, const A *, uint32_t, uint32_t, uint32_t) = act == ACT_RELU ? columns_kernel<A, ACT_RELU>
 		: act == ACT_GELU                                                               ? columns_kernel<A, ACT_GELU>
 		: act == ACT_TANH                                                               ? columns_kernel<A, ACT_TANH>
+		: act == ACT_LEAKY                                                              ? columns_kernel<A, ACT_LEAKY>
 												: columns_kernel<A, ACT_NONE>;
 	launch(c, "column_sums", kernel, dim3(blocks(N, 256), n), 256, 0, part, (A *)dy, (const A *)(act == ACT_GELU ? pre : y), T, N,
 		rows);

@@ -32,6 +32,21 @@ void cli_same_positions(const struct model_config *c, const char *dir, const str
 		stream_name(in), dir);
 }
 
+void cli_needs_values(const struct model_config *c, const struct stream *in)
+{
+	static const char *const lists[] = {"input_value", "count", "value"};
+	const struct header *h = stream_header(in);
+	int masked = !strcmp(h->kind, "masked"), tokens = header_find(h, masked ? "input" : "token");
+	if (c->value.kind == VALUE_NONE || tokens < 0)
+		return;
+	for (int i = 0; i < 3; i++)
+		if ((i == 0) == masked && header_beside(h, lists[i], i == 1 ? U32 : F32, tokens, stream_name(in), NULL) >= 0)
+			return;
+	die("%s: tokens without values, and the model reads values: expected %s", stream_name(in),
+		masked ? "maskgen --objective cell or value, of tokens of rankenc --vocab-style bmfm"
+		       : "tokens of rankenc --vocab-style bmfm");
+}
+
 void cli_same_vocab(const struct vocab *v, const struct model_config *c, const char *dir, const struct stream *in)
 {
 	struct error e;

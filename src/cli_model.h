@@ -13,6 +13,9 @@ struct ops *cli_device(const struct cli *c);
  * order? Dies if not. */
 void cli_same_positions(const struct model_config *c, const char *dir, const struct stream *in);
 
+/* Dies if the model reads values and the stream has none: beside its tokens counts (or values), beside masked ones input_value. */
+void cli_needs_values(const struct model_config *c, const struct stream *in);
+
 /* Compare the stream's vocabulary with v, the vocabulary of the model in dir (see vocab_same). Dies, or warns of a small difference. */
 void cli_same_vocab(const struct vocab *v, const struct model_config *c, const char *dir, const struct stream *in);
 

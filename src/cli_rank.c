@@ -4,14 +4,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct rank_given rank_given = {.encode = {.style = STYLE_AUTO}, .min_genes = 20, .min_counts = 50};
+struct rank_given rank_given = {.encode = {.style = STYLE_AUTO, .library = -1}, .min_genes = 20, .min_counts = 50};
 
 struct option_def rank_options[] = {
 	{0, "Encoding", OPT_GROUP},
 	{'t', "tokens", OPT_STRING, &rank_given.tokens, "FILE",
 		"Geneformer's token table (TSV: token, id); the vocabulary is then its median table"},
-	{0, "vocab-style", OPT_CHOICE, &rank_given.encode.style, "v1|v2",
-		"v1: 2,048 tokens; v2: 4,096 with <cls> and <eos> (default: v2 if the vocabulary has them)", .changes = 1},
+	{0, "vocab-style", OPT_CHOICE, &rank_given.encode.style, "v1|v2|bmfm",
+		"v1: 2,048 tokens; v2: 4,096 with <cls> and <eos> (default: v2 if the vocabulary has them); bmfm: all genes with their "
+		"counts, between [CLS] and [SEP]",
+		.changes = 1},
+	{0, "cls", OPT_INT, &rank_given.encode.cls, "K", "bmfm: the first K of [CLS] [CLS_0] [CLS_1] ... before each cell (default 1)", 1,
+		CLS_MAX, .changes = 1},
 	{0, "max-len", OPT_INT, &rank_given.encode.max_len, "N",
 		"largest number of tokens of a cell, including special tokens (default: by --vocab-style)", 3, 1 << 24, .changes = 1},
 	{0, "ties", OPT_CHOICE, &rank_given.encode.ties, "median|random|group",
@@ -19,6 +23,9 @@ struct option_def rank_options[] = {
 		"one position of the model",
 		.changes = 1},
 	{0, "value", OPT_FLAG, &rank_given.encode.value, NULL, "add a column value: log(1 + count / n_counts * 10,000)", .changes = 1},
+	{0, "library", OPT_CHOICE, &rank_given.encode.library, "kept|all",
+		"what values divide by: 1 + the counts of the cell's genes in the vocabulary (default of bmfm), or n_counts (default of others)",
+		.changes = 1},
 	{0, "keep-empty", OPT_FLAG, &rank_given.encode.keep_empty, NULL,
 		"keep cells without a known gene (default: drop them, with a warning)", .changes = 1},
 	{0, "min-genes-matched", OPT_REAL, &rank_given.min_genes, "PERCENT",
@@ -47,11 +54,16 @@ struct ranking *ranking_new(const struct cli *c, const char *vocab)
 	r->cli = c;
 	r->vocab = rank_given.tokens ? rank_given.tokens : vocab;
 	must(rank_given.tokens ? vocab_load_geneformer(v, rank_given.tokens, vocab, &e) : vocab_load(v, vocab, &e), &e);
-	for (size_t i = v->nspecial; i < v->n; i++)
-		if (isnan(v->median[i]))
-			die("%s: gene %s has no median", vocab, v->id[i]);
 	rank_given.encode.threads = (int)c->threads;
 	must(encoder_init(&r->enc, &rank_given.encode, v, r->vocab, &e), &e);
+	const int bmfm = r->enc.o.style == STYLE_BMFM;
+	if (rank_given.encode.cls && !bmfm)
+		usage_error("--cls is for --vocab-style bmfm");
+	if (rank_given.encode.library >= 0 && !bmfm && !rank_given.encode.value)
+		usage_error("--library is for values: --value, or --vocab-style bmfm");
+	for (size_t i = v->nspecial; i < v->n && !bmfm; i++)
+		if (isnan(v->median[i]))
+			die("%s: gene %s has no median", vocab, v->id[i]);
 	return r;
 }
 
@@ -98,6 +110,7 @@ void ranking_start(struct ranking *r, const struct header *counts, const char *n
 	for (int i = 0; i < (int)counts->ncol; i++)
 		if (counts->col[i].shape == RAGGED && i != r->enc.in.gene && i != r->enc.in.count)
 			warn("column %s does not follow the new order of genes and is dropped", counts->col[i].name);
+	encoder_describe(&r->enc, &h);
 	char *how = opt_provenance((struct option_def *const[]){rank_options, NULL});
 	header_provenance(&h, "rankenc", how);
 	free(how);
@@ -157,8 +170,10 @@ char *ranking_commit(struct ranking *r)
 	cli_measured("cells_of_full_length", (double)enc->full);
 	cli_measured("percent_of_counts", (double)percent);
 	/* memory can run out here, and not after the output is in place */
-	char *summary = xasprintf("%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens, %" PRIu64 " cells of full length (%zu)",
-		enc->cells, enc->kept, enc->tokens, enc->full, enc->max_len);
+	char *full =
+		enc->max_len == SIZE_MAX ? xstrdup("") : xasprintf(", %" PRIu64 " cells of full length (%zu)", enc->full, enc->max_len);
+	char *summary = xasprintf("%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens%s", enc->cells, enc->kept, enc->tokens, full);
+	free(full);
 	must(stream_commit(r->to, &e), &e);
 	return summary;
 }

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "mask/masking.h"
 #include "mask/masked.h"
 #include "train/train_state.h"
@@ -21,27 +22,28 @@ static const struct strategy {
 	double lambda; /* default */
 	const char *weight; /* of the graph */
 	const char *no_value; /* why it does not go with --objective value */
+	const char *no_cell; /* the same of --objective cell */
 } strategies[] = {
 	{"none", MASK_NONE, 0, .no_value = "masks nothing"},
 	{"random", MASK_RANDOM, RATE | BERNOULLI},
-	{"runs", MASK_RUNS, RATE | TIES, .no_value = "needs tokens without ranks"},
-	{"columns", MASK_COLUMNS, RATE | COUNTS, .no_value = "masks counts"},
+	{"runs", MASK_RUNS, RATE | TIES, .no_value = "needs tokens without ranks", .no_cell = "needs tokens with ties"},
+	{"columns", MASK_COLUMNS, RATE | COUNTS, .no_value = "masks counts", .no_cell = "masks counts"},
 	{"corrmask", MASK_CORRMASK, RATE | GRAPH | LAMBDA | PARTNERS, 0.5, "rho"},
 	{"pmi", MASK_PMI, RATE | GRAPH | LAMBDA, 1, "npmi"},
 	{"pmi-rand", MASK_PMI, RATE | GRAPH | LAMBDA, 0.5, "npmi"},
-	{"probe", MASK_PROBE, GRAPH | TARGET, 0, "rho"},
+	{"probe", MASK_PROBE, GRAPH | TARGET, 0, "rho", .no_cell = "has one target"},
 };
 static int strategy_index = 1;
 static const struct strategy *strategy;
 /* the words of --objective */
-enum { TOKEN, VALUE };
+enum { TOKEN, VALUE, CELL };
 /* the words of --partners: two for corrmask, two for probe */
 enum { UNIFORM, WEIGHTED, HIDDEN, VISIBLE };
 enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
 
-static int objective = TOKEN, bernoulli, partner_choice, balance;
-static long long epochs = 1, batch = USUAL_BATCH, window = 64, lanes = 1, partners = 5;
-static double rate = 0.15, lambda, seed_share = 1;
+static int objective = TOKEN, bernoulli, partner_choice, balance, field, order, zeros, unmeasured;
+static long long epochs = 1, batch = USUAL_BATCH, window = 64, lanes = 1, partners = 5, max_len, per_ten = 1;
+static double rate = 0.15, lambda, seed_share = 1, hidden = 0.95, without_zeros = 0.2;
 
 static struct option_def options[] = {
 	{0, "Masks", OPT_GROUP},
@@ -51,11 +53,13 @@ static struct option_def options[] = {
 		"how the tokens to mask are selected (default random); runs: genes of equal count, side by side; columns: genes of a counts stream; "
 		"probe: one target per cell, for sctrain eval",
 		.changes = 1},
-	{0, "objective", OPT_CHOICE, &objective, "token|value",
-		"what the model predicts at masked positions: the token (default), or its expression value, for sctrain value",
+	{0, "objective", OPT_CHOICE, &objective, "token|value|cell",
+		"what the model predicts: the token at masked positions (default); its expression value there, for sctrain value; or the "
+		"whole cell, from which the masked genes are left out, for sctrain wced",
 		.changes = 1},
 	{0, "Rate", OPT_GROUP},
-	{0, "rate", OPT_REAL, &rate, "P", "share of a cell's tokens, or of the genes, to mask (default 0.15)", 0, 1, .changes = 1},
+	{0, "rate", OPT_REAL, &rate, "P", "share of a cell's tokens, or of the genes, to mask (default 0.15; whole cells: 0.2)", 0, 1,
+		.changes = 1},
 	{0, "rate-uniform", OPT_STRING, &rate_uniform, "A:B[:C]",
 		"draw the rate of every global batch uniformly from A to B; with C, B changes linearly to C at the last step",
 		.changes = 1},
@@ -83,6 +87,24 @@ static struct option_def options[] = {
 	{0, "Random masks", OPT_GROUP},
 	{0, "bernoulli", OPT_FLAG, &bernoulli, NULL,
 		"random: mask each token independently with the probability of --rate, as Hugging Face does", .changes = 1},
+	{0, "Values as input", OPT_GROUP},
+	{0, "field", OPT_CHOICE, &field, "value|gene|both",
+		"--objective value of tokens with counts: what of a masked token is hidden: its value (default), the gene, or both",
+		.changes = 1},
+	{0, "hidden", OPT_REAL, &hidden, "P", "share of the masked tokens that are hidden; the others are only predicted (default 0.95)", 0,
+		1, .changes = 1},
+	{0, "order", OPT_CHOICE, &order, "random|rank", "order of the genes in the input: random (default), or as in the tokens",
+		.changes = 1},
+	{0, "max-len", OPT_INT, &max_len, "N", "largest number of tokens of an input, including special tokens (default: all)", 3,
+		MASK_ROW_MAX, .changes = 1},
+	{0, "zeros", OPT_CHOICE, &zeros, "none|random|batch",
+		"genes without a count in the input: none (default); random ones, up to --max-len; or first those of the other cells of the "
+		"batch, between the genes",
+		.changes = 1},
+	{0, "zeros-per-ten", OPT_INT, &per_ten, "N", "--zeros batch: number of zeros among ten tokens (default 1)", 1, 9, .changes = 1},
+	{0, "without-zeros", OPT_REAL, &without_zeros, "P", "--zeros: share of the cells that get none (default 0.2)", 0, 1, .changes = 1},
+	{0, "unmeasured", OPT_CHOICE, &unmeasured, "skip|zero",
+		"--objective cell: genes that a cell's file did not measure are no targets (default), or zeros", .changes = 1},
 	{0, "Order and batches", OPT_GROUP},
 	{0, "epochs", OPT_INT, &epochs, "N", "number of passes over the cells (default 1)", 1, 4294967295.0, .changes = 1},
 	{'b', "batch", OPT_INT, &batch, "N", "number of cells per batch and shard (default 12; columns: 400)", 1, 1e6, .changes = 1},
@@ -117,6 +139,9 @@ struct run {
 	struct loader loader;
 	struct mask_plan plan;
 	struct mask_schedule rate, lambda;
+	struct panels panels;
+	struct input_plan input;
+	int counted; /* the values are input */
 	struct masking masking;
 	struct audit audit;
 	uint64_t rows, tokens, masked; /* totals */
@@ -164,6 +189,29 @@ static void check_graph_options(void)
 		usage_error("--partners weighted needs the edge weights, but not all genes of a module are joined by an edge");
 }
 
+/* What only tokens with counts have is not asked for of others. */
+static void check_input_options(const struct run *r)
+{
+	const void *const input[] = {&hidden, &order, &max_len, &zeros, &per_ten, &without_zeros, &field};
+	for (size_t i = 0; i < sizeof input / sizeof *input && !r->counted; i++)
+		if (given(input[i]))
+			usage_error("--field, --hidden, --order, --max-len and --zeros are for values as input, see --objective");
+	if (objective != VALUE && (given(&field) || given(&hidden)))
+		usage_error("--field and --hidden are for --objective value");
+	if (objective != CELL && given(&unmeasured))
+		usage_error("--unmeasured is for --objective cell");
+	if (zeros == ZEROS_NONE && given(&without_zeros))
+		usage_error("--without-zeros needs --zeros");
+	if (zeros != ZEROS_BATCH && given(&per_ten))
+		usage_error("--zeros-per-ten needs --zeros batch");
+	if (zeros != ZEROS_NONE && !max_len)
+		usage_error("--zeros %s needs --max-len: all genes without a count are many", zeros == ZEROS_BATCH ? "batch" : "random");
+	if (r->counted && (groups || strategy->uses & TARGET))
+		usage_error("--%s is for tokens without values as input", groups ? "groups" : "strategy probe");
+	if (r->counted && objective == VALUE && strategy->kind == MASK_PMI && order == 0)
+		usage_error("--strategy %s masks neighbours in the order of ranks: --order rank", strategy->word);
+}
+
 static void check_options(struct run *r)
 {
 	strategy = &strategies[strategy_index];
@@ -177,6 +225,11 @@ static void check_options(struct run *r)
 		usage_error("--bernoulli is for --strategy random: the others fill an exact budget");
 	if (objective == VALUE && strategy->no_value)
 		usage_error("--objective value hides the ranks of masked tokens, and --strategy %s %s", strategy->word, strategy->no_value);
+	if (objective == CELL && strategy->no_cell)
+		usage_error(
+			"--objective cell leaves out the masked genes of a cell, and --strategy %s %s", strategy->word, strategy->no_cell);
+	if (objective == CELL && !given(&rate))
+		rate = 0.2;
 	if (strategy->uses & COUNTS && audit_path)
 		usage_error("--audit measures masks of tokens, and --strategy columns masks counts");
 	if (strategy->uses & COUNTS && !given(&batch))
@@ -259,7 +312,11 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 static void make_headers(struct run *r)
 {
 	struct error e;
+	static const int fields[] = {FIELD_VALUE, FIELD_GENE, FIELD_VALUE | FIELD_GENE};
 	struct masking_columns c = {.groups = groups,
+		.cell = objective == CELL,
+		.fields = fields[field],
+		.unmeasured = unmeasured,
 		.runs = !!(strategy->uses & TIES),
 		.value = objective == VALUE,
 		.balance = balance,
@@ -268,17 +325,33 @@ static void make_headers(struct run *r)
 	c.keep = keep;
 	must(masking_headers(&r->want, &r->header, stream_header(r->in), &c, stream_name(r->in), &e), &e);
 	opt_list_free(keep, c.nkeep);
+	r->counted = masking_counted(stream_header(r->in), &c);
+	check_input_options(r);
+	r->input = (struct input_plan){.cell = c.cell,
+		.fields = c.fields,
+		.hidden = hidden,
+		.shuffle = order == 0,
+		.zeros = (enum zeros)zeros,
+		.per_ten = (uint32_t)per_ten,
+		.without_zeros = without_zeros,
+		.max_len = max_len ? (uint32_t)max_len : MASK_ROW_MAX,
+		.panels = &r->panels};
+	if (!r->counted)
+		return;
+	must(library_read(&r->input.library, stream_header(r->in), stream_name(r->in), &e), &e);
+	if (!unmeasured)
+		must(panels_read(&r->panels, stream_header(r->in), stream_name(r->in), &e), &e);
 }
 
 static void make_plan(struct run *r)
 {
 	const struct vocab *v = &stream_header(r->in)->vocab;
-	int64_t mask_id = vocab_find(v, "<mask>");
+	int64_t mask_id = vocab_token(v, TOKEN_MASK);
 	if (strategy->uses & COUNTS && v->n - v->nspecial < 2)
 		die("%s: the vocabulary has %zu gene%s, expected 2 at least: some are masked, and some are not", stream_name(r->in),
 			v->n - v->nspecial, v->n - v->nspecial == 1 ? "" : "s");
 	if (strategy->uses && !(strategy->uses & COUNTS) && (mask_id < 0 || v->n == v->nspecial))
-		die("%s: the vocabulary has no %s", stream_name(r->in), mask_id < 0 ? "<mask>" : "genes");
+		die("%s: the vocabulary has no %s", stream_name(r->in), mask_id < 0 ? vocab_token_name(v, TOKEN_MASK) : "genes");
 	r->plan = (struct mask_plan){.strategy = strategy->kind,
 		.bernoulli = bernoulli,
 		.weighted = partner_choice == WEIGHTED,
@@ -322,11 +395,30 @@ static void open_inputs(struct run *r)
 		.header = &r->header,
 		.groups = groups,
 		.audit = audit_path ? &r->audit_graph : NULL,
+		.plan_input = r->counted ? &r->input : NULL,
 		.threads = (int)cli.threads};
 	masking_init(&r->masking);
 }
 
 /* ---- the header's key "loader" ---- */
+
+static void describe_input(cJSON *o)
+{
+	static const char *const fields[] = {"value", "gene", "both"}, *const kinds[] = {"none", "random", "batch"};
+	if (objective == VALUE) {
+		cJSON_AddStringToObject(o, "field", fields[field]);
+		json_add_real(o, "hidden", hidden);
+	} else if (unmeasured)
+		cJSON_AddStringToObject(o, "unmeasured", "zero");
+	cJSON_AddStringToObject(o, "order", order ? "rank" : "random");
+	if (max_len)
+		cJSON_AddNumberToObject(o, "max_len", (double)max_len);
+	cJSON_AddStringToObject(o, "zeros", kinds[zeros]);
+	if (zeros == ZEROS_BATCH)
+		cJSON_AddNumberToObject(o, "zeros_per_ten", (double)per_ten);
+	if (zeros)
+		json_add_real(o, "without_zeros", without_zeros);
+}
 
 /* The files of a corpus, so that --resume and other ranks see when one of them has changed. */
 static void describe_files(cJSON *o, struct stream *in)
@@ -364,8 +456,10 @@ static void describe(struct run *r)
 		cJSON_AddNumberToObject(o, "lanes", (double)lanes);
 	cJSON_AddNumberToObject(o, "seed", (double)l->seed);
 	cJSON_AddStringToObject(o, "strategy", strategy->word);
-	if (objective == VALUE)
-		cJSON_AddStringToObject(o, "objective", "value");
+	if (objective != TOKEN)
+		cJSON_AddStringToObject(o, "objective", objective == CELL ? "cell" : "value");
+	if (r->counted)
+		describe_input(o);
 	if (strategy->uses & RATE)
 		mask_schedule_json(o, "rate", &r->rate);
 	if (strategy->uses & RATE && !(strategy->uses & COUNTS))
@@ -486,6 +580,7 @@ static void run_release(struct run *r)
 	loader_release(&r->loader);
 	graph_release(&r->graph);
 	graph_release(&r->audit_graph);
+	panels_release(&r->panels);
 	header_release(&r->want);
 	header_release(&r->header);
 	stream_free(r->in);

@@ -72,5 +72,5 @@ int main(int argc, char **argv)
 		usage_error("--after is for --sums");
 	if (cli.raw && !sums)
 		usage_error("--fit writes a table: --uncompressed does not go with it");
-	return fit_main(&(struct fit_options){&cli, rank_given.encode.style == STYLE_V2, min_cells, sums, after});
+	return fit_main(&(struct fit_options){&cli, rank_given.encode.style, min_cells, sums, after});
 }

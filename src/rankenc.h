@@ -6,7 +6,7 @@
 
 struct fit_options {
 	const struct cli *cli;
-	int style_v2; /* with <cls> and <eos> */
+	int style; /* STYLE_V2: with <cls> and <eos>; STYLE_BMFM: BMFM's tokens; any other: <pad> and <mask> */
 	long long min_cells; /* leave out genes found in fewer cells */
 	int sums; /* write the sums of one pass instead */
 	const char *after; /* ... which are those of the pass before, or NULL */

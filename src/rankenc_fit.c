@@ -4,6 +4,7 @@
  */
 #include "rankenc.h"
 
+#include "encode/encoder.h"
 #include "encode/medians_sums.h"
 
 #include "base/file.h"
@@ -33,8 +34,10 @@ static size_t write_vocab(const struct fit_options *o, const struct vocab *genes
 	for (size_t i = 0; i < genes->n; i++)
 		by[i] = (uint32_t)i;
 	qsort_r(by, genes->n, sizeof *by, by_id, (void *)genes);
-	for (int i = 0; i < (o->style_v2 ? 4 : 2); i++)
+	for (int i = 0; o->style != STYLE_BMFM && i < (o->style == STYLE_V2 ? 4 : 2); i++)
 		vocab_push(&v, special[i], "", NAN);
+	if (o->style == STYLE_BMFM)
+		vocab_push_bmfm(&v);
 	for (size_t i = 0; i < genes->n; i++)
 		if (f->gene[by[i]].n >= (uint64_t)o->min_cells)
 			vocab_push(&v, genes->id[by[i]], genes->symbol[by[i]], f->gene[by[i]].median);

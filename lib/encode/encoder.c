@@ -1,5 +1,7 @@
 #include "encode/encoder.h"
 
+#include "stream/panels.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +15,47 @@ struct encoder_scratch {
 	size_t gene_cap, high_cap;
 };
 
+/* Which special tokens stand around the genes. */
+static int special_tokens(struct encoder *enc, const struct vocab *v, int64_t cls, int64_t eos, const char *vocab_name, struct error *e)
+{
+	if (enc->o.style == STYLE_V1)
+		return 0;
+	if (cls < 0 || eos < 0)
+		return error_set(e, "%s: no token %s, which --vocab-style %s needs", vocab_name,
+			vocab_token_name(v, cls < 0 ? TOKEN_CLS : TOKEN_EOS), enc->o.style == STYLE_V2 ? "v2" : "bmfm");
+	enc->first[0] = (uint32_t)cls;
+	enc->nfirst = enc->o.style == STYLE_BMFM && enc->o.cls ? (size_t)enc->o.cls : 1;
+	for (unsigned k = 1; k < enc->nfirst; k++) {
+		int64_t more = vocab_cls(v, k);
+		if (more < 0)
+			return error_set(e, "%s: no token [CLS_%u], which --cls %zu needs", vocab_name, k - 1, enc->nfirst);
+		enc->first[k] = (uint32_t)more;
+	}
+	enc->eos = eos;
+	enc->room = enc->nfirst + 1;
+	return 0;
+}
+
 int encoder_init(struct encoder *enc, const struct encoder_options *o, const struct vocab *v, const char *vocab_name, struct error *e)
 {
-	*enc = (struct encoder){.o = *o, .cls = vocab_find(v, "<cls>"), .eos = vocab_find(v, "<eos>"), .narrow = id_type(v->n) == U16};
+	int64_t cls = vocab_token(v, TOKEN_CLS), eos = vocab_token(v, TOKEN_EOS);
+	*enc = (struct encoder){.o = *o, .eos = -1, .narrow = id_type(v->n) == U16};
 	if (o->style == STYLE_AUTO)
-		enc->o.style = enc->cls >= 0 && enc->eos >= 0 ? STYLE_V2 : STYLE_V1;
-	if (enc->o.style == STYLE_V2 && (enc->cls < 0 || enc->eos < 0))
-		return error_set(e, "%s: no token %s, which --vocab-style v2 needs", vocab_name, enc->cls < 0 ? "<cls>" : "<eos>");
-	if (enc->o.style == STYLE_V1)
-		enc->cls = enc->eos = -1;
-	enc->max_len = o->max_len ? (size_t)o->max_len : enc->o.style == STYLE_V2 ? 4096 : 2048;
+		enc->o.style = vocab_is_bmfm(v) ? STYLE_BMFM : cls >= 0 && eos >= 0 ? STYLE_V2 : STYLE_V1;
+	if ((enc->o.style == STYLE_BMFM) != vocab_is_bmfm(v))
+		return error_set(e, "%s: %s", vocab_name,
+			vocab_is_bmfm(v)
+				? "it begins with [UNK], so its style is bmfm, not v1 or v2"
+				: "it does not begin with [UNK], as vocabularies of --vocab-style bmfm do (rankenc --fit --vocab-style bmfm)");
+	if (special_tokens(enc, v, cls, eos, vocab_name, e))
+		return -1;
+	int bmfm = enc->counted = enc->o.style == STYLE_BMFM;
+	enc->o.library = o->library >= 0 ? o->library : bmfm ? LIBRARY_KEPT : LIBRARY_ALL;
+	enc->max_len = o->max_len ? (size_t)o->max_len : bmfm ? SIZE_MAX : enc->o.style == STYLE_V2 ? 4096 : 2048;
+	if (bmfm && o->ties != TIES_MEDIAN)
+		return error_set(e, "--ties random and group are for models of ranks, and --vocab-style bmfm is for models of values");
+	if (enc->max_len <= enc->room)
+		return error_set(e, "--max-len %zu: expected more than the %zu special tokens of a cell", enc->max_len, enc->room);
 	if (o->ties != TIES_MEDIAN && enc->max_len > TIE_MAX)
 		return error_set(
 			e, "--ties random and group are for at most %d tokens a cell, and --max-len is %zu", TIE_MAX, enc->max_len);
@@ -44,6 +77,7 @@ void encoder_release(struct encoder *enc)
 	free(enc->out);
 	free(enc->score);
 	free(enc->tie_of);
+	free(enc->count_of);
 	free(enc->length);
 	free(enc->row);
 	rank_table_release(&enc->table);
@@ -98,7 +132,11 @@ struct encoder_matched encoder_match(struct encoder *enc, const struct vocab *ge
 	}
 	strmap_release(&symbols);
 	free(several);
-	rank_table_init(&enc->table, token, genes->n, v->median);
+	double *same = xmalloc(v->n * sizeof *same);
+	for (size_t i = 0; i < v->n; i++)
+		same[i] = 1;
+	rank_table_init(&enc->table, token, genes->n, enc->o.style == STYLE_BMFM ? same : v->median);
+	free(same);
 	for (int i = 0; i < enc->o.threads; i++)
 		enc->scratch[i].found = xcalloc(genes->n, 1);
 	free(token);
@@ -109,6 +147,7 @@ int encoder_header(
 	struct encoder *enc, struct header *h, const struct header *counts, const char *name, const struct vocab *v, struct error *e)
 {
 	const char *tie = enc->o.ties == TIES_RANDOM ? "tie" : enc->o.ties == TIES_GROUP ? "rank" : NULL;
+	const char *const ours[] = {"token", "value", tie, enc->counted ? "count" : NULL, enc->counted ? PANEL_COLUMN : NULL};
 	if (counts_find(&enc->in, counts, name, e))
 		return -1;
 	enc->name = xstrdup(name);
@@ -117,11 +156,14 @@ int encoder_header(
 		const struct column_spec *s = counts->col + i;
 		if (s->shape == RAGGED)
 			continue;
-		if (!strcmp(s->name, "token") || !strcmp(s->name, "value") || (tie && !strcmp(s->name, tie)))
-			return error_set(e, "%s: a column is called %s already", enc->name, s->name);
+		for (size_t k = 0; k < sizeof ours / sizeof *ours; k++)
+			if (ours[k] && !strcmp(s->name, ours[k]))
+				return error_set(e, "%s: a column is called %s already", enc->name, s->name);
 		header_add_like(h, s);
 	}
+	enc->panel = enc->counted ? header_add(h, PANEL_COLUMN, U32) : -1;
 	enc->token = header_add_ragged(h, "token", id_type(v->n), "token");
+	enc->count = enc->counted ? header_add_ragged(h, "count", U32, "token") : -1;
 	enc->value = enc->o.value ? header_add_ragged(h, "value", F32, "token") : -1;
 	enc->tie = tie ? header_add_ragged(h, tie, U16, "token") : -1;
 	vocab_copy(&h->vocab, v);
@@ -130,6 +172,20 @@ int encoder_header(
 	enc->map = xmalloc(h->ncol * sizeof *enc->map);
 	header_map(h, counts, enc->map);
 	return 0;
+}
+
+void encoder_describe(const struct encoder *enc, struct header *h)
+{
+	if (!enc->counted)
+		return;
+	uint32_t *panel = xcalloc(panel_words(h->vocab.n), sizeof *panel);
+	for (size_t g = 0; g < enc->table.n; g++)
+		if (enc->table.token[g] != RANK_UNKNOWN)
+			panel[enc->table.token[g] / 32] |= 1u << enc->table.token[g] % 32;
+	panels_add(h, panel);
+	library_write(h, (enum library)enc->o.library);
+	cJSON_AddNumberToObject(h->extra, HEADER_CLS, (double)enc->nfirst);
+	free(panel);
 }
 
 static inline void put(struct encoder *enc, size_t i, uint32_t token)
@@ -173,6 +229,20 @@ static void number_ties(struct encoder_scratch *own, uint16_t *tie, const uint32
 	}
 }
 
+/* The values of a row's tokens, at[0 .. n) of them genes at k .. k + keep. */
+static void put_values(struct encoder *enc, size_t r, const struct rank_cell *c, float *at, size_t k, size_t keep, size_t n)
+{
+	double divisor = (double)((uint64_t *)enc->block->col[enc->in.total].data)[r];
+	if (enc->o.library == LIBRARY_KEPT) {
+		divisor = 1;
+		for (size_t i = 0; i < c->n; i++)
+			divisor += c->count[i];
+	}
+	memset(at, 0, n * sizeof *at);
+	for (size_t i = 0; i < keep; i++)
+		at[k + i] = log_norm(c->count[i], divisor);
+}
+
 /* all: sum of the counts of the row */
 static void encode_row(struct encoder *enc, size_t r, uint64_t all, struct encoder_scratch *own)
 {
@@ -181,7 +251,7 @@ static void encode_row(struct encoder *enc, size_t r, uint64_t all, struct encod
 	const uint64_t *start = b->group[enc->in.group].offset;
 	const uint32_t *gene = counts_genes(&enc->in, b, start[r], start[r + 1], &own->gene, &own->gene_cap);
 	const uint32_t *x = (uint32_t *)b->col[enc->in.count].data + start[r];
-	size_t n = start[r + 1] - start[r], most = enc->max_len - (enc->cls >= 0) - (enc->eos >= 0);
+	size_t n = start[r + 1] - start[r], most = enc->max_len - enc->room;
 	unsigned repeats = 0;
 	for (size_t i = 1; i < n; i++) /* apart from the next loop: this one becomes vectors */
 		repeats |= gene[i] <= gene[i - 1];
@@ -189,23 +259,21 @@ static void encode_row(struct encoder *enc, size_t r, uint64_t all, struct encod
 		if (x[i])
 			own->found[gene[i]] = 1;
 	atomic_fetch_add(&enc->all, all);
-	atomic_fetch_add(&enc->known, all - rank_encode(c, &enc->table, gene, x, n, repeats != 0, enc->o.value || enc->o.ties));
+	int counts = enc->o.value || enc->o.ties || enc->counted;
+	atomic_fetch_add(&enc->known, all - rank_encode(c, &enc->table, gene, x, n, repeats != 0, counts));
 	enc->length[r] = 0;
 	if (!c->n)
 		return;
-	size_t at = start[r] + 2 * r, k = at, keep = c->n < most ? c->n : most;
-	if (enc->cls >= 0)
-		put(enc, k++, (uint32_t)enc->cls);
+	size_t at = start[r] + enc->room * r, k = at, keep = c->n < most ? c->n : most;
+	for (size_t i = 0; i < enc->nfirst; i++)
+		put(enc, k++, enc->first[i]);
 	for (size_t i = 0; i < keep; i++)
 		put(enc, k + i, c->token[i]);
-	if (enc->o.value) {
-		double total = (double)((uint64_t *)b->col[enc->in.total].data)[r];
-		float *v = enc->score;
-		v[at] = 0;
-		for (size_t i = 0; i < keep; i++)
-			v[k + i] = (float)log1p((double)c->count[i] / total * 1e4);
-		if (enc->eos >= 0)
-			v[k + keep] = 0;
+	if (enc->o.value)
+		put_values(enc, r, c, enc->score + at, enc->nfirst, keep, keep + enc->room);
+	if (enc->counted) {
+		memset(enc->count_of + at, 0, (keep + enc->room) * sizeof *enc->count_of);
+		memcpy(enc->count_of + k, c->count, keep * sizeof *enc->count_of);
 	}
 	if (enc->o.ties) {
 		uint16_t *tie = enc->tie_of;
@@ -249,11 +317,15 @@ static void append_rows(struct encoder *enc, const struct block *b, struct block
 		items += enc->length[row[i]];
 	block_take(to, enc->map, b, row, n);
 	block_set_items(to, group, items);
+	if (enc->counted)
+		memset((uint32_t *)to->col[enc->panel].data + first, 0, n * sizeof(uint32_t));
 	for (size_t i = 0; i < n; i++) {
-		size_t len = enc->length[row[i]], from = start[row[i]] + 2 * row[i];
+		size_t len = enc->length[row[i]], from = start[row[i]] + enc->room * row[i];
 		memcpy((char *)to->col[enc->token].data + at * width, (char *)enc->out + from * width, len * width);
 		if (enc->o.value)
 			memcpy((float *)to->col[enc->value].data + at, enc->score + from, len * sizeof(float));
+		if (enc->counted)
+			memcpy((uint32_t *)to->col[enc->count].data + at, enc->count_of + from, len * sizeof(uint32_t));
 		if (enc->o.ties)
 			memcpy((uint16_t *)to->col[enc->tie].data + at, enc->tie_of + from, len * sizeof(uint16_t));
 		at += len;
@@ -263,7 +335,7 @@ static void append_rows(struct encoder *enc, const struct block *b, struct block
 
 void encoder_start(struct encoder *enc, const struct block *b)
 {
-	size_t room = block_items(b, enc->in.group) + 2 * b->rows;
+	size_t room = block_items(b, enc->in.group) + enc->room * b->rows;
 	enc->block = b;
 	enc->out = grow_bytes(enc->out, &enc->out_cap, room, enc->narrow ? 2 : 4);
 	grow(enc->length, enc->length_cap, b->rows);
@@ -272,6 +344,8 @@ void encoder_start(struct encoder *enc, const struct block *b)
 		grow(enc->score, enc->score_cap, room);
 	if (enc->o.ties)
 		grow(enc->tie_of, enc->tie_cap, room);
+	if (enc->counted)
+		grow(enc->count_of, enc->count_cap, room);
 	atomic_store(&enc->wrong, b->rows);
 	pool_start(&enc->loop, enc->o.threads, (b->rows + GROUP - 1) / GROUP, encode_group, enc);
 }

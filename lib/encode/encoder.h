@@ -7,6 +7,9 @@
  * Ties. Genes of equal count stand in the order of their medians, so the place of a gene tells its median. The tie of a token is the
  * number of its count among the distinct counts of the cell, from 1, the highest count first; special tokens have 0. Column `tie` is for
  * readers that draw an order of equal counts (ties.h); column `rank` is the position that the model takes, one for all genes of a tie.
+ *
+ * STYLE_BMFM, for models that read values: all genes of the cell, the highest count first, ties by token; their counts beside them; and which
+ * genes the file measured (stream/panels.h).
  */
 #ifndef ENCODER_H
 #define ENCODER_H
@@ -18,16 +21,20 @@
 
 #include <stdatomic.h>
 
-enum { STYLE_AUTO = -1, STYLE_V1, STYLE_V2 };
+enum { STYLE_AUTO = -1, STYLE_V1, STYLE_V2, STYLE_BMFM };
 enum ties { TIES_MEDIAN, TIES_RANDOM, TIES_GROUP };
 
 #define TIE_MAX 65535 /* ties are u16 */
 
 struct encoder_options {
-	int style; /* STYLE_V2: <cls> before, <eos> after the genes; STYLE_AUTO: V2 if the vocabulary has both tokens */
-	long long max_len; /* most tokens of a cell, special tokens included; 0: 2,048 for V1, 4,096 for V2 */
+	/* STYLE_V2: <cls> before, <eos> after the genes; STYLE_BMFM: [CLS] and [SEP]. STYLE_AUTO: BMFM if the vocabulary begins with [UNK],
+	 * V2 if it has <cls> and <eos> */
+	int style;
+	long long max_len; /* most tokens of a cell, special tokens included; 0: 2,048 for V1, 4,096 for V2, no limit for BMFM */
+	long long cls; /* STYLE_BMFM: tokens before the genes, 1 to CLS_MAX; 0: 1 */
 	int ties; /* enum ties: TIES_RANDOM adds the column tie, TIES_GROUP the column rank, which is below max_len */
-	int value; /* add the column value: log(1 + count / n_counts * 1e4), 0 for special tokens */
+	int value; /* add the column value: log_norm of the count (stream/counts.h), 0 for special tokens */
+	int library; /* enum library; -1: LIBRARY_KEPT for BMFM, else LIBRARY_ALL */
 	int keep_empty; /* keep cells without a known gene; they have no tokens */
 	int threads;
 };
@@ -38,9 +45,12 @@ struct encoder {
 	char *name; /* of their stream, for messages */
 	struct rank_table table;
 	size_t max_len;
-	int64_t cls, eos; /* -1: none */
+	uint32_t first[CLS_MAX]; /* [nfirst] tokens before the genes */
+	size_t nfirst, room; /* room: special tokens of a cell */
+	int64_t eos; /* -1: none */
 	int narrow; /* tokens are u16 */
-	int token, value, tie; /* columns of the tokens stream; value, tie (or rank): -1 without */
+	int counted; /* keep the counts */
+	int token, value, tie, count, panel; /* columns of the tokens stream; all but token: -1 without; tie: or rank */
 	int *map; /* columns of the counts for those of the tokens */
 
 	uint64_t cells, kept, tokens, full; /* cells read, cells written, tokens written, cells of max_len tokens */
@@ -50,12 +60,13 @@ struct encoder {
 	/* of one block */
 	const struct block *block; /* NULL: none is being encoded */
 	struct pool_loop loop;
-	void *out; /* tokens of row r: out[start[r] + 2 r ...], u16 or u32 */
+	void *out; /* tokens of row r: out[start[r] + room r ...], u16 or u32 */
 	float *score;
 	uint16_t *tie_of;
+	uint32_t *count_of;
 	size_t *length; /* [rows] tokens */
 	uint32_t *row; /* rows to keep */
-	size_t out_cap, score_cap, tie_cap, length_cap, row_cap;
+	size_t out_cap, score_cap, tie_cap, count_cap, length_cap, row_cap;
 	atomic_size_t wrong; /* first row with a count above n_counts; rows of the block: none */
 	struct encoder_scratch *scratch; /* [threads] */
 };
@@ -78,8 +89,11 @@ struct encoder_matched {
 };
 
 /* Which token each gene of the counts is: by its id without the version of an Ensembl id; with `ids` (or NULL), first by the id that this
- * table gives it. If most ids are no Ensembl ids, those that v lacks are looked up among its symbols. Every gene of v has a median. */
+ * table gives it. If most ids are no Ensembl ids, those that v lacks are looked up among its symbols. Every gene of v has a median, but for
+ * STYLE_BMFM. */
 struct encoder_matched encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids);
+/* After it: what the header h of encoder_header says beside the columns. */
+void encoder_describe(const struct encoder *enc, struct header *h);
 
 /* Begin to encode the cells of block b, on other threads if there are some. b must stay as it is until encoder_finish. That waits, and
  * appends the cells to `out`, which has the header of encoder_header. -1 with e set if a count is above n_counts. */

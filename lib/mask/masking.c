@@ -7,18 +7,26 @@
 
 /* ---- columns ---- */
 
-static const char *const lists[2][4] = {
-	{"input", "position", "target", "rank"}, {"gene", "count", "masked", "masked"}}; /* of tokens, of counts */
+enum { LISTS = 6 };
+static const char *const lists[3][LISTS] = {{"input", "position", "target", "rank"}, {"gene", "count", "masked"},
+	{"input", "input_value", "position", "target", "value", PANEL_COLUMN}}; /* of tokens, of counts, of tokens with counts */
+
+int masking_counted(const struct header *in, const struct masking_columns *c)
+{
+	int token = header_find(in, "token"), count = header_find(in, "count");
+	return c->cell ||
+		(c->value && token >= 0 && count >= 0 && in->col[count].shape == RAGGED && in->col[token].group == in->col[count].group);
+}
 
 static int keep_column(
-	struct header *want, struct header *out, const struct header *in, int counts, const char *column, const char *name, struct error *e)
+	struct header *want, struct header *out, const struct header *in, int which, const char *column, const char *name, struct error *e)
 {
 	int c = header_need(in, column, COLUMN_TYPES, SCALAR, name, e);
 	if (c < 0 && (c = header_need(in, column, COLUMN_TYPES, FIXED, name, NULL)) < 0)
 		return -1;
 	int taken = header_find(out, column) >= 0;
-	for (size_t i = 0; i < 4; i++)
-		taken |= strcmp(column, lists[counts][i]) == 0;
+	for (size_t i = 0; i < LISTS && lists[which][i]; i++)
+		taken |= strcmp(column, lists[which][i]) == 0;
 	if (taken)
 		return error_set(e, "%s: column '%s' cannot be kept: a masked stream has one of its own", name, column);
 	header_add_like(want, &in->col[c]);
@@ -68,10 +76,50 @@ static int token_lists(struct header *want, struct header *out, const struct hea
 		return 0;
 	if (rank < 0 || value < 0)
 		return error_set(e,
-			"%s: no lists 'rank' and 'value' beside the tokens: --objective value needs tokens of rankenc --ties group --value",
+			"%s: no list 'count' beside the tokens, nor 'rank' and 'value': --objective value needs tokens of rankenc "
+			"--vocab-style bmfm, or of --ties group --value",
 			name);
 	header_add_ragged(want, "value", F32, group);
 	header_add_ragged(out, "value", F32, "masked");
+	return 0;
+}
+
+/* The columns for values as input. */
+static int value_lists(struct header *want, struct header *out, const struct header *in, const struct masking_columns *c, const char *name,
+	struct error *e)
+{
+	enum library library;
+	int token = header_need(in, "token", U32, RAGGED, name, e), total = -1;
+	if (token < 0)
+		return -1;
+	int count = header_beside(in, "count", U32, token, name, e),
+	    panel = panels_there(in) ? header_need(in, PANEL_COLUMN, U32, SCALAR, name, e) : -1;
+	if (count < -1 || (panels_there(in) && panel < 0) || library_read(&library, in, name, e) ||
+		(library == LIBRARY_ALL && (total = header_need(in, "n_counts", U64, SCALAR, name, e)) < 0))
+		return -1;
+	if (count < 0)
+		return error_set(
+			e, "%s: no list 'count' beside the tokens: --objective cell needs tokens of rankenc --vocab-style bmfm", name);
+	enum column_type id = in->col[token].type;
+	const char *group = in->group[in->col[token].group];
+	header_add_ragged(want, "token", id, group);
+	header_add_ragged(want, "count", U32, group);
+	if (total >= 0 && header_find(want, "n_counts") < 0)
+		header_add(want, "n_counts", U64);
+	if (panel >= 0)
+		header_add(want, PANEL_COLUMN, U32);
+	if (panel >= 0 && c->cell && !c->unmeasured)
+		header_add(out, PANEL_COLUMN, U32);
+	else
+		panels_drop(out);
+	const char *targets = c->cell ? "target" : "masked";
+	header_add_ragged(out, "input", id, "input");
+	header_add_ragged(out, "input_value", F32, "input");
+	if (!c->cell)
+		header_add_ragged(out, "position", U16, targets);
+	header_add_ragged(out, "target", id, targets);
+	if (c->cell || c->fields & FIELD_VALUE)
+		header_add_ragged(out, "value", F32, targets);
 	return 0;
 }
 
@@ -117,10 +165,12 @@ int masking_headers(struct header *want, struct header *out, const struct header
 		for (size_t j = 0; j < i; j++)
 			if (!strcmp(c->keep[j], c->keep[i]))
 				return error_set(e, "%s: column '%s' is to be kept twice", name, c->keep[i]);
-		if (keep_column(want, out, in, c->counts, c->keep[i], name, e))
+		if (keep_column(want, out, in, masking_counted(in, c) ? 2 : c->counts, c->keep[i], name, e))
 			return -1;
 	}
-	return c->counts ? count_lists(want, out, in, name, e) : token_lists(want, out, in, c, name, e);
+	return c->counts                 ? count_lists(want, out, in, name, e)
+		: masking_counted(in, c) ? value_lists(want, out, in, c, name, e)
+					 : token_lists(want, out, in, c, name, e);
 }
 
 /* ---- one batch ---- */
@@ -134,6 +184,7 @@ struct masking_worker { /* the scratch of one thread */
 	uint8_t *state; /* [vocab], zero: for audit_cell */
 	uint32_t *gene; /* [vocab], for mask_columns */
 	uint16_t *renumbered; /* [UINT16_MAX + 1] */
+	struct inputs *inputs; /* with values as input */
 };
 
 /* Hide the ranks of k of a row's n tokens: they become 0. The others are numbered anew, so that no gap among them tells a hidden one. */
@@ -267,6 +318,77 @@ static void hide_columns(const struct masking *m, struct masking_worker *w, stru
 	j->masked = b->rows * (uint64_t)k;
 }
 
+/* Row `row` of the batch, for a model that reads values. */
+static struct counted_cell counted_row(const struct masking *m, struct masking_worker *w, const struct masked_batch *j, size_t row)
+{
+	const struct block *in = &j->in;
+	const uint64_t *o = in->group[m->token_list].offset;
+	struct counted_cell c = {.cell = ((const uint64_t *)j->block.col[m->cell].data)[row],
+		.epoch = (uint32_t)j->epoch,
+		.n = (uint32_t)(o[row + 1] - o[row]),
+		.token = w->token,
+		.count = (const uint32_t *)in->col[m->count].data + o[row],
+		.panel = m->panel < 0 ? 0 : ((const uint32_t *)in->col[m->panel].data)[row],
+		.n_counts = m->total < 0 ? 0 : ((const uint64_t *)in->col[m->total].data)[row]};
+	for (uint32_t i = 0; i < c.n; i++)
+		w->token[i] = block_id(in, m->token, o[row] + i);
+	return c;
+}
+
+/* Append the input and the targets of row `row`. */
+static void append_cell(const struct masking *m, struct masked_batch *j, size_t row, const struct masked_cell *c)
+{
+	struct block *b = &j->block;
+	uint64_t *input = b->group[m->input_list].offset, *target = b->group[m->masked_list].offset, at = input[row], had = target[row];
+	block_set_items(b, m->input_list, at + c->n);
+	block_set_items(b, m->masked_list, had + c->targets);
+	for (uint32_t i = 0; i < c->n; i++)
+		block_set_id(b, m->input, at + i, c->input[i]);
+	for (uint32_t i = 0; i < c->targets; i++)
+		block_set_id(b, m->target, had + i, c->target[i]);
+	memcpy((float *)b->col[m->input_value].data + at, c->value, c->n * sizeof *c->value);
+	if (m->position >= 0)
+		memcpy((uint16_t *)b->col[m->position].data + had, c->position, c->targets * sizeof *c->position);
+	if (m->value >= 0)
+		memcpy((float *)b->col[m->value].data + had, c->target_value, c->targets * sizeof *c->target_value);
+	input[row + 1] = at + c->n;
+	target[row + 1] = had + c->targets;
+}
+
+static int too_long(const struct masking *m, struct masked_batch *j, size_t row, uint64_t n)
+{
+	return error_set(&j->error, "%s: cell %llu: %llu tokens, expected at most %d", stream_name(m->loader->in),
+		(unsigned long long)((const uint64_t *)j->block.col[m->cell].data)[row], (unsigned long long)n, MASK_ROW_MAX);
+}
+
+/* All rows of a batch, for a model that reads values. -1 with j->error set. */
+static int make_inputs(const struct masking *m, struct masking_worker *w, struct masked_batch *j)
+{
+	const uint64_t *o = j->in.group[m->token_list].offset;
+	inputs_start(w->inputs);
+	for (size_t row = 0; row < j->block.rows; row++) {
+		if (o[row + 1] - o[row] > MASK_ROW_MAX)
+			return too_long(m, j, row, o[row + 1] - o[row]);
+		struct counted_cell c = counted_row(m, w, j, row);
+		if (m->plan_input->zeros == ZEROS_BATCH)
+			inputs_note(w->inputs, c.token, c.count, c.n);
+	}
+	for (size_t row = 0; row < j->block.rows; row++) {
+		struct counted_cell c = counted_row(m, w, j, row);
+		struct masked_cell made;
+		struct error e;
+		if (inputs_make(w->inputs, &made, w->masker, &c, j->rate, j->lambda, &e))
+			return error_set(&j->error, "%s: cell %llu: %s", stream_name(m->loader->in), (unsigned long long)c.cell, e.msg);
+		if (m->audit)
+			audit_cell(&j->audit, m->audit, m->plan->nspecial, made.tokens, made.seen, made.places, made.chosen,
+				made.structural, w->state);
+		append_cell(m, j, row, &made);
+		j->tokens += made.seen;
+		j->masked += made.chosen;
+	}
+	return 0;
+}
+
 static void mask_batch(void *arg, size_t i, int thread)
 {
 	const struct masking *m = arg;
@@ -278,14 +400,17 @@ static void mask_batch(void *arg, size_t i, int thread)
 		hide_columns(m, &m->worker[thread], j);
 		return;
 	}
+	if (m->plan_input) {
+		j->tokens = 0;
+		j->failed = make_inputs(m, &m->worker[thread], j);
+		return;
+	}
 	copy_tokens(m, j);
 	const uint64_t *o = j->in.group[m->token_list].offset;
 	for (size_t row = 0; row < j->block.rows; row++) {
 		uint64_t n = o[row + 1] - o[row];
 		if (n > MASK_ROW_MAX) {
-			unsigned long long cell = ((const uint64_t *)j->block.col[m->cell].data)[row];
-			j->failed = error_set(&j->error, "%s: cell %llu: %llu tokens, expected at most %d", stream_name(m->loader->in),
-				cell, (unsigned long long)n, MASK_ROW_MAX);
+			j->failed = too_long(m, j, row, n);
 			return;
 		}
 		mask_row(m, &m->worker[thread], j, row);
@@ -313,7 +438,11 @@ void masking_init(struct masking *m)
 	m->value = counts ? -1 : header_beside(out, "value", F32, m->target, NULL, NULL);
 	m->token_list = want->col[m->token].group;
 	m->input_list = out->col[m->input].group;
-	m->masked_list = out->col[m->position].group;
+	m->masked_list = out->col[m->position < 0 ? m->target : m->position].group;
+	m->count = m->plan_input ? header_find(want, "count") : -1;
+	m->panel = m->plan_input ? header_find(want, PANEL_COLUMN) : -1;
+	m->total = m->plan_input && m->plan_input->library == LIBRARY_ALL ? header_find(want, "n_counts") : -1;
+	m->input_value = m->plan_input ? header_find(out, "input_value") : -1;
 	m->map = xcalloc(out->ncol, sizeof *m->map);
 	header_map(out, want, m->map);
 	m->nbatch = m->threads > 1 ? 4 * (size_t)m->threads : 1; /* batches differ in size, so each thread gets several */
@@ -327,7 +456,8 @@ void masking_init(struct masking *m)
 			.position = xcalloc(MASK_ROW_MAX, sizeof(uint16_t)),
 			.state = xcalloc(m->plan->vocab, 1),
 			.gene = xcalloc(m->plan->vocab, sizeof(uint32_t)),
-			.renumbered = xcalloc(UINT16_MAX + 1, sizeof(uint16_t))};
+			.renumbered = xcalloc(UINT16_MAX + 1, sizeof(uint16_t)),
+			.inputs = m->plan_input ? inputs_new(m->plan_input, m->plan) : NULL};
 }
 
 void masking_release(struct masking *m)
@@ -346,6 +476,7 @@ void masking_release(struct masking *m)
 		free(m->worker[i].state);
 		free(m->worker[i].gene);
 		free(m->worker[i].renumbered);
+		inputs_free(m->worker[i].inputs);
 	}
 	free(m->worker);
 	free(m->batch);

@@ -14,6 +14,7 @@
 #define MASKING_H
 
 #include "mask/audit.h"
+#include "mask/input.h"
 #include "mask/mask.h"
 #include "mask/mask_schedule.h"
 #include "stream/ties.h"
@@ -24,16 +25,23 @@ struct masking_columns {
 	size_t nkeep;
 	const char *groups; /* i32 column beside token: the module of each token; NULL: none */
 	int runs; /* for MASK_RUNS: the tokens need the column tie */
-	int value; /* the model is to predict values: the tokens need the columns rank and value */
+	int value; /* the model is to predict values: the tokens need the column count, or the columns rank and value */
+	int cell; /* the whole cell: the tokens need the column count */
+	int fields; /* of value, with counts: hidden fields (mask/input.h) */
+	int unmeasured; /* of cell: genes that were not measured are zeros, so the panels are left out */
 	int balance; /* the loader balances shards, so a masked stream has the column batch_row */
 	int counts; /* the input is a counts stream, for MASK_COLUMNS; else a tokens stream */
 };
 
+/* Are the values of these tokens the input, for these objectives? They are then made from the counts. */
+int masking_counted(const struct header *in, const struct masking_columns *c);
+
 /*
  * want: the columns to load from a stream with header `in` (its file is `name`). out: the header of the masked stream, a copy of `in` but
  * for its kind and columns: cell, epoch, step, batch_row (balance), the kept ones, and the lists: input, rank (where the tokens have it),
- * position, target and (value) value, or for counts gene, count and masked. Tokens with the column tie get a new order of equal counts in
- * every epoch (ties.h), but for MASK_RUNS. -1 with e set if a column is missing or cannot be kept. The caller always releases both headers.
+ * position, target and (value) value, or for counts gene, count and masked. With values as input they are input, input_value, and of values
+ * position, target and, if values are hidden, value; of whole cells panel, target and value. Tokens with the column tie get a new order of
+ * equal counts in every epoch (ties.h), but for MASK_RUNS. -1 with e set if a column is missing or cannot be kept. The caller always releases both headers.
  */
 int masking_headers(struct header *want, struct header *out, const struct header *in, const struct masking_columns *c, const char *name,
 	struct error *e);
@@ -60,6 +68,7 @@ struct masking {
 	const struct header *header; /* `out` of masking_headers */
 	const char *groups; /* as in masking_columns */
 	const struct graph *audit; /* audit the masks with this graph; NULL: no audit */
+	const struct input_plan *plan_input; /* the input has values (masking_counted); NULL: tokens alone, or counts */
 	int threads;
 
 	/* private */
@@ -71,7 +80,8 @@ struct masking {
 	int cell, epoch, step; /* columns of header */
 	int rank_from, rank; /* columns of want and header; -1 without */
 	int value_from, value; /* the same */
-	int input, position, target; /* columns of header; MASK_COLUMNS: gene, masked, none */
+	int input, position, target; /* columns of header; MASK_COLUMNS: gene, masked, none; position of whole cells: -1 */
+	int count, panel, total, input_value; /* with values as input: columns of want, -1 without; of header */
 	int token_list, input_list, masked_list; /* their ragged groups */
 };
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static const struct arch *const all[] = {&arch_bert, &arch_mlp_nb};
+static const struct arch *const all[] = {&arch_bert, &arch_bmfm_llama, &arch_mlp_nb};
 
 const struct arch *arch_at(size_t i)
 {

@@ -21,8 +21,32 @@ struct shape;
 struct forward;
 struct batch;
 struct arch;
+struct optim;
 
 #define ARCH_OWN 8
+
+#define REALS_MAX 32
+struct reals {
+	uint32_t n;
+	double x[REALS_MAX];
+};
+
+/* How the values of tokens are encoded (value.h). */
+enum value_kind {
+	VALUE_NONE, /* not at all */
+	VALUE_PERIODIC,
+	VALUE_MLP,
+	VALUE_MLP_SPECIAL,
+};
+
+struct value_config {
+	uint32_t kind; /* enum value_kind */
+	uint32_t frequencies, learned; /* periodic: how many; 1: they are learned */
+	double scale, shift; /* periodic */
+	struct reals center, orientation; /* periodic: of sigmoids */
+	uint32_t specials; /* special tokens, and categories of values */
+	uint32_t zero_is_number; /* 1: 0 has no vector of its own */
+};
 
 /* The fields of config.json, under their names there. The table of fields of an architecture says which of them it has. */
 struct model_config {
@@ -35,6 +59,8 @@ struct model_config {
 	double hidden_dropout_prob, attention_probs_dropout_prob;
 	double classifier_dropout; /* negative: as hidden_dropout_prob */
 	double layer_norm_eps, initializer_range;
+	struct value_config value;
+	uint32_t first_norm; /* 1: the first block starts with a norm, as the others do */
 	double own[ARCH_OWN]; /* numbers that no other architecture has */
 };
 
@@ -44,6 +70,8 @@ enum field_type {
 	FIELD_OPTIONAL, /* double; null in the file means `missing`, which is negative */
 	FIELD_ACT, /* enum act: relu or gelu; missing: gelu */
 	FIELD_FLAG, /* uint32_t: 1 for true; written only then */
+	FIELD_CHOICE, /* uint32_t: which of the texts in `word`, which ends with an empty one */
+	FIELD_REALS, /* struct reals: a list of numbers; missing: none */
 	FIELD_WORD, /* if the file has it, it must be `word` */
 	FIELD_TRUE, /* if the file has it, it must be true */
 	FIELD_FALSE,
@@ -87,13 +115,16 @@ struct arch {
 	int per_cell; /* 1: one hidden state per cell [B, C]; 0: one per token [T, C] */
 	int positions; /* 1: a cell can have at most max_position_embeddings tokens */
 	int counts; /* 1: it reads counts (batch.count, batch.value), in no order; 0: tokens in their order */
-	int token_embedding; /* 1: it sets m->tied, the embedding that decoders can share */
+	int token_embedding; /* 1: it sets m->tied, the embedding that decoders share */
+	int torch_init; /* 1: linear layers start as in PyTorch; 0: from N(0, initializer_range^2), biases as 0 */
+	int cell_token; /* 1: the state of a cell is that of its first token, after the last layer; 0: mean of an inner layer */
+	const struct optim *optim; /* defaults of a training; NULL: those of the task */
 	size_t size; /* bytes of m->arch_state */
 
 	/* Is the configuration possible? The message names the field that is wrong. */
 	int (*check)(const struct model_config *c, struct error *e);
 	/* Can it compute this batch, and learn from it? NULL: every batch. */
-	int (*check_batch)(const struct batch *b, int train, struct error *e);
+	int (*check_batch)(const struct model_config *c, const struct batch *b, int train, struct error *e);
 	/* `tensors` adds the tensors to the table. After all are placed, `resolve` stores their offsets. */
 	void (*tensors)(struct params *p, const struct model_config *c);
 	void (*resolve)(struct model *m);
@@ -107,6 +138,7 @@ struct arch {
 };
 
 extern const struct arch arch_bert; /* the first of the table, and the one of a configuration that names none */
+extern const struct arch arch_bmfm_llama; /* pre-norm blocks with SwiGLU, without positions */
 extern const struct arch arch_mlp_nb; /* an encoder of counts: multilayer perceptron with batch normalisation */
 
 /* By model_type; NULL: none. */

@@ -1,7 +1,7 @@
 /*
  * BERT as Geneformer uses it: post-norm, learned positions, one token type.
  *
- *     x = dropout(LN(word + type + position))
+ *     x = dropout(LN(word + type + position [+ value]))
  *     per layer:  x = LN(x + dropout(attention(x W_qkv) W_o));  x = LN(x + dropout(act(x W_up) W_down))     [biases left out]
  *
  * Equations: transformers modeling_bert.py. Tensor names are those of BertFor{MaskedLM,SequenceClassification,TokenClassification}.
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "nn/model_impl.h"
+#include "nn/value.h"
 
 /* Offsets of one layer's tensors; query, key and value lie together, so they are one [3C, C] matrix. */
 struct layer_at {
@@ -30,6 +31,7 @@ struct layer_act {
 
 struct bert {
 	size_t word, posw, type, norm_w, norm_b; /* offsets of the embedding tensors */
+	struct value_encoder value;
 	struct layer_at *at; /* [num_hidden_layers] */
 	void *x0; /* [T,C] output of the embeddings */
 	real *stat0;
@@ -62,6 +64,7 @@ static const struct config_field fields[] = {
 	{"add_cross_attention", FIELD_FALSE, 0, 0, NULL, 0},
 	{"tie_word_embeddings", FIELD_TRUE, 0, 0, NULL, 0},
 	{"use_cache", FIELD_NOTE, 0, 0, NULL, 1},
+	VALUE_FIELDS,
 	{0},
 };
 
@@ -90,12 +93,18 @@ static int check(const struct model_config *c, struct error *e)
 		return error_set(e, "hidden_size %u is not a multiple of num_attention_heads %u", c->hidden_size, c->num_attention_heads);
 	if (c->hidden_act != ACT_RELU && c->hidden_act != ACT_GELU)
 		return error_set(e, "hidden_act: expected relu or gelu");
-	return 0;
+	return value_check(c, e);
+}
+
+static int check_batch(const struct model_config *c, const struct batch *b, int train, struct error *e)
+{
+	return value_check_batch(c, b, e);
 }
 
 /* ---- tensors ---- */
 
 #define LAYER "bert.encoder.layer.%u."
+#define VALUE "bert.embeddings.expressions_embeddings"
 
 static void tensors(struct params *p, const struct model_config *c)
 {
@@ -103,6 +112,7 @@ static void tensors(struct params *p, const struct model_config *c)
 	params_add(p, INIT_NORMAL, 1, -1, c->vocab_size, C, "bert.embeddings.word_embeddings.weight")->zero_row = c->pad_token_id;
 	params_add(p, INIT_NORMAL, 1, -1, c->max_position_embeddings, C, "bert.embeddings.position_embeddings.weight");
 	params_add(p, INIT_NORMAL, 1, -1, c->type_vocab_size, C, "bert.embeddings.token_type_embeddings.weight");
+	value_tensors(p, c, VALUE);
 	params_add_norm(p, -1, C, "bert.embeddings.LayerNorm");
 	for (uint32_t l = 0; l < c->num_hidden_layers; l++) {
 		static const char *const qkv[] = {"query", "key", "value"};
@@ -130,6 +140,7 @@ static void resolve(struct model *m)
 	n->type = params_at(p, "bert.embeddings.token_type_embeddings.weight");
 	n->norm_w = params_at(p, "bert.embeddings.LayerNorm.weight");
 	n->norm_b = params_at(p, "bert.embeddings.LayerNorm.bias");
+	value_resolve(&n->value, m, VALUE);
 	n->at = xcalloc(m->c.num_hidden_layers, sizeof *n->at);
 	n->act = xcalloc(m->c.num_hidden_layers, sizeof *n->act);
 	for (uint32_t l = 0; l < m->c.num_hidden_layers; l++) {
@@ -178,6 +189,7 @@ static void carve(struct model *m, struct arena *a, const struct shape *s)
 	int gelu = m->c.hidden_act == ACT_GELU;
 	n->x0 = arena_act(a, T * C);
 	n->stat0 = arena_real(a, 2 * T);
+	value_carve(&n->value, m, a, s);
 	for (uint32_t l = 0; l < m->c.num_hidden_layers; l++) {
 		struct layer_act *x = &n->act[l];
 		if (l && !s->train) { /* all layers work in the same place; x2 alternates with x0 */
@@ -229,7 +241,8 @@ static void *forward(struct model *m, const struct forward *f, uint32_t layers)
 	size_t T = s->T, C = m->c.hidden_size, F = m->c.intermediate_size;
 	double eps = m->c.layer_norm_eps;
 	struct dropout d = hidden_drop(m, f, SITE_EMBED, 0);
-	o->embed(o, n->x0, n->stat0, P(m, n->word), P(m, n->posw), P(m, n->type), P(m, n->norm_w), P(m, n->norm_b), s, C, eps, &d);
+	const void *value = value_forward(&n->value, m);
+	o->embed(o, n->x0, n->stat0, P(m, n->word), P(m, n->posw), P(m, n->type), value, P(m, n->norm_w), P(m, n->norm_b), s, C, eps, &d);
 	void *x = n->x0;
 	for (uint32_t l = 0; l < layers; l++) {
 		const struct layer_at *w = &n->at[l];
@@ -284,8 +297,9 @@ static void backward(struct model *m, const struct forward *f)
 	}
 	struct dropout d = hidden_drop(m, f, SITE_EMBED, 0);
 	m->o->embed_back(m->o, G(m, n->word), G(m, n->posw), G(m, n->type), G(m, n->norm_w), G(m, n->norm_b), m->dx, n->stat0,
-		P(m, n->word), P(m, n->posw), P(m, n->type), P(m, n->norm_w), &m->seq, m->c.vocab_size, m->c.max_position_embeddings,
-		m->c.hidden_size, m->c.pad_token_id, &d);
+		P(m, n->word), P(m, n->posw), P(m, n->type), n->value.y, P(m, n->norm_w), &m->seq, m->c.vocab_size,
+		m->c.max_position_embeddings, m->c.hidden_size, m->c.pad_token_id, &d);
+	value_backward(&n->value, m, m->dx);
 	model_finished(m, -1);
 }
 
@@ -350,6 +364,7 @@ const struct arch arch_bert = {
 	.token_embedding = 1,
 	.size = sizeof(struct bert),
 	.check = check,
+	.check_batch = check_batch,
 	.tensors = tensors,
 	.resolve = resolve,
 	.carve = carve,

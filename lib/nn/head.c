@@ -3,7 +3,8 @@
 
 #include "nn/model_impl.h"
 
-static const struct head_kind *const all[] = {&head_mlm, &head_cells, &head_genes, &head_value, &head_number, &head_nb};
+static const struct head_kind *const all[] = {
+	&head_mlm, &head_cells, &head_genes, &head_value, &head_number, &head_expression, &head_wced, &head_nb};
 
 const struct head_kind *head_at(size_t i)
 {
@@ -21,6 +22,19 @@ const struct head_kind *head_find(const char *name)
 const char *head_name(const struct head_spec *s)
 {
 	return s->name ? s->name : s->kind->name;
+}
+
+size_t head_parts(const struct head_kind *k)
+{
+	size_t n = 0;
+	while (k->part && k->part[n].name)
+		n++;
+	return n ? n : 1;
+}
+
+double head_part_weight(const struct head_spec *s, size_t part)
+{
+	return !s->kind->part ? 1 : s->part ? s->part[part] : s->kind->part[part].weight;
 }
 
 double head_accuracy(const struct loss *l, const struct head_spec *s)

@@ -19,6 +19,8 @@
 #include "nn/arch.h"
 
 #define HEADS_MAX 16 /* of one model */
+#define PARTS_MAX 6 /* losses of one head */
+#define LOSSES_MAX 24 /* of one model */
 #define HEAD_NAME 40 /* bytes of a name at most */
 #define HEAD_PREFIX "heads." /* how the prefixes of tensors of heads start: "heads.NAME." */
 #define HEAD_PREFIX_MAX 64
@@ -39,6 +41,7 @@ enum target {
 	TARGET_CLASS, /* goal.target: one of head_spec.nlabel classes */
 	TARGET_VALUE, /* goal.value: a number */
 	TARGET_COUNTS, /* goal.mask: the counts of the masked genes, which the batch has */
+	TARGET_CELL, /* goal.value: a number for every gene of the vocabulary */
 };
 
 /* Weights of the genes in the loss of counts, learned with the model (curriculum.h). */
@@ -55,6 +58,7 @@ struct head_spec {
 	const char *prefix; /* of the names of its tensors; NULL: none */
 	const char *column; /* of the stream, that has its targets; NULL: the header of the stream does not matter */
 	double weight; /* of this head's mean loss in the loss of the model; 0 means 1 */
+	const double *part; /* [parts of the kind] weights of its losses beside `weight`, 0: it is only measured; NULL: those of the kind */
 	uint64_t from; /* first step, from 0, of which it is a part; its own tensors are not updated before */
 	uint32_t position; /* ROWS_CELL: which token of the cell */
 	uint32_t nlabel; /* TARGET_CLASS: number of classes */
@@ -68,11 +72,14 @@ struct goal {
 	size_t n; /* ROWS_LISTED: number of listed tokens; with mask: number of masked genes of all cells */
 	const uint32_t *row; /* ROWS_LISTED: [n] index into batch.id, ascending, no repeats */
 	const uint32_t *target; /* [rows] class or token to predict; ROW_NONE: none; NULL: no row has one */
-	const real *value; /* [rows] number to predict; NaN: none; NULL: no row has one */
-	const uint32_t *mask; /* [rows, nb_words(vocab_size)] bits of the genes whose counts are predicted; n: how many bits */
+	const real *value; /* [rows] number to predict; NaN: none; NULL: no row has one; TARGET_CELL: [rows, vocab_size] */
+	/* [rows, nb_words(vocab_size)] bits of the genes whose counts are predicted; n: how many bits. TARGET_CELL: of the genes in the input;
+	 * n: how many numbers */
+	const uint32_t *mask;
 	uint32_t ratio; /* with a curriculum: number of the batch's masking ratio, < curriculum.ratios */
 };
 
+/* Of one loss. A head has one, or as many as its kind has parts. */
 struct loss {
 	double sum; /* natural log, for cross-entropy */
 	double count; /* rows with a target; where classes have weights, the sum of these */
@@ -83,9 +90,15 @@ struct loss {
 /* A measure of the predictions of a head. */
 struct head_metric {
 	const char *name;
-	/* NULL: it is computed from the predicted class of every row (lib/eval) */
+	/* l: the losses of the head. NULL: it is computed from the predicted class of every row (lib/eval) */
 	double (*of)(const struct loss *l, const struct head_spec *s);
 	int higher; /* 1: a higher value is better */
+};
+
+/* One of the losses of a head that has several. */
+struct head_part {
+	const char *name;
+	double weight; /* default */
 };
 
 struct head_kind {
@@ -99,6 +112,7 @@ struct head_kind {
 	enum rows rows;
 	int pool, drop; /* the rows of cells go through the architecture's pooler, if it has one; then dropout */
 	enum target target;
+	const struct head_part *part; /* ends with name NULL; NULL: it has one loss */
 	const struct head_metric *metric; /* ends with name NULL; the loss is not in the list */
 	const struct op_need *need;
 	size_t size; /* bytes of the struct that starts with struct head; 0: it is struct head */
@@ -114,13 +128,14 @@ struct head_kind {
 	void (*prepare_back)(struct head *h, struct model *m, const struct forward *f);
 	/* Compute the inputs of the loss from the hidden states x. */
 	void (*forward)(struct head *h, struct model *m, const struct forward *f, const void *x);
-	/* Add loss and right predictions to sum [2] on the device. It calls ops only, so that it can be replayed. NULL: the host
+	/* Add loss and right predictions to sum [2 parts] on the device. It calls ops only, so that it can be replayed. NULL: the host
 	 * computes the loss. */
 	void (*loss)(struct head *h, struct model *m, double *sum);
 	/* For a loss that the host computes: add to sum [2] and return 1. 0: the device has computed it. NULL: always the device. */
 	int (*host_loss)(struct head *h, struct model *m, const struct goal *g, int train, double sum[2]);
-	/* loss.count of a goal with `rows` rows. NULL: the number of targets. */
+	/* loss.count of a goal with `rows` rows. NULL: the number of targets. And of each part: */
 	double (*count)(const struct head *h, const struct goal *g, size_t rows);
+	void (*count_parts)(const struct head *h, const struct model *m, const struct goal *g, size_t rows, double *count);
 	/* Logits of the last forward: act [N, outputs], on the device. */
 	const void *(*logits)(struct head *h, struct model *m);
 	/* Add the gradients of the head's tensors, and write dx, the gradient of the hidden states. */
@@ -133,11 +148,16 @@ extern const struct head_kind head_cells; /* one class a cell, from its first to
 extern const struct head_kind head_genes; /* one class a token */
 extern const struct head_kind head_value; /* a number at a masked position */
 extern const struct head_kind head_number; /* a number a cell, from its first token */
+extern const struct head_kind head_expression; /* the value at a masked position: is it zero, and how large is it */
+extern const struct head_kind head_wced; /* the same of every gene of the cell, from its first token */
 extern const struct head_kind head_nb; /* the counts of masked genes: decoder with a negative binomial likelihood */
 
 /* By name; NULL: none. */
 const struct head_kind *head_find(const char *name);
 const struct head_kind *head_at(size_t i); /* the i-th, NULL past the last */
+
+size_t head_parts(const struct head_kind *k); /* its losses, at least 1 */
+double head_part_weight(const struct head_spec *s, size_t part); /* beside its weight; 1 if the kind has no parts */
 
 /* Its name in its model. */
 const char *head_name(const struct head_spec *s);

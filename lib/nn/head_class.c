@@ -30,7 +30,7 @@ static int check(const struct head_spec *s, const struct model_config *c, struct
 
 static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
-	params_add_linear(p, (int)c->num_hidden_layers, s->nlabel, c->hidden_size, "classifier");
+	params_add_last(p, (int)c->num_hidden_layers, s->nlabel, c->hidden_size, "classifier");
 }
 
 static void resolve(struct head *h, struct model *m)

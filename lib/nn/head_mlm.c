@@ -1,29 +1,29 @@
 /*
  * The token at a masked position [transformers BertLMPredictionHead]:
  *     t = LN(act(x W_t + b_t));  logits = t word^T + bias
- * The decoder is tied to the token embedding. Logits are made tile by tile inside the loss and never stored.
+ * The decoder is tied to the token embedding where the architecture shares it (arch.h: token_embedding), else it has a matrix of its own. Logits
+ * are made tile by tile inside the loss and never stored.
  */
 #include <math.h>
 
 #include "nn/model_impl.h"
 
+#define DECODER "cls.predictions.decoder"
+
 struct mlm {
 	struct head h;
-	size_t dense_w, dense_b, norm_w, norm_b, bias; /* offsets */
+	size_t dense_w, dense_b, norm_w, norm_b, decoder, bias; /* offsets */
 	const void *x; /* [N, C] what it reads */
 	void *z, *zpre, *y, *dz, *logit; /* [N, C]; logit [N, V] where it is wanted */
 	real *stat, *lse;
 };
 
-static int check(const struct head_spec *s, const struct model_config *c, struct error *e)
-{
-	return c->arch->token_embedding ? 0 : error_set(e, "head mlm: architecture %s has no token embedding to share", c->arch->name);
-}
-
 static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
 	int layer = (int)c->num_hidden_layers;
 	params_add(p, INIT_ZERO, 0, layer, c->vocab_size, 0, "cls.predictions.bias");
+	if (!c->arch->token_embedding)
+		params_add_weight(p, layer, c->vocab_size, c->hidden_size, DECODER);
 	params_add_linear(p, layer, c->hidden_size, c->hidden_size, "cls.predictions.transform.dense");
 	params_add_norm(p, layer, c->hidden_size, "cls.predictions.transform.LayerNorm");
 }
@@ -36,6 +36,7 @@ static void resolve(struct head *h, struct model *m)
 	t->norm_w = params_at(&m->p, "cls.predictions.transform.LayerNorm.weight");
 	t->norm_b = params_at(&m->p, "cls.predictions.transform.LayerNorm.bias");
 	t->bias = params_at(&m->p, "cls.predictions.bias");
+	t->decoder = m->arch->token_embedding ? m->tied : params_at(&m->p, DECODER ".weight");
 }
 
 static size_t outputs(const struct head *h, const struct model *m)
@@ -69,14 +70,14 @@ static void forward(struct head *h, struct model *m, const struct forward *f, co
 static void loss(struct head *h, struct model *m, double *sum)
 {
 	struct mlm *t = (struct mlm *)h;
-	m->o->mlm_loss(m->o, sum, t->lse, t->y, P(m, m->tied), P(m, t->bias), m->dev.head[h->index].to.target, h->N, m->c.hidden_size,
+	m->o->mlm_loss(m->o, sum, t->lse, t->y, P(m, t->decoder), P(m, t->bias), m->dev.head[h->index].to.target, h->N, m->c.hidden_size,
 		m->c.vocab_size);
 }
 
 static const void *logits(struct head *h, struct model *m)
 {
 	struct mlm *t = (struct mlm *)h;
-	m->o->linear(m->o, t->logit, NULL, t->y, P(m, m->tied), P(m, t->bias), h->N, m->c.hidden_size, m->c.vocab_size, ACT_NONE);
+	m->o->linear(m->o, t->logit, NULL, t->y, P(m, t->decoder), P(m, t->bias), h->N, m->c.hidden_size, m->c.vocab_size, ACT_NONE);
 	return t->logit;
 }
 
@@ -85,7 +86,7 @@ static void backward(struct head *h, struct model *m, const struct forward *f, v
 	struct mlm *t = (struct mlm *)h;
 	struct ops *o = m->o;
 	size_t N = h->N, C = m->c.hidden_size;
-	o->mlm_loss_back(o, t->dz, G(m, m->tied), G(m, t->bias), t->y, P(m, m->tied), P(m, t->bias), m->dev.head[h->index].to.target,
+	o->mlm_loss_back(o, t->dz, G(m, t->decoder), G(m, t->bias), t->y, P(m, t->decoder), P(m, t->bias), m->dev.head[h->index].to.target,
 		t->lse, h->scale, N, C, m->c.vocab_size);
 	o->norm_back(o, NULL, t->dz, G(m, t->norm_w), G(m, t->norm_b), NULL, t->dz, t->z, t->stat, P(m, t->norm_w), NULL, N, C, NULL);
 	o->linear_back(o, readout_grad(h, m, dx), G(m, t->dense_w), G(m, t->dense_b), t->dz, t->x, P(m, t->dense_w), t->z, t->zpre, N, C, C,
@@ -120,14 +121,12 @@ const struct head_kind head_mlm = {
 	.name = "mlm",
 	.class_name = "ForMaskedLM",
 	.prefix = (const char *const[]){"cls.predictions.", NULL},
-	.copy = (const char *const[][2]){{"cls.predictions.decoder.weight", ""}, {"cls.predictions.decoder.bias", "cls.predictions.bias"},
-		{0}},
+	.copy = (const char *const[][2]){{DECODER ".weight", ""}, {DECODER ".bias", "cls.predictions.bias"}, {0}},
 	.rows = ROWS_LISTED,
 	.target = TARGET_TOKEN,
 	.metric = metrics,
 	.need = need,
 	.size = sizeof(struct mlm),
-	.check = check,
 	.tensors = tensors,
 	.resolve = resolve,
 	.outputs = outputs,

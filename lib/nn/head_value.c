@@ -20,7 +20,7 @@ struct value {
 
 static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
-	params_add_linear(p, (int)c->num_hidden_layers, 1, c->hidden_size, "classifier");
+	params_add_last(p, (int)c->num_hidden_layers, 1, c->hidden_size, "classifier");
 }
 
 static void resolve(struct head *h, struct model *m)

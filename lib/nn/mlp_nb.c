@@ -48,7 +48,7 @@ static int check(const struct model_config *c, struct error *e)
 	return 0;
 }
 
-static int check_batch(const struct batch *b, int train, struct error *e)
+static int check_batch(const struct model_config *c, const struct batch *b, int train, struct error *e)
 {
 	if (!b->value)
 		return error_set(e, "batch: tokens without counts");

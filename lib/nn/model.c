@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "nn/model_impl.h"
+#include "nn/value.h"
 
 const struct arch_preset *model_preset_at(size_t i)
 {
@@ -20,7 +21,7 @@ const struct arch_preset *model_preset_at(size_t i)
 
 int model_preset(struct model_config *c, const char *name, struct error *e)
 {
-	char known[256] = "";
+	char known[512] = "";
 	const struct arch_preset *p;
 	size_t i = 0;
 	for (; (p = model_preset_at(i)) && strcmp(p->name, name); i++)
@@ -30,6 +31,11 @@ int model_preset(struct model_config *c, const char *name, struct error *e)
 		return error_set(e, "unknown configuration '%s': expected %s", name, known);
 	p->fill(c);
 	return 0;
+}
+
+size_t model_positions(const struct model_config *c)
+{
+	return (c->arch ? c->arch : arch_at(0))->positions ? c->max_position_embeddings : SIZE_MAX;
 }
 
 int model_check(const struct model_config *c, struct error *e)
@@ -52,11 +58,17 @@ static int check_ops(const struct ops *o, const char *who, const struct op_need 
 
 static int check_parts(const struct model_config *c, const struct head_spec *head, size_t nhead, const struct ops *o, struct error *e)
 {
+	size_t losses = 0;
 	assert(nhead <= HEADS_MAX);
 	if (c->arch->check(c, e) || check_ops(o, c->arch->name, c->arch->need, e))
 		return -1;
+	if (c->value.kind != VALUE_NONE && check_ops(o, "the value encoder", value_need, e))
+		return -1;
 	for (size_t i = 0; i < nhead; i++) {
 		const struct head_kind *k = head[i].kind;
+		losses += head_parts(k);
+		if (losses > LOSSES_MAX)
+			return error_set(e, "the heads have more than %d losses", LOSSES_MAX);
 		if (readout_check(k, c, e) || (k->check && k->check(&head[i], c, e)) || check_ops(o, k->name, k->need, e))
 			return -1;
 		for (size_t j = 0; j < i; j++)
@@ -97,6 +109,7 @@ static struct head *head_new(const struct head_spec *spec, size_t index)
 	h->spec.weight = spec->weight == 0 ? 1 : spec->weight;
 	h->spec.name = head_name(spec);
 	h->index = index;
+	h->nloss = head_parts(spec->kind);
 	return h;
 }
 
@@ -113,7 +126,7 @@ struct model *model_blank(
 	m->o = o;
 	m->seed = seed;
 	m->tied = NO_ROW;
-	m->p = (struct params){.o = o, .seed = seed, .init_range = c->initializer_range};
+	m->p = (struct params){.o = o, .seed = seed, .init_range = c->initializer_range, .torch_init = m->arch->torch_init};
 	m->arch->tensors(&m->p, &m->c);
 	size_t own = m->p.n;
 	for (size_t i = 0; i < nhead; i++)
@@ -128,6 +141,9 @@ struct model *model_blank(
 	m->arch->resolve(m);
 	for (m->nhead = 0; m->nhead < nhead; m->nhead++) {
 		struct head *h = m->head[m->nhead] = head_new(&head[m->nhead], m->nhead);
+		h->first = m->nloss;
+		for (size_t k = 0; k < h->nloss; k++)
+			m->weight[m->nloss++] = h->spec.weight * head_part_weight(&h->spec, k);
 		m->spec[m->nhead] = head[m->nhead];
 		readout_resolve(h, m);
 		m->p.prefix = h->spec.prefix;
@@ -187,6 +203,16 @@ const struct model_config *model_config(const struct model *m)
 size_t model_nhead(const struct model *m)
 {
 	return m->nhead;
+}
+
+size_t model_nloss(const struct model *m)
+{
+	return m->nloss;
+}
+
+size_t model_first_loss(const struct model *m, size_t head)
+{
+	return m->head[head]->first;
 }
 
 const struct head_spec *model_head(const struct model *m, size_t i)
@@ -376,7 +402,7 @@ void model_step_later(struct model *m, const struct optim *o, uint64_t done, dou
 	m->o->fetch(m->o, r->sums, m->sums, SUMS * sizeof *m->sums);
 	m->o->mark(m->o, MARK_RESULT + slot);
 	for (size_t i = 0; i < m->nhead; i++)
-		memcpy(r->host + 2 * i, m->head[i]->host_sum, sizeof m->head[i]->host_sum);
+		memcpy(r->host + 2 * m->head[i]->first, m->head[i]->host_sum, sizeof m->head[i]->host_sum);
 	r->count = count;
 }
 
@@ -387,7 +413,7 @@ int model_collect(struct model *m, struct loss *loss, double *norm, struct error
 	assert(m->taken <= m->posted);
 	if (m->o->wait(m->o, MARK_RESULT + slot, e))
 		return -1;
-	for (size_t i = 0; i < m->nhead; i++)
+	for (size_t i = 0; i < m->nloss; i++)
 		loss[i] = (struct loss){
 			.sum = r->sums[1 + 2 * i] + r->host[2 * i],
 			.correct = r->sums[2 + 2 * i] + r->host[2 * i + 1],
@@ -399,7 +425,7 @@ int model_collect(struct model *m, struct loss *loss, double *norm, struct error
 
 int model_check_step(const struct model *m, const double *sum, double norm, uint64_t done, struct error *e)
 {
-	for (size_t i = 0; i < m->nhead; i++)
+	for (size_t i = 0; i < m->nloss; i++)
 		if (!isfinite(sum[i]))
 			return error_set(e, "the loss is %g", sum[i]);
 	return check_norm(norm, done, e);

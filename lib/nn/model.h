@@ -9,7 +9,8 @@
  * The gradient is that of the summed loss over all rows with a target; model_step divides by the count, so micro-batches and ranks add
  * up (sum gradients and counts over ranks in between). With several heads the loss is
  *     sum_h weight_h mean_h / sum_h weight_h,   over the heads h that have a target in the global batch,
- * and mean_h is over all rows of the global batch: model_weigh gives the factors for forward.scale, from counts by model_count.
+ * and mean_h is over all rows of the global batch: model_weigh gives the factors for forward.scale, from counts by model_count. A head can have
+ * several losses, its parts (head_kind.part): then this sum is over all of them. Arrays [nloss] have those of head 0, of head 1, ...
  *
  * A device can run behind the host (ops.queued). With forward.later and model_step_later a step is only queued, and the host packs the
  * next batch while the device works. model_collect gives loss and norm one step later. So the device never waits for the host.
@@ -33,7 +34,7 @@ struct batch {
 	const uint32_t *offset; /* [ncell+1], offset[0] = 0; T = offset[ncell] */
 	const uint32_t *id; /* [T] input token ids, < vocab_size */
 	const uint32_t *rank; /* [T] position of each token, < max_position_embeddings; NULL: its place in the cell */
-	const real *value; /* [T] expression of each token, or NULL */
+	const real *value; /* [T] value of each token, of a special one -(id + 1), for architectures that read values; or NULL */
 	const uint32_t *count; /* [T] raw count of each token, or NULL */
 	const uint32_t *group; /* [ncell] category of the cell's covariate, < num_groups; ROW_NONE: none; NULL: no cell has one */
 	const uint32_t *key; /* [ncell] the cell's number in the global batch, for dropout; NULL: 0 .. ncell-1 */
@@ -44,10 +45,7 @@ struct forward {
 	int train; /* dropout on, activations kept for model_backward */
 	uint64_t step; /* optimizer step, part of the dropout counter */
 	int later; /* do not wait for the device: only loss.count is set; model_collect gives sum and correct */
-	/*
-	 * [nhead] what the gradient of each head's summed loss is multiplied by; NULL: the heads' weights.
-	 */
-	const double *scale;
+	const double *scale; /* [nloss] what the gradient of each summed loss is multiplied by; NULL: their weights */
 };
 
 struct model;
@@ -57,6 +55,8 @@ int model_preset(struct model_config *c, const char *name, struct error *e);
 const struct arch_preset *model_preset_at(size_t i); /* the i-th, NULL past the last */
 /* Is this architecture possible? The message names the field. */
 int model_check(const struct model_config *c, struct error *e);
+/* How many tokens a cell can have; SIZE_MAX: any number. */
+size_t model_positions(const struct model_config *c);
 
 /*
  * A model with zero gradients and moments, its parameters drawn from `seed` (a tensor's values depend on seed, name and index alone).
@@ -72,6 +72,8 @@ void model_draw(struct model *m, const struct tensor *t);
 void model_free(struct model *m);
 const struct model_config *model_config(const struct model *m);
 size_t model_nhead(const struct model *m);
+size_t model_nloss(const struct model *m);
+size_t model_first_loss(const struct model *m, size_t head); /* its losses are this one and those after it */
 const struct head_spec *model_head(const struct model *m, size_t i); /* [nhead] in one array; NULL: there is no i-th head */
 
 /* The table, in the order of Hugging Face's module tree. */
@@ -96,18 +98,18 @@ size_t model_nparam(const struct model *m);
 void model_freeze(struct model *m, size_t n);
 
 /*
- * Several heads in one global batch. model_count: count [nhead], loss.count of each head in this batch at optimizer step `step`; 0 for a head
- * that starts later. It checks the batch as model_forward does. Add up the counts of all parts and ranks; then model_weigh gives
- * scale [nhead] for forward.scale, and the count for model_step, 0 if no head has a target. With one head scale is 1.
- *     scale_h = weight_h / (sum of the weights of heads with targets) N_0 / N_h,   N_0 the count of the first head with targets
- * model_mean_loss: the loss of the model, from the summed losses and counts of the heads; NAN without a target.
+ * Several losses in one global batch. model_count: count [nloss], loss.count of each in this batch at optimizer step `step`; 0 for a head
+ * that starts later. It checks the batch as model_forward does. Add up the counts of all parts of the batch and ranks; then model_weigh gives
+ * scale [nloss] for forward.scale, and the count for model_step, 0 if no loss has a target. With one loss scale is 1.
+ *     scale_h = weight_h / (sum of the weights of losses with targets) N_0 / N_h,   N_0 the count of the first loss with targets
+ * model_mean_loss: the loss of the model, from the summed losses and their counts; NAN without a target.
  */
 int model_count(const struct model *m, const struct batch *b, uint64_t step, double *count, struct error *e);
 double model_weigh(const struct model *m, const double *count, double *scale);
 double model_mean_loss(const struct model *m, const double *sum, const double *count);
 
 /*
- * Forward pass and summed losses, loss [nhead]. Checks the batch (ids, lengths, rows and targets in range): -1 with e set naming
+ * Forward pass and summed losses, loss [nloss]. Checks the batch (ids, lengths, rows and targets in range): -1 with e set naming
  * cell and value. A loss that is not finite is an error too. No row with a target for any head: sums and counts are 0.
  * With f->train, activations are kept until the next forward.
  */
@@ -135,9 +137,9 @@ void model_on_grad(struct model *m, params_part *f, void *arg);
  */
 int model_step(struct model *m, const struct optim *o, uint64_t done, double count, double *norm, struct error *e);
 /*
- * Queue such an update; count > 0. model_collect waits for the oldest queued update and gives its norm, and the losses [nhead] of the
- * forwards with `later` since model_zero_grad; loss[0].count is `count`, the counts of other heads are 0. -1 with e set: the device
- * failed. At most two updates can be queued. model_check_step: -1 with e set if the norm or a sum of losses [nhead] is not finite; later
+ * Queue such an update; count > 0. model_collect waits for the oldest queued update and gives its norm, and the losses [nloss] of the
+ * forwards with `later` since model_zero_grad; loss[0].count is `count`, the counts of others are 0. -1 with e set: the device
+ * failed. At most two updates can be queued. model_check_step: -1 with e set if the norm or a sum of losses [nloss] is not finite; later
  * steps are then useless, too.
  */
 void model_step_later(struct model *m, const struct optim *o, uint64_t done, double count);

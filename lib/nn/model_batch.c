@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "nn/model_impl.h"
+#include "nn/value.h"
 
 /* ---- checking ---- */
 
@@ -141,7 +142,14 @@ static void carve_batch(const struct model *m, struct arrays *x, const struct sh
 	x->group.cell = INT(m->c.num_groups, s->B);
 	x->group.order = INT(m->c.num_groups && s->train, s->B);
 	x->group.start = INT(m->c.num_groups && s->train, m->c.num_groups + 1);
-	x->scale = s->train ? arena_real(a, HEADS_MAX) : NULL;
+	size_t rows = b->value ? value_rows(&m->c) : 0;
+	x->coded.row = INT(rows, s->T);
+	x->coded.offset = INT(rows, s->T + 1);
+	x->coded.id = INT(rows, s->T);
+	x->coded.cell = INT(rows, s->T);
+	x->coded.order = INT(rows && s->train, s->T);
+	x->coded.start = INT(rows && s->train, rows + 2);
+	x->scale = s->train ? arena_real(a, LOSSES_MAX) : NULL;
 	for (size_t i = 0; i < m->nhead; i++) {
 		const struct head *h = m->head[i];
 		int on = s->heads >> i & 1, labels = on && s->labels;
@@ -266,6 +274,29 @@ static void fill_groups(const struct model *m, const struct arrays *x, const str
 		sort_tokens(x->group.start, x->group.order, x->group.id, n, m->c.num_groups);
 }
 
+/*
+ * The tokens whose values are no numbers. Of the row that is not learned, which is filled as if it came behind the others, no token is in the
+ * order for the gradient.
+ */
+static void fill_coded(const struct model *m, const struct arrays *x, const struct shape *s)
+{
+	uint32_t n = 0, pad = value_pad(&m->c), last = (uint32_t)value_rows(&m->c);
+	for (size_t t = 0; t < s->T; t++) {
+		uint32_t row = t < s->tokens ? value_row(&m->c, (double)x->value[t]) : ROW_NONE;
+		x->coded.row[t] = row;
+		x->coded.offset[t] = n;
+		if (row == ROW_NONE)
+			continue;
+		x->coded.id[n] = row == pad ? last : row;
+		x->coded.cell[n++] = (uint32_t)t;
+	}
+	x->coded.offset[s->T] = n;
+	if (x->coded.order)
+		sort_tokens(x->coded.start, x->coded.order, x->coded.id, n, last + 1);
+	for (uint32_t i = 0; i < n; i++)
+		x->coded.id[i] = x->coded.id[i] == last ? pad : x->coded.id[i];
+}
+
 static void fill_head(const struct model *m, const struct head *h, const struct arrays *x, const struct batch *b, const struct shape *s)
 {
 	const struct goal *g = &b->goal[h->index];
@@ -304,8 +335,10 @@ static size_t fill(const struct model *m, const struct arrays *x, const struct b
 		pad_with(x->count, b->count, s->tokens, s->T, 0);
 	if (x->value)
 		pad_real(x->value, b->value, s->tokens, s->T);
-	for (size_t i = 0; x->scale && i < HEADS_MAX; i++)
-		x->scale[i] = i < m->nhead ? (real)m->head[i]->host_scale : 0;
+	if (x->coded.row)
+		fill_coded(m, x, s);
+	for (size_t i = 0; x->scale && i < LOSSES_MAX; i++)
+		x->scale[i] = i < m->nloss ? (real)m->host_scale[i] : 0;
 	for (size_t i = 0; i < m->nhead; i++)
 		if (s->heads >> i & 1)
 			fill_head(m, m->head[i], x, b, s);
@@ -319,8 +352,11 @@ static void set_heads(struct model *m, const struct batch *b, const struct shape
 		struct head *h = m->head[i];
 		h->rows = goal_rows(h, b);
 		h->N = h->kind->rows == ROWS_CELL ? s->B : h->kind->rows == ROWS_TOKEN ? s->T : round_up(h->rows, m->o->round_rows);
-		h->host_scale = f->scale ? f->scale[i] : h->spec.weight;
 	}
+	for (size_t i = 0; i < m->nloss; i++)
+		m->host_scale[i] = f->scale ? f->scale[i] : m->weight[i];
+	for (size_t i = 0; i < m->nhead; i++)
+		m->head[i]->host_scale = m->host_scale[m->head[i]->first];
 }
 
 int batch_send(struct model *m, const struct batch *b, struct shape s, const struct forward *f, const uint32_t *range, struct error *e)
@@ -329,7 +365,7 @@ int batch_send(struct model *m, const struct batch *b, struct shape s, const str
 	struct stage *g = &m->stage[m->turn ^= 1];
 	struct arena measure = {.act_size = o->act_size};
 	struct arrays host;
-	if (batch_check(m, b, s.heads, s.labels, e) || (m->arch->check_batch && m->arch->check_batch(b, s.train, e)) ||
+	if (batch_check(m, b, s.heads, s.labels, e) || (m->arch->check_batch && m->arch->check_batch(&m->c, b, s.train, e)) ||
 		o->wait(o, MARK_STAGE + m->turn, e))
 		return -1;
 	set_heads(m, b, &s, f);
@@ -349,8 +385,8 @@ int batch_send(struct model *m, const struct batch *b, struct shape s, const str
 		params_array(&m->p, GRAD);
 	carve_batch(m, &host, &s, b, &(struct arena){.base = g->host, .act_size = o->act_size});
 	carve(m, &s, b, m->memory);
-	for (size_t i = 0; i < m->nhead; i++) /* one head of weight 1: nothing to multiply */
-		m->head[i]->scale = s.train && (m->nhead > 1 || m->head[i]->host_scale != 1) ? m->dev.scale + i : NULL;
+	for (size_t i = 0; i < m->nhead; i++) /* one loss of weight 1: nothing to multiply */
+		m->head[i]->scale = s.train && (m->nloss > 1 || m->head[i]->host_scale != 1) ? m->dev.scale + m->head[i]->first : NULL;
 	size_t longest = fill(m, &host, b, &s, f, range);
 	o->send(o, m->memory, g->host, bytes);
 	o->mark(o, MARK_STAGE + m->turn);
@@ -378,6 +414,14 @@ int batch_send(struct model *m, const struct batch *b, struct shape s, const str
 		.cell = m->dev.group.cell,
 		.order = m->dev.group.order,
 		.start = m->dev.group.start,
+	};
+	m->coded = (struct seq){
+		.B = s.T,
+		.offset = m->dev.coded.offset,
+		.id = m->dev.coded.id,
+		.cell = m->dev.coded.cell,
+		.order = m->dev.coded.order,
+		.start = m->dev.coded.start,
 	};
 	m->shape = s;
 	m->tokens += s.tokens;

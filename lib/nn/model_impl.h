@@ -36,6 +36,9 @@ struct arrays {
 	struct {
 		uint32_t *offset, *id, *cell, *order, *start;
 	} group;
+	struct {
+		uint32_t *row, *offset, *id, *cell, *order, *start;
+	} coded; /* tokens whose values have rows of a table (value.h) */
 	real *value, *scale;
 	struct {
 		uint32_t *row, *range;
@@ -56,12 +59,12 @@ enum {
 };
 
 enum {
-	SUMS = 1 + 2 * HEADS_MAX, /* squares of the gradient; then of each head: loss, right predictions */
+	SUMS = 1 + 2 * LOSSES_MAX, /* squares of the gradient; then of each loss: itself, right predictions */
 };
 
 struct result {
 	double *sums; /* [SUMS], from host_alloc */
-	double host[2 * HEADS_MAX], count;
+	double host[2 * LOSSES_MAX], count;
 	size_t cells; /* model_embed */
 	real *x;
 	size_t cap;
@@ -80,10 +83,11 @@ struct head {
 	const struct head_kind *kind;
 	struct head_spec spec; /* weight is not 0, name not NULL */
 	size_t index;
+	size_t first, nloss; /* its losses among those of the model */
 	size_t N, rows; /* rows with padding, and the batch's own */
 	struct readout read;
-	const real *scale; /* [1] on the device: multiplies the gradient; NULL: 1 */
-	double host_scale; /* the same */
+	const real *scale; /* [nloss] on the device: multiplies the gradient; NULL: 1 */
+	double host_scale; /* the first of them */
 	double host_sum[2]; /* sums of host_loss since model_zero_grad */
 };
 
@@ -97,6 +101,9 @@ struct model {
 	size_t nhead;
 	struct head *head[HEADS_MAX];
 	struct head_spec spec[HEADS_MAX];
+	size_t nloss;
+	double weight[LOSSES_MAX]; /* of the losses in that of the model */
+	double host_scale[LOSSES_MAX]; /* of the batch: what their gradients are multiplied by */
 	size_t frozen; /* layers */
 	uint64_t settings; /* counts the changes of settings on which arguments of ops depend: freezing, class weights, focal loss */
 	size_t tied; /* offset of the token embedding [V, C], for decoders that share it; NO_ROW: the architecture has none */
@@ -106,6 +113,7 @@ struct model {
 	size_t memory_cap;
 	struct arrays dev;
 	struct seq seq, groups; /* groups: a token for each cell that has a covariate, its id the category */
+	struct seq coded; /* each token a cell: of one token, its id the row of its value, or of none */
 	struct shape shape;
 	void *dx, *dx_more; /* [T or B, C] gradient of the last hidden states; of one more head */
 	real *pooled; /* model_embed: [B, C] */

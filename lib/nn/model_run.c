@@ -62,9 +62,14 @@ static unsigned heads_with_targets(const struct model *m, const struct batch *b,
 	return heads;
 }
 
-static double loss_count(const struct head *h, const struct batch *b)
+/* loss.count of each loss of the head: count [h->nloss]. */
+static void loss_counts(const struct model *m, const struct head *h, const struct batch *b, double *count)
 {
-	return h->kind->count ? h->kind->count(h, &b->goal[h->index], goal_rows(h, b)) : targets(h, b);
+	const struct goal *g = &b->goal[h->index];
+	if (h->kind->count_parts)
+		h->kind->count_parts(h, m, g, goal_rows(h, b), count);
+	else
+		*count = h->kind->count ? h->kind->count(h, g, goal_rows(h, b)) : targets(h, b);
 }
 
 int model_count(const struct model *m, const struct batch *b, uint64_t step, double *count, struct error *e)
@@ -72,20 +77,28 @@ int model_count(const struct model *m, const struct batch *b, uint64_t step, dou
 	unsigned heads = heads_with_targets(m, b, 1, step);
 	if (batch_check(m, b, heads, 1, e))
 		return -1;
+	memset(count, 0, m->nloss * sizeof *count);
 	for (size_t i = 0; i < m->nhead; i++)
-		count[i] = heads >> i & 1 ? loss_count(m->head[i], b) : 0;
+		if (heads >> i & 1)
+			loss_counts(m, m->head[i], b, count + m->head[i]->first);
 	return 0;
 }
 
-/* Of the heads with targets; *first: the first of them, nhead: there is none. */
+/* Does this loss count, with so many targets? */
+static int counts(const struct model *m, size_t i, double count)
+{
+	return count > 0 && m->weight[i] > 0;
+}
+
+/* Of the losses with targets; *first: the first of them, nloss: there is none. */
 static double sum_weights(const struct model *m, const double *count, size_t *first)
 {
 	double sum = 0;
-	*first = m->nhead;
-	for (size_t i = m->nhead; i-- > 0;) {
-		if (!(count[i] > 0))
+	*first = m->nloss;
+	for (size_t i = m->nloss; i-- > 0;) {
+		if (!counts(m, i, count[i]))
 			continue;
-		sum += m->head[i]->spec.weight;
+		sum += m->weight[i];
 		*first = i;
 	}
 	return sum;
@@ -95,18 +108,18 @@ double model_weigh(const struct model *m, const double *count, double *scale)
 {
 	size_t first;
 	double sum = sum_weights(m, count, &first);
-	for (size_t i = 0; i < m->nhead; i++)
-		scale[i] = count[i] > 0 ? m->head[i]->spec.weight / sum * (count[first] / count[i]) : 0;
-	return first < m->nhead ? count[first] : 0;
+	for (size_t i = 0; i < m->nloss; i++)
+		scale[i] = counts(m, i, count[i]) ? m->weight[i] / sum * (count[first] / count[i]) : 0;
+	return first < m->nloss ? count[first] : 0;
 }
 
 double model_mean_loss(const struct model *m, const double *sum, const double *count)
 {
 	size_t first;
 	double weights = sum_weights(m, count, &first), loss = 0;
-	for (size_t i = 0; i < m->nhead; i++)
-		if (count[i] > 0)
-			loss += m->head[i]->spec.weight / weights * (sum[i] / count[i]);
+	for (size_t i = 0; i < m->nloss; i++)
+		if (counts(m, i, count[i]))
+			loss += m->weight[i] / weights * (sum[i] / count[i]);
 	return weights > 0 ? loss : NAN;
 }
 
@@ -133,7 +146,7 @@ static void forward_ops(struct model *m, const struct forward *f)
 			continue;
 		h->kind->forward(h, m, f, x);
 		if (h->kind->loss)
-			h->kind->loss(h, m, m->sums + 1 + 2 * i);
+			h->kind->loss(h, m, m->sums + 1 + 2 * h->first);
 	}
 }
 
@@ -143,19 +156,22 @@ static void host_losses(struct model *m, const struct batch *b, const struct for
 	*done = 0;
 	for (size_t i = 0; i < m->nhead; i++) {
 		struct head *h = m->head[i];
-		double sum[2] = {0};
+		struct loss *l = loss + h->first;
+		double sum[2] = {0}, count[PARTS_MAX];
 		if (!(m->shape.heads >> i & 1))
 			continue;
-		loss[i].count = loss_count(h, b);
+		loss_counts(m, h, b, count);
+		for (size_t k = 0; k < h->nloss; k++)
+			l[k].count = count[k];
 		if (target_kind[h->kind->target].spread)
-			target_kind[h->kind->target].spread(&loss[i], &b->goal[i], h->rows);
+			target_kind[h->kind->target].spread(l, &b->goal[i], h->rows);
 		if (!h->kind->host_loss || !h->kind->host_loss(h, m, &b->goal[i], f->train, sum))
 			continue;
 		*done |= 1u << i;
 		for (int k = 0; k < 2 && f->later; k++)
 			h->host_sum[k] += sum[k];
-		loss[i].sum = f->later ? 0 : sum[0];
-		loss[i].correct = f->later ? 0 : sum[1];
+		l->sum = f->later ? 0 : sum[0];
+		l->correct = f->later ? 0 : sum[1];
 	}
 }
 
@@ -167,14 +183,15 @@ static int collect_losses(struct model *m, const struct forward *f, struct loss 
 		return -1;
 	m->o->download(m->o, sums, m->sums, sizeof sums);
 	for (size_t i = 0; i < m->nhead; i++) {
-		if (!(m->shape.heads >> i & 1))
-			continue;
-		if (!(on_host >> i & 1)) {
-			loss[i].sum = sums[1 + 2 * i];
-			loss[i].correct = sums[2 + 2 * i];
+		const struct head *h = m->head[i];
+		for (size_t k = h->first; k < h->first + h->nloss && m->shape.heads >> i & 1; k++) {
+			if (!(on_host >> i & 1)) {
+				loss[k].sum = sums[1 + 2 * k];
+				loss[k].correct = sums[2 + 2 * k];
+			}
+			if (!isfinite(loss[k].sum))
+				return error_set(e, "step %llu: the loss is %g", (unsigned long long)f->step, loss[k].sum);
 		}
-		if (!isfinite(loss[i].sum))
-			return error_set(e, "step %llu: the loss is %g", (unsigned long long)f->step, loss[i].sum);
 	}
 	return 0;
 }
@@ -183,7 +200,7 @@ int model_forward(struct model *m, const struct batch *b, const struct forward *
 {
 	struct ops *o = m->o;
 	unsigned on_host;
-	for (size_t i = 0; i < m->nhead; i++)
+	for (size_t i = 0; i < m->nloss; i++)
 		loss[i] = (struct loss){0};
 	m->ready = 0;
 	struct shape s = shape_of(m, b);

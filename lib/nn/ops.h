@@ -46,6 +46,7 @@ enum act {
 	ACT_RELU,
 	ACT_GELU, /* x (1 + erf(x / sqrt 2)) / 2, the "gelu" of a config.json */
 	ACT_TANH,
+	ACT_LEAKY, /* x > 0 ? x : x / 100 [torch.nn.LeakyReLU] */
 };
 
 /* Where dropout happens; part of the counter, so the numbers are fixed for good. */
@@ -97,6 +98,26 @@ static inline size_t seq_tiles(size_t B, size_t T)
 static inline size_t nb_words(size_t G)
 {
 	return (G + 31) / 32;
+}
+
+/*
+ * How the value of a token becomes features. Without b, periodic: n frequencies and m sigmoids. With b: a layer of n units.
+ *     periodic  sin(w_k (x - shift)) | cos(w_k (x - shift)) | 1 / (1 + exp(center_j - orientation_j (x - shift)))    2 n + m features
+ *     units     u_k = leaky(w_k x + b_k);  u, or with a table leaky(u)                                       n features
+ * Phases are double: at the frequency 2^25 a float has no digit of the sine left. A token with a row has no number: its features are 0, or with
+ * a table leaky(table[row]).
+ */
+struct value_features {
+	size_t n, m;
+	double shift;
+	const real *w, *b; /* [n] each */
+	const real *center, *orientation; /* [m] each */
+	const real *table; /* [rows, n] or NULL */
+};
+
+static inline size_t value_width(const struct value_features *v)
+{
+	return v->b ? v->n : 2 * v->n + v->m;
 }
 
 /* Weights of the genes in nb_loss, on the device. */
@@ -200,16 +221,16 @@ struct ops {
 	void (*group_sum)(struct ops *o, real *x, size_t n);
 
 	/*
-	 * Embedding: e_t = word[id_t] + type[0] + posw[rank_t, or pos_t];  y = dropout(LayerNorm(e))
-	 * word [V,C], posw [P,C], type [>=1,C], gamma/beta [C]; y act [T,C]; stat real [T,2] = mean and 1/std of e.
-	 * posw or type NULL: the sum does without (their gradients are NULL too).
-	 * backward recomputes e; dy is overwritten. No gradient goes to word row `pad` through the lookup.
+	 * Embedding: e_t = word[id_t] + type[0] + posw[rank_t, or pos_t] + more_t;  y = dropout(LayerNorm(e))
+	 * word [V,C], posw [P,C], type [>=1,C], gamma/beta [C]; more act [T,C]; y act [T,C]; stat real [T,2] = mean and 1/std of e.
+	 * posw, type or more NULL: the sum does without (the gradients of the first two are NULL too).
+	 * backward recomputes e; dy becomes the gradient of e, which is that of more. No gradient goes to word row `pad` through the lookup.
 	 */
-	void (*embed)(struct ops *o, void *y, real *stat, const real *word, const real *posw, const real *type, const real *gamma,
-		const real *beta, const struct seq *s, size_t C, double eps, const struct dropout *d);
+	void (*embed)(struct ops *o, void *y, real *stat, const real *word, const real *posw, const real *type, const void *more,
+		const real *gamma, const real *beta, const struct seq *s, size_t C, double eps, const struct dropout *d);
 	void (*embed_back)(struct ops *o, real *dword, real *dposw, real *dtype, real *dgamma, real *dbeta, void *dy, const real *stat,
-		const real *word, const real *posw, const real *type, const real *gamma, const struct seq *s, size_t V, size_t P, size_t C,
-		uint32_t pad, const struct dropout *d);
+		const real *word, const real *posw, const real *type, const void *more, const real *gamma, const struct seq *s, size_t V,
+		size_t P, size_t C, uint32_t pad, const struct dropout *d);
 
 	/*
 	 * y = act(x W^T + b): x act [T,K], W real [N,K], b real [N], y act [T,N].
@@ -245,6 +266,33 @@ struct ops {
 		const struct seq *s, size_t T, size_t C, double eps, const struct dropout *d);
 	void (*norm_back)(struct ops *o, void *da, void *dx, real *dgamma, real *dbeta, real *dbias, const void *dy, const void *r,
 		const real *stat, const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
+
+	/*
+	 * r = x + a;  y = r scale / sqrt(mean(r^2) + eps)      [Zhang & Sennrich 2019, RMSNorm]
+	 * a, x, r, y act [T,C]; x may be NULL (0); r may be a or x. scale [C]; stat real [T] = 1 / sqrt(mean(r^2) + eps).
+	 * backward: the gradient of r through y is added to dx.
+	 */
+	void (*rms_norm)(struct ops *o, void *y, void *r, real *stat, const void *a, const void *x, const real *scale, size_t T, size_t C,
+		double eps);
+	void (*rms_norm_back)(struct ops *o, void *dx, real *dscale, const void *dy, const void *r, const real *stat, const real *scale,
+		size_t T, size_t C);
+
+	/*
+	 * y = silu(z_1) z_2, silu(x) = x / (1 + exp(-x)), of z act [T,2F], its halves z_1 | z_2; y act [T,F]      [Shazeer 2020, SwiGLU]
+	 * backward: dz is written, and may be z.
+	 */
+	void (*swiglu)(struct ops *o, void *y, const void *z, size_t T, size_t F);
+	void (*swiglu_back)(struct ops *o, void *dz, const void *dy, const void *z, size_t T, size_t F);
+
+	/*
+	 * Features of the values x real [T] (struct value_features): f act [T, value_width]. row u32 [T]: a row of the table, or ROW_NONE: a
+	 * number; NULL: all are numbers.
+	 * backward: dw and db [n] are added to; dw NULL: not wanted. With b, df becomes the gradient before leaky: of tokens with a row, that of
+	 * the row.
+	 */
+	void (*value_features)(struct ops *o, void *f, const real *x, const uint32_t *row, const struct value_features *v, size_t T);
+	void (*value_features_back)(
+		struct ops *o, real *dw, real *db, void *df, const real *x, const uint32_t *row, const struct value_features *v, size_t T);
 
 	/* y = x + z over n act elements; any may alias. */
 	void (*add)(struct ops *o, void *y, const void *x, const void *z, size_t n);
@@ -319,6 +367,18 @@ struct ops {
 		const uint32_t *mask, const struct gene_weight *w, size_t B, size_t G);
 	void (*nb_loss_back)(struct ops *o, void *z, real *dt, const real *t, const struct seq *s, const uint32_t *count,
 		const uint32_t *mask, const real *lse, const real *scale, const real *weight, size_t B, size_t G);
+
+	/*
+	 * Expression: is a gene at 0, and what is its value if not [BMFM-RNA]. z act [N,2G] has for gene g the value m = z[2g] and the logit
+	 * a = z[2g+1] that it is 0; y real [N,G] is its value, NaN: no loss. Two losses:
+	 *     zero  = log(1 + exp(a)) - (y = 0 ? a : 0)   of all genes        value = (m - y)^2   of those that are not at 0
+	 * in u32 [N, nb_words(G)] or NULL: bits of some genes; the losses are then summed of all genes, of those with a bit, of the others.
+	 * sum double [2 losses] on the device, added to, in the order zero, value, or zero, value of all, zero, value of those with a bit, ...:
+	 * each the losses, and how many genes are right ((a > 0) = (y = 0); 0 for values).
+	 * backward: z becomes the gradient of the sum of scale[i] times loss i; scale real [losses] on the device.
+	 */
+	void (*expression_loss)(struct ops *o, double *sum, const void *z, const real *y, const uint32_t *in, size_t N, size_t G);
+	void (*expression_loss_back)(struct ops *o, void *z, const real *y, const uint32_t *in, const real *scale, size_t N, size_t G);
 
 	/* sum double [1] on the device += sum of g[i]^2. */
 	void (*sumsq)(struct ops *o, double *sum, const real *g, size_t n);

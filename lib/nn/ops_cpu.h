@@ -114,11 +114,20 @@ void cpu_norm(struct ops *o, void *y, void *r, real *stat, const void *a, const 
 	const struct seq *s, size_t T, size_t C, double eps, const struct dropout *d);
 void cpu_norm_back(struct ops *o, void *da, void *dx, real *dgamma, real *dbeta, real *dbias, const void *dy, const void *r,
 	const real *stat, const real *gamma, const struct seq *s, size_t T, size_t C, const struct dropout *d);
-void cpu_embed(struct ops *o, void *y, real *stat, const real *word, const real *posw, const real *type, const real *gamma,
-	const real *beta, const struct seq *s, size_t C, double eps, const struct dropout *d);
+void cpu_embed(struct ops *o, void *y, real *stat, const real *word, const real *posw, const real *type, const void *more,
+	const real *gamma, const real *beta, const struct seq *s, size_t C, double eps, const struct dropout *d);
 void cpu_embed_back(struct ops *o, real *dword, real *dposw, real *dtype, real *dgamma, real *dbeta, void *dy, const real *stat,
-	const real *word, const real *posw, const real *type, const real *gamma, const struct seq *s, size_t V, size_t P, size_t C,
-	uint32_t pad, const struct dropout *d);
+	const real *word, const real *posw, const real *type, const void *more, const real *gamma, const struct seq *s, size_t V, size_t P,
+	size_t C, uint32_t pad, const struct dropout *d);
+void cpu_rms_norm(
+	struct ops *o, void *y, void *r, real *stat, const void *a, const void *x, const real *scale, size_t T, size_t C, double eps);
+void cpu_rms_norm_back(
+	struct ops *o, void *dx, real *dscale, const void *dy, const void *r, const real *stat, const real *scale, size_t T, size_t C);
+void cpu_swiglu(struct ops *o, void *y, const void *z, size_t T, size_t F);
+void cpu_swiglu_back(struct ops *o, void *dz, const void *dy, const void *z, size_t T, size_t F);
+void cpu_value_features(struct ops *o, void *f, const real *x, const uint32_t *row, const struct value_features *v, size_t T);
+void cpu_value_features_back(
+	struct ops *o, real *dw, real *db, void *df, const real *x, const uint32_t *row, const struct value_features *v, size_t T);
 void cpu_mlm_loss(struct ops *o, double *sum, real *lse, const void *h, const real *W, const real *b, const uint32_t *target, size_t N,
 	size_t C, size_t V);
 void cpu_mlm_loss_back(struct ops *o, void *dh, real *dW, real *db, const void *h, const real *W, const real *b, const uint32_t *target,
@@ -141,5 +150,7 @@ void cpu_nb_loss(struct ops *o, double *sum, real *lse, const void *z, const rea
 	const uint32_t *mask, const struct gene_weight *w, size_t B, size_t G);
 void cpu_nb_loss_back(struct ops *o, void *z, real *dt, const real *t, const struct seq *s, const uint32_t *count, const uint32_t *mask,
 	const real *lse, const real *scale, const real *weight, size_t B, size_t G);
+void cpu_expression_loss(struct ops *o, double *sum, const void *z, const real *y, const uint32_t *in, size_t N, size_t G);
+void cpu_expression_loss_back(struct ops *o, void *z, const real *y, const uint32_t *in, const real *scale, size_t N, size_t G);
 
 #endif

@@ -1,4 +1,4 @@
-/* The CPU backend's LayerNorm, and embeddings, which end with one. */
+/* The CPU backend's LayerNorm and RMSNorm, and embeddings, which end with a LayerNorm. */
 #include "nn/ops_cpu.h"
 
 #include <math.h>
@@ -92,22 +92,83 @@ void cpu_norm_back(struct ops *o, void *da0, void *dx0, real *dgamma, real *dbet
 		bias_back(c, dbias, da, T, C);
 }
 
+/* ---- RMSNorm ---- */
+
+void cpu_rms_norm(
+	struct ops *o, void *y0, void *r0, real *stat, const void *a0, const void *x0, const real *scale, size_t T, size_t C, double eps)
+{
+	struct cpu *c = (struct cpu *)o;
+	const real *a = a0, *x = x0;
+	real *y = y0, *r = r0;
+	size_t R = chunk_rows(T);
+	PARALLEL_FOR
+	for (size_t k = 0; k < chunks(T, R); k++) {
+		for (size_t t = k * R; t < min_size(T, (k + 1) * R); t++) {
+			const real *at = a + t * C, *xt = x ? x + t * C : NULL;
+			real *rt = r + t * C, square = 0;
+			if (xt)
+				SIMD for (size_t i = 0; i < C; i++) rt[i] = at[i] + xt[i];
+			else if (rt != at)
+				memcpy(rt, at, C * sizeof(real));
+			SIMD_SUM(square)
+			for (size_t i = 0; i < C; i++)
+				square += rt[i] * rt[i];
+			stat[t] = 1 / (real)sqrt(square / (real)C + (real)eps);
+			SIMD for (size_t i = 0; i < C; i++) y[t * C + i] = rt[i] * stat[t] * scale[i];
+		}
+	}
+}
+
+/* With n = r stat and g = dy scale:  dx += stat (g - n mean(g n));  dscale += dy n */
+static void rms_row_back(real *dx, real *dscale, const real *dy, const real *r, real stat, const real *scale, size_t C)
+{
+	real m = 0;
+	SIMD_SUM(m)
+	for (size_t i = 0; i < C; i++) {
+		real n = r[i] * stat;
+		m += dy[i] * scale[i] * n;
+		dscale[i] += dy[i] * n;
+	}
+	m /= (real)C;
+	SIMD for (size_t i = 0; i < C; i++) dx[i] += stat * (dy[i] * scale[i] - r[i] * stat * m);
+}
+
+void cpu_rms_norm_back(
+	struct ops *o, void *dx0, real *dscale, const void *dy0, const void *r0, const real *stat, const real *scale, size_t T, size_t C)
+{
+	struct cpu *c = (struct cpu *)o;
+	const real *dy = dy0, *r = r0;
+	real *dx = dx0;
+	size_t R = chunk_rows(T), n = chunks(T, R);
+	real *part = shared(c, n * C);
+	PARALLEL_FOR
+	for (size_t k = 0; k < n; k++) {
+		memset(part + k * C, 0, C * sizeof(real));
+		for (size_t t = k * R; t < min_size(T, (k + 1) * R); t++)
+			rms_row_back(dx + t * C, part + k * C, dy + t * C, r + t * C, stat[t], scale, C);
+	}
+	add_parts(dscale, part, n, C, C);
+}
+
 /* ---- embedding ---- */
 
-/* type and p may be NULL */
-static void embed_row(real *e, const real *w, const real *type, const real *p, size_t C)
+/* type, p and more may be NULL */
+static void embed_row(real *e, const real *w, const real *type, const real *p, const real *more, size_t C)
 {
 	if (type && p) {
 		SIMD for (size_t i = 0; i < C; i++) e[i] = w[i] + type[i] + p[i];
 	} else {
 		SIMD for (size_t i = 0; i < C; i++) e[i] = w[i] + (type ? type[i] : 0) + (p ? p[i] : 0);
 	}
+	if (more)
+		SIMD for (size_t i = 0; i < C; i++) e[i] += more[i];
 }
 
-void cpu_embed(struct ops *o, void *y0, real *stat, const real *word, const real *posw, const real *type, const real *gamma,
-	const real *beta, const struct seq *s, size_t C, double eps, const struct dropout *d)
+void cpu_embed(struct ops *o, void *y0, real *stat, const real *word, const real *posw, const real *type, const void *more0,
+	const real *gamma, const real *beta, const struct seq *s, size_t C, double eps, const struct dropout *d)
 {
 	struct cpu *c = (struct cpu *)o;
+	const real *more = more0;
 	real *y = y0;
 	size_t R = chunk_rows(s->T);
 	own_need(c, KEEP_REALS(C));
@@ -115,7 +176,8 @@ void cpu_embed(struct ops *o, void *y0, real *stat, const real *word, const real
 	for (size_t k = 0; k < chunks(s->T, R); k++) {
 		for (size_t t = k * R; t < min_size(s->T, (k + 1) * R); t++) {
 			real *yt = y + t * C;
-			embed_row(yt, word + s->id[t] * C, type, posw ? posw + (s->rank ? s->rank : s->pos)[t] * C : NULL, C);
+			embed_row(yt, word + s->id[t] * C, type, posw ? posw + (s->rank ? s->rank : s->pos)[t] * C : NULL,
+				more ? more + t * C : NULL, C);
 			norm_row(yt, stat + 2 * t, yt, gamma, beta, C, (real)eps);
 			if (drop_on(d))
 				drop_row(yt, yt, own(c), C, d, s->pos[t], s->key[s->cell[t]]);
@@ -124,10 +186,11 @@ void cpu_embed(struct ops *o, void *y0, real *stat, const real *word, const real
 }
 
 void cpu_embed_back(struct ops *o, real *dword, real *dposw, real *dtype, real *dgamma, real *dbeta, void *dy0, const real *stat,
-	const real *word, const real *posw, const real *type, const real *gamma, const struct seq *s, size_t V, size_t P, size_t C,
-	uint32_t pad, const struct dropout *d)
+	const real *word, const real *posw, const real *type, const void *more0, const real *gamma, const struct seq *s, size_t V, size_t P,
+	size_t C, uint32_t pad, const struct dropout *d)
 {
 	struct cpu *c = (struct cpu *)o;
+	const real *more = more0;
 	real *dy = dy0;
 	size_t T = s->T, R = chunk_rows(T), n = chunks(T, R);
 	real *part = shared(c, n * 3 * C);
@@ -140,7 +203,8 @@ void cpu_embed_back(struct ops *o, real *dword, real *dposw, real *dtype, real *
 			real *g = dy + t * C;
 			if (drop_on(d))
 				drop_row(g, g, keep, C, d, s->pos[t], s->key[s->cell[t]]);
-			embed_row(e, word + s->id[t] * C, type, posw ? posw + (s->rank ? s->rank : s->pos)[t] * C : NULL, C);
+			embed_row(e, word + s->id[t] * C, type, posw ? posw + (s->rank ? s->rank : s->pos)[t] * C : NULL,
+				more ? more + t * C : NULL, C);
 			norm_row_back(g, dg, db, g, e, stat + 2 * t, gamma, C);
 			SIMD for (size_t i = 0; i < C; i++) dt[i] += g[i];
 		}

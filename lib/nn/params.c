@@ -1,6 +1,7 @@
 #include "nn/params.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,9 +38,22 @@ struct tensor *params_add(struct params *p, enum init init, int decay, int layer
 	return t;
 }
 
+struct tensor *params_add_weight(struct params *p, int layer, size_t out, size_t in, const char *name)
+{
+	struct tensor *t = params_add(p, p->torch_init ? INIT_UNIFORM : INIT_NORMAL, 1, layer, out, in, "%s.weight", name);
+	t->std = p->torch_init ? 1 / sqrt((double)in) : 0;
+	return t;
+}
+
 void params_add_linear(struct params *p, int layer, size_t out, size_t in, const char *name)
 {
-	params_add(p, INIT_NORMAL, 1, layer, out, in, "%s.weight", name);
+	params_add_weight(p, layer, out, in, name);
+	params_add(p, p->torch_init ? INIT_UNIFORM : INIT_ZERO, 0, layer, out, 0, "%s.bias", name)->std = 1 / sqrt((double)in);
+}
+
+void params_add_last(struct params *p, int layer, size_t out, size_t in, const char *name)
+{
+	params_add_weight(p, layer, out, in, name);
 	params_add(p, INIT_ZERO, 0, layer, out, 0, "%s.bias", name);
 }
 
@@ -128,13 +142,31 @@ static uint64_t name_hash(const char *s) /* FNV-1a */
 	return h;
 }
 
+static double first_value(const struct params *p, const struct tensor *t, struct rng *r, size_t i)
+{
+	switch (t->init) {
+	case INIT_NORMAL:
+		return rng_normal(r) * (t->std > 0 ? t->std : p->init_range);
+	case INIT_UNIFORM:
+		return (2 * rng_unit(r) - 1) * t->std;
+	case INIT_DOUBLING:
+		return ldexp(t->std, (int)i);
+	case INIT_VALUES:
+		return t->values[i];
+	case INIT_ONE:
+		return 1;
+	case INIT_ZERO:
+		break;
+	}
+	return 0;
+}
+
 void params_draw(struct params *p, const struct tensor *t)
 {
 	struct rng r = rng_at((uint32_t)(p->seed ^ p->seed >> 32), RNG_INIT, name_hash(t->name), 0);
-	double std = t->std > 0 ? t->std : p->init_range;
 	real *host = xcalloc(t->n, sizeof *host);
 	for (size_t i = 0; i < t->n; i++)
-		host[i] = t->init == INIT_ONE ? 1 : t->init == INIT_ZERO ? 0 : (real)(rng_normal(&r) * std);
+		host[i] = (real)first_value(p, t, &r, i);
 	if (t->zero_row != NO_ROW)
 		memset(host + t->zero_row * t->shape[1], 0, t->shape[1] * sizeof *host);
 	params_write(p, PARAM, t, host);

@@ -21,6 +21,9 @@ enum init {
 	INIT_NORMAL, /* N(0, std^2) */
 	INIT_ZERO,
 	INIT_ONE,
+	INIT_UNIFORM, /* of [-std, std] */
+	INIT_DOUBLING, /* std, 2 std, 4 std, ... */
+	INIT_VALUES, /* values */
 };
 
 enum role { LEARNED, BUFFER };
@@ -34,7 +37,8 @@ struct tensor {
 	size_t n; /* elements */
 	size_t at; /* offset in each array, in elements */
 	enum init init;
-	double std; /* INIT_NORMAL; 0: initializer_range */
+	double std; /* see init; INIT_NORMAL: 0 means initializer_range */
+	const double *values; /* INIT_VALUES: [n], borrowed */
 	enum role role;
 	int decay; /* takes part in weight decay */
 	int joined; /* follows the tensor before it without a gap */
@@ -58,6 +62,7 @@ struct params {
 	struct ops *o;
 	uint64_t seed;
 	double init_range;
+	int torch_init; /* linear layers start as PyTorch's: weight and bias uniform, up to 1 / sqrt(inputs) */
 	const char *prefix; /* goes before the names of params_add and params_at, NULL: nothing */
 	struct tensor *tensor; /* [n] in the order of Hugging Face's module tree */
 	size_t n, cap;
@@ -71,9 +76,13 @@ struct params {
 /* Add a tensor [d0, d1] (d1 = 0: one dimension). The caller may change the returned tensor until the next call. */
 struct tensor *params_add(struct params *p, enum init init, int decay, int layer, size_t d0, size_t d1, const char *fmt, ...)
 	__attribute__((format(printf, 7, 8)));
-/* NAME.weight [out, in] and NAME.bias [out]; NAME.weight [C] and NAME.bias [C] of a LayerNorm. */
+/* NAME.weight [out, in] and NAME.bias [out]; of the last layer of a head, whose bias always starts at 0; NAME.weight [C] and NAME.bias [C] of a
+ * LayerNorm. */
 void params_add_linear(struct params *p, int layer, size_t out, size_t in, const char *name);
+void params_add_last(struct params *p, int layer, size_t out, size_t in, const char *name);
 void params_add_norm(struct params *p, int layer, size_t C, const char *name);
+/* A linear layer's weight alone. */
+struct tensor *params_add_weight(struct params *p, int layer, size_t out, size_t in, const char *name);
 
 /* After the last tensor was added: give every tensor its offset, and allocate PARAM. */
 void params_place(struct params *p);

@@ -1,5 +1,6 @@
 /* What heads predict: one row of the table is one kind of target, with its arrays in the batch and on the device. */
 #include <math.h>
+#include <string.h>
 
 #include "nn/model_impl.h"
 
@@ -107,9 +108,33 @@ static double count_counts(const struct goal *g, size_t rows)
 	return (double)g->n;
 }
 
+/* ---- whole cells ---- */
+
+static int check_cell(const struct model *m, const struct head *h, const struct batch *b, size_t rows, struct error *e)
+{
+	const struct goal *g = &b->goal[h->index];
+	return rows && (!g->value || !g->mask) ? error_set(e, "batch: no whole cells for head %s", h->spec.name) : 0;
+}
+
+static void carve_cell(struct target_arrays *x, const struct model *m, const struct head *h, struct arena *a)
+{
+	x->value = arena_real(a, h->N * m->c.vocab_size);
+	carve_counts(x, m, h, a);
+}
+
+static void fill_cell(const struct target_arrays *x, const struct model *m, const struct head *h, const struct goal *g)
+{
+	size_t n = h->rows * m->c.vocab_size;
+	memcpy(x->value, g->value, n * sizeof *x->value);
+	for (size_t i = n; i < h->N * m->c.vocab_size; i++)
+		x->value[i] = NAN;
+	fill_counts(x, m, h, g);
+}
+
 const struct target_kind target_kind[] = {
 	[TARGET_TOKEN] = {check_class, carve_class, fill_class, count_class, NULL},
 	[TARGET_CLASS] = {check_class, carve_class, fill_class, count_class, NULL},
 	[TARGET_VALUE] = {check_value, carve_value, fill_value, count_value, spread_value},
+	[TARGET_CELL] = {check_cell, carve_cell, fill_cell, count_counts, NULL},
 	[TARGET_COUNTS] = {check_counts, carve_counts, fill_counts, count_counts, NULL},
 };

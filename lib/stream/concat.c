@@ -1,6 +1,8 @@
 #include "stream/concat.h"
 
 #include "base/classes.h"
+#include "stream/counts.h"
+#include "stream/panels.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -102,10 +104,27 @@ static int same_keys(const struct header *a, const struct header *b)
 	cJSON *x = cJSON_Duplicate(a->extra, 1), *y = cJSON_Duplicate(b->extra, 1);
 	cJSON_DeleteItemFromObjectCaseSensitive(x, HEADER_INDEX);
 	cJSON_DeleteItemFromObjectCaseSensitive(y, HEADER_INDEX);
+	cJSON_DeleteItemFromObjectCaseSensitive(x, "panels");
+	cJSON_DeleteItemFromObjectCaseSensitive(y, "panels");
 	int same = cJSON_Compare(x, y, 1);
 	cJSON_Delete(x);
 	cJSON_Delete(y);
 	return same;
+}
+
+/* Both say which genes were measured, and what values divide by, or neither does. */
+static int check_counts(const struct header *all, const struct header *h, const char *first, const char *name, struct error *e)
+{
+	enum library a, b;
+	if (panels_there(all) != panels_there(h))
+		return error_set(e, "%s: its header %s which genes were measured, and that of %s %s: encode both in the same way", name,
+			panels_there(h) ? "says" : "does not say", first, panels_there(h) ? "does not" : "does");
+	if (!panels_there(h) || strcmp(h->kind, "tokens"))
+		return 0;
+	if (library_read(&a, all, first, e) || library_read(&b, h, name, e))
+		return -1;
+	return a == b ? 0
+		      : error_set(e, "%s: it is of rankenc --library %s, and %s is not", name, b == LIBRARY_ALL ? "all" : "kept", first);
 }
 
 /* The vocabularies must be the same. Different medians or extra keys are only a warning. */
@@ -127,6 +146,8 @@ static int check_rest(struct header *all, const struct header *h, const char *fi
 		    cJSON_GetObjectItemCaseSensitive(all->extra, "labels"), cJSON_GetObjectItemCaseSensitive(h->extra, "labels"), 1) &&
 		(cJSON_HasObjectItem(all->extra, "labels") || cJSON_HasObjectItem(h->extra, "labels")))
 		return error_set(e, "%s: its label names are not those of %s", name, first);
+	if (check_counts(all, h, first, name, e))
+		return -1;
 	if (!same_keys(all, h) && !*warning)
 		*warning = xasprintf("%s: its header keys differ from those of %s; the output has the latter", name, first);
 	if (!cJSON_Compare(cJSON_GetObjectItemCaseSensitive(all->extra, HEADER_TRAIN_N),
@@ -187,18 +208,24 @@ static void bind(struct concat *c, struct concat_input *p)
 int concat_init(struct concat *c, const struct header *const *h, const char *const *name, size_t n, const char *source_column,
 	const char *const *source, char **warning, struct error *e)
 {
-	*c = (struct concat){.n = n, .source = -1};
+	*c = (struct concat){.n = n, .source = -1, .panel = -1};
 	*warning = NULL;
 	header_copy(&c->header, h[0]);
 	c->input = xcalloc(n, sizeof *c->input);
 	for (size_t i = 0; i < n; i++) {
 		c->input[i].header = h[i];
+		c->input[i].name = name[i];
 		if (i && check_rest(&c->header, h[i], name[0], name[i], warning, e))
 			return -1;
 		for (size_t k = 0; i && k < h[i]->ncol; k++)
 			if (join_column(&c->header, h[i], k, name[0], name[i], e))
 				return -1;
+		c->input[i].panel = panels_join(&c->header, h[i], &c->input[i].npanel);
+		if (c->input[i].panel && header_need(h[i], PANEL_COLUMN, U32, SCALAR, name[i], e) < 0)
+			return -1;
 	}
+	if (c->input[0].panel)
+		c->panel = header_find(&c->header, PANEL_COLUMN);
 	for (size_t i = 0; i < n; i++)
 		if (check_lacking(&c->header, h[i], name[0], name[i], e))
 			return -1;
@@ -218,6 +245,7 @@ void concat_release(struct concat *c)
 		for (size_t k = 0; c->input[i].code && k < c->header.ncol; k++)
 			free(c->input[i].code[k]);
 		free(c->input[i].code);
+		free(c->input[i].panel);
 		free(c->input[i].map);
 	}
 	free(c->input);
@@ -255,7 +283,20 @@ static void fill_missing(const struct concat *c, const struct concat_input *p, i
 	}
 }
 
-void concat_block(struct concat *c, size_t i, const struct block *in, struct block *out)
+/* Number the panels of the cells as the union does. */
+static int join_panels(const struct concat *c, const struct concat_input *p, struct block *out, struct error *e)
+{
+	uint32_t *panel = out->col[c->panel].data;
+	for (size_t r = 0; r < out->rows; r++) {
+		if (panel[r] >= p->npanel)
+			return error_set(e, "%s: cell %llu: panel %u, but the header has %zu", p->name,
+				(unsigned long long)((const uint64_t *)out->col[c->cell].data)[r], panel[r], p->npanel);
+		panel[r] = p->panel[panel[r]];
+	}
+	return 0;
+}
+
+int concat_block(struct concat *c, size_t i, const struct block *in, struct block *out, struct error *e)
 {
 	struct concat_input *p = &c->input[i];
 	block_reset(out, &c->header);
@@ -271,6 +312,9 @@ void concat_block(struct concat *c, size_t i, const struct block *in, struct blo
 			for (size_t r = 0; r < out->rows; r++)
 				v[r] = v[r] == MISSING_CODE ? v[r] : p->code[k][v[r]];
 	}
+	if (c->panel >= 0 && join_panels(c, p, out, e))
+		return -1;
 	for (size_t r = 0; r < out->rows && c->n > 1; r++)
 		((uint64_t *)out->col[c->cell].data)[r] = c->cells++;
+	return 0;
 }

@@ -2,7 +2,7 @@
  * Join several streams of one kind. The result has the union of their columns and categories; cells are renumbered 0, 1, ... in order.
  * Lists (ragged columns) and vectors (fixed) must be the same in all streams. If a stream lacks a scalar column, its rows get missing
  * values: missing code, NaN, empty text, or, for whole numbers, 1 in a companion column NAME.missing. The index of obs keeps a name that is
- * the same in all streams.
+ * the same in all streams. The panels of measured genes (panels.h) are those of all streams.
  */
 #ifndef CONCAT_H
 #define CONCAT_H
@@ -11,9 +11,12 @@
 
 struct concat_input {
 	const struct header *header; /* borrowed */
+	const char *name; /* borrowed */
 	int *map; /* [ncol of the union] column of the input, or -1 */
 	uint32_t **code; /* [ncol]: categorical columns whose codes change: [ncategory of the input] new code; else NULL */
 	int32_t source; /* category of this input in the source column */
+	uint32_t *panel; /* [npanel] their numbers in the union (panels.h); NULL: the input has none */
+	size_t npanel;
 };
 
 struct concat {
@@ -21,7 +24,7 @@ struct concat {
 	size_t n;
 	struct concat_input *input; /* [n] */
 	int source; /* index of the column that names the input, or -1 */
-	int cell;
+	int cell, panel; /* panel: -1 without */
 	uint64_t cells; /* renumbered so far */
 };
 
@@ -32,7 +35,8 @@ int concat_init(struct concat *c, const struct header *const *h, const char *con
 	const char *const *source, char **warning, struct error *e);
 void concat_release(struct concat *c); /* accepts a zeroed struct */
 
-/* Convert a block of input i into `out`, which is reset first. Blocks must come in order, because cells are numbered here. */
-void concat_block(struct concat *c, size_t i, const struct block *in, struct block *out);
+/* Convert a block of input i into `out`, which is reset first. Blocks must come in order, because cells are numbered here. -1 with e set if
+ * a cell is of a panel that its header does not have. */
+int concat_block(struct concat *c, size_t i, const struct block *in, struct block *out, struct error *e);
 
 #endif

@@ -1,6 +1,22 @@
 #include "stream/counts.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+int library_read(enum library *l, const struct header *h, const char *name, struct error *e)
+{
+	const cJSON *x = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_LIBRARY);
+	*l = x ? LIBRARY_ALL : LIBRARY_KEPT;
+	if (x && (!cJSON_IsString(x) || strcmp(x->valuestring, "all")))
+		return error_set(e, "%s: header: library: expected \"all\", or no such key", name);
+	return 0;
+}
+
+void library_write(struct header *h, enum library l)
+{
+	if (l == LIBRARY_ALL)
+		cJSON_AddStringToObject(h->extra, HEADER_LIBRARY, "all");
+}
 
 int counts_find(struct counts_columns *c, const struct header *h, const char *name, struct error *e)
 {

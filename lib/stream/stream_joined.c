@@ -166,7 +166,8 @@ int joined_read(struct stream *s, struct block *b, struct error *e)
 		if (got < 0)
 			return -1;
 		if (got) {
-			concat_block(&j->all, j->at, &j->raw, b);
+			if (concat_block(&j->all, j->at, &j->raw, b, e))
+				return -1;
 			s->rows += b->rows;
 			return 1;
 		}
@@ -226,6 +227,5 @@ int joined_read_at(struct stream *s, size_t k, struct block *b, struct error *e)
 	if (stream_read_block(p, s, at, &j->raw, e))
 		return -1;
 	j->all.cells = j->cell[k];
-	concat_block(&j->all, i, &j->raw, b);
-	return 0;
+	return concat_block(&j->all, i, &j->raw, b, e);
 }

@@ -21,6 +21,18 @@ void vocab_release(struct vocab *v)
 	*v = (struct vocab){0};
 }
 
+int vocab_is_bmfm(const struct vocab *v)
+{
+	return v->n && strcmp(v->id[0], "[UNK]") == 0;
+}
+
+/* Is a row with this id special, if all rows before it are? */
+static int is_special(const struct vocab *v, const char *id)
+{
+	char last = id[strlen(id) - 1];
+	return (id[0] == '<' && last == '>') || (id[0] == '[' && last == ']' && (vocab_is_bmfm(v) || (!v->n && !strcmp(id, "[UNK]"))));
+}
+
 void vocab_push(struct vocab *v, const char *id, const char *symbol, double median)
 {
 	if (v->n == v->cap) {
@@ -29,7 +41,7 @@ void vocab_push(struct vocab *v, const char *id, const char *symbol, double medi
 		v->symbol = xrealloc(v->symbol, v->cap, sizeof *v->symbol);
 		v->median = xrealloc(v->median, v->cap, sizeof *v->median);
 	}
-	if (v->nspecial == v->n && id[0] == '<' && id[strlen(id) - 1] == '>')
+	if (v->nspecial == v->n && is_special(v, id))
 		v->nspecial++;
 	v->id[v->n] = xstrdup(id);
 	v->symbol[v->n] = xstrdup(symbol ? symbol : "");
@@ -99,6 +111,45 @@ int64_t vocab_find(const struct vocab *v, const char *id)
 			hi = mid;
 	}
 	return -1;
+}
+
+const char *vocab_token_name(const struct vocab *v, enum token which)
+{
+	static const char *const names[2][4] = {{"<pad>", "<mask>", "<cls>", "<eos>"}, {"[PAD]", "[MASK]", "[CLS]", "[SEP]"}};
+	return names[vocab_is_bmfm(v)][which];
+}
+
+int64_t vocab_token(const struct vocab *v, enum token which)
+{
+	return vocab_find(v, vocab_token_name(v, which));
+}
+
+static void cls_name(char name[16], unsigned k)
+{
+	snprintf(name, 16, k ? "[CLS_%u]" : "[CLS]", k - 1);
+}
+
+int64_t vocab_cls(const struct vocab *v, unsigned k)
+{
+	char name[16];
+	cls_name(name, k);
+	return vocab_find(v, name);
+}
+
+void vocab_push_bmfm(struct vocab *v)
+{
+	static const char *const first[] = {"[UNK]", "[SEP]", "[PAD]"}, *const last[] = {"[S]", "[T]"};
+	char name[16];
+	for (size_t i = 0; i < 3; i++)
+		vocab_push(v, first[i], "", NAN);
+	for (unsigned k = 0; k < CLS_MAX; k++) {
+		cls_name(name, k);
+		vocab_push(v, name, "", NAN);
+		if (!k)
+			vocab_push(v, "[MASK]", "", NAN);
+	}
+	for (size_t i = 0; i < 2; i++)
+		vocab_push(v, last[i], "", NAN);
 }
 
 static int parse_row(struct vocab *v, const struct tsv *t, struct error *e)

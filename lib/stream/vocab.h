@@ -26,8 +26,20 @@ struct vocab {
 void vocab_release(struct vocab *v); /* accepts a zeroed struct */
 void vocab_copy(struct vocab *to, const struct vocab *from); /* `to` zeroed or released before */
 
-/* Append a row; symbol may be NULL. A row with an id <...> is special if all rows before it are special. */
+/* Append a row; symbol may be NULL. A row with an id <...> is special if all rows before it are special; in a vocabulary that begins with
+ * [UNK], as those of BMFM do, a row with an id [...] too. */
 void vocab_push(struct vocab *v, const char *id, const char *symbol, double median);
+
+/* The special tokens that programs look for: <pad>, <mask>, <cls> and <eos>, in BMFM's vocabularies [PAD], [MASK], [CLS] and [SEP]. */
+enum token { TOKEN_PAD, TOKEN_MASK, TOKEN_CLS, TOKEN_EOS };
+int64_t vocab_token(const struct vocab *v, enum token which); /* its row, -1: there is none; needs vocab_index */
+const char *vocab_token_name(const struct vocab *v, enum token which); /* what it is, or would be, called there */
+
+#define CLS_MAX 32 /* [CLS] and [CLS_0] .. [CLS_30] */
+int vocab_is_bmfm(const struct vocab *v); /* does it begin with [UNK]? */
+void vocab_push_bmfm(struct vocab *v); /* the 38 special tokens of BMFM, in the order of its released vocabulary */
+/* Row of the k-th token for the whole cell, [CLS] if k is 0, [CLS_0] if it is 1; -1: there is none. */
+int64_t vocab_cls(const struct vocab *v, unsigned k);
 
 /* The first control character of s (below 0x20, or 0x7f), 0 if there is none. Ids and symbols have none: they are fields of tables. */
 unsigned char vocab_control(const char *s);

@@ -79,6 +79,41 @@ static enum act act_field(struct config_reader *r, const char *key)
 	return ACT_GELU;
 }
 
+static uint32_t choice_field(struct config_reader *r, const struct config_field *f)
+{
+	const cJSON *x = config_item(r, f->key);
+	char known[128] = "";
+	uint32_t i = 0;
+	if (!x)
+		return (uint32_t)f->missing;
+	for (const char *w = f->word; *w; w += strlen(w) + 1, i++) {
+		if (cJSON_IsString(x) && !strcmp(x->valuestring, w))
+			return i;
+		size_t n = strlen(known);
+		snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", w);
+	}
+	if (!r->bad)
+		r->bad = error_set(r->e, "%s: %s is %s%.40s: expected one of %s", r->name, f->key, cJSON_IsString(x) ? "" : "no word",
+			cJSON_IsString(x) ? x->valuestring : "", known);
+	return (uint32_t)f->missing;
+}
+
+static struct reals reals_field(struct config_reader *r, const char *key)
+{
+	const cJSON *list = config_item(r, key), *x;
+	struct reals all = {0};
+	int bad = list && (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > REALS_MAX);
+	list = bad ? NULL : list;
+	cJSON_ArrayForEach(x, list)
+	{
+		bad |= !cJSON_IsNumber(x) || !(fabs(x->valuedouble) <= 1e6);
+		all.x[all.n++] = cJSON_IsNumber(x) ? x->valuedouble : 0;
+	}
+	if (bad && !r->bad)
+		r->bad = error_set(r->e, "%s: %s: expected a list of at most %d numbers up to 1e6", r->name, key, REALS_MAX);
+	return all;
+}
+
 static void read_field(struct config_reader *r, const struct config_field *f, struct model_config *c)
 {
 	void *to = (char *)c + f->at;
@@ -95,6 +130,12 @@ static void read_field(struct config_reader *r, const struct config_field *f, st
 		break;
 	case FIELD_FLAG:
 		*(uint32_t *)to = flag_field(r, f->key);
+		break;
+	case FIELD_CHOICE:
+		*(uint32_t *)to = choice_field(r, f);
+		break;
+	case FIELD_REALS:
+		*(struct reals *)to = reals_field(r, f->key);
 		break;
 	case FIELD_WORD:
 		must_be(r, f->key, f->word);
@@ -193,7 +234,7 @@ int config_folder(const char *dir, struct error *e)
 int config_get(struct model_config *c, const char *what, struct error *e)
 {
 	struct stat st;
-	char known[256] = "";
+	char known[512] = "";
 	if (model_preset(c, what, e) == 0)
 		return 0;
 	for (size_t i = 0; model_preset_at(i); i++)
@@ -212,12 +253,39 @@ int config_get(struct model_config *c, const char *what, struct error *e)
 	return bad;
 }
 
+/* A field of the value encoder is written if the model has one; a list if it has numbers. */
+static int written(const struct config_field *f, const struct model_config *c)
+{
+	size_t from = offsetof(struct model_config, value);
+	int of_value = f->at >= from && f->at < from + sizeof c->value;
+	if (f->type == FIELD_REALS && !((const struct reals *)((const char *)c + f->at))->n)
+		return 0;
+	return !of_value || c->value.kind != VALUE_NONE;
+}
+
+static const char *choice_word(const struct config_field *f, uint32_t i)
+{
+	const char *w = f->word;
+	while (i--)
+		w += strlen(w) + 1;
+	return w;
+}
+
 static void add_field(cJSON *j, const struct config_field *f, const struct model_config *c)
 {
 	const void *from = (const char *)c + f->at;
+	if (!written(f, c))
+		return;
 	switch (f->type) {
 	case FIELD_WHOLE:
 		cJSON_AddNumberToObject(j, f->key, *(const uint32_t *)from);
+		break;
+	case FIELD_CHOICE:
+		cJSON_AddStringToObject(j, f->key, choice_word(f, *(const uint32_t *)from));
+		break;
+	case FIELD_REALS:
+		cJSON_AddItemToObject(
+			j, f->key, cJSON_CreateDoubleArray(((const struct reals *)from)->x, (int)((const struct reals *)from)->n));
 		break;
 	case FIELD_OPTIONAL:
 		if (*(const double *)from < 0) {

@@ -186,6 +186,26 @@ static int check_listed(const struct config_heads *h, size_t i, const struct con
 	return 0;
 }
 
+/* The weights of its losses. */
+static int read_parts(struct config_heads *h, size_t i, struct config_reader *r)
+{
+	struct head_spec *s = &h->head[i];
+	const cJSON *losses = config_item(r, "losses");
+	double sum = 0;
+	if (!s->kind->part)
+		return 0;
+	for (size_t k = 0; k < head_parts(s->kind); k++) {
+		const cJSON *x = cJSON_GetObjectItemCaseSensitive(losses, s->kind->part[k].name);
+		if (x && (!cJSON_IsNumber(x) || !(x->valuedouble >= 0) || !isfinite(x->valuedouble)))
+			return error_set(r->e, "%s: corrmask_heads: head %s: loss %s: expected a weight from 0", r->name, head_name(s),
+				s->kind->part[k].name);
+		h->own[i].part[k] = x ? x->valuedouble : s->kind->part[k].weight;
+		sum += h->own[i].part[k];
+	}
+	s->part = h->own[i].part;
+	return sum > 0 ? 0 : error_set(r->e, "%s: corrmask_heads: head %s: all its losses have weight 0", r->name, head_name(s));
+}
+
 /* One of the list. A head without a name is of an older version: its classes are those of the file. */
 static int listed_head(struct config_heads *h, struct config_reader *file, const cJSON *x)
 {
@@ -210,7 +230,7 @@ static int listed_head(struct config_heads *h, struct config_reader *file, const
 	s->position = config_whole(&r, "position", 0);
 	s->mean = config_real(&r, "mean", 0);
 	s->scale = config_real(&r, "scale", 0);
-	if (r.bad || check_listed(h, i, &r))
+	if (r.bad || read_parts(h, i, &r) || check_listed(h, i, &r))
 		return -1;
 	return k->target == TARGET_CLASS ? read_labels(h, i, s->name ? &r : file) : 0;
 }
@@ -335,6 +355,9 @@ static void add_listed(cJSON *list, const struct head_spec *h)
 		json_add_real(x, "mean", h->mean);
 		json_add_real(x, "scale", h->scale);
 	}
+	cJSON *losses = h->kind->part ? cJSON_AddObjectToObject(x, "losses") : NULL;
+	for (size_t k = 0; losses && k < head_parts(h->kind); k++)
+		json_add_real(losses, h->kind->part[k].name, head_part_weight(h, k));
 	if (h->name && h->kind->target == TARGET_CLASS)
 		add_labels(x, h, "id2label", NULL);
 }
@@ -353,7 +376,7 @@ void config_add_heads(cJSON *j, const struct arch *arch, const struct head_spec 
 		add_labels(j, labels, "id2label", "label2id");
 	if (problem)
 		cJSON_AddStringToObject(j, "problem_type", problem->kind->problem_type);
-	if (nhead < 2 && !(nhead && head[0].name))
+	if (nhead < 2 && !(nhead && (head[0].name || head[0].kind->part)))
 		return;
 	cJSON *list = cJSON_AddArrayToObject(j, "corrmask_heads");
 	for (size_t i = 0; i < nhead; i++)

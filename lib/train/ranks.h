@@ -30,7 +30,7 @@ enum fault {
 
 /* Sums over the batch of a step, or over several steps. Doubles only: they are reduced as an array. */
 struct totals {
-	double loss[HEADS_MAX], count[HEADS_MAX]; /* sum and count of struct loss, of each head */
+	double loss[LOSSES_MAX], count[LOSSES_MAX]; /* sum and count of each loss of the model */
 	double tokens, cells;
 };
 

@@ -41,24 +41,24 @@ struct pass {
 	uint64_t step;
 	struct totals own;
 	const struct batch *only; /* the only part, if it is packed already */
-	double scale[HEADS_MAX], divisor; /* of the gradients of the heads, and of their sum: see model_weigh */
+	double scale[LOSSES_MAX], divisor; /* of the gradients of the losses, and of their sum: see model_weigh */
 };
 
-/* Several heads: how many targets each has in the batch, over all ranks. A fault is found again by the forward pass. */
+/* Several losses: how many targets each has in the batch, over all ranks. A fault is found again by the forward pass. */
 static int weigh(struct step_queue *q, struct pass *x, int batch, struct error *e)
 {
-	double count[HEADS_MAX] = {0}, of_part[HEADS_MAX];
-	size_t heads = model_nhead(q->model);
+	double count[LOSSES_MAX] = {0}, of_part[LOSSES_MAX];
+	size_t losses = model_nloss(q->model);
 	struct error found_again;
 	for (size_t part = 0; batch && part < q->parts; part++) {
 		const struct batch *b;
 		if (q->pack(q->arg, part, q->parts, &b, &found_again) <= 0 || model_count(q->model, b, x->step, of_part, &found_again))
 			continue;
 		x->only = q->parts == 1 ? b : NULL;
-		for (size_t i = 0; i < heads; i++)
+		for (size_t i = 0; i < losses; i++)
 			count[i] += of_part[i];
 	}
-	if (ranks_sum(q->ranks, count, heads, e))
+	if (ranks_sum(q->ranks, count, losses, e))
 		return -1;
 	x->divisor = model_weigh(q->model, count, x->scale);
 	return 0;
@@ -68,14 +68,14 @@ static int weigh(struct step_queue *q, struct pass *x, int batch, struct error *
 static int forward(struct step_queue *q, struct pass *x, size_t part, struct error *e)
 {
 	const struct batch *b = x->only;
-	struct loss loss[HEADS_MAX];
-	struct forward f = {.train = 1, .step = x->step, .later = runs_ahead(q), .scale = model_nhead(q->model) > 1 ? x->scale : NULL};
+	struct loss loss[LOSSES_MAX];
+	struct forward f = {.train = 1, .step = x->step, .later = runs_ahead(q), .scale = model_nloss(q->model) > 1 ? x->scale : NULL};
 	int got = b ? 1 : q->pack(q->arg, part, q->parts, &b, e);
 	if (got <= 0)
 		return got;
 	if (model_forward(q->model, b, &f, loss, e))
 		return -1;
-	for (size_t i = 0; i < model_nhead(q->model); i++) {
+	for (size_t i = 0; i < model_nloss(q->model); i++) {
 		x->own.loss[i] += loss[i].sum;
 		x->own.count[i] += loss[i].count;
 	}
@@ -89,7 +89,7 @@ static int gradient(struct step_queue *q, struct pass *x, int batch, struct erro
 {
 	enum fault fault = batch ? FAULT_NONE : FAULT_STREAM;
 	model_zero_grad(q->model);
-	if (model_nhead(q->model) > 1 && weigh(q, x, batch, e))
+	if (model_nloss(q->model) > 1 && weigh(q, x, batch, e))
 		return lose(q);
 	for (size_t part = 0; part < q->parts; part++) {
 		int got = fault ? 0 : forward(q, x, part, e);
@@ -119,7 +119,7 @@ int step_run(struct step_queue *q, uint64_t step, int batch, struct step_result 
 	if (gradient(q, &x, batch, e))
 		return -1;
 	struct step_result now = {.step = step, .totals = q->ranks->totals, .norm = NAN};
-	double divisor = model_nhead(q->model) > 1 ? x.divisor : now.totals.count[0];
+	double divisor = model_nloss(q->model) > 1 ? x.divisor : now.totals.count[0];
 	int learns = divisor > 0, ahead = runs_ahead(q);
 	if (learns && ahead) {
 		model_step_later(q->model, q->optim, step, divisor);
@@ -140,7 +140,7 @@ int step_run(struct step_queue *q, uint64_t step, int batch, struct step_result 
 
 int step_drain(struct step_queue *q, struct step_result *r, struct error *e)
 {
-	struct loss loss[HEADS_MAX];
+	struct loss loss[LOSSES_MAX];
 	if (!q->waiting)
 		return 0;
 	q->waiting = 0;
@@ -153,9 +153,9 @@ int step_drain(struct step_queue *q, struct step_result *r, struct error *e)
 		error_prefix(e, "step %llu", (unsigned long long)r->step + 1);
 		return lose(q);
 	}
-	for (size_t i = 0; i < model_nhead(q->model); i++)
+	for (size_t i = 0; i < model_nloss(q->model); i++)
 		r->totals.loss[i] = loss[i].sum;
-	if (ranks_sum(q->ranks, r->totals.loss, model_nhead(q->model), e))
+	if (ranks_sum(q->ranks, r->totals.loss, model_nloss(q->model), e))
 		return lose(q);
 	if (model_check_step(q->model, r->totals.loss, r->norm, r->step, e)) {
 		error_prefix(e, "step %llu", (unsigned long long)r->step + 1);

@@ -11,7 +11,7 @@
  *             before the weights are read:  got = step_drain(&q, &result, e), then report or stop in the same way
  *     step_close(&q, broken, e);
  *
- * The loss of a model with several heads needs the targets of the whole batch, all parts on all ranks, before the first gradient. So its
+ * The loss of a model with several losses needs the targets of the whole batch, all parts on all ranks, before the first gradient. So its
  * parts are packed once more before them, only to count.
  */
 #ifndef STEP_H

@@ -257,8 +257,8 @@ def _vocab_digests(vocab: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _specials(ids: list[str]) -> int:
-    n = 0
-    while n < len(ids) and ids[n].startswith("<") and ids[n].endswith(">"):
+    n, bmfm = 0, ids[:1] == ["[UNK]"]
+    while n < len(ids) and (ids[n][:1] + ids[n][-1:] == "<>" or (bmfm and ids[n][:1] + ids[n][-1:] == "[]")):
         n += 1
     return n
 

@@ -8,6 +8,7 @@
 #include "cli_model.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 static const char *model_dir, *fit_path, *shared_path, *head, *by;
 static long long layer = -1, batch_max = 16384, components, genes = 2000;
 static int expression, of, pooling, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct;
+static struct opt_values gene;
 
 static struct option_def options[] = {
 	{0, "Model", OPT_GROUP},
@@ -45,7 +47,11 @@ static struct option_def options[] = {
 	{0, "all-genes", OPT_FLAG, &all_genes, NULL, "with --predict of genes: predict all tokens, not only those of held-out genes",
 		.changes = 1},
 	{0, "reconstruct", OPT_FLAG, &reconstruct, NULL,
-		"write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb", .changes = 1},
+		"write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb; or the expression of every "
+		"gene, from tokens and a model of sctrain wced",
+		.changes = 1},
+	{0, "gene", OPT_LIST, &gene, "ID",
+		"with --reconstruct of a model of sctrain wced: a gene to write, by id or symbol; repeat it for several", .changes = 1},
 	{0, "Cells", OPT_GROUP},
 	{0, "truncate", OPT_FLAG, &truncate_cells, NULL,
 		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
@@ -101,6 +107,8 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	struct weights_report report;
 	if (predict)
 		predict_open(r, model_dir, h);
+	if (r->whole)
+		whole_open(r, model_dir, h, &gene);
 	if (r->counts)
 		counts_open(r, model_dir, h, stream_name(in));
 	r->model = model_dir_load(model_dir, r->heads.head, r->heads.n, ops, 1, &v, &report, &e);
@@ -110,6 +118,7 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 		die("%s/model.safetensors has no '%s': it is not that of a fine-tuned model", model_dir, report.first_fresh);
 	cli_same_vocab(&v, model_config(r->model), model_dir, in);
 	cli_same_positions(model_config(r->model), model_dir, in);
+	cli_needs_values(model_config(r->model), in);
 	vocab_release(&v);
 	long long layers = model_config(r->model)->num_hidden_layers;
 	if (r->counts && !given(&layer))
@@ -117,10 +126,13 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	if (-layer > layers)
 		die("--layer %lld: the model has %lld layers: expected %lld to 0", layer, layers, -layers);
 	r->C = model_config(r->model)->hidden_size;
-	r->cls = vocab_find(&h->vocab, "<cls>");
-	r->eos = vocab_find(&h->vocab, "<eos>");
+	r->cls = vocab_token(&h->vocab, TOKEN_CLS);
+	r->eos = vocab_token(&h->vocab, TOKEN_EOS);
+	const cJSON *cls = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_CLS);
+	r->ncls = cJSON_IsNumber(cls) ? (size_t)fmin(fmax(1, cls->valuedouble), CLS_MAX) : 1;
 	if (pooling == CLS && r->cls < 0)
-		die("--pool cls: the vocabulary has no <cls>; --pool first takes the first token, whatever it is");
+		die("--pool cls: the vocabulary has no %s; --pool first takes the first token, whatever it is",
+			vocab_token_name(&h->vocab, TOKEN_CLS));
 }
 
 /* The model in provenance. */
@@ -138,7 +150,7 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 	if (predict) {
 		predict_header(r, to, name);
 	} else if (reconstruct) {
-		counts_header(r, to, name);
+		(r->whole ? whole_header : counts_header)(r, to, name);
 	} else if (r->perturbed) {
 		perturbed_header(r, to);
 	} else {
@@ -156,7 +168,7 @@ static void choose_tokens(const struct run *r, const uint32_t *id, size_t n, siz
 {
 	*from = 0;
 	if (pooling == MEAN) {
-		*from = n && id[0] == (uint32_t)r->cls && r->cls >= 0;
+		*from = n && id[0] == (uint32_t)r->cls && r->cls >= 0 ? r->ncls < n ? r->ncls : n : 0;
 		*to = n > *from && id[n - 1] == (uint32_t)r->eos && r->eos >= 0 ? n - 1 : n;
 	} else {
 		*to = n && (pooling == FIRST || id[0] == (uint32_t)r->cls);
@@ -195,7 +207,7 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 {
 	struct error e;
 	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
-	size_t limit = model_config(r->model)->max_position_embeddings;
+	size_t limit = model_positions(model_config(r->model));
 	if (r->counts)
 		counts_pack(r, b, from, to, name);
 	else
@@ -209,7 +221,7 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 	if (r->perturbed)
 		perturbed_rows(r, b, from, first, n, (int)layer);
 	else
-		(predict ? predict_rows : r->counts ? counts_rows : embed_rows)(r, first, n);
+		(predict ? predict_rows : r->counts ? counts_rows : r->whole ? whole_rows : embed_rows)(r, first, n);
 	r->cells += n;
 	progress("%llu cells", (unsigned long long)r->cells);
 }
@@ -234,8 +246,11 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 	free(config);
 	r->counts = c.arch->counts;
 	r->reconstruct = reconstruct;
-	if (reconstruct && !r->counts)
-		die("--reconstruct: the model in %s does not predict counts: train it with sctrain nb", model_dir);
+	r->whole = reconstruct && !r->counts;
+	if (r->whole && (given(&pooling) || given(&layer)))
+		die("--%s: it is for embeddings, and --reconstruct writes predictions", given(&pooling) ? "pool" : "layer");
+	if (gene.n && !r->whole)
+		die("--gene: the model in %s is one of counts, of which the masked genes are written", model_dir);
 	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict || of))
 		die("--%s: the model in %s has no tokens",
 			of                           ? "of"
@@ -258,8 +273,10 @@ static void check_options(void)
 	if (model_dir)
 		refuse("needs --expression or --pca", &genes, &fit_path, &shared_path);
 	else
-		refuse("needs -M DIR", &of, &layer, &pooling, &similarity, &predict, &head, &probabilities, &all_genes, &reconstruct,
+		refuse("needs -M DIR", &of, &layer, &pooling, &similarity, &predict, &head, &probabilities, &all_genes, &reconstruct, &gene,
 			&truncate_cells, &batch_max, &cli.bf16);
+	if (!reconstruct)
+		refuse("needs --reconstruct", &gene);
 	if (predict)
 		refuse("is for embeddings: it excludes --predict", &layer, &pooling, &similarity);
 	if (given(&similarity) && given(&pooling))
@@ -304,6 +321,7 @@ static void report(const struct run *r, const char *name)
 	if (empty)
 		warn(predict                   ? "%llu of %llu cells have no token: their logits are NaN"
 				: r->perturbed ? "%llu of %llu rows have no token but the perturbed ones: their results are NaN"
+				: r->whole     ? "%llu of %llu cells have no token: their predictions are NaN"
 					       : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);
 	char gpu[384];
@@ -375,6 +393,7 @@ int main(int argc, char **argv)
 	free(r.map);
 	free(r.range);
 	free(r.h);
+	free(r.gene_row);
 	free(r.row);
 	packed_release(&r.packed);
 	predict_release(&r);

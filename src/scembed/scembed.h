@@ -1,8 +1,9 @@
-/* The parts of scembed: scembed.c reads, batches and writes; predict.c is --predict for one batch, counts.c a model of counts;
- * perturbed.c compares perturbed cells with the unperturbed ones; expression.c embeds without a model. */
+/* The parts of scembed: scembed.c reads, batches and writes; predict.c is --predict for one batch, counts.c a model of counts; whole.c
+ * --reconstruct of whole cells; perturbed.c compares perturbed cells with the unperturbed ones; expression.c embeds without a model. */
 #ifndef SCEMBED_H
 #define SCEMBED_H
 
+#include "base/option.h"
 #include "train/batch.h"
 #include "train/config.h"
 #include "train/groups.h"
@@ -29,6 +30,7 @@ struct run {
 	size_t queued_from, queued; /* rows of out whose vectors the device still computes */
 	size_t C;
 	int64_t cls, eos; /* token ids, -1: none */
+	size_t ncls; /* tokens for the whole cell before its genes */
 
 	struct perturbed *perturbed; /* perturbed.c; NULL: rows are embedded one by one */
 
@@ -47,6 +49,11 @@ struct run {
 	uint32_t *group;
 	size_t group_cap;
 	int library, gene, count, expected; /* columns of --reconstruct */
+
+	int whole; /* --reconstruct of whole cells */
+	uint32_t *gene_row; /* [ngene_row] the genes, ascending */
+	size_t ngene_row;
+	int value, gated; /* columns, beside gene and probability */
 };
 
 /* Load the heads from config.json, choose one, and read genes.tsv if it needs it. The model is then loaded with r->heads. */
@@ -86,6 +93,12 @@ void perturbed_header(struct run *r, struct header *h);
 /* Rows [from, from + n) of b are packed, and their scalar columns are rows [first, ...) of the output. */
 void perturbed_rows(struct run *r, const struct block *b, size_t from, size_t first, size_t n, int layer);
 void perturbed_release(struct run *r);
+
+/* Whole cells: the head, and the genes to write, all of them if `genes` names none; the columns; predict rows [first, first + n) of the output,
+ * whose cells are in r->packed. */
+void whole_open(struct run *r, const char *dir, const struct header *h, const struct opt_values *genes);
+void whole_header(struct run *r, struct header *h, const char *name);
+void whole_rows(struct run *r, size_t first, size_t n);
 
 /* Embeddings of counts without a model. */
 struct expression_options {

@@ -42,8 +42,11 @@ static struct cli cli = {.name = "sctrain eval",
 static enum input input_of(const struct header *h)
 {
 	int value = header_find(h, "value");
+	const char *objective = cJSON_GetStringValue(masked_value(h, "objective"));
 	if (!strcmp(h->kind, "masked-counts"))
 		return INPUT_COUNTS;
+	if (objective && !strcmp(objective, "cell"))
+		return INPUT_CELLS;
 	return value >= 0 && h->col[value].shape == RAGGED ? INPUT_VALUES : INPUT_TOKENS;
 }
 
@@ -57,7 +60,7 @@ static int finds_targets(const struct objective_kind *k, enum input input)
  * The objective of the stream, and its head in the model: that of its kind in config.json. A model that names none (transformers') is one with
  * this head alone if it has its tensors.
  */
-static void choose_objective(struct objectives *list, struct config_heads *heads, enum input input)
+static void choose_objective(struct objectives *list, struct config_heads *heads, enum input input, const struct header *h)
 {
 	const struct objective_kind *kind;
 	char *config = xasprintf("%s/config.json", model_dir);
@@ -66,6 +69,8 @@ static void choose_objective(struct objectives *list, struct config_heads *heads
 	while (!finds_targets(objective_kind_at(i), input))
 		i++;
 	kind = objective_kind_at(i);
+	if (kind->valued && header_find(h, "input_value") >= 0)
+		kind = kind->valued;
 	config_heads_load(heads, config, &e);
 	while (k < heads->n && heads->head[k].kind != kind->head)
 		k++;
@@ -93,6 +98,7 @@ static struct model *load_model(const struct objective *o, const struct config_h
 		die("%s has no '%s': it is not a model of sctrain %s", model_dir, report.first_fresh, o->kind->name);
 	cli_same_vocab(&v, model_config(m), model_dir, in);
 	cli_same_positions(model_config(m), model_dir, in);
+	cli_needs_values(model_config(m), in);
 	vocab_release(&v);
 	return m;
 }
@@ -141,8 +147,8 @@ static void add_rows(struct cell_losses *r, struct score *y, struct model *m, co
 	const struct objective *o = y->list->one;
 	const struct batch *p = &y->packed.b;
 	const struct goal *g = &p->goal[o->index];
-	struct loss *sum = &y->of[o->index].sum;
-	int numbers = o->kind->head->target == TARGET_VALUE;
+	struct loss *sum = y->of[o->index].sum;
+	int numbers = o->head.kind->target == TARGET_VALUE;
 	size_t V = numbers ? 1 : model_config(m)->vocab_size, at = 0;
 	grow(y->of[o->index].logit, y->of[o->index].logit_cap, g->n * V);
 	const real *logit = y->of[o->index].logit;
@@ -172,7 +178,7 @@ static void score_rows(struct cell_losses *r, struct score *y, struct model *m, 
 	for (size_t from = 0, to; from < b->rows; from = to) {
 		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= (uint64_t)batch_tokens_max; to++)
 			;
-		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_config(m)->max_position_embeddings, &e), &e);
+		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_positions(model_config(m)), &e), &e);
 		add_rows(r, y, m, s, b, from, to);
 	}
 	y->cells += b->rows;
@@ -229,7 +235,7 @@ static void write_rows(const struct cell_losses *r, int classes)
 
 static int has_classes(const struct objective *o)
 {
-	return o->kind->head->target == TARGET_TOKEN;
+	return o->head.kind->target == TARGET_TOKEN;
 }
 
 /* What tokens are called in the output. */
@@ -242,7 +248,7 @@ static void write_metrics(struct score *y, const struct model *m, struct cell_lo
 {
 	struct error e;
 	const struct objective *o = y->list->one;
-	const struct head_kind *k = o->kind->head;
+	const struct head_kind *k = o->head.kind;
 	struct scores x;
 	double loss, accuracy; /* standard errors */
 	char *text = NULL;
@@ -255,7 +261,7 @@ static void write_metrics(struct score *y, const struct model *m, struct cell_lo
 	fprintf(f, "masked\t%.0f\n%s\t%llu\ncells\t%llu\n", score_count(y), unit_of(o), (unsigned long long)y->tokens,
 		(unsigned long long)y->cells);
 	if (cells_path) {
-		standard_errors(r, &y->of[o->index].sum, &loss, &accuracy);
+		standard_errors(r, y->of[o->index].sum, &loss, &accuracy);
 		fprintf(f, "loss_se\t%.9g\n", loss);
 		if (has_classes(o))
 			fprintf(f, "accuracy_se\t%.9g\n", accuracy);
@@ -301,8 +307,10 @@ int sctrain_eval(int argc, char **argv)
 	enum input input = input_of(stream_header(in));
 	if (cells_path && input == INPUT_COUNTS)
 		usage_error("--cells is for models of tokens");
-	choose_objective(&list, &heads, input);
+	choose_objective(&list, &heads, input, stream_header(in));
 	struct objective *o = list.one;
+	if (cells_path && o->head.kind->part)
+		usage_error("--cells is for heads of one loss, and %s has several", o->head.kind->name);
 	char *program = xasprintf("sctrain %s", o->kind->name);
 	must(source_init(&source, &list, program, in, &e), &e);
 	struct ops *ops = cli_device(&cli);
@@ -333,6 +341,6 @@ int sctrain_eval(int argc, char **argv)
 	objectives_release(&list);
 	config_heads_release(&heads);
 	ops->destroy(ops);
-	stream_free(in);
+	source_release(&source);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* The objectives of a training: their heads, the stream that they read, and batches with all their targets. */
 #include "sctrain.h"
 
+#include "base/file.h"
 #include "train/config.h"
 
 #include <stdlib.h>
@@ -30,6 +31,18 @@ const char *objective_name(const struct objective *o)
 	return head_name(&o->head);
 }
 
+void objective_add_losses(const struct objective *o, cJSON *j)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *f = xmemopen(&text, &n);
+	for (size_t k = 0; k < head_parts(o->head.kind); k++)
+		fprintf(f, "%s%.17g", k ? " " : "", head_part_weight(&o->head, k));
+	xmemclose(f, &text);
+	cJSON_AddStringToObject(j, "losses", text);
+	free(text);
+}
+
 void objectives_release(struct objectives *list)
 {
 	for (struct objective *o = list->one; o < list->one + list->n; o++) {
@@ -43,7 +56,7 @@ void objectives_release(struct objectives *list)
 
 /* ---- what they read ---- */
 
-/* The subcommand that trains on values: where to go with such a stream. */
+/* The subcommand that trains on such a stream: where to go with it. */
 static const char *trains_on(enum input input)
 {
 	size_t i = 0;
@@ -52,21 +65,58 @@ static const char *trains_on(enum input input)
 	return objective_kind_at(i)->name;
 }
 
-int source_init(struct masked_source *s, const struct objectives *list, const char *program, struct stream *in, struct error *e)
+void objectives_choose(struct objectives *list, const struct header *h)
 {
-	enum input input = list->one[0].kind->input; /* one subcommand's are the same */
-	*s = (struct masked_source){.in = in, .name = stream_name(in), .shards = 1};
-	if (input == INPUT_COUNTS)
-		return counts_columns(&s->col, stream_header(in), 0, s->name, e);
-	if (masked_columns(&s->col, stream_header(in), s->name, e))
-		return -1;
-	if (input == INPUT_VALUES && s->col.value < 0)
+	if (header_find(h, "input_value") < 0)
+		return;
+	for (struct objective *o = list->one; o < list->one + list->n; o++) {
+		if (!o->kind->valued)
+			continue;
+		free(o->state);
+		o->kind = o->kind->valued;
+		o->state = xcalloc(1, o->kind->size + 1);
+		o->head.kind = o->kind->head;
+	}
+}
+
+void source_release(struct masked_source *s)
+{
+	masked_columns_release(&s->col);
+	stream_free(s->in);
+	*s = (struct masked_source){0};
+}
+
+/* Are the masked genes of a stream of values hidden, too? */
+static int hides_genes(const struct header *h)
+{
+	const char *field = cJSON_GetStringValue(masked_value(h, "field"));
+	return field && strcmp(field, "value");
+}
+
+/* Is this stream one for the objectives? They read the same. */
+static int check_source(const struct masked_source *s, const struct objectives *list, const char *program, struct error *e)
+{
+	const struct objective_kind *k = list->one[0].kind;
+	int cells = s->col.position < 0, values = !cells && s->col.value >= 0;
+	if (k->input == INPUT_CELLS && !cells)
+		return error_set(e, "%s: its targets are single tokens: %s needs a stream of maskgen --objective cell", s->name, program);
+	if (k->input != INPUT_CELLS && cells && !k->label)
+		return error_set(e, "%s: a stream of maskgen --objective cell: it is for sctrain %s", s->name, trains_on(INPUT_CELLS));
+	if (k->input == INPUT_VALUES && !values)
 		return error_set(
 			e, "%s: no list 'value' beside the targets: %s needs a stream of maskgen --objective value", s->name, program);
-	if (input != INPUT_VALUES && s->col.value >= 0)
+	if (k->input == INPUT_TOKENS && values && !hides_genes(stream_header(s->in)))
 		return error_set(e, "%s: a stream of maskgen --objective value, whose masked genes are visible: it is for sctrain %s",
 			s->name, trains_on(INPUT_VALUES));
 	return 0;
+}
+
+int source_init(struct masked_source *s, const struct objectives *list, const char *program, struct stream *in, struct error *e)
+{
+	*s = (struct masked_source){.in = in, .name = stream_name(in), .shards = 1};
+	if (list->one[0].kind->input == INPUT_COUNTS)
+		return counts_columns(&s->col, stream_header(in), 0, s->name, e);
+	return masked_columns(&s->col, stream_header(in), s->name, e) ? -1 : check_source(s, list, program, e);
 }
 
 size_t input_tokens_max(const struct objectives *list)

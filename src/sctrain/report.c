@@ -13,6 +13,7 @@
 /*
  * The columns after the first six. One objective: its metrics on --eval. Several, named a and b:
  *     loss.a loss.b eval_loss eval_loss.a eval_METRIC.a ... eval_loss.b ...
+ * An objective whose head has several losses, parts p and q: loss.p loss.q, or with several objectives loss.a.p loss.a.q.
  * with eval_loss that of the model. x: the values of a row; NULL: the names of the columns.
  */
 struct row {
@@ -30,18 +31,32 @@ static void put(FILE *f, const char *name, double value, int names, const char *
 		fprintf(f, "\t%.9g", value);
 }
 
+/* The means of the losses of a head, if the model has several losses. */
+static void loss_columns(FILE *f, const struct train *t, const struct objective *o, int several, const struct row *x)
+{
+	const struct head_part *part = o->head.kind->part;
+	size_t first = model_first_loss(t->model, o->index);
+	for (size_t k = 0; (several || part) && k < head_parts(o->head.kind); k++) {
+		char *of = !part  ? xstrdup(objective_name(o))
+			: several ? xasprintf("%s.%s", objective_name(o), part[k].name)
+				  : xstrdup(part[k].name);
+		put(f, "loss", x ? x->totals->loss[first + k] / x->totals->count[first + k] : 0, !x, of);
+		free(of);
+	}
+}
+
 static void more_columns(FILE *f, const struct train *t, const struct row *x)
 {
 	const struct objectives *list = &t->objectives;
 	int several = list->n > 1, scored = x && x->scores;
-	for (size_t i = 0; several && i < list->n; i++)
-		put(f, "loss", x ? x->totals->loss[i] / x->totals->count[i] : 0, !x, objective_name(&list->one[i]));
+	for (size_t i = 0; i < list->n; i++)
+		loss_columns(f, t, &list->one[i], several, x);
 	if (!t->validation.source.in)
 		return;
 	if (several)
 		put(f, "eval_loss", scored ? x->scores->loss : NAN, !x, "");
 	for (size_t i = 0; i < list->n; i++) {
-		const struct head_kind *k = list->one[i].kind->head;
+		const struct head_kind *k = list->one[i].head.kind;
 		for (size_t c = 0; c < metric_count(k); c++) {
 			char name[64];
 			snprintf(name, sizeof name, "eval_%s", metric_name(k, c));
@@ -72,7 +87,7 @@ void report_open(struct train *t)
 
 static void add(struct totals *sum, const struct totals *x)
 {
-	for (size_t i = 0; i < HEADS_MAX; i++) {
+	for (size_t i = 0; i < LOSSES_MAX; i++) {
 		sum->loss[i] += x->loss[i];
 		sum->count[i] += x->count[i];
 	}
@@ -128,7 +143,7 @@ static char *targets_text(const struct train *t)
 	FILE *f = xmemopen(&text, &n);
 	for (size_t i = 0; i < list->n; i++) {
 		const struct objective *o = &list->one[i];
-		fprintf(f, "%s%.0f %s", i ? ", " : "", t->report.totals.count[i], o->kind->counted);
+		fprintf(f, "%s%.0f %s", i ? ", " : "", t->report.totals.count[model_first_loss(t->model, o->index)], o->kind->counted);
 		if (list->n > 1)
 			fprintf(f, " of %s", objective_name(o));
 	}
@@ -142,7 +157,7 @@ static void measure_targets(const struct train *t)
 	const struct objectives *list = &t->objectives;
 	for (size_t i = 0; i < list->n; i++) {
 		char *name = list->n > 1 ? xasprintf("targets.%s", objective_name(&list->one[i])) : xstrdup("targets");
-		cli_measured(name, t->report.totals.count[i]);
+		cli_measured(name, t->report.totals.count[model_first_loss(t->model, list->one[i].index)]);
 		free(name);
 	}
 }

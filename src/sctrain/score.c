@@ -9,7 +9,7 @@
 
 static int of_classes(const struct objective *o)
 {
-	return o->kind->head->target == TARGET_CLASS;
+	return o->head.kind->target == TARGET_CLASS;
 }
 
 void score_reset(struct score *y, struct objectives *list, const struct model *m)
@@ -19,7 +19,7 @@ void score_reset(struct score *y, struct objectives *list, const struct model *m
 		metrics_release(&y->of[o->index].classes);
 		if (of_classes(o))
 			metrics_init(&y->of[o->index].classes, model_head(m, o->index)->nlabel);
-		y->of[o->index].sum = (struct loss){0};
+		memset(y->of[o->index].sum, 0, sizeof y->of[o->index].sum);
 	}
 	y->cells = y->tokens = 0;
 }
@@ -40,7 +40,7 @@ void score_release(struct score *y)
 /* Of the heads without classes the model's loss is the metric. */
 static int add_losses(struct score *y, struct model *m, struct error *e)
 {
-	struct loss loss[HEADS_MAX];
+	struct loss loss[LOSSES_MAX];
 	struct batch b = y->packed.b;
 	size_t n = 0;
 	for (const struct objective *o = y->list->one; o < y->list->one + y->list->n; o++) {
@@ -51,14 +51,14 @@ static int add_losses(struct score *y, struct model *m, struct error *e)
 	if (n && model_forward(m, &b, &(struct forward){0}, loss, e))
 		return -1;
 	for (const struct objective *o = y->list->one; n && o < y->list->one + y->list->n; o++) {
-		struct loss *sum = &y->of[o->index].sum, *x = &loss[o->index];
-		if (of_classes(o))
-			continue;
-		sum->sum += x->sum;
-		sum->count += x->count;
-		sum->correct += x->correct;
-		sum->target += x->target;
-		sum->square += x->square;
+		struct loss *sum = y->of[o->index].sum, *x = &loss[model_first_loss(m, o->index)];
+		for (size_t k = 0; k < head_parts(o->head.kind) && !of_classes(o); k++, sum++, x++) {
+			sum->sum += x->sum;
+			sum->count += x->count;
+			sum->correct += x->correct;
+			sum->target += x->target;
+			sum->square += x->square;
+		}
 	}
 	return 0;
 }
@@ -67,7 +67,7 @@ static int add_losses(struct score *y, struct model *m, struct error *e)
 static void score_row(struct score *y, size_t head, const real *logit, size_t classes, uint32_t label)
 {
 	double *z = y->row;
-	struct loss *sum = &y->of[head].sum;
+	struct loss *sum = y->of[head].sum;
 	for (size_t k = 0; k < classes; k++)
 		z[k] = logit[k];
 	uint32_t top = (uint32_t)softmax_argmax(z, classes);
@@ -87,7 +87,7 @@ static int add_classes(struct score *y, struct model *m, struct error *e)
 		size_t i = o->index, K = model_head(m, i)->nlabel;
 		if (!of_classes(o) || !b->offset[b->ncell])
 			continue;
-		rows[i] = o->kind->head->rows == ROWS_CELL ? b->ncell : b->offset[b->ncell];
+		rows[i] = o->head.kind->rows == ROWS_CELL ? b->ncell : b->offset[b->ncell];
 		grow(y->of[i].logit, y->of[i].logit_cap, rows[i] * K);
 		grow(y->row, y->row_cap, K);
 		logit[i] = y->of[i].logit;
@@ -109,7 +109,7 @@ void score_block(struct score *y, struct model *m, const struct masked_source *s
 	for (size_t from = 0, to; from < b->rows; from = to) {
 		for (to = from + 1; to < b->rows && offset[to + 1] - offset[from] <= tokens_max; to++)
 			;
-		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_config(m)->max_position_embeddings, &e), &e);
+		must(objectives_pack(&y->packed, y->list, s, b, from, to, model_positions(model_config(m)), &e), &e);
 		if (add_classes(y, m, &e) || add_losses(y, m, &e))
 			die("%s: %s", s->name, e.msg);
 	}
@@ -121,7 +121,7 @@ double score_count(const struct score *y)
 {
 	double n = 0;
 	for (size_t i = 0; i < HEADS_MAX; i++)
-		n += y->of[i].sum.count;
+		n += y->of[i].sum->count;
 	return n;
 }
 
@@ -145,11 +145,25 @@ int metric_better(const struct head_kind *k, size_t i, double a, double b)
 	return i && k->metric[i - 1].higher ? a > b : a < b;
 }
 
+/* The mean over its losses with targets. */
+static double head_loss(const struct loss *l, const struct head_spec *s)
+{
+	double sum = 0, weights = 0;
+	if (!s->kind->part)
+		return l->sum / l->count;
+	for (size_t k = 0; k < head_parts(s->kind); k++) {
+		double w = l[k].count > 0 ? head_part_weight(s, k) : 0;
+		sum += w > 0 ? w * l[k].sum / l[k].count : 0;
+		weights += w;
+	}
+	return sum / weights;
+}
+
 static void head_metrics(struct score *y, const struct objective *o, double value[METRICS_MAX])
 {
-	const struct head_metric *metric = o->kind->head->metric;
-	const struct loss *sum = &y->of[o->index].sum;
-	value[0] = sum->sum / sum->count;
+	const struct head_metric *metric = o->head.kind->metric;
+	const struct loss *sum = y->of[o->index].sum;
+	value[0] = head_loss(sum, &o->head);
 	for (size_t i = 0; metric[i].name; i++) {
 		if (metric[i].of) {
 			value[i + 1] = metric[i].of(sum, &o->head);
@@ -164,11 +178,14 @@ static void head_metrics(struct score *y, const struct objective *o, double valu
 
 void score_metrics(struct score *y, const struct model *m, struct scores *x)
 {
-	double sum[HEADS_MAX] = {0}, count[HEADS_MAX] = {0};
+	double sum[LOSSES_MAX] = {0}, count[LOSSES_MAX] = {0};
 	for (const struct objective *o = y->list->one; o < y->list->one + y->list->n; o++) {
 		head_metrics(y, o, x->value[o->index]);
-		sum[o->index] = y->of[o->index].sum.sum;
-		count[o->index] = y->of[o->index].sum.count;
+		size_t first = model_first_loss(m, o->index);
+		for (size_t k = 0; k < head_parts(o->head.kind); k++) {
+			sum[first + k] = y->of[o->index].sum[k].sum;
+			count[first + k] = y->of[o->index].sum[k].count;
+		}
 	}
 	x->loss = model_mean_loss(m, sum, count);
 }

@@ -4,8 +4,8 @@
 #include "cli.h"
 #include "train/comm.h"
 
-static const struct objective_kind *const kinds[] = {
-	&mlm_objective, &value_objective, &label_objective, &number_objective, &genes_objective, &nb_objective};
+static const struct objective_kind *const kinds[] = {&mlm_objective, &value_objective, &expression_objective, &wced_objective,
+	&label_objective, &number_objective, &genes_objective, &nb_objective};
 
 const struct objective_kind *objective_kind_at(size_t i)
 {
@@ -15,6 +15,7 @@ const struct objective_kind *objective_kind_at(size_t i)
 static const struct cli_command commands[] = {
 	{"mlm", sctrain_mlm, NULL, "Pre-train a model on a masked stream."},
 	{"value", sctrain_value, NULL, "Pre-train a model to predict the expression of masked genes."},
+	{"wced", sctrain_wced, NULL, "Pre-train a model to predict the expression of the whole cell."},
 	{"cells", sctrain_cells, NULL, "Fine-tune a model to predict labels or numbers of cells."},
 	{"genes", sctrain_genes, NULL, "Fine-tune a model to classify genes by a label."},
 	{"nb", sctrain_nb, NULL, "Pre-train a model of counts on a masked-counts stream."},

@@ -1,7 +1,7 @@
 /*
  * The subcommands of sctrain (argv[0] is the subcommand's name) and the functions that they share.
  *
- *     mlm.c value.c cells.c genes.c nb.c   one task per file: its options, and the objectives that they ask for (struct train_task)
+ *     mlm.c value.c wced.c cells.c genes.c nb.c   one task per file: its options, and the objectives that they ask for (struct train_task)
  *     label.c number.c                     the objectives of cells.c
  *     objectives.c                         the list of objectives, and their batches
  *     train.c                              the training loop, the same for every task
@@ -25,6 +25,7 @@
 
 int sctrain_mlm(int argc, char **argv);
 int sctrain_value(int argc, char **argv);
+int sctrain_wced(int argc, char **argv);
 int sctrain_cells(int argc, char **argv);
 int sctrain_genes(int argc, char **argv);
 int sctrain_nb(int argc, char **argv);
@@ -39,6 +40,7 @@ struct objective;
 enum input {
 	INPUT_TOKENS, /* masked, with tokens as targets */
 	INPUT_VALUES, /* masked, with values beside the targets */
+	INPUT_CELLS, /* masked, with whole cells as targets */
 	INPUT_COUNTS, /* masked-counts */
 };
 
@@ -59,6 +61,7 @@ struct objective_kind {
 	const char *name; /* the subcommand that trains it, for messages */
 	const struct head_kind *head;
 	enum input input;
+	const struct objective_kind *valued; /* takes its place if the input has values (maskgen of tokens with counts); NULL: none */
 	const char *counted; /* name of a target in the report */
 	const char *file; /* of the model directory, in which it keeps a table (train_add_file), or NULL */
 	size_t size; /* bytes of its state */
@@ -91,7 +94,8 @@ struct objectives {
 	struct objective one[HEADS_MAX];
 };
 
-extern const struct objective_kind mlm_objective, value_objective, label_objective, number_objective, genes_objective, nb_objective;
+extern const struct objective_kind mlm_objective, value_objective, expression_objective, wced_objective, label_objective, number_objective,
+	genes_objective, nb_objective;
 const struct objective_kind *objective_kind_at(size_t i); /* the i-th, NULL past the last */
 /*
  * Add one. name: of its head, and of the column of its targets; NULL: the only head of the model, which has the name of its kind. The first of a
@@ -99,10 +103,14 @@ const struct objective_kind *objective_kind_at(size_t i); /* the i-th, NULL past
  */
 struct objective *objective_add(struct objectives *list, const struct objective_kind *kind, const char *name);
 const char *objective_name(const struct objective *o);
+void objective_add_losses(const struct objective *o, cJSON *j); /* the weights of its losses, for `settings` */
 void objectives_release(struct objectives *list);
+void source_release(struct masked_source *s); /* and its stream; accepts a zeroed struct */
 
 /* ---- batches with labels (objectives.c) ---- */
 
+/* Objectives that have another kind for streams with values as input become of that kind. */
+void objectives_choose(struct objectives *list, const struct header *h);
 /* Find the columns of an open stream for the objectives. program: "sctrain mlm". -1 with e set. */
 int source_init(struct masked_source *s, const struct objectives *list, const char *program, struct stream *in, struct error *e);
 /* Pack rows [from, to) with the targets of all objectives. limit: positions of the model. -1 with e set. */
@@ -123,7 +131,7 @@ int metric_better(const struct head_kind *k, size_t i, double a, double b); /* i
 struct score {
 	struct objectives *list;
 	struct {
-		struct loss sum; /* for classes: plain cross-entropy, also if training uses another loss */
+		struct loss sum[PARTS_MAX]; /* its losses; for classes: plain cross-entropy, also if training uses another loss */
 		struct metrics classes; /* for a head of classes */
 		real *logit;
 		size_t logit_cap;

@@ -71,7 +71,7 @@ static int learns_masks(const struct train *t)
 {
 	int masks = 0;
 	for (size_t i = 0; i < t->objectives.n; i++)
-		masks |= !t->objectives.one[i].kind->label;
+		masks |= !t->objectives.one[i].kind->label && t->objectives.one[i].kind->input != INPUT_CELLS;
 	return masks;
 }
 
@@ -96,6 +96,7 @@ static void open_source(struct train *t)
 	struct stream *in = cli_open(t->cli, 0);
 	const char *name = stream_name(in);
 	t->header = stream_header(in);
+	objectives_choose(&t->objectives, t->header);
 	must(source_init(&t->source, &t->objectives, t->task->name, in, &e), &e);
 	must(masked_info_parse(&t->info, t->header, name, &e), &e);
 	if (!t->header->vocab.n)
@@ -143,7 +144,7 @@ static void choose_config(struct model_config *c, const struct train *t)
 		cli_same_positions(&first, o->init, t->source.in);
 	c->shared_positions = t->source.col.rank >= 0;
 	if (!c->vocab_size) {
-		int64_t pad = vocab_find(v, "<pad>");
+		int64_t pad = vocab_token(v, TOKEN_PAD);
 		c->vocab_size = (uint32_t)v->n;
 		c->pad_token_id = pad > 0 ? (uint32_t)pad : 0;
 	} else if (c->vocab_size != v->n) {
@@ -177,12 +178,29 @@ static void make_model(struct train *t, const struct model_config *c, int loaded
 			o->kind->ready(o, t);
 }
 
+/* Those of the architecture, if it has its own. */
+static const struct optim *defaults(const struct train *t)
+{
+	const struct arch *a = model_config(t->model)->arch;
+	return a->optim ? a->optim : &t->task->optim;
+}
+
+static uint64_t default_warmup(const struct train *t)
+{
+	uint64_t steps = t->info.steps, own = defaults(t)->warmup ? defaults(t)->warmup : t->task->warmup;
+	if (own == WARMUP_NONE)
+		return 0;
+	if (own) /* Geneformer warms up for 500 steps, even of 834 */
+		return steps * 6 / 10 < own ? steps * 6 / 10 : own;
+	return steps / 10 < WARMUP_MAX ? steps / 10 : WARMUP_MAX;
+}
+
 /* A network as small as the preset tiny learns little at the rate of Geneformer's fine-tuning. Measured on 3,740 cells of the lung (Kim 2020) with
  * 9 types, ten epochs: macro F1 .51 at 5e-5, .73 at 2e-4, .93 at 1e-3. */
 static double default_rate(const struct train *t)
 {
 	enum { SMALL = 128 };
-	double rate = t->task->optim.lr;
+	double rate = defaults(t)->lr;
 	return model_config(t->model)->hidden_size < SMALL && rate < 1e-3 ? 1e-3 : rate;
 }
 
@@ -190,23 +208,17 @@ static void choose_optim(struct train *t)
 {
 	const struct train_options *in = t->options;
 	struct optim *o = &t->optim;
-	const struct optim *d = &t->task->optim;
+	const struct optim *d = defaults(t);
 	uint64_t steps = t->info.steps;
 	optim_init(o);
+	o->beta2 = d->beta2 > 0 ? d->beta2 : o->beta2;
 	o->variant = in->adam < 0 ? d->variant : (enum adamw)in->adam;
 	o->schedule = in->schedule < 0 ? d->schedule : (enum schedule)in->schedule;
 	o->lr = in->lr < 0 ? default_rate(t) : in->lr;
 	o->weight_decay = in->weight_decay < 0 ? d->weight_decay : in->weight_decay;
 	o->max_norm = in->clip < 0 ? d->max_norm : in->clip;
 	o->total = steps;
-	if (in->warmup < 0 && t->task->warmup == WARMUP_NONE)
-		o->warmup = 0;
-	else if (in->warmup < 0 && t->task->warmup) /* Geneformer warms up for 500 steps, even of 834 */
-		o->warmup = steps * 6 / 10 < t->task->warmup ? steps * 6 / 10 : t->task->warmup;
-	else if (in->warmup < 0)
-		o->warmup = steps / 10 < WARMUP_MAX ? steps / 10 : WARMUP_MAX;
-	else
-		o->warmup = (uint64_t)(in->warmup < 1 ? in->warmup * (double)steps : in->warmup);
+	o->warmup = in->warmup < 0 ? default_warmup(t) : (uint64_t)(in->warmup < 1 ? in->warmup * (double)steps : in->warmup);
 }
 
 /* ---- --init ---- */
@@ -460,6 +472,9 @@ int train_start(struct train *t)
 			die("%s: %llu steps: column '%s' is to be learned from step %llu on", t->source.name,
 				(unsigned long long)t->info.steps, o->head.column, (unsigned long long)o->head.from);
 	}
+	cli_needs_values(&c, t->source.in);
+	if (t->validation.source.in)
+		cli_needs_values(&c, t->validation.source.in);
 	make_model(t, &c, t->options->init || resume);
 	choose_optim(t);
 	start_weights(t, resume, step);

@@ -159,7 +159,7 @@ static int pack_part(void *arg, size_t part, size_t parts, const struct batch **
 	size_t n = t->block->rows, from = n * part / parts, to = n * (part + 1) / parts;
 	if (from == to)
 		return 0;
-	if (objectives_pack(&t->packed, &t->objectives, &t->source, t->block, from, to, model_config(t->model)->max_position_embeddings, e))
+	if (objectives_pack(&t->packed, &t->objectives, &t->source, t->block, from, to, model_positions(model_config(t->model)), e))
 		return -1;
 	*b = &t->packed.b;
 	return 1;
@@ -237,12 +237,12 @@ static void check_learned(const struct train *t)
 	const struct objectives *list = &t->objectives;
 	size_t without = 0;
 	for (size_t i = 0; i < list->n && t->report.steps == t->info.steps; i++)
-		without += !(t->report.totals.count[i] > 0);
+		without += !(t->report.totals.count[model_first_loss(t->model, i)] > 0);
 	if (without == list->n)
 		die("%s: %s in any of the %llu steps: nothing was learned", t->source.name,
 			list->one[0].kind->label ? "there is no label" : "no token is masked", (ull)t->info.steps);
 	for (size_t i = 0; i < list->n && without; i++)
-		if (!(t->report.totals.count[i] > 0))
+		if (!(t->report.totals.count[model_first_loss(t->model, i)] > 0))
 			warn("%s: nothing to predict in any of the %llu steps: head %s has learned nothing", t->source.name,
 				(ull)t->info.steps, objective_name(&list->one[i]));
 }
@@ -270,7 +270,7 @@ static void release(struct train *t)
 	model_free(t->model);
 	objectives_release(&t->objectives);
 	t->ops->destroy(t->ops);
-	stream_free(t->source.in);
+	source_release(&t->source);
 }
 
 int train_main(const struct train_task *task, int argc, char **argv)

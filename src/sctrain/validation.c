@@ -25,7 +25,7 @@ void validation_release(struct validation *v)
 {
 	score_release(&v->score);
 	block_release(&v->block);
-	stream_free(v->source.in);
+	source_release(&v->source);
 	*v = (struct validation){0};
 }
 
@@ -64,7 +64,7 @@ void validation_run(struct train *t)
 	must(ranks_share(&t->ranks, &v->last, sizeof v->last, &e), &e);
 	if (by == BEST_LAST)
 		return;
-	const struct head_kind *first = t->objectives.one[0].kind->head;
+	const struct head_kind *first = t->objectives.one[0].head.kind;
 	size_t metric = (size_t)best_metric(first, by);
 	double value = metric ? v->last.value[0][metric] : v->last.loss;
 	if (s->best_step && !metric_better(first, metric, value, s->best)) {

@@ -24,13 +24,14 @@
 #include "nn/model.h"
 
 TIMED(embed,
-	(struct ops * o, void *y, real *stat, const real *w, const real *p, const real *t0, const real *ga, const real *be,
-		const struct seq *s, size_t C, double eps, const struct dropout *d),
-	(inner, y, stat, w, p, t0, ga, be, s, C, eps, d))
+	(struct ops * o, void *y, real *stat, const real *w, const real *p, const real *t0, const void *more, const real *ga,
+		const real *be, const struct seq *s, size_t C, double eps, const struct dropout *d),
+	(inner, y, stat, w, p, t0, more, ga, be, s, C, eps, d))
 TIMED(embed_back,
 	(struct ops * o, real *dw, real *dp, real *dt, real *dg, real *db, void *dy, const real *stat, const real *w, const real *p,
-		const real *t0, const real *ga, const struct seq *s, size_t V, size_t P, size_t C, uint32_t pad, const struct dropout *d),
-	(inner, dw, dp, dt, dg, db, dy, stat, w, p, t0, ga, s, V, P, C, pad, d))
+		const real *t0, const void *more, const real *ga, const struct seq *s, size_t V, size_t P, size_t C, uint32_t pad,
+		const struct dropout *d),
+	(inner, dw, dp, dt, dg, db, dy, stat, w, p, t0, more, ga, s, V, P, C, pad, d))
 TIMED(linear, (struct ops * o, void *y, void *pre, const void *x, const real *W, const real *b, size_t T, size_t K, size_t N, enum act act),
 	(inner, y, pre, x, W, b, T, K, N, act))
 TIMED(linear_back,

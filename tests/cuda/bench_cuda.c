@@ -105,14 +105,15 @@ static double least(size_t x, size_t y)
 TIMED(zero, (struct ops * p, void *x, size_t n), (p, x, n), 0, (double)n)
 /* Rows of the tables that a batch needs are read once each: at most one a token. */
 TIMED(embed,
-	(struct ops * p, void *y, float *st, const float *w, const float *po, const float *ty, const float *g, const float *b,
-		const struct seq *s, size_t C, double eps, const struct dropout *d),
-	(p, y, st, w, po, ty, g, b, s, C, eps, d), 0,
+	(struct ops * p, void *y, float *st, const float *w, const float *po, const float *ty, const void *more, const float *g,
+		const float *b, const struct seq *s, size_t C, double eps, const struct dropout *d),
+	(p, y, st, w, po, ty, more, g, b, s, C, eps, d), 0,
 	BY(s->T, C) * a + 20.0 * (double)s->T + 4 * (double)C * (least(s->T, vocab) + (double)s->L))
 TIMED(embed_back,
 	(struct ops * p, float *dw, float *dp, float *dt, float *dg, float *db, void *dy, const float *st, const float *w, const float *po,
-		const float *ty, const float *g, const struct seq *s, size_t V, size_t P, size_t C, uint32_t pad, const struct dropout *d),
-	(p, dw, dp, dt, dg, db, dy, st, w, po, ty, g, s, V, P, C, pad, d), 0,
+		const float *ty, const void *more, const float *g, const struct seq *s, size_t V, size_t P, size_t C, uint32_t pad,
+		const struct dropout *d),
+	(p, dw, dp, dt, dg, db, dy, st, w, po, ty, more, g, s, V, P, C, pad, d), 0,
 	BY(s->T, C) * a + 24.0 * (double)s->T + 12 * (double)C * (least(s->T, V) + (double)s->L))
 TIMED(linear, (struct ops * p, void *y, void *pre, const void *x, const float *W, const float *b, size_t T, size_t K, size_t N, enum act f),
 	(p, y, pre, x, W, b, T, K, N, f), MUL(T, K, N), a *(BY(T, K) + BY(N, K) + BY(T, N) * (pre ? 2 : 1)) + (b ? 4 * (double)N : 0))

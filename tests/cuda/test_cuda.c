@@ -45,16 +45,16 @@ static void embed(void)
 		size_t T = p.c.T;
 		struct arr *y = ACTS("embed y", T * C), *stat = REALS("embed stat", 2 * T), *word = REALS("word", V * C),
 			   *posw = REALS("posw", P * C), *type = REALS("type", 2 * C), *gamma = REALS("gamma", C), *beta = REALS("beta", C);
-		cpu->embed(cpu, y->x, stat->x, word->x, posw->x, type->x, gamma->x, beta->x, &p.c, C, 1e-12, &d);
-		gpu->embed(gpu, y->d, stat->d, word->d, posw->d, type->d, gamma->d, beta->d, &p.g, C, 1e-12, on_gpu(&d));
+		cpu->embed(cpu, y->x, stat->x, word->x, posw->x, type->x, NULL, gamma->x, beta->x, &p.c, C, 1e-12, &d);
+		gpu->embed(gpu, y->d, stat->d, word->d, posw->d, type->d, NULL, gamma->d, beta->d, &p.g, C, 1e-12, on_gpu(&d));
 		same(y, 1e-6, 3e-3);
 		same(stat, 1e-6, 1e-6);
 		struct arr *dword = REALS("dword", V * C), *dposw = REALS("dposw", P * C), *dtype = REALS("dtype", 2 * C),
 			   *dgamma = REALS("embed dgamma", C), *dbeta = REALS("embed dbeta", C), *dy = ACTS("embed dy", T * C);
-		cpu->embed_back(cpu, dword->x, dposw->x, dtype->x, dgamma->x, dbeta->x, dy->x, stat->x, word->x, posw->x, type->x, gamma->x,
-			&p.c, V, P, C, 3, &d);
-		gpu->embed_back(gpu, dword->d, dposw->d, dtype->d, dgamma->d, dbeta->d, dy->d, stat->d, word->d, posw->d, type->d, gamma->d,
-			&p.g, V, P, C, 3, on_gpu(&d));
+		cpu->embed_back(cpu, dword->x, dposw->x, dtype->x, dgamma->x, dbeta->x, dy->x, stat->x, word->x, posw->x, type->x, NULL,
+			gamma->x, &p.c, V, P, C, 3, &d);
+		gpu->embed_back(gpu, dword->d, dposw->d, dtype->d, dgamma->d, dbeta->d, dy->d, stat->d, word->d, posw->d, type->d, NULL,
+			gamma->d, &p.g, V, P, C, 3, on_gpu(&d));
 		same(dword, 1e-5, 4e-3), same(dposw, 1e-5, 4e-3), same(dtype, 1e-5, 4e-3);
 		same(dgamma, 1e-5, 1e-5), same(dbeta, 1e-5, 1e-5);
 		/* tokens that share positions: a few have most of them, and some none */
@@ -71,26 +71,27 @@ static void embed(void)
 		struct seq c = p.c, g = p.g;
 		c.rank = rank, c.rank_order = order, c.rank_start = start;
 		g.rank = to_gpu(rank, T * 4), g.rank_order = to_gpu(order, T * 4), g.rank_start = to_gpu(start, (P + 1) * 4);
-		cpu->embed(cpu, y->x, stat->x, word->x, posw->x, type->x, gamma->x, beta->x, &c, C, 1e-12, &d);
-		gpu->embed(gpu, y->d, stat->d, word->d, posw->d, type->d, gamma->d, beta->d, &g, C, 1e-12, on_gpu(&d));
+		cpu->embed(cpu, y->x, stat->x, word->x, posw->x, type->x, NULL, gamma->x, beta->x, &c, C, 1e-12, &d);
+		gpu->embed(gpu, y->d, stat->d, word->d, posw->d, type->d, NULL, gamma->d, beta->d, &g, C, 1e-12, on_gpu(&d));
 		same(y, 1e-6, 3e-3);
 		same(stat, 1e-6, 1e-6);
-		cpu->embed_back(cpu, dword->x, dposw->x, dtype->x, dgamma->x, dbeta->x, dr->x, stat->x, word->x, posw->x, type->x, gamma->x,
-			&c, V, P, C, 3, &d);
-		gpu->embed_back(gpu, dword->d, dposw->d, dtype->d, dgamma->d, dbeta->d, dr->d, stat->d, word->d, posw->d, type->d, gamma->d,
-			&g, V, P, C, 3, on_gpu(&d));
+		cpu->embed_back(cpu, dword->x, dposw->x, dtype->x, dgamma->x, dbeta->x, dr->x, stat->x, word->x, posw->x, type->x, NULL,
+			gamma->x, &c, V, P, C, 3, &d);
+		gpu->embed_back(gpu, dword->d, dposw->d, dtype->d, dgamma->d, dbeta->d, dr->d, stat->d, word->d, posw->d, type->d, NULL,
+			gamma->d, &g, V, P, C, 3, on_gpu(&d));
 		same(dword, 1e-5, 6e-3), same(dposw, 1e-5, 6e-3), same(dtype, 1e-5, 6e-3);
 		free(rank);
-		/* without positions and types */
-		struct arr *dz = ACTS("embed dz", T * C);
-		cpu->embed(cpu, y->x, stat->x, word->x, NULL, NULL, gamma->x, beta->x, &p.c, C, 1e-12, &d);
-		gpu->embed(gpu, y->d, stat->d, word->d, NULL, NULL, gamma->d, beta->d, &p.g, C, 1e-12, on_gpu(&d));
+		/* without positions and types, with other vectors */
+		struct arr *dz = ACTS("embed dz", T * C), *more = ACTS("embed more", T * C);
+		cpu->embed(cpu, y->x, stat->x, word->x, NULL, NULL, more->x, gamma->x, beta->x, &p.c, C, 1e-12, &d);
+		gpu->embed(gpu, y->d, stat->d, word->d, NULL, NULL, more->d, gamma->d, beta->d, &p.g, C, 1e-12, on_gpu(&d));
 		same(y, 1e-6, 3e-3);
-		cpu->embed_back(cpu, dword->x, NULL, NULL, dgamma->x, dbeta->x, dz->x, stat->x, word->x, NULL, NULL, gamma->x, &p.c, V, P,
-			C, 3, &d);
-		gpu->embed_back(gpu, dword->d, NULL, NULL, dgamma->d, dbeta->d, dz->d, stat->d, word->d, NULL, NULL, gamma->d, &p.g, V, P,
-			C, 3, on_gpu(&d));
+		cpu->embed_back(cpu, dword->x, NULL, NULL, dgamma->x, dbeta->x, dz->x, stat->x, word->x, NULL, NULL, more->x, gamma->x,
+			&p.c, V, P, C, 3, &d);
+		gpu->embed_back(gpu, dword->d, NULL, NULL, dgamma->d, dbeta->d, dz->d, stat->d, word->d, NULL, NULL, more->d, gamma->d,
+			&p.g, V, P, C, 3, on_gpu(&d));
 		same(dword, 1e-5, 6e-3), same(dgamma, 1e-5, 2e-5), same(dbeta, 1e-5, 2e-5);
+		same(dz, 1e-5, 6e-3); /* the gradient of more */
 		unpack(&p);
 	}
 }

@@ -103,8 +103,39 @@ static void nb_one(size_t G, int scaled, int weighted)
 	unpack(&p);
 }
 
+/* Logits of both signs, some large; a third of the targets is 0, some are none. */
+static void expression_one(size_t N, size_t G, int apart)
+{
+	struct arr *z = ACTS("expression z", 2 * N * G), *y = REALS("expression", N * G), *scale = REALS("scale", 6);
+	size_t words = nb_words(G), sums = apart ? 12 : 4;
+	uint32_t *in = xcalloc(N * words, 4);
+	double want[12], got[12];
+	for (size_t i = 0; i < N * G; i++) {
+		y->x[i] = rng(3) == 0 ? 0 : rng(9) == 0 ? NAN : fabsf(y->x[i]);
+		z->x[2 * i + 1] *= rng(5) ? 1 : 32;
+		in[i / G * words + i % G / 32] |= (uint32_t)!rng(4) << i % G % 32;
+	}
+	put(y), put(z);
+	for (size_t i = 0; i < 12; i++)
+		want[i] = got[i] = 3;
+	const uint32_t *in_d = to_gpu(in, N * words * 4);
+	double *sum = to_gpu(got, sizeof got);
+	cpu->expression_loss(cpu, want, z->x, y->x, apart ? in : NULL, N, G);
+	gpu->expression_loss(gpu, sum, z->d, y->d, apart ? in_d : NULL, N, G);
+	gpu->download(gpu, got, sum, sizeof got);
+	same_sums("expression loss", got, want, sums, 1e-6, 1e-6);
+	cpu->expression_loss_back(cpu, z->x, y->x, apart ? in : NULL, scale->x, N, G);
+	gpu->expression_loss_back(gpu, z->d, y->d, apart ? in_d : NULL, scale->d, N, G);
+	same(z, 2e-6, 5e-3);
+	release();
+	free(in);
+}
+
 void cell_ops(void)
 {
+	expression_one(3, 701, 1);
+	expression_one(9, 1500, 0);
+	expression_one(301, 1, 0);
 	bag_one(37, 5, 0);
 	bag_one(90, 64, 1);
 	bag_one(90, 264, 1);

@@ -68,8 +68,9 @@ static int use_common(const struct block *b, void *arg)
 	free(keep);
 	if (c->join.n)
 		for (size_t i = 0; i < 2; i++) {
-			concat_block(&c->join, i, b, &c->out);
-			assert(c->out.rows == b->rows);
+			struct error e;
+			if (!concat_block(&c->join, i, b, &c->out, &e))
+				assert(c->out.rows == b->rows);
 		}
 	return 0;
 }
@@ -305,7 +306,10 @@ static int use_masked(const struct block *b, void *arg)
 			 : batch_masked(&p->packed, &p->col, b, 0, b->rows, 64, 0, 1, "fuzz", &e);
 	const struct batch *x = &p->packed.b;
 	const struct goal *g = &p->packed.masked;
-	for (size_t i = 0; !bad && !counts && i < g->n; i++)
+	int cells = !counts && p->col.position < 0;
+	for (size_t i = 0; !bad && cells && i < b->rows * b->header->vocab.n; i++)
+		assert(isnan(g->value[i]) || (g->value[i] >= 0 && isfinite(g->value[i])));
+	for (size_t i = 0; !bad && !counts && !cells && i < g->n; i++)
 		assert(g->row[i] < x->offset[x->ncell] && g->target[i] < b->header->vocab.n);
 	return bad;
 }
@@ -313,10 +317,13 @@ static int use_masked(const struct block *b, void *arg)
 static void check_masked(const struct header *h, int counts)
 {
 	struct packing p = {0};
-	if (counts ? counts_columns(&p.col, h, 0, "fuzz", &e) : masked_columns(&p.col, h, "fuzz", &e))
+	if (counts ? counts_columns(&p.col, h, 0, "fuzz", &e) : masked_columns(&p.col, h, "fuzz", &e)) {
+		masked_columns_release(&p.col);
 		return;
+	}
 	each_block(use_masked, &p);
 	packed_release(&p.packed);
+	masked_columns_release(&p.col);
 }
 
 /* ---- graph, .h5ad ---- */

@@ -73,7 +73,7 @@ static void *bag_forward(struct model *m, const struct forward *f, uint32_t laye
 	struct ops *o = m->o;
 	size_t C = m->c.hidden_size, B = m->seq.B;
 	struct dropout d = model_dropout(m, f, SITE_EMBED, 0, 0);
-	o->embed(o, n->e, n->stat, P(m, n->word), NULL, P(m, n->type), P(m, n->norm_w), P(m, n->norm_b), &m->seq, C, 1e-12, &d);
+	o->embed(o, n->e, n->stat, P(m, n->word), NULL, P(m, n->type), NULL, P(m, n->norm_w), P(m, n->norm_b), &m->seq, C, 1e-12, &d);
 	o->pool(o, n->mean, n->e, bag_ranges(m), B, C, 0);
 	o->linear(o, n->x, NULL, n->mean, P(m, n->dense_w), P(m, n->dense_b), B, C, C, ACT_TANH);
 	return n->x;
@@ -88,7 +88,7 @@ static void bag_backward(struct model *m, const struct forward *f)
 	o->linear_back(o, n->dmean, G(m, n->dense_w), G(m, n->dense_b), m->dx, n->mean, P(m, n->dense_w), n->x, NULL, B, C, C, ACT_TANH, 0);
 	o->pool_back(o, n->e, n->dmean, bag_ranges(m), &m->seq, C);
 	o->embed_back(o, G(m, n->word), NULL, G(m, n->type), G(m, n->norm_w), G(m, n->norm_b), n->e, n->stat, P(m, n->word), NULL,
-		P(m, n->type), P(m, n->norm_w), &m->seq, m->c.vocab_size, 0, C, UINT32_MAX, &d);
+		P(m, n->type), NULL, P(m, n->norm_w), &m->seq, m->c.vocab_size, 0, C, UINT32_MAX, &d);
 	model_finished(m, -1);
 }
 

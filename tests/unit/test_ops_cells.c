@@ -1,6 +1,6 @@
 /*
- * The float CPU ops of networks on cells (bag, batch_norm, nb_loss) against plain loops in double, at sizes with whole and broken chunks,
- * and the same bits for 1, 2 and 3 threads. tests/unit/test_nb.c has their gradients.
+ * The float CPU ops of networks on cells (bag, batch_norm, nb_loss, expression_loss) against plain loops in double, at sizes with whole and broken chunks,
+ * and the same bits for 1, 2 and 3 threads. tests/unit/test_nb.c and test_expression.c have their gradients.
  */
 #include "numbers.h"
 
@@ -286,9 +286,75 @@ static void wide_theta(void **state)
 	o->destroy(o);
 }
 
+/* ---- expression ---- */
+
+/* The sums and gradients of one number, in double. */
+static void one_expression(double sum[12], double d[2], double m, double a, double y, int in, int apart, const float *scale)
+{
+	double zero = log1p(exp(-fabs(a))) + fmax(a, 0) - (y == 0 ? a : 0), value = y == 0 ? 0 : (m - y) * (m - y);
+	int right = (a > 0) == (y == 0), also = !apart ? 0 : in ? 4 : 8;
+	for (int at = 0; at <= also; at += also ? also : 1) {
+		sum[at] += zero;
+		sum[at + 1] += right;
+		sum[at + 2] += value;
+	}
+	double f0 = scale[0] + (also ? scale[also / 2] : 0), f1 = scale[1] + (also ? scale[also / 2 + 1] : 0);
+	d[0] = y == 0 ? 0 : 2 * (m - y) * f1;
+	d[1] = f0 * (1 / (1 + exp(-a)) - (y == 0));
+}
+
+static void check_expression(size_t N, size_t G, int apart)
+{
+	const float scale[] = {0.5f, 0.7f, 1.5f, 0.2f, 0.9f, 2};
+	size_t words = nb_words(G);
+	float *z = random_floats(2 * N * G, 3), *y = random_floats(N * G, 4), *first = NULL;
+	uint32_t *in = xcalloc(N * words, 4);
+	double want[12] = {0}, first_sum[12], worst = 0, worst_sum = 0, *d = xcalloc(2 * N * G, sizeof *d);
+	for (size_t i = 0; i < N * G; i++) {
+		y[i] = draw(3) == 0 ? 0 : draw(9) == 0 ? NAN : fabsf(y[i]);
+		z[2 * i + 1] *= draw(6) ? 1 : 20;
+		in[i / G * words + i % G / 32] |= (uint32_t)!draw(4) << i % G % 32;
+		if (!isnan(y[i]))
+			one_expression(want, d + 2 * i, z[2 * i], z[2 * i + 1], y[i], in[i / G * words + i % G / 32] >> i % G % 32 & 1,
+				apart, scale);
+	}
+	for (int threads = 1; threads <= 3; threads++) {
+		struct ops *o = ops_cpu_new(threads);
+		double sum[12] = {0};
+		float *got = copy(z, 2 * N * G);
+		o->expression_loss(o, sum, got, y, apart ? in : NULL, N, G);
+		o->expression_loss_back(o, got, y, apart ? in : NULL, scale, N, G);
+		for (size_t i = 0; i < 12; i++)
+			worst_sum = fmax(worst_sum, fabs(sum[i] - want[i]) / (1 + want[i]));
+		for (size_t i = 0; i < 2 * N * G; i++)
+			worst = fmax(worst, fabs((double)got[i] - d[i]));
+		if (first) {
+			assert_memory_equal(got, first, 2 * N * G * sizeof *got);
+			assert_memory_equal(sum, first_sum, sizeof sum);
+			free(got);
+		} else {
+			first = got;
+			memcpy(first_sum, sum, sizeof sum);
+		}
+		o->destroy(o);
+	}
+	print_message("  worst %.1e of a gradient, %.1e of the sums\n", worst, worst_sum);
+	assert_true(worst < 5e-6 && worst_sum < 1e-7);
+	free(z), free(y), free(in), free(d), free(first);
+}
+
+static void expression_loss(void **state)
+{
+	check_expression(1, 1, 0);
+	check_expression(701, 1, 0);
+	check_expression(9, 64, 1);
+	check_expression(5, 30011, 1);
+	check_expression(3, 701, 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bag), cmocka_unit_test(batch_norm), cmocka_unit_test(nb_loss), cmocka_unit_test(wide_theta)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(bag), cmocka_unit_test(batch_norm), cmocka_unit_test(nb_loss),
+		cmocka_unit_test(wide_theta), cmocka_unit_test(expression_loss)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

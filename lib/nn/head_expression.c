@@ -1,0 +1,180 @@
+/*
+ * The expression of a gene at a listed position, of which the model sees the gene or the value [BMFM-RNA, masked language modelling]:
+ *     t = LN(act(x W_t + b_t));   m = t . w + b, its value if it is expressed;   a = t . w' + b', the logit that it is not
+ * with the losses of ops.expression_loss: cross-entropy of a, and squared error of m where the value is not 0. Here is also the layer that it
+ * shares with head_wced.c.
+ */
+#include <math.h>
+
+#include "nn/expression.h"
+
+/* ---- the layer before the predictions ---- */
+
+#define TRANSFORM "cls.predictions.predictions.transform."
+
+void transform_tensors(struct params *p, const struct model_config *c)
+{
+	int layer = (int)c->num_hidden_layers;
+	params_add_linear(p, layer, c->hidden_size, c->hidden_size, TRANSFORM "dense");
+	params_add_norm(p, layer, c->hidden_size, TRANSFORM "LayerNorm");
+}
+
+void transform_resolve(struct transform *t, const struct model *m)
+{
+	t->dense_w = params_at(&m->p, TRANSFORM "dense.weight");
+	t->dense_b = params_at(&m->p, TRANSFORM "dense.bias");
+	t->norm_w = params_at(&m->p, TRANSFORM "LayerNorm.weight");
+	t->norm_b = params_at(&m->p, TRANSFORM "LayerNorm.bias");
+}
+
+void transform_carve(struct transform *t, const struct head *h, const struct model *m, struct arena *a, const struct shape *s)
+{
+	size_t n = h->N * m->c.hidden_size;
+	t->z = arena_act(a, n);
+	t->zpre = m->c.hidden_act == ACT_GELU ? arena_act(a, n) : NULL;
+	t->y = arena_act(a, n);
+	t->stat = arena_real(a, 2 * h->N);
+}
+
+const void *transform_forward(struct transform *t, const struct head *h, struct model *m, const void *x)
+{
+	size_t N = h->N, C = m->c.hidden_size;
+	t->x = x;
+	m->o->linear(m->o, t->z, t->zpre, x, P(m, t->dense_w), P(m, t->dense_b), N, C, C, m->c.hidden_act);
+	m->o->norm(m->o, t->y, t->z, t->stat, t->z, NULL, P(m, t->norm_w), P(m, t->norm_b), NULL, N, C, m->c.layer_norm_eps, NULL);
+	return t->y;
+}
+
+void transform_back(struct transform *t, const struct head *h, struct model *m, void *dx, void *dy)
+{
+	size_t N = h->N, C = m->c.hidden_size;
+	m->o->norm_back(m->o, NULL, dy, G(m, t->norm_w), G(m, t->norm_b), NULL, dy, t->z, t->stat, P(m, t->norm_w), NULL, N, C, NULL);
+	m->o->linear_back(
+		m->o, dx, G(m, t->dense_w), G(m, t->dense_b), dy, t->x, P(m, t->dense_w), t->z, t->zpre, N, C, C, m->c.hidden_act, 0);
+}
+
+/* ---- the head ---- */
+
+struct expression {
+	struct head h;
+	struct transform t;
+	size_t w, b; /* offsets; the rows of the logit follow those of the value */
+	void *z; /* [N, 2] value, logit; their gradient after the backward */
+	void *dy; /* [N, C] */
+};
+
+#define DECODER "cls.predictions.predictions.decoder.field_decoders.expressions_"
+
+static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
+{
+	int layer = (int)c->num_hidden_layers;
+	transform_tensors(p, c);
+	params_add_weight(p, layer, 1, c->hidden_size, DECODER "regression");
+	params_add_weight(p, layer, 1, c->hidden_size, DECODER "is_zero")->joined = 1;
+	params_add(p, INIT_ZERO, 0, layer, 1, 0, DECODER "regression.bias");
+	params_add(p, INIT_ZERO, 0, layer, 1, 0, DECODER "is_zero.bias")->joined = 1;
+}
+
+static void resolve(struct head *h, struct model *m)
+{
+	struct expression *k = (struct expression *)h;
+	transform_resolve(&k->t, m);
+	k->w = params_at(&m->p, DECODER "regression.weight");
+	k->b = params_at(&m->p, DECODER "regression.bias");
+}
+
+static size_t outputs(const struct head *h, const struct model *m)
+{
+	return 2;
+}
+
+static void carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
+{
+	struct expression *k = (struct expression *)h;
+	transform_carve(&k->t, h, m, a, s);
+	k->z = arena_act(a, 2 * h->N);
+	k->dy = s->train ? arena_act(a, h->N * m->c.hidden_size) : NULL;
+}
+
+static void forward(struct head *h, struct model *m, const struct forward *f, const void *x)
+{
+	struct expression *k = (struct expression *)h;
+	const void *y = transform_forward(&k->t, h, m, readout(h, m, f, x));
+	m->o->linear(m->o, k->z, NULL, y, P(m, k->w), P(m, k->b), h->N, m->c.hidden_size, 2, ACT_NONE);
+}
+
+static void loss(struct head *h, struct model *m, double *sum)
+{
+	m->o->expression_loss(m->o, sum, ((struct expression *)h)->z, m->dev.head[h->index].to.value, NULL, h->N, 1);
+}
+
+static void count_parts(const struct head *h, const struct model *m, const struct goal *g, size_t rows, double *count)
+{
+	count[0] = count[1] = 0;
+	for (size_t i = 0; i < rows && g->value; i++) {
+		count[0] += !isnan(g->value[i]);
+		count[1] += !isnan(g->value[i]) && g->value[i] != 0;
+	}
+}
+
+static const void *logits(struct head *h, struct model *m)
+{
+	return ((struct expression *)h)->z;
+}
+
+static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
+{
+	struct expression *k = (struct expression *)h;
+	struct ops *o = m->o;
+	o->expression_loss_back(o, k->z, m->dev.head[h->index].to.value, NULL, h->scale, h->N, 1);
+	o->linear_back(o, k->dy, G(m, k->w), G(m, k->b), k->z, k->t.y, P(m, k->w), NULL, NULL, h->N, m->c.hidden_size, 2, ACT_NONE, 0);
+	transform_back(&k->t, h, m, readout_grad(h, m, dx), k->dy);
+	readout_back(h, m, f, dx);
+}
+
+static const struct head_part parts[] = {{"is_zero", 1.5}, {"value", 1}, {0}};
+
+static double is_zero(const struct loss *l, const struct head_spec *s)
+{
+	return l[0].sum / l[0].count;
+}
+
+static double zero_accuracy(const struct loss *l, const struct head_spec *s)
+{
+	return l[0].correct / l[0].count;
+}
+
+static double mse(const struct loss *l, const struct head_spec *s)
+{
+	return l[1].sum / l[1].count;
+}
+
+static const struct head_metric metrics[] = {
+	{"is_zero", is_zero, 0},
+	{"zero_accuracy", zero_accuracy, 1},
+	{"mse", mse, 0},
+	{0},
+};
+
+static const struct op_need need[] = {EXPRESSION_NEEDS, OP(gather), OP(scatter), {0}};
+
+const struct head_kind head_expression = {
+	.name = "expression",
+	.class_name = "ForExpression",
+	.prefix = (const char *const[]){"cls.predictions.predictions.", NULL},
+	.rows = ROWS_LISTED,
+	.target = TARGET_VALUE,
+	.part = parts,
+	.metric = metrics,
+	.need = need,
+	.size = sizeof(struct expression),
+	.tensors = tensors,
+	.resolve = resolve,
+	.outputs = outputs,
+	.carve = carve,
+	.forward = forward,
+	.loss = loss,
+	.count_parts = count_parts,
+	.logits = logits,
+	.backward = backward,
+};

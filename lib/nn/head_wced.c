@@ -1,0 +1,155 @@
+/*
+ * The whole cell from the state of its first token [BMFM-RNA, whole-cell expression decoder]:
+ *     t = LN(act(x W_t + b_t));   z = t W^T + b,   rows 2 g and 2 g + 1 of W are those of gene g
+ *     z[2g] = m_g, its value if it is expressed;   z[2g+1] = a_g, the logit that it is not
+ * The losses are those of ops.expression_loss: cross-entropy of a, over all genes that were measured, and squared error of m, over those of
+ * them that are not 0. Both of all genes, of the genes of the input alone, and of the others; each is a mean over the global batch. (The
+ * released code divides by the number of genes + 1e-6, and counts a loss without a gene as 0; here it is left out.)
+ */
+#include <math.h>
+
+#include "nn/expression.h"
+
+struct wced {
+	struct head h;
+	struct transform t;
+	size_t w, b; /* offsets */
+	void *z; /* [N, 2 V] predictions; their gradient after the backward */
+	void *dy; /* [N, C] */
+};
+
+#define DECODER "cls.predictions.predictions.decoder.field_decoders.expressions_wced"
+
+static int check(const struct head_spec *s, const struct model_config *c, struct error *e)
+{
+	return c->arch->per_cell ? error_set(e, "head %s: architecture %s has no hidden states of tokens", s->kind->name, c->arch->name)
+				 : 0;
+}
+
+static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
+{
+	int layer = (int)c->num_hidden_layers;
+	transform_tensors(p, c);
+	params_add_last(p, layer, 2 * (size_t)c->vocab_size, c->hidden_size, DECODER);
+}
+
+static void resolve(struct head *h, struct model *m)
+{
+	struct wced *k = (struct wced *)h;
+	transform_resolve(&k->t, m);
+	k->w = params_at(&m->p, DECODER ".weight");
+	k->b = params_at(&m->p, DECODER ".bias");
+}
+
+static size_t outputs(const struct head *h, const struct model *m)
+{
+	return 2 * (size_t)m->c.vocab_size;
+}
+
+static void carve(struct head *h, struct model *m, struct arena *a, const struct shape *s)
+{
+	struct wced *k = (struct wced *)h;
+	transform_carve(&k->t, h, m, a, s);
+	k->z = arena_act(a, h->N * outputs(h, m));
+	k->dy = s->train ? arena_act(a, h->N * m->c.hidden_size) : NULL;
+}
+
+static void forward(struct head *h, struct model *m, const struct forward *f, const void *x)
+{
+	struct wced *k = (struct wced *)h;
+	const void *y = transform_forward(&k->t, h, m, readout(h, m, f, x));
+	m->o->linear(m->o, k->z, NULL, y, P(m, k->w), P(m, k->b), h->N, m->c.hidden_size, outputs(h, m), ACT_NONE);
+}
+
+static void loss(struct head *h, struct model *m, double *sum)
+{
+	struct wced *k = (struct wced *)h;
+	const struct target_arrays *to = &m->dev.head[h->index].to;
+	m->o->expression_loss(m->o, sum, k->z, to->value, to->mask, h->N, m->c.vocab_size);
+}
+
+static void count_parts(const struct head *h, const struct model *m, const struct goal *g, size_t rows, double *count)
+{
+	size_t V = m->c.vocab_size, words = nb_words(V), n[3][2] = {{0}};
+	for (size_t i = 0; i < rows && g->value; i++)
+		for (size_t j = 0; j < V; j++) {
+			real y = g->value[i * V + j];
+			if (isnan(y))
+				continue;
+			size_t of = g->mask[i * words + j / 32] >> j % 32 & 1 ? 1 : 2;
+			n[0][0]++;
+			n[of][0]++;
+			n[0][1] += y != 0;
+			n[of][1] += y != 0;
+		}
+	for (size_t i = 0; i < PARTS_MAX; i++)
+		count[i] = (double)n[i / 2][i % 2];
+}
+
+static const void *logits(struct head *h, struct model *m)
+{
+	return ((struct wced *)h)->z;
+}
+
+static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
+{
+	struct wced *k = (struct wced *)h;
+	struct ops *o = m->o;
+	const struct target_arrays *to = &m->dev.head[h->index].to;
+	o->expression_loss_back(o, k->z, to->value, to->mask, h->scale, h->N, m->c.vocab_size);
+	o->linear_back(
+		o, k->dy, G(m, k->w), G(m, k->b), k->z, k->t.y, P(m, k->w), NULL, NULL, h->N, m->c.hidden_size, outputs(h, m), ACT_NONE, 0);
+	transform_back(&k->t, h, m, readout_grad(h, m, dx), k->dy);
+	readout_back(h, m, f, dx);
+}
+
+static const struct head_part parts[] = {
+	{"is_zero", 1}, {"value", 1}, {"is_zero_input", 0}, {"value_input", 0}, {"is_zero_other", 0}, {"value_other", 0}, {0}};
+
+#define MEAN(name, i, what) \
+	static double name(const struct loss *l, const struct head_spec *s) \
+	{ \
+		return l[i].what / l[i].count; \
+	}
+MEAN(is_zero, 0, sum)
+MEAN(zero_accuracy, 0, correct)
+MEAN(mse, 1, sum)
+MEAN(is_zero_input, 2, sum)
+MEAN(mse_input, 3, sum)
+MEAN(is_zero_other, 4, sum)
+MEAN(mse_other, 5, sum)
+
+static const struct head_metric metrics[] = {
+	{"is_zero", is_zero, 0},
+	{"zero_accuracy", zero_accuracy, 1},
+	{"mse", mse, 0},
+	{"is_zero_input", is_zero_input, 0},
+	{"mse_input", mse_input, 0},
+	{"is_zero_other", is_zero_other, 0},
+	{"mse_other", mse_other, 0},
+	{0},
+};
+
+static const struct op_need need[] = {EXPRESSION_NEEDS, OP(pool), OP(pool_back), {0}};
+
+const struct head_kind head_wced = {
+	.name = "wced",
+	.class_name = "ForWholeCell",
+	.prefix = (const char *const[]){"cls.predictions.predictions.", NULL},
+	.rows = ROWS_CELL,
+	.target = TARGET_CELL,
+	.part = parts,
+	.metric = metrics,
+	.need = need,
+	.size = sizeof(struct wced),
+	.check = check,
+	.tensors = tensors,
+	.resolve = resolve,
+	.outputs = outputs,
+	.carve = carve,
+	.forward = forward,
+	.loss = loss,
+	.count_parts = count_parts,
+	.logits = logits,
+	.backward = backward,
+};

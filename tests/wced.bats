@@ -1,0 +1,385 @@
+# Whole cells: rankenc --vocab-style bmfm, maskgen --objective cell and value of tokens with counts, sctrain wced and value, scembed --reconstruct.
+load helper
+
+# 240 cells of two files, one of which lacks the last 30 of 120 genes. Genes are in the order of their ids.
+setup_file() {
+	need_tool scsim rankenc maskgen scview scsample scembed sctrain depgraph
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q --cells 160 --genes 120 --modules 6 --types 4 --rarest 0.15 --depth 300 --seed 3 -o a.counts
+	scsim -q --cells 80 --genes 90 --modules 6 --types 4 --rarest 0.15 --depth 300 --seed 4 -o b.counts
+	rankenc -q --fit --vocab-style bmfm -o vocab.tsv a.counts
+	rankenc -q -m vocab.tsv --cls 2 -o a.tok a.counts
+	rankenc -q -m vocab.tsv --cls 2 -o b.tok b.counts
+	scsample -q -o all.tok a.tok b.tok a.tok
+	scsample -q -n 240 --seed 1 -o train.tok all.tok
+	depgraph -q -o a.graph a.tok
+	maskgen -q --objective cell --rate 0.3 --epochs 4 --batch 20 --seed 4 -o train.masked train.tok
+	maskgen -q --objective cell --rate 0.3 --batch 30 --seed 5 -o test.masked all.tok
+	maskgen -q --objective value --zeros batch --max-len 60 --epochs 4 --batch 20 --seed 4 -o train.values train.tok
+	maskgen -q --objective value --zeros batch --max-len 60 --batch 30 --seed 5 -o test.values all.tok
+	sctrain wced -q -@ 2 $TINY --eval test.masked --save-every 13 -o model train.masked
+	sctrain value -q -@ 2 $TINY --eval test.values --save-every 13 -o values train.values
+}
+
+TINY="--config tiny --lr 0.003"
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+	export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
+}
+
+ref() { # ref COMMAND ARGUMENT...
+	$PYTHON "$BATS_TEST_DIRNAME/ref/wced.py" "$@"
+}
+
+panels() {
+	scview -H "$1" | tr -d '\n\t ' | grep -o '"panels":\[[^]]*\]' | cut -d: -f2
+}
+
+same_training() {
+	cmp "$1/model.safetensors" "$2/model.safetensors"
+	cmp <(cut -f1-4 "$1/train.tsv") <(cut -f1-4 "$2/train.tsv")
+}
+
+# edited IN OUT CODE: the stream with CODE run on its header h and on every block b (python/scstream)
+edited() {
+	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - "$1" "$2" "$3" <<-'END'
+		import sys, numpy, scstream
+		stream = scstream.read(sys.argv[1])
+		h, blocks = dict(stream.header), list(stream)
+		def at(name, row):
+		    offset, values = b[name]
+		    return values[offset[row]:offset[row + 1]]
+		for b in blocks or [None]:
+		    exec(sys.argv[3])
+		with scstream.Writer(sys.argv[2], h) as out:
+		    for b in blocks:
+		        out.write(b)
+	END
+}
+
+# --- tokens ---
+
+@test "rankenc --vocab-style bmfm: all genes by count, their counts and values, the special tokens in front" {
+	scview -c cell,gene,count a.counts >counts.tsv
+	for k in 1 5 32; do
+		rankenc -q -m vocab.tsv --cls $k --value a.counts | scview -c cell,panel,token,count,value >tokens.tsv
+		ref tokens $k counts.tsv vocab.tsv tokens.tsv kept
+	done
+	# a vocabulary of half of the genes: n_counts counts the others too
+	sed -n '1,39p;40,$ { n; p }' vocab.tsv | awk 'BEGIN { FS = OFS = "\t" } NR > 1 { $1 = NR - 2 } 1' >half.tsv
+	rankenc -q -m half.tsv --library all --value a.counts -o all.half
+	scview -c cell,panel,token,count,value all.half >tokens.tsv
+	ref tokens 1 counts.tsv half.tsv tokens.tsv all
+	rankenc -q -m half.tsv --value a.counts | scview -c cell,panel,token,count,value >tokens.tsv
+	ref tokens 1 counts.tsv half.tsv tokens.tsv kept
+	scview -H all.half | grep -q '"library":[[:space:]]*"all"'
+	run -1 grep library <(scview -H a.tok)
+	# threads, and medians that are missing, change nothing
+	awk 'BEGIN { FS = OFS = "\t" } NR > 1 { $4 = "NA" } 1' vocab.tsv >na.tsv
+	cmp <(scview -c cell,token,count a.tok) <(rankenc -q -@ 3 -m na.tsv --cls 2 a.counts | scview -c cell,token,count)
+	# --max-len keeps the highest counts
+	rankenc -q -m vocab.tsv --cls 2 --max-len 20 a.counts | scview -c token | awk 'NR > 1 { sub(/ 1$/, ""); print }' >short
+	scview -c token a.tok | awk 'NR > 1 { sub(/ 1$/, ""); n = split($0, t, " "); s = t[1]; for (i = 2; i <= n && i < 20; i++) s = s " " t[i]; print s }' >cut
+	cmp short cut
+	run -2 rankenc -m vocab.tsv --cls 33 a.counts -o never
+	run -1 rankenc -m vocab.tsv --ties group a.counts -o never
+	assert_output --partial "--ties random and group are for models of ranks"
+	run -1 rankenc -m vocab.tsv --vocab-style v2 a.counts -o never
+	assert_output --partial "its style is bmfm"
+	run -1 rankenc -m vocab.tsv --cls 5 --max-len 6 a.counts -o never
+	assert_output --partial "expected more than the 6 special tokens of a cell"
+	rankenc -q --fit a.counts -o v1.tsv
+	run -1 rankenc -m v1.tsv --vocab-style bmfm a.counts -o never
+	assert_output --partial "does not begin with [UNK]"
+	run -2 rankenc -m v1.tsv --cls 2 a.counts -o never
+	run -2 rankenc -m v1.tsv --library kept a.counts -o never
+	# the other styles: --library kept is the sum of the known counts
+	rankenc -q -m v1.tsv --value --library kept a.counts | scview -c value | awk 'NR == 2 { print $1 }' >kept
+	rankenc -q -m v1.tsv --value a.counts | scview -c value | awk 'NR == 2 { print $1 }' >usual
+	run -1 cmp kept usual
+}
+
+@test "scsample: joins which genes were measured; equal panels of two files are one" {
+	run scview -c panel all.tok
+	assert_equal "$(scview -c panel all.tok | sort | uniq -c | awk '{ print $1, $2 }' | sort)" "$(printf '1 panel\n320 0\n80 1')"
+	assert_equal "$(panels all.tok)" "[$(panels a.tok | tr -d '[]'),$(panels b.tok | tr -d '[]')]"
+	# of b.tok alone the panel is number 0; joined first, it stays so
+	scsample -q -o ba.tok b.tok a.tok
+	assert_equal "$(scview -c panel ba.tok | sort | uniq -c | awk '{ print $1, $2 }' | sort)" "$(printf '1 panel\n160 1\n80 0')"
+	rankenc -q -m vocab.tsv --library all b.counts -o other.tok
+	run -1 scsample a.tok other.tok -o never
+	assert_output --partial "it is of rankenc --library all, and a.tok is not"
+	edited a.tok bad.tok "b['panel'][:] = 7"
+	run -1 scsample bad.tok b.tok -o never
+	assert_output --partial "bad.tok: cell 0: panel 7, but the header has 1"
+	edited a.tok none.tok "h.pop('panels', None)"
+	run -1 scsample none.tok b.tok -o never
+	assert_output --partial "its header says which genes were measured, and that of none.tok does not"
+}
+
+# --- inputs ---
+
+@test "maskgen --objective cell: left-out genes, values of what is left, the whole cell as target" {
+	scview -c cell,n_counts,panel,token,count all.tok >tokens.tsv
+	checked() { # OPTIONS_OF_THE_TEST OPTION...
+		local json=$1
+		shift
+		maskgen -q --objective cell --epochs 2 --seed 7 "$@" all.tok | scview -c cell,epoch,input,input_value,target,value >masked.tsv
+		ref cell vocab.tsv tokens.tsv masked.tsv kept "$json"
+	}
+	share() { # WANT GOT OFF
+		awk -v a="$1" -v b="$2" -v d="$3" 'BEGIN { exit !(a - b < d && b - a < d) }'
+	}
+	read -r left zeros _ <<<"$(checked '{}')"
+	share 0.19 "$left" 0.01 # 0.2 of the genes of a cell, rounded down
+	share 0 "$zeros" 1e-9
+	read -r left _ <<<"$(checked '{}' --rate 0.5 --bernoulli)"
+	share 0.5 "$left" 0.02
+	read -r left _ <<<"$(checked '{"order": "rank"}' --rate-uniform 0.1:0.9 --order rank)"
+	share 0.5 "$left" 0.06
+	checked '{}' --strategy corrmask -g a.graph --rate 0.4
+	read -r left _ <<<"$(checked '{}' --strategy none)"
+	share 0 "$left" 1e-9
+	checked '{"max_len": 30}' --max-len 30 --strategy none
+	# zeros: genes that were measured, up to the length, nine genes to a zero; a fifth of the cells has none
+	p=$(panels all.tok)
+	read -r _ zeros without <<<"$(checked "{\"max_len\": 100, \"zeros\": \"random\", \"panels\": $p}" --max-len 100 --zeros random)"
+	share 0.2 "$without" 0.05
+	read -r _ zeros without <<<"$(checked "{\"max_len\": 90, \"zeros\": \"batch\", \"panels\": $p, \"per_ten\": 1}" --max-len 90 --zeros batch --without-zeros 0)"
+	share 0 "$without" 1e-9
+	checked "{\"max_len\": 40, \"zeros\": \"batch\", \"panels\": $p, \"per_ten\": 6}" --max-len 40 --zeros batch --zeros-per-ten 6 --order rank
+	# --unmeasured zero: no panel, all genes are targets
+	run -1 grep panel <(maskgen -q --objective cell --unmeasured zero all.tok | scview -H)
+	# --library all
+	rankenc -q -m vocab.tsv --cls 2 --library all a.counts -o library.tok
+	scview -c cell,n_counts,panel,token,count library.tok >tokens.tsv
+	maskgen -q --objective cell library.tok | scview -c cell,epoch,input,input_value,target,value >masked.tsv
+	ref cell vocab.tsv tokens.tsv masked.tsv all '{}'
+}
+
+@test "maskgen --objective cell: threads, shards and a later start give the same cells; zeros of the batch are those of the shard" {
+	maskgen -q --objective cell --rate 0.3 -@ 3 --epochs 4 --batch 20 --seed 4 train.tok | cmp - train.masked
+	one() {
+		maskgen -q --objective cell --rate 0.3 --zeros random --max-len 80 --epochs 2 --seed 4 "$@" train.tok | scview -c cell,epoch,panel,input,input_value,target,value | tail -n +2
+	}
+	cmp <(one --batch 20 | sort) <({ one --batch 10 --shard 0/2; one --batch 10 --shard 1/2; } | sort)
+	cmp <(one --batch 20 | sort) <({ one --batch 10 --shard 0/2 --balance; one --batch 10 --shard 1/2 --balance; } | sort)
+	# a batch of one cell has no genes of other cells: its zeros are drawn from all
+	maskgen -q --objective cell --zeros batch --max-len 60 --batch 1 --seed 4 train.tok | scview -c input,input_value | cksum >alone
+	maskgen -q --objective cell --zeros batch --max-len 60 --batch 40 --seed 4 train.tok | scview -c input,input_value | cksum >many
+	run -1 cmp alone many
+	# in a batch of many cells the genes that no cell has come last: such a zero stands in no input while others are left
+	maskgen -q --objective cell --strategy none --zeros batch --max-len 24 --zeros-per-ten 5 --without-zeros 0 --batch 480 b.tok |
+		scview -c target,input,input_value | $PYTHON -c '
+import sys
+rows = [[f.split() for f in line.rstrip("\n").split("\t")] for line in sys.stdin.read().split("\n")[1:-1]]
+have = {g for target, _, _ in rows for g in target}
+zeros = [i for _, ids, values in rows for i, v in zip(ids, values) if float(v) == 0]
+assert zeros and set(zeros) <= have, set(zeros) - have
+'
+}
+
+@test "maskgen --objective value: the value, the gene or both are hidden, 95 % of the chosen ones" {
+	scview -c cell,n_counts,panel,token,count all.tok >tokens.tsv
+	p=$(panels all.tok)
+	for field in value gene both; do
+		columns=cell,epoch,input,input_value,position,target$([ $field = gene ] || echo ,value)
+		maskgen -q --objective value --field $field --epochs 3 --seed 7 all.tok | scview -c $columns >masked.tsv
+		read -r chosen hidden <<<"$(ref value vocab.tsv tokens.tsv masked.tsv kept "{\"field\": \"$field\"}")"
+		awk -v c="$chosen" -v h="$hidden" 'BEGIN { exit !(c > 0.13 && c < 0.16 && h > 0.94 && h < 0.96) }'
+		maskgen -q --objective value --field $field --hidden 0.5 --zeros batch --max-len 70 --seed 7 all.tok | scview -c $columns >masked.tsv
+		read -r chosen hidden <<<"$(ref value vocab.tsv tokens.tsv masked.tsv kept "{\"field\": \"$field\", \"max_len\": 70, \"zeros\": \"batch\", \"panels\": $p}")"
+		awk -v h="$hidden" 'BEGIN { exit !(h > 0.46 && h < 0.54) }'
+	done
+}
+
+@test "maskgen: values as input, what does not go together, and bad cells" {
+	refused() { # STATUS MESSAGE OPTION...
+		local status=$1 message=$2
+		shift 2
+		rm -f never
+		run -"$status" maskgen "$@" -o never
+		assert_output --partial "$message"
+		assert_equal "$(grep -c . <<<"$output")" "$([ "$status" = 2 ] && echo 2 || echo 1)"
+		assert_file_not_exist never
+	}
+	refused 2 "--field and --hidden are for --objective value" --objective cell --field both a.tok
+	refused 2 "--unmeasured is for --objective cell" --objective value --unmeasured zero a.tok
+	refused 2 "needs --max-len" --objective cell --zeros batch a.tok
+	refused 2 "--zeros-per-ten needs --zeros batch" --objective cell --zeros random --max-len 50 --zeros-per-ten 2 a.tok
+	refused 2 "--without-zeros needs --zeros" --objective cell --without-zeros 0.5 a.tok
+	refused 2 "are for values as input" --max-len 50 a.tok
+	refused 2 "--strategy probe has one target" --objective cell --strategy probe --partners hidden -g a.graph a.tok
+	refused 2 "--order rank" --objective value --strategy pmi -g a.graph a.tok
+	rankenc -q --fit -o v1.tsv a.counts
+	rankenc -q -m v1.tsv -o v1.tok a.counts
+	refused 1 "no list 'count' beside the tokens" --objective cell v1.tok
+	refused 1 "no list 'count' beside the tokens, nor 'rank' and 'value'" --objective value v1.tok
+	edited a.tok bad.tok "b['panel'][3] = 1"
+	refused 1 "cell 3: panel 1, but the header has 1" --objective cell bad.tok
+	edited a.tok bad.tok "at('token', 3)[5] = at('token', 3)[6]"
+	refused 1 "cell 3: position 6: gene" --objective cell bad.tok
+	edited a.tok bad.tok "at('token', 3)[5] = 4"
+	refused 1 "cell 3: position 5: a special token (4) between genes" --objective cell bad.tok
+	edited a.tok bad.tok "h['panels'] = ['00']"
+	refused 1 "header: panel 0: expected 40 hex digits" --objective cell bad.tok
+	edited a.tok bad.tok "h['panels'] = 'ff'"
+	refused 1 "header: panels: expected a list of texts" --objective cell bad.tok
+	edited a.tok bad.tok "h['library'] = 'none'"
+	refused 1 'header: library: expected "all"' --objective cell bad.tok
+	refused 1 "column 'panel' cannot be kept" --objective cell --keep panel a.tok
+}
+
+# --- training ---
+
+@test "sctrain wced: all six losses of other cells are those of numpy on the saved model, and it learns" {
+	sctrain eval -q -M model test.masked >eval.tsv
+	scview -c cell,panel,input,input_value,target,value test.masked >masked.tsv
+	ref eval model vocab.tsv masked.tsv eval.tsv "$(panels test.masked)"
+	# those of the validation, the last of which is not always the best
+	best=$(awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i } NR > 1 && $c["eval_loss"] != "NA" && (m == "" || $c["eval_loss"] < m) { m = $c["eval_loss"] } END { print m }' model/train.tsv)
+	assert_equal "$(awk '$1 == "loss" { print $2 }' eval.tsv)" "$best"
+	awk -F'\t' 'NR == 2 { first = $2 } END { exit !($2 < 0.8 * first) }' model/train.tsv
+	# a loss of weight 0 is measured, and the loss of a step is the mean of the trained ones
+	awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i } NR > 1 { d = $2 - ($c["loss.is_zero"] + $c["loss.value"]) / 2; if (d > 1e-6 || d < -1e-6 || $c["loss.value_other"] == "NA") exit 1 }' model/train.tsv
+	# without panels all genes are measured
+	maskgen -q --objective cell --rate 0.3 --unmeasured zero --batch 30 --seed 5 all.tok -o zero.masked
+	sctrain eval -q -M model zero.masked >eval.tsv
+	scview -c cell,step,input,input_value,target,value zero.masked | awk 'BEGIN { FS = OFS = "\t" } { $2 = "" } 1' >masked.tsv
+	ref eval model vocab.tsv masked.tsv eval.tsv
+	# rows 2 g and 2 g + 1 of the released name, and no head without a list in config.json
+	$PYTHON - <<-'END'
+		import json, struct
+		raw = open("model/model.safetensors", "rb").read()
+		t = json.loads(raw[8:8 + struct.unpack("<Q", raw[:8])[0]])
+		assert t["cls.predictions.predictions.decoder.field_decoders.expressions_wced.weight"]["shape"] == [2 * 158, 64]
+		assert t["cls.predictions.predictions.transform.dense.weight"]["shape"] == [64, 64]
+		c = json.load(open("model/config.json"))
+		assert c["corrmask_heads"][0]["losses"]["is_zero"] == 1 and c["architectures"] == ["BertForWholeCell"], c
+	END
+}
+
+@test "sctrain wced: weights of the losses" {
+	sctrain wced -q $TINY --all-genes 0 --input-genes 2 --other-genes 1 --is-zero 0.5 -o weights train.masked
+	awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i } NR > 1 { w = (1 * $c["loss.is_zero_input"] + 2 * $c["loss.value_input"] + .5 * $c["loss.is_zero_other"] + $c["loss.value_other"]) / 4.5
+		if ($2 - w > 1e-6 * w || w - $2 > 1e-6 * w) exit 1 }' weights/train.tsv
+	# a saved model keeps them
+	sctrain eval -q -M weights test.masked | awk '{ v[$1] = $2 } END { w = (v["is_zero_input"] + 2 * v["mse_input"] + .5 * v["is_zero_other"] + v["mse_other"]) / 4.5; exit !(w - v["loss"] < 1e-5 * w && v["loss"] - w < 1e-5 * w) }'
+	run -2 sctrain wced --all-genes 0 $TINY -o never train.masked
+	assert_output --partial "there is nothing to learn"
+}
+
+@test "sctrain value: both losses at masked positions are those of numpy, and it learns" {
+	sctrain eval -q -M values test.values >eval.tsv
+	scview -c input,input_value,position,value test.values >masked.tsv
+	ref expression values masked.tsv eval.tsv
+	awk -F'\t' 'NR == 2 { first = $2 } END { exit !($2 < 0.8 * first) }' values/train.tsv
+	sctrain value -q $TINY --is-zero 0 -o only train.values
+	awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i } NR > 1 { d = $2 - $c["loss.value"]; if (d > 1e-6 || d < -1e-6) exit 1 }' only/train.tsv
+	# hidden genes are for sctrain mlm, or for both
+	maskgen -q --objective value --field gene --batch 20 -o gene.masked train.tok
+	maskgen -q --objective value --field both --batch 20 -o both.masked train.tok
+	sctrain mlm -q $TINY -o gene gene.masked
+	sctrain mlm -q $TINY -o both.mlm both.masked
+	sctrain value -q $TINY -o both both.masked
+	run -1 sctrain value $TINY -o never gene.masked
+	assert_output --partial "no list 'value' beside the targets"
+	run -1 sctrain mlm $TINY -o never train.values
+	assert_output --partial "whose masked genes are visible: it is for sctrain value"
+}
+
+@test "sctrain wced, value: threads, a resumed training and parts of a batch" {
+	for task in wced:masked:model value:values:values; do
+		IFS=: read -r name stream model <<<"$task"
+		sctrain "$name" -q -@ 1 $TINY --eval "test.$stream" --save-every 13 -o one "train.$stream"
+		same_training "$model" one
+		head -c $(($(stat -c %s "train.$stream") / 2)) "train.$stream" >cut.masked
+		run -1 sctrain "$name" -q $TINY --eval "test.$stream" --save-every 13 -o resumed - <cut.masked
+		assert_exist resumed/checkpoint-*/model.safetensors
+		sctrain "$name" -q $TINY --eval "test.$stream" --save-every 13 --resume -o resumed "train.$stream"
+		same_training "$model" resumed
+		sctrain "$name" -q $TINY --accum 3 -o parts "train.$stream"
+		sctrain "$name" -q $TINY -o whole "train.$stream"
+		join -j 1 <(cut -f1,2 parts/train.tsv | tail -n +2 | sort) <(cut -f1,2 whole/train.tsv | tail -n +2 | sort) |
+			awk '{ d = $2 - $3; if (d > 1e-4 * $3 || d < -1e-4 * $3) exit 1 } END { exit NR < 40 }'
+		rm -r one resumed parts whole
+	done
+}
+
+@test "sctrain wced: two ranks are one with their batches" {
+	command -v mpirun >/dev/null || skip "no mpirun on this machine"
+	sctrain --version | grep -q 'without MPI' && skip "built without MPI"
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+	mpirun --oversubscribe --bind-to none -n 2 bash -c "set -o pipefail; maskgen -q -u --objective cell --rate 0.3 --shard auto --epochs 2 --batch 10 --seed 4 train.tok | sctrain wced -q --mpi $TINY -o ranks.two"
+	maskgen -q --objective cell --rate 0.3 --epochs 2 --batch 20 --seed 4 train.tok | sctrain wced -q $TINY -o ranks.one
+	join -j 1 <(cut -f1,2,7-12 ranks.two/train.tsv | tail -n +2 | sort) <(cut -f1,2,7-12 ranks.one/train.tsv | tail -n +2 | sort) |
+		awk '{ for (i = 2; i <= 8; i++) { d = $i - $(i + 7); if (d > 1e-4 * $i || d < -1e-4 * $i) exit 1 } } END { exit NR < 24 }'
+}
+
+@test "sctrain: streams and models of whole cells where others are expected, and bad cells" {
+	refused() { # MESSAGE COMMAND...
+		local message=$1
+		shift
+		rm -rf never
+		run -1 "$@" -o never
+		assert_output --partial "$message"
+		assert_equal "$(grep -c . <<<"$output")" 1
+		assert [ ! -e never/model.safetensors ]
+	}
+	refused "it is for sctrain wced" sctrain mlm $TINY train.masked
+	refused "it is for sctrain wced" sctrain value $TINY train.masked
+	refused "sctrain wced needs a stream of maskgen --objective cell" sctrain wced $TINY train.values
+	refused "tokens without values, and the model reads values" sctrain mlm --config bmfm-tiny <(maskgen -q a.tok)
+	refused "--is-zero" sctrain value $TINY --is-zero 2 <(rankenc -q --fit a.counts -o v1.tsv && rankenc -q -m v1.tsv --ties group --value a.counts | maskgen -q --objective value)
+	bad() { # MESSAGE CODE
+		edited train.masked bad.masked "$2"
+		refused "$1" sctrain wced $TINY bad.masked
+	}
+	bad "is no gene of the vocabulary, or out of order" "at('target', 2)[0] = 5"
+	bad "has the value nan, expected a number from 0" "at('value', 2)[0] = numpy.nan"
+	bad "has the value -1, expected a number from 0" "at('value', 2)[0] = -1"
+	bad "input value nan, expected a number from 0, or of a special token" "at('input_value', 2)[4] = numpy.nan"
+	bad "input value -0.5" "at('input_value', 2)[4] = -.5"
+	bad "input value -39" "at('input_value', 2)[4] = -39"
+	bad "was not measured" "h['panels'] = ['00' * 20] * 2"
+	bad "panel 9, but the header has 2" "b['panel'][1] = 9"
+	run -2 sctrain eval -M model --cells rows.tsv test.masked
+	assert_output --partial "--cells is for heads of one loss"
+	run -1 sctrain eval -M values test.masked
+	run -1 sctrain eval -M model test.values
+}
+
+@test "sctrain wced: a model of values and LLaMA-style layers learns, resumes, and gives its encoder to a model of labels" {
+	sctrain wced -q -@ 2 --config bmfm-tiny --save-every 9 -o llama train.masked
+	awk -F'\t' 'NR == 2 { first = $2 } END { exit !($2 < 0.9 * first) }' llama/train.tsv
+	maskgen -q --objective cell --strategy none --keep cell_type --batch 20 train.tok -o labels.masked
+	sctrain cells -q --label cell_type --init llama -o labels labels.masked
+	scembed -q -M labels --predict a.tok -o a.pred
+	scembed -q -M llama a.tok -o a.emb
+	# the order of the genes changes rounding alone
+	sctrain eval -q -M llama <(maskgen -q --objective cell --strategy none --order rank all.tok) >rank.tsv
+	sctrain eval -q -M llama <(maskgen -q --objective cell --strategy none --order random all.tok) >random.tsv
+	paste rank.tsv random.tsv | awk 'NR > 1 { d = $2 - $4; if (d > 1e-5 * $2 || d < -1e-5 * $2) exit 1 }'
+}
+
+@test "scembed --reconstruct: values, probabilities and the gated prediction are those of numpy" {
+	scembed -q -M model --reconstruct a.tok | scview -c gene,value,expressed,gated >all.tsv
+	scview -c token,count a.tok >tokens.tsv
+	ref reconstruct model tokens.tsv all.tsv
+	id=$(awk -F'\t' '$1 == 50 { print $2 }' vocab.tsv)
+	symbol=$(awk -F'\t' '$1 == 44 { print $3 }' vocab.tsv)
+	scembed -q -M model --reconstruct --gene "$id" --gene "$symbol" --gene "$id" a.tok | scview -c gene,value,expressed,gated >two.tsv
+	ref reconstruct model tokens.tsv two.tsv
+	assert_equal "$(sed -n 2p two.tsv | cut -f1)" "44 50"
+	# batches of other sizes, and threads
+	cmp <(scembed -q -M model --reconstruct -@ 2 a.tok | scview -c gene,value,expressed,gated) all.tsv
+	scembed -q -M model --reconstruct --batch-tokens 500 a.tok | scview -c gene,value,expressed,gated >parts.tsv
+	ref reconstruct model tokens.tsv parts.tsv
+	run -1 scembed -M model --reconstruct --gene NONE a.tok
+	assert_output "scembed: --gene NONE: no gene of the vocabulary has this id or symbol"
+	run -2 scembed -M model --gene "$id" a.tok
+	assert_output --partial "needs --reconstruct"
+	run -1 scembed -M values --reconstruct a.tok
+	assert_output --partial "predicts neither counts nor whole cells"
+}
