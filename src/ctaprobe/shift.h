@@ -18,6 +18,8 @@ struct states {
 	double *mean; /* [n, d] */
 	double *norm; /* [n] */
 	size_t d;
+	int shuffle; /* cells of the start and the goal get one of the two at random, by seed and cell */
+	uint32_t seed;
 };
 
 /* What perturbations did: one record for a perturbation of a cell. */

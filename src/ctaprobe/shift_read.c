@@ -134,14 +134,28 @@ static void name_kinds(struct reader *in)
 
 /* ---- rows ---- */
 
+/* The name of the state of row i, NULL if it has none. */
+static const char *state_at(struct reader *in, const struct block *b, size_t i)
+{
+	const struct states *t = in->t;
+	uint32_t label = labels_at(&in->state, b, i);
+	if (label == MISSING_CODE)
+		return NULL;
+	const char *name = in->names->states.name[label];
+	if (!t->shuffle || (strcmp(name, t->name[0]) && strcmp(name, t->name[t->n])))
+		return name;
+	struct rng rng = rng_at(t->seed, RNG_STATES, cell_at(in, b, i), 0);
+	return t->name[rng_u32(&rng) & 1 ? 0 : t->n];
+}
+
 static void take_base(struct reader *in, const struct block *b, size_t i, int whole)
 {
 	const float *x = in->x < 0 ? NULL : vector_at(in, b, in->x, i);
 	if (!whole && (!in->has_base || cell_at(in, b, i) != in->base_cell))
 		die("%s: cell %" PRIu64 ": a truncated row without the cell before it", in->name, cell_at(in, b, i));
 	if (whole) {
-		uint32_t state = in->t->column ? labels_at(&in->state, b, i) : 0;
-		in->chosen = !in->t->column || (state != MISSING_CODE && strcmp(in->names->states.name[state], in->t->name[in->t->n]) == 0);
+		const char *state = in->t->column ? state_at(in, b, i) : NULL;
+		in->chosen = !in->t->column || (state && strcmp(state, in->t->name[in->t->n]) == 0);
 		if (in->group.spec && in->chosen && (in->base_group = labels_at(&in->group, b, i)) == MISSING_CODE)
 			die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", in->name,
 				cell_at(in, b, i), in->group.spec->name, in->group.spec->name);
@@ -330,15 +344,6 @@ void shifts_release(struct shifts *r)
 
 /* ---- states ---- */
 
-/* Which of the states a label is; t->n: none. */
-static size_t state_of(const struct states *t, const struct shift_names *names, uint32_t label)
-{
-	size_t k = 0;
-	while (k < t->n && (label == MISSING_CODE || strcmp(names->states.name[label], t->name[k])))
-		k++;
-	return k;
-}
-
 static void check_states(struct states *t, const size_t *cells, const char *name)
 {
 	for (size_t k = 0; k < t->n; k++) {
@@ -357,7 +362,7 @@ static void check_states(struct states *t, const size_t *cells, const char *name
 void states_read(struct states *t, struct stream *s, int again, struct shift_names *names)
 {
 	struct block b = {0};
-	struct reader in = {.s = s, .name = stream_name(s), .h = stream_header(s)};
+	struct reader in = {.s = s, .name = stream_name(s), .h = stream_header(s), .t = t, .names = names};
 	size_t at = 0, *cells = xcalloc(t->n, sizeof *cells);
 	int got;
 	must(header_kind(in.h, "embedding", in.name, &e), &e);
@@ -378,9 +383,11 @@ void states_read(struct states *t, struct stream *s, int again, struct shift_nam
 			uint32_t code = in.kind < 0 ? 0 : ((const uint32_t *)b.col[in.kind].data)[i];
 			if (in.kind >= 0 && (code == MISSING_CODE || in.kind_of[code] != BASE_WHOLE))
 				continue;
-			uint32_t label = labels_at(&in.state, &b, i);
-			size_t k = state_of(t, names, label);
-			const float *x = label == MISSING_CODE ? NULL : vector_at(&in, &b, in.x, i);
+			const char *state = state_at(&in, &b, i);
+			const float *x = state ? vector_at(&in, &b, in.x, i) : NULL;
+			size_t k = 0;
+			while (k < t->n && (!state || strcmp(state, t->name[k])))
+				k++;
 			cells[k < t->n ? k : 0] += x && k < t->n;
 			for (size_t j = 0; x && k < t->n && j < t->d; j++)
 				t->mean[k * t->d + j] += (double)x[j];
