@@ -98,12 +98,14 @@ size_t model_nparam(const struct model *m);
 void model_freeze(struct model *m, size_t n);
 
 /*
- * Several losses in one global batch. model_count: count [nloss], loss.count of each in this batch at optimizer step `step`; 0 for a head
+ * Several losses in one global batch, or one whose mean is also over cells without a target. model_counts_first: is it so? model_count:
+ * count [2 nloss], loss.count of each in this batch at optimizer step `step`, then the same but 0 where it has no target; 0 for a head
  * that starts later. It checks the batch as model_forward does. Add up the counts of all parts of the batch and ranks; then model_weigh gives
  * scale [nloss] for forward.scale, and the count for model_step, 0 if no loss has a target. With one loss scale is 1.
  *     scale_h = weight_h / (sum of the weights of losses with targets) N_0 / N_h,   N_0 the count of the first loss with targets
  * model_mean_loss: the loss of the model, from the summed losses and their counts; NAN without a target.
  */
+int model_counts_first(const struct model *m);
 int model_count(const struct model *m, const struct batch *b, uint64_t step, double *count, struct error *e);
 double model_weigh(const struct model *m, const double *count, double *scale);
 double model_mean_loss(const struct model *m, const double *sum, const double *count);

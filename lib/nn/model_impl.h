@@ -147,7 +147,7 @@ size_t model_states(const struct model *m);
  * readout_back then computes dx from it.
  */
 int readout_check(const struct head_kind *k, const struct model_config *c, struct error *e);
-void readout_tensors(const struct head_kind *k, struct params *p, const struct model_config *c);
+void readout_tensors(const struct head_spec *s, struct params *p, const struct model_config *c);
 void readout_resolve(struct head *h, struct model *m);
 void readout_carve(struct head *h, struct model *m, struct arena *a, const struct shape *s);
 const void *readout(struct head *h, struct model *m, const struct forward *f, const void *x);

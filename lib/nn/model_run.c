@@ -72,16 +72,33 @@ static void loss_counts(const struct model *m, const struct head *h, const struc
 		*count = h->kind->count ? h->kind->count(h, g, goal_rows(h, b)) : targets(h, b);
 }
 
+/* Does this head count rows without a target in this batch? heads: those that have targets. */
+static int counts_rest(const struct head *h, unsigned heads, int train, uint64_t step)
+{
+	return h->spec.over_all && !(heads >> h->index & 1) && !(train && step < h->spec.from);
+}
+
 int model_count(const struct model *m, const struct batch *b, uint64_t step, double *count, struct error *e)
 {
 	unsigned heads = heads_with_targets(m, b, 1, step);
 	if (batch_check(m, b, heads, 1, e))
 		return -1;
-	memset(count, 0, m->nloss * sizeof *count);
-	for (size_t i = 0; i < m->nhead; i++)
-		if (heads >> i & 1)
-			loss_counts(m, m->head[i], b, count + m->head[i]->first);
+	memset(count, 0, 2 * m->nloss * sizeof *count);
+	for (size_t i = 0; i < m->nhead; i++) {
+		const struct head *h = m->head[i];
+		double *all = count + h->first;
+		int learns = heads >> i & 1;
+		if (learns || counts_rest(h, heads, 1, step))
+			loss_counts(m, h, b, all);
+		if (learns)
+			memcpy(all + m->nloss, all, h->nloss * sizeof *all);
+	}
 	return 0;
+}
+
+int model_counts_first(const struct model *m)
+{
+	return m->nloss > 1 || (m->nhead && m->head[0]->spec.over_all);
 }
 
 /* Does this loss count, with so many targets? */
@@ -107,9 +124,10 @@ static double sum_weights(const struct model *m, const double *count, size_t *fi
 double model_weigh(const struct model *m, const double *count, double *scale)
 {
 	size_t first;
-	double sum = sum_weights(m, count, &first);
+	const double *targets = count + m->nloss;
+	double sum = sum_weights(m, targets, &first);
 	for (size_t i = 0; i < m->nloss; i++)
-		scale[i] = counts(m, i, count[i]) ? m->weight[i] / sum * (count[first] / count[i]) : 0;
+		scale[i] = counts(m, i, targets[i]) ? m->weight[i] / sum * (count[first] / count[i]) : 0;
 	return first < m->nloss ? count[first] : 0;
 }
 
@@ -205,6 +223,9 @@ int model_forward(struct model *m, const struct batch *b, const struct forward *
 	m->ready = 0;
 	struct shape s = shape_of(m, b);
 	s.heads = heads_with_targets(m, b, f->train, f->step);
+	for (size_t i = 0; i < m->nhead; i++)
+		if (counts_rest(m->head[i], s.heads, f->train, f->step)) /* it has one loss */
+			loss_counts(m, m->head[i], b, &loss[m->head[i]->first].count);
 	s.train = f->train;
 	s.labels = 1;
 	if (!s.heads) {

@@ -19,8 +19,8 @@ enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 
 static const char *model_dir, *fit_path, *shared_path, *head, *by;
 static long long layer = -1, batch_max = 16384, components, genes = 2000;
-static int expression, of, pooling, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct;
-static struct opt_values gene;
+static int expression, of, pooling, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
+static struct opt_values gene, node;
 
 static struct option_def options[] = {
 	{0, "Model", OPT_GROUP},
@@ -43,6 +43,12 @@ static struct option_def options[] = {
 	{0, "predict", OPT_FLAG, &predict, NULL, "write predictions of a head of the model instead of embeddings", .changes = 1},
 	{0, "head", OPT_STRING, &head, "NAME", "with --predict: the head, if the model has several", .changes = 1},
 	{0, "probabilities", OPT_FLAG, &probabilities, NULL, "with --predict of cells: also write the probability of every class",
+		.changes = 1},
+	{0, "decode", OPT_CHOICE, &decode, "leaf|greedy",
+		"with --predict of a head with an ontology: the likeliest leaf (default), or the likeliest child from the top down",
+		.changes = 1},
+	{0, "node", OPT_LIST, &node, "ID,...",
+		"with --predict of a head with an ontology: also write the probability of these terms; repeat it for several",
 		.changes = 1},
 	{0, "all-genes", OPT_FLAG, &all_genes, NULL, "with --predict of genes: predict all tokens, not only those of held-out genes",
 		.changes = 1},
@@ -273,8 +279,8 @@ static void check_options(void)
 	if (model_dir)
 		refuse("needs --expression or --pca", &genes, &fit_path, &shared_path);
 	else
-		refuse("needs -M DIR", &of, &layer, &pooling, &similarity, &predict, &head, &probabilities, &all_genes, &reconstruct, &gene,
-			&truncate_cells, &batch_max, &cli.bf16);
+		refuse("needs -M DIR", &of, &layer, &pooling, &similarity, &predict, &head, &probabilities, &decode, &node, &all_genes,
+			&reconstruct, &gene, &truncate_cells, &batch_max, &cli.bf16);
 	if (!reconstruct)
 		refuse("needs --reconstruct", &gene);
 	if (predict)
@@ -291,8 +297,8 @@ static void check_options(void)
 		usage_error("--by needs --of genes");
 	if (predict && reconstruct)
 		usage_error("--reconstruct and --predict exclude each other");
-	if (!predict && (head || probabilities || all_genes))
-		usage_error("--%s needs --predict", head ? "head" : probabilities ? "probabilities" : "all-genes");
+	if (!predict)
+		refuse("needs --predict", &head, &probabilities, &decode, &node, &all_genes);
 }
 
 /* Print what was written. */
@@ -359,6 +365,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	r.probabilities = probabilities;
+	r.greedy = decode;
+	r.nodes = &node;
 	r.all_genes = all_genes;
 	r.head_option = head;
 	struct stream *in = cli_open_all(&cli);

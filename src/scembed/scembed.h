@@ -1,5 +1,6 @@
-/* The parts of scembed: scembed.c reads, batches and writes; predict.c is --predict for one batch, counts.c a model of counts; whole.c
- * --reconstruct of whole cells; perturbed.c compares perturbed cells with the unperturbed ones; expression.c embeds without a model. */
+/* The parts of scembed: scembed.c reads, batches and writes; predict.c is --predict for one batch, counts.c a model of counts, whole.c
+ * --reconstruct of whole cells; terms.c adds an ontology to predictions; perturbed.c compares perturbed cells with the unperturbed ones;
+ * expression.c embeds without a model. */
 #ifndef SCEMBED_H
 #define SCEMBED_H
 
@@ -38,7 +39,9 @@ struct run {
 	size_t head; /* the one that predicts */
 	const char *head_option; /* --head, or NULL */
 	struct gene_labels genes; /* label NULL: the model has no genes.tsv */
-	int probabilities, all_genes; /* the options */
+	int probabilities, all_genes, greedy; /* the options */
+	const struct opt_values *nodes; /* --node */
+	struct terms *terms; /* the ontology of a head that has one, else NULL */
 	/* columns, -1: none; for genes, logit is the first of several */
 	int logit, predicted, probability, probabilities_at, token, label, held_out;
 	uint64_t predicted_tokens;
@@ -64,6 +67,16 @@ void predict_header(struct run *r, struct header *h, const char *name);
 /* Predict rows [first, first + n) of the output. Their cells are in r->packed, and their scalar columns are filled already. */
 void predict_rows(struct run *r, size_t first, size_t n);
 void predict_release(struct run *r);
+
+void predict_free_name(const struct header *h, const char *column, const char *name); /* dies if the input has such a column */
+
+/* A head whose classes are the leaves of an ontology (terms.c): the ontology of the model, and the columns beside those of classes. */
+void terms_open(struct run *r, const char *dir, const struct head_spec *s);
+void terms_header(struct run *r, struct header *h, const char *name);
+/* Fill these columns of row `row` from the probabilities p [classes], of which `best` is the largest. Returns the predicted class. */
+uint32_t terms_decode(struct run *r, size_t row, uint32_t best, const double *p);
+void terms_missing(struct run *r, size_t row);
+void terms_release(struct run *r); /* there may be none */
 
 /* A model of counts: the columns of its input, its head and its groups of cells. */
 void counts_open(struct run *r, const char *dir, const struct header *h, const char *name);

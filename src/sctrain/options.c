@@ -1,5 +1,5 @@
 /* The command line of a training, and the settings that a checkpoint keeps. */
-#include "sctrain.h"
+#include "heads.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -28,6 +28,11 @@ static struct option_def table[] = {
 	{0, "init", OPT_STRING, &options.init, "DIR", "start from the weights of this model directory"},
 	{0, "dropout", OPT_REAL, &options.dropout, "P",
 		"dropout probability of hidden values and attention (default: as in the configuration)", 0, 0.999, .changes = 1},
+	{0, "Columns of the cells", OPT_GROUP},
+	{0, "head", OPT_LIST, &head_option, "COL:LOSS[,NAME=VALUE...]",
+		"also predict this column, by the loss ce, focal, hce or mse; then position=K, weight=W, gamma=G, reverse=L, mean=known, from=STEP; repeat it for several",
+		.changes = 1},
+	{0, "ontology", OPT_STRING, &ontology_option, "FILE", "with --head COL:hce: the ontology of the labels, as OBO"},
 	{0, "Optimisation", OPT_GROUP},
 	{0, "lr", OPT_REAL, &options.lr, "X", "peak learning rate (default 0.001; fine-tuning of networks of width 128 or more: 5e-5)", 0,
 		1e3, .changes = 1},
@@ -127,6 +132,7 @@ struct train_options *options_read(const struct train_task *task, int argc, char
 	if (options.best < 0)
 		options.best = task->best;
 	task->objectives(list);
+	heads_add(list, task->balanced);
 	check_best(task, list->one[0].kind->head);
 	if (options.best == BEST_LAST && options.patience)
 		usage_error("--patience needs a measure: --best loss, accuracy or macro-f1");

@@ -257,6 +257,9 @@ static void moves(void)
 		uint32_t *at = to_gpu(index, sizeof index);
 		struct arr *x = ACTS("x", T * C), *z = ACTS("z", T * C), *y = ACTS("add", T * C), *few = ACTS("gather", N * C),
 			   *back = ACTS("scatter", T * C);
+		cpu->scale(cpu, y->x, x->x, -0.7, T * C);
+		gpu->scale(gpu, y->d, x->d, -0.7, T * C);
+		same(y, 1e-7, 4e-3);
 		cpu->add(cpu, y->x, x->x, z->x, T * C);
 		gpu->add(gpu, y->d, x->d, z->d, T * C);
 		same(y, 0, 4e-3);
