@@ -74,7 +74,8 @@ static __global__ void expression_done_kernel(double *sum, const double *part, u
 		sum[blockIdx.x] += s;
 }
 
-template <class A> static void expression_loss(struct cuda *c, double *sum, const void *z, const float *y, const uint32_t *in, size_t N, size_t G)
+template <class A>
+static void expression_loss(struct cuda *c, double *sum, const void *z, const float *y, const uint32_t *in, size_t N, size_t G)
 {
 	uint64_t n = (uint64_t)N * G;
 	unsigned grid = (unsigned)((n + PER_BLOCK - 1) / PER_BLOCK), sums = in ? SUMS : KINDS * 2;
@@ -109,12 +110,13 @@ static __global__ void __launch_bounds__(THREADS)
 	z[2 * i + 1] = of<A>::from(isnan(v) ? 0 : d * zero);
 }
 
-template <class A> static void expression_back(struct cuda *c, void *z, const float *y, const uint32_t *in, const float *scale, size_t N, size_t G)
+template <class A>
+static void expression_back(struct cuda *c, void *z, const float *y, const uint32_t *in, const float *scale, size_t N, size_t G)
 {
 	uint64_t n = (uint64_t)N * G;
 	if (n)
-		launch(c, "expression_loss_back", expression_back_kernel<A>, dim3((unsigned)((n + THREADS - 1) / THREADS)), THREADS, 0, (A *)z, y,
-			in, scale, n, G, nb_words(G));
+		launch(c, "expression_loss_back", expression_back_kernel<A>, dim3((unsigned)((n + THREADS - 1) / THREADS)), THREADS, 0,
+			(A *)z, y, in, scale, n, G, nb_words(G));
 }
 
 void cuda_expression_loss_back(struct ops *o, void *z, const float *y, const uint32_t *in, const float *scale, size_t N, size_t G)

@@ -43,7 +43,8 @@ void cli_needs_values(const struct model_config *c, const struct stream *in)
 		if ((i == 0) == masked && header_beside(h, lists[i], i == 1 ? U32 : F32, tokens, stream_name(in), NULL) >= 0)
 			return;
 	die("%s: tokens without values, and the model reads values: expected %s", stream_name(in),
-		masked ? "maskgen --objective cell or value, of tokens of rankenc --vocab-style bmfm" : "tokens of rankenc --vocab-style bmfm");
+		masked ? "maskgen --objective cell or value, of tokens of rankenc --vocab-style bmfm"
+		       : "tokens of rankenc --vocab-style bmfm");
 }
 
 void cli_same_vocab(const struct vocab *v, const struct model_config *c, const char *dir, const struct stream *in)

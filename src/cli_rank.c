@@ -170,10 +170,9 @@ char *ranking_commit(struct ranking *r)
 	cli_measured("cells_of_full_length", (double)enc->full);
 	cli_measured("percent_of_counts", (double)percent);
 	/* memory can run out here, and not after the output is in place */
-	char *full = enc->max_len == SIZE_MAX ? xstrdup("")
-					      : xasprintf(", %" PRIu64 " cells of full length (%zu)", enc->full, enc->max_len);
-	char *summary = xasprintf(
-		"%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens%s", enc->cells, enc->kept, enc->tokens, full);
+	char *full =
+		enc->max_len == SIZE_MAX ? xstrdup("") : xasprintf(", %" PRIu64 " cells of full length (%zu)", enc->full, enc->max_len);
+	char *summary = xasprintf("%" PRIu64 " cells in, %" PRIu64 " out, %" PRIu64 " tokens%s", enc->cells, enc->kept, enc->tokens, full);
 	free(full);
 	must(stream_commit(r->to, &e), &e);
 	return summary;

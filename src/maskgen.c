@@ -37,8 +37,6 @@ static int strategy_index = 1;
 static const struct strategy *strategy;
 /* the words of --objective */
 enum { TOKEN, VALUE, CELL };
-/* the words of --field */
-enum { HIDE_VALUE, HIDE_GENE, HIDE_BOTH };
 /* the words of --partners: two for corrmask, two for probe */
 enum { UNIFORM, WEIGHTED, HIDDEN, VISIBLE };
 enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
@@ -200,9 +198,7 @@ static void check_input_options(const struct run *r)
 	const void *const input[] = {&hidden, &order, &max_len, &zeros, &per_ten, &without_zeros, &field};
 	for (size_t i = 0; i < sizeof input / sizeof *input && !r->counted; i++)
 		if (given(input[i]))
-			usage_error(
-				"--field, --hidden, --order, --max-len and --zeros are for values as input: --objective value or cell, and "
-				"tokens of rankenc --vocab-style bmfm");
+			usage_error("--field, --hidden, --order, --max-len and --zeros are for values as input, see --objective");
 	if (objective != VALUE && (given(&field) || given(&hidden)))
 		usage_error("--field and --hidden are for --objective value");
 	if (objective != CELL && given(&unmeasured))
@@ -414,11 +410,10 @@ static void open_inputs(struct run *r)
 static void describe_input(cJSON *o)
 {
 	static const char *const fields[] = {"value", "gene", "both"}, *const kinds[] = {"none", "random", "batch"};
-	if (objective == VALUE)
+	if (objective == VALUE) {
 		cJSON_AddStringToObject(o, "field", fields[field]);
-	if (objective == VALUE)
 		json_add_real(o, "hidden", hidden);
-	if (unmeasured)
+	} else if (unmeasured)
 		cJSON_AddStringToObject(o, "unmeasured", "zero");
 	cJSON_AddStringToObject(o, "order", order ? "rank" : "random");
 	if (max_len)

@@ -44,8 +44,9 @@ int encoder_init(struct encoder *enc, const struct encoder_options *o, const str
 		enc->o.style = vocab_is_bmfm(v) ? STYLE_BMFM : cls >= 0 && eos >= 0 ? STYLE_V2 : STYLE_V1;
 	if ((enc->o.style == STYLE_BMFM) != vocab_is_bmfm(v))
 		return error_set(e, "%s: %s", vocab_name,
-			vocab_is_bmfm(v) ? "it begins with [UNK], so its style is bmfm, not v1 or v2"
-					 : "it does not begin with [UNK], as vocabularies of --vocab-style bmfm do (rankenc --fit --vocab-style bmfm)");
+			vocab_is_bmfm(v)
+				? "it begins with [UNK], so its style is bmfm, not v1 or v2"
+				: "it does not begin with [UNK], as vocabularies of --vocab-style bmfm do (rankenc --fit --vocab-style bmfm)");
 	if (special_tokens(enc, v, cls, eos, vocab_name, e))
 		return -1;
 	int bmfm = enc->counted = enc->o.style == STYLE_BMFM;

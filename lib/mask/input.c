@@ -229,12 +229,13 @@ static uint32_t split(struct inputs *x, const struct counted_cell *c, uint32_t f
 	return n + out;
 }
 
-int inputs_make(
-	struct inputs *x, struct masked_cell *out, struct masker *m, const struct counted_cell *c, double rate, double lambda, struct error *e)
+int inputs_make(struct inputs *x, struct masked_cell *out, struct masker *m, const struct counted_cell *c, double rate, double lambda,
+	struct error *e)
 {
 	uint32_t from, to, kept, all, chosen = 0;
 	const struct input_plan *p = x->p;
-	*out = (struct masked_cell){.input = x->input, .value = x->value, .target = x->target, .target_value = x->target_value, .places = x->position};
+	*out = (struct masked_cell){
+		.input = x->input, .value = x->value, .target = x->target, .target_value = x->target_value, .places = x->position};
 	if (p->panels->n && c->panel >= p->panels->n)
 		return error_set(e, "panel %u, but the header has %zu", c->panel, p->panels->n);
 	if (find_genes(x, c, &from, &to, e))

@@ -14,7 +14,8 @@ static const char *const lists[3][LISTS] = {{"input", "position", "target", "ran
 int masking_counted(const struct header *in, const struct masking_columns *c)
 {
 	int token = header_find(in, "token"), count = header_find(in, "count");
-	return c->cell || (c->value && token >= 0 && count >= 0 && in->col[count].shape == RAGGED && in->col[token].group == in->col[count].group);
+	return c->cell ||
+		(c->value && token >= 0 && count >= 0 && in->col[count].shape == RAGGED && in->col[token].group == in->col[count].group);
 }
 
 static int keep_column(
@@ -91,12 +92,14 @@ static int value_lists(struct header *want, struct header *out, const struct hea
 	int token = header_need(in, "token", U32, RAGGED, name, e), total = -1;
 	if (token < 0)
 		return -1;
-	int count = header_beside(in, "count", U32, token, name, e), panel = panels_there(in) ? header_need(in, PANEL_COLUMN, U32, SCALAR, name, e) : -1;
+	int count = header_beside(in, "count", U32, token, name, e),
+	    panel = panels_there(in) ? header_need(in, PANEL_COLUMN, U32, SCALAR, name, e) : -1;
 	if (count < -1 || (panels_there(in) && panel < 0) || library_read(&library, in, name, e) ||
 		(library == LIBRARY_ALL && (total = header_need(in, "n_counts", U64, SCALAR, name, e)) < 0))
 		return -1;
 	if (count < 0)
-		return error_set(e, "%s: no list 'count' beside the tokens: --objective cell needs tokens of rankenc --vocab-style bmfm", name);
+		return error_set(
+			e, "%s: no list 'count' beside the tokens: --objective cell needs tokens of rankenc --vocab-style bmfm", name);
 	enum column_type id = in->col[token].type;
 	const char *group = in->group[in->col[token].group];
 	header_add_ragged(want, "token", id, group);
@@ -377,8 +380,8 @@ static int make_inputs(const struct masking *m, struct masking_worker *w, struct
 		if (inputs_make(w->inputs, &made, w->masker, &c, j->rate, j->lambda, &e))
 			return error_set(&j->error, "%s: cell %llu: %s", stream_name(m->loader->in), (unsigned long long)c.cell, e.msg);
 		if (m->audit)
-			audit_cell(&j->audit, m->audit, m->plan->nspecial, made.tokens, made.seen, made.places, made.chosen, made.structural,
-				w->state);
+			audit_cell(&j->audit, m->audit, m->plan->nspecial, made.tokens, made.seen, made.places, made.chosen,
+				made.structural, w->state);
 		append_cell(m, j, row, &made);
 		j->tokens += made.seen;
 		j->masked += made.chosen;

@@ -49,7 +49,8 @@ void transform_back(struct transform *t, const struct head *h, struct model *m, 
 {
 	size_t N = h->N, C = m->c.hidden_size;
 	m->o->norm_back(m->o, NULL, dy, G(m, t->norm_w), G(m, t->norm_b), NULL, dy, t->z, t->stat, P(m, t->norm_w), NULL, N, C, NULL);
-	m->o->linear_back(m->o, dx, G(m, t->dense_w), G(m, t->dense_b), dy, t->x, P(m, t->dense_w), t->z, t->zpre, N, C, C, m->c.hidden_act, 0);
+	m->o->linear_back(
+		m->o, dx, G(m, t->dense_w), G(m, t->dense_b), dy, t->x, P(m, t->dense_w), t->z, t->zpre, N, C, C, m->c.hidden_act, 0);
 }
 
 /* ---- the head ---- */

@@ -22,7 +22,8 @@ struct wced {
 
 static int check(const struct head_spec *s, const struct model_config *c, struct error *e)
 {
-	return c->arch->per_cell ? error_set(e, "head %s: architecture %s has no hidden states of tokens", s->kind->name, c->arch->name) : 0;
+	return c->arch->per_cell ? error_set(e, "head %s: architecture %s has no hidden states of tokens", s->kind->name, c->arch->name)
+				 : 0;
 }
 
 static void tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
@@ -96,14 +97,14 @@ static void backward(struct head *h, struct model *m, const struct forward *f, v
 	struct ops *o = m->o;
 	const struct target_arrays *to = &m->dev.head[h->index].to;
 	o->expression_loss_back(o, k->z, to->value, to->mask, h->scale, h->N, m->c.vocab_size);
-	o->linear_back(o, k->dy, G(m, k->w), G(m, k->b), k->z, k->t.y, P(m, k->w), NULL, NULL, h->N, m->c.hidden_size, outputs(h, m),
-		ACT_NONE, 0);
+	o->linear_back(
+		o, k->dy, G(m, k->w), G(m, k->b), k->z, k->t.y, P(m, k->w), NULL, NULL, h->N, m->c.hidden_size, outputs(h, m), ACT_NONE, 0);
 	transform_back(&k->t, h, m, readout_grad(h, m, dx), k->dy);
 	readout_back(h, m, f, dx);
 }
 
-static const struct head_part parts[] = {{"is_zero", 1}, {"value", 1}, {"is_zero_input", 0}, {"value_input", 0}, {"is_zero_other", 0},
-	{"value_other", 0}, {0}};
+static const struct head_part parts[] = {
+	{"is_zero", 1}, {"value", 1}, {"is_zero_input", 0}, {"value_input", 0}, {"is_zero_other", 0}, {"value_other", 0}, {0}};
 
 #define MEAN(name, i, what) \
 	static double name(const struct loss *l, const struct head_spec *s) \

@@ -380,8 +380,7 @@ struct ops {
 	 * backward: z becomes the gradient of the sum of scale[i] times loss i; scale real [losses] on the device.
 	 */
 	void (*expression_loss)(struct ops *o, double *sum, const void *z, const real *y, const uint32_t *in, size_t N, size_t G);
-	void (*expression_loss_back)(
-		struct ops *o, void *z, const real *y, const uint32_t *in, const real *scale, size_t N, size_t G);
+	void (*expression_loss_back)(struct ops *o, void *z, const real *y, const uint32_t *in, const real *scale, size_t N, size_t G);
 
 	/* sum double [1] on the device += sum of g[i]^2. */
 	void (*sumsq)(struct ops *o, double *sum, const real *g, size_t n);

@@ -123,7 +123,8 @@ static int check_counts(const struct header *all, const struct header *h, const 
 		return 0;
 	if (library_read(&a, all, first, e) || library_read(&b, h, name, e))
 		return -1;
-	return a == b ? 0 : error_set(e, "%s: it is of rankenc --library %s, and %s is not", name, b == LIBRARY_ALL ? "all" : "kept", first);
+	return a == b ? 0
+		      : error_set(e, "%s: it is of rankenc --library %s, and %s is not", name, b == LIBRARY_ALL ? "all" : "kept", first);
 }
 
 /* The vocabularies must be the same. Different medians or extra keys are only a warning. */

@@ -148,7 +148,9 @@ static int pack_input_values(struct packed *p, const struct masked_columns *c, c
 	size_t at, size_t keep, const char *name, struct error *e)
 {
 	uint32_t special = (uint32_t)b->header->vocab.nspecial;
-	const float *value = c->input_value >= 0 ? b->col[c->input_value].data : c->count >= 0 || c->value < 0 ? NULL : b->col[c->value].data;
+	const float *value = c->input_value >= 0 ? b->col[c->input_value].data
+		: c->count >= 0 || c->value < 0  ? NULL
+						 : b->col[c->value].data;
 	const uint32_t *count = value ? NULL : (const uint32_t *)b->col[c->count].data + first;
 	double divisor = 1;
 	for (size_t i = 0; i < n && count; i++)
@@ -161,8 +163,8 @@ static int pack_input_values(struct packed *p, const struct masked_columns *c, c
 		real v = value ? value[first + i] : log_norm(count[i], divisor);
 		p->value[at + k] = c->input_value < 0 && id < special ? special_value(id) : v;
 		if (c->input_value >= 0 && !(v >= 0 && isfinite(v)) && !(v < 0 && v >= special_value(special - 1) && v == truncf(v)))
-			return error_set(e, "%s: cell %llu, position %zu: input value %g, expected a number from 0, or of a special token", name,
-				cell_of(c, b, row), k, (double)v);
+			return error_set(e, "%s: cell %llu, position %zu: input value %g, expected a number from 0, or of a special token",
+				name, cell_of(c, b, row), k, (double)v);
 	}
 	return 0;
 }
@@ -213,11 +215,8 @@ static int pack_ids(struct packed *p, const struct masked_columns *c, const stru
 		}
 	}
 	p->offset[n] = (uint32_t)at;
-	p->b = (struct batch){.ncell = n,
-		.offset = p->offset,
-		.id = p->id,
-		.rank = c->rank < 0 ? NULL : p->rank,
-		.value = values ? p->value : NULL};
+	p->b = (struct batch){
+		.ncell = n, .offset = p->offset, .id = p->id, .rank = c->rank < 0 ? NULL : p->rank, .value = values ? p->value : NULL};
 	return 0;
 }
 
@@ -228,7 +227,8 @@ int batch_tokens(struct packed *p, const struct masked_columns *c, const struct 
 }
 
 /* The numbers of the rows in the global batch. */
-static void pack_keys(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, uint32_t shard, uint32_t shards)
+static void pack_keys(
+	struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, uint32_t shard, uint32_t shards)
 {
 	grow(p->key, p->key_cap, to - from);
 	for (size_t i = from; i < to; i++)
@@ -237,8 +237,8 @@ static void pack_keys(struct packed *p, const struct masked_columns *c, const st
 }
 
 /* Row `row` as the target: y [V], and the bits of the genes in its input. Returns how many genes are targets, -1 with e set. */
-static int64_t pack_cell(struct packed *p, const struct masked_columns *c, const struct block *b, size_t row, size_t i, const char *name,
-	struct error *e)
+static int64_t pack_cell(
+	struct packed *p, const struct masked_columns *c, const struct block *b, size_t row, size_t i, const char *name, struct error *e)
 {
 	const struct vocab *v = &b->header->vocab;
 	const uint64_t *offset = b->group[c->masked_group].offset;
@@ -262,12 +262,13 @@ static int64_t pack_cell(struct packed *p, const struct masked_columns *c, const
 	for (uint64_t k = offset[row]; k < offset[row + 1]; k++) {
 		uint32_t g = block_id(b, c->target, k);
 		if (g >= v->n || g < v->nspecial || (k > offset[row] && g <= last))
-			return error_set(e, "%s: cell %llu: target %u is no gene of the vocabulary, or out of order", name, cell_of(c, b, row), g);
+			return error_set(
+				e, "%s: cell %llu: target %u is no gene of the vocabulary, or out of order", name, cell_of(c, b, row), g);
 		if (isnan(y[g]))
 			return error_set(e, "%s: cell %llu: gene %u has a value, but was not measured", name, cell_of(c, b, row), g);
 		if (!(value[k] >= 0) || isinf(value[k]))
-			return error_set(e, "%s: cell %llu: gene %u has the value %g, expected a number from 0", name, cell_of(c, b, row), g,
-				(double)value[k]);
+			return error_set(e, "%s: cell %llu: gene %u has the value %g, expected a number from 0", name, cell_of(c, b, row),
+				g, (double)value[k]);
 		y[g] = value[k];
 		last = g;
 	}

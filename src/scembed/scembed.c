@@ -306,8 +306,8 @@ static void report(const struct run *r, const char *name)
 	}
 	if (empty)
 		warn(predict                   ? "%llu of %llu cells have no token: their logits are NaN"
-				: r->whole     ? "%llu of %llu cells have no token: their predictions are NaN"
 				: r->perturbed ? "%llu of %llu rows have no token but the perturbed ones: their results are NaN"
+				: r->whole     ? "%llu of %llu cells have no token: their predictions are NaN"
 					       : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);
 	char gpu[384];

@@ -87,12 +87,6 @@ void counts_pack(struct run *r, const struct block *b, size_t from, size_t to, c
 void counts_rows(struct run *r, size_t first, size_t n);
 void counts_release(struct run *r);
 
-/* Whole cells: the head, and the genes to write, all of them if `genes` names none; the columns; predict rows [first, first + n) of the output,
- * whose cells are in r->packed. */
-void whole_open(struct run *r, const char *dir, const struct header *h, const struct opt_values *genes);
-void whole_header(struct run *r, struct header *h, const char *name);
-void whole_rows(struct run *r, size_t first, size_t n);
-
 /* Perturbed cells beside their unperturbed ones. SIMILARITY_NONE: x and x_original, the means without the perturbed tokens. Else the column
  * similarity, with SIMILARITY_GENES the lists token and cosine too. */
 void perturbed_open(struct run *r, enum similarity similarity, const struct header *h, const char *name);
@@ -100,6 +94,12 @@ void perturbed_header(struct run *r, struct header *h);
 /* Rows [from, from + n) of b are packed, and their scalar columns are rows [first, ...) of the output. */
 void perturbed_rows(struct run *r, const struct block *b, size_t from, size_t first, size_t n, int layer);
 void perturbed_release(struct run *r);
+
+/* Whole cells: the head, and the genes to write, all of them if `genes` names none; the columns; predict rows [first, first + n) of the output,
+ * whose cells are in r->packed. */
+void whole_open(struct run *r, const char *dir, const struct header *h, const struct opt_values *genes);
+void whole_header(struct run *r, struct header *h, const char *name);
+void whole_rows(struct run *r, size_t first, size_t n);
 
 /* Embeddings of counts without a model. */
 struct expression_options {

@@ -26,7 +26,8 @@ static uint32_t gene_row(const struct vocab *v, const char *gene)
 	for (size_t i = v->nspecial; i < v->n && row < 0; i++)
 		row = same == 1 && strcmp(v->symbol[i], gene) == 0 ? (int64_t)i : -1;
 	if (row < (int64_t)v->nspecial)
-		die("--gene %s: %s", gene, same > 1 ? "several genes have this symbol: expected an id" : "no gene of the vocabulary has this id or symbol");
+		die("--gene %s: %s", gene,
+			same > 1 ? "several genes have this symbol: expected an id" : "no gene of the vocabulary has this id or symbol");
 	return (uint32_t)row;
 }
 
@@ -51,7 +52,8 @@ void whole_open(struct run *r, const char *dir, const struct header *h, const st
 	while (r->head < r->heads.n && r->heads.head[r->head].kind->target != TARGET_CELL)
 		r->head++;
 	if (r->head == r->heads.n)
-		die("--reconstruct: the model in %s predicts neither counts nor whole cells: train it with sctrain nb or sctrain wced", dir);
+		die("--reconstruct: the model in %s predicts neither counts nor whole cells: train it with sctrain nb or sctrain wced",
+			dir);
 	choose_genes(r, &h->vocab, genes);
 	free(config);
 }

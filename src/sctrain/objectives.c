@@ -101,8 +101,7 @@ static int check_source(const struct masked_source *s, const struct objectives *
 	if (k->input == INPUT_CELLS && !cells)
 		return error_set(e, "%s: its targets are single tokens: %s needs a stream of maskgen --objective cell", s->name, program);
 	if (k->input != INPUT_CELLS && cells && !k->label)
-		return error_set(
-			e, "%s: a stream of maskgen --objective cell: it is for sctrain %s", s->name, trains_on(INPUT_CELLS));
+		return error_set(e, "%s: a stream of maskgen --objective cell: it is for sctrain %s", s->name, trains_on(INPUT_CELLS));
 	if (k->input == INPUT_VALUES && !values)
 		return error_set(
 			e, "%s: no list 'value' beside the targets: %s needs a stream of maskgen --objective value", s->name, program);

@@ -37,7 +37,9 @@ static void loss_columns(FILE *f, const struct train *t, const struct objective 
 	const struct head_part *part = o->head.kind->part;
 	size_t first = model_first_loss(t->model, o->index);
 	for (size_t k = 0; (several || part) && k < head_parts(o->head.kind); k++) {
-		char *of = !part ? xstrdup(objective_name(o)) : several ? xasprintf("%s.%s", objective_name(o), part[k].name) : xstrdup(part[k].name);
+		char *of = !part  ? xstrdup(objective_name(o))
+			: several ? xasprintf("%s.%s", objective_name(o), part[k].name)
+				  : xstrdup(part[k].name);
 		put(f, "loss", x ? x->totals->loss[first + k] / x->totals->count[first + k] : 0, !x, of);
 		free(of);
 	}

@@ -10,8 +10,8 @@ static double is_zero = -1;
 static struct option_def options[] = {
 	{0, "Losses", OPT_GROUP},
 	{0, "is-zero", OPT_REAL, &is_zero, "W",
-		"values as input: weight of cross-entropy, whether a gene is 0, beside the squared error of the others (default 1.5)", 0, 1e6,
-		.changes = 1},
+		"values as input: weight of cross-entropy, whether a gene is 0, beside the squared error of the others (default 1.5)", 0,
+		1e6, .changes = 1},
 	{0},
 };
 
@@ -34,12 +34,8 @@ static void open_stream(struct objective *o, struct train *t)
 	o->head.part = weight;
 }
 
-const struct objective_kind expression_objective = {.name = "value",
-	.head = &head_expression,
-	.input = INPUT_VALUES,
-	.counted = "masked",
-	.open = open_stream,
-	.settings = settings};
+const struct objective_kind expression_objective = {
+	.name = "value", .head = &head_expression, .input = INPUT_VALUES, .counted = "masked", .open = open_stream, .settings = settings};
 
 const struct objective_kind value_objective = {.name = "value",
 	.head = &head_value,

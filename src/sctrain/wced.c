@@ -11,8 +11,8 @@ static struct option_def options[] = {
 	{0, "all-genes", OPT_REAL, &all, "W", "weight of the losses of all genes (default 1)", 0, 1e6, .changes = 1},
 	{0, "input-genes", OPT_REAL, &input, "W", "weight of the losses of the genes in the input (default 0)", 0, 1e6, .changes = 1},
 	{0, "other-genes", OPT_REAL, &other, "W", "weight of the losses of the other genes (default 0)", 0, 1e6, .changes = 1},
-	{0, "is-zero", OPT_REAL, &is_zero, "W", "weight of cross-entropy, whether a gene is 0, beside the squared error of the others (default 1)",
-		0, 1e6, .changes = 1},
+	{0, "is-zero", OPT_REAL, &is_zero, "W",
+		"weight of cross-entropy, whether a gene is 0, beside the squared error of the others (default 1)", 0, 1e6, .changes = 1},
 	{0},
 };
 

@@ -219,7 +219,8 @@ static void refused(void **state)
 	struct error e;
 	struct loss l[LOSSES_MAX];
 	struct ops *o = ops_cpu_new(1);
-	struct model_config config = bert(), nb = {.arch = &arch_mlp_nb, .vocab_size = V, .hidden_size = 4, .intermediate_size = 6, .own = {1e-3, 0.1}};
+	struct model_config config = bert(),
+			    nb = {.arch = &arch_mlp_nb, .vocab_size = V, .hidden_size = 4, .intermediate_size = 6, .own = {1e-3, 0.1}};
 	assert_null(model_new(&nb, &(struct head_spec){.kind = &head_wced}, 1, o, 5, &e));
 	assert_non_null(strstr(e.msg, "has no hidden states of tokens"));
 	struct model *m = model_new(&config, &(struct head_spec){.kind = &head_wced}, 1, o, 5, &e);

@@ -315,7 +315,8 @@ static void check_expression(size_t N, size_t G, int apart)
 		z[2 * i + 1] *= draw(6) ? 1 : 20;
 		in[i / G * words + i % G / 32] |= (uint32_t)!draw(4) << i % G % 32;
 		if (!isnan(y[i]))
-			one_expression(want, d + 2 * i, z[2 * i], z[2 * i + 1], y[i], in[i / G * words + i % G / 32] >> i % G % 32 & 1, apart, scale);
+			one_expression(want, d + 2 * i, z[2 * i], z[2 * i + 1], y[i], in[i / G * words + i % G / 32] >> i % G % 32 & 1,
+				apart, scale);
 	}
 	for (int threads = 1; threads <= 3; threads++) {
 		struct ops *o = ops_cpu_new(threads);
