@@ -12,7 +12,7 @@ enum { MODEL_CELLS, MODEL_B1, MODEL_B2 };
 enum { EXP_SCALE, EXP_RATE };
 
 static int model, exp_as, random_genes;
-static long long ncells = -1, ngenes = -1, nmodules = -1, ntypes = 8, ndonors = 4, top = 100;
+static long long ncells = -1, ngenes = -1, nmodules = -1, ntypes = 8, ndonors = 4, top = 100, targets;
 static double depth = 2000, rarest = 0.01, share = 0.5, separation = 1, activity = 0.7, batch = 0.15, noise = 0.2, gamma_ratio = 1;
 
 static struct option_def options[] = {
@@ -35,6 +35,8 @@ static struct option_def options[] = {
 		"cells: standard deviation of a module's activity among cells of one type, natural log (default 0.7)", 0, 10, .changes = 1},
 	{0, "batch-effect", OPT_REAL, &batch, "SD",
 		"cells: standard deviation of the shift of a gene between donors, natural log (default 0.15)", 0, 10, .changes = 1},
+	{0, "targets", OPT_INT, &targets, "N", "cells: in half of the cells one gene drives N others (column state; default 0: none does)",
+		0, 1e6, .changes = 1},
 	{0, "noise", OPT_REAL, &noise, "SD", "cells: standard deviation of the independent noise of every value, natural log (default 0.2)",
 		0, 10, .changes = 1},
 	{0, "Tokens (--model b1, b2)", OPT_GROUP},
@@ -82,7 +84,13 @@ static void free_names(char **p, uint32_t n)
 static void push_gene(struct vocab *v, const struct sim *s, uint32_t g)
 {
 	char *id = xasprintf("SIMG%06u", g + 1);
-	char *symbol = s->module[g] >= 0 ? xasprintf("m%d.%u", s->module[g] + 1, g + 1) : xasprintf("bg.%u", g + 1);
+	int driven = s->driven && s->driven[g] > 0;
+	char *symbol = s->module[g] >= 0 ? xasprintf("m%d.%u", s->module[g] + 1, g + 1)
+					 : xasprintf("%s.%u",
+						   !driven                     ? "bg"
+							   : g == s->regulator ? "regulator"
+									       : "target",
+						   g + 1);
 	vocab_push(v, id, symbol, NAN);
 	free(id);
 	free(symbol);
@@ -115,6 +123,8 @@ static void make_header(struct header *h, const struct sim *s)
 		header_add_categorical(h, "donor", donor, s->donors);
 		header_add_ragged(h, "gene", id_type(h->vocab.n), "gene");
 		header_add_ragged(h, "count", U32, "gene");
+		if (s->driven)
+			header_add_categorical(h, "state", (char *[]){(char *)"off", (char *)"on"}, 2);
 		free_names(type, s->types);
 		free_names(donor, s->donors);
 	} else {
@@ -129,7 +139,7 @@ static void make_header(struct header *h, const struct sim *s)
 
 /* One simulated cell; the lists are [genes]. */
 struct cell {
-	uint32_t n, type, donor; /* type: the active module of b1 and b2 */
+	uint32_t n, type, donor, state; /* type: the active module of b1 and b2 */
 	uint32_t *gene, *count;
 	double *scratch;
 };
@@ -150,7 +160,7 @@ static void simulate(void *arg, size_t i, int thread)
 	uint64_t number = b->first + i;
 	c->n = s->genes;
 	if (model == MODEL_CELLS)
-		c->n = sim_cell(s, number, &c->type, &c->donor, c->gene, c->count, c->scratch);
+		c->n = sim_cell(s, number, &c->type, &c->donor, &c->state, c->gene, c->count, c->scratch);
 	else if (model == MODEL_B1)
 		c->n = sim_b1(s, number, &c->type, c->gene, c->scratch);
 	else
@@ -175,6 +185,8 @@ static void append(struct block *b, uint64_t cell, const struct sim *s, const st
 		((uint64_t *)b->col[2].data)[row] = sum;
 		((uint32_t *)b->col[3].data)[row] = m->type;
 		((uint32_t *)b->col[4].data)[row] = m->donor;
+		if (s->driven)
+			((uint32_t *)b->col[7].data)[row] = m->state;
 		b->group[0].offset[row + 1] = at + m->n;
 		return;
 	}
@@ -212,6 +224,7 @@ static void init(struct sim *s)
 		.separation = separation,
 		.activity = activity,
 		.batch = batch,
+		.targets = (uint32_t)targets,
 		.noise = noise};
 	if (model == MODEL_CELLS ? sim_init_cells(s, &e) : sim_init_blocks(s, &e))
 		usage_error("%s", e.msg);

@@ -55,7 +55,7 @@ setup() {
 	run -0 corrmask table2 --help
 	assert_line --regexp '^    STRATEGIES=random pmi pmi-rand corrmask-100 corrmask$'
 	run -0 corrmask fig3 --help
-	assert_equal "$(printf '%s\n' "${lines[@]}" | grep -oE '^ +[A-Z]+=' | tr -d ' \n')" SEEDS=SCALE=SEED=THREADS=RESULTS=
+	assert_equal "$(printf '%s\n' "${lines[@]}" | grep -oE '^ +[A-Z]+=' | tr -d ' \n')" SEEDS=SCALE=SEED=THREADS=CLUSTER=MEMORY=RESULTS=
 }
 
 @test "corrmask EXPERIMENT FILE: the file is DATA, several files too, whatever their names" {
@@ -135,7 +135,7 @@ setup() {
 		"$@" --completion | awk -F '\t' 'NF != 3 || $3 == "" { exit 1 }' || fail "$*: not three fields"
 	}
 	for t in h5tok rankenc depgraph maskgen scperturb scembed scsample scsim scview "sctrain mlm" "sctrain value" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
-		"ctaprobe cells" "ctaprobe transfer" "ctaprobe score" "ctaprobe genes" "ctaprobe effective-rank" "ctaprobe leaderboard" "ctaprobe compare" "ctaprobe reference" \
+		"ctaprobe cells" "ctaprobe transfer" "ctaprobe network" "ctaprobe score" "ctaprobe genes" "ctaprobe effective-rank" "ctaprobe leaderboard" "ctaprobe compare" "ctaprobe reference" \
 		"ctaprobe integration" "ctaprobe reconstruction" "ctaprobe shift" "maskrisk data" "maskrisk theory" \
 		"maskrisk simulate"; do
 		# shellcheck disable=SC2086

@@ -180,3 +180,27 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 		assert a.obsm["transfer_in_set"].shape == (331, 4) and a.obsm["transfer_logit"].shape == (331, 4)
 	P
 }
+
+@test "transfer: killed while it works, and with a neighbour that fails before it, it leaves no output" {
+	mkfifo slow
+	for signal in KILL TERM; do
+		ctaprobe transfer -q --reference ref.emb -l cell_type --held-out killed.held -o killed.out <slow 3>&- &
+		{
+			head -c 12000 new.emb
+			sleep 1
+			kill -$signal $!
+			sleep 0.2
+		} >slow
+		wait $! && false
+		run -2 ls killed.out killed.held
+		run -1 compgen -G 'killed*'
+	done
+	# two at once into one file: one whole result
+	ctaprobe transfer -q --reference ref.emb -l cell_type -o both new.emb &
+	ctaprobe transfer -q --reference ref.emb -l cell_type --nearest 5 -o both new.emb
+	wait $!
+	scview --check both
+	head -c 9000 ref.emb >cut.emb
+	run bash -c 'set -o pipefail; cat cut.emb | ctaprobe transfer -q --reference ref.emb -l cell_type - | ctaprobe score -q -l cell_type'
+	assert_failure
+}

@@ -144,3 +144,35 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	run -1 sh -c 'scsim -n 3000 > /dev/full'
 	assert_output --partial "No space left"
 }
+
+@test "scsim --targets: a regulator drives its targets in half of the cells; all else stays" {
+	scsim -q --cells 600 --genes 120 --modules 5 --types 2 --rarest 0.4 --depth 2000 --seed 4 -o plain.counts
+	scsim -q --cells 600 --genes 120 --modules 5 --types 2 --rarest 0.4 --depth 2000 --seed 4 --targets 8 -@ 2 -o driven.counts
+	cmp driven.counts <(scsim -q --cells 600 --genes 120 --modules 5 --types 2 --rarest 0.4 --depth 2000 --seed 4 --targets 8)
+	diff <(scview -c cell,cell_type,donor plain.counts) <(scview -c cell,cell_type,donor driven.counts)
+	scview --vocab driven.counts >v.tsv
+	scview -c state,n_counts,gene,count driven.counts >c.tsv
+	$PYTHON - <<-'END'
+		import csv
+		import numpy as np
+		symbol = [r["symbol"] for r in csv.DictReader(open("v.tsv"), delimiter="\t")]
+		rows = list(csv.DictReader(open("c.tsv"), delimiter="\t"))
+		x = np.zeros((len(rows), len(symbol)))
+		for i, r in enumerate(rows):
+		    x[i, [int(g) for g in r["gene"].split()]] = np.log1p(1e4 * np.array(r["count"].split(), float) / float(r["n_counts"]))
+		on = np.array([r["state"] == "on" for r in rows])
+		assert 250 < on.sum() < 350
+		up = x[on].mean(0) - x[~on].mean(0)
+		regulator = [i for i, s in enumerate(symbol) if s.startswith("regulator.")]
+		targets = [i for i, s in enumerate(symbol) if s.startswith("target.")]
+		assert len(regulator) == 1 and len(targets) == 8
+		assert up[regulator[0]] > 1 and (up[targets] > 0.15).all(), (up[regulator], up[targets])
+		others = np.delete(up, regulator + targets)   # they fall a little: depth is shared
+		assert others.max() < up[targets].min(), (others.max(), up[targets])
+	END
+	run scsim -q --genes 100 --modules 5 --module-share 0.95 --targets 8
+	assert_failure 2
+	assert_line -n 0 "scsim: a regulator of 8 genes needs 9 genes without a module, and there are 5"
+	run scsim --model b1 --targets 8
+	assert_failure 2
+}

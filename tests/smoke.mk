@@ -10,6 +10,7 @@ SMOKE_CASES ?= demo reliance finetune genes table6 $(filter-out demo reliance fi
 	demo-data finetune-init fig4-sample download $(filter %-now report plot-train list-runs,$(SMOKE_EXPERIMENTS))
 # They run in the folder $(SMOKE), which also has the files that smoke.sh makes: corpus.h5ad, sets.gmt, catalog.tsv.
 smoke_genes := FOLDS=2
+smoke_corpus := FILES=corpus.h5ad
 smoke_table1 := FOLDS=2 CROSS=corpus.h5ad STARTS='scratch pmi-rand corrmask'
 smoke_table6 := SEEDS=1 SIZES='0.3 1'
 smoke_table6-inputs := SIZES='0.3 1'

@@ -11,7 +11,7 @@ SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' te
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults kills power-cut check-asan check-tsan check-valgrind soak check-fresh check-portability \
+.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults kills power-cut check-asan check-tsan check-slurm check-valgrind soak check-fresh check-portability \
 	$(UNIT) $(BATS) fuzz fuzz-long $(FUZZ:%=run-%) check-seeds $(FUZZ:%=seeds-%) bench
 
 # $(call side_by_side,GOALS): in a make with JOBS jobs, unless this one has -j. bats must not see the variables of make.
@@ -59,6 +59,9 @@ check-tsan: ## run the threads of lib/stream and a small pipeline under TSan
 
 soak: all ## a million simulated cells (CELLS=) through the pipeline: does memory stay flat? (half an hour, 5 GB in TMPDIR; SOAK_LOG=FILE)
 	@BIN=$(BIN) tests/soak.py $(if $(filter command environment,$(origin CELLS)),$(CELLS),1000000) $(SOAK_LOG)
+
+check-slurm: all ## run trainings and pipelines on a Slurm of three virtual machines (root, slurm-wlm; TESTS="preempted table6" for a part)
+	@tests/slurm/check.sh $(BIN) $(TESTS)
 
 check-valgrind: all ## run a small pipeline under valgrind memcheck (needs the Debian packages valgrind and libc6-dbg)
 	@BIN=$(BIN) tests/valgrind.sh

@@ -70,8 +70,8 @@ int perturb_same(const struct perturb *p);
 
 /*
  * A random set to compare with: gene [n] out, distinct and none of them in the set. In place of a gene at rank r it has one of the ranks
- * r - w .. r + w, w = max(5, genes / 40), drawn uniformly; if all of these are taken, w doubles. In place of a gene that the cell lacks: one
- * of the vocabulary that it lacks. Returns 0 if there are not as many genes.
+ * r - w .. r + w, w = max(5, genes / 40), drawn uniformly; if all of these are taken, w doubles. In place of a gene that the cell lacks:
+ * one of the vocabulary that it lacks. Returns 0 if less than twice as many genes as are replaced are there to choose from.
  */
 int perturb_control(struct perturb *p, struct rng *r, const uint32_t *set, size_t n, uint32_t *gene);
 

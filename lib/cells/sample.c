@@ -19,41 +19,94 @@ uint64_t sample_draw_name(uint32_t seed, const char *name, uint32_t purpose)
 	return sample_draw(seed, XXH3_64bits(name, strlen(name)), purpose);
 }
 
-struct pick {
-	uint64_t draw;
-	size_t row;
-	uint32_t class;
+/* The largest draw of a class that is taken is searched from its highest byte to its lowest. */
+struct limit {
+	uint64_t draw; /* the bytes that are known; the others are 0 */
+	uint64_t left; /* rows to take among those with these bytes */
+	size_t place; /* among the classes that have more rows than their quota */
+	int known; /* rows are taken up to `draw`, and of those that are equal the first `left` */
 };
 
-static int by_class_and_draw(const void *a, const void *b)
+enum { BYTE_VALUES = 256, AT_ONCE = 1 << 12 }; /* classes whose bytes are counted in one pass */
+
+static uint64_t draw_of(const struct sample_rows *r, size_t i)
 {
-	const struct pick *x = a, *y = b;
-	if (x->class != y->class)
-		return x->class < y->class ? -1 : 1;
-	if (x->draw != y->draw)
-		return x->draw < y->draw ? -1 : 1;
-	return (x->row > y->row) - (x->row < y->row);
+	return sample_draw(r->seed, r->cell ? r->cell[i] : r->first + i, r->purpose);
 }
 
-void sample_quota(uint8_t *keep, const uint64_t *draw, const uint32_t *class, size_t n, const uint64_t *quota, size_t nclass)
+/* Count the byte at `shift` of the draws that still have the known bytes of their class's limit. */
+static void count_bytes(uint64_t (*count)[BYTE_VALUES], const uint8_t *keep, const struct sample_rows *r, const uint32_t *class,
+	const struct limit *limit, size_t first, int shift)
 {
-	size_t m = 0;
-	for (size_t i = 0; i < n; i++)
-		m += keep[i] != 0;
-	struct pick *p = xmalloc(m * sizeof *p);
-	m = 0;
-	for (size_t i = 0; i < n; i++)
-		if (keep[i])
-			p[m++] = (struct pick){draw[i], i, class ? class[i] : 0};
-	qsort(p, m, sizeof *p, by_class_and_draw);
-	uint64_t taken = 0;
-	for (size_t i = 0; i < m; i++) {
-		if (i && p[i].class != p[i - 1].class)
-			taken = 0;
-		if (taken++ >= quota[p[i].class])
-			keep[p[i].row] = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		const struct limit *l = &limit[class ? class[i] : 0];
+		if (!keep[i] || l->known || l->place < first || l->place >= first + AT_ONCE)
+			continue;
+		const uint64_t d = draw_of(r, i);
+		if (shift == 56 || d >> (shift + 8) == l->draw >> (shift + 8))
+			count[l->place - first][d >> shift & 0xff]++;
 	}
-	free(p);
+}
+
+/* The next byte of a limit. */
+static void narrow(struct limit *l, const uint64_t *count, int shift)
+{
+	uint64_t b = 0;
+	for (; count[b] < l->left; b++)
+		l->left -= count[b];
+	l->draw |= b << shift;
+	l->known = shift == 0 || count[b] == l->left;
+	if (count[b] == l->left) {
+		l->draw |= ((uint64_t)1 << shift) - 1;
+		l->left = UINT64_MAX;
+	}
+}
+
+/* The limits of the classes whose place is first, ... */
+static void find_limits(
+	struct limit *limit, size_t nclass, size_t first, const uint8_t *keep, const struct sample_rows *rows, const uint32_t *class)
+{
+	uint64_t(*count)[BYTE_VALUES] = xcalloc(AT_ONCE, sizeof *count);
+	int open = 1;
+	for (int shift = 56; shift >= 0 && open; shift -= 8) {
+		memset(count, 0, AT_ONCE * sizeof *count);
+		count_bytes(count, keep, rows, class, limit, first, shift);
+		open = 0;
+		for (size_t c = 0; c < nclass; c++) {
+			struct limit *l = &limit[c];
+			if (l->known || l->place < first || l->place >= first + AT_ONCE)
+				continue;
+			narrow(l, count[l->place - first], shift);
+			open |= !l->known;
+		}
+	}
+	free(count);
+}
+
+void sample_quota(uint8_t *keep, const struct sample_rows *rows, const uint32_t *class, const uint64_t *quota, size_t nclass)
+{
+	struct limit *limit = xcalloc(nclass, sizeof *limit);
+	size_t open = 0;
+	for (size_t i = 0; i < rows->n; i++)
+		limit[class ? class[i] : 0].left += keep[i] != 0;
+	for (size_t c = 0; c < nclass; c++) {
+		if (limit[c].left <= quota[c])
+			limit[c] = (struct limit){.draw = UINT64_MAX, .left = UINT64_MAX, .known = 1};
+		else if (!quota[c])
+			limit[c] = (struct limit){.known = 1};
+		else
+			limit[c] = (struct limit){.left = quota[c], .place = open++};
+	}
+	for (size_t first = 0; first < open; first += AT_ONCE)
+		find_limits(limit, nclass, first, keep, rows, class);
+	for (size_t i = 0; i < rows->n; i++) {
+		struct limit *l = &limit[class ? class[i] : 0];
+		if (!keep[i] || l->draw == UINT64_MAX)
+			continue;
+		const uint64_t d = l->draw || l->left ? draw_of(rows, i) : 1;
+		keep[i] = d < l->draw || (d == l->draw && l->left && l->left--);
+	}
+	free(limit);
 }
 
 static uint64_t sum(const uint64_t *count, size_t n)

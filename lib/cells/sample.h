@@ -17,9 +17,18 @@ uint64_t sample_draw(uint32_t seed, uint64_t cell, uint32_t purpose);
 /* The draw of a group or class by its name. */
 uint64_t sample_draw_name(uint32_t seed, const char *name, uint32_t purpose);
 
+/* The rows of an input and their draws for one purpose. Draws are computed when they are needed: a hundred million of them take more memory
+ * than time. */
+struct sample_rows {
+	size_t n;
+	const uint64_t *cell; /* [n] numbers of the cells; NULL: first, first + 1, ... */
+	uint64_t first;
+	uint32_t seed, purpose;
+};
+
 /* Of the rows with keep[i] != 0, keep in each class c the quota[c] rows with the smallest draws (ties: lower row); clear the others.
- * draw, keep, class [n], class[i] < nclass; class NULL: all rows are of class 0. */
-void sample_quota(uint8_t *keep, const uint64_t *draw, const uint32_t *class, size_t n, const uint64_t *quota, size_t nclass);
+ * keep, class [n], class[i] < nclass; class NULL: all rows are of class 0. Memory is 32 bytes a class, and 8 MB. */
+void sample_quota(uint8_t *keep, const struct sample_rows *rows, const uint32_t *class, const uint64_t *quota, size_t nclass);
 
 /* Share `total` among classes in proportion to count[c]: floors first, then one more each to the largest remainders
  * (ties: lower class). quota[c] <= count[c], and they add up to min(total, sum of counts). */

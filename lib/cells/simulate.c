@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* b of rng_at: the purpose of a draw. Never renumber. */
-enum { GENE, ORDER, TYPE, MARKER, DONOR, SHIFT, CELL, B1, B2, B2_CLASS };
+enum { GENE, ORDER, TYPE, MARKER, DONOR, SHIFT, CELL, B1, B2, B2_CLASS, DRIVEN, STATE };
 
 #define LEVEL_SD 1.3 /* spread of the genes' mean levels, natural log */
 #define PROGRAM_SD 0.7 /* standard deviation of a type's module activities around its parent's */
@@ -75,6 +75,31 @@ static void draw_types(struct sim *s)
 	free(a);
 }
 
+/* The regulator and its targets are genes of no module; it is the most highly expressed of them. */
+static int draw_targets(struct sim *s, struct error *e)
+{
+	uint32_t n = 0, *free_gene = xcalloc(s->genes, sizeof *free_gene);
+	struct rng r = draw(s, 0, DRIVEN);
+	for (uint32_t g = 0; g < s->genes; g++)
+		if (s->module[g] < 0)
+			free_gene[n++] = g;
+	if (n <= s->targets) {
+		free(free_gene);
+		return error_set(
+			e, "a regulator of %u genes needs %u genes without a module, and there are %u", s->targets, s->targets + 1, n);
+	}
+	shuffle(free_gene, n, &r);
+	s->driven = xcalloc(s->genes, sizeof *s->driven);
+	s->regulator = free_gene[0];
+	for (uint32_t i = 1; i <= s->targets; i++)
+		if (s->level[free_gene[i]] > s->level[s->regulator])
+			s->regulator = free_gene[i];
+	for (uint32_t i = 0; i <= s->targets; i++)
+		s->driven[free_gene[i]] = free_gene[i] == s->regulator ? 1 : (float)(0.3 + 0.7 * rng_unit(&r));
+	free(free_gene);
+	return 0;
+}
+
 int sim_init_cells(struct sim *s, struct error *e)
 {
 	if (s->rarest > 1.0 / s->types)
@@ -105,7 +130,7 @@ int sim_init_cells(struct sim *s, struct error *e)
 		for (uint32_t g = 0; g < s->genes; g++)
 			s->shift[(size_t)d * s->genes + g] = (float)(s->batch * rng_normal(&q));
 	}
-	return 0;
+	return s->targets ? draw_targets(s, e) : 0;
 }
 
 /* chosen[m]: as many random genes as module m has */
@@ -148,6 +173,7 @@ void sim_release(struct sim *s)
 	free(s->load);
 	free(s->shift);
 	free(s->chosen);
+	free(s->driven);
 	*s = (struct sim){0};
 }
 
@@ -166,7 +192,16 @@ static uint32_t poisson(struct rng *r, double mean)
 	return n;
 }
 
-uint32_t sim_cell(const struct sim *s, uint64_t cell, uint32_t *type, uint32_t *donor, uint32_t *gene, uint32_t *count, double *rate)
+/* The activity of the regulator in a cell. */
+static double activity_of(const struct sim *s, uint64_t cell, uint32_t *state)
+{
+	struct rng r = draw(s, cell, STATE);
+	*state = rng_u32(&r) & 1;
+	return 2 * *state + 0.5 * rng_normal(&r);
+}
+
+uint32_t sim_cell(
+	const struct sim *s, uint64_t cell, uint32_t *type, uint32_t *donor, uint32_t *state, uint32_t *gene, uint32_t *count, double *rate)
 {
 	struct rng r = draw(s, cell, CELL);
 	double u = rng_unit(&r);
@@ -174,7 +209,10 @@ uint32_t sim_cell(const struct sim *s, uint64_t cell, uint32_t *type, uint32_t *
 	while (t + 1 < s->types && u >= s->frequency[t])
 		u -= s->frequency[t++];
 	double depth = s->depth * s->depth_of[d] * exp(DEPTH_SD * rng_normal(&r)), sum = 0;
-	double *z = xcalloc(s->modules, sizeof *z);
+	double *z = xcalloc(s->modules, sizeof *z), a = 0;
+	*state = 0;
+	if (s->driven)
+		a = activity_of(s, cell, state);
 	for (uint32_t m = 0; m < s->modules; m++)
 		z[m] = s->activity * rng_normal(&r);
 	for (uint32_t g = 0; g < s->genes; g++) {
@@ -182,6 +220,8 @@ uint32_t sim_cell(const struct sim *s, uint64_t cell, uint32_t *type, uint32_t *
 			(double)s->level[(size_t)t * s->genes + g] + (double)s->shift[(size_t)d * s->genes + g] + s->noise * rng_normal(&r);
 		if (s->module[g] >= 0)
 			l += (double)s->load[g] * z[s->module[g]];
+		if (s->driven)
+			l += (double)s->driven[g] * a;
 		sum += rate[g] = exp(l);
 	}
 	uint32_t n = 0;

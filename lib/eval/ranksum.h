@@ -21,8 +21,8 @@ void ranksum_against(struct ranksum *r, double *x, size_t n, const double *y, si
 void ranksum_sort(double *y, size_t m);
 
 /*
- * P of a mean of d [n], of independent signs under the null hypothesis: the share of the 2^n choices of signs whose |mean| is at least that of d.
- * All choices up to n = 16, else 65,536 of them, drawn, and d itself. NaN if n is 0.
+ * P of the mean of d [n], whose signs are independent under the null hypothesis: the share of the 2^n choices of signs whose |mean| is at
+ * least that of d. All choices up to n = 16, else 65,536 of them, drawn, and d itself. NaN if n is 0.
  */
 double sign_flips(const double *d, size_t n);
 

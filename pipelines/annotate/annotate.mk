@@ -44,7 +44,7 @@ endif
 ifeq ($(value DATA),)
 $(ANNOTATE)/all.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
 	@echo '  no DATA: simulated cells (scsim)'
-	$(call annotate_stage,scsim) $(BIN)/scsim -v $(SIM) --donors 12 --cells $(call scale,600,3000,20000) --seed $(SEED) -@ $(THREADS) -o $@
+	$(call annotate_stage,scsim) $(BIN)/scsim -v --genes 1000 --donors 12 --cells $(call scale,600,3000,20000) --seed $(SEED) -@ $(THREADS) -o $@
 $(ANNOTATE)/known.counts $(ANNOTATE)/new.counts: $(ANNOTATE)/%.counts: $(ANNOTATE)/all.counts
 	$(call annotate_stage,scsample-$*) $(BIN)/scsample -v --test-fraction 0.25 --by donor --part $(if $(filter new,$*),test,train) --seed $(SEED) -o $@ $<
 annotate_without = --where $(call text,LABEL)'!=type2' --where $(call text,LABEL)'!=type5'
@@ -80,4 +80,4 @@ $(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.counts
 	$(call annotate_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call text,DATA) $^ $@
 
 $(ANNOTATE)/report.txt: $(ANNOTATE)/held-out.score.tsv $(ANNOTATE)/new.pred $(PIPELINES)/annotate/report.sh
-	@$(script)/annotate/report.sh $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) '$(COVERAGE)' '$(UNKNOWN)' $(whole)
+	@$(script)/annotate/report.sh $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) '$(COVERAGE)' $(whole)

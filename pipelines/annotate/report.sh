@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# annotate/report.sh DIR DATA REFERENCE LABEL COVERAGE UNKNOWN: the report of make annotate from the predictions and scores under DIR
+# annotate/report.sh DIR DATA REFERENCE LABEL COVERAGE: the report of make annotate from the predictions and scores under DIR
 . "$(dirname "$0")/../common.sh"
-[ $# = 6 ] || usage
-dir=$1 data=${2:-simulated cells} reference=${3:-simulated cells of other donors} label=$4 coverage=$5 unknown=$6
+[ $# = 5 ] || usage
+dir=$1 data=${2:-simulated cells} reference=${3:-simulated cells of other donors} label=$4 coverage=$5
 group=$(cat "$dir/group")
 units=${group:+${group}s}
 units=${units:-cells}

@@ -13,6 +13,7 @@ static const struct cli_command commands[] = {
 	{"reference", ctaprobe_reference, &reference_cli, NULL},
 	{"integration", ctaprobe_integration, &integration_cli, NULL},
 	{"map", ctaprobe_map, &map_cli, NULL},
+	{"network", ctaprobe_network, &network_cli, NULL},
 	{"shift", ctaprobe_shift, &shift_cli, NULL},
 	{0},
 };

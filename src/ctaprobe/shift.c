@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const char *state_text, *from_text, *to_text, *others_text, *states_path, *group_text, *null_path, *affected_path;
-static int mixture, json;
+static int mixture, json, shuffle;
 
 static struct option_def options[] = {
 	{0, "States", OPT_GROUP},
@@ -19,6 +19,7 @@ static struct option_def options[] = {
 	{0, "to", OPT_STRING, &to_text, "NAME", "the state that shifts are measured towards"},
 	{0, "other", OPT_STRING, &others_text, "NAME[,NAME...]", "further states to measure towards"},
 	{0, "states", OPT_STRING, &states_path, "FILE", "embeddings whose means stand for the states (default: the unperturbed rows)"},
+	{0, "shuffle", OPT_FLAG, &shuffle, NULL, "a control: give the cells of both states a random one of the two (--seed)"},
 	{0, "Comparisons", OPT_GROUP},
 	{0, "group", OPT_STRING, &group_text, "COL", "intervals and tests over the groups of this column, such as donors"},
 	{0, "null", OPT_STRING, &null_path, "FILE", "the same perturbations of other cells, to compare with"},
@@ -31,7 +32,7 @@ static struct option_def options[] = {
 struct cli shift_cli = {.name = "ctaprobe shift",
 	.operands = "[FILE]",
 	.options = options,
-	.common = CLI_OUT,
+	.common = CLI_OUT | CLI_SEED,
 	.summary = "What perturbations do to cells: similarities, shifts towards states, tests."};
 
 static struct error e;
@@ -39,7 +40,7 @@ static struct error e;
 static void check_options(void)
 {
 	if (!state_text)
-		refuse("needs --state", &from_text, &to_text, &others_text, &states_path);
+		refuse("needs --state", &from_text, &to_text, &others_text, &states_path, &shuffle);
 	if (state_text && (!from_text || !to_text))
 		usage_error("--state needs --from and --to: the states of its column to start from and to measure towards");
 	if (state_text && mixture)
@@ -58,6 +59,8 @@ static void name_states(struct states *t)
 	size_t n;
 	char **other = opt_list(others_text, &n);
 	t->column = state_text;
+	t->shuffle = shuffle;
+	t->seed = (uint32_t)shift_cli.seed;
 	t->n = n + 1;
 	t->name = xmalloc((n + 2) * sizeof *t->name);
 	t->name[0] = xstrdup(to_text);
@@ -160,7 +163,8 @@ static void add_mixture(cJSON *row, const struct shift_row *s)
 	add_number(row, "impact_share", s->share);
 }
 
-static cJSON *row_object(const struct shift_row *s, const struct shifts *r, const struct states *t, const struct classes *sets, const struct vocab *v)
+static cJSON *row_object(
+	const struct shift_row *s, const struct shifts *r, const struct states *t, const struct classes *sets, const struct vocab *v)
 {
 	cJSON *row = xchecked(cJSON_CreateObject());
 	const char *name = sets->name[s->set];
@@ -193,7 +197,8 @@ static cJSON *row_object(const struct shift_row *s, const struct shifts *r, cons
 	return row;
 }
 
-static void write_table(struct shift_row *row, size_t n, const struct shifts *r, const struct states *t, const struct classes *sets, const struct vocab *v)
+static void write_table(
+	struct shift_row *row, size_t n, const struct shifts *r, const struct states *t, const struct classes *sets, const struct vocab *v)
 {
 	cJSON *j = xchecked(cJSON_CreateObject()), *rows = xchecked(cJSON_CreateArray());
 	ranked_sets = sets;

@@ -18,6 +18,8 @@ struct states {
 	double *mean; /* [n, d] */
 	double *norm; /* [n] */
 	size_t d;
+	int shuffle; /* cells of the start and the goal get one of the two at random, by seed and cell */
+	uint32_t seed;
 };
 
 /* What perturbations did: one record for a perturbation of a cell. */
@@ -42,8 +44,8 @@ struct affected;
 /* Read the means of the states from s, which is then read again if it is the stream of perturbed cells. */
 void states_read(struct states *t, struct stream *s, int again, struct shift_names *names);
 /* Read a stream of perturbed cells; indexed: by its blocks. group: a column, or NULL. affected: NULL, or filled. */
-void shifts_read(
-	struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group, struct shift_names *names, struct affected *affected);
+void shifts_read(struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group, struct shift_names *names,
+	struct affected *affected);
 void shifts_release(struct shifts *r);
 
 /* A line of the table: a set and a state. Numbers that are not known are NaN. */
@@ -61,7 +63,8 @@ struct shift_row {
 };
 
 /* The table: rows [*n], malloced. null: NULL, or the shifts of other cells. mixture: fit it. */
-struct shift_row *shift_test(const struct shifts *r, const struct shifts *null, const struct classes *sets, size_t groups, int mixture, size_t *n);
+struct shift_row *shift_test(
+	const struct shifts *r, const struct shifts *null, const struct classes *sets, size_t groups, int mixture, size_t *n);
 
 /* --affected: similarities by perturbed and affected gene. */
 struct affected *affected_new(void);

@@ -68,7 +68,8 @@ void affected_write(const struct affected *a, const char *path, const struct shi
 		const struct pair *p = &a->pair[i];
 		const char *name = names->sets.name[p->set];
 		char *label = tsv_escaped(name + 1);
-		fprintf(f, "%s\t%s\t%s\t%s\t%.0f\t%.9g\t", label, perturb_name[name[0] - 'a'], v->id[p->gene], v->symbol[p->gene], p->n, p->mean);
+		fprintf(f, "%s\t%s\t%s\t%s\t%.0f\t%.9g\t", label, perturb_name[name[0] - 'a'], v->id[p->gene], v->symbol[p->gene], p->n,
+			p->mean);
 		fprintf(f, p->n > 1 ? "%.9g\n" : "NA\n", sqrt(p->square / (p->n - 1)));
 		free(label);
 	}

@@ -72,8 +72,8 @@ static const float *vector_at(const struct reader *in, const struct block *b, in
 	double size = 0;
 	for (size_t j = 0; j < in->d; j++) {
 		if (!isfinite(x[j]))
-			die("%s: cell %" PRIu64 ": %s[%zu] is %g, expected a finite number", in->name, cell_at(in, b, i), in->h->col[c].name,
-				j, (double)x[j]);
+			die("%s: cell %" PRIu64 ": %s[%zu] is %g, expected a finite number", in->name, cell_at(in, b, i),
+				in->h->col[c].name, j, (double)x[j]);
 		size += (double)x[j] * (double)x[j];
 	}
 	if (size == 0)
@@ -134,15 +134,28 @@ static void name_kinds(struct reader *in)
 
 /* ---- rows ---- */
 
+/* The name of the state of row i, NULL if it has none. */
+static const char *state_at(struct reader *in, const struct block *b, size_t i)
+{
+	const struct states *t = in->t;
+	uint32_t label = labels_at(&in->state, b, i);
+	if (label == MISSING_CODE)
+		return NULL;
+	const char *name = in->names->states.name[label];
+	if (!t->shuffle || (strcmp(name, t->name[0]) && strcmp(name, t->name[t->n])))
+		return name;
+	struct rng rng = rng_at(t->seed, RNG_STATES, cell_at(in, b, i), 0);
+	return t->name[rng_u32(&rng) & 1 ? 0 : t->n];
+}
+
 static void take_base(struct reader *in, const struct block *b, size_t i, int whole)
 {
 	const float *x = in->x < 0 ? NULL : vector_at(in, b, in->x, i);
 	if (!whole && (!in->has_base || cell_at(in, b, i) != in->base_cell))
 		die("%s: cell %" PRIu64 ": a truncated row without the cell before it", in->name, cell_at(in, b, i));
 	if (whole) {
-		uint32_t state = in->t->column ? labels_at(&in->state, b, i) : 0;
-		in->chosen = !in->t->column ||
-			(state != MISSING_CODE && strcmp(in->names->states.name[state], in->t->name[in->t->n]) == 0);
+		const char *state = in->t->column ? state_at(in, b, i) : NULL;
+		in->chosen = !in->t->column || (state && strcmp(state, in->t->name[in->t->n]) == 0);
 		if (in->group.spec && in->chosen && (in->base_group = labels_at(&in->group, b, i)) == MISSING_CODE)
 			die("%s: cell %" PRIu64 " has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", in->name,
 				cell_at(in, b, i), in->group.spec->name, in->group.spec->name);
@@ -268,7 +281,8 @@ static void read_row(struct reader *in, const struct block *b, size_t i)
 static void check_size(const struct states *t, size_t k, size_t cells, const char *name)
 {
 	if (cells < STATE_CELLS_MIN)
-		die("%s: state '%s' of column '%s' has %zu cells, expected at least %d", name, t->name[k], t->column, cells, STATE_CELLS_MIN);
+		die("%s: state '%s' of column '%s' has %zu cells, expected at least %d", name, t->name[k], t->column, cells,
+			STATE_CELLS_MIN);
 }
 
 static int next_block(struct stream *s, int indexed, size_t *k, struct block *b)
@@ -278,12 +292,18 @@ static int next_block(struct stream *s, int indexed, size_t *k, struct block *b)
 	return *k == stream_blocks(s) ? 0 : stream_read_at(s, (*k)++, b, &e) ? -1 : 1;
 }
 
-void shifts_read(
-	struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group, struct shift_names *names, struct affected *affected)
+void shifts_read(struct shifts *r, struct stream *s, int indexed, const struct states *t, const char *group, struct shift_names *names,
+	struct affected *affected)
 {
 	struct block b = {0};
-	struct reader in = {
-		.s = s, .name = stream_name(s), .h = stream_header(s), .t = t, .r = r, .names = names, .affected = affected, .base_cell = UINT64_MAX};
+	struct reader in = {.s = s,
+		.name = stream_name(s),
+		.h = stream_header(s),
+		.t = t,
+		.r = r,
+		.names = names,
+		.affected = affected,
+		.base_cell = UINT64_MAX};
 	size_t at = 0;
 	uint64_t last = UINT64_MAX;
 	int got;
@@ -324,15 +344,6 @@ void shifts_release(struct shifts *r)
 
 /* ---- states ---- */
 
-/* Which of the states a label is; t->n: none. */
-static size_t state_of(const struct states *t, const struct shift_names *names, uint32_t label)
-{
-	size_t k = 0;
-	while (k < t->n && (label == MISSING_CODE || strcmp(names->states.name[label], t->name[k])))
-		k++;
-	return k;
-}
-
 static void check_states(struct states *t, const size_t *cells, const char *name)
 {
 	for (size_t k = 0; k < t->n; k++) {
@@ -351,13 +362,14 @@ static void check_states(struct states *t, const size_t *cells, const char *name
 void states_read(struct states *t, struct stream *s, int again, struct shift_names *names)
 {
 	struct block b = {0};
-	struct reader in = {.s = s, .name = stream_name(s), .h = stream_header(s)};
+	struct reader in = {.s = s, .name = stream_name(s), .h = stream_header(s), .t = t, .names = names};
 	size_t at = 0, *cells = xcalloc(t->n, sizeof *cells);
 	int got;
 	must(header_kind(in.h, "embedding", in.name, &e), &e);
 	if (find_column(in.h, "similarity", F64, SCALAR) >= 0)
 		die("%s: --state needs vectors, and these are similarities: embed without --similarity", in.name);
-	if ((in.x = header_need(in.h, "x", F32, FIXED, in.name, &e)) < 0 || (in.cell = header_need(in.h, "cell", U64, SCALAR, in.name, &e)) < 0 ||
+	if ((in.x = header_need(in.h, "x", F32, FIXED, in.name, &e)) < 0 ||
+		(in.cell = header_need(in.h, "cell", U64, SCALAR, in.name, &e)) < 0 ||
 		labels_init(&in.state, in.h, t->column, &names->states, in.name, &e) || (again && stream_index(s, &e)))
 		die("%s", e.msg);
 	in.kind = find_column(in.h, "perturbation", CATEGORICAL, SCALAR);
@@ -371,9 +383,11 @@ void states_read(struct states *t, struct stream *s, int again, struct shift_nam
 			uint32_t code = in.kind < 0 ? 0 : ((const uint32_t *)b.col[in.kind].data)[i];
 			if (in.kind >= 0 && (code == MISSING_CODE || in.kind_of[code] != BASE_WHOLE))
 				continue;
-			uint32_t label = labels_at(&in.state, &b, i);
-			size_t k = state_of(t, names, label);
-			const float *x = label == MISSING_CODE ? NULL : vector_at(&in, &b, in.x, i);
+			const char *state = state_at(&in, &b, i);
+			const float *x = state ? vector_at(&in, &b, in.x, i) : NULL;
+			size_t k = 0;
+			while (k < t->n && (!state || strcmp(state, t->name[k])))
+				k++;
 			cells[k < t->n ? k : 0] += x && k < t->n;
 			for (size_t j = 0; x && k < t->n && j < t->d; j++)
 				t->mean[k * t->d + j] += (double)x[j];

@@ -84,8 +84,8 @@ struct scratch {
 	double *mean, *difference; /* [groups] */
 };
 
-static void of_groups(struct shift_row *row, const struct shifts *r, const struct index *x, const struct background *b, size_t groups,
-	struct scratch *s)
+static void of_groups(
+	struct shift_row *row, const struct shifts *r, const struct index *x, const struct background *b, size_t groups, struct scratch *s)
 {
 	size_t k = 0, m = 0;
 	memset(s->sum, 0, 4 * groups * sizeof *s->sum);
@@ -281,7 +281,8 @@ static size_t rows_of(struct shift_row *row, const struct test *t, const uint8_t
 	return n;
 }
 
-struct shift_row *shift_test(const struct shifts *r, const struct shifts *null, const struct classes *sets, size_t groups, int mixture, size_t *n)
+struct shift_row *shift_test(
+	const struct shifts *r, const struct shifts *null, const struct classes *sets, size_t groups, int mixture, size_t *n)
 {
 	struct test t = {.r = r, .null = null, .of = index_of(r, sets->n), .groups = groups};
 	struct shift_row *row = xcalloc(sets->n * r->K + 1, sizeof *row);

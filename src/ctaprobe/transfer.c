@@ -371,21 +371,22 @@ static void put(struct writer *w, size_t i, const double *logit, double far)
 	uint8_t *in_set = (uint8_t *)col[w->in_set].data + i * k;
 	uint32_t best = logit ? (uint32_t)softmax_argmax(logit, k) : MISSING_CODE;
 	size_t of = logit ? t->of[best] : k;
-	int is_unknown = logit && far > t->most_far[of];
 	w->cells++;
 	w->empty += !logit;
-	w->unknown += (uint64_t)is_unknown;
 	for (size_t c = 0; c < k; c++)
 		w->p[c] = logit ? logit[c] / t->temperature : NAN;
 	if (logit)
 		softmax(w->p, k);
+	double strange = logit ? calibrated_strange(t, far, w->p[best]) : 0;
+	int is_unknown = logit && strange > t->most_strange[of];
+	w->unknown += (uint64_t)is_unknown;
 	for (size_t c = 0; c < k; c++) {
 		z[c] = (float)log(w->p[c]);
 		in_set[c] = logit && (c == best || 1 - w->p[c] <= t->most_missed);
 	}
 	((uint32_t *)col[w->predicted].data)[i] = best;
 	((float *)col[w->probability].data)[i] = logit ? (float)w->p[best] : NAN;
-	((double *)col[w->p_known].data)[i] = logit ? conformal_p(&t->far[of], far) : NAN;
+	((double *)col[w->p_known].data)[i] = logit ? conformal_p(&t->strange[of], strange) : NAN;
 	((uint32_t *)col[w->assigned].data)[i] = is_unknown ? (uint32_t)k : best;
 	push_set(w, in_set);
 }

@@ -20,7 +20,8 @@ void method_fit(struct method *m, const struct embeddings *d, const uint32_t *ro
 	*m = (struct method){.o = o, .c = c, .n = n, .d = d->d};
 	if (o->nearest > n)
 		die("%s: %s: --nearest %zu, but there are %zu reference cells", stream_name(d->s), what, o->nearest, n);
-	m->x = rows_taken(d, row, n);
+	m->own = n < d->n ? rows_taken(d, row, n) : NULL;
+	m->x = m->own ? m->own : d->x;
 	m->y = xmalloc(n * sizeof *m->y);
 	for (size_t i = 0; i < n; i++)
 		m->y[i] = d->y[row[i]];
@@ -41,7 +42,7 @@ void method_fit(struct method *m, const struct embeddings *d, const uint32_t *ro
 void method_release(struct method *m)
 {
 	fitted_release(&m->probe);
-	free(m->x);
+	free(m->own);
 	free(m->y);
 	*m = (struct method){0};
 }
@@ -116,14 +117,20 @@ static size_t keep_known(const struct unseen *u, double **logit, double **far, u
 	return n;
 }
 
-/* The limits of how far a cell may be, by predicted class: guess [cells]. With n cells, 1 / (n + 1) of new ones are farther than all: fewer cells than
- * that of the wanted share say too little of a class. */
-static void calibrate_far(struct calibrated *c, const double *far, const uint32_t *guess, const uint32_t *group, double unknown)
+double calibrated_strange(const struct calibrated *c, double far, double probability)
+{
+	/* as float32: equal votes for different classes are ties, although their sums were rounded differently */
+	return 2 - conformal_p(&c->far, far) - conformal_p(&c->unsure, (double)(float)(1 - probability));
+}
+
+/* The limits of how strange a cell may be, by predicted class: guess [cells]. With n cells, 1 / (n + 1) of new ones are stranger than all: fewer cells
+ * than that of the wanted share say too little of a class. */
+static void calibrate_strange(struct calibrated *c, const double *strange, const uint32_t *guess, const uint32_t *group, double unknown)
 {
 	double *some = xmalloc(c->cells * sizeof *some);
 	uint32_t *of = xmalloc(c->cells * sizeof *of);
-	c->far = xcalloc(c->k + 1, sizeof *c->far);
-	c->most_far = xmalloc((c->k + 1) * sizeof *c->most_far);
+	c->strange = xcalloc(c->k + 1, sizeof *c->strange);
+	c->most_strange = xmalloc((c->k + 1) * sizeof *c->most_strange);
 	c->of = xmalloc(c->k * sizeof *c->of);
 	c->unknown_promised = 1;
 	for (size_t k = 0; k <= c->k; k++) {
@@ -131,19 +138,19 @@ static void calibrate_far(struct calibrated *c, const double *far, const uint32_
 		for (size_t i = 0; i < c->cells; i++) {
 			if (k < c->k && guess[i] != k)
 				continue;
-			some[n] = far[i];
+			some[n] = strange[i];
 			of[n++] = group ? group[i] : 0;
 		}
 		int enough = k == c->k || unknown * ((double)n + 1) >= 1;
-		c->most_far[k] = INFINITY;
+		c->most_strange[k] = INFINITY;
 		if (k < c->k)
 			c->of[k] = enough ? k : c->k;
 		if (!enough)
 			continue;
-		conformal_init(&c->far[k], some, group ? of : NULL, n, group ? close_gaps(of, n) : n);
+		conformal_init(&c->strange[k], some, group ? of : NULL, n, group ? close_gaps(of, n) : n);
 		if (unknown > 0) {
-			c->most_far[k] = conformal_threshold(&c->far[k], unknown);
-			c->unknown_promised = c->unknown_promised && conformal_promised(&c->far[k], unknown);
+			c->most_strange[k] = conformal_threshold(&c->strange[k], unknown);
+			c->unknown_promised = c->unknown_promised && conformal_promised(&c->strange[k], unknown);
 		}
 	}
 	free(some);
@@ -160,7 +167,7 @@ void calibrate(struct calibrated *c, const struct unseen *u, double coverage, do
 		die("%s: no class has cells both to learn from and to calibrate with", name);
 	c->groups = u->group ? close_gaps(group, c->cells) : c->cells;
 	c->temperature = temperature_fit(logit, y, c->cells, u->k);
-	double *score = xmalloc(c->cells * sizeof *score);
+	double *score = xmalloc(c->cells * sizeof *score), *unsure = xmalloc(c->cells * sizeof *unsure);
 	uint32_t *guess = xmalloc(c->cells * sizeof *guess);
 	for (size_t i = 0; i < c->cells; i++) {
 		double *z = logit + i * u->k;
@@ -169,13 +176,19 @@ void calibrate(struct calibrated *c, const struct unseen *u, double coverage, do
 			z[k] /= c->temperature;
 		softmax(z, u->k);
 		score[i] = 1 - z[y[i]];
+		unsure[i] = (double)(float)(1 - z[guess[i]]);
 	}
 	conformal_init(&missed, score, u->group ? group : NULL, c->cells, c->groups);
 	c->most_missed = conformal_threshold(&missed, 1 - coverage);
 	c->coverage_promised = conformal_promised(&missed, 1 - coverage);
-	calibrate_far(c, far, guess, u->group ? group : NULL, unknown);
+	conformal_init(&c->far, far, u->group ? group : NULL, c->cells, c->groups);
+	conformal_init(&c->unsure, unsure, u->group ? group : NULL, c->cells, c->groups);
+	for (size_t i = 0; i < c->cells; i++)
+		score[i] = calibrated_strange(c, far[i], 1 - unsure[i]);
+	calibrate_strange(c, score, guess, u->group ? group : NULL, unknown);
 	conformal_release(&missed);
 	free(score);
+	free(unsure);
 	free(guess);
 	free(logit);
 	free(far);
@@ -185,10 +198,12 @@ void calibrate(struct calibrated *c, const struct unseen *u, double coverage, do
 
 void calibrated_release(struct calibrated *c)
 {
-	for (size_t k = 0; c->far && k <= c->k; k++)
-		conformal_release(&c->far[k]);
-	free(c->far);
-	free(c->most_far);
+	for (size_t k = 0; c->strange && k <= c->k; k++)
+		conformal_release(&c->strange[k]);
+	conformal_release(&c->far);
+	conformal_release(&c->unsure);
+	free(c->strange);
+	free(c->most_strange);
 	free(c->of);
 	*c = (struct calibrated){0};
 }

@@ -46,7 +46,8 @@ void perturbed_open(struct run *r, enum similarity similarity, const struct head
 	p->group = h->col[p->gene].group;
 	p->base_kind = xcalloc(h->col[p->kind].ncategory + 1, 1);
 	for (size_t i = 0; i < h->col[p->kind].ncategory; i++)
-		p->base_kind[i] = strcmp(h->col[p->kind].category[i], "original") == 0 || strcmp(h->col[p->kind].category[i], "truncated") == 0;
+		p->base_kind[i] =
+			strcmp(h->col[p->kind].category[i], "original") == 0 || strcmp(h->col[p->kind].category[i], "truncated") == 0;
 	if (!header_is_id(&h->col[p->gene]))
 		die("%s: column 'gene' does not hold ids of genes", name);
 	p->special = h->vocab.nspecial;
@@ -117,7 +118,8 @@ static size_t align(struct run *r, const struct block *b, size_t row, const uint
 		p->after[m++] = (uint32_t)k;
 	}
 	if (i < p->n || k < n)
-		die("%s: cell %" PRIu64 ": a perturbed row that differs from the row before it in more than its genes: expected the order of "
+		die("%s: cell %" PRIu64
+		    ": a perturbed row that differs from the row before it in more than its genes: expected the order of "
 		    "scperturb",
 			p->name, cell_of(r, b, row));
 	return m;

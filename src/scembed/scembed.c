@@ -14,11 +14,12 @@
 #include <unistd.h>
 
 enum { MEAN, CLS, FIRST, REST };
+enum { CELLS, GENES, STATIC }; /* whose vectors */
 enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 
-static const char *model_dir, *fit_path, *shared_path, *head;
+static const char *model_dir, *fit_path, *shared_path, *head, *by;
 static long long layer = -1, batch_max = 16384, components, genes = 2000;
-static int expression, pooling, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
+static int expression, of, pooling, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
 static struct opt_values gene, node;
 
 static struct option_def options[] = {
@@ -33,6 +34,11 @@ static struct option_def options[] = {
 	{0, "similarity", OPT_CHOICE, &similarity, "mean|genes",
 		"of perturbed cells (scperturb): cosine similarities of the genes' states to those before, instead of vectors",
 		.changes = 1},
+	{0, "Genes", OPT_GROUP},
+	{0, "of", OPT_CHOICE, &of, "cells|genes|static",
+		"vectors of the cells; of the genes, means over the cells that have them; or the model's table of genes (default cells)",
+		.changes = 1},
+	{0, "by", OPT_STRING, &by, "COL", "with --of genes: a vector for each class of COL", .changes = 1},
 	{0, "Predictions", OPT_GROUP},
 	{0, "predict", OPT_FLAG, &predict, NULL, "write predictions of a head of the model instead of embeddings", .changes = 1},
 	{0, "head", OPT_STRING, &head, "NAME", "with --predict: the head, if the model has several", .changes = 1},
@@ -135,6 +141,14 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 			vocab_token_name(&h->vocab, TOKEN_CLS));
 }
 
+/* The model in provenance. */
+static char *model_text(void)
+{
+	char *digest = weights_digest(model_dir), *text = xasprintf("--model xxh3:%s", digest);
+	free(digest);
+	return text;
+}
+
 /* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
 static void make_header(struct run *r, struct header *to, const struct header *from, const char *name)
 {
@@ -150,9 +164,8 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 			die("%s: has a column 'x', which is what the embedding will be called", name);
 		r->x = header_add_fixed(to, "x", F32, (uint32_t)r->C);
 	}
-	char *digest = weights_digest(model_dir), *model = xasprintf("--model xxh3:%s", digest);
+	char *model = model_text();
 	cli_provenance(&cli, to, model);
-	free(digest);
 	free(model);
 }
 
@@ -244,9 +257,10 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 		die("--%s: it is for embeddings, and --reconstruct writes predictions", given(&pooling) ? "pool" : "layer");
 	if (gene.n && !r->whole)
 		die("--gene: the model in %s is one of counts, of which the masked genes are written", model_dir);
-	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict))
+	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict || of))
 		die("--%s: the model in %s has no tokens",
-			predict                      ? "predict"
+			of                           ? "of"
+				: predict            ? "predict"
 				: truncate_cells     ? "truncate"
 				: given(&similarity) ? "similarity"
 						     : "pool",
@@ -265,7 +279,7 @@ static void check_options(void)
 	if (model_dir)
 		refuse("needs --expression or --pca", &genes, &fit_path, &shared_path);
 	else
-		refuse("needs -M DIR", &layer, &pooling, &similarity, &predict, &head, &probabilities, &decode, &node, &all_genes,
+		refuse("needs -M DIR", &of, &layer, &pooling, &similarity, &predict, &head, &probabilities, &decode, &node, &all_genes,
 			&reconstruct, &gene, &truncate_cells, &batch_max, &cli.bf16);
 	if (!reconstruct)
 		refuse("needs --reconstruct", &gene);
@@ -275,6 +289,12 @@ static void check_options(void)
 		usage_error("--similarity compares single tokens, and --pool makes vectors: give one");
 	if (truncate_cells && (given(&similarity) || pooling == REST))
 		usage_error("--truncate would cut a cell and its perturbed copies at different genes: give scperturb a smaller --max-len");
+	if (of)
+		refuse("is for cells: it excludes --of", &pooling, &similarity, &predict, &reconstruct);
+	if (of == STATIC)
+		refuse("is for states of the network: it excludes --of static", &layer, &truncate_cells);
+	if (by && of != GENES)
+		usage_error("--by needs --of genes");
 	if (predict && reconstruct)
 		usage_error("--reconstruct and --predict exclude each other");
 	if (!predict)
@@ -318,6 +338,19 @@ static void report(const struct run *r, const char *name)
 	cli_report(&cli, "%llu cells, %llu tokens, %llu without tokens%s", cells, tokens, empty, gpu);
 }
 
+static void embed_genes(struct run *r, struct stream *in)
+{
+	char *model = model_text();
+	struct genes_options g = {of == STATIC, by, (int)layer, truncate_cells, stream_header(in)->vocab.nspecial, batch_max};
+	genes_run(r, &g, in, &cli, model);
+	free(model);
+	free(r->h);
+	packed_release(&r->packed);
+	stream_free(in);
+	model_free(r->model);
+	r->ops->destroy(r->ops);
+}
+
 int main(int argc, char **argv)
 {
 	struct run r = {0};
@@ -341,6 +374,10 @@ int main(int argc, char **argv)
 	choose_input(&r, stream_header(in), name);
 	struct ops *ops = r.ops = cli_device(&cli);
 	load_model(&r, in, ops);
+	if (of) {
+		embed_genes(&r, in);
+		return 0;
+	}
 	make_header(&r, &h, stream_header(in), name);
 	struct stream *out = cli_create(&cli, &h);
 	r.map = xcalloc(h.ncol, sizeof *r.map);

@@ -23,7 +23,7 @@ struct run {
 	size_t h_cap;
 	uint32_t *row; /* [rows of the batch] */
 	size_t row_cap;
-	uint64_t cells, tokens, empty;
+	uint64_t cells, tokens, empty, genes_written;
 
 	int x; /* embedding: its column */
 	uint32_t *range; /* [2 cells of the batch] the tokens whose mean is taken */
@@ -87,6 +87,18 @@ void counts_pack(struct run *r, const struct block *b, size_t from, size_t to, c
 void counts_rows(struct run *r, size_t first, size_t n);
 void counts_release(struct run *r);
 
+/* One vector a gene (genes.c). model: the text of provenance. */
+struct genes_options {
+	int fixed; /* the table of token embeddings; else means of hidden states */
+	const char *by; /* a vector for each class of this column; NULL: one a gene */
+	int layer, cut;
+	size_t special; /* leading rows of the vocabulary that are no genes */
+	long long batch; /* tokens that are computed at a time */
+};
+struct cli;
+struct stream;
+void genes_run(struct run *r, const struct genes_options *g, struct stream *in, const struct cli *cli, const char *model);
+
 /* Perturbed cells beside their unperturbed ones. SIMILARITY_NONE: x and x_original, the means without the perturbed tokens. Else the column
  * similarity, with SIMILARITY_GENES the lists token and cosine too. */
 void perturbed_open(struct run *r, enum similarity similarity, const struct header *h, const char *name);
@@ -108,7 +120,6 @@ struct expression_options {
 	const char *fit; /* stream to learn from; NULL: the input */
 	const char *shared; /* choose only genes that are in the table of genes of this stream too; NULL: any */
 };
-struct cli;
 void expression_run(const struct cli *cli, const struct expression_options *o);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * scperturb: perturbed copies of cells, for a model that reads ranked tokens. Each cell is written first as it is (the row `original`), then
- * once for each perturbation. Rows whose base is not the whole cell (perturb.h) follow a row with that base, `truncated`.
+ * scperturb: perturbed copies of cells, for a model that reads ranked tokens. Each cell is written first as it is (the row `original`),
+ * then once for each perturbation. Rows whose base is not the whole cell (perturb.h) follow a row with that base, `truncated`.
  */
 #include "scperturb.h"
 
@@ -32,8 +32,8 @@ static struct option_def options[] = {
 	{0, "controls", OPT_INT, &controls, "N", "beside each perturbation, N of random genes, as many and of similar rank (default 0)", 0,
 		1000, .changes = 1},
 	{0, "Cells", OPT_GROUP},
-	{0, "where", OPT_LIST, &where_text, "COND", "perturb cells where COL=VALUE, !=, <, <=, >, >= (repeatable); write others unperturbed",
-		.changes = 1},
+	{0, "where", OPT_LIST, &where_text, "COND",
+		"perturb cells where COL=VALUE, !=, <, <=, >, >= (repeatable); write others unperturbed", .changes = 1},
 	{0, "max-len", OPT_INT, &max_len, "N", "most tokens of a cell (default 2048, or 4096 if the vocabulary has <cls>)", 1, 65535,
 		.changes = 1},
 	{0},
@@ -296,7 +296,8 @@ static char *describe(void)
 static void refuse_column(const struct run *r, const struct header *h, const char *column)
 {
 	if (header_find(h, column) >= 0)
-		die("%s: has a column '%s' already, which is what scperturb writes: expected cells that are not perturbed", r->name, column);
+		die("%s: has a column '%s' already, which is what scperturb writes: expected cells that are not perturbed", r->name,
+			column);
 }
 
 /* Scalars and vectors of the input, what was done, and the tokens. */

@@ -109,7 +109,8 @@ static void add_file(struct sets *s, const char *path, const struct gene_find *g
 		if (t.n == 1 && !t.field[0][0])
 			continue;
 		if (!gmt && t.n != 1)
-			got = tsv_error(&t, &e, "%zu fields, expected one: a gene, or genes with + between (or a file of gene sets, .gmt)", t.n);
+			got = tsv_error(
+				&t, &e, "%zu fields, expected one: a gene, or genes with + between (or a file of gene sets, .gmt)", t.n);
 		char *unknown = gmt || got < 0 ? NULL : add_word(s, t.field[0], strlen(t.field[0]), genes);
 		if (unknown)
 			got = tsv_error(&t, &e, "no gene '%.80s' in the vocabulary", unknown);
@@ -203,8 +204,8 @@ void sets_pair(struct sets *s, const struct vocab *v)
 	if (s->n < 2)
 		die("--pairs: --%s %s names one, expected two at least", perturb_name[s->kind], s->option);
 	if (s->n > 5000)
-		die("--pairs: --%s %s names %zu, which are over twelve million pairs: expected at most 5,000", perturb_name[s->kind], s->option,
-			s->n);
+		die("--pairs: --%s %s names %zu, which are over twelve million pairs: expected at most 5,000", perturb_name[s->kind],
+			s->option, s->n);
 	for (size_t i = 0; i < s->n; i++)
 		for (size_t k = i + 1; k < s->n; k++)
 			add_union(&pairs, &s->set[i], &s->set[k], v);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The class of every cell that passed the filters, by one column. Cells without a value are a class of their own. */
+/* The class of every cell, by one column. Cells without a value, and those that did not pass the filters, are a class of their own. */
 struct partition {
 	char *column;
 	struct labels labels;
@@ -76,21 +76,33 @@ void choice_release(struct choice *c)
 	free(c->partition);
 	free(c->cell);
 	free(c->keep);
-	free(c->draw);
 	*c = (struct choice){0};
+}
+
+/* Most inputs number their cells 0, 1, ...: then no number is kept. */
+static void add_number(struct choice *c, uint64_t number)
+{
+	if (!c->n)
+		c->first = number;
+	if (!c->cell && number == c->first + c->n)
+		return;
+	const int begin = !c->cell;
+	grow(c->cell, c->cells_cap, c->n + 1);
+	for (size_t i = 0; begin && i < c->n; i++)
+		c->cell[i] = c->first + i;
+	c->cell[c->n] = number;
 }
 
 void choice_add(struct choice *c, const struct block *b, const uint8_t *keep, int cell)
 {
 	for (size_t i = 0; i < b->rows; i++) {
-		if (!keep[i])
-			continue;
-		grow(c->cell, c->cells_cap, c->n + 1);
-		c->cell[c->n] = ((const uint64_t *)b->col[cell].data)[i];
+		add_number(c, ((const uint64_t *)b->col[cell].data)[i]);
+		grow(c->keep, c->keep_cap, c->n + 1);
+		c->keep[c->n] = keep[i];
 		for (size_t k = 0; k < c->npartition; k++) {
 			struct partition *p = &c->partition[k];
 			grow(p->class, p->cap, c->n + 1);
-			p->class[c->n] = labels_at(&p->labels, b, i);
+			p->class[c->n] = keep[i] ? labels_at(&p->labels, b, i) : MISSING_CODE;
 		}
 		c->n++;
 	}
@@ -129,10 +141,11 @@ static uint64_t kept(const struct choice *c)
 	return n;
 }
 
-static void draw(struct choice *c, uint32_t purpose)
+/* Keep the cells with the smallest draws for this purpose, quota[k] of class k; p NULL: quota[0] of all. */
+static void keep_quota(struct choice *c, uint32_t purpose, const struct partition *p, const uint64_t *quota)
 {
-	for (size_t i = 0; i < c->n; i++)
-		c->draw[i] = sample_draw(c->seed, c->cell[i], purpose);
+	const struct sample_rows rows = {c->n, c->cell, c->first, c->seed, purpose};
+	sample_quota(c->keep, &rows, p ? p->class : NULL, quota, p ? p->n : 1);
 }
 
 static void drop_rare(struct choice *c)
@@ -163,8 +176,7 @@ static void take(struct choice *c, uint64_t total, uint32_t purpose)
 		sample_proportional(count, p->n, total, quota);
 		free(count);
 	}
-	draw(c, purpose);
-	sample_quota(c->keep, c->draw, p ? p->class : NULL, c->n, quota, p ? p->n : 1);
+	keep_quota(c, purpose, p, quota);
 	free(quota);
 }
 
@@ -194,7 +206,7 @@ static void split_by_group(struct choice *c)
 		count[m] = count[k];
 		group[m++] = k;
 	}
-	if (m < 2 && c->n)
+	if (m < 2 && kept(c))
 		die("--by: column '%s' has %zu group%s in these cells; a split needs 2 at least (without --by, single cells are split)",
 			c->by, m, m == 1 ? "" : "s");
 	uint8_t *chosen = xcalloc(m, 1);
@@ -221,8 +233,7 @@ static void cap_classes(struct choice *c, size_t which)
 	uint64_t *quota = xmalloc(p->n * sizeof *quota);
 	for (size_t k = 0; k < p->n; k++)
 		quota[k] = (uint64_t)n;
-	draw(c, SAMPLE_CAP + (uint32_t)which);
-	sample_quota(c->keep, c->draw, p->class, c->n, quota, p->n);
+	keep_quota(c, SAMPLE_CAP + (uint32_t)which, p, quota);
 	free(quota);
 	free(column);
 }
@@ -243,8 +254,7 @@ static void balance_classes(struct choice *c)
 		total = open ? least * open : 0;
 	}
 	sample_round_robin(count, p->n, total, quota);
-	draw(c, SAMPLE_CLASS);
-	sample_quota(c->keep, c->draw, p->class, c->n, quota, p->n);
+	keep_quota(c, SAMPLE_CLASS, p, quota);
 	free(count);
 	free(quota);
 }
@@ -259,12 +269,9 @@ static void charge(const struct choice *c, enum reason reason, uint64_t *before,
 
 void choice_make(struct choice *c, uint64_t dropped[REASONS])
 {
-	c->keep = xmalloc(c->n);
-	memset(c->keep, 1, c->n);
-	c->draw = xmalloc(c->n * sizeof *c->draw);
 	for (size_t k = 0; k < c->npartition; k++)
 		settle(c, &c->partition[k]);
-	uint64_t n = c->n;
+	uint64_t n = kept(c);
 	if (c->min_class)
 		drop_rare(c);
 	charge(c, BY_RARE, &n, dropped);

@@ -240,21 +240,18 @@ static uint8_t *first_pass(struct inputs *in, struct filter *f)
 	set_choice(&c);
 	choice_init(&c, &in->all.header, stream_name(in->s[0]));
 	rewind_inputs(in);
-	uint8_t *pass = xcalloc(in->total, 1);
 	uint64_t at = 0;
 	for (const struct block *b; (b = next_block(in)); at += b->rows) {
 		filter_rows(f, b, dropped);
 		choice_add(&c, b, f->keep, in->all.cell);
-		memcpy(pass + at, f->keep, b->rows);
 		progress("%" PRIu64 " of %" PRIu64 " cells looked at", at, in->total);
 	}
 	choice_make(&c, dropped);
-	for (uint64_t i = 0, k = 0; i < in->total; i++)
-		if (pass[i])
-			pass[i] = c.keep[k++];
+	uint8_t *keep = c.keep;
+	c.keep = NULL;
 	choice_release(&c);
 	rewind_inputs(in);
-	return pass;
+	return keep;
 }
 
 /* Choose genes by the chosen cells: one or two more passes. */

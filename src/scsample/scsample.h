@@ -53,21 +53,21 @@ struct choice {
 	const char *min_class; /* COL:N; NULL: not given */
 
 	/* private */
-	size_t n, cells_cap; /* cells that passed the filters */
-	uint64_t *cell; /* [n] */
-	uint64_t *draw; /* [n] scratch */
+	size_t n, cells_cap, keep_cap; /* cells of the input */
+	uint64_t *cell; /* [n] their numbers; NULL: first, first + 1, ... */
+	uint64_t first;
 	struct partition *partition;
 	size_t npartition;
 
-	uint8_t *keep; /* out: [n] */
+	uint8_t *keep; /* [n] whether a cell passed the filters, after choice_make whether it is chosen */
 };
 
 /* For streams with header h. Dies if a column is missing. */
 void choice_init(struct choice *c, const struct header *h, const char *file);
 void choice_release(struct choice *c);
-/* Add the rows of a block with keep[i] != 0; `cell` is the column of their numbers. */
+/* Add the rows of a block, those with keep[i] != 0 to choose from; `cell` is the column of their numbers. */
 void choice_add(struct choice *c, const struct block *b, const uint8_t *keep, int cell);
-/* Choose among all cells that were added: fills c->keep. Cells that are not chosen are counted in dropped. */
+/* Choose among these. Cells that are not chosen are counted in dropped. */
 void choice_make(struct choice *c, uint64_t dropped[REASONS]);
 
 /* ---- highly variable genes ---- */

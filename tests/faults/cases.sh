@@ -15,7 +15,7 @@ inputs() {
 		rankenc -q -m vocab --ties group --value counts -o values.tok && maskgen -q --objective value --batch 20 values.tok -o values &&
 		maskgen -q --strategy columns --batch 20 counts -o masked.counts && sctrain nb -q --config mlp-nb-tiny masked.counts -o nb.model &&
 		for r in 0 1; do maskgen -q --shard $r/2 --batch 10 tok -o $r.masked || return; done &&
-		scembed -q -M model tok -o emb && scembed -q -M cells.model --predict tok -o pred &&
+		scembed -q -M model tok -o emb && scembed -q --of genes -M model tok -o genes.emb && scembed -q -M cells.model --predict tok -o pred &&
 		sctrain genes -q --gene-labels genes.tsv --fold 1/3 --init model none -o genes.model 2> /dev/null &&
 		scembed -q -M genes.model --predict tok -o genes.pred && scembed -q --reconstruct -M nb.model masked.counts -o rec &&
 		scsample -q -n 40 tok -o some && scperturb -q --delete SIMG000010,SIMG000020 --controls 1 some -o perturbed &&
@@ -80,6 +80,8 @@ cases() {
 		ctaprobe-score	ctaprobe score -q --label cell_type $I/pred -o out
 		ctaprobe-target	ctaprobe cells -q --target n_counts --folds 3 $I/emb -o out
 		ctaprobe-nearest	ctaprobe cells -q --label cell_type --nearest 3 --folds 3 $I/emb -o out
+		scembed-of-genes	scembed -q --of genes --by cell_type -M $I/model $I/tok -o out
+		ctaprobe-network	ctaprobe network -q -k 5 $I/genes.emb -o out
 		ctaprobe-transfer	ctaprobe transfer -q --reference $I/emb --label cell_type --group donor $I/emb -o out
 		ctaprobe-transfer-nearest	ctaprobe transfer -q --reference $I/emb --label cell_type --nearest 3 $I/emb -o out
 		ctaprobe-genes	ctaprobe genes -q $I/genes.pred -o out

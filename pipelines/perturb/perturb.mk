@@ -1,0 +1,55 @@
+# make perturb: which genes move cells from one state towards another when they are deleted in silico?
+#
+#     make perturb                                                        simulated cells, in which one gene drives a state
+#     make perturb DATA=lung.h5ad STATE=disease FROM=sick TO=healthy MODEL=my.model
+#
+# Each gene of each test cell in the state FROM is deleted, and the shift of the cell's embedding towards TO is measured. Beside it: the same
+# with random states (19 draws), and the difference of expression between the states, which needs no network. Without MODEL a
+# network is trained on the other cells.
+#
+# Also those of cells.mk, pretrain.mk
+# STATE    obs column of the states
+# FROM     the state whose cells are perturbed
+# TO       the state that shifts are measured towards
+# MODEL    a model with its vocab.tsv, such as one of sctrain; none: a network is trained here
+# DELETE   the genes: all, a list, or a file (scperturb --delete)
+# TRUTH    file of genes, one a line, that should be found; for simulated cells, the regulator and its targets
+# PERTURBED  cells of each state that are used, at most
+
+STATE     ?= $(if $(value DATA),,state)
+FROM      ?= $(if $(value DATA),,on)
+TO        ?= $(if $(value DATA),,off)
+MODEL     ?=
+DELETE    ?= all
+TRUTH     ?=
+PERTURBED ?= $(call scale,30,150,2000)
+PERTURB_SETTINGS := $(if $(value MODEL),$(PREPARED_SETTINGS) MODEL,$(PRETRAINED_SETTINGS)) STATE FROM TO DELETE $(if $(value TRUTH),TRUTH) PERTURBED
+$(eval $(call run_folder,PERTURB,perturb,$(PERTURB_SETTINGS)))
+PERTURB_TOOLS := $(addprefix $(BIN)/,scsample rankenc scperturb scembed ctaprobe scview)
+perturb_stage = $(call stage_in,$(PERTURB),$1)
+perturb_model = $(if $(value MODEL),$(call text,MODEL),$(PRETRAINED)/random-$(SEED).model)
+perturb_vocab = $(if $(value MODEL),$(call text,MODEL)/vocab.tsv,$(PREPARED)/vocab.tsv)
+
+.PHONY: perturb
+perturb: $(PERTURB)/table.txt $(PERTURB)/perturb.svg $(PERTURB)/perturb.png ## which genes move cells from one state to another when they are deleted? (DATA= STATE= FROM= TO= MODEL=)
+	@cat $<
+$(call check,perturb,DATA MODEL TRUTH PERTURBED)
+$(if $(filter perturb,$(MAKECMDGOALS)),$(foreach v,STATE FROM TO,$(if $(call given,$v),,$(error perturb: $v= is needed beside DATA=: the column of the states, and two of them))))
+$(eval $(call page,perturb,$(PERTURB),$(PERTURB)/table.txt $(PERTURB)/perturb.svg))
+
+$(PERTURB)/cells.counts: $(PREPARED)/test.counts | $(PERTURB)/settings $(PERTURB_TOOLS)
+	$(call perturb_stage,scsample) $(BIN)/scsample -v --where $(call text,STATE)=$(call text,FROM) --where $(call text,STATE)=$(call text,TO) \
+		--cap $(call text,STATE):$(PERTURBED) --seed $(SEED) -o $@ $<
+$(PERTURB)/cells.tok: $(PERTURB)/cells.counts $(if $(value MODEL),,$(PREPARED)/vocab.tsv)
+	$(call perturb_stage,rankenc) $(BIN)/rankenc -v -m $(perturb_vocab) --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
+$(PERTURB)/shift.tsv: $(PERTURB)/cells.tok $(PREPARED)/group $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors) \
+		$(PIPELINES)/perturb/shift.sh
+	$(call perturb_stage,shift) $(PIPELINES)/perturb/shift.sh $(PERTURB) $(perturb_model) $(call text,STATE) $(call text,FROM) $(call text,TO) \
+		$(call text,DELETE) $(MAXLEN) $(PREPARED)/group -@ $(THREADS)
+$(PERTURB)/expression.tsv: $(PERTURB)/cells.counts $(PIPELINES)/perturb/expression.sh
+	@$(script)/perturb/expression.sh $< $(call text,STATE) $(call text,FROM) $(call text,TO) $(whole)
+$(PERTURB)/table.txt: $(PERTURB)/shift.tsv $(PERTURB)/expression.tsv $(PIPELINES)/perturb/table.sh $(if $(value TRUTH),$(call given,TRUTH))
+	@$(script)/perturb/table.sh $(PERTURB) $(call text,STATE) $(call text,FROM) $(call text,TO) $(call text,TRUTH) $(call text,DATA) \
+		$(call quote,$(if $(value MODEL),$(call given,MODEL),trained here: $(pretrained_how))) $(whole)
+$(PERTURB)/perturb.svg $(PERTURB)/perturb.png: $(PERTURB)/perturb.%: $(PERTURB)/table.txt $(PIPELINES)/perturb/perturb.gp
+	@$(PIPELINES)/plot.sh perturb/perturb $(PERTURB) $* $(whole)

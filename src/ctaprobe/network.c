@@ -1,0 +1,156 @@
+/* ctaprobe network: the genes that are nearest to each other in their embeddings (scembed --of genes), as the graph stream that depgraph writes. */
+#include "ctaprobe.h"
+#include "cli_blas.h"
+
+#include "eval/neighbours.h"
+#include "graph/graph.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct error e;
+static long long nearest = 10;
+static double least = -1;
+
+static struct option_def options[] = {
+	{'k', "nearest", OPT_INT, &nearest, "K", "join each gene with the K nearest ones (default 10)", 1, 10000, .changes = 1},
+	{0, "min-cosine", OPT_REAL, &least, "X", "keep only edges with a cosine similarity of at least X (default: all)", -1, 1,
+		.changes = 1},
+	{0},
+};
+struct cli network_cli = {.name = "ctaprobe network",
+	.operands = "[FILE]",
+	.options = options,
+	.common = CLI_STREAM_OUT | CLI_THREADS,
+	.summary = "Join the genes that are nearest in their embeddings: a graph, as depgraph writes it."};
+
+struct genes {
+	size_t n, d, x_cap;
+	float *x; /* [n, d] of length 1 */
+	uint32_t *token; /* [n] */
+	uint64_t *cells; /* [n] 0: not known */
+	size_t token_cap, cells_cap;
+};
+
+static void add_gene(
+	struct genes *g, const float *x, uint32_t token, uint64_t cells, uint8_t *seen, const struct header *h, const char *name)
+{
+	double length = 0;
+	const char *gene = h->vocab.id[token];
+	embedding_check(x, g->d, g->n, name);
+	if (seen[token]++)
+		die("%s: two vectors are of gene %s: expected one a gene; choose a class with scsample --where", name, gene);
+	for (size_t j = 0; j < g->d; j++)
+		length += (double)x[j] * (double)x[j];
+	if (!(length > 0))
+		die("%s: the vector of gene %s is 0, so it has no cosine similarity", name, gene);
+	grow(g->x, g->x_cap, (g->n + 1) * g->d);
+	grow(g->token, g->token_cap, g->n + 1);
+	grow(g->cells, g->cells_cap, g->n + 1);
+	for (size_t j = 0; j < g->d; j++)
+		g->x[g->n * g->d + j] = (float)((double)x[j] / sqrt(length));
+	g->token[g->n] = token;
+	g->cells[g->n++] = cells;
+}
+
+static void read_genes(struct genes *g, struct stream *in)
+{
+	const struct header *h = stream_header(in);
+	const char *name = stream_name(in);
+	struct block b = {0};
+	int got, x, token, cells = header_find(h, "cells");
+	must(header_kind(h, "embedding", name, &e), &e);
+	if ((x = header_need(h, "x", F32, FIXED, name, &e)) < 0)
+		die("%s", e.msg);
+	token = header_find(h, "token");
+	if (token < 0 || h->col[token].shape != SCALAR || !header_is_id(&h->col[token]))
+		die("%s: these are no embeddings of genes: expected the column token, as scembed --of genes writes it", name);
+	if (cells >= 0 && header_need(h, "cells", U64, SCALAR, name, &e) < 0)
+		die("%s", e.msg);
+	*g = (struct genes){.d = h->col[x].n};
+	uint8_t *seen = xcalloc(h->vocab.n + 1, 1);
+	while ((got = stream_read(in, &b, &e)) > 0)
+		for (size_t i = 0; i < b.rows; i++)
+			add_gene(g, (const float *)b.col[x].data + i * g->d, block_id(&b, token, i),
+				cells < 0 ? 0 : ((const uint64_t *)b.col[cells].data)[i], seen, h, name);
+	if (got < 0)
+		die("%s", e.msg);
+	if ((uint64_t)nearest >= g->n)
+		die("%s: --nearest %lld, but there are %zu genes", name, nearest, g->n);
+	block_release(&b);
+	free(seen);
+}
+
+static int by_genes(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+	if (x->u != y->u)
+		return x->u < y->u ? -1 : 1;
+	return (x->v > y->v) - (x->v < y->v);
+}
+
+/* An edge for each gene and its k nearest; those that both ends have are there once. Unit vectors: cosine = 1 - distance^2 / 2. */
+static struct edge *join(const struct genes *g, size_t *n)
+{
+	size_t k = (size_t)nearest, m = 0;
+	uint32_t *neighbour = xmalloc(g->n * k * sizeof *neighbour);
+	double *distance = xmalloc(g->n * k * sizeof *distance);
+	struct edge *edge = xmalloc((g->n * k + 1) * sizeof *edge);
+	nearest_neighbours(g->x, g->n, g->d, k, (int)network_cli.threads, neighbour, distance);
+	for (size_t i = 0; i < g->n * k; i++) {
+		size_t a = i / k, b = neighbour[i];
+		uint64_t cells = g->cells[a] < g->cells[b] ? g->cells[a] : g->cells[b];
+		double cosine = 1 - distance[i] * distance[i] / 2;
+		if (cosine >= least)
+			edge[m++] = (struct edge){g->token[a] < g->token[b] ? g->token[a] : g->token[b],
+				g->token[a] < g->token[b] ? g->token[b] : g->token[a], (float)cosine,
+				cells < UINT32_MAX ? (uint32_t)cells : UINT32_MAX};
+	}
+	qsort(edge, m, sizeof *edge, by_genes);
+	*n = 0;
+	for (size_t i = 0; i < m; i++)
+		if (!*n || by_genes(&edge[*n - 1], &edge[i]))
+			edge[(*n)++] = edge[i];
+	free(neighbour);
+	free(distance);
+	return edge;
+}
+
+int ctaprobe_network(int argc, char **argv)
+{
+	struct genes g;
+	struct graph graph;
+	struct header h = {0};
+	size_t edges;
+	cli_init(&network_cli, argc, argv);
+	if (network_cli.noperand > 1)
+		usage_error("one stream of embeddings at a time");
+	cli_blas(&network_cli);
+	struct stream *in = cli_open(&network_cli, 0);
+	read_genes(&g, in);
+	struct edge *edge = join(&g, &edges);
+	graph_build(&graph, (uint32_t)stream_header(in)->vocab.n, edge, edges);
+	header_init(&h, "graph");
+	vocab_copy(&h.vocab, &stream_header(in)->vocab);
+	cJSON_Delete(h.provenance);
+	h.provenance = cJSON_Duplicate(stream_header(in)->provenance, 1);
+	graph_columns(&h, "rho", NULL, 0);
+	cli_provenance(&network_cli, &h, "");
+	struct stream *out = cli_create(&network_cli, &h);
+	must(graph_write(&graph, NULL, 0, out, &e), &e);
+	must(stream_commit(out, &e), &e);
+	cli_measured("genes", (double)g.n);
+	cli_measured("edges", (double)edges);
+	cli_report(&network_cli, "%zu genes, %zu edges", g.n, edges);
+	graph_release(&graph);
+	header_release(&h);
+	stream_free(out);
+	stream_free(in);
+	free(edge);
+	free(g.x);
+	free(g.token);
+	free(g.cells);
+	return 0;
+}

@@ -1,0 +1,281 @@
+/*
+ * scembed --of genes: one vector a gene, the mean of its hidden states over the cells that have it, and how far these lie apart; with --by COL one
+ * for each gene and class. scembed --of static: the rows of the table of token embeddings, with which the network begins.
+ *
+ * Sums are float64, in the order of the cells. Memory is that of the genes of one class, or of as many classes as fit into MEMORY together; with
+ * several of such parts the stream is read once for each, but every cell goes through the network once.
+ */
+#include "scembed.h"
+
+#include "cli.h"
+#include "label/label.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MEMORY ((size_t)512 << 20)
+
+static struct error e;
+
+struct sums { /* of classes [first, last) */
+	size_t first, last, V, C;
+	double *sum; /* [classes, V, C] */
+	double *square; /* [classes, V] sum of squared lengths */
+	uint64_t *n; /* [classes, V] cells */
+};
+
+static void sums_init(struct sums *s, size_t first, size_t last, size_t V, size_t C)
+{
+	size_t rows = (last - first) * V;
+	*s = (struct sums){.first = first, .last = last, .V = V, .C = C};
+	s->sum = xcalloc(rows * C, sizeof *s->sum);
+	s->square = xcalloc(rows, sizeof *s->square);
+	s->n = xcalloc(rows, sizeof *s->n);
+}
+
+static void sums_release(struct sums *s)
+{
+	free(s->sum);
+	free(s->square);
+	free(s->n);
+	*s = (struct sums){0};
+}
+
+/* ---- output ---- */
+
+struct output {
+	struct header h;
+	struct block b;
+	struct stream *to;
+	int cell, barcode, symbol, token, cells, spread, x, by;
+	uint64_t rows;
+};
+
+static void output_open(struct output *o, const struct genes_options *g, const struct header *from, size_t C, char *const *name,
+	size_t names, const struct cli *cli, const char *model)
+{
+	*o = (struct output){.by = -1};
+	header_init(&o->h, "embedding");
+	vocab_copy(&o->h.vocab, &from->vocab);
+	cJSON_Delete(o->h.provenance);
+	o->h.provenance = cJSON_Duplicate(from->provenance, 1);
+	o->cell = header_add(&o->h, "cell", U64);
+	o->barcode = header_add(&o->h, "barcode", STR);
+	o->symbol = header_add(&o->h, "symbol", STR);
+	o->token = header_add(&o->h, "token", id_type(from->vocab.n));
+	if (!g->fixed) {
+		o->cells = header_add(&o->h, "cells", U64);
+		o->spread = header_add(&o->h, "spread", F64);
+	}
+	if (g->by)
+		o->by = header_add_categorical(&o->h, g->by, name, names);
+	o->x = header_add_fixed(&o->h, "x", F32, (uint32_t)C);
+	cli_provenance(cli, &o->h, model);
+	o->to = cli_create(cli, &o->h);
+	block_reset(&o->b, stream_header(o->to));
+}
+
+static void flush(struct output *o)
+{
+	if (o->b.rows)
+		must(stream_write(o->to, &o->b, &e), &e);
+	block_reset(&o->b, stream_header(o->to));
+}
+
+/* A row without its numbers; returns its index in the block. class: its name, or NULL. */
+static size_t add_row(struct output *o, size_t token, const char *class)
+{
+	const struct vocab *v = &o->h.vocab;
+	size_t i = o->b.rows;
+	block_set_rows(&o->b, i + 1);
+	char *name = class ? xasprintf("%s %s", v->id[token], class) : xstrdup(v->id[token]);
+	((uint64_t *)o->b.col[o->cell].data)[i] = o->rows++;
+	block_push_str(&o->b, o->barcode, name, strlen(name));
+	block_push_str(&o->b, o->symbol, v->symbol[token], strlen(v->symbol[token]));
+	block_set_id(&o->b, o->token, i, (uint32_t)token);
+	free(name);
+	return i;
+}
+
+/* The genes that have a cell: mean, number of cells, and the root of the mean squared distance from the mean. */
+static void write_sums(struct output *o, const struct sums *s, const struct classes *c)
+{
+	for (size_t r = 0; r < (s->last - s->first) * s->V; r++) {
+		double n = (double)s->n[r], length = 0;
+		if (!s->n[r])
+			continue;
+		size_t class = s->first + r / s->V, i = add_row(o, r % s->V, c ? c->name[class] : NULL);
+		float *x = (float *)o->b.col[o->x].data + i * s->C;
+		for (size_t j = 0; j < s->C; j++) {
+			double mean = s->sum[r * s->C + j] / n;
+			length += mean * mean;
+			x[j] = (float)mean;
+		}
+		((uint64_t *)o->b.col[o->cells].data)[i] = s->n[r];
+		((double *)o->b.col[o->spread].data)[i] = sqrt(fmax(0, s->square[r] / n - length));
+		if (o->by >= 0)
+			((uint32_t *)o->b.col[o->by].data)[i] = (uint32_t) class;
+		if (block_full(&o->b))
+			flush(o);
+	}
+}
+
+/* ---- contextual ---- */
+
+/* Add the states of rows [from, to) of a block, all of class `class`. */
+static void add_cells(struct run *r, struct sums *s, const struct block *b, size_t from, size_t to, size_t class,
+	const struct genes_options *g, const char *name)
+{
+	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
+	must(batch_tokens(&r->packed, &r->col, b, from, to, model_config(r->model)->max_position_embeddings, g->cut, eos, name, &e), &e);
+	const struct batch *p = &r->packed.b;
+	size_t tokens = p->offset[to - from];
+	grow(r->h, r->h_cap, tokens * s->C + 1);
+	if (tokens)
+		must(model_hidden(r->model, p, g->layer, r->h, &e), &e);
+	for (size_t t = 0; t < tokens; t++) {
+		if (p->id[t] < g->special)
+			continue;
+		size_t row = (class - s->first) * s->V + p->id[t];
+		const float *h = r->h + t * s->C;
+		double *sum = s->sum + row * s->C, square = 0;
+		for (size_t j = 0; j < s->C; j++) {
+			sum[j] += (double)h[j];
+			square += (double)h[j] * (double)h[j];
+		}
+		s->square[row] += square;
+		s->n[row]++;
+	}
+	r->cells += to - from;
+	r->tokens += tokens;
+	progress("%" PRIu64 " cells", r->cells);
+}
+
+/* The cells of a block in batches of one class each; class [rows], MISSING_CODE and others than those of s are passed over. */
+static void add_block(
+	struct run *r, struct sums *s, const struct block *b, const uint32_t *class, const struct genes_options *g, const char *name)
+{
+	const uint64_t *offset = b->group[r->col.input_group].offset;
+	for (size_t from = 0, to; from < b->rows; from = to) {
+		for (to = from + 1; to < b->rows && class[to] == class[from] && offset[to + 1] - offset[from] <= (uint64_t)g->batch; to++)
+			;
+		if (class[from] >= s->first && class[from] < s -> last)
+			add_cells(r, s, b, from, to, class[from], g, name);
+	}
+}
+
+static int next_block(struct stream *in, size_t *k, struct block *b, int indexed)
+{
+	int got = indexed ? *k < stream_blocks(in) : stream_read(in, b, &e);
+	if (got > 0 && indexed)
+		must(stream_read_at(in, (*k)++, b, &e), &e);
+	if (got < 0)
+		die("%s", e.msg);
+	return got;
+}
+
+/* Number the classes in the order of their names. rank [c->n] of the numbers that labels_at gives. */
+static uint32_t *read_classes(struct labels *l, struct classes *c, struct stream *in, size_t *unlabelled)
+{
+	struct block b = {0};
+	size_t k = 0;
+	while (next_block(in, &k, &b, 1))
+		for (size_t i = 0; i < b.rows; i++)
+			*unlabelled += labels_at(l, &b, i) == MISSING_CODE;
+	block_release(&b);
+	if (!c->n)
+		die("%s: no cell has a value in this column", stream_name(in));
+	uint32_t *order = classes_sorted(c), *rank = xmalloc(c->n * sizeof *rank);
+	for (size_t i = 0; i < c->n; i++)
+		rank[order[i]] = (uint32_t)i;
+	free(order);
+	return rank;
+}
+
+static void contextual(struct run *r, const struct genes_options *g, struct stream *in, const struct cli *cli, const char *model)
+{
+	struct classes found = {0}, sorted = {0};
+	struct labels l = {0};
+	struct block b = {0};
+	struct sums s;
+	struct output o;
+	size_t V = stream_header(in)->vocab.n, each = V * r->C * sizeof(double), unlabelled = 0, cap = 0;
+	uint32_t *rank = NULL, *class = NULL;
+	if (g->by) {
+		must(stream_index(in, &e), &e);
+		must(labels_init(&l, stream_header(in), g->by, &found, stream_name(in), &e), &e);
+		rank = read_classes(&l, &found, in, &unlabelled);
+		uint32_t *order = classes_sorted(&found);
+		for (size_t i = 0; i < found.n; i++)
+			classes_add(&sorted, found.name[order[i]], strlen(found.name[order[i]]));
+		free(order);
+	}
+	size_t n = g->by ? sorted.n : 1, together = each < MEMORY ? MEMORY / each : 1;
+	output_open(&o, g, stream_header(in), r->C, sorted.name, sorted.n, cli, model);
+	for (size_t first = 0; first < n; first += together) {
+		size_t k = 0;
+		sums_init(&s, first, first + together < n ? first + together : n, V, r->C);
+		while (next_block(in, &k, &b, g->by != NULL)) {
+			grow(class, cap, b.rows);
+			for (size_t i = 0; i < b.rows; i++) {
+				uint32_t code = g->by ? labels_at(&l, &b, i) : 0;
+				class[i] = g->by && code != MISSING_CODE ? rank[code] : code;
+			}
+			add_block(r, &s, &b, class, g, stream_name(in));
+		}
+		write_sums(&o, &s, g->by ? &sorted : NULL);
+		sums_release(&s);
+	}
+	if (unlabelled)
+		info("%s: %zu cells have no value in column '%s' and are left out", stream_name(in), unlabelled, g->by);
+	flush(&o);
+	must(stream_commit(o.to, &e), &e);
+	r->genes_written = o.rows;
+	stream_free(o.to);
+	block_release(&o.b);
+	block_release(&b);
+	header_release(&o.h);
+	labels_release(&l);
+	classes_release(&found);
+	classes_release(&sorted);
+	free(rank);
+	free(class);
+}
+
+/* ---- static ---- */
+
+static void table(struct run *r, const struct genes_options *g, struct stream *in, const struct cli *cli, const char *model)
+{
+	const struct tensor *t = model_tied(r->model);
+	struct output o;
+	size_t V = stream_header(in)->vocab.n;
+	if (!t || t->shape[1] != r->C || t->shape[0] < V)
+		die("--of static: the model has no table of %zu token embeddings", V);
+	float *x = xmalloc(t->n * sizeof *x);
+	model_read(r->model, PARAM, t, x);
+	output_open(&o, g, stream_header(in), r->C, NULL, 0, cli, model);
+	for (size_t token = g->special; token < V; token++) {
+		size_t i = add_row(&o, token, NULL);
+		memcpy((float *)o.b.col[o.x].data + i * r->C, x + token * r->C, r->C * sizeof *x);
+		if (block_full(&o.b))
+			flush(&o);
+	}
+	flush(&o);
+	must(stream_commit(o.to, &e), &e);
+	r->genes_written = o.rows;
+	stream_free(o.to);
+	block_release(&o.b);
+	header_release(&o.h);
+	free(x);
+}
+
+void genes_run(struct run *r, const struct genes_options *g, struct stream *in, const struct cli *cli, const char *model)
+{
+	(g->fixed ? table : contextual)(r, g, in, cli, model);
+	cli_measured("cells", (double)r->cells);
+	cli_measured("tokens", (double)r->tokens);
+	cli_measured("genes", (double)r->genes_written);
+	cli_report(cli, "%" PRIu64 " cells, %" PRIu64 " tokens, vectors of %" PRIu64 " genes", r->cells, r->tokens, r->genes_written);
+}

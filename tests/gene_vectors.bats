@@ -1,0 +1,79 @@
+#!/usr/bin/env bats
+# scembed --of genes and static, ctaprobe network: vectors of genes by numpy, and the graph of the nearest ones as depgraph reads it
+load helper
+
+ref() {
+	$PYTHON -B "$BATS_TEST_DIRNAME/ref/gene_vectors.py" "$@"
+}
+
+setup_file() {
+	need_tool scembed ctaprobe sctrain depgraph scsim
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q --cells 60 --genes 90 --types 3 --rarest .2 --donors 3 --depth 300 --seed 3 -o counts
+	rankenc -q --fit counts -o vocab
+	rankenc -q -m vocab counts -o tok
+	maskgen -q --batch 20 tok | sctrain mlm -q --config tiny -o model
+	scembed -q -M model --of genes tok -o genes.emb
+}
+
+setup() { cd "$BATS_FILE_TMPDIR"; }
+
+@test "scembed --of genes: means, cells and spread of the states are numpy's, of two layers, by class too; static is the model's table" {
+	ref genes model tok genes.emb
+	scembed -q -M model --of genes --layer 0 --by cell_type --batch-tokens 100 tok -o by.emb
+	ref genes model tok by.emb layer=0 by=cell_type
+	scembed -q -M model --of static tok -o static.emb
+	ref static model static.emb
+	# the same bytes on any number of threads, and from a pipe
+	cat tok | scembed -q -M model --of genes -@ 3 | cmp - genes.emb
+	cat tok | scembed -q -M model --of genes --layer 0 --by cell_type --batch-tokens 100 -@ 2 | cmp - by.emb
+	# cells without a class are left out
+	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import scstream
+r = scstream.read("tok"); blocks = []
+for b in r:
+    b["cell_type"] = ([-1 if i % 2 else c for i, c in enumerate(b["cell_type"][0])], b["cell_type"][1]); blocks.append(b)
+scstream.write("half.tok", r.header, blocks)' "$BATS_TEST_DIRNAME/../python" || skip "scstream cannot write categories back"
+	run -0 scembed -M model --of genes --by cell_type half.tok -o half.emb
+	assert_output --partial "30 cells have no value in column 'cell_type' and are left out"
+}
+
+@test "ctaprobe network: the nearest genes by cosine are numpy's, and depgraph, map and scview read what comes out" {
+	ctaprobe network -q -k 5 genes.emb -o g.graph
+	depgraph -q --tsv g.graph -o edges.tsv
+	ref network genes.emb edges.tsv k=5
+	ctaprobe network -q -k 9 --min-cosine 0.3 -@ 2 genes.emb -o few.graph
+	depgraph -q --tsv few.graph -o edges.tsv
+	ref network genes.emb edges.tsv k=9 least=0.3
+	run -0 depgraph --stats g.graph
+	assert_line --regexp '^edges'
+	depgraph -q --modules 1 tok -o d.graph
+	depgraph -q --layout g.graph -o layout
+	maskgen -q -g g.graph --strategy corrmask tok -o masked
+	scview --check masked
+	ctaprobe map -q genes.emb -o map.emb
+	assert_equal "$(scview -c X_umap map.emb | sed 1d | grep -vc nan)" "$(scview -c cell genes.emb | sed 1d | wc -l)"
+	scview -q -O h5ad genes.emb -o genes.h5ad
+	scembed -q -M model --of static tok | ctaprobe network -q -k 3 | depgraph --tsv - | sed 1d | grep -q .
+}
+
+@test "gene vectors: what is wrong is one line, and leaves no output" {
+	wrong() { # wrong MESSAGE COMMAND...
+		rm -f out
+		run -1 "${@:2}" -o out
+		assert_output --partial "$1"
+		assert_equal "${#lines[@]}" 1
+		assert_not_exist out
+	}
+	scembed -q -M model --of genes --by cell_type tok -o by.emb
+	wrong "ctaprobe network: by.emb: two vectors are of gene" ctaprobe network by.emb
+	wrong "ctaprobe network: genes.emb: --nearest 5000, but there are" ctaprobe network -k 5000 genes.emb
+	scembed -q -M model tok -o cells.emb
+	wrong "ctaprobe network: cells.emb: these are no embeddings of genes" ctaprobe network cells.emb
+	wrong "scembed: tok: no column 'sex'" scembed -q -M model --of genes --by sex tok
+	head -c 3000 tok > cut
+	wrong "scembed: cut: " scembed -q -M model --of genes cut
+	run -2 scembed -M model --of cells --by cell_type tok
+	run -2 scembed -M model --of static --layer 0 tok
+	run -2 scembed -M model --of genes --pool cls tok
+	run -2 scembed --pca 3 --of genes counts
+}

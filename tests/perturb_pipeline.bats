@@ -1,0 +1,47 @@
+# make perturb, on simulated cells and on a file.
+load helper
+
+setup_file() {
+	need_tool scsim sctrain scperturb scembed ctaprobe
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+}
+
+# bats test_tags=slow
+@test "make perturb: simulated cells; a file with its own states, model and truth; what is missing is one line" {
+	run -0 pipelines perturb SCALE=tiny CELLS=400 EPOCHS=2 RESULTS=r THREADS=2
+	assert_line --regexp '^deletion, network: towards off +[01]\.[0-9]+ +[01]\.[0-9]+ to [01]\.[0-9]+ +[0-9]+ of [0-9]+$'
+	assert_line --regexp '^expression, no network +[01]\.[0-9]+'
+	assert_line --regexp '; with random states, 19 draws: at most 0\.[0-9]+ in size, p = [01]'
+	dir=r/perturb/latest
+	for f in table.txt perturb.svg perturb.png report.html shift.tsv random.tsv; do assert_file_not_empty "$dir/$f"; done
+	assert_not_exist "$dir/perturbed.emb"
+	[ "$(wc -l <"$dir/truth.txt")" = 13 ]
+	# the AUROC of the table is scikit-learn's
+	$PYTHON - "$dir" <<-'END'
+		import csv, sys
+		from sklearn.metrics import roc_auc_score
+		d = sys.argv[1]
+		truth = set(open(d + "/truth.txt").read().split())
+		rows = list(csv.DictReader(open(d + "/scores.tsv"), delimiter="\t"))
+		known = {r["gene"] for r in rows if r["method"] == "shift"}
+		said = {l[:60].strip(): float(l[60:].split()[0]) for l in open(d + "/table.txt") if l.startswith(("deletion,", "expression,"))}
+		for method, name in (("shift", "deletion, network: towards off"), ("shift-both", "deletion, network: towards off - towards on"),
+		                     ("expression", "expression, no network")):
+		    of = [r for r in rows if r["method"] == method and r["gene"] in known]
+		    want = roc_auc_score([r["gene"] in truth for r in of], [float(r["score"]) for r in of])
+		    assert abs(want - said[name]) < 0.0006, (name, want, said)
+	END
+	# a file, with the model of the first run
+	scsim -q --cells 300 --genes 200 --modules 10 --types 2 --rarest 0.4 --targets 6 --depth 2000 --seed 2 -o s.counts
+	scview -q -O h5ad s.counts -o s.h5ad
+	model=$PWD/r/pretrained/latest/random-1.model
+	scview --vocab s.counts | awk -F'\t' '$3 ~ /^(target|regulator)/ { print $2 }' >truth.txt
+	run -0 pipelines perturb SCALE=tiny DATA=s.h5ad STATE=state FROM=on TO=off MODEL="$model" TRUTH=truth.txt DELETE=truth.txt MAXLEN=64 RESULTS=r
+	assert_line "model: $model"
+	assert_line --regexp '^[3-7] genes deleted, each in at most'
+	run -2 pipelines perturb DATA=s.h5ad RESULTS=r
+	assert_output --partial "perturb: STATE= is needed beside DATA="
+}
