@@ -198,9 +198,7 @@ static void check_input_options(const struct run *r)
 	const void *const input[] = {&hidden, &order, &max_len, &zeros, &per_ten, &without_zeros, &field};
 	for (size_t i = 0; i < sizeof input / sizeof *input && !r->counted; i++)
 		if (given(input[i]))
-			usage_error(
-				"--field, --hidden, --order, --max-len and --zeros are for values as input: --objective value or cell, and "
-				"tokens of rankenc --vocab-style bmfm");
+			usage_error("--field, --hidden, --order, --max-len and --zeros are for values as input, see --objective");
 	if (objective != VALUE && (given(&field) || given(&hidden)))
 		usage_error("--field and --hidden are for --objective value");
 	if (objective != CELL && given(&unmeasured))
