@@ -10,6 +10,8 @@ rm -f "$dir/new.score.tsv" "$dir/new.curves.tsv"
 if scview -q --header-tsv "$dir/new.pred" | grep -qxF "column"$'\t'"$label" &&
 	scview -q -c "$label" "$dir/new.pred" | awk 'NR > 1 && $0 != "NA" && $0 != "" { found = 1 } END { exit !found }'; then
 	ctaprobe score -q --label "$label" --curves "$dir/new.curves.tsv" -o "$dir/new.score.tsv" "$dir/new.pred" 2> /dev/null
+	# types of other names than the reference's cannot be compared
+	grep -qx "coverage"$'\t'"nan" "$dir/new.score.tsv" && rm "$dir/new.score.tsv" "$dir/new.curves.tsv"
 fi
 get() { awk -F '\t' -v k="$2" '$1 == k { printf "%.3f", $2; found = 1 } END { if (!found) printf "-" }' "$1"; }
 r=$dir/log/ctaprobe-transfer.report
