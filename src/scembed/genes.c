@@ -129,7 +129,7 @@ static void add_cells(struct run *r, struct sums *s, const struct block *b, size
 	const struct genes_options *g, const char *name)
 {
 	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
-	must(batch_tokens(&r->packed, &r->col, b, from, to, model_config(r->model)->max_position_embeddings, g->cut, eos, name, &e), &e);
+	must(batch_tokens(&r->packed, &r->col, b, from, to, model_positions(model_config(r->model)), g->cut, eos, name, &e), &e);
 	const struct batch *p = &r->packed.b;
 	size_t tokens = p->offset[to - from];
 	grow(r->h, r->h_cap, tokens * s->C + 1);

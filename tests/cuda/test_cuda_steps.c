@@ -156,6 +156,8 @@ static void steps_of(
 		}
 		for (size_t i = 0; k == 0 && i < model_ntensor(a); i++) {
 			const struct tensor *t = model_tensor(a, i), *u = model_find(b, t->name);
+			if (t->role == BUFFER)
+				continue;
 			model_read(a, GRAD, t, x);
 			model_read(b, GRAD, u, y);
 			double size = 0;
