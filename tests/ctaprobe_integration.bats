@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# ctaprobe integration: against scikit-learn, scipy and numpy in float64; and scib, scanpy, scib-metrics, if PEER_PYTHON has them (make peers)
+# ctaprobe integration: against scikit-learn, scipy and numpy in float64; and scib, scanpy, scib-metrics, if PEER_PYTHON has them (make bench-integration installs them)
 load helper
 
-PEER_PYTHON=${PEER_PYTHON:-$BATS_TEST_DIRNAME/../build/peers/bin/python}
+PEER_PYTHON=${PEER_PYTHON:-$BATS_TEST_DIRNAME/../build/scib/bin/python}
 
 setup_file() {
 	need_tool ctaprobe scsample scview

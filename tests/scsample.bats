@@ -523,3 +523,61 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	run -1 sh -c 'scsample --hvg 20 sim.counts >/dev/full'
 	assert_not_exist x
 }
+
+@test "scsample: --balance of crossed columns, as long as they have cells; a missing value is a class" {
+	scview -c cell,cell_type,donor sim.counts >all3
+	for n in 90 250 0; do
+		scsample $([ $n = 0 ] || echo "-n $n") --balance cell_type,donor sim.counts -o out.s
+		scview -c cell,cell_type,donor out.s >chosen
+		run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" balance $n all3 chosen
+	done
+	scsample -n 90 --balance donor,cell_type sim.counts | scview -c cell,donor,cell_type >chosen
+	scview -c cell,donor,cell_type sim.counts >all3
+	run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" balance 90 all3 chosen
+	# a column with a comma in its name is one column
+	run -1 scsample -n 9 --balance cell_type,nothing sim.counts
+	assert_output --partial "nothing"
+	for bad in ",donor" "donor," "donor,,cell_type" ","; do
+		run -2 scsample -n 9 --balance "$bad" sim.counts
+		assert_line -n 0 "scsample: --balance: '$bad' is not a column, or several between commas"
+	done
+}
+
+@test "scsample: --replace draws classes and cells with replacement, whatever the order of the input; all get new numbers" {
+	scview -c cell,barcode,cell_type sim.counts >all3
+	for seed in 1 7; do
+		scsample -n 1000 --seed $seed --balance cell_type --replace sim.counts -o out.s
+		scview -c cell,barcode out.s >chosen
+		run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" again 1000 all3 chosen $seed
+		scview --check out.s
+	done
+	scview -c cell,barcode,cell_type,donor sim.counts >all3
+	scsample -n 500 --balance cell_type,donor --replace sim.counts | scview -c cell,barcode >chosen
+	run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" again 500 all3 chosen
+	scview -c cell,barcode sim.counts >all3
+	scsample -f 1 --replace sim.counts | scview -c cell,barcode >chosen
+	run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" again 300 all3 chosen
+	# each type is about as frequent; genes and counts of a copy are those of the cell
+	scsample -n 9000 --balance cell_type --replace sim.counts -o out.s
+	run -0 bash -c "scview -c cell_type out.s | tail -n +2 | sort | uniq -c | awk '{ n[NR] = \$1 } END { for (i in n) if (n[i] * NR < 8200 || n[i] * NR > 9800) exit 1 }'"
+	diff <(scview out.s | cut -f 2- | tail -n +2 | sort -u) <(scview sim.counts | cut -f 2- | tail -n +2 | sort -u)
+	run -2 scsample --replace sim.counts
+	assert_line -n 0 "scsample: --replace draws as many cells as -n or -f say: give one"
+	run -2 scsample --replace -n 3 --stratify donor sim.counts
+	run -0 --separate-stderr scsample --min-counts 1000000000 --replace -n 3 sim.counts -o out.s
+	assert_equal "$stderr" "scsample: warning: none of the 300 cells is left"
+}
+
+@test "scsample: --known tests groups of which training groups have all classes" {
+	scsim -q --cells 400 --genes 100 --seed 5 --types 6 --rarest .01 --donors 12 -o sets.counts
+	scview -c cell,donor,cell_type sets.counts >all3
+	for part in train test; do
+		scsample --by donor --known cell_type --part $part sets.counts | scview -c cell,donor,cell_type >chosen
+		run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" known $([ $part = test ] && echo 1 || echo 0) all3 chosen
+		[ "$(wc -l <chosen)" -gt 20 ]
+	done
+	run -2 scsample --known cell_type --part test sim.counts
+	assert_line -n 0 "scsample: --known splits by groups: it needs --by COL and --part"
+	run -2 scsample --by donor --known cell_type --part test --test-fraction .5 sim.counts
+	assert_line -n 0 "scsample: --test-fraction excludes --known, whose test part has a size of its own"
+}

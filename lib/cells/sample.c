@@ -207,3 +207,74 @@ uint64_t sample_share(double fraction, uint64_t n)
 {
 	return (uint64_t)floor(fraction * (double)n + 0.5);
 }
+
+struct pick {
+	uint64_t draw;
+	size_t row;
+	uint32_t class;
+};
+
+static int by_class_and_draw(const void *a, const void *b)
+{
+	const struct pick *x = a, *y = b;
+	if (x->class != y->class)
+		return x->class < y->class ? -1 : 1;
+	if (x->draw != y->draw)
+		return x->draw < y->draw ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+uint64_t sample_again(
+	uint32_t *times, const uint8_t *keep, const struct sample_rows *rows, const uint32_t *class, size_t nclass, uint64_t total)
+{
+	struct pick *p = xmalloc((rows->n + 1) * sizeof *p);
+	size_t m = 0, classes = 0, *first = xmalloc((nclass + 2) * sizeof *first);
+	memset(times, 0, rows->n * sizeof *times);
+	for (size_t i = 0; i < rows->n; i++)
+		if (keep[i])
+			p[m++] = (struct pick){draw_of(rows, i), i, class ? class[i] : 0};
+	qsort(p, m, sizeof *p, by_class_and_draw);
+	for (size_t i = 0; i < m; i++)
+		if (!i || p[i].class != p[i - 1].class)
+			first[classes++] = i;
+	first[classes] = m;
+	for (uint64_t t = 0; m && t < total; t++) {
+		struct rng r = rng_at(rows->seed, RNG_SAMPLE, t, SAMPLE_AGAIN);
+		uint32_t k = rng_below(&r, (uint32_t)classes);
+		times[p[first[k] + rng_below(&r, (uint32_t)(first[k + 1] - first[k]))].row]++;
+	}
+	free(p);
+	free(first);
+	return m ? total : 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+void sample_known(const uint32_t *group, const uint32_t *class, const uint8_t *keep, size_t n, size_t ngroup, size_t nclass, uint32_t none,
+	uint8_t *test)
+{
+	uint64_t *pair = xmalloc((n + 1) * sizeof *pair);
+	uint8_t *seen = xcalloc(2 * nclass + 1, 1); /* by training groups, by test groups */
+	size_t m = 0;
+	for (size_t i = 0; i < n; i++)
+		if (keep[i] && class[i] != none)
+			pair[m++] = (uint64_t)group[i] << 32 | class[i];
+	qsort(pair, m, sizeof *pair, by_number);
+	memset(test, 0, ngroup);
+	for (size_t from = 0, to; from < m; from = to) {
+		size_t g = pair[from] >> 32, known = 1, fresh = 0;
+		for (to = from; to < m && pair[to] >> 32 == g; to++) {
+			known = known && seen[(uint32_t)pair[to]];
+			fresh = fresh || !seen[nclass + (uint32_t)pair[to]];
+		}
+		test[g] = known && fresh;
+		for (size_t i = from; i < to; i++)
+			seen[(test[g] ? nclass : 0) + (uint32_t)pair[i]] = 1;
+	}
+	free(pair);
+	free(seen);
+}

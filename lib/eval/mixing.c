@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* p [k] of the distances d [k], rising, and beta; returns the entropy. The nearest has the weight 1 before the division, so nothing underflows. */
+/* p [k] of the distances d [k], rising, and beta; returns the entropy. The nearest has the weight 1 before the division, so nothing
+ * underflows. */
 static double shares(double *p, const double *d, size_t k, double beta)
 {
 	double sum = 0, mean = 0;
@@ -21,7 +22,8 @@ static double shares(double *p, const double *d, size_t k, double beta)
 	return log(sum) + beta * (mean / sum);
 }
 
-/* The shares of the neighbours at distances d [k]. beta is doubled, or halved, to the first power of two beyond the wanted one, and then found by
+/* The shares of the neighbours at distances d [k]. beta is doubled, or halved, to the first power of two beyond the wanted one, and then
+ * found by
  * bisection. scib-metrics begins at 1; beginning near the inverse of the mean distance comes to the same powers of two, at any scale. */
 static void find_shares(double *p, const double *d, size_t k, double perplexity)
 {

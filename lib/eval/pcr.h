@@ -17,7 +17,8 @@
  * group [n] < groups, each group has a row
  * components    that are used, of min(n, d) at most
  * share         out: 0 to 1; NaN if all rows are equal
- * Memory is 8 d^2 bytes. BLAS must be set to one thread; the result does not depend on the number of threads. -1 with e set if LAPACK fails.
+ * Memory is 8 d^2 bytes. BLAS must be set to one thread; the result does not depend on the number of threads. -1 with e set if LAPACK
+ * fails.
  */
 int pcr_share(const float *x, size_t n, size_t d, const uint32_t *group, size_t groups, size_t components, int threads, double *share,
 	struct error *e);

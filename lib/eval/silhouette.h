@@ -1,10 +1,12 @@
 /*
  * Silhouette widths [Rousseeuw 1987] by Euclidean distance, of all cells, as scikit-learn's silhouette_samples.
  *     s_i = (b_i - a_i) / max(a_i, b_i)
- * a_i is the mean distance of cell i to the other cells of its class, b_i the least of its mean distances to the cells of another class. s is 0
+ * a_i is the mean distance of cell i to the other cells of its class, b_i the least of its mean distances to the cells of another class.
+ * s is 0
  * for the only cell of a class, and if a and b are 0.
  *
- * Time grows with n^2 d, memory is 8 bytes for each value of x, and for each row and label or batch: distances are computed block by block, once for both rows, |x|^2 + |y|^2 - 2 x.y by matrix products in float64, and
+ * Time grows with n^2 d, memory is 8 bytes for each value of x, and for each row and label or batch: distances are computed block by
+ * block, once for both rows, |x|^2 + |y|^2 - 2 x.y by matrix products in float64, and
  * from the differences where that would lose digits.
  */
 #ifndef SILHOUETTE_H

@@ -12,7 +12,8 @@ static const double A = 1.57694346, B = 0.89506088; /* of a least distance of 0.
 static const double STRIDE = 4; /* most that a coordinate moves at once */
 
 /*
- * exp(-max(0, d - rho) / sigma) for the neighbours of one row. sigma is doubled, or halved, to the first power of two beyond the wanted one, and
+ * exp(-max(0, d - rho) / sigma) for the neighbours of one row. sigma is doubled, or halved, to the first power of two beyond the wanted
+ * one, and
  * then found by bisection. umap-learn begins at 1; beginning near the mean distance comes to the same powers of two, at any scale.
  * mean: of all distances, for a row whose neighbours are all equal to it.
  */

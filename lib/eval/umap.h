@@ -9,7 +9,8 @@
  * sigma is searched as in umap-learn, step by step, and has its least value, a thousandth of a mean distance. So the weights are those of
  * umap-learn, and of scanpy, but for the rounding of float32.
  *
- * On the map, the cross-entropy of q against w goes down by stochastic gradients: a pair is attracted in proportion to its weight, and each time SAMPLES
+ * On the map, the cross-entropy of q against w goes down by stochastic gradients: a pair is attracted in proportion to its weight, and
+ * each time SAMPLES
  * random rows are pushed away. A and B fit a least distance of 0.1, as in umap-learn. igraph 0.10.2 has an earlier form
  * of the method, whose maps are worse than those of DrL.
  */

@@ -1,5 +1,6 @@
 /*
- * Undirected graphs by igraph: the only room that knows it. Vertices are numbered from 0 without gaps. Drawing and communities depend on the order
+ * Undirected graphs by igraph: the only room that knows it. Vertices are numbered from 0 without gaps. Drawing and communities depend on
+ * the order
  * of the edges, on `seed`, and on nothing else. Functions return -1 with e set if igraph failed (out of memory).
  */
 #ifndef NETWORK_H
@@ -27,12 +28,14 @@ int network_modularity(
 	const struct network *g, const double *weight, double resolution, const uint32_t *member, double *q, struct error *e);
 
 /*
- * Two partitions a, b [n] < n of n > 0 items, as scikit-learn scores them: the mutual information divided by the mean of both entropies, and the
+ * Two partitions a, b [n] < n of n > 0 items, as scikit-learn scores them: the mutual information divided by the mean of both entropies,
+ * and the
  * adjusted Rand index. Both are 1 for equal partitions.
  */
 int network_agreement(const uint32_t *a, const uint32_t *b, size_t n, double *nmi, double *ari, struct error *e);
 
-/* Positions in the plane [Fruchterman and Reingold 1991]; time grows with n squared. weight [m]: at least 0; below 0.01 is 0.01. xy [n, 2] out. */
+/* Positions in the plane [Fruchterman and Reingold 1991]; time grows with n squared. weight [m]: at least 0; below 0.01 is 0.01. xy [n,
+ * 2] out. */
 int network_springs(const struct network *g, const double *weight, uint32_t seed, float *xy, struct error *e);
 
 /* Positions in the plane by DrL [Martin et al. 2011]. xy [n, 2] out. */

@@ -245,7 +245,8 @@ static void add_fold(cJSON *j, const char *name, double v)
 	cJSON_AddItemToArray(list ? list : cJSON_AddArrayToObject(j, name), report_number(v));
 }
 
-/* The scores of cz-benchmarks: those of the second class if there are two, else means over the classes of the fold's labels and predictions. */
+/* The scores of cz-benchmarks: those of the second class if there are two, else means over the classes of the fold's labels and
+ * predictions. */
 static void score_cz(cJSON *j, const struct metrics *m)
 {
 	double precision = 0, recall = 0, f1 = 0, classes = 0;

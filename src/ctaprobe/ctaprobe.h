@@ -28,6 +28,13 @@ extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective
 /* ctaprobe score --target: in is a stream of predicted numbers. */
 void score_numbers(struct stream *in, const char *column, int json);
 
+/* ctaprobe score --ontology: labels and predictions of n cells, classes of c. The arrays are changed. */
+struct terms_scored {
+	uint32_t *y, *predicted; /* [n] */
+	size_t n, unlabelled, unpredicted;
+};
+void score_terms(struct terms_scored *s, const struct classes *c, const char *path, const char *name, int json);
+
 /* The cells of one stream of embeddings that have a label and a target. */
 struct embeddings {
 	struct stream *s;
@@ -42,7 +49,8 @@ struct embeddings {
 	size_t x_cap, y_cap, target_cap, group_cap, part_cap, cell_cap, row_cap;
 };
 
-/* The wanted columns, each may be NULL, and the tables for their names, shared by all streams. Cells without a label or target are left out;
+/* The wanted columns, each may be NULL, and the tables for their names, shared by all streams. Cells without a label or target are left
+ * out;
  * each of the others must have a group, such as a donor, and a part, such as a cluster. */
 struct wanted {
 	const char *label, *target, *group;
@@ -56,7 +64,8 @@ int embedding_missing(const float *x, size_t d);
 void embedding_warn(const char *name, size_t empty);
 /* Dies if a value of x [d] is not finite. */
 void embedding_check(const float *x, size_t d, uint64_t cell, const char *name);
-/* What made the embeddings of a stream, by its header: the digest of the model, or of the genes and components, and the layer. Equal texts: the
+/* What made the embeddings of a stream, by its header: the digest of the model, or of the genes and components, and the layer. Equal
+ * texts: the
  * same numbers mean the same. Malloced; NULL: it does not say. */
 char *embedding_source(const struct header *h);
 /* Read all of s, which is d's afterwards, or die. again: index s, since it is read again later. */
@@ -80,18 +89,21 @@ void report_bootstrap(cJSON *j, const uint32_t *truth, const uint32_t *predicted
 void report_classes(cJSON *j, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n, size_t rare);
 void report_confusion(cJSON *j, const struct metrics *m);
 
-/* The mean of n results of equal keys, which are freed: of each number, and of each number of a list. A list named ..._fold has those of all results, one
+/* The mean of n results of equal keys, which are freed: of each number, and of each number of a list. A list named ..._fold has those of
+ * all results, one
  * after the other, and macro_f1_repeat (or spearman_repeat) has that number of each result. One result is returned as it is. */
 cJSON *report_mean(cJSON *const *one, size_t n);
 
 /*
  * Write the metrics as JSON, or as a table of metric and value. In the table a list over classes has the rows KEY:CLASS. A list named
- * ..._fold or ..._repeat has its mean, its standard deviation (n - 1) and the rows KEY:1, KEY:2, ... "classes" is the number of classes. "confusion" has
+ * ..._fold or ..._repeat has its mean, its standard deviation (n - 1) and the rows KEY:1, KEY:2, ... "classes" is the number of classes.
+ * "confusion" has
  * only pairs with a count above 0.
  */
 void report_write(const struct cli *c, cJSON *j, int json);
 
-/* Write a table with a line for each object of `rows`, a list in j. All have the keys of `columns`. A number that is not known is NA. j and columns are
+/* Write a table with a line for each object of `rows`, a list in j. All have the keys of `columns`. A number that is not known is NA. j
+ * and columns are
  * freed. */
 void report_rows(const struct cli *c, cJSON *j, cJSON *columns, const cJSON *rows);
 

@@ -18,6 +18,12 @@ struct partition {
 	int missing; /* some cell has no value: it is class n - 1 */
 };
 
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
 static struct partition *partition_of(const struct choice *c, const char *column)
 {
 	for (size_t i = 0; i < c->npartition; i++)
@@ -46,12 +52,31 @@ static char *column_and_number(const char *option, const char *text, double leas
 	return xasprintf("%.*s", (int)(colon - text), text);
 }
 
+/* The columns of --balance: one of this name, or else several names between commas. Returns how many. */
+static size_t split_columns(struct choice *c, const struct header *h)
+{
+	size_t n = 0;
+	if (!c->balance)
+		return 0;
+	for (const char *at = c->balance, *end; at; at = *end ? end + 1 : NULL) {
+		end = header_find(h, c->balance) >= 0 ? at + strlen(at) : at + strcspn(at, ",");
+		if (end == at)
+			usage_error("--balance: '%s' is not a column, or several between commas", c->balance);
+		c->balance_column = xrealloc(c->balance_column, n + 1, sizeof *c->balance_column);
+		c->balance_column[n++] = xasprintf("%.*s", (int)(end - at), at);
+	}
+	return n;
+}
+
 void choice_init(struct choice *c, const struct header *h, const char *file)
 {
 	struct error e;
 	add_partition(c, c->by);
 	add_partition(c, c->stratify);
-	add_partition(c, c->balance);
+	add_partition(c, c->known);
+	c->balanced = split_columns(c, h);
+	for (size_t i = 0; i < c->balanced; i++)
+		add_partition(c, c->balance_column[i]);
 	for (size_t i = 0; i < c->cap->n + (c->min_class != NULL); i++) {
 		double n;
 		char *column = i < c->cap->n ? column_and_number("cap", c->cap->item[i], 1, &n)
@@ -73,9 +98,13 @@ void choice_release(struct choice *c)
 		free(c->partition[k].class);
 		free(c->partition[k].column);
 	}
+	for (size_t i = 0; i < c->balanced; i++)
+		free(c->balance_column[i]);
+	free(c->balance_column);
 	free(c->partition);
 	free(c->cell);
 	free(c->keep);
+	free(c->times);
 	*c = (struct choice){0};
 }
 
@@ -238,25 +267,86 @@ static void cap_classes(struct choice *c, size_t which)
 	free(column);
 }
 
+/* Of all cells of the class numbers a < n and b < m: the number of the pair among those that occur, in the order of a, then of b. a is
+ * changed. */
+static size_t cross(uint32_t *a, size_t cells, const uint32_t *b, size_t m)
+{
+	uint64_t *pair = xmalloc((cells + 1) * sizeof *pair);
+	size_t n = 0;
+	for (size_t i = 0; i < cells; i++)
+		pair[i] = (uint64_t)a[i] * m + b[i];
+	qsort(pair, cells, sizeof *pair, by_number);
+	for (size_t i = 0; i < cells; i++)
+		if (!i || pair[i] != pair[n - 1])
+			pair[n++] = pair[i];
+	for (size_t i = 0; i < cells; i++) {
+		uint64_t own = (uint64_t)a[i] * m + b[i];
+		a[i] = (uint32_t)((uint64_t *)bsearch(&own, pair, n, sizeof *pair, by_number) - pair);
+	}
+	free(pair);
+	return n;
+}
+
+/* The classes of --balance: class [c->n] (malloced). Returns how many; with one column these are its classes. */
+static size_t crossed_classes(const struct choice *c, uint32_t **class)
+{
+	const struct partition *p = partition_of(c, c->balance_column[0]);
+	size_t n = p->n;
+	*class = xmalloc((c->n + 1) * sizeof **class);
+	memcpy(*class, p->class, c->n * sizeof **class);
+	for (size_t k = 1; k < c->balanced; k++) {
+		p = partition_of(c, c->balance_column[k]);
+		n = cross(*class, c->n, p->class, p->n);
+	}
+	return n;
+}
+
+/* How many cells were asked for: -n, or -f of those that are left; else `otherwise`. */
+static uint64_t wanted(const struct choice *c, uint64_t otherwise)
+{
+	return c->number >= 0 ? (uint64_t)c->number : c->fraction >= 0 ? sample_share(c->fraction, kept(c)) : otherwise;
+}
+
 static void balance_classes(struct choice *c)
 {
-	const struct partition *p = partition_of(c, c->balance);
-	uint64_t *count = class_counts(c, p), *quota = xcalloc(p->n, sizeof *quota), total = (uint64_t)c->number;
-	if (c->fraction >= 0)
-		total = sample_share(c->fraction, kept(c));
-	else if (c->number < 0) {
-		uint64_t least = UINT64_MAX, open = 0;
-		for (size_t k = 0; k < p->n; k++)
-			if (count[k]) {
-				least = count[k] < least ? count[k] : least;
-				open++;
-			}
-		total = open ? least * open : 0;
-	}
-	sample_round_robin(count, p->n, total, quota);
-	keep_quota(c, SAMPLE_CLASS, p, quota);
+	uint32_t *class;
+	size_t n = crossed_classes(c, &class);
+	uint64_t *count = xcalloc(n + 1, sizeof *count), *quota = xcalloc(n + 1, sizeof *quota), least = UINT64_MAX, open = 0;
+	for (size_t i = 0; i < c->n; i++)
+		count[class[i]] += c->keep[i];
+	for (size_t k = 0; k < n; k++)
+		if (count[k]) {
+			least = count[k] < least ? count[k] : least;
+			open++;
+		}
+	sample_round_robin(count, n, wanted(c, open ? least * open : 0), quota);
+	sample_quota(c->keep, &(struct sample_rows){c->n, c->cell, c->first, c->seed, SAMPLE_CLASS}, class, quota, n);
+	free(class);
 	free(count);
 	free(quota);
+}
+
+/* With replacement; keep is what was drawn at all. */
+static void draw_again(struct choice *c)
+{
+	uint32_t *class = NULL;
+	size_t n = c->balance ? crossed_classes(c, &class) : 1;
+	c->times = xmalloc((c->n + 1) * sizeof *c->times);
+	sample_again(c->times, c->keep, &(struct sample_rows){c->n, c->cell, c->first, c->seed, SAMPLE_ORDER}, class, n, wanted(c, 0));
+	for (size_t i = 0; i < c->n; i++)
+		c->keep[i] = c->times[i] > 0;
+	free(class);
+}
+
+static void split_by_known(struct choice *c)
+{
+	const struct partition *g = partition_of(c, c->by), *p = partition_of(c, c->known);
+	uint8_t *test = xcalloc(g->n + 1, 1);
+	uint32_t none = p->missing ? (uint32_t)p->n - 1 : UINT32_MAX;
+	sample_known(g->class, p->class, c->keep, c->n, g->n, p->n, none, test);
+	for (size_t i = 0; i < c->n; i++)
+		c->keep[i] = c->keep[i] && test[g->class[i]] == (c->part == PART_TEST);
+	free(test);
 }
 
 /* Count the cells that the last step dropped; *before were kept before it. */
@@ -275,7 +365,9 @@ void choice_make(struct choice *c, uint64_t dropped[REASONS])
 	if (c->min_class)
 		drop_rare(c);
 	charge(c, BY_RARE, &n, dropped);
-	if (c->test_fraction >= 0 && c->by)
+	if (c->known)
+		split_by_known(c);
+	else if (c->test_fraction >= 0 && c->by)
 		split_by_group(c);
 	else if (c->test_fraction >= 0)
 		split_by_cell(c);
@@ -283,7 +375,9 @@ void choice_make(struct choice *c, uint64_t dropped[REASONS])
 	for (size_t k = 0; k < c->cap->n; k++)
 		cap_classes(c, k);
 	charge(c, BY_CAP, &n, dropped);
-	if (c->balance) {
+	if (c->again) {
+		draw_again(c);
+	} else if (c->balance) {
 		balance_classes(c);
 	} else if (c->number >= 0 || c->fraction >= 0) {
 		uint64_t want = c->number >= 0 ? (uint64_t)c->number : sample_share(c->fraction, n);

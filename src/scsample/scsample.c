@@ -13,22 +13,26 @@
 
 static long long number, min_genes, min_counts, hvg;
 static double fraction, test_fraction, max_mito;
-static const char *by, *stratify, *balance, *min_class_text, *source_column, *batch_key;
-static int part = PART_NONE, flavor = HVG_SEURAT;
+static const char *by, *known, *stratify, *balance, *min_class_text, *source_column, *batch_key;
+static int again, part = PART_NONE, flavor = HVG_SEURAT;
 static struct opt_values where_text, cap_text;
 
 static struct option_def options[] = {
 	{0, "Sample", OPT_GROUP},
 	{'n', "number", OPT_INT, &number, "N", "keep N cells", 0, 1e15, .changes = 1},
 	{'f', "fraction", OPT_REAL, &fraction, "F", "keep this share of the cells", 0, 1, .changes = 1},
+	{0, "replace", OPT_FLAG, &again, NULL, "with -n or -f: draw with replacement; with --balance each class is as likely",
+		.changes = 1},
 	{0, "Split", OPT_GROUP},
 	{0, "test-fraction", OPT_REAL, &test_fraction, "F", "split off this share as the test part", 0, 1, .changes = 1},
 	{0, "part", OPT_CHOICE, &part, "train|test", "which part of the split to write", .changes = 1},
 	{0, "by", OPT_STRING, &by, "COL", "split by whole groups of COL, such as donors", .changes = 1},
+	{0, "known", OPT_STRING, &known, "COL",
+		"with --by: the test part has whole groups all of whose classes of COL are in training groups", .changes = 1},
 	{0, "stratify", OPT_STRING, &stratify, "COL", "-n, -f, --test-fraction: keep the proportions of COL's classes", .changes = 1},
 	{0, "Classes", OPT_GROUP},
-	{0, "balance", OPT_STRING, &balance, "COL", "take equal numbers of cells from the classes of COL, as far as they have them",
-		.changes = 1},
+	{0, "balance", OPT_STRING, &balance, "COL[,COL]",
+		"take equal numbers of cells from the classes of COL, or of pairs of classes, as far as they have them", .changes = 1},
 	{0, "cap", OPT_LIST, &cap_text, "COL:N", "keep at most N cells of each class of COL (repeatable)", .changes = 1},
 	{0, "min-class", OPT_STRING, &min_class_text, "COL:N", "drop classes of COL with fewer than N cells; N below 1 is a share",
 		.changes = 1},
@@ -160,6 +164,9 @@ struct sink {
 	uint32_t *row;
 	size_t cap;
 	struct genes *genes; /* NULL: all genes stay */
+	const uint32_t *times; /* of the next kept row; NULL: once */
+	int cell; /* with times: the column that gets new numbers */
+	uint64_t written;
 };
 
 static void flush_block(struct sink *s)
@@ -174,15 +181,22 @@ static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
 {
 	size_t n = 0;
 	grow(s->row, s->cap, b->rows);
-	for (size_t i = 0; i < b->rows; i++)
-		if (keep[i])
+	for (size_t i = 0; i < b->rows; i++) {
+		if (!keep[i])
+			continue;
+		uint32_t times = s->times ? *s->times++ : 1;
+		grow(s->row, s->cap, n + times);
+		while (times--)
 			s->row[n++] = (uint32_t)i;
+	}
 	for (size_t i = 0; i < n;) {
 		size_t m = BLOCK_ROWS - s->out.rows;
 		m = n - i < m ? n - i : m;
 		block_take(&s->out, s->map, b, s->row + i, m);
 		if (s->genes)
 			genes_fill(s->genes, &s->out, b, s->row + i, m);
+		for (size_t r = s->out.rows - m; s->times && r < s->out.rows; r++)
+			((uint64_t *)s->out.col[s->cell].data)[r] = s->written++;
 		i += m;
 		if (block_full(&s->out))
 			flush_block(s);
@@ -193,10 +207,18 @@ static void check_options(void)
 {
 	if (given(&number) && given(&fraction))
 		usage_error("-n and -f exclude each other");
-	if (given(&test_fraction) != (part != PART_NONE))
+	if (known && (!by || part == PART_NONE))
+		usage_error("--known splits by groups: it needs --by COL and --part");
+	if (known)
+		refuse("excludes --known, whose test part has a size of its own", &test_fraction);
+	if (!known && given(&test_fraction) != (part != PART_NONE))
 		usage_error("--test-fraction and --part belong together");
-	if (by && !given(&test_fraction))
+	if (by && !known && !given(&test_fraction))
 		usage_error("--by splits by groups: it needs --test-fraction and --part");
+	if (again && !given(&number) && !given(&fraction))
+		usage_error("--replace draws as many cells as -n or -f say: give one");
+	if (again && (stratify || given(&hvg)))
+		usage_error("--replace excludes --stratify and --hvg");
 	if (stratify && balance)
 		usage_error("--stratify keeps proportions and --balance levels them: give one");
 	if ((given(&flavor) || batch_key) && !given(&hvg))
@@ -207,8 +229,8 @@ static void check_options(void)
 
 static int two_passes(void)
 {
-	return given(&number) || given(&fraction) || given(&test_fraction) || given(&balance) || cap_text.n || given(&min_class_text) ||
-		given(&hvg);
+	return given(&number) || given(&fraction) || known || given(&test_fraction) || given(&balance) || cap_text.n ||
+		given(&min_class_text) || given(&hvg);
 }
 
 static void set_filter(struct filter *f)
@@ -227,14 +249,18 @@ static void set_choice(struct choice *c)
 		.test_fraction = given(&test_fraction) ? test_fraction : -1,
 		.part = (enum part)part,
 		.by = by,
+		.known = known,
+		.again = again,
 		.stratify = stratify,
 		.balance = balance,
 		.cap = &cap_text,
 		.min_class = min_class_text};
 }
 
-/* First pass: choose among the cells that pass the filters. Returns a byte for each row of the input: whether it is kept. */
-static uint8_t *first_pass(struct inputs *in, struct filter *f)
+/* First pass: choose among the cells that pass the filters. Returns a byte for each row of the input: whether it is kept. With --replace,
+ * *times is
+ * how often each of the kept ones is (malloced), else NULL. */
+static uint8_t *first_pass(struct inputs *in, struct filter *f, uint32_t **times)
 {
 	struct choice c;
 	set_choice(&c);
@@ -247,6 +273,12 @@ static uint8_t *first_pass(struct inputs *in, struct filter *f)
 		progress("%" PRIu64 " of %" PRIu64 " cells looked at", at, in->total);
 	}
 	choice_make(&c, dropped);
+	size_t kept = 0;
+	for (size_t k = 0; k < c.n && c.times; k++)
+		if (c.keep[k])
+			c.times[kept++] = c.times[k];
+	*times = c.times;
+	c.times = NULL;
 	uint8_t *keep = c.keep;
 	c.keep = NULL;
 	choice_release(&c);
@@ -306,13 +338,16 @@ int main(int argc, char **argv)
 	open_inputs(&in);
 	set_filter(&f);
 	filter_init(&f, &in.all.header, stream_name(in.s[0]));
-	uint8_t *chosen = two_passes() ? first_pass(&in, &f) : NULL;
+	uint32_t *times = NULL;
+	uint8_t *chosen = two_passes() ? first_pass(&in, &f, &times) : NULL;
 	struct genes genes = {0};
 	const int some = given(&hvg); /* not all genes */
 	if (some)
 		choose_genes(&in, chosen, &genes);
 	const struct header *like = some ? &genes.header : &in.all.header;
-	struct sink s = {.to = create_output(like), .map = xmalloc(like->ncol * sizeof *s.map), .genes = some ? &genes : NULL};
+	struct sink s = {
+		.to = create_output(like), .map = xmalloc(like->ncol * sizeof *s.map), .genes = some ? &genes : NULL, .times = times};
+	s.cell = header_find(stream_header(s.to), "cell");
 	if (some)
 		memcpy(s.map, genes.map, like->ncol * sizeof *s.map);
 	else
@@ -340,6 +375,7 @@ int main(int argc, char **argv)
 	free(s.map);
 	free(s.row);
 	free(chosen);
+	free(times);
 	filter_release(&f);
 	genes_release(&genes);
 	close_inputs(&in);

@@ -48,7 +48,8 @@ struct choice {
 	long long number; /* cells to keep; -1: not given */
 	double fraction, test_fraction; /* -1: not given */
 	enum part part;
-	const char *by, *stratify, *balance; /* columns; NULL: not given */
+	const char *by, *known, *stratify, *balance; /* columns; NULL: not given. balance may be several, crossed: A,B */
+	int again; /* draw with replacement */
 	const struct opt_values *cap; /* COL:N, any number of them */
 	const char *min_class; /* COL:N; NULL: not given */
 
@@ -57,9 +58,11 @@ struct choice {
 	uint64_t *cell; /* [n] their numbers; NULL: first, first + 1, ... */
 	uint64_t first;
 	struct partition *partition;
-	size_t npartition;
+	size_t npartition, balanced;
+	char **balance_column; /* [balanced] */
 
 	uint8_t *keep; /* [n] whether a cell passed the filters, after choice_make whether it is chosen */
+	uint32_t *times; /* out: [n] how often each was drawn; NULL: at most once */
 };
 
 /* For streams with header h. Dies if a column is missing. */
