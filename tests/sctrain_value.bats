@@ -79,7 +79,7 @@ edited() {
 	rankenc -q -m vocab.tsv --max-len 40 --value -o unranked.tok all.counts
 	for t in plain unranked; do
 		run -1 maskgen --objective value -o never $t.tok
-		assert_output "maskgen: $t.tok: no lists 'rank' and 'value' beside the tokens: --objective value needs tokens of rankenc --ties group --value"
+		assert_output "maskgen: $t.tok: no list 'count' beside the tokens, nor 'rank' and 'value': --objective value needs tokens of rankenc --vocab-style bmfm, or of --ties group --value"
 	done
 	run -2 maskgen --objective values all.tok -o never
 	assert_file_not_exist never
