@@ -234,6 +234,7 @@ install: all ## install tools, manual pages, pipelines and docs under PREFIX
 	@cd pipelines && find . -type f ! -name '*.pyc' | while read -r f; do \
 		if [ -x "$$f" ]; then mode=755; else mode=644; fi; install -D -m $$mode "$$f" "$(SHARE)/pipelines/$$f" || exit 1; done
 	install -D -m 644 data/catalog.tsv "$(SHARE)/data/catalog.tsv"
+	install -D -m 644 data/blood-cells.obo "$(SHARE)/data/blood-cells.obo"
 	@for f in $(DOCS); do install -D -m 644 $$f "$(DOC)/$$f" || exit 1; done
 	@[ ! -e $(BIN)/corrmask_cuda.so ] || install -D -m 755 $(BIN)/corrmask_cuda.so "$(DEST)/lib/corrmask/corrmask_cuda.so"
 

@@ -487,6 +487,7 @@ static void set_ops(struct ops *o)
 	o->swiglu_back = cuda_swiglu_back;
 	o->value_features = cuda_value_features;
 	o->value_features_back = cuda_value_features_back;
+	o->scale = cuda_scale;
 	o->add = cuda_add;
 	o->gather = cuda_gather;
 	o->scatter = cuda_scatter;

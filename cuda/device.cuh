@@ -430,6 +430,7 @@ void cuda_swiglu_back(struct ops *o, void *dz, const void *dy, const void *z, si
 void cuda_value_features(struct ops *o, void *f, const float *x, const uint32_t *row, const struct value_features *v, size_t T);
 void cuda_value_features_back(
 	struct ops *o, float *dw, float *db, void *df, const float *x, const uint32_t *row, const struct value_features *v, size_t T);
+void cuda_scale(struct ops *o, void *y, const void *x, double a, size_t n);
 void cuda_add(struct ops *o, void *y, const void *x, const void *z, size_t n);
 void cuda_gather(struct ops *o, void *y, const void *x, const uint32_t *index, size_t N, size_t C);
 void cuda_scatter(struct ops *o, void *dx, const void *dy, const uint32_t *index, size_t N, size_t T, size_t C);

@@ -1,4 +1,4 @@
-/* add, gather, scatter, drop: rows in, rows out, a thread for 8 columns. */
+/* scale, add, gather, scatter, drop: rows in, rows out, a thread for 8 columns. */
 #include "device.cuh"
 
 enum {
@@ -18,6 +18,33 @@ static __device__ __forceinline__ bool group_at(uint32_t *row, uint32_t *c, size
 static dim3 group_blocks(size_t rows, size_t C)
 {
 	return dim3(blocks(rows * ((C + 7) / 8), THREADS));
+}
+
+template <class A> static __global__ void scale_kernel(A *y, const A *x, float a, size_t n)
+{
+	size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * 8;
+	if (i + 8 <= n) {
+		float v[8];
+		load_vec(v, x + i);
+#pragma unroll
+		for (int k = 0; k < 8; k++)
+			v[k] *= a;
+		store_vec(y + i, v);
+	} else {
+		for (; i < n; i++)
+			y[i] = of<A>::from(a * to_float(x[i]));
+	}
+}
+
+template <class A> static void scale(struct cuda *c, void *y, const void *x, double a, size_t n)
+{
+	launch(c, "scale", scale_kernel<A>, dim3(blocks(n, THREADS * 8)), THREADS, 0, (A *)y, (const A *)x, (float)a, n);
+}
+
+void cuda_scale(struct ops *o, void *y, const void *x, double a, size_t n)
+{
+	struct cuda *c = cuda_of(o);
+	BY_TYPE(c, scale, c, y, x, a, n);
 }
 
 template <class A> static __global__ void add_kernel(A *y, const A *x, const A *z, size_t n)

@@ -41,7 +41,7 @@ enum { TOKEN, VALUE, CELL };
 enum { UNIFORM, WEIGHTED, HIDDEN, VISIBLE };
 enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
 
-static int objective = TOKEN, bernoulli, partner_choice, balance, field, order, zeros, unmeasured;
+static int objective = TOKEN, bernoulli, partner_choice, balance, count_kept, field, order, zeros, unmeasured;
 static long long epochs = 1, batch = USUAL_BATCH, window = 64, lanes = 1, partners = 5, max_len, per_ten = 1;
 static double rate = 0.15, lambda, seed_share = 1, hidden = 0.95, without_zeros = 0.2;
 
@@ -119,6 +119,9 @@ static struct option_def options[] = {
 		"distribute the cells of a batch over the shards by length, so that all shards have about equal work", .changes = 1},
 	{0, "Output", OPT_GROUP},
 	{0, "keep", OPT_STRING, &keep_text, "COL,...", "columns of the cells to copy, such as cell_type", .changes = 1},
+	{0, "count-kept", OPT_FLAG, &count_kept, NULL,
+		"count the labels and numbers of these columns, for sctrain --head (default with --strategy none and columns)",
+		.changes = 1},
 	{0, "audit", OPT_STRING, &audit_path, "GRAPH", "write a table of how the masks treat partners in this graph, instead of a stream"},
 	{0, "resume", OPT_STRING, &resume, "MODEL",
 		"start after the last checkpoint of this model directory, if there is one; it must be of the same stream"},
@@ -219,6 +222,8 @@ static void check_options(struct run *r)
 	if (!(strategy->uses & RATE) && (given(&rate) || rate_uniform || rate_linear || rate_choice))
 		usage_error("--strategy %s masks %s, so it takes no rate", strategy->word,
 			strategy->uses & TARGET ? "one target and its partners" : "nothing");
+	if (count_kept && !keep_text)
+		usage_error("--count-kept needs --keep COL,...");
 	if (audit_path && (resume || keep_text || cli.raw))
 		usage_error("--audit writes a table: --resume, --keep and --uncompressed do not go with it");
 	if (bernoulli && !(strategy->uses & BERNOULLI))
@@ -525,7 +530,7 @@ static void open_output(struct run *r)
 {
 	cli_provenance(&cli, &r->header, "");
 	describe(r);
-	if ((!strategy->uses || strategy->uses & COUNTS) && keep_text)
+	if ((!strategy->uses || strategy->uses & COUNTS || count_kept) && keep_text)
 		count_classes(r);
 	if (resume)
 		resume_from(r);

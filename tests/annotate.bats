@@ -50,6 +50,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	assert_equal "$(stat -c %Y.%s $R/new.pred $R/annotated.h5ad)" "$before"
 }
 
+# bats test_tags=slow
 @test "annotate: new cells that have types are scored; by cells and on expression" {
 	run -0 pipelines annotate REFERENCE=ref.h5ad DATA=typed.h5ad GROUP=none FEATURES=expression UNKNOWN=0.1 THREADS=1
 	assert_line --partial "On cells of the reference that were held out, "

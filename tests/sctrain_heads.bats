@@ -372,8 +372,8 @@ above() {
 	refused 2 "--class-weight needs --label COL" --target size --class-weight balanced
 	refused 2 "--head donor: expected COL:LOSS, such as cell_type:ce" --head donor
 	refused 2 "--head :ce: expected COL:LOSS, such as cell_type:ce" --head :ce
-	refused 2 "--head size:mae: unknown loss 'mae': expected ce, focal or mse" --head size:mae
-	refused 2 "--head size:mse:: unknown loss '': expected ce, focal or mse" --head size:mse:
+	refused 2 "--head size:mae: unknown loss 'mae': expected ce, focal, hce or mse" --head size:mae
+	refused 2 "--head size:mse:: unknown loss '': expected ce, focal, hce or mse" --head size:mse:
 	refused 2 "column 'donor' is to be predicted twice" --head donor:ce --head donor:focal
 	refused 2 "column 'donor' is to be predicted twice" --label donor --head donor:mse
 	local value
@@ -382,8 +382,8 @@ above() {
 	done
 	refused 2 "--head size:mse,from=1.5: from=1.5: expected a whole number" --head size:mse,from=1.5
 	refused 2 "--head size:mse,weight=1,weight=1: weight is given twice" --head size:mse,weight=1,weight=1
-	refused 2 "--head size:mse,: '': expected weight=W, from=STEP or gamma=G" --head size:mse,
-	refused 2 "--head size:mse,name=x: 'name=x': expected weight=W, from=STEP or gamma=G" --head size:mse,name=x
+	refused 2 "--head size:mse,: '': expected position=K, weight=W, gamma=G, reverse=L, mean=all, mean=known or from=STEP" --head size:mse,
+	refused 2 "--head size:mse,name=x: 'name=x': expected position=K, weight=W, gamma=G, reverse=L, mean=all, mean=known or from=STEP" --head size:mse,name=x
 	refused 2 "--head donor:ce,gamma=2: gamma is for the loss focal" --head donor:ce,gamma=2
 	refused 2 "--head: from: expected one column at least that is learned from the first step" --head donor:ce,from=2 --head size:mse,from=1
 	refused 2 "--focal needs --label COL" --head donor:ce --focal 2

@@ -120,6 +120,7 @@ edited() {
 
 # --- inputs ---
 
+# bats test_tags=slow
 @test "maskgen --objective cell: left-out genes, values of what is left, the whole cell as target" {
 	scview -c cell,n_counts,panel,token,count all.tok >tokens.tsv
 	checked() { # OPTIONS_OF_THE_TEST OPTION...
@@ -180,6 +181,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 '
 }
 
+# bats test_tags=slow
 @test "maskgen --objective value: the value, the gene or both are hidden, 95 % of the chosen ones" {
 	scview -c cell,n_counts,panel,token,count all.tok >tokens.tsv
 	p=$(panels all.tok)
@@ -289,6 +291,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	assert_output --partial "whose masked genes are visible: it is for sctrain value"
 }
 
+# bats test_tags=slow
 @test "sctrain wced, value: threads, a resumed training and parts of a batch" {
 	for task in wced:masked:model value:values:values; do
 		IFS=: read -r name stream model <<<"$task"
@@ -350,6 +353,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	run -1 sctrain eval -M model test.values
 }
 
+# bats test_tags=slow
 @test "sctrain wced: a model of values and LLaMA-style layers learns, resumes, and gives its encoder to a model of labels" {
 	sctrain wced -q -@ 2 --config bmfm-tiny --save-every 9 -o llama train.masked
 	awk -F'\t' 'NR == 2 { first = $2 } END { exit !($2 < 0.9 * first) }' llama/train.tsv

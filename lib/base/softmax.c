@@ -11,6 +11,18 @@ size_t softmax_argmax(const double *z, size_t n)
 	return best;
 }
 
+double softmax_log_sum(const double *z, size_t n, const uint32_t *set)
+{
+	double top = -INFINITY, sum = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!set || set[i / 32] >> i % 32 & 1)
+			top = fmax(top, z[i]);
+	for (size_t i = 0; i < n && isfinite(top); i++)
+		if (!set || set[i / 32] >> i % 32 & 1)
+			sum += exp(z[i] - top);
+	return isfinite(top) ? top + log(sum) : top;
+}
+
 double softmax(double *z, size_t n)
 {
 	double top = z[softmax_argmax(z, n)], sum = 0;

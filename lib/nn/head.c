@@ -4,7 +4,7 @@
 #include "nn/model_impl.h"
 
 static const struct head_kind *const all[] = {
-	&head_mlm, &head_cells, &head_genes, &head_value, &head_number, &head_expression, &head_wced, &head_nb};
+	&head_mlm, &head_cells, &head_hce, &head_genes, &head_value, &head_number, &head_expression, &head_wced, &head_nb};
 
 const struct head_kind *head_at(size_t i)
 {

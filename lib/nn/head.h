@@ -39,6 +39,7 @@ enum rows {
 enum target {
 	TARGET_TOKEN, /* goal.target: a token of the vocabulary */
 	TARGET_CLASS, /* goal.target: one of head_spec.nlabel classes */
+	TARGET_SET, /* goal.target: one of head_spec.nset sets of these classes */
 	TARGET_VALUE, /* goal.value: a number */
 	TARGET_COUNTS, /* goal.mask: the counts of the masked genes, which the batch has */
 	TARGET_CELL, /* goal.value: a number for every gene of the vocabulary */
@@ -61,8 +62,13 @@ struct head_spec {
 	const double *part; /* [parts of the kind] weights of its losses beside `weight`, 0: it is only measured; NULL: those of the kind */
 	uint64_t from; /* first step, from 0, of which it is a part; its own tensors are not updated before */
 	uint32_t position; /* ROWS_CELL: which token of the cell */
-	uint32_t nlabel; /* TARGET_CLASS: number of classes */
+	int direct; /* 1: it reads that token itself, not through the pooler */
+	double reverse; /* the hidden states get the gradient times -reverse [gradient reversal, Ganin & Lempitsky 2015]; 0: as it is */
+	int over_all; /* 1: its mean loss is over all cells of the batch, those without a target count as 0 */
+	uint32_t nlabel; /* TARGET_CLASS, TARGET_SET: number of classes */
 	char *const *label; /* [nlabel] names of the classes; NULL: LABEL_0, LABEL_1 ... */
+	uint32_t nset; /* TARGET_SET: number of sets; only a training needs them */
+	const uint32_t *set; /* [nset, nb_words(nlabel)] bit k % 32 of word k / 32: class k is in the set */
 	double mean, scale; /* TARGET_VALUE: the number is mean + scale * prediction; scale 0 means 1 */
 	struct curriculum curriculum;
 };
@@ -71,7 +77,7 @@ struct head_spec {
 struct goal {
 	size_t n; /* ROWS_LISTED: number of listed tokens; with mask: number of masked genes of all cells */
 	const uint32_t *row; /* ROWS_LISTED: [n] index into batch.id, ascending, no repeats */
-	const uint32_t *target; /* [rows] class or token to predict; ROW_NONE: none; NULL: no row has one */
+	const uint32_t *target; /* [rows] class, set of classes or token to predict; ROW_NONE: none; NULL: no row has one */
 	const real *value; /* [rows] number to predict; NaN: none; NULL: no row has one; TARGET_CELL: [rows, vocab_size] */
 	/* [rows, nb_words(vocab_size)] bits of the genes whose counts are predicted; n: how many bits. TARGET_CELL: of the genes in the input;
 	 * n: how many numbers */
@@ -82,7 +88,7 @@ struct goal {
 /* Of one loss. A head has one, or as many as its kind has parts. */
 struct loss {
 	double sum; /* natural log, for cross-entropy */
-	double count; /* rows with a target; where classes have weights, the sum of these */
+	double count; /* rows with a target; where classes have weights, the sum of these; with over_all: all rows */
 	double correct; /* rows whose prediction is right */
 	double target, square; /* TARGET_VALUE: sums of the targets, and of their squares */
 };
@@ -145,6 +151,7 @@ struct head_kind {
 
 extern const struct head_kind head_mlm; /* the token at a masked position; the decoder shares the token embedding */
 extern const struct head_kind head_cells; /* one class a cell, from its first token */
+extern const struct head_kind head_hce; /* one class a cell, of which a label may name several: an ontology */
 extern const struct head_kind head_genes; /* one class a token */
 extern const struct head_kind head_value; /* a number at a masked position */
 extern const struct head_kind head_number; /* a number a cell, from its first token */
@@ -155,6 +162,12 @@ extern const struct head_kind head_nb; /* the counts of masked genes: decoder wi
 /* By name; NULL: none. */
 const struct head_kind *head_find(const char *name);
 const struct head_kind *head_at(size_t i); /* the i-th, NULL past the last */
+
+/* Does it predict one of several classes? */
+static inline int head_classifies(const struct head_kind *k)
+{
+	return k->target == TARGET_CLASS || k->target == TARGET_SET;
+}
 
 size_t head_parts(const struct head_kind *k); /* its losses, at least 1 */
 double head_part_weight(const struct head_spec *s, size_t part); /* beside its weight; 1 if the kind has no parts */

@@ -1,12 +1,16 @@
 /*
  * One of several classes, by cross-entropy: logits = x W_class, with x the state of
- *     cells  the pooler [transformers BertForSequenceClassification]
+ *     cells  the pooler, or a token [transformers BertForSequenceClassification]
  *     genes  every token [transformers BertForTokenClassification]
+ *     hce    as cells; a label is a set S of classes, such as the leaves under a term of an ontology: hierarchical cross-entropy
+ *            L = log sum_k exp z_k - log sum_{k in S} exp z_k,    dL/dz_k = p_k - [k in S] p_k / P(S)        [BMFM-RNA, section 4]
+ *            The second sum is scaled by the largest logit in S, not of all, so it does not underflow and L is finite.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/softmax.h"
 #include "nn/model_impl.h"
 
 struct class
@@ -17,8 +21,9 @@ struct class
 	void *logit, *dlogit; /* [N, K] */
 	real *weight, *host_weight; /* [K] loss weights on the device and on the host, or NULL */
 	double focal;
-	real *host_logit; /* focal loss: [N, K] */
-	size_t host_logit_cap;
+	real *host_logit; /* [N, K] where the host computes the loss */
+	double *row; /* [K] */
+	size_t host_logit_cap, row_cap;
 };
 
 static int check(const struct head_spec *s, const struct model_config *c, struct error *e)
@@ -60,10 +65,16 @@ static void forward(struct head *h, struct model *m, const struct forward *f, co
 	m->o->linear(m->o, k->logit, NULL, k->x, P(m, k->w), P(m, k->b), h->N, m->c.hidden_size, h->spec.nlabel, ACT_NONE);
 }
 
+/* Does the host compute the loss? The logits of classes are few. */
+static int on_host(const struct class *k)
+{
+	return k->focal > 0 || k->h.kind->target == TARGET_SET;
+}
+
 static void loss(struct head *h, struct model *m, double *sum)
 {
 	struct class *k = (struct class *)h;
-	if (!(k->focal > 0))
+	if (!on_host(k))
 		m->o->class_loss(m->o, sum, k->dlogit, k->logit, (const int32_t *)m->dev.head[h->index].to.target, k->weight, h->scale,
 			h->N, h->spec.nlabel);
 }
@@ -91,18 +102,35 @@ static void focal_row(const struct class *k, real *z, size_t K, size_t y, double
 		z[i] = (real)(scale * slope * ((i == y) - exp(z[i] - max) / total));
 }
 
+/* The same of hierarchical cross-entropy. row [K]: scratch. */
+static void hce_row(const uint32_t *set, real *z, double *row, size_t K, double scale, double sum[2])
+{
+	for (size_t i = 0; i < K; i++)
+		row[i] = z[i];
+	double all = softmax_log_sum(row, K, NULL), in = softmax_log_sum(row, K, set);
+	size_t top = softmax_argmax(row, K);
+	sum[0] += all - in;
+	sum[1] += set[top / 32] >> top % 32 & 1;
+	for (size_t i = 0; i < K; i++)
+		z[i] = (real)(scale * (exp(row[i] - all) - (set[i / 32] >> i % 32 & 1 ? exp(row[i] - in) : 0)));
+}
+
 static int host_loss(struct head *h, struct model *m, const struct goal *g, int train, double sum[2])
 {
 	struct class *k = (struct class *)h;
 	size_t N = h->N, K = h->spec.nlabel;
-	if (!(k->focal > 0))
+	if (!on_host(k))
 		return 0;
 	grow(k->host_logit, k->host_logit_cap, N * K);
+	grow(k->row, k->row_cap, K);
 	m->o->download_act(m->o, k->host_logit, k->logit, N * K);
 	for (size_t i = 0; i < N; i++) {
 		real *z = k->host_logit + i * K;
-		if (i < h->rows && g->target[i] != ROW_NONE)
-			focal_row(k, z, K, g->target[i], h->host_scale, sum);
+		uint32_t y = i < h->rows ? g->target[i] : ROW_NONE;
+		if (y != ROW_NONE && h->kind->target == TARGET_SET)
+			hce_row(h->spec.set + y * nb_words(K), z, k->row, K, h->host_scale, sum);
+		else if (y != ROW_NONE)
+			focal_row(k, z, K, y, h->host_scale, sum);
 		else
 			memset(z, 0, K * sizeof *z);
 	}
@@ -115,6 +143,8 @@ static double count(const struct head *h, const struct goal *g, size_t rows)
 {
 	const struct class *k = (const struct class *)h;
 	double sum = 0;
+	if (h->spec.over_all)
+		return g->target ? (double)rows : 0;
 	for (size_t i = 0; g->target && i < rows; i++)
 		sum += g->target[i] == ROW_NONE ? 0 : k->host_weight ? (double)k->host_weight[g->target[i]] : 1;
 	return sum;
@@ -139,6 +169,7 @@ static void release(struct head *h, struct model *m)
 	m->o->free(m->o, k->weight);
 	free(k->host_weight);
 	free(k->host_logit);
+	free(k->row);
 }
 
 void head_class_weight(struct model *m, size_t i, const real *weight)
@@ -169,12 +200,17 @@ static const struct head_metric metrics[] = {
 	{0},
 };
 
-static const struct op_need need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), OP(class_loss), {0}};
+static const struct head_metric hce_metrics[] = {
+	{"accuracy", head_accuracy, 1},
+	{0},
+};
+
+static const struct op_need need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), OP(scale), OP(class_loss), {0}};
 
 #define COMMON \
-	.drop = 1, .target = TARGET_CLASS, .metric = metrics, .need = need, .size = sizeof(struct class), .check = check, \
-	.tensors = tensors, .resolve = resolve, .outputs = outputs, .carve = carve, .forward = forward, .loss = loss, \
-	.host_loss = host_loss, .count = count, .logits = logits, .backward = backward, .release = release
+	.drop = 1, .need = need, .size = sizeof(struct class), .check = check, .tensors = tensors, .resolve = resolve, .outputs = outputs, \
+	.carve = carve, .forward = forward, .loss = loss, .host_loss = host_loss, .count = count, .logits = logits, .backward = backward, \
+	.release = release
 
 const struct head_kind head_cells = {
 	.name = "cells",
@@ -183,6 +219,19 @@ const struct head_kind head_cells = {
 	.prefix = (const char *const[]){"classifier.", NULL},
 	.rows = ROWS_CELL,
 	.pool = 1,
+	.target = TARGET_CLASS,
+	.metric = metrics,
+	COMMON,
+};
+
+const struct head_kind head_hce = {
+	.name = "hce",
+	.class_name = "ForSequenceClassification",
+	.prefix = (const char *const[]){"classifier.", NULL},
+	.rows = ROWS_CELL,
+	.pool = 1,
+	.target = TARGET_SET,
+	.metric = hce_metrics,
 	COMMON,
 };
 
@@ -191,5 +240,7 @@ const struct head_kind head_genes = {
 	.class_name = "ForTokenClassification",
 	.prefix = (const char *const[]){"classifier.", NULL},
 	.rows = ROWS_TOKEN,
+	.target = TARGET_CLASS,
+	.metric = metrics,
 	COMMON,
 };

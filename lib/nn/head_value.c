@@ -117,7 +117,7 @@ static const struct head_metric metrics[] = {
 };
 
 static const struct op_need value_need[] = {OP(gather), OP(scatter), OP(linear), OP(linear_back), OP(drop), {0}};
-static const struct op_need number_need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), {0}};
+static const struct op_need number_need[] = {OP(pool), OP(pool_back), OP(linear), OP(linear_back), OP(drop), OP(scale), {0}};
 
 #define COMMON \
 	.problem_type = "regression", .prefix = (const char *const[]){"classifier.", NULL}, .drop = 1, .target = TARGET_VALUE, \

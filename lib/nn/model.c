@@ -81,7 +81,7 @@ static int check_parts(const struct model_config *c, const struct head_spec *hea
 /* The tensors of head i. */
 static void head_tensors(struct params *p, const struct model_config *c, const struct head_spec *s, size_t i)
 {
-	readout_tensors(s->kind, p, c);
+	readout_tensors(s, p, c);
 	size_t own = p->n;
 	p->prefix = s->prefix;
 	s->kind->tensors(s, p, c);

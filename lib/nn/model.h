@@ -98,12 +98,14 @@ size_t model_nparam(const struct model *m);
 void model_freeze(struct model *m, size_t n);
 
 /*
- * Several losses in one global batch. model_count: count [nloss], loss.count of each in this batch at optimizer step `step`; 0 for a head
+ * Several losses in one global batch, or one whose mean is also over cells without a target. model_counts_first: is it so? model_count:
+ * count [2 nloss], loss.count of each in this batch at optimizer step `step`, then the same but 0 where it has no target; 0 for a head
  * that starts later. It checks the batch as model_forward does. Add up the counts of all parts of the batch and ranks; then model_weigh gives
  * scale [nloss] for forward.scale, and the count for model_step, 0 if no loss has a target. With one loss scale is 1.
  *     scale_h = weight_h / (sum of the weights of losses with targets) N_0 / N_h,   N_0 the count of the first loss with targets
  * model_mean_loss: the loss of the model, from the summed losses and their counts; NAN without a target.
  */
+int model_counts_first(const struct model *m);
 int model_count(const struct model *m, const struct batch *b, uint64_t step, double *count, struct error *e);
 double model_weigh(const struct model *m, const double *count, double *scale);
 double model_mean_loss(const struct model *m, const double *sum, const double *count);
@@ -152,10 +154,10 @@ int model_check_step(const struct model *m, const double *sum, double norm, uint
  */
 int model_hidden(struct model *m, const struct batch *b, int layer, real *h, struct error *e);
 /*
- * Queue the means of hidden states over tokens range[2i] .. range[2i+1] (indices into b->id, within cell i) of every cell.
- * model_embedded waits for the oldest in the queue: x [ncell, hidden_size], NaN for an empty range. At most two can be queued.
+ * Queue the means of hidden states over tokens range[2i] .. range[2i+1] (indices into b->id), `per` of them for every cell, within the cell.
+ * model_embedded waits for the oldest in the queue: x [ncell, per, hidden_size], NaN for an empty range. At most two can be queued.
  */
-int model_embed(struct model *m, const struct batch *b, int layer, const uint32_t *range, struct error *e);
+int model_embed(struct model *m, const struct batch *b, int layer, const uint32_t *range, size_t per, struct error *e);
 int model_embedded(struct model *m, real *x, struct error *e);
 /* Logits of head `head`, dropout off: [rows, outputs], rows as the head reads them (ROWS_LISTED: those of b->goal[head]). */
 int model_logits(struct model *m, const struct batch *b, size_t head, real *logit, struct error *e);

@@ -134,7 +134,7 @@ static void carve_batch(const struct model *m, struct arrays *x, const struct sh
 	x->rank = INT(s->ranks, s->T);
 	x->rank_order = INT(s->ranks && s->train, s->T);
 	x->rank_start = INT(s->ranks && s->train, m->c.max_position_embeddings + 1);
-	x->range = INT(s->ranges, 2 * s->B);
+	x->range = INT(s->ranges, 2 * s->B * s->ranges);
 	x->count = INT(b->count != NULL, s->T);
 	x->value = b->value ? arena_real(a, s->T) : NULL;
 	x->group.offset = INT(m->c.num_groups, s->B + 1);
@@ -176,7 +176,7 @@ static size_t carve(struct model *m, const struct shape *s, const struct batch *
 	size_t states = m->arch->per_cell ? s->B : s->T, n = states * m->c.hidden_size;
 	m->dx = s->train ? arena_act(&a, n) : NULL;
 	m->dx_more = s->train && m->nhead > 1 ? arena_act(&a, n) : NULL;
-	m->pooled = s->ranges ? arena_real(&a, s->B * m->c.hidden_size) : NULL;
+	m->pooled = s->ranges ? arena_real(&a, s->B * s->ranges * m->c.hidden_size) : NULL;
 	return a.used;
 }
 
@@ -318,10 +318,8 @@ static size_t fill(const struct model *m, const struct arrays *x, const struct b
 	size_t longest = fill_cells(m, x, b, s);
 	*x->step = (uint32_t)f->step;
 	pad_with(x->id, b->id, s->tokens, s->T, m->c.pad_token_id);
-	for (size_t i = 0; x->range && i < s->B; i++) {
-		x->range[2 * i] = i < s->cells ? range[2 * i] : 0;
-		x->range[2 * i + 1] = i < s->cells ? range[2 * i + 1] : 0;
-	}
+	if (x->range)
+		pad_with(x->range, range, 2 * s->cells * s->ranges, 2 * s->B * s->ranges, 0);
 	list_tiles(x->tile, x->offset, s->B, s->T);
 	if (x->order)
 		sort_tokens(x->start, x->order, x->id, s->T, m->c.vocab_size);

@@ -18,7 +18,8 @@ struct shape {
 	size_t B, T; /* cells and tokens, with padding */
 	size_t cells, tokens; /* the batch's own */
 	unsigned heads; /* bit i: head i is computed */
-	int train, labels, ranges;
+	int train, labels;
+	size_t ranges; /* of every cell: model_embed */
 	int ranks; /* the batch says the positions of its tokens */
 	int values, counts; /* it has values, or counts, of its tokens */
 	unsigned logits; /* bit i: the logits of head i are wanted */
@@ -65,8 +66,8 @@ enum {
 struct result {
 	double *sums; /* [SUMS], from host_alloc */
 	double host[2 * LOSSES_MAX], count;
-	size_t cells; /* model_embed */
-	real *x;
+	size_t n; /* model_embed: numbers */
+	real *x; /* [n] */
 	size_t cap;
 };
 
@@ -116,7 +117,7 @@ struct model {
 	struct seq coded; /* each token a cell: of one token, its id the row of its value, or of none */
 	struct shape shape;
 	void *dx, *dx_more; /* [T or B, C] gradient of the last hidden states; of one more head */
-	real *pooled; /* model_embed: [B, C] */
+	real *pooled; /* model_embed: [B, ranges, C] */
 	double *sums; /* [SUMS] device */
 	struct stage stage[2];
 	unsigned turn; /* the stage of the batch that is on the device */
@@ -147,7 +148,7 @@ size_t model_states(const struct model *m);
  * readout_back then computes dx from it.
  */
 int readout_check(const struct head_kind *k, const struct model_config *c, struct error *e);
-void readout_tensors(const struct head_kind *k, struct params *p, const struct model_config *c);
+void readout_tensors(const struct head_spec *s, struct params *p, const struct model_config *c);
 void readout_resolve(struct head *h, struct model *m);
 void readout_carve(struct head *h, struct model *m, struct arena *a, const struct shape *s);
 const void *readout(struct head *h, struct model *m, const struct forward *f, const void *x);

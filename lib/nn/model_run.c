@@ -72,16 +72,33 @@ static void loss_counts(const struct model *m, const struct head *h, const struc
 		*count = h->kind->count ? h->kind->count(h, g, goal_rows(h, b)) : targets(h, b);
 }
 
+/* Does this head count rows without a target in this batch? heads: those that have targets. */
+static int counts_rest(const struct head *h, unsigned heads, int train, uint64_t step)
+{
+	return h->spec.over_all && !(heads >> h->index & 1) && !(train && step < h->spec.from);
+}
+
 int model_count(const struct model *m, const struct batch *b, uint64_t step, double *count, struct error *e)
 {
 	unsigned heads = heads_with_targets(m, b, 1, step);
 	if (batch_check(m, b, heads, 1, e))
 		return -1;
-	memset(count, 0, m->nloss * sizeof *count);
-	for (size_t i = 0; i < m->nhead; i++)
-		if (heads >> i & 1)
-			loss_counts(m, m->head[i], b, count + m->head[i]->first);
+	memset(count, 0, 2 * m->nloss * sizeof *count);
+	for (size_t i = 0; i < m->nhead; i++) {
+		const struct head *h = m->head[i];
+		double *all = count + h->first;
+		int learns = heads >> i & 1;
+		if (learns || counts_rest(h, heads, 1, step))
+			loss_counts(m, h, b, all);
+		if (learns)
+			memcpy(all + m->nloss, all, h->nloss * sizeof *all);
+	}
 	return 0;
+}
+
+int model_counts_first(const struct model *m)
+{
+	return m->nloss > 1 || (m->nhead && m->head[0]->spec.over_all);
 }
 
 /* Does this loss count, with so many targets? */
@@ -107,9 +124,10 @@ static double sum_weights(const struct model *m, const double *count, size_t *fi
 double model_weigh(const struct model *m, const double *count, double *scale)
 {
 	size_t first;
-	double sum = sum_weights(m, count, &first);
+	const double *targets = count + m->nloss;
+	double sum = sum_weights(m, targets, &first);
 	for (size_t i = 0; i < m->nloss; i++)
-		scale[i] = counts(m, i, count[i]) ? m->weight[i] / sum * (count[first] / count[i]) : 0;
+		scale[i] = counts(m, i, targets[i]) ? m->weight[i] / sum * (count[first] / count[i]) : 0;
 	return first < m->nloss ? count[first] : 0;
 }
 
@@ -205,6 +223,9 @@ int model_forward(struct model *m, const struct batch *b, const struct forward *
 	m->ready = 0;
 	struct shape s = shape_of(m, b);
 	s.heads = heads_with_targets(m, b, f->train, f->step);
+	for (size_t i = 0; i < m->nhead; i++)
+		if (counts_rest(m->head[i], s.heads, f->train, f->step)) /* it has one loss */
+			loss_counts(m, m->head[i], b, &loss[m->head[i]->first].count);
 	s.train = f->train;
 	s.labels = 1;
 	if (!s.heads) {
@@ -252,43 +273,44 @@ int model_hidden(struct model *m, const struct batch *b, int layer, real *h, str
 	return 0;
 }
 
-static int check_ranges(const struct batch *b, const uint32_t *range, struct error *e)
+static int check_ranges(const struct batch *b, const uint32_t *range, size_t per, struct error *e)
 {
-	for (size_t i = 0; i < b->ncell; i++) {
-		uint32_t from = range[2 * i], to = range[2 * i + 1];
+	for (size_t k = 0; k < b->ncell * per; k++) {
+		size_t i = k / per;
+		uint32_t from = range[2 * k], to = range[2 * k + 1];
 		if (from > to || (from < to && (from < b->offset[i] || to > b->offset[i + 1])))
 			return error_set(e, "cell %zu of the batch: tokens %u to %u are not its own", i, from, to);
 	}
 	return 0;
 }
 
-int model_embed(struct model *m, const struct batch *b, int layer, const uint32_t *range, struct error *e)
+int model_embed(struct model *m, const struct batch *b, int layer, const uint32_t *range, size_t per, struct error *e)
 {
 	struct ops *o = m->o;
 	struct forward f = {0};
 	struct shape s = shape_of(m, b);
 	size_t C = m->c.hidden_size;
 	uint32_t layers = (uint32_t)((int)m->c.num_hidden_layers + layer);
-	s.ranges = 1;
+	s.ranges = per;
 	if (m->arch->per_cell)
 		return error_set(e, "architecture %s has no hidden states of tokens", m->arch->name);
-	if (check_ranges(b, range, e) || check_layer(m, layer, e) || batch_send(m, b, s, &f, range, e))
+	if (check_ranges(b, range, per, e) || check_layer(m, layer, e) || batch_send(m, b, s, &f, range, e))
 		return -1;
 	unsigned slot = m->posted++ % 2;
 	struct result *r = &m->result[slot];
 	assert(m->posted - m->taken <= 2);
-	if (s.cells * C > r->cap) {
+	r->n = s.cells * per * C;
+	if (r->n > r->cap) {
 		o->host_free(o, r->x);
-		r->x = o->host_alloc(o, s.cells * C * sizeof *r->x);
-		r->cap = s.cells * C;
+		r->x = o->host_alloc(o, r->n * sizeof *r->x);
+		r->cap = r->n;
 	}
-	if (!replay(m, WORK_EMBED, layers)) {
-		o->pool(o, m->pooled, m->arch->forward(m, &f, layers), m->dev.range, s.B, C, 1);
+	if (!replay(m, WORK_EMBED, (uint64_t)per << 32 | layers)) {
+		o->pool(o, m->pooled, m->arch->forward(m, &f, layers), m->dev.range, s.B * per, C, 1);
 		o->replay_end(o);
 	}
-	o->fetch(o, r->x, m->pooled, s.cells * C * sizeof *r->x);
+	o->fetch(o, r->x, m->pooled, r->n * sizeof *r->x);
 	o->mark(o, MARK_RESULT + slot);
-	r->cells = s.cells;
 	return 0;
 }
 
@@ -299,7 +321,7 @@ int model_embedded(struct model *m, real *x, struct error *e)
 	assert(m->taken <= m->posted);
 	if (m->o->wait(m->o, MARK_RESULT + slot, e))
 		return -1;
-	memcpy(x, r->x, r->cells * m->c.hidden_size * sizeof *x);
+	memcpy(x, r->x, r->n * sizeof *x);
 	return 0;
 }
 

@@ -294,6 +294,8 @@ struct ops {
 	void (*value_features_back)(
 		struct ops *o, real *dw, real *db, void *df, const real *x, const uint32_t *row, const struct value_features *v, size_t T);
 
+	/* y = a x over n act elements; y may be x. */
+	void (*scale)(struct ops *o, void *y, const void *x, double a, size_t n);
 	/* y = x + z over n act elements; any may alias. */
 	void (*add)(struct ops *o, void *y, const void *x, const void *z, size_t n);
 	/*

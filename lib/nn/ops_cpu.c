@@ -112,6 +112,16 @@ static void cpu_add(struct ops *o, void *y0, const void *x0, const void *z0, siz
 		SIMD for (size_t i = k * FLAT; i < min_size(n, (k + 1) * FLAT); i++) y[i] = x[i] + z[i];
 }
 
+static void cpu_scale(struct ops *o, void *y0, const void *x0, double a0, size_t n)
+{
+	struct cpu *c = (struct cpu *)o;
+	real *y = y0, a = (real)a0;
+	const real *x = x0;
+	PARALLEL_FOR
+	for (size_t k = 0; k < chunks(n, FLAT); k++)
+		SIMD for (size_t i = k * FLAT; i < min_size(n, (k + 1) * FLAT); i++) y[i] = a * x[i];
+}
+
 static void cpu_gather(struct ops *o, void *y0, const void *x0, const uint32_t *index, size_t N, size_t C)
 {
 	real *y = y0;
@@ -277,6 +287,7 @@ struct ops *ops_cpu_base(int threads)
 		.swiglu_back = cpu_swiglu_back,
 		.value_features = cpu_value_features,
 		.value_features_back = cpu_value_features_back,
+		.scale = cpu_scale,
 		.add = cpu_add,
 		.gather = cpu_gather,
 		.scatter = cpu_scatter,

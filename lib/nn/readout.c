@@ -2,7 +2,7 @@
  * What a head reads: rows of the hidden states, with what its kind asks for between them and its own tensors.
  *
  *     tokens (listed or all)     y = x[rows], after dropout
- *     cells                      y = dropout(tanh(x[position] W_pool + b_pool)), or without the pooler
+ *     cells                      y = dropout(tanh(x[position] W_pool + b_pool)), or without the pooler: dropout(x[position])
  *
  * Of tokens, dropout comes before the rows are taken, so a state loses the same columns whichever other positions are listed. The pooler is the
  * architecture's [transformers BertPooler]; its tensors are there if a head reads through it, and all heads share them.
@@ -29,15 +29,15 @@ int readout_check(const struct head_kind *k, const struct model_config *c, struc
 	return 0;
 }
 
-static int pools(const struct head_kind *k, const struct arch *a)
+static int pools(const struct head_spec *s, const struct arch *a)
 {
-	return k->pool && a->pooler;
+	return s->kind->pool && a->pooler && !s->direct;
 }
 
-void readout_tensors(const struct head_kind *k, struct params *p, const struct model_config *c)
+void readout_tensors(const struct head_spec *s, struct params *p, const struct model_config *c)
 {
 	char name[TENSOR_NAME];
-	if (!pools(k, c->arch))
+	if (!pools(s, c->arch))
 		return;
 	snprintf(name, sizeof name, "%s.weight", c->arch->pooler);
 	if (!params_find(p, name))
@@ -47,7 +47,7 @@ void readout_tensors(const struct head_kind *k, struct params *p, const struct m
 void readout_resolve(struct head *h, struct model *m)
 {
 	struct readout *r = &h->read;
-	if (!pools(h->kind, m->arch))
+	if (!pools(&h->spec, m->arch))
 		return;
 	r->pool_w = params_at(&m->p, "%s.weight", m->arch->pooler);
 	r->pool_b = params_at(&m->p, "%s.bias", m->arch->pooler);
@@ -57,7 +57,7 @@ void readout_carve(struct head *h, struct model *m, struct arena *a, const struc
 {
 	struct readout *r = &h->read;
 	size_t C = m->c.hidden_size, n = h->N * C;
-	int pool = pools(h->kind, m->arch), drop = h->kind->drop && s->train;
+	int pool = pools(&h->spec, m->arch), drop = h->kind->drop && s->train;
 	r->in = reads_all(h, m) ? NULL : arena_act(a, n);
 	r->din = reads_all(h, m) || !s->train ? NULL : arena_act(a, n);
 	r->pooled = pool ? arena_act(a, n) : NULL;
@@ -133,12 +133,15 @@ void readout_back(struct head *h, struct model *m, const struct forward *f, void
 {
 	struct readout *r = &h->read;
 	size_t C = m->c.hidden_size;
+	void *grad = readout_grad(h, m, dx);
+	if (h->spec.reverse > 0)
+		m->o->scale(m->o, grad, grad, -h->spec.reverse, h->N * C);
 	if (!of_cells(h)) {
 		rows_back(h, m, dx);
 		drop_back(h, m, f, dx);
 		return;
 	}
-	drop_back(h, m, f, readout_grad(h, m, dx));
+	drop_back(h, m, f, grad);
 	if (r->pooled)
 		m->o->linear_back(m->o, reads_all(h, m) ? dx : r->din, G(m, r->pool_w), G(m, r->pool_b), r->dpooled, r->x, P(m, r->pool_w),
 			r->pooled, NULL, h->N, C, C, ACT_TANH, 0);

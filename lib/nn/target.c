@@ -10,7 +10,7 @@ static int check_class(const struct model *m, const struct head *h, const struct
 {
 	const struct goal *g = &b->goal[h->index];
 	int token = h->kind->target == TARGET_TOKEN;
-	uint32_t limit = token ? m->c.vocab_size : h->spec.nlabel;
+	uint32_t limit = token ? m->c.vocab_size : h->kind->target == TARGET_SET ? h->spec.nset : h->spec.nlabel;
 	const uint32_t *row = h->kind->rows == ROWS_LISTED ? g->row : NULL;
 	for (size_t i = 0; g->target && i < rows; i++) {
 		if (g->target[i] < limit || (g->target[i] == ROW_NONE && !row))
@@ -134,6 +134,7 @@ static void fill_cell(const struct target_arrays *x, const struct model *m, cons
 const struct target_kind target_kind[] = {
 	[TARGET_TOKEN] = {check_class, carve_class, fill_class, count_class, NULL},
 	[TARGET_CLASS] = {check_class, carve_class, fill_class, count_class, NULL},
+	[TARGET_SET] = {check_class, carve_class, fill_class, count_class, NULL},
 	[TARGET_VALUE] = {check_value, carve_value, fill_value, count_value, spread_value},
 	[TARGET_CELL] = {check_cell, carve_cell, fill_cell, count_counts, NULL},
 	[TARGET_COUNTS] = {check_counts, carve_counts, fill_counts, count_counts, NULL},

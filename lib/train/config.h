@@ -23,6 +23,8 @@ int config_parse(struct model_config *c, const char *json, size_t n, const char 
  * class says, are listed in "corrmask_heads" (transformers ignores it), each an object:
  *     kind, weight                          always
  *     name, prefix, column, position, from  as in struct head_spec; missing: NULL or 0
+ *     pooler                                false: head_spec.direct; missing: 0
+ *     reverse                               as in struct head_spec; missing: 0
  *     mean, scale                           of a head that predicts a number
  *     losses                                of a head with several losses: their weights by name; missing: those of its kind
  *     id2label                              of a head with a name that predicts classes

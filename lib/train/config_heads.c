@@ -138,7 +138,7 @@ static int one_head(struct config_heads *h, struct config_reader *r)
 	h->head[0].kind = kind;
 	if (!kind)
 		return 0;
-	return kind->target == TARGET_CLASS ? read_labels(h, 0, r) : kind->target == TARGET_VALUE ? check_number(r) : 0;
+	return head_classifies(kind) ? read_labels(h, 0, r) : kind->target == TARGET_VALUE ? check_number(r) : 0;
 }
 
 /* ---- several heads ---- */
@@ -177,6 +177,9 @@ static int check_listed(const struct config_heads *h, size_t i, const struct con
 	if (!isfinite(s->mean) || !isfinite(s->scale) || s->scale < 0)
 		return error_set(r->e, "%s: corrmask_heads: head %s: mean %g, scale %g: expected numbers, the scale above 0", r->name,
 			head_name(s), s->mean, s->scale);
+	if (!isfinite(s->reverse) || s->reverse < 0)
+		return error_set(
+			r->e, "%s: corrmask_heads: head %s: reverse %g: expected a number, 0 or more", r->name, head_name(s), s->reverse);
 	if (s->position > UINT16_MAX)
 		return error_set(r->e, "%s: corrmask_heads: head %s: position %u: expected at most %u", r->name, head_name(s), s->position,
 			UINT16_MAX);
@@ -228,11 +231,13 @@ static int listed_head(struct config_heads *h, struct config_reader *file, const
 	s->weight = weight->valuedouble;
 	s->from = config_whole(&r, "from", 0);
 	s->position = config_whole(&r, "position", 0);
+	s->direct = cJSON_IsFalse(config_item(&r, "pooler"));
+	s->reverse = config_real(&r, "reverse", 0);
 	s->mean = config_real(&r, "mean", 0);
 	s->scale = config_real(&r, "scale", 0);
 	if (r.bad || read_parts(h, i, &r) || check_listed(h, i, &r))
 		return -1;
-	return k->target == TARGET_CLASS ? read_labels(h, i, s->name ? &r : file) : 0;
+	return head_classifies(k) ? read_labels(h, i, s->name ? &r : file) : 0;
 }
 
 static int listed_heads(struct config_heads *h, struct config_reader *r, const cJSON *list)
@@ -319,7 +324,7 @@ static const char *label_name(const struct head_spec *h, uint32_t i, char text[3
 static void add_labels(cJSON *j, const struct head_spec *h, const char *to_label, const char *to_id)
 {
 	char name[32], number[16];
-	uint32_t n = h->kind->target == TARGET_CLASS ? h->nlabel : 1;
+	uint32_t n = head_classifies(h->kind) ? h->nlabel : 1;
 	cJSON *names = cJSON_AddObjectToObject(j, to_label), *ids = to_id ? cJSON_AddObjectToObject(j, to_id) : NULL;
 	for (uint32_t i = 0; i < n; i++) {
 		snprintf(number, sizeof number, "%u", i);
@@ -331,7 +336,7 @@ static void add_labels(cJSON *j, const struct head_spec *h, const char *to_label
 
 static int has_labels(const struct head_spec *h)
 {
-	return h->kind->target == TARGET_CLASS || h->kind->target == TARGET_VALUE;
+	return head_classifies(h->kind) || h->kind->target == TARGET_VALUE;
 }
 
 /* A head of the list; without a name it is written as by older versions. */
@@ -349,6 +354,10 @@ static void add_listed(cJSON *list, const struct head_spec *h)
 		cJSON_AddStringToObject(x, "column", h->column);
 	if (h->position)
 		cJSON_AddNumberToObject(x, "position", h->position);
+	if (h->direct)
+		cJSON_AddFalseToObject(x, "pooler");
+	if (h->reverse > 0)
+		json_add_real(x, "reverse", h->reverse);
 	if (h->from)
 		cJSON_AddNumberToObject(x, "from", (double)h->from);
 	if (h->scale != 0) {
@@ -358,7 +367,7 @@ static void add_listed(cJSON *list, const struct head_spec *h)
 	cJSON *losses = h->kind->part ? cJSON_AddObjectToObject(x, "losses") : NULL;
 	for (size_t k = 0; losses && k < head_parts(h->kind); k++)
 		json_add_real(losses, h->kind->part[k].name, head_part_weight(h, k));
-	if (h->name && h->kind->target == TARGET_CLASS)
+	if (h->name && head_classifies(h->kind))
 		add_labels(x, h, "id2label", NULL);
 }
 

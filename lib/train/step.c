@@ -41,13 +41,15 @@ struct pass {
 	uint64_t step;
 	struct totals own;
 	const struct batch *only; /* the only part, if it is packed already */
+	int counted; /* the targets of the whole batch were counted first: */
+	uint8_t none[LOSSES_MAX]; /* 1: the loss has no target in it */
 	double scale[LOSSES_MAX], divisor; /* of the gradients of the losses, and of their sum: see model_weigh */
 };
 
-/* Several losses: how many targets each has in the batch, over all ranks. A fault is found again by the forward pass. */
+/* How many targets each loss has in the batch, over all ranks. A fault is found again by the forward pass. */
 static int weigh(struct step_queue *q, struct pass *x, int batch, struct error *e)
 {
-	double count[LOSSES_MAX] = {0}, of_part[LOSSES_MAX];
+	double count[2 * LOSSES_MAX] = {0}, of_part[2 * LOSSES_MAX];
 	size_t losses = model_nloss(q->model);
 	struct error found_again;
 	for (size_t part = 0; batch && part < q->parts; part++) {
@@ -55,11 +57,14 @@ static int weigh(struct step_queue *q, struct pass *x, int batch, struct error *
 		if (q->pack(q->arg, part, q->parts, &b, &found_again) <= 0 || model_count(q->model, b, x->step, of_part, &found_again))
 			continue;
 		x->only = q->parts == 1 ? b : NULL;
-		for (size_t i = 0; i < losses; i++)
+		for (size_t i = 0; i < 2 * losses; i++)
 			count[i] += of_part[i];
 	}
-	if (ranks_sum(q->ranks, count, losses, e))
+	if (ranks_sum(q->ranks, count, 2 * losses, e))
 		return -1;
+	x->counted = 1;
+	for (size_t i = 0; i < losses; i++)
+		x->none[i] = !(count[losses + i] > 0);
 	x->divisor = model_weigh(q->model, count, x->scale);
 	return 0;
 }
@@ -69,7 +74,7 @@ static int forward(struct step_queue *q, struct pass *x, size_t part, struct err
 {
 	const struct batch *b = x->only;
 	struct loss loss[LOSSES_MAX];
-	struct forward f = {.train = 1, .step = x->step, .later = runs_ahead(q), .scale = model_nloss(q->model) > 1 ? x->scale : NULL};
+	struct forward f = {.train = 1, .step = x->step, .later = runs_ahead(q), .scale = x->scale};
 	int got = b ? 1 : q->pack(q->arg, part, q->parts, &b, e);
 	if (got <= 0)
 		return got;
@@ -77,7 +82,7 @@ static int forward(struct step_queue *q, struct pass *x, size_t part, struct err
 		return -1;
 	for (size_t i = 0; i < model_nloss(q->model); i++) {
 		x->own.loss[i] += loss[i].sum;
-		x->own.count[i] += loss[i].count;
+		x->own.count[i] += x->none[i] ? 0 : loss[i].count;
 	}
 	x->own.tokens += b->offset[b->ncell];
 	x->own.cells += (double)b->ncell;
@@ -89,7 +94,7 @@ static int gradient(struct step_queue *q, struct pass *x, int batch, struct erro
 {
 	enum fault fault = batch ? FAULT_NONE : FAULT_STREAM;
 	model_zero_grad(q->model);
-	if (model_nloss(q->model) > 1 && weigh(q, x, batch, e))
+	if (model_counts_first(q->model) && weigh(q, x, batch, e))
 		return lose(q);
 	for (size_t part = 0; part < q->parts; part++) {
 		int got = fault ? 0 : forward(q, x, part, e);
@@ -115,11 +120,11 @@ static void finish(const struct step_queue *q, struct step_result *r)
 
 int step_run(struct step_queue *q, uint64_t step, int batch, struct step_result *r, struct error *e)
 {
-	struct pass x = {.step = step};
+	struct pass x = {.step = step, .scale = {1}};
 	if (gradient(q, &x, batch, e))
 		return -1;
 	struct step_result now = {.step = step, .totals = q->ranks->totals, .norm = NAN};
-	double divisor = model_nloss(q->model) > 1 ? x.divisor : now.totals.count[0];
+	double divisor = x.counted ? x.divisor : now.totals.count[0];
 	int learns = divisor > 0, ahead = runs_ahead(q);
 	if (learns && ahead) {
 		model_step_later(q->model, q->optim, step, divisor);

@@ -28,6 +28,13 @@ extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective
 /* ctaprobe score --target: in is a stream of predicted numbers. */
 void score_numbers(struct stream *in, const char *column, int json);
 
+/* ctaprobe score --ontology: labels and predictions of n cells, classes of c. The arrays are changed. */
+struct terms_scored {
+	uint32_t *y, *predicted; /* [n] */
+	size_t n, unlabelled, unpredicted;
+};
+void score_terms(struct terms_scored *s, const struct classes *c, const char *path, const char *name, int json);
+
 /* The cells of one stream of embeddings that have a label and a target. */
 struct embeddings {
 	struct stream *s;

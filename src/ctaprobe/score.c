@@ -11,13 +11,15 @@
 
 static struct error e;
 
-static const char *label, *target, *train_path, *group, *replicates_path, *roc_path, *curves_path;
+static const char *label, *target, *train_path, *group, *replicates_path, *roc_path, *curves_path, *ontology;
 static long long rare, replicates;
 static int known_only, json;
 
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column with the true labels"},
 	{0, "target", OPT_STRING, &target, "COL", "the column with the true numbers, for predictions of numbers"},
+	{0, "ontology", OPT_STRING, &ontology, "FILE",
+		"labels and predictions are terms of this ontology (OBO): score exact, finer, coarser and wrong ones"},
 	{0, "train", OPT_STRING, &train_path, "FILE", "a stream of the training cells, to count the frequencies of the classes"},
 	{0, "rare", OPT_INT, &rare, "N", "number of rarest classes in f1_rare (default: a third of the classes)", 1, 1e6},
 	{0, "bootstrap", OPT_INT, &replicates, "N", "95 % intervals of the scores from N draws of groups (without --group: of cells)", 2,
@@ -298,7 +300,10 @@ int ctaprobe_score(int argc, char **argv)
 	if ((group || replicates_path) && !replicates)
 		usage_error("--%s needs --bootstrap N", group ? "group" : "replicates");
 	if (target)
-		refuse("needs --label COL", &train_path, &rare, &replicates, &group, &replicates_path, &known_only, &roc_path,
+		refuse("needs --label COL", &train_path, &rare, &replicates, &group, &replicates_path, &known_only, &roc_path, &curves_path,
+			&ontology);
+	if (ontology)
+		refuse("does not go with --ontology", &train_path, &rare, &replicates, &group, &replicates_path, &known_only, &roc_path,
 			&curves_path);
 	struct stream *in = cli_open(&score_cli, 0);
 	if (target) {
@@ -307,6 +312,15 @@ int ctaprobe_score(int argc, char **argv)
 		return 0;
 	}
 	read_predictions(&s, &classes, &groups, in);
+	if (ontology) {
+		struct terms_scored t = {s.y, s.predicted, s.n, s.unlabelled, s.unpredicted};
+		score_terms(&t, &classes, ontology, stream_name(in), json);
+		free(s.y);
+		free(s.predicted);
+		classes_release(&classes);
+		stream_free(in);
+		return 0;
+	}
 	if (curves_path)
 		confident_curves(&s.confident, curves_path);
 	if (roc_path)

@@ -99,10 +99,15 @@ void predict_open(struct run *r, const char *dir, const struct header *h)
 		die("--probabilities: the head '%s' predicts a number", head_name(spec(r)));
 	if (predict_tokens(r))
 		read_genes(r, dir, h);
+	if (spec(r)->kind->target == TARGET_SET)
+		terms_open(r, dir, spec(r));
+	else if (r->greedy || r->nodes->n)
+		die("--%s: the head '%s' has no ontology: it was not trained with sctrain --head COL:hce", r->nodes->n ? "node" : "decode",
+			head_name(spec(r)));
 	free(config);
 }
 
-static void free_name(const struct header *h, const char *column, const char *name)
+void predict_free_name(const struct header *h, const char *column, const char *name)
 {
 	if (header_find(h, column) >= 0)
 		die("%s: has a column '%s', which the prediction needs", name, column);
@@ -118,7 +123,7 @@ static void cells_header(struct run *r, struct header *h, const char *name)
 	static const char *const made[] = {"logit", "predicted", "probability", "probabilities"};
 	add_labels(r, h);
 	for (size_t i = 0; i < 3 + (size_t)r->probabilities; i++)
-		free_name(h, made[i], name);
+		predict_free_name(h, made[i], name);
 	if (spec(r)->nlabel > FIXED_MAX)
 		die("the model has %u classes: at most %u", spec(r)->nlabel, FIXED_MAX);
 	r->logit = header_add_fixed(h, "logit", F32, (uint32_t)spec(r)->nlabel);
@@ -127,16 +132,22 @@ static void cells_header(struct run *r, struct header *h, const char *name)
 	r->probabilities_at = r->probabilities ? header_add_fixed(h, "probabilities", F32, (uint32_t)spec(r)->nlabel) : -1;
 }
 
+static void set_header(struct run *r, struct header *h, const char *name)
+{
+	cells_header(r, h, name);
+	terms_header(r, h, name);
+}
+
 static void genes_header(struct run *r, struct header *h, const char *name)
 {
 	static const char *const made[] = {"token", "label", "held_out"};
 	uint32_t K = spec(r)->nlabel;
 	add_labels(r, h);
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
-		free_name(h, made[i], name);
+		predict_free_name(h, made[i], name);
 	for (size_t k = 0; k < K; k++) {
 		char *column = xasprintf("logit.%s", spec(r)->label[k]);
-		free_name(h, column, name);
+		predict_free_name(h, column, name);
 		free(column);
 	}
 	if (h->ncol + K + 3 > COLUMNS_MAX)
@@ -154,7 +165,7 @@ static void genes_header(struct run *r, struct header *h, const char *name)
 
 static void number_header(struct run *r, struct header *h, const char *name)
 {
-	free_name(h, "predicted", name);
+	predict_free_name(h, "predicted", name);
 	r->predicted = header_add(h, "predicted", F64); /* float32 would lose numbers far from 0 that differ little */
 }
 
@@ -191,10 +202,16 @@ static void predict_cells(struct run *r, size_t first, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (p->offset[i] < p->offset[i + 1]) {
 			predicted[i] = classify(logit + i * K, K, z, all ? all + i * K : NULL, best + i);
+			if (r->terms) {
+				predicted[i] = terms_decode(r, first + i, predicted[i], z);
+				best[i] = (float)z[predicted[i]];
+			}
 			continue;
 		}
 		predicted[i] = MISSING_CODE;
 		best[i] = NAN;
+		if (r->terms)
+			terms_missing(r, first + i);
 		for (size_t k = 0; k < K; k++) {
 			logit[i * K + k] = NAN;
 			if (all)
@@ -291,6 +308,7 @@ static const struct writer *writer_of(const struct head_spec *s)
 {
 	static const struct writer all[] = {
 		{ROWS_CELL, TARGET_CLASS, cells_header, predict_cells},
+		{ROWS_CELL, TARGET_SET, set_header, predict_cells},
 		{ROWS_CELL, TARGET_VALUE, number_header, predict_numbers},
 		{ROWS_TOKEN, TARGET_CLASS, genes_header, predict_genes},
 	};
@@ -309,4 +327,5 @@ void predict_release(struct run *r)
 {
 	config_heads_release(&r->heads);
 	gene_labels_release(&r->genes);
+	terms_release(r);
 }

@@ -13,23 +13,23 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MEAN, CLS, FIRST, REST };
 enum { CELLS, GENES, STATIC }; /* whose vectors */
 enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
 
-static const char *model_dir, *fit_path, *shared_path, *head, *by;
+static const char *model_dir, *fit_path, *shared_path, *head, *by, *pooling;
 static long long layer = -1, batch_max = 16384, components, genes = 2000;
-static int expression, of, pooling, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct;
-static struct opt_values gene;
+static int expression, of, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
+static struct opt_values gene, node;
 
 static struct option_def options[] = {
 	{0, "Model", OPT_GROUP},
 	{'M', "model", OPT_STRING, &model_dir, "DIR", "the model directory"},
 	{0, "layer", OPT_INT, &layer, "N",
-		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts, 0)", -65535, 0,
-		.changes = 1},
-	{0, "pool", OPT_CHOICE, &pooling, "mean|cls|first|rest",
-		"mean of the genes' states, the state of <cls>, or of the first token (default mean); rest: the mean without perturbed genes",
+		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts and of bmfm, 0)", -65535,
+		0, .changes = 1},
+	{0, "pool", OPT_STRING, &pooling, "mean|cls|first|rest|token:K,...",
+		"mean of the genes' states, the state of <cls>, of the first token, or of the tokens at positions K, from 0, one after the "
+		"other (default mean; bmfm: token:0); rest: the mean without perturbed genes",
 		.changes = 1},
 	{0, "similarity", OPT_CHOICE, &similarity, "mean|genes",
 		"of perturbed cells (scperturb): cosine similarities of the genes' states to those before, instead of vectors",
@@ -43,6 +43,12 @@ static struct option_def options[] = {
 	{0, "predict", OPT_FLAG, &predict, NULL, "write predictions of a head of the model instead of embeddings", .changes = 1},
 	{0, "head", OPT_STRING, &head, "NAME", "with --predict: the head, if the model has several", .changes = 1},
 	{0, "probabilities", OPT_FLAG, &probabilities, NULL, "with --predict of cells: also write the probability of every class",
+		.changes = 1},
+	{0, "decode", OPT_CHOICE, &decode, "leaf|greedy",
+		"with --predict of a head with an ontology: the likeliest leaf (default), or the likeliest child from the top down",
+		.changes = 1},
+	{0, "node", OPT_LIST, &node, "ID,...",
+		"with --predict of a head with an ontology: also write the probability of these terms; repeat it for several",
 		.changes = 1},
 	{0, "all-genes", OPT_FLAG, &all_genes, NULL, "with --predict of genes: predict all tokens, not only those of held-out genes",
 		.changes = 1},
@@ -121,18 +127,14 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	cli_needs_values(model_config(r->model), in);
 	vocab_release(&v);
 	long long layers = model_config(r->model)->num_hidden_layers;
-	if (r->counts && !given(&layer))
-		layer = 0;
 	if (-layer > layers)
 		die("--layer %lld: the model has %lld layers: expected %lld to 0", layer, layers, -layers);
-	r->C = model_config(r->model)->hidden_size;
+	r->C = model_config(r->model)->hidden_size * (r->counts ? 1 : r->pool.n);
 	r->cls = vocab_token(&h->vocab, TOKEN_CLS);
 	r->eos = vocab_token(&h->vocab, TOKEN_EOS);
 	const cJSON *cls = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_CLS);
 	r->ncls = cJSON_IsNumber(cls) ? (size_t)fmin(fmax(1, cls->valuedouble), CLS_MAX) : 1;
-	if (pooling == CLS && r->cls < 0)
-		die("--pool cls: the vocabulary has no %s; --pool first takes the first token, whatever it is",
-			vocab_token_name(&h->vocab, TOKEN_CLS));
+	pool_check(r, h);
 }
 
 /* The model in provenance. */
@@ -163,18 +165,6 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 	free(model);
 }
 
-/* The tokens [*from, *to) of the cell's n whose states are averaged. */
-static void choose_tokens(const struct run *r, const uint32_t *id, size_t n, size_t *from, size_t *to)
-{
-	*from = 0;
-	if (pooling == MEAN) {
-		*from = n && id[0] == (uint32_t)r->cls && r->cls >= 0 ? r->ncls < n ? r->ncls : n : 0;
-		*to = n > *from && id[n - 1] == (uint32_t)r->eos && r->eos >= 0 ? n - 1 : n;
-	} else {
-		*to = n && (pooling == FIRST || id[0] == (uint32_t)r->cls);
-	}
-}
-
 static void collect(struct run *r)
 {
 	struct error e;
@@ -188,15 +178,9 @@ static void embed_rows(struct run *r, size_t first, size_t n)
 {
 	struct error e;
 	const struct batch *p = &r->packed.b;
-	grow(r->range, r->range_cap, 2 * n);
-	for (size_t i = 0; i < n; i++) {
-		size_t from, to;
-		choose_tokens(r, p->id + p->offset[i], p->offset[i + 1] - p->offset[i], &from, &to);
-		r->range[2 * i] = p->offset[i] + (uint32_t)from;
-		r->range[2 * i + 1] = p->offset[i] + (uint32_t)to;
-		r->empty += from == to;
-	}
-	must(model_embed(r->model, p, (int)layer, r->range, &e), &e);
+	grow(r->range, r->range_cap, 2 * n * r->pool.n);
+	r->empty += pool_ranges(r, r->range);
+	must(model_embed(r->model, p, (int)layer, r->range, r->pool.n, &e), &e);
 	collect(r);
 	r->queued_from = first;
 	r->queued = n;
@@ -247,8 +231,11 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 	r->counts = c.arch->counts;
 	r->reconstruct = reconstruct;
 	r->whole = reconstruct && !r->counts;
-	if (r->whole && (given(&pooling) || given(&layer)))
-		die("--%s: it is for embeddings, and --reconstruct writes predictions", given(&pooling) ? "pool" : "layer");
+	if (r->whole && (given(&pooling) || given(&layer) || given(&similarity)))
+		die("--%s: it is for embeddings, and --reconstruct writes predictions",
+			given(&pooling)         ? "pool"
+				: given(&layer) ? "layer"
+						: "similarity");
 	if (gene.n && !r->whole)
 		die("--gene: the model in %s is one of counts, of which the masked genes are written", model_dir);
 	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict || of))
@@ -259,10 +246,13 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 				: given(&similarity) ? "similarity"
 						     : "pool",
 			model_dir);
+	pool_read(&r->pool, pooling ? pooling : c.arch->cell_token && similarity < 0 ? "token:0" : "mean");
+	if ((r->counts || c.arch->cell_token) && !given(&layer))
+		layer = 0;
 	if (r->counts && !given(&batch_max))
 		batch_max = COUNTS_MAX;
 	must(r->counts ? counts_columns(&r->col, h, !reconstruct, name, &e) : tokens_columns(&r->col, h, name, &e), &e);
-	if (pooling == REST || given(&similarity))
+	if (r->pool.kind == POOL_REST || given(&similarity))
 		perturbed_open(r, (enum similarity)(similarity + 1), h, name);
 }
 
@@ -273,15 +263,15 @@ static void check_options(void)
 	if (model_dir)
 		refuse("needs --expression or --pca", &genes, &fit_path, &shared_path);
 	else
-		refuse("needs -M DIR", &of, &layer, &pooling, &similarity, &predict, &head, &probabilities, &all_genes, &reconstruct, &gene,
-			&truncate_cells, &batch_max, &cli.bf16);
+		refuse("needs -M DIR", &of, &layer, &pooling, &similarity, &predict, &head, &probabilities, &decode, &node, &all_genes,
+			&reconstruct, &gene, &truncate_cells, &batch_max, &cli.bf16);
 	if (!reconstruct)
 		refuse("needs --reconstruct", &gene);
 	if (predict)
 		refuse("is for embeddings: it excludes --predict", &layer, &pooling, &similarity);
 	if (given(&similarity) && given(&pooling))
 		usage_error("--similarity compares single tokens, and --pool makes vectors: give one");
-	if (truncate_cells && (given(&similarity) || pooling == REST))
+	if (truncate_cells && (given(&similarity) || (pooling && !strcmp(pooling, "rest"))))
 		usage_error("--truncate would cut a cell and its perturbed copies at different genes: give scperturb a smaller --max-len");
 	if (of)
 		refuse("is for cells: it excludes --of", &pooling, &similarity, &predict, &reconstruct);
@@ -291,8 +281,8 @@ static void check_options(void)
 		usage_error("--by needs --of genes");
 	if (predict && reconstruct)
 		usage_error("--reconstruct and --predict exclude each other");
-	if (!predict && (head || probabilities || all_genes))
-		usage_error("--%s needs --predict", head ? "head" : probabilities ? "probabilities" : "all-genes");
+	if (!predict)
+		refuse("needs --predict", &head, &probabilities, &decode, &node, &all_genes);
 }
 
 /* Print what was written. */
@@ -320,8 +310,8 @@ static void report(const struct run *r, const char *name)
 	}
 	if (empty)
 		warn(predict                   ? "%llu of %llu cells have no token: their logits are NaN"
-				: r->perturbed ? "%llu of %llu rows have no token but the perturbed ones: their results are NaN"
 				: r->whole     ? "%llu of %llu cells have no token: their predictions are NaN"
+				: r->perturbed ? "%llu of %llu rows have no token but the perturbed ones: their results are NaN"
 					       : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);
 	char gpu[384];
@@ -359,6 +349,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	r.probabilities = probabilities;
+	r.greedy = decode;
+	r.nodes = &node;
 	r.all_genes = all_genes;
 	r.head_option = head;
 	struct stream *in = cli_open_all(&cli);

@@ -1,5 +1,7 @@
-/* The parts of scembed: scembed.c reads, batches and writes; predict.c is --predict for one batch, counts.c a model of counts; whole.c
- * --reconstruct of whole cells; perturbed.c compares perturbed cells with the unperturbed ones; expression.c embeds without a model. */
+/* The parts of scembed: scembed.c reads, batches and writes; pool.c is --pool; genes.c one vector a gene; predict.c is --predict for one batch;
+ * counts.c a model of counts; whole.c --reconstruct of whole cells; terms.c adds an ontology to predictions; perturbed.c compares perturbed
+ * cells with the unperturbed ones;
+ * expression.c embeds without a model. */
 #ifndef SCEMBED_H
 #define SCEMBED_H
 
@@ -8,6 +10,14 @@
 #include "train/config.h"
 #include "train/groups.h"
 #include "label/gene_labels.h"
+
+/* --pool: which hidden states make the vector of a cell; of n positions, their states one after the other. */
+enum { POOL_MAX = 32 };
+struct pool {
+	enum { POOL_MEAN, POOL_CLS, POOL_FIRST, POOL_REST, POOL_TOKENS } kind;
+	size_t n; /* vectors that are joined */
+	uint32_t position[POOL_MAX]; /* [n] POOL_TOKENS */
+};
 
 enum similarity { SIMILARITY_NONE, SIMILARITY_MEAN, SIMILARITY_GENES };
 
@@ -25,10 +35,11 @@ struct run {
 	uint64_t cells, tokens, empty, genes_written;
 
 	int x; /* embedding: its column */
-	uint32_t *range; /* [2 cells of the batch] the tokens whose mean is taken */
+	struct pool pool;
+	uint32_t *range; /* [2 pool.n cells of the batch] the tokens whose mean is taken */
 	size_t range_cap;
 	size_t queued_from, queued; /* rows of out whose vectors the device still computes */
-	size_t C;
+	size_t C; /* numbers of a vector */
 	int64_t cls, eos; /* token ids, -1: none */
 	size_t ncls; /* tokens for the whole cell before its genes */
 
@@ -38,7 +49,9 @@ struct run {
 	size_t head; /* the one that predicts */
 	const char *head_option; /* --head, or NULL */
 	struct gene_labels genes; /* label NULL: the model has no genes.tsv */
-	int probabilities, all_genes; /* the options */
+	int probabilities, all_genes, greedy; /* the options */
+	const struct opt_values *nodes; /* --node */
+	struct terms *terms; /* the ontology of a head that has one, else NULL */
 	/* columns, -1: none; for genes, logit is the first of several */
 	int logit, predicted, probability, probabilities_at, token, label, held_out;
 	uint64_t predicted_tokens;
@@ -56,6 +69,12 @@ struct run {
 	int value, gated; /* columns, beside gene and probability */
 };
 
+/* pool.c: read --pool (usage error); is it possible for this model and input? Fill range with the tokens of r->packed; returns how many cells
+ * lack some. */
+void pool_read(struct pool *p, const char *text);
+void pool_check(const struct run *r, const struct header *h);
+size_t pool_ranges(const struct run *r, uint32_t *range);
+
 /* Load the heads from config.json, choose one, and read genes.tsv if it needs it. The model is then loaded with r->heads. */
 void predict_open(struct run *r, const char *dir, const struct header *h);
 int predict_tokens(const struct run *r); /* does the head predict tokens, not cells? */
@@ -64,6 +83,16 @@ void predict_header(struct run *r, struct header *h, const char *name);
 /* Predict rows [first, first + n) of the output. Their cells are in r->packed, and their scalar columns are filled already. */
 void predict_rows(struct run *r, size_t first, size_t n);
 void predict_release(struct run *r);
+
+void predict_free_name(const struct header *h, const char *column, const char *name); /* dies if the input has such a column */
+
+/* A head whose classes are the leaves of an ontology (terms.c): the ontology of the model, and the columns beside those of classes. */
+void terms_open(struct run *r, const char *dir, const struct head_spec *s);
+void terms_header(struct run *r, struct header *h, const char *name);
+/* Fill these columns of row `row` from the probabilities p [classes], of which `best` is the largest. Returns the predicted class. */
+uint32_t terms_decode(struct run *r, size_t row, uint32_t best, const double *p);
+void terms_missing(struct run *r, size_t row);
+void terms_release(struct run *r); /* there may be none */
 
 /* A model of counts: the columns of its input, its head and its groups of cells. */
 void counts_open(struct run *r, const char *dir, const struct header *h, const char *name);

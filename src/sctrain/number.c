@@ -3,7 +3,7 @@
  * deviation of the cells to train on, which the stream's header has (maskgen --strategy none --keep COL). Both are in config.json, so predictions
  * are in the unit of the column. The loss is that of z: 1 is as good as the mean.
  */
-#include "cells.h"
+#include "heads.h"
 
 #include "label/number.h"
 
@@ -46,7 +46,7 @@ static void open_numbers(struct objective *o, struct train *t)
 	o->head.scale = n.sd;
 }
 
-/* A cell without tokens has no first position, so it has no target. */
+/* A cell without the token that the head reads has no target. */
 static void number_cells(
 	struct objective *o, const struct masked_source *s, struct packed *p, const struct block *b, size_t from, size_t to)
 {
@@ -56,7 +56,7 @@ static void number_cells(
 		double v = numbers_at(&x->column[s->validation], b, i);
 		if (isinf(v))
 			die("%s: column '%s': an infinite number", s->name, o->head.column);
-		x->of[i - from] = p->offset[i - from + 1] > p->offset[i - from] ? (real)((v - o->head.mean) / o->head.scale) : (real)NAN;
+		x->of[i - from] = cell_has_token(o, p, i - from) ? (real)((v - o->head.mean) / o->head.scale) : (real)NAN;
 	}
 	p->b.goal[o->index] = (struct goal){.value = x->of};
 }

@@ -1,5 +1,5 @@
 /* The command line of a training, and the settings that a checkpoint keeps. */
-#include "sctrain.h"
+#include "heads.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -23,24 +23,30 @@ static struct option_def table[] = {
 	{0, "Model", OPT_GROUP},
 	{'o', "output", OPT_OUTPUT, &cli.output, "MODEL", "the model directory to write (required)"},
 	{'c', "config", OPT_STRING, &options.config, "NAME|FILE",
-		"a config.json, or a preset: corrmask-paper (default), geneformer-v1-10m or tiny; for nb mlp-nb (default) or mlp-nb-tiny; with --init: that of the model",
+		"a config.json, or a preset: corrmask-paper (default), geneformer-v1-10m, tiny, bmfm-47m, bmfm-32m or bmfm-tiny; for nb mlp-nb (default) or mlp-nb-tiny; with --init: that of the model",
 		.changes = 1},
 	{0, "init", OPT_STRING, &options.init, "DIR", "start from the weights of this model directory"},
 	{0, "dropout", OPT_REAL, &options.dropout, "P",
 		"dropout probability of hidden values and attention (default: as in the configuration)", 0, 0.999, .changes = 1},
+	{0, "Columns of the cells", OPT_GROUP},
+	{0, "head", OPT_LIST, &head_option, "COL:LOSS[,NAME=VALUE...]",
+		"also predict this column, by the loss ce, focal, hce or mse; then position=K, weight=W, gamma=G, reverse=L, mean=known, from=STEP; repeat it for several",
+		.changes = 1},
+	{0, "ontology", OPT_STRING, &ontology_option, "FILE", "with --head COL:hce: the ontology of the labels, as OBO"},
 	{0, "Optimisation", OPT_GROUP},
-	{0, "lr", OPT_REAL, &options.lr, "X", "peak learning rate (default 0.001; fine-tuning of networks of width 128 or more: 5e-5)", 0,
-		1e3, .changes = 1},
+	{0, "lr", OPT_REAL, &options.lr, "X",
+		"peak learning rate (default 0.001; fine-tuning of networks of width 128 or more: 5e-5; bmfm: 0.0001)", 0, 1e3,
+		.changes = 1},
 	{0, "warmup", OPT_REAL, &options.warmup, "N",
-		"steps of warm-up; below 1, a share of all steps (default: a tenth of all steps, at most 10000; fine-tuning: 500, at most 60 %; nb: none)",
+		"steps of warm-up; below 1, a share of all steps (default: a tenth of all steps, at most 10000; fine-tuning: 500, at most 60 %; bmfm: 1000, at most 60 %; nb: none)",
 		0, 1e12, .changes = 1},
 	{0, "schedule", OPT_CHOICE, &options.schedule, "linear|cosine|constant",
-		"schedule of the learning rate after the warm-up (default linear; nb: constant)", .changes = 1},
+		"schedule of the learning rate after the warm-up (default linear; bmfm, nb: constant)", .changes = 1},
 	{0, "weight-decay", OPT_REAL, &options.weight_decay, "X",
-		"weight decay of all weights except biases and LayerNorm (default 0.001; nb: of all weights, default 0.0001)", 0, 1e3,
-		.changes = 1},
-	{0, "clip", OPT_REAL, &options.clip, "NORM", "scale larger gradients down to this norm; 0 turns clipping off (default 1; nb: 0)", 0,
-		FLT_MAX, .changes = 1},
+		"weight decay of all weights except biases and LayerNorm (default 0.001; bmfm: 0.1; nb: of all weights, default 0.0001)", 0,
+		1e3, .changes = 1},
+	{0, "clip", OPT_REAL, &options.clip, "NORM",
+		"scale larger gradients down to this norm; 0 turns clipping off (default 1; bmfm: 0.5; nb: 0)", 0, FLT_MAX, .changes = 1},
 	{0, "adam", OPT_CHOICE, &options.adam, "torch|hf46|l2",
 		"AdamW as in PyTorch (default), as in transformers 4.6, or Adam with the decay in the gradient (default of nb)",
 		.changes = 1},
@@ -127,6 +133,7 @@ struct train_options *options_read(const struct train_task *task, int argc, char
 	if (options.best < 0)
 		options.best = task->best;
 	task->objectives(list);
+	heads_add(list, task->balanced);
 	check_best(task, list->one[0].kind->head);
 	if (options.best == BEST_LAST && options.patience)
 		usage_error("--patience needs a measure: --best loss, accuracy or macro-f1");

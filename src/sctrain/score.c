@@ -9,7 +9,7 @@
 
 static int of_classes(const struct objective *o)
 {
-	return o->head.kind->target == TARGET_CLASS;
+	return head_classifies(o->head.kind);
 }
 
 void score_reset(struct score *y, struct objectives *list, const struct model *m)
@@ -17,7 +17,7 @@ void score_reset(struct score *y, struct objectives *list, const struct model *m
 	y->list = list;
 	for (const struct objective *o = list->one; o < list->one + list->n; o++) {
 		metrics_release(&y->of[o->index].classes);
-		if (of_classes(o))
+		if (o->head.kind->target == TARGET_CLASS)
 			metrics_init(&y->of[o->index].classes, model_head(m, o->index)->nlabel);
 		memset(y->of[o->index].sum, 0, sizeof y->of[o->index].sum);
 	}
@@ -77,6 +77,19 @@ static void score_row(struct score *y, size_t head, const real *logit, size_t cl
 	metrics_add(&y->of[head].classes, &label, &top, 1);
 }
 
+/* The same where a label is a set of classes. */
+static void score_set(struct score *y, size_t head, const real *logit, size_t classes, const uint32_t *set)
+{
+	double *z = y->row;
+	struct loss *sum = y->of[head].sum;
+	for (size_t k = 0; k < classes; k++)
+		z[k] = logit[k];
+	size_t top = softmax_argmax(z, classes);
+	sum->sum += softmax_log_sum(z, classes, NULL) - softmax_log_sum(z, classes, set);
+	sum->count++;
+	sum->correct += set[top / 32] >> top % 32 & 1;
+}
+
 /* Of the heads of classes, from their logits. */
 static int add_classes(struct score *y, struct model *m, struct error *e)
 {
@@ -95,10 +108,18 @@ static int add_classes(struct score *y, struct model *m, struct error *e)
 	}
 	if (n && model_logits_of(m, b, logit, e))
 		return -1;
-	for (size_t h = 0; h < HEADS_MAX; h++)
-		for (size_t i = 0, K = rows[h] ? model_head(m, h)->nlabel : 0; i < rows[h]; i++)
-			if (b->goal[h].target[i] != ROW_NONE)
-				score_row(y, h, logit[h] + i * K, K, b->goal[h].target[i]);
+	for (size_t h = 0; h < HEADS_MAX; h++) {
+		const struct head_spec *spec = model_head(m, h);
+		for (size_t i = 0, K = rows[h] ? spec->nlabel : 0; i < rows[h]; i++) {
+			uint32_t label = b->goal[h].target[i];
+			if (label == ROW_NONE)
+				continue;
+			if (spec->set)
+				score_set(y, h, logit[h] + i * K, K, spec->set + label * nb_words(K));
+			else
+				score_row(y, h, logit[h] + i * K, K, label);
+		}
+	}
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 #include "train/comm.h"
 
 static const struct objective_kind *const kinds[] = {&mlm_objective, &value_objective, &expression_objective, &wced_objective,
-	&label_objective, &number_objective, &genes_objective, &nb_objective};
+	&label_objective, &hce_objective, &number_objective, &genes_objective, &nb_objective};
 
 const struct objective_kind *objective_kind_at(size_t i)
 {

@@ -2,7 +2,8 @@
  * The subcommands of sctrain (argv[0] is the subcommand's name) and the functions that they share.
  *
  *     mlm.c value.c wced.c cells.c genes.c nb.c   one task per file: its options, and the objectives that they ask for (struct train_task)
- *     label.c number.c                     the objectives of cells.c
+ *     heads.c                              --head: objectives of cells.c, and of every other training
+ *     label.c hce.c number.c               their kinds
  *     objectives.c                         the list of objectives, and their batches
  *     train.c                              the training loop, the same for every task
  *     options.c                            its command line
@@ -94,8 +95,8 @@ struct objectives {
 	struct objective one[HEADS_MAX];
 };
 
-extern const struct objective_kind mlm_objective, value_objective, expression_objective, wced_objective, label_objective, number_objective,
-	genes_objective, nb_objective;
+extern const struct objective_kind mlm_objective, value_objective, expression_objective, wced_objective, label_objective, hce_objective,
+	number_objective, genes_objective, nb_objective;
 const struct objective_kind *objective_kind_at(size_t i); /* the i-th, NULL past the last */
 /*
  * Add one. name: of its head, and of the column of its targets; NULL: the only head of the model, which has the name of its kind. The first of a
@@ -166,11 +167,12 @@ int best_metric(const struct head_kind *k, enum best best); /* number of the met
 struct train_task {
 	const char *name, *summary; /* "sctrain mlm"; of the help */
 	struct option_def *options; /* its own */
+	const int *balanced; /* its option of class weights, or NULL */
 	const char *config; /* default configuration */
 	struct optim optim; /* defaults: variant, schedule, lr, weight_decay, max_norm */
 	uint64_t warmup; /* default steps of warm-up, at most 60 % of all; WARMUP_TENTH: a tenth of all; WARMUP_NONE */
 	enum best best; /* default of --best */
-	/* Called when the command line is read: check it (usage_error), and add at least one objective. */
+	/* Called when the command line is read: check it (usage_error), and add its objectives; those of --head follow. */
 	void (*objectives)(struct objectives *list);
 };
 

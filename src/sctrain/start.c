@@ -1,6 +1,7 @@
 /* Before the first step: the masked stream, the model directory, the model, and its first weights or its checkpoint. */
 #include "sctrain.h"
 
+#include "base/json.h"
 #include "cli_model.h"
 #include "nn/blas_core.h"
 #include "train/config.h"
@@ -226,7 +227,7 @@ static void choose_optim(struct train *t)
 /* Kinds of heads whose weights are of use for the same classes or number only. */
 static int is_fitted(const struct head_spec *s)
 {
-	return s->kind->target == TARGET_CLASS || s->kind->target == TARGET_VALUE;
+	return head_classifies(s->kind) || s->kind->target == TARGET_VALUE;
 }
 
 /*
@@ -446,6 +447,21 @@ static void start_weights(struct train *t, int resume, uint64_t step)
 	settle_kernels(t, resume);
 }
 
+/* A head can read the tokens that stand before the genes of every cell, or the first token, whatever it is. */
+static void check_position(const struct train *t, const struct head_spec *s, const struct model_config *c)
+{
+	uint64_t cls;
+	if (!s->direct)
+		return;
+	if (c->arch->per_cell)
+		die("--head %s: position: architecture %s has no hidden states of tokens", s->name, c->arch->name);
+	if (json_whole(t->header->extra, "cls", 1, &cls))
+		die("%s: header: cls: expected a whole number", t->source.name);
+	if (s->position && s->position >= cls)
+		die("%s: --head %s: position %u: a cell begins with %llu CLS token%s: expected at most %llu", t->source.name, s->name,
+			s->position, (ull)cls, cls == 1 ? "" : "s", (ull)(cls ? cls - 1 : 0));
+}
+
 int train_start(struct train *t)
 {
 	struct error e;
@@ -468,6 +484,7 @@ int train_start(struct train *t)
 			o->kind->open(o, t);
 		if (o->kind->configure)
 			o->kind->configure(o, t, &c);
+		check_position(t, &o->head, &c);
 		if (o->head.from && o->head.from >= t->info.steps)
 			die("%s: %llu steps: column '%s' is to be learned from step %llu on", t->source.name,
 				(unsigned long long)t->info.steps, o->head.column, (unsigned long long)o->head.from);

@@ -348,7 +348,7 @@ static int ask(struct work *w, struct model *m, const struct optim *opt, int k, 
 	struct batch *b = &w->batch[(size_t)k % w->nbatch];
 	struct loss loss;
 	if (w->embed)
-		return model_embed(m, b, -1, w->range[(size_t)k % w->nbatch], e);
+		return model_embed(m, b, -1, w->range[(size_t)k % w->nbatch], 1, e);
 	model_zero_grad(m);
 	if (model_forward(m, b, &(struct forward){.train = 1, .step = (uint64_t)k, .later = 1}, &loss, e) || model_backward(m, e))
 		return -1;

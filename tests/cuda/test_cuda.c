@@ -134,6 +134,7 @@ static void linear(void)
 	linear_one(65, 13, 37, ACT_GELU, 0, 1);
 	linear_one(40, 64, 72, ACT_GELU, 1, 1);
 	linear_one(7, 64, 64, ACT_TANH, 0, 1);
+	linear_one(37, 40, 56, ACT_LEAKY, 0, 1);
 	if (large) {
 		linear_one(5000, 256, 768, ACT_NONE, 1, 1);
 		linear_one(4999, 256, 512, ACT_RELU, 1, 1);
@@ -243,6 +244,87 @@ static void norm(void)
 	}
 }
 
+static void rms_norm(void)
+{
+	EACH_WIDTH(C)
+	{
+		size_t T = 133;
+		struct arr *a = ACTS("rms a", T * C), *x = ACTS("rms x", T * C), *r = ACTS("rms r", T * C), *y = ACTS("rms y", T * C),
+			   *stat = REALS("rms stat", T), *scale = REALS("scale", C);
+		cpu->rms_norm(cpu, y->x, r->x, stat->x, a->x, x->x, scale->x, T, C, 1e-5);
+		gpu->rms_norm(gpu, y->d, r->d, stat->d, a->d, x->d, scale->d, T, C, 1e-5);
+		same(y, 2e-6, 6e-3), same(r, 1e-6, 3e-3), same(stat, 1e-6, 3e-3);
+		gpu->download_act(gpu, r->x, r->d, T * C); /* go on from equal numbers; r is a now, and there is no x */
+		cpu->rms_norm(cpu, y->x, r->x, stat->x, r->x, NULL, scale->x, T, C, 1e-5);
+		gpu->rms_norm(gpu, y->d, r->d, stat->d, r->d, NULL, scale->d, T, C, 1e-5);
+		same(y, 2e-6, 3e-3), same(r, 0, 0), same(stat, 1e-6, 1e-6);
+		struct arr *dx = ACTS("rms dx", T * C), *dy = ACTS("rms dy", T * C), *ds = REALS("rms dscale", C);
+		cpu->rms_norm_back(cpu, dx->x, ds->x, dy->x, r->x, stat->x, scale->x, T, C);
+		gpu->rms_norm_back(gpu, dx->d, ds->d, dy->d, r->d, stat->d, scale->d, T, C);
+		same(dx, 2e-6, 3e-3), same(ds, 1e-5, 1e-5);
+		release();
+	}
+}
+
+static void swiglu_one(size_t T, size_t F)
+{
+	struct arr *z = array("swiglu z", 1, T * 2 * F, 20), *y = ACTS("swiglu y", T * F), *dy = ACTS("swiglu dy", T * F);
+	cpu->swiglu(cpu, y->x, z->x, T, F);
+	gpu->swiglu(gpu, y->d, z->d, T, F);
+	same(y, 2e-6, 4e-3);
+	cpu->swiglu_back(cpu, z->x, dy->x, z->x, T, F);
+	gpu->swiglu_back(gpu, z->d, dy->d, z->d, T, F);
+	same(z, 2e-6, 4e-3);
+	release();
+}
+
+/* units 0: periodic, 1: a layer, 2: a layer and a table */
+static void values_one(size_t T, size_t n, size_t m, int units)
+{
+	struct arr *x = array("values", 0, T, 8), *w = REALS("w", n), *b = REALS("b", n), *table = REALS("table", 6 * n),
+		   *center = REALS("center", m + 1), *orientation = REALS("orientation", m + 1);
+	uint32_t *row = xcalloc(T, 4);
+	for (size_t t = 0; t < T; t++)
+		row[t] = units != 1 && rng(3) == 0 ? rng(6) : ROW_NONE;
+	for (size_t k = 0; !units && k < n; k++) /* phases that a float has no digits for */
+		w->x[k] = ldexpf(0.0628f, (int)k);
+	put(w);
+	const uint32_t *row_d = units == 1 ? NULL : to_gpu(row, T * 4), *row_c = units == 1 ? NULL : row;
+	struct value_features v = {.n = n,
+				      .m = m,
+				      .shift = 0.25,
+				      .w = w->x,
+				      .b = units ? b->x : NULL,
+				      .center = center->x,
+				      .orientation = orientation->x,
+				      .table = units == 2 ? table->x : NULL},
+			      u = v;
+	u.w = w->d, u.b = units ? b->d : NULL, u.center = center->d, u.orientation = orientation->d, u.table = units == 2 ? table->d : NULL;
+	size_t F = value_width(&v);
+	struct arr *f = ACTS("features", T * F), *df = ACTS("dfeatures", T * F), *dw = REALS("values dw", n), *db = REALS("values db", n);
+	cpu->value_features(cpu, f->x, x->x, row_c, &v, T);
+	gpu->value_features(gpu, f->d, x->d, row_d, &u, T);
+	same(f, 1e-6, 3e-3);
+	cpu->value_features_back(cpu, dw->x, units ? db->x : NULL, df->x, x->x, row_c, &v, T);
+	gpu->value_features_back(gpu, dw->d, units ? db->d : NULL, df->d, x->d, row_d, &u, T);
+	same(dw, 1e-5, 1e-5), same(db, 1e-5, 1e-5), same(df, 1e-6, 3e-3);
+	free(row);
+	release();
+}
+
+static void gates_and_values(void)
+{
+	swiglu_one(1, 1);
+	swiglu_one(37, 45);
+	swiglu_one(70, 256);
+	values_one(3, 1, 0, 0);
+	values_one(300, 48, 0, 0);
+	values_one(70, 5, 3, 0);
+	values_one(270, 128, 0, 1);
+	values_one(520, 128, 0, 2);
+	values_one(70, 300, 0, 2);
+}
+
 static void moves(void)
 {
 	struct both p;
@@ -257,6 +339,9 @@ static void moves(void)
 		uint32_t *at = to_gpu(index, sizeof index);
 		struct arr *x = ACTS("x", T * C), *z = ACTS("z", T * C), *y = ACTS("add", T * C), *few = ACTS("gather", N * C),
 			   *back = ACTS("scatter", T * C);
+		cpu->scale(cpu, y->x, x->x, -0.7, T * C);
+		gpu->scale(gpu, y->d, x->d, -0.7, T * C);
+		same(y, 1e-7, 4e-3);
 		cpu->add(cpu, y->x, x->x, z->x, T * C);
 		gpu->add(gpu, y->d, x->d, z->d, T * C);
 		same(y, 0, 4e-3);
@@ -480,6 +565,8 @@ IN_BOTH(embed)
 IN_BOTH(linear)
 IN_BOTH(attention)
 IN_BOTH(norm)
+IN_BOTH(rms_norm)
+IN_BOTH(gates_and_values)
 IN_BOTH(moves)
 IN_BOTH(mlm_loss)
 IN_BOTH(class_loss)
@@ -519,6 +606,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_embed),
 		cmocka_unit_test(test_norm),
+		cmocka_unit_test(test_rms_norm),
+		cmocka_unit_test(test_gates_and_values),
 		cmocka_unit_test(test_linear),
 		cmocka_unit_test(test_attention),
 		cmocka_unit_test(test_mlm_loss),

@@ -14,7 +14,7 @@ extern unsigned emu_replays;
 struct run {
 	struct batch b;
 	uint32_t *offset, *id, *mask, *target, *label;
-	float *value;
+	float *value, *input; /* of targets; of all tokens */
 };
 
 static void make_run(struct run *r, const uint32_t *len, size_t B, uint32_t V, uint32_t K)
@@ -24,10 +24,11 @@ static void make_run(struct run *r, const uint32_t *len, size_t B, uint32_t V, u
 		r->offset[i + 1] = r->offset[i] + len[i];
 	size_t T = r->offset[B], n = 0;
 	r->id = xcalloc(T, 4), r->mask = xcalloc(T, 4), r->target = xcalloc(T, 4), r->label = xcalloc(T, 4);
-	r->value = xcalloc(T, 4);
+	r->value = xcalloc(T, 4), r->input = xcalloc(T, 4);
 	for (uint32_t t = 0; t < T; t++) {
 		r->id[t] = 2 + rng(V - 2);
 		r->label[t] = rng(K);
+		r->input[t] = t % 4 == 1 ? 0 : t % 5 == 2 ? -5 : (float)(1 + rng(500)) / 64;
 		if (rng(100) < 15) {
 			r->mask[n] = t;
 			r->value[n] = n % 5 == 1 ? NAN : 1 + (float)r->id[t] / (float)V;
@@ -41,7 +42,7 @@ static void make_run(struct run *r, const uint32_t *len, size_t B, uint32_t V, u
 
 static void free_run(struct run *r)
 {
-	free(r->offset), free(r->id), free(r->mask), free(r->target), free(r->label), free(r->value);
+	free(r->offset), free(r->id), free(r->mask), free(r->target), free(r->label), free(r->value), free(r->input);
 }
 
 static struct model *model_on(struct ops *o, const struct model_config *c, const struct head_kind *kind, const float *class_weight)
@@ -88,7 +89,7 @@ static void embed_one(struct model *a, struct model *b, const struct run *r)
 		range[2 * i + 1] = r->offset[i + 1];
 		range[2 * i] = r->offset[i] < r->offset[i + 1] ? r->offset[i] + 1 : r->offset[i];
 	}
-	if (model_embed(a, &r->b, -1, range, &e) || model_embed(b, &r->b, -1, range, &e) || model_embed(b, &r->b, -1, range, &e) ||
+	if (model_embed(a, &r->b, -1, range, 1, &e) || model_embed(b, &r->b, -1, range, 1, &e) || model_embed(b, &r->b, -1, range, 1, &e) ||
 		model_embedded(a, x, &e) || model_embedded(b, y, &e) || model_embedded(b, y, &e))
 		fail_msg("%s", e.msg);
 	for (size_t i = 0; i < n; i++) {
@@ -100,7 +101,7 @@ static void embed_one(struct model *a, struct model *b, const struct run *r)
 	}
 	within("embedding", distance(y, x, n), 1e-2, 0.2);
 	range[1]++;
-	assert_int_equal(model_embed(b, &r->b, -1, range, &e), -1);
+	assert_int_equal(model_embed(b, &r->b, -1, range, 1, &e), -1);
 	free(x), free(y);
 }
 
@@ -109,22 +110,10 @@ static void embed_one(struct model *a, struct model *b, const struct run *r)
  * end. A third model takes the same steps, queued one step ahead: its bits are equal. The first step runs directly, the second is captured,
  * the others are replayed.
  */
-static void steps_one(const uint32_t *len, size_t B, const struct head_kind *kind, enum act act, uint32_t C, uint32_t NH, double tol_float,
-	double tol_bf16)
+static void steps_of(
+	const struct model_config *config, const uint32_t *len, size_t B, const struct head_kind *kind, double tol_float, double tol_bf16)
 {
-	struct model_config c = {.vocab_size = WORDS,
-		.hidden_size = C,
-		.num_hidden_layers = 2,
-		.num_attention_heads = NH,
-		.intermediate_size = 2 * C,
-		.max_position_embeddings = POSITIONS,
-		.type_vocab_size = 2,
-		.hidden_act = act,
-		.hidden_dropout_prob = 0.1,
-		.attention_probs_dropout_prob = 0.1,
-		.classifier_dropout = -1,
-		.layer_norm_eps = 1e-12,
-		.initializer_range = 0.05};
+	const struct model_config c = *config;
 	const float class_weight[] = {1, 0.5f, 2};
 	struct run all[2], r;
 	uint32_t turned[CELLS];
@@ -138,6 +127,8 @@ static void steps_one(const uint32_t *len, size_t B, const struct head_kind *kin
 	}
 	for (int i = 0; kind->target == TARGET_CLASS && i < 2; i++)
 		all[i].b.goal[0] = (struct goal){.target = all[i].label};
+	for (int i = 0; c.value.kind != VALUE_NONE && i < 2; i++)
+		all[i].b.value = all[i].input;
 	struct model *a = model_on(cpu, &c, kind, class_weight), *b = model_on(gpu, &c, kind, class_weight),
 		     *again = model_on(gpu, &c, kind, class_weight);
 	size_t n = model_size(a, PARAM);
@@ -197,11 +188,51 @@ static void steps_one(const uint32_t *len, size_t B, const struct head_kind *kin
 	free_run(&all[0]), free_run(&all[1]);
 }
 
+static void steps_one(const uint32_t *len, size_t B, const struct head_kind *kind, enum act act, uint32_t C, uint32_t NH, double tol_float,
+	double tol_bf16)
+{
+	const struct model_config c = {.vocab_size = WORDS,
+		.hidden_size = C,
+		.num_hidden_layers = 2,
+		.num_attention_heads = NH,
+		.intermediate_size = 2 * C,
+		.max_position_embeddings = POSITIONS,
+		.type_vocab_size = 2,
+		.hidden_act = act,
+		.hidden_dropout_prob = 0.1,
+		.attention_probs_dropout_prob = 0.1,
+		.classifier_dropout = -1,
+		.layer_norm_eps = 1e-12,
+		.initializer_range = 0.05};
+	steps_of(&c, len, B, kind, tol_float, tol_bf16);
+}
+
+/* The encoder of BMFM-RNA, or a BERT, that reads values. */
+static void steps_values(const char *preset, enum value_kind kind, const struct head_kind *head, double tol_float, double tol_bf16)
+{
+	const uint32_t few[] = {9, 1, 0, 33};
+	struct error e;
+	struct model_config c;
+	if (model_preset(&c, preset, &e))
+		fail_msg("%s", e.msg);
+	c.vocab_size = WORDS;
+	c.hidden_dropout_prob = 0.1;
+	c.value = (struct value_config){.kind = kind,
+		.frequencies = 9,
+		.learned = 1,
+		.scale = 0.1,
+		.specials = 36,
+		.center = {2, {1, 3}},
+		.orientation = {2, {1, -2}}};
+	steps_of(&c, few, 4, head, tol_float, tol_bf16);
+}
+
 void steps(void)
 {
 	/* with ReLU, rounding turns a few units on or off: half a percent of them is 7 % of the gradient */
 	const uint32_t few[] = {9, 1, 0, 33};
 	steps_one(few, 4, &head_mlm, ACT_GELU, 64, 1, 2e-5, 0.04);
+	steps_values("bmfm-tiny", VALUE_PERIODIC, &head_mlm, 4e-5, 0.1);
 	if (SANITIZED)
 		return;
 	steps_one(cells, CELLS, &head_mlm, ACT_RELU, 128, 2, 2e-5, 0.2);
@@ -209,6 +240,8 @@ void steps(void)
 		0.3); /* only the first token's gradient: small differences of rounded numbers */
 	steps_one(few, 4, &head_genes, ACT_GELU, 64, 1, 2e-5, 0.04);
 	steps_one(few, 4, &head_value, ACT_GELU, 64, 1, 2e-5, 0.04);
+	steps_values("bmfm-tiny", VALUE_MLP, &head_cells, 1e-4, 0.3);
+	steps_values("tiny", VALUE_MLP_SPECIAL, &head_genes, 4e-5, 0.1);
 }
 
 /* Class weights that are set after work was recorded without any are used by the steps that follow. So are arrays that only some batches have,

@@ -68,7 +68,6 @@ static int use_common(const struct block *b, void *arg)
 	free(keep);
 	if (c->join.n)
 		for (size_t i = 0; i < 2; i++) {
-			struct error e;
 			if (!concat_block(&c->join, i, b, &c->out, &e))
 				assert(c->out.rows == b->rows);
 		}
@@ -115,15 +114,28 @@ static void mask_all(const struct masking_columns *c, struct mask_plan *plan, in
 	struct stream *s = stream_open(path, &e);
 	struct loader loader = {
 		.in = s, .want = &want, .seed = 1, .epochs = 2, .batch = 3, .shards = 2, .shard = 1, .window = 2, .balance = NULL};
+	struct panels panels = {0};
+	struct input_plan input = {.cell = c->cell,
+		.fields = c->fields,
+		.hidden = 0.5,
+		.shuffle = 1,
+		.zeros = balance ? ZEROS_BATCH : ZEROS_RANDOM,
+		.per_ten = 3,
+		.max_len = 24,
+		.panels = &panels};
+	const int counted = masking_counted(stream_header(s), c);
 	if (balance)
 		loader.balance = c->counts ? "gene" : "token";
-	if (!masking_headers(&want, &out, stream_header(s), c, "fuzz", &e) && !loader_init(&loader, &e)) {
+	int bad = counted &&
+		(library_read(&input.library, stream_header(s), "fuzz", &e) || panels_read(&panels, stream_header(s), "fuzz", &e));
+	if (!bad && !masking_headers(&want, &out, stream_header(s), c, "fuzz", &e) && !loader_init(&loader, &e)) {
 		struct masking m = {.plan = plan,
 			.rate = {.kind = MASK_SCHEDULE_UNIFORM, .from = 0, .to = 1},
 			.lambda = {.from = 0.5},
 			.loader = &loader,
 			.header = &out,
 			.audit = plan->strategy == MASK_CORRMASK ? plan->graph : NULL,
+			.plan_input = counted ? &input : NULL,
 			.threads = 1};
 		const struct masked_batch *b;
 		int got;
@@ -132,6 +144,7 @@ static void mask_all(const struct masking_columns *c, struct mask_plan *plan, in
 			assert(b->masked <= b->tokens && b->block.rows <= 3);
 		masking_release(&m);
 	}
+	panels_release(&panels);
 	loader_release(&loader);
 	header_release(&want);
 	header_release(&out);
@@ -294,6 +307,10 @@ static void check_tokens(const struct header *h, size_t size)
 			.nspecial = (uint32_t)h->vocab.nspecial,
 			.graph = strategy > MASK_RANDOM ? &ring : NULL};
 		mask_all(&(struct masking_columns){.balance = k}, &plan, k);
+		if (strategy != MASK_PROBE)
+			mask_all(&(struct masking_columns){.balance = k, .cell = 1}, &plan, k);
+		if (strategy != MASK_PROBE && strategy != MASK_NONE)
+			mask_all(&(struct masking_columns){.balance = k, .value = 1, .fields = FIELD_VALUE | FIELD_GENE}, &plan, k);
 	}
 	graph_release(&ring);
 }

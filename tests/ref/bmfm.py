@@ -222,8 +222,30 @@ def make_cells(c):
     return cells
 
 
+def losses_of(config, p, cells, loss, steps):
+    """The losses of a training as the released models' (AdamW of torch, warm-up of 5 steps), and what it leaves in p."""
+    rate, b1, b2, decay, clip, warmup, out = 1e-3, 0.9, 0.99, 0.1, 0.5, 5, []
+    learned = [n for n, v in p.items() if "sigmoid" not in n and not (n.endswith("basis") and not config.get("value_learned_frequencies"))]
+    m, v = ({n: np.zeros_like(p[n].x) for n in learned} for _ in range(2))
+    for t in range(1, steps + 1):
+        now = loss(config, p, cells)
+        now.backward()
+        out.append(float(now.x))
+        norm = np.sqrt(sum((p[n].grad ** 2).sum() for n in learned))
+        lr = rate * min(1, (t - 1) / warmup)
+        for n in learned:
+            g = p[n].grad * min(1, clip / (norm + 1e-6))
+            m[n] = b1 * m[n] + (1 - b1) * g
+            v[n] = b2 * v[n] + (1 - b2) * g * g
+            x = p[n].x
+            if x.ndim == 2 and "embeddings.weight" not in n:
+                x = x * (1 - lr * decay)
+            p[n].x = x - lr / (1 - b1 ** t) * m[n] / (np.sqrt(v[n]) / np.sqrt(1 - b2 ** t) + 1e-8)
+    return out
+
+
 def golden(path):
-    arrays = []
+    arrays, losses = [], {"mlm": mlm_loss, "cells": class_loss, "genes": gene_loss}
     for c in CASES:
         config = dict(c, num_hidden_layers=L, num_attention_heads=2, layer_norm_eps=1e-12, rms_norm_eps=1e-5, pad_token_id=0)
         p = {n: V(values_of(n, s)) for n, s in shapes(c).items()}
@@ -234,7 +256,7 @@ def golden(path):
                 p[VALUE + "sigmoid_" + n] = V(c["value_sigmoid_" + n])
         cells = make_cells(c)
         states = [encode(config, p, i, v) for i, v, _ in cells]
-        loss = {"mlm": mlm_loss, "cells": class_loss, "genes": gene_loss}[c["head"]](config, p, cells)
+        loss = losses[c["head"]](config, p, cells)
         loss.backward()
         name = c["name"] + "."
         for k in range(L + 1):
@@ -252,6 +274,8 @@ def golden(path):
         for n, v in p.items():
             if "sigmoid" not in n and not (n.endswith("basis") and not c.get("value_learned_frequencies")):
                 arrays.append((f"{name}grad.{n}", "f8", v.grad.reshape(-1)[:256]))  # of large tensors the first rows
+        if c["name"] in ("periodic", "learned"):
+            arrays.append((name + "losses", "f8", np.array(losses_of(config, p, cells, losses[c["head"]], 50))))
     with open(path, "wb") as f:
         for n, kind, x in arrays:
             f.write(f"{n} {kind} {x.size}\n".encode() + np.ascontiguousarray(x).astype("<" + kind).tobytes())

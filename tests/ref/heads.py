@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """A training with several heads on one network, read again in float64 with bert.py.
 
-heads.py step MODEL STREAM [LABEL...]
+heads.py step MODEL STREAM [OBO all|known]
     MODEL: a training of one step with --lr 0 --clip 0 --dropout 0 --save-every 1 --keep-checkpoints 1, so that its weights are those of the
     start, and exp_avg of checkpoint-1 is a tenth of the gradient. STREAM: its masked stream. The loss sum(w L) / sum(w) over the heads that have
     targets and learn from the first step, each head's mean loss, the norm of the gradient (train.tsv) and the gradient of every tensor (checkpoint) must agree.
+    OBO: of a head of kind hce, whose mean is over all cells or over those with a label.
 heads.py predict MODEL HEAD TOKENS.tsv PREDICTION
     The logits, or numbers, of this head.
 """
@@ -16,6 +17,7 @@ import numpy as np
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), d) for d in (".", "../../python")]
 import bert      # noqa: E402
+import ontology  # noqa: E402
 import scstream  # noqa: E402
 from head import near  # noqa: E402
 
@@ -29,13 +31,20 @@ def heads_of(config):
 
 def forward(tape, head, x):
     """Outputs of one cell, and the way back from their gradient to that of its hidden states."""
-    z, pool_back = tape.linear(x[:1], "bert.pooler.dense")
-    z = np.tanh(z)
+    at = head.get("position", 0)
+    direct = head.get("pooler") is False
+    if direct:
+        z = x[at:at + 1]
+    else:
+        z, pool_back = tape.linear(x[at:at + 1], "bert.pooler.dense")
+        z = np.tanh(z)
     y, back = tape.linear(z, head["tensor"])
 
     def to_states(dy):
-        d = np.zeros_like(x)
-        d[:1] = pool_back(back(dy) * (1 - z * z))
+        d, dz = np.zeros_like(x), back(dy)
+        if "reverse" in head:
+            dz = dz * -head["reverse"]
+        d[at:at + 1] = dz if direct else pool_back(dz * (1 - z * z))
         return d
     return y, to_states
 
@@ -46,24 +55,40 @@ def target(head, block, i):
         v = float(column[i])
         return None if np.isnan(v) else (v - head["mean"]) / head["scale"]
     code = column.codes[i]
-    return None if code < 0 else head["labels"].index(column.categories[code])
+    if code < 0:
+        return None
+    if "under" in head:
+        return head["under"].get(head["ontology"].find(column.categories[code]))
+    return head["labels"].index(column.categories[code])
 
 
 def loss_of(head, y, t):
     if head["labels"] is None:
         return (y[0, 0] - t) ** 2, 2 * (y - t)
+    if isinstance(t, list):
+        p = np.exp(y - y.max())
+        p /= p.sum()
+        part = np.zeros_like(p)
+        part[0, t] = p[0, t]
+        return -np.log(part.sum()), p - part / part.sum()
     return bert.softmax_loss(y, np.array([t]))
 
 
-def step(model, stream):
+def step(model, stream, obo=None, mean=None):
     config, p = bert.load(model)
     heads, tape = list(heads_of(config)), bert.Tape(config, p)
+    for h in heads:
+        if h["kind"] == "hce":
+            h["ontology"] = ontology.Ontology(obo)
+            _, leaves, h["under"] = h["ontology"].prune(h["labels"])
+            assert leaves == h["labels"]
     block = next(iter(scstream.read(stream)))
     at, ids = block["input"]
     cells = [[int(t) for t in ids[i:j]] for i, j in zip(at, at[1:])]
     todo = {h["name"]: [(i, t) for i in range(len(cells)) if cells[i] and (t := target(h, block, i)) is not None] for h in heads}
     learns = [h for h in heads if todo[h["name"]] and not h.get("from")]
     total = sum(h["weight"] for h in learns)
+    count = {h["name"]: len(cells) if "under" in h and mean == "all" else len(todo[h["name"]]) for h in heads}
     sums = dict.fromkeys(todo, 0.0)
     for i, ids in enumerate(cells):
         if not ids:
@@ -77,12 +102,12 @@ def step(model, stream):
                 y, back = forward(tape, h, x)
                 loss, dy = loss_of(h, y, t)
                 sums[h["name"]] += loss
-                d += back(dy * h["weight"] / total / len(todo[h["name"]]))
+                d += back(dy * h["weight"] / total / count[h["name"]])
         for s in reversed(steps):
             d = s(d)
     head, row = [line.rstrip("\n").split("\t") for line in open(model + "/train.tsv")][:2]
     got = dict(zip(head, row))
-    means = {h["name"]: sums[h["name"]] / len(todo[h["name"]]) for h in learns}
+    means = {h["name"]: sums[h["name"]] / count[h["name"]] for h in learns}
     near("loss", float(got["loss"]), sum(h["weight"] * means[h["name"]] for h in learns) / total, 2e-6)
     for h in heads:
         if h in learns:

@@ -134,7 +134,7 @@ static void another_architecture(void **state)
 	for (size_t i = 0; i < N * 3; i++)
 		assert_true(CLASS[i / 3] == ROW_NONE || CLASS[i / 3] == i % 3 || y[i] < y[i / 3 * 3 + CLASS[i / 3]]);
 	assert_int_equal(model_hidden(m, &b, 0, x, &e), 0);
-	assert_int_equal(model_embed(m, &b, 0, (uint32_t[2 * N]){0}, &e), -1);
+	assert_int_equal(model_embed(m, &b, 0, (uint32_t[2 * N]){0}, 1, &e), -1);
 	model_free(m);
 	o->destroy(o);
 }
@@ -213,6 +213,171 @@ static void several_heads(void **state)
 	o->destroy(o);
 }
 
+/* A model with one head of four classes whose logits are z for every cell: its states do not matter. */
+static struct model *with_logits(struct head_spec head, const real *z, struct ops *o)
+{
+	struct error e;
+	struct model_config c = bert();
+	head.nlabel = 4;
+	struct model *m = model_new(&c, &head, 1, o, 3, &e);
+	assert_non_null(m);
+	real zero[4 * 6] = {0};
+	model_write(m, PARAM, model_find(m, "classifier.weight"), zero);
+	model_write(m, PARAM, model_find(m, "classifier.bias"), z);
+	return m;
+}
+
+/* Mean loss over the N cells with these targets, and the gradient of the logits, which is that of the bias. */
+static double loss_at(struct model *m, const uint32_t *target, real *grad, struct loss *l)
+{
+	struct error e;
+	struct batch b = batch();
+	b.goal[0].target = target;
+	model_zero_grad(m);
+	if (model_forward(m, &b, &(struct forward){.train = 1}, l, &e))
+		fail_msg("%s", e.msg);
+	assert_int_equal(model_backward(m, &e), 0);
+	if (grad)
+		model_read(m, GRAD, model_find(m, "classifier.bias"), grad);
+	return l->sum / l->count;
+}
+
+/*
+ * Hierarchical cross-entropy: the values of shared/facts/bmfm.md, section 12, for the leaves direct, leaf1, leaf2, shared and the sets
+ * of root, A, B, C, direct. Then a set far below the largest logit, and no set at all.
+ */
+static void hierarchical(void **state)
+{
+	static const uint32_t set[] = {15, 2 | 8, 4 | 8, 4, 1};
+	static const double want[] = {0, 1.965070613, 0.213019180, 0.352405938, 1.852405938};
+	static const double slope[] = {0.156859318, -0.214739850, 0.702994692, -0.645114160}; /* of A */
+	static const real z[] = {0.5, -1, 2, 0.1}, far[] = {1000, 1000, -1000, -1000}, behind[] = {0, 0, 120, -1000};
+	struct ops *o = ops_cpu_new(1);
+	struct loss l;
+	real g[4];
+	struct head_spec head = {.kind = &head_hce, .nset = 5, .set = set, .over_all = 1};
+	struct model *m = with_logits(head, z, o);
+	for (uint32_t k = 0; k < 5; k++) {
+		const uint32_t all[N] = {k, k, k, k}, half[N] = {ROW_NONE, k, k, ROW_NONE};
+		assert_true(fabs(loss_at(m, all, g, &l) - want[k]) < 2e-9);
+		assert_true(l.count == N && l.correct == (set[k] >> 2 & 1 ? N : 0));
+		for (int i = 0; i < 4 && k == 1; i++)
+			assert_true(fabs(g[i] / N - slope[i]) < 2e-9);
+		assert_true(fabs(loss_at(m, half, g, &l) - want[k] / 2) < 2e-9 && l.count == N); /* the cells without a label count */
+		for (int i = 0; i < 4 && k == 1; i++)
+			assert_true(fabs(g[i] / N - slope[i] / 2) < 2e-9);
+	}
+	model_free(m);
+	head.over_all = 0;
+	m = with_logits(head, z, o);
+	assert_true(fabs(loss_at(m, (uint32_t[]){ROW_NONE, 1, 1, ROW_NONE}, NULL, &l) - want[1]) < 2e-9 && l.count == 2);
+	model_free(m);
+	static const uint32_t two[] = {1 | 2};
+	head.set = two;
+	head.nset = 1;
+	m = with_logits(head, far, o);
+	assert_true(loss_at(m, (uint32_t[N]){0}, NULL, &l) == 0);
+	model_free(m);
+	m = with_logits(head, behind, o);
+	assert_true(fabs(loss_at(m, (uint32_t[N]){0}, g, &l) - (120 - log(2))) < 1e-12);
+	assert_true(fabs(g[0] / N + 0.5) < 1e-12 && fabs(g[1] / N + 0.5) < 1e-12 && fabs(g[2] / N - 1) < 1e-12);
+	model_free(m);
+	/* focal loss, gamma 2; theirs has an epsilon of 1.2e-7 in the logarithm */
+	static const double focal[] = {1.316849295, 3.121840758, 0.031086472, 1.803644183};
+	m = with_logits((struct head_spec){.kind = &head_cells}, z, o);
+	head_class_focal(m, 0, 2);
+	for (uint32_t k = 0; k < 4; k++)
+		assert_true(fabs(loss_at(m, (uint32_t[N]){k, k, k, k}, NULL, &l) - focal[k]) < 5e-6);
+	model_free(m);
+	/* a target that is no set */
+	struct error e;
+	struct batch b = batch();
+	m = with_logits(head, z, o);
+	b.goal[0].target = (uint32_t[N]){0, 1};
+	assert_int_equal(model_forward(m, &b, &(struct forward){.train = 1}, &l, &e), -1);
+	assert_non_null(strstr(e.msg, "label 1 of cell 1, the model has 1"));
+	model_free(m);
+	o->destroy(o);
+}
+
+/* All gradients of sets against central differences: through the pooler, and from a token itself. */
+static void sets_learn(void **state)
+{
+	static const uint32_t set[] = {1 | 4, 2, 7}, of[N] = {0, 2, ROW_NONE, 1};
+	struct error e;
+	struct ops *o = ops_cpu_new(1);
+	struct model_config c = bert();
+	for (int direct = 0; direct < 2; direct++) {
+		const struct head_spec head = {
+			.kind = &head_hce, .nlabel = 3, .nset = 3, .set = set, .direct = direct, .position = (uint32_t)direct};
+		struct model *m = model_new(&c, &head, 1, o, 3, &e);
+		assert_non_null(m);
+		assert_true((model_find(m, "bert.pooler.dense.weight") == NULL) == direct);
+		struct batch b = batch();
+		b.goal[0].target = of;
+		check_gradients(m, &b, (double[]){1});
+		/* the logits are those of the state of the token */
+		real y[N * 3], x[16 * 6], w[18], bias[3];
+		model_read(m, PARAM, model_find(m, "classifier.weight"), w);
+		model_read(m, PARAM, model_find(m, "classifier.bias"), bias);
+		assert_int_equal(model_hidden(m, &b, 0, x, &e), 0);
+		assert_int_equal(model_logits(m, &b, 0, y, &e), 0);
+		for (size_t i = 0; direct && i < N * 3; i++) {
+			size_t at = OFFSET[i / 3] + 1;
+			double want = bias[i % 3];
+			for (size_t k = 0; at < OFFSET[i / 3 + 1] && k < 6; k++)
+				want += w[i % 3 * 6 + k] * x[at * 6 + k];
+			assert_true(fabs(y[i] - want) < 1e-12);
+		}
+		model_free(m);
+	}
+	o->destroy(o);
+}
+
+/* Gradient reversal: the head learns as it would without, and the gradient of all that is before its linear layer is multiplied by -reverse. */
+static void reversal(void **state)
+{
+	static const real value[N] = {0.3, NAN, -2, 1};
+	struct error e;
+	struct ops *o = ops_cpu_new(1);
+	struct model_config c = bert();
+	for (int k = 0; k < 4; k++) { /* classes and numbers, with and without the pooler */
+		real *g[2];
+		size_t n = 0;
+		for (int r = 0; r < 2; r++) {
+			const struct head_spec head = {.kind = k < 2 ? &head_cells : &head_number,
+				.nlabel = k < 2 ? 3 : 0,
+				.direct = k % 2,
+				.reverse = r ? 0.7 : 0};
+			struct model *m = model_new(&c, &head, 1, o, 3, &e);
+			assert_non_null(m);
+			struct batch b = batch();
+			struct loss l;
+			b.goal[0] = (struct goal){.target = k < 2 ? CLASS : NULL, .value = k < 2 ? NULL : value};
+			model_zero_grad(m);
+			assert_int_equal(model_forward(m, &b, &(struct forward){.train = 1}, &l, &e), 0);
+			assert_int_equal(model_backward(m, &e), 0);
+			n = model_size(m, GRAD);
+			g[r] = xcalloc(n, sizeof *g[r]);
+			model_read_all(m, GRAD, g[r]);
+			double encoder = 0, own = 0;
+			for (size_t i = 0; r && i < model_ntensor(m); i++) {
+				const struct tensor *t = model_tensor(m, i);
+				int is_own = strncmp(t->name, "classifier.", 11) == 0;
+				for (size_t j = t->at; j < t->at + t->n; j++) {
+					assert_true(fabs(g[1][j] - (is_own ? 1 : -0.7) * g[0][j]) < 1e-15 + 1e-12 * fabs(g[0][j]));
+					*(is_own ? &own : &encoder) += fabs(g[0][j]);
+				}
+			}
+			assert_true(!r || (encoder > 0.1 && own > 0.1));
+			model_free(m);
+		}
+		free(g[0]);
+		free(g[1]);
+	}
+	o->destroy(o);
+}
+
 static void impossible(void **state)
 {
 	struct error e;
@@ -268,6 +433,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(another_architecture),
 		cmocka_unit_test(several_heads),
+		cmocka_unit_test(hierarchical),
+		cmocka_unit_test(sets_learn),
+		cmocka_unit_test(reversal),
 		cmocka_unit_test(impossible),
 		cmocka_unit_test(l2_decay),
 	};

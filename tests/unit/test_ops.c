@@ -194,8 +194,8 @@ static void check_linear(size_t T, size_t K, size_t N, enum act act)
 			double z = b[n], g = dy[t * N + n];
 			for (size_t k = 0; k < K; k++)
 				z += (double)x[t * K + k] * W[n * K + k];
-			wy[t * N + n] = act == ACT_RELU ? fmax(z, 0) : act == ACT_TANH ? tanh(z) : z;
-			g *= act == ACT_RELU ? z > 0 : act == ACT_TANH ? 1 - tanh(z) * tanh(z) : 1;
+			wy[t * N + n] = act == ACT_RELU ? fmax(z, 0) : act == ACT_TANH ? tanh(z) : act == ACT_LEAKY ? fmax(z, 0.01 * z) : z;
+			g *= act == ACT_RELU ? z > 0 : act == ACT_TANH ? 1 - tanh(z) * tanh(z) : act == ACT_LEAKY && z <= 0 ? 0.01 : 1;
 			wdb[n] += g;
 			for (size_t k = 0; k < K; k++) {
 				wdx[t * K + k] += g * W[n * K + k];
@@ -208,7 +208,7 @@ static void check_linear(size_t T, size_t K, size_t N, enum act act)
 	assert_true(apart(y, wy, T * N) < 2e-6);
 	print_message("  %zu x %zu x %zu: y %.1e, dx %.1e, dW %.1e\n", T, K, N, apart(y, wy, T * N), apart(dx, wdx, T * K),
 		apart(dW, wdW, N * K));
-	double rounded = ROUNDED && act == ACT_TANH ? 3e-3 : 0; /* the gradient before the activation */
+	double rounded = ROUNDED && (act == ACT_TANH || act == ACT_LEAKY) ? 3e-3 : 0; /* the gradient before the activation */
 	assert_true(apart(dx, wdx, T * K) < 2e-6 + rounded);
 	assert_true(apart(dW, wdW, N * K) < 4e-6 + rounded);
 	assert_true(apart(db, wdb, N) < 2e-6);
@@ -222,9 +222,166 @@ static void linear(void **state)
 	check_linear(1, 37, 70, ACT_RELU);
 	check_linear(700, 65, 131, ACT_RELU);
 	check_linear(259, 40, 300, ACT_TANH);
+	check_linear(130, 37, 70, ACT_LEAKY);
 	check_linear(2100, 16, 9, ACT_NONE);
 	check_linear(4001, 33, 70, ACT_RELU);
 	check_linear(40, 45, 2011, ACT_NONE);
+}
+
+/* RMSNorm of x + a, and its backward on top of a gradient that is there. */
+static void check_rms(size_t T, size_t C, int with_x)
+{
+	float *a = random_floats(T * C, 1), *x = random_floats(T * C, 1), *scale = random_floats(C, 1), *dy = random_floats(T * C, 1);
+	float *y = xcalloc(T * C, 4), *stat = xcalloc(T, 4), *dx = random_floats(T * C, 1), *ds = random_floats(C, 1), *first = NULL;
+	double *wy = xcalloc(T * C, 8), *wdx = xcalloc(T * C, 8), *wds = xcalloc(C, 8), eps = 1e-2;
+	for (size_t c = 0; c < C; c++)
+		wds[c] = ds[c];
+	for (size_t t = 0; t < T; t++) {
+		double square = eps, m = 0, r[300];
+		for (size_t c = 0; c < C; c++) {
+			r[c] = (double)a[t * C + c] + (with_x ? (double)x[t * C + c] : 0);
+			square += r[c] * r[c] / (double)C;
+		}
+		for (size_t c = 0; c < C; c++) {
+			double n = r[c] / sqrt(square);
+			wy[t * C + c] = n * scale[c];
+			wds[c] += n * dy[t * C + c];
+			m += n * dy[t * C + c] * scale[c] / (double)C;
+		}
+		for (size_t c = 0; c < C; c++)
+			wdx[t * C + c] = dx[t * C + c] + (dy[t * C + c] * (double)scale[c] - m * r[c] / sqrt(square)) / sqrt(square);
+	}
+	for (int threads = 1; threads <= 3; threads++) {
+		struct ops *o = ops_cpu_new(threads);
+		float *r = xcalloc(T * C, 4), *d = xcalloc(T * C, 4), *g = xcalloc(C, 4);
+		memcpy(r, a, T * C * 4), memcpy(d, dx, T * C * 4), memcpy(g, ds, C * 4);
+		o->rms_norm(o, y, r, stat, r, with_x ? x : NULL, scale, T, C, eps);
+		assert_true(apart(y, wy, T * C) < 1e-6);
+		o->rms_norm_back(o, d, g, dy, r, stat, scale, T, C);
+		assert_true(apart(d, wdx, T * C) < 2e-6 && apart(g, wds, C) < 4e-6);
+		assert_true(!first || !memcmp(first, g, C * 4));
+		free(first);
+		first = g;
+		free(r), free(d);
+		o->destroy(o);
+	}
+	free(a), free(x), free(scale), free(dy), free(y), free(stat), free(dx), free(ds), free(first), free(wy), free(wdx), free(wds);
+}
+
+static void rms_norm(void **state)
+{
+	check_rms(1, 1, 0);
+	check_rms(5, 37, 1);
+	check_rms(2001, 64, 1);
+	check_rms(700, 129, 0);
+}
+
+static void check_swiglu(size_t T, size_t F)
+{
+	struct ops *o = ops_cpu_new(2);
+	float *z = random_floats(T * 2 * F, 40), *dy = random_floats(T * F, 1), *y = xcalloc(T * F, 4);
+	double *wy = xcalloc(T * F, 8), *wdz = xcalloc(T * 2 * F, 8);
+	if (T > 1)
+		z[0] = -200; /* past the end of exp in float */
+	for (size_t t = 0; t < T; t++) {
+		for (size_t f = 0; f < F; f++) {
+			double g = z[t * 2 * F + f], u = z[t * 2 * F + F + f], s = 1 / (1 + exp(-g));
+			wy[t * F + f] = g * s * u;
+			wdz[t * 2 * F + f] = dy[t * F + f] * u * (s + g * s * (1 - s));
+			wdz[t * 2 * F + F + f] = dy[t * F + f] * g * s;
+		}
+	}
+	o->swiglu(o, y, z, T, F);
+	assert_true(apart(y, wy, T * F) < 1e-6);
+	o->swiglu_back(o, z, dy, z, T, F);
+	assert_true(apart(z, wdz, T * 2 * F) < 2e-6);
+	free(z), free(dy), free(y), free(wy), free(wdz);
+	o->destroy(o);
+}
+
+static void swiglu(void **state)
+{
+	check_swiglu(1, 1);
+	check_swiglu(3, 45);
+	check_swiglu(1001, 96);
+}
+
+static double leaky(double x)
+{
+	return x > 0 ? x : 0.01 * x;
+}
+
+/* units: with a table of special values, 2, or without, 1; 0: periodic. At the last of 48 frequencies a sine is that of a phase of 1e13. */
+static void check_values(size_t T, size_t n, size_t m, int units)
+{
+	enum { ROWS_ = 5 };
+	float *x = random_floats(T, 4), *w = random_floats(n, 2), *b = random_floats(n, 1), *table = random_floats(ROWS_ * n, 1);
+	float *center = random_floats(m + 1, 1), *orientation = random_floats(m + 1, 4);
+	uint32_t *row = xcalloc(T, 4);
+	for (size_t k = 0; !units && k < n; k++)
+		w[k] = ldexpf(0.0628318f, (int)k);
+	for (size_t t = 0; t < T; t++)
+		row[t] = units != 1 && draw(3) == 0 ? draw(ROWS_) : ROW_NONE;
+	struct value_features v = {.n = n,
+		.m = m,
+		.shift = 0.25,
+		.w = w,
+		.b = units ? b : NULL,
+		.center = center,
+		.orientation = orientation,
+		.table = units == 2 ? table : NULL};
+	size_t F = value_width(&v);
+	float *f = xcalloc(T * F, 4), *df = random_floats(T * F, 1), *dw = random_floats(n, 1), *db = random_floats(n, 1), *first = NULL;
+	double *wf = xcalloc(T * F, 8), *wdf = xcalloc(T * F, 8), *wdw = xcalloc(n, 8), *wdb = xcalloc(n, 8);
+	for (size_t k = 0; k < n; k++) {
+		wdw[k] = dw[k];
+		wdb[k] = db[k];
+	}
+	for (size_t t = 0; t < T; t++) {
+		double y = (double)x[t] - 0.25;
+		for (size_t k = 0; k < n && units; k++) {
+			double z = row[t] == ROW_NONE ? leaky((double)w[k] * x[t] + b[k]) : (double)table[row[t] * n + k];
+			double d = df[t * F + k] * (units == 2 && z <= 0 ? 0.01 : 1);
+			wf[t * F + k] = units == 2 ? leaky(z) : z;
+			d *= row[t] == ROW_NONE && z <= 0 ? 0.01 : 1;
+			wdf[t * F + k] = d;
+			wdw[k] += row[t] == ROW_NONE ? d * x[t] : 0;
+			wdb[k] += row[t] == ROW_NONE ? d : 0;
+		}
+		for (size_t k = 0; k < n && !units && row[t] == ROW_NONE; k++) {
+			wf[t * F + k] = sin(w[k] * y);
+			wf[t * F + n + k] = cos(w[k] * y);
+			wdw[k] += y * (df[t * F + k] * cos(w[k] * y) - df[t * F + n + k] * sin(w[k] * y));
+		}
+		for (size_t j = 0; j < m && !units && row[t] == ROW_NONE; j++)
+			wf[t * F + 2 * n + j] = 1 / (1 + exp(center[j] - orientation[j] * y));
+	}
+	for (int threads = 1; threads <= 3; threads++) {
+		struct ops *o = ops_cpu_new(threads);
+		float *d = xcalloc(T * F, 4), *gw = xcalloc(n, 4), *gb = xcalloc(n, 4);
+		memcpy(d, df, T * F * 4), memcpy(gw, dw, n * 4), memcpy(gb, db, n * 4);
+		o->value_features(o, f, x, units == 1 ? NULL : row, &v, T);
+		assert_true(apart(f, wf, T * F) < 1e-6);
+		o->value_features_back(o, gw, units ? gb : NULL, d, x, units == 1 ? NULL : row, &v, T);
+		assert_true(apart(gw, wdw, n) < 2e-6 && (!units || (apart(gb, wdb, n) < 2e-6 && apart(d, wdf, T * F) < 1e-6)));
+		assert_true(!first || !memcmp(first, gw, n * 4));
+		free(first);
+		first = gw;
+		free(d), free(gb);
+		o->destroy(o);
+	}
+	free(x), free(w), free(b), free(table), free(center), free(orientation), free(row), free(f), free(df), free(dw), free(db),
+		free(first);
+	free(wf), free(wdf), free(wdw), free(wdb);
+}
+
+static void value_features(void **state)
+{
+	check_values(1, 1, 0, 0);
+	check_values(700, 48, 0, 0);
+	check_values(33, 7, 3, 0);
+	check_values(300, 128, 0, 1);
+	check_values(900, 128, 0, 2);
 }
 
 static void check_mlm(size_t N, size_t C, size_t V)
@@ -438,6 +595,9 @@ int main(void)
 		cmocka_unit_test(dropout_bits),
 		cmocka_unit_test(attention),
 		cmocka_unit_test(linear),
+		cmocka_unit_test(rms_norm),
+		cmocka_unit_test(swiglu),
+		cmocka_unit_test(value_features),
 		cmocka_unit_test(mlm_loss),
 		cmocka_unit_test(class_loss),
 		cmocka_unit_test(threads),

@@ -72,10 +72,15 @@ int comm_wait(struct comm *c, struct error *e)
 static struct ops *cpu;
 static volatile sig_atomic_t stop;
 
-/* heads 2: masked tokens and classes of cells. */
-static struct model *make(size_t heads)
+/* What a model predicts: masked tokens; these and classes of cells; these and sets of classes; sets alone. The mean of sets is over all cells. */
+enum heads { MLM = 1, MLM_CLASS = 2, MLM_SET, SET };
+static const uint32_t sets[] = {1 | 2, 2, 4};
+
+static struct model *make(enum heads heads)
 {
-	static const struct head_spec head[] = {{.kind = &head_mlm}, {.kind = &head_cells, .name = "type", .weight = 0.3, .nlabel = 3}};
+	static const struct head_spec head[] = {{.kind = &head_mlm}, {.kind = &head_cells, .name = "type", .weight = 0.3, .nlabel = 3},
+		{.kind = &head_mlm},
+		{.kind = &head_hce, .name = "type", .weight = 0.3, .nlabel = 3, .nset = 3, .set = sets, .over_all = 1}};
 	struct error e;
 	struct model_config c;
 	model_preset(&c, "tiny", &e);
@@ -83,11 +88,20 @@ static struct model *make(size_t heads)
 	c.hidden_size = 8;
 	c.intermediate_size = 12;
 	c.max_position_embeddings = LENGTH;
-	return model_new(&c, head, heads, cpu, 1, &e);
+	return model_new(&c,
+		head +
+			(heads == SET                      ? 3
+					: heads == MLM_SET ? 2
+							   : 0),
+		heads == SET               ? 1
+			: heads == MLM_SET ? 2
+					   : heads,
+		cpu, 1, &e);
 }
 
 /* One training. The batch of a step follows from its number. */
 struct fixture {
+	enum heads heads;
 	struct model *m;
 	struct optim optim;
 	struct ranks ranks;
@@ -113,7 +127,8 @@ static int pack(void *arg, size_t part, size_t parts, const struct batch **b, st
 			f->id[i * LENGTH + t] = (k + t * t) % 50;
 		f->mask[i] = (uint32_t)i * LENGTH + k % LENGTH;
 		f->target[i] = k % 50;
-		f->label[i] = cell == 1 || f->step == NO_LABEL ? ROW_NONE : cell % 3;
+		int known = f->heads > MLM_CLASS ? cell % 4 == 0 : cell != 1; /* of sets two alone: most parts have none */
+		f->label[i] = !known || f->step == NO_LABEL ? ROW_NONE : cell % 3;
 		f->key[i] = cell;
 	}
 	f->b = (struct batch){.ncell = n,
@@ -121,13 +136,15 @@ static int pack(void *arg, size_t part, size_t parts, const struct batch **b, st
 		.id = f->id,
 		.key = f->key,
 		.goal = {{.n = f->step == NO_MASK ? 0 : n, .row = f->mask, .target = f->target}, {.target = f->label}}};
+	if (f->heads == SET)
+		f->b.goal[0] = f->b.goal[1];
 	*b = &f->b;
 	return n != 0;
 }
 
-static void setup_heads(struct fixture *f, int queued, size_t parts, size_t heads)
+static void setup_heads(struct fixture *f, int queued, size_t parts, enum heads heads)
 {
-	*f = (struct fixture){.m = make(heads)};
+	*f = (struct fixture){.heads = heads, .m = make(heads)};
 	optim_init(&f->optim);
 	f->optim.schedule = SCHEDULE_CONSTANT;
 	ranks_init(&f->ranks, NULL);
@@ -346,7 +363,7 @@ static void several_heads(void **state)
 	struct step_result x[5][STEPS];
 	const size_t parts[] = {1, 1, 2, 7, 2};
 	for (size_t i = 0; i < 5; i++) {
-		setup_heads(&f[i], i == 1, parts[i], 2);
+		setup_heads(&f[i], i == 1, parts[i], MLM_CLASS);
 		if (i == 4) {
 			ranks_init(&f[i].ranks, &other);
 			assert_int_equal(ranks_share_model(&f[i].ranks, f[i].m, 0, &e), 0);
@@ -376,6 +393,53 @@ static void several_heads(void **state)
 	free(v);
 	for (size_t i = 0; i < 5; i++)
 		teardown(&f[i]);
+}
+
+/*
+ * A mean over all cells, of which some have no target: parts and ranks without any target count their cells too. A batch without a target
+ * leaves the head out.
+ */
+static void mean_over_all(void **state)
+{
+	struct error e;
+	struct comm other = {0};
+	for (enum heads heads = MLM_SET; heads <= SET; heads++) {
+		struct fixture f[5];
+		struct step_result x[5][STEPS];
+		const size_t parts[] = {1, 1, 2, 7, 5};
+		size_t h = heads == SET ? 0 : 1;
+		for (size_t i = 0; i < 5; i++) {
+			setup_heads(&f[i], i == 1, parts[i], heads);
+			if (i == 4) {
+				ranks_init(&f[i].ranks, &other);
+				assert_int_equal(ranks_share_model(&f[i].ranks, f[i].m, 0, &e), 0);
+			}
+			train(&f[i], x[i]);
+		}
+		for (size_t s = 0; s < STEPS; s++) {
+			const struct totals *t = &x[0][s].totals;
+			double mlm = t->loss[0] / t->count[0], set = t->loss[h] / CELLS;
+			double want = h == 0 ? set : s == NO_MASK ? set : s == NO_LABEL ? mlm : (mlm + 0.3 * set) / 1.3;
+			assert_true(t->count[h] == (s == NO_LABEL ? 0 : CELLS));
+			assert_true(s == NO_LABEL && h == 0 ? isnan(x[0][s].loss) && isnan(x[0][s].norm)
+							    : fabs(x[0][s].loss - want) < 1e-6 * want);
+			for (size_t i = 1; i < 5; i++) {
+				assert_true(x[i][s].totals.count[h] == (i == 4 ? 2 : 1) * t->count[h]);
+				assert_true(isnan(x[0][s].loss) ? isnan(x[i][s].loss) : fabs(x[i][s].loss - want) < 1e-5 * want);
+				assert_true(isnan(x[0][s].norm) || fabs(x[i][s].norm - x[0][s].norm) < 1e-4 * x[0][s].norm);
+			}
+		}
+		real *v = weights(f[0].m);
+		for (size_t i = 1; i < 5; i++) {
+			real *w = weights(f[i].m);
+			for (size_t k = 0; k < model_size(f[0].m, PARAM); k++)
+				assert_true(fabs((double)v[k] - w[k]) <= (i == 1 ? 0 : 1e-5));
+			free(w);
+		}
+		free(v);
+		for (size_t i = 0; i < 5; i++)
+			teardown(&f[i]);
+	}
 }
 
 /* What the other rank met ends this one in the same step, without a message of its own. */
@@ -421,6 +485,7 @@ int main(void)
 		cmocka_unit_test(signals),
 		cmocka_unit_test(two_ranks),
 		cmocka_unit_test(several_heads),
+		cmocka_unit_test(mean_over_all),
 		cmocka_unit_test(other_rank),
 	};
 	cpu = ops_cpu_new(1);

@@ -1,0 +1,114 @@
+/* ctaprobe score --ontology: labels and predictions are terms of an ontology, so a prediction can say more or less than the label. */
+#include "ctaprobe.h"
+
+#include "eval/hierarchy.h"
+#include "label/ontology.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LISTED = 10 }; /* labels that a message names */
+
+/* Cells whose label, or prediction, is no term are left out; *unknown: how many. The labels among them are listed; more than half: an error. */
+static size_t find_terms(struct terms_scored *s, const struct ontology *o, const struct classes *c, const char *path, const char *name)
+{
+	uint32_t *term = xmalloc(c->n * sizeof *term);
+	uint8_t *listed = xcalloc(c->n, 1);
+	size_t n = 0, out = 0, labels = 0;
+	char *list = NULL;
+	FILE *f = xmemopen(&list, &(size_t){0});
+	for (size_t k = 0; k < c->n; k++)
+		term[k] = ontology_find(o, c->name[k], strlen(c->name[k]));
+	for (size_t i = 0; i < s->n; i++) {
+		uint32_t y = s->y[i], p = s->predicted[i];
+		if (term[p] == TERM_NONE)
+			die("%s: the predicted class '%s' is no id, name or exact synonym of %s", name, c->name[p], path);
+		if (term[y] != TERM_NONE) {
+			s->y[n] = term[y];
+			s->predicted[n++] = term[p];
+			continue;
+		}
+		out++;
+		if (!listed[y] && labels++ < LISTED)
+			fprintf(f, "%s'%.80s'", labels > 1 ? ", " : "", c->name[y]);
+		listed[y] = 1;
+	}
+	fprintf(f, "%s", labels > LISTED ? ", ..." : "");
+	xmemclose(f, &list);
+	if (2 * out > s->n)
+		die("%s: %zu of %zu cells have a label that is no id, name or exact synonym of %s: %s: expected at most half", name, out,
+			s->n, path, list);
+	if (out)
+		warn("%s: %zu of %zu cells have a label that is no id, name or exact synonym of %s, and are left out: %s", name, out, s->n,
+			path, list);
+	s->n = n;
+	free(term);
+	free(listed);
+	free(list);
+	return out;
+}
+
+/* The terms that occur, renumbered from 0 in the order of their ids: names of them, for the metrics of classes. */
+static char **name_classes(const struct ontology *o, uint32_t *y, uint32_t *predicted, size_t n, size_t *k)
+{
+	uint32_t *to = xcalloc(o->n, sizeof *to);
+	char **name = xcalloc(o->n, sizeof *name);
+	for (size_t i = 0; i < n; i++)
+		to[y[i]] = to[predicted[i]] = 1;
+	*k = 0;
+	for (size_t v = 0; v < o->n; v++)
+		if (to[v]) {
+			to[v] = (uint32_t)*k;
+			name[(*k)++] = o->id[v];
+		}
+	for (size_t i = 0; i < n; i++) {
+		y[i] = to[y[i]];
+		predicted[i] = to[predicted[i]];
+	}
+	free(to);
+	return name;
+}
+
+static void add_classes(cJSON *j, const struct metrics *m, char *const *name)
+{
+	cJSON_AddItemToObject(j, "classes", cJSON_CreateStringArray((const char *const *)name, (int)m->k));
+	cJSON_AddItemToObject(j, "f1", report_numbers(m->f1, m->k));
+	cJSON_AddItemToObject(j, "n", report_counts(m->support, m->k));
+}
+
+void score_terms(struct terms_scored *s, const struct classes *c, const char *path, const char *name, int json)
+{
+	struct error e;
+	struct ontology o;
+	struct hierarchy_scores x;
+	struct metrics m;
+	size_t k;
+	if (ontology_load(&o, path, &e))
+		die("--ontology: %s", e.msg);
+	size_t unknown = find_terms(s, &o, c, path, name);
+	uint32_t *settled = xmalloc(s->n * sizeof *settled);
+	hierarchy_score(&x, &(struct hierarchy){o.n, o.parent.at, o.parent.to}, s->y, s->predicted, s->n, settled);
+	char **class = name_classes(&o, s->y, settled, s->n, &k);
+	metrics_init(&m, k);
+	metrics_add(&m, s->y, settled, s->n);
+	metrics_score(&m);
+	cJSON *j = cJSON_CreateObject();
+	const struct {
+		const char *key;
+		double value;
+	} all[] = {{"exact", x.exact}, {"finer", x.finer}, {"coarser", x.coarser}, {"wrong", x.wrong},
+		{"hierarchical_precision", x.precision}, {"hierarchical_recall", x.recall}, {"hierarchical_f1", x.f1},
+		{"distance", x.distance}, {"accuracy", m.accuracy}, {"balanced_accuracy", m.balanced_accuracy}, {"macro_f1", m.macro_f1},
+		{"cells", (double)s->n}, {"unlabelled", (double)s->unlabelled}, {"unknown", (double)unknown},
+		{"unpredicted", (double)s->unpredicted}, {"apart", (double)x.apart}};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		cJSON_AddItemToObject(j, all[i].key, report_number(all[i].value));
+	add_classes(j, &m, class);
+	report_write(&score_cli, j, json);
+	cli_measured("cells", (double)s->n);
+	cli_report(&score_cli, "%zu cells scored, %zu terms", s->n, k);
+	metrics_release(&m);
+	ontology_release(&o);
+	free(class);
+	free(settled);
+}

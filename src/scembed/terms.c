@@ -1,0 +1,148 @@
+/*
+ * scembed --predict of a head whose classes are the leaves of an ontology: the way from the top to the predicted leaf, and probabilities of
+ * terms. The probability of a term is that of all leaves under it (label/leaves.h).
+ */
+#include "scembed.h"
+
+#include "cli.h"
+#include "label/leaves.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct terms {
+	struct ontology ontology;
+	struct leaves leaves;
+	uint32_t *leaf; /* [ontology.n] number of the leaf of a term */
+	size_t nnode;
+	uint32_t *node; /* [nnode] terms of --node, and their columns */
+	int *column, lineage;
+	double *sum; /* [ontology.n] */
+	uint32_t *way;
+};
+
+/* The pruned ontology of the head: the leaves of what the model knows must be its classes. */
+static void open_leaves(struct terms *t, const struct head_spec *s, const char *path)
+{
+	const struct ontology *o = &t->ontology;
+	uint8_t *seen = xcalloc(o->n, 1);
+	for (size_t k = 0; k < s->nlabel; k++) {
+		uint32_t term = ontology_find(o, s->label[k], strlen(s->label[k]));
+		if (term == TERM_NONE || strcmp(o->id[term], s->label[k]))
+			die("%s: it has no term '%s', which is a class of the head '%s'", path, s->label[k], head_name(s));
+		seen[term] = 1;
+	}
+	leaves_init(&t->leaves, o, seen);
+	free(seen);
+	t->leaf = xcalloc(o->n, sizeof *t->leaf);
+	for (size_t k = 0; k < t->leaves.n; k++)
+		t->leaf[t->leaves.term[k]] = (uint32_t)k;
+	for (size_t k = 0; k < t->leaves.n || k < s->nlabel; k++)
+		if (k == t->leaves.n || k == s->nlabel || strcmp(o->id[t->leaves.term[k]], s->label[k]))
+			die("%s: its leaves are not the %u classes of the head '%s'", path, s->nlabel, head_name(s));
+}
+
+/* Add the term of a name; 0: there is none. */
+static int add_node(struct terms *t, const char *name)
+{
+	uint32_t term = ontology_find(&t->ontology, name, strlen(name));
+	if (term == TERM_NONE || !t->leaves.kept[term])
+		return 0;
+	for (size_t k = 0; k < t->nnode; k++)
+		if (t->node[k] == term)
+			die("--node: %s is given twice", t->ontology.id[term]);
+	t->node[t->nnode++] = term;
+	return 1;
+}
+
+/* A value of --node is one name, which may have commas, or several between commas. */
+static void find_nodes(struct terms *t, const struct opt_values *given, const char *path)
+{
+	t->node = xcalloc(t->ontology.n, sizeof *t->node);
+	for (size_t i = 0; i < given->n; i++) {
+		size_t n = 0;
+		char **name = add_node(t, given->item[i]) ? NULL : opt_list(given->item[i], &n);
+		for (size_t k = 0; k < n; k++)
+			if (!add_node(t, name[k]))
+				die("--node: '%s' is no term that the head can predict: expected ids, names or exact synonyms of %s",
+					name[k], path);
+		opt_list_free(name, n);
+	}
+	t->column = xcalloc(t->nnode, sizeof *t->column);
+}
+
+void terms_open(struct run *r, const char *dir, const struct head_spec *s)
+{
+	struct error e;
+	char *path = xasprintf("%s/ontology.obo", dir);
+	struct terms *t = r->terms = xcalloc(1, sizeof *t);
+	must(ontology_load(&t->ontology, path, &e), &e);
+	open_leaves(t, s, path);
+	find_nodes(t, r->nodes, path);
+	t->sum = xcalloc(t->ontology.n, sizeof *t->sum);
+	t->way = xcalloc(t->ontology.n, sizeof *t->way);
+	free(path);
+}
+
+void terms_header(struct run *r, struct header *h, const char *name)
+{
+	struct terms *t = r->terms;
+	predict_free_name(h, "lineage", name);
+	t->lineage = header_add(h, "lineage", STR);
+	for (size_t i = 0; i < t->nnode; i++) {
+		char *column = xasprintf("node.%s", t->ontology.id[t->node[i]]);
+		predict_free_name(h, column, name);
+		if (h->ncol == COLUMNS_MAX)
+			die("--node: more than %d columns", COLUMNS_MAX);
+		t->column[i] = header_add(h, column, F32);
+		free(column);
+	}
+}
+
+static void push_lineage(struct run *r, size_t n)
+{
+	const struct terms *t = r->terms;
+	char *text = NULL;
+	size_t size;
+	FILE *f = xmemopen(&text, &size);
+	for (size_t i = 0; i < n; i++)
+		fprintf(f, "%s%s (%.3f)", i ? " > " : "", t->ontology.name[t->way[i]], t->sum[t->way[i]]);
+	xmemclose(f, &text);
+	block_push_str(&r->out, t->lineage, text, size);
+	free(text);
+}
+
+uint32_t terms_decode(struct run *r, size_t row, uint32_t best, const double *p)
+{
+	struct terms *t = r->terms;
+	leaves_sum(&t->leaves, p, t->sum);
+	size_t n = leaves_descend(&t->leaves, t->sum, r->greedy ? TERM_NONE : t->leaves.term[best], t->way);
+	push_lineage(r, n);
+	for (size_t i = 0; i < t->nnode; i++)
+		((float *)r->out.col[t->column[i]].data)[row] = (float)t->sum[t->node[i]];
+	return t->leaf[t->way[n - 1]];
+}
+
+void terms_missing(struct run *r, size_t row)
+{
+	const struct terms *t = r->terms;
+	block_push_str(&r->out, t->lineage, "", 0);
+	for (size_t i = 0; i < t->nnode; i++)
+		((float *)r->out.col[t->column[i]].data)[row] = NAN;
+}
+
+void terms_release(struct run *r)
+{
+	struct terms *t = r->terms;
+	if (!t)
+		return;
+	leaves_release(&t->leaves);
+	ontology_release(&t->ontology);
+	free(t->leaf);
+	free(t->node);
+	free(t->column);
+	free(t->sum);
+	free(t->way);
+	free(t);
+}

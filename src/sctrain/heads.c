@@ -1,0 +1,133 @@
+/* --head: columns of the cells to predict, beside the own objective of a training, or alone in sctrain cells. */
+#include "heads.h"
+
+#include "base/decimal.h"
+
+#include <math.h>
+#include <string.h>
+
+struct opt_values head_option;
+const char *ontology_option;
+
+enum loss_name { LOSS_CE, LOSS_FOCAL, LOSS_HCE, LOSS_MSE };
+static const char *const loss_name[] = {"ce", "focal", "hce", "mse", NULL};
+
+/* The parsed options; they live as long as the objectives. */
+static struct wanted {
+	char *name;
+	enum loss_name loss;
+	double weight, from, gamma, position, reverse; /* NaN: not given */
+	int mean; /* 1: over all cells; 2: over those with a label; 0: not given */
+} wanted[HEADS_MAX];
+
+/* NAME=VALUE. */
+static void set_field(struct wanted *c, const char *text, const char *field, size_t n)
+{
+	const struct {
+		const char *name, *expected;
+		double *to;
+		double most;
+		int whole, zero; /* a whole number; 0 is one too */
+	} known[] = {
+		{"position=", "a whole number", &c->position, UINT16_MAX, 1, 1},
+		{"weight=", "a number above 0", &c->weight, UINT32_MAX, 0, 0},
+		{"gamma=", "a number above 0, at most 100", &c->gamma, 100, 0, 0},
+		{"reverse=", "a number above 0, at most 1000", &c->reverse, 1000, 0, 0},
+		{"from=", "a whole number", &c->from, UINT32_MAX, 1, 1},
+	};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		size_t len = strlen(known[i].name);
+		if (n < len || strncmp(field, known[i].name, len))
+			continue;
+		char *end;
+		double v = decimal_read(field + len, &end);
+		if (!isnan(*known[i].to))
+			usage_error("--head %s: %.*s is given twice", text, (int)len - 1, field);
+		if (end != field + n || end == field + len || !(v >= 0) || v > known[i].most || (known[i].whole && v != floor(v)) ||
+			(!known[i].zero && !(v > 0)))
+			usage_error("--head %s: %.*s: expected %s", text, (int)n, field, known[i].expected);
+		*known[i].to = v;
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		static const char *const mean[] = {"mean=all", "mean=known"};
+		if (strlen(mean[i]) != n || strncmp(field, mean[i], n))
+			continue;
+		if (c->mean)
+			usage_error("--head %s: mean is given twice", text);
+		c->mean = i + 1;
+		return;
+	}
+	usage_error("--head %s: '%.*s': expected position=K, weight=W, gamma=G, reverse=L, mean=all, mean=known or from=STEP", text, (int)n,
+		field);
+}
+
+/* COL:LOSS[,NAME=VALUE...]. A column can have a colon in its name. */
+static struct wanted parse_head(const char *text)
+{
+	const char *colon = strrchr(text, ':'), *at = colon ? colon + 1 : text;
+	struct wanted c = {.weight = NAN, .from = NAN, .gamma = NAN, .position = NAN, .reverse = NAN};
+	size_t n = strcspn(at, ",");
+	if (!colon || colon == text)
+		usage_error("--head %s: expected COL:LOSS, such as cell_type:ce", text);
+	while (loss_name[c.loss] && (strlen(loss_name[c.loss]) != n || strncmp(at, loss_name[c.loss], n)))
+		c.loss++;
+	if (!loss_name[c.loss])
+		usage_error("--head %s: unknown loss '%.*s': expected ce, focal, hce or mse", text, (int)n, at);
+	for (at += n; *at; at += n) {
+		at++;
+		n = strcspn(at, ",");
+		set_field(&c, text, at, n);
+	}
+	if (!isnan(c.gamma) && c.loss != LOSS_FOCAL)
+		usage_error("--head %s: gamma is for the loss focal", text);
+	if (c.mean && c.loss != LOSS_HCE)
+		usage_error("--head %s: mean is for the loss hce: other losses are means over the cells with a target", text);
+	if (c.loss == LOSS_HCE && !ontology_option)
+		usage_error("--head %s: hce needs --ontology FILE.obo", text);
+	c.name = xstrndup(text, (size_t)(colon - text));
+	return c;
+}
+
+static void add_head(struct objectives *list, const struct wanted *c, int balanced, int alone)
+{
+	struct label_options set = {.column = c->name, .balanced = balanced, .own = 1};
+	struct objective *o;
+	if (c->loss == LOSS_FOCAL)
+		set.focal = isnan(c->gamma) ? 2 : c->gamma;
+	alone = alone && isnan(c->position) && isnan(c->reverse); /* else config.json has to list it, by its name */
+	if (c->loss == LOSS_MSE)
+		o = number_add(list, c->name);
+	else if (c->loss == LOSS_HCE)
+		o = hce_add(list, c->name, ontology_option, c->mean == 2);
+	else
+		o = label_add(list, alone ? NULL : c->name, &set);
+	o->head.weight = isnan(c->weight) ? 1 : c->weight;
+	o->head.from = isnan(c->from) ? 0 : (uint64_t)c->from;
+	o->head.reverse = isnan(c->reverse) ? 0 : c->reverse;
+	o->head.direct = !isnan(c->position);
+	o->head.position = o->head.direct ? (uint32_t)c->position : 0;
+}
+
+void heads_add(struct objectives *list, const int *balanced)
+{
+	size_t terms = 0, classes = 0, later = 0;
+	int alone = !list->n && head_option.n == 1; /* then a label's model is one that transformers knows, without names of ours */
+	if (head_option.n > HEADS_MAX)
+		usage_error("more than %d columns to predict", HEADS_MAX);
+	for (size_t i = 0; i < head_option.n; i++) {
+		wanted[i] = parse_head(head_option.item[i]);
+		terms += wanted[i].loss == LOSS_HCE;
+		add_head(list, &wanted[i], balanced && *balanced, alone);
+	}
+	if (!terms)
+		refuse("needs --head COL:hce", &ontology_option);
+	for (size_t i = 0; i < list->n; i++) {
+		later += list->one[i].head.from > 0;
+		classes += list->one[i].head.kind->target == TARGET_CLASS;
+	}
+	if (balanced && !classes)
+		refuse("needs --label COL", balanced);
+	if (list->n && later == list->n)
+		usage_error("--head: from: expected one column at least that is learned from the first step");
+}
