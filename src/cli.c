@@ -61,6 +61,11 @@ static char *printable(char *s)
 	return s;
 }
 
+int stdout_lost(void)
+{
+	return fflush(stdout) || ferror(stdout); /* the first failure may be one of an earlier part */
+}
+
 static void say(const char *level, const char *fmt, va_list ap)
 {
 	fflush(stdout);
@@ -263,7 +268,7 @@ static _Noreturn void print_help(const struct cli *c)
 	char *help = opt_help(tables);
 	printf("Usage: %s [OPTION...]%s%s\n%s\n\n%s", c->name, c->operands ? " " : "", c->operands ? c->operands : "", c->summary, help);
 	free(help);
-	exit(fflush(stdout) ? 1 : 0);
+	exit(stdout_lost());
 }
 
 /* TOOL --completion: what the shells' completion needs (src/completion.bash, src/completion.zsh). No option, so --help does not show it. */
@@ -274,7 +279,7 @@ static void print_completion(int argc, char **argv)
 	char *words = opt_words(tables);
 	fputs(words, stdout);
 	free(words);
-	exit(fflush(stdout) ? 1 : 0);
+	exit(stdout_lost());
 }
 
 static _Noreturn void print_version(const char *name, const char *features)
@@ -283,7 +288,7 @@ static _Noreturn void print_version(const char *name, const char *features)
 	cpu_describe(kernels, sizeof kernels);
 	printf("%s %s (scstream %d.%d, zstd %s%s%s, %s%s)\n", name, CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR, ZSTD_versionString(),
 		features ? ", " : "", features ? features : "", kernels, cpu_bf16() ? ", bf16" : "");
-	exit(fflush(stdout) ? 1 : 0);
+	exit(stdout_lost());
 }
 
 /* The arguments of this process as a list for execv, NULL when they cannot be read. */
@@ -554,7 +559,7 @@ static _Noreturn void print_commands(const char *name, const char *summary, cons
 	if (commands->run)
 		printf("Commands (%s COMMAND --help says more):\n", name);
 	cli_list(commands);
-	exit(fflush(stdout) ? 1 : 0);
+	exit(stdout_lost());
 }
 
 static _Noreturn void command_unknown(const char *word, const struct cli_command *commands)
@@ -594,5 +599,5 @@ int cli_commands(const char *name, const char *summary, const char *features, co
 	for (const struct cli_command *c = commands; c->name; c++)
 		if (c->run)
 			printf("%s\t\t%s\n", c->name, summary_of(c));
-	return fflush(stdout) ? 1 : 0;
+	return stdout_lost();
 }

@@ -54,6 +54,8 @@ void cli_init(struct cli *c, int argc, char **argv);
 /* The option of this tool that sets `to`, and whether it was given. */
 const struct option_def *cli_option(const void *to);
 int given(const void *to);
+/* Write what is buffered for standard output. 1: this, or a write before it, failed; it is the exit status then. */
+int stdout_lost(void);
 /* refuse(why, &variable ...): a usage error, "--NAME WHY", if one of the options that set these variables was given. */
 #define refuse(why, ...) refuse_list(why, (const void *const[]){__VA_ARGS__, NULL})
 void refuse_list(const char *why, const void *const *to);

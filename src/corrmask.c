@@ -126,7 +126,7 @@ static int run_list(int argc, char **argv)
 	if (argc > 1)
 		usage_error("list takes no argument, such as '%s'", argv[1]);
 	cli_list(commands);
-	return fflush(stdout) ? 1 : 0;
+	return stdout_lost();
 }
 
 static int run_tool(int argc, char **argv)

@@ -134,7 +134,7 @@ setup() {
 		diff help words || fail "$*"
 		"$@" --completion | awk -F '\t' 'NF != 3 || $3 == "" { exit 1 }' || fail "$*: not three fields"
 	}
-	for t in h5tok rankenc depgraph maskgen scperturb scembed scsample scsim scview "sctrain mlm" "sctrain value" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
+	for t in h5tok rankenc depgraph maskgen scperturb scembed scsample scsim scview "sctrain mlm" "sctrain value" "sctrain wced" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
 		"ctaprobe cells" "ctaprobe transfer" "ctaprobe network" "ctaprobe score" "ctaprobe genes" "ctaprobe effective-rank" "ctaprobe leaderboard" "ctaprobe compare" "ctaprobe reference" \
 		"ctaprobe integration" "ctaprobe reconstruction" "ctaprobe shift" "maskrisk data" "maskrisk theory" \
 		"maskrisk simulate"; do
@@ -156,11 +156,11 @@ setup() {
 	assert_equal "$(complete_words maskgen --rate-)" "--rate-uniform --rate-choice --rate-linear"
 	assert_equal "$(complete_words maskgen --strategy pm)" "pmi pmi-rand"
 	assert_equal "$(complete_words maskgen --graph p)" "" # a file
-	assert_equal "$(complete_words sctrain "")" "mlm value cells genes nb eval"
+	assert_equal "$(complete_words sctrain "")" "mlm value wced cells genes nb eval"
 	assert_equal "$(complete_words sctrain mlm --sched)" "--schedule"
 	assert_equal "$(complete_words sctrain mlm --adam "")" "torch hf46 l2"
 	assert_equal "$(complete_words corrmask sctrain ce)" "cells"
-	assert_equal "$(complete_words corrmask dem)" "demo"
+	assert_equal "$(complete_words corrmask dem)" "demo demo-bmfm"
 	assert_equal "$(complete_words corrmask demo LAB)" "LABEL="
 	assert_equal "$(complete_words corrmask table6 LAB)" "LABELLED= LABEL="
 	assert_equal "$(complete_words corrmask demo DATA = x)" ""

@@ -56,6 +56,7 @@ missing_names() {
 			case $target in
 			make) ;;
 			bats-*) [ -e "tests/${target#bats-}.bats" ] || echo "$doc: make $target" ;;
+			*-commands) grep -q "(call commands,${target%-commands}," pipelines/*/*.mk pipelines/*.mk || echo "$doc: make $target" ;;
 			unit-*) [ -e "tests/unit/test_${target#unit-}.c" ] || echo "$doc: make $target" ;;
 			*) grep -qx -- "$target" <<<"$targets" || echo "$doc: make $target" ;;
 			esac

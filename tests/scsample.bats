@@ -527,6 +527,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 @test "scsample: --balance of crossed columns, as long as they have cells; a missing value is a class" {
 	scview -c cell,cell_type,donor sim.counts >all3
 	for n in 90 250 0; do
+		# shellcheck disable=SC2046   # no words, or two
 		scsample $([ $n = 0 ] || echo "-n $n") --balance cell_type,donor sim.counts -o out.s
 		scview -c cell,cell_type,donor out.s >chosen
 		run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" balance $n all3 chosen
@@ -573,7 +574,7 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	scview -c cell,donor,cell_type sets.counts >all3
 	for part in train test; do
 		scsample --by donor --known cell_type --part $part sets.counts | scview -c cell,donor,cell_type >chosen
-		run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" known $([ $part = test ] && echo 1 || echo 0) all3 chosen
+		run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" known "$([ $part = test ] && echo 1 || echo 0)" all3 chosen
 		[ "$(wc -l <chosen)" -gt 20 ]
 	done
 	run -2 scsample --known cell_type --part test sim.counts

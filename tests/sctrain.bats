@@ -45,7 +45,7 @@ wait_for_step() {
 	assert_success
 	run sctrain
 	assert_failure 2
-	assert_output --partial "name a command, one of mlm, value, cells, genes, nb, eval"
+	assert_output --partial "name a command, one of mlm, value, wced, cells, genes, nb, eval"
 	run sctrain walk
 	assert_failure 2
 	assert_output --partial "unknown command 'walk'"
