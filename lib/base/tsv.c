@@ -88,16 +88,20 @@ int tsv_next_whole(struct tsv *t, struct error *e)
 		return error_set(e, "%s: %s", t->path, code == Z_ERRNO ? strerror(errno) : why);
 	}
 	t->line++;
+	static const char bom[] = "\xef\xbb\xbf"; /* the mark that spreadsheets write before UTF-8 */
 	size_t n = strlen(t->text), bytes = (size_t)(gztell(t->file) - from);
-	const struct magic *is = from ? NULL : magic_find(t->text, bytes);
+	size_t mark = !from && strncmp(t->text, bom, 3) == 0 ? 3 : 0;
+	const struct magic *is = from ? NULL : magic_find(t->text + mark, bytes - mark);
 	if (is && !is->text)
 		return error_set(e, "%s: this is %s, expected text", t->path, is->name);
 	if (bytes != n)
 		return tsv_error(t, e, "a byte of value 0: the file is damaged, or is no plain text (UTF-16?)");
 	if (n > TSV_LINE_MAX && t->text[n - 1] != '\n')
 		return tsv_error(t, e, "longer than %d bytes", TSV_LINE_MAX);
-	if (!from && strncmp(t->text, "\xef\xbb\xbf", 3) == 0) /* the mark that spreadsheets write before UTF-8 */
-		memmove(t->text, t->text + 3, (n -= 3) + 1);
+	if (mark && strncmp(t->text + mark, bom, 3) == 0)
+		return tsv_error(t, e, "two byte order marks, expected at most one");
+	if (mark)
+		memmove(t->text, t->text + mark, (n -= mark) + 1);
 	while (n && (t->text[n - 1] == '\n' || t->text[n - 1] == '\r'))
 		t->text[--n] = 0;
 	grow(t->field, t->cap, 1);

@@ -29,7 +29,7 @@ int vocab_is_bmfm(const struct vocab *v)
 /* Is a row with this id special, if all rows before it are? */
 static int is_special(const struct vocab *v, const char *id)
 {
-	char last = id[strlen(id) - 1];
+	char last = *id ? id[strlen(id) - 1] : 0;
 	return (id[0] == '<' && last == '>') || (id[0] == '[' && last == ']' && (vocab_is_bmfm(v) || (!v->n && !strcmp(id, "[UNK]"))));
 }
 
