@@ -15,6 +15,7 @@ ref() { PYTHONDONTWRITEBYTECODE=1 run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/integra
 # value SCORES METRIC: of the table
 value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 
+# bats test_tags=slow
 @test "ctaprobe integration: all scores of given clusters, by definition, for even and odd data" {
 	for case in "seed=1" "cells=97 seed=4" "cells=600 types=9 batches=2 seed=3" "what=uneven" "what=twins" "what=far" "what=tiny" "what=huge" \
 		"what=empty" "what=unlabelled" "cells=60" "cells=20 types=2" "what=equal" "features=1" "batches=1"; do

@@ -159,6 +159,7 @@ same_training() {
 	same_training two term
 }
 
+# bats test_tags=slow
 @test "mpi: a long wait says which rank is missing; a signal in it ends the job with the last checkpoint" {
 	export CORRMASK_STALL_SECONDS=2
 	ranks 2 "$(loader 6) | $TRICKLE | bash -c 'echo \$\$ >pid.'\$R'; exec $MLM -o stall'" >stall.out 2>&1 3>&- &

@@ -166,6 +166,7 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	$PYTHON "$BATS_TEST_DIRNAME/ref/medians.py" k.tsv counts.tsv 0.001
 }
 
+# bats test_tags=slow
 @test "rankenc: Geneformer's own tables, V1 and V2, on real files: an independent reading of the rules" {
 	need scrna geneformer
 	G=$SHARED/geneformer
