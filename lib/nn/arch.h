@@ -145,4 +145,8 @@ extern const struct arch arch_mlp_nb; /* an encoder of counts: multilayer percep
 const struct arch *arch_find(const char *name);
 const struct arch *arch_at(size_t i); /* the i-th, NULL past the last */
 
+/* For the function `check` of an architecture: a field in [lo, hi], and all fields that encoders with attention share. */
+int arch_in_range(const char *field, double x, double lo, double hi, struct error *e);
+int arch_check_encoder(const struct model_config *c, struct error *e);
+
 #endif
