@@ -54,7 +54,7 @@ static struct cli cli = {
 	.operands = "FILE...",
 	.summary =
 		"Read raw counts from AnnData (.h5ad, .zarr), MuData and 10x Genomics files into a stream of counts, or of tokens (--rank).",
-	.features = "HDF5, libdeflate, liblzf",
+	.features = "HDF5, zarr, libdeflate, liblzf",
 	.options = options,
 	.shared = rank_options,
 	.common = CLI_STREAM_OUT | CLI_THREADS,
