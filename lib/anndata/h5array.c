@@ -276,18 +276,26 @@ static void place(
 		memcpy(out + ((r - row) * a->dim[1] + c0) * a->size, from + (r - r0) * a->chunk[1] * a->size, wide * a->size);
 }
 
-static void fill_chunk(const struct h5array *a, unsigned char *to, size_t bytes)
+static void fill(const struct h5array *a, unsigned char *to, size_t n)
 {
-	for (size_t i = 0; i < bytes; i += a->size)
-		memcpy(to + i, a->fill, a->size);
+	for (size_t i = 0; i < n; i++)
+		memcpy(to + i * a->size, a->fill, a->size);
+}
+
+/* The same for a chunk that was never written. The whole chunk may be larger than what is wanted of it, so it is not made. */
+static void place_fill(const struct h5array *a, uint64_t chunk, uint64_t across, uint64_t row, size_t n, unsigned char *out)
+{
+	uint64_t r0 = chunk / across * a->chunk[0], c0 = chunk % across * a->chunk[1];
+	uint64_t lo = r0 > row ? r0 : row, hi = r0 + a->chunk[0] < row + n ? r0 + a->chunk[0] : row + n;
+	uint64_t wide = a->chunk[1] < a->dim[1] - c0 ? a->chunk[1] : a->dim[1] - c0;
+	for (uint64_t r = lo; r < hi; r++)
+		fill(a, out + ((r - row) * a->dim[1] + c0) * a->size, wide);
 }
 
 /* The bytes of the fetched chunk j to out. Sets j->bad. */
 static void decode(const struct h5array *a, struct h5array_job *j, struct h5chunk_scratch *own, unsigned char *out, size_t bytes)
 {
-	if (!j->size)
-		fill_chunk(a, out, bytes);
-	else if (a->zarr)
+	if (a->zarr)
 		j->bad = zarr_decode(a->zarr, a->raw + j->at, j->size, &own->zarr, out);
 	else if (h5chunk_decode(&a->filters, j->skip, a->raw + j->at, j->size, own, out, bytes))
 		j->bad = "does not decompress";
@@ -319,6 +327,10 @@ static void decode_job(void *arg, size_t i, int thread)
 	struct h5array *a = r->a;
 	struct h5array_job *j = a->job + i;
 	struct h5chunk_scratch *own = a->scratch + thread;
+	if (!j->size) {
+		place_fill(a, j->chunk, r->across, r->row, r->rows, r->out);
+		return;
+	}
 	size_t bytes = a->chunk[0] * a->chunk[1] * a->size;
 	uint64_t r0 = j->chunk / r->across * a->chunk[0], end = r0 + a->chunk[0];
 	int inside = a->chunk[1] == a->dim[1] && r0 >= r->row && end <= r->row + r->rows;
@@ -370,7 +382,7 @@ int h5array_read(struct h5array *a, uint64_t row, size_t n, void *out, int threa
 			if (fetch(a, a->job + k, &used, across, bytes, e))
 				return -1;
 		}
-		if (across == 1 && !a->tail)
+		if (across == 1 && !a->tail && used)
 			a->tail = xmalloc(bytes);
 		if (decode_round(a, k, across, row, n, out, threads, e))
 			return -1;
@@ -403,6 +415,10 @@ int h5array_chunk(struct h5array *a, uint64_t number, uint64_t box[4], void *out
 	a->job[0].chunk = number;
 	if (fetch(a, a->job, &used, across, bytes, e))
 		return -1;
+	if (!a->job->size) {
+		fill(a, out, box[2] * a->chunk[1]);
+		return 0;
+	}
 	need_scratch(a, 1);
 	decode(a, a->job, a->scratch, out, bytes);
 	return a->job->bad ? damaged_chunk(a, number, across, a->job->bad, bytes, e) : 0;

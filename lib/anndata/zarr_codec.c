@@ -1,5 +1,7 @@
 #include "anndata/zarr_codec.h"
 
+#include "anndata/h5.h"
+
 #include "base/bytes.h"
 #include "base/error.h"
 
@@ -7,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 #ifdef WITH_BLOSC
 #include <blosc.h>
 #endif
@@ -91,13 +94,13 @@ static size_t length_in(enum zarr_codec id, const unsigned char *in, size_t n)
 	}
 }
 
-/* Decode to out [cap]; the number of bytes, or -1: damaged, or more than cap. */
+/* Decode to out [cap]; the number of bytes, or -1: damaged, or -2: more than cap (not of every codec). */
 static int64_t decompress(enum zarr_codec id, const unsigned char *in, size_t n, struct zarr_scratch *own, unsigned char *out, size_t cap)
 {
 	size_t got = 0;
 	if (id == ZARR_ZSTD) {
 		got = ZSTD_decompress(out, cap, in, n);
-		return ZSTD_isError(got) ? -1 : (int64_t)got;
+		return !ZSTD_isError(got) ? (int64_t)got : ZSTD_getErrorCode(got) == ZSTD_error_dstSize_tooSmall ? -2 : -1;
 	}
 	if (id == ZARR_GZIP || id == ZARR_ZLIB) {
 		if (!own->inflate)
@@ -105,7 +108,7 @@ static int64_t decompress(enum zarr_codec id, const unsigned char *in, size_t n,
 		enum libdeflate_result r = !own->inflate ? LIBDEFLATE_BAD_DATA
 			: id == ZARR_GZIP                ? libdeflate_gzip_decompress(own->inflate, in, n, out, cap, &got)
 							 : libdeflate_zlib_decompress(own->inflate, in, n, out, cap, &got);
-		return r == LIBDEFLATE_SUCCESS ? (int64_t)got : -1;
+		return r == LIBDEFLATE_SUCCESS ? (int64_t)got : r == LIBDEFLATE_INSUFFICIENT_SPACE ? -2 : -1;
 	}
 #ifdef WITH_BLOSC
 	if (id == ZARR_BLOSC)
@@ -124,13 +127,14 @@ static int64_t decompress(enum zarr_codec id, const unsigned char *in, size_t n,
 static int64_t expand(enum zarr_codec id, const unsigned char *in, size_t n, struct zarr_scratch *own, size_t want, size_t most)
 {
 	size_t says = length_in(id, in, n);
+	most = most / ZSTD_RATIO_MAX < n ? most : n * ZSTD_RATIO_MAX;
 	if (says > most || (says && want && says != want))
 		return -1;
 	for (size_t cap = want ? want : says ? says : 4 * n + 64;; cap *= 2) {
 		cap = cap < most ? cap : most;
 		grow(own->bytes, own->cap, cap + 1);
 		int64_t got = decompress(id, in, n, own, own->bytes, cap);
-		if (got >= 0 || want || says || cap == most)
+		if (got != -2 || want || says || cap == most)
 			return got;
 	}
 }
