@@ -174,3 +174,27 @@ corpus_of() { pipelines corpus DIR=in THREADS=2 "$@"; }
 	run -2 --separate-stderr pipelines corpus DIR=empty
 	[[ $stderr = *"DIR=empty: no .h5ad file"* ]] || fail "$stderr"
 }
+
+# bats test_tags=slow
+@test "examples/Snakefile: from .h5ad files to a model with Snakemake, stopped in the middle and continued, with the same bytes" {
+	"$PEER_PYTHON" -m snakemake --version >/dev/null 2>&1 || skip "no snakemake in PEER_PYTHON=$PEER_PYTHON (make peers)"
+	mkdir "$BATS_TEST_TMPDIR/snake"
+	cd "$BATS_TEST_TMPDIR/snake"
+	cp "$BATS_TEST_DIRNAME/../examples/Snakefile" .
+	for s in 1 2; do scsim -q --cells 300 --genes 120 --seed $s | scview -q -O h5ad - -o $s.h5ad; done
+	snake() { "$PEER_PYTHON" -m snakemake -j 2 --quiet all --config 'files=["1.h5ad", "2.h5ad"]'; }
+	snake
+	mv my.model whole
+	snake & # a SIGTERM to the training leaves a checkpoint
+	for _ in $(seq 600); do
+		pid=
+		for p in $(pgrep -x sctrain || true); do [ "$(readlink /proc/$p/cwd)" != "$PWD" ] || pid=$p; done
+		[ -z "$pid" ] || [ ! -e my.model/train.tsv ] || [ "$(wc -l <my.model/train.tsv)" -le 15 ] || break
+		sleep 0.05
+	done
+	kill -TERM "$pid"
+	if wait $!; then return 1; fi
+	assert_dir_exist my.model/checkpoint-*
+	snake
+	cmp whole/model.safetensors my.model/model.safetensors
+}
