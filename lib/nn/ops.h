@@ -223,8 +223,9 @@ struct ops {
 	/*
 	 * Embedding: e_t = word[id_t] + type[0] + posw[rank_t, or pos_t] + more_t;  y = dropout(LayerNorm(e))
 	 * word [V,C], posw [P,C], type [>=1,C], gamma/beta [C]; more act [T,C]; y act [T,C]; stat real [T,2] = mean and 1/std of e.
-	 * posw, type or more NULL: the sum does without (the gradients of the first two are NULL too).
+	 * word, posw, type or more NULL: the sum does without.
 	 * backward recomputes e; dy becomes the gradient of e, which is that of more. No gradient goes to word row `pad` through the lookup.
+	 * dword, dposw or dtype NULL: not wanted; dgamma and dbeta always are.
 	 */
 	void (*embed)(struct ops *o, void *y, real *stat, const real *word, const real *posw, const real *type, const void *more,
 		const real *gamma, const real *beta, const struct seq *s, size_t C, double eps, const struct dropout *d);
