@@ -49,8 +49,8 @@ struct attribute {
 	struct batch b;
 	uint32_t *offset, *id, *rank, *cell;
 	float *value, *x, *dx, *y, *dy, *deviation;
-	size_t part_cap, v_cap, slope_cap, sum_cap, before_cap, offset_cap, id_cap, rank_cap, cell_cap, value_cap, x_cap, dx_cap, y_cap, dy_cap,
-		deviation_cap;
+	size_t part_cap, v_cap, slope_cap, sum_cap, before_cap, offset_cap, id_cap, rank_cap, cell_cap, value_cap, x_cap, dx_cap, y_cap,
+		dy_cap, deviation_cap;
 	uint64_t unmet, done; /* cells */
 	double worst; /* |1 - completeness| of all */
 };
@@ -125,7 +125,7 @@ void attribute_open(struct run *r, const char *dir, const char *text)
 
 void attribute_header(struct run *r, struct header *h, const char *name)
 {
-	static const char *const made[] = {"class", "output", "baseline", "completeness", "steps", "token", "attribution"};
+	static const char *const made[] = {"attributed", "output", "baseline", "completeness", "steps", "token", "attribution"};
 	struct attribute *a = r->attribute;
 	struct error e;
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
@@ -133,7 +133,7 @@ void attribute_header(struct run *r, struct header *h, const char *name)
 			die("%s: has a column '%s', which the attribution needs", name, made[i]);
 	must(input_check(r->model, &(struct input_to){.head = r->head}, &e), &e);
 	a->C = model_config(r->model)->hidden_size;
-	a->class = head_classifies(spec(r)->kind) ? header_add_categorical(h, "class", spec(r)->label, spec(r)->nlabel) : -1;
+	a->class = head_classifies(spec(r)->kind) ? header_add_categorical(h, "attributed", spec(r)->label, spec(r)->nlabel) : -1;
 	a->output = header_add(h, "output", F64);
 	a->baseline = header_add(h, "baseline", F64);
 	a->completeness = header_add(h, "completeness", F64);
@@ -163,11 +163,8 @@ static void take(struct attribute *a, const struct batch *p, size_t n)
 			memcpy(a->value + at, p->value + from, len * sizeof *a->value);
 		a->offset[i + 1] = at += len;
 	}
-	a->b = (struct batch){.ncell = n,
-		.offset = a->offset,
-		.id = a->id,
-		.rank = p->rank ? a->rank : NULL,
-		.value = p->value ? a->value : NULL};
+	a->b = (struct batch){
+		.ncell = n, .offset = a->offset, .id = a->id, .rank = p->rank ? a->rank : NULL, .value = p->value ? a->value : NULL};
 	grow(a->x, a->x_cap, at * a->C);
 	grow(a->dx, a->dx_cap, at * a->C);
 	grow(a->deviation, a->deviation_cap, at);
@@ -380,7 +377,7 @@ void attribute_rows(struct run *r, size_t first, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const struct part *x = &a->part[i];
 		int has = x->steps > 0;
-		double complete = has ? x->sum / (x->high - x->low) : NAN;
+		double all = x->high - x->low, complete = !has ? NAN : x->sum == all ? 1 : x->sum / all;
 		write_list(r, p, i, first + i);
 		if (a->class >= 0)
 			((uint32_t *)b->col[a->class].data)[first + i] = has ? x->class : MISSING_CODE;

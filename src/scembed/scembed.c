@@ -64,7 +64,8 @@ static struct option_def options[] = {
 	{0, "Cells", OPT_GROUP},
 	{0, "truncate", OPT_FLAG, &truncate_cells, NULL,
 		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
-	{0, "batch-tokens", OPT_INT, &batch_max, "N", "compute about N tokens or counts at a time (default 16384; --attribute: 2048; counts: 262144)", 1, 1e9},
+	{0, "batch-tokens", OPT_INT, &batch_max, "N",
+		"compute about N tokens or counts at a time (default 16384; --attribute: 2048; counts: 262144)", 1, 1e9},
 	{0, "Without a model", OPT_GROUP},
 	{0, "expression", OPT_FLAG, &expression, NULL, "without a model: log-normalised expression of the most variable genes",
 		.changes = 1},
@@ -212,7 +213,11 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 	if (r->perturbed)
 		perturbed_rows(r, b, from, first, n, (int)layer);
 	else
-		(attribute ? attribute_rows : predict ? predict_rows : r->counts ? counts_rows : r->whole ? whole_rows : embed_rows)(r, first, n);
+		(attribute                  ? attribute_rows
+				: predict   ? predict_rows
+				: r->counts ? counts_rows
+				: r->whole  ? whole_rows
+					    : embed_rows)(r, first, n);
 	r->cells += n;
 	progress("%llu cells", (unsigned long long)r->cells);
 }
