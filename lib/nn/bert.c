@@ -127,6 +127,7 @@ static void resolve(struct model *m)
 	n->norm_b = params_at(p, "bert.embeddings.LayerNorm.bias");
 	value_resolve(&n->value, m, VALUE);
 	m->input.word = n->word;
+	m->input.position = n->posw;
 	m->input.value = &n->value;
 	n->at = xcalloc(m->c.num_hidden_layers, sizeof *n->at);
 	n->act = xcalloc(m->c.num_hidden_layers, sizeof *n->act);
@@ -272,6 +273,8 @@ static void layer_back(struct model *m, const struct forward *f, uint32_t l)
 	o->linear_back(o, n->dctx, GW(w->out_w), NULL, n->da, a->ctx, P(m, w->out_w), NULL, NULL, T, C, C, ACT_NONE, 0);
 	d = prob_drop(m, f, l);
 	o->attention_back(o, n->dbig, n->dctx, a->ctx, a->lse, a->qkv, s, C, m->c.num_attention_heads, &d);
+	if (m->input.presence)
+		o->attention_presence(o, m->input.presence, n->dctx, a->ctx, a->lse, a->qkv, s, C, m->c.num_attention_heads);
 	o->linear_back(o, m->dx, GW(w->qkv_w), GW(w->qkv_b), n->dbig, x, P(m, w->qkv_w), NULL, NULL, T, C, 3 * C, ACT_NONE, 1);
 }
 

@@ -121,6 +121,7 @@ static void resolve(struct model *m)
 	n->norm_b = params_at(p, EMBEDDINGS "LayerNorm.bias");
 	value_resolve(&n->value, m, VALUE);
 	m->input.word = n->gene;
+	m->input.position = NO_ROW;
 	m->input.value = &n->value;
 	n->at = xcalloc(m->c.num_hidden_layers, sizeof *n->at);
 	n->act = xcalloc(m->c.num_hidden_layers, sizeof *n->act);
@@ -249,6 +250,8 @@ static void block_back(struct model *m, uint32_t l)
 	o->rms_norm_back(o, m->dx, G(m, w->norm2), n->dy, a->mid, a->stat2, P(m, w->norm2), T, C);
 	o->linear_back(o, n->dy, GW(w->proj), NULL, m->dx, a->ctx, P(m, w->proj), NULL, NULL, T, C, C, ACT_NONE, 0);
 	o->attention_back(o, n->dqkv, n->dy, a->ctx, a->lse, a->qkv, &m->seq, C, m->c.num_attention_heads, no_dropout());
+	if (m->input.presence)
+		o->attention_presence(o, m->input.presence, n->dy, a->ctx, a->lse, a->qkv, &m->seq, C, m->c.num_attention_heads);
 	y = block_input(m, l, x, NULL);
 	int direct = w->norm1 == NO_ROW;
 	o->linear_back(o, direct ? m->dx : n->dy, GW(w->qkv), NULL, n->dqkv, y, P(m, w->qkv), NULL, NULL, T, C, 3 * C, ACT_NONE, direct);

@@ -20,6 +20,8 @@ const void *input_more(struct model *m)
 void input_carve(struct model *m, struct arena *a, const struct shape *s)
 {
 	m->input.given = s->given ? arena_act(a, s->T * m->c.hidden_size) : NULL;
+	m->input.presence = NULL;
+	m->input.sums = s->given ? arena_real(a, s->T) : NULL;
 	m->input.pooled = s->given && s->ranges ? arena_act(a, s->B * m->c.hidden_size) : NULL;
 	m->input.ready = 0;
 }
@@ -101,7 +103,7 @@ int input_forward(
 	o->upload_act(o, m->input.given, v, s.tokens * C);
 	m->input.layers = m->c.num_hidden_layers + (uint32_t)(to->range ? to->layer : 0);
 	m->input.head = to->range ? SIZE_MAX : to->head;
-	const void *x = m->arch->forward(m, &f, m->input.layers), *z = NULL;
+	const void *x = m->input.x = m->arch->forward(m, &f, m->input.layers), *z = NULL;
 	if (to->range) {
 		o->pool(o, m->pooled, x, m->dev.range, s.B, C, 1);
 	} else {
@@ -127,14 +129,69 @@ static void send_gradient(struct model *m, void *dev, const real *dy, size_t n, 
 	m->o->upload_act(m->o, dev, dy, m->shape.cells * n);
 }
 
-int input_backward(struct model *m, const real *dy, real *dv, struct error *e)
+/* What the mean of states y = sum g x / sum g adds: dy . (x - y) / tokens, of those it is of. dy, y [cells, C]. */
+static void add_means(struct model *m, const real *dy, real *presence)
+{
+	size_t C = m->c.hidden_size, B = m->shape.cells, T = m->shape.tokens;
+	real *x = xmalloc((T + 1) * C * sizeof *x), *y = xmalloc((B + 1) * C * sizeof *y);
+	uint32_t *range = xmalloc((B + 1) * 2 * sizeof *range);
+	m->o->download_act(m->o, x, m->input.x, T * C);
+	m->o->download(m->o, y, m->pooled, B * C * sizeof *y);
+	m->o->download(m->o, range, m->dev.range, B * 2 * sizeof *range);
+	for (size_t b = 0; b < B; b++)
+		for (size_t t = range[2 * b]; t < range[2 * b + 1]; t++)
+			for (size_t i = 0; i < C; i++)
+				presence[t] += dy[b * C + i] * (x[t * C + i] - y[b * C + i]) / (real)(range[2 * b + 1] - range[2 * b]);
+	free(x);
+	free(y);
+	free(range);
+}
+
+/* What the places of the later tokens add: dv_t . (position_t - position_(t - 1)), summed over the tokens t behind. */
+static void add_places(struct model *m, const real *dv, real *presence)
+{
+	size_t C = m->c.hidden_size, L = m->seq.L;
+	uint32_t *offset = xmalloc((m->shape.B + 1) * sizeof *offset);
+	real *table = xmalloc((L + 1) * C * sizeof *table);
+	m->o->download(m->o, offset, m->dev.offset, (m->shape.B + 1) * sizeof *offset);
+	m->o->download(m->o, table, P(m, m->input.position), L * C * sizeof *table);
+	for (size_t b = 0; b < m->shape.cells; b++) {
+		double behind = 0;
+		for (size_t t = offset[b + 1]; t-- > offset[b];) {
+			const real *at = table + (t - offset[b]) * C, *before = at - C;
+			presence[t] += (real)behind;
+			for (size_t i = 0; t > offset[b] && i < C; i++)
+				behind += dv[t * C + i] * (at[i] - before[i]);
+		}
+	}
+	free(offset);
+	free(table);
+}
+
+/* After the backward. */
+static void read_presence(struct model *m, const real *dy, const real *dv, real *presence)
+{
+	m->o->download(m->o, presence, m->input.presence, m->shape.tokens * sizeof *presence);
+	m->input.presence = NULL;
+	if (m->input.head == SIZE_MAX)
+		add_means(m, dy, presence);
+	if (m->input.position != NO_ROW && !m->shape.ranks)
+		add_places(m, dv, presence);
+}
+
+int input_backward(struct model *m, const real *dy, real *dv, real *presence, struct error *e)
 {
 	struct ops *o = m->o;
 	struct forward f = {0};
 	size_t C = m->c.hidden_size;
 	if (!m->input.ready)
 		return error_set(e, "input_backward without input_forward");
+	if (presence && !o->attention_presence)
+		return error_set(e, "the device %s lacks the op attention_presence", o->name);
 	m->input.ready = 0;
+	m->input.presence = presence ? m->input.sums : NULL;
+	if (presence)
+		o->zero(o, m->input.presence, m->shape.T * sizeof *presence);
 	if (m->input.head == SIZE_MAX) {
 		send_gradient(m, m->input.pooled, dy, C, m->shape.B);
 		o->pool_back(o, m->dx, m->input.pooled, m->dev.range, &m->seq, C);
@@ -147,5 +204,7 @@ int input_backward(struct model *m, const real *dy, real *dv, struct error *e)
 	if (o->sync(o, e))
 		return -1;
 	o->download_act(o, dv, m->dx, m->shape.tokens * C);
+	if (presence)
+		read_presence(m, dy, dv, presence);
 	return 0;
 }

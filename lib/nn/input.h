@@ -7,12 +7,17 @@
  *
  *     input_vectors(m, &b, v, e)                        v [T,C]
  *     input_forward(m, &b, v, &to, y, deviation, e)     y = f(v) [ncell, outputs]
- *     input_backward(m, dy, dv, e)                      dv = sum over y of dy df/dv [T,C], of the last input_forward
+ *     input_backward(m, dy, dv, presence, e)            dv = sum over y of dy df/dv [T,C], of the last input_forward
  *
  * Cells do not see each other, so dv has the gradient of every cell's own number. All arrays are the caller's, on the host; T and the tokens are
  * those of b, and f has no dropout. With the vectors of input_vectors f gives the logits, or the states, of the model, but for rounding.
  * Memory is that of a training step of the batch. The gradient of parameters (GRAD) is undefined afterwards. Gradients that a head reverses
  * in its training are not reversed here.
+ *
+ * presence [T] is the same derivative by the presence g_j of each token, at 1. A token of presence g counts as g keys in every attention and g
+ * times in a mean of states, and the tokens behind it are g places further back. So -presence_j is the change of the number, to first
+ * order, if token j is deleted. The state of the token itself is not read by others then, and is not in the mean; a head that reads its
+ * state is not covered. With shared positions (struct batch, rank) places do not move.
  */
 #ifndef INPUT_H
 #define INPUT_H
@@ -40,6 +45,7 @@ int input_vectors(struct model *m, const struct batch *b, real *v, struct error 
  * NaN; its dy counts as 0. */
 int input_forward(
 	struct model *m, const struct batch *b, const real *v, const struct input_to *to, real *y, real *deviation, struct error *e);
-int input_backward(struct model *m, const real *dy, real *dv, struct error *e);
+/* presence NULL: not wanted. -1 with e set, too, if the device lacks the op for it. */
+int input_backward(struct model *m, const real *dy, real *dv, real *presence, struct error *e);
 
 #endif

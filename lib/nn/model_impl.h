@@ -123,11 +123,16 @@ struct model {
 	double *sums; /* [SUMS] device */
 	struct stage stage[2];
 	struct {
-		size_t word; /* offset of the table of genes; an architecture of tokens sets it with value and, at every carve, stat */
+		/* offsets of the tables of genes and of positions (NO_ROW: none); an architecture of tokens sets them with value and, at every
+		 * carve, stat */
+		size_t word, position;
 		struct value_encoder *value; /* NULL: the architecture has no tokens */
 		real *stat; /* [T,2] of the embeddings' LayerNorm */
 		void *given; /* act [T,C] the vectors that are read instead; NULL: gene + value */
 		void *pooled; /* act [B,C] means of states, or their gradient */
+		const void *x; /* act [T,C] the states of the last input_forward */
+		real *sums; /* [T] room for presence */
+		real *presence; /* [T] attention adds to it, in a backward that wants it; else NULL */
 		uint32_t layers; /* of the last input_forward */
 		size_t head; /* SIZE_MAX: a mean */
 		int ready; /* input_backward can run */

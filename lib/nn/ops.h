@@ -256,6 +256,12 @@ struct ops {
 		struct ops *o, void *y, real *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
 	void (*attention_back)(struct ops *o, void *dqkv, const void *dy, const void *y, const real *lse, const void *qkv,
 		const struct seq *s, size_t C, size_t NH, const struct dropout *d);
+	/*
+	 * The same without dropout, if each key j counts as g_j keys: P_ij = g_j exp(s_ij) / sum_j g_j exp(s_ij). presence real [T] is added to:
+	 * the derivative by g_j at 1, sum over queries i and heads of P_ij (dy_i . v_j - dy_i . y_i). NULL: the backend has no such op.
+	 */
+	void (*attention_presence)(struct ops *o, real *presence, const void *dy, const void *y, const real *lse, const void *qkv,
+		const struct seq *s, size_t C, size_t NH);
 
 	/*
 	 * r = x + dropout(a);  y = LayerNorm(r) gamma + beta. a, x, r, y act [T,C]; x may be NULL (0); r may be a.

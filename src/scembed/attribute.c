@@ -210,7 +210,7 @@ static void slopes(struct run *r, const struct batch *p, double *slope)
 	memset(a->dy, 0, a->b.ncell * a->outputs * sizeof *a->dy);
 	for (size_t i = 0; i < a->b.ncell; i++)
 		a->dy[i * a->outputs + a->part[a->cell[i]].class] = 1;
-	must(input_backward(r->model, a->dy, a->dx, &e), &e);
+	must(input_backward(r->model, a->dy, a->dx, NULL, &e), &e);
 	for (size_t i = 0; i < a->b.ncell; i++) {
 		size_t to = p->offset[a->cell[i]];
 		for (size_t t = a->offset[i]; t < a->offset[i + 1]; t++, to++) {

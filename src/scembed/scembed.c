@@ -16,8 +16,8 @@
 enum { CELLS, GENES, STATIC }; /* whose vectors */
 enum { COUNTS_MAX = 1 << 18, GRADIENT_MAX = 1 << 11 }; /* default of --batch-tokens for counts, for gradients */
 
-static const char *model_dir, *fit_path, *shared_path, *head, *by, *pooling, *attribute;
-static long long layer = -1, batch_max = 16384, components, genes = 2000;
+static const char *model_dir, *fit_path, *shared_path, *head, *by, *pooling, *attribute, *towards;
+static long long layer = -1, batch_max = 16384, components, genes = 2000, screened;
 static int expression, of, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
 static struct opt_values gene, node;
 
@@ -34,6 +34,10 @@ static struct option_def options[] = {
 	{0, "similarity", OPT_CHOICE, &similarity, "mean|genes",
 		"of perturbed cells (scperturb): cosine similarities of the genes' states to those before, instead of vectors",
 		.changes = 1},
+	{0, "screen", OPT_INT, &screened, "K",
+		"write the tokens, and of each cell the K genes whose deletion should move it most towards a state, for scperturb", 1, 65535,
+		.changes = 1},
+	{0, "towards", OPT_STRING, &towards, "FILE", "with --screen: embeddings whose mean stands for the state"},
 	{0, "Genes", OPT_GROUP},
 	{0, "of", OPT_CHOICE, &of, "cells|genes|static",
 		"vectors of the cells; of the genes, means over the cells that have them; or the model's table of genes (default cells)",
@@ -154,8 +158,10 @@ static char *model_text(void)
 /* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
 static void make_header(struct run *r, struct header *to, const struct header *from, const char *name)
 {
-	header_derive(to, predict || reconstruct || attribute ? "prediction" : "embedding", from);
-	if (attribute) {
+	header_derive(to, predict || reconstruct || attribute ? "prediction" : screened ? "tokens" : "embedding", from);
+	if (screened) {
+		screen_header(r, to, name);
+	} else if (attribute) {
 		attribute_header(r, to, name);
 	} else if (predict) {
 		predict_header(r, to, name);
@@ -212,6 +218,8 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 	block_take(&r->out, r->map, b, r->row, n);
 	if (r->perturbed)
 		perturbed_rows(r, b, from, first, n, (int)layer);
+	else if (r->screen)
+		screen_rows(r, first, n, (int)layer);
 	else
 		(attribute                  ? attribute_rows
 				: predict   ? predict_rows
@@ -250,11 +258,12 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 						: "similarity");
 	if (gene.n && !r->whole)
 		die("--gene: the model in %s is one of counts, of which the masked genes are written", model_dir);
-	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict || of || attribute))
+	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict || of || attribute || screened))
 		die("--%s: the model in %s has no tokens",
 			of                           ? "of"
 				: predict            ? "predict"
 				: attribute          ? "attribute"
+				: screened           ? "screen"
 				: truncate_cells     ? "truncate"
 				: given(&similarity) ? "similarity"
 						     : "pool",
@@ -264,9 +273,11 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 		layer = 0;
 	if (r->counts && !given(&batch_max))
 		batch_max = COUNTS_MAX;
-	if (attribute && !given(&batch_max))
+	if ((attribute || screened) && !given(&batch_max))
 		batch_max = GRADIENT_MAX;
 	must(r->counts ? counts_columns(&r->col, h, !reconstruct, name, &e) : tokens_columns(&r->col, h, name, &e), &e);
+	if (screened)
+		screen_open(r, towards, (size_t)screened, h, name);
 	if (r->pool.kind == POOL_REST || given(&similarity))
 		perturbed_open(r, (enum similarity)(similarity + 1), h, name);
 }
@@ -279,11 +290,15 @@ static void check_options(void)
 		refuse("needs --expression or --pca", &genes, &fit_path, &shared_path);
 	else
 		refuse("needs -M DIR", &of, &layer, &pooling, &similarity, &predict, &head, &probabilities, &decode, &node, &all_genes,
-			&reconstruct, &gene, &attribute, &truncate_cells, &batch_max, &cli.bf16);
+			&reconstruct, &gene, &attribute, &screened, &towards, &truncate_cells, &batch_max, &cli.bf16);
 	if (!reconstruct)
 		refuse("needs --reconstruct", &gene);
 	if (predict)
 		refuse("is for embeddings: it excludes --predict", &layer, &pooling, &similarity);
+	if (screened)
+		refuse("excludes --screen", &pooling, &similarity, &of, &predict, &reconstruct, &attribute);
+	if (!screened != !towards)
+		usage_error("--screen K and --towards FILE need each other");
 	if (attribute)
 		refuse("excludes --attribute", &layer, &pooling, &similarity, &of, &predict, &reconstruct);
 	if (given(&similarity) && given(&pooling))
@@ -331,6 +346,7 @@ static void report(const struct run *r, const char *name)
 		warn(attribute                 ? "%llu of %llu cells have no gene: they have no attributions"
 				: predict      ? "%llu of %llu cells have no token: their logits are NaN"
 				: r->whole     ? "%llu of %llu cells have no token: their predictions are NaN"
+				: r->screen    ? "%llu of %llu cells have no gene: nothing was screened"
 				: r->perturbed ? "%llu of %llu rows have no token but the perturbed ones: their results are NaN"
 					       : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);
@@ -412,6 +428,7 @@ int main(int argc, char **argv)
 	counts_release(&r);
 	perturbed_release(&r);
 	attribute_release(&r);
+	screen_release(&r);
 	block_release(&r.out);
 	block_release(&b);
 	header_release(&h);

@@ -75,8 +75,8 @@ static void check(struct model *m, const struct cells *x, const struct input_to 
 		dy[i] = (real)(1 + i * 5 % 7) / 4 - 1;
 	assert_int_equal(input_vectors(m, &x->b, v, &e), 0);
 	number(m, x, v, to, dy, y, n);
-	assert_int_equal(input_backward(m, dy, dv, &e), 0);
-	assert_int_equal(input_backward(m, dy, dv, &e), -1); /* once */
+	assert_int_equal(input_backward(m, dy, dv, NULL, &e), 0);
+	assert_int_equal(input_backward(m, dy, dv, NULL, &e), -1); /* once */
 	if (to->range) {
 		assert_int_equal(model_embed(m, &x->b, to->layer, to->range, 1, &e), 0);
 		assert_int_equal(model_embedded(m, want, &e), 0);
@@ -155,6 +155,88 @@ static void gradients(void **state)
 		}
 }
 
+/*
+ * Presence. A cell in which every token stands N times is the cell itself, and where one of them stands N + 1 or N - 1 times its presence is
+ * 1 +- 1 / N. Copies share their place (rank).
+ */
+enum { GENES = 6, COPIES = 24 };
+static double copied(struct model *m, size_t token, size_t more, const real *dy, size_t copies)
+{
+	static uint32_t id[GENES * COPIES * 2 + 1], rank[GENES * COPIES * 2 + 1];
+	static real v[(GENES * COPIES * 2 + 1) * WIDTH];
+	uint32_t n = 0;
+	real y[WIDTH];
+	struct error e;
+	for (uint32_t t = 0; t < GENES; t++)
+		for (size_t k = 0; k < copies + (t == token ? more : 0); k++) {
+			id[n] = 3 + 5 * t;
+			rank[n++] = t;
+		}
+	struct batch b = {.ncell = 1, .offset = (uint32_t[]){0, n}, .id = id, .rank = rank};
+	assert_int_equal(input_vectors(m, &b, v, &e), 0);
+	assert_int_equal(input_forward(m, &b, v, &(struct input_to){.range = (uint32_t[]){0, n}, .layer = -1}, y, NULL, &e), 0);
+	double sum = 0;
+	for (size_t i = 0; i < WIDTH; i++)
+		sum += y[i] * dy[i];
+	return sum;
+}
+
+/* From N + 1 and N - 1 copies: an error of the order 1 / N^2. */
+static double slope(struct model *m, size_t token, const real *dy, size_t copies)
+{
+	return (copied(m, token, 1, dy, copies) - copied(m, token, (size_t)-1, dy, copies)) * (double)copies / 2;
+}
+
+static void presence(void **state)
+{
+	static const struct arch *const archs[] = {&arch_bert, &arch_bmfm_llama};
+	for (int a = 0; a < 2; a++) {
+		struct error e;
+		struct ops *o = ops_cpu_new(2);
+		struct model_config c = encoder(archs[a], VALUE_NONE);
+		c.max_position_embeddings = GENES * COPIES * 2 + 1;
+		struct model *m = model_new(&c, NULL, 0, o, 3, &e);
+		real v[GENES * WIDTH], y[WIDTH], dy[WIDTH], dv[GENES * WIDTH], with[GENES], places[GENES];
+		uint32_t id[GENES], rank[GENES], offset[] = {0, GENES};
+		for (uint32_t t = 0; t < GENES; t++) {
+			id[t] = 3 + 5 * t;
+			rank[t] = t;
+		}
+		for (size_t i = 0; i < WIDTH; i++)
+			dy[i] = (real)(1 + i * 5 % 7) / 4 - 1;
+		struct batch b = {.ncell = 1, .offset = offset, .id = id, .rank = rank};
+		struct input_to to = {.range = offset, .layer = -1};
+		assert_int_equal(input_vectors(m, &b, v, &e), 0);
+		assert_int_equal(input_forward(m, &b, v, &to, y, NULL, &e), 0);
+		assert_int_equal(input_backward(m, dy, dv, with, &e), 0);
+		double worst = 0, size = 0;
+		for (size_t t = 0; t < GENES; t++) {
+			double want = (4 * slope(m, t, dy, COPIES) - slope(m, t, dy, COPIES / 2)) / 3; /* and of 1 / N^4 */
+			worst = fmax(worst, fabs(want - with[t]));
+			size = fmax(size, fabs(want));
+		}
+		print_message("  %s: presence apart by %.1e of %.1e\n", c.arch->name, worst, size);
+		assert_true(size > 1e-3 && worst < 1e-5 * size);
+		/* without ranks, the places of the later tokens: the gradient along the difference of positions */
+		b.rank = NULL;
+		assert_int_equal(input_forward(m, &b, v, &to, y, NULL, &e), 0);
+		assert_int_equal(input_backward(m, dy, dv, places, &e), 0);
+		const struct tensor *p = model_find(m, "bert.embeddings.position_embeddings.weight");
+		real *table = xcalloc(p ? p->n : 1, sizeof *table);
+		if (p)
+			model_read(m, PARAM, p, table);
+		for (size_t t = 0; t < GENES; t++) {
+			double more = 0;
+			for (size_t i = (t + 1) * WIDTH; p && i < GENES * WIDTH; i++)
+				more += dv[i] * (table[i] - table[i - WIDTH]);
+			assert_true(fabs(places[t] - with[t] - more) < 1e-12 && (!p || t == GENES - 1 || fabs(more) > 1e-6));
+		}
+		free(table);
+		model_free(m);
+		o->destroy(o);
+	}
+}
+
 /* What the first LayerNorm divides by: a cell whose vectors are 0 has that of position and type, or eps alone. */
 static void deviations(void **state)
 {
@@ -189,6 +271,6 @@ static void refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(gradients), cmocka_unit_test(deviations), cmocka_unit_test(refused)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(gradients), cmocka_unit_test(presence), cmocka_unit_test(deviations), cmocka_unit_test(refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
