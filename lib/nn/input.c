@@ -74,6 +74,28 @@ int input_vectors(struct model *m, const struct batch *b, real *v, struct error 
 	return 0;
 }
 
+int input_ahead(struct model *m, const struct batch *b, real *d, struct error *e)
+{
+	size_t C = m->c.hidden_size, L = 0;
+	if (!m->input.value)
+		return error_set(e, "architecture %s has no vectors of tokens", m->arch->name);
+	if (batch_check(m, b, 0, 0, e))
+		return -1;
+	memset(d, 0, b->offset[b->ncell] * C * sizeof *d);
+	if (m->input.position == NO_ROW || b->rank)
+		return 0;
+	for (size_t i = 0; i < b->ncell; i++)
+		L = b->offset[i + 1] - b->offset[i] > L ? b->offset[i + 1] - b->offset[i] : L;
+	real *table = xmalloc((L + 1) * C * sizeof *table);
+	m->o->download(m->o, table, P(m, m->input.position), L * C * sizeof *table);
+	for (size_t i = 0; i < b->ncell; i++)
+		for (size_t t = b->offset[i] + 1, k = C; t < b->offset[i + 1]; t++)
+			for (size_t c = 0; c < C; c++, k++)
+				d[t * C + c] = table[k - C] - table[k];
+	free(table);
+	return 0;
+}
+
 /* The deviations by which the embeddings' LayerNorm has divided. */
 static void read_deviations(struct model *m, real *deviation, size_t n)
 {
@@ -147,36 +169,13 @@ static void add_means(struct model *m, const real *dy, real *presence)
 	free(range);
 }
 
-/* What the places of the later tokens add: dv_t . (position_t - position_(t - 1)), summed over the tokens t behind. */
-static void add_places(struct model *m, const real *dv, real *presence)
-{
-	size_t C = m->c.hidden_size, L = m->seq.L;
-	uint32_t *offset = xmalloc((m->shape.B + 1) * sizeof *offset);
-	real *table = xmalloc((L + 1) * C * sizeof *table);
-	m->o->download(m->o, offset, m->dev.offset, (m->shape.B + 1) * sizeof *offset);
-	m->o->download(m->o, table, P(m, m->input.position), L * C * sizeof *table);
-	for (size_t b = 0; b < m->shape.cells; b++) {
-		double behind = 0;
-		for (size_t t = offset[b + 1]; t-- > offset[b];) {
-			const real *at = table + (t - offset[b]) * C, *before = at - C;
-			presence[t] += (real)behind;
-			for (size_t i = 0; t > offset[b] && i < C; i++)
-				behind += dv[t * C + i] * (at[i] - before[i]);
-		}
-	}
-	free(offset);
-	free(table);
-}
-
 /* After the backward. */
-static void read_presence(struct model *m, const real *dy, const real *dv, real *presence)
+static void read_presence(struct model *m, const real *dy, real *presence)
 {
 	m->o->download(m->o, presence, m->input.presence, m->shape.tokens * sizeof *presence);
 	m->input.presence = NULL;
 	if (m->input.head == SIZE_MAX)
 		add_means(m, dy, presence);
-	if (m->input.position != NO_ROW && !m->shape.ranks)
-		add_places(m, dv, presence);
 }
 
 int input_backward(struct model *m, const real *dy, real *dv, real *presence, struct error *e)
@@ -205,6 +204,6 @@ int input_backward(struct model *m, const real *dy, real *dv, real *presence, st
 		return -1;
 	o->download_act(o, dv, m->dx, m->shape.tokens * C);
 	if (presence)
-		read_presence(m, dy, dv, presence);
+		read_presence(m, dy, presence);
 	return 0;
 }

@@ -14,10 +14,9 @@
  * Memory is that of a training step of the batch. The gradient of parameters (GRAD) is undefined afterwards. Gradients that a head reverses
  * in its training are not reversed here.
  *
- * presence [T] is the same derivative by the presence g_j of each token, at 1. A token of presence g counts as g keys in every attention and g
- * times in a mean of states, and the tokens behind it are g places further back. So -presence_j is the change of the number, to first
- * order, if token j is deleted. The state of the token itself is not read by others then, and is not in the mean; a head that reads its
- * state is not covered. With shared positions (struct batch, rank) places do not move.
+ * presence [T] is the same derivative by the presence g_j of each token, at 1: a token of presence g counts as g keys in every attention, and g
+ * times in a mean of states. So -presence_j is the change of the number, to first order, if token j is deleted and all others keep their
+ * places. A head that reads the state of the token itself is not covered.
  */
 #ifndef INPUT_H
 #define INPUT_H
@@ -40,6 +39,10 @@ struct input_to {
 int input_check(const struct model *m, const struct input_to *to, struct error *e);
 
 int input_vectors(struct model *m, const struct batch *b, real *v, struct error *e);
+
+/* d [T,C]: what is added to the vector of a token if it stands one place further ahead: position_(t-1) - position_t; 0 for the first token, without
+ * positions, and with shared ones (struct batch, rank). */
+int input_ahead(struct model *m, const struct batch *b, real *d, struct error *e);
 
 /* deviation [T], may be NULL: what the first LayerNorm divides each token by, sqrt(variance of v_t + rest_t, + eps). A mean over no tokens is
  * NaN; its dy counts as 0. */

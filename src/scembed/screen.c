@@ -1,7 +1,10 @@
 /*
- * scembed --screen K --towards FILE: which deletions move a cell most towards a state, by one backward pass. With x the mean of the genes' states
- * and s the mean vector of the state, the deletion of gene j changes cos(x, s) by about -d cos / dg_j, g_j the presence of its token
- * (nn/input.h). The K genes with the largest expected shift are written beside the tokens, for scperturb --delete screened.
+ * scembed --screen K --towards FILE: which deletions move a cell most towards a state, without deleting. With x the mean of the genes' states and
+ * s the mean vector of the state, the deletion of gene j changes cos(x, s) by about
+ *     -d cos / dg_j + sum over tokens t behind j of (d cos / dv_t) . ahead_t
+ * where g_j is the presence of its token, v_t the vectors of tokens and ahead_t what they change by one place further ahead (nn/input.h).
+ * Position vectors of neighbours differ much, and the norm bends: the gradient d cos / dv_t is therefore the mean of that of the cell and
+ * that of the cell with all tokens one place ahead, as in the trapezoidal rule. These are two backward passes a cell. The K genes with the largest expected shift are written beside the tokens, for scperturb --delete screened.
  */
 #include "scembed.h"
 
@@ -24,8 +27,8 @@ struct screen {
 	int token, screened, expected, token_group, group; /* columns of the output */
 	struct best *best; /* [tokens of a cell] */
 	uint32_t *range;
-	float *v, *dv, *x, *dx, *presence;
-	size_t best_cap, range_cap, v_cap, dv_cap, x_cap, dx_cap, presence_cap;
+	float *v, *ahead, *dv, *x, *dx, *presence, *shift; /* shift [T] */
+	size_t best_cap, range_cap, v_cap, ahead_cap, dv_cap, x_cap, dx_cap, presence_cap, shift_cap;
 };
 
 /* The mean of the vectors of a stream of embeddings. */
@@ -123,6 +126,19 @@ static void fill_ranges(struct screen *s, const struct batch *p)
 	}
 }
 
+/* Half of what the gradient s->dv says of the places of later tokens. */
+static void add_places(struct screen *s, const struct batch *p)
+{
+	for (size_t i = 0; i < p->ncell; i++) {
+		double behind = 0;
+		for (size_t t = p->offset[i + 1]; t-- > p->offset[i];) {
+			s->shift[t] += (float)behind;
+			for (size_t c = 0; c < s->C; c++)
+				behind += (double)s->dv[t * s->C + c] * (double)s->ahead[t * s->C + c] / 2;
+		}
+	}
+}
+
 static void compute(struct run *r, const struct batch *p, int layer)
 {
 	struct screen *s = r->screen;
@@ -133,11 +149,22 @@ static void compute(struct run *r, const struct batch *p, int layer)
 	grow(s->presence, s->presence_cap, T);
 	grow(s->x, s->x_cap, p->ncell * s->C);
 	grow(s->dx, s->dx_cap, p->ncell * s->C);
+	grow(s->ahead, s->ahead_cap, T * s->C);
+	grow(s->shift, s->shift_cap, T);
+	memset(s->shift, 0, T * sizeof *s->shift);
 	must(input_vectors(r->model, p, s->v, &e), &e);
-	must(input_forward(r->model, p, s->v, &(struct input_to){.range = s->range, .layer = layer}, s->x, NULL, &e), &e);
-	for (size_t i = 0; i < p->ncell; i++)
-		cosine_back(s, s->x + i * s->C, s->dx + i * s->C);
-	must(input_backward(r->model, s->dx, s->dv, s->presence, &e), &e);
+	must(input_ahead(r->model, p, s->ahead, &e), &e);
+	for (int place = 0; place < 2; place++) {
+		for (size_t k = 0; place && k < T * s->C; k++)
+			s->v[k] += s->ahead[k];
+		must(input_forward(r->model, p, s->v, &(struct input_to){.range = s->range, .layer = layer}, s->x, NULL, &e), &e);
+		for (size_t i = 0; i < p->ncell; i++)
+			cosine_back(s, s->x + i * s->C, s->dx + i * s->C);
+		must(input_backward(r->model, s->dx, s->dv, s->presence, &e), &e);
+		for (size_t t = 0; t < T; t++)
+			s->shift[t] -= s->presence[t] / 2;
+		add_places(s, p);
+	}
 }
 
 static int by_shift(const void *a, const void *b)
@@ -161,7 +188,7 @@ static void write_row(struct run *r, const struct batch *p, size_t i, size_t row
 	grow(s->best, s->best_cap, length);
 	for (uint32_t t = s->range[2 * i]; t < s->range[2 * i + 1]; t++)
 		if (p->id[t] >= s->special)
-			s->best[n++] = (struct best){-(double)s->presence[t], p->id[t]};
+			s->best[n++] = (struct best){(double)s->shift[t], p->id[t]};
 	qsort(s->best, n, sizeof *s->best, by_shift);
 	n = n < s->k ? n : s->k;
 	offset = b->group[s->group].offset;
@@ -199,5 +226,7 @@ void screen_release(struct run *r)
 	free(s->x);
 	free(s->dx);
 	free(s->presence);
+	free(s->ahead);
+	free(s->shift);
 	free(s);
 }
