@@ -82,7 +82,7 @@ void screen_open(struct run *r, const char *path, size_t k, const struct header 
 
 void screen_header(struct run *r, struct header *h, const char *name)
 {
-	static const char *const made[] = {"screened", "expected"};
+	static const char *const made[] = {"gene", "expected"};
 	struct screen *s = r->screen;
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (header_find(h, made[i]) >= 0)
@@ -93,8 +93,8 @@ void screen_header(struct run *r, struct header *h, const char *name)
 	if (model_config(r->model)->value.kind != VALUE_NONE)
 		die("--screen: the model reads values of the genes, which scperturb cannot perturb yet");
 	s->token = header_add_ragged(h, "token", id_type(h->vocab.n), "token");
-	s->screened = header_add_ragged(h, "screened", id_type(h->vocab.n), "screened");
-	s->expected = header_add_ragged(h, "expected", F32, "screened");
+	s->screened = header_add_ragged(h, "gene", id_type(h->vocab.n), "gene");
+	s->expected = header_add_ragged(h, "expected", F32, "gene");
 	s->token_group = h->col[s->token].group;
 	s->group = h->col[s->screened].group;
 }

@@ -184,7 +184,7 @@ static uint64_t perturb_screened(struct run *r, const struct block *b, uint32_t 
 		uint32_t gene = block_id(b, r->screened, i);
 		struct set set = {&gene, 1, NULL, 0};
 		if (perturb_place(&r->p, gene) == PERTURB_ABSENT)
-			die("%s: cell %" PRIu64 ": gene %u of the list 'screened' is not among its tokens: expected those of scembed --screen",
+			die("%s: cell %" PRIu64 ": gene %u of the list 'gene' is not among its tokens: expected those of scembed --screen",
 				r->name, ((const uint64_t *)b->col[r->cell].data)[row], gene);
 		set.label = set_label(set.gene, 1, r->genes.v);
 		made += (uint64_t)perturb_set(r, b, row, kind, &set, 0, 0);
@@ -334,7 +334,8 @@ static void make_header(struct run *r, struct header *h, const struct header *fr
 	refuse_column(r, from, "perturbation");
 	refuse_column(r, from, "perturbed");
 	refuse_column(r, from, "control");
-	refuse_column(r, from, "gene");
+	if (r->screened < 0)
+		refuse_column(r, from, "gene");
 	for (size_t c = 0; c < from->ncol; c++)
 		beside += from->col[c].shape == RAGGED;
 	if (beside > 1 && r->screened < 0)
@@ -369,9 +370,11 @@ static void open_input(struct run *r, const struct header *h)
 	r->group = h->col[r->token].group;
 	r->screened = -1;
 	if (kinds[PERTURB_DELETE].option && strcmp(kinds[PERTURB_DELETE].option, "screened") == 0) {
-		r->screened = header_find(h, "screened");
-		if (r->screened < 0 || h->col[r->screened].shape != RAGGED || !header_is_id(&h->col[r->screened]))
-			die("%s: no list 'screened': expected the tokens that scembed --screen writes", r->name);
+		int expected = header_find(h, "expected");
+		r->screened = header_find(h, "gene");
+		if (r->screened < 0 || expected < 0 || h->col[r->screened].shape != RAGGED || !header_is_id(&h->col[r->screened]) ||
+			h->col[expected].group != h->col[r->screened].group)
+			die("%s: no lists 'gene' and 'expected': expected the tokens that scembed --screen writes", r->name);
 	}
 	for (size_t i = 0; i < where_text.n; i++)
 		if (where_add(&r->where, where_text.item[i], &e))

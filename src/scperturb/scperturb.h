@@ -17,7 +17,7 @@ struct set {
 struct sets {
 	enum perturb_kind kind;
 	const char *option; /* its argument */
-	int all, screened; /* every gene of each cell; those of its list `screened` */
+	int all, screened; /* every gene of each cell; those that scembed --screen lists */
 	struct set *set; /* [n] otherwise */
 	size_t n, cap;
 	size_t unknown; /* genes of a .gmt file that are not in the vocabulary */
