@@ -9,16 +9,17 @@
 # --label COL        the column with the cell type
 # --out FOLDER       for train.tsv and scores.tsv, which is written last
 # --logs FOLDER      for the programs' messages (default: log in the folder of --out)
-# --ontology FILE, --batch-by COL, --programs FILE      terms; a column of batches; groups of genes for ctaprobe learnability
+# --ontology FILE, --programs FILE         terms; groups of genes for ctaprobe learnability
 # --config, --epochs, --batch, --lr        of the training (bmfm-tiny, 6, 12, 0.002)
 # --min-expressed N  genes that ctaprobe learnability leaves out (100)
 # --threads N        as of the tools
 # --keep-models 1    keep model and embeddings
 . "$(dirname "$0")/../common.sh"
-split='' arm='' seed='' label='' out='' logs='' ontology='' batch_by='' programs=''
+split='' arm='' seed='' label='' out='' logs='' ontology='' programs=''
 config=bmfm-tiny epochs=6 batch=12 lr=0.002 min_expressed=100 threads=1 keep_models=0
-options 'split arm seed label out' 'logs ontology batch-by programs config epochs batch lr min-expressed threads keep-models' "$@"
+options 'split arm seed label out' 'logs ontology programs config epochs batch lr min-expressed threads keep-models' "$@"
 logs=${logs:-$out/log}
+batch_by=$(cat "$split/group") # whole groups are in one part, so a batch is one of them
 compute=(-@ "$threads")
 
 # ---- the arm: OBJECTIVE[+r2mae][+COLUMN-LOSS][+tuned] ----
@@ -56,7 +57,7 @@ train() {
 		--config "$config" --lr "$lr" "${heads[@]}" --seed "$seed" "${compute[@]}"
 }
 tune() {
-	"$here/train.sh" cells "$out/tuned" "$split/train.tok" --strategy none --keep "$label" --batch "$batch" --epochs "$epochs" --seed "$seed" -- \
+	"$here/train.sh" cells "$out/tuned" "$split/train.tok" --objective cell --strategy none --keep "$label" --count-kept --batch "$batch" --epochs "$epochs" --seed "$seed" -- \
 		--init "$out/model" --label "$label" --lr "$lr" --seed "$seed" "${compute[@]}"
 }
 embed() {

@@ -23,7 +23,8 @@ ctaprobe compare -q --means --within metric "$dir/points.tsv" > "$dir/summary.ts
 # Each arm is compared with the first one, and with the same arm without one of its parts. With DATA, the splits of the cells overlap.
 splits=()
 [ -z "$data" ] || splits=(--splits 3:1)
-there=$(cut -f 1 "$dir/points.tsv" | sort -u | tr '\n' ' ')
+awk -F '\t' -v metrics="$(printf '%s,' "${metrics[@]%%=*}")" 'NR == 1 || index("," metrics, "," $3 ",")' "$dir/points.tsv" > "$dir/compared.tsv"
+there=$(cut -f 1 "$dir/compared.tsv" | sort -u | tr '\n' ' ')
 for arm in $arms expression pca untrained; do pair "$arm" "$base"; done
 for arm in $arms; do
 	for part in $(tr + ' ' <<< "${arm#"${arm%%+*}"}"); do
@@ -31,7 +32,6 @@ for arm in $arms; do
 		[ "$less" = "$base" ] || pair "$arm" "$less"
 	done
 done
-awk -F '\t' -v metrics="$(printf '%s,' "${metrics[@]%%=*}")" 'NR == 1 || index("," metrics, "," $3 ",")' "$dir/points.tsv" > "$dir/compared.tsv"
 differences --pair seed --within metric "${splits[@]}" "$dir/compared.tsv" > "$dir/differences.tsv"
 
 # A part over all arms that are there with it and without it. Pairs of one seed have the same cells.
@@ -51,6 +51,7 @@ echo "$how; seeds $seeds"
 first=$inputs/split-${seeds%% *}
 [ ! -e "$first/group" ] || echo "cells: $(split_by "$first"), a quarter for the test"
 echo "Means over seeds, with 95 % intervals of the mean (t distribution; NA: one seed)."
+[ -z "$data" ] || echo "The splits overlap, so these intervals are too narrow; those of the differences are wider for it (Nadeau and Bengio 2003)."
 n=0
 
 # matrix METRIC CAPTION: objectives below each other, what is added to them side by side
@@ -91,11 +92,11 @@ for m in "${metrics[@]}"; do matrix "${m%%=*}" "${m#*=}"; done
 caption() { for m in "${metrics[@]}"; do [ "${m%%=*}" != "$1" ] || echo "${m#*=}"; done; }
 # named COLUMN...: the column metric of a table gets the captions
 captions='BEGIN { k = split(all, one, ","); for (i = 1; i <= k; i++) { split(one[i], m, "="); caption[m[1]] = m[2] } }'
-if [ -e "$dir/effects.tsv" ]; then
+if [ -e "$dir/effects.tsv" ] && awk -F '\t' "$by_name"' $c["n"] > 0 { n++ } END { exit !n }' "$dir/effects.tsv"; then
 	echo
 	awk -F '\t' -v all="$8" "$captions$by_name$near"'
 		BEGIN { print "part\tmetric\tpairs\tdifference\tfrom\tto\tp (Holm)" }
-		{ printf "+%s\t%s\t%d\t%+.3f\t%s\t%s\t%s\n", $c["part"], caption[$c["metric"]], $c["n"], near($c["difference"]), $c["low"] == "NA" ? "NA" : sprintf("%+.3f", near($c["low"])), \
+		$c["n"] > 0 { printf "+%s\t%s\t%d\t%+.3f\t%s\t%s\t%s\n", $c["part"], caption[$c["metric"]], $c["n"], near($c["difference"]), $c["low"] == "NA" ? "NA" : sprintf("%+.3f", near($c["low"])), \
 			$c["high"] == "NA" ? "NA" : sprintf("%+.3f", near($c["high"])), $c["p_corrected"] == "NA" ? "NA" : sprintf("%.2g", $c["p_corrected"]) }' \
 		"$dir/effects.tsv" | as_table "$dir/$((++n))-effects.table" "A part, over all arms that are there with it and without it; the seed is the unit"
 fi

@@ -8,8 +8,8 @@ BEGIN {
 	print "barcode", "term", "moved", "dropped"
 }
 FNR == 1 { file++ }
-file == 1 && /^\[/ { id = "" }
-file == 1 && /^id: / { id = substr($0, 5); known[id] = 1 }
+file == 1 && /^\[/ { inside = /^\[Term\]/; id = "" }
+file == 1 && inside && /^id: / { id = substr($0, 5); known[id] = 1 }
 file == 1 && /^is_a: / && id != "" && !(id in above) { above[id] = substr($0, 7); sub(/[ {].*/, "", above[id]) }
 file == 2 && FNR > 1 { term[$1] = $2 }
 file == 3 && FNR > 1 {
