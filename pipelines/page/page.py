@@ -11,7 +11,7 @@ The page needs no other file and no network, and this program needs Python alone
     NAME.KIND.tsv        metrics, if the columns are metric and value: shown side by side by KIND; also runs/NAME/KIND.tsv
     *.tsv                other tables; with the columns fpr and tpr, ROC curves
     NAME.model/train.tsv trainings, also in the runs that this one was made from
-    NAME.emb, *.graph    maps and modules
+    NAME.emb, *.graph    maps and modules; NAME.map is the map of NAME.emb, if it is there already
     log/NAME.report      time and memory of a stage
 """
 import os
@@ -185,8 +185,13 @@ def newer(a, b):
 
 
 def add_maps(by_column, name, stream, wanted):
-    """The map of a stream, if it has one, by those of the wanted columns that it has."""
+    """The map of a stream, if it has one, by those of the wanted columns that it has; in one colour if it has none of them."""
     columns = [line.split("\t")[1] for line in tool("scview", "--header-tsv", stream) if line.startswith("column\t")]
+    if "X_umap" in columns and not any(c in columns for c in wanted):
+        xy = [row.split() for row in tool("scview", "-q", "-c", "X_umap", stream)[1:]]
+        xy = [tuple(map(float, p)) for p in xy[::len(xy) // MOST_CELLS + 1] if "nan" not in p]
+        if xy:
+            by_column.setdefault("", []).append((name, xy, ["cells"] * len(xy)))
     for column in dict.fromkeys(c for c in wanted if c in columns and "X_umap" in columns):
         rows = [line.split("\t") for line in tool("scview", "-q", "-c", "X_umap," + column, stream)[1:]]
         rows = [r for r in rows[::len(rows) // MOST_CELLS + 1] if "nan" not in r[0]]
@@ -206,7 +211,9 @@ def map_figures(run):
             continue
         seen.add(stem)
         made = run.own / (name + ".umap")
-        if not newer(made, f):
+        if f.with_suffix(".map").exists():
+            made = f.with_suffix(".map")
+        elif not newer(made, f):
             few = run.own / "few.emb"
             tool("scsample", "-q", "-n", MOST_CELLS, "--seed", seed, "-o", few, f)
             tool("ctaprobe", "map", "-q", "--seed", seed, "-o", made, few)
@@ -222,8 +229,9 @@ def map_figures(run):
             for c in of:
                 cells.setdefault(c, 0)
         classes = sorted(cells, key=lambda c: (-cells[c], c))
-        yield element("div", element("h3", f"Maps of cells by {column} (UMAP)"),
-                      element("div", [figure(chart.words(name), chart.cell_map(xy, of, classes, f"Map of cells by {column}: {chart.words(name)}"))
+        by = f" by {column}" if column else ""
+        yield element("div", element("h3", f"Maps of cells{by} (UMAP)"),
+                      element("div", [figure(chart.words(name), chart.cell_map(xy, of, classes, f"Map of cells{by}: {chart.words(name)}"))
                                       for name, xy, of in sorted(maps, key=lambda m: chart.rank(m[0]))], class_="figures"),
                       chart.legend(classes, [cells[c] for c in classes]), class_="maps")
 
