@@ -75,7 +75,7 @@ check() {
 		name=${setting%%=*} value=${setting#*=}
 		if [ "$name" = SCALE ]; then
 			case $value in tiny | small | paper) ;; *) echo "SCALE=$value: expected tiny, small or paper"; return ;; esac
-		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|THREADS|EMBED_PART|MAP_CELLS)$ ]]; then
+		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|THREADS|EMBED_PART|MAP_CELLS|MAP_GENE_CELLS|LEAST_CELLS|NEAREST)$ ]]; then
 			[[ -z $value || $value =~ ^[0-9]+$ ]] || { echo "$name=$value: expected a whole number"; return; }
 		elif [ "$name" = SEEDS ]; then
 			read -r value <<< "$value" # no spaces around

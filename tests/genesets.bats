@@ -50,7 +50,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	assert_output --partial "2 of "
 	[ "$(grep -c "$(printf '\tsymbols\t')" <<< "$output")" = "$(grep -c "$(printf '\tm4\t')" <<< "$output")" ]
 	assert_line --partial "$(printf '\tsymbols\t')"
-	run -0 ctaprobe genesets -q --sets sets.gmt --modules module_1 --q 0 dep.graph
+	run -0 ctaprobe genesets -q --sets sets.gmt --modules module_1 --max-q 0 dep.graph
 	assert_output "$(printf 'module\tgenes\tset\tset_genes\tboth\texpected\tfold\tp\tq')"
 }
 

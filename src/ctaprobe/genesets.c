@@ -26,7 +26,7 @@ static struct option_def options[] = {
 	{0, "replicates", OPT_INT, &replicates, "N", "bootstrap replicates over genes, for the intervals (default 200; 0: none)", 0, 1e6},
 	{0, "Modules", OPT_GROUP},
 	{0, "modules", OPT_STRING, &modules_name, "COL", "instead of edges: which sets the modules of a graph, of this column, are rich in"},
-	{0, "q", OPT_REAL, &q_most, "X", "with --modules: print rows with a corrected p of at most X (default 0.05)", 0, 1},
+	{0, "max-q", OPT_REAL, &q_most, "X", "with --modules: print rows with a corrected p of at most X (default 0.05)", 0, 1},
 	{0},
 };
 struct cli genesets_cli = {.name = "ctaprobe genesets",
