@@ -371,8 +371,8 @@ static _Noreturn void died(int status, const char *note)
 	if (sig)
 		die("%s: %s crashed while reading this file: damaged %s, or no memory (signal %d%s%s)", file, library, format, sig,
 			*note ? ": " : "", note);
-	die("%s: %s gave up while reading this file: damaged %s, or no memory (status %d%s%s)", file, library, format,
-		WEXITSTATUS(status), *note ? ": " : "", note);
+	die("%s: %s gave up while reading this file: damaged %s, or no memory (status %d%s%s)", file, library, format, WEXITSTATUS(status),
+		*note ? ": " : "", note);
 }
 
 static _Noreturn void wait_for(pid_t child, struct outfile *out, int notes)

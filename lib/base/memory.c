@@ -48,7 +48,8 @@ uint64_t memory_limit(const char **of)
 	const struct {
 		const char *of;
 		uint64_t bytes;
-	} limits[] = {{"its control group", group_limit()}, {"its Slurm job", job && atoll(job) > 0 ? (uint64_t)atoll(job) << 20 : UINT64_MAX},
+	} limits[] = {{"its control group", group_limit()},
+		{"its Slurm job", job && atoll(job) > 0 ? (uint64_t)atoll(job) << 20 : UINT64_MAX},
 		{"ulimit -v", r.rlim_cur == RLIM_INFINITY ? UINT64_MAX : r.rlim_cur}};
 	uint64_t least = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	*of = "this machine";

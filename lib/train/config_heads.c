@@ -147,7 +147,8 @@ static int one_head(struct config_heads *h, struct config_reader *r)
 	if (!kind)
 		return 0;
 	if (problem && head_classifies(kind) && !strcmp(problem, "multi_label_classification"))
-		return error_set(r->e, "%s: problem_type \"%s\": only classes of which a cell has one, and numbers, are supported", r->name, problem);
+		return error_set(r->e, "%s: problem_type \"%s\": only classes of which a cell has one, and numbers, are supported", r->name,
+			problem);
 	return head_classifies(kind) ? read_labels(h, 0, r) : kind->target == TARGET_VALUE ? check_number(r) : 0;
 }
 

@@ -157,7 +157,8 @@ static char *too_large(const struct embeddings *d, const char *more, uint64_t n,
 	uint64_t bytes = d->d * sizeof *d->x + CELL_BYTES, fits = memory / bytes;
 	if (n <= fits)
 		return NULL;
-	return xasprintf("%s: %s%" PRIu64 " cells of %zu values take %.3g GB of memory, and %s has %.3g GB: take a sample with scsample -n %" PRIu64
+	return xasprintf("%s: %s%" PRIu64
+			 " cells of %zu values take %.3g GB of memory, and %s has %.3g GB: take a sample with scsample -n %" PRIu64
 			 " (--stratify keeps the share of each class)",
 		stream_name(d->s), more, n, d->d, 1e-9 * (double)(n * bytes), of, 1e-9 * (double)memory,
 		fits / 10 * 8); /* the probe and its results need some too */
