@@ -155,6 +155,19 @@ open(f, 'wb').write(b)" "$2"
 	assert_output --partial "unpack it with gunzip"
 }
 
+@test "zarr: make corpus takes stores, and reads one again when a chunk of it has changed" {
+	mkdir in
+	cp -r "$S/v3_zstd_sharded.zarr" in/s.zarr
+	pipelines -C "$PWD" corpus DIR=in >log
+	grep -q "tokens: 1 files to read" log
+	assert_equal "$(cut -f 2,3 results/corpus/latest/corpus.tsv | tail -n 1)" $'used\t40'
+	pipelines -C "$PWD" corpus DIR=in >log
+	grep -q "tokens: 0 files to read" log
+	touch in/s.zarr/X/data/c/0
+	pipelines -C "$PWD" corpus DIR=in >log
+	grep -q "tokens: 1 files to read" log
+}
+
 # bats test_tags=slow
 @test "zarr: 200 random objects, as .h5ad and as a store of any layout, give the same stream and the same messages" {
 	for m in anndata zarr; do
