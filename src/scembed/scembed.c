@@ -37,7 +37,7 @@ static struct option_def options[] = {
 	{0, "screen", OPT_INT, &screened, "K",
 		"write the tokens, and of each cell the K genes whose deletion should move it most towards a state, for scperturb", 1, 65535,
 		.changes = 1},
-	{0, "towards", OPT_STRING, &towards, "FILE", "with --screen: embeddings whose mean stands for the state"},
+	{0, "towards", OPT_STRING, &towards, "EMB", "with --screen: embeddings whose mean stands for the state"},
 	{0, "Genes", OPT_GROUP},
 	{0, "of", OPT_CHOICE, &of, "cells|genes|static",
 		"vectors of the cells; of the genes, means over the cells that have them; or the model's table of genes (default cells)",
@@ -69,7 +69,7 @@ static struct option_def options[] = {
 	{0, "truncate", OPT_FLAG, &truncate_cells, NULL,
 		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
 	{0, "batch-tokens", OPT_INT, &batch_max, "N",
-		"compute about N tokens or counts at a time (default 16384; --attribute: 2048; counts: 262144)", 1, 1e9},
+		"compute about N tokens or counts at a time (default 16384; --attribute, --screen: 2048; counts: 262144)", 1, 1e9},
 	{0, "Without a model", OPT_GROUP},
 	{0, "expression", OPT_FLAG, &expression, NULL, "without a model: log-normalised expression of the most variable genes",
 		.changes = 1},
@@ -298,7 +298,7 @@ static void check_options(void)
 	if (screened)
 		refuse("excludes --screen", &pooling, &similarity, &of, &predict, &reconstruct, &attribute);
 	if (!screened != !towards)
-		usage_error("--screen K and --towards FILE need each other");
+		usage_error("--screen K and --towards EMB need each other");
 	if (attribute)
 		refuse("excludes --attribute", &layer, &pooling, &similarity, &of, &predict, &reconstruct);
 	if (given(&similarity) && given(&pooling))
