@@ -210,7 +210,7 @@ void cpu_attention_presence(struct ops *o, real *presence, const void *dy0, cons
 	for (size_t b = 0; b < s->B; b++) /* all heads add to the same numbers */
 		for (size_t h = 0; h < NH; h++) {
 			size_t t0 = s->offset[b], at = t0 * C + h * D;
-			presence_of(presence + t0, dy + at, y + at, lse + t0 * NH + h, qkv + t0 * 3 * C + h * D, s->offset[b + 1] - t0, C, D,
-				NH, own(c));
+			presence_of(presence + t0, dy + at, y + at, lse + t0 * NH + h, qkv + t0 * 3 * C + h * D, s->offset[b + 1] - t0, C,
+				D, NH, own(c));
 		}
 }

@@ -266,6 +266,7 @@ static void refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(gradients), cmocka_unit_test(presence), cmocka_unit_test(deviations), cmocka_unit_test(refused)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gradients), cmocka_unit_test(presence), cmocka_unit_test(deviations), cmocka_unit_test(refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
