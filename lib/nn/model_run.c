@@ -350,6 +350,12 @@ int model_logits_of(struct model *m, const struct batch *b, real *const *logit, 
 	return 0;
 }
 
+void model_last_logits(struct model *m, size_t head, real *logit)
+{
+	struct head *h = m->head[head];
+	m->o->download_act(m->o, logit, h->kind->logits(h, m), h->rows * h->kind->outputs(h, m));
+}
+
 int model_logits(struct model *m, const struct batch *b, size_t head, real *logit, struct error *e)
 {
 	real *all[HEADS_MAX] = {0};

@@ -182,8 +182,19 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 static void collect(struct run *r)
 {
 	struct error e;
-	if (r->queued)
-		must(model_embedded(r->model, (float *)r->out.col[r->x].data + r->queued_from * r->C, &e), &e);
+	size_t lost = 0;
+	if (!r->queued)
+		return;
+	float *x = (float *)r->out.col[r->x].data + r->queued_from * r->C;
+	must(model_embedded(r->model, x, &e), &e);
+	for (size_t i = 0; i < r->queued; i++) {
+		int finite = 1;
+		for (size_t j = 0; j < r->C; j++)
+			finite &= isfinite(x[i * r->C + j]) != 0;
+		lost += !finite;
+	}
+	if (lost > r->queued_empty)
+		die("%zu vectors of cells with tokens are not finite: are the weights those of this config.json?", lost - (size_t)r->queued_empty);
 	r->queued = 0;
 }
 
@@ -193,9 +204,11 @@ static void embed_rows(struct run *r, size_t first, size_t n)
 	struct error e;
 	const struct batch *p = &r->packed.b;
 	grow(r->range, r->range_cap, 2 * n * r->pool.n);
-	r->empty += pool_ranges(r, r->range);
+	uint64_t empty = pool_ranges(r, r->range);
 	must(model_embed(r->model, p, (int)layer, r->range, r->pool.n, &e), &e);
 	collect(r);
+	r->empty += empty;
+	r->queued_empty = empty;
 	r->queued_from = first;
 	r->queued = n;
 }
