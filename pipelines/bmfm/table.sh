@@ -148,7 +148,4 @@ awk -F '\t' -v all="$8" -v seeds="$(wc -w <<< "$seeds")" -v data="$data" "$capti
 		if (what != "") printf "What this cannot tell: with %d seeds a difference of one arm is found in 80 %% of cases only from this size on: %s (median); and one small network on %s cannot tell what a larger one on more cells would gain.\n", seeds, what, (data == "" ? "simulated cells" : "these cells")
 	}' "$dir/differences.tsv" | tee "$dir/findings.txt"
 echo
-for stage in sctrain scembed eval ctaprobe; do
-	stage_times "$inputs/log" | awk -F '\t' -v s=$stage 'index($1, s "-") == 1 { n++; t += $2; if ($3 > m) m = $3 }
-		END { if (n) printf "%s: %d stages, %.0f s in all, at most %d MB\n", s, n, t, m }'
-done
+stage_times_text "$inputs/log"
