@@ -45,6 +45,10 @@ for part in $(tr + ' ' <<< "${arm#"$objective"}"); do
 	hce) column=term heads=(--head "term:hce,position=1" --ontology "$ontology") ;;
 	*-hce) column=${part%-*} heads=(--head "$column:hce,position=1" --ontology "$ontology") ;;
 	*-ce) column=${part%-*} heads=(--head "$column:ce,position=1") ;;
+	*)
+		echo "bmfm/run.sh: unknown part '+$part' of arm '$arm'" >&2
+		exit 2
+		;;
 	esac
 done
 [ -z "$column" ] || pool=token:1 masks+=(--keep "$column" --count-kept)

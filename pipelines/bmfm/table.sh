@@ -127,6 +127,20 @@ if [ "$name" = bmfm-learnability ]; then
 		done
 	} | as_table "$dir/$((++n))-overlap.table" "Genes that win in both of two arms (Fisher's exact test; first, second: winners of each)"
 	rm -f "$dir/winners"
+	echo
+	{
+		printf 'gate\tarm\tseed\tgroup\tgenes\twinners\todds ratio\tp (Benjamini and Hochberg)\n'
+		for gate in gated ungated; do
+			for arm in $arms; do
+				for k in $seeds; do
+					learned=$inputs/runs/$arm-$k/$gate.learned.tsv
+					[ ! -e "$learned" ] || awk -F '\t' -v OFS='\t' -v gate=$gate -v arm="$arm" -v k="$k" '{ v[$1] = $2 }
+						sub(/^p_bh:/, "", $1) && $2 < .05 { g = $1; print gate, arm, k, g, v["group_genes:" g], v["group_winners:" g],
+							v["odds_ratio:" g] == "nan" ? "NA" : sprintf("%.3g", v["odds_ratio:" g]), sprintf("%.2g", $2) }' "$learned"
+				done
+			done
+		done
+	} | as_table "$dir/$((++n))-groups.table" "Groups of genes with more or fewer winners than the others, each training for itself; only those with p below .05"
 fi
 
 echo
