@@ -85,7 +85,8 @@ int gene_sets_load(struct gene_sets *s, const char *path, const struct vocab *v,
 	gene_find_release(&find);
 	strmap_release(&names);
 	if (got == 0 && s->start[s->n] == 0)
-		got = error_set(e, s->n ? "%s: none of the %zu genes of its sets is in the vocabulary" : "%s: no sets of genes in it", path, s->listed);
+		got = error_set(e, s->n ? "%s: none of the %zu genes of its sets is in the vocabulary" : "%s: no sets of genes in it", path,
+			s->listed);
 	if (got < 0)
 		gene_sets_release(s);
 	return got;

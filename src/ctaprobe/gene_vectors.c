@@ -5,7 +5,8 @@
 
 static struct error e;
 
-static void add(struct gene_vectors *g, const float *x, uint32_t token, uint64_t cells, uint8_t *seen, const struct header *h, const char *name)
+static void add(
+	struct gene_vectors *g, const float *x, uint32_t token, uint64_t cells, uint8_t *seen, const struct header *h, const char *name)
 {
 	embedding_check(x, g->d, g->n, name);
 	if (seen[token]++)

@@ -25,7 +25,8 @@ static struct option_def options[] = {
 	{0, "strongest", OPT_INT, &strongest, "N", "use only the N edges with the largest weights of each graph (default: all)", 1, 1e12},
 	{0, "replicates", OPT_INT, &replicates, "N", "bootstrap replicates over genes, for the intervals (default 200; 0: none)", 0, 1e6},
 	{0, "Modules", OPT_GROUP},
-	{0, "modules", OPT_STRING, &modules_name, "COL", "instead of edges: which sets the modules of a graph, of this column, are rich in"},
+	{0, "modules", OPT_STRING, &modules_name, "COL",
+		"instead of edges: which sets the modules of a graph, of this column, are rich in"},
 	{0, "max-q", OPT_REAL, &q_most, "X", "with --modules: print rows with a corrected p of at most X (default 0.05)", 0, 1},
 	{0},
 };
@@ -215,7 +216,8 @@ static void score_edges(struct genesets *s, FILE *f)
 	find_pairs(s);
 	for (size_t i = 0; i < s->n; i++)
 		one[i] = 1;
-	fputs("graph\tgenes\tpairs\tset_pairs\tedges\tset_edges\tshare\texpected\tfold\tfold_low\tfold_high\tp\tauroc\tauroc_low\tauroc_high\n", f);
+	fputs("graph\tgenes\tpairs\tset_pairs\tedges\tset_edges\tshare\texpected\tfold\tfold_low\tfold_high\tp\tauroc\tauroc_low\tauroc_high\n",
+		f);
 	for (int i = 0; i < s->ngraph; i++) {
 		size_t n;
 		struct scores r;
@@ -283,6 +285,8 @@ static void score_modules(struct genesets *s, FILE *f)
 	for (uint32_t i = 0; i < g->n; i++)
 		if (g->module[i] >= (int32_t)modules)
 			modules = (size_t)g->module[i] + 1;
+	if (modules > g->n)
+		die("%s: module %zu, but there are %u genes: expected numbers from 0", s->name[0], modules - 1, g->n);
 	uint64_t *size = xcalloc(modules + 1, sizeof *size);
 	for (uint32_t i = 0; i < g->n; i++)
 		if (s->place[i] >= 0)
@@ -338,8 +342,8 @@ int ctaprobe_genesets(int argc, char **argv)
 	must(gene_sets_load(&s.sets, sets_path, &s.vocab, &e), &e);
 	size_t sets = s.sets.n;
 	choose_genes(&s);
-	info("%zu of %zu sets have %lld to %lld of the genes; %zu of %zu names of genes are not in the vocabulary", s.sets.n, sets, least, most,
-		s.sets.absent, s.sets.listed);
+	info("%zu of %zu sets have %lld to %lld of the genes; %zu of %zu names of genes are not in the vocabulary", s.sets.n, sets, least,
+		most, s.sets.absent, s.sets.listed);
 	FILE *f = xmemopen(&text, &size);
 	if (modules_name)
 		score_modules(&s, f);
