@@ -153,10 +153,13 @@ stage_times() {
 			END { printf "%s\t%.2f\t%d\n", stage, s, m }' "$report"
 	done
 }
-# the same as text, for the end of a report
+# the same as text, for the end of a report: one line for the stages whose names begin with the same word; each is in the page of the run
 stage_times_text() {
-	printf '%-24s %10s %12s\n' stage seconds "peak memory"
-	stage_times "$@" | awk -F '\t' '{ printf "%-24s %10s %12s\n", $1, $2, $3 " MB" }'
+	printf '%-16s %5s %10s %12s\n' stages runs seconds "peak memory"
+	stage_times "$@" | awk -F '\t' '{ k = $1; sub(/-.*/, "", k) }
+		!(k in n) { name[++kinds] = k }
+		{ n[k]++; t[k] += $2; if ($3 > m[k]) m[k] = $3 }
+		END { for (i = 1; i <= kinds; i++) { k = name[i]; printf "%-16s %5d %10.2f %12s\n", k, n[k], t[k], m[k] " MB" } }'
 }
 
 # whole FILE: FILE.new, which is complete, becomes FILE; its data is on disk first, so that a power cut leaves no part of it

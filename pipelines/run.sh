@@ -13,7 +13,7 @@ shift
 # Settings that name files or folders, one or several
 names_files() {
 	case $1 in
-	ACCURACY | DATA | REFERENCE | CORPUS | CROSS | TOKENS | INIT | MODEL | TRUTH | VOCAB | MEDIANS | TOKEN_TABLE | GENE_LABELS | GENESETS | GENE_NAMES) ;;
+	ACCURACY | DATA | REFERENCE | CORPUS | CROSS | TOKENS | INIT | MODEL | TRUTH | VOCAB | MEDIANS | TOKEN_TABLE | GENE_LABELS | GENESETS | GENE_NAMES | ONTOLOGY | LABELS | PROGRAMS) ;;
 	*) return 1 ;;
 	esac
 }

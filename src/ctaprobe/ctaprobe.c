@@ -8,6 +8,7 @@ static const struct cli_command commands[] = {
 	{"genes", ctaprobe_genes, &genes_cli, NULL},
 	{"reconstruction", ctaprobe_reconstruction, &reconstruction_cli, NULL},
 	{"effective-rank", ctaprobe_effective_rank, &effective_rank_cli, NULL},
+	{"learnability", ctaprobe_learnability, &learnability_cli, NULL},
 	{"leaderboard", ctaprobe_leaderboard, &leaderboard_cli, NULL},
 	{"compare", ctaprobe_compare, &compare_cli, NULL},
 	{"reference", ctaprobe_reference, &reference_cli, NULL},

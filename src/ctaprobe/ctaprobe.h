@@ -14,6 +14,7 @@ int ctaprobe_score(int argc, char **argv);
 int ctaprobe_genes(int argc, char **argv);
 int ctaprobe_reconstruction(int argc, char **argv);
 int ctaprobe_effective_rank(int argc, char **argv);
+int ctaprobe_learnability(int argc, char **argv);
 int ctaprobe_leaderboard(int argc, char **argv);
 int ctaprobe_compare(int argc, char **argv);
 int ctaprobe_reference(int argc, char **argv);
@@ -23,8 +24,8 @@ int ctaprobe_transfer(int argc, char **argv);
 int ctaprobe_network(int argc, char **argv);
 int ctaprobe_shift(int argc, char **argv);
 int ctaprobe_genesets(int argc, char **argv);
-extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective_rank_cli, leaderboard_cli, compare_cli, reference_cli,
-	map_cli, integration_cli, transfer_cli, network_cli, shift_cli, genesets_cli;
+extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective_rank_cli, learnability_cli, leaderboard_cli, compare_cli,
+	reference_cli, map_cli, integration_cli, transfer_cli, network_cli, shift_cli, genesets_cli;
 
 /* ctaprobe score --target: in is a stream of predicted numbers. */
 void score_numbers(struct stream *in, const char *column, int json);
