@@ -23,7 +23,7 @@ echo "corrmask embed: $data"
 echo "model: $model"
 cat "$dir/findings.txt"
 find "$dir/log" -name '*.report' -exec awk -F '\t' '$1 == "warning" { print "warning: " $2 }' {} + | sort -u
-scview -q --header-tsv "$dir/embedding.emb" | grep -qxF "column"$'\t'"$label" ||
+scview -q --header-tsv "$dir/embedding.emb" | grep -xF "column"$'\t'"$label" > /dev/null ||
 	echo "The cells have no column $label: the map has one colour. LABEL= names another column."
 echo
 stage_times_text "$dir/log"
