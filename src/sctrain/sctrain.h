@@ -230,6 +230,8 @@ struct validation {
 /* train.tsv, and the totals of this run. */
 struct report {
 	FILE *log; /* rank 0 */
+	char *early; /* [early_size] the text of `log` while train.replaces */
+	size_t early_size;
 	uint64_t steps;
 	struct totals totals;
 	double start, last; /* clock_seconds: of the first step, of the newest row */
@@ -256,6 +258,7 @@ struct train {
 	struct packed packed;
 	struct step_queue steps;
 	struct report report;
+	int replaces; /* --force, and no step has had a loss yet: what an earlier training left is untouched */
 	struct validation validation;
 	uint64_t eval_every;
 	real *best; /* [model_size of PARAM] weights of state.best_step, NULL: none yet */
@@ -268,9 +271,10 @@ const char *train_add_file(struct train *t, const struct objective *o, char *tex
 
 /* Everything before the first step (start.c). 0 if the model is finished already. */
 int train_start(struct train *t);
+void train_clear(const struct train *t, int all); /* delete what an earlier training left; all: its result too */
 
-/* report_open opens train.tsv. report_step takes a finished step: it updates the state, validates if it is due, and writes a row and the
- * progress line. They die on errors. */
+/* report_open opens train.tsv; with --force that waits for the first step with a loss. report_step takes a finished step: it updates the state,
+ * validates if it is due, and writes a row and the progress line. They die on errors. */
 void report_open(struct train *t);
 void report_step(struct train *t, const struct step_result *r);
 void report_close(struct train *t);
@@ -278,6 +282,7 @@ void report_run(struct train *t); /* the summary for -v */
 
 /* Open the stream of --eval, which must have the training's vocabulary. These functions die on errors. */
 void validation_open(struct train *t);
+void validation_check(struct train *t); /* does it have what --best needs? */
 int validation_due(const struct train *t, uint64_t step); /* is there a validation after this many finished steps? */
 /* Validate the present weights, with the same result on all ranks. Copy them to t->best if they are the best so far. */
 void validation_run(struct train *t);

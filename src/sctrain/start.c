@@ -53,8 +53,7 @@ static enum folder check_folder(const struct train *t, uint64_t *step)
 	return have ? FOLDER_RESUME : FOLDER_FRESH;
 }
 
-/* Delete what an earlier training left; all: its result too. */
-static void clear_folder(const struct train *t, int all)
+void train_clear(const struct train *t, int all)
 {
 	struct error e;
 	const char *file[64], *name;
@@ -496,7 +495,10 @@ int train_start(struct train *t)
 	choose_optim(t);
 	start_weights(t, resume, step);
 	if (!t->ranks.rank)
-		clear_folder(t, t->options->force && !resume);
+		validation_check(t);
+	t->replaces = t->options->force;
+	if (!t->ranks.rank && !t->replaces)
+		train_clear(t, 0);
 	report_open(t);
 	return 1;
 }
