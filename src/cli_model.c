@@ -1,5 +1,6 @@
 #include "cli_model.h"
 
+#include "base/json.h"
 #include "nn/device.h"
 #include "train/weights.h"
 
@@ -45,6 +46,17 @@ void cli_needs_values(const struct model_config *c, const struct stream *in)
 	die("%s: tokens without values, and the model reads values: expected %s", stream_name(in),
 		masked ? "maskgen --objective cell or value, of tokens of rankenc --vocab-style bmfm"
 		       : "tokens of rankenc --vocab-style bmfm");
+}
+
+void cli_has_position(const struct head_spec *s, const struct stream *in)
+{
+	const char *name = stream_name(in);
+	uint64_t cls;
+	if (json_whole(stream_header(in)->extra, HEADER_CLS, 1, &cls))
+		die("%s: header: cls: expected a whole number", name);
+	if (s->position && s->position >= cls)
+		die("%s: head %s: position %u: a cell begins with %" PRIu64 " CLS token%s: expected at most %" PRIu64, name, head_name(s),
+			s->position, cls, cls == 1 ? "" : "s", cls ? cls - 1 : 0);
 }
 
 void cli_same_vocab(const struct vocab *v, const struct model_config *c, const char *dir, const struct stream *in)

@@ -1,7 +1,6 @@
 /* Before the first step: the masked stream, the model directory, the model, and its first weights or its checkpoint. */
 #include "sctrain.h"
 
-#include "base/json.h"
 #include "cli_model.h"
 #include "nn/blas_core.h"
 #include "train/config.h"
@@ -449,16 +448,11 @@ static void start_weights(struct train *t, int resume, uint64_t step)
 /* A head can read the tokens that stand before the genes of every cell, or the first token, whatever it is. */
 static void check_position(const struct train *t, const struct head_spec *s, const struct model_config *c)
 {
-	uint64_t cls;
-	if (!s->direct)
-		return;
-	if (c->arch->per_cell)
+	if (s->direct && c->arch->per_cell)
 		die("--head %s: position: architecture %s has no hidden states of tokens", s->name, c->arch->name);
-	if (json_whole(t->header->extra, "cls", 1, &cls))
-		die("%s: header: cls: expected a whole number", t->source.name);
-	if (s->position && s->position >= cls)
-		die("%s: --head %s: position %u: a cell begins with %llu CLS token%s: expected at most %llu", t->source.name, s->name,
-			s->position, (ull)cls, cls == 1 ? "" : "s", (ull)(cls ? cls - 1 : 0));
+	cli_has_position(s, t->source.in);
+	if (t->validation.source.in)
+		cli_has_position(s, t->validation.source.in);
 }
 
 int train_start(struct train *t)

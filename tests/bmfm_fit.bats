@@ -1,0 +1,41 @@
+# Models of BMFM-RNA and cells that do not fit them: other CLS tokens, another library, names that pruning would change.
+load helper
+
+setup_file() {
+	need_tool scsim rankenc maskgen scview sctrain scembed
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q -n 60 --genes 80 --modules 5 --types 4 --donors 3 -o s.counts
+	rankenc -q --fit --vocab-style bmfm -o v.tsv s.counts
+	for k in 1 3; do
+		rankenc -q -m v.tsv --cls $k -o c$k.tok s.counts
+		maskgen -q --objective cell -b 20 --keep cell_type,donor --count-kept -o c$k.masked c$k.tok
+	done
+	{
+		printf '[Term]\nid: X:1\nname: cell\n'
+		printf '\n[Term]\nid: X:1%s\nname: type%s\nis_a: X:1\n' 1 1 2 2 3 3 4 4
+	} >t.obo
+	sctrain wced -q --config tiny --head cell_type:hce,position=2 --ontology t.obo -o m3 c3.masked
+}
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+	export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
+}
+
+@test "--head position=K: cells with fewer CLS tokens are refused by predictions, validations and sctrain eval" {
+	local short="c1.masked: head cell_type: position 2: a cell begins with 1 CLS token: expected at most 0"
+	scembed -q -M m3 --predict -o c3.pred c3.tok
+	run -1 scembed -M m3 --predict -o c1.pred c1.tok
+	assert_output "scembed: ${short/masked/tok}"
+	assert_not_exists c1.pred
+	scembed -q -M m3 -o c1.emb c1.tok # embeddings read no head
+	run -1 sctrain wced --config tiny --head cell_type:ce,position=2 --eval c1.masked -o never c3.masked
+	assert_output "sctrain wced: $short"
+	assert_not_exists never/model.safetensors
+	sctrain eval -M m3 c1.masked # its whole-cell head reads the first token
+	cp -r m3 moved
+	sed -i '0,/"weight":/s//"position": 1, &/' moved/config.json # of the whole-cell head
+	sctrain eval -M moved c3.masked >moved.tsv
+	run -1 sctrain eval -M moved c1.masked
+	assert_output "sctrain eval: c1.masked: head wced: position 1: a cell begins with 1 CLS token: expected at most 0"
+}
