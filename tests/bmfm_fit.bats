@@ -22,6 +22,21 @@ setup() {
 	export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
 }
 
+@test "scembed --node: a name means what it means in the whole ontology, also if its other terms were pruned" {
+	printf '\n[Term]\nid: Z:9\nname: abc\nis_a: X:1\n' | cat t.obo - | sed '/^name: type1$/a synonym: "abc" EXACT []\nsynonym: "kind" EXACT []' |
+		sed '/^name: abc$/a synonym: "Kind" EXACT []' >names.obo
+	sctrain wced -q --config tiny --head cell_type:hce --ontology names.obo -o named c1.masked
+	local name
+	for name in abc kInD; do # the name of Z:9, which no cell has; a synonym of both
+		run -1 scembed -M named --predict --node $name -o never.pred c1.tok
+		assert_output "scembed: --node: '$name' is no term that the head can predict: expected ids, names or exact synonyms of named/ontology.obo"
+	done
+	scembed -q -M named --predict --node type1,cell -o node.pred c1.tok
+	run scview -H node.pred
+	assert_output --partial '"node.X:11"'
+	refute_output --partial '"node.Z:9"'
+}
+
 @test "--head position=K: cells with fewer CLS tokens are refused by predictions, validations and sctrain eval" {
 	local short="c1.masked: head cell_type: position 2: a cell begins with 1 CLS token: expected at most 0"
 	scembed -q -M m3 --predict -o c3.pred c3.tok
