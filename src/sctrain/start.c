@@ -3,6 +3,7 @@
 
 #include "cli_model.h"
 #include "nn/blas_core.h"
+#include "stream/counts.h"
 #include "train/config.h"
 
 #include <stdio.h>
@@ -141,7 +142,10 @@ static void choose_config(struct model_config *c, const struct train *t)
 		must(config_get(&first, o->init, &e), &e);
 	if (o->init)
 		cli_same_positions(&first, o->init, t->source.in);
+	if (o->init)
+		cli_same_library(&first, o->init, t->source.in);
 	c->shared_positions = t->source.col.rank >= 0;
+	c->library_all = cli_library_of(t->source.in) == LIBRARY_ALL;
 	if (!c->vocab_size) {
 		int64_t pad = vocab_token(v, TOKEN_PAD);
 		c->vocab_size = (uint32_t)v->n;
@@ -483,8 +487,10 @@ int train_start(struct train *t)
 				(unsigned long long)t->info.steps, o->head.column, (unsigned long long)o->head.from);
 	}
 	cli_needs_values(&c, t->source.in);
-	if (t->validation.source.in)
+	if (t->validation.source.in) {
 		cli_needs_values(&c, t->validation.source.in);
+		cli_same_library(&c, t->cli->output, t->validation.source.in);
+	}
 	make_model(t, &c, t->options->init || resume);
 	choose_optim(t);
 	start_weights(t, resume, step);
