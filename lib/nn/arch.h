@@ -110,6 +110,7 @@ struct arch {
 	const char *prefix; /* of the names of its tensors; files may omit it: "bert." */
 	const char *const *other; /* ends with NULL; how tensors in files start that are not needed; may be NULL */
 	const char *pooler; /* name of its pooler, a linear layer that heads of cells share; NULL: it has none */
+	const char *table; /* name of the tensor [vocab_size, hidden_size] that has a row for each token; NULL: none */
 	const struct config_field *field; /* ends with key NULL */
 	const struct arch_preset *preset; /* ends with name NULL */
 	const struct op_need *need; /* ends with name NULL */

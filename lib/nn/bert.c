@@ -348,6 +348,7 @@ const struct arch arch_bert = {
 	.need = need,
 	.positions = 1,
 	.token_embedding = 1,
+	.table = "bert.embeddings.word_embeddings.weight",
 	.size = sizeof(struct bert),
 	.check = check,
 	.check_batch = check_batch,

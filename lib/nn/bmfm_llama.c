@@ -330,6 +330,7 @@ const struct arch arch_bmfm_llama = {
 	.class_name = "BmfmLlama",
 	.prefix = "core.",
 	.other = other,
+	.table = EMBEDDINGS "genes_embeddings.weight",
 	.pooler = "core.pooler.dense",
 	.field = fields,
 	.preset = presets,
