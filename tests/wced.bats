@@ -60,6 +60,69 @@ edited() {
 
 # --- tokens ---
 
+# genes ROW FILE: the numbers of the genes that panel ROW of a stream has
+measured_genes() {
+	panels "$2" | $PYTHON -c 'import json, sys; b = bytes.fromhex(json.load(sys.stdin)[int(sys.argv[1])])
+print([g for g in range(8 * len(b)) if b[g // 8] >> g % 8 & 1])' "$1"
+}
+
+@test "files of different genes in one run of h5tok: a gene that a cell's file lacks is not measured, in counts and in tokens" {
+	mkdir -p one_run && cd one_run
+	scview -q -O h5ad -o a.h5ad ../a.counts
+	scview -q -O h5ad -o b.h5ad ../b.counts
+	h5tok -q -o ab.counts a.h5ad b.h5ad
+	rankenc -q -m ../vocab.tsv --cls 2 -o ab.tok ab.counts
+	assert_equal "$(panels ab.tok)" "$(panels ../all.tok)"
+	h5tok -q --rank ../vocab.tsv --cls 2 -o direct.tok a.h5ad b.h5ad
+	cmp direct.tok ab.tok
+	scsample -q -o joined.tok ../a.tok ../b.tok
+	cmp <(scview -c panel,token,count ab.tok) <(scview -c panel,token,count joined.tok)
+	maskgen -q --objective cell --strategy none -o ab.masked ab.tok
+	maskgen -q --objective cell --strategy none -o joined.masked joined.tok
+	cmp <(scview -c panel,target,value ab.masked) <(scview -c panel,target,value joined.masked)
+	# files of the same genes, in whatever order, have no panels; nor have tokens of ranks
+	h5tok -q -o aa.counts a.h5ad a.h5ad
+	run scview -H aa.counts
+	refute_output --partial '"panel'
+	rankenc -q --fit -o ranks.tsv ab.counts
+	rankenc -q -m ranks.tsv -o ranks.tok ab.counts
+	run scview -H ranks.tok
+	refute_output --partial '"panel'
+	scview -q -O h5ad -o back.h5ad ab.counts
+	h5tok --list-obs back.h5ad >obs
+	run ! grep -w panel obs
+}
+
+@test "panels of counts: joined with counts of all genes, narrowed by --hvg, and checked" {
+	mkdir -p panels && cd panels
+	scview -q -O h5ad -o a.h5ad ../a.counts
+	scview -q -O h5ad -o b.h5ad ../b.counts
+	h5tok -q -o ba.counts b.h5ad a.h5ad
+	scsample -q -o two.counts ba.counts ../a.counts
+	rankenc -q -m ../vocab.tsv -o two.tok two.counts
+	rankenc -q -m ../vocab.tsv -o ba.tok ba.counts
+	assert_equal "$(panels two.tok)" "$(panels ba.tok)"
+	assert_equal "$(scview -c panel two.tok | tail -n +2 | uniq -c | tr -s ' \n' ' ')" ' 80 0 320 1 '
+	scsample -q --hvg 50 -o few.counts ba.counts
+	rankenc -q -m ../vocab.tsv --min-genes-matched 0 -o few.tok few.counts
+	$PYTHON - "$(scview -H few.tok)" "$(measured_genes 0 few.tok)" "$(measured_genes 1 few.tok)" "$(measured_genes 0 ba.tok)" <<-'END'
+		import json, sys
+		few, all_of_few, of_b = map(json.loads, sys.argv[2:])
+		assert len(all_of_few) == 50 and few == [g for g in all_of_few if g in of_b] and len(few) < 50
+	END
+	edited ba.counts bad.counts 'b["panel"] = b["panel"] + 1'
+	run rankenc -m ../vocab.tsv -o bad.tok bad.counts
+	assert_failure 1
+	assert_output --partial 'panel 2, but the header has 2'
+	edited ba.counts bad.counts 'h["panels"] = ["ff"]'
+	for tool in "rankenc -m ../vocab.tsv" scsample; do
+		run $tool -o bad.out bad.counts
+		assert_failure 1
+		assert_output --partial "panel 0: expected $((2 * 15)) hex digits"
+		assert_not_exists bad.out
+	done
+}
+
 @test "rankenc --vocab-style bmfm: all genes by count, their counts and values, the special tokens in front" {
 	scview -c cell,gene,count a.counts >counts.tsv
 	for k in 1 5 32; do
