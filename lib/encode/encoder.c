@@ -52,6 +52,10 @@ int encoder_init(struct encoder *enc, const struct encoder_options *o, const str
 	enc->max_len = o->max_len ? (size_t)o->max_len : bmfm ? SIZE_MAX : enc->o.style == STYLE_V2 ? 4096 : 2048;
 	if (bmfm && o->ties != TIES_MEDIAN)
 		return error_set(e, "--ties random and group are for models of ranks, and --vocab-style bmfm is for models of values");
+	if (bmfm && o->max_len)
+		return error_set(e,
+			"--max-len cuts cells, and those of --vocab-style bmfm are whole: a gene that is cut would be a gene without a "
+			"count, and all values change; maskgen --max-len and scembed --truncate cut what a model reads");
 	if (enc->max_len <= enc->room)
 		return error_set(e, "--max-len %zu: expected more than the %zu special tokens of a cell", enc->max_len, enc->room);
 	if (o->ties != TIES_MEDIAN && enc->max_len > TIE_MAX)

@@ -123,14 +123,15 @@ static int check_tokens(const struct header *all, const struct header *h, const 
 	if (panels_there(all) != panels_there(h))
 		return error_set(e, "%s: its header %s which genes were measured, and that of %s %s: encode both in the same way", name,
 			panels_there(h) ? "says" : "does not say", first, panels_there(h) ? "does not" : "does");
-	if (json_whole(all->extra, HEADER_CLS, 0, &cls_a) || json_whole(h->extra, HEADER_CLS, 0, &cls_b) || cls_a != cls_b)
-		return error_set(e, "%s: its cells begin with other tokens than those of %s: encode both with the same rankenc --cls", name, first);
-	if (!panels_there(h))
-		return 0;
 	if (library_read(&a, all, first, e) || library_read(&b, h, name, e))
 		return -1;
-	return a == b ? 0
-		      : error_set(e, "%s: it is of rankenc --library %s, and %s is not", name, b == LIBRARY_ALL ? "all" : "kept", first);
+	if (a != b && panels_there(h))
+		return error_set(e, "%s: it is of rankenc --library %s, and %s is not", name, b == LIBRARY_ALL ? "all" : "kept", first);
+	if (json_whole(all->extra, HEADER_CLS, 0, &cls_a) || json_whole(h->extra, HEADER_CLS, 0, &cls_b))
+		return error_set(e, "%s, %s: header: %s: expected a whole number", first, name, HEADER_CLS);
+	return cls_a == cls_b ? 0
+			      : error_set(e, "%s: it is of rankenc --cls %llu, and %s of --cls %llu", name, (unsigned long long)cls_b,
+					first, (unsigned long long)cls_a);
 }
 
 /* The vocabularies must be the same. Different medians or extra keys are only a warning. */
