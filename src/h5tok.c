@@ -1,4 +1,4 @@
-/* h5tok: AnnData and 10x files to a counts stream or, with --rank, to a tokens stream. */
+/* h5tok: AnnData (HDF5 or zarr) and 10x files to a counts stream or, with --rank, to a tokens stream. */
 #include "cli_rank.h"
 #include "h5tok_sandbox.h"
 
@@ -34,6 +34,8 @@ static struct option_def options[] = {
 		.changes = 1},
 	{0, "gene-column", OPT_STRING, &want.gene_column, "NAME",
 		"take gene ids from this column of var, or 'index' (default: the one with Ensembl ids, else the index)", .changes = 1},
+	{0, "modality", OPT_STRING, &want.modality, "NAME", "the modality to read from MuData (.h5mu; default: rna, or the only one)",
+		.changes = 1},
 	{0, "genome", OPT_STRING, &want.genome, "NAME", "the genome to read from a Cell Ranger 2 file that has several", .changes = 1},
 	{0, "round", OPT_FLAG, &want.round, NULL, "round fractional counts, such as SoupX makes, to whole numbers", .changes = 1},
 	{0, "Gene ids", OPT_GROUP},
@@ -51,8 +53,9 @@ static struct option_def options[] = {
 static struct cli cli = {
 	.name = "h5tok",
 	.operands = "FILE...",
-	.summary = "Read raw counts from AnnData (.h5ad) and 10x Genomics files into a stream of counts, or of tokens (--rank).",
-	.features = "HDF5, libdeflate, liblzf",
+	.summary =
+		"Read raw counts from AnnData (.h5ad, .zarr), MuData and 10x Genomics files into a stream of counts, or of tokens (--rank).",
+	.features = "HDF5, zarr, libdeflate, liblzf",
 	.options = options,
 	.shared = rank_options,
 	.common = CLI_STREAM_OUT | CLI_THREADS,
@@ -253,6 +256,8 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	for (char *finding; (finding = crosscheck_finding(&check)); free(finding))
 		warn("%s", finding);
 	crosscheck_release(&check);
+	if (h->mat.layout != LAYOUT_DENSE && h->mat.data.absent)
+		warn("%s: some chunks are not in the store, and zarr takes them for 0: was the store copied whole?", h->mat.data.where);
 }
 
 /* If the files have different genes: those of each file, and a column that says whose genes a cell has. */
@@ -341,10 +346,12 @@ static char *sample_name(const char *path)
 			continue;
 		}
 		char *dot = strrchr(last, '.'), *sample = xstrdup(last);
-		if (dot && dot > last && (!strcmp(dot, ".h5ad") || !strcmp(dot, ".h5")))
-			sample[dot - last] = 0;
-		else if (h5ad_matrix_name(last, &prefix) && prefix)
-			sample[prefix - 1] = 0; /* GSM123_sample_matrix.mtx.gz: without the underscore too */
+		static const char *const endings[] = {".h5ad", ".h5", ".h5mu", ".zarr"};
+		for (size_t i = 0; dot && dot > last && i < sizeof endings / sizeof *endings; i++)
+			if (!strcmp(dot, endings[i]))
+				sample[dot - last] = 0;
+			else if (h5ad_matrix_name(last, &prefix) && prefix)
+				sample[prefix - 1] = 0; /* GSM123_sample_matrix.mtx.gz: without the underscore too */
 		free(name);
 		return sample;
 	}

@@ -357,6 +357,54 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	assert_output --partial "whose masked genes are visible: it is for sctrain value"
 }
 
+@test "sctrain eval --genes: errors of each gene are those of numpy and scikit-learn, for whole cells and for masked values" {
+	$PYTHON -c 'import sklearn' || skip "no scikit-learn"
+	sctrain eval -q -M model --genes genes.tsv -o eval.tsv test.masked
+	cmp eval.tsv <(sctrain eval -q -M model test.masked)
+	scview -c cell,panel,input,input_value,target,value test.masked >masked.tsv
+	ref eval model vocab.tsv masked.tsv eval.tsv "$(panels test.masked)" genes.tsv
+	# the table does not depend on threads, nor on how many cells are computed at a time
+	sctrain eval -q -@ 3 -M model --genes threads.tsv -o /dev/null test.masked
+	cmp genes.tsv threads.tsv
+	sctrain eval -q -M values --genes genes.tsv -o eval.tsv test.values
+	scview -c input,input_value,position,value test.values >masked.tsv
+	ref expression values masked.tsv eval.tsv vocab.tsv genes.tsv
+	# one number for ranks as input: it has no logit, so nothing is gated
+	rankenc -q --fit a.counts -o v1.tsv
+	rankenc -q -m v1.tsv --ties group --value -o ranks.tok a.counts
+	maskgen -q --objective value --batch 20 -o ranks.masked ranks.tok
+	sctrain value -q $TINY -o ranks.model ranks.masked
+	sctrain eval -q -M ranks.model --genes genes.tsv --cells cells.tsv -o eval.tsv ranks.masked
+	sctrain eval -q -M ranks.model --genes only.tsv ranks.masked
+	cmp <(cut -f1-4 genes.tsv) <(cut -f1-4 only.tsv)
+	awk -F'\t' 'NR > 1 && $3 { n += $3; if ($6 != "NA" || $11 != $12) exit 1 } END { print n }' genes.tsv >n
+	assert_equal "$(cat n)" "$(awk '$1 == "masked" { print $2 }' eval.tsv)"
+	# others do not predict expression
+	maskgen -q --batch 20 -o tokens.masked ranks.tok
+	sctrain mlm -q $TINY -o tokens.model tokens.masked
+	run -2 sctrain eval -M tokens.model --genes never tokens.masked
+	assert_output --partial "--genes is for models of sctrain wced and value: one of mlm does not"
+	run -2 sctrain mlm $TINY --eval tokens.masked --eval-genes -o never tokens.masked
+	assert_output --partial "--eval-genes is for sctrain wced and value"
+	run -2 sctrain wced $TINY --eval-genes -o never train.masked
+	assert_output --partial "need a validation stream"
+	assert_not_exist never
+}
+
+@test "sctrain --eval-genes: the table at every validation, also after an interruption" {
+	sctrain wced -q $TINY --eval test.masked --eval-every 12 --eval-genes --best last --save-every 13 -o tracked train.masked
+	assert_equal "$(cut -f1 tracked/gene-errors.tsv | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" "1 step,120 12,120 24,120 36,120 48"
+	sctrain eval -q -M tracked --genes genes.tsv -o /dev/null test.masked
+	cmp <(tail -n 120 tracked/gene-errors.tsv | cut -f2-) <(tail -n +2 genes.tsv)
+	head -c $(($(stat -c %s train.masked) / 2)) train.masked >half.masked
+	run -1 sctrain wced -q $TINY --eval test.masked --eval-every 12 --eval-genes --best last --save-every 13 -o again - <half.masked
+	sctrain wced -q $TINY --eval test.masked --eval-every 12 --eval-genes --best last --save-every 13 --resume -o again train.masked
+	cmp tracked/gene-errors.tsv again/gene-errors.tsv
+	# a new training leaves nothing of the old one
+	sctrain wced -q $TINY --force -o again train.masked
+	assert_not_exist again/gene-errors.tsv
+}
+
 # bats test_tags=slow
 @test "sctrain wced, value: threads, a resumed training and parts of a batch" {
 	for task in wced:masked:model value:values:values; do

@@ -79,10 +79,12 @@ void report_open(struct train *t)
 	more_columns(f, t, NULL);
 	fputc('\n', f);
 	xmemclose(f, &columns);
-	p->log = checkpoint_log(t->cli->output, t->state.step, columns, &e);
+	p->log = checkpoint_log(t->cli->output, CHECKPOINT_TRAIN, t->state.step, columns, &e);
 	if (!p->log)
 		die("%s", e.msg);
 	free(columns);
+	if (t->validation.score.by_gene)
+		by_gene_log(t);
 }
 
 static void add(struct totals *sum, const struct totals *x)
@@ -109,6 +111,8 @@ void report_step(struct train *t, const struct step_result *r)
 	add(&p->totals, sum);
 	if (measured)
 		validation_run(t);
+	if (measured && p->genes)
+		by_gene_step(t);
 	p->last = clock_seconds();
 	double spent = p->last - p->start, rest = spent / (double)++p->steps * (double)(steps - done);
 	if (t->ranks.rank)
@@ -132,6 +136,8 @@ void report_close(struct train *t)
 {
 	if (!t->ranks.rank && (fsync(fileno(t->report.log)) | fclose(t->report.log)))
 		die("%s/train.tsv: cannot write", t->cli->output);
+	if (t->report.genes && fclose(t->report.genes))
+		die("%s/" CHECKPOINT_GENES ": cannot write", t->cli->output);
 }
 
 /* "120 labels", or of several "120 labels of a, 80 numbers of b" (malloced). */

@@ -400,12 +400,12 @@ static void train_log(void **state)
 	struct error e;
 	char text[512];
 	char *path = in_dir("train.tsv");
-	FILE *f = checkpoint_log(dir, 0, COLUMNS, &e);
+	FILE *f = checkpoint_log(dir, CHECKPOINT_TRAIN, 0, COLUMNS, &e);
 	for (int i = 1; i <= 12; i++)
 		fprintf(f, "%d\tx\n", i);
 	fputs("13\tcut sh", f);
 	fclose(f);
-	f = checkpoint_log(dir, 10, COLUMNS, &e);
+	f = checkpoint_log(dir, CHECKPOINT_TRAIN, 10, COLUMNS, &e);
 	fputs("11\ty\n", f);
 	fclose(f);
 	f = fopen(path, "r");
@@ -415,7 +415,7 @@ static void train_log(void **state)
 		"step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds\n1\tx\n2\tx\n3\tx\n4\tx\n5\tx\n6\tx\n7\tx\n8\tx\n9\tx\n10\tx\n11\ty\n");
 	unlink(path);
 	free(path);
-	assert_null(checkpoint_log("/nonexistent", 0, COLUMNS, &e));
+	assert_null(checkpoint_log("/nonexistent", CHECKPOINT_TRAIN, 0, COLUMNS, &e));
 }
 
 static void masked_streams(void **state)
