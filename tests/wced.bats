@@ -328,6 +328,35 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	END
 }
 
+@test "sctrain wced, value: classes are those of the cells, not the categories of the column" {
+	mkdir -p classes && cd classes
+	scsample -q --where cell_type=type1 --where cell_type=type2 -o two.tok ../train.tok
+	scsample -q --where cell_type=type1 -o one.tok ../train.tok
+	for objective in cell value; do
+		maskgen -q --objective $objective --keep cell_type -o two.masked two.tok
+		maskgen -q --objective $objective --keep cell_type -o one.masked one.tok
+		[ $objective = cell ] && task=wced || task=value
+		sctrain $task -q --config tiny --head cell_type:ce --force -o m two.masked
+		assert_equal "$(grep -o '"type[0-9]"' m/config.json | sort -u | tr -d '\n')" '"type1""type2"'
+		run -1 sctrain $task --config tiny --head cell_type:ce -o never one.masked
+		assert_output --partial "all cells with a label in column 'cell_type' are 'type1'"
+		assert_not_exists never
+	done
+}
+
+@test "maskgen --resume: a stream with means of numbers, after a stop" {
+	mkdir -p numbers && cd numbers
+	maskgen -q --objective cell --keep n_counts --epochs 2 --batch 30 -o all.masked ../train.tok
+	sctrain wced -q --config tiny --head n_counts:mse -o whole all.masked
+	head -c $(($(stat -c %s all.masked) / 2)) all.masked >cut.masked
+	run -1 sctrain wced -q --config tiny --head n_counts:mse --save-every 2 -o m - <cut.masked
+	assert_exist m/checkpoint-*/model.safetensors
+	maskgen -q --objective cell --keep n_counts --epochs 2 --batch 30 --resume m -o rest.masked ../train.tok
+	assert [ "$(scview -c step rest.masked | sed -n 2p)" -gt 1 ]
+	sctrain wced -q --config tiny --head n_counts:mse --resume -o m rest.masked
+	cmp m/model.safetensors whole/model.safetensors
+}
+
 @test "sctrain wced: weights of the losses" {
 	sctrain wced -q $TINY --all-genes 0 --input-genes 2 --other-genes 1 --is-zero 0.5 -o weights train.masked
 	awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i } NR > 1 { w = (1 * $c["loss.is_zero_input"] + 2 * $c["loss.value_input"] + .5 * $c["loss.is_zero_other"] + $c["loss.value_other"]) / 4.5
