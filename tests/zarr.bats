@@ -24,7 +24,7 @@ fails() {
 	assert_file_not_exist never.counts
 }
 
-# stores: those with the cells of same.h5ad; the libraries of some compressions may be missing
+# stores: those with the cells of same.h5ad, of compressions that h5tok has
 stores() {
 	find "$S" -maxdepth 1 -name 'v[23]_*.zarr' ! -name '*lzma*'
 }
