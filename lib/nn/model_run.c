@@ -381,7 +381,7 @@ static void backward_ops(struct model *m)
 		first = 0;
 	}
 	model_finished(m, (int)m->c.num_hidden_layers);
-	m->arch->backward(m, &m->last);
+	m->arch->backward(m, &m->last, m->c.num_hidden_layers);
 }
 
 int model_backward(struct model *m, struct error *e)

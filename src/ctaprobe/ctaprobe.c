@@ -15,6 +15,7 @@ static const struct cli_command commands[] = {
 	{"integration", ctaprobe_integration, &integration_cli, NULL},
 	{"map", ctaprobe_map, &map_cli, NULL},
 	{"network", ctaprobe_network, &network_cli, NULL},
+	{"genesets", ctaprobe_genesets, &genesets_cli, NULL},
 	{"shift", ctaprobe_shift, &shift_cli, NULL},
 	{0},
 };
