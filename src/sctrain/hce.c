@@ -52,7 +52,7 @@ static void report_unknown(const struct hce *x, const struct train *t)
 			continue;
 		if (n < LISTED)
 			fprintf(f, "%s'%.80s'", n ? ", " : "", c->classes.name[k]);
-		cells += c->count ? c->count[k] : 0;
+		cells += c->count[k];
 		n++;
 	}
 	fprintf(f, "%s", n > LISTED ? ", ..." : "");
@@ -102,6 +102,7 @@ static void add_file(struct objective *o, struct train *t)
 		for (size_t v = 0; v < x->ontology.n; v++)
 			chosen[v] |= y->leaves.kept[v];
 	}
+	ontology_add_namesakes(&x->ontology, chosen); /* scembed --node must find what the same name means here */
 	train_add_file(t, o, ontology_print(&x->ontology, chosen));
 	free(chosen);
 }

@@ -171,7 +171,7 @@ void by_gene_forward(struct score *y, struct model *m, const struct objective *o
 /* Write a table with a row for every gene of v. Dies on errors. */
 void by_gene_write(struct score *y, const struct vocab *v, const char *path);
 /* --eval-genes: open the table of a training, and append the rows of the last validation. They die on errors. */
-void by_gene_log(struct train *t);
+void by_gene_log(struct train *t, uint64_t step);
 void by_gene_step(struct train *t);
 
 /* ---- a task ---- */
@@ -249,6 +249,8 @@ struct validation {
 struct report {
 	FILE *log; /* rank 0 */
 	FILE *genes; /* rank 0, with --eval-genes; NULL: not wanted */
+	char *early; /* [early_size] the text of `log` while train.replaces */
+	size_t early_size;
 	uint64_t steps;
 	struct totals totals;
 	double start, last; /* clock_seconds: of the first step, of the newest row */
@@ -275,6 +277,7 @@ struct train {
 	struct packed packed;
 	struct step_queue steps;
 	struct report report;
+	int replaces; /* --force, and no step has had a loss yet: what an earlier training left is untouched */
 	struct validation validation;
 	uint64_t eval_every;
 	real *best; /* [model_size of PARAM] weights of state.best_step, NULL: none yet */
@@ -287,9 +290,10 @@ const char *train_add_file(struct train *t, const struct objective *o, char *tex
 
 /* Everything before the first step (start.c). 0 if the model is finished already. */
 int train_start(struct train *t);
+void train_clear(const struct train *t, int all); /* delete what an earlier training left; all: its result too */
 
-/* report_open opens train.tsv. report_step takes a finished step: it updates the state, validates if it is due, and writes a row and the
- * progress line. They die on errors. */
+/* report_open opens train.tsv; with --force that waits for the first step with a loss. report_step takes a finished step: it updates the state,
+ * validates if it is due, and writes a row and the progress line. They die on errors. */
 void report_open(struct train *t);
 void report_step(struct train *t, const struct step_result *r);
 void report_close(struct train *t);
@@ -297,6 +301,7 @@ void report_run(struct train *t); /* the summary for -v */
 
 /* Open the stream of --eval, which must have the training's vocabulary. These functions die on errors. */
 void validation_open(struct train *t);
+void validation_check(struct train *t); /* does it have what --best needs? */
 int validation_due(const struct train *t, uint64_t step); /* is there a validation after this many finished steps? */
 /* Validate the present weights, with the same result on all ranks. Copy them to t->best if they are the best so far. */
 void validation_run(struct train *t);
