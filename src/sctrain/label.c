@@ -44,15 +44,15 @@ static void read_classes(struct label_column *c, const struct train *t)
 		for (size_t i = 0; i < spec->ncategory; i++)
 			add_class(c, spec->category[i], 0);
 	} else {
-		die("%s: the header does not say which classes '%s' has: %s", t->source.name, c->name,
-			all ? "it has more than the 4096 classes that maskgen counts"
-			    : "make the stream with maskgen --strategy none --keep");
+		die("%s: the header does not say which classes '%s' has: %s%s%s", t->source.name, c->name,
+			all ? "it has more than the 4096 classes that maskgen counts" : "make the stream with maskgen ",
+			all ? "" : heads_keep(t), all ? "" : " COL,...");
 	}
 	c->nclass = c->classes.n;
 	if (c->nclass == 0)
 		die("%s: no cell has a label in column '%s'", t->source.name, c->name);
 	if (c->count && c->labelled < (double)t->info.rows)
-		warn("%.0f of %llu cells have no label in column '%s': they are left out", (double)t->info.rows - c->labelled,
+		warn("%.0f of %llu cells have no label in column '%s': its head does not learn from them", (double)t->info.rows - c->labelled,
 			(unsigned long long)t->info.rows, c->name);
 }
 
@@ -61,7 +61,7 @@ void label_column_open(struct label_column *c, struct train *t)
 	struct error e;
 	const struct masked_source *v = &t->validation.source;
 	if (header_find(t->header, c->name) < 0)
-		die("%s: no column '%s': make the stream with maskgen --strategy none --keep %s", t->source.name, c->name, c->name);
+		die("%s: no column '%s': make the stream with maskgen %s %s", t->source.name, c->name, heads_keep(t), c->name);
 	must(labels_init(&c->labels[0], t->header, c->name, &c->classes, t->source.name, &e), &e);
 	read_classes(c, t);
 	if (v->in && labels_init(&c->labels[1], stream_header(v->in), c->name, &c->classes, v->name, &e))
@@ -106,8 +106,8 @@ static void ready(struct objective *o, struct train *t)
 	if (!l->set.balanced)
 		return;
 	if (!c->count)
-		die("--class-weight balanced: %s does not say how many cells the classes have: make it with maskgen --strategy none --keep %s",
-			t->source.name, l->set.column);
+		die("--class-weight balanced: %s does not say how many cells the classes have: make it with maskgen %s %s",
+			t->source.name, heads_keep(t), l->set.column);
 	real *w = xcalloc(c->nclass, sizeof *w);
 	for (size_t k = 0; k < c->nclass; k++) /* as scikit-learn's "balanced" */
 		w[k] = (real)(c->labelled / ((double)c->nclass * c->count[k]));
