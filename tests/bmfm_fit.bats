@@ -142,3 +142,33 @@ all.$config/config.json:1"
 	sctrain wced -q --config tiny --head cell_type:hce --head donor:hce --ontology both.obo -o file ../c1.masked
 	diff -x train.tsv -r piped file
 }
+
+@test "sctrain --head from=STEP: the pooler stays as it is until a head reads it" {
+	local head from changes
+	local run=(sctrain wced -q --config bmfm-tiny --lr 0.01 --warmup 0 --weight-decay 1 --dropout 0 --save-every 1 --keep-checkpoints 9)
+	mkdir pooler && cd pooler
+	maskgen -q --objective cell -b 12 --keep cell_type,donor --count-kept -o five.masked ../c1.tok
+	"${run[@]}" --head cell_type:ce,from=2 --head donor:ce,from=3 -o late five.masked
+	"${run[@]}" --head cell_type:ce,from=3 --head donor:ce,from=2 -o other five.masked
+	"${run[@]}" --head cell_type:ce,from=3 --head donor:ce -o first five.masked
+	for head in "late 2" "other 2" "first 0"; do
+		run $PYTHON - $head <<-'END'
+			import json, struct, sys
+			import numpy as np
+			def pooler(step):
+			    f = open(f"{sys.argv[1]}/checkpoint-{step}/model.safetensors", "rb")
+			    n = struct.unpack("<Q", f.read(8))[0]
+			    h = json.loads(f.read(n))
+			    def read(name):
+			        f.seek(8 + n + h[name]["data_offsets"][0])
+			        return np.frombuffer(f.read(h[name]["data_offsets"][1] - h[name]["data_offsets"][0]), "<f4").copy()
+			    return [read("core.pooler.dense." + part) for part in ("weight", "bias")]
+			start = int(sys.argv[2])
+			steps = [pooler(k) for k in range(1, 5)] # after k updates
+			for k in range(1, 4):
+			    moved = [bool((a != b).any()) for a, b in zip(steps[k - 1], steps[k])]
+			    assert moved == [k >= start] * 2, (k, moved)
+		END
+		assert_success
+	done
+}
