@@ -38,7 +38,7 @@ LIBRARIES := hdf5.h:libhdf5-dev libdeflate.h:libdeflate-dev liblzf/lzf.h:liblzf-
 	cjson/cJSON.h:libcjson-dev cblas.h:libopenblas-dev lapacke.h:liblapacke-dev Random123/philox.h:librandom123-dev lbfgs.h:liblbfgs-dev \
 	igraph/igraph.h:libigraph-dev seccomp.h:libseccomp-dev zlib.h:zlib1g-dev cmocka.h:libcmocka-dev
 package = $(lastword $(subst :, ,$1))
-DEPS := gcc g++ make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libopenmpi-dev openmpi-bin gnuplot-nox curl \
+DEPS := gcc g++ make pkg-config $(foreach l,$(LIBRARIES),$(call package,$l)) libblosc-dev liblz4-dev libopenmpi-dev openmpi-bin gnuplot-nox curl \
 	bats bats-assert bats-support bats-file mandoc zstd clang libclang-rt-dev clang-format cppcheck shellcheck strace \
 	python3 python3-numpy python3-scipy python3-h5py python3-anndata python3-sklearn
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
@@ -85,6 +85,11 @@ MPI      ?= $(if $(MPI_LIBS),1,0)
 FLAGS := -std=gnu11 -ffp-contract=off -fopenmp -pthread -fPIE -fstack-protector-strong $(OPT_$(VARIANT)) $(WARN) \
 	-D_GNU_SOURCE -DCORRMASK_VERSION='"$(VERSION)"' -Ilib -Isrc $(PKG_INC)
 HARDEN := -pie -Wl,-z,relro,-z,now
+# Compressions of zarr stores: read if the library is there
+OPTIONAL := $(foreach p,blosc liblz4,$(shell pkg-config --exists $p && echo $p))
+PKG_LIBS += $(if $(OPTIONAL),$(shell pkg-config --libs $(OPTIONAL)))
+FLAGS_zarr_codec := $(if $(filter blosc,$(OPTIONAL)),-DWITH_BLOSC) $(if $(filter liblz4,$(OPTIONAL)),-DWITH_LZ4)
+
 # --as-needed: a tool is linked only to the libraries that it calls (sctrain needs neither HDF5 nor igraph).
 LIBS  := $(HARDEN) -Wl,--as-needed $(PKG_LIBS) -lm -ldl
 
@@ -121,7 +126,7 @@ run = $(if $(V),,@echo '  $1  $2'; )
 remember = @mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$1)' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$1)' > $@
 
 $(B)/flags: FORCE
-	$(call remember,$(CC) $(CFLAGS) $(CPPFLAGS) $(FLAGS) $(FLAGS_comm))
+	$(call remember,$(CC) $(CFLAGS) $(CPPFLAGS) $(FLAGS) $(FLAGS_comm) $(FLAGS_zarr_codec))
 $(B)/sources: FORCE
 	$(call remember,$(CLIO) $(LIBO))
 

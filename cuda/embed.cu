@@ -1,6 +1,6 @@
 /*
- * e = word[id] + type[0] + position[rank, or pos] + more;  y = dropout(LayerNorm(e)), a warp a token; the tables are read in float. type,
- * position and more may be NULL: the sum does without.
+ * e = word[id] + type[0] + position[rank, or pos] + more;  y = dropout(LayerNorm(e)), a warp a token; the tables are read in float. Each of
+ * the four may be NULL: the sum does without.
  *
  * The gradient of a word's row is summed over its tokens in the order of seq.order: by a warp if they are few, as of most words, else
  * by a block, whose warps take every 16th token each and are added up in order. So <mask>, one token in eight, is not one long chain. A
@@ -17,7 +17,13 @@ static __device__ __forceinline__ void embedding(
 	for (int g = 0; g < G; g++) {
 		uint32_t c = (g * 32 + lane) * 8;
 		float a[8], b[8];
-		load8(v[g], word, c, C);
+		if (word) {
+			load8(v[g], word, c, C);
+		} else {
+#pragma unroll
+			for (int i = 0; i < 8; i++)
+				v[g][i] = 0;
+		}
 		if (type) {
 			load8(a, type, c, C);
 #pragma unroll
@@ -51,7 +57,7 @@ static __global__ void __launch_bounds__(256) embed_kernel(A *y, float *stat, co
 	read_step(d);
 	uint32_t pos, cell;
 	row_at(at, t, &pos, &cell);
-	embedding<A, G>(v, word + (size_t)id[t] * C, type, posw ? posw + (size_t)(rank ? rank[t] : pos) * C : NULL,
+	embedding<A, G>(v, word ? word + (size_t)id[t] * C : NULL, type, posw ? posw + (size_t)(rank ? rank[t] : pos) * C : NULL,
 		more ? more + (size_t)t * C : NULL, lane, C);
 	normalise<G>(v, stat + 2 * (size_t)t, gamma, beta, lane, C, eps);
 #pragma unroll
@@ -104,7 +110,7 @@ static __global__ void __launch_bounds__(256) embed_back_kernel(A *dy, float *pa
 			if (d.threshold && c < C)
 				drop8(g[k], d, pos, c / 8, cell);
 		}
-		embedding<A, G>(v, word + (size_t)id[t] * C, type, posw ? posw + (size_t)(rank ? rank[t] : pos) * C : NULL,
+		embedding<A, G>(v, word ? word + (size_t)id[t] * C : NULL, type, posw ? posw + (size_t)(rank ? rank[t] : pos) * C : NULL,
 			more ? more + (size_t)t * C : NULL, lane, C);
 		normalise_back<G>(g, v, dg, db, stat + 2 * (size_t)t, gamma, lane, C);
 #pragma unroll
@@ -176,8 +182,9 @@ static void embed_back(struct cuda *c, float *dword, float *dposw, float *dtype,
 	add_parts_each(c, out, part, n, C);
 	if (sums == 2)
 		column_sums(c, dtype, dy, NULL, NULL, s->T, C, ACT_NONE);
-	launch(c, "embed_back words", word_kernel<A>, dim3(blocks(V, ROWSUM_WARPS)), ROWSUM_THREADS, 0, dword, (const A *)dy, s->order,
-		s->start, V, C, pad);
+	if (dword)
+		launch(c, "embed_back words", word_kernel<A>, dim3(blocks(V, ROWSUM_WARPS)), ROWSUM_THREADS, 0, dword, (const A *)dy,
+			s->order, s->start, V, C, pad);
 	if (dposw && s->rank)
 		launch(c, "embed_back ranks", word_kernel<A>, dim3(blocks(P, ROWSUM_WARPS)), ROWSUM_THREADS, 0, dposw, (const A *)dy,
 			s->rank_order, s->rank_start, P, C, ROW_NONE);

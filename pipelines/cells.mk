@@ -24,7 +24,8 @@ CELLS  ?= $(call scale,300,3000,$(if $(value DATA),0,40000))
 MAXLEN ?= $(call scale,64,$(if $(value DATA),256,64),$(if $(value DATA),2048,64))
 GENES  ?= 0
 SIM    ?= $(if $(filter perturb,$(MAKECMDGOALS)),--genes 200 --modules 10 --module-share 0.4 --types 3 --rarest 0.2 --separation 0.5 --depth 3000 \
-	--targets 12,$(sim_usual))
+	--targets 12,$(if $(filter genes-map,$(MAKECMDGOALS)),--genes 200 --modules 8 --module-share 1 --types 4 --rarest 0.15 --depth 6000 \
+	--activity 2 --noise 0.3,$(sim_usual)))
 sim_usual := --genes 300 --modules 30 --module-share 1 --depth 20000 --activity 2 --noise 0.3 --rarest 0.02
 
 RANK_ARGS ?=

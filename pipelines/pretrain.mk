@@ -9,7 +9,7 @@
 # SCALE=paper has the values of the paper's Table 5.
 # STRATEGY is random, pmi, pmi-rand, corrmask, shuffled (CorrMask with a graph whose genes have changed places: a control) or untrained.
 
-EPOCHS ?= $(call scale,1,$(if $(value DATA),6,12),3)
+EPOCHS ?= $(call scale,1,$(if $(value DATA),6,$(if $(filter genes-map,$(MAKECMDGOALS)),20,12)),3)
 BATCH  ?= 12
 CONFIG ?= $(call scale,tiny,tiny,corrmask-paper)
 LR     ?= $(call scale,0.003,0.003,0.001)

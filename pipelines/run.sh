@@ -13,7 +13,7 @@ shift
 # Settings that name files or folders, one or several
 names_files() {
 	case $1 in
-	ACCURACY | DATA | REFERENCE | CORPUS | CROSS | TOKENS | INIT | VOCAB | MEDIANS | TOKEN_TABLE | GENE_LABELS | GENESETS | GENE_NAMES) ;;
+	ACCURACY | DATA | REFERENCE | CORPUS | CROSS | TOKENS | INIT | MODEL | TRUTH | VOCAB | MEDIANS | TOKEN_TABLE | GENE_LABELS | GENESETS | GENE_NAMES | ONTOLOGY | LABELS | PROGRAMS) ;;
 	*) return 1 ;;
 	esac
 }
@@ -75,7 +75,7 @@ check() {
 		name=${setting%%=*} value=${setting#*=}
 		if [ "$name" = SCALE ]; then
 			case $value in tiny | small | paper) ;; *) echo "SCALE=$value: expected tiny, small or paper"; return ;; esac
-		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|THREADS)$ ]]; then
+		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|THREADS|EMBED_PART|MAP_CELLS|MAP_GENE_CELLS|LEAST_CELLS|NEAREST)$ ]]; then
 			[[ -z $value || $value =~ ^[0-9]+$ ]] || { echo "$name=$value: expected a whole number"; return; }
 		elif [ "$name" = SEEDS ]; then
 			read -r value <<< "$value" # no spaces around
@@ -85,7 +85,14 @@ check() {
 			for f in "${files[@]}"; do
 				[ -e "$f" ] || { echo "$name=$f: no such file or folder"; return; }
 			done
-			[ "$name" != INIT ] || [ -e "$value/model.safetensors" ] || { echo "INIT=$value: no model.safetensors in it: expected the folder of a model"; return; }
+			if [[ $name = INIT || $name = MODEL ]] && ! compgen -G "$value/model*.safetensors*" > /dev/null; then
+				if [ -e "$value/pytorch_model.bin" ]; then
+					echo "$name=$value: pytorch_model.bin, pickled weights: load and save it once with transformers, which writes model.safetensors"
+				else
+					echo "$name=$value: no model.safetensors in it: expected the folder of a model"
+				fi
+				return
+			fi
 		fi
 	done
 }

@@ -1,8 +1,11 @@
 #include "cli_rank.h"
 
+#include "base/idmap.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct rank_given rank_given = {.encode = {.style = STYLE_AUTO, .library = -1}, .min_genes = 20, .min_counts = 50};
 
@@ -67,10 +70,27 @@ struct ranking *ranking_new(const struct cli *c, const char *vocab)
 	return r;
 }
 
-static _Noreturn void unmatched(const struct ranking *r, const char *how_many)
+/* Ensembl ids of two species, such as ENSMUSG... and ENSG...: the letters before the number differ. */
+static int other_species(const char *a, const char *b)
 {
-	die("%s: %s in %s, expected at least %g %% (--min-genes-matched); ids here are like '%s', there like '%s'; --map FILE translates ids",
-		r->enc.name, how_many, r->vocab, rank_given.min_genes, r->like, r->v.id[(r->v.nspecial + r->v.n) / 2]);
+	size_t n, i = strcspn(a, "0123456789"), j = strcspn(b, "0123456789");
+	return ensembl_id(a, strlen(a), &n) && ensembl_id(b, strlen(b), &n) && (i != j || memcmp(a, b, i));
+}
+
+static _Noreturn void unmatched(const struct ranking *r, const char *how_many, double lost)
+{
+	const char *there = r->v.id[(r->v.nspecial + r->v.n) / 2];
+	die("%s: %s in %s, expected at least %g %% (--min-genes-matched), and %.1f %% of the counts are lost; ids here are like '%s', there "
+	    "like '%s'; %s",
+		r->enc.name, how_many, r->vocab, rank_given.min_genes, lost, r->like, there,
+		other_species(r->like, there)
+			? "these are of two species: --map FILE translates ids by a table of orthologs, with an id of here and one of there a line"
+			: "--map FILE translates ids");
+}
+
+static double percent_of_counts(const struct encoder *enc)
+{
+	return enc->all ? 100 * (double)enc->known / (double)enc->all : 100;
 }
 
 /* Genes without a token are no fault if no cell has them, which only the last cell can tell. */
@@ -79,7 +99,7 @@ static void check_matched(struct ranking *r)
 	encoder_count(&r->enc);
 	double percent = r->enc.expressed ? 100 * (double)r->enc.matched / (double)r->enc.expressed : 100;
 	if (percent < rank_given.min_genes)
-		unmatched(r, xasprintf("only %.1f %% of the expressed genes are", percent));
+		unmatched(r, xasprintf("only %.1f %% of the expressed genes are", percent), 100 - percent_of_counts(&r->enc));
 }
 
 static void match(struct ranking *r, const struct vocab *genes, const char *map)
@@ -98,7 +118,7 @@ static void match(struct ranking *r, const struct vocab *genes, const char *map)
 			m.by_symbol, m.by_symbol == 1 ? "gene is" : "genes are", m.by_symbol == 1 ? "its" : "their", m.ambiguous, r->vocab,
 			m.ambiguous == 1 ? "its" : "their");
 	if (!r->known && rank_given.min_genes > 0)
-		unmatched(r, "none of the genes is");
+		unmatched(r, "none of the genes is", 100);
 }
 
 void ranking_start(struct ranking *r, const struct header *counts, const char *name, const char *map)
@@ -151,7 +171,7 @@ char *ranking_commit(struct ranking *r)
 	finish_block(r);
 	flush_output(r);
 	check_matched(r);
-	double percent = enc->all ? 100 * (double)enc->known / (double)enc->all : 100;
+	double percent = percent_of_counts(enc);
 	char *share = enc->all ? xasprintf(", with %.1f %% of the counts,", percent) : xstrdup("");
 	info("%zu of %zu genes%s are in the vocabulary", r->known, r->genes, share);
 	free(share);

@@ -1,4 +1,4 @@
-/* h5tok: AnnData and 10x files to a counts stream or, with --rank, to a tokens stream. */
+/* h5tok: AnnData (HDF5 or zarr) and 10x files to a counts stream or, with --rank, to a tokens stream. */
 #include "cli_rank.h"
 #include "h5tok_sandbox.h"
 
@@ -8,6 +8,7 @@
 #include "anndata/genetable.h"
 #include "anndata/obs.h"
 #include "anndata/obstable.h"
+#include "stream/panels.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,6 +34,8 @@ static struct option_def options[] = {
 		.changes = 1},
 	{0, "gene-column", OPT_STRING, &want.gene_column, "NAME",
 		"take gene ids from this column of var, or 'index' (default: the one with Ensembl ids, else the index)", .changes = 1},
+	{0, "modality", OPT_STRING, &want.modality, "NAME", "the modality to read from MuData (.h5mu; default: rna, or the only one)",
+		.changes = 1},
 	{0, "genome", OPT_STRING, &want.genome, "NAME", "the genome to read from a Cell Ranger 2 file that has several", .changes = 1},
 	{0, "round", OPT_FLAG, &want.round, NULL, "round fractional counts, such as SoupX makes, to whole numbers", .changes = 1},
 	{0, "Gene ids", OPT_GROUP},
@@ -50,8 +53,9 @@ static struct option_def options[] = {
 static struct cli cli = {
 	.name = "h5tok",
 	.operands = "FILE...",
-	.summary = "Read raw counts from AnnData (.h5ad) and 10x Genomics files into a stream of counts, or of tokens (--rank).",
-	.features = "HDF5, libdeflate, liblzf",
+	.summary =
+		"Read raw counts from AnnData (.h5ad, .zarr), MuData and 10x Genomics files into a stream of counts, or of tokens (--rank).",
+	.features = "HDF5, zarr, libdeflate, liblzf",
 	.options = options,
 	.shared = rank_options,
 	.common = CLI_STREAM_OUT | CLI_THREADS,
@@ -67,6 +71,8 @@ struct job {
 	char **name; /* obs columns of --obs */
 	size_t nname;
 	uint32_t **map; /* [files] column of the matrix -> gene */
+	size_t *ngene; /* [files] columns of the matrix */
+	uint32_t *panel; /* [files] number of the panel of its genes in the header */
 	int *identity; /* [files] */
 	struct countrows rows;
 	struct block block[2]; /* in turns: the last one may still be ranked */
@@ -79,7 +85,7 @@ struct job {
 	uint64_t cells, counts, known, repeats;
 	char **sample; /* [files] with --sample-column */
 	int file; /* the current one */
-	int col_cell, col_barcode, col_counts, col_sample, col_gene, col_count;
+	int col_cell, col_barcode, col_counts, col_sample, col_panel, col_gene, col_count; /* col_sample, col_panel: if there is one */
 };
 
 /* Open file i. Its annotation includes that of --obs-table. */
@@ -103,6 +109,7 @@ static void survey(struct job *j, struct h5ad *h, int i)
 	struct genetable_stats s;
 	size_t before = j->table.genes.n;
 	int all = !obs_names;
+	j->ngene[i] = h->ngene;
 	j->map[i] = xmalloc(h->ngene * sizeof *j->map[i]);
 	j->identity[i] = genetable_add(&j->table, h, map_path ? &j->ids : NULL, j->map[i], &s, &e);
 	if (j->identity[i] < 0 || h5ad_provenance(h, j->provenance, &e) || obs_add(&j->obs, h, all, j->name, j->nname, &e))
@@ -176,6 +183,8 @@ static void write_block(struct job *j, size_t at, size_t end)
 	}
 	for (size_t i = 0; i < n && sample_column; i++)
 		((uint32_t *)b->col[j->col_sample].data)[i] = (uint32_t)j->file;
+	for (size_t i = 0; i < n && j->col_panel >= 0; i++)
+		((uint32_t *)b->col[j->col_panel].data)[i] = j->panel[j->file];
 	memcpy(b->col[j->col_counts].data, r->total + at, n * sizeof *r->total);
 	obs_fill(&j->obs, at, n, b);
 	struct column *gene = b->col + j->col_gene, *count = b->col + j->col_count;
@@ -247,6 +256,29 @@ static void stream_cells(struct job *j, struct h5ad *h, int i)
 	for (char *finding; (finding = crosscheck_finding(&check)); free(finding))
 		warn("%s", finding);
 	crosscheck_release(&check);
+	if (h->mat.layout != LAYOUT_DENSE && h->mat.data.absent)
+		warn("%s: some chunks are not in the store, and zarr takes them for 0: was the store copied whole?", h->mat.data.where);
+}
+
+/* If the files have different genes: those of each file, and a column that says whose genes a cell has. */
+static void add_panels(struct job *j, struct header *h)
+{
+	const struct vocab *v = &j->table.genes;
+	uint32_t *bits = xcalloc(panel_words(v->n), sizeof *bits), most = 0;
+	vocab_copy(&h->vocab, v);
+	for (int i = 0; i < cli.noperand; i++) {
+		memset(bits, 0, panel_words(v->n) * sizeof *bits);
+		for (size_t k = 0; k < j->ngene[i]; k++)
+			if (j->map[i][k] != GENE_DROPPED && j->map[i][k] >= v->nspecial)
+				bits[j->map[i][k] / 32] |= 1u << j->map[i][k] % 32;
+		j->panel[i] = panels_add(h, bits);
+		most = j->panel[i] > most ? j->panel[i] : most;
+	}
+	free(bits);
+	if (most)
+		j->col_panel = header_add(h, PANEL_COLUMN, U32);
+	else
+		panels_drop(h);
 }
 
 static void make_header(struct job *j, struct header *h)
@@ -256,6 +288,9 @@ static void make_header(struct job *j, struct header *h)
 	j->col_cell = header_add(h, "cell", U64);
 	j->col_barcode = header_add(h, "barcode", STR);
 	j->col_counts = header_add(h, "n_counts", U64);
+	j->col_panel = -1;
+	if (!list_obs)
+		add_panels(j, h);
 	if (sample_column && header_find(h, sample_column) >= 0)
 		die("--sample-column: '%s' is a column of every stream: choose another name", sample_column);
 	if (sample_column)
@@ -264,7 +299,6 @@ static void make_header(struct job *j, struct header *h)
 		die("%s: %s", cli.noperand == 1 ? cli.operand[0] : "--obs", e.msg);
 	j->col_gene = header_add_ragged(h, "gene", id_type(j->table.genes.n), "gene");
 	j->col_count = header_add_ragged(h, "count", U32, "gene");
-	vocab_copy(&h->vocab, &j->table.genes);
 	cJSON_Delete(h->provenance);
 	h->provenance = j->provenance;
 	char *options_given = opt_provenance((struct option_def *const[]){options, NULL});
@@ -312,10 +346,12 @@ static char *sample_name(const char *path)
 			continue;
 		}
 		char *dot = strrchr(last, '.'), *sample = xstrdup(last);
-		if (dot && dot > last && (!strcmp(dot, ".h5ad") || !strcmp(dot, ".h5")))
-			sample[dot - last] = 0;
-		else if (h5ad_matrix_name(last, &prefix) && prefix)
-			sample[prefix - 1] = 0; /* GSM123_sample_matrix.mtx.gz: without the underscore too */
+		static const char *const endings[] = {".h5ad", ".h5", ".h5mu", ".zarr"};
+		for (size_t i = 0; dot && dot > last && i < sizeof endings / sizeof *endings; i++)
+			if (!strcmp(dot, endings[i]))
+				sample[dot - last] = 0;
+			else if (h5ad_matrix_name(last, &prefix) && prefix)
+				sample[prefix - 1] = 0; /* GSM123_sample_matrix.mtx.gz: without the underscore too */
 		free(name);
 		return sample;
 	}
@@ -354,6 +390,8 @@ static void survey_files(struct job *j, struct h5ad *file)
 	j->provenance = cJSON_CreateArray();
 	j->map = xcalloc((size_t)n, sizeof *j->map);
 	j->identity = xcalloc((size_t)n, sizeof *j->identity);
+	j->ngene = xcalloc((size_t)n, sizeof *j->ngene);
+	j->panel = xcalloc((size_t)n, sizeof *j->panel);
 	for (int i = 0; i < n; i++) {
 		open_input(j, file, i);
 		survey(j, file, i);
@@ -395,6 +433,8 @@ static void release(struct job *j)
 		free(j->map[i]);
 	free(j->map);
 	free(j->identity);
+	free(j->ngene);
+	free(j->panel);
 	opt_list_free(j->sample, sample_column ? (size_t)cli.noperand : 0);
 	opt_list_free(j->name, j->nname);
 	genetable_release(&j->table);

@@ -2,11 +2,13 @@
 #include "cli_report.h"
 
 #include "anndata/h5ad.h"
+#include "anndata/zarr.h"
 #include "base/file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -249,6 +251,12 @@ static void limit(int what, uint64_t most)
 
 #define GIB ((uint64_t)1 << 30)
 
+static int add_size(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	stored += type == FTW_F ? (uint64_t)st->st_size : 0;
+	return 0;
+}
+
 /*
  * More than any undamaged file of this size needs. Memory: a base with the buffers of the spill; stack and heap of each thread; what is kept of the
  * file (categories, genes); chunks of at most 1 GiB, which at best compress by 1100. Time: 100 kB a second over all.
@@ -258,7 +266,12 @@ static void limit_resources(void)
 	uint64_t threads = (uint64_t)cli->threads, chunk;
 	for (int i = 0; i < cli->noperand; i++) {
 		struct stat st;
-		stored += stat(cli->operand[i], &st) ? 0 : S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 16 * GIB; /* a folder of tables */
+		if (stat(cli->operand[i], &st))
+			continue;
+		if (S_ISDIR(st.st_mode) && zarr_is_store(cli->operand[i]))
+			nftw(cli->operand[i], add_size, 16, 0);
+		else
+			stored += S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 16 * GIB; /* a folder of tables */
 	}
 	chunk = stored < GIB / 1100 ? stored * 1100 : GIB;
 	limit(RLIMIT_AS, 2 * GIB + threads * GIB / 4 + 40 * stored + (threads + 3) * chunk);
@@ -344,6 +357,7 @@ static void become_child(pid_t parent, int notes)
 static _Noreturn void died(int status, const char *note)
 {
 	const char *file = cli->operand[*reading >= 0 && *reading < cli->noperand ? *reading : 0];
+	const char *library = zarr_is_store(file) ? "a library" : "the HDF5 library", *format = zarr_is_store(file) ? "store" : "HDF5";
 	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	if (sig == SIGPIPE || sig == SIGINT || sig == SIGTERM || sig == SIGHUP) { /* nothing is wrong with the file */
 		outfile_cleanup();
@@ -355,9 +369,9 @@ static _Noreturn void died(int status, const char *note)
 	if (sig == SIGKILL)
 		die("%s: the process that read this file was killed: no memory, or too much time", file);
 	if (sig)
-		die("%s: the HDF5 library crashed while reading this file: damaged HDF5, or no memory (signal %d%s%s)", file, sig,
+		die("%s: %s crashed while reading this file: damaged %s, or no memory (signal %d%s%s)", file, library, format, sig,
 			*note ? ": " : "", note);
-	die("%s: the HDF5 library gave up while reading this file: damaged HDF5, or no memory (status %d%s%s)", file, WEXITSTATUS(status),
+	die("%s: %s gave up while reading this file: damaged %s, or no memory (status %d%s%s)", file, library, format, WEXITSTATUS(status),
 		*note ? ": " : "", note);
 }
 

@@ -120,7 +120,7 @@ static struct option_def options[] = {
 	{0, "Output", OPT_GROUP},
 	{0, "keep", OPT_STRING, &keep_text, "COL,...", "columns of the cells to copy, such as cell_type", .changes = 1},
 	{0, "count-kept", OPT_FLAG, &count_kept, NULL,
-		"count the labels and numbers of these columns, for sctrain --head (default with --strategy none and columns)",
+		"count the labels and numbers of these columns, for sctrain --head (default but for masked tokens)",
 		.changes = 1},
 	{0, "audit", OPT_STRING, &audit_path, "GRAPH", "write a table of how the masks treat partners in this graph, instead of a stream"},
 	{0, "resume", OPT_STRING, &resume, "MODEL",
@@ -530,7 +530,8 @@ static void open_output(struct run *r)
 {
 	cli_provenance(&cli, &r->header, "");
 	describe(r);
-	if ((!strategy->uses || strategy->uses & COUNTS || count_kept) && keep_text)
+	/* streams of masked tokens have no counts unless asked: the digest of their header identifies a training */
+	if (keep_text && (count_kept || objective != TOKEN || !strategy->uses || strategy->uses & COUNTS))
 		count_classes(r);
 	if (resume)
 		resume_from(r);

@@ -174,3 +174,17 @@ corpus_of() { pipelines corpus DIR=in THREADS=2 "$@"; }
 	run -2 --separate-stderr pipelines corpus DIR=empty
 	[[ $stderr = *"DIR=empty: no .h5ad file"* ]] || fail "$stderr"
 }
+
+# bats test_tags=slow
+@test "examples/Snakefile: from .h5ad files to a model with Snakemake, once" {
+	"$PEER_PYTHON" -m snakemake --version >/dev/null 2>&1 || skip "no snakemake in PEER_PYTHON=$PEER_PYTHON (make peers)"
+	mkdir "$BATS_TEST_TMPDIR/snake"
+	cd "$BATS_TEST_TMPDIR/snake"
+	cp "$BATS_TEST_DIRNAME/../examples/Snakefile" .
+	for s in 1 2; do scsim -q --cells 200 --genes 100 --seed $s | scview -q -O h5ad - -o $s.h5ad; done
+	run -0 "$PEER_PYTHON" -m snakemake -j 2 --config 'files=["1.h5ad", "2.h5ad"]'
+	assert_equal "$(scview -q 0.tok 1.tok | wc -l)" 401
+	assert_file_exist my.model/model.safetensors
+	run -0 "$PEER_PYTHON" -m snakemake -j 2 --config 'files=["1.h5ad", "2.h5ad"]'
+	assert_output --partial "Nothing to be done"
+}

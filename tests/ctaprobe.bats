@@ -27,6 +27,27 @@ value() {               # value KEY FILE
 	awk -F'\t' -v k="$1" '$1 == k { print $2 }' "$2"
 }
 
+@test "ctaprobe: more cells than memory: a warning before the first cell, an end when it is sure, and a sample that fits" {
+	cd "$BATS_TEST_TMPDIR"
+	ref make many.emb cells=6000
+	ref make some.emb cells=5000 what=unlabelled # 4,285 with a label
+	export SLURM_MEM_PER_NODE=1 # megabyte: 4,639 cells of 24 values
+	sample="GB of memory, and its Slurm job has 0.00105 GB: take a sample with scsample -n 3704 (--stratify keeps the share of each class)"
+	run -1 ctaprobe cells -l cell_type many.emb
+	assert_line --index 0 "ctaprobe cells: warning: many.emb: up to 6000 cells of 24 values take 0.00136 $sample"
+	assert_line --index 1 --regexp "^ctaprobe cells: many.emb: more than [0-9]+ cells of 24 values take "
+	run -1 ctaprobe cells -l cell_type - <many.emb
+	assert_line --index 0 --regexp "^ctaprobe cells: standard input: more than "
+	run -0 ctaprobe cells -l cell_type some.emb
+	assert_line --index 0 "ctaprobe cells: warning: some.emb: up to 5000 cells of 24 values take 0.00113 $sample"
+	scsample -q -n 3704 --stratify cell_type some.emb -o fits.emb
+	run -0 ctaprobe cells -l cell_type fits.emb
+	refute_output --partial "of memory"
+	unset SLURM_MEM_PER_NODE
+	run -0 ctaprobe cells -l cell_type some.emb
+	refute_output --partial "of memory"
+}
+
 # ---- scikit-learn ----
 
 agree() {               # agree TRAIN TEST [OPTION for both sides ...]

@@ -56,6 +56,27 @@ scstream.write("half.tok", r.header, blocks)' "$BATS_TEST_DIRNAME/../python" || 
 	scembed -q -M model --of static tok | ctaprobe network -q -k 3 | depgraph --tsv - | sed 1d | grep -q .
 }
 
+# labels TOKENS [MODULES]: genes and their label, by module
+labels() {
+	scview --vocab "$1" | awk -F '\t' -v n="${2:-2}" '$3 ~ /^m[0-9]/ { split(substr($3, 2), m, "."); print $2 "\tclass" m[1] % n }'
+}
+
+@test "ctaprobe genes --gene-labels: a probe of the vectors in the folds of sctrain genes; probabilities and scores are scikit-learn's" {
+	labels tok >two.tsv
+	ctaprobe genes -q --gene-labels two.tsv --gene-scores two.genes genes.emb -o two.scores
+	ref probe genes.emb two.tsv two.scores two.genes
+	ctaprobe genes -q --gene-labels two.tsv --gene-scores three.genes -@ 3 genes.emb | cmp - two.scores
+	cmp three.genes two.genes
+	labels tok 3 >three.tsv
+	cat genes.emb | ctaprobe genes -q --gene-labels three.tsv --folds 3 --fold-seed 4 -C 0.1 --gene-scores three.genes -o three.scores
+	ref probe genes.emb three.tsv three.scores three.genes C=0.1
+	# the folds of the fine-tuning
+	maskgen -q --strategy none --batch 20 tok | sctrain genes -q --config tiny --gene-labels two.tsv --fold 2/5 -o tuned
+	assert_equal "$(awk -F '\t' 'NR > 1 && $5 == "test" { print $1 }' tuned/genes.tsv | sort)" "$(awk -F '\t' '$1 == 3 { print $2 }' two.genes | sort)"
+	ctaprobe genes -q --gene-labels two.tsv --positive class0 --roc roc genes.emb | grep -qx "positive$(printf '\t')class0"
+	[ "$(head -n 1 roc)" = "$(printf 'fpr\tmean\tfold1\tfold2\tfold3\tfold4\tfold5')" ]
+}
+
 @test "gene vectors: what is wrong is one line, and leaves no output" {
 	wrong() { # wrong MESSAGE COMMAND...
 		rm -f out
@@ -72,6 +93,17 @@ scstream.write("half.tok", r.header, blocks)' "$BATS_TEST_DIRNAME/../python" || 
 	wrong "scembed: tok: no column 'sex'" scembed -q -M model --of genes --by sex tok
 	head -c 3000 tok > cut
 	wrong "scembed: cut: " scembed -q -M model --of genes cut
+	labels tok >two.tsv
+	wrong "two.tsv: label 'class0' has" ctaprobe genes --gene-labels two.tsv --folds 500 genes.emb
+	wrong "cells.emb: these are no embeddings of genes" ctaprobe genes --gene-labels two.tsv cells.emb
+	wrong "by.emb: two vectors are of gene" ctaprobe genes --gene-labels two.tsv by.emb
+	sed 's/class1/class0/' two.tsv >one.tsv
+	wrong "one.tsv: all its genes have one label, 'class0': expected two or more" ctaprobe genes --gene-labels one.tsv genes.emb
+	printf 'nogene\ta\n' >none.tsv
+	wrong "none.tsv: none of its 1 genes is in the vocabulary" ctaprobe genes --gene-labels none.tsv genes.emb
+	run -2 ctaprobe genes --folds 3 genes.emb
+	assert_line --partial "--folds is for vectors of genes: it needs --gene-labels"
+	run -2 ctaprobe genes --gene-labels two.tsv genes.emb genes.emb
 	run -2 scembed -M model --of cells --by cell_type tok
 	run -2 scembed -M model --of static --layer 0 tok
 	run -2 scembed -M model --of genes --pool cls tok

@@ -65,7 +65,8 @@ fails() {
 		rankenc -m 59.vocab --min-counts-matched 0 few.counts
 	rankenc -q -m 60.vocab --min-counts-matched 0 few.counts -o few.tok
 	(head -n 3 few.vocab; printf '2\tother\t\t1\n') >other.vocab
-	fails "few.counts: none of the genes is in other.vocab" rankenc -m other.vocab few.counts
+	fails "few.counts: none of the genes is in other.vocab, expected at least 20 % (--min-genes-matched), and 100.0 % of the counts are lost" \
+		rankenc -m other.vocab few.counts
 }
 
 @test "rankenc --fit, h5tok: a gene name with a tab, a line break or another control character is refused where it enters" {

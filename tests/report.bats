@@ -166,7 +166,7 @@ d = {r[0]: r[2] for r in p.tables["digests"]}
 import hashlib
 assert d["demo/run-12345678/genes.tsv"] == hashlib.sha256(open(os.environ["R"] + "/genes.tsv", "rb").read()).hexdigest()
 assert not [f for f in d if f.startswith("other/")]
-assert p.tables["Modules of the graph of the training cells"][0][0] == "module" and len(p.tables["Modules of the graph of the training cells"]) > 1'
+assert p.tables["Modules of the dependency graph of the training cells"][0][0] == "module" and len(p.tables["Modules of the dependency graph of the training cells"]) > 1'
 }
 
 @test "report: a run without results has a page; a folder that is no run is refused" {

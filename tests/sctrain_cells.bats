@@ -167,13 +167,14 @@ same_training() {
 	assert_not_exist bad/model.safetensors
 }
 
-@test "sctrain cells: a stream without counts of its classes" {
+@test "sctrain cells: a stream without counts of its classes is refused: its categories can be those of other cells" {
 	maskgen -q --keep cell_type -o masks.masked train.tok          # masked for mlm, with a categorical column
+	run sctrain cells --label cell_type --init base -o nocount masks.masked
+	assert_failure 1
+	assert_output --partial "does not say which classes 'cell_type' has: make the stream with maskgen --count-kept --keep cell_type"
+	maskgen -q --keep cell_type --count-kept -o masks.masked train.tok
 	sctrain cells -q --label cell_type --init base -o nocount masks.masked
 	assert_equal "$(grep -c '"type[1-4]":' nocount/config.json)" 4
-	run sctrain cells --label cell_type --init base --class-weight balanced -o bad masks.masked
-	assert_failure 1
-	assert_output --partial "--class-weight balanced: masks.masked does not say how many cells the classes have"
 }
 
 @test "sctrain cells --eval: loss, accuracy and macro-F1 of an independent reading and scikit-learn; the best weights are kept" {

@@ -23,6 +23,11 @@ smoke_r2mae-cells := SEEDS=1
 smoke_r2mae-cells-now := SEEDS=1
 smoke_genesets := GENESETS=sets.gmt
 smoke_fig3 := SEEDS=1
+smoke_combine := SEEDS=1 BMFM_ARMS='mlm-corrmask+r2mae value wced+hce'
+smoke_bmfm-objectives := SEEDS=1 BMFM_ARMS='value wced+hce'
+smoke_bmfm-ontology := SEEDS=1 BMFM_ARMS='wced+moved-hce wced+dropped-ce'
+smoke_bmfm-learnability := SEEDS=1 BMFM_ARMS='wced value'
+smoke_bmfm-finetune := SEEDS=1 BMFM_ARMS='wced wced+tuned'
 smoke_fig4 := TRIALS=1
 smoke_report := RUN=demo/latest
 smoke_plot-train := MODEL=results/pretrained/latest/random-1.model

@@ -82,7 +82,7 @@ $(B)/double/%.o: lib/%.c $(B)/flags | $(B)/packages
 	@mkdir -p $(@D)
 	$(call run,CC,$< in double) $(CC) -include tests/unit/double.h $(FLAGS) -Wno-unknown-warning-option -Wno-maybe-uninitialized \
 		$(CPPFLAGS) $(CFLAGS) $(FLAGS_$(notdir $*)) -MMD -MP -c $< -o $@
-$(B)/unit/test_model $(B)/unit/test_arch $(B)/unit/test_nb $(B)/unit/test_bmfm $(B)/unit/test_expression: $(DOUBLE)
+$(B)/unit/test_model $(B)/unit/test_arch $(B)/unit/test_nb $(B)/unit/test_input $(B)/unit/test_bmfm $(B)/unit/test_expression: $(DOUBLE)
 
 # What AVX-512 computes, tile by tile, in the instructions of MARCH: the ops with vectors of 16 floats, each in two or four registers.
 LOWERED := $(OPS:%.c=$(B)/lowered/%.o) $(B)/lowered/tests/unit/test_ops.o

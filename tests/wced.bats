@@ -60,6 +60,69 @@ edited() {
 
 # --- tokens ---
 
+# genes ROW FILE: the numbers of the genes that panel ROW of a stream has
+measured_genes() {
+	panels "$2" | $PYTHON -c 'import json, sys; b = bytes.fromhex(json.load(sys.stdin)[int(sys.argv[1])])
+print([g for g in range(8 * len(b)) if b[g // 8] >> g % 8 & 1])' "$1"
+}
+
+@test "files of different genes in one run of h5tok: a gene that a cell's file lacks is not measured, in counts and in tokens" {
+	mkdir -p one_run && cd one_run
+	scview -q -O h5ad -o a.h5ad ../a.counts
+	scview -q -O h5ad -o b.h5ad ../b.counts
+	h5tok -q -o ab.counts a.h5ad b.h5ad
+	rankenc -q -m ../vocab.tsv --cls 2 -o ab.tok ab.counts
+	assert_equal "$(panels ab.tok)" "$(panels ../all.tok)"
+	h5tok -q --rank ../vocab.tsv --cls 2 -o direct.tok a.h5ad b.h5ad
+	cmp direct.tok ab.tok
+	scsample -q -o joined.tok ../a.tok ../b.tok
+	cmp <(scview -c panel,token,count ab.tok) <(scview -c panel,token,count joined.tok)
+	maskgen -q --objective cell --strategy none -o ab.masked ab.tok
+	maskgen -q --objective cell --strategy none -o joined.masked joined.tok
+	cmp <(scview -c panel,target,value ab.masked) <(scview -c panel,target,value joined.masked)
+	# files of the same genes, in whatever order, have no panels; nor have tokens of ranks
+	h5tok -q -o aa.counts a.h5ad a.h5ad
+	run scview -H aa.counts
+	refute_output --partial '"panel'
+	rankenc -q --fit -o ranks.tsv ab.counts
+	rankenc -q -m ranks.tsv -o ranks.tok ab.counts
+	run scview -H ranks.tok
+	refute_output --partial '"panel'
+	scview -q -O h5ad -o back.h5ad ab.counts
+	h5tok --list-obs back.h5ad >obs
+	run ! grep -w panel obs
+}
+
+@test "panels of counts: joined with counts of all genes, narrowed by --hvg, and checked" {
+	mkdir -p panels && cd panels
+	scview -q -O h5ad -o a.h5ad ../a.counts
+	scview -q -O h5ad -o b.h5ad ../b.counts
+	h5tok -q -o ba.counts b.h5ad a.h5ad
+	scsample -q -o two.counts ba.counts ../a.counts
+	rankenc -q -m ../vocab.tsv -o two.tok two.counts
+	rankenc -q -m ../vocab.tsv -o ba.tok ba.counts
+	assert_equal "$(panels two.tok)" "$(panels ba.tok)"
+	assert_equal "$(scview -c panel two.tok | tail -n +2 | uniq -c | tr -s ' \n' ' ')" ' 80 0 320 1 '
+	scsample -q --hvg 50 -o few.counts ba.counts
+	rankenc -q -m ../vocab.tsv --min-genes-matched 0 -o few.tok few.counts
+	$PYTHON - "$(scview -H few.tok)" "$(measured_genes 0 few.tok)" "$(measured_genes 1 few.tok)" "$(measured_genes 0 ba.tok)" <<-'END'
+		import json, sys
+		few, all_of_few, of_b = map(json.loads, sys.argv[2:])
+		assert len(all_of_few) == 50 and few == [g for g in all_of_few if g in of_b] and len(few) < 50
+	END
+	edited ba.counts bad.counts 'b["panel"] = b["panel"] + 1'
+	run rankenc -m ../vocab.tsv -o bad.tok bad.counts
+	assert_failure 1
+	assert_output --partial 'panel 2, but the header has 2'
+	edited ba.counts bad.counts 'h["panels"] = ["ff"]'
+	for tool in "rankenc -m ../vocab.tsv" scsample; do
+		run $tool -o bad.out bad.counts
+		assert_failure 1
+		assert_output --partial "panel 0: expected $((2 * 15)) hex digits"
+		assert_not_exists bad.out
+	done
+}
+
 @test "rankenc --vocab-style bmfm: all genes by count, their counts and values, the special tokens in front" {
 	scview -c cell,gene,count a.counts >counts.tsv
 	for k in 1 5 32; do
@@ -78,17 +141,14 @@ edited() {
 	# threads, and medians that are missing, change nothing
 	awk 'BEGIN { FS = OFS = "\t" } NR > 1 { $4 = "NA" } 1' vocab.tsv >na.tsv
 	cmp <(scview -c cell,token,count a.tok) <(rankenc -q -@ 3 -m na.tsv --cls 2 a.counts | scview -c cell,token,count)
-	# --max-len keeps the highest counts
-	rankenc -q -m vocab.tsv --cls 2 --max-len 20 a.counts | scview -c token | awk 'NR > 1 { sub(/ 1$/, ""); print }' >short
-	scview -c token a.tok | awk 'NR > 1 { sub(/ 1$/, ""); n = split($0, t, " "); s = t[1]; for (i = 2; i <= n && i < 20; i++) s = s " " t[i]; print s }' >cut
-	cmp short cut
+	# cut cells would have other values, and zeros instead of the genes that are cut
+	run -1 rankenc -m vocab.tsv --max-len 20 a.counts -o never
+	assert_output --partial "those of --vocab-style bmfm are whole"
 	run -2 rankenc -m vocab.tsv --cls 33 a.counts -o never
 	run -1 rankenc -m vocab.tsv --ties group a.counts -o never
 	assert_output --partial "--ties random and group are for models of ranks"
 	run -1 rankenc -m vocab.tsv --vocab-style v2 a.counts -o never
 	assert_output --partial "its style is bmfm"
-	run -1 rankenc -m vocab.tsv --cls 5 --max-len 6 a.counts -o never
-	assert_output --partial "expected more than the 6 special tokens of a cell"
 	rankenc -q --fit a.counts -o v1.tsv
 	run -1 rankenc -m v1.tsv --vocab-style bmfm a.counts -o never
 	assert_output --partial "does not begin with [UNK]"
@@ -110,6 +170,12 @@ edited() {
 	rankenc -q -m vocab.tsv --library all b.counts -o other.tok
 	run -1 scsample a.tok other.tok -o never
 	assert_output --partial "it is of rankenc --library all, and a.tok is not"
+	rankenc -q -m vocab.tsv --cls 1 -o one.tok b.counts
+	for tool in scsample "maskgen --objective cell"; do
+		run -1 $tool a.tok one.tok -o never
+		assert_output --partial "one.tok: it is of rankenc --cls 1, and a.tok of --cls 2"
+		assert_not_exists never
+	done
 	edited a.tok bad.tok "b['panel'][:] = 7"
 	run -1 scsample bad.tok b.tok -o never
 	assert_output --partial "bad.tok: cell 0: panel 7, but the header has 1"
@@ -262,6 +328,35 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	END
 }
 
+@test "sctrain wced, value: classes are those of the cells, not the categories of the column" {
+	mkdir -p classes && cd classes
+	scsample -q --where cell_type=type1 --where cell_type=type2 -o two.tok ../train.tok
+	scsample -q --where cell_type=type1 -o one.tok ../train.tok
+	for objective in cell value; do
+		maskgen -q --objective $objective --keep cell_type -o two.masked two.tok
+		maskgen -q --objective $objective --keep cell_type -o one.masked one.tok
+		[ $objective = cell ] && task=wced || task=value
+		sctrain $task -q --config tiny --head cell_type:ce --force -o m two.masked
+		assert_equal "$(grep -o '"type[0-9]"' m/config.json | sort -u | tr -d '\n')" '"type1""type2"'
+		run -1 sctrain $task --config tiny --head cell_type:ce -o never one.masked
+		assert_output --partial "all cells with a label in column 'cell_type' are 'type1'"
+		assert_not_exists never
+	done
+}
+
+@test "maskgen --resume: a stream with means of numbers, after a stop" {
+	mkdir -p numbers && cd numbers
+	maskgen -q --objective cell --keep n_counts --epochs 2 --batch 30 -o all.masked ../train.tok
+	sctrain wced -q --config tiny --head n_counts:mse -o whole all.masked
+	head -c $(($(stat -c %s all.masked) / 2)) all.masked >cut.masked
+	run -1 sctrain wced -q --config tiny --head n_counts:mse --save-every 2 -o m - <cut.masked
+	assert_exist m/checkpoint-*/model.safetensors
+	maskgen -q --objective cell --keep n_counts --epochs 2 --batch 30 --resume m -o rest.masked ../train.tok
+	assert [ "$(scview -c step rest.masked | sed -n 2p)" -gt 1 ]
+	sctrain wced -q --config tiny --head n_counts:mse --resume -o m rest.masked
+	cmp m/model.safetensors whole/model.safetensors
+}
+
 @test "sctrain wced: weights of the losses" {
 	sctrain wced -q $TINY --all-genes 0 --input-genes 2 --other-genes 1 --is-zero 0.5 -o weights train.masked
 	awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i } NR > 1 { w = (1 * $c["loss.is_zero_input"] + 2 * $c["loss.value_input"] + .5 * $c["loss.is_zero_other"] + $c["loss.value_other"]) / 4.5
@@ -313,6 +408,54 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	assert_output --partial "no list 'value' beside the targets"
 	run -1 sctrain mlm $TINY -o never train.values
 	assert_output --partial "whose masked genes are visible: it is for sctrain value"
+}
+
+@test "sctrain eval --genes: errors of each gene are those of numpy and scikit-learn, for whole cells and for masked values" {
+	$PYTHON -c 'import sklearn' || skip "no scikit-learn"
+	sctrain eval -q -M model --genes genes.tsv -o eval.tsv test.masked
+	cmp eval.tsv <(sctrain eval -q -M model test.masked)
+	scview -c cell,panel,input,input_value,target,value test.masked >masked.tsv
+	ref eval model vocab.tsv masked.tsv eval.tsv "$(panels test.masked)" genes.tsv
+	# the table does not depend on threads, nor on how many cells are computed at a time
+	sctrain eval -q -@ 3 -M model --genes threads.tsv -o /dev/null test.masked
+	cmp genes.tsv threads.tsv
+	sctrain eval -q -M values --genes genes.tsv -o eval.tsv test.values
+	scview -c input,input_value,position,value test.values >masked.tsv
+	ref expression values masked.tsv eval.tsv vocab.tsv genes.tsv
+	# one number for ranks as input: it has no logit, so nothing is gated
+	rankenc -q --fit a.counts -o v1.tsv
+	rankenc -q -m v1.tsv --ties group --value -o ranks.tok a.counts
+	maskgen -q --objective value --batch 20 -o ranks.masked ranks.tok
+	sctrain value -q $TINY -o ranks.model ranks.masked
+	sctrain eval -q -M ranks.model --genes genes.tsv --cells cells.tsv -o eval.tsv ranks.masked
+	sctrain eval -q -M ranks.model --genes only.tsv ranks.masked
+	cmp <(cut -f1-4 genes.tsv) <(cut -f1-4 only.tsv)
+	awk -F'\t' 'NR > 1 && $3 { n += $3; if ($6 != "NA" || $11 != $12) exit 1 } END { print n }' genes.tsv >n
+	assert_equal "$(cat n)" "$(awk '$1 == "masked" { print $2 }' eval.tsv)"
+	# others do not predict expression
+	maskgen -q --batch 20 -o tokens.masked ranks.tok
+	sctrain mlm -q $TINY -o tokens.model tokens.masked
+	run -2 sctrain eval -M tokens.model --genes never tokens.masked
+	assert_output --partial "--genes is for models of sctrain wced and value: one of mlm does not"
+	run -2 sctrain mlm $TINY --eval tokens.masked --eval-genes -o never tokens.masked
+	assert_output --partial "--eval-genes is for sctrain wced and value"
+	run -2 sctrain wced $TINY --eval-genes -o never train.masked
+	assert_output --partial "need a validation stream"
+	assert_not_exist never
+}
+
+@test "sctrain --eval-genes: the table at every validation, also after an interruption" {
+	sctrain wced -q $TINY --eval test.masked --eval-every 12 --eval-genes --best last --save-every 13 -o tracked train.masked
+	assert_equal "$(cut -f1 tracked/gene-errors.tsv | uniq -c | awk '{ print $1, $2 }' | paste -sd,)" "1 step,120 12,120 24,120 36,120 48"
+	sctrain eval -q -M tracked --genes genes.tsv -o /dev/null test.masked
+	cmp <(tail -n 120 tracked/gene-errors.tsv | cut -f2-) <(tail -n +2 genes.tsv)
+	head -c $(($(stat -c %s train.masked) / 2)) train.masked >half.masked
+	run -1 sctrain wced -q $TINY --eval test.masked --eval-every 12 --eval-genes --best last --save-every 13 -o again - <half.masked
+	sctrain wced -q $TINY --eval test.masked --eval-every 12 --eval-genes --best last --save-every 13 --resume -o again train.masked
+	cmp tracked/gene-errors.tsv again/gene-errors.tsv
+	# a new training leaves nothing of the old one
+	sctrain wced -q $TINY --force -o again train.masked
+	assert_not_exist again/gene-errors.tsv
 }
 
 # bats test_tags=slow

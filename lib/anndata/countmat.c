@@ -1,5 +1,4 @@
 #include "anndata/countmat_impl.h"
-#include "anndata/h5.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,11 +16,11 @@ void countrows_release(struct countrows *r)
 	*r = (struct countrows){0};
 }
 
-static int open_arrays(struct countmat *m, hid_t loc, const char *path, const char *file, struct error *e)
+static int open_arrays(struct countmat *m, struct store *s, const char *path, struct error *e)
 {
 	char *name[3] = {xasprintf("%s/data", path), xasprintf("%s/indices", path), xasprintf("%s/indptr", path)};
-	int r = h5array_open(&m->data, loc, name[0], file, e) || h5array_open(&m->indices, loc, name[1], file, e) ||
-		h5array_open(&m->indptr, loc, name[2], file, e);
+	int r = h5array_open(&m->data, s, name[0], e) || h5array_open(&m->indices, s, name[1], e) ||
+		h5array_open(&m->indptr, s, name[2], e);
 	for (int i = 0; i < 3; i++)
 		free(name[i]);
 	if (r)
@@ -58,86 +57,38 @@ static int check_shape(const struct countmat *m, struct error *e)
 	return 0;
 }
 
-/* Text of a string attribute into s, or "" */
-static void text_attribute(hid_t obj, const char *name, char *s, size_t cap)
+static int open_group(struct countmat *m, struct store *s, const char *path, struct error *e)
 {
-	s[0] = 0;
-	hid_t a = H5Aexists(obj, name) > 0 ? H5Aopen(obj, name, H5P_DEFAULT) : -1;
-	if (a < 0)
-		return;
-	hid_t type = H5Aget_type(a), space = H5Aget_space(a);
-	if (type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1) {
-		if (H5Tis_variable_str(type) > 0) {
-			char *v = NULL;
-			if (H5Aread(a, type, &v) >= 0 && v)
-				snprintf(s, cap, "%s", v);
-			H5Dvlen_reclaim(type, space, H5P_DEFAULT, &v);
-		} else if (H5Tget_size(type) < 4096) {
-			char buf[4097] = "";
-			if (H5Aread(a, type, buf) >= 0)
-				snprintf(s, cap, "%s", buf);
-		}
-	}
-	if (type >= 0)
-		H5Tclose(type);
-	if (space >= 0)
-		H5Sclose(space);
-	H5Aclose(a);
-}
-
-static int shape_attribute(hid_t obj, uint64_t shape[2])
-{
-	const char *names[2] = {"shape", "h5sparse_shape"};
-	for (int i = 0; i < 2; i++) {
-		hid_t a = H5Aexists(obj, names[i]) > 0 ? H5Aopen(obj, names[i], H5P_DEFAULT) : -1;
-		if (a < 0)
-			continue;
-		hid_t space = H5Aget_space(a), type = H5Aget_type(a);
-		int64_t v[2] = {-1, -1};
-		int ok = H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_npoints(space) == 2 &&
-			H5Aread(a, H5T_NATIVE_INT64, v) >= 0 && v[0] >= 0 && v[1] >= 0;
-		H5Sclose(space);
-		H5Tclose(type);
-		H5Aclose(a);
-		shape[0] = (uint64_t)v[0];
-		shape[1] = (uint64_t)v[1];
-		return ok ? 0 : -1;
-	}
-	return -1;
-}
-
-static int open_group(struct countmat *m, hid_t loc, const char *path, const char *file, struct error *e)
-{
-	hid_t g = H5Gopen2(loc, path, H5P_DEFAULT);
-	if (g < 0)
-		return h5_error(e, m->where, "opening the group");
-	char format[32];
-	text_attribute(g, "encoding-type", format, sizeof format);
-	if (!*format)
-		text_attribute(g, "h5sparse_format", format, sizeof format);
-	uint64_t shape[2] = {0, 0};
-	int known = shape_attribute(g, shape) == 0;
-	H5Gclose(g);
+	struct texts t = {0};
+	int64_t shape[2] = {0};
+	if (store_attribute_texts(s, path, "encoding-type", &t) && store_attribute_texts(s, path, "h5sparse_format", &t))
+		texts_clear(&t);
+	char *format = t.n ? texts_dup(&t, 0) : xstrdup("");
+	texts_release(&t);
+	int known = store_attribute_numbers(s, path, "shape", shape, 2) == 0 ||
+		store_attribute_numbers(s, path, "h5sparse_shape", shape, 2) == 0;
+	int r = 0;
 	if (strncmp(format, "csr", 3) && strncmp(format, "csc", 3))
-		return error_set(e, "%s: encoding '%s', expected csr_matrix or csc_matrix", m->where, format);
-	if (!known)
-		return error_set(e, "%s: no attribute shape of two numbers", m->where);
-	m->layout = format[2] == 'r' ? LAYOUT_ROWS : LAYOUT_COLUMNS;
-	m->nrow = shape[0];
-	m->ncol = shape[1];
-	return check_shape(m, e) || open_arrays(m, loc, path, file, e) ? -1 : 0;
+		r = error_set(e, "%s: encoding '%.31s', expected csr_matrix or csc_matrix", m->where, format);
+	else if (!known || shape[0] < 0 || shape[1] < 0)
+		r = error_set(e, "%s: no attribute shape of two numbers", m->where);
+	m->layout = r || format[2] == 'r' ? LAYOUT_ROWS : LAYOUT_COLUMNS;
+	m->nrow = (uint64_t)shape[0];
+	m->ncol = (uint64_t)shape[1];
+	free(format);
+	return r || check_shape(m, e) || open_arrays(m, s, path, e) ? -1 : 0;
 }
 
-int countmat_open(struct countmat *m, hid_t loc, const char *path, const char *file, struct error *e)
+int countmat_open(struct countmat *m, struct store *s, const char *path, struct error *e)
 {
-	*m = (struct countmat){.where = xasprintf("%s: %s", file, path)};
-	H5O_info_t info;
+	*m = (struct countmat){.where = xasprintf("%s: %s", s->name, path)};
+	enum store_type type = store_type(s, path);
 	int r = -1;
-	if (H5Oget_info_by_name2(loc, path, &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) {
-		h5_error(e, m->where, "opening");
-	} else if (info.type == H5O_TYPE_GROUP) {
-		r = open_group(m, loc, path, file, e);
-	} else if (h5array_open(&m->data, loc, path, file, e) == 0) {
+	if (type == STORE_NONE) {
+		error_set(e, "%s: missing", m->where);
+	} else if (type == STORE_GROUP) {
+		r = open_group(m, s, path, e);
+	} else if (h5array_open(&m->data, s, path, e) == 0) {
 		const struct h5array *d = &m->data;
 		m->layout = LAYOUT_DENSE;
 		m->nrow = d->dim[0];
@@ -151,10 +102,10 @@ int countmat_open(struct countmat *m, hid_t loc, const char *path, const char *f
 	return r;
 }
 
-int countmat_open_rows(struct countmat *m, hid_t loc, const char *path, const char *file, uint64_t nrow, uint64_t ncol, struct error *e)
+int countmat_open_rows(struct countmat *m, struct store *s, const char *path, uint64_t nrow, uint64_t ncol, struct error *e)
 {
-	*m = (struct countmat){.where = xasprintf("%s: %s", file, path), .layout = LAYOUT_ROWS, .nrow = nrow, .ncol = ncol};
-	int r = check_shape(m, e) || open_arrays(m, loc, path, file, e) ? -1 : 0;
+	*m = (struct countmat){.where = xasprintf("%s: %s", s->name, path), .layout = LAYOUT_ROWS, .nrow = nrow, .ncol = ncol};
+	int r = check_shape(m, e) || open_arrays(m, s, path, e) ? -1 : 0;
 	if (r)
 		countmat_release(m);
 	return r;
@@ -291,6 +242,15 @@ static int64_t plan_rows(struct countmat *m, size_t max_rows, size_t entries, in
 	return (int64_t)n;
 }
 
+int countmat_absent_twice(const struct countmat *m, const void *indices, size_t k, uint64_t line, struct error *e)
+{
+	double first = number_at(m->indices.type, indices, k);
+	if (!m->indices.absent || first != number_at(m->indices.type, indices, k + 1))
+		return 0;
+	return error_set(e, "%s: a chunk is not in the store, and the fill value would give %s %" PRIu64 " the index %.0f twice",
+		m->indices.where, m->layout == LAYOUT_ROWS ? "cell" : "gene", line, first);
+}
+
 /* The rows' values and indices as they are stored, into m->values. */
 static int next_sparse(struct countmat *m, size_t max_rows, size_t entries, struct countrows *r, int threads, struct error *e)
 {
@@ -308,10 +268,14 @@ static int next_sparse(struct countmat *m, size_t max_rows, size_t entries, stru
 	m->half += -m->half & 63;
 	m->values = grow_bytes(m->values, &m->values_cap, m->half + n * m->data.size + 1, 1);
 	m->entry = (uint64_t)m->ptr[rows];
-	return h5array_read(&m->indices, first, n, m->values, threads, e) ||
-			h5array_read(&m->data, first, n, (char *)m->values + m->half, threads, e)
-		? -1
-		: 0;
+	if (h5array_read(&m->indices, first, n, m->values, threads, e) ||
+		h5array_read(&m->data, first, n, (char *)m->values + m->half, threads, e))
+		return -1;
+	for (int64_t i = 0; i < rows && m->indices.absent; i++)
+		for (uint64_t k = r->start[i]; k + 1 < r->start[i + 1]; k++)
+			if (countmat_absent_twice(m, m->values, k, m->row + (uint64_t)i, e))
+				return -1;
+	return 0;
 }
 
 static int next_dense(struct countmat *m, size_t max_rows, size_t entries, struct countrows *r, int threads, struct error *e)

@@ -50,11 +50,11 @@ struct countrows {
 };
 void countrows_release(struct countrows *r);
 
-/* Open group or dataset `path` of an open HDF5 file as anndata writes it. -1 with e set. */
-int countmat_open(struct countmat *m, hid_t loc, const char *path, const char *file, struct error *e);
+/* Open the group or array at `path` as anndata writes it. -1 with e set. */
+int countmat_open(struct countmat *m, struct store *s, const char *path, struct error *e);
 
 /* Open the arrays data, indices, indptr of group `path` as sparse rows of this shape (10x: genes x cells by columns). */
-int countmat_open_rows(struct countmat *m, hid_t loc, const char *path, const char *file, uint64_t nrow, uint64_t ncol, struct error *e);
+int countmat_open_rows(struct countmat *m, struct store *s, const char *path, uint64_t nrow, uint64_t ncol, struct error *e);
 
 /* An empty matrix to be filled by up to nnz calls of spill_add(&m->spill, cell, gene, count) and then read. */
 void countmat_entries(struct countmat *m, const char *where, uint64_t nrow, uint64_t ncol, uint64_t nnz);

@@ -21,4 +21,8 @@ int countmat_spill_fill(struct countmat *m, int threads, struct error *e);
  * is no count, or an index is no gene. */
 int countmat_finish_rows(struct countmat *m, const uint32_t *map, int identity, struct countrows *r, int threads, struct error *e);
 
+/* Of a zarr store: does a chunk of indices that is not there give a line (a cell, or a gene) the entries k and k + 1 both? Then e is set, and
+ * -1 returned. */
+int countmat_absent_twice(const struct countmat *m, const void *indices, size_t k, uint64_t line, struct error *e);
+
 #endif

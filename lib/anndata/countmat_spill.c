@@ -41,7 +41,9 @@ static int spill_columns(struct countmat *m, int threads, struct error *e)
 		for (size_t i = 0; i < n && r == 0; i++) {
 			while ((uint64_t)ptr[col + 1] <= entry + i)
 				col++;
-			if (count[i])
+			if (m->indices.absent && i + 1 < n && (uint64_t)ptr[col + 1] > entry + i + 1)
+				r = countmat_absent_twice(m, buf, i, col, e);
+			if (r == 0 && count[i])
 				r = spill_add(&m->spill, row[i], (uint32_t)col, count[i], e);
 		}
 		entry += n;

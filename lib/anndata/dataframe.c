@@ -1,11 +1,11 @@
 #include "anndata/dataframe.h"
 #include "anndata/h5.h"
+#include "anndata/zarr.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define STRING_MAX 65536 /* bytes of a fixed-length string */
 #define CATEGORIES_MAX ((uint64_t)1 << 26)
 
 void dataframe_column_release(struct dataframe_column *c)
@@ -21,6 +21,9 @@ void dataframe_column_release(struct dataframe_column *c)
 	free(c->row);
 	h5array_release(&c->values);
 	h5array_release(&c->mask);
+	if (c->zarr)
+		zarr_array_release(c->zarr);
+	free(c->zarr);
 	if (c->dataset >= 0)
 		H5Dclose(c->dataset);
 	if (c->field >= 0)
@@ -28,10 +31,10 @@ void dataframe_column_release(struct dataframe_column *c)
 	*c = (struct dataframe_column){0};
 }
 
-static void column_init(struct dataframe_column *c, const char *name, const char *path, const char *filename)
+static void column_init(struct dataframe_column *c, const char *name, const struct store *s, const char *path)
 {
 	*c = (struct dataframe_column){
-		.name = xstrdup(name), .kind = DATAFRAME_OTHER, .dataset = -1, .field = -1, .where = xasprintf("%s: %s", filename, path)};
+		.name = xstrdup(name), .kind = DATAFRAME_OTHER, .dataset = -1, .field = -1, .where = xasprintf("%s: %s", s->name, path)};
 }
 
 static int other(struct dataframe_column *c, const char *why)
@@ -76,10 +79,44 @@ static void boolean_kind(struct dataframe_column *c)
 	c->category[c->ncategory++] = xstrdup("True");
 }
 
-/* Open a dataset that holds strings, numbers or booleans as a column. */
-static int open_values(struct dataframe_column *c, hid_t loc, const char *path, const char *filename, int64_t *n, struct error *e)
+static int open_numbers(struct dataframe_column *c, struct store *s, const char *path, struct error *e)
 {
-	hid_t d = H5Dopen2(loc, path, H5P_DEFAULT), type = d < 0 ? -1 : H5Dget_type(d);
+	if (h5array_open(&c->values, s, path, e))
+		return -1;
+	if (c->values.boolean)
+		boolean_kind(c);
+	else
+		number_kind(c, c->values.type);
+	return 0;
+}
+
+static int open_zarr(struct dataframe_column *c, struct store *s, const char *path, int64_t *n, struct error *e)
+{
+	struct zarr_array *a = xcalloc(1, sizeof *a);
+	int r = zarr_array_open(a, s, path, e);
+	*n = r || a->ndim != 1 ? -1 : (int64_t)a->dim[0];
+	if (r) {
+		;
+	} else if (*n < 0) {
+		r = other(c, "not one-dimensional");
+	} else if (a->kind == ZARR_TEXTS) {
+		c->kind = DATAFRAME_STR;
+		c->zarr = a;
+		return 0;
+	} else {
+		r = a->kind == ZARR_OTHER ? other(c, "neither numbers nor strings") : open_numbers(c, s, path, e);
+	}
+	zarr_array_release(a);
+	free(a);
+	return r;
+}
+
+/* Open an array that holds strings, numbers or booleans as a column. */
+static int open_values(struct dataframe_column *c, struct store *s, const char *path, int64_t *n, struct error *e)
+{
+	if (s->zarr)
+		return open_zarr(c, s, path, n, e);
+	hid_t d = H5Dopen2(s->h5, path, H5P_DEFAULT), type = d < 0 ? -1 : H5Dget_type(d);
 	if (type < 0) {
 		if (d >= 0)
 			H5Dclose(d);
@@ -94,16 +131,12 @@ static int open_values(struct dataframe_column *c, hid_t loc, const char *path, 
 	} else if (*n < 0) {
 		r = other(c, "not one-dimensional");
 	} else if (class == H5T_STRING) {
-		if (H5Tis_variable_str(type) <= 0 && size > STRING_MAX)
+		if (H5Tis_variable_str(type) <= 0 && size > H5_STRING_MAX)
 			r = other(c, "strings of more than 65,536 bytes");
 		else if ((r = h5_check_chunks(d, c->where, e)) == 0)
 			c->kind = DATAFRAME_STR;
 	} else if (class == H5T_INTEGER || class == H5T_FLOAT || class == H5T_ENUM) {
-		r = h5array_open(&c->values, loc, path, filename, e);
-		if (r == 0 && class == H5T_ENUM && size == 1)
-			boolean_kind(c);
-		else if (r == 0)
-			number_kind(c, c->values.type);
+		r = open_numbers(c, s, path, e);
 	} else {
 		r = other(c, "neither numbers nor strings");
 	}
@@ -115,12 +148,11 @@ static int open_values(struct dataframe_column *c, hid_t loc, const char *path, 
 	return r;
 }
 
-int dataframe_strings(struct dataframe_column *c, hid_t file, const char *path, const char *filename, uint64_t *nrow, struct error *e)
+int dataframe_strings(struct dataframe_column *c, struct store *s, const char *path, uint64_t *nrow, struct error *e)
 {
 	int64_t n = 0;
-	column_init(c, path, path, filename);
-	int r = h5_object_type(file, path) != H5O_TYPE_DATASET ? error_set(e, "%s: missing", c->where)
-							       : open_values(c, file, path, filename, &n, e);
+	column_init(c, path, s, path);
+	int r = store_type(s, path) != STORE_ARRAY ? error_set(e, "%s: missing", c->where) : open_values(c, s, path, &n, e);
 	if (r == 0 && c->kind != DATAFRAME_STR)
 		r = error_set(e, "%s: holds no strings", c->where);
 	if (r)
@@ -130,22 +162,23 @@ int dataframe_strings(struct dataframe_column *c, hid_t file, const char *path, 
 }
 
 /* The categories: any column of strings, numbers or booleans, as text. */
-static int read_categories(struct dataframe_column *c, hid_t loc, const char *path, const char *filename, struct error *e)
+static int read_categories(struct dataframe_column *c, struct store *s, const char *path, struct error *e)
 {
 	struct dataframe_column values;
 	struct texts t = {0};
 	int64_t n = 0;
-	column_init(&values, "categories", path, filename);
-	int type = h5_object_type(loc, path), r = -1;
-	if (type == H5O_TYPE_GROUP) { /* nullable strings: no category is missing, so the mask does not matter */
+	column_init(&values, "categories", s, path);
+	enum store_type type = store_type(s, path);
+	int r = -1;
+	if (type == STORE_GROUP) { /* nullable strings: no category is missing, so the mask does not matter */
 		char *sub = xasprintf("%s/values", path);
-		if (h5_object_type(loc, sub) == H5O_TYPE_DATASET)
-			r = open_values(&values, loc, sub, filename, &n, e);
+		if (store_type(s, sub) == STORE_ARRAY)
+			r = open_values(&values, s, sub, &n, e);
 		else
 			error_set(e, "%s: no categories that can be read", values.where);
 		free(sub);
-	} else if (type == H5O_TYPE_DATASET) {
-		r = open_values(&values, loc, path, filename, &n, e);
+	} else if (type == STORE_ARRAY) {
+		r = open_values(&values, s, path, &n, e);
 	} else {
 		error_set(e, "%s: missing", values.where);
 	}
@@ -169,30 +202,34 @@ static int read_categories(struct dataframe_column *c, hid_t loc, const char *pa
 }
 
 /* The attribute "ordered" of a categorical: of its group or, before anndata 0.8, of its categories. */
-static int is_ordered(hid_t loc, const char *path)
+static int is_ordered(struct store *s, const char *path)
 {
-	signed char yes[16] = {0};
-	hid_t a = H5Aexists_by_name(loc, path, "ordered", H5P_DEFAULT) > 0 ? H5Aopen_by_name(loc, path, "ordered", H5P_DEFAULT, H5P_DEFAULT)
-									   : -1;
-	if (a < 0)
-		return 0;
-	hid_t type = H5Aget_type(a), space = H5Aget_space(a);
-	H5T_class_t class = H5Tget_class(type);
-	int ok = (class == H5T_ENUM || class == H5T_INTEGER) && H5Tget_size(type) <= 8 && H5Sget_simple_extent_npoints(space) == 1 &&
-		H5Aread(a, type, yes) >= 0;
-	H5Tclose(type);
-	H5Sclose(space);
-	H5Aclose(a);
-	for (size_t i = 0; ok && i < sizeof yes; i++)
-		if (yes[i])
-			return 1;
-	return 0;
+	int64_t yes;
+	return store_attribute_numbers(s, path, "ordered", &yes, 1) == 0 && yes;
+}
+
+/* The same in zarr: an attribute that names the categories, from the frame. */
+static int named_categories(struct dataframe_column *c, struct store *s, const char *path, struct error *e)
+{
+	struct texts t = {0};
+	int r = 0;
+	if (store_attribute_texts(s, path, "categories", &t) == 0 && t.n == 1) {
+		char *name = texts_dup(&t, 0), *full = xasprintf("%.*s%s", (int)(strrchr(path, '/') + 1 - path), path, name);
+		r = read_categories(c, s, full, e) ? -1 : 1;
+		c->ordered = r > 0 && is_ordered(s, full);
+		free(name);
+		free(full);
+	}
+	texts_release(&t);
+	return r;
 }
 
 /* anndata 0.7: integer codes with an attribute that refers to the categories. 1 done, 0 no such attribute, -1 error. */
-static int referred_categories(struct dataframe_column *c, hid_t loc, const char *path, const char *filename, struct error *e)
+static int referred_categories(struct dataframe_column *c, struct store *s, const char *path, struct error *e)
 {
-	hid_t d = H5Dopen2(loc, path, H5P_DEFAULT);
+	if (s->zarr)
+		return named_categories(c, s, path, e);
+	hid_t d = H5Dopen2(s->h5, path, H5P_DEFAULT);
 	if (d < 0)
 		return h5_error(e, c->where, "opening the dataset");
 	int r = 0;
@@ -209,9 +246,9 @@ static int referred_categories(struct dataframe_column *c, hid_t loc, const char
 		if (n <= 0 || (size_t)n >= sizeof name)
 			r = error_set(e, "%s: attribute categories does not refer to a dataset", c->where);
 		else
-			r = read_categories(c, loc, name, filename, e) ? -1 : 1;
+			r = read_categories(c, s, name, e) ? -1 : 1;
 		if (r > 0)
-			c->ordered = is_ordered(loc, name);
+			c->ordered = is_ordered(s, name);
 		if (to >= 0)
 			H5Oclose(to);
 		H5Tclose(type);
@@ -222,30 +259,30 @@ static int referred_categories(struct dataframe_column *c, hid_t loc, const char
 	return r;
 }
 
-static int open_member(struct dataframe_column *c, hid_t file, const char *path, const char *filename, int64_t *n, struct error *e)
+static int open_member(struct dataframe_column *c, struct store *s, const char *path, int64_t *n, struct error *e)
 {
-	int type = h5_object_type(file, path);
-	if (type == H5O_TYPE_DATASET) {
-		if (open_values(c, file, path, filename, n, e))
+	enum store_type type = store_type(s, path);
+	if (type == STORE_ARRAY) {
+		if (open_values(c, s, path, n, e))
 			return -1;
-		return c->kind == DATAFRAME_I64 && referred_categories(c, file, path, filename, e) < 0 ? -1 : 0;
+		return c->kind == DATAFRAME_I64 && referred_categories(c, s, path, e) < 0 ? -1 : 0;
 	}
-	if (type != H5O_TYPE_GROUP)
+	if (type != STORE_GROUP)
 		return error_set(
 			e, "%s: missing, though its table names it: the program that wrote the file may not have finished", c->where);
 	char *sub[4] = {
 		xasprintf("%s/codes", path), xasprintf("%s/categories", path), xasprintf("%s/values", path), xasprintf("%s/mask", path)};
 	int r = 0;
-	if (h5_object_type(file, sub[0]) == H5O_TYPE_DATASET) {
-		r = h5array_open(&c->values, file, sub[0], filename, e);
+	if (store_type(s, sub[0]) == STORE_ARRAY) {
+		r = h5array_open(&c->values, s, sub[0], e);
 		if (r == 0 && (c->values.ndim != 1 || c->values.type == NUMBER_F32 || c->values.type == NUMBER_F64))
 			r = error_set(e, "%s: expected integers in one dimension", c->values.where);
 		*n = r ? 0 : (int64_t)c->values.dim[0];
 		if (r == 0)
-			r = read_categories(c, file, sub[1], filename, e);
-		c->ordered = r == 0 && is_ordered(file, path);
-	} else if (h5_object_type(file, sub[2]) == H5O_TYPE_DATASET && h5_object_type(file, sub[3]) == H5O_TYPE_DATASET) {
-		r = open_values(c, file, sub[2], filename, n, e) || h5array_open(&c->mask, file, sub[3], filename, e) ? -1 : 0;
+			r = read_categories(c, s, sub[1], e);
+		c->ordered = r == 0 && is_ordered(s, path);
+	} else if (store_type(s, sub[2]) == STORE_ARRAY && store_type(s, sub[3]) == STORE_ARRAY) {
+		r = open_values(c, s, sub[2], n, e) || h5array_open(&c->mask, s, sub[3], e) ? -1 : 0;
 		if (r == 0 && (c->mask.ndim != 1 || c->mask.dim[0] != (uint64_t)*n || c->mask.size != 1))
 			r = error_set(e, "%s: expected %" PRId64 " booleans", c->mask.where, *n);
 		c->has_mask = 1;
@@ -262,63 +299,25 @@ static int open_member(struct dataframe_column *c, hid_t file, const char *path,
 	return r;
 }
 
-/* Attribute `name` of obj as texts; -1 when it is absent or not made of strings. */
-static int text_list(hid_t obj, const char *name, struct texts *t)
+static int open_group(struct dataframe *f, struct store *s, const char *path, struct error *e)
 {
-	hid_t a = H5Aexists(obj, name) > 0 ? H5Aopen(obj, name, H5P_DEFAULT) : -1;
-	if (a < 0)
-		return -1;
-	hid_t type = H5Aget_type(a), space = H5Aget_space(a);
-	hssize_t n = H5Sget_simple_extent_npoints(space);
-	int r = -1;
-	if (n == 0) {
-		texts_clear(t);
-		r = 0;
-	} else if (H5Tget_class(type) == H5T_STRING && n > 0 && n < 1 << 20 && H5Tget_size(type) <= STRING_MAX) {
-		size_t step = H5Tget_size(type);
-		char *buf = xcalloc((size_t)n, step);
-		if (H5Aread(a, type, buf) >= 0) {
-			texts_clear(t);
-			texts_push_hdf5(t, type, buf, (size_t)n, step);
-			if (H5Tis_variable_str(type) > 0)
-				H5Dvlen_reclaim(type, space, H5P_DEFAULT, buf);
-			r = 0;
-		}
-		free(buf);
-	}
-	H5Tclose(type);
-	H5Sclose(space);
-	H5Aclose(a);
-	return r;
-}
-
-static herr_t push_link(hid_t g, const char *name, const H5L_info_t *info, void *t)
-{
-	texts_push(t, name, strlen(name));
-	return 0;
-}
-
-static int open_group(struct dataframe *f, hid_t file, const char *path, const char *filename, struct error *e)
-{
-	hid_t g = H5Gopen2(file, path, H5P_DEFAULT);
-	if (g < 0)
-		return h5_error(e, f->where, "opening the group");
 	struct texts order = {0}, index = {0};
 	char *index_name;
-	if (text_list(g, "_index", &index) == 0 && index.n == 1)
+	char *sub = xasprintf("%s/_index", path);
+	if (store_attribute_texts(s, path, "_index", &index) == 0 && index.n == 1)
 		index_name = texts_dup(&index, 0);
 	else
-		index_name = xstrdup(H5Lexists(g, "_index", H5P_DEFAULT) > 0 ? "_index" : "index");
-	if (text_list(g, "column-order", &order)) {
-		texts_clear(&order);
-		H5Literate(g, H5_INDEX_NAME, H5_ITER_INC, NULL, push_link, &order);
-	}
-	H5Gclose(g);
+		index_name = xstrdup(store_type(s, sub) != STORE_NONE ? "_index" : "index");
+	if (store_attribute_texts(s, path, "column-order", &order))
+		store_names(s, path, &order);
 	f->col = xcalloc(order.n, sizeof *f->col);
-	char *sub = xasprintf("%s/%s", path, index_name);
+	free(sub);
+	sub = xasprintf("%s/%s", path, index_name);
 	int64_t n = 0;
-	column_init(&f->index, index_name, sub, filename);
-	int r = open_member(&f->index, file, sub, filename, &n, e);
+	column_init(&f->index, index_name, s, sub);
+	int r = open_member(&f->index, s, sub, &n, e);
+	if (r == 0 && f->index.zarr)
+		f->index.zarr->complete = 1; /* names that are all empty are none */
 	if (r == 0 && f->index.kind == DATAFRAME_OTHER)
 		r = error_set(e, "%s: %s, expected the names of the rows", f->index.where, f->index.why);
 	free(sub);
@@ -329,8 +328,8 @@ static int open_group(struct dataframe *f, hid_t file, const char *path, const c
 			struct dataframe_column *c = f->col + f->ncol++;
 			int64_t rows = n;
 			sub = xasprintf("%s/%s", path, name);
-			column_init(c, name, sub, filename);
-			r = open_member(c, file, sub, filename, &rows, e);
+			column_init(c, name, s, sub);
+			r = open_member(c, s, sub, &rows, e);
 			if (r == 0 && c->kind != DATAFRAME_OTHER && rows != n)
 				r = error_set(e, "%s: %" PRId64 " rows, expected %" PRId64 " as in %s", c->where, rows, n, f->index.where);
 			free(sub);
@@ -344,18 +343,17 @@ static int open_group(struct dataframe *f, hid_t file, const char *path, const c
 }
 
 /* Field i of the compound dataset. */
-static int open_field(
-	struct dataframe_column *c, hid_t file, hid_t d, hid_t type, unsigned i, const char *path, const char *filename, struct error *e)
+static int open_field(struct dataframe_column *c, struct store *s, hid_t d, hid_t type, unsigned i, const char *path, struct error *e)
 {
 	char *name = H5Tget_member_name(type, i);
 	if (!name)
-		return h5_error(e, filename, "reading the fields");
+		return h5_error(e, s->name, "reading the fields");
 	char *sub = xasprintf("%s/%s", path, name), *categories = xasprintf("uns/%s_categories", name);
-	column_init(c, name, sub, filename);
+	column_init(c, name, s, sub);
 	hid_t member = H5Tget_member_type(type, i), mem = -1;
 	H5T_class_t class = H5Tget_class(member);
 	int r = 0;
-	if (class == H5T_STRING && (H5Tis_variable_str(member) > 0 || H5Tget_size(member) <= STRING_MAX)) {
+	if (class == H5T_STRING && (H5Tis_variable_str(member) > 0 || H5Tget_size(member) <= H5_STRING_MAX)) {
 		c->kind = DATAFRAME_STR;
 		mem = H5Tcopy(member);
 	} else if (class == H5T_FLOAT) {
@@ -364,8 +362,8 @@ static int open_field(
 	} else if (class == H5T_INTEGER) {
 		number_kind(c, number_integer(H5Tget_size(member), H5Tget_sign(member) == H5T_SGN_2));
 		mem = H5Tcopy(c->kind == DATAFRAME_U64 ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64);
-		if (h5_object_type(file, categories) == H5O_TYPE_DATASET)
-			r = read_categories(c, file, categories, filename, e);
+		if (store_type(s, categories) == STORE_ARRAY)
+			r = read_categories(c, s, categories, e);
 	} else if (class == H5T_ENUM && H5Tget_size(member) == 1) {
 		boolean_kind(c);
 		mem = H5Tcopy(member);
@@ -386,9 +384,11 @@ static int open_field(
 	return r;
 }
 
-static int open_compound(struct dataframe *f, hid_t file, const char *path, const char *filename, struct error *e)
+static int open_compound(struct dataframe *f, struct store *s, const char *path, struct error *e)
 {
-	hid_t d = H5Dopen2(file, path, H5P_DEFAULT), type = d < 0 ? -1 : H5Dget_type(d);
+	if (s->zarr)
+		return error_set(e, "%s: expected a group", f->where);
+	hid_t d = H5Dopen2(s->h5, path, H5P_DEFAULT), type = d < 0 ? -1 : H5Dget_type(d);
 	int r = 0;
 	if (type < 0) {
 		r = h5_error(e, f->where, "opening the dataset");
@@ -401,7 +401,7 @@ static int open_compound(struct dataframe *f, hid_t file, const char *path, cons
 		f->nrow = (uint64_t)length(d);
 		f->col = xcalloc((size_t)n, sizeof *f->col);
 		for (int i = 0; i < n && r == 0; i++) /* the first field is the index */
-			r = open_field(i ? f->col + f->ncol++ : &f->index, file, d, type, (unsigned)i, path, filename, e);
+			r = open_field(i ? f->col + f->ncol++ : &f->index, s, d, type, (unsigned)i, path, e);
 	}
 	if (type >= 0)
 		H5Tclose(type);
@@ -410,13 +410,13 @@ static int open_compound(struct dataframe *f, hid_t file, const char *path, cons
 	return r;
 }
 
-int dataframe_open(struct dataframe *f, hid_t file, const char *path, const char *filename, struct error *e)
+int dataframe_open(struct dataframe *f, struct store *s, const char *path, struct error *e)
 {
-	*f = (struct dataframe){.where = xasprintf("%s: %s", filename, path)};
-	int type = h5_object_type(file, path);
-	int r = type == H5O_TYPE_GROUP     ? open_group(f, file, path, filename, e)
-		: type == H5O_TYPE_DATASET ? open_compound(f, file, path, filename, e)
-					   : error_set(e, "%s: missing", f->where);
+	*f = (struct dataframe){.where = xasprintf("%s: %s", s->name, path)};
+	enum store_type type = store_type(s, path);
+	int r = type == STORE_GROUP   ? open_group(f, s, path, e)
+		: type == STORE_ARRAY ? open_compound(f, s, path, e)
+				      : error_set(e, "%s: missing", f->where);
 	if (r)
 		dataframe_release(f);
 	return r;

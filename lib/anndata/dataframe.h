@@ -27,7 +27,8 @@ struct dataframe_column {
 	const char *dtype; /* the type in the file, where the kind is wider, as in man scstream.5; NULL: the kind says it */
 	struct h5array values, mask; /* numbers and codes; mask != 0: missing */
 	int has_mask;
-	hid_t dataset; /* strings, or the compound dataset; -1 when values is used */
+	hid_t dataset; /* strings, or the compound dataset; -1 when values or zarr is used */
+	struct zarr_array *zarr; /* strings of a zarr store, else NULL */
 	hid_t field; /* compound dataset: memory type that holds this field alone; else -1 */
 	char *where; /* "FILE: /obs/donor" */
 	/* Values that are not in the file: called by dataframe_read, which prepares v, for rows [row, row + n). Else NULL. */
@@ -57,12 +58,12 @@ struct dataframe_values {
 void dataframe_values_release(struct dataframe_values *v);
 
 /* Open the frame at `path`. A column of an unknown kind becomes DATAFRAME_OTHER. A damaged column is an error: -1 with e set. */
-int dataframe_open(struct dataframe *f, hid_t file, const char *path, const char *filename, struct error *e);
+int dataframe_open(struct dataframe *f, struct store *s, const char *path, struct error *e);
 void dataframe_release(struct dataframe *f); /* accepts a zeroed struct */
 struct dataframe_column *dataframe_find(struct dataframe *f, const char *name); /* NULL: none; finds the index by its name too */
 
 /* A lone string dataset as a column (10x: barcodes, features). */
-int dataframe_strings(struct dataframe_column *c, hid_t file, const char *path, const char *filename, uint64_t *nrow, struct error *e);
+int dataframe_strings(struct dataframe_column *c, struct store *s, const char *path, uint64_t *nrow, struct error *e);
 void dataframe_column_release(struct dataframe_column *c);
 
 /* Rows [row, row + n). */

@@ -3,6 +3,7 @@
  */
 #include "anndata/dataframe.h"
 #include "anndata/h5.h"
+#include "anndata/zarr.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -116,6 +117,8 @@ int dataframe_read(struct dataframe_column *c, uint64_t row, size_t n, struct da
 	}
 	if (c->has_mask && h5array_read(&c->mask, row, n, v->missing, threads, e))
 		return -1;
+	if (c->kind == DATAFRAME_STR && c->zarr)
+		return zarr_read_texts(c->zarr, row, n, &v->str, e);
 	if (c->kind == DATAFRAME_STR)
 		return read_strings(c, row, n, &v->str, e);
 	if (c->kind == DATAFRAME_F64) {

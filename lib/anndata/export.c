@@ -2,6 +2,7 @@
 
 #include "anndata/h5ad.h"
 #include "anndata/obs.h"
+#include "stream/panels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,10 @@ static int wanted(const char *name, char *const *keep, size_t nkeep)
 	return !nkeep;
 }
 
-/* Counts that are read again have these anew: cell is the row, n_counts the sum of the row. */
-static int of_the_stream(const char *name)
+/* Counts that are read again have these anew: cell is the row, n_counts the sum of the row. And one file has one panel. */
+static int of_the_stream(const struct header *h, const char *name)
 {
-	return !strcmp(name, "cell") || !strcmp(name, "n_counts");
+	return !strcmp(name, "cell") || !strcmp(name, "n_counts") || (panels_there(h) && !strcmp(name, PANEL_COLUMN));
 }
 
 /* What the index of obs is called: as in the file that the stream was made of, unless a column has this name. */
@@ -48,7 +49,7 @@ static void make_obs(struct h5ad_writer *w, char *const *keep, size_t nkeep)
 	for (size_t i = 0; i < h->ncol; i++) {
 		if (h->col[i].shape != SCALAR || hidden[i] || (int)i == w->index || !wanted(h->col[i].name, keep, nkeep))
 			continue;
-		if (!nkeep && w->gene >= 0 && w->index >= 0 && of_the_stream(h->col[i].name))
+		if (!nkeep && w->gene >= 0 && w->index >= 0 && of_the_stream(h, h->col[i].name))
 			continue;
 		struct obs_out *o = &w->obs[w->nobs];
 		*o = (struct obs_out){.col = (int)i, .missing = export_companion(h, (int)i)};

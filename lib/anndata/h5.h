@@ -13,6 +13,7 @@
 #define H5_FILTER_BLOSC 32001 /* read through HDF5's own plugin, where it is installed */
 #define ZSTD_RATIO_MAX 40000 /* it shrinks by at most 128 KiB to 4 bytes */
 #define H5_CHECKSUM 4 /* bytes of the Fletcher32 checksum behind a chunk */
+#define H5_STRING_MAX 65536 /* bytes of a string of fixed length */
 #define H5_CHUNK_MAX (1ull << 30) /* bytes of the largest decoded chunk */
 
 /* Call it before anything else: it stops HDF5 from printing and from following links into other files, gives it the filters LZF and

@@ -1,6 +1,7 @@
 #include "anndata/h5ad.h"
 #include "anndata/h5.h"
 #include "anndata/scale.h"
+#include "anndata/zarr.h"
 
 #include "base/idmap.h"
 #include "base/magic.h"
@@ -12,55 +13,22 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-static int exists(hid_t file, const char *path)
+static int exists(struct h5ad *h, const char *path)
 {
-	char *copy = xstrdup(path);
-	int there = 1;
-	/* HDF5 may be asked about a path only if the part before its last name exists */
-	for (char *p = copy; there && (p = strchr(p + 1, '/'));) {
-		*p = 0;
-		there = H5Lexists(file, copy, H5P_DEFAULT) > 0;
-		*p = '/';
+	return store_type(&h->store, path) != STORE_NONE;
+}
+
+/* The names in a group, for a message. */
+static void list_names(struct h5ad *h, const char *group, char list[256])
+{
+	struct texts t = {0};
+	store_names(&h->store, group, &t);
+	for (size_t i = 0, n = 0; i < t.n; i++, n = strlen(list)) {
+		int len = (int)(t.offset[i + 1] - t.offset[i]);
+		if (n + (size_t)len + 3 < 256)
+			snprintf(list + n, 256 - n, "%s%.*s", n ? ", " : "", len, t.bytes + t.offset[i]);
 	}
-	there = there && H5Lexists(file, copy, H5P_DEFAULT) > 0;
-	free(copy);
-	return there;
-}
-
-/* anndata writes a missing X as a dataset without elements, or not at all. */
-static int has_matrix(hid_t file, const char *path)
-{
-	if (!exists(file, path))
-		return 0;
-	hid_t d = H5Oopen(file, path, H5P_DEFAULT);
-	int there = d >= 0;
-	if (there && H5Iget_type(d) == H5I_DATASET) {
-		hid_t space = H5Dget_space(d);
-		there = space >= 0 && H5Sget_simple_extent_type(space) == H5S_SIMPLE;
-		if (space >= 0)
-			H5Sclose(space);
-	}
-	if (d >= 0)
-		H5Oclose(d);
-	return there;
-}
-
-static herr_t add_name(hid_t g, const char *name, const H5L_info_t *info, void *text)
-{
-	char *list = text;
-	size_t n = strlen(list);
-	if (n + strlen(name) + 3 < 256)
-		snprintf(list + n, 256 - n, "%s%s", n ? ", " : "", name);
-	return 0;
-}
-
-static void list_layers(hid_t file, char list[256])
-{
-	hid_t g = exists(file, "layers") ? H5Gopen2(file, "layers", H5P_DEFAULT) : -1;
-	if (g < 0)
-		return;
-	H5Literate(g, H5_INDEX_NAME, H5_ITER_INC, NULL, add_name, list);
-	H5Gclose(g);
+	texts_release(&t);
 }
 
 /* Why the values cannot be counts (malloced), or NULL, and what to do about it. -1 with e set if the matrix cannot be read. */
@@ -88,8 +56,8 @@ static int look_for_fault(struct countmat *m, char **fault, const char **hint, s
  */
 static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const char **var, struct error *e)
 {
-	const char *raw = exists(h->file, "raw.X") ? "raw.X" : "raw/X";
-	const char *raw_var = exists(h->file, "raw.var") ? "raw.var" : "raw/var";
+	const char *raw = exists(h, "raw.X") ? "raw.X" : "raw/X";
+	const char *raw_var = exists(h, "raw.var") ? "raw.var" : "raw/var";
 	char *layer = opt->layer ? xasprintf("layers/%s", opt->layer) : NULL;
 	struct {
 		const char *path, *var;
@@ -102,23 +70,23 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 	struct countmat mat = {0};
 	if (layer) {
 		n = 1;
-		if (exists(h->file, layer) || (strcmp(opt->layer, "X") && strcmp(opt->layer, "raw/X"))) {
+		if (exists(h, layer) || (strcmp(opt->layer, "X") && strcmp(opt->layer, "raw/X"))) {
 			try[0].path = layer;
 			try[0].var = "var";
 		} else if (!strcmp(opt->layer, "X")) {
 			try[0] = try[1];
 		}
 	}
-	list_layers(h->file, layers);
+	list_names(h, "layers", layers);
 	for (int i = 0; i < n && r == 0 && (!found || h->mat.largest <= 1); i++) {
 		size_t len = strlen(looked);
-		if (!has_matrix(h->file, try[i].path)) {
+		if (!store_has_matrix(&h->store, try[i].path)) {
 			if (try[i].optional)
 				continue;
 			snprintf(looked + len, sizeof looked - len, "%s%s: not there", len ? "; " : "", try[i].path);
 			continue;
 		}
-		r = countmat_open(&mat, h->file, try[i].path, h->path, e);
+		r = countmat_open(&mat, &h->store, try[i].path, e);
 		mat.round = opt->round;
 		char *fault = NULL;
 		if (r == 0)
@@ -264,8 +232,8 @@ static int open_anndata(struct h5ad *h, const struct h5ad_options *opt, struct e
 {
 	const char *var_path = NULL;
 	struct dataframe var = {0};
-	if (dataframe_open(&h->obs, h->file, "obs", h->path, e) || find_counts(h, opt, &var_path, e) ||
-		dataframe_open(&var, h->file, var_path, h->path, e))
+	if (dataframe_open(&h->obs, &h->store, "obs", e) || find_counts(h, opt, &var_path, e) ||
+		dataframe_open(&var, &h->store, var_path, e))
 		return -1;
 	h->ncell = h->obs.nrow;
 	h->ngene = h->mat.ncol;
@@ -301,6 +269,43 @@ static int no_hdf5(const struct h5ad *h, struct error *e)
 		is && is->unpack ? is->unpack : "");
 }
 
+/* MuData: an AnnData in mod/NAME for each modality. That of the RNA is called rna by convention. */
+static int open_modality(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	struct texts names = {0};
+	char list[256] = "";
+	size_t pick;
+	store_names(&h->store, "mod", &names);
+	list_names(h, "mod", list);
+	size_t found = names.n;
+	for (pick = 0; pick < names.n; pick++)
+		if (texts_is(&names, pick, opt->modality ? opt->modality : "rna"))
+			found = pick;
+	if (found == names.n && names.n == 1 && !opt->modality)
+		found = 0;
+	int r = 0;
+	if (!names.n)
+		r = error_set(e, "%s: a MuData file without modalities", h->path);
+	else if (found == names.n && opt->modality)
+		r = error_set(e, "%s: no modality '%s'; there are: %s", h->path, opt->modality, list);
+	else if (found == names.n)
+		r = error_set(e, "%s: MuData with the modalities %s; choose one with --modality", h->path, list);
+	if (r == 0) {
+		char *name = texts_dup(&names, found);
+		h->modality = xasprintf("%s: mod/%s", h->path, name);
+		h->folder = xasprintf("%s%smod/%s", h->store.zarr ? h->path : "", h->store.zarr ? "/" : "", name);
+		free(name);
+		if (h->store.zarr)
+			h->store.zarr = h->folder;
+		else
+			h->store.h5 = h->group = H5Gopen2(h->file, h->folder, H5P_DEFAULT);
+		h->store.name = h->modality;
+		r = h->store.zarr || h->group >= 0 ? open_anndata(h, opt, e) : h5_error(e, h->modality, "opening the group");
+	}
+	texts_release(&names);
+	return r;
+}
+
 static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
 	int is = H5Fis_hdf5(h->path);
@@ -309,15 +314,27 @@ static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct erro
 		return no_hdf5(h, e);
 	if (h->file < 0)
 		return h5_error(e, h->path, "opening");
-	if (exists(h->file, "row_attrs") && exists(h->file, "col_attrs"))
+	h->store.h5 = h->file;
+	if (exists(h, "row_attrs") && exists(h, "col_attrs"))
 		return error_set(e, "%s: a loom file, expected .h5ad or 10x .h5; convert it with anndata", h->path);
-	if (exists(h->file, "mod"))
-		return error_set(e,
-			"%s: a MuData file (.h5mu), expected .h5ad or 10x .h5; write one of its modalities as .h5ad with mudata", h->path);
-	if (exists(h->file, "assays"))
+	if (exists(h, "assays"))
 		return error_set(e, "%s: a Seurat file, expected .h5ad or 10x .h5; convert it with SeuratDisk", h->path);
-	int r = exists(h->file, "obs") ? open_anndata(h, opt, e) : tenx_open_h5(h, opt, e);
-	return r && !h5_refused_link() ? r : h5_check(h->path, e);
+	int r = exists(h, "mod") ? open_modality(h, opt, e) : exists(h, "obs") ? open_anndata(h, opt, e) : tenx_open_h5(h, opt, e);
+	return r && !h5_refused_link() ? r : store_check(&h->store, e);
+}
+
+static int open_zarr(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
+{
+	h->store.zarr = h->path;
+	int r = 0;
+	if (exists(h, "mod"))
+		r = open_modality(h, opt, e);
+	else if (exists(h, "obs"))
+		r = open_anndata(h, opt, e);
+	else
+		r = error_set(e, "%s: a zarr store without obs, expected one that anndata wrote", h->path);
+	/* what could not be read tells more than what seemed to be missing then */
+	return h->store.failure ? store_check(&h->store, e) : r;
 }
 
 /* An option that says nothing about this kind of file is refused: else it would seem to have been followed. */
@@ -326,6 +343,8 @@ static int unused_option(const struct h5ad *h, const struct h5ad_options *opt, s
 	int anndata = h->obs.where != NULL;
 	if (opt->genome && (anndata || strcmp(h->matrix, opt->genome)))
 		return error_set(e, "%s: --genome is for files of Cell Ranger 2, which have a group for each genome", h->path);
+	if (opt->modality && !h->modality)
+		return error_set(e, "%s: --modality is for MuData (.h5mu); this has none", h->path);
 	if (opt->layer && !anndata)
 		return error_set(e, "%s: --layer is for .h5ad; a 10x file has one matrix", h->path);
 	if (opt->gene_column && !anndata)
@@ -335,7 +354,8 @@ static int unused_option(const struct h5ad *h, const struct h5ad_options *opt, s
 
 int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)
 {
-	*h = (struct h5ad){.path = xstrdup(path), .file = -1, .round = opt->round};
+	*h = (struct h5ad){.path = xstrdup(path), .file = -1, .group = -1, .round = opt->round};
+	h->store = (struct store){.name = h->path, .h5 = -1};
 	h5_setup();
 	struct stat st;
 	size_t prefix;
@@ -344,6 +364,8 @@ int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, 
 		r = error_set(e, "standard input: HDF5 cannot be read from a pipe: name the file");
 	else if (stat(path, &st))
 		r = error_set(e, "%s: %s", path, strerror(errno));
+	else if (S_ISDIR(st.st_mode) && zarr_is_store(path))
+		r = open_zarr(h, opt, e);
 	else if (S_ISDIR(st.st_mode) || h5ad_matrix_name(path, &prefix))
 		r = tenx_open_directory(h, e);
 	else if (!S_ISREG(st.st_mode))
@@ -376,33 +398,25 @@ void h5ad_release(struct h5ad *h)
 	free(h->gene_source);
 	free(h->path);
 	free(h->stem);
+	free(h->modality);
+	free(h->folder);
+	store_release(&h->store);
+	if (h->group >= 0)
+		H5Gclose(h->group);
 	if (h->file >= 0)
 		H5Fclose(h->file);
 	*h = (struct h5ad){0};
 }
 
-/* A scalar text of any length, malloced; NULL: there is none. */
-static char *scalar_text(hid_t file, const char *path)
+/* 10x text files have none. */
+static int has_store(const struct h5ad *h)
 {
-	char *text = NULL, *from = NULL;
-	hid_t d = file >= 0 && exists(file, "uns") && exists(file, path) ? H5Dopen2(file, path, H5P_DEFAULT) : -1;
-	if (d < 0)
-		return NULL;
-	hid_t type = H5Dget_type(d), space = H5Dget_space(d);
-	if (h5_check_storage(d, path, NULL) == 0 && H5Tis_variable_str(type) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
-		H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &from) >= 0 && from) {
-		text = xstrdup(from);
-		H5Dvlen_reclaim(type, space, H5P_DEFAULT, &from);
-	}
-	H5Tclose(type);
-	H5Sclose(space);
-	H5Dclose(d);
-	return text;
+	return h->file >= 0 || h->store.zarr;
 }
 
-int h5ad_provenance(const struct h5ad *h, cJSON *to, struct error *e)
+int h5ad_provenance(struct h5ad *h, cJSON *to, struct error *e)
 {
-	char *text = scalar_text(h->file, "uns/" H5AD_PROVENANCE);
+	char *text = has_store(h) ? store_text(&h->store, "uns/" H5AD_PROVENANCE) : NULL;
 	cJSON *list = text ? cJSON_Parse(text) : NULL; /* NULL, or no list of objects: nothing is added */
 	const cJSON *line, *old;
 	cJSON_ArrayForEach(line, list)
@@ -414,12 +428,12 @@ int h5ad_provenance(const struct h5ad *h, cJSON *to, struct error *e)
 	}
 	cJSON_Delete(list);
 	free(text);
-	return h->file < 0 ? 0 : h5_check(h->path, e);
+	return has_store(h) ? store_check(&h->store, e) : 0;
 }
 
 int h5ad_start(struct h5ad *h, struct error *e)
 {
-	return h->file < 0 && !h->mat.where ? tenx_read_directory(h, e) : 0;
+	return !has_store(h) && !h->mat.where ? tenx_read_directory(h, e) : 0;
 }
 
 int h5ad_cell_names(struct h5ad *h, uint64_t row, size_t n, struct texts *t, struct error *e)

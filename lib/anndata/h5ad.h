@@ -1,5 +1,5 @@
 /*
- * Cells from a file: AnnData .h5ad of any age, 10x Genomics HDF5 (Cell Ranger 2 and 3), or a 10x matrix directory.
+ * Cells from a file: AnnData, as .h5ad of any age or a zarr store; a modality of MuData; 10x Genomics HDF5 (Cell Ranger 2 and 3), or a 10x matrix directory.
  * One struct for all: the names and annotation of the cells, the ids and symbols of the genes, and a matrix of raw counts. The matrix is
  * found by a look at the values. raw/X is tried before X, because X may hold only some of the genes; then the layers that are usually
  * called after counts.
@@ -15,6 +15,7 @@
 struct h5ad_options {
 	const char *layer; /* NULL: find the counts; else a name in layers/, "X" or "raw/X" */
 	const char *gene_column; /* NULL: find the Ensembl ids; else a column of var, or "index" */
+	const char *modality; /* of MuData; NULL: rna, or the only one */
 	const char *genome; /* Cell Ranger 2 files with several genomes; NULL: there must be one */
 	int round; /* fractions are rounded to whole counts (countmat.h) */
 };
@@ -23,7 +24,11 @@ struct h5ad {
 	char *path;
 	char *stem; /* 10x in text files: what their names begin with, "DIR/" or "DIR/GSM1_s1_" */
 	int round;
-	hid_t file; /* -1 for a matrix directory */
+	hid_t file; /* HDF5; else -1 */
+	hid_t group; /* of a modality; else -1 */
+	char *modality; /* MuData: "FILE: mod/rna" ... */
+	char *folder; /* ... and where it is */
+	struct store store; /* what is read from; not for a matrix directory */
 	uint64_t ncell;
 	size_t ngene; /* columns of the matrix */
 	struct texts id; /* [ngene] gene ids: never empty, versions not stripped, may repeat */
@@ -48,7 +53,7 @@ void h5ad_release(struct h5ad *h); /* accepts a zeroed struct */
 /* What a program of corrmask noted of the file's origin (uns/corrmask_provenance), entry by entry: those that `to` lacks are added. -1 with e
  * set if the file cannot be read. */
 #define H5AD_PROVENANCE "corrmask_provenance"
-int h5ad_provenance(const struct h5ad *h, cJSON *to, struct error *e);
+int h5ad_provenance(struct h5ad *h, cJSON *to, struct error *e);
 
 /* Call it before the first countmat_next. A matrix directory reads its entries here. */
 int h5ad_start(struct h5ad *h, struct error *e);

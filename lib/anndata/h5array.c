@@ -1,6 +1,7 @@
 #include "anndata/h5array.h"
 
 #include "anndata/h5.h"
+#include "anndata/zarr.h"
 #include "base/threads.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@ struct h5array_job {
 	uint64_t chunk; /* number, row-major over the chunk grid */
 	size_t at, size; /* stored bytes: raw[at, at + size); size 0 means never written */
 	uint32_t skip; /* bit i set: filter i was not applied to this chunk */
-	int bad;
+	const char *bad; /* what is wrong with it, or NULL */
 };
 
 static int element_type(struct h5array *a, hid_t type, int *direct, struct error *e)
@@ -20,6 +21,7 @@ static int element_type(struct h5array *a, hid_t type, int *direct, struct error
 	H5T_class_t class = H5Tget_class(type);
 	hid_t base = class == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type);
 	size_t size = H5Tget_size(base);
+	a->boolean = class == H5T_ENUM && size == 1;
 	int number = class == H5T_FLOAT || ((class == H5T_INTEGER || class == H5T_ENUM) && size <= 8);
 	if (number) {
 		const hid_t of[] = {[NUMBER_I8] = H5T_NATIVE_INT8,
@@ -111,18 +113,42 @@ out:
 	return r;
 }
 
-int h5array_open(struct h5array *a, hid_t loc, const char *path, const char *file, struct error *e)
+static int open_zarr(struct h5array *a, struct store *s, const char *path, struct error *e)
+{
+	struct zarr_array *z = a->zarr = xcalloc(1, sizeof *z);
+	if (zarr_array_open(z, s, path, e))
+		return -1;
+	if (z->kind != ZARR_NUMBERS && z->kind != ZARR_BOOLEANS)
+		return error_set(e, "%s: holds no numbers, expected integers of up to 64 bits, float32 or float64", a->where);
+	if (z->ndim < 1)
+		return error_set(e, "%s: %d dimensions, expected 1 or 2", a->where, z->ndim);
+	a->ndim = z->ndim;
+	memcpy(a->dim, z->dim, sizeof a->dim);
+	memcpy(a->chunk, z->chunk, sizeof a->chunk);
+	memcpy(a->fill, z->fill, sizeof a->fill);
+	a->type = z->type;
+	a->size = z->size;
+	a->boolean = z->kind == ZARR_BOOLEANS;
+	a->direct = 1;
+	return 0;
+}
+
+int h5array_open(struct h5array *a, struct store *s, const char *path, struct error *e)
 {
 	*a = (struct h5array){.id = -1, .mem = -1, .tail_chunk = UINT64_MAX};
-	a->where = xasprintf("%s: %s", file, path);
+	a->where = xasprintf("%s: %s", s->name, path);
 	hid_t type = -1, space = -1;
 	int direct = 0, r = -1;
-	int object = h5_object_type(loc, path);
-	if (object != H5O_TYPE_DATASET) {
-		error_set(e, object < 0 ? "%s: missing" : "%s: is not a dataset", a->where);
+	if (s->zarr) {
+		r = open_zarr(a, s, path, e);
 		goto out;
 	}
-	a->id = H5Dopen2(loc, path, H5P_DEFAULT);
+	enum store_type object = store_type(s, path);
+	if (object != STORE_ARRAY) {
+		error_set(e, object == STORE_NONE ? "%s: missing" : "%s: is not a dataset", a->where);
+		goto out;
+	}
+	a->id = H5Dopen2(s->h5, path, H5P_DEFAULT);
 	if (a->id >= 0 && h5_check_storage(a->id, a->where, e))
 		goto out;
 	type = a->id < 0 ? -1 : H5Dget_type(a->id);
@@ -164,6 +190,9 @@ void h5array_release(struct h5array *a)
 		if (a->mem >= 0)
 			H5Tclose(a->mem);
 	}
+	if (a->zarr)
+		zarr_array_release(a->zarr);
+	free(a->zarr);
 	free(a->where);
 	free(a->tail);
 	free(a->raw);
@@ -202,12 +231,20 @@ static void need_scratch(struct h5array *a, int threads)
 static int fetch(struct h5array *a, struct h5array_job *j, size_t *used, uint64_t across, size_t bytes, struct error *e)
 {
 	hsize_t at[2] = {j->chunk / across * a->chunk[0], j->chunk % across * a->chunk[1]}, size;
+	j->at = *used;
+	j->size = 0;
+	j->skip = 0;
+	j->bad = NULL;
+	if (a->zarr) {
+		if (zarr_fetch(a->zarr, (uint64_t[]){at[0], at[1]}, &a->raw, &a->raw_cap, *used, &j->size, e))
+			return -1;
+		a->absent |= !j->size;
+		*used += j->size;
+		return 0;
+	}
 	if (h5_stored_size(a->id, at, &size, a->where, e))
 		return -1;
-	j->at = *used;
 	j->size = size;
-	j->skip = 0;
-	j->bad = 0;
 	if (!size)
 		return 0;
 	/* deflate shrinks by at most 1032, LZF by 88: fewer stored bytes are damage, and no memory is allocated for them */
@@ -239,14 +276,36 @@ static void place(
 		memcpy(out + ((r - row) * a->dim[1] + c0) * a->size, from + (r - r0) * a->chunk[1] * a->size, wide * a->size);
 }
 
-static void fill_chunk(const struct h5array *a, unsigned char *to, size_t bytes)
+static void fill(const struct h5array *a, unsigned char *to, size_t n)
 {
-	for (size_t i = 0; i < bytes; i += a->size)
-		memcpy(to + i, a->fill, a->size);
+	for (size_t i = 0; i < n; i++)
+		memcpy(to + i * a->size, a->fill, a->size);
 }
 
-static int damaged_chunk(const struct h5array *a, uint64_t chunk, uint64_t across, size_t bytes, struct error *e)
+/* The same for a chunk that was never written. The whole chunk may be larger than what is wanted of it, so it is not made. */
+static void place_fill(const struct h5array *a, uint64_t chunk, uint64_t across, uint64_t row, size_t n, unsigned char *out)
 {
+	uint64_t r0 = chunk / across * a->chunk[0], c0 = chunk % across * a->chunk[1];
+	uint64_t lo = r0 > row ? r0 : row, hi = r0 + a->chunk[0] < row + n ? r0 + a->chunk[0] : row + n;
+	uint64_t wide = a->chunk[1] < a->dim[1] - c0 ? a->chunk[1] : a->dim[1] - c0;
+	for (uint64_t r = lo; r < hi; r++)
+		fill(a, out + ((r - row) * a->dim[1] + c0) * a->size, wide);
+}
+
+/* The bytes of the fetched chunk j to out. Sets j->bad. */
+static void decode(const struct h5array *a, struct h5array_job *j, struct h5chunk_scratch *own, unsigned char *out, size_t bytes)
+{
+	if (a->zarr)
+		j->bad = zarr_decode(a->zarr, a->raw + j->at, j->size, &own->zarr, out);
+	else if (h5chunk_decode(&a->filters, j->skip, a->raw + j->at, j->size, own, out, bytes))
+		j->bad = "does not decompress";
+}
+
+static int damaged_chunk(const struct h5array *a, uint64_t chunk, uint64_t across, const char *bad, size_t bytes, struct error *e)
+{
+	if (a->zarr)
+		return error_set(e, "%s: the chunk that starts at %llu %s; damaged store", a->where,
+			(unsigned long long)(chunk / across * a->chunk[0]), bad);
 	return error_set(e, "%s: the chunk that starts at %llu does not decompress to %zu bytes; damaged file", a->where,
 		(unsigned long long)(chunk / across * a->chunk[0]), bytes);
 }
@@ -268,6 +327,10 @@ static void decode_job(void *arg, size_t i, int thread)
 	struct h5array *a = r->a;
 	struct h5array_job *j = a->job + i;
 	struct h5chunk_scratch *own = a->scratch + thread;
+	if (!j->size) {
+		place_fill(a, j->chunk, r->across, r->row, r->rows, r->out);
+		return;
+	}
 	size_t bytes = a->chunk[0] * a->chunk[1] * a->size;
 	uint64_t r0 = j->chunk / r->across * a->chunk[0], end = r0 + a->chunk[0];
 	int inside = a->chunk[1] == a->dim[1] && r0 >= r->row && end <= r->row + r->rows;
@@ -275,10 +338,7 @@ static void decode_job(void *arg, size_t i, int thread)
 	if (!inside && !last && !own->whole)
 		own->whole = xmalloc(bytes);
 	unsigned char *to = inside ? r->out + (r0 - r->row) * a->dim[1] * a->size : last ? a->tail : own->whole;
-	if (j->size)
-		j->bad = h5chunk_decode(&a->filters, j->skip, a->raw + j->at, j->size, own, to, bytes);
-	else
-		fill_chunk(a, to, bytes);
+	decode(a, j, own, to, bytes);
 	if (!inside && !j->bad)
 		place(a, j->chunk, r->across, to, r->row, r->rows, r->out);
 	if (last)
@@ -294,7 +354,7 @@ static int decode_round(
 	pool_for(threads, n, decode_job, &r);
 	for (size_t i = 0; i < n; i++)
 		if (a->job[i].bad)
-			return damaged_chunk(a, a->job[i].chunk, across, a->chunk[0] * a->chunk[1] * a->size, e);
+			return damaged_chunk(a, a->job[i].chunk, across, a->job[i].bad, a->chunk[0] * a->chunk[1] * a->size, e);
 	return 0;
 }
 
@@ -322,7 +382,7 @@ int h5array_read(struct h5array *a, uint64_t row, size_t n, void *out, int threa
 			if (fetch(a, a->job + k, &used, across, bytes, e))
 				return -1;
 		}
-		if (across == 1 && !a->tail)
+		if (across == 1 && !a->tail && used)
 			a->tail = xmalloc(bytes);
 		if (decode_round(a, k, across, row, n, out, threads, e))
 			return -1;
@@ -355,13 +415,13 @@ int h5array_chunk(struct h5array *a, uint64_t number, uint64_t box[4], void *out
 	a->job[0].chunk = number;
 	if (fetch(a, a->job, &used, across, bytes, e))
 		return -1;
-	if (!a->job[0].size) {
-		fill_chunk(a, out, bytes);
+	if (!a->job->size) {
+		fill(a, out, box[2] * a->chunk[1]);
 		return 0;
 	}
 	need_scratch(a, 1);
-	int bad = h5chunk_decode(&a->filters, a->job->skip, a->raw, a->job->size, a->scratch, out, bytes);
-	return bad ? damaged_chunk(a, number, across, bytes, e) : 0;
+	decode(a, a->job, a->scratch, out, bytes);
+	return a->job->bad ? damaged_chunk(a, number, across, a->job->bad, bytes, e) : 0;
 }
 
 int h5array_i64(struct h5array *a, uint64_t row, size_t n, int64_t *out, int threads, struct error *e)

@@ -1,8 +1,8 @@
 /*
- * Numeric HDF5 datasets of one or two dimensions, read some rows at a time in bounded memory.
+ * Arrays of numbers of one or two dimensions, in HDF5 or in a zarr store, read some rows at a time in bounded memory.
  *
  * HDF5 decodes one chunk at a time on one thread. Here the stored bytes of many chunks are read first (H5Dread_chunk) and then decoded in
- * parallel (h5chunk.h). A chunk that lies wholly in the wanted rows is decoded to its place. Contiguous data, and everything else that
+ * parallel (h5chunk.h). The chunks of zarr take the same way (zarr.h). A chunk that lies wholly in the wanted rows is decoded to its place. Contiguous data, and everything else that
  * HDF5 itself has to decode, goes through H5Dread. A filter that this program does not have is refused by its name.
  *
  * Files are not trusted. A size in a file is compared with the bytes that are stored before memory is allocated.
@@ -12,22 +12,26 @@
 
 #include "anndata/h5chunk.h"
 #include "anndata/number.h"
+#include "anndata/store.h"
 #include "base/error.h"
 
 #include <hdf5.h>
 #include <stdint.h>
 
 struct h5array {
-	hid_t id, mem; /* dataset, and the type its elements have in memory */
+	hid_t id, mem; /* dataset, and the type its elements have in memory; -1 for zarr */
+	struct zarr_array *zarr; /* NULL: HDF5 */
 	char *where; /* "FILE: /X/data", for messages; owned */
 	int ndim; /* 1 or 2 */
 	uint64_t dim[2]; /* rows, columns; columns is 1 for one dimension */
 	uint64_t chunk[2]; /* chunk shape; 0 for contiguous data */
 	int direct; /* chunks are decoded here; else by HDF5 */
 	enum number_type type;
+	int boolean; /* the numbers stand for False and True */
 	size_t size; /* bytes of one element in memory */
 	struct h5chunk_filters filters;
 	unsigned char fill[8]; /* value of chunks that were never written */
+	int absent; /* zarr: such a chunk was read */
 	unsigned char *tail; /* the last chunk, decoded, if only some of its rows were wanted: [chunk[0] * chunk[1]] elements */
 	uint64_t tail_chunk; /* its number; UINT64_MAX: none */
 	unsigned char *raw; /* stored bytes of the chunks being decoded */
@@ -38,9 +42,9 @@ struct h5array {
 	int nscratch;
 };
 
-/* Open dataset `path` under `loc`. `file` is the name for messages. -1 with e set when it is missing, not numeric, of
- * another rank, or stored with a filter that cannot be undone. On failure `a` is released. */
-int h5array_open(struct h5array *a, hid_t loc, const char *path, const char *file, struct error *e);
+/* Open the array at `path`. -1 with e set when it is missing, not numeric, of another rank, or stored with a filter that cannot be undone.
+ * On failure `a` is released. */
+int h5array_open(struct h5array *a, struct store *s, const char *path, struct error *e);
 void h5array_release(struct h5array *a); /* accepts a zeroed struct */
 
 /* Rows [row, row + n) into out [n x dim[1]], elements of a->type. Reading forward decodes each chunk once.

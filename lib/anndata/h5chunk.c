@@ -14,6 +14,7 @@ void h5chunk_scratch_release(struct h5chunk_scratch *s)
 		libdeflate_free_decompressor(s->inflate);
 	free(s->step);
 	free(s->whole);
+	zarr_scratch_release(&s->zarr);
 	*s = (struct h5chunk_scratch){0};
 }
 

@@ -5,6 +5,8 @@
 #ifndef H5CHUNK_H
 #define H5CHUNK_H
 
+#include "anndata/zarr_codec.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +21,7 @@ struct h5chunk_scratch {
 	struct libdeflate_decompressor *inflate;
 	unsigned char *step; /* a chunk between two filters */
 	unsigned char *whole; /* a chunk of which only a part is wanted: for the caller */
+	struct zarr_scratch zarr; /* if the chunk is zarr's: for the caller */
 };
 void h5chunk_scratch_release(struct h5chunk_scratch *s); /* accepts a zeroed struct */
 

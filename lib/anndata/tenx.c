@@ -20,19 +20,13 @@
 
 #define GENE_TYPE "Gene Expression"
 
-static int is_text(const struct texts *t, size_t i, const char *s)
-{
-	size_t n = t->offset[i + 1] - t->offset[i];
-	return n == strlen(s) && !memcmp(t->bytes + t->offset[i], s, n);
-}
-
 /* Mark the features that are not genes. */
 static int keep_genes(struct h5ad *h, const struct texts *type, struct error *e)
 {
 	size_t genes = 0;
 	h->drop = xcalloc(h->ngene, 1);
 	for (size_t i = 0; i < h->ngene; i++) {
-		h->drop[i] = !is_text(type, i, GENE_TYPE);
+		h->drop[i] = !texts_is(type, i, GENE_TYPE);
 		genes += !h->drop[i];
 	}
 	if (!genes)
@@ -54,7 +48,7 @@ static int strings(struct h5ad *h, const char *group, const char *name, uint64_t
 	char *path = xasprintf("%s/%s", group, name);
 	struct dataframe_column c = {0};
 	uint64_t rows = 0;
-	int r = dataframe_strings(&c, h->file, path, h->path, &rows, e);
+	int r = dataframe_strings(&c, &h->store, path, &rows, e);
 	if (r == 0 && n && rows != n)
 		r = error_set(e, "%s: %" PRIu64 " rows, expected %" PRIu64, c.where, rows, n);
 	if (r == 0)
@@ -76,7 +70,7 @@ static int read_matrix(struct h5ad *h, const char *group, const char *ids, const
 	int64_t dim[2];
 	uint64_t cells = 0;
 	char *path = xasprintf("%s/shape", group), *barcodes = xasprintf("%s/barcodes", group);
-	int r = h5array_open(&shape, h->file, path, h->path, e);
+	int r = h5array_open(&shape, &h->store, path, e);
 	if (r == 0 && (shape.ndim != 1 || shape.dim[0] != 2))
 		r = error_set(e, "%s: expected two numbers", shape.where);
 	if (r == 0)
@@ -84,7 +78,7 @@ static int read_matrix(struct h5ad *h, const char *group, const char *ids, const
 	if (r == 0 && (dim[0] < 1 || dim[0] > GENES_MAX || dim[1] < 0))
 		r = error_set(e, "%s: %" PRId64 " x %" PRId64 ", expected genes x cells", shape.where, dim[0], dim[1]);
 	if (r == 0)
-		r = countmat_open_rows(&h->mat, h->file, group, h->path, (uint64_t)dim[1], (uint64_t)dim[0], e);
+		r = countmat_open_rows(&h->mat, &h->store, group, (uint64_t)dim[1], (uint64_t)dim[0], e);
 	char *scale = NULL;
 	double wrong;
 	h->mat.round = h->round;
@@ -96,7 +90,7 @@ static int read_matrix(struct h5ad *h, const char *group, const char *ids, const
 	if (r == 0) {
 		h->ncell = (uint64_t)dim[1];
 		h->ngene = (size_t)dim[0];
-		r = dataframe_strings(&h->cell, h->file, barcodes, h->path, &cells, e);
+		r = dataframe_strings(&h->cell, &h->store, barcodes, &cells, e);
 	}
 	if (r == 0 && cells != h->ncell)
 		r = error_set(e, "%s: %" PRIu64 " barcodes, expected %" PRIu64, h->cell.where, cells, h->ncell);
@@ -106,7 +100,7 @@ static int read_matrix(struct h5ad *h, const char *group, const char *ids, const
 			: 0;
 	if (r == 0 && types) {
 		char *p = xasprintf("%s/%s", group, types);
-		if (H5Lexists(h->file, p, H5P_DEFAULT) > 0)
+		if (store_type(&h->store, p) != STORE_NONE)
 			r = strings(h, group, types, h->ngene, &type, e) || keep_genes(h, &type, e) ? -1 : 0;
 		free(p);
 	}
@@ -129,27 +123,33 @@ static void add_name(char names[NAMES], const char *name, size_t n)
 		memcpy(names + NAMES - 4, "...", 4);
 }
 
-static herr_t genome_group(hid_t g, const char *name, const H5L_info_t *info, void *list)
+/* Cell Ranger 2: the groups that have genes. */
+static void find_genomes(struct h5ad *h, struct texts *genomes)
 {
-	char *path = xasprintf("%s/genes", name);
-	if (h5_object_type(g, name) == H5O_TYPE_GROUP && H5Lexists(g, path, H5P_DEFAULT) > 0)
-		texts_push(list, name, strlen(name));
-	free(path);
-	return 0;
+	struct texts names = {0};
+	store_names(&h->store, "", &names);
+	texts_clear(genomes);
+	for (size_t i = 0; i < names.n; i++) {
+		char *name = texts_dup(&names, i), *genes = xasprintf("%s/genes", name);
+		if (store_type(&h->store, name) == STORE_GROUP && store_type(&h->store, genes) != STORE_NONE)
+			texts_push(genomes, name, strlen(name));
+		free(genes);
+		free(name);
+	}
+	texts_release(&names);
 }
 
 int tenx_open_h5(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	if (H5Lexists(h->file, "matrix", H5P_DEFAULT) > 0)
+	if (store_type(&h->store, "matrix") != STORE_NONE)
 		return read_matrix(h, "matrix", "features/id", "features/name", "features/feature_type", e);
 	struct texts genomes = {0};
-	texts_clear(&genomes);
-	H5Literate(h->file, H5_INDEX_NAME, H5_ITER_INC, NULL, genome_group, &genomes);
+	find_genomes(h, &genomes);
 	int r = 0, pick = -1;
 	char names[NAMES] = "";
 	for (size_t i = 0; i < genomes.n; i++) {
 		add_name(names, genomes.bytes + genomes.offset[i], genomes.offset[i + 1] - genomes.offset[i]);
-		if (opt->genome && is_text(&genomes, i, opt->genome))
+		if (opt->genome && texts_is(&genomes, i, opt->genome))
 			pick = (int)i;
 	}
 	if (!genomes.n)
@@ -366,9 +366,6 @@ static int has_file(const char *folder, const char *name)
 int tenx_open_directory(struct h5ad *h, struct error *e)
 {
 	struct tsv t;
-	if (has_file(h->path, ".zgroup") || has_file(h->path, ".zattrs") || has_file(h->path, "zarr.json"))
-		return error_set(
-			e, "%s: a zarr folder, expected .h5ad, 10x .h5 or a 10x matrix directory; write it as .h5ad with anndata", h->path);
 	if (!has_file(h->path, ".")) {
 		size_t prefix = 0;
 		h5ad_matrix_name(h->path, &prefix);

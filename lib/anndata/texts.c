@@ -29,6 +29,12 @@ void texts_push(struct texts *t, const char *s, size_t n)
 	t->offset[++t->n] = at + n;
 }
 
+int texts_is(const struct texts *t, size_t i, const char *s)
+{
+	size_t n = t->offset[i + 1] - t->offset[i];
+	return n == strlen(s) && !memcmp(t->bytes + t->offset[i], s, n);
+}
+
 char *texts_dup(const struct texts *t, size_t i)
 {
 	size_t n = t->offset[i + 1] - t->offset[i];

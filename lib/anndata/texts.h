@@ -21,6 +21,8 @@ void texts_clear(struct texts *t); /* n = 0, buffers stay */
 void texts_push(struct texts *t, const char *s, size_t n);
 char *texts_dup(const struct texts *t, size_t i); /* text i with a NUL, malloced */
 
+int texts_is(const struct texts *t, size_t i, const char *s); /* is text i this one? */
+
 /* Push n strings that HDF5 has read as `type` (of fixed or variable length). They start `step` bytes apart at p. */
 void texts_push_hdf5(struct texts *t, hid_t type, const char *p, size_t n, size_t step);
 

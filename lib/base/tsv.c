@@ -1,12 +1,15 @@
 #include "base/tsv.h"
 
+#include "base/decimal.h"
 #include "base/magic.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <zlib.h>
 
 int tsv_open(struct tsv *t, const char *path, struct error *e)
@@ -136,6 +139,18 @@ int tsv_find(const struct tsv *t, const char *text)
 		if (strcmp(t->field[i], text) == 0)
 			return (int)i;
 	return -1;
+}
+
+int tsv_number(const struct tsv *t, const char *name, const char *text, double *value, struct error *e)
+{
+	char *end;
+	*value = NAN;
+	if (!*text || strcmp(text, "NA") == 0 || strcasecmp(text, "nan") == 0)
+		return 0;
+	*value = decimal_read(text, &end);
+	if (end == text || *end || !isfinite(*value))
+		return tsv_error(t, e, "%s is '%.60s', expected a finite number, or NA", name, text);
+	return 0;
 }
 
 const char *tsv_escape(const char *s, size_t n, char text[TSV_ESCAPE], size_t *eaten)

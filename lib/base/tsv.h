@@ -51,6 +51,9 @@ int tsv_find(const struct tsv *t, const char *text);
 /* "PATH: line N: message" into e. Always returns -1. */
 int tsv_error(const struct tsv *t, struct error *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* A number of the current line, NaN if it is missing: empty, NA or nan. name: its column. -1 with e set if the text is anything else. */
+int tsv_number(const struct tsv *t, const char *name, const char *text, double *value, struct error *e);
+
 void tsv_close(struct tsv *t); /* accepts a zeroed struct */
 
 /*

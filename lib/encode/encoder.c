@@ -1,7 +1,5 @@
 #include "encode/encoder.h"
 
-#include "stream/panels.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +52,10 @@ int encoder_init(struct encoder *enc, const struct encoder_options *o, const str
 	enc->max_len = o->max_len ? (size_t)o->max_len : bmfm ? SIZE_MAX : enc->o.style == STYLE_V2 ? 4096 : 2048;
 	if (bmfm && o->ties != TIES_MEDIAN)
 		return error_set(e, "--ties random and group are for models of ranks, and --vocab-style bmfm is for models of values");
+	if (bmfm && o->max_len)
+		return error_set(e,
+			"--max-len cuts cells, and those of --vocab-style bmfm are whole: a gene that is cut would be a gene without a "
+			"count, and all values change; maskgen --max-len and scembed --truncate cut what a model reads");
 	if (enc->max_len <= enc->room)
 		return error_set(e, "--max-len %zu: expected more than the %zu special tokens of a cell", enc->max_len, enc->room);
 	if (o->ties != TIES_MEDIAN && enc->max_len > TIE_MAX)
@@ -74,6 +76,8 @@ void encoder_release(struct encoder *enc)
 	free(enc->scratch);
 	free(enc->name);
 	free(enc->map);
+	free(enc->panel_of);
+	panels_release(&enc->measured);
 	free(enc->out);
 	free(enc->score);
 	free(enc->tie_of);
@@ -148,13 +152,14 @@ int encoder_header(
 {
 	const char *tie = enc->o.ties == TIES_RANDOM ? "tie" : enc->o.ties == TIES_GROUP ? "rank" : NULL;
 	const char *const ours[] = {"token", "value", tie, enc->counted ? "count" : NULL, enc->counted ? PANEL_COLUMN : NULL};
-	if (counts_find(&enc->in, counts, name, e))
+	header_init(h, "tokens");
+	if (counts_find(&enc->in, counts, name, e) || panels_read(&enc->measured, counts, name, e) ||
+		(enc->measured.n && (enc->measured_by = header_need(counts, PANEL_COLUMN, U32, SCALAR, name, e)) < 0))
 		return -1;
 	enc->name = xstrdup(name);
-	header_init(h, "tokens");
 	for (size_t i = 0; i < counts->ncol; i++) {
 		const struct column_spec *s = counts->col + i;
-		if (s->shape == RAGGED)
+		if (s->shape == RAGGED || (enc->measured.n && (int)i == enc->measured_by))
 			continue;
 		for (size_t k = 0; k < sizeof ours / sizeof *ours; k++)
 			if (ours[k] && !strcmp(s->name, ours[k]))
@@ -174,15 +179,21 @@ int encoder_header(
 	return 0;
 }
 
-void encoder_describe(const struct encoder *enc, struct header *h)
+void encoder_describe(struct encoder *enc, struct header *h)
 {
 	if (!enc->counted)
 		return;
-	uint32_t *panel = xcalloc(panel_words(h->vocab.n), sizeof *panel);
-	for (size_t g = 0; g < enc->table.n; g++)
-		if (enc->table.token[g] != RANK_UNKNOWN)
-			panel[enc->table.token[g] / 32] |= 1u << enc->table.token[g] % 32;
-	panels_add(h, panel);
+	const struct panels *m = &enc->measured;
+	size_t words = panel_words(h->vocab.n), n = m->n ? m->n : 1;
+	uint32_t *panel = xcalloc(words, sizeof *panel);
+	enc->panel_of = xcalloc(n, sizeof *enc->panel_of);
+	for (size_t i = 0; i < n; i++) {
+		memset(panel, 0, words * sizeof *panel);
+		for (size_t g = 0; g < enc->table.n; g++)
+			if (enc->table.token[g] != RANK_UNKNOWN && (!m->n || panel_has(m->bits + i * m->words, (uint32_t)g)))
+				panel[enc->table.token[g] / 32] |= 1u << enc->table.token[g] % 32;
+		enc->panel_of[i] = panels_add(h, panel);
+	}
 	library_write(h, (enum library)enc->o.library);
 	cJSON_AddNumberToObject(h->extra, HEADER_CLS, (double)enc->nfirst);
 	free(panel);
@@ -307,6 +318,12 @@ static void encode_group(void *arg, size_t group, int thread)
 	}
 }
 
+/* The panel of a row of counts. */
+static uint32_t panel_of_row(const struct encoder *enc, const struct block *b, size_t row)
+{
+	return enc->measured.n ? ((const uint32_t *)b->col[enc->measured_by].data)[row] : 0;
+}
+
 /* Append rows row[0..n) of b, with their tokens, to `to`. */
 static void append_rows(struct encoder *enc, const struct block *b, struct block *to, const uint32_t *row, size_t n)
 {
@@ -317,8 +334,8 @@ static void append_rows(struct encoder *enc, const struct block *b, struct block
 		items += enc->length[row[i]];
 	block_take(to, enc->map, b, row, n);
 	block_set_items(to, group, items);
-	if (enc->counted)
-		memset((uint32_t *)to->col[enc->panel].data + first, 0, n * sizeof(uint32_t));
+	for (size_t i = 0; i < n && enc->counted; i++)
+		((uint32_t *)to->col[enc->panel].data)[first + i] = enc->panel_of[panel_of_row(enc, b, row[i])];
 	for (size_t i = 0; i < n; i++) {
 		size_t len = enc->length[row[i]], from = start[row[i]] + enc->room * row[i];
 		memcpy((char *)to->col[enc->token].data + at * width, (char *)enc->out + from * width, len * width);
@@ -358,6 +375,10 @@ int encoder_finish(struct encoder *enc, struct block *out, struct error *e)
 	enc->block = NULL;
 	if (enc->wrong < b->rows)
 		return counts_error(&enc->in, b, enc->wrong, enc->name, enc->cells, e);
+	for (size_t i = 0; i < b->rows && enc->measured.n; i++)
+		if (panel_of_row(enc, b, i) >= enc->measured.n)
+			return error_set(e, "%s: row %llu: panel %u, but the header has %zu", enc->name,
+				(unsigned long long)enc->cells + i, panel_of_row(enc, b, i), enc->measured.n);
 	for (size_t i = 0; i < b->rows; i++) {
 		if (enc->length[i] || enc->o.keep_empty)
 			enc->row[n++] = (uint32_t)i;

@@ -9,7 +9,7 @@
  * readers that draw an order of equal counts (ties.h); column `rank` is the position that the model takes, one for all genes of a tie.
  *
  * STYLE_BMFM, for models that read values: all genes of the cell, the highest count first, ties by token; their counts beside them; and which
- * genes the file measured (stream/panels.h).
+ * genes were measured (stream/panels.h): those that the counts' panels say, or all genes of the counts.
  */
 #ifndef ENCODER_H
 #define ENCODER_H
@@ -18,6 +18,7 @@
 #include "base/threads.h"
 #include "encode/rank.h"
 #include "stream/counts.h"
+#include "stream/panels.h"
 
 #include <stdatomic.h>
 
@@ -30,7 +31,7 @@ struct encoder_options {
 	/* STYLE_V2: <cls> before, <eos> after the genes; STYLE_BMFM: [CLS] and [SEP]. STYLE_AUTO: BMFM if the vocabulary begins with [UNK],
 	 * V2 if it has <cls> and <eos> */
 	int style;
-	long long max_len; /* most tokens of a cell, special tokens included; 0: 2,048 for V1, 4,096 for V2, no limit for BMFM */
+	long long max_len; /* most tokens of a cell, special tokens included; 0: 2,048 for V1, 4,096 for V2; must be 0 for BMFM, whose cells are whole */
 	long long cls; /* STYLE_BMFM: tokens before the genes, 1 to CLS_MAX; 0: 1 */
 	int ties; /* enum ties: TIES_RANDOM adds the column tie, TIES_GROUP the column rank, which is below max_len */
 	int value; /* add the column value: log_norm of the count (stream/counts.h), 0 for special tokens */
@@ -52,6 +53,9 @@ struct encoder {
 	int counted; /* keep the counts */
 	int token, value, tie, count, panel; /* columns of the tokens stream; all but token: -1 without; tie: or rank */
 	int *map; /* columns of the counts for those of the tokens */
+	struct panels measured; /* of the counts: n 0: all genes are of one file */
+	int measured_by; /* column of the counts: the panel of a cell; -1: none */
+	uint32_t *panel_of; /* [measured.n] their numbers among the panels of the tokens */
 
 	uint64_t cells, kept, tokens, full; /* cells read, cells written, tokens written, cells of max_len tokens */
 	atomic_ullong known, all; /* counts of genes with a token; of all genes */
@@ -93,7 +97,7 @@ struct encoder_matched {
  * STYLE_BMFM. */
 struct encoder_matched encoder_match(struct encoder *enc, const struct vocab *genes, const struct vocab *v, const struct idmap *ids);
 /* After it: what the header h of encoder_header says beside the columns. */
-void encoder_describe(const struct encoder *enc, struct header *h);
+void encoder_describe(struct encoder *enc, struct header *h);
 
 /* Begin to encode the cells of block b, on other threads if there are some. b must stay as it is until encoder_finish. That waits, and
  * appends the cells to `out`, which has the header of encoder_header. -1 with e set if a count is above n_counts. */

@@ -133,7 +133,7 @@ int masked_numbers(struct masked_numbers *n, const struct header *h, const char 
 	const char *const key[] = {"n", "mean", "sd"};
 	double *const to[] = {&n->count, &n->mean, &n->sd};
 	if (!cJSON_IsObject(o))
-		return error_set(e, "%s: the header does not say how large the numbers of '%s' are: make the stream with maskgen --keep %s",
+		return error_set(e, "%s: the header does not say how large the numbers of '%s' are: make the stream with maskgen --count-kept --keep %s",
 			name, column, column);
 	for (size_t i = 0; i < 3; i++) {
 		const cJSON *x = cJSON_GetObjectItemCaseSensitive(o, key[i]);
@@ -153,7 +153,12 @@ void masked_digest(const struct header *h, char hex[33])
 	cJSON_AddItemToObject(j, "loader", loader ? loader : cJSON_CreateNull());
 	cJSON_AddStringToObject(j, "vocab", hex);
 	cJSON_AddItemReferenceToObject(j, "provenance", h->provenance);
-	char *text = cJSON_PrintUnformatted(j);
+	/* numbers as a reader of the header prints them: json_add_real writes others, such as 2.0 for 2 */
+	char *written = cJSON_PrintUnformatted(j);
+	cJSON *read = cJSON_Parse(written);
+	char *text = cJSON_PrintUnformatted(read);
+	cJSON_Delete(read);
+	free(written);
 	digest_bytes(text, strlen(text), hex);
 	free(text);
 	cJSON_Delete(j);

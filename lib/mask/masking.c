@@ -132,6 +132,7 @@ static int count_lists(struct header *want, struct header *out, const struct hea
 	const char *group = in->group[in->col[gene].group];
 	if (in->col[count].group != in->col[gene].group)
 		return error_set(e, "%s: column 'count' is not in the group of column gene", name);
+	panels_drop(out);
 	header_add_ragged(want, "gene", in->col[gene].type, group);
 	header_add_ragged(want, "count", in->col[count].type, group);
 	header_add_ragged(out, "gene", in->col[gene].type, "gene");

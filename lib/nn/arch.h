@@ -134,8 +134,9 @@ struct arch {
 	void (*carve)(struct model *m, struct arena *a, const struct shape *s);
 	/* Returns the hidden states after the first `layers` layers (act, on the device). */
 	void *(*forward)(struct model *m, const struct forward *f, uint32_t layers);
-	/* Start from m->dx, the gradient of the last hidden states. Call model_finished after each layer. */
-	void (*backward)(struct model *m, const struct forward *f);
+	/* Of a forward through the first `layers` layers: start from m->dx, the gradient of its result. Call model_finished after each
+	 * layer. Where the vectors of tokens were given (input.h), m->dx becomes their gradient. */
+	void (*backward)(struct model *m, const struct forward *f, uint32_t layers);
 	void (*release)(struct model *m); /* NULL: nothing to release */
 };
 

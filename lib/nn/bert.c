@@ -127,6 +127,9 @@ static void resolve(struct model *m)
 	n->norm_w = params_at(p, "bert.embeddings.LayerNorm.weight");
 	n->norm_b = params_at(p, "bert.embeddings.LayerNorm.bias");
 	value_resolve(&n->value, m, VALUE);
+	m->input.word = n->word;
+	m->input.position = n->posw;
+	m->input.value = &n->value;
 	n->at = xcalloc(m->c.num_hidden_layers, sizeof *n->at);
 	n->act = xcalloc(m->c.num_hidden_layers, sizeof *n->act);
 	for (uint32_t l = 0; l < m->c.num_hidden_layers; l++) {
@@ -174,7 +177,7 @@ static void carve(struct model *m, struct arena *a, const struct shape *s)
 	size_t keep = keep_bytes(m, s);
 	int gelu = m->c.hidden_act == ACT_GELU;
 	n->x0 = arena_act(a, T * C);
-	n->stat0 = arena_real(a, 2 * T);
+	m->input.stat = n->stat0 = arena_real(a, 2 * T);
 	value_carve(&n->value, m, a, s);
 	for (uint32_t l = 0; l < m->c.num_hidden_layers; l++) {
 		struct layer_act *x = &n->act[l];
@@ -227,8 +230,9 @@ static void *forward(struct model *m, const struct forward *f, uint32_t layers)
 	size_t T = s->T, C = m->c.hidden_size, F = m->c.intermediate_size;
 	double eps = m->c.layer_norm_eps;
 	struct dropout d = hidden_drop(m, f, SITE_EMBED, 0);
-	const void *value = value_forward(&n->value, m);
-	o->embed(o, n->x0, n->stat0, P(m, n->word), P(m, n->posw), P(m, n->type), value, P(m, n->norm_w), P(m, n->norm_b), s, C, eps, &d);
+	const real *word = input_table(m);
+	const void *more = input_more(m);
+	o->embed(o, n->x0, n->stat0, word, P(m, n->posw), P(m, n->type), more, P(m, n->norm_w), P(m, n->norm_b), s, C, eps, &d);
 	void *x = n->x0;
 	for (uint32_t l = 0; l < layers; l++) {
 		const struct layer_at *w = &n->at[l];
@@ -257,7 +261,7 @@ static void layer_back(struct model *m, const struct forward *f, uint32_t l)
 	const struct layer_act *a = &n->act[l];
 	const void *x = l ? n->act[l - 1].x2 : n->x0;
 	size_t T = s->T, C = m->c.hidden_size, F = m->c.intermediate_size;
-	int learn = l >= m->frozen;
+	int learn = l >= m->frozen && !m->input.given;
 #define GW(offset) (learn ? G(m, offset) : NULL)
 	struct dropout d = hidden_drop(m, f, SITE_FFN, l);
 	o->norm_back(
@@ -270,24 +274,28 @@ static void layer_back(struct model *m, const struct forward *f, uint32_t l)
 	o->linear_back(o, n->dctx, GW(w->out_w), NULL, n->da, a->ctx, P(m, w->out_w), NULL, NULL, T, C, C, ACT_NONE, 0);
 	d = prob_drop(m, f, l);
 	o->attention_back(o, n->dbig, n->dctx, a->ctx, a->lse, a->qkv, s, C, m->c.num_attention_heads, &d);
+	if (m->input.presence)
+		o->attention_presence(o, m->input.presence, n->dctx, a->ctx, a->lse, a->qkv, s, C, m->c.num_attention_heads);
 	o->linear_back(o, m->dx, GW(w->qkv_w), GW(w->qkv_b), n->dbig, x, P(m, w->qkv_w), NULL, NULL, T, C, 3 * C, ACT_NONE, 1);
-#undef GW
 }
 
-static void backward(struct model *m, const struct forward *f)
+static void backward(struct model *m, const struct forward *f, uint32_t layers)
 {
 	struct bert *n = m->arch_state;
-	for (uint32_t l = m->c.num_hidden_layers; l-- > 0;) {
+	int learn = !m->input.given;
+	for (uint32_t l = layers; l-- > 0;) {
 		layer_back(m, f, l);
 		model_finished(m, (int)l);
 	}
 	struct dropout d = hidden_drop(m, f, SITE_EMBED, 0);
-	m->o->embed_back(m->o, G(m, n->word), G(m, n->posw), G(m, n->type), G(m, n->norm_w), G(m, n->norm_b), m->dx, n->stat0,
-		P(m, n->word), P(m, n->posw), P(m, n->type), n->value.y, P(m, n->norm_w), &m->seq, m->c.vocab_size,
+	m->o->embed_back(m->o, GW(n->word), GW(n->posw), GW(n->type), G(m, n->norm_w), G(m, n->norm_b), m->dx, n->stat0, input_table(m),
+		P(m, n->posw), P(m, n->type), learn ? n->value.y : m->input.given, P(m, n->norm_w), &m->seq, m->c.vocab_size,
 		m->c.max_position_embeddings, m->c.hidden_size, m->c.pad_token_id, &d);
-	value_backward(&n->value, m, m->dx);
+	if (learn)
+		value_backward(&n->value, m, m->dx);
 	model_finished(m, -1);
 }
+#undef GW
 
 static const struct op_need need[] = {
 	OP(embed),

@@ -121,6 +121,9 @@ static void resolve(struct model *m)
 	n->norm_w = params_at(p, EMBEDDINGS "LayerNorm.weight");
 	n->norm_b = params_at(p, EMBEDDINGS "LayerNorm.bias");
 	value_resolve(&n->value, m, VALUE);
+	m->input.word = n->gene;
+	m->input.position = NO_ROW;
+	m->input.value = &n->value;
 	n->at = xcalloc(m->c.num_hidden_layers, sizeof *n->at);
 	n->act = xcalloc(m->c.num_hidden_layers, sizeof *n->act);
 	for (uint32_t l = 0; l < m->c.num_hidden_layers; l++) {
@@ -151,7 +154,7 @@ static void carve(struct model *m, struct arena *a, const struct shape *s)
 	struct llama *n = m->arch_state;
 	size_t C = m->c.hidden_size, F = width(&m->c), T = s->T;
 	n->x0 = arena_act(a, T * C);
-	n->stat0 = arena_real(a, 2 * T);
+	m->input.stat = n->stat0 = arena_real(a, 2 * T);
 	value_carve(&n->value, m, a, s);
 	n->y = arena_act(a, T * C);
 	n->gated = arena_act(a, T * F);
@@ -207,8 +210,9 @@ static void *forward(struct model *m, const struct forward *f, uint32_t layers)
 	const struct seq *s = &m->seq;
 	size_t T = s->T, C = m->c.hidden_size, F = width(&m->c);
 	struct dropout d = model_dropout(m, f, SITE_EMBED, 0, m->c.hidden_dropout_prob);
-	const void *value = value_forward(&n->value, m), *mid = NULL;
-	o->embed(o, n->x0, n->stat0, P(m, n->gene), NULL, NULL, value, P(m, n->norm_w), P(m, n->norm_b), s, C, m->c.layer_norm_eps, &d);
+	const real *gene = input_table(m);
+	const void *more = input_more(m), *mid = NULL;
+	o->embed(o, n->x0, n->stat0, gene, NULL, NULL, more, P(m, n->norm_w), P(m, n->norm_b), s, C, m->c.layer_norm_eps, &d);
 	void *x = n->x0;
 	for (uint32_t l = 0; l < layers; l++) {
 		const struct block_at *w = &n->at[l];
@@ -237,7 +241,7 @@ static void block_back(struct model *m, uint32_t l)
 	const struct block_act *a = &n->act[l];
 	void *x = l ? n->act[l - 1].out : n->x0;
 	size_t T = m->seq.T, C = m->c.hidden_size, F = width(&m->c);
-	int learn = l >= m->frozen;
+	int learn = l >= m->frozen && !m->input.given;
 #define GW(offset) (learn ? G(m, offset) : NULL)
 	o->swiglu(o, n->gated, a->z, T, F);
 	o->linear_back(o, n->dgated, GW(w->down), NULL, m->dx, n->gated, P(m, w->down), NULL, NULL, T, F, C, ACT_NONE, 0);
@@ -247,6 +251,8 @@ static void block_back(struct model *m, uint32_t l)
 	o->rms_norm_back(o, m->dx, G(m, w->norm2), n->dy, a->mid, a->stat2, P(m, w->norm2), T, C);
 	o->linear_back(o, n->dy, GW(w->proj), NULL, m->dx, a->ctx, P(m, w->proj), NULL, NULL, T, C, C, ACT_NONE, 0);
 	o->attention_back(o, n->dqkv, n->dy, a->ctx, a->lse, a->qkv, &m->seq, C, m->c.num_attention_heads, no_dropout());
+	if (m->input.presence)
+		o->attention_presence(o, m->input.presence, n->dy, a->ctx, a->lse, a->qkv, &m->seq, C, m->c.num_attention_heads);
 	y = block_input(m, l, x, NULL);
 	int direct = w->norm1 == NO_ROW;
 	o->linear_back(o, direct ? m->dx : n->dy, GW(w->qkv), NULL, n->dqkv, y, P(m, w->qkv), NULL, NULL, T, C, 3 * C, ACT_NONE, direct);
@@ -255,17 +261,20 @@ static void block_back(struct model *m, uint32_t l)
 #undef GW
 }
 
-static void backward(struct model *m, const struct forward *f)
+static void backward(struct model *m, const struct forward *f, uint32_t layers)
 {
 	struct llama *n = m->arch_state;
-	for (uint32_t l = m->c.num_hidden_layers; l-- > 0;) {
+	int learn = !m->input.given;
+	for (uint32_t l = layers; l-- > 0;) {
 		block_back(m, l);
 		model_finished(m, (int)l);
 	}
 	struct dropout d = model_dropout(m, f, SITE_EMBED, 0, m->c.hidden_dropout_prob);
-	m->o->embed_back(m->o, G(m, n->gene), NULL, NULL, G(m, n->norm_w), G(m, n->norm_b), m->dx, n->stat0, P(m, n->gene), NULL, NULL,
-		n->value.y, P(m, n->norm_w), &m->seq, m->c.vocab_size, 0, m->c.hidden_size, m->c.pad_token_id, &d);
-	value_backward(&n->value, m, m->dx);
+	m->o->embed_back(m->o, learn ? G(m, n->gene) : NULL, NULL, NULL, G(m, n->norm_w), G(m, n->norm_b), m->dx, n->stat0, input_table(m),
+		NULL, NULL, learn ? n->value.y : m->input.given, P(m, n->norm_w), &m->seq, m->c.vocab_size, 0, m->c.hidden_size,
+		m->c.pad_token_id, &d);
+	if (learn)
+		value_backward(&n->value, m, m->dx);
 	model_finished(m, -1);
 }
 

@@ -144,6 +144,8 @@ struct head_kind {
 	void (*count_parts)(const struct head *h, const struct model *m, const struct goal *g, size_t rows, double *count);
 	/* Logits of the last forward: act [N, outputs], on the device. */
 	const void *(*logits)(struct head *h, struct model *m);
+	/* Where backward takes the gradient of the logits from: act [N, outputs], on the device, which loss or host_loss fills. NULL: no such place. */
+	void *(*dlogits)(struct head *h, struct model *m);
 	/* Add the gradients of the head's tensors, and write dx, the gradient of the hidden states. */
 	void (*backward)(struct head *h, struct model *m, const struct forward *f, void *dx);
 	void (*release)(struct head *h, struct model *m); /* NULL: nothing to release */

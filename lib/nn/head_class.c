@@ -155,6 +155,11 @@ static const void *logits(struct head *h, struct model *m)
 	return ((struct class *)h)->logit;
 }
 
+static void *dlogits(struct head *h, struct model *m)
+{
+	return ((struct class *)h)->dlogit;
+}
+
 static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
 {
 	struct class *k = (struct class *)h;
@@ -209,8 +214,8 @@ static const struct op_need need[] = {OP(pool), OP(pool_back), OP(linear), OP(li
 
 #define COMMON \
 	.drop = 1, .need = need, .size = sizeof(struct class), .check = check, .tensors = tensors, .resolve = resolve, .outputs = outputs, \
-	.carve = carve, .forward = forward, .loss = loss, .host_loss = host_loss, .count = count, .logits = logits, .backward = backward, \
-	.release = release
+	.carve = carve, .forward = forward, .loss = loss, .host_loss = host_loss, .count = count, .logits = logits, .dlogits = dlogits, \
+	.backward = backward, .release = release
 
 const struct head_kind head_cells = {
 	.name = "cells",

@@ -69,6 +69,11 @@ static const void *logits(struct head *h, struct model *m)
 	return ((struct value *)h)->y;
 }
 
+static void *dlogits(struct head *h, struct model *m)
+{
+	return ((struct value *)h)->dy;
+}
+
 static void backward(struct head *h, struct model *m, const struct forward *f, void *dx)
 {
 	struct value *k = (struct value *)h;
@@ -122,7 +127,7 @@ static const struct op_need number_need[] = {OP(pool), OP(pool_back), OP(linear)
 #define COMMON \
 	.problem_type = "regression", .prefix = (const char *const[]){"classifier.", NULL}, .drop = 1, .target = TARGET_VALUE, \
 	.metric = metrics, .size = sizeof(struct value), .tensors = tensors, .resolve = resolve, .outputs = outputs, .carve = carve, \
-	.forward = forward, .host_loss = host_loss, .logits = logits, .backward = backward, .release = release
+	.forward = forward, .host_loss = host_loss, .logits = logits, .dlogits = dlogits, .backward = backward, .release = release
 
 const struct head_kind head_value = {
 	.name = "value",

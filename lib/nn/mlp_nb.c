@@ -106,7 +106,7 @@ static void *forward(struct model *m, const struct forward *f, uint32_t layers)
 	return n->latent;
 }
 
-static void backward(struct model *m, const struct forward *f)
+static void backward(struct model *m, const struct forward *f, uint32_t layers)
 {
 	struct mlp_nb *n = m->arch_state;
 	struct ops *o = m->o;

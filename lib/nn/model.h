@@ -161,6 +161,9 @@ int model_embed(struct model *m, const struct batch *b, int layer, const uint32_
 int model_embedded(struct model *m, real *x, struct error *e);
 /* Logits of head `head`, dropout off: [rows, outputs], rows as the head reads them (ROWS_LISTED: those of b->goal[head]). */
 int model_logits(struct model *m, const struct batch *b, size_t head, real *logit, struct error *e);
+/* The same of the last model_forward, without training, in which this head had a target. Not for the cross-entropy over the vocabulary, whose logits
+ * are never whole. */
+void model_last_logits(struct model *m, size_t head, real *logit);
 /* The same of several heads at once: logit [nhead], NULL for the heads that are not wanted. */
 int model_logits_of(struct model *m, const struct batch *b, real *const *logit, struct error *e);
 

@@ -168,6 +168,7 @@ static size_t carve(struct model *m, const struct shape *s, const struct batch *
 	struct arena a = {.base = base, .act_size = m->o->act_size};
 	carve_batch(m, &m->dev, s, b, &a);
 	m->arch->carve(m, &a, s);
+	input_carve(m, &a, s);
 	for (size_t i = 0; i < m->nhead; i++)
 		if (s->heads >> i & 1) {
 			readout_carve(m->head[i], m, &a, s);

@@ -2,6 +2,7 @@
 #ifndef MODEL_IMPL_H
 #define MODEL_IMPL_H
 
+#include "nn/input.h"
 #include "nn/model.h"
 
 /* Memory on the device from which pieces are taken. With base NULL the same calls only measure how much is needed. */
@@ -22,6 +23,7 @@ struct shape {
 	size_t ranges; /* of every cell: model_embed */
 	int ranks; /* the batch says the positions of its tokens */
 	int values, counts; /* it has values, or counts, of its tokens */
+	int given; /* the vectors of its tokens are given (input.h) */
 	unsigned logits; /* bit i: the logits of head i are wanted */
 };
 
@@ -120,6 +122,21 @@ struct model {
 	real *pooled; /* model_embed: [B, ranges, C] */
 	double *sums; /* [SUMS] device */
 	struct stage stage[2];
+	struct {
+		/* offsets of the tables of genes and of positions (NO_ROW: none); an architecture of tokens sets them with value and, at every
+		 * carve, stat */
+		size_t word, position;
+		struct value_encoder *value; /* NULL: the architecture has no tokens */
+		real *stat; /* [T,2] of the embeddings' LayerNorm */
+		void *given; /* act [T,C] the vectors that are read instead; NULL: gene + value */
+		void *pooled; /* act [B,C] means of states, or their gradient */
+		const void *x; /* act [T,C] the states of the last input_forward */
+		real *sums; /* [T] room for presence */
+		real *presence; /* [T] attention adds to it, in a backward that wants it; else NULL */
+		uint32_t layers; /* of the last input_forward */
+		size_t head; /* SIZE_MAX: a mean */
+		int ready; /* input_backward can run */
+	} input;
 	unsigned turn; /* the stage of the batch that is on the device */
 	struct result result[2];
 	uint64_t posted, taken; /* results asked for, and collected */
@@ -133,6 +150,11 @@ struct model {
 /* Parameters and gradients at an offset. */
 #define P(m, offset) ((m)->p.array[PARAM] + (offset))
 #define G(m, offset) ((m)->p.array[GRAD] + (offset))
+
+/* input.c, for the op `embed` of an architecture: the table of genes, and what is added to its rows. Given vectors take the place of both. */
+const real *input_table(const struct model *m);
+const void *input_more(struct model *m);
+void input_carve(struct model *m, struct arena *a, const struct shape *s);
 
 /* Dropout at a place of the network: off unless f->train. */
 struct dropout model_dropout(const struct model *m, const struct forward *f, enum site site, uint32_t layer, double p);

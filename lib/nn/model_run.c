@@ -350,6 +350,12 @@ int model_logits_of(struct model *m, const struct batch *b, real *const *logit, 
 	return 0;
 }
 
+void model_last_logits(struct model *m, size_t head, real *logit)
+{
+	struct head *h = m->head[head];
+	m->o->download_act(m->o, logit, h->kind->logits(h, m), h->rows * h->kind->outputs(h, m));
+}
+
 int model_logits(struct model *m, const struct batch *b, size_t head, real *logit, struct error *e)
 {
 	real *all[HEADS_MAX] = {0};
@@ -375,7 +381,7 @@ static void backward_ops(struct model *m)
 		first = 0;
 	}
 	model_finished(m, (int)m->c.num_hidden_layers);
-	m->arch->backward(m, &m->last);
+	m->arch->backward(m, &m->last, m->c.num_hidden_layers);
 }
 
 int model_backward(struct model *m, struct error *e)

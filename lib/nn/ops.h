@@ -223,8 +223,9 @@ struct ops {
 	/*
 	 * Embedding: e_t = word[id_t] + type[0] + posw[rank_t, or pos_t] + more_t;  y = dropout(LayerNorm(e))
 	 * word [V,C], posw [P,C], type [>=1,C], gamma/beta [C]; more act [T,C]; y act [T,C]; stat real [T,2] = mean and 1/std of e.
-	 * posw, type or more NULL: the sum does without (the gradients of the first two are NULL too).
+	 * word, posw, type or more NULL: the sum does without.
 	 * backward recomputes e; dy becomes the gradient of e, which is that of more. No gradient goes to word row `pad` through the lookup.
+	 * dword, dposw or dtype NULL: not wanted; dgamma and dbeta always are.
 	 */
 	void (*embed)(struct ops *o, void *y, real *stat, const real *word, const real *posw, const real *type, const void *more,
 		const real *gamma, const real *beta, const struct seq *s, size_t C, double eps, const struct dropout *d);
@@ -255,6 +256,12 @@ struct ops {
 		struct ops *o, void *y, real *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
 	void (*attention_back)(struct ops *o, void *dqkv, const void *dy, const void *y, const real *lse, const void *qkv,
 		const struct seq *s, size_t C, size_t NH, const struct dropout *d);
+	/*
+	 * The same without dropout, if each key j counts as g_j keys: P_ij = g_j exp(s_ij) / sum_j g_j exp(s_ij). presence real [T] is added to:
+	 * the derivative by g_j at 1, sum over queries i and heads of P_ij (dy_i . v_j - dy_i . y_i). NULL: the backend has no such op.
+	 */
+	void (*attention_presence)(struct ops *o, real *presence, const void *dy, const void *y, const real *lse, const void *qkv,
+		const struct seq *s, size_t C, size_t NH);
 
 	/*
 	 * r = x + dropout(a);  y = LayerNorm(r) gamma + beta. a, x, r, y act [T,C]; x may be NULL (0); r may be a.

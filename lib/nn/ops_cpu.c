@@ -279,6 +279,7 @@ struct ops *ops_cpu_base(int threads)
 		.keep_bytes = cpu_keep_bytes,
 		.attention = cpu_attention,
 		.attention_back = cpu_attention_back,
+		.attention_presence = cpu_attention_presence,
 		.norm = cpu_norm,
 		.norm_back = cpu_norm_back,
 		.rms_norm = cpu_rms_norm,

@@ -136,6 +136,8 @@ void cpu_class_loss(struct ops *o, double *sum, void *dlogit, const void *logit,
 	const real *scale, size_t N, size_t K);
 size_t cpu_keep_bytes(const struct ops *o, size_t B, size_t T, size_t longest, size_t C, size_t NH);
 void cpu_attention(struct ops *o, void *y, real *lse, const void *qkv, const struct seq *s, size_t C, size_t NH, const struct dropout *d);
+void cpu_attention_presence(struct ops *o, real *presence, const void *dy, const void *y, const real *lse, const void *qkv,
+	const struct seq *s, size_t C, size_t NH);
 void cpu_attention_back(struct ops *o, void *dqkv, const void *dy, const void *y, const real *lse, const void *qkv, const struct seq *s,
 	size_t C, size_t NH, const struct dropout *d);
 void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, size_t n, const double *norm2, const struct adamw_args *a);

@@ -171,3 +171,46 @@ void cpu_attention_back(struct ops *o, void *dqkv0, const void *dy0, const void 
 		attend_back(dqkv + at3, dy + at, y + at, lse + t0 * NH + h, qkv + at3, len, C, D, NH, &w, own(c));
 	}
 }
+
+/* Of one (cell, head): dS = P (dY V^T - delta), as in attend_back, summed over the queries. */
+static void presence_of(real *presence, const real *dy, const real *y, const real *lse, const real *q, size_t len, size_t C, size_t D,
+	size_t NH, real *scratch)
+{
+	const size_t Dp = round_up(D, NR), rows = round_up(len, QTILE);
+	real *Kt = scratch, *Vt = Kt + round_up(len, NR) * D, *Q = Vt + round_up(len, NR) * D, *dY = Q + rows * Dp;
+	real *S = dY + rows * Dp, *G = S + QTILE * KTILE + NR;
+	pack_panels(Kt, q + C, 3 * C, len, D);
+	pack_panels(Vt, q + 2 * C, 3 * C, len, D);
+	pack_rows(Q, rows, Dp, q, 3 * C, len, D, 1 / (real)sqrt((double)D));
+	pack_rows(dY, rows, Dp, dy, C, len, D, 1);
+	for (size_t i0 = 0; i0 < len; i0 += QTILE)
+		for (size_t j0 = 0; j0 < len; j0 += KTILE) {
+			size_t Tq = min_size(QTILE, len - i0), Tk = min_size(KTILE, len - j0);
+			mul_nn(S, KTILE, Q + i0 * Dp, Dp, Kt + j0 * D, D * NR, NR, Tq, Tk, D, 0);
+			mul_nn(G, KTILE, dY + i0 * Dp, Dp, Vt + j0 * D, D * NR, NR, Tq, Tk, D, 0);
+			pad_rows(S, Tq, Tk);
+			for (size_t i = 0; i < Tq; i++) {
+				real delta = 0, *g = G + i * KTILE;
+				for (size_t c = 0; c < D; c++)
+					delta += dy[(i0 + i) * C + c] * y[(i0 + i) * C + c];
+				soft_row_back(S + i * KTILE, g, NULL, round_up(Tk, STEP), lse[(i0 + i) * NH], delta);
+				SIMD for (size_t j = 0; j < Tk; j++) presence[j0 + j] += g[j];
+			}
+		}
+}
+
+void cpu_attention_presence(struct ops *o, real *presence, const void *dy0, const void *y0, const real *lse, const void *qkv0,
+	const struct seq *s, size_t C, size_t NH)
+{
+	struct cpu *c = (struct cpu *)o;
+	const real *qkv = qkv0, *dy = dy0, *y = y0;
+	size_t D = C / NH;
+	own_need(c, attend_back_scratch(s->L, D));
+	PARALLEL_FOR
+	for (size_t b = 0; b < s->B; b++) /* all heads add to the same numbers */
+		for (size_t h = 0; h < NH; h++) {
+			size_t t0 = s->offset[b], at = t0 * C + h * D;
+			presence_of(presence + t0, dy + at, y + at, lse + t0 * NH + h, qkv + t0 * 3 * C + h * D, s->offset[b + 1] - t0, C,
+				D, NH, own(c));
+		}
+}

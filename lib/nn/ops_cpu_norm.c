@@ -152,10 +152,12 @@ void cpu_rms_norm_back(
 
 /* ---- embedding ---- */
 
-/* type, p and more may be NULL */
+/* w, type, p and more may be NULL, not all of them */
 static void embed_row(real *e, const real *w, const real *type, const real *p, const real *more, size_t C)
 {
-	if (type && p) {
+	if (!w) {
+		SIMD for (size_t i = 0; i < C; i++) e[i] = (type ? type[i] : 0) + (p ? p[i] : 0);
+	} else if (type && p) {
 		SIMD for (size_t i = 0; i < C; i++) e[i] = w[i] + type[i] + p[i];
 	} else {
 		SIMD for (size_t i = 0; i < C; i++) e[i] = w[i] + (type ? type[i] : 0) + (p ? p[i] : 0);
@@ -176,7 +178,7 @@ void cpu_embed(struct ops *o, void *y0, real *stat, const real *word, const real
 	for (size_t k = 0; k < chunks(s->T, R); k++) {
 		for (size_t t = k * R; t < min_size(s->T, (k + 1) * R); t++) {
 			real *yt = y + t * C;
-			embed_row(yt, word + s->id[t] * C, type, posw ? posw + (s->rank ? s->rank : s->pos)[t] * C : NULL,
+			embed_row(yt, word ? word + s->id[t] * C : NULL, type, posw ? posw + (s->rank ? s->rank : s->pos)[t] * C : NULL,
 				more ? more + t * C : NULL, C);
 			norm_row(yt, stat + 2 * t, yt, gamma, beta, C, (real)eps);
 			if (drop_on(d))
@@ -203,7 +205,7 @@ void cpu_embed_back(struct ops *o, real *dword, real *dposw, real *dtype, real *
 			real *g = dy + t * C;
 			if (drop_on(d))
 				drop_row(g, g, keep, C, d, s->pos[t], s->key[s->cell[t]]);
-			embed_row(e, word + s->id[t] * C, type, posw ? posw + (s->rank ? s->rank : s->pos)[t] * C : NULL,
+			embed_row(e, word ? word + s->id[t] * C : NULL, type, posw ? posw + (s->rank ? s->rank : s->pos)[t] * C : NULL,
 				more ? more + t * C : NULL, C);
 			norm_row_back(g, dg, db, g, e, stat + 2 * t, gamma, C);
 			SIMD for (size_t i = 0; i < C; i++) dt[i] += g[i];
@@ -214,7 +216,7 @@ void cpu_embed_back(struct ops *o, real *dword, real *dposw, real *dtype, real *
 	if (dtype)
 		add_parts(dtype, part + 2 * C, n, 3 * C, C);
 	PARALLEL_FOR
-	for (size_t k = 0; k < chunks(V, ROWS); k++)
+	for (size_t k = 0; k < (dword ? chunks(V, ROWS) : 0); k++)
 		for (size_t v = k * ROWS; v < min_size(V, (k + 1) * ROWS); v++)
 			for (size_t j = s->start[v]; v != pad && j < s->start[v + 1]; j++)
 				add_parts(dword + v * C, dy + s->order[j] * C, 1, 0, C);

@@ -138,7 +138,7 @@ void readout_back(struct head *h, struct model *m, const struct forward *f, void
 	struct readout *r = &h->read;
 	size_t C = m->c.hidden_size;
 	void *grad = readout_grad(h, m, dx);
-	if (h->spec.reverse > 0)
+	if (h->spec.reverse > 0 && !m->input.given) /* the reversal is for a training */
 		m->o->scale(m->o, grad, grad, -h->spec.reverse, h->N * C);
 	if (!of_cells(h)) {
 		rows_back(h, m, dx);

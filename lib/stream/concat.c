@@ -1,6 +1,7 @@
 #include "stream/concat.h"
 
 #include "base/classes.h"
+#include "base/json.h"
 #include "stream/counts.h"
 #include "stream/panels.h"
 
@@ -69,7 +70,7 @@ static int check_lacking(struct header *all, const struct header *h, const char 
 {
 	size_t ncol = all->ncol;
 	for (size_t k = 0; k < ncol; k++) {
-		if (header_find(h, all->col[k].name) >= 0)
+		if (header_find(h, all->col[k].name) >= 0 || (panels_there(all) && !strcmp(all->col[k].name, PANEL_COLUMN)))
 			continue;
 		if (all->col[k].shape != SCALAR)
 			return error_set(e, "%s: no column '%s', which %s has: only streams of the same lists and vectors can be joined",
@@ -112,19 +113,25 @@ static int same_keys(const struct header *a, const struct header *b)
 	return same;
 }
 
-/* Both say which genes were measured, and what values divide by, or neither does. */
-static int check_counts(const struct header *all, const struct header *h, const char *first, const char *name, struct error *e)
+/* Tokens: both say which genes were measured, and what values divide by, or neither does. And both cells begin alike. */
+static int check_tokens(const struct header *all, const struct header *h, const char *first, const char *name, struct error *e)
 {
 	enum library a, b;
+	uint64_t cls_a, cls_b;
+	if (strcmp(h->kind, "tokens"))
+		return 0;
 	if (panels_there(all) != panels_there(h))
 		return error_set(e, "%s: its header %s which genes were measured, and that of %s %s: encode both in the same way", name,
 			panels_there(h) ? "says" : "does not say", first, panels_there(h) ? "does not" : "does");
-	if (!panels_there(h) || strcmp(h->kind, "tokens"))
-		return 0;
 	if (library_read(&a, all, first, e) || library_read(&b, h, name, e))
 		return -1;
-	return a == b ? 0
-		      : error_set(e, "%s: it is of rankenc --library %s, and %s is not", name, b == LIBRARY_ALL ? "all" : "kept", first);
+	if (a != b && panels_there(h))
+		return error_set(e, "%s: it is of rankenc --library %s, and %s is not", name, b == LIBRARY_ALL ? "all" : "kept", first);
+	if (json_whole(all->extra, HEADER_CLS, 0, &cls_a) || json_whole(h->extra, HEADER_CLS, 0, &cls_b))
+		return error_set(e, "%s, %s: header: %s: expected a whole number", first, name, HEADER_CLS);
+	return cls_a == cls_b ? 0
+			      : error_set(e, "%s: it is of rankenc --cls %llu, and %s of --cls %llu", name, (unsigned long long)cls_b,
+					first, (unsigned long long)cls_a);
 }
 
 /* The vocabularies must be the same. Different medians or extra keys are only a warning. */
@@ -146,7 +153,7 @@ static int check_rest(struct header *all, const struct header *h, const char *fi
 		    cJSON_GetObjectItemCaseSensitive(all->extra, "labels"), cJSON_GetObjectItemCaseSensitive(h->extra, "labels"), 1) &&
 		(cJSON_HasObjectItem(all->extra, "labels") || cJSON_HasObjectItem(h->extra, "labels")))
 		return error_set(e, "%s: its label names are not those of %s", name, first);
-	if (check_counts(all, h, first, name, e))
+	if (check_tokens(all, h, first, name, e))
 		return -1;
 	if (!same_keys(all, h) && !*warning)
 		*warning = xasprintf("%s: its header keys differ from those of %s; the output has the latter", name, first);
@@ -205,6 +212,25 @@ static void bind(struct concat *c, struct concat_input *p)
 	}
 }
 
+/* The panels of all inputs. If only some have them, the cells of the others are of a panel of all genes. */
+static int join_all_panels(struct concat *c, const struct header *const *h, const char *const *name, size_t n, struct error *e)
+{
+	int some = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct panels p;
+		if (panels_there(h[i]) && header_need(h[i], PANEL_COLUMN, U32, SCALAR, name[i], e) < 0)
+			return -1;
+		if (panels_read(&p, h[i], name[i], e))
+			return -1;
+		some |= p.n > 0;
+		panels_release(&p);
+	}
+	for (size_t i = 0; i < n && some; i++)
+		c->input[i].panel = panels_join(&c->header, h[i], &c->input[i].npanel);
+	c->panel = some ? header_find(&c->header, PANEL_COLUMN) : -1;
+	return 0;
+}
+
 int concat_init(struct concat *c, const struct header *const *h, const char *const *name, size_t n, const char *source_column,
 	const char *const *source, char **warning, struct error *e)
 {
@@ -220,12 +246,9 @@ int concat_init(struct concat *c, const struct header *const *h, const char *con
 		for (size_t k = 0; i && k < h[i]->ncol; k++)
 			if (join_column(&c->header, h[i], k, name[0], name[i], e))
 				return -1;
-		c->input[i].panel = panels_join(&c->header, h[i], &c->input[i].npanel);
-		if (c->input[i].panel && header_need(h[i], PANEL_COLUMN, U32, SCALAR, name[i], e) < 0)
-			return -1;
 	}
-	if (c->input[0].panel)
-		c->panel = header_find(&c->header, PANEL_COLUMN);
+	if (join_all_panels(c, h, name, n, e))
+		return -1;
 	for (size_t i = 0; i < n; i++)
 		if (check_lacking(&c->header, h[i], name[0], name[i], e))
 			return -1;

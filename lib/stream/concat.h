@@ -15,7 +15,7 @@ struct concat_input {
 	int *map; /* [ncol of the union] column of the input, or -1 */
 	uint32_t **code; /* [ncol]: categorical columns whose codes change: [ncategory of the input] new code; else NULL */
 	int32_t source; /* category of this input in the source column */
-	uint32_t *panel; /* [npanel] their numbers in the union (panels.h); NULL: the input has none */
+	uint32_t *panel; /* [npanel] their numbers in the union (panels.h); NULL: no input has any */
 	size_t npanel;
 };
 

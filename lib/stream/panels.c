@@ -86,7 +86,8 @@ static uint32_t add_text(struct header *h, const char *text)
 	return n;
 }
 
-uint32_t panels_add(struct header *h, const uint32_t *panel)
+/* A panel as the header has it (malloced). */
+static char *panel_text(const struct header *h, const uint32_t *panel)
 {
 	size_t bytes = (h->vocab.n + 7) / 8;
 	char *text = xmalloc(2 * bytes + 1);
@@ -96,18 +97,46 @@ uint32_t panels_add(struct header *h, const uint32_t *panel)
 		text[2 * i] = "0123456789abcdef"[byte >> 4];
 		text[2 * i + 1] = "0123456789abcdef"[byte & 15];
 	}
+	return text;
+}
+
+uint32_t panels_add(struct header *h, const uint32_t *panel)
+{
+	char *text = panel_text(h, panel);
 	uint32_t at = add_text(h, text);
 	free(text);
 	return at;
 }
 
+void panels_renumber(struct header *h, const struct panels *p, size_t genes, const uint32_t *number)
+{
+	uint32_t *panel = xcalloc(panel_words(h->vocab.n), sizeof *panel);
+	panels_drop(h);
+	cJSON *list = cJSON_AddArrayToObject(h->extra, KEY);
+	for (size_t i = 0; i < p->n; i++) {
+		memset(panel, 0, panel_words(h->vocab.n) * sizeof *panel);
+		for (uint32_t g = 0; g < genes; g++)
+			if (number[g] != UINT32_MAX && panel_has(p->bits + i * p->words, g))
+				panel[number[g] / 32] |= 1u << number[g] % 32;
+		char *text = panel_text(h, panel);
+		cJSON_AddItemToArray(list, cJSON_CreateString(text));
+		free(text);
+	}
+	free(panel);
+}
+
 uint32_t *panels_join(struct header *to, const struct header *from, size_t *n)
 {
 	const cJSON *list = list_of(from), *x;
-	if (!cJSON_IsArray(list))
-		return NULL;
 	uint32_t *map = xcalloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *map);
 	*n = 0;
+	if (!list) {
+		uint32_t *all = xcalloc(panel_words(from->vocab.n), sizeof *all);
+		for (size_t g = from->vocab.nspecial; g < from->vocab.n; g++)
+			all[g / 32] |= 1u << g % 32;
+		map[(*n)++] = panels_add(to, all);
+		free(all);
+	}
 	cJSON_ArrayForEach(x, list) map[(*n)++] = add_text(to, cJSON_IsString(x) ? x->valuestring : "");
 	return map;
 }

@@ -80,7 +80,7 @@ static int remove_file(const char *dir, const char *name, struct error *e)
 
 int checkpoint_clear(const char *model, int all, const char *const *file, struct error *e)
 {
-	static const char *const top[] = {"config.json", "vocab.tsv", "train.tsv"};
+	static const char *const top[] = {"config.json", "vocab.tsv", CHECKPOINT_TRAIN, CHECKPOINT_GENES};
 	/* no file may go before the weights: they mean that the model is whole */
 	int bad = all && checkpoint_finished(model) && (remove_file(model, "model.safetensors", e) || folder_sync(model, e));
 	for (size_t i = 0; all && i < sizeof top / sizeof *top && !bad; i++)
@@ -252,11 +252,11 @@ int checkpoint_finish(const char *model, struct model *m, const struct model_fil
 	return save_model(model, m, files, e); /* the weights last: a folder with weights is a finished model */
 }
 
-/* ---- train.tsv ---- */
+/* ---- tables of steps ---- */
 
-FILE *checkpoint_log(const char *model, uint64_t step, const char *columns, struct error *e)
+FILE *checkpoint_log(const char *model, const char *name, uint64_t step, const char *columns, struct error *e)
 {
-	char *path = at(model, "train.tsv"), *line = NULL;
+	char *path = at(model, name), *line = NULL;
 	size_t cap = 0;
 	FILE *f = fopen(path, "a+e");
 	off_t keep = 0;

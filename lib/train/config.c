@@ -4,6 +4,7 @@
 #include "base/json.h"
 
 #include <cjson/cJSON.h>
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -14,6 +15,51 @@
 #include <unistd.h>
 
 #define CONFIG_MAX (16u << 20) /* id2label of many classes is the largest part */
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* A key that an object in j has twice, or NULL. */
+static const char *repeated_key(const cJSON *j)
+{
+	size_t n = (size_t)cJSON_GetArraySize(j), i = 0;
+	const char **key = xmalloc((n + 1) * sizeof *key), *twice = NULL;
+	const cJSON *x;
+	cJSON_ArrayForEach(x, j)
+	{
+		if (!twice && (cJSON_IsObject(x) || cJSON_IsArray(x)))
+			twice = repeated_key(x);
+		key[i++] = x->string;
+	}
+	if (cJSON_IsObject(j)) {
+		qsort(key, n, sizeof *key, by_name);
+		for (i = 1; i < n && !twice; i++)
+			if (strcmp(key[i - 1], key[i]) == 0)
+				twice = key[i];
+	}
+	free(key);
+	return twice;
+}
+
+cJSON *config_object(const char *json, size_t n, const char *name, struct error *e)
+{
+	const char *end = json, *twice = NULL;
+	cJSON *j = cJSON_ParseWithLengthOpts(json, n, &end, 0);
+	while (end < json + n && isspace((unsigned char)*end))
+		end++;
+	if (!cJSON_IsObject(j))
+		error_set(e, "%s: not a JSON object", name);
+	else if (end < json + n)
+		error_set(e, "%s: after the JSON object something follows, at byte %zu", name, (size_t)(end - json));
+	else if ((twice = repeated_key(j)))
+		error_set(e, "%s: key '%.40s' occurs twice", name, twice);
+	else
+		return j;
+	cJSON_Delete(j);
+	return NULL;
+}
 
 const cJSON *config_item(const struct config_reader *r, const char *key)
 {
@@ -165,11 +211,9 @@ static const struct arch *arch_field(struct config_reader *r)
 
 int config_parse(struct model_config *c, const char *json, size_t n, const char *name, struct error *e)
 {
-	cJSON *j = cJSON_ParseWithLength(json, n);
-	if (!cJSON_IsObject(j)) {
-		cJSON_Delete(j);
-		return error_set(e, "%s: not a JSON object", name);
-	}
+	cJSON *j = config_object(json, n, name, e);
+	if (!j)
+		return -1;
 	struct config_reader r = {.j = j, .name = name, .e = e};
 	*c = (struct model_config){.arch = arch_field(&r)};
 	for (const struct config_field *f = c->arch ? c->arch->field : NULL; f && f->key; f++)

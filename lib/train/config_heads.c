@@ -37,12 +37,19 @@ static int check_labels(char *const *label, size_t n, const struct config_reader
 	return bad;
 }
 
+/* Of how many classes or numbers "num_labels" or "id2label" speaks. */
+static uint32_t number_of_labels(struct config_reader *r, uint32_t otherwise)
+{
+	const cJSON *labels = config_item(r, "id2label");
+	return config_whole(r, "num_labels", cJSON_IsObject(labels) ? (uint32_t)cJSON_GetArraySize(labels) : otherwise);
+}
+
 /* The classes of head i, from the object that r reads. */
 static int read_labels(struct config_heads *h, size_t i, struct config_reader *r)
 {
 	const cJSON *labels = config_item(r, "id2label");
 	int named = cJSON_IsObject(labels);
-	uint32_t n = config_whole(r, "num_labels", named ? (uint32_t)cJSON_GetArraySize(labels) : 2);
+	uint32_t n = number_of_labels(r, 2);
 	if (r->bad)
 		return -1;
 	if (named && n != (uint32_t)cJSON_GetArraySize(labels))
@@ -119,8 +126,7 @@ static int unknown_class(struct config_reader *r)
 /* A head that predicts a number predicts one. */
 static int check_number(struct config_reader *r)
 {
-	const cJSON *labels = config_item(r, "id2label");
-	uint32_t n = config_whole(r, "num_labels", cJSON_IsObject(labels) ? (uint32_t)cJSON_GetArraySize(labels) : 1);
+	uint32_t n = number_of_labels(r, 1);
 	if (r->bad || n == 1)
 		return r->bad;
 	return error_set(r->e, "%s: a regression of %u numbers: only one is supported", r->name, n);
@@ -131,6 +137,8 @@ static int one_head(struct config_heads *h, struct config_reader *r)
 	const cJSON *list = config_item(r, "architectures"), *a = cJSON_IsArray(list) ? list->child : NULL;
 	int none = 0;
 	const char *problem = cJSON_GetStringValue(config_item(r, "problem_type"));
+	if (!problem && number_of_labels(r, 2) == 1) /* transformers' rule; of classes, one would be none */
+		problem = "regression";
 	const struct head_kind *kind = cJSON_IsString(a) ? class_head(a->valuestring, problem, &none) : NULL;
 	if (!kind && !none)
 		return unknown_class(r);
@@ -138,6 +146,9 @@ static int one_head(struct config_heads *h, struct config_reader *r)
 	h->head[0].kind = kind;
 	if (!kind)
 		return 0;
+	if (problem && head_classifies(kind) && !strcmp(problem, "multi_label_classification"))
+		return error_set(r->e, "%s: problem_type \"%s\": only classes of which a cell has one, and numbers, are supported", r->name,
+			problem);
 	return head_classifies(kind) ? read_labels(h, 0, r) : kind->target == TARGET_VALUE ? check_number(r) : 0;
 }
 
@@ -255,15 +266,13 @@ static int listed_heads(struct config_heads *h, struct config_reader *r, const c
 
 int config_heads_parse(struct config_heads *h, const char *json, size_t n, const char *name, struct error *e)
 {
-	cJSON *j = cJSON_ParseWithLength(json, n);
+	cJSON *j = config_object(json, n, name, e);
 	struct config_reader r = {.j = j, .name = name, .e = e};
-	const cJSON *list = cJSON_IsObject(j) ? config_item(&r, "corrmask_heads") : NULL;
-	int bad;
 	*h = (struct config_heads){0};
-	if (!cJSON_IsObject(j))
-		bad = error_set(e, "%s: not a JSON object", name);
-	else
-		bad = list ? listed_heads(h, &r, list) : one_head(h, &r);
+	if (!j)
+		return -1;
+	const cJSON *list = config_item(&r, "corrmask_heads");
+	int bad = list ? listed_heads(h, &r, list) : one_head(h, &r);
 	cJSON_Delete(j);
 	if (bad)
 		config_heads_release(h);

@@ -13,6 +13,10 @@ struct config_reader {
 	int bad; /* a field was wrong: e is set */
 };
 
+/* The object that the whole text is. NULL with e set: it is no object, something follows it, or a key is there twice, of which programs take
+ * different ones. */
+cJSON *config_object(const char *json, size_t n, const char *name, struct error *e);
+
 /* NULL: not there, or null. */
 const cJSON *config_item(const struct config_reader *r, const char *key);
 double config_real(struct config_reader *r, const char *key, double otherwise);

@@ -205,7 +205,10 @@ static int load_file(const struct source *o, const struct safetensors *s, struct
 	int bad = 0;
 	for (size_t i = 0; i < s->n && !bad; i++) {
 		const struct tensor *t = place_of(o, s->tensor[i].name);
-		if (t) {
+		if (t && o->seen[t - model_tensor(o->m, 0)]) {
+			bad = error_set(e, "%s: tensor '%s' is there twice, with and without the prefix '%s'", s->path, t->name,
+				model_config(o->m)->arch->prefix);
+		} else if (t) {
 			o->seen[t - model_tensor(o->m, 0)] = 1;
 			bad = weights_load_one(o->m, PARAM, t, s, &s->tensor[i], e);
 		} else if (may_ignore(o, s->tensor[i].name)) {

@@ -253,19 +253,19 @@ def amid(some):
     return min(some, key=lambda p: (p[0] - x) ** 2 + (p[1] - y) ** 2)
 
 
-def cell_map(xy, of, classes, title):
-    """Cells at xy, coloured by their class. Names are in a legend beside the maps."""
+def cell_map(xy, of, classes, title, what="cells"):
+    """Cells, or genes, at xy, coloured by their class. Names are in a legend beside the maps."""
     places = place(xy, 460, 400)
     size = 2 if len(xy) > 6000 else 3 if len(xy) > 1500 else 4 if len(xy) > 500 else 5
     number = {c: i for i, c in enumerate(classes)}
     by_class = [[] for _ in classes]
     for p, c in zip(places, of):
         by_class[number[c]].append(p)
-    body = [element("g", points(by_class[i], i, size, f"{c}, {len(by_class[i])} cells"), data_k=i) for i, c in enumerate(classes) if by_class[i]]
+    body = [element("g", points(by_class[i], i, size, f"{c}, {len(by_class[i])} {what}"), data_k=i) for i, c in enumerate(classes) if by_class[i]]
     if len(classes) < NUMBERED:
         body += [element("text", i + 1, x=f"{x:.1f}", y=f"{y + 4:.1f}", class_="place middle") for i, some in enumerate(by_class) if some
                  for x, y in [amid(some)]]
-    return svg(460, 400, title, f"Map of {len(xy)} cells in {len(classes)} classes: near cells have similar embeddings.", body)
+    return svg(460, 400, title, f"Map of {len(xy)} {what} in {len(classes)} classes: near {what} have similar embeddings.", body)
 
 
 def beside(places, order, names, width):

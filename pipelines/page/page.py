@@ -11,7 +11,7 @@ The page needs no other file and no network, and this program needs Python alone
     NAME.KIND.tsv        metrics, if the columns are metric and value: shown side by side by KIND; also runs/NAME/KIND.tsv
     *.tsv                other tables; with the columns fpr and tpr, ROC curves
     NAME.model/train.tsv trainings, also in the runs that this one was made from
-    NAME.emb, *.graph    maps and modules
+    NAME.emb, *.graph    maps and modules; NAME.map is the map of NAME.emb, if it is there already; of genes, NAME.modules.tsv names the modules
     log/NAME.report      time and memory of a stage
 """
 import os
@@ -31,7 +31,8 @@ MOST_CELLS = 2000  # of a map
 PARTS = {"pretrained": "pre-training"}  # what the runs are that others are made from
 FIGURES = {"demo": "Copying from partners, and cell types"}
 # What the graphs of the experiments are of, and what their tables of differences and means (ctaprobe compare) are of
-GRAPHS = {"corpus": "the genes that the networks read", "all-genes": "all genes", "train": "the training cells"}
+GRAPHS = {"corpus": "the dependency graph of the genes that the networks read", "all-genes": "the dependency graph of all genes",
+          "train": "the dependency graph of the training cells", "genes": "the graph of nearest genes in the embedding"}
 COMPARED = {("demo", "differences"): "R, over trainings", ("demo", "cells"): "R, over test cells", ("demo", "f1"): "Macro F1, over trainings",
             ("demo", "f1_cells"): "Macro F1, over draws of test cells"}
 MOST_CURVES = 24   # trainings that are drawn, eight a figure
@@ -185,13 +186,47 @@ def newer(a, b):
 
 
 def add_maps(by_column, name, stream, wanted):
-    """The map of a stream, if it has one, by those of the wanted columns that it has."""
+    """The map of a stream, if it has one, by those of the wanted columns that it has; in one colour if it has none of them."""
     columns = [line.split("\t")[1] for line in tool("scview", "--header-tsv", stream) if line.startswith("column\t")]
+    if "X_umap" in columns and not any(c in columns for c in wanted):
+        xy = [row.split() for row in tool("scview", "-q", "-c", "X_umap", stream)[1:]]
+        xy = [tuple(map(float, p)) for p in xy[::len(xy) // MOST_CELLS + 1] if "nan" not in p]
+        if xy:
+            by_column.setdefault("", []).append((name, xy, ["cells"] * len(xy)))
     for column in dict.fromkeys(c for c in wanted if c in columns and "X_umap" in columns):
         rows = [line.split("\t") for line in tool("scview", "-q", "-c", "X_umap," + column, stream)[1:]]
         rows = [r for r in rows[::len(rows) // MOST_CELLS + 1] if "nan" not in r[0]]
         if len({c for _, c in rows}) > 1:  # one donor makes no map
             by_column.setdefault(column, []).append((name, [tuple(map(float, xy.split())) for xy, _ in rows], [c for _, c in rows]))
+
+
+def of_genes(stream):
+    """Is this a stream of vectors of genes, not of cells?"""
+    return "column\ttoken" in tool("scview", "--header-tsv", stream)
+
+
+def gene_map_figures(run):
+    """Maps of genes, NAME.map, by the modules of NAME.graph with the names that NAME.modules.tsv (ctaprobe genesets --modules) gives them."""
+    for f in run.named(".map"):
+        graph, names = f.with_suffix(".graph"), f.with_suffix(".modules.tsv")
+        if not (graph.exists() and of_genes(f)):
+            continue
+        module = [line for line in tool("scview", "-q", "-c", "module", graph)[1:]]
+        name = {}
+        for row in columns_of(read_table(names), "module", "set") or []:
+            name.setdefault(row[0], row[1])
+        rows = [line.split("\t") for line in tool("scview", "-q", "-c", "token,X_umap", f)[1:]]
+        rows = [(module[int(t)], tuple(map(float, xy.split()))) for t, xy in rows if "nan" not in xy]
+        size = {}
+        for m, _ in rows:
+            size[m] = size.get(m, 0) + 1
+        large = sorted(size, key=lambda m: (m == "-1", -size[m]))[:20]
+        of = [f"{name.get(m, 'no set')} (module {m})" if m in large and m != "-1" else "other modules" for m, _ in rows]
+        classes = sorted(set(of), key=lambda c: (c == "other modules", -of.count(c), c))
+        title = "Map of genes by module"
+        yield element("div", element("h3", title + " (UMAP of their embeddings)"),
+                      element("div", figure(title, chart.cell_map([xy for _, xy in rows], of, classes, title, "genes")), class_="figures"),
+                      chart.legend(classes, [of.count(c) for c in classes]), class_="maps")
 
 
 def map_figures(run):
@@ -200,13 +235,17 @@ def map_figures(run):
     group = next((read_text(d / "group").strip() for d in (*run.parts, run.dir) if (d / "group").exists()), "")
     seen, by_column = set(), {}
     for f in sorted(run.dir.glob("*.emb"), key=natural):
+        if of_genes(f):
+            continue
         name = f.name[:-4]
         stem = re.sub(r"-\d+(\.test)?$", "", name)
         if name.endswith(".train") or stem in seen:
             continue
         seen.add(stem)
         made = run.own / (name + ".umap")
-        if not newer(made, f):
+        if f.with_suffix(".map").exists():
+            made = f.with_suffix(".map")
+        elif not newer(made, f):
             few = run.own / "few.emb"
             tool("scsample", "-q", "-n", MOST_CELLS, "--seed", seed, "-o", few, f)
             tool("ctaprobe", "map", "-q", "--seed", seed, "-o", made, few)
@@ -222,8 +261,9 @@ def map_figures(run):
             for c in of:
                 cells.setdefault(c, 0)
         classes = sorted(cells, key=lambda c: (-cells[c], c))
-        yield element("div", element("h3", f"Maps of cells by {column} (UMAP)"),
-                      element("div", [figure(chart.words(name), chart.cell_map(xy, of, classes, f"Map of cells by {column}: {chart.words(name)}"))
+        by = f" by {column}" if column else ""
+        yield element("div", element("h3", f"Maps of cells{by} (UMAP)"),
+                      element("div", [figure(chart.words(name), chart.cell_map(xy, of, classes, f"Map of cells{by}: {chart.words(name)}"))
                                       for name, xy, of in sorted(maps, key=lambda m: chart.rank(m[0]))], class_="figures"),
                       chart.legend(classes, [cells[c] for c in classes]), class_="maps")
 
@@ -232,7 +272,7 @@ class Modules:
     """The modules of a graph, with its layout: genes as (x, y, module), edges, and a table."""
     def __init__(self, graph, own):
         name = graph.name.removesuffix(".graph")
-        self.name = GRAPHS.get(name, name)
+        self.name = GRAPHS.get(name, f"the dependency graph of {name}")
         layout = own / (name + ".layout.txt")
         if not newer(layout, graph):
             tool("depgraph", "-q", "--layout", "--modules", "1", "-o", layout, graph)
@@ -258,7 +298,7 @@ class Modules:
         for m in sorted(of)[:200]:
             hubs = sorted(of[m], key=lambda i: -self.degree[i])[:8]
             rows.append([str(m), str(len(of[m])), str(inner.get(m, 0)), ", ".join(self.names[i] for i in hubs)])
-        return table(f"Modules of the graph of {self.name}", ["module", "genes", "edges in it", "genes with most partners"], rows)
+        return table(f"Modules of {self.name}", ["module", "genes", "edges in it", "genes with most partners"], rows)
 
 
 def graphs(run):
@@ -379,9 +419,9 @@ def figures(run, metrics, modules):
     own += forests(run)
     drawn = [*loss_figures(run), *roc_figures(run), *calibration_figures(run), *f1_figures(metrics)]
     drawn += [figure(title, svg) for title, svg in metrics.confusion_figures()]
-    drawn += [figure(f"Modules of the dependency graph of {m.name}", chart.network(m.genes, m.edges, m.names, m.degree, f"Modules of the dependency graph of {m.name}"))
+    drawn += [figure(f"Modules of {m.name}", chart.network(m.genes, m.edges, m.names, m.degree, f"Modules of {m.name}"))
               for m in modules]
-    maps = list(map_figures(run)) if has("ctaprobe", "scview", "scsample") else []
+    maps = [*gene_map_figures(run), *map_figures(run)] if has("ctaprobe", "scview", "scsample") else []
     return [element("div", own, class_="figures"), maps, element("h3", "Curves, classes and modules") if drawn and maps else None,
             element("div", drawn, class_="figures")]
 
@@ -395,7 +435,7 @@ def tables(run, metrics, modules):
         rows = read_table(f)
         if rows:
             out.append(details(name, table(name, rows[0], rows[1:])))
-    return out + [details(f"Modules of the graph of {m.name}", m.table()) for m in modules]
+    return out + [details(f"Modules of {m.name}", m.table()) for m in modules]
 
 
 def provenance(run):

@@ -1,11 +1,9 @@
 #include "compare.h"
 
-#include "base/decimal.h"
 #include "base/option.h"
 #include "base/tsv.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,19 +64,6 @@ static int read_head(struct source *s, const struct values *v, struct error *e)
 	return find_columns(&s->metric, v->metric, v->metrics, "value", &s->t, e);
 }
 
-/* A value; NaN if it is missing */
-static int read_value(const struct tsv *t, const char *name, const char *text, double *value, struct error *e)
-{
-	char *end;
-	*value = NAN;
-	if (!*text || strcmp(text, "NA") == 0 || strcasecmp(text, "nan") == 0)
-		return 0;
-	*value = decimal_read(text, &end);
-	if (end == text || *end || !isfinite(*value))
-		return tsv_error(t, e, "%s is '%.60s', expected a finite number, or NA", name, text);
-	return 0;
-}
-
 /* The key that the columns of this line make, and `last` after them (NULL: nothing) */
 static uint32_t key_of(struct source *s, struct values *v, int key, const char *last)
 {
@@ -105,7 +90,7 @@ static int read_line(struct source *s, struct values *v, struct error *e)
 		if (k != COMPARE_WITHIN)
 			one.key[k] = key_of(s, v, k, NULL);
 	for (size_t i = 0; i < v->metrics; i++) {
-		if (read_value(&s->t, v->metric[i], s->t.field[s->metric[i]], &one.value, e))
+		if (tsv_number(&s->t, v->metric[i], s->t.field[s->metric[i]], &one.value, e))
 			return -1;
 		one.key[COMPARE_WITHIN] = key_of(s, v, COMPARE_WITHIN, v->metrics > 1 ? v->metric[i] : NULL);
 		grow(v->value, v->cap, v->n + 1);

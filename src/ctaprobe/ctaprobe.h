@@ -14,6 +14,7 @@ int ctaprobe_score(int argc, char **argv);
 int ctaprobe_genes(int argc, char **argv);
 int ctaprobe_reconstruction(int argc, char **argv);
 int ctaprobe_effective_rank(int argc, char **argv);
+int ctaprobe_learnability(int argc, char **argv);
 int ctaprobe_leaderboard(int argc, char **argv);
 int ctaprobe_compare(int argc, char **argv);
 int ctaprobe_reference(int argc, char **argv);
@@ -22,8 +23,9 @@ int ctaprobe_integration(int argc, char **argv);
 int ctaprobe_transfer(int argc, char **argv);
 int ctaprobe_network(int argc, char **argv);
 int ctaprobe_shift(int argc, char **argv);
-extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective_rank_cli, leaderboard_cli, compare_cli, reference_cli,
-	map_cli, integration_cli, transfer_cli, network_cli, shift_cli;
+int ctaprobe_genesets(int argc, char **argv);
+extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective_rank_cli, learnability_cli, leaderboard_cli, compare_cli,
+	reference_cli, map_cli, integration_cli, transfer_cli, network_cli, shift_cli, genesets_cli;
 
 /* ctaprobe score --target: in is a stream of predicted numbers. */
 void score_numbers(struct stream *in, const char *column, int json);
@@ -71,6 +73,18 @@ char *embedding_source(const struct header *h);
 /* Read all of s, which is d's afterwards, or die. again: index s, since it is read again later. */
 void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again);
 void embeddings_release(struct embeddings *d); /* accepts a zeroed struct */
+
+/* The vectors of genes of one stream (scembed --of genes, static), one a gene. */
+struct gene_vectors {
+	size_t n, d;
+	float *x; /* [n, d] */
+	uint32_t *token; /* [n] rows of the stream's vocabulary */
+	uint64_t *cells; /* [n] cells that have the gene; 0: not known */
+	size_t x_cap, token_cap, cells_cap;
+};
+/* Read all of in, or die: a stream of other embeddings, two vectors of a gene, a value that is not finite. */
+void gene_vectors_read(struct gene_vectors *g, struct stream *in);
+void gene_vectors_release(struct gene_vectors *g); /* accepts a zeroed struct */
 
 /* Numbers with all their digits (cJSON prints 15 if these are nearly exact); null if not finite. */
 cJSON *report_number(double v);

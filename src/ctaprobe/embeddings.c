@@ -1,10 +1,13 @@
 /* Embeddings of cells in memory, with a label, a number and a group for each cell. */
 #include "ctaprobe.h"
 
+#include "base/memory.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Where the columns of one stream are. */
 struct columns {
@@ -146,6 +149,32 @@ static void read_block(struct embeddings *d, const struct block *b, struct colum
 	}
 }
 
+#define CELL_BYTES 130 /* of a labelled cell, without its values */
+
+/* Why n cells do not fit into memory, and what to do. Malloced. NULL: they fit. */
+static char *too_large(const struct embeddings *d, const char *more, uint64_t n, uint64_t memory, const char *of)
+{
+	uint64_t bytes = d->d * sizeof *d->x + CELL_BYTES, fits = memory / bytes;
+	if (n <= fits)
+		return NULL;
+	return xasprintf("%s: %s%" PRIu64
+			 " cells of %zu values take %.3g GB of memory, and %s has %.3g GB: take a sample with scsample -n %" PRIu64
+			 " (--stratify keeps the share of each class)",
+		stream_name(d->s), more, n, d->d, 1e-9 * (double)(n * bytes), of, 1e-9 * (double)memory,
+		fits / 10 * 8); /* the probe and its results need some too */
+}
+
+/* The cells of a stream that is a file; 0: not known. */
+static uint64_t cells_ahead(const char *path)
+{
+	struct error e;
+	struct stat st;
+	struct stream *s = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? stream_open(path, &e) : NULL;
+	uint64_t n = s && stream_index(s, &e) == 0 ? stream_rows(s) : 0;
+	stream_free(s);
+	return n;
+}
+
 void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again)
 {
 	struct error e;
@@ -154,6 +183,12 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	*d = (struct embeddings){.s = s};
 	open_columns(&c, d, w);
 	d->d = stream_header(s)->col[c.x].n;
+	const char *of;
+	uint64_t memory = memory_limit(&of);
+	char *large = too_large(d, "up to ", cells_ahead(stream_name(s)), memory, of);
+	if (large) /* cells without a label take none */
+		warn("%s", large);
+	free(large);
 	if (again)
 		must(stream_index(s, &e), &e);
 	size_t k = 0;
@@ -165,6 +200,8 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 			got = stream_read(s, &b, &e);
 		if (got > 0)
 			read_block(d, &b, &c, w);
+		if ((large = too_large(d, "more than ", d->n, memory, of)))
+			die("%s", large);
 		progress("%zu cells read", d->n);
 	}
 	if (got < 0)

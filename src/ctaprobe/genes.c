@@ -3,10 +3,9 @@
  * computed over tokens (a gene counts in every cell that has it), as Geneformer does [evaluation_utils.py], and over genes. Only one fold's
  * scores are in memory at a time.
  */
-#include "ctaprobe.h"
+#include "genes.h"
 
 #include "base/softmax.h"
-#include "eval/roc.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +16,19 @@ static struct error e;
 static const char *positive_name, *scores_path, *roc_path;
 static int json;
 
+struct genes_probe genes_probe = {.folds = 5, .fold_seed = 1, .max_iter = 5000, .inverse_penalty = 1, .tol = 1e-4};
+
 static struct option_def options[] = {
+	{0, "Vectors of genes", OPT_GROUP},
+	{0, "gene-labels", OPT_STRING, &genes_probe.labels, "FILE",
+		"table of gene and label: the input is vectors of genes (scembed --of genes), and a probe of them is scored"},
+	{0, "folds", OPT_INT, &genes_probe.folds, "K", "number of folds over the genes (default 5)", 2, 1000},
+	{0, "fold-seed", OPT_INT, &genes_probe.fold_seed, "N", "seed of the folds (default 1)", 0, 4294967295.0},
+	{'C', "inverse-penalty", OPT_REAL, &genes_probe.inverse_penalty, "X", "C of the logistic regression (default 1)", 1e-10, 1e10},
+	{0, "no-standardize", OPT_FLAG, &genes_probe.as_given, NULL, "use the features as they are"},
+	{0, "tol", OPT_REAL, &genes_probe.tol, "X", "stop when no element of the gradient exceeds X (default 1e-4)", 1e-12, 1},
+	{0, "max-iter", OPT_INT, &genes_probe.max_iter, "N", "stop after N iterations, with a warning (default 5000)", 1, 1e9},
+	{0, "Scores", OPT_GROUP},
 	{0, "positive", OPT_STRING, &positive_name, "LABEL", "the positive class of two classes (default: the model's second class)"},
 	{0, "gene-scores", OPT_OUTPUT, &scores_path, "FILE", "also write a table of all genes with their mean probability"},
 	{0, "roc", OPT_OUTPUT, &roc_path, "FILE", "for two classes: also write a table of the ROC curves"},
@@ -27,8 +38,8 @@ static struct option_def options[] = {
 struct cli genes_cli = {.name = "ctaprobe genes",
 	.operands = "[FILE...]",
 	.options = options,
-	.common = CLI_OUT,
-	.summary = "Score predictions of genes, one stream per fold, by ROC AUC."};
+	.common = CLI_OUT | CLI_THREADS,
+	.summary = "Score predictions of genes, one stream per fold, or a probe of vectors of genes, by ROC AUC."};
 
 /* The columns of one stream. */
 struct source {
@@ -36,38 +47,6 @@ struct source {
 	int token, label, held_out; /* -1: no such column */
 	int *logit; /* [K] */
 	size_t group;
-};
-
-/* The scores of one fold. */
-struct fold {
-	double auc, gene_auc; /* K > 2: mean over the classes, each against all others */
-	double *class_auc, *class_gene_auc; /* [K], filled for K > 2 */
-	double accuracy, macro_f1;
-	uint64_t points; /* of the ROC curve */
-	double tpr[ROC_GRID];
-	uint64_t cells, tokens, genes; /* scored */
-};
-
-/* All folds, and the sums of the one being read. */
-struct study {
-	size_t K, positive;
-	char **name; /* [K] classes */
-	size_t nfold;
-	struct fold *fold; /* [nfold] */
-	struct metrics all, one; /* over the tokens of all folds, and of one */
-	char *first; /* name of the first stream */
-	FILE *scores; /* --gene-scores, or NULL */
-	uint64_t unlabelled; /* tokens of held-out genes of no class */
-
-	size_t n, p_cap, y_cap; /* tokens scored */
-	double *p; /* [n, K] softmax */
-	uint32_t *y; /* [n] true class */
-	struct roc_item *item; /* [n] scratch */
-	size_t item_cap;
-	double *sum; /* [V, K] of p, over all tokens of a gene */
-	uint64_t *count; /* [V] */
-	int32_t *gene_label; /* [V] */
-	uint8_t *gene_held_out; /* [V] */
 };
 
 /* ---- reading ---- */
@@ -164,17 +143,14 @@ static int take_token(struct study *t, struct source *in, const struct block *b,
 	} else if (t->gene_label[id] != label || t->gene_held_out[id] != held_out) {
 		die("%s: gene %s does not have the same label, or held_out, in all cells", stream_name(in->s), gene);
 	}
-	grow(t->p, t->p_cap, (t->n + 1) * t->K);
-	double *p = t->p + t->n * t->K;
+	double *p = study_next(t);
 	uint32_t guess = probabilities(in, t, b, i, p);
 	for (size_t k = 0; k < t->K; k++)
 		t->sum[id * t->K + k] += p[k];
 	t->unlabelled += held_out && label < 0;
 	if (!held_out || label < 0)
 		return 0;
-	grow(t->y, t->y_cap, t->n + 1);
-	t->y[t->n++] = (uint32_t)label;
-	metrics_add(&t->one, &(uint32_t){(uint32_t)label}, &guess, 1);
+	study_take(t, (uint32_t)label, guess);
 	return 1;
 }
 
@@ -194,7 +170,6 @@ static void read_fold(struct study *t, struct source *in, struct fold *f)
 	}
 	if (got < 0)
 		die("%s", e.msg);
-	f->tokens = t->n;
 	block_release(&b);
 }
 
@@ -260,26 +235,41 @@ static void score_genes(struct study *t, struct fold *f, const struct vocab *v, 
 	free(y);
 }
 
-/* Stream i is fold i. */
-static void do_fold(struct study *t, struct source *in, int i)
+void study_begin(struct study *t, const struct vocab *v)
 {
-	const struct vocab *v = &stream_header(in->s)->vocab;
-	struct fold *f = &t->fold[i];
-	struct roc r = {0};
 	t->n = 0;
 	t->sum = xcalloc(v->n * t->K, sizeof *t->sum);
 	t->count = xcalloc(v->n, sizeof *t->count);
 	t->gene_label = xcalloc(v->n, sizeof *t->gene_label);
 	t->gene_held_out = xcalloc(v->n, sizeof *t->gene_held_out);
+	metrics_init(&t->one, t->K);
+}
+
+double *study_next(struct study *t)
+{
+	grow(t->p, t->p_cap, (t->n + 1) * t->K);
+	return t->p + t->n * t->K;
+}
+
+void study_take(struct study *t, uint32_t y, uint32_t guess)
+{
+	grow(t->y, t->y_cap, t->n + 1);
+	t->y[t->n++] = y;
+	metrics_add(&t->one, &y, &guess, 1);
+}
+
+void study_end(struct study *t, size_t i, const struct vocab *v, const char *name)
+{
+	struct fold *f = &t->fold[i];
+	struct roc r = {0};
 	f->class_auc = xcalloc(t->K, sizeof *f->class_auc);
 	f->class_gene_auc = xcalloc(t->K, sizeof *f->class_gene_auc);
-	metrics_init(&t->one, t->K);
-	read_fold(t, in, f);
-	check_classes(t, stream_name(in->s));
+	f->tokens = t->n;
+	check_classes(t, name);
 	f->auc = auc_of(t, t->p, t->y, t->n, f->class_auc, &r);
 	f->points = r.points;
 	memcpy(f->tpr, r.tpr, sizeof f->tpr);
-	score_genes(t, f, v, (size_t)i + 1);
+	score_genes(t, f, v, i + 1);
 	metrics_score(&t->one);
 	f->accuracy = t->one.accuracy;
 	f->macro_f1 = t->one.macro_f1;
@@ -291,6 +281,15 @@ static void do_fold(struct study *t, struct source *in, int i)
 	free(t->count);
 	free(t->gene_label);
 	free(t->gene_held_out);
+}
+
+/* Stream i is fold i. */
+static void do_fold(struct study *t, struct source *in, int i)
+{
+	const struct vocab *v = &stream_header(in->s)->vocab;
+	study_begin(t, v);
+	read_fold(t, in, &t->fold[i]);
+	study_end(t, (size_t)i, v, stream_name(in->s));
 }
 
 /* ---- output ---- */
@@ -436,22 +435,47 @@ static void study_release(struct study *t)
 	free(t->item);
 }
 
+/* Predictions, one stream for each fold. */
+static void score_streams(struct study *t, char **scores, size_t *size)
+{
+	t->nfold = genes_cli.noperand ? (size_t)genes_cli.noperand : 1;
+	t->fold = xcalloc(t->nfold, sizeof *t->fold);
+	for (int i = 0; i < (int)t->nfold; i++) {
+		struct source in;
+		open_source(&in, t, i);
+		if (!i)
+			start(t, scores, size);
+		do_fold(t, &in, i);
+		stream_free(in.s);
+		free(in.logit);
+	}
+}
+
+/* The options of the probe say how predictions are made; without it these are there. */
+static void check_probe(void)
+{
+	for (struct option_def *o = options; o->name; o++)
+		if (o->seen && !genes_probe.labels &&
+			(o->to == &genes_probe.folds || o->to == &genes_probe.fold_seed || o->to == &genes_probe.inverse_penalty ||
+				o->to == &genes_probe.as_given || o->to == &genes_probe.tol || o->to == &genes_probe.max_iter))
+			usage_error("--%s is for vectors of genes: it needs --gene-labels", o->name);
+	if (genes_probe.labels && genes_cli.noperand > 1)
+		usage_error("--gene-labels: one stream of vectors at a time");
+}
+
 int ctaprobe_genes(int argc, char **argv)
 {
 	struct study t = {0};
 	char *scores = NULL;
 	size_t size = 0;
 	cli_init(&genes_cli, argc, argv);
-	t.nfold = genes_cli.noperand ? (size_t)genes_cli.noperand : 1;
-	t.fold = xcalloc(t.nfold, sizeof *t.fold);
-	for (int i = 0; i < (int)t.nfold; i++) {
-		struct source in;
-		open_source(&in, &t, i);
-		if (!i)
-			start(&t, &scores, &size);
-		do_fold(&t, &in, i);
-		stream_free(in.s);
-		free(in.logit);
+	check_probe();
+	if (genes_probe.labels) {
+		genes_probe_read(&t);
+		start(&t, &scores, &size);
+		genes_probe_folds(&t);
+	} else {
+		score_streams(&t, &scores, &size);
 	}
 	if (t.unlabelled)
 		info("%llu %s of held-out genes without a class %s left out", (unsigned long long)t.unlabelled,

@@ -26,61 +26,19 @@ struct cli network_cli = {.name = "ctaprobe network",
 	.common = CLI_STREAM_OUT | CLI_THREADS,
 	.summary = "Join the genes that are nearest in their embeddings: a graph, as depgraph writes it."};
 
-struct genes {
-	size_t n, d, x_cap;
-	float *x; /* [n, d] of length 1 */
-	uint32_t *token; /* [n] */
-	uint64_t *cells; /* [n] 0: not known */
-	size_t token_cap, cells_cap;
-};
-
-static void add_gene(
-	struct genes *g, const float *x, uint32_t token, uint64_t cells, uint8_t *seen, const struct header *h, const char *name)
+/* Cosines are of vectors of length 1. */
+static void normalise(struct gene_vectors *g, const struct header *h, const char *name)
 {
-	double length = 0;
-	const char *gene = h->vocab.id[token];
-	embedding_check(x, g->d, g->n, name);
-	if (seen[token]++)
-		die("%s: two vectors are of gene %s: expected one a gene; choose a class with scsample --where", name, gene);
-	for (size_t j = 0; j < g->d; j++)
-		length += (double)x[j] * (double)x[j];
-	if (!(length > 0))
-		die("%s: the vector of gene %s is 0, so it has no cosine similarity", name, gene);
-	grow(g->x, g->x_cap, (g->n + 1) * g->d);
-	grow(g->token, g->token_cap, g->n + 1);
-	grow(g->cells, g->cells_cap, g->n + 1);
-	for (size_t j = 0; j < g->d; j++)
-		g->x[g->n * g->d + j] = (float)((double)x[j] / sqrt(length));
-	g->token[g->n] = token;
-	g->cells[g->n++] = cells;
-}
-
-static void read_genes(struct genes *g, struct stream *in)
-{
-	const struct header *h = stream_header(in);
-	const char *name = stream_name(in);
-	struct block b = {0};
-	int got, x, token, cells = header_find(h, "cells");
-	must(header_kind(h, "embedding", name, &e), &e);
-	if ((x = header_need(h, "x", F32, FIXED, name, &e)) < 0)
-		die("%s", e.msg);
-	token = header_find(h, "token");
-	if (token < 0 || h->col[token].shape != SCALAR || !header_is_id(&h->col[token]))
-		die("%s: these are no embeddings of genes: expected the column token, as scembed --of genes writes it", name);
-	if (cells >= 0 && header_need(h, "cells", U64, SCALAR, name, &e) < 0)
-		die("%s", e.msg);
-	*g = (struct genes){.d = h->col[x].n};
-	uint8_t *seen = xcalloc(h->vocab.n + 1, 1);
-	while ((got = stream_read(in, &b, &e)) > 0)
-		for (size_t i = 0; i < b.rows; i++)
-			add_gene(g, (const float *)b.col[x].data + i * g->d, block_id(&b, token, i),
-				cells < 0 ? 0 : ((const uint64_t *)b.col[cells].data)[i], seen, h, name);
-	if (got < 0)
-		die("%s", e.msg);
-	if ((uint64_t)nearest >= g->n)
-		die("%s: --nearest %lld, but there are %zu genes", name, nearest, g->n);
-	block_release(&b);
-	free(seen);
+	for (size_t i = 0; i < g->n; i++) {
+		float *x = g->x + i * g->d;
+		double length = 0;
+		for (size_t j = 0; j < g->d; j++)
+			length += (double)x[j] * (double)x[j];
+		if (!(length > 0))
+			die("%s: the vector of gene %s is 0, so it has no cosine similarity", name, h->vocab.id[g->token[i]]);
+		for (size_t j = 0; j < g->d; j++)
+			x[j] = (float)((double)x[j] / sqrt(length));
+	}
 }
 
 static int by_genes(const void *a, const void *b)
@@ -92,7 +50,7 @@ static int by_genes(const void *a, const void *b)
 }
 
 /* An edge for each gene and its k nearest; those that both ends have are there once. Unit vectors: cosine = 1 - distance^2 / 2. */
-static struct edge *join(const struct genes *g, size_t *n)
+static struct edge *join(const struct gene_vectors *g, size_t *n)
 {
 	size_t k = (size_t)nearest, m = 0;
 	uint32_t *neighbour = xmalloc(g->n * k * sizeof *neighbour);
@@ -120,7 +78,7 @@ static struct edge *join(const struct genes *g, size_t *n)
 
 int ctaprobe_network(int argc, char **argv)
 {
-	struct genes g;
+	struct gene_vectors g;
 	struct graph graph;
 	struct header h = {0};
 	size_t edges;
@@ -129,7 +87,10 @@ int ctaprobe_network(int argc, char **argv)
 		usage_error("one stream of embeddings at a time");
 	cli_blas(&network_cli);
 	struct stream *in = cli_open(&network_cli, 0);
-	read_genes(&g, in);
+	gene_vectors_read(&g, in);
+	normalise(&g, stream_header(in), stream_name(in));
+	if ((uint64_t)nearest >= g.n)
+		die("%s: --nearest %lld, but there are %zu genes", stream_name(in), nearest, g.n);
 	struct edge *edge = join(&g, &edges);
 	graph_build(&graph, (uint32_t)stream_header(in)->vocab.n, edge, edges);
 	header_init(&h, "graph");
@@ -149,8 +110,6 @@ int ctaprobe_network(int argc, char **argv)
 	stream_free(out);
 	stream_free(in);
 	free(edge);
-	free(g.x);
-	free(g.token);
-	free(g.cells);
+	gene_vectors_release(&g);
 	return 0;
 }

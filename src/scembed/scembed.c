@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 enum { CELLS, GENES, STATIC }; /* whose vectors */
-enum { COUNTS_MAX = 1 << 18 }; /* default of --batch-tokens for counts */
+enum { COUNTS_MAX = 1 << 18, GRADIENT_MAX = 1 << 11 }; /* default of --batch-tokens for counts, for gradients */
 
-static const char *model_dir, *fit_path, *shared_path, *head, *by, *pooling;
-static long long layer = -1, batch_max = 16384, components, genes = 2000;
+static const char *model_dir, *fit_path, *shared_path, *head, *by, *pooling, *attribute, *towards;
+static long long layer = -1, batch_max = 16384, components, genes = 2000, screened;
 static int expression, of, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
 static struct opt_values gene, node;
 
@@ -34,6 +34,10 @@ static struct option_def options[] = {
 	{0, "similarity", OPT_CHOICE, &similarity, "mean|genes",
 		"of perturbed cells (scperturb): cosine similarities of the genes' states to those before, instead of vectors",
 		.changes = 1},
+	{0, "screen", OPT_INT, &screened, "K",
+		"write the tokens, and of each cell the K genes whose deletion should move it most towards a state, for scperturb", 1,
+		65535, .changes = 1},
+	{0, "towards", OPT_STRING, &towards, "EMB", "with --screen: embeddings whose mean stands for the state"},
 	{0, "Genes", OPT_GROUP},
 	{0, "of", OPT_CHOICE, &of, "cells|genes|static",
 		"vectors of the cells; of the genes, means over the cells that have them; or the model's table of genes (default cells)",
@@ -58,10 +62,14 @@ static struct option_def options[] = {
 		.changes = 1},
 	{0, "gene", OPT_LIST, &gene, "ID",
 		"with --reconstruct of a model of sctrain wced: a gene to write, by id or symbol; repeat it for several", .changes = 1},
+	{0, "attribute", OPT_STRING, &attribute, "HEAD[:CLASS]",
+		"write how much each gene adds to the output of a head: the logit of CLASS (default: the predicted class), or a number",
+		.changes = 1},
 	{0, "Cells", OPT_GROUP},
 	{0, "truncate", OPT_FLAG, &truncate_cells, NULL,
 		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
-	{0, "batch-tokens", OPT_INT, &batch_max, "N", "compute about N tokens or counts at a time (default 16384; counts: 262144)", 1, 1e9},
+	{0, "batch-tokens", OPT_INT, &batch_max, "N",
+		"compute about N tokens or counts at a time (default 16384; --attribute, --screen: 2048; counts: 262144)", 1, 1e9},
 	{0, "Without a model", OPT_GROUP},
 	{0, "expression", OPT_FLAG, &expression, NULL, "without a model: log-normalised expression of the most variable genes",
 		.changes = 1},
@@ -113,6 +121,8 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	struct weights_report report;
 	if (predict)
 		predict_open(r, model_dir, h);
+	if (attribute)
+		attribute_open(r, model_dir, attribute);
 	if (r->whole)
 		whole_open(r, model_dir, h, &gene);
 	if (r->counts)
@@ -151,8 +161,12 @@ static char *model_text(void)
 /* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
 static void make_header(struct run *r, struct header *to, const struct header *from, const char *name)
 {
-	header_derive(to, predict || reconstruct ? "prediction" : "embedding", from);
-	if (predict) {
+	header_derive(to, predict || reconstruct || attribute ? "prediction" : screened ? "tokens" : "embedding", from);
+	if (screened) {
+		screen_header(r, to, name);
+	} else if (attribute) {
+		attribute_header(r, to, name);
+	} else if (predict) {
 		predict_header(r, to, name);
 	} else if (reconstruct) {
 		(r->whole ? whole_header : counts_header)(r, to, name);
@@ -171,8 +185,19 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 static void collect(struct run *r)
 {
 	struct error e;
-	if (r->queued)
-		must(model_embedded(r->model, (float *)r->out.col[r->x].data + r->queued_from * r->C, &e), &e);
+	size_t lost = 0;
+	if (!r->queued)
+		return;
+	float *x = (float *)r->out.col[r->x].data + r->queued_from * r->C;
+	must(model_embedded(r->model, x, &e), &e);
+	for (size_t i = 0; i < r->queued; i++) {
+		int finite = 1;
+		for (size_t j = 0; j < r->C; j++)
+			finite &= isfinite(x[i * r->C + j]) != 0;
+		lost += !finite;
+	}
+	if (lost > r->queued_empty)
+		die("%zu vectors of cells with tokens are not finite: are the weights those of this config.json?", lost - (size_t)r->queued_empty);
 	r->queued = 0;
 }
 
@@ -182,9 +207,11 @@ static void embed_rows(struct run *r, size_t first, size_t n)
 	struct error e;
 	const struct batch *p = &r->packed.b;
 	grow(r->range, r->range_cap, 2 * n * r->pool.n);
-	r->empty += pool_ranges(r, r->range);
+	uint64_t empty = pool_ranges(r, r->range);
 	must(model_embed(r->model, p, (int)layer, r->range, r->pool.n, &e), &e);
 	collect(r);
+	r->empty += empty;
+	r->queued_empty = empty;
 	r->queued_from = first;
 	r->queued = n;
 }
@@ -207,8 +234,14 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 	block_take(&r->out, r->map, b, r->row, n);
 	if (r->perturbed)
 		perturbed_rows(r, b, from, first, n, (int)layer);
+	else if (r->screen)
+		screen_rows(r, first, n, (int)layer);
 	else
-		(predict ? predict_rows : r->counts ? counts_rows : r->whole ? whole_rows : embed_rows)(r, first, n);
+		(attribute                  ? attribute_rows
+				: predict   ? predict_rows
+				: r->counts ? counts_rows
+				: r->whole  ? whole_rows
+					    : embed_rows)(r, first, n);
 	r->cells += n;
 	progress("%llu cells", (unsigned long long)r->cells);
 }
@@ -241,10 +274,12 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 						: "similarity");
 	if (gene.n && !r->whole)
 		die("--gene: the model in %s is one of counts, of which the masked genes are written", model_dir);
-	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict || of))
+	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict || of || attribute || screened))
 		die("--%s: the model in %s has no tokens",
 			of                           ? "of"
 				: predict            ? "predict"
+				: attribute          ? "attribute"
+				: screened           ? "screen"
 				: truncate_cells     ? "truncate"
 				: given(&similarity) ? "similarity"
 						     : "pool",
@@ -254,7 +289,11 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 		layer = 0;
 	if (r->counts && !given(&batch_max))
 		batch_max = COUNTS_MAX;
+	if ((attribute || screened) && !given(&batch_max))
+		batch_max = GRADIENT_MAX;
 	must(r->counts ? counts_columns(&r->col, h, !reconstruct, name, &e) : tokens_columns(&r->col, h, name, &e), &e);
+	if (screened)
+		screen_open(r, towards, (size_t)screened, h, name);
 	if (r->pool.kind == POOL_REST || given(&similarity))
 		perturbed_open(r, (enum similarity)(similarity + 1), h, name);
 }
@@ -267,11 +306,17 @@ static void check_options(void)
 		refuse("needs --expression or --pca", &genes, &fit_path, &shared_path);
 	else
 		refuse("needs -M DIR", &of, &layer, &pooling, &similarity, &predict, &head, &probabilities, &decode, &node, &all_genes,
-			&reconstruct, &gene, &truncate_cells, &batch_max, &cli.bf16);
+			&reconstruct, &gene, &attribute, &screened, &towards, &truncate_cells, &batch_max, &cli.bf16);
 	if (!reconstruct)
 		refuse("needs --reconstruct", &gene);
 	if (predict)
 		refuse("is for embeddings: it excludes --predict", &layer, &pooling, &similarity);
+	if (screened)
+		refuse("excludes --screen", &pooling, &similarity, &of, &predict, &reconstruct, &attribute);
+	if (!screened != !towards)
+		usage_error("--screen K and --towards EMB need each other");
+	if (attribute)
+		refuse("excludes --attribute", &layer, &pooling, &similarity, &of, &predict, &reconstruct);
 	if (given(&similarity) && given(&pooling))
 		usage_error("--similarity compares single tokens, and --pool makes vectors: give one");
 	if (truncate_cells && (given(&similarity) || (pooling && !strcmp(pooling, "rest"))))
@@ -311,9 +356,13 @@ static void report(const struct run *r, const char *name)
 			empty);
 		return;
 	}
+	if (attribute)
+		attribute_report(r);
 	if (empty)
-		warn(predict                   ? "%llu of %llu cells have no token: their logits are NaN"
+		warn(attribute                 ? "%llu of %llu cells have no gene: they have no attributions"
+				: predict      ? "%llu of %llu cells have no token: their logits are NaN"
 				: r->whole     ? "%llu of %llu cells have no token: their predictions are NaN"
+				: r->screen    ? "%llu of %llu cells have no gene: nothing was screened"
 				: r->perturbed ? "%llu of %llu rows have no token but the perturbed ones: their results are NaN"
 					       : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);
@@ -394,6 +443,8 @@ int main(int argc, char **argv)
 	predict_release(&r);
 	counts_release(&r);
 	perturbed_release(&r);
+	attribute_release(&r);
+	screen_release(&r);
 	block_release(&r.out);
 	block_release(&b);
 	header_release(&h);

@@ -1,7 +1,6 @@
 /* The parts of scembed: scembed.c reads, batches and writes; pool.c is --pool; genes.c one vector a gene; predict.c is --predict for one batch;
- * counts.c a model of counts; whole.c --reconstruct of whole cells; terms.c adds an ontology to predictions; perturbed.c compares perturbed
- * cells with the unperturbed ones;
- * expression.c embeds without a model. */
+ * attribute.c --attribute; counts.c a model of counts; whole.c --reconstruct of whole cells; terms.c adds an ontology to predictions;
+ * perturbed.c compares perturbed cells with the unperturbed ones; screen.c chooses genes to perturb; expression.c embeds without a model. */
 #ifndef SCEMBED_H
 #define SCEMBED_H
 
@@ -39,11 +38,14 @@ struct run {
 	uint32_t *range; /* [2 pool.n cells of the batch] the tokens whose mean is taken */
 	size_t range_cap;
 	size_t queued_from, queued; /* rows of out whose vectors the device still computes */
+	uint64_t queued_empty; /* of them without a token: NaN */
 	size_t C; /* numbers of a vector */
 	int64_t cls, eos; /* token ids, -1: none */
 	size_t ncls; /* tokens for the whole cell before its genes */
 
 	struct perturbed *perturbed; /* perturbed.c; NULL: rows are embedded one by one */
+	struct attribute *attribute; /* attribute.c; NULL: no --attribute */
+	struct screen *screen; /* screen.c; NULL: no --screen */
 
 	struct config_heads heads; /* of the model, for a prediction */
 	size_t head; /* the one that predicts */
@@ -93,6 +95,21 @@ void terms_header(struct run *r, struct header *h, const char *name);
 uint32_t terms_decode(struct run *r, size_t row, uint32_t best, const double *p);
 void terms_missing(struct run *r, size_t row);
 void terms_release(struct run *r); /* there may be none */
+
+/* Attributions: find the head, and the class, that HEAD[:CLASS] names; the columns; compute rows [first, first + n) of the output, whose cells are in
+ * r->packed; say what was reached. */
+void attribute_open(struct run *r, const char *dir, const char *text);
+void attribute_header(struct run *r, struct header *h, const char *name);
+void attribute_rows(struct run *r, size_t first, size_t n);
+void attribute_report(const struct run *r);
+void attribute_release(struct run *r);
+
+/* --screen: read the state, a stream of embeddings, and keep k genes of each cell; the columns; compute rows [first, first + n) of the output, whose
+ * cells are in r->packed. */
+void screen_open(struct run *r, const char *path, size_t k, const struct header *h, const char *name);
+void screen_header(struct run *r, struct header *h, const char *name);
+void screen_rows(struct run *r, size_t first, size_t n, int layer);
+void screen_release(struct run *r);
 
 /* A model of counts: the columns of its input, its head and its groups of cells. */
 void counts_open(struct run *r, const char *dir, const struct header *h, const char *name);

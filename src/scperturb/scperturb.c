@@ -21,7 +21,8 @@ static struct sets kinds[PERTURB_KINDS];
 static struct option_def options[] = {
 	{0, "Perturbations", OPT_GROUP},
 	{0, "delete", OPT_STRING, &kinds[PERTURB_DELETE].option, "GENES",
-		"delete genes: all (each gene of each cell), a list A,B,C+D (C and D together), or a file"},
+		"delete genes: all (each gene of each cell), screened (those of scembed --screen), a list A,B,C+D (C and D together), or a "
+		"file"},
 	{0, "overexpress", OPT_STRING, &kinds[PERTURB_OVEREXPRESS].option, "GENES", "put genes first, also those that a cell lacks"},
 	{0, "activate", OPT_STRING, &kinds[PERTURB_ACTIVATE].option, "GENES", "move genes up by quarters of the cell's ranks"},
 	{0, "inhibit", OPT_STRING, &kinds[PERTURB_INHIBIT].option, "GENES", "move genes down by quarters"},
@@ -59,7 +60,7 @@ struct run {
 	struct stream *to;
 	struct block out;
 	int *map;
-	int cell, token, group; /* columns of the input */
+	int cell, token, group, screened; /* columns of the input; screened -1: it has none */
 	int kind, label, control, gene, out_token, gene_group, token_group; /* of the output */
 	uint32_t *base, *draw; /* the last base that was written; a control */
 	size_t nbase, base_cap, draw_cap;
@@ -174,6 +175,24 @@ static uint64_t perturb_all(struct run *r, const struct block *b, uint32_t row, 
 	return made;
 }
 
+/* The same of the genes that scembed --screen has listed for the cell, the best first. */
+static uint64_t perturb_screened(struct run *r, const struct block *b, uint32_t row, enum perturb_kind kind)
+{
+	const uint64_t *offset = b->group[b->header->col[r->screened].group].offset;
+	uint64_t made = 0;
+	for (uint64_t i = offset[row]; i < offset[row + 1]; i++) {
+		uint32_t gene = block_id(b, r->screened, i);
+		struct set set = {&gene, 1, NULL, 0};
+		if (perturb_place(&r->p, gene) == PERTURB_ABSENT)
+			die("%s: cell %" PRIu64 ": gene %u of the list 'gene' is not among its tokens: expected those of scembed --screen",
+				r->name, ((const uint64_t *)b->col[r->cell].data)[row], gene);
+		set.label = set_label(set.gene, 1, r->genes.v);
+		made += (uint64_t)perturb_set(r, b, row, kind, &set, 0, 0);
+		free(set.label);
+	}
+	return made;
+}
+
 /* All perturbations of a cell: first those with the whole cell as their base. */
 static void perturb_row(struct run *r, const struct block *b, uint32_t row)
 {
@@ -184,6 +203,8 @@ static void perturb_row(struct run *r, const struct block *b, uint32_t row)
 			if (!s->option || (cut && k != PERTURB_OVEREXPRESS))
 				continue;
 			uint64_t before = made;
+			if (s->screened && !cut)
+				made += perturb_screened(r, b, row, (enum perturb_kind)k);
 			if (s->all)
 				made += perturb_all(r, b, row, (enum perturb_kind)k, cut);
 			for (size_t i = 0; i < s->n; i++) {
@@ -231,6 +252,9 @@ static void check_options(void)
 	}
 	if (!given_kinds)
 		usage_error("what to do is needed: --delete, --overexpress, --activate or --inhibit");
+	for (int k = 0; k < PERTURB_KINDS; k++)
+		if (kinds[k].option && strcmp(kinds[k].option, "screened") == 0 && (k != PERTURB_DELETE || pairs || anchor_text))
+			usage_error("screened is for --delete of single genes: scembed --screen looks for these");
 	if (given(&quarters) && !shifts)
 		usage_error("--shift-rank says how far --activate and --inhibit move genes: give one of them");
 	if (pairs && anchor_text)
@@ -272,8 +296,8 @@ static char *describe(void)
 		if (!s->option)
 			continue;
 		char *more;
-		if (s->all) {
-			more = xasprintf("%s --%s all", text, perturb_name[k]);
+		if (s->all || s->screened) {
+			more = xasprintf("%s --%s %s", text, perturb_name[k], s->option);
 		} else {
 			XXH3_state_t *state = xchecked(XXH3_createState());
 			char hex[DIGEST_SIZE];
@@ -310,10 +334,11 @@ static void make_header(struct run *r, struct header *h, const struct header *fr
 	refuse_column(r, from, "perturbation");
 	refuse_column(r, from, "perturbed");
 	refuse_column(r, from, "control");
-	refuse_column(r, from, "gene");
+	if (r->screened < 0)
+		refuse_column(r, from, "gene");
 	for (size_t c = 0; c < from->ncol; c++)
 		beside += from->col[c].shape == RAGGED;
-	if (beside > 1)
+	if (beside > 1 && r->screened < 0)
 		warn("%s: the lists beside the tokens are left out: they would not fit perturbed cells", r->name);
 	header_derive(h, "tokens", from);
 	r->kind = header_add_categorical(h, "perturbation", category, FIRST_KIND + PERTURB_KINDS);
@@ -343,6 +368,14 @@ static void open_input(struct run *r, const struct header *h)
 	if (!h->vocab.n)
 		die("%s: no vocabulary in the header", r->name);
 	r->group = h->col[r->token].group;
+	r->screened = -1;
+	if (kinds[PERTURB_DELETE].option && strcmp(kinds[PERTURB_DELETE].option, "screened") == 0) {
+		int expected = header_find(h, "expected");
+		r->screened = header_find(h, "gene");
+		if (r->screened < 0 || expected < 0 || h->col[r->screened].shape != RAGGED || !header_is_id(&h->col[r->screened]) ||
+			h->col[expected].group != h->col[r->screened].group)
+			die("%s: no lists 'gene' and 'expected': expected the tokens that scembed --screen writes", r->name);
+	}
 	for (size_t i = 0; i < where_text.n; i++)
 		if (where_add(&r->where, where_text.item[i], &e))
 			usage_error("--where: %s", e.msg);

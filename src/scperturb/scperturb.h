@@ -17,14 +17,14 @@ struct set {
 struct sets {
 	enum perturb_kind kind;
 	const char *option; /* its argument */
-	int all; /* every gene of each cell */
+	int all, screened; /* every gene of each cell; those that scembed --screen lists */
 	struct set *set; /* [n] otherwise */
 	size_t n, cap;
 	size_t unknown; /* genes of a .gmt file that are not in the vocabulary */
 	uint64_t cells; /* all: cells that were perturbed */
 };
 
-/* Read the argument: "all", a list of genes, or a file. Dies if it is none of these, or names a gene that the vocabulary lacks. */
+/* Read the argument: "all", "screened", a list of genes, or a file. Dies if it is none of these, or names a gene that the vocabulary lacks. */
 void sets_read(struct sets *s, const struct gene_find *genes);
 /* --pairs: every two of the sets instead. --anchor: each set with this gene, which is not in it. Their genes must all be in a cell. */
 void sets_pair(struct sets *s, const struct vocab *v);

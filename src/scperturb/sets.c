@@ -156,7 +156,8 @@ static void check_labels(const struct sets *s)
 void sets_read(struct sets *s, const struct gene_find *genes)
 {
 	s->all = strcmp(s->option, "all") == 0;
-	if (s->all)
+	s->screened = strcmp(s->option, "screened") == 0;
+	if (s->all || s->screened)
 		return;
 	char *unknown = add_list(s, s->option, genes);
 	if (unknown && access(s->option, F_OK) == 0) {

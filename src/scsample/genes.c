@@ -1,6 +1,8 @@
 /* --hvg: choose highly variable genes, and leave the others out. */
 #include "scsample.h"
 
+#include "stream/panels.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +77,12 @@ static void narrow(struct genes *g, const uint8_t *take)
 		if (stays)
 			vocab_push(&h->vocab, from.vocab.id[i], from.vocab.symbol[i], from.vocab.median[i]);
 	}
+	struct error e;
+	struct panels p;
+	must(panels_read(&p, &from, g->file, &e), &e);
+	if (p.n)
+		panels_renumber(h, &p, from.vocab.n, g->number);
+	panels_release(&p);
 	h->col[g->gene].type = id_type(h->vocab.n);
 	for (size_t c = 0; c < from.ncol; c++)
 		if (from.col[c].group == g->group && (int)c != g->gene && (int)c != g->count) {

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *model_dir, *cells_path;
+static const char *model_dir, *cells_path, *genes_path;
 static long long batch_tokens_max;
 static struct cli cli;
 
@@ -28,6 +28,7 @@ static struct option_def options[] = {
 	{0, "batch-tokens", OPT_INT, &batch_tokens_max, "N",
 		"compute about N tokens, or counts, at a time (default 16384, of counts 262144)", 1, 1e9},
 	{0, "cells", OPT_OUTPUT, &cells_path, "FILE", "also write the loss of every row to this table, and standard errors to the metrics"},
+	{0, "genes", OPT_OUTPUT, &genes_path, "FILE", "wced and value: also write how well each gene is predicted to this table"},
 	{0},
 };
 
@@ -156,6 +157,8 @@ static void add_rows(struct cell_losses *r, struct score *y, struct model *m, co
 	const real *logit = y->of[o->index].logit;
 	if (g->n && model_logits(m, p, o->index, y->of[o->index].logit, &e))
 		die("%s: %s", s->name, e.msg);
+	if (g->n && y->by_gene)
+		by_gene_add(y, m, o);
 	grow(r->row, r->cap, r->n + (to - from));
 	for (size_t i = from; i < to; i++) {
 		struct cell_loss *x = &r->row[r->n++];
@@ -322,6 +325,9 @@ int sctrain_eval(int argc, char **argv)
 	struct objective *o = list.one;
 	if (cells_path && o->head.kind->part)
 		usage_error("--cells is for heads of one loss, and %s has several", o->head.kind->name);
+	if (genes_path && !by_gene_predicts(o))
+		usage_error("--genes is for models of sctrain wced and value: one of %s does not predict the expression of genes",
+			o->kind->name);
 	char *program = xasprintf("sctrain %s", o->kind->name);
 	must(source_init(&source, &list, program, in, &e), &e);
 	struct ops *ops = cli_device(&cli);
@@ -330,6 +336,7 @@ int sctrain_eval(int argc, char **argv)
 		o->kind->eval_open(o, model_dir, &source);
 	if (!batch_tokens_max)
 		batch_tokens_max = (long long)input_tokens_max(&list);
+	y.by_gene = genes_path ? (int)cli.threads : 0;
 	score_reset(&y, &list, m);
 	r.z = xcalloc(model_config(m)->vocab_size, sizeof *r.z);
 	score_stream(&y, &r, m, &source);
@@ -337,6 +344,8 @@ int sctrain_eval(int argc, char **argv)
 		o->kind->eval_close(o, &source, y.cells);
 	if (cells_path)
 		write_rows(&r, has_classes(o));
+	if (genes_path)
+		by_gene_write(&y, &stream_header(in)->vocab, genes_path);
 	write_metrics(&y, m, &r);
 	cli_measured("cells", (double)y.cells);
 	cli_measured("tokens", (double)y.tokens);

@@ -53,7 +53,7 @@ static void report_unknown(const struct hce *x, const struct train *t)
 			continue;
 		if (n < LISTED)
 			fprintf(f, "%s'%.80s'", n ? ", " : "", c->classes.name[k]);
-		cells += c->count ? c->count[k] : 0;
+		cells += c->count[k];
 		n++;
 	}
 	fprintf(f, "%s", n > LISTED ? ", ..." : "");

@@ -22,36 +22,30 @@ static void add_class(struct label_column *c, const char *name, double n)
 	size_t had = c->classes.n;
 	if (!*name || strpbrk(name, "\t\r\n"))
 		die("--label %s: the name of class %zu is empty or has a tab or line break", c->name, had);
-	if (classes_add(&c->classes, name, strlen(name)) == had && c->count)
+	if (classes_add(&c->classes, name, strlen(name)) == had)
 		c->count[had] = n;
 }
 
-/* Read the classes from the counts in the header. A stream without counts can have a categorical column instead. */
+/* Read the classes from the counts in the header. The categories of the column are no classes: some can be those of other cells. */
 static void read_classes(struct label_column *c, const struct train *t)
 {
 	const cJSON *all = masked_value(t->header, "classes");
 	const cJSON *names = cJSON_GetObjectItemCaseSensitive(all, c->name);
-	const struct column_spec *spec = c->labels[0].spec;
-	if (cJSON_IsObject(names)) {
-		c->count = xcalloc((size_t)cJSON_GetArraySize(names), sizeof *c->count);
-		for (const cJSON *x = names->child; x; x = x->next) {
-			if (!cJSON_IsNumber(x) || !(x->valuedouble > 0))
-				die("%s: header: loader.classes: expected numbers of cells above 0", t->source.name);
-			add_class(c, x->string, x->valuedouble);
-			c->labelled += x->valuedouble;
-		}
-	} else if (spec->type == CATEGORICAL && !all) {
-		for (size_t i = 0; i < spec->ncategory; i++)
-			add_class(c, spec->category[i], 0);
-	} else {
-		die("%s: the header does not say which classes '%s' has: %s%s%s", t->source.name, c->name,
-			all ? "it has more than the 4096 classes that maskgen counts" : "make the stream with maskgen ",
-			all ? "" : heads_keep(t), all ? "" : " COL,...");
+	if (!cJSON_IsObject(names))
+		die("%s: the header does not say which classes '%s' has: %s", t->source.name, c->name,
+			all ? "it has more than the 4096 classes that maskgen counts"
+			    : xasprintf("make the stream with maskgen %s %s", heads_keep(t), c->name));
+	c->count = xcalloc((size_t)cJSON_GetArraySize(names), sizeof *c->count);
+	for (const cJSON *x = names->child; x; x = x->next) {
+		if (!cJSON_IsNumber(x) || !(x->valuedouble > 0))
+			die("%s: header: loader.classes: expected numbers of cells above 0", t->source.name);
+		add_class(c, x->string, x->valuedouble);
+		c->labelled += x->valuedouble;
 	}
 	c->nclass = c->classes.n;
 	if (c->nclass == 0)
 		die("%s: no cell has a label in column '%s'", t->source.name, c->name);
-	if (c->count && c->labelled < (double)t->info.rows)
+	if (c->labelled < (double)t->info.rows)
 		warn("%.0f of %llu cells have no label in column '%s': its head does not learn from them", (double)t->info.rows - c->labelled,
 			(unsigned long long)t->info.rows, c->name);
 }
@@ -84,7 +78,7 @@ static void check_classes(const struct label_column *c, const struct train *t)
 	if (c->nclass == 1)
 		die("%s: all cells with a label in column '%s' are '%s': there is nothing to tell apart", name, c->name,
 			c->classes.name[0]);
-	if (c->count && 2 * (double)c->nclass > c->labelled)
+	if (2 * (double)c->nclass > c->labelled)
 		die("%s: column '%s' has %zu classes for %.0f cells: expected at least two cells for each class", name, c->name, c->nclass,
 			c->labelled);
 }
@@ -105,9 +99,6 @@ static void ready(struct objective *o, struct train *t)
 	head_class_focal(t->model, o->index, l->set.focal);
 	if (!l->set.balanced)
 		return;
-	if (!c->count)
-		die("--class-weight balanced: %s does not say how many cells the classes have: make it with maskgen %s %s",
-			t->source.name, heads_keep(t), l->set.column);
 	real *w = xcalloc(c->nclass, sizeof *w);
 	for (size_t k = 0; k < c->nclass; k++) /* as scikit-learn's "balanced" */
 		w[k] = (real)(c->labelled / ((double)c->nclass * c->count[k]));

@@ -21,6 +21,7 @@ void score_reset(struct score *y, struct objectives *list, const struct model *m
 			metrics_init(&y->of[o->index].classes, model_head(m, o->index)->nlabel);
 		memset(y->of[o->index].sum, 0, sizeof y->of[o->index].sum);
 	}
+	by_gene_reset(y, m);
 	y->cells = y->tokens = 0;
 }
 
@@ -31,6 +32,7 @@ void score_release(struct score *y)
 		free(y->of[i].logit);
 	}
 	packed_release(&y->packed);
+	gene_errors_release(&y->genes);
 	free(y->row);
 	*y = (struct score){0};
 }
@@ -59,6 +61,8 @@ static int add_losses(struct score *y, struct model *m, struct error *e)
 			sum->target += x->target;
 			sum->square += x->square;
 		}
+		if (y->by_gene && loss[model_first_loss(m, o->index)].count > 0)
+			by_gene_forward(y, m, o);
 	}
 	return 0;
 }

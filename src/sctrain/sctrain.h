@@ -11,6 +11,7 @@
  *     report.c                             train.tsv and progress
  *     validation.c                         --eval and --best
  *     score.c                              the metrics of a model; also for eval.c
+ *     by_gene.c                            and those of each gene
  *     ranks.c                              --mpi
  */
 #ifndef SCTRAIN_H
@@ -22,6 +23,7 @@
 #include "train/step.h"
 #include "mask/masked.h"
 #include "cli.h"
+#include "eval/gene_errors.h"
 #include "eval/metrics.h"
 
 int sctrain_mlm(int argc, char **argv);
@@ -143,6 +145,8 @@ struct score {
 	struct packed packed;
 	double *row; /* [classes] */
 	size_t row_cap;
+	int by_gene; /* 0: `genes` is not wanted; threads that it may use */
+	struct gene_errors genes; /* [vocabulary] */
 };
 
 /* Values of the metrics: value[i][k] is metric k of head i; loss is that of the model. */
@@ -157,6 +161,20 @@ double score_count(const struct score *y); /* targets so far, of all heads */
 /* The metrics over all added blocks; NaN for a head without a target. */
 void score_metrics(struct score *y, const struct model *m, struct scores *x);
 void score_release(struct score *y);
+
+/* ---- the errors of each gene (by_gene.c) ---- */
+
+int by_gene_predicts(const struct objective *o); /* does it predict the expression of genes? */
+void by_gene_reset(struct score *y, const struct model *m);
+/* Add the predictions of the packed cells by the head of o: those in its `logit`. Dies if one is not finite. */
+void by_gene_add(struct score *y, const struct model *m, const struct objective *o);
+/* The same, of the last model_forward. */
+void by_gene_forward(struct score *y, struct model *m, const struct objective *o);
+/* Write a table with a row for every gene of v. Dies on errors. */
+void by_gene_write(struct score *y, const struct vocab *v, const char *path);
+/* --eval-genes: open the table of a training, and append the rows of the last validation. They die on errors. */
+void by_gene_log(struct train *t, uint64_t step);
+void by_gene_step(struct train *t);
 
 /* ---- a task ---- */
 
@@ -197,7 +215,7 @@ struct train_options {
 	double weight_decay, clip; /* the same */
 	int schedule, adam; /* enum schedule, enum adamw; -1 */
 	int best; /* enum best */
-	int resume, force, mpi, same_kernels;
+	int resume, force, mpi, same_kernels, eval_genes;
 	long long accum, freeze, save_every, keep;
 	long long eval_every, patience; /* 0: not given */
 };
@@ -234,6 +252,7 @@ struct validation {
 /* train.tsv, and the totals of this run. */
 struct report {
 	FILE *log; /* rank 0 */
+	FILE *genes; /* rank 0, with --eval-genes; NULL: not wanted */
 	char *early; /* [early_size] the text of `log` while train.replaces */
 	size_t early_size;
 	uint64_t steps;

@@ -136,7 +136,8 @@ def table(bin, data, cells, threads, rounds, *names):
                       f"{a[2]:.0f}", f"{b[2]:.0f}", f"{cosine(embedding(bin, f'{tmp}/emb'), exact):.6f}", sep="\t", flush=True)
 
 
-if sys.argv[1] == "peer":
-    peer(*sys.argv[2:])
-else:
-    table(*sys.argv[1:])
+if __name__ == "__main__":
+    if sys.argv[1] == "peer":
+        peer(*sys.argv[2:])
+    else:
+        table(*sys.argv[1:])

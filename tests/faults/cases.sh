@@ -7,11 +7,12 @@ inputs() {
 	[ -e complete ] && return
 	scsim -q --cells 120 --genes 160 --types 3 --rarest 0.2 --depth 200 --donors 3 --seed 3 -o counts &&
 		scview -q -O h5ad counts -o in.h5ad && rankenc -q --fit counts -o vocab && rankenc -q -m vocab counts -o tok &&
-		depgraph -q tok -o graph && depgraph -q --pmi --tau 0.1 tok -o pmi.graph &&
+		depgraph -q --min-overlap 6 --min-cells 10 --modules 1 tok -o modules.graph && depgraph -q tok -o graph && depgraph -q --pmi --tau 0.1 tok -o pmi.graph &&
 		maskgen -q -g graph --strategy corrmask --batch 20 tok -o masked && maskgen -q --strategy none --keep cell_type --batch 20 tok -o none &&
 		sctrain mlm -q --config tiny masked -o model &&
 		sctrain cells -q --label cell_type --init model none -o cells.model 2> /dev/null &&
 		awk -F'\t' 'BEGIN { print "gene\tlabel" } NR > 1 && $2 !~ /^</ { print $2 "\t" (++n % 2 ? "odd" : "even") }' vocab > genes.tsv &&
+		awk -F'\t' 'NR > 1 { set[$2] = set[$2] "\t" $1 } END { for (s in set) print s "\t-" set[s] }' genes.tsv > sets.gmt &&
 		rankenc -q -m vocab --ties group --value counts -o values.tok && maskgen -q --objective value --batch 20 values.tok -o values &&
 		maskgen -q --strategy columns --batch 20 counts -o masked.counts && sctrain nb -q --config mlp-nb-tiny masked.counts -o nb.model &&
 		for r in 0 1; do maskgen -q --shard $r/2 --batch 10 tok -o $r.masked || return; done &&
@@ -84,6 +85,9 @@ cases() {
 		ctaprobe-nearest	ctaprobe cells -q --label cell_type --nearest 3 --folds 3 $I/emb -o out
 		scembed-of-genes	scembed -q --of genes --by cell_type -M $I/model $I/tok -o out
 		ctaprobe-network	ctaprobe network -q -k 5 $I/genes.emb -o out
+		ctaprobe-genes-probe	ctaprobe genes -q --gene-labels $I/genes.tsv --folds 3 $I/genes.emb -o out
+		ctaprobe-genesets	ctaprobe genesets -q --sets $I/sets.gmt --largest 1000 --replicates 5 $I/graph $I/modules.graph -o out
+		ctaprobe-genesets-modules	ctaprobe genesets -q --sets $I/sets.gmt --largest 1000 --modules module $I/modules.graph -o out
 		ctaprobe-transfer	ctaprobe transfer -q --reference $I/emb --label cell_type --group donor $I/emb -o out
 		ctaprobe-transfer-nearest	ctaprobe transfer -q --reference $I/emb --label cell_type --nearest 3 $I/emb -o out
 		ctaprobe-genes	ctaprobe genes -q $I/genes.pred -o out

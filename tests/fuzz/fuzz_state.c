@@ -79,7 +79,7 @@ static void check_state(void)
 static void check_table(void)
 {
 	struct error e = {""};
-	FILE *f = checkpoint_log(dir, STEP, columns, &e);
+	FILE *f = checkpoint_log(dir, CHECKPOINT_TRAIN, STEP, columns, &e);
 	assert(f);
 	fclose(f);
 	size_t n;

@@ -6,8 +6,10 @@
  *     3    a folder of 10x text files
  *     4    a covariance matrix, eigenvalues
  *     5    results of ctaprobe
+ *     6    a vocabulary, gene sets
  */
 #include "label/gene_labels.h"
+#include "label/gene_sets.h"
 #include "risk/risk_model.h"
 #include "anndata/h5.h"
 #include "anndata/obstable.h"
@@ -18,6 +20,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,6 +88,33 @@ static void check_genes(const struct vocab *v, const char *path)
 	}
 	assert(n == g.found && test == g.test && n == g.genes[0] + g.genes[1]);
 	gene_labels_release(&g);
+}
+
+/* The genes of a set are rows of the vocabulary, ascending; a filter keeps only what it should. */
+static void check_sets(const struct vocab *v, const char *path)
+{
+	struct gene_sets s;
+	struct error e;
+	uint8_t *keep = calloc(v->n + 1, 1);
+	if (gene_sets_load(&s, path, v, &e)) {
+		free(keep);
+		return;
+	}
+	assert(s.n && s.start[s.n] && s.absent < s.listed);
+	for (size_t i = 0; i < v->n; i++)
+		keep[i] = i % 3 != 0;
+	for (int filtered = 0; filtered < 2; filtered++) {
+		for (size_t k = 0; k < s.n; k++) {
+			uint64_t from = s.start[k], end = s.start[k + 1];
+			assert(*s.name[k] && from <= end && (!filtered || (end - from >= 1 && end - from <= 4)));
+			for (uint64_t i = from; i < end; i++)
+				assert(s.gene[i] >= v->nspecial && s.gene[i] < v->n && (i == from || s.gene[i - 1] < s.gene[i]) &&
+					(!filtered || keep[s.gene[i]]));
+		}
+		gene_sets_filter(&s, keep, 1, 4);
+	}
+	gene_sets_release(&s);
+	free(keep);
 }
 
 static void check_matrix(const char *matrix, const char *values)
@@ -186,6 +216,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 4:
 		check_matrix(file[0], file[1]);
+		break;
+	case 6:
+		if (vocab_load(&v, file[0], &e))
+			break;
+		check_sets(&v, file[1]);
+		check_vocab(&v, 0);
 		break;
 	default:
 		check_results(file[0]);

@@ -2,6 +2,7 @@
 
 usage: gene_vectors.py genes MODEL TOKENS VECTORS [layer=-1] [by=COL]      means, numbers of cells, spread
        gene_vectors.py static MODEL VECTORS
+       gene_vectors.py probe VECTORS LABELS.tsv SCORES.tsv GENE_SCORES.tsv  ctaprobe genes --gene-labels, by scikit-learn
        gene_vectors.py network VECTORS EDGES.tsv k=N [least=-1]            edges as depgraph --tsv prints them
 Exits 1 with a message on a difference.
 """
@@ -81,7 +82,39 @@ def network(path, edges, k=10, least=-1.0):
     close("cosine", [ours[e] for e in want], list(want.values()), 1e-6)
 
 
+def probe(path, table, scores, by_gene, C=1.0):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
+    from sklearn.preprocessing import StandardScaler
+    want = dict(line.rstrip("\n").split("\t") for line in open(table))
+    ids = scstream.read(path).header["vocab"]["id"]
+    x = {ids[t]: v[0] for (t, _), v in vectors(path).items()}
+    rows = [line.rstrip("\n").split("\t") for line in open(by_gene)]
+    c = {n: i for i, n in enumerate(rows[0])}
+    rows = rows[1:]
+    classes = sorted(set(want.values()))
+    assert {r[c["gene_id"]]: r[c["label"]] for r in rows} == {g: y for g, y in want.items() if g in x}, "other genes, or other labels"
+    fold = {r[c["gene_id"]]: int(r[c["fold"]]) for r in rows}
+    got = {line.split("\t")[0]: line.rstrip("\n").split("\t")[1] for line in open(scores)}
+    y, guess = [], []
+    for f in sorted(set(fold.values())):
+        train, test = [g for g in fold if fold[g] != f], [g for g in fold if fold[g] == f]
+        scale = StandardScaler().fit([x[g] for g in train])
+        fitted = LogisticRegression(C=C, tol=1e-10, max_iter=20000).fit(scale.transform([x[g] for g in train]), [want[g] for g in train])
+        p = fitted.predict_proba(scale.transform([x[g] for g in test]))
+        ours = {r[c["gene_id"]]: [float(r[c["probability." + k]]) for k in classes] for r in rows if fold[r[c["gene_id"]]] == f}
+        close("probabilities", [ours[g] for g in test], p, 1e-4)
+        p, truth = np.array([ours[g] for g in test]), np.array([classes.index(want[g]) for g in test])
+        auc = roc_auc_score(truth, p[:, 1]) if len(classes) == 2 else np.mean([roc_auc_score(truth == k, p[:, k]) for k in range(len(classes))])
+        for name in ("auc_fold", "gene_auc_fold"):
+            close(name, float(got[f"{name}:{f}"]), auc, 1e-9)
+        close("accuracy", float(got[f"accuracy_fold:{f}"]), accuracy_score(truth, p.argmax(1)), 1e-9)
+        y += list(truth)
+        guess += list(p.argmax(1))
+    close("macro F1", float(got["macro_f1"]), f1_score(y, guess, average="macro"), 1e-9)
+
+
 options = dict(a.split("=", 1) for a in sys.argv[2:] if "=" in a)
 for key in options:
-    options[key] = options[key] if key == "by" else float(options[key]) if key == "least" else int(options[key])
-{"genes": genes, "static": static, "network": network}[sys.argv[1]](*(a for a in sys.argv[2:] if "=" not in a), **options)
+    options[key] = options[key] if key == "by" else float(options[key]) if key in ("least", "C") else int(options[key])
+{"genes": genes, "static": static, "network": network, "probe": probe}[sys.argv[1]](*(a for a in sys.argv[2:] if "=" not in a), **options)

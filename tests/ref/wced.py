@@ -8,8 +8,9 @@ wced.py cell VOCAB.tsv TOKENS.tsv MASKED.tsv LIBRARY OPTIONS    columns cell,n_c
     of maskgen --objective cell. OPTIONS: JSON of rate, and of max_len, zeros, per_ten, without, order, panels where they are given.
     Prints the share of genes that were left out, and of tokens that are zeros.
 wced.py value VOCAB.tsv TOKENS.tsv MASKED.tsv LIBRARY OPTIONS    columns ..., input,input_value,position,target[,value] of --objective value
-wced.py eval MODEL VOCAB.tsv MASKED.tsv EVAL.tsv [PANELS]    columns cell,panel,input,input_value,target,value; what sctrain eval printed
-wced.py expression MODEL MASKED.tsv EVAL.tsv    columns input,input_value,position,value
+wced.py eval MODEL VOCAB.tsv MASKED.tsv EVAL.tsv [PANELS [GENES.tsv]]    columns cell,panel,input,input_value,target,value; what sctrain eval
+    printed, and its --genes
+wced.py expression MODEL MASKED.tsv EVAL.tsv [VOCAB.tsv GENES.tsv]    columns input,input_value,position,value
 wced.py reconstruct MODEL TOKENS.tsv PREDICTION.tsv    columns token,count; gene,value,expressed,gated
 """
 import json
@@ -204,12 +205,48 @@ def compare(table, want):
         assert abs(float(got[name]) - x) <= 1e-5 * abs(x), name
 
 
-def evaluate(model, vocabulary, masked, table, panels="null"):
+def mean_distance(x, c):
+    return np.abs(x - c).mean() if len(x) else math.nan
+
+
+def by_gene(vocabulary, table, gene, y, m, a):
+    """The table of --genes, of all pairs. Areas may differ by what the table says, and by float32 logits that are almost equal."""
+    from sklearn.metrics import roc_auc_score
+    lines = [line.split("\t") for line in open(table).read().split("\n")[:-1]]
+    names = vocab(vocabulary)
+    assert [line[0] for line in lines[1:]] == names[SPECIAL:]
+    areas = 0
+    for line in lines[1:]:
+        got = dict(zip(lines[0][2:], (math.nan if v == "NA" else float(v) for v in line[2:])))
+        of = gene == names.index(line[0])
+        t, p, z = y[of], m[of], a[of]
+        gated, on = np.where(z > 0, 0, p), t != 0
+        mean, mean_on = (t.mean() if len(t) else math.nan), (t[on].mean() if on.any() else math.nan)
+        want = {"n": len(t), "expressed": on.sum(), "zero_fraction": 1 - on.mean() if len(t) else math.nan, "mean": mean, "mean_expressed": mean_on,
+                "mae": mean_distance(gated, t), "mae_expressed": mean_distance(gated[on], t[on]),
+                "mae_expressed_ungated": mean_distance(p[on], t[on]), "null": mean_distance(t, mean), "null_expressed": mean_distance(t[on], mean_on)}
+        want["rescaled"], want["rescaled_ungated"] = want["mae_expressed"] / mean_on, want["mae_expressed_ungated"] / mean_on
+        for key, v in want.items():
+            # a logit that is 0 but for rounding may be gated or not
+            off = 1e-5 * max(1, abs(v)) + (got["null_error"] if key.startswith("null") else 0)
+            assert math.isnan(v) and math.isnan(got[key]) or abs(got[key] - v) <= off, (line[0], key, got[key], v)
+        if 0 < on.sum() < len(t):
+            areas += 1
+            off = got["auc_error"] + 1e-9 + np.mean(np.abs(z[on][:, None] - z[~on][None]) < 1e-5)
+            assert abs(got["auc"] - roc_auc_score(t == 0, z)) <= off, (line[0], got, off)
+        else:
+            assert math.isnan(got["auc"])
+    assert areas > 50
+    assert len(lines) - 1 == len(names) - SPECIAL
+
+
+def evaluate(model, vocabulary, masked, table, panels="null", genes=None):
     config, w = bert.load(model)
     options = {} if panels == "null" else {"panels": json.loads(panels)}
     size = len(vocab(vocabulary))
     sums = np.zeros((3, 2, 2))
     right = 0
+    pairs = []
     for _, panel, ids, _, target, values in rows(masked):
         ids = [int(t) for t in ids]
         m, a = whole(config, w, ids)
@@ -222,23 +259,30 @@ def evaluate(model, vocabulary, masked, table, panels="null"):
             sums[k, 0] += bce(a, y == 0)[of].sum(), of.sum()
             sums[k, 1] += ((m - y) ** 2)[of & (y != 0)].sum(), (of & (y != 0)).sum()
         right += ((a > 0) == (y == 0))[there].sum()
+        pairs.append(np.stack([np.arange(size), y, m, a])[:, there])
     mean = sums[:, :, 0] / sums[:, :, 1]
     compare(table, {"loss": mean[0].mean(), "is_zero": mean[0, 0], "mse": mean[0, 1], "is_zero_input": mean[1, 0], "mse_input": mean[1, 1],
                     "is_zero_other": mean[2, 0], "mse_other": mean[2, 1], "masked": sums[0, 0, 1], "zero_accuracy": right / sums[0, 0, 1]})
+    if genes:
+        by_gene(vocabulary, genes, *np.concatenate(pairs, 1))
 
 
-def expression_eval(model, masked, table):
+def expression_eval(model, masked, table, vocabulary=None, genes=None):
     config, w = bert.load(model)
     zero = square = n = nonzero = 0
+    pairs = []
     for ids, _, position, values in rows(masked):
         x = bert.encode(config, w, [int(t) for t in ids])[-1][[int(p) for p in position]]
         t = transform(config, w, x)
         m = t @ w[DECODER + "regression.weight"][0] + w[DECODER + "regression.bias"]
         a = t @ w[DECODER + "is_zero.weight"][0] + w[DECODER + "is_zero.bias"]
         y = np.array([float(v) for v in values])
+        pairs.append(np.stack([[int(ids[int(p)]) for p in position], y, m, a]))
         zero, n = zero + bce(a, y == 0).sum(), n + len(y)
         square, nonzero = square + ((m - y) ** 2)[y != 0].sum(), nonzero + (y != 0).sum()
     compare(table, {"is_zero": zero / n, "mse": square / nonzero, "loss": (1.5 * zero / n + square / nonzero) / 2.5, "masked": n})
+    if genes:
+        by_gene(vocabulary, genes, *np.concatenate(pairs, 1))
 
 
 def reconstruct(model, table, prediction):

@@ -37,7 +37,7 @@ submit() {
 	MODEL=$folder/$1 CELLS=$folder/cells.tok CONFIG=tiny EPOCHS=6 SAVE_EVERY=40 CORRMASK_STALL_SECONDS=4 OMPI_MCA_btl_tcp_if_include=eth0 \
 		at sbatch --parsable -o "$folder/$1.log" --nodes=2 --cpus-per-task=1 --mem=900 --time=9 --signal=TERM@30 "${@:2}" "$top/examples/slurm-train.sh"
 }
-until_step() { for ((i = 0; i < 1200; i++)); do [ "$(wc -l < "$folder/$1/train.tsv" 2> /dev/null || echo 0)" -le "$2" ] || return 0; sleep 0.1; done; fail "$1: no step $2"; }
+until_step() { for ((i = 0; i < 1200; i++)); do [ "$(wc -l 2> /dev/null < "$folder/$1/train.tsv" || echo 0)" -le "$2" ] || return 0; sleep 0.1; done; fail "$1: no step $2"; }
 state() { at scontrol show job "$1" | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p'; }
 until_state() { for ((i = 0; i < 1500; i++)); do [[ $(state "$1") != "$2" ]] || return 0; sleep 0.2; done; fail "job $1 is $(state "$1"), expected $2"; }
 fail() { tail -n 12 "$folder"/*.log >&2; echo "check-slurm: $*" >&2; exit 1; }

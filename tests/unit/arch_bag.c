@@ -79,7 +79,7 @@ static void *bag_forward(struct model *m, const struct forward *f, uint32_t laye
 	return n->x;
 }
 
-static void bag_backward(struct model *m, const struct forward *f)
+static void bag_backward(struct model *m, const struct forward *f, uint32_t layers)
 {
 	struct bag *n = m->arch_state;
 	struct ops *o = m->o;

@@ -1,5 +1,6 @@
 /* Model directories and checkpoints: sizes and logits against transformers, what resume reads, what is refused. */
 #include "train/checkpoint.h"
+#include "base/json.h"
 #include "mask/masked.h"
 #include "train/config.h"
 #include "train/safetensors.h"
@@ -400,12 +401,12 @@ static void train_log(void **state)
 	struct error e;
 	char text[512];
 	char *path = in_dir("train.tsv");
-	FILE *f = checkpoint_log(dir, 0, COLUMNS, &e);
+	FILE *f = checkpoint_log(dir, CHECKPOINT_TRAIN, 0, COLUMNS, &e);
 	for (int i = 1; i <= 12; i++)
 		fprintf(f, "%d\tx\n", i);
 	fputs("13\tcut sh", f);
 	fclose(f);
-	f = checkpoint_log(dir, 10, COLUMNS, &e);
+	f = checkpoint_log(dir, CHECKPOINT_TRAIN, 10, COLUMNS, &e);
 	fputs("11\ty\n", f);
 	fclose(f);
 	f = fopen(path, "r");
@@ -415,7 +416,7 @@ static void train_log(void **state)
 		"step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds\n1\tx\n2\tx\n3\tx\n4\tx\n5\tx\n6\tx\n7\tx\n8\tx\n9\tx\n10\tx\n11\ty\n");
 	unlink(path);
 	free(path);
-	assert_null(checkpoint_log("/nonexistent", 0, COLUMNS, &e));
+	assert_null(checkpoint_log("/nonexistent", CHECKPOINT_TRAIN, 0, COLUMNS, &e));
 }
 
 static void masked_streams(void **state)
@@ -452,6 +453,32 @@ static void masked_streams(void **state)
 	header_release(&h);
 }
 
+/* The header that maskgen writes and the one that sctrain reads have the same digest, whatever its numbers. */
+static void read_digest(void **state)
+{
+	(void)state;
+	static const double mean[] = {2, 0.1, 0.1 + 0.2, 2.0 / 3, 100.0 / 7, 5e-324, 1e300, 123456789012345678.0, -0.0};
+	for (size_t i = 0; i < sizeof mean / sizeof *mean; i++) {
+		struct error e;
+		struct header h, read;
+		char a[33], b[33];
+		header_init(&h, "masked");
+		header_add(&h, "cell", U64);
+		sample_vocab(&h.vocab);
+		cJSON *o = cJSON_AddObjectToObject(cJSON_AddObjectToObject(h.extra, "loader"), "numbers");
+		json_add_real(o, "mean", mean[i]);
+		masked_digest(&h, a);
+		char *text = header_print(&h);
+		if (header_parse(&read, text, strlen(text), "x", &e))
+			fail_msg("%s", e.msg);
+		masked_digest(&read, b);
+		assert_string_equal(a, b);
+		free(text);
+		header_release(&h);
+		header_release(&read);
+	}
+}
+
 static int cleanup(void **state)
 {
 	char *command = xasprintf("rm -rf %s", dir);
@@ -469,6 +496,7 @@ int main(void)
 		cmocka_unit_test(checkpoints),
 		cmocka_unit_test(train_log),
 		cmocka_unit_test(masked_streams),
+		cmocka_unit_test(read_digest),
 	};
 	if (!mkdtemp(dir))
 		return 1;

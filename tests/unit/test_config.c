@@ -157,7 +157,14 @@ static void heads(void **state)
 	no_head("{}", "architectures names none of");
 	no_head("{\"architectures\": [\"BertForQuestionAnswering\"]}", "architectures names none of");
 	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"2\": \"B\"}}", "\"2\" is not the number of one of its 2 classes");
-	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"0\": \"B\"}}", "\"0\" is not the number");
+	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"00\": \"B\"}}", "\"00\" is not the number");
+	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"0\": \"B\"}}", "key '0' occurs twice");
+	no_head("{" CELLS "} {}", "after the JSON object something follows, at byte 53");
+	no_head("{" CELLS ", \"problem_type\": \"multi_label_classification\"}", "problem_type \"multi_label_classification\"");
+	json = "{" CELLS ", \"id2label\": {\"0\": \"LABEL_0\"}}"; /* transformers: one class is a number */
+	assert_int_equal(config_heads_parse(&h, json, strlen(json), "test", &e), 0);
+	assert_int_equal(h.head[0].kind->target, TARGET_VALUE);
+	config_heads_release(&h);
 	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"1\": 1}}", "\"1\" is not the number");
 	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"1\": \"T\"}}", "two classes are named 'T'");
 	no_head("{" CELLS ", \"id2label\": {\"0\": \"T\", \"1\": \"\"}}", "class 1 is empty");
@@ -260,6 +267,7 @@ static void wrong(void **state)
 {
 	refused("[]", "not a JSON object");
 	refused("{\"hidden_size\": ", "not a JSON object");
+	refused("{\"layer_norm_eps\": 1e-12, \"layer_norm_eps\": 0.1}", "key 'layer_norm_eps' occurs twice");
 	refused("{\"hidden_size\": \"256\"}", "hidden_size: expected a number");
 	refused("{\"hidden_size\": 25.5}", "hidden_size is 25.5");
 	refused("{\"hidden_size\": -1}", "hidden_size is -1");

@@ -1,4 +1,5 @@
 /* Scores of small confusion matrices, by hand; sklearn.metrics is asked in tests/ctaprobe.bats. */
+#include "eval/hypergeometric.h"
 #include "eval/metrics.h"
 #include "eval/roc.h"
 
@@ -95,6 +96,25 @@ static void roc_by_hand(void **state)
 	assert_true(isnan(r.auc));
 }
 
+/* Exact fractions (Python's math.comb). */
+static void hypergeometric(void **state)
+{
+	static const struct {
+		uint64_t x, N, K, n;
+		double p;
+	} exact[] = {{1, 10, 3, 4, 0.83333333333333337}, {3, 10, 3, 4, 0.033333333333333333}, {0, 5, 2, 2, 1}, {3, 5, 2, 4, 0},
+		{1, 5, 3, 4, 1}, {5, 990, 211, 83, 0.99998499515983064}, {24, 990, 211, 83, 0.055191552266794494},
+		{17, 990, 211, 83, 0.62276359216465549}, {60, 990, 211, 60, 2.9335221061208226e-44},
+		{30, 20000, 200, 400, 6.752117589431659e-18}, {4, 20000, 200, 400, 0.56947733663978328},
+		{1, 20000, 200, 400, 0.98276796347472817}, {2, 1000000, 10, 300000, 0.85069297712621361},
+		{120, 1000000, 3000, 20000, 3.033240317398561e-12}, {61, 1000000, 3000, 20000, 0.46573417865368621}};
+	for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
+		double p = hypergeometric_tail(exact[i].x, exact[i].N, exact[i].K, exact[i].n);
+		if (!(fabs(p - exact[i].p) <= 1e-12 * exact[i].p))
+			fail_msg("%zu: %.17g, expected %.17g", i, p, exact[i].p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +122,7 @@ int main(void)
 		cmocka_unit_test(nothing),
 		cmocka_unit_test(a_third),
 		cmocka_unit_test(roc_by_hand),
+		cmocka_unit_test(hypergeometric),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

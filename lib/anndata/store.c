@@ -1,0 +1,180 @@
+#include "anndata/store.h"
+#include "anndata/h5.h"
+#include "anndata/zarr.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ATTRIBUTE_TEXTS (1 << 20) /* texts in one attribute */
+
+void store_release(struct store *s)
+{
+	free(s->failure);
+	*s = (struct store){0};
+}
+
+int store_check(const struct store *s, struct error *e)
+{
+	if (s->failure)
+		return error_set(e, "%s", s->failure);
+	return s->zarr ? 0 : h5_check(s->name, e);
+}
+
+enum store_type store_type(struct store *s, const char *path)
+{
+	if (s->zarr) {
+		struct zarr_node node = {0};
+		enum store_type type = zarr_node_read(&node, s, path);
+		zarr_node_release(&node);
+		return type;
+	}
+	char *copy = xstrdup(path);
+	int type = 0;
+	/* HDF5 may be asked about a path only if the part before its last name exists */
+	for (char *p = copy; type >= 0 && (p = strchr(p + 1, '/'));) {
+		*p = 0;
+		type = H5Lexists(s->h5, copy, H5P_DEFAULT) > 0 ? 0 : -1;
+		*p = '/';
+	}
+	if (type >= 0)
+		type = h5_object_type(s->h5, copy);
+	free(copy);
+	return type == H5O_TYPE_GROUP ? STORE_GROUP : type == H5O_TYPE_DATASET ? STORE_ARRAY : STORE_NONE;
+}
+
+int store_has_matrix(struct store *s, const char *path)
+{
+	enum store_type type = store_type(s, path);
+	if (type != STORE_ARRAY)
+		return type == STORE_GROUP;
+	if (s->zarr)
+		return zarr_dimensions(s, path) != 0;
+	hid_t d = H5Dopen2(s->h5, path, H5P_DEFAULT), space = d < 0 ? -1 : H5Dget_space(d);
+	int there = space >= 0 && H5Sget_simple_extent_type(space) == H5S_SIMPLE;
+	if (space >= 0)
+		H5Sclose(space);
+	if (d >= 0)
+		H5Dclose(d);
+	return there;
+}
+
+static herr_t push_link(hid_t g, const char *name, const H5L_info_t *info, void *t)
+{
+	texts_push(t, name, strlen(name));
+	return 0;
+}
+
+void store_names(struct store *s, const char *path, struct texts *t)
+{
+	texts_clear(t);
+	if (s->zarr) {
+		zarr_names(s, path, t);
+		return;
+	}
+	hid_t g = !*path || store_type(s, path) == STORE_GROUP ? H5Gopen2(s->h5, *path ? path : ".", H5P_DEFAULT) : -1;
+	if (g < 0)
+		return;
+	H5Literate(g, H5_INDEX_NAME, H5_ITER_INC, NULL, push_link, t);
+	H5Gclose(g);
+}
+
+/* ---- attributes of HDF5 ---- */
+
+struct attribute {
+	hid_t id, type, space;
+	hssize_t n; /* values */
+};
+
+/* 1 opened; 0 there is none. */
+static int attribute_open(struct attribute *a, const struct store *s, const char *path, const char *name)
+{
+	a->id = H5Aexists_by_name(s->h5, path, name, H5P_DEFAULT) > 0 ? H5Aopen_by_name(s->h5, path, name, H5P_DEFAULT, H5P_DEFAULT) : -1;
+	if (a->id < 0)
+		return 0;
+	a->type = H5Aget_type(a->id);
+	a->space = H5Aget_space(a->id);
+	a->n = H5Sget_simple_extent_npoints(a->space);
+	return 1;
+}
+
+static void attribute_close(struct attribute *a)
+{
+	H5Tclose(a->type);
+	H5Sclose(a->space);
+	H5Aclose(a->id);
+}
+
+int store_attribute_texts(struct store *s, const char *path, const char *name, struct texts *t)
+{
+	struct attribute a;
+	int r = -1;
+	if (s->zarr)
+		return zarr_attribute_texts(s, path, name, t);
+	if (!attribute_open(&a, s, path, name))
+		return -1;
+	if (a.n == 0) {
+		texts_clear(t);
+		r = 0;
+	} else if (H5Tget_class(a.type) == H5T_STRING && a.n > 0 && a.n < ATTRIBUTE_TEXTS && H5Tget_size(a.type) <= H5_STRING_MAX) {
+		size_t step = H5Tget_size(a.type);
+		char *buf = xcalloc((size_t)a.n, step);
+		if (H5Aread(a.id, a.type, buf) >= 0) {
+			texts_clear(t);
+			texts_push_hdf5(t, a.type, buf, (size_t)a.n, step);
+			if (H5Tis_variable_str(a.type) > 0)
+				H5Dvlen_reclaim(a.type, a.space, H5P_DEFAULT, buf);
+			r = 0;
+		}
+		free(buf);
+	}
+	attribute_close(&a);
+	return r;
+}
+
+/* A boolean as h5py stores it: an enumeration, which HDF5 does not convert to a number. */
+static int read_boolean(const struct attribute *a, int64_t *v)
+{
+	signed char yes[16] = {0};
+	if (a->n != 1 || H5Tget_size(a->type) > 8 || H5Aread(a->id, a->type, yes) < 0)
+		return -1;
+	*v = 0;
+	for (size_t i = 0; i < sizeof yes; i++)
+		*v |= yes[i] != 0;
+	return 0;
+}
+
+int store_attribute_numbers(struct store *s, const char *path, const char *name, int64_t *v, size_t n)
+{
+	struct attribute a;
+	if (s->zarr)
+		return zarr_attribute_numbers(s, path, name, v, n);
+	if (!attribute_open(&a, s, path, name))
+		return -1;
+	int r = -1;
+	if (a.n == (hssize_t)n && H5Tget_class(a.type) == H5T_INTEGER)
+		r = H5Aread(a.id, H5T_NATIVE_INT64, v) < 0 ? -1 : 0;
+	else if (n == 1 && H5Tget_class(a.type) == H5T_ENUM)
+		r = read_boolean(&a, v);
+	attribute_close(&a);
+	return r;
+}
+
+char *store_text(struct store *s, const char *path)
+{
+	char *text = NULL, *from = NULL;
+	if (s->zarr)
+		return zarr_text(s, path);
+	hid_t d = store_type(s, path) == STORE_ARRAY ? H5Dopen2(s->h5, path, H5P_DEFAULT) : -1;
+	if (d < 0)
+		return NULL;
+	hid_t type = H5Dget_type(d), space = H5Dget_space(d);
+	if (h5_check_storage(d, path, NULL) == 0 && H5Tis_variable_str(type) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
+		H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &from) >= 0 && from) {
+		text = xstrdup(from);
+		H5Dvlen_reclaim(type, space, H5P_DEFAULT, &from);
+	}
+	H5Tclose(type);
+	H5Sclose(space);
+	H5Dclose(d);
+	return text;
+}

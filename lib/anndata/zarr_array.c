@@ -1,0 +1,504 @@
+/* Opening an array of a zarr store, and reading its chunks. */
+#include "anndata/zarr.h"
+#include "anndata/h5.h"
+
+#include "base/bytes.h"
+#include "base/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define INDEX_ENTRY 16 /* bytes of the index of a shard, for each chunk: its place and its size */
+#define INDEX_MAX ((uint64_t)1 << 28)
+
+void zarr_array_release(struct zarr_array *a)
+{
+	if (a->where && a->shard_file >= 0)
+		close(a->shard_file);
+	free(a->where);
+	free(a->folder);
+	free(a->fill_text);
+	free(a->index);
+	free(a->raw);
+	texts_release(&a->text);
+	zarr_scratch_release(&a->scratch);
+	*a = (struct zarr_array){0};
+}
+
+static const cJSON *get(const cJSON *j, const char *key)
+{
+	return cJSON_GetObjectItemCaseSensitive(j, key);
+}
+
+/* The text at this key, or "". */
+static const char *text(const cJSON *j, const char *key)
+{
+	const cJSON *s = get(j, key);
+	return cJSON_IsString(s) ? s->valuestring : "";
+}
+
+/* The name of something that may have a configuration: "zstd", or {"name": "zstd", ...}. */
+static const char *name_of(const cJSON *j)
+{
+	return cJSON_IsString(j) ? j->valuestring : text(j, "name");
+}
+
+/* ---- types ---- */
+
+/* A number of this kind (i, u, f) and size. */
+static void number(struct zarr_array *a, char kind, size_t size)
+{
+	if (kind == 'f' && (size == 4 || size == 8))
+		a->type = size == 4 ? NUMBER_F32 : NUMBER_F64;
+	else if ((kind == 'i' || kind == 'u') && (size == 1 || size == 2 || size == 4 || size == 8))
+		a->type = number_integer(size, kind == 'i');
+	else
+		return;
+	a->kind = ZARR_NUMBERS;
+	a->size = size;
+}
+
+/* Version 2: NumPy's "<f4", "|b1"; "|O" with a filter for texts. */
+static void type_v2(struct zarr_array *a, const cJSON *meta)
+{
+	const char *dtype = text(meta, "dtype");
+	const cJSON *filters = get(meta, "filters");
+	if (strlen(dtype) < 2 || !strchr("<>|", *dtype))
+		return;
+	a->swap = *dtype == '>';
+	if (!strcmp(dtype + 1, "b1")) {
+		number(a, 'u', 1);
+		a->kind = ZARR_BOOLEANS;
+	} else if (!strcmp(dtype, "|O") && cJSON_GetArraySize(filters) == 1 && !strcmp(text(filters->child, "id"), "vlen-utf8")) {
+		a->kind = ZARR_TEXTS;
+	} else if (dtype[2] >= '1' && dtype[2] <= '8' && !dtype[3]) {
+		number(a, dtype[1], (size_t)(dtype[2] - '0'));
+	}
+}
+
+/* Version 3: "int8" to "uint64", "float32", "float64", "bool", "string". */
+static void type_v3(struct zarr_array *a, const cJSON *meta)
+{
+	static const struct {
+		const char *name;
+		char kind;
+		size_t size;
+	} types[] = {{"int8", 'i', 1}, {"uint8", 'u', 1}, {"int16", 'i', 2}, {"uint16", 'u', 2}, {"int32", 'i', 4}, {"uint32", 'u', 4},
+		{"int64", 'i', 8}, {"uint64", 'u', 8}, {"float32", 'f', 4}, {"float64", 'f', 8}, {"bool", 'u', 1}};
+	const char *name = name_of(get(meta, "data_type"));
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (!strcmp(name, types[i].name))
+			number(a, types[i].kind, types[i].size);
+	if (!strcmp(name, "bool"))
+		a->kind = ZARR_BOOLEANS;
+	else if (!strcmp(name, "string"))
+		a->kind = ZARR_TEXTS;
+}
+
+static int bad_fill(const struct zarr_array *a, struct error *e)
+{
+	return error_set(e, "%s: no fill_value that can be read", a->where);
+}
+
+static int read_fill(struct zarr_array *a, const cJSON *meta, struct error *e)
+{
+	const cJSON *fill = get(meta, "fill_value");
+	const char *s = cJSON_IsString(fill) ? fill->valuestring : NULL;
+	char *end = NULL;
+	if (!fill)
+		return bad_fill(a, e);
+	if (a->kind == ZARR_TEXTS) {
+		a->fill_text = xstrdup(s ? s : "");
+		return 0;
+	}
+	double x = cJSON_IsNumber(fill) ? fill->valuedouble : cJSON_IsTrue(fill);
+	if (s && number_is_float(a->type) && !strncmp(s, "0x", 2)) { /* the bits of a number */
+		uint64_t bits = strtoull(s + 2, &end, 16);
+		memcpy(a->fill, &bits, a->size);
+		return *end ? bad_fill(a, e) : 0;
+	}
+	if (s && number_is_float(a->type)) /* "NaN", "-Infinity" */
+		x = strtod(s, &end);
+	if (s && (!end || *end))
+		return bad_fill(a, e);
+	if (a->type == NUMBER_F64) {
+		memcpy(a->fill, &x, 8);
+	} else if (a->type == NUMBER_F32) {
+		float f = (float)x;
+		memcpy(a->fill, &f, 4);
+	} else {
+		if (x != floor(x) || !(fabs(x) <= 0x1p53))
+			return bad_fill(a, e);
+		int64_t whole = (int64_t)x;
+		memcpy(a->fill, &whole, a->size);
+	}
+	return 0;
+}
+
+/* ---- shapes ---- */
+
+/* A list of a->ndim whole numbers into v. */
+static int read_shape(const struct zarr_array *a, const cJSON *list, const char *what, uint64_t v[2], uint64_t least, struct error *e)
+{
+	v[0] = v[1] = 1;
+	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != a->ndim)
+		return error_set(e, "%s: no %s of %d numbers", a->where, what, a->ndim);
+	const cJSON *x = list->child;
+	for (int i = 0; i < a->ndim; i++, x = x->next)
+		if (json_to_whole(x, &v[i]) || v[i] < least)
+			return error_set(e, "%s: a %s that is impossible", a->where, what);
+	return 0;
+}
+
+static int check_shape(const struct zarr_array *a, struct error *e)
+{
+	uint64_t most = ZARR_CHUNK_MAX / (a->size ? a->size : 1);
+	if (a->dim[1] && a->dim[0] > UINT64_MAX / 16 / a->dim[1])
+		return error_set(e, "%s: shape %" PRIu64 " x %" PRIu64 " is impossible", a->where, a->dim[0], a->dim[1]);
+	if (a->chunk[0] > most || a->chunk[1] > most || a->chunk[0] * a->chunk[1] > most)
+		return error_set(e,
+			"%s: chunks of %" PRIu64 " x %" PRIu64
+			" elements, expected at most 1 GiB each; rewrite the store with smaller chunks",
+			a->where, a->chunk[0], a->chunk[1]);
+	for (int i = 0; i < 2 && a->shard[0]; i++)
+		if (a->shard[i] % a->chunk[i])
+			return error_set(e, "%s: shards of %" PRIu64 " x %" PRIu64 " elements, expected multiples of the chunks", a->where,
+				a->shard[0], a->shard[1]);
+	uint64_t chunks = a->shard[0] ? a->shard[0] / a->chunk[0] : 0, across = a->shard[0] ? a->shard[1] / a->chunk[1] : 0;
+	if (chunks > INDEX_MAX || across > INDEX_MAX || chunks * across * INDEX_ENTRY > INDEX_MAX)
+		return error_set(e, "%s: shards of more than %" PRIu64 " chunks", a->where, INDEX_MAX / INDEX_ENTRY);
+	return 0;
+}
+
+/* ---- codecs ---- */
+
+static int bad_codec(const struct zarr_array *a, const char *name, const char *why, struct error *e)
+{
+	return error_set(e, "%s: codec '%s', %s", a->where, name, why);
+}
+
+static int codecs_v2(struct zarr_array *a, const cJSON *meta, struct error *e)
+{
+	const cJSON *filters = get(meta, "filters"), *compressor = get(meta, "compressor"), *f;
+	cJSON_ArrayForEach(f, filters) if (a->kind != ZARR_TEXTS) return bad_codec(
+		a, text(f, "id"), "a filter that this program does not have; write the store without filters", e);
+	a->columns = !strcmp(text(meta, "order"), "F") && a->ndim == 2;
+	if (!compressor || cJSON_IsNull(compressor))
+		return 0;
+	const char *why = zarr_codec_add(&a->codecs, text(compressor, "id"));
+	return why ? bad_codec(a, text(compressor, "id"), why, e) : 0;
+}
+
+static int codecs_v3(struct zarr_array *a, const cJSON *list, int sharded, struct error *e);
+
+static int sharding(struct zarr_array *a, const cJSON *configuration, struct error *e)
+{
+	const char *location = text(configuration, "index_location");
+	const cJSON *codec;
+	memcpy(a->shard, a->chunk, sizeof a->shard);
+	a->index_first = !strcmp(location, "start");
+	if (*location && !a->index_first && strcmp(location, "end"))
+		return error_set(e, "%s: a shard's index at '%s', expected start or end", a->where, location);
+	cJSON_ArrayForEach(codec, get(configuration, "index_codecs"))
+	{
+		const char *name = name_of(codec);
+		if (!strcmp(name, "crc32c"))
+			a->index_checked = 1;
+		else if (strcmp(name, "bytes") || !strcmp(text(get(codec, "configuration"), "endian"), "big"))
+			return bad_codec(a, name, "in the index of a shard; expected bytes (little) and crc32c", e);
+	}
+	if (a->ndim == 0)
+		return error_set(e, "%s: a shard without dimensions", a->where);
+	return read_shape(a, get(configuration, "chunk_shape"), "chunk_shape", a->chunk, 1, e) ||
+			codecs_v3(a, get(configuration, "codecs"), 1, e)
+		? -1
+		: 0;
+}
+
+/* The codecs of a chunk, or of a shard: first transpose, then how elements become bytes, then codecs of bytes. */
+static int codecs_v3(struct zarr_array *a, const cJSON *list, int sharded, struct error *e)
+{
+	const char *first = a->kind == ZARR_TEXTS ? "vlen-utf8" : "bytes";
+	const cJSON *codec = cJSON_IsArray(list) ? list->child : NULL;
+	const cJSON *order = codec && !strcmp(name_of(codec), "transpose") ? get(get(codec, "configuration"), "order") : NULL;
+	if (cJSON_GetArraySize(order) == a->ndim && a->ndim && a->kind != ZARR_TEXTS) {
+		a->columns = a->ndim == 2 && order->child->valueint == 1;
+		codec = codec->next;
+	}
+	if (codec && !strcmp(name_of(codec), "sharding_indexed") && !sharded && !codec->next && !a->columns)
+		return sharding(a, get(codec, "configuration"), e);
+	if (!codec || strcmp(name_of(codec), first))
+		return bad_codec(a, codec ? name_of(codec) : "", "which this program does not have there", e);
+	a->swap = !strcmp(text(get(codec, "configuration"), "endian"), "big");
+	while ((codec = codec->next)) {
+		const char *why = zarr_codec_add(&a->codecs, name_of(codec));
+		if (why)
+			return bad_codec(a, name_of(codec), why, e);
+	}
+	return 0;
+}
+
+/* ---- opening ---- */
+
+static int open_v2(struct zarr_array *a, const cJSON *meta, struct error *e)
+{
+	const char *separator = text(meta, "dimension_separator");
+	a->separator = *separator ? *separator : '.';
+	return read_shape(a, get(meta, "chunks"), "shape of chunks", a->chunk, 1, e) || codecs_v2(a, meta, e) ? -1 : 0;
+}
+
+static int open_v3(struct zarr_array *a, const cJSON *meta, struct error *e)
+{
+	const cJSON *grid = get(meta, "chunk_grid"), *keys = get(meta, "chunk_key_encoding");
+	const char *separator = text(get(keys, "configuration"), "separator");
+	a->prefix = !strcmp(name_of(keys), "default");
+	a->separator = *separator ? *separator : a->prefix ? '/' : '.';
+	if (strcmp(name_of(grid), "regular"))
+		return error_set(e, "%s: chunks in a grid '%s', expected regular", a->where, name_of(grid));
+	if (!a->prefix && strcmp(name_of(keys), "v2"))
+		return error_set(e, "%s: names of chunks by '%s', expected default or v2", a->where, name_of(keys));
+	if (cJSON_GetArraySize(get(meta, "storage_transformers")))
+		return error_set(e, "%s: storage transformers, which this program does not have", a->where);
+	return read_shape(a, get(get(grid, "configuration"), "chunk_shape"), "chunk_shape", a->chunk, 1, e) ||
+			codecs_v3(a, get(meta, "codecs"), 0, e)
+		? -1
+		: 0;
+}
+
+int zarr_array_open(struct zarr_array *a, struct store *s, const char *path, struct error *e)
+{
+	struct zarr_node node;
+	*a = (struct zarr_array){
+		.where = xasprintf("%s: %s", s->name, path), .kind = ZARR_OTHER, .shard_file = -1, .text_chunk = UINT64_MAX};
+	enum store_type type = zarr_node_read(&node, s, path);
+	int r = type == STORE_ARRAY  ? 0
+		: s->failure         ? error_set(e, "%s", s->failure)
+		: type == STORE_NONE ? error_set(e, "%s: missing", a->where)
+				     : error_set(e, "%s: is not an array", a->where);
+	const cJSON *shape = r ? NULL : get(node.meta, "shape");
+	a->ndim = cJSON_GetArraySize(shape);
+	if (r == 0 && a->ndim > 2)
+		r = error_set(e, "%s: %d dimensions, expected 1 or 2", a->where, a->ndim);
+	if (r == 0)
+		r = read_shape(a, shape, "shape", a->dim, 0, e);
+	if (r == 0)
+		(node.version == 2 ? type_v2 : type_v3)(a, node.meta);
+	if (r == 0 && a->kind != ZARR_OTHER)
+		r = read_fill(a, node.meta, e) || (node.version == 2 ? open_v2 : open_v3)(a, node.meta, e) || check_shape(a, e) ? -1 : 0;
+	a->swap = a->swap && a->size > 1;
+	a->folder = node.folder;
+	node.folder = NULL;
+	zarr_node_release(&node);
+	if (r)
+		zarr_array_release(a);
+	return r;
+}
+
+/* ---- chunks ---- */
+
+/* The file of the chunk, or shard, at this place of the grid. */
+static char *chunk_file(const struct zarr_array *a, uint64_t i, uint64_t k)
+{
+	if (a->ndim == 0)
+		return xasprintf("%s/%s", a->folder, a->prefix ? "c" : "0");
+	char first[2] = {a->prefix ? a->separator : 0, 0};
+	if (a->ndim == 1)
+		return xasprintf("%s/%s%s%" PRIu64, a->folder, a->prefix ? "c" : "", first, i);
+	return xasprintf("%s/%s%s%" PRIu64 "%c%" PRIu64, a->folder, a->prefix ? "c" : "", first, i, a->separator, k);
+}
+
+/* 1 open, 0 it is not there, -1 error. */
+static int open_file(const struct zarr_array *a, uint64_t i, uint64_t k, int *fd, uint64_t *bytes, struct error *e)
+{
+	char *file = chunk_file(a, i, k);
+	struct stat st;
+	*fd = open(file, O_RDONLY | O_CLOEXEC);
+	int r = *fd >= 0 ? 1 : errno == ENOENT ? 0 : error_set(e, "%s: %s: %s", a->where, file, strerror(errno));
+	if (r > 0 && (fstat(*fd, &st) || !S_ISREG(st.st_mode))) {
+		r = error_set(e, "%s: %s: is not a file", a->where, file);
+		close(*fd);
+		*fd = -1;
+	}
+	*bytes = r > 0 ? (uint64_t)st.st_size : 0;
+	free(file);
+	return r;
+}
+
+static int read_at(const struct zarr_array *a, int fd, unsigned char *to, size_t n, uint64_t from, const uint64_t at[2], struct error *e)
+{
+	while (n) {
+		ssize_t got = pread(fd, to, n, (off_t)from);
+		if (got <= 0)
+			return error_set(e, "%s: the chunk that starts at %" PRIu64 ": %s", a->where, at[0],
+				got ? strerror(errno) : "its file has become shorter");
+		to += got;
+		from += (uint64_t)got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+static int damaged_shard(const struct zarr_array *a, const uint64_t at[2], const char *what, struct error *e)
+{
+	return error_set(e, "%s: the shard with the chunk that starts at %" PRIu64 " %s; damaged store", a->where, at[0], what);
+}
+
+/* Open the shard that holds the chunk at `at`, and read its index. 1; 0: it is not there; -1. */
+static int open_shard(struct zarr_array *a, const uint64_t at[2], struct error *e)
+{
+	uint64_t across = (a->dim[1] + a->shard[1] - 1) / a->shard[1], i = at[0] / a->shard[0], k = at[1] / a->shard[1];
+	size_t entries = a->shard[0] / a->chunk[0] * (a->shard[1] / a->chunk[1]);
+	size_t bytes = entries * INDEX_ENTRY, stored = bytes + (a->index_checked ? 4 : 0);
+	if (a->shard_file >= 0 && a->shard_number == i * across + k)
+		return 1;
+	if (a->shard_file >= 0)
+		close(a->shard_file);
+	int r = open_file(a, i, k, &a->shard_file, &a->shard_bytes, e);
+	if (r <= 0)
+		return r;
+	a->shard_number = i * across + k;
+	if (a->shard_bytes < stored)
+		r = damaged_shard(a, at, "is too short for its index", e);
+	else if (!a->index)
+		a->index = xmalloc(stored);
+	if (r > 0 && read_at(a, a->shard_file, a->index, stored, a->index_first ? 0 : a->shard_bytes - stored, at, e))
+		r = -1;
+	if (r > 0 && a->index_checked && get_le32(a->index + bytes) != zarr_crc32c(a->index, bytes))
+		r = damaged_shard(a, at, "has a wrong checksum of its index (crc32c)", e);
+	if (r < 0) {
+		close(a->shard_file);
+		a->shard_file = -1;
+	}
+	return r;
+}
+
+/* Where the chunk lies: *fd, *from, *size. 1; 0: it is not there; -1. */
+static int find_chunk(struct zarr_array *a, const uint64_t at[2], int *fd, uint64_t *from, uint64_t *size, struct error *e)
+{
+	*from = 0;
+	if (!a->shard[0])
+		return open_file(a, at[0] / a->chunk[0], at[1] / a->chunk[1], fd, size, e);
+	int r = open_shard(a, at, e);
+	if (r <= 0)
+		return r;
+	uint64_t row = at[0] % a->shard[0] / a->chunk[0], column = at[1] % a->shard[1] / a->chunk[1];
+	const unsigned char *entry = a->index + (row * (a->shard[1] / a->chunk[1]) + column) * INDEX_ENTRY;
+	*fd = a->shard_file;
+	*from = get_le64(entry);
+	*size = get_le64(entry + 8);
+	if (*from == UINT64_MAX && *size == UINT64_MAX)
+		return 0;
+	if (*from > a->shard_bytes || *size > a->shard_bytes - *from)
+		return damaged_shard(a, at, "is shorter than its index says", e);
+	return 1;
+}
+
+int zarr_fetch(struct zarr_array *a, const uint64_t at[2], unsigned char **raw, size_t *cap, size_t used, size_t *size, struct error *e)
+{
+	uint64_t from, bytes;
+	int fd = -1, r = find_chunk(a, at, &fd, &from, &bytes, e);
+	*size = 0;
+	if (r == 0 && a->complete)
+		r = error_set(e, "%s: the chunk that starts at %" PRIu64 " is not in the store", a->where, at[0]);
+	if (r > 0 && (!bytes || bytes > 2 * ZARR_CHUNK_MAX))
+		r = error_set(
+			e, "%s: the chunk that starts at %" PRIu64 " has %" PRIu64 " stored bytes; damaged store", a->where, at[0], bytes);
+	if (r > 0) {
+		*raw = grow_bytes(*raw, cap, used + bytes, 1);
+		r = read_at(a, fd, *raw + used, bytes, from, at, e);
+		*size = r ? 0 : bytes;
+	}
+	if (fd >= 0 && fd != a->shard_file)
+		close(fd);
+	return r < 0 ? -1 : 0;
+}
+
+/* n numbers of `size` bytes in the other byte order. */
+static void swap_bytes(unsigned char *p, size_t n, size_t size)
+{
+	for (size_t i = 0; i < n; i++, p += size)
+		for (size_t k = 0; k < size / 2; k++) {
+			unsigned char x = p[k];
+			p[k] = p[size - 1 - k];
+			p[size - 1 - k] = x;
+		}
+}
+
+const char *zarr_decode(const struct zarr_array *a, const unsigned char *in, size_t n, struct zarr_scratch *own, unsigned char *out)
+{
+	size_t rows = a->chunk[0], columns = a->chunk[1], bytes = rows * columns * a->size, got;
+	const unsigned char *from;
+	const char *why = bytes / ZSTD_RATIO_MAX > n ? "is too short" : zarr_undo(&a->codecs, in, n, own, bytes, bytes, &from, &got);
+	if (why)
+		return why;
+	if (!a->columns)
+		memcpy(out, from, bytes);
+	for (size_t i = 0; a->columns && i < rows; i++)
+		for (size_t k = 0; k < columns; k++)
+			memcpy(out + (i * columns + k) * a->size, from + (k * rows + i) * a->size, a->size);
+	if (a->swap)
+		swap_bytes(out, rows * columns, a->size);
+	return NULL;
+}
+
+/* ---- texts ---- */
+
+/* vlen-utf8: how many there are, then the length and the bytes of each. */
+static int parse_texts(struct texts *t, const unsigned char *p, size_t n, uint64_t count)
+{
+	texts_clear(t);
+	if (n < 4 || get_le32(p) != count)
+		return -1;
+	p += 4;
+	n -= 4;
+	for (uint64_t i = 0; i < count; i++) {
+		size_t len = n < 4 ? 0 : get_le32(p);
+		if (n < 4 || len > n - 4)
+			return -1;
+		texts_push(t, (const char *)p + 4, len);
+		p += 4 + len;
+		n -= 4 + len;
+	}
+	return n ? -1 : 0;
+}
+
+/* Read the texts of chunk number `chunk` into a->text. */
+static int load_texts(struct zarr_array *a, uint64_t chunk, struct error *e)
+{
+	uint64_t at[2] = {chunk * a->chunk[0], 0};
+	size_t size, n;
+	const unsigned char *bytes;
+	if (zarr_fetch(a, at, &a->raw, &a->raw_cap, 0, &size, e))
+		return -1;
+	a->text_chunk = UINT64_MAX;
+	if (!size) { /* the fill value: only as often as there are rows, for a chunk may be large */
+		texts_clear(&a->text);
+		for (uint64_t i = at[0]; i < a->dim[0] && i < at[0] + a->chunk[0]; i++)
+			texts_push(&a->text, a->fill_text, strlen(a->fill_text));
+	} else {
+		const char *why = zarr_undo(&a->codecs, a->raw, size, &a->scratch, 0, ZARR_CHUNK_MAX, &bytes, &n);
+		if (!why && parse_texts(&a->text, bytes, n, a->chunk[0]))
+			why = "does not hold as many texts as its shape says";
+		if (why)
+			return error_set(e, "%s: the chunk that starts at %" PRIu64 " %s; damaged store", a->where, at[0], why);
+	}
+	a->text_chunk = chunk;
+	return 0;
+}
+
+int zarr_read_texts(struct zarr_array *a, uint64_t row, size_t n, struct texts *t, struct error *e)
+{
+	if (row > a->dim[0] || n > a->dim[0] - row)
+		return error_set(e, "%s: has %" PRIu64 " texts, needed up to %" PRIu64, a->where, a->dim[0], row + n);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t chunk = (row + i) / a->chunk[0], k = (row + i) % a->chunk[0];
+		if (chunk != a->text_chunk && load_texts(a, chunk, e))
+			return -1;
+		texts_push(t, a->text.bytes + a->text.offset[k], a->text.offset[k + 1] - a->text.offset[k]);
+	}
+	return 0;
+}

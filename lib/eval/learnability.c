@@ -1,0 +1,78 @@
+#include "eval/learnability.h"
+
+#include "base/error.h"
+#include "eval/isotonic.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define ROUNDING 1e-12 /* a smaller residual is 0, so that genes on the curve are tied */
+
+static int by_zeros(const void *a, const void *b)
+{
+	const struct learned_gene *x = *(struct learned_gene *const *)a, *y = *(struct learned_gene *const *)b;
+	return x->zero_fraction != y->zero_fraction ? (x->zero_fraction > y->zero_fraction) - (x->zero_fraction < y->zero_fraction)
+						    : (x > y) - (x < y);
+}
+
+static double mean(const double *x, size_t n)
+{
+	double sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += x[i];
+	return sum / (double)n;
+}
+
+static double squares(const double *x, size_t n)
+{
+	double centre = mean(x, n), sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += (x[i] - centre) * (x[i] - centre);
+	return sum;
+}
+
+/* s of the gene of rank i */
+static double spread_at(const double *residual, size_t n, size_t i, size_t window)
+{
+	size_t from = i < window / 2 ? 0 : i - window / 2;
+	from = from + window > n ? n - window : from;
+	double s = sqrt(squares(residual + from, window) / (double)(window - 1));
+	return s > LEARNING_SPREAD ? s : LEARNING_SPREAD;
+}
+
+static enum learned kind_of(const struct learned_gene *g, const struct learning_rules *rules)
+{
+	if (g->z < -rules->tau && g->r < (1 - rules->margin) * g->expected)
+		return LEARNED_WINNER;
+	return g->z > rules->tau && g->r > (1 + rules->margin) * g->expected ? LEARNED_LOSER : LEARNED_AS_EXPECTED;
+}
+
+void learnability(struct learned_gene *gene, size_t n, const struct learning_rules *rules, double *explained)
+{
+	struct learned_gene **g = xcalloc(n + 1, sizeof(struct learned_gene *));
+	double *x = xcalloc(4 * n + 1, sizeof *x), *y = x + n, *f = y + n, *residual = f + n, rest = 0;
+	int differ = 0;
+	size_t window = (size_t)fmax((double)rules->window, ceil(rules->window_share * (double)n));
+	window = window > n ? n : window;
+	for (size_t i = 0; i < n; i++)
+		g[i] = &gene[i];
+	qsort(g, n, sizeof *g, by_zeros);
+	for (size_t i = 0; i < n; i++) {
+		x[i] = g[i]->zero_fraction;
+		y[i] = log(g[i]->r);
+	}
+	isotonic_fit(f, x, y, n);
+	for (size_t i = 0; i < n; i++) {
+		residual[i] = fabs(y[i] - f[i]) > ROUNDING ? y[i] - f[i] : 0;
+		rest += residual[i] * residual[i];
+		differ |= y[i] != y[0];
+	}
+	for (size_t i = 0; i < n; i++) {
+		g[i]->expected = exp(f[i]);
+		g[i]->z = window > 1 ? residual[i] / spread_at(residual, n, i, window) : NAN;
+		g[i]->kind = kind_of(g[i], rules);
+	}
+	*explained = differ ? 1 - rest / squares(y, n) : NAN;
+	free(g);
+	free(x);
+}

@@ -1,0 +1,148 @@
+# make combine, bmfm-objectives, bmfm-ontology, bmfm-learnability, bmfm-finetune: what objectives of pre-training, masking rates and labels of an
+# ontology gain (BMFM-RNA, CorrMask, R2MAE).
+#
+#     make combine                                                            simulated cells, new ones for every seed
+#     make combine DATA=marrow.h5ad GENES=2000 ONTOLOGY=cl-basic.obo          your file; donors are held out
+#
+# All arms have one network, one encoding (all genes of a cell, with their counts) and the same cells. An arm is OBJECTIVE[+r2mae][+LABELS][+tuned]:
+#
+#     mlm-random, mlm-corrmask   which gene is hidden at this position? Random masks, or CorrMask's
+#     value                      which count is hidden at this position?
+#     wced                       all genes of the cell, from its first token; wced-zeros: genes that a file did not measure are zeros
+#     +r2mae                     the masking rate of each batch is drawn from .1 to .5 (otherwise it is .15, for wced .2)
+#     +hce                       also the cell type, by the loss of the ontology; +COLUMN-hce and +COLUMN-ce: of another column, or by cross-entropy
+#     +tuned                     then fine-tuned for the cell type
+#
+# The columns are term, the term of the label; moved, of which every second donor has the term above it; dropped, where these donors have none.
+#
+# Also those of cells.mk
+# BMFM_ARMS    arms instead of those of the experiment; the others are compared with the first one
+# BMFM_EPOCHS  passes over the training cells
+# BMFM_LR      learning rate
+# BMFM_BATCH   cells of a batch
+# BMFM_CONFIG  network: bmfm-tiny, bmfm-47m or a config.json
+# ONTOLOGY     terms of the cell types (OBO, gzip accepted)
+# LABELS       table of label and term: columns label, term
+# PROGRAMS     groups of genes for bmfm-learnability: table of gene and group; none: the modules of simulated cells
+# MIN_EXPRESSED  bmfm-learnability: leave out genes with fewer expressed pairs in the test cells
+# SEEDS        seeds of split, masks, order, initial weights and dropout (without DATA also of the cells); differences are paired by seed
+# KEEP_MODELS  1 keeps the models; 0 removes a model after it is scored
+# The embedding is what the objective trains: the mean of the genes for mlm and value, the first token for wced, and the second one with labels.
+# Runs that experiments share are made once, in results/bmfm-inputs. pipelines/bmfm/run.sh makes one by hand. More arms or seeds add runs and keep
+# those that are done.
+
+BMFM_ARMS   ?=
+BMFM_BATCH  ?= $(call scale,12,32,64)
+BMFM_CONFIG ?= $(call scale,bmfm-tiny,bmfm-tiny,bmfm-47m)
+ONTOLOGY    ?= $(BMFM_ONTOLOGY)
+LABELS      ?= $(PIPELINES)/bmfm/cell-types.tsv
+PROGRAMS    ?=
+MIN_EXPRESSED ?= $(call scale,10,100,100)
+OBJ_SEEDS   := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3 4 5))
+OBJ_SIM     := --genes 300 --modules 30 --module-share 1 --depth 600 --activity 2 --noise 0.3 --types 8 --rarest 0.04
+
+OBJ_SETTINGS := DATA LABEL GROUP CELLS SEED $(if $(filter-out 0,$(GENES)),GENES) $(if $(MIN_CLASS),MIN_CLASS) ONTOLOGY LABELS PROGRAMS BMFM_EPOCHS \
+	BMFM_LR BMFM_BATCH BMFM_CONFIG MIN_EXPRESSED
+$(eval $(call run_folder,OBJ,bmfm-inputs,$(OBJ_SETTINGS)))
+OBJ_TOOLS := $(addprefix $(BIN)/,scsim scview h5tok rankenc depgraph scsample maskgen sctrain scembed ctaprobe)
+obj_stage = $(call stage_in,$(OBJ),$1)
+obj_each = $(OBJ_SEEDS:%=$(OBJ)/split-%/$1)
+
+# ---- the cells of a seed ----
+
+ifeq ($(value DATA),)
+$(call obj_each,cells.counts): $(OBJ)/split-%/cells.counts: | $(OBJ)/settings $(OBJ_TOOLS)
+	@mkdir -p $(@D)
+	$(call obj_stage,scsim-$*) $(BIN)/scsim -v $(OBJ_SIM) --cells $(CELLS) --seed $* -@ $(job_threads) -o $@
+$(call obj_each,group): $(OBJ)/split-%/group: $(OBJ)/split-%/cells.counts
+	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)
+# The symbol of a simulated gene is MODULE.NUMBER
+$(call obj_each,programs.tsv): $(OBJ)/split-%/programs.tsv: $(OBJ)/split-%/cells.counts
+	@$(BIN)/scview -q --vocab $< | awk -F '\t' -v OFS='\t' 'BEGIN { print "gene", "label" } NR > 1 { sub(/\..*/, "", $$3); print $$2, $$3 }' $(whole)
+obj_programs := $(if $(value PROGRAMS),,programs.tsv)
+else
+$(call obj_each,cells.counts): $(OBJ)/split-%/cells.counts: $(PREPARED)/cells.counts | $(OBJ)/settings $(OBJ_TOOLS)
+	@mkdir -p $(@D)
+	@ln -sf $(abspath $<) $@
+$(call obj_each,group): $(OBJ)/split-%/group: $(PREPARED)/group | $(OBJ)/settings
+	@mkdir -p $(@D)
+	@cp $< $@
+endif
+$(call obj_each,terms.counts): %/terms.counts: %/cells.counts %/group $(PIPELINES)/bmfm/terms.awk
+	$(call obj_stage,terms-$(notdir $*)) $(PIPELINES)/bmfm/terms.sh $*/cells.counts $*/group $(call text,LABEL) $(call text,ONTOLOGY) \
+		$(call text,LABELS) $@ -@ $(job_threads)
+$(call obj_each,vocab.tsv): %/vocab.tsv: %/terms.counts
+	$(call obj_stage,rankenc-fit-$(notdir $*)) $(BIN)/rankenc -v --fit --vocab-style bmfm -@ $(job_threads) -o $@ $<
+define obj_part
+$(call obj_each,$1.counts): $(OBJ)/split-%/$1.counts: $(OBJ)/split-%/terms.counts $(OBJ)/split-%/group
+	$$(call obj_stage,scsample-$1-$$*) $$(PIPELINES)/split.sh $1 0.25 $$(@D)/group $$< $$@ $$*
+$(call obj_each,$1.tok): %/$1.tok: %/$1.counts %/vocab.tsv
+	$$(call obj_stage,rankenc-$1-$$(notdir $$*)) $$(BIN)/rankenc -v -m $$*/vocab.tsv --cls 2 -@ $$(job_threads) -o $$@ $$<
+endef
+$(foreach p,train test,$(eval $(call obj_part,$p)))
+$(call obj_each,graph): %/graph: %/train.tok
+	$(call obj_stage,depgraph-$(notdir $*)) $(PIPELINES)/graph.sh $< $@ -@ $(job_threads)
+
+# ---- its runs ----
+
+OBJ_BASELINES := expression pca untrained
+OBJ_RUN = $(PIPELINES)/bmfm/run.sh --logs $(OBJ)/log --label $(call text,LABEL) --ontology $(call text,ONTOLOGY) $(if $(value PROGRAMS),--programs \
+	$(call text,PROGRAMS)) --config $(call text,BMFM_CONFIG) --epochs $(BMFM_EPOCHS) --batch $(BMFM_BATCH) --lr $(BMFM_LR) \
+	--min-expressed $(MIN_EXPRESSED) --threads $(job_threads) --keep-models $(KEEP_MODELS)
+define obj_rule
+$(OBJ_SEEDS:%=$(OBJ)/runs/$1-%/scores.tsv): $(OBJ)/runs/$1-%/scores.tsv: $(foreach f,train.counts test.counts train.tok test.tok graph \
+		$(obj_programs),$(OBJ)/split-%/$f) \
+		| $(OBJ_TOOLS)
+	@$$(job) BIN=$$(BIN) $$(OBJ_RUN) $(if $(obj_programs),--programs $(OBJ)/split-$$*/programs.tsv) --split $(OBJ)/split-$$* --arm $1 --seed $$* --out $$(@D)
+endef
+obj_runs = $(foreach k,$(OBJ_SEEDS),$(foreach a,$(OBJ_BASELINES) $1,$(OBJ)/runs/$a-$k/scores.tsv))
+
+# ---- the experiments: arms and metrics ----
+
+obj_both = $1 $(1:%=%+hce)
+COMBINE_ARMS := $(foreach o,mlm-random mlm-corrmask value wced,$(call obj_both,$o $o+r2mae))
+COMBINE_METRICS := macro_f1=macro F1,f1_rare=F1 of the rarest third,avg_bio_swept=AvgBio
+OBJECTIVES_ARMS := $(call obj_both,mlm-random value wced)
+OBJECTIVES_METRICS := macro_f1=macro F1,avg_bio_swept=AvgBio,avg_batch=AvgBatch
+ONTO_ARMS := wced+moved-hce wced+moved-ce wced+dropped-ce wced+term-ce wced+hce
+ONTO_METRICS := head_exact=exact term,head_finer=finer term,head_coarser=coarser term,head_hierarchical_f1=hierarchical F1,head_macro_f1=macro F1 of terms
+LEARN_ARMS := wced wced+r2mae value value+r2mae
+LEARN_METRICS := gated_spearman=zeros and error (gated),ungated_spearman=zeros and error (ungated),gated_winners=winners (gated),ungated_winners=winners \
+	(ungated),gated_better_than_mean=better than the mean (gated),ungated_better_than_mean=better than the mean (ungated),ungated_genes=genes
+TUNE_ARMS := wced wced+tuned untrained+tuned
+TUNE_METRICS := macro_f1=macro F1,f1_rare=F1 of the rarest third,accuracy=accuracy,accuracy_low=accuracy: lower end over draws of the tested donors,accuracy_high=accuracy: upper end
+OBJ_EXPERIMENTS := COMBINE:combine OBJECTIVES:bmfm-objectives ONTO:bmfm-ontology LEARN:bmfm-learnability TUNE:bmfm-finetune
+
+# $1: prefix of its variables, $2: target
+define obj_experiment
+$(eval $(call run_folder,$1,$2,$(OBJ_SETTINGS)))
+$1_GRID := $$(or $$(BMFM_ARMS),$$($1_ARMS))
+$1_RUNS := $$(call obj_runs,$$($1_GRID))
+.PHONY: $2 $2-table
+$2-table: $($1)/table.txt
+	@cat $$<
+$$(eval $$(call page,$2-table,$$($1),$$($1)/table.txt))
+# This file changes if the table must be made again although no training is new.
+$($1)/grid: FORCE | $($1)/settings
+	$$(call remember,$$($1_GRID); $$(OBJ_SEEDS))
+$($1)/table.txt: $$($1_RUNS) $($1)/grid $$(PIPELINES)/bmfm/table.sh
+	@$$(script)/bmfm/table.sh $($1) $$(OBJ) $2 '$$($1_GRID)' '$$(OBJ_SEEDS)' $$(call text,DATA) $$(call text,LABEL) $$(call quote,$$($1_METRICS)) \
+		$$(call quote,$$(obj_how)) $$(whole)
+endef
+obj_how = $(BMFM_CONFIG), $(call plural,$(BMFM_EPOCHS),epoch) of batches of $(BMFM_BATCH), learning rate $(BMFM_LR)
+$(foreach x,$(OBJ_EXPERIMENTS),$(eval $(call obj_experiment,$(word 1,$(subst :, ,$x)),$(word 2,$(subst :, ,$x)))))
+obj_all := $(sort $(OBJ_BASELINES) $(foreach x,$(OBJ_EXPERIMENTS),$($(word 1,$(subst :, ,$x))_GRID)))
+$(foreach a,$(obj_all),$(eval $(call obj_rule,$a)))
+
+combine: ## objectives, masking rates and labels of an ontology, combined: cell types and their separation (DATA= LABEL= SEEDS=)
+	$(call jobs_for,combine-table,$(words $(COMBINE_RUNS)))
+bmfm-objectives: ## masked genes, masked values or whole cells, each with and without labels: cell types and batches
+	$(call jobs_for,bmfm-objectives-table,$(words $(OBJECTIVES_RUNS)))
+bmfm-ontology: ## labels of half of the donors are a term higher: does the loss of the ontology learn the finer types from them?
+	$(call jobs_for,bmfm-ontology-table,$(words $(ONTO_RUNS)))
+bmfm-learnability: ## which genes whole cells and masked values predict better than others with as many zeros, with and without the gate
+	$(call jobs_for,bmfm-learnability-table,$(words $(LEARN_RUNS)))
+bmfm-finetune: ## a network of whole cells, frozen and fine-tuned, and one without pre-training, on held-out donors
+	$(call jobs_for,bmfm-finetune-table,$(words $(TUNE_RUNS)))
+obj_targets := $(foreach x,$(OBJ_EXPERIMENTS),$(lastword $(subst :, ,$x)))
+$(call check,$(obj_targets) $(obj_targets:%=%-table),DATA BMFM_EPOCHS)

@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# The tables of the experiments on objectives (objectives.mk) from the scores under INPUTS/runs; runs without scores are left out. FOLDER/points.tsv has
+# the values, summary.tsv their means, differences.tsv the paired differences, effects.tsv those of a masking rate and of labels over all objectives.
+#     bmfm/table.sh FOLDER INPUTS NAME "ARM..." "SEED..." DATA LABEL "METRIC=CAPTION,..." HOW
+. "$(dirname "$0")/../common.sh"
+[ $# = 9 ] || usage
+dir=$1 inputs=$2 name=$3 arms=$4 seeds=$5 data=$6 label=$7 how=$9
+IFS=, read -ra metrics <<< "$8"
+base=${arms%% *}
+rm -f "$dir"/*.table
+
+{
+	printf 'arm\tseed\tmetric\tvalue\n'
+	for k in $seeds; do
+		for arm in expression pca untrained $arms; do
+			scores=$inputs/runs/$arm-$k/scores.tsv
+			[ ! -e "$scores" ] || sed "1d; s/^/$arm\t$k\t/" "$scores"
+		done
+	done
+} > "$dir/points.tsv"
+ctaprobe compare -q --means --within metric "$dir/points.tsv" > "$dir/summary.tsv"
+
+# Each arm is compared with the first one, and with the same arm without one of its parts. With DATA, the splits of the cells overlap.
+splits=()
+[ -z "$data" ] || splits=(--splits 3:1)
+awk -F '\t' -v metrics="$(printf '%s,' "${metrics[@]%%=*}")" 'NR == 1 || index("," metrics, "," $3 ",")' "$dir/points.tsv" > "$dir/compared.tsv"
+there=$(cut -f 1 "$dir/compared.tsv" | sort -u | tr '\n' ' ')
+for arm in $arms expression pca untrained; do pair "$arm" "$base"; done
+for arm in $arms; do
+	for part in $(tr + ' ' <<< "${arm#"${arm%%+*}"}"); do
+		less=${arm/+$part/}
+		[ "$less" = "$base" ] || pair "$arm" "$less"
+	done
+done
+differences --pair seed --within metric "${splits[@]}" "$dir/compared.tsv" > "$dir/differences.tsv"
+
+# A part over all arms that are there with it and without it. Pairs of one seed have the same cells.
+{
+	printf 'part\tarm\trest\tseed\tmetric\tvalue\n'
+	for part in r2mae hce; do
+		awk -F '\t' -v OFS='\t' -v part="$part" 'NR > 1 { with = ("+" $1 "+") ~ ("[+]" part "[+]"); rest = $1; sub("[+]" part, "", rest); print part, (with ? "with" : "without"), rest, $2, $3, $4 }' "$dir/compared.tsv"
+	done
+} > "$dir/parts.tsv"
+rm -f "$dir/effects.tsv"
+! cut -f 2 "$dir/parts.tsv" | grep -qx with ||
+	ctaprobe compare -q --compare with:without --within part,metric --pair rest,seed --cluster seed "$dir/parts.tsv" > "$dir/effects.tsv"
+rm "$dir/parts.tsv" "$dir/compared.tsv"
+
+echo "corrmask $name: ${data:-simulated cells (scsim)}, label $label"
+echo "$how; seeds $seeds"
+first=$inputs/split-${seeds%% *}
+[ ! -e "$first/group" ] || echo "cells: $(split_by "$first"), a quarter for the test"
+echo "Means over seeds, with 95 % intervals of the mean (t distribution; NA: one seed)."
+[ -z "$data" ] || echo "The splits overlap, so these intervals are too narrow; those of the differences are wider for it (Nadeau and Bengio 2003)."
+n=0
+
+# matrix METRIC CAPTION: objectives below each other, what is added to them side by side
+matrix() {
+	n=$((n + 1))
+	echo
+	awk -F '\t' -v metric="$1" -v arms="$arms" "$by_name$near"'
+		BEGIN { '"$baselines"' }
+		$c["metric"] == metric {
+			v = sprintf("%.3f", near($c["mean"]))
+			text[$c["arm"]] = v " [" ($c["low"] == "NA" ? "NA" : sprintf("%.3f, %.3f", near($c["low"]), near($c["high"]))) "]"
+		}
+		function add(arm,    o, p) {
+			if (!(arm in text)) return
+			o = p = arm
+			sub(/[+].*/, "", o)
+			sub(/^[^+]*/, "", p)
+			if (!seen[o]++) row[++rows] = o
+			if (!had[p]++) column[++columns] = p
+			cell[o, p] = text[arm]
+		}
+		END {
+			k = split("expression pca untrained " arms, arm, " ")
+			for (i = 1; i <= k; i++) add(arm[i])
+			line = "objective"
+			for (i = 1; i <= columns; i++) line = line "\t" (column[i] == "" ? "alone" : column[i])
+			print line
+			for (r = 1; r <= rows; r++) {
+				line = row[r] in name ? name[row[r]] : row[r]
+				for (i = 1; i <= columns; i++) line = line "\t" ((row[r], column[i]) in cell ? cell[row[r], column[i]] : "-")
+				print line
+			}
+		}' "$dir/summary.tsv" | as_table "$dir/$n-$1.table" "$2"
+}
+for m in "${metrics[@]}"; do matrix "${m%%=*}" "${m#*=}"; done
+
+# caption METRIC
+caption() { for m in "${metrics[@]}"; do [ "${m%%=*}" != "$1" ] || echo "${m#*=}"; done; }
+# named COLUMN...: the column metric of a table gets the captions
+captions='BEGIN { k = split(all, one, ","); for (i = 1; i <= k; i++) { split(one[i], m, "="); caption[m[1]] = m[2] } }'
+if [ -e "$dir/effects.tsv" ] && awk -F '\t' "$by_name"' $c["n"] > 0 { n++ } END { exit !n }' "$dir/effects.tsv"; then
+	echo
+	awk -F '\t' -v all="$8" "$captions$by_name$near"'
+		BEGIN { print "part\tmetric\tpairs\tdifference\tfrom\tto\tp (Holm)" }
+		$c["n"] > 0 { printf "+%s\t%s\t%d\t%+.3f\t%s\t%s\t%s\n", $c["part"], caption[$c["metric"]], $c["n"], near($c["difference"]), $c["low"] == "NA" ? "NA" : sprintf("%+.3f", near($c["low"])), \
+			$c["high"] == "NA" ? "NA" : sprintf("%+.3f", near($c["high"])), $c["p_corrected"] == "NA" ? "NA" : sprintf("%.2g", $c["p_corrected"]) }' \
+		"$dir/effects.tsv" | as_table "$dir/$((++n))-effects.table" "A part, over all arms that are there with it and without it; the seed is the unit"
+fi
+
+# Winners of one objective among those of another, each seed for itself
+if [ "$name" = bmfm-learnability ]; then
+	echo
+	{
+		printf 'gate\twinners of\twinners of the other\tseed\tfirst\tsecond\tboth\todds ratio\tp\n'
+		for gate in gated ungated; do
+			for one in $arms; do
+				for two in $arms; do
+					for k in $seeds; do
+						a=$inputs/runs/$one-$k b=$inputs/runs/$two-$k
+						[[ $one < $two && -e $a/$gate.genes.tsv && -e $b/$gate.genes.tsv ]] || continue
+						awk -F '\t' -v OFS='\t' 'BEGIN { print "gene", "label" } $7 == "winner" { print $1, "winner" }' "$b/$gate.genes.tsv" > "$dir/winners"
+						[ "$(wc -l < "$dir/winners")" -gt 1 ] || continue
+						least=$(sed -n 's/^MIN_EXPRESSED = //p' "$inputs/settings")
+						gate_option=()
+						[ $gate = gated ] || gate_option=(--ungated)
+						ctaprobe learnability -q "${gate_option[@]}" --min-expressed "${least:-100}" --groups "$dir/winners" "$a/genes.tsv" 2> /dev/null |
+							awk -F '\t' -v OFS='\t' -v gate=$gate -v one="$one" -v two="$two" -v k="$k" '{ v[$1] = $2 }
+								END { if ("p:winner" in v) print gate, one, two, k, v["winners"], v["group_genes:winner"], v["group_winners:winner"],
+									v["odds_ratio:winner"] == "nan" ? "NA" : sprintf("%.3g", v["odds_ratio:winner"]), sprintf("%.2g", v["p:winner"]) }'
+					done
+				done
+			done
+		done
+	} | as_table "$dir/$((++n))-overlap.table" "Genes that win in both of two arms (Fisher's exact test; first, second: winners of each)"
+	rm -f "$dir/winners"
+	echo
+	{
+		printf 'gate\tarm\tseed\tgroup\tgenes\twinners\todds ratio\tp (Benjamini and Hochberg)\n'
+		for gate in gated ungated; do
+			for arm in $arms; do
+				for k in $seeds; do
+					learned=$inputs/runs/$arm-$k/$gate.learned.tsv
+					[ ! -e "$learned" ] || awk -F '\t' -v OFS='\t' -v gate=$gate -v arm="$arm" -v k="$k" '{ v[$1] = $2 }
+						sub(/^p_bh:/, "", $1) && $2 < .05 { g = $1; print gate, arm, k, g, v["group_genes:" g], v["group_winners:" g],
+							v["odds_ratio:" g] == "nan" ? "NA" : sprintf("%.3g", v["odds_ratio:" g]), sprintf("%.2g", $2) }' "$learned"
+				done
+			done
+		done
+	} | as_table "$dir/$((++n))-groups.table" "Groups of genes with more or fewer winners than the others, each training for itself; only those with p below .05"
+fi
+
+echo
+awk -F '\t' -v all="$8" -v seeds="$(wc -w <<< "$seeds")" -v data="$data" "$captions$by_name"'
+	$c["p"] != "NA" { rows++; below += $c["p"] < .05 }
+	$c["p_corrected"] != "NA" && $c["p_corrected"] < .05 { shown++; list = list sprintf("  %s - %s, %s: %+.3f (%.3f to %.3f), p %.2g\n", $c["arm"], $c["reference"], caption[$c["metric"]], $c["difference"], $c["low"], $c["high"], $c["p_corrected"]) }
+	$c["detectable"] != "NA" { k = ++n[$c["metric"]]; d[$c["metric"], k] = $c["detectable"] + 0 }
+	function median(m,    i, j, t) {
+		for (i = 2; i <= n[m]; i++) for (j = i; j > 1 && d[m, j - 1] > d[m, j]; j--) { t = d[m, j]; d[m, j] = d[m, j - 1]; d[m, j - 1] = t }
+		return d[m, int((n[m] + 1) / 2)]
+	}
+	END {
+		if (seeds < 2) { print "One seed: nothing can be said about other trainings."; exit }
+		printf "%d differences (differences.tsv); without any effect %.1f of them would have p below .05 on average, and %d have.\n", rows, rows * .05, below
+		if (shown) printf "Those with p below .05 after Holm'\''s correction:\n%s", list
+		else print "None has p below .05 after Holm'\''s correction."
+		k = split(all, one, ",")
+		for (i = 1; i <= k; i++) { split(one[i], m, "="); if (m[1] in n && !(m[1] ~ /_genes$|_low$|_high$/)) what = what (what == "" ? "" : ", ") sprintf("%s %.3f", m[2], median(m[1])) }
+		if (what != "") printf "What this cannot tell: with %d seeds a difference of one arm is found in 80 %% of cases only from this size on: %s (median); and one small network on %s cannot tell what a larger one on more cells would gain.\n", seeds, what, (data == "" ? "simulated cells" : "these cells")
+	}' "$dir/differences.tsv" | tee "$dir/findings.txt"
+echo
+stage_times_text "$inputs/log"

@@ -1,0 +1,69 @@
+# make embed: the cells of a file as a trained model sees them. It writes a copy of your file with the embedding and a map of it, and a page.
+#
+#     make embed DATA=new.h5ad MODEL=Geneformer/Geneformer-V2-104M     the answer is results/embed/latest/embedded.h5ad
+#     make embed                                                       simulated cells, and a small network that is trained on them
+#
+# In scanpy: sc.pp.neighbors(adata, use_rep="X_corrmask"), sc.pl.umap(adata). Memory is that of the model and of a batch of cells, and of the map:
+# 4 bytes a number for MAP_CELLS cells. Cells are embedded in parts, so an interrupted run goes on after the last part. The vocabulary is the
+# model's vocab.tsv, that of MEDIANS and TOKEN_TABLE, or what Geneformer's repository has beside the model (its folder geneformer).
+# Also those of pretrain.mk, cells.mk
+# DATA         AnnData or 10x file
+# MODEL        folder of a model: sctrain's, transformers' or a published Geneformer
+# MEDIANS      the model's vocabulary, or Geneformer's table of medians with TOKEN_TABLE, if the model has no vocab.tsv; also its two pickles
+# GENE_NAMES   table of key and gene id, if DATA and the vocabulary name genes differently, such as one of orthologs
+# LABEL        obs column that colours the map, if DATA has it
+# MAXLEN       largest number of tokens of a cell; by default all that the model has positions for
+# POOL         what of the hidden states is kept: mean, cls, first (scembed --pool); by default the model's
+# LAYER        the layer: 0 is the last one, -1 the one before (scembed --layer); by default the model's
+# EMBED_PART   cells of a part
+# MAP_CELLS    cells of the map; of more, so many are drawn
+
+MODEL      ?=
+POOL       ?=
+LAYER      ?=
+EMBED_PART ?= 20000
+MAP_CELLS  ?= 50000
+# The defaults of the experiments that train are not those of a model that is there.
+embed_maxlen = $(filter command environment,$(origin MAXLEN))
+
+EMBED_SETTINGS := $(if $(value MODEL),DATA MODEL LABEL $(foreach v,MEDIANS TOKEN_TABLE GENE_NAMES RANK_ARGS,$(if $(value $v),$v)) \
+	$(if $(embed_maxlen),MAXLEN) SEED,$(PRETRAINED_SETTINGS)) $(foreach v,POOL LAYER,$(if $(value $v),$v)) EMBED_PART MAP_CELLS
+$(eval $(call run_folder,EMBED,embed,$(EMBED_SETTINGS)))
+EMBED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed ctaprobe scview)
+embed_stage = $(call stage_in,$(EMBED),$1)
+embed_model = $(if $(value MODEL),$(call text,MODEL),$(PRETRAINED)/random-$(SEED).model)
+embed_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
+
+.PHONY: embed
+embed: $(EMBED)/report.txt $(EMBED)/embedded.h5ad ## embed the cells of a file by a trained model: an .h5ad with the embedding, a map and a page (DATA= MODEL=)
+	@cat $<
+	@echo '$(EMBED)/embedded.h5ad'
+$(call check,embed,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES EMBED_PART MAP_CELLS)
+$(eval $(call page,embed,$(EMBED),$(EMBED)/report.txt))
+ifneq ($(filter embed,$(MAKECMDGOALS)),)
+$(call stop,$(if $(value DATA),$(if $(value MODEL),,DATA= without MODEL=: which model? The folder of a Geneformer, or of one that is trained here \
+	(make demo DATA=))$(if $(word 2,$(call given,DATA)),DATA=$(call given,DATA): expected one file),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))
+endif
+
+ifneq ($(value MODEL),)
+$(EMBED)/cells.tok: | $(EMBED)/settings $(EMBED_TOOLS)
+	@$(if $(filter command environment,$(origin LABEL)),$(script)/columns.sh $(call text,LABEL) none $(call text,DATA))
+	$(call embed_stage,h5tok) $(PIPELINES)/embed/tokens.sh $(call text,MODEL) $(call text,MEDIANS) $(call text,TOKEN_TABLE) \
+		$(call text,GENE_NAMES) '$(if $(embed_maxlen),$(MAXLEN))' $(call text,DATA) $@ $(RANK_ARGS) -@ $(THREADS)
+else
+$(EMBED)/cells.tok: $(PREPARED)/cells.counts $(PREPARED)/vocab.tsv | $(EMBED)/settings $(EMBED_TOOLS)
+	$(call embed_stage,rankenc) $(BIN)/rankenc -v -m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
+endif
+$(EMBED)/group: $(EMBED)/cells.tok
+	@$(script)/group.sh auto $(call text,LABEL) $< $(whole)
+
+$(EMBED)/embedding.emb: $(EMBED)/cells.tok $(embed_trained)
+	$(call embed_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M $(embed_model) $(POOL:%=--pool %) $(LAYER:%=--layer %) -@ $(THREADS)
+$(EMBED)/embedding.map: $(EMBED)/embedding.emb
+	$(call embed_stage,ctaprobe-map) $(PIPELINES)/embed/map.sh $< $@ $(MAP_CELLS) $(SEED) -@ $(THREADS)
+$(EMBED)/embedded.h5ad: $(EMBED)/embedding.map $(EMBED)/embedding.emb $(if $(value MODEL),,$(PREPARED)/cells.counts)
+	$(call embed_stage,scview-into) $(PIPELINES)/embed/into.sh $(or $(if $(value MODEL),$(call text,DATA)),$(PREPARED)/cells.counts) $(EMBED)/embedding.map $(EMBED)/embedding.emb $@
+
+$(EMBED)/report.txt: $(EMBED)/embedding.map $(EMBED)/embedded.h5ad $(EMBED)/group $(PIPELINES)/embed/report.sh
+	@$(script)/embed/report.sh $(EMBED) $(call text,DATA) \
+		$(call quote,$(if $(value MODEL),$(call given,MODEL),trained here: $(pretrained_how))) $(call text,LABEL) $(whole)

@@ -1,0 +1,83 @@
+# make genes-map: a map of the genes as a trained model sees them. Genes that are near each other are joined, cut into modules, and the modules named by
+# the gene sets that they are rich in; the page has the map, and says whether the network of the embedding finds known sets better than
+# graphs that need no network.
+#
+#     make genes-map DATA=lung.h5ad MODEL=Geneformer/Geneformer-V2-104M GENESETS=reactome.gmt
+#     make genes-map                                simulated cells, a small network trained on them; the sets are the modules of the simulation
+#
+# The embedding of a gene is the mean of its hidden states over the cells that have it (scembed --of genes). Beside its graph of nearest genes are that
+# of the model's table of tokens (static), the dependency graph, and a graph of each gene's strongest correlations (co-expression).
+# Also those of embed/embed.mk, cells.mk, pretrain.mk
+# DATA       AnnData or 10x file
+# MODEL      folder of a model, as for make embed
+# GENESETS   file of gene sets (.gmt, .gmt.gz); without DATA, the modules of the simulation
+# MAP_GENE_CELLS  cells that are used, at most
+# LEAST_CELLS  leave out genes that fewer of these cells have
+# NEAREST    edges of a gene
+# RESOLUTION  of the modules (depgraph --modules); larger: more and smaller ones
+
+MAP_GENE_CELLS ?= $(call scale,300,2000,20000)
+LEAST_CELLS ?= $(call scale,20,50,200)
+NEAREST     ?= 10
+RESOLUTION  ?= 1
+GM_SETTINGS := $(if $(value MODEL),DATA MODEL $(foreach v,MEDIANS TOKEN_TABLE GENE_NAMES RANK_ARGS,$(if $(value $v),$v)) \
+	$(if $(embed_maxlen),MAXLEN) SEED,$(PRETRAINED_SETTINGS)) $(if $(value LAYER),LAYER) GENESETS MAP_GENE_CELLS LEAST_CELLS NEAREST RESOLUTION
+$(eval $(call run_folder,GM,genes-map,$(GM_SETTINGS)))
+GM_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed ctaprobe depgraph scview)
+gm_stage = $(call stage_in,$(GM),$1)
+gm_model = $(if $(value MODEL),$(call text,MODEL),$(PRETRAINED)/random-$(SEED).model)
+gm_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
+
+.PHONY: genes-map
+genes-map: $(GM)/report.txt ## map of genes by a trained model, modules named by gene sets (DATA= MODEL= GENESETS=)
+	@cat $<
+$(call check,genes-map,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES GENESETS MAP_GENE_CELLS LEAST_CELLS NEAREST)
+$(eval $(call page,genes-map,$(GM),$(GM)/report.txt))
+ifneq ($(filter genes-map,$(MAKECMDGOALS)),)
+$(call stop,$(if $(value DATA),$(if $(value MODEL),,DATA= without MODEL=: which model?)$(if $(word 2,$(call given,DATA)),DATA=$(call given,DATA): expected one \
+	file)$(if $(value GENESETS),,genes-map: GENESETS=FILE.gmt is needed beside DATA=: the sets that name modules),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))
+endif
+
+ifneq ($(value MODEL),)
+$(GM)/all.tok: | $(GM)/settings $(GM_TOOLS)
+	$(call gm_stage,h5tok) $(PIPELINES)/embed/tokens.sh $(call text,MODEL) $(call text,MEDIANS) $(call text,TOKEN_TABLE) \
+		$(call text,GENE_NAMES) '$(if $(embed_maxlen),$(MAXLEN))' $(call text,DATA) $@ $(RANK_ARGS) -@ $(THREADS)
+else
+$(GM)/all.tok: $(PREPARED)/cells.counts $(PREPARED)/vocab.tsv | $(GM)/settings $(GM_TOOLS)
+	$(call gm_stage,rankenc) $(BIN)/rankenc -v -m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
+endif
+$(GM)/cells.tok: $(GM)/all.tok
+	$(call gm_stage,scsample) $(PIPELINES)/audit/sample.sh $(MAP_GENE_CELLS) $< $@ $(SEED)
+ifneq ($(value GENESETS),)
+$(GM)/sets.gmt: | $(GM)/settings
+	@zcat -f -- $(call text,GENESETS) $(whole)
+else
+$(GM)/sets.gmt: $(GM)/all.tok $(PIPELINES)/genesmap/sets.sh
+	@$(script)/genesmap/sets.sh $< $(whole)
+endif
+
+$(GM)/genes.emb: $(GM)/cells.tok $(gm_trained)
+	$(call gm_stage,scembed-genes) $(PIPELINES)/genesmap/vectors.sh $(LEAST_CELLS) $@ --of genes -M $(gm_model) $(LAYER:%=--layer %) -@ $(THREADS) $<
+$(GM)/graphs: | $(GM)/settings
+	@mkdir -p $@
+# The static vectors of the same genes
+$(GM)/graphs/static.graph: $(GM)/cells.tok $(GM)/genes.emb | $(GM)/graphs
+	$(call gm_stage,static) $(PIPELINES)/genesmap/static.sh $^ $@ $(NEAREST) $(gm_model) -@ $(THREADS)
+$(GM)/genes.map: $(GM)/genes.emb
+	$(call gm_stage,ctaprobe-map) $(BIN)/ctaprobe map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
+$(GM)/genes.graph: $(GM)/genes.emb
+	$(call gm_stage,ctaprobe-network) $(PIPELINES)/genesmap/network.sh $< $@ $(NEAREST) $(RESOLUTION) --seed $(SEED) -@ $(THREADS)
+$(GM)/graphs/dependency.graph: $(GM)/cells.tok | $(GM)/graphs
+	$(call gm_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --top-genes 0 --min-cells $(LEAST_CELLS) --seed $(SEED) -@ $(THREADS)
+$(GM)/graphs/co-expression.graph: $(GM)/cells.tok | $(GM)/graphs
+	$(call gm_stage,depgraph-nearest) $(BIN)/depgraph -v --top-genes 0 --min-cells $(LEAST_CELLS) --min-overlap 10 --rho-min 0 --neighbours $(NEAREST) \
+		--positive --seed $(SEED) -@ $(THREADS) -o $@ $<
+GM_GRAPHS := $(GM)/genes.graph $(addprefix $(GM)/graphs/,static.graph co-expression.graph dependency.graph)
+$(GM)/scores.tsv: $(GM)/sets.gmt $(GM_GRAPHS) $(PIPELINES)/genesmap/scores.sh
+	$(call gm_stage,ctaprobe-genesets) $(PIPELINES)/genesmap/scores.sh $< $@ $(SEED) $(GM_GRAPHS)
+$(GM)/genes.modules.tsv: $(GM)/genes.graph $(GM)/sets.gmt
+	$(call gm_stage,ctaprobe-modules) $(BIN)/ctaprobe genesets -v --sets $(GM)/sets.gmt --modules module -o $@ $<
+
+$(GM)/report.txt: $(GM)/scores.tsv $(GM)/genes.modules.tsv $(GM)/genes.map $(PIPELINES)/genesmap/report.sh
+	@$(script)/genesmap/report.sh $(GM) $(call text,DATA) $(call quote,$(if $(value MODEL),$(call given,MODEL),trained here: $(pretrained_how))) \
+		$(call text,GENESETS) $(whole)

@@ -1,0 +1,54 @@
+#include "ctaprobe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct error e;
+
+static void add(
+	struct gene_vectors *g, const float *x, uint32_t token, uint64_t cells, uint8_t *seen, const struct header *h, const char *name)
+{
+	embedding_check(x, g->d, g->n, name);
+	if (seen[token]++)
+		die("%s: two vectors are of gene %s: expected one a gene; choose a class with scsample --where", name, h->vocab.id[token]);
+	grow(g->x, g->x_cap, (g->n + 1) * g->d);
+	grow(g->token, g->token_cap, g->n + 1);
+	grow(g->cells, g->cells_cap, g->n + 1);
+	memcpy(g->x + g->n * g->d, x, g->d * sizeof *x);
+	g->token[g->n] = token;
+	g->cells[g->n++] = cells;
+}
+
+void gene_vectors_read(struct gene_vectors *g, struct stream *in)
+{
+	const struct header *h = stream_header(in);
+	const char *name = stream_name(in);
+	struct block b = {0};
+	int got, x, token, cells = header_find(h, "cells");
+	must(header_kind(h, "embedding", name, &e), &e);
+	if ((x = header_need(h, "x", F32, FIXED, name, &e)) < 0)
+		die("%s", e.msg);
+	token = header_find(h, "token");
+	if (token < 0 || h->col[token].shape != SCALAR || !header_is_id(&h->col[token]))
+		die("%s: these are no embeddings of genes: expected the column token, as scembed --of genes writes it", name);
+	if (cells >= 0 && header_need(h, "cells", U64, SCALAR, name, &e) < 0)
+		die("%s", e.msg);
+	*g = (struct gene_vectors){.d = h->col[x].n};
+	uint8_t *seen = xcalloc(h->vocab.n + 1, 1);
+	while ((got = stream_read(in, &b, &e)) > 0)
+		for (size_t i = 0; i < b.rows; i++)
+			add(g, (const float *)b.col[x].data + i * g->d, block_id(&b, token, i),
+				cells < 0 ? 0 : ((const uint64_t *)b.col[cells].data)[i], seen, h, name);
+	if (got < 0)
+		die("%s", e.msg);
+	block_release(&b);
+	free(seen);
+}
+
+void gene_vectors_release(struct gene_vectors *g)
+{
+	free(g->x);
+	free(g->token);
+	free(g->cells);
+	*g = (struct gene_vectors){0};
+}

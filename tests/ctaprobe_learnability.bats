@@ -1,0 +1,88 @@
+# ctaprobe learnability: winners and losers among genes, and their groups.
+load helper
+
+setup() {
+	need_tool ctaprobe
+	cd "$BATS_TEST_TMPDIR"
+}
+
+ref() { # ref COMMAND ARGUMENT...
+	$PYTHON "$BATS_TEST_DIRNAME/ref/learnability.py" "$@"
+}
+
+@test "ctaprobe learnability: isotonic regression, spreads, Fisher's test and rank sums are scikit-learn's and scipy's" {
+	$PYTHON -c 'import sklearn' || skip "no scikit-learn"
+	for kind in plain ties constant missing; do
+		ref draw 900 "${#kind}" $kind table.tsv groups.tsv
+		ctaprobe learnability --groups groups.tsv --genes genes.tsv -o metrics.tsv table.tsv
+		read -r _ winners losers <<<"$(ref check table.tsv groups.tsv '{}' metrics.tsv genes.tsv)"
+		[ $kind = constant ] || ((winners > 5 && losers > 5))
+	done
+	ctaprobe learnability --ungated --min-expressed 1 --window 30 --window-share 0.01 --tau 1.5 --margin 0 --sparse 0.3 --groups groups.tsv \
+		--genes genes.tsv -o metrics.tsv table.tsv
+	ref check table.tsv groups.tsv \
+		'{"ungated": 1, "min_expressed": 1, "window": 30, "share": 0.01, "tau": 1.5, "margin": 0, "sparse": 0.3}' metrics.tsv genes.tsv
+	cmp metrics.tsv <(ctaprobe learnability --ungated --min-expressed 1 --window 30 --window-share 0.01 --tau 1.5 --margin 0 --sparse 0.3 \
+		--groups groups.tsv <table.tsv)
+	# of many genes, where a product of factorials has no double
+	ref draw 4000 7 plain table.tsv groups.tsv
+	ctaprobe learnability --groups groups.tsv --genes genes.tsv -o metrics.tsv table.tsv
+	ref check table.tsv groups.tsv '{}' metrics.tsv genes.tsv
+}
+
+@test "ctaprobe learnability: the last validation of a training, or the one that is named" {
+	$PYTHON -c 'import numpy' || skip "no numpy"
+	ref draw 300 1 plain one.tsv groups.tsv
+	ref draw 300 2 plain two.tsv groups.tsv
+	awk 'BEGIN { OFS = "\t" } FNR == 1 { if (NR == 1) print "step", $0; next } { print (NR == FNR ? 10 : 20), $0 }' one.tsv two.tsv >both.tsv
+	ctaprobe learnability both.tsv -o last.tsv
+	assert_equal "$(grep '^step' last.tsv)" "$(printf 'step\t20')"
+	cmp <(ctaprobe learnability two.tsv) <(grep -v '^step' last.tsv)
+	cmp <(ctaprobe learnability one.tsv) <(ctaprobe learnability --step 10 both.tsv | grep -v '^step')
+	assert_equal "$(ctaprobe learnability --json both.tsv | tr -d ' \n\t' | grep -o '"winners":[0-9]*')" \
+		"\"winners\":$(awk '$1 == "winners" { print $2 }' last.tsv)"
+	run -1 ctaprobe learnability --step 11 both.tsv
+	assert_output "ctaprobe learnability: --step: both.tsv has no validation at step 11"
+	run -1 ctaprobe learnability --step 10 one.tsv
+	assert_output --partial "one.tsv has no column 'step'"
+}
+
+@test "ctaprobe learnability: tables that are none, and too few genes" {
+	refused() { # MESSAGE ARGUMENT...
+		local message=$1
+		shift
+		run -1 ctaprobe learnability "$@" -o never
+		assert_output --partial "$message"
+		assert_equal "$(grep -c . <<<"$output")" 1
+		assert_not_exist never
+	}
+	columns="gene expressed zero_fraction rescaled mae_expressed null_expressed"
+	table() { # LINE...
+		printf '%s\n' "$columns" "$@" | tr ' ' '\t' >t.tsv
+	}
+	table "A 200 0.5 0.2 1 2" "B 99 0.5 0.2 1 2"
+	refused "t.tsv: 1 of 2 genes have an error above 0 and 100 expressed pairs, expected 2 or more" t.tsv
+	table "A 200 0.5 0.2 1 2" "B 200 1.5 0.2 1 2"
+	refused "t.tsv: line 3: zero_fraction is '1.5', expected a share from 0 to 1" t.tsv
+	table "A 200 0.5 0.2 1 2" "B 200 x 0.2 1 2"
+	refused "t.tsv: line 3: zero_fraction is 'x', expected a finite number, or NA" t.tsv
+	table "A 200 NA 0.2 1 2"
+	refused "zero_fraction is 'NA'" t.tsv
+	table "A 200 0.5 0.2 1 2" "B 200 0.5"
+	refused "t.tsv: line 3: 3 fields, expected 6" t.tsv
+	table "A 200 0.5 0.2 1 2" "A 300 0.5 0.2 1 2"
+	refused "A" t.tsv
+	refused "no column 'rescaled_ungated'" --ungated t.tsv
+	: >empty.tsv
+	refused "no column 'gene': expected the table of sctrain eval --genes" empty.tsv
+	refused "No such file" nowhere.tsv
+	table "A 200 0.5 0.2 1 2" "B 200 0.5 0.2 1 2"
+	printf 'C\tx\n' >groups.tsv
+	refused "groups.tsv" --groups groups.tsv t.tsv
+	# one group of all genes has no others to compare with
+	printf 'A\tx\nB\tx\n' >groups.tsv
+	ctaprobe learnability --groups groups.tsv t.tsv -o m.tsv
+	assert_equal "$(grep -E '^(p|odds_ratio|z_p):x' m.tsv | tr '\t\n' ' ;')" "odds_ratio:x nan;p:x 1;z_p:x nan;"
+	run -2 ctaprobe learnability t.tsv t.tsv
+	run -2 ctaprobe learnability --window 1 t.tsv
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env bats
+# ctaprobe genesets: edges and modules of graphs of genes against gene sets, beside scikit-learn and exact fractions
+load helper
+
+ref() {
+	$PYTHON -B "$BATS_TEST_DIRNAME/ref/genesets.py" "$@"
+}
+
+setup_file() {
+	need_tool ctaprobe depgraph scembed sctrain scsim
+	cd "$BATS_FILE_TMPDIR"
+	scsim -q --cells 400 --genes 90 --modules 6 --types 3 --rarest .2 --depth 3000 --seed 3 -o counts
+	rankenc -q --fit counts -o vocab
+	rankenc -q -m vocab counts -o tok
+	maskgen -q --batch 20 tok | sctrain mlm -q --config tiny -o model
+	scembed -q -M model --of genes tok | ctaprobe network -q -k 5 -o net.graph
+	depgraph -q --min-overlap 5 --min-cells 5 --modules 1,2 tok -o dep.graph
+	for g in net dep; do depgraph -q --tsv $g.graph -o $g.tsv; done
+	# the modules, two of them together, one by symbols and twice; a set without a known gene, a pair
+	scview --vocab tok | awk -F '\t' 'NR > 1 && $3 != "" { m = $3; sub(/\..*/, "", m); if (m != "bg") { set[m] = set[m] "\t" $2; symbol[m] = symbol[m] "\t" $3 } }
+		END { for (m in set) print m "\t-" set[m]; print "odd\t-" set["m1"] set["m3"]; print "again\tof\t" substr(set["m1"] set["m1"], 2) "\tnone"
+			print "x\t-\tnone"; split(set["m2"], g, "\t"); print "pair\t-\t" g[2] "\t" g[3]; print "symbols\t" symbol["m4"] > "symbols" }' > sets.gmt
+}
+
+setup() { cd "$BATS_FILE_TMPDIR"; }
+
+@test "ctaprobe genesets: shares, p and AUROC of the edges are exact, and intervals those of a bootstrap over genes" {
+	ctaprobe genesets -q --sets sets.gmt net.graph dep.graph -o edges.tsv
+	ref edges sets.gmt edges.tsv net.tsv dep.tsv draws=200
+	ctaprobe genesets -q --sets sets.gmt --strongest 60 --smallest 2 --largest 9 --replicates 0 dep.graph net.graph -o few.tsv
+	ref edges sets.gmt few.tsv dep.tsv net.tsv strongest=60 least=2 most=9
+	[ "$(cut -f 11 few.tsv | sort -u | tail -n 1)" = fold_high ] && [ "$(sed -n 2p few.tsv | cut -f 11)" = NA ]
+	# a dense graph has edges of negative weight, below the pairs without one
+	scembed -q -M model --of genes tok | ctaprobe network -q -k 80 -o dense.graph
+	depgraph -q --tsv dense.graph -o dense.tsv
+	ctaprobe genesets -q --sets sets.gmt --replicates 0 dense.graph -o dense
+	ref edges sets.gmt dense dense.tsv
+	# the same sets compressed, from a pipe
+	gzip -c sets.gmt > sets.gz
+	cat dep.graph | ctaprobe genesets -q --sets sets.gz | tail -n 1 | cut -f 2- > piped
+	ctaprobe genesets -q --sets sets.gmt dep.graph | tail -n 1 | cut -f 2- | cmp - piped
+}
+
+@test "ctaprobe genesets --modules: p and q of every module and set; genes by symbol" {
+	awk -F '\t' 'NR == FNR { id[FNR - 2] = $2; next } FNR > 1 && $1 >= 0 { print id[FNR - 2] "\t" $1 }' <(scview --vocab dep.graph) <(scview -c module_2 dep.graph) > modules
+	ctaprobe genesets -q --sets sets.gmt --modules module_2 dep.graph -o modules.tsv
+	ref modules sets.gmt modules.tsv dep.tsv modules
+	cat sets.gmt symbols > more.gmt
+	run -0 ctaprobe genesets --sets more.gmt --modules module_1 dep.graph
+	assert_output --partial "2 of "
+	[ "$(grep -c "$(printf '\tsymbols\t')" <<< "$output")" = "$(grep -c "$(printf '\tm4\t')" <<< "$output")" ]
+	assert_line --partial "$(printf '\tsymbols\t')"
+	run -0 ctaprobe genesets -q --sets sets.gmt --modules module_1 --max-q 0 dep.graph
+	assert_output "$(printf 'module\tgenes\tset\tset_genes\tboth\texpected\tfold\tp\tq')"
+}
+
+@test "ctaprobe genesets: what is wrong is one line, and leaves no output" {
+	wrong() { # wrong MESSAGE OPTION...
+		rm -f out
+		run -1 ctaprobe genesets -q "${@:2}" -o out
+		assert_output --partial "$1"
+		assert_equal "${#lines[@]}" 1
+		assert_not_exist out
+	}
+	printf 'a\t-\tSIMG000001\tSIMG000002\n\nb\t-\n' > short.gmt
+	wrong "short.gmt: line 3: expected the name of a set, a description and genes, with tabs between" --sets short.gmt dep.graph
+	printf 'a\t-\t\t\n' > empty.gmt
+	wrong "empty.gmt: line 1: no gene in the set a" --sets empty.gmt dep.graph
+	printf 'a\t-\tx\na\t-\tSIMG000001\n' > twice.gmt
+	wrong "twice.gmt: line 2: a second set is called a" --sets twice.gmt dep.graph
+	printf 'a\t-\tx\ty\nb\t-\tz\n' > other.gmt
+	wrong "other.gmt: none of the 3 genes of its sets is in the vocabulary" --sets other.gmt dep.graph
+	: > no.gmt
+	wrong "no.gmt: no sets of genes in it" --sets no.gmt dep.graph
+	wrong "sets.gmt: no set has 60 to 200 genes that have an edge" --sets sets.gmt --smallest 60 dep.graph
+	wrong "dep.graph: no column 'module' of modules: depgraph --modules makes one" --sets sets.gmt --modules module dep.graph
+	wrong "tok: this is a tokens stream, expected graph" --sets sets.gmt tok
+	rankenc -q --fit --min-cells 300 counts -o other.vocab
+	rankenc -q -m other.vocab counts | depgraph -q --min-overlap 5 --min-cells 5 - -o other.graph
+	wrong "other.graph: its genes are not those of dep.graph: expected graphs of one vocabulary" --sets sets.gmt dep.graph other.graph
+	run -2 ctaprobe genesets dep.graph
+	assert_line --partial "--sets FILE is required"
+	run -2 ctaprobe genesets --sets sets.gmt --smallest 9 --largest 8 dep.graph
+	run -2 ctaprobe genesets --sets sets.gmt --modules module_1 dep.graph net.graph
+}

@@ -1,0 +1,102 @@
+# make combine and the experiments on its runs (pipelines/bmfm/objectives.mk)
+load helper
+
+setup() {
+	cd "$BATS_FILE_TMPDIR"
+	P=$BATS_TEST_DIRNAME/../pipelines
+}
+
+@test "bmfm/terms.awk: terms of labels; half of the groups have the term above, or none" {
+	mkdir -p terms && cd terms
+	printf '[Term]\nid: X:1\nname: all\n\n[Term]\nid: X:2\nis_a: X:1 {is_inferred="true"} ! all\n\n[Term]\nid: X:3\nis_a: X:2 ! two\nis_a: X:1 ! all\n\n[Typedef]\nid: X:9\n' > o.obo
+	printf 'label\tterm\nb\tX:3\nc\tX:1\nother\tX:8\nkind\tX:9\n' > labels.tsv
+	printf 'barcode\tlabel\tdonor\n1\tb\td1\n2\tb\td2\n3\tc\td2\n4\tother\td1\n5\tnew\td2\n6\tkind\td3\n7\tb\td1\n' > cells.tsv
+	run awk -f "$P/bmfm/terms.awk" o.obo labels.tsv cells.tsv
+	assert_output "$(printf 'barcode\tterm\tmoved\tdropped\n1\tX:3\tX:3\tX:3\n2\tX:3\tX:2\tNA\n3\tX:1\tX:1\tNA\n4\tNA\tNA\tNA\n5\tNA\tNA\tNA\n6\tNA\tNA\tNA\n7\tX:3\tX:3\tX:3')"
+	# without groups, every second cell
+	cut -f 1,2 cells.tsv > alone.tsv
+	run awk -f "$P/bmfm/terms.awk" o.obo labels.tsv alone.tsv
+	assert_line "$(printf '2\tX:3\tX:2\tNA')"
+	assert_line "$(printf '7\tX:3\tX:3\tX:3')"
+	# the terms of the labels of simulated cells are in the ontology that comes with the tools
+	awk -F '\t' '$1 ~ /^type/ { print $2 }' "$P/bmfm/cell-types.tsv" | while read -r term; do grep -qx "id: $term" "$P/../data/blood-cells.obo"; done
+	assert_equal "$(cut -f 1 "$P/bmfm/cell-types.tsv" | sort | uniq -d)" ""
+	assert_equal "$(awk -F '\t' 'NF != 4' "$P/bmfm/cell-types.tsv")" ""
+}
+
+@test "bmfm/table.sh: means and paired differences are scipy's; a part over all arms with it; runs that are missing are left out" {
+	rm -rf t && mkdir -p t/in/log t/out
+	$PYTHON - <<-'END'
+		import os, random
+		random.seed(3)
+		for k in 1, 2, 3:
+		    own = random.gauss(0, .1)
+		    for arm in "pca", "mlm-random", "mlm-random+hce", "wced", "wced+hce", "wced+r2mae+hce":
+		        if (arm, k) == ("wced+hce", 3):
+		            continue
+		        os.makedirs(f"t/in/runs/{arm}-{k}")
+		        with open(f"t/in/runs/{arm}-{k}/scores.tsv", "w") as f:
+		            f.write("metric\tvalue\n")
+		            for m in "macro_f1", "other":
+		                f.write(f"{m}\t{.4 + own + .2 * ('hce' in arm) + random.gauss(0, .02):.6f}\n")
+	END
+	BIN=$BIN "$P/bmfm/table.sh" t/out t/in combine "mlm-random mlm-random+hce wced wced+hce wced+r2mae+hce" "1 2 3" "" type "macro_f1=macro F1" how > text
+	run cat text
+	assert_line --regexp '^objective +alone +\+hce +\+r2mae\+hce$'
+	assert_line --regexp '^50 principal components +0\.[0-9]+ \[-?0\.[0-9]+, 0\.[0-9]+\] +- +-$'
+	assert_line --regexp '^wced +0\.[0-9]+ \[.*\] +0\.[0-9]+ \[.*\] +0\.[0-9]+ \[.*\]$'
+	assert_line --regexp '^\+hce +macro F1 +5 +\+0\.[0-9]+ '
+	assert_line --partial "What this cannot tell: with 3 seeds a difference of one arm is found in 80 % of cases only from this size on: macro F1 0."
+	run grep -c other t/out/differences.tsv
+	assert_output 0
+	run -0 $PYTHON - <<-'END'
+		import csv, glob
+		import numpy as np
+		from scipy import stats
+		v = {}
+		for f in glob.glob("t/in/runs/*/scores.tsv"):
+		    arm, _, k = f.split("/")[3].rpartition("-")
+		    v[arm, int(k)] = float(open(f).read().split("\n")[1].split("\t")[1])
+		rows = list(csv.DictReader(open("t/out/differences.tsv"), delimiter="\t"))
+		want = {(a, "mlm-random") for a in ("mlm-random+hce", "wced", "wced+hce", "wced+r2mae+hce", "pca")} | {
+		    ("wced+hce", "wced"), ("wced+r2mae+hce", "wced+hce")}
+		assert {(r["arm"], r["reference"]) for r in rows} == want and len(rows) == len(want), rows
+		for r in rows:
+		    a, b = r["arm"], r["reference"]
+		    d = np.array([v[a, k] - v[b, k] for k in (1, 2, 3) if (a, k) in v and (b, k) in v])
+		    test = stats.ttest_1samp(d, 0)
+		    assert int(r["n"]) == len(d)
+		    assert abs(float(r["difference"]) - d.mean()) < 1e-12 and abs(float(r["p"]) - test.pvalue) < 1e-9, r
+	END
+	BIN=$BIN "$P/bmfm/table.sh" t/out t/in combine "mlm-random wced" 1 "" type "macro_f1=macro F1" how | grep -qx "One seed: nothing can be said about other trainings."
+}
+
+# bats test_tags=slow
+@test "make combine and bmfm-learnability: matrix and page; shared runs are made once; a run by hand is the same" {
+	run -0 pipelines -j2 THREADS=2 combine SCALE=tiny SEEDS=1 BMFM_ARMS="wced mlm-corrmask+r2mae+hce"
+	assert_line "  sctrain-mlm-corrmask+r2mae+hce-1"
+	assert_line --regexp '^mlm-corrmask +- +0\.[0-9]+ \[NA\]$'
+	assert_line "cells: split by donor, a quarter for the test"
+	assert_line "One seed: nothing can be said about other trainings."
+	R=results/bmfm-inputs/$(readlink results/bmfm-inputs/latest)
+	assert_file_not_empty results/combine/latest/report.html
+	assert_not_exist "$R/runs/wced-1/model"
+	grep -q '^avg_batch' "$R/runs/wced-1/scores.tsv"
+	run -0 pipelines -j2 THREADS=2 bmfm-learnability SCALE=tiny SEEDS=1 BMFM_ARMS="wced value"
+	assert_line "  sctrain-value-1"
+	refute_line "  sctrain-wced-1"
+	assert_line --regexp '^wced +-?0\.[0-9]+ \[NA\]$'
+	BIN=$BIN "$P/bmfm/run.sh" --split "$R/split-1" --arm wced --seed 1 --label cell_type --out hand --epochs 1 --batch 12 --min-expressed 10 --programs "$R/split-1/programs.tsv" > /dev/null
+	diff "$R/runs/wced-1/scores.tsv" hand/scores.tsv
+	run -2 "$P/bmfm/run.sh" --split "$R/split-1" --arm bert --seed 1 --label cell_type --out hand2
+	assert_output --partial "unknown arm 'bert'"
+	run -2 "$P/bmfm/run.sh" --split "$R/split-1" --arm wced+r2ame --seed 1 --label cell_type --out hand2
+	assert_output --partial "unknown part '+r2ame' of arm 'wced+r2ame'"
+	grep -q '^p_bh:m1' "$R/runs/wced-1/ungated.learned.tsv"
+	run -2 pipelines combine DATA=no.h5ad
+	assert_output --partial "DATA=no.h5ad: no such file"
+	pipelines -j2 THREADS=2 bmfm-ontology SCALE=tiny SEEDS=1 LABELS=none.tsv BMFM_ARMS=wced+hce && fail "no such table"
+	printf 'label\tterm\nbad\tCL:0\n' > none.tsv
+	run -2 pipelines bmfm-ontology SCALE=tiny SEEDS=1 LABELS=none.tsv BMFM_ARMS=wced+hce
+	assert_output --partial "no label of column 'cell_type' has a term"
+}

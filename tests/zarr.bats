@@ -1,0 +1,176 @@
+#!/usr/bin/env bats
+# h5tok on zarr stores and MuData: the same as from the .h5ad of the same object; what is damaged or unknown is one line.
+# PEER_PYTHON is a Python with anndata 0.12 and zarr 3 (make peers) for stores at random.
+load helper
+
+setup_file() {
+	need_tool h5tok scview
+	cd "$BATS_FILE_TMPDIR"
+	zstd -qdc "$BATS_TEST_DIRNAME/../data/zarr.tar.zst" | tar x
+	"$BIN/h5tok" -q same.h5ad -o same.counts
+}
+
+setup() {
+	mkdir "$BATS_TEST_TMPDIR/here"
+	cd "$BATS_TEST_TMPDIR/here"
+	S=$BATS_FILE_TMPDIR
+}
+
+# fails MESSAGE COMMAND...: exit status 1, one line, and no output file
+fails() {
+	run "${@:2}" -q -o never.counts
+	assert_failure 1
+	assert_output "h5tok: $1"
+	assert_file_not_exist never.counts
+}
+
+# stores: those with the cells of same.h5ad; the libraries of some compressions may be missing
+stores() {
+	find "$S" -maxdepth 1 -name 'v[23]_*.zarr' ! -name '*lzma*'
+}
+
+@test "zarr: every version, compression and sharding gives the bytes of the .h5ad" {
+	for z in $(stores); do
+		for layer in X columns dense; do
+			h5tok -q --layer $layer "$S/same.h5ad" -o want.counts
+			h5tok -q --layer $layer $z -o a.counts
+			h5tok -q -@3 --layer $layer $z/ -o b.counts
+			cmp a.counts want.counts
+			cmp b.counts want.counts
+		done
+		h5tok -q --list-obs $z >columns.tsv
+		h5tok -q --list-obs "$S/same.h5ad" | cmp - columns.tsv
+	done
+	assert [ "$(stores | wc -l)" -eq 10 ]
+	h5tok -q --sample-column sample "$S/v2_zlib.zarr" | scview -q -c sample - >sample.tsv
+	assert_equal "$(sed -n 2p sample.tsv)" v2_zlib
+}
+
+@test "zarr: a chunk that is not there is the fill value; of names it is an error, of indices it is noticed" {
+	cp -r "$S/v3_gzip_crc.zarr" z
+	rm z/layers/dense/c/0/0
+	h5tok -q --layer dense z | scview -q --genes id - >a.tsv
+	h5tok -q --layer dense "$S/same.h5ad" | scview -q --genes id - >b.tsv
+	$PYTHON - <<-'END'
+		a, b = ([l.rstrip("\n").split("\t") for l in open(f)] for f in ("a.tsv", "b.tsv"))
+		gene, count = a[0].index("gene"), a[0].index("count")
+		for i, (x, y) in enumerate(zip(a[1:], b[1:])):
+		    pairs = zip(y[gene].split(), y[count].split())
+		    want = [(g, c) for g, c in pairs if g and not (i < 16 and int(g[4:]) < 7)]
+		    got = [(g, c) for g, c in zip(x[gene].split(), x[count].split()) if g]
+		    assert got == want, (i, got, want)
+		assert any(x != y for x, y in zip(a, b))
+	END
+	rm z/X/data/c/1
+	run --separate-stderr h5tok --layer X z -o a.counts
+	assert_success
+	[[ $stderr == *"z: X/data: some chunks are not in the store, and zarr takes them for 0: was the store copied whole?"* ]]
+	rm z/X/indices/c/1
+	run -1 h5tok -q -o never.counts --layer X z
+	assert_output --regexp "^h5tok: z: X/indices: a chunk is not in the store, and the fill value would give cell [0-9]+ the index 0 twice$"
+	rm z/layers/columns/indices/c/3
+	run -1 h5tok -q -o never.counts --layer columns z
+	assert_output --regexp "^h5tok: z: layers/columns/indices: a chunk is not in the store, and the fill value would give gene [0-9]+ the index 0 twice$"
+	rm z/obs/batch/c/2 # texts: empty
+	h5tok -q --layer dense z | scview -q -c batch - >batch.tsv
+	assert_equal "$(sed -n '33p;34p;41p' batch.tsv | tr '\n' ,)" "b31,,,"
+	rm z/obs/_index/c/2
+	fails "z: obs/_index: the chunk that starts at 32 is not in the store" h5tok --layer dense z
+}
+
+@test "zarr: short chunks, wrong checksums, unknown codecs, metadata that is damaged or lies: one line" {
+	local z
+	# damage STORE FILE PYTHON: b is what the file holds
+	damage() {
+		rm -rf z
+		cp -r "$S/$1" z
+		$PYTHON -c "import json,sys
+f = 'z/' + sys.argv[1]
+b = bytearray(open(f, 'rb').read())
+$3
+open(f, 'wb').write(b)" "$2"
+	}
+	edit='j = json.loads(b); %s; b = json.dumps(j).encode()'
+	meta() { damage "$1" "$2" "$(printf "$edit" "$3")"; }
+	damage v3_zstd.zarr X/data/c/2 'b = b[:-3]'
+	fails "z: X/data: the chunk that starts at 32 does not decompress; damaged store" h5tok --layer X z
+	damage v3_zstd.zarr X/data/c/2 'b = b""'
+	fails "z: X/data: the chunk that starts at 32 has 0 stored bytes; damaged store" h5tok --layer X z
+	damage v2_plain.zarr X/data/2 'b = b[:-3]'
+	fails "z: X/data: the chunk that starts at 32 has another length than its shape; damaged store" h5tok --layer X z
+	damage v3_gzip_crc.zarr X/data/c/2 'b[-1] ^= 1'
+	fails "z: X/data: the chunk that starts at 32 has a wrong checksum (crc32c); damaged store" h5tok --layer X z
+	damage v3_gzip_crc.zarr obs/batch/c/0 'b[20] ^= 1'
+	fails "z: obs/batch: the chunk that starts at 0 has a wrong checksum (crc32c); damaged store" h5tok --layer X z
+	damage v3_zstd_sharded.zarr obs/n/c/0 'b[-1] ^= 1'
+	fails "z: obs/n: the shard with the chunk that starts at 0 has a wrong checksum of its index (crc32c); damaged store" h5tok --layer X z
+	damage v3_zstd_sharded.zarr obs/n/c/0 'b = b[60:]'
+	fails "z: obs/n: the shard with the chunk that starts at 16 is shorter than its index says; damaged store" h5tok --layer X z
+	damage v3_zstd_sharded.zarr obs/n/c/0 'b = b[:5]'
+	fails "z: obs/n: the shard with the chunk that starts at 0 is too short for its index; damaged store" h5tok --layer X z
+	damage v2_plain.zarr obs/batch/0 'b[4] = 255'
+	fails "z: obs/batch: the chunk that starts at 0 does not hold as many texts as its shape says; damaged store" h5tok --layer X z
+	damage v2_plain.zarr X/data/.zarray 'b = b[:40]'
+	fails "z: X/data: .zarray is not JSON as zarr writes it; damaged or truncated" h5tok --layer X z
+	damage v3_zstd.zarr obs/n/zarr.json 'b = b[:40]'
+	fails "z: obs/n: zarr.json is not JSON as zarr writes it; damaged or truncated" h5tok --layer X z
+	fails "$S/v3_lzma.zarr: obs/_index: codec 'numcodecs.lzma', which this program does not have; write the store with zstd or blosc compression" \
+		h5tok --layer X "$S/v3_lzma.zarr"
+	meta v2_plain.zarr X/data/.zarray 'j["filters"] = [{"id": "delta"}]'
+	fails "z: X/data: codec 'delta', a filter that this program does not have; write the store without filters" h5tok --layer X z
+	meta v2_plain.zarr X/data/.zarray 'j["chunks"] = [1 << 40]'
+	run -1 h5tok -q -o never.counts --layer X z
+	assert_output --partial "z: X/data: chunks of 1099511627776 x 1 elements, expected at most 1 GiB each"
+	meta v2_plain.zarr X/data/.zarray 'j["dtype"] = "<f2"'
+	fails "z: X/data: holds no numbers, expected integers of up to 64 bits, float32 or float64" h5tok --layer X z
+	meta v2_plain.zarr X/.zattrs 'j["shape"] = [40, -1]'
+	fails "z: X: no attribute shape of two numbers" h5tok --layer X z
+	meta v2_plain.zarr obs/.zattrs 'j["_index"] = "../../../etc/passwd"'
+	run -1 h5tok -q -o never.counts --layer X z
+	assert_output "h5tok: z: obs/../../../etc/passwd: missing, though its table names it: the program that wrote the file may not have finished"
+	rm -rf z
+	mkdir z
+	cp "$S/v3_zstd.zarr/zarr.json" z
+	fails "z: a zarr store without obs, expected one that anndata wrote" h5tok z
+}
+
+@test "MuData: rna is read, or the modality that is named; HDF5 and zarr" {
+	h5tok -q "$S/rna.h5ad" -o want.counts
+	for f in both.h5mu both.zarr; do
+		h5tok -q "$S/$f" -o a.counts
+		cmp a.counts want.counts
+		h5tok -q --modality rna "$S/$f" -u | scview -q - >a.tsv
+		scview -q want.counts | cmp - a.tsv
+		h5tok --modality prot "$S/$f" -o prot.counts
+		assert_equal "$(scview -q -n 0 --header-tsv prot.counts | grep -c CD4)" 0
+		scview -q --genes id -n 1 prot.counts >prot.tsv
+		grep -q CD4 prot.tsv
+		fails "$S/$f: no modality 'RNA'; there are: prot, rna" h5tok --modality RNA "$S/$f"
+	done
+	fails "$S/no_rna.h5mu: MuData with the modalities atac, prot; choose one with --modality" h5tok "$S/no_rna.h5mu"
+	fails "$S/rna.h5ad: --modality is for MuData (.h5mu); this has none" h5tok --modality rna "$S/rna.h5ad"
+	gzip -nc <"$S/rna.h5ad" >rna.h5ad.gz
+	run -1 h5tok rna.h5ad.gz
+	assert_output --partial "rna.h5ad.gz: this is a gzip file"
+	assert_output --partial "unpack it with gunzip"
+}
+
+# bats test_tags=slow
+@test "zarr: 200 random objects, as .h5ad and as a store of any layout, give the same stream and the same messages" {
+	for m in anndata zarr; do
+		"$PEER_PYTHON" -c "import $m; assert int($m.__version__.replace('0.', '').split('.')[0]) > 2" 2>/dev/null ||
+			skip "no newer $m in PEER_PYTHON=$PEER_PYTHON (make peers)"
+	done
+	"$PEER_PYTHON" "$BATS_TEST_DIRNAME/ref/zarr_stores.py" . "${STORES:-200}" "${SEED:-1}"
+	for i in $(seq 0 $((${STORES:-200} - 1))); do
+		for z in h5ad zarr; do
+			mv $i.$z same
+			a=$(status_of h5tok same -o $z.counts)
+			h5tok same -o $z.counts 2>$z.txt || true
+			echo "$a" >>$z.txt
+			rm -r same
+		done
+		cmp h5ad.txt zarr.txt && { cmp h5ad.counts zarr.counts || [ "$a" = 1 ]; } || { echo "object $i"; return 1; }
+		rm -f ./*.counts
+	done
+}
