@@ -94,17 +94,17 @@ all.$config/config.json:1"
 		assert_line --index 0 "$2"
 	}
 	mkdir words && cd words
-	maskgen -q --objective cell --keep n_counts,cell_type -o bare.masked ../c1.tok
-	local w=(sctrain wced --config tiny -o never)
-	refused 1 "sctrain wced: bare.masked: the header does not say how large the numbers of 'n_counts' are: make the stream with maskgen --count-kept --keep n_counts" \
+	maskgen -q --keep n_counts,cell_type -o bare.masked ../c1.tok
+	local w=(sctrain mlm --config tiny -o never)
+	refused 1 "sctrain mlm: bare.masked: the header does not say how large the numbers of 'n_counts' are: make the stream with maskgen --count-kept --keep n_counts" \
 		"${w[@]}" --head n_counts:mse bare.masked
-	refused 1 "sctrain wced: bare.masked: no column 'age': make the stream with maskgen --count-kept --keep age" "${w[@]}" --head age:ce bare.masked
-	refused 1 "sctrain wced: bare.masked: no column 'age': make the stream with maskgen --count-kept --keep age" "${w[@]}" --head age:mse bare.masked
+	refused 1 "sctrain mlm: bare.masked: no column 'age': make the stream with maskgen --count-kept --keep age" "${w[@]}" --head age:ce bare.masked
+	refused 1 "sctrain mlm: bare.masked: no column 'age': make the stream with maskgen --count-kept --keep age" "${w[@]}" --head age:mse bare.masked
 	refused 1 "sctrain cells: bare.masked: no column 'age': make the stream with maskgen --strategy none --keep age" \
 		sctrain cells --config tiny -o never --label age bare.masked
 	refused 2 "sctrain cells: --class-weight needs classes: --label COL, or --head COL:ce or focal" \
 		sctrain cells -o never --head cell_type:hce --ontology ../t.obo --class-weight balanced bare.masked
-	refused 2 "sctrain wced: --head x:ce,weight=1e30: weight=1e30: expected a number above 0, at most 4294967295" "${w[@]}" --head x:ce,weight=1e30 bare.masked
+	refused 2 "sctrain mlm: --head x:ce,weight=1e30: weight=1e30: expected a number above 0, at most 4294967295" "${w[@]}" --head x:ce,weight=1e30 bare.masked
 	assert_not_exists never/model.safetensors
 }
 

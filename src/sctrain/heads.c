@@ -43,8 +43,7 @@ static void set_field(struct wanted *c, const char *text, const char *field, siz
 		double v = decimal_read(field + len, &end);
 		if (!isnan(*known[i].to))
 			usage_error("--head %s: %.*s is given twice", text, (int)len - 1, field);
-		if (end != field + n || end == field + len || !(v >= 0) || v > known[i].most ||
-			(known[i].whole ? v != floor(v) : !(v > 0)))
+		if (end != field + n || end == field + len || !(v >= 0) || v > known[i].most || (known[i].whole ? v != floor(v) : !(v > 0)))
 			usage_error("--head %s: %.*s: expected %s, at most %.0f", text, (int)n, field,
 				known[i].whole ? "a whole number" : "a number above 0", known[i].most);
 		*known[i].to = v;

@@ -46,8 +46,8 @@ static void read_classes(struct label_column *c, const struct train *t)
 	if (c->nclass == 0)
 		die("%s: no cell has a label in column '%s'", t->source.name, c->name);
 	if (c->labelled < (double)t->info.rows)
-		warn("%.0f of %llu cells have no label in column '%s': its head does not learn from them", (double)t->info.rows - c->labelled,
-			(unsigned long long)t->info.rows, c->name);
+		warn("%.0f of %llu cells have no label in column '%s': its head does not learn from them",
+			(double)t->info.rows - c->labelled, (unsigned long long)t->info.rows, c->name);
 }
 
 void label_column_open(struct label_column *c, struct train *t)
