@@ -32,9 +32,9 @@ static void read_classes(struct label_column *c, const struct train *t)
 	const cJSON *all = masked_value(t->header, "classes");
 	const cJSON *names = cJSON_GetObjectItemCaseSensitive(all, c->name);
 	if (!cJSON_IsObject(names))
-		die("%s: the header does not say which classes '%s' has: %s", t->source.name, c->name,
-			all ? "it has more than the 4096 classes that maskgen counts"
-			    : xasprintf("make the stream with maskgen %s %s", heads_keep(t), c->name));
+		die("%s: the header does not say which classes '%s' has: %s%s", t->source.name, c->name,
+			all ? "it has more than the 4096 classes that maskgen counts" : "make the stream with maskgen --count-kept --keep ",
+			all ? "" : c->name);
 	c->count = xcalloc((size_t)cJSON_GetArraySize(names), sizeof *c->count);
 	for (const cJSON *x = names->child; x; x = x->next) {
 		if (!cJSON_IsNumber(x) || !(x->valuedouble > 0))

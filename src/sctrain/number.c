@@ -33,9 +33,6 @@ static void open_numbers(struct objective *o, struct train *t)
 	find_column(t, o->state, &t->source, column);
 	if (t->validation.source.in)
 		find_column(t, o->state, &t->validation.source, column);
-	if (!masked_value(t->header, "numbers"))
-		die("%s: the header does not say how large the numbers of '%s' are: make the stream with maskgen %s %s", name, column,
-			heads_keep(t), column);
 	must(masked_numbers(&n, t->header, column, name, &e), &e);
 	if (n.count < 2)
 		die("%s: %.0f cells have a number in column '%s': expected two at least", name, n.count, column);
