@@ -200,6 +200,8 @@ static void check_input_options(const struct run *r)
 			usage_error("--field, --hidden, --order, --max-len and --zeros are for values as input, see --objective");
 	if (objective != VALUE && (given(&field) || given(&hidden)))
 		usage_error("--field and --hidden are for --objective value");
+	if (given(&hidden) && hidden == 0)
+		usage_error("--hidden 0 hides nothing: the input would have every value that is to be predicted");
 	if (objective != CELL && given(&unmeasured))
 		usage_error("--unmeasured is for --objective cell");
 	if (zeros == ZEROS_NONE && given(&without_zeros))
