@@ -373,6 +373,21 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	assert_output --partial "--hidden 0 hides nothing"
 }
 
+@test "scembed: a gene twice, or a special token between genes" {
+	mkdir -p twice && cd twice
+	edited ../b.tok twice.tok 't = at("token", 3); t[5] = t[9]'
+	edited ../b.tok between.tok 't = at("token", 3); t[5] = 4'
+	local what="position 9: gene "
+	for f in twice between; do
+		for how in "" --reconstruct; do
+			run -1 scembed -M ../model $how -o never $f.tok
+			assert_output --partial "$f.tok: cell 3, $what"
+			assert_not_exists never
+		done
+		what="position 5: a special token (4) between genes"
+	done
+}
+
 @test "maskgen --resume: a stream with means of numbers, after a stop" {
 	mkdir -p numbers && cd numbers
 	maskgen -q --objective cell --keep n_counts --epochs 2 --batch 30 -o all.masked ../train.tok

@@ -251,8 +251,8 @@ int inputs_make(struct inputs *x, struct masked_cell *out, struct masker *m, con
 	if (find_genes(x, c, &from, &to, e))
 		return -1;
 	if (from < to && p->max_len <= from + (c->n - to))
-		return error_set(e, "%u special tokens, and an input has %u tokens (--max-len): expected room for a gene", from + (c->n - to),
-			p->max_len);
+		return error_set(e, "%u special tokens, and an input has %u tokens (--max-len): expected room for a gene",
+			from + (c->n - to), p->max_len);
 	x->r = rng_at(x->mask->seed, RNG_INPUT, c->cell, c->epoch);
 	struct mask_tokens t = {.n = c->n, .token = c->token};
 	if (p->cell)
