@@ -1,6 +1,8 @@
 #include "cli_model.h"
 
+#include "base/json.h"
 #include "nn/device.h"
+#include "stream/counts.h"
 #include "train/weights.h"
 
 #include <inttypes.h>
@@ -45,6 +47,36 @@ void cli_needs_values(const struct model_config *c, const struct stream *in)
 	die("%s: tokens without values, and the model reads values: expected %s", stream_name(in),
 		masked ? "maskgen --objective cell or value, of tokens of rankenc --vocab-style bmfm"
 		       : "tokens of rankenc --vocab-style bmfm");
+}
+
+int cli_library_of(const struct stream *in)
+{
+	struct error e;
+	enum library is;
+	must(library_read(&is, stream_header(in), stream_name(in), &e), &e);
+	return (int)is;
+}
+
+void cli_same_library(const struct model_config *c, const char *dir, const struct stream *in)
+{
+	static const char *const word[] = {[LIBRARY_KEPT] = "kept", [LIBRARY_ALL] = "all"};
+	const struct header *h = stream_header(in);
+	int is = cli_library_of(in), has = c->library_all ? LIBRARY_ALL : LIBRARY_KEPT, value = header_find(h, "value");
+	int targets = !strcmp(h->kind, "masked") && value >= 0 && h->col[value].shape == RAGGED;
+	if (is != has && (c->value.kind != VALUE_NONE || targets))
+		die("%s: its values are of rankenc --library %s, those of the model in %s of --library %s", stream_name(in), word[is], dir,
+			word[has]);
+}
+
+void cli_has_position(const struct head_spec *s, const struct stream *in)
+{
+	const char *name = stream_name(in);
+	uint64_t cls;
+	if (json_whole(stream_header(in)->extra, HEADER_CLS, 1, &cls))
+		die("%s: header: cls: expected a whole number", name);
+	if (s->position && s->position >= cls)
+		die("%s: head %s: position %u: a cell begins with %" PRIu64 " CLS token%s: expected at most %" PRIu64, name, head_name(s),
+			s->position, cls, cls == 1 ? "" : "s", cls ? cls - 1 : 0);
 }
 
 void cli_same_vocab(const struct vocab *v, const struct model_config *c, const char *dir, const struct stream *in)

@@ -129,3 +129,23 @@ assert float(lines[-1][1]) < float(lines[0][1])'
 	run -1 sctrain wced -q -c many.json sim.masked -o no
 	assert_output --partial "value_frequencies is 4000: expected at most 1024"
 }
+
+@test "bmfm_llama: scembed --of static writes the rows of genes_embeddings" {
+	scembed -q -M whole --of static sim.tok -o static.emb
+	scview -c barcode,token,x static.emb >static.tsv
+	run $PYTHON - whole/model.safetensors static.tsv whole/vocab.tsv <<-'END'
+		import json, struct, sys
+		import numpy as np
+		f = open(sys.argv[1], "rb")
+		n = struct.unpack("<Q", f.read(8))[0]
+		t = json.loads(f.read(n))["core.encoder.embeddings.genes_embeddings.weight"]
+		f.seek(8 + n + t["data_offsets"][0])
+		table = np.frombuffer(f.read(t["data_offsets"][1] - t["data_offsets"][0]), "<f4").reshape(t["shape"])
+		ids = [line.split("\t")[1] for line in list(open(sys.argv[3]))[1:]]
+		rows = [line.rstrip("\n").split("\t") for line in list(open(sys.argv[2]))[1:]]
+		assert [r[0] for r in rows] == ids[38:], rows[0][:2]
+		x = np.array([r[2].split() for r in rows], "f4")
+		assert np.allclose(x, table[38:], rtol=1e-5, atol=1e-7), abs(x - table[38:]).max()
+	END
+	assert_success
+}

@@ -480,6 +480,17 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 	try "tensor 'bert.encoder.layer.0.output.dense.bias' is there twice, with and without the prefix 'bert.'"
 	rm -rf bad
 	cp -r model bad
+	$PYTHON - bad/model.safetensors <<-'END'
+		import json, struct, sys
+		b = bytearray(open(sys.argv[1], "rb").read())
+		n = struct.unpack("<Q", b[:8])[0]
+		at = 8 + n + json.loads(b[8:8 + n])["bert.encoder.layer.0.intermediate.dense.weight"]["data_offsets"][0]
+		b[at:at + 4] = struct.pack("<f", 3.4e38)   # finite, but not what comes of it
+		open(sys.argv[1], "wb").write(b)
+	END
+	refused "vectors of cells with tokens are not finite" scembed -M bad --layer 0 sim.tok -o out
+	rm -rf bad
+	cp -r model bad
 	$PYTHON -c "print('\t'.join('abcd')); [print('g%d\tx\ty\tnan' % i) for i in range(10**5)]" > bad/vocab.tsv
 	try "bad/"
 }

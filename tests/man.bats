@@ -25,6 +25,14 @@ examples() {
 		sed -e 's/\\e/\\/g' -e 's/\\-/-/g' -e 's/\\&//g'
 }
 
+@test "examples keep their backslashes: each is written as \\e" {
+	local page
+	for page in "$BATS_TEST_DIRNAME"/../man/*.[1-9]; do
+		run grep -nF '\' <(awk '/^\.Sh / { on = $2 == "EXAMPLES" } /^\.Ed/ { code = 0 } on && code { gsub(/\\[e&-]/, ""); print } on && /^\.Bd -literal/ { code = 1 }' "$page")
+		assert_output ""
+	done
+}
+
 # bats test_tags=slow
 @test "every page has examples that run, and is clean" {
 	command -v mandoc >/dev/null && mandoc -Tlint -W warning "$BATS_TEST_DIRNAME"/../man/*.[1-9]

@@ -86,10 +86,13 @@ setup() {
 	assert_line "  sctrain-value-1"
 	refute_line "  sctrain-wced-1"
 	assert_line --regexp '^wced +-?0\.[0-9]+ \[NA\]$'
-	BIN=$BIN "$P/bmfm/run.sh" --split "$R/split-1" --arm wced --seed 1 --label cell_type --out hand --epochs 1 --batch 12 --min-expressed 10 > /dev/null
+	BIN=$BIN "$P/bmfm/run.sh" --split "$R/split-1" --arm wced --seed 1 --label cell_type --out hand --epochs 1 --batch 12 --min-expressed 10 --programs "$R/split-1/programs.tsv" > /dev/null
 	diff "$R/runs/wced-1/scores.tsv" hand/scores.tsv
 	run -2 "$P/bmfm/run.sh" --split "$R/split-1" --arm bert --seed 1 --label cell_type --out hand2
 	assert_output --partial "unknown arm 'bert'"
+	run -2 "$P/bmfm/run.sh" --split "$R/split-1" --arm wced+r2ame --seed 1 --label cell_type --out hand2
+	assert_output --partial "unknown part '+r2ame' of arm 'wced+r2ame'"
+	grep -q '^p_bh:m1' "$R/runs/wced-1/ungated.learned.tsv"
 	run -2 pipelines combine DATA=no.h5ad
 	assert_output --partial "DATA=no.h5ad: no such file"
 	pipelines -j2 THREADS=2 bmfm-ontology SCALE=tiny SEEDS=1 LABELS=none.tsv BMFM_ARMS=wced+hce && fail "no such table"

@@ -189,6 +189,26 @@ ref() { # ref COMMAND ARGUMENT...
 	assert_success
 }
 
+@test "sctrain --eval: the loss of hce is the mean that is trained, over all cells or those with a label" {
+	local mean f
+	maskgen -q --strategy none --keep cell_type,donor -b 375 -o whole.masked train.tok # one batch, which is also what is validated
+	for mean in all known; do
+		sctrain cells -q --config tiny --head cell_type:hce,mean=$mean --head donor:ce,weight=0.5 --ontology cl.obo --dropout 0 --lr 0 \
+			--eval whole.masked -o mean.$mean whole.masked
+		run $PYTHON - mean.$mean <<-'END'
+			import sys
+			name, row = [line.rstrip("\n").split("\t") for line in open(sys.argv[1] + "/train.tsv")]
+			x = dict(zip(name, map(float, row)))
+			for a, b in (("loss", "eval_loss"), ("loss.cell_type", "eval_loss.cell_type"), ("loss.donor", "eval_loss.donor")):
+			    assert abs(x[a] - x[b]) < 1e-5, (a, x)
+		END
+		assert_success
+	done
+	run cmp <(cut -f2,7,9,10 mean.all/train.tsv) <(cut -f2,7,9,10 mean.known/train.tsv)
+	assert_failure 1
+	diff <(cut -f8,11- mean.all/train.tsv) <(cut -f8,11- mean.known/train.tsv)
+}
+
 @test "sctrain --head, --ontology: what cannot be" {
 	refused() { # refused STATUS MESSAGE OPTION...
 		local expected=$1 message=$2
@@ -203,8 +223,8 @@ ref() { # ref COMMAND ARGUMENT...
 	refused 2 "--head donor:ce,mean=known: mean is for the loss hce: other losses are means over the cells with a target" --head donor:ce,mean=known
 	refused 2 "--head cell_type:hce,mean=known,mean=all: mean is given twice" --head cell_type:hce,mean=known,mean=all --ontology cl.obo
 	refused 2 "--head donor:ce,reverse=0: reverse=0: expected a number above 0, at most 1000" --head donor:ce,reverse=0
-	refused 2 "--head donor:ce,position=-1: position=-1: expected a whole number" --head donor:ce,position=-1
-	refused 1 "step.masked: --head donor: position 1: a cell begins with 1 CLS token: expected at most 0" --head donor:ce,position=1
+	refused 2 "--head donor:ce,position=-1: position=-1: expected a whole number, at most 65535" --head donor:ce,position=-1
+	refused 1 "step.masked: head donor: position 1: a cell begins with 1 CLS token: expected at most 0" --head donor:ce,position=1
 	refused 1 "--ontology: none.obo: No such file or directory" --head cell_type:hce --ontology none.obo
 	refused 1 "--ontology: vocab.tsv: line 1: expected TAG: VALUE, as in an OBO file" --head cell_type:hce --ontology vocab.tsv
 	refused 1 "step.masked: no column 'type': make the stream with maskgen --strategy none --keep type" --head type:hce --ontology cl.obo

@@ -301,6 +301,24 @@ wait_for_step() {
 	same_training whole kept
 }
 
+@test "sctrain mlm: --force replaces a model only when the new training has learned something" {
+	mkdir replace && cd replace
+	sctrain mlm -q --config tiny --save-every 7 -o kept ../a.masked
+	cp -r kept copy
+	maskgen -q --rate 0 ../cells.tok -o none.masked
+	run -1 sctrain mlm --config tiny --force --eval none.masked -o kept ../a.masked
+	assert_output "sctrain mlm: --eval: none.masked: it has nothing to predict"
+	diff -r copy kept
+	head -c 2000 ../a.masked >cut.masked # the header, and a part of the first block
+	run -1 sctrain mlm --config tiny --force -o kept cut.masked
+	assert_output --partial "the stream is cut short"
+	diff -r copy kept
+	sctrain mlm -q --config tiny --force --save-every 7 -o kept ../b.masked
+	sctrain mlm -q --config tiny --save-every 7 -o fresh ../b.masked
+	same_training fresh kept
+	assert_equal "$(ls kept)" "$(ls fresh)"
+}
+
 @test "sctrain mlm: --init starts from a model; a mismatch is named with both shapes" {
 	sctrain mlm -q "${A[@]}" --init whole --lr 0 -o same a.masked
 	cmp whole/model.safetensors same/model.safetensors

@@ -411,6 +411,30 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	assert_output --partial "there is nothing to learn"
 }
 
+@test "sctrain wced: losses whose weight is 0 teach nothing; what has no target is NA" {
+	mkdir nothing && cd nothing
+	cp -r ../model kept
+	maskgen -q --objective cell --rate 1 --batch 20 -o none.masked ../a.tok # no gene is in the input
+	run -1 sctrain wced --config tiny --all-genes 0 --input-genes 1 --force -o kept none.masked
+	assert_output "sctrain wced: none.masked: there is no target of a loss whose weight is above 0 in any of the 8 steps: nothing was learned"
+	diff -r ../model kept
+	run -1 sctrain wced --config tiny --all-genes 0 --input-genes 1 --eval none.masked -o never ../train.masked
+	assert_output "sctrain wced: --eval: none.masked: it has nothing to predict"
+	# a batch of which nothing is learned has its losses all the same: those of the first weights, as with weights above 0 and rate 0
+	run -1 sctrain wced --config tiny --all-genes 0 --input-genes 1 --save-every 1 -o zero none.masked
+	sctrain wced -q --config tiny --lr 0 -o same none.masked
+	cut -f7,8,11,12 zero/train.tsv >zero.tsv
+	cut -f7,8,11,12 same/train.tsv >same.tsv
+	diff zero.tsv same.tsv
+	run cut -f9,10 zero/train.tsv
+	assert_line --index 8 "NA	NA"
+	sctrain eval -M ../model none.masked >all.tsv
+	run grep -E 'input|nan' all.tsv
+	assert_success
+	refute_line --partial nan
+	assert_line --partial "NA"
+}
+
 @test "sctrain value: both losses at masked positions are those of numpy, and it learns" {
 	sctrain eval -q -M values test.values >eval.tsv
 	scview -c input,input_value,position,value test.values >masked.tsv

@@ -101,7 +101,7 @@ static void type_v3(struct zarr_array *a, const cJSON *meta)
 
 static int bad_fill(const struct zarr_array *a, struct error *e)
 {
-	return error_set(e, "%s: a fill_value that cannot be read", a->where);
+	return error_set(e, "%s: no fill_value that can be read", a->where);
 }
 
 static int read_fill(struct zarr_array *a, const cJSON *meta, struct error *e)
@@ -109,6 +109,8 @@ static int read_fill(struct zarr_array *a, const cJSON *meta, struct error *e)
 	const cJSON *fill = get(meta, "fill_value");
 	const char *s = cJSON_IsString(fill) ? fill->valuestring : NULL;
 	char *end = NULL;
+	if (!fill)
+		return bad_fill(a, e);
 	if (a->kind == ZARR_TEXTS) {
 		a->fill_text = xstrdup(s ? s : "");
 		return 0;

@@ -369,6 +369,44 @@ static void add_labels(const struct builder *b)
 	sort_aliases(o);
 }
 
+/* ---- namesakes ---- */
+
+/* A text that can mean a term, in lower case. */
+struct label {
+	char *text;
+	uint32_t term;
+};
+
+static int by_label(const void *a, const void *b)
+{
+	return strcmp(((const struct label *)a)->text, ((const struct label *)b)->text);
+}
+
+void ontology_add_namesakes(const struct ontology *o, uint8_t *chosen)
+{
+	size_t n = o->n + o->naliases;
+	struct label *all = xcalloc(n, sizeof *all);
+	uint8_t *had = xmalloc(o->n);
+	memcpy(had, chosen, o->n);
+	for (size_t i = 0; i < n; i++) {
+		const struct alias *a = i < o->n ? NULL : &o->alias[i - o->n];
+		all[i] = (struct label){xstrdup(a ? a->text + 1 : o->id[i]), a ? a->term : (uint32_t)i};
+		lower(all[i].text);
+	}
+	qsort(all, n, sizeof *all, by_label);
+	for (size_t from = 0, to; from < n; from = to) {
+		int found = 0;
+		for (to = from; to < n && !by_label(&all[from], &all[to]); to++)
+			found |= had[all[to].term];
+		for (size_t i = from; i < to; i++)
+			chosen[all[i].term] |= (uint8_t)found;
+	}
+	for (size_t i = 0; i < n; i++)
+		free(all[i].text);
+	free(all);
+	free(had);
+}
+
 /* ---- reading and writing ---- */
 
 static int build(struct ontology *o, const struct obo *from, struct error *e)

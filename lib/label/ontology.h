@@ -47,6 +47,12 @@ void ontology_release(struct ontology *o); /* accepts a zeroed struct */
  */
 uint32_t ontology_find(const struct ontology *o, const char *label, size_t n);
 
+/*
+ * Choose all terms that have an id or a name (also of an older version, a synonym, in another case) in common with a chosen one. So a label that
+ * means a chosen term, or none because it could mean several, does so in an ontology of the chosen terms alone. chosen [n].
+ */
+void ontology_add_namesakes(const struct ontology *o, uint8_t *chosen);
+
 /* The text of an OBO file with the chosen terms (malloced); chosen [n]. They keep the parents, ids of older versions and synonyms. */
 char *ontology_print(const struct ontology *o, const uint8_t *chosen);
 

@@ -54,6 +54,7 @@ struct model_config {
 	uint32_t vocab_size, hidden_size, num_hidden_layers, num_attention_heads, intermediate_size;
 	uint32_t max_position_embeddings, type_vocab_size, pad_token_id;
 	uint32_t shared_positions; /* 1: the position of a token is its rank (struct batch), not its place in the cell */
+	uint32_t library_all; /* 1: values are of shares of all counts of a cell (LIBRARY_ALL), not of those with a token */
 	uint32_t num_groups; /* categories of the one-hot covariate of cells (struct batch) */
 	enum act hidden_act; /* ACT_RELU or ACT_GELU */
 	double hidden_dropout_prob, attention_probs_dropout_prob;
@@ -109,6 +110,7 @@ struct arch {
 	const char *prefix; /* of the names of its tensors; files may omit it: "bert." */
 	const char *const *other; /* ends with NULL; how tensors in files start that are not needed; may be NULL */
 	const char *pooler; /* name of its pooler, a linear layer that heads of cells share; NULL: it has none */
+	const char *table; /* name of the tensor [vocab_size, hidden_size] that has a row for each token; NULL: none */
 	const struct config_field *field; /* ends with key NULL */
 	const struct arch_preset *preset; /* ends with name NULL */
 	const struct op_need *need; /* ends with name NULL */

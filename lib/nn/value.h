@@ -2,7 +2,7 @@
  * Value encoders: the vector that the value of a token adds to its embedding [BMFM-RNA]. An architecture of tokens that takes values has
  * struct value_encoder in its state and calls these functions; fields of config.json are VALUE_FIELDS.
  *
- *     periodic     W (sin(w (x - shift)) | cos(w (x - shift)) | sigmoids of x)    w fixed, doubling from 2 pi scale, or learned, from
+ *     periodic     W (sin(w (x - shift)) | cos(w (x - shift)) | sigmoids of x - shift)    w fixed, doubling from 2 pi scale, or learned, from
  *                  N(0, (2 pi scale)^2);  special tokens and 0: rows of a table [rows, C]
  *     mlp          leaky(W_2 leaky(w x + b) + b_2), also of special tokens
  *     mlp_special  W_2 leaky(u) + b_2, u = leaky(w x + b), or of special tokens and 0 rows of a table [rows, 128]

@@ -74,7 +74,8 @@ static int forward(struct step_queue *q, struct pass *x, size_t part, struct err
 {
 	const struct batch *b = x->only;
 	struct loss loss[LOSSES_MAX];
-	struct forward f = {.train = 1, .step = x->step, .later = runs_ahead(q), .scale = x->scale};
+	int learns = !x->counted || x->divisor > 0; /* else no update will follow that the losses could wait for */
+	struct forward f = {.train = 1, .step = x->step, .later = learns && runs_ahead(q), .scale = x->scale};
 	int got = b ? 1 : q->pack(q->arg, part, q->parts, &b, e);
 	if (got <= 0)
 		return got;

@@ -56,6 +56,10 @@ $(call obj_each,cells.counts): $(OBJ)/split-%/cells.counts: | $(OBJ)/settings $(
 	$(call obj_stage,scsim-$*) $(BIN)/scsim -v $(OBJ_SIM) --cells $(CELLS) --seed $* -@ $(job_threads) -o $@
 $(call obj_each,group): $(OBJ)/split-%/group: $(OBJ)/split-%/cells.counts
 	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)
+# The symbol of a simulated gene is MODULE.NUMBER
+$(call obj_each,programs.tsv): $(OBJ)/split-%/programs.tsv: $(OBJ)/split-%/cells.counts
+	@$(BIN)/scview -q --vocab $< | awk -F '\t' -v OFS='\t' 'BEGIN { print "gene", "label" } NR > 1 { sub(/\..*/, "", $$3); print $$2, $$3 }' $(whole)
+obj_programs := $(if $(value PROGRAMS),,programs.tsv)
 else
 $(call obj_each,cells.counts): $(OBJ)/split-%/cells.counts: $(PREPARED)/cells.counts | $(OBJ)/settings $(OBJ_TOOLS)
 	@mkdir -p $(@D)
@@ -86,9 +90,10 @@ OBJ_RUN = $(PIPELINES)/bmfm/run.sh --logs $(OBJ)/log --label $(call text,LABEL) 
 	$(call text,PROGRAMS)) --config $(call text,BMFM_CONFIG) --epochs $(BMFM_EPOCHS) --batch $(BMFM_BATCH) --lr $(BMFM_LR) \
 	--min-expressed $(MIN_EXPRESSED) --threads $(job_threads) --keep-models $(KEEP_MODELS)
 define obj_rule
-$(OBJ_SEEDS:%=$(OBJ)/runs/$1-%/scores.tsv): $(OBJ)/runs/$1-%/scores.tsv: $(foreach f,train.counts test.counts train.tok test.tok graph,$(OBJ)/split-%/$f) \
+$(OBJ_SEEDS:%=$(OBJ)/runs/$1-%/scores.tsv): $(OBJ)/runs/$1-%/scores.tsv: $(foreach f,train.counts test.counts train.tok test.tok graph \
+		$(obj_programs),$(OBJ)/split-%/$f) \
 		| $(OBJ_TOOLS)
-	@$$(job) BIN=$$(BIN) $$(OBJ_RUN) --split $(OBJ)/split-$$* --arm $1 --seed $$* --out $$(@D)
+	@$$(job) BIN=$$(BIN) $$(OBJ_RUN) $(if $(obj_programs),--programs $(OBJ)/split-$$*/programs.tsv) --split $(OBJ)/split-$$* --arm $1 --seed $$* --out $$(@D)
 endef
 obj_runs = $(foreach k,$(OBJ_SEEDS),$(foreach a,$(OBJ_BASELINES) $1,$(OBJ)/runs/$a-$k/scores.tsv))
 

@@ -37,6 +37,7 @@ wced-zeros) task=wced pool=token:0 masks=(--objective cell --unmeasured zero) ;;
 	exit 2
 	;;
 esac
+measured=("${masks[@]}") # all arms of an objective are measured at its usual rate
 for part in $(tr + ' ' <<< "${arm#"$objective"}"); do
 	case $part in
 	r2mae) masks+=(--rate-uniform 0.1:0.5) ;;
@@ -44,11 +45,13 @@ for part in $(tr + ' ' <<< "${arm#"$objective"}"); do
 	hce) column=term heads=(--head "term:hce,position=1" --ontology "$ontology") ;;
 	*-hce) column=${part%-*} heads=(--head "$column:hce,position=1" --ontology "$ontology") ;;
 	*-ce) column=${part%-*} heads=(--head "$column:ce,position=1") ;;
+	*)
+		echo "bmfm/run.sh: unknown part '+$part' of arm '$arm'" >&2
+		exit 2
+		;;
 	esac
 done
 [ -z "$column" ] || pool=token:1 masks+=(--keep "$column" --count-kept)
-measured=("${masks[@]}") # with the masks of the training, but for the rate
-[[ $arm != *+r2mae* ]] || measured=("${masks[@]/#--rate-uniform/--rate}") measured=("${measured[@]/#0.1:0.5/0.3}")
 
 # ---- its stages, which join with &&, as set -e does nothing in them ----
 few_cells() { scsample -v -n "$batch" --seed "$seed" -o "$out/few.tok" "$cells"; }
@@ -79,9 +82,12 @@ predict() {
 	scembed -v -M "$out/model" --predict --head "$column" "${compute[@]}" -o "$out/head.pred" "$split/test.tok" &&
 		ctaprobe score -v --label term --ontology "$ontology" -o "$out/head.tsv" "$out/head.pred"
 }
+# Draws are of groups, since cells of one are alike; if the test has a single one, of cells
 predict_tuned() {
-	scembed -v -M "$out/tuned" --predict "${compute[@]}" -o "$out/tuned.pred" "$split/test.tok" &&
-		ctaprobe score -v --label "$label" --bootstrap 1000 ${batch_by:+--group "$batch_by"} --seed "$seed" -o "$out/tuned.tsv" "$out/tuned.pred"
+	local unit=()
+	scembed -v -M "$out/tuned" --predict "${compute[@]}" -o "$out/tuned.pred" "$split/test.tok" || return
+	[ -z "$batch_by" ] || [ "$(scview -q -c "$batch_by" "$out/tuned.pred" | sort -u | wc -l)" -lt 3 ] || unit=(--group "$batch_by")
+	ctaprobe score -v --label "$label" --bootstrap 1000 "${unit[@]}" --seed "$seed" -o "$out/tuned.tsv" "$out/tuned.pred"
 }
 # Masked values are few, so the cells are masked ten times
 by_gene() {

@@ -127,6 +127,20 @@ if [ "$name" = bmfm-learnability ]; then
 		done
 	} | as_table "$dir/$((++n))-overlap.table" "Genes that win in both of two arms (Fisher's exact test; first, second: winners of each)"
 	rm -f "$dir/winners"
+	echo
+	{
+		printf 'gate\tarm\tseed\tgroup\tgenes\twinners\todds ratio\tp (Benjamini and Hochberg)\n'
+		for gate in gated ungated; do
+			for arm in $arms; do
+				for k in $seeds; do
+					learned=$inputs/runs/$arm-$k/$gate.learned.tsv
+					[ ! -e "$learned" ] || awk -F '\t' -v OFS='\t' -v gate=$gate -v arm="$arm" -v k="$k" '{ v[$1] = $2 }
+						sub(/^p_bh:/, "", $1) && $2 < .05 { g = $1; print gate, arm, k, g, v["group_genes:" g], v["group_winners:" g],
+							v["odds_ratio:" g] == "nan" ? "NA" : sprintf("%.3g", v["odds_ratio:" g]), sprintf("%.2g", $2) }' "$learned"
+				done
+			done
+		done
+	} | as_table "$dir/$((++n))-groups.table" "Groups of genes with more or fewer winners than the others, each training for itself; only those with p below .05"
 fi
 
 echo
@@ -148,7 +162,4 @@ awk -F '\t' -v all="$8" -v seeds="$(wc -w <<< "$seeds")" -v data="$data" "$capti
 		if (what != "") printf "What this cannot tell: with %d seeds a difference of one arm is found in 80 %% of cases only from this size on: %s (median); and one small network on %s cannot tell what a larger one on more cells would gain.\n", seeds, what, (data == "" ? "simulated cells" : "these cells")
 	}' "$dir/differences.tsv" | tee "$dir/findings.txt"
 echo
-for stage in sctrain scembed eval ctaprobe; do
-	stage_times "$inputs/log" | awk -F '\t' -v s=$stage 'index($1, s "-") == 1 { n++; t += $2; if ($3 > m) m = $3 }
-		END { if (n) printf "%s: %d stages, %.0f s in all, at most %d MB\n", s, n, t, m }'
-done
+stage_times_text "$inputs/log"

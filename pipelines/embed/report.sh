@@ -15,7 +15,7 @@ full=$(first cells_of_full_length)
 	echo "$cells cells, $width numbers each, in obsm/X_corrmask of embedded.h5ad; a map of $([ "$mapped" = "$cells" ] && echo them || echo "$mapped of them") in obsm/X_umap."
 	awk -v p="$share" 'BEGIN { printf "%.1f %% of the counts are of genes that the model knows; %.1f %% are lost.\n", p, 100 - p }'
 	[ "${dropped:-0}" = 0 ] || echo "$dropped cells have no gene that the model knows: they have no embedding (NaN)."
-	[ "${full:-0}" = 0 ] || echo "$full cells have the model's largest number of tokens: if they had more genes, those of lowest rank were left out."
+	[ "${full:-0}" = 0 ] || echo "$full cells have the largest number of tokens, the model's or MAXLEN: if they had more genes, those of lowest rank were left out."
 } > "$dir/findings.txt.new"
 whole "$dir/findings.txt"
 
@@ -23,7 +23,7 @@ echo "corrmask embed: $data"
 echo "model: $model"
 cat "$dir/findings.txt"
 find "$dir/log" -name '*.report' -exec awk -F '\t' '$1 == "warning" { print "warning: " $2 }' {} + | sort -u
-scview -q --header-tsv "$dir/embedding.emb" | grep -qxF "column"$'\t'"$label" ||
+scview -q --header-tsv "$dir/embedding.emb" | grep -xF "column"$'\t'"$label" > /dev/null ||
 	echo "The cells have no column $label: the map has one colour. LABEL= names another column."
 echo
 stage_times_text "$dir/log"

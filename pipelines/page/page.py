@@ -221,7 +221,7 @@ def gene_map_figures(run):
         for m, _ in rows:
             size[m] = size.get(m, 0) + 1
         large = sorted(size, key=lambda m: (m == "-1", -size[m]))[:20]
-        of = [f"{m}: {name.get(m, 'no set')}" if m in large and m != "-1" else "other modules" for m, _ in rows]
+        of = [f"{name.get(m, 'no set')} (module {m})" if m in large and m != "-1" else "other modules" for m, _ in rows]
         classes = sorted(set(of), key=lambda c: (c == "other modules", -of.count(c), c))
         title = "Map of genes by module"
         yield element("div", element("h3", title + " (UMAP of their embeddings)"),

@@ -285,6 +285,8 @@ static void score_modules(struct genesets *s, FILE *f)
 	for (uint32_t i = 0; i < g->n; i++)
 		if (g->module[i] >= (int32_t)modules)
 			modules = (size_t)g->module[i] + 1;
+	if (modules > g->n)
+		die("%s: module %zu, but there are %u genes: expected numbers from 0", s->name[0], modules - 1, g->n);
 	uint64_t *size = xcalloc(modules + 1, sizeof *size);
 	for (uint32_t i = 0; i < g->n; i++)
 		if (s->place[i] >= 0)

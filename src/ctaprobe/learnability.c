@@ -73,7 +73,7 @@ static int open_table(struct table *x, const char *path)
 {
 	if (tsv_open(&x->t, strcmp(path, "-") ? path : "/dev/stdin", &e))
 		return -1;
-	int got = tsv_next(&x->t, &e);
+	int got = tsv_first(&x->t, &e);
 	if (got < 0)
 		return -1;
 	for (int c = 0; c < COLUMNS; c++)

@@ -37,7 +37,7 @@ static struct option_def options[] = {
 	{0, "screen", OPT_INT, &screened, "K",
 		"write the tokens, and of each cell the K genes whose deletion should move it most towards a state, for scperturb", 1,
 		65535, .changes = 1},
-	{0, "towards", OPT_STRING, &towards, "FILE", "with --screen: embeddings whose mean stands for the state"},
+	{0, "towards", OPT_STRING, &towards, "EMB", "with --screen: embeddings whose mean stands for the state"},
 	{0, "Genes", OPT_GROUP},
 	{0, "of", OPT_CHOICE, &of, "cells|genes|static",
 		"vectors of the cells; of the genes, means over the cells that have them; or the model's table of genes (default cells)",
@@ -69,7 +69,7 @@ static struct option_def options[] = {
 	{0, "truncate", OPT_FLAG, &truncate_cells, NULL,
 		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
 	{0, "batch-tokens", OPT_INT, &batch_max, "N",
-		"compute about N tokens or counts at a time (default 16384; --attribute: 2048; counts: 262144)", 1, 1e9},
+		"compute about N tokens or counts at a time (default 16384; --attribute, --screen: 2048; counts: 262144)", 1, 1e9},
 	{0, "Without a model", OPT_GROUP},
 	{0, "expression", OPT_FLAG, &expression, NULL, "without a model: log-normalised expression of the most variable genes",
 		.changes = 1},
@@ -135,6 +135,9 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	cli_same_vocab(&v, model_config(r->model), model_dir, in);
 	cli_same_positions(model_config(r->model), model_dir, in);
 	cli_needs_values(model_config(r->model), in);
+	cli_same_library(model_config(r->model), model_dir, in);
+	if (predict)
+		cli_has_position(&r->heads.head[r->head], in);
 	vocab_release(&v);
 	long long layers = model_config(r->model)->num_hidden_layers;
 	if (-layer > layers)
@@ -182,8 +185,20 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 static void collect(struct run *r)
 {
 	struct error e;
-	if (r->queued)
-		must(model_embedded(r->model, (float *)r->out.col[r->x].data + r->queued_from * r->C, &e), &e);
+	size_t lost = 0;
+	if (!r->queued)
+		return;
+	float *x = (float *)r->out.col[r->x].data + r->queued_from * r->C;
+	must(model_embedded(r->model, x, &e), &e);
+	for (size_t i = 0; i < r->queued; i++) {
+		int finite = 1;
+		for (size_t j = 0; j < r->C; j++)
+			finite &= isfinite(x[i * r->C + j]) != 0;
+		lost += !finite;
+	}
+	if (lost > r->queued_empty)
+		die("%zu vectors of cells with tokens are not finite: are the weights those of this config.json?",
+			lost - (size_t)r->queued_empty);
 	r->queued = 0;
 }
 
@@ -193,9 +208,11 @@ static void embed_rows(struct run *r, size_t first, size_t n)
 	struct error e;
 	const struct batch *p = &r->packed.b;
 	grow(r->range, r->range_cap, 2 * n * r->pool.n);
-	r->empty += pool_ranges(r, r->range);
+	uint64_t empty = pool_ranges(r, r->range);
 	must(model_embed(r->model, p, (int)layer, r->range, r->pool.n, &e), &e);
 	collect(r);
+	r->empty += empty;
+	r->queued_empty = empty;
 	r->queued_from = first;
 	r->queued = n;
 }
@@ -298,7 +315,7 @@ static void check_options(void)
 	if (screened)
 		refuse("excludes --screen", &pooling, &similarity, &of, &predict, &reconstruct, &attribute);
 	if (!screened != !towards)
-		usage_error("--screen K and --towards FILE need each other");
+		usage_error("--screen K and --towards EMB need each other");
 	if (attribute)
 		refuse("excludes --attribute", &layer, &pooling, &similarity, &of, &predict, &reconstruct);
 	if (given(&similarity) && given(&pooling))

@@ -38,6 +38,7 @@ struct run {
 	uint32_t *range; /* [2 pool.n cells of the batch] the tokens whose mean is taken */
 	size_t range_cap;
 	size_t queued_from, queued; /* rows of out whose vectors the device still computes */
+	uint64_t queued_empty; /* of them without a token: NaN */
 	size_t C; /* numbers of a vector */
 	int64_t cls, eos; /* token ids, -1: none */
 	size_t ncls; /* tokens for the whole cell before its genes */

@@ -1,5 +1,5 @@
 /*
- * scembed --screen K --towards FILE: which deletions move a cell most towards a state, without deleting. With x the mean of the genes' states and
+ * scembed --screen K --towards EMB: which deletions move a cell most towards a state, without deleting. With x the mean of the genes' states and
  * s the mean vector of the state, the deletion of gene j changes cos(x, s) by about
  *     -d cos / dg_j + sum over tokens t behind j of (d cos / dv_t) . ahead_t
  * where g_j is the presence of its token, v_t the vectors of tokens and ahead_t what they change by one place further ahead (nn/input.h).

@@ -139,10 +139,10 @@ void by_gene_write(struct score *y, const struct vocab *v, const char *path)
 	free(text);
 }
 
-void by_gene_log(struct train *t)
+void by_gene_log(struct train *t, uint64_t step)
 {
 	struct error e;
-	t->report.genes = checkpoint_log(t->cli->output, CHECKPOINT_GENES, t->state.step, "step\t" COLUMNS, &e);
+	t->report.genes = checkpoint_log(t->cli->output, CHECKPOINT_GENES, step, "step\t" COLUMNS, &e);
 	if (!t->report.genes)
 		die("%s", e.msg);
 }

@@ -100,6 +100,8 @@ static struct model *load_model(const struct objective *o, const struct config_h
 	cli_same_vocab(&v, model_config(m), model_dir, in);
 	cli_same_positions(model_config(m), model_dir, in);
 	cli_needs_values(model_config(m), in);
+	cli_same_library(model_config(m), model_dir, in);
+	cli_has_position(&o->head, in);
 	vocab_release(&v);
 	return m;
 }
@@ -247,6 +249,14 @@ static const char *unit_of(const struct objective *o)
 	return o->kind->input == INPUT_COUNTS ? "counts" : "tokens";
 }
 
+static void put(FILE *f, const char *name, double value)
+{
+	if (isnan(value))
+		fprintf(f, "%s\tNA\n", name);
+	else
+		fprintf(f, "%s\t%.9g\n", name, value);
+}
+
 static void write_metrics(struct score *y, const struct model *m, struct cell_losses *r)
 {
 	struct error e;
@@ -258,9 +268,10 @@ static void write_metrics(struct score *y, const struct model *m, struct cell_lo
 	size_t n;
 	FILE *f = xmemopen(&text, &n);
 	score_metrics(y, m, &x);
-	fprintf(f, "metric\tvalue\nloss\t%.9g\n", x.value[o->index][0]);
+	fputs("metric\tvalue\n", f);
+	put(f, "loss", x.value[o->index][0]);
 	for (size_t i = metric_count(k); --i;)
-		fprintf(f, "%s\t%.9g\n", metric_name(k, i), x.value[o->index][i]);
+		put(f, metric_name(k, i), x.value[o->index][i]);
 	fprintf(f, "masked\t%.0f\n%s\t%llu\ncells\t%llu\n", score_count(y), unit_of(o), (unsigned long long)y->tokens,
 		(unsigned long long)y->cells);
 	if (cells_path) {

@@ -65,26 +65,50 @@ static void more_columns(FILE *f, const struct train *t, const struct row *x)
 	}
 }
 
-void report_open(struct train *t)
+static void open_log(struct train *t, uint64_t step)
 {
 	struct error e;
 	struct report *p = &t->report;
 	char *columns = NULL;
 	size_t n;
-	p->seconds_before = t->state.seconds;
-	if (t->ranks.rank)
-		return;
 	FILE *f = xmemopen(&columns, &n);
 	fputs("step\tloss\tlr\tgrad_norm\ttokens_per_s\tseconds", f);
 	more_columns(f, t, NULL);
 	fputc('\n', f);
 	xmemclose(f, &columns);
-	p->log = checkpoint_log(t->cli->output, CHECKPOINT_TRAIN, t->state.step, columns, &e);
+	p->log = checkpoint_log(t->cli->output, CHECKPOINT_TRAIN, step, columns, &e);
 	if (!p->log)
 		die("%s", e.msg);
 	free(columns);
 	if (t->validation.score.by_gene)
-		by_gene_log(t);
+		by_gene_log(t, step);
+}
+
+void report_open(struct train *t)
+{
+	struct report *p = &t->report;
+	p->seconds_before = t->state.seconds;
+	if (t->ranks.rank)
+		return;
+	if (t->replaces)
+		p->log = xmemopen(&p->early, &p->early_size);
+	else
+		open_log(t, t->state.step);
+}
+
+/* The training has learned something: now it takes the place of the earlier one. */
+static void replace(struct train *t)
+{
+	struct report *p = &t->report;
+	t->replaces = 0;
+	if (t->ranks.rank)
+		return;
+	xmemclose(p->log, &p->early);
+	train_clear(t, 1);
+	open_log(t, 0);
+	fputs(p->early, p->log);
+	free(p->early);
+	p->early = NULL;
 }
 
 static void add(struct totals *sum, const struct totals *x)
@@ -109,6 +133,9 @@ void report_step(struct train *t, const struct step_result *r)
 	t->state.step = done;
 	t->state.epoch = (double)done * (double)t->info.epochs / (double)steps;
 	add(&p->totals, sum);
+	p->measured += !isnan(r->loss);
+	if (t->replaces && p->measured)
+		replace(t);
 	if (measured)
 		validation_run(t);
 	if (measured && p->genes)
@@ -118,7 +145,7 @@ void report_step(struct train *t, const struct step_result *r)
 	if (t->ranks.rank)
 		return;
 	if (!isnan(r->loss)) {
-		p->first = p->measured++ ? p->first : r->loss;
+		p->first = p->measured > 1 ? p->first : r->loss;
 		p->recent = p->measured > 1 ? .9 * p->recent + .1 * r->loss : r->loss;
 		snprintf(loss, sizeof loss, "%.9g", r->loss);
 		snprintf(norm, sizeof norm, "%.9g", r->norm);

@@ -170,12 +170,18 @@ int metric_better(const struct head_kind *k, size_t i, double a, double b)
 	return i && k->metric[i - 1].higher ? a > b : a < b;
 }
 
+/* What the sum of a loss is divided by: as in training, the cells without a target count where the head is over all. */
+static double mean_over(const struct score *y, const struct loss *l, const struct head_spec *s)
+{
+	return s->over_all && l->count > 0 ? (double)y->cells : l->count;
+}
+
 /* The mean over its losses with targets. */
-static double head_loss(const struct loss *l, const struct head_spec *s)
+static double head_loss(const struct score *y, const struct loss *l, const struct head_spec *s)
 {
 	double sum = 0, weights = 0;
 	if (!s->kind->part)
-		return l->sum / l->count;
+		return l->sum / mean_over(y, l, s);
 	for (size_t k = 0; k < head_parts(s->kind); k++) {
 		double w = l[k].count > 0 ? head_part_weight(s, k) : 0;
 		sum += w > 0 ? w * l[k].sum / l[k].count : 0;
@@ -188,7 +194,7 @@ static void head_metrics(struct score *y, const struct objective *o, double valu
 {
 	const struct head_metric *metric = o->head.kind->metric;
 	const struct loss *sum = y->of[o->index].sum;
-	value[0] = head_loss(sum, &o->head);
+	value[0] = head_loss(y, sum, &o->head);
 	for (size_t i = 0; metric[i].name; i++) {
 		if (metric[i].of) {
 			value[i + 1] = metric[i].of(sum, &o->head);
@@ -209,7 +215,7 @@ void score_metrics(struct score *y, const struct model *m, struct scores *x)
 		size_t first = model_first_loss(m, o->index);
 		for (size_t k = 0; k < head_parts(o->head.kind); k++) {
 			sum[first + k] = y->of[o->index].sum[k].sum;
-			count[first + k] = y->of[o->index].sum[k].count;
+			count[first + k] = mean_over(y, &y->of[o->index].sum[k], &o->head);
 		}
 	}
 	x->loss = model_mean_loss(m, sum, count);

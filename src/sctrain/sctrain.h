@@ -88,6 +88,7 @@ struct objective {
 	const struct objective_kind *kind;
 	struct head_spec head;
 	size_t index; /* of the head in the model */
+	char *own_name; /* malloced, where the head has another name than its column */
 	const char *what; /* it predicts, for messages: a column, or its name */
 	void *state; /* of the kind, zeros at first */
 };
@@ -101,8 +102,9 @@ extern const struct objective_kind mlm_objective, value_objective, expression_ob
 	number_objective, genes_objective, nb_objective;
 const struct objective_kind *objective_kind_at(size_t i); /* the i-th, NULL past the last */
 /*
- * Add one. name: of its head, and of the column of its targets; NULL: the only head of the model, which has the name of its kind. The first of a
- * training has no prefix. Usage error: the name occurs twice, or cannot be one.
+ * Add one. name: of its head, and of the column of its targets; NULL: the head of the training itself, which has the name of its kind. The first
+ * of a training has no prefix. A column that is called like that kind is predicted by the head column.NAME. Usage error: the name occurs twice,
+ * or cannot be one.
  */
 struct objective *objective_add(struct objectives *list, const struct objective_kind *kind, const char *name);
 const char *objective_name(const struct objective *o);
@@ -171,7 +173,7 @@ void by_gene_forward(struct score *y, struct model *m, const struct objective *o
 /* Write a table with a row for every gene of v. Dies on errors. */
 void by_gene_write(struct score *y, const struct vocab *v, const char *path);
 /* --eval-genes: open the table of a training, and append the rows of the last validation. They die on errors. */
-void by_gene_log(struct train *t);
+void by_gene_log(struct train *t, uint64_t step);
 void by_gene_step(struct train *t);
 
 /* ---- a task ---- */
@@ -233,6 +235,8 @@ void train_join(struct ranks *r, struct cli *cli);
 void train_leave(struct ranks *r); /* waits for all ranks; then r is a single rank */
 /* From now on say which ranks a long step waits for, and give up a while after the signal *stop. */
 void train_watch(struct ranks *r, const volatile sig_atomic_t *stop);
+/* Die if a text is not the same on all ranks. Of JSON the message has the first value that is not. */
+void train_check_same(struct ranks *r, const char *what, const char *text);
 void train_check_shard(const struct ranks *r, const struct masked_info *m, const char *name);
 
 /* ---- one training ---- */
@@ -249,6 +253,8 @@ struct validation {
 struct report {
 	FILE *log; /* rank 0 */
 	FILE *genes; /* rank 0, with --eval-genes; NULL: not wanted */
+	char *early; /* [early_size] the text of `log` while train.replaces */
+	size_t early_size;
 	uint64_t steps;
 	struct totals totals;
 	double start, last; /* clock_seconds: of the first step, of the newest row */
@@ -275,6 +281,7 @@ struct train {
 	struct packed packed;
 	struct step_queue steps;
 	struct report report;
+	int replaces; /* --force, and no step has had a loss yet: what an earlier training left is untouched */
 	struct validation validation;
 	uint64_t eval_every;
 	real *best; /* [model_size of PARAM] weights of state.best_step, NULL: none yet */
@@ -287,9 +294,10 @@ const char *train_add_file(struct train *t, const struct objective *o, char *tex
 
 /* Everything before the first step (start.c). 0 if the model is finished already. */
 int train_start(struct train *t);
+void train_clear(const struct train *t, int all); /* delete what an earlier training left; all: its result too */
 
-/* report_open opens train.tsv. report_step takes a finished step: it updates the state, validates if it is due, and writes a row and the
- * progress line. They die on errors. */
+/* report_open opens train.tsv; with --force that waits for the first step with a loss. report_step takes a finished step: it updates the state,
+ * validates if it is due, and writes a row and the progress line. They die on errors. */
 void report_open(struct train *t);
 void report_step(struct train *t, const struct step_result *r);
 void report_close(struct train *t);
@@ -297,6 +305,7 @@ void report_run(struct train *t); /* the summary for -v */
 
 /* Open the stream of --eval, which must have the training's vocabulary. These functions die on errors. */
 void validation_open(struct train *t);
+void validation_check(struct train *t); /* does it have what --best needs? */
 int validation_due(const struct train *t, uint64_t step); /* is there a validation after this many finished steps? */
 /* Validate the present weights, with the same result on all ranks. Copy them to t->best if they are the best so far. */
 void validation_run(struct train *t);

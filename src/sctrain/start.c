@@ -1,9 +1,9 @@
 /* Before the first step: the masked stream, the model directory, the model, and its first weights or its checkpoint. */
 #include "sctrain.h"
 
-#include "base/json.h"
 #include "cli_model.h"
 #include "nn/blas_core.h"
+#include "stream/counts.h"
 #include "train/config.h"
 
 #include <stdio.h>
@@ -53,8 +53,7 @@ static enum folder check_folder(const struct train *t, uint64_t *step)
 	return have ? FOLDER_RESUME : FOLDER_FRESH;
 }
 
-/* Delete what an earlier training left; all: its result too. */
-static void clear_folder(const struct train *t, int all)
+void train_clear(const struct train *t, int all)
 {
 	struct error e;
 	const char *file[64], *name;
@@ -143,7 +142,10 @@ static void choose_config(struct model_config *c, const struct train *t)
 		must(config_get(&first, o->init, &e), &e);
 	if (o->init)
 		cli_same_positions(&first, o->init, t->source.in);
+	if (o->init)
+		cli_same_library(&first, o->init, t->source.in);
 	c->shared_positions = t->source.col.rank >= 0;
+	c->library_all = cli_library_of(t->source.in) == LIBRARY_ALL;
 	if (!c->vocab_size) {
 		int64_t pad = vocab_token(v, TOKEN_PAD);
 		c->vocab_size = (uint32_t)v->n;
@@ -328,19 +330,13 @@ static void load_checkpoint(struct train *t, uint64_t step)
 /* Check the settings that must be the same on all ranks. */
 static void check_ranks(struct train *t)
 {
-	struct error e;
 	char *config = config_print(model_config(t->model), model_head(t->model, 0), model_nhead(t->model)),
 	     *settings = cJSON_PrintUnformatted(t->state.settings);
 	const struct {
 		const char *what, *text;
 	} same[] = {{"--device", t->ops->name}, {"configuration", config}, {"options", settings}, {"masked stream", t->state.digest}};
-	for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-		int is = ranks_same(&t->ranks, same[i].text, &e);
-		if (is < 0)
-			die("%s", e.msg);
-		if (!is)
-			die("--mpi: the ranks differ in %s: this rank has %s", same[i].what, same[i].text);
-	}
+	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+		train_check_same(&t->ranks, same[i].what, same[i].text);
 	free(config);
 	free(settings);
 }
@@ -450,16 +446,11 @@ static void start_weights(struct train *t, int resume, uint64_t step)
 /* A head can read the tokens that stand before the genes of every cell, or the first token, whatever it is. */
 static void check_position(const struct train *t, const struct head_spec *s, const struct model_config *c)
 {
-	uint64_t cls;
-	if (!s->direct)
-		return;
-	if (c->arch->per_cell)
+	if (s->direct && c->arch->per_cell)
 		die("--head %s: position: architecture %s has no hidden states of tokens", s->name, c->arch->name);
-	if (json_whole(t->header->extra, "cls", 1, &cls))
-		die("%s: header: cls: expected a whole number", t->source.name);
-	if (s->position && s->position >= cls)
-		die("%s: --head %s: position %u: a cell begins with %llu CLS token%s: expected at most %llu", t->source.name, s->name,
-			s->position, (ull)cls, cls == 1 ? "" : "s", (ull)(cls ? cls - 1 : 0));
+	cli_has_position(s, t->source.in);
+	if (t->validation.source.in)
+		cli_has_position(s, t->validation.source.in);
 }
 
 int train_start(struct train *t)
@@ -490,13 +481,18 @@ int train_start(struct train *t)
 				(unsigned long long)t->info.steps, o->head.column, (unsigned long long)o->head.from);
 	}
 	cli_needs_values(&c, t->source.in);
-	if (t->validation.source.in)
+	if (t->validation.source.in) {
 		cli_needs_values(&c, t->validation.source.in);
+		cli_same_library(&c, t->cli->output, t->validation.source.in);
+	}
 	make_model(t, &c, t->options->init || resume);
 	choose_optim(t);
 	start_weights(t, resume, step);
 	if (!t->ranks.rank)
-		clear_folder(t, t->options->force && !resume);
+		validation_check(t);
+	t->replaces = t->options->force;
+	if (!t->ranks.rank && !t->replaces)
+		train_clear(t, 0);
 	report_open(t);
 	return 1;
 }

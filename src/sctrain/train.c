@@ -48,7 +48,7 @@ static void save(struct train *t)
 	struct error e;
 	const char *model = t->cli->output;
 	FILE *log = t->report.log;
-	if (t->saved == t->state.step)
+	if (t->saved == t->state.step || t->replaces)
 		return;
 	t->state.seconds = t->report.seconds_before + clock_seconds() - t->report.start;
 	int same = ranks_same_weights(&t->ranks, t->model, &e);
@@ -99,7 +99,9 @@ static _Noreturn void end_early(struct train *t, struct error *e)
 	int altered = stream_altered(t->source.in); /* the finished steps may have learned from other data */
 	if (!failed && !altered && (t->state.step || signaled))
 		save(t);
-	if (signaled)
+	if (signaled && t->replaces)
+		info("interrupted before anything was learned: %s is as it was", t->cli->output);
+	else if (signaled)
 		info("interrupted after step %llu of %llu: --resume continues from %s/checkpoint-%llu", (ull)t->state.step,
 			(ull)t->state.steps, t->cli->output, (ull)t->saved);
 	else if (q->own)
@@ -231,20 +233,34 @@ static void choose_best(struct train *t)
 		(ull)s->best_step, (ull)s->steps);
 }
 
-/* Has every head had targets? A training that was resumed may have had them before. */
+/* Has the head had targets, of losses whose weight is not 0? */
+static int has_learned(const struct train *t, const struct objective *o)
+{
+	const double *count = t->report.totals.count + model_first_loss(t->model, o->index);
+	size_t k = 0, n = head_parts(o->head.kind);
+	while (k < n && !(count[k] > 0 && head_part_weight(&o->head, k) > 0))
+		k++;
+	return k < n;
+}
+
+/* A training that was resumed may have learned before. */
 static void check_learned(const struct train *t)
 {
 	const struct objectives *list = &t->objectives;
-	size_t without = 0;
-	for (size_t i = 0; i < list->n && t->report.steps == t->info.steps; i++)
-		without += !(t->report.totals.count[model_first_loss(t->model, i)] > 0);
-	if (without == list->n)
+	const struct objective_kind *first = list->one[0].kind;
+	ull steps = t->report.steps;
+	if (steps < t->state.step)
+		return;
+	if (!t->report.measured)
 		die("%s: %s in any of the %llu steps: nothing was learned", t->source.name,
-			list->one[0].kind->label ? "there is no label" : "no token is masked", (ull)t->info.steps);
-	for (size_t i = 0; i < list->n && without; i++)
-		if (!(t->report.totals.count[model_first_loss(t->model, i)] > 0))
-			warn("%s: nothing to predict in any of the %llu steps: head %s has learned nothing", t->source.name,
-				(ull)t->info.steps, objective_name(&list->one[i]));
+			first->label                          ? "there is no label"
+				: first->input == INPUT_CELLS ? "there is no target of a loss whose weight is above 0"
+							      : "no token is masked",
+			steps);
+	for (const struct objective *o = list->one; o < list->one + list->n; o++)
+		if (!has_learned(t, o))
+			warn("%s: nothing to predict in any of the %llu steps: head %s has learned nothing", t->source.name, steps,
+				objective_name(o));
 }
 
 static void finish(struct train *t)

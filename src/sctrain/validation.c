@@ -22,6 +22,34 @@ void validation_open(struct train *t)
 		die("--eval: %s", e.msg);
 }
 
+/* Is there a target of a loss that counts, and one of the first head if --best measures this head? */
+static int is_enough(const struct train *t, const double *count)
+{
+	double scale[LOSSES_MAX];
+	enum best by = (enum best)t->options->best;
+	int loss = best_metric(t->objectives.one[0].head.kind, by) == 0;
+	return model_weigh(t->model, count, scale) > 0 && (loss || count[model_nloss(t->model)] > 0);
+}
+
+void validation_check(struct train *t)
+{
+	struct error e;
+	struct validation *v = &t->validation;
+	struct packed *p = &v->score.packed;
+	double sum[2 * LOSSES_MAX] = {0}, count[2 * LOSSES_MAX];
+	size_t limit = model_positions(model_config(t->model)), n = 2 * model_nloss(t->model);
+	for (size_t k = 0; v->source.in && !is_enough(t, sum); k++) {
+		if (k == stream_blocks(v->source.in))
+			die("--eval: %s: it has nothing to predict", v->source.name);
+		if (stream_read_at(v->source.in, k, &v->block, &e) ||
+			objectives_pack(p, &t->objectives, &v->source, &v->block, 0, v->block.rows, limit, &e) ||
+			model_count(t->model, &p->b, UINT64_MAX, count, &e))
+			die("--eval: %s", e.msg);
+		for (size_t i = 0; i < n; i++)
+			sum[i] += count[i];
+	}
+}
+
 void validation_release(struct validation *v)
 {
 	score_release(&v->score);

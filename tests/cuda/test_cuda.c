@@ -92,6 +92,15 @@ static void embed(void)
 			&p.g, V, P, C, 3, on_gpu(&d));
 		same(dword, 1e-5, 6e-3), same(dgamma, 1e-5, 2e-5), same(dbeta, 1e-5, 2e-5);
 		same(dz, 1e-5, 6e-3); /* the gradient of more */
+		/* the vectors alone, as input.h gives them */
+		cpu->embed(cpu, y->x, stat->x, NULL, posw->x, type->x, more->x, gamma->x, beta->x, &p.c, C, 1e-12, &d);
+		gpu->embed(gpu, y->d, stat->d, NULL, posw->d, type->d, more->d, gamma->d, beta->d, &p.g, C, 1e-12, on_gpu(&d));
+		same(y, 1e-6, 3e-3);
+		cpu->embed_back(cpu, NULL, NULL, NULL, dgamma->x, dbeta->x, dz->x, stat->x, NULL, posw->x, type->x, more->x, gamma->x, &p.c,
+			V, P, C, 3, &d);
+		gpu->embed_back(gpu, NULL, NULL, NULL, dgamma->d, dbeta->d, dz->d, stat->d, NULL, posw->d, type->d, more->d, gamma->d, &p.g,
+			V, P, C, 3, on_gpu(&d));
+		same(dz, 1e-5, 6e-3);
 		unpack(&p);
 	}
 }

@@ -272,6 +272,46 @@ static void many_leaves(void **unused)
 	free(text);
 }
 
+/* A part of an ontology, with its namesakes: a text means a chosen term in the part exactly if it does in the whole. */
+static void namesakes(void **unused)
+{
+	static const char *const word[] = {"a", "A", "b", "B", "c", "X:1", "x:2", "X:3", "X:11", "X:12"};
+	enum { TERMS = 6, WORDS = sizeof word / sizeof *word };
+	uint32_t r = 1;
+	size_t added = 0;
+	for (int round = 0; round < 400; round++) {
+		struct ontology o, part;
+		uint8_t chosen[TERMS] = {0}, some[TERMS];
+		char text[4096] = "";
+		for (int i = 0; i < TERMS; i++) {
+			size_t n = strlen(text), w[3];
+			for (int k = 0; k < 3; k++)
+				w[k] = (r = r * 1664525 + 1013904223) >> 16 & 15;
+			snprintf(text + n, sizeof text - n, "[Term]\nid: X:%d\nname: %s\nsynonym: \"%s\" EXACT []\n%s%s\n", i,
+				word[w[0] % WORDS], word[w[1] % WORDS], w[2] < WORDS ? "alt_id: " : "", w[2] < WORDS ? word[w[2]] : "");
+		}
+		must_load(&o, text);
+		for (int i = 0; i < TERMS; i++)
+			chosen[i] = some[i] = (r = r * 1664525 + 1013904223) >> 20 & 1;
+		chosen[round % TERMS] = some[round % TERMS] = 1;
+		ontology_add_namesakes(&o, some);
+		char *printed = ontology_print(&o, some);
+		must_load(&part, printed);
+		added += part.n;
+		for (int i = 0; i < TERMS; i++)
+			added -= chosen[i];
+		for (size_t k = 0; k < WORDS; k++) {
+			uint32_t whole = ontology_find(&o, word[k], strlen(word[k]));
+			const char *is = means(&part, word[k]), *expected = whole != TERM_NONE && chosen[whole] ? o.id[whole] : "";
+			assert_string_equal(*is && chosen[*(strchr(is, ':') + 1) - '0'] ? is : "", expected);
+		}
+		free(printed);
+		ontology_release(&o);
+		ontology_release(&part);
+	}
+	assert_true(added > 200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +319,7 @@ int main(void)
 		cmocka_unit_test(refused),
 		cmocka_unit_test(leaf_sets),
 		cmocka_unit_test(many_leaves),
+		cmocka_unit_test(namesakes),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,97 @@
+#!/usr/bin/env bats
+# scembed --screen and scperturb --delete screened: the estimates beside the shifts of exact deletions, the K best of a cell, what is refused.
+load helper
+
+setup_file() {
+	need_tool scsim rankenc maskgen sctrain scembed scperturb scsample scview
+	cd "$BATS_FILE_TMPDIR"
+	export BATS_TEST_DIRNAME
+	scsim -q --cells 300 --genes 150 --modules 6 --types 2 --depth 600 --seed 1 -o sim.counts
+	rankenc -q --fit sim.counts -o vocab.tsv
+	rankenc -q -m vocab.tsv sim.counts -o sim.tok
+	maskgen -q -b 24 --epochs 2 sim.tok -o sim.masked
+	sctrain mlm -q -c tiny --lr 0.002 sim.masked -o model
+	scsample -q --where cell_type=type2 sim.tok -o to.tok
+	scembed -q -M model to.tok -o to.emb
+	scsample -q --where cell_type=type1 -n 4 sim.tok -o from.tok
+	scembed -q -M model --screen 1000 --towards to.emb from.tok -o all.screen
+}
+
+setup() { cd "$BATS_FILE_TMPDIR"; }
+
+# compare SCREEN EMBEDDINGS STATE: correlation of expected and exact shifts, and the share of the ten best deletions among the expected 25
+compare() {
+	$PYTHON - "$@" <<-'END'
+		import os, sys
+		import numpy as np
+		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
+		import scstream
+		names = [l.split("\t")[1] for l in open("model/vocab.tsv").read().split("\n")[1:-1]]
+		state = np.concatenate([b["x"] for b in scstream.read(sys.argv[3])]).astype(float).mean(0)
+		cosine = lambda x: x @ state / np.linalg.norm(x) / np.linalg.norm(state)
+		expected, exact = {}, {}
+		for b in scstream.read(sys.argv[1]):
+		    for i in range(b.rows):
+		        ids, shifts = (b[n][1][b[n][0][i]:b[n][0][i + 1]] for n in ("gene", "expected"))
+		        assert (np.diff(shifts) <= 0).all()
+		        expected[b["cell"][i]] = dict(zip([names[k] for k in ids], shifts))
+		for b in scstream.read(sys.argv[2]):
+		    for i in range(b.rows):
+		        if b["perturbed"][i]:
+		            exact[b["cell"][i], b["perturbed"][i]] = cosine(b["x"][i].astype(float)) - before
+		        else:
+		            before = cosine(b["x"][i].astype(float))
+		found, r = [], []
+		for cell, shift in expected.items():
+		    genes = list(shift)
+		    want, got = (np.array([d[g] for g in genes]) for d in ({g: exact[cell, g] for g in genes}, shift))
+		    r.append(np.corrcoef(want, got)[0, 1])
+		    found.append(np.isin(np.argsort(-want)[:10], np.argsort(-got)[:25]).mean())
+		print(f"correlations {np.round(r, 3)}, found {found}")
+		assert len(r) == 4 and np.mean(r) > 0.8 and np.mean(found) >= 0.85
+	END
+}
+
+@test "scembed --screen: what it expects is what exact deletions do" {
+	scperturb -q -u --delete all from.tok | scembed -q -u -M model -o all.emb
+	compare all.screen all.emb to.emb
+	scembed -q -M model --layer 0 to.tok -o to0.emb
+	scembed -q -M model --layer 0 --screen 1000 --towards to0.emb from.tok -o all0.screen
+	scperturb -q -u --delete all from.tok | scembed -q -u -M model --layer 0 -o all0.emb
+	compare all0.screen all0.emb to0.emb
+}
+
+@test "scembed --screen K: the K best, the tokens as they were, the same for any batch and number of threads" {
+	scembed -q -M model --screen 5 --towards to.emb from.tok -o five.screen
+	diff <(scview five.screen -c cell,cell_type,token) <(scview from.tok -c cell,cell_type,token)
+	diff <(scview five.screen -c gene) <(scview all.screen -c gene | cut -d ' ' -f 1-5)
+	scembed -q -M model --screen 5 --towards to.emb -@ 2 from.tok | cmp <(scview five.screen) <(scview -)
+	scembed -q -M model --screen 5 --towards to.emb --batch-tokens 1 from.tok | diff <(scview five.screen -c cell,gene) <(scview - -c cell,gene)
+}
+
+@test "scperturb --delete screened: the rows of these genes, the best first" {
+	scembed -q -u -M model --screen 3 --towards to.emb from.tok | scperturb -q --delete screened -o some.pert
+	scperturb -q --delete all from.tok -o all.pert
+	scview some.pert -c cell,perturbation,perturbed,gene,token | tail -n +2 | sort > some.tsv
+	scview all.pert -c cell,perturbation,perturbed,gene,token | tail -n +2 | sort > all.tsv
+	[ "$(wc -l < some.tsv)" = 16 ]
+	[ -z "$(comm -23 some.tsv all.tsv)" ]
+	diff <(scview some.pert -c gene | tail -n +2 | tr '\n' ' ' | xargs) <(scembed -q -M model --screen 3 --towards to.emb from.tok | scview - -c gene | tail -n +2 | xargs)
+}
+
+@test "scembed --screen: what it cannot do is one line" {
+	run -2 scembed -M model --screen 5 from.tok -o no.tok
+	assert_output --partial "--screen K and --towards EMB need each other"
+	run -2 scembed -M model --screen 5 --towards to.emb --pool cls from.tok -o no.tok
+	assert_output --partial "--pool excludes --screen"
+	run -1 scembed -M model --screen 5 --towards from.tok from.tok -o no.tok
+	assert_output --partial "--towards: from.tok: "
+	scembed -q --pca 4 sim.counts -o pca.emb
+	run -1 scembed -M model --screen 5 --towards pca.emb from.tok -o no.tok
+	assert_output --partial "scembed: --towards: vectors of 4 numbers, but the model has 64: expected embeddings by this model"
+	run -1 scperturb --delete screened from.tok -o no.tok
+	assert_output "scperturb: from.tok: no lists 'gene' and 'expected': expected the tokens that scembed --screen writes"
+	run -2 scperturb --overexpress screened all.screen -o no.tok
+	assert_output --partial "screened is for --delete of single genes"
+	assert_not_exist no.tok
+}
