@@ -367,6 +367,21 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	assert_output --partial "there is nothing to learn"
 }
 
+@test "sctrain: a network without a value encoder warns that it does not read the values of its input" {
+	local says="this network reads no values, so it sees only which genes a cell has"
+	run sctrain wced --config tiny -o unread test.masked
+	assert_success
+	assert_line --partial "sctrain wced: warning: test.masked: $says, at positions that mean nothing (their order is random): expected a configuration with value_encoder, such as --config bmfm-tiny"
+	maskgen -q --objective value --order rank --batch 30 a.tok >ordered.masked
+	run sctrain value --config tiny -o unread-values ordered.masked
+	assert_success
+	assert_line --partial "ordered.masked: $says: expected"
+	maskgen -q --objective cell --batch 30 a.tok >ordered.masked
+	run sctrain wced --config bmfm-tiny -o reads ordered.masked
+	assert_success
+	refute_output --partial "reads no values"
+}
+
 @test "sctrain wced: losses whose weight is 0 teach nothing; what has no target is NA" {
 	mkdir nothing && cd nothing
 	cp -r ../model kept
