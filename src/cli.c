@@ -548,7 +548,7 @@ void cli_list(const struct cli_command *commands)
 {
 	for (const struct cli_command *c = commands; c->name; c++)
 		if (c->run)
-			printf("  %-16s%s\n", c->name, summary_of(c));
+			printf("  %-18s%s\n", c->name, summary_of(c));
 		else
 			printf("%s%s:\n", c == commands ? "" : "\n", c->name);
 }

@@ -120,8 +120,7 @@ static struct option_def options[] = {
 	{0, "Output", OPT_GROUP},
 	{0, "keep", OPT_STRING, &keep_text, "COL,...", "columns of the cells to copy, such as cell_type", .changes = 1},
 	{0, "count-kept", OPT_FLAG, &count_kept, NULL,
-		"count the labels and numbers of these columns, for sctrain --head (default but for masked tokens)",
-		.changes = 1},
+		"count the labels and numbers of these columns, for sctrain --head (default but for masked tokens)", .changes = 1},
 	{0, "audit", OPT_STRING, &audit_path, "GRAPH", "write a table of how the masks treat partners in this graph, instead of a stream"},
 	{0, "resume", OPT_STRING, &resume, "MODEL",
 		"start after the last checkpoint of this model directory, if there is one; it must be of the same stream"},
@@ -201,6 +200,8 @@ static void check_input_options(const struct run *r)
 			usage_error("--field, --hidden, --order, --max-len and --zeros are for values as input, see --objective");
 	if (objective != VALUE && (given(&field) || given(&hidden)))
 		usage_error("--field and --hidden are for --objective value");
+	if (given(&hidden) && hidden == 0)
+		usage_error("--hidden 0 hides nothing: the input would have every value that is to be predicted");
 	if (objective != CELL && given(&unmeasured))
 		usage_error("--unmeasured is for --objective cell");
 	if (zeros == ZEROS_NONE && given(&without_zeros))

@@ -11,6 +11,7 @@
 #include "base/strmap.h"
 #include "stream/counts.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static size_t write_vocab(const struct fit_options *o, const struct vocab *genes
 	int copy = dup(file.fd);
 	FILE *to = copy < 0 ? NULL : fdopen(copy, "w");
 	if (!to || vocab_save(&v, to) || fclose(to))
-		die("%s: writing failed", o->cli->output ? o->cli->output : "standard output");
+		die("%s: writing failed: %s", o->cli->output ? o->cli->output : "standard output", strerror(errno ? errno : EIO));
 	must(outfile_commit(&file, &e), &e);
 	free(by);
 	vocab_release(&v);

@@ -87,3 +87,88 @@ all.$config/config.json:1"
 	sctrain value -q --init kept.bmfm-tiny -o after kept.values
 	assert_not_exists x.emb
 }
+
+@test "sctrain --head: what to do is said for the training at hand" {
+	refused() { # STATUS MESSAGE COMMAND...
+		run "-$1" "${@:3}"
+		assert_line --index 0 "$2"
+	}
+	mkdir words && cd words
+	maskgen -q --keep n_counts,cell_type -o bare.masked ../c1.tok
+	local w=(sctrain mlm --config tiny -o never)
+	refused 1 "sctrain mlm: bare.masked: the header does not say how large the numbers of 'n_counts' are: make the stream with maskgen --count-kept --keep n_counts" \
+		"${w[@]}" --head n_counts:mse bare.masked
+	refused 1 "sctrain mlm: bare.masked: no column 'age': make the stream with maskgen --count-kept --keep age" "${w[@]}" --head age:ce bare.masked
+	refused 1 "sctrain mlm: bare.masked: no column 'age': make the stream with maskgen --count-kept --keep age" "${w[@]}" --head age:mse bare.masked
+	refused 1 "sctrain cells: bare.masked: no column 'age': make the stream with maskgen --strategy none --keep age" \
+		sctrain cells --config tiny -o never --label age bare.masked
+	refused 2 "sctrain cells: --class-weight needs classes: --label COL, or --head COL:ce or focal" \
+		sctrain cells -o never --head cell_type:hce --ontology ../t.obo --class-weight balanced bare.masked
+	refused 2 "sctrain mlm: --head x:ce,weight=1e30: weight=1e30: expected a number above 0, at most 4294967295" "${w[@]}" --head x:ce,weight=1e30 bare.masked
+	assert_not_exists never/model.safetensors
+}
+
+@test "sctrain --head: a column named as the training's own head; two ontologies from one pipe; cells without a label" {
+	mkdir names && cd names
+	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		import scstream
+		stream, blocks = scstream.read("../c1.tok"), []
+		for b in stream:
+		    b["cell_type"].codes[::3] = -1
+		    blocks.append(b)
+		names = {"cell_type": "wced", "donor": "expression"}
+		blocks = [{names.get(c["name"], c["name"]): b[c["name"]] for c in stream.header["columns"]} for b in blocks]
+		for c in stream.header["columns"]:
+		    c["name"] = names.get(c["name"], c["name"])
+		scstream.write("named.tok", stream.header, blocks)
+	END
+	maskgen -q --objective cell -b 20 --keep wced,expression --count-kept -o named.masked named.tok
+	maskgen -q --objective value -b 20 --keep wced,expression --count-kept -o named.values named.tok
+	run -0 sctrain wced --config tiny --head wced:ce --head expression:ce -o cell named.masked
+	assert_output "sctrain wced: warning: 20 of 60 cells have no label in column 'wced': its head does not learn from them"
+	run -0 head -1 cell/train.tsv
+	assert_output --partial "loss.wced.value_other	loss.column.wced	loss.expression"
+	scembed -q -M cell --predict --head column.wced -o cell.pred named.tok
+	sctrain eval -M cell named.masked >eval.tsv
+	sctrain value -q --config tiny --init cell --head wced:ce --head expression:ce -o value named.values
+	scembed -q -M value --predict --head column.expression -o value.pred named.tok
+	scembed -q -M value --predict --head wced -o value.pred named.tok
+	run -2 sctrain wced --head wced:ce --head wced:mse -o never named.masked
+	assert_line --index 0 "sctrain wced: column 'wced' is to be predicted twice"
+	cat >>both.obo ../t.obo <(printf '\n[Term]\nid: Y:1\nname: donor1\n\n[Term]\nid: Y:2\nname: donor2\n\n[Term]\nid: Y:3\nname: donor3\n')
+	sctrain wced -q --config tiny --head cell_type:hce --head donor:hce --ontology <(cat both.obo) -o piped ../c1.masked
+	sctrain wced -q --config tiny --head cell_type:hce --head donor:hce --ontology both.obo -o file ../c1.masked
+	diff -x train.tsv -r piped file
+}
+
+@test "sctrain --head from=STEP: the pooler stays as it is until a head reads it" {
+	local head from changes
+	local run=(sctrain wced -q --config bmfm-tiny --lr 0.01 --warmup 0 --weight-decay 1 --dropout 0 --save-every 1 --keep-checkpoints 9)
+	mkdir pooler && cd pooler
+	maskgen -q --objective cell -b 12 --keep cell_type,donor --count-kept -o five.masked ../c1.tok
+	"${run[@]}" --head cell_type:ce,from=2 --head donor:ce,from=3 -o late five.masked
+	"${run[@]}" --head cell_type:ce,from=3 --head donor:ce,from=2 -o other five.masked
+	"${run[@]}" --head cell_type:ce,from=3 --head donor:ce -o first five.masked
+	for head in "late 2" "other 2" "first 0"; do
+		run $PYTHON - $head <<-'END'
+			import json, struct, sys
+			import numpy as np
+			def pooler(step):
+			    f = open(f"{sys.argv[1]}/checkpoint-{step}/model.safetensors", "rb")
+			    n = struct.unpack("<Q", f.read(8))[0]
+			    h = json.loads(f.read(n))
+			    def read(name):
+			        f.seek(8 + n + h[name]["data_offsets"][0])
+			        return np.frombuffer(f.read(h[name]["data_offsets"][1] - h[name]["data_offsets"][0]), "<f4").copy()
+			    return [read("core.pooler.dense." + part) for part in ("weight", "bias")]
+			start = int(sys.argv[2])
+			steps = [pooler(k) for k in range(1, 5)] # after k updates
+			for k in range(1, 4):
+			    moved = [bool((a != b).any()) for a, b in zip(steps[k - 1], steps[k])]
+			    assert moved == [k >= start] * 2, (k, moved)
+		END
+		assert_success
+	done
+}

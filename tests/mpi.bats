@@ -260,7 +260,15 @@ same_training() {
 	assert_output --partial "one.masked: shard 0 of 1, but this is rank"
 	run ranks 2 "$MLM --lr 0.00\$((R + 1)) -o bad s\$R"
 	assert_failure 1
-	assert_output --partial "the ranks differ in options"
+	assert_output --partial "the ranks differ in options: lr: 0.001 on rank 0, 0.002 on rank 1"
+	maskgen -q --shard 0/2 --batch 6 --seed 4 --strategy none --keep cell_type,n_counts -o k0 cells.tok
+	maskgen -q --shard 1/2 --batch 6 --seed 4 --strategy none --keep cell_type,n_counts -o k1 cells.tok
+	run ranks 2 "sctrain cells --mpi --config tiny --label cell_type --head n_counts:mse,weight=\$((R + 2)) -o bad k\$R"
+	assert_failure 1
+	assert_output --partial "the ranks differ in configuration: corrmask_heads 1 weight: 2 on rank 0, 3 on rank 1"
+	run ranks 2 "sctrain cells --mpi --config tiny --label cell_type --head n_counts:mse\$([ \$R = 0 ] || echo ,position=0) -o bad k\$R"
+	assert_failure 1
+	assert_output --regexp "the ranks differ in configuration: corrmask_heads 1 [a-z]+: none on rank 0, "
 	maskgen -q --shard 1/2 --batch 6 --seed 5 -o s1 cells.tok
 	run ranks 2 "$MLM -o bad s\$R"
 	assert_failure 1

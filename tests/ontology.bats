@@ -223,7 +223,7 @@ ref() { # ref COMMAND ARGUMENT...
 	refused 2 "--head donor:ce,mean=known: mean is for the loss hce: other losses are means over the cells with a target" --head donor:ce,mean=known
 	refused 2 "--head cell_type:hce,mean=known,mean=all: mean is given twice" --head cell_type:hce,mean=known,mean=all --ontology cl.obo
 	refused 2 "--head donor:ce,reverse=0: reverse=0: expected a number above 0, at most 1000" --head donor:ce,reverse=0
-	refused 2 "--head donor:ce,position=-1: position=-1: expected a whole number" --head donor:ce,position=-1
+	refused 2 "--head donor:ce,position=-1: position=-1: expected a whole number, at most 65535" --head donor:ce,position=-1
 	refused 1 "step.masked: head donor: position 1: a cell begins with 1 CLS token: expected at most 0" --head donor:ce,position=1
 	refused 1 "--ontology: none.obo: No such file or directory" --head cell_type:hce --ontology none.obo
 	refused 1 "--ontology: vocab.tsv: line 1: expected TAG: VALUE, as in an OBO file" --head cell_type:hce --ontology vocab.tsv

@@ -147,7 +147,7 @@ same_training() {
 	maskgen -q --strategy none --keep cell_type,one,barcode,n_counts -o gaps.masked gaps.tok
 	run sctrain cells -v --label cell_type --init base -o gaps gaps.masked
 	assert_success
-	assert_output --partial "warning: 100 of 400 cells have no label in column 'cell_type': they are left out"
+	assert_output --partial "warning: 100 of 400 cells have no label in column 'cell_type': its head does not learn from them"
 	assert_output --partial "300 labels"
 	scsample -q --where 'cell_type!=NA' gaps.tok | scview -c cell_type,token >gaps.tsv
 	assert_equal "$(wc -l <gaps.tsv)" 301

@@ -241,7 +241,7 @@ above() {
 	maskgen -q --strategy none --keep size -o close.masked close.tok
 	run sctrain cells -q --config tiny --target size -o x close.masked
 	assert_failure 1
-	assert_output --regexp "column 'size' are all 4.61169e\+18, or differ too little for their size: there is nothing to predict$"
+	assert_output --regexp "column 'size' are all 4.61169e\+18, or differ too little from it \(their standard deviation is 0\): there is nothing to predict$"
 	sctrain cells -q --config tiny --label donor --lr 0 -o unnamed step.masked
 	run scembed -M unnamed --predict --head donor -o x.pred test.tok
 	assert_failure 1
@@ -369,7 +369,7 @@ above() {
 	refused 2 "'a\"b' cannot name a head: expected 1 to 40 bytes, without control characters, quotes and backslashes" --label donor --label 'a"b'
 	refused 1 "step.masked: no column 'age': make the stream with maskgen --strategy none --keep age" --label donor --target age
 	refused 1 "step.masked: column 'donor' is categorical, expected numbers" --target donor
-	refused 2 "--class-weight needs --label COL" --target size --class-weight balanced
+	refused 2 "--class-weight needs classes: --label COL, or --head COL:ce or focal" --target size --class-weight balanced
 	refused 2 "--head donor: expected COL:LOSS, such as cell_type:ce" --head donor
 	refused 2 "--head :ce: expected COL:LOSS, such as cell_type:ce" --head :ce
 	refused 2 "--head size:mae: unknown loss 'mae': expected ce, focal, hce or mse" --head size:mae
@@ -378,16 +378,16 @@ above() {
 	refused 2 "column 'donor' is to be predicted twice" --label donor --head donor:mse
 	local value
 	for value in 0 -1 nan inf '' 1x 0x2; do
-		refused 2 "--head size:mse,weight=$value: weight=$value: expected a number above 0" --head "size:mse,weight=$value"
+		refused 2 "--head size:mse,weight=$value: weight=$value: expected a number above 0, at most 4294967295" --head "size:mse,weight=$value"
 	done
-	refused 2 "--head size:mse,from=1.5: from=1.5: expected a whole number" --head size:mse,from=1.5
+	refused 2 "--head size:mse,from=1.5: from=1.5: expected a whole number, at most 4294967295" --head size:mse,from=1.5
 	refused 2 "--head size:mse,weight=1,weight=1: weight is given twice" --head size:mse,weight=1,weight=1
 	refused 2 "--head size:mse,: '': expected position=K, weight=W, gamma=G, reverse=L, mean=all, mean=known or from=STEP" --head size:mse,
 	refused 2 "--head size:mse,name=x: 'name=x': expected position=K, weight=W, gamma=G, reverse=L, mean=all, mean=known or from=STEP" --head size:mse,name=x
 	refused 2 "--head donor:ce,gamma=2: gamma is for the loss focal" --head donor:ce,gamma=2
 	refused 2 "--head: from: expected one column at least that is learned from the first step" --head donor:ce,from=2 --head size:mse,from=1
 	refused 2 "--focal needs --label COL" --head donor:ce --focal 2
-	refused 2 "--class-weight needs --label COL" --head size:mse --class-weight balanced
+	refused 2 "--class-weight needs classes: --label COL, or --head COL:ce or focal" --head size:mse --class-weight balanced
 	refused 1 "step.masked: 14 steps: column 'size' is to be learned from step 14 on" --head donor:ce --head size:mse,from=14
 	refused 1 "step.masked: no column 'age': make the stream with maskgen --strategy none --keep age" --head donor:ce --head age:mse
 	refused 1 "step.masked: column 'donor' is categorical, expected numbers" --head donor:mse
@@ -414,7 +414,7 @@ above() {
 	maskgen -q --strategy none --keep size -o same.masked same.tok
 	run sctrain cells --config tiny --target size -o x same.masked
 	assert_failure 1
-	assert_output "sctrain cells: same.masked: the numbers in column 'size' are all 3, or differ too little for their size: there is nothing to predict"
+	assert_output "sctrain cells: same.masked: the numbers in column 'size' are all 3, or differ too little from it (their standard deviation is 0): there is nothing to predict"
 }
 
 @test "scembed --predict: the head must be chosen, and be one" {

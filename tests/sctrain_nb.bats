@@ -49,7 +49,7 @@ same_training() {
 	assert_line --index 0 "sctrain nb: no model directory: -o MODEL"
 	run sctrain nb --best accuracy --eval test.mc -o x train.mc
 	assert_failure 2
-	assert_line --index 0 "sctrain nb: --best accuracy: sctrain nb measures loss"
+	assert_line --index 0 "sctrain nb: --best accuracy: sctrain nb does not measure it: expected loss or last"
 	run sctrain nb --dropout 0.1 -o x train.mc
 	assert_failure 1
 	assert_output --partial "--dropout: architecture mlp_nb has none"

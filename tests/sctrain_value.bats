@@ -91,7 +91,7 @@ edited() {
 	run -2 sctrain value train.masked
 	assert_line --index 0 "sctrain value: no model directory: -o MODEL"
 	run -2 sctrain value --best accuracy --eval test.masked -o x train.masked
-	assert_line --index 0 "sctrain value: --best accuracy: sctrain value measures loss, rmse and r2"
+	assert_line --index 0 "sctrain value: --best accuracy: sctrain value does not measure it: expected loss or last"
 	run -1 sctrain value -o x tokens.masked
 	assert_output "sctrain value: tokens.masked: no list 'value' beside the targets: sctrain value needs a stream of maskgen --objective value"
 	run -1 sctrain value $TINY --eval tokens.masked -o x train.masked

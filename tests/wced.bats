@@ -344,6 +344,50 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	done
 }
 
+@test "maskgen: an input has a gene, and at most --max-len tokens" {
+	mkdir -p inputs && cd inputs
+	rankenc -q -m ../vocab.tsv --cls 3 -o three.tok ../a.counts
+	for objective in cell value; do
+		for most in 3 4; do
+			run -1 maskgen --objective $objective --max-len $most three.tok -o never
+			assert_output --partial "4 special tokens, and an input has $most tokens (--max-len): expected room for a gene"
+			assert_not_exists never
+		done
+		maskgen -q --objective $objective --max-len 5 -o five.masked three.tok
+		assert_equal "$(scview -c input five.masked | awk 'NR > 1 { print NF }' | sort -u)" 5
+	done
+	# of a cell whose genes are all chosen one stays
+	maskgen -q --objective cell --rate 1 -o all.masked three.tok
+	assert_equal "$(scview -c input all.masked | awk 'NR > 1 { print NF }' | sort -u)" 5
+	scview -c input,target all.masked | awk -F'\t' 'NR > 1 { split($1, t, " "); if ((" " $2 " ") !~ (" " t[4] " ")) exit 1 }'
+	assert [ "$(scview -c input all.masked | cut -d' ' -f4 | sort -u | wc -l)" -gt 10 ]
+	# a cell without tokens gets no zeros: it has no [CLS] to stand before them
+	awk 'NR > 39 && NR < 43' ../vocab.tsv | awk 'BEGIN { FS = OFS = "\t" } { $1 = 37 + NR } 1' >genes
+	{ sed 39q ../vocab.tsv; cat genes; } >few.tsv
+	rankenc -q -m few.tsv --keep-empty --min-genes-matched 0 --min-counts-matched 0 -o few.tok ../a.counts
+	maskgen -q --objective cell --zeros random --without-zeros 0 --max-len 20 -o few.masked few.tok
+	assert [ "$(scview -c token few.tok | grep -c '^$')" -gt 0 ]
+	assert_equal "$(scview -c input few.masked | grep -c '^$')" "$(scview -c token few.tok | grep -c '^$')"
+	assert_equal "$(scview -c input few.masked | tail -n +2 | grep . | cut -d' ' -f1 | sort -u)" 3
+	run -2 maskgen --objective value --hidden 0 -o never three.tok
+	assert_output --partial "--hidden 0 hides nothing"
+}
+
+@test "scembed: a gene twice, or a special token between genes" {
+	mkdir -p twice && cd twice
+	edited ../b.tok twice.tok 't = at("token", 3); t[5] = t[9]'
+	edited ../b.tok between.tok 't = at("token", 3); t[5] = 4'
+	local what="position 9: gene "
+	for f in twice between; do
+		for how in "" --reconstruct; do
+			run -1 scembed -M ../model $how -o never $f.tok
+			assert_output --partial "$f.tok: cell 3, $what"
+			assert_not_exists never
+		done
+		what="position 5: a special token (4) between genes"
+	done
+}
+
 @test "maskgen --resume: a stream with means of numbers, after a stop" {
 	mkdir -p numbers && cd numbers
 	maskgen -q --objective cell --keep n_counts --epochs 2 --batch 30 -o all.masked ../train.tok

@@ -377,8 +377,8 @@ int encoder_finish(struct encoder *enc, struct block *out, struct error *e)
 		return counts_error(&enc->in, b, enc->wrong, enc->name, enc->cells, e);
 	for (size_t i = 0; i < b->rows && enc->measured.n; i++)
 		if (panel_of_row(enc, b, i) >= enc->measured.n)
-			return error_set(e, "%s: row %llu: panel %u, but the header has %zu", enc->name,
-				(unsigned long long)enc->cells + i, panel_of_row(enc, b, i), enc->measured.n);
+			return error_set(e, "%s: row %llu: panel %u, but the header has %zu", enc->name, (unsigned long long)enc->cells + i,
+				panel_of_row(enc, b, i), enc->measured.n);
 	for (size_t i = 0; i < b->rows; i++) {
 		if (enc->length[i] || enc->o.keep_empty)
 			enc->row[n++] = (uint32_t)i;

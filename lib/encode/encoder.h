@@ -31,7 +31,7 @@ struct encoder_options {
 	/* STYLE_V2: <cls> before, <eos> after the genes; STYLE_BMFM: [CLS] and [SEP]. STYLE_AUTO: BMFM if the vocabulary begins with [UNK],
 	 * V2 if it has <cls> and <eos> */
 	int style;
-	long long max_len; /* most tokens of a cell, special tokens included; 0: 2,048 for V1, 4,096 for V2; must be 0 for BMFM, whose cells are whole */
+	long long max_len; /* most tokens of a cell, special ones included; 0: 2,048 for V1, 4,096 for V2; BMFM: 0, cells are whole */
 	long long cls; /* STYLE_BMFM: tokens before the genes, 1 to CLS_MAX; 0: 1 */
 	int ties; /* enum ties: TIES_RANDOM adds the column tie, TIES_GROUP the column rank, which is below max_len */
 	int value; /* add the column value: log_norm of the count (stream/counts.h), 0 for special tokens */

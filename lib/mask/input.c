@@ -142,7 +142,7 @@ static uint32_t draw_zeros(struct inputs *x, const struct counted_cell *c, uint3
 static uint32_t mix(struct inputs *x, const struct counted_cell *c, uint32_t n, uint32_t most)
 {
 	const struct input_plan *p = x->p;
-	int few = n < FEW, none = p->zeros == ZEROS_NONE || (rng_unit(&x->r) < p->without_zeros && !few);
+	int few = n < FEW, none = p->zeros == ZEROS_NONE || !c->n || (rng_unit(&x->r) < p->without_zeros && !few);
 	uint32_t genes_of_ten = p->zeros == ZEROS_BATCH ? 10 - p->per_ten : UINT32_MAX, k = 0, g = 0, z = 0;
 	uint32_t want = few && most > FEW_ZEROS ? FEW_ZEROS : most, zeros = none ? 0 : draw_zeros(x, c, want);
 	while (k < most && (g < n || z < zeros)) {
@@ -229,6 +229,16 @@ static uint32_t split(struct inputs *x, const struct counted_cell *c, uint32_t f
 	return n + out;
 }
 
+/* Of the n genes one stays in the input, drawn. Returns how many of the places x->position [chosen] are left. */
+static uint32_t keep_one(struct inputs *x, uint32_t chosen, uint32_t n)
+{
+	if (!chosen || chosen < n)
+		return chosen;
+	uint32_t stays = rng_below(&x->r, chosen);
+	memmove(x->position + stays, x->position + stays + 1, (chosen - stays - 1) * sizeof *x->position);
+	return chosen - 1;
+}
+
 int inputs_make(struct inputs *x, struct masked_cell *out, struct masker *m, const struct counted_cell *c, double rate, double lambda,
 	struct error *e)
 {
@@ -240,10 +250,17 @@ int inputs_make(struct inputs *x, struct masked_cell *out, struct masker *m, con
 		return error_set(e, "panel %u, but the header has %zu", c->panel, p->panels->n);
 	if (find_genes(x, c, &from, &to, e))
 		return -1;
+	if (from < to && p->max_len <= from + (c->n - to))
+		return error_set(e, "%u special tokens, and an input has %u tokens (--max-len): expected room for a gene",
+			from + (c->n - to), p->max_len);
 	x->r = rng_at(x->mask->seed, RNG_INPUT, c->cell, c->epoch);
 	struct mask_tokens t = {.n = c->n, .token = c->token};
 	if (p->cell)
 		chosen = mask_cell(m, rate, lambda, c->cell, c->epoch, &t, x->position, x->replaced, &out->structural);
+	if (p->cell)
+		chosen = keep_one(x, chosen, to - from);
+	if (out->structural > chosen)
+		out->structural = chosen;
 	all = split(x, c, from, to, chosen, &kept);
 	out->n = write_input(x, c, from, to, kept);
 	out->tokens = t.token;

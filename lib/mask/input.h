@@ -1,7 +1,8 @@
 /*
  * The input of a model that reads values, and its targets, from tokens with their counts [BMFM-RNA]. There are two objectives.
  *
- * The whole cell (plan.cell). The genes that the masks choose are left out of the input. All genes of the cell are targets.
+ * The whole cell (plan.cell). The genes that the masks choose are left out of the input, but one gene stays in any case. All genes of the cell
+ * are targets.
  * Values. The fields of the chosen tokens are hidden: the value, the gene, or both. A share of them stays visible, and is predicted too.
  *
  * A value is log_norm of the count (stream/counts.h). With LIBRARY_KEPT the divisor of the input is that of the genes that are left in it,
@@ -12,7 +13,7 @@
  *     ZEROS_RANDOM   after the others, up to max_len tokens, drawn uniformly
  *     ZEROS_BATCH    in every ten tokens per_ten zeros, until one kind is used up, then the rest; genes that another cell of the shard's batch has
  *                    come first, in random order, then all others
- * A share of the cells, without_zeros, gets none. A cell of fewer than two genes gets 128 zeros in any case. At last the genes are cut, so that
+ * A share of the cells, without_zeros, gets none. A cell of fewer than two genes gets 128 zeros in any case, but one without tokens gets none. At last the genes are cut, so that
  * the cell has at most max_len tokens. All draws are Philox(seed, cell, epoch).
  */
 #ifndef MASK_INPUT_H
@@ -73,7 +74,7 @@ void inputs_start(struct inputs *x);
 void inputs_note(struct inputs *x, const uint32_t *token, const uint32_t *count, uint32_t n);
 
 /* Make the input of a cell. Masks are chosen by m, with the cell's rate and lambda. -1 with e set (without a name of the stream) if the cell is
- * of a panel that the header does not have, a special token stands between genes, or a gene occurs twice. */
+ * of a panel that the header does not have, max_len has no room for a gene, a special token stands between genes, or a gene occurs twice. */
 int inputs_make(struct inputs *x, struct masked_cell *out, struct masker *m, const struct counted_cell *c, double rate, double lambda,
 	struct error *e);
 

@@ -40,8 +40,12 @@ void readout_tensors(const struct head_spec *s, struct params *p, const struct m
 	if (!pools(s, c->arch))
 		return;
 	snprintf(name, sizeof name, "%s.weight", c->arch->pooler);
-	if (!params_find(p, name))
+	const struct tensor *there = params_find(p, name);
+	size_t at = there ? (size_t)(there - p->tensor) : p->n;
+	if (!there)
 		params_add_linear(p, (int)c->num_hidden_layers, c->hidden_size, c->hidden_size, c->arch->pooler);
+	for (size_t i = at; i < at + 2; i++) /* weight and bias: updates, and their decay, begin with the first head that reads them */
+		p->tensor[i].start = there && p->tensor[i].start < s->from ? p->tensor[i].start : s->from;
 }
 
 void readout_resolve(struct head *h, struct model *m)

@@ -32,9 +32,9 @@ void panels_release(struct panels *p); /* accepts a zeroed struct */
 
 /* The number of this panel [panel_words(h->vocab.n)] in the header, to which it is added if it is not there. */
 uint32_t panels_add(struct header *h, const uint32_t *panel);
-/* map[i]: number in `to`, to which missing ones are added, of panel i < *n of `from` (malloced). If that has none: of one panel, all genes. */
+/* map[i]: number in `to`, to which missing ones are added, of panel i < *n of `from`, or of one panel of all genes if that has none (malloced). */
 uint32_t *panels_join(struct header *to, const struct header *from, size_t *n);
-/* h has another vocabulary now: gene g < genes of panels p, which h had, is number[g] there; UINT32_MAX: left out. The panels keep their numbers. */
+/* h has another vocabulary now: gene g < genes of the panels p that h had is number[g] there, or left out (UINT32_MAX). Panels keep their numbers. */
 void panels_renumber(struct header *h, const struct panels *p, size_t genes, const uint32_t *number);
 int panels_there(const struct header *h); /* has the header the key? */
 void panels_drop(struct header *h);

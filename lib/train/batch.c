@@ -169,6 +169,28 @@ static int pack_input_values(struct packed *p, const struct masked_columns *c, c
 	return 0;
 }
 
+/* A cell with counts has each gene once, and special tokens only around the genes, as maskgen wants it. p->mask: bits of the vocabulary, 0. */
+static int check_genes(struct packed *p, const struct masked_columns *c, const struct block *b, size_t row, size_t at, size_t keep,
+	const char *name, struct error *e)
+{
+	const uint32_t special = (uint32_t)b->header->vocab.nspecial, *id = p->id + at;
+	int genes = 0, bad = 0;
+	size_t k = 0;
+	for (; k < keep && !bad; k++) {
+		uint32_t g = id[k];
+		if (g >= special && genes && id[k - 1] < special)
+			bad = error_set(e, "%s: cell %llu, position %zu: a special token (%u) between genes", name, cell_of(c, b, row),
+				k - 1, id[k - 1]);
+		else if (g >= special && p->mask[g / 32] >> g % 32 & 1)
+			bad = error_set(e, "%s: cell %llu, position %zu: gene %u occurs twice", name, cell_of(c, b, row), k, g);
+		genes |= g >= special;
+		p->mask[g / 32] |= 1u << g % 32;
+	}
+	while (k-- > 0)
+		p->mask[id[k] / 32] = 0;
+	return bad;
+}
+
 /* The tokens of the rows. */
 static int pack_ids(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit, int cut,
 	uint32_t eos, const char *name, struct error *e)
@@ -223,7 +245,17 @@ static int pack_ids(struct packed *p, const struct masked_columns *c, const stru
 int batch_tokens(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit, int cut,
 	uint32_t eos, const char *name, struct error *e)
 {
-	return pack_ids(p, c, b, from, to, limit, cut, eos, name, e);
+	if (pack_ids(p, c, b, from, to, limit, cut, eos, name, e))
+		return -1;
+	if (c->count < 0)
+		return 0;
+	size_t words = nb_words(b->header->vocab.n);
+	grow(p->mask, p->mask_cap, words);
+	memset(p->mask, 0, words * sizeof *p->mask);
+	for (size_t i = 0; i < to - from; i++)
+		if (check_genes(p, c, b, from + i, p->offset[i], p->offset[i + 1] - p->offset[i], name, e))
+			return -1;
+	return 0;
 }
 
 /* The numbers of the rows in the global batch. */

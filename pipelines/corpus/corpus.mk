@@ -4,7 +4,7 @@
 #     make corpus FILES='plate1.h5ad plate2.h5ad' MEDIANS=medians.tsv
 #     maskgen @results/corpus/latest/corpus.txt | sctrain mlm --config corrmask-paper - -o model
 #
-# DIR    folder of .h5ad files, with its subfolders
+# DIR    folder of .h5ad files and .zarr stores, with its subfolders
 # FILES  the files, or @LIST: those that the file LIST names, one a line
 # WHERE  conditions on the cells (scsample --where), with ; between; only columns of obs that all files have
 # OBS    more columns of obs to keep, with commas between; default: those in WHERE
@@ -32,7 +32,7 @@ MAXLEN := 2048
 endif
 endif
 ifneq ($(filter corpus,$(MAKECMDGOALS)),)
-$(if $(value DIR)$(value FILES),,$(error corpus: give DIR=FOLDER, a folder of .h5ad files, or FILES='...'))
+$(if $(value DIR)$(value FILES),,$(error corpus: give DIR=FOLDER, a folder of .h5ad files or .zarr stores, or FILES='...'))
 endif
 $(eval $(call run_folder,CORPUS_RUN,corpus,$(CORPUS_SETTINGS)))
 

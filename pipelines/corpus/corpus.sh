@@ -102,13 +102,22 @@ case ${refused:=stop} in stop | skip) ;; *) echo "REFUSED=$refused: expected sto
 # list_files: the inputs, sorted, with NUL between
 list_files() {
 	if [ -n "$dir" ]; then
-		find -L "$dir" -type f -name '*.h5ad' -print0
+		find -L "$dir" \( -type d -name '*.zarr' -prune -o -type f -name '*.h5ad' \) -print0
 	elif [ "${paths:0:1}" = @ ]; then
 		sed 's/\r$//; /^#/d; /^$/d; /^[^\/]/s|^|'"$(dirname "${paths#@}" | sed 's/[&|\]/\\&/g')"'/|' "${paths#@}" | tr '\n' '\0'
 	else
 		files "$paths"
 		printf '%s\0' "${files[@]}"
 	fi | sort -zu
+}
+
+# stamp PATH: tells a changed file, or zarr store, from an unchanged one
+stamp() {
+	if [ -d "$1" ]; then
+		find -L "$1" -type f -printf '%P %s %T@ %C@\n' | sort | sha256sum | cut -c 1-16
+	else
+		stat -L -c '%s %Y %Z' -- "$1"
+	fi
 }
 
 # Absolute names, as the work is done in the folder of the run
@@ -119,10 +128,10 @@ medians=$(absolute "${medians:-}") token_table=$(absolute "${token_table:-}") ma
 [ -z "$dir" ] || [ -z "$paths" ] || { echo "corpus: DIR and FILES exclude each other" >&2; exit 1; }
 [ -z "$dir" ] || [ -d "$dir" ] || { echo "DIR=$dir: no such folder" >&2; exit 1; }
 list_files > "$run/inputs.new" || exit 1
-[ -s "$run/inputs.new" ] || { echo "${dir:+DIR=$dir}${paths:+FILES=$paths}: no .h5ad file" >&2; exit 1; }
+[ -s "$run/inputs.new" ] || { echo "${dir:+DIR=$dir}${paths:+FILES=$paths}: no .h5ad file and no .zarr store" >&2; exit 1; }
 while IFS= read -r -d '' path; do
 	[[ $path != *[$'\t\n']* ]] || { echo "'$path': a name with a tab or a line break" >&2; exit 1; }
-	stamp=$(stat -L -c '%s %Y %Z' -- "$path") || exit 1
+	stamp=$(stamp "$path") || exit 1
 	path=$(realpath -- "$path")
 	name=$(basename -- "$path")
 	name=${name%.*}

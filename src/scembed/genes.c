@@ -249,7 +249,7 @@ static void contextual(struct run *r, const struct genes_options *g, struct stre
 static void table(struct run *r, const struct genes_options *g, struct stream *in, const struct cli *cli, const char *model)
 {
 	const char *name = model_config(r->model)->arch->table;
-	const struct tensor *t = name ? model_find(r->model, name) : NULL;
+	const struct tensor *t = model_find(r->model, name ? name : "");
 	struct output o;
 	size_t V = stream_header(in)->vocab.n;
 	if (!t || t->shape[1] != r->C || t->shape[0] < V)

@@ -197,7 +197,8 @@ static void collect(struct run *r)
 		lost += !finite;
 	}
 	if (lost > r->queued_empty)
-		die("%zu vectors of cells with tokens are not finite: are the weights those of this config.json?", lost - (size_t)r->queued_empty);
+		die("%zu vectors of cells with tokens are not finite: are the weights those of this config.json?",
+			lost - (size_t)r->queued_empty);
 	r->queued = 0;
 }
 

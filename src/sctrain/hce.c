@@ -17,7 +17,8 @@ struct hce {
 	struct label_column column;
 	const char *path; /* of the ontology */
 	int known; /* the mean is over the cells with a label */
-	struct ontology ontology;
+	struct ontology own; /* of the first of these objectives, which reads the file: it may be a pipe */
+	const struct ontology *ontology;
 	struct leaves leaves;
 	char **label; /* [leaves.n] their ids */
 	uint32_t *term; /* [nterm] of each class of the column; TERM_NONE: it is none */
@@ -33,7 +34,7 @@ static void find_terms(struct hce *x)
 	grow(x->term, x->term_cap, x->column.classes.n);
 	for (; x->nterm < x->column.classes.n; x->nterm++) {
 		const char *name = x->column.classes.name[x->nterm];
-		x->term[x->nterm] = ontology_find(&x->ontology, name, strlen(name));
+		x->term[x->nterm] = ontology_find(x->ontology, name, strlen(name));
 	}
 }
 
@@ -70,27 +71,27 @@ static void report_unknown(const struct hce *x, const struct train *t)
 
 static void find_leaves(struct hce *x, const struct train *t)
 {
-	uint8_t *seen = xcalloc(x->ontology.n, 1);
+	uint8_t *seen = xcalloc(x->ontology->n, 1);
 	for (size_t k = 0; k < x->column.nclass; k++)
 		if (x->term[k] != TERM_NONE)
 			seen[x->term[k]] = 1;
-	leaves_init(&x->leaves, &x->ontology, seen);
+	leaves_init(&x->leaves, x->ontology, seen);
 	free(seen);
 	if (!x->leaves.n)
 		die("%s: no cell has a label in column '%s'", t->source.name, x->column.name);
 	if (x->leaves.n == 1)
 		die("%s: all labels in column '%s' lie on or above %s (%s): there is nothing to tell apart", t->source.name, x->column.name,
-			x->ontology.id[x->leaves.term[0]], x->ontology.name[x->leaves.term[0]]);
+			x->ontology->id[x->leaves.term[0]], x->ontology->name[x->leaves.term[0]]);
 	x->label = xcalloc(x->leaves.n, sizeof *x->label);
 	for (size_t k = 0; k < x->leaves.n; k++)
-		x->label[k] = x->ontology.id[x->leaves.term[k]];
+		x->label[k] = x->ontology->id[x->leaves.term[k]];
 }
 
 /* The last of these objectives writes the terms of all: they have read the same file. */
 static void add_file(struct objective *o, struct train *t)
 {
 	const struct hce *x = o->state;
-	uint8_t *chosen = xcalloc(x->ontology.n, 1);
+	uint8_t *chosen = xcalloc(x->ontology->n, 1);
 	for (const struct objective *other = t->objectives.one; other < t->objectives.one + t->objectives.n; other++) {
 		const struct hce *y = other->state;
 		if (other->kind != o->kind)
@@ -99,11 +100,11 @@ static void add_file(struct objective *o, struct train *t)
 			free(chosen);
 			return;
 		}
-		for (size_t v = 0; v < x->ontology.n; v++)
+		for (size_t v = 0; v < x->ontology->n; v++)
 			chosen[v] |= y->leaves.kept[v];
 	}
-	ontology_add_namesakes(&x->ontology, chosen); /* scembed --node must find what the same name means here */
-	train_add_file(t, o, ontology_print(&x->ontology, chosen));
+	ontology_add_namesakes(x->ontology, chosen); /* scembed --node must find what the same name means here */
+	train_add_file(t, o, ontology_print(x->ontology, chosen));
 	free(chosen);
 }
 
@@ -111,19 +112,23 @@ static void open_terms(struct objective *o, struct train *t)
 {
 	struct hce *x = o->state;
 	struct error e;
-	if (ontology_load(&x->ontology, x->path, &e))
+	const struct objective *first = t->objectives.one;
+	while (first->kind != o->kind)
+		first++;
+	if (first == o && ontology_load(&x->own, x->path, &e))
 		die("--ontology: %s", e.msg);
+	x->ontology = &((const struct hce *)first->state)->own;
 	label_column_open(&x->column, t);
 	find_terms(x);
 	report_unknown(x, t);
 	find_leaves(x, t);
-	char *text = ontology_print(&x->ontology, x->leaves.kept);
+	char *text = ontology_print(x->ontology, x->leaves.kept);
 	digest_bytes(text, strlen(text), x->digest);
 	free(text);
 	add_file(o, t);
 	o->head.nlabel = (uint32_t)x->leaves.n;
 	o->head.label = x->label;
-	o->head.nset = (uint32_t)x->ontology.n;
+	o->head.nset = (uint32_t)x->ontology->n;
 	o->head.set = x->leaves.set;
 	o->head.over_all = !x->known;
 }
@@ -157,7 +162,7 @@ static void release(struct objective *o)
 	struct hce *x = o->state;
 	label_column_release(&x->column);
 	leaves_release(&x->leaves);
-	ontology_release(&x->ontology);
+	ontology_release(&x->own);
 	free(x->label);
 	free(x->term);
 	free(x->of);

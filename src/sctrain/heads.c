@@ -24,16 +24,16 @@ static struct wanted {
 static void set_field(struct wanted *c, const char *text, const char *field, size_t n)
 {
 	const struct {
-		const char *name, *expected;
+		const char *name;
 		double *to;
 		double most;
-		int whole, zero; /* a whole number; 0 is one too */
+		int whole; /* a whole number; else it is above 0 */
 	} known[] = {
-		{"position=", "a whole number", &c->position, UINT16_MAX, 1, 1},
-		{"weight=", "a number above 0", &c->weight, UINT32_MAX, 0, 0},
-		{"gamma=", "a number above 0, at most 100", &c->gamma, 100, 0, 0},
-		{"reverse=", "a number above 0, at most 1000", &c->reverse, 1000, 0, 0},
-		{"from=", "a whole number", &c->from, UINT32_MAX, 1, 1},
+		{"position=", &c->position, UINT16_MAX, 1},
+		{"weight=", &c->weight, UINT32_MAX, 0},
+		{"gamma=", &c->gamma, 100, 0},
+		{"reverse=", &c->reverse, 1000, 0},
+		{"from=", &c->from, UINT32_MAX, 1},
 	};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		size_t len = strlen(known[i].name);
@@ -43,9 +43,9 @@ static void set_field(struct wanted *c, const char *text, const char *field, siz
 		double v = decimal_read(field + len, &end);
 		if (!isnan(*known[i].to))
 			usage_error("--head %s: %.*s is given twice", text, (int)len - 1, field);
-		if (end != field + n || end == field + len || !(v >= 0) || v > known[i].most || (known[i].whole && v != floor(v)) ||
-			(!known[i].zero && !(v > 0)))
-			usage_error("--head %s: %.*s: expected %s", text, (int)n, field, known[i].expected);
+		if (end != field + n || end == field + len || !(v >= 0) || v > known[i].most || (known[i].whole ? v != floor(v) : !(v > 0)))
+			usage_error("--head %s: %.*s: expected %s, at most %.0f", text, (int)n, field,
+				known[i].whole ? "a whole number" : "a number above 0", known[i].most);
 		*known[i].to = v;
 		return;
 	}
@@ -89,6 +89,11 @@ static struct wanted parse_head(const char *text)
 	return c;
 }
 
+const char *heads_keep(const struct train *t)
+{
+	return t->objectives.one[0].kind->label ? "--strategy none --keep" : "--count-kept --keep";
+}
+
 static void add_head(struct objectives *list, const struct wanted *c, int balanced, int alone)
 {
 	struct label_options set = {.column = c->name, .balanced = balanced, .own = 1};
@@ -127,7 +132,7 @@ void heads_add(struct objectives *list, const int *balanced)
 		classes += list->one[i].head.kind->target == TARGET_CLASS;
 	}
 	if (balanced && !classes)
-		refuse("needs --label COL", balanced);
+		refuse("needs classes: --label COL, or --head COL:ce or focal", balanced);
 	if (list->n && later == list->n)
 		usage_error("--head: from: expected one column at least that is learned from the first step");
 }

@@ -31,6 +31,9 @@ struct objective *number_add(struct objectives *list, const char *column);
 /* Labels that are terms of an ontology (path). known: the mean loss is over the cells with a label, not over all. */
 struct objective *hce_add(struct objectives *list, const char *column, const char *path, int known);
 
+/* The options of maskgen, before the name of a column, that write it with its counts for this training. */
+const char *heads_keep(const struct train *t);
+
 /* ---- a column of labels (label.c) ---- */
 
 struct label_column {

@@ -46,8 +46,8 @@ static void read_classes(struct label_column *c, const struct train *t)
 	if (c->nclass == 0)
 		die("%s: no cell has a label in column '%s'", t->source.name, c->name);
 	if (c->labelled < (double)t->info.rows)
-		warn("%.0f of %llu cells have no label in column '%s': they are left out", (double)t->info.rows - c->labelled,
-			(unsigned long long)t->info.rows, c->name);
+		warn("%.0f of %llu cells have no label in column '%s': its head does not learn from them",
+			(double)t->info.rows - c->labelled, (unsigned long long)t->info.rows, c->name);
 }
 
 void label_column_open(struct label_column *c, struct train *t)
@@ -55,7 +55,7 @@ void label_column_open(struct label_column *c, struct train *t)
 	struct error e;
 	const struct masked_source *v = &t->validation.source;
 	if (header_find(t->header, c->name) < 0)
-		die("%s: no column '%s': make the stream with maskgen --strategy none --keep %s", t->source.name, c->name, c->name);
+		die("%s: no column '%s': make the stream with maskgen %s %s", t->source.name, c->name, heads_keep(t), c->name);
 	must(labels_init(&c->labels[0], t->header, c->name, &c->classes, t->source.name, &e), &e);
 	read_classes(c, t);
 	if (v->in && labels_init(&c->labels[1], stream_header(v->in), c->name, &c->classes, v->name, &e))

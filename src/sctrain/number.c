@@ -16,12 +16,12 @@ struct number {
 	size_t of_cap;
 };
 
-static void find_column(struct number *x, const struct masked_source *s, const char *column)
+static void find_column(const struct train *t, struct number *x, const struct masked_source *s, const char *column)
 {
 	struct error e;
 	const struct header *h = stream_header(s->in);
 	if (header_find(h, column) < 0)
-		die("%s: no column '%s': make the stream with maskgen --strategy none --keep %s", s->name, column, column);
+		die("%s: no column '%s': make the stream with maskgen %s %s", s->name, column, heads_keep(t), column);
 	must(numbers_init(&x->column[s->validation], h, column, s->name, &e), &e);
 }
 
@@ -30,17 +30,18 @@ static void open_numbers(struct objective *o, struct train *t)
 	const char *column = o->head.column, *name = t->source.name;
 	struct masked_numbers n;
 	struct error e;
-	find_column(o->state, &t->source, column);
+	find_column(t, o->state, &t->source, column);
 	if (t->validation.source.in)
-		find_column(o->state, &t->validation.source, column);
+		find_column(t, o->state, &t->validation.source, column);
 	must(masked_numbers(&n, t->header, column, name, &e), &e);
 	if (n.count < 2)
 		die("%s: %.0f cells have a number in column '%s': expected two at least", name, n.count, column);
 	if (!(n.sd > 0))
-		die("%s: the numbers in column '%s' are all %g, or differ too little for their size: there is nothing to predict", name,
-			column, n.mean);
+		die("%s: the numbers in column '%s' are all %g, or differ too little from it (their standard deviation is 0): "
+		    "there is nothing to predict",
+			name, column, n.mean);
 	if (n.count < (double)t->info.rows)
-		warn("%.0f of %llu cells have no number in column '%s': they are left out", (double)t->info.rows - n.count,
+		warn("%.0f of %llu cells have no number in column '%s': its head does not learn from them", (double)t->info.rows - n.count,
 			(unsigned long long)t->info.rows, column);
 	o->head.mean = n.mean;
 	o->head.scale = n.sd;

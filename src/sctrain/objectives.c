@@ -7,6 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Is this the name of the head that the training itself has? It may become that of `valued`. */
+static int is_taken(const struct objectives *list, const char *name)
+{
+	const struct objective_kind *k = list->n && !list->one[0].head.name ? list->one[0].kind : NULL;
+	return k && name && (!strcmp(name, k->head->name) || (k->valued && !strcmp(name, k->valued->head->name)));
+}
+
 struct objective *objective_add(struct objectives *list, const struct objective_kind *kind, const char *name)
 {
 	struct objective *o = &list->one[list->n];
@@ -16,9 +23,10 @@ struct objective *objective_add(struct objectives *list, const struct objective_
 		usage_error("'%s' cannot name a head: expected 1 to %d bytes, without control characters, quotes and backslashes", name,
 			HEAD_NAME);
 	*o = (struct objective){.kind = kind, .index = list->n, .state = xcalloc(1, kind->size + 1)};
-	o->head = (struct head_spec){.kind = kind->head, .name = name, .column = name};
+	o->own_name = is_taken(list, name) ? xasprintf("column.%s", name) : NULL;
+	o->head = (struct head_spec){.kind = kind->head, .name = o->own_name ? o->own_name : name, .column = name};
 	if (list->n++)
-		o->head.prefix = xasprintf(HEAD_PREFIX "%s.", name);
+		o->head.prefix = xasprintf(HEAD_PREFIX "%s.", o->head.name);
 	o->what = objective_name(o);
 	for (struct objective *other = list->one; other < o; other++)
 		if (!strcmp(objective_name(other), objective_name(o)))
@@ -50,6 +58,7 @@ void objectives_release(struct objectives *list)
 			o->kind->release(o);
 		free(o->state);
 		free((void *)(uintptr_t)o->head.prefix);
+		free(o->own_name);
 	}
 	*list = (struct objectives){0};
 }

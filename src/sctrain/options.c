@@ -106,15 +106,13 @@ int best_metric(const struct head_kind *k, enum best b)
 /* With several objectives the measures, but for the loss, are those of the first. */
 static void check_best(const struct train_task *task, const struct head_kind *head)
 {
-	char known[128] = "";
-	size_t n = metric_count(head);
+	const char *text = "";
 	if (best_metric(head, (enum best)options.best) >= 0)
 		return;
-	for (size_t i = 0; i < n; i++) {
-		size_t at = strlen(known);
-		snprintf(known + at, sizeof known - at, "%s%s", !i ? "" : i + 1 < n ? ", " : " and ", metric_name(head, i));
-	}
-	usage_error("--best %s: %s measures %s", best_name((enum best)options.best), task->name, known);
+	for (enum best b = BEST_LOSS; b <= BEST_LAST; b++)
+		if (best_metric(head, b) >= 0)
+			text = xasprintf("%s%s%s", text, !*text ? "" : b < BEST_LAST ? ", " : " or ", best_name(b));
+	usage_error("--best %s: %s does not measure it: expected %s", best_name((enum best)options.best), task->name, text);
 }
 
 /* ---- reading ---- */

@@ -125,6 +125,75 @@ void train_leave(struct ranks *r)
 	ranks_release(r);
 }
 
+/* Where two values of JSON first differ: "heads 0 weight" in path [n], malloced texts of both in *a and *b. */
+static void first_difference(const cJSON *x, const cJSON *y, char *path, size_t n, char **a, char **b)
+{
+	int objects = cJSON_IsObject(x) && cJSON_IsObject(y), lists = cJSON_IsArray(x) && cJSON_IsArray(y), at = 0;
+	for (const cJSON *c = objects || lists ? x->child : NULL, *d; c; c = c->next, at++) {
+		d = lists ? cJSON_GetArrayItem(y, at) : cJSON_GetObjectItemCaseSensitive(y, c->string);
+		if (d && cJSON_Compare(c, d, 1))
+			continue;
+		size_t used = strlen(path);
+		if (lists)
+			snprintf(path + used, n - used, "%s%d", used ? " " : "", at);
+		else
+			snprintf(path + used, n - used, "%s%s", used ? " " : "", c->string);
+		first_difference(c, d, path, n, a, b);
+		return;
+	}
+	for (const cJSON *d = objects ? y->child : NULL; d; d = d->next) {
+		size_t used = strlen(path);
+		if (cJSON_GetObjectItemCaseSensitive(x, d->string))
+			continue;
+		snprintf(path + used, n - used, "%s%s", used ? " " : "", d->string);
+		first_difference(NULL, d, path, n, a, b);
+		return;
+	}
+	*a = x ? cJSON_PrintUnformatted(x) : xstrdup("none");
+	*b = y ? cJSON_PrintUnformatted(y) : xstrdup("none");
+}
+
+static void describe_difference(const char *mine, const char *theirs, int rank, char *text, size_t n)
+{
+	char path[128] = "", *a, *b;
+	cJSON *x = cJSON_Parse(mine), *y = cJSON_Parse(theirs);
+	if (x && y)
+		first_difference(x, y, path, sizeof path, &a, &b);
+	else
+		a = xstrdup(mine), b = xstrdup(theirs);
+	snprintf(text, n, "%s%s%.80s on rank 0, %.80s on rank %d", path, *path ? ": " : "", b, a, rank);
+	free(a);
+	free(b);
+	cJSON_Delete(x);
+	cJSON_Delete(y);
+}
+
+void train_check_same(struct ranks *r, const char *what, const char *text)
+{
+	struct error e;
+	char message[384] = "";
+	int same = ranks_same(r, text, &e), first = 0;
+	size_t n = strlen(text) + 1;
+	if (same < 0)
+		die("%s", e.msg);
+	if (same)
+		return;
+	must(ranks_share(r, &n, sizeof n, &e), &e);
+	char *theirs = xcalloc(n, 1); /* those of rank 0 */
+	double *differs = xcalloc((size_t)r->size, sizeof *differs);
+	if (!r->rank)
+		memcpy(theirs, text, n);
+	must(ranks_share(r, theirs, n, &e), &e);
+	differs[r->rank] = strcmp(text, theirs) != 0;
+	if (differs[r->rank] > 0)
+		describe_difference(text, theirs, r->rank, message, sizeof message);
+	must(ranks_sum(r, differs, (size_t)r->size, &e), &e);
+	while (first + 1 < r->size && !(differs[first] > 0))
+		first++;
+	must(ranks_share_text(r, first, message, sizeof message, &e), &e);
+	die("--mpi: the ranks differ in %s: %s", what, message);
+}
+
 void train_check_shard(const struct ranks *r, const struct masked_info *m, const char *name)
 {
 	unsigned long long shard = m->shard, shards = m->shards;

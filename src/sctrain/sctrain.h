@@ -88,6 +88,7 @@ struct objective {
 	const struct objective_kind *kind;
 	struct head_spec head;
 	size_t index; /* of the head in the model */
+	char *own_name; /* malloced, where the head has another name than its column */
 	const char *what; /* it predicts, for messages: a column, or its name */
 	void *state; /* of the kind, zeros at first */
 };
@@ -101,8 +102,9 @@ extern const struct objective_kind mlm_objective, value_objective, expression_ob
 	number_objective, genes_objective, nb_objective;
 const struct objective_kind *objective_kind_at(size_t i); /* the i-th, NULL past the last */
 /*
- * Add one. name: of its head, and of the column of its targets; NULL: the only head of the model, which has the name of its kind. The first of a
- * training has no prefix. Usage error: the name occurs twice, or cannot be one.
+ * Add one. name: of its head, and of the column of its targets; NULL: the head of the training itself, which has the name of its kind. The first
+ * of a training has no prefix. A column that is called like that kind is predicted by the head column.NAME. Usage error: the name occurs twice,
+ * or cannot be one.
  */
 struct objective *objective_add(struct objectives *list, const struct objective_kind *kind, const char *name);
 const char *objective_name(const struct objective *o);
@@ -233,6 +235,8 @@ void train_join(struct ranks *r, struct cli *cli);
 void train_leave(struct ranks *r); /* waits for all ranks; then r is a single rank */
 /* From now on say which ranks a long step waits for, and give up a while after the signal *stop. */
 void train_watch(struct ranks *r, const volatile sig_atomic_t *stop);
+/* Die if a text is not the same on all ranks. Of JSON the message has the first value that is not. */
+void train_check_same(struct ranks *r, const char *what, const char *text);
 void train_check_shard(const struct ranks *r, const struct masked_info *m, const char *name);
 
 /* ---- one training ---- */

@@ -330,19 +330,13 @@ static void load_checkpoint(struct train *t, uint64_t step)
 /* Check the settings that must be the same on all ranks. */
 static void check_ranks(struct train *t)
 {
-	struct error e;
 	char *config = config_print(model_config(t->model), model_head(t->model, 0), model_nhead(t->model)),
 	     *settings = cJSON_PrintUnformatted(t->state.settings);
 	const struct {
 		const char *what, *text;
 	} same[] = {{"--device", t->ops->name}, {"configuration", config}, {"options", settings}, {"masked stream", t->state.digest}};
-	for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-		int is = ranks_same(&t->ranks, same[i].text, &e);
-		if (is < 0)
-			die("%s", e.msg);
-		if (!is)
-			die("--mpi: the ranks differ in %s: this rank has %s", same[i].what, same[i].text);
-	}
+	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+		train_check_same(&t->ranks, same[i].what, same[i].text);
 	free(config);
 	free(settings);
 }

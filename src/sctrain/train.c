@@ -253,7 +253,7 @@ static void check_learned(const struct train *t)
 		return;
 	if (!t->report.measured)
 		die("%s: %s in any of the %llu steps: nothing was learned", t->source.name,
-			first->label                         ? "there is no label"
+			first->label                          ? "there is no label"
 				: first->input == INPUT_CELLS ? "there is no target of a loss whose weight is above 0"
 							      : "no token is masked",
 			steps);

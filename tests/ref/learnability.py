@@ -9,7 +9,6 @@ import json
 import math
 import sys
 import numpy as np
-from scipy import stats
 
 
 def draw(n, seed, kind, table, groups):
@@ -71,6 +70,7 @@ def winners(x, y, o):
 
 
 def check(table, groups, options, metrics, genes):
+    from scipy import stats
     o = {"ungated": 0, "min_expressed": 100, "window": 201, "share": .05, "tau": 2, "margin": .1, "sparse": .65} | json.loads(options)
     lines = [line.rstrip("\n").split("\t") for line in open(table)]
     rows = [dict(zip(lines[0], line)) for line in lines[1:]]
