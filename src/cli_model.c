@@ -1,6 +1,7 @@
 #include "cli_model.h"
 
 #include "base/json.h"
+#include "mask/masked.h"
 #include "nn/device.h"
 #include "stream/counts.h"
 #include "train/weights.h"
@@ -44,9 +45,12 @@ void cli_needs_values(const struct model_config *c, const struct stream *in)
 	for (int i = 0; i < 3; i++)
 		if ((i == 0) == masked && header_beside(h, lists[i], i == 1 ? U32 : F32, tokens, stream_name(in), NULL) >= 0)
 			return;
+	const char *strategy = masked ? cJSON_GetStringValue(masked_value(h, "strategy")) : NULL;
 	die("%s: tokens without values, and the model reads values: expected %s", stream_name(in),
-		masked ? "maskgen --objective cell or value, of tokens of rankenc --vocab-style bmfm"
-		       : "tokens of rankenc --vocab-style bmfm");
+		!masked ? "tokens of rankenc --vocab-style bmfm"
+		: strategy && !strcmp(strategy, "none")
+			? "maskgen --objective cell --strategy none, of tokens of rankenc --vocab-style bmfm"
+			: "maskgen --objective cell or value, of tokens of rankenc --vocab-style bmfm");
 }
 
 int cli_library_of(const struct stream *in)

@@ -113,6 +113,16 @@ ref() { # ref COMMAND ARGUMENT...
 	ref decode cl.obo leaf.pred leaf
 }
 
+@test "ctaprobe score: predictions that are terms, and labels that are names: --ontology is named" {
+	scembed -q -M model --predict -o names.pred test.tok
+	run ctaprobe score --label cell_type names.pred
+	assert_success
+	assert_line --partial "note: names.pred: the predictions are terms: give --ontology MODEL/ontology.obo if"
+	run ctaprobe score --label cell_type --ontology model/ontology.obo names.pred
+	assert_success
+	refute_output --partial "give --ontology"
+}
+
 @test "ctaprobe score --ontology: as plain Python scores them" {
 	scembed -q -M model --predict -o one.pred test.tok
 	ctaprobe score -q --json --label cell_type --ontology cl.obo -o one.json one.pred

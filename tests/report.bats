@@ -118,6 +118,7 @@ assert "Gnuplot" not in p.text'
 assert s.index("<li>Differs: a &lt; b &amp; c. By 3.</li>") < s.index("\"caption\">The &lt;b&gt;answer") < s.index("<summary>The report as text") < s.index("\"caption\">F1 of every class, probe")
 assert p.tables["The <b>answer</b> & more"] == [["model", "macro F1", "interval"], ["a & <i>b</i>", "0.50", "0.4 - 0.6"]]
 t = p.tables["F1 of every class, probe"]
+assert "cells of the class in training" in p.source
 assert t == [["class", "training cells", "test cells", "a", "b"], ["T <b> & \"x\"", "40", "4", "0.500", "0.500"], ["B:2", "30", "3", "0.250", "0.251"]], t
 assert "findings.txt" not in p.text
 assert p.tables["Means"] == [["arm", "R", "F"], ["a", "0.25", ""], ["b", "0.5", "0.75"]]
@@ -229,6 +230,10 @@ assert t == [["value", "difference", "95 % interval", "p"], ["R, over trainings"
 labels = [f["aria-label"] for f in p.figures]
 assert labels.count("Differences, CorrMask - random masks, with 95 % intervals") == 1
 assert p.tables["F1 of every class, probe"][0] == ["class", "test cells", "expression", "untrained network", "random masks", "CorrMask"]
+assert ">test cells of the class<" in p.source and "in training<" not in p.source
+s = p.source[p.source.index("F1 of every class by"):p.source.index("Confusion matrix")]
+assert s.count("dots m-untrained hollow") == 2 and "dots m-expression hollow" not in s, s  # points, and the legend
+assert s[:s.index("test cells of the class")].count("tick middle") >= 2, s
 matrices = [l for l in labels if l.startswith("Confusion")]
 assert matrices == ["Confusion matrix, probe: " + n for n in ("expression", "untrained network, seed 1", "random masks, seed 1", "CorrMask, seed 1")], matrices
 s = p.source[p.source.index("Confusion matrix"):]

@@ -411,6 +411,37 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	assert_output --partial "there is nothing to learn"
 }
 
+@test "sctrain: a network without a value encoder warns that it does not read the values of its input" {
+	local says="this network reads no values, so it sees only which genes a cell has"
+	run sctrain wced --config tiny -o unread test.masked
+	assert_success
+	assert_line --partial "sctrain wced: warning: test.masked: $says, at positions that mean nothing (their order is random): expected a configuration with value_encoder, such as --config bmfm-tiny"
+	maskgen -q --objective value --order rank --batch 30 a.tok >ordered.masked
+	run sctrain value --config tiny -o unread-values ordered.masked
+	assert_success
+	assert_line --partial "ordered.masked: $says: expected"
+	maskgen -q --objective cell --batch 30 a.tok >ordered.masked
+	run sctrain wced --config bmfm-tiny -o reads ordered.masked
+	assert_success
+	refute_output --partial "reads no values"
+}
+
+@test "sctrain eval: losses of whole cells in the order of train.tsv; other heads are named" {
+	run --separate-stderr sctrain eval -M model test.masked
+	assert_success
+	assert_equal "$(cut -f1 <<<"$output" | tr '\n' ' ')" \
+		"metric loss is_zero zero_accuracy mse is_zero_input mse_input is_zero_other mse_other masked tokens cells "
+	refute_regex "$stderr" "not evaluated"
+	maskgen -q --objective cell --count-kept --keep cell_type --batch 30 train.tok >kept.masked
+	sctrain wced -q $TINY --head cell_type:ce -o two-heads kept.masked
+	run sctrain eval -M two-heads test.masked
+	assert_success
+	assert_line "sctrain eval: note: head cell_type is not evaluated here: scembed --predict --head cell_type, then ctaprobe score"
+	maskgen -q --strategy none --keep cell_type train.tok >plain.masked
+	run -1 sctrain cells --init two-heads --config bmfm-tiny --label cell_type -o refused plain.masked
+	assert_output --partial "expected maskgen --objective cell --strategy none, of tokens of rankenc --vocab-style bmfm"
+}
+
 @test "sctrain wced: losses whose weight is 0 teach nothing; what has no target is NA" {
 	mkdir nothing && cd nothing
 	cp -r ../model kept

@@ -122,8 +122,11 @@ struct ops *device_open(const char *spec, int threads, int bf16, char *what, siz
 		return NULL;
 	struct ops *o = bf16 ? ops_cpu_new_bf16(threads) : ops_cpu_new(threads);
 	if (!o) {
-		error_set(e, "--precision bf16: this processor has no AVX512-BF16%s; use --precision float32",
-			getenv("CORRMASK_CPU") ? ", or CORRMASK_CPU excludes it" : "");
+		const char *limit = getenv("CORRMASK_CPU");
+		if (limit && *limit && strcmp(limit, "avx512"))
+			error_set(e, "--precision bf16: CORRMASK_CPU=%s excludes it; unset the variable, or use --precision float32", limit);
+		else
+			error_set(e, "--precision bf16: this processor has no AVX512-BF16; use --precision float32");
 		return NULL;
 	}
 	char kernels[128] = CPU_DESCRIBE_BF16;

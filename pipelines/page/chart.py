@@ -114,7 +114,13 @@ def steps(low, high, most=6):
 
 def decades(low, high):
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    return [10.0 ** i for i in range(first, last + 1) if low * 0.99 <= 10.0 ** i <= high * 1.01] or steps(low, high, 3)
+    def within(factors):
+        return [f * 10.0 ** i for i in range(first - 1, last + 1) for f in factors if low * 0.99 <= f * 10.0 ** i <= high * 1.01]
+
+    for ticks in (within([1]), within([1, 2, 5])):
+        if len(ticks) > 1:
+            return ticks
+    return steps(low, high, 3)
 
 
 class Axes:
@@ -176,6 +182,11 @@ def lines(curves, x_name, y_name, title, about, square=False, x_range=None, y_ra
             keys([(element("path", d="M1 7H23", class_="line {} dash{}".format(*look(name, i))), words(name)) for i, (name, _) in enumerate(curves)])]
 
 
+def hollow(i):
+    """Every second series is hollow, so that points at one place show both."""
+    return " hollow" if i % 2 else ""
+
+
 def scatter(groups, x_name, y_name, title, about, log_x=False, y_range=None):
     """groups: list of (name, [(x, y, text)]), each drawn as points whose texts show under the pointer."""
     xs = [p[0] for _, g in groups for p in g]
@@ -183,9 +194,9 @@ def scatter(groups, x_name, y_name, title, about, log_x=False, y_range=None):
     x_range = (low / 1.3, high * 1.3) if log_x else widen(xs)
     a = Axes(x_range, y_range or widen([p[1] for _, g in groups for p in g]), x_name, y_name, log_x=log_x)
     body = [element("g", [element("circle", element("title", text), cx=f"{a.x(x):.1f}", cy=f"{a.y(y):.1f}", r="3.5") for x, y, text in g],
-                    class_=f"dots {look(name, i)[0]}") for i, (name, g) in enumerate(groups)]
+                    class_=f"dots {look(name, i)[0]}{hollow(i)}") for i, (name, g) in enumerate(groups)]
     return [svg(a.width, a.height, title, about, a.frame(), body),
-            keys([(element("g", element("circle", cx=12, cy=7, r=4.5), class_=f"dots {look(name, i)[0]}"), words(name)) for i, (name, _) in enumerate(groups)])]
+            keys([(element("g", element("circle", cx=12, cy=7, r=4.5), class_=f"dots {look(name, i)[0]}{hollow(i)}"), words(name)) for i, (name, _) in enumerate(groups)])]
 
 
 def forest(rows, x_name, title, about):

@@ -135,16 +135,20 @@ class Metrics:
                 yield details(f"{kind}: confusion", table(f"{kind}, confusion", ["true class", "predicted class", *map(chart.words, names)],
                                                           [[*p, *(e.get(p, "0") for e in each)] for p in pairs]))
 
+    def trained(self, kind, name):
+        """Does this model tell the training cells of its classes?"""
+        return any(k.startswith("train_n:") for k in self.kinds[kind][name])
+
     def f1_groups(self, kind):
-        """F1 and training cells of every class; of runs that differ in the seed the first one, if there are many."""
+        """F1 and cells of every class, in training if all models tell these, else test cells; of runs that differ in the seed the first one, if there are many."""
         models, seen = self.kinds[kind], set()
+        trained = all(self.trained(kind, name) for name in models)
         for name, v in models.items():
             group = re.sub(r"-\d+$", "", name) if len(models) > 8 else name
             if group in seen:
                 continue
             seen.add(group)
             classes = self.classes(v)
-            trained = any("train_n:" + c in v for c in classes)
             dots = [(number(v.get(("train_n:" if trained else "n:") + c, "")), number(v.get("f1:" + c, "")), c) for c in classes]
             dots = [(x, y, f"{c}: F1 {y:.3f}, {x:g} cells") for x, y, c in dots if x and y is not None and number(v["n:" + c])]
             if dots:

@@ -177,8 +177,9 @@ def calibration_figures(run):
 def f1_figures(metrics):
     for kind in metrics.kinds:
         groups = list(metrics.f1_groups(kind))[:MOST_CURVES]
+        trained = all(metrics.trained(kind, name) for name, _ in groups)
         yield from in_eights(f"F1 of every class by its frequency, {kind}", groups, lambda some, t: chart.scatter(
-            some, "cells of the class in training", "F1", t, "A point a class.", log_x=True, y_range=(-0.03, 1.03)))
+            some, "cells of the class in training" if trained else "test cells of the class", "F1", t, "A point a class.", log_x=True, y_range=(-0.03, 1.03)))
 
 
 def newer(a, b):

@@ -354,6 +354,9 @@ int ctaprobe_score(int argc, char **argv)
 		warn("%s: %zu %s left out", stream_name(in), s.unpredicted,
 			s.unpredicted == 1 ? "cell has no logits and is" : "cells have no logits and are");
 	warn_unknown(&s, &classes, known, stream_name(in));
+	if (s.unknown && header_find(stream_header(in), "lineage") >= 0)
+		info("%s: the predictions are terms: give --ontology MODEL/ontology.obo if the labels are names or synonyms of terms, or terms above them",
+			stream_name(in));
 	print_metrics(&s, &classes, frequency);
 	cli_measured("cells", (double)s.n);
 	cli_measured("classes", (double)classes.n);

@@ -106,6 +106,15 @@ static struct model *load_model(const struct objective *o, const struct config_h
 	return m;
 }
 
+/* Name the heads that are not evaluated: their targets are columns of the cells. */
+static void tell_others(const struct objective *o, const struct config_heads *heads)
+{
+	for (size_t i = 0; i < heads->n; i++)
+		if (i != o->index)
+			info("head %s is not evaluated here: scembed --predict --head %s, then ctaprobe score", head_name(&heads->head[i]),
+				head_name(&heads->head[i]));
+}
+
 /* ---- --cells ---- */
 
 /* One row of the stream. */
@@ -270,8 +279,11 @@ static void write_metrics(struct score *y, const struct model *m, struct cell_lo
 	score_metrics(y, m, &x);
 	fputs("metric\tvalue\n", f);
 	put(f, "loss", x.value[o->index][0]);
-	for (size_t i = metric_count(k); --i;)
+	size_t count = metric_count(k);
+	for (size_t j = 1; j < count; j++) {
+		size_t i = k->part ? j : count - j; /* heads of several losses as in train.tsv; the order of the others is older */
 		put(f, metric_name(k, i), x.value[o->index][i]);
+	}
 	fprintf(f, "masked\t%.0f\n%s\t%llu\ncells\t%llu\n", score_count(y), unit_of(o), (unsigned long long)y->tokens,
 		(unsigned long long)y->cells);
 	if (cells_path) {
@@ -332,6 +344,7 @@ int sctrain_eval(int argc, char **argv)
 	must(source_init(&source, &list, program, in, &e), &e);
 	struct ops *ops = cli_device(&cli);
 	struct model *m = load_model(o, &heads, in, ops);
+	tell_others(o, &heads);
 	if (o->kind->eval_open)
 		o->kind->eval_open(o, model_dir, &source);
 	if (!batch_tokens_max)

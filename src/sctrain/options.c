@@ -23,7 +23,7 @@ static struct option_def table[] = {
 	{0, "Model", OPT_GROUP},
 	{'o', "output", OPT_OUTPUT, &cli.output, "MODEL", "the model directory to write (required)"},
 	{'c', "config", OPT_STRING, &options.config, "NAME|FILE",
-		"a config.json, or a preset: corrmask-paper (default), geneformer-v1-10m, tiny, bmfm-47m, bmfm-32m or bmfm-tiny; for nb mlp-nb (default) or mlp-nb-tiny; with --init: that of the model",
+		"a config.json, or a preset: corrmask-paper (default), geneformer-v1-10m, tiny, bmfm-47m (default of wced), bmfm-32m or bmfm-tiny; for nb mlp-nb (default) or mlp-nb-tiny; with --init: that of the model",
 		.changes = 1},
 	{0, "init", OPT_STRING, &options.init, "DIR", "start from the weights of this model directory"},
 	{0, "dropout", OPT_REAL, &options.dropout, "P",
@@ -180,7 +180,7 @@ void options_check_settings(const cJSON *was, const cJSON *is, const char *model
 		const cJSON *y = cJSON_GetObjectItemCaseSensitive(was, x->string);
 		if (y && cJSON_Compare(x, y, 1))
 			continue;
-		char *a = y ? cJSON_PrintUnformatted(y) : xstrdup("(not given)"), *b = cJSON_PrintUnformatted(x);
+		char *a = y ? cJSON_PrintUnformatted(y) : xstrdup(strcmp(x->string, "precision") ? "(not given)" : "float32"), *b = cJSON_PrintUnformatted(x);
 		die("--resume: %s was trained with %s %s, not %s: give the same options again", model, x->string, a, b);
 	}
 	for (const cJSON *y = was->child; y; y = y->next)

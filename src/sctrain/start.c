@@ -453,6 +453,18 @@ static void check_position(const struct train *t, const struct head_spec *s, con
 		cli_has_position(s, t->validation.source.in);
 }
 
+/* A network without a value encoder learns from tokens with counts, but not from the counts. */
+static void warn_ignored_values(const struct train *t, const struct model_config *c)
+{
+	const char *order = cJSON_GetStringValue(masked_value(t->header, "order"));
+	int noise = c->arch->positions && order && !strcmp(order, "random");
+	if (c->value.kind != VALUE_NONE || header_find(t->header, "input_value") < 0)
+		return;
+	warn("%s: this network reads no values, so it sees only which genes a cell has%s: expected a configuration with value_encoder, "
+	     "such as --config bmfm-tiny",
+		t->source.name, noise ? ", at positions that mean nothing (their order is random)" : "");
+}
+
 int train_start(struct train *t)
 {
 	struct error e;
@@ -485,6 +497,8 @@ int train_start(struct train *t)
 		cli_needs_values(&c, t->validation.source.in);
 		cli_same_library(&c, t->cli->output, t->validation.source.in);
 	}
+	if (!t->ranks.rank)
+		warn_ignored_values(t, &c);
 	make_model(t, &c, t->options->init || resume);
 	choose_optim(t);
 	start_weights(t, resume, step);
