@@ -159,7 +159,7 @@ stage_times_text() {
 	stage_times "$@" | awk -F '\t' '{ k = $1; sub(/-.*/, "", k) }
 		!(k in n) { name[++kinds] = k }
 		{ n[k]++; t[k] += $2; if ($3 > m[k]) m[k] = $3 }
-		END { for (i = 1; i <= kinds; i++) { k = name[i]; printf "%-16s %5d %10.2f %12s\n", k, n[k], t[k], m[k] " MB" } }'
+		END { for (i = 1; i <= kinds; i++) { k = name[i]; printf "%-16s %5d %10.2f %12s\n", k, n[k], t[k], m[k] + 0 " MB" } }'
 }
 
 # whole FILE: FILE.new, which is complete, becomes FILE; its data is on disk first, so that a power cut leaves no part of it

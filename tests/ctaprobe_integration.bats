@@ -100,6 +100,11 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	}
 	refused what=onelabel "" "a.emb: all 400 labelled cells are 'type1' in column 'cell_type': expected at least two cell types"
 	refused what=ownlabel "" "a.emb: each of the 400 cells has its own value in column 'cell_type': expected cell types"
+	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import scstream, numpy as np; y = np.arange(60) % 3; scstream.write("alike.emb",
+		{"kind": "embedding", "provenance": [], "columns": [{"name": n, "type": t, "shape": "scalar"} for n, t in (("cell", "u64"), ("cell_type", "u32"))]
+		+ [{"name": "x", "type": "f32", "shape": "fixed", "n": 10}]}, [{"cell": np.arange(60), "cell_type": y, "x": np.ones((60, 10), "f4")}])' "$BATS_TEST_DIRNAME/../python"
+	run -1 timeout 60 ctaprobe integration -l cell_type alike.emb
+	assert_output "ctaprobe integration: alike.emb: the embeddings of all 60 cells are equal"
 	refused cells=14 "" "a.emb: 14 labelled cells: expected at least 15, as the graph joins a cell with 14 others"
 	refused what=nan "" "a.emb: cell 200: x[1] is nan, expected a finite number"
 	refused what=infinite "" "a.emb: cell 200: x[1] is inf, expected a finite number"

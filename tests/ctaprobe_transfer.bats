@@ -128,6 +128,8 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 	wrong "nan.emb: cell 200: x[2] is nan, expected a finite number" --reference nan.emb -l cell_type new.emb
 	wrong "ref.emb: reference: --nearest 401, but there are 400 reference cells" --reference ref.emb -l cell_type --nearest 401 new.emb
 	wrong "ref.emb: fold 1 of 5: --nearest 390, but there are 320 reference cells" --reference ref.emb -l cell_type --nearest 390 new.emb
+	wrong "--calibration: ref.emb: 400 of its 400 cells have the embedding of a cell of ref.emb: expected other cells" \
+		--reference ref.emb -l cell_type --calibration ref.emb new.emb
 	wrong "ref.emb: no column 'type'" --reference ref.emb -l type new.emb
 	wrong "ref.emb: no column 'sex'" --reference ref.emb -l cell_type --group sex new.emb
 	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import scstream, numpy as np; y = np.arange(60) % 3; scstream.write("alike.emb",

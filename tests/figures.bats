@@ -219,7 +219,7 @@ setup() {
 	assert_line "R is over the genes that have partners in their cell: $targets of the 3 genes of the vocabulary"
 	assert_line --regexp '^expression, of the genes that networks read +0.7000 '
 	assert_line "On the genes that the networks read, log-normalised expression has 0.700."
-	assert_line --regexp '^scsample-test +2.25 +12 MB$'
+	assert_line --regexp '^scsample +2 +2.25 +12 MB$'
 	assert_line --regexp '^network, random masks +6.050 +6.470 +\+0.420   \+0.400 \+0.440$'
 	assert_line --regexp '^network, CorrMask masks +6.050 +6.160 +\+0.110   \+0.100 \+0.120$'
 	assert_line --regexp '^table of gene frequencies, no network +6.500 +6.500 +\+0.000$'

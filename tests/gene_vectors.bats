@@ -53,6 +53,14 @@ scstream.write("half.tok", r.header, blocks)' "$BATS_TEST_DIRNAME/../python" || 
 	ctaprobe map -q genes.emb -o map.emb
 	assert_equal "$(scview -c X_umap map.emb | sed 1d | grep -vc nan)" "$(scview -c cell genes.emb | sed 1d | wc -l)"
 	scview -q -O h5ad genes.emb -o genes.h5ad
+	# vectors on one line: rounding loses no edge at the ends of the range
+	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import scstream, numpy as np
+r = scstream.read("genes.emb"); blocks = list(r); d = np.asarray(blocks[0]["x"]).shape[1]; v = np.random.default_rng(1).normal(size=d)
+for b in blocks:
+    n = len(b["x"]); b["x"] = (np.resize([1, -1, 2, .3], n)[:, None] * v).astype("f4")
+scstream.write("line.emb", r.header, blocks)' "$BATS_TEST_DIRNAME/../python"
+	n=$(scview -c cell line.emb | sed 1d | wc -l)
+	assert_equal "$(ctaprobe network -q -k $((n - 1)) line.emb | depgraph --tsv - | sed 1d | wc -l)" $((n * (n - 1) / 2))
 	scembed -q -M model --of static tok | ctaprobe network -q -k 3 | depgraph --tsv - | sed 1d | grep -q .
 }
 
@@ -89,6 +97,7 @@ labels() {
 	wrong "ctaprobe network: by.emb: two vectors are of gene" ctaprobe network by.emb
 	wrong "ctaprobe network: genes.emb: --nearest 5000, but there are" ctaprobe network -k 5000 genes.emb
 	scembed -q -M model tok -o cells.emb
+	wrong "ctaprobe transfer: genes.emb: its embeddings were made by" ctaprobe transfer --reference cells.emb -l cell_type genes.emb
 	wrong "ctaprobe network: cells.emb: these are no embeddings of genes" ctaprobe network cells.emb
 	wrong "scembed: tok: no column 'sex'" scembed -q -M model --of genes --by sex tok
 	head -c 3000 tok > cut

@@ -60,10 +60,11 @@ static struct edge *join(const struct gene_vectors *g, size_t *n)
 	for (size_t i = 0; i < g->n * k; i++) {
 		size_t a = i / k, b = neighbour[i];
 		uint64_t cells = g->cells[a] < g->cells[b] ? g->cells[a] : g->cells[b];
-		double cosine = 1 - distance[i] * distance[i] / 2;
-		if (cosine >= least)
+		/* as float: rounding neither takes a pair beyond the ends of the range nor below --min-cosine 1 */
+		float cosine = (float)fmax(-1, 1 - distance[i] * distance[i] / 2);
+		if (cosine >= (float)least)
 			edge[m++] = (struct edge){g->token[a] < g->token[b] ? g->token[a] : g->token[b],
-				g->token[a] < g->token[b] ? g->token[b] : g->token[a], (float)cosine,
+				g->token[a] < g->token[b] ? g->token[b] : g->token[a], cosine,
 				cells < UINT32_MAX ? (uint32_t)cells : UINT32_MAX};
 	}
 	qsort(edge, m, sizeof *edge, by_genes);

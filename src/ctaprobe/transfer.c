@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum { TOGETHER = 2048, BYTES = 64 << 20 }; /* so many cells, or bytes of them, are predicted at once */
 #define UNKNOWN "unknown"
@@ -107,6 +108,39 @@ static void check_classes(const struct reference *r)
 	}
 }
 
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* A digest of each embedding, sorted. Malloced. */
+static uint64_t *digests(const struct embeddings *d)
+{
+	uint64_t *x = xmalloc((d->n + 1) * sizeof *x);
+	for (size_t i = 0; i < d->n; i++)
+		x[i] = XXH3_64bits(d->x + i * d->d, d->d * sizeof *d->x);
+	qsort(x, d->n, sizeof *x, by_value);
+	return x;
+}
+
+/* Cells that the method has learned from look surer than others do. */
+static void refuse_shared(const struct embeddings *reference, const struct embeddings *other)
+{
+	uint64_t *a = digests(reference), *b = digests(other);
+	size_t shared = 0;
+	for (size_t i = 0, k = 0; i < other->n; i++) {
+		while (k < reference->n && a[k] < b[i])
+			k++;
+		shared += k < reference->n && a[k] == b[i];
+	}
+	free(a);
+	free(b);
+	if (2 * shared > other->n)
+		die("--calibration: %s: %zu of its %zu cells have the embedding of a cell of %s: expected other cells",
+			stream_name(other->s), shared, other->n, reference_path);
+}
+
 /* Cells of the calibration stream whose class the reference does not have. */
 static void drop_unknown(struct embeddings *d, size_t classes)
 {
@@ -159,6 +193,7 @@ static void reference_read(struct reference *r)
 	if (calibration_path) {
 		embeddings_read(&r->other, open_path(calibration_path), &w, held_out_path != NULL);
 		check_alike(stream_header(r->d.s), stream_header(r->other.s), calibration_path);
+		refuse_shared(&r->d, &r->other);
 		drop_unknown(&r->other, known);
 		settle_classes(&r->classes, &r->d.y, &r->d.n, 1); /* without those of the dropped cells; the others keep their numbers */
 	}
