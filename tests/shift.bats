@@ -82,6 +82,7 @@ refused() {
 	same some.emb x,control "--state cell_type --from type1 --to type2 --other type3,type4 --group donor" state=cell_type,type1,type2,type3,type4 group=donor
 	scperturb -q --delete SIMG000010,SIMG000020+SIMG000030,SIMG000040,SIMG000050 cells.tok | scembed -q -M model --pool rest -o rest.emb
 	same rest.emb x,x_original "" # x against x_original, not against the unperturbed row
+	same rest.emb x,x_original "--state cell_type --from type1 --to type2" state=cell_type,type1,type2
 	scembed -q -M model over.tok -o over.emb
 	same over.emb x ""            # truncated rows are what overexpressed cells are compared with
 	scembed -q -M model cells.tok -o cells.emb
@@ -92,6 +93,10 @@ refused() {
 	scsample -q --where donor=donor1 plain.emb -o null.emb
 	scview -c cell,perturbation,perturbed,cell_type,donor,x null.emb >null.tsv
 	same plain.emb x "--null null.emb" null=null.tsv
+	# other cells of another state
+	scsample -q --where cell_type=type3 plain.emb -o null.emb
+	ctaprobe shift -q --state cell_type --from type1 --to type2 --null null.emb plain.emb -o b.tsv
+	assert_equal "$(awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i } NR > 1 && $c["p_null"] == "NA"' b.tsv | wc -l)" 0
 	ctaprobe shift -q --json plain.emb | $PYTHON -c 'import json, sys; assert len(json.load(sys.stdin)["perturbations"]) == 3'
 }
 

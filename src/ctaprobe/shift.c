@@ -245,7 +245,11 @@ static void read_null(
 	struct shifts *null, const struct states *t, const struct shifts *r, struct shift_names *names, const struct stream *in)
 {
 	struct stream *s = open_file("null", null_path, in);
-	shifts_read(null, s, 0, t, NULL, names, NULL);
+	struct states every = *t; /* cells of any state */
+	every.column = NULL;
+	shifts_read(null, s, 0, &every, NULL, names, NULL);
+	if (!null->n)
+		die("--null: %s has no perturbed cell with a vector", null_path);
 	if (null->of_genes != r->of_genes)
 		die("--null: %s has %s, and the other stream has not", null_path, null->of_genes ? "similarities" : "vectors");
 	stream_free(s);

@@ -179,15 +179,17 @@ static int measure(struct reader *in, const struct block *b, size_t i)
 		return !isnan(in->now[0]);
 	}
 	const float *x = vector_at(in, b, in->x, i);
-	for (size_t k = 0; x && k < in->t->n; k++)
-		in->now[k] = cosine_to(x, in->t->mean + k * in->d, in->t->norm[k], in->d) - in->before[k];
-	if (x && !in->t->n) {
-		const float *before = in->x_original < 0 ? in->base : vector_at(in, b, in->x_original, i);
-		if (!before)
-			return 0;
-		in->now[0] = cosine_of(x, before, in->d);
+	const float *before = in->x_original < 0 ? in->base : vector_at(in, b, in->x_original, i);
+	if (!x || !before)
+		return 0;
+	for (size_t k = 0; k < in->t->n; k++) {
+		const double *state = in->t->mean + k * in->d;
+		double was = in->x_original < 0 ? in->before[k] : cosine_to(before, state, in->t->norm[k], in->d);
+		in->now[k] = cosine_to(x, state, in->t->norm[k], in->d) - was;
 	}
-	return x != NULL;
+	if (!in->t->n)
+		in->now[0] = cosine_of(x, before, in->d);
+	return 1;
 }
 
 static void add_affected(struct reader *in, const struct block *b, size_t i, uint32_t set)

@@ -199,7 +199,8 @@ def records(path, state, group):
         if "similarity" in r:
             v = [float(r["similarity"])]
         elif state:
-            v = [cosine(vec(r), centre[s]) - cosine(vec(whole), centre[s]) for s in state[2:]]
+            before = vec(r, "x_original") if "x_original" in r else vec(whole)
+            v = [cosine(vec(r), centre[s]) - cosine(before, centre[s]) for s in state[2:]]
         else:
             v = [cosine(vec(r), vec(r, "x_original") if "x_original" in r else vec(base))]
         if r.get("control", "0") != "0":
