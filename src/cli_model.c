@@ -48,7 +48,7 @@ void cli_needs_values(const struct model_config *c, const struct stream *in)
 	const char *strategy = masked ? cJSON_GetStringValue(masked_value(h, "strategy")) : NULL;
 	die("%s: tokens without values, and the model reads values: expected %s", stream_name(in),
 		!masked ? "tokens of rankenc --vocab-style bmfm"
-		: strategy && !strcmp(strategy, "none")
+			: strategy && !strcmp(strategy, "none")
 			? "maskgen --objective cell --strategy none, of tokens of rankenc --vocab-style bmfm"
 			: "maskgen --objective cell or value, of tokens of rankenc --vocab-style bmfm");
 }

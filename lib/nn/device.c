@@ -124,7 +124,8 @@ struct ops *device_open(const char *spec, int threads, int bf16, char *what, siz
 	if (!o) {
 		const char *limit = getenv("CORRMASK_CPU");
 		if (limit && *limit && strcmp(limit, "avx512"))
-			error_set(e, "--precision bf16: CORRMASK_CPU=%s excludes it; unset the variable, or use --precision float32", limit);
+			error_set(
+				e, "--precision bf16: CORRMASK_CPU=%s excludes it; unset the variable, or use --precision float32", limit);
 		else
 			error_set(e, "--precision bf16: this processor has no AVX512-BF16; use --precision float32");
 		return NULL;

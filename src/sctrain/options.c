@@ -180,7 +180,8 @@ void options_check_settings(const cJSON *was, const cJSON *is, const char *model
 		const cJSON *y = cJSON_GetObjectItemCaseSensitive(was, x->string);
 		if (y && cJSON_Compare(x, y, 1))
 			continue;
-		char *a = y ? cJSON_PrintUnformatted(y) : xstrdup(strcmp(x->string, "precision") ? "(not given)" : "float32"), *b = cJSON_PrintUnformatted(x);
+		char *a = y ? cJSON_PrintUnformatted(y) : xstrdup(strcmp(x->string, "precision") ? "(not given)" : "float32"),
+		     *b = cJSON_PrintUnformatted(x);
 		die("--resume: %s was trained with %s %s, not %s: give the same options again", model, x->string, a, b);
 	}
 	for (const cJSON *y = was->child; y; y = y->next)
