@@ -42,6 +42,8 @@ setup() {
 	scembed -q -M m3 --predict -o c3.pred c3.tok
 	run -1 scembed -M m3 --predict -o c1.pred c1.tok
 	assert_output "scembed: ${short/masked/tok}"
+	run -1 scembed -M m3 --attribute cell_type -o c1.pred c1.tok
+	assert_output "scembed: ${short/masked/tok}"
 	assert_not_exists c1.pred
 	scembed -q -M m3 -o c1.emb c1.tok # embeddings read no head
 	run -1 sctrain wced --config tiny --head cell_type:ce,position=2 --eval c1.masked -o never c3.masked

@@ -136,7 +136,7 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	cli_same_positions(model_config(r->model), model_dir, in);
 	cli_needs_values(model_config(r->model), in);
 	cli_same_library(model_config(r->model), model_dir, in);
-	if (predict)
+	if (predict || attribute)
 		cli_has_position(&r->heads.head[r->head], in);
 	vocab_release(&v);
 	long long layers = model_config(r->model)->num_hidden_layers;
