@@ -101,8 +101,8 @@ d = bytearray(open("sim.counts", "rb").read()); d[len(d) // 2] ^= 16; open("flip
 }
 
 @test "scview -O npy: a column of lists is refused, also if all of them have one length" {
-	run -1 scview -O npy -c token -o none.npy sim.tok
-	assert_output "scview: sim.tok: column 'token' has a list for each cell, and lists make no array: use -O tsv"
+	run -1 scview -O npy -c count -o none.npy sim.counts
+	assert_output "scview: sim.counts: column 'count' has a list for each cell, and lists make no array: use -O tsv"
 	assert_not_exist none.npy
 }
 
