@@ -29,7 +29,7 @@ static int npy_column(const struct header *h, const char *file)
 	if (c < 0)
 		header_need(h, want, COLUMN_TYPES, SCALAR, file, &view.error), die("%s", view.error.msg);
 	if (h->col[c].shape == RAGGED)
-		die("%s: column '%s' has rows of different lengths and makes no array", file, want);
+		die("%s: column '%s' has a list for each cell, and lists make no array: use -O tsv", file, want);
 	if (h->col[c].type == STR)
 		die("%s: column '%s' is text, and npy holds numbers here: use -O tsv or h5ad", file, want);
 	opt_list_free(name, n);
