@@ -16,6 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int by_id(const void *a, const void *b, void *vocab)
@@ -113,6 +114,30 @@ static void look_at_first(struct learning *l)
 		usage_error("--after is for cells, and %s has sums", stream_name(l->in[0]));
 }
 
+/* Input i counts once. */
+static void check_named(const struct learning *l, int i)
+{
+	char *const *name = l->o->cli->operand;
+	struct stat a, b;
+	if (l->n < 2 || stat(name[i], &a) || !S_ISREG(a.st_mode))
+		return;
+	for (int k = 0; k < i; k++)
+		if (!stat(name[k], &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+			die("%s: this file is named twice (as %s)", name[i], name[k]);
+}
+
+/* Are the cells of input i, which has an index, those of another one? */
+static void check_copies(const struct learning *l, int i)
+{
+	char digest[33], other[33];
+	stream_digest(l->in[i], digest);
+	for (int k = 0; k < i && stream_rows(l->in[i]); k++) {
+		stream_digest(l->in[k], other);
+		if (!strcmp(digest, other))
+			die("%s: it has the same cells as %s (digest %.16s...)", stream_name(l->in[i]), stream_name(l->in[k]), digest);
+	}
+}
+
 static void open_cells(struct learning *l, struct strmap *row)
 {
 	struct error e;
@@ -121,8 +146,11 @@ static void open_cells(struct learning *l, struct strmap *row)
 	for (int i = 0; i < l->n; i++) {
 		struct stream *s = l->in[i] = i ? cli_open(l->o->cli, i) : l->in[0];
 		must(counts_find(l->col + i, stream_header(s), stream_name(s), &e), &e);
-		if (!l->o->sums)
+		check_named(l, i);
+		if (!l->o->sums) {
 			must(stream_index(s, &e), &e); /* to read it again */
+			check_copies(l, i);
+		}
 		number_genes(l, i, row, !!l->o->after);
 	}
 	if (!l->o->after)
@@ -191,6 +219,7 @@ static void read_sums(struct learning *l, struct strmap *row)
 		struct medians part;
 		uint64_t pass, cells;
 		struct stream *s = l->in[i] = i ? cli_open(l->o->cli, i) : l->in[0];
+		check_named(l, i);
 		must(medians_read(&part, s, &pass, &cells, &e), &e);
 		if (i && pass != l->passes)
 			die("%s: the sums of pass %" PRIu64 ", but %s has those of pass %" PRIu64, stream_name(s), pass, first, l->passes);

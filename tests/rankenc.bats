@@ -378,7 +378,8 @@ a.write_h5ad("zeros.h5ad")'
 	run -1 rankenc -q --fit some.2
 	assert_output --partial "some.2: gene "
 	assert_output --partial "a file is missing, or there twice"
-	rankenc -q --fit --sums [1234].2 1.2 -o twice
+	cp 1.2 again.2
+	rankenc -q --fit --sums [1234].2 again.2 -o twice
 	run -1 rankenc -q --fit twice
 	assert_output --partial "a file is missing, or there twice"
 	run -1 rankenc -q --fit --sums 1.1 2.2
@@ -392,6 +393,13 @@ a.write_h5ad("zeros.h5ad")'
 	run -1 rankenc -q --fit cut -o x
 	assert_output --partial "cut: the stream is cut short"
 	assert_not_exist x
+	cp 1.counts copy
+	run -1 rankenc -q --fit 1.counts ./1.counts -o x
+	assert_output "rankenc: ./1.counts: this file is named twice (as 1.counts)"
+	run -1 rankenc -q --fit 1.counts 2.counts copy -o x
+	assert_output --regexp "^rankenc: copy: it has the same cells as 1.counts [(]digest [0-9a-f]{16}...[)]$"
+	run -1 rankenc -q --fit --sums 1.1 2.1 1.1 -o x
+	assert_output "rankenc: 1.1: this file is named twice (as 1.1)"
 	run -2 rankenc --sums 1.counts
 	assert_line "rankenc: --sums and --after are for --fit"
 }

@@ -41,7 +41,7 @@ echo
 			END { printf "%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\n", how, v["exact"], v["finer"], v["coarser"], v["wrong"], v["hierarchical_f1"], v["macro_f1"] }' \
 			"$dir/$how.score.tsv"
 	done
-} | as_table "$dir/2-types.table" "Cell types of the test cells. finer: a type below the label; exact and finer are right"
+} | as_table "$dir/2-types.table" "Cell types of the test cells. finer: a type below the label. Predictions end at a leaf, so coarse labels can only be met by finer ones"
 
 # ---- lineages ----
 echo
