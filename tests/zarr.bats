@@ -122,7 +122,7 @@ open(f, 'wb').write(b)" "$2"
 	run -1 h5tok -q -o never.counts --layer X z
 	assert_output --partial "z: X/data: chunks of 1099511627776 x 1 elements, expected at most 1 GiB each"
 	meta v2_plain.zarr X/data/.zarray 'j["dtype"] = "<f2"'
-	fails "z: X/data: holds no numbers, expected integers of up to 64 bits, float32 or float64" h5tok --layer X z
+	fails "z: X/data: holds no numbers of a type that is read here: expected integers of up to 64 bits, float32 or float64" h5tok --layer X z
 	meta v2_plain.zarr X/.zattrs 'j["shape"] = [40, -1]'
 	fails "z: X: no attribute shape of two numbers" h5tok --layer X z
 	meta v2_plain.zarr obs/.zattrs 'j["_index"] = "../../../etc/passwd"'

@@ -94,7 +94,7 @@ esac
 [ $# -ge 2 ] || usage
 run=$1
 shift
-threads='' obs='' dir='' where='' paths=''
+threads='' obs='' dir='' where='' paths='' h5tok_args='' rank_args=''
 options 'threads' 'max-len dir paths where obs refused medians token-table map h5tok-args rank-args' "$@"
 # shellcheck disable=SC2154 # options sets it
 case ${refused:=stop} in stop | skip) ;; *) echo "REFUSED=$refused: expected stop or skip" >&2; exit 1 ;; esac
