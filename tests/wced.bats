@@ -448,10 +448,10 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	maskgen -q --objective cell --rate 1 --batch 20 -o one.masked ../a.tok # one gene is in the input: [CLS] [CLS_0] gene [SEP]
 	edited one.masked none.masked 'for list in "input", "input_value":
 	        b[list] = b[list][0] // 4 * 3, b[list][1].reshape(-1, 4)[:, [0, 1, 3]].ravel()'
-	run -1 sctrain wced --config tiny --all-genes 0 --input-genes 1 --force -o kept none.masked
+	run -1 sctrain wced -q --config tiny --all-genes 0 --input-genes 1 --force -o kept none.masked
 	assert_output "sctrain wced: none.masked: there is no target of a loss whose weight is above 0 in any of the 8 steps: nothing was learned"
 	diff -r ../model kept
-	run -1 sctrain wced --config tiny --all-genes 0 --input-genes 1 --eval none.masked -o never ../train.masked
+	run -1 sctrain wced -q --config tiny --all-genes 0 --input-genes 1 --eval none.masked -o never ../train.masked
 	assert_output "sctrain wced: --eval: none.masked: it has nothing to predict"
 	# a batch of which nothing is learned has its losses all the same: those of the first weights, as with weights above 0 and rate 0
 	run -1 sctrain wced --config tiny --all-genes 0 --input-genes 1 --save-every 1 -o zero none.masked
@@ -581,7 +581,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	refused "--is-zero" sctrain value $TINY --is-zero 2 <(rankenc -q --fit a.counts -o v1.tsv && rankenc -q -m v1.tsv --ties group --value a.counts | maskgen -q --objective value)
 	bad() { # MESSAGE CODE
 		edited train.masked bad.masked "$2"
-		refused "$1" sctrain wced $TINY bad.masked
+		refused "$1" sctrain wced -q $TINY bad.masked
 	}
 	bad "is no gene of the vocabulary, or out of order" "at('target', 2)[0] = 5"
 	bad "has the value nan, expected a number from 0" "at('value', 2)[0] = numpy.nan"
