@@ -277,8 +277,8 @@ static void check_data(const struct embeddings *d, const struct classes *types, 
 	size_t same = 1;
 	while (same < d->n && !memcmp(d->x + same * d->d, d->x, d->d * sizeof *d->x))
 		same++;
-	if (same == d->n)
-		die("%s: the embeddings of all %zu cells are equal", stream_name(d->s), d->n);
+	if (same == d->n && !clusters)
+		die("%s: the embeddings of all %zu cells are equal: there is nothing to cluster", stream_name(d->s), d->n);
 	const char *name = stream_name(d->s);
 	if (types->n < 2)
 		die("%s: all %zu labelled cells are '%s' in column '%s': expected at least two cell types", name, d->n, types->name[0],
