@@ -173,7 +173,7 @@ static int pack_input_values(struct packed *p, const struct masked_columns *c, c
 static int check_genes(struct packed *p, const struct masked_columns *c, const struct block *b, size_t row, size_t at, size_t keep,
 	const char *name, struct error *e)
 {
-	const uint32_t special = (uint32_t)b->header->vocab.nspecial, *id = p->id + at;
+	const uint32_t special = (uint32_t)b->header->vocab.nspecial, *id = keep ? p->id + at : NULL;
 	int genes = 0, bad = 0;
 	size_t k = 0;
 	for (; k < keep && !bad; k++) {

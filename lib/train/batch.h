@@ -45,16 +45,17 @@ struct packed {
 };
 
 /*
- * Pack rows [from, to) of a block; p->masked has tokens, and values if there is a column of them, or whole cells: a number for every gene of the
- * vocabulary, 0 for those without a count and NaN for those that were not measured, and which genes are in the input. limit: positions of the model; a longer
- * cell is an error, naming the cell and both numbers. A row's key is its number in the global batch: its batch_row, or
+ * Pack rows [from, to) of a block; p->masked has tokens, and values if there is a column of them, or whole cells: a number for every gene of
+ * the vocabulary, 0 for those without a count and NaN for those that were not measured; and which genes are in the input. limit: positions
+ * of the model; a longer cell is an error, naming the cell and both numbers. A row's key is its number in the global batch: its batch_row, or
  * shard + i * shards for row i. -1 with e set; p is valid until the next call.
  */
 int batch_masked(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit,
 	uint32_t shard, uint32_t shards, const char *name, struct error *e);
 
-/* The same for a tokens stream, without masks; with counts or values beside the tokens, these are the input's values. With `cut`, cells longer than limit keep their first tokens, and <eos> (token
- * `eos`, UINT32_MAX: none) at the end if they had it there. Tokens with the column tie get the order that maskgen --seed 1 gives them in
+/* The same for a tokens stream, without masks; with counts or values beside the tokens, these are the input's values. A gene that a cell has
+ * twice and a special token among genes are errors. With `cut`, cells longer than limit keep their first tokens, and <eos> (token `eos`,
+ * UINT32_MAX: none) at the end if they had it there. Tokens with the column tie get the order that maskgen --seed 1 gives them in
  * epoch 0. */
 int batch_tokens(struct packed *p, const struct masked_columns *c, const struct block *b, size_t from, size_t to, size_t limit, int cut,
 	uint32_t eos, const char *name, struct error *e);

@@ -104,7 +104,7 @@ static double step(struct model *m, const struct cells *x)
 {
 	static const uint32_t class[] = {2, 0, ROW_NONE, 1};
 	struct cells with = *x;
-	struct loss l[2];
+	struct loss l[LOSSES_MAX];
 	struct error e;
 	double norm;
 	with.b.id = with.id;
