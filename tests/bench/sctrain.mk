@@ -14,10 +14,10 @@ bench-sctrain: SHAPES ?= 256:12 256:32 512:12 1024:4 2048:1 2048:2 2048:12
 bench-sctrain: $(B)/bench/bench_sctrain ## training speed against the FMA peak, OpenBLAS and torch
 	tests/bench/sctrain.sh "$<$(if $(filter bf16,$(PRECISION)), bf16)$(if $(MODEL), $(MODEL))" $(THREADS) $(STEPS) $(ROUNDS) "$(TORCH)" $(SHAPES)
 
-# On whole cells: make bench-bmfm [PRECISION=bf16] [THREADS=2] [STEPS=3] [ROUNDS=3] [BMFM="MODEL:LENGTH:BATCH ..."] [TORCH=a python with torch]
+# On whole cells: make bench-bmfm [PRECISION=bf16] [THREADS=2] [STEPS=3] [ROUNDS=3] [SHAPES="MODEL:LENGTH:BATCH ..."] [TORCH=a python with torch]
 bench-bmfm: STEPS ?= 3
 bench-bmfm: ROUNDS ?= 3
-BMFM ?= 47m:1024:12 tiny:256:12 tiny:256:64
+bench-bmfm: SHAPES ?= 47m:1024:12 tiny:256:12 tiny:256:64
 bench-bmfm: $(B)/bench/bench_bmfm ## training speed of bmfm-47m and bmfm-tiny against the FMA peak, OpenBLAS and torch
-	tests/bench/bmfm.sh "$<" "$(filter bf16,$(PRECISION))" $(THREADS) $(STEPS) $(ROUNDS) "$(TORCH)" $(BMFM)
+	tests/bench/bmfm.sh "$<" "$(filter bf16,$(PRECISION))" $(THREADS) $(STEPS) $(ROUNDS) "$(TORCH)" $(SHAPES)
 .PHONY: bench-sctrain bench-bmfm
