@@ -5,7 +5,7 @@
 [ $# -ge 3 ] || usage
 train=$1 seed=$2
 shift 2
-if scview -q --header-tsv "$train" | grep -qx $'column\tvalue'; then # values of genes have no order
+if scview -q --header-tsv "$train" | grep -x $'column\tvalue' > /dev/null; then # values of genes have no order
 	ctaprobe reference -q --train "$train" "$@"
 else
 	maskgen -q --strategy none --seed "$seed" -u "$train" | ctaprobe reference -q --train - "$@"

@@ -7,7 +7,7 @@ group=$(cat "$dir/group")
 units=${group:+${group}s}
 units=${units:-cells}
 rm -f "$dir/new.score.tsv" "$dir/new.curves.tsv"
-if scview -q --header-tsv "$dir/new.pred" | grep -qxF "column"$'\t'"$label" &&
+if scview -q --header-tsv "$dir/new.pred" | grep -xF "column"$'\t'"$label" > /dev/null &&
 	scview -q -c "$label" "$dir/new.pred" | awk 'NR > 1 && $0 != "NA" && $0 != "" { found = 1 } END { exit !found }'; then
 	ctaprobe score -q --label "$label" --curves "$dir/new.curves.tsv" -o "$dir/new.score.tsv" "$dir/new.pred" 2> /dev/null
 	# types of other names than the reference's cannot be compared

@@ -42,7 +42,7 @@ differences --pair seed --within metric "${splits[@]}" "$dir/compared.tsv" > "$d
 	done
 } > "$dir/parts.tsv"
 rm -f "$dir/effects.tsv"
-! cut -f 2 "$dir/parts.tsv" | grep -qx with ||
+! cut -f 2 "$dir/parts.tsv" | grep -x with > /dev/null ||
 	ctaprobe compare -q --compare with:without --within part,metric --pair rest,seed --cluster seed "$dir/parts.tsv" > "$dir/effects.tsv"
 rm "$dir/parts.tsv" "$dir/compared.tsv"
 
