@@ -14,7 +14,7 @@ static int is_file(const char *path)
 	return path && *path && strcmp(path, "-") != 0 && (stat(path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
 }
 
-static int same_place(const char *a, const char *b)
+int cli_same_place(const char *a, const char *b)
 {
 	struct stat s, t;
 	return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
@@ -28,11 +28,11 @@ static const char *base(const char *path)
 
 static int same_file(const char *a, const char *b)
 {
-	if (same_place(a, b))
+	if (cli_same_place(a, b))
 		return 1;
 	char *to = file_target(a), *also = file_target(b);
 	char *in = to ? file_folder(to) : NULL, *too = also ? file_folder(also) : NULL;
-	int same = in && too && same_place(in, too) && strcmp(base(to), base(also)) == 0;
+	int same = in && too && cli_same_place(in, too) && strcmp(base(to), base(also)) == 0;
 	free(to);
 	free(also);
 	free(in);

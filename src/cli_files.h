@@ -13,4 +13,7 @@
  */
 void cli_check_files(struct option_def *const *tables, char *const *operand, int n, const char *const *output);
 
+/* Do two paths lead to one file, folder, pipe or device that is there? */
+int cli_same_place(const char *a, const char *b);
+
 #endif

@@ -2,6 +2,7 @@
  * rankenc --fit: the vocabulary of a corpus, with the non-zero medians of its genes. The inputs are cells, which are read in several passes,
  * or the sums of one pass over parts of the corpus, which are added.
  */
+#include "cli_files.h"
 #include "rankenc.h"
 
 #include "encode/encoder.h"
@@ -16,7 +17,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static int by_id(const void *a, const void *b, void *vocab)
@@ -118,11 +118,8 @@ static void look_at_first(struct learning *l)
 static void check_named(const struct learning *l, int i)
 {
 	char *const *name = l->o->cli->operand;
-	struct stat a, b;
-	if (l->n < 2 || stat(name[i], &a) || !S_ISREG(a.st_mode))
-		return;
 	for (int k = 0; k < i; k++)
-		if (!stat(name[k], &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		if (cli_same_place(name[k], name[i]))
 			die("%s: this file is named twice (as %s)", name[i], name[k]);
 }
 

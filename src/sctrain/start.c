@@ -1,6 +1,7 @@
 /* Before the first step: the masked stream, the model directory, the model, and its first weights or its checkpoint. */
 #include "sctrain.h"
 
+#include "cli_files.h"
 #include "cli_model.h"
 #include "nn/blas_core.h"
 #include "stream/counts.h"
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define WARMUP_MAX 10000 /* warm-up of Geneformer */
@@ -20,19 +20,13 @@ typedef unsigned long long ull; /* for messages */
 
 enum folder { FOLDER_FRESH, FOLDER_RESUME, FOLDER_FINISHED };
 
-static int same_folder(const char *a, const char *b)
-{
-	struct stat x, y;
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* Lock the folder and decide what to do. FOLDER_RESUME: *step is that of the newest checkpoint. */
 static enum folder check_folder(const struct train *t, uint64_t *step)
 {
 	struct error e;
 	const struct train_options *o = t->options;
 	const char *model = t->cli->output;
-	if (o->init && same_folder(o->init, model))
+	if (o->init && cli_same_place(o->init, model))
 		die("--init %s is the model to be written: choose another -o", o->init);
 	if (checkpoint_lock(model, &e) < 0) /* the descriptor stays open: it is the lock */
 		die("%s", e.msg);
