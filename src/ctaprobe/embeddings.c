@@ -2,6 +2,7 @@
 #include "ctaprobe.h"
 
 #include "base/memory.h"
+#include "cells/copies.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -199,6 +200,8 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 			got = k == stream_blocks(s) ? 0 : stream_read_at(s, k++, &b, &e) ? -1 : 1;
 		else
 			got = stream_read(s, &b, &e);
+		if (got > 0 && (w->label || w->target)) /* a map may show copies beside cells */
+			must(copies_refuse(&b, stream_name(s), &e), &e);
 		if (got > 0)
 			read_block(d, &b, &c, w);
 		if ((large = too_large(d, "more than ", d->n, memory, of)))

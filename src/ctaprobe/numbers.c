@@ -1,6 +1,7 @@
 /* ctaprobe score --target: compare predicted numbers of cells with a column. */
 #include "ctaprobe.h"
 
+#include "cells/copies.h"
 #include "eval/correlation.h"
 #include "label/number.h"
 
@@ -27,6 +28,7 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 		die("%s: these are no predictions of numbers: expected scembed --predict of a head of sctrain cells --target", name);
 	must(numbers_init(&truth, h, column, name, &e), &e);
 	while ((got = stream_read(in, &b, &e)) > 0) {
+		must(copies_refuse(&b, name, &e), &e);
 		grow(p->x, p->x_cap, p->n + b.rows);
 		grow(p->y, p->y_cap, p->n + b.rows);
 		for (size_t i = 0; i < b.rows; i++) {

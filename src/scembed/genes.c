@@ -8,6 +8,7 @@
 #include "scembed.h"
 
 #include "cli.h"
+#include "cells/copies.h"
 #include "label/label.h"
 
 #include <inttypes.h>
@@ -173,6 +174,8 @@ static int next_block(struct stream *in, size_t *k, struct block *b, int indexed
 		must(stream_read_at(in, (*k)++, b, &e), &e);
 	if (got < 0)
 		die("%s", e.msg);
+	if (got)
+		must(copies_refuse(b, stream_name(in), &e), &e);
 	return got;
 }
 
