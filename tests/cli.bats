@@ -126,6 +126,16 @@ setup() {
 	each check
 }
 
+@test "a second value of an option is refused, in any spelling; a flag may be repeated" {
+	check() {
+		run $2 --report a --report=b
+		assert_failure 2
+		assert_line -n 0 --regexp "^$1( [a-z]+)?: --report is given twice: expected one value \(FILE\)$"
+		$1 -h -h -q -q >help
+	}
+	each check
+}
+
 @test "numbers are decimal numbers alone, and no value is empty" {
 	for bad in 0x10 ' 5' nan inf 1e400 5% ''; do
 		run rankenc -m sim.vocab --min-genes-matched "$bad" sim.counts
