@@ -135,7 +135,7 @@ refused() {
 		scperturb -q --delete SIMG000010 eight.tok | scembed -q -M model -o eight.emb
 		run ctaprobe shift $S eight.emb
 		assert_failure 1
-		assert_output --partial "cells, expected at least 10"
+		assert_output --partial "has 1 cell, expected at least 10"
 		scembed -q -M model cells.tok -o cells.emb
 		refused "ctaprobe shift: cells.emb: these are no perturbed cells: expected scperturb ... | scembed ..." ctaprobe shift cells.emb
 		scembed -q -M model --layer 0 cells.tok -o other.emb

@@ -214,8 +214,8 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	if (!d->n && d->empty)
 		die("%s: no cell has an embedding", stream_name(s));
 	if (!d->n && (w->label || w->target))
-		die("%s: no cell has a value in column '%s' (%zu cells read)", stream_name(s), w->label ? w->label : w->target,
-			d->unlabelled);
+		die("%s: no cell has a value in column '%s' (%zu cell%s read)", stream_name(s), w->label ? w->label : w->target,
+			d->unlabelled, d->unlabelled == 1 ? "" : "s");
 	if (d->n > INT32_MAX)
 		die("%s: more than %d labelled cells; take a sample with scsample -n", stream_name(s), INT32_MAX);
 	block_release(&b);

@@ -96,7 +96,7 @@ static void check_classes(const struct reference *r)
 {
 	const char *name = stream_name(r->d.s);
 	if (r->classes.n < 2)
-		die("%s: all %zu cells are '%s' in column '%s': expected two classes", name, r->d.n, r->classes.name[0], label);
+		die("%s: there are only cells of '%s' in column '%s' (%zu): expected two classes", name, r->classes.name[0], label, r->d.n);
 	for (size_t k = 0; k < r->classes.n; k++) {
 		if (strcmp(r->classes.name[k], UNKNOWN) == 0)
 			die("%s: column '%s' has a class '%s', which would be mistaken for cells unlike the reference: leave it out with "

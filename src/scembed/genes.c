@@ -232,7 +232,8 @@ static void contextual(struct run *r, const struct genes_options *g, struct stre
 		sums_release(&s);
 	}
 	if (unlabelled)
-		info("%s: %zu cells have no value in column '%s' and are left out", stream_name(in), unlabelled, g->by);
+		info("%s: %zu cell%s in column '%s' and %s left out", stream_name(in), unlabelled,
+			unlabelled == 1 ? " has no value" : "s have no value", g->by, unlabelled == 1 ? "is" : "are");
 	flush(&o);
 	must(stream_commit(o.to, &e), &e);
 	r->genes_written = o.rows;
