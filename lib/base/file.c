@@ -243,15 +243,67 @@ static int put_in_place(struct outfile *f)
 	return bad;
 }
 
+/* Name the complete file, close it and put it in place. It is closed before the rename: that can fail too, and then the target must stay as it
+ * was. */
+static int name_and_put(struct outfile *f)
+{
+	if (!f->tmp && link_anonymous(f))
+		return -1;
+	int fd = f->fd;
+	f->fd = -1;
+	return close(fd) || put_in_place(f);
+}
+
+static int holding;
+static struct outfile *held; /* [nheld] */
+static size_t nheld, held_cap;
+
+void outfile_hold(void)
+{
+	holding = 1;
+}
+
+static void keep(struct outfile *f)
+{
+	grow(held, held_cap, nheld + 1);
+	held[nheld++] = *f;
+	*f = (struct outfile){.fd = -1};
+}
+
+static int cannot_finish(const struct outfile *f, struct error *e)
+{
+	return error_set(e, "%s: cannot finish: %s", shown(f), strerror(errno));
+}
+
+int outfile_publish(struct error *e)
+{
+	int bad = 0;
+	for (size_t i = 0; i < nheld; i++) {
+		if (!bad && name_and_put(&held[i]))
+			bad = cannot_finish(&held[i], e);
+		outfile_abort(&held[i]);
+	}
+	free(held);
+	held = NULL;
+	nheld = held_cap = 0;
+	holding = 0;
+	return bad;
+}
+
 int outfile_commit(struct outfile *f, struct error *e)
 {
-	int fd = f->fd, bad = !f->direct && (set_access(f) || fsync(fd) || (!f->tmp && link_anonymous(f)));
-	if (!bad) { /* close before rename: it can fail too, and then the target must stay as it was */
+	int bad = !f->direct && (set_access(f) || fsync(f->fd));
+	if (!bad && f->direct) {
+		int fd = f->fd;
 		f->fd = -1;
-		bad = close(fd) || (!f->direct && put_in_place(f));
+		bad = close(fd);
+	} else if (!bad && holding) {
+		keep(f);
+	} else if (!bad) {
+		bad = name_and_put(f);
 	}
 	if (bad)
-		error_set(e, "%s: cannot finish: %s", shown(f), strerror(errno));
+		cannot_finish(f, e);
 	outfile_abort(f);
 	return bad ? -1 : 0;
 }

@@ -583,8 +583,8 @@ int ctaprobe_transfer(int argc, char **argv)
 			w.empty, w.cells);
 	if (held_out_path)
 		write_held_out(&h, &r, &c);
-	measured(&c, &w, &r);
 	writer_close(&w);
+	measured(&c, &w, &r);
 	method_release(&m);
 	calibrated_release(&c);
 	embeddings_release(&r.d);
