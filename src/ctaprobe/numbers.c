@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct pairs {
 	size_t n, x_cap, y_cap, unlabelled, unpredicted;
@@ -27,6 +28,9 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	if ((type != F64 && type != F32) || h->col[predicted].shape != SCALAR) /* earlier versions wrote float32 */
 		die("%s: these are no predictions of numbers: expected scembed --predict of a head of sctrain cells --target", name);
 	must(numbers_init(&truth, h, column, name, &e), &e);
+	const char *of = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_TARGET));
+	if (of && strcmp(of, column))
+		warn("%s: predictions of column '%s' are compared with column '%s'", name, of, column);
 	while ((got = stream_read(in, &b, &e)) > 0) {
 		must(copies_refuse(&b, name, &e), &e);
 		grow(p->x, p->x_cap, p->n + b.rows);
