@@ -402,4 +402,8 @@ a.write_h5ad("zeros.h5ad")'
 	assert_output "rankenc: 1.1: this file is named twice (as 1.1)"
 	run -2 rankenc --sums 1.counts
 	assert_line "rankenc: --sums and --after are for --fit"
+	run -2 rankenc --fit --sums --min-cells 9 1.counts
+	assert_line "rankenc: --min-cells is for the vocabulary, which is made from all sums: it does not go with --sums"
+	run -2 rankenc --fit --sums --after 1.1 --after 2.1 1.counts
+	assert_line "rankenc: --after is given twice: expected one value (FILE)"
 }
