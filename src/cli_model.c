@@ -26,7 +26,7 @@ struct ops *cli_device(const struct cli *c)
 void cli_same_positions(const struct model_config *c, const char *dir, const struct stream *in)
 {
 	const struct header *h = stream_header(in);
-	int rank = header_find(h, "rank"), ranks = rank >= 0 && h->col[rank].shape == RAGGED;
+	int ranks = header_list(h, "rank") >= 0;
 	if (!c->arch->positions || ranks == (int)c->shared_positions)
 		return;
 	if (ranks)

@@ -118,3 +118,11 @@ labels() {
 	run -2 scembed -M model --of genes --pool cls tok
 	run -2 scembed --pca 3 --of genes counts
 }
+
+@test "scembed --of genes --by: a column that the output has itself is refused" {
+	for c in cell barcode symbol token cells spread x; do
+		run -2 scembed -M model --of genes --by $c tok -o none.emb
+		assert_line "scembed: --by $c: the vectors of genes have a column '$c' of their own: expected a column of another name"
+	done
+	assert_not_exist none.emb
+}

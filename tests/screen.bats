@@ -79,6 +79,39 @@ compare() {
 	diff <(scview some.pert -c gene | tail -n +2 | tr '\n' ' ' | xargs) <(scembed -q -M model --screen 3 --towards to.emb from.tok | scview - -c gene | tail -n +2 | xargs)
 }
 
+@test "scembed --screen: the state is means of the genes of cells, by this model and layer; all else is refused" {
+	refused() {
+		run -1 scembed -M model --screen 5 --towards "$@" from.tok -o no.tok
+		assert_output --partial "scembed: --towards: $1 was embedded by another model, or another way: '"
+	}
+	scembed -q -M model --layer 0 to.tok -o l0.emb
+	scembed -q -M model --pool first to.tok -o first.emb
+	scembed -q -M model --of genes to.tok -o genes.emb
+	scembed -q --pca 64 sim.counts -o pca64.emb
+	scembed -q -M model --of cells --truncate --layer -1 --pool mean to.tok | scsample -q --where cell_type=type2 - -o same.emb
+	cp -r model other
+	$PYTHON -c 'f = open("other/model.safetensors", "r+b"); f.seek(-2, 2); b = f.read(1)[0]; f.seek(-2, 2); f.write(bytes([b ^ 1]))'
+	scembed -q -M other to.tok -o other.emb
+	for f in l0 first genes pca64 other; do refused $f.emb; done
+	refused to.emb --layer 0
+	assert_output --regexp "'--model xxh3:[0-9a-f]{32}', expected '--layer 0 --pool mean --model xxh3:[0-9a-f]{32}'$"
+	scembed -q -M model --screen 1000 --towards same.emb from.tok | cmp <(scview all.screen) <(scview -)
+	assert_not_exist no.tok
+}
+
+@test "scembed --screen, scperturb: a column of obs that is called rank or tie is one like others" {
+	for c in rank tie; do
+		$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1] + "/../python"); import scstream
+r = scstream.read("from.tok"); blocks = list(r)
+for c in r.header["columns"]:
+    if c["name"] == "n_counts": c["name"] = sys.argv[2]
+for b in blocks: b[sys.argv[2]] = b.pop("n_counts")
+scstream.write(sys.argv[2] + ".tok", r.header, blocks)' "$BATS_TEST_DIRNAME" $c
+		scembed -q -M model --screen 5 --towards to.emb $c.tok | scview -q -c gene - | cmp - <(scembed -q -M model --screen 5 --towards to.emb from.tok | scview -q -c gene -)
+		scperturb -q --delete all $c.tok | scview -q -c perturbed - | cmp - <(scperturb -q --delete all from.tok | scview -q -c perturbed -)
+	done
+}
+
 @test "scembed --screen: what it cannot do is one line" {
 	run -2 scembed -M model --screen 5 from.tok -o no.tok
 	assert_output --partial "--screen K and --towards EMB need each other"

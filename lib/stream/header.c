@@ -81,6 +81,12 @@ int header_find(const struct header *h, const char *name)
 	return -1;
 }
 
+int header_list(const struct header *h, const char *name)
+{
+	int c = header_find(h, name);
+	return c >= 0 && h->col[c].shape == RAGGED ? c : -1;
+}
+
 static int group_of(struct header *h, const char *name)
 {
 	for (size_t i = 0; i < h->ngroup; i++)
@@ -275,6 +281,19 @@ void header_map(const struct header *to, const struct header *from, int *map)
 			if (to->col[i].group == (int)g)
 				map[i] = -1;
 	}
+}
+
+const char *header_made_by(const struct header *h, const char *program)
+{
+	const cJSON *p;
+	const char *how = NULL;
+	cJSON_ArrayForEach(p, h->provenance)
+	{
+		const char *name = cJSON_GetStringValue(cJSON_GetObjectItem(p, "program"));
+		if (name && strcmp(name, program) == 0)
+			how = cJSON_GetStringValue(cJSON_GetObjectItem(p, "options"));
+	}
+	return how ? how : "";
 }
 
 void header_provenance(struct header *h, const char *program, const char *options)

@@ -62,6 +62,7 @@ int header_add_categorical(struct header *h, const char *name, char *const *cate
 int header_add_like(struct header *h, const struct column_spec *spec);
 void header_drop(struct header *h, const char *name); /* does nothing if there is no such column */
 int header_find(const struct header *h, const char *name); /* index, or -1 */
+int header_list(const struct header *h, const char *name); /* index of the list (ragged column), or -1: a column of obs may have its name */
 
 /* Whether the values of a column are rows of the vocabulary: an id column (gene, token, input, target, neighbour, masked). */
 int header_is_id(const struct column_spec *c);
@@ -90,6 +91,8 @@ int header_kind(const struct header *h, const char *kind, const char *file, stru
 /* Token and gene ids are u16 in a column while the vocabulary has fewer than 65,536 rows, else u32. */
 enum column_type id_type(size_t vocab_size);
 
+/* The options of the last run of this program in the provenance, of scembed with the digest of the model. "": there is none. */
+const char *header_made_by(const struct header *h, const char *program);
 /* Add one provenance entry. `options`: the options that change the output, "--rate 0.15 --seed 1". */
 void header_provenance(struct header *h, const char *program, const char *options);
 

@@ -214,27 +214,13 @@ static void write_table(
 
 /* ---- input ---- */
 
-/* The options of the scembed that made a stream, with the digest of the model. */
-static const char *embedded_by(const struct header *h)
-{
-	const cJSON *p;
-	const char *how = "";
-	cJSON_ArrayForEach(p, h->provenance)
-	{
-		const char *program = cJSON_GetStringValue(cJSON_GetObjectItem(p, "program"));
-		if (program && strcmp(program, "scembed") == 0)
-			how = cJSON_GetStringValue(cJSON_GetObjectItem(p, "options"));
-	}
-	return how ? how : "";
-}
-
 /* Open embeddings that go with those of `in`. */
 static struct stream *open_file(const char *option, const char *path, const struct stream *in)
 {
 	struct stream *s = stream_open(path, &e);
 	if (!s)
 		die("--%s: %s", option, e.msg);
-	const char *a = embedded_by(stream_header(in)), *b = embedded_by(stream_header(s));
+	const char *a = header_made_by(stream_header(in), "scembed"), *b = header_made_by(stream_header(s), "scembed");
 	if (strcmp(a, b))
 		die("--%s: %s was embedded by another model, or another way, than %s: '%s', not '%s'", option, path, stream_name(in), b, a);
 	return s;

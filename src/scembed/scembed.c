@@ -161,9 +161,10 @@ static char *model_text(void)
 /* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
 static void make_header(struct run *r, struct header *to, const struct header *from, const char *name)
 {
+	char *model = model_text();
 	header_derive(to, predict || reconstruct || attribute ? "prediction" : screened ? "tokens" : "embedding", from);
 	if (screened) {
-		screen_header(r, to, name);
+		screen_header(r, to, name, (int)layer, strchr(model, ' ') + 1);
 	} else if (attribute) {
 		attribute_header(r, to, name);
 	} else if (predict) {
@@ -177,7 +178,6 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 			die("%s: has a column 'x', which is what the embedding will be called", name);
 		r->x = header_add_fixed(to, "x", F32, (uint32_t)r->C);
 	}
-	char *model = model_text();
 	cli_provenance(&cli, to, model);
 	free(model);
 }
@@ -328,6 +328,8 @@ static void check_options(void)
 		refuse("is for states of the network: it excludes --of static", &layer, &truncate_cells);
 	if (by && of != GENES)
 		usage_error("--by needs --of genes");
+	if (by)
+		genes_check(by);
 	if (predict && reconstruct)
 		usage_error("--reconstruct and --predict exclude each other");
 	if (!predict)

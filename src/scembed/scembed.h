@@ -104,10 +104,10 @@ void attribute_rows(struct run *r, size_t first, size_t n);
 void attribute_report(const struct run *r);
 void attribute_release(struct run *r);
 
-/* --screen: read the state, a stream of embeddings, and keep k genes of each cell; the columns; compute rows [first, first + n) of the output, whose
- * cells are in r->packed. */
+/* --screen: read the state, a stream of embeddings, and keep k genes of each cell; the columns, after a check that the state is of this layer and
+ * model ("xxh3:DIGEST"); compute rows [first, first + n) of the output, whose cells are in r->packed. */
 void screen_open(struct run *r, const char *path, size_t k, const struct header *h, const char *name);
-void screen_header(struct run *r, struct header *h, const char *name);
+void screen_header(struct run *r, struct header *h, const char *name, int layer, const char *model);
 void screen_rows(struct run *r, size_t first, size_t n, int layer);
 void screen_release(struct run *r);
 
@@ -130,6 +130,8 @@ struct genes_options {
 };
 struct cli;
 struct stream;
+/* A usage error if --by names a column that the output has itself. */
+void genes_check(const char *by);
 void genes_run(struct run *r, const struct genes_options *g, struct stream *in, const struct cli *cli, const char *model);
 
 /* Perturbed cells beside their unperturbed ones. SIMILARITY_NONE: x and x_original, the means without the perturbed tokens. Else the column

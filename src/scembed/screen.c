@@ -3,8 +3,9 @@
  * s the mean vector of the state, the deletion of gene j changes cos(x, s) by about
  *     -d cos / dg_j + sum over tokens t behind j of (d cos / dv_t) . ahead_t
  * where g_j is the presence of its token, v_t the vectors of tokens and ahead_t what they change by one place further ahead (nn/input.h).
- * Position vectors of neighbours differ much, and the norm bends: the gradient d cos / dv_t is therefore the mean of that of the cell and
- * that of the cell with all tokens one place ahead, as in the trapezoidal rule. These are two backward passes a cell. The K genes with the largest expected shift are written beside the tokens, for scperturb --delete screened.
+ * Position vectors of neighbours differ much, and the norm bends: both derivatives are therefore the mean of those of the cell and those of the
+ * cell with all tokens one place ahead, as in the trapezoidal rule. These are two backward passes a cell. The K genes with the largest
+ * expected shift are written beside the tokens, for scperturb --delete screened.
  */
 #include "scembed.h"
 
@@ -25,6 +26,7 @@ struct best {
 struct screen {
 	size_t k, C, special;
 	double *state, norm; /* [C] the vector to move to */
+	char *path, *how; /* of its embeddings: the stream, and the options of the scembed that made it */
 	int token, screened, expected, token_group, group; /* columns of the output */
 	struct best *best; /* [tokens of a cell] */
 	uint32_t *range;
@@ -45,6 +47,8 @@ static void read_state(struct screen *s, const char *path)
 	const struct header *h = stream_header(in);
 	if (header_kind(h, "embedding", path, &e) || (x = header_need(h, "x", F32, FIXED, path, &e)) < 0)
 		die("--towards: %s", e.msg);
+	s->path = xstrdup(path);
+	s->how = xstrdup(header_made_by(h, "scembed"));
 	s->C = h->col[x].n;
 	s->state = xcalloc(s->C, sizeof *s->state);
 	while ((got = stream_read(in, &b, &e)) > 0) {
@@ -79,12 +83,35 @@ void screen_open(struct run *r, const char *path, size_t k, const struct header 
 	s->k = k;
 	s->special = h->vocab.nspecial;
 	for (int i = 0; i < 2; i++)
-		if (header_find(h, i ? "tie" : "rank") >= 0)
+		if (header_list(h, i ? "tie" : "rank") >= 0)
 			die("%s: --screen needs tokens that scperturb can perturb: expected tokens made without --ties", name);
 	read_state(s, path);
 }
 
-void screen_header(struct run *r, struct header *h, const char *name)
+/* Are the embeddings of the state means of genes by this model and layer? Options that change nothing but rounding, or long cells, may differ. */
+static int same_embedding(const struct screen *s, const struct model_config *c, int layer, const char *model)
+{
+	int theirs = c->arch->cell_token ? 0 : -1, mean = !c->arch->cell_token, same = 0;
+	char *text = xstrdup(s->how), *rest, *word = strtok_r(text, " ", &rest);
+	for (; word; word = strtok_r(NULL, " ", &rest)) {
+		const char *value = strcmp(word, "--truncate") ? strtok_r(NULL, " ", &rest) : "";
+		if (!value)
+			break;
+		if (strcmp(word, "--model") == 0)
+			same = strcmp(value, model) == 0;
+		else if (strcmp(word, "--layer") == 0)
+			theirs = atoi(value);
+		else if (strcmp(word, "--pool") == 0)
+			mean = strcmp(value, "mean") == 0;
+		else if (strcmp(word, "--of") == 0 ? strcmp(value, "cells") : strcmp(word, "--truncate") && strcmp(word, "--precision"))
+			break;
+	}
+	same = same && !word && mean && theirs == layer;
+	free(text);
+	return same;
+}
+
+void screen_header(struct run *r, struct header *h, const char *name, int layer, const char *model)
 {
 	static const char *const made[] = {"gene", "expected"};
 	struct screen *s = r->screen;
@@ -94,6 +121,9 @@ void screen_header(struct run *r, struct header *h, const char *name)
 	if (s->C != model_config(r->model)->hidden_size)
 		die("--towards: vectors of %zu numbers, but the model has %u: expected embeddings by this model", s->C,
 			model_config(r->model)->hidden_size);
+	if (!same_embedding(s, model_config(r->model), layer, model))
+		die("--towards: %s was embedded by another model, or another way: '%s', expected '--layer %d --pool mean --model %s'", s->path,
+			s->how, layer, model);
 	if (model_config(r->model)->value.kind != VALUE_NONE)
 		die("--screen: the model reads values of the genes, which scperturb cannot perturb yet");
 	s->token = header_add_ragged(h, "token", id_type(h->vocab.n), "token");
@@ -223,6 +253,8 @@ void screen_release(struct run *r)
 	if (!s)
 		return;
 	free(s->state);
+	free(s->path);
+	free(s->how);
 	free(s->best);
 	free(s->range);
 	free(s->v);

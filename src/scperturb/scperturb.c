@@ -362,7 +362,7 @@ static void open_input(struct run *r, const struct header *h)
 		(r->token = header_need(h, "token", U32, RAGGED, r->name, &e)) < 0)
 		die("%s", e.msg);
 	for (int i = 0; i < 2; i++)
-		if (header_find(h, i ? "tie" : "rank") >= 0)
+		if (header_list(h, i ? "tie" : "rank") >= 0)
 			die("%s: tokens of rankenc --ties %s have no single order to perturb: expected tokens made without --ties", r->name,
 				i ? "random" : "group");
 	if (!h->vocab.n)
