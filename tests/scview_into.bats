@@ -268,7 +268,7 @@ a.write_h5ad('into.h5ad')"
 	cmp was.h5ad into.h5ad
 	assert_equal "$(echo *.tmp.*)" '*.tmp.*'
 	run -0 scview -O h5ad --into into.h5ad --replace again.map
-	assert_output "scview: note: into.h5ad: obsm X_corrmask, X_umap"
+	assert_output "scview: note: into.h5ad: obsm X_corrmask (replaced), X_umap (replaced)"
 	scview -q -O h5ad --into into.h5ad --replace into.pred
 	check_into whole.h5ad into.h5ad <<-'END'
 	s, _ = read("again.map")

@@ -16,6 +16,7 @@ struct fixed { /* a column that goes to obsm */
 	int col;
 	char *name;
 	hid_t set;
+	int replaced; /* an array of this name was there */
 	int there; /* the array is in the file, so nothing is written ... */
 	struct h5array old; /* ... but compared with its values */
 };
@@ -25,6 +26,7 @@ struct scalar { /* a column that goes to obs */
 	int own; /* column of `table` */
 	struct texts text;
 	uint32_t *at; /* str: [ncell] which of the texts */
+	int replaced; /* a column of this name was there */
 };
 
 struct h5ad_into {
@@ -172,6 +174,7 @@ static int make_obsm(struct h5ad_into *w, struct error *e)
 		if (f->there && w->options->replace) {
 			h5out_ok(o, H5Ldelete(obsm, f->name, H5P_DEFAULT));
 			f->there = 0;
+			f->replaced = 1;
 		}
 		if (f->there)
 			bad = open_old(w, obsm, f, e);
@@ -221,6 +224,7 @@ static int make_table(struct h5ad_into *w, struct error *e)
 		}
 		struct scalar *c = &w->scalar[w->nscalar++];
 		c->col = (int)i;
+		c->replaced = old != NULL;
 		c->missing = export_companion(w->header, (int)i);
 		c->own = header_add_like(&w->columns, s);
 		free(w->columns.col[c->own].name);
@@ -408,7 +412,8 @@ char *h5ad_into_written(const struct h5ad_into *w)
 			continue;
 		const char *name = scalar ? w->columns.col[w->scalar[i - w->nfixed].own].name : w->fixed[i].name;
 		const char *before = scalar && i == w->nfixed ? (n ? "; obs " : "obs ") : n ? ", " : "obsm ";
-		char *longer = xasprintf("%s%s%s", list, before, name);
+		int replaced = scalar ? w->scalar[i - w->nfixed].replaced : w->fixed[i].replaced;
+		char *longer = xasprintf("%s%s%s%s", list, before, name, replaced ? " (replaced)" : "");
 		free(list);
 		list = longer;
 		n++;
