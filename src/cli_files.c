@@ -62,7 +62,11 @@ static const char *value(const struct option_def *o)
 
 static int names_a_file(const struct option_def *o)
 {
-	return o->kind == OPT_OUTPUT || (o->arg && (!strcmp(o->arg, "FILE") || !strcmp(o->arg, "GRAPH") || !strcmp(o->arg, "MODEL")));
+	static const char *const names[] = {"FILE", "EMB", "GRAPH", "TABLE", "MODEL"};
+	int found = o->kind == OPT_OUTPUT;
+	for (size_t i = 0; o->arg && i < sizeof names / sizeof *names; i++)
+		found |= !strcmp(o->arg, names[i]);
+	return found;
 }
 
 /* Compare an output with all other files of the command line. self: its option, or NULL. */

@@ -81,5 +81,10 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	run -2 ctaprobe genesets dep.graph
 	assert_line --partial "--sets FILE is required"
 	run -2 ctaprobe genesets --sets sets.gmt --smallest 9 --largest 8 dep.graph
+	for wrong in '--strongest 5 --modules module' '--replicates 5 --modules module' '--max-q .1'; do
+		# shellcheck disable=SC2086 # words
+		run -2 ctaprobe genesets --sets sets.gmt $wrong dep.graph
+		assert_line --regexp '^ctaprobe genesets: --(strongest|replicates) is for edges: it excludes --modules$|--max-q needs --modules$'
+	done
 	run -2 ctaprobe genesets --sets sets.gmt --modules module_1 dep.graph net.graph
 }

@@ -122,6 +122,9 @@ scstream.write(sys.argv[2] + ".tok", r.header, blocks)' "$BATS_TEST_DIRNAME" $c
 	scembed -q --pca 4 sim.counts -o pca.emb
 	run -1 scembed -M model --screen 5 --towards pca.emb from.tok -o no.tok
 	assert_output --partial "scembed: --towards: vectors of 4 numbers, but the model has 64: expected embeddings by this model"
+	cp to.emb side.emb
+	run -2 scembed -M model --screen 5 --towards side.emb from.tok -o side.emb
+	assert_output --partial "--output and --towards name the same file: side.emb"
 	run -1 scperturb --delete screened from.tok -o no.tok
 	assert_output "scperturb: from.tok: no lists 'gene' and 'expected': expected the tokens that scembed --screen writes"
 	run -2 scperturb --overexpress screened all.screen -o no.tok

@@ -331,6 +331,10 @@ int ctaprobe_genesets(int argc, char **argv)
 		usage_error("--sets FILE is required: the gene sets");
 	if (least > most)
 		usage_error("--smallest %lld is above --largest %lld", least, most);
+	if (modules_name)
+		refuse("is for edges: it excludes --modules", &strongest, &replicates);
+	else
+		refuse("needs --modules", &q_most);
 	s.ngraph = genesets_cli.noperand ? genesets_cli.noperand : 1;
 	if (modules_name && s.ngraph > 1)
 		usage_error("--modules: one graph at a time");

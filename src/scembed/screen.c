@@ -122,8 +122,8 @@ void screen_header(struct run *r, struct header *h, const char *name, int layer,
 		die("--towards: vectors of %zu numbers, but the model has %u: expected embeddings by this model", s->C,
 			model_config(r->model)->hidden_size);
 	if (!same_embedding(s, model_config(r->model), layer, model))
-		die("--towards: %s was embedded by another model, or another way: '%s', expected '--layer %d --pool mean --model %s'", s->path,
-			s->how, layer, model);
+		die("--towards: %s was embedded by another model, or another way: '%s', expected '--layer %d --pool mean --model %s'",
+			s->path, s->how, layer, model);
 	if (model_config(r->model)->value.kind != VALUE_NONE)
 		die("--screen: the model reads values of the genes, which scperturb cannot perturb yet");
 	s->token = header_add_ragged(h, "token", id_type(h->vocab.n), "token");
