@@ -3,6 +3,8 @@
 #     run.sh folder RESULTS/EXPERIMENT SETTING...       print the folder of these settings; make nothing
 #     run.sh settings RESULTS/EXPERIMENT SETTING...     make it, with its file `settings`, and link it as latest
 #     run.sh check SETTING...                           print what is wrong with the settings, if anything
+#     run.sh several SETTING                            print what is wrong if it names several files
+#     run.sh file NAME                                  print the file that NAME names, which may be in quotes
 #     run.sh list RESULTS                               list the runs
 #     run.sh clean RESULTS "RUN..."                     remove runs
 . "$(dirname "$0")/common.sh"
@@ -18,10 +20,25 @@ names_files() {
 	esac
 }
 
+# stamp FILE: its size and times; of the folder of a model a digest of those of all its files, and of the dictionaries that tokens.sh finds beside it
+stamp() {
+	local all
+	if [ -d "$1" ] && compgen -G "$1/*.safetensors*" > /dev/null; then
+		all=$({
+			find -L "$1" -maxdepth 1 -type f -printf '%s %f %T@ %C@\n'
+			find -L "$1/geneformer" "$1/../geneformer" -name '*.pkl' -printf '%s %P %T@ %C@\n' 2> /dev/null || true
+		} | LC_ALL=C sort)
+		awk '{ bytes += $1 } END { printf "%d bytes, %d files, ", bytes, NR }' <<< "$all"
+		sha256sum <<< "$all" | cut -c 1-16
+	else
+		TZ=UTC stat -L -c '%s bytes, %y, in place since %z' -- "$1" 2> /dev/null || echo missing
+	fi
+}
+
 # print_settings SETTING...: one a line; a file with its size and times, so that another file of this name is another setting. The time of
 # the last change of its inode (ctime) counts too: cp -p, rsync -t and unpacked archives set the other one as they like.
 print_settings() {
-	local setting name value f at
+	local setting name value f
 	for setting; do
 		name=${setting%%=*} value=${setting#*=}
 		if [ "${setting:0:1}" = @ ]; then
@@ -29,10 +46,7 @@ print_settings() {
 		elif [ -n "$value" ] && names_files "$name"; then
 			files "$value"
 			for f in "${files[@]}"; do
-				at=$f
-				[ ! -e "$f/model.safetensors" ] || at=$f/model.safetensors
-				printf '%s = %s (%s)\n' "$name" "$(realpath -m -- "$f")" \
-					"$(TZ=UTC stat -L -c '%s bytes, %y, in place since %z' -- "$at" 2>/dev/null || echo missing)"
+				printf '%s = %s (%s)\n' "$name" "$(realpath -m -- "$f")" "$(stamp "$f")"
 			done
 		else
 			printf '%s = %s\n' "$name" "$value"
@@ -75,7 +89,9 @@ check() {
 		name=${setting%%=*} value=${setting#*=}
 		if [ "$name" = SCALE ]; then
 			case $value in tiny | small | paper) ;; *) echo "SCALE=$value: expected tiny, small or paper"; return ;; esac
-		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|THREADS|EMBED_PART|MAP_CELLS|MAP_GENE_CELLS|LEAST_CELLS|NEAREST)$ ]]; then
+		elif [[ $name =~ ^(EMBED_PART|MAP_CELLS|NEAREST)$ ]]; then
+			[[ $value =~ ^[1-9][0-9]{0,14}$ ]] || { echo "$name=$value: expected a whole number of 1 or more"; return; }
+		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|THREADS|MAP_GENE_CELLS|LEAST_CELLS)$ ]]; then
 			[[ -z $value || $value =~ ^[0-9]+$ ]] || { echo "$name=$value: expected a whole number"; return; }
 		elif [ "$name" = SEEDS ]; then
 			read -r value <<< "$value" # no spaces around
@@ -85,8 +101,8 @@ check() {
 			for f in "${files[@]}"; do
 				[ -e "$f" ] || { echo "$name=$f: no such file or folder"; return; }
 			done
-			if [[ $name = INIT || $name = MODEL ]] && ! compgen -G "$value/model*.safetensors*" > /dev/null; then
-				if [ -e "$value/pytorch_model.bin" ]; then
+			if [[ $name = INIT || $name = MODEL ]] && ! compgen -G "${files[0]}/model*.safetensors*" > /dev/null; then
+				if [ -e "${files[0]}/pytorch_model.bin" ]; then
 					echo "$name=$value: pytorch_model.bin, pickled weights: load and save it once with transformers, which writes model.safetensors"
 				else
 					echo "$name=$value: no model.safetensors in it: expected the folder of a model"
@@ -182,6 +198,14 @@ settings)
 	[ -e "$parent/$run/settings" ] || printf 'name = %s\n%s\n' "$name" "$text" > "$parent/$run/settings"
 	;;
 check) check "$@" ;;
+several)
+	files "${1#*=}"
+	[ ${#files[@]} -le 1 ] || echo "$1: expected one file"
+	;;
+file)
+	files "$1"
+	printf '%s\n' "${files[0]-}"
+	;;
 list) list "$1" ;;
 clean) clean "$@" ;;
 *) usage ;;

@@ -46,6 +46,9 @@ scale = $(if $(filter tiny,$(SCALE)),$1,$(if $(filter paper,$(SCALE)),$3,$2))
 given = $(if $(filter command environment,$(origin $1)),$(value $1),$($1))
 quote = '$(subst ','\'',$1)'
 text = $(call quote,$(call given,$1))
+# The one file that a user names, in quotes or not, and what is wrong if there are several
+one_file = $(call quote,$(if $(value $1),$(shell $(PIPELINES)/run.sh file $(call text,$1))))
+several = $(if $(value $1),$(shell $(PIPELINES)/run.sh several $(call settings,$1)))
 
 # $(eval $(call run_folder,VARIABLE,EXPERIMENT,SETTINGS,@FILE)): VARIABLE is the folder of this run, in which `settings` holds the values of
 # SETTINGS, and before them those of FILE, if given. Files of the run are made after it: ... | $(VARIABLE)/settings. It also moves the link `latest`.

@@ -89,6 +89,30 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	assert_file_not_empty sim/embed/latest/embedded.h5ad
 }
 
+@test "make embed: a file with a space in its name, and what it has of the same name; cells of one name are refused before the network" {
+	mkdir "my files"
+	cp -r model "my files/my model"
+	$PYTHON -W ignore - <<-'P'
+		import anndata, numpy as np
+		a = anndata.read_h5ad("all.h5ad")[:30].copy()
+		a.obsm["X_umap"] = np.ones((30, 2))
+		a.write_h5ad("my files/has map.h5ad")
+		a.obs_names = ["same"] * 2 + list(a.obs_names[2:])
+		a.write_h5ad("my files/same.h5ad")
+	P
+	run -0 pipelines embed DATA="'my files/has map.h5ad'" MODEL="'my files/my model'" THREADS=1
+	assert_line "Replaced in embedded.h5ad: obsm/X_umap of your file, which is itself unchanged."
+	grep -qF 'obsm X_corrmask, X_umap (replaced)' results/embed/latest/log/scview-into.log
+	# a kill after the parts were joined leaves them
+	mkdir results/embed/latest/embedding.emb.parts
+	rm results/embed/latest/embedding.map
+	run -0 pipelines embed DATA="my files/has map.h5ad" MODEL="my files/my model" THREADS=1
+	assert_not_exist results/embed/has_map-*/embedding.emb.parts
+	run -2 pipelines embed DATA="my files/same.h5ad" MODEL=model THREADS=1
+	assert_line --partial "DATA=my files/same.h5ad: cell 'same' occurs twice: the embedding goes into a copy of the file"
+	refute_line "  scembed"
+}
+
 @test "make embed: what is missing or does not fit is said, with the share of the counts that would be lost" {
 	mkdir none
 	cd none
@@ -103,7 +127,14 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	touch pickled/pytorch_model.bin
 	told "MODEL=pickled: pytorch_model.bin, pickled weights: load and save it once with transformers" DATA=../all.h5ad MODEL=pickled
 	told "DATA=no.h5ad: no such file" DATA=no.h5ad MODEL=../model
-	told "EMBED_PART=x: expected a whole number" DATA=../all.h5ad MODEL=../model EMBED_PART=x
+	for part in x 0 080 1.5 ''; do
+		told "EMBED_PART=$part: expected a whole number of 1 or more" DATA=../all.h5ad MODEL=../model EMBED_PART=$part
+	done
+	told "MAP_CELLS=0: expected a whole number of 1 or more" DATA=../all.h5ad MODEL=../model MAP_CELLS=0
+	cp ../all.h5ad "a b.h5ad"
+	told "DATA=../all.h5ad 'a b.h5ad': expected one file" DATA="../all.h5ad 'a b.h5ad'" MODEL=../model
+	run -2 "$BATS_TEST_DIRNAME/../pipelines/embed/parts.sh" ../all.tok none.emb 0 -M ../model
+	assert_output "parts.sh: 0 cells in a part: expected a whole number of 1 or more"
 	told "LABEL=kind: no such column in obs" DATA=../all.h5ad MODEL=../model LABEL=kind
 	# mouse cells and a human vocabulary
 	awk -F '\t' -v OFS='\t' 'NR > 3 { $2 = sprintf("ENSG%011d", NR) } 1' ../vocab.tsv > human.tsv

@@ -47,6 +47,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	told "MODEL= without DATA=: which file has the cells?" MODEL=model
 	told "GENESETS=FILE.gmt is needed beside DATA=: the sets that name modules" DATA=x.h5ad MODEL=model
 	told "GENESETS=no.gmt: no such file" DATA=x.h5ad MODEL=model GENESETS=no.gmt
+	told "NEAREST=0: expected a whole number of 1 or more" NEAREST=0
 	told "NEAREST=many: expected a whole number" NEAREST=many
 	run find . -name '*.tok'
 	assert_output ""

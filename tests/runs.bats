@@ -80,6 +80,29 @@ latest() { readlink "results/$1/latest"; }
 	assert_output --regexp '^results/demo/sim-'
 }
 
+@test "run.sh: another file in the folder of a model, in the place of an old one, is another folder: shards, config, vocabulary, dictionaries beside it" {
+	mkdir -p models/m models/geneformer
+	for f in models/m/{model-00001-of-00002.safetensors,model-00002-of-00002.safetensors,model.safetensors.index.json,config.json,vocab.tsv} \
+		models/geneformer/token_dictionary.pkl; do
+		echo "$f" > "$f"
+	done
+	folder MODEL=models/m > folders.m
+	assert_equal "$(folder MODEL=models/m)" "$(cat folders.m)"
+	for f in models/m/* models/geneformer/*.pkl; do
+		tr a-y b-z < "$f" > twin
+		touch -r "$f" twin
+		cp -p twin "$f"
+		folder MODEL=models/m >> folders.m
+	done
+	assert_equal "$(sort -u folders.m | wc -l)" 7
+	run -0 "$BATS_TEST_DIRNAME/../pipelines/run.sh" settings r/embed DATA=plain.h5ad MODEL=models/m
+	run -0 cat r/embed/latest/settings
+	assert_line --regexp "^MODEL = $PWD/models/m \([0-9]+ bytes, 6 files, [0-9a-f]{16}\)$"
+	run -0 "$BATS_TEST_DIRNAME/../pipelines/run.sh" list r
+	assert_output --partial "MODEL=$PWD/models/m"
+	refute_output --partial "bytes"
+}
+
 # bats test_tags=slow
 @test "runs: one experiment after another keeps what is there; list-runs lists them, clean-runs removes one" {
 	run -0 pipelines table8 TOKENS=c.tok

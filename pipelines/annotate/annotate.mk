@@ -37,7 +37,7 @@ annotate: $(ANNOTATE)/report.txt $(ANNOTATE)/annotated.h5ad ## cell types of you
 $(call check,annotate,DATA REFERENCE)
 $(eval $(call page,annotate,$(ANNOTATE),$(ANNOTATE)/report.txt))
 ifneq ($(filter annotate,$(MAKECMDGOALS)),)
-$(call stop,$(if $(value DATA),$(if $(value REFERENCE),,DATA= without REFERENCE=: which file has known cell types?)$(if $(word 2,$(call given,DATA)),DATA=$(call given,DATA): expected one file),$(if $(value REFERENCE),REFERENCE= without DATA=: which file has the new cells?)))
+$(call stop,$(if $(value DATA),$(if $(value REFERENCE),,DATA= without REFERENCE=: which file has known cell types?)$(call several,DATA),$(if $(value REFERENCE),REFERENCE= without DATA=: which file has the new cells?)))
 $(call stop,$(if $(filter-out pca expression,$(FEATURES)),FEATURES=$(FEATURES): expected pca or expression))
 endif
 
@@ -53,7 +53,7 @@ $(ANNOTATE)/known.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
 	@$(script)/with-files.sh $(call text,REFERENCE) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)
 	$(call annotate_stage,h5tok-reference) $(PIPELINES)/with-files.sh $(call text,REFERENCE) $(BIN)/h5tok -v -@ $(THREADS) -o $@
 $(ANNOTATE)/new.counts: | $(ANNOTATE)/settings $(ANNOTATE_TOOLS)
-	$(call annotate_stage,h5tok-new) $(BIN)/h5tok -v -@ $(THREADS) -o $@ $(call text,DATA)
+	$(call annotate_stage,h5tok-new) $(BIN)/h5tok -v -@ $(THREADS) -o $@ $(call one_file,DATA)
 annotate_without = --where $(call text,LABEL)'!=NA'
 endif
 
@@ -77,7 +77,7 @@ $(ANNOTATE)/held-out.score.tsv: $(ANNOTATE)/new.pred
 	$(call annotate_stage,ctaprobe-score) $(BIN)/ctaprobe score -v --label $(call text,LABEL) --curves $(ANNOTATE)/held-out.curves.tsv \
 		-o $@ $(ANNOTATE)/held-out.pred
 $(ANNOTATE)/annotated.h5ad: $(ANNOTATE)/new.pred $(ANNOTATE)/new.counts
-	$(call annotate_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call text,DATA) $^ $@
+	$(call annotate_stage,scview-into) $(PIPELINES)/annotate/into.sh $(call one_file,DATA) $^ $@
 
 $(ANNOTATE)/report.txt: $(ANNOTATE)/held-out.score.tsv $(ANNOTATE)/new.pred $(PIPELINES)/annotate/report.sh
 	@$(script)/annotate/report.sh $(ANNOTATE) $(call text,DATA) $(call text,REFERENCE) $(call text,LABEL) '$(COVERAGE)' $(whole)

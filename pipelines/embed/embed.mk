@@ -31,7 +31,7 @@ EMBED_SETTINGS := $(if $(value MODEL),DATA MODEL LABEL $(foreach v,MEDIANS TOKEN
 $(eval $(call run_folder,EMBED,embed,$(EMBED_SETTINGS)))
 EMBED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed ctaprobe scview)
 embed_stage = $(call stage_in,$(EMBED),$1)
-embed_model = $(if $(value MODEL),$(call text,MODEL),$(PRETRAINED)/random-$(SEED).model)
+embed_model = $(if $(value MODEL),$(call one_file,MODEL),$(PRETRAINED)/random-$(SEED).model)
 embed_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
 
 .PHONY: embed
@@ -42,14 +42,14 @@ $(call check,embed,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES EMBED_PART MAP_CELL
 $(eval $(call page,embed,$(EMBED),$(EMBED)/report.txt))
 ifneq ($(filter embed,$(MAKECMDGOALS)),)
 $(call stop,$(if $(value DATA),$(if $(value MODEL),,DATA= without MODEL=: which model? The folder of a Geneformer, or of one that is trained here \
-	(make demo DATA=))$(if $(word 2,$(call given,DATA)),DATA=$(call given,DATA): expected one file),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))
+	(make demo DATA=))$(call several,DATA),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))
 endif
 
 ifneq ($(value MODEL),)
 $(EMBED)/cells.tok: | $(EMBED)/settings $(EMBED_TOOLS)
-	@$(if $(filter command environment,$(origin LABEL)),$(script)/columns.sh $(call text,LABEL) none $(call text,DATA))
-	$(call embed_stage,h5tok) $(PIPELINES)/embed/tokens.sh $(call text,MODEL) $(call text,MEDIANS) $(call text,TOKEN_TABLE) \
-		$(call text,GENE_NAMES) '$(if $(embed_maxlen),$(MAXLEN))' $(call text,DATA) $@ $(RANK_ARGS) -@ $(THREADS)
+	@$(if $(filter command environment,$(origin LABEL)),$(script)/columns.sh $(call text,LABEL) none $(call one_file,DATA))
+	$(call embed_stage,h5tok) $(PIPELINES)/embed/tokens.sh $(call one_file,MODEL) $(call text,MEDIANS) $(call text,TOKEN_TABLE) \
+		$(call text,GENE_NAMES) '$(if $(embed_maxlen),$(MAXLEN))' $(call one_file,DATA) $@ $(RANK_ARGS) -@ $(THREADS)
 else
 $(EMBED)/cells.tok: $(PREPARED)/cells.counts $(PREPARED)/vocab.tsv | $(EMBED)/settings $(EMBED_TOOLS)
 	$(call embed_stage,rankenc) $(BIN)/rankenc -v -m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
@@ -58,11 +58,13 @@ $(EMBED)/group: $(EMBED)/cells.tok
 	@$(script)/group.sh auto $(call text,LABEL) $< $(whole)
 
 $(EMBED)/embedding.emb: $(EMBED)/cells.tok $(embed_trained)
+	@$(script)/embed/names.sh $< $(call text,DATA)
 	$(call embed_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M $(embed_model) $(POOL:%=--pool %) $(LAYER:%=--layer %) -@ $(THREADS)
 $(EMBED)/embedding.map: $(EMBED)/embedding.emb
+	@rm -rf $<.parts
 	$(call embed_stage,ctaprobe-map) $(PIPELINES)/embed/map.sh $< $@ $(MAP_CELLS) $(SEED) -@ $(THREADS)
 $(EMBED)/embedded.h5ad: $(EMBED)/embedding.map $(EMBED)/embedding.emb $(if $(value MODEL),,$(PREPARED)/cells.counts)
-	$(call embed_stage,scview-into) $(PIPELINES)/embed/into.sh $(or $(if $(value MODEL),$(call text,DATA)),$(PREPARED)/cells.counts) $(EMBED)/embedding.map $(EMBED)/embedding.emb $@
+	$(call embed_stage,scview-into) $(PIPELINES)/embed/into.sh $(or $(if $(value MODEL),$(call one_file,DATA)),$(PREPARED)/cells.counts) $(EMBED)/embedding.map $(EMBED)/embedding.emb $@
 
 $(EMBED)/report.txt: $(EMBED)/embedding.map $(EMBED)/embedded.h5ad $(EMBED)/group $(PIPELINES)/embed/report.sh
 	@$(script)/embed/report.sh $(EMBED) $(call text,DATA) \

@@ -19,7 +19,7 @@ esac
 if [ "$(rows "$map")" = "$(rows "$embedding")" ]; then
 	scview -v -O h5ad --into "$data" --replace -o "$out" "$map"
 else
-	# a map of some cells: they bring their vectors, which those of all cells replace
-	env -u CORRMASK_REPORT scview -q -O h5ad --into "$data" --replace -o "$first.map" "$map"
+	# a map of some cells: they bring their vectors, which those of all cells replace; the first note says what of the file is replaced
+	env -u CORRMASK_REPORT scview -O h5ad --into "$data" --replace -o "$first.map" "$map"
 	scview -v -O h5ad --into "$first.map" --replace -o "$out" "$embedding"
 fi

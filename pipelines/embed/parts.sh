@@ -5,6 +5,7 @@
 [ $# -ge 3 ] || usage
 tokens=$1 out=$2 cells=$3 parts=$2.parts
 shift 3
+[[ $cells =~ ^[1-9][0-9]{0,14}$ ]] || { echo "parts.sh: $cells cells in a part: expected a whole number of 1 or more" >&2; exit 2; }
 # cells are numbered as in the file, and those without a known gene are not there
 last=$(scview -q -s "$tokens" | awk -F '\t' '$1 == "cell" && $2 == "max" { print $3 }')
 if [ "${last:-0}" -lt "$cells" ]; then

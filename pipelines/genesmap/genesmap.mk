@@ -25,7 +25,7 @@ GM_SETTINGS := $(if $(value MODEL),DATA MODEL $(foreach v,MEDIANS TOKEN_TABLE GE
 $(eval $(call run_folder,GM,genes-map,$(GM_SETTINGS)))
 GM_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed ctaprobe depgraph scview)
 gm_stage = $(call stage_in,$(GM),$1)
-gm_model = $(if $(value MODEL),$(call text,MODEL),$(PRETRAINED)/random-$(SEED).model)
+gm_model = $(if $(value MODEL),$(call one_file,MODEL),$(PRETRAINED)/random-$(SEED).model)
 gm_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
 
 .PHONY: genes-map
@@ -34,14 +34,13 @@ genes-map: $(GM)/report.txt ## map of genes by a trained model, modules named by
 $(call check,genes-map,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES GENESETS MAP_GENE_CELLS LEAST_CELLS NEAREST)
 $(eval $(call page,genes-map,$(GM),$(GM)/report.txt))
 ifneq ($(filter genes-map,$(MAKECMDGOALS)),)
-$(call stop,$(if $(value DATA),$(if $(value MODEL),,DATA= without MODEL=: which model?)$(if $(word 2,$(call given,DATA)),DATA=$(call given,DATA): expected one \
-	file)$(if $(value GENESETS),,genes-map: GENESETS=FILE.gmt is needed beside DATA=: the sets that name modules),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))
+$(call stop,$(if $(value DATA),$(if $(value MODEL),,DATA= without MODEL=: which model?)$(call several,DATA)$(call several,GENESETS)$(if $(value GENESETS),,genes-map: GENESETS=FILE.gmt is needed beside DATA=: the sets that name modules),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))
 endif
 
 ifneq ($(value MODEL),)
 $(GM)/all.tok: | $(GM)/settings $(GM_TOOLS)
-	$(call gm_stage,h5tok) $(PIPELINES)/embed/tokens.sh $(call text,MODEL) $(call text,MEDIANS) $(call text,TOKEN_TABLE) \
-		$(call text,GENE_NAMES) '$(if $(embed_maxlen),$(MAXLEN))' $(call text,DATA) $@ $(RANK_ARGS) -@ $(THREADS)
+	$(call gm_stage,h5tok) $(PIPELINES)/embed/tokens.sh $(call one_file,MODEL) $(call text,MEDIANS) $(call text,TOKEN_TABLE) \
+		$(call text,GENE_NAMES) '$(if $(embed_maxlen),$(MAXLEN))' $(call one_file,DATA) $@ $(RANK_ARGS) -@ $(THREADS)
 else
 $(GM)/all.tok: $(PREPARED)/cells.counts $(PREPARED)/vocab.tsv | $(GM)/settings $(GM_TOOLS)
 	$(call gm_stage,rankenc) $(BIN)/rankenc -v -m $(PREPARED)/vocab.tsv --max-len $(MAXLEN) $(RANK_ARGS) -@ $(THREADS) -o $@ $<
@@ -50,7 +49,7 @@ $(GM)/cells.tok: $(GM)/all.tok
 	$(call gm_stage,scsample) $(PIPELINES)/audit/sample.sh $(MAP_GENE_CELLS) $< $@ $(SEED)
 ifneq ($(value GENESETS),)
 $(GM)/sets.gmt: | $(GM)/settings
-	@zcat -f -- $(call text,GENESETS) $(whole)
+	@zcat -f -- $(call one_file,GENESETS) $(whole)
 else
 $(GM)/sets.gmt: $(GM)/all.tok $(PIPELINES)/genesmap/sets.sh
 	@$(script)/genesmap/sets.sh $< $(whole)

@@ -6,3 +6,9 @@
 least=$1 out=$2
 shift 2
 scembed -v -u "$@" | scsample -q --where "cells>=$least" -o "$out"
+genes=$(rows "$out")
+[ "$genes" -ge 2 ] || {
+	rm -f "$out"
+	echo "LEAST_CELLS=$least: ${genes/#0/no} gene is in so many of the cells (MAP_GENE_CELLS): expected two or more" >&2
+	exit 1
+}
