@@ -79,6 +79,7 @@ same_training() {
 	assert_equal "$(ls nccl.* 2>/dev/null)" ""
 }
 
+# bats test_tags=slow
 @test "nccl: three ranks, one of them without cells, train as one GPU with the whole batch does" {
 	ranks 3 "$(loader 4) | $MLM -q -o three"
 	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init one three
@@ -133,6 +134,7 @@ same_training() {
 	assert_not_exist nan/model.safetensors
 }
 
+# bats test_tags=slow
 @test "nccl: several heads, and a model with buffers, train as through the host" {
 	local keep="--strategy none --keep cell_type,n_counts" train="--mpi -q --label cell_type --target n_counts --config small.json --device cuda,float"
 	for way in on off; do
@@ -144,6 +146,7 @@ same_training() {
 	same_training nb.on nb.off
 }
 
+# bats test_tags=slow
 @test "nccl: without the library, or with one GPU for two ranks, gradients pass through the host, and a note says so" {
 	grep -q "sctrain mlm\[0\]: note: gradients pass through the memory of the host: .*/off/libnccl.so.2: file too short" host.err
 	assert_equal "$(grep -c "gradients" host.err)" 1
