@@ -176,7 +176,7 @@ analyze-clang analyze-gcc: analyze-%: ## one of them (FILES=: some files only)
 # In bats: variables that it sets or the helper uses (2034, 2154), a failing cd, which ends the test (2164), > "$$file" after run (2238),
 # functions with optional arguments (2120). In scripts: functions called by a name in a variable (2317).
 lint-shell: ## shellcheck
-	@shellcheck -e SC2317 .ci/run $(wildcard packaging/*.sh tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh pipelines/*/*.sh)
+	@shellcheck -e SC2317 .ci/run $(wildcard packaging/*.sh packaging/*/*.sh tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh pipelines/*/*.sh)
 	@shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)
 
 lint-man: ## mandoc's checks of the manual pages, and groff's, which is what man shows them with: a table too wide for 80 columns
