@@ -3,7 +3,8 @@
 #
 # It is built (ARGUMENT: BASE, MPI, SLURM), and as an ordinary user a pipeline runs in it on a mounted folder; its streams are compared byte by
 # byte with those of the tools in BIN, and two ranks train under mpirun. BUILDER=podman|docker|buildah; default: the first that is there. As
-# root with mmdebstrap, the base is a new Debian from where this machine takes its packages, and no registry is needed.
+# root with mmdebstrap, the base is a new Debian from where this machine takes its packages, and no registry is needed. KEEP=1 keeps the image,
+# corrmask-check.
 set -euo pipefail
 bin=$(realpath "$1")
 shift
