@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Does the image of packaging/Containerfile work?   tests/container.sh BIN [ARGUMENT=VALUE...]
 #
-# It is built (ARGUMENT: BASE, MPI, SLURM), and as an ordinary user a pipeline runs in it on a mounted folder; its streams are compared byte by
-# byte with those of the tools in BIN, and two ranks train under mpirun. BUILDER=podman|docker|buildah; default: the first that is there. As
-# root with mmdebstrap, the base is a new Debian from where this machine takes its packages, and no registry is needed. KEEP=1 keeps the image,
-# corrmask-check.
+# It is built (ARGUMENT: BASE, MPI, SLURM), and as an ordinary user a pipeline runs in it on a mounted folder; its streams are compared byte
+# by byte with those of the tools in BIN, and two ranks train under mpirun. BUILDER=podman|docker|buildah; default: the first that is there. As
+# root with mmdebstrap, the base is a new Debian from where this machine takes its packages, and no registry is needed. KEEP=1
+# keeps the image, corrmask-check.
 set -euo pipefail
 bin=$(realpath "$1")
 shift
 cd "$(dirname "$0")/.."
+# shellcheck source=tests/debian_base.sh
 . tests/debian_base.sh
 skip() { echo "check-container: skipped: $1"; exit 0; }
 builder=${BUILDER:-$(command -v podman docker buildah | sed 's|.*/||' | head -n 1)}
@@ -79,7 +80,9 @@ END
 cat > "$work/data/train.sh" <<'END'
 set -eu
 [ "$(id -u)" != 0 ]
-for t in h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scperturb scsim scview maskrisk corrmask scstream; do $t --version > /dev/null; done
+for t in h5tok rankenc depgraph maskgen sctrain scembed ctaprobe scsample scperturb scsim scview maskrisk corrmask scstream; do
+	$t --version > /dev/null
+done
 sctrain mlm -q --config tiny sim.masked -o one.model
 scembed -q -M one.model sim.tok -o sim.emb
 ctaprobe cells -q --label cell_type sim.emb > report.tsv

@@ -6,6 +6,7 @@
 # tests/debian_base.sh makes it. WORK=DIR keeps the bare system, the logs and what failed; the default is a temporary folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=tests/debian_base.sh
 . tests/debian_base.sh
 [ "$(id -u)" = 0 ] || { echo "fresh: skipped: only root can make a new system"; exit 0; }
 command -v mmdebstrap > /dev/null || { echo "fresh: skipped: no mmdebstrap (apt-get install mmdebstrap)"; exit 0; }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Rates and memory by the number of cells:   scale.sh BIN FOLDER "MILLIONS..." "SHARDS..." [PYTHON]
-# Simulated cells of about 35 of 300 genes, 300,000 of them repeated. Three tables: measured; what the two largest sizes give for 100 million cells,
-# computed; what one of N shards decodes. Then other loaders (scale.py), with PYTHON, on the first 0.3 or on 3 million cells. The files in FOLDER are deleted at the end.
+# Simulated cells of about 35 of 300 genes, 300,000 of them repeated. Three tables: measured; what the two largest sizes give for 100 million
+# cells, computed; what one of N shards decodes. Then other loaders (scale.py), with PYTHON, on 3 million cells or those of the first size. The
+# files in FOLDER are deleted at the end.
 set -euo pipefail
 bin=$(realpath "$1") folder=$2 sizes=$3 shards=$4 python=${5:-}
 here=$(dirname "$(realpath "$0")")
@@ -18,7 +19,8 @@ measured() {
 	shift 2
 	"$@" --report report > /dev/null
 	awk -F '\t' -v OFS='\t' -v millions="$millions" -v what="$what" '{ v[$1] = $2 }
-		END { printf "%s\t%s\t%.1f\t%.1f\t%.0f\t%d\n", what, millions, v["seconds"], v["cpu_seconds"], 1e6 * millions / v["cpu_seconds"], v["peak_memory_mb"] }' report | tee -a measured.tsv
+		END { cpu = v["cpu_seconds"]
+			printf "%s\t%s\t%.1f\t%.1f\t%.0f\t%d\n", what, millions, v["seconds"], cpu, 1e6 * millions / cpu, v["peak_memory_mb"] }' report | tee -a measured.tsv
 }
 
 scsim -q --cells $part --genes 300 --depth 60 --types 5 --donors 20 -o part.counts
@@ -50,7 +52,7 @@ echo 'bytes a cell on disk'
 awk -F '\t' '{ name = $1; sub(/cells.again/, "counts", name); sub(/cells\./, "", name); printf "%s\t%s\t%.0f\n", name, $2, $3 }' bytes.tsv
 
 echo
-echo 'computed, not measured: 100 million cells. Memory: a line through the two largest sizes. Minutes: the rate of the largest size, on one core'
+echo 'computed, not measured: 100 million cells. Memory: a line through the two largest sizes. Minutes: the rate of the largest, on one core'
 awk -F '\t' '{ if (!($1 in n)) order[++k] = $1; n[$1]++; was[$1] = now[$1]; wasat[$1] = at[$1]; now[$1] = $6; at[$1] = $2; rate[$1] = $5 }
 	END { print "tool\tMB\tminutes"; for (i = 1; i <= k; i++) { t = order[i]; if (n[t] > 1) {
 		slope = (now[t] - was[t]) / (at[t] - wasat[t]); if (slope < 0) slope = 0
