@@ -13,6 +13,10 @@ setup() {
 	printf 'barcode\tlabel\tdonor\n1\tb\td1\n2\tb\td2\n3\tc\td2\n4\tother\td1\n5\tnew\td2\n6\tkind\td3\n7\tb\td1\n' > cells.tsv
 	run awk -f "$P/bmfm/terms.awk" o.obo labels.tsv cells.tsv
 	assert_output "$(printf 'barcode\tterm\tmoved\tdropped\tcoarse\n1\tX:3\tX:3\tX:3\tbig\n2\tX:3\tX:2\tNA\tbig\n3\tX:1\tX:1\tNA\tX:1\n4\tNA\tNA\tNA\tfar\n5\tNA\tNA\tNA\tNA\n6\tNA\tNA\tNA\tNA\n7\tX:3\tX:3\tX:3\tbig')"
+	run awk -f "$P/bmfm/leaves.awk" o.obo <(printf 'X:1\nX:3\nX:3\nX:9\n')
+	assert_output "$(printf 'X:3\nX:9')"
+	run awk -f "$P/bmfm/leaves.awk" o.obo <(printf 'X:2\nX:1\n')
+	assert_output X:2
 	cut -f 1,2 labels.tsv > plain.tsv
 	run awk -f "$P/bmfm/terms.awk" o.obo plain.tsv cells.tsv
 	assert_line "$(printf '2\tX:3\tX:2\tNA\tX:3')"
@@ -119,7 +123,7 @@ setup() {
 		for arm in pca wced+hce wced-zeros+hce; do
 			mkdir -p "z/runs/$arm-$k"
 			awk -v OFS='\t' -v k="${k/-/ }" -v arm=$arm 'BEGIN { split(k, v, " "); base = arm == "pca" ? .4 : arm == "wced+hce" ? .6 : .5
-				print "metric", "value"; print "probe_accuracy", base + v[1] / 10 + v[2] / 100
+				print "metric", "value"; print "leafprobe_accuracy", base + v[1] / 10 + v[2] / 100
 				if (arm != "pca") print "head_accuracy", base * v[1] + v[2] / 100
 				print "avg_batch", v[1] == 2 && v[2] == 1 && arm == "pca" ? "NA" : base }' > "z/runs/$arm-$k/scores.tsv"
 		done
@@ -128,16 +132,16 @@ setup() {
 	run cat z/text
 	assert_line --regexp '^method +set1 +set2 +mean$'
 	# 2 sets: mean 1.5/10 + .015 over .4, and 12.706 * .0707 / sqrt 2 to each side
-	assert_line --regexp '^pca, probe +0\.515 +0\.615 +0\.565 \[-0\.070, 1\.200\]$'
+	assert_line --regexp '^pca, probe of leaves +0\.515 +0\.615 +0\.565 \[-0\.070, 1\.200\]$'
 	assert_line --regexp '^wced\+hce, likeliest leaf +0\.615 +1\.215 +0\.915 \['
 	assert_line --regexp '^pca +0\.400 +NA +'
 	assert_line --regexp '^  wced\+hce, likeliest leaf - wced-zeros\+hce, likeliest leaf, accuracy: \+0\.150 \(-0\.485 to 0\.785\), p '
 	$PYTHON - <<-'END'
 		import csv
 		d = {(r["metric"], r["arm"], r["reference"]): r for r in csv.DictReader(open("z/differences.tsv"), delimiter="\t")}
-		r = d["accuracy", "wced+hce, likeliest leaf", "pca, probe"]
+		r = d["accuracy", "wced+hce, likeliest leaf", "pca, probe of leaves"]
 		assert r["n"] == "2" and abs(float(r["difference"]) - .35) < 1e-9, r    # .1 and .6: two sets, not four runs
-		assert ("avg_batch", "wced+hce", "wced-zeros+hce") in d and ("accuracy", "wced-zeros+hce, probe", "pca, probe") in d
+		assert ("avg_batch", "wced+hce", "wced-zeros+hce") in d and ("accuracy", "wced-zeros+hce, probe of leaves", "pca, probe of leaves") in d
 	END
 }
 

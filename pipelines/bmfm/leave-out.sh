@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Leave set number N out of the cells of sets.sh: FOLDER/OUT/{train,test}.{counts,tok}, vocab.tsv, shared-{train,test}.counts and group, which is
-# written last. Genes are chosen by the training cells. Of each set SET-CELLS cells are drawn (0: all).
+# Leave set number N out of the cells of sets.sh: FOLDER/OUT/{train,test}.{counts,tok}, vocab.tsv, shared-{train,test}.counts, leaves (terms of
+# training cells without finer ones among them) and group, which is written last. Genes are chosen by the training cells. Of each set SET-CELLS cells are drawn (0: all).
 #     bmfm/leave-out.sh FOLDER N SEED SET-CELLS GENES OUT [OPTION-OF-RANKENC...]
 . "$(dirname "$0")/../common.sh"
 [ $# -ge 6 ] || usage
@@ -28,5 +28,6 @@ rankenc -v --fit --vocab-style bmfm "$@" -o "$out/vocab.tsv" "$out/train.counts"
 for one in train test; do
 	rankenc -v -m "$out/vocab.tsv" --cls 2 "$@" -o "$out/$one.tok" "$out/$one.counts"
 done
+scview -q -c term "$out/train.counts" | sed 1d | awk -f "$here/bmfm/leaves.awk" "$dir/ontology.obo" - > "$out/leaves"
 echo set > "$out/group.new"
 whole "$out/group"

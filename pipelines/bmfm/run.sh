@@ -84,9 +84,16 @@ score() { # a wide input has no silhouettes worth their time
 	[ "$objective" = expression ] || ctaprobe integration -v --label "$label" ${batch_by:+--batch "$batch_by"} --seed "$seed" "${compute[@]}" \
 		-o "$out/integration.tsv" "$out/test.emb"
 }
+# A probe has no ontology: a term and a finer one are rivals for it, so one more learns from the cells whose terms are leaves
 score_left_out() {
-	ctaprobe cells -v --label "$label" --train "$out/train.emb" --test "$out/test.emb" --predictions "$out/probe.pred" "${compute[@]}" \
-		-o "$out/cells.tsv" && ctaprobe score -v --label "$label" --ontology "$ontology" -o "$out/probe.tsv" "$out/probe.pred" || return
+	local how leaves
+	mapfile -t leaves < <(sed "s/^/$label=/" "$split/leaves")
+	scsample -q "${leaves[@]/#/--where=}" -o "$out/leaf.emb" "$out/train.emb" || return
+	for how in probe:train leafprobe:leaf; do
+		ctaprobe cells -v --label "$label" --train "$out/${how#*:}.emb" --test "$out/test.emb" --predictions "$out/${how%:*}.pred" "${compute[@]}" \
+			-o "$out/cells.tsv" &&
+			ctaprobe score -v --label "$label" --ontology "$ontology" -o "$out/${how%:*}.tsv" "$out/${how%:*}.pred" || return
+	done
 	[[ $objective = expression* ]] || {
 		scsample -q -o "$out/all.emb" "$out/train.emb" "$out/test.emb" &&
 			ctaprobe integration -v --label "$left_out" --batch "$batch_by" --seed "$seed" "${compute[@]}" -o "$out/integration.tsv" "$out/all.emb"
@@ -154,13 +161,13 @@ fi
 	[ -n "$left_out" ] || take "$out/cells.tsv" '' macro_f1 accuracy f1_rare
 	take "$out/tuned.tsv" '' macro_f1 accuracy f1_rare macro_f1_low macro_f1_high accuracy_low accuracy_high
 	take "$out/integration.tsv" '' avg_bio_swept avg_batch
-	for how in probe head greedy; do
+	for how in probe leafprobe head greedy; do
 		take "$out/$how.tsv" "${how}_" exact finer coarser wrong hierarchical_f1 macro_f1 accuracy
 	done
 	for how in gated ungated; do
 		take "$out/$how.learned.tsv" "${how}_" spearman explained rescaled_median better_than_mean winners winners_sparse losers genes
 	done
 } > "$out/scores.tsv.new"
-rm -f "$out"/few.tok "$out"/{cells,tuned,integration,head,probe,greedy}.tsv "$out"/*.pred "$out"/all.emb
+rm -f "$out"/few.tok "$out"/{cells,tuned,integration,head,probe,leafprobe,greedy}.tsv "$out"/*.pred "$out"/{all,leaf}.emb
 [ "$keep_models" = 1 ] || rm -rf "$out/model" "$out/tuned" "$out"/{train,test}.emb
 whole "$out/scores.tsv"

@@ -8,6 +8,7 @@ dir=$1 label=$2 ontology=$3 labels=$4
 shift 4
 h5tok -q --sample-column set --obs "$label" -u "$@" | scview -q -c "barcode,$label" > "$dir/labels.tsv"
 "$here/bmfm/terms-of.sh" "$ontology" "$labels" "$label" "$dir/labels.tsv" "$dir/terms.tsv"
+case $ontology in *.gz) gzip -dc "$ontology" ;; *) cat "$ontology" ;; esac > "$dir/ontology.obo"
 h5tok -v --sample-column set --obs "$label,term,coarse" --obs-table "$dir/terms.tsv" -o "$dir/cells.counts" "$@"
 for file; do
 	h5tok -q --obs none -o "$dir/one.counts" "$file"

@@ -16,7 +16,7 @@ for k in $splits; do
 			way = $1
 			sub(/_.*/, "", way)
 			sub(/^[^_]*_/, "", $1)
-			print method ", " (way == "head" ? "likeliest leaf" : way == "greedy" ? "from the top down" : "probe"), set, seed, $1, $2 }' "$dir/runs/$arm-$k/scores.tsv"
+			print method ", " (way == "head" ? "likeliest leaf" : way == "leafprobe" ? "probe of leaves" : way == "greedy" ? "from the top down" : "probe"), set, seed, $1, $2 }' "$dir/runs/$arm-$k/scores.tsv"
 	done
 done > "$dir/points.new"
 {
@@ -33,14 +33,14 @@ ctaprobe compare -q --by method --means --within metric "$dir/means.tsv" > "$dir
 # Measured sets against zeros, one way to decode against the other, and networks against a probe of components
 there=$(awk -F '\t' 'NR > 1 && !seen[$1]++ { gsub(/ /, "_", $1); print $1 }' "$dir/means.tsv" | tr '\n' ' ')
 for arm in $arms; do
-	for way in '' ,_probe ,_likeliest_leaf ,_from_the_top_down; do
+	for way in '' ,_probe ,_probe_of_leaves ,_likeliest_leaf ,_from_the_top_down; do
 		pair "$arm$way" "${arm/wced/wced-zeros}$way"
-		pair "$arm$way" "pca${way:+,_probe}"
-		pair "$arm$way" "pca-shared${way:+,_probe}"
+		pair "$arm$way" "pca${way:+,_probe_of_leaves}"
+		pair "$arm$way" "pca-shared${way:+,_probe_of_leaves}"
 	done
 	pair "$arm,_from_the_top_down" "$arm,_likeliest_leaf"
 done
-pair pca-shared,_probe pca,_probe
+pair pca-shared,_probe_of_leaves pca,_probe_of_leaves
 pair pca-shared pca
 pairs=("${pairs[@]//_/ }")
 awk -F '\t' '$3 ~ /^(metric|accuracy|macro_f1|hierarchical_f1|avg_bio_swept|avg_batch)$/' "$dir/means.tsv" > "$dir/compared.tsv"

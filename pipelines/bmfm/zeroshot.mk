@@ -25,7 +25,7 @@ zero_stage = $(call stage_in,$(ZERO),$1)
 # DATA is looked at only if these are its files
 zero_now := $(filter bmfm-zeroshot%,$(MAKECMDGOALS))
 ZERO_OUT := $(or $(LEFT_OUT),$(if $(value DATA),$(if $(zero_now),$(shell $(PIPELINES)/with-files.sh $(call text,DATA) sh -c 'seq $$#' -)),1 2 3 4))
-ZERO_SPLITS := $(foreach i,$(ZERO_OUT),$(ZERO_SEEDS:%=$i-%))
+ZERO_SPLITS := $(foreach k,$(ZERO_SEEDS),$(ZERO_OUT:%=%-$k))
 
 ifeq ($(value DATA),)
 zero_files = $(foreach k,1 2 3 4,$(ZERO)/set$k.h5ad)
