@@ -62,4 +62,4 @@ bmfm-zeroshot-table: $(ZERO)/table.txt
 $(eval $(call page,bmfm-zeroshot-table,$(ZERO),$(ZERO)/table.txt))
 bmfm-zeroshot: ## networks and a set of cells that they have not seen, which measured other genes: types by both decodings, integration by set
 	$(call jobs_for,bmfm-zeroshot-table,$(words $(ZERO_RUNS)))
-$(call check,bmfm-zeroshot bmfm-zeroshot-table,DATA ONTOLOGY LABELS BMFM_EPOCHS)
+$(call check,bmfm-zeroshot bmfm-zeroshot-table,DATA ONTOLOGY LABELS BMFM_EPOCHS SET_CELLS LEFT_OUT)
