@@ -44,14 +44,18 @@ setup() {
 		        os.makedirs(f"t/in/runs/{arm}-{k}")
 		        with open(f"t/in/runs/{arm}-{k}/scores.tsv", "w") as f:
 		            f.write("metric\tvalue\n")
+		            f.write("avg_batch\tNA\n")
 		            for m in "macro_f1", "other":
 		                f.write(f"{m}\t{.4 + own + .2 * ('hce' in arm) + random.gauss(0, .02):.6f}\n")
 	END
-	BIN=$BIN "$P/bmfm/table.sh" t/out t/in combine "mlm-random mlm-random+hce wced wced+hce wced+r2mae+hce" "1 2 3" "" type "macro_f1=macro F1" how > text
+	BIN=$BIN "$P/bmfm/table.sh" t/out t/in combine "mlm-random mlm-random+hce wced wced+hce wced+r2mae+hce" "1 2 3" "" type "macro_f1=macro F1,avg_batch=AvgBatch" how > text
 	run cat text
 	assert_line --regexp '^objective +alone +\+hce +\+r2mae\+hce$'
 	assert_line --regexp '^50 principal components +0\.[0-9]+ \[-?0\.[0-9]+, 0\.[0-9]+\] +- +-$'
 	assert_line --regexp '^wced +0\.[0-9]+ \[.*\] +0\.[0-9]+ \[.*\] +0\.[0-9]+ \[.*\]$'
+	assert_line --regexp '^wced +NA +NA +NA$' # not 0.000
+	assert_line "macro F1 minus that of 50 principal components"
+	assert_line --regexp '^wced +[-+]0\.[0-9]+ \[.*\] +[-+]0\.[0-9]+ \[.*\] +[-+]0\.[0-9]+ \[.*\]$'
 	assert_line --regexp '^\+hce +macro F1 +5 +\+0\.[0-9]+ '
 	assert_line --partial "What this cannot tell: with 3 seeds a difference of one arm is found in 80 % of cases only from this size on: macro F1 0."
 	run grep -c other t/out/differences.tsv
@@ -63,10 +67,11 @@ setup() {
 		v = {}
 		for f in glob.glob("t/in/runs/*/scores.tsv"):
 		    arm, _, k = f.split("/")[3].rpartition("-")
-		    v[arm, int(k)] = float(open(f).read().split("\n")[1].split("\t")[1])
-		rows = list(csv.DictReader(open("t/out/differences.tsv"), delimiter="\t"))
-		want = {(a, "mlm-random") for a in ("mlm-random+hce", "wced", "wced+hce", "wced+r2mae+hce", "pca")} | {
-		    ("wced+hce", "wced"), ("wced+r2mae+hce", "wced+hce")}
+		    v[arm, int(k)] = float(open(f).read().split("\n")[2].split("\t")[1])
+		rows = [r for r in csv.DictReader(open("t/out/differences.tsv"), delimiter="\t") if r["metric"] == "macro_f1"]
+		want = {(a, "mlm-random") for a in ("mlm-random+hce", "wced", "wced+hce", "wced+r2mae+hce")} | {
+		    ("wced+hce", "wced"), ("wced+r2mae+hce", "wced+hce")} | {
+		    (a, "pca") for a in ("mlm-random", "mlm-random+hce", "wced", "wced+hce", "wced+r2mae+hce")}
 		assert {(r["arm"], r["reference"]) for r in rows} == want and len(rows) == len(want), rows
 		for r in rows:
 		    a, b = r["arm"], r["reference"]
