@@ -58,3 +58,13 @@ rows r2mae-mlm '$c["masks"] != "no pre-training" { n = split("fine_macro_f1 prob
 	END { for (m = 1; m <= n; m++) for (i = 1; i <= rates; i++)
 		print m, (rate[i] ~ /^[0-9.]+$/ ? rate[i] : 1 + i), (m == 1 ? "macro F1, fine-tuned" : "macro F1, linear probe"), rate[i], score["CorrMask", rate[i], name[m]], "NA", "NA", score["random masks", rate[i], name[m]] }' |
 	sort -n -k 1,1 -k 2,2 | cut -f 3- | draw r2mae-mlm "CorrMask, by masking rate, mean of two seeds" "random masks"
+
+# combine: bone marrow, without the drawn masking rate; the effects of a part on both sets of cells
+rows combine '$c["data"] == "bone marrow" && $c["minus"] == "nothing" {
+	m = $c["metric"]
+	if ($c["objective"] ~ /^(log|50|untrained)/) print m, 1, $c["objective"], $c["alone"], $c["alone_low"], $c["alone_high"], "NA"
+	else {
+		print m, 2, $c["objective"], $c["alone"], $c["alone_low"], $c["alone_high"], $c["r2mae"]
+		print m, 3, $c["objective"] "+hce", $c["hce"], $c["hce_low"], $c["hce_high"], $c["r2mae_hce"]
+	} }' | sort -s -t "$(printf '\t')" -k 2,2n | cut -f 1,3- |
+	draw combine "bone marrow, fixed masking rate, 95 % interval of the mean" "masking rate drawn for each batch (r2mae)"

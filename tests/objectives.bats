@@ -100,6 +100,9 @@ setup() {
 	assert_line --regexp '^wced +-?0\.[0-9]+ \[NA\]$'
 	BIN=$BIN "$P/bmfm/run.sh" --split "$R/split-1" --arm wced --seed 1 --label cell_type --out hand --epochs 1 --batch 12 --min-expressed 10 --programs "$R/split-1/programs.tsv" > /dev/null
 	diff "$R/runs/wced-1/scores.tsv" hand/scores.tsv
+	# a network without pre-training is fine-tuned as the others are
+	BIN=$BIN "$P/bmfm/run.sh" --split "$R/split-1" --arm untrained+tuned --seed 1 --label cell_type --out hand3 --epochs 2 --batch 48 --lr 0.004 --keep-models 1 > /dev/null
+	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c["lr"] > most { most = $c["lr"] } END { exit !(most > .003 && $c["step"] > 6) }' hand3/tuned/train.tsv
 	run -2 "$P/bmfm/run.sh" --split "$R/split-1" --arm bert --seed 1 --label cell_type --out hand2
 	assert_output --partial "unknown arm 'bert'"
 	run -2 "$P/bmfm/run.sh" --split "$R/split-1" --arm wced+r2ame --seed 1 --label cell_type --out hand2

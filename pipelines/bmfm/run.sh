@@ -28,10 +28,10 @@ batch_by=$(cat "$split/group") # whole groups are in one part, so a batch is one
 compute=(-@ "$threads")
 
 # ---- the arm: OBJECTIVE[+r2mae][+COLUMN-LOSS][+tuned] ----
-objective=${arm%%+*} masks=() heads=() pool=mean task='' column='' tuned=''
+objective=${arm%%+*} masks=() heads=() pool=mean task='' column='' tuned='' first_epochs=$epochs first_lr=$lr
 case $objective in
 expression | pca | expression-shared | pca-shared) ;;
-untrained) task=wced masks=(--objective cell) epochs=1 lr=0 ;; # one epoch on few cells that changes nothing
+untrained) task=wced masks=(--objective cell) first_epochs=1 first_lr=0 ;; # one epoch on few cells that changes nothing
 mlm-random) task=mlm masks=(--objective value --field gene) ;;
 mlm-corrmask) task=mlm masks=(--objective value --field gene --strategy corrmask --lambda 0.5 -g "$split/graph") ;;
 value) task=value masks=(--objective value) ;;
@@ -61,8 +61,8 @@ done
 # ---- its stages, which join with &&, as set -e does nothing in them ----
 few_cells() { scsample -v -n "$batch" --seed "$seed" -o "$out/few.tok" "$cells"; }
 train() {
-	"$here/train.sh" "$task" "$out/model" "$cells" "${masks[@]}" --batch "$batch" --epochs "$epochs" --seed "$seed" -- \
-		--config "$config" --lr "$lr" "${heads[@]}" --seed "$seed" "${compute[@]}"
+	"$here/train.sh" "$task" "$out/model" "$cells" "${masks[@]}" --batch "$batch" --epochs "$first_epochs" --seed "$seed" -- \
+		--config "$config" --lr "$first_lr" "${heads[@]}" --seed "$seed" "${compute[@]}"
 }
 tune() {
 	"$here/train.sh" cells "$out/tuned" "$split/train.tok" --objective cell --strategy none --keep "$label" --count-kept --batch "$batch" --epochs "$epochs" --seed "$seed" -- \
