@@ -30,8 +30,10 @@ for arm in $arms; do
 	for other in "$base" expression pca untrained; do pair "$arm" "$other"; done
 	for part in $(tr + ' ' <<< "${arm#"${arm%%+*}"}"); do
 		less=${arm/+$part/}
-		[ "$less" = "$base" ] || pair "$arm" "$less"
+		[[ " $base untrained " = *" $less "* ]] || pair "$arm" "$less"
 	done
+	parts=${arm#"${arm%%+*}"}
+	[ -z "$parts" ] || pair "$arm" "untrained$parts"
 done
 differences --pair seed --within metric "${splits[@]}" "$dir/compared.tsv" > "$dir/differences.tsv"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The tables of zeroshot.mk from the scores under FOLDER/runs. FOLDER/points.tsv has the values, with a method (an arm, and how it predicts), means.tsv
-# those over seeds, summary.tsv the means of these over the sets, differences.tsv the differences, whose unit is the set that was left out.
+# The tables of zeroshot.mk from the scores under FOLDER/runs; runs without scores are left out. FOLDER/points.tsv has the values, with a method
+# (an arm, and how it predicts), means.tsv those over seeds, summary.tsv the means of these over the sets, differences.tsv the differences, whose unit
+# is the set that was left out.
 #     bmfm/zeroshot-table.sh FOLDER "ARM..." "BASELINE..." "SET-SEED..." DATA HOW
 . "$(dirname "$0")/../common.sh"
 [ $# = 6 ] || usage
@@ -10,6 +11,7 @@ rm -f "$dir"/*.table
 for k in $splits; do
 	set=$(scview -q -c set "$dir/without-$k/test.counts" | sed -n 2p)
 	for arm in $without $arms; do
+		[ -e "$dir/runs/$arm-$k/scores.tsv" ] || continue
 		awk -F '\t' -v OFS='\t' -v arm="$arm" -v set="$set" -v seed="${k#*-}" 'NR > 1 {
 			method = arm
 			if ($1 ~ /^avg_/) { print method, set, seed, $1, $2; next }
