@@ -210,6 +210,44 @@ compare_tables() {
 	((output >= 1000))
 }
 
+@test "bmfm-zeroshot: the seeds of a set are averaged, and sets are the units of intervals and differences" {
+	run -0 $PYTHON - <<-'END'
+		import csv
+		import numpy as np
+		from scipy import stats
+		def read(name):
+		    return list(csv.DictReader(open(f"docs/experiments/tables/bmfm-zeroshot{name}.tsv"), delimiter="\t"))
+		seeds = {}
+		for r in read("-points"):
+		    seeds.setdefault((r["metric"], r["method"]), {}).setdefault(r["set"], []).append(float(r["value"]))
+		mean = {k: {s: np.mean(v) for s, v in sets.items()} for k, sets in seeds.items()}
+		def interval(x):
+		    half = stats.t.ppf(.975, len(x) - 1) * np.std(x, ddof=1) / np.sqrt(len(x))
+		    return np.mean(x), np.mean(x) - half, np.mean(x) + half
+		n = 0
+		def same(r, columns, want):
+		    global n
+		    for c, w in zip(columns, want):
+		        assert abs(float(r[c]) - w) < 1e-4 * max(1, abs(w)), (r, c, w)
+		        n += 1
+		column = {"PBMC 3k": "pbmc3k", "PBMC 4k": "pbmc4k", "PBMC sorted": "sorted", "PBMC Kang": "kang"}
+		for r in read(""):
+		    m = mean[r["metric"], r["method"]]
+		    assert len(m) == 4, r
+		    same(r, [column[s] for s in m], m.values())
+		    same(r, ["mean", "low", "high"], interval(list(m.values())))
+		for r in read("-differences"):
+		    a, b = mean[r["metric"], r["method"]], mean[r["metric"], r["minus"]]
+		    x = [a[s] - b[s] for s in a]
+		    assert len(x) == int(r["sets"]) == 4
+		    same(r, ["difference", "low", "high"], interval(x))
+		    if r["p"] != "NA":
+		        same(r, ["p"], [stats.ttest_1samp(x, 0).pvalue])
+		print(n)
+	END
+	((output >= 500))
+}
+
 @test "the differences of the table are those of its scores, to rounding" {
 	run -0 $PYTHON - <<-'END'
 		import csv
