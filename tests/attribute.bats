@@ -39,19 +39,6 @@ attribute() {
 	scembed -q -M "$1" --attribute "$2" -o x.att "$3" && scview x.att -c "${4:-cell,attributed,output,baseline,token,attribution}"
 }
 
-# values TOKENS: columns cell, token and value as a value encoder reads them, from the counts beside the tokens
-values() {
-	scview "$1" --columns cell,token,count | $PYTHON -c '
-import math, sys
-import numpy as np
-print(next(sys.stdin).strip())
-for line in sys.stdin:
-    cell, token, count = line.rstrip("\n").split("\t")
-    ids, n = [int(t) for t in token.split()], [int(c) for c in count.split()]
-    x = [np.float32(math.log1p(1e4 * c / (1 + sum(n)))) if t >= 38 else -(t + 1) for t, c in zip(ids, n)]
-    print(cell, token, " ".join(repr(float(v)) for v in x), sep="\t")'
-}
-
 reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/attribute.py" "$@"; }
 
 @test "scembed --attribute: BERT, a class, a fixed class, a number, a reversed head: as the integral in float64" {

@@ -18,19 +18,6 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/bmfm.py" "$@"; }
 table() { scview "$1" --columns "$2"; }
 
-# values TOKENS: columns cell, token and value as the model reads them, from the counts beside the tokens
-values() {
-	scview "$1" --columns cell,token,count | $PYTHON -c '
-import math, sys
-import numpy as np
-print(next(sys.stdin).strip())
-for line in sys.stdin:
-    cell, token, count = line.rstrip("\n").split("\t")
-    ids, n = [int(t) for t in token.split()], [int(c) for c in count.split()]
-    x = [np.float32(math.log1p(1e4 * c / (1 + sum(n)))) if t >= 38 else -(t + 1) for t, c in zip(ids, n)]
-    print(cell, token, " ".join(repr(float(v)) for v in x), sep="\t")'
-}
-
 @test "bmfm_llama: scembed gives the states of the reference, of any layer and positions" {
 	values sim.tok > tokens.tsv
 	for case in "0 0" "0 0,1" "-1 1,3,0" "-2 5"; do

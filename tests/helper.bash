@@ -31,6 +31,9 @@ status_of() {
 	"$@" >/dev/null 2>&1 && echo 0 || echo $?
 }
 
+# values TOKENS: columns cell, token and value as a value encoder reads them
+values() { scview "$1" --columns cell,token,count | $PYTHON "$BATS_TEST_DIRNAME/ref/values.py"; }
+
 # make_small DIR: the small simulated files that cli.bats, fault tests and the examples of the manual pages work on:
 # sim.counts sim.vocab sim.tok sim.graph sim.masked sim.model sim.emb sim.h5ad. A tool that is not built leaves its file out.
 make_small() {

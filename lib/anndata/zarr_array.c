@@ -447,23 +447,26 @@ const char *zarr_decode(const struct zarr_array *a, const unsigned char *in, siz
 
 /* ---- texts ---- */
 
-/* vlen-utf8: how many there are, then the length and the bytes of each. */
-static int parse_texts(struct texts *t, const unsigned char *p, size_t n, uint64_t count)
+/* vlen-utf8: how many there are, then the length and the bytes of each. Returns NULL, or what is wrong. */
+static const char *parse_texts(struct texts *t, const unsigned char *p, size_t n, uint64_t count)
 {
+	static const char *const wrong = "does not hold as many texts as its shape says";
 	texts_clear(t);
 	if (n < 4 || get_le32(p) != count)
-		return -1;
+		return wrong;
 	p += 4;
 	n -= 4;
 	for (uint64_t i = 0; i < count; i++) {
 		size_t len = n < 4 ? 0 : get_le32(p);
 		if (n < 4 || len > n - 4)
-			return -1;
+			return wrong;
+		if (memchr(p + 4, 0, len)) /* names of genes and cells are C strings: it would be cut there */
+			return "holds a text with a NUL byte";
 		texts_push(t, (const char *)p + 4, len);
 		p += 4 + len;
 		n -= 4 + len;
 	}
-	return n ? -1 : 0;
+	return n ? wrong : NULL;
 }
 
 /* Read the texts of chunk number `chunk` into a->text. */
@@ -481,8 +484,8 @@ static int load_texts(struct zarr_array *a, uint64_t chunk, struct error *e)
 			texts_push(&a->text, a->fill_text, strlen(a->fill_text));
 	} else {
 		const char *why = zarr_undo(&a->codecs, a->raw, size, &a->scratch, 0, ZARR_CHUNK_MAX, &bytes, &n);
-		if (!why && parse_texts(&a->text, bytes, n, a->chunk[0]))
-			why = "does not hold as many texts as its shape says";
+		if (!why)
+			why = parse_texts(&a->text, bytes, n, a->chunk[0]);
 		if (why)
 			return error_set(e, "%s: the chunk that starts at %" PRIu64 " %s; damaged store", a->where, at[0], why);
 	}

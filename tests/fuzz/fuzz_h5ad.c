@@ -77,7 +77,7 @@ static void numbers(hid_t at, const char *name, int rank, hsize_t n, hsize_t m, 
 	/* HDF5 itself trips over noise where it expects a plain chunk: numbers that it converts keep their compression */
 	if (d >= 0 && total && (filters & 5) == 5 && noise & 1) {
 		hsize_t where[2] = {0, 0};
-		uint8_t junk[64];
+		uint8_t junk[96]; /* 64 would do, but gcc 12 vectorises the loop and warns */
 		size_t k = below(64) + 1;
 		for (size_t i = 0; i < k; i++)
 			junk[i] = (uint8_t)byte();
