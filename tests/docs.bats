@@ -157,7 +157,9 @@ compare_tables() {
 		from scipy import stats
 		def read(name):
 		    return list(csv.DictReader(open(f"docs/experiments/tables/{name}.tsv"), delimiter="\t"))
-		metric = {"macro F1": "macro_f1", "F1 of the rarest third": "f1_rare", "AvgBio": "avg_bio_swept", "AvgBatch": "avg_batch"}
+		metric = {"macro F1": "macro_f1", "F1 of the rarest third": "f1_rare", "AvgBio": "avg_bio_swept", "AvgBatch": "avg_batch",
+		          "exact terms": "head_exact", "finer terms": "head_finer", "coarser terms": "head_coarser",
+		          "hierarchical F1": "head_hierarchical_f1", "macro F1 of terms": "head_macro_f1"}
 		known = {"log-normalised expression": "expression", "50 components": "pca", "untrained network": "untrained"}
 		value = {}
 		for r in read("bmfm-points"):

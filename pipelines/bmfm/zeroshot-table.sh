@@ -32,13 +32,12 @@ awk -F '\t' -v OFS='\t' 'NR == 1 { print "method", "set", "metric", "value"; nex
 rm "$dir/points.new"
 ctaprobe compare -q --by method --means --within metric "$dir/means.tsv" > "$dir/summary.tsv"
 
-# Measured sets against zeros, one way to decode against the other, and networks against a probe of components
+# Measured sets against zeros, one way to decode against the other, and networks against probes of expression and components
 there=$(awk -F '\t' 'NR > 1 && !seen[$1]++ { gsub(/ /, "_", $1); print $1 }' "$dir/means.tsv" | tr '\n' ' ')
 for arm in $arms; do
 	for way in '' ,_probe ,_probe_of_leaves ,_likeliest_leaf ,_from_the_top_down; do
 		pair "$arm$way" "${arm/wced/wced-zeros}$way"
-		pair "$arm$way" "pca${way:+,_probe_of_leaves}"
-		pair "$arm$way" "pca-shared${way:+,_probe_of_leaves}"
+		for other in expression pca; do pair "$arm$way" "$other${way:+,_probe_of_leaves}"; done
 	done
 	pair "$arm,_from_the_top_down" "$arm,_likeliest_leaf"
 done
