@@ -175,7 +175,9 @@ char *time_left(double share)
 
 void cli_report(const struct cli *c, const char *fmt, ...)
 {
+	struct error e;
 	clear_progress();
+	must(outfile_publish(&e), &e);
 	double seconds = clock_seconds() - started;
 	if (c->verbose) {
 		struct rusage r;

@@ -85,8 +85,25 @@ static void check(const char *name, const char *path, const struct option_def *s
 		}
 }
 
+/* The main output replaces no input. (scview --into FILE without -o changes FILE, so there both may be one; sctrain looks at its models.) */
+static void check_main(const char *path, struct option_def *const *tables, char *const *operand, int n)
+{
+	if (!is_file(path))
+		return;
+	for (int i = 0; i < n; i++)
+		compare("--output", path, "an input", operand[i]);
+	for (; *tables; tables++)
+		for (const struct option_def *o = *tables; o->name; o++)
+			if (o->kind == OPT_STRING && names_a_file(o) && strcmp(o->arg, "MODEL") && strcmp(o->name, "into")) {
+				char *other = xasprintf("--%s", o->name);
+				compare("--output", path, other, value(o));
+				free(other);
+			}
+}
+
 void cli_check_files(struct option_def *const *tables, char *const *operand, int n, const char *const *output)
 {
+	check_main(*output, tables, operand, n);
 	check("CORRMASK_REPORT", getenv("CORRMASK_REPORT"), NULL, tables, operand, n, output);
 	for (struct option_def *const *t = tables; *t; t++)
 		for (const struct option_def *o = *t; o->name; o++) {
@@ -95,5 +112,7 @@ void cli_check_files(struct option_def *const *tables, char *const *operand, int
 			char *name = xasprintf("--%s", o->name);
 			check(name, value(o), o, tables, operand, n, output);
 			free(name);
+			if (value(o) && strcmp(o->name, "report"))
+				outfile_hold(); /* it appears with the main output, in cli_report, or not at all */
 		}
 }

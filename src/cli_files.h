@@ -8,7 +8,7 @@
 
 /*
  * A usage error if two outputs (OPT_OUTPUT, CORRMASK_REPORT) are one file, or if an output is an input (operands, and options whose argument is
- * FILE, GRAPH or MODEL) or lies in the folder of another output. `output` itself may be an input: the new file replaces it when it is complete.
+ * FILE or GRAPH, or MODEL but for `output`) or lies in the folder of another output.
  * tables: the option tables after parsing, NULL-terminated; operand [n].
  */
 void cli_check_files(struct option_def *const *tables, char *const *operand, int n, const char *const *output);

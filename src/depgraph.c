@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/decimal.h"
+#include "cells/copies.h"
 #include "graph/corpus.h"
 #include "base/file.h"
 #include "graph/graph_stats.h"
@@ -99,6 +100,7 @@ static void read_corpus(struct corpus *c, struct stream *in)
 	struct block b = {0};
 	int got;
 	while ((got = stream_read(in, &b, &e)) > 0) {
+		must(copies_refuse(&b, stream_name(in), &e), &e);
 		if (corpus_add(c, &b, cell, token, &e))
 			die("%s: %s", stream_name(in), e.msg);
 		progress("%llu cells read", (unsigned long long)c->seen);

@@ -70,6 +70,8 @@ int main(int argc, char **argv)
 		usage_error("--fit makes a vocabulary: it does not take one (-m, -t)");
 	if (after && !sums)
 		usage_error("--after is for --sums");
+	if (sums)
+		refuse("is for the vocabulary, which is made from all sums: it does not go with --sums", &min_cells);
 	if (cli.raw && !sums)
 		usage_error("--fit writes a table: --uncompressed does not go with it");
 	return fit_main(&(struct fit_options){&cli, rank_given.encode.style, min_cells, sums, after});

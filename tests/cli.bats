@@ -126,6 +126,48 @@ setup() {
 	each check
 }
 
+@test "a file beside the main output appears with it, and not if that fails" {
+	mkdir beside
+	cd beside
+	ln -s ../sim.* .
+	awk -F '\t' 'NR > 3 { print $2 "\t" (NR % 2 ? "odd" : "even") }' sim.vocab >labels
+	scembed -q -M sim.model --of static sim.tok -o genes.emb
+	scsample -q -u -n 8 sim.tok | scperturb -q -u --delete SIMG000010 | scembed -q -M sim.model --similarity genes -o similar
+	ctaprobe cells -q -l cell_type sim.emb --predictions cells.pred -o cells.tsv
+	while read -r options; do
+		# shellcheck disable=SC2086
+		run $options -q -o /dev/full </dev/null
+		assert_failure 1
+		assert_not_exist side
+		assert_not_exist side2
+		# shellcheck disable=SC2086
+		$options -q -o main </dev/null
+		[ -s main ] && [ -s side ]
+		mv main side ..
+		rm -f side2
+		run bash -c 'ls -a | grep tmp'
+		assert_output ""
+	done <<-END
+		ctaprobe cells -l cell_type sim.emb --predictions side --bootstrap 5 --replicates side2
+		ctaprobe score -l cell_type cells.pred --roc side
+		ctaprobe transfer --reference sim.emb -l cell_type sim.emb --held-out side
+		ctaprobe genes --gene-labels labels --gene-scores side genes.emb
+		ctaprobe shift --affected side similar
+		sctrain eval -M sim.model sim.masked --cells side
+		maskrisk data sim.counts --rates 0.1,0.5 --gene-table side
+	END
+}
+
+@test "a second value of an option is refused, in any spelling; a flag may be repeated" {
+	check() {
+		run $2 --report a --report=b
+		assert_failure 2
+		assert_line -n 0 --regexp "^$1( [a-z]+)?: --report is given twice: expected one value \(FILE\)$"
+		$1 -h -h -q -q >help
+	}
+	each check
+}
+
 @test "numbers are decimal numbers alone, and no value is empty" {
 	for bad in 0x10 ' 5' nan inf 1e400 5% ''; do
 		run rankenc -m sim.vocab --min-genes-matched "$bad" sim.counts

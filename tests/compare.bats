@@ -16,6 +16,7 @@ column() {
 	awk -F '\t' -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } { printf "%s%s", (NR > 2 ? " " : ""), (c ? $c : "no column") }' "${2:--}"
 }
 
+# bats test_tags=slow
 @test "random tables with ties, missing values and single seeds: every quantity equals scipy's" {
 	for seed in 1 2 3; do $PYTHON -W ignore "$REF/compare.py" "$BIN/ctaprobe" $seed; done
 }
@@ -129,6 +130,11 @@ column() {
 	printf 'arm\tseed\tvalue\na\t1\t0.3\nb\t1\t0.4\na\t2\t0.6\nb\t2\t0.7\na\t3\t0.8\nb\t3\t0.9\n' > same
 	run -0 compare --pair seed same
 	assert_equal "$(column sd <<< "$output") $(column t <<< "$output") $(column p <<< "$output") $(column detectable <<< "$output")" "0 NA NA NA"
+	assert_equal "$(column low <<< "$output") $(column high <<< "$output")" "NA NA"
+	# the draws of a bootstrap have quantiles all the same
+	printf 'arm\tdraw\tvalue\na\t1\t0.25\nb\t1\t0.5\na\t2\t0.5\nb\t2\t0.75\na\t3\t0.125\nb\t3\t0.375\n' > draws
+	run -0 compare --draws draw draws
+	assert_equal "$(column low <<< "$output") $(column high <<< "$output")" "0.25 0.25"
 	printf 'arm\tseed\tvalue\na\t1\t0.3\na\t2\t\na\t3\t1\nb\t1\t0.4\nb\t2\t1\nb\t4\tnan\nb\t3\t2\n' > gaps
 	run -0 compare --pair seed gaps
 	assert_line "ctaprobe compare: note: 2 pairs or values are left out, as a value is missing or has no partner in the other arm (column dropped)"

@@ -794,3 +794,24 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	run ctaprobe cells --label cell_type --max-iter 1 --folds 2 numbers.emb
 	refute_output --partial "use --target"
 }
+
+@test "ctaprobe: the manual page says which commands take the options of several commands" {
+	page=$BATS_TEST_DIRNAME/../man/ctaprobe.1
+	commands=$(ctaprobe --help | sed -n 's/^  \([a-z-]*\)  .*/\1/p')
+	[ "$(wc -w <<<"$commands")" -gt 10 ]
+	for option in json seed threads uncompressed; do
+		for c in $commands; do
+			ctaprobe "$c" --help >help
+			! grep -qE -- "--$option( |$)" help || echo "$c"
+		done | sort >takes
+		sed -n "/^These options are of several commands/,/^These are of all/{/^.It Fl .*-$option/,/^.Pq/s/^.Pq Cm //p}" "$page" | tr -d ' ' | tr , '\n' | sort >says
+		diff takes says
+	done
+	for option in output quiet verbose report progress help version; do
+		for c in $commands; do
+			ctaprobe "$c" --help >help
+			grep -qE -- "--$option( |$)" help
+		done
+		sed -n '/^These are of all commands/,/^.Ss Metrics/p' "$page" | grep -qE "^\.It Fl .*-$option( |$)"
+	done
+}

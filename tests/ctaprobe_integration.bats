@@ -105,6 +105,10 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 		+ [{"name": "x", "type": "f32", "shape": "fixed", "n": 10}]}, [{"cell": np.arange(60), "cell_type": y, "x": np.ones((60, 10), "f4")}])' "$BATS_TEST_DIRNAME/../python"
 	run -1 timeout 60 ctaprobe integration -l cell_type alike.emb
 	assert_output "ctaprobe integration: alike.emb: the embeddings of all 60 cells are equal: there is nothing to cluster"
+	ref make a.emb
+	run ctaprobe integration -l cell_type -b barcode a.emb -o out
+	assert_failure 1
+	assert_output "ctaprobe integration: a.emb: each of the 400 cells has its own value in column 'barcode': expected batches of several cells"
 	refused cells=14 "" "a.emb: 14 labelled cells: expected at least 15, as the graph joins a cell with 14 others"
 	refused what=nan "" "a.emb: cell 200: x[1] is nan, expected a finite number"
 	refused what=infinite "" "a.emb: cell 200: x[1] is inf, expected a finite number"

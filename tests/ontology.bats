@@ -83,6 +83,13 @@ ref() { # ref COMMAND ARGUMENT...
 		assert_success
 		assert_output "125 cells"
 	done
+	# ids and names of the predicted terms reach obs
+	scembed -q -M model --predict -o greedy.pred test.tok
+	scembed -q -M model test.tok | scview -q -O h5ad - -o named.h5ad
+	scview -q -O h5ad --into named.h5ad --key t greedy.pred
+	run $PYTHON -c 'import anndata, sys; o = anndata.read_h5ad("named.h5ad").obs; print(*sorted(set(zip(o["t_predicted"], o["t_predicted_name"]))), sep="\n")'
+	assert_success
+	assert_line "('CL:0000236', 'B cell')"
 	scembed -q -M model --predict -o one.pred test.tok
 	cmp <(scview -c cell,predicted,lineage one.pred) <(scview -c cell,predicted,lineage leaf.pred)
 }

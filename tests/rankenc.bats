@@ -159,6 +159,7 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	fails "no gene was found in 24 or more cells" rankenc --fit --min-cells 24 a.counts
 }
 
+# bats test_tags=slow
 @test "rankenc: medians of real cells, in order and sorted against the method, within 0.1 % of the middle" {
 	need scrna/pbmc_kang2018_1287genes.h5ad
 	h5tok -q "$SHARED/scrna/pbmc_kang2018_1287genes.h5ad" -o k.counts
@@ -402,4 +403,8 @@ a.write_h5ad("zeros.h5ad")'
 	assert_output "rankenc: 1.1: this file is named twice (as 1.1)"
 	run -2 rankenc --sums 1.counts
 	assert_line "rankenc: --sums and --after are for --fit"
+	run -2 rankenc --fit --sums --min-cells 9 1.counts
+	assert_line "rankenc: --min-cells is for the vocabulary, which is made from all sums: it does not go with --sums"
+	run -2 rankenc --fit --sums --after 1.1 --after 2.1 1.counts
+	assert_line "rankenc: --after is given twice: expected one value (FILE)"
 }

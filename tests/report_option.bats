@@ -77,7 +77,13 @@ value() { awk -F '\t' -v n="$2" '$1 == n { print $2 }' "$1"; }
 	assert_equal "$(ls folder)" ""
 	assert_not_exist new.counts
 	assert_not_exist new
-	run -0 scsample -q -f .5 -o in.counts in.counts # it is read before it is replaced
+	# the main output replaces no input: operands, in any spelling, and files of options; scview --into is for that
+	run -2 --separate-stderr scsample -q -f .5 -o in.counts ./in.counts
+	assert_equal "${stderr_lines[0]}" "scsample: --output and an input name the same file: in.counts"
+	rankenc -q --fit in.counts -o v.tsv
+	run -2 --separate-stderr rankenc -q -m v.tsv -o v.tsv in.counts
+	assert_equal "${stderr_lines[0]}" "rankenc: --output and --vocab name the same file: v.tsv"
+	cmp c.counts in.counts
 }
 
 @test "--report: a tool that fails leaves none; a folder, '-' and a full disk are refused" {

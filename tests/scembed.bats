@@ -453,7 +453,7 @@ baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
 	assert_success
 	assert_equal "$stderr" "scembed: warning: --pca 61: 120 cells and 60 genes that vary have only 60 components"
 	scsample -q -n 1 sim.counts -o one.counts
-	bad "one.counts: 1 cells: expected at least two to learn from" --expression one.counts
+	bad "one.counts: one cell: expected at least two to learn from" --expression one.counts
 	head -c 2000 sim.counts >cut.counts
 	bad "cut.counts: the stream is cut short (the program that wrote it did not finish)" --pca 3 cut.counts
 	run bash -c 'scembed --pca 3 sim.counts >/dev/full'

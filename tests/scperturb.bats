@@ -116,6 +116,16 @@ refused() {
 @test "scperturb: wrong input is one line" {
 	refused "--delete nosuch: no gene 'nosuch' in the vocabulary, and no file of this name" --delete nosuch cells.tok
 	refused "--delete: 'SIMG000010' is named twice" --delete SIMG000010,SIMG000010 cells.tok
+	local twice="'SIMG000010+SIMG000020' and 'SIMG000020+SIMG000010' are the same genes: name them once"
+	for kind in delete inhibit; do
+		refused "--$kind: $twice" --$kind SIMG000010+SIMG000020,SIMG000030,SIMG000020+SIMG000010 cells.tok
+	done
+	# the order of overexpressed genes is that of the tokens, and sets of a file have names
+	scperturb -q --overexpress SIMG000010+SIMG000020,SIMG000020+SIMG000010 cells.tok -o two.tok
+	printf 'A\t\tSIMG000081\tSIMG000077\nB\t\tSIMG000077\tSIMG000081\n' >alike.gmt
+	scperturb -q --delete alike.gmt cells.tok -o two.tok
+	run -2 scperturb --delete SIMG000010 --delete SIMG000020 cells.tok
+	assert_line -n 0 "scperturb: --delete is given twice: expected one value (GENES)"
 	refused "--anchor: no gene 'X' in the vocabulary of cells.tok" --delete all --anchor X cells.tok
 	refused "--anchor: --delete SIMG000010 names no other gene" --delete SIMG000010 --anchor SIMG000010 cells.tok
 	refused "--pairs: --delete SIMG000010 names one, expected two at least" --delete SIMG000010 --pairs cells.tok

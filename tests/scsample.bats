@@ -595,6 +595,8 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 		run -2 scsample -n 9 --balance "$bad" sim.counts
 		assert_line -n 0 "scsample: --balance: '$bad' is not a column, or several between commas"
 	done
+	run -2 scsample -n 9 --balance donor,cell_type,donor sim.counts
+	assert_line -n 0 "scsample: --balance: column 'donor' is named twice"
 }
 
 @test "scsample: --replace draws classes and cells with replacement, whatever the order of the input; all get new numbers" {

@@ -210,6 +210,11 @@ above() {
 		assert all(abs(got[k] - want[k]) < 1e-9 * max(1, abs(want[k])) for k in want), (got, want)
 	END
 	assert_success
+	run --separate-stderr ctaprobe score --target size size.pred
+	assert_equal "$stderr" ""
+	run --separate-stderr ctaprobe score --target n_counts size.pred
+	assert_success
+	assert_equal "$stderr" "ctaprobe score: warning: size.pred: predictions of column 'size' are compared with column 'n_counts'"
 	run ctaprobe score --label donor size.pred
 	assert_failure 1
 	assert_output "ctaprobe score: size.pred: these are predictions of numbers: --target COL instead of --label"

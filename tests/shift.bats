@@ -135,7 +135,7 @@ refused() {
 		scperturb -q --delete SIMG000010 eight.tok | scembed -q -M model -o eight.emb
 		run ctaprobe shift $S eight.emb
 		assert_failure 1
-		assert_output --partial "cells, expected at least 10"
+		assert_output --partial "has 1 cell, expected at least 10"
 		scembed -q -M model cells.tok -o cells.emb
 		refused "ctaprobe shift: cells.emb: these are no perturbed cells: expected scperturb ... | scembed ..." ctaprobe shift cells.emb
 		scembed -q -M model --layer 0 cells.tok -o other.emb
@@ -159,4 +159,39 @@ refused() {
 			assert_failure 2
 		done
 	}
+}
+
+@test "perturbed copies do not count as cells: each tool that makes numbers of cells refuses them, and takes the cells beside them" {
+	local message="a perturbed copy of scperturb, which would count as a cell: leave copies out with scsample --where perturbation=original"
+	scembed -q -M model cells.tok -o cells.emb
+	maskgen -q -u --strategy none --keep cell_type cells.tok | sctrain cells -q --label cell_type --config tiny -o types.model
+	scembed -q -M types.model --predict some.tok -o some.pred
+	for kind in tok emb pred; do scsample -q --where perturbation=original some.$kind -o only.$kind; done
+	while read -r kind tool; do
+		run --separate-stderr $tool -o out <some.$kind
+		assert_failure 1
+		assert_equal "$(grep -cE "^[a-z]+( [a-z-]+)?: (--towards: )?.*: cell [0-9]+: $message$" <<<"$stderr")" 1
+		[ "$(wc -l <<<"$stderr")" -eq 1 ]
+		assert_not_exist out
+		$tool <only.$kind >of.cells 2>/dev/null
+		[ -s of.cells ]
+	done <<-END
+		emb ctaprobe cells -l cell_type
+		emb ctaprobe cells --target n_counts
+		emb ctaprobe cells -l cell_type --train cells.emb --test -
+		emb ctaprobe integration -l cell_type -b donor --runs 1
+		emb ctaprobe effective-rank
+		emb ctaprobe transfer --reference cells.emb -l cell_type
+		emb ctaprobe transfer -l cell_type cells.emb --reference -
+		pred ctaprobe score -l cell_type
+		tok scembed -M model --of genes
+		tok depgraph --min-cells 5 --min-overlap 5
+	END
+	# a map may show both, and what was done to real cells is no copy
+	ctaprobe map -q some.emb -o map.emb
+	[ "$(scview -c cell map.emb | wc -l)" -eq "$(scview -c cell some.emb | wc -l)" ]
+	run --separate-stderr scembed -q -M model --screen 5 --towards some.emb cells.tok -o out
+	assert_failure 1
+	assert_not_exist out
+	assert_equal "$(grep -c "^scembed: --towards: some.emb: cell [0-9]*: $message$" <<<"$stderr")" 1
 }

@@ -5,7 +5,7 @@
  *     embedding     x          -> obsm/X_KEY
  *                   X_umap     -> obsm/X_umap, with a key that was given obsm/X_umap_KEY (another map alike)
  *     prediction    logit, probabilities and other fixed columns    -> obsm/KEY_logit, ...
- *                   predicted, probability, fold, expected,
+ *                   predicted, predicted_name, probability, fold, expected,
  *                   assigned, label_set, p_known                    -> obs/KEY_predicted, ...
  *
  * A cell of the file that the stream lacks has missing values: NaN, code -1, an empty text, a masked integer. The attribute

@@ -228,30 +228,82 @@ static int link_anonymous(struct outfile *f)
 	return -1;
 }
 
-/* Put the complete temporary file in place. A name that is not yet on disk is no error here: the old file is gone already. */
-static int put_in_place(struct outfile *f)
+/* Name and close the complete temporary file. It is closed before the rename: that can fail too, and then the target must stay as it was. */
+static int name_and_close(struct outfile *f)
 {
-	char *folder = file_folder(f->path); /* before the rename: memory can run out here */
-	int bad = rename(f->tmp, f->path);
-	if (!bad) {
-		folder_sync(folder, NULL);
-		live_drop(f->tmp);
-		free(f->tmp);
-		f->tmp = NULL;
+	if (!f->tmp && link_anonymous(f))
+		return -1;
+	int fd = f->fd;
+	f->fd = -1;
+	return close(fd);
+}
+
+/* Put it in place, in this folder. A name that is not yet on disk is no error here: the old file is gone already. */
+static int put_in_place(struct outfile *f, const char *folder)
+{
+	if (rename(f->tmp, f->path))
+		return -1;
+	folder_sync(folder, NULL);
+	live_drop(f->tmp);
+	free(f->tmp);
+	f->tmp = NULL;
+	return 0;
+}
+
+static int holding;
+static struct outfile *held; /* [nheld] */
+static size_t nheld, held_cap;
+
+void outfile_hold(void)
+{
+	holding = 1;
+}
+
+static void keep(struct outfile *f)
+{
+	grow(held, held_cap, nheld + 1);
+	held[nheld++] = *f;
+	*f = (struct outfile){.fd = -1};
+}
+
+/* Put the complete files f [n] in place, or none of them if that can be known before. All are released. */
+static int finish(struct outfile *f, size_t n, struct error *e)
+{
+	char **folder = xcalloc(n, sizeof *folder);
+	int bad = 0;
+	for (size_t i = 0; i < n; i++)
+		folder[i] = file_folder(f[i].path); /* before the first rename: memory can run out here */
+	for (int step = 0; step < 2; step++)
+		for (size_t i = 0; i < n && !bad; i++)
+			if (step ? put_in_place(&f[i], folder[i]) : name_and_close(&f[i]))
+				bad = error_set(e, "%s: cannot finish: %s", f[i].path, strerror(errno));
+	for (size_t i = 0; i < n; i++) {
+		outfile_abort(&f[i]);
+		free(folder[i]);
 	}
 	free(folder);
 	return bad;
 }
 
+int outfile_publish(struct error *e)
+{
+	int bad = nheld ? finish(held, nheld, e) : 0;
+	free(held);
+	held = NULL;
+	nheld = held_cap = 0;
+	holding = 0;
+	return bad;
+}
+
 int outfile_commit(struct outfile *f, struct error *e)
 {
-	int fd = f->fd, bad = !f->direct && (set_access(f) || fsync(fd) || (!f->tmp && link_anonymous(f)));
-	if (!bad) { /* close before rename: it can fail too, and then the target must stay as it was */
-		f->fd = -1;
-		bad = close(fd) || (!f->direct && put_in_place(f));
-	}
+	int fd = f->fd, bad = f->direct ? (f->fd = -1, close(fd)) : set_access(f) || fsync(fd);
 	if (bad)
 		error_set(e, "%s: cannot finish: %s", shown(f), strerror(errno));
+	else if (!f->direct && holding)
+		keep(f);
+	else if (!f->direct)
+		return finish(f, 1, e);
 	outfile_abort(f);
 	return bad ? -1 : 0;
 }

@@ -26,6 +26,10 @@ int outfile_open(struct outfile *f, const char *path, int named, struct error *e
 int outfile_write(struct outfile *f, const void *data, size_t n, struct error *e);
 int outfile_writev(struct outfile *f, struct iovec *part, int n, struct error *e); /* uses up part [n] */
 int outfile_commit(struct outfile *f, struct error *e); /* flush to disk, rename, close; releases f whatever it returns */
+/* A program of several outputs: from outfile_hold on, committed files are complete but not in their places, so a failure of a later one leaves
+ * none. outfile_publish puts them in place and ends this. */
+void outfile_hold(void);
+int outfile_publish(struct error *e);
 void outfile_abort(struct outfile *f); /* remove the temporary file; accepts a released or zeroed struct */
 
 /* A temporary file in $TMPDIR (else /tmp), which is never committed. */

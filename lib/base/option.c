@@ -55,6 +55,8 @@ static int set_flag(struct option_def *o)
 static int set(struct option_def *o, const char *arg, struct error *e)
 {
 	char *end;
+	if (o->seen && o->kind != OPT_LIST) /* the last one would be taken, and the others lost without a word */
+		return error_set(e, "--%s is given twice: expected one value (%s)", o->name, o->arg);
 	o->seen = 1;
 	errno = 0;
 	if (!*arg) /* such as the value of a shell variable that is not set */
@@ -175,6 +177,8 @@ static int parse_short(struct option_def *const *tables, const char *arg, char *
 int opt_parse(struct option_def *const *tables, int argc, char **argv, int *noperand, struct error *e)
 {
 	int n = 0, only_operands = 0;
+	EACH(o, tables)
+	o->seen = 0;
 	for (int i = 1; i < argc; i++) {
 		char *a = argv[i];
 		int used = 0, bad = 0;

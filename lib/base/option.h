@@ -32,8 +32,9 @@ struct option_def {
 };
 
 /* Parse argv (argv[0] is skipped) by the tables (NULL-terminated list of tables). Operands are gathered at the front of argv from
- * index 1 on, *noperand of them; "--" ends the options. -1 with e set: "--rate: '2' is not a number from 0 to 1". A misspelled name or word
- * of a choice gets the closest known one: "unknown option --epoch (did you mean --epochs?)". */
+ * index 1 on, *noperand of them; "--" ends the options. -1 with e set: "--rate: '2' is not a number from 0 to 1", and for a second value of
+ * an option that is no list. A misspelled name or word of a choice gets the closest known one: "unknown option --epoch (did you mean
+ * --epochs?)". */
 int opt_parse(struct option_def *const *tables, int argc, char **argv, int *noperand, struct error *e);
 
 /* The help lines of the tables (malloced), two columns under headings. Options before the first heading are under "Options:". */

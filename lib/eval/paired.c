@@ -33,11 +33,11 @@ static double squares_of(const double *x, size_t n, double mean, double size)
 /* mean, se and df are there: interval, t, p and detectable difference */
 static void test(struct difference *d)
 {
+	if (!(d->se > 0))
+		return;
 	double margin = d->se * student_quantile(0.05, d->df);
 	d->low = d->mean - margin;
 	d->high = d->mean + margin;
-	if (!(d->se > 0))
-		return;
 	d->t = d->mean / d->se;
 	d->p = student_two_sided(d->t, d->df);
 	d->detectable = d->se * student_noncentrality(0.8, 0.05, d->df);
@@ -200,7 +200,7 @@ static double pairs(struct difference *r, double *d, size_t *kept, const double 
 	return squares;
 }
 
-void difference_paired(struct difference *r, const double *x, const double *y, size_t n, double share)
+static void paired(struct difference *r, const double *x, const double *y, size_t n, double share, int ranks)
 {
 	double *d = xmalloc(n * sizeof *d), unit;
 	pairs(r, d, NULL, x, y, n, &unit);
@@ -208,10 +208,21 @@ void difference_paired(struct difference *r, const double *x, const double *y, s
 		r->df = (double)(r->n - 1);
 		r->se = r->sd * sqrt(1 / (double)r->n + share);
 		test(r);
-		signed_ranks(r, d, r->n);
+		if (ranks)
+			signed_ranks(r, d, r->n);
 	}
 	scale_back(r, unit);
 	free(d);
+}
+
+void difference_paired(struct difference *r, const double *x, const double *y, size_t n, double share)
+{
+	paired(r, x, y, n, share, 1);
+}
+
+void difference_mean(struct difference *r, const double *x, size_t n)
+{
+	paired(r, x, NULL, n, 0, 0);
 }
 
 void difference_clusters(struct difference *r, const double *x, const double *y, size_t n, const uint32_t *cluster, size_t clusters)
@@ -388,10 +399,10 @@ void pooled_differences(struct pooled *r, const double *mean, const double *se, 
 			r->df = (double)(k - 1);
 			r->se = sqrt(weighted_squares(d, s, k, tau2, r->mean) / (r->df * weights));
 		}
-		double wide = hartung_knapp ? student_quantile(0.05, r->df) : NORMAL_975;
-		r->low = r->mean - wide * r->se;
-		r->high = r->mean + wide * r->se;
-		r->t = r->mean / r->se;
+		double wide = hartung_knapp ? student_quantile(0.05, r->df) : NORMAL_975, spread = r->se > 0 ? r->se : NAN;
+		r->low = r->mean - wide * spread;
+		r->high = r->mean + wide * spread;
+		r->t = r->mean / spread;
 		r->p = hartung_knapp ? student_two_sided(r->t, r->df) : normal_two_sided(r->t);
 	}
 	for (size_t i = 0; i < 4; i++)

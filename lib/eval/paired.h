@@ -16,7 +16,7 @@ struct difference {
 	double sd; /* of the differences (n - 1); unpaired: of both, sqrt((sd_x^2 + sd_y^2) / 2) */
 	double se; /* standard error of the mean difference, by the spread, or by what the function says */
 	double df; /* degrees of freedom of t */
-	double low, high; /* 95 % interval of the mean difference */
+	double low, high; /* 95 % interval of the mean difference; NaN if there is no spread, but for draws */
 	double t, p; /* of mean / se; NaN if there is no spread */
 	double rank_p; /* of Wilcoxon's test */
 	int rank_exact; /* rank_p is of the exact distribution, not of its normal approximation */
@@ -30,6 +30,9 @@ struct difference {
  * part, se^2 = sd^2 (1 / n + share) [Nadeau and Bengio 2003, section 3]. 0: independent pairs.
  */
 void difference_paired(struct difference *d, const double *x, const double *y, size_t n, double share);
+
+/* The same of x [n] alone, but for Wilcoxon's test, which takes long: rank_p is NaN. */
+void difference_mean(struct difference *d, const double *x, size_t n);
 
 /*
  * Pairs that are not independent: those of one cluster (cell, donor) belong together. cluster [n] < clusters.

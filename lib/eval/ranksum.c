@@ -78,8 +78,8 @@ void ranksum_against(struct ranksum *r, double *x, size_t n, const double *y, si
 	r->z = (U - N * M / 2) / sqrt(N * M * (N + M + 1) / 12);
 	r->p = normal_two_sided(r->z);
 	double se = sqrt(spread_variance(&of_x) / N + spread_variance(&of_y) / M);
-	r->low = isnan(se) ? NAN : fmax(0, r->auc - NORMAL_975 * se);
-	r->high = isnan(se) ? NAN : fmin(1, r->auc + NORMAL_975 * se);
+	r->low = se > 0 ? fmax(0, r->auc - NORMAL_975 * se) : NAN;
+	r->high = se > 0 ? fmin(1, r->auc + NORMAL_975 * se) : NAN;
 }
 
 double sign_flips(const double *d, size_t n)

@@ -9,7 +9,8 @@
 struct ranksum {
 	double z, p; /* normal approximation without corrections for ties and continuity, as scipy.stats.ranksums; two-sided */
 	double auc; /* P(x > y) + P(x = y) / 2, the effect size */
-	double low, high; /* its 95 % interval [DeLong et al. 1988], cut to 0 .. 1; NaN if a sample has one value */
+	double low,
+		high; /* its 95 % interval [DeLong et al. 1988], cut to 0 .. 1; NaN if a sample has one value, or neither has a spread */
 };
 
 /*

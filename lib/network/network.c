@@ -22,29 +22,54 @@ static int open_net(igraph_t *net, const struct network *g, struct error *e)
 	return failed(bad, e);
 }
 
+#define GAIN 1e-10 /* of modularity: less is rounding */
+
+/* Iterations of Leiden until one gains nothing. (igraph 0.10.2 stops after the first where it is asked for all.) */
+static int leiden(const igraph_t *net, const igraph_vector_t *edge, double resolution, igraph_vector_int_t *of, igraph_integer_t *found)
+{
+	igraph_vector_t strength;
+	igraph_vector_int_t next;
+	igraph_integer_t n = igraph_vcount(net), parts;
+	igraph_real_t quality, best = -INFINITY;
+	int bad = igraph_vector_init(&strength, n), more = 1;
+	if (bad)
+		return bad;
+	bad = igraph_vector_int_init_range(&next, 0, n);
+	if (!bad) {
+		bad = igraph_strength(net, &strength, igraph_vss_all(), IGRAPH_ALL, IGRAPH_LOOPS, edge);
+		/* modularity is the constant Potts model with strengths as node weights and resolution / 2m */
+		double per_pair = resolution / (2 * igraph_vector_sum(edge));
+		while (!bad && more) {
+			bad = igraph_community_leiden(net, edge, &strength, per_pair, 0.01, 1, 1, &next, &parts, &quality);
+			more = !bad && quality > best + GAIN;
+			if (more) {
+				best = quality;
+				*found = parts;
+				bad = igraph_vector_int_update(of, &next);
+			}
+		}
+		igraph_vector_int_destroy(&next);
+	}
+	igraph_vector_destroy(&strength);
+	return bad;
+}
+
 int network_leiden(const struct network *g, const double *weight, double resolution, uint32_t seed, uint32_t *member, struct error *e)
 {
 	igraph_t net;
-	igraph_vector_t strength, edge;
+	igraph_vector_t edge;
 	igraph_vector_int_t of;
 	igraph_integer_t found = 0;
 	if (open_net(&net, g, e))
 		return -1;
 	igraph_vector_view(&edge, weight, (igraph_integer_t)g->m);
 	igraph_rng_seed(igraph_rng_default(), seed);
-	int bad = igraph_vector_init(&strength, g->n);
-	if (!bad && (bad = igraph_vector_int_init(&of, g->n)))
-		igraph_vector_destroy(&strength);
+	int bad = igraph_vector_int_init(&of, g->n);
 	if (!bad) {
-		bad = igraph_strength(&net, &strength, igraph_vss_all(), IGRAPH_ALL, IGRAPH_LOOPS, &edge);
-		/* modularity is the constant Potts model with strengths as node weights and resolution / 2m */
-		if (!bad)
-			bad = igraph_community_leiden(
-				&net, &edge, &strength, resolution / (2 * igraph_vector_sum(&edge)), 0.01, 0, -1, &of, &found, NULL);
+		bad = leiden(&net, &edge, resolution, &of, &found);
 		for (uint32_t i = 0; !bad && i < g->n; i++)
 			member[i] = (uint32_t)VECTOR(of)[i];
 		igraph_vector_int_destroy(&of);
-		igraph_vector_destroy(&strength);
 	}
 	igraph_destroy(&net);
 	return bad ? failed(bad, e) : (int)found;

@@ -2,6 +2,7 @@
 #include "ctaprobe.h"
 #include "cli_blas.h"
 
+#include "cells/copies.h"
 #include "eval/factor.h"
 
 #include <inttypes.h>
@@ -38,6 +39,7 @@ static void read_rows(struct factor *f, struct stream *in)
 	factor_init(f, d + 1);
 	row[0] = 1;
 	while ((got = stream_read(in, &b, &e)) > 0) {
+		must(copies_refuse(&b, name, &e), &e);
 		const float *v = b.col[x].data;
 		for (size_t i = 0; i < b.rows; i++, v += d) {
 			if (embedding_missing(v, d)) {

@@ -2,6 +2,7 @@
 #include "ctaprobe.h"
 
 #include "base/memory.h"
+#include "cells/copies.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -199,6 +200,8 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 			got = k == stream_blocks(s) ? 0 : stream_read_at(s, k++, &b, &e) ? -1 : 1;
 		else
 			got = stream_read(s, &b, &e);
+		if (got > 0 && (w->label || w->target)) /* a map may show copies beside cells */
+			must(copies_refuse(&b, stream_name(s), &e), &e);
 		if (got > 0)
 			read_block(d, &b, &c, w);
 		if ((large = too_large(d, "more than ", d->n, memory, of)))
@@ -211,8 +214,8 @@ void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted
 	if (!d->n && d->empty)
 		die("%s: no cell has an embedding", stream_name(s));
 	if (!d->n && (w->label || w->target))
-		die("%s: no cell has a value in column '%s' (%zu cells read)", stream_name(s), w->label ? w->label : w->target,
-			d->unlabelled);
+		die("%s: no cell has a value in column '%s' (%zu cell%s read)", stream_name(s), w->label ? w->label : w->target,
+			d->unlabelled, d->unlabelled == 1 ? "" : "s");
 	if (d->n > INT32_MAX)
 		die("%s: more than %d labelled cells; take a sample with scsample -n", stream_name(s), INT32_MAX);
 	block_release(&b);

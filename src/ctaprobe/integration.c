@@ -287,6 +287,8 @@ static void check_data(const struct embeddings *d, const struct classes *types, 
 		die("%s: %zu labelled cells: expected at least %d, as the graph joins a cell with %d others", name, d->n, GRAPH, GRAPH - 1);
 	if (types->n == d->n)
 		die("%s: each of the %zu cells has its own value in column '%s': expected cell types", name, d->n, label);
+	if (batches->n == d->n)
+		die("%s: each of the %zu cells has its own value in column '%s': expected batches of several cells", name, d->n, batch);
 	if (d->n < LISI)
 		info("%s: %zu cells are fewer than the %d neighbours of ilisi and clisi%s: these are not known", name, d->n, LISI,
 			d->n < KBET ? ", and the 50 of kbet" : "");

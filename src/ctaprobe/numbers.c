@@ -1,11 +1,13 @@
 /* ctaprobe score --target: compare predicted numbers of cells with a column. */
 #include "ctaprobe.h"
 
+#include "cells/copies.h"
 #include "eval/correlation.h"
 #include "label/number.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct pairs {
 	size_t n, x_cap, y_cap, unlabelled, unpredicted;
@@ -26,7 +28,11 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	if ((type != F64 && type != F32) || h->col[predicted].shape != SCALAR) /* earlier versions wrote float32 */
 		die("%s: these are no predictions of numbers: expected scembed --predict of a head of sctrain cells --target", name);
 	must(numbers_init(&truth, h, column, name, &e), &e);
+	const char *of = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_TARGET));
+	if (of && strcmp(of, column))
+		warn("%s: predictions of column '%s' are compared with column '%s'", name, of, column);
 	while ((got = stream_read(in, &b, &e)) > 0) {
+		must(copies_refuse(&b, name, &e), &e);
 		grow(p->x, p->x_cap, p->n + b.rows);
 		grow(p->y, p->y_cap, p->n + b.rows);
 		for (size_t i = 0; i < b.rows; i++) {

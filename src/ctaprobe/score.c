@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/softmax.h"
+#include "cells/copies.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -175,6 +176,7 @@ static void read_predictions(struct scored *s, struct classes *c, struct classes
 	if (group)
 		must(labels_init(&g, h, group, groups, name, &e), &e);
 	while ((got = stream_read(in, &b, &e)) > 0) {
+		must(copies_refuse(&b, name, &e), &e);
 		score_block(s, &b, &l, &g, &p, name);
 		progress("%zu cells scored", s->n);
 	}

@@ -283,8 +283,8 @@ static void read_row(struct reader *in, const struct block *b, size_t i)
 static void check_size(const struct states *t, size_t k, size_t cells, const char *name)
 {
 	if (cells < STATE_CELLS_MIN)
-		die("%s: state '%s' of column '%s' has %zu cells, expected at least %d", name, t->name[k], t->column, cells,
-			STATE_CELLS_MIN);
+		die("%s: state '%s' of column '%s' has %zu cell%s, expected at least %d", name, t->name[k], t->column, cells,
+			cells == 1 ? "" : "s", STATE_CELLS_MIN);
 }
 
 static int next_block(struct stream *s, int indexed, size_t *k, struct block *b)

@@ -79,33 +79,6 @@ static void background_release(struct background *b)
 
 /* ---- one line of the table ---- */
 
-/* Mean, standard deviation and Student's 95 % interval of v [n]: what difference_paired says of them, without its tests, which take long. */
-struct summary {
-	double mean, sd, low, high;
-};
-
-static struct summary summarise(const double *v, size_t n)
-{
-	struct summary s = {NAN, NAN, NAN, NAN};
-	double sum = 0, square = 0;
-	for (size_t i = 0; i < n; i++)
-		sum += v[i];
-	if (!n)
-		return s;
-	s.mean = sum / (double)n;
-	for (size_t i = 0; i < n; i++)
-		square += (v[i] - s.mean) * (v[i] - s.mean);
-	if (n < 2)
-		return s;
-	s.sd = sqrt(square / (double)(n - 1));
-	double half = student_quantile(0.05, (double)(n - 1)) * s.sd / sqrt((double)n);
-	if (s.sd > 0) {
-		s.low = s.mean - half;
-		s.high = s.mean + half;
-	}
-	return s;
-}
-
 struct scratch {
 	double *value, *excess; /* [most records of a set] */
 	double *sum, *more, *n, *nmore; /* [groups] values, excess, and their numbers */
@@ -136,7 +109,8 @@ static void of_groups(
 		else if (!r->controls && b->count[g] > s->n[g])
 			s->difference[m++] = s->sum[g] / s->n[g] - (b->sum[g] - s->sum[g]) / (b->count[g] - s->n[g]);
 	}
-	struct summary d = summarise(s->mean, k);
+	struct difference d;
+	difference_mean(&d, s->mean, k);
 	row->groups = k;
 	row->group_mean = d.mean;
 	row->low = d.low;
@@ -144,7 +118,7 @@ static void of_groups(
 	row->p_group = sign_flips(s->difference, m);
 	if (!r->controls)
 		return;
-	d = summarise(s->difference, m);
+	difference_mean(&d, s->difference, m);
 	row->excess = d.mean;
 	row->excess_low = d.low;
 	row->excess_high = d.high;
@@ -266,7 +240,8 @@ static void one_row(struct shift_row *row, const struct test *t, const struct ba
 	double *v = t->s.value;
 	size_t n = gather(v, t->r, &t->of, row);
 	row->cells = n;
-	struct summary d = summarise(v, n);
+	struct difference d;
+	difference_mean(&d, v, n);
 	row->mean = d.mean;
 	row->sd = d.sd;
 	row->low = d.low;

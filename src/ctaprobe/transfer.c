@@ -7,6 +7,7 @@
 #include "cli_blas.h"
 
 #include "base/softmax.h"
+#include "cells/copies.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -95,7 +96,7 @@ static void check_classes(const struct reference *r)
 {
 	const char *name = stream_name(r->d.s);
 	if (r->classes.n < 2)
-		die("%s: all %zu cells are '%s' in column '%s': expected two classes", name, r->d.n, r->classes.name[0], label);
+		die("%s: there are only cells of '%s' in column '%s' (%zu): expected two classes", name, r->classes.name[0], label, r->d.n);
 	for (size_t k = 0; k < r->classes.n; k++) {
 		if (strcmp(r->classes.name[k], UNKNOWN) == 0)
 			die("%s: column '%s' has a class '%s', which would be mistaken for cells unlike the reference: leave it out with "
@@ -514,14 +515,14 @@ static void write_new(struct writer *w, struct stream *in, const struct method *
 	const struct header *h = stream_header(in);
 	int got, x = header_find(h, "x"), cell = header_find(h, "cell");
 	while ((got = stream_read(in, &b, &e)) > 0) {
+		must(copies_refuse(&b, stream_name(in), &e), &e);
 		gather(&g, &b, x, cell, m->d, w->out.rows, stream_name(in));
 		block_take(&w->out, w->map, &b, NULL, b.rows);
 		g.bytes += block_bytes(&b);
 		if (w->out.rows >= TOGETHER || g.bytes >= BYTES)
 			write_gathered(w, &g, m);
 	}
-	if (got < 0)
-		die("%s", e.msg);
+	must(got < 0, &e);
 	write_gathered(w, &g, m);
 	block_release(&b);
 	free(g.x);
@@ -532,9 +533,9 @@ static void check_new(struct stream *in, const struct reference *r)
 {
 	const struct header *h = stream_header(in);
 	const char *name = stream_name(in);
-	must(header_kind(h, "embedding", name, &e), &e);
-	if (header_need(h, "x", F32, FIXED, name, &e) < 0 || header_need(h, "cell", U64, SCALAR, name, &e) < 0)
-		die("%s", e.msg);
+	must(header_kind(h, "embedding", name, &e) || header_need(h, "x", F32, FIXED, name, &e) < 0 ||
+			header_need(h, "cell", U64, SCALAR, name, &e) < 0,
+		&e);
 	check_alike(stream_header(r->d.s), h, name);
 }
 
@@ -582,8 +583,8 @@ int ctaprobe_transfer(int argc, char **argv)
 			w.empty, w.cells);
 	if (held_out_path)
 		write_held_out(&h, &r, &c);
-	measured(&c, &w, &r);
 	writer_close(&w);
+	measured(&c, &w, &r);
 	method_release(&m);
 	calibrated_release(&c);
 	embeddings_release(&r.d);

@@ -140,7 +140,7 @@ static void choose_genes(struct baseline *m, struct source *in, size_t wanted, c
 		progress("%zu cells", n);
 	}
 	if (n < 2)
-		die("%s: %zu cells: expected at least two to learn from", in->name, n);
+		die("%s: %s: expected at least two to learn from", in->name, n ? "one cell" : "no cells");
 	struct variable *all = xmalloc(V * sizeof *all);
 	uint8_t *there = xmalloc(V + 1);
 	size_t varying = 0;

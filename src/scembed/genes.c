@@ -8,6 +8,7 @@
 #include "scembed.h"
 
 #include "cli.h"
+#include "cells/copies.h"
 #include "label/label.h"
 
 #include <inttypes.h>
@@ -173,6 +174,8 @@ static int next_block(struct stream *in, size_t *k, struct block *b, int indexed
 		must(stream_read_at(in, (*k)++, b, &e), &e);
 	if (got < 0)
 		die("%s", e.msg);
+	if (got)
+		must(copies_refuse(b, stream_name(in), &e), &e);
 	return got;
 }
 
@@ -229,7 +232,8 @@ static void contextual(struct run *r, const struct genes_options *g, struct stre
 		sums_release(&s);
 	}
 	if (unlabelled)
-		info("%s: %zu cells have no value in column '%s' and are left out", stream_name(in), unlabelled, g->by);
+		info("%s: %zu cell%s in column '%s' and %s left out", stream_name(in), unlabelled,
+			unlabelled == 1 ? " has no value" : "s have no value", g->by, unlabelled == 1 ? "is" : "are");
 	flush(&o);
 	must(stream_commit(o.to, &e), &e);
 	r->genes_written = o.rows;

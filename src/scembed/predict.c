@@ -166,12 +166,15 @@ static void genes_header(struct run *r, struct header *h, const char *name)
 static void number_header(struct run *r, struct header *h, const char *name)
 {
 	predict_free_name(h, "predicted", name);
+	if (spec(r)->column)
+		cJSON_AddStringToObject(h->extra, HEADER_TARGET, spec(r)->column);
 	r->predicted = header_add(h, "predicted", F64); /* float32 would lose numbers far from 0 that differ little */
 }
 
 void predict_header(struct run *r, struct header *h, const char *name)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "labels");
+	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, HEADER_TARGET);
 	writer_of(spec(r))->header(r, h, name);
 }
 

@@ -9,6 +9,7 @@
 #include "scembed.h"
 
 #include "cli.h"
+#include "cells/copies.h"
 #include "nn/input.h"
 
 #include <inttypes.h>
@@ -46,7 +47,9 @@ static void read_state(struct screen *s, const char *path)
 		die("--towards: %s", e.msg);
 	s->C = h->col[x].n;
 	s->state = xcalloc(s->C, sizeof *s->state);
-	while ((got = stream_read(in, &b, &e)) > 0)
+	while ((got = stream_read(in, &b, &e)) > 0) {
+		if (copies_refuse(&b, path, &e))
+			die("--towards: %s", e.msg);
 		for (size_t i = 0; i < b.rows; i++) {
 			const float *row = (const float *)b.col[x].data + i * s->C;
 			int finite = 1;
@@ -56,6 +59,7 @@ static void read_state(struct screen *s, const char *path)
 				s->state[j] += (double)row[j];
 			cells += (uint64_t)finite;
 		}
+	}
 	if (got < 0)
 		die("--towards: %s", e.msg);
 	for (size_t j = 0; j < s->C; j++) {

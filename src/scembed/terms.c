@@ -17,7 +17,7 @@ struct terms {
 	uint32_t *leaf; /* [ontology.n] number of the leaf of a term */
 	size_t nnode;
 	uint32_t *node; /* [nnode] terms of --node, and their columns */
-	int *column, lineage;
+	int *column, lineage, named;
 	double *sum; /* [ontology.n] */
 	uint32_t *way;
 };
@@ -85,10 +85,27 @@ void terms_open(struct run *r, const char *dir, const struct head_spec *s)
 	free(path);
 }
 
+/* The names of the classes, whose ids are the column `predicted`. Two terms of one name keep their ids. */
+static void add_names(struct terms *t, struct header *h)
+{
+	size_t n = t->leaves.n;
+	char **class = xmalloc((n + 1) * sizeof *class);
+	for (size_t k = 0; k < n; k++) {
+		size_t alike = 0;
+		for (size_t i = 0; i < n; i++)
+			alike += !strcmp(t->ontology.name[t->leaves.term[i]], t->ontology.name[t->leaves.term[k]]);
+		class[k] = (alike > 1 ? t->ontology.id : t->ontology.name)[t->leaves.term[k]];
+	}
+	t->named = header_add_categorical(h, "predicted_name", class, n);
+	free(class);
+}
+
 void terms_header(struct run *r, struct header *h, const char *name)
 {
 	struct terms *t = r->terms;
 	predict_free_name(h, "lineage", name);
+	predict_free_name(h, "predicted_name", name);
+	add_names(t, h);
 	t->lineage = header_add(h, "lineage", STR);
 	for (size_t i = 0; i < t->nnode; i++) {
 		char *column = xasprintf("node.%s", t->ontology.id[t->node[i]]);
@@ -121,13 +138,14 @@ uint32_t terms_decode(struct run *r, size_t row, uint32_t best, const double *p)
 	push_lineage(r, n);
 	for (size_t i = 0; i < t->nnode; i++)
 		((float *)r->out.col[t->column[i]].data)[row] = (float)t->sum[t->node[i]];
-	return t->leaf[t->way[n - 1]];
+	return ((uint32_t *)r->out.col[t->named].data)[row] = t->leaf[t->way[n - 1]];
 }
 
 void terms_missing(struct run *r, size_t row)
 {
 	const struct terms *t = r->terms;
 	block_push_str(&r->out, t->lineage, "", 0);
+	((uint32_t *)r->out.col[t->named].data)[row] = MISSING_CODE;
 	for (size_t i = 0; i < t->nnode; i++)
 		((float *)r->out.col[t->column[i]].data)[row] = NAN;
 }

@@ -405,7 +405,7 @@ static void check_work(const struct run *r)
 		return;
 	const char *where = r->where.n ? " that --where selects" : "";
 	if (!r->perturbed)
-		die("%s: nothing to perturb: none of the %" PRIu64 " cells%s has %s", r->name, r->cells, where,
+		die("%s: nothing to perturb: none of the %" PRIu64 " cell%s%s has %s", r->name, r->cells, r->cells == 1 ? "" : "s", where,
 			n == 1 ? first : "the genes");
 	if (missing)
 		warn("%zu of %zu perturbations are in no cell%s, such as %.200s", missing, n, where, first);

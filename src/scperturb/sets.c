@@ -135,22 +135,56 @@ static _Noreturn void no_gene(const struct sets *s, const char *name, const stru
 	die("--%s %s: no gene '%.80s' in the vocabulary, and no file of this name%s", perturb_name[s->kind], s->option, name, question);
 }
 
-static int compare_labels(const void *a, const void *b)
+struct keyed {
+	char *key;
+	const char *label;
+};
+
+static int by_key(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	return strcmp(((const struct keyed *)a)->key, ((const struct keyed *)b)->key);
 }
 
-/* Labels tell perturbations apart. */
-static void check_labels(const struct sets *s)
+static int by_id(const void *a, const void *b)
 {
-	char **label = xmalloc(s->n * sizeof *label);
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* What two equal perturbations share (malloced): the name of a gene set, or the genes, whose order tells only overexpressed ones apart. */
+static char *key_of(const struct set *set, enum perturb_kind kind, const struct vocab *v)
+{
+	char *genes = set_label(set->gene, set->n, v);
+	if (kind == PERTURB_OVEREXPRESS || strcmp(genes, set->label)) {
+		free(genes);
+		return xstrdup(set->label);
+	}
+	free(genes);
+	uint32_t *sorted = xmalloc(set->n * sizeof *sorted);
+	memcpy(sorted, set->gene, set->n * sizeof *sorted);
+	qsort(sorted, set->n, sizeof *sorted, by_id);
+	char *key = set_label(sorted, set->n, v);
+	free(sorted);
+	return key;
+}
+
+/* Each perturbation is named once, and labels tell them apart. */
+static void check_labels(const struct sets *s, const struct vocab *v)
+{
+	struct keyed *k = xmalloc(s->n * sizeof *k);
 	for (size_t i = 0; i < s->n; i++)
-		label[i] = s->set[i].label;
-	qsort(label, s->n, sizeof *label, compare_labels);
-	for (size_t i = 1; i < s->n; i++)
-		if (strcmp(label[i - 1], label[i]) == 0)
-			die("--%s: '%.200s' is named twice", perturb_name[s->kind], label[i]);
-	free(label);
+		k[i] = (struct keyed){key_of(&s->set[i], s->kind, v), s->set[i].label};
+	qsort(k, s->n, sizeof *k, by_key);
+	for (size_t i = 1; i < s->n; i++) {
+		if (strcmp(k[i - 1].key, k[i].key))
+			continue;
+		if (strcmp(k[i - 1].label, k[i].label) == 0)
+			die("--%s: '%.200s' is named twice", perturb_name[s->kind], k[i].label);
+		die("--%s: '%.200s' and '%.200s' are the same genes: name them once", perturb_name[s->kind], k[i - 1].label, k[i].label);
+	}
+	for (size_t i = 0; i < s->n; i++)
+		free(k[i].key);
+	free(k);
 }
 
 void sets_read(struct sets *s, const struct gene_find *genes)
@@ -167,7 +201,7 @@ void sets_read(struct sets *s, const struct gene_find *genes)
 		no_gene(s, unknown, genes->v);
 	}
 	free(unknown);
-	check_labels(s);
+	check_labels(s, genes->v);
 }
 
 static void set_free(struct set *s)

@@ -64,6 +64,9 @@ static size_t split_columns(struct choice *c, const struct header *h)
 			usage_error("--balance: '%s' is not a column, or several between commas", c->balance);
 		c->balance_column = xrealloc(c->balance_column, n + 1, sizeof *c->balance_column);
 		c->balance_column[n++] = xasprintf("%.*s", (int)(end - at), at);
+		for (size_t i = 0; i + 1 < n; i++)
+			if (strcmp(c->balance_column[i], c->balance_column[n - 1]) == 0)
+				usage_error("--balance: column '%s' is named twice", c->balance_column[i]);
 	}
 	return n;
 }

@@ -105,6 +105,7 @@ def decode(obo, prediction, how, *nodes):
                 todo = [c for c in o.children[way[-1]] if c in kept]
             code = b["predicted"].codes[i]
             assert b["predicted"].categories[code] == way[-1], (way, b["predicted"].categories[code])
+            assert b["predicted_name"].categories[b["predicted_name"].codes[i]] == o.name[way[-1]], way
             near("probability", b["probability"][i], p[leaves.index(way[-1])], 1e-6)
             said = [step.rsplit(" (", 1) for step in b["lineage"][i].split(" > ")]
             assert [s[0] for s in said] == [o.name[v] for v in way], (said, way)

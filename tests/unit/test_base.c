@@ -327,9 +327,33 @@ static void ranges_of_options(void **state)
 	free(text);
 }
 
+/* A second value is refused, in any spelling; a list takes it, and a flag may be repeated. */
+static void repeated_options(void **state)
+{
+	struct error e;
+	long long n = 3;
+	int flag = 0, operands;
+	const char *name = NULL;
+	struct opt_values list = {0};
+	struct option_def table[] = {{'n', "number", OPT_INT, &n, "N", "", 2, 9}, {'s', "name", OPT_STRING, &name, "NAME", ""},
+		{'l', "list", OPT_LIST, &list, "X", ""}, {'f', "flag", OPT_FLAG, &flag, NULL, ""}, {0}},
+			  *tables[] = {table, NULL};
+	char word[][12] = {"tool", "-n5", "--number=5", "-sa", "--name", "a", "-lx", "--list=x", "-f", "--flag"};
+	char *two[] = {word[0], word[1], word[2]}, *texts[] = {word[0], word[3], word[4], word[5]},
+	     *good[] = {word[0], word[6], word[7], word[8], word[9], word[1]};
+	assert_int_equal(opt_parse(tables, 3, two, &operands, &e), -1);
+	assert_string_equal(e.msg, "--number is given twice: expected one value (N)");
+	assert_int_equal(opt_parse(tables, 4, texts, &operands, &e), -1);
+	assert_string_equal(e.msg, "--name is given twice: expected one value (NAME)");
+	assert_int_equal(opt_parse(tables, 6, good, &operands, &e), 0);
+	assert_int_equal(list.n, 2);
+	free(list.item);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(repeated_options),
 		cmocka_unit_test(table_of_fields),
 		cmocka_unit_test(whole_lines),
 		cmocka_unit_test(bad_tables),

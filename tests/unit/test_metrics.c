@@ -1,6 +1,8 @@
 /* Scores of small confusion matrices, by hand; sklearn.metrics is asked in tests/ctaprobe.bats. */
 #include "eval/hypergeometric.h"
 #include "eval/metrics.h"
+#include "eval/paired.h"
+#include "eval/ranksum.h"
 #include "eval/roc.h"
 
 #include <math.h>
@@ -115,6 +117,24 @@ static void hypergeometric(void **state)
 	}
 }
 
+/* Equal values have a mean and no interval, in a mean as in an area. */
+static void no_spread(void **state)
+{
+	double x[] = {0.1, 0.3 - 0.2, 0.1}, y[] = {0.1, 0.1, 0.1, 0.1}, above[] = {0.5, 0.5, 0.5}, some[] = {0.1, 0.5, 0.1};
+	struct difference d;
+	struct ranksum r;
+	difference_mean(&d, x, 3);
+	assert_true(fabs(d.mean - 0.1) < 1e-15 && d.sd <= 0 && isnan(d.low) && isnan(d.high));
+	ranksum_against(&r, y, 3, y, 4);
+	assert_true(fabs(r.auc - 0.5) < 1e-15 && isnan(r.low) && isnan(r.high));
+	ranksum_against(&r, above, 3, y, 4);
+	assert_true(fabs(r.auc - 1) < 1e-15 && isnan(r.low) && isnan(r.high));
+	ranksum_against(&r, some, 3, y, 4);
+	assert_true(r.low < r.auc && r.auc < r.high);
+	difference_mean(&d, some, 3);
+	assert_true(d.low < d.mean && d.mean < d.high && isnan(d.rank_p));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +143,7 @@ int main(void)
 		cmocka_unit_test(a_third),
 		cmocka_unit_test(roc_by_hand),
 		cmocka_unit_test(hypergeometric),
+		cmocka_unit_test(no_spread),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
