@@ -58,3 +58,23 @@ rows r2mae-mlm '$c["masks"] != "no pre-training" { n = split("fine_macro_f1 prob
 	END { for (m = 1; m <= n; m++) for (i = 1; i <= rates; i++)
 		print m, (rate[i] ~ /^[0-9.]+$/ ? rate[i] : 1 + i), (m == 1 ? "macro F1, fine-tuned" : "macro F1, linear probe"), rate[i], score["CorrMask", rate[i], name[m]], "NA", "NA", score["random masks", rate[i], name[m]] }' |
 	sort -n -k 1,1 -k 2,2 | cut -f 3- | draw r2mae-mlm "CorrMask, by masking rate, mean of two seeds" "random masks"
+
+# combine: bone marrow, without the drawn masking rate; the effects of a part on both sets of cells
+rows combine '$c["data"] == "bone marrow" && $c["minus"] == "nothing" {
+	m = $c["metric"]
+	if ($c["objective"] ~ /^(log|50|untrained)/) print m, 1, $c["objective"], $c["alone"], $c["alone_low"], $c["alone_high"], "NA"
+	else {
+		print m, 2, $c["objective"], $c["alone"], $c["alone_low"], $c["alone_high"], $c["r2mae"]
+		print m, 3, $c["objective"] "+hce", $c["hce"], $c["hce_low"], $c["hce_high"], $c["r2mae_hce"]
+	} }' | sort -s -t "$(printf '\t')" -k 2,2n | cut -f 1,3- |
+	draw combine "bone marrow, fixed masking rate, 95 % interval of the mean" "masking rate drawn for each batch (r2mae)"
+
+rows bmfm-ontology 'BEGIN { name["wced+moved-hce"] = "half a term higher, ontology"; name["wced+moved-ce"] = "half a term higher, cross-entropy"
+		name["wced+dropped-ce"] = "half dropped, cross-entropy"; name["wced+term-ce"] = "all labels, cross-entropy"; name["wced+hce"] = "all labels, ontology" }
+	$c["arm"] in name { print "macro F1 of terms", name[$c["arm"]], $c["head_macro_f1"], $c["head_macro_f1_low"], $c["head_macro_f1_high"], "NA"
+	print "exact term", name[$c["arm"]], $c["head_exact"], $c["head_exact_low"], $c["head_exact_high"], $c["head_exact"] + $c["head_finer"] }' |
+	draw bmfm-ontology "networks of whole cells on bone marrow, 95 % interval of the mean" "exact or finer term"
+
+rows bmfm-learnability 'BEGIN { name["wced"] = "whole cells"; name["wced+r2mae"] = "whole cells, drawn rate" } $c["arm"] ~ /^wced/ { print "rank correlation of zeros and error", name[$c["arm"]], $c["ungated_spearman"], $c["ungated_spearman_low"], $c["ungated_spearman_high"], $c["gated_spearman"]
+	print "genes (of 81) predicted better than their mean", name[$c["arm"]], $c["ungated_better_than_mean"], $c["ungated_better_than_mean_low"], $c["ungated_better_than_mean_high"], $c["gated_better_than_mean"] }' |
+	draw bmfm-learnability "without the gate, 95 % interval of the mean" "with the gate"

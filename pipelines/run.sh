@@ -75,11 +75,11 @@ check() {
 		name=${setting%%=*} value=${setting#*=}
 		if [ "$name" = SCALE ]; then
 			case $value in tiny | small | paper) ;; *) echo "SCALE=$value: expected tiny, small or paper"; return ;; esac
-		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|THREADS|EMBED_PART|MAP_CELLS|MAP_GENE_CELLS|LEAST_CELLS|NEAREST)$ ]]; then
+		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|THREADS|EMBED_PART|MAP_CELLS|MAP_GENE_CELLS|LEAST_CELLS|NEAREST|SET_CELLS)$ ]]; then
 			[[ -z $value || $value =~ ^[0-9]+$ ]] || { echo "$name=$value: expected a whole number"; return; }
-		elif [ "$name" = SEEDS ]; then
+		elif [[ $name = SEEDS || $name = LEFT_OUT ]]; then
 			read -r value <<< "$value" # no spaces around
-			[[ -z $value || $value =~ $numbers ]] || { echo "SEEDS=$value: expected whole numbers with spaces between, such as SEEDS=\"1 2\""; return; }
+			[[ -z $value || $value =~ $numbers ]] || { echo "$name=$value: expected whole numbers with spaces between, such as $name=\"1 2\""; return; }
 		elif [ -n "$value" ] && names_files "$name"; then
 			files "$value"
 			for f in "${files[@]}"; do

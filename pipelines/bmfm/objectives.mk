@@ -22,7 +22,7 @@
 # BMFM_BATCH   cells of a batch
 # BMFM_CONFIG  network: bmfm-tiny, bmfm-47m or a config.json
 # ONTOLOGY     terms of the cell types (OBO, gzip accepted)
-# LABELS       table of label and term: columns label, term
+# LABELS       table of label and term: columns label, term and, for bmfm-zeroshot, coarse (types that all sets have)
 # PROGRAMS     groups of genes for bmfm-learnability: table of gene and group; none: the modules of simulated cells
 # MIN_EXPRESSED  bmfm-learnability: leave out genes with fewer expressed pairs in the test cells
 # SEEDS        seeds of split, masks, order, initial weights and dropout (without DATA also of the cells); differences are paired by seed
