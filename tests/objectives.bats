@@ -139,6 +139,9 @@ setup() {
 	BIN=$BIN "$P/bmfm/zeroshot-table.sh" z "wced+hce wced-zeros+hce" "pca" "1-1 1-2 2-1 2-2" "" how > z/text
 	run cat z/text
 	assert_line --regexp '^method +set1 +set2 +mean$'
+	# the rarest third of the classes is that of the training cells, in all arms alike
+	scembed -q -M hand3/tuned --predict "$R/split-1/test.tok" | ctaprobe score -q -l cell_type --train "$R/split-1/train.tok" -o tuned.tsv
+	awk -F '\t' '$1 == "f1_rare"' tuned.tsv | diff - <(grep '^f1_rare' hand3/scores.tsv)
 	# 2 sets: mean 1.5/10 + .015 over .4, and 12.706 * .0707 / sqrt 2 to each side
 	assert_line --regexp '^pca, probe of leaves +0\.515 +0\.615 +0\.565 \[-0\.070, 1\.200\]$'
 	assert_line --regexp '^wced\+hce, likeliest leaf +0\.615 +1\.215 +0\.915 \['

@@ -112,7 +112,7 @@ predict_tuned() {
 	local unit=()
 	scembed -v -M "$out/tuned" --predict "${compute[@]}" -o "$out/tuned.pred" "$split/test.tok" || return
 	[ -z "$batch_by" ] || [ "$(scview -q -c "$batch_by" "$out/tuned.pred" | sort -u | wc -l)" -lt 3 ] || unit=(--group "$batch_by")
-	ctaprobe score -v --label "$label" --bootstrap 1000 "${unit[@]}" --seed "$seed" -o "$out/tuned.tsv" "$out/tuned.pred"
+	ctaprobe score -v --label "$label" --train "$split/train.tok" --bootstrap 1000 "${unit[@]}" --seed "$seed" -o "$out/tuned.tsv" "$out/tuned.pred"
 }
 # Masked values are few, so the cells are masked ten times
 by_gene() {
