@@ -129,10 +129,19 @@ $($1)/table.txt: $$($1_RUNS) $($1)/grid $$(PIPELINES)/bmfm/table.sh
 	@$$(script)/bmfm/table.sh $($1) $$(OBJ) $2 '$$($1_GRID)' '$$(OBJ_SEEDS)' $$(call text,DATA) $$(call text,LABEL) $$(call quote,$$($1_METRICS)) \
 		$$(call quote,$$(obj_how)) $$(whole)
 endef
+check_arms = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/bmfm/arms.sh $(foreach a,$(call given,BMFM_ARMS),$(call quote,$a)) | sed 's/^/BMFM_ARMS: /')))
 obj_how = $(BMFM_CONFIG), $(call plural,$(BMFM_EPOCHS),epoch) of batches of $(BMFM_BATCH), learning rate $(BMFM_LR)
 $(foreach x,$(OBJ_EXPERIMENTS),$(eval $(call obj_experiment,$(word 1,$(subst :, ,$x)),$(word 2,$(subst :, ,$x)))))
 obj_all := $(sort $(OBJ_BASELINES) $(foreach x,$(OBJ_EXPERIMENTS),$($(word 1,$(subst :, ,$x))_GRID)))
 $(foreach a,$(obj_all),$(eval $(call obj_rule,$a)))
+
+# Not after hours of training
+ifneq ($(filter bmfm-learnability-table,$(MAKECMDGOALS)),)
+.PHONY: $(LEARN)/enough
+$(LEARN)/enough: $(call obj_each,test.counts)
+	@$(script)/bmfm/enough.sh $(MIN_EXPRESSED) $^
+$(LEARN_RUNS): | $(LEARN)/enough
+endif
 
 combine: ## objectives, masking rates and labels of an ontology, combined: cell types and their separation (DATA= LABEL= SEEDS=)
 	$(call jobs_for,combine-table,$(words $(COMBINE_RUNS)))
@@ -145,4 +154,5 @@ bmfm-learnability: ## which genes whole cells and masked values predict better t
 bmfm-finetune: ## a network of whole cells, frozen and fine-tuned, and one without pre-training, on held-out donors
 	$(call jobs_for,bmfm-finetune-table,$(words $(TUNE_RUNS)))
 obj_targets := $(foreach x,$(OBJ_EXPERIMENTS),$(lastword $(subst :, ,$x)))
-$(call check,$(obj_targets) $(obj_targets:%=%-table),DATA BMFM_EPOCHS)
+$(call check,$(obj_targets) $(obj_targets:%=%-table),BMFM_ARMS DATA ONTOLOGY LABELS PROGRAMS BMFM_EPOCHS BMFM_BATCH MIN_EXPRESSED)
+$(call check_arms,$(obj_targets) $(obj_targets:%=%-table))
