@@ -80,7 +80,9 @@ static int check_logits(const double *z, size_t k, uint64_t cell, const char *na
 		return 0;
 	if (none || isinf(high))
 		die("%s: cell %" PRIu64 ": %s, expected finite ones, and -inf for classes that are impossible", name, cell,
-			none ? "a logit is NaN" : high > 0 ? "a logit is infinite" : "all logits are -inf");
+			none               ? "a logit is NaN"
+				: high > 0 ? "a logit is infinite"
+					   : "all logits are -inf");
 	return 1;
 }
 
