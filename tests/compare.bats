@@ -16,6 +16,7 @@ column() {
 	awk -F '\t' -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } { printf "%s%s", (NR > 2 ? " " : ""), (c ? $c : "no column") }' "${2:--}"
 }
 
+# bats test_tags=slow
 @test "random tables with ties, missing values and single seeds: every quantity equals scipy's" {
 	for seed in 1 2 3; do $PYTHON -W ignore "$REF/compare.py" "$BIN/ctaprobe" $seed; done
 }

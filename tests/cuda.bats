@@ -139,6 +139,7 @@ near() {
 	assert_not_exist none
 }
 
+# bats test_tags=slow
 @test "cuda: --eval measures the weights of its own step" {
 	for d in cpu cuda,float; do
 		gpu sctrain mlm -q "${A[@]}" --device $d --eval a.masked --eval-every 3 --best last -o "eval.$d" a.masked

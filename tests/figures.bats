@@ -49,6 +49,7 @@ setup() {
 	END
 }
 
+# bats test_tags=slow
 @test "fig3: co-occurrence and Algorithm 1 recover the modules, adjacency in part" {
 	$P/fig3/recover.sh 3 > a
 	awk '{ print $1, ($2 > 0.99 ? "whole" : $2 > 0.6 && $2 < 0.9 ? "part" : "none"), ($4 > 0.999 ? "pure" : "") }' a > b

@@ -300,6 +300,7 @@ scaled() {
 	END
 }
 
+# bats test_tags=slow
 @test "h5tok --round: normalised and logged values of every layout are refused, and told where raw counts belong; counts with fractions are not" {
 	for how in cp10k median tpm factors log1p log2 log10 logcounts; do
 		scaled $how

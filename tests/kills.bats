@@ -35,6 +35,7 @@ tasks() {
 	echo mlm mlm-eval cells cells-eval genes genes-eval value value-eval nb nb-eval nb-curriculum
 }
 
+# bats test_tags=slow
 @test "kills: trainings that get SIGKILL, SIGTERM or SIGINT resume to the bits of an undisturbed one" {
 	"$BATS_TEST_DIRNAME/kills.py" -n 5 mlm-eval cells-eval genes nb-curriculum
 }
@@ -57,6 +58,7 @@ tasks() {
 	"$BATS_TEST_DIRNAME/faults/powercut.py" -n 8
 }
 
+# bats test_tags=slow
 @test "kills: a disk that is full from some write on leaves the last good checkpoint, and --resume gives the same model" {
 	[ -e shim.so ] || skip "no compiler for the shim"
 	sctrain "${genes[@]}" -q -o full.whole train.masked

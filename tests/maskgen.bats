@@ -488,6 +488,7 @@ refused() {     # STRATEGY RATE LAMBDA PARTNERS BERNOULLI
 	esac
 }
 
+# bats test_tags=slow
 @test "maskgen: every strategy with every rate, lambda, choice of partners: it works and keeps its budget, or is refused with the reason" {
 	depgraph --modules 1 s.graph -o mod.graph
 	scsample -q -n 60 s.tok -o few.tok

@@ -79,6 +79,7 @@ same_training() {
 	assert_equal "$(ls nccl.* 2>/dev/null)" ""
 }
 
+# bats test_tags=slow
 @test "nccl: three ranks, one of them without cells, train as one GPU with the whole batch does" {
 	ranks 3 "$(loader 4) | $MLM -q -o three"
 	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" init one three
@@ -90,7 +91,7 @@ same_training() {
 @test "nccl: equal runs give equal bytes, in bfloat16, with and without recorded work" {
 	for o in a b; do
 		[ $o = a ] || export CORRMASK_CUDA_GRAPHS=0
-		ranks 2 "$(loader 6) | $MLM -q --device cuda -o bf16.$o"
+		ranks 2 "$(loader 6) | ${MLM/cuda,float/cuda} -q -o bf16.$o"
 	done
 	same_training bf16.a bf16.b
 }
@@ -133,6 +134,7 @@ same_training() {
 	assert_not_exist nan/model.safetensors
 }
 
+# bats test_tags=slow
 @test "nccl: several heads, and a model with buffers, train as through the host" {
 	local keep="--strategy none --keep cell_type,n_counts" train="--mpi -q --label cell_type --target n_counts --config small.json --device cuda,float"
 	for way in on off; do
@@ -144,10 +146,11 @@ same_training() {
 	same_training nb.on nb.off
 }
 
+# bats test_tags=slow
 @test "nccl: without the library, or with one GPU for two ranks, gradients pass through the host, and a note says so" {
 	grep -q "sctrain mlm\[0\]: note: gradients pass through the memory of the host: .*/off/libnccl.so.2: file too short" host.err
 	assert_equal "$(grep -c "gradients" host.err)" 1
-	run -0 ranks 2 "$(loader 6) | $MLM --device cuda:0,float -o shared"
+	run -0 ranks 2 "$(loader 6) | ${MLM/cuda/cuda:0} -o shared"
 	assert_output --partial "sctrain mlm[0]: note: gradients pass through the memory of the host: ranks 0 and 1 share a GPU"
 	same_training shared two
 	mkdir -p old

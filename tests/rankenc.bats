@@ -159,6 +159,7 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 	fails "no gene was found in 24 or more cells" rankenc --fit --min-cells 24 a.counts
 }
 
+# bats test_tags=slow
 @test "rankenc: medians of real cells, in order and sorted against the method, within 0.1 % of the middle" {
 	need scrna/pbmc_kang2018_1287genes.h5ad
 	h5tok -q "$SHARED/scrna/pbmc_kang2018_1287genes.h5ad" -o k.counts

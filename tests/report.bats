@@ -179,6 +179,7 @@ assert p.tables["Modules of the dependency graph of the training cells"][0][0] =
 	assert_output --partial "RUN= is needed"
 }
 
+# bats test_tags=slow
 @test "report: a page that cannot be made costs no results" {
 	run -0 pipelines fig3 SCALE=tiny SEEDS=2
 	rm results/fig3/latest/report.html

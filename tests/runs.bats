@@ -154,6 +154,7 @@ latest() { readlink "results/$1/latest"; }
 	assert_equal "$(no_edges 1)$(no_edges '')" ""
 }
 
+# bats test_tags=slow
 @test "group.sh: auto finds columns of donors, of samples only if samples have cells enough and several classes; the report says how cells are split" {
 	group() { "$BATS_TEST_DIRNAME/../pipelines/group.sh" auto cell_type "$1"; }
 	scview -q -O h5ad -o g.h5ad c.counts

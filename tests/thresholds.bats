@@ -60,6 +60,7 @@ silent() {
 	silent "sum of the counts" a.h5ad
 }
 
+# bats test_tags=slow
 @test "thresholds: a repeated name is found wherever its hash is among those of all cells" {
 	for i in $(seq 0 9); do
 		CELLS=11 make_file a.h5ad "a.obs_names = [f'cell{i}' for i in range(10)] + ['cell$i']"

@@ -191,6 +191,43 @@ static void modularity(void **state)
 	same(q, 0.75);
 }
 
+/*
+ * Where an iteration of Leiden gains nothing, no move of one vertex gains anything [Traag et al. 2019]. The gain of a move of v from part a to b
+ * is, times m, w(v, b) - w(v, a) - k_v (K_b - K_a) / 2m, with K without v. After one iteration 82 such moves are left.
+ */
+static void settled(void **state)
+{
+	enum { VERTICES = 600, EDGES = 6000 };
+	static uint32_t end[2 * EDGES], member[VERTICES];
+	static double weight[EDGES], to[VERTICES], degree[VERTICES], sum[VERTICES];
+	struct network g = {.n = VERTICES, .m = EDGES, .end = end};
+	struct rng rng = rng_at(1, RNG_TEST, 0, 0);
+	double all = 0;
+	int moves = 0;
+	for (size_t i = 0; i < EDGES; i++) {
+		uint32_t a = rng_below(&rng, VERTICES), step = 1 + rng_below(&rng, i % 3 ? VERTICES - 1 : 40);
+		end[2 * i] = a;
+		end[2 * i + 1] = (a + step) % VERTICES;
+		weight[i] = 0.1 + rng_unit(&rng);
+		degree[a] += weight[i];
+		degree[end[2 * i + 1]] += weight[i];
+		all += 2 * weight[i];
+	}
+	assert_true(network_leiden(&g, weight, 1, 5, member, &e) > 1);
+	for (size_t v = 0; v < VERTICES; v++)
+		sum[member[v]] += degree[v];
+	for (uint32_t v = 0; v < VERTICES; v++) {
+		memset(to, 0, sizeof to);
+		for (size_t i = 0; i < EDGES; i++)
+			if (end[2 * i] == v || end[2 * i + 1] == v)
+				to[member[end[2 * i] == v ? end[2 * i + 1] : end[2 * i]]] += weight[i];
+		uint32_t a = member[v];
+		for (uint32_t b = 0; b < VERTICES; b++)
+			moves += b != a && to[b] - to[a] - degree[v] * (sum[b] - sum[a] + degree[v]) / all > 1e-9 * all;
+	}
+	assert_int_equal(moves, 0);
+}
+
 /* ---- mixing ---- */
 
 /* Neighbours at equal distances: LISI is 1 / sum of squared shares, whatever beta. */
@@ -214,6 +251,7 @@ static void mixing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(graph), cmocka_unit_test(no_pair_twice), cmocka_unit_test(widths),
-		cmocka_unit_test(example), cmocka_unit_test(partitions), cmocka_unit_test(modularity), cmocka_unit_test(mixing)};
+		cmocka_unit_test(example), cmocka_unit_test(partitions), cmocka_unit_test(modularity), cmocka_unit_test(settled),
+		cmocka_unit_test(mixing)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
