@@ -78,3 +78,13 @@ rows bmfm-ontology 'BEGIN { name["wced+moved-hce"] = "half a term higher, ontolo
 rows bmfm-learnability 'BEGIN { name["wced"] = "whole cells"; name["wced+r2mae"] = "whole cells, drawn rate" } $c["arm"] ~ /^wced/ { print "rank correlation of zeros and error", name[$c["arm"]], $c["ungated_spearman"], $c["ungated_spearman_low"], $c["ungated_spearman_high"], $c["gated_spearman"]
 	print "genes (of 81) predicted better than their mean", name[$c["arm"]], $c["ungated_better_than_mean"], $c["ungated_better_than_mean_low"], $c["ungated_better_than_mean_high"], $c["gated_better_than_mean"] }' |
 	draw bmfm-learnability "without the gate, 95 % interval of the mean" "with the gate"
+
+rows bmfm-zeroshot 'function name(m) { sub(/^wced-zeros/, "wced", m); return m }
+	$c["metric"] == "exact or finer" && $c["method"] !~ /(, probe$)|^wced(-zeros)?,/ {
+		m = name($c["method"])
+		if (!(m in seen)) { seen[m]; row[++n] = m }
+		for (i = 1; i <= split("pbmc3k pbmc4k sorted kang", s, " "); i++) value[m, s[i], $c["method"] ~ /zeros/] = $c[s[i]] }
+	END { split("PBMC_3k PBMC_4k PBMC_sorted PBMC_Kang", title, " ")
+		for (i = 1; i <= 4; i++) { sub(/_/, " ", title[i])
+			for (j = 1; j <= n; j++) print title[i], row[j], value[row[j], s[i], 0], "NA", "NA", ((row[j], s[i], 1) in value ? value[row[j], s[i], 1] : "NA") } }' |
+	draw bmfm-zeroshot "share of the cells with the exact or a finer term, by the set that is left out" "genes that were not measured as zeros" "0.9 0"
