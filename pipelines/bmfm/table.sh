@@ -12,7 +12,7 @@ rm -f "$dir"/*.table
 {
 	printf 'arm\tseed\tmetric\tvalue\n'
 	for k in $seeds; do
-		for arm in $(printf '%s\n' expression pca untrained $arms | awk '!seen[$0]++'); do
+		for arm in $(tr ' ' '\n' <<< "expression pca untrained $arms" | awk '!seen[$0]++'); do
 			scores=$inputs/runs/$arm-$k/scores.tsv
 			[ ! -e "$scores" ] || sed "1d; s/^/$arm\t$k\t/" "$scores"
 		done
