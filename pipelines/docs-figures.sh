@@ -46,6 +46,9 @@ rows genesets 'function edges(k) { return (k >= 1000 ? int(k / 1000) sprintf(",%
 	print "protein complexes", $c["graph"] ", " edges($c["k"]), $c["complexes_ratio"], "NA", "NA", "NA" }' |
 	draw genesets "pairs of one gene set among the edges, times random pairs; line at 1" "" 1
 
+rows genes-map '$c["which"] == "all" { print $c["sets"], $c["graph"], $c["fold"], $c["fold_low"], $c["fold_high"], "NA" }' |
+	draw genes-map "pairs of one gene set among the edges, times chance, 95 % interval over genes; line at 1" "" "0 1"
+
 rows table3 '{ print "partners in the cell masked with a gene (%)", $c["masks"], $c["hit_rate_present"], "NA", "NA", "NA" }' |
 	draw table3 "share of the partners in the cell that are masked with a gene, percent; line at 15 %: independent masks" "" "0 15"
 

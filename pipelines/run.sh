@@ -155,7 +155,8 @@ clean() {
 # process) and when it began; that of a process that is gone is free. Of another machine nothing can be known, so that is only said.
 lock() {
 	local pid=${CORRMASK_MAKE:-$PPID} mine holder host began rest said=''
-	began() { sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20; }    # in ticks after the boot; a pid alone can be used again
+	# in ticks after the boot, as a pid alone can be used again; nothing of a process that is dead and not yet waited for
+	began() { sed -n 's/.*) //; /^[ZX]/!p' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20; }
 	mkdir -p "$1"
 	mine="$pid $(uname -n) $(began "$pid")"
 	while :; do

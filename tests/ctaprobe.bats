@@ -804,18 +804,17 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	page=$BATS_TEST_DIRNAME/../man/ctaprobe.1
 	commands=$(ctaprobe --help | sed -n 's/^  \([a-z-]*\)  .*/\1/p')
 	[ "$(wc -w <<<"$commands")" -gt 10 ]
+	for c in $commands; do ctaprobe "$c" --help >"$c.help"; done
 	for option in json seed threads uncompressed; do
 		for c in $commands; do
-			ctaprobe "$c" --help >help
-			! grep -qE -- "--$option( |$)" help || echo "$c"
+			! grep -qE -- "--$option( |$)" "$c.help" || echo "$c"
 		done | sort >takes
 		sed -n "/^These options are of several commands/,/^These are of all/{/^.It Fl .*-$option/,/^.Pq/s/^.Pq Cm //p}" "$page" | tr -d ' ' | tr , '\n' | sort >says
 		diff takes says
 	done
 	for option in output quiet verbose report progress help version; do
 		for c in $commands; do
-			ctaprobe "$c" --help >help
-			grep -qE -- "--$option( |$)" help
+			grep -qE -- "--$option( |$)" "$c.help"
 		done
 		sed -n '/^These are of all commands/,/^.Ss Metrics/p' "$page" | grep -qE "^\.It Fl .*-$option( |$)"
 	done
