@@ -31,6 +31,39 @@ setup() {
 	assert_equal "$(awk -F '\t' 'NF != 5' "$P/bmfm/cell-types.tsv")" ""
 }
 
+@test "bmfm/arms.sh: an arm has one name, and is what it says" {
+	run -0 "$P/bmfm/arms.sh" expression pca-shared untrained untrained+hce untrained+tuned wced wced-zeros+hce mlm-corrmask+r2mae+moved-ce+tuned wced+term-ce
+	assert_output ""
+	wrong() {
+		run -0 "$P/bmfm/arms.sh" wced "$1" wced+hce
+		assert_output "$2"
+	}
+	for arm in wced+hce+moved-hce wced+hce+hce wced+r2mae+r2mae wced+hce+r2mae wced+tuned+hce; do
+		wrong $arm "arm '$arm': expected OBJECTIVE[+r2mae][+LABELS][+tuned]"
+	done
+	wrong expression+hce "arm 'expression+hce': expression has no network"
+	wrong pca+tuned "arm 'pca+tuned': pca has no network"
+	wrong wced+term-hce+tuned "arm 'wced+term-hce+tuned': its name is wced+hce+tuned"
+	wrong untrained+r2mae "arm 'untrained+r2mae': an untrained network has seen no masks"
+	wrong wced+ "arm 'wced+': a part without a name"
+	wrong wced+-hce "unknown part '+-hce' of arm 'wced+-hce'"
+	run -2 "$P/bmfm/run.sh" --split s --arm wced+hce+moved-hce --seed 1 --label l --out never
+	assert_output "bmfm/run.sh: arm 'wced+hce+moved-hce': expected OBJECTIVE[+r2mae][+LABELS][+tuned]"
+	assert_not_exist never
+}
+
+@test "bmfm-learnability: without a gene that has enough expressed pairs there is no table" {
+	mkdir -p few/in/runs/wced-1 few/out && cd few
+	printf 'metric\tvalue\nmacro_f1\t0.5\n' > in/runs/wced-1/scores.tsv
+	printf 'MIN_EXPRESSED = 70\n' > in/settings
+	run -1 "$P/bmfm/table.sh" out in bmfm-learnability wced 1 "" type "gated_genes=genes" how
+	assert_output "bmfm-learnability: no network has two genes with 70 expressed pairs in the test cells: expected a lower MIN_EXPRESSED"
+	scsim -q --cells 12 --genes 20 --modules 2 --types 2 --rarest 0.3 --seed 1 -o test.counts
+	"$P/bmfm/enough.sh" 120 test.counts
+	run -1 "$P/bmfm/enough.sh" 121 test.counts
+	assert_output "MIN_EXPRESSED=121: no gene has so many expressed pairs in 12 test cells: at most ten with each"
+}
+
 @test "bmfm/table.sh: means and paired differences are scipy's; a part over all arms with it; runs that are missing are left out" {
 	rm -rf t && mkdir -p t/in/log t/out
 	$PYTHON - <<-'END'
@@ -80,6 +113,9 @@ setup() {
 		    assert int(r["n"]) == len(d)
 		    assert abs(float(r["difference"]) - d.mean()) < 1e-12 and abs(float(r["p"]) - test.pvalue) < 1e-9, r
 	END
+	# an arm that is there anyway counts once
+	BIN=$BIN "$P/bmfm/table.sh" t/out t/in combine "pca wced" "1 2 3" "" type "macro_f1=macro F1" how > /dev/null
+	assert_equal "$(grep -c '^pca	.*	macro_f1	' t/out/points.tsv)" 3
 	BIN=$BIN "$P/bmfm/table.sh" t/out t/in combine "mlm-random wced" 1 "" type "macro_f1=macro F1" how | grep -qx "One seed: nothing can be said about other trainings."
 }
 
@@ -101,8 +137,11 @@ setup() {
 	BIN=$BIN "$P/bmfm/run.sh" --split "$R/split-1" --arm wced --seed 1 --label cell_type --out hand --epochs 1 --batch 12 --min-expressed 10 --programs "$R/split-1/programs.tsv" > /dev/null
 	diff "$R/runs/wced-1/scores.tsv" hand/scores.tsv
 	# a network without pre-training is fine-tuned as the others are
-	BIN=$BIN "$P/bmfm/run.sh" --split "$R/split-1" --arm untrained+tuned --seed 1 --label cell_type --out hand3 --epochs 2 --batch 48 --lr 0.004 --keep-models 1 > /dev/null
-	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c["lr"] > most { most = $c["lr"] } END { exit !(most > .003 && $c["step"] > 6) }' hand3/tuned/train.tsv
+	BIN=$BIN "$P/bmfm/run.sh" --split "$R/split-1" --arm untrained+tuned --seed 2 --label cell_type --out hand3 --epochs 6 --batch 12 --lr 0.008 --keep-models 1 > /dev/null
+	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c["lr"] > most { most = $c["lr"] } END { exit !(most > .007 && $c["step"] > 60) }' hand3/tuned/train.tsv
+	# the rarest third of the classes is that of the training cells, in all arms alike
+	scembed -q -M hand3/tuned --predict "$R/split-1/test.tok" | ctaprobe score -q -l cell_type --train "$R/split-1/train.tok" -o tuned.tsv
+	awk -F '\t' '$1 == "f1_rare"' tuned.tsv | diff - <(grep '^f1_rare' hand3/scores.tsv)
 	run -2 "$P/bmfm/run.sh" --split "$R/split-1" --arm bert --seed 1 --label cell_type --out hand2
 	assert_output --partial "unknown arm 'bert'"
 	run -2 "$P/bmfm/run.sh" --split "$R/split-1" --arm wced+r2ame --seed 1 --label cell_type --out hand2

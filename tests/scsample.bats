@@ -589,6 +589,11 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	scview -c cell,donor,cell_type sim.counts >all3
 	run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" balance 90 all3 chosen
 	# a column with a comma in its name is one column
+	cells=$(scview -q -c cell sim.counts | sed 1d | wc -l)
+	run -0 --separate-stderr scsample -n $((cells + 1)) --balance cell_type sim.counts -o out.s
+	assert_equal "$stderr" "scsample: warning: $((cells + 1)) cells were requested, but there are $cells; all are kept"
+	run -0 --separate-stderr scsample -n "$cells" --balance cell_type sim.counts -o out.s
+	assert_equal "$stderr" ""
 	run -1 scsample -n 9 --balance cell_type,nothing sim.counts
 	assert_output --partial "nothing"
 	for bad in ",donor" "donor," "donor,,cell_type" ","; do

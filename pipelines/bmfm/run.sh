@@ -22,6 +22,11 @@ split='' arm='' seed='' label='' out='' logs='' ontology='' programs=''
 left_out='' stage=''
 config=bmfm-tiny epochs=6 batch=12 lr=0.002 min_expressed=100 threads=1 keep_models=0
 options 'split arm seed label out' 'logs ontology programs left-out stage config epochs batch lr min-expressed threads keep-models' "$@"
+wrong=$("$here/bmfm/arms.sh" "$arm")
+if [ -n "$wrong" ]; then
+	echo "bmfm/run.sh: $wrong" >&2
+	exit 2
+fi
 logs=${logs:-$out/log}
 stage=${stage:-$arm-$seed}
 batch_by=$(cat "$split/group") # whole groups are in one part, so a batch is one of them
@@ -37,10 +42,6 @@ mlm-corrmask) task=mlm masks=(--objective value --field gene --strategy corrmask
 value) task=value masks=(--objective value) ;;
 wced) task=wced pool=token:0 masks=(--objective cell) ;;
 wced-zeros) task=wced pool=token:0 masks=(--objective cell --unmeasured zero) ;;
-*)
-	echo "bmfm/run.sh: unknown arm '$arm'" >&2
-	exit 2
-	;;
 esac
 measured=("${masks[@]}") # all arms of an objective are measured at its usual rate
 for part in $(tr + ' ' <<< "${arm#"$objective"}"); do
@@ -50,10 +51,6 @@ for part in $(tr + ' ' <<< "${arm#"$objective"}"); do
 	hce) column=term heads=(--head "term:hce,position=1" --ontology "$ontology") ;;
 	*-hce) column=${part%-*} heads=(--head "$column:hce,position=1" --ontology "$ontology") ;;
 	*-ce) column=${part%-*} heads=(--head "$column:ce,position=1") ;;
-	*)
-		echo "bmfm/run.sh: unknown part '+$part' of arm '$arm'" >&2
-		exit 2
-		;;
 	esac
 done
 [ -z "$column" ] || pool=token:1 masks+=(--keep "$column" --count-kept)
@@ -112,7 +109,7 @@ predict_tuned() {
 	local unit=()
 	scembed -v -M "$out/tuned" --predict "${compute[@]}" -o "$out/tuned.pred" "$split/test.tok" || return
 	[ -z "$batch_by" ] || [ "$(scview -q -c "$batch_by" "$out/tuned.pred" | sort -u | wc -l)" -lt 3 ] || unit=(--group "$batch_by")
-	ctaprobe score -v --label "$label" --bootstrap 1000 "${unit[@]}" --seed "$seed" -o "$out/tuned.tsv" "$out/tuned.pred"
+	ctaprobe score -v --label "$label" --train "$split/train.tok" --bootstrap 1000 "${unit[@]}" --seed "$seed" -o "$out/tuned.tsv" "$out/tuned.pred"
 }
 # Masked values are few, so the cells are masked ten times
 by_gene() {

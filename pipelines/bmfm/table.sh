@@ -12,12 +12,17 @@ rm -f "$dir"/*.table
 {
 	printf 'arm\tseed\tmetric\tvalue\n'
 	for k in $seeds; do
-		for arm in expression pca untrained $arms; do
+		for arm in $(tr ' ' '\n' <<< "expression pca untrained $arms" | awk '!seen[$0]++'); do
 			scores=$inputs/runs/$arm-$k/scores.tsv
 			[ ! -e "$scores" ] || sed "1d; s/^/$arm\t$k\t/" "$scores"
 		done
 	done
 } > "$dir/points.tsv"
+if [ "$name" = bmfm-learnability ] && ! cut -f 3 "$dir/points.tsv" | grep -x gated_genes > /dev/null; then
+	least=$(sed -n 's/^MIN_EXPRESSED = //p' "$inputs/settings")
+	echo "$name: no network has two genes with ${least:-100} expressed pairs in the test cells: expected a lower MIN_EXPRESSED" >&2
+	exit 1
+fi
 ctaprobe compare -q --means --within metric "$dir/points.tsv" > "$dir/summary.tsv"
 
 # Each arm is compared with the first one, with the same arm without one of its parts, and with what has learned nothing from an objective. With DATA,

@@ -10,7 +10,7 @@ rm -f "$dir"/*.table
 
 for k in $splits; do
 	set=$(scview -q -c set "$dir/without-$k/test.counts" | sed -n 2p)
-	for arm in $without $arms; do
+	for arm in $(tr ' ' '\n' <<< "$without $arms" | awk '!seen[$0]++'); do
 		[ -e "$dir/runs/$arm-$k/scores.tsv" ] || continue
 		awk -F '\t' -v OFS='\t' -v arm="$arm" -v set="$set" -v seed="${k#*-}" 'NR > 1 {
 			method = arm

@@ -62,4 +62,5 @@ bmfm-zeroshot-table: $(ZERO)/table.txt
 $(eval $(call page,bmfm-zeroshot-table,$(ZERO),$(ZERO)/table.txt))
 bmfm-zeroshot: ## networks and a set of cells that they have not seen, which measured other genes: types by both decodings, integration by set
 	$(call jobs_for,bmfm-zeroshot-table,$(words $(ZERO_RUNS)))
-$(call check,bmfm-zeroshot bmfm-zeroshot-table,DATA ONTOLOGY LABELS BMFM_EPOCHS SET_CELLS LEFT_OUT)
+$(call check,bmfm-zeroshot bmfm-zeroshot-table,BMFM_ARMS DATA ONTOLOGY LABELS BMFM_EPOCHS BMFM_BATCH SET_CELLS LEFT_OUT)
+$(call check_arms,bmfm-zeroshot bmfm-zeroshot-table)
