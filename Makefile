@@ -27,7 +27,7 @@ endif
 export LC_ALL := C.UTF-8
 
 all: # the default target; its prerequisites follow
-.PHONY: all objects help deps install uninstall wheel deb check-deb dist clean FORCE
+.PHONY: all objects help deps install uninstall wheel deb check-deb container dist clean FORCE
 .DELETE_ON_ERROR:
 FORCE:
 
@@ -272,6 +272,12 @@ deb: ## build Debian packages of the last commit in build/deb (needs debhelper, 
 
 check-deb: deb ## run lintian on the packages, and the tools and the module from them, unpacked
 	@tests/deb.sh $(BUILD)/deb
+
+# The sources as they are; BASE, MPI and SLURM as packaging/Containerfile explains them
+BUILDER ?= $(or $(firstword $(notdir $(shell command -v podman docker buildah))),podman)
+CONTAINER_ARGS = $(foreach v,BASE MPI SLURM,$(if $(filter command environment,$(origin $v)),$v='$($v)'))
+container: ## build a container image, corrmask:VERSION (BUILDER=podman|docker|buildah BASE=IMAGE MPI=0 SLURM=1)
+	$(BUILDER) build $(addprefix --build-arg ,$(CONTAINER_ARGS)) -f packaging/Containerfile -t corrmask:$(VERSION) .
 
 dist: ## pack the sources of the last commit as corrmask-VERSION.tar.gz
 	git archive --prefix=corrmask-$(VERSION)/ -o corrmask-$(VERSION).tar.gz HEAD

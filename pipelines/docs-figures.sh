@@ -46,6 +46,9 @@ rows genesets 'function edges(k) { return (k >= 1000 ? int(k / 1000) sprintf(",%
 	print "protein complexes", $c["graph"] ", " edges($c["k"]), $c["complexes_ratio"], "NA", "NA", "NA" }' |
 	draw genesets "pairs of one gene set among the edges, times random pairs; line at 1" "" 1
 
+rows genes-map '$c["which"] == "all" { print $c["sets"], $c["graph"], $c["fold"], $c["fold_low"], $c["fold_high"], "NA" }' |
+	draw genes-map "pairs of one gene set among the edges, times chance, 95 % interval over genes; line at 1" "" "0 1"
+
 rows table3 '{ print "partners in the cell masked with a gene (%)", $c["masks"], $c["hit_rate_present"], "NA", "NA", "NA" }' |
 	draw table3 "share of the partners in the cell that are masked with a gene, percent; line at 15 %: independent masks" "" "0 15"
 
@@ -58,3 +61,33 @@ rows r2mae-mlm '$c["masks"] != "no pre-training" { n = split("fine_macro_f1 prob
 	END { for (m = 1; m <= n; m++) for (i = 1; i <= rates; i++)
 		print m, (rate[i] ~ /^[0-9.]+$/ ? rate[i] : 1 + i), (m == 1 ? "macro F1, fine-tuned" : "macro F1, linear probe"), rate[i], score["CorrMask", rate[i], name[m]], "NA", "NA", score["random masks", rate[i], name[m]] }' |
 	sort -n -k 1,1 -k 2,2 | cut -f 3- | draw r2mae-mlm "CorrMask, by masking rate, mean of two seeds" "random masks"
+
+# combine: bone marrow, without the drawn masking rate; the effects of a part on both sets of cells
+rows combine '$c["data"] == "bone marrow" && $c["minus"] == "nothing" {
+	m = $c["metric"]
+	if ($c["objective"] ~ /^(log|50|untrained)/) print m, 1, $c["objective"], $c["alone"], $c["alone_low"], $c["alone_high"], "NA"
+	else {
+		print m, 2, $c["objective"], $c["alone"], $c["alone_low"], $c["alone_high"], $c["r2mae"]
+		print m, 3, $c["objective"] "+hce", $c["hce"], $c["hce_low"], $c["hce_high"], $c["r2mae_hce"]
+	} }' | sort -s -t "$(printf '\t')" -k 2,2n | cut -f 1,3- |
+	draw combine "bone marrow, fixed masking rate, 95 % interval of the mean" "masking rate drawn for each batch (r2mae)"
+
+rows bmfm-ontology 'BEGIN { name["wced+moved-hce"] = "half a term higher, ontology"; name["wced+moved-ce"] = "half a term higher, cross-entropy"
+		name["wced+dropped-ce"] = "half dropped, cross-entropy"; name["wced+term-ce"] = "all labels, cross-entropy"; name["wced+hce"] = "all labels, ontology" }
+	$c["arm"] in name { print "macro F1 of terms", name[$c["arm"]], $c["head_macro_f1"], $c["head_macro_f1_low"], $c["head_macro_f1_high"], "NA"
+	print "exact term", name[$c["arm"]], $c["head_exact"], $c["head_exact_low"], $c["head_exact_high"], $c["head_exact"] + $c["head_finer"] }' |
+	draw bmfm-ontology "networks of whole cells on bone marrow, 95 % interval of the mean" "exact or finer term"
+
+rows bmfm-learnability 'BEGIN { name["wced"] = "whole cells"; name["wced+r2mae"] = "whole cells, drawn rate" } $c["arm"] ~ /^wced/ { print "rank correlation of zeros and error", name[$c["arm"]], $c["ungated_spearman"], $c["ungated_spearman_low"], $c["ungated_spearman_high"], $c["gated_spearman"]
+	print "genes (of 81) predicted better than their mean", name[$c["arm"]], $c["ungated_better_than_mean"], $c["ungated_better_than_mean_low"], $c["ungated_better_than_mean_high"], $c["gated_better_than_mean"] }' |
+	draw bmfm-learnability "without the gate, 95 % interval of the mean" "with the gate"
+
+rows bmfm-zeroshot 'function name(m) { sub(/^wced-zeros/, "wced", m); return m }
+	$c["metric"] == "exact or finer" && $c["method"] !~ /(, probe$)|^wced(-zeros)?,/ {
+		m = name($c["method"])
+		if (!(m in seen)) { seen[m]; row[++n] = m }
+		for (i = 1; i <= split("pbmc3k pbmc4k sorted kang", s, " "); i++) value[m, s[i], $c["method"] ~ /zeros/] = $c[s[i]] }
+	END { split("PBMC_3k PBMC_4k PBMC_sorted PBMC_Kang", title, " ")
+		for (i = 1; i <= 4; i++) { sub(/_/, " ", title[i])
+			for (j = 1; j <= n; j++) print title[i], row[j], value[row[j], s[i], 0], "NA", "NA", ((row[j], s[i], 1) in value ? value[row[j], s[i], 1] : "NA") } }' |
+	draw bmfm-zeroshot "share of the cells with the exact or a finer term, by the set that is left out" "genes that were not measured as zeros" "0.9 0"

@@ -83,19 +83,34 @@ run_folder() {
 	run=$name-$(sha256sum <<< "$text" | cut -c 1-8)
 }
 
+# twice NAME VALUE: say which word of a list is there twice, if one is; $again is this word. 1 and 01 are one number.
+twice() {
+	again=$(awk '{ for (i = 1; i <= NF; i++) { w = $i ~ /^[0-9]*[.]?[0-9]+$/ ? $i + 0 : $i; if (seen[w]++) { print w; exit } } }' <<< "$2")
+	[ -z "$again" ] || echo "$1=$2: $again is there twice"
+}
+
 check() {
-	local setting name value f numbers='^[0-9]+( +[0-9]+)*$'
+	local setting name value f again numbers='^[0-9]+( +[0-9]+)*$'
 	for setting; do
 		name=${setting%%=*} value=${setting#*=}
 		if [ "$name" = SCALE ]; then
 			case $value in tiny | small | paper) ;; *) echo "SCALE=$value: expected tiny, small or paper"; return ;; esac
 		elif [[ $name =~ ^(EMBED_PART|MAP_CELLS|NEAREST)$ ]]; then
 			[[ $value =~ ^[1-9][0-9]{0,14}$ ]] || { echo "$name=$value: expected a whole number of 1 or more"; return; }
-		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|THREADS|MAP_GENE_CELLS|LEAST_CELLS)$ ]]; then
+		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|THREADS|MAP_GENE_CELLS|LEAST_CELLS|SET_CELLS|BMFM_EPOCHS|BMFM_BATCH|BMFM_CELLS)$ ]]; then
 			[[ -z $value || $value =~ ^[0-9]+$ ]] || { echo "$name=$value: expected a whole number"; return; }
-		elif [ "$name" = SEEDS ]; then
+		elif [ "$name" = MIN_EXPRESSED ]; then
+			[[ -z $value || $value =~ ^[1-9][0-9]*$ ]] || { echo "$name=$value: expected a whole number from 1"; return; }
+		elif [ "$name" = KEEP_MODELS ]; then
+			[[ $value =~ ^[01]?$ ]] || { echo "$name=$value: expected 1 or 0"; return; }
+		elif [[ $name = SEEDS || $name = LEFT_OUT ]]; then
 			read -r value <<< "$value" # no spaces around
-			[[ -z $value || $value =~ $numbers ]] || { echo "SEEDS=$value: expected whole numbers with spaces between, such as SEEDS=\"1 2\""; return; }
+			[[ -z $value || $value =~ $numbers ]] || { echo "$name=$value: expected whole numbers with spaces between, such as $name=\"1 2\""; return; }
+			twice "$name" "$value"
+			[ -z "$again" ] || return
+		elif [[ $name =~ ^(ARMS|BMFM_ARMS|METHODS|STRATEGIES|SIZES)$ ]]; then
+			twice "$name" "$value"
+			[ -z "$again" ] || return
 		elif [ -n "$value" ] && names_files "$name"; then
 			files "$value"
 			for f in "${files[@]}"; do
@@ -156,7 +171,8 @@ clean() {
 # process) and when it began; that of a process that is gone is free. Of another machine nothing can be known, so that is only said.
 lock() {
 	local pid=${CORRMASK_MAKE:-$PPID} mine holder host began rest said=''
-	began() { sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20; }    # in ticks after the boot; a pid alone can be used again
+	# in ticks after the boot, as a pid alone can be used again; nothing of a process that is dead and not yet waited for
+	began() { sed -n 's/.*) //; /^[ZX]/!p' "/proc/$1/stat" 2> /dev/null | cut -d ' ' -f 20; }
 	mkdir -p "$1"
 	mine="$pid $(uname -n) $(began "$pid")"
 	while :; do

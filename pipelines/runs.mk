@@ -60,7 +60,8 @@ $$($1)/settings: FORCE
 endef
 
 # $(call check,GOALS,SETTINGS): if one of GOALS is to be made, stop now if the files that SETTINGS name are not there, or a number is none
-check = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/run.sh check $(call settings,SCALE SEED SEEDS EPOCHS BATCH CELLS MAXLEN THREADS $2) 2>&1)))
+check = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/run.sh check $(call settings,SCALE SEED SEEDS $(lists) EPOCHS BATCH CELLS MAXLEN THREADS KEEP_MODELS $2) 2>&1)))
+lists := ARMS METHODS STRATEGIES SIZES
 stop = $(if $1,$(error $1))
 
 # A script with the tools of this build; $(call stage_in,DIR,NAME): run the command that follows, with its messages in DIR/log/NAME.log

@@ -43,8 +43,9 @@ static int same_file(const char *a, const char *b)
 /* Does `path` lie in this folder, which is there or is still to be made? */
 static int lies_in(const char *path, const char *folder)
 {
-	char *in = file_folder(path);
-	int inside = same_file(in, folder);
+	char *to = file_target(path), *in = to ? file_folder(to) : NULL;
+	int inside = in && same_file(in, folder);
+	free(to);
 	free(in);
 	return inside;
 }
@@ -62,11 +63,18 @@ static const char *value(const struct option_def *o)
 
 static int names_a_file(const struct option_def *o)
 {
-	static const char *const names[] = {"FILE", "EMB", "GRAPH", "TABLE", "MODEL"};
-	int found = o->kind == OPT_OUTPUT;
-	for (size_t i = 0; o->arg && i < sizeof names / sizeof *names; i++)
-		found |= !strcmp(o->arg, names[i]);
-	return found;
+	static const char *const files[] = {"FILE", "EMB", "GRAPH", "TABLE", "MODEL"};
+	int is = o->kind == OPT_OUTPUT;
+	for (size_t i = 0; o->arg && i < sizeof files / sizeof *files; i++)
+		is |= !strcmp(o->arg, files[i]);
+	return is;
+}
+
+/* An output among the files of a model that is read would replace one of them, or be taken for one. */
+static void check_folder(const char *name, const char *path, const struct option_def *o)
+{
+	if (o->kind == OPT_STRING && o->arg && !strcmp(o->arg, "DIR") && value(o) && lies_in(path, value(o)))
+		usage_error("%s is in the folder of the model that is read, %s: %s", name, value(o), path);
 }
 
 /* Compare an output with all other files of the command line. self: its option, or NULL. */
@@ -79,6 +87,7 @@ static void check(const char *name, const char *path, const struct option_def *s
 		compare(name, path, "an input", operand[i]);
 	for (; *tables; tables++)
 		for (const struct option_def *o = *tables; o->name; o++) {
+			check_folder(name, path, o);
 			if (o == self || !names_a_file(o) || !value(o))
 				continue;
 			char *other = xasprintf("--%s", o->name);
@@ -89,7 +98,8 @@ static void check(const char *name, const char *path, const struct option_def *s
 		}
 }
 
-/* The main output replaces no input. (scview --into FILE without -o changes FILE, so there both may be one; sctrain looks at its models.) */
+/* The main output replaces no input. (scview --into FILE without -o changes FILE, so there both may be one; sctrain looks at its models,
+ * and may write one into the folder of that of --init.) */
 static void check_main(const char *path, struct option_def *const *tables, char *const *operand, int n)
 {
 	if (!is_file(path))
@@ -97,16 +107,39 @@ static void check_main(const char *path, struct option_def *const *tables, char 
 	for (int i = 0; i < n; i++)
 		compare("--output", path, "an input", operand[i]);
 	for (; *tables; tables++)
-		for (const struct option_def *o = *tables; o->name; o++)
-			if (o->kind == OPT_STRING && names_a_file(o) && strcmp(o->arg, "MODEL") && strcmp(o->name, "into")) {
-				char *other = xasprintf("--%s", o->name);
-				compare("--output", path, other, value(o));
-				free(other);
-			}
+		for (const struct option_def *o = *tables; o->name; o++) {
+			if (strcmp(o->name, "init"))
+				check_folder("--output", path, o);
+			if (o->kind != OPT_STRING || !names_a_file(o) || !strcmp(o->arg, "MODEL") || !strcmp(o->name, "into"))
+				continue;
+			char *other = xasprintf("--%s", o->name);
+			compare("--output", path, other, value(o));
+			free(other);
+		}
+}
+
+static int is_stdout(const char *path)
+{
+	return !path || !strcmp(path, "-");
+}
+
+/* Two outputs would mix on standard output. */
+static void check_stdout(struct option_def *const *tables, const char *const *output)
+{
+	const char *first = is_stdout(*output) ? "output" : NULL;
+	for (; *tables; tables++)
+		for (const struct option_def *o = *tables; o->name; o++) {
+			if (o->kind != OPT_OUTPUT || o->to == (void *)(uintptr_t)output || !value(o) || !is_stdout(value(o)))
+				continue;
+			if (first && strcmp(o->name, "report"))
+				usage_error("--%s and --%s are both standard output: name a file for one of them", first, o->name);
+			first = o->name;
+		}
 }
 
 void cli_check_files(struct option_def *const *tables, char *const *operand, int n, const char *const *output)
 {
+	check_stdout(tables, output);
 	check_main(*output, tables, operand, n);
 	check("CORRMASK_REPORT", getenv("CORRMASK_REPORT"), NULL, tables, operand, n, output);
 	for (struct option_def *const *t = tables; *t; t++)

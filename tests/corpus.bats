@@ -143,6 +143,51 @@ corpus_of() { pipelines corpus DIR=in THREADS=2 "$@"; }
 	assert_equal "$(cd results/corpus/latest/ && cat corpus.txt tok/* | md5sum)" "$undisturbed"
 }
 
+# bats test_tags=slow
+@test "make corpus: a script that is killed alone, a tool that is killed, two at once" {
+	mkdir -p kill/in kill/slow && cd kill
+	for i in 1 2 3 4; do scsim -q --cells $((i * 30)) --genes 80 --types 3 --rarest 0.2 --seed $i | scview -q -O h5ad - -o in/$i.h5ad; done
+	bytes() { (cd results/corpus/latest/ && cat corpus.txt corpus.tsv vocab.tsv tok/* | md5sum); }
+	corpus_of >/dev/null
+	undisturbed=$(bytes)
+	rm -r results
+	# time to be killed in
+	ln -s "$(realpath "$BIN")"/* slow/
+	rm slow/h5tok
+	# shellcheck disable=SC2016 # the tool's
+	printf '#!/bin/sh\n! rm ../../../die 2>/dev/null || kill -9 $$\nread s <../../../wait 2>/dev/null && sleep $s\nexec %s/h5tok "$@"\n' "$(realpath "$BIN")" >slow/h5tok
+	chmod +x slow/h5tok
+	BIN=$PWD/slow
+	echo 3 >wait
+	corpus_of >/dev/null 2>&1 3>&- &
+	pid=$!
+	until compgen -G 'results/corpus/in-*/log/*.now' >/dev/null; do sleep 0.05; done
+	# the script and not its copies for the files
+	for p in $(pgrep -f 'corpus.sh results/corpus/in-'); do
+		case $(realpath "/proc/$p/cwd") in "$(realpath .)"*) kill -9 "$p" ;; esac
+	done
+	wait $pid || true
+	# what it left running ends while the next one reads the same files
+	echo 4 >wait
+	(sleep 4; rm wait) 3>&- &
+	run -0 corpus_of
+	assert_equal "$(bytes)" "$undisturbed"
+	rm -r results
+	corpus_of >/dev/null 2>&1 3>&- &
+	pid=$!
+	run -0 corpus_of
+	wait $pid
+	assert_equal "$(bytes)" "$undisturbed"
+	# a tool that is killed is no reason to leave its file out
+	rm -r results
+	touch die
+	run -2 --separate-stderr corpus_of REFUSED=skip
+	[[ $stderr = *" Killed "*"corpus: stopped, not because of a file"* ]] || fail "$stderr"
+	assert_not_exist results/corpus/latest/corpus.txt
+	run -0 corpus_of REFUSED=skip
+	assert_equal "$(bytes)" "$undisturbed"
+}
+
 @test "make corpus: bad files, copies and conditions" {
 	mkdir -p bad/in && cd bad
 	for i in 1 2; do

@@ -278,7 +278,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_equal "$stderr" "ctaprobe score: note: 72 cells have no value in column 'cell_type' and are left out"
 	ref predict p.s what=nologits
 	run --separate-stderr ctaprobe score -l cell_type p.s
-	assert_equal "$stderr" "ctaprobe score: warning: p.s: 110 cells have no logits and are left out"
+	assert_equal "$stderr" "ctaprobe score: warning: p.s: 50 cells have no logits and are left out"
 }
 
 @test "ctaprobe score: what cannot be scored" {
@@ -291,6 +291,11 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	}
 	bad 2 "--label COL is needed: the column with the true labels" p.s
 	bad 2 "one stream of predictions at a time; join several with scsample" -l cell_type p.s p.s
+	local expected="expected finite ones, and -inf for classes that are impossible"
+	for what in nan:"a logit is NaN" infinite:"a logit is infinite" impossible:"all logits are -inf"; do
+		ref predict odd.s what="${what%%:*}"
+		bad 1 "odd.s: cell 7: ${what#*:}, $expected" -l cell_type odd.s
+	done
 	bad 1 "tr.emb: this is an embedding stream, expected prediction, as scembed --predict makes it" -l cell_type tr.emb
 	bad 1 "p.s: no column 'tissue' in this prediction stream (it has: cell, cell_type, logit)" -l tissue p.s
 	bad 1 "nowhere: No such file or directory" -l cell_type --train nowhere p.s
@@ -799,18 +804,17 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	page=$BATS_TEST_DIRNAME/../man/ctaprobe.1
 	commands=$(ctaprobe --help | sed -n 's/^  \([a-z-]*\)  .*/\1/p')
 	[ "$(wc -w <<<"$commands")" -gt 10 ]
+	for c in $commands; do ctaprobe "$c" --help >"$c.help"; done
 	for option in json seed threads uncompressed; do
 		for c in $commands; do
-			ctaprobe "$c" --help >help
-			! grep -qE -- "--$option( |$)" help || echo "$c"
+			! grep -qE -- "--$option( |$)" "$c.help" || echo "$c"
 		done | sort >takes
 		sed -n "/^These options are of several commands/,/^These are of all/{/^.It Fl .*-$option/,/^.Pq/s/^.Pq Cm //p}" "$page" | tr -d ' ' | tr , '\n' | sort >says
 		diff takes says
 	done
 	for option in output quiet verbose report progress help version; do
 		for c in $commands; do
-			ctaprobe "$c" --help >help
-			grep -qE -- "--$option( |$)" help
+			grep -qE -- "--$option( |$)" "$c.help"
 		done
 		sed -n '/^These are of all commands/,/^.Ss Metrics/p' "$page" | grep -qE "^\.It Fl .*-$option( |$)"
 	done

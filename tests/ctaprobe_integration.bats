@@ -82,6 +82,10 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	assert_equal "$stderr" "ctaprobe integration: warning: a.emb: all 400 cells are 'b0' in column 'batch': there are no scores of batches"
 	ctaprobe integration -q -l cell_type --clusters cluster a.emb -o b.tsv
 	diff <(echo "$output" | grep -v '^batches') <(grep -v '^batches' b.tsv)
+	ref make a.emb what=drugs
+	run -0 --separate-stderr ctaprobe integration -l cell_type --batch batch --clusters cluster a.emb
+	assert_line "avg_batch	nan"
+	assert_equal "$stderr" "ctaprobe integration: warning: a.emb: no cell type has two batches and more cells than batches in column 'batch': asw_batch, avg_batch and score are not known"
 	ref make a.emb cells=40
 	run -0 --separate-stderr ctaprobe integration -l cell_type --batch batch --clusters cluster a.emb
 	assert_line "kbet	nan"
@@ -109,6 +113,7 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	run ctaprobe integration -l cell_type -b barcode a.emb -o out
 	assert_failure 1
 	assert_output "ctaprobe integration: a.emb: each of the 400 cells has its own value in column 'barcode': expected batches of several cells"
+	refused cells=1 types=1 "a.emb: 1 labelled cell: expected at least 15, as the graph joins a cell with 14 others"
 	refused cells=14 "" "a.emb: 14 labelled cells: expected at least 15, as the graph joins a cell with 14 others"
 	refused what=nan "" "a.emb: cell 200: x[1] is nan, expected a finite number"
 	refused what=infinite "" "a.emb: cell 200: x[1] is inf, expected a finite number"

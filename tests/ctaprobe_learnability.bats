@@ -75,6 +75,8 @@ ref() { # ref COMMAND ARGUMENT...
 	refused "t.tsv: line 3: zero_fraction is '1.5', expected a share from 0 to 1" t.tsv
 	table "A 200 0.5 0.2 1 2" "B 200 x 0.2 1 2"
 	refused "t.tsv: line 3: zero_fraction is 'x', expected a finite number, or NA" t.tsv
+	table "A 200 0.5 0.2 1 2" "B 200 0.5 -0.2 1 2"
+	refused "t.tsv: line 3: rescaled is '-0.2', expected 0 or more" t.tsv
 	table "A 200 NA 0.2 1 2"
 	refused "zero_fraction is 'NA'" t.tsv
 	table "A 200 0.5 0.2 1 2" "B 200 0.5"

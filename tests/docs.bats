@@ -150,6 +150,106 @@ compare_tables() {
 	cmp "$BATS_TEST_TMPDIR/got" $table-differences.tsv
 }
 
+@test "combine and bmfm: means, differences and parts are those of the seeds" {
+	run -0 $PYTHON - <<-'END'
+		import csv, glob
+		import numpy as np
+		from scipy import stats
+		def read(name):
+		    return list(csv.DictReader(open(f"docs/experiments/tables/{name}.tsv"), delimiter="\t"))
+		metric = {"macro F1": "macro_f1", "F1 of the rarest third": "f1_rare", "AvgBio": "avg_bio_swept", "AvgBatch": "avg_batch",
+		          "exact terms": "head_exact", "finer terms": "head_finer", "coarser terms": "head_coarser",
+		          "hierarchical F1": "head_hierarchical_f1", "macro F1 of terms": "head_macro_f1"}
+		known = {"log-normalised expression": "expression", "50 components": "pca", "untrained network": "untrained"}
+		value = {}
+		for r in read("bmfm-points"):
+		    value.setdefault((r["data"], r["arm"], r["metric"]), {})[r["seed"]] = float(r["value"])
+		def interval(x, overlap=0):
+		    half = stats.t.ppf(.975, len(x) - 1) * np.std(x, ddof=1) * np.sqrt(1 / len(x) + overlap)
+		    return np.mean(x), np.mean(x) - half, np.mean(x) + half
+		def paired(data, m, a, b):
+		    a, b = value[data, a, m], value[data, b, m]
+		    return [a[k] - b[k] for k in a if k in b]
+		n = 0
+		def same(r, columns, want):
+		    global n
+		    for c, w in zip(columns, want):
+		        assert abs(float(r[c]) - w) < 1e-4 * max(1, abs(w)), (r, c, w)
+		        n += 1
+		splits = {"simulated": 0, "bone marrow": 1 / 3}   # a quarter of the cells for testing, from one file
+		for r in read("combine"):
+		    o, m = known.get(r["objective"], r["objective"]), metric[r["metric"]]
+		    for c, part in ("alone", ""), ("r2mae", "+r2mae"), ("hce", "+hce"), ("r2mae_hce", "+r2mae+hce"):
+		        if r[c] == "NA":
+		            continue
+		        columns = [c, c + "_low", c + "_high"]
+		        if r["minus"] == "nothing":
+		            same(r, columns, interval(list(value[r["data"], o + part, m].values())))
+		        else:
+		            same(r, columns, interval(paired(r["data"], m, o + part, known[r["minus"]]), splits[r["data"]]))
+		for r in read("combine-effects"):
+		    by_seed = {}
+		    for o in "mlm-random", "mlm-corrmask", "value", "wced":
+		        for rest in "", {"+r2mae": "+hce", "+hce": "+r2mae"}[r["part"]]:
+		            with_it = o + (r["part"] + rest if r["part"] == "+r2mae" else rest + r["part"])
+		            a, b = (value[r["data"], x, metric[r["metric"]]] for x in (with_it, o + rest))
+		            for k in a:
+		                by_seed.setdefault(k, []).append(a[k] - b[k])
+		    x = [np.mean(v) for v in by_seed.values()]
+		    same(r, ["difference", "low", "high", "p"], [*interval(x), stats.ttest_1samp(x, 0).pvalue])
+		for name in "objectives", "ontology", "learnability", "finetune":
+		    for r in read("bmfm-" + name):
+		        for c in r:
+		            if c + "_low" in r and r[c] != "NA":
+		                got = list(value[r["data"], known.get(r["arm"], r["arm"]), c].values())
+		                same(r, [c, c + "_low", c + "_high"] if len(got) > 1 else [c], interval(got) if len(got) > 1 else got)
+		    for r in read(f"bmfm-{name}-differences"):
+		        x = paired(r["data"], metric.get(r["metric"], r["metric"]), *(known.get(r[k], r[k]) for k in ("arm", "minus")))
+		        assert len(x) == int(r["seeds"]), r
+		        same(r, ["difference", "low", "high"], interval(x, splits[r["data"]]))
+		print(n)
+	END
+	((output >= 1000))
+}
+
+@test "bmfm-zeroshot: the seeds of a set are averaged, and sets are the units of intervals and differences" {
+	run -0 $PYTHON - <<-'END'
+		import csv
+		import numpy as np
+		from scipy import stats
+		def read(name):
+		    return list(csv.DictReader(open(f"docs/experiments/tables/bmfm-zeroshot{name}.tsv"), delimiter="\t"))
+		seeds = {}
+		for r in read("-points"):
+		    seeds.setdefault((r["metric"], r["method"]), {}).setdefault(r["set"], []).append(float(r["value"]))
+		mean = {k: {s: np.mean(v) for s, v in sets.items()} for k, sets in seeds.items()}
+		def interval(x):
+		    half = stats.t.ppf(.975, len(x) - 1) * np.std(x, ddof=1) / np.sqrt(len(x))
+		    return np.mean(x), np.mean(x) - half, np.mean(x) + half
+		n = 0
+		def same(r, columns, want):
+		    global n
+		    for c, w in zip(columns, want):
+		        assert abs(float(r[c]) - w) < 1e-4 * max(1, abs(w)), (r, c, w)
+		        n += 1
+		column = {"PBMC 3k": "pbmc3k", "PBMC 4k": "pbmc4k", "PBMC sorted": "sorted", "PBMC Kang": "kang"}
+		for r in read(""):
+		    m = mean[r["metric"], r["method"]]
+		    assert len(m) == 4, r
+		    same(r, [column[s] for s in m], m.values())
+		    same(r, ["mean", "low", "high"], interval(list(m.values())))
+		for r in read("-differences"):
+		    a, b = mean[r["metric"], r["method"]], mean[r["metric"], r["minus"]]
+		    x = [a[s] - b[s] for s in a]
+		    assert len(x) == int(r["sets"]) == 4
+		    same(r, ["difference", "low", "high"], interval(x))
+		    p = stats.ttest_1samp(x, 0).pvalue
+		    assert r["p"] == "NA" or abs(float(r["p"]) - p) < 2e-3, (r, p)   # the scores have six digits
+		print(n)
+	END
+	((output >= 500))
+}
+
 @test "the differences of the table are those of its scores, to rounding" {
 	run -0 $PYTHON - <<-'END'
 		import csv

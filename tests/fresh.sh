@@ -3,10 +3,11 @@
 #
 # Every run gets a new Debian with make, git and ca-certificates (and sudo for the user), a clone of the last commit, and one command of
 # README.md, to the letter: as root, and as a user who may use sudo. Without arguments all of them run. Needs root and mmdebstrap.
-# Packages come from where this machine's apt takes them; its settings, keys and certificates are copied into the new system.
-# WORK=DIR keeps the bare system, the logs and what failed; the default is a temporary folder.
+# tests/debian_base.sh makes it. WORK=DIR keeps the bare system, the logs and what failed; the default is a temporary folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=tests/debian_base.sh
+. tests/debian_base.sh
 [ "$(id -u)" = 0 ] || { echo "fresh: skipped: only root can make a new system"; exit 0; }
 command -v mmdebstrap > /dev/null || { echo "fresh: skipped: no mmdebstrap (apt-get install mmdebstrap)"; exit 0; }
 
@@ -23,28 +24,6 @@ else
 	WORK=$(mktemp -d)
 	trap 'rm -rf "$WORK"' EXIT
 fi
-suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-
-# copy_settings ROOT: how this machine reaches its packages
-copy_settings() {
-	local f
-	for f in /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf /etc/apt/apt.conf.d /etc/apt/auth.conf.d /etc/apt/keyrings \
-		/etc/apt/trusted.gpg.d /usr/share/keyrings /usr/local/share/ca-certificates /etc/ssl/certs /etc/resolv.conf /etc/hosts; do
-		[ ! -e "$f" ] || { mkdir -p "$1${f%/*}"; cp -rLT "$f" "$1$f" 2> /dev/null || :; } # a link may lead nowhere
-	done
-}
-
-# make_base: a system without what the project needs
-make_base() {
-	local f sources=() options=()
-	for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
-		[ ! -s "$f" ] || sources+=("$f")
-	done
-	for f in /etc/apt/apt.conf.d/*; do options+=("--aptopt=$f"); done
-	mmdebstrap --quiet --variant=minbase --include=make,git,ca-certificates "${options[@]}" "$suite" "$WORK/base" "${sources[@]}"
-	copy_settings "$WORK/base"
-}
-
 # inside ROOT COMMAND...: with its own processes and mounts, which end with it
 inside() {
 	local root=$1
@@ -84,7 +63,7 @@ try() {
 }
 
 commands=$(tests/first_commands.sh)
-[ -d "$WORK/base" ] || make_base
+[ -d "$WORK/base" ] || make_base "$WORK/base" make,git,ca-certificates
 failed=0
 for who in ${users:-root user}; do
 	while read -r command; do

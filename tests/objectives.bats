@@ -1,4 +1,4 @@
-# make combine and the experiments on its runs (pipelines/bmfm/objectives.mk)
+# make combine, the experiments on its runs, and make bmfm-zeroshot (pipelines/bmfm/objectives.mk, zeroshot.mk)
 load helper
 
 setup() {
@@ -9,19 +9,59 @@ setup() {
 @test "bmfm/terms.awk: terms of labels; half of the groups have the term above, or none" {
 	mkdir -p terms && cd terms
 	printf '[Term]\nid: X:1\nname: all\n\n[Term]\nid: X:2\nis_a: X:1 {is_inferred="true"} ! all\n\n[Term]\nid: X:3\nis_a: X:2 ! two\nis_a: X:1 ! all\n\n[Typedef]\nid: X:9\n' > o.obo
-	printf 'label\tterm\nb\tX:3\nc\tX:1\nother\tX:8\nkind\tX:9\n' > labels.tsv
+	printf 'label\tterm\tcoarse\nb\tX:3\tbig\nc\tX:1\t\nother\tX:8\tfar\nkind\tX:9\n' > labels.tsv
 	printf 'barcode\tlabel\tdonor\n1\tb\td1\n2\tb\td2\n3\tc\td2\n4\tother\td1\n5\tnew\td2\n6\tkind\td3\n7\tb\td1\n' > cells.tsv
 	run awk -f "$P/bmfm/terms.awk" o.obo labels.tsv cells.tsv
-	assert_output "$(printf 'barcode\tterm\tmoved\tdropped\n1\tX:3\tX:3\tX:3\n2\tX:3\tX:2\tNA\n3\tX:1\tX:1\tNA\n4\tNA\tNA\tNA\n5\tNA\tNA\tNA\n6\tNA\tNA\tNA\n7\tX:3\tX:3\tX:3')"
+	assert_output "$(printf 'barcode\tterm\tmoved\tdropped\tcoarse\n1\tX:3\tX:3\tX:3\tbig\n2\tX:3\tX:2\tNA\tbig\n3\tX:1\tX:1\tNA\tX:1\n4\tNA\tNA\tNA\tfar\n5\tNA\tNA\tNA\tNA\n6\tNA\tNA\tNA\tNA\n7\tX:3\tX:3\tX:3\tbig')"
+	run awk -f "$P/bmfm/leaves.awk" o.obo <(printf 'X:1\nX:3\nX:3\nX:9\n')
+	assert_output "$(printf 'X:3\nX:9')"
+	run awk -f "$P/bmfm/leaves.awk" o.obo <(printf 'X:2\nX:1\n')
+	assert_output X:2
+	cut -f 1,2 labels.tsv > plain.tsv
+	run awk -f "$P/bmfm/terms.awk" o.obo plain.tsv cells.tsv
+	assert_line "$(printf '2\tX:3\tX:2\tNA\tX:3')"
 	# without groups, every second cell
 	cut -f 1,2 cells.tsv > alone.tsv
 	run awk -f "$P/bmfm/terms.awk" o.obo labels.tsv alone.tsv
-	assert_line "$(printf '2\tX:3\tX:2\tNA')"
-	assert_line "$(printf '7\tX:3\tX:3\tX:3')"
+	assert_line "$(printf '2\tX:3\tX:2\tNA\tbig')"
+	assert_line "$(printf '7\tX:3\tX:3\tX:3\tbig')"
 	# the terms of the labels of simulated cells are in the ontology that comes with the tools
 	awk -F '\t' '$1 ~ /^type/ { print $2 }' "$P/bmfm/cell-types.tsv" | while read -r term; do grep -qx "id: $term" "$P/../data/blood-cells.obo"; done
 	assert_equal "$(cut -f 1 "$P/bmfm/cell-types.tsv" | sort | uniq -d)" ""
-	assert_equal "$(awk -F '\t' 'NF != 4' "$P/bmfm/cell-types.tsv")" ""
+	assert_equal "$(awk -F '\t' 'NF != 5' "$P/bmfm/cell-types.tsv")" ""
+}
+
+@test "bmfm/arms.sh: an arm has one name, and is what it says" {
+	run -0 "$P/bmfm/arms.sh" expression pca-shared untrained untrained+hce untrained+tuned wced wced-zeros+hce mlm-corrmask+r2mae+moved-ce+tuned wced+term-ce
+	assert_output ""
+	wrong() {
+		run -0 "$P/bmfm/arms.sh" wced "$1" wced+hce
+		assert_output "$2"
+	}
+	for arm in wced+hce+moved-hce wced+hce+hce wced+r2mae+r2mae wced+hce+r2mae wced+tuned+hce; do
+		wrong $arm "arm '$arm': expected OBJECTIVE[+r2mae][+LABELS][+tuned]"
+	done
+	wrong expression+hce "arm 'expression+hce': expression has no network"
+	wrong pca+tuned "arm 'pca+tuned': pca has no network"
+	wrong wced+term-hce+tuned "arm 'wced+term-hce+tuned': its name is wced+hce+tuned"
+	wrong untrained+r2mae "arm 'untrained+r2mae': an untrained network has seen no masks"
+	wrong wced+ "arm 'wced+': a part without a name"
+	wrong wced+-hce "unknown part '+-hce' of arm 'wced+-hce'"
+	run -2 "$P/bmfm/run.sh" --split s --arm wced+hce+moved-hce --seed 1 --label l --out never
+	assert_output "bmfm/run.sh: arm 'wced+hce+moved-hce': expected OBJECTIVE[+r2mae][+LABELS][+tuned]"
+	assert_not_exist never
+}
+
+@test "bmfm-learnability: without a gene that has enough expressed pairs there is no table" {
+	mkdir -p few/in/runs/wced-1 few/out && cd few
+	printf 'metric\tvalue\nmacro_f1\t0.5\n' > in/runs/wced-1/scores.tsv
+	printf 'MIN_EXPRESSED = 70\n' > in/settings
+	run -1 "$P/bmfm/table.sh" out in bmfm-learnability wced 1 "" type "gated_genes=genes" how
+	assert_output "bmfm-learnability: no network has two genes with 70 expressed pairs in the test cells: expected a lower MIN_EXPRESSED"
+	scsim -q --cells 12 --genes 20 --modules 2 --types 2 --rarest 0.3 --seed 1 -o test.counts
+	"$P/bmfm/enough.sh" 120 test.counts
+	run -1 "$P/bmfm/enough.sh" 121 test.counts
+	assert_output "MIN_EXPRESSED=121: no gene has so many expressed pairs in 12 test cells: at most ten with each"
 }
 
 @test "bmfm/table.sh: means and paired differences are scipy's; a part over all arms with it; runs that are missing are left out" {
@@ -37,14 +77,18 @@ setup() {
 		        os.makedirs(f"t/in/runs/{arm}-{k}")
 		        with open(f"t/in/runs/{arm}-{k}/scores.tsv", "w") as f:
 		            f.write("metric\tvalue\n")
+		            f.write("avg_batch\tNA\n")
 		            for m in "macro_f1", "other":
 		                f.write(f"{m}\t{.4 + own + .2 * ('hce' in arm) + random.gauss(0, .02):.6f}\n")
 	END
-	BIN=$BIN "$P/bmfm/table.sh" t/out t/in combine "mlm-random mlm-random+hce wced wced+hce wced+r2mae+hce" "1 2 3" "" type "macro_f1=macro F1" how > text
+	BIN=$BIN "$P/bmfm/table.sh" t/out t/in combine "mlm-random mlm-random+hce wced wced+hce wced+r2mae+hce" "1 2 3" "" type "macro_f1=macro F1,avg_batch=AvgBatch" how > text
 	run cat text
 	assert_line --regexp '^objective +alone +\+hce +\+r2mae\+hce$'
 	assert_line --regexp '^50 principal components +0\.[0-9]+ \[-?0\.[0-9]+, 0\.[0-9]+\] +- +-$'
 	assert_line --regexp '^wced +0\.[0-9]+ \[.*\] +0\.[0-9]+ \[.*\] +0\.[0-9]+ \[.*\]$'
+	assert_line --regexp '^wced +NA +NA +NA$' # not 0.000
+	assert_line "macro F1 minus that of 50 principal components"
+	assert_line --regexp '^wced +[-+]0\.[0-9]+ \[.*\] +[-+]0\.[0-9]+ \[.*\] +[-+]0\.[0-9]+ \[.*\]$'
 	assert_line --regexp '^\+hce +macro F1 +5 +\+0\.[0-9]+ '
 	assert_line --partial "What this cannot tell: with 3 seeds a difference of one arm is found in 80 % of cases only from this size on: macro F1 0."
 	run grep -c other t/out/differences.tsv
@@ -56,10 +100,11 @@ setup() {
 		v = {}
 		for f in glob.glob("t/in/runs/*/scores.tsv"):
 		    arm, _, k = f.split("/")[3].rpartition("-")
-		    v[arm, int(k)] = float(open(f).read().split("\n")[1].split("\t")[1])
-		rows = list(csv.DictReader(open("t/out/differences.tsv"), delimiter="\t"))
-		want = {(a, "mlm-random") for a in ("mlm-random+hce", "wced", "wced+hce", "wced+r2mae+hce", "pca")} | {
-		    ("wced+hce", "wced"), ("wced+r2mae+hce", "wced+hce")}
+		    v[arm, int(k)] = float(open(f).read().split("\n")[2].split("\t")[1])
+		rows = [r for r in csv.DictReader(open("t/out/differences.tsv"), delimiter="\t") if r["metric"] == "macro_f1"]
+		want = {(a, "mlm-random") for a in ("mlm-random+hce", "wced", "wced+hce", "wced+r2mae+hce")} | {
+		    ("wced+hce", "wced"), ("wced+r2mae+hce", "wced+hce")} | {
+		    (a, "pca") for a in ("mlm-random", "mlm-random+hce", "wced", "wced+hce", "wced+r2mae+hce")}
 		assert {(r["arm"], r["reference"]) for r in rows} == want and len(rows) == len(want), rows
 		for r in rows:
 		    a, b = r["arm"], r["reference"]
@@ -68,6 +113,9 @@ setup() {
 		    assert int(r["n"]) == len(d)
 		    assert abs(float(r["difference"]) - d.mean()) < 1e-12 and abs(float(r["p"]) - test.pvalue) < 1e-9, r
 	END
+	# an arm that is there anyway counts once
+	BIN=$BIN "$P/bmfm/table.sh" t/out t/in combine "pca wced" "1 2 3" "" type "macro_f1=macro F1" how > /dev/null
+	assert_equal "$(grep -c '^pca	.*	macro_f1	' t/out/points.tsv)" 3
 	BIN=$BIN "$P/bmfm/table.sh" t/out t/in combine "mlm-random wced" 1 "" type "macro_f1=macro F1" how | grep -qx "One seed: nothing can be said about other trainings."
 }
 
@@ -88,6 +136,12 @@ setup() {
 	assert_line --regexp '^wced +-?0\.[0-9]+ \[NA\]$'
 	BIN=$BIN "$P/bmfm/run.sh" --split "$R/split-1" --arm wced --seed 1 --label cell_type --out hand --epochs 1 --batch 12 --min-expressed 10 --programs "$R/split-1/programs.tsv" > /dev/null
 	diff "$R/runs/wced-1/scores.tsv" hand/scores.tsv
+	# a network without pre-training is fine-tuned as the others are
+	BIN=$BIN "$P/bmfm/run.sh" --split "$R/split-1" --arm untrained+tuned --seed 2 --label cell_type --out hand3 --epochs 6 --batch 12 --lr 0.008 --keep-models 1 > /dev/null
+	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c["lr"] > most { most = $c["lr"] } END { exit !(most > .007 && $c["step"] > 60) }' hand3/tuned/train.tsv
+	# the rarest third of the classes is that of the training cells, in all arms alike
+	scembed -q -M hand3/tuned --predict "$R/split-1/test.tok" | ctaprobe score -q -l cell_type --train "$R/split-1/train.tok" -o tuned.tsv
+	awk -F '\t' '$1 == "f1_rare"' tuned.tsv | diff - <(grep '^f1_rare' hand3/scores.tsv)
 	run -2 "$P/bmfm/run.sh" --split "$R/split-1" --arm bert --seed 1 --label cell_type --out hand2
 	assert_output --partial "unknown arm 'bert'"
 	run -2 "$P/bmfm/run.sh" --split "$R/split-1" --arm wced+r2ame --seed 1 --label cell_type --out hand2
@@ -99,4 +153,64 @@ setup() {
 	printf 'label\tterm\nbad\tCL:0\n' > none.tsv
 	run -2 pipelines bmfm-ontology SCALE=tiny SEEDS=1 LABELS=none.tsv BMFM_ARMS=wced+hce
 	assert_output --partial "no label of column 'cell_type' has a term"
+}
+
+@test "bmfm/zeroshot-table.sh: seeds are averaged before sets are compared; measured sets against zeros" {
+	rm -rf z && mkdir -p z/log
+	local k arm
+	scsim -q --cells 12 --genes 20 --modules 2 --types 2 --rarest 0.3 --donors 2 --seed 1 -o z/sim.counts
+	for k in 1 2; do
+		scsample -q --where "donor=donor$k" -o "z/set$k.counts" z/sim.counts
+		scview -q -O h5ad -o "z/set$k.h5ad" "z/set$k.counts"
+	done
+	h5tok -q --sample-column set -o z/all.counts z/set1.h5ad z/set2.h5ad
+	for k in 1-1 1-2 2-1 2-2; do
+		mkdir -p "z/without-$k"
+		scsample -q --where "set=set${k%-*}" -o "z/without-$k/test.counts" z/all.counts
+		for arm in pca wced+hce wced-zeros+hce; do
+			mkdir -p "z/runs/$arm-$k"
+			awk -v OFS='\t' -v k="${k/-/ }" -v arm=$arm 'BEGIN { split(k, v, " "); base = arm == "pca" ? .4 : arm == "wced+hce" ? .6 : .5
+				print "metric", "value"; print "leafprobe_accuracy", base + v[1] / 10 + v[2] / 100
+				if (arm != "pca") print "head_accuracy", base * v[1] + v[2] / 100
+				print "avg_batch", v[1] == 2 && v[2] == 1 && arm == "pca" ? "NA" : base }' > "z/runs/$arm-$k/scores.tsv"
+		done
+	done
+	BIN=$BIN "$P/bmfm/zeroshot-table.sh" z "wced+hce wced-zeros+hce" "pca" "1-1 1-2 2-1 2-2" "" how > z/text
+	run cat z/text
+	assert_line --regexp '^method +set1 +set2 +mean$'
+	# 2 sets: mean 1.5/10 + .015 over .4, and 12.706 * .0707 / sqrt 2 to each side
+	assert_line --regexp '^pca, probe of leaves +0\.515 +0\.615 +0\.565 \[-0\.070, 1\.200\]$'
+	assert_line --regexp '^wced\+hce, likeliest leaf +0\.615 +1\.215 +0\.915 \['
+	assert_line --regexp '^pca +0\.400 +NA +'
+	assert_line --regexp '^  wced\+hce, likeliest leaf - wced-zeros\+hce, likeliest leaf, accuracy: \+0\.150 \(-0\.485 to 0\.785\), p '
+	$PYTHON - <<-'END'
+		import csv
+		d = {(r["metric"], r["arm"], r["reference"]): r for r in csv.DictReader(open("z/differences.tsv"), delimiter="\t")}
+		r = d["accuracy", "wced+hce, likeliest leaf", "pca, probe of leaves"]
+		assert r["n"] == "2" and abs(float(r["difference"]) - .35) < 1e-9, r    # .1 and .6: two sets, not four runs
+		assert ("avg_batch", "wced+hce", "wced-zeros+hce") in d and ("accuracy", "wced-zeros+hce, probe of leaves", "pca, probe of leaves") in d
+	END
+}
+
+# bats test_tags=slow
+@test "make bmfm-zeroshot: a set is left out, whose genes were not all measured; both decodings and the integration of sets" {
+	run -0 pipelines -j2 THREADS=2 bmfm-zeroshot SCALE=tiny SEEDS=1 LEFT_OUT=3 GENES=200 BMFM_ARMS="wced+hce wced-zeros+hce"
+	assert_line --regexp '^method +set3 +mean$'
+	assert_line --regexp '^wced\+hce, from the top down +0\.[0-9]+'
+	assert_line --regexp '^pca-shared +0\.[0-9]+'
+	assert_line "One set was left out: nothing can be said about others."
+	R=results/bmfm-zeroshot/latest
+	assert_equal "$(scview -q -c set $R/without-3-1/train.counts | sort | uniq -c | awk '$2 != "set" { print $2, $1 }' | paste -sd ' ')" "set1 100 set2 100 set4 100"
+	assert_equal "$(scview -q -c set $R/without-3-1/test.tok | sort -u | paste -sd ' ')" "set set3"
+	# every set after the first lacks another quarter of the genes; those of all files are the last quarter
+	assert_equal "$(h5tok -q $R/set3.h5ad | scview -q -s | awk '$2 == "vocabulary" { print $3 }')" 225
+	assert_equal "$(scview -q -s $R/shared.counts | awk '$2 == "vocabulary" { print $3 }')" 75
+	cmp <(scview -q --vocab $R/without-3-1/train.counts) <(scview -q --vocab $R/without-3-1/test.counts)
+	# where a set did not measure genes, zeros are another training
+	cmp -s $R/runs/wced+hce-3-1/train.tsv $R/runs/wced-zeros+hce-3-1/train.tsv && fail "panels change nothing"
+	grep -q '^greedy_hierarchical_f1' $R/runs/wced+hce-3-1/scores.tsv
+	assert_file_not_empty $R/report.html
+	cp $R/set1.h5ad one.h5ad
+	run -2 pipelines bmfm-zeroshot SCALE=tiny SEEDS=1 DATA=one.h5ad LEFT_OUT=1
+	assert_output --partial "one set of cells: expected several files"
 }

@@ -80,6 +80,23 @@ value() { awk -F '\t' -v n="$2" '$1 == n { print $2 }' "$1"; }
 	# the main output replaces no input: operands, in any spelling, and files of options; scview --into is for that
 	run -2 --separate-stderr scsample -q -f .5 -o in.counts ./in.counts
 	assert_equal "${stderr_lines[0]}" "scsample: --output and an input name the same file: in.counts"
+	# tables, and files of a model that is read
+	run -2 --separate-stderr ctaprobe learnability -q --groups in.counts --genes ./in.counts folder/t
+	assert_regex "$stderr" "genes and --groups name the same file: ./in.counts"
+	for files in "--genes folder/model.safetensors" "-o folder/t" "--cells ./folder/../folder/t"; do
+		# shellcheck disable=SC2086
+		run -2 --separate-stderr sctrain eval -q -M folder $files in.counts
+		assert_regex "$stderr" "is in the folder of the model that is read, folder: "
+	done
+	run -2 --separate-stderr scembed -q -M folder/ -o folder/cells.emb in.counts
+	assert_regex "$stderr" "output is in the folder of the model that is read, folder/: folder/cells.emb"
+	# two tables on standard output
+	for files in "--genes -" "--genes - -o -" "--genes - --cells - -o new"; do
+		# shellcheck disable=SC2086
+		run -2 --separate-stderr sctrain eval -q -M folder $files in.counts
+		assert_regex "$stderr" "^sctrain eval: --[a-z]+ and --[a-z]+ are both standard output: name a file for one of them"
+	done
+	assert_equal "$(ls folder)" ""
 	rankenc -q --fit in.counts -o v.tsv
 	run -2 --separate-stderr rankenc -q -m v.tsv -o v.tsv in.counts
 	assert_equal "${stderr_lines[0]}" "rankenc: --output and --vocab name the same file: v.tsv"

@@ -480,6 +480,59 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	assert_failure
 }
 
+@test "scsample --genes: the genes of a vocabulary, in the order of the stream; the rest stays, also what each file measured" {
+	mkdir -p genes && cd genes
+	# two files that measured different genes, and a list in another order with a gene that neither has
+	$PYTHON -W ignore - <<-'END'
+		import anndata, numpy as np
+		rng = np.random.default_rng(1)
+		for name, genes in ("a", range(0, 60)), ("b", range(30, 90)):
+		    a = anndata.AnnData(rng.poisson(.5, (40, 60)).astype("f4") + np.eye(40, 60, dtype="f4"))
+		    a.var_names = [f"g{g}" for g in genes]
+		    a.obs_names = [f"{name}{i}" for i in range(40)]
+		    a.write(name + ".h5ad")
+		with open("list.tsv", "w") as f:
+		    f.write("token\tgene_id\tsymbol\tmedian\n")
+		    for k, g in enumerate([70, 20, 5, 40, 41, 88, 200]):
+		        f.write(f"{k}\tg{g}\t\tNA\n")
+	END
+	h5tok -q a.h5ad b.h5ad -o all.counts
+	run -0 scsample --genes list.tsv all.counts -o few.counts
+	assert_output --partial "list.tsv: 1 of its 7 genes are not in all.counts"
+	scview --check -q few.counts
+	scsample -q --genes list.tsv <all.counts | scview -q | cmp - <(scview -q few.counts)
+	assert_equal "$(scview -q --vocab few.counts | cut -f 2 | paste -sd ' ')" "gene_id g5 g20 g40 g41 g70 g88"
+	for f in all few; do scview -q -c barcode,n_counts,gene,count --genes id $f.counts >$f.tsv; done
+	scview -q --header few.counts >few.json
+	scview -q -c panel few.counts | tail -n +2 >panels
+	$PYTHON - <<-'END'
+		import json
+		kept = "g5 g20 g40 g41 g70 g88".split()
+		a, b = ([l.rstrip("\n").split("\t") for l in list(open(f))[1:]] for f in ("all.tsv", "few.tsv"))
+		assert len(a) == len(b) == 80
+		for x, y in zip(a, b):
+		    assert x[:2] == y[:2]
+		    assert [(g, c) for g, c in zip(x[2].split(), x[3].split()) if g in kept] == list(zip(y[2].split(), y[3].split())), (x, y)
+		panels = [bytes.fromhex(p) for p in json.load(open("few.json"))["panels"]]
+		got = [[g for i, g in enumerate(kept) if panels[int(p)][i // 8] >> i % 8 & 1] for p in open("panels")]
+		assert got == [kept[:4]] * 40 + [kept[2:]] * 40, got
+	END
+	# genes are left out after cells are chosen, so a filter sees all of them
+	scsample -q -n 30 --min-genes 20 --genes list.tsv all.counts | scview -c cell | cmp - <(scsample -q -n 30 --min-genes 20 all.counts | scview -c cell)
+	run -2 scsample --genes list.tsv --hvg 5 all.counts -o x
+	assert_output --partial "--genes and --hvg exclude each other"
+	run -1 scsample --genes no.tsv all.counts -o x
+	assert_output --partial "no.tsv: No such file"
+	printf 'token\tgene_id\tsymbol\tmedian\n0\tother\t\tNA\n' >other.tsv
+	run -1 scsample --genes other.tsv all.counts -o x
+	assert_output "scsample: --genes: other.tsv: none of its 1 genes is in all.counts"
+	rankenc -q --fit all.counts -o vocab
+	rankenc -q -m vocab all.counts -o all.tok
+	run -1 scsample --genes list.tsv all.tok -o x
+	assert_output --partial "--genes: all.tok: this is a tokens stream, expected counts"
+	assert_not_exist x
+}
+
 @test "scsample --hvg: misuse and bad input" {
 	run -2 scsample --flavor seurat_v3 sim.counts -o x
 	run -2 scsample --batch-key donor sim.counts -o x
@@ -536,6 +589,11 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	scview -c cell,donor,cell_type sim.counts >all3
 	run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/sample.py" balance 90 all3 chosen
 	# a column with a comma in its name is one column
+	cells=$(scview -q -c cell sim.counts | sed 1d | wc -l)
+	run -0 --separate-stderr scsample -n $((cells + 1)) --balance cell_type sim.counts -o out.s
+	assert_equal "$stderr" "scsample: warning: $((cells + 1)) cells were requested, but there are $cells; all are kept"
+	run -0 --separate-stderr scsample -n "$cells" --balance cell_type sim.counts -o out.s
+	assert_equal "$stderr" ""
 	run -1 scsample -n 9 --balance cell_type,nothing sim.counts
 	assert_output --partial "nothing"
 	for bad in ",donor" "donor," "donor,,cell_type" ","; do

@@ -28,6 +28,7 @@ smoke_bmfm-objectives := SEEDS=1 BMFM_ARMS='value wced+hce'
 smoke_bmfm-ontology := SEEDS=1 BMFM_ARMS='wced+moved-hce wced+dropped-ce'
 smoke_bmfm-learnability := SEEDS=1 BMFM_ARMS='wced value'
 smoke_bmfm-finetune := SEEDS=1 BMFM_ARMS='wced wced+tuned'
+smoke_bmfm-zeroshot := SEEDS=1 LEFT_OUT=2 BMFM_ARMS='wced+hce wced-zeros+hce'
 smoke_fig4 := TRIALS=1
 smoke_report := RUN=demo/latest
 smoke_plot-train := MODEL=results/pretrained/latest/random-1.model

@@ -11,7 +11,7 @@ SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' te
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults kills power-cut check-asan check-tsan check-slurm check-valgrind soak check-fresh check-portability \
+.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults kills power-cut check-asan check-tsan check-slurm check-container check-valgrind soak check-fresh check-portability \
 	$(UNIT) $(BATS) fuzz fuzz-long $(FUZZ:%=run-%) check-seeds $(FUZZ:%=seeds-%) bench
 
 # $(call side_by_side,GOALS): in a make with JOBS jobs, unless this one has -j. bats must not see the variables of make.
@@ -68,6 +68,9 @@ check-valgrind: all ## run a small pipeline under valgrind memcheck (needs the D
 
 check-fresh: ## run the commands of README.md on a bare Debian (as root, with mmdebstrap; TESTS="root demo" for a part)
 	@tests/fresh.sh $(TESTS)
+
+check-container: all ## build the container image and run a pipeline in it (podman, docker or buildah; BASE=IMAGE MPI=0 SLURM=1)
+	@BUILDER=$(BUILDER) tests/container.sh $(BIN) $(CONTAINER_ARGS)
 
 check-portability: ## build with other compilers, flags, locales and in odd folders (TESTS="clang cross" for a part)
 	@tests/portability.sh $(TESTS)
@@ -173,7 +176,7 @@ analyze-clang analyze-gcc: analyze-%: ## one of them (FILES=: some files only)
 # In bats: variables that it sets or the helper uses (2034, 2154), a failing cd, which ends the test (2164), > "$$file" after run (2238),
 # functions with optional arguments (2120). In scripts: functions called by a name in a variable (2317).
 lint-shell: ## shellcheck
-	@shellcheck -e SC2317 .ci/run $(wildcard tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh pipelines/*/*.sh)
+	@shellcheck -e SC2317 .ci/run $(wildcard packaging/*.sh packaging/*/*.sh tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh pipelines/*/*.sh)
 	@shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)
 
 lint-man: ## mandoc's checks of the manual pages, and groff's, which is what man shows them with: a table too wide for 80 columns

@@ -22,7 +22,7 @@
 # BMFM_BATCH   cells of a batch
 # BMFM_CONFIG  network: bmfm-tiny, bmfm-47m or a config.json
 # ONTOLOGY     terms of the cell types (OBO, gzip accepted)
-# LABELS       table of label and term: columns label, term
+# LABELS       table of label and term: columns label, term and, for bmfm-zeroshot, coarse (types that all sets have)
 # PROGRAMS     groups of genes for bmfm-learnability: table of gene and group; none: the modules of simulated cells
 # MIN_EXPRESSED  bmfm-learnability: leave out genes with fewer expressed pairs in the test cells
 # SEEDS        seeds of split, masks, order, initial weights and dropout (without DATA also of the cells); differences are paired by seed
@@ -110,7 +110,7 @@ LEARN_ARMS := wced wced+r2mae value value+r2mae
 LEARN_METRICS := gated_spearman=zeros and error (gated),ungated_spearman=zeros and error (ungated),gated_winners=winners (gated),ungated_winners=winners \
 	(ungated),gated_better_than_mean=better than the mean (gated),ungated_better_than_mean=better than the mean (ungated),ungated_genes=genes
 TUNE_ARMS := wced wced+tuned untrained+tuned
-TUNE_METRICS := macro_f1=macro F1,f1_rare=F1 of the rarest third,accuracy=accuracy,accuracy_low=accuracy: lower end over draws of the tested donors,accuracy_high=accuracy: upper end
+TUNE_METRICS := macro_f1=macro F1,f1_rare=F1 of the rarest third,accuracy=accuracy,accuracy_low=accuracy: lower end over draws of tested donors (of cells if one donor is tested),accuracy_high=accuracy: upper end
 OBJ_EXPERIMENTS := COMBINE:combine OBJECTIVES:bmfm-objectives ONTO:bmfm-ontology LEARN:bmfm-learnability TUNE:bmfm-finetune
 
 # $1: prefix of its variables, $2: target
@@ -129,10 +129,19 @@ $($1)/table.txt: $$($1_RUNS) $($1)/grid $$(PIPELINES)/bmfm/table.sh
 	@$$(script)/bmfm/table.sh $($1) $$(OBJ) $2 '$$($1_GRID)' '$$(OBJ_SEEDS)' $$(call text,DATA) $$(call text,LABEL) $$(call quote,$$($1_METRICS)) \
 		$$(call quote,$$(obj_how)) $$(whole)
 endef
+check_arms = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/bmfm/arms.sh $(foreach a,$(call given,BMFM_ARMS),$(call quote,$a)) | sed 's/^/BMFM_ARMS: /')))
 obj_how = $(BMFM_CONFIG), $(call plural,$(BMFM_EPOCHS),epoch) of batches of $(BMFM_BATCH), learning rate $(BMFM_LR)
 $(foreach x,$(OBJ_EXPERIMENTS),$(eval $(call obj_experiment,$(word 1,$(subst :, ,$x)),$(word 2,$(subst :, ,$x)))))
 obj_all := $(sort $(OBJ_BASELINES) $(foreach x,$(OBJ_EXPERIMENTS),$($(word 1,$(subst :, ,$x))_GRID)))
 $(foreach a,$(obj_all),$(eval $(call obj_rule,$a)))
+
+# Not after hours of training
+ifneq ($(filter bmfm-learnability-table,$(MAKECMDGOALS)),)
+.PHONY: $(LEARN)/enough
+$(LEARN)/enough: $(call obj_each,test.counts)
+	@$(script)/bmfm/enough.sh $(MIN_EXPRESSED) $^
+$(LEARN_RUNS): | $(LEARN)/enough
+endif
 
 combine: ## objectives, masking rates and labels of an ontology, combined: cell types and their separation (DATA= LABEL= SEEDS=)
 	$(call jobs_for,combine-table,$(words $(COMBINE_RUNS)))
@@ -145,4 +154,5 @@ bmfm-learnability: ## which genes whole cells and masked values predict better t
 bmfm-finetune: ## a network of whole cells, frozen and fine-tuned, and one without pre-training, on held-out donors
 	$(call jobs_for,bmfm-finetune-table,$(words $(TUNE_RUNS)))
 obj_targets := $(foreach x,$(OBJ_EXPERIMENTS),$(lastword $(subst :, ,$x)))
-$(call check,$(obj_targets) $(obj_targets:%=%-table),DATA BMFM_EPOCHS)
+$(call check,$(obj_targets) $(obj_targets:%=%-table),BMFM_ARMS DATA ONTOLOGY LABELS PROGRAMS BMFM_EPOCHS BMFM_BATCH MIN_EXPRESSED)
+$(call check_arms,$(obj_targets) $(obj_targets:%=%-table))

@@ -10,32 +10,38 @@
 # --out FOLDER       for train.tsv and scores.tsv, which is written last
 # --logs FOLDER      for the programs' messages (default: log in the folder of --out)
 # --ontology FILE, --programs FILE         terms; groups of genes for ctaprobe learnability
+# --left-out COL     the test cells are a set that was left out (zeroshot.mk), and COL has coarse types: predictions of a probe and of both decodings
+#                    are scored by the ontology, and the integration of sets over all cells
+# --stage NAME       the end of the names of stages (default: ARM-N)
 # --config, --epochs, --batch, --lr        of the training (bmfm-tiny, 6, 12, 0.002)
 # --min-expressed N  genes that ctaprobe learnability leaves out (100)
 # --threads N        as of the tools
 # --keep-models 1    keep model and embeddings
 . "$(dirname "$0")/../common.sh"
 split='' arm='' seed='' label='' out='' logs='' ontology='' programs=''
+left_out='' stage=''
 config=bmfm-tiny epochs=6 batch=12 lr=0.002 min_expressed=100 threads=1 keep_models=0
-options 'split arm seed label out' 'logs ontology programs config epochs batch lr min-expressed threads keep-models' "$@"
+options 'split arm seed label out' 'logs ontology programs left-out stage config epochs batch lr min-expressed threads keep-models' "$@"
+wrong=$("$here/bmfm/arms.sh" "$arm")
+if [ -n "$wrong" ]; then
+	echo "bmfm/run.sh: $wrong" >&2
+	exit 2
+fi
 logs=${logs:-$out/log}
+stage=${stage:-$arm-$seed}
 batch_by=$(cat "$split/group") # whole groups are in one part, so a batch is one of them
 compute=(-@ "$threads")
 
 # ---- the arm: OBJECTIVE[+r2mae][+COLUMN-LOSS][+tuned] ----
-objective=${arm%%+*} masks=() heads=() pool=mean task='' column='' tuned=''
+objective=${arm%%+*} masks=() heads=() pool=mean task='' column='' tuned='' first_epochs=$epochs first_lr=$lr
 case $objective in
-expression | pca) ;;
-untrained) task=wced masks=(--objective cell) epochs=1 lr=0 ;; # one epoch on few cells that changes nothing
+expression | pca | expression-shared | pca-shared) ;;
+untrained) task=wced masks=(--objective cell) first_epochs=1 first_lr=0 ;; # one epoch on few cells that changes nothing
 mlm-random) task=mlm masks=(--objective value --field gene) ;;
 mlm-corrmask) task=mlm masks=(--objective value --field gene --strategy corrmask --lambda 0.5 -g "$split/graph") ;;
 value) task=value masks=(--objective value) ;;
 wced) task=wced pool=token:0 masks=(--objective cell) ;;
 wced-zeros) task=wced pool=token:0 masks=(--objective cell --unmeasured zero) ;;
-*)
-	echo "bmfm/run.sh: unknown arm '$arm'" >&2
-	exit 2
-	;;
 esac
 measured=("${masks[@]}") # all arms of an objective are measured at its usual rate
 for part in $(tr + ' ' <<< "${arm#"$objective"}"); do
@@ -45,10 +51,6 @@ for part in $(tr + ' ' <<< "${arm#"$objective"}"); do
 	hce) column=term heads=(--head "term:hce,position=1" --ontology "$ontology") ;;
 	*-hce) column=${part%-*} heads=(--head "$column:hce,position=1" --ontology "$ontology") ;;
 	*-ce) column=${part%-*} heads=(--head "$column:ce,position=1") ;;
-	*)
-		echo "bmfm/run.sh: unknown part '+$part' of arm '$arm'" >&2
-		exit 2
-		;;
 	esac
 done
 [ -z "$column" ] || pool=token:1 masks+=(--keep "$column" --count-kept)
@@ -56,19 +58,20 @@ done
 # ---- its stages, which join with &&, as set -e does nothing in them ----
 few_cells() { scsample -v -n "$batch" --seed "$seed" -o "$out/few.tok" "$cells"; }
 train() {
-	"$here/train.sh" "$task" "$out/model" "$cells" "${masks[@]}" --batch "$batch" --epochs "$epochs" --seed "$seed" -- \
-		--config "$config" --lr "$lr" "${heads[@]}" --seed "$seed" "${compute[@]}"
+	"$here/train.sh" "$task" "$out/model" "$cells" "${masks[@]}" --batch "$batch" --epochs "$first_epochs" --seed "$seed" -- \
+		--config "$config" --lr "$first_lr" "${heads[@]}" --seed "$seed" "${compute[@]}"
 }
 tune() {
 	"$here/train.sh" cells "$out/tuned" "$split/train.tok" --objective cell --strategy none --keep "$label" --count-kept --batch "$batch" --epochs "$epochs" --seed "$seed" -- \
 		--init "$out/model" --label "$label" --lr "$lr" --seed "$seed" "${compute[@]}"
 }
 embed() {
-	local part
+	local part shared=''
+	[[ $objective != *-shared ]] || shared=shared-
 	for part in train test; do
 		case $objective in
-		expression) scembed -v --expression --fit "$split/train.counts" "${compute[@]}" -o "$out/$part.emb" "$split/$part.counts" ;;
-		pca) scembed -v --pca 50 --fit "$split/train.counts" "${compute[@]}" -o "$out/$part.emb" "$split/$part.counts" ;;
+		expression*) scembed -v --expression --fit "$split/${shared}train.counts" "${compute[@]}" -o "$out/$part.emb" "$split/$shared$part.counts" ;;
+		pca*) scembed -v --pca 50 --fit "$split/${shared}train.counts" "${compute[@]}" -o "$out/$part.emb" "$split/$shared$part.counts" ;;
 		*) scembed -v -M "$out/model" --pool "$pool" "${compute[@]}" -o "$out/$part.emb" "$split/$part.tok" ;;
 		esac || return
 	done
@@ -78,16 +81,35 @@ score() { # a wide input has no silhouettes worth their time
 	[ "$objective" = expression ] || ctaprobe integration -v --label "$label" ${batch_by:+--batch "$batch_by"} --seed "$seed" "${compute[@]}" \
 		-o "$out/integration.tsv" "$out/test.emb"
 }
+# A probe has no ontology: a term and a finer one are rivals for it, so one more learns from the cells whose terms are leaves
+score_left_out() {
+	local how leaves
+	mapfile -t leaves < <(sed "s/^/$label=/" "$split/leaves")
+	scsample -q "${leaves[@]/#/--where=}" -o "$out/leaf.emb" "$out/train.emb" || return
+	for how in probe:train leafprobe:leaf; do
+		ctaprobe cells -v --label "$label" --train "$out/${how#*:}.emb" --test "$out/test.emb" --predictions "$out/${how%:*}.pred" "${compute[@]}" \
+			-o "$out/cells.tsv" &&
+			ctaprobe score -v --label "$label" --ontology "$ontology" -o "$out/${how%:*}.tsv" "$out/${how%:*}.pred" || return
+	done
+	[[ $objective = expression* ]] || {
+		scsample -q -o "$out/all.emb" "$out/train.emb" "$out/test.emb" &&
+			ctaprobe integration -v --label "$left_out" --batch "$batch_by" --seed "$seed" "${compute[@]}" -o "$out/integration.tsv" "$out/all.emb"
+	}
+}
 predict() {
 	scembed -v -M "$out/model" --predict --head "$column" "${compute[@]}" -o "$out/head.pred" "$split/test.tok" &&
-		ctaprobe score -v --label term --ontology "$ontology" -o "$out/head.tsv" "$out/head.pred"
+		ctaprobe score -v --label term --ontology "$ontology" -o "$out/head.tsv" "$out/head.pred" || return
+	[ -z "$left_out" ] || {
+		scembed -v -M "$out/model" --predict --head "$column" --decode greedy "${compute[@]}" -o "$out/greedy.pred" "$split/test.tok" &&
+			ctaprobe score -v --label term --ontology "$ontology" -o "$out/greedy.tsv" "$out/greedy.pred"
+	}
 }
 # Draws are of groups, since cells of one are alike; if the test has a single one, of cells
 predict_tuned() {
 	local unit=()
 	scembed -v -M "$out/tuned" --predict "${compute[@]}" -o "$out/tuned.pred" "$split/test.tok" || return
 	[ -z "$batch_by" ] || [ "$(scview -q -c "$batch_by" "$out/tuned.pred" | sort -u | wc -l)" -lt 3 ] || unit=(--group "$batch_by")
-	ctaprobe score -v --label "$label" --bootstrap 1000 "${unit[@]}" --seed "$seed" -o "$out/tuned.tsv" "$out/tuned.pred"
+	ctaprobe score -v --label "$label" --train "$split/train.tok" --bootstrap 1000 "${unit[@]}" --seed "$seed" -o "$out/tuned.tsv" "$out/tuned.pred"
 }
 # Masked values are few, so the cells are masked ten times
 by_gene() {
@@ -116,31 +138,33 @@ mkdir -p "$out"
 if [ -n "$task" ]; then
 	cells=$split/train.tok
 	if [ "$objective" = untrained ]; then
-		stage "scsample-$arm-$seed" few_cells
+		stage "scsample-$stage" few_cells
 		cells=$out/few.tok
 	fi
-	[ -e "$out/model/model.safetensors" ] || stage "sctrain-$arm-$seed" train
+	[ -e "$out/model/model.safetensors" ] || stage "sctrain-$stage" train
 	cp "$out/model/train.tsv" "$out/train.tsv"
-	[ -z "$column" ] || stage "scembed-$arm-$seed-head" predict
-	[[ $task = mlm || $objective = untrained ]] || stage "eval-$arm-$seed" by_gene
+	[ -z "$column" ] || stage "scembed-$stage-head" predict
+	[[ $task = mlm || $objective = untrained || -n $left_out ]] || stage "eval-$stage" by_gene
 fi
 if [ -n "$tuned" ]; then
-	stage "sctrain-$arm-$seed-tuned" tune
-	stage "scembed-$arm-$seed-tuned" predict_tuned
+	stage "sctrain-$stage-tuned" tune
+	stage "scembed-$stage-tuned" predict_tuned
 else
-	stage "scembed-$arm-$seed" embed
-	stage "ctaprobe-$arm-$seed" score
+	stage "scembed-$stage" embed
+	stage "ctaprobe-$stage" "score${left_out:+_left_out}"
 fi
 {
 	printf 'metric\tvalue\n'
-	take "$out/cells.tsv" '' macro_f1 accuracy f1_rare
+	[ -n "$left_out" ] || take "$out/cells.tsv" '' macro_f1 accuracy f1_rare
 	take "$out/tuned.tsv" '' macro_f1 accuracy f1_rare macro_f1_low macro_f1_high accuracy_low accuracy_high
 	take "$out/integration.tsv" '' avg_bio_swept avg_batch
-	take "$out/head.tsv" head_ exact finer coarser wrong hierarchical_f1 macro_f1
+	for how in probe leafprobe head greedy; do
+		take "$out/$how.tsv" "${how}_" exact finer coarser wrong hierarchical_f1 macro_f1 accuracy
+	done
 	for how in gated ungated; do
 		take "$out/$how.learned.tsv" "${how}_" spearman explained rescaled_median better_than_mean winners winners_sparse losers genes
 	done
 } > "$out/scores.tsv.new"
-rm -f "$out"/few.tok "$out"/{cells,tuned,integration,head}.tsv "$out"/*.pred
+rm -f "$out"/few.tok "$out"/{cells,tuned,integration,head,probe,leafprobe,greedy}.tsv "$out"/*.pred "$out"/{all,leaf}.emb
 [ "$keep_models" = 1 ] || rm -rf "$out/model" "$out/tuned" "$out"/{train,test}.emb
 whole "$out/scores.tsv"

@@ -12,25 +12,33 @@ rm -f "$dir"/*.table
 {
 	printf 'arm\tseed\tmetric\tvalue\n'
 	for k in $seeds; do
-		for arm in expression pca untrained $arms; do
+		for arm in $(tr ' ' '\n' <<< "expression pca untrained $arms" | awk '!seen[$0]++'); do
 			scores=$inputs/runs/$arm-$k/scores.tsv
 			[ ! -e "$scores" ] || sed "1d; s/^/$arm\t$k\t/" "$scores"
 		done
 	done
 } > "$dir/points.tsv"
+if [ "$name" = bmfm-learnability ] && ! cut -f 3 "$dir/points.tsv" | grep -x gated_genes > /dev/null; then
+	least=$(sed -n 's/^MIN_EXPRESSED = //p' "$inputs/settings")
+	echo "$name: no network has two genes with ${least:-100} expressed pairs in the test cells: expected a lower MIN_EXPRESSED" >&2
+	exit 1
+fi
 ctaprobe compare -q --means --within metric "$dir/points.tsv" > "$dir/summary.tsv"
 
-# Each arm is compared with the first one, and with the same arm without one of its parts. With DATA, the splits of the cells overlap.
+# Each arm is compared with the first one, with the same arm without one of its parts, and with what has learned nothing from an objective. With DATA,
+# the splits of the cells overlap.
 splits=()
 [ -z "$data" ] || splits=(--splits 3:1)
 awk -F '\t' -v metrics="$(printf '%s,' "${metrics[@]%%=*}")" 'NR == 1 || index("," metrics, "," $3 ",")' "$dir/points.tsv" > "$dir/compared.tsv"
 there=$(cut -f 1 "$dir/compared.tsv" | sort -u | tr '\n' ' ')
-for arm in $arms expression pca untrained; do pair "$arm" "$base"; done
 for arm in $arms; do
+	for other in "$base" expression pca untrained; do pair "$arm" "$other"; done
 	for part in $(tr + ' ' <<< "${arm#"${arm%%+*}"}"); do
 		less=${arm/+$part/}
-		[ "$less" = "$base" ] || pair "$arm" "$less"
+		[[ " $base untrained " = *" $less "* ]] || pair "$arm" "$less"
 	done
+	parts=${arm#"${arm%%+*}"}
+	[ -z "$parts" ] || pair "$arm" "untrained$parts"
 done
 differences --pair seed --within metric "${splits[@]}" "$dir/compared.tsv" > "$dir/differences.tsv"
 
@@ -54,14 +62,16 @@ echo "Means over seeds, with 95 % intervals of the mean (t distribution; NA: one
 [ -z "$data" ] || echo "The splits overlap, so these intervals are too narrow; those of the differences are wider for it (Nadeau and Bengio 2003)."
 n=0
 
-# matrix METRIC CAPTION: objectives below each other, what is added to them side by side
+# matrix METRIC CAPTION [BASELINE]: objectives below each other, what is added to them side by side. With BASELINE, differences from it.
 matrix() {
 	n=$((n + 1))
 	echo
-	awk -F '\t' -v metric="$1" -v arms="$arms" "$by_name$near"'
+	awk -F '\t' -v metric="$1" -v arms="$arms" -v from="${3:-}" "$by_name$near"'
 		BEGIN { '"$baselines"' }
-		$c["metric"] == metric {
-			v = sprintf("%.3f", near($c["mean"]))
+		$c["metric"] == metric && (from == "" || $c["reference"] == from) {
+			x = $c[from == "" ? "mean" : "difference"]
+			if (x == "NA") { text[$c["arm"]] = x; next }
+			v = sprintf(from == "" ? "%.3f" : "%+.3f", near(x))
 			text[$c["arm"]] = v " [" ($c["low"] == "NA" ? "NA" : sprintf("%.3f, %.3f", near($c["low"]), near($c["high"]))) "]"
 		}
 		function add(arm,    o, p) {
@@ -84,9 +94,15 @@ matrix() {
 				for (i = 1; i <= columns; i++) line = line "\t" ((row[r], column[i]) in cell ? cell[row[r], column[i]] : "-")
 				print line
 			}
-		}' "$dir/summary.tsv" | as_table "$dir/$n-$1.table" "$2"
+		}' "$dir/$([ -z "${3:-}" ] && echo summary || echo differences).tsv" | as_table "$dir/$n-$1.table" "$2"
 }
-for m in "${metrics[@]}"; do matrix "${m%%=*}" "${m#*=}"; done
+for m in "${metrics[@]}"; do
+	matrix "${m%%=*}" "${m#*=}"
+	[[ $m != *f1=* && $m != avg_bio* ]] || for other in expression pca; do
+		! awk -F '\t' -v m="${m%%=*}" -v o=$other "$by_name"'$c["metric"] == m && $c["reference"] == o && $c["n"] > 0 { n++ } END { exit !n }' \
+			"$dir/differences.tsv" || matrix "${m%%=*}" "${m#*=} minus that of $(awk "BEGIN { $baselines; print name[\"$other\"] }")" $other
+	done
+done
 
 # caption METRIC
 caption() { for m in "${metrics[@]}"; do [ "${m%%=*}" != "$1" ] || echo "${m#*=}"; done; }

@@ -9,12 +9,7 @@ name=$(basename "${out%.counts}")
 tmp=$(dirname "$out")/$name.tmp
 mkdir -p "$tmp"
 scview -q -c "barcode,$label${group:+,$group}" "$counts" > "$tmp/cells.tsv"
-case $ontology in *.gz) gzip -dc "$ontology" ;; *) cat "$ontology" ;; esac > "$tmp/ontology.obo"
-awk -f "$here/bmfm/terms.awk" "$tmp/ontology.obo" "$labels" "$tmp/cells.tsv" > "$tmp/terms.tsv"
-awk -F '\t' 'NR > 1 && $2 != "NA" { n++ } END { exit !n }' "$tmp/terms.tsv" || {
-	echo "bmfm/terms.sh: no label of column '$label' has a term: LABELS=$labels needs lines of label and term of $ontology" >&2
-	exit 1
-}
+"$here/bmfm/terms-of.sh" "$ontology" "$labels" "$label" "$tmp/cells.tsv" "$tmp/terms.tsv"
 scview -q -O h5ad -o "$tmp/cells.h5ad" "$counts"
 h5tok -v --obs-table "$tmp/terms.tsv" -o "$out" "$@" "$tmp/cells.h5ad"
 rm -r "$tmp"

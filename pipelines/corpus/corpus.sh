@@ -34,24 +34,29 @@ file_of() { awk -F '\t' -v name="$1" '$1 == name { print $2 }' inputs.tsv; }
 stamp_of() { awk -F '\t' -v name="$1" '$1 == name { print $3 }' inputs.tsv; }
 
 # attempt NAME COMMAND...: its messages go to log/NAME.log, what its tools measured to log/NAME.report. If it fails, refused/NAME says why, or
-# none/NAME that WHERE leaves no cell.
+# none/NAME that WHERE leaves no cell. Where the file is not to blame, the script ends.
 attempt() {
-	local name=$1
+	local name=$1 message
 	shift
 	rm -f "log/$name.report" "refused/$name" "none/$name"
 	echo "# $*" >> "log/$name.log"
 	CORRMASK_REPORT=log/$name.report CORRMASK_LOG_SECONDS=0 "$@" 2> "log/$name.now" && failed='' || failed=1
 	cat "log/$name.now" >> "log/$name.log"
 	# a value that WHERE names may well be in other files only
-	if [ -n "$failed" ] && ! grep -o "column '.*' has no category '.*" "log/$name.now" > "none/$name"; then reason "log/$name.now" > "refused/$name"; fi
+	if [ -n "$failed" ] && ! grep -o "column '.*' has no category '.*" "log/$name.now" > "none/$name"; then
+		message=$(cause "log/$name.now") || message='a tool has failed without a message'
+		case $message in
+		*': cannot write: '* | *"$0: line "*' Killed '* | 'a tool has failed without a message') echo "$name: ${message#"$0: line "*: }" >&2; exit 1 ;;
+		esac
+		echo "$message" > "refused/$name"
+	fi
 	[ -s "none/$name" ] || rm -f "none/$name"
 	rm -f "log/$name.now"
 }
 
-# reason LOG: the message of the tool that failed first. Those after it in the pipe only say that their input is cut short.
-reason() {
-	grep -v ': warning: \|: note: \|standard input: the stream is cut short\|standard input: empty\|standard input: the header is cut' "$1" | tail -n 1 | grep . ||
-		tail -n 1 "$1" | grep . || echo "failed without a message"
+# cause LOG: the message of the tool that failed first, if it has one. Those after it in the pipe only say that their input is cut short.
+cause() {
+	grep -v ': warning: \|: note: \|standard input: the stream is cut short\|standard input: empty\|standard input: the header is cut' "$1" | tail -n 1 | grep .
 }
 
 pass() {
@@ -127,6 +132,9 @@ medians=$(absolute "${medians:-}") token_table=$(absolute "${token_table:-}") ma
 [ -n "$dir$paths" ] || { echo "corpus: no files: give DIR=FOLDER or FILES='...'" >&2; exit 1; }
 [ -z "$dir" ] || [ -z "$paths" ] || { echo "corpus: DIR and FILES exclude each other" >&2; exit 1; }
 [ -z "$dir" ] || [ -d "$dir" ] || { echo "DIR=$dir: no such folder" >&2; exit 1; }
+# One at a time works in the folder. What a killed make has left running holds descriptor 9 too, so this one waits until that has ended.
+exec 9>> "$run/.lock"
+flock -n 9 || { echo "$run: waiting for another make corpus in this folder, or for what a killed one has left running" >&2; flock 9; }
 list_files > "$run/inputs.new" || exit 1
 [ -s "$run/inputs.new" ] || { echo "${dir:+DIR=$dir}${paths:+FILES=$paths}: no .h5ad file and no .zarr store" >&2; exit 1; }
 while IFS= read -r -d '' path; do
@@ -150,7 +158,10 @@ columns=${columns:-none}
 export where columns h5tok_args rank_args medians token_table map max_len
 
 # of OPTION...: this script with OPTION... for each name on standard input, side by side
-side_by_side() { tr '\n' '\0' | xargs -0 -r -P "$threads" -n 1 "$self" "$@"; }
+side_by_side() {
+	tr '\n' '\0' | xargs -0 -r -P "$threads" -n 1 "$self" "$@" ||
+		{ echo "corpus: stopped, not because of a file ($(free_space .) free on the disk): the next make corpus goes on" >&2; exit 1; }
+}
 # accepted: the names of the files that are read
 accepted() { cut -f 1 inputs.tsv | while read -r name; do [ -e "refused/$name" ] || [ -e "none/$name" ] || echo "$name"; done; }
 names_in() { find "$@" -type f -printf '%f\n' | sort; }

@@ -274,17 +274,18 @@ static void print_scores(const struct scores *s, const struct embeddings *d, con
 
 static void check_data(const struct embeddings *d, const struct classes *types, const struct classes *batches)
 {
+	const char *name = stream_name(d->s);
 	size_t same = 1;
+	if (d->n < GRAPH)
+		die("%s: %zu labelled %s: expected at least %d, as the graph joins a cell with %d others", name, d->n,
+			d->n == 1 ? "cell" : "cells", GRAPH, GRAPH - 1);
 	while (same < d->n && !memcmp(d->x + same * d->d, d->x, d->d * sizeof *d->x))
 		same++;
 	if (same == d->n && !clusters)
-		die("%s: the embeddings of all %zu cells are equal: there is nothing to cluster", stream_name(d->s), d->n);
-	const char *name = stream_name(d->s);
+		die("%s: the embeddings of all %zu cells are equal: there is nothing to cluster", name, d->n);
 	if (types->n < 2)
 		die("%s: all %zu labelled cells are '%s' in column '%s': expected at least two cell types", name, d->n, types->name[0],
 			label);
-	if (d->n < GRAPH)
-		die("%s: %zu labelled cells: expected at least %d, as the graph joins a cell with %d others", name, d->n, GRAPH, GRAPH - 1);
 	if (types->n == d->n)
 		die("%s: each of the %zu cells has its own value in column '%s': expected cell types", name, d->n, label);
 	if (batches->n == d->n)
@@ -333,6 +334,9 @@ int ctaprobe_integration(int argc, char **argv)
 	s.cells = s.connected + k;
 	score_neighbours(&s, &d, k, batches.n);
 	score_widths(&s, &d, k);
+	if (batches.n > 1 && isnan(s.asw_batch))
+		warn("%s: no cell type has two batches and more cells than batches in column '%s': asw_batch, avg_batch and score are not known",
+			stream_name(d.s), batch);
 	if (batches.n > 1)
 		must(pcr_share(d.x, d.n, d.d, d.group, batches.n, COMPONENTS, (int)integration_cli.threads, &s.pcr, &e), &e);
 	if (d.unlabelled)

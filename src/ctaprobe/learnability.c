@@ -118,6 +118,8 @@ static int add_line(struct genes *g, struct table *x)
 	}
 	if (!(v[ZEROS] >= 0 && v[ZEROS] <= 1))
 		return tsv_error(t, &e, "zero_fraction is '%s', expected a share from 0 to 1", t->field[x->at[ZEROS]]);
+	if (v[RESCALED] < 0)
+		return tsv_error(t, &e, "%s is '%s', expected 0 or more", column_name(RESCALED), t->field[x->at[RESCALED]]);
 	if (!(v[RESCALED] > 0)) {
 		g->without++;
 		return 0;

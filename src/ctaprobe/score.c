@@ -67,27 +67,38 @@ static void read_labels(struct classes *c, const struct header *h, size_t n, con
 	}
 }
 
-/* Class of the largest of k logits (ties: the first); MISSING_CODE if one is NaN or all are -inf. z [k] scratch. */
-static uint32_t predicted_class(const float *logit, size_t k, double *z)
+/* The k logits z of a cell, of which those of some classes may be -inf. Returns 0 if all are NaN, as of a cell without tokens. */
+static int check_logits(const double *z, size_t k, uint64_t cell, const char *name)
 {
+	double high = -INFINITY;
+	size_t none = 0;
 	for (size_t i = 0; i < k; i++) {
-		if (isnan(logit[i]))
-			return MISSING_CODE;
-		z[i] = (double)logit[i];
+		none += isnan(z[i]);
+		high = fmax(high, z[i]);
 	}
-	size_t best = softmax_argmax(z, k);
-	return z[best] > -INFINITY ? (uint32_t)best : MISSING_CODE;
+	if (none == k)
+		return 0;
+	if (none || isinf(high))
+		die("%s: cell %" PRIu64 ": %s, expected finite ones, and -inf for classes that are impossible", name, cell,
+			none               ? "a logit is NaN"
+				: high > 0 ? "a logit is infinite"
+					   : "all logits are -inf");
+	return 1;
 }
 
 /* Where the predictions are in a block. `predicted` is what the tool that made them decided; it may have known more digits of the logits. */
 struct predictions {
-	int logit, predicted; /* columns; predicted: -1 if there is none */
+	int cell, logit, predicted; /* columns; predicted: -1 if there is none */
 	uint32_t *class; /* of each category of `predicted` */
 };
 
 static void predictions_init(struct predictions *p, struct classes *c, const struct header *h, size_t model_classes, const char *name)
 {
-	*p = (struct predictions){.logit = header_find(h, "logit"), .predicted = header_find(h, "predicted")};
+	*p = (struct predictions){.cell = header_need(h, "cell", U64, SCALAR, name, &e),
+		.logit = header_find(h, "logit"),
+		.predicted = header_find(h, "predicted")};
+	if (p->cell < 0)
+		die("%s", e.msg);
 	if (p->predicted < 0)
 		return;
 	p->predicted = header_need(h, "predicted", CATEGORICAL, SCALAR, name, &e);
@@ -103,11 +114,13 @@ static void predictions_init(struct predictions *p, struct classes *c, const str
 	}
 }
 
-/* Class of row i, MISSING_CODE if it has none. z [k] scratch. */
-static uint32_t predictions_at(const struct predictions *p, const struct block *b, size_t i, size_t k, double *z)
+/* Class of row i with the k logits z (without the column: that of the largest; ties: the first). MISSING_CODE if it has none. */
+static uint32_t predictions_at(const struct predictions *p, const struct block *b, size_t i, size_t k, const double *z, const char *name)
 {
+	if (!check_logits(z, k, ((const uint64_t *)b->col[p->cell].data)[i], name))
+		return MISSING_CODE;
 	if (p->predicted < 0)
-		return predicted_class((const float *)b->col[p->logit].data + i * k, k, z);
+		return (uint32_t)softmax_argmax(z, k);
 	uint32_t code = ((const uint32_t *)b->col[p->predicted].data)[i];
 	return code == MISSING_CODE ? code : p->class[code];
 }
@@ -117,7 +130,9 @@ static void score_block(
 {
 	double *z = xmalloc(s->model_classes * sizeof *z);
 	for (size_t i = 0; i < b->rows; i++) {
-		uint32_t y = labels_at(l, b, i), p = predictions_at(from, b, i, s->model_classes, z);
+		for (size_t k = 0; k < s->model_classes; k++)
+			z[k] = (double)((const float *)b->col[from->logit].data)[i * s->model_classes + k];
+		uint32_t y = labels_at(l, b, i), p = predictions_at(from, b, i, s->model_classes, z, name);
 		if (y == MISSING_CODE) {
 			s->unlabelled++;
 			continue;
@@ -138,8 +153,6 @@ static void score_block(
 				die("%s: a cell has no value in column '%s'; drop such cells with scsample --where '%s!=NA'", name, group,
 					group);
 		}
-		for (size_t k = 0; k < s->model_classes; k++)
-			z[k] = (double)((const float *)b->col[from->logit].data)[i * s->model_classes + k];
 		softmax(z, s->model_classes);
 		confident_add(&s->confident, b, i, y, p, z[p]);
 		if (roc_path) {
@@ -314,6 +327,9 @@ int ctaprobe_score(int argc, char **argv)
 		return 0;
 	}
 	read_predictions(&s, &classes, &groups, in);
+	if (s.unpredicted)
+		warn("%s: %zu %s left out", stream_name(in), s.unpredicted,
+			s.unpredicted == 1 ? "cell has no logits and is" : "cells have no logits and are");
 	if (ontology) {
 		struct terms_scored t = {s.y, s.predicted, s.n, s.unlabelled, s.unpredicted};
 		score_terms(&t, &classes, ontology, stream_name(in), json);
@@ -352,9 +368,6 @@ int ctaprobe_score(int argc, char **argv)
 	if (s.unknown && known_only)
 		info("%zu %s that the model does not know %s left out", s.unknown, s.unknown == 1 ? "cell of a class" : "cells of classes",
 			s.unknown == 1 ? "is" : "are");
-	if (s.unpredicted)
-		warn("%s: %zu %s left out", stream_name(in), s.unpredicted,
-			s.unpredicted == 1 ? "cell has no logits and is" : "cells have no logits and are");
 	warn_unknown(&s, &classes, known, stream_name(in));
 	if (s.unknown && header_find(stream_header(in), "lineage") >= 0)
 		info("%s: the predictions are terms: give --ontology MODEL/ontology.obo if the labels are names or synonyms of terms, or terms above them",

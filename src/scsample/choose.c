@@ -310,6 +310,12 @@ static uint64_t wanted(const struct choice *c, uint64_t otherwise)
 	return c->number >= 0 ? (uint64_t)c->number : c->fraction >= 0 ? sample_share(c->fraction, kept(c)) : otherwise;
 }
 
+static void warn_few(uint64_t want, uint64_t n)
+{
+	if (want > n)
+		warn("%" PRIu64 " cells were requested, but there are %" PRIu64 "; all are kept", want, n);
+}
+
 static void balance_classes(struct choice *c)
 {
 	uint32_t *class;
@@ -322,7 +328,9 @@ static void balance_classes(struct choice *c)
 			least = count[k] < least ? count[k] : least;
 			open++;
 		}
-	sample_round_robin(count, n, wanted(c, open ? least * open : 0), quota);
+	uint64_t want = wanted(c, open ? least * open : 0);
+	warn_few(want, kept(c));
+	sample_round_robin(count, n, want, quota);
 	sample_quota(c->keep, &(struct sample_rows){c->n, c->cell, c->first, c->seed, SAMPLE_CLASS}, class, quota, n);
 	free(class);
 	free(count);
@@ -384,8 +392,7 @@ void choice_make(struct choice *c, uint64_t dropped[REASONS])
 		balance_classes(c);
 	} else if (c->number >= 0 || c->fraction >= 0) {
 		uint64_t want = c->number >= 0 ? (uint64_t)c->number : sample_share(c->fraction, n);
-		if (want > n)
-			warn("%" PRIu64 " cells were requested, but there are %" PRIu64 "; all are kept", want, n);
+		warn_few(want, n);
 		take(c, want, c->stratify ? SAMPLE_CLASS : SAMPLE_NUMBER);
 	}
 	charge(c, BY_SAMPLE, &n, dropped);

@@ -1,4 +1,4 @@
-/* --hvg: choose highly variable genes, and leave the others out. */
+/* --hvg, --genes: choose highly variable genes, or those of a list, and leave the others out. */
 #include "scsample.h"
 
 #include "stream/panels.h"
@@ -6,12 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *option(const struct genes *g)
+{
+	return g->list ? "--genes" : "--hvg";
+}
+
 static int need(const struct genes *g, const struct header *h, const char *column, enum column_type type, enum column_shape shape)
 {
 	struct error e;
 	int c = header_need(h, column, type, shape, g->file, &e);
 	if (c < 0)
-		die("--hvg: %s", e.msg);
+		die("%s: %s", option(g), e.msg);
 	return c;
 }
 
@@ -20,13 +25,13 @@ void genes_init(struct genes *g, const struct header *h, const char *file)
 	struct error e;
 	g->file = file;
 	if (header_kind(h, "counts", file, &e))
-		die("--hvg: %s", e.msg);
+		die("%s: %s", option(g), e.msg);
 	g->cell = need(g, h, "cell", U64, SCALAR);
 	g->gene = need(g, h, "gene", U32, RAGGED);
 	g->count = need(g, h, "count", U32, RAGGED);
 	g->group = h->col[g->gene].group;
 	if (h->col[g->count].type != U32 || h->col[g->count].group != g->group)
-		die("--hvg: %s: column 'count' is not u32 in the group of column gene", file);
+		die("%s: %s: column 'count' is not u32 in the group of column gene", option(g), file);
 	if (g->batch_key && labels_init(&g->labels, h, g->batch_key, &g->classes, file, &e))
 		die("--batch-key: %s", e.msg);
 	hvg_init(&g->hvg, g->flavor, h->vocab.n, g->top);
@@ -93,6 +98,26 @@ static void narrow(struct genes *g, const uint8_t *take)
 	header_map(h, &from, g->map);
 	g->map[header_find(h, "gene")] = g->map[header_find(h, "count")] = -1;
 	header_release(&from);
+}
+
+void genes_listed(struct genes *g)
+{
+	struct error e;
+	struct vocab list = {0};
+	const struct vocab *all = &g->header.vocab;
+	if (vocab_load(&list, g->list, &e))
+		die("--genes: %s", e.msg);
+	uint8_t *take = xcalloc(all->n + 1, 1);
+	size_t found = 0, wanted = list.n - list.nspecial;
+	for (size_t i = all->nspecial; i < all->n; i++)
+		found += take[i] = vocab_find(&list, all->id[i]) >= 0;
+	if (!found)
+		die("--genes: %s: none of its %zu genes is in %s", g->list, wanted, g->file);
+	if (found < wanted)
+		warn("--genes: %s: %zu of its %zu genes are not in %s", g->list, wanted - found, wanted, g->file);
+	narrow(g, take);
+	free(take);
+	vocab_release(&list);
 }
 
 int genes_again(struct genes *g)

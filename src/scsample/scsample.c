@@ -13,7 +13,7 @@
 
 static long long number, min_genes, min_counts, hvg;
 static double fraction, test_fraction, max_mito;
-static const char *by, *known, *stratify, *balance, *min_class_text, *source_column, *batch_key;
+static const char *by, *known, *stratify, *balance, *min_class_text, *source_column, *batch_key, *gene_list;
 static int again, part = PART_NONE, flavor = HVG_SEURAT;
 static struct opt_values where_text, cap_text;
 
@@ -44,6 +44,7 @@ static struct option_def options[] = {
 	{0, "Join", OPT_GROUP},
 	{0, "source", OPT_STRING, &source_column, "COL", "add a column with the name of each cell's input file", .changes = 1},
 	{0, "Genes", OPT_GROUP},
+	{0, "genes", OPT_STRING, &gene_list, "FILE", "keep the genes of this vocabulary (counts streams)", .changes = 1},
 	{0, "hvg", OPT_INT, &hvg, "N", "keep the N most highly variable genes (counts streams)", 1, 1e9, .changes = 1},
 	{0, "flavor", OPT_CHOICE, &flavor, "seurat|seurat_v3|cell_ranger", "--hvg: the rule, as in scanpy (default seurat)", .changes = 1},
 	{0, "batch-key", OPT_STRING, &batch_key, "COL", "--hvg: choose in each batch of this column, and combine", .changes = 1},
@@ -221,6 +222,8 @@ static void check_options(void)
 		usage_error("--replace excludes --stratify and --hvg");
 	if (stratify && balance)
 		usage_error("--stratify keeps proportions and --balance levels them: give one");
+	if (gene_list && given(&hvg))
+		usage_error("--genes and --hvg exclude each other: choose among the genes of the first output");
 	if ((given(&flavor) || batch_key) && !given(&hvg))
 		usage_error("--flavor and --batch-key say how --hvg chooses genes: give --hvg");
 	if (stratify && !given(&number) && !given(&fraction) && (by || !given(&test_fraction)))
@@ -286,11 +289,15 @@ static uint8_t *first_pass(struct inputs *in, struct filter *f, uint32_t **times
 	return keep;
 }
 
-/* Choose genes by the chosen cells: one or two more passes. */
+/* Choose genes: those of a list, or by the chosen cells in one or two more passes. */
 static void choose_genes(struct inputs *in, const uint8_t *chosen, struct genes *g)
 {
-	*g = (struct genes){.flavor = (enum hvg_flavor)flavor, .top = (size_t)hvg, .batch_key = batch_key};
+	*g = (struct genes){.list = gene_list, .flavor = (enum hvg_flavor)flavor, .top = (size_t)hvg, .batch_key = batch_key};
 	genes_init(g, &in->all.header, stream_name(in->s[0]));
+	if (gene_list) {
+		genes_listed(g);
+		return;
+	}
 	do {
 		uint64_t at = 0;
 		rewind_inputs(in);
@@ -341,7 +348,7 @@ int main(int argc, char **argv)
 	uint32_t *times = NULL;
 	uint8_t *chosen = two_passes() ? first_pass(&in, &f, &times) : NULL;
 	struct genes genes = {0};
-	const int some = given(&hvg); /* not all genes */
+	const int some = gene_list || given(&hvg); /* not all genes */
 	if (some)
 		choose_genes(&in, chosen, &genes);
 	const struct header *like = some ? &genes.header : &in.all.header;

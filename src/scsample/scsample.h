@@ -73,10 +73,11 @@ void choice_add(struct choice *c, const struct block *b, const uint8_t *keep, in
 /* Choose among these. Cells that are not chosen are counted in dropped. */
 void choice_make(struct choice *c, uint64_t dropped[REASONS]);
 
-/* ---- highly variable genes ---- */
+/* ---- choice of genes ---- */
 
 struct genes {
 	/* set by the caller */
+	const char *list; /* vocabulary with the genes to keep; NULL: the highly variable ones, chosen by the next three */
 	enum hvg_flavor flavor;
 	size_t top;
 	const char *batch_key; /* column; NULL: all cells are one batch */
@@ -100,7 +101,9 @@ struct genes {
 /* For counts streams with header h. Dies if a column is missing. */
 void genes_init(struct genes *g, const struct header *h, const char *file);
 void genes_release(struct genes *g);
-/* Add the rows of a block with keep[i] != 0. */
+/* Choose the genes of the list: header and map are set. Dies if none of them is there. */
+void genes_listed(struct genes *g);
+/* Without a list: add the rows of a block with keep[i] != 0. */
 void genes_add(struct genes *g, const struct block *b, const uint8_t *keep);
 /* After all rows: 1 if they must be added again. 0: the genes are chosen, and header and map are set. */
 int genes_again(struct genes *g);

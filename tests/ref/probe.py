@@ -4,7 +4,7 @@ usage: probe.py make OUT.emb [cells=N] [features=N] [classes=N] [seed=N] [what=.
        probe.py compare TRAIN.emb TEST.emb COEFFICIENTS.tsv PREDICTIONS METRICS.tsv [C=1] [standardize=1]
        probe.py nearest TRAIN.emb TEST.emb PREDICTIONS METRICS.tsv k=N [standardize=1]
                                                               predictions with the column fold: each fold by the other cells of TRAIN
-       probe.py predict OUT.pred [cells=N] [classes=N] [seed=N] [what=unlabelled|unknown|nologits]
+       probe.py predict OUT.pred [cells=N] [classes=N] [seed=N] [what=unlabelled|unknown|nologits|nan|...]
                                                               predictions that are right now and then; ties; labels in no order
        probe.py metrics PREDICTIONS METRICS.tsv [rare=N] [known=1]      the scores of the predictions by sklearn.metrics
 Exits 1 with a message on a difference.
@@ -74,10 +74,14 @@ def predict(out, cells=500, classes=5, seed=1, what=""):
         y[::7] = -1
     if what == "unknown":
         y[::11] = classes + (np.arange(len(y[::11])) % 2)
-    if what == "nologits":                                          # none at all, not all, all impossible
-        logit[5::10, 2] = np.nan
-        logit[3::50] = -np.inf
+    if what == "nologits":
         logit[::10] = np.nan
+    if what == "nan":
+        logit[7, 2] = np.nan
+    if what == "impossible":
+        logit[7] = -np.inf
+    if what == "infinite":
+        logit[7, 2] = np.inf
     header = {"kind": "prediction", "provenance": [], "labels": labels,
               "columns": [{"name": "cell", "type": "u64", "shape": "scalar"},
                           {"name": "cell_type", "type": "categorical", "shape": "scalar", "categories": names},
