@@ -30,7 +30,7 @@ rows ties-differences '$c["training"] == "long" && $c["method"] == "median order
 	awk -F '\t' -v OFS='\t' 'NR == FNR { best[$1, $2] = $3; next }
 		BEGIN { title["R"] = "Partner reliance R (nats)"; title["few_macro_f1"] = "Macro F1, five labels a class"; title["macro_f1"] = "Macro F1, all labels" }
 		{ print title[$1], $2, $3, $4, $5, (($2, $1) in best ? best[$2, $1] : "NA") }' "$work/best" - |
-	draw forest "CorrMask minus random masks, 95 % interval" "best method without a network minus random masks"
+	draw forest "CorrMask minus random masks, 95 % interval, not corrected for the number of comparisons" "best method without a network minus random masks"
 
 rows reliance-differences '$c["reference"] == "random masks" { print ($c["experiment"] == "demo" ? "simulated, 3 seeds" : "bone marrow, 8 seeds"), $c["arm"], $c["difference"], $c["low"], $c["high"], "NA" }' |
 	draw reliance "partner reliance R minus that of random masks (nats), 95 % interval" ""
@@ -63,22 +63,23 @@ rows r2mae-mlm '$c["masks"] != "no pre-training" { n = split("fine_macro_f1 prob
 	sort -n -k 1,1 -k 2,2 | cut -f 3- | draw r2mae-mlm "CorrMask, by masking rate, mean of two seeds" "random masks"
 
 # combine: bone marrow, without the drawn masking rate; the effects of a part on both sets of cells
-rows combine '$c["data"] == "bone marrow" && $c["minus"] == "nothing" {
+rows combine 'function cut(x) { return x == "NA" ? x : x < 0 ? 0 : x > 1 ? 1 : x }
+$c["data"] == "bone marrow" && $c["minus"] == "nothing" {
 	m = $c["metric"]
-	if ($c["objective"] ~ /^(log|50|untrained)/) print m, 1, $c["objective"], $c["alone"], $c["alone_low"], $c["alone_high"], "NA"
+	if ($c["objective"] ~ /^(log|50|untrained)/) print m, 1, $c["objective"], $c["alone"], cut($c["alone_low"]), cut($c["alone_high"]), "NA"
 	else {
-		print m, 2, $c["objective"], $c["alone"], $c["alone_low"], $c["alone_high"], $c["r2mae"]
-		print m, 3, $c["objective"] "+hce", $c["hce"], $c["hce_low"], $c["hce_high"], $c["r2mae_hce"]
+		print m, 2, $c["objective"], $c["alone"], cut($c["alone_low"]), cut($c["alone_high"]), $c["r2mae"]
+		print m, 3, $c["objective"] "+hce", $c["hce"], cut($c["hce_low"]), cut($c["hce_high"]), $c["r2mae_hce"]
 	} }' | sort -s -t "$(printf '\t')" -k 2,2n | cut -f 1,3- |
-	draw combine "bone marrow, fixed masking rate, 95 % interval of the mean" "masking rate drawn for each batch (r2mae)"
+	draw combine "bone marrow, 95 % interval of the mean, cut at 0 and 1 (networks: fixed rate)" "masking rate drawn for each batch (r2mae), no interval"
 
-rows bmfm-ontology 'BEGIN { name["wced+moved-hce"] = "half a term higher, ontology"; name["wced+moved-ce"] = "half a term higher, cross-entropy"
-		name["wced+dropped-ce"] = "half dropped, cross-entropy"; name["wced+term-ce"] = "all labels, cross-entropy"; name["wced+hce"] = "all labels, ontology" }
+rows bmfm-ontology 'BEGIN { name["wced+moved-hce"] = "moved-hce: half of the labels a term too high"; name["wced+moved-ce"] = "moved-ce: the same, cross-entropy"
+		name["wced+dropped-ce"] = "dropped-ce: half of the labels dropped"; name["wced+term-ce"] = "term-ce: all labels, cross-entropy"; name["wced+hce"] = "hce: all labels, ontology" }
 	$c["arm"] in name { print "macro F1 of terms", name[$c["arm"]], $c["head_macro_f1"], $c["head_macro_f1_low"], $c["head_macro_f1_high"], "NA"
 	print "exact term", name[$c["arm"]], $c["head_exact"], $c["head_exact_low"], $c["head_exact_high"], $c["head_exact"] + $c["head_finer"] }' |
-	draw bmfm-ontology "networks of whole cells on bone marrow, 95 % interval of the mean" "exact or finer term"
+	draw bmfm-ontology "share of test cells, or F1; 95 % interval of the mean" "exact or finer term (no interval)"
 
-rows bmfm-learnability 'BEGIN { name["wced"] = "whole cells"; name["wced+r2mae"] = "whole cells, drawn rate" } $c["arm"] ~ /^wced/ { print "rank correlation of zeros and error", name[$c["arm"]], $c["ungated_spearman"], $c["ungated_spearman_low"], $c["ungated_spearman_high"], $c["gated_spearman"]
+rows bmfm-learnability 'BEGIN { name["wced"] = "wced"; name["wced+r2mae"] = "wced+r2mae" } $c["arm"] ~ /^wced/ { print "rank correlation of zeros and error", name[$c["arm"]], $c["ungated_spearman"], $c["ungated_spearman_low"], $c["ungated_spearman_high"], $c["gated_spearman"]
 	print "genes (of 81) predicted better than their mean", name[$c["arm"]], $c["ungated_better_than_mean"], $c["ungated_better_than_mean_low"], $c["ungated_better_than_mean_high"], $c["gated_better_than_mean"] }' |
 	draw bmfm-learnability "without the gate, 95 % interval of the mean" "with the gate"
 
@@ -90,4 +91,4 @@ rows bmfm-zeroshot 'function name(m) { sub(/^wced-zeros/, "wced", m); return m }
 	END { split("PBMC_3k PBMC_4k PBMC_sorted PBMC_Kang", title, " ")
 		for (i = 1; i <= 4; i++) { sub(/_/, " ", title[i])
 			for (j = 1; j <= n; j++) print title[i], row[j], value[row[j], s[i], 0], "NA", "NA", ((row[j], s[i], 1) in value ? value[row[j], s[i], 1] : "NA") } }' |
-	draw bmfm-zeroshot "share of the cells with the exact or a finer term, by the set that is left out" "genes that were not measured as zeros" "0.9 0"
+	draw bmfm-zeroshot "share of the cells with the exact or a finer term, by the set that is left out" "unmeasured genes counted as zeros" "0.9 0"

@@ -74,7 +74,7 @@ same_training() {
 	local keep="--strategy none --keep cell_type,n_counts" train="--label cell_type --target n_counts --config tiny --dropout 0.1 --lr 0.001 -q"
 	maskgen -q $keep --epochs 3 --batch 12 --seed 4 -o two.masked cells.tok
 	sctrain cells $train -o heads.one two.masked
-	sctrain cells $train --lr 0 -o heads.init two.masked
+	sctrain cells ${train/--lr 0.001/--lr 0} -o heads.init two.masked
 	ranks 3 "$(loader 4) $keep | sctrain cells --mpi $train --accum 2 -o heads.three"
 	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" heads.init heads.one heads.three
 	cmp <(cut -f7- heads.one/train.tsv | head -1) <(cut -f7- heads.three/train.tsv | head -1)
@@ -233,7 +233,7 @@ same_training() {
 @test "mpi: what one rank cannot compute stops all" {
 	# few positions: whichever rank has the first cell of 58 tokens stumbles
 	$PYTHON -c 'import json; print(json.dumps({**json.load(open("one/config.json")), "max_position_embeddings": 57}))' >short.json
-	run ranks 2 "$(loader 6) | $MLM -c short.json -o short"
+	run ranks 2 "$(loader 6) | ${MLM/tiny/short.json} -o short"
 	assert_failure 1
 	assert_output --regexp "sctrain mlm\[[01]\]: step [0-9]+: .*cell [0-9]+ has 5[89] tokens, but the model has 57 positions"
 	assert_not_exist short/model.safetensors
@@ -292,7 +292,7 @@ same_training() {
 	sctrain cells --help >/dev/null 2>&1 || skip "no sctrain cells"
 	CELLS="sctrain cells -q --label cell_type --class-weight balanced --init two --lr 0.001 --freeze 1"
 	maskgen -q --strategy none --keep cell_type --epochs 2 --batch 12 cells.tok | $CELLS -o cells.one
-	maskgen -q --strategy none --keep cell_type --epochs 2 --batch 12 cells.tok | $CELLS --lr 0 -o cells.init
+	maskgen -q --strategy none --keep cell_type --epochs 2 --batch 12 cells.tok | ${CELLS/--lr 0.001/--lr 0} -o cells.init
 	ranks 2 "maskgen -q --shard auto --strategy none --keep cell_type --epochs 2 --batch 6 cells.tok | $CELLS --mpi -o cells.two"
 	$PYTHON "$BATS_TEST_DIRNAME/ref/ranks.py" cells.init cells.one cells.two
 }

@@ -25,11 +25,11 @@ if [ "$name" = bmfm-learnability ] && ! cut -f 3 "$dir/points.tsv" | grep -x gat
 fi
 ctaprobe compare -q --means --within metric "$dir/points.tsv" > "$dir/summary.tsv"
 
-# Each arm is compared with the first one, with the same arm without one of its parts, and with what has learned nothing from an objective. With DATA,
-# the splits of the cells overlap.
+# Each arm is compared with the first one, with the same arm without one of its parts, and with what has learned nothing from an objective. The ends of
+# intervals (_low, _high) are not compared. With DATA, the splits of the cells overlap.
 splits=()
 [ -z "$data" ] || splits=(--splits 3:1)
-awk -F '\t' -v metrics="$(printf '%s,' "${metrics[@]%%=*}")" 'NR == 1 || index("," metrics, "," $3 ",")' "$dir/points.tsv" > "$dir/compared.tsv"
+awk -F '\t' -v metrics="$(printf '%s,' "${metrics[@]%%=*}")" 'NR == 1 || ($3 !~ /_(low|high)$/ && index("," metrics, "," $3 ","))' "$dir/points.tsv" > "$dir/compared.tsv"
 there=$(cut -f 1 "$dir/compared.tsv" | sort -u | tr '\n' ' ')
 for arm in $arms; do
 	for other in "$base" expression pca untrained; do pair "$arm" "$other"; done
@@ -174,7 +174,7 @@ awk -F '\t' -v all="$8" -v seeds="$(wc -w <<< "$seeds")" -v data="$data" "$capti
 		if (shown) printf "Those with p below .05 after Holm'\''s correction:\n%s", list
 		else print "None has p below .05 after Holm'\''s correction."
 		k = split(all, one, ",")
-		for (i = 1; i <= k; i++) { split(one[i], m, "="); if (m[1] in n && !(m[1] ~ /_genes$|_low$|_high$/)) what = what (what == "" ? "" : ", ") sprintf("%s %.3f", m[2], median(m[1])) }
+		for (i = 1; i <= k; i++) { split(one[i], m, "="); if (m[1] in n && m[1] !~ /_genes$/) what = what (what == "" ? "" : ", ") sprintf("%s %.3f", m[2], median(m[1])) }
 		if (what != "") printf "What this cannot tell: with %d seeds a difference of one arm is found in 80 %% of cases only from this size on: %s (median); and one small network on %s cannot tell what a larger one on more cells would gain.\n", seeds, what, (data == "" ? "simulated cells" : "these cells")
 	}' "$dir/differences.tsv" | tee "$dir/findings.txt"
 echo
