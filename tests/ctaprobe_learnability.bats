@@ -90,6 +90,11 @@ ref() { # ref COMMAND ARGUMENT...
 	table "A 200 0.5 0.2 1 2" "B 200 0.5 0.2 1 2"
 	printf 'C\tx\n' >groups.tsv
 	refused "groups.tsv" --groups groups.tsv t.tsv
+	# a window takes all of them: said
+	run -0 ctaprobe learnability t.tsv -o few.tsv
+	assert_output --partial "2 of 2 genes have 100 expressed pairs, fewer than a window of 201"
+	run -0 ctaprobe learnability --window 2 t.tsv -o few.tsv
+	assert_output ""
 	# one group of all genes has no others to compare with
 	printf 'A\tx\nB\tx\n' >groups.tsv
 	ctaprobe learnability --groups groups.tsv t.tsv -o m.tsv

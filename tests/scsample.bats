@@ -517,6 +517,28 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 		got = [[g for i, g in enumerate(kept) if panels[int(p)][i // 8] >> i % 8 & 1] for p in open("panels")]
 		assert got == [kept[:4]] * 40 + [kept[2:]] * 40, got
 	END
+	# one gene a line, an id or a symbol; a table with its own order of columns, between commas
+	printf '%s\n' '' g41 G5 g20.3 g70 g88 '' g40 g200 g5 >lines
+	run -0 scsample --genes lines all.counts -o lines.counts
+	assert_output --partial "lines: 3 of its 8 genes are not in all.counts" # G5, g20.3, g200: not Ensembl ids
+	assert_equal "$(scview -q --vocab lines.counts | cut -f 2 | paste -sd ' ')" "gene_id g5 g40 g41 g70 g88"
+	printf 'set,gene\nx,g20\n"y, z",g5\n' | gzip >table.csv.gz
+	scsample --genes table.csv.gz all.counts | scview --vocab | cut -f 2 | paste -sd ' ' | grep -x 'gene_id g5 g20'
+	$PYTHON -W ignore - <<-'END'
+		import anndata, numpy as np
+		a = anndata.AnnData(np.ones((3, 4), "f4"))
+		a.var_names = ["ENSG00000000001", "ENSG00000000002", "ENSG00000000003", "ENSG00000000004"]
+		a.var["gene_name"] = ["AB1", "CD2", "C1orf3", "EF4"]
+		a.write("symbols.h5ad")
+	END
+	h5tok -q symbols.h5ad -o symbols.counts
+	printf '%s\n' cd2 ENSG00000000001.7 c1ORF3 | scsample --genes /dev/stdin symbols.counts | scview -q --vocab | cut -f 3 | paste -sd ' ' | grep -x 'symbol AB1 CD2'
+	for bad in 'g5 g20:2 fields, expected one gene a line' $'a\tgene\n1\n:1 fields, expected the gene in field 2' ':none of its 0 genes'; do
+		tr ' ' '\t' <<<"${bad%%:*}" >bad
+		run -1 scsample --genes bad all.counts -o x
+		assert_output --partial "${bad#*:}"
+		assert_not_exist x
+	done
 	# genes are left out after cells are chosen, so a filter sees all of them
 	scsample -q -n 30 --min-genes 20 --genes list.tsv all.counts | scview -c cell | cmp - <(scsample -q -n 30 --min-genes 20 all.counts | scview -c cell)
 	run -2 scsample --genes list.tsv --hvg 5 all.counts -o x

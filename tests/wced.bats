@@ -513,7 +513,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	maskgen -q --batch 20 -o tokens.masked ranks.tok
 	sctrain mlm -q $TINY -o tokens.model tokens.masked
 	run -2 sctrain eval -M tokens.model --genes never tokens.masked
-	assert_output --partial "--genes is for models of sctrain wced and value: one of mlm does not"
+	assert_output --partial "--genes: tokens.masked is for sctrain mlm, which does not predict expression: expected the stream of wced or value"
 	run -2 sctrain mlm $TINY --eval tokens.masked --eval-genes -o never tokens.masked
 	assert_output --partial "--eval-genes is for sctrain wced and value"
 	run -2 sctrain wced $TINY --eval-genes -o never train.masked

@@ -10,13 +10,20 @@ named=$(awk -F '\t' 'NR > 1 && !seen[$1]++ { n++ } END { print n + 0 }' "$dir/ge
 	awk -F '\t' "$by_name"'
 		$c["strongest"] != "" {
 			name = $c["graph"]; sub(/.*\//, "", name); sub(/\.graph$/, "", name)
+			edges[name] = $c["edges"]
 			fold[name] = $c["fold"]; low[name] = $c["fold_low"]; high[name] = $c["fold_high"]; n = $c["strongest"]
 		}
 		END {
 			best = fold["dependency"] + 0 > fold["co-expression"] + 0 ? "dependency" : "co-expression"
 			if (fold["genes"] == "NA" || fold["genes"] == "" || low["genes"] == "NA") exit
-			printf "Of the %d strongest edges, those of the embedding join genes of one set %.1f times as often as chance (%.1f to %.1f), those of %s %.1f times (%.1f to %.1f): ",
-				n, fold["genes"], low["genes"], high["genes"], best == "dependency" ? "the dependency graph" : "co-expression", fold[best], low[best], high[best]
+			other = best == "dependency" ? "the dependency graph" : "co-expression"
+			if (edges["genes"] < 10 || edges[best] < 10) {
+				printf "Too few edges join two genes of sets to compare the graphs: %d of the %d strongest ones of the embedding, %d of those of %s.\n",
+					edges["genes"], n, edges[best], other
+				exit
+			}
+			printf "Of the %d strongest edges, those of the embedding join genes of one set %.1f times as often as chance (%.1f to %.1f; %d edges), those of %s %.1f times (%.1f to %.1f; %d edges): ",
+				n, fold["genes"], low["genes"], high["genes"], edges["genes"], other, fold[best], low[best], high[best], edges[best]
 			print ((low["genes"] + 0 > high[best] + 0) ? "the network finds more of them." : (high["genes"] + 0 < low[best] + 0) ? \
 				"the correlation of genes, which needs no network, finds more of them." : "the intervals overlap.")
 		}' "$dir/scores.tsv"

@@ -281,6 +281,10 @@ int ctaprobe_learnability(int argc, char **argv)
 	read_genes(&g, learnability_cli.noperand ? learnability_cli.operand[0] : "-");
 	if (groups_path)
 		must(gene_labels_load(&groups, groups_path, &g.name, &e), &e);
+	if (g.n < (size_t)window)
+		warn("%zu of %zu genes have %lld expressed pairs, fewer than a window of %lld: every z is measured by the spread of all of them; "
+		     "see --min-expressed and --window",
+			g.n, g.listed, min_expressed, window);
 	const struct learning_rules rules = {(size_t)window, window_share, tau, margin};
 	learnability(g.of, g.n, &rules, &explained);
 	cJSON *j = cJSON_CreateObject();

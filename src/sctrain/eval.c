@@ -338,8 +338,10 @@ int sctrain_eval(int argc, char **argv)
 	if (cells_path && o->head.kind->part)
 		usage_error("--cells is for heads of one loss, and %s has several", o->head.kind->name);
 	if (genes_path && !by_gene_predicts(o))
-		usage_error("--genes is for models of sctrain wced and value: one of %s does not predict the expression of genes",
-			o->kind->name);
+		usage_error(
+			"--genes: %s is for sctrain %s, which does not predict expression: expected the stream of wced or value (maskgen "
+			"--objective cell or value)",
+			stream_name(in), o->kind->name);
 	char *program = xasprintf("sctrain %s", o->kind->name);
 	must(source_init(&source, &list, program, in, &e), &e);
 	struct ops *ops = cli_device(&cli);
