@@ -18,10 +18,8 @@ done | awk -v files=$# '++n[$1] == files' > "$dir/shared.txt"
 	echo "$*: no two genes are in all files" >&2
 	exit 1
 }
-scview -q --vocab "$dir/cells.counts" | awk -F '\t' -v OFS='\t' 'NR == FNR { shared[$1] = 1; next } FNR == 1 { print } FNR > 1 && $2 in shared { $1 = n++; print }' \
-	"$dir/shared.txt" - > "$dir/shared.tsv"
 # through a file of AnnData, which has no column n_counts: it becomes the sum over these genes
-scsample -v --genes "$dir/shared.tsv" -o "$dir/one.counts" "$dir/cells.counts"
+scsample -v --genes "$dir/shared.txt" -o "$dir/one.counts" "$dir/cells.counts"
 scview -q -O h5ad -o "$dir/shared.h5ad" "$dir/one.counts"
 h5tok -v -o "$dir/shared.counts" "$dir/shared.h5ad"
 rm "$dir"/{labels.tsv,one.counts,shared.txt,shared.h5ad}
