@@ -57,6 +57,7 @@ ref() { # ref COMMAND ARGUMENT...
 	run sctrain cells "${HCE[@]}" --lr 0 -o listed step.masked
 	assert_success
 	assert_output --partial "warning: step.masked: column 'cell_type': 1 of 7 labels (9 of 367 cells) are no ids, names or exact synonyms of cl.obo, and left out: 'nonsense'"
+	assert_output --partial "step.masked: column 'cell_type': 'T cell', 'leukocyte' have finer labels below them: a cell of them is predicted as one of these"
 }
 
 @test "sctrain --head: hce, position and reverse are those of float64: loss, gradient of every tensor" {

@@ -87,6 +87,34 @@ static void find_leaves(struct hce *x, const struct train *t)
 		x->label[k] = x->ontology->id[x->leaves.term[k]];
 }
 
+/* Name the labels that are no leaves: none of them is ever predicted. */
+static void report_above(const struct hce *x, const struct train *t)
+{
+	const struct label_column *c = &x->column;
+	size_t n = 0;
+	uint8_t *leaf = xcalloc(x->ontology->n, 1), *told = xcalloc(x->ontology->n, 1);
+	char *list = NULL;
+	FILE *f = xmemopen(&list, &(size_t){0});
+	for (size_t k = 0; k < x->leaves.n; k++)
+		leaf[x->leaves.term[k]] = 1;
+	for (size_t k = 0; k < c->nclass; k++) {
+		uint32_t term = x->term[k];
+		if (term == TERM_NONE || leaf[term] || told[term])
+			continue;
+		told[term] = 1;
+		if (n++ < LISTED)
+			fprintf(f, "%s'%.80s'", n > 1 ? ", " : "", c->classes.name[k]);
+	}
+	fprintf(f, "%s", n > LISTED ? ", ..." : "");
+	xmemclose(f, &list);
+	if (n)
+		info("%s: column '%s': %s %s finer labels below %s: a cell of %s is predicted as one of these", t->source.name, c->name,
+			list, n == 1 ? "has" : "have", n == 1 ? "it" : "them", n == 1 ? "it" : "them");
+	free(list);
+	free(leaf);
+	free(told);
+}
+
 /* The last of these objectives writes the terms of all: they have read the same file. */
 static void add_file(struct objective *o, struct train *t)
 {
@@ -122,6 +150,7 @@ static void open_terms(struct objective *o, struct train *t)
 	find_terms(x);
 	report_unknown(x, t);
 	find_leaves(x, t);
+	report_above(x, t);
 	char *text = ontology_print(x->ontology, x->leaves.kept);
 	digest_bytes(text, strlen(text), x->digest);
 	free(text);
