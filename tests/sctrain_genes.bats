@@ -98,18 +98,19 @@ near() {
 }
 
 @test "sctrain genes: cut and resumed, it gives the same weights; other genes are refused" {
-	A=(--gene-labels labels.tsv --fold 1/4 --init base --lr 0.001 --save-every 10 --eval held.masked --best loss)
-	sctrain genes -q "${A[@]}" -o whole train.masked
+	A=(--gene-labels labels.tsv --init base --lr 0.001 --save-every 10 --eval held.masked --best loss)
+	F=(--fold 1/4)
+	sctrain genes -q "${F[@]}" "${A[@]}" -o whole train.masked
 	head -c $(($(stat -c %s train.masked) / 2)) train.masked >half
-	run sctrain genes "${A[@]}" -o cut half
+	run sctrain genes "${F[@]}" "${A[@]}" -o cut half
 	assert_failure 1
 	assert_exist cut/checkpoint-*/genes.tsv
-	for o in "--fold 2/4" "--fold-seed 3"; do
+	for o in "--fold 2/4" "${F[*]} --fold-seed 3"; do
 		run sctrain genes "${A[@]}" $o --resume -o cut train.masked
 		assert_failure 1
 		assert_output --partial "was trained with genes"
 	done
-	sctrain genes -q "${A[@]}" --resume -o cut train.masked
+	sctrain genes -q "${F[@]}" "${A[@]}" --resume -o cut train.masked
 	cmp whole/model.safetensors cut/model.safetensors
 	cmp whole/genes.tsv cut/genes.tsv
 	cmp <(cut -f1-4,7-9 whole/train.tsv) <(cut -f1-4,7-9 cut/train.tsv)

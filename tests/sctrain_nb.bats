@@ -117,7 +117,7 @@ same_training() {
 	head -c $(($(stat -c %s listed.mc) / 2)) listed.mc >cut.mc
 	run sctrain nb -q "${C[@]}" --eval test.mc --best last -o learned2 - <cut.mc
 	assert_failure 1
-	run sctrain nb -q "${C[@]}" --curriculum easy --eval test.mc --best last --resume -o learned2 listed.mc
+	run sctrain nb -q "${C[@]/easy-to-hard/easy}" --eval test.mc --best last --resume -o learned2 listed.mc
 	assert_failure 1
 	assert_output --partial 'was trained with curriculum "easy-to-hard", not "easy"'
 	listed --resume learned2 | sctrain nb -q "${C[@]}" --eval test.mc --best last --resume -o learned2
