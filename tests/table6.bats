@@ -212,7 +212,7 @@ hand_model() {
 		        assert re.split("  +", got) == want, (got, want)
 		        d = [statistics.mean(a - b for a, b in zip(v[z], [score("random", z, k, stage) for k in (1, 2)])) for z in v]
 		        if s != "random":
-		            assert [float(x) for x in re.findall(r"([-+][.\d]+) \(", re.search(f"^  {s} (.*)$", block, re.M).group(1))] == [round(x, 3) + 0 for x in d], (block, d)
+		            assert [float(x.split()[0]) for x in re.split("  +", re.search(f"^  {s} +(.*)$", block, re.M).group(1))] == [round(x, 3) + 0 for x in d], (block, d)
 	END
 	for z in 100 1; do scview -c cell $I/corpus-$z.tok | tail -n +2 | sort > cells.$z; done
 	run -0 wc -l < cells.100
