@@ -1,5 +1,6 @@
 # The variables that .mk files explain at their heads, in lines such as "# LABEL  obs column with the cell type". The line "# Also those of
-# cells.mk, table6.mk" adds the variables of other files. Those of runs.mk are of all experiments. An experiment is a target with ##.
+# cells.mk, table6.mk" adds the variables of other files; what follows ": " stands above them in the list of one experiment. Those of runs.mk are of
+# all experiments. An experiment is a target with ##.
 #     awk -f variables.awk FILE.mk...                             the names of all variables
 #     awk -v of='demo fig3' -v check='DTA SCALE' -f ...           what is wrong with these names, if these experiments are made
 #     awk -v of=demo -v words=1 -f variables.awk ...              the variables of one experiment, for the completion of a shell
@@ -10,10 +11,15 @@ FNR == 1 {
 	file = FILENAME
 	sub(/.*\//, "", file)
 	files[++n] = file
+	known[file] = 1
 }
 !/^#/ { head = 0 }
 head && /^# Also those of / {
 	sub(/^# Also those of /, "")
+	if (i = index($0, ": ")) {
+		caption[file] = substr($0, i + 2)
+		$0 = substr($0, 1, i - 1)
+	}
 	gsub(/,/, "")
 	also[file] = $0
 }
@@ -34,6 +40,7 @@ head && /^# [A-Z][A-Z0-9_]*  +[^ ]/ {
 # reach[TARGET, FILE]: the target has the variables of the file
 function spread(target, f,    i, k, more) {
 	if (f == "" || (target, f) in reach) return
+	if (!(f in known)) print "variables.awk: no file " f > "/dev/stderr"
 	reach[target, f] = 1
 	k = split(also[f], more, " ")
 	for (i = 1; i <= k; i++) spread(target, more[i])
@@ -102,7 +109,9 @@ END {
 			}
 	} else if (wanted) {
 		print_file(home[want[1]])
+		if (help && home[want[1]] in caption) print "  " caption[home[want[1]]]
 		for (i = 1; i <= n; i++) if (files[i] != "runs.mk" && (want[1], files[i]) in reach) print_file(files[i])
+		if (help) print "  of all experiments:"
 		print_file("runs.mk")
 	} else if (help) {
 		for (i = 1; i <= n; i++)

@@ -287,6 +287,9 @@ latest() { readlink "results/$1/latest"; }
 		done
 	done
 	assert_equal $checked 39
+	run -0 --separate-stderr pipelines help OF=embed
+	assert_equal "$stderr" "" # such as a file of variables that is not there
+	assert_line "  only without MODEL, of the small network that is trained then:"
 	experiments=$(pipelines help | sed -n '/^Experiments/,/^Variables/s/^  \([a-z0-9-]*\) .*/\1/p')
 	cd "$BATS_TEST_DIRNAME/.."
 	commands=0

@@ -6,11 +6,13 @@
 # In scanpy: sc.pp.neighbors(adata, use_rep="X_corrmask"), sc.pl.umap(adata). Memory is that of the model and of a batch of cells, and of the map:
 # 4 bytes a number for MAP_CELLS cells. Cells are embedded in parts, so an interrupted run goes on after the last part. The vocabulary is the
 # model's vocab.tsv, that of MEDIANS and TOKEN_TABLE, or what Geneformer's repository has beside the model (its folder geneformer).
-# Also those of pretrain.mk, cells.mk
+# Also those of pretrain.mk, cells.mk: only without MODEL, of the small network that is trained then:
 # DATA         AnnData or 10x file
 # MODEL        folder of a model: sctrain's, transformers' or a published Geneformer
 # MEDIANS      the model's vocabulary, or Geneformer's table of medians with TOKEN_TABLE, if the model has no vocab.tsv; also its two pickles
+# TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
 # GENE_NAMES   table of key and gene id, if DATA and the vocabulary name genes differently, such as one of orthologs
+# RANK_ARGS    more options of h5tok --rank, those with which the model's tokens were made, such as '--vocab-style v1'
 # LABEL        obs column that colours the map, if DATA has it
 # MAXLEN       largest number of tokens of a cell; by default all that the model has positions for
 # POOL         what of the hidden states is kept: mean, cls, first (scembed --pool); by default the model's

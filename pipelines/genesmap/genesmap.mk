@@ -7,9 +7,15 @@
 #
 # The embedding of a gene is the mean of its hidden states over the cells that have it (scembed --of genes). Beside its graph of nearest genes are that
 # of the model's table of tokens (static), the dependency graph, and a graph of each gene's strongest correlations (co-expression).
-# Also those of embed/embed.mk, cells.mk, pretrain.mk
+# Also those of pretrain.mk, cells.mk: only without MODEL, of the small network that is trained then:
 # DATA       AnnData or 10x file
 # MODEL      folder of a model, as for make embed
+# MEDIANS      as for make embed
+# TOKEN_TABLE  as for make embed
+# GENE_NAMES   as for make embed
+# RANK_ARGS    as for make embed
+# MAXLEN     largest number of tokens of a cell; by default all that the model has positions for
+# LAYER      the layer: 0 is the last one, -1 the one before (scembed --layer)
 # GENESETS   file of gene sets (.gmt, .gmt.gz); without DATA, the modules of the simulation
 # MAP_GENE_CELLS  cells that are used, at most
 # LEAST_CELLS  leave out genes that fewer of these cells have
