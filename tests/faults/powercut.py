@@ -498,11 +498,11 @@ def training_case(name, before, command, work, resumes, rng):
         shutil.rmtree(f"{work}/{x}", ignore_errors=True)
         os.mkdir(f"{work}/{x}")
         subprocess.run(["bash", "-c", before], cwd=f"{work}/{x}", stderr=subprocess.DEVNULL)
-    keep = " --keep-checkpoints 99"    # the reference has them all
     if before and "--force" not in command:
         command += " --resume"
     whole = f"{work}/reference/out"
-    subprocess.run(["bash", "-c", f"{command}{keep} -o out"], cwd=f"{work}/reference", check=True, stderr=subprocess.DEVNULL)
+    all_kept = re.sub(" --keep-checkpoints [0-9]+", "", command) + " --keep-checkpoints 99"
+    subprocess.run(["bash", "-c", all_kept + " -o out"], cwd=f"{work}/reference", check=True, stderr=subprocess.DEVNULL)
     training = Training(f"{work}/run", work + "/log", f"{work}/reference")
     recorded(f"{command} -o out", f"{work}/run", work + "/log")
     training.finish()
