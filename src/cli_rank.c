@@ -80,6 +80,11 @@ static int other_species(const char *a, const char *b)
 static _Noreturn void unmatched(const struct ranking *r, const char *how_many, double lost)
 {
 	const char *there = r->v.id[(r->v.nspecial + r->v.n) / 2];
+	size_t listed = r->v.n - r->v.nspecial;
+	if (2 * r->known >= listed)
+		die("%s: %s in %s, expected at least %g %% (--min-genes-matched), and %.1f %% of the counts are lost; the ids agree: %zu of its "
+		    "%zu genes are here; if it has few genes on purpose: --min-genes-matched 0 --min-counts-matched 0",
+			r->enc.name, how_many, r->vocab, rank_given.min_genes, lost, r->known, listed);
 	die("%s: %s in %s, expected at least %g %% (--min-genes-matched), and %.1f %% of the counts are lost; ids here are like '%s', there "
 	    "like '%s'; %s",
 		r->enc.name, how_many, r->vocab, rank_given.min_genes, lost, r->like, there,
@@ -178,8 +183,9 @@ char *ranking_commit(struct ranking *r)
 	if (!enc->all)
 		warn("%s: %s", enc->name, enc->cells ? "all counts are 0" : "no cells");
 	if (percent < rank_given.min_counts)
-		die("%s: only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-matched)", enc->name, percent,
-			r->vocab, rank_given.min_counts);
+		die("%s: only %.1f %% of the counts are in genes of %s, expected at least %g %% (--min-counts-matched)%s", enc->name,
+			percent, r->vocab, rank_given.min_counts,
+			2 * r->known >= r->v.n - r->v.nspecial ? "; if it has few genes on purpose: --min-counts-matched 0" : "");
 	if (enc->cells > enc->kept)
 		warn("%" PRIu64 " of %" PRIu64 " cells have no gene of the vocabulary and were dropped (--keep-empty keeps them)",
 			enc->cells - enc->kept, enc->cells);

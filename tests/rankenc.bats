@@ -63,6 +63,9 @@ fails() {
 	(head -n 3 few.vocab; tail -n +4 few.vocab | head -n 60) >60.vocab
 	fails "few.counts: only 19.7 % of the expressed genes are in 59.vocab, expected at least 20 % (--min-genes-matched)" \
 		rankenc -m 59.vocab --min-counts-matched 0 few.counts
+	fails "; the ids agree: 59 of its 59 genes are here; if it has few genes on purpose: --min-genes-matched 0 --min-counts-matched 0" \
+		h5tok --rank 59.vocab few.h5ad
+	fails "(--min-counts-matched); if it has few genes on purpose: --min-counts-matched 0" rankenc -m 59.vocab --min-genes-matched 0 few.counts
 	rankenc -q -m 60.vocab --min-counts-matched 0 few.counts -o few.tok
 	(head -n 3 few.vocab; printf '2\tother\t\t1\n') >other.vocab
 	fails "few.counts: none of the genes is in other.vocab, expected at least 20 % (--min-genes-matched), and 100.0 % of the counts are lost" \
