@@ -74,6 +74,12 @@ stores() {
 	rm z/obs/batch/c/2 # texts: empty
 	h5tok -q --layer dense z | scview -q -c batch - >batch.tsv
 	assert_equal "$(sed -n '33p;34p;41p' batch.tsv | tr '\n' ,)" "b31,,,"
+	cp -r z few # categories differ, so one at most is the fill value: that of obs/none is not in any store
+	rm few/obs/type/categories/c/0
+	fails "few: obs/type/categories: the chunk that starts at 0 is not in the store" h5tok --layer dense few
+	sed -i 's/^    3$/    16777216/; s/^        16$/        1/' few/obs/type/categories/zarr.json
+	grep -q 16777216 few/obs/type/categories/zarr.json
+	fails "few: obs/type/categories: the chunk that starts at 1 is not in the store" h5tok --layer dense few
 	rm z/obs/_index/c/2
 	fails "z: obs/_index: the chunk that starts at 32 is not in the store" h5tok --layer dense z
 }

@@ -184,6 +184,9 @@ static int read_categories(struct dataframe_column *c, struct store *s, const ch
 	}
 	if (r == 0 && (values.kind == DATAFRAME_OTHER || (uint64_t)n > CATEGORIES_MAX))
 		r = error_set(e, "%s: %s", values.where, values.why ? values.why : "too many categories");
+	struct zarr_array *z = values.zarr ? values.zarr : values.values.zarr;
+	if (r == 0 && z)
+		z->fill_rows = 1; /* categories differ, so one at most is the fill value */
 	if (r == 0)
 		r = dataframe_texts(&values, (uint64_t)n, &t, e);
 	if (r == 0) {
@@ -317,7 +320,7 @@ static int open_group(struct dataframe *f, struct store *s, const char *path, st
 	column_init(&f->index, index_name, s, sub);
 	int r = open_member(&f->index, s, sub, &n, e);
 	if (r == 0 && f->index.zarr)
-		f->index.zarr->complete = 1; /* names that are all empty are none */
+		f->index.zarr->fill_rows = 0; /* names that are all empty are none */
 	if (r == 0 && f->index.kind == DATAFRAME_OTHER)
 		r = error_set(e, "%s: %s, expected the names of the rows", f->index.where, f->index.why);
 	free(sub);

@@ -61,7 +61,7 @@ struct zarr_array {
 	char *fill_text; /* ... or a text; owned */
 	char separator; /* in names of chunks */
 	int prefix; /* names of chunks start with c */
-	int complete; /* set by the caller: a chunk that is not there is an error */
+	uint64_t fill_rows; /* rows that may still come from chunks that are not there; UINT64_MAX, if the caller sets nothing: any */
 	struct zarr_codecs codecs;
 	struct zarr_scratch scratch;
 	int shard_file; /* the open shard, or -1 ... */

@@ -272,8 +272,11 @@ static int open_v3(struct zarr_array *a, const cJSON *meta, struct error *e)
 int zarr_array_open(struct zarr_array *a, struct store *s, const char *path, struct error *e)
 {
 	struct zarr_node node;
-	*a = (struct zarr_array){
-		.where = xasprintf("%s: %s", s->name, path), .kind = ZARR_OTHER, .shard_file = -1, .text_chunk = UINT64_MAX};
+	*a = (struct zarr_array){.where = xasprintf("%s: %s", s->name, path),
+		.kind = ZARR_OTHER,
+		.shard_file = -1,
+		.text_chunk = UINT64_MAX,
+		.fill_rows = UINT64_MAX};
 	enum store_type type = zarr_node_read(&node, s, path);
 	int r = type == STORE_ARRAY  ? 0
 		: s->failure         ? error_set(e, "%s", s->failure)
@@ -402,8 +405,13 @@ int zarr_fetch(struct zarr_array *a, const uint64_t at[2], unsigned char **raw, 
 	uint64_t from, bytes;
 	int fd = -1, r = find_chunk(a, at, &fd, &from, &bytes, e);
 	*size = 0;
-	if (r == 0 && a->complete)
-		r = error_set(e, "%s: the chunk that starts at %" PRIu64 " is not in the store", a->where, at[0]);
+	if (r == 0 && a->fill_rows < UINT64_MAX) {
+		uint64_t rows = a->dim[0] - at[0] < a->chunk[0] ? a->dim[0] - at[0] : a->chunk[0];
+		if (rows > a->fill_rows)
+			r = error_set(e, "%s: the chunk that starts at %" PRIu64 " is not in the store", a->where, at[0]);
+		else
+			a->fill_rows -= rows;
+	}
 	if (r > 0 && (!bytes || bytes > 2 * ZARR_CHUNK_MAX))
 		r = error_set(
 			e, "%s: the chunk that starts at %" PRIu64 " has %" PRIu64 " stored bytes; damaged store", a->where, at[0], bytes);
