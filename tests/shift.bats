@@ -100,6 +100,14 @@ refused() {
 	ctaprobe shift -q --json plain.emb | $PYTHON -c 'import json, sys; assert len(json.load(sys.stdin)["perturbations"]) == 3'
 }
 
+@test "ctaprobe shift: perturbations of one cell are last, whatever their shift" {
+	ctaprobe shift -q all.similarity -o table.tsv
+	run -0 awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } $at["q"] < .05 { next }
+		{ one = $at["cells"] < 2; if (one < was || (one == was && NR > 2 && $at["mean"] < mean)) { print "line " NR ": " $0; exit 1 } was = one; mean = $at["mean"]; n[one]++ }
+		END { print n[0] > 5, n[1] > 5 }' table.tsv
+	assert_output "1 1"
+}
+
 @test "ctaprobe shift --affected: similarities of each gene by perturbed gene" {
 	scembed -q -M model --similarity genes all.tok -o x.emb
 	ctaprobe shift -q --affected affected.tsv x.emb -o table.tsv

@@ -109,16 +109,18 @@ char *shift_symbols(const char *label, const struct vocab *v)
 
 static const struct classes *ranked_sets; /* of the rows that are sorted */
 
-/* The goal first; significant ones first; then the largest shift, or the smallest similarity. */
+/* The goal first; significant ones first; those of one cell last; then the largest shift, or the smallest similarity. */
 static int compare_rows(const void *a, const void *b)
 {
 	const struct shift_row *x = a, *y = b;
-	int xs = x->q < 0.05, ys = y->q < 0.05;
+	int xs = x->q < 0.05, ys = y->q < 0.05, x1 = x->cells < 2, y1 = y->cells < 2;
 	double xm = state_text ? -x->mean : x->mean, ym = state_text ? -y->mean : y->mean;
 	if (x->state != y->state)
 		return x->state < y->state ? -1 : 1;
 	if (xs != ys)
 		return ys - xs;
+	if (x1 != y1)
+		return x1 - y1;
 	if (xm != ym)
 		return xm < ym ? -1 : 1;
 	return strcmp(ranked_sets->name[x->set], ranked_sets->name[y->set]);
