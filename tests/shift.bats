@@ -104,7 +104,7 @@ refused() {
 	ctaprobe shift -q all.similarity -o table.tsv
 	run -0 awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } $at["q"] < .05 { next }
 		{ one = $at["cells"] < 2; if (one < was || (one == was && NR > 2 && $at["mean"] < mean)) { print "line " NR ": " $0; exit 1 } was = one; mean = $at["mean"]; n[one]++ }
-		END { print n[0] > 5, n[1] > 5 }' table.tsv
+		END { print (n[0] > 5), (n[1] > 5) }' table.tsv
 	assert_output "1 1"
 }
 
