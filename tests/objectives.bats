@@ -25,6 +25,12 @@ setup() {
 	run awk -f "$P/bmfm/terms.awk" o.obo labels.tsv alone.tsv
 	assert_line "$(printf '2\tX:3\tX:2\tNA\tbig')"
 	assert_line "$(printf '7\tX:3\tX:3\tX:3\tbig')"
+	run -0 --separate-stderr "$P/bmfm/terms-of.sh" o.obo labels.tsv kind cells.tsv terms.tsv
+	assert_equal "$stderr" "warning: 3 cells have no term, because labels.tsv or o.obo lacks it: 'other' (1), 'new' (1), 'kind' (1) in column kind"
+	cmp terms.tsv <(awk -f "$P/bmfm/terms.awk" o.obo labels.tsv cells.tsv)
+	head -n 4 cells.tsv > known.tsv
+	run -0 --separate-stderr "$P/bmfm/terms-of.sh" o.obo labels.tsv kind known.tsv terms.tsv
+	assert_equal "$stderr" ""
 	# the terms of the labels of simulated cells are in the ontology that comes with the tools
 	awk -F '\t' '$1 ~ /^type/ { print $2 }' "$P/bmfm/cell-types.tsv" | while read -r term; do grep -qx "id: $term" "$P/../data/blood-cells.obo"; done
 	assert_equal "$(cut -f 1 "$P/bmfm/cell-types.tsv" | sort | uniq -d)" ""

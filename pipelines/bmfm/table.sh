@@ -58,6 +58,7 @@ echo "corrmask $name: ${data:-simulated cells (scsim)}, label $label"
 echo "$how; seeds $seeds"
 first=$inputs/split-${seeds%% *}
 [ ! -e "$first/group" ] || echo "cells: $(split_by "$first"), a quarter for the test"
+sed -n '/^warning: [0-9]* cells have no term/p' "$inputs/log/terms-split-${seeds%% *}.log" 2> /dev/null || true
 echo "Means over seeds, with 95 % intervals of the mean (t distribution; NA: one seed)."
 [ -z "$data" ] || echo "The splits overlap, so these intervals are too narrow; those of the differences are wider for it (Nadeau and Bengio 2003)."
 n=0

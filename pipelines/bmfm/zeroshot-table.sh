@@ -50,6 +50,7 @@ rm "$dir/compared.tsv"
 
 echo "corrmask bmfm-zeroshot: ${data:-simulated cells (scsim)}"
 echo "$how; left-out set and seed: $splits"
+sed -n '/^warning: [0-9]* cells have no term/p' "$dir/log/h5tok.log" 2> /dev/null || true
 echo "Networks and probes learned from the other sets. Values of a set are means over seeds; the last column is the mean over sets and its 95 % interval."
 n=0
 matrix() { # METRIC CAPTION
