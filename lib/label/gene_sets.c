@@ -59,6 +59,7 @@ static int add_set(struct gene_sets *s, const struct tsv *t, const struct gene_f
 	if (!listed)
 		return tsv_error(t, e, "no gene in the set %.80s", t->field[0]);
 	s->listed += listed;
+	s->no_description += gene_find(find, t->field[1], strlen(t->field[1])) >= 0;
 	s->name[s->n] = xstrdup(t->field[0]);
 	close_set(s, n);
 	return 0;

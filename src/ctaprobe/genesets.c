@@ -345,6 +345,9 @@ int ctaprobe_genesets(int argc, char **argv)
 	must(vocab_index(&s.vocab, s.name[0], &e), &e);
 	must(gene_sets_load(&s.sets, sets_path, &s.vocab, &e), &e);
 	size_t sets = s.sets.n;
+	if (2 * s.sets.no_description > sets)
+		warn("%s: %zu of %zu sets have a gene where their description belongs, which is not read: expected name, description, genes",
+			sets_path, s.sets.no_description, sets);
 	choose_genes(&s);
 	info("%zu of %zu sets have %lld to %lld of the genes; %zu of %zu names of genes are not in the vocabulary", s.sets.n, sets, least,
 		most, s.sets.absent, s.sets.listed);
