@@ -67,10 +67,10 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	printf 'a\t-\t\t\n' > empty.gmt
 	wrong "empty.gmt: line 1: no gene in the set a" --sets empty.gmt dep.graph
 	awk 'NF > 3' sets.gmt | cut -f 1,3- > bare.gmt
-	run -0 --separate-stderr ctaprobe genesets -q --sets bare.gmt --smallest 1 --replicates 0 dep.graph -o bare.tsv
+	run -0 --separate-stderr ctaprobe genesets --sets bare.gmt --smallest 1 --replicates 0 dep.graph -o bare.tsv
 	assert_equal "$(grep -c 'sets have a gene where their description belongs, which is not read: expected name, description, genes' <<< "$stderr")" 1
-	run -0 --separate-stderr ctaprobe genesets -q --sets sets.gmt --smallest 1 --replicates 0 dep.graph -o all.tsv
-	assert_equal "$stderr" ""
+	run -0 --separate-stderr ctaprobe genesets --sets sets.gmt --smallest 1 --replicates 0 dep.graph -o all.tsv
+	[[ $stderr != *"where their description"* ]]
 	printf 'a\t-\tx\na\t-\tSIMG000001\n' > twice.gmt
 	wrong "twice.gmt: line 2: a second set is called a" --sets twice.gmt dep.graph
 	printf 'a\t-\tx\ty\nb\t-\tz\n' > other.gmt
