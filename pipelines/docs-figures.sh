@@ -84,7 +84,7 @@ rows bmfm-learnability 'BEGIN { name["wced"] = "wced"; name["wced+r2mae"] = "wce
 	draw bmfm-learnability "without the gate, 95 % interval of the mean" "with the gate"
 
 rows bmfm-zeroshot 'function name(m) { sub(/^wced-zeros/, "wced", m); return m }
-	$c["metric"] == "exact or finer" && $c["method"] !~ /(, probe$)|^wced(-zeros)?,/ {
+	$c["metric"] == "exact or finer" && $c["method"] !~ /, probe$/ {
 		m = name($c["method"])
 		if (!(m in seen)) { seen[m]; row[++n] = m }
 		for (i = 1; i <= split("pbmc3k pbmc4k sorted kang", s, " "); i++) value[m, s[i], $c["method"] ~ /zeros/] = $c[s[i]] }
