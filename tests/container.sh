@@ -24,10 +24,11 @@ tidy() {
 trap tidy EXIT
 trap 'exit 1' INT TERM
 
-arguments=() mpi=1
+arguments=() mpi=1 slurm=0
 for word; do
 	arguments+=(--build-arg "$word")
 	[ "$word" != MPI=0 ] || mpi=0
+	[ "$word" != SLURM=1 ] || slurm=1
 done
 case " $* " in
 *" BASE="*) ;;
@@ -107,4 +108,5 @@ if [ $mpi = 1 ]; then
 else
 	inside 1000:1000 sctrain --version | grep -q 'without MPI' || fail "MPI=0"
 fi
+[ $slurm = 0 ] || inside 1000:1000 sh -c 'srun --version && sbatch --version' > /dev/null || fail "SLURM=1"
 echo "check-container: the tools run as an ordinary user; streams have the bytes of $bin$([ $mpi = 0 ] || echo '; two ranks trained')"
