@@ -210,7 +210,7 @@ settings)
 	run_folder "$@"
 	mkdir -p "$parent/$run"
 	[ ! -e "$parent/latest" ] || [ -L "$parent/latest" ]
-	ln -sfn "$run" "$parent/latest"
+	ln -sfn -- "$run" "$parent/latest"
 	[ -e "$parent/$run/settings" ] || printf 'name = %s\n%s\n' "$name" "$text" > "$parent/$run/settings"
 	;;
 check) check "$@" ;;

@@ -390,6 +390,36 @@ static void check_output(const char *path)
 	free(folder);
 }
 
+/* n files may be open at once. If the highest limit is too few, one cannot be opened, and the message says so. */
+static void raise_file_limit(size_t n)
+{
+	struct rlimit r;
+	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= n + 64)
+		return;
+	r.rlim_cur = r.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &r);
+}
+
+/* The operands, with the files of lists in their place. No output is one of them, or a list. */
+static void read_operands(struct cli *c, char **given)
+{
+	struct error e;
+	int ngiven = c->noperand;
+	c->operand = given;
+	if (c->operands)
+		must(cli_manifest(given, &c->noperand, &c->operand, &e), &e);
+	size_t n = 0;
+	char **file = xcalloc((size_t)(c->noperand + ngiven), sizeof *file);
+	for (int i = 0; i < c->noperand; i++)
+		file[n++] = c->operand[i];
+	for (int i = 0; i < ngiven && c->operand != given; i++)
+		if (given[i][0] == '@')
+			file[n++] = given[i] + 1;
+	cli_check_files(tables, file, (int)n, &c->output);
+	free(file);
+	raise_file_limit(n);
+}
+
 void cli_init(struct cli *c, int argc, char **argv)
 {
 	struct error e;
@@ -424,10 +454,7 @@ void cli_init(struct cli *c, int argc, char **argv)
 	if (want_version)
 		print_version(c->name, c->features);
 	check_output(c->common & CLI_OUT ? c->output : NULL);
-	c->operand = argv + 1;
-	if (c->operands)
-		must(cli_manifest(argv + 1, &c->noperand, &c->operand, &e), &e);
-	cli_check_files(tables, c->operand, c->noperand, &c->output);
+	read_operands(c, argv + 1);
 	set_environment(c);
 	cli_report_open(c->report, c->name);
 	quiet = c->quiet;

@@ -89,6 +89,25 @@ fails() {
 	head -c 3000 2.tok >cut.tok
 	fails "cut.tok: the stream is cut short" maskgen 1.tok cut.tok
 	fails "cut.tok: the stream is cut short" depgraph 1.tok cut.tok
+	# a list is an input, and no output may replace it
+	printf '1.tok\n2.tok\n' >mine.txt
+	printf '1.counts\n2.counts\n' >counts.txt
+	for command in "maskgen @mine.txt -o ./mine.txt" "maskgen @mine.txt --report mine.txt -o x" "depgraph @mine.txt -o mine.txt" \
+		"scsample @mine.txt -o mine.txt" "scview @mine.txt -o mine.txt" "rankenc --fit @counts.txt -o counts.txt"; do
+		run -2 $command
+		assert_output --partial "and an input name the same file: "
+	done
+	assert_equal "$(cat mine.txt counts.txt)" "$(printf '1.tok\n2.tok\n1.counts\n2.counts')"
+}
+
+@test "corpus: more files than may be open by default" {
+	mkdir many
+	for i in {1..60}; do scsim -q --cells 5 --genes 80 --seed $i -o many/$i.counts; done
+	printf '%s.counts\n' {1..60} >many/list.txt
+	for command in "scsample -q -o many.counts" "rankenc -q --fit --min-cells 1 -o many.tsv" "scview -q -s"; do
+		bash -c "ulimit -Sn 50; $command @many/list.txt" >/dev/null
+	done
+	assert_equal "$(scview -q -c cell many.counts | wc -l)" 301
 }
 
 @test "corpus: lanes: batches for every number of shards, each reads its share" {
@@ -152,7 +171,8 @@ corpus_of() { pipelines corpus DIR=in THREADS=2 "$@"; }
 	undisturbed=$(bytes)
 	rm -r results
 	# time to be killed in
-	ln -s "$(realpath "$BIN")"/* slow/
+	REAL=$(realpath "$BIN")
+	ln -s "$REAL"/* slow/
 	rm slow/h5tok
 	# shellcheck disable=SC2016 # the tool's
 	printf '#!/bin/sh\n! rm ../../../die 2>/dev/null || kill -9 $$\nread s <../../../wait 2>/dev/null && sleep $s\nexec %s/h5tok "$@"\n' "$(realpath "$BIN")" >slow/h5tok
@@ -182,9 +202,37 @@ corpus_of() { pipelines corpus DIR=in THREADS=2 "$@"; }
 	rm -r results
 	touch die
 	run -2 --separate-stderr corpus_of REFUSED=skip
-	[[ $stderr = *" Killed "*"corpus: stopped, not because of a file"* ]] || fail "$stderr"
+	[[ $stderr = *": a tool was killed (status 137)"*"corpus: stopped, not because of a file"* ]] || fail "$stderr"
 	assert_not_exist results/corpus/latest/corpus.txt
 	run -0 corpus_of REFUSED=skip
+	assert_equal "$(bytes)" "$undisturbed"
+	# the same behind other tools, and where one of them has warned of a category that the file lacks
+	rm slow/rankenc
+	# shellcheck disable=SC2016 # the tool's
+	printf '#!/bin/sh\n! rm ../../../die 2>/dev/null || kill -9 $$\n%s/rankenc "$@" || exit\ncase "$*" in *tok/3-*) ! rm ../../../die3 2>/dev/null || kill -9 $PPID ;; esac\n' "$REAL" >slow/rankenc
+	chmod +x slow/rankenc
+	for where in '' 'cell_type!=none'; do
+		rm -r results
+		touch die
+		mv slow/h5tok slow/h5tok.slow
+		ln -s "$REAL/h5tok" slow/h5tok
+		run -2 --separate-stderr corpus_of REFUSED=skip WHERE="$where"
+		rm slow/h5tok
+		mv slow/h5tok.slow slow/h5tok
+		[[ $stderr = *": a tool was killed (status 137)"*"corpus: stopped, not because of a file"* ]] || fail "$stderr"
+		assert_not_exist results/corpus/latest/corpus.txt
+	done
+	rm -r results
+	run -0 corpus_of
+	assert_equal "$(bytes)" "$undisturbed"
+	# killed when the tokens of another set of files are there and nothing says so yet; then that set is the first one again
+	scsim -q --cells 50 --genes 80 --types 3 --rarest 0.2 --seed 9 | scview -q -O h5ad - -o in/5.h5ad
+	touch die3
+	run -2 corpus_of
+	assert_not_exist die3
+	assert_not_exist results/corpus/latest/corpus.txt
+	rm in/5.h5ad
+	run -0 corpus_of
 	assert_equal "$(bytes)" "$undisturbed"
 }
 
@@ -209,6 +257,38 @@ corpus_of() { pipelines corpus DIR=in THREADS=2 "$@"; }
 	[[ $stderr = *"corpus: no cells are left: column 'cell_type' has no category 'none'"* ]] || fail "$stderr"
 	run -2 --separate-stderr corpus_of WHERE=column=1
 	[[ $stderr = *"no obs column 'column' in the file"* ]] || fail "$stderr"
+	run -2 --separate-stderr corpus_of WHERE='donor!=donor1;donor!=donor2;donor!=donor3;donor!=donor4'
+	[[ $stderr = *"corpus: no cells are left: WHERE drops them all"* ]] || fail "$stderr"
+	# a file that breaks off is no file without the category, which only a warning names
+	scsim -q --cells 60000 --genes 80 | scview -q -O h5ad - -o in/torn.h5ad
+	$PYTHON - <<-'END'
+		import h5py
+		with h5py.File("in/torn.h5ad", "r") as f:
+		    d = f["X/data"]
+		    at = d.id.get_chunk_info(d.id.get_num_chunks() * 6 // 10).byte_offset
+		with open("in/torn.h5ad", "r+b") as f:
+		    f.seek(at)
+		    f.write(b"\xff" * 64)
+	END
+	run -2 --separate-stderr corpus_of WHERE='cell_type!=none'
+	[[ $stderr = *"refused: "*"torn.h5ad: h5tok: "* ]] || fail "$stderr"
+	assert_not_exist results/corpus/latest/corpus.txt
+	rm in/torn.h5ad
+	# a hidden file is none of them, and changes nothing
+	cp in/2.h5ad in/.hidden.h5ad
+	run -0 corpus_of
+	assert_line --partial "2 files: 2 used"
+	# tokens that are damaged are made again, and what a killed tool did not tell is counted again
+	R=results/corpus/latest
+	bytes() { cat $R/vocab.tsv $R/tok/* | md5sum; }
+	whole=$(bytes)
+	t=$(echo $R/tok/1-*)
+	head -c 500 "$t" >cut && mv cut "$t"
+	run -2 --separate-stderr corpus_of
+	[[ $stderr = *"is damaged: the next make corpus makes it again"* ]] || fail "$stderr"
+	rm $R/sums/all.1.report
+	run -0 corpus_of
+	assert_equal "$(bytes)" "$whole"
 	cp in/1.h5ad in/copy.h5ad
 	run -2 --separate-stderr corpus_of
 	[[ $stderr = *"it has the same cells as"* ]] || fail "$stderr"

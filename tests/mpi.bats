@@ -180,7 +180,7 @@ same_training() {
 	for _ in $(seq 60); do kill -0 "$(cat pid.0)" 2>/dev/null || break; sleep 0.1; done
 	run kill -0 "$(cat pid.0)"
 	assert_failure
-	for _ in $(seq 30); do grep -q "gave up" stall.out && break; sleep 0.1; done
+	for _ in $(seq 200); do grep -q "gave up" stall.out && break; sleep 0.1; done
 	grep "sctrain mlm\[0\]: signal 15, and gave up waiting for the other ranks; the newest checkpoint is checkpoint-" stall.out
 	kill -KILL "$(cat pid.1)" 2>/dev/null || true
 	wait $job && fail "mpirun exits 0"

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,16 +17,6 @@ struct joined {
 	uint64_t *cell; /* ... [blocks] number of the first cell of a block */
 	struct block raw;
 };
-
-/* Every part is an open file. */
-static void raise_file_limit(size_t n)
-{
-	struct rlimit r;
-	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= n + 64)
-		return;
-	r.rlim_cur = r.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &r); /* if that is too few, a file cannot be opened, and the message says so */
-}
 
 /* Is part i a file that was named before? Its cells would count twice. */
 static int check_twice(const struct joined *j, size_t i, struct error *e)
@@ -97,7 +86,6 @@ struct stream *stream_open_all(const char *const *path, size_t n, char **warning
 	*warning = NULL;
 	if (n == 1)
 		return stream_open(path[0], e);
-	raise_file_limit(n);
 	char *name = xasprintf("%s and %zu more", path[0], n - 1);
 	struct stream *s = stream_new(name);
 	struct joined *j = s->joined = xcalloc(1, sizeof *j);

@@ -4,7 +4,7 @@
 #     make corpus FILES='plate1.h5ad plate2.h5ad' MEDIANS=medians.tsv
 #     maskgen @results/corpus/latest/corpus.txt | sctrain mlm --config corrmask-paper - -o model
 #
-# DIR    folder of .h5ad files and .zarr stores, with its subfolders
+# DIR    folder of .h5ad files and .zarr stores, with its subfolders; names that begin with a dot are passed over
 # FILES  the files, or @LIST: those that the file LIST names, one a line
 # WHERE  conditions on the cells (scsample --where), with ; between; only columns of obs that all files have
 # OBS    more columns of obs to keep, with commas between; default: those in WHERE

@@ -13,6 +13,18 @@
 
 # ---- one file ----
 
+# killed STATUS: a signal from outside, not a crash, nor the end of the next tool in the pipe
+killed() { [ "$1" -gt 128 ] && [[ " 132 134 135 136 139 141 " != *" $1 "* ]]; }
+# ended STATUS...: the status of a pipe, whose tools have ended with these. A tool that was killed comes first.
+ended() {
+	local s worst=0
+	for s; do
+		! killed "$s" || return "$s"
+		[ "$s" = 0 ] || worst=$s
+	done
+	return "$worst"
+}
+
 # cells FILE: the counts of the cells that are wanted
 cells() {
 	local conditions=() c=$where
@@ -26,6 +38,7 @@ cells() {
 		h5tok -u --obs "$columns" $h5tok_args "$1"
 	else
 		h5tok -u --obs "$columns" $h5tok_args "$1" | scsample -u "${conditions[@]}"
+		ended "${PIPESTATUS[@]}"
 	fi
 }
 
@@ -36,21 +49,22 @@ stamp_of() { awk -F '\t' -v name="$1" '$1 == name { print $3 }' inputs.tsv; }
 # attempt NAME COMMAND...: its messages go to log/NAME.log, what its tools measured to log/NAME.report. If it fails, refused/NAME says why, or
 # none/NAME that WHERE leaves no cell. Where the file is not to blame, the script ends.
 attempt() {
-	local name=$1 message
+	local name=$1 status=0 message
 	shift
 	rm -f "log/$name.report" "refused/$name" "none/$name"
 	echo "# $*" >> "log/$name.log"
-	CORRMASK_REPORT=log/$name.report CORRMASK_LOG_SECONDS=0 "$@" 2> "log/$name.now" && failed='' || failed=1
+	CORRMASK_REPORT=log/$name.report CORRMASK_LOG_SECONDS=0 "$@" 2> "log/$name.now" || status=$?
 	cat "log/$name.now" >> "log/$name.log"
-	# a value that WHERE names may well be in other files only
-	if [ -n "$failed" ] && ! grep -o "column '.*' has no category '.*" "log/$name.now" > "none/$name"; then
+	if [ "$status" != 0 ]; then
 		message=$(cause "log/$name.now") || message='a tool has failed without a message'
+		! killed "$status" || message="a tool was killed (status $status): no memory?"
 		case $message in
-		*': cannot write: '* | *"$0: line "*' Killed '* | 'a tool has failed without a message') echo "$name: ${message#"$0: line "*: }" >&2; exit 1 ;;
+		# a value that WHERE names may well be in other files only
+		scsample:*"column '"*"' has no category '"*) grep -o "column '.*' has no category '.*" <<< "$message" > "none/$name" ;;
+		'a tool '* | *': cannot write: '* | *'was killed: no memory'*) echo "$name: $message" >&2; exit 1 ;;
+		*) echo "$message" > "refused/$name" ;;
 		esac
-		echo "$message" > "refused/$name"
 	fi
-	[ -s "none/$name" ] || rm -f "none/$name"
 	rm -f "log/$name.now"
 }
 
@@ -63,6 +77,7 @@ pass() {
 	local after=()
 	[ "$1" = 1 ] || after=(--after "sums/all.$(($1 - 1))")
 	cells "$(file_of "$2")" | rankenc --fit --sums "${after[@]}" -o "sums/$2.$1"
+	ended "${PIPESTATUS[@]}"
 }
 one_pass() {
 	attempt "$2" pass "$1" "$2"
@@ -74,8 +89,10 @@ tokens() {
 	[ -z "$map" ] || vocab+=(--map "$map")
 	# shellcheck disable=SC2086 # words
 	cells "$(file_of "$1")" | rankenc "${vocab[@]}" --max-len "$max_len" $rank_args -o "tok/$1.tok"
+	ended "${PIPESTATUS[@]}"
 }
 one_tokens() {
+	rm -f "done/$1" # it speaks of the tokens of before
 	attempt "$1" tokens "$1"
 	[ -e "refused/$1" ] || [ -e "none/$1" ] || {
 		# program, then name and value; the programs are in the order in which they ended
@@ -107,7 +124,7 @@ case ${refused:=stop} in stop | skip) ;; *) echo "REFUSED=$refused: expected sto
 # list_files: the inputs, sorted, with NUL between
 list_files() {
 	if [ -n "$dir" ]; then
-		find -L "$dir" \( -type d -name '*.zarr' -prune -o -type f -name '*.h5ad' \) -print0
+		find -L "$dir" ! -name '.*' \( -type d -name '*.zarr' -prune -o -type f -name '*.h5ad' \) -print0
 	elif [ "${paths:0:1}" = @ ]; then
 		sed 's/\r$//; /^#/d; /^$/d; /^[^\/]/s|^|'"$(dirname "${paths#@}" | sed 's/[&|\]/\\&/g')"'/|' "${paths#@}" | tr '\n' '\0'
 	else
@@ -121,7 +138,7 @@ stamp() {
 	if [ -d "$1" ]; then
 		find -L "$1" -type f -printf '%P %s %T@ %C@\n' | sort | sha256sum | cut -c 1-16
 	else
-		stat -L -c '%s %Y %Z' -- "$1"
+		stat -L -c '%s %.Y %.Z' -- "$1"
 	fi
 }
 
@@ -188,7 +205,10 @@ if [ -z "$medians" ]; then
 		if [ "$n" = 1 ]; then
 			[ -n "$(accepted)" ] || break
 			now=$(accepted | grep -Fwf - inputs.tsv | sha256sum)
-			[ "$(cat sums/of 2> /dev/null)" = "$now" ] || rm -f sums/all.* sums/*.[2-9] sums/*.[1-9][0-9] vocab.tsv
+			[ "$(cat sums/of 2> /dev/null)" = "$now" ] || {
+				find sums -name 'all.*' -delete -o -name '*.[2-9]' -delete -o -name '*.[1-9][0-9]' -delete
+				rm -f vocab.tsv
+			}
 			echo "$now" > sums/of
 		elif [ -n "$(comm -12 <(names_in refused none) <(names_in sums | sed -n 's/\.1$//p'))" ]; then
 			# a file that pass 1 has read: its sums cannot be left out any more
@@ -196,14 +216,18 @@ if [ -z "$medians" ]; then
 			echo "corpus: pass $n has failed; the next make corpus goes on" >&2
 			exit 1
 		fi
-		[ -e "sums/all.$n" ] || all_sums "$n"
+		if [ ! -e "sums/all.$n" ] || [ ! -s "sums/all.$n.report" ]; then all_sums "$n"; fi
 		[ "$(reported "sums/all.$n.report" genes_left)" != 0 ] || break
 	done
+	rm -f todo
+	if [ -n "$(accepted)" ] && [ "$(reported sums/all.1.report cells_in)" = 0 ]; then
+		echo "corpus: no cells are left: WHERE drops them all, or the files have none" >&2
+		exit 1
+	fi
 	if [ -n "$(accepted)" ] && [ ! -e vocab.tsv ]; then
 		rankenc -q --fit "sums/all.$n" -o vocab.tsv.new
 		whole vocab.tsv
 	fi
-	rm -f todo
 fi
 
 state=
@@ -214,6 +238,7 @@ if [ -n "$(accepted)" ]; then
 		[ -e "tok/$name.tok" ] && [ "$(cut -f 1 "done/$name" 2> /dev/null)" = "$(stamp_of "$name") $state" ] || echo "$name"
 	done > todo
 	echo "  tokens: $(count < todo) files to read"
+	[ ! -s todo ] || rm -f corpus.txt # some of its tokens become others
 	side_by_side --tokens < todo
 	rm todo
 fi
@@ -260,9 +285,17 @@ if ! grep -q '^tok/' corpus.txt.new; then
 	echo "corpus: no cells are left$(find none -type f -exec cat {} + | sed -n '1s/.*/: &/p')" >&2
 	exit 1
 fi
-# do they make one corpus?
+# do they make one corpus? Tokens that are damaged have no right to their row any more, so they are made again.
 mv corpus.txt.new corpus.txt
-scview -n 0 @corpus.txt > joined || { rm -f corpus.txt joined; exit 1; }
+scview -n 0 @corpus.txt > joined || {
+	sed -n '/^tok/p' corpus.txt | while read -r tokens; do
+		scview -n 0 "$tokens" > joined 2> /dev/null && continue
+		rm -f "done/$(basename "$tokens" .tok)"
+		echo "corpus: $run/$tokens is damaged: the next make corpus makes it again" >&2
+	done
+	rm -f corpus.txt joined
+	exit 1
+}
 rm joined
 sync corpus.txt
 echo "$run/corpus.txt: the list for maskgen @$run/corpus.txt; $run/corpus.tsv: the table"
