@@ -56,6 +56,7 @@ reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/attribute.py" "$@"; }
 		awk '($1 - $2) ^ 2 > 1e-8 { exit 1 }'
 }
 
+# bats test_tags=slow
 @test "scembed --attribute: bmfm_llama with values, whose first norm makes the baseline a cliff" {
 	values fewb.tok > few.tsv
 	for head in cell_type donor; do

@@ -248,6 +248,7 @@ column() {
 	refused 2 "--value: the value is empty, expected COL[,COL...]" --value "" t.tsv
 }
 
+# bats test_tags=slow
 @test "hostile tables: a message or a table, never a crash" {
 	$PYTHON - "$BIN/ctaprobe" t.tsv <<-'END'
 		import random, subprocess, sys

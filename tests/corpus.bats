@@ -236,6 +236,7 @@ corpus_of() { pipelines corpus DIR=in THREADS=2 "$@"; }
 	assert_equal "$(bytes)" "$undisturbed"
 }
 
+# bats test_tags=slow
 @test "make corpus: bad files, copies and conditions" {
 	mkdir -p bad/in && cd bad
 	for i in 1 2; do

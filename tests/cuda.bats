@@ -66,6 +66,7 @@ near() {
 	$PYTHON -c 'import numpy; a, b = numpy.load("gpu.npy"), numpy.load("cpu.npy"); assert abs(a - b).max() < 1e-4 * abs(b).max()'
 }
 
+# bats test_tags=slow
 @test "cuda: bf16 learns like float; equal runs, with and without recorded work, are equal" {
 	gpu sctrain mlm -q "${A[@]}" --device cuda -o bf16 a.masked
 	near 0.05 bf16/train.tsv cpu/train.tsv

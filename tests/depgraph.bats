@@ -319,6 +319,7 @@ same_as_reference() {
 	[ "$(scview x | wc -l)" = 1003 ]
 }
 
+# bats test_tags=slow
 @test "depgraph --layout: the genes with partners and a position for each; joined genes are nearer than others" {
 	scsim -q --model b1 -n 1500 --seed 1 -o layout.tok
 	depgraph -q --min-overlap 10 -o layout.graph layout.tok

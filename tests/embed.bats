@@ -113,6 +113,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	refute_line "  scembed"
 }
 
+# bats test_tags=slow
 @test "make embed: what is missing or does not fit is said, with the share of the counts that would be lost" {
 	mkdir none
 	cd none

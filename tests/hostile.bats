@@ -265,6 +265,7 @@ a.write('far.h5ad')"
 	assert_line --partial "far.h5ad: 2 cells have the name of another cell, such as cells 4096 and 8200 ('cell4096')"
 }
 
+# bats test_tags=slow
 @test "hostile: streams that claim sizes, lengths and depths that they do not have" {
 	PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - <<- 'X'
 		import json, struct, subprocess, scstream

@@ -145,6 +145,7 @@ same_training() {
 	assert_output --partial "finished already"
 }
 
+# bats test_tags=slow
 @test "mpi: SIGTERM to mpirun leaves a checkpoint, where the shell and the loader ignore it" {
 	# mpirun passes the signal on after five seconds, and kills after five more
 	OMPI_MCA_odls_base_sigkill_timeout=5 ranks 2 "trap '' TERM; $(loader 6) | $TRICKLE | $MLM -o term" >term.out 2>&1 3>&- &
@@ -206,6 +207,7 @@ same_training() {
 	done
 }
 
+# bats test_tags=slow
 @test "mpi: a stream that breaks off at one rank stops all, and keeps the finished steps" {
 	maskgen -q --shard 0/2 --epochs 3 --batch 6 --seed 4 -o 0.masked cells.tok
 	maskgen -q --shard 1/2 --epochs 3 --batch 6 --seed 4 -o all.masked cells.tok
@@ -243,6 +245,7 @@ same_training() {
 	assert_not_exist nan/model.safetensors
 }
 
+# bats test_tags=slow
 @test "mpi: streams and options that do not belong together are refused" {
 	maskgen -q --shard 0/2 --batch 6 --seed 4 -o s0 cells.tok
 	maskgen -q --shard 1/2 --batch 6 --seed 4 -o s1 cells.tok

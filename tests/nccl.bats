@@ -164,6 +164,7 @@ same_training() {
 	grep -qx "init 1 of 2, Tree Simple" calls.1
 }
 
+# bats test_tags=slow
 @test "nccl: what the library cannot do is one line, ends all ranks, and leaves no model" {
 	local at
 	for at in "id:[0]:ncclGetUniqueId: unhandled system error" "init:1:[1]:ncclCommInitRank: unhandled system error" \

@@ -206,6 +206,7 @@ latest() { readlink "results/$1/latest"; }
 	refute_line --partial "note: split by cell"
 }
 
+# bats test_tags=slow
 @test "runs: labels and groups that obs has not are named with those that it has, before the counts are read" {
 	for wrong in "LABEL=celltype (did you mean cell_type?)" "GROUP=patient_id" "GROUP=donor_id (did you mean donor?)"; do
 		name=${wrong%% *}
@@ -220,6 +221,7 @@ latest() { readlink "results/$1/latest"; }
 	assert_output ""
 }
 
+# bats test_tags=slow
 @test "runs: files that are missing and unknown settings are named before anything is made" {
 	mkdir empty
 	cd empty
@@ -251,6 +253,7 @@ latest() { readlink "results/$1/latest"; }
 	assert_equal "$(ls)" ""
 }
 
+# bats test_tags=slow
 @test "runs: a misspelled variable or a file as a target is refused with what was meant, before anything is made" {
 	mkdir misspelled
 	cd misspelled

@@ -5,14 +5,15 @@
 export GOMP_SPINCOUNT ?= 2000
 
 JOBS ?= $(shell nproc)
-UNIT := $(patsubst tests/unit/test_%.c,unit-%,$(wildcard tests/unit/test_*.c)) unit-ops_lowered unit-ops_bf16 $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated)
+UNIT := $(patsubst tests/unit/test_%.c,unit-%,$(wildcard tests/unit/test_*.c)) unit-ops_lowered unit-ops_bf16
+UNIT_SLOW := $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated)
 BATS := $(patsubst tests/%.bats,bats-%,$(wildcard tests/*.bats))
 SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' tests/*.bats))
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 
 .PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults kills power-cut check-asan check-tsan check-slurm check-container check-valgrind soak check-fresh check-portability \
-	$(UNIT) $(BATS) fuzz fuzz-long $(FUZZ:%=run-%) check-seeds $(FUZZ:%=seeds-%) bench
+	$(UNIT) $(UNIT_SLOW) $(BATS) fuzz fuzz-long $(FUZZ:%=run-%) check-seeds $(FUZZ:%=seeds-%) bench
 
 # $(call side_by_side,GOALS): in a make with JOBS jobs, unless this one has -j. bats must not see the variables of make.
 side_by_side = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS) --output-sync=target) $1
@@ -20,7 +21,7 @@ side_by_side = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-
 check: ## run the tests, without the slow ones, and the linters (JOBS= side by side)
 	$(call side_by_side,check-bats check-unit lint)
 
-check-slow: ## run the tests that are tagged slow, and check-faults
+check-slow: ## run the tests that are tagged slow, those of all kernels in the emulation, and check-faults
 	$(call side_by_side,check-slow-here)
 	$(MAKE) --no-print-directory check-faults FAULTS=3
 
@@ -42,9 +43,9 @@ check-bats: BATSFLAGS ?= --filter-tags '!slow'
 check-bats: $(BATS) ## run the tests of the tools (bats), but the slow ones
 
 check-slow-here: BATSFLAGS ?= --filter-tags slow
-check-slow-here: $(SLOW)
+check-slow-here: $(SLOW) $(UNIT_SLOW)
 
-$(UNIT): unit-%: $(B)/unit/test_%
+$(UNIT) $(UNIT_SLOW): unit-%: $(B)/unit/test_%
 	@echo '== $<'; OPENBLAS_NUM_THREADS=1 $<
 
 $(BATS): bats-%: tests/%.bats $(B)/emu/corrmask_cuda.so $(B)/emu/nccl/libnccl.so.2 | all

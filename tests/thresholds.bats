@@ -89,6 +89,7 @@ silent() {
 	assert_equal "$(source_of a.h5ad)" "var/anything"
 }
 
+# bats test_tags=slow
 @test "thresholds: a matrix of ones gives way to the first with a larger value, and to no other" {
 	matrix() { h5tok "$1" -o out.counts 2>&1 | sed -n 's/.*counts from \(.*\), gene ids.*/\1/p'; }
 	most() { echo "np.minimum(a.X, $1)"; }
