@@ -18,10 +18,10 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 @test "ctaprobe cells --protocol cz: the scores of every fold are scikit-learn's, of many classes, of two, of neighbours" {
 	ref make two.emb cells=150 types=2 features=5
 	for file in a two; do
-		ctaprobe cells -q --protocol cz --fold batch --tol 1e-8 -l cell_type --json $file.emb -o $file.json
-		ref cz $file.emb $file.json
-		ctaprobe cells -q --protocol cz --fold batch --nearest 5 -l cell_type --json $file.emb -o $file.json
-		ref cz $file.emb $file.json nearest=5
+		ctaprobe cells -q --protocol cz --fold batch --tol 1e-8 -l cell_type $file.emb -o $file.tsv
+		ref cz $file.emb $file.tsv
+		ctaprobe cells -q --protocol cz --fold batch --nearest 5 -l cell_type $file.emb -o $file.tsv
+		ref cz $file.emb $file.tsv nearest=5
 	done
 	# the means are told, and which classes were left out
 	ref make rare.emb cells=120 types=8

@@ -20,8 +20,8 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	for case in "seed=1" "cells=97 seed=4" "cells=600 types=9 batches=2 seed=3" "what=uneven" "what=twins" "what=far" "what=tiny" "what=huge" \
 		"what=empty" "what=unlabelled" "cells=60" "cells=20 types=2" "what=equal" "features=1" "batches=1"; do
 		ref make a.emb $case
-		ctaprobe integration -q -l cell_type --batch batch --clusters cluster --json a.emb -o a.json
-		ref compare a.emb a.json
+		ctaprobe integration -q -l cell_type --batch batch --clusters cluster a.emb -o a.tsv
+		ref compare a.emb a.tsv
 	done
 }
 
@@ -42,7 +42,7 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	assert_equal "$(value one.tsv nmi_swept_min)" "$(value one.tsv nmi_swept_max)"
 }
 
-@test "ctaprobe integration: the same bytes on any number of threads, from a pipe, and as JSON" {
+@test "ctaprobe integration: the same bytes on any number of threads, and from a pipe" {
 	ref make a.emb cells=700 what=uneven
 	ctaprobe integration -q -l cell_type --batch batch a.emb -o a.tsv
 	for threads in 2 5; do
@@ -50,16 +50,7 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 		cmp a.tsv b.tsv
 	done
 	ctaprobe integration -q -l cell_type --batch batch < a.emb | cmp - a.tsv
-	ctaprobe integration -q -l cell_type --batch batch --json a.emb -o a.json
-	run -0 $PYTHON -c 'if 1:
-		import json
-		j = json.load(open("a.json"))
-		rows = dict(line.rstrip("\n").split("\t") for line in open("a.tsv"))
-		for key, v in j.items():
-		    if not isinstance(v, list):
-		        assert rows[key] == "nan" if v is None else float(rows[key]) == v, key
-		assert [float(rows["n:" + c]) for c in j["classes"]] == j["n"]
-		assert rows["asw_batch_class:type4"] == "nan" and j["asw_batch_class"][j["classes"].index("type4")] is None'
+	assert_equal "$(value a.tsv asw_batch_class:type4)" nan
 }
 
 @test "ctaprobe integration: the order of cells, the scale and the place of the embedding change nothing" {
@@ -139,8 +130,8 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	for case in "cells=700 features=20" "cells=2000 features=60 types=8 seed=3"; do
 		ref make a.emb $case
 		for clusters in "" "--clusters cluster"; do
-			ctaprobe integration -q -l cell_type --batch batch $clusters --json a.emb -o a.json
-			PYTHONDONTWRITEBYTECODE=1 run -0 "$PEER_PYTHON" "$BATS_TEST_DIRNAME/ref/integration.py" peers a.emb a.json
+			ctaprobe integration -q -l cell_type --batch batch $clusters a.emb -o a.tsv
+			PYTHONDONTWRITEBYTECODE=1 run -0 "$PEER_PYTHON" "$BATS_TEST_DIRNAME/ref/integration.py" peers a.emb a.tsv
 		done
 	done
 }

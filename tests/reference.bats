@@ -70,8 +70,7 @@ tables() {
 	scsample -q --where "cell<$(cat cells)" t.tok -o some.tok
 	ctaprobe reference --tokens 5000 --train t.tok t.masked | diff - <(ctaprobe reference --tokens 0 --train some.tok t.masked)
 	ctaprobe reference --train t.tok t.masked | cmp - <(ctaprobe reference --tokens 0 --train t.tok t.masked)
-	ctaprobe reference --json --train t.tok t.masked |
-		$PYTHON -c 'import json, sys; r, = json.load(sys.stdin)["references"]; assert r["masks"] == "t" and r["n"] > 1000 and r["medians"] < r["frequency"], r'
+	ctaprobe reference --train t.tok t.masked | awk 'END { exit !($1 == "t" && $3 < $2 && $4 > 1000) }'
 	# no gene is masked
 	maskgen -q --strategy none t.tok -o nothing.masked
 	assert_equal "$(ctaprobe reference --train t.tok nothing.masked | tail -n 1)" "$(printf 'nothing\tNA\tNA\t0')"

@@ -19,7 +19,6 @@ static struct error e;
 
 struct settings cells_set = {.nfold = 5, .repeats = 1, .max_iter = 5000, .inverse_penalty = 1, .penalty = 1, .tol = 1e-4};
 static const char *train_path, *test_path, *predictions_path;
-static int json;
 
 static struct option_def cells_options[] = {
 	{0, "Cells", OPT_GROUP},
@@ -62,7 +61,6 @@ static struct option_def cells_options[] = {
 	{0, "predictions", OPT_OUTPUT, &predictions_path, "FILE", "also write a prediction stream of the tested cells"},
 	{0, "roc", OPT_OUTPUT, &cells_set.roc_path, "FILE", "with --label, also write the mean ROC curve of the classes as a table"},
 	{0, "coefficients", OPT_OUTPUT, &cells_set.coefficients, "FILE", "with --test, also write the weights as a table"},
-	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli cells_cli = {.name = "ctaprobe cells",
@@ -244,16 +242,13 @@ static void predictions_header(
 		header_drop(h, made[i]);
 	free(h->kind);
 	h->kind = xstrdup("prediction");
-	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "labels");
-	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, HEADER_TRAIN_N);
 	if (cells_set.target) {
 		header_add(h, "expected", F64);
 	} else {
 		header_add_fixed(h, "logit", F32, (uint32_t)c->n);
 		header_add_categorical(h, "predicted", c->name, c->n);
-		cJSON_AddItemToObject(h->extra, "labels", cJSON_CreateStringArray((const char *const *)c->name, (int)c->n));
-		cJSON_AddItemToObject(h->extra, HEADER_TRAIN_N, report_counts(r->frequency, c->n));
 	}
+	header_labels(h, c->name, r->frequency, cells_set.target ? 0 : c->n);
 	if (fold)
 		header_add(h, "fold", U32);
 	cli_provenance(&cells_cli, h, "");
@@ -316,34 +311,34 @@ static void write_predictions(const struct embeddings *d, const struct result *r
 	free(row);
 }
 
-static cJSON *metrics_json(
+static struct results *metrics_of(
 	const struct embeddings *tested, struct result *r, const struct classes *c, const uint32_t *fold, size_t unlabelled)
 {
-	cJSON *j = cJSON_CreateObject();
+	struct results *to = results_new();
 	if (cells_set.target)
-		target_scores(j, tested, r);
+		target_scores(to, tested, r);
 	else
-		classes_scores(j, tested, r, fold);
+		classes_scores(to, tested, r, fold);
 	if (fold)
-		cJSON_AddItemToObject(j, "folds", report_number((double)cells_set.nfold));
-	cJSON_AddItemToObject(j, "cells", report_number((double)tested->n));
-	cJSON_AddItemToObject(j, "train_cells", report_number((double)r->train_cells));
-	cJSON_AddItemToObject(j, "unlabelled", report_number((double)unlabelled));
+		results_add(to, "folds", (double)cells_set.nfold);
+	results_add(to, "cells", (double)tested->n);
+	results_add(to, "train_cells", (double)r->train_cells);
+	results_add(to, "unlabelled", (double)unlabelled);
 	if (cells_set.search) {
 		const char *key = cells_set.target ? "penalty" : "inverse_penalty";
 		char *list = xasprintf("%s_fold", key);
-		if (fold)
-			cJSON_AddItemToObject(j, list, report_numbers(r->penalty, r->fits));
-		else
-			cJSON_AddItemToObject(j, key, report_number(r->penalty[0]));
+		for (size_t i = 0; fold && i < r->fits; i++)
+			results_fold(to, list, r->penalty[i]);
+		if (!fold)
+			results_add(to, key, r->penalty[0]);
 		free(list);
 	}
 	if (r->k) {
-		cJSON_AddItemToObject(j, "iterations", report_number(r->iterations));
-		cJSON_AddBoolToObject(j, "converged", r->converged == (int)r->fits && !r->unfinished);
-		classes_details(j, r, c);
+		results_add(to, "iterations", r->iterations);
+		results_add(to, "converged", r->converged == (int)r->fits && !r->unfinished);
+		classes_details(to, r, c);
 	}
-	return j;
+	return to;
 }
 
 /* ---- main ---- */
@@ -481,7 +476,8 @@ static void check_folds(const struct embeddings *d)
 }
 
 /* One cross-validation, or the training and test. */
-static cJSON *probe_once(struct result *r, const struct embeddings *a, const struct embeddings *b, long long repeat, size_t unlabelled)
+static struct results *probe_once(
+	struct result *r, const struct embeddings *a, const struct embeddings *b, long long repeat, size_t unlabelled)
 {
 	const struct embeddings *tested = test_path ? b : a;
 	uint32_t *fold = NULL;
@@ -502,9 +498,9 @@ static cJSON *probe_once(struct result *r, const struct embeddings *a, const str
 		warn("%d fits of the search did not converge; raise --max-iter", r->unfinished);
 	if (predictions_path)
 		write_predictions(tested, r, &classes_of_cells, fold);
-	cJSON *j = metrics_json(tested, r, &classes_of_cells, fold, unlabelled);
+	struct results *to = metrics_of(tested, r, &classes_of_cells, fold, unlabelled);
 	free(fold);
-	return j;
+	return to;
 }
 
 static void read_cells(struct embeddings *a, struct embeddings *b)
@@ -548,12 +544,12 @@ int ctaprobe_cells(int argc, char **argv)
 	if (unlabelled)
 		info("%zu of %zu cells have no value in column '%s' and are left out", unlabelled, a.n + b.n + unlabelled,
 			cells_set.label ? cells_set.label : cells_set.target);
-	cJSON **one = xcalloc((size_t)cells_set.repeats, sizeof *one);
+	struct results **one = xcalloc((size_t)cells_set.repeats, sizeof *one);
 	for (long long i = 0; i < cells_set.repeats; i++) {
 		result_release(&r);
 		one[i] = probe_once(&r, &a, &b, i, unlabelled);
 	}
-	report_write(&cells_cli, report_mean(one, (size_t)cells_set.repeats), json);
+	report_write(&cells_cli, results_mean(one, (size_t)cells_set.repeats, cells_set.target ? "spearman" : "macro_f1"));
 	cli_measured("train_cells", (double)r.train_cells);
 	cli_measured("test_cells", (double)(test_path ? b.n : a.n));
 	cli_measured("classes", (double)classes_of_cells.n);

@@ -51,9 +51,9 @@ void warn_untrained(const struct split *s, const struct classes *c);
 void warn_shared(const struct embeddings *a, const struct embeddings *b, const struct classes *groups, const char *column);
 
 /* Add the scores of the tested cells. fold [d->n]: NULL without cross-validation. Then what is known of each class. */
-void classes_scores(cJSON *j, const struct embeddings *d, struct result *r, const uint32_t *fold);
-void classes_details(cJSON *j, const struct result *r, const struct classes *c);
-void target_scores(cJSON *j, const struct embeddings *d, const struct result *r);
+void classes_scores(struct results *to, const struct embeddings *d, struct result *r, const uint32_t *fold);
+void classes_details(struct results *to, const struct result *r, const struct classes *c);
+void target_scores(struct results *to, const struct embeddings *d, const struct result *r);
 
 /* Assign rows row[0..n) to nfold folds by label and group: fold [n]. Dies with `what` in the message if there are too few. */
 void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, uint32_t seed, const char *what);

@@ -217,20 +217,20 @@ static void probabilities(double *p, const struct result *r, size_t cell)
 		p[c] = round(p[c] * near) / near;
 }
 
-static void report_roc(cJSON *j, const struct embeddings *d, struct result *r)
+static void report_roc(struct results *to, const struct embeddings *d, struct result *r)
 {
 	double *probability = xmalloc(d->n * r->k * sizeof *probability);
 	for (size_t i = 0; i < d->n; i++)
 		probabilities(probability + i * r->k, r, i);
 	if (cells_set.roc_path)
 		report_roc_curve(cells_set.roc_path, probability, d->y, d->n, r->k);
-	cJSON_AddItemToObject(j, "auroc", report_number(roc_macro(probability, d->y, d->n, r->k, r->auroc)));
+	results_add(to, "auroc", roc_macro(probability, d->y, d->n, r->k, r->auroc));
 	if (d->group) {
 		double *mean, *unused = xmalloc(r->k * sizeof *unused);
 		uint32_t *label;
 		size_t n = group_means(d, probability, r->k, &mean, &label);
 		if (n)
-			cJSON_AddItemToObject(j, "group_auroc", report_number(roc_macro(mean, label, n, r->k, unused)));
+			results_add(to, "group_auroc", roc_macro(mean, label, n, r->k, unused));
 		free(mean);
 		free(label);
 		free(unused);
@@ -238,16 +238,9 @@ static void report_roc(cJSON *j, const struct embeddings *d, struct result *r)
 	free(probability);
 }
 
-/* Add v to the list `name` of j. */
-static void add_fold(cJSON *j, const char *name, double v)
-{
-	cJSON *list = cJSON_GetObjectItemCaseSensitive(j, name);
-	cJSON_AddItemToArray(list ? list : cJSON_AddArrayToObject(j, name), report_number(v));
-}
-
 /* The scores of cz-benchmarks: those of the second class if there are two, else means over the classes of the fold's labels and
  * predictions. */
-static void score_cz(cJSON *j, const struct metrics *m)
+static void score_cz(struct results *to, const struct metrics *m)
 {
 	double precision = 0, recall = 0, f1 = 0, classes = 0;
 	for (size_t c = m->k == 2; c < m->k; c++) {
@@ -259,13 +252,13 @@ static void score_cz(cJSON *j, const struct metrics *m)
 		f1 += m->f1[c];
 		classes++;
 	}
-	add_fold(j, "cz_accuracy_fold", m->accuracy);
-	add_fold(j, "cz_f1_fold", f1 / classes);
-	add_fold(j, "cz_precision_fold", precision / classes);
-	add_fold(j, "cz_recall_fold", recall / classes);
+	results_fold(to, "cz_accuracy_fold", m->accuracy);
+	results_fold(to, "cz_f1_fold", f1 / classes);
+	results_fold(to, "cz_precision_fold", precision / classes);
+	results_fold(to, "cz_recall_fold", recall / classes);
 }
 
-static void score_fold(cJSON *j, const struct embeddings *d, const struct result *r, const uint32_t *fold, uint32_t f)
+static void score_fold(struct results *to, const struct embeddings *d, const struct result *r, const uint32_t *fold, uint32_t f)
 {
 	struct metrics one;
 	size_t n = 0, k = r->k;
@@ -280,11 +273,11 @@ static void score_fold(cJSON *j, const struct embeddings *d, const struct result
 		y[n++] = d->y[i];
 	}
 	metrics_score(&one);
-	add_fold(j, "accuracy_fold", one.accuracy);
-	add_fold(j, "macro_f1_fold", one.macro_f1);
+	results_fold(to, "accuracy_fold", one.accuracy);
+	results_fold(to, "macro_f1_fold", one.macro_f1);
 	if (cells_set.protocol == PROTOCOL_CZ) {
-		score_cz(j, &one);
-		add_fold(j, "cz_auroc_fold", roc_macro(probability, y, n, k, each));
+		score_cz(to, &one);
+		results_fold(to, "cz_auroc_fold", roc_macro(probability, y, n, k, each));
 	}
 	metrics_release(&one);
 	free(probability);
@@ -292,23 +285,23 @@ static void score_fold(cJSON *j, const struct embeddings *d, const struct result
 	free(y);
 }
 
-void classes_scores(cJSON *j, const struct embeddings *d, struct result *r, const uint32_t *fold)
+void classes_scores(struct results *to, const struct embeddings *d, struct result *r, const uint32_t *fold)
 {
 	metrics_init(&r->metrics, r->k);
 	metrics_add(&r->metrics, d->y, r->predicted, d->n);
 	metrics_score(&r->metrics);
-	report_scores(j, &r->metrics, r->frequency, (size_t)cells_set.rare);
+	report_scores(to, &r->metrics, r->frequency, (size_t)cells_set.rare);
 	r->auroc = xmalloc(r->k * sizeof *r->auroc);
-	report_roc(j, d, r);
+	report_roc(to, d, r);
 	if (cells_set.replicates)
-		report_bootstrap(j, d->y, r->predicted, d->group, d->n, r->k, (size_t)cells_set.replicates, (uint32_t)cells_cli.seed,
+		report_bootstrap(to, d->y, r->predicted, d->group, d->n, r->k, (size_t)cells_set.replicates, (uint32_t)cells_cli.seed,
 			cells_set.replicates_path);
 	for (uint32_t f = 0; fold && f < (uint32_t)cells_set.nfold; f++)
-		score_fold(j, d, r, fold, f);
+		score_fold(to, d, r, fold, f);
 }
 
-void classes_details(cJSON *j, const struct result *r, const struct classes *c)
+void classes_details(struct results *to, const struct result *r, const struct classes *c)
 {
-	report_classes(j, &r->metrics, c->name, r->frequency, r->frequency, (size_t)cells_set.rare);
-	cJSON_AddItemToObject(j, "auroc_class", report_numbers(r->auroc, r->k));
+	report_classes(to, &r->metrics, c->name, r->frequency, r->frequency, (size_t)cells_set.rare);
+	results_list(to, "auroc_class", r->auroc);
 }

@@ -20,7 +20,7 @@ enum { HOLM, BH, NONE };
 static const char *value_text = "value", *arm_text = "arm", *within_text, *pair_text, *cluster_text, *draw_text, *reference_text,
 		  *pool_text, *family_text, *splits_text;
 static struct opt_values comparisons;
-static int correct = HOLM, means, hartung_knapp, json;
+static int correct = HOLM, means, hartung_knapp;
 
 static struct option_def options[] = {
 	{0, "The table", OPT_GROUP},
@@ -42,7 +42,6 @@ static struct option_def options[] = {
 	{0, "pool", OPT_STRING, &pool_text, "COL", "also pool the differences over this column (random effects)"},
 	{0, "hartung-knapp", OPT_FLAG, &hartung_knapp, NULL, "intervals of pooled differences for few data sets"},
 	{0, "Output", OPT_GROUP},
-	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli compare_cli = {.name = "ctaprobe compare",
@@ -472,91 +471,72 @@ static void correct_families(struct study *s)
 
 /* ---- output ---- */
 
-static void add_number(cJSON *j, const char *key, double v)
-{
-	cJSON_AddItemToObject(j, key, report_number(v));
-}
-
-static void add_difference(cJSON *j, const struct row *r)
+static void add_difference(struct record *to, const struct row *r)
 {
 	const struct difference *d = &r->d;
-	add_number(j, "reference_n", (double)d->m);
-	add_number(j, "dropped", (double)d->dropped);
-	add_number(j, "mean", d->x);
-	add_number(j, "reference_mean", d->y);
-	add_number(j, "difference", d->mean);
-	add_number(j, "sd", d->sd);
-	add_number(j, "se", d->se);
-	add_number(j, "low", d->low);
-	add_number(j, "high", d->high);
-	add_number(j, "df", d->df);
-	add_number(j, "t", d->t);
-	add_number(j, "p", d->p);
-	add_number(j, "p_corrected", r->corrected);
-	add_number(j, "p_wilcoxon", d->rank_p);
-	cJSON_AddItemToObject(
-		j, "wilcoxon", isnan(d->rank_p) ? cJSON_CreateNull() : cJSON_CreateString(d->rank_exact ? "exact" : "normal"));
-	add_number(j, "detectable", d->detectable);
+	record_number(to, "reference_n", (double)d->m);
+	record_number(to, "dropped", (double)d->dropped);
+	record_number(to, "mean", d->x);
+	record_number(to, "reference_mean", d->y);
+	record_number(to, "difference", d->mean);
+	record_number(to, "sd", d->sd);
+	record_number(to, "se", d->se);
+	record_number(to, "low", d->low);
+	record_number(to, "high", d->high);
+	record_number(to, "df", d->df);
+	record_number(to, "t", d->t);
+	record_number(to, "p", d->p);
+	record_number(to, "p_corrected", r->corrected);
+	record_number(to, "p_wilcoxon", d->rank_p);
+	record_text(to, "wilcoxon", isnan(d->rank_p) ? NULL : d->rank_exact ? "exact" : "normal");
+	record_number(to, "detectable", d->detectable);
 	if (!pool_text)
 		return;
-	add_number(j, "tau2", r->is_pooled ? r->pooled.tau2 : NAN);
-	add_number(j, "I2", r->is_pooled ? r->pooled.I2 : NAN);
-	add_number(j, "Q", r->is_pooled ? r->pooled.Q : NAN);
-	add_number(j, "p_Q", r->is_pooled ? r->pooled.Q_p : NAN);
+	record_number(to, "tau2", r->is_pooled ? r->pooled.tau2 : NAN);
+	record_number(to, "I2", r->is_pooled ? r->pooled.I2 : NAN);
+	record_number(to, "Q", r->is_pooled ? r->pooled.Q : NAN);
+	record_number(to, "p_Q", r->is_pooled ? r->pooled.Q_p : NAN);
 }
 
-static cJSON *row_object(const struct study *s, const struct row *r)
+static void add_record(struct record *to, const struct study *s, const struct row *r)
 {
-	cJSON *j = cJSON_CreateObject();
 	for (size_t i = 0; i < within_fields(s); i++) {
 		size_t n;
 		const char *field = key_field(s->v.key[COMPARE_WITHIN].name[r->group], i, &n);
 		char *text = r->is_pooled && i == s->pool ? xstrdup(POOLED) : xstrndup(field, n);
-		cJSON_AddStringToObject(j, i < s->v.columns[COMPARE_WITHIN] ? s->v.column[COMPARE_WITHIN][i] : "value", text);
+		record_text(to, i < s->v.columns[COMPARE_WITHIN] ? s->v.column[COMPARE_WITHIN][i] : "value", text);
 		free(text);
 	}
-	cJSON_AddStringToObject(j, "arm", arm_name(s, r->arm));
+	record_text(to, "arm", arm_name(s, r->arm));
 	if (!means)
-		cJSON_AddStringToObject(j, "reference", arm_name(s, r->reference));
-	add_number(j, "n", (double)r->d.n);
+		record_text(to, "reference", arm_name(s, r->reference));
+	record_number(to, "n", (double)r->d.n);
 	if (!means) {
-		add_difference(j, r);
-		return j;
+		add_difference(to, r);
+		record_end(to);
+		return;
 	}
-	add_number(j, "dropped", (double)r->d.dropped);
-	add_number(j, "mean", r->d.mean);
-	add_number(j, "sd", r->d.sd);
-	add_number(j, "se", r->d.se);
-	add_number(j, "low", r->d.low);
-	add_number(j, "high", r->d.high);
-	return j;
-}
-
-static const char *test_name(void)
-{
-	return means           ? NULL
-		: draw_text    ? "draws"
-		: cluster_text ? "clusters"
-		: splits_text  ? "resampled t"
-		: pair_text    ? "paired t"
-			       : "Welch";
+	record_number(to, "dropped", (double)r->d.dropped);
+	record_number(to, "mean", r->d.mean);
+	record_number(to, "sd", r->d.sd);
+	record_number(to, "se", r->d.se);
+	record_number(to, "low", r->d.low);
+	record_number(to, "high", r->d.high);
+	record_end(to);
 }
 
 static void write_rows(const struct study *s)
 {
-	cJSON *all = cJSON_CreateObject(), *list;
-	if (!means) {
-		static const char *const correction[] = {"holm", "bh", "none"};
-		cJSON_AddStringToObject(all, "test", test_name());
-		cJSON_AddStringToObject(all, "correction", correction[correct]);
-	}
-	list = cJSON_AddArrayToObject(all, means ? "means" : "differences");
+	struct record to;
+	record_open(&to);
 	for (size_t i = 0; i < s->rows; i++)
-		cJSON_AddItemToArray(list, row_object(s, &s->row[i]));
-	if (json)
-		report_write(&compare_cli, all, 1);
-	else /* a row without values: the names of the columns */
-		report_rows(&compare_cli, all, row_object(s, &(struct row){.corrected = NAN}), list);
+		add_record(&to, s, &s->row[i]);
+	if (!s->rows)
+		add_record(&to, s, &(struct row){0});
+	char *text = record_print(&to);
+	if (!s->rows) /* the names of the columns alone */
+		strchr(text, '\n')[1] = 0;
+	write_text(compare_cli.output, text);
 }
 
 int ctaprobe_compare(int argc, char **argv)

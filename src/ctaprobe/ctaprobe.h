@@ -1,6 +1,5 @@
 /*
- * The subcommands of ctaprobe (argv[0] is the subcommand's name) and the functions that print metrics (report.c). A subcommand
- * collects its metrics in one JSON object. The table is made from this object, so both have the same values.
+ * The subcommands of ctaprobe (argv[0] is the subcommand's name) and the functions that print metrics (report.c).
  */
 #ifndef CTAPROBE_H
 #define CTAPROBE_H
@@ -8,6 +7,7 @@
 #include "cli.h"
 #include "label/label.h"
 #include "eval/metrics.h"
+#include "eval/results.h"
 
 int ctaprobe_cells(int argc, char **argv);
 int ctaprobe_score(int argc, char **argv);
@@ -28,14 +28,14 @@ extern struct cli cells_cli, score_cli, genes_cli, reconstruction_cli, effective
 	reference_cli, map_cli, integration_cli, transfer_cli, network_cli, shift_cli, genesets_cli;
 
 /* ctaprobe score --target: in is a stream of predicted numbers. */
-void score_numbers(struct stream *in, const char *column, int json);
+void score_numbers(struct stream *in, const char *column);
 
 /* ctaprobe score --ontology: labels and predictions of n cells, classes of c. The arrays are changed. */
 struct terms_scored {
 	uint32_t *y, *predicted; /* [n] */
 	size_t n, unlabelled, unpredicted;
 };
-void score_terms(struct terms_scored *s, const struct classes *c, const char *path, const char *name, int json);
+void score_terms(struct terms_scored *s, const struct classes *c, const char *path, const char *name);
 
 /* The cells of one stream of embeddings that have a label and a target. */
 struct embeddings {
@@ -86,40 +86,23 @@ struct gene_vectors {
 void gene_vectors_read(struct gene_vectors *g, struct stream *in);
 void gene_vectors_release(struct gene_vectors *g); /* accepts a zeroed struct */
 
-/* Numbers with all their digits (cJSON prints 15 if these are nearly exact); null if not finite. */
-cJSON *report_number(double v);
-cJSON *report_numbers(const double *v, size_t n);
-cJSON *report_counts(const uint64_t *v, size_t n);
+/* The header of predictions: the k classes and how many training cells each has; none if k is 0. */
+void header_labels(struct header *h, char *const *name, const uint64_t *cells, size_t k);
 
 /* The scores of a classification: accuracy ... weighted_f1, and f1_rare over the `rare` rarest classes by frequency (0: a third). */
-void report_scores(cJSON *j, const struct metrics *m, const uint64_t *frequency, size_t rare);
+void report_scores(struct results *to, const struct metrics *m, const uint64_t *frequency, size_t rare);
 /* How well numbers are predicted: mse, and r2 = 1 - sum (truth - predicted)^2 / sum (truth - mean)^2, NaN if all of truth [n] are equal. */
-void report_fit(cJSON *j, const double *predicted, const double *truth, size_t n);
+void report_fit(struct results *to, const double *predicted, const double *truth, size_t n);
 /* Bootstrap of the scores: _low and _high of accuracy, balanced_accuracy and macro_f1 (95 % intervals), and how many units were drawn.
  * unit [n]: groups, or NULL: cells. path: a table of the replicates is written there; NULL: none. */
-void report_bootstrap(cJSON *j, const uint32_t *truth, const uint32_t *predicted, const uint32_t *unit, size_t n, size_t k,
+void report_bootstrap(struct results *to, const uint32_t *truth, const uint32_t *predicted, const uint32_t *unit, size_t n, size_t k,
 	size_t replicates, uint32_t seed, const char *path);
 /* Each class: classes, f1, n, train_n (frequency; NULL: none), rare, confusion. name [m->k]. */
-void report_classes(cJSON *j, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n, size_t rare);
-void report_confusion(cJSON *j, const struct metrics *m);
+void report_classes(
+	struct results *to, const struct metrics *m, char *const *name, const uint64_t *frequency, const uint64_t *train_n, size_t rare);
 
-/* The mean of n results of equal keys, which are freed: of each number, and of each number of a list. A list named ..._fold has those of
- * all results, one
- * after the other, and macro_f1_repeat (or spearman_repeat) has that number of each result. One result is returned as it is. */
-cJSON *report_mean(cJSON *const *one, size_t n);
-
-/*
- * Write the metrics as JSON, or as a table of metric and value. In the table a list over classes has the rows KEY:CLASS. A list named
- * ..._fold or ..._repeat has its mean, its standard deviation (n - 1) and the rows KEY:1, KEY:2, ... "classes" is the number of classes.
- * "confusion" has
- * only pairs with a count above 0.
- */
-void report_write(const struct cli *c, cJSON *j, int json);
-
-/* Write a table with a line for each object of `rows`, a list in j. All have the keys of `columns`. A number that is not known is NA. j
- * and columns are
- * freed. */
-void report_rows(const struct cli *c, cJSON *j, cJSON *columns, const cJSON *rows);
+/* Write the results, which are freed. */
+void report_write(const struct cli *c, struct results *of);
 
 /* Write the mean ROC curve of the classes against the rest, as a table of fpr and tpr. probability [n, k]; y [n], of which k and above are
  * classes that were not predicted. */

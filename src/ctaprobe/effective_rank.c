@@ -10,10 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int json;
-
 static struct option_def options[] = {
-	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli effective_rank_cli = {.name = "ctaprobe effective-rank",
@@ -66,7 +63,7 @@ static void read_rows(struct factor *f, struct stream *in)
 }
 
 /* Add entropy and effective rank of the vectors, or of the vectors minus their mean. */
-static void add_rank(cJSON *j, const struct factor *f, int centred, const char *name)
+static void add_rank(struct results *to, const struct factor *f, int centred, const char *name)
 {
 	struct error e;
 	size_t d = f->p - 1;
@@ -74,8 +71,8 @@ static void add_rank(cJSON *j, const struct factor *f, int centred, const char *
 	if (factor_svd(f, (size_t)centred, d, s, NULL, NULL, &e))
 		die("%s: %s", name, e.msg);
 	double entropy = factor_entropy(s, d);
-	cJSON_AddItemToObject(j, centred ? "entropy_centred" : "entropy", report_number(entropy));
-	cJSON_AddItemToObject(j, centred ? "effective_rank_centred" : "effective_rank", report_number(exp(entropy)));
+	results_add(to, centred ? "entropy_centred" : "entropy", entropy);
+	results_add(to, centred ? "effective_rank_centred" : "effective_rank", exp(entropy));
 	free(s);
 }
 
@@ -88,12 +85,12 @@ int ctaprobe_effective_rank(int argc, char **argv)
 	cli_blas(&effective_rank_cli);
 	struct stream *in = cli_open(&effective_rank_cli, 0);
 	read_rows(&f, in);
-	cJSON *j = cJSON_CreateObject();
-	add_rank(j, &f, 0, stream_name(in));
-	add_rank(j, &f, 1, stream_name(in));
-	cJSON_AddItemToObject(j, "cells", report_number((double)f.n));
-	cJSON_AddItemToObject(j, "values", report_number((double)(f.p - 1)));
-	report_write(&effective_rank_cli, j, json);
+	struct results *to = results_new();
+	add_rank(to, &f, 0, stream_name(in));
+	add_rank(to, &f, 1, stream_name(in));
+	results_add(to, "cells", (double)f.n);
+	results_add(to, "values", (double)(f.p - 1));
+	report_write(&effective_rank_cli, to);
 	cli_measured("cells", (double)f.n);
 	cli_measured("features", (double)(f.p - 1));
 	cli_report(&effective_rank_cli, "%zu cells, %zu values each", f.n, f.p - 1);

@@ -14,7 +14,6 @@
 static struct error e;
 
 static const char *positive_name, *scores_path, *roc_path;
-static int json;
 
 struct genes_probe genes_probe = {.folds = 5, .fold_seed = 1, .max_iter = 5000, .inverse_penalty = 1, .tol = 1e-4};
 
@@ -32,7 +31,6 @@ static struct option_def options[] = {
 	{0, "positive", OPT_STRING, &positive_name, "LABEL", "the positive class of two classes (default: the model's second class)"},
 	{0, "gene-scores", OPT_OUTPUT, &scores_path, "FILE", "also write a table of all genes with their mean probability"},
 	{0, "roc", OPT_OUTPUT, &roc_path, "FILE", "for two classes: also write a table of the ROC curves"},
-	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli genes_cli = {.name = "ctaprobe genes",
@@ -308,28 +306,26 @@ static void weighted_auc(const struct study *t, double *mean, double *sd)
 	*sd = sqrt(squares);
 }
 
-static void add_folds(cJSON *j, const char *key, const struct study *t, size_t member)
+static void add_folds(struct results *to, const char *key, const struct study *t, size_t member)
 {
-	cJSON *list = cJSON_AddArrayToObject(j, key);
 	for (size_t i = 0; i < t->nfold; i++)
-		cJSON_AddItemToArray(list, report_number(*(const double *)((const char *)&t->fold[i] + member)));
+		results_fold(to, key, *(const double *)((const char *)&t->fold[i] + member));
 }
 
 /* Mean over folds of one class. */
-static void add_class_means(cJSON *j, const char *key, const struct study *t, int genes)
+static void add_class_means(struct results *to, const char *key, const struct study *t, int genes)
 {
-	cJSON *list = cJSON_AddArrayToObject(j, key);
-	for (size_t k = 0; k < t->K; k++) {
-		double sum = 0;
+	double *mean = xcalloc(t->K, sizeof *mean);
+	for (size_t k = 0; k < t->K; k++)
 		for (size_t i = 0; i < t->nfold; i++)
-			sum += (genes ? t->fold[i].class_gene_auc : t->fold[i].class_auc)[k];
-		cJSON_AddItemToArray(list, report_number(sum / (double)t->nfold));
-	}
+			mean[k] += (genes ? t->fold[i].class_gene_auc : t->fold[i].class_auc)[k] / (double)t->nfold;
+	results_list(to, key, mean);
+	free(mean);
 }
 
 static void print_metrics(struct study *t)
 {
-	cJSON *j = cJSON_CreateObject();
+	struct results *to = results_new();
 	double mean, sd, cells = 0, tokens = 0, genes = 0;
 	for (size_t i = 0; i < t->nfold; i++) {
 		cells += (double)t->fold[i].cells;
@@ -339,31 +335,31 @@ static void print_metrics(struct study *t)
 	metrics_score(&t->all);
 	if (t->K == 2) {
 		weighted_auc(t, &mean, &sd);
-		cJSON_AddItemToObject(j, "auc_weighted", report_number(mean));
-		cJSON_AddItemToObject(j, "auc_weighted_sd", report_number(sd));
+		results_add(to, "auc_weighted", mean);
+		results_add(to, "auc_weighted_sd", sd);
 	}
-	add_folds(j, "auc_fold", t, offsetof(struct fold, auc));
-	add_folds(j, "gene_auc_fold", t, offsetof(struct fold, gene_auc));
-	add_folds(j, "accuracy_fold", t, offsetof(struct fold, accuracy));
-	add_folds(j, "macro_f1_fold", t, offsetof(struct fold, macro_f1));
-	cJSON_AddItemToObject(j, "accuracy", report_number(t->all.accuracy));
-	cJSON_AddItemToObject(j, "macro_f1", report_number(t->all.macro_f1));
-	cJSON_AddItemToObject(j, "folds", report_number((double)t->nfold));
-	cJSON_AddItemToObject(j, "cells", report_number(cells));
-	cJSON_AddItemToObject(j, "tokens", report_number(tokens));
-	cJSON_AddItemToObject(j, "genes", report_number(genes));
-	cJSON_AddItemToObject(j, "unlabelled", report_number((double)t->unlabelled));
+	add_folds(to, "auc_fold", t, offsetof(struct fold, auc));
+	add_folds(to, "gene_auc_fold", t, offsetof(struct fold, gene_auc));
+	add_folds(to, "accuracy_fold", t, offsetof(struct fold, accuracy));
+	add_folds(to, "macro_f1_fold", t, offsetof(struct fold, macro_f1));
+	results_add(to, "accuracy", t->all.accuracy);
+	results_add(to, "macro_f1", t->all.macro_f1);
+	results_add(to, "folds", (double)t->nfold);
+	results_add(to, "cells", cells);
+	results_add(to, "tokens", tokens);
+	results_add(to, "genes", genes);
+	results_add(to, "unlabelled", (double)t->unlabelled);
 	if (t->K == 2)
-		cJSON_AddStringToObject(j, "positive", t->name[t->positive]);
-	cJSON_AddItemToObject(j, "classes", cJSON_CreateStringArray((const char *const *)t->name, (int)t->K));
+		results_text(to, "positive", t->name[t->positive]);
+	results_classes(to, t->name, t->K);
 	if (t->K > 2) {
-		add_class_means(j, "auc", t, 0);
-		add_class_means(j, "gene_auc", t, 1);
+		add_class_means(to, "auc", t, 0);
+		add_class_means(to, "gene_auc", t, 1);
 	}
-	cJSON_AddItemToObject(j, "f1", report_numbers(t->all.f1, t->K));
-	cJSON_AddItemToObject(j, "n", report_counts(t->all.support, t->K));
-	report_confusion(j, &t->all);
-	report_write(&genes_cli, j, json);
+	results_list(to, "f1", t->all.f1);
+	results_counts(to, "n", t->all.support);
+	results_pairs(to, "confusion", t->all.confusion);
+	report_write(&genes_cli, to);
 }
 
 static void write_roc(const struct study *t)

@@ -25,14 +25,12 @@ enum { RESOLUTIONS = 10, ONE = 4 }; /* 0.2, 0.4, ... 2.0; the fifth is 1 */
 static struct error e;
 static const char *label, *batch, *clusters;
 static long long runs = 3;
-static int json;
 
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column of cell types", .changes = 1},
 	{'b', "batch", OPT_STRING, &batch, "COL", "the column of batches (without it: no metrics of batches)", .changes = 1},
 	{0, "clusters", OPT_STRING, &clusters, "COL", "a column of clusters, instead of Leiden's", .changes = 1},
 	{0, "runs", OPT_INT, &runs, "N", "runs of Leiden, each with its own seed (default 3)", 1, 100, .changes = 1},
-	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli integration_cli = {.name = "ctaprobe integration",
@@ -203,71 +201,71 @@ static void score_neighbours(struct scores *s, const struct embeddings *d, size_
 
 /* ---- output ---- */
 
-static void add(cJSON *j, const char *key, const char *mode, double v)
+static void add(struct results *to, const char *key, const char *mode, double v)
 {
 	char *name = xasprintf("%s%s", key, mode);
-	cJSON_AddItemToObject(j, name, report_number(v));
+	results_add(to, name, v);
 	free(name);
 }
 
 /* NMI, ARI and their means, under names that say how the clusters were found. */
-static void add_scores(cJSON *j, const struct scores *s, const char *mode, double nmi, double ari)
+static void add_scores(struct results *to, const struct scores *s, const char *mode, double nmi, double ari)
 {
 	double bio = mean_of((double[]){nmi, ari, s->asw_label}, 3), both = mean_of((double[]){s->connectivity, s->asw_batch}, 2);
 	int batches = !isnan(s->asw_batch);
-	add(j, "nmi", mode, nmi);
-	add(j, "ari", mode, ari);
-	add(j, "avg_bio", mode, bio);
-	add(j, "score", mode, batches ? 0.6 * bio + 0.4 * both : NAN);
+	add(to, "nmi", mode, nmi);
+	add(to, "ari", mode, ari);
+	add(to, "avg_bio", mode, bio);
+	add(to, "score", mode, batches ? 0.6 * bio + 0.4 * both : NAN);
 }
 
-static void add_range(cJSON *j, const char *key, const double *v)
+static void add_range(struct results *to, const char *key, const double *v)
 {
 	double low = v[0], high = v[0];
 	for (long long i = 1; i < runs; i++) {
 		low = fmin(low, v[i]);
 		high = fmax(high, v[i]);
 	}
-	add(j, key, "_min", low);
-	add(j, key, "_max", high);
+	add(to, key, "_min", low);
+	add(to, key, "_max", high);
 }
 
-static void add_runs(cJSON *j, const struct scores *s)
+static void add_runs(struct results *to, const struct scores *s)
 {
 	size_t n = (size_t)runs;
-	add_scores(j, s, "_swept", mean_of(s->nmi_run, n), mean_of(s->ari_run, n));
-	add_range(j, "nmi_swept", s->nmi_run);
-	add_range(j, "ari_swept", s->ari_run);
-	add_range(j, "resolution", s->best);
-	add_scores(j, s, "_resolution_1", mean_of(s->nmi_one, n), mean_of(s->ari_one, n));
-	add(j, "modularity", "_resolution_1", s->modularity);
-	add(j, "runs", "", (double)n);
+	add_scores(to, s, "_swept", mean_of(s->nmi_run, n), mean_of(s->ari_run, n));
+	add_range(to, "nmi_swept", s->nmi_run);
+	add_range(to, "ari_swept", s->ari_run);
+	add_range(to, "resolution", s->best);
+	add_scores(to, s, "_resolution_1", mean_of(s->nmi_one, n), mean_of(s->ari_one, n));
+	add(to, "modularity", "_resolution_1", s->modularity);
+	add(to, "runs", "", (double)n);
 }
 
 static void print_scores(const struct scores *s, const struct embeddings *d, const struct classes *types, size_t batches)
 {
-	cJSON *j = cJSON_CreateObject();
+	struct results *to = results_new();
 	if (clusters)
-		add_scores(j, s, "_clusters", s->nmi, s->ari);
+		add_scores(to, s, "_clusters", s->nmi, s->ari);
 	else
-		add_runs(j, s);
-	add(j, "asw_label", "", s->asw_label);
-	add(j, "graph_connectivity", "", s->connectivity);
-	add(j, "asw_batch", "", s->asw_batch);
-	add(j, "avg_batch", "", isnan(s->asw_batch) ? NAN : (s->connectivity + s->asw_batch) / 2);
-	add(j, "ilisi", "", s->ilisi);
-	add(j, "clisi", "", s->clisi);
-	add(j, "kbet", "", s->kbet);
-	add(j, "pcr", "", s->pcr);
-	add(j, "cells", "", (double)d->n);
-	add(j, "unlabelled", "", (double)d->unlabelled);
-	add(j, "batches", "", (double)batches);
-	cJSON_AddItemToObject(j, "classes", cJSON_CreateStringArray((const char *const *)types->name, (int)types->n));
-	cJSON_AddItemToObject(j, "n", report_numbers(s->cells, types->n));
-	cJSON_AddItemToObject(j, "asw_label_class", report_numbers(s->label_width, types->n));
-	cJSON_AddItemToObject(j, "asw_batch_class", report_numbers(s->batch_width, types->n));
-	cJSON_AddItemToObject(j, "graph_connectivity_class", report_numbers(s->connected, types->n));
-	report_write(&integration_cli, j, json);
+		add_runs(to, s);
+	add(to, "asw_label", "", s->asw_label);
+	add(to, "graph_connectivity", "", s->connectivity);
+	add(to, "asw_batch", "", s->asw_batch);
+	add(to, "avg_batch", "", isnan(s->asw_batch) ? NAN : (s->connectivity + s->asw_batch) / 2);
+	add(to, "ilisi", "", s->ilisi);
+	add(to, "clisi", "", s->clisi);
+	add(to, "kbet", "", s->kbet);
+	add(to, "pcr", "", s->pcr);
+	add(to, "cells", "", (double)d->n);
+	add(to, "unlabelled", "", (double)d->unlabelled);
+	add(to, "batches", "", (double)batches);
+	results_classes(to, types->name, types->n);
+	results_list(to, "n", s->cells);
+	results_list(to, "asw_label_class", s->label_width);
+	results_list(to, "asw_batch_class", s->batch_width);
+	results_list(to, "graph_connectivity_class", s->connected);
+	report_write(&integration_cli, to);
 }
 
 /* ---- main ---- */

@@ -17,7 +17,7 @@
 #include <string.h>
 
 static struct error e;
-static int ungated, json;
+static int ungated;
 static long long min_expressed = 100, window = 201, step = -1;
 static double window_share = 0.05, tau = 2, margin = 0.1, sparse = 0.65;
 static const char *groups_path, *genes_path;
@@ -36,7 +36,6 @@ static struct option_def options[] = {
 	{0, "Groups and output", OPT_GROUP},
 	{0, "groups", OPT_STRING, &groups_path, "TABLE", "groups of genes: are there more winners in one than among all other genes?"},
 	{0, "genes", OPT_OUTPUT, &genes_path, "FILE", "also write a table with a line for each gene"},
-	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli learnability_cli = {.name = "ctaprobe learnability",
@@ -150,9 +149,9 @@ static void read_genes(struct genes *g, const char *path)
 
 /* ---- all genes ---- */
 
-static void add(cJSON *j, const char *key, double v)
+static void add(struct results *to, const char *key, double v)
 {
-	cJSON_AddItemToObject(j, key, report_number(v));
+	results_add(to, key, v);
 }
 
 static int compare(const void *a, const void *b)
@@ -167,7 +166,7 @@ static double median(double *v, size_t n)
 	return n ? (v[(n - 1) / 2] + v[n / 2]) / 2 : NAN;
 }
 
-static void report_genes(cJSON *j, const struct genes *g, double explained)
+static void report_genes(struct results *to, const struct genes *g, double explained)
 {
 	double *x = xcalloc(2 * g->n, sizeof *x), *y = x + g->n;
 	size_t winners = 0, losers = 0, few_zeros = 0;
@@ -178,18 +177,18 @@ static void report_genes(cJSON *j, const struct genes *g, double explained)
 		losers += g->of[i].kind == LEARNED_LOSER;
 		few_zeros += g->of[i].kind == LEARNED_WINNER && g->of[i].zero_fraction >= sparse;
 	}
-	add(j, "spearman", correlation_spearman(x, y, g->n));
-	add(j, "explained", explained);
-	add(j, "rescaled_median", median(y, g->n));
-	add(j, "better_than_mean", (double)g->beat);
-	add(j, "winners", (double)winners);
-	add(j, "winners_sparse", (double)few_zeros);
-	add(j, "losers", (double)losers);
-	add(j, "genes", (double)g->n);
-	add(j, "few_expressed", (double)g->few);
-	add(j, "without_error", (double)g->without);
+	add(to, "spearman", correlation_spearman(x, y, g->n));
+	add(to, "explained", explained);
+	add(to, "rescaled_median", median(y, g->n));
+	add(to, "better_than_mean", (double)g->beat);
+	add(to, "winners", (double)winners);
+	add(to, "winners_sparse", (double)few_zeros);
+	add(to, "losers", (double)losers);
+	add(to, "genes", (double)g->n);
+	add(to, "few_expressed", (double)g->few);
+	add(to, "without_error", (double)g->without);
 	if (g->step >= 0)
-		add(j, "step", g->step);
+		add(to, "step", g->step);
 	free(x);
 }
 
@@ -252,7 +251,7 @@ static void test_group(double *v, size_t k, const struct genes *g, const struct 
 	free(in);
 }
 
-static void report_groups(cJSON *j, const struct genes *g, const struct gene_labels *groups)
+static void report_groups(struct results *to, const struct genes *g, const struct gene_labels *groups)
 {
 	static const char *const key[MEASURES] = {"group_genes", "group_winners", "odds_ratio", "odds_ratio_low", "odds_ratio_high", "p",
 		"p_bh", "z_median", "z_auc", "z_p", "z_p_bh"};
@@ -262,11 +261,11 @@ static void report_groups(cJSON *j, const struct genes *g, const struct gene_lab
 		test_group(v, k, g, groups);
 	correct_bh(v + P_BH * K, K);
 	correct_bh(v + Z_P_BH * K, K);
-	add(j, "in_groups", (double)groups->found);
-	add(j, "groups_not_found", (double)groups->absent);
-	cJSON_AddItemToObject(j, "classes", cJSON_CreateStringArray((const char *const *)groups->name, (int)K));
+	add(to, "in_groups", (double)groups->found);
+	add(to, "groups_not_found", (double)groups->absent);
+	results_classes(to, groups->name, K);
 	for (size_t i = 0; i < MEASURES; i++)
-		cJSON_AddItemToObject(j, key[i], report_numbers(v + i * K, K));
+		results_list(to, key[i], v + i * K);
 	free(v);
 }
 
@@ -287,13 +286,13 @@ int ctaprobe_learnability(int argc, char **argv)
 			g.n, g.listed, min_expressed, window);
 	const struct learning_rules rules = {(size_t)window, window_share, tau, margin};
 	learnability(g.of, g.n, &rules, &explained);
-	cJSON *j = cJSON_CreateObject();
-	report_genes(j, &g, explained);
+	struct results *to = results_new();
+	report_genes(to, &g, explained);
 	if (groups_path)
-		report_groups(j, &g, &groups);
+		report_groups(to, &g, &groups);
 	if (genes_path)
 		write_genes(&g, groups_path ? &groups : NULL);
-	report_write(&learnability_cli, j, json);
+	report_write(&learnability_cli, to);
 	cli_measured("genes", (double)g.n);
 	cli_report(&learnability_cli, "%zu genes, %zu left out", g.n, g.few + g.without);
 	if (groups_path)

@@ -56,18 +56,18 @@ static void read_pairs(struct pairs *p, struct stream *in, const char *column)
 	block_release(&b);
 }
 
-void score_numbers(struct stream *in, const char *column, int json)
+void score_numbers(struct stream *in, const char *column)
 {
 	struct pairs p = {0};
 	read_pairs(&p, in, column);
-	cJSON *j = cJSON_CreateObject();
-	cJSON_AddItemToObject(j, "pearson", report_number(correlation_pearson(p.x, p.y, p.n)));
-	cJSON_AddItemToObject(j, "spearman", report_number(correlation_spearman(p.x, p.y, p.n)));
-	report_fit(j, p.x, p.y, p.n);
-	cJSON_AddItemToObject(j, "cells", report_number((double)p.n));
-	cJSON_AddItemToObject(j, "unlabelled", report_number((double)p.unlabelled));
-	cJSON_AddItemToObject(j, "unpredicted", report_number((double)p.unpredicted));
-	report_write(&score_cli, j, json);
+	struct results *to = results_new();
+	results_add(to, "pearson", correlation_pearson(p.x, p.y, p.n));
+	results_add(to, "spearman", correlation_spearman(p.x, p.y, p.n));
+	report_fit(to, p.x, p.y, p.n);
+	results_add(to, "cells", (double)p.n);
+	results_add(to, "unlabelled", (double)p.unlabelled);
+	results_add(to, "unpredicted", (double)p.unpredicted);
+	report_write(&score_cli, to);
 	cli_report(&score_cli, "%zu cells scored", p.n);
 	free(p.x);
 	free(p.y);

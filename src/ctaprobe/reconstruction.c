@@ -13,10 +13,8 @@
 #include <string.h>
 
 static struct error e;
-static int json;
 
 static struct option_def options[] = {
-	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli reconstruction_cli = {.name = "ctaprobe reconstruction",
@@ -40,12 +38,12 @@ static void mean_add(struct mean *m, double v)
 	m->n++;
 }
 
-static void mean_report(cJSON *j, const struct mean *m, const char *key)
+static void mean_report(struct results *to, const struct mean *m, const char *key)
 {
 	double n = (double)m->n, mean = m->n ? m->sum / n : NAN;
 	char *sd = xasprintf("%s_sd", key);
-	cJSON_AddItemToObject(j, key, report_number(mean));
-	cJSON_AddItemToObject(j, sd, report_number(m->n > 1 ? sqrt(fmax(0, (m->square - n * mean * mean) / (n - 1))) : NAN));
+	results_add(to, key, mean);
+	results_add(to, sd, m->n > 1 ? sqrt(fmax(0, (m->square - n * mean * mean) / (n - 1))) : NAN);
 	free(sd);
 }
 
@@ -121,13 +119,13 @@ int ctaprobe_reconstruction(int argc, char **argv)
 		die("%s", e.msg);
 	if (s.cells == s.undefined)
 		die("%s: no cell to score among %" PRIu64 ": true or expected counts of the masked genes are all the same", name, s.cells);
-	cJSON *j = cJSON_CreateObject();
-	mean_report(j, &s.pearson, "pearson");
-	mean_report(j, &s.spearman, "spearman");
-	cJSON_AddItemToObject(j, "cells", report_number((double)s.cells));
-	cJSON_AddItemToObject(j, "undefined", report_number((double)s.undefined));
-	cJSON_AddItemToObject(j, "genes", report_number((double)s.genes));
-	report_write(&reconstruction_cli, j, json);
+	struct results *to = results_new();
+	mean_report(to, &s.pearson, "pearson");
+	mean_report(to, &s.spearman, "spearman");
+	results_add(to, "cells", (double)s.cells);
+	results_add(to, "undefined", (double)s.undefined);
+	results_add(to, "genes", (double)s.genes);
+	report_write(&reconstruction_cli, to);
 	cli_measured("cells", (double)s.cells);
 	cli_measured("cells_without_correlation", (double)s.undefined);
 	cli_measured("masked_genes", (double)s.genes);

@@ -15,13 +15,11 @@
 static struct error e;
 static const char *train_path;
 static long long most = 1000000;
-static int json;
 
 static struct option_def options[] = {
 	{0, "train", OPT_STRING, &train_path, "FILE",
 		"the cells to learn from: tokens, or a masked stream without masks; - is standard input"},
 	{0, "tokens", OPT_INT, &most, "N", "learn from at most N tokens; 0: all (default 1000000)", 0, 1e12},
-	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli reference_cli = {.name = "ctaprobe reference",
@@ -223,10 +221,9 @@ static char *short_name(const char *path)
 	return n > end && strcmp(name + n - end, ".masked") == 0 ? xstrndup(name, n - end) : xstrdup(name);
 }
 
-static cJSON *score(const struct reference *r, struct source *in, const char *path)
+static void score(struct record *to, const struct reference *r, struct source *in, const char *path)
 {
 	struct losses l = {0};
-	cJSON *j = cJSON_CreateObject();
 	check_vocabulary(r, in->s);
 	while (read_block(in) > 0)
 		if (r->values)
@@ -235,12 +232,12 @@ static cJSON *score(const struct reference *r, struct source *in, const char *pa
 			for (size_t row = 0; row < in->b.rows; row++)
 				score_cell(r, in, row, &l);
 	char *name = short_name(path);
-	cJSON_AddStringToObject(j, "masks", name);
-	cJSON_AddItemToObject(j, r->values ? "mean" : "frequency", report_number(l.n ? l.first / (double)l.n : NAN));
-	cJSON_AddItemToObject(j, r->values ? "gene_mean" : "medians", report_number(l.n ? l.second / (double)l.n : NAN));
-	cJSON_AddItemToObject(j, "n", report_number((double)l.n));
+	record_text(to, "masks", name);
+	record_number(to, r->values ? "mean" : "frequency", l.n ? l.first / (double)l.n : NAN);
+	record_number(to, r->values ? "gene_mean" : "medians", l.n ? l.second / (double)l.n : NAN);
+	record_number(to, "n", (double)l.n);
+	record_end(to);
 	free(name);
-	return j;
 }
 
 /* What the training cells have must be what the masks need. */
@@ -264,13 +261,14 @@ static void start(struct reference *r, const struct source *train, const struct 
 int ctaprobe_reference(int argc, char **argv)
 {
 	struct reference r = {0};
+	struct record to;
 	struct source train, test;
 	cli_init(&reference_cli, argc, argv);
-	cJSON *j = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(j, "references"); /* memory that ends the program when it is out */
 	if (!train_path)
 		usage_error("no --train FILE: the cells to learn from");
 	if (!reference_cli.noperand)
 		usage_error("no masked genes: name at least one masked stream");
+	record_open(&to);
 	for (int i = 0; i < reference_cli.noperand; i++) {
 		const char *path = reference_cli.operand[i];
 		open_source(&test, path, 0);
@@ -282,14 +280,11 @@ int ctaprobe_reference(int argc, char **argv)
 		}
 		if ((test.value >= 0) != r.values || (!r.values && (test.rank >= 0) != r.ranked))
 			die("%s: not of one kind with %s", stream_name(test.s), reference_cli.operand[0]);
-		cJSON_AddItemToArray(list, score(&r, &test, path));
+		score(&to, &r, &test, path);
 		close_source(&test);
 	}
 	uint64_t learned = r.values ? r.all : r.lookup.tokens;
-	if (json)
-		report_write(&reference_cli, j, 1);
-	else
-		report_rows(&reference_cli, j, cJSON_Duplicate(list->child, 1), list);
+	write_text(reference_cli.output, record_print(&to));
 	cli_report(&reference_cli, "%" PRIu64 " tokens, %d masked %s", learned, reference_cli.noperand,
 		reference_cli.noperand == 1 ? "stream" : "streams");
 	lookup_release(&r.lookup);

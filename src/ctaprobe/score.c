@@ -14,7 +14,7 @@ static struct error e;
 
 static const char *label, *target, *train_path, *group, *replicates_path, *roc_path, *curves_path, *ontology;
 static long long rare, replicates;
-static int known_only, json;
+static int known_only;
 
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column with the true labels"},
@@ -31,7 +31,6 @@ static struct option_def options[] = {
 	{0, "curves", OPT_OUTPUT, &curves_path, "FILE", "also write the curves of reliability and of risk by coverage as a table"},
 	{0, "known", OPT_FLAG, &known_only, NULL,
 		"leave out cells of classes that the model does not know (default: they count as errors)"},
-	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli score_cli = {.name = "ctaprobe score",
@@ -272,7 +271,7 @@ static void warn_unknown(const struct scored *s, const struct classes *c, const 
 /* train [c->n]: number of the training cells, NULL if they are not known */
 static void print_metrics(const struct scored *s, const struct classes *c, const uint64_t *train)
 {
-	cJSON *j = cJSON_CreateObject();
+	struct results *to = results_new();
 	struct metrics m;
 	metrics_init(&m, c->n);
 	metrics_add(&m, s->y, s->predicted, s->n);
@@ -282,21 +281,22 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 		frequency[s->y[i]]++;
 	if (train)
 		memcpy(frequency, train, c->n * sizeof *frequency);
-	report_scores(j, &m, frequency, (size_t)rare);
-	confident_report(j, &s->confident);
+	report_scores(to, &m, frequency, (size_t)rare);
+	confident_report(to, &s->confident);
 	if (replicates)
-		report_bootstrap(j, s->y, s->predicted, s->group, s->n, m.k, (size_t)replicates, (uint32_t)score_cli.seed, replicates_path);
-	cJSON_AddItemToObject(j, "cells", report_number((double)s->n));
+		report_bootstrap(
+			to, s->y, s->predicted, s->group, s->n, m.k, (size_t)replicates, (uint32_t)score_cli.seed, replicates_path);
+	results_add(to, "cells", (double)s->n);
 	double all = 0;
 	for (size_t k = 0; train && k < c->n; k++)
 		all += (double)train[k];
 	if (train)
-		cJSON_AddItemToObject(j, "train_cells", report_number(all));
-	cJSON_AddItemToObject(j, "unlabelled", report_number((double)s->unlabelled));
-	cJSON_AddItemToObject(j, "unknown", report_number((double)s->unknown));
-	cJSON_AddItemToObject(j, "unpredicted", report_number((double)s->unpredicted));
-	report_classes(j, &m, c->name, frequency, train ? frequency : NULL, (size_t)rare);
-	report_write(&score_cli, j, json);
+		results_add(to, "train_cells", all);
+	results_add(to, "unlabelled", (double)s->unlabelled);
+	results_add(to, "unknown", (double)s->unknown);
+	results_add(to, "unpredicted", (double)s->unpredicted);
+	report_classes(to, &m, c->name, frequency, train ? frequency : NULL, (size_t)rare);
+	report_write(&score_cli, to);
 	free(frequency);
 	metrics_release(&m);
 }
@@ -322,7 +322,7 @@ int ctaprobe_score(int argc, char **argv)
 			&curves_path);
 	struct stream *in = cli_open(&score_cli, 0);
 	if (target) {
-		score_numbers(in, target, json);
+		score_numbers(in, target);
 		stream_free(in);
 		return 0;
 	}
@@ -332,7 +332,7 @@ int ctaprobe_score(int argc, char **argv)
 			s.unpredicted == 1 ? "cell has no logits and is" : "cells have no logits and are");
 	if (ontology) {
 		struct terms_scored t = {s.y, s.predicted, s.n, s.unlabelled, s.unpredicted};
-		score_terms(&t, &classes, ontology, stream_name(in), json);
+		score_terms(&t, &classes, ontology, stream_name(in));
 		free(s.y);
 		free(s.predicted);
 		classes_release(&classes);

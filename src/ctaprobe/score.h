@@ -24,7 +24,7 @@ void confident_columns(struct confident *c, const struct header *h, size_t class
 void confident_add(struct confident *c, const struct block *b, size_t row, uint32_t y, uint32_t predicted, double probability);
 
 /* ece, aurc, and where the stream has them coverage, set_size, known_called_unknown; with cells of unknown classes novel_auroc. */
-void confident_report(cJSON *j, const struct confident *c);
+void confident_report(struct results *to, const struct confident *c);
 
 /* A table of the reliability curve and of the risk-coverage curve: curve, x, y, cells. */
 void confident_curves(const struct confident *c, const char *path);

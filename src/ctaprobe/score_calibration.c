@@ -81,29 +81,29 @@ static double novel_auroc(const struct confident *c)
 	return r.auc;
 }
 
-void confident_report(cJSON *j, const struct confident *c)
+void confident_report(struct results *to, const struct confident *c)
 {
 	struct calibration cal;
 	double risk[RISK_GRID], covered = 0, size = 0, unknown[2] = {0}, cells[2] = {(double)(c->n - c->novels), (double)c->novels};
 	calibration_measure(&cal, c->probability, c->right, c->n);
-	cJSON_AddItemToObject(j, "ece", report_number(cal.error));
-	cJSON_AddItemToObject(j, "aurc", report_number(risk_coverage(c->probability, c->right, c->n, risk)));
+	results_add(to, "ece", cal.error);
+	results_add(to, "aurc", risk_coverage(c->probability, c->right, c->n, risk));
 	for (size_t i = 0; i < c->n; i++) {
 		covered += c->covered[i];
 		size += c->novel[i] ? 0 : c->size[i];
 		unknown[c->novel[i]] += c->unknown[i];
 	}
 	if (c->in_set_at >= 0) {
-		cJSON_AddItemToObject(j, "coverage", report_number(covered / cells[0]));
-		cJSON_AddItemToObject(j, "set_size", report_number(size / cells[0]));
+		results_add(to, "coverage", covered / cells[0]);
+		results_add(to, "set_size", size / cells[0]);
 	}
 	if (c->assigned_at >= 0) {
-		cJSON_AddItemToObject(j, "known_called_unknown", report_number(unknown[0] / cells[0]));
+		results_add(to, "known_called_unknown", unknown[0] / cells[0]);
 		if (c->novels)
-			cJSON_AddItemToObject(j, "novel_called_unknown", report_number(unknown[1] / cells[1]));
+			results_add(to, "novel_called_unknown", unknown[1] / cells[1]);
 	}
 	if (c->novels)
-		cJSON_AddItemToObject(j, "novel_auroc", report_number(novel_auroc(c)));
+		results_add(to, "novel_auroc", novel_auroc(c));
 }
 
 void confident_curves(const struct confident *c, const char *path)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const char *state_text, *from_text, *to_text, *others_text, *states_path, *group_text, *null_path, *affected_path;
-static int mixture, json, shuffle;
+static int mixture, shuffle;
 
 static struct option_def options[] = {
 	{0, "States", OPT_GROUP},
@@ -26,7 +26,6 @@ static struct option_def options[] = {
 	{0, "mixture", OPT_FLAG, &mixture, NULL, "without states: divide the perturbations into those with and without impact"},
 	{0, "Output", OPT_GROUP},
 	{0, "affected", OPT_OUTPUT, &affected_path, "FILE", "also write a table of the similarity of each gene, by perturbed gene"},
-	{0, "json", OPT_FLAG, &json, NULL, "print one JSON object"},
 	{0},
 };
 struct cli shift_cli = {.name = "ctaprobe shift",
@@ -126,92 +125,83 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(ranked_sets->name[x->set], ranked_sets->name[y->set]);
 }
 
-static void add_number(cJSON *row, const char *name, double v)
+static void add_groups(struct record *to, const struct shift_row *s)
 {
-	cJSON_AddItemToObject(row, name, report_number(v));
+	record_number(to, "groups", (double)s->groups);
+	record_number(to, "group_mean", s->group_mean);
+	record_number(to, "p_group", s->p_group);
+	record_number(to, "q_group", s->q_group);
 }
 
-static void add_groups(cJSON *row, const struct shift_row *s)
+static void add_controls(struct record *to, const struct shift_row *s)
 {
-	add_number(row, "groups", (double)s->groups);
-	add_number(row, "group_mean", s->group_mean);
-	add_number(row, "p_group", s->p_group);
-	add_number(row, "q_group", s->q_group);
+	record_number(to, "control_mean", s->control);
+	record_number(to, "excess", s->excess);
+	record_number(to, "excess_low", s->excess_low);
+	record_number(to, "excess_high", s->excess_high);
+	record_number(to, "p_control", s->p_control);
+	record_number(to, "q_control", s->q_control);
 }
 
-static void add_controls(cJSON *row, const struct shift_row *s)
+static void add_null(struct record *to, const struct shift_row *s)
 {
-	add_number(row, "control_mean", s->control);
-	add_number(row, "excess", s->excess);
-	add_number(row, "excess_low", s->excess_low);
-	add_number(row, "excess_high", s->excess_high);
-	add_number(row, "p_control", s->p_control);
-	add_number(row, "q_control", s->q_control);
+	record_number(to, "null_cells", (double)s->null_cells);
+	record_number(to, "null_mean", s->null_mean);
+	record_number(to, "null_difference", s->mean - s->null_mean);
+	record_number(to, "p_null", s->p_null);
+	record_number(to, "q_null", s->q_null);
 }
 
-static void add_null(cJSON *row, const struct shift_row *s)
+static void add_mixture(struct record *to, const struct shift_row *s)
 {
-	add_number(row, "null_cells", (double)s->null_cells);
-	add_number(row, "null_mean", s->null_mean);
-	add_number(row, "null_difference", s->mean - s->null_mean);
-	add_number(row, "p_null", s->p_null);
-	add_number(row, "q_null", s->q_null);
+	record_text(to, "component", s->component < 0 ? "NA" : s->component ? "impact" : "none");
+	record_number(to, "impact_probability", s->probability);
+	record_number(to, "impact_share", s->share);
 }
 
-static void add_mixture(cJSON *row, const struct shift_row *s)
+static void add_row(struct record *to, const struct shift_row *s, const struct shifts *r, const struct states *t,
+	const struct classes *sets, const struct vocab *v)
 {
-	cJSON_AddStringToObject(row, "component", s->component < 0 ? "NA" : s->component ? "impact" : "none");
-	add_number(row, "impact_probability", s->probability);
-	add_number(row, "impact_share", s->share);
-}
-
-static cJSON *row_object(
-	const struct shift_row *s, const struct shifts *r, const struct states *t, const struct classes *sets, const struct vocab *v)
-{
-	cJSON *row = xchecked(cJSON_CreateObject());
 	const char *name = sets->name[s->set];
 	char *symbol = shift_symbols(name + 1, v);
-	cJSON_AddStringToObject(row, "perturbed", name + 1);
-	cJSON_AddStringToObject(row, "symbol", symbol);
-	cJSON_AddStringToObject(row, "kind", perturb_name[name[0] - 'a']);
+	record_text(to, "perturbed", name + 1);
+	record_text(to, "symbol", symbol);
+	record_text(to, "kind", perturb_name[name[0] - 'a']);
 	free(symbol);
 	if (t->column)
-		cJSON_AddStringToObject(row, "state", t->name[s->state]);
-	add_number(row, "cells", (double)s->cells);
-	add_number(row, "mean", s->mean);
-	add_number(row, "sd", s->sd);
-	add_number(row, "low", s->low);
-	add_number(row, "high", s->high);
-	add_number(row, "auc", s->against.auc);
-	add_number(row, "auc_low", s->against.low);
-	add_number(row, "auc_high", s->against.high);
-	add_number(row, "z", s->against.z);
-	add_number(row, "p", s->against.p);
-	add_number(row, "q", s->q);
+		record_text(to, "state", t->name[s->state]);
+	record_number(to, "cells", (double)s->cells);
+	record_number(to, "mean", s->mean);
+	record_number(to, "sd", s->sd);
+	record_number(to, "low", s->low);
+	record_number(to, "high", s->high);
+	record_number(to, "auc", s->against.auc);
+	record_number(to, "auc_low", s->against.low);
+	record_number(to, "auc_high", s->against.high);
+	record_number(to, "z", s->against.z);
+	record_number(to, "p", s->against.p);
+	record_number(to, "q", s->q);
 	if (group_text)
-		add_groups(row, s);
+		add_groups(to, s);
 	if (r->controls)
-		add_controls(row, s);
+		add_controls(to, s);
 	if (null_path)
-		add_null(row, s);
+		add_null(to, s);
 	if (mixture)
-		add_mixture(row, s);
-	return row;
+		add_mixture(to, s);
+	record_end(to);
 }
 
 static void write_table(
 	struct shift_row *row, size_t n, const struct shifts *r, const struct states *t, const struct classes *sets, const struct vocab *v)
 {
-	cJSON *j = xchecked(cJSON_CreateObject()), *rows = xchecked(cJSON_CreateArray());
+	struct record to;
 	ranked_sets = sets;
 	qsort(row, n, sizeof *row, compare_rows);
-	cJSON_AddItemToObject(j, "perturbations", rows);
+	record_open(&to);
 	for (size_t i = 0; i < n; i++)
-		cJSON_AddItemToArray(rows, row_object(&row[i], r, t, sets, v));
-	if (json)
-		report_write(&shift_cli, j, 1);
-	else
-		report_rows(&shift_cli, j, cJSON_Duplicate(rows->child, 1), rows);
+		add_row(&to, &row[i], r, t, sets, v);
+	write_text(shift_cli.output, record_print(&to));
 }
 
 /* ---- input ---- */

@@ -94,14 +94,14 @@ static size_t by_group(const struct embeddings *d, const double *expected, doubl
 	return used;
 }
 
-void target_scores(cJSON *j, const struct embeddings *d, const struct result *r)
+void target_scores(struct results *to, const struct embeddings *d, const struct result *r)
 {
-	cJSON_AddItemToObject(j, "spearman", report_number(correlation_spearman(r->expected, d->target, d->n)));
+	results_add(to, "spearman", correlation_spearman(r->expected, d->target, d->n));
 	if (d->group) {
 		double rho;
 		size_t n = by_group(d, r->expected, &rho);
-		cJSON_AddItemToObject(j, "group_spearman", report_number(rho));
-		cJSON_AddItemToObject(j, "groups", report_number((double)n));
+		results_add(to, "group_spearman", rho);
+		results_add(to, "groups", (double)n);
 	}
-	report_fit(j, r->expected, d->target, d->n);
+	report_fit(to, r->expected, d->target, d->n);
 }

@@ -69,14 +69,14 @@ static char **name_classes(const struct ontology *o, uint32_t *y, uint32_t *pred
 	return name;
 }
 
-static void add_classes(cJSON *j, const struct metrics *m, char *const *name)
+static void add_classes(struct results *to, const struct metrics *m, char *const *name)
 {
-	cJSON_AddItemToObject(j, "classes", cJSON_CreateStringArray((const char *const *)name, (int)m->k));
-	cJSON_AddItemToObject(j, "f1", report_numbers(m->f1, m->k));
-	cJSON_AddItemToObject(j, "n", report_counts(m->support, m->k));
+	results_classes(to, name, m->k);
+	results_list(to, "f1", m->f1);
+	results_counts(to, "n", m->support);
 }
 
-void score_terms(struct terms_scored *s, const struct classes *c, const char *path, const char *name, int json)
+void score_terms(struct terms_scored *s, const struct classes *c, const char *path, const char *name)
 {
 	struct error e;
 	struct ontology o;
@@ -92,7 +92,7 @@ void score_terms(struct terms_scored *s, const struct classes *c, const char *pa
 	metrics_init(&m, k);
 	metrics_add(&m, s->y, settled, s->n);
 	metrics_score(&m);
-	cJSON *j = cJSON_CreateObject();
+	struct results *to = results_new();
 	const struct {
 		const char *key;
 		double value;
@@ -102,9 +102,9 @@ void score_terms(struct terms_scored *s, const struct classes *c, const char *pa
 		{"cells", (double)s->n}, {"unlabelled", (double)s->unlabelled}, {"unknown", (double)unknown},
 		{"unpredicted", (double)s->unpredicted}, {"apart", (double)x.apart}};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		cJSON_AddItemToObject(j, all[i].key, report_number(all[i].value));
-	add_classes(j, &m, class);
-	report_write(&score_cli, j, json);
+		results_add(to, all[i].key, all[i].value);
+	add_classes(to, &m, class);
+	report_write(&score_cli, to);
 	cli_measured("cells", (double)s->n);
 	cli_report(&score_cli, "%zu cells scored, %zu terms", s->n, k);
 	metrics_release(&m);

@@ -332,8 +332,6 @@ static void writer_open(struct writer *w, const struct reference *r, const struc
 	header_derive(h, "prediction", from);
 	for (size_t i = 0; made[i]; i++)
 		header_drop(h, made[i]);
-	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, "labels");
-	cJSON_DeleteItemFromObjectCaseSensitive(h->extra, HEADER_TRAIN_N);
 	w->logit = header_add_fixed(h, "logit", F32, (uint32_t)k);
 	w->predicted = header_add_categorical(h, "predicted", r->classes.name, k);
 	w->probability = header_add(h, "probability", F32);
@@ -346,8 +344,7 @@ static void writer_open(struct writer *w, const struct reference *r, const struc
 	w->assigned = header_add_categorical(h, "assigned", name, k + 1);
 	w->fold = fold ? header_add(h, "fold", U32) : -1;
 	free(name);
-	cJSON_AddItemToObject(h->extra, "labels", cJSON_CreateStringArray((const char *const *)r->classes.name, (int)k));
-	cJSON_AddItemToObject(h->extra, HEADER_TRAIN_N, report_counts(r->cells, k));
+	header_labels(h, r->classes.name, r->cells, k);
 	char *how = xasprintf("--reference %zu cells", r->d.n);
 	cli_provenance(&transfer_cli, h, how);
 	free(how);

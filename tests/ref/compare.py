@@ -2,7 +2,6 @@
 
     compare.py CTAPROBE SEED       prints the largest relative difference of each quantity; fails above 1e-10
 """
-import json
 import subprocess
 import sys
 
@@ -10,6 +9,8 @@ import numpy as np
 import scipy
 from scipy import stats
 from scipy.optimize import brentq
+
+import results
 
 ctaprobe, seed = sys.argv[1], int(sys.argv[2])
 rng = np.random.default_rng(seed)
@@ -19,9 +20,8 @@ worst = {}
 def compare(rows, *options):
     names = list(rows[0])
     text = "\n".join(["\t".join(names)] + ["\t".join(str(r[n]) for n in names) for r in rows]) + "\n"
-    done = subprocess.run([ctaprobe, "compare", "-q", "--json", *options], input=text, text=True, capture_output=True, check=True)
-    got = json.loads(done.stdout)
-    return got.get("differences", got.get("means"))
+    done = subprocess.run([ctaprobe, "compare", "-q", *options], input=text, text=True, capture_output=True, check=True)
+    return results.records(done.stdout.splitlines())
 
 
 def same(what, got, want, size=0):

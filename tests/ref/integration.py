@@ -2,19 +2,19 @@
 
 usage: integration.py make OUT.emb [cells=N] [features=N] [types=N] [batches=N] [seed=N] [what=...]
        integration.py others IN.emb                      mixed.emb, scaled.emb, mirror.emb: the same scores
-       integration.py compare IN.emb SCORES.json        numpy, scipy and scikit-learn in float64, from the definitions
-       integration.py peers IN.emb SCORES.json          scib, scanpy, scib-metrics, scikit-learn; these must be installed
-       integration.py cz IN.emb SCORES.json [fold=COL] [nearest=K]     ctaprobe cells --protocol cz --fold COL, by scikit-learn
+       integration.py compare IN.emb SCORES.tsv        numpy, scipy and scikit-learn in float64, from the definitions
+       integration.py peers IN.emb SCORES.tsv          scib, scanpy, scib-metrics, scikit-learn; these must be installed
+       integration.py cz IN.emb SCORES.tsv [fold=COL] [nearest=K]     ctaprobe cells --protocol cz --fold COL, by scikit-learn
        integration.py umap > umap_graph.tsv             rows, and the weights of their graph by scanpy
 Exits 1 with a message on a difference.
 """
-import json
 import os
 import sys
 
 import numpy as np
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../python"))
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), d) for d in (".", "../../python")]
+import results                                                          # noqa: E402
 import scstream                                                         # noqa: E402
 
 
@@ -123,7 +123,7 @@ def cz(path, scores, fold="batch", nearest=0):
         for name, score in ("f1", f1_score), ("precision", precision_score), ("recall", recall_score):
             want[name].append(score(y[test], guess, **how))
         want["auroc"].append(roc_auc_score(y[test], p[:, 1] if binary else p, **({} if binary else {"multi_class": "ovr"})))
-    got = json.load(open(scores))
+    got = results.load(open(scores))
     for name, v in want.items():
         off = np.abs(np.array(got["cz_%s_fold" % name]) - v).max()
         if not off < 1e-6:
@@ -243,7 +243,7 @@ def close(got, want, tolerance):
 
 
 def compare(path, scores):
-    got = json.load(open(scores))
+    got = results.load(open(scores))
     want = expected(*load(path))
     for key, v in want.items():
         if key in got and not close(got[key], v, 1e-4 if key in ("ilisi", "clisi") else 1e-9):
@@ -263,7 +263,7 @@ def peers(path, scores):
     import scib
     from scib_metrics import clisi_knn, ilisi_knn, kbet as peer_kbet
     from scib_metrics.nearest_neighbors import NeighborsResults
-    got = json.load(open(scores))
+    got = results.load(open(scores))
     x, y, batch, cluster = load(path)
     obs = pd.DataFrame({"label": pd.Categorical(y.astype(str)), "batch": pd.Categorical(batch.astype(str)),
                         "cluster": pd.Categorical(cluster.astype(str))}, index=np.arange(len(x)).astype(str))

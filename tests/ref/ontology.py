@@ -2,7 +2,7 @@
 """Ontologies in plain Python, without lib/label: OBO files, leaves, decoding, hierarchical scores.
 
 ontology.py decode OBO PREDICTION greedy|leaf NODE...   the columns of scembed --predict of a head with an ontology
-ontology.py score OBO PREDICTION LABEL SCORES.json      ctaprobe score --ontology
+ontology.py score OBO PREDICTION LABEL SCORES.tsv      ctaprobe score --ontology
 ontology.py pruned OBO MODEL HEAD                       the classes in config.json, and the terms of MODEL/ontology.obo
 """
 import collections
@@ -14,6 +14,7 @@ import numpy as np
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), d) for d in (".", "../../python")]
+import results  # noqa: E402
 import scstream  # noqa: E402
 
 
@@ -118,7 +119,7 @@ def decode(obo, prediction, how, *nodes):
 
 
 def score(obo, prediction, label, scores):
-    o, got, pairs = Ontology(obo), json.load(open(scores)), []
+    o, got, pairs = Ontology(obo), results.load(open(scores)), []
     for b in scstream.read(prediction):
         for t, p in zip(b[label].codes, b["predicted"].codes):
             if t >= 0 and p >= 0 and o.find(b[label].categories[t]):
