@@ -71,7 +71,8 @@ int main(int argc, char **argv)
 	if (after && !sums)
 		usage_error("--after is for --sums");
 	if (sums)
-		refuse("is for the vocabulary, which is made from all sums: it does not go with --sums", &min_cells);
+		refuse("is for the vocabulary, which is made from all sums: it does not go with --sums", &min_cells,
+			&rank_given.encode.style);
 	if (cli.raw && !sums)
 		usage_error("--fit writes a table: --uncompressed does not go with it");
 	return fit_main(&(struct fit_options){&cli, rank_given.encode.style, min_cells, sums, after});

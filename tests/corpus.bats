@@ -162,6 +162,21 @@ corpus_of() { pipelines corpus DIR=in THREADS=2 "$@"; }
 	assert_equal "$(cd results/corpus/latest/ && cat corpus.txt tok/* | md5sum)" "$undisturbed"
 }
 
+@test "make corpus: RANK_ARGS chooses the style of the vocabulary that is learned" {
+	mkdir -p style/in && cd style
+	for i in 1 2; do scsim -q --cells 40 --genes 80 --seed $i | scview -q -O h5ad - -o in/$i.h5ad; done
+	for args in '--vocab-style v2' '--cls 2 --vocab-style=bmfm'; do
+		run -0 corpus_of RANK_ARGS="$args"
+		# shellcheck disable=SC2086
+		h5tok -q in/1.h5ad in/2.h5ad | rankenc -q --fit --vocab-style "${args##*[ =]}" | cmp - results/corpus/latest/vocab.tsv
+	done
+	# what a tool does not take is no file's fault
+	for args in '--vocab-style bmfm --max-len 9' '--vocab-styl v2'; do
+		run -2 --separate-stderr corpus_of REFUSED=skip RANK_ARGS="$args"
+		[[ $stderr = *": rankenc: "*"--"*"corpus: stopped, not because of a file"* ]] || fail "$stderr"
+	done
+}
+
 # bats test_tags=slow
 @test "make corpus: a script that is killed alone, a tool that is killed, two at once" {
 	mkdir -p kill/in kill/slow && cd kill

@@ -12,7 +12,7 @@
 # MEDIANS  vocabulary, or Geneformer's table of medians; none: learned from all cells that WHERE keeps, in two to four passes over the files
 # TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
 # GENE_NAMES  table of name and gene id, if the files and MEDIANS name genes differently
-# MAXLEN  largest number of tokens of a cell; default here: 2048
+# MAXLEN  largest number of tokens of a cell; default here: that of rankenc
 # H5TOK_ARGS  more options of h5tok, such as '--layer counts'
 # RANK_ARGS  more options of rankenc, such as '--ties group'
 # THREADS files are read side by side. A file that is done is not read again, unless it or a setting has changed, so an interrupted run goes on, and
@@ -25,12 +25,8 @@ WHERE   ?=
 OBS     ?=
 REFUSED ?= stop
 H5TOK_ARGS ?=
-CORPUS_SETTINGS := DIR FILES WHERE OBS H5TOK_ARGS $(if $(value MEDIANS),MEDIANS) $(if $(value MEDIANS),TOKEN_TABLE GENE_NAMES) MAXLEN RANK_ARGS
-ifeq ($(MAKECMDGOALS),corpus)
-ifeq ($(origin MAXLEN),file)
-MAXLEN := 2048
-endif
-endif
+corpus_maxlen = $(if $(filter command environment,$(origin MAXLEN)),MAXLEN)
+CORPUS_SETTINGS := DIR FILES WHERE OBS H5TOK_ARGS $(if $(value MEDIANS),MEDIANS) $(if $(value MEDIANS),TOKEN_TABLE GENE_NAMES) $(corpus_maxlen) RANK_ARGS
 ifneq ($(filter corpus,$(MAKECMDGOALS)),)
 $(if $(value DIR)$(value FILES),,$(error corpus: give DIR=FOLDER, a folder of .h5ad files or .zarr stores, or FILES='...'))
 endif
@@ -40,4 +36,4 @@ $(eval $(call run_folder,CORPUS_RUN,corpus,$(CORPUS_SETTINGS)))
 corpus: | $(CORPUS_RUN)/settings $(addprefix $(BIN)/,h5tok rankenc scsample scview) ## make one corpus of many files: tokens, and a list for maskgen (DIR= or FILES=, WHERE=)
 	@$(job) BIN=$(abspath $(BIN)) $(PIPELINES)/corpus/corpus.sh $(CORPUS_RUN) --dir $(call text,DIR) --paths $(call text,FILES) --where $(call text,WHERE) \
 		--obs $(call text,OBS) --refused $(call text,REFUSED) --medians $(call text,MEDIANS) --token-table $(call text,TOKEN_TABLE) \
-		--map $(call text,GENE_NAMES) --max-len $(MAXLEN) --h5tok-args $(call text,H5TOK_ARGS) --rank-args $(call text,RANK_ARGS) --threads $(THREADS)
+		--map $(call text,GENE_NAMES) --max-len $(if $(corpus_maxlen),$(call text,MAXLEN),'') --h5tok-args $(call text,H5TOK_ARGS) --rank-args $(call text,RANK_ARGS) --threads $(THREADS)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Many files to one corpus of tokens; corpus.mk explains what it makes. RUN is its folder.
 #     corpus.sh RUN --dir DIR | --paths FILES [--where CONDITIONS] [--obs COLUMNS] [--refused stop|skip] [--medians FILE] [--token-table FILE]
-#         [--map FILE] --max-len N [--h5tok-args ARGS] [--rank-args ARGS] --threads N
+#         [--map FILE] [--max-len N] [--h5tok-args ARGS] [--rank-args ARGS] --threads N
 #
 # In RUN: corpus.txt (the list), corpus.tsv (the table), vocab.tsv, and for each file NAME: tok/NAME.tok, log/NAME.log, done/NAME (its row of the
 # table), sums/NAME.1, ... (what each pass has counted for the medians). inputs.tsv has the names: the file's own, and a digest of its path.
@@ -58,10 +58,10 @@ attempt() {
 	if [ "$status" != 0 ]; then
 		message=$(cause "log/$name.now") || message='a tool has failed without a message'
 		! killed "$status" || message="a tool was killed (status $status): no memory?"
-		case $message in
+		case "$status $message" in
 		# a value that WHERE names may well be in other files only
-		scsample:*"column '"*"' has no category '"*) grep -o "column '.*' has no category '.*" <<< "$message" > "none/$name" ;;
-		'a tool '* | *': cannot write: '* | *'was killed: no memory'*) echo "$name: $message" >&2; exit 1 ;;
+		*' scsample: '*"column '"*"' has no category '"*) grep -o "column '.*' has no category '.*" <<< "$message" > "none/$name" ;;
+		'2 '* | *' rankenc: --'* | *' a tool '* | *': cannot write: '* | *'was killed: no memory'*) echo "$name: $message" >&2; exit 1 ;;
 		*) echo "$message" > "refused/$name" ;;
 		esac
 	fi
@@ -70,7 +70,7 @@ attempt() {
 
 # cause LOG: the message of the tool that failed first, if it has one. Those after it in the pipe only say that their input is cut short.
 cause() {
-	grep -v ': warning: \|: note: \|standard input: the stream is cut short\|standard input: empty\|standard input: the header is cut' "$1" | tail -n 1 | grep .
+	grep -v "^Try '"'\|: warning: \|: note: \|standard input: the stream is cut short\|standard input: empty\|standard input: the header is cut' "$1" | tail -n 1 | grep .
 }
 
 pass() {
@@ -88,7 +88,7 @@ tokens() {
 	[ -z "$token_table" ] || vocab+=(-t "$token_table")
 	[ -z "$map" ] || vocab+=(--map "$map")
 	# shellcheck disable=SC2086 # words
-	cells "$(file_of "$1")" | rankenc "${vocab[@]}" --max-len "$max_len" $rank_args -o "tok/$1.tok"
+	cells "$(file_of "$1")" | rankenc "${vocab[@]}" ${max_len:+--max-len "$max_len"} $rank_args -o "tok/$1.tok"
 	ended "${PIPESTATUS[@]}"
 }
 one_tokens() {
@@ -225,7 +225,8 @@ if [ -z "$medians" ]; then
 		exit 1
 	fi
 	if [ -n "$(accepted)" ] && [ ! -e vocab.tsv ]; then
-		rankenc -q --fit "sums/all.$n" -o vocab.tsv.new
+		# shellcheck disable=SC2046 # words
+		rankenc -q --fit $(grep -oE -- '--vocab-style[= ]+[^ ]+' <<< "$rank_args") "sums/all.$n" -o vocab.tsv.new
 		whole vocab.tsv
 	fi
 fi
