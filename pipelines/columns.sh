@@ -8,7 +8,7 @@ shift 2
 columns=$(h5tok -q --list-obs "$@" | tail -n +2)
 for setting in "LABEL=$label" "GROUP=$group"; do
 	case $setting in GROUP=auto | GROUP=none) continue ;; esac
-	type=$(column=${setting#*=} awk -F '\t' '$1 == ENVIRON["column"] { print $2 }' <<< "$columns")
+	type=$(awk -F '\t' -v column="${setting#*=}" '$1 == column { print $2 }' <<< "$columns")
 	case $type in
 	'')
 		near=$(cut -f 1 <<< "$columns" | awk -v name="${setting#*=}" '

@@ -10,6 +10,17 @@ export LC_NUMERIC=C
 # The folder of this file; an experiment has its own below it: $here/ties/run.sh
 here=$(dirname "${BASH_SOURCE[0]}")
 
+# awk, but the value after -v is taken as it is, for names may have backslashes. Only OFS='\t' is an escape.
+awk() {
+	local arguments=() last='' a
+	for a; do
+		[[ $last != -v || $a = OFS=* ]] || a=${a//\\/\\\\}
+		arguments+=("$a")
+		last=$a
+	done
+	command awk "${arguments[@]}"
+}
+
 # What networks are compared with: statements of awk that fill the array name
 # shellcheck disable=SC2034 # the scripts'
 baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 principal components"; name["untrained"] = "untrained network"'
