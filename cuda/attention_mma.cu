@@ -138,7 +138,10 @@ template <int N> static __device__ __forceinline__ void mask(float s[N][4][2], u
 				s[n][0][i] = s[n][1][i] = s[n][2][i] = s[n][3][i] = -INFINITY;
 }
 
-/* Shared memory: two pairs of K and V, the second of which first holds Q; decisions. */
+/*
+ * Shared memory: two pairs of K and V, the second of which first holds Q; decisions.
+ * Long: the fragments live in registers, and a call would pass them all.
+ */
 template <int D, bool DROP>
 static __global__ void __launch_bounds__(TILE_THREADS, 3) attend_mma_kernel(
 	bf16 *y, float *lse, const bf16 *qkv, struct cells cells, uint32_t C, uint32_t NH, struct drop d, struct decisions decisions)
@@ -262,6 +265,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) attend_mma_kernel(
  * dq = ds K / sqrt(D), ds = P (M dY V^T - delta). Here and below M is 0 or 1, and delta is divided by dropout's factor, which comes in at
  * the end. The products that make dY V^T start at -delta: a dropped element is P (-delta), any other is P times what came out.
  * Shared memory: two stages of K, V and decisions, in which Q and dY come first.
+ * Long: as above.
  */
 template <int D, bool DROP>
 static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 *dqkv, const bf16 *dy, const float *del, const float *lse,
@@ -354,6 +358,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) query_mma_kernel(bf16 
  * dv = (M P)^T dY, dk = ds^T Q / sqrt(D). A warp owns 32 keys and makes the transposed scores K Q^T and V dY^T, which are the left
  * factors of the two sums as they come. Queries past the cell's end are rows of zeros with lse and delta 0: they add nothing.
  * Shared memory: two stages of Q, dY, their terms and decisions, in which K and V come first.
+ * Long: as above.
  */
 template <int D, bool DROP>
 static __global__ void __launch_bounds__(TILE_THREADS, 2) key_mma_kernel(bf16 *dqkv, const bf16 *dy, const float *del, const float *lse,

@@ -448,7 +448,7 @@ static void cuda_destroy(struct ops *o)
 	free(c);
 }
 
-/* The table on a stream that it will own. */
+/* Long: a table. */
 static void set_ops(struct ops *o)
 {
 	o->alloc = cuda_alloc;
@@ -546,53 +546,48 @@ struct ops *cuda_new(cudaStream_t stream, int is_bf16)
 }
 
 #ifdef __CUDACC__
-extern "C" __attribute__((visibility("default"))) struct ops *corrmask_cuda_open(struct ops_cuda *a, struct error *e)
+/* Open the device that a names: its properties, and a stream. -1 with e set. */
+static int open_device(struct ops_cuda *a, cudaDeviceProp *p, cudaStream_t *stream, struct error *e)
 {
 	int n = 0, driver = 0, runtime = 0;
-	cudaDeviceProp p;
 	cudaFuncAttributes f;
-	cudaStream_t stream;
-	if (a->size != sizeof(struct ops) || strcmp(a->version, CORRMASK_VERSION)) {
-		cuda_error(e, "corrmask_cuda.so is of version %s, this program of %s: they must be built together", CORRMASK_VERSION,
+	if (a->size != sizeof(struct ops) || strcmp(a->version, CORRMASK_VERSION))
+		return cuda_error(e, "corrmask_cuda.so is of version %s, this program of %s: they must be built together", CORRMASK_VERSION,
 			a->version);
-		return NULL;
-	}
 	cudaError_t r = cudaGetDeviceCount(&n);
 	if (r == cudaErrorInsufficientDriver) {
 		cudaDriverGetVersion(&driver);
 		cudaRuntimeGetVersion(&runtime);
 		if (driver)
-			cuda_error(e, "the NVIDIA driver is for CUDA %d.%d, this program needs %d.%d", driver / 1000, driver % 1000 / 10,
-				runtime / 1000, runtime % 1000 / 10);
-		else
-			cuda_error(e, "no NVIDIA driver");
-		return NULL;
+			return cuda_error(e, "the NVIDIA driver is for CUDA %d.%d, this program needs %d.%d", driver / 1000,
+				driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+		return cuda_error(e, "no NVIDIA driver");
 	}
-	if (r != cudaSuccess || n == 0) {
-		cuda_error(e, "no CUDA device: %s", r == cudaSuccess ? "the driver lists none" : cudaGetErrorString(r));
-		return NULL;
-	}
-	if (a->device < 0 || a->device >= n) {
-		cuda_error(e, "no CUDA device %d: there %s %d", a->device, n == 1 ? "is" : "are", n);
-		return NULL;
-	}
-	if ((r = cudaGetDeviceProperties(&p, a->device)) != cudaSuccess) {
-		cuda_error(e, "CUDA device %d: %s", a->device, cudaGetErrorString(r));
-		return NULL;
-	}
-	if (p.major < 8) {
-		cuda_error(e, "CUDA device %d, %s, is sm_%d%d: sm_80 (Ampere) or later is needed", a->device, p.name, p.major, p.minor);
-		return NULL;
-	}
+	if (r != cudaSuccess || n == 0)
+		return cuda_error(e, "no CUDA device: %s", r == cudaSuccess ? "the driver lists none" : cudaGetErrorString(r));
+	if (a->device < 0 || a->device >= n)
+		return cuda_error(e, "no CUDA device %d: there %s %d", a->device, n == 1 ? "is" : "are", n);
+	if ((r = cudaGetDeviceProperties(p, a->device)) != cudaSuccess)
+		return cuda_error(e, "CUDA device %d: %s", a->device, cudaGetErrorString(r));
+	if (p->major < 8)
+		return cuda_error(
+			e, "CUDA device %d, %s, is sm_%d%d: sm_80 (Ampere) or later is needed", a->device, p->name, p->major, p->minor);
 	r = cudaSetDevice(a->device);
 	if (r == cudaSuccess)
 		r = cudaFuncGetAttributes(&f, (const void *)cast_kernel<bf16, float>);
 	if (r == cudaSuccess)
-		r = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-	if (r != cudaSuccess) {
-		cuda_error(e, "CUDA device %d, %s (sm_%d%d): %s", a->device, p.name, p.major, p.minor, cudaGetErrorString(r));
+		r = cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
+	if (r != cudaSuccess)
+		return cuda_error(e, "CUDA device %d, %s (sm_%d%d): %s", a->device, p->name, p->major, p->minor, cudaGetErrorString(r));
+	return 0;
+}
+
+extern "C" __attribute__((visibility("default"))) struct ops *corrmask_cuda_open(struct ops_cuda *a, struct error *e)
+{
+	cudaDeviceProp p;
+	cudaStream_t stream;
+	if (open_device(a, &p, &stream, e))
 		return NULL;
-	}
 	snprintf(a->what, sizeof a->what, "%.100s (sm_%d%d, %zu GiB), %s", p.name, p.major, p.minor, p.totalGlobalMem >> 30,
 		a->fp32 ? "float" : "bf16");
 	struct ops *o = cuda_new(stream, !a->fp32);

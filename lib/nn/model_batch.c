@@ -358,6 +358,44 @@ static void set_heads(struct model *m, const struct batch *b, const struct shape
 		m->head[i]->host_scale = m->host_scale[m->head[i]->first];
 }
 
+/* The cells of this batch as the ops see them: its tokens, its groups, its coded values. */
+static void name_cells(struct model *m, const struct shape *s, size_t longest)
+{
+	m->seq = (struct seq){
+		.B = s->B,
+		.T = s->T,
+		.L = longest,
+		.offset = m->dev.offset,
+		.id = m->dev.id,
+		.pos = m->dev.pos,
+		.cell = m->dev.cell,
+		.key = m->dev.key,
+		.order = m->dev.order,
+		.start = m->dev.start,
+		.tile = m->dev.tile,
+		.ntile = seq_tiles(s->B, s->T),
+		.rank = m->dev.rank,
+		.rank_order = m->dev.rank_order,
+		.rank_start = m->dev.rank_start,
+	};
+	m->groups = (struct seq){
+		.B = s->B,
+		.offset = m->dev.group.offset,
+		.id = m->dev.group.id,
+		.cell = m->dev.group.cell,
+		.order = m->dev.group.order,
+		.start = m->dev.group.start,
+	};
+	m->coded = (struct seq){
+		.B = s->T,
+		.offset = m->dev.coded.offset,
+		.id = m->dev.coded.id,
+		.cell = m->dev.coded.cell,
+		.order = m->dev.coded.order,
+		.start = m->dev.coded.start,
+	};
+}
+
 int batch_send(struct model *m, const struct batch *b, struct shape s, const struct forward *f, const uint32_t *range, struct error *e)
 {
 	struct ops *o = m->o;
@@ -389,39 +427,7 @@ int batch_send(struct model *m, const struct batch *b, struct shape s, const str
 	size_t longest = fill(m, &host, b, &s, f, range);
 	o->send(o, m->memory, g->host, bytes);
 	o->mark(o, MARK_STAGE + m->turn);
-	m->seq = (struct seq){
-		.B = s.B,
-		.T = s.T,
-		.L = longest,
-		.offset = m->dev.offset,
-		.id = m->dev.id,
-		.pos = m->dev.pos,
-		.cell = m->dev.cell,
-		.key = m->dev.key,
-		.order = m->dev.order,
-		.start = m->dev.start,
-		.tile = m->dev.tile,
-		.ntile = seq_tiles(s.B, s.T),
-		.rank = m->dev.rank,
-		.rank_order = m->dev.rank_order,
-		.rank_start = m->dev.rank_start,
-	};
-	m->groups = (struct seq){
-		.B = s.B,
-		.offset = m->dev.group.offset,
-		.id = m->dev.group.id,
-		.cell = m->dev.group.cell,
-		.order = m->dev.group.order,
-		.start = m->dev.group.start,
-	};
-	m->coded = (struct seq){
-		.B = s.T,
-		.offset = m->dev.coded.offset,
-		.id = m->dev.coded.id,
-		.cell = m->dev.coded.cell,
-		.order = m->dev.coded.order,
-		.start = m->dev.coded.start,
-	};
+	name_cells(m, &s, longest);
 	m->shape = s;
 	m->tokens += s.tokens;
 	m->rows += s.T;

@@ -239,6 +239,7 @@ void cpu_adamw(struct ops *o, real *p, const real *g, real *m, real *v, size_t n
 	}
 }
 
+/* Long: a table. */
 struct ops *ops_cpu_base(int threads)
 {
 	static_assert(VTILE % STEP == 0, "rows of logits are whole steps");
