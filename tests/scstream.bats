@@ -220,3 +220,17 @@ assert all(hasattr(scstream, name) for name in scstream.__all__) and read is scs
 	run -1 env PATH=/nonexistent $PYTHON "$BATS_TEST_DIRNAME/../python/scstream" plain.counts
 	assert_output "scstream: the command zstd is needed, and it is not on PATH (Debian package zstd)"
 }
+
+@test "examples/read_stream.c: a C program over stream.h counts the tokens of each cell, and a cut stream ends it with status 1" {
+	cd "$BATS_TEST_DIRNAME/.."
+	command=$(sed -n '/ cc -Ilib/,/-o read_stream/{s/^ \*//;p;}' examples/read_stream.c)
+	bash -c "cd . && ${command//'make && '/} " && mv read_stream "$BATS_TEST_TMPDIR"
+	cd "$BATS_TEST_TMPDIR"
+	scsim -q --cells 50 --genes 100 -o c.scs
+	rankenc -q --fit c.scs -o v.tsv
+	rankenc -q -m v.tsv c.scs -o c.tok
+	./read_stream c.tok | diff - <(scview -c barcode,token c.tok | awk -F '\t' -v OFS='\t' 'NR > 1 { print $1, split($2, x, " ") }')
+	run -1 bash -c 'head -c 1000 c.tok | ./read_stream'
+	run -1 ./read_stream c.scs
+	assert_output --partial "no tokens"
+}
