@@ -25,7 +25,7 @@ whole "$dir/findings.txt"
 echo "corrmask embed: $data"
 echo "model: $model"
 cat "$dir/findings.txt"
-find "$dir/log" -name '*.report' -exec awk -F '\t' '$1 == "warning" { print "warning: " $2 }' {} + | sort -u
+find "$dir/log" -name '*.report' -exec cat {} + | awk -F '\t' '$1 == "warning" { print "warning: " $2 }' | sort -u
 scview -q --header-tsv "$dir/embedding.emb" | grep -xF "column"$'\t'"$label" > /dev/null ||
 	echo "The cells have no column $label: the map has one colour. LABEL= names another column."
 echo
