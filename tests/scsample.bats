@@ -280,6 +280,27 @@ scstream.write("mito.counts", header, list(s))'
 	assert_not_exist bad.s
 }
 
+@test "several files: a column that is text in one and categorical in another is text, as of h5tok; missing values stay" {
+	$PYTHON - <<-'P'
+		import anndata as ad, numpy as np, pandas as pd
+		for name, lab in ("one", ["T cell"]), ("more", ["T cell", "B", None, "B"]), ("last", ["B", "B", "NK"]):
+		    obs = pd.DataFrame({"lab": lab}, index=[f"{name}{i}" for i in range(len(lab))])
+		    ad.AnnData(np.ones((len(lab), 2), "f4"), obs=obs, var=pd.DataFrame(index=["a", "b"])).write_h5ad(name + ".h5ad")
+	P
+	for f in one more last; do h5tok -q $f.h5ad -o $f.counts; done
+	assert_equal "$(for f in one more last; do scview -q --header-tsv $f.counts | grep '^type:lab'; done | cut -f 2 | xargs)" "str categorical categorical"
+	for order in 'one more last' 'more last one' 'more one last'; do
+		files=() cells=()
+		for f in $order; do files+=($f.counts) cells+=($f.h5ad); done
+		h5tok -q "${cells[@]}" -o want.counts
+		scview -q -c cell,barcode,lab,lab.missing,gene,count want.counts >want
+		scsample -q "${files[@]}" | scview -q -c cell,barcode,lab,lab.missing,gene,count - | diff want -
+		scview -q -c cell,barcode,lab,lab.missing,gene,count "${files[@]}" | diff want -
+	done
+	assert_equal "$(scsample -q --where lab=NA "${files[@]}" | scview -q -c barcode - | tail -n +2)" more2
+	assert_equal "$(scsample -q --min-class lab:2 "${files[@]}" | scview -q -c lab - | tail -n +2 | sort | uniq -c | xargs)" "4 B 2 T cell"
+}
+
 @test "scsample --by: two groups are enough for a split, one is not" {
 	labelled two.groups 'g~a,a,a,b,b,b'
 	labelled one.group 'g~a,a,a,a,a,a'

@@ -39,6 +39,36 @@ static int same_categories(const struct column_spec *a, const struct column_spec
 	return same;
 }
 
+static int is_text(const struct column_spec *c)
+{
+	return c->shape == SCALAR && (c->type == STR || c->type == CATEGORICAL);
+}
+
+/* NAME.missing, if the header does not have it. */
+static int need_companion(struct header *all, const char *column, const char *name, struct error *e)
+{
+	char *extra = xasprintf("%s%s", column, MISSING_SUFFIX);
+	int there = header_missing(all, column) >= 0, clash = !there && header_find(all, extra) >= 0;
+	if (clash)
+		error_set(e, "%s: column '%s' needs %s, which is there and is not a u8 column", name, column, extra);
+	else if (!there)
+		header_add(all, extra, U8);
+	free(extra);
+	return clash ? -1 : 0;
+}
+
+/* Column `at`, which is categorical in some streams and text in others, becomes text, as h5tok makes it. */
+static int make_text(struct header *to, int at, const char *name, struct error *e)
+{
+	struct column_spec *t = &to->col[at];
+	for (size_t i = 0; i < t->ncategory; i++)
+		free(t->category[i]);
+	free(t->category);
+	free(t->dtype);
+	*t = (struct column_spec){.name = t->name, .type = STR, .n = 1, .group = -1};
+	return need_companion(to, t->name, name, e);
+}
+
 static int join_column(struct header *to, const struct header *from, size_t k, const char *first, const char *name, struct error *e)
 {
 	const struct column_spec *s = &from->col[k];
@@ -51,6 +81,8 @@ static int join_column(struct header *to, const struct header *from, size_t k, c
 		return 0;
 	}
 	struct column_spec *t = &to->col[at];
+	if (is_text(t) && is_text(s) && t->type != s->type)
+		return make_text(to, at, name, e);
 	if (t->type != s->type || t->shape != s->shape || t->n != s->n ||
 		(s->shape == RAGGED && strcmp(to->group[t->group], from->group[s->group])))
 		return error_set(e, "%s: column '%s' is %s of %u, but %s of %u in %s", name, s->name, type_name(s->type), s->n,
@@ -75,17 +107,8 @@ static int check_lacking(struct header *all, const struct header *h, const char 
 		if (all->col[k].shape != SCALAR)
 			return error_set(e, "%s: no column '%s', which %s has: only streams of the same lists and vectors can be joined",
 				name, all->col[k].name, first);
-		const char *column = all->col[k].name;
-		if (!is_whole(all->col[k].type) || header_companion(column) || header_missing(all, column) >= 0)
-			continue;
-		char *extra = xasprintf("%s%s", column, MISSING_SUFFIX);
-		int clash = header_find(all, extra) >= 0;
-		if (!clash)
-			header_add(all, extra, U8);
-		free(extra);
-		if (clash)
-			return error_set(
-				e, "%s: no column '%s', and %s.missing is not a u8 column", name, all->col[k].name, all->col[k].name);
+		if (is_whole(all->col[k].type) && !header_companion(all->col[k].name) && need_companion(all, all->col[k].name, name, e))
+			return -1;
 	}
 	return 0;
 }
@@ -276,13 +299,24 @@ void concat_release(struct concat *c)
 	*c = (struct concat){0};
 }
 
-/* Column k, which the input lacks, gets missing values. */
-static void fill_missing(const struct concat *c, const struct concat_input *p, int k, struct block *out)
+/* The codes of the input's categorical column of this name; NULL: it has none. *s: its spec. */
+static const uint32_t *codes(const struct concat_input *p, const char *column, const struct block *in, const struct column_spec **s)
 {
-	const struct column_spec *s = &c->header.col[k];
+	int k = header_find(p->header, column);
+	*s = k < 0 ? NULL : &p->header->col[k];
+	return *s && (*s)->type == CATEGORICAL ? in->col[k].data : NULL;
+}
+
+/* Column k, which the input lacks, gets missing values; or it is text, and categorical in the input. */
+static void fill_missing(const struct concat *c, const struct concat_input *p, int k, const struct block *in, struct block *out)
+{
+	const struct column_spec *s = &c->header.col[k], *from;
 	if (s->type == STR) {
-		for (size_t r = 0; r < out->rows; r++)
-			block_push_str(out, k, "", 0);
+		const uint32_t *code = codes(p, s->name, in, &from);
+		for (size_t r = 0; r < out->rows; r++) {
+			const char *text = code && code[r] != MISSING_CODE ? from->category[code[r]] : "";
+			block_push_str(out, k, text, strlen(text));
+		}
 	} else if (s->type == CATEGORICAL) {
 		memset(out->col[k].data, 0xFF, out->rows * 4);
 	} else if (s->type == F32) {
@@ -292,17 +326,16 @@ static void fill_missing(const struct concat *c, const struct concat_input *p, i
 		for (size_t r = 0; r < out->rows; r++)
 			((double *)out->col[k].data)[r] = NAN;
 	} else {
-		/* NAME.missing is 1 where the input has no NAME, else 0; the number itself is 0 */
-		int absent = 0;
-		size_t len = header_companion(s->name);
-		if (len) {
-			char *column = xasprintf("%.*s", (int)len, s->name);
-			absent = header_find(&c->header, column) >= 0 && header_find(p->header, column) < 0;
-			free(column);
-		}
+		/* NAME.missing is 1 where the input has no NAME, or no category in it, else 0; the number itself is 0 */
+		char *column = xstrndup(s->name, header_companion(s->name));
+		const uint32_t *code = codes(p, column, in, &from);
+		int absent = *column && !from && header_find(&c->header, column) >= 0;
+		free(column);
 		memset(out->col[k].data, 0, out->rows * type_size(s->type));
 		if (absent)
 			memset(out->col[k].data, 1, out->rows);
+		for (size_t r = 0; code && r < out->rows; r++)
+			((uint8_t *)out->col[k].data)[r] = code[r] == MISSING_CODE;
 	}
 }
 
@@ -330,7 +363,7 @@ int concat_block(struct concat *c, size_t i, const struct block *in, struct bloc
 			for (size_t r = 0; r < out->rows; r++)
 				v[r] = (uint32_t)p->source;
 		else if (p->map[k] < 0)
-			fill_missing(c, p, (int)k, out);
+			fill_missing(c, p, (int)k, in, out);
 		else if (p->code[k])
 			for (size_t r = 0; r < out->rows; r++)
 				v[r] = v[r] == MISSING_CODE ? v[r] : p->code[k][v[r]];
