@@ -127,8 +127,8 @@ open(f, 'wb').write(b)" "$2"
 	meta v2_plain.zarr X/data/.zarray 'j["chunks"] = [1 << 40]'
 	run -1 h5tok -q -o never.counts --layer X z
 	assert_output --partial "z: X/data: chunks of 1099511627776 x 1 elements, expected at most 1 GiB each"
-	meta v2_plain.zarr X/data/.zarray 'j["dtype"] = "<f2"'
-	fails "z: X/data: holds no numbers of a type that is read here: expected integers of up to 64 bits, float32 or float64" h5tok --layer X z
+	meta v2_plain.zarr X/data/.zarray 'j["dtype"] = "<c8"'
+	fails "z: X/data: holds no numbers of a type that is read here: expected integers or floats of up to 64 bits" h5tok --layer X z
 	meta v2_plain.zarr X/.zattrs 'j["shape"] = [40, -1]'
 	fails "z: X: no attribute shape of two numbers" h5tok --layer X z
 	meta v2_plain.zarr obs/.zattrs 'j["_index"] = "../../../etc/passwd"'
@@ -138,6 +138,43 @@ open(f, 'wb').write(b)" "$2"
 	mkdir z
 	cp "$S/v3_zstd.zarr/zarr.json" z
 	fails "z: a zarr store without obs, expected one that anndata wrote" h5tok z
+}
+
+@test "zarr: float16 gives the bytes of the .h5ad, of counts and of obs" {
+	cp "$S/same.h5ad" half.h5ad
+	cp -r "$S/v2_plain.zarr" v2.zarr
+	cp -r "$S/v3_gzip_crc.zarr" v3.zarr
+	$PYTHON - <<-'END'
+		import glob, gzip, h5py, json, numpy as np, os
+		x = np.array([np.nan, np.inf, -np.inf, -0.0, 6e-8, -6.1e-5, 65504, 0.1] * 4 + [1] * 8, "f2")  # the last 8: a chunk that is the fill value
+		with h5py.File("half.h5ad", "r+") as f:
+		    for name, v in ("layers/dense", f["layers/dense"][:].astype("f2")), ("obs/n", x):
+		        attributes = dict(f[name].attrs)
+		        del f[name]
+		        f[name] = v
+		        f[name].attrs.update(attributes)
+		def chunks(pattern, order, unpack):
+		    for path in glob.glob(pattern):
+		        v = np.frombuffer(unpack(open(path, "rb").read()), "<f4" if "dense" in path else "<i8")
+		        v = v if "dense" in path else np.append(x, np.ones(8))[v[0] : v[0] + 16]
+		        open(path, "wb").write(v.astype(order + "f2").tobytes())
+		def edit(path, **keys):
+		    text = json.dumps({**json.load(open(path)), **keys})
+		    open(path, "w").write(text)
+		chunks("v2.zarr/layers/dense/[0-9]*", "<", bytes)
+		chunks("v2.zarr/obs/n/[0-9]*", ">", bytes)
+		edit("v2.zarr/layers/dense/.zarray", dtype="<f2")
+		edit("v2.zarr/obs/n/.zarray", dtype=">f2")
+		chunks("v3.zarr/layers/dense/c/*/*", "<", lambda b: gzip.decompress(b[:-4]))
+		chunks("v3.zarr/obs/n/c/*", ">", lambda b: gzip.decompress(b[:-4]))
+		for name, endian in ("layers/dense", "little"), ("obs/n", "big"):
+		    edit(f"v3.zarr/{name}/zarr.json", data_type="float16", fill_value="0x3c00",
+		         codecs=[{"name": "bytes", "configuration": {"endian": endian}}])
+		os.remove("v3.zarr/obs/n/c/2")
+	END
+	h5tok -q --layer dense half.h5ad -o want.counts
+	assert_equal "$(scview -q -c n want.counts | sed -n '2p;5,7p' | xargs)" "NA -0 5.9604644775390625e-08 -6.097555160522461e-05"
+	for z in v2 v3; do h5tok -q --layer dense $z.zarr | cmp - want.counts; done
 }
 
 @test "MuData: rna is read, or the modality that is named; HDF5 and zarr" {

@@ -232,7 +232,7 @@ static void fill_texts(struct obs_column *c, size_t at, size_t n, struct block *
 static double as_double(const struct dataframe_column *c, const struct dataframe_values *v, size_t i)
 {
 	if (c->kind == DATAFRAME_F64)
-		return v->f64[i];
+		return isnan(v->f64[i]) ? NAN : v->f64[i]; /* HDF5 makes other bits of the NaN of a float16 */
 	if (v->missing[i])
 		return NAN;
 	return c->kind == DATAFRAME_U64 ? (double)(uint64_t)v->i64[i] : (double)v->i64[i];

@@ -51,6 +51,7 @@ struct zarr_array {
 	enum zarr_kind kind;
 	enum number_type type;
 	size_t size; /* bytes of a number */
+	int half; /* stored as float16, in 2 bytes */
 	int swap; /* its bytes are stored in the other order */
 	int columns; /* chunks of two dimensions are stored by columns */
 	int ndim; /* 0, 1 or 2 */

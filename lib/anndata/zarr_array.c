@@ -52,14 +52,15 @@ static const char *name_of(const cJSON *j)
 /* A number of this kind (i, u, f) and size. */
 static void number(struct zarr_array *a, char kind, size_t size)
 {
-	if (kind == 'f' && (size == 4 || size == 8))
-		a->type = size == 4 ? NUMBER_F32 : NUMBER_F64;
+	a->half = kind == 'f' && size == 2;
+	if (kind == 'f' && (a->half || size == 4 || size == 8))
+		a->type = size == 8 ? NUMBER_F64 : NUMBER_F32;
 	else if ((kind == 'i' || kind == 'u') && (size == 1 || size == 2 || size == 4 || size == 8))
 		a->type = number_integer(size, kind == 'i');
 	else
 		return;
 	a->kind = ZARR_NUMBERS;
-	a->size = size;
+	a->size = a->half ? 4 : size;
 }
 
 /* Version 2: NumPy's "<f4", "|b1"; "|O" with a filter for texts. */
@@ -80,7 +81,7 @@ static void type_v2(struct zarr_array *a, const cJSON *meta)
 	}
 }
 
-/* Version 3: "int8" to "uint64", "float32", "float64", "bool", "string". */
+/* Version 3: "int8" to "uint64", "float16" to "float64", "bool", "string". */
 static void type_v3(struct zarr_array *a, const cJSON *meta)
 {
 	static const struct {
@@ -88,7 +89,7 @@ static void type_v3(struct zarr_array *a, const cJSON *meta)
 		char kind;
 		size_t size;
 	} types[] = {{"int8", 'i', 1}, {"uint8", 'u', 1}, {"int16", 'i', 2}, {"uint16", 'u', 2}, {"int32", 'i', 4}, {"uint32", 'u', 4},
-		{"int64", 'i', 8}, {"uint64", 'u', 8}, {"float32", 'f', 4}, {"float64", 'f', 8}, {"bool", 'u', 1}};
+		{"int64", 'i', 8}, {"uint64", 'u', 8}, {"float16", 'f', 2}, {"float32", 'f', 4}, {"float64", 'f', 8}, {"bool", 'u', 1}};
 	const char *name = name_of(get(meta, "data_type"));
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
 		if (!strcmp(name, types[i].name))
@@ -118,7 +119,8 @@ static int read_fill(struct zarr_array *a, const cJSON *meta, struct error *e)
 	double x = cJSON_IsNumber(fill) ? fill->valuedouble : cJSON_IsTrue(fill);
 	if (s && number_is_float(a->type) && !strncmp(s, "0x", 2)) { /* the bits of a number */
 		uint64_t bits = strtoull(s + 2, &end, 16);
-		memcpy(a->fill, &bits, a->size);
+		float wide = half_to_float((uint16_t)bits);
+		memcpy(a->fill, a->half ? (void *)&wide : &bits, a->size);
 		return *end ? bad_fill(a, e) : 0;
 	}
 	if (s && number_is_float(a->type)) /* "NaN", "-Infinity" */
@@ -438,7 +440,7 @@ static void swap_bytes(unsigned char *p, size_t n, size_t size)
 
 const char *zarr_decode(const struct zarr_array *a, const unsigned char *in, size_t n, struct zarr_scratch *own, unsigned char *out)
 {
-	size_t rows = a->chunk[0], columns = a->chunk[1], bytes = rows * columns * a->size, got;
+	size_t rows = a->chunk[0], columns = a->chunk[1], size = a->half ? 2 : a->size, bytes = rows * columns * size, got;
 	const unsigned char *from;
 	const char *why = bytes / ZSTD_RATIO_MAX > n ? "is too short" : zarr_undo(&a->codecs, in, n, own, bytes, bytes, &from, &got);
 	if (why)
@@ -447,9 +449,13 @@ const char *zarr_decode(const struct zarr_array *a, const unsigned char *in, siz
 		memcpy(out, from, bytes);
 	for (size_t i = 0; a->columns && i < rows; i++)
 		for (size_t k = 0; k < columns; k++)
-			memcpy(out + (i * columns + k) * a->size, from + (k * rows + i) * a->size, a->size);
+			memcpy(out + (i * columns + k) * size, from + (k * rows + i) * size, size);
 	if (a->swap)
-		swap_bytes(out, rows * columns, a->size);
+		swap_bytes(out, rows * columns, size);
+	for (size_t i = rows * columns; a->half && i--;) {
+		float wide = half_to_float(get_le16(out + 2 * i));
+		memcpy(out + 4 * i, &wide, 4);
+	}
 	return NULL;
 }
 

@@ -1,7 +1,8 @@
-/* Little-endian integers in byte buffers. */
+/* Little-endian integers in byte buffers, and the float of 16 bits. */
 #ifndef BYTES_H
 #define BYTES_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -40,6 +41,16 @@ static inline void put_le64(uint8_t *p, uint64_t v)
 {
 	put_le32(p, (uint32_t)v);
 	put_le32(p + 4, (uint32_t)(v >> 32));
+}
+
+/* IEEE half */
+static inline float half_to_float(uint16_t h)
+{
+	unsigned exponent = h >> 10 & 31, fraction = h & 1023;
+	float x = exponent == 31 ? (fraction ? NAN : INFINITY)
+		: exponent       ? ldexpf((float)(1024 + fraction), (int)exponent - 25)
+				 : ldexpf((float)fraction, -24);
+	return h >> 15 ? -x : x;
 }
 
 #endif

@@ -314,15 +314,6 @@ static float bfloat16_to_float(uint16_t h)
 	return x.f;
 }
 
-float half_to_float(uint16_t h)
-{
-	unsigned exponent = h >> 10 & 31, fraction = h & 1023;
-	float x = exponent == 31 ? (fraction ? NAN : INFINITY)
-		: exponent       ? ldexpf((float)(1024 + fraction), (int)exponent - 25)
-				 : ldexpf((float)fraction, -24);
-	return h >> 15 ? -x : x;
-}
-
 int safetensors_read(const struct safetensors *s, const struct safetensor *t, float *out, struct error *e)
 {
 	enum { CHUNK = 1 << 16 };

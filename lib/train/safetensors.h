@@ -73,6 +73,4 @@ struct safetensor_out {
 int safetensors_write(const char *path, struct safetensor_out *t, size_t n,
 	void (*get)(const struct safetensor_out *t, float *values, void *arg), void *arg, struct error *e);
 
-float half_to_float(uint16_t h); /* IEEE half */
-
 #endif

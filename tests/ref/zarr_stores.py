@@ -27,6 +27,8 @@ def matrix(n, m, fractions=False):
     x = rng.poisson(rng.choice([0.05, 0.5, 3]), (n, m)) * (rng.random((n, 1)) < 0.9)
     dtype = one("f4", "f8", "i4", "i8", "u2", "u4")
     x = x + 0.5 * (x > 0) if fractions else x.astype(dtype)
+    if rng.random() < 0.1:  # scipy has no sparse float16
+        return x.astype("f2")
     return one(sp.csr_matrix, sp.csc_matrix, np.asarray)(x)
 
 
@@ -38,9 +40,9 @@ def column(n):
     def missing(v):
         return [None if rng.random() < 0.2 else x for x in v]
 
-    kind = rng.integers(11)
+    kind = rng.integers(10)
     if kind == 0:
-        return rng.normal(size=n).astype(one("f4", "f8"))
+        return np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)).astype(one("f2", "f4", "f8"))
     if kind == 1:
         return rng.integers(0, 100, n).astype(one("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"))
     if kind == 2:
@@ -57,8 +59,6 @@ def column(n):
         return pd.array(missing(rng.integers(-5, 5, n).tolist()), dtype=one("Int64", "Int8", "Int32"))
     if kind == 8:
         return pd.array(missing((rng.random(n) < 0.5).tolist()), dtype="boolean")
-    if kind == 9:
-        return np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n))
     return np.zeros(n, dtype=one("i4", "f8", "bool"))
 
 
