@@ -415,7 +415,7 @@ static void read_operands(struct cli *c, char **given)
 	for (int i = 0; i < ngiven && c->operand != given; i++)
 		if (given[i][0] == '@')
 			file[n++] = given[i] + 1;
-	cli_check_files(tables, file, (int)n, &c->output);
+	cli_check_files(tables, file, (int)n, c->common & CLI_LISTS, &c->output);
 	free(file);
 	raise_file_limit(n);
 }

@@ -24,7 +24,7 @@
 #include "base/option.h"
 #include "stream/stream.h"
 
-enum { CLI_OUT = 1, CLI_RAW = 2, CLI_STREAM_OUT = 3, CLI_SEED = 4, CLI_DEVICE = 8, CLI_THREADS = 16 };
+enum { CLI_OUT = 1, CLI_RAW = 2, CLI_STREAM_OUT = 3, CLI_SEED = 4, CLI_DEVICE = 8, CLI_THREADS = 16, CLI_LISTS = 32 };
 
 struct cli {
 	const char *name; /* "depgraph", "sctrain mlm" */
@@ -33,7 +33,7 @@ struct cli {
 	const char *features; /* libraries for --version, may be NULL */
 	struct option_def *options; /* the tool's own */
 	struct option_def *shared; /* options shared with other subcommands, or NULL */
-	unsigned common; /* CLI_... */
+	unsigned common; /* CLI_...; CLI_LISTS: an operand is several files, between commas */
 
 	/* out */
 	const char *output; /* -o, or NULL */

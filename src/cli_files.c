@@ -7,11 +7,34 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Is it a file that an output replaces? Not a pipe, a device or standard output. */
-static int is_file(const char *path)
+/* A file of the command line. */
+struct named {
+	char *name, *path; /* name: for messages */
+	enum opt_kind kind; /* OPT_INPUT, OPT_OUTPUT, OPT_FOLDER */
+};
+
+struct names {
+	struct named *file; /* [n] */
+	size_t n, cap;
+};
+
+/* Pipes, devices and standard streams cannot be replaced, nor an input that is not there: it may be a word, as all of scperturb --delete all. */
+static void add(struct names *l, const char *name, const char *path, enum opt_kind kind)
 {
 	struct stat st;
-	return path && *path && strcmp(path, "-") != 0 && (stat(path, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+	if (!path || !*path || !strcmp(path, "-") || (stat(path, &st) ? kind == OPT_INPUT : !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+		return;
+	grow(l->file, l->cap, l->n + 1);
+	l->file[l->n++] = (struct named){xstrdup(name), xstrdup(path), kind};
+}
+
+static void add_list(struct names *l, const char *name, const char *paths)
+{
+	size_t n;
+	char **path = opt_list(paths, &n);
+	for (size_t i = 0; i < n; i++)
+		add(l, name, path[i], OPT_INPUT);
+	opt_list_free(path, n);
 }
 
 int cli_same_place(const char *a, const char *b)
@@ -40,82 +63,31 @@ static int same_file(const char *a, const char *b)
 	return same;
 }
 
-/* Does `path` lie in this folder, which is there or is still to be made? */
+/* Does `path` lie in this folder, or in one below it? */
 static int lies_in(const char *path, const char *folder)
 {
-	char *to = file_target(path), *in = to ? file_folder(to) : NULL;
-	int inside = in && same_file(in, folder);
+	char *to = file_target(path), *in = to ? file_folder(to) : NULL, *real = in ? realpath(in, NULL) : NULL;
+	int inside = 0;
+	for (size_t n = real ? strlen(real) : 0; n && !inside; n = (size_t)(base(real) - real) - 1, real[n] = 0)
+		inside = cli_same_place(real, folder);
 	free(to);
 	free(in);
+	free(real);
 	return inside;
 }
 
-static void compare(const char *name, const char *path, const char *other_name, const char *other)
+/* A folder that is written may lie in one that is read, as a model next to that of --init: sctrain itself looks at what is there. */
+static void compare(const struct named *out, const struct named *other)
 {
-	if (is_file(other) && same_file(path, other))
-		usage_error("%s and %s name the same file: %s", name, other_name, path);
-}
-
-static const char *value(const struct option_def *o)
-{
-	return o->kind == OPT_OUTPUT || o->kind == OPT_STRING ? *(const char **)o->to : NULL;
-}
-
-static int names_a_file(const struct option_def *o)
-{
-	static const char *const files[] = {"FILE", "EMB", "GRAPH", "TABLE", "MODEL"};
-	int is = o->kind == OPT_OUTPUT;
-	for (size_t i = 0; o->arg && i < sizeof files / sizeof *files; i++)
-		is |= !strcmp(o->arg, files[i]);
-	return is;
-}
-
-/* An output among the files of a model that is read would replace one of them, or be taken for one. */
-static void check_folder(const char *name, const char *path, const struct option_def *o)
-{
-	if (o->kind == OPT_STRING && o->arg && !strcmp(o->arg, "DIR") && value(o) && lies_in(path, value(o)))
-		usage_error("%s is in the folder of the model that is read, %s: %s", name, value(o), path);
-}
-
-/* Compare an output with all other files of the command line. self: its option, or NULL. */
-static void check(const char *name, const char *path, const struct option_def *self, struct option_def *const *tables, char *const *operand,
-	int n, const char *const *output)
-{
-	if (!is_file(path))
+	struct stat st;
+	int folder = stat(other->path, &st) == 0 && S_ISDIR(st.st_mode);
+	if (folder && out->kind == OPT_FOLDER && other->kind == OPT_INPUT)
 		return;
-	for (int i = 0; i < n; i++)
-		compare(name, path, "an input", operand[i]);
-	for (; *tables; tables++)
-		for (const struct option_def *o = *tables; o->name; o++) {
-			check_folder(name, path, o);
-			if (o == self || !names_a_file(o) || !value(o))
-				continue;
-			char *other = xasprintf("--%s", o->name);
-			compare(name, path, other, value(o));
-			if (o->to == (void *)(uintptr_t)output && is_file(*output) && lies_in(path, *output))
-				usage_error("%s is in the output folder %s: %s", name, *output, path);
-			free(other);
-		}
-}
-
-/* The main output replaces no input. (scview --into FILE without -o changes FILE, so there both may be one; sctrain looks at its models,
- * and may write one into the folder of that of --init.) */
-static void check_main(const char *path, struct option_def *const *tables, char *const *operand, int n)
-{
-	if (!is_file(path))
-		return;
-	for (int i = 0; i < n; i++)
-		compare("--output", path, "an input", operand[i]);
-	for (; *tables; tables++)
-		for (const struct option_def *o = *tables; o->name; o++) {
-			if (strcmp(o->name, "init"))
-				check_folder("--output", path, o);
-			if (o->kind != OPT_STRING || !names_a_file(o) || !strcmp(o->arg, "MODEL") || !strcmp(o->name, "into"))
-				continue;
-			char *other = xasprintf("--%s", o->name);
-			compare("--output", path, other, value(o));
-			free(other);
-		}
+	if (same_file(out->path, other->path))
+		usage_error("%s and %s name the same file: %s", out->name, other->name, out->path);
+	if (folder && other->kind != OPT_OUTPUT && lies_in(out->path, other->path))
+		usage_error(
+			"%s is in %s, which is %s: %s", out->name, other->path, other->kind == OPT_INPUT ? "read" : "written", out->path);
 }
 
 static int is_stdout(const char *path)
@@ -129,7 +101,7 @@ static void check_stdout(struct option_def *const *tables, const char *const *ou
 	const char *first = is_stdout(*output) ? "output" : NULL;
 	for (; *tables; tables++)
 		for (const struct option_def *o = *tables; o->name; o++) {
-			if (o->kind != OPT_OUTPUT || o->to == (void *)(uintptr_t)output || !value(o) || !is_stdout(value(o)))
+			if (o->kind != OPT_OUTPUT || o->to == (void *)(uintptr_t)output || !o->seen || !is_stdout(opt_text(o)))
 				continue;
 			if (first && strcmp(o->name, "report"))
 				usage_error("--%s and --%s are both standard output: name a file for one of them", first, o->name);
@@ -137,19 +109,33 @@ static void check_stdout(struct option_def *const *tables, const char *const *ou
 		}
 }
 
-void cli_check_files(struct option_def *const *tables, char *const *operand, int n, const char *const *output)
+void cli_check_files(struct option_def *const *tables, char *const *operand, int n, int lists, const char *const *output)
 {
+	struct names l = {0};
 	check_stdout(tables, output);
-	check_main(*output, tables, operand, n);
-	check("CORRMASK_REPORT", getenv("CORRMASK_REPORT"), NULL, tables, operand, n, output);
+	for (int i = 0; i < n; i++)
+		if (lists)
+			add_list(&l, "an input", operand[i]);
+		else
+			add(&l, "an input", operand[i], OPT_INPUT);
 	for (struct option_def *const *t = tables; *t; t++)
 		for (const struct option_def *o = *t; o->name; o++) {
-			if (o->kind != OPT_OUTPUT || o->to == (void *)(uintptr_t)output)
+			if (!o->seen || (o->kind != OPT_INPUT && o->kind != OPT_OUTPUT && o->kind != OPT_FOLDER))
 				continue;
 			char *name = xasprintf("--%s", o->name);
-			check(name, value(o), o, tables, operand, n, output);
+			add(&l, name, opt_text(o), o->kind);
 			free(name);
-			if (value(o) && strcmp(o->name, "report"))
+			if (o->kind == OPT_OUTPUT && o->to != (void *)(uintptr_t)output && strcmp(o->name, "report"))
 				outfile_hold(); /* it appears with the main output, in cli_report, or not at all */
 		}
+	add(&l, "CORRMASK_REPORT", getenv("CORRMASK_REPORT"), OPT_OUTPUT);
+	for (size_t i = 0; i < l.n; i++)
+		for (size_t k = 0; k < l.n && l.file[i].kind != OPT_INPUT; k++)
+			if (k != i)
+				compare(l.file + i, l.file + k);
+	for (size_t i = 0; i < l.n; i++) {
+		free(l.file[i].name);
+		free(l.file[i].path);
+	}
+	free(l.file);
 }

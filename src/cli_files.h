@@ -7,11 +7,11 @@
 #include "base/option.h"
 
 /*
- * A usage error if two outputs (OPT_OUTPUT, CORRMASK_REPORT) are one file, or if an output is an input (operands, and options whose argument is
- * FILE, EMB, GRAPH or TABLE, or MODEL but for `output`) or lies in the folder of another output.
- * tables: the option tables after parsing, NULL-terminated; operand [n].
+ * A usage error if an output (OPT_OUTPUT, OPT_FOLDER, CORRMASK_REPORT) is an input (operand [n], OPT_INPUT) or another output, by any of its names,
+ * or lies in a folder that is one; or if two outputs are standard output.
+ * tables: the option tables after parsing, NULL-terminated. lists: an operand is several files, between commas.
  */
-void cli_check_files(struct option_def *const *tables, char *const *operand, int n, const char *const *output);
+void cli_check_files(struct option_def *const *tables, char *const *operand, int n, int lists, const char *const *output);
 
 /* Do two paths lead to one file, folder, pipe or device that is there? */
 int cli_same_place(const char *a, const char *b);

@@ -11,7 +11,7 @@ struct rank_given rank_given = {.encode = {.style = STYLE_AUTO, .library = -1}, 
 
 struct option_def rank_options[] = {
 	{0, "Encoding", OPT_GROUP},
-	{'t', "tokens", OPT_STRING, &rank_given.tokens, "FILE",
+	{'t', "tokens", OPT_INPUT, &rank_given.tokens, "FILE",
 		"Geneformer's token table (TSV: token, id); the vocabulary is then its median table"},
 	{0, "vocab-style", OPT_CHOICE, &rank_given.encode.style, "v1|v2|bmfm",
 		"v1: 2,048 tokens; v2: 4,096 with <cls> and <eos> (default: v2 if the vocabulary has them); bmfm: all genes with their "

@@ -113,8 +113,8 @@ static int only_named_files(void)
 	for (int i = 0; i < cli->noperand; i++)
 		allow_operand(rules, cli->operand[i]);
 	for (const struct option_def *o = cli->options; o->name; o++)
-		if (o->kind == OPT_STRING && *(char **)o->to)
-			allow(rules, *(char **)o->to);
+		if (o->kind == OPT_INPUT && opt_text(o))
+			allow(rules, opt_text(o));
 	if (syscall(SYS_landlock_restrict_self, rules, 0))
 		no_sandbox("Landlock", errno);
 	close(rules);
@@ -316,9 +316,9 @@ static void close_others(const int *keep, size_t n)
 	for (int i = 0; i < cli->noperand; i++)
 		open_ones[n++] = names_descriptor(cli->operand[i]);
 	for (const struct option_def *o = cli->options; o->name; o++)
-		if (o->kind == OPT_STRING && *(char **)o->to) {
+		if (o->kind == OPT_INPUT && opt_text(o)) {
 			open_ones = xrealloc(open_ones, n + 1, sizeof *open_ones);
-			open_ones[n++] = names_descriptor(*(char **)o->to);
+			open_ones[n++] = names_descriptor(opt_text(o));
 		}
 	qsort(open_ones, n, sizeof *open_ones, ascending);
 	for (size_t i = 0; i <= n; i++) {

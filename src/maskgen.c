@@ -47,7 +47,7 @@ static double rate = 0.15, lambda, seed_share = 1, hidden = 0.95, without_zeros 
 
 static struct option_def options[] = {
 	{0, "Masks", OPT_GROUP},
-	{'g', "graph", OPT_STRING, &graph_path, "FILE",
+	{'g', "graph", OPT_INPUT, &graph_path, "FILE",
 		"graph from depgraph for corrmask and probe, from depgraph --pmi for pmi and pmi-rand"},
 	{0, "strategy", OPT_CHOICE, &strategy_index, "none|random|runs|columns|corrmask|pmi|pmi-rand|probe",
 		"how the tokens to mask are selected (default random); runs: genes of equal count, side by side; columns: genes of a counts stream; "
@@ -121,8 +121,8 @@ static struct option_def options[] = {
 	{0, "keep", OPT_STRING, &keep_text, "COL,...", "columns of the cells to copy, such as cell_type", .changes = 1},
 	{0, "count-kept", OPT_FLAG, &count_kept, NULL,
 		"count the labels and numbers of these columns, for sctrain --head (default but for masked tokens)", .changes = 1},
-	{0, "audit", OPT_STRING, &audit_path, "GRAPH", "write a table of how the masks treat partners in this graph, instead of a stream"},
-	{0, "resume", OPT_STRING, &resume, "MODEL",
+	{0, "audit", OPT_INPUT, &audit_path, "GRAPH", "write a table of how the masks treat partners in this graph, instead of a stream"},
+	{0, "resume", OPT_INPUT, &resume, "MODEL",
 		"start after the last checkpoint of this model directory, if there is one; it must be of the same stream"},
 	{0},
 };

@@ -12,14 +12,14 @@ static long long min_cells = 1;
 
 static struct option_def options[] = {
 	{0, "Vocabulary", OPT_GROUP},
-	{'m', "vocab", OPT_STRING, &vocab_path, "FILE", "vocabulary with medians (TSV: token, gene_id, symbol, median; gzip accepted)",
+	{'m', "vocab", OPT_INPUT, &vocab_path, "FILE", "vocabulary with medians (TSV: token, gene_id, symbol, median; gzip accepted)",
 		.also = "medians"},
-	{0, "map", OPT_STRING, &map_path, "FILE", "first translate gene ids by this table of key and id (TSV, gzip accepted)"},
+	{0, "map", OPT_INPUT, &map_path, "FILE", "first translate gene ids by this table of key and id (TSV, gzip accepted)"},
 	{0, "Learning a vocabulary", OPT_GROUP},
 	{0, "fit", OPT_FLAG, &fit, NULL, "learn a vocabulary with non-zero medians from the input and write it as TSV"},
 	{0, "sums", OPT_FLAG, &sums, NULL,
 		"with --fit: write what one pass over the input counts, instead of a vocabulary; sums of parts of a corpus are inputs too"},
-	{0, "after", OPT_STRING, &after, "FILE", "with --sums: the sums of all parts in the pass before"},
+	{0, "after", OPT_INPUT, &after, "FILE", "with --sums: the sums of all parts in the pass before"},
 	{0, "min-cells", OPT_INT, &min_cells, "N", "with --fit: leave out genes found in fewer cells (default 1)", 1, 1e15},
 	{0},
 };

@@ -68,7 +68,7 @@ value() { awk -F '\t' -v n="$2" '$1 == n { print $2 }' "$1"; }
 	CORRMASK_REPORT=in.counts run -2 --separate-stderr scsample -q -f .5 -o new.counts in.counts
 	assert_regex "$stderr" "CORRMASK_REPORT and an input name the same file: in.counts"
 	run -2 --separate-stderr sctrain mlm -q --report folder/model.safetensors -o folder in.counts
-	assert_regex "$stderr" "report is in the output folder folder"
+	assert_regex "$stderr" "--report is in folder, which is written"
 	run -2 --separate-stderr ctaprobe cells -q -l cell_type --predictions new -o new in.counts
 	assert_regex "$stderr" "predictions and --output name the same file: new"
 	run -2 --separate-stderr scview -q -O h5ad --into c.h5ad --report c.h5ad in.counts
@@ -86,10 +86,10 @@ value() { awk -F '\t' -v n="$2" '$1 == n { print $2 }' "$1"; }
 	for files in "--genes folder/model.safetensors" "-o folder/t" "--cells ./folder/../folder/t"; do
 		# shellcheck disable=SC2086
 		run -2 --separate-stderr sctrain eval -q -M folder $files in.counts
-		assert_regex "$stderr" "is in the folder of the model that is read, folder: "
+		assert_regex "$stderr" "is in folder, which is read: "
 	done
 	run -2 --separate-stderr scembed -q -M folder/ -o folder/cells.emb in.counts
-	assert_regex "$stderr" "output is in the folder of the model that is read, folder/: folder/cells.emb"
+	assert_regex "$stderr" "--output is in folder/, which is read: folder/cells.emb"
 	# two tables on standard output
 	for files in "--genes -" "--genes - -o -" "--genes - --cells - -o new"; do
 		# shellcheck disable=SC2086

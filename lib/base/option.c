@@ -77,7 +77,9 @@ static int set(struct option_def *o, const char *arg, struct error *e)
 		return 0;
 	}
 	case OPT_STRING:
+	case OPT_INPUT:
 	case OPT_OUTPUT:
+	case OPT_FOLDER:
 		*(const char **)o->to = arg;
 		return 0;
 	case OPT_LIST: {
@@ -264,13 +266,18 @@ char *opt_provenance(struct option_def *const *tables)
 			fprintf(f, " %lld", *(long long *)o->to);
 		else if (o->kind == OPT_REAL)
 			fprintf(f, " %.17g", *(double *)o->to);
-		else if (o->kind == OPT_STRING || o->kind == OPT_OUTPUT)
-			fprintf(f, " %s", *(const char **)o->to);
 		else if (o->kind == OPT_CHOICE)
 			choice_word(o->arg, *(int *)o->to, word, sizeof word), fprintf(f, " %s", word);
+		else if (o->kind != OPT_FLAG)
+			fprintf(f, " %s", opt_text(o));
 	}
 	xmemclose(f, &text);
 	return text;
+}
+
+const char *opt_text(const struct option_def *o)
+{
+	return *(const char *const *)o->to;
 }
 
 char **opt_list(const char *s, size_t *n)

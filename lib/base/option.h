@@ -7,8 +7,9 @@
 
 #include "base/error.h"
 
-/* OPT_OUTPUT: a string, the name of a file that is written. OPT_GROUP is no option: --help prints its name as a heading of those that follow. */
-enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_STRING, OPT_OUTPUT, OPT_CHOICE, OPT_LIST, OPT_GROUP };
+/* Strings that name a file: OPT_INPUT is read (a file, a folder, or a word that stands for something else), OPT_OUTPUT a file that is written,
+ * OPT_FOLDER a folder that is written. OPT_GROUP is no option: --help prints its name as a heading of those that follow. */
+enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_STRING, OPT_INPUT, OPT_OUTPUT, OPT_FOLDER, OPT_CHOICE, OPT_LIST, OPT_GROUP };
 
 struct opt_values { /* OPT_LIST: an option that may be repeated; the values in order */
 	size_t n;
@@ -21,7 +22,7 @@ struct option_def {
 	char letter; /* short form, 0 for none */
 	const char *name; /* long form, or the heading of a group; NULL ends the table */
 	enum opt_kind kind;
-	void *to; /* int (FLAG), long long (INT), double (REAL), const char * (STRING, OUTPUT), int index (CHOICE),
+	void *to; /* int (FLAG), long long (INT), double (REAL), const char * (STRING, INPUT, OUTPUT, FOLDER), int index (CHOICE),
 				 * struct opt_values (LIST) */
 	const char *arg; /* what --help calls the argument; CHOICE: "a|b|c", the allowed words in order */
 	const char *help; /* one line; begins lower case, ends without a full stop, names the default */
@@ -46,6 +47,9 @@ char *opt_words(struct option_def *const *tables);
 /* "--rate 0.15 --seed 1": the options marked `changes` that were given, in table order, values as parsed, with all their digits (malloced).
  * Digests of streams depend on this text; decimal_shorten makes one to read. */
 char *opt_provenance(struct option_def *const *tables);
+
+/* The value of an option that sets a string, NULL: none. */
+const char *opt_text(const struct option_def *o);
 
 /* Split "a,b,c" at commas: a malloced array of malloced strings, *n of them (0 for NULL or ""). */
 char **opt_list(const char *s, size_t *n);

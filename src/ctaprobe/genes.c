@@ -19,7 +19,7 @@ struct genes_probe genes_probe = {.folds = 5, .fold_seed = 1, .max_iter = 5000, 
 
 static struct option_def options[] = {
 	{0, "Vectors of genes", OPT_GROUP},
-	{0, "gene-labels", OPT_STRING, &genes_probe.labels, "FILE",
+	{0, "gene-labels", OPT_INPUT, &genes_probe.labels, "FILE",
 		"table of gene and label: the input is vectors of genes (scembed --of genes), and a probe of them is scored"},
 	{0, "folds", OPT_INT, &genes_probe.folds, "K", "number of folds over the genes (default 5)", 2, 1000},
 	{0, "fold-seed", OPT_INT, &genes_probe.fold_seed, "N", "seed of the folds (default 1)", 0, 4294967295.0},

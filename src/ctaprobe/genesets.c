@@ -18,7 +18,7 @@ static long long least = 3, most = 200, strongest, replicates = 200;
 static double q_most = 0.05;
 
 static struct option_def options[] = {
-	{0, "sets", OPT_STRING, &sets_path, "FILE", "the gene sets (.gmt, plain or gzip): required"},
+	{0, "sets", OPT_INPUT, &sets_path, "FILE", "the gene sets (.gmt, plain or gzip): required"},
 	{0, "smallest", OPT_INT, &least, "N", "leave out sets with fewer genes (default 3)", 1, 1e6},
 	{0, "largest", OPT_INT, &most, "N", "leave out sets with more genes (default 200)", 2, 1e6},
 	{0, "Edges", OPT_GROUP},

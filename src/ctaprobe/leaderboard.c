@@ -21,7 +21,7 @@ static struct option_def options[] = {
 struct cli leaderboard_cli = {.name = "ctaprobe leaderboard",
 	.operands = "RESULT[,RESULT...]...",
 	.options = options,
-	.common = CLI_OUT,
+	.common = CLI_OUT | CLI_LISTS,
 	.summary = "Rank methods by the metrics of their results."};
 
 /* The table: a row for each method, a column for each metric. */

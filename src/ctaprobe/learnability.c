@@ -34,7 +34,7 @@ static struct option_def options[] = {
 	{0, "margin", OPT_REAL, &margin, "P", "and an error that is lower, or higher, than expected by this share (default 0.1)", 0, 0.999},
 	{0, "sparse", OPT_REAL, &sparse, "P", "zero fraction from which a winner counts as sparse (default 0.65)", 0, 1},
 	{0, "Groups and output", OPT_GROUP},
-	{0, "groups", OPT_STRING, &groups_path, "TABLE", "groups of genes: are there more winners in one than among all other genes?"},
+	{0, "groups", OPT_INPUT, &groups_path, "TABLE", "groups of genes: are there more winners in one than among all other genes?"},
 	{0, "genes", OPT_OUTPUT, &genes_path, "FILE", "also write a table with a line for each gene"},
 	{0},
 };

@@ -17,7 +17,7 @@ static const char *train_path;
 static long long most = 1000000;
 
 static struct option_def options[] = {
-	{0, "train", OPT_STRING, &train_path, "FILE",
+	{0, "train", OPT_INPUT, &train_path, "FILE",
 		"the cells to learn from: tokens, or a masked stream without masks; - is standard input"},
 	{0, "tokens", OPT_INT, &most, "N", "learn from at most N tokens; 0: all (default 1000000)", 0, 1e12},
 	{0},

@@ -19,9 +19,9 @@ static int known_only;
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column with the true labels"},
 	{0, "target", OPT_STRING, &target, "COL", "the column with the true numbers, for predictions of numbers"},
-	{0, "ontology", OPT_STRING, &ontology, "FILE",
+	{0, "ontology", OPT_INPUT, &ontology, "FILE",
 		"labels and predictions are terms of this ontology (OBO): score exact, finer, coarser and wrong ones"},
-	{0, "train", OPT_STRING, &train_path, "FILE", "a stream of the training cells, to count the frequencies of the classes"},
+	{0, "train", OPT_INPUT, &train_path, "FILE", "a stream of the training cells, to count the frequencies of the classes"},
 	{0, "rare", OPT_INT, &rare, "N", "number of rarest classes in f1_rare (default: a third of the classes)", 1, 1e6},
 	{0, "bootstrap", OPT_INT, &replicates, "N", "95 % intervals of the scores from N draws of groups (without --group: of cells)", 2,
 		1e6},

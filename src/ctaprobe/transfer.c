@@ -30,7 +30,7 @@ static int probe, as_given;
 
 static struct option_def options[] = {
 	{0, "Reference", OPT_GROUP},
-	{0, "reference", OPT_STRING, &reference_path, "FILE", "embeddings of cells with known classes"},
+	{0, "reference", OPT_INPUT, &reference_path, "FILE", "embeddings of cells with known classes"},
 	{'l', "label", OPT_STRING, &label, "COL", "their column of classes", .changes = 1},
 	{0, "Method", OPT_GROUP},
 	{0, "probe", OPT_FLAG, &probe, NULL, "logistic regression (the default)", .changes = 1},
@@ -43,7 +43,7 @@ static struct option_def options[] = {
 	{0, "Calibration", OPT_GROUP},
 	{0, "group", OPT_STRING, &group, "COL", "hold out all cells of a group of COL, such as a donor, together", .changes = 1},
 	{0, "folds", OPT_INT, &nfold, "K", "hold out each of K parts of the reference in turn (default 5)", 2, 1000, .changes = 1},
-	{0, "calibration", OPT_STRING, &calibration_path, "FILE", "instead: other cells with known classes"},
+	{0, "calibration", OPT_INPUT, &calibration_path, "FILE", "instead: other cells with known classes"},
 	{0, "coverage", OPT_REAL, &coverage, "P", "share of cells whose label set has the true class (default 0.9)", 0.01, 0.9999,
 		.changes = 1},
 	{0, "unknown", OPT_REAL, &unknown, "P", "share of cells like the reference that may be called unknown (default 0.05)", 0, 0.99,

@@ -17,7 +17,7 @@ static int normalise;
 
 struct option_def model_options[] = {
 	{0, "Model", OPT_GROUP},
-	{0, "model", OPT_STRING, &model_text, "MODEL",
+	{0, "model", OPT_INPUT, &model_text, "MODEL",
 		"isotropic (default), spiked, uniform, beta, latent, block, eigen, or a file with a covariance matrix"},
 	{0, "rows", OPT_INT, &rows, "N", "number of rows (default 300)", 2, 1e6},
 	{0, "features", OPT_INT, &features, "P", "number of features (default 600)", 2, RISK_FEATURES_MAX},
@@ -34,7 +34,7 @@ struct option_def model_options[] = {
 	{0, "latent", OPT_INT, &latent, "D", "latent: number of latent variables (default half of the features)", 1, RISK_FEATURES_MAX},
 	{0, "blocks", OPT_INT, &blocks, "N", "block: number of blocks (default 10)", 1, RISK_FEATURES_MAX},
 	{0, "correlation", OPT_REAL, &correlation, "R", "block: correlation within a block (default 0.5)", 0, 0.999999},
-	{0, "eigenvalues", OPT_STRING, &eigenvalues_path, "FILE",
+	{0, "eigenvalues", OPT_INPUT, &eigenvalues_path, "FILE",
 		"eigen: the eigenvalues, one a line, or value, tab, number of times; replaces --features"},
 	{0, "quantile", OPT_REAL, &quantile, "Q",
 		"uniform, beta, latent, block, eigen, matrix: the coefficients are the eigenvector at this quantile (default 1, the largest)",

@@ -23,7 +23,7 @@ static struct opt_values gene, node;
 
 static struct option_def options[] = {
 	{0, "Model", OPT_GROUP},
-	{'M', "model", OPT_STRING, &model_dir, "DIR", "the model directory"},
+	{'M', "model", OPT_INPUT, &model_dir, "DIR", "the model directory"},
 	{0, "layer", OPT_INT, &layer, "N",
 		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts and of bmfm, 0)", -65535,
 		0, .changes = 1},
@@ -37,7 +37,7 @@ static struct option_def options[] = {
 	{0, "screen", OPT_INT, &screened, "K",
 		"write the tokens, and of each cell the K genes whose deletion should move it most towards a state, for scperturb", 1,
 		65535, .changes = 1},
-	{0, "towards", OPT_STRING, &towards, "EMB", "with --screen: embeddings whose mean stands for the state"},
+	{0, "towards", OPT_INPUT, &towards, "EMB", "with --screen: embeddings whose mean stands for the state"},
 	{0, "Genes", OPT_GROUP},
 	{0, "of", OPT_CHOICE, &of, "cells|genes|static",
 		"vectors of the cells; of the genes, means over the cells that have them; or the model's table of genes (default cells)",
@@ -75,8 +75,8 @@ static struct option_def options[] = {
 		.changes = 1},
 	{0, "pca", OPT_INT, &components, "K", "without a model: K principal components of that expression", 1, 16384, .changes = 1},
 	{0, "genes", OPT_INT, &genes, "N", "number of most variable genes, 0: all (default 2000)", 0, 1e6, .changes = 1},
-	{0, "fit", OPT_STRING, &fit_path, "FILE", "learn genes and components from these cells (default: the input)"},
-	{0, "shared-with", OPT_STRING, &shared_path, "FILE", "choose only genes that FILE has too"},
+	{0, "fit", OPT_INPUT, &fit_path, "FILE", "learn genes and components from these cells (default: the input)"},
+	{0, "shared-with", OPT_INPUT, &shared_path, "FILE", "choose only genes that FILE has too"},
 	{0},
 };
 

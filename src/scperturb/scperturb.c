@@ -20,12 +20,12 @@ static struct sets kinds[PERTURB_KINDS];
 
 static struct option_def options[] = {
 	{0, "Perturbations", OPT_GROUP},
-	{0, "delete", OPT_STRING, &kinds[PERTURB_DELETE].option, "GENES",
+	{0, "delete", OPT_INPUT, &kinds[PERTURB_DELETE].option, "GENES",
 		"delete genes: all (each gene of each cell), screened (those of scembed --screen), a list A,B,C+D (C and D together), or a "
 		"file"},
-	{0, "overexpress", OPT_STRING, &kinds[PERTURB_OVEREXPRESS].option, "GENES", "put genes first, also those that a cell lacks"},
-	{0, "activate", OPT_STRING, &kinds[PERTURB_ACTIVATE].option, "GENES", "move genes up by quarters of the cell's ranks"},
-	{0, "inhibit", OPT_STRING, &kinds[PERTURB_INHIBIT].option, "GENES", "move genes down by quarters"},
+	{0, "overexpress", OPT_INPUT, &kinds[PERTURB_OVEREXPRESS].option, "GENES", "put genes first, also those that a cell lacks"},
+	{0, "activate", OPT_INPUT, &kinds[PERTURB_ACTIVATE].option, "GENES", "move genes up by quarters of the cell's ranks"},
+	{0, "inhibit", OPT_INPUT, &kinds[PERTURB_INHIBIT].option, "GENES", "move genes down by quarters"},
 	{0, "shift-rank", OPT_INT, &quarters, "Q", "by how many quarters --activate and --inhibit move (default 1)", 1, 3, .changes = 1},
 	{0, "Combinations", OPT_GROUP},
 	{0, "anchor", OPT_STRING, &anchor_text, "GENE", "perturb this gene together with each of the others"},

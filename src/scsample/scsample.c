@@ -44,7 +44,7 @@ static struct option_def options[] = {
 	{0, "Join", OPT_GROUP},
 	{0, "source", OPT_STRING, &source_column, "COL", "add a column with the name of each cell's input file", .changes = 1},
 	{0, "Genes", OPT_GROUP},
-	{0, "genes", OPT_STRING, &gene_list, "FILE", "keep the genes of this list, or vocabulary (counts streams)", .changes = 1},
+	{0, "genes", OPT_INPUT, &gene_list, "FILE", "keep the genes of this list, or vocabulary (counts streams)", .changes = 1},
 	{0, "hvg", OPT_INT, &hvg, "N", "keep the N most highly variable genes (counts streams)", 1, 1e9, .changes = 1},
 	{0, "flavor", OPT_CHOICE, &flavor, "seurat|seurat_v3|cell_ranger", "--hvg: the rule, as in scanpy (default seurat)", .changes = 1},
 	{0, "batch-key", OPT_STRING, &batch_key, "COL", "--hvg: choose in each batch of this column, and combine", .changes = 1},

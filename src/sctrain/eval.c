@@ -24,7 +24,7 @@ static long long batch_tokens_max;
 static struct cli cli;
 
 static struct option_def options[] = {
-	{'M', "model", OPT_STRING, &model_dir, "DIR", "the model directory (required)"},
+	{'M', "model", OPT_INPUT, &model_dir, "DIR", "the model directory (required)"},
 	{0, "batch-tokens", OPT_INT, &batch_tokens_max, "N",
 		"compute about N tokens, or counts, at a time (default 16384, of counts 262144)", 1, 1e9},
 	{0, "cells", OPT_OUTPUT, &cells_path, "FILE", "also write the loss of every row to this table, and standard errors to the metrics"},

@@ -16,7 +16,7 @@ static long long fold_seed = 1;
 
 static struct option_def options[] = {
 	{0, "Classes", OPT_GROUP},
-	{0, "gene-labels", OPT_STRING, &path, "FILE", "table of genes (id or symbol) and their labels (required)"},
+	{0, "gene-labels", OPT_INPUT, &path, "FILE", "table of genes (id or symbol) and their labels (required)"},
 	{0, "fold", OPT_STRING, &fold_text, "K/N", "split the genes into N folds and hold out fold K, from 0 (default: learn from all)",
 		.changes = 1},
 	{0, "fold-seed", OPT_INT, &fold_seed, "N", "seed of the folds (default 1)", 0, 4294967295.0, .changes = 1},

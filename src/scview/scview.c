@@ -23,7 +23,7 @@ static struct option_def options[] = {
 	{'s', "stats", OPT_FLAG, &want_stats, NULL, "print statistics of every column"},
 	{0, "check", OPT_FLAG, &want_check, NULL, "read the whole input and report whether it is complete; several files allowed"},
 	{'O', "format", OPT_CHOICE, &format, "tsv|npy|h5ad", "output format (default tsv)"},
-	{0, "into", OPT_STRING, &into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode"},
+	{0, "into", OPT_INPUT, &into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode"},
 	{0, "key", OPT_STRING, &key, "NAME",
 		"with --into: add obsm/X_NAME (a map: X_umap_NAME), or obs/NAME_predicted and more (default corrmask)"},
 	{0, "replace", OPT_FLAG, &replace, NULL, "with --into: overwrite what has these names, as after a new training"},

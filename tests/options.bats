@@ -1,0 +1,100 @@
+# What the option tables promise for all tools: kinds of files, words of choices, modes.
+load helper
+
+setup_file() {
+	export SMALL=$BATS_FILE_TMPDIR/small
+	mkdir "$SMALL"
+	make_small "$SMALL"
+}
+
+setup() {
+	cd "$SMALL"
+}
+
+# IN: the input that the output must not replace. A command needs no other file to be refused.
+inputs() {
+	cat <<-'END'
+	h5tok IN
+	h5tok --rank IN sim.h5ad
+	h5tok --map IN sim.h5ad
+	h5tok --obs-table IN sim.h5ad
+	h5tok --rank sim.vocab --tokens IN sim.h5ad
+	rankenc --fit IN
+	rankenc -m IN sim.counts
+	rankenc -m sim.vocab --map IN sim.counts
+	rankenc --fit --sums --after IN sim.counts
+	depgraph sim.tok IN
+	maskgen -g IN --strategy corrmask sim.tok
+	maskgen -g sim.tok --strategy corrmask --audit IN sim.tok
+	sctrain mlm --config IN sim.masked
+	sctrain mlm --eval IN sim.masked
+	sctrain cells --head a:hce --ontology IN sim.masked
+	sctrain genes --gene-labels IN sim.masked
+	sctrain eval -M sim.model IN
+	scperturb --delete IN sim.tok
+	scperturb --overexpress IN sim.tok
+	scperturb --activate IN sim.tok
+	scperturb --inhibit IN sim.tok
+	scembed -M sim.model IN
+	scembed -M sim.model --screen 3 --towards IN sim.tok
+	scembed --pca 3 --fit IN sim.counts
+	scembed --pca 3 --shared-with IN sim.counts
+	scsample --genes IN sim.counts
+	scview -O h5ad --into IN sim.emb
+	ctaprobe cells --label a --train IN --test sim.emb
+	ctaprobe cells --label a --test IN sim.emb
+	ctaprobe genes --gene-labels IN sim.emb
+	ctaprobe genesets --sets IN sim.tok
+	ctaprobe leaderboard --metrics accuracy,accuracy sim.tok,IN
+	ctaprobe learnability --groups IN sim.tok
+	ctaprobe reference --train IN sim.tok
+	ctaprobe score --label a --train IN sim.emb
+	ctaprobe score --label a --ontology IN sim.emb
+	ctaprobe shift --states IN sim.emb
+	ctaprobe shift --null IN sim.emb
+	ctaprobe transfer --reference IN --label a sim.emb
+	ctaprobe transfer --reference sim.emb --label a --calibration IN sim.emb
+	maskrisk theory --model IN
+	maskrisk simulate --model IN
+	maskrisk theory --model eigen --eigenvalues IN
+	maskrisk data IN
+	END
+}
+
+@test "options: no output replaces an input, by any of its names" {
+	mkdir names
+	echo "SIMG000010" >names/file
+	ln -s file names/link
+	ln names/file names/hard
+	while read -r command; do
+		[ -x "$BIN/${command%% *}" ] || continue
+		for name in names/file ./names/../names/file names/link names/hard; do
+			# shellcheck disable=SC2086
+			run -2 --separate-stderr ${command//IN/names/file} -o $name
+			assert_regex "$stderr" "${command%% *}.*: --output and .* name the same file: $name"
+		done
+		for report in names/file names/hard; do
+			# shellcheck disable=SC2086
+			run -2 --separate-stderr ${command//IN/names/link} -o new --report $report
+			assert_regex "$stderr" "--report and .* name the same file: $report"
+		done
+		assert_equal "$command: $(cat names/file)" "$command: SIMG000010"
+	done < <(inputs)
+	assert_not_exist new
+}
+
+@test "options: no output lies in a folder that is read" {
+	need_tool h5tok
+	zstd -qdc "$BATS_TEST_DIRNAME/../data/zarr.tar.zst" | tar x
+	cp -r "$(find . -name 'v2_*.zarr' ! -name '*lzma*' | sort | head -n 1)" sim.zarr
+	find sim.zarr -type f -exec sha256sum {} + | sort >before
+	ln -s sim.zarr/X elsewhere
+	for out in sim.zarr/X/.zattrs sim.zarr/new elsewhere/new; do
+		run -2 --separate-stderr h5tok -q sim.zarr -o $out
+		assert_regex "$stderr" "h5tok: --output "
+	done
+	find sim.zarr -type f -exec sha256sum {} + | sort | cmp before -
+	h5tok -q sim.zarr -o sim.zarr.counts
+	# a word is no file
+	scperturb -q --delete all sim.tok -o all
+}
