@@ -329,7 +329,8 @@ static void print_obs(const struct header *h)
 	free(text);
 }
 
-/* Cell Ranger gives all samples the same file name. The folder above, or above "outs", is then the sample. */
+/* Cell Ranger gives all samples the same file name. The folder above, or above "outs", is then the sample. The name of . and .. is that of the
+ * folder. */
 static char *sample_name(const char *path)
 {
 	char *name = xstrdup(path);
@@ -343,6 +344,12 @@ static char *sample_name(const char *path)
 			((h5ad_matrix_name(last, &prefix) && !prefix) || !strncmp(last, "filtered_", 9) || !strncmp(last, "raw_", 4) ||
 				!strcmp(last, "outs"))) {
 			*slash = 0;
+			continue;
+		}
+		char *folder = !strcmp(last, ".") || !strcmp(last, "..") || (!slash && !strcmp(last, "outs")) ? realpath(name, NULL) : NULL;
+		if (folder) {
+			free(name);
+			name = folder;
 			continue;
 		}
 		char *dot = strrchr(last, '.'), *sample = xstrdup(last);
@@ -479,9 +486,9 @@ int main(int argc, char **argv)
 	if (!cli.noperand)
 		usage_error("name a file: HDF5 cannot be read from a pipe");
 	open_ranking(&j);
-	sandbox_start(&cli);
 	if (sample_column)
 		j.sample = sample_names();
+	sandbox_start(&cli);
 	survey_files(&j, &file);
 	make_header(&j, &header);
 	if (list_obs) {

@@ -99,6 +99,8 @@ fails() {
 	assert_equal "$(cut -f2 t | uniq | paste -sd ' ')" "s1 s2 csr_gzip"
 	assert_equal "$(cut -f1 t | sort | uniq -d)" ""
 	assert_equal "$(sed -n 1p t)" "$(h5tok -q tenx3.h5 | scview -c barcode -n1 | tail -1)-s1	s1"
+	# from inside: the names of the folders
+	assert_equal "$(cd s1 && h5tok -q --sample-column sample outs/filtered_feature_bc_matrix.h5 | scview -c sample | sed -n 2p)" s1
 	# the same name twice: the path
 	mkdir -p copy
 	cp tenx3.h5 copy
@@ -181,7 +183,13 @@ with h5py.File('none.h5ad', 'r+') as f:
     f.move('layers/counts', 'layers/other')"
 	fails "looked at raw/X: not there; X: log-transformed" h5tok none.h5ad
 	fails "layers that --layer can name: more, other; keep raw counts in .raw or" h5tok none.h5ad
-	fails "layers/spliced: not there" h5tok --layer spliced normalised.h5ad
+	fails "normalised.h5ad: no layer 'spliced'; the file has X, counts, more" h5tok --layer spliced normalised.h5ad
+	$PYTHON -c "
+import h5py, shutil
+shutil.copy('normalised.h5ad', 'only.h5ad')
+with h5py.File('only.h5ad', 'r+') as f:
+    del f['layers']"
+	for name in counts raw/X; do fails "only.h5ad: no layer '$name'; the file has X only" h5tok --layer $name only.h5ad; done
 	h5tok -q --layer X csr_gzip.h5ad -o x.counts
 	fails "no column 'nothing' to take gene ids from (it has: index, symbol, ensembl_id)" h5tok --gene-column nothing csr_gzip.h5ad
 	$PYTHON -c "

@@ -44,6 +44,10 @@ stores() {
 	assert [ "$(stores | wc -l)" -eq 10 ]
 	h5tok -q --sample-column sample "$S/v2_zlib.zarr" | scview -q -c sample - >sample.tsv
 	assert_equal "$(sed -n 2p sample.tsv)" v2_zlib
+	for path in . ./ ../v2_zlib.zarr/. layers/..; do
+		(cd "$S/v2_zlib.zarr" && h5tok -q --sample-column sample $path) | scview -q -c sample - >sample.tsv
+		assert_equal "$(sed -n 2p sample.tsv)" v2_zlib
+	done
 }
 
 @test "zarr: a chunk that is not there is the fill value; of names it is an error, of indices it is noticed" {

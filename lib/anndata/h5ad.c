@@ -50,6 +50,16 @@ static int look_for_fault(struct countmat *m, char **fault, const char **hint, s
 	return 0;
 }
 
+/* --layer names a matrix that is not there: which ones are? */
+static int no_layer(struct h5ad *h, const char *name, const char *raw, const char *layers, struct error *e)
+{
+	int x = store_has_matrix(&h->store, "X"), r = store_has_matrix(&h->store, raw);
+	char *has = xasprintf("%s%s%s%s%s", x ? "X" : "", x && r ? ", " : "", r ? "raw/X" : "", (x || r) && *layers ? ", " : "", layers);
+	error_set(e, "%s: no layer '%s'; the file has %s%s", h->path, name, *has ? has : "no matrix", *has && !strchr(has, ',') ? " only" : "");
+	free(has);
+	return -1;
+}
+
 /*
  * Find the matrix that holds counts. Fills h->mat, h->matrix and *var, the path of its data frame of genes. It is the first whose values could
  * be counts; but one that shows nothing above 1 (no counts at all, or only whether a gene is expressed) gives way to one that shows more.
@@ -78,6 +88,8 @@ static int find_counts(struct h5ad *h, const struct h5ad_options *opt, const cha
 		}
 	}
 	list_names(h, "layers", layers);
+	if (layer && !store_has_matrix(&h->store, try[0].path))
+		r = no_layer(h, opt->layer, raw, layers, e);
 	for (int i = 0; i < n && r == 0 && (!found || h->mat.largest <= 1); i++) {
 		size_t len = strlen(looked);
 		if (!store_has_matrix(&h->store, try[i].path)) {
