@@ -130,10 +130,12 @@ labelled() {
 	assert_equal "$(cells t=)" "0 1"
 	assert_equal "$(cells 't!=NA')" "2"
 	assert_equal "$(cells 't!=')" "2"
+	assert_equal "$(cells 't = ')" "0 1"
 	labelled odd.s 'a=b~1,2,-' 'c<d~1,2,-' '!~1,2,-' 'cell type: x=y<z~u,v=w,-' 'p~q=r,s,-'
 	assert_equal "$(cells 'a=b=1' odd.s)" "0"
 	assert_equal "$(cells 'a=b!=NA' odd.s)" "0 1"
 	assert_equal "$(cells 'c<d>=2' odd.s)" "1"
+	assert_equal "$(cells 'c<d >= 2 ' odd.s)" "1"
 	assert_equal "$(cells '!=' odd.s 2>/dev/null)" ""
 	assert_equal "$(cells 'cell type: x=y<z!=' odd.s)" "0 1"
 	assert_equal "$(cells 'cell type: x=y<z=v=w' odd.s)" "1"
@@ -154,6 +156,10 @@ labelled() {
 	assert_equal "$(got --where cell_type=type2 --where cell_type=type3)" "$(n '$4 == "type2" || $4 == "type3"')"
 	assert_equal "$(got --where cell_type=type2 --where donor=donor1)" "$(n '$4 == "type2" && $5 == "donor1"')"
 	assert_equal "$(got --where cell_type!=type2 --where cell_type!=type1)" "$(n '$4 != "type2" && $4 != "type1"')"
+	assert_equal "$(got --where 'cell_type = type2')" "$(n '$4 == "type2"')"
+	assert_equal "$(got --where ' cell_type !=type2 ' --where 'n_counts >= 3 ')" "$(n '$4 != "type2" && $3 >= 3')"
+	# as written, where a column has the name
+	assert_equal "$(got --where 'cell_type= type2')" 0
 	for op in '<' '<=' '>' '>=' '=' '!='; do
 		x=$(awk 'NR == 7 { print $3 }' t)
 		assert_equal "$(got --where "n_counts$op$x")" "$(n "\$3 ${op/#=/==} $x")"

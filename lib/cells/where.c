@@ -23,7 +23,7 @@ static int split(struct condition *c, const char *text, size_t n)
 	free(c->column);
 	free(c->value);
 	c->column = xstrndup(text, n);
-	c->value = xstrdup(*p || c->op > WHERE_NE ? p : "NA"); /* no value, or NA: missing */
+	c->value = xstrdup(p[strspn(p, " ")] || c->op > WHERE_NE ? p : "NA"); /* no value, or NA: missing */
 	return 1;
 }
 
@@ -38,6 +38,27 @@ int where_add(struct where *w, const char *text, struct error *e)
 	return 0;
 }
 
+static void drop_blanks(char *s)
+{
+	size_t start = strspn(s, " "), n = strlen(s);
+	while (n > start && s[n - 1] == ' ')
+		n--;
+	memmove(s, s + start, n - start);
+	s[n - start] = 0;
+}
+
+/* The same, if a column of h stands before the operator. If none has the name as it is written, it is COL = VALUE without the blanks. */
+static int split_column(struct condition *c, const char *text, size_t n, const struct header *h)
+{
+	if (!split(c, text, n))
+		return 0;
+	if (header_find(h, c->column) < 0) {
+		drop_blanks(c->column);
+		drop_blanks(c->value);
+	}
+	return header_find(h, c->column) >= 0;
+}
+
 /* A column can have = ! < > in its name: the operator is the one that stands after a column of h. */
 static int choose_column(struct condition *c, const struct header *h, const char *file, struct error *e)
 {
@@ -45,12 +66,12 @@ static int choose_column(struct condition *c, const struct header *h, const char
 	char *first = NULL;
 	int bad = 0;
 	for (size_t n = strcspn(c->text, OPERATORS); c->text[n] && !bad; n += 1 + strcspn(c->text + n + 1, OPERATORS)) {
-		if (!split(&one, c->text, n) || header_find(h, one.column) < 0)
+		if (!split_column(&one, c->text, n, h))
 			continue;
 		if (first)
 			bad = error_set(e, "%s: '%s' is a condition on column '%s' or on '%s'", file, c->text, first, one.column);
 		else
-			split(c, c->text, n);
+			split_column(c, c->text, n, h);
 		first = first ? first : xstrdup(one.column);
 	}
 	free(first);
