@@ -597,11 +597,13 @@ static _Noreturn void command_unknown(const char *word, const struct cli_command
 	struct closest close = closest_to(word, strlen(word));
 	closest_try(&close, "help", strlen("help"));
 	char *names = xstrdup("");
+	const char *first = NULL;
 	size_t n = 0;
 	for (const struct cli_command *c = commands; c->name; c++) {
 		if (!c->run)
 			continue;
 		closest_try(&close, c->name, strlen(c->name));
+		first = first ? first : c->name;
 		char *longer = xasprintf("%s%s%s", names, n++ ? ", " : "", c->name);
 		free(names);
 		names = longer;
@@ -609,7 +611,9 @@ static _Noreturn void command_unknown(const char *word, const struct cli_command
 	char *expected = n > MOST ? xstrdup("") : xasprintf("%s%s", *word ? ": expected one of " : ", one of ", names);
 	if (!*word)
 		usage_error("name a command%s", expected);
-	usage_error("unknown %s '%s'%s%s", *word == '-' ? "option" : "command", word, closest_question(&close, ""), expected);
+	if (*word == '-')
+		usage_error("name a command first: %s %s %s ...", program, first, word);
+	usage_error("unknown command '%s'%s%s", word, closest_question(&close, ""), expected);
 }
 
 int cli_commands(const char *name, const char *summary, const char *features, const struct cli_command *commands, int argc, char **argv)

@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 /* *to [*n]: the operands from [*n], with the files of lists in their place. `to` is kept to the end of the program. -1 with e set if a list
- * cannot be read, names no file, or names one that is not there. */
+ * cannot be read, names no file, or names one that is not there, and if one is a URL. */
 int cli_manifest(char **from, int *n, char ***to, struct error *e);
 
 #endif

@@ -40,10 +40,10 @@ static int encode(void)
 	int got;
 	if (cli.noperand > 1)
 		usage_error("one stream at a time: scsample joins several");
+	struct stream *in = cli_open(&cli, 0); /* what is no stream is told first */
 	if (!vocab_path)
 		usage_error("a vocabulary is needed: -m FILE (make one with rankenc --fit)");
 	struct ranking *r = ranking_new(&cli, vocab_path);
-	struct stream *in = cli_open(&cli, 0);
 	ranking_start(r, stream_header(in), stream_name(in), map_path);
 	for (int k = 0; (got = stream_read(in, b + k, &e)) > 0; k = !k)
 		ranking_add(r, b + k);

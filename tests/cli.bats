@@ -255,8 +255,9 @@ setup() {
 	mkdir -p folder
 	check() {
 		[ -n "$3" ] || return 0
-		for bad in folder text /dev/null missing; do
+		for bad in folder text /dev/null missing https://x.org/a.h5ad; do
 			one_line $2 -o out "$bad"
+			[[ $bad != *:* || $output = *"$bad: the tools read files, not URLs"* ]] || fail "$output"
 			no_output
 		done
 		[ "$1" = h5tok ] || {

@@ -73,6 +73,9 @@ fails() {
 	fails "none.txt: No such file" maskgen @none.txt
 	printf '1.tok\nnone.tok\n' >bad.txt
 	fails "bad.txt: line 2: ./none.tok: No such file" maskgen @bad.txt
+	echo s3://x/a.tok >bad.txt
+	fails "bad.txt: line 1: s3://x/a.tok: the tools read files" maskgen @bad.txt
+	fails "s3://x/list.txt: the tools read files" maskgen @s3://x/list.txt
 	printf '1.tok\n2.tok\n1.tok\n' >bad.txt
 	fails "./1.tok: this file is named twice (as ./1.tok)" maskgen @bad.txt
 	cp 1.tok copy.tok
@@ -85,7 +88,7 @@ fails() {
 	rankenc -q --fit 1.counts --min-cells 30 -o other.tsv
 	rankenc -q -m other.tsv 1.counts -o other.tok
 	fails "other.tok: its vocabulary of" maskgen 1.tok other.tok
-	fails "1.counts: this is a counts stream, expected tokens" maskgen 1.tok 1.counts
+	fails "1.counts: this stream is of kind counts, expected tokens as in 1.tok" maskgen 1.tok 1.counts
 	head -c 3000 2.tok >cut.tok
 	fails "cut.tok: the stream is cut short" maskgen 1.tok cut.tok
 	fails "cut.tok: the stream is cut short" depgraph 1.tok cut.tok

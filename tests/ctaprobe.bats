@@ -258,7 +258,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		ref predict odd.s what="${what%%:*}"
 		bad 1 "odd.s: cell 7: ${what#*:}, $expected" -l cell_type odd.s
 	done
-	bad 1 "tr.emb: this is an embedding stream, expected prediction, as scembed --predict makes it" -l cell_type tr.emb
+	bad 1 "tr.emb: this is an embedding stream, expected prediction, made by scembed --predict" -l cell_type tr.emb
 	bad 1 "p.s: no column 'tissue' in this prediction stream (it has: cell, cell_type, logit)" -l tissue p.s
 	bad 1 "nowhere: No such file or directory" -l cell_type --train nowhere p.s
 	ref make none.emb what=nolabel cells=50
@@ -478,7 +478,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_equal "$(ctaprobe effective-rank wide.emb | awk '$1 == "cells" { print $2 }')" 40
 	ref predict p.s
 	run ctaprobe effective-rank -o out.tsv p.s
-	assert_output "ctaprobe effective-rank: p.s: this is a prediction stream, expected embedding, as scembed makes it"
+	assert_output "ctaprobe effective-rank: p.s: this is a prediction stream, expected embedding, made by scembed"
 	ref make none.emb cells=0
 	run ctaprobe effective-rank -o out.tsv none.emb
 	assert_output "ctaprobe effective-rank: none.emb: no cells"
@@ -599,7 +599,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	bad 1 "--roc needs two classes, but three.pred has 3" --roc r.out three.pred
 	bad 1 "--positive needs two classes, but three.pred has 3" --positive sensitive three.pred
 	bad 1 "--positive: 'some' is not a class of heldout.pred; its classes are 'sensitive' and 'insensitive'" --positive some heldout.pred
-	bad 1 "tr.emb: this is an embedding stream, expected prediction, as scembed --predict makes it" tr.emb
+	bad 1 "tr.emb: this is an embedding stream, expected prediction, made by scembed --predict" tr.emb
 	ref predict p.s
 	bad 1 "p.s: these are predictions of cells: use ctaprobe score" p.s
 	run ctaprobe score -l cell_type heldout.pred
@@ -681,7 +681,7 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	fails "narrow.emb: embeddings of 9 values, but tr.emb has 24" -l cell_type --train tr.emb --test narrow.emb
 	need_tool scsim
 	scsim -q --cells 20 --genes 100 -o sim.counts
-	fails "sim.counts: this is a counts stream, expected embedding, as scembed makes it" -l cell_type sim.counts
+	fails "sim.counts: this is a counts stream, expected embedding: run scembed first" -l cell_type sim.counts
 }
 
 @test "ctaprobe: a fit that does not converge is said, and marked" {

@@ -33,17 +33,18 @@ says() {
 }
 
 @test "errors: a stream of another kind names the tool that makes what is wanted" {
-	says "sim.counts: this is a counts stream, expected tokens, as rankenc makes them" depgraph sim.counts
-	says "sim.tok: this is a tokens stream, expected counts, as h5tok makes them" rankenc -m sim.vocab sim.tok
-	says "sim.tok: this is a tokens stream, expected graph, as depgraph makes it" maskgen --strategy corrmask -g sim.tok sim.tok
+	says "sim.counts: this is a counts stream, expected tokens: run rankenc first" depgraph sim.counts
+	says "sim.tok: this is a tokens stream, expected counts, made by h5tok" rankenc -m sim.vocab sim.tok
+	says "sim.tok: this is a tokens stream, expected graph: run depgraph first" maskgen --strategy corrmask -g sim.tok sim.tok
 	run -1 ctaprobe cells -l cell_type sim.tok
-	assert_output --partial "expected embedding, as scembed makes it"
+	assert_output --partial "expected embedding: run scembed first"
 	run -1 ctaprobe score -l cell_type sim.tok
-	assert_output --partial "expected prediction, as scembed --predict makes it"
+	assert_output --partial "expected prediction: run scembed --predict first"
 }
 
 @test "errors: a file that is no stream is named for what it is" {
 	says "sim.h5ad: this is an HDF5 file (h5tok reads AnnData and 10x), expected a stream" rankenc -m sim.vocab sim.h5ad
+	says "sim.h5ad: this is an HDF5 file (h5tok reads AnnData and 10x), expected a stream" rankenc sim.h5ad
 	says "sim.vocab: this is text, expected a stream" scview sim.vocab
 	says "some.gz: this is a gzip file, expected a stream" scview some.gz
 	says "sim.counts: this is a zstd file or stream, expected text" rankenc -m sim.counts sim.counts

@@ -239,7 +239,7 @@ save("negative.pkl", {"ENSG1": 1.5, "ENSG2": -1.0})'
 	run -1 scstream to-dataset cut.tok cut.dataset
 	assert_output --partial "cut.tok: the stream is cut short"
 	run -1 scstream to-dataset sim.counts counts.dataset
-	assert_output "scstream: sim.counts: this is a counts stream, expected tokens, as rankenc makes them"
+	assert_output "scstream: sim.counts: this is a counts stream, expected tokens, made by rankenc"
 	assert_equal "$(ls -d cut.dataset* counts.dataset* 2>/dev/null)" ""
 	run -1 env PYTHONPATH="$BATS_TEST_DIRNAME" "$PEER_PYTHON" -c "
 import sys

@@ -86,8 +86,8 @@ tables() {
 	}
 	refused 2 "no --train FILE: the cells to learn from" t.masked
 	refused 2 "no masked genes: name at least one masked stream" --train t.tok
-	refused 1 "t.tok: this is a tokens stream, expected masked, as maskgen makes it" --train t.tok t.tok
-	refused 1 "t.counts: this is a counts stream, expected masked, as maskgen makes it" --train t.counts t.masked
+	refused 1 "t.tok: this is a tokens stream, expected masked: run maskgen first" --train t.tok t.tok
+	refused 1 "t.counts: this is a counts stream, expected masked: run maskgen first" --train t.counts t.masked
 	refused 1 "t.tok: no column value, but value.masked has values to predict .rankenc --value makes it." --train t.tok value.masked
 	refused 1 "--train: t.masked: its tokens are masked .maskgen --strategy random.: expected tokens, or --strategy none" --train t.masked t.masked
 	refused 1 "t.tok has no ranks, but group.masked has some: encode both by the same --ties" --train t.tok group.masked

@@ -356,7 +356,7 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	assert_failure 1
 	run scembed -M model sim.counts -o bad.emb
 	assert_failure 1
-	assert_output "scembed: sim.counts: this is a counts stream, expected tokens, as rankenc makes them"
+	assert_output "scembed: sim.counts: this is a counts stream, expected tokens: run rankenc first"
 	head -c $(($(stat -c %s cells.tok) - 20)) cells.tok >half.tok
 	run scembed -M model half.tok -o bad.emb
 	assert_failure 1
@@ -447,7 +447,7 @@ baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
 		assert_not_exist out.emb
 	}
 	bad "cells.tok: tokens without values: expected counts, or tokens of rankenc --value" --pca 3 cells.tok
-	bad "b.emb: this is an embedding stream, expected counts, as h5tok makes them" --pca 3 b.emb
+	bad "b.emb: this is an embedding stream, expected counts, made by h5tok" --pca 3 b.emb
 	bad "nowhere: No such file or directory" --pca 3 --fit nowhere sim.counts
 	run --separate-stderr scembed --pca 61 sim.counts -o all.emb
 	assert_success

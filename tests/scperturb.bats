@@ -130,7 +130,7 @@ refused() {
 	refused "--anchor: --delete SIMG000010 names no other gene" --delete SIMG000010 --anchor SIMG000010 cells.tok
 	refused "--pairs: --delete SIMG000010 names one, expected two at least" --delete SIMG000010 --pairs cells.tok
 	refused "--where: cells.tok: column 'donor' has no category 'x'" --delete all --where donor=x cells.tok
-	refused "sim.counts: this is a counts stream, expected tokens, as rankenc makes them" --delete all sim.counts
+	refused "sim.counts: this is a counts stream, expected tokens: run rankenc first" --delete all sim.counts
 	scperturb -q --delete all cells.tok -o p.tok
 	refused "p.tok: has a column 'perturbation' already, which is what scperturb writes: expected cells that are not perturbed" --delete all p.tok
 	printf 'SIMG000010\tSIMG000020\n' >wrong.txt

@@ -335,7 +335,7 @@ scstream.write("mito.counts", header, list(s))'
 	scsim -q --model b1 --cells 20 -o b1.tok
 	run scsample -o out2.s sim.counts b1.tok
 	assert_failure 1
-	assert_output --partial "this is a tokens stream, expected counts"
+	assert_output --partial "b1.tok: this stream is of kind tokens, expected counts"
 	run scsample --source cell_type -o out2.s sim.counts
 	assert_failure 1
 	assert_output --partial "there is a column 'cell_type' already"

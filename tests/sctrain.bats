@@ -46,6 +46,8 @@ wait_for_step() {
 	run sctrain
 	assert_failure 2
 	assert_output --partial "name a command, one of mlm, value, wced, cells, genes, nb, eval"
+	run -2 sctrain -o model a.masked
+	assert_line --index 0 "sctrain: name a command first: sctrain mlm -o ..."
 	run sctrain walk
 	assert_failure 2
 	assert_output --partial "unknown command 'walk'"
@@ -350,7 +352,7 @@ wait_for_step() {
 @test "sctrain mlm: bad input ends with one line and no model" {
 	run sctrain mlm -o bad cells.tok
 	assert_failure 1
-	assert_output "sctrain mlm: cells.tok: this is a tokens stream, expected masked, as maskgen makes it"
+	assert_output "sctrain mlm: cells.tok: this is a tokens stream, expected masked: run maskgen first"
 	run sctrain mlm -o bad nothing
 	assert_failure 1
 	run sctrain mlm -o bad .

@@ -161,8 +161,8 @@ static int check_tokens(const struct header *all, const struct header *h, const 
 static int check_rest(struct header *all, const struct header *h, const char *first, const char *name, char **warning, struct error *e)
 {
 	char a[33], b[33];
-	if (header_kind(h, all->kind, name, e))
-		return error_prefix(e, "%s is a stream of kind %s", first, all->kind);
+	if (strcmp(h->kind, all->kind))
+		return error_set(e, "%s: this stream is of kind %s, expected %s as in %s", name, h->kind, all->kind, first);
 	vocab_digest(&all->vocab, a);
 	vocab_digest(&h->vocab, b);
 	if (strcmp(a, b))

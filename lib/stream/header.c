@@ -24,9 +24,8 @@ static const struct {
 static const char *const shapes[] = {[SCALAR] = "scalar", [RAGGED] = "ragged", [FIXED] = "fixed"};
 static const struct {
 	const char *name, *maker; /* maker: for messages */
-} kinds[] = {{"counts", "h5tok makes them"}, {"tokens", "rankenc makes them"}, {"masked", "maskgen makes it"},
-	{"masked-counts", "maskgen makes it of counts"}, {"graph", "depgraph makes it"}, {"embedding", "scembed makes it"},
-	{"prediction", "scembed --predict makes it"}, {"medians", "rankenc --fit --sums makes it"}};
+} kinds[] = {{"counts", "h5tok"}, {"tokens", "rankenc"}, {"masked", "maskgen"}, {"masked-counts", "maskgen on counts"}, {"graph", "depgraph"},
+	{"embedding", "scembed"}, {"prediction", "scembed --predict"}, {"medians", "rankenc --fit --sums"}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 size_t type_size(enum column_type t)
@@ -218,15 +217,23 @@ int header_need(const struct header *h, const char *name, enum column_type type,
 	return i;
 }
 
-int header_kind(const struct header *h, const char *kind, const char *file, struct error *e)
+/* Row of kinds; KINDS: unknown. */
+static size_t kind_number(const char *kind)
 {
 	size_t k = 0;
-	if (!strcmp(h->kind, kind))
-		return 0;
-	while (k + 1 < KINDS && strcmp(kind, kinds[k].name))
+	while (k < KINDS && strcmp(kind, kinds[k].name))
 		k++;
-	return error_set(e, "%s: this is a%s %s stream, expected %s, as %s", file, strchr("aeiou", *h->kind) ? "n" : "", h->kind, kind,
-		kinds[k].maker);
+	return k;
+}
+
+int header_kind(const struct header *h, const char *kind, const char *file, struct error *e)
+{
+	size_t is = kind_number(h->kind), k = kind_number(kind);
+	if (is == k)
+		return 0;
+	int step = is < k && is <= 1; /* of counts or tokens the maker makes it */
+	return error_set(e, "%s: this is a%s %s stream, expected %s%s %s%s", file, strchr("aeiou", *h->kind) ? "n" : "", h->kind, kind,
+		step ? ": run" : ", made by", kinds[k].maker, step ? " first" : "");
 }
 
 int header_missing(const struct header *h, const char *name)
@@ -458,10 +465,7 @@ static int parse(struct header *h, cJSON *j, const char *name, struct error *e)
 	const char *kind = str_of(j, "kind");
 	if (!kind)
 		return error_set(e, "%s: header: no kind", name);
-	size_t k = 0;
-	while (k < KINDS && strcmp(kind, kinds[k].name))
-		k++;
-	if (k == KINDS)
+	if (kind_number(kind) == KINDS)
 		return error_set(e, "%s: unknown kind of stream '%.40s'", name, kind);
 	h->kind = xstrdup(kind);
 	const cJSON *cols = cJSON_GetObjectItemCaseSensitive(j, "columns"), *c;

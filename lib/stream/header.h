@@ -85,7 +85,7 @@ size_t header_companion(const char *name);
  * same. */
 void header_map(const struct header *to, const struct header *from, int *map);
 
-/* Check the kind; -1 with e set ("FILE: this is a graph stream, expected tokens, as rankenc makes them"). */
+/* Check the kind; -1 with e set ("FILE: this is a counts stream, expected tokens: run rankenc first"). */
 int header_kind(const struct header *h, const char *kind, const char *file, struct error *e);
 
 /* Token and gene ids are u16 in a column while the vocabulary has fewer than 65,536 rows, else u32. */

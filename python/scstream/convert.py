@@ -337,7 +337,7 @@ def _write_dataset(pa, stream, folder):
     """Write all files of the dataset. Returns the number of tokens of every cell."""
     h = stream.header
     if h["kind"] != "tokens":
-        raise Error("%s: this is a %s stream, expected tokens, as rankenc makes them" % (stream.name, h["kind"]))
+        raise Error("%s: this is a %s stream, expected tokens, made by rankenc" % (stream.name, h["kind"]))
     specs = {c["name"]: c for c in h["columns"]}
     kept = [c for c in h["columns"] if c["shape"] == "scalar" and c["name"] != "cell" and not (c["name"].endswith(".missing") and c["name"][:-8] in specs)]
     ranked = "rank" in specs and specs["rank"]["shape"] == "ragged"
