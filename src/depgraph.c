@@ -144,9 +144,19 @@ static struct edge *spearman(struct corpus *c, uint32_t vocab, uint32_t *genes, 
 	return edge;
 }
 
-/* The number of edges; if there are few, also what gives more. */
-static void say_edges(size_t n, uint32_t genes, uint32_t cells_used)
+static uint32_t genes_with_partners(const struct graph *g)
 {
+	uint32_t n = 0;
+	for (uint32_t u = 0; u < g->n; u++)
+		n += g->offset[u + 1] > g->offset[u];
+	return n;
+}
+
+/* The number of edges; if there are few, also what gives more. */
+static void say_edges(const struct graph *g, uint32_t genes, uint32_t cells_used)
+{
+	size_t n = g->offset[g->n] / 2;
+	uint32_t linked = genes_with_partners(g);
 	uint32_t fitting = cells_used / 20 < 10 ? 10 : cells_used / 20; /* --min-overlap for this many cells (docs/guide/settings.md) */
 	if (!n && (pmi || fitting >= min_overlap))
 		warn("no edges among %u genes of %u cells; lower %s for a corpus this small", genes, cells_used,
@@ -155,9 +165,10 @@ static void say_edges(size_t n, uint32_t genes, uint32_t cells_used)
 		warn("no edges among %u genes of %u cells; lower --min-overlap, such as --min-overlap %u, --min-cells or --rho-min", genes,
 			cells_used, fitting);
 	else if (!pmi && n < genes / 2 && fitting < min_overlap)
-		info("few edges (%zu among %u genes); with %u cells try --min-overlap %u", n, genes, cells_used, fitting);
+		info("few edges (%zu; %u of %u genes have partners); with %u cells try --min-overlap %u", n, linked, genes, cells_used,
+			fitting);
 	else
-		info("%zu edge%s among %u genes of %u cells", n, n == 1 ? "" : "s", genes, cells_used);
+		info("%zu edge%s in %u cells; %u of %u genes have partners", n, n == 1 ? "" : "s", cells_used, linked, genes);
 }
 
 /* Make a graph of the cells of a tokens stream. */
@@ -179,9 +190,9 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 	if (cli.verbose)
 		info("read %.2f s, graph %.2f s; %u of %llu cells, %u genes of %zu", t1 - t0, clock_seconds() - t1, sample.n,
 			(unsigned long long)sample.seen, genes, h->vocab.n - h->vocab.nspecial);
-	say_edges(n, genes, sample.n);
 	describe(h, &sample, genes, n);
 	graph_build(g, (uint32_t)h->vocab.n, edge, n);
+	say_edges(g, genes, sample.n);
 	free(edge);
 }
 
@@ -310,9 +321,6 @@ int main(int argc, char **argv)
 		graph_shuffle(&g, (uint32_t)cli.seed);
 	struct modules m = {0};
 	find_modules(&m, &g);
-	uint64_t linked = 0;
-	for (uint32_t u = 0; u < g.n; u++)
-		linked += g.offset[u + 1] > g.offset[u];
 	if (want_stats || want_tsv || want_layout || want_graphml) {
 		write_text(&g, &h.vocab, weight, &m);
 	} else {
@@ -327,9 +335,10 @@ int main(int argc, char **argv)
 		must(stream_commit(out, &e), &e);
 		stream_free(out);
 	}
-	cli_measured("genes_with_neighbours", (double)linked);
+	uint32_t linked = genes_with_partners(&g);
+	cli_measured("genes_with_neighbours", linked);
 	cli_measured("edges", (double)(g.offset[g.n] / 2));
-	cli_report(&cli, "%llu genes with partners, %llu edges", (unsigned long long)linked, (unsigned long long)g.offset[g.n] / 2);
+	cli_report(&cli, "%u genes with partners, %llu edges", linked, (unsigned long long)g.offset[g.n] / 2);
 	for (size_t i = 0; i < m.n; i++) {
 		free(m.name[i]);
 		free(m.of[i]);
