@@ -231,6 +231,9 @@ static void on_crash(int sig)
 	on_signal(sig);
 }
 
+static const char *const precisions[] = {"float32", "bf16"},
+			 *const progress_words[] = {[PROGRESS_AUTO] = "auto", [PROGRESS_ALWAYS] = "always", [PROGRESS_NEVER] = "never"};
+
 /* The options that several tools share. cli.common selects those of a tool. */
 static struct option_def *common_table(struct cli *c)
 {
@@ -247,7 +250,7 @@ static struct option_def *common_table(struct cli *c)
 	if (c->common & CLI_DEVICE)
 		t[n++] = (struct option_def){0, "device", OPT_STRING, &c->device, "DEVICE", "auto, cpu, cuda or cuda:N (default auto)"};
 	if (c->common & CLI_DEVICE)
-		t[n++] = (struct option_def){0, "precision", OPT_CHOICE, &c->bf16, "float32|bf16",
+		t[n++] = (struct option_def){0, "precision", OPT_CHOICE, &c->bf16, OPT_WORDS(precisions),
 			"numbers that matrix products on a CPU multiply (default float32; bf16 needs AVX512-BF16)", .changes = 1};
 	if (c->common & CLI_THREADS)
 		t[n++] = (struct option_def){'@', "threads", OPT_INT, &c->threads, "N", "total number of threads (default 1)", 1, 1024};
@@ -255,7 +258,7 @@ static struct option_def *common_table(struct cli *c)
 	t[n++] = (struct option_def){'v', "verbose", OPT_FLAG, &c->verbose, NULL, "report counts, time and peak memory at the end"};
 	t[n++] = (struct option_def){
 		0, "report", OPT_OUTPUT, &c->report, "FILE", "write what was measured to FILE, as a table of name and value"};
-	t[n++] = (struct option_def){0, "progress", OPT_CHOICE, &progress_choice, "auto|always|never",
+	t[n++] = (struct option_def){0, "progress", OPT_CHOICE, &progress_choice, OPT_WORDS(progress_words),
 		"when to show a line of progress that is rewritten (default auto: on a terminal; elsewhere a line every 30 s)"};
 	t[n++] = (struct option_def){'h', "help", OPT_FLAG, &want_help, NULL, "print this help"};
 	t[n++] = (struct option_def){'V', "version", OPT_FLAG, &want_version, NULL, "print versions"};

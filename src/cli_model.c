@@ -63,13 +63,12 @@ int cli_library_of(const struct stream *in)
 
 void cli_same_library(const struct model_config *c, const char *dir, const struct stream *in)
 {
-	static const char *const word[] = {[LIBRARY_KEPT] = "kept", [LIBRARY_ALL] = "all"};
 	const struct header *h = stream_header(in);
 	int is = cli_library_of(in), has = c->library_all ? LIBRARY_ALL : LIBRARY_KEPT, value = header_find(h, "value");
 	int targets = !strcmp(h->kind, "masked") && value >= 0 && h->col[value].shape == RAGGED;
 	if (is != has && (c->value.kind != VALUE_NONE || targets))
-		die("%s: its values are of rankenc --library %s, those of the model in %s of --library %s", stream_name(in), word[is], dir,
-			word[has]);
+		die("%s: its values are of rankenc --library %s, those of the model in %s of --library %s", stream_name(in),
+			library_words[is], dir, library_words[has]);
 }
 
 void cli_has_position(const struct head_spec *s, const struct stream *in)

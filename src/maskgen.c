@@ -14,7 +14,8 @@ static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_
 			       *rate_choice, *lambda_linear;
 /* What a strategy uses. */
 enum { RATE = 1, GRAPH = 2, LAMBDA = 4, PARTNERS = 8, TARGET = 16, BERNOULLI = 32, COUNTS = 64, TIES = 128 };
-/* The words of --strategy, in the option's order. */
+enum { RANDOM = 1 };
+/* --strategy */
 static const struct strategy {
 	const char *word;
 	enum mask_strategy kind;
@@ -25,7 +26,7 @@ static const struct strategy {
 	const char *no_cell; /* the same of --objective cell */
 } strategies[] = {
 	{"none", MASK_NONE, 0, .no_value = "masks nothing"},
-	{"random", MASK_RANDOM, RATE | BERNOULLI},
+	[RANDOM] = {"random", MASK_RANDOM, RATE | BERNOULLI},
 	{"runs", MASK_RUNS, RATE | TIES, .no_value = "needs tokens without ranks", .no_cell = "needs tokens with ties"},
 	{"columns", MASK_COLUMNS, RATE | COUNTS, .no_value = "masks counts", .no_cell = "masks counts"},
 	{"corrmask", MASK_CORRMASK, RATE | GRAPH | LAMBDA | PARTNERS, 0.5, "rho"},
@@ -33,15 +34,19 @@ static const struct strategy {
 	{"pmi-rand", MASK_PMI, RATE | GRAPH | LAMBDA, 0.5, "npmi"},
 	{"probe", MASK_PROBE, GRAPH | TARGET, 0, "rho", .no_cell = "has one target"},
 };
-static int strategy_index = 1;
+static int strategy_index = RANDOM;
 static const struct strategy *strategy;
-/* the words of --objective */
-enum { TOKEN, VALUE, CELL };
-/* the words of --partners: two for corrmask, two for probe */
-enum { UNIFORM, WEIGHTED, HIDDEN, VISIBLE };
+enum { TOKEN, VALUE, CELL }; /* --objective */
+enum { UNIFORM, WEIGHTED, HIDDEN, VISIBLE }; /* --partners: two for corrmask, two for probe */
+enum { ORDER_RANDOM, ORDER_RANK };
+enum { SKIP, ZERO }; /* --unmeasured */
+static const char *const fields[] = {[FIELD_VALUE] = "value", [FIELD_GENE] = "gene", [FIELD_VALUE | FIELD_GENE] = "both"},
+			 *const orders[] = {[ORDER_RANDOM] = "random", [ORDER_RANK] = "rank"},
+			 *const zero_kinds[] = {[ZEROS_NONE] = "none", [ZEROS_RANDOM] = "random", [ZEROS_BATCH] = "batch"},
+			 *const unmeasured_words[] = {[SKIP] = "skip", [ZERO] = "zero"};
 enum { USUAL_BATCH = 12, USUAL_BATCH_COLUMNS = 400 };
 
-static int objective = TOKEN, bernoulli, partner_choice, balance, count_kept, field, order, zeros, unmeasured;
+static int objective = TOKEN, bernoulli, partner_choice, balance, count_kept, field = FIELD_VALUE, order, zeros, unmeasured;
 static long long epochs = 1, batch = USUAL_BATCH, window = 64, lanes = 1, partners = 5, max_len, per_ten = 1;
 static double rate = 0.15, lambda, seed_share = 1, hidden = 0.95, without_zeros = 0.2;
 
@@ -49,11 +54,11 @@ static struct option_def options[] = {
 	{0, "Masks", OPT_GROUP},
 	{'g', "graph", OPT_INPUT, &graph_path, "FILE",
 		"graph from depgraph for corrmask and probe, from depgraph --pmi for pmi and pmi-rand"},
-	{0, "strategy", OPT_CHOICE, &strategy_index, "none|random|runs|columns|corrmask|pmi|pmi-rand|probe",
+	{0, "strategy", OPT_CHOICE, &strategy_index, OPT_WORDS(strategies),
 		"how the tokens to mask are selected (default random); runs: genes of equal count, side by side; columns: genes of a counts stream; "
 		"probe: one target per cell, for sctrain eval",
 		.changes = 1},
-	{0, "objective", OPT_CHOICE, &objective, "token|value|cell",
+	{0, "objective", OPT_CHOICE, &objective, OPT_ENUM([TOKEN] = "token", [VALUE] = "value", [CELL] = "cell"),
 		"what the model predicts: the token at masked positions (default); its expression value there, for sctrain value; or the "
 		"whole cell, from which the masked genes are left out, for sctrain wced",
 		.changes = 1},
@@ -73,7 +78,8 @@ static struct option_def options[] = {
 		.changes = 1},
 	{0, "partners-max", OPT_INT, &partners, "K", "corrmask: largest number of partners that are masked with a start gene (default 5)",
 		0, 65535, .changes = 1},
-	{0, "partners", OPT_CHOICE, &partner_choice, "uniform|weighted|hidden|visible",
+	{0, "partners", OPT_CHOICE, &partner_choice,
+		OPT_ENUM([UNIFORM] = "uniform", [WEIGHTED] = "weighted", [HIDDEN] = "hidden", [VISIBLE] = "visible"),
 		"corrmask: draw the partners uniformly (default) or in proportion to |rho|; probe: mask the target's partners, or as "
 		"many unrelated tokens",
 		.changes = 1},
@@ -88,22 +94,22 @@ static struct option_def options[] = {
 	{0, "bernoulli", OPT_FLAG, &bernoulli, NULL,
 		"random: mask each token independently with the probability of --rate, as Hugging Face does", .changes = 1},
 	{0, "Values as input", OPT_GROUP},
-	{0, "field", OPT_CHOICE, &field, "value|gene|both",
+	{0, "field", OPT_CHOICE, &field, OPT_WORDS(fields),
 		"--objective value of tokens with counts: what of a masked token is hidden: its value (default), the gene, or both",
 		.changes = 1},
 	{0, "hidden", OPT_REAL, &hidden, "P", "share of the masked tokens that are hidden; the others are only predicted (default 0.95)", 0,
 		1, .changes = 1},
-	{0, "order", OPT_CHOICE, &order, "random|rank", "order of the genes in the input: random (default), or as in the tokens",
+	{0, "order", OPT_CHOICE, &order, OPT_WORDS(orders), "order of the genes in the input: random (default), or as in the tokens",
 		.changes = 1},
 	{0, "max-len", OPT_INT, &max_len, "N", "largest number of tokens of an input, including special tokens (default: all)", 3,
 		MASK_ROW_MAX, .changes = 1},
-	{0, "zeros", OPT_CHOICE, &zeros, "none|random|batch",
+	{0, "zeros", OPT_CHOICE, &zeros, OPT_WORDS(zero_kinds),
 		"genes without a count in the input: none (default); random ones, up to --max-len; or first those of the other cells of the "
 		"batch, between the genes",
 		.changes = 1},
 	{0, "zeros-per-ten", OPT_INT, &per_ten, "N", "--zeros batch: number of zeros among ten tokens (default 1)", 1, 9, .changes = 1},
 	{0, "without-zeros", OPT_REAL, &without_zeros, "P", "--zeros: share of the cells that get none (default 0.2)", 0, 1, .changes = 1},
-	{0, "unmeasured", OPT_CHOICE, &unmeasured, "skip|zero",
+	{0, "unmeasured", OPT_CHOICE, &unmeasured, OPT_WORDS(unmeasured_words),
 		"--objective cell: genes that a cell's file did not measure are no targets (default), or zeros", .changes = 1},
 	{0, "Order and batches", OPT_GROUP},
 	{0, "epochs", OPT_INT, &epochs, "N", "number of passes over the cells (default 1)", 1, 4294967295.0, .changes = 1},
@@ -209,10 +215,10 @@ static void check_input_options(const struct run *r)
 	if (zeros != ZEROS_BATCH && given(&per_ten))
 		usage_error("--zeros-per-ten needs --zeros batch");
 	if (zeros != ZEROS_NONE && !max_len)
-		usage_error("--zeros %s needs --max-len: all genes without a count are many", zeros == ZEROS_BATCH ? "batch" : "random");
+		usage_error("--zeros %s needs --max-len: all genes without a count are many", zero_kinds[zeros]);
 	if (r->counted && (groups || strategy->uses & TARGET))
 		usage_error("--%s is for tokens without values as input", groups ? "groups" : "strategy probe");
-	if (r->counted && objective == VALUE && strategy->kind == MASK_PMI && order == 0)
+	if (r->counted && objective == VALUE && strategy->kind == MASK_PMI && order == ORDER_RANDOM)
 		usage_error("--strategy %s masks neighbours in the order of ranks: --order rank", strategy->word);
 }
 
@@ -318,10 +324,9 @@ static void read_graph(struct graph *g, const char *path, const char *weight, co
 static void make_headers(struct run *r)
 {
 	struct error e;
-	static const int fields[] = {FIELD_VALUE, FIELD_GENE, FIELD_VALUE | FIELD_GENE};
 	struct masking_columns c = {.groups = groups,
 		.cell = objective == CELL,
-		.fields = fields[field],
+		.fields = field,
 		.unmeasured = unmeasured,
 		.runs = !!(strategy->uses & TIES),
 		.value = objective == VALUE,
@@ -336,7 +341,7 @@ static void make_headers(struct run *r)
 	r->input = (struct input_plan){.cell = c.cell,
 		.fields = c.fields,
 		.hidden = hidden,
-		.shuffle = order == 0,
+		.shuffle = order == ORDER_RANDOM,
 		.zeros = (enum zeros)zeros,
 		.per_ten = (uint32_t)per_ten,
 		.without_zeros = without_zeros,
@@ -410,16 +415,15 @@ static void open_inputs(struct run *r)
 
 static void describe_input(cJSON *o)
 {
-	static const char *const fields[] = {"value", "gene", "both"}, *const kinds[] = {"none", "random", "batch"};
 	if (objective == VALUE) {
 		cJSON_AddStringToObject(o, "field", fields[field]);
 		json_add_real(o, "hidden", hidden);
 	} else if (unmeasured)
-		cJSON_AddStringToObject(o, "unmeasured", "zero");
-	cJSON_AddStringToObject(o, "order", order ? "rank" : "random");
+		cJSON_AddStringToObject(o, "unmeasured", unmeasured_words[unmeasured]);
+	cJSON_AddStringToObject(o, "order", orders[order]);
 	if (max_len)
 		cJSON_AddNumberToObject(o, "max_len", (double)max_len);
-	cJSON_AddStringToObject(o, "zeros", kinds[zeros]);
+	cJSON_AddStringToObject(o, "zeros", zero_kinds[zeros]);
 	if (zeros == ZEROS_BATCH)
 		cJSON_AddNumberToObject(o, "zeros_per_ten", (double)per_ten);
 	if (zeros)

@@ -17,7 +17,7 @@ static double depth = 2000, rarest = 0.01, share = 0.5, separation = 1, activity
 
 static struct option_def options[] = {
 	{0, "Size", OPT_GROUP},
-	{0, "model", OPT_CHOICE, &model, "cells|b1|b2",
+	{0, "model", OPT_CHOICE, &model, OPT_ENUM([MODEL_CELLS] = "cells", [MODEL_B1] = "b1", [MODEL_B2] = "b2"),
 		"counts of cells with types (cells, default), or tokens as in the CorrMask paper, appendix B.1 or B.2", .changes = 1},
 	{'n', "cells", OPT_INT, &ncells, "N", "number of cells (default 4000; b1 1000; b2 1500)", 0, 1e12, .changes = 1},
 	{0, "genes", OPT_INT, &ngenes, "N", "number of genes (default 2000; b1 1000; b2 60)", 1, 1e6, .changes = 1},
@@ -43,10 +43,11 @@ static struct option_def options[] = {
 	{0, "top", OPT_INT, &top, "K", "b1: largest number of tokens per cell (default 100)", 1, 1e6, .changes = 1},
 	{0, "gamma", OPT_REAL, &gamma_ratio, "G", "b2: probability that the active genes are those of a module (default 1)", 0, 1,
 		.changes = 1},
-	{0, "random-genes", OPT_CHOICE, &random_genes, "sample|class",
+	{0, "random-genes", OPT_CHOICE, &random_genes, OPT_ENUM("sample", "class"),
 		"b2: the active genes that are not those of a module: drawn for each sample (default), or once for each class",
 		.changes = 1},
-	{0, "exp", OPT_CHOICE, &exp_as, "scale|rate", "b2: read Exp(0.1) as mean 0.1 (scale, default) or as mean 10 (rate)", .changes = 1},
+	{0, "exp", OPT_CHOICE, &exp_as, OPT_ENUM([EXP_SCALE] = "scale", [EXP_RATE] = "rate"),
+		"b2: read Exp(0.1) as mean 0.1 (scale, default) or as mean 10 (rate)", .changes = 1},
 	{0},
 };
 

@@ -50,15 +50,18 @@ no_output() {
 
 # Names of the subcommands in --help, under "Commands"
 subcommands() {
-	"$1" --help | sed -n '/Commands/,/^$/s/^  \([a-z][a-z]*\)  .*/\1/p'
+	"$1" --help | sed -n '/Commands/,/^$/s/^  \([a-z][a-z-]*\)  .*/\1/p'
 }
 
-# Long options in --help, of all subcommands
+# --help of the tool and of all its subcommands
+all_help() {
+	"$1" --help
+	for sub in $(subcommands "$1"); do "$1" "$sub" --help; done
+}
+
+# Long options in --help
 help_options() {
-	{
-		"$1" --help
-		for sub in $(subcommands "$1"); do "$1" "$sub" --help; done
-	} | grep -oE '^ {2,6}(-., )?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+' | sort -u
+	all_help "$1" | grep -oE '^ {2,6}(-., )?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+' | sort -u
 }
 
 setup_file() {
@@ -105,7 +108,7 @@ setup() {
 	each check
 }
 
-@test "manual pages and --help name the same options" {
+@test "manual pages and --help name the same options and words" {
 	check() {
 		page=$BATS_TEST_DIRNAME/../man/$1.1
 		[ -e "$page" ] || fail "no man/$1.1"
@@ -113,6 +116,11 @@ setup() {
 		sed -n '/^\.Sh DESCRIPTION/,/^\.Sh EXIT/p' "$page" | grep '^\.It Fl' | grep -oE ' ,? ?-[a-z][a-z0-9-]+' |
 			sed 's/^[ ,]*-/--/' | sort -u >page
 		diff help page
+		# an option of some words has the same ones
+		all_help "$1" | grep -oE -- '--[a-z0-9-]+ [a-z0-9_-]+(\|[a-z0-9_-]+)+( |$)' | sed 's/ *$//' | sort -u >help_words
+		sed -nE 's/^\.It Fl (. , )?(-[a-z0-9-]+) Cm ([a-z0-9_-]+( \| [a-z0-9_-]+)+)$/-\2 \3/p' "$page" | sed 's/ | /|/g' |
+			sort -u >page_words
+		diff help_words page_words
 		# what the synopsis shows is described
 		sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "$page" | grep -oE 'Fl -[a-z0-9-]+' | sed 's/Fl -/--/' | sort -u >synopsis
 		run comm -23 synopsis help

@@ -13,34 +13,38 @@
 	for (struct option_def *const *t_ = (tables); *t_; t_++) \
 		for (struct option_def *o = *t_; o->name; o++)
 
-/* The word of "a|b|c" equal to s, as its index; -1 if none. */
-static int choice_index(const char *words, const char *s)
+static const char *word(const struct option_def *o, size_t k)
 {
-	size_t n = strlen(s);
-	int k = 0;
-	for (const char *w = words;; k++) {
-		size_t len = strcspn(w, "|");
-		if (len == n && strncmp(w, s, n) == 0)
-			return k;
-		if (!w[len])
-			return -1;
-		w += len + 1;
-	}
+	return *(const char *const *)((const char *)o->words + k * o->word_size);
 }
 
-static void choice_word(const char *words, int k, char *out, size_t size)
+/* What --help calls the argument, NULL for none; "a|b|c" for a choice. */
+static const char *argument(struct option_def *o)
 {
-	while (k-- > 0)
-		words += strcspn(words, "|") + 1;
-	snprintf(out, size, "%.*s", (int)strcspn(words, "|"), words);
+	char *text = NULL;
+	size_t size;
+	if (o->kind != OPT_CHOICE || o->arg)
+		return o->arg;
+	FILE *f = xmemopen(&text, &size);
+	const char *gap = "";
+	for (size_t k = 0; k < o->nwords; k++)
+		if (word(o, k))
+			fprintf(f, "%s%s", gap, word(o, k)), gap = "|";
+	xmemclose(f, &text);
+	return o->arg = text; /* kept, as the table is */
 }
 
-static int choice_unknown(const struct option_def *o, const char *arg, struct error *e)
+static int set_choice(struct option_def *o, const char *arg, struct error *e)
 {
+	for (size_t k = 0; k < o->nwords; k++)
+		if (word(o, k) && strcmp(word(o, k), arg) == 0) {
+			*(int *)o->to = (int)k;
+			return 0;
+		}
 	struct closest c = closest_to(arg, strlen(arg));
-	closest_try_choices(&c, o->arg);
+	closest_try_choices(&c, argument(o));
 	char *question = closest_question(&c, "");
-	error_set(e, "--%s: '%s' is not one of %s%s", o->name, arg, o->arg, question);
+	error_set(e, "--%s: '%s' is not one of %s%s", o->name, arg, argument(o), question);
 	free(question);
 	return -1;
 }
@@ -56,11 +60,11 @@ static int set(struct option_def *o, const char *arg, struct error *e)
 {
 	char *end;
 	if (o->seen && o->kind != OPT_LIST) /* the last one would be taken, and the others lost without a word */
-		return error_set(e, "--%s is given twice: expected one value (%s)", o->name, o->arg);
+		return error_set(e, "--%s is given twice: expected one value (%s)", o->name, argument(o));
 	o->seen = 1;
 	errno = 0;
 	if (!*arg) /* such as the value of a shell variable that is not set */
-		return error_set(e, "--%s: the value is empty, expected %s", o->name, o->arg);
+		return error_set(e, "--%s: the value is empty, expected %s", o->name, argument(o));
 	switch (o->kind) {
 	case OPT_INT: {
 		long long v = strtoll(arg, &end, 10);
@@ -88,13 +92,8 @@ static int set(struct option_def *o, const char *arg, struct error *e)
 		v->item[v->n++] = arg;
 		return 0;
 	}
-	case OPT_CHOICE: {
-		int k = choice_index(o->arg, arg);
-		if (k < 0)
-			return choice_unknown(o, arg, e);
-		*(int *)o->to = k;
-		return 0;
-	}
+	case OPT_CHOICE:
+		return set_choice(o, arg, e);
 	case OPT_FLAG:
 	case OPT_GROUP:
 		break;
@@ -151,7 +150,7 @@ static int parse_long(struct option_def *const *tables, const char *arg, char *c
 	if (arg[n])
 		return set(o, arg + n + 1, e);
 	if (!*next)
-		return error_set(e, "--%s needs a value (%s)", o->name, o->arg);
+		return error_set(e, "--%s needs a value (%s)", o->name, argument(o));
 	*used = 1;
 	return set(o, *next, e);
 }
@@ -169,7 +168,7 @@ static int parse_short(struct option_def *const *tables, const char *arg, char *
 		if (arg[1])
 			return set(o, arg + 1, e);
 		if (!*next)
-			return error_set(e, "-%c (--%s) needs a value (%s)", o->letter, o->name, o->arg);
+			return error_set(e, "-%c (--%s) needs a value (%s)", o->letter, o->name, argument(o));
 		*used = 1;
 		return set(o, *next, e);
 	}
@@ -200,12 +199,12 @@ int opt_parse(struct option_def *const *tables, int argc, char **argv, int *nope
 	return 0;
 }
 
-static void help_line(FILE *f, const struct option_def *o)
+static void help_line(FILE *f, struct option_def *o)
 {
 	char left[80], letter[5] = "    ";
 	if (o->letter)
 		snprintf(letter, sizeof letter, "-%c, ", o->letter);
-	snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+	snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, argument(o) ? " " : "", argument(o) ? argument(o) : "");
 	if (strlen(left) < 32)
 		fprintf(f, "%-32s%s\n", left, o->help);
 	else
@@ -239,14 +238,14 @@ char *opt_words(struct option_def *const *tables)
 	FILE *f = xmemopen(&text, &size);
 	EACH(o, tables)
 	if (o->kind != OPT_GROUP)
-		fprintf(f, "--%s\t%s\t%s\n", o->name, o->arg ? o->arg : "", o->help);
+		fprintf(f, "--%s\t%s\t%s\n", o->name, argument(o) ? argument(o) : "", o->help);
 	xmemclose(f, &text);
 	return text;
 }
 
 char *opt_provenance(struct option_def *const *tables)
 {
-	char *text = NULL, word[64];
+	char *text = NULL;
 	size_t size;
 	FILE *f = xmemopen(&text, &size);
 	const char *gap = "";
@@ -267,7 +266,7 @@ char *opt_provenance(struct option_def *const *tables)
 		else if (o->kind == OPT_REAL)
 			fprintf(f, " %.17g", *(double *)o->to);
 		else if (o->kind == OPT_CHOICE)
-			choice_word(o->arg, *(int *)o->to, word, sizeof word), fprintf(f, " %s", word);
+			fprintf(f, " %s", word(o, (size_t) * (int *)o->to));
 		else if (o->kind != OPT_FLAG)
 			fprintf(f, " %s", opt_text(o));
 	}

@@ -24,13 +24,24 @@ struct option_def {
 	enum opt_kind kind;
 	void *to; /* int (FLAG), long long (INT), double (REAL), const char * (STRING, INPUT, OUTPUT, FOLDER), int index (CHOICE),
 				 * struct opt_values (LIST) */
-	const char *arg; /* what --help calls the argument; CHOICE: "a|b|c", the allowed words in order */
+	const char *arg; /* what --help calls the argument; CHOICE: NULL, see OPT_WORDS */
 	const char *help; /* one line; begins lower case, ends without a full stop, names the default */
 	double min, max; /* INT, REAL: inclusive range */
 	int changes; /* it changes the output, so provenance records it (never a path) */
 	const char *also; /* another long name that is accepted, NULL for none */
+	const void *words; /* OPT_WORDS */
+	size_t nwords, word_size;
 	int seen; /* out: given on the command line */
 };
+
+/*
+ * In place of the argument of a CHOICE: an array that the code indexes by the same numbers. Its elements are words, or structs that begin with
+ * one. NULL is no word.
+ *     {0, "order", OPT_CHOICE, &order, OPT_WORDS(order_words), "order of the genes (default random)"}
+ */
+#define OPT_WORDS(array) .words = (array), .nwords = sizeof(array) / sizeof *(array), .word_size = sizeof *(array), .arg = NULL
+/* The same, outside a function, for words that nothing but the table needs: OPT_ENUM([TSV] = "tsv", [NPY] = "npy"). */
+#define OPT_ENUM(...) OPT_WORDS(((const char *const[]){__VA_ARGS__}))
 
 /* Parse argv (argv[0] is skipped) by the tables (NULL-terminated list of tables). Operands are gathered at the front of argv from
  * index 1 on, *noperand of them; "--" ends the options. -1 with e set: "--rate: '2' is not a number from 0 to 1", and for a second value of

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stddef.h>
 
-static const char *const SCHEDULE[] = {"linear", "cosine", "constant"};
-static const char *const ADAMW[] = {"torch", "hf46", "l2"};
+const char *const schedule_words[] = {[SCHEDULE_LINEAR] = "linear", [SCHEDULE_COSINE] = "cosine", [SCHEDULE_CONSTANT] = "constant"};
+const char *const adamw_words[] = {[ADAMW_TORCH] = "torch", [ADAMW_HF46] = "hf46", [ADAMW_L2] = "l2"};
 
 void optim_init(struct optim *o)
 {
@@ -18,16 +18,6 @@ void optim_init(struct optim *o)
 		.weight_decay = 0.001,
 		.max_norm = 1,
 	};
-}
-
-const char *schedule_name(enum schedule s)
-{
-	return SCHEDULE[s];
-}
-
-const char *adamw_name(enum adamw a)
-{
-	return ADAMW[a];
 }
 
 double optim_factor(const struct optim *o, uint64_t done)

@@ -29,9 +29,8 @@ struct optim {
 /* Geneformer V1's: torch variant, linear, lr 1e-3, decay 0.001, clip 1, warm-up 0, total 0. */
 void optim_init(struct optim *o);
 
-/* Names as on a command line: linear cosine constant; torch hf46 l2. */
-const char *schedule_name(enum schedule s);
-const char *adamw_name(enum adamw a);
+/* Names as on a command line. */
+extern const char *const schedule_words[SCHEDULE_CONSTANT + 1], *const adamw_words[ADAMW_L2 + 1];
 
 /*
  * Factor on the peak rate after `done` finished updates [transformers optimization.py]: linear is

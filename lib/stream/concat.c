@@ -149,7 +149,7 @@ static int check_tokens(const struct header *all, const struct header *h, const 
 	if (library_read(&a, all, first, e) || library_read(&b, h, name, e))
 		return -1;
 	if (a != b && panels_there(h))
-		return error_set(e, "%s: it is of rankenc --library %s, and %s is not", name, b == LIBRARY_ALL ? "all" : "kept", first);
+		return error_set(e, "%s: it is of rankenc --library %s, and %s is not", name, library_words[b], first);
 	if (json_whole(all->extra, HEADER_CLS, 0, &cls_a) || json_whole(h->extra, HEADER_CLS, 0, &cls_b))
 		return error_set(e, "%s, %s: header: %s: expected a whole number", first, name, HEADER_CLS);
 	return cls_a == cls_b ? 0

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+const char *const library_words[] = {[LIBRARY_KEPT] = "kept", [LIBRARY_ALL] = "all"};
+
 int library_read(enum library *l, const struct header *h, const char *name, struct error *e)
 {
 	const cJSON *x = cJSON_GetObjectItemCaseSensitive(h->extra, HEADER_LIBRARY);

@@ -17,6 +17,7 @@ struct counts_columns {
  * LIBRARY_ALL stands in the header of a stream that has counts and not their values: "library": "all".
  */
 enum library { LIBRARY_KEPT, LIBRARY_ALL };
+extern const char *const library_words[LIBRARY_ALL + 1]; /* of rankenc --library */
 #define HEADER_LIBRARY "library"
 
 static inline float log_norm(uint32_t count, double divisor)

@@ -32,7 +32,7 @@ static struct option_def cells_options[] = {
 		"keep all cells of each group of COL, such as a donor, in one fold; score groups too", .changes = 1},
 	{0, "every-class", OPT_FLAG, &cells_set.every_class, NULL,
 		"with --group, whose groups have one class each: every fold has a whole group of every class", .changes = 1},
-	{0, "protocol", OPT_CHOICE, &cells_set.protocol, "own|cz",
+	{0, "protocol", OPT_CHOICE, &cells_set.protocol, OPT_ENUM([PROTOCOL_OWN] = "own", [PROTOCOL_CZ] = "cz"),
 		"cz: leave out classes of fewer than 10 cells, and add the scores of cz-benchmarks, means over the folds (default own)",
 		.changes = 1},
 	{0, "train", OPT_INPUT, &train_path, "FILE", "train on FILE instead of the input; needs --test"},

@@ -16,11 +16,14 @@
 
 static struct error e;
 
-enum { HOLM, BH, NONE };
+static const struct {
+	const char *word;
+	void (*apply)(double *p, size_t n);
+} corrections[] = {{"holm", correct_holm}, {"bh", correct_bh}, {"none", NULL}};
 static const char *value_text = "value", *arm_text = "arm", *within_text, *pair_text, *cluster_text, *draw_text, *reference_text,
 		  *pool_text, *family_text, *splits_text;
 static struct opt_values comparisons;
-static int correct = HOLM, means, hartung_knapp;
+static int correct, means, hartung_knapp;
 
 static struct option_def options[] = {
 	{0, "The table", OPT_GROUP},
@@ -36,7 +39,7 @@ static struct option_def options[] = {
 	{0, "splits", OPT_STRING, &splits_text, "TRAIN:TEST", "the pairs are random splits of the same cells, in these proportions"},
 	{0, "cluster", OPT_STRING, &cluster_text, "COL[,COL...]", "pairs that agree in these columns are not independent"},
 	{0, "draws", OPT_STRING, &draw_text, "COL", "the column of the draws of a bootstrap: intervals are over draws"},
-	{0, "correct", OPT_CHOICE, &correct, "holm|bh|none", "correction of p for many comparisons (default holm)"},
+	{0, "correct", OPT_CHOICE, &correct, OPT_WORDS(corrections), "correction of p for many comparisons (default holm)"},
 	{0, "family", OPT_STRING, &family_text, "COL[,COL...]",
 		"correct over the rows that agree in these columns of --within (default: all rows)"},
 	{0, "pool", OPT_STRING, &pool_text, "COL", "also pool the differences over this column (random effects)"},
@@ -457,10 +460,8 @@ static void correct_families(struct study *s)
 	for (size_t i = 0, j; i < s->rows; i = j) {
 		for (j = i; j < s->rows && strcmp(order[j]->family, order[i]->family) == 0; j++)
 			p[j] = order[j]->d.p;
-		if (correct == HOLM)
-			correct_holm(p + i, j - i);
-		else if (correct == BH)
-			correct_bh(p + i, j - i);
+		if (corrections[correct].apply)
+			corrections[correct].apply(p + i, j - i);
 		for (size_t k = i; k < j; k++)
 			order[k]->corrected = p[k];
 	}

@@ -14,7 +14,8 @@ static int method = MAP_UMAP;
 static long long neighbours = 15;
 
 static struct option_def options[] = {
-	{0, "method", OPT_CHOICE, &method, "umap|drl", "the layout: UMAP or DrL (default umap)", .changes = 1},
+	{0, "method", OPT_CHOICE, &method, OPT_ENUM([MAP_UMAP] = "umap", [MAP_DRL] = "drl"), "the layout: UMAP or DrL (default umap)",
+		.changes = 1},
 	{'k', "neighbours", OPT_INT, &neighbours, "N", "number of nearest neighbours of a cell that it is joined with (default 15)", 1,
 		1000, .changes = 1},
 	{0},

@@ -12,9 +12,9 @@ static int retention, same;
 
 static struct option_def options[] = {
 	{0, "runs", OPT_INT, &runs, "N", "number of simulations (default 100)", 1, 1e6},
-	{0, "retention", OPT_CHOICE, &retention, "rounded|random",
+	{0, "retention", OPT_CHOICE, &retention, OPT_ENUM([RETAIN_ROUNDED] = "rounded", [RETAIN_RANDOM] = "random"),
 		"with one masking rate r, use N r rows (default), or each row with probability r"},
-	{0, "same", OPT_CHOICE, &same, "nothing|masks|rows",
+	{0, "same", OPT_CHOICE, &same, OPT_ENUM([RISK_SAME_NOTHING] = "nothing", [RISK_SAME_MASKS] = "masks", [RISK_SAME_ROWS] = "rows"),
 		"what all simulations share: nothing (default), masks and retained rows, or the rows before masking"},
 	{0},
 };

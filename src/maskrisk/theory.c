@@ -11,7 +11,7 @@ enum { FORM_FINITE, FORM_CLOSED };
 static int form, minimum;
 
 static struct option_def options[] = {
-	{0, "form", OPT_CHOICE, &form, "finite|closed",
+	{0, "form", OPT_CHOICE, &form, OPT_ENUM([FORM_FINITE] = "finite", [FORM_CLOSED] = "closed"),
 		"formulas for these numbers of rows and features (default), or the limit of large numbers (isotropic, spiked)"},
 	{0, "minimum", OPT_FLAG, &minimum, NULL,
 		"print the best masking rate, its risk, and what signal masking needs to be better than predicting 0"},

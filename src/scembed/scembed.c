@@ -18,7 +18,7 @@ enum { COUNTS_MAX = 1 << 18, GRADIENT_MAX = 1 << 11 }; /* default of --batch-tok
 
 static const char *model_dir, *fit_path, *shared_path, *head, *by, *pooling, *attribute, *towards;
 static long long layer = -1, batch_max = 16384, components, genes = 2000, screened;
-static int expression, of, similarity = -1, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
+static int expression, of, similarity, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
 static struct opt_values gene, node;
 
 static struct option_def options[] = {
@@ -31,7 +31,7 @@ static struct option_def options[] = {
 		"mean of the genes' states, the state of <cls>, of the first token, or of the tokens at positions K, from 0, one after the "
 		"other (default mean; bmfm: token:0); rest: the mean without perturbed genes",
 		.changes = 1},
-	{0, "similarity", OPT_CHOICE, &similarity, "mean|genes",
+	{0, "similarity", OPT_CHOICE, &similarity, OPT_ENUM([SIMILARITY_MEAN] = "mean", [SIMILARITY_GENES] = "genes"),
 		"of perturbed cells (scperturb): cosine similarities of the genes' states to those before, instead of vectors",
 		.changes = 1},
 	{0, "screen", OPT_INT, &screened, "K",
@@ -39,7 +39,7 @@ static struct option_def options[] = {
 		65535, .changes = 1},
 	{0, "towards", OPT_INPUT, &towards, "EMB", "with --screen: embeddings whose mean stands for the state"},
 	{0, "Genes", OPT_GROUP},
-	{0, "of", OPT_CHOICE, &of, "cells|genes|static",
+	{0, "of", OPT_CHOICE, &of, OPT_ENUM([CELLS] = "cells", [GENES] = "genes", [STATIC] = "static"),
 		"vectors of the cells; of the genes, means over the cells that have them; or the model's table of genes (default cells)",
 		.changes = 1},
 	{0, "by", OPT_STRING, &by, "COL", "with --of genes: a vector for each class of COL", .changes = 1},
@@ -48,7 +48,7 @@ static struct option_def options[] = {
 	{0, "head", OPT_STRING, &head, "NAME", "with --predict: the head, if the model has several", .changes = 1},
 	{0, "probabilities", OPT_FLAG, &probabilities, NULL, "with --predict of cells: also write the probability of every class",
 		.changes = 1},
-	{0, "decode", OPT_CHOICE, &decode, "leaf|greedy",
+	{0, "decode", OPT_CHOICE, &decode, OPT_ENUM("leaf", "greedy"),
 		"with --predict of a head with an ontology: the likeliest leaf (default), or the likeliest child from the top down",
 		.changes = 1},
 	{0, "node", OPT_LIST, &node, "ID,...",
@@ -285,7 +285,7 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 				: given(&similarity) ? "similarity"
 						     : "pool",
 			model_dir);
-	pool_read(&r->pool, pooling ? pooling : c.arch->cell_token && similarity < 0 ? "token:0" : "mean");
+	pool_read(&r->pool, pooling ? pooling : c.arch->cell_token && !similarity ? "token:0" : "mean");
 	if ((r->counts || c.arch->cell_token) && !given(&layer))
 		layer = 0;
 	if (r->counts && !given(&batch_max))
@@ -296,7 +296,7 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 	if (screened)
 		screen_open(r, towards, (size_t)screened, h, name);
 	if (r->pool.kind == POOL_REST || given(&similarity))
-		perturbed_open(r, (enum similarity)(similarity + 1), h, name);
+		perturbed_open(r, (enum similarity)similarity, h, name);
 }
 
 static void check_options(void)

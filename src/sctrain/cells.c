@@ -12,7 +12,7 @@ static struct option_def options[] = {
 	{0, "Columns", OPT_GROUP},
 	{0, "label", OPT_LIST, &label, "COL", "a column of classes to predict; repeat it for several", .changes = 1},
 	{0, "target", OPT_LIST, &target, "COL", "a column of numbers to predict, by squared error; repeat it for several", .changes = 1},
-	{0, "class-weight", OPT_CHOICE, &class_weight, "none|balanced",
+	{0, "class-weight", OPT_CHOICE, &class_weight, OPT_WORDS(class_weights),
 		"weight of a class in the loss: 1 (default), or inversely proportional to its number of cells", .changes = 1},
 	{0, "focal", OPT_REAL, &focal, "GAMMA", "focal loss: cells that are predicted well have less weight (default 0: cross-entropy)", 0,
 		100, .changes = 1},

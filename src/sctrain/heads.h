@@ -18,6 +18,8 @@ void heads_add(struct objectives *list, const int *balanced);
 
 /* ---- the kinds of columns ---- */
 
+extern const char *const class_weights[2]; /* --class-weight: without, with */
+
 struct label_options {
 	const char *column;
 	int balanced; /* class weights */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const class_weights[] = {"none", "balanced"};
+
 struct label {
 	struct label_options set;
 	struct label_column column;
@@ -112,7 +114,7 @@ static void settings(const struct objective *o, cJSON *j)
 	const struct label *l = o->state;
 	if (o->index) {
 		char *name = xasprintf("loss of %s", l->set.column);
-		char *text = xasprintf("class-weight %s, focal %g", l->set.balanced ? "balanced" : "none", l->set.focal);
+		char *text = xasprintf("class-weight %s, focal %g", class_weights[l->set.balanced], l->set.focal);
 		if (l->set.own)
 			cJSON_AddStringToObject(j, name, text);
 		free(name);
@@ -120,7 +122,7 @@ static void settings(const struct objective *o, cJSON *j)
 		return;
 	}
 	cJSON_AddStringToObject(j, "label", l->set.column);
-	cJSON_AddStringToObject(j, "class-weight", l->set.balanced ? "balanced" : "none");
+	cJSON_AddStringToObject(j, "class-weight", class_weights[l->set.balanced]);
 	cJSON_AddNumberToObject(j, "focal", l->set.focal);
 }
 

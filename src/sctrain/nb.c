@@ -16,7 +16,8 @@
 
 static const char *column;
 static long long hidden, latent;
-static int curriculum = -1; /* struct curriculum, hard; -1: none */
+static const char *const curricula[] = {"easy", "easy-to-hard"}; /* struct curriculum, hard */
+static int curriculum = -1; /* -1: none */
 
 static struct option_def options[] = {
 	{0, "Network", OPT_GROUP},
@@ -26,7 +27,7 @@ static struct option_def options[] = {
 		.changes = 1},
 	{0, "latent", OPT_INT, &latent, "N", "width of the latent vector (default 512, or as in the configuration)", 1, 65536,
 		.changes = 1},
-	{0, "curriculum", OPT_CHOICE, &curriculum, "easy|easy-to-hard",
+	{0, "curriculum", OPT_CHOICE, &curriculum, OPT_WORDS(curricula),
 		"learn weights of the genes in the loss: higher for easy genes, or first for easy and later for hard ones (default: none)",
 		.changes = 1},
 	{0},
@@ -178,7 +179,7 @@ static void settings(const struct objective *o, cJSON *j)
 	char hex[DIGEST_SIZE];
 	cJSON_AddStringToObject(j, "batch-key", column ? column : "");
 	if (curriculum >= 0)
-		cJSON_AddStringToObject(j, "curriculum", curriculum ? "easy-to-hard" : "easy");
+		cJSON_AddStringToObject(j, "curriculum", curricula[curriculum]);
 	if (!x->text)
 		return;
 	digest_bytes(x->text, strlen(x->text), hex);

@@ -19,6 +19,16 @@ static struct train_options options = {.lr = -1,
 
 static struct cli cli;
 
+/* --best: which metric of the first head decides. */
+static const struct {
+	const char *name, *metric;
+} best[] = {
+	[BEST_LOSS] = {"loss", "loss"},
+	[BEST_ACCURACY] = {"accuracy", "accuracy"},
+	[BEST_MACRO_F1] = {"macro-f1", "macro_f1"},
+	[BEST_LAST] = {"last", "loss"},
+};
+
 static struct option_def table[] = {
 	{0, "Model", OPT_GROUP},
 	{'o', "output", OPT_FOLDER, &cli.output, "MODEL", "the model directory to write (required)"},
@@ -40,14 +50,14 @@ static struct option_def table[] = {
 	{0, "warmup", OPT_REAL, &options.warmup, "N",
 		"steps of warm-up; below 1, a share of all steps (default: a tenth of all steps, at most 10000; fine-tuning: 500, at most 60 %; bmfm: 1000, at most 60 %; nb: none)",
 		0, 1e12, .changes = 1},
-	{0, "schedule", OPT_CHOICE, &options.schedule, "linear|cosine|constant",
+	{0, "schedule", OPT_CHOICE, &options.schedule, OPT_WORDS(schedule_words),
 		"schedule of the learning rate after the warm-up (default linear; bmfm, nb: constant)", .changes = 1},
 	{0, "weight-decay", OPT_REAL, &options.weight_decay, "X",
 		"weight decay of all weights except biases and LayerNorm (default 0.001; bmfm: 0.1; nb: of all weights, default 0.0001)", 0,
 		1e3, .changes = 1},
 	{0, "clip", OPT_REAL, &options.clip, "NORM",
 		"scale larger gradients down to this norm; 0 turns clipping off (default 1; bmfm: 0.5; nb: 0)", 0, FLT_MAX, .changes = 1},
-	{0, "adam", OPT_CHOICE, &options.adam, "torch|hf46|l2",
+	{0, "adam", OPT_CHOICE, &options.adam, OPT_WORDS(adamw_words),
 		"AdamW as in PyTorch (default), as in transformers 4.6, or Adam with the decay in the gradient (default of nb)",
 		.changes = 1},
 	{0, "accum", OPT_INT, &options.accum, "N", "compute each batch in N parts, which needs less memory (default 1)", 1, 65536,
@@ -63,7 +73,7 @@ static struct option_def table[] = {
 		1e15, .changes = 1},
 	{0, "eval-genes", OPT_FLAG, &options.eval_genes, NULL,
 		"wced and value: write how well each gene is predicted to gene-errors.tsv of MODEL, at every validation"},
-	{0, "best", OPT_CHOICE, &options.best, "loss|accuracy|macro-f1|last",
+	{0, "best", OPT_CHOICE, &options.best, OPT_WORDS(best),
 		"which validation is the best: smallest loss, highest accuracy or macro F1, or the last (default loss; genes: last)",
 		.changes = 1},
 	{0, "patience", OPT_INT, &options.patience, "K",
@@ -80,15 +90,6 @@ static struct option_def table[] = {
 static struct cli cli = {.operands = "[FILE]", .shared = table, .common = CLI_SEED | CLI_DEVICE | CLI_THREADS};
 
 /* ---- --best ---- */
-
-static const struct {
-	const char *name, *metric;
-} best[] = {
-	[BEST_LOSS] = {"loss", "loss"},
-	[BEST_ACCURACY] = {"accuracy", "accuracy"},
-	[BEST_MACRO_F1] = {"macro-f1", "macro_f1"},
-	[BEST_LAST] = {"last", "loss"},
-};
 
 const char *best_name(enum best b)
 {
@@ -153,11 +154,11 @@ cJSON *options_settings(const struct train *t)
 	cJSON_AddNumberToObject(j, "accum", (double)options.accum);
 	cJSON_AddNumberToObject(j, "freeze", (double)options.freeze);
 	cJSON_AddNumberToObject(j, "lr", o->lr);
-	cJSON_AddStringToObject(j, "schedule", schedule_name(o->schedule));
+	cJSON_AddStringToObject(j, "schedule", schedule_words[o->schedule]);
 	cJSON_AddNumberToObject(j, "warmup", (double)o->warmup);
 	cJSON_AddNumberToObject(j, "weight-decay", o->weight_decay);
 	cJSON_AddNumberToObject(j, "clip", o->max_norm);
-	cJSON_AddStringToObject(j, "adam", adamw_name(o->variant));
+	cJSON_AddStringToObject(j, "adam", adamw_words[o->variant]);
 	if (t->cli->bf16)
 		cJSON_AddStringToObject(j, "precision", "bf16");
 	if (options.eval) {

@@ -11,18 +11,20 @@ enum format { TSV, NPY, H5AD };
 struct view view;
 static const char *columns, *into, *key;
 static long long limit = -1;
+static const char *const formats[] = {[TSV] = "tsv", [NPY] = "npy", [H5AD] = "h5ad"};
 static int genes, format, want_header, want_header_tsv, want_vocab, want_stats, want_check, replace;
 
 static struct option_def options[] = {
 	{'c', "columns", OPT_STRING, &columns, "A,B", "show these columns, in this order (default: all)"},
 	{'n', "rows", OPT_INT, &limit, "N", "stop after N rows (default: all)", 0, 9e15},
-	{0, "genes", OPT_CHOICE, &genes, "number|id|symbol", "how genes and tokens are shown (default number)"},
+	{0, "genes", OPT_CHOICE, &genes, OPT_ENUM([NUMBER] = "number", [ID] = "id", [SYMBOL] = "symbol"),
+		"how genes and tokens are shown (default number)"},
 	{'H', "header", OPT_FLAG, &want_header, NULL, "print the header, as JSON"},
 	{0, "header-tsv", OPT_FLAG, &want_header_tsv, NULL, "print the header as a table of key and value, for scripts"},
 	{0, "vocab", OPT_FLAG, &want_vocab, NULL, "print the vocabulary, as a table that rankenc reads"},
 	{'s', "stats", OPT_FLAG, &want_stats, NULL, "print statistics of every column"},
 	{0, "check", OPT_FLAG, &want_check, NULL, "read the whole input and report whether it is complete; several files allowed"},
-	{'O', "format", OPT_CHOICE, &format, "tsv|npy|h5ad", "output format (default tsv)"},
+	{'O', "format", OPT_CHOICE, &format, OPT_WORDS(formats), "output format (default tsv)"},
 	{0, "into", OPT_INPUT, &into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode"},
 	{0, "key", OPT_STRING, &key, "NAME",
 		"with --into: add obsm/X_NAME (a map: X_umap_NAME), or obs/NAME_predicted and more (default corrmask)"},
@@ -99,7 +101,7 @@ int main(int argc, char **argv)
 	if ((key || replace) && !into)
 		usage_error("--%s is for --into", key ? "key" : "replace");
 	if (format != TSV && !into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
-		usage_error("-O %s is binary and will not be written to a terminal: use -o FILE", format == NPY ? "npy" : "h5ad");
+		usage_error("-O %s is binary and will not be written to a terminal: use -o FILE", formats[format]);
 	if (want_check) {
 		int bad = 0;
 		text_open();

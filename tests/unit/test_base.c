@@ -327,6 +327,34 @@ static void ranges_of_options(void **state)
 	free(text);
 }
 
+/* The words of a choice are those of the array, with their indices; a hole is no word. */
+static void words_of_options(void **state)
+{
+	struct error e;
+	static const struct {
+		const char *word;
+		double value;
+	} rows[] = {{"none", 0}, {NULL, 1}, {"some", 2}};
+	static const char *const sizes[] = {[1] = "small", [2] = "large"};
+	int row = -1, size = 0, operands;
+	struct option_def table[] = {{0, "row", OPT_CHOICE, &row, OPT_WORDS(rows), "", .changes = 1},
+		{'s', "size", OPT_CHOICE, &size, OPT_WORDS(sizes), "the size", .changes = 1}, {0}},
+			  *tables[] = {table, NULL};
+	char word[][12] = {"tool", "--row=some", "-slarge", "-stiny", "--row="};
+	assert_int_equal(opt_parse(tables, 3, (char *[]){word[0], word[1], word[2]}, &operands, &e), 0);
+	assert_int_equal(row, 2);
+	assert_int_equal(size, 2);
+	char *text = opt_provenance(tables), *help = opt_words(tables);
+	assert_string_equal(text, "--row some --size large");
+	assert_string_equal(help, "--row\tnone|some\t\n--size\tsmall|large\tthe size\n");
+	free(text);
+	free(help);
+	assert_int_equal(opt_parse(tables, 2, (char *[]){word[0], word[3]}, &operands, &e), -1);
+	assert_string_equal(e.msg, "--size: 'tiny' is not one of small|large");
+	assert_int_equal(opt_parse(tables, 2, (char *[]){word[0], word[4]}, &operands, &e), -1);
+	assert_string_equal(e.msg, "--row: the value is empty, expected none|some");
+}
+
 /* A second value is refused, in any spelling; a list takes it, and a flag may be repeated. */
 static void repeated_options(void **state)
 {
@@ -353,6 +381,7 @@ static void repeated_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(words_of_options),
 		cmocka_unit_test(repeated_options),
 		cmocka_unit_test(table_of_fields),
 		cmocka_unit_test(whole_lines),

@@ -133,7 +133,7 @@ static void check_steps(const char *name, const struct head_spec *head, enum ada
 	struct error e;
 	struct ops *o = ops_cpu_new(1);
 	struct model *m = load(name, head, o, &e);
-	const char *opt = adamw_name(variant);
+	const char *opt = adamw_words[variant];
 	const struct array *losses = find("%s.%s.loss", name, opt);
 	const float *want = losses->data, *norms = find("%s.%s.norm", name, opt)->data;
 	struct optim s;

@@ -578,7 +578,7 @@ static void schedules(void **state)
 	o.warmup = 0;
 	o.schedule = SCHEDULE_LINEAR;
 	assert_true(optim_factor(&o, 0) == 1);
-	assert_string_equal(adamw_name(ADAMW_L2), "l2");
+	assert_string_equal(adamw_words[ADAMW_L2], "l2");
 }
 
 int main(void)
