@@ -10,7 +10,6 @@ BEGIN {
 	may["graph"] = "base stream network graph"
 	may["mask"] = "base stream label graph mask"
 	may["cells"] = "base stream label cells"
-	may["risk"] = "base stream risk"
 	may["eval"] = "base network eval"
 	may["nn"] = "base nn"
 	may["train"] = "base stream label nn train"

@@ -16,7 +16,6 @@ tools() {
 	scsample|scsample -n 50|sim.counts|records
 	scview|scview|sim.counts|text
 	scsim|scsim --cells 50||records
-	maskrisk|maskrisk data --genes 100|sim.counts|text
 	END
 }
 
@@ -162,7 +161,6 @@ setup() {
 		ctaprobe genes --gene-labels labels --gene-scores side genes.emb
 		ctaprobe shift --affected side similar
 		sctrain eval -M sim.model sim.masked --cells side
-		maskrisk data sim.counts --rates 0.1,0.5 --gene-table side
 	END
 }
 

@@ -136,8 +136,7 @@ setup() {
 	}
 	for t in h5tok rankenc depgraph maskgen scperturb scembed scsample scsim scview "sctrain mlm" "sctrain value" "sctrain wced" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
 		"ctaprobe cells" "ctaprobe transfer" "ctaprobe network" "ctaprobe score" "ctaprobe genes" "ctaprobe effective-rank" "ctaprobe leaderboard" "ctaprobe compare" "ctaprobe reference" \
-		"ctaprobe integration" "ctaprobe reconstruction" "ctaprobe shift" "maskrisk data" "maskrisk theory" \
-		"maskrisk simulate"; do
+		"ctaprobe integration" "ctaprobe reconstruction" "ctaprobe shift"; do
 		# shellcheck disable=SC2086
 		all $t
 	done

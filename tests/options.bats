@@ -54,10 +54,6 @@ inputs() {
 	ctaprobe shift --null IN sim.emb
 	ctaprobe transfer --reference IN --label a sim.emb
 	ctaprobe transfer --reference sim.emb --label a --calibration IN sim.emb
-	maskrisk theory --model IN
-	maskrisk simulate --model IN
-	maskrisk theory --model eigen --eigenvalues IN
-	maskrisk data IN
 	END
 }
 

@@ -218,7 +218,7 @@ each() {
 }
 
 @test "outputs: little memory for OpenBLAS is the right output or one line, and no tool waits for it" {
-	need_tool depgraph maskgen sctrain scembed ctaprobe maskrisk
+	need_tool depgraph maskgen sctrain scembed ctaprobe
 	export OMP_WAIT_POLICY=passive
 	rankenc -q --fit "$in/sim.counts" -o v
 	rankenc -q -m v "$in/sim.counts" -o tok
@@ -256,7 +256,6 @@ each() {
 		scembed -q -M model tok
 		scembed -q --pca 3 $in/sim.counts
 		ctaprobe effective-rank -q emb
-		maskrisk data -q --genes 20 $in/sim.counts
 	X
 	assert [ $refusals -gt 12 ]
 	rm -rf out

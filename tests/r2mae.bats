@@ -4,7 +4,58 @@
 load helper
 
 P=$BATS_TEST_DIRNAME/../pipelines
+risk() { $PYTHON "$P/r2mae/risk.py" "$@"; }
+ref() { $PYTHON "$BATS_TEST_DIRNAME/ref/risk.py" "$@"; }
 setup() { cd "$BATS_TEST_TMPDIR"; }
+
+@test "the golden table is what numpy computes from the definitions, and what risk.py computes" {
+	ref golden > golden
+	$PYTHON - "$BATS_TEST_DIRNAME/ref/risk.tsv" "$P/r2mae" <<-'END'
+		import sys
+		import numpy as np
+		sys.dont_write_bytecode = True
+		sys.path.insert(0, sys.argv[2])
+		import risk
+		def near(x, y):
+		    return abs(x - y) <= 1e-9 * max(1, abs(y))
+		for a, b in zip(open("golden"), open(sys.argv[1]), strict=True):
+		    assert a.split("\t")[0] == b.split("\t")[0] and (a[0] == "#" or all(near(float(x), float(y)) for x, y in zip(a.split()[1:], b.split()[1:], strict=True)))
+		    what, *v = b.split()
+		    if what == "ar1":
+		        p, rho, n, r, s2, null, kappa, *want = map(float, v)
+		        t = risk.Theory(rho ** np.abs(np.subtract.outer(np.arange(p), np.arange(p))), np.ones(int(p)) / p ** .5, s2 ** .5)
+		        bias, variance, all_of_it, magnitude = t.fixed(n, r)
+		        assert all(map(near, (t.null, all_of_it, bias, variance, magnitude), (null, *want))), (b, t.fixed(n, r))
+		    if what == "rowwise":
+		        p, rho, n, want = map(float, v)
+		        scale, ratio = 1 + np.arange(p) % 5, np.array([.3, .5, .7])
+		        t = risk.Theory(rho ** np.abs(np.subtract.outer(np.arange(p), np.arange(p))) * np.outer(scale, scale), np.ones(int(p)) / p ** .5, .5)
+		        assert near(t.rowwise(ratio, n * ratio / 3)[0], want)
+		    if what == "limit":
+		        gamma, c, along, b2, s2, r, all_of_it, bias, variance = map(float, v)
+		        if b2 == 1:
+		            t = risk.Theory(np.eye(int(100 * gamma)), np.ones(int(100 * gamma)), s2 ** .5)
+		            assert all(map(near, t.spiked(100, r, c, along)[:3], (bias, variance, all_of_it))), (b, t.spiked(100, r, c, along))
+	END
+}
+
+# bats test_tags=slow
+@test "theory and simulation: features of unequal variance, few and many rows, ranges: as in numpy" {
+	ref matrix matrix.tsv 40
+	for n in 25 200; do
+		risk theory --model matrix.tsv --rows $n --noise 0.3 --rates 0.1:0.9:0.2 --ranges 0.3:0.6 > t.tsv
+		ref theory matrix.tsv $n 0.3 t.tsv
+		risk simulate --model matrix.tsv --rows $n --noise 0.3 --rates 0.2,0.5,0.7 --ranges 0.3:0.6 --runs 100 > s.tsv
+		ref simulate matrix.tsv $n 0.3 s.tsv 100
+	done
+	risk theory --model matrix.tsv --rows 30 --noise 1 --normalise --rates 0.5 --ranges 0.3:0.6 > t.tsv
+	ref theory matrix.tsv 30 1 t.tsv normalise
+	# a range of one rate is the fixed rate, exactly; nearly all entries masked: rows of zeros, features that are never seen
+	risk simulate --model beta --features 50 --rows 40 --runs 2 --retention random --rates 0.4 --ranges 0.4:0.4 > d
+	[ "$(sed 1d d | cut -f 3- | sort -u | wc -l)" = 1 ]
+	risk simulate --features 4 --rows 30 --rates 0.97 --runs 20 | tail -n 1 | cut -f 3 | grep -qE '^[0-9.e+]+$'
+	risk theory --features 20 --rows 40 --rates 0.5 | tail -n 1 | cut -f 5 | grep -qx inf
+}
 
 # bats test_tags=slow
 @test "tables 5 and 9, tiny: minima, means and differences are those of the simulations" {

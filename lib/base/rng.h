@@ -30,7 +30,6 @@ enum rng_domain {
 	RNG_TIES, /* maskgen, scembed: order of the genes of equal count (a = cell, b = epoch) */
 	RNG_MAP, /* ctaprobe map: rows that are pushed away (a = epoch) */
 	RNG_INPUT, /* maskgen: order, zeros and hidden fields of a cell whose values are the input (a = cell, b = epoch) */
-	RNG_RISK = 20, /* maskrisk: model and runs (a = run or feature, b = purpose) */
 	RNG_PERTURB = 30, /* scperturb: control sets (a = cell, b = the set) */
 	RNG_STATES, /* ctaprobe shift: random states (a = cell) */
 };

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One curve of figure 1, or one row of table 5 or 9: maskrisk with the options that its name stands for.
+# One curve of figure 1, or one row of table 5 or 9: risk.py with the options that its name stands for.
 #     r2mae/linear.sh NAME.theory|NAME.simulate SCALE [nothing|masks]
 #     r2mae/linear.sh curves|rows
 # SCALE tiny has a fifth of the rows and features and few simulations.
@@ -20,8 +20,11 @@ esac
 [ $# -ge 2 ] || usage
 name=${1%.*} command=${1##*.} scale=$2 same=${3:-nothing}
 part=${name##*-} runs=100
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# A python3 with numpy: that of PYTHON, of PATH, or Debian's
+for python in "${PYTHON:-python3}" /usr/bin/python3; do
+	"$python" -c 'import numpy' 2> /dev/null && break
+	[ "$python" != /usr/bin/python3 ] || { echo "r2mae: python3 has no numpy (Debian package python3-numpy); PYTHON= names another python3" >&2; exit 1; }
+done
 
 # size ROWS FEATURES [SPIKES]: the last is how many eigenvalues are not 1
 size() {
@@ -38,8 +41,7 @@ size() {
 
 # spectrum LARGE: top eigenvalues are LARGE, the others 1
 spectrum() {
-	printf '%s\t%s\n' "$1" "$top" 1 $((features - top)) > "$work/eigenvalues"
-	options+=" --model eigen --eigenvalues $work/eigenvalues --top $top --same rows --normalise"
+	options+=" --model eigen --eigenvalues $1:$top,1:$((features - top)) --top $top --same rows --normalise"
 }
 
 rates=0.05:0.9:0.05 fine=0.01:0.97:0.01 form=
@@ -64,7 +66,7 @@ esac
 
 # shellcheck disable=SC2086 # options are words
 case $command in
-theory)	maskrisk theory -q ${options/--same rows} ${form:+--form $form} --rates $fine ;;
-simulate)	maskrisk simulate -q $options --rates $rates --runs $runs ;;
+theory)	"$python" "$here/r2mae/risk.py" theory $options ${form:+--form $form} --rates $fine ;;
+simulate)	"$python" "$here/r2mae/risk.py" simulate $options --rates $rates --runs $runs ;;
 *)	usage ;;
 esac

@@ -13,7 +13,7 @@ ACCURACY ?=
 $(eval $(call run_folder,R2MAE_FIG1,r2mae-fig1,SCALE $(if $(value ACCURACY),ACCURACY)))
 $(eval $(call run_folder,R2MAE_TABLE5,r2mae-table5,SCALE R2MAE_SAME))
 $(eval $(call run_folder,R2MAE_TABLE9,r2mae-table9,SCALE R2MAE_SAME))
-R2MAE_TOOL := $(BIN)/maskrisk
+R2MAE_LINEAR_FILES := $(addprefix $(PIPELINES)/r2mae/,linear.sh risk.py)
 R2MAE_LINEAR := $(PIPELINES)/r2mae/linear.sh
 # $(call r2mae_files,FOLDER,NAMES): theory and simulation of every name
 r2mae_files = $(foreach n,$2,$1/$n.theory.tsv $1/$n.simulate.tsv)
@@ -33,7 +33,7 @@ $(eval $(call page,r2mae-table9,$(R2MAE_TABLE9),$(R2MAE_TABLE9)/table.txt))
 $(call check,r2mae-fig1,ACCURACY)
 
 R2MAE_CURVES := $(call r2mae_files,$(R2MAE_FIG1),$(shell $(R2MAE_LINEAR) curves))
-$(R2MAE_CURVES): $(R2MAE_FIG1)/%.tsv: $(R2MAE_LINEAR) | $(R2MAE_FIG1)/settings $(R2MAE_TOOL)
+$(R2MAE_CURVES): $(R2MAE_FIG1)/%.tsv: $(R2MAE_LINEAR_FILES) | $(R2MAE_FIG1)/settings
 	@echo '  r2mae-fig1 $*'
 	@$(job) $(script)/r2mae/linear.sh $* $(SCALE) $(whole)
 R2MAE_F := $(if $(value ACCURACY),$(R2MAE_FIG1)/panel-f.tsv)
@@ -44,7 +44,7 @@ $(R2MAE_FIG1)/fig1.svg $(R2MAE_FIG1)/fig1.png: $(R2MAE_FIG1)/fig1.%: $(R2MAE_CUR
 
 # $(eval $(call r2mae_table,FOLDER,table5))
 define r2mae_table
-$(call r2mae_files,$1,$(R2MAE_ROWS)): $1/%.tsv: $$(R2MAE_LINEAR) | $1/settings $$(R2MAE_TOOL)
+$(call r2mae_files,$1,$(R2MAE_ROWS)): $1/%.tsv: $$(R2MAE_LINEAR_FILES) | $1/settings
 	@echo '  r2mae-$2 $$*'
 	@$$(job) $$(script)/r2mae/linear.sh $2-$$* $$(SCALE) $$(R2MAE_SAME) $$(whole)
 $1/table.txt: $(call r2mae_files,$1,$(R2MAE_ROWS)) $$(addprefix $$(PIPELINES)/,r2mae/linear-table.sh r2mae/linear-paper.tsv)

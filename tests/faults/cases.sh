@@ -61,9 +61,6 @@ cases() {
 		sctrain-genes	sctrain genes -q --gene-labels $I/genes.tsv --init $I/model $I/none -o out
 		sctrain-eval	sctrain eval -q -M $I/model $I/masked -o out
 		maskgen-columns	maskgen -q --strategy columns --batch 20 $I/counts -o out
-		maskrisk-theory	maskrisk theory --model beta --features 20 --rows 15 --rates 0.2,0.8 --ranges 0.3:0.6 -o out
-		maskrisk-simulate	maskrisk simulate --model beta --features 20 --rows 15 --runs 3 --rates 0.2,0.8 -o out
-		maskrisk	maskrisk data -q --genes 40 $I/counts -o out
 		scsample-hvg	scsample -q --hvg 40 $I/counts -o out
 		maskgen-value	maskgen -q --objective value --batch 20 $I/values.tok -o out
 		sctrain-value	sctrain value -q --config tiny $I/values -o out

@@ -4,13 +4,11 @@
  *     1    Geneformer's token and median tables
  *     2    an id map, annotation of cells
  *     3    a folder of 10x text files
- *     4    a covariance matrix, eigenvalues
  *     5    results of ctaprobe
  *     6    a vocabulary, gene sets
  */
 #include "label/gene_labels.h"
 #include "label/gene_sets.h"
-#include "risk/risk_model.h"
 #include "anndata/h5.h"
 #include "anndata/obstable.h"
 #include "read_counts.h"
@@ -117,24 +115,6 @@ static void check_sets(const struct vocab *v, const char *path)
 	free(keep);
 }
 
-static void check_matrix(const char *matrix, const char *values)
-{
-	double *x;
-	uint32_t p;
-	struct error e;
-	if (risk_read_matrix(matrix, &x, &p, &e) == 0) {
-		for (size_t i = 0; i < (size_t)p * p; i++)
-			assert(isfinite(x[i]));
-		free(x);
-	}
-	if (risk_read_eigenvalues(values, &x, &p, &e) == 0) {
-		assert(p && p <= RISK_FEATURES_MAX);
-		for (size_t i = 0; i < p; i++)
-			assert(x[i] > 0 && isfinite(x[i]));
-		free(x);
-	}
-}
-
 static void check_results(const char *path)
 {
 	static char f1[] = "macro_f1", rank[] = "rank", *const metric[] = {f1, rank};
@@ -213,9 +193,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 3:
 		read_counts(dir);
-		break;
-	case 4:
-		check_matrix(file[0], file[1]);
 		break;
 	case 6:
 		if (vocab_load(&v, file[0], &e))

@@ -1,21 +1,16 @@
 #!/usr/bin/env python3
-"""The risk of masked ridge-less regression in numpy, written from the definitions and not from the closed forms of the C code.
+"""The risk of masked ridge-less regression in numpy, written from the definitions and not from the closed forms of pipelines/r2mae/risk.py.
 
 usage: risk.py golden                                    print the table of tests/ref/risk.tsv
        risk.py matrix OUT.tsv P                          write a covariance matrix with unequal variances
-       risk.py theory MATRIX.tsv ROWS SD THEORY.tsv [normalise]   compare `maskrisk theory --model MATRIX.tsv`
-       risk.py data TOKENS|COUNTS ROWS SUMMARY.tsv GENES.tsv      compare `maskrisk data`: every gene removed in turn
-       risk.py cells TOKENS|COUNTS ROWS SUMMARY.tsv RUNS          the same against masked regressions of the cells themselves
-       risk.py simulate MATRIX.tsv ROWS SD SIMULATED.tsv RUNS     compare `maskrisk simulate` with simulations by numpy's pinv
+       risk.py theory MATRIX.tsv ROWS SD THEORY.tsv [normalise]   compare `r2mae/risk.py theory --model MATRIX.tsv`
+       risk.py simulate MATRIX.tsv ROWS SD SIMULATED.tsv RUNS     compare `r2mae/risk.py simulate` with simulations by numpy's pinv
 Exits 1 with a message on a difference.
 """
-import os
 import sys
 
 import numpy as np
 from scipy.optimize import brentq
-
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../python"))
 
 
 def equivalent(sigma, beta, s2, n, r):
@@ -148,78 +143,6 @@ def matrix(out, p):
     np.savetxt(out, np.cov(x.T) / np.cov(x.T).max() * 10, delimiter="\t", fmt="%.17g")
 
 
-def read_cells(path):
-    """Values of `maskrisk data`: cells x vocabulary."""
-    import scstream
-    stream = scstream.read(path)
-    kind, vocab = stream.header["kind"], stream.header["vocab"]
-    special = sum(1 for i in vocab["id"] if i.startswith("<")) if kind == "tokens" else 0
-    rows = []
-    for block in stream:
-        offsets, items = block["token" if kind == "tokens" else "gene"]
-        for i in range(block.rows):
-            x, here = np.zeros(len(vocab["id"])), slice(offsets[i], offsets[i + 1])
-            if kind == "tokens":
-                kept = items[here][items[here] >= special][:2048]
-                x[kept] = 2048 - 1 - np.arange(len(kept))
-            else:
-                x[items[here]] = np.log1p(1e4 * block["count"].values[here] / float(block["n_counts"][i])).astype(np.float32)
-            rows.append(x)
-    return np.array(rows), vocab["id"]
-
-
-def data(path, rows, summary, genes):
-    x, ids = read_cells(path)
-    names, lines = table(genes)
-    assert names == ["gene_id", "symbol", "variance", "explained", "best_ratio", "risk"] and lines
-    order = sorted((g for g in range(len(ids)) if x[:, g].std() > 0), key=lambda g: (-x[:, g].sum(), g))[:len(lines)]
-    if [line[0] for line in lines] != [ids[g] for g in order]:
-        sys.exit("other genes, or in another order")
-    sigma = np.cov(x[:, order].T)
-    values = dict(line for line in table(summary)[1])
-    ratios = [float(k[5:]) for k in values if k.startswith("risk:")]
-    curves = []
-    for i, line in enumerate(lines):
-        others = np.arange(len(order)) != i
-        features, c, variance = sigma[np.ix_(others, others)], sigma[others, i], sigma[i, i]
-        beta = np.linalg.solve(features, c)
-        explained = beta @ c
-        curve = [equivalent(features, beta, variance - explained, float(rows), r)[2] / variance for r in ratios]
-        best = int(np.argmin(curve))
-        pays = curve[best] < explained / variance
-        check(line[0] + " variance", float(line[2]), variance, 1e-4)
-        check(line[0] + " explained", float(line[3]), explained / variance, 1e-4)
-        check(line[0] + " risk", float(line[5]), curve[best] if pays else explained / variance, 1e-4)
-        check(line[0] + " best ratio", float(line[4]), ratios[best] if pays else 0, 1e-9)
-        curves.append(curve)
-    mean = np.mean(curves, axis=0)
-    for r, m in zip(ratios, mean):
-        check("risk:%g" % r, float(values["risk:%.9g" % r]), m, 1e-4)
-    if mean.min() < float(values["null"]):
-        check("ratio", float(values["ratio"]), ratios[int(np.argmin(mean))], 1e-9)
-
-
-def cells(path, rows, summary, runs):
-    """No covariance, no normal distribution: cells are drawn, masked, and every gene is regressed on the others."""
-    x, rows, rng = read_cells(path)[0], int(rows), np.random.default_rng(1)
-    values = dict(table(summary)[1])
-    order = sorted((g for g in range(x.shape[1]) if x[:, g].std() > 0), key=lambda g: (-x[:, g].sum(), g))[:int(values["genes"])]
-    x = x[:, order] - x[:, order].mean(0)
-    sigma = np.cov(x.T)
-    for r in (float(k[5:]) for k in values if k.startswith("risk:")):
-        risks = []
-        for run in range(int(runs)):
-            for i in range(len(order)):
-                others = np.arange(len(order)) != i
-                chosen = x[rng.permutation(len(x))[:rows]]
-                chosen = chosen[rng.uniform(size=rows) < r]
-                z = chosen[:, others] * (rng.uniform(size=(len(chosen), len(order) - 1)) >= r)
-                features, c = sigma[np.ix_(others, others)], sigma[others, i]
-                miss = np.linalg.pinv(z) @ chosen[:, i] - np.linalg.solve(features, c)
-                risks.append(miss @ features @ miss / sigma[i, i])
-        check("risk:%g" % r, float(values["risk:%.9g" % r]), np.mean(risks), 0.2)
-
-
 def simulate(path, rows, sd, result, runs):
     sigma, beta = read_model(path)
     rows, p, rng = int(rows), len(beta), np.random.default_rng(1)
@@ -254,5 +177,5 @@ def simulate(path, rows, sd, result, runs):
 
 
 if __name__ == "__main__":
-    commands = {f.__name__: f for f in (golden, matrix, theory, data, cells, simulate)}
+    commands = {f.__name__: f for f in (golden, matrix, theory, simulate)}
     commands[sys.argv[1]](*sys.argv[2:])

@@ -28,7 +28,6 @@ run depgraph --layout graph -o layout
 run maskgen -g graph --strategy corrmask tok -o masked
 run scembed --pca 5 counts -o pca
 run ctaprobe cells --label cell_type --folds 2 pca -o scores
-run maskrisk data --genes 40 counts -o risk
 # training is slow: fewer cells
 "$bin/scsample" -q -n 200 tok -o few
 "$bin/scsample" -q -n 200 counts -o few.counts
