@@ -1,5 +1,6 @@
 #include "cli_files.h"
 #include "cli.h"
+#include "cli_manifest.h"
 
 #include "base/file.h"
 
@@ -22,6 +23,9 @@ struct names {
 static void add(struct names *l, const char *name, const char *path, enum opt_kind kind)
 {
 	struct stat st;
+	struct error e;
+	if (path && kind == OPT_INPUT)
+		must(cli_check_url(path, &e), &e);
 	if (!path || !*path || !strcmp(path, "-") || (stat(path, &st) ? kind == OPT_INPUT : !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return;
 	grow(l->file, l->cap, l->n + 1);

@@ -19,7 +19,7 @@ static void add(struct list *l, char *file)
 	l->file[l->n++] = file;
 }
 
-static int check_url(const char *name, struct error *e)
+int cli_check_url(const char *name, struct error *e)
 {
 	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789");
 	return n && !strncmp(name + n, "://", 3) ? error_set(e, "%s: the tools read files, not URLs: download it first", name) : 0;
@@ -31,7 +31,7 @@ static int add_line(struct list *l, const char *text, const char *name, size_t l
 	struct stat st;
 	if (!*text || *text == '#')
 		return 0;
-	if (check_url(text, e))
+	if (cli_check_url(text, e))
 		return error_prefix(e, "%s: line %zu", name, line);
 	char *folder = file_folder(name), *path = *text == '/' ? xstrdup(text) : xasprintf("%s/%s", folder, text);
 	free(folder);
@@ -46,6 +46,8 @@ static int add_line(struct list *l, const char *text, const char *name, size_t l
 
 static int add_list(struct list *l, const char *name, struct error *e)
 {
+	if (cli_check_url(name, e))
+		return -1;
 	FILE *f = fopen(name, "re");
 	if (!f)
 		return error_set(e, "%s: %s", name, strerror(errno));
@@ -75,12 +77,8 @@ int cli_manifest(char **from, int *n, char ***to, struct error *e)
 {
 	struct list l = {0};
 	int lists = 0;
-	for (int i = 0; i < *n; i++) {
-		int list = from[i][0] == '@';
-		if (check_url(from[i] + list, e))
-			return -1;
-		lists |= list;
-	}
+	for (int i = 0; i < *n; i++)
+		lists |= from[i][0] == '@';
 	*to = from;
 	if (!lists)
 		return 0;

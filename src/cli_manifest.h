@@ -8,7 +8,10 @@
 #include "base/error.h"
 
 /* *to [*n]: the operands from [*n], with the files of lists in their place. `to` is kept to the end of the program. -1 with e set if a list
- * cannot be read, names no file, or names one that is not there, and if one is a URL. */
+ * cannot be read, names no file, or names one that is not there. */
 int cli_manifest(char **from, int *n, char ***to, struct error *e);
+
+/* -1 with e set if this is a URL, not the name of a file. */
+int cli_check_url(const char *name, struct error *e);
 
 #endif

@@ -52,6 +52,14 @@ says() {
 		rankenc -m sim.h5ad sim.counts
 }
 
+@test "errors: a URL is no file" {
+	for url in https://x.org/a.h5ad s3://x/a; do
+		says "$url: the tools read files, not URLs: download it first" h5tok $url
+		says "$url: the tools read files, not URLs: download it first" rankenc -m $url sim.counts
+		says "$url: the tools read files, not URLs: download it first" maskgen sim.tok $url
+	done
+}
+
 @test "errors: h5tok names files that it does not read" {
 	anndata="expected .h5ad, 10x .h5 or a 10x matrix directory"
 	for z in two.zarr three.zarr; do says "$z: a zarr store without obs, expected one that anndata wrote" h5tok $z; done
