@@ -133,20 +133,72 @@ static void invariants(void **state)
 	}
 }
 
-/* What holds for every strategy: the budget, and that no special token is masked, shown (but by bernoulli) or counted. */
+/* A probe masks a target and its neighbours in the cell, or as many tokens that are none. */
+static void probes(void **state)
+{
+	struct rng r = rng_at(13, RNG_TEST, 0, 0);
+	struct graph g;
+	struct trial t;
+	uint32_t target[2], probed = 0;
+	uint16_t position[2][MOST];
+	random_graph(&g, &r, 0.02);
+	struct mask_plan plan = {.strategy = MASK_PROBE, .seed = 8, .vocab = VOCAB, .nspecial = SPECIAL, .mask_id = MASK_ID, .graph = &g};
+	struct masker *visible = masker_new(&plan);
+	plan.hidden = 1;
+	struct masker *hidden = masker_new(&plan);
+	for (uint64_t cell = 0; cell < 200; cell++) {
+		random_cell(&t, &r);
+		uint32_t k = mask_probe(hidden, cell, 0, t.token, t.n, position[0], &target[0]), partners = 0;
+		assert_int_equal(mask_probe(visible, cell, 0, t.token, t.n, position[1], &target[1]), k);
+		if (!k)
+			continue;
+		probed++;
+		uint32_t s = position[0][target[0]];
+		assert_int_equal(position[1][target[1]], s);
+		for (uint32_t i = 0; i < t.n; i++)
+			partners += graph_find(&g, t.token[s], t.token[i]) >= 0;
+		assert_int_equal(k, partners + 1);
+		for (int h = 0; h < 2; h++)
+			for (uint32_t i = 0; i < k; i++) {
+				uint32_t token = t.token[position[h][i]];
+				assert_true(token >= SPECIAL && (!i || position[h][i] > position[h][i - 1]));
+				assert_true(position[h][i] == s || (graph_find(&g, t.token[s], token) >= 0) == !h);
+			}
+	}
+	assert_true(probed > 100);
+	masker_free(visible);
+	masker_free(hidden);
+	graph_release(&g);
+}
+
+/* What holds for every strategy that masks tokens of a cell: the budget, and that no special token is masked, shown (but by bernoulli) or counted. */
 static void every_strategy(void **state)
 {
-	enum { PLAN_RANDOM, PLAN_BERNOULLI, PLAN_PMI, PLAN_CORRMASK, PLAN_WEIGHTED, PLAN_MODULES, PLAN_GROUPS, PLANS };
+	enum {
+		PLAN_RANDOM,
+		PLAN_BERNOULLI,
+		PLAN_NONE,
+		PLAN_RUNS,
+		PLAN_PMI,
+		PLAN_CORRMASK,
+		PLAN_WEIGHTED,
+		PLAN_MODULES,
+		PLAN_GROUPS,
+		PLANS
+	};
 	struct rng r = rng_at(3, RNG_TEST, 0, 0);
 	struct graph g;
 	struct trial t;
 	int32_t group[MOST];
+	uint16_t tie[MOST];
 	random_graph(&g, &r, 0.02);
 	g.module = xcalloc(VOCAB, sizeof *g.module);
 	for (uint32_t u = 0; u < VOCAB; u++)
 		g.module[u] = u < SPECIAL ? -1 : (int32_t)rng_below(&r, 9) - 1;
 	for (int p = 0; p < PLANS; p++) {
 		struct mask_plan plan = {.strategy = p <= PLAN_BERNOULLI ? MASK_RANDOM
+				: p == PLAN_NONE                         ? MASK_NONE
+				: p == PLAN_RUNS                         ? MASK_RUNS
 				: p == PLAN_PMI                          ? MASK_PMI
 									 : MASK_CORRMASK,
 			.bernoulli = p == PLAN_BERNOULLI,
@@ -157,21 +209,24 @@ static void every_strategy(void **state)
 			.vocab = VOCAB,
 			.nspecial = SPECIAL,
 			.mask_id = MASK_ID,
-			.graph = p <= PLAN_BERNOULLI || p == PLAN_GROUPS ? NULL : &g};
+			.graph = p <= PLAN_RUNS || p == PLAN_GROUPS ? NULL : &g};
 		struct masker *m = masker_new(&plan);
 		for (uint64_t cell = 0; cell < 400; cell++) {
 			double rate = rng_unit(&r), lambda = cell % 4 ? rng_unit(&r) : cell % 8 == 0;
 			random_cell(&t, &r);
-			for (uint32_t i = 0; i < t.n; i++)
+			for (uint32_t i = 0; i < t.n; i++) {
 				group[i] = (int32_t)rng_below(&r, 4) - 1; /* special tokens too */
-			t.k = mask_cell(
-				m, rate, lambda, cell, 0, TOKENS(t, p == PLAN_GROUPS ? group : NULL), t.position, t.input, &t.structural);
-			uint32_t budget = (uint32_t)floor(t.L * rate + 1e-9), quota = (uint32_t)floor(budget * lambda + 1e-9);
+				tie[i] = (uint16_t)(i / 5);
+			}
+			const struct mask_tokens tokens = {t.n, t.token, p == PLAN_GROUPS ? group : NULL, p == PLAN_RUNS ? tie : NULL};
+			t.k = mask_cell(m, rate, lambda, cell, 0, &tokens, t.position, t.input, &t.structural);
+			uint32_t budget = p == PLAN_NONE ? 0 : (uint32_t)floor(t.L * rate + 1e-9),
+				 quota = (uint32_t)floor(budget * lambda + 1e-9);
 			if (p == PLAN_BERNOULLI)
 				assert_true(fabs(t.k - t.L * rate) <= 5 * sqrt(t.L * rate * (1 - rate)) + 1);
 			else
 				assert_int_equal(t.k, budget);
-			assert_true(t.structural <= (p <= PLAN_BERNOULLI ? 0 : quota));
+			assert_true(t.structural <= (p <= PLAN_NONE ? 0 : p == PLAN_RUNS ? budget : quota));
 			for (uint32_t i = 0; i < t.k; i++) {
 				assert_true(t.position[i] < t.n && (!i || t.position[i] > t.position[i - 1]));
 				assert_true(t.token[t.position[i]] >= SPECIAL && t.input[i] < VOCAB);
@@ -555,6 +610,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(graph_rows),
 		cmocka_unit_test(invariants),
+		cmocka_unit_test(probes),
 		cmocka_unit_test(every_strategy),
 		cmocka_unit_test(partners_are_present_neighbours),
 		cmocka_unit_test(partners_go_together),
