@@ -7,8 +7,7 @@
 #include "base/closest.h"
 #include "base/cpu.h"
 #include "base/file.h"
-#include "nn/blas_core.h"
-#include "nn/blas_memory.h"
+#include "nn/blas.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>
@@ -287,87 +286,49 @@ static void print_completion(int argc, char **argv)
 	exit(stdout_lost());
 }
 
-static _Noreturn void print_version(const char *name, const char *features)
-{
-	char kernels[128];
-	cpu_describe(kernels, sizeof kernels);
-	printf("%s %s (scstream %d.%d, zstd %s%s%s, %s%s)\n", name, CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR, ZSTD_versionString(),
-		features ? ", " : "", features ? features : "", kernels, cpu_bf16() ? ", bf16" : "");
-	exit(stdout_lost());
-}
+/* The arguments of main: opt_parse and subcommands change theirs. */
+static char **arguments;
 
-/* The arguments of this process as a list for execv, NULL when they cannot be read. */
-static char **process_arguments(void)
+__attribute__((constructor)) static void keep_arguments(int argc, char **argv)
 {
-	FILE *f = fopen("/proc/self/cmdline", "re");
-	char **list = NULL, *arg = NULL;
-	size_t n = 0, cap = 0, size = 0;
-	while (f && getdelim(&arg, &size, 0, f) > 0) {
-		grow(list, cap, n + 2);
-		list[n++] = xstrdup(arg);
-		list[n] = NULL;
-	}
-	if (f)
-		fclose(f);
-	free(arg);
-	return list;
+	arguments = xcalloc((size_t)argc + 1, sizeof *argv);
+	memcpy(arguments, argv, (size_t)argc * sizeof *argv);
 }
 
 /*
  * A waiting thread of OpenMP spins for milliseconds. That slows down the other programs of a pipe, which need the cores (measured:
  * training took ten times as long). 1: the environment has a shorter time to spin now.
  */
-static int limit_spinning(const struct cli *c)
+static int limit_spinning(long long threads)
 {
-	if (c->threads < 2 || getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT"))
+	if (threads < 2 || getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT"))
 		return 0;
 	return !setenv("GOMP_SPINCOUNT", "2000", 1);
 }
 
-/*
- * libgomp and OpenBLAS read the environment before main begins, so the program sets it and starts again. argv will not do for that:
- * subcommands and opt_parse have changed it.
- */
-static void set_environment(const struct cli *c)
+/* libgomp and OpenBLAS read the environment before main begins, so the program sets it and starts again. */
+static void set_environment(long long threads)
 {
-	int spin = limit_spinning(c), core = blas_core_set();
-	char **arguments = spin || core ? process_arguments() : NULL;
-	if (arguments)
+	int spin = limit_spinning(threads), core = blas_core_set();
+	if (spin || core)
 		execv("/proc/self/exe", arguments);
-	struct error e;
-	must(blas_core_check(&e), &e);
 }
 
-#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* these need all addresses */
-extern char *openblas_get_config(void) __attribute__((weak)); /* NULL in a program without OpenBLAS */
-
-/*
- * OpenBLAS starts a thread for each further core when it is loaded. They are not used here, but each takes 128 MB of addresses, and where there
- * are not so many it waits for them for ever, or the program cannot end (blas_memory.h). So with a limit the program starts again with one
- * thread. This runs before the libraries are initialised.
- */
-static void limit_blas(int argc, char **argv, char **envp)
+void cli_blas(const struct cli *c)
 {
-	char one[] = "OPENBLAS_NUM_THREADS=1";
-	size_t n = 0, found = 0;
-	if (!openblas_get_config || !blas_memory_limited())
-		return;
-	for (; envp[n]; n++)
-		if (strcmp(envp[n], one) == 0)
-			return;
-	char **list = malloc((n + 2) * sizeof *list);
-	if (!list)
-		return;
-	list[found++] = one;
-	for (size_t i = 0; i < n; i++)
-		if (strncmp(envp[i], one, sizeof one - 2) != 0)
-			list[found++] = envp[i];
-	list[found] = NULL;
-	execve("/proc/self/exe", argv, list);
-	free(list);
+	struct error e;
+	must(blas_start((int)c->threads, &e), &e);
 }
-__attribute__((section(".preinit_array"), used)) static void (*before_libraries)(int, char **, char **) = limit_blas;
-#endif
+
+static _Noreturn void print_version(const char *name, const char *features)
+{
+	char kernels[128];
+	set_environment(1);
+	cpu_describe(kernels, sizeof kernels);
+	printf("%s %s (scstream %d.%d, zstd %s%s%s, %s%s)\n", name, CORRMASK_VERSION, STREAM_MAJOR, STREAM_MINOR, ZSTD_versionString(),
+		features ? ", " : "", features ? features : "", kernels, cpu_bf16() ? ", bf16" : "");
+	exit(stdout_lost());
+}
 
 /*
  * A standard stream that the caller has closed (>&-) would be the number of the next file that is opened, and messages would go into an output.
@@ -458,7 +419,8 @@ void cli_init(struct cli *c, int argc, char **argv)
 		print_version(c->name, c->features);
 	check_output(c->common & CLI_OUT ? c->output : NULL);
 	read_operands(c, argv + 1);
-	set_environment(c);
+	set_environment(c->threads);
+	must(blas_core_check(&e), &e);
 	cli_report_open(c->report, c->name);
 	quiet = c->quiet;
 	progress_on = !quiet && (progress_choice == PROGRESS_ALWAYS || (progress_choice == PROGRESS_AUTO && isatty(STDERR_FILENO)));

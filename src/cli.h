@@ -51,6 +51,9 @@ struct cli {
  * reads an input gets no operand and standard input is a terminal. Sets the number of OpenMP threads. */
 void cli_init(struct cli *c, int argc, char **argv);
 
+/* Before the first call of BLAS by the threads of --threads, or die (nn/blas.h). A model does it itself when its device is opened. */
+void cli_blas(const struct cli *c);
+
 /* The option of this tool that sets `to`, and whether it was given. */
 const struct option_def *cli_option(const void *to);
 int given(const void *to);

@@ -1,5 +1,6 @@
 #include "base/threads.h"
 
+#include <omp.h>
 #include <pthread.h>
 #include <stdint.h>
 
@@ -34,6 +35,7 @@ static void call_next(struct pool_loop *l, int thread)
 static void *worker(void *number)
 {
 	int thread = (int)(intptr_t)number;
+	omp_set_num_threads(1); /* for an OpenBLAS that is built with OpenMP */
 	pthread_mutex_lock(&pool.lock);
 	for (;;) {
 		struct pool_loop *l = loop_for(thread);

@@ -7,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nn/blas_core.h"
-#include "nn/blas_memory.h"
+#include "nn/blas.h"
 #include "nn/ops_cuda.h"
 
 #define LIBRARY "corrmask_cuda.so"

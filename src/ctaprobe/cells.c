@@ -3,7 +3,6 @@
  * and tested on two streams, or by cross-validation on one stream.
  */
 #include "cells.h"
-#include "cli_blas.h"
 
 #include "label/folds.h"
 

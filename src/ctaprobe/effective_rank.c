@@ -1,6 +1,5 @@
 /* ctaprobe effective-rank: the effective rank of embeddings. Rows are factored as they are read, so memory does not grow with the cells. */
 #include "ctaprobe.h"
-#include "cli_blas.h"
 
 #include "cells/copies.h"
 #include "eval/factor.h"

@@ -5,7 +5,6 @@
 #include "genes.h"
 
 #include "base/softmax.h"
-#include "cli_blas.h"
 #include "eval/probe.h"
 #include "label/gene_labels.h"
 

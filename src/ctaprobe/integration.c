@@ -3,7 +3,6 @@
  * start from one exact search of nearest neighbours.
  */
 #include "ctaprobe.h"
-#include "cli_blas.h"
 
 #include "eval/bootstrap.h"
 #include "eval/mixing.h"

@@ -1,6 +1,5 @@
 /* ctaprobe map: a map of the cells. The stream of embeddings is written again with one more column, the positions. */
 #include "ctaprobe.h"
-#include "cli_blas.h"
 
 #include "eval/map.h"
 

@@ -1,6 +1,5 @@
 /* ctaprobe network: the genes that are nearest to each other in their embeddings (scembed --of genes), as the graph stream that depgraph writes. */
 #include "ctaprobe.h"
-#include "cli_blas.h"
 
 #include "eval/neighbours.h"
 #include "graph/graph.h"

@@ -4,7 +4,6 @@
  */
 #include "transfer.h"
 #include "cells.h"
-#include "cli_blas.h"
 
 #include "base/softmax.h"
 #include "cells/copies.h"

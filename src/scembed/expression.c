@@ -4,8 +4,8 @@
  * Tokens with values (rankenc --value) have these numbers already, of the genes that a network reads.
  */
 #include "scembed.h"
+#include "cli.h"
 
-#include "cli_blas.h"
 #include "base/digest.h"
 #include "eval/pca.h"
 

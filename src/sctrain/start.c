@@ -3,7 +3,7 @@
 
 #include "cli_files.h"
 #include "cli_model.h"
-#include "nn/blas_core.h"
+#include "nn/blas.h"
 #include "stream/counts.h"
 #include "train/config.h"
 

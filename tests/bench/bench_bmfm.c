@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "timed_ops.h"
-#include "nn/blas_core.h"
+#include "nn/blas.h"
 #include "nn/model.h"
 
 TIMED(value_features, (struct ops * o, void *f, const real *x, const uint32_t *row, const struct value_features *v, size_t T),

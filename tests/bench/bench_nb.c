@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "floors.h"
-#include "nn/blas_core.h"
+#include "nn/blas.h"
 #include "nn/model.h"
 
 TIMED(linear, (struct ops * o, void *y, void *pre, const void *x, const real *W, const real *b, size_t T, size_t K, size_t N, enum act act),

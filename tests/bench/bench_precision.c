@@ -5,7 +5,7 @@
  */
 #include "../unit/numbers.h"
 
-#include "nn/blas_core.h"
+#include "nn/blas.h"
 #include "nn/model.h"
 
 #include <unistd.h>

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "timed_ops.h"
-#include "nn/blas_core.h"
+#include "nn/blas.h"
 #include "nn/model.h"
 
 TIMED(mlm_loss,

@@ -1,4 +1,4 @@
-/* Which vectors a processor gets, for processors that are not here. tests/blas_core.bats tests what programs do with it. */
+/* Which vectors a processor gets, for processors that are not here. tests/blas.bats tests what programs do with it. */
 #include <stdlib.h>
 #include <string.h>
 #include <setjmp.h>

@@ -1,12 +1,14 @@
-/* Which kernels of OpenBLAS a processor gets, for processors that are not here. tests/blas_core.bats tests what programs do with it. */
+/* Which kernels of OpenBLAS a processor gets, for processors that are not here. tests/blas.bats tests what programs do with it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <cblas.h>
+#include <omp.h>
 
-#include "nn/blas_core.h"
+#include "nn/blas.h"
 
 static const struct cpu_features emerald = {.intel = 1, .avx2 = 1, .avx512 = 1, .bf16 = 1}, skylake = {.intel = 1, .avx2 = 1, .avx512 = 1},
 				 raptor = {.intel = 1, .avx2 = 1}, zen3 = {.avx2 = 1}, zen5 = {.avx2 = 1, .avx512 = 1, .bf16 = 1},
@@ -62,6 +64,17 @@ static void better(void **state)
 	}
 }
 
+/* OpenMP too, which decides where OpenBLAS is built with it. */
+static void one_thread(void **state)
+{
+	struct error e;
+	omp_set_num_threads(2);
+	openblas_set_num_threads(2);
+	assert_int_equal(blas_start(2, &e), 0);
+	assert_int_equal(openblas_get_num_threads(), 1);
+	assert_int_equal(omp_get_max_threads(), 1);
+}
+
 /* cpuid's answer holds together. */
 static void this_cpu(void **state)
 {
@@ -77,6 +90,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(better),
+		cmocka_unit_test(one_thread),
 		cmocka_unit_test(this_cpu),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ setup_file() {
 				return "Prescott";
 			return ((char *(*)(void))dlsym(RTLD_NEXT, "openblas_get_corename"))();
 		}
+		int openblas_get_parallel(void) { return !getenv("SERIAL"); }
 	E
 	if command -v "${CC:-gcc}" >/dev/null; then
 		"${CC:-gcc}" -w -D_GNU_SOURCE -shared -fPIC -o shim.so shim.c -ldl
@@ -102,6 +103,18 @@ with_shim() {
 	assert_line --partial 'device: cpu, 2 threads'
 	assert_file_exist 'a model/model.safetensors'
 	assert_equal "$(wc -l <starts)" 2
+}
+
+@test "an OpenBLAS without locks is not called by several threads" {
+	export SERIAL=1 OPENBLAS_CORETYPE=Haswell
+	with_shim
+	train
+	run -1 sctrain mlm --config tiny -@ 2 -o other "$BATS_FILE_TMPDIR/masked"
+	assert_output --regexp '^sctrain mlm: this OpenBLAS was built for one thread: '
+	run -1 scembed -q --pca 3 -@ 2 "$BATS_FILE_TMPDIR/sim.counts" -o other
+	assert_output --regexp '^scembed: this OpenBLAS '
+	unset LD_PRELOAD
+	assert_not_exist other
 }
 
 @test "CORRMASK_CPU chooses the vectors; one that is not there is refused" {
