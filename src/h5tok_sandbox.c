@@ -73,19 +73,20 @@ static void allow(int rules, const char *path)
 	close(a.parent_fd);
 }
 
-/* An operand: a folder, which may hold symbolic links to files elsewhere. A matrix has its genes and barcodes beside it, in its folder. */
+/* An operand. The genes and barcodes of a matrix lie in its folder, or where links in it lead to. */
 static void allow_operand(int rules, const char *path)
 {
-	const char *slash = strrchr(path, '/');
+	struct error e;
 	size_t prefix;
-	char *folder = h5ad_matrix_name(path, &prefix) ? xasprintf("%.*s.", slash ? (int)(slash + 1 - path) : 0, path) : xstrdup(path);
+	char *folder = h5ad_matrix_name(path, &prefix) ? file_folder(path) : xstrdup(path);
 	DIR *d = opendir(folder);
 	allow(rules, path);
 	for (struct dirent *x; d && (x = readdir(d));) {
-		char *file = xasprintf("%s/%s", folder, x->d_name);
-		if (strcmp(x->d_name, ".."))
-			allow(rules, file);
+		char *file = xasprintf("%s/%s", folder, x->d_name), *to = tenx_file(file, &e);
+		if (to)
+			allow(rules, to);
 		free(file);
+		free(to);
 	}
 	if (d)
 		closedir(d);
@@ -268,10 +269,13 @@ static void limit_resources(void)
 		struct stat st;
 		if (stat(cli->operand[i], &st))
 			continue;
-		if (S_ISDIR(st.st_mode) && zarr_is_store(cli->operand[i]))
-			nftw(cli->operand[i], add_size, 16, 0);
-		else
+		if (S_ISDIR(st.st_mode) && zarr_is_store(cli->operand[i])) {
+			char *inside = xasprintf("%s/.", cli->operand[i]); /* which may itself be a link */
+			nftw(inside, add_size, 16, FTW_PHYS);
+			free(inside);
+		} else {
 			stored += S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 16 * GIB; /* a folder of tables */
+		}
 	}
 	chunk = stored < GIB / 1100 ? stored * 1100 : GIB;
 	limit(RLIMIT_AS, 2 * GIB + threads * GIB / 4 + 40 * stored + (threads + 3) * chunk);

@@ -108,6 +108,13 @@ probe() {
 	fi
 	assert_not_exist made
 	scview --check out
+	# what a link in a folder leads to is no file that was named
+	mkdir linking
+	ln -s ../sim.counts linking
+	run env PROBE=rights OTHER="$PWD/sim.counts" LD_PRELOAD="$PWD/probe.so" h5tok -q sim.h5ad linking -o out
+	if grep -q Landlock log; then
+		assert_line "read another file: EACCES"
+	fi
 	# without the sandbox the probe may do it all: the test can fail
 	mkdir free
 	cd free
@@ -220,6 +227,8 @@ f['obs'].create_dataset('_index', ($n,), 'S8', chunks=(1 << 16,))
 f['obs'].attrs['_index'] = '_index'"
 		refused "tall.h5ad: " h5tok tall.h5ad -o out
 	done
+	spoil twice.h5ad "f['obs'].attrs['column-order'] = np.array(['cell_type'] * 6000, 'S')"
+	refused "twice.h5ad: obs: column 'cell_type' is named twice in column-order" h5tok twice.h5ad -o out
 	spoil wide.h5ad "
 for i in range(5000):
     f['obs/c%d' % i] = np.zeros(60, np.int8)

@@ -138,6 +138,9 @@ open(f, 'wb').write(b)" "$2"
 	meta v2_plain.zarr obs/.zattrs 'j["_index"] = "../../../etc/passwd"'
 	run -1 h5tok -q -o never.counts --layer X z
 	assert_output "h5tok: z: obs/../../../etc/passwd: missing, though its table names it: the program that wrote the file may not have finished"
+	meta v2_plain.zarr obs/.zattrs 'j["column-order"] = ["n"] * 200000'
+	run -1 timeout 20 h5tok -q -o never.counts --layer X z
+	assert_output "h5tok: z: obs: column 'n' is named twice in column-order"
 	rm -rf z
 	mkdir z
 	cp "$S/v3_zstd.zarr/zarr.json" z
@@ -208,6 +211,12 @@ open(f, 'wb').write(b)" "$2"
 	pipelines -C "$PWD" corpus DIR=in >log
 	grep -q "tokens: 1 files to read" log
 	assert_equal "$(cut -f 2,3 results/corpus/latest/corpus.tsv | tail -n 1)" $'used\t40'
+	pipelines -C "$PWD" corpus DIR=in >log
+	grep -q "tokens: 0 files to read" log
+	touch other
+	ln -s ../../other in/s.zarr # which no reader follows
+	pipelines -C "$PWD" corpus DIR=in >log
+	touch -d yesterday other
 	pipelines -C "$PWD" corpus DIR=in >log
 	grep -q "tokens: 0 files to read" log
 	touch in/s.zarr/X/data/c/0

@@ -2,6 +2,8 @@
 #include "anndata/h5.h"
 #include "anndata/zarr.h"
 
+#include "base/strmap.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,6 +307,7 @@ static int open_member(struct dataframe_column *c, struct store *s, const char *
 static int open_group(struct dataframe *f, struct store *s, const char *path, struct error *e)
 {
 	struct texts order = {0}, index = {0};
+	struct strmap seen = {0};
 	char *index_name;
 	char *sub = xasprintf("%s/_index", path);
 	if (store_attribute_texts(s, path, "_index", &index) == 0 && index.n == 1)
@@ -327,7 +330,9 @@ static int open_group(struct dataframe *f, struct store *s, const char *path, st
 	f->nrow = (uint64_t)n;
 	for (size_t i = 0; i < order.n && r == 0; i++) {
 		char *name = texts_dup(&order, i);
-		if (*name && strcmp(name, index_name) && strcmp(name, "__categories")) {
+		if (strmap_put(&seen, name, strlen(name), (uint32_t)i) != i)
+			r = error_set(e, "%s: column '%.80s' is named twice in column-order", f->where, name);
+		else if (*name && strcmp(name, index_name) && strcmp(name, "__categories")) {
 			struct dataframe_column *c = f->col + f->ncol++;
 			int64_t rows = n;
 			sub = xasprintf("%s/%s", path, name);
@@ -340,6 +345,7 @@ static int open_group(struct dataframe *f, struct store *s, const char *path, st
 		free(name);
 	}
 	free(index_name);
+	strmap_release(&seen);
 	texts_release(&order);
 	texts_release(&index);
 	return r;

@@ -305,12 +305,12 @@ static int open_modality(struct h5ad *h, const struct h5ad_options *opt, struct 
 	if (r == 0) {
 		char *name = texts_dup(&names, found);
 		h->modality = xasprintf("%s: mod/%s", h->path, name);
-		h->folder = xasprintf("%s%smod/%s", h->store.zarr ? h->path : "", h->store.zarr ? "/" : "", name);
+		h->part = xasprintf("mod/%s", name);
 		free(name);
 		if (h->store.zarr)
-			h->store.zarr = h->folder;
+			h->store.zarr = h->part;
 		else
-			h->store.h5 = h->group = H5Gopen2(h->file, h->folder, H5P_DEFAULT);
+			h->store.h5 = h->group = H5Gopen2(h->file, h->part, H5P_DEFAULT);
 		h->store.name = h->modality;
 		r = h->store.zarr || h->group >= 0 ? open_anndata(h, opt, e) : h5_error(e, h->modality, "opening the group");
 	}
@@ -337,9 +337,12 @@ static int open_hdf5(struct h5ad *h, const struct h5ad_options *opt, struct erro
 
 static int open_zarr(struct h5ad *h, const struct h5ad_options *opt, struct error *e)
 {
-	h->store.zarr = h->path;
-	int r = 0;
-	if (exists(h, "mod"))
+	h->store.zarr = "";
+	h->store.folder = &h->root;
+	int r = beneath_init(&h->root, h->path, e);
+	if (r)
+		;
+	else if (exists(h, "mod"))
 		r = open_modality(h, opt, e);
 	else if (exists(h, "obs"))
 		r = open_anndata(h, opt, e);
@@ -366,7 +369,7 @@ static int unused_option(const struct h5ad *h, const struct h5ad_options *opt, s
 
 int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e)
 {
-	*h = (struct h5ad){.path = xstrdup(path), .file = -1, .group = -1, .round = opt->round};
+	*h = (struct h5ad){.path = xstrdup(path), .file = -1, .group = -1, .root.folder = -1, .round = opt->round};
 	h->store = (struct store){.name = h->path, .h5 = -1};
 	h5_setup();
 	struct stat st;
@@ -411,8 +414,9 @@ void h5ad_release(struct h5ad *h)
 	free(h->path);
 	free(h->stem);
 	free(h->modality);
-	free(h->folder);
+	free(h->part);
 	store_release(&h->store);
+	beneath_release(&h->root);
 	if (h->group >= 0)
 		H5Gclose(h->group);
 	if (h->file >= 0)

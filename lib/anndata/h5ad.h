@@ -27,7 +27,8 @@ struct h5ad {
 	hid_t file; /* HDF5; else -1 */
 	hid_t group; /* of a modality; else -1 */
 	char *modality; /* MuData: "FILE: mod/rna" ... */
-	char *folder; /* ... and where it is */
+	char *part; /* ... and where it is */
+	struct beneath root; /* zarr: the store's folder */
 	struct store store; /* what is read from; not for a matrix directory */
 	uint64_t ncell;
 	size_t ngene; /* columns of the matrix */
@@ -45,6 +46,13 @@ struct h5ad {
 
 /* Is this the name of the matrix of 10x text files: matrix.mtx or matrix.mtx.gz, anything before it? Then *prefix is the length of that. */
 int h5ad_matrix_name(const char *path, size_t *prefix);
+
+/*
+ * What is read for the file `path` of a 10x directory: the file that it leads to, through symbolic links too, malloced. Workflow managers make such
+ * directories of links; so a link may lead elsewhere, but only to a file that is called like one of these, *barcodes.tsv.gz for example, and
+ * not to any file of the user. NULL with e set if it is another file; e->msg is "" if there is none.
+ */
+char *tenx_file(const char *path, struct error *e);
 
 /* Open and check everything but the matrix entries. -1 with e set; on failure h is released. */
 int h5ad_open(struct h5ad *h, const char *path, const struct h5ad_options *opt, struct error *e);

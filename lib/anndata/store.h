@@ -9,13 +9,15 @@
 #define STORE_H
 
 #include "anndata/texts.h"
+#include "base/beneath.h"
 
 #include <hdf5.h>
 
 struct store {
 	const char *name; /* for messages; borrowed */
 	hid_t h5; /* an HDF5 file or group; borrowed */
-	const char *zarr; /* NULL, or the folder of a zarr store; then h5 is not used. Borrowed */
+	const char *zarr; /* NULL, or the place in a zarr store: "", or a modality; then h5 is not used. Borrowed */
+	struct beneath *folder; /* zarr: the store's; borrowed */
 	char *failure; /* what could not be read first; owned */
 };
 void store_release(struct store *s); /* accepts a zeroed struct */

@@ -8,6 +8,8 @@
 #include "anndata/h5ad.h"
 #include "anndata/scale.h"
 
+#include "base/beneath.h"
+#include "base/file.h"
 #include "base/tsv.h"
 
 #include <dirent.h>
@@ -16,7 +18,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #define GENE_TYPE "Gene Expression"
 
@@ -174,18 +176,36 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* Does `path` end with this name, with .gz or without? Then *prefix is the length of what is before it. */
+static int ends(const char *path, const char *name, size_t *prefix)
+{
+	size_t n = strlen(path), end = strlen(name);
+	n -= n > 3 && !strcmp(path + n - 3, ".gz") ? 3 : 0;
+	*prefix = n - end;
+	return n >= end && !memcmp(path + n - end, name, end);
+}
+
 int h5ad_matrix_name(const char *path, size_t *prefix)
 {
-	static const char *const ends[] = {"matrix.mtx", "matrix.mtx.gz"};
-	size_t n = strlen(path);
-	for (size_t i = 0; i < 2; i++) {
-		size_t end = strlen(ends[i]);
-		if (n >= end && strcmp(path + n - end, ends[i]) == 0) {
-			*prefix = n - end;
-			return 1;
-		}
-	}
-	return 0;
+	return ends(path, "matrix.mtx", prefix);
+}
+
+char *tenx_file(const char *path, struct error *e)
+{
+	static const char *const names[] = {"matrix.mtx", "features.tsv", "genes.tsv", "barcodes.tsv"};
+	struct stat st;
+	size_t prefix;
+	char *to = realpath(path, NULL);
+	*e->msg = 0;
+	if (!to && lstat(path, &st) == 0)
+		error_set(e, "%s: %s", path, strerror(errno));
+	for (size_t i = 0; to && i < sizeof names / sizeof *names; i++)
+		if (ends(to, names[i], &prefix))
+			return to;
+	if (to)
+		error_set(e, "%s is a symbolic link to %s, which has no name of a 10x file: if you trust it, copy with cp -rL", path, to);
+	free(to);
+	return NULL;
 }
 
 /* What the names of the matrix in folder h->path begin with: h->stem. Without a plain matrix.mtx there must be one with a prefix. */
@@ -212,16 +232,35 @@ static int find_stem(struct h5ad *h, struct error *e)
 	return found ? 0 : error_set(e, "%s: no matrix.mtx or matrix.mtx.gz in this directory", h->path);
 }
 
+/* Open what tenx_file says, or any file if the user has named it. 1; 0: it is not there; -1. */
+static int open_file(struct tsv *t, const char *path, int named, struct error *e)
+{
+	struct beneath b;
+	uint64_t bytes;
+	int fd, r = -1;
+	char *to = named ? file_target(path) : tenx_file(path, e), *folder = to ? file_folder(to) : NULL;
+	if (!to)
+		return named ? error_set(e, "%s: %s", path, strerror(errno)) : *e->msg ? -1 : 0;
+	if (beneath_init(&b, folder, e) == 0 && (r = beneath_open(&b, base_name(to), &fd, &bytes, e)) < 0)
+		error_prefix(e, "%s", folder);
+	if (r > 0 && tsv_open_fd(t, fd, path, e))
+		r = -1;
+	beneath_release(&b);
+	free(to);
+	free(folder);
+	return r;
+}
+
 /* Open the first of `names` that exists behind h->stem, as it is or with .gz. */
 static int open_text(struct tsv *t, const struct h5ad *h, const char *const *names, struct error *e)
 {
 	for (const char *const *n = names; *n; n++) {
 		for (int gz = 0; gz < 2; gz++) {
 			char *path = xasprintf("%s%s%s", h->stem, *n, gz ? ".gz" : "");
-			int there = access(path, F_OK) == 0, r = there ? tsv_open(t, path, e) : 0;
+			int r = open_file(t, path, 0, e);
 			free(path);
-			if (there)
-				return r;
+			if (r)
+				return r < 0 ? -1 : 0;
 		}
 	}
 	const char *prefix = base_name(h->stem);
@@ -353,27 +392,29 @@ static int read_entries(struct h5ad *h, struct tsv *t, struct scale *scale, stru
 	return got < 0 ? -1 : 0;
 }
 
-static const char *const matrix_names[] = {"matrix.mtx", NULL};
-
-static int has_file(const char *folder, const char *name)
+static int is_folder(const char *path)
 {
-	char *path = xasprintf("%s/%s", folder, name);
-	int there = access(path, F_OK) == 0;
-	free(path);
-	return there;
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int open_matrix(struct tsv *t, const struct h5ad *h, struct error *e)
+{
+	static const char *const names[] = {"matrix.mtx", NULL};
+	return is_folder(h->path) ? open_text(t, h, names, e) : open_file(t, h->path, 1, e) > 0 ? 0 : -1;
 }
 
 int tenx_open_directory(struct h5ad *h, struct error *e)
 {
 	struct tsv t;
-	if (!has_file(h->path, ".")) {
+	if (!is_folder(h->path)) {
 		size_t prefix = 0;
 		h5ad_matrix_name(h->path, &prefix);
 		h->stem = xstrndup(h->path, prefix);
 	} else if (find_stem(h, e)) {
 		return -1;
 	}
-	if (open_text(&t, h, matrix_names, e))
+	if (open_matrix(&t, h, e))
 		return -1;
 	h->matrix = xstrdup(base_name(t.path));
 	tsv_close(&t);
@@ -387,7 +428,7 @@ int tenx_open_directory(struct h5ad *h, struct error *e)
 int tenx_read_directory(struct h5ad *h, struct error *e)
 {
 	struct tsv t;
-	if (open_text(&t, h, matrix_names, e))
+	if (open_matrix(&t, h, e))
 		return -1;
 	struct scale scale = {0};
 	int r = read_entries(h, &t, &scale, e);

@@ -2,7 +2,6 @@
 
 #include "base/json.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,16 +15,25 @@ static void note(struct store *s, const char *path, const char *why)
 		s->failure = xasprintf("%s: %s: %s", s->name, *path ? path : "the store", why);
 }
 
+/* The name of what lies in a folder of the store; "" is the store. */
+static char *join(const char *folder, const char *name)
+{
+	return xasprintf("%s%s%s", folder, *folder && *name ? "/" : "", name);
+}
+
 /* Parse FOLDER/NAME. NULL: it is not there or, after a note, it cannot be read. */
 static cJSON *read_json(struct store *s, const char *path, const char *folder, const char *name)
 {
-	char *file = xasprintf("%s/%s", folder, name);
-	FILE *f = fopen(file, "re");
-	char *text = NULL;
+	struct error e;
+	uint64_t bytes;
+	int fd;
+	char *file = join(folder, name), *text = NULL;
+	int there = beneath_open(s->folder, file, &fd, &bytes, &e);
+	FILE *f = there > 0 ? xchecked(fdopen(fd, "r")) : NULL;
 	size_t n = 0, cap = 0;
 	cJSON *j = NULL;
-	if (!f && errno != ENOENT && errno != ENOTDIR)
-		note(s, path, strerror(errno));
+	if (there < 0)
+		note(s, path, e.msg);
 	for (size_t got = 1; f && got && n < META_MAX; n += got) {
 		grow(text, cap, n + 65537);
 		got = fread(text + n, 1, 65536, f);
@@ -50,7 +58,7 @@ static cJSON *read_json(struct store *s, const char *path, const char *folder, c
 	return j;
 }
 
-/* The path of names from the store itself: none may lead out of it, or to a file of metadata. */
+/* The folder of the object at `path`. No name may lead to a file of metadata. */
 static char *folder_of(const struct store *s, const char *path)
 {
 	for (const char *p = path, *end; *path && p; p = end) {
@@ -59,7 +67,7 @@ static char *folder_of(const struct store *s, const char *path)
 			return NULL;
 		end = p[n] ? p + n + 1 : NULL;
 	}
-	return *path ? xasprintf("%s/%s", s->zarr, path) : xstrdup(s->zarr);
+	return join(s->zarr, path);
 }
 
 int zarr_is_store(const char *folder)
@@ -121,11 +129,14 @@ static int by_name(const void *a, const void *b)
 
 void zarr_names(struct store *s, const char *path, struct texts *t)
 {
+	struct error e;
 	char *folder = folder_of(s, path), **name = NULL;
-	DIR *d = folder ? opendir(folder) : NULL;
+	DIR *d = NULL;
+	if (folder && beneath_list(s->folder, *folder ? folder : ".", &d, &e) < 0)
+		note(s, path, e.msg);
 	size_t n = 0, cap = 0;
 	for (struct dirent *x; d && (x = readdir(d));) {
-		char *below = xasprintf("%s%s%s", path, *path ? "/" : "", x->d_name);
+		char *below = join(path, x->d_name);
 		if (*x->d_name != '.' && store_type(s, below) != STORE_NONE) {
 			grow(name, cap, n + 1);
 			name[n++] = xstrdup(x->d_name);

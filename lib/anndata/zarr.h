@@ -7,7 +7,7 @@
  *
  * A chunk that is not there stands for the array's fill value. Chunks at the end of an array are stored whole.
  *
- * Stores are not trusted. A name never leads out of its folder. Sizes are checked before memory is allocated.
+ * Stores are not trusted. A name never leads out of its folder, nor does a symbolic link (base/beneath.h). Sizes are checked before memory is allocated.
  */
 #ifndef ZARR_H
 #define ZARR_H
@@ -27,7 +27,7 @@ int zarr_is_store(const char *folder);
 
 /* The metadata of a group or an array. */
 struct zarr_node {
-	char *folder;
+	char *folder; /* in the store */
 	int version; /* 2 or 3 */
 	cJSON *meta; /* of an array, or of anything in version 3 */
 };
@@ -47,7 +47,8 @@ enum zarr_kind { ZARR_NUMBERS, ZARR_BOOLEANS, ZARR_TEXTS, ZARR_OTHER };
 
 struct zarr_array {
 	char *where; /* "STORE: X/data", for messages; owned */
-	char *folder; /* owned */
+	struct beneath *store; /* borrowed */
+	char *folder; /* in it; owned */
 	enum zarr_kind kind;
 	enum number_type type;
 	size_t size; /* bytes of a number */

@@ -6,10 +6,8 @@
 #include "base/json.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define INDEX_ENTRY 16 /* bytes of the index of a shard, for each chunk: its place and its size */
@@ -275,6 +273,7 @@ int zarr_array_open(struct zarr_array *a, struct store *s, const char *path, str
 {
 	struct zarr_node node;
 	*a = (struct zarr_array){.where = xasprintf("%s: %s", s->name, path),
+		.store = s->folder,
 		.kind = ZARR_OTHER,
 		.shard_file = -1,
 		.text_chunk = UINT64_MAX,
@@ -320,17 +319,11 @@ static char *chunk_file(const struct zarr_array *a, uint64_t i, uint64_t k)
 static int open_file(const struct zarr_array *a, uint64_t i, uint64_t k, int *fd, uint64_t *bytes, struct error *e)
 {
 	char *file = chunk_file(a, i, k);
-	struct stat st;
-	*fd = open(file, O_RDONLY | O_CLOEXEC);
-	int r = *fd >= 0 ? 1 : errno == ENOENT ? 0 : error_set(e, "%s: %s: %s", a->where, file, strerror(errno));
-	if (r > 0 && (fstat(*fd, &st) || !S_ISREG(st.st_mode))) {
-		r = error_set(e, "%s: %s: is not a file", a->where, file);
-		close(*fd);
-		*fd = -1;
-	}
-	*bytes = r > 0 ? (uint64_t)st.st_size : 0;
+	int r = beneath_open(a->store, file, fd, bytes, e);
+	if (r == 0 && errno == ENOTDIR)
+		r = error_set(e, "%s: %s", file, strerror(ENOTDIR));
 	free(file);
-	return r;
+	return r < 0 ? error_prefix(e, "%s", a->where) : r;
 }
 
 static int read_at(const struct zarr_array *a, int fd, unsigned char *to, size_t n, uint64_t from, const uint64_t at[2], struct error *e)

@@ -4,19 +4,30 @@
 #include "base/magic.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 #include <zlib.h>
 
 int tsv_open(struct tsv *t, const char *path, struct error *e)
 {
-	*t = (struct tsv){.file = gzopen(path, "rb")};
-	if (!t->file)
-		return error_set(e, "%s: %s", path, strerror(errno));
+	*t = (struct tsv){0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? error_set(e, "%s: %s", path, strerror(errno)) : tsv_open_fd(t, fd, path, e);
+}
+
+int tsv_open_fd(struct tsv *t, int fd, const char *path, struct error *e)
+{
+	*t = (struct tsv){.file = gzdopen(fd, "rb")};
+	if (!t->file) {
+		close(fd);
+		return error_set(e, "%s: %s", path, strerror(ENOMEM));
+	}
 	gzbuffer(t->file, 1 << 18);
 	t->path = xstrdup(path);
 	t->text = xmalloc(TSV_LINE_MAX + 2);

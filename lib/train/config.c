@@ -250,15 +250,27 @@ int config_load(struct model_config *c, const char *path, struct error *e)
 	return bad ? -1 : 0;
 }
 
-int config_folder(const char *dir, struct error *e)
+/* Does the folder have this file? -1: it is a pipe, which would keep its reader waiting, or something else. */
+static int has_file(const char *dir, const char *name, struct error *e)
 {
 	struct stat st;
-	unsigned long long newest = 0, step;
-	char *path = xasprintf("%s/config.json", dir);
-	int there = access(path, F_OK) == 0;
+	char *path = xasprintf("%s/%s", dir, name);
+	int there = stat(path, &st) == 0, r = there && !S_ISREG(st.st_mode) ? error_set(e, "%s: not a regular file", path) : there;
 	free(path);
+	return r;
+}
+
+int config_folder(const char *dir, struct error *e)
+{
+	static const char *const names[] = {
+		"vocab.tsv", "genes.tsv", "groups.tsv", "ontology.obo", "model.safetensors", "model.safetensors.index.json"};
+	struct stat st;
+	unsigned long long newest = 0, step;
+	int there = has_file(dir, "config.json", e);
+	for (size_t i = 0; there > 0 && i < sizeof names / sizeof *names; i++)
+		there = has_file(dir, names[i], e) < 0 ? -1 : 1;
 	if (there)
-		return 0;
+		return there < 0 ? -1 : 0;
 	if (stat(dir, &st))
 		return error_set(e, "%s: %s: expected the folder of a model", dir, strerror(errno));
 	DIR *d = S_ISDIR(st.st_mode) ? opendir(dir) : NULL;
@@ -292,7 +304,7 @@ int config_get(struct model_config *c, const char *what, struct error *e)
 	if (!S_ISDIR(st.st_mode))
 		return config_load(c, what, e);
 	char *path = xasprintf("%s/config.json", what);
-	int bad = access(path, F_OK) ? config_folder(what, e) : config_load(c, path, e);
+	int bad = config_folder(what, e) || config_load(c, path, e) ? -1 : 0;
 	free(path);
 	return bad;
 }

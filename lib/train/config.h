@@ -14,7 +14,8 @@
 /* A preset (see model_preset), a config.json, or a folder that has one. In a preset vocab_size is 0, for the caller to fill. */
 int config_get(struct model_config *c, const char *what, struct error *e);
 int config_load(struct model_config *c, const char *path, struct error *e);
-/* dir is the folder of a model: 0. -1 with e set: it is none, or one whose training is not finished, with its newest checkpoint. */
+/* dir is the folder of a model: 0. -1 with e set: it is none, one whose training is not finished, with its newest checkpoint, or a
+ * file of it is a pipe. */
 int config_folder(const char *dir, struct error *e);
 int config_parse(struct model_config *c, const char *json, size_t n, const char *name, struct error *e);
 

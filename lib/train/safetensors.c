@@ -156,7 +156,7 @@ static int read_at(int fd, void *to, size_t n, uint64_t at, const char *path, st
 int safetensors_open(struct safetensors *s, const char *path, struct error *e)
 {
 	*s = (struct safetensors){.fd = -1};
-	int fd = open(path, O_RDONLY | O_CLOEXEC), bad = -1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), bad = -1;
 	struct stat st;
 	uint8_t head[8];
 	if (fd < 0 || fstat(fd, &st)) {

@@ -136,7 +136,7 @@ list_files() {
 # stamp PATH: tells a changed file, or zarr store, from an unchanged one
 stamp() {
 	if [ -d "$1" ]; then
-		find -L "$1" -type f -printf '%P %s %T@ %C@\n' | sort | sha256sum | cut -c 1-16
+		find -H "$1" -type f -printf '%P %s %T@ %C@\n' | sort | sha256sum | cut -c 1-16
 	else
 		stat -L -c '%s %.Y %.Z' -- "$1"
 	fi

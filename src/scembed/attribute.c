@@ -95,7 +95,6 @@ void attribute_open(struct run *r, const char *dir, const char *text)
 	struct attribute *a = r->attribute = xcalloc(1, sizeof *a);
 	char *config = xasprintf("%s/config.json", dir);
 	const char *class = NULL;
-	must(config_folder(dir, &e), &e);
 	must(config_heads_load(&r->heads, config, &e), &e);
 	free(config);
 	for (size_t i = 0; i < r->heads.n; i++) {

@@ -14,7 +14,6 @@ void counts_open(struct run *r, const char *dir, const struct header *h, const c
 	struct error e;
 	if (r->reconstruct) {
 		char *config = xasprintf("%s/config.json", dir);
-		must(config_folder(dir, &e), &e);
 		must(config_heads_load(&r->heads, config, &e), &e);
 		while (r->head < r->heads.n && r->heads.head[r->head].kind->target != TARGET_COUNTS)
 			r->head++;

@@ -88,7 +88,6 @@ void predict_open(struct run *r, const char *dir, const struct header *h)
 {
 	struct error e;
 	char *config = xasprintf("%s/config.json", dir);
-	must(config_folder(dir, &e), &e);
 	must(config_heads_load(&r->heads, config, &e), &e);
 	choose_head(r, dir);
 	if (!predict_tokens(r) && r->all_genes)

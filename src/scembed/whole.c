@@ -47,7 +47,6 @@ void whole_open(struct run *r, const char *dir, const struct header *h, const st
 {
 	struct error e;
 	char *config = xasprintf("%s/config.json", dir);
-	must(config_folder(dir, &e), &e);
 	must(config_heads_load(&r->heads, config, &e), &e);
 	while (r->head < r->heads.n && r->heads.head[r->head].kind->target != TARGET_CELL)
 		r->head++;

@@ -72,6 +72,7 @@ static void choose_objective(struct objectives *list, struct config_heads *heads
 	kind = objective_kind_at(i);
 	if (kind->valued && header_find(h, "input_value") >= 0)
 		kind = kind->valued;
+	must(config_folder(model_dir, &e), &e);
 	config_heads_load(heads, config, &e);
 	while (k < heads->n && heads->head[k].kind != kind->head)
 		k++;

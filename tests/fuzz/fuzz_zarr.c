@@ -1,6 +1,7 @@
 /*
  * A zarr store, version 2 or 3: its files are in the input, one after another, as a byte for the length of the path, the path, two bytes for
- * the length of the content, and the content. What is read must be canonical, or an error.
+ * the length of the content, and the content. "->NAME" is a symbolic link to a file of the same folder, "|" a pipe. What is read must be
+ * canonical, or an error; nothing may be waited for.
  */
 #include "mutate.h"
 #include "read_counts.h"
@@ -82,13 +83,17 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 		n++;
 	if (n) {
 		size_t i = draw_below(n);
-		if (one_in(12)) { /* a file is lost, or has the content of another */
-			size_t k = draw_below(n);
+		if (one_in(12)) { /* a file is lost, has the content of another, or is a link or a pipe */
+			static const char *const no_files[] = {"|", "->0", "->.zarray", "->zarr.json", "->obs", "->."};
+			size_t k = draw_below(n), to = draw_below(2 * sizeof no_files / sizeof *no_files);
+			struct part from = part[k];
+			if (to < sizeof no_files / sizeof *no_files)
+				from = (struct part){.n = strlen(no_files[to]), .content = (uint8_t *)(uintptr_t)no_files[to]};
+			uint8_t *content = xmalloc(from.n + 1);
+			memcpy(content, from.content, from.n);
 			free(part[i].content);
-			part[i].n = one_in(2) ? part[k].n : 0;
-			part[i].content = xmalloc(part[i].n + 1);
-			if (k != i && part[i].n)
-				memcpy(part[i].content, part[k].content, part[i].n);
+			part[i].content = content;
+			part[i].n = one_in(3) ? 0 : from.n;
 		} else {
 			change(part + i);
 		}
@@ -114,7 +119,15 @@ static void put(const struct part *p)
 		*s = 0;
 		mkdir(path, 0700);
 	}
-	FILE *f = fopen(path, "w");
+	const char *text = (const char *)p->content;
+	p->content[p->n] = 0;
+	int link = p->n > 2 && !strncmp(text, "->", 2) && !strchr(text, '/') && strcmp(text, "->..");
+	unlink(path); /* a pipe that was there would keep its writer waiting */
+	if (link && symlink(text + 2, path) == 0)
+		return;
+	if (!strcmp(text, "|") && mkfifo(path, 0600) == 0)
+		return;
+	FILE *f = fopen(path, "we");
 	if (f) {
 		fwrite(p->content, 1, p->n, f);
 		fclose(f);
