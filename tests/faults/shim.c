@@ -167,6 +167,7 @@ static struct {
 	{"pwrite64", NULL},
 	{"read", NULL},
 	{"rename", NULL},
+	{"__openat_2", NULL},
 	{"write", NULL},
 	{"writev", NULL},
 };
@@ -300,7 +301,12 @@ ssize_t writev(int fd, const struct iovec *part, int n)
 int open(const char *path, int flags, ...) OPEN_LIKE(open, , path, flags) int open64(const char *path, int flags, ...)
 	OPEN_LIKE(open64, , path, flags) int openat(int dir, const char *path, int flags, ...) OPEN_LIKE(openat, , dir, path, flags)
 
-		int close(int fd)
+	/* openat of code with _FORTIFY_SOURCE */
+	int __openat_2(int dir, const char *path, int flags)
+{
+	return fails(OPEN) ? -1 : REAL(__openat_2)(dir, path, flags);
+}
+int close(int fd)
 {
 	if (!fails(CLOSE))
 		return REAL(close)(fd);
