@@ -296,15 +296,15 @@ scstream.write("mito.counts", header, list(s))'
 	for f in one more last; do h5tok -q $f.h5ad -o $f.counts; done
 	assert_equal "$(for f in one more last; do scview -q --header-tsv $f.counts | grep '^type:lab'; done | cut -f 2 | xargs)" "str categorical categorical"
 	for order in 'one more last' 'more last one' 'more one last'; do
-		files=() cells=()
-		for f in $order; do files+=($f.counts) cells+=($f.h5ad); done
-		h5tok -q "${cells[@]}" -o want.counts
+		streams=() sources=()
+		for f in $order; do streams+=("$f.counts") sources+=("$f.h5ad"); done
+		h5tok -q "${sources[@]}" -o want.counts
 		scview -q -c cell,barcode,lab,lab.missing,gene,count want.counts >want
-		scsample -q "${files[@]}" | scview -q -c cell,barcode,lab,lab.missing,gene,count - | diff want -
-		scview -q -c cell,barcode,lab,lab.missing,gene,count "${files[@]}" | diff want -
+		scsample -q "${streams[@]}" | scview -q -c cell,barcode,lab,lab.missing,gene,count - | diff want -
+		scview -q -c cell,barcode,lab,lab.missing,gene,count "${streams[@]}" | diff want -
 	done
-	assert_equal "$(scsample -q --where lab=NA "${files[@]}" | scview -q -c barcode - | tail -n +2)" more2
-	assert_equal "$(scsample -q --min-class lab:2 "${files[@]}" | scview -q -c lab - | tail -n +2 | sort | uniq -c | xargs)" "4 B 2 T cell"
+	assert_equal "$(scsample -q --where lab=NA "${streams[@]}" | scview -q -c barcode - | tail -n +2)" more2
+	assert_equal "$(scsample -q --min-class lab:2 "${streams[@]}" | scview -q -c lab - | tail -n +2 | sort | uniq -c | xargs)" "4 B 2 T cell"
 }
 
 @test "scsample --by: two groups are enough for a split, one is not" {

@@ -55,7 +55,8 @@ static int no_layer(struct h5ad *h, const char *name, const char *raw, const cha
 {
 	int x = store_has_matrix(&h->store, "X"), r = store_has_matrix(&h->store, raw);
 	char *has = xasprintf("%s%s%s%s%s", x ? "X" : "", x && r ? ", " : "", r ? "raw/X" : "", (x || r) && *layers ? ", " : "", layers);
-	error_set(e, "%s: no layer '%s'; the file has %s%s", h->path, name, *has ? has : "no matrix", *has && !strchr(has, ',') ? " only" : "");
+	error_set(e, "%s: no layer '%s'; the file has %s%s", h->path, name, *has ? has : "no matrix",
+		*has && !strchr(has, ',') ? " only" : "");
 	free(has);
 	return -1;
 }
