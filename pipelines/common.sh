@@ -7,6 +7,8 @@ PATH=${BIN:+$BIN:}$PATH
 unset LC_ALL
 export LC_NUMERIC=C
 # shellcheck disable=SC2034 # the scripts'
+# The terminal, if there is one: corrmask reads standard error, to take make's own lines out of it
+terminal=${CORRMASK_TERMINAL:-2}
 # The folder of this file; an experiment has its own below it: $here/ties/run.sh
 here=$(dirname "${BASH_SOURCE[0]}")
 
@@ -94,16 +96,16 @@ options() {
 	for name in $required; do [ -n "${!name}" ] || usage; done
 }
 
-# stage NAME COMMAND...: print NAME, run COMMAND with its messages in $logs/NAME.log, and show them if it fails; otherwise show only its
-# warnings. $logs/NAME.report gets what its tools measured (--report), and the time of the stage.
+# stage NAME COMMAND...: print NAME, run COMMAND with its messages in $logs/NAME.log. Show its errors and warnings if it fails; otherwise only its
+# warnings, once. $logs/NAME.report gets what its tools measured (--report), and the time of the stage.
 stage() {
 	# shellcheck disable=SC2154 # the script says where
 	local name=$1 log=$logs/$1.log report=$logs/$1.report begin=$EPOCHREALTIME watch='' failed=0 spent
 	shift
 	mkdir -p "$logs"
 	rm -f "$report"
-	if [ -t 2 ]; then
-		printf '\r\033[K' >&2
+	if [ -t "$terminal" ]; then
+		printf '\r\033[K' >&"$terminal"
 		watch "$name" "$logs/$name.progress" &
 		watch=$!
 	fi
@@ -112,12 +114,12 @@ stage() {
 	if [ -n "$watch" ]; then
 		kill "$watch" 2> /dev/null || true
 		wait "$watch" 2> /dev/null || true
-		printf '\r\033[K' >&2
+		printf '\r\033[K' >&"$terminal"
 		rm -f "$logs/$name.progress"
 	fi
 	if [ "$failed" != 0 ]; then
-		cat "$log" >&2
-		[ -s "$log" ] || echo "$name: failed, and its messages are not in $log: is the disk full ($(free_space "$logs") free)?" >&2
+		grep -v -e ': note: ' -e '; [0-9.]* s, peak memory [0-9]* MB$' "$log" >&2 ||
+			echo "$name: failed, and its messages are not in $log: is the disk full ($(free_space "$logs") free)?" >&2
 		return 1
 	fi
 	spent=$((${EPOCHREALTIME/[.,]/} - ${begin/[.,]/}))
@@ -148,7 +150,7 @@ watch() {
 	sleep 10
 	while kill -0 "$parent" 2> /dev/null; do
 		text=$(tail -n 1 "$2" 2> /dev/null) || text=
-		printf '\r\033[K  %s: %d:%02d%s' "$1" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)) "${text:+, $text}" >&2
+		printf '\r\033[K  %s: %d:%02d%s' "$1" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)) "${text:+, $text}" >&"$terminal"
 		sleep 2
 	done
 }

@@ -2,7 +2,8 @@
  * corrmask: one name for the tools and for the pipelines that are installed with them.
  *
  *     corrmask TOOL ARGUMENT...                runs the tool that lies beside this program
- *     corrmask EXPERIMENT VARIABLE=VALUE...    runs make with pipelines/Makefile, in the current folder; FILE... stands for DATA=FILE...
+ *     corrmask EXPERIMENT VARIABLE=VALUE...    runs make with pipelines/Makefile, in the current folder; FILE... stands for DATA=FILE...;
+ *                                              errors are those of the tools, without make's lines after them
  *     corrmask help TOOL|EXPERIMENT            the same as --help after the name
  *     corrmask data/NAME.h5ad                  the same, for a corpus of the catalogue
  *
@@ -12,11 +13,15 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int run_tool(int argc, char **argv);
@@ -221,6 +226,73 @@ static char *data_of(char *const *file, int n)
 	return text;
 }
 
+/*
+ * Copy messages from f to standard error. Of make's own lines, "make: *** [FILE:9: demo] Error 1" follows the message of a tool and is left out, unless
+ * there was none; "FILE:9: *** TEXT.  Stop." becomes "corrmask NAME: TEXT".
+ */
+static void copy_messages(FILE *f, const char *name)
+{
+	char *line = NULL, *last = NULL;
+	size_t size = 0, prefix = strlen(name);
+	bool any = false;
+	while (getline(&line, &size, f) > 0) {
+		char *text = strstr(line, ": *** "), *stop = text ? strstr(text, ".  ") : NULL;
+		if (!text || (strncmp(line, "make", 4) && strncmp(line, pipelines, strlen(pipelines)))) {
+			fputs(line, stderr);
+		} else if (stop) {
+			*stop = 0;
+			text += strlen(": *** ");
+			if (strncmp(text, name, prefix) == 0 && strncmp(text + prefix, ": ", 2) == 0)
+				text += prefix + 2;
+			fprintf(stderr, "corrmask %s: %s\n", name, text);
+		} else {
+			free(last);
+			last = xstrdup(line);
+			continue;
+		}
+		any = true;
+	}
+	if (last && !any)
+		fputs(last, stderr);
+	free(last);
+	free(line);
+}
+
+/* Run make, with the terminal known to stage (common.sh), as standard error leads here. The end of make is that of this program. */
+static int run_make(char *const *arguments, const char *name)
+{
+	int messages[2], status;
+	if (isatty(STDERR_FILENO)) {
+		char *terminal = xasprintf("%d", fcntl(STDERR_FILENO, F_DUPFD, 20));
+		setenv("CORRMASK_TERMINAL", terminal, 1);
+		free(terminal);
+	}
+	pid_t make = pipe(messages) ? -1 : fork();
+	if (make < 0)
+		die("make: %s", strerror(errno));
+	if (make == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		dup2(messages[1], STDERR_FILENO);
+		close(messages[0]);
+		close(messages[1]);
+		execvp("make", arguments);
+		die("make: %s%s", strerror(errno), errno == ENOENT ? ": the experiments need it (Debian package make)" : "");
+	}
+	signal(SIGINT, SIG_IGN); /* make has it too, and what it runs */
+	signal(SIGQUIT, SIG_IGN);
+	close(messages[1]);
+	FILE *f = fdopen(messages[0], "r");
+	if (f)
+		copy_messages(f, name);
+	while (waitpid(make, &status, 0) < 0)
+		;
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	signal(WTERMSIG(status), SIG_DFL);
+	raise(WTERMSIG(status));
+	return 1;
+}
+
 static int run_target(int argc, char **argv)
 {
 	bool help = false;
@@ -249,8 +321,7 @@ static int run_target(int argc, char **argv)
 		list[n++] = xasprintf("OF=%s", argv[0]);
 	if (files)
 		list[n++] = data_of(file, files);
-	execvp("make", list);
-	die("make: %s%s", strerror(errno), errno == ENOENT ? ": the experiments need it (Debian package make)" : "");
+	return run_make(list, argv[0]);
 }
 
 int main(int argc, char **argv)

@@ -43,6 +43,46 @@ setup() {
 	assert_output --partial "DATA=no.h5ad: no such file"
 }
 
+@test "corrmask EXPERIMENT: an error is one line without make's own, which has one more" {
+	scsim -q --cells 60 --genes 150 --depth 400 | scview -q -O h5ad -o plain.h5ad -
+	head -c 9000 plain.h5ad > cut.h5ad
+	told() { # told LINE GOAL VARIABLE...
+		run -2 --separate-stderr corrmask "${@:2}" RESULTS=r
+		assert_equal "$stderr" "$1"
+		run -2 --separate-stderr pipelines "${@:2}" RESULTS=r
+		assert_equal "${#stderr_lines[@]}" "$(grep -q '^corrmask' <<< "$1" && echo 1 || echo 2)"
+	}
+	told "corrmask demo: DATA=none.h5ad: no such file or folder" demo DATA=none.h5ad
+	told "corrmask genes: GENE_LABELS=FILE is needed: a table of genes and their labels" genes DATA=plain.h5ad
+	told "LABEL=kind: no such column in obs; it has: cell_type, donor" demo DATA=plain.h5ad LABEL=kind
+	told "$(h5tok cut.h5ad 2>&1 >/dev/null)" table8 DATA=cut.h5ad
+	told "plot-train: MODEL=DIR is needed" plot-train
+}
+
+@test "corrmask EXPERIMENT: make ends with it; what was killed without a message is named; a terminal has the times of the stages" {
+	running() { # start corrmask, wait for a stage
+		corrmask demo SCALE=tiny CELLS=100000 THREADS=1 RESULTS="$1" > "$1.out" 2> "$1.err" &
+		pid=$!
+		make=
+		until [ -n "$make" ] && stage=$(pgrep -P "$make" -f stage.sh); do make=$(pgrep -P $pid make) || true; done
+	}
+	running one
+	kill -TERM $pid
+	wait $pid || true
+	for ((i = 0; i < 100; i++)); do kill -0 "$make" 2> /dev/null || break; sleep 0.1; done
+	run ! kill -0 "$make"
+	running two
+	kill -KILL "$stage"
+	status=0
+	wait $pid || status=$?
+	assert_equal "$status" 2
+	run -0 cat two.err
+	assert_output --regexp '^make: \*\*\* .* Killed$'
+	$PYTHON -c 'import pty, sys; sys.exit(pty.spawn(["corrmask", "table8", "SCALE=tiny", "RESULTS=three"]))' > shown < /dev/null
+	grep -q $'\r\033' shown
+	grep -q '  depgraph' shown
+}
+
 @test "corrmask EXPERIMENT --help: its variables with their defaults, those of no other experiment" {
 	run -0 corrmask demo --help
 	assert_line --index 0 --partial "demo: "
