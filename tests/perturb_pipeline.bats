@@ -12,7 +12,7 @@ setup() {
 # bats test_tags=slow
 @test "make perturb: simulated cells; a file with its own states, model and truth; what is missing is one line" {
 	run -0 pipelines perturb SCALE=tiny CELLS=400 EPOCHS=2 RESULTS=r THREADS=2
-	assert_line --regexp '^deletion, network: towards off +[01]\.[0-9]+ +[01]\.[0-9]+ to [01]\.[0-9]+ +[0-9]+ of [0-9]+$'
+	assert_line --regexp '^deletion, network: towards off +[01]\.[0-9]+ +[01]\.[0-9]+ to [01]\.[0-9]+ +[-+][01]\.[0-9]+ \([-+0-9.]+ to [-+0-9.]+\) +[0-9]+ of [0-9]+$'
 	assert_line --regexp '^expression, no network +[01]\.[0-9]+'
 	assert_line --regexp '; with random states, 19 draws: at most 0\.[0-9]+ in size, p = [01]'
 	dir=r/perturb/latest
@@ -33,6 +33,17 @@ setup() {
 		    of = [r for r in rows if r["method"] == method and r["gene"] in known]
 		    want = roc_auc_score([r["gene"] in truth for r in of], [float(r["score"]) for r in of])
 		    assert abs(want - said[name]) < 0.0006, (name, want, said)
+	# and the difference is that of DeLong et al. (1988), from all pairs
+	import re, numpy as np
+	score = {m: {r["gene"]: float(r["score"]) for r in rows if r["method"] == m} for m in ("shift-both", "expression")}
+	def above(m):
+	    x, y = (np.array([score[m][g] for g in sorted(known) if (g in truth) == t]) for t in (True, False))
+	    return (x[:, None] > y) + 0.5 * (x[:, None] == y)
+	d = above("shift-both") - above("expression")
+	half = 1.96 * np.sqrt(d.mean(1).var(ddof=1) / d.shape[0] + d.mean(0).var(ddof=1) / d.shape[1])
+	line = next(l for l in open(sys.argv[1] + "/table.txt") if " - towards on" in l)
+	got = [float(v) for v in re.search(r"(\S+) \((\S+) to (\S+)\)", line).groups()]
+	assert np.allclose(got, [d.mean(), max(-1, d.mean() - half), min(1, d.mean() + half)], atol=0.0006), (got, d.mean(), half)
 	END
 	# a file, with the model of the first run
 	scsim -q --cells 300 --genes 200 --modules 10 --types 2 --rarest 0.4 --targets 6 --depth 2000 --seed 2 -o s.counts
@@ -44,4 +55,8 @@ setup() {
 	assert_line --regexp '^[3-7] genes deleted, each in at most'
 	run -2 pipelines perturb DATA=s.h5ad RESULTS=r
 	assert_output --partial "perturb: STATE= is needed beside DATA="
+	# states of too few cells are refused before the random ones are drawn
+	run -2 --separate-stderr pipelines perturb SCALE=tiny DATA=s.h5ad STATE=state FROM=on TO=off MODEL="$model" PERTURBED=5 MAXLEN=64 RESULTS=r
+	assert_equal "${#stderr_lines[@]}" 2
+	assert_line --partial shift
 }

@@ -24,7 +24,7 @@ truth_genes() {
 	fi
 }
 truth_genes > "$dir/truth.txt"
-awk -F '\t' -v OFS='\t' 'NR == FNR { is[$1] = 1; next } $1 == "shift" { q = $5 == "NA" ? 1 : $5 < 1e-300 ? 1e-300 : $5
+awk -F '\t' -v OFS='\t' 'FILENAME == ARGV[1] { is[$1] = 1; next } $1 == "shift" { q = $5 == "NA" ? 1 : $5 < 1e-300 ? 1e-300 : $5
 	print $3 == "" ? $2 : $3, $4, -log(q) / log(10), ($2 in is || $3 in is) + 0 }' "$dir/truth.txt" "$dir/scores.tsv" > "$dir/points.tsv"
 
 echo "corrmask in-silico deletion: $data"
@@ -41,58 +41,83 @@ awk -F '\t' -v to="$to" "$by_name"'
 		g($c["auc"], "%.3f"), $c["auc_low"] == "NA" ? "-" : sprintf("%.3f to %.3f", $c["auc_low"], $c["auc_high"]), g($c["q"], "%.2g"), "p_group" in c ? g($c["p_group"], "%.2g") : "-" }' "$dir/shift.tsv"
 [ -s "$dir/truth.txt" ] || {
 	echo
-	echo "TRUTH=FILE, a list of genes that should be found, would say how well this ranking does beside one by expression."
+	echo "To see how well these genes are ranked, next to a ranking by expression, give TRUTH=FILE: genes that should be found, one a line."
 	exit 0
 }
 echo
-echo "How well is the truth found? $(wc -l < "$dir/truth.txt") genes. AUROC: the chance that one of them is ranked above another gene, with the interval of"
-echo "Hanley and McNeil; genes in three cells or more"
+echo "How well is the truth found? $(wc -l < "$dir/truth.txt") genes. AUROC: the chance that one of them is ranked above another gene, with its 95 % interval;"
+echo "genes in three cells or more. Difference: AUROC minus that of the expression, of the same genes (DeLong et al. 1988)"
 echo
 sort -t $'\t' -k 1,1 -k 4,4gr "$dir/scores.tsv" | awk -F '\t' -v from="$from" -v to="$to" '
 	FILENAME == ARGV[1] { is[$1] = 1; next }
-	FILENAME == ARGV[2] { known[$2] += $1 == "shift"; next }
-	!known[$2] { next }
+	FILENAME == ARGV[2] { if ($1 == "shift" || $1 == "expression") known[$2]++; next }
+	known[$2] < 2 { next }
+	# genes of equal score are a tie
+	$1 != method || $4 != score { tie(); if ($1 != method) n = above[0] = above[1] = 0; method = $1; score = $4 }
 	{
-		n[$1]++
-		found = ($2 in is || $3 in is)
-		if (!found) { above[$1] += pos[$1]; neg[$1]++; other[$1] += $4 } else { pos[$1]++; mean[$1] += $4 }
-		if ($3 ~ /^regulator\./) rank[$1] = n[$1]
+		gene[++k] = $2
+		t = truth[$2] = ($2 in is || $3 in is) + 0
+		sum[$1, t] += $4
+		genes[$1, t]++
+		n++
+		if ($3 ~ /^regulator\./) rank[$1] = n
+	}
+	# place[METHOD, GENE]: the share of the other class that the gene is ranked above (of genes that should not be found: below)
+	function tie(    i, same) {
+		for (i = 1; i <= k; i++) same[truth[gene[i]]]++
+		for (i = 1; i <= k; i++) place[method, gene[i]] = above[1 - truth[gene[i]]] + same[1 - truth[gene[i]]] / 2
+		for (i = 0; i < 2; i++) above[i] += same[i]
+		k = 0
+	}
+	function share(m, g) { return truth[g] ? 1 - place[m, g] / size[0] : place[m, g] / size[1] }
+	# the AUROC of a method, minus that of the reference if there is one: mean, and low and high. One gene has no spread: anything may be.
+	function auroc(m, reference,    least, g, x, s, square, se, t) {
+		least = reference == "" ? 0 : -1
+		for (g in truth) {
+			x = share(m, g) - (reference == "" ? 0 : share(reference, g))
+			s[truth[g]] += x
+			square[truth[g]] += x * x
+		}
+		for (t = 0; t < 2; t++) se += size[t] < 2 ? 1 : (square[t] - s[t] * s[t] / size[t]) / (size[t] - 1) / size[t]
+		mean = s[1] / size[1]
+		se = sqrt(se > 0 ? se : 0)
+		low = mean - 1.96 * se < least ? least : mean - 1.96 * se
+		high = mean + 1.96 * se > 1 ? 1 : mean + 1.96 * se
 	}
 	function name(m) { return m ~ /^expr/ ? "expression, no network" : "deletion, network: towards " to (m ~ /both/ ? " - towards " from : "") }
+	function gap(m) { return sum[m, 1] / genes[m, 1] - sum[m, 0] / genes[m, 0] }
 	function abs(x) { return x < 0 ? -x : x }
-	function size(m) { return mean[m] / pos[m] - other[m] / neg[m] }
 	END {
-		printf "%-60s %8s %18s%s\n", "ranked by", "AUROC", "95 % interval", length(rank) ? "   rank of the regulator" : ""
-		k = split("shift shift-both expression", order, " ")
-		for (i = 1; i <= k; i++) {
+		tie()
+		for (g in truth) size[truth[g]]++
+		if (!size[0] || !size[1]) { print (size[1] ? "All genes that were deleted" : "None of the genes that were deleted") " should be found: nothing can be measured."; exit }
+		printf "%-60s %8s %18s %28s%s\n", "ranked by", "AUROC", "95 % interval", "difference", length(rank) ? "   rank of the regulator" : ""
+		methods = split("shift shift-both expression", order, " ")
+		for (i = 1; i <= methods; i++) {
 			m = order[i]
-			if (!pos[m] || !neg[m]) { printf "%-60s %8s\n", name(m), "-"; continue }
-			a = above[m] / (pos[m] * neg[m])
-			se = sqrt((a * (1 - a) + (pos[m] - 1) * (a / (2 - a) - a * a) + (neg[m] - 1) * (2 * a * a / (1 + a) - a * a)) / (pos[m] * neg[m]))
-			low = a - 1.96 * se; high = a + 1.96 * se
-			printf "%-60s %8.3f %18s%s\n", name(m), a, sprintf("%.3f to %.3f", low < 0 ? 0 : low, high > 1 ? 1 : high), m in rank ? "   " rank[m] " of " n[m] : ""
-			auc[m] = a; lo[m] = low; hi[m] = high
+			auroc(m)
+			line = sprintf("%-60s %8.3f %18s", name(m), mean, sprintf("%.3f to %.3f", low, high))
+			if (m == "shift-both") at_chance = low <= 0.5
+			auc[m] = mean
+			auroc(m, "expression")
+			print line sprintf(" %28s%s", m == "expression" ? "" : sprintf("%+.3f (%+.3f to %+.3f)", mean, low, high), m in rank ? "   " rank[m] " of " n : "")
 		}
-		if (!pos["shift-both"] || !neg["shift-both"]) exit
 		for (d = 1; d <= 19; d++) {
 			m = "random-" d "-both"
-			if (!pos[m] || !neg[m]) continue
+			if (!((m, 1) in sum) || !((m, 0) in sum)) continue
 			draws++
-			most = abs(size(m)) > most ? abs(size(m)) : most
-			larger += abs(size(m)) >= abs(size("shift-both"))
+			most = abs(gap(m)) > most ? abs(gap(m)) : most
+			larger += abs(gap(m)) >= abs(gap("shift-both"))
 		}
-		D = size("shift-both")
-		printf "\nMean of \"towards %s - towards %s\" of these genes, minus that of the others: %+.5f", to, from, D
-		if (draws) printf "; with random states, %d draws: at most %.5f in size, p = %.2g", draws, most, (larger + 1) / (draws + 1)
+		p = (larger + 1) / (draws + 1)
+		printf "\nMean of \"towards %s - towards %s\" of these genes, minus that of the others: %+.5f", to, from, gap("shift-both")
+		if (draws) printf "; with random states, %d draws: at most %.5f in size, p = %.2g", draws, most, p
 		print ".\n"
-		if (!draws || (larger + 1) / (draws + 1) > 0.05)
-			print "The network does not tell these genes more than it would with random states."
-		else if (lo["shift-both"] <= 0.5)
-			print "The network does not find these genes."
-		else if (lo["shift-both"] > auc["expression"])
-			print "The network finds them better than the difference of expression does."
-		else if (hi["shift-both"] < auc["expression"])
-			print "The network finds them, but the difference of expression, which needs no network, finds them better."
-		else
-			print "The network finds them, no better and no worse than the difference of expression, which needs no network."
+		auroc("shift-both", "expression")
+		both = sprintf("(AUROC %.3f and %.3f; difference %+.3f, %+.3f to %+.3f).", auc["shift-both"], auc["expression"], mean, low, high)
+		if (p > 0.05) print "We found no difference between these states and random ones in how the network moves these genes."
+		else if (at_chance) print "We found no difference between these genes and the others in the ranking of the network."
+		else if (low > 0) print "The network ranks these genes higher than the difference of expression does " both
+		else if (high < 0) print "The network finds these genes, but the difference of expression, which needs no network, ranks them higher " both
+		else print "The network finds these genes. We found no difference from the ranking by expression, which needs no network " both
 	}' "$dir/truth.txt" "$dir/scores.tsv" - | tee "$dir/findings.txt"
