@@ -95,9 +95,9 @@ check() {
 		name=${setting%%=*} value=${setting#*=}
 		if [ "$name" = SCALE ]; then
 			case $value in tiny | small | paper) ;; *) echo "SCALE=$value: expected tiny, small or paper"; return ;; esac
-		elif [[ $name =~ ^(EMBED_PART|MAP_CELLS|NEAREST)$ ]]; then
+		elif [[ $name =~ ^(THREADS|EMBED_PART|MAP_CELLS|NEAREST)$ ]]; then
 			[[ $value =~ ^[1-9][0-9]{0,14}$ ]] || { echo "$name=$value: expected a whole number of 1 or more"; return; }
-		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|THREADS|MAP_GENE_CELLS|LEAST_CELLS|SET_CELLS|BMFM_EPOCHS|BMFM_BATCH|BMFM_CELLS)$ ]]; then
+		elif [[ $name =~ ^(SEED|EPOCHS|BATCH|CELLS|MAXLEN|MAP_GENE_CELLS|LEAST_CELLS|SET_CELLS|BMFM_EPOCHS|BMFM_BATCH|BMFM_CELLS)$ ]]; then
 			[[ -z $value || $value =~ ^[0-9]+$ ]] || { echo "$name=$value: expected a whole number"; return; }
 		elif [ "$name" = MIN_EXPRESSED ]; then
 			[[ -z $value || $value =~ ^[1-9][0-9]*$ ]] || { echo "$name=$value: expected a whole number from 1"; return; }

@@ -87,11 +87,14 @@ plural = $1 $2$(if $(filter 1,$1),,s)
 whole = $(call whole_to,$@)
 whole_to = > $1.new && sync $1.new && mv $1.new $1 && sync $(dir $1) || { rm -f $1.new; exit 1; }
 
-# $(call jobs_for,GOAL,N): GOAL in a make with as many jobs as there are threads, at most N, unless this make has -j
-jobs_for = +@$(MAKE) --no-print-directory -f $(firstword $(MAKEFILE_LIST)) \
-	$(if $(filter -j%,$(MAKEFLAGS)),,-j$(if $(in_jobs),$2,$(shell echo $$(($(THREADS) < $2 ? $(THREADS) : $2))))) $1
+# $(call with_jobs,GOAL,N): for GOAL, this make has as many jobs as there are threads, at most N. -j of the user, or of a make above, goes before it.
+with_jobs = $(if $(filter $1,$(MAKECMDGOALS)),$(if $(findstring -j,$(MAKEFLAGS) $(shell echo "$$MAKEFLAGS")),,$(eval \
+	MAKEFLAGS += -j$(if $(in_jobs),$2,$(shell echo $$(($(THREADS) < $2 ? $(THREADS) : $2)))))))
 # With -jN, that many trainings share the threads
 job_threads = $(if $(in_jobs),$(THREADS),$(shell n=$$(( $(THREADS) / $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1) )); echo $$((n > 0 ? n : 1))))
+
+# At the start of a recipe: stop if no run in the folder is done
+some_done = @ls $1/runs/*/scores.tsv > /dev/null 2>&1 || { echo '$@: no run of these settings is done: see make list-runs' >&2; exit 1; }
 
 # $(eval $(call commands,EXPERIMENT,RUNS,INPUTS)): make EXPERIMENT-commands makes what all runs need, and prints the commands of the runs that are not
 # done, one a line

@@ -118,10 +118,10 @@ define obj_experiment
 $(eval $(call run_folder,$1,$2,$(OBJ_SETTINGS)))
 $1_GRID := $$(or $$(BMFM_ARMS),$$($1_ARMS))
 $1_RUNS := $$(call obj_runs,$$($1_GRID))
-.PHONY: $2 $2-table
-$2-table: $($1)/table.txt
+.PHONY: $2
+$2: $($1)/table.txt
 	@cat $$<
-$$(eval $$(call page,$2-table,$$($1),$$($1)/table.txt))
+$$(eval $$(call page,$2,$$($1),$$($1)/table.txt))
 # This file changes if the table must be made again although no training is new.
 $($1)/grid: FORCE | $($1)/settings
 	$$(call remember,$$($1_GRID); $$(OBJ_SEEDS))
@@ -136,7 +136,7 @@ obj_all := $(sort $(OBJ_BASELINES) $(foreach x,$(OBJ_EXPERIMENTS),$($(word 1,$(s
 $(foreach a,$(obj_all),$(eval $(call obj_rule,$a)))
 
 # Not after hours of training
-ifneq ($(filter bmfm-learnability-table,$(MAKECMDGOALS)),)
+ifneq ($(filter bmfm-learnability,$(MAKECMDGOALS)),)
 .PHONY: $(LEARN)/enough
 $(LEARN)/enough: $(call obj_each,test.counts)
 	@$(script)/bmfm/enough.sh $(MIN_EXPRESSED) $^
@@ -144,15 +144,11 @@ $(LEARN_RUNS): | $(LEARN)/enough
 endif
 
 combine: ## objectives, masking rates and labels of an ontology, combined: cell types and their separation (DATA= LABEL= SEEDS=)
-	$(call jobs_for,combine-table,$(words $(COMBINE_RUNS)))
 bmfm-objectives: ## masked genes, masked values or whole cells, each with and without labels: cell types and batches
-	$(call jobs_for,bmfm-objectives-table,$(words $(OBJECTIVES_RUNS)))
 bmfm-ontology: ## labels of half of the donors are a term higher: does the loss of the ontology learn the finer types from them?
-	$(call jobs_for,bmfm-ontology-table,$(words $(ONTO_RUNS)))
 bmfm-learnability: ## which genes whole cells and masked values predict better than others with as many zeros, with and without the gate
-	$(call jobs_for,bmfm-learnability-table,$(words $(LEARN_RUNS)))
 bmfm-finetune: ## a network of whole cells, frozen and fine-tuned, and one without pre-training, on held-out donors
-	$(call jobs_for,bmfm-finetune-table,$(words $(TUNE_RUNS)))
 obj_targets := $(foreach x,$(OBJ_EXPERIMENTS),$(lastword $(subst :, ,$x)))
-$(call check,$(obj_targets) $(obj_targets:%=%-table),BMFM_ARMS DATA ONTOLOGY LABELS PROGRAMS BMFM_EPOCHS BMFM_BATCH MIN_EXPRESSED)
-$(call check_arms,$(obj_targets) $(obj_targets:%=%-table))
+$(call check,$(obj_targets),BMFM_ARMS DATA ONTOLOGY LABELS PROGRAMS BMFM_EPOCHS BMFM_BATCH MIN_EXPRESSED)
+$(call check_arms,$(obj_targets))
+$(foreach x,$(OBJ_EXPERIMENTS),$(call with_jobs,$(lastword $(subst :, ,$x)),$(words $($(firstword $(subst :, ,$x))_RUNS))))

@@ -15,13 +15,12 @@ DEMO_TOOLS := $(addprefix $(BIN)/,rankenc depgraph scembed ctaprobe scview)
 stage = $(call stage_in,$(DEMO),$1)
 DEMO_MODELS := random corrmask
 
-.PHONY: demo demo-report
-demo: ## do dependency-aware masks help? random masks against CorrMask, with baselines (DATA= LABEL= CELLS= SEEDS=)
-	$(call jobs_for,demo-report,$(words $(foreach k,$(DEMO_SEEDS),$(DEMO_MODELS))))
-demo-report: $(DEMO)/report.txt $(DEMO)/demo.svg $(DEMO)/demo.png
+.PHONY: demo
+demo: $(DEMO)/report.txt $(DEMO)/demo.svg $(DEMO)/demo.png ## do dependency-aware masks help? random masks against CorrMask, with baselines (DATA= LABEL= CELLS= SEEDS=)
 	@cat $<
-$(call check,demo demo-report,DATA)
-$(eval $(call page,demo-report,$(DEMO),$(DEMO)/report.txt $(DEMO)/demo.svg))
+$(call check,demo,DATA)
+$(call with_jobs,demo,$(words $(foreach k,$(DEMO_SEEDS),$(DEMO_MODELS))))
+$(eval $(call page,demo,$(DEMO),$(DEMO)/report.txt $(DEMO)/demo.svg))
 
 DEMO_NETWORKS := $(foreach s,untrained $(DEMO_MODELS),$(DEMO_SEEDS:%=$s-%))
 define demo_embed

@@ -79,4 +79,5 @@ $(R2)/table.txt: $(R2_SCORES) $(R2_IN)/baselines.tsv $(R2)/grid $(PIPELINES)/r2m
 $(R2)/r2mae-cells.svg $(R2)/r2mae-cells.png: $(R2)/r2mae-cells.%: $(R2)/table.txt $(PIPELINES)/r2mae/cells.gp
 	@$(call r2_plot,$*) $(whole)
 r2mae-cells-now: ## the tables of r2mae-cells from the runs that are done
+	$(call some_done,$(R2))
 	@$(r2_table)

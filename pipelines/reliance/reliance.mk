@@ -19,13 +19,12 @@ $(eval $(call run_folder,RELIANCE,reliance,$(RELIANCE_SETTINGS)))
 RELIANCE_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scview)
 reliance_stage = $(call stage_in,$(RELIANCE),$1)
 
-.PHONY: reliance reliance-table
-reliance: ## how much do networks copy a gene from its partners? random masks, CorrMask, shuffled graph (DATA= SEEDS=)
-	$(call jobs_for,reliance-table,$(words $(foreach k,$(RELIANCE_SEEDS),$(RELIANCE_STRATEGIES))))
-reliance-table: $(RELIANCE)/table.txt $(RELIANCE)/reliance.svg $(RELIANCE)/reliance.png
+.PHONY: reliance
+reliance: $(RELIANCE)/table.txt $(RELIANCE)/reliance.svg $(RELIANCE)/reliance.png ## how much do networks copy a gene from its partners? random masks, CorrMask, shuffled graph (DATA= SEEDS=)
 	@cat $<
-$(call check,reliance reliance-table,DATA)
-$(eval $(call page,reliance-table,$(RELIANCE),$(RELIANCE)/table.txt $(RELIANCE)/reliance.svg))
+$(call check,reliance,DATA)
+$(call with_jobs,reliance,$(words $(foreach k,$(RELIANCE_SEEDS),$(RELIANCE_STRATEGIES))))
+$(eval $(call page,reliance,$(RELIANCE),$(RELIANCE)/table.txt $(RELIANCE)/reliance.svg))
 
 $(RELIANCE)/hidden.masked $(RELIANCE)/visible.masked: $(RELIANCE)/%.masked: $(PREPARED)/test.tok $(PREPARED)/corpus.graph \
 		| $(RELIANCE)/settings $(RELIANCE_TOOLS)

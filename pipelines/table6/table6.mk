@@ -155,5 +155,6 @@ $(T6)/table6.svg $(T6)/table6.png: $(T6)/table6.%: $(T6)/table.txt $(PIPELINES)/
 $(T6)/fig7.svg $(T6)/fig7.png: $(T6)/fig7.%: $(T6)/table.txt $(PIPELINES)/table6/fig7.gp
 	@$(PIPELINES)/plot.sh table6/fig7 $(T6) $* $(whole)
 table6-now: ## table 6 from the runs that are done
+	$(call some_done,$(T6))
 	@$(t6_table)
 	@! command -v gnuplot >/dev/null || { $(foreach x,svg png,$(call t6_plot,$x) $(call whole_to,$(T6)/table6.$x);) }

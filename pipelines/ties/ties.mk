@@ -32,13 +32,11 @@ $(eval $(call run_folder,TIES,ties,$(TIES_SETTINGS)))
 TIES_TOOLS := $(addprefix $(BIN)/,rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview)
 ties_stage = $(call stage_in,$(TIES),$1)
 
-.PHONY: ties ties-table ties-now
-ties: ## does it change what a model learns if the sort order tells it less? (DATA= LABEL= ARMS= SEEDS=)
-	$(call jobs_for,ties-table,$(words $(TIES_RUNS)))
-ties-table: $(TIES)/table.txt $(TIES)/ties.svg $(TIES)/ties.png
+.PHONY: ties ties-now
+ties: $(TIES)/table.txt $(TIES)/ties.svg $(TIES)/ties.png ## does it change what a model learns if the sort order tells it less? (DATA= LABEL= ARMS= SEEDS=)
 	@cat $<
-$(call check,ties ties-table,DATA)
-$(eval $(call page,ties-table,$(TIES),$(TIES)/table.txt $(TIES)/ties.svg))
+$(call check,ties,DATA)
+$(eval $(call page,ties,$(TIES),$(TIES)/table.txt $(TIES)/ties.svg))
 
 # A split has a folder of its own; * is its seed.
 ties_split = $(TIES)/split-$1
@@ -102,6 +100,7 @@ $(TIES_SEEDS:%=$(TIES)/runs/$1-%/scores.tsv): $(TIES)/runs/$1-%/scores.tsv: $(fo
 endef
 $(foreach a,$(TIES_OTHER) $(ARMS),$(eval $(call ties_rule,$a)))
 TIES_RUNS := $(foreach k,$(TIES_SEEDS),$(foreach a,$(TIES_OTHER) $(ARMS),$(TIES)/runs/$a-$k/scores.tsv))
+$(call with_jobs,ties,$(words $(TIES_RUNS)))
 TIES_REFERENCES := $(foreach k,$(TIES_SEEDS),$(foreach e,$(sort $(foreach a,$(ARMS),$(call ties_encoding,$a))),$(TIES)/split-$k/$e.reference.tsv))
 
 $(eval $(call commands,ties,$(TIES_RUNS),$(foreach k,$(TIES_SEEDS),$(addprefix $(TIES)/split-$k/,$(sort $(foreach a,$(TIES_OTHER) $(ARMS),$(call ties_needs,$a)))))))
@@ -115,4 +114,5 @@ $(TIES)/table.txt: $(TIES_RUNS) $(TIES_REFERENCES) $(TIES)/grid $(PIPELINES)/tie
 $(TIES)/ties.svg $(TIES)/ties.png: $(TIES)/ties.%: $(TIES)/table.txt $(PIPELINES)/ties/ties.gp
 	@$(PIPELINES)/plot.sh ties/ties $(TIES) $* $(whole)
 ties-now: ## the table of make ties from the runs that are done
+	$(call some_done,$(TIES))
 	@$(ties_table)
