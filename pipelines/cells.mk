@@ -2,7 +2,7 @@
 # predicted without a network.
 #
 # DATA    AnnData or 10x file, or several; without it, cells are simulated
-# LABEL   obs column with the cell type
+# LABEL   obs column with the cell type; reliance and genes need none; perturb: default STATE
 # GROUP   obs column to split by; none: split by cell; auto: the first of donor_id, donor, patient_id, patient, individual, subject with 4 values, or else sample_id, sample (man 7 corrmask)
 # CELLS   cells to use; 0: all
 # MAXLEN  largest number of tokens of a cell
@@ -18,7 +18,13 @@
 # The simulated cells are small, with strong modules; of the 300 genes a cell keeps the 64 of highest rank. scsim(1) compares them with real cells.
 # Every stage is a file under $(PREPARED), so a second run does nothing and an interrupted run continues where it stopped.
 
-LABEL  ?= cell_type
+LABEL  ?= $(or $(if $(filter perturb,$(MAKECMDGOALS)),$(if $(value DATA),$(call given,STATE))),cell_type)
+# reliance and genes also take a file without this column, such as one of 10x
+ifeq ($(origin LABEL) $(sort $(patsubst reliance,genes,$(MAKECMDGOALS:table1=genes))),file genes)
+LABEL := $(if $(value DATA),$(shell $(script)/with-files.sh $(call text,DATA) h5tok -q --list-obs 2>/dev/null | cut -f 1 | grep -x cell_type),cell_type)
+else
+$(call stop,$(if $(value LABEL),,LABEL=: expected a column of obs))
+endif
 GROUP  ?= auto
 CELLS  ?= $(call scale,300,3000,$(if $(value DATA),0,40000))
 MAXLEN ?= $(call scale,64,$(if $(value DATA),256,64),$(if $(value DATA),2048,64))
@@ -54,8 +60,8 @@ else
 endif
 
 $(PREPARED)/cells.counts: $(PREPARED)/all.counts
-	$(call prepared_stage,scsample) $(BIN)/scsample -v $(if $(value DATA),--where $(call text,LABEL)'!=NA' $(if $(filter-out 0,$(CELLS)),-n $(CELLS))) \
-		$(if $(MIN_CLASS),--min-class $(call text,LABEL):$(MIN_CLASS)) $(if $(filter-out 0,$(GENES)),--hvg $(GENES)) --seed $(SEED) -o $@ $<
+	$(call prepared_stage,scsample) $(BIN)/scsample -v $(if $(value DATA),$(if $(value LABEL),--where $(call text,LABEL)'!=NA') $(if $(filter-out 0,$(CELLS)),-n $(CELLS))) \
+		$(if $(and $(MIN_CLASS),$(value LABEL)),--min-class $(call text,LABEL):$(MIN_CLASS)) $(if $(filter-out 0,$(GENES)),--hvg $(GENES)) --seed $(SEED) -o $@ $<
 
 $(PREPARED)/group: $(PREPARED)/cells.counts
 	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)

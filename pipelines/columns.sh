@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Are LABEL and GROUP columns of the files' obs, with classes in them?
+# Are LABEL, if given, and GROUP columns of the files' obs, with classes in them?
 #     columns.sh LABEL GROUP FILE...
 . "$(dirname "$0")/common.sh"
 [ $# -ge 3 ] || usage
@@ -7,7 +7,7 @@ label=$1 group=$2
 shift 2
 columns=$(h5tok -q --list-obs "$@" | tail -n +2)
 for setting in "LABEL=$label" "GROUP=$group"; do
-	case $setting in GROUP=auto | GROUP=none) continue ;; esac
+	case $setting in GROUP=auto | GROUP=none | LABEL=) continue ;; esac
 	type=$(awk -F '\t' -v column="${setting#*=}" '$1 == column { print $2 }' <<< "$columns")
 	case $type in
 	'')

@@ -15,7 +15,7 @@ for name in donor_id donor patient_id patient individual subject sample_id sampl
 	while IFS= read -r column; do
 		[ "${column,,}" = "$name" ] || continue
 		both=$column
-		[[ $name != sample* ]] || both=$column,$label
+		[[ $name != sample* ]] || both=$column${label:+,$label}
 		scview -q --columns "$both" "$counts" | awk -F '\t' -v sample="$([[ $name != sample* ]] || echo 1)" '
 			NR == 1 || $1 == "" || $1 == "NA" { next }
 			{ cells++ }

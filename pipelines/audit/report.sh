@@ -83,7 +83,7 @@ genesets)
 	done
 	echo
 	echo "+-: 1.96 standard errors, computed as if edges were independent, which they are not. genes: number of genes in the k edges."
-	echo "The graphs have genes of different frequency: compare ratios, not precisions. Ribosomal proteins are in most of the first edges and"
-	echo "in most of their random pairs. GENE_SKIP='^RP[LS][0-9]' leaves them out."
+	echo "The graphs have genes of different frequency: compare ratios, not precisions. GENE_SKIP='^RP[LS][0-9]' leaves out ribosomal"
+	echo "proteins, if these make up most of the first edges and of their random pairs."
 	;;
 esac

@@ -43,8 +43,8 @@ embed: $(EMBED)/report.txt $(EMBED)/embedded.h5ad ## embed the cells of a file b
 $(call check,embed,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES EMBED_PART MAP_CELLS)
 $(eval $(call page,embed,$(EMBED),$(EMBED)/report.txt))
 ifneq ($(filter embed,$(MAKECMDGOALS)),)
-$(call stop,$(if $(value DATA),$(if $(value MODEL),,DATA= without MODEL=: which model? The folder of a Geneformer, or of one that is trained here \
-	(make demo DATA=))$(call several,DATA),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))
+$(call stop,$(if $(value DATA),$(or $(if $(value MODEL),,DATA= without MODEL=: which model? The folder of a Geneformer, or of one that is trained here \
+	(make demo DATA=)),$(call several,DATA)),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))
 endif
 
 ifneq ($(value MODEL),)

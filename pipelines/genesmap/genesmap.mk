@@ -40,7 +40,7 @@ genes-map: $(GM)/report.txt ## map of genes by a trained model, modules named by
 $(call check,genes-map,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES GENESETS MAP_GENE_CELLS LEAST_CELLS NEAREST)
 $(eval $(call page,genes-map,$(GM),$(GM)/report.txt))
 ifneq ($(filter genes-map,$(MAKECMDGOALS)),)
-$(call stop,$(if $(value DATA),$(if $(value MODEL),,DATA= without MODEL=: which model?)$(call several,DATA)$(call several,GENESETS)$(if $(value GENESETS),,genes-map: GENESETS=FILE.gmt is needed beside DATA=: the sets that name modules),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))
+$(call stop,$(if $(value DATA),$(or $(if $(value MODEL),,DATA= without MODEL=: which model?),$(call several,DATA),$(call several,GENESETS),$(if $(value GENESETS),,GENESETS=FILE.gmt is needed with DATA=: the sets that name modules)),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))
 endif
 
 ifneq ($(value MODEL),)

@@ -10,6 +10,8 @@ column=$(cat "$prepared/group")
 by=()
 [ -z "$column" ] || by=(--by "$column")
 scsample -v -u --hvg "$genes" --flavor "$flavor" "$prepared/cells.counts" | scsample -v --min-genes 20 -o "$dir/genes.counts" -
+left=$(rows "$dir/genes.counts")
+[ "$left" -ge 40 ] || { echo "HVG=$genes: cells with 20 of these genes: $left, expected 40 or more; choose more genes" >&2; exit 1; }
 
 tenth() { scsample -v --test-fraction 0.1 --part "$1" --seed "$seed" -o "$dir/$2" "$dir/genes.counts"; }
 tenth train pretrain.counts
