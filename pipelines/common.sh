@@ -6,9 +6,9 @@ PATH=${BIN:+$BIN:}$PATH
 [ -z "${LC_ALL:-}" ] || export LANG="$LC_ALL"
 unset LC_ALL
 export LC_NUMERIC=C
-# shellcheck disable=SC2034 # the scripts'
 # The terminal, if there is one: corrmask reads standard error, to take make's own lines out of it
 terminal=${CORRMASK_TERMINAL:-2}
+# shellcheck disable=SC2034 # the scripts'
 # The folder of this file; an experiment has its own below it: $here/ties/run.sh
 here=$(dirname "${BASH_SOURCE[0]}")
 

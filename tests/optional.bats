@@ -4,12 +4,12 @@ load helper
 
 setup_file() {
 	need scrna/pbmc_kang2018_9015genes_labelled.h5ad
-	cd "$BATS_FILE_TMPDIR"
+	cd "$BATS_FILE_TMPDIR" || return
 	h5tok -q "$SHARED/scrna/pbmc_kang2018_9015genes_labelled.h5ad" | scsample -q -n 300 - | scview -q -O h5ad -o cells.h5ad -
 	h5tok -q --obs condition,donor cells.h5ad | scview -q -O h5ad -o unlabelled.h5ad -
 }
 
-setup() { cd "$BATS_FILE_TMPDIR"; }
+setup() { cd "$BATS_FILE_TMPDIR" || return; }
 
 # tiny GOAL VARIABLE...: with one folder of results for all tests
 tiny() { pipelines "$@" SCALE=tiny RESULTS=r THREADS=2; }
