@@ -72,12 +72,12 @@ pipeline() {
 	scview -q -H corr.masked -o header.json
 }
 
-# Left out: times (columns tokens_per_s and seconds of train.tsv, "seconds" of trainer_state.json), and the note on the kernels.
+# Left out: times (columns tokens_per_s and seconds of train.tsv, "seconds" of trainer_state.json), its digest, and the note on the kernels.
 digests() {
 	find . -type f | sort | while read -r f; do
 		case $f in
 		*/train.tsv) cut -f1-4,7- "$f" ;;
-		*/trainer_state.json) sed 's/"seconds":[[:space:]]*[0-9.e+-]*//; /"kernels":/d' "$f" ;;
+		*/trainer_state.json) sed 's/"seconds":[[:space:]]*[0-9.e+-]*//; /"kernels":/d; /\t"digest":/d' "$f" ;;
 		*.h5ad) ;; # HDF5 stamps its objects with the time
 		*) cat "$f" ;;
 		esac | sha256sum | sed "s|-|$f|"

@@ -3,7 +3,7 @@
 
 For each task: an undisturbed training; then trainings that get SIGKILL, SIGTERM or SIGINT at random moments, up to three times each, and then
 --resume to the end, until KILLS signals (default 20) have hit a running one. Compared are the weights, config and tables, the curve without its
-times, and of every checkpoint that both have the weights, the moments and trainer_state.json without its seconds. With several ranks, one rank or
+times, and of every checkpoint that both have the weights, the moments and trainer_state.json without its seconds and digest. With several ranks, one rank or
 mpirun gets the signal. Prints a table; ends with status 1 if anything differs, a training ends in another way, or something is left behind.
 """
 import argparse, json, os, random, shutil, signal, subprocess, sys, tempfile, time
@@ -138,7 +138,7 @@ def data(path):
         return [[x for i, x in enumerate(line.split(b"\t")) if i not in TIMES] for line in content.split(b"\n")]
     if path.endswith("trainer_state.json"):
         state = json.loads(content)
-        del state["seconds"]
+        del state["seconds"], state["digest"]
         return state
     return content
 

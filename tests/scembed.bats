@@ -250,7 +250,8 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 		raw = open("model2/model.safetensors", "rb").read()
 		n = struct.unpack("<Q", raw[:8])[0]
 		head, data = json.loads(raw[8:8 + n]), raw[8 + n:]
-		meta, out, at = head.pop("__metadata__"), b"", 0
+		del head["__metadata__"]
+		out, at = b"", 0
 		for name in sorted(head):
 		    t = head[name]
 		    part = data[t["data_offsets"][0]:t["data_offsets"][1]]
@@ -258,7 +259,7 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 		        t["shape"][0], part = 12, part[:12 * 64 * 4]
 		    t["data_offsets"] = [at, at + len(part)]
 		    at, out = at + len(part), out + part
-		text = json.dumps({"__metadata__": meta, **head}).encode()
+		text = json.dumps(head).encode()
 		open("short/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + out)
 	END
 	cp vocab2.tsv short/vocab.tsv
@@ -305,10 +306,10 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 			raw = open(sys.argv[1] + "/model.safetensors", "rb").read()
 			n = struct.unpack("<Q", raw[:8])[0]
 			head, data = json.loads(raw[8:8 + n]), raw[8 + n:]
-			meta = head.pop("__metadata__")
+			del head["__metadata__"]
 			names, where = sorted(head), {}
 			for k in range(3):
-			    part, out = {"__metadata__": meta}, b""
+			    part, out = {"__metadata__": {"format": "pt"}}, b""
 			    file = "model-%05d-of-00003.safetensors" % (k + 1)
 			    for name in names[k::3]:
 			        t = dict(head[name])

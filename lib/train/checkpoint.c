@@ -103,16 +103,17 @@ int checkpoint_clear(const char *model, int all, const char *const *file, struct
 
 /* ---- moments ---- */
 
+static const char *const moment[] = {"exp_avg.", "exp_avg_sq."};
+
 static int save_moments(struct model *m, const char *path, struct error *e)
 {
-	return weights_save_arrays(m, path, (const char *const[]){"exp_avg.", "exp_avg_sq."}, (const enum which[]){MOMENT1, MOMENT2}, 2, e);
+	return weights_save_arrays(m, path, moment, (const enum which[]){MOMENT1, MOMENT2}, 2, NULL, 0, e);
 }
 
 static int load_moments(struct model *m, const char *path, struct error *e)
 {
-	static const char *const prefix[] = {"exp_avg.", "exp_avg_sq."};
 	struct safetensors s;
-	char name[TENSOR_NAME + 16];
+	char hex[DIGEST_SIZE];
 	if (safetensors_open(&s, path, e))
 		return -1;
 	int bad = 0;
@@ -121,15 +122,14 @@ static int load_moments(struct model *m, const char *path, struct error *e)
 		learned += model_tensor(m, i)->role == LEARNED;
 	if (s.n != 2 * learned)
 		bad = error_set(e, "%s: %zu tensors, expected two moments for each of the model's %zu", path, s.n, learned);
-	for (size_t i = 0; i < 2 * model_ntensor(m) && !bad; i++) {
-		const struct tensor *t = model_tensor(m, i / 2);
-		if (t->role == BUFFER)
-			continue;
-		snprintf(name, sizeof name, "%s%s", prefix[i % 2], t->name);
-		const struct safetensor *from = safetensors_find(&s, name);
-		bad = from ? weights_load_one(m, i % 2 ? MOMENT2 : MOMENT1, t, &s, from, e)
-			   : error_set(e, "%s: no tensor '%s'", path, name);
+	for (size_t i = 0; i < s.n && !bad; i++) {
+		const char *name = s.tensor[i].name;
+		int second = !strncmp(name, moment[1], strlen(moment[1])), first = !strncmp(name, moment[0], strlen(moment[0]));
+		const struct tensor *t = first || second ? model_find(m, name + strlen(moment[second])) : NULL;
+		bad = t && t->role == LEARNED ? weights_load_one(m, second ? MOMENT2 : MOMENT1, t, &s, &s.tensor[i], e)
+					      : error_set(e, "%s: tensor '%.80s' is no moment of a tensor of the model", path, name);
 	}
+	bad = bad || safetensors_digest(&s, hex, e);
 	safetensors_close(&s);
 	return bad;
 }
@@ -177,43 +177,55 @@ int checkpoint_load(struct train_state *s, struct model *m, real **best, const c
 	return bad ? -1 : 0;
 }
 
-static int save_vocab(const struct vocab *v, const char *path, struct error *e)
+static int save_text(const char *dir, const struct text_file *file, struct error *e)
+{
+	char *path = at(dir, file->name);
+	int bad = outfile_text(path, file->text, e);
+	free(path);
+	return bad;
+}
+
+static char *vocab_text(const struct vocab *v)
 {
 	char *text = NULL;
 	size_t n;
 	FILE *f = xmemopen(&text, &n);
-	int bad = vocab_save(v, f);
+	vocab_save(v, f);
 	xmemclose(f, &text);
-	bad = bad ? error_set(e, "%s: cannot write", path) : outfile_text(path, text, e);
-	free(text);
-	return bad;
+	return text;
 }
 
 /* config.json, vocab.tsv, the tables that this model has, and last the weights. */
 static int save_model(const char *dir, struct model *m, const struct model_files *files, struct error *e)
 {
-	char *config = at(dir, "config.json"), *vocab = at(dir, "vocab.tsv"), *weights = at(dir, "model.safetensors");
-	int bad = config_save(model_config(m), model_head(m, 0), model_nhead(m), config, e) || save_vocab(files->vocab, vocab, e);
-	for (size_t i = 0; i < files->nfile && !bad; i++) {
-		char *path = at(dir, files->file[i].name);
-		bad = outfile_text(path, files->file[i].text, e);
-		free(path);
+	size_t n = files->nfile + 2;
+	struct text_file *file = xcalloc(n, sizeof *file);
+	int bad = 0;
+	file[0] = (struct text_file){"config.json", config_print(model_config(m), model_head(m, 0), model_nhead(m))};
+	file[1] = (struct text_file){"vocab.tsv", vocab_text(files->vocab)};
+	for (size_t i = 0; i < n && !bad; i++) {
+		if (i >= 2)
+			file[i] = files->file[i - 2];
+		bad = save_text(dir, &file[i], e);
 	}
-	bad = bad || weights_save(m, weights, e);
-	free(config);
-	free(vocab);
+	char *weights = at(dir, "model.safetensors");
+	bad = bad || weights_save(m, weights, file, n, e);
 	free(weights);
+	free(file[0].text);
+	free(file[1].text);
+	free(file);
 	return bad ? -1 : 0;
 }
 
 static int save_into(const char *dir, struct model *m, const struct train_state *s, const struct model_files *files, struct error *e)
 {
-	char *moments = at(dir, "optimizer.safetensors"), *state = at(dir, "trainer_state.json"), *best = at(dir, "best.safetensors");
+	char *moments = at(dir, "optimizer.safetensors"), *best = at(dir, "best.safetensors");
+	struct text_file state = {"trainer_state.json", train_state_print(s)};
 	int bad = save_model(dir, m, files, e) || save_moments(m, moments, e) ||
-		(s->best_step && weights_save_copy(m, files->best, best, e)) || train_state_save(s, state, e) || folder_sync(dir, e);
+		(s->best_step && weights_save_copy(m, files->best, best, e)) || save_text(dir, &state, e) || folder_sync(dir, e);
 	free(best);
 	free(moments);
-	free(state);
+	free(state.text);
 	return bad ? -1 : 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * A model on disk. A model directory has Hugging Face's layout,
  *     MODEL/config.json  model.safetensors  vocab.tsv            written at the end, model.safetensors last
- *     MODEL/genes.tsv, groups.tsv ...                            tables that some models have (struct model_file)
+ *     MODEL/genes.tsv, groups.tsv ...                            tables that some models have
  *     MODEL/train.tsv                                            one row a finished step, grows while training
  *     MODEL/checkpoint-STEP/config.json  model.safetensors  vocab.tsv  optimizer.safetensors  trainer_state.json
  * so a directory with a model.safetensors is a finished model. A checkpoint is written as checkpoint-STEP.tmp. Every file and the
@@ -9,6 +9,8 @@
  *
  * optimizer.safetensors holds exp_avg.NAME and exp_avg_sq.NAME for every parameter NAME, without bias correction.
  * best.safetensors is there in a training with --eval: the weights with the best validation so far.
+ *
+ * model.safetensors has the digests of config.json, vocab.tsv and the tables (safetensors.h), trainer_state.json its own.
  */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
@@ -18,16 +20,10 @@
 
 #include <stdio.h>
 
-/* A table that a model has besides its weights, such as the labels of genes on which it was trained. */
-struct model_file {
-	const char *name;
-	char *text;
-};
-
 /* What a model directory or a checkpoint has besides the current weights. */
 struct model_files {
 	const struct vocab *vocab;
-	const struct model_file *file; /* [nfile] */
+	const struct text_file *file; /* [nfile] tables, such as the labels of genes on which it was trained */
 	size_t nfile;
 	const real *best; /* checkpoints: weights of the best step so far, as model_read_all gives them, or NULL */
 };

@@ -1,6 +1,5 @@
 #include "train/config_impl.h"
 
-#include "base/file.h"
 #include "base/json.h"
 
 #include <cjson/cJSON.h>
@@ -411,12 +410,4 @@ char *config_print(const struct model_config *c, const struct head_spec *head, s
 	cJSON_Delete(j);
 	free(text);
 	return out;
-}
-
-int config_save(const struct model_config *c, const struct head_spec *head, size_t nhead, const char *path, struct error *e)
-{
-	char *text = config_print(c, head, nhead);
-	int bad = outfile_text(path, text, e);
-	free(text);
-	return bad;
 }

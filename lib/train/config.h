@@ -53,6 +53,5 @@ int head_same(const struct head_spec *a, const struct head_spec *b);
 
 /* The text transformers would write for this model (malloced): keys sorted, a line break at the end. */
 char *config_print(const struct model_config *c, const struct head_spec *head, size_t nhead);
-int config_save(const struct model_config *c, const struct head_spec *head, size_t nhead, const char *path, struct error *e);
 
 #endif

@@ -92,7 +92,46 @@ static int parse_tensor(struct safetensor *t, const cJSON *j, const char *path, 
 	return 0;
 }
 
-static int parse_all(struct safetensors *s, const cJSON *j, uint64_t room, struct error *e)
+/* ---- digests ---- */
+
+#define OWN "corrmask_digest"
+
+static int damaged(const char *path, struct error *e)
+{
+	return error_set(e, "%s: damaged, or changed without its " OWN, path);
+}
+
+static int has_prefix(const cJSON *x)
+{
+	return cJSON_IsString(x) && strncmp(x->valuestring, DIGEST_PREFIX, strlen(DIGEST_PREFIX)) == 0;
+}
+
+/* The digests of the metadata. In the header, json [n], zeros take the place of the file's own. */
+static int parse_digests(struct safetensors *s, const cJSON *metadata, char *json, size_t n, struct error *e)
+{
+	const cJSON *own = cJSON_GetObjectItemCaseSensitive(metadata, OWN), *x;
+	const char *hex;
+	int ours = own != NULL;
+	cJSON_ArrayForEach(x, metadata) ours |= has_prefix(x);
+	if (!ours)
+		return 0;
+	if (digest_take(json, n, cJSON_GetStringValue(own), s->digest))
+		return damaged(s->path, e);
+	s->beside = xcalloc((size_t)cJSON_GetArraySize(metadata), sizeof *s->beside);
+	cJSON_ArrayForEach(x, metadata)
+	{
+		if (x == own || !(hex = digest_digits(cJSON_GetStringValue(x))) || strchr(x->string, '/'))
+			continue;
+		struct safetensors_beside *b = &s->beside[s->nbeside++];
+		b->name = xstrdup(x->string);
+		memcpy(b->digest, hex, DIGEST_SIZE);
+	}
+	return 0;
+}
+
+/* ---- the header ---- */
+
+static int parse_all(struct safetensors *s, const cJSON *j, struct error *e)
 {
 	const cJSON *x;
 	s->tensor = xcalloc((size_t)cJSON_GetArraySize(j), sizeof *s->tensor);
@@ -111,9 +150,9 @@ static int parse_all(struct safetensors *s, const cJSON *j, uint64_t room, struc
 		if (s->tensor[i].begin != at)
 			return error_set(e, "%s: tensor '%.80s' starts at byte %llu of the data, expected %llu", s->path, s->tensor[i].name,
 				(unsigned long long)s->tensor[i].begin, (unsigned long long)at);
-	if (at != room)
+	if (at != s->size)
 		return error_set(e, "%s: the tensors take %llu bytes, but %llu follow the header (is the file cut short?)", s->path,
-			(unsigned long long)at, (unsigned long long)room);
+			(unsigned long long)at, (unsigned long long)s->size);
 	qsort(s->tensor, s->n, sizeof *s->tensor, by_name);
 	for (size_t i = 1; i < s->n; i++)
 		if (strcmp(s->tensor[i - 1].name, s->tensor[i].name) == 0)
@@ -121,17 +160,22 @@ static int parse_all(struct safetensors *s, const cJSON *j, uint64_t room, struc
 	return 0;
 }
 
-/* The header: `size` is that of the whole file, json [n] its N bytes. */
-static int parse(struct safetensors *s, const char *json, size_t n, uint64_t size, const char *path, struct error *e)
+/* The header: `size` is that of the whole file, head its first 8 bytes, json [n] the N bytes that follow. */
+static int parse(struct safetensors *s, const uint8_t head[8], char *json, size_t n, uint64_t size, const char *path, struct error *e)
 {
-	*s = (struct safetensors){.path = xstrdup(path), .fd = -1, .data = 8 + (uint64_t)n};
+	*s = (struct safetensors){.path = xstrdup(path), .fd = -1, .data = 8 + (uint64_t)n, .hash = xchecked(XXH3_createState())};
 	cJSON *j = n && json[0] == '{' ? cJSON_ParseWithLength(json, n) : NULL;
 	int bad = -1;
-	if (!cJSON_IsObject(j) || size < s->data)
+	if (!cJSON_IsObject(j) || size < s->data) {
 		error_set(e, "%s: no safetensors file: its header is not a JSON object", path);
-	else
-		bad = parse_all(s, j, size - s->data, e);
+	} else {
+		s->size = size - s->data;
+		bad = parse_all(s, j, e) || parse_digests(s, cJSON_GetObjectItemCaseSensitive(j, "__metadata__"), json, n, e);
+	}
 	cJSON_Delete(j);
+	XXH3_128bits_reset(s->hash);
+	XXH3_128bits_update(s->hash, head, 8);
+	XXH3_128bits_update(s->hash, json, n);
 	if (bad)
 		safetensors_close(s);
 	return bad;
@@ -172,7 +216,7 @@ int safetensors_open(struct safetensors *s, const char *path, struct error *e)
 				(unsigned long long)n, (unsigned long long)size);
 		} else {
 			char *json = xmalloc((size_t)n);
-			bad = read_at(fd, json, (size_t)n, 8, path, e) || parse(s, json, (size_t)n, size, path, e) ? -1 : 0;
+			bad = read_at(fd, json, (size_t)n, 8, path, e) || parse(s, head, json, (size_t)n, size, path, e) ? -1 : 0;
 			free(json);
 		}
 	}
@@ -188,6 +232,10 @@ void safetensors_close(struct safetensors *s)
 	for (size_t i = 0; i < s->n; i++)
 		free(s->tensor[i].name);
 	free(s->tensor);
+	for (size_t i = 0; i < s->nbeside; i++)
+		free(s->beside[i].name);
+	free(s->beside);
+	XXH3_freeState(s->hash);
 	if (s->path && s->fd >= 0)
 		close(s->fd);
 	free(s->path);
@@ -314,33 +362,95 @@ static float bfloat16_to_float(uint16_t h)
 	return x.f;
 }
 
-int safetensors_read(const struct safetensors *s, const struct safetensor *t, float *out, struct error *e)
+/* n bytes of the data at `at`. The digest goes on with them if they are next. */
+static int read_data(struct safetensors *s, void *to, size_t n, uint64_t at, struct error *e)
 {
-	enum { CHUNK = 1 << 16 };
-	int f32 = strcmp(t->dtype, "F32") == 0, f16 = strcmp(t->dtype, "F16") == 0;
+	if (read_at(s->fd, to, n, s->data + at, s->path, e))
+		return -1;
+	if (at == s->hashed) {
+		XXH3_128bits_update(s->hash, to, n);
+		s->hashed += n;
+	}
+	return 0;
+}
+
+enum { CHUNK = 1 << 16 };
+
+/* How many of the n values stand before the first that is not finite. */
+static size_t count_finite(const float *x, size_t n)
+{
+	int bad = 0;
+	for (size_t i = 0; i < n; i++) /* no branch: vectors */
+		bad |= !isfinite(x[i]);
+	for (size_t i = 0; i < n && bad; i++)
+		if (!isfinite(x[i]))
+			return i;
+	return n;
+}
+
+int safetensors_read(struct safetensors *s, const struct safetensor *t, float *out, struct error *e)
+{
+	int f32 = strcmp(t->dtype, "F32") == 0, f16 = strcmp(t->dtype, "F16") == 0, bad = 0;
 	if (!f32 && !f16 && strcmp(t->dtype, "BF16"))
 		return error_set(e, "%s: tensor '%s' is %s: expected F32, F16 or BF16", s->path, t->name, t->dtype);
-	uint64_t at = s->data + t->begin;
-	if (f32) {
-		if (read_at(s->fd, out, t->n * 4, at, s->path, e))
-			return -1;
-	} else {
-		uint8_t *half = xmalloc(CHUNK * 2);
-		for (uint64_t i = 0; i < t->n;) {
-			size_t k = t->n - i < CHUNK ? (size_t)(t->n - i) : CHUNK;
-			if (read_at(s->fd, half, k * 2, at + 2 * i, s->path, e)) {
-				free(half);
-				return -1;
-			}
-			for (size_t m = 0; m < k; m++, i++)
-				out[i] = f16 ? half_to_float(get_le16(half + 2 * m)) : bfloat16_to_float(get_le16(half + 2 * m));
-		}
-		free(half);
+	size_t size = f32 ? 4 : 2;
+	uint8_t *half = f32 ? NULL : xmalloc(CHUNK * 2);
+	for (uint64_t i = 0; i < t->n && !bad;) {
+		size_t k = t->n - i < CHUNK ? (size_t)(t->n - i) : CHUNK;
+		bad = read_data(s, f32 ? (void *)(out + i) : half, k * size, t->begin + size * i, e);
+		for (size_t m = 0; m < k && !f32 && !bad; m++)
+			out[i + m] = f16 ? half_to_float(get_le16(half + 2 * m)) : bfloat16_to_float(get_le16(half + 2 * m));
+		size_t good = bad ? 0 : count_finite(out + i, k);
+		i += good;
+		if (!bad && good < k)
+			bad = error_set(e, "%s: tensor '%s': value %llu is %g", s->path, t->name, (unsigned long long)i, (double)out[i]);
 	}
-	for (uint64_t i = 0; i < t->n; i++)
-		if (!isfinite(out[i]))
-			return error_set(e, "%s: tensor '%s': value %llu is %g", s->path, t->name, (unsigned long long)i, (double)out[i]);
-	return 0;
+	free(half);
+	return bad;
+}
+
+int safetensors_digest(struct safetensors *s, char hex[DIGEST_SIZE], struct error *e)
+{
+	char *rest = xmalloc(CHUNK);
+	int bad = 0;
+	while (s->hashed < s->size && !bad)
+		bad = read_data(s, rest, s->size - s->hashed < CHUNK ? (size_t)(s->size - s->hashed) : CHUNK, s->hashed, e);
+	free(rest);
+	if (bad)
+		return -1;
+	digest_hex(XXH3_128bits_digest(s->hash), hex);
+	return *s->digest && strcmp(hex, s->digest) ? damaged(s->path, e) : 0;
+}
+
+int safetensors_set_digest(struct safetensors_set *s, char hex[DIGEST_SIZE], struct error *e)
+{
+	char *all = xcalloc(s->n, DIGEST_SIZE);
+	int bad = 0;
+	for (size_t i = 0; i < s->n && !bad; i++)
+		bad = safetensors_digest(&s->file[i], all + i * DIGEST_SIZE, e);
+	if (s->n == 1)
+		memcpy(hex, all, DIGEST_SIZE);
+	else
+		digest_bytes(all, s->n * DIGEST_SIZE, hex);
+	free(all);
+	return bad;
+}
+
+int safetensors_check_beside(const struct safetensors *s, struct error *e)
+{
+	char *folder = file_folder(s->path), hex[DIGEST_SIZE];
+	int bad = 0;
+	for (const struct safetensors_beside *b = s->beside; b < s->beside + s->nbeside && !bad; b++) {
+		char *path = xasprintf("%s/%s", folder, b->name);
+		size_t n = 0;
+		char *text = read_whole(path, &n, e);
+		digest_bytes(text, n, hex);
+		bad = !text ? -1 : strcmp(hex, b->digest) ? error_set(e, "%s: damaged, or changed since %s was written", path, s->path) : 0;
+		free(text);
+		free(path);
+	}
+	free(folder);
+	return bad;
 }
 
 /* ---- writing ---- */
@@ -358,12 +468,19 @@ static uint64_t elements(const struct safetensor_out *t)
 	return n;
 }
 
-/* N and the padded JSON (malloced), *size bytes. */
-static uint8_t *make_header(const struct safetensor_out *t, size_t n, size_t *size)
+/* N and the padded JSON (malloced), *size bytes. Its metadata begins with the file's digest, DIGEST_AT, which are zeros here. */
+#define HEADER_BEGIN "01234567{\"__metadata__\":{\"" OWN "\":\"" DIGEST_PREFIX
+#define DIGEST_AT (sizeof HEADER_BEGIN - 1)
+static uint8_t *make_header(const struct safetensor_out *t, size_t n, const struct text_file *beside, size_t nbeside, size_t *size)
 {
-	char *text = NULL;
+	char *text = NULL, hex[DIGEST_SIZE];
 	FILE *f = xmemopen(&text, size);
-	fputs("01234567{\"__metadata__\":{\"format\":\"pt\"}", f);
+	fputs(HEADER_BEGIN DIGEST_ZEROS "\"", f);
+	for (size_t i = 0; i < nbeside; i++) {
+		digest_bytes(beside[i].text, strlen(beside[i].text), hex);
+		fprintf(f, ",\"%s\":\"" DIGEST_PREFIX "%s\"", beside[i].name, hex);
+	}
+	fputs(",\"format\":\"pt\"}", f);
 	uint64_t at = 0;
 	for (size_t i = 0; i < n; i++) {
 		cJSON *name = cJSON_CreateString(t[i].name);
@@ -386,8 +503,35 @@ static uint8_t *make_header(const struct safetensor_out *t, size_t n, size_t *si
 	return (uint8_t *)text;
 }
 
-int safetensors_write(const char *path, struct safetensor_out *t, size_t n,
+/* The header and the values, then the digest of both in its place. */
+static int write_all(struct outfile *f, const uint8_t *header, size_t size, const struct safetensor_out *t, size_t n,
 	void (*get)(const struct safetensor_out *t, float *values, void *arg), void *arg, struct error *e)
+{
+	size_t cap = 0;
+	float *values = NULL;
+	char hex[DIGEST_SIZE];
+	XXH3_state_t *hash = xchecked(XXH3_createState());
+	XXH3_128bits_reset(hash);
+	XXH3_128bits_update(hash, header, size);
+	int bad = outfile_write(f, header, size, e);
+	for (size_t i = 0; i < n && !bad; i++) {
+		size_t k = (size_t)elements(&t[i]);
+		grow(values, cap, k);
+		get(&t[i], values, arg);
+		XXH3_128bits_update(hash, values, k * sizeof *values);
+		bad = outfile_write(f, values, k * sizeof *values, e);
+	}
+	free(values);
+	digest_hex(XXH3_128bits_digest(hash), hex);
+	XXH3_freeState(hash);
+	if (!bad && pwrite(f->fd, hex, strlen(hex), DIGEST_AT) != (ssize_t)strlen(hex))
+		bad = error_set(e, "%s: cannot write: %s", f->path, strerror(errno));
+	return bad;
+}
+
+int safetensors_write(const char *path, struct safetensor_out *t, size_t n,
+	void (*get)(const struct safetensor_out *t, float *values, void *arg), void *arg, const struct text_file *beside, size_t nbeside,
+	struct error *e)
 {
 	qsort(t, n, sizeof *t, out_by_name);
 	for (size_t i = 1; i < n; i++)
@@ -396,17 +540,9 @@ int safetensors_write(const char *path, struct safetensor_out *t, size_t n,
 	struct outfile f;
 	if (outfile_open(&f, path, 0, e))
 		return -1;
-	size_t size, cap = 0;
-	float *values = NULL;
-	uint8_t *header = make_header(t, n, &size);
-	int bad = outfile_write(&f, header, size, e);
-	for (size_t i = 0; i < n && !bad; i++) {
-		size_t k = (size_t)elements(&t[i]);
-		grow(values, cap, k);
-		get(&t[i], values, arg);
-		bad = outfile_write(&f, values, k * sizeof *values, e);
-	}
-	free(values);
+	size_t size;
+	uint8_t *header = make_header(t, n, beside, nbeside, &size);
+	int bad = write_all(&f, header, size, t, n, get, arg, e);
 	free(header);
 	if (bad) {
 		outfile_abort(&f);

@@ -4,11 +4,16 @@
  *     JSON: {"__metadata__":{"format":"pt"},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},...}
  * Offsets count from the start of the data; tensors lie there one after another without holes, little-endian, row-major.
  * The reader checks all of that before anything is read; tensors are then read one at a time. The writer makes the bytes
- * the reference library makes for float32 tensors (sorted by name), so sizes and digests can be compared.
+ * the reference library makes for float32 tensors (sorted by name) with this metadata.
+ *
+ * Digests. Files that we write have more in __metadata__, which other programs ignore, and leave away when they write the file anew:
+ *     "corrmask_digest":"xxh3:HEX"     of the file (base/digest.h)
+ *     "NAME":"xxh3:HEX"                of a file next to it, such as vocab.tsv
  */
 #ifndef SAFETENSORS_H
 #define SAFETENSORS_H
 
+#include "base/digest.h"
 #include "base/error.h"
 
 #include <stdint.h>
@@ -28,9 +33,20 @@ struct safetensor {
 struct safetensors {
 	char *path; /* for messages */
 	int fd;
-	uint64_t data; /* where the data starts in the file */
+	uint64_t data, size; /* where the data starts in the file, and its bytes */
 	size_t n;
 	struct safetensor *tensor; /* [n], sorted by name */
+	XXH3_state_t *hash; /* of the header and the first `hashed` bytes of the data */
+	uint64_t hashed;
+	char digest[DIGEST_SIZE]; /* in its metadata; empty: none */
+	size_t nbeside;
+	struct safetensors_beside *beside; /* [nbeside] */
+};
+
+/* A file next to it, and its digest. */
+struct safetensors_beside {
+	char *name;
+	char digest[DIGEST_SIZE];
 };
 
 /* Open a file and check its header against its size. -1 with e set; s then holds nothing. */
@@ -48,11 +64,20 @@ struct safetensors_set {
 };
 int safetensors_set_open(struct safetensors_set *s, const char *path, struct error *e);
 void safetensors_set_close(struct safetensors_set *s); /* accepts a zeroed struct */
+/* As safetensors_digest; of several files, which are never ours, the digest of their digests. */
+int safetensors_set_digest(struct safetensors_set *s, char hex[DIGEST_SIZE], struct error *e);
 
 const struct safetensor *safetensors_find(const struct safetensors *s, const char *name); /* NULL: none */
 
 /* The t->n values as float32; F32, F16 and BF16 only. A value that is not finite is an error that names it. */
-int safetensors_read(const struct safetensors *s, const struct safetensor *t, float *out, struct error *e);
+int safetensors_read(struct safetensors *s, const struct safetensor *t, float *out, struct error *e);
+/*
+ * The digest of the file. -1 if it is not the one in its metadata. What was read in the order of the data is not read again, so this costs
+ * little after all tensors.
+ */
+int safetensors_digest(struct safetensors *s, char hex[DIGEST_SIZE], struct error *e);
+/* Do the files next to it, those that are there, have the digests in its metadata? */
+int safetensors_check_beside(const struct safetensors *s, struct error *e);
 
 /* "[2, 3]" into buf, for messages. Returns buf. */
 char *safetensors_shape(char *buf, size_t size, const uint64_t *shape, int ndim);
@@ -66,11 +91,18 @@ struct safetensor_out {
 	const void *from;
 };
 
+/* A text file of a folder. */
+struct text_file {
+	const char *name;
+	char *text;
+};
+
 /*
  * Write tensors to `path` (whole and fsynced, or not at all). They are sorted by name in place; get() fills the values of
- * one, called in file order; names must differ. -1 with e set.
+ * one, called in file order; names must differ. beside [nbeside]: files next to it, whose digests go into the metadata. -1 with e set.
  */
 int safetensors_write(const char *path, struct safetensor_out *t, size_t n,
-	void (*get)(const struct safetensor_out *t, float *values, void *arg), void *arg, struct error *e);
+	void (*get)(const struct safetensor_out *t, float *values, void *arg), void *arg, const struct text_file *beside, size_t nbeside,
+	struct error *e);
 
 #endif

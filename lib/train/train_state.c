@@ -1,6 +1,6 @@
 #include "train/train_state.h"
 
-#include "base/file.h"
+#include "base/digest.h"
 #include "base/json.h"
 
 #include <dirent.h>
@@ -70,10 +70,11 @@ void train_state_release(struct train_state *s)
 	*s = (struct train_state){0};
 }
 
-int train_state_save(const struct train_state *s, const char *path, struct error *e)
+char *train_state_print(const struct train_state *s)
 {
 	cJSON *j = cJSON_CreateObject();
 	cJSON_AddNumberToObject(j, "format", STATE_FORMAT);
+	cJSON_AddStringToObject(j, "digest", DIGEST_PREFIX DIGEST_ZEROS);
 	cJSON_AddNumberToObject(j, "step", (double)s->step);
 	cJSON_AddNumberToObject(j, "steps", (double)s->steps);
 	json_add_real(j, "epoch", s->epoch);
@@ -88,12 +89,12 @@ int train_state_save(const struct train_state *s, const char *path, struct error
 		cJSON_AddNumberToObject(best, "stale", (double)s->stale);
 	}
 	cJSON_AddItemReferenceToObject(j, "settings", s->settings);
-	char *text = cJSON_Print(j), *line = xasprintf("%s\n", text);
+	char *text = cJSON_Print(j), *line = xasprintf("%s\n", text), hex[DIGEST_SIZE];
+	digest_bytes(line, strlen(line), hex);
+	memcpy(strstr(line, DIGEST_PREFIX) + strlen(DIGEST_PREFIX), hex, strlen(hex));
 	cJSON_Delete(j);
-	int bad = outfile_text(path, line, e);
 	free(text);
-	free(line);
-	return bad;
+	return line;
 }
 
 /* A finite number. */
@@ -140,25 +141,43 @@ static int parse_state(struct train_state *s, cJSON *j, const char *path, struct
 	return settings_are_good(s->settings) ? 0 : error_set(e, "%s: no settings, or none that a trainer writes", path);
 }
 
-int checkpoint_state(struct train_state *s, const char *model, uint64_t step, struct error *e)
+/* States of earlier versions have no digest. */
+static int check_digest(const cJSON *j, char *text, size_t n, const char *path, struct error *e)
 {
-	char *path = checkpoint_path(model, step, "/trainer_state.json"), text[65536];
+	const cJSON *own = cJSON_GetObjectItemCaseSensitive(j, "digest");
+	char was[DIGEST_SIZE], now[DIGEST_SIZE];
+	if (!own && !memmem(text, n, DIGEST_PREFIX, strlen(DIGEST_PREFIX)))
+		return 0;
+	int bad = digest_take(text, n, cJSON_GetStringValue(own), was);
+	digest_bytes(text, n, now);
+	return bad || strcmp(now, was) ? error_set(e, "%s: damaged: it does not match its digest", path) : 0;
+}
+
+int train_state_load(struct train_state *s, const char *path, struct error *e)
+{
+	char text[65536];
 	*s = (struct train_state){0};
-	int bad = -1;
 	FILE *f = fopen(path, "re");
-	if (!f) {
-		error_set(e, "%s: %s", path, strerror(errno));
-	} else {
-		size_t n = fread(text, 1, sizeof text, f);
-		cJSON *j = cJSON_ParseWithLength(text, n);
-		bad = parse_state(s, j, path, e);
-		cJSON_Delete(j);
-		fclose(f);
-	}
-	if (!bad && s->step != step)
-		bad = error_set(e, "%s: says step %llu", path, (unsigned long long)s->step);
+	if (!f)
+		return error_set(e, "%s: %s", path, strerror(errno));
+	size_t n = fread(text, 1, sizeof text, f);
+	cJSON *j = cJSON_ParseWithLength(text, n);
+	int bad = parse_state(s, j, path, e) || check_digest(j, text, n, path, e);
+	cJSON_Delete(j);
+	fclose(f);
 	if (bad)
 		train_state_release(s);
+	return bad ? -1 : 0;
+}
+
+int checkpoint_state(struct train_state *s, const char *model, uint64_t step, struct error *e)
+{
+	char *path = checkpoint_path(model, step, "/trainer_state.json");
+	int bad = train_state_load(s, path, e);
+	if (!bad && s->step != step) {
+		bad = error_set(e, "%s: says step %llu", path, (unsigned long long)s->step);
+		train_state_release(s);
+	}
 	free(path);
 	return bad;
 }

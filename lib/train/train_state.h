@@ -32,8 +32,9 @@ int64_t checkpoint_list(const char *model, const char *suffix, uint64_t **steps,
 /* The highest complete checkpoint of a model directory: 1 and *step, 0 none (or no such directory), -1 error. */
 int checkpoint_latest(const char *model, uint64_t *step, struct error *e);
 
-/* Read trainer_state.json of MODEL/checkpoint-STEP; write one. */
+/* Read a trainer_state.json, that of MODEL/checkpoint-STEP; the text of one (malloced). */
+int train_state_load(struct train_state *s, const char *path, struct error *e);
 int checkpoint_state(struct train_state *s, const char *model, uint64_t step, struct error *e);
-int train_state_save(const struct train_state *s, const char *path, struct error *e);
+char *train_state_print(const struct train_state *s);
 
 #endif

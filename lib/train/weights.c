@@ -1,6 +1,6 @@
 #include "train/weights.h"
 
-#include "train/config.h"
+#include "train/model_dir.h"
 #include "train/safetensors.h"
 
 #include <stdlib.h>
@@ -12,8 +12,8 @@ static void get_values(const struct safetensor_out *o, float *values, void *arg)
 	model_read(arg, (enum which)o->which, o->from, values);
 }
 
-int weights_save_arrays(
-	struct model *m, const char *path, const char *const prefix[], const enum which which[], size_t narray, struct error *e)
+int weights_save_arrays(struct model *m, const char *path, const char *const prefix[], const enum which which[], size_t narray,
+	const struct text_file *beside, size_t nbeside, struct error *e)
 {
 	size_t n = model_ntensor(m), nout = 0;
 	struct safetensor_out *out = xcalloc(n * narray, sizeof *out);
@@ -27,7 +27,7 @@ int weights_save_arrays(
 			.name = name[nout], .ndim = t->ndim, .shape = {t->shape[0], t->shape[1]}, .which = (int)which[i / n], .from = t};
 		nout++;
 	}
-	int bad = safetensors_write(path, out, nout, get_values, m, e);
+	int bad = safetensors_write(path, out, nout, get_values, m, beside, nbeside, e);
 	for (size_t i = 0; i < nout; i++)
 		free(name[i]);
 	free(name);
@@ -35,9 +35,9 @@ int weights_save_arrays(
 	return bad;
 }
 
-int weights_save(struct model *m, const char *path, struct error *e)
+int weights_save(struct model *m, const char *path, const struct text_file *beside, size_t nbeside, struct error *e)
 {
-	return weights_save_arrays(m, path, (const char *const[]){""}, (const enum which[]){PARAM}, 1, e);
+	return weights_save_arrays(m, path, (const char *const[]){""}, (const enum which[]){PARAM}, 1, beside, nbeside, e);
 }
 
 static void copy_values(const struct safetensor_out *o, float *values, void *arg)
@@ -54,13 +54,13 @@ int weights_save_copy(struct model *m, const real *values, const char *path, str
 		const struct tensor *t = model_tensor(m, i);
 		out[i] = (struct safetensor_out){.name = t->name, .ndim = t->ndim, .shape = {t->shape[0], t->shape[1]}, .from = t};
 	}
-	int bad = safetensors_write(path, out, n, copy_values, (void *)(uintptr_t)values, e);
+	int bad = safetensors_write(path, out, n, copy_values, (void *)(uintptr_t)values, NULL, 0, e);
 	free(out);
 	return bad;
 }
 
 int weights_load_one(
-	struct model *m, enum which w, const struct tensor *t, const struct safetensors *s, const struct safetensor *from, struct error *e)
+	struct model *m, enum which w, const struct tensor *t, struct safetensors *s, const struct safetensor *from, struct error *e)
 {
 	uint64_t want[2] = {t->shape[0], t->shape[1]};
 	char a[160], b[160];
@@ -83,7 +83,7 @@ static int has_prefix(const char *s, const char *prefix)
 /* A file, and the names that the model's tensors have in it. */
 struct source {
 	struct model *m;
-	const struct safetensors_set *set;
+	struct safetensors_set *set;
 	char **name; /* [model_ntensor], NULL: not to be loaded */
 	char *seen; /* [model_ntensor] those that were loaded */
 };
@@ -169,9 +169,9 @@ static int may_ignore(const struct source *s, const char *name)
 }
 
 /* A decoder shares its weights with the embedding, and its bias. A file that stores both must have the same numbers in both. */
-static int check_copy(struct model *m, const struct safetensors_set *set, const char *name, const struct tensor *t, struct error *e)
+static int check_copy(struct model *m, struct safetensors_set *set, const char *name, const struct tensor *t, struct error *e)
 {
-	const struct safetensors *s = set->file;
+	struct safetensors *s = set->file;
 	while (s < set->file + set->n && !safetensors_find(s, name))
 		s++;
 	const struct safetensor *d = s < set->file + set->n ? safetensors_find(s, name) : NULL;
@@ -188,7 +188,7 @@ static int check_copy(struct model *m, const struct safetensors_set *set, const 
 	return bad ? error_set(e, "%s: tensor '%s' differs from '%s': only tied decoders are supported", s->path, name, t->name) : 0;
 }
 
-static int check_copies(struct model *m, const struct safetensors_set *set, struct error *e)
+static int check_copies(struct model *m, struct safetensors_set *set, struct error *e)
 {
 	for (size_t i = 0; head_at(i); i++) {
 		const char *const(*copy)[2] = head_at(i)->copy;
@@ -200,7 +200,7 @@ static int check_copies(struct model *m, const struct safetensors_set *set, stru
 }
 
 /* The tensors of one file. */
-static int load_file(const struct source *o, const struct safetensors *s, struct weights_report *r, struct error *e)
+static int load_file(const struct source *o, struct safetensors *s, struct weights_report *r, struct error *e)
 {
 	int bad = 0;
 	for (size_t i = 0; i < s->n && !bad; i++) {
@@ -264,7 +264,7 @@ int weights_load_heads(struct model *m, const char *path, const struct head_spec
 	if (safetensors_set_open(&set, path, e))
 		return explain_missing(path, e);
 	name_tensors(&o, from);
-	int bad = load_all(&o, r, e);
+	int bad = load_all(&o, r, e) || safetensors_set_digest(&set, r->digest, e) ? -1 : 0;
 	source_release(&o);
 	safetensors_set_close(&set);
 	return bad;
@@ -277,34 +277,21 @@ int weights_load(struct model *m, const char *path, struct weights_report *r, st
 
 /* ---- a model directory ---- */
 
-static char *join(const char *dir, const char *name)
-{
-	return xasprintf("%s/%s", dir, name);
-}
-
 struct model *model_dir_load(const char *dir, const struct head_spec *head, size_t nhead, struct ops *o, uint64_t seed, struct vocab *v,
 	struct weights_report *r, struct error *e)
 {
-	char *config = join(dir, "config.json"), *vocab = join(dir, "vocab.tsv"), *weights = join(dir, "model.safetensors");
 	struct model_config c;
-	struct model *m = NULL;
-	*v = (struct vocab){0};
-	int bad = config_folder(dir, e) || config_load(&c, config, e);
-	if (!bad && access(vocab, F_OK) == 0)
-		bad = vocab_load(v, vocab, e);
-	if (!bad && v->n && v->n != c.vocab_size)
-		bad = error_set(e, "%s: %zu rows, but %s says vocab_size %u", vocab, v->n, config, c.vocab_size);
-	if (!bad) {
-		m = model_blank(&c, head, nhead, o, seed, e);
-		bad = !m ? error_prefix(e, "%s", config) : weights_load(m, weights, r, e);
-	}
-	if (bad) {
+	if (model_dir_tables(&c, v, dir, e))
+		return NULL;
+	char *weights = xasprintf("%s/model.safetensors", dir);
+	struct model *m = model_blank(&c, head, nhead, o, seed, e);
+	if (!m)
+		error_prefix(e, "%s/config.json", dir);
+	if (!m || weights_load(m, weights, r, e)) {
 		model_free(m);
 		m = NULL;
 		vocab_release(v);
 	}
-	free(config);
-	free(vocab);
 	free(weights);
 	return m;
 }

@@ -14,6 +14,7 @@ struct weights_report {
 	size_t fresh; /* head tensors that the file lacks: drawn at random (model_draw) */
 	size_t ignored; /* tensors of other heads, position_ids, a tied decoder */
 	char first_fresh[TENSOR_NAME]; /* name of one */
+	char digest[DIGEST_SIZE]; /* of the file; of several files: of their digests */
 };
 
 /*
@@ -26,16 +27,17 @@ int weights_load(struct model *m, const char *path, struct weights_report *r, st
  * NULL: none, its own tensors are fresh.
  */
 int weights_load_heads(struct model *m, const char *path, const struct head_spec *const *from, struct weights_report *r, struct error *e);
-int weights_save(struct model *m, const char *path, struct error *e);
+/* beside [nbeside]: files of the model's folder, whose digests the file gets. */
+int weights_save(struct model *m, const char *path, const struct text_file *beside, size_t nbeside, struct error *e);
 /* values [model_size], laid out as model_read_all gives them, in the model's place. */
 int weights_save_copy(struct model *m, const real *values, const char *path, struct error *e);
 
 /* For other arrays of the model: narray of them into one file, each tensor's name behind the array's prefix; and one tensor
  * back, whose shape is checked. */
-int weights_save_arrays(
-	struct model *m, const char *path, const char *const prefix[], const enum which which[], size_t narray, struct error *e);
+int weights_save_arrays(struct model *m, const char *path, const char *const prefix[], const enum which which[], size_t narray,
+	const struct text_file *beside, size_t nbeside, struct error *e);
 int weights_load_one(
-	struct model *m, enum which w, const struct tensor *t, const struct safetensors *s, const struct safetensor *from, struct error *e);
+	struct model *m, enum which w, const struct tensor *t, struct safetensors *s, const struct safetensor *from, struct error *e);
 
 /*
  * The model of a directory, for use: config.json, model.safetensors and vocab.tsv. vocab->n is 0 if there is no

@@ -2,16 +2,13 @@
 #include "scembed.h"
 
 #include "cli.h"
-#include "base/digest.h"
 #include "nn/device.h"
 #include "train/weights.h"
 #include "cli_model.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { CELLS, GENES, STATIC }; /* whose vectors */
 enum { COUNTS_MAX = 1 << 18, GRADIENT_MAX = 1 << 11 }; /* default of --batch-tokens for counts, for gradients */
@@ -86,33 +83,6 @@ static struct cli cli = {.name = "scembed",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
 
-/* XXH3-128 of the weights: provenance identifies the model, not its path. */
-static char *weights_digest(const char *dir)
-{
-	struct error e;
-	struct safetensors_set set;
-	char *path = xasprintf("%s/model.safetensors", dir), buf[1 << 16];
-	XXH3_state_t *s = xchecked(XXH3_createState());
-	XXH3_128bits_reset(s);
-	must(safetensors_set_open(&set, path, &e), &e);
-	for (size_t i = 0; i < set.n; i++) {
-		ssize_t n;
-		if (lseek(set.file[i].fd, 0, SEEK_SET))
-			die("%s: cannot read", set.file[i].path);
-		while ((n = read(set.file[i].fd, buf, sizeof buf)) > 0)
-			XXH3_128bits_update(s, buf, (size_t)n);
-		if (n < 0)
-			die("%s: cannot read", set.file[i].path);
-	}
-	safetensors_set_close(&set);
-	XXH128_hash_t d = XXH3_128bits_digest(s);
-	XXH3_freeState(s);
-	free(path);
-	char *hex = xmalloc(DIGEST_SIZE);
-	digest_hex(d, hex);
-	return hex;
-}
-
 static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 {
 	struct error e;
@@ -132,6 +102,7 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 		die("%s", e.msg);
 	if (report.fresh)
 		die("%s/model.safetensors has no '%s': it is not that of a fine-tuned model", model_dir, report.first_fresh);
+	snprintf(r->identity, sizeof r->identity, "--model xxh3:%s", report.digest);
 	cli_same_vocab(&v, model_config(r->model), model_dir, in);
 	cli_same_positions(model_config(r->model), model_dir, in);
 	cli_needs_values(model_config(r->model), in);
@@ -150,18 +121,10 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 	pool_check(r, h);
 }
 
-/* The model in provenance. */
-static char *model_text(void)
-{
-	char *digest = weights_digest(model_dir), *text = xasprintf("--model xxh3:%s", digest);
-	free(digest);
-	return text;
-}
-
 /* The tokens stream's header without its ragged columns, with x or the columns of the prediction. */
 static void make_header(struct run *r, struct header *to, const struct header *from, const char *name)
 {
-	char *model = model_text();
+	const char *model = r->identity;
 	header_derive(to, predict || reconstruct || attribute ? "prediction" : screened ? "tokens" : "embedding", from);
 	if (screened) {
 		screen_header(r, to, name, (int)layer, strchr(model, ' ') + 1);
@@ -179,7 +142,6 @@ static void make_header(struct run *r, struct header *to, const struct header *f
 		r->x = header_add_fixed(to, "x", F32, (uint32_t)r->C);
 	}
 	cli_provenance(&cli, to, model);
-	free(model);
 }
 
 static void collect(struct run *r)
@@ -379,10 +341,8 @@ static void report(const struct run *r, const char *name)
 
 static void embed_genes(struct run *r, struct stream *in)
 {
-	char *model = model_text();
 	struct genes_options g = {of == STATIC, by, (int)layer, truncate_cells, stream_header(in)->vocab.nspecial, batch_max};
-	genes_run(r, &g, in, &cli, model);
-	free(model);
+	genes_run(r, &g, in, &cli, r->identity);
 	free(r->h);
 	packed_release(&r->packed);
 	stream_free(in);

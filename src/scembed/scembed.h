@@ -23,6 +23,7 @@ enum similarity { SIMILARITY_NONE, SIMILARITY_MEAN, SIMILARITY_GENES };
 struct run {
 	struct ops *ops;
 	struct model *model;
+	char identity[64]; /* the model in provenance: not its path but the digest of its weights */
 	struct masked_columns col; /* of the input */
 	struct block out;
 	int *map; /* columns of the input for those of the output */

@@ -285,7 +285,7 @@ struct train {
 	struct validation validation;
 	uint64_t eval_every;
 	real *best; /* [model_size of PARAM] weights of state.best_step, NULL: none yet */
-	struct model_file file[HEADS_MAX];
+	struct text_file file[HEADS_MAX];
 	size_t nfile;
 };
 

@@ -39,7 +39,7 @@ static struct model_files files_of(const struct train *t)
 
 const char *train_add_file(struct train *t, const struct objective *o, char *text)
 {
-	t->file[t->nfile++] = (struct model_file){o->kind->file, text};
+	t->file[t->nfile++] = (struct text_file){o->kind->file, text};
 	return text;
 }
 

@@ -1,9 +1,12 @@
 /* scview: show any stream as a table, its header or statistics; check it; export it to numpy and AnnData. */
 #include "scview.h"
 
+#include "train/model_dir.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum format { TSV, NPY, H5AD };
@@ -23,7 +26,8 @@ static struct option_def options[] = {
 	{0, "header-tsv", OPT_FLAG, &want_header_tsv, NULL, "print the header as a table of key and value, for scripts"},
 	{0, "vocab", OPT_FLAG, &want_vocab, NULL, "print the vocabulary, as a table that rankenc reads"},
 	{'s', "stats", OPT_FLAG, &want_stats, NULL, "print statistics of every column"},
-	{0, "check", OPT_FLAG, &want_check, NULL, "read the whole input and report whether it is complete; several files allowed"},
+	{0, "check", OPT_FLAG, &want_check, NULL,
+		"read the whole input and report whether it is complete; several files and models allowed"},
 	{'O', "format", OPT_CHOICE, &format, OPT_WORDS(formats), "output format (default tsv)"},
 	{0, "into", OPT_INPUT, &into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode"},
 	{0, "key", OPT_STRING, &key, "NAME",
@@ -62,9 +66,23 @@ static void show_vocab(struct stream *in)
 
 static uint64_t checked; /* rows */
 
+static int check_model(const char *dir)
+{
+	size_t tensors;
+	int digest, bad = model_dir_check(dir, &tensors, &digest, &view.error);
+	if (bad)
+		complain("%s", view.error.msg);
+	else
+		text_putf("%s: complete, model, %zu tensors%s\n", dir, tensors, digest ? "" : ", no digest");
+	return bad;
+}
+
 static int check(int i)
 {
 	const char *path = i < cli.noperand ? cli.operand[i] : "-";
+	struct stat st;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return check_model(path);
 	struct stream *in = stream_open(path, &view.error);
 	struct block b = {0};
 	size_t blocks = 0;

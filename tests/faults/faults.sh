@@ -29,7 +29,7 @@ content() {
 		echo "$f"
 		case $f in
 		*/train.tsv) cut -f1-4,7- "$f" ;;
-		*/trainer_state.json) sed 's/"seconds":[[:space:]]*[0-9.e+-]*//' "$f" ;;
+		*/trainer_state.json) sed 's/"seconds":[[:space:]]*[0-9.e+-]*//; /\t"digest":/d' "$f" ;;
 		./out.h5ad) h5tok -q "$f" -o - ;; # HDF5 writes the time into its objects
 		*) cat "$f" ;;
 		esac

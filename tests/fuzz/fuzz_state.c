@@ -67,8 +67,10 @@ static void check_state(void)
 		return;
 	}
 	assert(s.step == STEP && s.step <= s.steps && s.best_step <= s.step && strlen(s.digest) == 32);
-	if (train_state_save(&s, state, &e) || checkpoint_state(&again, dir, STEP, &e))
+	char *text = train_state_print(&s);
+	if (outfile_text(state, text, &e) || checkpoint_state(&again, dir, STEP, &e))
 		abort();
+	free(text);
 	assert(s.steps == again.steps && s.epoch == again.epoch && s.seconds == again.seconds && s.best_step == again.best_step);
 	assert(s.best == again.best && s.stale == again.stale && strcmp(s.digest, again.digest) == 0);
 	assert(cJSON_Compare(s.settings, again.settings, 1));

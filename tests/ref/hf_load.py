@@ -3,7 +3,7 @@
 
 Usage: hf_load.py MODEL LOGITS
 Loads the model directory with the class its config.json names (no key missing or unexpected), saves it again (the safetensors file
-must be the same bytes), and writes the logits of fixed inputs to LOGITS: a line "CELLS COLUMNS", then for every cell a line of
+must be the same bytes, but for our digests, which are left away), and writes the logits of fixed inputs to LOGITS: a line "CELLS COLUMNS", then for every cell a line of
 token ids and, for each of its tokens (BertForSequenceClassification: once), a line of logits. tests/unit/test_checkpoint.c holds
 the model to these numbers.
 
@@ -25,15 +25,23 @@ import numpy as np
 import torch
 import transformers
 
+
+def parts(folder):
+    raw = open(folder + "/model.safetensors", "rb").read()
+    n = int.from_bytes(raw[:8], "little")
+    return json.loads(raw[8:8 + n]), raw[8 + n:]
+
+
 config = json.load(open(sys.argv[1] + "/config.json"))
 model, info = getattr(transformers, config["architectures"][0]).from_pretrained(sys.argv[1], output_loading_info=True, attn_implementation="eager")
 assert not any(info.values()), info
 model.eval()
 with tempfile.TemporaryDirectory() as tmp:
     model.save_pretrained(tmp)
-    same = open(tmp + "/model.safetensors", "rb").read() == open(sys.argv[1] + "/model.safetensors", "rb").read()
-    print("saved again:", "the same bytes" if same else "different bytes")
-    assert same
+    (again, data), (ours, our_data) = map(parts, (tmp, sys.argv[1]))
+    assert again.pop("__metadata__") == {"format": "pt"} and ours.pop("__metadata__")["format"] == "pt"
+    print("saved again:", "the same tensors" if (again, data) == (ours, our_data) else "other tensors")
+    assert (again, data) == (ours, our_data)
 rng = np.random.default_rng(7)
 V = model.config.vocab_size
 cells = config["architectures"] == ["BertForSequenceClassification"]

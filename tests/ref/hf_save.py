@@ -38,7 +38,7 @@ worst = 0
 for name, model in models.items():
     for p in model.parameters():
         p.data += 0.05 * torch.randn_like(p.data)
-    with tempfile.TemporaryDirectory() as tmp:
+    with tempfile.TemporaryDirectory() as tmp, tempfile.TemporaryDirectory() as out:
         model.save_pretrained(tmp)
         if name == "position_ids":
             state = {k: v.clone() for k, v in model.state_dict().items()}
@@ -47,8 +47,8 @@ for name, model in models.items():
         model = model.float().eval()
         encoder = getattr(model, "bert", model)
         for layer in 0, -1, -3:
-            tool("scembed", "-q", "-M", tmp, "--layer", str(layer), "-o", tmp + "/x.emb", tokens)
-            got = np.load(io.BytesIO(tool("scview", "-O", "npy", tmp + "/x.emb")))
+            tool("scembed", "-q", "-M", tmp, "--layer", str(layer), "-o", out + "/x.emb", tokens)
+            got = np.load(io.BytesIO(tool("scview", "-O", "npy", out + "/x.emb")))
             with torch.no_grad():
                 want = np.array([encoder(torch.tensor([r]), output_hidden_states=True).hidden_states[layer - 1][0].mean(0).numpy() for r in rows])
             apart = np.abs(got - want).max() / np.abs(want).max()
@@ -63,19 +63,19 @@ for name, model in models.items():
             for p in model.parameters():
                 p.data += 0.2 * torch.randn_like(p.data)
         model = model.float().eval()
-        with tempfile.TemporaryDirectory() as tmp:
+        with tempfile.TemporaryDirectory() as tmp, tempfile.TemporaryDirectory() as out:
             model.save_pretrained(tmp)
-            tool("scembed", "-q", "-M", tmp, "--predict", *([] if name == "cells" else ["--all-genes"]), "-o", tmp + "/x.pred", tokens)
+            tool("scembed", "-q", "-M", tmp, "--predict", *([] if name == "cells" else ["--all-genes"]), "-o", out + "/x.pred", tokens)
             with torch.no_grad():
                 want = [model(torch.tensor([r])).logits[0].numpy() for r in rows]
             names = labels or ["LABEL_0", "LABEL_1"]
             if name == "cells":
-                got = np.load(io.BytesIO(tool("scview", "-O", "npy", tmp + "/x.pred")))
-                said = tool("scview", "-c", "predicted", tmp + "/x.pred").decode().split("\n")[1:-1]
+                got = np.load(io.BytesIO(tool("scview", "-O", "npy", out + "/x.pred")))
+                said = tool("scview", "-c", "predicted", out + "/x.pred").decode().split("\n")[1:-1]
                 assert said == [names[w.argmax()] for w in want] and (not labels or len(set(said)) > 1), said
                 want = np.array(want)
             else:
-                lines = {n: tool("scview", "-c", "logit." + n, tmp + "/x.pred").decode().split("\n")[1:-1] for n in names}
+                lines = {n: tool("scview", "-c", "logit." + n, out + "/x.pred").decode().split("\n")[1:-1] for n in names}
                 got = np.array([[float(x) for line in lines[n] for x in line.split()] for n in names]).T
                 gene_ids = [line.split("\t")[1] for line in tool("scview", "--vocab", tokens).decode().split("\n")[1:-1]]
                 want = np.concatenate([w[[not gene_ids[i].startswith("<") for i in r]] for w, r in zip(want, rows)])

@@ -1,4 +1,4 @@
-/* safetensors: what is written comes back; every malformed header is refused; half and bfloat16 are the compiler's. */
+/* safetensors: what is written comes back; every malformed header and flipped bit is refused; half and bfloat16 are the compiler's. */
 #include "base/bytes.h"
 #include "train/safetensors.h"
 
@@ -35,6 +35,25 @@ static void put_file(const char *json, size_t pad, const void *data, size_t n)
 	fclose(f);
 }
 
+enum { SMALL = 512 };
+
+/* The bytes of the file, of which there are fewer than SMALL. */
+static size_t get_file(char bytes[SMALL])
+{
+	FILE *f = fopen(path, "r");
+	size_t n = fread(bytes, 1, SMALL, f);
+	assert_true(n < SMALL);
+	fclose(f);
+	return n;
+}
+
+static void put_bytes(const char *bytes, size_t n)
+{
+	FILE *f = fopen(path, "w");
+	fwrite(bytes, 1, n, f);
+	fclose(f);
+}
+
 static void refused(const char *json, size_t n, const char *why)
 {
 	struct safetensors s;
@@ -53,17 +72,22 @@ static void round_trip(void **state)
 	struct error e;
 	struct safetensor_out out[] = {
 		{.name = "b", .ndim = 2, .shape = {2, 3}, .which = 1}, {.name = "a\"", .ndim = 1, .shape = {6}, .which = 2}};
-	assert_int_equal(safetensors_write(path, out, 2, fill, NULL, &e), 0);
-	/* the bytes of the reference library, header padded to a multiple of 8 */
-	char want[] = "{\"__metadata__\":{\"format\":\"pt\"},\"a\\\"\":{\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24]},"
-		      "\"b\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[24,48]}}",
-	     got[256];
-	FILE *f = fopen(path, "r");
-	size_t n = fread(got, 1, sizeof got, f), len = (strlen(want) + 7) / 8 * 8;
-	fclose(f);
+	assert_int_equal(safetensors_write(path, out, 2, fill, NULL, NULL, 0, &e), 0);
+	/* the bytes of the reference library, header padded to a multiple of 8; the digest with zeros in its place */
+	char want[] =
+		"{\"__metadata__\":{\"corrmask_digest\":\"xxh3:00000000000000000000000000000000\",\"format\":\"pt\"},\"a\\\"\":{\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24]},"
+		"\"b\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[24,48]}}",
+	     got[SMALL], hex[DIGEST_SIZE], again[DIGEST_SIZE];
+	size_t n = get_file(got), len = (strlen(want) + 7) / 8 * 8;
+	char *digest = strstr(got + 8, "xxh3:") + 5;
 	assert_int_equal(n, 8 + len + 48);
 	assert_int_equal(get_le64((uint8_t *)got), len);
+	memcpy(hex, digest, 32);
+	hex[32] = 0;
+	memset(digest, '0', 32);
 	assert_memory_equal(got + 8, want, strlen(want));
+	digest_bytes(got, n, again);
+	assert_string_equal(again, hex);
 	assert_int_equal(safetensors_open(&s, path, &e), 0);
 	assert_int_equal(s.n, 2);
 	const struct safetensor *t = safetensors_find(&s, "b");
@@ -75,11 +99,97 @@ static void round_trip(void **state)
 	assert_int_equal(safetensors_read(&s, t, x, &e), 0);
 	assert_memory_equal(x, y, sizeof x);
 	assert_null(safetensors_find(&s, "c"));
+	assert_int_equal(safetensors_digest(&s, again, &e), 0); /* in another order than that of the data */
+	assert_string_equal(again, hex);
 	safetensors_close(&s);
 	out[1].name = "a\"";
-	assert_int_equal(safetensors_write(path, out, 2, fill, NULL, &e), -1);
+	assert_int_equal(safetensors_write(path, out, 2, fill, NULL, NULL, 0, &e), -1);
 	assert_non_null(strstr(e.msg, "two tensors named"));
-	assert_int_equal(safetensors_write("/dev/full", out, 1, fill, NULL, &e), -1);
+	assert_int_equal(safetensors_write("/dev/full", out, 1, fill, NULL, NULL, 0, &e), -1);
+}
+
+/* All values and the digest, in this order. */
+static int read_all(struct error *e)
+{
+	struct safetensors s;
+	char hex[DIGEST_SIZE];
+	float x[16];
+	if (safetensors_open(&s, path, e))
+		return -1;
+	int bad = 0;
+	for (size_t i = 0; i < s.n && !bad; i++)
+		bad = safetensors_read(&s, &s.tensor[i], x, e);
+	bad = bad || safetensors_digest(&s, hex, e);
+	safetensors_close(&s);
+	return bad;
+}
+
+static void every_bit(void **state)
+{
+	struct error e;
+	char bytes[SMALL];
+	struct text_file beside = {"table.tsv", (char[]){"a\tb\n"}};
+	for (size_t nbeside = 0; nbeside < 2; nbeside++) {
+		struct safetensor_out out[] = {{.name = "w", .ndim = 2, .shape = {2, 3}}, {.name = "b", .ndim = 1, .shape = {6}}};
+		assert_int_equal(safetensors_write(path, out, 2, fill, NULL, &beside, nbeside, &e), 0);
+		assert_int_equal(read_all(&e), 0);
+		size_t n = get_file(bytes);
+		for (size_t bit = 0; bit < 8 * n; bit++) {
+			bytes[bit / 8] ^= (char)(1 << bit % 8);
+			put_bytes(bytes, n);
+			if (read_all(&e) == 0)
+				fail_msg("bit %zu of byte %zu of %zu flipped: read without a word", bit % 8, bit / 8, n);
+			bytes[bit / 8] ^= (char)(1 << bit % 8);
+		}
+	}
+}
+
+/* Other programs leave the digests away when they write changed tensors, and have metadata of their own. */
+static void foreign(void **state)
+{
+	static const char *const metadata[] = {
+		"{\"format\":\"pt\"}",
+		"{}",
+		"{\"format\":\"pt\",\"modelspec.hash_sha256\":\"0x57a116988f24a1d2b7188f0d447fbb94\"}",
+		"{\"hash\":\"57a116988f24a1d2b7188f0d447fbb94\",\"vocab.tsv\":\"1\",\"digest\":7}",
+		"7",
+	};
+	struct safetensors s;
+	struct error e;
+	float x[2] = {1, 2};
+	char bytes[SMALL], hex[DIGEST_SIZE], want[DIGEST_SIZE];
+	for (size_t i = 0; i < sizeof metadata / sizeof *metadata; i++) {
+		char *json = xasprintf("{\"__metadata__\":%s,\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", metadata[i]);
+		put_file(json, 3, x, sizeof x);
+		digest_bytes(bytes, get_file(bytes), want);
+		assert_int_equal(safetensors_open(&s, path, &e), 0);
+		assert_int_equal(safetensors_digest(&s, hex, &e), 0);
+		assert_string_equal(hex, want);
+		assert_int_equal(safetensors_check_beside(&s, &e), 0);
+		safetensors_close(&s);
+		free(json);
+	}
+}
+
+static void beside(void **state)
+{
+	struct safetensors s;
+	struct error e;
+	char *table = xasprintf("%s/table.tsv", dir);
+	struct text_file file = {"table.tsv", (char[]){"a\tb\n"}};
+	struct safetensor_out out[] = {{.name = "w", .ndim = 2, .shape = {2, 3}}};
+	assert_int_equal(safetensors_write(path, out, 1, fill, NULL, &file, 1, &e), 0);
+	assert_int_equal(safetensors_open(&s, path, &e), 0);
+	for (int i = 0; i < 3; i++) { /* not there, damaged, as it was */
+		FILE *f = i ? fopen(table, "w") : NULL;
+		if (f)
+			fputs(i == 1 ? "a\tc\n" : file.text, f), fclose(f);
+		assert_int_equal(safetensors_check_beside(&s, &e), i < 2 ? -1 : 0);
+		assert_non_null(strstr(e.msg, table));
+	}
+	safetensors_close(&s);
+	unlink(table);
+	free(table);
 }
 
 static void every_prefix(void **state)
@@ -87,15 +197,11 @@ static void every_prefix(void **state)
 	struct safetensors s;
 	struct error e;
 	struct safetensor_out out[] = {{.name = "w", .ndim = 2, .shape = {2, 3}}};
-	assert_int_equal(safetensors_write(path, out, 1, fill, NULL, &e), 0);
-	FILE *f = fopen(path, "r");
-	char bytes[256];
-	size_t n = fread(bytes, 1, sizeof bytes, f);
-	fclose(f);
+	assert_int_equal(safetensors_write(path, out, 1, fill, NULL, NULL, 0, &e), 0);
+	char bytes[SMALL];
+	size_t n = get_file(bytes);
 	for (size_t k = 0; k <= n + 1; k++) {
-		f = fopen(path, "w");
-		fwrite(bytes, 1, k, f);
-		fclose(f);
+		put_bytes(bytes, k);
 		int got = safetensors_open(&s, path, &e);
 		assert_int_equal(got, k == n ? 0 : -1);
 		if (!got)
@@ -187,6 +293,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trip),
 		cmocka_unit_test(every_prefix),
+		cmocka_unit_test(every_bit),
+		cmocka_unit_test(foreign),
+		cmocka_unit_test(beside),
 		cmocka_unit_test(malformed),
 		cmocka_unit_test(dtypes),
 #ifdef __FLT16_MANT_DIG__
