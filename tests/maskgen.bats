@@ -464,7 +464,7 @@ loader() {
 	run -1 maskgen cut -o x
 	run -1 sh -c 'head -c 9000 s.tok | maskgen -o x'
 	run -1 maskgen /dev/null -o x
-	run -1 maskgen . -o x
+	run -1 maskgen . -o ../x
 	assert_not_exist x
 	run -1 sh -c 'maskgen s.tok > /dev/full'
 	assert_output --partial "No space left"
