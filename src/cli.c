@@ -417,6 +417,8 @@ void cli_init(struct cli *c, int argc, char **argv)
 		print_help(c);
 	if (want_version)
 		print_version(c->name, c->features);
+	if (opt_check(tables, c->mode ? c->mode : 1, &e))
+		usage_error("%s", e.msg);
 	check_output(c->common & CLI_OUT ? c->output : NULL);
 	read_operands(c, argv + 1);
 	set_environment(c->threads);
@@ -431,8 +433,9 @@ void cli_init(struct cli *c, int argc, char **argv)
 	const char *note = getenv("CORRMASK_PROGRESS");
 	if (note && *note)
 		progress_file = open(note, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-	if (!c->operands && c->noperand)
-		usage_error("unexpected argument '%s'", c->operand[0]);
+	int most = !c->operands ? 0 : strstr(c->operands, "...") ? c->noperand : 1;
+	if (c->noperand > most)
+		usage_error("unexpected argument '%s'%s", c->operand[most], most ? ": expected one input (scsample joins streams)" : "");
 	int from_stdin = c->operands && !c->noperand;
 	for (int i = 0; i < c->noperand; i++)
 		from_stdin |= strcmp(c->operand[i], "-") == 0;
@@ -462,6 +465,20 @@ void refuse_list(const char *why, const void *const *to)
 	for (; *to; to++)
 		if (given(*to))
 			usage_error("--%s %s", cli_option(*to)->name, why);
+}
+
+void cli_mode(unsigned mode, const char *why, ...)
+{
+	struct error e;
+	va_list ap;
+	va_start(ap, why);
+	char *text = NULL;
+	if (vasprintf(&text, why, ap) < 0)
+		die("out of memory");
+	va_end(ap);
+	if (opt_check_mode(tables, mode, text, &e))
+		usage_error("%s", e.msg);
+	free(text);
 }
 
 void cli_rank(struct cli *c, int rank)

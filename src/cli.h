@@ -33,6 +33,7 @@ struct cli {
 	const char *features; /* libraries for --version, may be NULL */
 	struct option_def *options; /* the tool's own */
 	struct option_def *shared; /* options shared with other subcommands, or NULL */
+	unsigned mode; /* if no option chooses another one (option.h); 0: 1 */
 	unsigned common; /* CLI_...; CLI_LISTS: an operand is several files, between commas */
 
 	/* out */
@@ -57,6 +58,8 @@ void cli_blas(const struct cli *c);
 /* The option of this tool that sets `to`, and whether it was given. */
 const struct option_def *cli_option(const void *to);
 int given(const void *to);
+/* A usage error if an option was given that does not belong to this mode (opt_check_mode). */
+void cli_mode(unsigned mode, const char *why, ...) __attribute__((format(printf, 2, 3)));
 /* Write what is buffered for standard output. 1: this, or a write before it, failed; it is the exit status then. */
 int stdout_lost(void);
 /* refuse(why, &variable ...): a usage error, "--NAME WHY", if one of the options that set these variables was given. */

@@ -13,6 +13,9 @@
 #include "cli.h"
 #include "encode/encoder.h"
 
+/* Modes of rankenc and h5tok: these write tokens; rankenc --fit. */
+enum { RANKS = 2, FITS = 4 };
+
 /* The options of the encoding, for cli.shared, and what they set. */
 extern struct option_def rank_options[];
 extern struct rank_given {

@@ -20,35 +20,42 @@ static int positive, pmi;
 static int want_stats, want_tsv, want_layout, want_graphml, shuffle;
 static const char *modules_text;
 
+enum { RHO = 1, PMI = 2, READ = 4 }; /* modes: build one of the two graphs, or read one */
+
 static struct option_def options[] = {
 	{0, "Cells", OPT_GROUP},
-	{'n', "cells", OPT_INT, &cells, "N", "number of cells to sample (default 100000)", 1, 1e6, .changes = 1},
+	{'n', "cells", OPT_INT, &cells, "N", "number of cells to sample (default 100000)", 1, 1e6, .changes = 1, .modes = RHO | PMI},
 	{0, "max-len", OPT_INT, &max_len, "L", "number of tokens of a cell that are used; the value at position i is L - i (default 2048)",
-		1, 65535, .changes = 1},
+		1, 65535, .changes = 1, .modes = RHO | PMI},
 	{0, "Graph", OPT_GROUP},
 	{0, "top-genes", OPT_INT, &top_genes, "N", "use only the N most highly expressed genes; 0 means all (default 2000)", 0, 16777216,
-		.changes = 1},
-	{0, "min-cells", OPT_INT, &min_cells, "N", "leave out genes that occur in fewer cells (default 50)", 1, 1e6, .changes = 1},
+		.changes = 1, .modes = RHO},
+	{0, "min-cells", OPT_INT, &min_cells, "N", "leave out genes that occur in fewer cells (default 50)", 1, 1e6, .changes = 1,
+		.modes = RHO},
 	{0, "neighbours", OPT_INT, &neighbours, "N",
-		"number of candidates per gene: those with the largest |rho| over all cells (default 50)", 1, 1e6, .changes = 1},
-	{0, "rho-min", OPT_REAL, &rho_min, "R", "drop candidates with a smaller |rho| (default 0.2)", 0, 1, .changes = 1},
+		"number of candidates per gene: those with the largest |rho| over all cells (default 50)", 1, 1e6, .changes = 1,
+		.modes = RHO},
+	{0, "rho-min", OPT_REAL, &rho_min, "R", "drop candidates with a smaller |rho| (default 0.2)", 0, 1, .changes = 1, .modes = RHO},
 	{0, "min-overlap", OPT_INT, &min_overlap, "N", "drop candidates that occur together with the gene in fewer cells (default 200)", 1,
-		1e6, .changes = 1},
-	{0, "positive", OPT_FLAG, &positive, NULL, "drop edges with a negative weight", .changes = 1},
+		1e6, .changes = 1, .modes = RHO},
+	{0, "positive", OPT_FLAG, &positive, NULL, "drop edges with a negative weight", .changes = 1, .modes = RHO},
 	{0, "shuffle", OPT_FLAG, &shuffle, NULL, "exchange the genes that have partners at random: a control", .changes = 1},
 	{0, "PMI graph", OPT_GROUP},
-	{0, "pmi", OPT_FLAG, &pmi, NULL, "build the PMI graph instead: genes that are adjacent more often than by chance", .changes = 1},
-	{0, "tau", OPT_REAL, &tau, "T", "pmi: smallest NPMI of an edge (default 0.5)", -1, 1, .changes = 1},
+	{0, "pmi", OPT_FLAG, &pmi, NULL, "build the PMI graph instead: genes that are adjacent more often than by chance", .changes = 1,
+		.mode = PMI},
+	{0, "tau", OPT_REAL, &tau, "T", "pmi: smallest NPMI of an edge (default 0.5)", -1, 1, .changes = 1, .modes = PMI},
 	{0, "min-count", OPT_INT, &min_count, "N", "pmi: smallest number of times that two genes are adjacent (default 10)", 1,
-		4294967295.0, .changes = 1},
+		4294967295.0, .changes = 1, .modes = PMI},
 	{0, "Modules", OPT_GROUP},
 	{0, "modules", OPT_STRING, &modules_text, "R,...",
 		"add Leiden modules at these resolutions, as column module, or module_R for several resolutions", .changes = 1},
 	{0, "Tables of a graph", OPT_GROUP},
-	{0, "stats", OPT_FLAG, &want_stats, NULL, "write statistics of the graph as a table instead"},
-	{0, "tsv", OPT_FLAG, &want_tsv, NULL, "write the edges as a table instead"},
-	{0, "layout", OPT_FLAG, &want_layout, NULL, "write the genes with their positions in a drawing as a table instead"},
-	{0, "graphml", OPT_FLAG, &want_graphml, NULL, "write GraphML instead"},
+	{0, "stats", OPT_FLAG, &want_stats, NULL, "write statistics of the graph as a table instead",
+		.excludes = "tsv layout graphml modules uncompressed"},
+	{0, "tsv", OPT_FLAG, &want_tsv, NULL, "write the edges as a table instead", .excludes = "layout graphml modules uncompressed"},
+	{0, "layout", OPT_FLAG, &want_layout, NULL, "write the genes with their positions in a drawing as a table instead",
+		.excludes = "graphml uncompressed"},
+	{0, "graphml", OPT_FLAG, &want_graphml, NULL, "write GraphML instead", .excludes = "uncompressed"},
 	{0},
 };
 
@@ -73,19 +80,6 @@ static void check_modules(void)
 				usage_error("--modules: %s is there twice", text[i]);
 	}
 	opt_list_free(text, n);
-}
-
-static void check_options(void)
-{
-	if (pmi)
-		refuse("does not go with --pmi", &top_genes, &min_cells, &neighbours, &rho_min, &min_overlap, &positive);
-	else
-		refuse("goes with --pmi", &tau, &min_count);
-	if (want_stats + want_tsv + want_layout + want_graphml > 1)
-		usage_error("one of --stats, --tsv, --layout and --graphml");
-	if ((want_stats || want_tsv) && modules_text)
-		usage_error("--modules goes into a graph stream, --layout or --graphml");
-	check_modules();
 }
 
 static void read_corpus(struct corpus *c, struct stream *in)
@@ -196,15 +190,6 @@ static void build(struct graph *g, struct header *h, struct stream *in)
 	free(edge);
 }
 
-/* The input is a graph: options for building one do not apply. */
-static void check_graph_options(const char *name)
-{
-	for (const struct option_def *o = options; o->name; o++)
-		if (o->seen && o->to != &modules_text && o->to != &shuffle && o->to != &want_stats && o->to != &want_tsv &&
-			o->to != &want_layout && o->to != &want_graphml)
-			usage_error("%s is a graph already: --%s is for building one", name, o->name);
-}
-
 struct modules {
 	size_t n;
 	char **name;
@@ -303,14 +288,14 @@ int main(int argc, char **argv)
 {
 	struct error e;
 	cli_init(&cli, argc, argv);
-	check_options();
+	check_modules();
 	struct stream *in = cli_open_all(&cli);
 	struct header h = {0};
 	struct graph g;
 	header_copy(&h, stream_header(in));
 	const char *weight = pmi ? "npmi" : "rho";
 	if (strcmp(h.kind, "graph") == 0) {
-		check_graph_options(stream_name(in));
+		cli_mode(READ, "%s is a graph already", stream_name(in));
 		weight = graph_weight(&h);
 		must(graph_read(&g, in, weight, NULL, &e), &e);
 	} else {

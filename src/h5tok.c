@@ -21,32 +21,39 @@ static const char *obs_names, *map_path, *sample_column, *table_path, *vocab_pat
 static int list_obs;
 static double min_genes = 20, min_counts = 50;
 
+enum { COUNTS = 1, LIST = 8 }; /* modes, as RANKS */
+
 static struct option_def options[] = {
 	{0, "Cells", OPT_GROUP},
 	{0, "obs", OPT_STRING, &obs_names, "A,B", "copy these obs columns; 'none' copies none (default: all)", .changes = 1},
-	{0, "list-obs", OPT_FLAG, &list_obs, NULL, "print the obs columns and their types, and read no counts"},
+	{0, "list-obs", OPT_FLAG, &list_obs, NULL, "print the obs columns and their types, and read no counts", .mode = LIST,
+		.excludes = "uncompressed"},
 	{0, "sample-column", OPT_STRING, &sample_column, "NAME",
 		"add this column with the name of each cell's file, and append that name to the barcode", .changes = 1},
 	{0, "obs-table", OPT_INPUT, &table_path, "FILE",
 		"add the columns of this table, joined by the barcode in its first column (TSV or CSV, gzip accepted)"},
 	{0, "Counts", OPT_GROUP},
 	{0, "layer", OPT_STRING, &want.layer, "NAME", "take the counts from layers/NAME, or from X or raw/X (default: found by content)",
-		.changes = 1},
+		.changes = 1, .modes = COUNTS | RANKS},
 	{0, "gene-column", OPT_STRING, &want.gene_column, "NAME",
-		"take gene ids from this column of var, or 'index' (default: the one with Ensembl ids, else the index)", .changes = 1},
+		"take gene ids from this column of var, or 'index' (default: the one with Ensembl ids, else the index)", .changes = 1,
+		.modes = COUNTS | RANKS},
 	{0, "modality", OPT_STRING, &want.modality, "NAME", "the modality to read from MuData (.h5mu; default: rna, or the only one)",
 		.changes = 1},
-	{0, "genome", OPT_STRING, &want.genome, "NAME", "the genome to read from a Cell Ranger 2 file that has several", .changes = 1},
-	{0, "round", OPT_FLAG, &want.round, NULL, "round fractional counts, such as SoupX makes, to whole numbers", .changes = 1},
+	{0, "genome", OPT_STRING, &want.genome, "NAME", "the genome to read from a Cell Ranger 2 file that has several", .changes = 1,
+		.modes = COUNTS | RANKS},
+	{0, "round", OPT_FLAG, &want.round, NULL, "round fractional counts, such as SoupX makes, to whole numbers", .changes = 1,
+		.modes = COUNTS | RANKS},
 	{0, "Gene ids", OPT_GROUP},
-	{0, "map", OPT_INPUT, &map_path, "FILE", "replace gene ids by this table of key and id (TSV, gzip accepted)"},
+	{0, "map", OPT_INPUT, &map_path, "FILE", "replace gene ids by this table of key and id (TSV, gzip accepted)",
+		.modes = COUNTS | RANKS},
 	{0, "min-genes-mapped", OPT_REAL, &min_genes, "PERCENT",
-		"with --map: fail if a smaller share of the genes is in the table (default 20)", 0, 100},
+		"with --map: fail if a smaller share of the genes is in the table (default 20)", 0, 100, .needs = "map"},
 	{0, "min-counts-mapped", OPT_REAL, &min_counts, "PERCENT",
-		"with --map: fail if a smaller share of the counts belongs to such genes (default 50)", 0, 100},
+		"with --map: fail if a smaller share of the counts belongs to such genes (default 50)", 0, 100, .needs = "map"},
 	{0, "Tokens", OPT_GROUP},
 	{0, "rank", OPT_INPUT, &vocab_path, "VOCAB",
-		"write tokens, as rankenc -m VOCAB makes from these counts; the options under Encoding are for this"},
+		"write tokens, as rankenc -m VOCAB makes from these counts; the options under Encoding are for this", .mode = RANKS},
 	{0},
 };
 
@@ -460,10 +467,7 @@ static void release(struct job *j)
 /* The options of rankenc need its vocabulary, which is loaded before the files are read. */
 static void open_ranking(struct job *j)
 {
-	for (const struct option_def *o = rank_options; o->name && !vocab_path; o++)
-		if (o->seen)
-			usage_error("--%s is for tokens: it needs --rank VOCAB", o->name);
-	if (vocab_path && !list_obs)
+	if (vocab_path)
 		j->rank = ranking_new(&cli, vocab_path);
 }
 

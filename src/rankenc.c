@@ -9,18 +9,22 @@ static const char *vocab_path, *map_path;
 static int fit, sums;
 static const char *after;
 static long long min_cells = 1;
+enum { SUMS = 8 }; /* a mode, as RANKS and FITS */
 
 static struct option_def options[] = {
 	{0, "Vocabulary", OPT_GROUP},
 	{'m', "vocab", OPT_INPUT, &vocab_path, "FILE", "vocabulary with medians (TSV: token, gene_id, symbol, median; gzip accepted)",
-		.also = "medians"},
-	{0, "map", OPT_INPUT, &map_path, "FILE", "first translate gene ids by this table of key and id (TSV, gzip accepted)"},
+		.also = "medians", .modes = RANKS},
+	{0, "map", OPT_INPUT, &map_path, "FILE", "first translate gene ids by this table of key and id (TSV, gzip accepted)",
+		.modes = RANKS},
 	{0, "Learning a vocabulary", OPT_GROUP},
-	{0, "fit", OPT_FLAG, &fit, NULL, "learn a vocabulary with non-zero medians from the input and write it as TSV"},
+	{0, "fit", OPT_FLAG, &fit, NULL, "learn a vocabulary with non-zero medians from the input and write it as TSV", .mode = FITS,
+		.modes = FITS | SUMS},
 	{0, "sums", OPT_FLAG, &sums, NULL,
-		"with --fit: write what one pass over the input counts, instead of a vocabulary; sums of parts of a corpus are inputs too"},
-	{0, "after", OPT_INPUT, &after, "FILE", "with --sums: the sums of all parts in the pass before"},
-	{0, "min-cells", OPT_INT, &min_cells, "N", "with --fit: leave out genes found in fewer cells (default 1)", 1, 1e15},
+		"with --fit: write what one pass over the input counts, instead of a vocabulary; sums of parts of a corpus are inputs too",
+		.mode = SUMS, .needs = "fit"},
+	{0, "after", OPT_INPUT, &after, "FILE", "with --sums: the sums of all parts in the pass before", .modes = SUMS},
+	{0, "min-cells", OPT_INT, &min_cells, "N", "with --fit: leave out genes found in fewer cells (default 1)", 1, 1e15, .modes = FITS},
 	{0},
 };
 
@@ -30,6 +34,7 @@ static struct cli cli = {
 	.summary = "Encode cells of a counts stream as tokens ranked by count over median; learn medians with --fit.",
 	.options = options,
 	.shared = rank_options,
+	.mode = RANKS,
 	.common = CLI_STREAM_OUT | CLI_THREADS,
 };
 
@@ -62,18 +67,9 @@ static int encode(void)
 int main(int argc, char **argv)
 {
 	cli_init(&cli, argc, argv);
-	if (!fit && (sums || after))
-		usage_error("--sums and --after are for --fit");
 	if (!fit)
 		return encode();
-	if (vocab_path || rank_given.tokens)
-		usage_error("--fit makes a vocabulary: it does not take one (-m, -t)");
-	if (after && !sums)
-		usage_error("--after is for --sums");
-	if (sums)
-		refuse("is for the vocabulary, which is made from all sums: it does not go with --sums", &min_cells,
-			&rank_given.encode.style);
-	if (cli.raw && !sums)
-		usage_error("--fit writes a table: --uncompressed does not go with it");
+	if (!sums)
+		refuse("does not go with --fit, which writes a table", &cli.raw);
 	return fit_main(&(struct fit_options){&cli, rank_given.encode.style, min_cells, sums, after});
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { MODEL_CELLS, MODEL_B1, MODEL_B2 };
+enum { CELLS = 1 << MODEL_CELLS, B1 = 1 << MODEL_B1, B2 = 1 << MODEL_B2 }; /* modes */
 enum { EXP_SCALE, EXP_RATE };
 
 static int model, exp_as, random_genes;
@@ -18,36 +19,40 @@ static double depth = 2000, rarest = 0.01, share = 0.5, separation = 1, activity
 static struct option_def options[] = {
 	{0, "Size", OPT_GROUP},
 	{0, "model", OPT_CHOICE, &model, OPT_ENUM([MODEL_CELLS] = "cells", [MODEL_B1] = "b1", [MODEL_B2] = "b2"),
-		"counts of cells with types (cells, default), or tokens as in the CorrMask paper, appendix B.1 or B.2", .changes = 1},
+		"counts of cells with types (cells, default), or tokens as in the CorrMask paper, appendix B.1 or B.2", .changes = 1,
+		.mode = CELLS},
 	{'n', "cells", OPT_INT, &ncells, "N", "number of cells (default 4000; b1 1000; b2 1500)", 0, 1e12, .changes = 1},
 	{0, "genes", OPT_INT, &ngenes, "N", "number of genes (default 2000; b1 1000; b2 60)", 1, 1e6, .changes = 1},
 	{0, "modules", OPT_INT, &nmodules, "N", "number of co-regulated modules (default 40; b1 5; b2 3)", 1, 1e5, .changes = 1},
 	{0, "Counts (--model cells)", OPT_GROUP},
-	{0, "types", OPT_INT, &ntypes, "N", "cells: number of cell types (default 8)", 1, 1000, .changes = 1},
+	{0, "types", OPT_INT, &ntypes, "N", "cells: number of cell types (default 8)", 1, 1000, .changes = 1, .modes = CELLS},
 	{0, "rarest", OPT_REAL, &rarest, "F", "cells: frequency of the rarest type; the others increase geometrically (default 0.01)", 1e-6,
-		1, .changes = 1},
-	{0, "donors", OPT_INT, &ndonors, "N", "cells: number of donors (default 4)", 1, 10000, .changes = 1},
-	{0, "depth", OPT_REAL, &depth, "X", "cells: median number of counts per cell (default 2000)", 1, 1e7, .changes = 1},
-	{0, "module-share", OPT_REAL, &share, "F", "cells: share of the genes that belong to a module (default 0.5)", 0, 1, .changes = 1},
+		1, .changes = 1, .modes = CELLS},
+	{0, "donors", OPT_INT, &ndonors, "N", "cells: number of donors (default 4)", 1, 10000, .changes = 1, .modes = CELLS},
+	{0, "depth", OPT_REAL, &depth, "X", "cells: median number of counts per cell (default 2000)", 1, 1e7, .changes = 1, .modes = CELLS},
+	{0, "module-share", OPT_REAL, &share, "F", "cells: share of the genes that belong to a module (default 0.5)", 0, 1, .changes = 1,
+		.modes = CELLS},
 	{0, "separation", OPT_REAL, &separation, "F", "cells: factor of the differences between cell types (default 1: far apart)", 0, 100,
-		.changes = 1},
+		.changes = 1, .modes = CELLS},
 	{0, "activity", OPT_REAL, &activity, "SD",
-		"cells: standard deviation of a module's activity among cells of one type, natural log (default 0.7)", 0, 10, .changes = 1},
+		"cells: standard deviation of a module's activity among cells of one type, natural log (default 0.7)", 0, 10, .changes = 1,
+		.modes = CELLS},
 	{0, "batch-effect", OPT_REAL, &batch, "SD",
-		"cells: standard deviation of the shift of a gene between donors, natural log (default 0.15)", 0, 10, .changes = 1},
+		"cells: standard deviation of the shift of a gene between donors, natural log (default 0.15)", 0, 10, .changes = 1,
+		.modes = CELLS},
 	{0, "targets", OPT_INT, &targets, "N", "cells: in half of the cells one gene drives N others (column state; default 0: none does)",
-		0, 1e6, .changes = 1},
+		0, 1e6, .changes = 1, .modes = CELLS},
 	{0, "noise", OPT_REAL, &noise, "SD", "cells: standard deviation of the independent noise of every value, natural log (default 0.2)",
-		0, 10, .changes = 1},
+		0, 10, .changes = 1, .modes = CELLS},
 	{0, "Tokens (--model b1, b2)", OPT_GROUP},
-	{0, "top", OPT_INT, &top, "K", "b1: largest number of tokens per cell (default 100)", 1, 1e6, .changes = 1},
+	{0, "top", OPT_INT, &top, "K", "b1: largest number of tokens per cell (default 100)", 1, 1e6, .changes = 1, .modes = B1},
 	{0, "gamma", OPT_REAL, &gamma_ratio, "G", "b2: probability that the active genes are those of a module (default 1)", 0, 1,
-		.changes = 1},
+		.changes = 1, .modes = B2},
 	{0, "random-genes", OPT_CHOICE, &random_genes, OPT_ENUM("sample", "class"),
 		"b2: the active genes that are not those of a module: drawn for each sample (default), or once for each class",
-		.changes = 1},
+		.changes = 1, .modes = B2},
 	{0, "exp", OPT_CHOICE, &exp_as, OPT_ENUM([EXP_SCALE] = "scale", [EXP_RATE] = "rate"),
-		"b2: read Exp(0.1) as mean 0.1 (scale, default) or as mean 10 (rate)", .changes = 1},
+		"b2: read Exp(0.1) as mean 0.1 (scale, default) or as mean 10 (rate)", .changes = 1, .modes = B2},
 	{0},
 };
 
@@ -55,16 +60,6 @@ static struct cli cli = {.name = "scsim",
 	.summary = "Simulate cells with known modules and cell types.",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
-
-/* An option of another model is a usage error. The option's help begins with its model. */
-static void check_options(void)
-{
-	static const char *const prefix[] = {"cells: ", "b1: ", "b2: "};
-	for (const struct option_def *o = options; o->name; o++)
-		for (int m = 0; m < 3; m++)
-			if (o->seen && m != model && strncmp(o->help, prefix[m], strlen(prefix[m])) == 0)
-				usage_error("--%s goes with --model %.*s", o->name, (int)strcspn(prefix[m], ":"), prefix[m]);
-}
 
 static char **names(const char *stem, uint32_t n)
 {
@@ -282,7 +277,6 @@ int main(int argc, char **argv)
 	struct error e;
 	struct sim s;
 	cli_init(&cli, argc, argv);
-	check_options();
 	init(&s);
 	struct stream *out = open_output(&s);
 	uint64_t n = (uint64_t)(ncells < 0 ? default_cells[model] : ncells), entries = write_cells(out, &s, n);

@@ -253,7 +253,7 @@ same_as_reference() {
 	assert_output --partial "cut: the stream is cut short"
 	run -1 sh -c 'depgraph < /dev/null -o x'
 	assert_output "depgraph: standard input: empty, expected a stream"
-	run -1 depgraph "$BATS_FILE_TMPDIR" -o x
+	run -1 depgraph "$BATS_FILE_TMPDIR" -o "$BATS_TEST_TMPDIR/x"
 	assert_output --partial "this is a folder, expected a stream"
 	run -1 depgraph none.tok -o x
 	assert_output "depgraph: none.tok: No such file or directory"

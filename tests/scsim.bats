@@ -125,12 +125,12 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 	scsim --model b2 | scview -c module,token > sample
 	scsim --model b2 --random-genes class | scview -c module,token | cmp - sample
 	run -2 scsim --random-genes class -o x
-	assert_line --partial "scsim: --random-genes goes with --model b2"
+	assert_line --partial "scsim: --random-genes needs --model b2"
 }
 
 @test "scsim: misuse" {
 	run -2 scsim --gamma 0.5 -o x
-	assert_line --partial "scsim: --gamma goes with --model b2"
+	assert_line --partial "scsim: --gamma needs --model b2"
 	run -2 scsim --rarest 0.5 -o x
 	assert_line --partial "the rarest of 8 types cannot have a frequency of 0.5"
 	run -2 scsim --genes 10 --modules 30 -o x

@@ -172,9 +172,9 @@ with h5py.File('into.h5ad', 'r+') as f:
 	cp into.h5ad was.h5ad
 	no "into.h5ad: two cells are called '" into.emb
 	run -2 scview -O h5ad --key gf -o no.h5ad into.emb
-	assert_line -n 0 "scview: --key is for --into"
+	assert_line -n 0 "scview: --key needs --into"
 	run -2 scview -O h5ad --replace -o no.h5ad into.emb
-	assert_line -n 0 "scview: --replace is for --into"
+	assert_line -n 0 "scview: --replace needs --into"
 }
 
 # map.emb: into.emb with a map; again.emb, again.map: of another training

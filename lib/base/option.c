@@ -3,6 +3,7 @@
 #include "base/closest.h"
 #include "base/decimal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -196,6 +197,133 @@ int opt_parse(struct option_def *const *tables, int argc, char **argv, int *nope
 		i += used;
 	}
 	*noperand = n;
+	return 0;
+}
+
+/* ---- what goes together ---- */
+
+/* "fit", or "of=genes", of n bytes: was it given? */
+static int term_holds(struct option_def *const *tables, const char *term, size_t n)
+{
+	size_t name = strcspn(term, " =");
+	const struct option_def *o = find_long(tables, term, name);
+	assert(o);
+	if (name == n)
+		return o->seen;
+	int k = *(const int *)o->to;
+	return k >= 0 && is_name(word(o, (size_t)k), term + name + 1, n - name - 1);
+}
+
+/* The first term of the list that holds, NULL: none. */
+static const char *first_term(struct option_def *const *tables, const char *list)
+{
+	const char *first = NULL;
+	for (size_t n; list && *list; list += n + (list[n] == ' ')) {
+		n = strcspn(list, " ");
+		if (term_holds(tables, list, n) && !first)
+			first = list;
+	}
+	return first;
+}
+
+/* "--fit", "--of genes or --of static"; !all: the first term alone. */
+static char *terms_text(const char *list, int all)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = xmemopen(&text, &size);
+	fputs("--", f);
+	for (; *list && (all || *list != ' '); list++)
+		if (*list == ' ')
+			fputs(" or --", f);
+		else
+			fputc(*list == '=' ? ' ' : *list, f);
+	xmemclose(f, &text);
+	return text;
+}
+
+/* The mode that o chooses, 0: none. */
+static unsigned chosen_by(const struct option_def *o)
+{
+	int k = o->kind == OPT_CHOICE ? *(const int *)o->to : 0;
+	return k < 0 ? 0 : o->mode << k;
+}
+
+/* The last one has its way; it does not go with the others, unless they belong to its mode. */
+static unsigned chosen(struct option_def *const *tables, unsigned usual)
+{
+	unsigned mode = usual;
+	EACH(o, tables)
+	if (o->seen && chosen_by(o))
+		mode = chosen_by(o);
+	return mode;
+}
+
+/* The terms that choose one of these modes, or (given) have chosen it. Malloced. */
+static char *choosers(struct option_def *const *tables, unsigned modes, int given)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = xmemopen(&text, &size);
+	const char *gap = "";
+	EACH(o, tables)
+	for (size_t k = 0; k < (o->kind == OPT_CHOICE ? o->nwords : 1); k++)
+		if (modes & o->mode << k && (!given || (o->seen && chosen_by(o) == o->mode << k))) {
+			fprintf(f, "%s%s%s%s", gap, o->name, o->words ? "=" : "", o->words ? word(o, k) : "");
+			gap = " ";
+		}
+	xmemclose(f, &text);
+	return text;
+}
+
+static int of_mode(const struct option_def *o, unsigned mode)
+{
+	unsigned modes = o->modes ? o->modes : chosen_by(o);
+	return !o->seen || !modes || modes & mode;
+}
+
+static int refuse(const struct option_def *o, const char *how, const char *terms, int all, struct error *e)
+{
+	char *text = terms_text(terms, all);
+	error_set(e, "--%s %s %s", o->name, how, text);
+	free(text);
+	return -1;
+}
+
+/* It needs an option that chooses one of its modes; or there is one, and another option has chosen another mode. */
+static int refuse_mode(struct option_def *const *tables, const struct option_def *o, unsigned mode, unsigned usual, struct error *e)
+{
+	char *own = choosers(tables, o->modes, 0), *other = choosers(tables, mode, 1);
+	if (!*own || o->modes & usual || first_term(tables, own))
+		refuse(o, "does not go with", other, 1, e);
+	else
+		refuse(o, "needs", own, 1, e);
+	free(own);
+	free(other);
+	return -1;
+}
+
+int opt_check(struct option_def *const *tables, unsigned usual, struct error *e)
+{
+	unsigned mode = chosen(tables, usual);
+	EACH(o, tables)
+	{
+		const char *needed = first_term(tables, o->needs), *excluded = first_term(tables, o->excludes);
+		if (!of_mode(o, mode))
+			return refuse_mode(tables, o, mode, usual, e);
+		if (o->seen && o->needs && !needed)
+			return refuse(o, "needs", o->needs, 1, e);
+		if (o->seen && excluded)
+			return refuse(o, "does not go with", excluded, 0, e);
+	}
+	return 0;
+}
+
+int opt_check_mode(struct option_def *const *tables, unsigned mode, const char *why, struct error *e)
+{
+	EACH(o, tables)
+	if (!of_mode(o, mode))
+		return error_set(e, "--%s: %s", o->name, why);
 	return 0;
 }
 

@@ -29,6 +29,11 @@ struct option_def {
 	double min, max; /* INT, REAL: inclusive range */
 	int changes; /* it changes the output, so provenance records it (never a path) */
 	const char *also; /* another long name that is accepted, NULL for none */
+	/* What it goes together with. The mode of a tool is what it does: one bit, or several properties of what it does. */
+	unsigned mode; /* this option chooses this mode; CHOICE: the first word does, and the others the bits above it */
+	unsigned modes; /* it belongs to the modes that have one of these bits; 0: to all, or to the mode that it chooses */
+	const char *needs; /* one of these is given: "fit", "number fraction", "zeros=random zeros=batch" (this word of a choice) */
+	const char *excludes; /* none of these is */
 	const void *words; /* OPT_WORDS */
 	size_t nwords, word_size;
 	int seen; /* out: given on the command line */
@@ -48,6 +53,12 @@ struct option_def {
  * an option that is no list. A misspelled name or word of a choice gets the closest known one: "unknown option --epoch (did you mean
  * --epochs?)". */
 int opt_parse(struct option_def *const *tables, int argc, char **argv, int *noperand, struct error *e);
+
+/* Do the options that were given go together? -1 with e set: "--after needs --sums". usual: the mode if no option chooses one. */
+int opt_check(struct option_def *const *tables, unsigned usual, struct error *e);
+
+/* The same for a mode that the tool has found out. why: "in.graph is a graph already", "--strategy none masks nothing". */
+int opt_check_mode(struct option_def *const *tables, unsigned mode, const char *why, struct error *e);
 
 /* The help lines of the tables (malloced), two columns under headings. Options before the first heading are under "Options:". */
 char *opt_help(struct option_def *const *tables);

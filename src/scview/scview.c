@@ -11,6 +11,9 @@
 
 enum format { TSV, NPY, H5AD };
 
+/* modes: -O, and the others */
+enum { TABLE = 1 << TSV, ARRAY = 1 << NPY, ANNDATA = 1 << H5AD, HEADER = 8, HEADER_TABLE = 16, VOCAB = 32, STATS = 64, CHECK = 128 };
+
 struct view view;
 static const char *columns, *into, *key;
 static long long limit = -1;
@@ -18,21 +21,23 @@ static const char *const formats[] = {[TSV] = "tsv", [NPY] = "npy", [H5AD] = "h5
 static int genes, format, want_header, want_header_tsv, want_vocab, want_stats, want_check, replace;
 
 static struct option_def options[] = {
-	{'c', "columns", OPT_STRING, &columns, "A,B", "show these columns, in this order (default: all)"},
-	{'n', "rows", OPT_INT, &limit, "N", "stop after N rows (default: all)", 0, 9e15},
+	{'c', "columns", OPT_STRING, &columns, "A,B", "show these columns, in this order (default: all)", .modes = TABLE | ARRAY | ANNDATA},
+	{'n', "rows", OPT_INT, &limit, "N", "stop after N rows (default: all)", 0, 9e15, .modes = TABLE | ARRAY | ANNDATA},
 	{0, "genes", OPT_CHOICE, &genes, OPT_ENUM([NUMBER] = "number", [ID] = "id", [SYMBOL] = "symbol"),
-		"how genes and tokens are shown (default number)"},
-	{'H', "header", OPT_FLAG, &want_header, NULL, "print the header, as JSON"},
-	{0, "header-tsv", OPT_FLAG, &want_header_tsv, NULL, "print the header as a table of key and value, for scripts"},
-	{0, "vocab", OPT_FLAG, &want_vocab, NULL, "print the vocabulary, as a table that rankenc reads"},
-	{'s', "stats", OPT_FLAG, &want_stats, NULL, "print statistics of every column"},
+		"how genes and tokens are shown (default number)", .modes = TABLE},
+	{'H', "header", OPT_FLAG, &want_header, NULL, "print the header, as JSON", .mode = HEADER},
+	{0, "header-tsv", OPT_FLAG, &want_header_tsv, NULL, "print the header as a table of key and value, for scripts",
+		.mode = HEADER_TABLE},
+	{0, "vocab", OPT_FLAG, &want_vocab, NULL, "print the vocabulary, as a table that rankenc reads", .mode = VOCAB},
+	{'s', "stats", OPT_FLAG, &want_stats, NULL, "print statistics of every column", .mode = STATS},
 	{0, "check", OPT_FLAG, &want_check, NULL,
-		"read the whole input and report whether it is complete; several files and models allowed"},
-	{'O', "format", OPT_CHOICE, &format, OPT_WORDS(formats), "output format (default tsv)"},
-	{0, "into", OPT_INPUT, &into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode"},
+		"read the whole input and report whether it is complete; several files and models allowed", .mode = CHECK},
+	{'O', "format", OPT_CHOICE, &format, OPT_WORDS(formats), "output format (default tsv)", .mode = TABLE},
+	{0, "into", OPT_INPUT, &into, "FILE", "with -O h5ad: add to this file, or to a copy of it with -o, matching cells by barcode",
+		.modes = ANNDATA},
 	{0, "key", OPT_STRING, &key, "NAME",
-		"with --into: add obsm/X_NAME (a map: X_umap_NAME), or obs/NAME_predicted and more (default corrmask)"},
-	{0, "replace", OPT_FLAG, &replace, NULL, "with --into: overwrite what has these names, as after a new training"},
+		"with --into: add obsm/X_NAME (a map: X_umap_NAME), or obs/NAME_predicted and more (default corrmask)", .needs = "into"},
+	{0, "replace", OPT_FLAG, &replace, NULL, "with --into: overwrite what has these names, as after a new training", .needs = "into"},
 	{0},
 };
 
@@ -112,12 +117,6 @@ int main(int argc, char **argv)
 		.key = key,
 		.replace = replace,
 		.file = cli.noperand == 1 ? cli.operand[0] : NULL};
-	if (want_header + want_header_tsv + want_vocab + want_stats + want_check + (format != TSV) > 1)
-		usage_error("give one of -H, --header-tsv, --vocab, -s, --check and -O");
-	if (into && format != H5AD)
-		usage_error("--into adds to an AnnData file: give -O h5ad too");
-	if ((key || replace) && !into)
-		usage_error("--%s is for --into", key ? "key" : "replace");
 	if (format != TSV && !into && (!cli.output || strcmp(cli.output, "-") == 0) && isatty(STDOUT_FILENO))
 		usage_error("-O %s is binary and will not be written to a terminal: use -o FILE", formats[format]);
 	if (want_check) {

@@ -355,6 +355,59 @@ static void words_of_options(void **state)
 	assert_string_equal(e.msg, "--row: the value is empty, expected none|some");
 }
 
+/* The message about a command line, "" if it is good. */
+static const char *checked(struct option_def *const *tables, const char *line)
+{
+	static struct error e;
+	static char text[100];
+	char *argv[8] = {text}, *save;
+	int argc = 0, operands;
+	snprintf(text, sizeof text, "tool %s", line);
+	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		argv[argc++] = word;
+	assert_int_equal(opt_parse(tables, argc, argv, &operands, &e), 0);
+	return opt_check(tables, 1, &e) ? e.msg : "";
+}
+
+/* What does not go together is named: an option of another mode, one that is needed, one that is excluded. */
+static void options_together(void **state)
+{
+	struct error e;
+	enum { MAKE = 1, LEARN = 2, ADD = 4, ROUND = 8, SQUARE = 16 };
+	static const char *const shapes[] = {"round", "square"};
+	int learn, add, fine, shape = 0, list, flat;
+	long long n, most;
+	struct option_def table[] = {{0, "learn", OPT_FLAG, &learn, NULL, "", .mode = LEARN, .modes = LEARN | ADD},
+		{0, "add", OPT_FLAG, &add, NULL, "", .mode = ADD, .needs = "learn"},
+		{0, "shape", OPT_CHOICE, &shape, OPT_WORDS(shapes), "", .mode = ROUND},
+		{0, "fine", OPT_FLAG, &fine, NULL, "", .modes = MAKE}, {'n', "number", OPT_INT, &n, "N", "", 0, 9, .modes = LEARN | SQUARE},
+		{0, "most", OPT_INT, &most, "N", "", 0, 9, .needs = "number list", .excludes = "fine shape=square"},
+		{0, "list", OPT_FLAG, &list, NULL, ""}, {0, "flat", OPT_FLAG, &flat, NULL, "", .needs = "shape=square"}, {0}},
+			  *tables[] = {table, NULL};
+	assert_string_equal(checked(tables, "--fine"), "");
+	assert_string_equal(checked(tables, "--learn --add"), "");
+	assert_string_equal(checked(tables, "--add --learn"), "");
+	assert_string_equal(checked(tables, "--add"), "--add needs --learn");
+	assert_string_equal(checked(tables, "--learn -n1"), "");
+	assert_string_equal(checked(tables, "--add --learn -n1"), "--number does not go with --add");
+	assert_string_equal(checked(tables, "-n1"), "--number needs --learn or --shape square");
+	assert_string_equal(checked(tables, "--fine --learn"), "--fine does not go with --learn");
+	assert_string_equal(checked(tables, "--fine --shape=square"), "--fine does not go with --shape square");
+	assert_string_equal(checked(tables, "--shape=square --learn"), "--learn does not go with --shape square");
+	assert_string_equal(checked(tables, "--shape=square -n1 --flat"), "");
+	shape = 0;
+	assert_string_equal(checked(tables, "--most=1 --list"), "");
+	assert_string_equal(checked(tables, "--most=1"), "--most needs --number or --list");
+	assert_string_equal(checked(tables, "--most=1 --list --fine"), "--most does not go with --fine");
+	assert_string_equal(checked(tables, "--most=1 --list --shape=square"), "--most does not go with --shape square");
+	shape = 0;
+	assert_string_equal(checked(tables, "--flat"), "--flat needs --shape square");
+	assert_string_equal(checked(tables, "--fine"), "");
+	assert_int_equal(opt_check_mode(tables, LEARN | ADD, "it is round", &e), -1);
+	assert_string_equal(e.msg, "--fine: it is round");
+	assert_int_equal(opt_check_mode(tables, LEARN | MAKE, "it is round", &e), 0);
+}
+
 /* A second value is refused, in any spelling; a list takes it, and a flag may be repeated. */
 static void repeated_options(void **state)
 {
@@ -382,6 +435,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_of_options),
+		cmocka_unit_test(options_together),
 		cmocka_unit_test(repeated_options),
 		cmocka_unit_test(table_of_fields),
 		cmocka_unit_test(whole_lines),
