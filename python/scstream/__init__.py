@@ -17,22 +17,21 @@
     row = next(iter(cells))                                 # the columns of one cell: tensors, numbers and texts
 
 As a command, scstream or python3 -m scstream, it converts Hugging Face datasets and Geneformer's dictionaries: scstream --help.
-Needs numpy and the zstd command; Dataset needs PyTorch, and datasets need pyarrow.
+Needs numpy, xxhash and zstandard; Dataset needs PyTorch, and datasets need pyarrow.
 """
 from __future__ import annotations
 
 import json
 import os
 import struct
-import subprocess
 import sys
 import tempfile
-import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Tuple, Union
 
-
 import numpy as np
+import xxhash
+import zstandard
 
 if TYPE_CHECKING:
     import anndata
@@ -66,9 +65,6 @@ class Categorical(NamedTuple):
     categories: List[str]
 
 
-NO_ZSTD = "the command zstd is needed, and it is not on PATH (Debian package zstd)"
-
-
 class Error(ValueError):
     """The stream is cut short, damaged, or not a stream; or a block does not fit its header."""
 
@@ -83,177 +79,10 @@ def groups_of(header: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(c["group"] for c in header["columns"] if c["shape"] == "ragged"))
 
 
-# ---- XXH3-128, seed 0 [https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md] ----
-
-_SECRET = bytes.fromhex(
-    "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578825ad07dccff7221"
-    "b8084674f743248ee03590e6813a264c3c2852bb91c300cb88d0658b1b532ea371644897a20df94e3819ef46a9deacd8"
-    "a8fa763fe39c343ff9dcbbc7c70b4f1d8a51e04bcdb45931c89f7ec9d9787364eac5ac8334d3ebc3c581a0fffa1363eb"
-    "170ddd51b7f0da49d316552629d4689e2b16be587d47a1fc8ff8b8d17ad031ce45cb3a8f95160428afd7fbcabb4b407e")
-_P32_1, _P32_2, _P32_3 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D
-_P64_1, _P64_2, _P64_3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
-_P64_4, _P64_5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
-_M64 = (1 << 64) - 1
-
-
-def _u32(b: Buffer, at: int) -> int:
-    return int.from_bytes(b[at:at + 4], "little")
-
-
-def _u64(b: Buffer, at: int) -> int:
-    return int.from_bytes(b[at:at + 8], "little")
-
-
-def _fold(a: int, b: int) -> int:
-    p = a * b
-    return (p & _M64) ^ (p >> 64)
-
-
-def _avalanche(h: int) -> int:
-    h ^= h >> 37
-    h = h * 0x165667919E3779F9 & _M64
-    return h ^ h >> 32
-
-
-def _avalanche64(h: int) -> int:
-    h = (h ^ h >> 33) * _P64_2 & _M64
-    h = (h ^ h >> 29) * _P64_3 & _M64
-    return h ^ h >> 32
-
-
-def _short(d: bytes) -> tuple[int, int]:
-    """Inputs of up to 16 bytes: (low, high)."""
-    n, s = len(d), _SECRET
-    if n > 8:
-        lo, hi = _u64(d, 0), _u64(d, n - 8)
-        m = (lo ^ hi ^ _u64(s, 32) ^ _u64(s, 40)) * _P64_1
-        low, high = m + (n - 1 << 54) & _M64, m >> 64
-        hi ^= _u64(s, 48) ^ _u64(s, 56)
-        high = high + hi + (hi & 0xFFFFFFFF) * (_P32_2 - 1) & _M64
-        low ^= int.from_bytes(high.to_bytes(8, "little"), "big")
-        m = low * _P64_2
-        return _avalanche(m & _M64), _avalanche((m >> 64) + high * _P64_2 & _M64)
-    if n >= 4:
-        m = (_u32(d, 0) + (_u32(d, n - 4) << 32) ^ _u64(s, 16) ^ _u64(s, 24)) * (_P64_1 + (n << 2))
-        low, high = m & _M64, m >> 64
-        high = high + (low << 1) & _M64
-        low ^= high >> 3
-        low = (low ^ low >> 35) * 0x9FB21C651E98DF25 & _M64
-        return low ^ low >> 28, _avalanche(high)
-    if n:
-        a = d[0] << 16 | d[n >> 1] << 24 | d[n - 1] | n << 8
-        b = int.from_bytes(a.to_bytes(4, "little"), "big")
-        b = (b << 13 | b >> 19) & 0xFFFFFFFF
-        return _avalanche64(a ^ _u32(s, 0) ^ _u32(s, 4)), _avalanche64(b ^ _u32(s, 8) ^ _u32(s, 12))
-    return _avalanche64(_u64(s, 64) ^ _u64(s, 72)), _avalanche64(_u64(s, 80) ^ _u64(s, 88))
-
-
-def _medium(d: bytes) -> tuple[int, int]:
-    """Inputs of 17 to 240 bytes."""
-    n, s = len(d), _SECRET
-    low, high = n * _P64_1 & _M64, 0
-
-    def mix(one: int, two: int, at: int) -> None:
-        nonlocal low, high
-        low = low + _fold(_u64(d, one) ^ _u64(s, at), _u64(d, one + 8) ^ _u64(s, at + 8)) & _M64
-        low ^= _u64(d, two) + _u64(d, two + 8) & _M64
-        high = high + _fold(_u64(d, two) ^ _u64(s, at + 16), _u64(d, two + 8) ^ _u64(s, at + 24)) & _M64
-        high ^= _u64(d, one) + _u64(d, one + 8) & _M64
-
-    if n <= 128:
-        for i in reversed(range((n - 1) // 32 + 1)):
-            mix(16 * i, n - 16 * (i + 1), 32 * i)
-    else:
-        for i in range(4):
-            mix(32 * i, 32 * i + 16, 32 * i)
-        low, high = _avalanche(low), _avalanche(high)
-        for i in range(4, n // 32):
-            mix(32 * i, 32 * i + 16, 3 + 32 * (i - 4))
-        mix(n - 16, n - 32, 103)
-    return (_avalanche(low + high & _M64),
-            -_avalanche(low * _P64_1 + high * _P64_4 + n * _P64_2 & _M64) & _M64)
-
-
-def _words(at: int, n: int) -> Array:
-    return np.frombuffer(_SECRET[at:at + 8 * n], "<u8")
-
-
-class XXH3:
-    """XXH3-128 of bytes given in pieces. Blocks of 1,024 bytes are summed with numpy; only their end is sequential."""
-    STRIPES = np.stack([_words(8 * i, 8) for i in range(16)])
-    SCRAMBLE, LAST = _words(128, 8), _words(121, 8)
-    STEP = 256 << 10
-
-    def __init__(self) -> None:
-        self.acc: Array = np.array([_P32_3, _P64_1, _P64_2, _P64_3, _P64_4, _P32_2, _P64_5, _P32_1], "<u8")
-        self.rest = b""         # not yet summed: at least a byte once there was one, and after that at most 1,024
-        self.before = b""       # the 64 bytes before rest
-        self.n = 0
-
-    @staticmethod
-    def _sum(data: Array, secret: Array) -> Array:
-        """data [.., stripes, 8]: what each run of stripes adds to the accumulators."""
-        key = data ^ secret
-        key = (key & np.uint64(0xFFFFFFFF)) * (key >> np.uint64(32))
-        key += data.reshape(data.shape[:-1] + (4, 2))[..., ::-1].reshape(data.shape)
-        return key.sum(axis=-2, dtype="<u8")
-
-    def _blocks(self, data: memoryview) -> None:
-        """Take in whole blocks of 1,024 bytes."""
-        acc, tmp, k47, prime = self.acc, np.empty(8, "<u8"), np.uint64(47), np.uint64(_P32_1)
-        for at in range(0, len(data), self.STEP):
-            part = np.frombuffer(data[at:at + self.STEP], "<u8").reshape(-1, 16, 8)
-            for add in self._sum(part, self.STRIPES):
-                acc += add
-                np.right_shift(acc, k47, tmp)
-                acc ^= tmp
-                acc ^= self.SCRAMBLE
-                acc *= prime
-        self.before = bytes(data[-64:])
-
-    def update(self, piece: Buffer) -> None:
-        data = memoryview(piece).cast("B")
-        self.n += len(data)
-        if len(self.rest) + len(data) <= 1024:
-            self.rest += bytes(data)
-            return
-        if self.rest:
-            head = 1024 - len(self.rest)
-            self._blocks(memoryview(self.rest + bytes(data[:head])))
-            data = data[head:]
-        whole = (len(data) - 1) // 1024 * 1024 if len(data) else 0
-        if whole:
-            self._blocks(data[:whole])
-        self.rest = bytes(data[whole:])
-
-    def digest(self) -> tuple[int, int]:
-        """(lower 64 bits, upper 64 bits)"""
-        if self.n <= 16:
-            return _short(self.rest)
-        if self.n <= 240:
-            return _medium(self.rest)
-        stripes = (len(self.rest) - 1) // 64
-        acc = self.acc.copy()
-        if stripes:
-            part = np.frombuffer(self.rest[:64 * stripes], "<u8").reshape(-1, 8)
-            acc += self._sum(part, self.STRIPES[:stripes])
-        acc += self._sum(np.frombuffer((self.before + self.rest)[-64:], "<u8").reshape(1, 8), self.LAST)
-        lane = [int(a) for a in acc]
-
-        def merge(at: int, start: int) -> int:
-            return _avalanche(start + sum(_fold(lane[2 * i] ^ _u64(_SECRET, at + 16 * i), lane[2 * i + 1] ^ _u64(_SECRET, at + 16 * i + 8))
-                                          for i in range(4)) & _M64)
-        return merge(11, self.n * _P64_1 & _M64), merge(117, ~(self.n * _P64_2) & _M64)
-
-    def hex(self) -> str:
-        return "%016x%016x" % self.digest()[::-1]
-
-
 def _vocab_digests(vocab: Mapping[str, Any]) -> tuple[str, str]:
-    ids, medians = XXH3(), XXH3()
-    ids.update(b"".join(i.encode("utf-8", "surrogateescape") + b"\0" for i in vocab["id"]))
-    medians.update(np.array([float("nan") if m is None else m for m in vocab["median"]], "<f8").tobytes())
-    return ids.hex(), medians.hex()
+    ids = b"".join(i.encode("utf-8", "surrogateescape") + b"\0" for i in vocab["id"])
+    medians = np.array([float("nan") if m is None else m for m in vocab["median"]], "<f8").tobytes()
+    return xxhash.xxh3_128_hexdigest(ids), xxhash.xxh3_128_hexdigest(medians)
 
 
 def _specials(ids: list[str]) -> int:
@@ -314,6 +143,18 @@ def _encode_header(header: Mapping[str, Any]) -> tuple[Header, bytes]:
 
 # ---- reading ----
 
+class _Input:
+    """A file for zstandard, which reads it once; .tail has its last 9 bytes."""
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.tail = file, b""
+
+    def read(self, n: int) -> bytes:
+        piece: bytes = self.file.read(n)
+        self.tail = (self.tail + piece[-9:])[-9:]
+        return piece
+
+
 class Reader:
     """A stream being read: .header, and the blocks by iteration. Memory is bounded by one block."""
 
@@ -322,34 +163,15 @@ class Reader:
     def __init__(self, source: Source, verify: bool = True) -> None:
         self.own = isinstance(source, (str, os.PathLike)) and source != "-"
         self.name = str(source) if self.own else "standard input" if source == "-" else getattr(source, "name", "stream")
-        # unbuffered: a thread left waiting in a buffered standard input would hold its lock when Python ends
         self.file: Any = open(source, "rb", 0) if self.own else open(0, "rb", 0, closefd=False) if source == "-" else source  # type: ignore[arg-type]
-        self.hash = XXH3() if verify else None
-        self.tail = b""
-        self.failed: Exception | None = None
-        try:
-            self.zstd: Any = subprocess.Popen(["zstd", "-dcq"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        except FileNotFoundError:
-            raise Error(NO_ZSTD) from None
-        self.pump = threading.Thread(target=self._pump, daemon=True)
-        self.pump.start()
+        self.hash = xxhash.xxh3_128() if verify else None
+        self.input = _Input(self.file)
+        self.zstd = zstandard.ZstdDecompressor().stream_reader(self.input, read_size=1 << 20, read_across_frames=True)
         try:
             self._read_header()
         except BaseException:
             self.close()
             raise
-
-    def _pump(self) -> None:
-        try:
-            while True:
-                piece = self.file.read(1 << 20)
-                if not piece:
-                    break
-                self.tail = (self.tail + piece[-9:])[-9:]
-                self.zstd.stdin.write(piece)
-            self.zstd.stdin.close()
-        except (OSError, ValueError) as error:  # zstd has stopped: it says why
-            self.failed = error
 
     def _wrong(self, what: str) -> Error:
         return Error("%s: %s" % (self.name, what))
@@ -359,7 +181,10 @@ class Reader:
         data = bytearray(n)
         view, got = memoryview(data), 0
         while got < n:
-            k = self.zstd.stdout.readinto(view[got:])
+            try:
+                k = self.zstd.readinto(view[got:])
+            except zstandard.ZstdError as error:
+                raise self._wrong("the stream is cut short or damaged (%s)" % error) from None
             if not k:
                 break
             got += k
@@ -368,9 +193,7 @@ class Reader:
     def _need(self, n: int, hashed: bool = True) -> bytearray:
         data = self._take(n)
         if len(data) < n:
-            self.zstd.wait()
-            why = self.zstd.stderr.read().decode(errors="replace").strip().splitlines()
-            raise self._wrong("the stream is cut short or damaged" + (" (%s)" % why[-1] if why else ""))
+            raise self._wrong("the stream is cut short or damaged")
         if self.hash and hashed:
             self.hash.update(data)
         return data
@@ -455,22 +278,15 @@ class Reader:
         if blocks != len(rows) or total != sum(rows) or \
                 np.frombuffer(self._need(4 * len(rows), hashed=False), "<u4").tolist() != rows:
             raise self._wrong("the stream is damaged: its trailer gives different numbers of rows or blocks")
-        if self.hash and self.hash.digest() != (low, high):
+        if self.hash and self.hash.intdigest() != high << 64 | low:
             raise self._wrong("the content does not match its digest: it is damaged")
-        if self._take(1) or self.zstd.wait() or self.failed:
-            raise self._wrong("bytes after the end of the stream, or a damaged seek table")
-        self.pump.join()
-        if self.tail != struct.pack("<IBI", blocks + 2, 0, SEEK_FOOTER):
+        if self._take(1):
+            raise self._wrong("bytes after the end of the stream")
+        if self.input.tail != struct.pack("<IBI", blocks + 2, 0, SEEK_FOOTER):
             raise self._wrong("the stream is cut short: no seek table")
 
     def close(self) -> None:
-        self.zstd.stdout.close()
-        if self.zstd.poll() is None:
-            self.zstd.kill()
-        self.zstd.wait()
-        self.zstd.stderr.close()
         if self.own:
-            self.pump.join()
             self.file.close()
 
     def __enter__(self) -> Reader:
@@ -551,7 +367,7 @@ class Writer:
     def __init__(self, target: Source, header: Mapping[str, Any], level: int = 1) -> None:
         self.header, payload = _encode_header(header)
         self.groups = groups_of(self.header)
-        self.level, self.hash = level, XXH3()
+        self.zstd, self.hash = zstandard.ZstdCompressor(level, write_checksum=True), xxhash.xxh3_128()
         self.frames: list[tuple[int, int]] = []
         self.rows: list[int] = []
         self.file: Any
@@ -569,11 +385,7 @@ class Writer:
     def _frame(self, payload: bytes, hashed: bool = True) -> None:
         if len(payload) > PAYLOAD_MAX:
             raise Error("a payload of %d bytes, the limit is %d" % (len(payload), PAYLOAD_MAX))
-        try:
-            packed = subprocess.run(["zstd", "-qc", "-%d" % self.level, "--check", "--stream-size=%d" % len(payload)],
-                                    input=payload, stdout=subprocess.PIPE, check=True).stdout
-        except FileNotFoundError:
-            raise Error(NO_ZSTD) from None
+        packed = self.zstd.compress(payload)
         self.file.write(packed)
         self.frames.append((len(packed), len(payload)))
         if hashed:
@@ -624,8 +436,8 @@ class Writer:
         self.rows.append(rows or 0)
 
     def commit(self) -> None:
-        low, high = self.hash.digest()
-        self._frame(b"END1" + struct.pack("<QQQQ", sum(self.rows), len(self.rows), low, high) +
+        digest = self.hash.intdigest()
+        self._frame(b"END1" + struct.pack("<QQQQ", sum(self.rows), len(self.rows), digest & (1 << 64) - 1, digest >> 64) +
                     np.array(self.rows, "<u4").tobytes(), hashed=False)
         n = len(self.frames)
         self.file.write(struct.pack("<II", SEEK_MAGIC, 8 * n + 9) + np.array(self.frames, "<u4").tobytes() +

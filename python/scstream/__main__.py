@@ -23,9 +23,9 @@ if __name__ == "__main__":
         sys.path[0] = os.path.dirname(sys.path[0])      # python3 FOLDER looks for modules in the folder, not beside it
 
 try:
-    import numpy  # noqa: F401
-except ModuleNotFoundError:
-    sys.exit("scstream: this Python has no numpy: install the Debian package python3-numpy, or pip install numpy")
+    import numpy, xxhash, zstandard  # noqa: E401, F401
+except ModuleNotFoundError as error:
+    sys.exit("scstream: this Python has no {0}: install the Debian package python3-{0}, or pip install {0}".format(error.name))
 
 import scstream  # noqa: E402
 

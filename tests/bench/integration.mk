@@ -4,7 +4,7 @@ SCIB := $(BUILD)/scib
 
 $(SCIB)/ready:
 	python3 -m venv $(@D)
-	$(@D)/bin/pip install -q scib scib-metrics scanpy leidenalg
+	$(@D)/bin/pip install -q xxhash zstandard scib-metrics scanpy leidenalg
 	@touch $@
 
 bench-integration: ROUNDS ?= 3

@@ -5,7 +5,7 @@ PEERS := $(BUILD)/peers
 
 $(PEERS)/ready:
 	python3 -m venv $(@D)
-	$(@D)/bin/pip install -q torch transformers accelerate datasets pyarrow scikit-learn scanpy anndata pandas mudata snakemake scdataset
+	$(@D)/bin/pip install -q numpy xxhash zstandard torch transformers accelerate datasets pyarrow scikit-learn scanpy anndata pandas mudata snakemake scdataset
 	@touch $@
 
 peers: $(PEERS)/ready ## make the virtual environment with the newest Python libraries, for bench-peers and tests/python.bats
