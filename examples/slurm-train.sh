@@ -26,6 +26,13 @@ srun --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}"
 	sctrain mlm --mpi --resume --same-kernels -@ $((SLURM_CPUS_PER_TASK > 1 ? SLURM_CPUS_PER_TASK - 1 : 1)) --config "${CONFIG:-corrmask-paper}" \
 		--save-every "${SAVE_EVERY:-500}" -o "$model" -'
 status=$?
+# srun ends with 0, too, when a step did not start: only a model says that the training is finished. Try again, but not for ever.
+restarts=${SLURM_RESTART_COUNT:-0}
+if [ $status = 0 ] && [ ! -e "$model/model.safetensors" ]; then
+	status=1
+	echo "slurm-train.sh: the training did not start, after $restarts restarts" >&2
+	[ "$restarts" -ge "${MAX_RESTARTS:-20}" ] || status=143
+fi
 # 143: stopped by SIGTERM, with a checkpoint. Slurm takes a job that ends in its grace time for ended, so it requeues itself.
 if [ $status = 143 ]; then
 	scontrol requeue "$SLURM_JOB_ID"

@@ -41,7 +41,10 @@ until_step() { for ((i = 0; i < 1200; i++)); do [ "$(wc -l 2> /dev/null < "$fold
 state() { at scontrol show job "$1" | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p'; }
 until_state() { for ((i = 0; i < 1500; i++)); do [[ $(state "$1") != "$2" ]] || return 0; sleep 0.2; done; fail "job $1 is $(state "$1"), expected $2"; }
 fail() { tail -n 12 "$folder"/*.log >&2; echo "check-slurm: $*" >&2; exit 1; }
-same() { cmp "$folder/whole/model.safetensors" "$folder/$1/model.safetensors" || fail "$1: other weights than the undisturbed training"; }
+same() {
+	[ -e "$folder/$1/model.safetensors" ] || fail "$1: no model"
+	cmp "$folder/whole/model.safetensors" "$folder/$1/model.safetensors" || fail "$1: other weights than the undisturbed training"
+}
 # A requeued job waits two minutes by itself
 start_now() { until_state "$1" PENDING; at scontrol update JobId="$1" StartTime=now; }
 

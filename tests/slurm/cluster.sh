@@ -5,7 +5,7 @@
 #     cluster.sh link FOLDER NODE up|down       the network of a machine
 #     cluster.sh stop FOLDER NODES
 set -euo pipefail
-what=$1 folder=$(realpath -m "$2")
+what=$1 folder=$(realpath -m "$2") top=$(realpath "$(dirname "$0")/../..")
 net=cm$(printf '%s' "$folder" | cksum | cut -c 1-4) # two tests side by side have their own
 
 # enter NODE COMMAND...: in its network, with its name; not `ip netns exec`, which mounts another /sys, where slurmd finds no cgroup
@@ -16,12 +16,14 @@ enter() {
 	nsenter --net="/run/netns/$net-$node" unshare -m -u bash -c '
 		mount --bind "$1/hosts" /etc/hosts
 		hostname "$2"
-		[[ $1 != /tmp/* ]] || { mkdir -p "$1/tmp-$2/${1#/tmp/}" && mount --bind "$1" "$1/tmp-$2/${1#/tmp/}"; }
+		for f in "$1" "$3"; do # what lies in this /tmp, the checkout perhaps, lies in theirs too
+			[[ $f != /tmp/* ]] || { mkdir -p "$1/tmp-$2/${f#/tmp/}" && mount --bind "$f" "$1/tmp-$2/${f#/tmp/}"; }
+		done
 		mount --rbind "$1/tmp-$2" /tmp
 		export SLURM_CONF=$1/slurm.conf TMPDIR=/tmp
 		cd "$1"
-		shift 2
-		exec "$@"' bash "$folder" "$node" "$@"
+		shift 3
+		exec "$@"' bash "$folder" "$node" "$top" "$@"
 }
 
 machine() {
