@@ -207,6 +207,31 @@ f.create_virtual_dataset('$path', v)"
 	done
 }
 
+@test "hostile: a virtual dataset without an end is refused before its files are opened for their shape" {
+	mkfifo pipe
+	for path in X raw/X uns/corrmask_provenance obs/n; do
+		spoil endless.h5ad "
+if '$path' in f:
+    del f['$path']
+shape = (60, 120)[:1 if '/n' in '$path' else 2]
+none, some = (h5py.h5s.UNLIMITED,), shape[1:]
+def space(n):
+    s = h5py.h5s.create_simple((n,) + some, none * len(shape))
+    s.select_hyperslab((0,) * len(shape), none + (1,) * len(some), (1,) * len(shape), (1,) + some)
+    return s
+p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+p.set_virtual(space(60), b'$PWD/pipe', b'd', space(1))
+f.require_group('/' + '$path'.rpartition('/')[0])
+h5py.h5d.create(f.id, b'$path', h5py.h5t.IEEE_F32LE, space(60), p)
+if '$path' == 'obs/n':
+    f['obs'].attrs['column-order'] = np.array(['n'], 'S')"
+		for sandbox in yes no; do
+			run env CORRMASK_SANDBOX=$sandbox timeout 20 h5tok -q endless.h5ad -o out
+			case $path in uns*) assert_success ;; *) assert_equal "$status ${lines[0]%%, which*}" "1 h5tok: endless.h5ad: $path: a virtual dataset" ;; esac
+		done
+	done
+}
+
 @test "hostile: HDF5 with loops, impossible sizes and thousands of columns" {
 	spoil soft.h5ad "del f['obs/cell_type']; f['obs/cell_type'] = h5py.SoftLink('/obs/cell_type')"
 	refused "soft.h5ad" h5tok soft.h5ad -o out

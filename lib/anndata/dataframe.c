@@ -118,19 +118,14 @@ static int open_values(struct dataframe_column *c, struct store *s, const char *
 {
 	if (s->zarr)
 		return open_zarr(c, s, path, n, e);
-	hid_t d = H5Dopen2(s->h5, path, H5P_DEFAULT), type = d < 0 ? -1 : H5Dget_type(d);
-	if (type < 0) {
-		if (d >= 0)
-			H5Dclose(d);
-		return h5_error(e, c->where, "opening the dataset");
-	}
+	hid_t d = h5_dataset(s->h5, path, c->where, e), type = d < 0 ? -1 : H5Dget_type(d);
+	if (d < 0)
+		return -1;
 	H5T_class_t class = H5Tget_class(type);
 	size_t size = H5Tget_size(type);
-	int r = h5_check_storage(d, c->where, e);
-	*n = r ? -1 : length(d);
-	if (r) {
-		;
-	} else if (*n < 0) {
+	int r = 0;
+	*n = length(d);
+	if (*n < 0) {
 		r = other(c, "not one-dimensional");
 	} else if (class == H5T_STRING) {
 		if (H5Tis_variable_str(type) <= 0 && size > H5_STRING_MAX)
@@ -234,9 +229,9 @@ static int referred_categories(struct dataframe_column *c, struct store *s, cons
 {
 	if (s->zarr)
 		return named_categories(c, s, path, e);
-	hid_t d = H5Dopen2(s->h5, path, H5P_DEFAULT);
+	hid_t d = h5_dataset(s->h5, path, c->where, e);
 	if (d < 0)
-		return h5_error(e, c->where, "opening the dataset");
+		return -1;
 	int r = 0;
 	hid_t a = H5Aexists(d, "categories") > 0 ? H5Aopen(d, "categories", H5P_DEFAULT) : -1;
 	if (a >= 0) {
@@ -397,13 +392,11 @@ static int open_compound(struct dataframe *f, struct store *s, const char *path,
 {
 	if (s->zarr)
 		return error_set(e, "%s: expected a group", f->where);
-	hid_t d = H5Dopen2(s->h5, path, H5P_DEFAULT), type = d < 0 ? -1 : H5Dget_type(d);
+	hid_t d = h5_dataset(s->h5, path, f->where, e), type = d < 0 ? -1 : H5Dget_type(d);
 	int r = 0;
-	if (type < 0) {
-		r = h5_error(e, f->where, "opening the dataset");
-	} else if (h5_check_storage(d, f->where, e)) {
-		r = -1;
-	} else if (H5Tget_class(type) != H5T_COMPOUND || length(d) < 0) {
+	if (d < 0)
+		return -1;
+	if (H5Tget_class(type) != H5T_COMPOUND || length(d) < 0) {
 		r = error_set(e, "%s: expected a group, or a table in one dimension", f->where);
 	} else if ((r = h5_check_chunks(d, f->where, e)) == 0) {
 		int n = H5Tget_nmembers(type);
@@ -412,10 +405,8 @@ static int open_compound(struct dataframe *f, struct store *s, const char *path,
 		for (int i = 0; i < n && r == 0; i++) /* the first field is the index */
 			r = open_field(i ? f->col + f->ncol++ : &f->index, s, d, type, (unsigned)i, path, e);
 	}
-	if (type >= 0)
-		H5Tclose(type);
-	if (d >= 0)
-		H5Dclose(d);
+	H5Tclose(type);
+	H5Dclose(d);
 	return r;
 }
 

@@ -150,7 +150,7 @@ int h5_stored_size(hid_t dataset, const hsize_t at[], hsize_t *size, const char 
 	return 0;
 }
 
-int h5_check_storage(hid_t dataset, const char *where, struct error *e)
+static int check_storage(hid_t dataset, const char *where, struct error *e)
 {
 	hid_t plist = H5Dget_create_plist(dataset);
 	H5D_layout_t layout = plist < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(plist);
@@ -163,6 +163,17 @@ int h5_check_storage(hid_t dataset, const char *where, struct error *e)
 		return error_set(e, "%s: %s, which reads other files: refused; write all data into one file (h5repack does)", where,
 			outside ? "external storage" : "a virtual dataset");
 	return 0;
+}
+
+hid_t h5_dataset(hid_t loc, const char *path, const char *where, struct error *e)
+{
+	hid_t d = H5Dopen2(loc, path, H5P_DEFAULT);
+	if (d < 0)
+		return h5_error(e, where, "opening the dataset");
+	if (check_storage(d, where, e) == 0)
+		return d;
+	H5Dclose(d);
+	return -1;
 }
 
 int h5_check_chunks(hid_t dataset, const char *where, struct error *e)

@@ -41,8 +41,9 @@ int h5_error(struct error *e, const char *where, const char *doing);
 /* *size is the number of stored bytes of the chunk at these coordinates, 0 if it was never written. */
 int h5_stored_size(hid_t dataset, const hsize_t at[], hsize_t *size, const char *where, struct error *e);
 
-/* Call it when a dataset is open: -1 with e set if its values are in other files (external storage, virtual datasets). */
-int h5_check_storage(hid_t dataset, const char *where, struct error *e);
+/* Open the dataset at `path`. -1 with e set; also if its values are in other files (external storage, virtual datasets). To ask such a
+ * dataset for its shape would open these. */
+hid_t h5_dataset(hid_t loc, const char *path, const char *where, struct error *e);
 
 /*
  * Call it before H5Dread. HDF5 1.10 does not check that a chunk with a checksum is long enough for one, and reads outside its memory in

@@ -149,11 +149,11 @@ int h5array_open(struct h5array *a, struct store *s, const char *path, struct er
 		error_set(e, object == STORE_NONE ? "%s: missing" : "%s: is not a dataset", a->where);
 		goto out;
 	}
-	a->id = H5Dopen2(s->h5, path, H5P_DEFAULT);
-	if (a->id >= 0 && h5_check_storage(a->id, a->where, e))
+	a->id = h5_dataset(s->h5, path, a->where, e);
+	if (a->id < 0)
 		goto out;
-	type = a->id < 0 ? -1 : H5Dget_type(a->id);
-	space = a->id < 0 ? -1 : H5Dget_space(a->id);
+	type = H5Dget_type(a->id);
+	space = H5Dget_space(a->id);
 	if (type < 0 || space < 0) {
 		h5_error(e, a->where, "opening the dataset");
 		goto out;

@@ -49,8 +49,8 @@ int store_has_matrix(struct store *s, const char *path)
 		return type == STORE_GROUP;
 	if (s->zarr)
 		return zarr_dimensions(s, path) != 0;
-	hid_t d = H5Dopen2(s->h5, path, H5P_DEFAULT), space = d < 0 ? -1 : H5Dget_space(d);
-	int there = space >= 0 && H5Sget_simple_extent_type(space) == H5S_SIMPLE;
+	hid_t d = h5_dataset(s->h5, path, path, NULL), space = d < 0 ? -1 : H5Dget_space(d);
+	int there = d < 0 || (space >= 0 && H5Sget_simple_extent_type(space) == H5S_SIMPLE); /* who reads what is refused is told so */
 	if (space >= 0)
 		H5Sclose(space);
 	if (d >= 0)
@@ -164,11 +164,11 @@ char *store_text(struct store *s, const char *path)
 	char *text = NULL, *from = NULL;
 	if (s->zarr)
 		return zarr_text(s, path);
-	hid_t d = store_type(s, path) == STORE_ARRAY ? H5Dopen2(s->h5, path, H5P_DEFAULT) : -1;
+	hid_t d = store_type(s, path) == STORE_ARRAY ? h5_dataset(s->h5, path, path, NULL) : -1;
 	if (d < 0)
 		return NULL;
 	hid_t type = H5Dget_type(d), space = H5Dget_space(d);
-	if (h5_check_storage(d, path, NULL) == 0 && H5Tis_variable_str(type) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
+	if (H5Tis_variable_str(type) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
 		H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &from) >= 0 && from) {
 		text = xstrdup(from);
 		H5Dvlen_reclaim(type, space, H5P_DEFAULT, &from);
