@@ -732,7 +732,7 @@ same_tokens() {
 	fails "nothing.tsv: No such file" h5tok --rank nothing.tsv csr_gzip.h5ad
 	fails "vocab.tsv: no token <cls>" h5tok --rank vocab.tsv --vocab-style v2 csr_gzip.h5ad
 	fails "missing.h5ad: " h5tok --rank vocab.tsv missing.h5ad
-	fails "layers/spliced: not there" h5tok --layer spliced --rank vocab.tsv normalised.h5ad
+	fails "no layer 'spliced'" h5tok --layer spliced --rank vocab.tsv normalised.h5ad
 	head -8 vocab.tsv >few.tsv
 	run -1 h5tok --rank few.tsv csr_gzip.h5ad -o never.tok
 	assert_line --partial "h5tok: csr_gzip.h5ad: only 14.7 % of the expressed genes are in few.tsv, expected at least 20 %"
