@@ -523,6 +523,11 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_success
 	assert_equal "$(cut -f 3 ranks.tsv | xargs)" "rank 1.6666666666666667 2 1.6666666666666667"
 	assert_equal "$(ctaprobe leaderboard a.type b.type | cut -f 1,3 | xargs)" "method rank a.type 1.5 b.type 1"
+	# shortest numbers, and no two columns of one name
+	result e.type macro_f1 0.8225
+	run -0 ctaprobe leaderboard -m macro_f1,macro_f1 e.type,e.type
+	assert_line -n 0 "$(printf 'method\tscore\trank\tmacro_f1.1\tmacro_f1.2')"
+	assert_line -n 1 "$(printf 'e.type,e.type\t0.8225\t1\t0.8225\t0.8225')"
 	run ctaprobe leaderboard -m macro_f1,spearman a.type
 	assert_failure 2
 	assert_line -n 0 "ctaprobe leaderboard: 'a.type': 1 results, but --metrics has metrics of 2"

@@ -215,6 +215,12 @@ wait_for_step() {
 	[[ $stderr != *computed* ]]
 	sctrain mlm -q --config tiny --save-every 2 -o whole.k long.masked
 	same_training whole.k cut.k
+	# another version of OpenBLAS: no variable helps
+	rm -r cut.k
+	cp -r cut.was cut.k
+	sed -i '/\t"digest":/d; s/OpenBLAS [0-9.]*/OpenBLAS 0.3.1/' cut.k/checkpoint-*/trainer_state.json
+	run -1 sctrain mlm --config tiny --save-every 2 --resume --same-kernels -o cut.k long.masked
+	assert_output --partial "the same version of OpenBLAS makes them equal (--same-kernels)"
 	# portable has the same kernels
 	rm -r cut.k
 	cp -r cut.was cut.k

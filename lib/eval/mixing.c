@@ -23,8 +23,7 @@ static double shares(double *p, const double *d, size_t k, double beta)
 }
 
 /* The shares of the neighbours at distances d [k]. beta is doubled, or halved, to the first power of two beyond the wanted one, and then
- * found by
- * bisection. scib-metrics begins at 1; beginning near the inverse of the mean distance comes to the same powers of two, at any scale. */
+ * found by bisection. scib-metrics begins at 1; beginning near the inverse of the mean distance comes to the same powers of two, at any scale. */
 static void find_shares(double *p, const double *d, size_t k, double perplexity)
 {
 	double low = 0, high = INFINITY, mean = 0;

@@ -108,10 +108,8 @@ static void add_blocks(const struct sorted *s, size_t a, size_t m, size_t b, siz
 
 /*
  * Pair number i of a round in which each block meets one other block: in round r of a tournament of k blocks, k even, block k - 1 meets
- * r, and r + i
- * meets r - i, modulo k - 1. So the pairs of a round share no row, and each row gets its sums in the order of the rounds. In the last
- * round each
- * block meets itself.
+ * r, and r + i meets r - i, modulo k - 1. So the pairs of a round share no row, and each row gets its sums in the order of the rounds.
+ * In the last round each block meets itself.
  */
 static void meet(void *arg, size_t i, int thread)
 {

@@ -26,11 +26,11 @@ static int by_class_and_draw(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-void folds_stratified(uint32_t *fold, const uint32_t *y, const uint64_t *cell, size_t n, size_t k, size_t nfold, uint32_t seed)
+void folds_stratified(uint32_t *fold, const uint32_t *y, const uint64_t *cell, size_t n, size_t k, size_t nfold, uint64_t seed)
 {
 	struct item *it = xmalloc(n * sizeof *it);
 	for (size_t i = 0; i < n; i++) {
-		struct rng r = rng_at(seed, RNG_FOLD, cell[i], 0);
+		struct rng r = rng_at((uint32_t)seed, RNG_FOLD, cell[i], 2 * (uint32_t)(seed >> 32));
 		it[i] = (struct item){.draw = rng_u64(&r), .index = i, .class = y[i]};
 	}
 	qsort(it, n, sizeof *it, by_class_and_draw);
@@ -64,7 +64,7 @@ static double unevenness(double *share, const double *g, const double *total, si
 	return sum;
 }
 
-void folds_grouped(uint32_t *fold, const uint32_t *y, const uint32_t *group, size_t n, size_t k, size_t ngroup, size_t nfold, uint32_t seed)
+void folds_grouped(uint32_t *fold, const uint32_t *y, const uint32_t *group, size_t n, size_t k, size_t ngroup, size_t nfold, uint64_t seed)
 {
 	double *count = xcalloc(ngroup * k, sizeof *count), *total = xcalloc(k, sizeof *total);
 	double *share = xcalloc(nfold * k, sizeof *share), *cells = xcalloc(nfold, sizeof *cells);
@@ -76,7 +76,7 @@ void folds_grouped(uint32_t *fold, const uint32_t *y, const uint32_t *group, siz
 		total[y[i]]++;
 	}
 	for (size_t g = 0; g < ngroup; g++) {
-		struct rng r = rng_at(seed, RNG_FOLD, g, 1);
+		struct rng r = rng_at((uint32_t)seed, RNG_FOLD, g, 2 * (uint32_t)(seed >> 32) + 1);
 		it[g] = (struct item){.spread = k > 1 ? deviation(count + g * k, k, 1) : count[g], .draw = rng_u64(&r), .index = g};
 	}
 	qsort(it, ngroup, sizeof *it, by_class_and_draw);

@@ -1,5 +1,6 @@
 /*
  * Folds of cross-validation. They depend on the seed, the labels, the groups and the cells' numbers, not on the order of the cells.
+ * `seed` has the seed in its low 32 bits and the number of the repetition above.
  */
 #ifndef FOLDS_H
 #define FOLDS_H
@@ -12,7 +13,7 @@
  * after the last one. So any two folds differ by at most one cell, in all and in each class.
  * y [n] < k; cell [n]; fold [n] out, < nfold.
  */
-void folds_stratified(uint32_t *fold, const uint32_t *y, const uint64_t *cell, size_t n, size_t k, size_t nfold, uint32_t seed);
+void folds_stratified(uint32_t *fold, const uint32_t *y, const uint64_t *cell, size_t n, size_t k, size_t nfold, uint64_t seed);
 
 /*
  * Folds of whole groups, as stratified as possible [the method of scikit-learn's StratifiedGroupKFold]. Groups are placed one by one, those
@@ -21,6 +22,6 @@ void folds_stratified(uint32_t *fold, const uint32_t *y, const uint64_t *cell, s
  * group [n] < ngroup; nfold <= ngroup, and no fold stays empty.
  */
 void folds_grouped(
-	uint32_t *fold, const uint32_t *y, const uint32_t *group, size_t n, size_t k, size_t ngroup, size_t nfold, uint32_t seed);
+	uint32_t *fold, const uint32_t *y, const uint32_t *group, size_t n, size_t k, size_t ngroup, size_t nfold, uint64_t seed);
 
 #endif

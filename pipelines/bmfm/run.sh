@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# One run of the experiments on objectives (arms.mk): train a network, and measure it on the test cells. An interrupted run is continued.
+# One run of the experiments on objectives (objectives.mk): train a network, and measure it on the test cells. An interrupted run is continued.
 #     bmfm/run.sh --split FOLDER --arm ARM --seed N --label COL --out FOLDER [OPTION...]
 #     bmfm/run.sh --split results/bmfm-inputs/latest/split-1 --arm wced+hce --seed 1 --label cell_type --out my_run --epochs 6
 #
 # --split FOLDER     the cells that were prepared for one seed
-# --arm ARM          arms.mk says which there are
+# --arm ARM          bmfm/arms.sh says which there are
 # --seed N           seed of masks, order, initial weights and dropout
 # --label COL        the column with the cell type
 # --out FOLDER       for train.tsv and scores.tsv, which is written last

@@ -83,7 +83,7 @@ static uint32_t *all_rows(size_t n)
 
 /* Groups as single cells of a stratified cross-validation: each class's groups go to the folds in turn. g [n] < groups, y [n] < k. */
 static void fold_classes_of_groups(uint32_t *fold, const struct embeddings *d, const uint32_t *row, const uint32_t *y, const uint32_t *g,
-	size_t n, size_t k, size_t groups, size_t nfold, uint32_t seed, const char *what)
+	size_t n, size_t k, size_t groups, size_t nfold, uint64_t seed, const char *what)
 {
 	uint32_t *class = xmalloc(groups * sizeof *class), *of = xmalloc(groups * sizeof *of);
 	uint64_t *number = xmalloc(groups * sizeof *number);
@@ -117,7 +117,7 @@ static void fold_classes_of_groups(uint32_t *fold, const struct embeddings *d, c
 	free(count);
 }
 
-void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, uint32_t seed, const char *what)
+void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, uint64_t seed, const char *what)
 {
 	uint32_t *y = xmalloc(n * sizeof *y), *g = xmalloc(n * sizeof *g);
 	uint64_t *cell = xmalloc(n * sizeof *cell);
@@ -489,7 +489,7 @@ static struct results *probe_once(
 		if (cells_set.fold)
 			memcpy(fold, a->part, a->n * sizeof *fold);
 		else
-			assign_folds(fold, a, row, a->n, (size_t)cells_set.nfold, (uint32_t)(cells_cli.seed + repeat), "");
+			assign_folds(fold, a, row, a->n, (size_t)cells_set.nfold, (uint64_t)cells_cli.seed | (uint64_t)repeat << 32, "");
 		cross_validate(r, a, &classes_of_cells, fold);
 		free(row);
 	}

@@ -56,7 +56,7 @@ void classes_details(struct results *to, const struct result *r, const struct cl
 void target_scores(struct results *to, const struct embeddings *d, const struct result *r);
 
 /* Assign rows row[0..n) to nfold folds by label and group: fold [n]. Dies with `what` in the message if there are too few. */
-void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, uint32_t seed, const char *what);
+void assign_folds(uint32_t *fold, const struct embeddings *d, const uint32_t *row, size_t n, size_t nfold, uint64_t seed, const char *what);
 
 /* Split rows row[0..n): those with fold[i] = f are test, the others train. Returns the number of training rows; test gets n minus it. */
 size_t fold_rows(const uint32_t *fold, uint32_t f, const uint32_t *row, size_t n, uint32_t *train, uint32_t *test);

@@ -66,9 +66,8 @@ int embedding_missing(const float *x, size_t d);
 void embedding_warn(const char *name, size_t empty);
 /* Dies if a value of x [d] is not finite. */
 void embedding_check(const float *x, size_t d, uint64_t cell, const char *name);
-/* What made the embeddings of a stream, by its header: the digest of the model, or of the genes and components, and the layer. Equal
- * texts: the
- * same numbers mean the same. Malloced; NULL: it does not say. */
+/* What made the embeddings of a stream, by its header: the digest of the model, or of the genes and components, and the layer. If two
+ * texts are equal, the same numbers mean the same. Malloced; NULL: it does not say. */
 char *embedding_source(const struct header *h);
 /* Read all of s, which is d's afterwards, or die. again: index s, since it is read again later. */
 void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again);

@@ -4,6 +4,7 @@
  */
 #include "ctaprobe.h"
 
+#include "base/decimal.h"
 #include "eval/results.h"
 
 #include <math.h>
@@ -67,6 +68,25 @@ static void read_method(struct table *t, const char *results)
 	opt_list_free(path, n);
 }
 
+static void print_number(FILE *f, double v)
+{
+	char text[DECIMAL];
+	fprintf(f, "\t%s", decimal_print(text, v));
+}
+
+/* The names of the columns: a metric of several results has the number of the result behind it. */
+static void print_names(FILE *f, const struct table *t)
+{
+	fputs("method\tscore\trank", f);
+	for (size_t c = 0; c < t->columns; c++) {
+		size_t same = 0;
+		for (size_t o = 0; o < t->columns; o++)
+			same += !strcmp(t->metric[o], t->metric[c]);
+		fprintf(f, same > 1 ? "\t%s.%zu" : "\t%s", t->metric[c], t->file[c] + 1);
+	}
+	fputc('\n', f);
+}
+
 static void print_method(FILE *f, const struct table *t, size_t method)
 {
 	const double *value = t->value + method * t->columns;
@@ -77,9 +97,11 @@ static void print_method(FILE *f, const struct table *t, size_t method)
 		for (size_t o = 0; o < t->methods; o++)
 			rank += t->value[o * t->columns + c] > value[c];
 	}
-	fprintf(f, "%s\t%.17g\t%.17g", leaderboard_cli.operand[method], score / (double)t->columns, rank / (double)t->columns);
+	fputs(leaderboard_cli.operand[method], f);
+	print_number(f, score / (double)t->columns);
+	print_number(f, rank / (double)t->columns);
 	for (size_t c = 0; c < t->columns; c++)
-		fprintf(f, "\t%.17g", value[c]);
+		print_number(f, value[c]);
 	fputc('\n', f);
 }
 
@@ -95,10 +117,7 @@ int ctaprobe_leaderboard(int argc, char **argv)
 	for (int i = 0; i < leaderboard_cli.noperand; i++)
 		read_method(&t, leaderboard_cli.operand[i]);
 	FILE *f = xmemopen(&text, &size);
-	fputs("method\tscore\trank", f);
-	for (size_t c = 0; c < t.columns; c++)
-		fprintf(f, "\t%s", t.metric[c]);
-	fputc('\n', f);
+	print_names(f, &t);
 	for (size_t i = 0; i < t.methods; i++)
 		print_method(f, &t, i);
 	xmemclose(f, &text);

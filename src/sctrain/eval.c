@@ -203,7 +203,13 @@ static void score_rows(struct cell_losses *r, struct score *y, struct model *m, 
 static int by_cell(const void *a, const void *b)
 {
 	const struct cell_loss *p = a, *q = b;
-	return (p->cell > q->cell) - (p->cell < q->cell);
+	if (p->cell != q->cell)
+		return p->cell > q->cell ? 1 : -1;
+	if (p->epoch != q->epoch)
+		return p->epoch > q->epoch ? 1 : -1;
+	if (p->masked != q->masked)
+		return p->masked > q->masked ? 1 : -1;
+	return (p->loss > q->loss) - (p->loss < q->loss); /* a total order: sums do not depend on the C library's sort */
 }
 
 /* Standard errors of the mean loss and of the accuracy; NaN for a single cell. Sorts the rows. */

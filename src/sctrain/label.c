@@ -23,7 +23,7 @@ static void add_class(struct label_column *c, const char *name, double n)
 {
 	size_t had = c->classes.n;
 	if (!*name || strpbrk(name, "\t\r\n"))
-		die("--label %s: the name of class %zu is empty or has a tab or line break", c->name, had);
+		die("column '%s': the name of class %zu is empty or has a tab or line break", c->name, had);
 	if (classes_add(&c->classes, name, strlen(name)) == had)
 		c->count[had] = n;
 }

@@ -132,12 +132,11 @@ static void choose_config(struct model_config *c, const struct train *t)
 	const char *what = o->config ? o->config : o->init ? o->init : t->task->config;
 	struct model_config first;
 	must(config_get(c, what, &e), &e);
-	if (o->init)
+	if (o->init) {
 		must(config_get(&first, o->init, &e), &e);
-	if (o->init)
 		cli_same_positions(&first, o->init, t->source.in);
-	if (o->init)
 		cli_same_library(&first, o->init, t->source.in);
+	}
 	c->shared_positions = t->source.col.rank >= 0;
 	c->library_all = cli_library_of(t->source.in) == LIBRARY_ALL;
 	if (!c->vocab_size) {
@@ -394,7 +393,7 @@ static int unlike_rank(struct train *t, const char *was, char *now, size_t n)
 /* The kernels of this process become those of the state, which had those of the checkpoint or of rank 0: they should be the same. */
 static void settle_kernels(struct train *t, int resume)
 {
-	char now[sizeof t->state.kernels] = "", was[sizeof now], variables[100];
+	char now[sizeof t->state.kernels] = "", was[sizeof now], variables[100], mine[100];
 	memcpy(was, t->state.kernels, sizeof was);
 	describe_kernels(t, now, sizeof now);
 	memcpy(t->state.kernels, now, sizeof now);
@@ -403,9 +402,17 @@ static void settle_kernels(struct train *t, int resume)
 		return;
 	char *who = t->ranks.comm ? xasprintf("rank %d", rank) : xstrdup("this process");
 	cpu_variables(was, variables, sizeof variables);
+	cpu_variables(now, mine, sizeof mine);
+	const char *advice = "makes them equal, where the processor can";
+	if (!*variables) {
+		snprintf(variables, sizeof variables, "CORRMASK_CPU=portable");
+		advice = "from the start is the same on every processor with AVX2";
+	} else if (!strcmp(variables, mine)) {
+		snprintf(variables, sizeof variables, "the same version of OpenBLAS");
+		advice = "makes them equal";
+	}
 	char *message = xasprintf("%s computes with '%s', %s with '%s': weights will differ by rounding; %s %s", who, now,
-		resume ? "and the checkpoint was computed" : "and rank 0", was, *variables ? variables : "CORRMASK_CPU=portable",
-		*variables ? "makes them equal, where the processor can" : "from the start is the same on every processor with AVX2");
+		resume ? "and the checkpoint was computed" : "and rank 0", was, variables, advice);
 	if (t->options->same_kernels)
 		die("%s (--same-kernels)", message);
 	warn("%s", message);
