@@ -165,8 +165,8 @@ class Reader:
         self.name = str(source) if self.own else "standard input" if source == "-" else getattr(source, "name", "stream")
         self.file: Any = open(source, "rb", 0) if self.own else open(0, "rb", 0, closefd=False) if source == "-" else source  # type: ignore[arg-type]
         self.hash = xxhash.xxh3_128() if verify else None
-        self.input: Any = _Input(self.file)
-        self.zstd = zstandard.ZstdDecompressor().stream_reader(self.input, read_size=1 << 20, read_across_frames=True)
+        self.input = _Input(self.file)
+        self.zstd = zstandard.ZstdDecompressor().stream_reader(self.input, read_size=1 << 20, read_across_frames=True)  # type: ignore[arg-type]
         try:
             self._read_header()
         except BaseException:
