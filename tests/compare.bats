@@ -21,14 +21,39 @@ column() {
 	for seed in 1 2 3; do $PYTHON -W ignore "$REF/compare.py" "$BIN/ctaprobe" $seed; done
 }
 
-@test "Holm, Benjamini-Hochberg, random effects, Hartung-Knapp and the detectable difference equal statsmodels'" {
+# bats test_tags=slow
+@test "--cluster and --pool: of a thousand small samples without a difference, a twentieth has p below .05" {
+	$PYTHON "$REF/small_samples.py" clusters "$BIN/ctaprobe"
+	$PYTHON "$REF/small_samples.py" pool "$BIN/ctaprobe"
+}
+
+@test "--cluster: two clusters, or one that has nearly all values, have no interval, and a note says so" {
+	printf 'arm\tcell\tdonor\tset\tvalue\n' > few
+	for set in even two big; do
+		for cell in 1 2 3 4 5 6; do
+			case $set in even) donor=$((cell % 3)) ;; two) donor=$((cell % 2)) ;; big) donor=$((cell < 3 ? cell : 0)) ;; esac
+			printf 'a\t%s\t%s\t%s\t%s\nb\t%s\t%s\t%s\t%s\n' $cell $donor $set .$((cell * 7 % 5)) $cell $donor $set .$((cell * 5 % 8))
+		done
+	done >> few
+	# more cells of the large donor
+	for cell in $(seq 11 50); do printf 'a\t%s\t0\tbig\t.%s\nb\t%s\t0\tbig\t.2\n' $cell $cell $cell; done >> few
+	run -0 --separate-stderr compare --within set --pair cell --cluster donor few
+	assert_equal "$stderr" "ctaprobe compare: note: 2 rows have no interval: fewer than 3 clusters, or one has nearly all values (df below 1.2)"
+	assert_equal "$(column set <<< "$output")" "even two big"
+	assert_equal "$(column df <<< "$output" | cut -d ' ' -f 1,2)" "2 1"
+	for name in low high t p p_corrected detectable; do
+		assert_regex "$(column $name <<< "$output")" '^-?[0-9.]+ NA NA$'
+	done
+	assert_regex "$(column se <<< "$output")" '^[0-9.]+ [0-9.]+ [0-9.]+$'
+}
+
+@test "Holm, Benjamini-Hochberg and the detectable difference equal statsmodels', pooled differences scipy's" {
 	{
 		printf 'dataset\tarm\tseed\tvalue\n'
 		sed -n 's/^data\t//p' "$REF/compare.tsv"
 	} > data.tsv
 	compare -q --pair seed --pool dataset data.tsv > holm.tsv
 	compare -q --pair seed --within dataset --correct bh data.tsv > bh.tsv
-	compare -q --pair seed --pool dataset --hartung-knapp data.tsv > hk.tsv
 	# pairs with differences of sd 1: the detectable difference is the effect
 	$PYTHON - > power.in <<-'END'
 		import numpy as np
@@ -41,25 +66,36 @@ column() {
 	compare --pair seed --within dataset power.in > power.tsv
 	$PYTHON - "$REF/compare.tsv" <<-'END'
 		import sys
+		import numpy as np
+		from scipy import stats
 		def table(name):
 		    lines = [l.rstrip("\n").split("\t") for l in open(name)]
 		    return [dict(zip(lines[0], l)) for l in lines[1:]]
 		def same(r, keys, want):
 		    for k, w in zip(keys, want):
 		        assert abs(float(r[k]) - float(w)) <= 1e-10 * abs(float(w)), (k, r, w)
-		got = {n: {(r["dataset"], r["arm"]): r for r in table(n + ".tsv")} for n in ("holm", "bh", "hk", "power")}
+		got = {n: {(r["dataset"], r["arm"]): r for r in table(n + ".tsv")} for n in ("holm", "bh", "power")}
+		value = {(r["dataset"], r["arm"], r["seed"]): float(r["value"]) for r in table("data.tsv")}
 		seen = 0
 		for kind, *f in (l.rstrip("\n").split("\t") for l in open(sys.argv[1])):
 		    if kind in ("holm", "fdr_bh"):
 		        same(got["holm" if kind == "holm" else "bh"][f[0], f[1]], ["p_corrected"], f[2:])
-		    elif kind == "dl":
-		        same(got["holm"]["(pooled)", f[0]], "difference se low high tau2 Q I2 p_Q".split(), f[1:])
-		    elif kind == "hk":
-		        same(got["hk"]["(pooled)", f[0]], "se low high".split(), f[1:])
 		    elif kind == "power":
 		        same(got["power"][f[0], "b"], ["detectable"], f[1:])
 		    seen += kind != "data"
-		assert seen == 2 * 15 + 2 * 3 + 28
+		assert seen == 2 * 15 + 28
+		for a in "bcd":  # a data set is a pair
+		    d = np.array([[value[s, a, k] - value[s, "a", k] for k in "123456"] for s in ("s1", "s2", "s3", "s4", "s5")])
+		    m, v, k = d.mean(1), d.var(1, ddof=1) / 6, len(d)
+		    t = stats.ttest_1samp(m, 0)
+		    same(got["holm"]["(pooled)", a], "n difference se t p p_wilcoxon".split(), [k, m.mean(), m.std(ddof=1) / k ** .5, *t, stats.wilcoxon(m).pvalue])
+		    half = stats.t.ppf(.975, k - 1) * m.std(ddof=1) / k ** .5
+		    same(got["holm"]["(pooled)", a], ["low", "high"], [m.mean() - half, m.mean() + half])
+		    centre = np.eye(k) - 1 / k  # Satterthwaite's df of a quadratic form: tr(M V)^2 / tr(M V M V)
+		    mv = centre @ np.diag(v)
+		    F, between = m.var(ddof=1) / v.mean(), np.trace(mv) ** 2 / np.trace(mv @ mv)
+		    same(got["holm"]["(pooled)", a], "tau2 F I2 p_F".split(),
+		        [max(0, m.var(ddof=1) - v.mean()), F, max(0, 1 - 1 / F), stats.f.sf(F, between, v.sum() ** 2 / (v ** 2 / 5).sum())])
 	END
 }
 
@@ -92,7 +128,7 @@ column() {
 }
 
 @test "families: Holm over all rows, within data sets, over arms; pooled rows are corrected apart" {
-	for s in 1 2 3; do for a in x y z; do for k in 1 2 3 4; do echo "$s $a $k 0.$((k * k * (s + 1) % 7))$((s * k % 5))$(($(printf %d "'$a") * k % 9))"; done; done; done |
+	for s in 1 2 3; do for a in x y z; do for k in 1 2 3 4; do echo "$s $a $k 0.$((k * k * (s + 1) % 7))$((s * k % 5))$(($(printf %d "'$a") * k * s % 9))"; done; done; done |
 		sed '1i dataset arm seed value' | tr ' ' '\t' > f.tsv
 	compare --pair seed --within dataset f.tsv > all
 	compare --pair seed --within dataset --family dataset f.tsv > apart
@@ -169,7 +205,7 @@ column() {
 				for a, b in zip(*(results.records(open(n + ".tsv")) for n in ("plain", "sized"))):
 				    assert a.keys() == b.keys() and a["t"] is not None
 				    for k in a:
-				        if k in ("tau2", "Q", "I2") or not isinstance(a[k], (int, float)):
+				        if k in ("tau2", "I2") or not isinstance(a[k], (int, float)):
 				            continue
 				        want = a[k] * (scale if k in ("mean", "reference_mean", "difference", "sd", "se", "low", "high", "detectable") else 1)
 				        assert abs(b[k] - want) <= 1e-9 * abs(want), (k, a[k], b[k])
@@ -239,7 +275,6 @@ column() {
 	refused 2 "--compare 'random': expected two arms, as A:B" --value f1 --compare random t.tsv
 	refused 2 "--family: 'arm' is not a column of --within" --value f1 --within dataset --family arm t.tsv
 	refused 2 "--cluster needs --pair" --value f1 --cluster seed t.tsv
-	refused 2 "--hartung-knapp needs --pool" --value f1 --hartung-knapp t.tsv
 	refused 2 "--pool is not for --means" --value f1 --means --pool dataset t.tsv
 	refused 2 "--splits is not for --cluster" --value f1 --pair seed --cluster seed --splits 3:1 t.tsv
 	refused 2 "--cluster is not for --draws" --value f1 --pair dataset --draws seed --cluster dataset t.tsv

@@ -213,12 +213,14 @@ make_losses() {
 		from scipy.stats import t, ttest_rel
 		S, K = ("random", "corrmask", "shuffled"), (1, 2, 7)
 		table = lambda s, k, p: np.loadtxt(f"losses/{s}-{k}.{p}.cells", skiprows=1)
-		def influence(s, k):               # of every cell on R, so that the standard error is the root of the sum of squares
+		def influence(s, k):               # of every cell on R; the standard error is that of CR2
+		    global share
 		    h, v = table(s, k, "hidden"), table(s, k, "visible")
 		    use = h[:, 2] > 0
+		    share = np.unique(h[use, 0], return_counts=True)[1] / use.sum()  # the same in all tables
 		    d = (h - v)[use, 3]
 		    return np.array([(d - d.mean())[h[use, 0] == c].sum() for c in np.unique(h[use, 0])]) / len(d), d.mean(), h[use, 3].mean(), v[use, 3].mean()
-		error = lambda x: (len(x) / (len(x) - 1) * (x ** 2).sum()) ** .5
+		error = lambda x: (x ** 2 / (1 - share)).sum() ** .5
 		def rows(name):
 		    lines = [l.rstrip("\n").split("\t") for l in open(name)]
 		    return [dict(zip(lines[0], l)) for l in lines[1:]]
@@ -227,7 +229,8 @@ make_losses() {
 		for r in rows("points.tsv"):
 		    s, k = r["strategy"], int(r["seed"])
 		    x, R[s, k], h, v = influence(s, k)
-		    half = t.ppf(.975, len(x) - 1) * error(x)
+		    q = share ** 2 / (1 - share)
+		    half = t.ppf(.975, 1 / ((share ** 2).sum() + q.sum() ** 2 - (q ** 2).sum())) * error(x)
 		    assert close(r, ("visible", "hidden", "R", "low", "high"), (v, h, R[s, k], R[s, k] - half, R[s, k] + half)) is True, r
 		assert list(R) == [(s, k) for s in S for k in K]
 		means = [r for r in rows("summary.tsv") if r["value"] == "R"]

@@ -225,22 +225,34 @@ void difference_mean(struct difference *r, const double *x, size_t n)
 	paired(r, x, NULL, n, 0, 0);
 }
 
+double clusters_df(const size_t *size, size_t clusters, size_t n)
+{
+	double squares = 0, all = 0, own = 0, N = (double)n;
+	for (size_t c = 0; c < clusters; c++) {
+		double s = (double)size[c], q = s * s / (N - s);
+		squares += s * s;
+		all += q;
+		own += q * q;
+	}
+	return N * N / (squares + all * all - own);
+}
+
 void difference_clusters(struct difference *r, const double *x, const double *y, size_t n, const uint32_t *cluster, size_t clusters)
 {
 	double *d = xmalloc(n * sizeof *d), *sum = xcalloc(clusters, sizeof *sum), squares = 0, unit;
-	size_t *kept = xmalloc(n * sizeof *kept), *size = xcalloc(clusters, sizeof *size), C = 0;
+	size_t *kept = xmalloc(n * sizeof *kept), *size = xcalloc(clusters, sizeof *size);
 	double spread = pairs(r, d, kept, x, y, n, &unit);
 	for (size_t i = 0; i < r->n; i++) {
 		sum[cluster[kept[i]]] += d[i] - r->mean;
-		C += !size[cluster[kept[i]]]++;
+		size[cluster[kept[i]]]++;
 	}
+	r->df = r->n ? clusters_df(size, clusters, r->n) : NAN;
 	for (size_t c = 0; c < clusters; c++)
-		squares += sum[c] * sum[c];
-	if (C > 1) {
-		r->df = (double)(C - 1);
-		r->se = spread > 0 ? sqrt(squares * (double)C / r->df) / (double)r->n : 0;
+		squares += sum[c] * sum[c] / (1 - (double)size[c] / (double)r->n);
+	if (!isnan(r->df))
+		r->se = spread > 0 ? sqrt(squares) / (double)r->n : 0;
+	if (r->df >= CLUSTERS_DF_MIN)
 		test(r);
-	}
 	scale_back(r, unit);
 	free(d);
 	free(sum);
@@ -345,69 +357,28 @@ void correct_bh(double *p, size_t n)
 
 /* ---- several data sets ---- */
 
-/* sum w and sum w d of the sets, w = 1 / (se^2 + tau2) */
-static double weighted_mean(const double *mean, const double *se, size_t n, double tau2, double *weights)
+void heterogeneity(struct heterogeneity *h, const double *mean, const double *se, const double *df, size_t n)
 {
-	double sum = 0;
-	*weights = 0;
+	double *d = xmalloc(n * sizeof *d), unit = unit_for(largest_size(se, n)), all = 0, squares = 0, shared = 0, k = 0;
+	size_t sets = 0;
+	*h = (struct heterogeneity){NAN, NAN, NAN, NAN};
 	for (size_t i = 0; i < n; i++) {
-		double w = 1 / (se[i] * se[i] + tau2);
-		*weights += w;
-		sum += w * mean[i];
+		double v = se[i] * unit * se[i] * unit;
+		if (!isfinite(mean[i]) || !(v > 0) || !isfinite(v))
+			continue;
+		d[sets++] = mean[i] * unit;
+		all += v;
+		squares += v * v;
+		shared += v * v / df[i];
 	}
-	return sum / *weights;
-}
-
-static double weighted_squares(const double *mean, const double *se, size_t n, double tau2, double centre)
-{
-	double sum = 0;
-	for (size_t i = 0; i < n; i++)
-		sum += (mean[i] - centre) * (mean[i] - centre) / (se[i] * se[i] + tau2);
-	return sum;
-}
-
-void pooled_differences(struct pooled *r, const double *mean, const double *se, size_t n, int hartung_knapp)
-{
-	double *d = xmalloc(n * sizeof *d), *s = xmalloc(n * sizeof *s), weights, squares = 0;
-	size_t k = 0;
-	*r = (struct pooled){.mean = NAN, .se = NAN, .low = NAN, .high = NAN, .t = NAN, .p = NAN, .df = INFINITY};
-	r->tau2 = r->Q = r->Q_p = r->I2 = NAN;
-	for (size_t i = 0; i < n; i++)
-		if (isfinite(mean[i]) && se[i] > 0 && isfinite(se[i])) {
-			d[k] = mean[i];
-			s[k++] = se[i];
-		}
-	r->n = k;
-	r->dropped = n - k;
-	double unit = unit_for(largest_size(s, k));
-	multiply_by(d, k, unit);
-	multiply_by(s, k, unit);
-	if (k > 1) {
-		double df = (double)(k - 1), fixed = weighted_mean(d, s, k, 0, &weights);
-		for (size_t i = 0; i < k; i++)
-			squares += 1 / (s[i] * s[i]) / (s[i] * s[i]);
-		r->Q = weighted_squares(d, s, k, 0, fixed);
-		r->Q_p = chi_squared_tail(r->Q, k - 1);
-		r->I2 = r->Q > df ? 1 - df / r->Q : 0;
-		r->tau2 = fmax(0, (r->Q - df) / (weights - squares / weights));
+	k = (double)sets;
+	if (sets > 1) {
+		double m = mean_of(d, sets), spread = squares_of(d, sets, m, largest_size(d, sets)) / (k - 1);
+		double between = (1 - 1 / k) * (1 - 1 / k) * all * all / (squares * (1 - 2 / k) + all * all / k / k);
+		h->tau2 = fmax(0, spread - all / k) / unit / unit;
+		h->F = spread / (all / k);
+		h->I2 = h->F > 1 ? 1 - 1 / h->F : 0;
+		h->p = f_tail(h->F, between, all * all / shared);
 	}
-	if (k) {
-		double tau2 = k > 1 ? r->tau2 : 0;
-		r->mean = weighted_mean(d, s, k, tau2, &weights);
-		r->se = sqrt(1 / weights);
-		if (hartung_knapp) {
-			r->df = (double)(k - 1);
-			r->se = sqrt(weighted_squares(d, s, k, tau2, r->mean) / (r->df * weights));
-		}
-		double wide = hartung_knapp ? student_quantile(0.05, r->df) : NORMAL_975, spread = r->se > 0 ? r->se : NAN;
-		r->low = r->mean - wide * spread;
-		r->high = r->mean + wide * spread;
-		r->t = r->mean / spread;
-		r->p = hartung_knapp ? student_two_sided(r->t, r->df) : normal_two_sided(r->t);
-	}
-	for (size_t i = 0; i < 4; i++)
-		*(double *const[]){&r->mean, &r->se, &r->low, &r->high}[i] /= unit;
-	r->tau2 = r->tau2 / unit / unit;
 	free(d);
-	free(s);
 }

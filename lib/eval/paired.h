@@ -35,11 +35,18 @@ void difference_paired(struct difference *d, const double *x, const double *y, s
 void difference_mean(struct difference *d, const double *x, size_t n);
 
 /*
- * Pairs that are not independent: those of one cluster (cell, donor) belong together. cluster [n] < clusters.
- *     se^2 = C / (C - 1) sum_c (sum_{i in c} (d_i - mean))^2 / n^2      over the C clusters that have a pair; df = C - 1
- * With one pair a cluster this is Student's t. rank_p is NaN.
+ * Pairs that are not independent: those of one cluster (cell, donor) belong together. cluster [n] < clusters. With p_c, the share of the
+ * pairs that cluster c has, and q_c = p_c^2 / (1 - p_c)
+ *     se^2 = sum_c (sum_{i in c} (d_i - mean))^2 / (1 - p_c) / n^2,   df = 1 / (sum_c p_c^2 + sum_{c != k} q_c q_k)
+ * These are CR2 and Satterthwaite's degrees of freedom of a mean [Bell and McCaffrey 2002; Pustejovsky and Tipton 2018]. C clusters of one
+ * size have df = C - 1; with one pair a cluster this is Student's t. One cluster has no se, and below CLUSTERS_DF_MIN there is no test and
+ * no interval: they would not hold. rank_p is NaN.
  */
+#define CLUSTERS_DF_MIN 1.2
 void difference_clusters(struct difference *d, const double *x, const double *y, size_t n, const uint32_t *cluster, size_t clusters);
+
+/* This df. size [clusters]: of n in all, n > 0; clusters of size 0 do not count. NaN if one cluster has all. */
+double clusters_df(const size_t *size, size_t clusters, size_t n);
 
 /*
  * x [n] and y [m] without pairs: Welch's t, and Wilcoxon's rank sum, as scipy.stats.mannwhitneyu does it: exact if a sample has at most
@@ -57,22 +64,18 @@ void correct_holm(double *p, size_t n);
 void correct_bh(double *p, size_t n);
 
 /*
- * One difference over several data sets, whose true differences vary (random effects) [DerSimonian and Laird 1986]:
- *     w_i = 1 / se_i^2,  Q = sum w_i (d_i - d_w)^2,  tau2 = max(0, (Q - (k - 1)) / (sum w_i - sum w_i^2 / sum w_i))
- *     mean = sum d_i / (se_i^2 + tau2) / sum 1 / (se_i^2 + tau2)
+ * Do the true differences of several data sets vary? Over the k sets whose difference d_i has a positive standard error se_i with df_i
+ * degrees of freedom, with m the mean of the d_i
+ *     F = sum (d_i - m)^2 / (k - 1) / (sum se_i^2 / k)      [Brown and Forsythe 1974], both df by Satterthwaite's rule [Mehrotra 1997]
+ * which also holds for sets of three pairs, and if their noise differs.
  */
-struct pooled {
-	size_t n; /* data sets */
-	size_t dropped; /* sets without a difference or a positive standard error */
-	double mean, se;
-	double low, high, t, p; /* by the normal distribution, t = mean / se; or see hartung_knapp */
-	double df; /* INFINITY, or n - 1 */
-	double tau2; /* variance of the true differences over data sets */
-	double Q, Q_p, I2; /* is their spread more than chance? I2 = max(0, 1 - (n - 1) / Q): share of the spread that is not chance */
+struct heterogeneity {
+	double tau2; /* variance of the true differences over data sets: max(0, sum (d_i - m)^2 / (k - 1) - sum se_i^2 / k) */
+	double I2; /* share of the spread that is not chance: max(0, 1 - 1 / F) */
+	double F, p; /* is their spread more than chance? */
 };
 
-/* mean [n], se [n] of each set. hartung_knapp: se^2 = sum w (d_i - mean)^2 / ((n - 1) sum w), w = 1 / (se_i^2 + tau2), and a t test with n - 1
- * degrees of freedom, which is more honest for a few sets [Hartung and Knapp 2001]. One set: tau2, Q and I2 are NaN. */
-void pooled_differences(struct pooled *r, const double *mean, const double *se, size_t n, int hartung_knapp);
+/* mean, se, df [n] of each set. Of fewer than two sets all is NaN. */
+void heterogeneity(struct heterogeneity *h, const double *mean, const double *se, const double *df, size_t n);
 
 #endif

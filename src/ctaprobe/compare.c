@@ -23,7 +23,7 @@ static const struct {
 static const char *value_text = "value", *arm_text = "arm", *within_text, *pair_text, *cluster_text, *draw_text, *reference_text,
 		  *pool_text, *family_text, *splits_text;
 static struct opt_values comparisons;
-static int correct, means, hartung_knapp;
+static int correct, means;
 
 static struct option_def options[] = {
 	{0, "The table", OPT_GROUP},
@@ -42,8 +42,7 @@ static struct option_def options[] = {
 	{0, "correct", OPT_CHOICE, &correct, OPT_WORDS(corrections), "correction of p for many comparisons (default holm)"},
 	{0, "family", OPT_STRING, &family_text, "COL[,COL...]",
 		"correct over the rows that agree in these columns of --within (default: all rows)"},
-	{0, "pool", OPT_STRING, &pool_text, "COL", "also pool the differences over this column (random effects)"},
-	{0, "hartung-knapp", OPT_FLAG, &hartung_knapp, NULL, "intervals of pooled differences for few data sets"},
+	{0, "pool", OPT_STRING, &pool_text, "COL", "also pool the differences over this column, such as data sets"},
 	{0, "Output", OPT_GROUP},
 	{0},
 };
@@ -60,7 +59,7 @@ struct row {
 	struct difference d;
 	double corrected;
 	int is_pooled;
-	struct pooled pooled;
+	struct heterogeneity between; /* of pooled rows */
 };
 
 struct study {
@@ -94,8 +93,6 @@ static void check_options(void)
 			&pair_text);
 	if (comparisons.n)
 		refuse("excludes --compare", &reference_text);
-	if (!pool_text)
-		refuse("needs --pool", &hartung_knapp);
 	if (splits_text && !pair_text)
 		usage_error("--splits needs --pair: the column of the splits");
 	if (cluster_text && !pair_text && !means)
@@ -336,7 +333,7 @@ static struct row *add_row(struct study *s, uint32_t arm, uint32_t reference, ui
 
 static void compare_all(struct study *s)
 {
-	size_t arms = s->v.key[COMPARE_ARM].n;
+	size_t arms = s->v.key[COMPARE_ARM].n, few = 0;
 	for (uint32_t g = 0; g < s->v.key[COMPARE_WITHIN].n; g++) {
 		const size_t *start = s->start + g * arms;
 		for (size_t i = 0; i < (means ? arms : s->pairs); i++) {
@@ -346,6 +343,11 @@ static void compare_all(struct study *s)
 				compare_runs(s, &add_row(s, a, b, g)->d, s->v.value + start[a], n, s->v.value + start[b], m);
 		}
 	}
+	for (size_t i = 0; cluster_text && i < s->rows; i++)
+		few += s->row[i].d.n && !(s->row[i].d.df >= CLUSTERS_DF_MIN);
+	if (few)
+		info("%zu %s no interval: fewer than 3 clusters, or one has nearly all values (df below %g)", few,
+			few == 1 ? "row has" : "rows have", CLUSTERS_DF_MIN);
 	if (!s->rows)
 		warn("no two arms that are to be compared have values in one group (--within %s)",
 			within_text         ? within_text
@@ -377,14 +379,16 @@ static size_t within_fields(const struct study *s)
 	return s->v.columns[COMPARE_WITHIN] + (s->v.metrics > 1);
 }
 
-/* Rows that agree in arm, reference and all fields but that of --pool are one pooled row. */
+/* Rows that agree in arm, reference and all fields but that of --pool are one pooled row, in which each is one pair. */
 static void pool(struct study *s)
 {
+	enum { X, Y, MEAN, SE, DF, VALUES };
 	size_t fields = within_fields(s), single = s->rows;
-	uint8_t *all = xmalloc(fields);
+	uint8_t *all = xmalloc(fields), *done = xcalloc(single, 1);
 	const char **key = xmalloc(single * sizeof *key);
-	double *mean = xmalloc(single * sizeof *mean), *se = xmalloc(single * sizeof *se);
-	uint8_t *done = xcalloc(single, 1);
+	double *v[VALUES];
+	for (int k = 0; k < VALUES; k++)
+		v[k] = xmalloc(single * sizeof *v[k]);
 	memset(all, 1, fields);
 	all[s->pool] = 0;
 	for (size_t i = 0; i < single; i++)
@@ -395,36 +399,23 @@ static void pool(struct study *s)
 			const struct row *r = &s->row[j];
 			if (r->arm != s->row[i].arm || r->reference != s->row[i].reference || strcmp(key[i], key[j]))
 				continue;
-			mean[n] = r->d.mean;
-			se[n++] = r->d.se;
+			const double of[VALUES] = {r->d.x, r->d.y, r->d.mean, r->d.se, r->d.df};
+			for (int k = 0; k < VALUES; k++)
+				v[k][n] = of[k];
+			n++;
 			done[j] = j > i;
 		}
 		if (!n)
 			continue;
 		struct row *r = add_row(s, s->row[i].arm, s->row[i].reference, s->row[i].group);
-		struct pooled *p = &r->pooled;
-		pooled_differences(p, mean, se, n, hartung_knapp);
 		r->is_pooled = 1;
-		r->d = (struct difference){.n = p->n,
-			.m = p->n,
-			.dropped = p->dropped,
-			.mean = p->mean,
-			.se = p->se,
-			.low = p->low,
-			.high = p->high,
-			.df = p->df,
-			.t = p->t,
-			.p = p->p,
-			.x = NAN,
-			.y = NAN,
-			.sd = NAN,
-			.rank_p = NAN,
-			.detectable = NAN};
+		difference_paired(&r->d, v[X], v[Y], n, 0);
+		heterogeneity(&r->between, v[MEAN], v[SE], v[DF], n);
 	}
+	for (int k = 0; k < VALUES; k++)
+		free(v[k]);
 	free(all);
 	free(key);
-	free(mean);
-	free(se);
 	free(done);
 }
 
@@ -493,10 +484,10 @@ static void add_difference(struct record *to, const struct row *r)
 	record_number(to, "detectable", d->detectable);
 	if (!pool_text)
 		return;
-	record_number(to, "tau2", r->is_pooled ? r->pooled.tau2 : NAN);
-	record_number(to, "I2", r->is_pooled ? r->pooled.I2 : NAN);
-	record_number(to, "Q", r->is_pooled ? r->pooled.Q : NAN);
-	record_number(to, "p_Q", r->is_pooled ? r->pooled.Q_p : NAN);
+	record_number(to, "tau2", r->is_pooled ? r->between.tau2 : NAN);
+	record_number(to, "I2", r->is_pooled ? r->between.I2 : NAN);
+	record_number(to, "F", r->is_pooled ? r->between.F : NAN);
+	record_number(to, "p_F", r->is_pooled ? r->between.p : NAN);
 }
 
 static void add_record(struct record *to, const struct study *s, const struct row *r)

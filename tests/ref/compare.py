@@ -148,27 +148,53 @@ for _ in range(30):  # no pairs
     same("Welch df", r["df"], df)
     interval(r, b.mean() - a.mean(), (va + vb) ** 0.5, df, size)
 
-for _ in range(20):  # clusters
+
+def root(m):
+    """M^(-1/2) of a symmetric matrix"""
+    value, vector = np.linalg.eigh(m)
+    return vector @ np.diag(value ** -0.5) @ vector.T
+
+
+def cr2(X, y, cluster):
+    """se and Satterthwaite's df of the first coefficient of a regression, by the general formulas of Bell and McCaffrey (2002)"""
+    n, bread = len(y), np.linalg.inv(X.T @ X)
+    left = np.eye(n) - X @ bread @ X.T  # residuals
+    e, G, se2 = left @ y, [], 0
+    for c in set(cluster):
+        k = cluster == c
+        a = root(left[np.ix_(k, k)]) @ X[k] @ bread[:, 0]
+        se2 += (a @ e[k]) ** 2
+        G.append(left[:, k] @ a)
+    gram = np.array(G) @ np.array(G).T
+    return se2 ** 0.5, np.trace(gram) ** 2 / (gram ** 2).sum()
+
+
+few = 0
+for i in range(30):  # clusters; some of nearly all rows
     n, cells = int(rng.integers(2, 60)), int(rng.integers(1, 20))
-    cell = rng.integers(0, cells, n)
+    cell = np.where(rng.random(n) < 0.05, 1, 0) if i % 6 == 5 else rng.integers(0, cells, n)
     x, y = numbers(n, 1, False) + rng.normal(0, 1, cells)[cell], numbers(n, 0, False)
     rows = [dict(how=h, cell=c, row=i, loss=repr(float(v[i]))) for h, v in (("y", y), ("x", x)) for i, c in enumerate(cell)]
     r, = compare(rows, "--by", "how", "--value", "loss", "--pair", "cell,row", "--cluster", "cell")
     d = x - y
-    sums = np.array([(d - d.mean())[cell == c].sum() for c in set(cell)])
     same("mean", r["difference"], d.mean(), 1)
     assert r["p_wilcoxon"] is None
-    if len(sums) < 2:
-        assert r["se"] is None and r["p"] is None
+    if len(set(cell)) < 2:
+        assert r["se"] is None and r["df"] is None and r["p"] is None
         continue
-    C = len(sums)
-    se = (C / (C - 1) * (sums ** 2).sum()) ** 0.5 / n
-    interval(r, d.mean(), se, C - 1, 3)
-    same("clusters p", r["p"], 2 * stats.t.sf(abs(d.mean() / se), C - 1))
+    se, df = cr2(np.ones((n, 1)), d, cell)
+    same("clusters df", r["df"], df)
+    if df < 1.2:
+        same("se", r["se"], se)
+        assert r["low"] is None and r["p"] is None and r["detectable"] is None
+        few += 1
+        continue
+    interval(r, d.mean(), se, df, 3)
+    same("clusters p", r["p"], 2 * stats.t.sf(abs(d.mean() / se), df))
     m = compare(rows, "--by", "how", "--value", "loss", "--means", "--cluster", "cell")
-    e = np.array([(x - x.mean())[cell == c].sum() for c in set(cell)])
     same("mean", m[1]["mean"], x.mean(), 1)
-    same("se", m[1]["se"], (C / (C - 1) * (e ** 2).sum()) ** 0.5 / n)
+    same("se", m[1]["se"], cr2(np.ones((n, 1)), x, cell)[0])
+assert few
 
 for _ in range(10):  # draws of a bootstrap, means over seeds
     draws, seeds = int(rng.integers(1, 50)), int(rng.integers(1, 4))

@@ -2,19 +2,18 @@
 
     compare_statsmodels.py > compare.tsv
 
-Lines "data": data set, arm, seed, value. Lines "holm", "fdr_bh": corrected p of each difference, over all of them. Lines "dl", "hk": each arm's
-differences over the data sets, pooled. Lines "power": of n pairs, the difference in standard deviations that is found with power .8.
+Lines "data": data set, arm, seed, value. Lines "holm", "fdr_bh": corrected p of each difference, over all of them. Lines "power": of n pairs, the
+difference in standard deviations that is found with power .8.
 """
 import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
-from statsmodels.stats.meta_analysis import combine_effects
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
 rng = np.random.default_rng(8)
 arms, sets, seeds = ["a", "b", "c", "d"], ["s1", "s2", "s3", "s4", "s5"], 6
-# b: the same effect everywhere, so tau2 is 0 by chance; c, d: it varies
+# b: the same effect everywhere; c, d: it varies
 shift = {"a": [0] * 5, "b": [0.3] * 5, "c": rng.normal(0.5, 1, 5), "d": rng.normal(0, 2, 5)}
 x = {(s, a): np.round(rng.normal(shift[a][i], 0.4 + 0.2 * i, seeds), 6) for i, s in enumerate(sets) for a in arms}
 
@@ -31,15 +30,5 @@ p = [stats.ttest_rel(x[s, a], x[s, "a"]).pvalue for s, a in rows]
 for method in "holm", "fdr_bh":
     for (s, a), v in zip(rows, multipletests(p, method=method)[1]):
         line(method, s, a, float(v))
-for a in arms[1:]:
-    d = [x[s, a] - x[s, "a"] for s in sets]
-    r = combine_effects(np.array([v.mean() for v in d]), np.array([v.var(ddof=1) / seeds for v in d]), method_re="dl")
-    # statsmodels does not cut tau2 at 0; then random effects are the fixed ones
-    random = r.tau2 > 0
-    low, high = r.conf_int(alpha=0.05, use_t=False)[int(random)]
-    line("dl", a, *map(float, (r.mean_effect_re if random else r.mean_effect_fe, r.sd_eff_w_re if random else r.sd_eff_w_fe, low, high,
-                               max(r.tau2, 0), r.q, max(r.i2, 0), stats.chi2.sf(r.q, 4))))
-    low, high = r.conf_int(alpha=0.05, use_t=True)[2 + int(random)]
-    line("hk", a, *map(float, ((r.var_hksj_re if random else r.var_hksj_fe) ** 0.5, low, high)))
 for n in range(3, 31):
     line("power", n, float(brentq(lambda d: TTestPower().power(d, n, 0.05) - 0.8, 2.5 / n ** 0.5, 6 / n ** 0.5, xtol=1e-15, rtol=1e-15)))
