@@ -100,6 +100,21 @@ refused() {
 	assert_equal "$(ctaprobe shift -q plain.emb | wc -l)" 4
 }
 
+@test "ctaprobe shift: a note says when few groups cannot give a q_group below 0.05, or only many perturbations together" {
+	run -0 --separate-stderr ctaprobe shift --group donor some.similarity
+	assert_equal "$stderr" "ctaprobe shift: note: 4 groups: p_group is at least 0.12, so no q_group is below 0.05"
+	scsample -q -n 8 cells.tok | scperturb -q --delete all | scembed -q -M model --similarity mean -o eight.similarity
+	run -0 --separate-stderr ctaprobe shift --group cell eight.similarity
+	local n
+	n=$(($(wc -l <<< "$output") - 1))
+	assert [ "$n" -gt 20 ]
+	assert_equal "$stderr" "ctaprobe shift: note: 8 groups: p_group is at least 0.0078, so no q_group is below 0.05 unless $(((n * 10000 / 64 + 999) / 1000)) of $n perturbations have it"
+	run -0 --separate-stderr ctaprobe shift --group cell some.similarity
+	assert_equal "$stderr" ""
+	run -0 --separate-stderr ctaprobe shift some.similarity
+	assert_equal "$stderr" ""
+}
+
 @test "ctaprobe shift: perturbations of one cell are last, whatever their shift" {
 	ctaprobe shift -q all.similarity -o table.tsv
 	run -0 awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } $at["q"] < .05 { next }

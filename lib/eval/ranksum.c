@@ -82,6 +82,11 @@ void ranksum_against(struct ranksum *r, double *x, size_t n, const double *y, si
 	r->high = se > 0 ? fmin(1, r->auc + NORMAL_975 * se) : NAN;
 }
 
+double sign_flips_least(size_t n)
+{
+	return n <= EXACT ? ldexp(2, -(int)n) : 1 / (ldexp(1, EXACT) + 1);
+}
+
 double sign_flips(const double *d, size_t n)
 {
 	double observed = 0, size = 0;

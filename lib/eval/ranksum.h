@@ -27,4 +27,7 @@ void ranksum_sort(double *y, size_t m);
  */
 double sign_flips(const double *d, size_t n);
 
+/* The smallest P that it can give, n > 0. */
+double sign_flips_least(size_t n);
+
 #endif

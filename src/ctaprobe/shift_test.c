@@ -257,6 +257,24 @@ static void one_row(struct shift_row *row, const struct test *t, const struct ba
 		of_groups(row, t->r, &t->of, b, t->groups, &s);
 }
 
+/* Few groups have large p whatever they say, and q is of all rows: said once. */
+static void note_groups(const struct shift_row *row, size_t n)
+{
+	static int said;
+	size_t most = 1;
+	for (size_t i = 0; i < n; i++)
+		most = row[i].groups > most ? row[i].groups : most;
+	double least = sign_flips_least(most), needed = ceil((double)n * least / 0.05);
+	if (said || needed < 2)
+		return;
+	said = 1;
+	if (needed > (double)n)
+		info("%zu group%s: p_group is at least %.2g, so no q_group is below 0.05", most, most == 1 ? "" : "s", least);
+	else
+		info("%zu groups: p_group is at least %.2g, so no q_group is below 0.05 unless %.0f of %zu perturbations have it", most,
+			least, needed, n);
+}
+
 /* The rows of one kind and state. Returns their number. */
 static size_t rows_of(struct shift_row *row, const struct test *t, const uint8_t *is_kind, size_t sets, size_t state, int mixture)
 {
@@ -276,6 +294,8 @@ static size_t rows_of(struct shift_row *row, const struct test *t, const uint8_t
 	correct(row, n, offsetof(struct shift_row, p_control), offsetof(struct shift_row, q_control));
 	correct(row, n, offsetof(struct shift_row, p_group), offsetof(struct shift_row, q_group));
 	correct(row, n, offsetof(struct shift_row, p_null), offsetof(struct shift_row, q_null));
+	if (t->groups)
+		note_groups(row, n);
 	if (mixture)
 		mix(row, n, t->r, &t->of, t->s.value);
 	background_release(&b);
