@@ -24,9 +24,9 @@ setup_file() {
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
 
-@test "ctaprobe genesets: shares, p and AUROC of the edges are exact, and intervals those of a bootstrap over genes" {
+@test "ctaprobe genesets: shares and AUROC of the edges are exact, p that of permuted genes, and intervals those of a bootstrap over genes" {
 	ctaprobe genesets -q --sets sets.gmt net.graph dep.graph -o edges.tsv
-	ref edges sets.gmt edges.tsv net.tsv dep.tsv draws=200
+	ref edges sets.gmt edges.tsv net.tsv dep.tsv replicates=1000 draws=200
 	ctaprobe genesets -q --sets sets.gmt --strongest 60 --smallest 2 --largest 9 --replicates 0 dep.graph net.graph -o few.tsv
 	ref edges sets.gmt few.tsv dep.tsv net.tsv strongest=60 least=2 most=9
 	[ "$(cut -f 11 few.tsv | sort -u | tail -n 1)" = fold_high ] && [ "$(sed -n 2p few.tsv | cut -f 11)" = NA ]
@@ -39,6 +39,11 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	gzip -c sets.gmt > sets.gz
 	cat dep.graph | ctaprobe genesets -q --sets sets.gz | tail -n 1 | cut -f 2- > piped
 	ctaprobe genesets -q --sets sets.gmt dep.graph | tail -n 1 | cut -f 2- | cmp - piped
+}
+
+# bats test_tags=slow
+@test "ctaprobe genesets: of a thousand graphs with hubs of random genes, a twentieth has p below .05" {
+	$PYTHON "$BATS_TEST_DIRNAME/ref/small_samples.py" genesets "$BIN/ctaprobe"
 }
 
 @test "ctaprobe genesets --modules: p and q of every module and set; genes by symbol" {

@@ -14,7 +14,7 @@
 
 static struct error e;
 static const char *sets_path, *modules_name;
-static long long least = 3, most = 200, strongest, replicates = 200;
+static long long least = 3, most = 200, strongest, replicates = 1000;
 static double q_most = 0.05;
 
 static struct option_def options[] = {
@@ -23,7 +23,8 @@ static struct option_def options[] = {
 	{0, "largest", OPT_INT, &most, "N", "leave out sets with more genes (default 200)", 2, 1e6},
 	{0, "Edges", OPT_GROUP},
 	{0, "strongest", OPT_INT, &strongest, "N", "use only the N edges with the largest weights of each graph (default: all)", 1, 1e12},
-	{0, "replicates", OPT_INT, &replicates, "N", "bootstrap replicates over genes, for the intervals (default 200; 0: none)", 0, 1e6},
+	{0, "replicates", OPT_INT, &replicates, "N", "draws of genes for the intervals, and permutations for p (default 1000; 0: none)", 0,
+		1e6},
 	{0, "Modules", OPT_GROUP},
 	{0, "modules", OPT_STRING, &modules_name, "COL",
 		"instead of edges: which sets the modules of a graph, of this column, are rich in"},
@@ -104,6 +105,18 @@ static void find_pairs(struct genesets *s)
 		if (!kept || s->pair[kept - 1] != s->pair[i])
 			s->pair[kept++] = s->pair[i];
 	s->pairs = kept;
+	s->together = xcalloc(s->n * s->n / 8 + 1, 1);
+	for (size_t i = 0; i < kept; i++) {
+		size_t u = s->pair[i] >> 32, v = (uint32_t)s->pair[i], at[] = {u * s->n + v, v * s->n + u};
+		for (int k = 0; k < 2; k++)
+			s->together[at[k] / 8] |= (uint8_t)(1 << at[k] % 8);
+	}
+}
+
+static int share_a_set(const struct genesets *s, size_t u, size_t v)
+{
+	size_t at = u * s->n + v;
+	return s->together[at / 8] >> at % 8 & 1;
 }
 
 static int by_weight(const void *a, const void *b)
@@ -131,9 +144,8 @@ static struct scored *edges_of(const struct genesets *s, const struct graph *g, 
 		int32_t u = s->place[edge[i].u], v = s->place[edge[i].v];
 		if (u < 0 || v < 0)
 			continue;
-		uint64_t key = (uint64_t)u << 32 | (uint64_t)v;
 		edge[kept] = (struct scored){edge[i].weight, (uint32_t)u, (uint32_t)v, 0};
-		edge[kept++].shared = s->pairs && bsearch(&key, s->pair, s->pairs, sizeof key, by_pair);
+		edge[kept++].shared = share_a_set(s, (uint32_t)u, (uint32_t)v);
 	}
 	*n = kept;
 	return edge;
@@ -202,6 +214,28 @@ static void intervals(double low_high[4], const struct genesets *s, const struct
 	free(times);
 }
 
+/* How often a graph has at least as many edges within a set if its genes are permuted, so that it keeps its hubs, and the genes their sets:
+ * p of the hypothesis that graph and sets have nothing to do with each other. */
+static double permuted(const struct genesets *s, const struct scored *edge, size_t n, double shared)
+{
+	uint32_t *to = xcalloc(s->n, sizeof *to);
+	size_t hits = 1;
+	for (uint64_t r = 0; r < (uint64_t)replicates; r++) {
+		struct rng g = rng_at((uint32_t)genesets_cli.seed, RNG_TEST, r, 1);
+		size_t inside = 0;
+		for (uint32_t i = 0; i < s->n; i++) {
+			uint32_t j = rng_below(&g, i + 1);
+			to[i] = to[j];
+			to[j] = i;
+		}
+		for (size_t i = 0; i < n; i++)
+			inside += (size_t)share_a_set(s, to[edge[i].u], to[edge[i].v]);
+		hits += (double)inside >= shared;
+	}
+	free(to);
+	return n && replicates ? (double)hits / (double)(replicates + 1) : NAN;
+}
+
 static void put(FILE *f, double v)
 {
 	if (isfinite(v))
@@ -232,7 +266,7 @@ static void score_edges(struct genesets *s, FILE *f)
 		put(f, r.fold);
 		put(f, around[2]);
 		put(f, around[3]);
-		put(f, n ? hypergeometric_tail((uint64_t)r.shared, (uint64_t)all, s->pairs, n) : (double)NAN);
+		put(f, permuted(s, edge, n, r.shared));
 		put(f, r.auroc);
 		put(f, around[0]);
 		put(f, around[1]);
@@ -371,5 +405,6 @@ int ctaprobe_genesets(int argc, char **argv)
 	free(s.name);
 	free(s.place);
 	free(s.pair);
+	free(s.together);
 	return 0;
 }

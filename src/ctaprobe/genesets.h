@@ -19,6 +19,7 @@ struct genesets {
 	int32_t *place; /* [vocab.n] their numbers, -1: another gene */
 	uint64_t *pair; /* [pairs] of genes u < v that share a set: u << 32 | v, ascending */
 	size_t pairs;
+	uint8_t *together; /* [n, n] bits: do these two share a set? */
 };
 
 /* An edge between two of the genes. */
