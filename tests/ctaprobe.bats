@@ -417,8 +417,6 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	donors make inf.emb what=infinite
 	fails "one.emb: 1 group for 5 folds (without --group, single cells are assigned)" --target age --group donor one.emb
 	fails "one.emb: training: 1 group for 5 folds (without --group, single cells are assigned)" -l disease --group donor --search 5 --train one.emb --test dtr.emb
-	fails "--bootstrap: the 8 tested cells are all of one group: expected at least two groups" \
-		-l cell_type --group donor --bootstrap 10 --train dtr.emb --test one.emb
 	fails "same.emb: column 'age' is 7 in all 253 tested cells: there is nothing to predict" --target age same.emb
 	fails "inf.emb: cell 3: column 'age' is infinite" --target age inf.emb
 	fails "dtr.emb: column 'donor' is categorical, expected numbers" --target donor dtr.emb
@@ -454,8 +452,15 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	ctaprobe score -q -l cell_type --group donor --bootstrap 2000 --seed 2 --replicates r.tsv p.s >/dev/null
 	assert_equal "$(status_of cmp r.tsv r2.tsv)" 1
 	scsample -q --where "donor=$(scview -c donor p.s | sed -n 2p)" p.s -o one.s
-	run -1 ctaprobe score -q -l cell_type --group donor --bootstrap 10 one.s
-	assert_output --partial "are all of one group: expected at least two groups"
+	# one donor, or two, tell nothing of others
+	scsample -q --where "donor=$(scview -c donor p.s | sed 1d | sort -u | sed -n 2p)" p.s -o another.s
+	scsample -q one.s another.s -o two.s
+	for few in one two; do
+		run -0 --separate-stderr ctaprobe score -l cell_type --group donor --bootstrap 10 --replicates r.tsv $few.s
+		[[ $stderr == "ctaprobe score: warning: --bootstrap: no intervals: "* ]]
+		assert_equal "$(grep -cE $'_(low|high)\tnan$' <<< "$output")" 6
+		assert_equal "$(sed -n 2p r.tsv)" $'1\tnan\tnan\tnan'
+	done
 	run ctaprobe score -l cell_type --group donor p.s
 	assert_failure 2
 	assert_line -n 0 "ctaprobe score: --group needs --bootstrap N"

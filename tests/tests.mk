@@ -5,8 +5,8 @@
 export GOMP_SPINCOUNT ?= 2000
 
 JOBS ?= $(shell nproc)
-UNIT := $(patsubst tests/unit/test_%.c,unit-%,$(wildcard tests/unit/test_*.c)) unit-ops_lowered unit-ops_bf16
-UNIT_SLOW := $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated)
+UNIT := $(filter-out unit-intervals,$(patsubst tests/unit/test_%.c,unit-%,$(wildcard tests/unit/test_*.c))) unit-ops_lowered unit-ops_bf16
+UNIT_SLOW := unit-intervals $(if $(filter release debug,$(VARIANT)),unit-cuda_emulated)
 BATS := $(patsubst tests/%.bats,bats-%,$(wildcard tests/*.bats))
 SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' tests/*.bats))
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))

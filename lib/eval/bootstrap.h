@@ -13,7 +13,10 @@ enum { BOOTSTRAP_ACCURACY, BOOTSTRAP_BALANCED, BOOTSTRAP_MACRO_F1, BOOTSTRAP_SCO
 
 /*
  * truth, predicted [n] < k; unit [n] < units, every unit has a cell.
- * value [replicates, BOOTSTRAP_SCORES] out: the scores of each replicate (metrics.h).
+ * value [replicates, BOOTSTRAP_SCORES] out: the scores of each replicate (metrics.h). Their quantiles .025 and .975 are a 95 % interval.
+ * Draws of few donors vary too little for that [Rao and Wu 1988 rescale them, too], so with fewer units than cells each draw is further
+ * from the score of all cells than it was, by the factor t / z G / (G - 1): the quantile of Student's t with clusters_df over that of the
+ * normal, and the jackknife's standard error of G units over that of a bootstrap. All are NaN below CLUSTERS_DF_MIN.
  */
 void bootstrap_scores(double *value, size_t replicates, const uint32_t *truth, const uint32_t *predicted, const uint32_t *unit, size_t n,
 	size_t k, size_t units, uint32_t seed);

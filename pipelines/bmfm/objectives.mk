@@ -110,7 +110,7 @@ LEARN_ARMS := wced wced+r2mae value value+r2mae
 LEARN_METRICS := gated_spearman=zeros and error (gated),ungated_spearman=zeros and error (ungated),gated_winners=winners (gated),ungated_winners=winners \
 	(ungated),gated_better_than_mean=better than the mean (gated),ungated_better_than_mean=better than the mean (ungated),ungated_genes=genes
 TUNE_ARMS := wced wced+tuned untrained+tuned
-TUNE_METRICS := macro_f1=macro F1,f1_rare=F1 of the rarest third,accuracy=accuracy,accuracy_low=accuracy: lower end over draws of tested donors (of cells if one donor is tested),accuracy_high=accuracy: upper end
+TUNE_METRICS := macro_f1=macro F1,f1_rare=F1 of the rarest third,accuracy=accuracy,accuracy_low=accuracy: lower end over draws of tested donors (of cells if fewer than three donors are),accuracy_high=accuracy: upper end
 OBJ_EXPERIMENTS := COMBINE:combine OBJECTIVES:bmfm-objectives ONTO:bmfm-ontology LEARN:bmfm-learnability TUNE:bmfm-finetune
 
 # $1: prefix of its variables, $2: target

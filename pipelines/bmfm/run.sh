@@ -104,11 +104,11 @@ predict() {
 			ctaprobe score -v --label term --ontology "$ontology" -o "$out/greedy.tsv" "$out/greedy.pred"
 	}
 }
-# Draws are of groups, since cells of one are alike; if the test has a single one, of cells
+# Draws are of groups, since cells of one are alike; if the test has fewer than three, of cells
 predict_tuned() {
 	local unit=()
 	scembed -v -M "$out/tuned" --predict "${compute[@]}" -o "$out/tuned.pred" "$split/test.tok" || return
-	[ -z "$batch_by" ] || [ "$(scview -q -c "$batch_by" "$out/tuned.pred" | sort -u | wc -l)" -lt 3 ] || unit=(--group "$batch_by")
+	[ -z "$batch_by" ] || [ "$(scview -q -c "$batch_by" "$out/tuned.pred" | sort -u | wc -l)" -lt 4 ] || unit=(--group "$batch_by")
 	ctaprobe score -v --label "$label" --train "$split/train.tok" --bootstrap 1000 "${unit[@]}" --seed "$seed" -o "$out/tuned.tsv" "$out/tuned.pred"
 }
 # Masked values are few, so the cells are masked ten times

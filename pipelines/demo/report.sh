@@ -69,7 +69,7 @@ awk -F '\t' '
 		name["corrmask"] = "network, CorrMask masks"
 		print "\tmacro F1\trarest F1\taccuracy\t95 % interval"
 	}
-	{ printf "%s\t%.4f\t%.4f\t%.4f\t%.4f - %.4f%s\n", name[$1], $2, $5, $6, $3, $4, $7 < 1 ? " (did not converge)" : "" }' "$dir/macro_f1.tsv" |
+	{ printf "%s\t%.4f\t%.4f\t%.4f\t%s%s\n", name[$1], $2, $5, $6, $3 == "NA" ? "-" : sprintf("%.4f - %.4f", $3, $4), $7 < 1 ? " (did not converge)" : "" }' "$dir/macro_f1.tsv" |
 	as_table "$dir/2-types.table" "Linear probe of cell types, test cells. Networks: means over the seeds. First two rows: all genes (the 2,000 that vary most). Interval of macro F1: bootstrap of $drawn"
 
 # ---- in short ----

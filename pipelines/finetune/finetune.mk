@@ -8,7 +8,7 @@
 # the weights with the smallest loss are kept [Geneformer's protocol]. Cells are read, sampled and split as by make demo, with its settings
 # (cells.mk). Without INIT the pre-training of SEED runs first (pretrain.mk).
 # The table has two baselines without a network (logistic regression on log-normalised expression and on 50 principal components), and intervals
-# by a bootstrap of the test's donors, or of cells if they are fewer than five.
+# by a bootstrap of the test's donors, or of cells if they are fewer than three.
 # Also those of pretrain.mk, cells.mk
 # INIT       folder of the model to start from; none: the demo's two models
 # VOCAB      the model's vocabulary

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../common.sh"
 dir=$1 data=${2:-simulated cells (scsim)} label=$3
 shift 3
-get() { awk -F '\t' -v k="$2" '$1 == k { printf "%.4f", $2; found = 1 } END { if (!found) printf "-" }' "$1"; }
+get() { awk -F '\t' -v k="$2" '$1 == k && $2 != "nan" { printf "%.4f", $2; found = 1 } END { if (!found) printf "-" }' "$1"; }
 # the step whose weights were kept: smallest validation loss
 best() { awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "eval_loss") c = i } NR > 1 && c && $c != "" && $c != "NA" && (!n || $c < least) { n = $1; least = $c } END { print n ? n : "-" }' "$1"; }
 

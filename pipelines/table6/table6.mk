@@ -24,7 +24,7 @@
 # graph is computed from its corpus alone. A model is scored on the test cells in two ways: after fine-tuning, and by a linear probe that is
 # trained on the frozen embeddings of all training cells. pipelines/table6/run.sh makes one run by hand. Beside the probes, the table has two
 # baselines without a network: logistic regression on log-normalised expression and on 50 principal components of all training cells, with
-# intervals by a bootstrap of the donors of the test cells, or of cells if they are fewer than five.
+# intervals by a bootstrap of the donors of the test cells, or of cells if they are fewer than three.
 # More strategies, sizes or seeds add trainings to the same folder and keep those that are done.
 #
 # To train on another machine, such as a container with a GPU: make table6-inputs makes a folder of inputs and prints its name. Copy it. On

@@ -61,6 +61,12 @@ static void write_replicates(const char *path, const double *value, size_t n)
 	write_text(path, text);
 }
 
+/* An end of an interval, cut to what a score can be; NaN stays */
+static double within(double v)
+{
+	return v < 0 ? 0 : v > 1 ? 1 : v;
+}
+
 void report_bootstrap(struct results *to, const uint32_t *truth, const uint32_t *predicted, const uint32_t *unit, size_t n, size_t k,
 	size_t replicates, uint32_t seed, const char *path)
 {
@@ -69,17 +75,18 @@ void report_bootstrap(struct results *to, const uint32_t *truth, const uint32_t 
 	for (size_t i = 0; i < n; i++)
 		u[i] = unit ? unit[i] : (uint32_t)i;
 	size_t units = close_gaps(u, n);
-	if (units < 2)
-		die("--bootstrap: the %zu tested cells are all of one group: expected at least two groups", n);
 	bootstrap_scores(value, replicates, truth, predicted, u, n, k, units, seed);
+	if (isnan(value[0]))
+		warn("--bootstrap: no intervals: %zu group%s, expected at least 3, none with nearly all cells", units,
+			units == 1 ? "" : "s");
 	if (path)
 		write_replicates(path, value, replicates);
 	for (int s = 0; s < BOOTSTRAP_SCORES; s++) {
 		for (size_t i = 0; i < replicates; i++)
 			one[i] = value[i * BOOTSTRAP_SCORES + (size_t)s];
 		char *low = xasprintf("%s_low", boot_key[s]), *high = xasprintf("%s_high", boot_key[s]);
-		results_add(to, low, bootstrap_quantile(one, replicates, 0.025));
-		results_add(to, high, bootstrap_quantile(one, replicates, 0.975));
+		results_add(to, low, within(bootstrap_quantile(one, replicates, 0.025)));
+		results_add(to, high, within(bootstrap_quantile(one, replicates, 0.975)));
 		free(low);
 		free(high);
 	}

@@ -222,6 +222,7 @@ def reconstruction(path, metrics):
 
 
 def bootstrap(predictions, metrics, replicates, group=0):
+    from scipy import stats
     from sklearn.metrics import f1_score
     logit, y, donor = load(predictions, "logit", "cell_type", "donor")
     labels = np.array(scstream.read(predictions).header["labels"])
@@ -230,13 +231,19 @@ def bootstrap(predictions, metrics, replicates, group=0):
     value = np.array(rows[1:], float)[:, 1:]
     m = probe.read_metrics(metrics)
     for i, key in enumerate(rows[0][1:]):
-        close(key + "_low", float(m[key + "_low"]), np.quantile(value[:, i], 0.025), 1e-12)
-        close(key + "_high", float(m[key + "_high"]), np.quantile(value[:, i], 0.975), 1e-12)
+        close(key + "_low", float(m[key + "_low"]), max(0, np.quantile(value[:, i], 0.025)), 1e-12)
+        close(key + "_high", float(m[key + "_high"]), min(1, np.quantile(value[:, i], 0.975)), 1e-12)
     units = [np.flatnonzero(donor == d) for d in np.unique(donor)] if group else [np.array([i]) for i in range(len(y))]
     close("units", float(m["bootstrap_units"]), len(units), 0)
     rng = np.random.default_rng(1)
-    draws = [np.concatenate([units[u] for u in rng.integers(0, len(units), len(units))]) for _ in range(600)]
+    draws = [np.arange(len(y))] + [np.concatenate([units[u] for u in rng.integers(0, len(units), len(units))]) for _ in range(600)]
     want = np.array([[(y[d] == guess[d]).mean(), f1_score(y[d], guess[d], average="macro", zero_division=0)] for d in draws])
+    if group:  # draws of few groups vary too little
+        p = np.array([len(u) for u in units]) / len(y)
+        q = p ** 2 / (1 - p)
+        df = 1 / ((p ** 2).sum() + q.sum() ** 2 - (q ** 2).sum())
+        want = want[0] + stats.t.ppf(0.975, df) / stats.norm.ppf(0.975) * len(p) / (len(p) - 1) * (want - want[0])
+    want = want[1:]
     for i, j in ((0, 0), (2, 1)):
         close("mean", value[:, i].mean(), want[:, j].mean(), 5 * want[:, j].std() / 600 ** 0.5)
         close("sd", value[:, i].std() / want[:, j].std(), 1, 0.15)
