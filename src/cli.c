@@ -384,6 +384,26 @@ static void read_operands(struct cli *c, char **given)
 	raise_file_limit(n);
 }
 
+/* Tools of a pipe share a terminal: the last one shows its progress, not those that write to the next. */
+static int feeds_pipe(const struct cli *c)
+{
+	struct stat st;
+	return (c->common & CLI_OUT) && (!c->output || !strcmp(c->output, "-")) && fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+static void choose_progress(const struct cli *c)
+{
+	int terminal = isatty(STDERR_FILENO);
+	progress_on = !quiet && (progress_choice == PROGRESS_ALWAYS || (progress_choice == PROGRESS_AUTO && terminal && !feeds_pipe(c)));
+	const char *seconds = getenv("CORRMASK_LOG_SECONDS");
+	if (!quiet && !terminal && progress_choice == PROGRESS_AUTO)
+		progress_lines = seconds ? atof(seconds) : 30;
+	progress_last = progress_on ? 0 : started;
+	const char *note = getenv("CORRMASK_PROGRESS");
+	if (note && *note)
+		progress_file = open(note, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
 void cli_init(struct cli *c, int argc, char **argv)
 {
 	struct error e;
@@ -425,14 +445,7 @@ void cli_init(struct cli *c, int argc, char **argv)
 	must(blas_core_check(&e), &e);
 	cli_report_open(c->report, c->name);
 	quiet = c->quiet;
-	progress_on = !quiet && (progress_choice == PROGRESS_ALWAYS || (progress_choice == PROGRESS_AUTO && isatty(STDERR_FILENO)));
-	const char *seconds = getenv("CORRMASK_LOG_SECONDS");
-	if (!quiet && !progress_on && progress_choice == PROGRESS_AUTO)
-		progress_lines = seconds ? atof(seconds) : 30;
-	progress_last = progress_on ? 0 : started;
-	const char *note = getenv("CORRMASK_PROGRESS");
-	if (note && *note)
-		progress_file = open(note, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	choose_progress(c);
 	int most = !c->operands ? 0 : strstr(c->operands, "...") ? c->noperand : 1;
 	if (c->noperand > most)
 		usage_error("unexpected argument '%s'%s", c->operand[most], most ? ": expected one input (scsample joins streams)" : "");

@@ -385,3 +385,21 @@ setup() {
 		refute_line --regexp 'GNU_STACK.*RWE'
 	done
 }
+
+@test "progress: on a terminal, of the last tool of a pipe; of others with --progress always" {
+	terminal() { # COMMAND: what it prints on a terminal
+		$PYTHON -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(["bash", "-c", "set -o pipefail; " + sys.argv[1]])))' "$1" < /dev/null
+	}
+	cd "$BATS_TEST_TMPDIR"
+	scsim -q --cells 50 --genes 60 --modules 4 --seed 3 -o sim.counts
+	rankenc -q --fit sim.counts -o vocab
+	run -0 terminal "rankenc -m vocab sim.counts | depgraph -o graph"
+	refute_output --regexp "rankenc: [0-9]"
+	assert_output --regexp "depgraph: [0-9]"
+	run -0 terminal "rankenc -m vocab sim.counts > tok"
+	assert_output --regexp "rankenc: [0-9]"
+	run -0 terminal "rankenc --progress always -m vocab sim.counts | depgraph -o graph"
+	assert_output --regexp "rankenc: [0-9]"
+	run -0 terminal "rankenc -m vocab sim.counts -o tok | cat"
+	assert_output --regexp "rankenc: [0-9]"
+}
