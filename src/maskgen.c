@@ -13,7 +13,17 @@
 static const char *graph_path, *shard_text = "0/1", *keep_text, *resume, *audit_path, *modules, *groups, *rate_uniform, *rate_linear,
 			       *rate_choice, *lambda_linear;
 /* What a strategy uses. */
-enum { RATE = 1, GRAPH = 2, LAMBDA = 4, PARTNERS = 8, TARGET = 16, BERNOULLI = 32, COUNTS = 64, TIES = 128 };
+enum {
+	RATE = 1,
+	GRAPH = 2,
+	LAMBDA = 4,
+	PARTNERS = 8,
+	TARGET = 16,
+	BERNOULLI = 32,
+	COUNTS = 64,
+	TIES = 128,
+	INPUT = 256
+}; /* INPUT: has values as input */
 enum { RANDOM = 1 };
 /* --strategy */
 static const struct strategy {
@@ -53,7 +63,7 @@ static double rate = 0.15, lambda, seed_share = 1, hidden = 0.95, without_zeros 
 static struct option_def options[] = {
 	{0, "Masks", OPT_GROUP},
 	{'g', "graph", OPT_INPUT, &graph_path, "FILE",
-		"graph from depgraph for corrmask and probe, from depgraph --pmi for pmi and pmi-rand"},
+		"graph from depgraph for corrmask and probe, from depgraph --pmi for pmi and pmi-rand", .modes = GRAPH},
 	{0, "strategy", OPT_CHOICE, &strategy_index, OPT_WORDS(strategies),
 		"how the tokens to mask are selected (default random); runs: genes of equal count, side by side; columns: genes of a counts stream; "
 		"probe: one target per cell, for sctrain eval",
@@ -64,53 +74,60 @@ static struct option_def options[] = {
 		.changes = 1},
 	{0, "Rate", OPT_GROUP},
 	{0, "rate", OPT_REAL, &rate, "P", "share of a cell's tokens, or of the genes, to mask (default 0.15; whole cells: 0.2)", 0, 1,
-		.changes = 1},
+		.changes = 1, .modes = RATE, .excludes = "rate-uniform rate-choice rate-linear"},
 	{0, "rate-uniform", OPT_STRING, &rate_uniform, "A:B[:C]",
-		"draw the rate of every global batch uniformly from A to B; with C, B changes linearly to C at the last step",
-		.changes = 1},
-	{0, "rate-choice", OPT_STRING, &rate_choice, "P,...", "draw the rate of every global batch from this ascending list", .changes = 1},
+		"draw the rate of every global batch uniformly from A to B; with C, B changes linearly to C at the last step", .changes = 1,
+		.modes = RATE, .excludes = "rate-choice rate-linear"},
+	{0, "rate-choice", OPT_STRING, &rate_choice, "P,...", "draw the rate of every global batch from this ascending list", .changes = 1,
+		.modes = RATE, .excludes = "rate-linear"},
 	{0, "rate-linear", OPT_STRING, &rate_linear, "A:B", "change the rate linearly from A at the first step to B at the last step",
-		.changes = 1},
+		.changes = 1, .modes = RATE},
 	{0, "Partners in the graph", OPT_GROUP},
 	{0, "lambda", OPT_REAL, &lambda, "F", "share of the budget that is masked by the graph (default: corrmask and pmi-rand 0.5, pmi 1)",
-		0, 1, .changes = 1},
+		0, 1, .changes = 1, .modes = LAMBDA, .excludes = "lambda-linear"},
 	{0, "lambda-linear", OPT_STRING, &lambda_linear, "A:B", "change lambda linearly from A at the first step to B at the last step",
-		.changes = 1},
+		.changes = 1, .modes = LAMBDA},
 	{0, "partners-max", OPT_INT, &partners, "K", "corrmask: largest number of partners that are masked with a start gene (default 5)",
-		0, 65535, .changes = 1},
+		0, 65535, .changes = 1, .modes = PARTNERS},
 	{0, "partners", OPT_CHOICE, &partner_choice,
 		OPT_ENUM([UNIFORM] = "uniform", [WEIGHTED] = "weighted", [HIDDEN] = "hidden", [VISIBLE] = "visible"),
 		"corrmask: draw the partners uniformly (default) or in proportion to |rho|; probe: mask the target's partners, or as "
 		"many unrelated tokens",
-		.changes = 1},
+		.changes = 1, .modes = PARTNERS | TARGET},
 	{0, "modules", OPT_STRING, &modules, "COL",
-		"corrmask: partners are the genes of the start gene's module in this column of the graph", .changes = 1},
+		"corrmask: partners are the genes of the start gene's module in this column of the graph", .changes = 1, .modes = PARTNERS,
+		.excludes = "partners=weighted"},
 	{0, "groups", OPT_STRING, &groups, "COL",
 		"corrmask: partners are the tokens with the start gene's number in this list column of the cells; needs no graph",
-		.changes = 1},
+		.changes = 1, .modes = PARTNERS, .excludes = "graph modules partners=weighted"},
 	{0, "seed-share", OPT_REAL, &seed_share, "P",
-		"corrmask: probability that the start gene itself is masked with its partners (default 1)", 0, 1, .changes = 1},
+		"corrmask: probability that the start gene itself is masked with its partners (default 1)", 0, 1, .changes = 1,
+		.modes = PARTNERS},
 	{0, "Random masks", OPT_GROUP},
 	{0, "bernoulli", OPT_FLAG, &bernoulli, NULL,
-		"random: mask each token independently with the probability of --rate, as Hugging Face does", .changes = 1},
+		"random: mask each token independently with the probability of --rate, as Hugging Face does", .changes = 1,
+		.modes = BERNOULLI},
 	{0, "Values as input", OPT_GROUP},
 	{0, "field", OPT_CHOICE, &field, OPT_WORDS(fields),
 		"--objective value of tokens with counts: what of a masked token is hidden: its value (default), the gene, or both",
-		.changes = 1},
+		.changes = 1, .modes = INPUT, .needs = "objective=value"},
 	{0, "hidden", OPT_REAL, &hidden, "P", "share of the masked tokens that are hidden; the others are only predicted (default 0.95)", 0,
-		1, .changes = 1},
+		1, .changes = 1, .modes = INPUT, .needs = "objective=value"},
 	{0, "order", OPT_CHOICE, &order, OPT_WORDS(orders), "order of the genes in the input: random (default), or as in the tokens",
-		.changes = 1},
+		.changes = 1, .modes = INPUT},
 	{0, "max-len", OPT_INT, &max_len, "N", "largest number of tokens of an input, including special tokens (default: all)", 3,
-		MASK_ROW_MAX, .changes = 1},
+		MASK_ROW_MAX, .changes = 1, .modes = INPUT},
 	{0, "zeros", OPT_CHOICE, &zeros, OPT_WORDS(zero_kinds),
 		"genes without a count in the input: none (default); random ones, up to --max-len; or first those of the other cells of the "
 		"batch, between the genes",
-		.changes = 1},
-	{0, "zeros-per-ten", OPT_INT, &per_ten, "N", "--zeros batch: number of zeros among ten tokens (default 1)", 1, 9, .changes = 1},
-	{0, "without-zeros", OPT_REAL, &without_zeros, "P", "--zeros: share of the cells that get none (default 0.2)", 0, 1, .changes = 1},
+		.changes = 1, .modes = INPUT, .needs = "max-len"},
+	{0, "zeros-per-ten", OPT_INT, &per_ten, "N", "--zeros batch: number of zeros among ten tokens (default 1)", 1, 9, .changes = 1,
+		.modes = INPUT, .needs = "zeros=batch"},
+	{0, "without-zeros", OPT_REAL, &without_zeros, "P", "--zeros: share of the cells that get none (default 0.2)", 0, 1, .changes = 1,
+		.modes = INPUT, .needs = "zeros=random zeros=batch"},
 	{0, "unmeasured", OPT_CHOICE, &unmeasured, OPT_WORDS(unmeasured_words),
-		"--objective cell: genes that a cell's file did not measure are no targets (default), or zeros", .changes = 1},
+		"--objective cell: genes that a cell's file did not measure are no targets (default), or zeros", .changes = 1,
+		.needs = "objective=cell"},
 	{0, "Order and batches", OPT_GROUP},
 	{0, "epochs", OPT_INT, &epochs, "N", "number of passes over the cells (default 1)", 1, 4294967295.0, .changes = 1},
 	{'b', "batch", OPT_INT, &batch, "N", "number of cells per batch and shard (default 12; columns: 400)", 1, 1e6, .changes = 1},
@@ -126,8 +143,10 @@ static struct option_def options[] = {
 	{0, "Output", OPT_GROUP},
 	{0, "keep", OPT_STRING, &keep_text, "COL,...", "columns of the cells to copy, such as cell_type", .changes = 1},
 	{0, "count-kept", OPT_FLAG, &count_kept, NULL,
-		"count the labels and numbers of these columns, for sctrain --head (default but for masked tokens)", .changes = 1},
-	{0, "audit", OPT_INPUT, &audit_path, "GRAPH", "write a table of how the masks treat partners in this graph, instead of a stream"},
+		"count the labels and numbers of these columns, for sctrain --head (default but for masked tokens)", .changes = 1,
+		.needs = "keep"},
+	{0, "audit", OPT_INPUT, &audit_path, "GRAPH", "write a table of how the masks treat partners in this graph, instead of a stream",
+		.excludes = "resume keep uncompressed strategy=columns"},
 	{0, "resume", OPT_INPUT, &resume, "MODEL",
 		"start after the last checkpoint of this model directory, if there is one; it must be of the same stream"},
 	{0},
@@ -137,6 +156,7 @@ static struct cli cli = {.name = "maskgen",
 	.operands = "[FILE...]",
 	.summary = "Shuffle cells into batches and mask them.",
 	.options = options,
+	.mode = ~0u,
 	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS};
 
 /* The state of one run. */
@@ -167,8 +187,6 @@ static struct mask_schedule schedule(const char *name, const double *fixed, cons
 		{"linear", linear, "two numbers A:B from 0 to 1", MASK_SCHEDULE_LINEAR},
 		{"choice", choice, "a list of ascending numbers from 0 to 1, 64 at most", MASK_SCHEDULE_CHOICE}};
 	struct mask_schedule s = {MASK_SCHEDULE_FIXED, .from = *fixed};
-	if (given(fixed) + !!uniform + !!linear + !!choice > 1)
-		usage_error("--%s is given in more than one way", name);
 	for (size_t i = 0; i < sizeof way / sizeof *way; i++)
 		if (way[i].text && mask_schedule_parse(&s, way[i].kind, way[i].text))
 			usage_error("--%s-%s: '%s' is not %s", name, way[i].word, way[i].text, way[i].form);
@@ -177,45 +195,20 @@ static struct mask_schedule schedule(const char *name, const double *fixed, cons
 
 static void check_graph_options(void)
 {
-	const int lambdas = given(&lambda) || lambda_linear;
-	const int corrmask = given(&partners) || modules || groups || given(&seed_share);
 	if (strategy->uses & GRAPH && !graph_path && !(strategy->uses & PARTNERS && groups))
 		usage_error("--strategy %s needs a graph: --graph FILE", strategy->word);
-	if (!(strategy->uses & GRAPH) && (graph_path || lambdas))
-		usage_error("--strategy %s uses no graph, so it takes no --graph and no lambda; did you mean --strategy corrmask?",
-			strategy->word);
-	if (!(strategy->uses & PARTNERS) && (corrmask || (given(&partner_choice) && !(strategy->uses & TARGET))))
-		usage_error("--partners, --partners-max, --modules, --groups and --seed-share are for --strategy corrmask");
 	if (!(strategy->uses & TARGET) != (partner_choice < HIDDEN))
 		usage_error(strategy->uses & TARGET ? "--strategy probe needs --partners hidden or --partners visible"
 						    : "--partners hidden and visible are for --strategy probe");
-	if (strategy->uses & TARGET && lambdas)
-		usage_error("--strategy probe masks one target and its partners, so it takes no lambda");
-	if (groups && (graph_path || modules))
-		usage_error("--groups defines the partners, so it takes no --graph and no --modules");
-	if ((modules || groups) && partner_choice == WEIGHTED)
-		usage_error("--partners weighted needs the edge weights, but not all genes of a module are joined by an edge");
 }
 
 /* What only tokens with counts have is not asked for of others. */
 static void check_input_options(const struct run *r)
 {
-	const void *const input[] = {&hidden, &order, &max_len, &zeros, &per_ten, &without_zeros, &field};
-	for (size_t i = 0; i < sizeof input / sizeof *input && !r->counted; i++)
-		if (given(input[i]))
-			usage_error("--field, --hidden, --order, --max-len and --zeros are for values as input, see --objective");
-	if (objective != VALUE && (given(&field) || given(&hidden)))
-		usage_error("--field and --hidden are for --objective value");
+	if (!r->counted)
+		cli_mode(strategy->uses, "it is for values as input, see --objective");
 	if (given(&hidden) && hidden == 0)
 		usage_error("--hidden 0 hides nothing: the input would have every value that is to be predicted");
-	if (objective != CELL && given(&unmeasured))
-		usage_error("--unmeasured is for --objective cell");
-	if (zeros == ZEROS_NONE && given(&without_zeros))
-		usage_error("--without-zeros needs --zeros");
-	if (zeros != ZEROS_BATCH && given(&per_ten))
-		usage_error("--zeros-per-ten needs --zeros batch");
-	if (zeros != ZEROS_NONE && !max_len)
-		usage_error("--zeros %s needs --max-len: all genes without a count are many", zero_kinds[zeros]);
 	if (r->counted && (groups || strategy->uses & TARGET))
 		usage_error("--%s is for tokens without values as input", groups ? "groups" : "strategy probe");
 	if (r->counted && objective == VALUE && strategy->kind == MASK_PMI && order == ORDER_RANDOM)
@@ -225,16 +218,8 @@ static void check_input_options(const struct run *r)
 static void check_options(struct run *r)
 {
 	strategy = &strategies[strategy_index];
+	cli_mode(strategy->uses | INPUT, "it does not go with --strategy %s", strategy->word);
 	check_graph_options();
-	if (!(strategy->uses & RATE) && (given(&rate) || rate_uniform || rate_linear || rate_choice))
-		usage_error("--strategy %s masks %s, so it takes no rate", strategy->word,
-			strategy->uses & TARGET ? "one target and its partners" : "nothing");
-	if (count_kept && !keep_text)
-		usage_error("--count-kept needs --keep COL,...");
-	if (audit_path && (resume || keep_text || cli.raw))
-		usage_error("--audit writes a table: --resume, --keep and --uncompressed do not go with it");
-	if (bernoulli && !(strategy->uses & BERNOULLI))
-		usage_error("--bernoulli is for --strategy random: the others fill an exact budget");
 	if (objective == VALUE && strategy->no_value)
 		usage_error("--objective value hides the ranks of masked tokens, and --strategy %s %s", strategy->word, strategy->no_value);
 	if (objective == CELL && strategy->no_cell)
@@ -242,8 +227,6 @@ static void check_options(struct run *r)
 			"--objective cell leaves out the masked genes of a cell, and --strategy %s %s", strategy->word, strategy->no_cell);
 	if (objective == CELL && !given(&rate))
 		rate = 0.2;
-	if (strategy->uses & COUNTS && audit_path)
-		usage_error("--audit measures masks of tokens, and --strategy columns masks counts");
 	if (strategy->uses & COUNTS && !given(&batch))
 		batch = USUAL_BATCH_COLUMNS;
 	if (!given(&lambda))

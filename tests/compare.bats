@@ -270,14 +270,14 @@ column() {
 	head -1 t.tsv > x.tsv
 	refused 1 "the table has no line below the column names" --value f1 x.tsv
 	refused 1 "no.tsv: No such file or directory" no.tsv
-	refused 2 "--splits needs --pair: the column of the splits" --value f1 --splits 3:1 t.tsv
+	refused 2 "--splits needs --pair" --value f1 --splits 3:1 t.tsv
 	for bad in 3 3:0 0:1 3:x a:b 3:1: :1 -3:1; do refused 2 "--splits '$bad': expected the sizes of training and test part, as 3:1" --value f1 --pair seed "--splits=$bad" t.tsv; done
 	refused 2 "--compare 'random': expected two arms, as A:B" --value f1 --compare random t.tsv
 	refused 2 "--family: 'arm' is not a column of --within" --value f1 --within dataset --family arm t.tsv
-	refused 2 "--cluster needs --pair" --value f1 --cluster seed t.tsv
-	refused 2 "--pool is not for --means" --value f1 --means --pool dataset t.tsv
-	refused 2 "--splits is not for --cluster" --value f1 --pair seed --cluster seed --splits 3:1 t.tsv
-	refused 2 "--cluster is not for --draws" --value f1 --pair dataset --draws seed --cluster dataset t.tsv
+	refused 2 "--cluster needs --pair or --means" --value f1 --cluster seed t.tsv
+	refused 2 "--means does not go with --pool" --value f1 --means --pool dataset t.tsv
+	refused 2 "--cluster does not go with --splits" --value f1 --pair seed --cluster seed --splits 3:1 t.tsv
+	refused 2 "--draws does not go with --cluster" --value f1 --pair dataset --draws seed --cluster dataset t.tsv
 	refused 2 "--by needs the name of one column" --by arm,seed t.tsv
 	refused 2 "--value: the value is empty, expected COL[,COL...]" --value "" t.tsv
 }

@@ -94,7 +94,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	for wrong in '--strongest 5 --modules module' '--replicates 5 --modules module' '--max-q .1'; do
 		# shellcheck disable=SC2086 # words
 		run -2 ctaprobe genesets --sets sets.gmt $wrong dep.graph
-		assert_line --regexp '^ctaprobe genesets: --(strongest|replicates) is for edges: it excludes --modules$|--max-q needs --modules$'
+		assert_line --regexp '^ctaprobe genesets: (--modules does not go with --(strongest|replicates)|--max-q needs --modules)$'
 	done
 	run -2 ctaprobe genesets --sets sets.gmt --modules module_1 dep.graph net.graph
 }

@@ -161,7 +161,7 @@ ref() { # ref COMMAND ARGUMENT...
 	awk '{ v[$1] = $2 } END { exit !(v["coarser"] > .1 && v["apart"] > 5 && v["cells"] == 109) }' coarse.tsv
 	run ctaprobe score --label cell_type --ontology cl.obo --bootstrap 5 one.pred
 	assert_failure 2
-	assert_line --index 0 "ctaprobe score: --bootstrap does not go with --ontology"
+	assert_line --index 0 "ctaprobe score: --ontology does not go with --bootstrap"
 }
 
 @test "sctrain --head: with masked tokens and with masked values; stopped and resumed the weights are the same" {

@@ -38,7 +38,7 @@ setup() {
 		"--pca 5 --precision bf16"; do
 		run scembed $o cells.tok
 		assert_failure 2
-		assert_line -n 0 --regexp "^scembed: (one of -M DIR, --expression and --pca K is needed|--(fit|genes) needs --expression or --pca|--(layer|predict|precision) needs -M DIR)$"
+		assert_line -n 0 --regexp "^scembed: (one of -M DIR, --expression and --pca K is needed|--.* needs --expression or --pca|--.* does not go with --.*)$"
 	done
 	run scembed -M model --layer 1 cells.tok
 	assert_failure 2
@@ -166,8 +166,8 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	bad 1 "--predict: the model in model has no classifier: fine-tune it with sctrain cells or sctrain genes" -M model --predict
 	bad 1 "--all-genes: the model in cells.model classifies cells" -M cells.model --predict --all-genes
 	bad 1 "--probabilities: the model in genes.model classifies genes" -M genes.model --predict --probabilities
-	bad 2 "--layer is for embeddings: it excludes --predict" -M cells.model --predict --layer 0
-	bad 2 "--pool is for embeddings: it excludes --predict" -M cells.model --predict --pool mean
+	bad 2 "--layer does not go with --predict" -M cells.model --predict --layer 0
+	bad 2 "--pool does not go with --predict" -M cells.model --predict --pool mean
 	bad 2 "--all-genes needs --predict" -M genes.model --all-genes
 	bad 2 "--probabilities needs --predict" -M genes.model --probabilities
 	cp -r genes.model odd.model

@@ -114,9 +114,9 @@ scstream.write(sys.argv[2] + ".tok", r.header, blocks)' "$BATS_TEST_DIRNAME" $c
 
 @test "scembed --screen: what it cannot do is one line" {
 	run -2 scembed -M model --screen 5 from.tok -o no.tok
-	assert_output --partial "--screen K and --towards EMB need each other"
+	assert_output --partial "--screen needs --towards"
 	run -2 scembed -M model --screen 5 --towards to.emb --pool cls from.tok -o no.tok
-	assert_output --partial "--pool excludes --screen"
+	assert_output --partial "--pool does not go with --screen"
 	run -1 scembed -M model --screen 5 --towards from.tok from.tok -o no.tok
 	assert_output --partial "--towards: from.tok: "
 	scembed -q --pca 4 sim.counts -o pca.emb

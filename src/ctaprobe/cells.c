@@ -22,29 +22,34 @@ static const char *train_path, *test_path, *predictions_path;
 static struct option_def cells_options[] = {
 	{0, "Cells", OPT_GROUP},
 	{'l', "label", OPT_STRING, &cells_set.label, "COL", "the column of classes to predict", .changes = 1},
-	{0, "target", OPT_STRING, &cells_set.target, "COL", "instead: the column of numbers to predict, by ridge regression", .changes = 1},
+	{0, "target", OPT_STRING, &cells_set.target, "COL", "instead: the column of numbers to predict, by ridge regression", .changes = 1,
+		.excludes = "label every-class protocol inverse-penalty tol max-iter rare coefficients bootstrap nearest roc"},
 	{0, "folds", OPT_INT, &cells_set.nfold, "K", "folds of the cross-validation (default 5)", 2, 1000, .changes = 1},
-	{0, "fold", OPT_STRING, &cells_set.fold, "COL", "take the folds from a column", .changes = 1},
+	{0, "fold", OPT_STRING, &cells_set.fold, "COL", "take the folds from a column", .changes = 1,
+		.excludes = "folds repeats every-class"},
 	{0, "repeats", OPT_INT, &cells_set.repeats, "N", "repeat the cross-validation with N seeds; the scores are means (default 1)", 1,
 		1000, .changes = 1},
 	{0, "group", OPT_STRING, &cells_set.group, "COL",
 		"keep all cells of each group of COL, such as a donor, in one fold; score groups too", .changes = 1},
 	{0, "every-class", OPT_FLAG, &cells_set.every_class, NULL,
-		"with --group, whose groups have one class each: every fold has a whole group of every class", .changes = 1},
+		"with --group, whose groups have one class each: every fold has a whole group of every class", .changes = 1,
+		.needs = "group"},
 	{0, "protocol", OPT_CHOICE, &cells_set.protocol, OPT_ENUM([PROTOCOL_OWN] = "own", [PROTOCOL_CZ] = "cz"),
 		"cz: leave out classes of fewer than 10 cells, and add the scores of cz-benchmarks, means over the folds (default own)",
-		.changes = 1},
-	{0, "train", OPT_INPUT, &train_path, "FILE", "train on FILE instead of the input; needs --test"},
-	{0, "test", OPT_INPUT, &test_path, "FILE", "test on FILE instead of cross-validation"},
+		.changes = 1, .excludes = "inverse-penalty search no-standardize"},
+	{0, "train", OPT_INPUT, &train_path, "FILE", "train on FILE instead of the input; needs --test", .needs = "test"},
+	{0, "test", OPT_INPUT, &test_path, "FILE", "test on FILE instead of cross-validation",
+		.excludes = "folds fold repeats every-class protocol"},
 	{0, "Probe", OPT_GROUP},
 	{'C', "inverse-penalty", OPT_REAL, &cells_set.inverse_penalty, "X", "with --label: inverse strength of the L2 penalty (default 1)",
 		1e-12, 1e12, .changes = 1},
 	{0, "penalty", OPT_REAL, &cells_set.penalty, "X", "with --target: strength of the L2 penalty (default 1)", 1e-12, 1e12,
-		.changes = 1},
+		.changes = 1, .needs = "target"},
 	{0, "search", OPT_INT, &cells_set.search, "K", "choose the penalty by cross-validation with K folds of the training cells", 2, 1000,
-		.changes = 1},
+		.changes = 1, .excludes = "inverse-penalty penalty"},
 	{0, "nearest", OPT_INT, &cells_set.nearest, "K",
-		"with --label: instead of a regression, the class of most of the K nearest training cells", 1, 10000, .changes = 1},
+		"with --label: instead of a regression, the class of most of the K nearest training cells", 1, 10000, .changes = 1,
+		.excludes = "inverse-penalty search tol max-iter coefficients"},
 	{0, "no-standardize", OPT_FLAG, &cells_set.as_given, NULL,
 		"leave the features as they are (default: standardised by the training cells)", .changes = 1},
 	{0, "tol", OPT_REAL, &cells_set.tol, "X", "stop when no element of the gradient exceeds X (default 1e-4)", 0, 1e6, .changes = 1},
@@ -54,12 +59,12 @@ static struct option_def cells_options[] = {
 		.changes = 1},
 	{0, "bootstrap", OPT_INT, &cells_set.replicates, "N",
 		"95 % intervals of the scores from N draws of groups (without --group: of cells)", 2, 1e6, .changes = 1},
-	{0, "replicates", OPT_OUTPUT, &cells_set.replicates_path, "FILE",
-		"with --bootstrap, also write the scores of each draw as a table"},
+	{0, "replicates", OPT_OUTPUT, &cells_set.replicates_path, "FILE", "with --bootstrap, also write the scores of each draw as a table",
+		.needs = "bootstrap"},
 	{0, "Output", OPT_GROUP},
 	{0, "predictions", OPT_OUTPUT, &predictions_path, "FILE", "also write a prediction stream of the tested cells"},
 	{0, "roc", OPT_OUTPUT, &cells_set.roc_path, "FILE", "with --label, also write the mean ROC curve of the classes as a table"},
-	{0, "coefficients", OPT_OUTPUT, &cells_set.coefficients, "FILE", "with --test, also write the weights as a table"},
+	{0, "coefficients", OPT_OUTPUT, &cells_set.coefficients, "FILE", "with --test, also write the weights as a table", .needs = "test"},
 	{0},
 };
 struct cli cells_cli = {.name = "ctaprobe cells",
@@ -344,39 +349,13 @@ static struct results *metrics_of(
 
 static void check_options(void)
 {
-	if (!cells_set.label == !cells_set.target)
-		usage_error("name the column to predict: --label COL of classes, or --target COL of numbers");
-	if (train_path && !test_path)
-		usage_error("--train needs --test FILE");
-	if (cells_cli.noperand > 1)
-		usage_error("one stream of embeddings at a time; join several with scsample");
 	struct settings *o = &cells_set;
+	if (!o->label && !o->target)
+		usage_error("name the column to predict: --label COL of classes, or --target COL of numbers");
 	if (predictions_path && is_made(o->label ? o->label : o->target))
 		usage_error("--predictions writes a column '%s' of its own: give the labels another name", o->label ? o->label : o->target);
-	if (test_path)
-		refuse("is for cross-validation: it excludes --test", &o->nfold, &o->fold, &o->repeats, &o->every_class, &o->protocol);
-	if (o->fold)
-		refuse("draws folds: it excludes --fold", &o->nfold, &o->repeats, &o->every_class);
-	if (o->every_class && !o->group)
-		usage_error("--every-class needs --group COL");
 	if (o->repeats > 1)
 		refuse("is for one cross-validation: it excludes --repeats", &predictions_path, &o->replicates, &o->roc_path);
-	if (o->protocol == PROTOCOL_CZ)
-		refuse("is fixed by --protocol cz", &o->inverse_penalty, &o->search, &o->as_given);
-	if (o->target)
-		refuse("is for --label: it excludes --target", &o->every_class, &o->protocol, &o->inverse_penalty, &o->tol, &o->max_iter,
-			&o->rare, &o->coefficients, &o->replicates, &o->nearest, &o->roc_path);
-	if (o->nearest)
-		refuse("is for a regression: it excludes --nearest", &o->inverse_penalty, &o->search, &o->tol, &o->max_iter,
-			&o->coefficients);
-	if (o->label)
-		refuse("is for --target; that of --label is --inverse-penalty", &o->penalty);
-	if (o->search)
-		refuse("excludes --search, which chooses it", &o->inverse_penalty, &o->penalty);
-	if (cells_set.replicates_path && !cells_set.replicates)
-		usage_error("--replicates needs --bootstrap N");
-	if (cells_set.coefficients && !test_path)
-		usage_error("--coefficients needs --test: cross-validation fits several probes");
 }
 
 static struct stream *open_path(const char *path)

@@ -33,12 +33,16 @@ static struct option_def options[] = {
 	{0, "pair", OPT_STRING, &pair_text, "COL[,COL...]", "values that agree in these columns are pairs (default: no pairs)"},
 	{0, "What is compared", OPT_GROUP},
 	{0, "reference", OPT_STRING, &reference_text, "ARM", "the arm that all others are compared with (default: the first one)"},
-	{0, "compare", OPT_LIST, &comparisons, "ARM:ARM", "compare these two instead; may be repeated"},
-	{0, "means", OPT_FLAG, &means, NULL, "no differences: the mean of each arm"},
+	{0, "compare", OPT_LIST, &comparisons, "ARM:ARM", "compare these two instead; may be repeated", .excludes = "reference"},
+	{0, "means", OPT_FLAG, &means, NULL, "no differences: the mean of each arm",
+		.excludes = "compare reference splits draws pool family correct pair"},
 	{0, "Intervals and tests", OPT_GROUP},
-	{0, "splits", OPT_STRING, &splits_text, "TRAIN:TEST", "the pairs are random splits of the same cells, in these proportions"},
-	{0, "cluster", OPT_STRING, &cluster_text, "COL[,COL...]", "pairs that agree in these columns are not independent"},
-	{0, "draws", OPT_STRING, &draw_text, "COL", "the column of the draws of a bootstrap: intervals are over draws"},
+	{0, "splits", OPT_STRING, &splits_text, "TRAIN:TEST", "the pairs are random splits of the same cells, in these proportions",
+		.needs = "pair"},
+	{0, "cluster", OPT_STRING, &cluster_text, "COL[,COL...]", "pairs that agree in these columns are not independent",
+		.needs = "pair means", .excludes = "splits"},
+	{0, "draws", OPT_STRING, &draw_text, "COL", "the column of the draws of a bootstrap: intervals are over draws",
+		.excludes = "cluster splits pool"},
 	{0, "correct", OPT_CHOICE, &correct, OPT_WORDS(corrections), "correction of p for many comparisons (default holm)"},
 	{0, "family", OPT_STRING, &family_text, "COL[,COL...]",
 		"correct over the rows that agree in these columns of --within (default: all rows)"},
@@ -81,23 +85,6 @@ static const char *arm_name(const struct study *s, uint32_t arm)
 }
 
 /* ---- options ---- */
-
-static void check_options(void)
-{
-	if (draw_text)
-		refuse("is not for --draws", &cluster_text, &splits_text, &pool_text);
-	if (cluster_text)
-		refuse("is not for --cluster", &splits_text);
-	if (means)
-		refuse("is not for --means", &comparisons, &reference_text, &splits_text, &draw_text, &pool_text, &family_text, &correct,
-			&pair_text);
-	if (comparisons.n)
-		refuse("excludes --compare", &reference_text);
-	if (splits_text && !pair_text)
-		usage_error("--splits needs --pair: the column of the splits");
-	if (cluster_text && !pair_text && !means)
-		usage_error("--cluster needs --pair");
-}
 
 static double parse_splits(void)
 {
@@ -535,7 +522,6 @@ int ctaprobe_compare(int argc, char **argv)
 {
 	struct study s = {0};
 	cli_init(&compare_cli, argc, argv);
-	check_options();
 	s.share = parse_splits();
 	name_columns(&s);
 	for (int i = 0; i < (compare_cli.noperand ? compare_cli.noperand : 1); i++)

@@ -79,8 +79,6 @@ int ctaprobe_effective_rank(int argc, char **argv)
 {
 	struct factor f;
 	cli_init(&effective_rank_cli, argc, argv);
-	if (effective_rank_cli.noperand > 1)
-		usage_error("one stream of embeddings at a time; join several with scsample");
 	cli_blas(&effective_rank_cli);
 	struct stream *in = cli_open(&effective_rank_cli, 0);
 	read_rows(&f, in);

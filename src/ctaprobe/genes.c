@@ -21,12 +21,15 @@ static struct option_def options[] = {
 	{0, "Vectors of genes", OPT_GROUP},
 	{0, "gene-labels", OPT_INPUT, &genes_probe.labels, "FILE",
 		"table of gene and label: the input is vectors of genes (scembed --of genes), and a probe of them is scored"},
-	{0, "folds", OPT_INT, &genes_probe.folds, "K", "number of folds over the genes (default 5)", 2, 1000},
-	{0, "fold-seed", OPT_INT, &genes_probe.fold_seed, "N", "seed of the folds (default 1)", 0, 4294967295.0},
-	{'C', "inverse-penalty", OPT_REAL, &genes_probe.inverse_penalty, "X", "C of the logistic regression (default 1)", 1e-10, 1e10},
-	{0, "no-standardize", OPT_FLAG, &genes_probe.as_given, NULL, "use the features as they are"},
-	{0, "tol", OPT_REAL, &genes_probe.tol, "X", "stop when no element of the gradient exceeds X (default 1e-4)", 1e-12, 1},
-	{0, "max-iter", OPT_INT, &genes_probe.max_iter, "N", "stop after N iterations, with a warning (default 5000)", 1, 1e9},
+	{0, "folds", OPT_INT, &genes_probe.folds, "K", "number of folds over the genes (default 5)", 2, 1000, .needs = "gene-labels"},
+	{0, "fold-seed", OPT_INT, &genes_probe.fold_seed, "N", "seed of the folds (default 1)", 0, 4294967295.0, .needs = "gene-labels"},
+	{'C', "inverse-penalty", OPT_REAL, &genes_probe.inverse_penalty, "X", "C of the logistic regression (default 1)", 1e-10, 1e10,
+		.needs = "gene-labels"},
+	{0, "no-standardize", OPT_FLAG, &genes_probe.as_given, NULL, "use the features as they are", .needs = "gene-labels"},
+	{0, "tol", OPT_REAL, &genes_probe.tol, "X", "stop when no element of the gradient exceeds X (default 1e-4)", 1e-12, 1,
+		.needs = "gene-labels"},
+	{0, "max-iter", OPT_INT, &genes_probe.max_iter, "N", "stop after N iterations, with a warning (default 5000)", 1, 1e9,
+		.needs = "gene-labels"},
 	{0, "Scores", OPT_GROUP},
 	{0, "positive", OPT_STRING, &positive_name, "LABEL", "the positive class of two classes (default: the model's second class)"},
 	{0, "gene-scores", OPT_OUTPUT, &scores_path, "FILE", "also write a table of all genes with their mean probability"},
@@ -447,25 +450,14 @@ static void score_streams(struct study *t, char **scores, size_t *size)
 	}
 }
 
-/* The options of the probe say how predictions are made; without it these are there. */
-static void check_probe(void)
-{
-	for (struct option_def *o = options; o->name; o++)
-		if (o->seen && !genes_probe.labels &&
-			(o->to == &genes_probe.folds || o->to == &genes_probe.fold_seed || o->to == &genes_probe.inverse_penalty ||
-				o->to == &genes_probe.as_given || o->to == &genes_probe.tol || o->to == &genes_probe.max_iter))
-			usage_error("--%s is for vectors of genes: it needs --gene-labels", o->name);
-	if (genes_probe.labels && genes_cli.noperand > 1)
-		usage_error("--gene-labels: one stream of vectors at a time");
-}
-
 int ctaprobe_genes(int argc, char **argv)
 {
 	struct study t = {0};
 	char *scores = NULL;
 	size_t size = 0;
 	cli_init(&genes_cli, argc, argv);
-	check_probe();
+	if (genes_probe.labels && genes_cli.noperand > 1)
+		usage_error("--gene-labels: one stream of vectors at a time");
 	if (genes_probe.labels) {
 		genes_probe_read(&t);
 		start(&t, &scores, &size);

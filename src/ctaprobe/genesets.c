@@ -26,9 +26,10 @@ static struct option_def options[] = {
 	{0, "replicates", OPT_INT, &replicates, "N", "draws of genes for the intervals, and permutations for p (default 1000; 0: none)", 0,
 		1e6},
 	{0, "Modules", OPT_GROUP},
-	{0, "modules", OPT_STRING, &modules_name, "COL",
-		"instead of edges: which sets the modules of a graph, of this column, are rich in"},
-	{0, "max-q", OPT_REAL, &q_most, "X", "with --modules: print rows with a corrected p of at most X (default 0.05)", 0, 1},
+	{0, "modules", OPT_STRING, &modules_name, "COL", "instead of edges: which sets the modules of a graph, of this column, are rich in",
+		.excludes = "strongest replicates"},
+	{0, "max-q", OPT_REAL, &q_most, "X", "with --modules: print rows with a corrected p of at most X (default 0.05)", 0, 1,
+		.needs = "modules"},
 	{0},
 };
 struct cli genesets_cli = {.name = "ctaprobe genesets",
@@ -365,10 +366,6 @@ int ctaprobe_genesets(int argc, char **argv)
 		usage_error("--sets FILE is required: the gene sets");
 	if (least > most)
 		usage_error("--smallest %lld is above --largest %lld", least, most);
-	if (modules_name)
-		refuse("is for edges: it excludes --modules", &strongest, &replicates);
-	else
-		refuse("needs --modules", &q_most);
 	s.ngraph = genesets_cli.noperand ? genesets_cli.noperand : 1;
 	if (modules_name && s.ngraph > 1)
 		usage_error("--modules: one graph at a time");

@@ -28,7 +28,7 @@ static long long runs = 3;
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column of cell types", .changes = 1},
 	{'b', "batch", OPT_STRING, &batch, "COL", "the column of batches (without it: no metrics of batches)", .changes = 1},
-	{0, "clusters", OPT_STRING, &clusters, "COL", "a column of clusters, instead of Leiden's", .changes = 1},
+	{0, "clusters", OPT_STRING, &clusters, "COL", "a column of clusters, instead of Leiden's", .changes = 1, .excludes = "runs"},
 	{0, "runs", OPT_INT, &runs, "N", "runs of Leiden, each with its own seed (default 3)", 1, 100, .changes = 1},
 	{0},
 };
@@ -313,10 +313,6 @@ int ctaprobe_integration(int argc, char **argv)
 	cli_init(&integration_cli, argc, argv);
 	if (!label)
 		usage_error("name the column of cell types: --label COL");
-	if (integration_cli.noperand > 1)
-		usage_error("one stream of embeddings at a time; join several with scsample");
-	if (clusters)
-		refuse("is for Leiden: it excludes --clusters", &runs);
 	cli_blas(&integration_cli);
 	embeddings_read(&d, cli_open(&integration_cli, 0), &(struct wanted){label, NULL, batch, &types, &batches, clusters, &parts}, 0);
 	settle_classes(&types, (uint32_t *[]){d.y}, (size_t[]){d.n}, 1);

@@ -275,8 +275,6 @@ int ctaprobe_learnability(int argc, char **argv)
 	struct gene_labels groups = {0};
 	double explained;
 	cli_init(&learnability_cli, argc, argv);
-	if (learnability_cli.noperand > 1)
-		usage_error("one table at a time, and '%s' is a second one", learnability_cli.operand[1]);
 	read_genes(&g, learnability_cli.noperand ? learnability_cli.operand[0] : "-");
 	if (groups_path)
 		must(gene_labels_load(&groups, groups_path, &g.name, &e), &e);

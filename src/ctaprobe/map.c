@@ -76,8 +76,6 @@ int ctaprobe_map(int argc, char **argv)
 	struct embeddings d;
 	struct header h = {0};
 	cli_init(&map_cli, argc, argv);
-	if (map_cli.noperand > 1)
-		usage_error("one stream of embeddings at a time; join several with scsample");
 	cli_blas(&map_cli);
 	struct stream *in = cli_open(&map_cli, 0);
 	embeddings_read(&d, in, &(struct wanted){0}, 1);

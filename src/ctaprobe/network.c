@@ -83,8 +83,6 @@ int ctaprobe_network(int argc, char **argv)
 	struct header h = {0};
 	size_t edges;
 	cli_init(&network_cli, argc, argv);
-	if (network_cli.noperand > 1)
-		usage_error("one stream of embeddings at a time");
 	cli_blas(&network_cli);
 	struct stream *in = cli_open(&network_cli, 0);
 	gene_vectors_read(&g, in);

@@ -105,8 +105,6 @@ int ctaprobe_reconstruction(int argc, char **argv)
 	struct block b = {0};
 	int got;
 	cli_init(&reconstruction_cli, argc, argv);
-	if (reconstruction_cli.noperand > 1)
-		usage_error("one stream of predictions at a time; join several with scsample");
 	struct stream *in = cli_open(&reconstruction_cli, 0);
 	const char *name = stream_name(in);
 	find_columns(&c, stream_header(in), name);

@@ -18,15 +18,18 @@ static int known_only;
 
 static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "the column with the true labels"},
-	{0, "target", OPT_STRING, &target, "COL", "the column with the true numbers, for predictions of numbers"},
+	{0, "target", OPT_STRING, &target, "COL", "the column with the true numbers, for predictions of numbers",
+		.excludes = "label train rare bootstrap group replicates known roc curves ontology"},
 	{0, "ontology", OPT_INPUT, &ontology, "FILE",
-		"labels and predictions are terms of this ontology (OBO): score exact, finer, coarser and wrong ones"},
+		"labels and predictions are terms of this ontology (OBO): score exact, finer, coarser and wrong ones",
+		.excludes = "train rare bootstrap group replicates known roc curves"},
 	{0, "train", OPT_INPUT, &train_path, "FILE", "a stream of the training cells, to count the frequencies of the classes"},
 	{0, "rare", OPT_INT, &rare, "N", "number of rarest classes in f1_rare (default: a third of the classes)", 1, 1e6},
 	{0, "bootstrap", OPT_INT, &replicates, "N", "95 % intervals of the scores from N draws of groups (without --group: of cells)", 2,
 		1e6},
-	{0, "group", OPT_STRING, &group, "COL", "with --bootstrap: the column of the groups, such as a donor"},
-	{0, "replicates", OPT_OUTPUT, &replicates_path, "FILE", "with --bootstrap, also write the scores of each draw as a table"},
+	{0, "group", OPT_STRING, &group, "COL", "with --bootstrap: the column of the groups, such as a donor", .needs = "bootstrap"},
+	{0, "replicates", OPT_OUTPUT, &replicates_path, "FILE", "with --bootstrap, also write the scores of each draw as a table",
+		.needs = "bootstrap"},
 	{0, "roc", OPT_OUTPUT, &roc_path, "FILE", "also write the mean ROC curve of the model's classes as a table"},
 	{0, "curves", OPT_OUTPUT, &curves_path, "FILE", "also write the curves of reliability and of risk by coverage as a table"},
 	{0, "known", OPT_FLAG, &known_only, NULL,
@@ -308,18 +311,8 @@ int ctaprobe_score(int argc, char **argv)
 	uint32_t *train = NULL;
 	size_t ntrain = 0;
 	cli_init(&score_cli, argc, argv);
-	if (!label == !target)
-		usage_error(label ? "--label and --target exclude each other" : "--label COL is needed: the column with the true labels");
-	if (score_cli.noperand > 1)
-		usage_error("one stream of predictions at a time; join several with scsample");
-	if ((group || replicates_path) && !replicates)
-		usage_error("--%s needs --bootstrap N", group ? "group" : "replicates");
-	if (target)
-		refuse("needs --label COL", &train_path, &rare, &replicates, &group, &replicates_path, &known_only, &roc_path, &curves_path,
-			&ontology);
-	if (ontology)
-		refuse("does not go with --ontology", &train_path, &rare, &replicates, &group, &replicates_path, &known_only, &roc_path,
-			&curves_path);
+	if (!label && !target)
+		usage_error("--label COL is needed: the column with the true labels");
 	struct stream *in = cli_open(&score_cli, 0);
 	if (target) {
 		score_numbers(in, target);

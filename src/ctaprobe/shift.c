@@ -15,15 +15,18 @@ static int mixture, shuffle;
 static struct option_def options[] = {
 	{0, "States", OPT_GROUP},
 	{0, "state", OPT_STRING, &state_text, "COL", "the column of the cells' states"},
-	{0, "from", OPT_STRING, &from_text, "NAME", "the state whose cells are perturbed"},
-	{0, "to", OPT_STRING, &to_text, "NAME", "the state that shifts are measured towards"},
-	{0, "other", OPT_STRING, &others_text, "NAME[,NAME...]", "further states to measure towards"},
-	{0, "states", OPT_INPUT, &states_path, "FILE", "embeddings whose means stand for the states (default: the unperturbed rows)"},
-	{0, "shuffle", OPT_FLAG, &shuffle, NULL, "a control: give the cells of both states a random one of the two (--seed)"},
+	{0, "from", OPT_STRING, &from_text, "NAME", "the state whose cells are perturbed", .needs = "state"},
+	{0, "to", OPT_STRING, &to_text, "NAME", "the state that shifts are measured towards", .needs = "state"},
+	{0, "other", OPT_STRING, &others_text, "NAME[,NAME...]", "further states to measure towards", .needs = "state"},
+	{0, "states", OPT_INPUT, &states_path, "FILE", "embeddings whose means stand for the states (default: the unperturbed rows)",
+		.needs = "state"},
+	{0, "shuffle", OPT_FLAG, &shuffle, NULL, "a control: give the cells of both states a random one of the two (--seed)",
+		.needs = "state"},
 	{0, "Comparisons", OPT_GROUP},
 	{0, "group", OPT_STRING, &group_text, "COL", "intervals and tests over the groups of this column, such as donors"},
 	{0, "null", OPT_INPUT, &null_path, "FILE", "the same perturbations of other cells, to compare with"},
-	{0, "mixture", OPT_FLAG, &mixture, NULL, "without states: divide the perturbations into those with and without impact"},
+	{0, "mixture", OPT_FLAG, &mixture, NULL, "without states: divide the perturbations into those with and without impact",
+		.excludes = "state"},
 	{0, "Output", OPT_GROUP},
 	{0, "affected", OPT_OUTPUT, &affected_path, "FILE", "also write a table of the similarity of each gene, by perturbed gene"},
 	{0},
@@ -38,16 +41,10 @@ static struct error e;
 
 static void check_options(void)
 {
-	if (!state_text)
-		refuse("needs --state", &from_text, &to_text, &others_text, &states_path, &shuffle);
 	if (state_text && (!from_text || !to_text))
 		usage_error("--state needs --from and --to: the states of its column to start from and to measure towards");
-	if (state_text && mixture)
-		usage_error("--mixture is for similarities: it excludes --state");
 	if (state_text && strcmp(from_text, to_text) == 0)
 		usage_error("--from and --to are both '%s': expected two states", from_text);
-	if (shift_cli.noperand > 1)
-		usage_error("expected one stream, and '%s' is a second one", shift_cli.operand[1]);
 }
 
 /* The goal, the others, and last the start. */

@@ -33,8 +33,8 @@ static struct option_def options[] = {
 	{'l', "label", OPT_STRING, &label, "COL", "their column of classes", .changes = 1},
 	{0, "Method", OPT_GROUP},
 	{0, "probe", OPT_FLAG, &probe, NULL, "logistic regression (the default)", .changes = 1},
-	{0, "nearest", OPT_INT, &nearest, "K", "instead: the class of most of the K nearest cells of the reference", 1, 10000,
-		.changes = 1},
+	{0, "nearest", OPT_INT, &nearest, "K", "instead: the class of most of the K nearest cells of the reference", 1, 10000, .changes = 1,
+		.excludes = "probe inverse-penalty no-standardize"},
 	{'C', "inverse-penalty", OPT_REAL, &inverse_penalty, "X", "with --probe: inverse strength of the L2 penalty (default 1)", 1e-12,
 		1e12, .changes = 1},
 	{0, "no-standardize", OPT_FLAG, &as_given, NULL,
@@ -42,7 +42,7 @@ static struct option_def options[] = {
 	{0, "Calibration", OPT_GROUP},
 	{0, "group", OPT_STRING, &group, "COL", "hold out all cells of a group of COL, such as a donor, together", .changes = 1},
 	{0, "folds", OPT_INT, &nfold, "K", "hold out each of K parts of the reference in turn (default 5)", 2, 1000, .changes = 1},
-	{0, "calibration", OPT_INPUT, &calibration_path, "FILE", "instead: other cells with known classes"},
+	{0, "calibration", OPT_INPUT, &calibration_path, "FILE", "instead: other cells with known classes", .excludes = "folds"},
 	{0, "coverage", OPT_REAL, &coverage, "P", "share of cells whose label set has the true class (default 0.9)", 0.01, 0.9999,
 		.changes = 1},
 	{0, "unknown", OPT_REAL, &unknown, "P", "share of cells like the reference that may be called unknown (default 0.05)", 0, 0.99,
@@ -64,14 +64,6 @@ static void check_options(void)
 		usage_error("--reference FILE is needed: the cells with known classes");
 	if (!label)
 		usage_error("--label COL is needed: the column of classes");
-	if (probe && nearest)
-		usage_error("--probe and --nearest exclude each other");
-	if (nearest)
-		refuse("is for --probe", &inverse_penalty, &as_given);
-	if (calibration_path)
-		refuse("excludes --calibration, which has the cells to calibrate with", &nfold);
-	if (transfer_cli.noperand > 1)
-		usage_error("one stream of new cells at a time; join several with scsample");
 }
 
 /* ---- reference ---- */

@@ -18,62 +18,72 @@ static long long layer = -1, batch_max = 16384, components, genes = 2000, screen
 static int expression, of, similarity, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
 static struct opt_values gene, node;
 
+/* Modes. --similarity has two; EXPRESSED is without a model. */
+enum { EMBED = 1 << CELLS, PER_GENE = 1 << GENES, TABLE = 1 << STATIC, PREDICTED = 8, RECONSTRUCTED = 16, ATTRIBUTED = 32, SCREENED = 64 };
+enum { SIMILAR_NONE = 128, SIMILAR = 128 << SIMILARITY_MEAN | 128 << SIMILARITY_GENES, EXPRESSED = 1024, OF_MODEL = EXPRESSED - 1 };
+
 static struct option_def options[] = {
 	{0, "Model", OPT_GROUP},
-	{'M', "model", OPT_INPUT, &model_dir, "DIR", "the model directory"},
+	{'M', "model", OPT_INPUT, &model_dir, "DIR", "the model directory", .modes = OF_MODEL},
 	{0, "layer", OPT_INT, &layer, "N",
 		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts and of bmfm, 0)", -65535,
-		0, .changes = 1},
+		0, .changes = 1, .modes = EMBED | PER_GENE | SIMILAR | SCREENED},
 	{0, "pool", OPT_STRING, &pooling, "mean|cls|first|rest|token:K,...",
 		"mean of the genes' states, the state of <cls>, of the first token, or of the tokens at positions K, from 0, one after the "
 		"other (default mean; bmfm: token:0); rest: the mean without perturbed genes",
-		.changes = 1},
+		.changes = 1, .modes = EMBED},
 	{0, "similarity", OPT_CHOICE, &similarity, OPT_ENUM([SIMILARITY_MEAN] = "mean", [SIMILARITY_GENES] = "genes"),
 		"of perturbed cells (scperturb): cosine similarities of the genes' states to those before, instead of vectors",
-		.changes = 1},
+		.changes = 1, .mode = SIMILAR_NONE},
 	{0, "screen", OPT_INT, &screened, "K",
 		"write the tokens, and of each cell the K genes whose deletion should move it most towards a state, for scperturb", 1,
-		65535, .changes = 1},
-	{0, "towards", OPT_INPUT, &towards, "EMB", "with --screen: embeddings whose mean stands for the state"},
+		65535, .changes = 1, .mode = SCREENED, .needs = "towards"},
+	{0, "towards", OPT_INPUT, &towards, "EMB", "with --screen: embeddings whose mean stands for the state", .modes = SCREENED},
 	{0, "Genes", OPT_GROUP},
 	{0, "of", OPT_CHOICE, &of, OPT_ENUM([CELLS] = "cells", [GENES] = "genes", [STATIC] = "static"),
 		"vectors of the cells; of the genes, means over the cells that have them; or the model's table of genes (default cells)",
-		.changes = 1},
-	{0, "by", OPT_STRING, &by, "COL", "with --of genes: a vector for each class of COL", .changes = 1},
+		.changes = 1, .mode = EMBED},
+	{0, "by", OPT_STRING, &by, "COL", "with --of genes: a vector for each class of COL", .changes = 1, .modes = PER_GENE},
 	{0, "Predictions", OPT_GROUP},
-	{0, "predict", OPT_FLAG, &predict, NULL, "write predictions of a head of the model instead of embeddings", .changes = 1},
-	{0, "head", OPT_STRING, &head, "NAME", "with --predict: the head, if the model has several", .changes = 1},
+	{0, "predict", OPT_FLAG, &predict, NULL, "write predictions of a head of the model instead of embeddings", .changes = 1,
+		.mode = PREDICTED},
+	{0, "head", OPT_STRING, &head, "NAME", "with --predict: the head, if the model has several", .changes = 1, .modes = PREDICTED},
 	{0, "probabilities", OPT_FLAG, &probabilities, NULL, "with --predict of cells: also write the probability of every class",
-		.changes = 1},
+		.changes = 1, .modes = PREDICTED},
 	{0, "decode", OPT_CHOICE, &decode, OPT_ENUM("leaf", "greedy"),
 		"with --predict of a head with an ontology: the likeliest leaf (default), or the likeliest child from the top down",
-		.changes = 1},
+		.changes = 1, .modes = PREDICTED},
 	{0, "node", OPT_LIST, &node, "ID,...",
-		"with --predict of a head with an ontology: also write the probability of these terms; repeat it for several",
-		.changes = 1},
+		"with --predict of a head with an ontology: also write the probability of these terms; repeat it for several", .changes = 1,
+		.modes = PREDICTED},
 	{0, "all-genes", OPT_FLAG, &all_genes, NULL, "with --predict of genes: predict all tokens, not only those of held-out genes",
-		.changes = 1},
+		.changes = 1, .modes = PREDICTED},
 	{0, "reconstruct", OPT_FLAG, &reconstruct, NULL,
 		"write the expected counts of masked genes, from a masked-counts stream and a model of sctrain nb; or the expression of every "
 		"gene, from tokens and a model of sctrain wced",
-		.changes = 1},
+		.changes = 1, .mode = RECONSTRUCTED},
 	{0, "gene", OPT_LIST, &gene, "ID",
-		"with --reconstruct of a model of sctrain wced: a gene to write, by id or symbol; repeat it for several", .changes = 1},
+		"with --reconstruct of a model of sctrain wced: a gene to write, by id or symbol; repeat it for several", .changes = 1,
+		.modes = RECONSTRUCTED},
 	{0, "attribute", OPT_STRING, &attribute, "HEAD[:CLASS]",
 		"write how much each gene adds to the output of a head: the logit of CLASS (default: the predicted class), or a number",
-		.changes = 1},
+		.changes = 1, .mode = ATTRIBUTED},
 	{0, "Cells", OPT_GROUP},
 	{0, "truncate", OPT_FLAG, &truncate_cells, NULL,
-		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
+		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1,
+		.modes = OF_MODEL & ~(TABLE | SIMILAR)},
 	{0, "batch-tokens", OPT_INT, &batch_max, "N",
-		"compute about N tokens or counts at a time (default 16384; --attribute, --screen: 2048; counts: 262144)", 1, 1e9},
+		"compute about N tokens or counts at a time (default 16384; --attribute, --screen: 2048; counts: 262144)", 1, 1e9,
+		.modes = OF_MODEL & ~TABLE},
 	{0, "Without a model", OPT_GROUP},
 	{0, "expression", OPT_FLAG, &expression, NULL, "without a model: log-normalised expression of the most variable genes",
-		.changes = 1},
-	{0, "pca", OPT_INT, &components, "K", "without a model: K principal components of that expression", 1, 16384, .changes = 1},
-	{0, "genes", OPT_INT, &genes, "N", "number of most variable genes, 0: all (default 2000)", 0, 1e6, .changes = 1},
-	{0, "fit", OPT_INPUT, &fit_path, "FILE", "learn genes and components from these cells (default: the input)"},
-	{0, "shared-with", OPT_INPUT, &shared_path, "FILE", "choose only genes that FILE has too"},
+		.changes = 1, .mode = EXPRESSED, .excludes = "pca precision"},
+	{0, "pca", OPT_INT, &components, "K", "without a model: K principal components of that expression", 1, 16384, .changes = 1,
+		.mode = EXPRESSED, .excludes = "precision"},
+	{0, "genes", OPT_INT, &genes, "N", "number of most variable genes, 0: all (default 2000)", 0, 1e6, .changes = 1,
+		.modes = EXPRESSED},
+	{0, "fit", OPT_INPUT, &fit_path, "FILE", "learn genes and components from these cells (default: the input)", .modes = EXPRESSED},
+	{0, "shared-with", OPT_INPUT, &shared_path, "FILE", "choose only genes that FILE has too", .modes = EXPRESSED},
 	{0},
 };
 
@@ -230,11 +240,6 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 	r->counts = c.arch->counts;
 	r->reconstruct = reconstruct;
 	r->whole = reconstruct && !r->counts;
-	if (r->whole && (given(&pooling) || given(&layer) || given(&similarity)))
-		die("--%s: it is for embeddings, and --reconstruct writes predictions",
-			given(&pooling)         ? "pool"
-				: given(&layer) ? "layer"
-						: "similarity");
 	if (gene.n && !r->whole)
 		die("--gene: the model in %s is one of counts, of which the masked genes are written", model_dir);
 	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict || of || attribute || screened))
@@ -263,39 +268,12 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 
 static void check_options(void)
 {
-	if (!model_dir + !expression + !components != 2)
+	if (!model_dir && !expression && !components)
 		usage_error("one of -M DIR, --expression and --pca K is needed");
-	if (model_dir)
-		refuse("needs --expression or --pca", &genes, &fit_path, &shared_path);
-	else
-		refuse("needs -M DIR", &of, &layer, &pooling, &similarity, &predict, &head, &probabilities, &decode, &node, &all_genes,
-			&reconstruct, &gene, &attribute, &screened, &towards, &truncate_cells, &batch_max, &cli.bf16);
-	if (!reconstruct)
-		refuse("needs --reconstruct", &gene);
-	if (predict)
-		refuse("is for embeddings: it excludes --predict", &layer, &pooling, &similarity);
-	if (screened)
-		refuse("excludes --screen", &pooling, &similarity, &of, &predict, &reconstruct, &attribute);
-	if (!screened != !towards)
-		usage_error("--screen K and --towards EMB need each other");
-	if (attribute)
-		refuse("excludes --attribute", &layer, &pooling, &similarity, &of, &predict, &reconstruct);
-	if (given(&similarity) && given(&pooling))
-		usage_error("--similarity compares single tokens, and --pool makes vectors: give one");
-	if (truncate_cells && (given(&similarity) || (pooling && !strcmp(pooling, "rest"))))
+	if (truncate_cells && pooling && !strcmp(pooling, "rest"))
 		usage_error("--truncate would cut a cell and its perturbed copies at different genes: give scperturb a smaller --max-len");
-	if (of)
-		refuse("is for cells: it excludes --of", &pooling, &similarity, &predict, &reconstruct);
-	if (of == STATIC)
-		refuse("is for states of the network: it excludes --of static", &layer, &truncate_cells);
-	if (by && of != GENES)
-		usage_error("--by needs --of genes");
 	if (by)
 		genes_check(by);
-	if (predict && reconstruct)
-		usage_error("--reconstruct and --predict exclude each other");
-	if (!predict)
-		refuse("needs --predict", &head, &probabilities, &decode, &node, &all_genes);
 }
 
 /* Print what was written. */

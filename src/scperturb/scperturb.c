@@ -26,10 +26,11 @@ static struct option_def options[] = {
 	{0, "overexpress", OPT_INPUT, &kinds[PERTURB_OVEREXPRESS].option, "GENES", "put genes first, also those that a cell lacks"},
 	{0, "activate", OPT_INPUT, &kinds[PERTURB_ACTIVATE].option, "GENES", "move genes up by quarters of the cell's ranks"},
 	{0, "inhibit", OPT_INPUT, &kinds[PERTURB_INHIBIT].option, "GENES", "move genes down by quarters"},
-	{0, "shift-rank", OPT_INT, &quarters, "Q", "by how many quarters --activate and --inhibit move (default 1)", 1, 3, .changes = 1},
+	{0, "shift-rank", OPT_INT, &quarters, "Q", "by how many quarters --activate and --inhibit move (default 1)", 1, 3, .changes = 1,
+		.needs = "activate inhibit"},
 	{0, "Combinations", OPT_GROUP},
 	{0, "anchor", OPT_STRING, &anchor_text, "GENE", "perturb this gene together with each of the others"},
-	{0, "pairs", OPT_FLAG, &pairs, NULL, "perturb every two of the listed genes together", .changes = 1},
+	{0, "pairs", OPT_FLAG, &pairs, NULL, "perturb every two of the listed genes together", .changes = 1, .excludes = "anchor"},
 	{0, "controls", OPT_INT, &controls, "N", "beside each perturbation, N of random genes, as many and of similar rank (default 0)", 0,
 		1000, .changes = 1},
 	{0, "Cells", OPT_GROUP},
@@ -243,7 +244,7 @@ static void work(struct run *r, const struct block *b)
 
 static void check_options(void)
 {
-	int given_kinds = 0, shifts = kinds[PERTURB_ACTIVATE].option || kinds[PERTURB_INHIBIT].option;
+	int given_kinds = 0;
 	for (int k = 0; k < PERTURB_KINDS; k++) {
 		kinds[k].kind = (enum perturb_kind)k;
 		given_kinds += kinds[k].option != NULL;
@@ -255,12 +256,6 @@ static void check_options(void)
 	for (int k = 0; k < PERTURB_KINDS; k++)
 		if (kinds[k].option && strcmp(kinds[k].option, "screened") == 0 && (k != PERTURB_DELETE || pairs || anchor_text))
 			usage_error("screened is for --delete of single genes: scembed --screen looks for these");
-	if (given(&quarters) && !shifts)
-		usage_error("--shift-rank says how far --activate and --inhibit move genes: give one of them");
-	if (pairs && anchor_text)
-		usage_error("--pairs and --anchor exclude each other");
-	if (cli.noperand > 1)
-		usage_error("expected one stream, and '%s' is a second one", cli.operand[1]);
 }
 
 static void read_sets(struct run *r, const struct vocab *v)

@@ -19,18 +19,20 @@ static struct opt_values where_text, cap_text;
 
 static struct option_def options[] = {
 	{0, "Sample", OPT_GROUP},
-	{'n', "number", OPT_INT, &number, "N", "keep N cells", 0, 1e15, .changes = 1},
+	{'n', "number", OPT_INT, &number, "N", "keep N cells", 0, 1e15, .changes = 1, .excludes = "fraction"},
 	{'f', "fraction", OPT_REAL, &fraction, "F", "keep this share of the cells", 0, 1, .changes = 1},
-	{0, "replace", OPT_FLAG, &again, NULL, "with -n or -f: draw with replacement; with --balance each class is as likely",
-		.changes = 1},
+	{0, "replace", OPT_FLAG, &again, NULL, "with -n or -f: draw with replacement; with --balance each class is as likely", .changes = 1,
+		.needs = "number fraction", .excludes = "stratify hvg"},
 	{0, "Split", OPT_GROUP},
-	{0, "test-fraction", OPT_REAL, &test_fraction, "F", "split off this share as the test part", 0, 1, .changes = 1},
+	{0, "test-fraction", OPT_REAL, &test_fraction, "F", "split off this share as the test part", 0, 1, .changes = 1, .needs = "part"},
 	{0, "part", OPT_CHOICE, &part, OPT_ENUM([PART_TRAIN] = "train", [PART_TEST] = "test"), "which part of the split to write",
-		.changes = 1},
-	{0, "by", OPT_STRING, &by, "COL", "split by whole groups of COL, such as donors", .changes = 1},
+		.changes = 1, .needs = "test-fraction known"},
+	{0, "by", OPT_STRING, &by, "COL", "split by whole groups of COL, such as donors", .changes = 1, .needs = "test-fraction known"},
 	{0, "known", OPT_STRING, &known, "COL",
-		"with --by: the test part has whole groups all of whose classes of COL are in training groups", .changes = 1},
-	{0, "stratify", OPT_STRING, &stratify, "COL", "-n, -f, --test-fraction: keep the proportions of COL's classes", .changes = 1},
+		"with --by: the test part has whole groups all of whose classes of COL are in training groups", .changes = 1, .needs = "by",
+		.excludes = "test-fraction"},
+	{0, "stratify", OPT_STRING, &stratify, "COL", "-n, -f, --test-fraction: keep the proportions of COL's classes", .changes = 1,
+		.needs = "number fraction test-fraction", .excludes = "balance"},
 	{0, "Classes", OPT_GROUP},
 	{0, "balance", OPT_STRING, &balance, "COL[,COL]",
 		"take equal numbers of cells from the classes of COL, or of pairs of classes, as far as they have them", .changes = 1},
@@ -45,12 +47,14 @@ static struct option_def options[] = {
 	{0, "Join", OPT_GROUP},
 	{0, "source", OPT_STRING, &source_column, "COL", "add a column with the name of each cell's input file", .changes = 1},
 	{0, "Genes", OPT_GROUP},
-	{0, "genes", OPT_INPUT, &gene_list, "FILE", "keep the genes of this list, or vocabulary (counts streams)", .changes = 1},
+	{0, "genes", OPT_INPUT, &gene_list, "FILE", "keep the genes of this list, or vocabulary (counts streams)", .changes = 1,
+		.excludes = "hvg"},
 	{0, "hvg", OPT_INT, &hvg, "N", "keep the N most highly variable genes (counts streams)", 1, 1e9, .changes = 1},
 	{0, "flavor", OPT_CHOICE, &flavor,
 		OPT_ENUM([HVG_SEURAT] = "seurat", [HVG_SEURAT_V3] = "seurat_v3", [HVG_CELL_RANGER] = "cell_ranger"),
-		"--hvg: the rule, as in scanpy (default seurat)", .changes = 1},
-	{0, "batch-key", OPT_STRING, &batch_key, "COL", "--hvg: choose in each batch of this column, and combine", .changes = 1},
+		"--hvg: the rule, as in scanpy (default seurat)", .changes = 1, .needs = "hvg"},
+	{0, "batch-key", OPT_STRING, &batch_key, "COL", "--hvg: choose in each batch of this column, and combine", .changes = 1,
+		.needs = "hvg"},
 	{0},
 };
 static struct cli cli = {.name = "scsample",
@@ -209,28 +213,10 @@ static void emit(struct sink *s, const struct block *b, const uint8_t *keep)
 
 static void check_options(void)
 {
-	if (given(&number) && given(&fraction))
-		usage_error("-n and -f exclude each other");
-	if (known && (!by || part == PART_NONE))
-		usage_error("--known splits by groups: it needs --by COL and --part");
-	if (known)
-		refuse("excludes --known, whose test part has a size of its own", &test_fraction);
-	if (!known && given(&test_fraction) != (part != PART_NONE))
-		usage_error("--test-fraction and --part belong together");
-	if (by && !known && !given(&test_fraction))
-		usage_error("--by splits by groups: it needs --test-fraction and --part");
-	if (again && !given(&number) && !given(&fraction))
-		usage_error("--replace draws as many cells as -n or -f say: give one");
-	if (again && (stratify || given(&hvg)))
-		usage_error("--replace excludes --stratify and --hvg");
-	if (stratify && balance)
-		usage_error("--stratify keeps proportions and --balance levels them: give one");
-	if (gene_list && given(&hvg))
-		usage_error("--genes and --hvg exclude each other: choose among the genes of the first output");
-	if ((given(&flavor) || batch_key) && !given(&hvg))
-		usage_error("--flavor and --batch-key say how --hvg chooses genes: give --hvg");
-	if (stratify && !given(&number) && !given(&fraction) && (by || !given(&test_fraction)))
-		usage_error("--stratify needs -n, -f, or --test-fraction without --by");
+	if (known && part == PART_NONE)
+		usage_error("--known needs --part");
+	if (stratify && by && !given(&number) && !given(&fraction))
+		usage_error("--stratify does not go with --by, which splits whole groups");
 }
 
 static int two_passes(void)

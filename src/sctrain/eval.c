@@ -334,8 +334,6 @@ int sctrain_eval(int argc, char **argv)
 	cli_init(&cli, argc, argv);
 	if (!model_dir)
 		usage_error("no model: -M DIR");
-	if (cli.noperand > 1)
-		usage_error("expected one masked stream, and '%s' is a second one", cli.operand[1]);
 	struct stream *in = cli_open(&cli, 0);
 	enum input input = input_of(stream_header(in));
 	if (cells_path && input == INPUT_COUNTS)

@@ -70,16 +70,18 @@ static struct option_def table[] = {
 	{0, "Validation", OPT_GROUP},
 	{0, "eval", OPT_INPUT, &options.eval, "FILE", "validate on this masked stream of other cells, and keep the best weights"},
 	{0, "eval-every", OPT_INT, &options.eval_every, "N", "validate every N steps and after the last step (default: once per epoch)", 1,
-		1e15, .changes = 1},
+		1e15, .changes = 1, .needs = "eval"},
 	{0, "eval-genes", OPT_FLAG, &options.eval_genes, NULL,
-		"wced and value: write how well each gene is predicted to gene-errors.tsv of MODEL, at every validation"},
+		"wced and value: write how well each gene is predicted to gene-errors.tsv of MODEL, at every validation", .needs = "eval"},
 	{0, "best", OPT_CHOICE, &options.best, OPT_WORDS(best),
 		"which validation is the best: smallest loss, highest accuracy or macro F1, or the last (default loss; genes: last)",
-		.changes = 1},
+		.changes = 1, .needs = "eval"},
 	{0, "patience", OPT_INT, &options.patience, "K",
-		"stop after K validations in a row that are not better than the best (default: never)", 1, 1e15, .changes = 1},
+		"stop after K validations in a row that are not better than the best (default: never)", 1, 1e15, .changes = 1,
+		.needs = "eval"},
 	{0, "Run", OPT_GROUP},
-	{0, "resume", OPT_FLAG, &options.resume, NULL, "continue from the newest checkpoint in MODEL, or start if there is none"},
+	{0, "resume", OPT_FLAG, &options.resume, NULL, "continue from the newest checkpoint in MODEL, or start if there is none",
+		.excludes = "force"},
 	{0, "same-kernels", OPT_FLAG, &options.same_kernels, NULL,
 		"fail if a resumed training or a rank computes with other kernels, so that weights would differ by rounding (default: warn)"},
 	{0, "force", OPT_FLAG, &options.force, NULL, "replace the model or the checkpoints in MODEL"},
@@ -127,10 +129,6 @@ struct train_options *options_read(const struct train_task *task, int argc, char
 	cli_init(&cli, argc, argv);
 	if (!cli.output)
 		usage_error("no model directory: -o MODEL");
-	if (options.resume && options.force)
-		usage_error("--resume and --force exclude each other");
-	if (!options.eval && (options.eval_every || options.patience || options.best >= 0 || options.eval_genes))
-		usage_error("--eval-every, --eval-genes, --best and --patience need a validation stream: --eval FILE");
 	if (options.best < 0)
 		options.best = task->best;
 	task->objectives(list);

@@ -85,8 +85,6 @@ static void check_masks(const struct train *t, const char *name)
 static void open_source(struct train *t)
 {
 	struct error e;
-	if (t->cli->noperand > 1)
-		usage_error("expected one masked stream, and '%s' is a second one", t->cli->operand[1]);
 	struct stream *in = cli_open(t->cli, 0);
 	const char *name = stream_name(in);
 	t->header = stream_header(in);
