@@ -133,7 +133,7 @@ reference() { $PYTHON "$BATS_TEST_DIRNAME/ref/attribute.py" "$@"; }
 	run -1 scembed -M bert --attribute size:type1 all.tok -o no.att
 	assert_output "scembed: --attribute size:type1: the head 'size' predicts a number, which has no classes"
 	run -2 scembed -M bert --attribute size --predict all.tok -o no.att
-	assert_output --partial "--predict excludes --attribute"
+	assert_output --partial "--predict does not go with --attribute"
 	maskgen -q plain.tok -o pre.masked
 	sctrain mlm -q -c tiny --lr 0.001 pre.masked -o pre
 	run -1 scembed -M pre --attribute cells plain.tok -o no.att

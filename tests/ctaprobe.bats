@@ -252,7 +252,7 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		assert_not_exist out.tsv
 	}
 	bad 2 "--label COL is needed: the column with the true labels" p.s
-	bad 2 "one stream of predictions at a time; join several with scsample" -l cell_type p.s p.s
+	bad 2 "unexpected argument 'p.s': expected one input (scsample joins streams)" -l cell_type p.s p.s
 	local expected="expected finite ones, and -inf for classes that are impossible"
 	for what in nan:"a logit is NaN" infinite:"a logit is infinite" impossible:"all logits are -inf"; do
 		ref predict odd.s what="${what%%:*}"
@@ -463,10 +463,10 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	done
 	run ctaprobe score -l cell_type --group donor p.s
 	assert_failure 2
-	assert_line -n 0 "ctaprobe score: --group needs --bootstrap N"
+	assert_line -n 0 "ctaprobe score: --group needs --bootstrap"
 	run ctaprobe cells -l cell_type --replicates r.tsv dtr.emb
 	assert_failure 2
-	assert_line -n 0 "ctaprobe cells: --replicates needs --bootstrap N"
+	assert_line -n 0 "ctaprobe cells: --replicates needs --bootstrap"
 }
 
 # ---- rank, reconstruction, ranks ----

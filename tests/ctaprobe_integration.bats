@@ -116,7 +116,7 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	assert_failure 2
 	run ctaprobe integration -l cell_type --clusters cluster --runs 2 a.emb
 	assert_failure 2
-	assert_output --partial "--runs is for Leiden: it excludes --clusters"
+	assert_output --partial "--clusters does not go with --runs"
 }
 
 @test "ctaprobe integration: a best resolution at the edge is said" {

@@ -111,7 +111,7 @@ labels() {
 	printf 'nogene\ta\n' >none.tsv
 	wrong "none.tsv: none of its 1 genes is in the vocabulary" ctaprobe genes --gene-labels none.tsv genes.emb
 	run -2 ctaprobe genes --folds 3 genes.emb
-	assert_line --partial "--folds is for vectors of genes: it needs --gene-labels"
+	assert_line --partial "--folds needs --gene-labels"
 	run -2 ctaprobe genes --gene-labels two.tsv genes.emb genes.emb
 	run -2 scembed -M model --of cells --by cell_type tok
 	run -2 scembed -M model --of static --layer 0 tok

@@ -517,7 +517,7 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 	run -2 sctrain mlm $TINY --eval tokens.masked --eval-genes -o never tokens.masked
 	assert_output --partial "--eval-genes is for sctrain wced and value"
 	run -2 sctrain wced $TINY --eval-genes -o never train.masked
-	assert_output --partial "need a validation stream"
+	assert_output --partial "needs --eval"
 	assert_not_exist never
 }
 
