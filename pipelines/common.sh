@@ -42,23 +42,23 @@ pair() { [[ $1 = "$2" || " $there " != *" $1 "* || " $there " != *" $2 "* ]] || 
 # differences OPTION... TABLE: ctaprobe compare of the pairs; without any, nothing
 differences() { [ ${#pairs[@]} = 0 ] || ctaprobe compare -q "${pairs[@]}" "$@"; }
 
-# no_edges EDGES, not_learned LOSS FREQUENCIES: why networks cannot be compared, if they cannot. LOSS is the lowest loss of a network, FREQUENCIES the
-# loss of the table of gene frequencies on the same masked genes (- or nothing: unknown).
+# no_edges EDGES, not_learned LOSS FREQUENCIES: why networks cannot be compared, if they cannot. LOSS is the highest loss of these networks, FREQUENCIES
+# the loss of the table of gene frequencies on the same masked genes (- or nothing: unknown).
 no_edges() {
 	[ "$1" != 0 ] || echo "No comparison: the graph has no edges, so CorrMask's masks were random masks. Raise MAXLEN or CELLS."
 }
 not_learned() {
 	awk -v loss="$1" -v table="$2" -v small="$([ "${SCALE:-}" != tiny ] || echo ', or leave out SCALE=tiny')" 'BEGIN {
 		if (loss ~ /[0-9]/ && table ~ /[0-9]/ && loss + 0 >= table + 0)
-			printf "No comparison: the networks have learned less than the gene frequencies (loss %.2f, not below %.2f). Train longer: EPOCHS=%s.\n", loss, table, small
+			printf "No comparison: a network has learned less than the gene frequencies (loss %.2f, not below %.2f). Train longer: EPOCHS=%s.\n", loss, table, small
 	}'
 }
-# lowest_visible POINTS REFERENCE: the lowest mean loss of a strategy with visible partners, and that of the gene frequencies
-lowest_visible() {
-	awk -F '\t' "$by_name"'
+# highest_visible POINTS REFERENCE STRATEGY...: the highest mean loss of these strategies with visible partners, and that of the gene frequencies
+highest_visible() {
+	awk -F '\t' -v strategies=" ${*:3} " "$by_name"'
 		FILENAME == ARGV[2] { if ($c["masks"] == "visible") table = $c["frequency"]; next }
-		{ sum[$c["strategy"]] += $c["visible"]; n[$c["strategy"]]++ }
-		END { for (s in n) if (least == "" || sum[s] / n[s] < least) least = sum[s] / n[s]; if (least != "") print least, table }' "$1" "$2"
+		index(strategies, " " $c["strategy"] " ") { sum[$c["strategy"]] += $c["visible"]; n[$c["strategy"]]++ }
+		END { for (s in n) if (most == "" || sum[s] / n[s] > most) most = sum[s] / n[s]; if (most != "") print most, table }' "$1" "$2"
 }
 
 # split_by FOLDER: "split by donor" or "split by cell". The FOLDER of prepared cells has `group` (group.sh) and `settings`.

@@ -60,6 +60,9 @@ setup() {
 	assert_line "graph part pure"
 	assert_line "all whole pure"
 	$P/fig3/table.sh a a | grep -q 'over 2 simulations'
+	# the share of the edges is that of the run
+	run -0 $P/fig3/table.sh a
+	assert_line --partial " keeps $(awk -F '\t' '{ n[$1] = $3 } END { printf "%.0f", 100 * n["graph"] / n["all"] }' a) % "
 }
 
 @test "fig4/table.sh: means, standard deviations and the paired t test equal scipy's" {
@@ -208,6 +211,7 @@ setup() {
 	scsim -q --cells 20 --genes 40 --modules 4 | rankenc -q --fit --min-cells 1 -o vocab -
 	scsim -q --cells 20 --genes 40 --modules 4 | rankenc -q -m vocab - | maskgen -q -o rel/hidden.masked -
 	probe expression 0.9; probe pca 0.8; probe read 0.7; probe untrained-1 0.3; probe untrained-2 0.4
+	cp dir/expression.probe.replicates p/expression.score.replicates
 	probe random-1 0.60; probe random-2 0.64; probe corrmask-1 0.62; probe corrmask-2 0.61
 	report() { $P/demo/report.sh dir p pre rel "1 2" x.h5ad y 0 256 "tiny, 3 epochs"; }
 	run -0 report
@@ -232,9 +236,11 @@ setup() {
 	assert_line "Partner reliance R: CorrMask lower by 0.310."
 	assert_line "  R is 0.110, with random masks 0.420: difference -0.310 (95 % interval over 2 trainings: -0.437 to -0.183, p 0.021; over test cells: -0.334 to -0.286)."
 	# gaps +.02 (.01 more or less in each draw) and -.03 (.01 less or more): the draws cancel
-	assert_line "Macro F1: no difference shown."
+	assert_line "Macro F1: we found no difference."
 	assert_line "  Macro F1 is 0.615, with random masks 0.620: difference -0.005 (95 % interval over 2 trainings: -0.323 to +0.313, p 0.87; over test cells: -0.005 to -0.005)."
-	assert_line "Log-normalised expression (0.900) tells the cell types apart better than the best of these networks (0.620; untrained 0.350)."
+	# .30 and .26; .28 and .29
+	assert_line --regexp "^Macro F1 of log-normalised expression .* random masks: log-normalised expression higher by 0.280.$"
+	assert_line --regexp "^Macro F1 of log-normalised expression .*CorrMask.* masks: log-normalised expression higher by 0.285.$"
 	assert_line --regexp "^  class {58}cells +random +CorrMask$"
 	assert_line --regexp "^  $long {6}60 +0.5000 +0.5000$"
 	assert_line --regexp "^  µ {59} {7}1 +0.5000 +0.5000$"
@@ -258,21 +264,22 @@ setup() {
 	# gaps +.04 and +.01: a higher F1 in both seeds, but the test does not show it
 	probe corrmask-1 0.64; probe corrmask-2 0.65
 	run -0 report
-	assert_line "Macro F1: no difference shown."
+	assert_line "Macro F1: we found no difference."
 	assert_line --partial ": difference +0.025 (95 % interval over 2 trainings: -0.166 to +0.216, p 0.34; "
 	# of one seed nothing is said to differ
 	run -0 $P/demo/report.sh dir p pre rel 1 x.h5ad y 0 256 "tiny, 3 epochs"
-	assert_line "Partner reliance R: no difference shown."
+	assert_line "Partner reliance R: we found no difference."
 	assert_line --partial "  R is 0.100, with random masks 0.400: difference -0.300 (95 % interval over 1 training: no interval; "
-	assert_line "Macro F1: no difference shown."
+	assert_line "Macro F1: we found no difference."
 	assert_line --partial "One seed: nothing can be said about other trainings"
 	# a higher F1 in both seeds, by nearly the same, is said to differ; a network that is better than the baselines, too
 	probe corrmask-1 0.95; probe corrmask-2 0.991
 	cp rel/random-1.hidden.cells rel/corrmask-1.hidden.cells
 	run -0 report
 	assert_line "Macro F1: CorrMask higher by 0.350."
-	assert_line "Log-normalised expression (0.900) tells the cell types apart less well than the best of these networks (0.970; untrained 0.350)."
-	assert_line "Partner reliance R: no difference shown."
+	# -.05 and -.091: p .18
+	assert_line --regexp "^Macro F1 of log-normalised expression .*CorrMask.* masks: we found no difference.$"
+	assert_line "Partner reliance R: we found no difference."
 	assert_line --partial "  R is 0.260, with random masks 0.420: difference -0.160 (95 % interval over 2 trainings: -2.193 to +1.873, p 0.5; "
 	# the page has the tables and the sentences
 	assert_equal "$(sed -n 2p dir/2-types.table)" $'\tmacro F1\trarest F1\taccuracy\t95 % interval'
@@ -283,6 +290,16 @@ setup() {
 		$P/plot.sh demo/demo dir $t > dir/demo.$t
 		assert_file_not_empty dir/demo.$t
 	done
+	# all methods at 1
+	probe expression 1; probe random-1 1; probe random-2 1; probe corrmask-1 1; probe corrmask-2 1
+	cp dir/expression.probe.replicates p/expression.score.replicates
+	run -0 report
+	assert_equal "$(grep -c '^Macro F1.*we found no difference.$' <<< "$output")" 3
+	# one of the two networks has learned less than the gene frequencies
+	for part in hidden visible; do awk -F '\t' -v OFS='\t' 'NR > 1 { $4 += 2 } 1' rel/random-1.$part.cells > more; mv more rel/random-1.$part.cells; done
+	run -0 report
+	assert_line --regexp '^No comparison: a network has learned less than the gene frequencies .loss 7.05, not below 6.50.'
+	refute_output --partial "we found"
 	printf 'accuracy\t0.5\nunknown\t0\nf1:%s\t0.5\nn:%s\t7\ntrain_n:%s\t70\nf1:µ\t1\nn:µ\t8\ntrain_n:µ\t80\n' "$long" "$long" "$long" > ft/a.score.tsv
 	printf 'step\teval_loss\n1\t2\n2\t1.5\n3\t10\n' > ft/a.model/train.tsv
 	# a second start; the draws differ by -.02 to .379

@@ -86,7 +86,7 @@ broken_links() {
 		assert_line --regexp "^$what +[01]\.[0-9]+ +[01]\.[0-9]+ +[01]\.[0-9]+   [01]\.[0-9]+ - [01]\.[0-9]+$"
 	done
 	# one epoch: too little to compare
-	assert_line --regexp '^No comparison: the networks have learned less than the gene frequencies \(loss [0-9.]+, not below [0-9.]+\)\. Train longer: EPOCHS='
+	assert_line --regexp '^No comparison: a network has learned less than the gene frequencies \(loss [0-9.]+, not below [0-9.]+\)\. Train longer: EPOCHS='
 	assert_line --regexp '^sctrain +6 +[0-9.]+ +[0-9]+ MB'
 	for f in demo.svg demo.png; do assert_file_not_empty results/demo/latest/$f; done
 	was=$(cat results/demo/latest/report.txt)

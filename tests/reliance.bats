@@ -260,7 +260,7 @@ make_losses() {
 	assert_line --regexp '^71 genes of 40 test cells are probed'
 	assert_line --regexp '^table of medians of neighbours, no network +5.000 +5.250 +\+0.250$'
 	assert_line "CorrMask: the network relies on visible partners less than with random masks (R $corrmask, not $random)."
-	assert_line "CorrMask with a shuffled graph: no difference in R to random masks is shown ($shuffled and $random)."
+	assert_line "CorrMask with a shuffled graph: we found no difference in R from random masks ($shuffled and $random)."
 	run -0 $P/reliance/table.sh losses prep "random corrmask" 1 "" how
 	assert_line --regexp '^CorrMask: R is 0.*. Two seeds or more are needed to compare.$'
 	# the seeds agree, but cells differ by more: R is .4 and .3, of single cells 1 more or less
@@ -276,7 +276,7 @@ make_losses() {
 		done
 	done
 	run -0 $P/reliance/table.sh cells prep "random corrmask" "1 2" "" how
-	assert_line "CorrMask: no difference in R to random masks is shown (0.301 and 0.400)."
+	assert_line "CorrMask: we found no difference in R from random masks (0.301 and 0.400)."
 	# no target at all
 	mkdir none
 	for p in hidden visible; do sed '2,$s/.*/1\t0\t0\t0\t0/' losses/random-1.$p.cells > none/random-1.$p.cells; done
@@ -292,7 +292,7 @@ make_losses() {
 		tee one/corrmask-{1,2}.hidden.cells | sed s/6.2/6.4/ | tee one/random-1.hidden.cells | sed s/6.4/6.41/ > one/random-2.hidden.cells
 	run -0 $P/reliance/table.sh one prep "random corrmask" "1 2" "" how
 	assert_line --regexp '^CorrMask .* -$'
-	assert_line "CorrMask: no difference in R to random masks is shown (0.200 and 0.405)."
+	assert_line "CorrMask: we found no difference in R from random masks (0.200 and 0.405)."
 	assert_equal "$(cut -f 6,7 one/points.tsv | tail -n +2 | uniq)" $'NA\tNA'
 	# rows that do not belong together
 	for field in 1 2 3; do

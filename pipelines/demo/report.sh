@@ -73,54 +73,55 @@ awk -F '\t' '
 	as_table "$dir/2-types.table" "Linear probe of cell types, test cells. Networks: means over the seeds. First two rows: all genes (the 2,000 that vary most). Interval of macro F1: bootstrap of $drawn"
 
 # ---- in short ----
-# A difference is shown if a t test over the seeds says so, and if the interval over the test cells (for F1: over the draws of the bootstrap)
-# does not include 0.
-pairs=(--compare corrmask:random)
-differences --pair seed --value macro_f1 "$dir/probes.tsv" > "$dir/f1.tsv"
+# There is a difference if a t test over the seeds says so, and if the interval over the test cells (for F1: over the draws of the bootstrap)
+# does not include 0. The better baseline is paired with each seed.
+best=$(awk -F '\t' '{ f1[$1] = $2 } END { print (f1["expression"] > f1["pca"] ? "expression" : "pca") }' "$dir/macro_f1.tsv")
+pairs=(--compare corrmask:random --compare "$best:random" --compare "$best:corrmask")
+awk -F '\t' -v OFS='\t' -v best="$best" -v seeds="$seeds" "NR == 1 { print }$by_name"'
+	$c["arm"] == best { n = split(seeds, seed, " "); for (i = 1; i <= n; i++) { $c["seed"] = seed[i]; print } }
+	$c["arm"] ~ /^(random|corrmask)$/' "$dir/probes.tsv" > "$dir/draws.in"
+differences --pair seed --value macro_f1 "$dir/draws.in" > "$dir/f1.tsv"
 {
 	printf 'arm\tseed\tdraw\taccuracy\tbalanced_accuracy\tmacro_f1\n'
-	for s in random corrmask; do for k in $seeds; do sed "1d; s/^/$s\t$k\t/" "$dir/$s-$k.probe.replicates"; done; done
+	for k in $seeds; do
+		for s in random corrmask; do sed "1d; s/^/$s\t$k\t/" "$dir/$s-$k.probe.replicates"; done
+		sed "1d; s/^/$best\t$k\t/" "$prepared/$best.score.replicates"
+	done
 } > "$dir/draws.in"
 differences --pair seed --draws draw --value macro_f1 "$dir/draws.in" > "$dir/f1_cells.tsv"
 rm "$dir/draws.in"
 echo
-# shown QUANTITY TRAININGS CELLS: a sentence on whether CorrMask differs; then, each after a tab, both means, and the difference with its intervals
-shown() {
-	awk -F '\t' -v quantity="$1" "$near$by_name"'
+# tell SUBJECT NAME ARM REFERENCE TRAININGS CELLS MEASURE OTHER: whether the arm, called NAME, differs from the reference. Then MEASURE of the arm, that of
+# the OTHER, and the difference with its intervals.
+tell() {
+	awk -F '\t' -v subject="$1" -v name="$2" -v arm="$3" -v reference="$4" -v measure="$7" -v other="$8" "$near$by_name"'
 		function small(v) { return near(v) == 0 ? "smaller than 0.001" : sprintf("%+.3f", v) }
 		function interval() { return near($c["low"]) == 0 && near($c["high"]) == 0 ? "within 0.001 of 0" : sprintf("%+.3f to %+.3f", near($c["low"]), near($c["high"])) }
-		NR == FNR { n = $c["n"]; d = $c["difference"]; a = $c["mean"]; b = $c["reference_mean"]; p = $c["p"]; seeds = $c["low"] == "NA" ? "no interval" : interval(); next }
+		$c["arm"] != arm || $c["reference"] != reference { next }
+		FILENAME == ARGV[1] { n = $c["n"]; d = $c["difference"]; a = $c["mean"]; b = $c["reference_mean"]; p = $c["p"]; seeds = $c["low"] == "NA" ? "no interval" : interval(); next }
 		{ chance = $c["low"] == "NA" || $c["low"] <= 0 && $c["high"] >= 0; cells = $c["low"] == "NA" ? "no interval" : interval() }
 		END {
 			differs = p != "NA" && p < 0.05 && !chance
 			size = near(d) == 0 ? "less than 0.001" : sprintf("%.3f", d < 0 ? -d : d)
-			printf "%s: %s\t%.3f\t%.3f\t", quantity, (differs ? "CorrMask " (d < 0 ? "lower" : "higher") " by " size "." : "no difference shown."), near(a), near(b)
-			printf "%s (95 %% interval over %d training%s: %s%s; over test cells: %s)\n", small(d), n, (n == 1 ? "" : "s"), seeds, \
-				(p == "NA" ? "" : p < 0.0001 ? ", p < 0.0001" : sprintf(", p %.2g", p)), cells
-		}' "$2" "$3"
+			printf "%s: %s\n", subject, differs ? name " " (d < 0 ? "lower" : "higher") " by " size "." : "we found no difference."
+			printf "  %s is %.3f, with %s %.3f: difference %s (95 %% interval over %d training%s: %s%s; over test cells: %s).\n", measure, near(a), other, near(b), \
+				small(d), n, (n == 1 ? "" : "s"), seeds, (p == "NA" ? "" : p < 0.0001 ? ", p < 0.0001" : sprintf(", p %.2g", p)), cells
+		}' "$5" "$6"
 }
 {
-read -r loss table <<< "$([ ! -s "$dir/points.tsv" ] || lowest_visible "$dir/points.tsv" "$reliance/reference.tsv")" || true
+read -r loss table <<< "$([ ! -s "$dir/points.tsv" ] || highest_visible "$dir/points.tsv" "$reliance/reference.tsv" random corrmask)" || true
 why=$(no_edges "$edges"; not_learned "$loss" "$table")
 [ -z "$why" ] || { echo "$why"; exit; } # of this part only
-if [ -s "$dir/differences.tsv" ]; then
-	IFS=$'\t' read -r verdict ours other difference <<< "$(shown "Partner reliance R" "$dir/differences.tsv" "$dir/cells.tsv")"
-	echo "$verdict"
-	echo "  R is $ours, with random masks $other: difference $difference."
-fi
-IFS=$'\t' read -r verdict ours other difference <<< "$(shown "Macro F1" "$dir/f1.tsv" "$dir/f1_cells.tsv")"
-echo "$verdict"
-echo "  Macro F1 is $ours, with random masks $other: difference $difference."
-awk -F '\t' '
-	{ f1[$1] = $2 }
-	END {
-		best = f1["expression"] > f1["pca"] ? "expression" : "pca"
-		net = f1["random"] > f1["corrmask"] ? f1["random"] : f1["corrmask"]
-		printf "%s the cell types apart %s than the best of these networks (%.3f; untrained %.3f).\n", \
-			(best == "pca" ? sprintf("50 principal components (%.3f) tell", f1[best]) : sprintf("Log-normalised expression (%.3f) tells", f1[best])), \
-			(f1[best] > net ? "better" : "less well"), net, f1["untrained"]
-		printf "On the genes that the networks read, log-normalised expression has %.3f.\n", f1["read"]
-	}' "$dir/macro_f1.tsv"
+[ ! -s "$dir/differences.tsv" ] ||
+	tell "Partner reliance R" CorrMask corrmask random "$dir/differences.tsv" "$dir/cells.tsv" R "random masks"
+tell "Macro F1" CorrMask corrmask random "$dir/f1.tsv" "$dir/f1_cells.tsv" "Macro F1" "random masks"
+called="50 principal components"
+[ "$best" = pca ] || called="log-normalised expression"
+for s in random corrmask; do
+	network="the network of $([ $s = random ] && echo random || echo "CorrMask's") masks"
+	tell "Macro F1 of $called and $network" "$called" "$best" $s "$dir/f1.tsv" "$dir/f1_cells.tsv" "Macro F1 of $called" "$network"
+done
+awk -F '\t' '$1 == "read" { printf "On the genes that the networks read, log-normalised expression has %.3f.\n", $2 }' "$dir/macro_f1.tsv"
 [ "$(wc -w <<< "$seeds")" != 1 ] || echo "One seed: nothing can be said about other trainings (SEEDS=\"1 2\")."
 } | tee "$dir/findings.txt"
 

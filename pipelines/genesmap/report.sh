@@ -25,7 +25,7 @@ named=$(awk -F '\t' 'NR > 1 && !seen[$1]++ { n++ } END { print n + 0 }' "$dir/ge
 			printf "Of the %d strongest edges, those of the embedding join genes of one set %.1f times as often as chance (%.1f to %.1f; %d edges), those of %s %.1f times (%.1f to %.1f; %d edges): ",
 				n, fold["genes"], low["genes"], high["genes"], edges["genes"], other, fold[best], low[best], high[best], edges[best]
 			print ((low["genes"] + 0 > high[best] + 0) ? "the network finds more of them." : (high["genes"] + 0 < low[best] + 0) ? \
-				"the correlation of genes, which needs no network, finds more of them." : "the intervals overlap.")
+				"the correlation of genes, which needs no network, finds more of them." : "the intervals overlap, so we found no difference.")
 		}' "$dir/scores.tsv"
 } > "$dir/findings.txt.new"
 whole "$dir/findings.txt"

@@ -47,21 +47,28 @@ awk -F '\t' "$near$by_name"'
 	{ printf "%-26s %+9.3f %20s %9s %9s %9s %9s %20s\n", name($c["arm"]), near($c["difference"]), interval(), text($c["t"], "%.1f"), text($c["p"], "%.2g"), \
 		text($c["p_corrected"], "%.2g"), text($c["detectable"], "%.3f"), cells[$c["arm"]] }' "$dir/cells.tsv" "$dir/differences.tsv"
 echo
-read -r loss table <<< "$(lowest_visible "$dir/points.tsv" "$dir/reference.tsv")"
+# why STRATEGY...
+why() {
+	read -r loss table <<< "$(highest_visible "$dir/points.tsv" "$dir/reference.tsv" "$@")"
+	not_learned "$loss" "$table"
+}
+unlearned=
+for s in $strategies; do [ -z "$(why "$s")" ] || unlearned+=" $s "; done
 {
-why=$(not_learned "$loss" "$table")
-[ -z "$why" ] || { echo "$why"; exit; } # of this part only
-awk -F '\t' "$by_name"'
+[[ $unlearned != *" ${strategies%% *} "* ]] || { why "${strategies%% *}"; exit; } # of this part only
+awk -F '\t' -v unlearned="$unlearned" "$by_name"'
 	FILENAME ~ /cells\.tsv$/ { by_chance[$c["arm"]] = $c["low"] == "NA" || $c["low"] <= 0 && $c["high"] >= 0; next }
-	# shown: the t test says so, and the choice of the cells does not explain it
+	# a difference: the t test says so, and the choice of the cells does not explain it
 	{
 		what = $c["arm"] == "shuffled" ? "CorrMask with a shuffled graph" : "CorrMask"
-		if ($c["n"] < 2)
+		if (index(unlearned, " " $c["arm"] " "))
+			printf "%s: No comparison: the network has learned less than the gene frequencies. Train longer: EPOCHS=.\n", what
+		else if ($c["n"] < 2)
 			printf "%s: R is %.3f, with random masks %.3f. Two seeds or more are needed to compare.\n", what, $c["mean"], $c["reference_mean"]
 		else if ($c["p_corrected"] != "NA" && $c["p_corrected"] < 0.05 && !by_chance[$c["arm"]])
 			printf "%s: the network relies on visible partners %s than with random masks (R %.3f, not %.3f).\n", what, ($c["difference"] < 0 ? "less" : "more"), \
 				$c["mean"], $c["reference_mean"]
 		else
-			printf "%s: no difference in R to random masks is shown (%.3f and %.3f).\n", what, $c["mean"], $c["reference_mean"]
+			printf "%s: we found no difference in R from random masks (%.3f and %.3f).\n", what, $c["mean"], $c["reference_mean"]
 	}' "$dir/cells.tsv" "$dir/differences.tsv"
 } | tee "$dir/findings.txt"

@@ -103,12 +103,15 @@ for head in "- $base" "- random masks of the same encoding"; do
 		}' "$dir/differences.tsv"
 done
 echo
-# the lowest mean loss of an arm that predicts genes, and that of the gene frequencies on the same masked genes
+# the mean loss of the arm that predicts genes worst, next to that of the gene frequencies on the same masked genes
 read -r loss table <<< "$(awk -F '\t' "$by_name"'
 	$c["arm"] !~ /-/ || $c["arm"] ~ /^value-/ || $c["n"] < 1 { next }
-	$c["metric"] == "loss" && (least == "" || $c["mean"] < least) { least = $c["mean"] }
-	$c["metric"] == "frequency" && (table == "" || $c["mean"] < table) { table = $c["mean"] }
-	END { if (least != "") print least, table }' "$dir/summary.tsv")" || true
+	{ mean[$c["metric"], $c["arm"]] = $c["mean"] }
+	$c["metric"] == "loss" { arms[$c["arm"]] }
+	END {
+		for (a in arms) if (worst == "" || mean["loss", a] - mean["frequency", a] > mean["loss", worst] - mean["frequency", worst]) worst = a
+		if (worst != "") print mean["loss", worst], mean["frequency", worst]
+	}' "$dir/summary.tsv")" || true
 edges=
 for k in $seeds; do
 	of=$(reported "$dir/log/depgraph-split-$k.report" edges)
