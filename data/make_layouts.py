@@ -64,7 +64,8 @@ def frames(index_ids=True):
 
 def write(name, x, raw=None, layers=None, index_ids=True, var=None, obs=None, **kw):
     o, v = frames(index_ids)
-    a = anndata.AnnData(x, obs=o if obs is None else obs, var=v if var is None else var, dtype=getattr(x, "dtype", None))
+    a = anndata.AnnData(obs=o if obs is None else obs, var=v if var is None else var)
+    a.X = x # anndata 0.8 would make float32 of an argument X
     if layers:
         a.layers.update(layers)
     if raw is not None:
@@ -109,7 +110,7 @@ for n, data, index, kw in (("i64", np.int64, np.int64, {}), ("u8shuffle", np.uin
         replace(f["X"], "data", f["X/data"][:].astype(data), **kw)
         replace(f["X"], "indices", f["X/indices"][:].astype(index), **kw)
         if n == "checksum":
-            replace(f["obs"], "_index", f["obs/_index"][:].astype("S32"), **kw)
+            replace(f["obs"], "_index", np.array(cells, "S32"), **kw)
     expect(name, x=x)
 
 # a row stored backwards, with explicit zeros
@@ -150,7 +151,7 @@ expect("versions.h5ad", gene=gene)
 
 # X is normalised and has only some of the genes; the counts are in raw and in a layer
 norm = np.log1p(X / np.maximum(X.sum(1, keepdims=True), 1) * 1e4).astype(np.float32)
-full = anndata.AnnData(csr, obs=frames()[0], var=frames()[1], dtype=np.float32)
+full = anndata.AnnData(csr, obs=frames()[0], var=frames()[1])
 write("raw.h5ad", norm[:, ::2], raw=full, var=frames()[1].iloc[::2])
 expect("raw.h5ad")
 write("layer.h5ad", norm, layers={"counts": csr})

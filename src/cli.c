@@ -314,6 +314,19 @@ static void set_environment(long long threads)
 		execv("/proc/self/exe", arguments);
 }
 
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* these have not started yet */
+static void before_libraries(int argc, char **argv, char **envp)
+{
+	struct error e;
+	if (blas_load(&e)) {
+		const char *slash = strrchr(argv[0], '/');
+		dprintf(STDERR_FILENO, "%s: %s\n", slash ? slash + 1 : argv[0], e.msg);
+		_exit(1);
+	}
+}
+__attribute__((section(".preinit_array"), used)) static void (*preinit)(int, char **, char **) = before_libraries;
+#endif
+
 void cli_blas(const struct cli *c)
 {
 	struct error e;

@@ -194,7 +194,7 @@ setup() {
 	# loss of 20 cells; the second number of a network is its R
 	for network in random-1:0.40 random-2:0.44 corrmask-1:0.10 corrmask-2:0.12; do
 		for part in visible:0 hidden:1; do
-			awk -v r=${network#*:} -v h=${part#*:} -v odd="$([ $network = corrmask-1:0.10 ]; echo $?)" 'BEGIN { OFS = "\t"; print "cell", "epoch", "masked", "loss", "correct"
+			awk -v r=${network#*:} -v h=${part#*:} -v odd="$(status_of test $network = corrmask-1:0.10)" 'BEGIN { OFS = "\t"; print "cell", "epoch", "masked", "loss", "correct"
 				for (c = 1; c <= 20; c++) print c, 0, 1, 5 + c / 10 + h * (r + (c % 2 == odd ? 0.05 : -0.05)), 0 }' > rel/${network%:*}.${part%:*}.cells
 		done
 	done
@@ -258,7 +258,7 @@ setup() {
 	assert_line --regexp "^  Macro F1 is 0.620, with random masks 0.620: difference smaller than 0.001 \(95 % interval over 2 trainings: .* over test cells: within 0.001 of 0\)\.$"
 	assert_line --partial "R is 0.420, with random masks 0.420: difference smaller than 0.001 ("
 	for k in 1:0.10 2:0.12; do
-		awk -v r=${k#*:} -v odd="$([ $k = 1:0.10 ]; echo $?)" 'BEGIN { OFS = "\t"; print "cell", "epoch", "masked", "loss", "correct"
+		awk -v r=${k#*:} -v odd="$(status_of test $k = 1:0.10)" 'BEGIN { OFS = "\t"; print "cell", "epoch", "masked", "loss", "correct"
 			for (c = 1; c <= 20; c++) print c, 0, 1, 5 + c / 10 + (r + (c % 2 == odd ? 0.05 : -0.05)), 0 }' > rel/corrmask-${k%:*}.hidden.cells
 	done
 	# gaps +.04 and +.01: a higher F1 in both seeds, but the test does not show it

@@ -1,28 +1,32 @@
 #!/usr/bin/env bash
-# Do the first commands of README.md work on a bare machine?   tests/fresh.sh [root|user]... [demo|check]...
+# Do the first commands of README.md work on a bare machine?   tests/fresh.sh [root|user]... [GOAL]...
 #
 # Every run gets a new Debian with make, git and ca-certificates (and sudo for the user), a clone of the last commit, and one command of
-# README.md, to the letter: as root, and as a user who may use sudo. Without arguments all of them run. Needs root and mmdebstrap.
-# tests/debian_base.sh makes it. WORK=DIR keeps the bare system, the logs and what failed; the default is a temporary folder.
+# README.md, to the letter: as root, and as a user who may use sudo. Without arguments all of them run. GOAL is the last word of a command
+# (demo, check) or another goal of make: then the command is `make deps GOAL`. SUITE=trixie takes another Debian than this machine's.
+# Needs root; mmdebstrap is installed if it is not there. WORK=DIR keeps the bare system, the logs and what failed; the default is a
+# temporary folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=tests/debian_base.sh
 . tests/debian_base.sh
 [ "$(id -u)" = 0 ] || { echo "fresh: skipped: only root can make a new system"; exit 0; }
-command -v mmdebstrap > /dev/null || { echo "fresh: skipped: no mmdebstrap (apt-get install mmdebstrap)"; exit 0; }
+unshare --mount --pid --fork true 2> /dev/null || { echo "fresh: skipped: this root may not mount"; exit 0; }
+command -v mmdebstrap > /dev/null || { apt-get update && apt-get install -y --no-install-recommends mmdebstrap; }
 
-users='' wanted=''
+users='' goals=''
 for word; do
 	case $word in
 	root | user) users="$users $word" ;;
-	*) wanted="$wanted $word" ;;
+	*) goals="$goals $word" ;;
 	esac
 done
 if [ -n "${WORK:-}" ]; then
 	mkdir -p "$WORK"
 else
 	WORK=$(mktemp -d)
-	trap 'rm -rf "$WORK"' EXIT
+	trap 'rm -rf --one-file-system "$WORK"' EXIT
+	trap 'exit 1' INT TERM
 fi
 # inside ROOT COMMAND...: with its own processes and mounts, which end with it
 inside() {
@@ -38,9 +42,9 @@ inside() {
 
 # try USER COMMAND: in a copy of the base; the last lines of its output, and the time it took
 try() {
-	local who=$1 command=$2 root=$WORK/$1-${2##* } home=/root start status=0
+	local who=$1 command=$2 root=$base-$1-${2##* } home=/root start status=0
 	rm -rf --one-file-system "$root"
-	cp -a "$WORK/base" "$root"
+	cp -a "$base" "$root"
 	if [ "$who" = user ]; then
 		inside "$root" sh -c 'apt-get update && apt-get install -y --no-install-recommends sudo && useradd -m -s /bin/bash user &&
 			echo "user ALL=(ALL) NOPASSWD: ALL" > /etc/sudoers.d/user' > "$root.log" 2>&1 || { tail "$root.log" >&2; exit 1; }
@@ -63,11 +67,12 @@ try() {
 }
 
 commands=$(tests/first_commands.sh)
-[ -d "$WORK/base" ] || make_base "$WORK/base" make,git,ca-certificates
+base=$WORK/base${SUITE:+-$SUITE}
+[ -d "$base" ] || make_base "$base" make,git,ca-certificates "${SUITE:-}"
 failed=0
 for who in ${users:-root user}; do
-	while read -r command; do
-		case " ${wanted:-${command##* }} " in *" ${command##* } "*) try "$who" "$command" || failed=1 ;; esac
-	done <<< "$commands"
+	for goal in ${goals:-$(awk '{ print $NF }' <<< "$commands")}; do
+		try "$who" "$(grep " $goal$" <<< "$commands" || echo "make deps $goal")" || failed=1
+	done
 done
 exit $failed

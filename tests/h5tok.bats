@@ -226,7 +226,8 @@ fractions() {
 	x[0, 0], x[1, 1], x[2, 2] = 2.5, 3.5, 250.2
 	ids = ["ENSG%011d" % i for i in range(12)]
 	for name, m in ("csr", sp.csr_matrix(x)), ("csc", sp.csc_matrix(x)), ("dense", x.astype(np.float64)):
-	    a = anndata.AnnData(m, dtype=m.dtype)
+	    a = anndata.AnnData(shape=m.shape)
+	    a.X = m
 	    a.var_names = ids
 	    a.write_h5ad("fractions_%s.h5ad" % name)
 	t = sp.csr_matrix(x)
@@ -291,7 +292,8 @@ scaled() {
 	x = x.astype(np.float32)
 	ids = ["ENSG%011d" % i for i in range(60)]
 	for name, m in ("", sp.csr_matrix(x)), ("_csc", sp.csc_matrix(x)), ("_dense", x):
-	    a = anndata.AnnData(m, dtype=m.dtype)
+	    a = anndata.AnnData(shape=m.shape)
+	    a.X = m
 	    a.var_names = ids
 	    a.write_h5ad("%s%s.h5ad" % (how, name))
 	t = sp.csr_matrix(x)
@@ -470,7 +472,8 @@ with h5py.File('with_blosc.h5ad', 'r+') as f:
 	import h5py, numpy as np, shutil, subprocess
 	def replace(f, name, filters, pack, chunk):
 	    old = f[name]
-	    values, attrs = old.asstr()[:].astype("S40") if old.dtype.kind == "O" else old[:], dict(old.attrs)
+	    names = old["values"] if isinstance(old, h5py.Group) else old # nullable, from anndata 0.13
+	    values, attrs = names.asstr()[:].astype("S40") if names.dtype.kind == "O" else old[:], dict(names.attrs)
 	    del f[name]
 	    chunk = min(chunk, len(values))
 	    p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)

@@ -6,7 +6,8 @@ bats_load_library bats-file
 
 export LC_ALL=C.UTF-8           # the tests' own awk and printf write 0.5, not 0,5
 BIN=${BIN:-$BATS_TEST_DIRNAME/../bin}
-PYTHON=/usr/bin/python3         # the one with Debian's numpy, scipy, h5py, anndata
+PYTHON=$BATS_TEST_DIRNAME/../build/anndata/bin/python # from make deps, where Debian has no anndata
+[ -x "$PYTHON" ] || PYTHON=/usr/bin/python3
 SHARED=$BATS_TEST_DIRNAME/../../shared/data
 PATH=$BIN:$PATH
 

@@ -261,8 +261,8 @@ each() {
 	rm -rf out
 	assert_equal "$(limited 250 sctrain mlm -q --config tiny -@ 2 -o out masked; cat message)" "1
 sctrain mlm: the limit of memory (ulimit -v) leaves no room for OpenBLAS, which needs 128 MB of addresses for each thread: raise it, or use fewer threads (-@)"
-	for mb in 100 150 200; do # these waited at their end
-		assert_equal "$mb $(limited $mb depgraph --version | cut -d' ' -f1)" "$mb depgraph"
+	for mb in 100 150 200; do # these waited at their end, with OpenBLAS 0.3.29 before they began
+		assert_regex "$mb $(limited $mb depgraph --version | cut -d' ' -f1) $(cat message)" "^$mb (depgraph |1 depgraph: the limit of memory)"
 	done
 	assert_equal "$(limited 160 $PYTHON "$BATS_TEST_DIRNAME/../python/scstream" tok | head -n 1)" "{"
 }

@@ -218,7 +218,7 @@ assert [l.split('\t')[1] for l in open('min.tsv')][3:] == want"
 import anndata, numpy as np, scipy.sparse as sp
 x = np.random.default_rng(1).poisson(1.5, (30, 40)).astype("f4")
 for name, ids in ("ensembl", ["ENSG%011d" % i for i in range(40)]), ("symbols", ["SYM%d" % i for i in range(40)]):
-    a = anndata.AnnData(sp.csr_matrix(x), dtype="f4")
+    a = anndata.AnnData(sp.csr_matrix(x))
     a.var_names = ids
     a.write_h5ad(name + ".h5ad")'
 	h5tok -q ensembl.h5ad -o ensembl.counts
@@ -256,7 +256,7 @@ for name, ids in ("ensembl", ["ENSG%011d" % i for i in range(40)]), ("symbols", 
 	assert_line --regexp '^rankenc: note: [0-9]+ of 300 genes are in the vocabulary$'
 	$PYTHON -W ignore -c '
 import anndata, numpy as np
-a = anndata.AnnData(np.zeros((3, 4), "f4"), dtype="f4")
+a = anndata.AnnData(np.zeros((3, 4), "f4"))
 a.var_names = ["ENSG%011d" % i for i in range(4)]
 a.write_h5ad("zeros.h5ad")'
 	h5tok -q zeros.h5ad -o zeros.counts

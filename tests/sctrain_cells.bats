@@ -135,7 +135,7 @@ same_training() {
 	$PYTHON - <<-'END'
 		import anndata, numpy as np
 		a = anndata.read_h5ad("sim.h5ad")
-		t = a.obs["cell_type"].astype(object).to_numpy()
+		t = a.obs["cell_type"].astype(object).to_numpy().copy()
 		t[::4] = np.nan
 		a.obs["cell_type"] = t
 		a.obs["cell_type"] = a.obs["cell_type"].astype("category")

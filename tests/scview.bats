@@ -255,6 +255,8 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 	cat > obs.py <<-'END'
 	import sys, anndata, h5py, json, numpy as np, pandas as pd
 	def walk(a, b, path="obs"):
+	    if path == "obs/barcode" and isinstance(a, h5py.Group): # anndata 0.13: names that could be missing, which none is
+	        a = a["values"]
 	    for k in "encoding-type", "encoding-version", "ordered", "column-order", "_index":
 	        if k not in a.attrs:
 	            continue
@@ -335,7 +337,7 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 	run -0 $PYTHON -W ignore - <<-'END'
 	import anndata
 	o = anndata.read_h5ad("both.h5ad").obs
-	print(o["int8"].dtype, o["int16"].dtype, o["uint64"].dtype, o["bool"].dtype, o["dose"].cat.ordered, o["type"].cat.ordered, o["uint64"][0])
+	print(o["int8"].dtype, o["int16"].dtype, o["uint64"].dtype, o["bool"].dtype, o["dose"].cat.ordered, o["type"].cat.ordered, o["uint64"].iloc[0])
 	END
 	assert_output "int64 int16 UInt64 boolean False False 18446744073709551615"
 }

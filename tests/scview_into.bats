@@ -168,7 +168,8 @@ scview: note: standard output: obsm corrmask_logit, corrmask_probabilities; obs 
 	$PYTHON -W ignore -c "
 import h5py
 with h5py.File('into.h5ad', 'r+') as f:
-    f['obs/_index'][1] = f['obs/_index'][0]"
+    names = f['obs/_index/values' if 'obs/_index/values' in f else 'obs/_index'] # nullable, from anndata 0.13
+    names[1] = names[0]"
 	cp into.h5ad was.h5ad
 	no "into.h5ad: two cells are called '" into.emb
 	run -2 scview -O h5ad --key gf -o no.h5ad into.emb

@@ -68,7 +68,7 @@ hand_model() {
 		from scipy.stats import nct, t, ttest_rel
 		def detectable(n):              # in standard deviations
 		    c = t.ppf(0.975, n - 1)
-		    return brentq(lambda d: nct.sf(c, n - 1, d * n ** 0.5) + nct.cdf(-c, n - 1, d * n ** 0.5) - 0.8, 0.01, 20)
+		    return brentq(lambda d: nct.sf(c, n - 1, d * n ** 0.5) + nct.sf(c, n - 1, -d * n ** 0.5) - 0.8, 0.01, 20)
 		strategies, sizes, seeds = ["random", "pmi-rand", "corrmask"], {"50": 50, "0.5": 400, "1": 800}, [1, 2, 3, 7]
 		def score(s, z, k, stage, metric):
 		    f = f"made/runs/{s}-{z}-{k}/scores.tsv"

@@ -12,7 +12,7 @@ SLOW := $(patsubst tests/%.bats,bats-%,$(shell grep -l '^\# bats .*tags=slow' te
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 
-.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-faults kills power-cut check-asan check-tsan check-slurm check-container check-valgrind soak check-fresh check-portability \
+.PHONY: check check-here check-unit check-bats check-slow check-slow-here check-sample check-faults kills power-cut check-asan check-tsan check-slurm check-container check-valgrind soak check-fresh check-portability \
 	$(UNIT) $(UNIT_SLOW) $(BATS) fuzz fuzz-long $(FUZZ:%=run-%) check-seeds $(FUZZ:%=seeds-%) bench
 
 # $(call side_by_side,GOALS): in a make with JOBS jobs, unless this one has -j. bats must not see the variables of make.
@@ -48,8 +48,13 @@ check-slow-here: $(SLOW) $(UNIT_SLOW)
 $(UNIT) $(UNIT_SLOW): unit-%: $(B)/unit/test_%
 	@echo '== $<'; OPENBLAS_NUM_THREADS=1 $<
 
-$(BATS): bats-%: tests/%.bats $(B)/emu/corrmask_cuda.so $(B)/emu/nccl/libnccl.so.2 | all
+$(patsubst tests/%.bats,bats-%,$(shell grep -l EMULATED tests/*.bats)): $(B)/emu/corrmask_cuda.so $(B)/emu/nccl/libnccl.so.2
+$(BATS): bats-%: tests/%.bats | all
 	@env -u MAKEFLAGS -u MAKELEVEL BIN="$$(realpath $(BIN))" EMULATED="$$(realpath $(B)/emu)" bats $(BATSFLAGS) $<
+
+SAMPLE ?= bats-h5tok bats-rankenc bats-scview bats-sctrain unit-ops
+check-sample: ## build with DEV=1 and run some tests, on another system (SAMPLE= names them)
+	$(call side_by_side,DEV=1 $(SAMPLE))
 
 check-asan: ## run the unit tests and the seeds of fuzzing under ASan and UBSan
 	$(call side_by_side,VARIANT=asan check-unit check-seeds)
@@ -67,8 +72,8 @@ check-slurm: all ## run trainings and pipelines on a Slurm of three virtual mach
 check-valgrind: all ## run a small pipeline under valgrind memcheck (needs the Debian packages valgrind and libc6-dbg)
 	@BIN=$(BIN) tests/valgrind.sh
 
-check-fresh: ## run the commands of README.md on a bare Debian (as root, with mmdebstrap; TESTS="root demo" for a part)
-	@tests/fresh.sh $(TESTS)
+check-fresh: ## run the commands of README.md on a bare Debian (as root; TESTS="root demo" for a part, SUITE=trixie for Debian 13)
+	@SUITE=$(SUITE) tests/fresh.sh $(TESTS)
 
 check-container: all ## build the container image and run a pipeline in it (podman, docker or buildah; BASE=IMAGE MPI=0 SLURM=1)
 	@BUILDER=$(BUILDER) tests/container.sh $(BIN) $(CONTAINER_ARGS)
@@ -153,18 +158,19 @@ C_FILES  := $(wildcard lib/*/*.[ch] src/*.[ch] src/*/*.[ch] cuda/*.cu cuda/*.cuh
 LINT := lint-format lint-c lint-shell lint-man check-layers check-names
 .PHONY: lint format $(LINT)
 
+# Linters of Debian 12, which CI has; other versions find and format other things. $(call of_12,COMMAND,VERSION) ends the recipe with those.
+of_12 = case "$$($1 --version) " in *' $2'[.\ ]*) ;; *) echo '$@: skipped: not $1 $2'; exit 0 ;; esac
+
 lint: $(LINT) ## clang-format, cppcheck, shellcheck, mandoc, check-layers, check-names
 
 format: ## format C and CUDA, with clang-format 14
 	clang-format -i $(C_FILES)
 
-lint-format: ## clang-format 14 (skipped with other versions, which format otherwise)
-	@case $$(clang-format --version) in \
-	*' 14.'*) clang-format -n -Werror $(C_FILES) ;; \
-	*) echo 'lint-format: skipped: not clang-format 14' ;; esac
+lint-format: ## clang-format 14 (skipped with other versions)
+	@$(call of_12,clang-format,14); clang-format -n -Werror $(C_FILES)
 
-lint-c: ## cppcheck; tests/cppcheck.txt holds what it gets wrong, and why
-	@cppcheck -q -j$(JOBS) --std=c11 --enable=warning,performance,portability --error-exitcode=1 --inline-suppr \
+lint-c: ## cppcheck 2.10 (skipped with other versions); tests/cppcheck.txt holds what it gets wrong, and why
+	@$(call of_12,cppcheck,2.10); cppcheck -q -j$(JOBS) --std=c11 --enable=warning,performance,portability --error-exitcode=1 --inline-suppr \
 		--suppressions-list=tests/cppcheck.txt --library=tests/cppcheck.cfg -D_GNU_SOURCE -D__linux__ -Ilib -Isrc lib src
 
 # Of the flags only those on which the meaning of the sources depends.
@@ -176,9 +182,9 @@ analyze-clang analyze-gcc: analyze-%: ## one of them (FILES=: some files only)
 
 # In bats: variables that it sets or the helper uses (2034, 2154), a failing cd, which ends the test (2164), > "$$file" after run (2238),
 # functions with optional arguments (2120). In scripts: functions called by a name in a variable (2317).
-lint-shell: ## shellcheck
-	@shellcheck -e SC2317 .ci/run $(wildcard packaging/*.sh packaging/*/*.sh tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh pipelines/*/*.sh)
-	@shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)
+lint-shell: ## shellcheck 0.9 (skipped with other versions)
+	@$(call of_12,shellcheck,0.9); shellcheck -e SC2317 .ci/run $(wildcard packaging/*.sh packaging/*/*.sh tests/*.sh tests/bench/*.sh tests/fuzz/*.sh tests/golden/*.sh tests/faults/*.sh tests/tsan/*.sh pipelines/*.sh pipelines/*/*.sh) && \
+	shellcheck -S warning -e SC2034,SC2154,SC2164,SC2238,SC2120 $(wildcard tests/*.bats tests/*.bash)
 
 lint-man: ## mandoc's checks of the manual pages, and groff's, which is what man shows them with: a table too wide for 80 columns
 	@mandoc -Tlint -W warning $(wildcard man/*.[1-9])

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # h5tok on zarr stores and MuData: the same as from the .h5ad of the same object; what is damaged or unknown is one line.
-# PEER_PYTHON is a Python with anndata 0.12 and zarr 3 (make peers) for stores at random.
+# PEER_PYTHON is a Python with anndata 0.12 and zarr 3 (make peers, or make deps where Debian has no anndata) for stores at random.
 load helper
+PEER_PYTHON=${PEER_PYTHON:-$PYTHON}
 
 setup_file() {
 	need_tool h5tok scview

@@ -30,12 +30,12 @@ static double same(double v)
 	return v;
 }
 
-static double exp2m1(double v)
+static double exp2_less_one(double v)
 {
 	return exp2(v) - 1;
 }
 
-static double exp10m1(double v)
+static double exp10_less_one(double v)
 {
 	return pow(10, v) - 1;
 }
@@ -43,7 +43,7 @@ static double exp10m1(double v)
 static const struct transform {
 	const char *name;
 	double (*back)(double);
-} transforms[] = {{"", same}, {"exp(value) - 1: ", expm1}, {"2^value - 1: ", exp2m1}, {"10^value - 1: ", exp10m1}};
+} transforms[] = {{"", same}, {"exp(value) - 1: ", expm1}, {"2^value - 1: ", exp2_less_one}, {"10^value - 1: ", exp10_less_one}};
 
 /* Are the values of a cell multiples of the smallest one, *unit? 1 yes, 0 no, -1 too few to say. */
 static int multiples(const double *v, size_t n, double (*back)(double), double *unit)

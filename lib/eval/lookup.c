@@ -244,13 +244,13 @@ static void choose(struct lookup *l, struct kept *kept, size_t n)
 		kept[i].p = l->p[kept[i].gene];
 	for (int k = 0; k < LOOKUP_LEVELS; k++) {
 		double loss[WEIGHTS] = {0}, of, all;
-		int best = WEIGHTS - 1;
+		size_t best = WEIGHTS - 1;
 		for (size_t i = 0; i < n; i++) {
 			counts(l, k, kept[i].seen, kept[i].gene, &of, &all);
-			for (int t = 0; t < WEIGHTS; t++)
+			for (size_t t = 0; t < WEIGHTS; t++)
 				loss[t] -= log((of + weights[t] * kept[i].p) / (all + weights[t]));
 		}
-		for (int t = 0; t < WEIGHTS; t++)
+		for (size_t t = 0; t < WEIGHTS; t++)
 			best = loss[t] < loss[best] ? t : best;
 		l->weight[k] = weights[best];
 		for (size_t i = 0; i < n; i++) {

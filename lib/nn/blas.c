@@ -19,6 +19,7 @@ extern int openblas_get_parallel(void) __attribute__((weak));
 extern void openblas_set_num_threads(int) __attribute__((weak));
 extern void *blas_memory_alloc(int) __attribute__((weak));
 extern void blas_memory_free(void *) __attribute__((weak));
+extern void openblas_set_threads_callback_function(void *) __attribute__((weak)); /* since 0.3.27 */
 
 /* OpenBLAS calls this function when it is loaded, here instead of its own, which reads OPENBLAS_NUM_THREADS. Else it would start a thread for
  * each further core. They would not be used, but each takes 128 MB of addresses; where a limit leaves too few, the program would never end. */
@@ -35,6 +36,24 @@ static int limited(void)
 	return (!getrlimit(RLIMIT_AS, &r) && r.rlim_cur != RLIM_INFINITY) || (!getrlimit(RLIMIT_DATA, &r) && r.rlim_cur != RLIM_INFINITY);
 }
 
+static int no_room(void)
+{
+	void *p = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return p == MAP_FAILED || munmap(p, BUFFER);
+}
+
+static int room_error(int threads, struct error *e)
+{
+	return error_set(e,
+		"the limit of memory (ulimit -v) leaves no room for OpenBLAS, which needs %d MB of addresses for each thread: raise it%s",
+		(int)(BUFFER >> 20), threads > 1 ? ", or use fewer threads (-@)" : "");
+}
+
+int blas_load(struct error *e)
+{
+	return openblas_set_threads_callback_function && limited() && no_room() ? room_error(1, e) : 0;
+}
+
 /*
  * A thread inside OpenBLAS needs a buffer of addresses. If there are none, OpenBLAS asks again, for ever (blas_memory_alloc in
  * driver/others/memory.c). So take n buffers and give them back: OpenBLAS keeps them for the next calls.
@@ -43,10 +62,9 @@ static int take_buffers(int n)
 {
 	if (!n)
 		return 0;
-	void *p = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED || munmap(p, BUFFER))
+	if (no_room())
 		return -1;
-	p = blas_memory_alloc(0);
+	void *p = blas_memory_alloc(0);
 	int bad = take_buffers(n - 1);
 	blas_memory_free(p);
 	return bad;
@@ -60,9 +78,7 @@ int blas_start(int threads, struct error *e)
 	if (threads > 1 && openblas_get_parallel && !openblas_get_parallel()) /* its buffers have no locks */
 		return error_set(e, "this OpenBLAS was built for one thread: use -@ 1, or install libopenblas0-pthread");
 	if (limited() && blas_memory_alloc && blas_memory_free && take_buffers(threads < 1 ? 1 : threads))
-		return error_set(e,
-			"the limit of memory (ulimit -v) leaves no room for OpenBLAS, which needs %d MB of addresses for each thread: raise it%s",
-			(int)(BUFFER >> 20), threads > 1 ? ", or use fewer threads (-@)" : "");
+		return room_error(threads, e);
 	return 0;
 }
 

@@ -24,6 +24,12 @@
 int blas_start(int threads, struct error *e);
 
 /*
+ * Before OpenBLAS is loaded: -1 with e set if it may take the buffer of its first thread at once (0.3.29 does), and a limit of memory leaves no
+ * addresses for that. It would ask for ever.
+ */
+int blas_load(struct error *e);
+
+/*
  * The OPENBLAS_CORETYPE for a processor on which OpenBLAS uses the kernels `core` (openblas_get_corename), or NULL if these use the
  * widest vectors that it has. Names are those of driver/others/dynamic.c from 0.3.21 to 0.3.29. A name that is not known is taken for a
  * newer one: NULL. Only processors with AVX2 and FMA are judged. 0.3.21 does not find the name Cooperlake, and then chooses by the

@@ -119,7 +119,7 @@ for _ in range(40):  # pairs
         interval(r, d.mean(), se, len(d) - 1, size)
         if len(d) < 30:  # scipy's noncentral t
             c, delta = stats.t.ppf(0.975, len(d) - 1), r["detectable"] / se
-            power = stats.nct.sf(c, len(d) - 1, delta) + stats.nct.cdf(-c, len(d) - 1, delta)
+            power = stats.nct.sf(c, len(d) - 1, delta) + stats.nct.sf(c, len(d) - 1, -delta)
             assert len(d) == 2 or abs(power - 0.8) < 1e-9, (len(d), power)
 
 for _ in range(30):  # no pairs

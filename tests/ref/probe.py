@@ -171,7 +171,7 @@ def compare(train, test, coefficients, pred_path, metrics_path, C=1.0, standardi
     za = scale.transform(xa) if scale else xa
     # scikit-learn's lbfgs also stops when the objective changes by less than 2e-9 of itself, whatever tol says: a few 1e-3 short
     # in the weights here. Its newton-cg has the same objective and goes on, so that is the one to equal; lbfgs must be no better.
-    fit = LogisticRegression(C=C, tol=1e-7, max_iter=10000, solver="newton-cg").fit(za, ya)
+    fit = LogisticRegression(C=C, tol=1e-9, max_iter=10000, solver="newton-cg").fit(za, ya)
     lbfgs = LogisticRegression(C=C, tol=1e-10, max_iter=10000).fit(za, ya)
     w, b = fit.coef_, fit.intercept_
     if scale:
@@ -189,8 +189,8 @@ def compare(train, test, coefficients, pred_path, metrics_path, C=1.0, standardi
     if len(known) > 2:      # intercepts of the softmax are free up to a constant
         ours[:, 0] -= ours[:, 0].mean()
         b = b - b.mean()
-    close("weights", ours[:, 1:], w, 1e-4)
-    close("intercepts", ours[:, 0], b, 1e-4)
+    close("weights", ours[:, 1:], w, 1e-5)
+    close("intercepts", ours[:, 0], b, 1e-5)
     logit, truth, cells, labels, guess = predictions(pred_path)
     assert (cells == cell).all() and (truth == yb).all(), "other cells, or another order"
     want = fit.decision_function(scale.transform(xb) if scale else xb)
@@ -199,7 +199,7 @@ def compare(train, test, coefficients, pred_path, metrics_path, C=1.0, standardi
     at = [list(labels).index(c) for c in known]
     assert np.isneginf(np.delete(logit, at, 1)).all(), "a class without training cells has a logit"
     got = logit[:, at]
-    close("logits", got - got.mean(1, keepdims=True), want - want.mean(1, keepdims=True), 1e-4)
+    close("logits", got - got.mean(1, keepdims=True), want - want.mean(1, keepdims=True), 1e-5)
     assert (guess == fit.classes_[want.argmax(1)]).all(), "other predictions"
     metrics(pred_path, metrics_path)
 
