@@ -314,18 +314,18 @@ static void set_environment(long long threads)
 		execv("/proc/self/exe", arguments);
 }
 
-#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* these have not started yet */
-static void before_libraries(int argc, char **argv, char **envp)
+/* OpenBLAS calls this function when it is loaded, here instead of its own, which reads OPENBLAS_NUM_THREADS. Else it would start a thread for
+ * each further core. They would not be used, but each takes 128 MB of addresses; where a limit leaves too few, the program would never end. */
+int openblas_num_threads_env(void);
+int openblas_num_threads_env(void)
 {
 	struct error e;
 	if (blas_load(&e)) {
-		const char *slash = strrchr(argv[0], '/');
-		dprintf(STDERR_FILENO, "%s: %s\n", slash ? slash + 1 : argv[0], e.msg);
+		dprintf(STDERR_FILENO, "%s: %s\n", program_invocation_short_name, e.msg);
 		_exit(1);
 	}
+	return 1;
 }
-__attribute__((section(".preinit_array"), used)) static void (*preinit)(int, char **, char **) = before_libraries;
-#endif
 
 void cli_blas(const struct cli *c)
 {

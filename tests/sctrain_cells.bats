@@ -139,7 +139,7 @@ same_training() {
 		t[::4] = np.nan
 		a.obs["cell_type"] = t
 		a.obs["cell_type"] = a.obs["cell_type"].astype("category")
-		a.obs["one"] = np.where(np.arange(a.n_obs) % 2, "A", np.nan)
+		a.obs["one"] = np.where(np.arange(a.n_obs) % 2, "A", "nan")
 		a.obs["one"] = a.obs["one"].replace("nan", np.nan).astype("category")
 		a.write_h5ad("gaps.h5ad")
 	END

@@ -21,14 +21,6 @@ extern void *blas_memory_alloc(int) __attribute__((weak));
 extern void blas_memory_free(void *) __attribute__((weak));
 extern void openblas_set_threads_callback_function(void *) __attribute__((weak)); /* since 0.3.27 */
 
-/* OpenBLAS calls this function when it is loaded, here instead of its own, which reads OPENBLAS_NUM_THREADS. Else it would start a thread for
- * each further core. They would not be used, but each takes 128 MB of addresses; where a limit leaves too few, the program would never end. */
-int openblas_num_threads_env(void);
-int openblas_num_threads_env(void)
-{
-	return 1;
-}
-
 /* A limit to the addresses, or to the data, of this process */
 static int limited(void)
 {

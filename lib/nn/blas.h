@@ -24,8 +24,8 @@
 int blas_start(int threads, struct error *e);
 
 /*
- * Before OpenBLAS is loaded: -1 with e set if it may take the buffer of its first thread at once (0.3.29 does), and a limit of memory leaves no
- * addresses for that. It would ask for ever.
+ * While OpenBLAS is loaded, for one thread: -1 with e set if it may take the thread's buffer at once (0.3.29 does), and a limit of memory
+ * leaves no addresses for that. It would ask for ever.
  */
 int blas_load(struct error *e);
 
