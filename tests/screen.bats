@@ -90,7 +90,11 @@ compare() {
 	scembed -q --pca 64 sim.counts -o pca64.emb
 	scembed -q -M model --of cells --truncate --layer -1 --pool mean to.tok | scsample -q --where cell_type=type2 - -o same.emb
 	cp -r model other
-	$PYTHON -c 'f = open("other/model.safetensors", "r+b"); f.seek(-2, 2); b = f.read(1)[0]; f.seek(-2, 2); f.write(bytes([b ^ 1]))'
+	$PYTHON - <<-'END'
+		raw = bytearray(open("other/model.safetensors", "rb").read())
+		raw[-2] ^= 1
+		open("other/model.safetensors", "wb").write(raw.replace(b"corrmask_digest", b"corrmask_edited").replace(b'"xxh3:', b'"none:'))
+	END
 	scembed -q -M other to.tok -o other.emb
 	for f in l0 first genes pca64 other; do refused $f.emb; done
 	refused to.emb --layer 0
