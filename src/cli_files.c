@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A file of the command line. */
 struct named {
@@ -80,16 +81,31 @@ static int lies_in(const char *path, const char *folder)
 	return inside;
 }
 
-/* A folder that is written may lie in one that is read, as a model next to that of --init: sctrain itself looks at what is there. */
+/* In a zarr store, a new file can be a chunk that was not there. */
+static int is_store(const char *folder)
+{
+	static const char *const marks[] = {"zarr.json", ".zgroup", ".zattrs"};
+	int found = 0;
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+		char *path = xasprintf("%s/%s", folder, marks[i]);
+		found |= access(path, F_OK) == 0;
+		free(path);
+	}
+	return found;
+}
+
+/* A new file may lie in a folder that is read, but for stores; none of the folder's files may be replaced. A folder that is written may lie in one that is read, as a
+ * model next to that of --init: sctrain itself looks at what is there. */
 static void compare(const struct named *out, const struct named *other)
 {
 	struct stat st;
-	int folder = stat(other->path, &st) == 0 && S_ISDIR(st.st_mode);
+	int folder = stat(other->path, &st) == 0 && S_ISDIR(st.st_mode), there = stat(out->path, &st) == 0;
 	if (folder && out->kind == OPT_FOLDER && other->kind == OPT_INPUT)
 		return;
 	if (same_file(out->path, other->path))
 		usage_error("%s and %s name the same file: %s", out->name, other->name, out->path);
-	if (folder && other->kind != OPT_OUTPUT && lies_in(out->path, other->path))
+	if (folder && other->kind != OPT_OUTPUT && (there || other->kind == OPT_FOLDER || is_store(other->path)) &&
+		lies_in(out->path, other->path))
 		usage_error(
 			"%s is in %s, which is %s: %s", out->name, other->path, other->kind == OPT_INPUT ? "read" : "written", out->path);
 }

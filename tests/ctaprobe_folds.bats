@@ -103,5 +103,5 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	run -1 ctaprobe cells -q --fold batch -l cell_type nobatch.emb
 	assert_output "ctaprobe cells: nobatch.emb: cell 200 has no value in column 'batch'; drop such cells with scsample --where 'batch!=NA'"
 	run -2 ctaprobe cells -q --every-class -l cell_type a.emb
-	assert_output --partial "--every-class needs --group COL"
+	assert_output --partial "--every-class needs --group"
 }

@@ -157,5 +157,5 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 	assert_not_exist no.emb
 	run -2 ctaprobe map --neighbours 0 -o no.emb c.emb
 	run -2 ctaprobe map -o no.emb c.emb c.emb
-	assert_output --partial "one stream of embeddings"
+	assert_output --partial "expected one input"
 }

@@ -50,7 +50,7 @@ inputs() {
 	ctaprobe reference --train IN sim.tok
 	ctaprobe score --label a --train IN sim.emb
 	ctaprobe score --label a --ontology IN sim.emb
-	ctaprobe shift --states IN sim.emb
+	ctaprobe shift --state cell_type --from type1 --to type2 --states IN sim.emb
 	ctaprobe shift --null IN sim.emb
 	ctaprobe transfer --reference IN --label a sim.emb
 	ctaprobe transfer --reference sim.emb --label a --calibration IN sim.emb
@@ -79,7 +79,7 @@ inputs() {
 	assert_not_exist new
 }
 
-@test "options: no output lies in a folder that is read" {
+@test "options: no output replaces a file of a folder that is read, or lies in a store; a new file may lie in another folder" {
 	need_tool h5tok
 	zstd -qdc "$BATS_TEST_DIRNAME/../data/zarr.tar.zst" | tar x
 	cp -r "$(find . -name 'v2_*.zarr' ! -name '*lzma*' | sort | head -n 1)" sim.zarr
@@ -91,6 +91,7 @@ inputs() {
 	done
 	find sim.zarr -type f -exec sha256sum {} + | sort | cmp before -
 	h5tok -q sim.zarr -o sim.zarr.counts
+	(cd sim.model && scembed -q -M . ../sim.tok -o new.emb && run -2 scembed -q -M . ../sim.tok -o vocab.tsv && scview -q --check new.emb)
 	# a word is no file
 	scperturb -q --delete all sim.tok -o all
 }

@@ -103,7 +103,7 @@ tell() {
 		END {
 			differs = p != "NA" && p < 0.05 && !chance
 			size = near(d) == 0 ? "less than 0.001" : sprintf("%.3f", d < 0 ? -d : d)
-			printf "%s: %s\n", subject, differs ? name " " (d < 0 ? "lower" : "higher") " by " size "." : "we found no difference."
+			printf "%s: %s\n", subject, differs ? name " " (d < 0 ? "lower" : "higher") " by " size "." : p == "NA" || cells == "no interval" ? "not tested." : "we found no difference."
 			printf "  %s is %.3f, with %s %.3f: difference %s (95 %% interval over %d training%s: %s%s; over test cells: %s).\n", measure, near(a), other, near(b), \
 				small(d), n, (n == 1 ? "" : "s"), seeds, (p == "NA" ? "" : p < 0.0001 ? ", p < 0.0001" : sprintf(", p %.2g", p)), cells
 		}' "$5" "$6"

@@ -97,7 +97,7 @@ sort -t $'\t' -k 1,1 -k 4,4gr "$dir/scores.tsv" | awk -F '\t' -v from="$from" -v
 			m = order[i]
 			auroc(m)
 			line = sprintf("%-60s %8.3f %18s", name(m), mean, sprintf("%.3f to %.3f", low, high))
-			if (m == "shift-both") at_chance = low <= 0.5
+			if (m == "shift-both") { at_chance = low <= 0.5; below = high < 0.5 }
 			auc[m] = mean
 			auroc(m, "expression")
 			print line sprintf(" %28s%s", m == "expression" ? "" : sprintf("%+.3f (%+.3f to %+.3f)", mean, low, high), m in rank ? "   " rank[m] " of " n : "")
@@ -115,7 +115,9 @@ sort -t $'\t' -k 1,1 -k 4,4gr "$dir/scores.tsv" | awk -F '\t' -v from="$from" -v
 		print ".\n"
 		auroc("shift-both", "expression")
 		both = sprintf("(AUROC %.3f and %.3f; difference %+.3f, %+.3f to %+.3f).", auc["shift-both"], auc["expression"], mean, low, high)
-		if (p > 0.05) print "We found no difference between these states and random ones in how the network moves these genes."
+		if (draws < 19) printf "No comparison with random states: %d draws, and 19 are needed.\n", draws
+		else if (p > 0.05) print "We found no difference between these states and random ones in how the network moves these genes."
+		else if (below) print "The network ranks these genes lower than the others."
 		else if (at_chance) print "We found no difference between these genes and the others in the ranking of the network."
 		else if (low > 0) print "The network ranks these genes higher than the difference of expression does " both
 		else if (high < 0) print "The network finds these genes, but the difference of expression, which needs no network, ranks them higher " both
