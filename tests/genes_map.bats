@@ -52,7 +52,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	}
 	told "DATA= without MODEL=: which model?" DATA=x.h5ad
 	told "MODEL= without DATA=: which file has the cells?" MODEL=model
-	told "GENESETS=FILE.gmt is needed beside DATA=: the sets that name modules" DATA=x.h5ad MODEL=model
+	told "GENESETS=FILE.gmt is needed with DATA=: the sets that name modules" DATA=x.h5ad MODEL=model
 	told "GENESETS=no.gmt: no such file" DATA=x.h5ad MODEL=model GENESETS=no.gmt
 	told "NEAREST=0: expected a whole number of 1 or more" NEAREST=0
 	told "NEAREST=many: expected a whole number" NEAREST=many
