@@ -193,17 +193,17 @@ above() {
 
 @test "ctaprobe score --target: predicted numbers, as numpy and scipy score them" {
 	scembed -q -M model --predict --head size -o size.pred test.tok
-	ctaprobe score --target size --json -o size.json size.pred
+	ctaprobe score --target size -o size.tsv size.pred
 	run $PYTHON - <<-'END'
-		import json, os, sys
+		import os, sys
 		import numpy as np
 		from scipy import stats
-		sys.path.insert(0, os.environ["BATS_TEST_DIRNAME"] + "/../python")
-		import scstream
+		sys.path[:0] = [os.environ["BATS_TEST_DIRNAME"] + d for d in ("/../python", "/ref")]
+		import results, scstream
 		blocks = list(scstream.read("size.pred"))
 		y, x = (np.concatenate([b[c] for b in blocks]).astype(float) for c in ("size", "predicted"))
 		known = ~np.isnan(y)
-		got, x, y = json.load(open("size.json")), x[known], y[known]
+		got, x, y = results.load(open("size.tsv")), x[known], y[known]
 		want = {"pearson": stats.pearsonr(x, y)[0], "spearman": stats.spearmanr(x, y)[0], "mse": ((x - y) ** 2).mean(),
 		        "r2": 1 - ((x - y) ** 2).mean() / y.var(), "cells": known.sum(), "unlabelled": (~known).sum(), "unpredicted": 0}
 		assert set(got) == set(want) and want["r2"] > 0.4

@@ -11,7 +11,8 @@ def number(text):
 
 def load(lines):
     """metric and value: {"macro_f1": 0.5, "f1": [of each class], "macro_f1_fold": [of each fold], "classes": [names]}"""
-    values = {}
+    values, lines = {}, iter(lines)
+    next(lines)  # the names of the columns
     for line in lines:
         metric, value = line.rstrip("\n").split("\t")
         metric, *of = metric.split(":")
