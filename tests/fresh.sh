@@ -21,23 +21,30 @@ for word; do
 	*) goals="$goals $word" ;;
 	esac
 done
-if [ -n "${WORK:-}" ]; then
-	mkdir -p "$WORK"
-else
-	WORK=$(mktemp -d)
-	trap 'rm -rf --one-file-system "$WORK"' EXIT
-	trap 'exit 1' INT TERM
-fi
+child='' made=''
+[ -n "${WORK:-}" ] || WORK=$(mktemp -d) made=$WORK
+mkdir -p "$WORK"
+tidy() {
+	[ -z "$child" ] || { kill -KILL "$child" && wait "$child"; } 2> /dev/null || :
+	[ -z "$made" ] || rm -rf --one-file-system "$made"
+}
+trap tidy EXIT
+trap 'exit 1' INT TERM
+
 # inside ROOT COMMAND...: with its own processes and mounts, which end with it
 inside() {
-	local root=$1
+	local root=$1 status=0
 	shift
 	# shellcheck disable=SC2016   # for the inner shell
 	unshare --mount --pid --fork --kill-child sh -c '
 		root=$1; shift
 		mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" &&
 		exec chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb \
-			${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} "$@"' sh "$root" "$@"
+			${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} "$@"' sh "$root" "$@" &
+	child=$! # a signal ends wait at once
+	wait "$child" || status=$?
+	child=''
+	return "$status"
 }
 
 # try USER COMMAND: in a copy of the base; the last lines of its output, and the time it took
