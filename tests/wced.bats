@@ -272,12 +272,12 @@ assert zeros and set(zeros) <= have, set(zeros) - have
 		assert_equal "$(grep -c . <<<"$output")" "$([ "$status" = 2 ] && echo 2 || echo 1)"
 		assert_file_not_exist never
 	}
-	refused 2 "--field and --hidden are for --objective value" --objective cell --field both a.tok
-	refused 2 "--unmeasured is for --objective cell" --objective value --unmeasured zero a.tok
+	refused 2 "--field needs --objective value" --objective cell --field both a.tok
+	refused 2 "--unmeasured needs --objective cell" --objective value --unmeasured zero a.tok
 	refused 2 "needs --max-len" --objective cell --zeros batch a.tok
 	refused 2 "--zeros-per-ten needs --zeros batch" --objective cell --zeros random --max-len 50 --zeros-per-ten 2 a.tok
 	refused 2 "--without-zeros needs --zeros" --objective cell --without-zeros 0.5 a.tok
-	refused 2 "are for values as input" --max-len 50 a.tok
+	refused 2 "is for values as input" --max-len 50 a.tok
 	refused 2 "--strategy probe has one target" --objective cell --strategy probe --partners hidden -g a.graph a.tok
 	refused 2 "--order rank" --objective value --strategy pmi -g a.graph a.tok
 	rankenc -q --fit -o v1.tsv a.counts

@@ -353,6 +353,8 @@ static void words_of_options(void **state)
 	assert_string_equal(e.msg, "--size: 'tiny' is not one of small|large");
 	assert_int_equal(opt_parse(tables, 2, (char *[]){word[0], word[4]}, &operands, &e), -1);
 	assert_string_equal(e.msg, "--row: the value is empty, expected none|some");
+	free((void *)(uintptr_t)table[0].arg); /* a table of a program keeps them */
+	free((void *)(uintptr_t)table[1].arg);
 }
 
 /* The message about a command line, "" if it is good. */
