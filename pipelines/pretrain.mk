@@ -29,12 +29,6 @@ $(PREPARED)/shuffled.graph: $(PREPARED)/corpus.graph
 $(PREPARED)/pmi.graph: $(PREPARED)/corpus.tok
 	$(call prepared_stage,depgraph-pmi) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(THREADS) -o $@ $<
 
-masks_random := --strategy random
-masks_pmi := --strategy pmi -g $(PREPARED)/pmi.graph
-masks_pmi-rand := --strategy pmi-rand -g $(PREPARED)/pmi.graph
-masks_corrmask := --strategy corrmask --lambda 0.5 -g $(PREPARED)/corpus.graph
-masks_shuffled := --strategy corrmask --lambda 0.5 -g $(PREPARED)/shuffled.graph
-masks_untrained := --strategy random
 graph_pmi := $(PREPARED)/pmi.graph
 graph_pmi-rand := $(PREPARED)/pmi.graph
 graph_corrmask := $(PREPARED)/corpus.graph
@@ -47,7 +41,7 @@ $(PRETRAINED)/few.tok: $(PREPARED)/train.tok | $(PRETRAINED)/settings $(PRETRAIN
 define pretrain
 $$(PRETRAINED_SEEDS:%=$$(PRETRAINED)/$1-%.model/model.safetensors): $$(PRETRAINED)/$1-%.model/model.safetensors: $2 $$(graph_$1) \
 		| $$(PRETRAINED)/settings $$(PRETRAINED_TOOLS)
-	$$(call pretrained_stage,sctrain-$1-$$*) $$(PIPELINES)/train.sh mlm $$(PRETRAINED)/$1-$$*.model $$< $$(masks_$1) --rate 0.15 \
+	$$(call pretrained_stage,sctrain-$1-$$*) env GRAPH=$$(graph_$1) PMI=$$(graph_$1) $$(PIPELINES)/train.sh pretrain/$1 $$(PRETRAINED)/$1-$$*.model $$< \
 		--batch $$(BATCH) --epochs $3 --seed $$* -- --config $$(CONFIG) --lr $4 $$(PT_ARGS) --seed $$* -@ $$(job_threads)
 endef
 PRETRAINED_SEEDS := $(sort $(SEED) $(DEMO_SEEDS) $(RELIANCE_SEEDS))

@@ -63,6 +63,8 @@ endef
 check = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/run.sh check $(call settings,SCALE SEED SEEDS $(lists) EPOCHS BATCH CELLS MAXLEN THREADS KEEP_MODELS $2) 2>&1)))
 lists := ARMS METHODS STRATEGIES SIZES
 stop = $(if $1,$(error $1))
+# $(call check_arms,GOALS,EXPERIMENT,VARIABLE): the same if VARIABLE names an arm that the experiment has not in arms.tsv
+check_arms = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/arms.sh $2 $(foreach a,$(call given,$3),$(call quote,$a)) | sed 's/^/$3: /')))
 
 # A script with the tools of this build; $(call stage_in,DIR,NAME): run the command that follows, with its messages in DIR/log/NAME.log
 script = BIN=$(BIN) $(PIPELINES)
@@ -101,7 +103,7 @@ some_done = @ls $1/runs/*/scores.tsv > /dev/null 2>&1 || { echo '$@: no run of t
 define commands
 .PHONY: $1-commands
 $1-commands: $3 ## print a command for each run of $1 that is left, for job arrays and batch systems
-	@$$(MAKE) --no-print-directory -n -f $$(firstword $$(MAKEFILE_LIST)) $2 | grep '/run.sh --'
+	@$$(MAKE) --no-print-directory -n -f $$(firstword $$(MAKEFILE_LIST)) $2 | grep '/arm.sh '
 endef
 
 # The files of the experiments, in the order of make help; the first ones have what the others use

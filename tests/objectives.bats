@@ -37,24 +37,27 @@ setup() {
 	assert_equal "$(awk -F '\t' 'NF != 5' "$P/bmfm/cell-types.tsv")" ""
 }
 
-@test "bmfm/arms.sh: an arm has one name, and is what it says" {
-	run -0 "$P/bmfm/arms.sh" expression pca-shared untrained untrained+hce untrained+tuned wced wced-zeros+hce mlm-corrmask+r2mae+moved-ce+tuned wced+term-ce
+@test "arms.sh: an arm has one name, and is what it says" {
+	run -0 "$P/arms.sh" bmfm expression pca-shared untrained untrained+hce untrained+tuned wced wced-zeros+hce mlm-corrmask+r2mae+moved-ce+tuned wced+term-ce
 	assert_output ""
 	wrong() {
-		run -0 "$P/bmfm/arms.sh" wced "$1" wced+hce
+		run -0 "$P/arms.sh" bmfm wced "$1" wced+hce
 		assert_output "$2"
 	}
 	for arm in wced+hce+moved-hce wced+hce+hce wced+r2mae+r2mae wced+hce+r2mae wced+tuned+hce; do
-		wrong $arm "arm '$arm': expected OBJECTIVE[+r2mae][+LABELS][+tuned]"
+		wrong $arm "arm '$arm': expected wced[+rate][+labels][+tuned]"
 	done
-	wrong expression+hce "arm 'expression+hce': expression has no network"
-	wrong pca+tuned "arm 'pca+tuned': pca has no network"
-	wrong wced+term-hce+tuned "arm 'wced+term-hce+tuned': its name is wced+hce+tuned"
-	wrong untrained+r2mae "arm 'untrained+r2mae': an untrained network has seen no masks"
-	wrong wced+ "arm 'wced+': a part without a name"
+	wrong expression+hce "arm 'expression+hce': expected expression without parts"
+	wrong pca+tuned "arm 'pca+tuned': expected pca without parts"
+	run -0 "$P/arms.sh" bmfm wced+term-hce+tuned wced+hce wced+hce+tuned
+	assert_output "arm 'wced+hce+tuned' is wced+term-hce+tuned"
+	run -0 "$P/arms.sh" table6 random corrmask corrmask-50
+	assert_output "arm 'corrmask-50' is corrmask"
+	wrong untrained+r2mae "arm 'untrained+r2mae': expected untrained[+labels][+tuned]"
+	wrong wced+ "unknown part '+' of arm 'wced+'"
 	wrong wced+-hce "unknown part '+-hce' of arm 'wced+-hce'"
-	run -2 "$P/bmfm/run.sh" --split s --arm wced+hce+moved-hce --seed 1 --label l --out never
-	assert_output "bmfm/run.sh: arm 'wced+hce+moved-hce': expected OBJECTIVE[+r2mae][+LABELS][+tuned]"
+	run -2 "$P/arm.sh" bmfm --inputs s --arm wced+hce+moved-hce --seed 1 --label l --out never
+	assert_output "arm.sh: arm 'wced+hce+moved-hce': expected wced[+rate][+labels][+tuned]"
 	assert_not_exist never
 }
 
@@ -140,17 +143,17 @@ setup() {
 	assert_line "  sctrain-value-1"
 	refute_line "  sctrain-wced-1"
 	assert_line --regexp '^wced +-?0\.[0-9]+ \[NA\]$'
-	BIN=$BIN "$P/bmfm/run.sh" --split "$R/split-1" --arm wced --seed 1 --label cell_type --out hand --epochs 1 --batch 12 --min-expressed 10 --programs "$R/split-1/programs.tsv" > /dev/null
+	BIN=$BIN "$P/arm.sh" bmfm --inputs "$R/split-1" --arm wced --seed 1 --label cell_type --out hand --epochs 1 --batch 12 --min-expressed 10 --programs "$R/split-1/programs.tsv" > /dev/null
 	diff "$R/runs/wced-1/scores.tsv" hand/scores.tsv
 	# a network without pre-training is fine-tuned as the others are
-	BIN=$BIN "$P/bmfm/run.sh" --split "$R/split-1" --arm untrained+tuned --seed 2 --label cell_type --out hand3 --epochs 6 --batch 12 --lr 0.008 --keep-models 1 > /dev/null
+	BIN=$BIN "$P/arm.sh" bmfm --inputs "$R/split-1" --arm untrained+tuned --seed 2 --label cell_type --out hand3 --epochs 6 --batch 12 --lr 0.008 --keep-models 1 > /dev/null
 	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } $c["lr"] > most { most = $c["lr"] } END { exit !(most > .007 && $c["step"] > 60) }' hand3/tuned/train.tsv
 	# the rarest third of the classes is that of the training cells, in all arms alike
 	scembed -q -M hand3/tuned --predict "$R/split-1/test.tok" | ctaprobe score -q -l cell_type --train "$R/split-1/train.tok" -o tuned.tsv
 	awk -F '\t' '$1 == "f1_rare"' tuned.tsv | diff - <(grep '^f1_rare' hand3/scores.tsv)
-	run -2 "$P/bmfm/run.sh" --split "$R/split-1" --arm bert --seed 1 --label cell_type --out hand2
+	run -2 "$P/arm.sh" bmfm --inputs "$R/split-1" --arm bert --seed 1 --label cell_type --out hand2
 	assert_output --partial "unknown arm 'bert'"
-	run -2 "$P/bmfm/run.sh" --split "$R/split-1" --arm wced+r2ame --seed 1 --label cell_type --out hand2
+	run -2 "$P/arm.sh" bmfm --inputs "$R/split-1" --arm wced+r2ame --seed 1 --label cell_type --out hand2
 	assert_output --partial "unknown part '+r2ame' of arm 'wced+r2ame'"
 	grep -q '^p_bh:m1' "$R/runs/wced-1/ungated.learned.tsv"
 	run -2 pipelines combine DATA=no.h5ad

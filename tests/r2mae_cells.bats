@@ -152,19 +152,19 @@ r2mae() { pipelines THREADS=2 r2mae-cells SCALE=tiny METHODS="fixed-0.25 r2mae" 
 	[ "$(realpath results/r2mae-cells/latest)" != "$R" ]
 }
 
-@test "r2mae/run.sh and make: wrong arguments are told; a tool that fails leaves no scores" {
+@test "arm.sh r2mae and make: wrong arguments are told; a tool that fails leaves no scores" {
 	run ! r2mae METHODS="fixed-0.25 cosine"
-	assert_output --partial "METHODS: unknown method 'cosine' (expected fixed-0.P"
+	assert_output --partial "METHODS: unknown arm 'cosine' (expected untrained, fixed-N, "
 	inputs=$(realpath results/r2mae-cells-inputs/latest)
-	run -2 "$P/r2mae/run.sh" --inputs "$inputs" --method cosine --seed 1 --out x
-	assert_output --partial "unknown method 'cosine'"
-	run -2 "$P/r2mae/run.sh" --inputs "$inputs" --seed 1 --out x
+	run -2 "$P/arm.sh" r2mae --inputs "$inputs" --arm cosine --seed 1 --out x
+	assert_output --partial "unknown arm 'cosine'"
+	run -2 "$P/arm.sh" r2mae --inputs "$inputs" --seed 1 --out x
 	mkdir broken
 	for t in "$BIN"/*; do ln -s "$(realpath "$t")" broken/; done
 	rm broken/ctaprobe
 	printf '#!/bin/sh\ncat > /dev/null\nexit 1\n' > broken/ctaprobe
 	chmod +x broken/ctaprobe
-	BIN=$PWD/broken run -1 "$P/r2mae/run.sh" --inputs "$inputs" --method mdlm --seed 1 --hidden 4 --latent 2 --epochs 1 --out x
+	BIN=$PWD/broken run -1 "$P/arm.sh" r2mae --inputs "$inputs" --arm mdlm --seed 1 --hidden 4 --latent 2 --epochs 1 --out x
 	assert_not_exist x/scores.tsv
 }
 
@@ -179,11 +179,11 @@ masks() {
 	cat told/args
 }
 
-@test "the schedules: r2mae/run.sh and the strategies of table6 with a rate" {
+@test "the schedules: the methods of r2mae and the strategies of table6 with a rate" {
 	inputs=$(realpath results/r2mae-cells-inputs/latest)
 	while read -r method rate; do
-		run masks "$P/r2mae/run.sh" --inputs "$inputs" --method "$method"
-		assert_output --regexp "^--strategy columns $rate --keep donor --batch "
+		run masks "$P/arm.sh" r2mae --inputs "$inputs" --arm "$method"
+		assert_output --regexp "^$rate --strategy columns --keep donor --batch "
 	done <<-END
 		fixed-0.10 --rate 0.10
 		mdlm --rate-uniform 0:1
@@ -196,21 +196,21 @@ masks() {
 	mkdir -p t6
 	echo 'LABEL = cell_type' | tee t6/settings > t6/label
 	while read -r strategy rate; do
-		run masks "$P/table6/run.sh" --inputs t6 --size 1 --strategy "$strategy"
+		run masks "$P/arm.sh" table6 --inputs t6 --size 1 --arm "$strategy"
 		assert_output --regexp "^--strategy $rate --batch "
 	done <<-END
-		random random --rate 0.15
-		random+10 random --rate 0.10
+		random random
+		random+10 random --rate 0.1
 		random+r2mae random --rate-uniform 0.1:0.5
 		corrmask+mdlm corrmask --lambda 0.5 -g t6/corrmask-1.graph --rate-uniform 0:1
 		corrmask-100+dyn corrmask --lambda 1 -g t6/corrmask-1.graph --rate-linear 0.5:0.1
-		pmi-rand+50 pmi-rand -g t6/pmi-1.graph --rate 0.50
+		pmi-rand+50 pmi-rand -g t6/pmi-1.graph --rate 0.5
 	END
 	run pipelines -n r2mae-mlm SCALE=tiny SEEDS=1
 	assert_success
-	for s in random random+10 random+r2mae corrmask+dyn corrmask+mdlm; do assert_output --partial "--strategy $s --size 1 --seed 1"; done
+	for s in random random+10 random+r2mae corrmask+dyn corrmask+mdlm; do assert_output --partial "--arm $s --size 1 --seed 1"; done
 	run ! pipelines -n table6 STRATEGIES="random random+x"
-	assert_output --partial "unknown strategy 'random+x'"
+	assert_output --partial "unknown part '+x' of arm 'random+x'"
 }
 
 @test "make r2mae-cells: one donor cannot be split" {

@@ -244,7 +244,7 @@ latest() { readlink "results/$1/latest"; }
 	told "SEEDS=1 2 01: 1 is there twice" demo SEEDS=" 1 2 01 "
 	told "BMFM_ARMS=wced wced: wced is there twice" combine BMFM_ARMS="wced wced"
 	told "SIZES=0.5 .50: 0.5 is there twice" table6 SIZES="0.5 .50"
-	told "arm 'wced+hce+moved-hce': expected OBJECTIVE[+r2mae][+LABELS][+tuned]" combine BMFM_ARMS="wced wced+hce+moved-hce"
+	told "BMFM_ARMS: arm 'wced+hce+moved-hce': expected wced[+rate][+labels][+tuned]" combine BMFM_ARMS="wced wced+hce+moved-hce"
 	told "KEEP_MODELS=yes: expected 1 or 0" ties KEEP_MODELS=yes
 	told "MIN_EXPRESSED=abc: expected a whole number from 1" bmfm-learnability MIN_EXPRESSED=abc
 	told "ONTOLOGY=no.obo: no such file" combine ONTOLOGY=no.obo

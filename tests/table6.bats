@@ -288,20 +288,21 @@ hand_model() {
 	assert_output $'cells.replicates\ncells.roc.tsv\ncells.tsv\ndonors.replicates\ndonors.roc.tsv\ndonors.tsv'
 }
 
-@test "table6/run.sh: a run by hand gives the scores of make; wrong arguments are refused; a tool that fails leaves no scores" {
+@test "arm.sh table6: a run by hand gives the scores of make; wrong arguments are refused; a tool that fails leaves no scores" {
 	export BIN
-	args=(--inputs "$I" --strategy corrmask --size 1 --seed 2 --epochs 1 --ft-epochs 3 --device cpu)
-	run -0 $P/table6/run.sh "${args[@]}" --out byhand --threads 2
+	args=(--inputs "$I" --arm corrmask --size 1 --seed 2 --epochs 1 --ft-epochs 3 --device cpu)
+	run -0 $P/arm.sh table6 "${args[@]}" --out byhand --threads 2
 	assert_line "  finetune-corrmask-1-2"
 	cmp byhand/scores.tsv $R/runs/corrmask-1-2/scores.tsv
 	assert_not_exist byhand/model
 	assert_file_not_empty byhand/log/pretrain-corrmask-1-2.log
-	run -2 $P/table6/run.sh
-	assert_output --partial "table6/run.sh --inputs FOLDER --strategy NAME"
-	run -2 $P/table6/run.sh "${args[@]}" --out byhand --rounds 3
-	run -2 $P/table6/run.sh "${args[@]}" --out
-	run -2 $P/table6/run.sh "${args[@]}" --strategy mpi --out byhand
-	assert_output --partial "unknown strategy 'mpi'"
+	run -2 $P/arm.sh table6
+	assert_output --partial "arm.sh EXPERIMENT --inputs FOLDER --arm ARM"
+	run -2 $P/arm.sh genes --inputs x
+	run -2 $P/arm.sh table6 "${args[@]}" --out byhand --rounds 3
+	run -2 $P/arm.sh table6 "${args[@]}" --out
+	run -2 $P/arm.sh table6 "${args[@]}" --arm mpi --out byhand
+	assert_output --partial "unknown arm 'mpi'"
 	# the left side of each pipe
 	mkdir broken
 	for t in maskgen sctrain scembed ctaprobe; do ln -s "$(realpath "$BIN/$t")" broken/; done
@@ -309,7 +310,7 @@ hand_model() {
 		mv broken/$t broken/whole
 		printf '#!/bin/sh\ncase "$*" in *" -u "*) "%s" "$@"; echo "%s: broken" >&2; exit 1 ;; esac\nexec "%s" "$@"\n' broken/whole $t broken/whole > broken/$t
 		chmod +x broken/$t
-		BIN=broken run -1 $P/table6/run.sh "${args[@]}" --out broken/$t.out
+		BIN=broken run -1 $P/arm.sh table6 "${args[@]}" --out broken/$t.out
 		assert_output --partial "$t: broken"
 		assert_not_exist broken/$t.out/scores.tsv
 		rm broken/$t
@@ -351,7 +352,7 @@ hand_model() {
 	run ! table6 SIZES="100000 1"
 	assert_output --regexp 'table6: 100000 cells requested, but there are only [0-9]+ training cells'
 	run ! table6 STRATEGIES="random mpi"
-	assert_output --partial "table6: STRATEGIES: unknown strategy 'mpi'"
+	assert_output --partial "STRATEGIES: unknown arm 'mpi' (expected random, bernoulli, "
 	[ -e $R/runs/random-1-1/scores.tsv ]
 }
 
@@ -373,7 +374,7 @@ G() {
 		sctrain mlm -q --config tiny --lr 0.003 --seed 1 -o lambda.model
 	cmp <(cut -f 1-4 lambda.model/train.tsv) <(cut -f 1-4 $R/runs/corrmask-25-1-1/pretrain.tsv)
 	run ! table6 STRATEGIES="random corrmask-101"
-	assert_output --partial "unknown strategy 'corrmask-101'"
+	assert_output --partial "unknown arm 'corrmask-101'"
 }
 
 # bats test_tags=slow

@@ -124,7 +124,7 @@ ties() { pipelines -j2 THREADS=2 ties SCALE=tiny ARMS="median-random median-runs
 	assert_not_exist $T/runs/median-random-1/model
 	# the run's files are those of the tools by hand
 	s=$T/split-1 m=$T/runs/random-corrmask-1
-	BIN=$BIN $P/ties/run.sh --split $s --arm random-corrmask --seed 1 --label cell_type --epochs 1 --keep-models 1 --out hand > /dev/null
+	BIN=$BIN $P/arm.sh ties --inputs $s --arm random-corrmask --seed 1 --label cell_type --epochs 1 --keep-models 1 --out hand > /dev/null
 	cmp hand/scores.tsv $m/scores.tsv
 	maskgen -q --strategy corrmask --lambda 0.5 -g $s/graph --seed 1 $s/random.train.tok | sctrain mlm -q --config tiny --lr 0.003 --seed 1 -o mine
 	cmp mine/model.safetensors hand/model/model.safetensors
@@ -135,7 +135,7 @@ ties() { pipelines -j2 THREADS=2 ties SCALE=tiny ARMS="median-random median-runs
 	refute_line --regexp '^  sctrain-.*-1$'
 	assert_line --regexp '^No comparison: a network has learned less'
 	run -2 ties ARMS="median-random median-pmi"
-	assert_output --partial "ties: ARMS: unknown arm 'median-pmi'"
+	assert_output --partial "ARMS: unknown arm 'median-pmi' (expected median-random, "
 	run -2 ties DATA=no.h5ad
 	assert_output --partial "DATA=no.h5ad: no such file"
 }

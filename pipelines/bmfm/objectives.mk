@@ -28,7 +28,7 @@
 # SEEDS        seeds of split, masks, order, initial weights and dropout (without DATA also of the cells); differences are paired by seed
 # KEEP_MODELS  1 keeps the models; 0 removes a model after it is scored
 # The embedding is what the objective trains: the mean of the genes for mlm and value, the first token for wced, and the second one with labels.
-# Runs that experiments share are made once, in results/bmfm-inputs. pipelines/bmfm/run.sh makes one by hand. More arms or seeds add runs and keep
+# Runs that experiments share are made once, in results/bmfm-inputs. pipelines/arm.sh makes one by hand. More arms or seeds add runs and keep
 # those that are done.
 
 BMFM_ARMS   ?=
@@ -86,14 +86,14 @@ $(call obj_each,graph): %/graph: %/train.tok
 # ---- its runs ----
 
 OBJ_BASELINES := expression pca untrained
-OBJ_RUN = $(PIPELINES)/bmfm/run.sh --logs $(OBJ)/log --label $(call text,LABEL) --ontology $(call text,ONTOLOGY) $(if $(value PROGRAMS),--programs \
+OBJ_RUN = $(PIPELINES)/arm.sh bmfm --logs $(OBJ)/log --label $(call text,LABEL) --ontology $(call text,ONTOLOGY) $(if $(value PROGRAMS),--programs \
 	$(call text,PROGRAMS)) --config $(call text,BMFM_CONFIG) --epochs $(BMFM_EPOCHS) --batch $(BMFM_BATCH) --lr $(BMFM_LR) \
 	--min-expressed $(MIN_EXPRESSED) --threads $(job_threads) --keep-models $(KEEP_MODELS)
 define obj_rule
 $(OBJ_SEEDS:%=$(OBJ)/runs/$1-%/scores.tsv): $(OBJ)/runs/$1-%/scores.tsv: $(foreach f,train.counts test.counts train.tok test.tok graph \
 		$(obj_programs),$(OBJ)/split-%/$f) \
 		| $(OBJ_TOOLS)
-	@$$(job) BIN=$$(BIN) $$(OBJ_RUN) $(if $(obj_programs),--programs $(OBJ)/split-$$*/programs.tsv) --split $(OBJ)/split-$$* --arm $1 --seed $$* --out $$(@D)
+	@$$(job) BIN=$$(BIN) $$(OBJ_RUN) $(if $(obj_programs),--programs $(OBJ)/split-$$*/programs.tsv) --inputs $(OBJ)/split-$$* --arm $1 --seed $$* --out $$(@D)
 endef
 obj_runs = $(foreach k,$(OBJ_SEEDS),$(foreach a,$(OBJ_BASELINES) $1,$(OBJ)/runs/$a-$k/scores.tsv))
 
@@ -129,7 +129,6 @@ $($1)/table.txt: $$($1_RUNS) $($1)/grid $$(PIPELINES)/bmfm/table.sh
 	@$$(script)/bmfm/table.sh $($1) $$(OBJ) $2 '$$($1_GRID)' '$$(OBJ_SEEDS)' $$(call text,DATA) $$(call text,LABEL) $$(call quote,$$($1_METRICS)) \
 		$$(call quote,$$(obj_how)) $$(whole)
 endef
-check_arms = $(if $(filter $1,$(MAKECMDGOALS)),$(call stop,$(shell $(PIPELINES)/bmfm/arms.sh $(foreach a,$(call given,BMFM_ARMS),$(call quote,$a)) | sed 's/^/BMFM_ARMS: /')))
 obj_how = $(BMFM_CONFIG), $(call plural,$(BMFM_EPOCHS),epoch) of batches of $(BMFM_BATCH), learning rate $(BMFM_LR)
 $(foreach x,$(OBJ_EXPERIMENTS),$(eval $(call obj_experiment,$(word 1,$(subst :, ,$x)),$(word 2,$(subst :, ,$x)))))
 obj_all := $(sort $(OBJ_BASELINES) $(foreach x,$(OBJ_EXPERIMENTS),$($(word 1,$(subst :, ,$x))_GRID)))
@@ -150,5 +149,5 @@ bmfm-learnability: ## which genes whole cells and masked values predict better t
 bmfm-finetune: ## a network of whole cells, frozen and fine-tuned, and one without pre-training, on held-out donors
 obj_targets := $(foreach x,$(OBJ_EXPERIMENTS),$(lastword $(subst :, ,$x)))
 $(call check,$(obj_targets),BMFM_ARMS DATA ONTOLOGY LABELS PROGRAMS BMFM_EPOCHS BMFM_BATCH MIN_EXPRESSED)
-$(call check_arms,$(obj_targets))
+$(call check_arms,$(obj_targets),bmfm,BMFM_ARMS)
 $(foreach x,$(OBJ_EXPERIMENTS),$(call with_jobs,$(lastword $(subst :, ,$x)),$(words $($(firstword $(subst :, ,$x))_RUNS))))

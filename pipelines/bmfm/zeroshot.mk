@@ -42,12 +42,12 @@ endif
 $(ZERO_SPLITS:%=$(ZERO)/without-%/group): $(ZERO)/without-%/group: $(ZERO)/shared.counts
 	$(call zero_stage,scsample-$*) $(PIPELINES)/bmfm/leave-out.sh $(ZERO) $(subst -, ,$*) $(SET_CELLS) $(GENES) $(@D)
 
-ZERO_RUN = $(PIPELINES)/bmfm/run.sh --logs $(ZERO)/log --label term --left-out coarse --ontology $(call text,ONTOLOGY) --config $(call text,BMFM_CONFIG) \
+ZERO_RUN = $(PIPELINES)/arm.sh bmfm --logs $(ZERO)/log --label term --left-out coarse --ontology $(call text,ONTOLOGY) --config $(call text,BMFM_CONFIG) \
 	--epochs $(BMFM_EPOCHS) --batch $(BMFM_BATCH) --lr $(BMFM_LR) --threads $(job_threads) --keep-models $(KEEP_MODELS)
 zero_grid := $(or $(BMFM_ARMS),$(ZERO_ARMS))
 define zero_rule
 $(ZERO_SPLITS:%=$(ZERO)/runs/$1-%/scores.tsv): $(ZERO)/runs/$1-%/scores.tsv: $(ZERO)/without-%/group | $(OBJ_TOOLS)
-	@$$(job) BIN=$$(BIN) $$(ZERO_RUN) --split $(ZERO)/without-$$* --arm $1 --seed $$(lastword $$(subst -, ,$$*)) --stage $1-$$* --out $$(@D)
+	@$$(job) BIN=$$(BIN) $$(ZERO_RUN) --inputs $(ZERO)/without-$$* --arm $1 --seed $$(lastword $$(subst -, ,$$*)) --stage $1-$$* --out $$(@D)
 endef
 $(foreach a,$(sort $(ZERO_BASELINES) $(zero_grid)),$(eval $(call zero_rule,$a)))
 ZERO_RUNS := $(foreach s,$(ZERO_SPLITS),$(foreach a,$(ZERO_BASELINES) $(zero_grid),$(ZERO)/runs/$a-$s/scores.tsv))
@@ -61,5 +61,5 @@ bmfm-zeroshot: $(ZERO)/table.txt ## networks and a set of cells that they have n
 	@cat $<
 $(eval $(call page,bmfm-zeroshot,$(ZERO),$(ZERO)/table.txt))
 $(call check,bmfm-zeroshot,BMFM_ARMS DATA ONTOLOGY LABELS BMFM_EPOCHS BMFM_BATCH SET_CELLS LEFT_OUT)
-$(call check_arms,bmfm-zeroshot)
+$(call check_arms,bmfm-zeroshot,bmfm,BMFM_ARMS)
 $(call with_jobs,bmfm-zeroshot,$(words $(ZERO_RUNS)))

@@ -55,14 +55,13 @@ $(R2_IN)/about: | $(R2_IN)/settings $(PREPARED)/cells.counts $(PREPARED)/group $
 $(R2_IN)/baselines.tsv: $(R2_IN)/about
 	@$(job) $(script)/r2mae/baselines.sh $(R2_IN) $(t6_threads)
 
-$(foreach m,$(filter-out fixed-0.% mdlm dynamic r2mae r2mae-dynamic cl cl-easy r2mae-cl r2mae-cl-easy,$(METHODS)),$(error \
-	r2mae-cells: METHODS: unknown method '$m' (expected fixed-0.P, mdlm, dynamic, r2mae, r2mae-dynamic, cl, cl-easy, r2mae-cl, r2mae-cl-easy)))
+$(call check_arms,r2mae-cells,r2mae,METHODS)
 R2_SCORES := $(foreach k,$(R2_SEEDS),$(patsubst %,$(R2)/runs/%-$k/scores.tsv,untrained $(METHODS)))
-R2_RUN = $(PIPELINES)/r2mae/run.sh --inputs $(R2_IN) --logs $(R2)/log --hidden $(HIDDEN) --latent $(LATENT) --epochs $(NB_EPOCHS) \
+R2_RUN = $(PIPELINES)/arm.sh r2mae --inputs $(R2_IN) --logs $(R2)/log --hidden $(HIDDEN) --latent $(LATENT) --epochs $(NB_EPOCHS) \
 	--batch $(NB_BATCH) --lr $(NB_LR) --threads $(t6_threads) --keep-models $(KEEP_MODELS)
 define r2_rule
 $(R2_SEEDS:%=$(R2)/runs/$1-%/scores.tsv): $(R2)/runs/$1-%/scores.tsv: $(R2_IN)/about | $(R2)/settings
-	@$$(job) BIN=$$(BIN) $$(R2_RUN) --method $1 --seed $$* --out $$(@D)
+	@$$(job) BIN=$$(BIN) $$(R2_RUN) --arm $1 --seed $$* --out $$(@D)
 endef
 $(foreach m,untrained $(METHODS),$(eval $(call r2_rule,$m)))
 

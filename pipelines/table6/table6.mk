@@ -22,7 +22,7 @@
 # part of the next larger one. SEED alone determines the split and the corpora.
 # Cells are those of cells.mk. The pre-training has the settings of make demo, but EPOCHS is 3; fine-tuning is that of make finetune. Each
 # graph is computed from its corpus alone. A model is scored on the test cells in two ways: after fine-tuning, and by a linear probe that is
-# trained on the frozen embeddings of all training cells. pipelines/table6/run.sh makes one run by hand. Beside the probes, the table has two
+# trained on the frozen embeddings of all training cells. pipelines/arm.sh makes one run by hand. Beside the probes, the table has two
 # baselines without a network: logistic regression on log-normalised expression and on 50 principal components of all training cells, with
 # intervals by a bootstrap of the donors of the test cells, or of cells if they are fewer than three.
 # More strategies, sizes or seeds add trainings to the same folder and keep those that are done.
@@ -110,12 +110,7 @@ table6-inputs: $(T6_IN)/about $(T6_BASELINES) ## make the inputs of table6, to c
 	@echo $(T6_IN)
 
 t6_graph = $(if $(filter pmi%,$1),$(T6_IN)/pmi-$2.graph,$(if $(filter corrmask%,$1),$(T6_IN)/corrmask-$2.graph))
-t6_digits := 0 1 2 3 4 5 6 7 8 9
-t6_names := random bernoulli pmi pmi-rand corrmask corrmask-100 $(foreach a,$(t6_digits),corrmask-$a $(t6_digits:%=corrmask-$a%))
-t6_rates := +r2mae +mdlm +dyn $(foreach a,$(t6_digits),$(t6_digits:%=+$a%))
-$(foreach s,$(filter-out $(t6_names) $(foreach r,$(t6_rates),$(t6_names:%=%$r)),$(STRATEGIES)),$(error \
-	table6: STRATEGIES: unknown strategy '$s' (expected random, bernoulli, pmi, pmi-rand, corrmask, corrmask-0 to corrmask-100, each also with \
-	+10, +25, ... +r2mae, +mdlm, +dyn)))
+$(call check_arms,table6 table6-runs table2 table7 fig7 r2mae-mlm,table6,STRATEGIES)
 
 # Each run has a folder STRATEGY-SIZE-SEED. scratch-0-SEED is a network with random weights: one step on few cells at learning rate 0.
 T6_SCORES := $(foreach k,$(T6_SEEDS),$(T6)/runs/scratch-0-$k/scores.tsv \
@@ -125,7 +120,7 @@ table6-list:
 	@printf '%s\n' $(T6_SCORES)
 
 # A run finishes all its stages before the next one begins, so an interrupted grid has complete runs. An interrupted run is continued.
-T6_RUN = $(PIPELINES)/table6/run.sh --inputs $(T6_IN) --logs $(T6)/log \
+T6_RUN = $(PIPELINES)/arm.sh table6 --inputs $(T6_IN) --logs $(T6)/log \
 	--config $(CONFIG) --epochs $(T6_EPOCHS) --batch $(BATCH) --lr $(LR) \
 	--pt-args $(call text,PT_ARGS) \
 	--ft-epochs $(FT_EPOCHS) --ft-batch $(FT_BATCH) --ft-lr $(FT_LR) --ft-args $(call quote,$(FT_STOP) $(call given,FT_ARGS)) --threads $(t6_threads) \
@@ -134,7 +129,7 @@ T6_RUN = $(PIPELINES)/table6/run.sh --inputs $(T6_IN) --logs $(T6)/log \
 define t6_rule
 $(T6_SEEDS:%=$(T6)/runs/$1-$2-%/scores.tsv): $(T6)/runs/$1-$2-%/scores.tsv: \
 		$(T6_IN)/corpus-$2.tok $(call t6_graph,$1,$2) | $(T6)/settings $(T6_IN)/about $(T6_TOOLS)
-	@$$(job) BIN=$$(BIN) $$(T6_RUN) --strategy $1 --size $2 --seed $$* --out $$(@D)
+	@$$(job) BIN=$$(BIN) $$(T6_RUN) --arm $1 --size $2 --seed $$* --out $$(@D)
 endef
 $(eval $(call t6_rule,scratch,0))
 $(foreach s,$(STRATEGIES),$(foreach z,$(T6_SIZES),$(eval $(call t6_rule,$s,$z))))

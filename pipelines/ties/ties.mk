@@ -18,14 +18,12 @@
 # KEEP_MODELS  1 keeps the models; 0 removes a model after it is scored
 # SEEDS are 1 to 8 by default (SCALE=tiny: 1 2). A seed determines the split (without DATA also the cells), the masks, the order, the initial weights
 # and dropout. All arms of a seed have the same cells, vocabulary and graph, so differences are paired by seed.
-# Cells are those of cells.mk and trainings those of pretrain.mk. A model is measured on the test cells, and then removed; pipelines/ties/run.sh makes one run by hand. More arms or seeds add runs to the same folder and keep those that are done. Without
+# Cells are those of cells.mk and trainings those of pretrain.mk. A model is measured on the test cells, and then removed; pipelines/arm.sh makes one run by hand. More arms or seeds add runs to the same folder and keep those that are done. Without
 # -j, make runs as many trainings side by side as there are cores.
 
 ARMS ?= median-random median-corrmask random-random random-corrmask group-random group-corrmask median-runs value-random value-corrmask
 FEW  ?= 5
 TIES_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3 4 5 6 7 8,1 2 3 4 5 6 7 8))
-ties_arms := median-random median-corrmask random-random random-corrmask group-random group-corrmask median-runs value-random value-corrmask
-$(foreach a,$(filter-out $(ties_arms),$(ARMS)),$(error ties: ARMS: unknown arm '$a' (expected $(ties_arms))))
 
 TIES_SETTINGS := $(PRETRAINED_SETTINGS) PROBES FEW
 $(eval $(call run_folder,TIES,ties,$(TIES_SETTINGS)))
@@ -36,6 +34,7 @@ ties_stage = $(call stage_in,$(TIES),$1)
 ties: $(TIES)/table.txt $(TIES)/ties.svg $(TIES)/ties.png ## does it change what a model learns if the sort order tells it less? (DATA= LABEL= ARMS= SEEDS=)
 	@cat $<
 $(call check,ties,DATA)
+$(call check_arms,ties,ties,ARMS)
 $(eval $(call page,ties,$(TIES),$(TIES)/table.txt $(TIES)/ties.svg))
 
 # A split has a folder of its own; * is its seed.
@@ -92,11 +91,11 @@ TIES_OTHER := expression pca untrained
 ties_encoding = $(if $(filter $(TIES_OTHER),$1),median,$(firstword $(subst -, ,$1)))
 ties_needs = $(if $(filter expression pca,$1),train.counts test.counts,$(foreach f,train.tok test.tok test.masked hidden.masked visible.masked,$(call \
 	ties_encoding,$1).$f) graph $(if $(filter median-runs,$1),random.train.tok))
-TIES_RUN = $(PIPELINES)/ties/run.sh --logs $(TIES)/log --label $(call text,LABEL) --config $(CONFIG) --epochs $(EPOCHS) --batch $(BATCH) --lr $(LR) \
+TIES_RUN = $(PIPELINES)/arm.sh ties --logs $(TIES)/log --label $(call text,LABEL) --config $(CONFIG) --epochs $(EPOCHS) --batch $(BATCH) --lr $(LR) \
 	--pt-args $(call text,PT_ARGS) --few $(FEW) --threads $(job_threads) --keep-models $(KEEP_MODELS)
 define ties_rule
 $(TIES_SEEDS:%=$(TIES)/runs/$1-%/scores.tsv): $(TIES)/runs/$1-%/scores.tsv: $(foreach f,$(call ties_needs,$1),$(TIES)/split-%/$f) | $(TIES_TOOLS)
-	@$$(job) BIN=$$(BIN) $$(TIES_RUN) --split $(TIES)/split-$$* --arm $1 --seed $$* --out $$(@D)
+	@$$(job) BIN=$$(BIN) $$(TIES_RUN) --inputs $(TIES)/split-$$* --arm $1 --seed $$* --out $$(@D)
 endef
 $(foreach a,$(TIES_OTHER) $(ARMS),$(eval $(call ties_rule,$a)))
 TIES_RUNS := $(foreach k,$(TIES_SEEDS),$(foreach a,$(TIES_OTHER) $(ARMS),$(TIES)/runs/$a-$k/scores.tsv))

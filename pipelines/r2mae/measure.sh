@@ -1,0 +1,33 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # arm.sh sources this file
+# What make r2mae-cells measures: predictions of masked genes at five rates, probes of the embeddings, and their effective rank. Inputs are the folder
+# that r2mae/cells.sh made.
+# --hidden, --latent     of the network (128, 32)
+hidden=128 latent=32 epochs=30 batch=200 lr=0.001 training=train optional='hidden latent'
+kept=(model {learn,test,valid}.emb)
+
+set_up() {
+	local group
+	group=$(cat "$inputs/group")
+	network=(--hidden "$hidden" --latent "$latent" --eval "$inputs/valid-0.3.mcounts" --best last)
+	more_masks=(--strategy columns)
+	[ -z "$group" ] || more_masks+=(--keep "$group") network+=(--batch-key "$group")
+}
+reconstruct() {
+	local rate
+	for rate in 0.1 0.2 0.3 0.5 0.7; do
+		scembed --reconstruct -q -M "$out/model" -@ "$threads" -u "$inputs/valid-$rate.mcounts" |
+			ctaprobe reconstruction -v -o "$out/valid-$rate.score.tsv"
+	done
+}
+probe() { embed_cells %.counts learn test valid && "$here/r2mae/probe.sh" "$out" "$inputs" "$threads"; }
+measure() {
+	stage "reconstruct-$name" reconstruct
+	stage "probe-$name" probe
+}
+scores() {
+	local f part
+	for f in "$out"/*.score.tsv; do
+		part=${f##*/}
+		sed "1d; s/^/${part%.score.tsv}\t/" "$f"
+	done
+}
