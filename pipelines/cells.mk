@@ -12,30 +12,24 @@
 # MEDIANS  vocabulary, or Geneformer's table of medians; none: learned from the cells to pre-train on
 # TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
 # GENE_NAMES  table of name and gene id, if DATA and MEDIANS name genes differently
-# PROTOCOL  paper: annotation as in the CorrMask paper: MIN_CLASS 0.05; fine-tuning for 5 epochs without early stopping
+# PROTOCOL  paper, as with SCALE=paper: annotation as in the CorrMask paper: MIN_CLASS 0.05; fine-tuning for 5 epochs without early stopping
 # GENES  use only this many genes, those that vary most among all cells (scsample --hvg); 0: all
 # SIM  options of scsim(1), without DATA
 # The simulated cells are small, with strong modules; of the 300 genes a cell keeps the 64 of highest rank. scsim(1) compares them with real cells.
 # Every stage is a file under $(PREPARED), so a second run does nothing and an interrupted run continues where it stopped.
 
-LABEL  ?= $(or $(if $(filter perturb,$(MAKECMDGOALS)),$(if $(value DATA),$(call given,STATE))),cell_type)
-# reliance and genes also take a file without this column, such as one of 10x
-ifeq ($(origin LABEL) $(sort $(patsubst reliance,genes,$(MAKECMDGOALS:table1=genes))),file genes)
-LABEL := $(if $(value DATA),$(shell $(script)/with-files.sh $(call text,DATA) h5tok -q --list-obs 2>/dev/null | cut -f 1 | grep -x cell_type),cell_type)
-else
-$(call stop,$(if $(value LABEL),,LABEL=: expected a column of obs))
-endif
+LABEL  ?= cell_type
+$(call stop,$(if $(value LABEL)$(OWN),,LABEL=: expected a column of obs))
+# Of an experiment that also takes a file without this column, such as one of 10x
+label_if_there = $(shell $(script)/with-files.sh $(call text,DATA) h5tok -q --list-obs 2>/dev/null | cut -f 1 | grep -x cell_type)
 GROUP  ?= auto
 CELLS  ?= $(call scale,300,3000,$(if $(value DATA),0,40000))
 MAXLEN ?= $(call scale,64,$(if $(value DATA),256,64),$(if $(value DATA),2048,64))
 GENES  ?= 0
-SIM    ?= $(if $(filter perturb,$(MAKECMDGOALS)),--genes 200 --modules 10 --module-share 0.4 --types 3 --rarest 0.2 --separation 0.5 --depth 3000 \
-	--targets 12,$(if $(filter genes-map,$(MAKECMDGOALS)),--genes 200 --modules 8 --module-share 1 --types 4 --rarest 0.15 --depth 6000 \
-	--activity 2 --noise 0.3,$(sim_usual)))
-sim_usual := --genes 300 --modules 30 --module-share 1 --depth 20000 --activity 2 --noise 0.3 --rarest 0.02
+SIM    ?= --genes 300 --modules 30 --module-share 1 --depth 20000 --activity 2 --noise 0.3 --rarest 0.02
 
 RANK_ARGS ?=
-PROTOCOL    ?=
+PROTOCOL    ?= $(call scale,,,paper)
 paper_protocol := $(filter paper,$(PROTOCOL))
 MIN_CLASS   ?= $(if $(paper_protocol),0.05)
 CORPUS      ?=
@@ -52,7 +46,7 @@ prepared_stage = $(call stage_in,$(PREPARED),$1)
 
 $(PREPARED)/all.counts: | $(PREPARED)/settings $(PREPARED_TOOLS)
 ifeq ($(value DATA),)
-	@echo '  no DATA: simulated cells (scsim)'
+	@echo '  no DATA: simulated cells (scsim)$(call scale,,,; the cells of the paper are not simulated)'
 	$(call prepared_stage,scsim) $(BIN)/scsim -v $(SIM) --cells $(CELLS) --seed $(SEED) -@ $(THREADS) -o $@
 else
 	@$(script)/with-files.sh $(call text,DATA) $(PIPELINES)/columns.sh $(call text,LABEL) $(call text,GROUP)

@@ -4,16 +4,16 @@
 # BATCH   cells of a batch
 # CONFIG  network: tiny, corrmask-paper or a config.json
 # LR      peak learning rate of the pre-training (0.001 in Table 5 of the CorrMask paper, 1e-4 in its appendix C.7)
-# PT_ARGS  more options of sctrain mlm, such as '--warmup 10000' (the paper's; its smallest corpus has fewer steps)
+# PT_ARGS  more options of sctrain mlm, such as '--warmup 10000' (of SCALE=paper: fewer steps do not reach LR)
 # SEEDS   seeds of masks, order, initial weights and dropout; default: 1 2 3. SEED alone determines the cells and their split
 # SCALE=paper has the values of the paper's Table 5.
 # STRATEGY is random, pmi, pmi-rand, corrmask, shuffled (CorrMask with a graph whose genes have changed places: a control) or untrained.
 
-EPOCHS ?= $(call scale,1,$(if $(value DATA),6,$(if $(filter genes-map,$(MAKECMDGOALS)),20,12)),3)
+EPOCHS ?= $(call scale,1,$(if $(value DATA),6,12),3)
 BATCH  ?= 12
 CONFIG ?= $(call scale,tiny,tiny,corrmask-paper)
 LR     ?= $(call scale,0.003,0.003,0.001)
-PT_ARGS ?=
+PT_ARGS ?= $(call scale,,,--warmup 10000)
 DEMO_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3))
 RELIANCE_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3 4 5))
 

@@ -76,7 +76,7 @@ job = $(if $(in_jobs),$(PIPELINES)/cluster.sh $(call text,CLUSTER) $(call text,C
 # OF names an experiment for make help.
 NOW := $(or $(OF),$(MAKECMDGOALS))
 set_by_user = $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
-of_the_build := BIN BUILD CC CFLAGS CPPFLAGS CUDA CUDA_ARCH CUDA_HOME DESTDIR DEV LDFLAGS LDLIBS MAKE MAKEFLAGS MARCH MPI NVCC OF PREFIX PYTHON SHELL V VARIANT
+of_the_build := BIN BUILD CC CFLAGS CPPFLAGS CUDA CUDA_ARCH CUDA_HOME DESTDIR DEV LDFLAGS LDLIBS MAKE MAKEFLAGS MARCH MPI NVCC OF OWN PREFIX PYTHON SHELL V VARIANT
 unknown = $(shell awk -v of='$(MAKECMDGOALS)' -v check='$(filter-out $(of_the_build),$(set_by_user))' -f $(PIPELINES)/variables.awk $(FILES_MK))
 experiments = $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\# .*/\1/p' $(FILES_MK))
 file_goals = $(filter %.h5ad %.h5 %.mtx %.mtx.gz %.counts %.tok,$(filter-out $(if $(value DATA),data/%.h5ad) $(RESULTS)/%,$(MAKECMDGOALS)))
@@ -84,13 +84,27 @@ file_goals = $(filter %.h5ad %.h5 %.mtx %.mtx.gz %.counts %.tok,$(filter-out $(i
 # $(call plural,N,epoch): "1 epoch", "2 epochs"
 plural = $1 $2$(if $(filter 1,$1),,s)
 
+# $(eval $(call own,TARGET,VARIABLES,PREREQUISITES)): an experiment with defaults of its own for variables of other files, own_TARGET_VARIABLE. A make
+# of its own makes it, where OWN names it, with these for what the user has not set: so `make demo TARGET` gives demo what `make demo` gives.
+define own
+.PHONY: $1
+ifeq ($(OWN),$1)
+$1: $3
+else
+elsewhere += $1
+$1:
+	+@$$(MAKE) --no-print-directory -f $$(firstword $$(MAKEFILE_LIST)) $1 OWN=$1 $$(foreach v,$2,$$(if $$(filter file,$$(origin $$v)),$$v=$$(call \
+		quote,$$(own_$1_$$v))))
+endif
+endef
+
 # At the end of a recipe instead of "> $@": the target is there when it is whole and on disk, so neither a kill nor a power cut leaves a part
 # of it, which make would take for the result
 whole = $(call whole_to,$@)
 whole_to = > $1.new && sync $1.new && mv $1.new $1 && sync $(dir $1) || { rm -f $1.new; exit 1; }
 
 # $(call with_jobs,GOAL,N): for GOAL, this make has as many jobs as there are threads, at most N. -j of the user, or of a make above, goes before it.
-with_jobs = $(if $(filter $1,$(MAKECMDGOALS)),$(if $(findstring -j,$(MAKEFLAGS) $(shell echo "$$MAKEFLAGS")),,$(eval \
+with_jobs = $(if $(filter-out $(elsewhere),$(filter $1,$(MAKECMDGOALS))),$(if $(findstring -j,$(MAKEFLAGS) $(shell echo "$$MAKEFLAGS")),,$(eval \
 	MAKEFLAGS += -j$(if $(in_jobs),$2,$(shell echo $$(($(THREADS) < $2 ? $(THREADS) : $2)))))))
 # With -jN, that many trainings share the threads
 job_threads = $(if $(in_jobs),$(THREADS),$(shell n=$$(( $(THREADS) / $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1) )); echo $$((n > 0 ? n : 1))))
@@ -111,6 +125,9 @@ FILES_MK := $(addprefix $(PIPELINES)/,runs.mk page/report.mk cells.mk pretrain.m
 	annotate/annotate.mk finetune/finetune.mk genes/genes.mk)
 FILES_MK += $(sort $(filter-out $(FILES_MK),$(wildcard $(PIPELINES)/*.mk $(PIPELINES)/*/*.mk)))
 include $(filter-out %/runs.mk,$(FILES_MK))
+# After the other goals, one by one: two makes at once spoil each other's files
+in_turn := $(filter-out $(elsewhere),$(MAKECMDGOALS))
+$(foreach g,$(filter $(elsewhere),$(MAKECMDGOALS)),$(eval $g: | $(in_turn))$(eval in_turn += $g))
 ifneq ($(filter $(experiments),$(MAKECMDGOALS)),)
 $(call stop,$(unknown))
 $(call stop,$(if $(file_goals),$(firstword $(file_goals)) is a file: expected DATA=$(firstword $(file_goals))))
@@ -121,7 +138,7 @@ list_targets = sed -n 's/^\([a-z0-9-]*\):.*\#\# /  \1\t/p' $1 | expand -t 20
 VARIABLES = $(sort $(shell awk -f $(PIPELINES)/variables.awk $(FILES_MK)))
 help_experiments = echo 'Experiments'; $(call list_targets,$(FILES_MK)); \
 	echo 'Variables of the experiments: VARIABLE=VALUE after the target'; $(call list_variables,)
-list_variables = env $(foreach v,$(VARIABLES),$v_NOW=$(call quote,$(call given,$v))) awk -v help=1 -v of='$1' -f $(PIPELINES)/variables.awk $(FILES_MK)
+list_variables = env $(foreach v,$(VARIABLES),$v_NOW=$(call quote,$(or $(own_$(OF)_$v),$(call given,$v)))) awk -v help=1 -v of='$1' -f $(PIPELINES)/variables.awk $(FILES_MK)
 # make help OF=demo: one experiment
 help_one = $(if $(filter $(experiments),$(OF)),,$(error no experiment '$(OF)': make help lists them)) \
 	sed -n 's/^$(OF):.*\#\# /$(OF): /p' $(FILES_MK); echo 'VARIABLE=VALUE, with the defaults:'; $(call list_variables,$(OF))

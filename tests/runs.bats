@@ -306,6 +306,39 @@ latest() { readlink "results/$1/latest"; }
 	[ $commands -gt 30 ]
 }
 
+@test "runs: SCALE=paper has the values of the paper" {
+	ask() { make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval 'ask: ; @echo "$(CONFIG) $(EPOCHS) $(BATCH) $(LR) $(PT_ARGS); $(FT_EPOCHS) $(FT_LR) $(FT_STOP); $(MIN_CLASS) $(MAXLEN)"' ask DATA=x.h5ad "$@"; }
+	run -0 ask SCALE=paper
+	assert_output "corrmask-paper 3 12 0.001 --warmup 10000; 5 5e-5 --best last; 0.05 2048"
+	run -0 ask SCALE=paper PROTOCOL= PT_ARGS=
+	assert_output "corrmask-paper 3 12 0.001 ; 5 5e-5 --patience 3;  2048"
+	run -0 ask SCALE=small
+	assert_output "tiny 6 12 0.003 ; 10 1e-3 --patience 3;  256"
+}
+
+@test "runs: an experiment has the same cells and trainings whatever else is made with it" {
+	plan() { pipelines -n RESULTS=plan "$@" | sed 's/-@ [0-9]*//'; }
+	stages() { grep -E '(scsim -v|train.sh) ' | grep -E 'sim|epochs' | sort; }
+	plan demo | stages > alone
+	grep -q -e 'scsim .* --cells 3000 ' alone
+	grep -q -e '--epochs 12 ' alone
+	for other in genes-map perturb; do
+		plan $other | stages > theirs
+		run -0 comm -12 alone theirs
+		assert_output "" # another experiment: its own cells
+		plan $other demo | stages > both
+		sort -u alone theirs | diff - both
+	done
+	# variants of an experiment, each with its own defaults, one after another
+	variants() { plan "$@" | grep -oE -e '--arm [^ ]+ --size [^ ]+' | sort -u; }
+	variants table2 > one
+	variants fig7 > two
+	variants table2 fig7 | diff <(sort -u one two) -
+	assert_equal "$(grep -c -e '--size 1$' one)" 5
+	run -0 variants fig7 STRATEGIES="random pmi" SIZES=0.5
+	assert_output "$(printf -- '--arm %s\n' 'pmi --size 0.5' 'random --size 0.5' 'scratch --size 0')"
+}
+
 @test "runs: the variables of the experiments have the same defaults in the sources and installed" {
 	variables() { env -u MAKEFLAGS make -s "$@" help | sed -n '/^Variables of the experiments/,/^Benchmarks/p' | sed -n 's|=.*pipelines/|=pipelines/|; /=/p'; }
 	variables -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" >installed

@@ -30,12 +30,9 @@ ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim scembed ctaprobe scvi
 annotate_stage = $(call stage_in,$(ANNOTATE),$1)
 annotate_features = $(if $(filter pca,$(FEATURES)),--pca 50,--expression)
 
-.PHONY: annotate
-annotate: $(ANNOTATE)/report.txt $(ANNOTATE)/annotated.h5ad ## cell types of your cells from a reference: a page and an annotated .h5ad (REFERENCE= LABEL= DATA=)
-	@cat $<
-	@echo '$(ANNOTATE)/annotated.h5ad'
+annotate: ## cell types of your cells from a reference: a page and an annotated .h5ad (REFERENCE= LABEL= DATA=)
 $(call check,annotate,DATA REFERENCE)
-$(eval $(call page,annotate,$(ANNOTATE),$(ANNOTATE)/report.txt))
+$(eval $(call page,annotate,$(ANNOTATE),$(ANNOTATE)/report.txt $(ANNOTATE)/annotated.h5ad))
 ifneq ($(filter annotate,$(MAKECMDGOALS)),)
 $(call stop,$(if $(value DATA),$(if $(value REFERENCE),,DATA= without REFERENCE=: which file has known cell types?)$(call several,DATA),$(if $(value REFERENCE),REFERENCE= without DATA=: which file has the new cells?)))
 $(call stop,$(if $(filter-out pca expression,$(FEATURES)),FEATURES=$(FEATURES): expected pca or expression))

@@ -34,18 +34,17 @@ audit_of = $(call quote,$(or $(call given,TOKENS),$(call given,DATA),simulated c
 audit_stage = $(call stage_in,$(AUDIT),$1)
 gs_stage = $(call stage_in,$(GS),$1)
 
-.PHONY: table3 table8 genesets
+.PHONY: table3 table8
 table3: $(AUDIT)/table3.txt ## masking audit: mean span and hit rate of every strategy, with the paper's values (TOKENS= or DATA=)
 	@cat $<
 table8: $(AUDIT)/table8.txt ## partners within 5-grams, with the paper's values (TOKENS= or DATA=)
 	@cat $<
-genesets: $(GS)/genesets.txt $(GS)/genesets.svg $(GS)/genesets.png ## test whether edges are pairs of known gene sets (GENESETS=FILE.gmt TOKENS= or DATA=)
-	@cat $<
+genesets: ## test whether edges are pairs of known gene sets (GENESETS=FILE.gmt TOKENS= or DATA=)
 
 $(call check,table3 table8 genesets,DATA TOKENS MEDIANS TOKEN_TABLE)
 $(call check,genesets,GENESETS GENE_NAMES)
 $(eval $(call page,genesets,$(GS),$(GS)/genesets.txt $(GS)/genesets.svg))
-$(eval $(call page,table3 table8,$(AUDIT),$(foreach t,$(filter table3 table8,$(MAKECMDGOALS)),$(AUDIT)/$t.txt)))
+$(eval $(call page_alone,table3 table8,$(AUDIT),$(foreach t,$(filter table3 table8,$(MAKECMDGOALS)),$(AUDIT)/$t.txt)))
 ifneq ($(filter genesets,$(MAKECMDGOALS)),)
 $(if $(value GENESETS),,$(error genesets: GENESETS=FILE.gmt is needed (several files and gzip are accepted). Reactome, GO and MSigDB offer such files))
 endif
@@ -121,5 +120,3 @@ $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv): $(GS)/genesets.%.tsv: $(GS)/%.edges.ts
 		$(PIPELINES)/audit/genesets.sh $< $(GS) $(call text,GENE_NAMES) $(SET_MAX) '$(SET_K)' $(call text,GENE_SKIP) $@
 $(GS)/genesets.txt: $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv) $(PIPELINES)/audit/report.sh
 	@$(script)/audit/report.sh genesets $(GS) $(audit_of) $(call text,GENESETS) $(call text,GENE_SKIP) $(whole)
-$(GS)/genesets.svg $(GS)/genesets.png: $(GS)/genesets.%: $(GENESET_GRAPHS:%=$(GS)/genesets.%.tsv) $(PIPELINES)/audit/genesets.gp
-	@$(PIPELINES)/plot.sh audit/genesets $(GS) $* $(whole)

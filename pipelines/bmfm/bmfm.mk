@@ -21,10 +21,7 @@ BMFM_TOOLS := $(addprefix $(BIN)/,scsim scview h5tok rankenc scsample maskgen sc
 BMFM_ONTOLOGY := $(PIPELINES)/../data/blood-cells.obo
 bmfm_stage = $(call stage_in,$(BMFM),$1)
 
-.PHONY: demo-bmfm
-
-demo-bmfm: $(BMFM)/report.txt ## decode whole cells and learn the Cell Ontology: losses of both, and the lineages of five cells
-	@cat $(BMFM)/report.txt
+demo-bmfm: ## decode whole cells and learn the Cell Ontology: losses of both, and the lineages of five cells
 $(call check,demo-bmfm,BMFM_CELLS BMFM_EPOCHS)
 $(eval $(call page,demo-bmfm,$(BMFM),$(BMFM)/report.txt))
 

@@ -118,9 +118,6 @@ define obj_experiment
 $(eval $(call run_folder,$1,$2,$(OBJ_SETTINGS)))
 $1_GRID := $$(or $$(BMFM_ARMS),$$($1_ARMS))
 $1_RUNS := $$(call obj_runs,$$($1_GRID))
-.PHONY: $2
-$2: $($1)/table.txt
-	@cat $$<
 $$(eval $$(call page,$2,$$($1),$$($1)/table.txt))
 # This file changes if the table must be made again although no training is new.
 $($1)/grid: FORCE | $($1)/settings

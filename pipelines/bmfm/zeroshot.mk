@@ -52,13 +52,11 @@ endef
 $(foreach a,$(sort $(ZERO_BASELINES) $(zero_grid)),$(eval $(call zero_rule,$a)))
 ZERO_RUNS := $(foreach s,$(ZERO_SPLITS),$(foreach a,$(ZERO_BASELINES) $(zero_grid),$(ZERO)/runs/$a-$s/scores.tsv))
 
-.PHONY: bmfm-zeroshot
 $(ZERO)/grid: FORCE | $(ZERO)/settings
 	$(call remember,$(zero_grid); $(ZERO_SPLITS))
 $(ZERO)/table.txt: $(ZERO_RUNS) $(ZERO)/grid $(PIPELINES)/bmfm/zeroshot-table.sh
 	@$(script)/bmfm/zeroshot-table.sh $(ZERO) '$(zero_grid)' '$(ZERO_BASELINES)' '$(ZERO_SPLITS)' $(call text,DATA) $(call quote,$(obj_how)) $(whole)
-bmfm-zeroshot: $(ZERO)/table.txt ## networks and a set of cells that they have not seen, which measured other genes: types by both decodings, integration by set
-	@cat $<
+bmfm-zeroshot: ## networks and a set of cells that they have not seen, which measured other genes: types by both decodings, integration by set
 $(eval $(call page,bmfm-zeroshot,$(ZERO),$(ZERO)/table.txt))
 $(call check,bmfm-zeroshot,BMFM_ARMS DATA ONTOLOGY LABELS BMFM_EPOCHS BMFM_BATCH SET_CELLS LEFT_OUT)
 $(call check_arms,bmfm-zeroshot,bmfm,BMFM_ARMS)

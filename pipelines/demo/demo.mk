@@ -15,9 +15,7 @@ DEMO_TOOLS := $(addprefix $(BIN)/,rankenc depgraph scembed ctaprobe scview)
 stage = $(call stage_in,$(DEMO),$1)
 DEMO_MODELS := random corrmask
 
-.PHONY: demo
-demo: $(DEMO)/report.txt $(DEMO)/demo.svg $(DEMO)/demo.png ## do dependency-aware masks help? random masks against CorrMask, with baselines (DATA= LABEL= CELLS= SEEDS=)
-	@cat $<
+demo: ## do dependency-aware masks help? random masks against CorrMask, with baselines (DATA= LABEL= CELLS= SEEDS=)
 $(call check,demo,DATA)
 $(call with_jobs,demo,$(words $(foreach k,$(DEMO_SEEDS),$(DEMO_MODELS))))
 $(eval $(call page,demo,$(DEMO),$(DEMO)/report.txt $(DEMO)/demo.svg))
@@ -58,5 +56,3 @@ $(DEMO)/report.txt: $(call reliance_losses,$(DEMO_MODELS),$(DEMO_SEEDS)) $(patsu
 		$(DEMO)/all-genes.graph $(RELIANCE)/reference.tsv $(DEMO)/grid $(addprefix $(PIPELINES)/,demo/report.sh reliance/points.sh)
 	@$(script)/demo/report.sh $(DEMO) $(PREPARED) $(PRETRAINED) $(RELIANCE) '$(DEMO_SEEDS)' $(call text,DATA) $(call text,LABEL) '$(CELLS)' '$(MAXLEN)' \
 		$(call quote,$(pretrained_how)) $(whole)
-$(DEMO)/demo.svg $(DEMO)/demo.png: $(DEMO)/demo.%: $(DEMO)/report.txt $(PIPELINES)/demo/demo.gp
-	@$(PIPELINES)/plot.sh demo/demo $(DEMO) $* $(whole)

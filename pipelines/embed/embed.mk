@@ -36,12 +36,9 @@ embed_stage = $(call stage_in,$(EMBED),$1)
 embed_model = $(if $(value MODEL),$(call one_file,MODEL),$(PRETRAINED)/random-$(SEED).model)
 embed_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
 
-.PHONY: embed
-embed: $(EMBED)/report.txt $(EMBED)/embedded.h5ad ## embed the cells of a file by a trained model: an .h5ad with the embedding, a map and a page (DATA= MODEL=)
-	@cat $<
-	@echo '$(EMBED)/embedded.h5ad'
+embed: ## embed the cells of a file by a trained model: an .h5ad with the embedding, a map and a page (DATA= MODEL=)
 $(call check,embed,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES EMBED_PART MAP_CELLS)
-$(eval $(call page,embed,$(EMBED),$(EMBED)/report.txt))
+$(eval $(call page,embed,$(EMBED),$(EMBED)/report.txt $(EMBED)/embedded.h5ad))
 ifneq ($(filter embed,$(MAKECMDGOALS)),)
 $(call stop,$(if $(value DATA),$(or $(if $(value MODEL),,DATA= without MODEL=: which model? The folder of a Geneformer, or of one that is trained here \
 	(make demo DATA=)),$(call several,DATA)),$(if $(value MODEL),MODEL= without DATA=: which file has the cells?)))

@@ -12,10 +12,7 @@ FIG3_SETTINGS := SCALE FIG3_SEEDS
 $(eval $(call run_folder,FIG3,fig3,$(FIG3_SETTINGS)))
 FIG3_TOOLS := $(addprefix $(BIN)/,scsim scview depgraph)
 
-.PHONY: fig3
-
-fig3: $(FIG3)/table.txt $(FIG3)/fig3.svg $(FIG3)/fig3.png ## figure 3: module recovery from adjacency, co-occurrence, graph (SCALE= SEEDS=)
-	@cat $(FIG3)/table.txt
+fig3: ## figure 3: module recovery from adjacency, co-occurrence, graph (SCALE= SEEDS=)
 $(call check,fig3)
 $(eval $(call page,fig3,$(FIG3),$(FIG3)/table.txt $(FIG3)/fig3.svg))
 
@@ -34,5 +31,4 @@ $(patsubst %,$(FIG3)/auroc-%.tsv,$(filter-out $(FIG3_FIRST),$(FIG3_SEEDS))): $(F
 $(FIG3)/table.txt: $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(PIPELINES)/fig3/table.sh
 	@$(script)/fig3/table.sh $(FIG3_SEEDS:%=$(FIG3)/auroc-%.tsv) $(whole)
 
-$(FIG3)/fig3.svg $(FIG3)/fig3.png: $(FIG3)/fig3.%: $(FIG3_MAPS) $(PIPELINES)/fig3/fig3.gp
-	@$(PIPELINES)/plot.sh fig3/fig3 $(FIG3) $* $(whole)
+$(FIG3)/fig3.svg $(FIG3)/fig3.png: $(FIG3_MAPS)

@@ -17,10 +17,7 @@ $(eval $(call run_folder,FIG4,fig4,$(FIG4_SETTINGS)))
 FIG4_TOOLS := $(addprefix $(BIN)/,scsim scsample maskgen sctrain scembed ctaprobe scview)
 FIG4_TRIALS := $(patsubst %,$(RESULTS)/fig4/trials/%.tsv,$(shell $(PIPELINES)/fig4/runs.sh $(FIG4_HOW) 2>/dev/null))
 
-.PHONY: fig4
-
-fig4: $(FIG4)/table.txt $(FIG4)/fig4.svg $(FIG4)/fig4.png ## figure 4: accuracy by modularity, CorrMask against random masks (SCALE= EXP=)
-	@cat $(FIG4)/table.txt
+fig4: ## figure 4: accuracy by modularity, CorrMask against random masks (SCALE= EXP=)
 $(call check,fig4)
 $(if $(filter-out class sample,$(RANDOM_GENES)),$(error fig4: RANDOM_GENES=$(RANDOM_GENES): expected class or sample))
 $(eval $(call page,fig4,$(FIG4),$(FIG4)/table.txt $(FIG4)/fig4.svg))
@@ -32,5 +29,3 @@ $(FIG4_TRIALS): $(RESULTS)/fig4/trials/%.tsv: $(addprefix $(PIPELINES)/,fig4/tri
 
 $(FIG4)/table.txt: $(FIG4_TRIALS) $(PIPELINES)/fig4/table.sh
 	@$(script)/fig4/table.sh $(FIG4) $(FIG4_TRIALS) $(whole)
-$(FIG4)/fig4.svg $(FIG4)/fig4.png: $(FIG4)/fig4.%: $(FIG4)/table.txt $(PIPELINES)/fig4/fig4.gp
-	@$(PIPELINES)/plot.sh fig4/fig4 $(FIG4) $* $(whole)

@@ -44,10 +44,7 @@ $(foreach m,$(ft_pretrained),$(eval ft_start_$m := --init $(ft_model_$m)))
 # What the start's model is made from; a model of the user is among the settings.
 ft_needs = $(addsuffix /model.safetensors,$(ft_model_$1))
 
-.PHONY: finetune
-
-finetune: $(FT)/report.txt ## fine-tune for cell types and score on unseen donors (DATA= LABEL= INIT=)
-	@cat $(FT)/report.txt
+finetune: ## fine-tune for cell types and score on unseen donors (DATA= LABEL= INIT=)
 $(call check,finetune,DATA INIT $(if $(value INIT),VOCAB))
 $(eval $(call page,finetune,$(FT),$(FT)/report.txt))
 

@@ -16,9 +16,6 @@
 # GC_ARGS      more options of sctrain genes, such as '--freeze 4'
 # Cells, vocabulary and models are those of make finetune, with its settings.
 
-ifneq ($(filter table1,$(NOW)),)
-STARTS      ?= scratch $(ft_pretrained)
-endif
 STARTS      ?= $(FT_STARTS)
 CROSS       ?=
 GENE_LABELS ?=
@@ -32,11 +29,13 @@ $(eval $(call run_folder,GC,genes,$(GC_SETTINGS)))
 GC_FOLDS := $(shell seq 0 $$(($(FOLDS) - 1)))
 gc_stage = $(call stage_in,$(GC),$1)
 
-.PHONY: genes table1
-
-genes: $(GC)/report.txt ## fine-tune for classes of genes, folds over genes (DATA= GENE_LABELS= INIT= FOLDS=)
-	@cat $(GC)/report.txt
-table1: genes ## table 1: classes of genes by masking strategy, within and across tissues (DATA= CROSS= GENE_LABELS=)
+own_genes_LABEL = $(label_if_there)
+$(if $(value DATA),$(eval $(call own,genes,LABEL)))
+own_table1_LABEL = $(label_if_there)
+own_table1_STARTS := scratch $(ft_pretrained)
+$(eval $(call own,table1,STARTS $(if $(value DATA),LABEL),genes))
+genes: ## fine-tune for classes of genes, folds over genes (DATA= GENE_LABELS= INIT= FOLDS=)
+table1: ## table 1: classes of genes by masking strategy, within and across tissues (DATA= CROSS= GENE_LABELS=)
 $(call check,genes table1,DATA CORPUS CROSS INIT $(if $(value INIT),VOCAB) GENE_LABELS)
 $(eval $(call page,genes,$(GC),$(GC)/report.txt))
 $(foreach s,$(filter-out $(FT_STARTS) $(ft_pretrained),$(STARTS)),$(error genes: STARTS: unknown start '$s' (expected $(sort $(FT_STARTS) $(ft_pretrained)))))

@@ -22,6 +22,9 @@
 # NEAREST    edges of a gene
 # RESOLUTION  of the modules (depgraph --modules); larger: more and smaller ones
 
+own_genes-map_SIM := --genes 200 --modules 8 --module-share 1 --types 4 --rarest 0.15 --depth 6000 --activity 2 --noise 0.3
+own_genes-map_EPOCHS := $(call scale,1,20,3)
+$(eval $(call own,genes-map,SIM EPOCHS))
 MAP_GENE_CELLS ?= $(call scale,300,2000,20000)
 LEAST_CELLS ?= $(call scale,20,50,200)
 NEAREST     ?= 10
@@ -34,9 +37,7 @@ gm_stage = $(call stage_in,$(GM),$1)
 gm_model = $(if $(value MODEL),$(call one_file,MODEL),$(PRETRAINED)/random-$(SEED).model)
 gm_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
 
-.PHONY: genes-map
-genes-map: $(GM)/report.txt ## map of genes by a trained model, modules named by gene sets (DATA= MODEL= GENESETS=)
-	@cat $<
+genes-map: ## map of genes by a trained model, modules named by gene sets (DATA= MODEL= GENESETS=)
 $(call check,genes-map,DATA MODEL MEDIANS TOKEN_TABLE GENE_NAMES GENESETS MAP_GENE_CELLS LEAST_CELLS NEAREST)
 $(eval $(call page,genes-map,$(GM),$(GM)/report.txt))
 ifneq ($(filter genes-map,$(MAKECMDGOALS)),)

@@ -3,17 +3,37 @@
 # from what it finds in the folder, so an experiment says only what must be there first:
 #
 #     $(eval $(call page,mine,$(MINE),$(MINE)/table.txt $(MINE)/mine.svg))
+#     mine: ## what it shows, for make help
 #
 # RUN  a run, as make list-runs prints it, or EXPERIMENT/latest
 # page.py says at its head which files it shows. A page that cannot be made costs no results: the experiment ends well, with a line that says so.
 
-# $(eval $(call page,TARGET,FOLDER,FILES)): TARGET makes FOLDER/report.html, after FILES
+# $(eval $(call page,TARGET,FOLDER,FILES)): TARGET makes FOLDER/report.html after FILES, and prints those that are text, and the names of .h5ad files or
+# of a first figure. Other figures, NAME.svg, are drawn by NAME.gp when the first file is there, as .png too; gnuplot_NAME has more variables.
 define page
-$1: $2/report.html
+$(if $(filter $1,$(elsewhere)),,$(call shown,$1,$3))
+$(foreach f,$(basename $(filter %.svg,$(wordlist 2,9,$3))),$(call figure,$f,$(firstword $3)))
+$(call page_alone,$1,$2,$3)
+endef
+define page_alone
+$(if $(filter $1,$(elsewhere)),,$1: $2/report.html)
 $2/report.html: $3 $(wildcard $(PIPELINES)/page/*.*)
 	@echo '  page $$@'
 	@$$(make_page) $2 || echo '$2: the page could not be made, but all results are there; make report RUN= makes it again' >&2
 endef
+define shown
+.PHONY: $1
+$1: $2 $(patsubst %.svg,%.png,$(filter %.svg,$2))
+	$(patsubst %,@cat % &&,$(filter %.txt,$2)) $(patsubst %,echo '%' &&,$(filter %.h5ad,$2)) $(patsubst %,@echo '  %' &&,$(filter %.svg,$(firstword $2))) :
+endef
+# $(call figure,FOLDER/NAME,FILE): both files, drawn when FILE is there
+define figure
+
+$1.svg $1.png: $1.%: $2 $(gnuplot_script)
+	@$$(PIPELINES)/plot.sh $(patsubst $(PIPELINES)/%.gp,%,$(gnuplot_script)) $(patsubst %/,%,$(dir $1)) $$* $$(call quote,$$(gnuplot_$(notdir $1))) $$(whole)
+
+endef
+gnuplot_script = $(wildcard $(PIPELINES)/*/$(notdir $1).gp)
 make_page = BIN=$(BIN) python3 -B $(PIPELINES)/page/page.py
 
 .PHONY: report

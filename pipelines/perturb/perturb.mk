@@ -16,6 +16,9 @@
 # TRUTH    file of genes, one a line, that should be found; for simulated cells, the regulator and its targets
 # PERTURBED  cells of each state that are used, at most
 
+own_perturb_SIM := --genes 200 --modules 10 --module-share 0.4 --types 3 --rarest 0.2 --separation 0.5 --depth 3000 --targets 12
+own_perturb_LABEL = $(if $(value DATA),$(call given,STATE),cell_type)
+$(eval $(call own,perturb,SIM LABEL))
 STATE     ?= $(if $(value DATA),,state)
 FROM      ?= $(if $(value DATA),,on)
 TO        ?= $(if $(value DATA),,off)
@@ -30,9 +33,7 @@ perturb_stage = $(call stage_in,$(PERTURB),$1)
 perturb_model = $(if $(value MODEL),$(call text,MODEL),$(PRETRAINED)/random-$(SEED).model)
 perturb_vocab = $(if $(value MODEL),$(call text,MODEL)/vocab.tsv,$(PREPARED)/vocab.tsv)
 
-.PHONY: perturb
-perturb: $(PERTURB)/table.txt $(PERTURB)/perturb.svg $(PERTURB)/perturb.png ## which genes move cells from one state to another when they are deleted? (DATA= STATE= FROM= TO= MODEL=)
-	@cat $<
+perturb: ## which genes move cells from one state to another when they are deleted? (DATA= STATE= FROM= TO= MODEL=)
 $(call check,perturb,DATA MODEL TRUTH PERTURBED)
 $(if $(filter perturb,$(MAKECMDGOALS)),$(foreach v,STATE FROM TO,$(if $(call given,$v),,$(error perturb: $v= is needed beside DATA=: the column of the states, and two of them))))
 $(eval $(call page,perturb,$(PERTURB),$(PERTURB)/table.txt $(PERTURB)/perturb.svg))
@@ -51,5 +52,3 @@ $(PERTURB)/expression.tsv: $(PERTURB)/cells.counts $(PIPELINES)/perturb/expressi
 $(PERTURB)/table.txt: $(PERTURB)/shift.tsv $(PERTURB)/expression.tsv $(PIPELINES)/perturb/table.sh $(if $(value TRUTH),$(call given,TRUTH))
 	@$(script)/perturb/table.sh $(PERTURB) $(call text,STATE) $(call text,FROM) $(call text,TO) $(call text,TRUTH) $(call text,DATA) \
 		$(call quote,$(if $(value MODEL),$(call given,MODEL),trained here: $(pretrained_how))) $(whole)
-$(PERTURB)/perturb.svg $(PERTURB)/perturb.png: $(PERTURB)/perturb.%: $(PERTURB)/table.txt $(PIPELINES)/perturb/perturb.gp
-	@$(PIPELINES)/plot.sh perturb/perturb $(PERTURB) $* $(whole)

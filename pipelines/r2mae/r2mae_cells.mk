@@ -42,9 +42,8 @@ $(eval $(call run_folder,R2_IN,r2mae-cells-inputs,$(R2_IN_SETTINGS)))
 $(eval $(call run_folder,R2,r2mae-cells,$(R2_SETTINGS)))
 R2_TOOLS := $(addprefix $(BIN)/,scsample maskgen sctrain scembed ctaprobe scview)
 
-.PHONY: r2mae-cells r2mae-cells-now
-r2mae-cells: $(R2)/table.txt $(R2)/r2mae-cells.svg $(R2)/r2mae-cells.png ## masking rates for a model of counts (DATA= LABEL= TARGET= SCALE= METHODS= SEEDS=)
-	@cat $<
+.PHONY: r2mae-cells-now
+r2mae-cells: ## masking rates for a model of counts (DATA= LABEL= TARGET= SCALE= METHODS= SEEDS=)
 $(call check,r2mae-cells,DATA)
 $(eval $(call page,r2mae-cells,$(R2),$(R2)/table.txt $(R2)/r2mae-cells.svg))
 
@@ -72,11 +71,9 @@ $(R2)/grid: FORCE | $(R2)/settings
 	$(call remember,$(METHODS); $(R2_SEEDS))
 r2_how = hidden layers of $(HIDDEN), latent $(LATENT), $(call plural,$(NB_EPOCHS),epoch) of batches of $(NB_BATCH), rate $(NB_LR)
 r2_table = $(script)/r2mae/table.sh $(R2) $(R2_IN) '$(METHODS)' '$(R2_SEEDS)' $(call quote,$(r2_how))
-r2_plot = $(PIPELINES)/plot.sh r2mae/cells $(R2) $1 "methods='$(METHODS)'; first_seed='$(firstword $(R2_SEEDS))'"
+gnuplot_r2mae-cells = methods='$(METHODS)'; first_seed='$(firstword $(R2_SEEDS))'
 $(R2)/table.txt: $(R2_SCORES) $(R2_IN)/baselines.tsv $(R2)/grid $(PIPELINES)/r2mae/table.sh $(PIPELINES)/r2mae/paper.txt
 	@$(r2_table) $(whole)
-$(R2)/r2mae-cells.svg $(R2)/r2mae-cells.png: $(R2)/r2mae-cells.%: $(R2)/table.txt $(PIPELINES)/r2mae/cells.gp
-	@$(call r2_plot,$*) $(whole)
 r2mae-cells-now: ## the tables of r2mae-cells from the runs that are done
 	$(call some_done,$(R2))
 	@$(r2_table)

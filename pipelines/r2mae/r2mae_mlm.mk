@@ -6,9 +6,7 @@
 # Also those of table6.mk
 # A strategy of table6 can have a schedule of the rate: NAME+P (a fixed rate 0.P), +r2mae (uniform from 0.1 to 0.5), +mdlm (uniform from 0 to
 # 1), +dyn (from 0.5 at the first step to 0.1 at the last). Without one, the rate is 0.15.
-ifneq ($(filter r2mae-mlm,$(NOW)),)
-STRATEGIES ?= random $(foreach s,10 25 50 r2mae dyn mdlm,random+$s) corrmask $(foreach s,10 25 50 r2mae dyn mdlm,corrmask+$s)
-SIZES      ?= 1
-endif
-.PHONY: r2mae-mlm
-r2mae-mlm: table6 ## masking rates for a model of tokens, by the protocol of table6 (DATA= LABEL= SCALE= STRATEGIES= SEEDS=)
+own_r2mae-mlm_STRATEGIES := $(foreach m,random corrmask,$m $(addprefix $m+,10 25 50 r2mae dyn mdlm))
+own_r2mae-mlm_SIZES := 1
+$(eval $(call own,r2mae-mlm,STRATEGIES SIZES,table6))
+r2mae-mlm: ## masking rates for a model of tokens, by the protocol of table6 (DATA= LABEL= SCALE= STRATEGIES= SEEDS=)

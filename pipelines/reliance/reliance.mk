@@ -12,6 +12,8 @@
 # SEEDS are paired; more seeds add trainings and keep those that are done. Cells and trainings are those of cells.mk and pretrain.mk. Without
 # -j, make runs as many trainings side by side as there are cores.
 
+own_reliance_LABEL = $(label_if_there)
+$(if $(value DATA),$(eval $(call own,reliance,LABEL)))
 PROBES ?= $(call scale,2,8,8)
 RELIANCE_STRATEGIES := random corrmask shuffled
 RELIANCE_SETTINGS := $(PRETRAINED_SETTINGS) PROBES
@@ -19,9 +21,7 @@ $(eval $(call run_folder,RELIANCE,reliance,$(RELIANCE_SETTINGS)))
 RELIANCE_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scview)
 reliance_stage = $(call stage_in,$(RELIANCE),$1)
 
-.PHONY: reliance
-reliance: $(RELIANCE)/table.txt $(RELIANCE)/reliance.svg $(RELIANCE)/reliance.png ## how much do networks copy a gene from its partners? random masks, CorrMask, shuffled graph (DATA= SEEDS=)
-	@cat $<
+reliance: ## how much do networks copy a gene from its partners? random masks, CorrMask, shuffled graph (DATA= SEEDS=)
 $(call check,reliance,DATA)
 $(call with_jobs,reliance,$(words $(foreach k,$(RELIANCE_SEEDS),$(RELIANCE_STRATEGIES))))
 $(eval $(call page,reliance,$(RELIANCE),$(RELIANCE)/table.txt $(RELIANCE)/reliance.svg))
@@ -51,5 +51,3 @@ $(RELIANCE)/table.txt: $(call reliance_losses,$(RELIANCE_STRATEGIES),$(RELIANCE_
 		$(addprefix $(PIPELINES)/,reliance/table.sh reliance/points.sh)
 	@$(script)/reliance/table.sh $(RELIANCE) $(PREPARED) '$(RELIANCE_STRATEGIES)' '$(RELIANCE_SEEDS)' $(call text,DATA) \
 		$(call quote,$(pretrained_how)) $(whole)
-$(RELIANCE)/reliance.svg $(RELIANCE)/reliance.png: $(RELIANCE)/reliance.%: $(RELIANCE)/table.txt $(PIPELINES)/reliance/reliance.gp
-	@$(PIPELINES)/plot.sh reliance/reliance $(RELIANCE) $* $(whole)

@@ -31,14 +31,12 @@
 # the other machine, make table6 INPUTS=FOLDER needs only maskgen, sctrain, scembed, ctaprobe and gnuplot (table6-runs: no gnuplot). Give the
 # settings of the networks again. tests/bench/gpu_experiments.sh does this within a time limit.
 
-T6_ABLATION := $(firstword $(filter table2 table7 fig7,$(NOW)))
-ifneq ($(T6_ABLATION),)
-SIZES       ?= 1
-endif
-strategies_table2 := random pmi pmi-rand corrmask-100 corrmask
-strategies_table7 := random corrmask
-strategies_fig7   := random corrmask-25 corrmask corrmask-75 corrmask-100
-STRATEGIES  ?= $(or $(strategies_$(T6_ABLATION)),random pmi pmi-rand corrmask)
+own_table2_STRATEGIES := random pmi pmi-rand corrmask-100 corrmask
+own_table7_STRATEGIES := random corrmask
+own_fig7_STRATEGIES   := random corrmask-25 corrmask corrmask-75 corrmask-100
+$(foreach t,table2 table7 fig7,$(eval own_$t_SIZES := 1))
+STRATEGIES  ?= random pmi pmi-rand corrmask
+SIZES       ?=
 INPUTS      ?=
 DEVICE      ?=
 KEEP_MODELS ?= 0
@@ -62,15 +60,15 @@ T6_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scembed ctaprobe)
 t6_in_stage = $(call stage_in,$(T6_IN),$1)
 t6_threads = $(job_threads)
 
-.PHONY: table6 table6-now table6-inputs table6-runs table6-list
-table6: $(T6)/table.txt $(T6)/table6.svg $(T6)/table6.png ## table 6: cell types by masking strategy and corpus size (DATA= LABEL= SCALE= STRATEGIES= SIZES= SEEDS=)
-	@cat $<
+.PHONY: table6-now table6-inputs table6-runs table6-list
+table6: ## table 6: cell types by masking strategy and corpus size (DATA= LABEL= SCALE= STRATEGIES= SIZES= SEEDS=)
 $(call check,table6 table6-inputs table6-runs table2 table7 fig7,DATA CORPUS $(if $(value MEDIANS),MEDIANS TOKEN_TABLE GENE_NAMES))
 
-.PHONY: table2 table7 fig7
-table2: table6 ## table 2: what each part of CorrMask gives (DATA= LABEL= SCALE= SEEDS=)
-table7: table6 ## table 7: cell types after pre-training on other tissues (DATA= CORPUS= LABEL= SCALE= SEEDS=)
-fig7: table6 $(T6)/fig7.svg $(T6)/fig7.png ## figure 7: macro F1 by lambda (DATA= LABEL= SCALE= SEEDS=)
+table2: ## table 2: what each part of CorrMask gives (DATA= LABEL= SCALE= SEEDS=)
+table7: ## table 7: cell types after pre-training on other tissues (DATA= CORPUS= LABEL= SCALE= SEEDS=)
+fig7: ## figure 7: macro F1 by lambda (DATA= LABEL= SCALE= SEEDS=)
+$(foreach t,table2 table7,$(eval $(call own,$t,STRATEGIES SIZES,table6)))
+$(eval $(call own,fig7,STRATEGIES SIZES,table6 $(T6)/fig7.svg $(T6)/fig7.png))
 ifneq ($(filter table7,$(MAKECMDGOALS)),)
 $(if $(value CORPUS),,$(error table7: CORPUS=FILE is needed: cells of other tissues to pre-train on))
 endif
@@ -142,13 +140,11 @@ $(T6)/grid: FORCE | $(T6)/settings
 t6_how = label $(LABEL); pre-training: $(CONFIG), $(call plural,$(T6_EPOCHS),epoch) of batches of $(BATCH), rate $(LR)$(PT_ARGS:%= %);\
  fine-tuning: at most $(call plural,$(FT_EPOCHS),epoch) of batches of $(FT_BATCH), rate $(FT_LR), $(FT_STOP)$(FT_ARGS:%= %)
 t6_table = $(script)/table6/table.sh $(T6) $(T6_IN) '$(STRATEGIES)' '$(T6_SIZES)' '$(T6_SEEDS)' $(call quote,$(t6_how))
-t6_plot = $(PIPELINES)/plot.sh table6/table6 $(T6) $1 "strategies='$(STRATEGIES)'"
+gnuplot_table6 = strategies='$(STRATEGIES)'
+t6_plot = $(PIPELINES)/plot.sh table6/table6 $(T6) $1 $(call quote,$(gnuplot_table6))
 $(T6)/table.txt: $(T6_SCORES) $(T6_BASELINES) $(T6)/grid $(PIPELINES)/table6/table.sh
 	@$(t6_table) $(whole)
-$(T6)/table6.svg $(T6)/table6.png: $(T6)/table6.%: $(T6)/table.txt $(PIPELINES)/table6/table6.gp
-	@$(call t6_plot,$*) $(whole)
-$(T6)/fig7.svg $(T6)/fig7.png: $(T6)/fig7.%: $(T6)/table.txt $(PIPELINES)/table6/fig7.gp
-	@$(PIPELINES)/plot.sh table6/fig7 $(T6) $* $(whole)
+$(eval $(call figure,$(T6)/fig7,$(T6)/table.txt))
 table6-now: ## table 6 from the runs that are done
 	$(call some_done,$(T6))
 	@$(t6_table)

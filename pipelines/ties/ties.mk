@@ -30,9 +30,8 @@ $(eval $(call run_folder,TIES,ties,$(TIES_SETTINGS)))
 TIES_TOOLS := $(addprefix $(BIN)/,rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview)
 ties_stage = $(call stage_in,$(TIES),$1)
 
-.PHONY: ties ties-now
-ties: $(TIES)/table.txt $(TIES)/ties.svg $(TIES)/ties.png ## does it change what a model learns if the sort order tells it less? (DATA= LABEL= ARMS= SEEDS=)
-	@cat $<
+.PHONY: ties-now
+ties: ## does it change what a model learns if the sort order tells it less? (DATA= LABEL= ARMS= SEEDS=)
 $(call check,ties,DATA)
 $(call check_arms,ties,ties,ARMS)
 $(eval $(call page,ties,$(TIES),$(TIES)/table.txt $(TIES)/ties.svg))
@@ -110,8 +109,6 @@ $(TIES)/grid: FORCE | $(TIES)/settings
 ties_table = $(script)/ties/table.sh $(TIES) '$(ARMS)' '$(TIES_SEEDS)' $(call text,DATA) $(call text,LABEL) $(FEW) $(call quote,$(pretrained_how)) $(PREPARED)
 $(TIES)/table.txt: $(TIES_RUNS) $(TIES_REFERENCES) $(TIES)/grid $(PIPELINES)/ties/table.sh
 	@$(ties_table) $(whole)
-$(TIES)/ties.svg $(TIES)/ties.png: $(TIES)/ties.%: $(TIES)/table.txt $(PIPELINES)/ties/ties.gp
-	@$(PIPELINES)/plot.sh ties/ties $(TIES) $* $(whole)
 ties-now: ## the table of make ties from the runs that are done
 	$(call some_done,$(TIES))
 	@$(ties_table)
