@@ -89,11 +89,11 @@ $(PREPARED)/corpus.graph: $(PREPARED)/corpus.tok
 
 # Without a network: logistic regression on log-normalised expression, and on 50 principal components, of all training cells
 BASELINES := expression pca
-baseline_expression := --expression
-baseline_pca := --pca 50
+baseline_expression := expression
+baseline_pca := pca -k 50
 define baseline
-$$(PREPARED)/$1.train.emb $$(PREPARED)/$1.test.emb: $$(PREPARED)/$1.%.emb: $$(PREPARED)/%.counts $$(PREPARED)/train.counts | $$(BIN)/scembed
-	$$(call prepared_stage,scembed-$1-$$*) $$(BIN)/scembed -v $$(baseline_$1) --fit $$(PREPARED)/train.counts -@ $$(job_threads) -o $$@ $$<
+$$(PREPARED)/$1.train.emb $$(PREPARED)/$1.test.emb: $$(PREPARED)/$1.%.emb: $$(PREPARED)/%.counts $$(PREPARED)/train.counts | $$(BIN)/screduce
+	$$(call prepared_stage,screduce-$1-$$*) $$(BIN)/screduce $$(baseline_$1) -v --fit $$(PREPARED)/train.counts -@ $$(job_threads) -o $$@ $$<
 endef
 $(foreach b,$(BASELINES),$(eval $(call baseline,$b)))
 $(BASELINES:%=$(PREPARED)/%.score.tsv): $(PREPARED)/%.score.tsv: $(PREPARED)/%.train.emb $(PREPARED)/%.test.emb $(PREPARED)/group | $(BIN)/ctaprobe

@@ -417,6 +417,21 @@ static void choose_progress(const struct cli *c)
 		progress_file = open(note, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 }
 
+/* A usage error if what this word once was is elsewhere now. */
+static void name_moved(const char *word)
+{
+	static const struct {
+		const char *tool, *word, *now;
+	} moved[] = {
+		{"scembed", "--expression", "screduce expression"},
+		{"scembed", "--pca", "screduce pca --components K"},
+		{"scembed", "--screen", "scperturb screen --genes K"},
+	};
+	for (size_t i = 0; i < sizeof moved / sizeof *moved; i++)
+		if (strcmp(program, moved[i].tool) == 0 && strcmp(word, moved[i].word) == 0)
+			usage_error("%s is now %s", word, moved[i].now);
+}
+
 void cli_init(struct cli *c, int argc, char **argv)
 {
 	struct error e;
@@ -444,8 +459,11 @@ void cli_init(struct cli *c, int argc, char **argv)
 	tables[1] = c->shared ? c->shared : no_options;
 	tables[2] = common_table(c);
 	print_completion(argc, argv);
-	if (opt_parse(tables, argc, argv, &c->noperand, &e))
+	if (opt_parse(tables, argc, argv, &c->noperand, &e)) {
+		for (char **a = arguments; *a; a++)
+			name_moved(*a);
 		usage_error("%s", e.msg);
+	}
 	if (want_help)
 		print_help(c);
 	if (want_version)
@@ -602,6 +620,7 @@ static _Noreturn void print_commands(const char *name, const char *summary, cons
 static _Noreturn void command_unknown(const char *word, const struct cli_command *commands)
 {
 	enum { MOST = 10 }; /* that one line names */
+	name_moved(word);
 	struct closest close = closest_to(word, strlen(word));
 	closest_try(&close, "help", strlen("help"));
 	char *names = xstrdup("");

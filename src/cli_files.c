@@ -20,7 +20,7 @@ struct names {
 	size_t n, cap;
 };
 
-/* Pipes, devices and standard streams cannot be replaced, nor an input that is not there: it may be a word, as all of scperturb --delete all. */
+/* Pipes, devices and standard streams cannot be replaced, nor an input that is not there: it may be a word, as in scperturb apply --delete all. */
 static void add(struct names *l, const char *name, const char *path, enum opt_kind kind)
 {
 	struct stat st;

@@ -10,8 +10,9 @@ tools() {
 	depgraph|depgraph|sim.tok|records
 	maskgen|maskgen|sim.tok|records
 	sctrain|sctrain mlm --config tiny|sim.masked|model
-	scperturb|scperturb --delete all|sim.tok|records
+	scperturb|scperturb apply --delete all|sim.tok|records
 	scembed|scembed -M sim.model|sim.tok|records
+	screduce|screduce pca -k 5|sim.counts|records
 	ctaprobe|ctaprobe cells --label cell_type|sim.emb|text
 	scsample|scsample -n 50|sim.counts|records
 	scview|scview|sim.counts|text
@@ -139,7 +140,7 @@ setup() {
 	ln -s ../sim.* .
 	awk -F '\t' 'NR > 3 { print $2 "\t" (NR % 2 ? "odd" : "even") }' sim.vocab >labels
 	scembed -q -M sim.model --of static sim.tok -o genes.emb
-	scsample -q -u -n 8 sim.tok | scperturb -q -u --delete SIMG000010 | scembed -q -M sim.model --similarity genes -o similar
+	scsample -q -u -n 8 sim.tok | scperturb apply -q -u --delete SIMG000010 | scembed -q -M sim.model --similarity genes -o similar
 	ctaprobe cells -q -l cell_type sim.emb --predictions cells.pred -o cells.tsv
 	while read -r options; do
 		# shellcheck disable=SC2086
@@ -232,8 +233,6 @@ setup() {
 	refused "depgraph --tsv" "--stats"
 	refused "depgraph --pmi" "--top-genes 9" "--min-cells 9" "--neighbours 9" "--rho-min .3" "--min-overlap 9" --positive
 	refused "depgraph" "--tau .3" "--min-count 9"
-	refused "scembed -M m" "--genes 9" "--fit f"
-	refused "scembed --pca 9" "--layer 0" "--pool mean" --predict --probabilities --all-genes --reconstruct --truncate "--batch-tokens 9"
 	refused "scembed -M m --predict" "--layer 0" "--pool mean"
 	refused "ctaprobe cells --label a --test t" "--folds 3" "--fold c" "--repeats 2" \
 		--every-class "--protocol cz"

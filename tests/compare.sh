@@ -60,7 +60,7 @@ pipeline() {
 	sctrain eval -q -M mlm.model test.masked -o eval.tsv
 	scembed -q -M mlm.model tok -o emb
 	scsample -q -n 20 tok -o few.tok
-	scperturb -q --delete all --controls 1 few.tok -o perturbed.tok
+	scperturb apply -q --delete all --controls 1 few.tok -o perturbed.tok
 	scembed -q -M mlm.model --layer 0 --pool first tok -o first.emb
 	scembed -q -M cells.model --predict --probabilities test.tok -o cells.pred
 	scembed -q -M genes.model --predict test.tok -o genes.pred

@@ -745,7 +745,7 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 
 @test "ctaprobe cells: a column of numbers as --label is warned of, with the option that fits" {
 	scsim -q --cells 900 --genes 100 --types 3 --depth 150 -o numbers.counts
-	scembed -q --pca 5 --fit numbers.counts numbers.counts -o numbers.emb
+	screduce pca -q -k 5 --fit numbers.counts numbers.counts -o numbers.emb
 	run ctaprobe cells --label n_counts --max-iter 1 --folds 2 numbers.emb
 	assert_line --regexp "^ctaprobe cells: warning: column 'n_counts' has [0-9]{3} classes; if it holds numbers, use --target n_counts$"
 	run ctaprobe cells --label cell_type --max-iter 1 --folds 2 numbers.emb

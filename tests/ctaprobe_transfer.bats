@@ -152,13 +152,13 @@ agree() { # agree "OPTIONS" [OPTION for scikit-learn ...]
 @test "transfer: components of one fit go together, of two fits they do not" {
 	scsim -q --cells 300 --genes 120 --types 3 --donors 6 --seed 2 -o a.counts
 	scsim -q --cells 200 --genes 120 --types 3 --donors 6 --seed 2 -o b.counts
-	scembed -q --pca 8 a.counts -o a.emb
-	scembed -q --pca 8 --fit a.counts b.counts -o b.emb
-	scembed -q --pca 8 b.counts -o other.emb
+	screduce pca -q -k 8 a.counts -o a.emb
+	screduce pca -q -k 8 --fit a.counts b.counts -o b.emb
+	screduce pca -q -k 8 b.counts -o other.emb
 	ctaprobe transfer -q --reference a.emb -l cell_type --group donor b.emb -o b.s
 	run -1 ctaprobe transfer -q --reference a.emb -l cell_type other.emb -o out
 	assert_output --partial "other.emb: its embeddings were made by 'xxh3:"
-	scembed -q --expression a.counts -o a.emb
+	screduce expression -q a.counts -o a.emb
 	run -1 ctaprobe transfer -q --reference a.emb -l cell_type b.emb -o out
 	assert_output --partial "b.emb: embeddings of 8 values, but a.emb has 120"
 }

@@ -116,7 +116,6 @@ labels() {
 	run -2 scembed -M model --of cells --by cell_type tok
 	run -2 scembed -M model --of static --layer 0 tok
 	run -2 scembed -M model --of genes --pool cls tok
-	run -2 scembed --pca 3 --of genes counts
 }
 
 @test "scembed --of genes --by: a column that the output has itself is refused" {

@@ -31,14 +31,14 @@ inputs() {
 	sctrain cells --head a:hce --ontology IN sim.masked
 	sctrain genes --gene-labels IN sim.masked
 	sctrain eval -M sim.model IN
-	scperturb --delete IN sim.tok
-	scperturb --overexpress IN sim.tok
-	scperturb --activate IN sim.tok
-	scperturb --inhibit IN sim.tok
+	scperturb apply --delete IN sim.tok
+	scperturb apply --overexpress IN sim.tok
+	scperturb apply --activate IN sim.tok
+	scperturb apply --inhibit IN sim.tok
 	scembed -M sim.model IN
-	scembed -M sim.model --screen 3 --towards IN sim.tok
-	scembed --pca 3 --fit IN sim.counts
-	scembed --pca 3 --shared-with IN sim.counts
+	scperturb screen -M sim.model --genes 3 --towards IN sim.tok
+	screduce pca -k 3 --fit IN sim.counts
+	screduce pca -k 3 --shared-with IN sim.counts
 	scsample --genes IN sim.counts
 	scview -O h5ad --into IN sim.emb
 	ctaprobe cells --label a --train IN --test sim.emb
@@ -93,5 +93,5 @@ inputs() {
 	h5tok -q sim.zarr -o sim.zarr.counts
 	(cd sim.model && scembed -q -M . ../sim.tok -o new.emb && run -2 scembed -q -M . ../sim.tok -o vocab.tsv && scview -q --check new.emb)
 	# a word is no file
-	scperturb -q --delete all sim.tok -o all
+	scperturb apply -q --delete all sim.tok -o all
 }

@@ -254,7 +254,7 @@ each() {
 		depgraph -q -@ 2 tok
 		sctrain mlm -q --config tiny -@ 2 masked
 		scembed -q -M model tok
-		scembed -q --pca 3 $in/sim.counts
+		screduce pca -q -k 3 $in/sim.counts
 		ctaprobe effective-rank -q emb
 	X
 	assert [ $refusals -gt 12 ]

@@ -34,11 +34,9 @@ setup() {
 	assert_line --partial "--pool mean|cls|first"
 	run scembed --version
 	assert_success
-	for o in "" "-M model --pca 5" "--expression --pca 5" "-M model --fit cells.tok" "-M model --genes 5" "--pca 5 --layer 0" "--pca 5 --predict" \
-		"--pca 5 --precision bf16"; do
-		run scembed $o cells.tok
-		assert_failure 2
-		assert_line -n 0 --regexp "^scembed: (one of -M DIR, --expression and --pca K is needed|--.* needs --expression or --pca|--.* does not go with --.*)$"
+	for o in "" "-M model --by cell_type" "-M model --similarity mean --pool cls"; do
+		run -2 scembed $o cells.tok
+		assert_line -n 0 --regexp "^scembed: (-M DIR is needed|--.* does not go with --.*|--.* needs --.*)$"
 	done
 	run scembed -M model --layer 1 cells.tok
 	assert_failure 2
@@ -376,87 +374,4 @@ assert "token" not in [c["name"] for c in h["columns"]]'
 	assert_failure 1
 	assert_output --partial "--device cuda:99: "
 	assert_not_exist bad.emb
-}
-
-# ---- baselines ----
-
-baseline() {            # baseline FIT INPUT OPTIONS OPTIONS OF THE REFERENCE
-	scembed -q $3 --fit "$1" "$2" -o b.emb
-	run $PYTHON "$BATS_TEST_DIRNAME/ref/evaluation.py" expression "$1" "$2" b.emb $4
-	assert_success
-}
-
-@test "scembed --expression and --pca are numpy's expression and scikit-learn's components" {
-	scsample -q --test-fraction 0.4 --part train sim.counts -o fit.counts
-	scsample -q --test-fraction 0.4 --part test sim.counts -o new.counts
-	$PYTHON "$BATS_TEST_DIRNAME/ref/evaluation.py" other new.counts other.counts
-	baseline fit.counts new.counts "--expression" genes=2000
-	baseline fit.counts other.counts "--expression --genes 20" genes=20
-	baseline fit.counts new.counts "--pca 10" "genes=2000 components=10"
-	baseline fit.counts other.counts "--pca 3 --genes 30" "genes=30 components=3"
-	baseline sim.counts sim.counts "--pca 50 --genes 0" "genes=0 components=50"
-	# without --fit, the cells themselves; from a pipe; on more threads: the same
-	scembed -q --pca 50 --genes 0 -@ 3 - <sim.counts >c.emb
-	diff <(scview b.emb) <(scview c.emb)
-	ctaprobe cells -q --label cell_type b.emb >/dev/null
-	run --separate-stderr scembed --expression --fit fit.counts other.counts -o b.emb
-	assert_equal "$stderr" "scembed: warning: other.counts: 3 of the 60 genes of --fit are not in its table of genes: they count as 0"
-}
-
-@test "scembed --expression of tokens with values: the expression of the genes that a network reads" {
-	rankenc -q -m vocab.tsv --value --max-len 12 -o short.tok sim.counts
-	scsample -q --test-fraction 0.4 --part train short.tok -o fit.tok
-	scsample -q --test-fraction 0.4 --part test short.tok -o new.tok
-	for genes in 0 7; do
-		scembed -q --expression --genes $genes --fit fit.tok new.tok | scview -O npy -c x - > x.npy
-		scview --genes id -c token,value fit.tok > fit.tsv
-		scview --genes id -c token,value new.tok > new.tsv
-		$PYTHON - $genes <<-'END'
-			import sys, numpy as np
-			def dense(name):
-			    rows = [[l.split() for l in line.rstrip("\n").split("\t")] for line in open(name)][1:]
-			    names = sorted({g for r in rows for g in r[0]})
-			    return rows, names
-			fit, names = dense("fit.tsv")
-			new, _ = dense("new.tsv")
-			vocab = [l.split("\t")[1] for l in open("vocab.tsv")][1:]
-			def matrix(rows):
-			    x = np.zeros((len(rows), len(vocab)))
-			    for i, (g, v) in enumerate(rows):
-			        x[i, [vocab.index(k) for k in g]] = [float(f) for f in v]
-			    return x
-			a, b = matrix(fit), matrix(new)
-			assert all(len(r[0]) <= 12 for r in fit) and len(new) > 10
-			order = np.argsort(-a.var(0), kind="stable")[:int(sys.argv[1]) or None]
-			best = np.sort(order[a[:, order].var(0) > 0])
-			got = np.load("x.npy")
-			assert got.shape == (len(new), len(best)), (got.shape, len(best))
-			assert np.abs(got - b[:, best]).max() < 1e-5
-		END
-	done
-	rankenc -q -m vocab.tsv --value --max-len 4000 -o long.tok sim.counts
-	scembed -q --pca 5 --genes 0 long.tok | scview -O npy -c x - > tokens.npy
-	scembed -q --pca 5 --genes 0 sim.counts | scview -O npy -c x - > counts.npy
-	$PYTHON -c 'import numpy as np; a, b = np.load("tokens.npy"), np.load("counts.npy"); assert a.shape[1] == 5 and np.abs(a - b).max() < 1e-4 * np.abs(b).max()'
-}
-
-@test "scembed --expression and --pca: what cannot be embedded" {
-	bad() {         # bad MESSAGE ARGUMENT...
-		run scembed -o out.emb "${@:2}"
-		assert_failure 1
-		assert_output "scembed: $1"
-		assert_not_exist out.emb
-	}
-	bad "cells.tok: tokens without values: expected counts, or tokens of rankenc --value" --pca 3 cells.tok
-	bad "b.emb: this is an embedding stream, expected counts, made by h5tok" --pca 3 b.emb
-	bad "nowhere: No such file or directory" --pca 3 --fit nowhere sim.counts
-	run --separate-stderr scembed --pca 61 sim.counts -o all.emb
-	assert_success
-	assert_equal "$stderr" "scembed: warning: --pca 61: 120 cells and 60 genes that vary have only 60 components"
-	scsample -q -n 1 sim.counts -o one.counts
-	bad "one.counts: one cell: expected at least two to learn from" --expression one.counts
-	head -c 2000 sim.counts >cut.counts
-	bad "cut.counts: the stream is cut short (the program that wrote it did not finish)" --pca 3 cut.counts
-	run bash -c 'scembed --pca 3 sim.counts >/dev/full'
-	assert_failure 1
 }

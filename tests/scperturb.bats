@@ -26,9 +26,9 @@ ref() {
 refused() {
 	local message=$1
 	shift
-	run --separate-stderr scperturb -q "$@" -o out
+	run --separate-stderr scperturb apply -q "$@" -o out
 	assert_failure 1
-	assert_equal "$stderr" "scperturb: $message"
+	assert_equal "$stderr" "scperturb apply: $message"
 	assert_not_exist out
 }
 
@@ -45,7 +45,7 @@ refused() {
 			[ -z "$quarters" ] || shift="--shift-rank $quarters"
 			for genes in all "$list"; do
 				# shellcheck disable=SC2086
-				scperturb -q --"$kind" "$genes" $shift --max-len $most cells$v.tok -o p.tok
+				scperturb apply -q --"$kind" "$genes" $shift --max-len $most cells$v.tok -o p.tok
 				scview --check p.tok
 				scview -c cell,perturbation,gene,token p.tok >p.tsv
 				[ "$genes" = all ] || genes=$numbers
@@ -63,8 +63,8 @@ refused() {
 }
 
 @test "scperturb: columns, labels, other cells; a pipe and a file alike" {
-	scperturb -q --delete SIMG000081,SIMG000077+SIMG000006 --where donor=donor2 cells.tok -o p.tok
-	cmp p.tok <(scperturb -q --delete SIMG000081,SIMG000077+SIMG000006 --where donor=donor2 - <cells.tok)
+	scperturb apply -q --delete SIMG000081,SIMG000077+SIMG000006 --where donor=donor2 cells.tok -o p.tok
+	cmp p.tok <(scperturb apply -q --delete SIMG000081,SIMG000077+SIMG000006 --where donor=donor2 - <cells.tok)
 	scview -c cell,barcode,n_counts,cell_type,donor cells.tok >want
 	scview -c cell,barcode,n_counts,cell_type,donor,perturbation p.tok | grep -P '\toriginal$|^cell' | cut -f 1-5 >got
 	cmp want got
@@ -75,7 +75,7 @@ refused() {
 	# of a pair and an anchor, both are in the cell
 	for o in "--delete SIMG000081,SIMG000077,SIMG000006 --pairs" "--delete SIMG000081,SIMG000077 --anchor SIMG000006" "--delete all --anchor SIMG000006"; do
 		# shellcheck disable=SC2086
-		scperturb -q $o cells.tok -o p.tok
+		scperturb apply -q $o cells.tok -o p.tok
 		scview -c perturbation,gene,token p.tok | awk -F'\t' '$1 == "original" { whole = split($3, t, " "); next }
 			NR > 1 && (split($2, g, " ") != 2 || split($3, t, " ") != whole - 2) { exit 1 } END { exit NR < 3 }'
 	done
@@ -85,11 +85,11 @@ refused() {
 
 @test "scperturb: a gene list from a file, and gene sets" {
 	printf 'SIMG000081\nSIMG000077+SIMG000006\n\n' >list.txt
-	scperturb -q --delete list.txt cells.tok -o a.tok
-	scperturb -q --delete SIMG000081,SIMG000077+SIMG000006 cells.tok -o b.tok
+	scperturb apply -q --delete list.txt cells.tok -o a.tok
+	scperturb apply -q --delete SIMG000081,SIMG000077+SIMG000006 cells.tok -o b.tok
 	cmp a.tok b.tok
 	printf 'SET 1\thttp://x\tSIMG000077\tNOSUCH\tSIMG000006\nB\t\tSIMG000081\n' | gzip >sets.gmt.gz
-	run scperturb --delete sets.gmt.gz cells.tok -o a.tok
+	run scperturb apply --delete sets.gmt.gz cells.tok -o a.tok
 	assert_success
 	assert_output --partial "sets.gmt.gz: genes that are not in the vocabulary, and are left out of their sets: 1"
 	diff <(scview -c cell,gene,token a.tok | sort) <(scview -c cell,gene,token b.tok | sort)
@@ -98,18 +98,18 @@ refused() {
 }
 
 @test "scperturb: controls are other genes of like rank, a function of seed and cell" {
-	scperturb -q --delete all --controls 2 cells.tok -o p.tok
+	scperturb apply -q --delete all --controls 2 cells.tok -o p.tok
 	scview -c cell,perturbation,control,gene,token p.tok >p.tsv
 	ref controls tokens.tsv p.tsv
-	scperturb -q --overexpress SIMG000010,SIMG000020+SIMG000030 --controls 9 cells.tok -o p.tok
+	scperturb apply -q --overexpress SIMG000010,SIMG000020+SIMG000030 --controls 9 cells.tok -o p.tok
 	scview -c cell,perturbation,control,gene,token p.tok >p.tsv
 	ref controls tokens.tsv p.tsv
 	scview -q cells.tok >all.tsv
-	scperturb -q --delete SIMG000081 --controls 3 cells.tok -o a.tok
+	scperturb apply -q --delete SIMG000081 --controls 3 cells.tok -o a.tok
 	scsample -q --where cell="$(tail -n 1 tokens.tsv | cut -f 1)" cells.tok -o last.tok
-	scperturb -q --delete SIMG000081 --controls 3 last.tok -o b.tok
+	scperturb apply -q --delete SIMG000081 --controls 3 last.tok -o b.tok
 	diff <(scview -c cell,gene,token b.tok | tail -n +2) <(scview -c cell,gene,token a.tok | tail -n "$(scview -c cell b.tok | tail -n +2 | wc -l)")
-	scperturb -q --delete SIMG000081 --controls 3 --seed 2 cells.tok -o b.tok
+	scperturb apply -q --delete SIMG000081 --controls 3 --seed 2 cells.tok -o b.tok
 	run ! cmp <(scview -c gene a.tok) <(scview -c gene b.tok)
 }
 
@@ -121,17 +121,17 @@ refused() {
 		refused "--$kind: $twice" --$kind SIMG000010+SIMG000020,SIMG000030,SIMG000020+SIMG000010 cells.tok
 	done
 	# the order of overexpressed genes is that of the tokens, and sets of a file have names
-	scperturb -q --overexpress SIMG000010+SIMG000020,SIMG000020+SIMG000010 cells.tok -o two.tok
+	scperturb apply -q --overexpress SIMG000010+SIMG000020,SIMG000020+SIMG000010 cells.tok -o two.tok
 	printf 'A\t\tSIMG000081\tSIMG000077\nB\t\tSIMG000077\tSIMG000081\n' >alike.gmt
-	scperturb -q --delete alike.gmt cells.tok -o two.tok
-	run -2 scperturb --delete SIMG000010 --delete SIMG000020 cells.tok
-	assert_line -n 0 "scperturb: --delete is given twice: expected one value (GENES)"
+	scperturb apply -q --delete alike.gmt cells.tok -o two.tok
+	run -2 scperturb apply --delete SIMG000010 --delete SIMG000020 cells.tok
+	assert_line -n 0 "scperturb apply: --delete is given twice: expected one value (GENES)"
 	refused "--anchor: no gene 'X' in the vocabulary of cells.tok" --delete all --anchor X cells.tok
 	refused "--anchor: --delete SIMG000010 names no other gene" --delete SIMG000010 --anchor SIMG000010 cells.tok
 	refused "--pairs: --delete SIMG000010 names one, expected two at least" --delete SIMG000010 --pairs cells.tok
 	refused "--where: cells.tok: column 'donor' has no category 'x'" --delete all --where donor=x cells.tok
 	refused "sim.counts: this is a counts stream, expected tokens: run rankenc first" --delete all sim.counts
-	scperturb -q --delete all cells.tok -o p.tok
+	scperturb apply -q --delete all cells.tok -o p.tok
 	refused "p.tok: has a column 'perturbation' already, which is what scperturb writes: expected cells that are not perturbed" --delete all p.tok
 	printf 'SIMG000010\tSIMG000020\n' >wrong.txt
 	refused "wrong.txt: line 1: 2 fields, expected one: a gene, or genes with + between (or a file of gene sets, .gmt)" --delete wrong.txt cells.tok
@@ -141,28 +141,28 @@ refused() {
 	refused "wrong.gmt: line 1: 2 fields, expected a name, a description and genes" --delete wrong.gmt cells.tok
 	: >empty.txt
 	refused "empty.txt: no genes in it" --delete empty.txt cells.tok
-	run scperturb -q --delete all --max-len 3 cells.tok -o out
+	run scperturb apply -q --delete all --max-len 3 cells.tok -o out
 	assert_failure 1
-	assert_output --regexp "^scperturb: cells.tok: cell [0-9]+: [0-9]+ tokens, but at most 3 fit into the model \(--max-len\)$"
+	assert_output --regexp "^scperturb apply: cells.tok: cell [0-9]+: [0-9]+ tokens, but at most 3 fit into the model \(--max-len\)$"
 	rankenc -q -m v.tsv --ties group few.counts -o ranks.tok
 	refused "ranks.tok: tokens of rankenc --ties group have no single order to perturb: expected tokens made without --ties" --delete all ranks.tok
 	# a gene of the vocabulary that no cell has
 	awk 'BEGIN { FS = OFS = "\t" } { print } END { print NR - 1, "ABSENT", "", 1 }' v.tsv >more.tsv
 	rankenc -q -m more.tsv few.counts -o more.tok
 	refused "more.tok: nothing to perturb: none of the 10 cells has ABSENT" --delete ABSENT more.tok
-	run scperturb --delete ABSENT,SIMG000081 more.tok -o out
+	run scperturb apply --delete ABSENT,SIMG000081 more.tok -o out
 	assert_success
-	assert_output "scperturb: warning: 1 of 2 perturbations are in no cell, such as ABSENT"
+	assert_output "scperturb apply: warning: 1 of 2 perturbations are in no cell, such as ABSENT"
 	for o in "" "--shift-rank 2 --delete all" "--delete all --pairs" "--delete all --shift-rank 4" "--delete a,b --pairs --anchor c" "--delete all cells.tok"; do
 		# shellcheck disable=SC2086
-		run scperturb $o cells.tok
+		run scperturb apply $o cells.tok
 		assert_failure 2
 	done
 }
 
 @test "scperturb: memory does not grow with the perturbations" {
-	scperturb -q --delete all --report few.tsv cells.tok -o /dev/null
-	scperturb -q --delete all --controls 40 --report many.tsv cells.tok -o /dev/null
+	scperturb apply -q --delete all --report few.tsv cells.tok -o /dev/null
+	scperturb apply -q --delete all --controls 40 --report many.tsv cells.tok -o /dev/null
 	mb() { awk -F'\t' '$1 == "peak_memory_mb" { print $2 }' "$1"; }
 	rows() { awk -F'\t' '$1 == "rows_out" { print $2 }' "$1"; }
 	[ "$(rows many.tsv)" -gt $((30 * $(rows few.tsv))) ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# scembed --screen and scperturb --delete screened: the estimates beside the shifts of exact deletions, the K best of a cell, what is refused.
+# scperturb screen and scperturb apply --delete screened: the estimates beside the shifts of exact deletions, the K best of a cell, what is refused.
 load helper
 
 setup_file() {
@@ -14,7 +14,7 @@ setup_file() {
 	scsample -q --where cell_type=type2 sim.tok -o to.tok
 	scembed -q -M model to.tok -o to.emb
 	scsample -q --where cell_type=type1 -n 4 sim.tok -o from.tok
-	scembed -q -M model --screen 1000 --towards to.emb from.tok -o all.screen
+	scperturb screen -q -M model --genes 1000 --towards to.emb from.tok -o all.screen
 }
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
@@ -52,42 +52,42 @@ compare() {
 	END
 }
 
-@test "scembed --screen: what it expects is what exact deletions do" {
-	scperturb -q -u --delete all from.tok | scembed -q -u -M model -o all.emb
+@test "scperturb screen: what it expects is what exact deletions do" {
+	scperturb apply -q -u --delete all from.tok | scembed -q -u -M model -o all.emb
 	compare all.screen all.emb to.emb
 	scembed -q -M model --layer 0 to.tok -o to0.emb
-	scembed -q -M model --layer 0 --screen 1000 --towards to0.emb from.tok -o all0.screen
-	scperturb -q -u --delete all from.tok | scembed -q -u -M model --layer 0 -o all0.emb
+	scperturb screen -q -M model --layer 0 --genes 1000 --towards to0.emb from.tok -o all0.screen
+	scperturb apply -q -u --delete all from.tok | scembed -q -u -M model --layer 0 -o all0.emb
 	compare all0.screen all0.emb to0.emb
 }
 
-@test "scembed --screen K: the K best, the tokens as they were, the same for any batch and number of threads" {
-	scembed -q -M model --screen 5 --towards to.emb from.tok -o five.screen
+@test "scperturb screen K: the K best, the tokens as they were, the same for any batch and number of threads" {
+	scperturb screen -q -M model --genes 5 --towards to.emb from.tok -o five.screen
 	diff <(scview five.screen -c cell,cell_type,token) <(scview from.tok -c cell,cell_type,token)
 	diff <(scview five.screen -c gene) <(scview all.screen -c gene | cut -d ' ' -f 1-5)
-	scembed -q -M model --screen 5 --towards to.emb -@ 2 from.tok | cmp <(scview five.screen) <(scview -)
-	scembed -q -M model --screen 5 --towards to.emb --batch-tokens 1 from.tok | diff <(scview five.screen -c cell,gene) <(scview - -c cell,gene)
+	scperturb screen -q -M model --genes 5 --towards to.emb -@ 2 from.tok | cmp <(scview five.screen) <(scview -)
+	scperturb screen -q -M model --genes 5 --towards to.emb --batch-tokens 1 from.tok | diff <(scview five.screen -c cell,gene) <(scview - -c cell,gene)
 }
 
-@test "scperturb --delete screened: the rows of these genes, the best first" {
-	scembed -q -u -M model --screen 3 --towards to.emb from.tok | scperturb -q --delete screened -o some.pert
-	scperturb -q --delete all from.tok -o all.pert
+@test "scperturb apply --delete screened: the rows of these genes, the best first" {
+	scperturb screen -q -u -M model --genes 3 --towards to.emb from.tok | scperturb apply -q --delete screened -o some.pert
+	scperturb apply -q --delete all from.tok -o all.pert
 	scview some.pert -c cell,perturbation,perturbed,gene,token | tail -n +2 | sort > some.tsv
 	scview all.pert -c cell,perturbation,perturbed,gene,token | tail -n +2 | sort > all.tsv
 	[ "$(wc -l < some.tsv)" = 16 ]
 	[ -z "$(comm -23 some.tsv all.tsv)" ]
-	diff <(scview some.pert -c gene | tail -n +2 | tr '\n' ' ' | xargs) <(scembed -q -M model --screen 3 --towards to.emb from.tok | scview - -c gene | tail -n +2 | xargs)
+	diff <(scview some.pert -c gene | tail -n +2 | tr '\n' ' ' | xargs) <(scperturb screen -q -M model --genes 3 --towards to.emb from.tok | scview - -c gene | tail -n +2 | xargs)
 }
 
-@test "scembed --screen: the state is means of the genes of cells, by this model and layer; all else is refused" {
+@test "scperturb screen: the state is means of the genes of cells, by this model and layer; all else is refused" {
 	refused() {
-		run -1 scembed -M model --screen 5 --towards "$@" from.tok -o no.tok
-		assert_output --partial "scembed: --towards: $1 was embedded by another model, or another way: '"
+		run -1 scperturb screen -M model --genes 5 --towards "$@" from.tok -o no.tok
+		assert_output --partial "scperturb screen: --towards: $1 was embedded by another model, or another way: '"
 	}
 	scembed -q -M model --layer 0 to.tok -o l0.emb
 	scembed -q -M model --pool first to.tok -o first.emb
 	scembed -q -M model --of genes to.tok -o genes.emb
-	scembed -q --pca 64 sim.counts -o pca64.emb
+	screduce pca -q -k 64 sim.counts -o pca64.emb
 	scembed -q -M model --of cells --truncate --layer -1 --pool mean to.tok | scsample -q --where cell_type=type2 - -o same.emb
 	cp -r model other
 	$PYTHON - <<-'END'
@@ -99,11 +99,11 @@ compare() {
 	for f in l0 first genes pca64 other; do refused $f.emb; done
 	refused to.emb --layer 0
 	assert_output --regexp "'--model xxh3:[0-9a-f]{32}', expected '--layer 0 --pool mean --model xxh3:[0-9a-f]{32}'$"
-	scembed -q -M model --screen 1000 --towards same.emb from.tok | cmp <(scview all.screen) <(scview -)
+	scperturb screen -q -M model --genes 1000 --towards same.emb from.tok | cmp <(scview all.screen) <(scview -)
 	assert_not_exist no.tok
 }
 
-@test "scembed --screen, scperturb: a column of obs that is called rank or tie is one like others" {
+@test "scperturb screen, scperturb: a column of obs that is called rank or tie is one like others" {
 	for c in rank tie; do
 		$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1] + "/../python"); import scstream
 r = scstream.read("from.tok"); blocks = list(r)
@@ -111,27 +111,27 @@ for c in r.header["columns"]:
     if c["name"] == "n_counts": c["name"] = sys.argv[2]
 for b in blocks: b[sys.argv[2]] = b.pop("n_counts")
 scstream.write(sys.argv[2] + ".tok", r.header, blocks)' "$BATS_TEST_DIRNAME" $c
-		scembed -q -M model --screen 5 --towards to.emb $c.tok | scview -q -c gene - | cmp - <(scembed -q -M model --screen 5 --towards to.emb from.tok | scview -q -c gene -)
-		scperturb -q --delete all $c.tok | scview -q -c perturbed - | cmp - <(scperturb -q --delete all from.tok | scview -q -c perturbed -)
+		scperturb screen -q -M model --genes 5 --towards to.emb $c.tok | scview -q -c gene - | cmp - <(scperturb screen -q -M model --genes 5 --towards to.emb from.tok | scview -q -c gene -)
+		scperturb apply -q --delete all $c.tok | scview -q -c perturbed - | cmp - <(scperturb apply -q --delete all from.tok | scview -q -c perturbed -)
 	done
 }
 
-@test "scembed --screen: what it cannot do is one line" {
-	run -2 scembed -M model --screen 5 from.tok -o no.tok
-	assert_output --partial "--screen needs --towards"
-	run -2 scembed -M model --screen 5 --towards to.emb --pool cls from.tok -o no.tok
-	assert_output --partial "--pool does not go with --screen"
-	run -1 scembed -M model --screen 5 --towards from.tok from.tok -o no.tok
+@test "scperturb screen: what it cannot do is one line" {
+	run -2 scperturb screen -M model --genes 5 from.tok -o no.tok
+	assert_output --partial "--towards EMB is needed"
+	run -2 scperturb screen -M model --genes 5 --towards to.emb --pool cls from.tok -o no.tok
+	assert_output --partial "unknown option --pool"
+	run -1 scperturb screen -M model --genes 5 --towards from.tok from.tok -o no.tok
 	assert_output --partial "--towards: from.tok: "
-	scembed -q --pca 4 sim.counts -o pca.emb
-	run -1 scembed -M model --screen 5 --towards pca.emb from.tok -o no.tok
-	assert_output --partial "scembed: --towards: vectors of 4 numbers, but the model has 64: expected embeddings by this model"
+	screduce pca -q -k 4 sim.counts -o pca.emb
+	run -1 scperturb screen -M model --genes 5 --towards pca.emb from.tok -o no.tok
+	assert_output --partial "scperturb screen: --towards: vectors of 4 numbers, but the model has 64: expected embeddings by this model"
 	cp to.emb side.emb
-	run -2 scembed -M model --screen 5 --towards side.emb from.tok -o side.emb
+	run -2 scperturb screen -M model --genes 5 --towards side.emb from.tok -o side.emb
 	assert_output --partial "--output and --towards name the same file: side.emb"
-	run -1 scperturb --delete screened from.tok -o no.tok
-	assert_output "scperturb: from.tok: no lists 'gene' and 'expected': expected the tokens that scembed --screen writes"
-	run -2 scperturb --overexpress screened all.screen -o no.tok
+	run -1 scperturb apply --delete screened from.tok -o no.tok
+	assert_output "scperturb apply: from.tok: no lists 'gene' and 'expected': expected the tokens that scperturb screen writes"
+	run -2 scperturb apply --overexpress screened all.screen -o no.tok
 	assert_output --partial "screened is for --delete of single genes"
 	assert_not_exist no.tok
 }

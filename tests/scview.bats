@@ -189,7 +189,7 @@ assert list(b.obs) == ["cell_type"] and (b.X != a.X[:50]).nnz == 0'
 	scview -s odd.counts >stats
 	scview odd.counts >table
 	scview -c t -n 5 odd.counts >t
-	scembed -q --pca 2 --fit odd.counts odd.counts -o odd.emb
+	screduce pca -q -k 2 --fit odd.counts odd.counts -o odd.emb
 	ctaprobe cells -q -l t odd.emb -o scores
 	ctaprobe cells -q -l t --train odd.emb --test odd.emb --coefficients weights -o scores2
 	run -0 $PYTHON - <<-'P'

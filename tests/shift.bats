@@ -10,10 +10,10 @@ setup_file() {
 	rankenc -q -m v.tsv sim.counts -o cells.tok
 	maskgen -q -u --epochs 2 cells.tok | sctrain mlm -q --config tiny -o model
 	scsample -q -n 4 cells.tok -o few.tok
-	scperturb -q --delete all few.tok -o all.tok
+	scperturb apply -q --delete all few.tok -o all.tok
 	# overexpressed genes that a cell lacks push out others
-	scperturb -q --overexpress "SIMG000010+SIMG000020$(awk 'NR > 5 && NR % 4 == 0 { printf ",%s", $2 }' v.tsv)" --max-len "$(scview -c token few.tok | awk 'NR > 1 && NF > n { n = NF } END { print n }')" few.tok -o over.tok
-	scperturb -q --delete SIMG000010,SIMG000020+SIMG000030,SIMG000040,SIMG000050 --inhibit SIMG000010,SIMG000011 --controls 2 cells.tok -o some.tok
+	scperturb apply -q --overexpress "SIMG000010+SIMG000020$(awk 'NR > 5 && NR % 4 == 0 { printf ",%s", $2 }' v.tsv)" --max-len "$(scview -c token few.tok | awk 'NR > 1 && NF > n { n = NF } END { print n }')" few.tok -o over.tok
+	scperturb apply -q --delete SIMG000010,SIMG000020+SIMG000030,SIMG000040,SIMG000050 --inhibit SIMG000010,SIMG000011 --controls 2 cells.tok -o some.tok
 	scembed -q -M model some.tok -o some.emb
 	scembed -q -M model --similarity mean some.tok -o some.similarity
 	scembed -q -M model --similarity mean all.tok -o all.similarity
@@ -68,7 +68,7 @@ refused() {
 	printf 'cells without a token'
 	scsample -q -n 1 cells.tok -o one.tok
 	gene=$(scview -c token one.tok | awk 'NR == 2 { print $1 }')
-	scperturb -q --delete "$(awk -F'\t' -v g="$gene" '$1 == g { print $2 }' v.tsv)" --max-len 2048 one.tok -o p.tok
+	scperturb apply -q --delete "$(awk -F'\t' -v g="$gene" '$1 == g { print $2 }' v.tsv)" --max-len 2048 one.tok -o p.tok
 	scembed -q -M model p.tok -o plain.emb
 	scembed -q -M model --pool mean p.tok -o mean.emb
 	cmp <(scview -c x plain.emb) <(scview -c x mean.emb)
@@ -80,13 +80,13 @@ refused() {
 	same all.similarity similarity "--mixture" mixture=1
 	same some.emb x,control "--state cell_type --from type1 --to type2" state=cell_type,type1,type2
 	same some.emb x,control "--state cell_type --from type1 --to type2 --other type3,type4 --group donor" state=cell_type,type1,type2,type3,type4 group=donor
-	scperturb -q --delete SIMG000010,SIMG000020+SIMG000030,SIMG000040,SIMG000050 cells.tok | scembed -q -M model --pool rest -o rest.emb
+	scperturb apply -q --delete SIMG000010,SIMG000020+SIMG000030,SIMG000040,SIMG000050 cells.tok | scembed -q -M model --pool rest -o rest.emb
 	same rest.emb x,x_original "" # x against x_original, not against the unperturbed row
 	same rest.emb x,x_original "--state cell_type --from type1 --to type2" state=cell_type,type1,type2
 	scembed -q -M model over.tok -o over.emb
 	same over.emb x ""            # truncated rows are what overexpressed cells are compared with
 	scembed -q -M model cells.tok -o cells.emb
-	scperturb -q --delete SIMG000010,SIMG000040,SIMG000050 cells.tok | scembed -q -M model -o plain.emb
+	scperturb apply -q --delete SIMG000010,SIMG000040,SIMG000050 cells.tok | scembed -q -M model -o plain.emb
 	same plain.emb x "--state cell_type --from type1 --to type2 --group donor" state=cell_type,type1,type2 group=donor # donors without controls
 	ctaprobe shift -q --state cell_type --from type1 --to type2 --group donor --states cells.emb plain.emb -o b.tsv
 	cmp table.tsv b.tsv
@@ -103,7 +103,7 @@ refused() {
 @test "ctaprobe shift: a note says when few groups cannot give a q_group below 0.05, or only many perturbations together" {
 	run -0 --separate-stderr ctaprobe shift --group donor some.similarity
 	assert_equal "$stderr" "ctaprobe shift: note: 4 groups: p_group is at least 0.12, so no q_group is below 0.05"
-	scsample -q -n 8 cells.tok | scperturb -q --delete all | scembed -q -M model --similarity mean -o eight.similarity
+	scsample -q -n 8 cells.tok | scperturb apply -q --delete all | scembed -q -M model --similarity mean -o eight.similarity
 	run -0 --separate-stderr ctaprobe shift --group cell eight.similarity
 	local n
 	n=$(($(wc -l <<< "$output") - 1))
@@ -155,7 +155,7 @@ refused() {
 		assert_failure 1
 		assert_output --partial "of the cell before it"
 		scsample -q -n 8 cells.tok -o eight.tok
-		scperturb -q --delete SIMG000010 eight.tok | scembed -q -M model -o eight.emb
+		scperturb apply -q --delete SIMG000010 eight.tok | scembed -q -M model -o eight.emb
 		run ctaprobe shift $S eight.emb
 		assert_failure 1
 		assert_output --partial "has 1 cell, expected at least 10"
@@ -213,8 +213,8 @@ refused() {
 	# a map may show both, and what was done to real cells is no copy
 	ctaprobe map -q some.emb -o map.emb
 	[ "$(scview -c cell map.emb | wc -l)" -eq "$(scview -c cell some.emb | wc -l)" ]
-	run --separate-stderr scembed -q -M model --screen 5 --towards some.emb cells.tok -o out
+	run --separate-stderr scperturb screen -q -M model --genes 5 --towards some.emb cells.tok -o out
 	assert_failure 1
 	assert_not_exist out
-	assert_equal "$(grep -c "^scembed: --towards: some.emb: cell [0-9]*: $message$" <<<"$stderr")" 1
+	assert_equal "$(grep -c "^scperturb screen: --towards: some.emb: cell [0-9]*: $message$" <<<"$stderr")" 1
 }

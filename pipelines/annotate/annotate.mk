@@ -26,9 +26,9 @@ MIN_CELLS ?= 10
 
 ANNOTATE_SETTINGS := DATA REFERENCE LABEL GROUP FEATURES COVERAGE UNKNOWN MIN_CELLS SEED $(if $(value DATA),,SCALE)
 $(eval $(call run_folder,ANNOTATE,annotate,$(ANNOTATE_SETTINGS)))
-ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim scembed ctaprobe scview)
+ANNOTATE_TOOLS := $(addprefix $(BIN)/,h5tok scsample scsim screduce ctaprobe scview)
 annotate_stage = $(call stage_in,$(ANNOTATE),$1)
-annotate_features = $(if $(filter pca,$(FEATURES)),--pca 50,--expression)
+annotate_features = $(if $(filter pca,$(FEATURES)),pca -k 50,expression)
 
 annotate: ## cell types of your cells from a reference: a page and an annotated .h5ad (REFERENCE= LABEL= DATA=)
 $(call check,annotate,DATA REFERENCE)
@@ -60,7 +60,7 @@ $(ANNOTATE)/group: $(ANNOTATE)/reference.counts
 	@$(script)/group.sh $(call text,GROUP) $(call text,LABEL) $< $(whole)
 
 $(ANNOTATE)/reference.emb $(ANNOTATE)/new.plain: $(ANNOTATE)/reference.counts $(ANNOTATE)/new.counts
-	$(call annotate_stage,scembed-$(basename $(@F))) $(BIN)/scembed -v $(annotate_features) --fit $< --shared-with $(ANNOTATE)/new.counts -@ $(THREADS) \
+	$(call annotate_stage,screduce-$(basename $(@F))) $(BIN)/screduce $(annotate_features) -v --fit $< --shared-with $(ANNOTATE)/new.counts -@ $(THREADS) \
 		-o $@ $(ANNOTATE)/$(basename $(@F)).counts
 # A map for the page and for scanpy; ctaprobe transfer copies it
 $(ANNOTATE)/new.emb: $(ANNOTATE)/new.plain

@@ -11,7 +11,7 @@
 
 DEMO_SETTINGS := $(RELIANCE_SETTINGS)
 $(eval $(call run_folder,DEMO,demo,$(DEMO_SETTINGS)))
-DEMO_TOOLS := $(addprefix $(BIN)/,rankenc depgraph scembed ctaprobe scview)
+DEMO_TOOLS := $(addprefix $(BIN)/,rankenc depgraph scembed screduce ctaprobe scview)
 stage = $(call stage_in,$(DEMO),$1)
 DEMO_MODELS := random corrmask
 
@@ -41,7 +41,7 @@ $(DEMO)/train.read.tok $(DEMO)/test.read.tok: $(DEMO)/%.read.tok: $(PREPARED)/%.
 		| $(DEMO)/settings $(DEMO_TOOLS)
 	$(call stage,rankenc-read-$*) $(BIN)/rankenc -v $(prepared_vocab) --value --max-len $(MAXLEN) -@ $(job_threads) -o $@ $<
 $(DEMO)/read.train.emb $(DEMO)/read.test.emb: $(DEMO)/read.%.emb: $(DEMO)/%.read.tok $(DEMO)/train.read.tok
-	$(call stage,scembed-read-$*) $(BIN)/scembed -v --expression --fit $(DEMO)/train.read.tok -@ $(job_threads) -o $@ $<
+	$(call stage,screduce-read-$*) $(BIN)/screduce expression -v --fit $(DEMO)/train.read.tok -@ $(job_threads) -o $@ $<
 $(DEMO)/read.probe.tsv: $(DEMO)/%.probe.tsv: $(DEMO)/%.train.emb $(DEMO)/%.test.emb
 	$(call stage,ctaprobe-$*) $(PIPELINES)/bootstrap.sh cells $(PREPARED)/group $(call text,LABEL) $^ $@ -@ $(job_threads)
 $(DEMO)/all-genes.tok: $(PREPARED)/corpus.counts $(if $(value MEDIANS),,$(PREPARED)/vocab.tsv) | $(DEMO)/settings $(DEMO_TOOLS)

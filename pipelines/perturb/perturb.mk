@@ -12,7 +12,7 @@
 # FROM     the state whose cells are perturbed
 # TO       the state that shifts are measured towards
 # MODEL    a model with its vocab.tsv, such as one of sctrain; none: a network is trained here
-# DELETE   the genes: all, a list, or a file (scperturb --delete)
+# DELETE   the genes: all, a list, or a file (scperturb apply --delete)
 # TRUTH    file of genes, one a line, that should be found; for simulated cells, the regulator and its targets
 # PERTURBED  cells of each state that are used, at most
 

@@ -12,13 +12,13 @@ embed() {
 	shift 2
 	mkdir -p "$inputs/$name"
 	for part in learn test valid; do
-		scembed -q "$@" --genes 0 --fit "$inputs/learn.counts" -o "$inputs/$name/$part.emb" "$inputs/$part.counts"
+		screduce "$@" -q --genes 0 --fit "$inputs/learn.counts" -o "$inputs/$name/$part.emb" "$inputs/$part.counts"
 	done
 	"$here/r2mae/probe.sh" "$inputs/$name" "$inputs" "$threads" "$iterations"
 }
 few=$(scview --vocab "$inputs/genes.counts" | tail -n +2 | wc -l)
-stage expression embed expression 100 --expression
-stage pca embed pca 500 --pca $((few < 50 ? few : 50))
+stage expression embed expression 100 expression
+stage pca embed pca 500 pca -k $((few < 50 ? few : 50))
 for name in expression pca; do
 	for f in "$inputs/$name"/*.score.tsv; do
 		part=${f##*/}

@@ -27,7 +27,7 @@ TIES_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3 4 5 6 7 8,1 2 3 4 5 6 7 8))
 
 TIES_SETTINGS := $(PRETRAINED_SETTINGS) PROBES FEW
 $(eval $(call run_folder,TIES,ties,$(TIES_SETTINGS)))
-TIES_TOOLS := $(addprefix $(BIN)/,rankenc depgraph maskgen sctrain scembed ctaprobe scsample scsim scview)
+TIES_TOOLS := $(addprefix $(BIN)/,rankenc depgraph maskgen sctrain scembed screduce ctaprobe scsample scsim scview)
 ties_stage = $(call stage_in,$(TIES),$1)
 
 .PHONY: ties-now

@@ -78,7 +78,7 @@ char *embedding_source(const struct header *h)
 	{
 		const char *program = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "program"));
 		const char *options = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "options"));
-		if (!program || !options || strcmp(program, "scembed"))
+		if (!program || !options || (strcmp(program, "scembed") && strncmp(program, "screduce ", 9)))
 			continue;
 		free(source);
 		source = NULL;

@@ -13,21 +13,21 @@
 enum { CELLS, GENES, STATIC }; /* whose vectors */
 enum { COUNTS_MAX = 1 << 18, GRADIENT_MAX = 1 << 11 }; /* default of --batch-tokens for counts, for gradients */
 
-static const char *model_dir, *fit_path, *shared_path, *head, *by, *pooling, *attribute, *towards;
-static long long layer = -1, batch_max = 16384, components, genes = 2000, screened;
-static int expression, of, similarity, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
+static const char *model_dir, *head, *by, *pooling, *attribute;
+static long long layer = -1, batch_max = 16384;
+static int of, similarity, truncate_cells, predict, probabilities, all_genes, reconstruct, decode;
 static struct opt_values gene, node;
 
-/* Modes. --similarity has two; EXPRESSED is without a model. */
-enum { EMBED = 1 << CELLS, PER_GENE = 1 << GENES, TABLE = 1 << STATIC, PREDICTED = 8, RECONSTRUCTED = 16, ATTRIBUTED = 32, SCREENED = 64 };
-enum { SIMILAR_NONE = 128, SIMILAR = 128 << SIMILARITY_MEAN | 128 << SIMILARITY_GENES, EXPRESSED = 1024, OF_MODEL = EXPRESSED - 1 };
+/* Modes. --similarity has two. */
+enum { EMBED = 1 << CELLS, PER_GENE = 1 << GENES, TABLE = 1 << STATIC, PREDICTED = 8, RECONSTRUCTED = 16, ATTRIBUTED = 32 };
+enum { SIMILAR_NONE = 128, SIMILAR = 128 << SIMILARITY_MEAN | 128 << SIMILARITY_GENES, OF_MODEL = 1023 };
 
 static struct option_def options[] = {
 	{0, "Model", OPT_GROUP},
 	{'M', "model", OPT_INPUT, &model_dir, "DIR", "the model directory", .modes = OF_MODEL},
 	{0, "layer", OPT_INT, &layer, "N",
 		"layer of the hidden states: 0 the last, -1 the one before, ... (default -1; of a model of counts and of bmfm, 0)", -65535,
-		0, .changes = 1, .modes = EMBED | PER_GENE | SIMILAR | SCREENED},
+		0, .changes = 1, .modes = EMBED | PER_GENE | SIMILAR},
 	{0, "pool", OPT_STRING, &pooling, "mean|cls|first|rest|token:K,...",
 		"mean of the genes' states, the state of <cls>, of the first token, or of the tokens at positions K, from 0, one after the "
 		"other (default mean; bmfm: token:0); rest: the mean without perturbed genes",
@@ -35,10 +35,6 @@ static struct option_def options[] = {
 	{0, "similarity", OPT_CHOICE, &similarity, OPT_ENUM([SIMILARITY_MEAN] = "mean", [SIMILARITY_GENES] = "genes"),
 		"of perturbed cells (scperturb): cosine similarities of the genes' states to those before, instead of vectors",
 		.changes = 1, .mode = SIMILAR_NONE},
-	{0, "screen", OPT_INT, &screened, "K",
-		"write the tokens, and of each cell the K genes whose deletion should move it most towards a state, for scperturb", 1,
-		65535, .changes = 1, .mode = SCREENED, .needs = "towards"},
-	{0, "towards", OPT_INPUT, &towards, "EMB", "with --screen: embeddings whose mean stands for the state", .modes = SCREENED},
 	{0, "Genes", OPT_GROUP},
 	{0, "of", OPT_CHOICE, &of, OPT_ENUM([CELLS] = "cells", [GENES] = "genes", [STATIC] = "static"),
 		"vectors of the cells; of the genes, means over the cells that have them; or the model's table of genes (default cells)",
@@ -73,17 +69,8 @@ static struct option_def options[] = {
 		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1,
 		.modes = OF_MODEL & ~(TABLE | SIMILAR)},
 	{0, "batch-tokens", OPT_INT, &batch_max, "N",
-		"compute about N tokens or counts at a time (default 16384; --attribute, --screen: 2048; counts: 262144)", 1, 1e9,
+		"compute about N tokens or counts at a time (default 16384; --attribute: 2048; counts: 262144)", 1, 1e9,
 		.modes = OF_MODEL & ~TABLE},
-	{0, "Without a model", OPT_GROUP},
-	{0, "expression", OPT_FLAG, &expression, NULL, "without a model: log-normalised expression of the most variable genes",
-		.changes = 1, .mode = EXPRESSED, .excludes = "pca precision"},
-	{0, "pca", OPT_INT, &components, "K", "without a model: K principal components of that expression", 1, 16384, .changes = 1,
-		.mode = EXPRESSED, .excludes = "precision"},
-	{0, "genes", OPT_INT, &genes, "N", "number of most variable genes, 0: all (default 2000)", 0, 1e6, .changes = 1,
-		.modes = EXPRESSED},
-	{0, "fit", OPT_INPUT, &fit_path, "FILE", "learn genes and components from these cells (default: the input)", .modes = EXPRESSED},
-	{0, "shared-with", OPT_INPUT, &shared_path, "FILE", "choose only genes that FILE has too", .modes = EXPRESSED},
 	{0},
 };
 
@@ -135,10 +122,8 @@ static void load_model(struct run *r, const struct stream *in, struct ops *ops)
 static void make_header(struct run *r, struct header *to, const struct header *from, const char *name)
 {
 	const char *model = r->identity;
-	header_derive(to, predict || reconstruct || attribute ? "prediction" : screened ? "tokens" : "embedding", from);
-	if (screened) {
-		screen_header(r, to, name, (int)layer, strchr(model, ' ') + 1);
-	} else if (attribute) {
+	header_derive(to, predict || reconstruct || attribute ? "prediction" : "embedding", from);
+	if (attribute) {
 		attribute_header(r, to, name);
 	} else if (predict) {
 		predict_header(r, to, name);
@@ -207,8 +192,6 @@ static void work(struct run *r, const struct block *b, size_t from, size_t to, c
 	block_take(&r->out, r->map, b, r->row, n);
 	if (r->perturbed)
 		perturbed_rows(r, b, from, first, n, (int)layer);
-	else if (r->screen)
-		screen_rows(r, first, n, (int)layer);
 	else
 		(attribute                  ? attribute_rows
 				: predict   ? predict_rows
@@ -242,12 +225,11 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 	r->whole = reconstruct && !r->counts;
 	if (gene.n && !r->whole)
 		die("--gene: the model in %s is one of counts, of which the masked genes are written", model_dir);
-	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict || of || attribute || screened))
+	if (r->counts && (given(&pooling) || given(&similarity) || truncate_cells || predict || of || attribute))
 		die("--%s: the model in %s has no tokens",
 			of                           ? "of"
 				: predict            ? "predict"
 				: attribute          ? "attribute"
-				: screened           ? "screen"
 				: truncate_cells     ? "truncate"
 				: given(&similarity) ? "similarity"
 						     : "pool",
@@ -257,19 +239,17 @@ static void choose_input(struct run *r, const struct header *h, const char *name
 		layer = 0;
 	if (r->counts && !given(&batch_max))
 		batch_max = COUNTS_MAX;
-	if ((attribute || screened) && !given(&batch_max))
+	if (attribute && !given(&batch_max))
 		batch_max = GRADIENT_MAX;
 	must(r->counts ? counts_columns(&r->col, h, !reconstruct, name, &e) : tokens_columns(&r->col, h, name, &e), &e);
-	if (screened)
-		screen_open(r, towards, (size_t)screened, h, name);
 	if (r->pool.kind == POOL_REST || given(&similarity))
 		perturbed_open(r, (enum similarity)similarity, h, name);
 }
 
 static void check_options(void)
 {
-	if (!model_dir && !expression && !components)
-		usage_error("one of -M DIR, --expression and --pca K is needed");
+	if (!model_dir)
+		usage_error("-M DIR is needed");
 	if (truncate_cells && pooling && !strcmp(pooling, "rest"))
 		usage_error("--truncate would cut a cell and its perturbed copies at different genes: give scperturb a smaller --max-len");
 	if (by)
@@ -305,7 +285,6 @@ static void report(const struct run *r, const char *name)
 		warn(attribute                 ? "%llu of %llu cells have no gene: they have no attributions"
 				: predict      ? "%llu of %llu cells have no token: their logits are NaN"
 				: r->whole     ? "%llu of %llu cells have no token: their predictions are NaN"
-				: r->screen    ? "%llu of %llu cells have no gene: nothing was screened"
 				: r->perturbed ? "%llu of %llu rows have no token but the perturbed ones: their results are NaN"
 					       : "%llu of %llu cells have no token to embed: their vectors are NaN",
 			empty, cells);
@@ -337,10 +316,6 @@ int main(int argc, char **argv)
 	int got;
 	cli_init(&cli, argc, argv);
 	check_options();
-	if (!model_dir) {
-		expression_run(&cli, &(struct expression_options){(size_t)components, (size_t)genes, fit_path, shared_path});
-		return 0;
-	}
 	r.probabilities = probabilities;
 	r.greedy = decode;
 	r.nodes = &node;
@@ -385,7 +360,6 @@ int main(int argc, char **argv)
 	counts_release(&r);
 	perturbed_release(&r);
 	attribute_release(&r);
-	screen_release(&r);
 	block_release(&r.out);
 	block_release(&b);
 	header_release(&h);

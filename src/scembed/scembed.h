@@ -1,6 +1,6 @@
 /* The parts of scembed: scembed.c reads, batches and writes; pool.c is --pool; genes.c one vector a gene; predict.c is --predict for one batch;
  * attribute.c --attribute; counts.c a model of counts; whole.c --reconstruct of whole cells; terms.c adds an ontology to predictions;
- * perturbed.c compares perturbed cells with the unperturbed ones; screen.c chooses genes to perturb; expression.c embeds without a model. */
+ * perturbed.c compares perturbed cells with the unperturbed ones. */
 #ifndef SCEMBED_H
 #define SCEMBED_H
 
@@ -46,7 +46,6 @@ struct run {
 
 	struct perturbed *perturbed; /* perturbed.c; NULL: rows are embedded one by one */
 	struct attribute *attribute; /* attribute.c; NULL: no --attribute */
-	struct screen *screen; /* screen.c; NULL: no --screen */
 
 	struct config_heads heads; /* of the model, for a prediction */
 	size_t head; /* the one that predicts */
@@ -105,13 +104,6 @@ void attribute_rows(struct run *r, size_t first, size_t n);
 void attribute_report(const struct run *r);
 void attribute_release(struct run *r);
 
-/* --screen: read the state, a stream of embeddings, and keep k genes of each cell; the columns, after a check that the state is of this layer and
- * model ("xxh3:DIGEST"); compute rows [first, first + n) of the output, whose cells are in r->packed. */
-void screen_open(struct run *r, const char *path, size_t k, const struct header *h, const char *name);
-void screen_header(struct run *r, struct header *h, const char *name, int layer, const char *model);
-void screen_rows(struct run *r, size_t first, size_t n, int layer);
-void screen_release(struct run *r);
-
 /* A model of counts: the columns of its input, its head and its groups of cells. */
 void counts_open(struct run *r, const char *dir, const struct header *h, const char *name);
 /* Add the columns of --reconstruct after the copied ones. */
@@ -148,14 +140,5 @@ void perturbed_release(struct run *r);
 void whole_open(struct run *r, const char *dir, const struct header *h, const struct opt_values *genes);
 void whole_header(struct run *r, struct header *h, const char *name);
 void whole_rows(struct run *r, size_t first, size_t n);
-
-/* Embeddings of counts without a model. */
-struct expression_options {
-	size_t components; /* 0: the expression itself */
-	size_t genes; /* the most variable ones; 0: all */
-	const char *fit; /* stream to learn from; NULL: the input */
-	const char *shared; /* choose only genes that are in the table of genes of this stream too; NULL: any */
-};
-void expression_run(const struct cli *cli, const struct expression_options *o);
 
 #endif

@@ -1,9 +1,14 @@
-/* The parts of scperturb: sets.c reads which genes to perturb, scperturb.c perturbs cells and writes them. */
+/* The subcommands of scperturb (argv[0] is the subcommand's name), and what sets.c reads for apply.c: which genes to perturb. */
 #ifndef SCPERTURB_H
 #define SCPERTURB_H
 
+#include "cli.h"
 #include "cells/perturb.h"
 #include "label/gene_find.h"
+
+int scperturb_apply(int argc, char **argv);
+int scperturb_screen(int argc, char **argv);
+extern struct cli apply_cli, screen_cli;
 
 /* Genes that are perturbed together. */
 struct set {
@@ -17,7 +22,7 @@ struct set {
 struct sets {
 	enum perturb_kind kind;
 	const char *option; /* its argument */
-	int all, screened; /* every gene of each cell; those that scembed --screen lists */
+	int all, screened; /* every gene of each cell; those that scperturb screen lists */
 	struct set *set; /* [n] otherwise */
 	size_t n, cap;
 	size_t unknown; /* genes of a .gmt file that are not in the vocabulary */

@@ -7,7 +7,7 @@
 
 For each cell, each gene is deleted; the value is the mean cosine of the other genes' states before and after, one layer before the last. Models are those
 of embed.py, of the shapes of the published Geneformer models with random weights. The CELLS longest of 200 cells are cut to LENGTH tokens. Ours is
-`scperturb --delete all | scembed --similarity mean`, timed from start to exit. The peer is Geneformer's way: batches of perturbed cells of one cell, which are
+`scperturb apply --delete all | scembed --similarity mean`, timed from start to exit. The peer is Geneformer's way: batches of perturbed cells of one cell, which are
 equally long, so nothing is padded; of as many tokens as scembed's; timed without imports and reading. Unlike Geneformer it reduces each batch at
 once and keeps no states, which is to its advantage. In bf16, where the processor has it, it runs under autocast, and differences are those to its
 float32.
@@ -68,7 +68,7 @@ def ours(bin, model, tokens, precision, length, threads, out):
         if os.path.exists(f):
             os.unlink(f)
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    pipe(f"'{bin}/scperturb' -q -u --delete all --max-len {length} --report {out}.a {tokens} | "
+    pipe(f"'{bin}/scperturb' apply -q -u --delete all --max-len {length} --report {out}.a {tokens} | "
          f"'{bin}/scembed' -q --precision {precision} --similarity mean -@ {threads} --report {out}.b -M {model} -o {out}")
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     peak = [float(re.search(r"^peak_memory_mb\t([\d.]+)", open(out + end).read(), re.M)[1]) for end in (".a", ".b")]

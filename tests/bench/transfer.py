@@ -39,10 +39,10 @@ def read_tsv(text):
 def ours(at, group, left_out):
     """method -> the scores that ctaprobe score prints, and seconds. Expression is slow, so no class is left out for it."""
     embedded = {}
-    for name, options in (("pca", ("--pca", 50)), ("expression", ("--expression",)))[:1 if left_out else 2]:
+    for name, options in (("pca", ("pca", "-k", 50)), ("expression", ("expression",)))[:1 if left_out else 2]:
         seconds = 0
         for part in "ref", "new":
-            seconds += tool("scembed", *options, "--fit", at + "ref.counts", "-o", f"{at}{name}.{part}.emb", f"{at}{part}.counts")[1]
+            seconds += tool("screduce", *options, "--fit", at + "ref.counts", "-o", f"{at}{name}.{part}.emb", f"{at}{part}.counts")[1]
         embedded[name] = seconds
     for method, name, options in (("transfer, 50 components", "pca", ("--probe",)), ("transfer, 50 components, 15 nearest", "pca", ("--nearest", 15)),
                                   ("transfer, expression", "expression", ("--probe",)))[:2 if left_out else 3]:

@@ -19,7 +19,7 @@ inputs() {
 		scembed -q -M model tok -o emb && scembed -q --of genes -M model tok -o genes.emb && scembed -q -M cells.model --predict tok -o pred &&
 		sctrain genes -q --gene-labels genes.tsv --fold 1/3 --init model none -o genes.model 2> /dev/null &&
 		scembed -q -M genes.model --predict tok -o genes.pred && scembed -q --reconstruct -M nb.model masked.counts -o rec &&
-		scsample -q -n 40 tok -o some && scperturb -q --delete SIMG000010,SIMG000020 --controls 1 some -o perturbed &&
+		scsample -q -n 40 tok -o some && scperturb apply -q --delete SIMG000010,SIMG000020 --controls 1 some -o perturbed &&
 		scembed -q -M model perturbed -o perturbed.emb &&
 		ctaprobe score -q --label cell_type pred -o one.score &&
 		printf '%s\t%s\t%s\n' label fold hidden a 1 3 a 1 4 b 1 5 b 1 7 a 2 1 a 2 2 b 2 4 b 2 3 > rows.tsv && touch complete
@@ -67,15 +67,15 @@ cases() {
 		sctrain-nb	sctrain nb -q --config mlp-nb-tiny $I/masked.counts -o out
 		sctrain-nb-curriculum	sctrain nb -q --config mlp-nb-tiny --curriculum easy $I/masked.counts -o out
 		sctrain-eval-nb	sctrain eval -q -M $I/nb.model $I/masked.counts -o out
-		scperturb	scperturb -q --delete all --controls 1 $I/tok -o out
+		scperturb	scperturb apply -q --delete all --controls 1 $I/tok -o out
 		scembed	scembed -q -M $I/model $I/tok -o out
 		scembed-similarity	scembed -q -M $I/model --similarity genes $I/perturbed -o out
 		scembed-predict	scembed -q -M $I/cells.model --predict $I/tok -o out
 		scembed-nb	scembed -q -M $I/nb.model $I/counts -o out
 		scembed-genes	scembed -q -M $I/genes.model --predict $I/tok -o out
 		scembed-reconstruct	scembed -q --reconstruct -M $I/nb.model $I/masked.counts -o out
-		scembed-expression	scembed -q --expression $I/counts -o out
-		scembed-pca	scembed -q --pca 5 $I/counts -o out
+		screduce-expression	screduce expression -q $I/counts -o out
+		screduce-pca	screduce pca -q -k 5 $I/counts -o out
 		ctaprobe-cells	ctaprobe cells -q --label cell_type --folds 3 $I/emb -o out
 		ctaprobe-score	ctaprobe score -q --label cell_type $I/pred -o out
 		ctaprobe-target	ctaprobe cells -q --target n_counts --folds 3 $I/emb -o out

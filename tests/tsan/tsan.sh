@@ -26,7 +26,7 @@ run depgraph tok -o graph
 run depgraph --pmi --tau 0.1 tok -o pmi.graph
 run depgraph --layout graph -o layout
 run maskgen -g graph --strategy corrmask tok -o masked
-run scembed --pca 5 counts -o pca
+run screduce pca -k 5 counts -o pca
 run ctaprobe cells --label cell_type --folds 2 pca -o scores
 # training is slow: fewer cells
 "$bin/scsample" -q -n 200 tok -o few

@@ -1,10 +1,9 @@
 /*
- * scembed --expression and --pca: embeddings without a model, as baselines. Counts are log-normalised, log(1 + 10^4 count / n_counts), and
- * the most variable genes are kept; --pca takes their principal components. All is learned from the cells of --fit, or else of the input.
+ * screduce expression, screduce pca: embeddings without a model, as baselines. Counts are log-normalised, log(1 + 10^4 count / n_counts), and
+ * the most variable genes are kept; pca takes their principal components. All is learned from the cells of --fit, or else of the input.
  * Tokens with values (rankenc --value) have these numbers already, of the genes that a network reads.
  */
-#include "scembed.h"
-#include "cli.h"
+#include "screduce.h"
 
 #include "base/digest.h"
 #include "eval/pca.h"
@@ -16,7 +15,33 @@
 #include <string.h>
 
 #define CHUNK 512 /* cells of a matrix product */
-#define GENES_MAX 16384 /* for --pca: the covariance has 8 bytes for a pair of genes */
+#define GENES_MAX 16384 /* for pca: the covariance has 8 bytes for a pair of genes */
+
+static const char *fit_path, *shared_path;
+static long long components = 50, wanted = 2000;
+
+static struct option_def pca_options[] = {
+	{'k', "components", OPT_INT, &components, "K", "number of principal components (default 50)", 1, 16384, .changes = 1},
+	{0},
+};
+static struct option_def shared[] = {
+	{0, "genes", OPT_INT, &wanted, "N", "number of most variable genes, 0: all (default 2000)", 0, 1e6, .changes = 1},
+	{0, "fit", OPT_INPUT, &fit_path, "FILE", "learn genes and components from these cells (default: the input)"},
+	{0, "shared-with", OPT_INPUT, &shared_path, "FILE", "choose only genes that FILE has too"},
+	{0},
+};
+
+struct cli expression_cli = {.name = "screduce expression",
+	.operands = "[FILE...]",
+	.summary = "Log-normalised expression of the most variable genes.",
+	.shared = shared,
+	.common = CLI_STREAM_OUT | CLI_THREADS};
+struct cli pca_cli = {.name = "screduce pca",
+	.operands = "[FILE...]",
+	.summary = "Principal components of this expression.",
+	.options = pca_options,
+	.shared = shared,
+	.common = CLI_STREAM_OUT | CLI_THREADS};
 
 static struct error e;
 
@@ -35,7 +60,7 @@ struct baseline {
 	size_t genes; /* kept */
 	uint32_t *kept; /* [genes] rows of the vocabulary of the fitted stream, increasing */
 	double *mean; /* [genes] */
-	uint32_t *column; /* [vocabulary of the source] index into kept, or ROW_NONE */
+	uint32_t *column; /* [vocabulary of the source] index into kept, or UINT32_MAX */
 	struct pca pca;
 	double *offset; /* [pca.k] components of the mean */
 	size_t cells; /* fitted */
@@ -106,25 +131,25 @@ static int by_gene(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* there [vocabulary of `in`] out: is the gene in the table of genes of the stream `path` too? NULL: all are */
-static void find_shared(uint8_t *there, const struct source *in, const char *path)
+/* there [vocabulary of `in`] out: is the gene in the table of genes of --shared-with too? All are without it. */
+static void find_shared(uint8_t *there, const struct source *in)
 {
 	size_t V = in->h->vocab.n, found = 0;
-	memset(there, path == NULL, V);
-	if (!path)
+	memset(there, shared_path == NULL, V);
+	if (!shared_path)
 		return;
-	struct stream *s = stream_open(path, &e);
+	struct stream *s = stream_open(shared_path, &e);
 	if (!s)
 		die("%s", e.msg);
 	for (size_t g = 0; g < V; g++)
 		found += there[g] = vocab_find(&stream_header(s)->vocab, in->h->vocab.id[g]) >= 0;
 	if (!found)
-		die("%s: none of the %zu genes of %s is in its table of genes", path, V, in->name);
+		die("%s: none of the %zu genes of %s is in its table of genes", shared_path, V, in->name);
 	stream_free(s);
 }
 
 /* Keep the genes whose log-normalised expression has the largest variance. */
-static void choose_genes(struct baseline *m, struct source *in, size_t wanted, const char *shared)
+static void choose_genes(struct baseline *m, struct source *in)
 {
 	size_t V = in->h->vocab.n, n = 0;
 	double *sum = xcalloc(2 * V, sizeof *sum), *square = sum + V;
@@ -144,7 +169,7 @@ static void choose_genes(struct baseline *m, struct source *in, size_t wanted, c
 	struct variable *all = xmalloc(V * sizeof *all);
 	uint8_t *there = xmalloc(V + 1);
 	size_t varying = 0;
-	find_shared(there, in, shared);
+	find_shared(there, in);
 	for (size_t g = 0; g < V; g++) {
 		double mean = sum[g] / (double)n, variance = square[g] / (double)n - mean * mean;
 		if (there[g] && variance > 1e-12 * mean * mean)
@@ -154,7 +179,7 @@ static void choose_genes(struct baseline *m, struct source *in, size_t wanted, c
 		die("%s: no gene varies among the %zu cells", in->name, n);
 	qsort(all, varying, sizeof *all, most_variable_first);
 	m->cells = n;
-	m->genes = wanted && wanted < varying ? wanted : varying;
+	m->genes = wanted && (size_t)wanted < varying ? (size_t)wanted : varying;
 	m->kept = xmalloc(m->genes * sizeof *m->kept);
 	m->mean = xmalloc(m->genes * sizeof *m->mean);
 	for (size_t i = 0; i < m->genes; i++)
@@ -193,7 +218,7 @@ static void dense_row(const struct baseline *m, const struct source *in, size_t 
 	memset(x, 0, m->genes * sizeof *x);
 	for (uint64_t i = offset[r]; i < offset[r + 1]; i++) {
 		uint32_t c = m->column[block_id(&in->b, in->gene, i)];
-		if (c != ROW_NONE)
+		if (c != UINT32_MAX)
 			x[c] = expression_at(in, r, i);
 	}
 }
@@ -223,21 +248,21 @@ static void fit_components(struct baseline *m, struct source *in, size_t k, int 
 	cblas_dgemv(CblasRowMajor, CblasTrans, (int)m->genes, (int)k, 1, m->pca.w, (int)k, m->mean, 1, 0, m->offset, 1);
 }
 
-static void fit(struct baseline *m, struct source *in, const struct expression_options *o, int threads)
+/* k: components, 0: none */
+static void fit(struct baseline *m, struct source *in, size_t k, int threads)
 {
 	must(stream_index(in->s, &e), &e);
-	choose_genes(m, in, o->genes, o->shared);
+	choose_genes(m, in);
 	find_genes(m, &in->h->vocab, in);
 	size_t limit = m->cells < m->genes ? m->cells : m->genes;
-	size_t k = o->components < limit ? o->components : limit;
-	if (k < o->components)
-		warn("--pca %zu: %zu cells and %zu genes that vary have only %zu components", o->components, m->cells, m->genes, k);
-	if (o->components && m->genes > GENES_MAX)
-		die("--pca: %zu genes: expected at most %d (--genes)", m->genes, GENES_MAX);
+	if (k > limit)
+		warn("--components %zu: %zu cells and %zu genes that vary have only %zu", k, m->cells, m->genes, limit);
+	if (k && m->genes > GENES_MAX)
+		die("--genes: %zu genes: expected at most %d", m->genes, GENES_MAX);
 	if (m->genes > FIXED_MAX)
-		die("--expression: %zu genes: expected at most %u (--genes)", m->genes, FIXED_MAX);
-	if (o->components)
-		fit_components(m, in, k, threads);
+		die("--genes: %zu genes: expected at most %u", m->genes, FIXED_MAX);
+	if (k)
+		fit_components(m, in, k < limit ? k : limit, threads);
 }
 
 /* ---- embed ---- */
@@ -333,23 +358,23 @@ static uint64_t embed(const struct baseline *m, struct source *in, const struct 
 	return cells;
 }
 
-void expression_run(const struct cli *cli, const struct expression_options *o)
+static int run(const struct cli *cli, size_t k)
 {
 	struct baseline m = {0};
 	struct source in, from = {0};
 	cli_blas(cli);
 	source_open(&in, cli_open_all(cli));
-	if (o->fit) {
-		struct stream *s = stream_open(o->fit, &e);
+	if (fit_path) {
+		struct stream *s = stream_open(fit_path, &e);
 		if (!s)
 			die("%s", e.msg);
 		source_open(&from, s);
-		fit(&m, &from, o, (int)cli->threads);
+		fit(&m, &from, k, (int)cli->threads);
 		find_genes(&m, &from.h->vocab, &in);
 	} else {
-		fit(&m, &in, o, (int)cli->threads);
+		fit(&m, &in, k, (int)cli->threads);
 	}
-	uint64_t cells = embed(&m, &in, o->fit ? &from.h->vocab : &in.h->vocab, cli, !o->fit);
+	uint64_t cells = embed(&m, &in, fit_path ? &from.h->vocab : &in.h->vocab, cli, !fit_path);
 	double share = 0;
 	for (size_t c = 0; c < m.pca.k; c++)
 		share += m.pca.variance[c] / m.pca.total;
@@ -374,4 +399,17 @@ void expression_run(const struct cli *cli, const struct expression_options *o)
 	block_release(&from.b);
 	stream_free(from.s);
 	stream_free(in.s);
+	return 0;
+}
+
+int screduce_expression(int argc, char **argv)
+{
+	cli_init(&expression_cli, argc, argv);
+	return run(&expression_cli, 0);
+}
+
+int screduce_pca(int argc, char **argv)
+{
+	cli_init(&pca_cli, argc, argv);
+	return run(&pca_cli, (size_t)components);
 }

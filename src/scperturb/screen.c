@@ -1,15 +1,15 @@
 /*
- * scembed --screen K --towards EMB: which deletions move a cell most towards a state, without deleting. With x the mean of the genes' states and
+ * scperturb screen: which deletions move a cell most towards a state, without deleting. With x the mean of the genes' states and
  * s the mean vector of the state, the deletion of gene j changes cos(x, s) by about
  *     -d cos / dg_j + sum over tokens t behind j of (d cos / dv_t) . ahead_t
  * where g_j is the presence of its token, v_t the vectors of tokens and ahead_t what they change by one place further ahead (nn/input.h).
  * Position vectors of neighbours differ much, and the norm bends: both derivatives are therefore the mean of those of the cell and those of the
  * cell with all tokens one place ahead, as in the trapezoidal rule. These are two backward passes a cell. The K genes with the largest
- * expected shift are written beside the tokens, for scperturb --delete screened.
+ * expected shift are written beside the tokens, for scperturb apply --delete screened.
  */
-#include "scembed.h"
+#include "scperturb.h"
 
-#include "cli.h"
+#include "cli_inference.h"
 #include "cells/copies.h"
 #include "nn/input.h"
 
@@ -18,15 +18,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *towards;
+static long long layer = LAYER_USUAL, genes = 100;
+
+static struct option_def options[] = {
+	{0, "Screen", OPT_GROUP},
+	{0, "towards", OPT_INPUT, &towards, "EMB", "embeddings of cells, whose mean stands for the state to move to"},
+	{0, "genes", OPT_INT, &genes, "K", "number of genes that are listed for each cell (default 100)", 1, 65535, .changes = 1},
+	{0, "layer", OPT_INT, &layer, "N", "layer of the hidden states: 0 the last, -1 the one before, ... (default -1)", -65535, 0,
+		.changes = 1},
+	{0},
+};
+
+struct cli screen_cli = {.name = "scperturb screen",
+	.operands = "[FILE...]",
+	.summary = "List the genes of each cell whose deletion should move it most towards a state.",
+	.options = options,
+	.shared = inference_options,
+	.common = CLI_STREAM_OUT | CLI_DEVICE | CLI_THREADS};
+
 struct best {
 	double shift;
 	uint32_t id;
 };
 
 struct screen {
-	size_t k, C, special;
+	size_t C, special;
 	double *state, norm; /* [C] the vector to move to */
-	char *path, *how; /* of its embeddings: the stream, and the options of the scembed that made it */
+	char *how; /* the options of the scembed that made its embeddings */
 	int token, screened, expected, token_group, group; /* columns of the output */
 	struct best *best; /* [tokens of a cell] */
 	uint32_t *range;
@@ -35,24 +54,23 @@ struct screen {
 };
 
 /* The mean of the vectors of a stream of embeddings. */
-static void read_state(struct screen *s, const char *path)
+static void read_state(struct screen *s)
 {
 	struct error e;
 	struct block b = {0};
 	uint64_t cells = 0;
 	int got, x = -1;
-	struct stream *in = stream_open(path, &e);
+	struct stream *in = stream_open(towards, &e);
 	if (!in)
 		die("--towards: %s", e.msg);
 	const struct header *h = stream_header(in);
-	if (header_kind(h, "embedding", path, &e) || (x = header_need(h, "x", F32, FIXED, path, &e)) < 0)
+	if (header_kind(h, "embedding", towards, &e) || (x = header_need(h, "x", F32, FIXED, towards, &e)) < 0)
 		die("--towards: %s", e.msg);
-	s->path = xstrdup(path);
 	s->how = xstrdup(header_made_by(h, "scembed"));
 	s->C = h->col[x].n;
 	s->state = xcalloc(s->C, sizeof *s->state);
 	while ((got = stream_read(in, &b, &e)) > 0) {
-		if (copies_refuse(&b, path, &e))
+		if (copies_refuse(&b, towards, &e))
 			die("--towards: %s", e.msg);
 		for (size_t i = 0; i < b.rows; i++) {
 			const float *row = (const float *)b.col[x].data + i * s->C;
@@ -72,25 +90,15 @@ static void read_state(struct screen *s, const char *path)
 	}
 	s->norm = sqrt(s->norm);
 	if (!cells || !(s->norm > 0))
-		die("--towards: %s: no vector, or their mean is 0: expected embeddings of cells of the state", path);
+		die("--towards: %s: no vector, or their mean is 0: expected embeddings of cells of the state", towards);
 	block_release(&b);
 	stream_free(in);
 }
 
-void screen_open(struct run *r, const char *path, size_t k, const struct header *h, const char *name)
-{
-	struct screen *s = r->screen = xcalloc(1, sizeof *s);
-	s->k = k;
-	s->special = h->vocab.nspecial;
-	for (int i = 0; i < 2; i++)
-		if (header_list(h, i ? "tie" : "rank") >= 0)
-			die("%s: --screen needs tokens that scperturb can perturb: expected tokens made without --ties", name);
-	read_state(s, path);
-}
-
 /* Are the embeddings of the state means of genes by this model and layer? Options that change nothing but rounding, or long cells, may differ. */
-static int same_embedding(const struct screen *s, const struct model_config *c, int layer, const char *model)
+static int same_embedding(const struct screen *s, const struct inference *r)
 {
+	const struct model_config *c = model_config(r->model);
 	int theirs = c->arch->cell_token ? 0 : -1, mean = !c->arch->cell_token, same = 0;
 	char *text = xstrdup(s->how), *rest, *word = strtok_r(text, " ", &rest);
 	for (; word; word = strtok_r(NULL, " ", &rest)) {
@@ -98,7 +106,7 @@ static int same_embedding(const struct screen *s, const struct model_config *c, 
 		if (!value)
 			break;
 		if (strcmp(word, "--model") == 0)
-			same = strcmp(value, model) == 0;
+			same = strcmp(value, strchr(r->identity, ' ') + 1) == 0;
 		else if (strcmp(word, "--layer") == 0)
 			theirs = atoi(value);
 		else if (strcmp(word, "--pool") == 0)
@@ -106,26 +114,27 @@ static int same_embedding(const struct screen *s, const struct model_config *c, 
 		else if (strcmp(word, "--of") == 0 ? strcmp(value, "cells") : strcmp(word, "--truncate") && strcmp(word, "--precision"))
 			break;
 	}
-	same = same && !word && mean && theirs == layer;
+	same = same && !word && mean && theirs == r->layer;
 	free(text);
 	return same;
 }
 
-void screen_header(struct run *r, struct header *h, const char *name, int layer, const char *model)
+static void make_header(const struct inference *r, struct header *h)
 {
 	static const char *const made[] = {"gene", "expected"};
-	struct screen *s = r->screen;
+	struct screen *s = r->of;
+	const struct model_config *c = model_config(r->model);
+	header_derive(h, "tokens", stream_header(r->in));
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
 		if (header_find(h, made[i]) >= 0)
-			die("%s: has a column '%s', which the screen needs", name, made[i]);
-	if (s->C != model_config(r->model)->hidden_size)
-		die("--towards: vectors of %zu numbers, but the model has %u: expected embeddings by this model", s->C,
-			model_config(r->model)->hidden_size);
-	if (!same_embedding(s, model_config(r->model), layer, model))
-		die("--towards: %s was embedded by another model, or another way: '%s', expected '--layer %d --pool mean --model %s'",
-			s->path, s->how, layer, model);
-	if (model_config(r->model)->value.kind != VALUE_NONE)
-		die("--screen: the model reads values of the genes, which scperturb cannot perturb yet");
+			die("%s: has a column '%s', which the screen needs", r->name, made[i]);
+	if (s->C != c->hidden_size)
+		die("--towards: vectors of %zu numbers, but the model has %u: expected embeddings by this model", s->C, c->hidden_size);
+	if (!same_embedding(s, r))
+		die("--towards: %s was embedded by another model, or another way: '%s', expected '--layer %lld --pool mean %s'", towards,
+			s->how, r->layer, r->identity);
+	if (c->value.kind != VALUE_NONE)
+		die("the model in %s reads values of the genes, which scperturb cannot perturb yet", asked.model);
 	s->token = header_add_ragged(h, "token", id_type(h->vocab.n), "token");
 	s->screened = header_add_ragged(h, "gene", id_type(h->vocab.n), "gene");
 	s->expected = header_add_ragged(h, "expected", F32, "gene");
@@ -173,9 +182,9 @@ static void add_places(struct screen *s, const struct batch *p)
 	}
 }
 
-static void compute(struct run *r, const struct batch *p, int layer)
+static void compute(struct inference *r, const struct batch *p)
 {
-	struct screen *s = r->screen;
+	struct screen *s = r->of;
 	struct error e;
 	size_t T = p->offset[p->ncell];
 	grow(s->v, s->v_cap, T * s->C);
@@ -191,7 +200,7 @@ static void compute(struct run *r, const struct batch *p, int layer)
 	for (int place = 0; place < 2; place++) {
 		for (size_t k = 0; place && k < T * s->C; k++)
 			s->v[k] += s->ahead[k];
-		must(input_forward(r->model, p, s->v, &(struct input_to){.range = s->range, .layer = layer}, s->x, NULL, &e), &e);
+		must(input_forward(r->model, p, s->v, &(struct input_to){.range = s->range, .layer = (int)r->layer}, s->x, NULL, &e), &e);
 		for (size_t i = 0; i < p->ncell; i++)
 			cosine_back(s, s->x + i * s->C, s->dx + i * s->C);
 		must(input_backward(r->model, s->dx, s->dv, s->presence, &e), &e);
@@ -209,9 +218,9 @@ static int by_shift(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-static void write_row(struct run *r, const struct batch *p, size_t i, size_t row)
+static void write_row(struct inference *r, const struct batch *p, size_t i, size_t row)
 {
-	struct screen *s = r->screen;
+	struct screen *s = r->of;
 	struct block *b = &r->out;
 	uint64_t *offset = b->group[s->token_group].offset, at = offset[row];
 	size_t n = 0, length = p->offset[i + 1] - p->offset[i];
@@ -224,7 +233,7 @@ static void write_row(struct run *r, const struct batch *p, size_t i, size_t row
 		if (p->id[t] >= s->special)
 			s->best[n++] = (struct best){(double)s->shift[t], p->id[t]};
 	qsort(s->best, n, sizeof *s->best, by_shift);
-	n = n < s->k ? n : s->k;
+	n = n < (size_t)genes ? n : (size_t)genes;
 	offset = b->group[s->group].offset;
 	at = offset[row];
 	block_set_items(b, s->group, at + n);
@@ -236,24 +245,19 @@ static void write_row(struct run *r, const struct batch *p, size_t i, size_t row
 	r->empty += s->range[2 * i] == s->range[2 * i + 1];
 }
 
-void screen_rows(struct run *r, size_t first, size_t n, int layer)
+static void rows(struct inference *r, size_t first, size_t n)
 {
-	struct screen *s = r->screen;
 	const struct batch *p = &r->packed.b;
-	fill_ranges(s, p);
+	fill_ranges(r->of, p);
 	if (p->offset[n])
-		compute(r, p, layer);
+		compute(r, p);
 	for (size_t i = 0; i < n; i++)
 		write_row(r, p, i, first + i);
 }
 
-void screen_release(struct run *r)
+static void release(struct screen *s)
 {
-	struct screen *s = r->screen;
-	if (!s)
-		return;
 	free(s->state);
-	free(s->path);
 	free(s->how);
 	free(s->best);
 	free(s->range);
@@ -264,5 +268,29 @@ void screen_release(struct run *r)
 	free(s->presence);
 	free(s->ahead);
 	free(s->shift);
-	free(s);
+}
+
+int scperturb_screen(int argc, char **argv)
+{
+	struct screen s = {0};
+	struct inference r = {.of = &s};
+	struct header h = {0};
+	cli_init(&screen_cli, argc, argv);
+	if (!towards)
+		usage_error("--towards EMB is needed: embeddings of cells of the state to move to");
+	r.layer = layer;
+	inference_open(&r, &screen_cli, INFERENCE_GRADIENTS);
+	const struct header *in = stream_header(r.in);
+	s.special = in->vocab.nspecial;
+	for (int i = 0; i < 2; i++)
+		if (header_list(in, i ? "tie" : "rank") >= 0)
+			die("%s: scperturb cannot perturb these tokens: expected tokens made without --ties", r.name);
+	read_state(&s);
+	inference_load(&r, NULL);
+	make_header(&r, &h);
+	inference_run(&r, &h, rows, NULL);
+	inference_report(&r, "cells have no gene: nothing was screened");
+	inference_release(&r);
+	release(&s);
+	return 0;
 }

@@ -1,0 +1,207 @@
+#include "cli_inference.h"
+
+#include "cli_model.h"
+#include "nn/device.h"
+#include "train/weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKENS_MAX = 1 << 14, COUNTS_MAX = 1 << 18, GRADIENTS_MAX = 1 << 11 }; /* default of --batch-tokens */
+
+struct inference_asked asked;
+
+struct option_def inference_options[] = {
+	{0, "Model", OPT_GROUP},
+	{'M', "model", OPT_INPUT, &asked.model, "DIR", "the model directory"},
+	{0, "truncate", OPT_FLAG, &asked.truncate, NULL,
+		"truncate cells that are longer than the model's positions (default: they are an error)", .changes = 1},
+	{0, "batch-tokens", OPT_INT, &asked.batch, "N",
+		"compute about N tokens or counts at a time (default 16384; with gradients 2048; counts: 262144)", 1, 1e9},
+	{0},
+};
+
+void inference_open(struct inference *r, const struct cli *cli, unsigned what)
+{
+	struct error e;
+	struct model_config c;
+	if (!asked.model)
+		usage_error("-M DIR is needed");
+	r->cli = cli;
+	r->in = cli_open_all(cli);
+	r->name = stream_name(r->in);
+	char *config = xasprintf("%s/config.json", asked.model);
+	must(config_folder(asked.model, &e), &e);
+	must(config_load(&c, config, &e), &e);
+	free(config);
+	r->counts = c.arch->counts;
+	r->cell_token = c.arch->cell_token;
+	if (r->counts && asked.truncate)
+		die("--truncate: the model in %s has no tokens", asked.model);
+	if (r->counts && !(what & (INFERENCE_COUNTS | INFERENCE_MASKED)))
+		die("%s: a model of counts: expected one of tokens", asked.model);
+	if (r->layer == LAYER_USUAL)
+		r->layer = r->counts || r->cell_token ? 0 : -1;
+	r->most = asked.batch ? asked.batch : r->counts ? COUNTS_MAX : what & INFERENCE_GRADIENTS ? GRADIENTS_MAX : TOKENS_MAX;
+	const struct header *h = stream_header(r->in);
+	must(r->counts ? counts_columns(&r->col, h, !(what & INFERENCE_MASKED), r->name, &e) : tokens_columns(&r->col, h, r->name, &e), &e);
+}
+
+static void open_groups(struct inference *r)
+{
+	struct error e;
+	const struct header *h = stream_header(r->in);
+	must(groups_load(&r->groups, asked.model, &e), &e);
+	if (r->groups.column && header_find(h, r->groups.column) >= 0)
+		must(labels_init(&r->labels, h, r->groups.column, &r->groups.classes, r->name, &e), &e);
+}
+
+void inference_load(struct inference *r, const struct config_heads *heads)
+{
+	struct error e;
+	struct vocab v;
+	struct weights_report report;
+	const char *dir = asked.model;
+	if (r->counts)
+		open_groups(r);
+	r->ops = cli_device(r->cli);
+	r->model = model_dir_load(dir, heads ? heads->head : NULL, heads ? heads->n : 0, r->ops, 1, &v, &report, &e);
+	if (!r->model)
+		die("%s", e.msg);
+	if (report.fresh)
+		die("%s/model.safetensors has no '%s': it is not that of a fine-tuned model", dir, report.first_fresh);
+	snprintf(r->identity, sizeof r->identity, "--model xxh3:%s", report.digest);
+	const struct model_config *c = model_config(r->model);
+	cli_same_vocab(&v, c, dir, r->in);
+	cli_same_positions(c, dir, r->in);
+	cli_needs_values(c, r->in);
+	cli_same_library(c, dir, r->in);
+	vocab_release(&v);
+	long long layers = c->num_hidden_layers;
+	if (-r->layer > layers)
+		die("--layer %lld: the model has %lld layers: expected %lld to 0", r->layer, layers, -layers);
+	r->eos = vocab_token(&stream_header(r->in)->vocab, TOKEN_EOS);
+}
+
+size_t inference_batch(const struct inference *r, const struct block *b, size_t from)
+{
+	const uint64_t *offset = b->group[r->col.input_group].offset;
+	size_t to = from + 1;
+	while (to < b->rows && offset[to + 1] - offset[from] <= (uint64_t)r->most)
+		to++;
+	return to;
+}
+
+static void pack_counts(struct inference *r, const struct block *b, size_t from, size_t to)
+{
+	struct error e;
+	must(batch_counts(&r->packed, &r->col, b, from, to, r->name, &e), &e);
+	if (!r->groups.column)
+		return;
+	grow(r->group, r->group_cap, to - from);
+	for (size_t i = from; i < to; i++) {
+		r->group[i - from] = ROW_NONE;
+		if (r->labels.spec)
+			r->group[i - from] = groups_at(&r->groups, &r->labels, b, i);
+		else
+			r->groups.unknown++;
+	}
+	r->packed.b.group = r->group;
+}
+
+void inference_pack(struct inference *r, const struct block *b, size_t from, size_t to)
+{
+	struct error e;
+	uint32_t eos = r->eos < 0 ? UINT32_MAX : (uint32_t)r->eos;
+	size_t limit = model_positions(model_config(r->model));
+	if (r->counts)
+		pack_counts(r, b, from, to);
+	else
+		must(batch_tokens(&r->packed, &r->col, b, from, to, limit, asked.truncate, eos, r->name, &e), &e);
+	r->b = b;
+	r->from = from;
+	r->tokens += r->packed.b.offset[to - from];
+	r->cells += to - from;
+}
+
+static void write_out(struct inference *r, struct stream *out, void (*flush)(struct inference *r))
+{
+	struct error e;
+	if (flush)
+		flush(r);
+	if (r->out.rows)
+		must(stream_write(out, &r->out, &e), &e);
+	block_reset(&r->out, stream_header(out));
+}
+
+/* Rows [from, to) of a block, through the model, behind the rows of the output. */
+static void work(struct inference *r, const struct block *b, size_t from, size_t to, void (*rows)(struct inference *r, size_t first, size_t n))
+{
+	size_t n = to - from, first = r->out.rows;
+	inference_pack(r, b, from, to);
+	grow(r->row, r->row_cap, n);
+	for (size_t i = 0; i < n; i++)
+		r->row[i] = (uint32_t)(from + i);
+	block_take(&r->out, r->map, b, r->row, n);
+	rows(r, first, n);
+	progress("%llu cells", (unsigned long long)r->cells);
+}
+
+void inference_run(
+	struct inference *r, struct header *h, void (*rows)(struct inference *r, size_t first, size_t n), void (*flush)(struct inference *r))
+{
+	struct error e;
+	struct block b = {0};
+	int got;
+	cli_provenance(r->cli, h, r->identity);
+	struct stream *out = cli_create(r->cli, h);
+	r->map = xcalloc(h->ncol, sizeof *r->map);
+	header_map(h, stream_header(r->in), r->map);
+	block_reset(&r->out, stream_header(out));
+	while ((got = stream_read(r->in, &b, &e)) > 0)
+		for (size_t from = 0, to; from < b.rows; from = to) {
+			to = inference_batch(r, &b, from);
+			work(r, &b, from, to, rows);
+			if (block_full(&r->out))
+				write_out(r, out, flush);
+		}
+	if (got < 0)
+		die("%s", e.msg);
+	write_out(r, out, flush);
+	must(stream_commit(out, &e), &e);
+	block_release(&r->out);
+	block_release(&b);
+	header_release(h);
+	stream_free(out);
+}
+
+void inference_report(const struct inference *r, const char *cells_are)
+{
+	unsigned long long cells = r->cells, empty = r->empty, tokens = r->tokens;
+	char gpu[384];
+	cli_unknown_groups(&r->groups, r->groups.unknown, cells, r->name);
+	if (!r->counts && empty)
+		warn("%llu of %llu %s", empty, cells, cells_are);
+	cli_measured("cells", (double)cells);
+	cli_measured(r->counts ? "counts" : "tokens", (double)tokens);
+	if (r->counts) {
+		cli_report(r->cli, "%llu cells, %llu counts", cells, tokens);
+		return;
+	}
+	device_report(r->ops, model_padding(r->model), gpu, sizeof gpu);
+	cli_measured("cells_without_tokens", (double)empty);
+	cli_report(r->cli, "%llu cells, %llu tokens, %llu without tokens%s", cells, tokens, empty, gpu);
+}
+
+void inference_release(struct inference *r)
+{
+	packed_release(&r->packed);
+	labels_release(&r->labels);
+	groups_release(&r->groups);
+	free(r->group);
+	free(r->row);
+	free(r->map);
+	stream_free(r->in);
+	model_free(r->model);
+	r->ops->destroy(r->ops);
+}

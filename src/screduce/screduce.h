@@ -1,0 +1,11 @@
+/* The subcommands of screduce (argv[0] is the subcommand's name): expression.c has expression and pca. */
+#ifndef SCREDUCE_H
+#define SCREDUCE_H
+
+#include "cli.h"
+
+int screduce_expression(int argc, char **argv);
+int screduce_pca(int argc, char **argv);
+extern struct cli expression_cli, pca_cli;
+
+#endif
