@@ -135,7 +135,8 @@ static void write_out(struct inference *r, struct stream *out, void (*flush)(str
 }
 
 /* Rows [from, to) of a block, through the model, behind the rows of the output. */
-static void work(struct inference *r, const struct block *b, size_t from, size_t to, void (*rows)(struct inference *r, size_t first, size_t n))
+static void work(
+	struct inference *r, const struct block *b, size_t from, size_t to, void (*rows)(struct inference *r, size_t first, size_t n))
 {
 	size_t n = to - from, first = r->out.rows;
 	inference_pack(r, b, from, to);
@@ -147,8 +148,8 @@ static void work(struct inference *r, const struct block *b, size_t from, size_t
 	progress("%llu cells", (unsigned long long)r->cells);
 }
 
-void inference_run(
-	struct inference *r, struct header *h, void (*rows)(struct inference *r, size_t first, size_t n), void (*flush)(struct inference *r))
+void inference_run(struct inference *r, struct header *h, void (*rows)(struct inference *r, size_t first, size_t n),
+	void (*flush)(struct inference *r))
 {
 	struct error e;
 	struct block b = {0};

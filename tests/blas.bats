@@ -112,7 +112,7 @@ with_shim() {
 	run -1 sctrain mlm --config tiny -@ 2 -o other "$BATS_FILE_TMPDIR/masked"
 	assert_output --regexp '^sctrain mlm: this OpenBLAS was built for one thread: '
 	run -1 screduce pca -q -k 3 -@ 2 "$BATS_FILE_TMPDIR/sim.counts" -o other
-	assert_output --regexp '^scembed: this OpenBLAS '
+	assert_output --regexp '^screduce pca: this OpenBLAS '
 	unset LD_PRELOAD
 	assert_not_exist other
 }
