@@ -39,10 +39,10 @@ train() {
 }
 # embed_cells FORM PART...: the cells of each PART, in the file FORM with it for %; without a network, those of PART.counts
 embed_cells() {
-	local part form=$1 how=(-M "$out/model")
-	[ -n "$task" ] || form=${cells/train/%} how=(--fit "$inputs/$cells")
+	local part form=$1 how=(scembed "${embed[@]}" -M "$out/model")
+	[ -n "$task" ] || form=${cells/train/%} how=(screduce "${embed[@]}" --fit "$inputs/$cells")
 	for part in "${@:2}"; do
-		scembed -v "${embed[@]}" "${how[@]}" "${compute[@]}" -o "$out/$part.emb" "$inputs/${form/\%/$part}" || return
+		"${how[@]}" -v "${compute[@]}" -o "$out/$part.emb" "$inputs/${form/\%/$part}" || return
 	done
 }
 # take FILE PREFIX METRIC...: these metrics of FILE, if it is there

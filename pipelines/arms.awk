@@ -1,6 +1,6 @@
 # What arms of an experiment are, from arms.tsv. An arm is the name of a row, and parts that are rows too, as wced+r2mae+hce.
 #     awk -v of=bmfm -v arms='wced wced+hce' -f arms.awk arms.tsv
-# Prints task, cells, options of maskgen, those of the first row alone, options of sctrain and of scembed, a line each; with check=1 nothing.
+# Prints task, cells, options of maskgen, those of the first row alone, options of sctrain and of scembed (or the command of screduce), a line each; with check=1 nothing.
 # What is wrong is one line, with exit status 1.
 #
 # In a name, N is a number, N% a percentage and COL a column, and stands for itself in the row. <NAME>: the same column of another row.

@@ -4,7 +4,7 @@
 #     arms.sh bmfm wced wced+r2mae+hce
 [ -n "${here:-}" ] || . "$(dirname "$0")/common.sh"
 
-# arm EXPERIMENT ARM: sets task and cells; options: masks and plain_masks (without the parts of the name) of maskgen, learn of sctrain, embed of scembed.
+# arm EXPERIMENT ARM: sets task and cells; options: masks and plain_masks (without the parts of the name) of maskgen, learn of sctrain, embed of scembed, or the command of screduce.
 # GRAPH, PMI, SIZE and ONTOLOGY in the table are variables.
 # shellcheck disable=SC2034 # the scripts'
 arm() {

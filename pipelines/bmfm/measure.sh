@@ -13,7 +13,7 @@ kept=(model tuned {train,test}.emb)
 
 set_up() { name=${stage:-$name} ONTOLOGY=$ontology; }
 # The arms without genes for ctaprobe integration: a wide input has no silhouettes worth their time
-wide() { [ "${embed[0]}" = --expression ]; }
+wide() { [ "${embed[0]}" = expression ]; }
 
 tune() {
 	"$here/train.sh" cells "$out/tuned" "$inputs/train.tok" --objective cell --strategy none --keep "$label" --count-kept --batch "$batch" --epochs "$epochs" --seed "$seed" -- \
@@ -71,7 +71,7 @@ measure() {
 		stage "sctrain-$name-tuned" tune
 		stage "scembed-$name-tuned" predict_tuned
 	else
-		stage "scembed-$name" embed_cells %.tok train test
+		stage "embed-$name" embed_cells %.tok train test
 		stage "ctaprobe-$name" "score${left_out:+_left_out}"
 	fi
 }

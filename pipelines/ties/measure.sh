@@ -26,7 +26,7 @@ measure() {
 	[ -z "$task" ] || for p in test hidden visible; do
 		stage "eval-$name-$p" "$here/reliance/eval.sh" "$out/model" "$inputs/$encoding.$p.masked" "$out/$p.tsv" "${compute[@]}"
 	done
-	stage "scembed-$name" embed_cells "$encoding.%.tok" train test
+	stage "embed-$name" embed_cells "$encoding.%.tok" train test
 	stage "ctaprobe-$name" probes
 }
 # of METRIC FILE: its value
