@@ -116,7 +116,8 @@ check() {
 			for f in "${files[@]}"; do
 				[ -e "$f" ] || { echo "$name=$f: no such file or folder"; return; }
 			done
-			if [[ $name = INIT || $name = MODEL ]] && ! compgen -G "${files[0]}/model*.safetensors*" > /dev/null; then
+			if [[ $name = INIT || $name = MODEL ]] && ! compgen -G "${files[0]}/model*.safetensors*" > /dev/null &&
+				! compgen -G "${files[0]}/*.ckpt" > /dev/null; then
 				if [ -e "${files[0]}/pytorch_model.bin" ]; then
 					echo "$name=$value: pytorch_model.bin, pickled weights: load and save it once with transformers, which writes model.safetensors"
 				else

@@ -23,10 +23,22 @@ struct ops *cli_device(const struct cli *c)
 	return o;
 }
 
+uint32_t cli_cls_tokens(const struct stream *in)
+{
+	uint64_t cls;
+	if (json_whole(stream_header(in)->extra, HEADER_CLS, 0, &cls) || cls > CLS_MAX)
+		die("%s: header: cls: expected a whole number up to %d", stream_name(in), CLS_MAX);
+	return (uint32_t)cls;
+}
+
 void cli_same_positions(const struct model_config *c, const char *dir, const struct stream *in)
 {
 	const struct header *h = stream_header(in);
 	int ranks = header_list(h, "rank") >= 0;
+	uint32_t cls = cli_cls_tokens(in);
+	if (c->cls_tokens && cls && cls != c->cls_tokens)
+		die("%s: tokens of rankenc --cls %u, but the model in %s reads those of --cls %u", stream_name(in), cls, dir,
+			c->cls_tokens);
 	if (!c->arch->positions || ranks == (int)c->shared_positions)
 		return;
 	if (ranks)

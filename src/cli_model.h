@@ -9,8 +9,10 @@
 /* Open the device of --device for the threads of --threads, and print its name. */
 struct ops *cli_device(const struct cli *c);
 
+uint32_t cli_cls_tokens(const struct stream *in); /* for the whole cell at the start of each (rankenc --cls); 0: the header does not say */
+
 /* Does the model with configuration c, which is in dir, take the positions of tokens from where the stream has them: the list rank, or their
- * order? Dies if not. */
+ * order, behind as many tokens for the whole cell? Dies if not. */
 void cli_same_positions(const struct model_config *c, const char *dir, const struct stream *in);
 
 /* Dies if the model reads values and the stream has none: beside its tokens counts (or values), beside masked ones input_value. */

@@ -389,7 +389,7 @@ sys.exit(not all(map(u.find_spec, ("numpy", "pip", "setuptools"))) or not (u.fin
 }
 
 @test "scstream: every command has help, and docs/python.md names the options that there are" {
-	for c in from-dataset to-dataset from-geneformer to-geneformer; do
+	for c in from-dataset to-dataset from-geneformer to-geneformer from-bmfm; do
 		run -0 $PYTHON "$SRC/scstream" $c --help
 		assert_output --partial "usage: scstream $c"
 		run -2 $PYTHON "$SRC/scstream" $c

@@ -54,6 +54,7 @@ struct model_config {
 	uint32_t vocab_size, hidden_size, num_hidden_layers, num_attention_heads, intermediate_size;
 	uint32_t max_position_embeddings, type_vocab_size, pad_token_id;
 	uint32_t shared_positions; /* 1: the position of a token is its rank (struct batch), not its place in the cell */
+	uint32_t cls_tokens; /* for the whole cell at the start of each; 0: not known */
 	uint32_t library_all; /* 1: values are of shares of all counts of a cell (LIBRARY_ALL), not of those with a token */
 	uint32_t num_groups; /* categories of the one-hot covariate of cells (struct batch) */
 	enum act hidden_act; /* ACT_RELU or ACT_GELU */
@@ -67,6 +68,7 @@ struct model_config {
 
 enum field_type {
 	FIELD_WHOLE, /* uint32_t at `at` */
+	FIELD_SOME, /* the same, written only if it is not 0 */
 	FIELD_REAL, /* double */
 	FIELD_OPTIONAL, /* double; null in the file means `missing`, which is negative */
 	FIELD_ACT, /* enum act: relu or gelu; missing: gelu */
@@ -118,6 +120,9 @@ struct arch {
 	int positions; /* 1: a cell can have at most max_position_embeddings tokens */
 	int counts; /* 1: it reads counts (batch.count, batch.value), in no order; 0: tokens in their order */
 	int token_embedding; /* 1: it sets m->tied, the embedding that decoders share */
+	const char *converted; /* model_type of another program's models that scstream converts, and by what; both NULL: none */
+	const char *converter;
+	int own_config; /* 1: no other program writes its config.json, so an unknown key there is a mistake */
 	int torch_init; /* 1: linear layers start as in PyTorch; 0: from N(0, initializer_range^2), biases as 0 */
 	int cell_token; /* 1: the state of a cell is that of its first token, after the last layer; 0: mean of an inner layer */
 	const struct optim *optim; /* defaults of a training; NULL: those of the task */

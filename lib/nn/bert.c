@@ -46,6 +46,7 @@ struct bert {
 static const struct config_field fields[] = {
 	{"attention_probs_dropout_prob", FIELD_REAL, FIELD(attention_probs_dropout_prob), 0.1, NULL, 0},
 	{"classifier_dropout", FIELD_OPTIONAL, FIELD(classifier_dropout), -1, NULL, 0},
+	{"cls_tokens", FIELD_SOME, FIELD(cls_tokens), 0, NULL, 0},
 	{"hidden_act", FIELD_ACT, FIELD(hidden_act), 0, NULL, 0},
 	{"hidden_dropout_prob", FIELD_REAL, FIELD(hidden_dropout_prob), 0.1, NULL, 0},
 	{"hidden_size", FIELD_WHOLE, FIELD(hidden_size), 768, NULL, 0},

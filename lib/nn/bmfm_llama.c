@@ -45,6 +45,7 @@ enum { OWN_RMS_EPS };
 #define FIELD(name) offsetof(struct model_config, name)
 
 static const struct config_field fields[] = {
+	{"cls_tokens", FIELD_SOME, FIELD(cls_tokens), 0, NULL, 0},
 	{"first_norm", FIELD_FLAG, FIELD(first_norm), 0, NULL, 0},
 	{"hidden_act", FIELD_ACT, FIELD(hidden_act), 0, NULL, 0},
 	{"hidden_dropout_prob", FIELD_REAL, FIELD(hidden_dropout_prob), 0, NULL, 0},
@@ -344,6 +345,9 @@ const struct arch arch_bmfm_llama = {
 	.field = fields,
 	.preset = presets,
 	.need = need,
+	.converted = "scllama",
+	.converter = "scstream from-bmfm",
+	.own_config = 1,
 	.torch_init = 1,
 	.cell_token = 1,
 	.optim = &optim,

@@ -154,6 +154,7 @@ const struct arch arch_mlp_nb = {
 	.need = need,
 	.per_cell = 1,
 	.counts = 1,
+	.own_config = 1,
 	.size = sizeof(struct mlp_nb),
 	.check = check,
 	.check_batch = check_batch,

@@ -164,6 +164,7 @@ static void read_field(struct config_reader *r, const struct config_field *f, st
 	void *to = (char *)c + f->at;
 	switch (f->type) {
 	case FIELD_WHOLE:
+	case FIELD_SOME:
 		*(uint32_t *)to = config_whole(r, f->key, (uint32_t)f->missing);
 		break;
 	case FIELD_REAL:
@@ -198,14 +199,36 @@ static void read_field(struct config_reader *r, const struct config_field *f, st
 static const struct arch *arch_field(struct config_reader *r)
 {
 	const cJSON *x = config_item(r, "model_type");
-	const struct arch *a = cJSON_IsString(x) ? arch_find(x->valuestring) : x ? NULL : arch_at(0);
+	const char *word = cJSON_IsString(x) ? x->valuestring : "?";
+	const struct arch *a = x ? arch_find(word) : arch_at(0), *other;
 	char known[128] = "";
+	for (size_t i = 0; !a && (other = arch_at(i)); i++)
+		if (other->converted && !strcmp(other->converted, word))
+			return r->bad =
+				       error_set(r->e, "%s: model_type is \"%s\": %s makes a model of it", r->name, word, other->converter),
+			       NULL;
 	for (size_t i = 0, n = 0; !a && arch_at(i) && n < sizeof known; i++)
 		n += (size_t)snprintf(known + n, sizeof known - n, "%s\"%s\"", i ? " or " : "", arch_at(i)->name);
 	if (!a)
-		r->bad = error_set(r->e, "%s: model_type is \"%.40s\": only %s is supported", r->name,
-			cJSON_IsString(x) ? x->valuestring : "?", known);
+		r->bad = error_set(r->e, "%s: model_type is \"%.40s\": only %s is supported", r->name, word, known);
 	return a;
+}
+
+/* Refuse a key that neither the architecture nor its heads have. */
+static void check_keys(struct config_reader *r, const struct arch *a)
+{
+	static const char *const common[] = {
+		"architectures", "corrmask_heads", "id2label", "label2id", "model_type", "num_labels", "problem_type", "torch_dtype", NULL};
+	for (const cJSON *x = a->own_config ? r->j->child : NULL; x && !r->bad; x = x->next) {
+		const struct config_field *f = a->field;
+		const char *const *k = common;
+		while (f->key && strcmp(f->key, x->string))
+			f++;
+		while (*k && strcmp(*k, x->string))
+			k++;
+		if (!f->key && !*k)
+			r->bad = error_set(r->e, "%s: unknown key '%.40s'", r->name, x->string);
+	}
 }
 
 int config_parse(struct model_config *c, const char *json, size_t n, const char *name, struct error *e)
@@ -217,6 +240,8 @@ int config_parse(struct model_config *c, const char *json, size_t n, const char 
 	*c = (struct model_config){.arch = arch_field(&r)};
 	for (const struct config_field *f = c->arch ? c->arch->field : NULL; f && f->key; f++)
 		read_field(&r, f, c);
+	if (c->arch)
+		check_keys(&r, c->arch);
 	cJSON_Delete(j);
 	if (!r.bad && model_check(c, e))
 		r.bad = error_prefix(e, "%s", name);
@@ -332,6 +357,9 @@ static void add_field(cJSON *j, const struct config_field *f, const struct model
 	if (!written(f, c))
 		return;
 	switch (f->type) {
+	case FIELD_SOME:
+		if (!*(const uint32_t *)from)
+			break; /* fall through */
 	case FIELD_WHOLE:
 		cJSON_AddNumberToObject(j, f->key, *(const uint32_t *)from);
 		break;

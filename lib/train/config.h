@@ -1,7 +1,8 @@
 /*
  * config.json of a Hugging Face model <-> struct model_config and its heads. The architecture, by "model_type", says which fields it
  * has (arch.h); missing ones take transformers' defaults, so a missing hidden_act is gelu. What the model here cannot do (another
- * model_type, relative positions, a decoder, an untied output layer) is refused by name; fields without a meaning here are ignored.
+ * model_type, relative positions, a decoder, an untied output layer) is refused by name. Fields without a meaning here are ignored, but refused where
+ * no other program writes the file (arch.h, own_config).
  */
 #ifndef CONFIG_H
 #define CONFIG_H

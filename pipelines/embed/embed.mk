@@ -1,6 +1,7 @@
 # make embed: the cells of a file as a trained model sees them. It writes a copy of your file with the embedding and a map of it, and a page.
 #
 #     make embed DATA=new.h5ad MODEL=Geneformer/Geneformer-V2-104M     the answer is results/embed/latest/embedded.h5ad
+#     make embed DATA=new.h5ad MODEL=biomed.rna.llama.47m.wced.multitask.v1 POOL=token:1 RANK_ARGS='--gene-column feature_name'
 #     make embed                                                       simulated cells, and a small network that is trained on them
 #
 # In scanpy: sc.pp.neighbors(adata, use_rep="X_corrmask"), sc.pl.umap(adata). Memory is that of the model and of a batch of cells, and of the map:
@@ -8,14 +9,14 @@
 # model's vocab.tsv, that of MEDIANS and TOKEN_TABLE, or what Geneformer's repository has beside the model (its folder geneformer).
 # Also those of pretrain.mk, cells.mk: only without MODEL, of the small network that is trained then:
 # DATA         AnnData or 10x file
-# MODEL        folder of a model: sctrain's, transformers' or a published Geneformer
+# MODEL        folder of a model: sctrain's, transformers', a published Geneformer or a released BMFM-RNA
 # MEDIANS      the model's vocabulary, or Geneformer's table of medians with TOKEN_TABLE, if the model has no vocab.tsv; also its two pickles
 # TOKEN_TABLE  Geneformer's table of tokens, if MEDIANS is its table
 # GENE_NAMES   table of key and gene id, if DATA and the vocabulary name genes differently, such as one of orthologs
 # RANK_ARGS    more options of h5tok --rank, such as '--min-genes-matched 0 --min-counts-matched 0' for a vocabulary of few genes
 # LABEL        obs column that colours the map, if DATA has it
 # MAXLEN       largest number of tokens of a cell; by default all that the model has positions for
-# POOL         what of the hidden states is kept: mean, cls, first (scembed --pool); by default the model's
+# POOL         what of the hidden states is kept: mean, cls, first, token:K (scembed --pool); by default the model's
 # LAYER        the layer: 0 is the last one, -1 the one before (scembed --layer); by default the model's
 # EMBED_PART   cells of a part
 # MAP_CELLS    cells of the map; of more, so many are drawn
@@ -58,7 +59,7 @@ $(EMBED)/group: $(EMBED)/cells.tok
 
 $(EMBED)/embedding.emb: $(EMBED)/cells.tok $(embed_trained)
 	@$(script)/embed/names.sh $< $(call text,DATA)
-	$(call embed_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M $(embed_model) $(POOL:%=--pool %) $(LAYER:%=--layer %) -@ $(THREADS)
+	$(call embed_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M "$$([ -e $(EMBED)/model ] && echo $(EMBED)/model || echo $(embed_model))" $(POOL:%=--pool %) $(LAYER:%=--layer %) -@ $(THREADS)
 $(EMBED)/embedding.map: $(EMBED)/embedding.emb
 	@rm -rf $<.parts
 	$(call embed_stage,ctaprobe-map) $(PIPELINES)/embed/map.sh $< $@ $(MAP_CELLS) $(SEED) -@ $(THREADS)

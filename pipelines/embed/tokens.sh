@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The cells of DATA as tokens of MODEL. MEDIANS, TOKEN_TABLE, GENE_NAMES and MAXLEN may be empty.
+# The cells of DATA as tokens of MODEL. MEDIANS, TOKEN_TABLE, GENE_NAMES and MAXLEN may be empty. A released BMFM-RNA is converted to the folder model
+# beside OUT first.
 #     tokens.sh MODEL MEDIANS TOKEN_TABLE GENE_NAMES MAXLEN DATA OUT OPTION-OF-H5TOK...
 . "$(dirname "$0")/../common.sh"
 [ $# -ge 7 ] || usage
@@ -14,6 +15,11 @@ if ! command -v scstream > /dev/null; then
 	scstream=("$python3" -B "$here/../python/scstream")
 fi
 vocab=$(dirname "$out")/vocab.tsv
+if compgen -G "$model/*.ckpt" > /dev/null || grep -qs '"model_type": *"scllama"' "$model/config.json"; then
+	made=$(dirname "$out")/model
+	[ -e "$made" ] || "${scstream[@]}" from-bmfm "$model" "$made"
+	model=$made
+fi
 # pickled TOKENS MEDIANS: their vocabulary, with symbols if the table of names stands beside them
 pickled() {
 	local symbols=${1/token_dictionary/gene_name_id_dict}
@@ -44,4 +50,5 @@ else
 	}
 fi
 [ -n "$most" ] || most=$(config max_position_embeddings)
-h5tok -v --rank "$medians" ${tokens:+-t "$tokens"} ${names:+--map "$names"} ${most:+--max-len "$most"} -o "$out" "$@" "$data"
+cls=$(config cls_tokens)
+h5tok -v --rank "$medians" ${tokens:+-t "$tokens"} ${names:+--map "$names"} ${most:+--max-len "$most"} ${cls:+--cls "$cls"} -o "$out" "$@" "$data"

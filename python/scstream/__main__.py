@@ -35,8 +35,9 @@ USAGE = """Usage: scstream FILE                   print the header of a stream (
   from-dataset     a Hugging Face dataset of tokens to a tokens stream
   to-dataset       a tokens stream to a Hugging Face dataset
   from-geneformer  Geneformer's dictionaries to a vocabulary for rankenc -m
-  to-geneformer    a vocabulary to Geneformer's dictionaries"""
-COMMANDS = ("from-dataset", "to-dataset", "from-geneformer", "to-geneformer")
+  to-geneformer    a vocabulary to Geneformer's dictionaries
+  from-bmfm        a released model of BMFM-RNA to a model of scembed and sctrain"""
+COMMANDS = ("from-dataset", "to-dataset", "from-geneformer", "to-geneformer", "from-bmfm")
 
 
 def print_header(path: str) -> None:

@@ -309,17 +309,15 @@ def from_dataset(folder, vocab, output):
 
 # ---- streams to datasets ----
 
-def to_dataset(source, folder, lengths):
-    pa = need_pyarrow()
+@contextlib.contextmanager
+def new_folder(folder):
+    """A folder to fill, which gets this name when the body has ended well."""
     if os.path.exists(folder):
         raise Error("%s: exists already" % folder)
     parent, name = os.path.split(os.path.abspath(folder))
     temporary = tempfile.mkdtemp(prefix=name + ".tmp.", dir=parent)
     try:
-        with scstream.read(source) as stream:
-            n = _write_dataset(pa, stream, temporary)
-        if lengths:
-            save(lengths, pickle.dumps(n))
+        yield temporary
         for name in os.listdir(temporary):
             with open(os.path.join(temporary, name), "rb") as f:
                 os.fsync(f.fileno())
@@ -331,6 +329,14 @@ def to_dataset(source, folder, lengths):
         scstream.sync_folder(parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def to_dataset(source, folder, lengths):
+    pa = need_pyarrow()
+    with new_folder(folder) as temporary, scstream.read(source) as stream:
+        n = _write_dataset(pa, stream, temporary)
+        if lengths:
+            save(lengths, pickle.dumps(n))
 
 
 def _write_dataset(pa, stream, folder):
@@ -441,6 +447,11 @@ def parser():
     add("vocab", metavar="VOCAB.tsv")
     add("tokens", metavar="TOKEN_DICTIONARY.pkl")
     add("medians", metavar="GENE_MEDIAN.pkl")
+    add = command("from-bmfm", "A released model of BMFM-RNA to a model of scembed and sctrain --init.")
+    add("model", metavar="CKPT|DIR", help="checkpoint of PyTorch Lightning, or the folder of one, or of config.json and model.safetensors")
+    add("folder", metavar="DIR", help="folder to make")
+    add("--tokenizer", metavar="FILE", help="tokenizer.json of the genes (default: tokenizers/genes/tokenizer.json beside the model)")
+    add("--ontology", metavar="OBO", help="ontology of the heads whose classes are its terms, such as cl-basic.obo")
     return p
 
 
@@ -452,6 +463,10 @@ def main(argv: list) -> int:
         to_dataset(a.stream, a.folder, a.lengths)
     elif a.command == "from-geneformer":
         from_geneformer(a.tokens, a.medians, a.names, a.output)
+    elif a.command == "from-bmfm":
+        from scstream import bmfm
+        with new_folder(a.folder) as temporary:
+            bmfm.convert(a.model, temporary, a.tokenizer, a.ontology)
     else:
         to_geneformer(a.vocab, a.tokens, a.medians)
     return 0

@@ -136,6 +136,7 @@ static void choose_config(struct model_config *c, const struct train *t)
 		cli_same_library(&first, o->init, t->source.in);
 	}
 	c->shared_positions = t->source.col.rank >= 0;
+	c->cls_tokens = cli_cls_tokens(t->source.in);
 	c->library_all = cli_library_of(t->source.in) == LIBRARY_ALL;
 	if (!c->vocab_size) {
 		int64_t pad = vocab_token(v, TOKEN_PAD);

@@ -268,6 +268,9 @@ static void wrong(void **state)
 	refused("[]", "not a JSON object");
 	refused("{\"hidden_size\": ", "not a JSON object");
 	refused("{\"layer_norm_eps\": 1e-12, \"layer_norm_eps\": 0.1}", "key 'layer_norm_eps' occurs twice");
+	refused("{\"model_type\": \"bmfm_llama\", \"num_memory_tokens\": 2}", "unknown key 'num_memory_tokens'");
+	refused("{\"model_type\": \"mlp_nb\", \"vlaue_shift\": 2}", "unknown key 'vlaue_shift'");
+	refused("{\"model_type\": \"scllama\"}", "model_type is \"scllama\": scstream from-bmfm makes a model of it");
 	refused("{\"hidden_size\": \"256\"}", "hidden_size: expected a number");
 	refused("{\"hidden_size\": 25.5}", "hidden_size is 25.5");
 	refused("{\"hidden_size\": -1}", "hidden_size is -1");
