@@ -87,6 +87,11 @@ void cli_provenance(const struct cli *c, struct header *h, const char *more);
 /* Open -o, or take what is open; die if that fails. */
 void cli_output(const struct cli *c, struct outfile *f);
 
+/* Write text (freed here) to a file that appears only when it is complete. The second: results (freed here) to -o. */
+void cli_write(const char *path, char *text);
+struct results;
+void cli_write_results(const struct cli *c, struct results *of);
+
 /* Open operand i (standard input when there is none), or die. Create the output stream, or die; refuses a terminal. */
 struct stream *cli_open(const struct cli *c, int i);
 /* All operands as one stream (stream_open_all), or die. */

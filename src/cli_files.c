@@ -3,6 +3,7 @@
 #include "cli_manifest.h"
 
 #include "base/file.h"
+#include "eval/results.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -158,4 +159,17 @@ void cli_check_files(struct option_def *const *tables, char *const *operand, int
 		free(l.file[i].path);
 	}
 	free(l.file);
+}
+
+void cli_write(const char *path, char *text)
+{
+	struct error e;
+	must(outfile_text(path, text, &e), &e);
+	free(text);
+}
+
+void cli_write_results(const struct cli *c, struct results *of)
+{
+	cli_write(c->output, results_print(of));
+	results_free(of);
 }

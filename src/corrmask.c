@@ -30,9 +30,10 @@ static int run_list(int argc, char **argv);
 
 static const struct cli_command tools[] = {
 	{"list", run_list, NULL, "list the tools and experiments"},
-	{"Tools", NULL, NULL, NULL},
+#define SUBJECT(heading) {heading, NULL, NULL, NULL},
 #define TOOL(name, text) {#name, run_tool, NULL, text},
 #include "tools.def"
+#undef SUBJECT
 #undef TOOL
 	{"Experiments", NULL, NULL, NULL},
 	{0},

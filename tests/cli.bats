@@ -14,6 +14,9 @@ tools() {
 	scembed|scembed -M sim.model|sim.tok|records
 	screduce|screduce pca -k 5|sim.counts|records
 	ctaprobe|ctaprobe cells --label cell_type|sim.emb|text
+	scmetric|scmetric integration --label cell_type|sim.emb|text
+	scgenes|scgenes network|sim.genes|records
+	armstat|armstat leaderboard -m macro_f1 sim.score||text
 	scsample|scsample -n 50|sim.counts|records
 	scview|scview|sim.counts|text
 	scsim|scsim --cells 50||records
@@ -68,6 +71,9 @@ setup_file() {
 	export SMALL=$BATS_FILE_TMPDIR/small
 	mkdir "$SMALL"
 	make_small "$SMALL"
+	cd "$SMALL"
+	scembed -q -M sim.model --of genes sim.tok -o sim.genes
+	ctaprobe cells -q --label cell_type sim.emb -o sim.score
 }
 
 setup() {

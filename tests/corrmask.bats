@@ -152,7 +152,7 @@ setup() {
 	run -2 corrmask list all
 	run -2 sctrain cell
 	assert_line --index 0 --partial "unknown command 'cell' (did you mean cells?)"
-	run -2 ctaprobe recon
+	run -2 scmetric recon
 	assert_line --index 0 --partial "(did you mean reconstruction?)"
 	run -2 maskgen --strategy cormask
 	assert_line --index 0 --partial "(did you mean corrmask?)"
@@ -175,8 +175,8 @@ setup() {
 		"$@" --completion | awk -F '\t' 'NF != 3 || $3 == "" { exit 1 }' || fail "$*: not three fields"
 	}
 	for t in h5tok rankenc depgraph maskgen "scperturb apply" "scperturb screen" scembed "screduce expression" "screduce pca" scsample scsim scview "sctrain mlm" "sctrain value" "sctrain wced" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
-		"ctaprobe cells" "ctaprobe transfer" "ctaprobe network" "ctaprobe score" "ctaprobe genes" "ctaprobe effective-rank" "ctaprobe leaderboard" "ctaprobe compare" "ctaprobe reference" \
-		"ctaprobe integration" "ctaprobe reconstruction" "ctaprobe shift"; do
+		"ctaprobe cells" "ctaprobe transfer" "scgenes network" "ctaprobe score" "ctaprobe genes" "scmetric effective-rank" "armstat leaderboard" "armstat compare" "scmetric reference" \
+		"scmetric integration" "scmetric reconstruction" "ctaprobe shift"; do
 		# shellcheck disable=SC2086
 		all $t
 	done
@@ -244,6 +244,6 @@ setup() {
 	sed -n 's/^TOOL(\([a-z0-9]*\),.*/\1/p' "$SOURCES/src/tools.def" > listed
 	sort listed | diff built - || fail "src/tools.def"
 	sed -n '/^\.Bl -tag/,/^\.El/s/^\.It Xr \([a-z0-9]*\) 1$/\1/p' "$SOURCES/man/corrmask.7" | diff listed - || fail "man/corrmask.7"
-	corrmask list | sed -n '/^Tools/,/^Experiments/s/^  *\([a-z0-9]*\)  .*/\1/p' | diff listed - || fail "corrmask list"
+	corrmask list | sed -n '/^From/,/^Experiments/s/^  *\([a-z0-9]*\)  .*/\1/p' | diff listed - || fail "corrmask list"
 	while read -r name; do [ -e "$SOURCES/man/$name.1" ] || fail "man/$name.1"; done < listed
 }

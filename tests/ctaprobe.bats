@@ -469,82 +469,6 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 	assert_line -n 0 "ctaprobe cells: --replicates needs --bootstrap"
 }
 
-# ---- rank, reconstruction, ranks ----
-
-@test "ctaprobe effective-rank: effective rank, also of dependent, wide and few vectors, is numpy's" {
-	donors make dtr.emb seed=1
-	ref make wide.emb cells=40 features=60
-	ref make long.emb cells=1500 features=7 what=constant
-	for f in dtr wide long tr; do
-		ctaprobe effective-rank $f.emb >m.tsv
-		run donors rank $f.emb m.tsv
-		assert_success
-	done
-	assert_equal "$(ctaprobe effective-rank wide.emb | awk '$1 == "cells" { print $2 }')" 40
-	ref predict p.s
-	run ctaprobe effective-rank -o out.tsv p.s
-	assert_output "ctaprobe effective-rank: p.s: this is a prediction stream, expected embedding, made by scembed"
-	ref make none.emb cells=0
-	run ctaprobe effective-rank -o out.tsv none.emb
-	assert_output "ctaprobe effective-rank: none.emb: no cells"
-	ref make nan.emb what=nan cells=50
-	run ctaprobe effective-rank -o out.tsv nan.emb
-	assert_output "ctaprobe effective-rank: nan.emb: row 25: x[3] is nan, expected a finite number"
-	assert_failure 1
-	assert_not_exist out.tsv
-}
-
-@test "ctaprobe reconstruction: Pearson and Spearman of log-normalised counts are scipy's" {
-	donors counts c.pred
-	ctaprobe reconstruction c.pred >m.tsv
-	run donors reconstruction c.pred m.tsv
-	assert_success
-	for what in constant nan library; do donors counts $what.pred what=$what; done
-	wrong() {       # wrong FILE MESSAGE
-		run ctaprobe reconstruction -o out.tsv "$1"
-		assert_failure 1
-		assert_output "ctaprobe reconstruction: $1: $2"
-		assert_not_exist out.tsv
-	}
-	wrong constant.pred "no cell to score among 230: true or expected counts of the masked genes are all the same"
-	wrong library.pred "cell 20: library is 0, but genes were masked"
-	run ctaprobe reconstruction nan.pred
-	assert_failure 1
-	assert_output --regexp "nan.pred: cell [0-9]+: expected count nan and count [0-9]+ of library [0-9]+$"
-	ref predict p.s
-	wrong p.s "these are no predictions of counts (no columns 'expected' and 'library')"
-}
-
-@test "ctaprobe leaderboard: mean score and mean rank, ties take the smallest rank" {
-	result() { printf 'metric\tvalue\n%s' "$(printf '%s\t%s\n' "${@:2}")" >"$1"; }
-	result a.type balanced_accuracy 0.8 macro_f1 0.7
-	result b.type balanced_accuracy 0.8 macro_f1 0.75
-	result c.type balanced_accuracy 0.6 macro_f1 0.9
-	result a.age spearman 0.5
-	result b.age spearman 0.25
-	result c.age spearman 0.5
-	ctaprobe leaderboard --metrics balanced_accuracy+macro_f1,spearman a.type,a.age b.type,b.age c.type,c.age >ranks.tsv
-	run donors ranks ranks.tsv
-	assert_success
-	assert_equal "$(cut -f 3 ranks.tsv | xargs)" "rank 1.6666666666666667 2 1.6666666666666667"
-	assert_equal "$(ctaprobe leaderboard a.type b.type | cut -f 1,3 | xargs)" "method rank a.type 1.5 b.type 1"
-	# shortest numbers, and no two columns of one name
-	result e.type macro_f1 0.8225
-	run -0 ctaprobe leaderboard -m macro_f1,macro_f1 e.type,e.type
-	assert_line -n 0 "$(printf 'method\tscore\trank\tmacro_f1.1\tmacro_f1.2')"
-	assert_line -n 1 "$(printf 'e.type,e.type\t0.8225\t1\t0.8225\t0.8225')"
-	run ctaprobe leaderboard -m macro_f1,spearman a.type
-	assert_failure 2
-	assert_line -n 0 "ctaprobe leaderboard: 'a.type': 1 results, but --metrics has metrics of 2"
-	run ctaprobe leaderboard -m spearman a.type
-	assert_failure 1
-	assert_output "ctaprobe leaderboard: a.type: no metric 'spearman'"
-	result bad.type balanced_accuracy 0.8 macro_f1 nan
-	run ctaprobe leaderboard bad.type
-	assert_failure 1
-	assert_output "ctaprobe leaderboard: bad.type: line 3: macro_f1 is 'nan', expected a number"
-}
-
 # ---- genes ----
 
 @test "ctaprobe genes: AUC by token and gene, weights and curves are sklearn's and Geneformer's" {
@@ -633,6 +557,11 @@ assert len(a) > 20 and np.abs((a - a.mean(1, keepdims=True)) - (b - b.mean(1, ke
 		assert_failure 2
 		assert_line -n 1 --partial "--help'."
 	done
+	for new in "scmetric reconstruction" "scgenes network" "armstat compare"; do     # commands that moved
+		run ctaprobe ${new#* } -q none
+		assert_failure 2
+		assert_output "ctaprobe: '${new#* }' is now '$new'"
+	done
 }
 
 fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no output
@@ -661,7 +590,7 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	fails "tr.emb: 6 groups for 7 folds (without --group, single cells are assigned)" -l cell_type --group donor --folds 7 tr.emb
 }
 
-@test "ctaprobe cells, effective-rank: cells without an embedding are left out and counted" {
+@test "ctaprobe cells: cells without an embedding are left out and counted" {
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
 		import numpy as np, scstream
 		for name in "tr", "te":
@@ -679,9 +608,6 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 	run -0 --separate-stderr ctaprobe cells -l cell_type --train tr.nan.emb --test te.nan.emb
 	assert_equal "$output" "$(ctaprobe cells -q -l cell_type --train tr.some.emb --test te.some.emb)"
 	assert_equal "${stderr_lines[0]}" "ctaprobe cells: warning: tr.nan.emb: $empty cells have no embedding, as they have no token, and are left out"
-	run -0 --separate-stderr ctaprobe effective-rank tr.nan.emb
-	assert_equal "$output" "$(ctaprobe effective-rank -q tr.some.emb)"
-	assert_equal "${stderr_lines[0]}" "ctaprobe effective-rank: warning: tr.nan.emb: $empty cells have no embedding, as they have no token, and are left out"
 }
 
 @test "ctaprobe: embeddings that cannot be used" {

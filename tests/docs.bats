@@ -143,9 +143,9 @@ compare_tables() {
 	END
 }
 
-@test "ctaprobe compare writes the table of differences in partner reliance" {
+@test "armstat compare writes the table of differences in partner reliance" {
 	table=docs/experiments/tables/reliance
-	ctaprobe compare --value R --by method --within experiment --pair seed --compare 'CorrMask:random masks' \
+	armstat compare --value R --by method --within experiment --pair seed --compare 'CorrMask:random masks' \
 		--compare 'CorrMask, shuffled graph:random masks' --compare 'CorrMask:CorrMask, shuffled graph' $table-points.tsv > "$BATS_TEST_TMPDIR/got"
 	cmp "$BATS_TEST_TMPDIR/got" $table-differences.tsv
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# scembed --of genes and static, ctaprobe network: vectors of genes by numpy, and the graph of the nearest ones as depgraph reads it
+# scembed --of genes and static, scgenes network: vectors of genes by numpy, and the graph of the nearest ones as depgraph reads it
 load helper
 
 ref() {
@@ -7,7 +7,7 @@ ref() {
 }
 
 setup_file() {
-	need_tool scembed ctaprobe sctrain depgraph scsim
+	need_tool scembed ctaprobe scgenes sctrain depgraph scsim
 	cd "$BATS_FILE_TMPDIR"
 	scsim -q --cells 60 --genes 90 --types 3 --rarest .2 --donors 3 --depth 300 --seed 3 -o counts
 	rankenc -q --fit counts -o vocab
@@ -37,11 +37,11 @@ scstream.write("half.tok", r.header, blocks)' "$BATS_TEST_DIRNAME/../python" || 
 	assert_output --partial "30 cells have no value in column 'cell_type' and are left out"
 }
 
-@test "ctaprobe network: the nearest genes by cosine are numpy's, and depgraph, map and scview read what comes out" {
-	ctaprobe network -q -k 5 genes.emb -o g.graph
+@test "scgenes network: the nearest genes by cosine are numpy's, and depgraph, map and scview read what comes out" {
+	scgenes network -q -k 5 genes.emb -o g.graph
 	depgraph -q --tsv g.graph -o edges.tsv
 	ref network genes.emb edges.tsv k=5
-	ctaprobe network -q -k 9 --min-cosine 0.3 -@ 2 genes.emb -o few.graph
+	scgenes network -q -k 9 --min-cosine 0.3 -@ 2 genes.emb -o few.graph
 	depgraph -q --tsv few.graph -o edges.tsv
 	ref network genes.emb edges.tsv k=9 least=0.3
 	run -0 depgraph --stats g.graph
@@ -60,8 +60,8 @@ for b in blocks:
     n = len(b["x"]); b["x"] = (np.resize([1, -1, 2, .3], n)[:, None] * v).astype("f4")
 scstream.write("line.emb", r.header, blocks)' "$BATS_TEST_DIRNAME/../python"
 	n=$(scview -c cell line.emb | sed 1d | wc -l)
-	assert_equal "$(ctaprobe network -q -k $((n - 1)) line.emb | depgraph --tsv - | sed 1d | wc -l)" $((n * (n - 1) / 2))
-	scembed -q -M model --of static tok | ctaprobe network -q -k 3 | depgraph --tsv - | sed 1d | grep -q .
+	assert_equal "$(scgenes network -q -k $((n - 1)) line.emb | depgraph --tsv - | sed 1d | wc -l)" $((n * (n - 1) / 2))
+	scembed -q -M model --of static tok | scgenes network -q -k 3 | depgraph --tsv - | sed 1d | grep -q .
 }
 
 # labels TOKENS [MODULES]: genes and their label, by module
@@ -94,11 +94,11 @@ labels() {
 		assert_not_exist out
 	}
 	scembed -q -M model --of genes --by cell_type tok -o by.emb
-	wrong "ctaprobe network: by.emb: two vectors are of gene" ctaprobe network by.emb
-	wrong "ctaprobe network: genes.emb: --nearest 5000, but there are" ctaprobe network -k 5000 genes.emb
+	wrong "scgenes network: by.emb: two vectors are of gene" scgenes network by.emb
+	wrong "scgenes network: genes.emb: --nearest 5000, but there are" scgenes network -k 5000 genes.emb
 	scembed -q -M model tok -o cells.emb
 	wrong "ctaprobe transfer: genes.emb: its embeddings were made by" ctaprobe transfer --reference cells.emb -l cell_type genes.emb
-	wrong "ctaprobe network: cells.emb: these are no embeddings of genes" ctaprobe network cells.emb
+	wrong "scgenes network: cells.emb: these are no embeddings of genes" scgenes network cells.emb
 	wrong "scembed: tok: no column 'sex'" scembed -q -M model --of genes --by sex tok
 	head -c 3000 tok > cut
 	wrong "scembed: cut: " scembed -q -M model --of genes cut

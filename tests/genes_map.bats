@@ -3,7 +3,7 @@
 load helper
 
 setup_file() {
-	need_tool scsim sctrain scembed ctaprobe depgraph
+	need_tool scsim sctrain scembed ctaprobe scgenes depgraph
 }
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
@@ -17,11 +17,11 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	for f in genes.emb genes.map genes.graph scores.tsv graphs.table modules.table report.html; do assert_file_not_empty "$dir/$f"; done
 	grep -qF 'Map of genes by module' $dir/report.html
 	grep -qF 'Modules of the graph of nearest genes in the embedding' $dir/report.html
-	# the scores are those of ctaprobe genesets, on graphs that are made by hand
+	# the scores are those of scgenes genesets, on graphs that are made by hand
 	model=$PWD/r/pretrained/latest/random-1.model
-	scembed -q -M "$model" --of genes $dir/cells.tok | scsample -q --where 'cells>=20' | ctaprobe network -q -k 10 -o by-hand.graph
+	scembed -q -M "$model" --of genes $dir/cells.tok | scsample -q --where 'cells>=20' | scgenes network -q -k 10 -o by-hand.graph
 	diff <(depgraph -q --tsv by-hand.graph) <(depgraph -q --tsv $dir/genes.graph)
-	(cd $dir && ctaprobe genesets -q --sets sets.gmt genes.graph graphs/static.graph graphs/co-expression.graph graphs/dependency.graph) | cut -f 2- > want
+	(cd $dir && scgenes genesets -q --sets sets.gmt genes.graph graphs/static.graph graphs/co-expression.graph graphs/dependency.graph) | cut -f 2- > want
 	awk -F '\t' 'NR == 1 || $1 == ""' $dir/scores.tsv | cut -f 3- | diff want -
 	# so few edges among the genes of sets that their share says nothing
 	mkdir few

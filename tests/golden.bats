@@ -69,7 +69,7 @@ assert h["provenance"] == [{"program": "golden.py", "version": "1", "options": "
 	ctaprobe cells -q --no-standardize -l cell_type --folds 2 --predictions prediction -o out "$S/embedding.scs"
 	golden close "$S/probe_prediction.scs" prediction 1e-3
 	ctaprobe score -q -l cell_type "$S/probe_prediction.scs" -o score
-	ctaprobe reconstruction -q "$S/reconstruction.scs" -o reconstruction
+	scmetric reconstruction -q "$S/reconstruction.scs" -o reconstruction
 	for f in score reconstruction; do assert_file_not_empty $f; done
 }
 

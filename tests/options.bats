@@ -44,10 +44,10 @@ inputs() {
 	ctaprobe cells --label a --train IN --test sim.emb
 	ctaprobe cells --label a --test IN sim.emb
 	ctaprobe genes --gene-labels IN sim.emb
-	ctaprobe genesets --sets IN sim.tok
-	ctaprobe leaderboard --metrics accuracy,accuracy sim.tok,IN
-	ctaprobe learnability --groups IN sim.tok
-	ctaprobe reference --train IN sim.tok
+	scgenes genesets --sets IN sim.tok
+	armstat leaderboard --metrics accuracy,accuracy sim.tok,IN
+	scmetric learnability --groups IN sim.tok
+	scmetric reference --train IN sim.tok
 	ctaprobe score --label a --train IN sim.emb
 	ctaprobe score --label a --ontology IN sim.emb
 	ctaprobe shift --state cell_type --from type1 --to type2 --states IN sim.emb

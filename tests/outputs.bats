@@ -218,7 +218,7 @@ each() {
 }
 
 @test "outputs: little memory for OpenBLAS is the right output or one line, and no tool waits for it" {
-	need_tool depgraph maskgen sctrain scembed ctaprobe
+	need_tool depgraph maskgen sctrain scembed scmetric
 	export OMP_WAIT_POLICY=passive
 	rankenc -q --fit "$in/sim.counts" -o v
 	rankenc -q -m v "$in/sim.counts" -o tok
@@ -255,7 +255,7 @@ each() {
 		sctrain mlm -q --config tiny -@ 2 masked
 		scembed -q -M model tok
 		screduce pca -q -k 3 $in/sim.counts
-		ctaprobe effective-rank -q emb
+		scmetric effective-rank -q emb
 	X
 	assert [ $refusals -gt 12 ]
 	rm -rf out

@@ -81,7 +81,7 @@ value() { awk -F '\t' -v n="$2" '$1 == n { print $2 }' "$1"; }
 	run -2 --separate-stderr scsample -q -f .5 -o in.counts ./in.counts
 	assert_equal "${stderr_lines[0]}" "scsample: --output and an input name the same file: in.counts"
 	# tables, and files of a model that is read
-	run -2 --separate-stderr ctaprobe learnability -q --groups in.counts --genes ./in.counts folder/t
+	run -2 --separate-stderr scmetric learnability -q --groups in.counts --genes ./in.counts folder/t
 	assert_regex "$stderr" "genes and --groups name the same file: ./in.counts"
 	touch folder/model.safetensors folder/t folder/cells.emb
 	for files in "--genes folder/model.safetensors" "-o folder/t" "--cells ./folder/../folder/t"; do

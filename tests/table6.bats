@@ -356,10 +356,10 @@ hand_model() {
 	[ -e $R/runs/random-1-1/scores.tsv ]
 }
 
-# G FOLDER...: gpu_experiments.sh with the grid's settings and four tools only
+# G FOLDER...: gpu_experiments.sh with the grid's settings and its tools only
 G() {
 	mkdir -p four
-	for t in maskgen sctrain scembed ctaprobe; do ln -sf "$(realpath "$BIN/$t")" four/; done
+	for t in maskgen sctrain scembed ctaprobe armstat; do ln -sf "$(realpath "$BIN/$t")" four/; done
 	BIN=$PWD/four "$BATS_TEST_DIRNAME/bench/gpu_experiments.sh" "$@" SCALE=tiny STRATEGIES="random corrmask" SIZES="100 1" SEEDS="1 2" DEVICE=cpu
 }
 

@@ -38,3 +38,31 @@ uint32_t *classes_sorted(const struct classes *c)
 	qsort_r(order, c->n, sizeof *order, by_name, (void *)(uintptr_t)c);
 	return order;
 }
+
+void classes_settle(struct classes *c, uint32_t **v, const size_t *n, int lists)
+{
+	uint32_t *order = classes_sorted(c), *rank = xmalloc(c->n * sizeof *rank);
+	char **name = xmalloc(c->n * sizeof *name);
+	uint8_t *used = xcalloc(c->n, 1);
+	size_t count = 0;
+	for (int t = 0; t < lists; t++)
+		for (size_t i = 0; i < n[t]; i++)
+			used[v[t][i]] = 1;
+	for (size_t k = 0; k < c->n; k++)
+		if (used[order[k]]) {
+			rank[order[k]] = (uint32_t)count;
+			name[count++] = xstrdup(c->name[order[k]]);
+		}
+	for (int t = 0; t < lists; t++)
+		for (size_t i = 0; i < n[t]; i++)
+			v[t][i] = rank[v[t][i]];
+	classes_release(c);
+	for (size_t k = 0; k < count; k++) {
+		classes_add(c, name[k], strlen(name[k]));
+		free(name[k]);
+	}
+	free(name);
+	free(used);
+	free(order);
+	free(rank);
+}

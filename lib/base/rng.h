@@ -21,9 +21,9 @@ enum rng_domain {
 	RNG_DROPOUT, /* sctrain: dropout; struct dropout in nn/ops.h has the counter */
 	RNG_INIT, /* sctrain: initial weights (a = tensor) */
 	RNG_SIM, /* scsim (a = cell or module, b = purpose) */
-	RNG_FOLD, /* ctaprobe: folds */
+	RNG_FOLD, /* folds of a cross-validation */
 	RNG_TEST,
-	RNG_BOOTSTRAP, /* ctaprobe: units of a replicate (a = replicate) */
+	RNG_BOOTSTRAP, /* units of a replicate (a = replicate) */
 	RNG_COLUMNS, /* maskgen: genes that a global batch hides (a = batch, b = epoch) */
 	RNG_PROBE, /* maskgen: target and masks of a probe (a = cell, b = epoch) */
 	RNG_EXCHANGE, /* depgraph: genes that change places */

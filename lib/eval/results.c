@@ -249,7 +249,7 @@ char *record_print(struct record *r)
 static int read_line(const struct tsv *t, char *const *metric, size_t n, double *value, struct error *e)
 {
 	if (t->n != 2)
-		return tsv_error(t, e, "found %zu fields, expected metric and value (the table of another ctaprobe command)", t->n);
+		return tsv_error(t, e, "found %zu fields, expected metric and value (the table of another command)", t->n);
 	for (size_t i = 0; i < n; i++) {
 		char *end;
 		if (strcmp(t->field[0], metric[i]))

@@ -1,18 +1,18 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # arm.sh sources this file
 # What the experiments on objectives measure (objectives.mk): cell types by a probe or by fine-tuning, integration, the terms that heads predict, genes.
 # --label COL        the column with the cell type
-# --ontology FILE, --programs FILE         terms; groups of genes for ctaprobe learnability
+# --ontology FILE, --programs FILE         terms; groups of genes for scmetric learnability
 # --left-out COL     the test cells are a set that was left out (zeroshot.mk), and COL has coarse types: predictions of a probe and of both decodings
 #                    are scored by the ontology, and the integration of sets over all cells
 # --stage NAME       the end of the names of stages (default: ARM-N)
-# --min-expressed N  genes that ctaprobe learnability leaves out (100)
+# --min-expressed N  genes that scmetric learnability leaves out (100)
 config=bmfm-tiny lr=0.002 ontology='' programs='' left_out='' stage='' min_expressed=100
 required=label optional='ontology programs left-out stage min-expressed'
 made=(few.tok {cells,tuned,integration,head,probe,leafprobe,greedy}.tsv {tuned,head,probe,leafprobe,greedy}.pred {all,leaf}.emb)
 kept=(model tuned {train,test}.emb)
 
 set_up() { name=${stage:-$name} ONTOLOGY=$ontology; }
-# The arms without genes for ctaprobe integration: a wide input has no silhouettes worth their time
+# The arms without genes for scmetric integration: a wide input has no silhouettes worth their time
 wide() { [ "${embed[0]}" = expression ]; }
 
 tune() {
@@ -20,7 +20,7 @@ tune() {
 		--init "$out/model" --label "$label" --lr "$lr" --seed "$seed" "${compute[@]}"
 }
 integration() { # LABEL BATCH FILE
-	ctaprobe integration -v --label "$1" ${2:+--batch "$2"} --seed "$seed" "${compute[@]}" -o "$out/integration.tsv" "$3"
+	scmetric integration -v --label "$1" ${2:+--batch "$2"} --seed "$seed" "${compute[@]}" -o "$out/integration.tsv" "$3"
 }
 probe() { # TRAIN OPTION...
 	ctaprobe cells -v --label "$label" --train "$out/$1.emb" --test "$out/test.emb" "${@:2}" "${compute[@]}" -o "$out/cells.tsv"
@@ -58,7 +58,7 @@ by_gene() {
 	for how in gated ungated; do
 		gate=()
 		[ $how = gated ] || gate=(--ungated)
-		ctaprobe learnability -v "${gate[@]}" --min-expressed "$min_expressed" --genes "$out/$how.genes.tsv" ${programs:+--groups "$programs"} \
+		scmetric learnability -v "${gate[@]}" --min-expressed "$min_expressed" --genes "$out/$how.genes.tsv" ${programs:+--groups "$programs"} \
 			-o "$out/$how.learned.tsv" "$out/genes.tsv" || return
 	done
 }

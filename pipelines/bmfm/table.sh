@@ -23,7 +23,7 @@ if [ "$name" = bmfm-learnability ] && ! cut -f 3 "$dir/points.tsv" | grep -x gat
 	echo "$name: no network has two genes with ${least:-100} expressed pairs in the test cells: expected a lower MIN_EXPRESSED" >&2
 	exit 1
 fi
-ctaprobe compare -q --means --within metric "$dir/points.tsv" > "$dir/summary.tsv"
+armstat compare -q --means --within metric "$dir/points.tsv" > "$dir/summary.tsv"
 
 # Each arm is compared with the first one, with the same arm without one of its parts, and with what has learned nothing from an objective. The ends of
 # intervals (_low, _high) are not compared. With DATA, the splits of the cells overlap.
@@ -51,7 +51,7 @@ differences --pair seed --within metric "${splits[@]}" "$dir/compared.tsv" > "$d
 } > "$dir/parts.tsv"
 rm -f "$dir/effects.tsv"
 ! cut -f 2 "$dir/parts.tsv" | grep -x with > /dev/null ||
-	ctaprobe compare -q --compare with:without --within part,metric --pair rest,seed --cluster seed "$dir/parts.tsv" > "$dir/effects.tsv"
+	armstat compare -q --compare with:without --within part,metric --pair rest,seed --cluster seed "$dir/parts.tsv" > "$dir/effects.tsv"
 rm "$dir/parts.tsv" "$dir/compared.tsv"
 
 echo "corrmask $name: ${data:-simulated cells (scsim)}, label $label"
@@ -134,7 +134,7 @@ if [ "$name" = bmfm-learnability ]; then
 						least=$(sed -n 's/^MIN_EXPRESSED = //p' "$inputs/settings")
 						gate_option=()
 						[ $gate = gated ] || gate_option=(--ungated)
-						ctaprobe learnability -q "${gate_option[@]}" --min-expressed "${least:-100}" --groups "$dir/winners" "$a/genes.tsv" 2> /dev/null |
+						scmetric learnability -q "${gate_option[@]}" --min-expressed "${least:-100}" --groups "$dir/winners" "$a/genes.tsv" 2> /dev/null |
 							awk -F '\t' -v OFS='\t' -v gate=$gate -v one="$one" -v two="$two" -v k="$k" '{ v[$1] = $2 }
 								END { if ("p:winner" in v) print gate, one, two, k, v["winners"], v["group_genes:winner"], v["group_winners:winner"],
 									v["odds_ratio:winner"] == "nan" ? "NA" : sprintf("%.3g", v["odds_ratio:winner"]), sprintf("%.2g", v["p:winner"]) }'

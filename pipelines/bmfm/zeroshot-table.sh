@@ -30,7 +30,7 @@ awk -F '\t' -v OFS='\t' 'NR == 1 { print "method", "set", "metric", "value"; nex
 	{ k = $1 OFS $2 OFS $4; if (!(k in n)) order[++rows] = k; n[k]++; if ($5 == "NA") missing[k] = 1; sum[k] += $5 }
 	END { for (i = 1; i <= rows; i++) { k = order[i]; print k, (k in missing ? "NA" : sprintf("%.9g", sum[k] / n[k])) } }' "$dir/points.tsv" > "$dir/means.tsv"
 rm "$dir/points.new"
-ctaprobe compare -q --by method --means --within metric "$dir/means.tsv" > "$dir/summary.tsv"
+armstat compare -q --by method --means --within metric "$dir/means.tsv" > "$dir/summary.tsv"
 
 # Measured sets against zeros, one way to decode against the other, and networks against probes of expression and components
 there=$(awk -F '\t' 'NR > 1 && !seen[$1]++ { gsub(/ /, "_", $1); print $1 }' "$dir/means.tsv" | tr '\n' ' ')

@@ -11,7 +11,7 @@
 
 DEMO_SETTINGS := $(RELIANCE_SETTINGS)
 $(eval $(call run_folder,DEMO,demo,$(DEMO_SETTINGS)))
-DEMO_TOOLS := $(addprefix $(BIN)/,rankenc depgraph scembed screduce ctaprobe scview)
+DEMO_TOOLS := $(addprefix $(BIN)/,rankenc depgraph scembed screduce ctaprobe armstat scview)
 stage = $(call stage_in,$(DEMO),$1)
 DEMO_MODELS := random corrmask
 

@@ -53,7 +53,7 @@ rm -f "$dir/1-partners.table"
 	done
 } > "$dir/probes.tsv"
 # arm, then means over the seeds: macro F1, its interval, rarest, accuracy, converged
-ctaprobe compare -q --means --value macro_f1,macro_f1_low,macro_f1_high,f1_rare,accuracy,converged "$dir/probes.tsv" | awk -F '\t' "$by_name"'
+armstat compare -q --means --value macro_f1,macro_f1_low,macro_f1_high,f1_rare,accuracy,converged "$dir/probes.tsv" | awk -F '\t' "$by_name"'
 	!($c["arm"] in line) { order[++n] = $c["arm"] }
 	{ line[$c["arm"]] = line[$c["arm"]] "\t" $c["mean"] }
 	END { for (i = 1; i <= n; i++) print order[i] line[order[i]] }' > "$dir/macro_f1.tsv"

@@ -14,7 +14,7 @@ RANDOM_GENES ?= class
 FIG4_HOW = '$(SCALE)' '$(EXP)' '$(GAMMAS)' '$(TRIALS)' '$(RANDOM_GENES)'
 FIG4_SETTINGS := SCALE EXP GAMMAS TRIALS RANDOM_GENES
 $(eval $(call run_folder,FIG4,fig4,$(FIG4_SETTINGS)))
-FIG4_TOOLS := $(addprefix $(BIN)/,scsim scsample maskgen sctrain scembed ctaprobe scview)
+FIG4_TOOLS := $(addprefix $(BIN)/,scsim scsample maskgen sctrain scembed ctaprobe armstat scview)
 FIG4_TRIALS := $(patsubst %,$(RESULTS)/fig4/trials/%.tsv,$(shell $(PIPELINES)/fig4/runs.sh $(FIG4_HOW) 2>/dev/null))
 
 fig4: ## figure 4: accuracy by modularity, CorrMask against random masks (SCALE= EXP=)

@@ -32,7 +32,7 @@ RESOLUTION  ?= 1
 GM_SETTINGS := $(if $(value MODEL),DATA MODEL $(foreach v,MEDIANS TOKEN_TABLE GENE_NAMES RANK_ARGS,$(if $(value $v),$v)) \
 	$(if $(embed_maxlen),MAXLEN) SEED,$(PRETRAINED_SETTINGS)) $(if $(value LAYER),LAYER) GENESETS MAP_GENE_CELLS LEAST_CELLS NEAREST RESOLUTION
 $(eval $(call run_folder,GM,genes-map,$(GM_SETTINGS)))
-GM_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed ctaprobe depgraph scview)
+GM_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed ctaprobe scgenes depgraph scview)
 gm_stage = $(call stage_in,$(GM),$1)
 gm_model = $(if $(value MODEL),$(call one_file,MODEL),$(PRETRAINED)/random-$(SEED).model)
 gm_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
@@ -72,7 +72,7 @@ $(GM)/graphs/static.graph: $(GM)/cells.tok $(GM)/genes.emb | $(GM)/graphs
 $(GM)/genes.map: $(GM)/genes.emb
 	$(call gm_stage,ctaprobe-map) $(BIN)/ctaprobe map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
 $(GM)/genes.graph: $(GM)/genes.emb
-	$(call gm_stage,ctaprobe-network) $(PIPELINES)/genesmap/network.sh $< $@ $(NEAREST) $(RESOLUTION) --seed $(SEED) -@ $(THREADS)
+	$(call gm_stage,scgenes-network) $(PIPELINES)/genesmap/network.sh $< $@ $(NEAREST) $(RESOLUTION) --seed $(SEED) -@ $(THREADS)
 $(GM)/graphs/dependency.graph: $(GM)/cells.tok | $(GM)/graphs
 	$(call gm_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --top-genes 0 --min-cells $(LEAST_CELLS) --seed $(SEED) -@ $(THREADS)
 $(GM)/graphs/co-expression.graph: $(GM)/cells.tok | $(GM)/graphs
@@ -80,9 +80,9 @@ $(GM)/graphs/co-expression.graph: $(GM)/cells.tok | $(GM)/graphs
 		--positive --seed $(SEED) -@ $(THREADS) -o $@ $<
 GM_GRAPHS := $(GM)/genes.graph $(addprefix $(GM)/graphs/,static.graph co-expression.graph dependency.graph)
 $(GM)/scores.tsv: $(GM)/sets.gmt $(GM_GRAPHS) $(PIPELINES)/genesmap/scores.sh
-	$(call gm_stage,ctaprobe-genesets) $(PIPELINES)/genesmap/scores.sh $< $@ $(SEED) $(GM_GRAPHS)
+	$(call gm_stage,scgenes-genesets) $(PIPELINES)/genesmap/scores.sh $< $@ $(SEED) $(GM_GRAPHS)
 $(GM)/genes.modules.tsv: $(GM)/genes.graph $(GM)/sets.gmt
-	$(call gm_stage,ctaprobe-modules) $(BIN)/ctaprobe genesets -v --sets $(GM)/sets.gmt --modules module -o $@ $<
+	$(call gm_stage,scgenes-modules) $(BIN)/scgenes genesets -v --sets $(GM)/sets.gmt --modules module -o $@ $<
 
 $(GM)/report.txt: $(GM)/scores.tsv $(GM)/genes.modules.tsv $(GM)/genes.map $(PIPELINES)/genesmap/report.sh
 	@$(script)/genesmap/report.sh $(GM) $(call text,DATA) $(call quote,$(if $(value MODEL),$(call given,MODEL),trained here: $(pretrained_how))) \

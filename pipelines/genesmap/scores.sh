@@ -7,7 +7,7 @@ sets=$1 out=$2 seed=$3
 shift 3
 fewest=$(for g; do depgraph -q --stats "$g" | awk -F '\t' '$1 == "edges" { print $2 }'; done | awk '$1 > 0 && (n == "" || $1 < n) { n = $1 } END { print n }')
 {
-	ctaprobe genesets -v --sets "$sets" --seed "$seed" "$@" | awk '{ print (NR == 1 ? "strongest" : "") "\t" $0 }'
-	ctaprobe genesets -q --sets "$sets" --seed "$seed" --strongest "${fewest:-1}" "$@" | awk -v n="$fewest" 'NR > 1 { print n "\t" $0 }'
+	scgenes genesets -v --sets "$sets" --seed "$seed" "$@" | awk '{ print (NR == 1 ? "strongest" : "") "\t" $0 }'
+	scgenes genesets -q --sets "$sets" --seed "$seed" --strongest "${fewest:-1}" "$@" | awk -v n="$fewest" 'NR > 1 { print n "\t" $0 }'
 } > "$out.new"
 whole "$out"

@@ -6,4 +6,4 @@
 tokens=$1 genes=$2 out=$3 nearest=$4 model=$5
 shift 5
 mapfile -t where < <(scview -q -c token "$genes" | awk 'NR > 1 { print "--where"; print "token=" $1 }')
-scembed -q -u -M "$model" --of static "$tokens" | scsample -q -u "${where[@]}" - | ctaprobe network -v -k "$nearest" -o "$out" "$@"
+scembed -q -u -M "$model" --of static "$tokens" | scsample -q -u "${where[@]}" - | scgenes network -v -k "$nearest" -o "$out" "$@"

@@ -30,7 +30,7 @@ from run import Run, columns_of, commands, digests, has, natural, number, read_t
 MOST_CELLS = 2000  # of a map
 PARTS = {"pretrained": "pre-training"}  # what the runs are that others are made from
 FIGURES = {"demo": "Copying from partners, and cell types"}
-# What the graphs of the experiments are of, and what their tables of differences and means (ctaprobe compare) are of
+# What the graphs of the experiments are of, and what their tables of differences and means (armstat compare) are of
 GRAPHS = {"corpus": "the dependency graph of the genes that the networks read", "all-genes": "the dependency graph of all genes",
           "train": "the dependency graph of the training cells", "genes": "the graph of nearest genes in the embedding"}
 COMPARED = {("demo", "differences"): "R, over trainings", ("demo", "cells"): "R, over test cells", ("demo", "f1"): "Macro F1, over trainings",
@@ -207,7 +207,7 @@ def of_genes(stream):
 
 
 def gene_map_figures(run):
-    """Maps of genes, NAME.map, by the modules of NAME.graph with the names that NAME.modules.tsv (ctaprobe genesets --modules) gives them."""
+    """Maps of genes, NAME.map, by the modules of NAME.graph with the names that NAME.modules.tsv (scgenes genesets --modules) gives them."""
     for f in run.named(".map"):
         graph, names = f.with_suffix(".graph"), f.with_suffix(".modules.tsv")
         if not (graph.exists() and of_genes(f)):
@@ -309,7 +309,7 @@ def graphs(run):
                 yield Modules(g, run.own)
 
 
-# ---- differences between arms (ctaprobe compare) ----
+# ---- differences between arms (armstat compare) ----
 
 def compared(run):
     """Tables of differences: file, names of the columns that say what is compared, rows of (those columns, arm, reference, numbers)."""
@@ -360,7 +360,7 @@ def means(f):
 
 
 def mean_tables(run):
-    """Tables of means (ctaprobe compare --means): a row for each arm, a column for each quantity; of many quantities, a row for each mean."""
+    """Tables of means (armstat compare --means): a row for each arm, a column for each quantity; of many quantities, a row for each mean."""
     for f in run.named(".tsv"):
         rows = read_table(f)
         numbers = columns_of(rows, "n", "mean", "low", "high")

@@ -16,7 +16,7 @@ reconstruct() {
 	local rate
 	for rate in 0.1 0.2 0.3 0.5 0.7; do
 		scembed --reconstruct -q -M "$out/model" -@ "$threads" -u "$inputs/valid-$rate.mcounts" |
-			ctaprobe reconstruction -v -o "$out/valid-$rate.score.tsv"
+			scmetric reconstruction -v -o "$out/valid-$rate.score.tsv"
 	done
 }
 probe() { embed_cells %.counts learn test valid && "$here/r2mae/probe.sh" "$out" "$inputs" "$threads"; }

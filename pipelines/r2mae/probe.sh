@@ -13,4 +13,4 @@ how=(--train "$dir/learn.emb" --test "$dir/test.emb" -@ "$threads")
 ctaprobe cells -v --label "$label" --max-iter "$iterations" --search "$folds" "${how[@]}" --bootstrap 1000 \
 	--replicates "$dir/label.replicates.tsv" -o "$dir/label.score.tsv"
 [ -z "$target" ] || ctaprobe cells -v --target "$target" --search "$folds" "${how[@]}" -o "$dir/target.score.tsv"
-ctaprobe effective-rank -v -o "$dir/rank.score.tsv" "$dir/valid.emb"
+scmetric effective-rank -v -o "$dir/rank.score.tsv" "$dir/valid.emb"

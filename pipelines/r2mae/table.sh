@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tables of make r2mae-cells from the scores under FOLDER/runs; runs without scores are left out. FOLDER/points.tsv has the values, summary.tsv
-# their means, differences.tsv the gaps to the first method, draws.tsv those of the probe over draws of the tested cells (ctaprobe compare).
+# their means, differences.tsv the gaps to the first method, draws.tsv those of the probe over draws of the tested cells (armstat compare).
 #     r2mae/table.sh FOLDER INPUTS "METHOD..." "SEED..." NETWORK
 . "$(dirname "$0")/../common.sh"
 [ $# = 5 ] || usage
@@ -18,7 +18,7 @@ others=${methods#"$base"}
 	done
 	[ ! -e "$inputs/baselines.tsv" ] || sed 's/\t/\t0\t/' "$inputs/baselines.tsv"
 } | awk -F '\t' 'NR == 1 || $5 ~ /^-?[0-9.]/ && $4 !~ /:/' > "$dir/points.tsv"
-ctaprobe compare -q --means --by method --within stage,metric "$dir/points.tsv" > "$dir/summary.tsv"
+armstat compare -q --means --by method --within stage,metric "$dir/points.tsv" > "$dir/summary.tsv"
 there=$(cut -f 1 "$dir/points.tsv" | sort -u | tr '\n' ' ')
 for m in $others; do pair "$m" "$base"; done
 awk -F '\t' 'NR == 1 || $3 ~ /^valid-/ && $4 == "pearson" || $3 == "label" && $4 ~ /^(balanced_accuracy|macro_f1|auroc)$/ || $3 == "target" && $4 ~ /spearman$/' \
@@ -139,7 +139,7 @@ done
 [ ${#ranked[@]} -lt 2 ] || {
 	echo
 	echo "Score (mean of the metrics) and mean rank"
-	ctaprobe leaderboard -q -m "${metrics%+}" "${ranked[@]}" | awk -F '\t' 'NR == 1 { next } { sub(/.*\//, "", $1); printf "%-16s%20.4f%20.2f\n", $1, $2, $3 }'
+	armstat leaderboard -q -m "${metrics%+}" "${ranked[@]}" | awk -F '\t' 'NR == 1 { next } { sub(/.*\//, "", $1); printf "%-16s%20.4f%20.2f\n", $1, $2, $3 }'
 }
 echo
 cat "$here/r2mae/paper.txt"

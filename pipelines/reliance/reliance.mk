@@ -18,7 +18,7 @@ PROBES ?= $(call scale,2,8,8)
 RELIANCE_STRATEGIES := random corrmask shuffled
 RELIANCE_SETTINGS := $(PRETRAINED_SETTINGS) PROBES
 $(eval $(call run_folder,RELIANCE,reliance,$(RELIANCE_SETTINGS)))
-RELIANCE_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scview)
+RELIANCE_TOOLS := $(addprefix $(BIN)/,maskgen sctrain scmetric armstat scview)
 reliance_stage = $(call stage_in,$(RELIANCE),$1)
 
 reliance: ## how much do networks copy a gene from its partners? random masks, CorrMask, shuffled graph (DATA= SEEDS=)

@@ -2,7 +2,7 @@
 # table6/table.sh DIR INPUTS STRATEGIES SIZES SEEDS HOW: the table of make table6 from the scores under DIR/runs; runs without scores are
 # left out. HOW is a line on the trainings.
 # The figure draws DIR/summary.tsv (means of the networks), DIR/baselines.tsv (the values without a network) and DIR/rare.tsv (the gaps among
-# the rarest classes). DIR/points.tsv has the value of each network, DIR/differences.tsv the gaps to the first strategy (ctaprobe compare).
+# the rarest classes). DIR/points.tsv has the value of each network, DIR/differences.tsv the gaps to the first strategy (armstat compare).
 . "$(dirname "$0")/../common.sh"
 dir=$1 inputs=$2 strategies=$3 sizes=$4 seeds=$5 how=$6
 base=${strategies%% *}
@@ -44,7 +44,7 @@ for stage in finetune probe; do
 		done
 	done
 done | sed '1i stage\tmetric\tcells\tstrategy\tseed\tvalue' > "$dir/points.tsv"
-ctaprobe compare -q --means --by strategy --within stage,metric,cells "$dir/points.tsv" > "$dir/summary.tsv"
+armstat compare -q --means --by strategy --within stage,metric,cells "$dir/points.tsv" > "$dir/summary.tsv"
 there=$(cut -f 4 "$dir/points.tsv" | sort -u | tr '\n' ' ')
 for s in $strategies; do pair "$s" "$base"; done
 differences --by strategy --pair seed --within stage,metric,cells "$dir/points.tsv" > "$dir/differences.tsv"

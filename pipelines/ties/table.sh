@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # ties/table.sh TIES "ARM..." "SEED..." DATA LABEL FEW HOW [PREPARED]: the table of make ties from the scores under TIES; runs without scores are left out.
-# HOW is a line on the trainings. The figure draws TIES/points.tsv and TIES/summary.tsv; TIES/differences.tsv has the differences (ctaprobe compare).
+# HOW is a line on the trainings. The figure draws TIES/points.tsv and TIES/summary.tsv; TIES/differences.tsv has the differences (armstat compare).
 . "$(dirname "$0")/../common.sh"
 [ $# = 7 ] || [ $# = 8 ] || usage
 dir=$1 arms=$2 seeds=$3 data=$4 label=$5 few=$6 how=$7 prepared=${8:-}
@@ -21,7 +21,7 @@ base=${arms%% *}
 		done
 	done
 } > "$dir/points.tsv"
-ctaprobe compare -q --means --within metric "$dir/points.tsv" > "$dir/summary.tsv"
+armstat compare -q --means --within metric "$dir/points.tsv" > "$dir/summary.tsv"
 
 # Every arm is compared with the first one, and CorrMask with random masks of the same encoding. The losses of values are other metrics than those of
 # genes. Without DATA, every seed has other cells; with it, the splits of the cells overlap.

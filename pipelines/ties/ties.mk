@@ -4,7 +4,7 @@
 #     make ties DATA=lung.h5ad GENES=800 MAXLEN=128      your file
 #
 # Among genes of equal count, the rank value encoding sorts by the genes' medians, so the neighbours of a masked gene tell which gene it is,
-# without any biology (ctaprobe reference). An arm is an encoding and masks, ENCODING-MASKS:
+# without any biology (scmetric reference). An arm is an encoding and masks, ENCODING-MASKS:
 #
 #     median-random, median-corrmask   the encoding as it is
 #     random-random, random-corrmask   genes of equal count in random order, a new one every epoch (rankenc --ties random)
@@ -27,7 +27,7 @@ TIES_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3 4 5 6 7 8,1 2 3 4 5 6 7 8))
 
 TIES_SETTINGS := $(PRETRAINED_SETTINGS) PROBES FEW
 $(eval $(call run_folder,TIES,ties,$(TIES_SETTINGS)))
-TIES_TOOLS := $(addprefix $(BIN)/,rankenc depgraph maskgen sctrain scembed screduce ctaprobe scsample scsim scview)
+TIES_TOOLS := $(addprefix $(BIN)/,rankenc depgraph maskgen sctrain scembed screduce ctaprobe scmetric armstat scsample scsim scview)
 ties_stage = $(call stage_in,$(TIES),$1)
 
 .PHONY: ties-now

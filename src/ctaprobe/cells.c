@@ -492,11 +492,11 @@ static void read_cells(struct embeddings *a, struct embeddings *b)
 	if (cells_set.protocol == PROTOCOL_CZ)
 		drop_small_classes(a, &classes_of_cells);
 	if (cells_set.label)
-		settle_classes(&classes_of_cells, (uint32_t *[]){a->y, b->y}, (size_t[]){a->n, b->n}, 2);
+		classes_settle(&classes_of_cells, (uint32_t *[]){a->y, b->y}, (size_t[]){a->n, b->n}, 2);
 	if (cells_set.group)
-		settle_classes(&groups_of_cells, (uint32_t *[]){a->group, b->group}, (size_t[]){a->n, b->n}, 2);
+		classes_settle(&groups_of_cells, (uint32_t *[]){a->group, b->group}, (size_t[]){a->n, b->n}, 2);
 	if (cells_set.fold) {
-		settle_classes(&folds_of_cells, (uint32_t *[]){a->part}, (size_t[]){a->n}, 1);
+		classes_settle(&folds_of_cells, (uint32_t *[]){a->part}, (size_t[]){a->n}, 1);
 		check_folds(a);
 	}
 	check_data(a, b, &classes_of_cells);
@@ -527,7 +527,7 @@ int ctaprobe_cells(int argc, char **argv)
 		result_release(&r);
 		one[i] = probe_once(&r, &a, &b, i, unlabelled);
 	}
-	report_write(&cells_cli, results_mean(one, (size_t)cells_set.repeats, cells_set.target ? "spearman" : "macro_f1"));
+	cli_write_results(&cells_cli, results_mean(one, (size_t)cells_set.repeats, cells_set.target ? "spearman" : "macro_f1"));
 	cli_measured("train_cells", (double)r.train_cells);
 	cli_measured("test_cells", (double)(test_path ? b.n : a.n));
 	cli_measured("classes", (double)classes_of_cells.n);

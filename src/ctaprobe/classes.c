@@ -146,7 +146,7 @@ static void write_coefficients(const struct fitted *f, const struct classes *c)
 	}
 	fputc('\n', out);
 	xmemclose(out, &text);
-	write_text(cells_set.coefficients, text);
+	cli_write(cells_set.coefficients, text);
 }
 
 void classes_fit(struct result *r, const struct split *s, const struct classes *c)

@@ -362,7 +362,7 @@ static void print_metrics(struct study *t)
 	results_list(to, "f1", t->all.f1);
 	results_counts(to, "n", t->all.support);
 	results_pairs(to, "confusion", t->all.confusion);
-	report_write(&genes_cli, to);
+	cli_write_results(&genes_cli, to);
 }
 
 static void write_roc(const struct study *t)
@@ -386,7 +386,7 @@ static void write_roc(const struct study *t)
 	}
 	fputc('\n', f);
 	xmemclose(f, &text);
-	write_text(roc_path, text);
+	cli_write(roc_path, text);
 }
 
 /* Check the options that need two classes, and find the positive class. */
@@ -470,7 +470,7 @@ int ctaprobe_genes(int argc, char **argv)
 			t.unlabelled == 1 ? "token" : "tokens", t.unlabelled == 1 ? "is" : "are");
 	if (t.scores) {
 		xmemclose(t.scores, &scores);
-		write_text(scores_path, scores);
+		cli_write(scores_path, scores);
 	}
 	if (roc_path)
 		write_roc(&t);

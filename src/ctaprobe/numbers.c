@@ -67,7 +67,7 @@ void score_numbers(struct stream *in, const char *column)
 	results_add(to, "cells", (double)p.n);
 	results_add(to, "unlabelled", (double)p.unlabelled);
 	results_add(to, "unpredicted", (double)p.unpredicted);
-	report_write(&score_cli, to);
+	cli_write_results(&score_cli, to);
 	cli_report(&score_cli, "%zu cells scored", p.n);
 	free(p.x);
 	free(p.y);

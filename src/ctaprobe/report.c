@@ -1,6 +1,5 @@
 #include "ctaprobe.h"
 
-#include "base/file.h"
 #include "eval/bootstrap.h"
 #include "eval/roc.h"
 #include "eval/unit.h"
@@ -58,7 +57,7 @@ static void write_replicates(const char *path, const double *value, size_t n)
 	for (size_t i = 0; i < n; i++, value += BOOTSTRAP_SCORES)
 		fprintf(f, "%zu\t%.17g\t%.17g\t%.17g\n", i + 1, value[0], value[1], value[2]);
 	xmemclose(f, &text);
-	write_text(path, text);
+	cli_write(path, text);
 }
 
 /* An end of an interval, cut to what a score can be; NaN stays */
@@ -111,19 +110,6 @@ void report_classes(
 	free(is_rare);
 }
 
-void write_text(const char *path, char *text)
-{
-	struct error e;
-	must(outfile_text(path, text, &e), &e);
-	free(text);
-}
-
-void report_write(const struct cli *c, struct results *of)
-{
-	write_text(c->output, results_print(of));
-	results_free(of);
-}
-
 void report_roc_curve(const char *path, const double *probability, const uint32_t *y, size_t n, size_t k)
 {
 	double tpr[ROC_GRID];
@@ -135,37 +121,7 @@ void report_roc_curve(const char *path, const double *probability, const uint32_
 	for (int g = 0; g < ROC_GRID && !isnan(tpr[g]); g++)
 		fprintf(f, "%.9g\t%.9g\n", g / (ROC_GRID - 1.0), tpr[g]);
 	xmemclose(f, &text);
-	write_text(path, text);
-}
-
-/* ---- classes ---- */
-
-void settle_classes(struct classes *c, uint32_t **v, const size_t *n, int lists)
-{
-	uint32_t *order = classes_sorted(c), *rank = xmalloc(c->n * sizeof *rank);
-	char **name = xmalloc(c->n * sizeof *name);
-	uint8_t *used = xcalloc(c->n, 1);
-	size_t count = 0;
-	for (int t = 0; t < lists; t++)
-		for (size_t i = 0; i < n[t]; i++)
-			used[v[t][i]] = 1;
-	for (size_t k = 0; k < c->n; k++)
-		if (used[order[k]]) {
-			rank[order[k]] = (uint32_t)count;
-			name[count++] = xstrdup(c->name[order[k]]);
-		}
-	for (int t = 0; t < lists; t++)
-		for (size_t i = 0; i < n[t]; i++)
-			v[t][i] = rank[v[t][i]];
-	classes_release(c);
-	for (size_t k = 0; k < count; k++) {
-		classes_add(c, name[k], strlen(name[k]));
-		free(name[k]);
-	}
-	free(name);
-	free(used);
-	free(order);
-	free(rank);
+	cli_write(path, text);
 }
 
 size_t close_gaps(uint32_t *v, size_t n)

@@ -299,7 +299,7 @@ static void print_metrics(const struct scored *s, const struct classes *c, const
 	results_add(to, "unknown", (double)s->unknown);
 	results_add(to, "unpredicted", (double)s->unpredicted);
 	report_classes(to, &m, c->name, frequency, train ? frequency : NULL, (size_t)rare);
-	report_write(&score_cli, to);
+	cli_write_results(&score_cli, to);
 	free(frequency);
 	metrics_release(&m);
 }
@@ -343,9 +343,9 @@ int ctaprobe_score(int argc, char **argv)
 	uint32_t *model = xmalloc(s.model_classes * sizeof *model);
 	for (size_t k = 0; k < s.model_classes; k++)
 		model[k] = (uint32_t)k;
-	settle_classes(&classes, (uint32_t *[]){s.y, s.predicted, train, model}, (size_t[]){s.n, s.n, ntrain, s.model_classes}, 4);
+	classes_settle(&classes, (uint32_t *[]){s.y, s.predicted, train, model}, (size_t[]){s.n, s.n, ntrain, s.model_classes}, 4);
 	if (group)
-		settle_classes(&groups, (uint32_t *[]){s.group}, (size_t[]){s.n}, 1);
+		classes_settle(&groups, (uint32_t *[]){s.group}, (size_t[]){s.n}, 1);
 	uint8_t *known = xcalloc(classes.n, 1);
 	for (size_t k = 0; k < s.model_classes; k++)
 		known[model[k]] = 1;

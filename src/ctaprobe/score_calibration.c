@@ -122,5 +122,5 @@ void confident_curves(const struct confident *c, const char *path)
 	for (size_t g = 0; g < RISK_GRID; g++)
 		fprintf(f, "risk\t%.9g\t%.9g\t%zu\n", (double)(g + 1) / RISK_GRID, risk[g], (c->n * (g + 1) + RISK_GRID - 1) / RISK_GRID);
 	xmemclose(f, &text);
-	write_text(path, text);
+	cli_write(path, text);
 }

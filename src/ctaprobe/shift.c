@@ -198,7 +198,7 @@ static void write_table(
 	record_open(&to);
 	for (size_t i = 0; i < n; i++)
 		add_row(&to, &row[i], r, t, sets, v);
-	write_text(shift_cli.output, record_print(&to));
+	cli_write(shift_cli.output, record_print(&to));
 }
 
 /* ---- input ---- */

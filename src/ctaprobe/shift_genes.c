@@ -74,5 +74,5 @@ void affected_write(const struct affected *a, const char *path, const struct shi
 		free(label);
 	}
 	xmemclose(f, &text);
-	write_text(path, text);
+	cli_write(path, text);
 }

@@ -104,7 +104,7 @@ void score_terms(struct terms_scored *s, const struct classes *c, const char *pa
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		results_add(to, all[i].key, all[i].value);
 	add_classes(to, &m, class);
-	report_write(&score_cli, to);
+	cli_write_results(&score_cli, to);
 	cli_measured("cells", (double)s->n);
 	cli_report(&score_cli, "%zu cells scored, %zu terms", s->n, k);
 	metrics_release(&m);

@@ -173,7 +173,7 @@ static void reference_read(struct reference *r)
 {
 	struct wanted w = {label, NULL, group, &r->classes, &r->groups};
 	embeddings_read(&r->d, open_path(reference_path), &w, held_out_path && !calibration_path);
-	settle_classes(&r->classes, &r->d.y, &r->d.n, 1);
+	classes_settle(&r->classes, &r->d.y, &r->d.n, 1);
 	size_t known = r->classes.n;
 	r->cells = xcalloc(known, sizeof *r->cells);
 	for (size_t i = 0; i < r->d.n; i++)
@@ -187,10 +187,10 @@ static void reference_read(struct reference *r)
 		check_alike(stream_header(r->d.s), stream_header(r->other.s), calibration_path);
 		refuse_shared(&r->d, &r->other);
 		drop_unknown(&r->other, known);
-		settle_classes(&r->classes, &r->d.y, &r->d.n, 1); /* without those of the dropped cells; the others keep their numbers */
+		classes_settle(&r->classes, &r->d.y, &r->d.n, 1); /* without those of the dropped cells; the others keep their numbers */
 	}
 	if (group)
-		settle_classes(&r->groups, (uint32_t *[]){r->d.group, r->other.group}, (size_t[]){r->d.n, r->other.n}, 2);
+		classes_settle(&r->groups, (uint32_t *[]){r->d.group, r->other.group}, (size_t[]){r->d.n, r->other.n}, 2);
 	if (group && calibration_path)
 		warn_shared(&r->d, &r->other, &r->groups, group);
 	r->method = (struct method_options){(size_t)nearest, inverse_penalty, as_given, (int)transfer_cli.threads, label};

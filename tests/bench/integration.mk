@@ -1,4 +1,4 @@
-# ctaprobe integration beside scib-metrics: make bench-integration [INTEGRATION_CELLS=20000] [THREADS=2] [ROUNDS=3]. Its virtual environment lies in build/.
+# scmetric integration beside scib-metrics: make bench-integration [INTEGRATION_CELLS=20000] [THREADS=2] [ROUNDS=3]. Its virtual environment lies in build/.
 INTEGRATION_CELLS ?= 20000
 SCIB := $(BUILD)/scib
 
@@ -9,7 +9,7 @@ $(SCIB)/ready:
 
 bench-integration: ROUNDS ?= 3
 bench-integration: THREADS ?= 2
-bench-integration: $(SCIB)/ready | all ## speed of ctaprobe integration beside scib-metrics
+bench-integration: $(SCIB)/ready | all ## speed of scmetric integration beside scib-metrics
 	@mkdir -p $(BENCH_DIR)
-	@$(SCIB)/bin/python tests/bench/integration.py run $(BIN)/ctaprobe $(INTEGRATION_CELLS) $(BENCH_DIR) $(THREADS) $(ROUNDS)
+	@$(SCIB)/bin/python tests/bench/integration.py run $(BIN)/scmetric $(INTEGRATION_CELLS) $(BENCH_DIR) $(THREADS) $(ROUNDS)
 .PHONY: bench-integration

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ctaprobe integration beside scib-metrics, in turns:    make bench-integration [INTEGRATION_CELLS=20000] [THREADS=2] [ROUNDS=3]
+"""scmetric integration beside scib-metrics, in turns:    make bench-integration [INTEGRATION_CELLS=20000] [THREADS=2] [ROUNDS=3]
 
     integration.py run CTAPROBE CELLS DIR THREADS ROUNDS     the table
     integration.py peer IN.emb THREADS                       one run of scib-metrics: prints "wall SECONDS cpu SECONDS"
@@ -68,16 +68,16 @@ def peer(path, threads):
     print(f"wall {time.perf_counter() - start[0]:.3f} cpu {time.process_time() - start[1]:.3f}")
 
 
-def run(ctaprobe, cells, folder, threads, rounds):
-    emb, seconds = f"{folder}/integration-{cells}.emb", {"ctaprobe": [], "scib-metrics": []}
+def run(scmetric, cells, folder, threads, rounds):
+    emb, seconds = f"{folder}/integration-{cells}.emb", {"scmetric": [], "scib-metrics": []}
     if not os.path.exists(emb):
         make(emb, int(cells))
     for _ in range(int(rounds)):
         a, t = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        subprocess.run([ctaprobe, "integration", "-q", "-l", "cell_type", "-b", "batch", "--runs", "1", "-@", threads, emb, "-o",
+        subprocess.run([scmetric, "integration", "-q", "-l", "cell_type", "-b", "batch", "--runs", "1", "-@", threads, emb, "-o",
                         f"{folder}/integration.tsv"], check=True)
         t, b = time.perf_counter() - t, resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds["ctaprobe"].append((t, b.ru_utime + b.ru_stime - a.ru_utime - a.ru_stime))
+        seconds["scmetric"].append((t, b.ru_utime + b.ru_stime - a.ru_utime - a.ru_stime))
         out = subprocess.run([sys.executable, __file__, "peer", emb, threads], check=True, stdout=subprocess.PIPE, text=True).stdout
         seconds["scib-metrics"].append(tuple(float(re.search(k + r" ([\d.]+)", out)[1]) for k in ("wall", "cpu")))
     print("program\tcells\tthreads\twall_seconds\tcpu_seconds")

@@ -81,20 +81,20 @@ cases() {
 		ctaprobe-target	ctaprobe cells -q --target n_counts --folds 3 $I/emb -o out
 		ctaprobe-nearest	ctaprobe cells -q --label cell_type --nearest 3 --folds 3 $I/emb -o out
 		scembed-of-genes	scembed -q --of genes --by cell_type -M $I/model $I/tok -o out
-		ctaprobe-network	ctaprobe network -q -k 5 $I/genes.emb -o out
+		scgenes-network	scgenes network -q -k 5 $I/genes.emb -o out
 		ctaprobe-genes-probe	ctaprobe genes -q --gene-labels $I/genes.tsv --folds 3 $I/genes.emb -o out
-		ctaprobe-genesets	ctaprobe genesets -q --sets $I/sets.gmt --largest 1000 --replicates 5 $I/graph $I/modules.graph -o out
-		ctaprobe-genesets-modules	ctaprobe genesets -q --sets $I/sets.gmt --largest 1000 --modules module $I/modules.graph -o out
+		scgenes-genesets	scgenes genesets -q --sets $I/sets.gmt --largest 1000 --replicates 5 $I/graph $I/modules.graph -o out
+		scgenes-modules	scgenes genesets -q --sets $I/sets.gmt --largest 1000 --modules module $I/modules.graph -o out
 		ctaprobe-transfer	ctaprobe transfer -q --reference $I/emb --label cell_type --group donor $I/emb -o out
 		ctaprobe-transfer-nearest	ctaprobe transfer -q --reference $I/emb --label cell_type --nearest 3 $I/emb -o out
 		ctaprobe-genes	ctaprobe genes -q $I/genes.pred -o out
-		ctaprobe-reconstruction	ctaprobe reconstruction $I/rec -o out
-		ctaprobe-effective-rank	ctaprobe effective-rank -q $I/emb -o out
-		ctaprobe-leaderboard	ctaprobe leaderboard -m macro_f1 $I/one.score -o out
-		ctaprobe-compare	ctaprobe compare -q --by label --value hidden --pool fold $I/rows.tsv -o out
-		ctaprobe-reference	ctaprobe reference -q --train $I/tok $I/masked -o out
-		ctaprobe-integration	ctaprobe integration -q -@ 2 -l cell_type -b donor --runs 1 $I/emb -o out
-		ctaprobe-clusters	ctaprobe integration -q -l cell_type -b donor --clusters donor $I/emb -o out
+		scmetric-reconstruction	scmetric reconstruction $I/rec -o out
+		scmetric-effective-rank	scmetric effective-rank -q $I/emb -o out
+		armstat-leaderboard	armstat leaderboard -m macro_f1 $I/one.score -o out
+		armstat-compare	armstat compare -q --by label --value hidden --pool fold $I/rows.tsv -o out
+		scmetric-reference	scmetric reference -q --train $I/tok $I/masked -o out
+		scmetric-integration	scmetric integration -q -@ 2 -l cell_type -b donor --runs 1 $I/emb -o out
+		scmetric-clusters	scmetric integration -q -l cell_type -b donor --clusters donor $I/emb -o out
 		ctaprobe-repeats	ctaprobe cells -q --protocol cz --repeats 2 -l cell_type $I/emb -o out
 		ctaprobe-shift	ctaprobe shift -q --state cell_type --from type1 --to type2 --group donor $I/perturbed.emb -o out
 		ctaprobe-map	ctaprobe map -q $I/emb -o out

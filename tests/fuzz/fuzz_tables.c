@@ -4,7 +4,7 @@
  *     1    Geneformer's token and median tables
  *     2    an id map, annotation of cells
  *     3    a folder of 10x text files
- *     5    results of ctaprobe
+ *     5    results of ctaprobe and scmetric
  *     6    a vocabulary, gene sets
  */
 #include "label/gene_labels.h"

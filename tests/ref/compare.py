@@ -1,4 +1,4 @@
-"""ctaprobe compare against scipy: random tables with ties, missing values and single seeds, compared by every kind of test.
+"""armstat compare against scipy: random tables with ties, missing values and single seeds, compared by every kind of test.
 
     compare.py CTAPROBE SEED       prints the largest relative difference of each quantity; fails above 1e-10
 """
@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 import results
 
-ctaprobe, seed = sys.argv[1], int(sys.argv[2])
+armstat, seed = sys.argv[1], int(sys.argv[2])
 rng = np.random.default_rng(seed)
 worst = {}
 
@@ -20,7 +20,7 @@ worst = {}
 def compare(rows, *options):
     names = list(rows[0])
     text = "\n".join(["\t".join(names)] + ["\t".join(str(r[n]) for n in names) for r in rows]) + "\n"
-    done = subprocess.run([ctaprobe, "compare", "-q", *options], input=text, text=True, capture_output=True, check=True)
+    done = subprocess.run([armstat, "compare", "-q", *options], input=text, text=True, capture_output=True, check=True)
     return results.records(done.stdout.splitlines())
 
 

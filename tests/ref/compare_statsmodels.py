@@ -1,4 +1,4 @@
-"""Makes tests/ref/compare.tsv: what statsmodels says of a random table, for ctaprobe compare. Needs statsmodels 0.15, which Debian 12 does not have.
+"""Makes tests/ref/compare.tsv: what statsmodels says of a random table, for armstat compare. Needs statsmodels 0.15, which Debian 12 does not have.
 
     compare_statsmodels.py > compare.tsv
 

@@ -1,4 +1,4 @@
-"""scembed --of genes and static, ctaprobe network, in numpy float64.
+"""scembed --of genes and static, scgenes network, in numpy float64.
 
 usage: gene_vectors.py genes MODEL TOKENS VECTORS [layer=-1] [by=COL]      means, numbers of cells, spread
        gene_vectors.py static MODEL VECTORS

@@ -1,4 +1,4 @@
-"""Embeddings for ctaprobe integration, and what other libraries say of them.
+"""Embeddings for scmetric integration, and what other libraries say of them.
 
 usage: integration.py make OUT.emb [cells=N] [features=N] [types=N] [batches=N] [seed=N] [what=...]
        integration.py others IN.emb                      mixed.emb, scaled.emb, mirror.emb: the same scores

@@ -1,4 +1,4 @@
-"""ctaprobe reference, written plainly: the mean loss of hidden tokens by the genes' frequencies, and by a table of contexts.
+"""scmetric reference, written plainly: the mean loss of hidden tokens by the genes' frequencies, and by a table of contexts.
 
     lookup.py VOCAB TRAIN TEST      tables of scview: --vocab; input [rank]; input, position, target [rank]
 

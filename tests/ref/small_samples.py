@@ -1,6 +1,6 @@
 """Is p below .05 in a twentieth of a thousand cases without a difference, and do intervals hold the truth? Samples are small and uneven.
 
-    small_samples.py clusters|pool|genesets CTAPROBE      prints the shares; fails outside .03 to .07 (coverage below .93)
+    small_samples.py clusters|pool|genesets TOOL      prints the shares; fails outside .03 to .07 (coverage below .93)
 """
 import os
 import subprocess
@@ -13,14 +13,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import scstream
 
 CASES, NOISE, SETS = 1000, (0.3, 1, 2), 60
-what, ctaprobe = sys.argv[1:]
+what, tool = sys.argv[1:]
 rng = np.random.default_rng(2)
 good = True
 
 
 def run(text, *command):
     """The output's columns; NA is NaN"""
-    done = subprocess.run([ctaprobe, *command], input=text, text=True, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([tool, *command], input=text, text=True, stdout=subprocess.PIPE, check=True)
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     return {name: np.array([np.nan if v == "NA" else v for v in column]) for name, *column in zip(*lines)}
 

@@ -39,4 +39,4 @@ run maskgen --strategy columns --batch 20 few.counts -o few.columns
 run sctrain nb --config mlp-nb-tiny few.columns -o nb.model
 run scembed -M model few -o embeddings
 run ctaprobe map embeddings -o map
-run ctaprobe integration -l cell_type -b donor embeddings -o integration
+run scmetric integration -l cell_type -b donor embeddings -o integration

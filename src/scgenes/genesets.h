@@ -1,8 +1,8 @@
-/* The data of ctaprobe genesets. */
+/* The data of scgenes genesets. */
 #ifndef CTAPROBE_GENESETS_H
 #define CTAPROBE_GENESETS_H
 
-#include "ctaprobe.h"
+#include "scgenes.h"
 #include "base/tsv.h"
 #include "eval/paired.h"
 #include "graph/graph.h"

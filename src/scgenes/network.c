@@ -1,5 +1,6 @@
-/* ctaprobe network: the genes that are nearest to each other in their embeddings (scembed --of genes), as the graph stream that depgraph writes. */
-#include "ctaprobe.h"
+/* scgenes network: the genes that are nearest to each other in their embeddings (scembed --of genes), as the graph stream that depgraph writes. */
+#include "scgenes.h"
+#include "cli_embeddings.h"
 
 #include "eval/neighbours.h"
 #include "graph/graph.h"
@@ -19,7 +20,7 @@ static struct option_def options[] = {
 		.changes = 1},
 	{0},
 };
-struct cli network_cli = {.name = "ctaprobe network",
+struct cli network_cli = {.name = "scgenes network",
 	.operands = "[FILE]",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_THREADS,
@@ -76,7 +77,7 @@ static struct edge *join(const struct gene_vectors *g, size_t *n)
 	return edge;
 }
 
-int ctaprobe_network(int argc, char **argv)
+int scgenes_network(int argc, char **argv)
 {
 	struct gene_vectors g;
 	struct graph graph;

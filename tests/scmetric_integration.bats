@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# ctaprobe integration: against scikit-learn, scipy and numpy in float64; and scib, scanpy, scib-metrics, if PEER_PYTHON has them (make bench-integration installs them)
+# scmetric integration: against scikit-learn, scipy and numpy in float64; and scib, scanpy, scib-metrics, if PEER_PYTHON has them (make bench-integration installs them)
 load helper
 
 PEER_PYTHON=${PEER_PYTHON:-$BATS_TEST_DIRNAME/../build/scib/bin/python}
 
 setup_file() {
-	need_tool ctaprobe scsample scview
+	need_tool scmetric scsample scview
 }
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
@@ -16,18 +16,18 @@ ref() { PYTHONDONTWRITEBYTECODE=1 run -0 $PYTHON "$BATS_TEST_DIRNAME/ref/integra
 value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 
 # bats test_tags=slow
-@test "ctaprobe integration: all scores of given clusters, by definition, for even and odd data" {
+@test "scmetric integration: all scores of given clusters, by definition, for even and odd data" {
 	for case in "seed=1" "cells=97 seed=4" "cells=600 types=9 batches=2 seed=3" "what=uneven" "what=twins" "what=far" "what=tiny" "what=huge" \
 		"what=empty" "what=unlabelled" "cells=60" "cells=20 types=2" "what=equal" "features=1" "batches=1"; do
 		ref make a.emb $case
-		ctaprobe integration -q -l cell_type --batch batch --clusters cluster a.emb -o a.tsv
+		scmetric integration -q -l cell_type --batch batch --clusters cluster a.emb -o a.tsv
 		ref compare a.emb a.tsv
 	done
 }
 
-@test "ctaprobe integration: Leiden finds the types of separate clusters; the swept scores are named so, and their range is told" {
+@test "scmetric integration: Leiden finds the types of separate clusters; the swept scores are named so, and their range is told" {
 	ref make a.emb cells=500 types=4 seed=2 features=30
-	ctaprobe integration -q -l cell_type --batch batch a.emb -o a.tsv
+	scmetric integration -q -l cell_type --batch batch a.emb -o a.tsv
 	assert [ "$(awk "BEGIN { print ($(value a.tsv nmi_swept) > .9) }")" = 1 ]
 	assert_equal "$(value a.tsv runs)" 3
 	awk -F '\t' '{ v[$1] = $2 } END { exit !(v["nmi_swept_min"] <= v["nmi_swept"] && v["nmi_swept"] <= v["nmi_swept_max"] &&
@@ -37,60 +37,60 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 		(v["score_swept"] - .6 * v["avg_bio_swept"] - .4 * v["avg_batch"]) ^ 2 < 1e-24) }' a.tsv
 	run ! grep -qE '^(nmi|ari|avg_bio|score)	' a.tsv
 	# one run is the first of several: the same seed
-	ctaprobe integration -q -l cell_type --batch batch --runs 1 a.emb -o one.tsv
+	scmetric integration -q -l cell_type --batch batch --runs 1 a.emb -o one.tsv
 	assert_equal "$(value one.tsv modularity_resolution_1)" "$(value a.tsv modularity_resolution_1)"
 	assert_equal "$(value one.tsv nmi_swept_min)" "$(value one.tsv nmi_swept_max)"
 }
 
-@test "ctaprobe integration: the same bytes on any number of threads, and from a pipe" {
+@test "scmetric integration: the same bytes on any number of threads, and from a pipe" {
 	ref make a.emb cells=700 what=uneven
-	ctaprobe integration -q -l cell_type --batch batch a.emb -o a.tsv
+	scmetric integration -q -l cell_type --batch batch a.emb -o a.tsv
 	for threads in 2 5; do
-		ctaprobe integration -q -l cell_type --batch batch -@ $threads a.emb -o b.tsv
+		scmetric integration -q -l cell_type --batch batch -@ $threads a.emb -o b.tsv
 		cmp a.tsv b.tsv
 	done
-	ctaprobe integration -q -l cell_type --batch batch < a.emb | cmp - a.tsv
+	scmetric integration -q -l cell_type --batch batch < a.emb | cmp - a.tsv
 	assert_equal "$(value a.tsv asw_batch_class:type4)" nan
 }
 
-@test "ctaprobe integration: the order of cells, the scale and the place of the embedding change nothing" {
+@test "scmetric integration: the order of cells, the scale and the place of the embedding change nothing" {
 	ref make a.emb cells=300 seed=6
-	ctaprobe integration -q -l cell_type --batch batch --clusters cluster a.emb -o a.tsv
+	scmetric integration -q -l cell_type --batch batch --clusters cluster a.emb -o a.tsv
 	ref others a.emb
 	for other in mixed scaled mirror; do
-		ctaprobe integration -q -l cell_type --batch batch --clusters cluster $other.emb -o b.tsv
+		scmetric integration -q -l cell_type --batch batch --clusters cluster $other.emb -o b.tsv
 		paste a.tsv b.tsv | awk -F '\t' 'NR > 1 && $2 != $4 && (($2 - $4) ^ 2 > 1e-24 || $1 != $3) { print; bad = 1 } END { exit bad }'
 	done
 }
 
-@test "ctaprobe integration: one batch, or none, has no scores of batches; few cells have no LISI: named, empty, and said once" {
+@test "scmetric integration: one batch, or none, has no scores of batches; few cells have no LISI: named, empty, and said once" {
 	ref make a.emb batches=1
-	run -0 --separate-stderr ctaprobe integration -l cell_type --batch batch --clusters cluster a.emb
+	run -0 --separate-stderr scmetric integration -l cell_type --batch batch --clusters cluster a.emb
 	assert_line "avg_batch	nan"
 	assert_line "score_clusters	nan"
 	assert_line "ilisi	nan"
 	[ "${#stderr_lines[@]}" = 1 ]
-	assert_equal "$stderr" "ctaprobe integration: warning: a.emb: all 400 cells are 'b0' in column 'batch': there are no scores of batches"
-	ctaprobe integration -q -l cell_type --clusters cluster a.emb -o b.tsv
+	assert_equal "$stderr" "scmetric integration: warning: a.emb: all 400 cells are 'b0' in column 'batch': there are no scores of batches"
+	scmetric integration -q -l cell_type --clusters cluster a.emb -o b.tsv
 	diff <(echo "$output" | grep -v '^batches') <(grep -v '^batches' b.tsv)
 	ref make a.emb what=drugs
-	run -0 --separate-stderr ctaprobe integration -l cell_type --batch batch --clusters cluster a.emb
+	run -0 --separate-stderr scmetric integration -l cell_type --batch batch --clusters cluster a.emb
 	assert_line "avg_batch	nan"
-	assert_equal "$stderr" "ctaprobe integration: warning: a.emb: no cell type has two batches and more cells than batches in column 'batch': asw_batch, avg_batch and score are not known"
+	assert_equal "$stderr" "scmetric integration: warning: a.emb: no cell type has two batches and more cells than batches in column 'batch': asw_batch, avg_batch and score are not known"
 	ref make a.emb cells=40
-	run -0 --separate-stderr ctaprobe integration -l cell_type --batch batch --clusters cluster a.emb
+	run -0 --separate-stderr scmetric integration -l cell_type --batch batch --clusters cluster a.emb
 	assert_line "kbet	nan"
 	assert_line "clisi	nan"
 	[ "${#stderr_lines[@]}" = 1 ]
 }
 
-@test "ctaprobe integration: what cannot be scored is one line" {
+@test "scmetric integration: what cannot be scored is one line" {
 	refused() {
 		ref make a.emb ${1:+$1} ${2:+$2}
-		run --separate-stderr ctaprobe integration -l cell_type --batch batch -o out.tsv a.emb
+		run --separate-stderr scmetric integration -l cell_type --batch batch -o out.tsv a.emb
 		assert_failure 1
 		[ "${#stderr_lines[@]}" = 1 ]
-		assert_equal "$stderr" "ctaprobe integration: $3"
+		assert_equal "$stderr" "scmetric integration: $3"
 		assert_not_exists out.tsv
 	}
 	refused what=onelabel "" "a.emb: all 400 labelled cells are 'type1' in column 'cell_type': expected at least two cell types"
@@ -98,39 +98,39 @@ value() { awk -F '\t' -v m="$2" '$1 == m { print $2 }' "$1"; }
 	$PYTHON -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import scstream, numpy as np; y = np.arange(60) % 3; scstream.write("alike.emb",
 		{"kind": "embedding", "provenance": [], "columns": [{"name": n, "type": t, "shape": "scalar"} for n, t in (("cell", "u64"), ("cell_type", "u32"))]
 		+ [{"name": "x", "type": "f32", "shape": "fixed", "n": 10}]}, [{"cell": np.arange(60), "cell_type": y, "x": np.ones((60, 10), "f4")}])' "$BATS_TEST_DIRNAME/../python"
-	run -1 timeout 60 ctaprobe integration -l cell_type alike.emb
-	assert_output "ctaprobe integration: alike.emb: the embeddings of all 60 cells are equal: there is nothing to cluster"
+	run -1 timeout 60 scmetric integration -l cell_type alike.emb
+	assert_output "scmetric integration: alike.emb: the embeddings of all 60 cells are equal: there is nothing to cluster"
 	ref make a.emb
-	run ctaprobe integration -l cell_type -b barcode a.emb -o out
+	run scmetric integration -l cell_type -b barcode a.emb -o out
 	assert_failure 1
-	assert_output "ctaprobe integration: a.emb: each of the 400 cells has its own value in column 'barcode': expected batches of several cells"
+	assert_output "scmetric integration: a.emb: each of the 400 cells has its own value in column 'barcode': expected batches of several cells"
 	refused cells=1 types=1 "a.emb: 1 labelled cell: expected at least 15, as the graph joins a cell with 14 others"
 	refused cells=14 "" "a.emb: 14 labelled cells: expected at least 15, as the graph joins a cell with 14 others"
 	refused what=nan "" "a.emb: cell 200: x[1] is nan, expected a finite number"
 	refused what=infinite "" "a.emb: cell 200: x[1] is inf, expected a finite number"
 	refused what=nobatch "" "a.emb: cell 200 has no value in column 'batch'; drop such cells with scsample --where 'batch!=NA'"
 	refused cells=0 "" "a.emb: no cell has a value in column 'cell_type' (0 cells read)"
-	run --separate-stderr ctaprobe integration -l nothing a.emb
+	run --separate-stderr scmetric integration -l nothing a.emb
 	assert_failure 1
-	run ctaprobe integration a.emb
+	run scmetric integration a.emb
 	assert_failure 2
-	run ctaprobe integration -l cell_type --clusters cluster --runs 2 a.emb
+	run scmetric integration -l cell_type --clusters cluster --runs 2 a.emb
 	assert_failure 2
 	assert_output --partial "--clusters does not go with --runs"
 }
 
-@test "ctaprobe integration: a best resolution at the edge is said" {
+@test "scmetric integration: a best resolution at the edge is said" {
 	ref make a.emb cells=300 types=2 seed=8 features=3
-	run -0 --separate-stderr ctaprobe integration -l cell_type a.emb
+	run -0 --separate-stderr scmetric integration -l cell_type a.emb
 	[[ $stderr == *"warning: the best resolution is at the edge of 0.2 to 2.0 in 3 of 3 runs (0.2): a lower one may be better"* ]]
 }
 
-@test "ctaprobe integration: scib, scanpy and scib-metrics agree" {
+@test "scmetric integration: scib, scanpy and scib-metrics agree" {
 	"$PEER_PYTHON" -c "import scib, scanpy, scib_metrics, leidenalg" 2>/dev/null || skip "no scib, scib-metrics, leidenalg in PEER_PYTHON=$PEER_PYTHON"
 	for case in "cells=700 features=20" "cells=2000 features=60 types=8 seed=3"; do
 		ref make a.emb $case
 		for clusters in "" "--clusters cluster"; do
-			ctaprobe integration -q -l cell_type --batch batch $clusters a.emb -o a.tsv
+			scmetric integration -q -l cell_type --batch batch $clusters a.emb -o a.tsv
 			PYTHONDONTWRITEBYTECODE=1 run -0 "$PEER_PYTHON" "$BATS_TEST_DIRNAME/ref/integration.py" peers a.emb a.tsv
 		done
 	done

@@ -1,9 +1,9 @@
 /*
- * ctaprobe compare: are the values of one arm larger than those of another? Differences with 95 % intervals and tests, from tables in long form.
+ * armstat compare: are the values of one arm larger than those of another? Differences with 95 % intervals and tests, from tables in long form.
  * The values are sorted by group, arm and pair; so those of an arm in a group are a run, and two runs are merged by their pairs.
  */
 #include "compare.h"
-#include "ctaprobe.h"
+#include "armstat.h"
 
 #include "base/decimal.h"
 #include "eval/paired.h"
@@ -50,7 +50,7 @@ static struct option_def options[] = {
 	{0, "Output", OPT_GROUP},
 	{0},
 };
-struct cli compare_cli = {.name = "ctaprobe compare",
+struct cli compare_cli = {.name = "armstat compare",
 	.operands = "[TABLE...]",
 	.options = options,
 	.common = CLI_OUT,
@@ -515,10 +515,10 @@ static void write_rows(const struct study *s)
 	char *text = record_print(&to);
 	if (!s->rows) /* the names of the columns alone */
 		strchr(text, '\n')[1] = 0;
-	write_text(compare_cli.output, text);
+	cli_write(compare_cli.output, text);
 }
 
-int ctaprobe_compare(int argc, char **argv)
+int armstat_compare(int argc, char **argv)
 {
 	struct study s = {0};
 	cli_init(&compare_cli, argc, argv);

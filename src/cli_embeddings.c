@@ -1,5 +1,5 @@
 /* Embeddings of cells in memory, with a label, a number and a group for each cell. */
-#include "ctaprobe.h"
+#include "cli_embeddings.h"
 
 #include "base/memory.h"
 #include "cells/copies.h"

@@ -1,4 +1,4 @@
-# ctaprobe compare: scipy's and statsmodels' numbers, families and pools, tables that are wrong
+# armstat: scipy's and statsmodels' numbers, families and pools, tables that are wrong
 load helper
 
 setup() {
@@ -9,7 +9,7 @@ setup() {
 		b random 1 .7 4 b random 2 .72 4.2 b random 3 .69 4.1 b corrmask 1 .71 4.2 b corrmask 2 .75 4 b corrmask 3 .74 4.1 >> t.tsv
 }
 
-compare() { ctaprobe compare "$@"; }
+compare() { armstat compare "$@"; }
 
 # column NAME [FILE]: its fields, on one line
 column() {
@@ -18,13 +18,13 @@ column() {
 
 # bats test_tags=slow
 @test "random tables with ties, missing values and single seeds: every quantity equals scipy's" {
-	for seed in 1 2 3; do $PYTHON -W ignore "$REF/compare.py" "$BIN/ctaprobe" $seed; done
+	for seed in 1 2 3; do $PYTHON -W ignore "$REF/compare.py" "$BIN/armstat" $seed; done
 }
 
 # bats test_tags=slow
 @test "--cluster and --pool: of a thousand small samples without a difference, a twentieth has p below .05" {
-	$PYTHON "$REF/small_samples.py" clusters "$BIN/ctaprobe"
-	$PYTHON "$REF/small_samples.py" pool "$BIN/ctaprobe"
+	$PYTHON "$REF/small_samples.py" clusters "$BIN/armstat"
+	$PYTHON "$REF/small_samples.py" pool "$BIN/armstat"
 }
 
 @test "--cluster: two clusters, or one that has nearly all values, have no interval, and a note says so" {
@@ -38,7 +38,7 @@ column() {
 	# more cells of the large donor
 	for cell in $(seq 11 50); do printf 'a\t%s\t0\tbig\t.%s\nb\t%s\t0\tbig\t.2\n' $cell $cell $cell; done >> few
 	run -0 --separate-stderr compare --within set --pair cell --cluster donor few
-	assert_equal "$stderr" "ctaprobe compare: note: 2 rows have no interval: fewer than 3 clusters, or one has nearly all values (df below 1.2)"
+	assert_equal "$stderr" "armstat compare: note: 2 rows have no interval: fewer than 3 clusters, or one has nearly all values (df below 1.2)"
 	assert_equal "$(column set <<< "$output")" "even two big"
 	assert_equal "$(column df <<< "$output" | cut -d ' ' -f 1,2)" "2 1"
 	for name in low high t p p_corrected detectable; do
@@ -119,7 +119,7 @@ column() {
 	assert_equal "$(column arm < means) $(column n < means)" "random corrmask random corrmask 3 3 3 3"
 	assert_equal "$(column mean < means)" "0.5033333333333333 0.5566666666666666 0.7033333333333333 0.7333333333333333"
 	# the means beside differences are those of the pairs
-	sed '3s/\.52/NA/' t.tsv | ctaprobe compare -q --value f1 --within dataset --pair seed > gap
+	sed '3s/\.52/NA/' t.tsv | armstat compare -q --value f1 --within dataset --pair seed > gap
 	assert_equal "$(column mean < gap) $(column n < gap)" "0.565 0.7333333333333333 2 3"
 	# names with tabs and quotes
 	printf '"arm"\tseed\tvalue\n"a ""b"\t1\t2\n"c:d"\t1\t3\n"a ""b"\t2\t2\n"c:d"\t2\t4\n' > odd
@@ -172,7 +172,7 @@ column() {
 	assert_equal "$(column low <<< "$output") $(column high <<< "$output")" "0.25 0.25"
 	printf 'arm\tseed\tvalue\na\t1\t0.3\na\t2\t\na\t3\t1\nb\t1\t0.4\nb\t2\t1\nb\t4\tnan\nb\t3\t2\n' > gaps
 	run -0 compare --pair seed gaps
-	assert_line "ctaprobe compare: note: 2 pairs or values are left out, as a value is missing or has no partner in the other arm (column dropped)"
+	assert_line "armstat compare: note: 2 pairs or values are left out, as a value is missing or has no partner in the other arm (column dropped)"
 	run -0 compare -q --pair seed gaps
 	assert_equal "$(column n <<< "$output") $(column dropped <<< "$output")" "2 2"
 }
@@ -180,7 +180,7 @@ column() {
 @test "two seeds with the same values in both arms are noted: they can be one split counted twice" {
 	printf 'arm\tseed\tvalue\na\t1\t0.31\nb\t1\t0.4\na\t2\t0.3\nb\t2\t0.5\na\t5\t0.31\nb\t5\t0.4\n' > twice
 	run -0 --separate-stderr compare --pair seed twice
-	assert_equal "$stderr" "ctaprobe compare: note: seed 1 and 5 have the same values in both arms: the same split?"
+	assert_equal "$stderr" "armstat compare: note: seed 1 and 5 have the same values in both arms: the same split?"
 	assert_equal "$(column n <<< "$output")" 3
 	run -0 --separate-stderr compare -q --pair seed twice
 	assert_equal "$stderr" ""
@@ -235,8 +235,8 @@ column() {
 	refused() {
 		local status=$1 message=$2
 		shift 2
-		run "-$status" ctaprobe compare "$@"
-		assert_line --index 0 "ctaprobe compare: $message"
+		run "-$status" armstat compare "$@"
+		assert_line --index 0 "armstat compare: $message"
 		assert [ "${#lines[@]}" -le 2 ]
 	}
 	refused 1 "t.tsv: line 1: no column 'seeds' (--pair names it); the columns are: dataset, arm, seed, f1, loss" --value f1 --pair seeds t.tsv
@@ -258,7 +258,7 @@ column() {
 	refused 1 "--compare 'pmi:random': no two arms of column 'arm' have these names" --value f1 --compare pmi:random t.tsv
 	awk -F '\t' 'NR == 1 || $2 == "random" && $1 == "a" || $2 == "corrmask" && $1 == "b"' t.tsv > x.tsv
 	run -0 compare --value f1 --within dataset x.tsv
-	assert_line --index 0 "ctaprobe compare: warning: no two arms that are to be compared have values in one group (--within dataset)"
+	assert_line --index 0 "armstat compare: warning: no two arms that are to be compared have values in one group (--within dataset)"
 	assert_line --index 1 --regexp $'^dataset\tarm\treference\tn\t'
 	assert_equal "${#lines[@]}" 2
 	sed '5s/\t[^\t]*$//' t.tsv > x.tsv
@@ -284,7 +284,7 @@ column() {
 
 # bats test_tags=slow
 @test "hostile tables: a message or a table, never a crash" {
-	$PYTHON - "$BIN/ctaprobe" t.tsv <<-'END'
+	$PYTHON - "$BIN/armstat" t.tsv <<-'END'
 		import random, subprocess, sys
 		tool, good = sys.argv[1], open(sys.argv[2], "rb").read()
 		r = random.Random(5)
@@ -307,4 +307,34 @@ column() {
 		    seen.add(p.returncode)
 		assert seen >= {0, 1}, seen
 	END
+}
+
+@test "armstat leaderboard: mean score and mean rank, ties take the smallest rank" {
+	result() { printf 'metric\tvalue\n%s' "$(printf '%s\t%s\n' "${@:2}")" >"$1"; }
+	result a.type balanced_accuracy 0.8 macro_f1 0.7
+	result b.type balanced_accuracy 0.8 macro_f1 0.75
+	result c.type balanced_accuracy 0.6 macro_f1 0.9
+	result a.age spearman 0.5
+	result b.age spearman 0.25
+	result c.age spearman 0.5
+	armstat leaderboard --metrics balanced_accuracy+macro_f1,spearman a.type,a.age b.type,b.age c.type,c.age >ranks.tsv
+	run $PYTHON "$REF/evaluation.py" ranks ranks.tsv
+	assert_success
+	assert_equal "$(cut -f 3 ranks.tsv | xargs)" "rank 1.6666666666666667 2 1.6666666666666667"
+	assert_equal "$(armstat leaderboard a.type b.type | cut -f 1,3 | xargs)" "method rank a.type 1.5 b.type 1"
+	# shortest numbers, and no two columns of one name
+	result e.type macro_f1 0.8225
+	run -0 armstat leaderboard -m macro_f1,macro_f1 e.type,e.type
+	assert_line -n 0 "$(printf 'method\tscore\trank\tmacro_f1.1\tmacro_f1.2')"
+	assert_line -n 1 "$(printf 'e.type,e.type\t0.8225\t1\t0.8225\t0.8225')"
+	run armstat leaderboard -m macro_f1,spearman a.type
+	assert_failure 2
+	assert_line -n 0 "armstat leaderboard: 'a.type': 1 results, but --metrics has metrics of 2"
+	run armstat leaderboard -m spearman a.type
+	assert_failure 1
+	assert_output "armstat leaderboard: a.type: no metric 'spearman'"
+	result bad.type balanced_accuracy 0.8 macro_f1 nan
+	run armstat leaderboard bad.type
+	assert_failure 1
+	assert_output "armstat leaderboard: bad.type: line 3: macro_f1 is 'nan', expected a number"
 }

@@ -1,8 +1,8 @@
 /*
- * ctaprobe reference: what two tables without a network lose on masked genes (lookup.h). For values (maskgen --objective value), what two means
+ * scmetric reference: what two tables without a network lose on masked genes (lookup.h). For values (maskgen --objective value), what two means
  * lose: that of all values, and that of the gene's values.
  */
-#include "ctaprobe.h"
+#include "scmetric.h"
 
 #include "eval/lookup.h"
 #include "mask/masked.h"
@@ -22,7 +22,7 @@ static struct option_def options[] = {
 	{0, "tokens", OPT_INT, &most, "N", "learn from at most N tokens; 0: all (default 1000000)", 0, 1e12},
 	{0},
 };
-struct cli reference_cli = {.name = "ctaprobe reference",
+struct cli reference_cli = {.name = "scmetric reference",
 	.operands = "MASKED...",
 	.options = options,
 	.common = CLI_OUT,
@@ -258,7 +258,7 @@ static void start(struct reference *r, const struct source *train, const struct 
 	lookup_init(&r->lookup, r->vocab.n, r->vocab.nspecial, r->vocab.median, r->ranked);
 }
 
-int ctaprobe_reference(int argc, char **argv)
+int scmetric_reference(int argc, char **argv)
 {
 	struct reference r = {0};
 	struct record to;
@@ -284,7 +284,7 @@ int ctaprobe_reference(int argc, char **argv)
 		close_source(&test);
 	}
 	uint64_t learned = r.values ? r.all : r.lookup.tokens;
-	write_text(reference_cli.output, record_print(&to));
+	cli_write(reference_cli.output, record_print(&to));
 	cli_report(&reference_cli, "%" PRIu64 " tokens, %d masked %s", learned, reference_cli.noperand,
 		reference_cli.noperand == 1 ? "stream" : "streams");
 	lookup_release(&r.lookup);

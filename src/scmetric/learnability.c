@@ -1,8 +1,8 @@
 /*
- * ctaprobe learnability: which genes does a model predict better or worse than other genes with as many zeros, and of which groups are they? From the
+ * scmetric learnability: which genes does a model predict better or worse than other genes with as many zeros, and of which groups are they? From the
  * table of sctrain eval --genes, or the last validation of a training's gene-errors.tsv.
  */
-#include "ctaprobe.h"
+#include "scmetric.h"
 
 #include "base/tsv.h"
 #include "eval/contingency.h"
@@ -38,7 +38,7 @@ static struct option_def options[] = {
 	{0, "genes", OPT_OUTPUT, &genes_path, "FILE", "also write a table with a line for each gene"},
 	{0},
 };
-struct cli learnability_cli = {.name = "ctaprobe learnability",
+struct cli learnability_cli = {.name = "scmetric learnability",
 	.operands = "[TABLE]",
 	.options = options,
 	.common = CLI_OUT,
@@ -212,7 +212,7 @@ static void write_genes(const struct genes *g, const struct gene_labels *groups)
 		fputc('\n', f);
 	}
 	xmemclose(f, &text);
-	write_text(genes_path, text);
+	cli_write(genes_path, text);
 }
 
 /* ---- groups ---- */
@@ -269,7 +269,7 @@ static void report_groups(struct results *to, const struct genes *g, const struc
 	free(v);
 }
 
-int ctaprobe_learnability(int argc, char **argv)
+int scmetric_learnability(int argc, char **argv)
 {
 	struct genes g = {0};
 	struct gene_labels groups = {0};
@@ -290,7 +290,7 @@ int ctaprobe_learnability(int argc, char **argv)
 		report_groups(to, &g, &groups);
 	if (genes_path)
 		write_genes(&g, groups_path ? &groups : NULL);
-	report_write(&learnability_cli, to);
+	cli_write_results(&learnability_cli, to);
 	cli_measured("genes", (double)g.n);
 	cli_report(&learnability_cli, "%zu genes, %zu left out", g.n, g.few + g.without);
 	if (groups_path)

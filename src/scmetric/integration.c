@@ -1,8 +1,9 @@
 /*
- * ctaprobe integration: how well embeddings keep cell types apart and batches together, by the metrics of scIB [Luecken et al. 2022]. All
+ * scmetric integration: how well embeddings keep cell types apart and batches together, by the metrics of scIB [Luecken et al. 2022]. All
  * start from one exact search of nearest neighbours.
  */
-#include "ctaprobe.h"
+#include "scmetric.h"
+#include "cli_embeddings.h"
 
 #include "eval/bootstrap.h"
 #include "eval/mixing.h"
@@ -32,7 +33,7 @@ static struct option_def options[] = {
 	{0, "runs", OPT_INT, &runs, "N", "runs of Leiden, each with its own seed (default 3)", 1, 100, .changes = 1},
 	{0},
 };
-struct cli integration_cli = {.name = "ctaprobe integration",
+struct cli integration_cli = {.name = "scmetric integration",
 	.operands = "[FILE]",
 	.options = options,
 	.common = CLI_OUT | CLI_SEED | CLI_THREADS,
@@ -264,7 +265,7 @@ static void print_scores(const struct scores *s, const struct embeddings *d, con
 	results_list(to, "asw_label_class", s->label_width);
 	results_list(to, "asw_batch_class", s->batch_width);
 	results_list(to, "graph_connectivity_class", s->connected);
-	report_write(&integration_cli, to);
+	cli_write_results(&integration_cli, to);
 }
 
 /* ---- main ---- */
@@ -306,7 +307,7 @@ static void note_edge(const struct scores *s)
 			high ? "2.0" : "0.2", high ? "higher" : "lower");
 }
 
-int ctaprobe_integration(int argc, char **argv)
+int scmetric_integration(int argc, char **argv)
 {
 	struct classes types = {0}, batches = {0}, parts = {0};
 	struct embeddings d;
@@ -315,9 +316,9 @@ int ctaprobe_integration(int argc, char **argv)
 		usage_error("name the column of cell types: --label COL");
 	cli_blas(&integration_cli);
 	embeddings_read(&d, cli_open(&integration_cli, 0), &(struct wanted){label, NULL, batch, &types, &batches, clusters, &parts}, 0);
-	settle_classes(&types, (uint32_t *[]){d.y}, (size_t[]){d.n}, 1);
+	classes_settle(&types, (uint32_t *[]){d.y}, (size_t[]){d.n}, 1);
 	if (batch)
-		settle_classes(&batches, (uint32_t *[]){d.group}, (size_t[]){d.n}, 1);
+		classes_settle(&batches, (uint32_t *[]){d.group}, (size_t[]){d.n}, 1);
 	check_data(&d, &types, &batches);
 	size_t k = types.n;
 	struct scores s = {

@@ -1,4 +1,4 @@
-# ctaprobe reference: the same losses as an independent Python; streams that do not fit
+# scmetric reference: the same losses as an independent Python; streams that do not fit
 load helper
 
 setup_file() {
@@ -27,7 +27,7 @@ tables() {
 		rank=
 		[ $e = t ] || rank=,rank
 		tables $e $rank
-		ctaprobe reference --train none.masked $e.masked > $e.got
+		scmetric reference --train none.masked $e.masked > $e.got
 		BIN=$BIN "$BATS_TEST_DIRNAME/../pipelines/reference.sh" $e.tok 1 $e.masked | diff - $e.got
 		$PYTHON "$BATS_TEST_DIRNAME/ref/lookup.py" t.tsv train.tsv test.tsv > want
 		$PYTHON - $e.got $e "$(cut -f 3 test.tsv | tail -n +2 | wc -w)" <<-'END'
@@ -43,7 +43,7 @@ tables() {
 }
 
 @test "means of values equal numpy's" {
-	ctaprobe reference --train value.tok value.masked value.masked > got
+	scmetric reference --train value.tok value.masked value.masked > got
 	BIN=$BIN "$BATS_TEST_DIRNAME/../pipelines/reference.sh" value.tok 1 value.masked value.masked | diff - got
 	scview -c token,value value.tok > values.tsv
 	scview -c target,value value.masked > masked.tsv
@@ -68,20 +68,20 @@ tables() {
 	scview -c token t.tok | awk 'NR > 1 { n += NF; if (n > 5000) exit; k++ } END { print k }' > cells
 	scview -n "$(cat cells)" -c input none.masked > /dev/null
 	scsample -q --where "cell<$(cat cells)" t.tok -o some.tok
-	ctaprobe reference --tokens 5000 --train t.tok t.masked | diff - <(ctaprobe reference --tokens 0 --train some.tok t.masked)
-	ctaprobe reference --train t.tok t.masked | cmp - <(ctaprobe reference --tokens 0 --train t.tok t.masked)
-	ctaprobe reference --train t.tok t.masked | awk 'END { exit !($1 == "t" && $3 < $2 && $4 > 1000) }'
+	scmetric reference --tokens 5000 --train t.tok t.masked | diff - <(scmetric reference --tokens 0 --train some.tok t.masked)
+	scmetric reference --train t.tok t.masked | cmp - <(scmetric reference --tokens 0 --train t.tok t.masked)
+	scmetric reference --train t.tok t.masked | awk 'END { exit !($1 == "t" && $3 < $2 && $4 > 1000) }'
 	# no gene is masked
 	maskgen -q --strategy none t.tok -o nothing.masked
-	assert_equal "$(ctaprobe reference --train t.tok nothing.masked | tail -n 1)" "$(printf 'nothing\tNA\tNA\t0')"
+	assert_equal "$(scmetric reference --train t.tok nothing.masked | tail -n 1)" "$(printf 'nothing\tNA\tNA\t0')"
 }
 
 @test "streams that do not fit: one line" {
 	refused() {
 		local status=$1 message=$2
 		shift 2
-		run "-$status" ctaprobe reference "$@"
-		assert_line --index 0 --regexp "^ctaprobe reference: $message$"
+		run "-$status" scmetric reference "$@"
+		assert_line --index 0 --regexp "^scmetric reference: $message$"
 		assert [ "${#lines[@]}" -le 2 ]
 	}
 	refused 2 "no --train FILE: the cells to learn from" t.masked
@@ -102,9 +102,9 @@ tables() {
 	for f in t.tok t.masked; do
 		head -c $(($(wc -c < $f) - 100)) $f > cut.$f
 	done
-	run -1 ctaprobe reference --train cut.t.tok t.masked -o out
-	run -1 ctaprobe reference --tokens 100 --train cut.t.tok t.masked -o out
-	run -1 ctaprobe reference --train t.tok cut.t.masked -o out
+	run -1 scmetric reference --train cut.t.tok t.masked -o out
+	run -1 scmetric reference --tokens 100 --train cut.t.tok t.masked -o out
+	run -1 scmetric reference --train t.tok cut.t.masked -o out
 	assert_not_exist out
 	# a position beyond the cell, a special token as a target
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'

@@ -1,9 +1,9 @@
 /*
- * ctaprobe reconstruction: compare expected and true counts of masked genes. For each cell, the correlation of
+ * scmetric reconstruction: compare expected and true counts of masked genes. For each cell, the correlation of
  *     log(1 + 10^4 expected / library)   and   log(1 + 10^4 count / library)
  * over its masked genes [R2MAE's reconstruction of log-normalised expression].
  */
-#include "ctaprobe.h"
+#include "scmetric.h"
 
 #include "eval/correlation.h"
 
@@ -17,7 +17,7 @@ static struct error e;
 static struct option_def options[] = {
 	{0},
 };
-struct cli reconstruction_cli = {.name = "ctaprobe reconstruction",
+struct cli reconstruction_cli = {.name = "scmetric reconstruction",
 	.operands = "[FILE]",
 	.options = options,
 	.common = CLI_OUT,
@@ -98,7 +98,7 @@ static void score_cell(struct scores *s, const struct columns *c, const struct b
 	mean_add(&s->spearman, isnan(r) ? r : correlation_spearman(s->x, s->y, n));
 }
 
-int ctaprobe_reconstruction(int argc, char **argv)
+int scmetric_reconstruction(int argc, char **argv)
 {
 	struct scores s = {0};
 	struct columns c;
@@ -123,7 +123,7 @@ int ctaprobe_reconstruction(int argc, char **argv)
 	results_add(to, "cells", (double)s.cells);
 	results_add(to, "undefined", (double)s.undefined);
 	results_add(to, "genes", (double)s.genes);
-	report_write(&reconstruction_cli, to);
+	cli_write_results(&reconstruction_cli, to);
 	cli_measured("cells", (double)s.cells);
 	cli_measured("cells_without_correlation", (double)s.undefined);
 	cli_measured("masked_genes", (double)s.genes);

@@ -1,4 +1,4 @@
-/* The table that ctaprobe compare reads: values in long form, one a line, with the columns that say what a value is of. */
+/* The table that armstat compare reads: values in long form, one a line, with the columns that say what a value is of. */
 #ifndef COMPARE_H
 #define COMPARE_H
 

@@ -1,8 +1,8 @@
-# ctaprobe learnability: winners and losers among genes, and their groups.
+# scmetric learnability: winners and losers among genes, and their groups.
 load helper
 
 setup() {
-	need_tool ctaprobe
+	need_tool scmetric
 	cd "$BATS_TEST_TMPDIR"
 }
 
@@ -10,55 +10,55 @@ ref() { # ref COMMAND ARGUMENT...
 	$PYTHON "$BATS_TEST_DIRNAME/ref/learnability.py" "$@"
 }
 
-@test "ctaprobe learnability: isotonic regression, spreads, Fisher's test and rank sums are scikit-learn's and scipy's" {
+@test "scmetric learnability: isotonic regression, spreads, Fisher's test and rank sums are scikit-learn's and scipy's" {
 	$PYTHON -c 'import sklearn' || skip "no scikit-learn"
 	for kind in ties missing; do
 		ref draw 600 "${#kind}" $kind table.tsv groups.tsv
-		ctaprobe learnability --groups groups.tsv --genes genes.tsv -o metrics.tsv table.tsv
+		scmetric learnability --groups groups.tsv --genes genes.tsv -o metrics.tsv table.tsv
 		read -r _ winners losers <<<"$(ref check table.tsv groups.tsv '{}' metrics.tsv genes.tsv)"
 		((winners > 3 && losers > 3))
 	done
 }
 
 # bats test_tags=slow
-@test "ctaprobe learnability: the same with other options, constant errors, and many genes" {
+@test "scmetric learnability: the same with other options, constant errors, and many genes" {
 	$PYTHON -c 'import sklearn' || skip "no scikit-learn"
 	ref draw 600 8 constant table.tsv groups.tsv
-	ctaprobe learnability --groups groups.tsv --genes genes.tsv -o metrics.tsv table.tsv
+	scmetric learnability --groups groups.tsv --genes genes.tsv -o metrics.tsv table.tsv
 	ref check table.tsv groups.tsv '{}' metrics.tsv genes.tsv
 	ref draw 900 7 missing table.tsv groups.tsv
-	ctaprobe learnability --ungated --min-expressed 1 --window 30 --window-share 0.01 --tau 1.5 --margin 0 --sparse 0.3 --groups groups.tsv \
+	scmetric learnability --ungated --min-expressed 1 --window 30 --window-share 0.01 --tau 1.5 --margin 0 --sparse 0.3 --groups groups.tsv \
 		--genes genes.tsv -o metrics.tsv table.tsv
 	ref check table.tsv groups.tsv \
 		'{"ungated": 1, "min_expressed": 1, "window": 30, "share": 0.01, "tau": 1.5, "margin": 0, "sparse": 0.3}' metrics.tsv genes.tsv
-	cmp metrics.tsv <(ctaprobe learnability --ungated --min-expressed 1 --window 30 --window-share 0.01 --tau 1.5 --margin 0 --sparse 0.3 \
+	cmp metrics.tsv <(scmetric learnability --ungated --min-expressed 1 --window 30 --window-share 0.01 --tau 1.5 --margin 0 --sparse 0.3 \
 		--groups groups.tsv <table.tsv)
 	# of many genes, where a product of factorials has no double
 	ref draw 4000 7 plain table.tsv groups.tsv
-	ctaprobe learnability --groups groups.tsv --genes genes.tsv -o metrics.tsv table.tsv
+	scmetric learnability --groups groups.tsv --genes genes.tsv -o metrics.tsv table.tsv
 	ref check table.tsv groups.tsv '{}' metrics.tsv genes.tsv
 }
 
-@test "ctaprobe learnability: the last validation of a training, or the one that is named" {
+@test "scmetric learnability: the last validation of a training, or the one that is named" {
 	$PYTHON -c 'import numpy' || skip "no numpy"
 	ref draw 300 1 plain one.tsv groups.tsv
 	ref draw 300 2 plain two.tsv groups.tsv
 	awk 'BEGIN { OFS = "\t" } FNR == 1 { if (NR == 1) print "step", $0; next } { print (NR == FNR ? 10 : 20), $0 }' one.tsv two.tsv >both.tsv
-	ctaprobe learnability both.tsv -o last.tsv
+	scmetric learnability both.tsv -o last.tsv
 	assert_equal "$(grep '^step' last.tsv)" "$(printf 'step\t20')"
-	cmp <(ctaprobe learnability two.tsv) <(grep -v '^step' last.tsv)
-	cmp <(ctaprobe learnability one.tsv) <(ctaprobe learnability --step 10 both.tsv | grep -v '^step')
-	run -1 ctaprobe learnability --step 11 both.tsv
-	assert_output "ctaprobe learnability: --step: both.tsv has no validation at step 11"
-	run -1 ctaprobe learnability --step 10 one.tsv
+	cmp <(scmetric learnability two.tsv) <(grep -v '^step' last.tsv)
+	cmp <(scmetric learnability one.tsv) <(scmetric learnability --step 10 both.tsv | grep -v '^step')
+	run -1 scmetric learnability --step 11 both.tsv
+	assert_output "scmetric learnability: --step: both.tsv has no validation at step 11"
+	run -1 scmetric learnability --step 10 one.tsv
 	assert_output --partial "one.tsv has no column 'step'"
 }
 
-@test "ctaprobe learnability: tables that are none, and too few genes" {
+@test "scmetric learnability: tables that are none, and too few genes" {
 	refused() { # MESSAGE ARGUMENT...
 		local message=$1
 		shift
-		run -1 ctaprobe learnability "$@" -o never
+		run -1 scmetric learnability "$@" -o never
 		assert_output --partial "$message"
 		assert_equal "$(grep -c . <<<"$output")" 1
 		assert_not_exist never
@@ -89,14 +89,14 @@ ref() { # ref COMMAND ARGUMENT...
 	printf 'C\tx\n' >groups.tsv
 	refused "groups.tsv" --groups groups.tsv t.tsv
 	# a window takes all of them: said
-	run -0 ctaprobe learnability t.tsv -o few.tsv
+	run -0 scmetric learnability t.tsv -o few.tsv
 	assert_output --partial "2 of 2 genes have 100 expressed pairs, fewer than a window of 201"
-	run -0 ctaprobe learnability --window 2 t.tsv -o few.tsv
+	run -0 scmetric learnability --window 2 t.tsv -o few.tsv
 	assert_output ""
 	# one group of all genes has no others to compare with
 	printf 'A\tx\nB\tx\n' >groups.tsv
-	ctaprobe learnability --groups groups.tsv t.tsv -o m.tsv
+	scmetric learnability --groups groups.tsv t.tsv -o m.tsv
 	assert_equal "$(grep -E '^(p|odds_ratio|z_p):x' m.tsv | tr '\t\n' ' ;')" "odds_ratio:x nan;p:x 1;z_p:x nan;"
-	run -2 ctaprobe learnability t.tsv t.tsv
-	run -2 ctaprobe learnability --window 1 t.tsv
+	run -2 scmetric learnability t.tsv t.tsv
+	run -2 scmetric learnability --window 1 t.tsv
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# ctaprobe genesets: edges and modules of graphs of genes against gene sets, beside scikit-learn and exact fractions
+# scgenes genesets: edges and modules of graphs of genes against gene sets, beside scikit-learn and exact fractions
 load helper
 
 ref() {
@@ -7,13 +7,13 @@ ref() {
 }
 
 setup_file() {
-	need_tool ctaprobe depgraph scembed sctrain scsim
+	need_tool scgenes depgraph scembed sctrain scsim
 	cd "$BATS_FILE_TMPDIR"
 	scsim -q --cells 400 --genes 90 --modules 6 --types 3 --rarest .2 --depth 3000 --seed 3 -o counts
 	rankenc -q --fit counts -o vocab
 	rankenc -q -m vocab counts -o tok
 	maskgen -q --batch 20 tok | sctrain mlm -q --config tiny -o model
-	scembed -q -M model --of genes tok | ctaprobe network -q -k 5 -o net.graph
+	scembed -q -M model --of genes tok | scgenes network -q -k 5 -o net.graph
 	depgraph -q --min-overlap 5 --min-cells 5 --modules 1,2 tok -o dep.graph
 	for g in net dep; do depgraph -q --tsv $g.graph -o $g.tsv; done
 	# the modules, two of them together, one by symbols and twice; a set without a known gene, a pair
@@ -24,45 +24,45 @@ setup_file() {
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
 
-@test "ctaprobe genesets: shares and AUROC of the edges are exact, p that of permuted genes, and intervals those of a bootstrap over genes" {
-	ctaprobe genesets -q --sets sets.gmt net.graph dep.graph -o edges.tsv
+@test "scgenes genesets: shares and AUROC of the edges are exact, p that of permuted genes, and intervals those of a bootstrap over genes" {
+	scgenes genesets -q --sets sets.gmt net.graph dep.graph -o edges.tsv
 	ref edges sets.gmt edges.tsv net.tsv dep.tsv replicates=1000 draws=200
-	ctaprobe genesets -q --sets sets.gmt --strongest 60 --smallest 2 --largest 9 --replicates 0 dep.graph net.graph -o few.tsv
+	scgenes genesets -q --sets sets.gmt --strongest 60 --smallest 2 --largest 9 --replicates 0 dep.graph net.graph -o few.tsv
 	ref edges sets.gmt few.tsv dep.tsv net.tsv strongest=60 least=2 most=9
 	[ "$(cut -f 11 few.tsv | sort -u | tail -n 1)" = fold_high ] && [ "$(sed -n 2p few.tsv | cut -f 11)" = NA ]
 	# a dense graph has edges of negative weight, below the pairs without one
-	scembed -q -M model --of genes tok | ctaprobe network -q -k 80 -o dense.graph
+	scembed -q -M model --of genes tok | scgenes network -q -k 80 -o dense.graph
 	depgraph -q --tsv dense.graph -o dense.tsv
-	ctaprobe genesets -q --sets sets.gmt --replicates 0 dense.graph -o dense
+	scgenes genesets -q --sets sets.gmt --replicates 0 dense.graph -o dense
 	ref edges sets.gmt dense dense.tsv
 	# the same sets compressed, from a pipe
 	gzip -c sets.gmt > sets.gz
-	cat dep.graph | ctaprobe genesets -q --sets sets.gz | tail -n 1 | cut -f 2- > piped
-	ctaprobe genesets -q --sets sets.gmt dep.graph | tail -n 1 | cut -f 2- | cmp - piped
+	cat dep.graph | scgenes genesets -q --sets sets.gz | tail -n 1 | cut -f 2- > piped
+	scgenes genesets -q --sets sets.gmt dep.graph | tail -n 1 | cut -f 2- | cmp - piped
 }
 
 # bats test_tags=slow
-@test "ctaprobe genesets: of a thousand graphs with hubs of random genes, a twentieth has p below .05" {
-	$PYTHON "$BATS_TEST_DIRNAME/ref/small_samples.py" genesets "$BIN/ctaprobe"
+@test "scgenes genesets: of a thousand graphs with hubs of random genes, a twentieth has p below .05" {
+	$PYTHON "$BATS_TEST_DIRNAME/ref/small_samples.py" genesets "$BIN/scgenes"
 }
 
-@test "ctaprobe genesets --modules: p and q of every module and set; genes by symbol" {
+@test "scgenes genesets --modules: p and q of every module and set; genes by symbol" {
 	awk -F '\t' 'NR == FNR { id[FNR - 2] = $2; next } FNR > 1 && $1 >= 0 { print id[FNR - 2] "\t" $1 }' <(scview --vocab dep.graph) <(scview -c module_2 dep.graph) > modules
-	ctaprobe genesets -q --sets sets.gmt --modules module_2 dep.graph -o modules.tsv
+	scgenes genesets -q --sets sets.gmt --modules module_2 dep.graph -o modules.tsv
 	ref modules sets.gmt modules.tsv dep.tsv modules
 	cat sets.gmt symbols > more.gmt
-	run -0 ctaprobe genesets --sets more.gmt --modules module_1 dep.graph
+	run -0 scgenes genesets --sets more.gmt --modules module_1 dep.graph
 	assert_output --partial "2 of "
 	[ "$(grep -c "$(printf '\tsymbols\t')" <<< "$output")" = "$(grep -c "$(printf '\tm4\t')" <<< "$output")" ]
 	assert_line --partial "$(printf '\tsymbols\t')"
-	run -0 ctaprobe genesets -q --sets sets.gmt --modules module_1 --max-q 0 dep.graph
+	run -0 scgenes genesets -q --sets sets.gmt --modules module_1 --max-q 0 dep.graph
 	assert_output "$(printf 'module\tgenes\tset\tset_genes\tboth\texpected\tfold\tp\tq')"
 }
 
-@test "ctaprobe genesets: what is wrong is one line, and leaves no output" {
+@test "scgenes genesets: what is wrong is one line, and leaves no output" {
 	wrong() { # wrong MESSAGE OPTION...
 		rm -f out
-		run -1 ctaprobe genesets -q "${@:2}" -o out
+		run -1 scgenes genesets -q "${@:2}" -o out
 		assert_output --partial "$1"
 		assert_equal "${#lines[@]}" 1
 		assert_not_exist out
@@ -72,9 +72,9 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	printf 'a\t-\t\t\n' > empty.gmt
 	wrong "empty.gmt: line 1: no gene in the set a" --sets empty.gmt dep.graph
 	awk 'NF > 3' sets.gmt | cut -f 1,3- > bare.gmt
-	run -0 --separate-stderr ctaprobe genesets --sets bare.gmt --smallest 1 --replicates 0 dep.graph -o bare.tsv
+	run -0 --separate-stderr scgenes genesets --sets bare.gmt --smallest 1 --replicates 0 dep.graph -o bare.tsv
 	assert_equal "$(grep -c 'sets have a gene where their description belongs, which is not read: expected name, description, genes' <<< "$stderr")" 1
-	run -0 --separate-stderr ctaprobe genesets --sets sets.gmt --smallest 1 --replicates 0 dep.graph -o all.tsv
+	run -0 --separate-stderr scgenes genesets --sets sets.gmt --smallest 1 --replicates 0 dep.graph -o all.tsv
 	[[ $stderr != *"where their description"* ]]
 	printf 'a\t-\tx\na\t-\tSIMG000001\n' > twice.gmt
 	wrong "twice.gmt: line 2: a second set is called a" --sets twice.gmt dep.graph
@@ -88,13 +88,13 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	rankenc -q --fit --min-cells 300 counts -o other.vocab
 	rankenc -q -m other.vocab counts | depgraph -q --min-overlap 5 --min-cells 5 - -o other.graph
 	wrong "other.graph: its genes are not those of dep.graph: expected graphs of one vocabulary" --sets sets.gmt dep.graph other.graph
-	run -2 ctaprobe genesets dep.graph
+	run -2 scgenes genesets dep.graph
 	assert_line --partial "--sets FILE is required"
-	run -2 ctaprobe genesets --sets sets.gmt --smallest 9 --largest 8 dep.graph
+	run -2 scgenes genesets --sets sets.gmt --smallest 9 --largest 8 dep.graph
 	for wrong in '--strongest 5 --modules module' '--replicates 5 --modules module' '--max-q .1'; do
 		# shellcheck disable=SC2086 # words
-		run -2 ctaprobe genesets --sets sets.gmt $wrong dep.graph
-		assert_line --regexp '^ctaprobe genesets: (--modules does not go with --(strongest|replicates)|--max-q needs --modules)$'
+		run -2 scgenes genesets --sets sets.gmt $wrong dep.graph
+		assert_line --regexp '^scgenes genesets: (--modules does not go with --(strongest|replicates)|--max-q needs --modules)$'
 	done
-	run -2 ctaprobe genesets --sets sets.gmt --modules module_1 dep.graph net.graph
+	run -2 scgenes genesets --sets sets.gmt --modules module_1 dep.graph net.graph
 }

@@ -1,8 +1,8 @@
 /*
- * ctaprobe leaderboard: one table of methods from their results. A method's score is the mean of its metrics. Its rank is the mean of its ranks
+ * armstat leaderboard: one table of methods from their results. A method's score is the mean of its metrics. Its rank is the mean of its ranks
  * by each metric, where the largest value has rank 1 and equal values share the smallest rank [R2MAE's tables].
  */
-#include "ctaprobe.h"
+#include "armstat.h"
 
 #include "base/decimal.h"
 #include "eval/results.h"
@@ -19,7 +19,7 @@ static struct option_def options[] = {
 		"metrics of the first result, of the second, ... (default balanced_accuracy+macro_f1)"},
 	{0},
 };
-struct cli leaderboard_cli = {.name = "ctaprobe leaderboard",
+struct cli leaderboard_cli = {.name = "armstat leaderboard",
 	.operands = "RESULT[,RESULT...]...",
 	.options = options,
 	.common = CLI_OUT | CLI_LISTS,
@@ -105,7 +105,7 @@ static void print_method(FILE *f, const struct table *t, size_t method)
 	fputc('\n', f);
 }
 
-int ctaprobe_leaderboard(int argc, char **argv)
+int armstat_leaderboard(int argc, char **argv)
 {
 	struct table t = {0};
 	char *text = NULL;
@@ -121,7 +121,7 @@ int ctaprobe_leaderboard(int argc, char **argv)
 	for (size_t i = 0; i < t.methods; i++)
 		print_method(f, &t, i);
 	xmemclose(f, &text);
-	write_text(leaderboard_cli.output, text);
+	cli_write(leaderboard_cli.output, text);
 	cli_measured("methods", (double)t.methods);
 	cli_measured("metrics", (double)t.columns);
 	cli_report(&leaderboard_cli, "%zu methods, %zu metrics", t.methods, t.columns);

@@ -1,5 +1,5 @@
 /*
- * ctaprobe genesets: do the edges of graphs of genes join genes of one known set, and what sets are the modules of a graph? The genes are those that
+ * scgenes genesets: do the edges of graphs of genes join genes of one known set, and what sets are the modules of a graph? The genes are those that
  * are in a set and have an edge in one of the graphs, the same for all graphs. Pairs of genes that share a set are the truth.
  */
 #include "genesets.h"
@@ -32,7 +32,7 @@ static struct option_def options[] = {
 		.needs = "modules"},
 	{0},
 };
-struct cli genesets_cli = {.name = "ctaprobe genesets",
+struct cli genesets_cli = {.name = "scgenes genesets",
 	.operands = "GRAPH...",
 	.options = options,
 	.common = CLI_OUT | CLI_SEED,
@@ -356,7 +356,7 @@ static void score_modules(struct genesets *s, FILE *f)
 	free(p);
 }
 
-int ctaprobe_genesets(int argc, char **argv)
+int scgenes_genesets(int argc, char **argv)
 {
 	struct genesets s = {0};
 	char *text = NULL;
@@ -388,7 +388,7 @@ int ctaprobe_genesets(int argc, char **argv)
 	else
 		score_edges(&s, f);
 	xmemclose(f, &text);
-	write_text(genesets_cli.output, text);
+	cli_write(genesets_cli.output, text);
 	cli_measured("genes", (double)s.n);
 	cli_measured("sets", (double)s.sets.n);
 	cli_report(&genesets_cli, "%zu genes, %zu sets", s.n, s.sets.n);

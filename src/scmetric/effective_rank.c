@@ -1,5 +1,6 @@
-/* ctaprobe effective-rank: the effective rank of embeddings. Rows are factored as they are read, so memory does not grow with the cells. */
-#include "ctaprobe.h"
+/* scmetric effective-rank: the effective rank of embeddings. Rows are factored as they are read, so memory does not grow with the cells. */
+#include "scmetric.h"
+#include "cli_embeddings.h"
 
 #include "cells/copies.h"
 #include "eval/factor.h"
@@ -12,7 +13,7 @@
 static struct option_def options[] = {
 	{0},
 };
-struct cli effective_rank_cli = {.name = "ctaprobe effective-rank",
+struct cli effective_rank_cli = {.name = "scmetric effective-rank",
 	.operands = "[FILE]",
 	.options = options,
 	.common = CLI_OUT,
@@ -75,7 +76,7 @@ static void add_rank(struct results *to, const struct factor *f, int centred, co
 	free(s);
 }
 
-int ctaprobe_effective_rank(int argc, char **argv)
+int scmetric_effective_rank(int argc, char **argv)
 {
 	struct factor f;
 	cli_init(&effective_rank_cli, argc, argv);
@@ -87,7 +88,7 @@ int ctaprobe_effective_rank(int argc, char **argv)
 	add_rank(to, &f, 1, stream_name(in));
 	results_add(to, "cells", (double)f.n);
 	results_add(to, "values", (double)(f.p - 1));
-	report_write(&effective_rank_cli, to);
+	cli_write_results(&effective_rank_cli, to);
 	cli_measured("cells", (double)f.n);
 	cli_measured("features", (double)(f.p - 1));
 	cli_report(&effective_rank_cli, "%zu cells, %zu values each", f.n, f.p - 1);

@@ -1,4 +1,4 @@
-#include "ctaprobe.h"
+#include "cli_embeddings.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,12 @@
+/* The commands of armstat; argv[0] is the name of the command. */
+#ifndef ARMSTAT_H
+#define ARMSTAT_H
+
+#include "cli.h"
+#include "eval/results.h"
+
+int armstat_compare(int argc, char **argv);
+int armstat_leaderboard(int argc, char **argv);
+extern struct cli compare_cli, leaderboard_cli;
+
+#endif

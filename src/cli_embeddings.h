@@ -1,0 +1,55 @@
+/* Shared by the tools that read embeddings of cells or of genes into memory. The functions die on errors. */
+#ifndef CLI_EMBEDDINGS_H
+#define CLI_EMBEDDINGS_H
+
+#include "cli.h"
+#include "label/label.h"
+
+/* The cells of one stream of embeddings that have a label and a target. */
+struct embeddings {
+	struct stream *s;
+	size_t rows, n, d, unlabelled; /* rows of the stream; unlabelled: those left out */
+	size_t empty; /* and those whose embedding is missing */
+	float *x; /* [n, d] */
+	uint32_t *y; /* [n] classes; 0 if no label is wanted */
+	double *target; /* [n], NULL if none is wanted */
+	uint32_t *group, *part; /* [n], NULL if none is wanted */
+	uint64_t *cell; /* [n] */
+	size_t *row; /* [n] number of the row in the stream */
+	size_t x_cap, y_cap, target_cap, group_cap, part_cap, cell_cap, row_cap;
+};
+
+/* The wanted columns, each may be NULL, and the tables for their names, shared by all streams. Cells without a label or target are left
+ * out; each of the others must have a group, such as a donor, and a part, such as a cluster. */
+struct wanted {
+	const char *label, *target, *group;
+	struct classes *classes, *groups;
+	const char *part;
+	struct classes *parts;
+};
+
+/* Is this the embedding of a cell without tokens, all NaN? And the warning that so many were left out, if any. */
+int embedding_missing(const float *x, size_t d);
+void embedding_warn(const char *name, size_t empty);
+/* Dies if a value of x [d] is not finite. */
+void embedding_check(const float *x, size_t d, uint64_t cell, const char *name);
+/* What made the embeddings of a stream, by its header: the digest of the model, or of the genes and components, and the layer. If two
+ * texts are equal, the same numbers mean the same. Malloced; NULL: it does not say. */
+char *embedding_source(const struct header *h);
+/* Read all of s, which is d's afterwards, or die. again: index s, since it is read again later. */
+void embeddings_read(struct embeddings *d, struct stream *s, const struct wanted *w, int again);
+void embeddings_release(struct embeddings *d); /* accepts a zeroed struct */
+
+/* The vectors of genes of one stream (scembed --of genes, static), one a gene. */
+struct gene_vectors {
+	size_t n, d;
+	float *x; /* [n, d] */
+	uint32_t *token; /* [n] rows of the stream's vocabulary */
+	uint64_t *cells; /* [n] cells that have the gene; 0: not known */
+	size_t x_cap, token_cap, cells_cap;
+};
+/* Read all of in, or die: a stream of other embeddings, two vectors of a gene, a value that is not finite. */
+void gene_vectors_read(struct gene_vectors *g, struct stream *in);
+void gene_vectors_release(struct gene_vectors *g); /* accepts a zeroed struct */
+
+#endif

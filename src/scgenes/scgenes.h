@@ -1,0 +1,11 @@
+/* The commands of scgenes; argv[0] is the name of the command. */
+#ifndef SCGENES_H
+#define SCGENES_H
+
+#include "cli.h"
+
+int scgenes_network(int argc, char **argv);
+int scgenes_genesets(int argc, char **argv);
+extern struct cli network_cli, genesets_cli;
+
+#endif
