@@ -681,7 +681,7 @@ fails() {               # fails MESSAGE ARGUMENT...: status 1, one line, no outp
 @test "ctaprobe: the manual page says which commands take the options of several commands" {
 	page=$BATS_TEST_DIRNAME/../man/ctaprobe.1
 	commands=$(ctaprobe --help | sed -n 's/^  \([a-z-]*\)  .*/\1/p')
-	[ "$(wc -w <<<"$commands")" -gt 10 ]
+	[ "$(wc -w <<<"$commands")" -ge 4 ]
 	for c in $commands; do ctaprobe "$c" --help >"$c.help"; done
 	for option in seed threads uncompressed; do
 		for c in $commands; do
