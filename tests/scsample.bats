@@ -691,3 +691,63 @@ hvg_lists() {           # NAME STREAM: the genes are those that scanpy chose (te
 	run -2 scsample --by donor --known cell_type --part test --test-fraction .5 sim.counts
 	assert_line -n 0 "scsample: --known does not go with --test-fraction"
 }
+
+@test "scsample --thin: binomial counts, whatever their size; with --rest they add up, and n_counts counts genes that are not there" {
+	$PYTHON -W ignore - <<-'END'
+		import anndata, numpy as np
+		a = anndata.AnnData(np.tile(np.array([1, 2, 7, 16, 17, 40, 1000, 300000, 500], "f4"), (4000, 1)))
+		a.var_names = [f"g{i}" for i in range(9)]
+		a.write("sizes.h5ad")
+	END
+	printf 'g%d\n' {0..7} >panel
+	h5tok -q sizes.h5ad | scsample -q --genes panel - -o sizes.counts
+	for p in 0.03 0.5 0.9; do
+		scsample -q --thin $p --seed 7 sizes.counts -o $p.kept
+		scsample -q --thin $p --seed 7 --rest sizes.counts -o $p.rest
+	done
+	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		import numpy as np, scstream
+		from scipy import stats
+		sizes = [1, 2, 7, 16, 17, 40, 1000, 300000]
+		def read(path):
+		    out = []
+		    for b in scstream.read(path):
+		        x = np.zeros((b.rows, 9), int)
+		        (start, gene), (_, count) = b["gene"], b["count"]
+		        assert (count > 0).all()
+		        x[np.repeat(np.arange(b.rows), np.diff(start)), gene] = count
+		        x[:, 8] = b["n_counts"]
+		        out.append(x)
+		    return np.concatenate(out)
+		for p in .03, .5, .9:
+		    kept, rest = read(f"{p:g}.kept"), read(f"{p:g}.rest")
+		    assert (kept + rest == sizes + [sum(sizes) + 500]).all()
+		    other = kept[:, 8] - kept[:, :8].sum(1)
+		    for n, x in zip(sizes + [500], [*kept[:, :8].T, other]):
+		        cuts = np.unique(stats.binom.ppf(np.arange(.05, 1, .05), n, p)) # about equally likely, but for small n
+		        cuts = np.r_[-1, cuts[cuts < n], n]
+		        expected = np.diff(stats.binom.cdf(cuts, n, p)) * len(x)
+		        seen = np.histogram(x, cuts + .5)[0]
+		        assert stats.chisquare(seen, expected).pvalue > 1e-4, (p, n, seen, expected)
+		        assert abs(x.mean() - n * p) < 4 * np.sqrt(n * p * (1 - p) / len(x)), (p, n, x.mean())
+		    assert abs(np.corrcoef(kept.T[[6, 7]])[0, 1]) < .07 # genes are independent
+	END
+	scsample -q --thin 0.5 --seed 8 sizes.counts | run ! cmp - 0.5.kept
+	scsample -q --thin 0.5 --seed 7 <sizes.counts | cmp - 0.5.kept
+	# a cell keeps its molecules when others are left out
+	scsim -q --cells 200 --genes 100 --seed 3 -o all.counts
+	scsample -q --thin 0.3 --where cell_type=type1 all.counts | scview >a
+	scsample -q --thin 0.3 all.counts | scsample -q --where cell_type=type1 - | scview | cmp - a
+	scsample -q --thin 0.3 all.counts | scview --check -
+	for bad in '--thin 0' '--thin 1' '--thin 0.5 --hvg 5' --rest; do
+		run -2 scsample $bad all.counts -o x
+		assert_output --regexp -- '--(thin|rest)'
+	done
+	rankenc -q --fit all.counts -o vocab
+	rankenc -q -m vocab all.counts -o all.tok
+	run -1 scsample --thin 0.5 all.tok -o x
+	assert_output --partial "--thin: all.tok: this is a tokens stream, expected counts"
+	assert_not_exist x
+}

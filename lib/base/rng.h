@@ -32,6 +32,7 @@ enum rng_domain {
 	RNG_INPUT, /* maskgen: order, zeros and hidden fields of a cell whose values are the input (a = cell, b = epoch) */
 	RNG_PERTURB = 30, /* scperturb: control sets (a = cell, b = the set) */
 	RNG_STATES, /* ctaprobe shift: random states (a = cell) */
+	RNG_THIN, /* scsample --thin: molecules (a = cell) */
 };
 
 /* Four 32-bit words at a counter. */

@@ -1,6 +1,7 @@
-/* --hvg, --genes: choose highly variable genes, or those of a list, and leave the others out. */
+/* What changes the genes of a cell: --hvg and --genes leave genes out, --thin molecules. */
 #include "scsample.h"
 
+#include "cells/thin.h"
 #include "label/gene_find.h"
 #include "stream/panels.h"
 #include "base/tsv.h"
@@ -11,7 +12,7 @@
 
 static const char *option(const struct genes *g)
 {
-	return g->list ? "--genes" : "--hvg";
+	return g->list ? "--genes" : g->top ? "--hvg" : "--thin";
 }
 
 static int need(const struct genes *g, const struct header *h, const char *column, enum column_type type, enum column_shape shape)
@@ -23,6 +24,17 @@ static int need(const struct genes *g, const struct header *h, const char *colum
 	return c;
 }
 
+/* What is the same in the output; genes_fill writes the rest. */
+static void set_map(struct genes *g, const struct header *from)
+{
+	struct header *h = &g->header;
+	g->map = xrealloc(g->map, h->ncol, sizeof *g->map);
+	header_map(h, from, g->map);
+	g->map[header_find(h, "gene")] = g->map[header_find(h, "count")] = -1;
+	if (g->thin > 0)
+		g->map[header_find(h, "n_counts")] = -1;
+}
+
 void genes_init(struct genes *g, const struct header *h, const char *file)
 {
 	struct error e;
@@ -32,6 +44,7 @@ void genes_init(struct genes *g, const struct header *h, const char *file)
 	g->cell = need(g, h, "cell", U64, SCALAR);
 	g->gene = need(g, h, "gene", U32, RAGGED);
 	g->count = need(g, h, "count", U32, RAGGED);
+	g->total = need(g, h, "n_counts", U64, SCALAR);
 	g->group = h->col[g->gene].group;
 	if (h->col[g->count].type != U32 || h->col[g->count].group != g->group)
 		die("%s: %s: column 'count' is not u32 in the group of column gene", option(g), file);
@@ -39,6 +52,12 @@ void genes_init(struct genes *g, const struct header *h, const char *file)
 		die("--batch-key: %s", e.msg);
 	hvg_init(&g->hvg, g->flavor, h->vocab.n, g->top);
 	header_copy(&g->header, h);
+	for (size_t c = 0; c < h->ncol; c++)
+		if (h->col[c].group == g->group && (int)c != g->gene && (int)c != g->count) {
+			warn("%s: the list %s is left out: it has a value for every gene", file, h->col[c].name);
+			header_drop(&g->header, h->col[c].name);
+		}
+	set_map(g, h);
 }
 
 void genes_release(struct genes *g)
@@ -71,7 +90,7 @@ void genes_add(struct genes *g, const struct block *b, const uint8_t *keep)
 	}
 }
 
-/* The header with the chosen genes only, and without the lists beside gene that would no longer fit. */
+/* The header with the chosen genes only. */
 static void narrow(struct genes *g, const uint8_t *take)
 {
 	struct header *h = &g->header;
@@ -91,15 +110,7 @@ static void narrow(struct genes *g, const uint8_t *take)
 	if (p.n)
 		panels_renumber(h, &p, from.vocab.n, g->number);
 	panels_release(&p);
-	h->col[g->gene].type = id_type(h->vocab.n);
-	for (size_t c = 0; c < from.ncol; c++)
-		if (from.col[c].group == g->group && (int)c != g->gene && (int)c != g->count) {
-			warn("%s: the list %s is left out: it has a value for every gene", g->file, from.col[c].name);
-			header_drop(h, from.col[c].name);
-		}
-	g->map = xmalloc(h->ncol * sizeof *g->map);
-	header_map(h, &from, g->map);
-	g->map[header_find(h, "gene")] = g->map[header_find(h, "count")] = -1;
+	h->col[header_find(h, "gene")].type = id_type(h->vocab.n);
 	header_release(&from);
 }
 
@@ -178,20 +189,46 @@ int genes_again(struct genes *g)
 	return 0;
 }
 
+/* What --thin keeps of n molecules, or with --rest what it leaves. */
+static uint64_t thinned(const struct genes *g, struct rng *r, uint64_t n)
+{
+	uint64_t kept = thin_draw(r, n, g->thin);
+	return g->rest ? n - kept : kept;
+}
+
+/* Append the items of row `row` of b at `at` of out; returns where they end. *total: n_counts of the cell, of which the genes of b may be a part */
+static uint64_t fill_row(
+	const struct genes *g, struct block *out, int gene, int count, uint64_t at, const struct block *b, size_t row, uint64_t *total)
+{
+	const uint64_t *o = b->group[g->group].offset;
+	uint64_t seen = 0, kept = 0;
+	struct rng r = thin_at(g->seed, ((const uint64_t *)b->col[g->cell].data)[row]);
+	for (uint64_t i = o[row]; i < o[row + 1]; i++) {
+		uint32_t id = block_id(b, g->gene, i), n = ((const uint32_t *)b->col[g->count].data)[i];
+		seen += n;
+		if (g->thin > 0)
+			n = (uint32_t)thinned(g, &r, n);
+		kept += n;
+		if (!n || (g->number && g->number[id] == GENE_DROPPED))
+			continue;
+		block_set_id(out, gene, at, g->number ? g->number[id] : id);
+		((uint32_t *)out->col[count].data)[at++] = n;
+	}
+	if (g->thin > 0)
+		*total = kept + (*total > seen ? thinned(g, &r, *total - seen) : 0);
+	return at;
+}
+
 void genes_fill(const struct genes *g, struct block *out, const struct block *b, const uint32_t *row, size_t n)
 {
-	int gene = header_find(&g->header, "gene"), count = header_find(&g->header, "count"), group = g->header.col[gene].group;
+	const struct header *h = &g->header;
+	int gene = header_find(h, "gene"), count = header_find(h, "count"), total = header_find(h, "n_counts"), group = h->col[gene].group;
 	uint64_t *end = out->group[group].offset, at = end[out->rows - n];
 	const uint64_t *o = b->group[g->group].offset;
-	for (size_t k = 0; k < n; k++, end[out->rows - n + k] = at) {
-		size_t first = o[row[k]], items = o[row[k] + 1] - first;
-		block_set_items(out, group, at + items);
-		for (size_t i = first; i < first + items; i++) {
-			uint32_t to = g->number[block_id(b, g->gene, i)];
-			if (to == GENE_DROPPED)
-				continue;
-			block_set_id(out, gene, at, to);
-			((uint32_t *)out->col[count].data)[at++] = ((const uint32_t *)b->col[g->count].data)[i];
-		}
+	for (size_t k = 0; k < n; k++) {
+		uint64_t *to = (uint64_t *)out->col[total].data + out->rows - n + k;
+		block_set_items(out, group, at + o[row[k] + 1] - o[row[k]]);
+		*to = ((const uint64_t *)b->col[g->total].data)[row[k]];
+		end[out->rows - n + k + 1] = at = fill_row(g, out, gene, count, at, b, row[k], to);
 	}
 }

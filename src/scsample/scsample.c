@@ -12,9 +12,9 @@
 #include <string.h>
 
 static long long number, min_genes, min_counts, hvg;
-static double fraction, test_fraction, max_mito;
+static double fraction, test_fraction, max_mito, thin;
 static const char *by, *known, *stratify, *balance, *min_class_text, *source_column, *batch_key, *gene_list;
-static int again, part = PART_NONE, flavor = HVG_SEURAT;
+static int again, rest, part = PART_NONE, flavor = HVG_SEURAT;
 static struct opt_values where_text, cap_text;
 
 static struct option_def options[] = {
@@ -55,6 +55,10 @@ static struct option_def options[] = {
 		"--hvg: the rule, as in scanpy (default seurat)", .changes = 1, .needs = "hvg"},
 	{0, "batch-key", OPT_STRING, &batch_key, "COL", "--hvg: choose in each batch of this column, and combine", .changes = 1,
 		.needs = "hvg"},
+	{0, "Depth", OPT_GROUP},
+	{0, "thin", OPT_REAL, &thin, "P", "keep each molecule with probability P (counts streams)", 1e-9, 1 - 1e-9, .changes = 1,
+		.excludes = "hvg"},
+	{0, "rest", OPT_FLAG, &rest, NULL, "the molecules that --thin leaves", .changes = 1, .needs = "thin"},
 	{0},
 };
 static struct cli cli = {.name = "scsample",
@@ -171,7 +175,7 @@ struct sink {
 	int *map;
 	uint32_t *row;
 	size_t cap;
-	struct genes *genes; /* NULL: all genes stay */
+	struct genes *genes; /* NULL: all genes and molecules stay */
 	const uint32_t *times; /* of the next kept row; NULL: once */
 	int cell; /* with times: the column that gets new numbers */
 	uint64_t written;
@@ -278,15 +282,21 @@ static uint8_t *first_pass(struct inputs *in, struct filter *f, uint32_t **times
 	return keep;
 }
 
-/* Choose genes: those of a list, or by the chosen cells in one or two more passes. */
+/* Choose genes: those of a list, or by the chosen cells in one or two more passes; or all, for --thin. */
 static void choose_genes(struct inputs *in, const uint8_t *chosen, struct genes *g)
 {
-	*g = (struct genes){.list = gene_list, .flavor = (enum hvg_flavor)flavor, .top = (size_t)hvg, .batch_key = batch_key};
+	*g = (struct genes){.list = gene_list,
+		.flavor = (enum hvg_flavor)flavor,
+		.top = (size_t)hvg,
+		.batch_key = batch_key,
+		.thin = thin,
+		.rest = rest,
+		.seed = (uint32_t)cli.seed};
 	genes_init(g, &in->all.header, stream_name(in->s[0]));
-	if (gene_list) {
+	if (gene_list)
 		genes_listed(g);
+	if (!hvg)
 		return;
-	}
 	do {
 		uint64_t at = 0;
 		rewind_inputs(in);
@@ -337,7 +347,7 @@ int main(int argc, char **argv)
 	uint32_t *times = NULL;
 	uint8_t *chosen = two_passes() ? first_pass(&in, &f, &times) : NULL;
 	struct genes genes = {0};
-	const int some = gene_list || given(&hvg); /* not all genes */
+	const int some = gene_list || hvg || thin > 0; /* not all genes or molecules */
 	if (some)
 		choose_genes(&in, chosen, &genes);
 	const struct header *like = some ? &genes.header : &in.all.header;

@@ -73,27 +73,30 @@ void choice_add(struct choice *c, const struct block *b, const uint8_t *keep, in
 /* Choose among these. Cells that are not chosen are counted in dropped. */
 void choice_make(struct choice *c, uint64_t dropped[REASONS]);
 
-/* ---- choice of genes ---- */
+/* ---- choice of genes, and of molecules ---- */
 
 struct genes {
 	/* set by the caller */
-	const char *list; /* vocabulary with the genes to keep; NULL: the highly variable ones, chosen by the next three */
+	const char *list; /* vocabulary with the genes to keep; NULL: the highly variable ones, chosen by the next three, or all */
 	enum hvg_flavor flavor;
-	size_t top;
+	size_t top; /* 0: all genes, if there is no list */
 	const char *batch_key; /* column; NULL: all cells are one batch */
+	double thin; /* each molecule is kept with this probability; 0: all are */
+	int rest; /* those that would not be kept, instead */
+	uint32_t seed;
 
 	/* private */
 	const char *file;
 	struct hvg hvg;
 	struct labels labels;
 	struct classes classes;
-	int cell, gene, count, group; /* columns of the input, and their ragged group */
+	int cell, gene, count, total, group; /* columns of the input, and their ragged group */
 	uint32_t *id; /* scratch: the genes of a cell */
 	size_t cap;
-	uint32_t *number; /* [vocab.n of the input] row of a gene in the output, GENE_DROPPED if it is not chosen */
+	uint32_t *number; /* [vocab.n of the input] row of a gene in the output, GENE_DROPPED if it is not chosen; NULL: all genes stay */
 
 	struct header header; /* out: of the output, with the chosen genes only */
-	int *map; /* out: from the input's columns, -1 for gene and count */
+	int *map; /* out: from the input's columns, -1 for those that genes_fill fills */
 };
 
 #define GENE_DROPPED UINT32_MAX
@@ -107,7 +110,7 @@ void genes_listed(struct genes *g);
 void genes_add(struct genes *g, const struct block *b, const uint8_t *keep);
 /* After all rows: 1 if they must be added again. 0: the genes are chosen, and header and map are set. */
 int genes_again(struct genes *g);
-/* Fill gene and count of the last n rows of out, which were taken from rows row[0..n) of b. */
+/* Fill gene, count and n_counts of the last n rows of out, which were taken from rows row[0..n) of b. */
 void genes_fill(const struct genes *g, struct block *out, const struct block *b, const uint32_t *row, size_t n);
 
 #endif
