@@ -29,11 +29,15 @@ audit() { pipelines THREADS=1 "$@"; }
 	assert_success
 	assert_line --regexp '^random +1\.0[78] +1\.1[5678] .* 1\.08 +1\.93 %$'
 	assert_line --regexp '^CorrMask +1\.[1-9].* 1\.65 +9\.32 %$'
+	assert_line --regexp '^1500 cells, .* genes with partners, .* \(--min-overlap 75\)$'
+	rates=$(maskgen -q --audit results/audit/latest/corrmask.graph --strategy corrmask -g results/audit/latest/corrmask.graph s.tok |
+		awk '/^masking_rate_/ { printf " +%.2f %%", 100 * $2 }')
+	assert_line --regexp "^CorrMask .*$rates +1\.65"
 	h=$(maskgen --audit results/audit/latest/corrmask.graph --strategy corrmask -g results/audit/latest/corrmask.graph s.tok | awk '$1 == "hit_rate" { printf "%.2f", 100 * $2 }')
 	assert_line --regexp "^CorrMask .* $h %"
 	# the nearest readings: every number from maskgen --audit by hand
 	A=results/audit/latest
-	depgraph -q --rho-min 0.35 s.tok | diff <(scview $A/corrmask-rho35.graph) <(scview -)
+	depgraph -q --rho-min 0.35 --min-overlap 75 s.tok | diff <(scview $A/corrmask-rho35.graph) <(scview -)
 	value() { maskgen -q --audit $A/"$1".graph "${@:3}" s.tok | awk -v k="$2" '$1 == k { print $2 }'; }
 	span=() share=() present=()
 	for masks in random "pmi -g $A/pmi.graph" corrmask; do

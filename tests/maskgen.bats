@@ -336,7 +336,7 @@ loader() {
 			for line in list(open("graph.tsv"))[1:]:
 			    t, n = line.rstrip("\n").split("\t")
 			    N[int(t)] = {int(x) for x in n.split()}
-			cells = tokens = masked = runs = partners = present = hits = near = linked = 0
+			cells = tokens = masked = runs = partners = present = hits = near = linked = linked_masked = 0
 			grams = held = pairs = close = either = both = paired = 0
 			for line in list(open("m.tsv"))[1:]:
 			    i, p, t = ([int(x) for x in s.split()] for s in line.rstrip("\n").split("\t"))
@@ -349,6 +349,7 @@ loader() {
 			        present += len(N[b] & set(i))
 			        hits += len(N[b] & set(t))
 			        paired += bool(N[b] & set(t))
+			        linked_masked += bool(N[b])
 			    for k, u in enumerate(i):
 			        linked += bool(N[u])
 			        near += bool(N[u] & set(i[max(0, k - 5):k] + i[k + 1:k + 6]))
@@ -363,13 +364,26 @@ loader() {
 			want = dict(cells=cells, tokens=tokens, masked=masked, masking_rate=masked / tokens, mean_span=masked / runs,
 			            hit_rate_present=hits / present, hit_rate=hits / partners, neighbour_within_5=near / tokens,
 			            neighbour_within_5_linked=near / linked, grams_5_with_pair=held / grams, pairs_within_5=close / pairs,
-			            pair_span=(either + both) / either, hit_tokens=paired / tokens)
+			            pair_span=(either + both) / either, hit_tokens=paired / tokens, masking_rate_linked=linked_masked / linked,
+			            masking_rate_others=(masked - linked_masked) / (tokens - linked))
 			got = dict(line.split("\t") for line in open("audit.tsv"))
 			for k, v in want.items():
 			    assert abs(float(got[k]) - v) < 2e-6, (k, got[k], v)
 		END
 	done
 	run -2 maskgen --audit s.graph --keep donor s.tok
+}
+
+@test "maskgen notes that genes with partners are seldom seen, with and without --audit; not where all genes are masked as often" {
+	depgraph -q --min-overlap 600 s.tok -o few.graph
+	for more in "" "--audit few.graph"; do
+		run -0 --separate-stderr maskgen --strategy corrmask -g few.graph $more -o x s.tok
+		assert_regex "$stderr" "note: genes with partners are masked [78][0-9] % of the time, all others 8 %"
+	done
+	for masks in "-g s.graph" "-g few.graph --rate 0.95" "-g few.graph --lambda 0"; do
+		run -0 --separate-stderr maskgen --strategy corrmask $masks -o x s.tok
+		assert_equal "$stderr" ""
+	done
 }
 
 @test "maskgen --modules masks inside modules" {

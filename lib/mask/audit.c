@@ -22,7 +22,6 @@ static void audit_order(struct audit *a, const struct graph *g, const uint32_t *
 			}
 			for (uint64_t j = g->offset[u]; j < g->offset[u + 1]; j++)
 				ends += state[g->neighbour[j]] != ABSENT;
-			a->linked++;
 		}
 		a->near += near;
 		if (n - i >= AUDIT_REACH) {
@@ -33,16 +32,31 @@ static void audit_order(struct audit *a, const struct graph *g, const uint32_t *
 	a->pairs += ends / 2;
 }
 
+static int has_partners(const struct graph *g, uint32_t token)
+{
+	return g->offset[token + 1] > g->offset[token];
+}
+
+void audit_rates(
+	struct audit *a, const struct graph *g, uint32_t nspecial, const uint32_t *token, uint32_t n, const uint16_t *position, uint32_t k)
+{
+	a->masked += k;
+	for (uint32_t i = 0; i < n; i++) {
+		a->tokens += token[i] >= nspecial;
+		a->linked += has_partners(g, token[i]);
+	}
+	for (uint32_t i = 0; i < k; i++)
+		a->linked_masked += has_partners(g, token[position[i]]);
+}
+
 void audit_cell(struct audit *a, const struct graph *g, uint32_t nspecial, const uint32_t *token, uint32_t n, const uint16_t *position,
 	uint32_t k, uint32_t structural, uint8_t *state)
 {
 	a->cells++;
-	a->masked += k;
 	a->structural += structural;
-	for (uint32_t i = 0; i < n; i++) {
+	audit_rates(a, g, nspecial, token, n, position, k);
+	for (uint32_t i = 0; i < n; i++)
 		state[token[i]] = VISIBLE;
-		a->tokens += token[i] >= nspecial;
-	}
 	audit_order(a, g, token, n, state);
 	for (uint32_t i = 0; i < k; i++) {
 		state[token[position[i]]] = MASKED;
@@ -74,6 +88,7 @@ void audit_add(struct audit *a, const struct audit *b)
 	a->hits += b->hits;
 	a->hit += b->hit;
 	a->linked += b->linked;
+	a->linked_masked += b->linked_masked;
 	a->near += b->near;
 	a->grams += b->grams;
 	a->grams_with_pair += b->grams_with_pair;
@@ -86,6 +101,16 @@ static double ratio(uint64_t a, uint64_t b)
 	return b ? (double)a / (double)b : NAN;
 }
 
+double audit_rate_linked(const struct audit *a)
+{
+	return ratio(a->linked_masked, a->linked);
+}
+
+double audit_rate_others(const struct audit *a)
+{
+	return ratio(a->masked - a->linked_masked, a->tokens - a->linked);
+}
+
 char *audit_table(const struct audit *a)
 {
 	const struct {
@@ -93,6 +118,8 @@ char *audit_table(const struct audit *a)
 		double value;
 	} metric[] = {
 		{"masking_rate", ratio(a->masked, a->tokens)},
+		{"masking_rate_linked", audit_rate_linked(a)},
+		{"masking_rate_others", audit_rate_others(a)},
 		{"structural_share", ratio(a->structural, a->masked)},
 		{"mean_span", ratio(a->masked, a->runs)},
 		{"pair_span", ratio(2 * a->present, 2 * a->present - a->hits)},

@@ -52,7 +52,7 @@ struct masked_batch {
 	double rate, lambda; /* of the global batch */
 	uint64_t tokens; /* special ones included; for counts: cells x genes */
 	uint64_t masked; /* of them */
-	struct audit audit; /* zero without masking.audit */
+	struct audit audit; /* without masking.audit only the rates of plan.graph (audit_rates) */
 
 	/* private */
 	struct block in;

@@ -9,7 +9,7 @@
 # TOKENS       a tokens stream, instead of DATA
 # MEDIANS      a vocabulary, or Geneformer's table of medians with TOKEN_TABLE; without it, the vocabulary is learned from DATA
 # TOKEN_TABLE  Geneformer's table of tokens
-# AUDIT_CELLS  cells that are masked for the audit; 0: all. The graphs are computed from all cells
+# AUDIT_CELLS  cells that are masked for the audit; 0: all. The graphs are computed from all cells; an edge needs a twentieth of them, 10 to 200
 # RATE         share of the tokens to mask
 # GENESETS     files of gene sets (.gmt, .gmt.gz)
 # GENE_NAMES   a table of name and gene id, if the gene sets use other names than DATA
@@ -74,12 +74,12 @@ $(AUDIT)/sample.tok: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
 	$(call audit_stage,scsample) $(PIPELINES)/audit/sample.sh $(AUDIT_CELLS) $< $@ $(SEED)
 
 $(AUDIT)/corrmask.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
-	$(call audit_stage,depgraph) $(BIN)/depgraph -v --seed $(SEED) -@ $(THREADS) -o $@ $<
+	$(call audit_stage,depgraph) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(THREADS)
 # Table 3: of many readings, some with this graph are nearest to the paper's values (maskgen(1), Audit)
 $(AUDIT)/corrmask-rho35.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
-	$(call audit_stage,depgraph-rho35) $(BIN)/depgraph -v --rho-min 0.35 --seed $(SEED) -@ $(THREADS) -o $@ $<
+	$(call audit_stage,depgraph-rho35) $(PIPELINES)/graph.sh $< $@ --rho-min 0.35 --seed $(SEED) -@ $(THREADS)
 $(AUDIT)/corrmask-all.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
-	$(call audit_stage,depgraph-all) $(BIN)/depgraph -v --top-genes 0 --seed $(SEED) -@ $(THREADS) -o $@ $<
+	$(call audit_stage,depgraph-all) $(PIPELINES)/graph.sh $< $@ --top-genes 0 --seed $(SEED) -@ $(THREADS)
 $(AUDIT)/pmi.graph: $(AUDIT)/all.tok | $(AUDIT_TOOLS)
 	$(call audit_stage,depgraph-pmi) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(THREADS) -o $@ $<
 
