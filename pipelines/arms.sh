@@ -5,7 +5,7 @@
 [ -n "${here:-}" ] || . "$(dirname "$0")/common.sh"
 
 # arm EXPERIMENT ARM: sets task and cells; options: masks and plain_masks (without the parts of the name) of maskgen, learn of sctrain, embed of scembed, or the command of screduce.
-# GRAPH, PMI, SIZE and ONTOLOGY in the table are variables.
+# GRAPH, PMI, SHUFFLED, SIZE and ONTOLOGY in the table are variables.
 # shellcheck disable=SC2034 # the scripts'
 arm() {
 	local row
@@ -25,7 +25,7 @@ words() {
 	local -n array=$1
 	local i
 	read -ra array <<< "$2"
-	for i in "${!array[@]}"; do case ${array[i]} in GRAPH | PMI | ONTOLOGY) array[i]=${!array[i]} ;; esac done
+	for i in "${!array[@]}"; do case ${array[i]} in GRAPH | PMI | SHUFFLED | ONTOLOGY) array[i]=${!array[i]} ;; esac done
 }
 
 [ "${BASH_SOURCE[0]}" != "$0" ] || {

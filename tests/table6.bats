@@ -348,6 +348,17 @@ hand_model() {
 	refute_line --regexp "^pmi-rand +[0-9.]+ \(sd [0-9.]+\) +[0-9.]+ \(sd [0-9.]+\)$"
 }
 
+@test "make table6: the control's graph has the genes with partners of CorrMask's in other places, and its network their masks" {
+	genes() { scview -c token,neighbour $I/$1-1.graph | awk -F '\t' 'NR > 1 && $2 != "" { print $1 }'; }
+	diff <(genes corrmask) <(genes shuffled)
+	run ! cmp -s <(scview $I/corrmask-1.graph) <(scview $I/shuffled-1.graph)
+	run -0 table6 STRATEGIES="random shuffled" SIZES=1 SEEDS=2
+	assert_line "  pretrain-shuffled-1-2"
+	maskgen --strategy corrmask --lambda 0.5 -g $I/shuffled-1.graph --rate 0.15 --seed 2 -u $I/corpus-1.tok |
+		sctrain mlm -q --config tiny --lr 0.003 --seed 2 --device cpu -o shuffled.model
+	diff <(cut -f1-3 shuffled.model/train.tsv) <(cut -f1-3 $R/runs/shuffled-1-2/pretrain.tsv)
+}
+
 @test "make table6: wrong sizes and strategies are told" {
 	run ! table6 SIZES="100000 1"
 	assert_output --regexp 'table6: 100000 cells requested, but there are only [0-9]+ training cells'

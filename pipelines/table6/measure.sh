@@ -8,7 +8,7 @@ required=size optional='ft-epochs ft-batch ft-lr ft-args'
 kept=(model cells {learn,test}.emb)
 
 set_up() {
-	name=$arm-$size-$seed SIZE=$size GRAPH=$inputs/corrmask-$size.graph PMI=$inputs/pmi-$size.graph
+	name=$arm-$size-$seed SIZE=$size GRAPH=$inputs/corrmask-$size.graph PMI=$inputs/pmi-$size.graph SHUFFLED=$inputs/shuffled-$size.graph
 	label=$(sed -n 's/^LABEL = //p' "$inputs/settings")
 	read -ra ft_args <<< "$ft_args"
 }

@@ -11,7 +11,8 @@
 #
 # table2, table7 and fig7 are the same runs, in the same folder, with other defaults of STRATEGIES; their SIZES is 1.
 # Also those of finetune.mk
-# STRATEGIES   random, bernoulli, pmi, pmi-rand, corrmask, corrmask-N (lambda is N percent); the others are compared with the first one. r2mae_mlm.mk: suffixes for the rate
+# STRATEGIES   random, bernoulli, pmi, pmi-rand, corrmask, corrmask-N (lambda is N percent), shuffled (CorrMask with a graph whose genes have
+#              changed places: the same genes are masked more often, but not with their partners); the others are compared with the first one. r2mae_mlm.mk: suffixes for the rate
 # SIZES        corpora to pre-train on: numbers of training cells, or shares of them up to 1; default: by SCALE, 0.1 0.3 1 for small
 # SEEDS        seeds of masks, order, initial weights and dropout in both trainings; default: 1 2 3, with SCALE=tiny 1 2
 # LABELLED     training cells to fine-tune on, a fifth of them for validation; 0: all
@@ -35,7 +36,7 @@ own_table2_STRATEGIES := random pmi pmi-rand corrmask-100 corrmask
 own_table7_STRATEGIES := random corrmask
 own_fig7_STRATEGIES   := random corrmask-25 corrmask corrmask-75 corrmask-100
 $(foreach t,table2 table7 fig7,$(eval own_$t_SIZES := 1))
-STRATEGIES  ?= random pmi pmi-rand corrmask
+STRATEGIES  ?= random pmi pmi-rand corrmask shuffled
 SIZES       ?=
 INPUTS      ?=
 DEVICE      ?=
@@ -91,6 +92,8 @@ $(T6_IN)/corpus-0.tok: $(T6_IN)/learn.tok
 	$(call t6_in_stage,scsample-0) $(BIN)/scsample -v -n 12 --seed $(SEED) -o $@ $<
 $(T6_SIZES:%=$(T6_IN)/corrmask-%.graph): $(T6_IN)/corrmask-%.graph: $(T6_IN)/corpus-%.tok
 	$(call t6_in_stage,depgraph-$*) $(PIPELINES)/graph.sh $< $@ --seed $(SEED) -@ $(t6_threads)
+$(T6_SIZES:%=$(T6_IN)/shuffled-%.graph): $(T6_IN)/shuffled-%.graph: $(T6_IN)/corrmask-%.graph
+	$(call t6_in_stage,depgraph-shuffle-$*) $(BIN)/depgraph -v --shuffle --seed $(SEED) -@ $(t6_threads) -o $@ $<
 $(T6_SIZES:%=$(T6_IN)/pmi-%.graph): $(T6_IN)/pmi-%.graph: $(T6_IN)/corpus-%.tok
 	$(call t6_in_stage,depgraph-pmi-$*) $(BIN)/depgraph -v --pmi --seed $(SEED) -@ $(t6_threads) -o $@ $<
 # The scores without a network are inputs, as they need the counts.
@@ -98,7 +101,7 @@ T6_BASELINES := $(BASELINES:%=$(T6_IN)/%.tsv)
 $(T6_BASELINES): $(T6_IN)/%.tsv: | $(T6_IN)/settings $(PREPARED)/%.score.tsv
 	@cp $(PREPARED)/$*.score.tsv $@
 $(T6_IN)/about: $(T6_IN)/test.tok $(T6_IN)/train.tok $(T6_IN)/valid.masked $(T6_IN)/corpus-0.tok \
-		$(foreach z,$(T6_SIZES),$(T6_IN)/corrmask-$z.graph $(T6_IN)/pmi-$z.graph)
+		$(foreach z,$(T6_SIZES),$(T6_IN)/corrmask-$z.graph $(T6_IN)/shuffled-$z.graph $(T6_IN)/pmi-$z.graph)
 	@$(script)/table6/about.sh $(@D) $(call text,DATA) '$(T6_SIZES)' $(whole)
 else
 # A folder of inputs that an older version made has none.
@@ -107,7 +110,7 @@ endif
 table6-inputs: $(T6_IN)/about $(T6_BASELINES) ## make the inputs of table6, to copy to another machine
 	@echo $(T6_IN)
 
-t6_graph = $(if $(filter pmi%,$1),$(T6_IN)/pmi-$2.graph,$(if $(filter corrmask%,$1),$(T6_IN)/corrmask-$2.graph))
+t6_graph = $(if $(filter pmi%,$1),$(T6_IN)/pmi-$2.graph,$(foreach g,corrmask shuffled,$(if $(filter $g%,$1),$(T6_IN)/$g-$2.graph)))
 $(call check_arms,table6 table6-runs table2 table7 fig7 r2mae-mlm,table6,STRATEGIES)
 
 # Each run has a folder STRATEGY-SIZE-SEED. scratch-0-SEED is a network with random weights: one step on few cells at learning rate 0.
