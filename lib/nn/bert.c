@@ -262,7 +262,7 @@ static void layer_back(struct model *m, const struct forward *f, uint32_t l)
 	const struct layer_act *a = &n->act[l];
 	const void *x = l ? n->act[l - 1].x2 : n->x0;
 	size_t T = s->T, C = m->c.hidden_size, F = m->c.intermediate_size;
-	int learn = l >= m->frozen && !m->input.given;
+	int learn = !m->input.given;
 #define GW(offset) (learn ? G(m, offset) : NULL)
 	struct dropout d = hidden_drop(m, f, SITE_FFN, l);
 	o->norm_back(
@@ -285,8 +285,13 @@ static void backward(struct model *m, const struct forward *f, uint32_t layers)
 	struct bert *n = m->arch_state;
 	int learn = !m->input.given;
 	for (uint32_t l = layers; l-- > 0;) {
-		layer_back(m, f, l);
+		if (l >= m->frozen)
+			layer_back(m, f, l);
 		model_finished(m, (int)l);
+	}
+	if (m->frozen) {
+		model_finished(m, -1);
+		return;
 	}
 	struct dropout d = hidden_drop(m, f, SITE_EMBED, 0);
 	m->o->embed_back(m->o, GW(n->word), GW(n->posw), GW(n->type), G(m, n->norm_w), G(m, n->norm_b), m->dx, n->stat0, input_table(m),

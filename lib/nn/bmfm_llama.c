@@ -242,7 +242,7 @@ static void block_back(struct model *m, uint32_t l)
 	const struct block_act *a = &n->act[l];
 	void *x = l ? n->act[l - 1].out : n->x0;
 	size_t T = m->seq.T, C = m->c.hidden_size, F = width(&m->c);
-	int learn = l >= m->frozen && !m->input.given;
+	int learn = !m->input.given;
 #define GW(offset) (learn ? G(m, offset) : NULL)
 	o->swiglu(o, n->gated, a->z, T, F);
 	o->linear_back(o, n->dgated, GW(w->down), NULL, m->dx, n->gated, P(m, w->down), NULL, NULL, T, F, C, ACT_NONE, 0);
@@ -267,8 +267,13 @@ static void backward(struct model *m, const struct forward *f, uint32_t layers)
 	struct llama *n = m->arch_state;
 	int learn = !m->input.given;
 	for (uint32_t l = layers; l-- > 0;) {
-		block_back(m, l);
+		if (l >= m->frozen)
+			block_back(m, l);
 		model_finished(m, (int)l);
+	}
+	if (m->frozen) {
+		model_finished(m, -1);
+		return;
 	}
 	struct dropout d = model_dropout(m, f, SITE_EMBED, 0, m->c.hidden_dropout_prob);
 	m->o->embed_back(m->o, learn ? G(m, n->gene) : NULL, NULL, NULL, G(m, n->norm_w), G(m, n->norm_b), m->dx, n->stat0, input_table(m),

@@ -94,7 +94,7 @@ void model_write_buffers(struct model *m, const real *host);
 /* Learned parameters, without gaps. */
 size_t model_nparam(const struct model *m);
 
-/* Freeze the first n layers (embeddings stay trainable, as Geneformer does). */
+/* Freeze the embeddings and the first n layers; 0: nothing. (Geneformer's freeze_layers leaves the embeddings trainable.) */
 void model_freeze(struct model *m, size_t n);
 
 /*

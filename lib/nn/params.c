@@ -192,7 +192,7 @@ void params_write(struct params *p, enum which w, const struct tensor *t, const 
 void params_freeze(struct params *p, size_t n)
 {
 	for (size_t i = 0; i < p->n; i++)
-		p->tensor[i].frozen = p->tensor[i].layer >= 0 && p->tensor[i].layer < (int)n;
+		p->tensor[i].frozen = n && p->tensor[i].layer < (int)n;
 }
 
 /* params_place has laid the matrices of one layer side by side. */

@@ -100,7 +100,7 @@ void params_draw(struct params *p, const struct tensor *t);
 void params_read(struct params *p, enum which w, const struct tensor *t, real *host);
 void params_write(struct params *p, enum which w, const struct tensor *t, const real *host);
 
-/* Freeze the tensors of layers 0 .. n - 1. */
+/* Freeze the embeddings and the tensors of layers 0 .. n - 1; 0: nothing. */
 void params_freeze(struct params *p, size_t n);
 
 /* Give f the elements [from, to) of GRAD that are finished with `layer`: those with decay, and for layer -1 also all without. */

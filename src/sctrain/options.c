@@ -63,7 +63,7 @@ static struct option_def table[] = {
 	{0, "accum", OPT_INT, &options.accum, "N", "compute each batch in N parts, which needs less memory (default 1)", 1, 65536,
 		.changes = 1},
 	{0, "freeze", OPT_INT, &options.freeze, "N",
-		"do not train the first N layers; embeddings, other layers and head are trained (default 0)", 0, 65535, .changes = 1},
+		"do not train the embeddings and the first N layers (default 0: all is trained)", 0, 65535, .changes = 1},
 	{0, "Checkpoints", OPT_GROUP},
 	{0, "save-every", OPT_INT, &options.save_every, "N", "write a checkpoint every N steps (default 1000)", 1, 1e15},
 	{0, "keep-checkpoints", OPT_INT, &options.keep, "K", "keep the newest K checkpoints (default 2)", 1, 1e6},

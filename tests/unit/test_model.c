@@ -426,7 +426,7 @@ static void bad_batches(void **state)
 	o->destroy(o);
 }
 
-/* Frozen layers neither move nor count in the norm. */
+/* Frozen embeddings and layers neither move nor count in the norm. */
 static void freeze(void **state)
 {
 	struct error e;
@@ -453,8 +453,8 @@ static void freeze(void **state)
 		int moved = 0;
 		for (size_t j = t->at; j < t->at + t->n; j++)
 			moved |= before[j] != after[j];
-		assert_int_equal(moved, t->layer != 0);
-		for (size_t j = t->at; t->layer != 0 && j < t->at + t->n; j++)
+		assert_int_equal(moved, t->layer > 0);
+		for (size_t j = t->at; t->layer > 0 && j < t->at + t->n; j++)
 			sum += m->p.array[GRAD][j] * m->p.array[GRAD][j];
 	}
 	assert_true(fabs(sqrt(sum) / loss.count - norm) < 1e-12 * norm);
@@ -547,7 +547,7 @@ static void parts_of(const struct head_spec *head, size_t frozen, size_t nlabel)
 	for (size_t i = 0; i < size; i++)
 		got.value[i] = NAN;
 	model_grad_parts(m, take_part, &said);
-	assert_int_equal(said.n, 2 + 1 + 2 - frozen); /* head, layers, embeddings, what does not decay */
+	assert_int_equal(said.n, 2 + 1 + 2 - frozen - !!frozen); /* head, layers, embeddings, what does not decay */
 	model_on_grad(m, take_part, &got);
 	assert_int_equal(model_forward(m, &b, &(struct forward){.train = 1}, &loss, &e), 0);
 	assert_int_equal(model_backward(m, &e), 0);
