@@ -31,17 +31,6 @@ baselines='name["expression"] = "log-normalised expression"; name["pca"] = "50 p
 # shellcheck disable=SC2034,SC2016 # the scripts'; awk's dollars
 by_name='FNR == 1 { split("", c); for (i = 1; i <= NF; i++) c[$i] = i; next }'
 
-# the awk function near: a value that prints as 0 with three digits is 0, not -0.000
-# shellcheck disable=SC2034 # the scripts'
-near='function near(x) { return x < 0.0005 && x > -0.0005 ? 0 : x }
-'
-
-# pair ARM REFERENCE: add them to the array pairs, options of armstat compare, if both are among the words of $there, which have values
-there='' pairs=()
-pair() { [[ $1 = "$2" || " $there " != *" $1 "* || " $there " != *" $2 "* ]] || pairs+=(--compare "$1:$2"); }
-# differences OPTION... TABLE: armstat compare of the pairs; without any, nothing
-differences() { [ ${#pairs[@]} = 0 ] || armstat compare -q "${pairs[@]}" "$@"; }
-
 # no_edges EDGES, not_learned LOSS FREQUENCIES: why networks cannot be compared, if they cannot. LOSS is the highest loss of these networks, FREQUENCIES
 # the loss of the table of gene frequencies on the same masked genes (- or nothing: unknown).
 no_edges() {

@@ -6,7 +6,7 @@
 figure=$1 dir=$2 terminal=$3
 mkdir -p "$dir/log"
 # cat fails if the disk is full; gnuplot does not
-gnuplot -e "dir='$dir'; terminal='$terminal'; ${4:-}" "$here/$figure.gp" 2> "$dir/log/gnuplot-$terminal.log" | cat || {
+gnuplot -e "axes='$here/axes.gp'; dir='$dir'; terminal='$terminal'; ${4:-}" "$here/$figure.gp" 2> "$dir/log/gnuplot-$terminal.log" | cat || {
 	cat "$dir/log/gnuplot-$terminal.log" >&2
 	exit 1
 }

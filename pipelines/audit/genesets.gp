@@ -1,14 +1,10 @@
 # Precision of the k strongest edges (full lines) and of random pairs of equally frequent genes (dashed).
-if (terminal eq "svg") { set terminal svg size 800,520 font "sans,13" background "white" } else { set terminal pngcairo size 800,520 font "sans,10" }
-set datafile separator "\t"
+size = "800,520"; load axes
 set logscale x
 set xlabel "k strongest edges"
 set ylabel "share of edges within a gene set"
 set xrange [70:*]
 set yrange [0:*]
-set grid ytics lc rgb "#dddddd"
-set border 3
-set tics nomirror
 set key below
 name(g) = g eq "corrmask" ? "CorrMask, 2,000 genes" : g eq "corrmask-all" ? "CorrMask, all genes" : "PMI"
 colour(g) = g eq "corrmask" ? 0xc04020 : g eq "corrmask-all" ? 0xe0a030 : 0x4060a0

@@ -2,7 +2,7 @@
 # The tables of the experiments on objectives (objectives.mk) from the scores under INPUTS/runs; runs without scores are left out. FOLDER/points.tsv has
 # the values, summary.tsv their means, differences.tsv the paired differences, effects.tsv those of a masking rate and of labels over all objectives.
 #     bmfm/table.sh FOLDER INPUTS NAME "ARM..." "SEED..." DATA LABEL "METRIC=CAPTION,..." HOW
-. "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/../tables.sh"
 [ $# = 9 ] || usage
 dir=$1 inputs=$2 name=$3 arms=$4 seeds=$5 data=$6 label=$7 how=$9
 IFS=, read -ra metrics <<< "$8"
@@ -11,26 +11,21 @@ rm -f "$dir"/*.table
 
 {
 	printf 'arm\tseed\tmetric\tvalue\n'
-	for k in $seeds; do
-		for arm in $(tr ' ' '\n' <<< "expression pca untrained $arms" | awk '!seen[$0]++'); do
-			scores=$inputs/runs/$arm-$k/scores.tsv
-			[ ! -e "$scores" ] || sed "1d; s/^/$arm\t$k\t/" "$scores"
-		done
-	done
+	collect "$inputs/runs" "$(tr ' ' '\n' <<< "expression pca untrained $arms" | awk '!seen[$0]++')" "$seeds"
 } > "$dir/points.tsv"
 if [ "$name" = bmfm-learnability ] && ! cut -f 3 "$dir/points.tsv" | grep -x gated_genes > /dev/null; then
 	least=$(sed -n 's/^MIN_EXPRESSED = //p' "$inputs/settings")
 	echo "$name: no network has two genes with ${least:-100} expressed pairs in the test cells: expected a lower MIN_EXPRESSED" >&2
 	exit 1
 fi
-armstat compare -q --means --within metric "$dir/points.tsv" > "$dir/summary.tsv"
+means --within metric "$dir/points.tsv" > "$dir/summary.tsv"
 
 # Each arm is compared with the first one, with the same arm without one of its parts, and with what has learned nothing from an objective. The ends of
 # intervals (_low, _high) are not compared. With DATA, the splits of the cells overlap.
 splits=()
 [ -z "$data" ] || splits=(--splits 3:1)
 awk -F '\t' -v metrics="$(printf '%s,' "${metrics[@]%%=*}")" 'NR == 1 || ($3 !~ /_(low|high)$/ && index("," metrics, "," $3 ","))' "$dir/points.tsv" > "$dir/compared.tsv"
-there=$(cut -f 1 "$dir/compared.tsv" | sort -u | tr '\n' ' ')
+those_in "$dir/compared.tsv"
 for arm in $arms; do
 	for other in "$base" expression pca untrained; do pair "$arm" "$other"; done
 	for part in $(tr + ' ' <<< "${arm#"${arm%%+*}"}"); do
@@ -67,34 +62,19 @@ n=0
 matrix() {
 	n=$((n + 1))
 	echo
-	awk -F '\t' -v metric="$1" -v arms="$arms" -v from="${3:-}" "$by_name$near"'
+	awk -F '\t' -v metric="$1" -v arms="$arms" -v from="${3:-}" "$tables$by_name"'
 		BEGIN { '"$baselines"' }
 		$c["metric"] == metric && (from == "" || $c["reference"] == from) {
 			x = $c[from == "" ? "mean" : "difference"]
-			if (x == "NA") { text[$c["arm"]] = x; next }
-			v = sprintf(from == "" ? "%.3f" : "%+.3f", near(x))
-			text[$c["arm"]] = v " [" ($c["low"] == "NA" ? "NA" : sprintf("%.3f, %.3f", near($c["low"]), near($c["high"]))) "]"
-		}
-		function add(arm,    o, p) {
-			if (!(arm in text)) return
-			o = p = arm
-			sub(/[+].*/, "", o)
-			sub(/^[^+]*/, "", p)
-			if (!seen[o]++) row[++rows] = o
-			if (!had[p]++) column[++columns] = p
-			cell[o, p] = text[arm]
+			text[$c["arm"]] = x == "NA" ? x : num(x, from == "" ? "%.3f" : "%+.3f") " [" ($c["low"] == "NA" ? "NA" : num($c["low"], "%.3f") ", " num($c["high"], "%.3f")) "]"
 		}
 		END {
 			k = split("expression pca untrained " arms, arm, " ")
-			for (i = 1; i <= k; i++) add(arm[i])
-			line = "objective"
-			for (i = 1; i <= columns; i++) line = line "\t" (column[i] == "" ? "alone" : column[i])
-			print line
-			for (r = 1; r <= rows; r++) {
-				line = row[r] in name ? name[row[r]] : row[r]
-				for (i = 1; i <= columns; i++) line = line "\t" ((row[r], column[i]) in cell ? cell[row[r], column[i]] : "-")
-				print line
+			for (i = 1; i <= k; i++) if (arm[i] in text) {
+				at = index(arm[i] "+", "+")
+				put(substr(arm[i], 1, at - 1), at > length(arm[i]) ? "alone" : substr(arm[i], at), text[arm[i]])
 			}
+			table("objective")
 		}' "$dir/$([ -z "${3:-}" ] && echo summary || echo differences).tsv" | as_table "$dir/$n-$1.table" "$2"
 }
 for m in "${metrics[@]}"; do
@@ -105,16 +85,15 @@ for m in "${metrics[@]}"; do
 	done
 done
 
-# caption METRIC
-caption() { for m in "${metrics[@]}"; do [ "${m%%=*}" != "$1" ] || echo "${m#*=}"; done; }
-# named COLUMN...: the column metric of a table gets the captions
+# the column metric of a table gets the captions
 captions='BEGIN { k = split(all, one, ","); for (i = 1; i <= k; i++) { split(one[i], m, "="); caption[m[1]] = m[2] } }'
 if [ -e "$dir/effects.tsv" ] && awk -F '\t' "$by_name"' $c["n"] > 0 { n++ } END { exit !n }' "$dir/effects.tsv"; then
 	echo
-	awk -F '\t' -v all="$8" "$captions$by_name$near"'
+	awk -F '\t' -v all="$8" "$tables$captions$by_name"'
 		BEGIN { print "part\tmetric\tpairs\tdifference\tfrom\tto\tp (Holm)" }
-		$c["n"] > 0 { printf "+%s\t%s\t%d\t%+.3f\t%s\t%s\t%s\n", $c["part"], caption[$c["metric"]], $c["n"], near($c["difference"]), $c["low"] == "NA" ? "NA" : sprintf("%+.3f", near($c["low"])), \
-			$c["high"] == "NA" ? "NA" : sprintf("%+.3f", near($c["high"])), $c["p_corrected"] == "NA" ? "NA" : sprintf("%.2g", $c["p_corrected"]) }' \
+		function known(x, f) { return x == "NA" ? x : num(x, f) }
+		$c["n"] > 0 { print "+" $c["part"] "\t" caption[$c["metric"]] "\t" $c["n"] "\t" num($c["difference"], "%+.3f") "\t" known($c["low"], "%+.3f") "\t" \
+			known($c["high"], "%+.3f") "\t" known($c["p_corrected"], "%.2g") }' \
 		"$dir/effects.tsv" | as_table "$dir/$((++n))-effects.table" "A part, over all arms that are there with it and without it; the seed is the unit"
 fi
 
@@ -161,21 +140,19 @@ if [ "$name" = bmfm-learnability ]; then
 fi
 
 echo
-awk -F '\t' -v all="$8" -v seeds="$(wc -w <<< "$seeds")" -v data="$data" "$captions$by_name"'
-	$c["p"] != "NA" { rows++; below += $c["p"] < .05 }
-	$c["p_corrected"] != "NA" && $c["p_corrected"] < .05 { shown++; list = list sprintf("  %s - %s, %s: %+.3f (%.3f to %.3f), p %.2g\n", $c["arm"], $c["reference"], caption[$c["metric"]], $c["difference"], $c["low"], $c["high"], $c["p_corrected"]) }
-	$c["detectable"] != "NA" { k = ++n[$c["metric"]]; d[$c["metric"], k] = $c["detectable"] + 0 }
-	function median(m,    i, j, t) {
-		for (i = 2; i <= n[m]; i++) for (j = i; j > 1 && d[m, j - 1] > d[m, j]; j--) { t = d[m, j]; d[m, j] = d[m, j - 1]; d[m, j - 1] = t }
-		return d[m, int((n[m] + 1) / 2)]
+awk -F '\t' -v all="$8" -v seeds="$(wc -w <<< "$seeds")" -v data="$data" "$tables$captions$by_name"'
+	{ count_p() }
+	shown() { list = list sprintf("  %s - %s, %s: %+.3f (%.3f to %.3f), p %.2g\n", $c["arm"], $c["reference"], caption[$c["metric"]], $c["difference"], $c["low"], $c["high"], $c["p_corrected"]) }
+	$c["detectable"] != "NA" { n[$c["metric"]]++; detectable[$c["metric"], n[$c["metric"]]] = $c["detectable"] + 0 }
+	function usual(m,    i, d) {
+		for (i = 1; i <= n[m]; i++) d[i] = detectable[m, i]
+		return median(d, n[m])
 	}
 	END {
 		if (seeds < 2) { print "One seed: nothing can be said about other trainings."; exit }
-		printf "%d differences (differences.tsv); without any effect %.1f of them would have p below .05 on average, and %d have.\n", rows, rows * .05, below
-		if (shown) printf "Those with p below .05 after Holm'\''s correction:\n%s", list
-		else print "None has p below .05 after Holm'\''s correction."
+		printf "%s\n%s", counted(" (differences.tsv)"), after_holm(list)
 		k = split(all, one, ",")
-		for (i = 1; i <= k; i++) { split(one[i], m, "="); if (m[1] in n && m[1] !~ /_genes$/) what = what (what == "" ? "" : ", ") sprintf("%s %.3f", m[2], median(m[1])) }
+		for (i = 1; i <= k; i++) { split(one[i], m, "="); if (m[1] in n && m[1] !~ /_genes$/) what = what (what == "" ? "" : ", ") sprintf("%s %.3f", m[2], usual(m[1])) }
 		if (what != "") printf "What this cannot tell: with %d seeds a difference of one arm is found in 80 %% of cases only from this size on: %s (median); and one small network on %s cannot tell what a larger one on more cells would gain.\n", seeds, what, (data == "" ? "simulated cells" : "these cells")
 	}' "$dir/differences.tsv" | tee "$dir/findings.txt"
 echo

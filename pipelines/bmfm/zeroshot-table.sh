@@ -3,34 +3,26 @@
 # (an arm, and how it predicts), means.tsv those over seeds, summary.tsv the means of these over the sets, differences.tsv the differences, whose unit
 # is the set that was left out.
 #     bmfm/zeroshot-table.sh FOLDER "ARM..." "BASELINE..." "SET-SEED..." DATA HOW
-. "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/../tables.sh"
 [ $# = 6 ] || usage
 dir=$1 arms=$2 without=$3 splits=$4 data=$5 how=$6
 rm -f "$dir"/*.table
 
-for k in $splits; do
-	set=$(scview -q -c set "$dir/without-$k/test.counts" | sed -n 2p)
-	for arm in $(tr ' ' '\n' <<< "$without $arms" | awk '!seen[$0]++'); do
-		[ -e "$dir/runs/$arm-$k/scores.tsv" ] || continue
-		awk -F '\t' -v OFS='\t' -v arm="$arm" -v set="$set" -v seed="${k#*-}" 'NR > 1 {
-			method = arm
-			if ($1 ~ /^avg_/) { print method, set, seed, $1, $2; next }
-			way = $1
-			sub(/_.*/, "", way)
-			sub(/^[^_]*_/, "", $1)
-			print method ", " (way == "head" ? "likeliest leaf" : way == "leafprobe" ? "probe of leaves" : way == "greedy" ? "from the top down" : "probe"), set, seed, $1, $2 }' "$dir/runs/$arm-$k/scores.tsv"
-	done
-done > "$dir/points.new"
 {
 	printf 'method\tset\tseed\tmetric\tvalue\n'
-	cat "$dir/points.new"
+	for k in $splits; do
+		set=$(scview -q -c set "$dir/without-$k/test.counts" | sed -n 2p)
+		collect "$dir/runs" "$(tr ' ' '\n' <<< "$without $arms" | awk '!seen[$0]++')" "$k" | awk -F '\t' -v OFS='\t' -v set="$set" -v seed="${k#*-}" '
+			BEGIN { how["head"] = "likeliest leaf"; how["leafprobe"] = "probe of leaves"; how["greedy"] = "from the top down"; how["probe"] = "probe" }
+			$3 !~ /^avg_/ { i = index($3, "_"); $1 = $1 ", " how[substr($3, 1, i - 1)]; $3 = substr($3, i + 1) }
+			{ print $1, set, seed, $3, $4 }'
+	done
 } > "$dir/points.tsv"
 # The cells of a left-out set are nearly the same for every seed, so seeds are averaged first
 awk -F '\t' -v OFS='\t' 'NR == 1 { print "method", "set", "metric", "value"; next }
 	{ k = $1 OFS $2 OFS $4; if (!(k in n)) order[++rows] = k; n[k]++; if ($5 == "NA") missing[k] = 1; sum[k] += $5 }
 	END { for (i = 1; i <= rows; i++) { k = order[i]; print k, (k in missing ? "NA" : sprintf("%.9g", sum[k] / n[k])) } }' "$dir/points.tsv" > "$dir/means.tsv"
-rm "$dir/points.new"
-armstat compare -q --by method --means --within metric "$dir/means.tsv" > "$dir/summary.tsv"
+means --by method --within metric "$dir/means.tsv" > "$dir/summary.tsv"
 
 # Measured sets against zeros, one way to decode against the other, and networks against probes of expression and components
 there=$(awk -F '\t' 'NR > 1 && !seen[$1]++ { gsub(/ /, "_", $1); print $1 }' "$dir/means.tsv" | tr '\n' ' ')
@@ -56,23 +48,12 @@ n=0
 matrix() { # METRIC CAPTION
 	n=$((n + 1))
 	echo
-	awk -F '\t' -v metric="$1" "$by_name"'
+	awk -F '\t' -v metric="$1" "$tables$by_name"'
 		FILENAME == ARGV[1] { if ($c["metric"] == metric) mean[$c["arm"]] = sprintf("%.3f [%s]", $c["mean"], $c["low"] == "NA" ? "NA" : sprintf("%.3f, %.3f", $c["low"], $c["high"])); next }
-		$c["metric"] == metric {
-			m = $c["method"]
-			if (!(m in seen)) { seen[m]; row[++rows] = m }
-			if (!($c["set"] in had)) { had[$c["set"]]; column[++columns] = $c["set"] }
-			value[m, $c["set"]] = $c["value"] == "NA" ? "NA" : sprintf("%.3f", $c["value"])
-		}
+		$c["metric"] == metric { put($c["method"], $c["set"], $c["value"] == "NA" ? "NA" : sprintf("%.3f", $c["value"])) }
 		END {
-			line = "method"
-			for (i = 1; i <= columns; i++) line = line "\t" column[i]
-			print line "\tmean"
-			for (r = 1; r <= rows; r++) {
-				line = row[r]
-				for (i = 1; i <= columns; i++) line = line "\t" value[row[r], column[i]]
-				print line "\t" mean[row[r]]
-			}
+			for (i = 1; i <= rows; i++) put(row[i], "mean", mean[row[i]])
+			table("method")
 		}' "$dir/summary.tsv" "$dir/means.tsv" | as_table "$dir/$n-$1.table" "$2"
 }
 matrix accuracy "Cells whose predicted term is that of their label or a finer one, by the set that is left out"
@@ -83,20 +64,17 @@ matrix avg_batch "AvgBatch of the sets, all cells"
 matrix avg_bio_swept "AvgBio of the lineages, all cells; arms with +hce have seen the types of all cells but those of the left-out set"
 
 echo
-awk -F '\t' "$by_name"'
+awk -F '\t' "$tables$by_name"'
 	function told() { return sprintf("  %s - %s, %s: %+.3f (%s), p %s\n", $c["arm"], $c["reference"], $c["metric"], $c["difference"], $c["low"] == "NA" ? "NA" : sprintf("%.3f to %.3f", $c["low"], $c["high"]), $c["p_corrected"] == "NA" ? "NA" : sprintf("%.2g", $c["p_corrected"])) }
-	$c["p"] != "NA" { rows++; below += $c["p"] < .05 }
-	$c["p_corrected"] != "NA" && $c["p_corrected"] < .05 { shown = shown told() }
+	{ count_p() }
+	shown() { list = list told() }
 	$c["arm"] ~ /^wced[^-]/ && $c["reference"] ~ /^wced-zeros/ && $c["metric"] ~ /^(accuracy|avg_batch)$/ { zeros = zeros told() }
 	$c["detectable"] != "NA" && $c["metric"] == "accuracy" { d[++k] = $c["detectable"] + 0 }
 	END {
 		if (zeros != "") printf "Measured sets minus zeros (p after Holm):\n%s", zeros
-		if (!rows) { print "One set was left out: nothing can be said about others."; exit }
-		printf "%d differences (differences.tsv); without any effect %.1f of them would have p below .05 on average, and %d have.\n", rows, rows * .05, below
-		if (shown != "") printf "Those with p below .05 after Holm'\''s correction:\n%s", shown
-		else print "None has p below .05 after Holm'\''s correction."
-		for (i = 2; i <= k; i++) for (j = i; j > 1 && d[j - 1] > d[j]; j--) { t = d[j]; d[j] = d[j - 1]; d[j - 1] = t }
-		printf "What this cannot tell: with so few sets a difference in accuracy is found in 80 %% of cases only from %.3f on (median); other sets may differ more.\n", d[int((k + 1) / 2)]
+		if (!tests) { print "One set was left out: nothing can be said about others."; exit }
+		printf "%s\n%s", counted(" (differences.tsv)"), after_holm(list)
+		printf "What this cannot tell: with so few sets a difference in accuracy is found in 80 %% of cases only from %.3f on (median); other sets may differ more.\n", median(d, k)
 	}' "$dir/differences.tsv" | tee "$dir/findings.txt"
 echo
 stage_times_text "$dir/log"

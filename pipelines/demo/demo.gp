@@ -1,19 +1,15 @@
 # Left: loss of a masked gene with its partners visible and hidden, one line a network. Right: macro F1 of probes of cell types.
-if (terminal eq "svg") { set terminal svg size 1050,420 font "sans,13" background "white" } else { set terminal pngcairo size 1050,420 font "sans,10" }
-set datafile separator "\t"
+size = "1050,420"; load axes
 points = dir."/points.tsv"
 seeds = system("tail -n +2 '".points."' | cut -f 2 | sort -nu | tr '\n' ' '")
 line(s, k) = "< awk -F '\t' '$1 == \"".s."\" && $2 == \"".k."\" { print \"0\t\" $3; print \"1\t\" $4 }' ".points
 measured = int(system("wc -l < '".points."'")) > 0
 table(c, p) = real(system("awk -F '\t' '$1 == \"".p."\" { print $".c." }' '".dir."/reference.tsv'"))
 set multiplot
-set border 3
-set tics nomirror
 set tmargin at screen 0.90
 set lmargin at screen 0.075
 set rmargin at screen 0.44
 set bmargin at screen 0.27
-set grid ytics lc rgb "#dddddd"
 scored = measured ? word(system("cat '".dir."/scored.tsv'"), 1)." genes with partners" : "no gene with partners"
 set title "Copying from partners: loss of a masked gene (".scored.")"
 set ylabel "loss (nats)"

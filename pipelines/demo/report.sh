@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # demo/report.sh DEMO PREPARED PRETRAINED RELIANCE "SEED..." DATA LABEL CELLS MAXLEN HOW: print the demo's tables from the losses, probes and logs under
 # these folders. HOW is a line on the trainings. The figure draws DEMO/points.tsv and DEMO/macro_f1.tsv.
-. "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/../tables.sh"
 [ $# = 10 ] || usage
 dir=$1 prepared=$2 pretrained=$3 reliance=$4 seeds=$5 data=${6:-simulated cells (scsim)} label=$7 cells=$8 maxlen=$9 how=${10}
 
@@ -30,9 +30,9 @@ echo
 	echo "R is over the genes that have partners in their cell: $(cut -f 1 "$dir/scored.tsv") of the $(awk 'NR > 1 && $2 !~ /^</' "$prepared/vocab.tsv" 2> /dev/null | wc -l) genes of the vocabulary"
 }
 rm -f "$dir/1-partners.table"
-[ ! -s "$dir/points.tsv" ] || awk -F '\t' "$near$by_name"'
-	function line(name, v, h, more) { printf "%s\t%.3f\t%.3f\t%+.3f\t%s\n", name, v, h, near(h - v), more }
-	FILENAME ~ /points\.tsv$/ { each[$c["strategy"]] = each[$c["strategy"]] (each[$c["strategy"]] == "" ? "" : " ") sprintf("%+.3f", near($c["R"])); next }
+[ ! -s "$dir/points.tsv" ] || awk -F '\t' "$tables$by_name"'
+	function line(name, v, h, more) { printf "%s\t%.3f\t%.3f\t%s\t%s\n", name, v, h, num(h - v, "%+.3f"), more }
+	FILENAME ~ /points\.tsv$/ { each[$c["strategy"]] = each[$c["strategy"]] (each[$c["strategy"]] == "" ? "" : " ") num($c["R"], "%+.3f"); next }
 	FILENAME ~ /reference\.tsv$/ { f[$c["masks"]] = $c["frequency"]; m[$c["masks"]] = $c["medians"]; next }
 	{ mean[$c["value"], $c["arm"]] = $c["mean"] }
 	END {
@@ -53,7 +53,7 @@ rm -f "$dir/1-partners.table"
 	done
 } > "$dir/probes.tsv"
 # arm, then means over the seeds: macro F1, its interval, rarest, accuracy, converged
-armstat compare -q --means --value macro_f1,macro_f1_low,macro_f1_high,f1_rare,accuracy,converged "$dir/probes.tsv" | awk -F '\t' "$by_name"'
+means --value macro_f1,macro_f1_low,macro_f1_high,f1_rare,accuracy,converged "$dir/probes.tsv" | awk -F '\t' "$by_name"'
 	!($c["arm"] in line) { order[++n] = $c["arm"] }
 	{ line[$c["arm"]] = line[$c["arm"]] "\t" $c["mean"] }
 	END { for (i = 1; i <= n; i++) print order[i] line[order[i]] }' > "$dir/macro_f1.tsv"
@@ -94,18 +94,19 @@ echo
 # tell SUBJECT NAME ARM REFERENCE TRAININGS CELLS MEASURE OTHER: whether the arm, called NAME, differs from the reference. Then MEASURE of the arm, that of
 # the OTHER, and the difference with its intervals.
 tell() {
-	awk -F '\t' -v subject="$1" -v name="$2" -v arm="$3" -v reference="$4" -v measure="$7" -v other="$8" "$near$by_name"'
-		function small(v) { return near(v) == 0 ? "smaller than 0.001" : sprintf("%+.3f", v) }
-		function interval() { return near($c["low"]) == 0 && near($c["high"]) == 0 ? "within 0.001 of 0" : sprintf("%+.3f to %+.3f", near($c["low"]), near($c["high"])) }
+	awk -F '\t' -v subject="$1" -v called="$2" -v arm="$3" -v reference="$4" -v measure="$7" -v other="$8" "$tables$by_name"'
+		function interval() { return $c["low"] == "NA" ? "no interval" : span("%+.3f") == "+0.000 to +0.000" ? "within 0.001 of 0" : span("%+.3f") }
 		$c["arm"] != arm || $c["reference"] != reference { next }
-		FILENAME == ARGV[1] { n = $c["n"]; d = $c["difference"]; a = $c["mean"]; b = $c["reference_mean"]; p = $c["p"]; seeds = $c["low"] == "NA" ? "no interval" : interval(); next }
-		{ chance = $c["low"] == "NA" || $c["low"] <= 0 && $c["high"] >= 0; cells = $c["low"] == "NA" ? "no interval" : interval() }
+		FILENAME == ARGV[1] { n = $c["n"]; d = $c["difference"]; a = $c["mean"]; b = $c["reference_mean"]; p = $c["p"]; seeds = interval(); next }
+		{ chance = $c["low"] == "NA" || $c["low"] <= 0 && $c["high"] >= 0; cells = interval() }
 		END {
 			differs = p != "NA" && p < 0.05 && !chance
-			size = near(d) == 0 ? "less than 0.001" : sprintf("%.3f", d < 0 ? -d : d)
-			printf "%s: %s\n", subject, differs ? name " " (d < 0 ? "lower" : "higher") " by " size "." : p == "NA" || cells == "no interval" ? "not tested." : "we found no difference."
-			printf "  %s is %.3f, with %s %.3f: difference %s (95 %% interval over %d training%s: %s%s; over test cells: %s).\n", measure, near(a), other, near(b), \
-				small(d), n, (n == 1 ? "" : "s"), seeds, (p == "NA" ? "" : p < 0.0001 ? ", p < 0.0001" : sprintf(", p %.2g", p)), cells
+			size = num(d, "%+.3f")
+			none = size + 0 == 0
+			printf "%s: %s\n", subject, differs ? called " " (d < 0 ? "lower" : "higher") " by " (none ? "less than 0.001" : substr(size, 2)) "." : \
+				p == "NA" || cells == "no interval" ? "not tested." : "we found no difference."
+			printf "  %s is %s, with %s %s: difference %s (95 %% interval over %d training%s: %s%s; over test cells: %s).\n", measure, num(a, "%.3f"), other, num(b, "%.3f"), \
+				(none ? "smaller than 0.001" : size), n, (n == 1 ? "" : "s"), seeds, (p == "NA" ? "" : p < 0.0001 ? ", p < 0.0001" : sprintf(", p %.2g", p)), cells
 		}' "$5" "$6"
 }
 {

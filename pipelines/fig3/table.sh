@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # fig3/table.sh FILE...: mean and standard deviation over the simulations, one file each.
-. "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/../tables.sh"
 {
 	printf 'arm\tauroc\tedges\twithin\n'
 	awk -F '\t' -v OFS='\t' '{ print $1, $2, ($3 == "" ? "NA" : $3), ($4 == "" ? "NA" : $4) }' "$@"
-} | armstat compare -q --means --value auroc,edges,within | awk -F '\t' "$by_name"'
+} | means --value auroc,edges,within | awk -F '\t' "$by_name"'
 	{ mean[$c["value"], $c["arm"]] = $c["mean"] }
 	$c["value"] == "auroc" { sd[$c["arm"]] = $c["sd"]; n = $c["n"] }
 	function row(k, name) {

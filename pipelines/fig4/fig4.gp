@@ -1,10 +1,6 @@
 # Left: accuracy by modularity. Right: the gap, with the paper's statement (none below 0.25, about 10 points at 1).
-if (terminal eq "svg") { set terminal svg size 1100,500 font "sans,13" background "white" } else { set terminal pngcairo size 1100,500 font "sans,10" }
-set datafile separator "\t"
+size = "1100,500"; load axes
 set multiplot layout 1,2
-set border 3
-set tics nomirror
-set grid ytics lc rgb "#dddddd"
 set xlabel "modularity gamma"
 set xrange [-0.05:1.05]
 set key below

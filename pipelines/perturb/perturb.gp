@@ -1,12 +1,9 @@
 # A volcano plot: the shift of each gene's deletion and its significance; genes of the truth in red, the outermost ones with names.
-if (terminal eq "svg") { set terminal svg size 700,480 font "sans,13" background "white" } else { set terminal pngcairo size 700,480 font "sans,10" }
-set datafile separator "\t"
+size = "700,480"; load axes
 points = dir."/points.tsv"
 some(k) = "< awk -F '\t' '$4 == ".k."' ".points
 top = "< sort -t '\t' -k 2,2gr ".points." | head -n 8"
-set border 3
-set tics nomirror
-set grid lc rgb "#dddddd"
+set grid xtics ytics lc rgb "#dddddd"
 set xlabel "shift towards the goal when the gene is deleted"
 set ylabel "-log10 q"
 set key top left

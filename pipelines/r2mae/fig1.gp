@@ -1,12 +1,8 @@
 # Lines are theory, points are means of simulations with their standard deviations. Panel F shows accuracies of trained models (panel_f: panel-f.tsv,
 # of r2mae/accuracy.sh).
-if (terminal eq "svg") { set terminal svg size 1000,(panel_f ? 1750 : 1400) font "sans,13" background "white" } else { set terminal pngcairo size 1000,(panel_f ? 1750 : 1400) font "sans,10" }
-set datafile separator "\t"
+size = sprintf("1000,%d", panel_f ? 1750 : 1400); load axes
 set datafile missing "inf"
 set multiplot layout (panel_f ? 5 : 4),2
-set border 3
-set tics nomirror
-set grid ytics lc rgb "#dddddd"
 set xrange [0:1]
 set xlabel "masking rate" offset 0, 0.4
 # below the panel, where no curve is

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # r2mae/linear-table.sh table5|table9 DIR SAME: the table from DIR/SPECTRUM-SEED.simulate.tsv and .theory.tsv, beside the paper's values.
-. "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/../tables.sh"
 table=$1 dir=$2 same=$3
 centre=0.55
 [ "$table" = table5 ] || centre=0.45

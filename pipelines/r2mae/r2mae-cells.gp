@@ -2,8 +2,7 @@
 # 4 and 6). Right: loss of validation cells during training, of the first seed.
 summary = dir."/summary.tsv" # stage, metric, method, n, dropped, mean, sd
 # The legend is at the right of the panels.
-if (terminal eq "svg") { set terminal svg size 1700,480 font "sans,13" background "white" } else { set terminal pngcairo size 1700,480 font "sans,10" }
-set datafile separator "\t"
+size = "1700,480"; load axes
 set datafile missing "NA"
 set multiplot
 left(panel) = (500 * panel + 75) / 1700.0                   # of a panel, as a share of the width
@@ -12,9 +11,6 @@ set tmargin at screen 1 - 45 / 480.0
 set bmargin at screen 115 / 480.0
 set lmargin at screen left(0)
 set rmargin at screen right(0)
-set border 3
-set tics nomirror
-set grid ytics lc rgb "#dddddd"
 colour(m) = m eq "fixed-0.10" ? 0xbbbbbb : m eq "fixed-0.25" ? 0x888888 : m eq "fixed-0.50" ? 0x444444 : m eq "mdlm" ? 0x4060a0 : \
 	m eq "dynamic" ? 0x70b0d0 : m eq "r2mae" ? 0xc04020 : m eq "r2mae-dynamic" ? 0xe0a030 : m eq "cl" ? 0x409050 : m eq "r2mae-cl" ? 0x8050a0 : \
 	strstrt("expression pca untrained", m) ? 0x609060 : 0xa07850

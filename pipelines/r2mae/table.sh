@@ -2,7 +2,7 @@
 # The tables of make r2mae-cells from the scores under FOLDER/runs; runs without scores are left out. FOLDER/points.tsv has the values, summary.tsv
 # their means, differences.tsv the gaps to the first method, draws.tsv those of the probe over draws of the tested cells (armstat compare).
 #     r2mae/table.sh FOLDER INPUTS "METHOD..." "SEED..." NETWORK
-. "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/../tables.sh"
 [ $# = 5 ] || usage
 dir=$1 inputs=$2 methods=$3 seeds=$4 network=$5
 base=${methods%% *}
@@ -11,15 +11,11 @@ others=${methods#"$base"}
 # the baselines have seed 0
 {
 	printf 'method\tseed\tstage\tmetric\tvalue\n'
-	for k in $seeds; do
-		for m in untrained $methods; do
-			[ ! -e "$dir/runs/$m-$k/scores.tsv" ] || sed "s/^/$m\t$k\t/" "$dir/runs/$m-$k/scores.tsv"
-		done
-	done
+	collect "$dir/runs" "untrained $methods" "$seeds"
 	[ ! -e "$inputs/baselines.tsv" ] || sed 's/\t/\t0\t/' "$inputs/baselines.tsv"
 } | awk -F '\t' 'NR == 1 || $5 ~ /^-?[0-9.]/ && $4 !~ /:/' > "$dir/points.tsv"
-armstat compare -q --means --by method --within stage,metric "$dir/points.tsv" > "$dir/summary.tsv"
-there=$(cut -f 1 "$dir/points.tsv" | sort -u | tr '\n' ' ')
+means --by method --within stage,metric "$dir/points.tsv" > "$dir/summary.tsv"
+those_in "$dir/points.tsv"
 for m in $others; do pair "$m" "$base"; done
 awk -F '\t' 'NR == 1 || $3 ~ /^valid-/ && $4 == "pearson" || $3 == "label" && $4 ~ /^(balanced_accuracy|macro_f1|auroc)$/ || $3 == "target" && $4 ~ /spearman$/' \
 	"$dir/points.tsv" > "$dir/compared.tsv"
@@ -37,7 +33,8 @@ rm "$dir/compared.tsv"
 		done
 	done
 } > "$dir/draws.in"
-there=$(cut -f 1 "$dir/draws.in" | sort -u | tr '\n' ' ') pairs=()
+those_in "$dir/draws.in"
+pairs=()
 for m in expression pca untrained $others; do pair "$m" "$base"; done
 differences --by method --pair seed --draws draw --value balanced_accuracy,macro_f1 "$dir/draws.in" > "$dir/draws.tsv"
 rm "$dir/draws.in"
@@ -46,52 +43,40 @@ rm "$dir/draws.in"
 table() {
 	echo
 	echo "$1"
-	awk -F '\t' -v methods="$2" -v columns="$3" -v want="$want" "$by_name"'
-		function few(n) { return n < want ? sprintf(" [%d]", n) : "" }
-		BEGIN {
-			column_n = split(columns, column, " ")
-			printf "%-16s", ""
-			for (i = 1; i <= column_n; i++) {
-				split(column[i], name, "=")
-				key[i] = name[1]
-				printf "%24s", name[2]
-			}
-			print ""
-		}
+	awk -F '\t' -v methods="$2" -v columns="$3" -v want="$want" "$tables$by_name"'
 		$c["n"] > 0 {
 			text[$c["stage"] "/" $c["metric"], $c["arm"]] = sprintf("%.4f", $c["mean"]) ($c["sd"] == "NA" ? "" : sprintf(" (sd %.4f)", $c["sd"])) \
-				($c["arm"] ~ /^(expression|pca)$/ ? "" : few($c["n"]))
+				($c["n"] < want && $c["arm"] !~ /^(expression|pca)$/ ? " [" $c["n"] "]" : "")
 		}
 		END {
 			method_n = split(methods, method, " ")
-			for (j = 1; j <= method_n; j++) {
-				line = ""
-				for (i = 1; i <= column_n; i++)
-					line = line sprintf("%24s", (key[i], method[j]) in text ? text[key[i], method[j]] : "-")
-				if (line ~ /[0-9]/)
-					print sprintf("%-16s", method[j]) line
+			column_n = split(columns, of, " ")
+			printf "%-16s", ""
+			for (i = 1; i <= column_n; i++) {
+				split(of[i], part, "=")
+				printf "%24s", part[2]
+				for (j = 1; j <= method_n; j++) text[i, j] = (part[1], method[j]) in text ? text[part[1], method[j]] : "-"
 			}
+			print ""
+			for (j = 1; j <= method_n; j++) for (i = 1; i <= column_n; i++) if (text[i, j] != "-") { for (i = 1; i <= column_n; i++) put(method[j], i, text[i, j]) }
+			lay("%-16s", "%24s")
 		}' "$dir/summary.tsv"
 }
 # gaps METHODS STAGE/METRIC=COLUMN...: one line for each column and method
 gaps() {
 	echo
-	awk -F '\t' -v base="$base" -v methods="$1" -v columns="$2" -v want="$want" "$by_name"'
-		function text(x, f) { return x == "NA" ? "-" : sprintf(f, x) }
-		BEGIN { printf "  %-24s%10s%24s%10s%10s\n", "gap to " base, "mean", "95 % interval", "p", "p, Holm" }
+	awk -F '\t' -v base="$base" -v methods="$1" -v columns="$2" -v want="$want" "$tables$by_name"'
+		BEGIN { form = "%10s%24s%10s%10s%s"; printf "  %-24s" form "\n", "gap to " base, "mean", "95 % interval", "p", "p, Holm", "" }
 		$c["n"] > 0 {
-			row[$c["stage"] "/" $c["metric"], $c["arm"]] = sprintf("%10s%24s%10s%10s%s", text($c["difference"], "%+.4f"), \
-				($c["low"] == "NA" ? "-" : sprintf("%+.4f to %+.4f", $c["low"], $c["high"])), text($c["p"], "%.2g"), text($c["p_corrected"], "%.2g"), \
-				($c["n"] < want ? sprintf(" [%d]", $c["n"]) : ""))
+			line[$c["stage"] "/" $c["metric"], $c["arm"]] = sprintf(form, num($c["difference"], "%+.4f"), span("%+.4f"), num($c["p"], "%.2g"), num($c["p_corrected"], "%.2g"), \
+				$c["n"] < want ? " [" $c["n"] "]" : "")
 		}
 		END {
-			column_n = split(columns, column, " ")
+			column_n = split(columns, of, " ")
 			method_n = split(methods, method, " ")
 			for (i = 1; i <= column_n; i++) {
-				split(column[i], name, "=")
-				for (j = 1; j <= method_n; j++)
-					if ((name[1], method[j]) in row)
-						printf "  %-8s%-16s%s\n", name[2], method[j], row[name[1], method[j]]
+				split(of[i], part, "=")
+				for (j = 1; j <= method_n; j++) if ((part[1], method[j]) in line) printf "  %-8s%-16s%s\n", part[2], method[j], line[part[1], method[j]]
 			}
 		}' "$dir/differences.tsv"
 }
@@ -115,13 +100,10 @@ gaps "$others" "$probe"
 group=$(cat "$inputs/group")
 echo
 echo "  gap to $base, mean over seeds: 95 % interval over 1,000 draws of the tested ${group:-cell}s"
-awk -F '\t' "$by_name"'
-	{ k = $c["arm"]; text[k] = text[k] sprintf("%30s", $c["low"] == "NA" ? "-" : sprintf("%+.4f to %+.4f", $c["low"], $c["high"])) }
-	$c["value"] == "balanced_accuracy" { order[++n] = k }
-	END {
-		printf "%-16s%30s%30s\n", "", "BAcc", "F1"
-		for (i = 1; i <= n; i++) printf "%-16s%s\n", order[i], text[order[i]]
-	}' "$dir/draws.tsv"
+awk -F '\t' "$tables$by_name"'
+	NR == 2 { printf "%-16s%30s%30s\n", "", "BAcc", "F1" }
+	{ put($c["arm"], $c["value"], span("%+.4f")) }
+	END { lay("%-16s", "%30s") }' "$dir/draws.tsv"
 
 table "Effective rank of the embeddings of validation cells" "untrained $methods" "rank/entropy=entropy rank/effective_rank=exp(entropy)"
 

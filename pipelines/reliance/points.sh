@@ -6,7 +6,7 @@
 # OUT/differences.tsv  R of each strategy minus that of the first one, paired by seed
 # OUT/cells.tsv        the same differences, with the interval that comes from the choice of the cells
 # All are tables of armstat compare. They are empty if there was no target.
-. "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/../tables.sh"
 [ $# = 4 ] || usage
 dir=$1 strategies=$2 seeds=$3 out=$4
 for f in points summary differences cells; do : > "$out/$f.tsv"; done
@@ -20,12 +20,12 @@ done | awk -F '\t' -v OFS='\t' -v OFMT=%.17g '
 	NR == 1 { print "strategy", "seed", "cell", "epoch", "visible", "hidden", "R" }
 	$5 > 0 { print $1, $2, $3, $4, $11, $6, $6 - $11 }' > "$out/rows.in"
 if [ "$(wc -l < "$out/rows.in")" -gt 1 ]; then
-	armstat compare -q --means --by seed --within strategy --value visible,hidden,R --cluster cell "$out/rows.in" | awk -F '\t' -v OFS='\t' "$by_name"'
+	means --by seed --within strategy --value visible,hidden,R --cluster cell "$out/rows.in" | awk -F '\t' -v OFS='\t' "$by_name"'
 		$c["value"] != "R" { mean[$c["value"], $c["strategy"], $c["arm"]] = $c["mean"]; next }
 		!any++ { print "strategy", "seed", "visible", "hidden", "R", "low", "high" }
 		{ k = $c["strategy"] SUBSEP $c["arm"]; print $c["strategy"], $c["arm"], mean["visible", k], mean["hidden", k], $c["mean"], $c["low"], $c["high"] }' \
 		> "$out/points.tsv"
-	armstat compare -q --means --by strategy --value visible,hidden,R "$out/points.tsv" > "$out/summary.tsv"
+	means --by strategy --value visible,hidden,R "$out/points.tsv" > "$out/summary.tsv"
 	there=$strategies
 	for s in $strategies; do pair "$s" "${strategies%% *}"; done
 	differences --by strategy --value R --pair seed "$out/points.tsv" > "$out/differences.tsv"

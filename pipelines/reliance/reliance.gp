@@ -1,7 +1,6 @@
 # Left: the losses with visible and with hidden partners, one line a network, and of two tables without a network. Right: their difference R.
 points = dir."/points.tsv"
-if (terminal eq "svg") { set terminal svg size 1000,440 font "sans,13" background "white" } else { set terminal pngcairo size 1000,440 font "sans,10" }
-set datafile separator "\t"
+size = "1000,440"; load axes
 strategies = system("tail -n +2 '".points."' | cut -f 1 | uniq | tr '\n' ' '")
 seeds = system("tail -n +2 '".points."' | cut -f 2 | sort -nu | tr '\n' ' '")
 name(s) = s eq "random" ? "random" : s eq "corrmask" ? "CorrMask" : "CorrMask,\nshuffled graph"
@@ -10,9 +9,6 @@ rows(s) = "< awk -F '\t' '$1 == \"".s."\"' ".points
 line(s, k) = "< awk -F '\t' '$1 == \"".s."\" && $2 == \"".k."\" { print \"0\t\" $3; print \"1\t\" $4 }' ".points
 table(c, masks) = real(system("awk -F '\t' '$1 == \"".masks."\" { print $".c." }' '".dir."/reference.tsv'"))
 set multiplot layout 1,2
-set border 3
-set tics nomirror
-set grid ytics lc rgb "#dddddd"
 set title "Loss of a masked gene of a test cell"
 set ylabel "loss (nats)"
 set xrange [-0.25:1.25]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # reliance/table.sh RELIANCE PREPARED "STRATEGY..." "SEED..." DATA HOW: the table of make reliance from the losses under RELIANCE. HOW is a line on
 # the trainings. The figure draws RELIANCE/points.tsv and RELIANCE/reference.tsv (reliance/points.sh).
-. "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/../tables.sh"
 [ $# = 6 ] || usage
 dir=$1 prepared=$2 strategies=$3 seeds=$4 data=${5:-simulated cells (scsim)} how=$6
 "$here/reliance/points.sh" "$dir" "$strategies" "$seeds" "$dir"
@@ -9,6 +9,7 @@ dir=$1 prepared=$2 strategies=$3 seeds=$4 data=${5:-simulated cells (scsim)} how
 	echo "reliance: no gene of the test cells has partners in its cell: the graph has too few edges: raise MAXLEN or CELLS" >&2
 	exit 1
 }
+strategy_names='name["random"] = "random masks"; name["corrmask"] = "CorrMask"; name["shuffled"] = "CorrMask, shuffled graph"'
 first=${strategies%% *}-${seeds%% *}
 
 echo "corrmask partner reliance: $data"
@@ -21,31 +22,29 @@ echo
 echo "Loss (natural logarithm) of one masked gene of a cell. visible: as many unrelated genes are masked as the gene has partners in the cell;"
 echo "hidden: these partners are masked instead. R = hidden - visible: how much the network relies on partners; mean over seeds, sd: standard deviation"
 echo
-awk -F '\t' "$near$by_name"'
-	function name(s) { return s == "random" ? "random masks" : s == "corrmask" ? "CorrMask" : s == "shuffled" ? "CorrMask, shuffled graph" : s }
-	FILENAME ~ /points\.tsv$/ { each[$c["strategy"]] = each[$c["strategy"]] sprintf(" %+.3f", near($c["R"])); next }
+awk -F '\t' "$tables$by_name"'
+	BEGIN { '"$strategy_names"' }
+	FILENAME ~ /points\.tsv$/ { each[$c["strategy"]] = each[$c["strategy"]] " " num($c["R"], "%+.3f"); next }
 	{ mean[$c["value"], $c["arm"]] = $c["mean"] }
 	$c["value"] == "R" { order[++n] = $c["arm"]; sd[n] = $c["sd"] }
 	END {
 		printf "%-42s %9s %9s %9s %9s  %s\n", "masks in training", "visible", "hidden", "R", "sd", "R of each seed"
 		for (i = 1; i <= n; i++)
-			printf "%-42s %9.3f %9.3f %+9.3f %9s %s\n", name(order[i]), mean["visible", order[i]], mean["hidden", order[i]], near(mean["R", order[i]]), \
-				(sd[i] == "NA" ? "-" : sprintf("%.3f", sd[i])), each[order[i]]
+			printf "%-42s %9.3f %9.3f %9s %9s %s\n", name[order[i]], mean["visible", order[i]], mean["hidden", order[i]], num(mean["R", order[i]], "%+.3f"), \
+				num(sd[i], "%.3f"), each[order[i]]
 	}' "$dir/points.tsv" "$dir/summary.tsv"
-awk -F '\t' "$near"'NR > 1 { f[$1] = $2; m[$1] = $3 }
+awk -F '\t' 'NR > 1 { f[$1] = $2; m[$1] = $3 }
 	function line(name, x) { printf "%-42s %9.3f %9.3f %+9.3f\n", name, x["visible"], x["hidden"], x["hidden"] - x["visible"] }
 	END { line("table of gene frequencies, no network", f); line("table of medians of neighbours, no network", m) }' "$dir/reference.tsv"
 echo
 echo "R minus R of ${strategies%% *} masks, paired by seed: mean, 95 % interval, two-sided t test, p after Holm's correction. 80 %: the true difference that"
 echo "this many seeds find in 80 % of experiments. cells: the 95 % interval that comes from the choice of the cells"
-awk -F '\t' "$near$by_name"'
-	function text(x, f) { return x == "NA" ? "-" : sprintf(f, x) }
-	function interval() { return $c["low"] == "NA" ? "-" : sprintf("%+.3f to %+.3f", near($c["low"]), near($c["high"])) }
-	function name(s) { return s == "corrmask" ? "CorrMask" : "CorrMask, shuffled graph" }
-	FILENAME ~ /cells\.tsv$/ { cells[$c["arm"]] = interval(); next }
-	!any++ { printf "%-26s %9s %20s %9s %9s %9s %9s %20s\n", "", "mean", "95 % interval", "t", "p", "p, Holm", "80 %", "cells" }
-	{ printf "%-26s %+9.3f %20s %9s %9s %9s %9s %20s\n", name($c["arm"]), near($c["difference"]), interval(), text($c["t"], "%.1f"), text($c["p"], "%.2g"), \
-		text($c["p_corrected"], "%.2g"), text($c["detectable"], "%.3f"), cells[$c["arm"]] }' "$dir/cells.tsv" "$dir/differences.tsv"
+awk -F '\t' "$tables$by_name"'
+	BEGIN { '"$strategy_names"'; form = "%9s %20s %9s %9s %9s %9s %20s\n" }
+	FILENAME ~ /cells\.tsv$/ { cells[$c["arm"]] = span("%+.3f"); next }
+	!any++ { printf "%-26s " form, "", "mean", "95 % interval", "t", "p", "p, Holm", "80 %", "cells" }
+	{ printf "%-26s " form, name[$c["arm"]], num($c["difference"], "%+.3f"), span("%+.3f"), num($c["t"], "%.1f"), num($c["p"], "%.2g"), \
+		num($c["p_corrected"], "%.2g"), num($c["detectable"], "%.3f"), cells[$c["arm"]] }' "$dir/cells.tsv" "$dir/differences.tsv"
 echo
 # why STRATEGY...
 why() {

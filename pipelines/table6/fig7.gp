@@ -1,11 +1,7 @@
 # Macro F1 by lambda, the share of the masks that follow the graph, on the largest corpus (the paper's figure 7), with standard deviations over seeds. Left: fine-tuned; right: a probe.
 summary = dir."/summary.tsv" # stage, metric, cells, strategy, n, dropped, mean, sd
-if (terminal eq "svg") { set terminal svg size 900,400 font "sans,13" background "white" } else { set terminal pngcairo size 900,400 font "sans,10" }
-set datafile separator "\t"
+size = "900,400"; load axes
 set multiplot layout 1,2
-set border 3
-set tics nomirror
-set grid ytics lc rgb "#dddddd"
 set xlabel "lambda (0: random masks)"
 set ylabel "macro F1"
 set xrange [-0.1:1.1]

@@ -3,18 +3,13 @@
 # left out. HOW is a line on the trainings.
 # The figure draws DIR/summary.tsv (means of the networks), DIR/baselines.tsv (the values without a network) and DIR/rare.tsv (the gaps among
 # the rarest classes). DIR/points.tsv has the value of each network, DIR/differences.tsv the gaps to the first strategy (armstat compare).
-. "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/../tables.sh"
 dir=$1 inputs=$2 strategies=$3 sizes=$4 seeds=$5 how=$6
 base=${strategies%% *}
 tab=$(printf '\t')
 
 # strategy, size, seed, stage, metric, value
-for k in $seeds; do
-	for run in scratch-0 $(for z in $sizes; do for s in $strategies; do echo "$s-$z"; done; done); do
-		f=$dir/runs/$run-$k/scores.tsv
-		[ ! -e "$f" ] || sed "s/^/${run%-*}$tab${run##*-}$tab$k$tab/" "$f"
-	done
-done > "$dir/scores.tsv"
+collect "$dir/runs" "scratch-0 $(for z in $sizes; do for s in $strategies; do echo "$s-$z"; done; done)" "$seeds" | sed 's/-\([^-\t]*\)\t/\t\1\t/' > "$dir/scores.tsv"
 
 # name, metric, value, its interval (NA: none), whether the regression converged
 baseline_names='' drawn=''
@@ -44,8 +39,8 @@ for stage in finetune probe; do
 		done
 	done
 done | sed '1i stage\tmetric\tcells\tstrategy\tseed\tvalue' > "$dir/points.tsv"
-armstat compare -q --means --by strategy --within stage,metric,cells "$dir/points.tsv" > "$dir/summary.tsv"
-there=$(cut -f 4 "$dir/points.tsv" | sort -u | tr '\n' ' ')
+means --by strategy --within stage,metric,cells "$dir/points.tsv" > "$dir/summary.tsv"
+those_in "$dir/points.tsv" 4
 for s in $strategies; do pair "$s" "$base"; done
 differences --by strategy --pair seed --within stage,metric,cells "$dir/points.tsv" > "$dir/differences.tsv"
 
@@ -101,60 +96,52 @@ seed_n=$(echo "$seeds" | wc -w)
 print_metric() {
 	echo
 	echo "$3"
-	awk -F '\t' -v stage="$1" -v metric="$2" -v strategies="$strategies" -v base="$base" -v want="$seed_n" "$near"'
-		function few(n) { return n < want ? sprintf(" [%d]", n) : "" }
-		function number(x, f) { return x == "NA" ? "-" : sprintf(f, near(x)) }
-		function lay(what, one,   i, j, line) {
-			if (what != "mean") print "  " what
-			for (i = 0; i <= strategy_n; i++) {
-				if (!(strategy[i] in any) || what != "mean" && !(i && strategy[i] != base))
-					continue
-				line = sprintf("%-14s", (what == "mean" ? "" : "  ") strategy[i])
-				if (i)
-					for (j = 1; j <= size_n; j++)
-						line = line sprintf("%31s", (strategy[i], size[j], what) in text ? text[strategy[i], size[j], what] : "-")
-				else
-					line = line sprintf("%31s", text["scratch", 0, "mean"]) "   (random weights, no pre-training)"
+	awk -F '\t' -v stage="$1" -v metric="$2" -v strategies="$strategies" -v base="$base" -v want="$seed_n" "$tables"'
+		function few() { return $c["n"] < want ? sprintf(" [%d]", $c["n"]) : "" }
+		function block(what, head, from,    i, j, line) {
+			if (head != "") print "  " head
+			for (i = from; i <= strategy_n; i++) {
+				if (!(strategy[i] in any) || head != "" && strategy[i] == base) continue
+				line = sprintf("%-14s", (head == "" ? "" : "  ") strategy[i])
+				if (!i) line = line sprintf("%31s", text["scratch", 0, what]) "   (random weights, no pre-training)"
+				else for (j = 1; j <= size_n; j++) line = line sprintf("%31s", (strategy[i], size[j], what) in text ? text[strategy[i], size[j], what] : "-")
 				print line
 			}
 		}
 		BEGIN {
 			strategy_n = split(strategies, strategy, " ")
 			strategy[0] = "scratch"
-			gap = "gap to " base ", 95 % interval"
-			p = "p; p, Holm"
-			power = "smallest gap that this many seeds find in 80 % of experiments"
 			'"$baselines"'
 		}
 		FILENAME ~ /baselines\.tsv$/ {
 			if (stage == "probe" && $2 == metric && $3 != "NA")
-				baseline[++baseline_n] = sprintf("%-14s%31s", $1, sprintf("%.3f", $3) ($4 == "NA" ? "" : sprintf(" (%.3f to %.3f)", $4, $5))) \
-					"   (" name[$1] ", no network" ($6 == 0 ? "; did not converge" : "") ")"
+				lines = lines sprintf("%-14s%31s   (%s, no network%s)\n", $1, sprintf("%.3f", $3) ($4 == "NA" ? "" : sprintf(" (%.3f to %.3f)", $4, $5)), name[$1], \
+					$6 == 0 ? "; did not converge" : "")
 			next
 		}
 		'"$by_name"'
-		$c["stage"] != stage || $c["metric"] != metric { next }
-		{ k = $c["arm"] SUBSEP $c["cells"] }
-		!("reference" in c) && $c["n"] > 0 {
-			any[$c["arm"]] = 1
-			if ($c["cells"] && !seen[$c["cells"]]++)
-				size[++size_n] = $c["cells"]
-			text[k, "mean"] = sprintf("%.3f (sd %s)%s", $c["mean"], number($c["sd"], "%.3f"), few($c["n"]))
+		$c["stage"] != stage || $c["metric"] != metric || $c["n"] < 1 { next }
+		{ k = $c["arm"] SUBSEP $c["cells"] SUBSEP }
+		!("reference" in c) {
+			any[$c["arm"]]
+			if ($c["cells"] && !seen[$c["cells"]]++) size[++size_n] = $c["cells"]
+			text[k "mean"] = sprintf("%.3f (sd %s)%s", $c["mean"], num($c["sd"], "%.3f"), few())
+			next
 		}
-		"reference" in c && $c["n"] > 0 {
-			text[k, gap] = number($c["difference"], "%+.3f") ($c["low"] == "NA" ? "" : sprintf(" (%+.3f to %+.3f)", near($c["low"]), near($c["high"]))) few($c["n"])
-			text[k, p] = $c["p"] == "NA" ? "-" : sprintf("%.2g; %.2g", $c["p"], $c["p_corrected"])
-			text[k, power] = number($c["detectable"], "%.3f")
+		{
+			text[k "gap"] = num($c["difference"], "%+.3f") ($c["low"] == "NA" ? "" : " (" span("%+.3f") ")") few()
+			text[k "p"] = $c["p"] == "NA" ? "-" : sprintf("%.2g; %.2g", $c["p"], $c["p_corrected"])
+			text[k "power"] = num($c["detectable"], "%.3f")
 		}
 		END {
-			line = sprintf("%-14s", "")
-			for (j = 1; j <= size_n; j++)
-				line = line sprintf("%31s", size[j] " cells")
-			print line
-			for (j = 1; j <= baseline_n; j++)
-				print baseline[j]
-			lay("mean")
-			if (strategy_n > 1) { lay(gap); lay(p); lay(power) }
+			printf "%-14s", ""
+			for (j = 1; j <= size_n; j++) printf "%31s", size[j] " cells"
+			printf "\n%s", lines
+			block("mean", "", 0)
+			if (strategy_n < 2) exit
+			block("gap", "gap to " base ", 95 % interval", 1)
+			block("p", "p; p, Holm", 1)
+			block("power", "smallest gap that this many seeds find in 80 % of experiments", 1)
 		}' "$dir/baselines.tsv" "$dir/summary.tsv" "$dir/differences.tsv"
 }
 print_metric finetune macro_f1 "Macro F1 after fine-tuning (the paper's measure)"
@@ -219,9 +206,9 @@ print_metric probe f1_rare "F1 of the rarest third of the classes, probe"
 [ "$(wc -l < "$dir/rare.tsv")" -lt 2 ] || {
 	echo
 	echo "Macro F1 over the rarest classes, $ours - other, after fine-tuning, $(cells "$last") cells (the paper's figure 6)"
-	sed '1s/^classes/rarest/; 1s/cells/training/; 1s/class\t/up to class\t/' "$dir/rare.tsv" | "$here/names.sh" 3 | awk -F '\t' '
+	sed '1s/^classes/rarest/; 1s/cells/training/; 1s/class\t/up to class\t/' "$dir/rare.tsv" | "$here/names.sh" 3 | awk -F '\t' "$tables"'
 		NR == 1 { printf "%8s %9s  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", $i; print "" }
-		NR > 1 { printf "%8d %9d  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : sprintf("%+.3f", ($i < 0.0005 && $i > -0.0005 ? 0 : $i))); print "" }'
+		NR > 1 { printf "%8d %9d  %s", $1, $2, $3; for (i = 4; i <= NF; i++) printf " %12s", ($i == "NA" ? "NA" : num($i, "%+.3f")); print "" }'
 }
 echo
 for stage in pretrain finetune embed probe; do

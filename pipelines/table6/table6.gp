@@ -9,17 +9,13 @@ do for [s in strategies." not_pre-trained"] { if (strlen(s) > longest) { longest
 names = 70 + 8.0 * longest                                  # pixels
 wide = 1500 + names
 tall = 460.0 > 130 + 20.0 * n ? 460.0 : 130 + 20.0 * n
-if (terminal eq "svg") { set terminal svg size wide,tall font "sans,13" background "white" } else { set terminal pngcairo size wide,tall font "sans,10" }
-set datafile separator "\t"
+size = sprintf("%g,%g", wide, tall); load axes
 set multiplot
 edge(panel, x) = (500 * panel + x) / wide                   # of a panel, as a share of the width
 left(panel) = edge(panel, 75)
 right(panel) = edge(panel, 480)
 set tmargin at screen 1 - 45 / tall
 set bmargin at screen 55 / tall
-set border 3
-set tics nomirror
-set grid ytics lc rgb "#dddddd"
 # A strategy has a colour; those with a suffix for the rate (r2mae_mlm.mk) have another sign too.
 plain(s) = strstrt(s, "+") ? s[:strstrt(s, "+") - 1] : s
 colour(s) = plain(s) eq "random" ? 0x888888 : plain(s) eq "bernoulli" ? 0xbbbbbb : plain(s) eq "pmi" ? 0x4060a0 : plain(s) eq "pmi-rand" ? 0x70b0d0 : \

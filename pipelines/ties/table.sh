@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ties/table.sh TIES "ARM..." "SEED..." DATA LABEL FEW HOW [PREPARED]: the table of make ties from the scores under TIES; runs without scores are left out.
 # HOW is a line on the trainings. The figure draws TIES/points.tsv and TIES/summary.tsv; TIES/differences.tsv has the differences (armstat compare).
-. "$(dirname "$0")/../common.sh"
+. "$(dirname "$0")/../tables.sh"
 [ $# = 7 ] || [ $# = 8 ] || usage
 dir=$1 arms=$2 seeds=$3 data=$4 label=$5 few=$6 how=$7 prepared=${8:-}
 base=${arms%% *}
@@ -21,13 +21,13 @@ base=${arms%% *}
 		done
 	done
 } > "$dir/points.tsv"
-armstat compare -q --means --within metric "$dir/points.tsv" > "$dir/summary.tsv"
+means --within metric "$dir/points.tsv" > "$dir/summary.tsv"
 
 # Every arm is compared with the first one, and CorrMask with random masks of the same encoding. The losses of values are other metrics than those of
 # genes. Without DATA, every seed has other cells; with it, the splits of the cells overlap.
 splits=()
 [ -z "$data" ] || splits=(--splits 3:1)
-there=$(cut -f 1 "$dir/points.tsv" | sort -u | tr '\n' ' ')
+those_in "$dir/points.tsv"
 for arm in $arms expression pca; do pair "$arm" "$base"; done
 for arm in $arms; do
 	[ "${arm%-corrmask}-random" = "$base" ] || pair "$arm" "${arm%-corrmask}-random"
@@ -50,29 +50,28 @@ echo "the medians of the visible neighbours in the order (group: of the visible 
 echo "loss. R: loss with hidden partners - loss with visible partners (make reliance). Cell types: macro F1 of a linear probe from all labels and from"
 echo "$few a class, and of the 15 nearest neighbours"
 echo
-awk -F '\t' -v arms="expression pca untrained $arms" "$near$by_name"'
+awk -F '\t' -v arms="expression pca untrained $arms" "$tables$by_name"'
 	{ mean[$c["arm"], $c["metric"]] = $c["mean"]; spread[$c["arm"], $c["metric"]] = $c["sd"] }
 	$c["metric"] == "macro_f1" { n[$c["arm"]] = $c["n"] }
-	function text(a, m, f) { return (a, m) in mean && mean[a, m] != "NA" ? sprintf(f, near(mean[a, m])) : "-" }
-	function both(a, m, f) {
-		return sprintf("%17s", text(a, m, f) ((a, m) in mean && spread[a, m] != "NA" ? sprintf(" (sd %.3f)", spread[a, m]) : ""))
+	function text(m, f) { return sprintf(" %7s", (a, m) in mean ? num(mean[a, m], f) : "-") }
+	function both(m, f,    s) {
+		s = (a, m) in mean ? num(mean[a, m], f) (spread[a, m] == "NA" ? "" : sprintf(" (sd %.3f)", spread[a, m])) : "-"
+		return sprintf(" %17s", s)
 	}
 	BEGIN { '"$baselines"' }
 	END {
 		printf "%-26s %7s %7s %7s %7s %7s %7s %17s %17s %17s %17s\n", "", "loss", "lookup", "freq.", "gain", "visible", "hidden", "R", "macro F1", "few labels", "neighbours"
 		arm_n = split(arms, arm, " ")
-		for (i = 1; i <= arm_n; i++)
-			if (arm[i] in n && n[arm[i]] > most) most = n[arm[i]]
+		for (i = 1; i <= arm_n; i++) if (n[arm[i]] > most) most = n[arm[i]]
 		for (i = 1; i <= arm_n; i++) {
 			a = arm[i]
-			if (!(a in n)) continue
+			if (n[a] == "") continue
 			# what an untrained network predicts is no result
 			f = a == "untrained" ? "" : "%.3f"
 			stopped += off = mean[a, "converged"] < 1
-			printf "%-26s %7s %7s %7s %7s %7s %7s %17s %s %s %s%s%s\n", (a in name ? name[a] : a), text(a, "loss", f), text(a, "medians", "%.3f"), \
-				text(a, "frequency", "%.3f"), text(a, "gain", "%+.3f"), text(a, "visible", f), text(a, "hidden", f), \
-				(a == "untrained" ? "" : both(a, "R", "%+.3f")), both(a, "macro_f1", "%.3f"), both(a, "few_macro_f1", "%.3f"), \
-				both(a, "knn_macro_f1", "%.3f"), (n[a] < most ? " [" n[a] (n[a] == 1 ? " seed]" : " seeds]") : ""), (off ? "  *" : "")
+			print sprintf("%-26s", a in name ? name[a] : a) text("loss", f) text("medians", "%.3f") text("frequency", "%.3f") text("gain", "%+.3f") text("visible", f) \
+				text("hidden", f) (f == "" ? sprintf("%18s", "") : both("R", "%+.3f")) both("macro_f1", "%.3f") both("few_macro_f1", "%.3f") both("knn_macro_f1", "%.3f") \
+				(n[a] < most ? " [" n[a] (n[a] == 1 ? " seed]" : " seeds]") : "") (off ? "  *" : "")
 		}
 		if (stopped) print "* the probe from all labels was stopped before it had converged, in some seeds or all"
 	}' "$dir/summary.tsv"
@@ -81,7 +80,7 @@ echo "Differences, paired by seed: mean, 95 % interval, two-sided p of a t test,
 echo "true difference that as many seeds find in 80 % of experiments"
 [ ${#splits[@]} = 0 ] || echo "The splits of the seeds share cells: intervals and tests are corrected for it (Nadeau and Bengio)."
 for head in "- $base" "- random masks of the same encoding"; do
-	awk -F '\t' -v head="$head" -v base="$base" "$near$by_name"'
+	awk -F '\t' -v head="$head" -v base="$base" "$tables$by_name"'
 		BEGIN {
 			'"$baselines"'
 			title["gain"] = "gain over the lookup"
@@ -89,17 +88,16 @@ for head in "- $base" "- random masks of the same encoding"; do
 			title["macro_f1"] = "macro F1, all labels"
 			title["few_macro_f1"] = "macro F1, few labels"
 			title["knn_macro_f1"] = "macro F1, nearest neighbours"
+			form = "%10s %20s %8s %10s %10s %8s\n"
 		}
-		function text(x, f) { return x == "NA" ? "-" : sprintf(f, x) }
 		($c["reference"] == base) == (head == "- " base) {
 			metric = $c["metric"]
-			values = sub(/ of values$/, "", metric)
+			values = sub(/ of values$/, "", metric) ? ", values" : ""
 			if (!any++) printf "\n%s\n", head
-			if ($c["metric"] != last) printf "  %-28s %10s %20s %8s %10s %10s %8s\n", title[metric] (values ? ", values" : ""), "mean", "95 % interval", "t", "p", "p, Holm", "80 %"
+			if ($c["metric"] != last) printf "  %-28s " form, title[metric] values, "mean", "95 % interval", "t", "p", "p, Holm", "80 %"
 			last = $c["metric"]
-			printf "    %-26s %10s %20s %8s %10s %10s %8s\n", ($c["arm"] in name ? name[$c["arm"]] : $c["arm"]), text(near($c["difference"]), "%+.3f"), \
-				($c["low"] == "NA" ? "-" : sprintf("%+.3f to %+.3f", near($c["low"]), near($c["high"]))), text($c["t"], "%.1f"), text($c["p"], "%.2g"), \
-				text($c["p_corrected"], "%.2g"), text($c["detectable"], "%.3f")
+			printf "    %-26s " form, ($c["arm"] in name ? name[$c["arm"]] : $c["arm"]), num($c["difference"], "%+.3f"), span("%+.3f"), num($c["t"], "%.1f"), \
+				num($c["p"], "%.2g"), num($c["p_corrected"], "%.2g"), num($c["detectable"], "%.3f")
 		}' "$dir/differences.tsv"
 done
 echo
@@ -121,13 +119,11 @@ done
 why=$(not_learned "$loss" "$table")
 [ -z "$why" ] || { echo "$why"; exit; } # of this part only
 case " $arms" in *-corrmask*) no_edges "$edges" | sed 's/No comparison:/No comparison of CorrMask with random masks:/' ;; esac
-awk -F '\t' "$by_name"'
-	$c["p"] == "NA" { next }
-	{ n++; below += $c["p"] < 0.05 }
-	$c["p_corrected"] < 0.05 { shown = shown "\n  " $c["arm"] " - " $c["reference"] ", " $c["metric"] sprintf(" %+.3f", $c["difference"]) }
+awk -F '\t' "$tables$by_name"'
+	{ count_p() }
+	shown() { list = list "\n  " $c["arm"] " - " $c["reference"] ", " $c["metric"] sprintf(" %+.3f", $c["difference"]) }
 	END {
-		if (!n) print "One seed: nothing can be said about other trainings."
-		else printf "%d differences; without any effect %.1f of them would have p below .05 on average, and %d have. Shown against all %d (Holm):%s\n", n, n * 0.05, below, n, \
-			(shown == "" ? " none" : shown)
+		if (!tests) print "One seed: nothing can be said about other trainings."
+		else print counted() " Shown against all " tests " (Holm):" (list == "" ? " none" : list)
 	}' "$dir/differences.tsv"
 } | tee "$dir/findings.txt"

@@ -1,7 +1,6 @@
 # Above: the loss of a masked token beside the lookup, and the partner reliance. Below: cell types. A point is a seed, a bar the mean.
 points = dir."/points.tsv"
-if (terminal eq "svg") { set terminal svg size 1250,820 font "sans,13" background "white" } else { set terminal pngcairo size 1250,820 font "sans,10" }
-set datafile separator "\t"
+size = "1250,820"; load axes
 arms = system("cut -f 1 '".points."' | uniq | awk '/-/ && !seen[$0]++' | tr '\n' ' '")
 genes = system("cut -f 1 '".points."' | uniq | awk '/-/ && !/^value/ && !seen[$0]++' | tr '\n' ' '")
 all = "expression pca untrained ".arms
@@ -17,10 +16,7 @@ name(a) = a eq "expression" ? "expression" : a eq "pca" ? "50 components" : a eq
 	order(a[1:strstrt(a, "-") - 1]).", ".masks(a[strstrt(a, "-") + 1:])
 aside(j, n) = n > 1 ? 0.44 * (j - (n - 1) / 2.0) / (n - 1) : 0
 set multiplot
-set border 3
-set tics nomirror
 set xtics rotate by 40 right scale 0
-set grid ytics lc rgb "#dddddd"
 set style fill solid 0.25 noborder
 unset key
 set tmargin at screen 0.955
