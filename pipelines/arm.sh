@@ -18,13 +18,15 @@
 experiment=${1:-}
 [[ -n $experiment && -e $here/$experiment/measure.sh ]] || usage
 # shellcheck disable=SC2034 # also of measure.sh and arms.sh
-inputs='' arm='' seed='' out='' logs='' label='' GRAPH='' pt_args='' threads=1 device='' keep_models=0
+inputs='' arm='' seed='' out='' logs='' label='' pt_args='' threads=1 device='' keep_models=0
 config=tiny epochs=6 batch=12 lr=0.003 training=sctrain required='' optional='' masks=() more_masks=() learn=() embed=()
 made=() kept=(model) # files under --out that are removed, and those that --keep-models 1 keeps
 # shellcheck source=/dev/null
 . "$here/$experiment/measure.sh"
 options "inputs arm seed out $required" "logs config epochs batch lr pt-args threads device keep-models $optional" "${@:2}"
-logs=${logs:-$out/log} name=$arm-$seed compute=(-@ "$threads") network=(--config "$config") GRAPH=$inputs/graph
+# shellcheck disable=SC2034 # of arms.sh
+GRAPH=$inputs/graph
+logs=${logs:-$out/log} name=$arm-$seed compute=(-@ "$threads") network=(--config "$config")
 [ -z "$device" ] || compute+=(--device "$device")
 read -ra pt_args <<< "$pt_args"
 set_up
