@@ -13,7 +13,10 @@ EPOCHS ?= $(call scale,1,$(if $(value DATA),6,12),3)
 BATCH  ?= 12
 CONFIG ?= $(call scale,tiny,tiny,corrmask-paper)
 LR     ?= $(call scale,0.003,0.003,0.001)
-PT_ARGS ?= $(call scale,,,--warmup 10000)
+ifeq ($(SCALE),paper)
+PT_ARGS ?= --warmup 10000
+endif
+PT_ARGS ?=
 DEMO_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3))
 RELIANCE_SEEDS := $(or $(SEEDS),$(call scale,1 2,1 2 3,1 2 3 4 5))
 

@@ -312,6 +312,7 @@ latest() { readlink "results/$1/latest"; }
 	assert_output "corrmask-paper 3 12 0.001 --warmup 10000; 5 5e-5 --best last; 0.05 2048"
 	run -0 ask SCALE=paper PROTOCOL= PT_ARGS=
 	assert_output "corrmask-paper 3 12 0.001 ; 5 5e-5 --patience 3;  2048"
+	refute_regex "$(make -s -f "$BATS_TEST_DIRNAME/../pipelines/Makefile" --eval 'ask: ; @echo "$(PRETRAINED_SETTINGS)"' ask)" PT_ARGS # results that are there are found
 	run -0 ask SCALE=small
 	assert_output "tiny 6 12 0.003 ; 10 1e-3 --patience 3;  256"
 }
