@@ -176,7 +176,7 @@ setup() {
 	}
 	for t in h5tok rankenc depgraph maskgen "scperturb apply" "scperturb screen" scembed "screduce expression" "screduce pca" scsample scsim scview "sctrain mlm" "sctrain value" "sctrain wced" "sctrain cells" "sctrain genes" "sctrain nb" "sctrain eval" \
 		"ctaprobe cells" "ctaprobe transfer" "scgenes network" "ctaprobe score" "ctaprobe genes" "scmetric effective-rank" "armstat leaderboard" "armstat compare" "scmetric reference" \
-		"scmetric integration" "scmetric reconstruction" "ctaprobe shift"; do
+		"scmetric integration" "scmetric reconstruction" "scperturb shift"; do
 		# shellcheck disable=SC2086
 		all $t
 	done

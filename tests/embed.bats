@@ -3,7 +3,7 @@
 load helper
 
 setup_file() {
-	need_tool h5tok scembed scview scsim sctrain ctaprobe scsample
+	need_tool h5tok scembed scview scsim sctrain screduce scsample
 	cd "$BATS_FILE_TMPDIR"
 	scsim -q --cells 300 --genes 120 --modules 6 --types 3 --rarest .2 --donors 4 --depth 800 --seed 5 -o all.counts
 	rankenc -q --fit all.counts -o vocab.tsv

@@ -50,7 +50,7 @@ scstream.write("half.tok", r.header, blocks)' "$BATS_TEST_DIRNAME/../python" || 
 	depgraph -q --layout g.graph -o layout
 	maskgen -q -g g.graph --strategy corrmask tok -o masked
 	scview --check masked
-	ctaprobe map -q genes.emb -o map.emb
+	screduce map -q genes.emb -o map.emb
 	assert_equal "$(scview -c X_umap map.emb | sed 1d | grep -vc nan)" "$(scview -c cell genes.emb | sed 1d | wc -l)"
 	scview -q -O h5ad genes.emb -o genes.h5ad
 	# vectors on one line: rounding loses no edge at the ends of the range

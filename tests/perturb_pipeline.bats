@@ -2,7 +2,7 @@
 load helper
 
 setup_file() {
-	need_tool scsim sctrain scperturb scembed ctaprobe
+	need_tool scsim sctrain scperturb scembed
 }
 
 setup() {

@@ -181,7 +181,7 @@ with h5py.File('into.h5ad', 'r+') as f:
 # map.emb: into.emb with a map; again.emb, again.map: of another training
 make_maps() {
 	make_into
-	ctaprobe map -q -o map.emb into.emb
+	screduce map -q -o map.emb into.emb
 	$PYTHON - "$BATS_TEST_DIRNAME/../python" <<-'END'
 	import sys
 	sys.path.insert(0, sys.argv[1])
@@ -189,7 +189,7 @@ make_maps() {
 	s = scstream.read("into.emb")
 	scstream.write("again.emb", s.header, [{**b, "x": -2 * b["x"]} for b in s])
 	END
-	ctaprobe map -q --seed 2 -o again.map again.emb
+	screduce map -q --seed 2 -o again.map again.emb
 }
 
 @test "scview --into: an embedding, then its map: x is there already and is left; the same again changes nothing" {
@@ -248,7 +248,7 @@ a.write_h5ad('into.h5ad')"
 	assert_output "scview: map.emb: with --key umap x and the map want the same name, X_umap: choose another one"
 	for key in umap tsne draw_graph_fa; do
 		run -1 scview -O h5ad --into into.h5ad --key $key into.emb
-		assert_output --regexp "^scview: into.emb: X_$key is the name of a map, and x has [0-9]+ dimensions: choose another --key, or make a map with ctaprobe map\$"
+		assert_output --regexp "^scview: into.emb: X_$key is the name of a map, and x has [0-9]+ dimensions: choose another --key, or make a map with screduce map\$"
 	done
 	cmp was.h5ad into.h5ad
 }

@@ -1,4 +1,4 @@
-# Perturbed cells from tokens to the table: scembed --similarity and --pool rest, ctaprobe shift.
+# Perturbed cells from tokens to the table: scembed --similarity and --pool rest, scperturb shift.
 load helper
 
 setup_file() {
@@ -28,13 +28,13 @@ ref() {
 	$PYTHON "$BATS_TEST_DIRNAME/ref/perturb.py" "$@"
 }
 
-# same FILE COLUMNS "OPTIONS" SETTING...: ctaprobe shift is what scipy makes of the same numbers
+# same FILE COLUMNS "OPTIONS" SETTING...: scperturb shift is what scipy makes of the same numbers
 same() {
 	local file=$1 columns=$2 options=$3
 	shift 3
 	scview -c "cell,perturbation,perturbed,cell_type,donor,$columns" "$file" >values.tsv
 	# shellcheck disable=SC2086
-	ctaprobe shift -q $options "$file" -o table.tsv
+	scperturb shift -q $options "$file" -o table.tsv
 	ref shift values.tsv table.tsv "$@"
 }
 
@@ -74,7 +74,7 @@ refused() {
 	cmp <(scview -c x plain.emb) <(scview -c x mean.emb)
 }
 
-@test "ctaprobe shift: similarities, shifts, donors, controls, other cells, mixture as scipy and scikit-learn" {
+@test "scperturb shift: similarities, shifts, donors, controls, other cells, mixture as scipy and scikit-learn" {
 	same some.emb x,control ""
 	same some.similarity similarity,control "--group donor" group=donor
 	same all.similarity similarity "--mixture" mixture=1
@@ -88,44 +88,44 @@ refused() {
 	scembed -q -M model cells.tok -o cells.emb
 	scperturb apply -q --delete SIMG000010,SIMG000040,SIMG000050 cells.tok | scembed -q -M model -o plain.emb
 	same plain.emb x "--state cell_type --from type1 --to type2 --group donor" state=cell_type,type1,type2 group=donor # donors without controls
-	ctaprobe shift -q --state cell_type --from type1 --to type2 --group donor --states cells.emb plain.emb -o b.tsv
+	scperturb shift -q --state cell_type --from type1 --to type2 --group donor --states cells.emb plain.emb -o b.tsv
 	cmp table.tsv b.tsv
 	scsample -q --where donor=donor1 plain.emb -o null.emb
 	scview -c cell,perturbation,perturbed,cell_type,donor,x null.emb >null.tsv
 	same plain.emb x "--null null.emb" null=null.tsv
 	# other cells of another state
 	scsample -q --where cell_type=type3 plain.emb -o null.emb
-	ctaprobe shift -q --state cell_type --from type1 --to type2 --null null.emb plain.emb -o b.tsv
+	scperturb shift -q --state cell_type --from type1 --to type2 --null null.emb plain.emb -o b.tsv
 	assert_equal "$(awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i } NR > 1 && $c["p_null"] == "NA"' b.tsv | wc -l)" 0
-	assert_equal "$(ctaprobe shift -q plain.emb | wc -l)" 4
+	assert_equal "$(scperturb shift -q plain.emb | wc -l)" 4
 }
 
-@test "ctaprobe shift: a note says when few groups cannot give a q_group below 0.05, or only many perturbations together" {
-	run -0 --separate-stderr ctaprobe shift --group donor some.similarity
-	assert_equal "$stderr" "ctaprobe shift: note: 4 groups: p_group is at least 0.12, so no q_group is below 0.05"
+@test "scperturb shift: a note says when few groups cannot give a q_group below 0.05, or only many perturbations together" {
+	run -0 --separate-stderr scperturb shift --group donor some.similarity
+	assert_equal "$stderr" "scperturb shift: note: 4 groups: p_group is at least 0.12, so no q_group is below 0.05"
 	scsample -q -n 8 cells.tok | scperturb apply -q --delete all | scembed -q -M model --similarity mean -o eight.similarity
-	run -0 --separate-stderr ctaprobe shift --group cell eight.similarity
+	run -0 --separate-stderr scperturb shift --group cell eight.similarity
 	local n
 	n=$(($(wc -l <<< "$output") - 1))
 	assert [ "$n" -gt 20 ]
-	assert_equal "$stderr" "ctaprobe shift: note: 8 groups: p_group is at least 0.0078, so no q_group is below 0.05 unless $(((n * 10000 / 64 + 999) / 1000)) of $n perturbations have it"
-	run -0 --separate-stderr ctaprobe shift --group cell some.similarity
+	assert_equal "$stderr" "scperturb shift: note: 8 groups: p_group is at least 0.0078, so no q_group is below 0.05 unless $(((n * 10000 / 64 + 999) / 1000)) of $n perturbations have it"
+	run -0 --separate-stderr scperturb shift --group cell some.similarity
 	assert_equal "$stderr" ""
-	run -0 --separate-stderr ctaprobe shift some.similarity
+	run -0 --separate-stderr scperturb shift some.similarity
 	assert_equal "$stderr" ""
 }
 
-@test "ctaprobe shift: perturbations of one cell are last, whatever their shift" {
-	ctaprobe shift -q all.similarity -o table.tsv
+@test "scperturb shift: perturbations of one cell are last, whatever their shift" {
+	scperturb shift -q all.similarity -o table.tsv
 	run -0 awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } $at["q"] < .05 { next }
 		{ one = $at["cells"] < 2; if (one < was || (one == was && NR > 2 && $at["mean"] < mean)) { print "line " NR ": " $0; exit 1 } was = one; mean = $at["mean"]; n[one]++ }
 		END { print (n[0] > 5), (n[1] > 5) }' table.tsv
 	assert_output "1 1"
 }
 
-@test "ctaprobe shift --affected: similarities of each gene by perturbed gene" {
+@test "scperturb shift --affected: similarities of each gene by perturbed gene" {
 	scembed -q -M model --similarity genes all.tok -o x.emb
-	ctaprobe shift -q --affected affected.tsv x.emb -o table.tsv
+	scperturb shift -q --affected affected.tsv x.emb -o table.tsv
 	scview -c perturbed,token,cosine x.emb >values.tsv
 	$PYTHON - <<-'END'
 		import collections, csv, statistics
@@ -143,38 +143,38 @@ refused() {
 	END
 }
 
-@test "ctaprobe shift and scembed: wrong input is one line" {
+@test "scperturb shift and scembed: wrong input is one line" {
 	S="--state cell_type --from type1 --to type2"
 	# shellcheck disable=SC2086
 	{
-		refused "ctaprobe shift: some.emb: state 'nosuch' of column 'cell_type' has 0 cells, expected at least 10" ctaprobe shift --state cell_type --from type1 --to nosuch some.emb
-		refused "ctaprobe shift: some.emb: state 'nosuch' of column 'cell_type' has 0 cells, expected at least 10" ctaprobe shift --state cell_type --from nosuch --to type1 some.emb
-		refused "ctaprobe shift: some.similarity: --state needs vectors, and these are similarities: embed without --similarity" ctaprobe shift $S some.similarity
+		refused "scperturb shift: some.emb: state 'nosuch' of column 'cell_type' has 0 cells, expected at least 10" scperturb shift --state cell_type --from type1 --to nosuch some.emb
+		refused "scperturb shift: some.emb: state 'nosuch' of column 'cell_type' has 0 cells, expected at least 10" scperturb shift --state cell_type --from nosuch --to type1 some.emb
+		refused "scperturb shift: some.similarity: --state needs vectors, and these are similarities: embed without --similarity" scperturb shift $S some.similarity
 		scsample -q --where perturbation=delete some.emb -o broken.emb
-		run ctaprobe shift broken.emb -o out
+		run scperturb shift broken.emb -o out
 		assert_failure 1
 		assert_output --partial "of the cell before it"
 		scsample -q -n 8 cells.tok -o eight.tok
 		scperturb apply -q --delete SIMG000010 eight.tok | scembed -q -M model -o eight.emb
-		run ctaprobe shift $S eight.emb
+		run scperturb shift $S eight.emb
 		assert_failure 1
 		assert_output --partial "has 1 cell, expected at least 10"
 		scembed -q -M model cells.tok -o cells.emb
-		refused "ctaprobe shift: cells.emb: these are no perturbed cells: expected scperturb ... | scembed ..." ctaprobe shift cells.emb
+		refused "scperturb shift: cells.emb: these are no perturbed cells: expected scperturb ... | scembed ..." scperturb shift cells.emb
 		scembed -q -M model --layer 0 cells.tok -o other.emb
 		for o in "states other.emb" "null other.emb"; do
-			run ctaprobe shift $S --$o some.emb
+			run scperturb shift $S --$o some.emb
 			assert_failure 1
-			assert_output --regexp "^ctaprobe shift: --(null|states): other.emb was embedded by another model, or another way, than some.emb: '--layer 0 --model xxh3:"
+			assert_output --regexp "^scperturb shift: --(null|states): other.emb was embedded by another model, or another way, than some.emb: '--layer 0 --model xxh3:"
 		done
-		refused "ctaprobe shift: some.emb: --affected needs the similarities of single genes: scembed --similarity genes" ctaprobe shift --affected a.tsv some.emb
+		refused "scperturb shift: some.emb: --affected needs the similarities of single genes: scembed --similarity genes" scperturb shift --affected a.tsv some.emb
 		refused "scembed: cells.tok: these are no perturbed cells: expected those of scperturb" scembed -M model --similarity mean cells.tok
 		scsample -q --where perturbation=delete some.tok -o broken.tok
 		run scembed -M model --pool rest broken.tok -o out
 		assert_failure 1
 		assert_output --partial "no unperturbed row of the cell before it: expected the order of scperturb"
 		for o in "--from a" "--state cell_type" "--state cell_type --from a --to a" "$S --other type2" "$S --mixture" "a b"; do
-			run ctaprobe shift $o some.emb
+			run scperturb shift $o some.emb
 			assert_failure 2
 		done
 		for o in "--similarity mean --pool mean" "--similarity mean --truncate" "--pool rest --truncate" "--similarity mean --predict"; do
@@ -211,7 +211,7 @@ refused() {
 		tok depgraph --min-cells 5 --min-overlap 5
 	END
 	# a map may show both, and what was done to real cells is no copy
-	ctaprobe map -q some.emb -o map.emb
+	screduce map -q some.emb -o map.emb
 	[ "$(scview -c cell map.emb | wc -l)" -eq "$(scview -c cell some.emb | wc -l)" ]
 	run --separate-stderr scperturb screen -q -M model --genes 5 --towards some.emb cells.tok -o out
 	assert_failure 1

@@ -264,7 +264,7 @@ static int check_key(const struct h5ad_into *w, struct error *e)
 		bad = error_set(e, "%s: with --key %s x and the map want the same name, %s: choose another one", w->stream, w->key, name);
 	else if (x >= 0 && is_map(name) && w->header->col[x].n > 3)
 		bad = error_set(e,
-			"%s: %s is the name of a map, and x has %u dimensions: choose another --key, or make a map with ctaprobe map",
+			"%s: %s is the name of a map, and x has %u dimensions: choose another --key, or make a map with screduce map",
 			w->stream, name, (unsigned)w->header->col[x].n);
 	free(name);
 	return bad;

@@ -28,10 +28,10 @@ enum rng_domain {
 	RNG_PROBE, /* maskgen: target and masks of a probe (a = cell, b = epoch) */
 	RNG_EXCHANGE, /* depgraph: genes that change places */
 	RNG_TIES, /* maskgen, scembed: order of the genes of equal count (a = cell, b = epoch) */
-	RNG_MAP, /* ctaprobe map: rows that are pushed away (a = epoch) */
+	RNG_MAP, /* screduce map: rows that are pushed away (a = epoch) */
 	RNG_INPUT, /* maskgen: order, zeros and hidden fields of a cell whose values are the input (a = cell, b = epoch) */
 	RNG_PERTURB = 30, /* scperturb: control sets (a = cell, b = the set) */
-	RNG_STATES, /* ctaprobe shift: random states (a = cell) */
+	RNG_STATES, /* scperturb shift: random states (a = cell) */
 	RNG_THIN, /* scsample --thin: molecules (a = cell) */
 };
 

@@ -64,7 +64,7 @@ $(ANNOTATE)/reference.emb $(ANNOTATE)/new.plain: $(ANNOTATE)/reference.counts $(
 		-o $@ $(ANNOTATE)/$(basename $(@F)).counts
 # A map for the page and for scanpy; ctaprobe transfer copies it
 $(ANNOTATE)/new.emb: $(ANNOTATE)/new.plain
-	$(call annotate_stage,ctaprobe-map) $(BIN)/ctaprobe map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
+	$(call annotate_stage,screduce-map) $(BIN)/screduce map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
 
 # One run writes both, so neither is made without the other
 $(ANNOTATE)/new.pred: $(ANNOTATE)/reference.emb $(ANNOTATE)/new.emb $(ANNOTATE)/group

@@ -32,7 +32,7 @@ embed_maxlen = $(filter command environment,$(origin MAXLEN))
 EMBED_SETTINGS := $(if $(value MODEL),DATA MODEL LABEL $(foreach v,MEDIANS TOKEN_TABLE GENE_NAMES RANK_ARGS,$(if $(value $v),$v)) \
 	$(if $(embed_maxlen),MAXLEN) SEED,$(PRETRAINED_SETTINGS)) $(foreach v,POOL LAYER,$(if $(value $v),$v)) EMBED_PART MAP_CELLS
 $(eval $(call run_folder,EMBED,embed,$(EMBED_SETTINGS)))
-EMBED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed ctaprobe scview)
+EMBED_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed screduce scview)
 embed_stage = $(call stage_in,$(EMBED),$1)
 embed_model = $(if $(value MODEL),$(call one_file,MODEL),$(PRETRAINED)/random-$(SEED).model)
 embed_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
@@ -62,7 +62,7 @@ $(EMBED)/embedding.emb: $(EMBED)/cells.tok $(embed_trained)
 	$(call embed_stage,scembed) $(PIPELINES)/embed/parts.sh $< $@ $(EMBED_PART) -M "$$([ -e $(EMBED)/model ] && echo $(EMBED)/model || echo $(embed_model))" $(POOL:%=--pool %) $(LAYER:%=--layer %) -@ $(THREADS)
 $(EMBED)/embedding.map: $(EMBED)/embedding.emb
 	@rm -rf $<.parts
-	$(call embed_stage,ctaprobe-map) $(PIPELINES)/embed/map.sh $< $@ $(MAP_CELLS) $(SEED) -@ $(THREADS)
+	$(call embed_stage,screduce-map) $(PIPELINES)/embed/map.sh $< $@ $(MAP_CELLS) $(SEED) -@ $(THREADS)
 $(EMBED)/embedded.h5ad: $(EMBED)/embedding.map $(EMBED)/embedding.emb $(if $(value MODEL),,$(PREPARED)/cells.counts)
 	$(call embed_stage,scview-into) $(PIPELINES)/embed/into.sh $(or $(if $(value MODEL),$(call one_file,DATA)),$(PREPARED)/cells.counts) $(EMBED)/embedding.map $(EMBED)/embedding.emb $@
 

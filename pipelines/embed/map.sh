@@ -6,7 +6,7 @@
 embedding=$1 out=$2 most=$3 seed=$4
 shift 4
 if [ "$(rows "$embedding")" -gt "$most" ]; then
-	scsample -q -u -n "$most" --seed "$seed" "$embedding" | ctaprobe map -v --seed "$seed" -o "$out" "$@"
+	scsample -q -u -n "$most" --seed "$seed" "$embedding" | screduce map -v --seed "$seed" -o "$out" "$@"
 else
-	ctaprobe map -v --seed "$seed" -o "$out" "$@" "$embedding"
+	screduce map -v --seed "$seed" -o "$out" "$@" "$embedding"
 fi

@@ -32,7 +32,7 @@ RESOLUTION  ?= 1
 GM_SETTINGS := $(if $(value MODEL),DATA MODEL $(foreach v,MEDIANS TOKEN_TABLE GENE_NAMES RANK_ARGS,$(if $(value $v),$v)) \
 	$(if $(embed_maxlen),MAXLEN) SEED,$(PRETRAINED_SETTINGS)) $(if $(value LAYER),LAYER) GENESETS MAP_GENE_CELLS LEAST_CELLS NEAREST RESOLUTION
 $(eval $(call run_folder,GM,genes-map,$(GM_SETTINGS)))
-GM_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed ctaprobe scgenes depgraph scview)
+GM_TOOLS := $(addprefix $(BIN)/,h5tok rankenc scsample scembed screduce scgenes depgraph scview)
 gm_stage = $(call stage_in,$(GM),$1)
 gm_model = $(if $(value MODEL),$(call one_file,MODEL),$(PRETRAINED)/random-$(SEED).model)
 gm_trained := $(if $(value MODEL),,$(PRETRAINED)/random-$(SEED).model/model.safetensors)
@@ -70,7 +70,7 @@ $(GM)/graphs: | $(GM)/settings
 $(GM)/graphs/static.graph: $(GM)/cells.tok $(GM)/genes.emb | $(GM)/graphs
 	$(call gm_stage,static) $(PIPELINES)/genesmap/static.sh $^ $@ $(NEAREST) $(gm_model) -@ $(THREADS)
 $(GM)/genes.map: $(GM)/genes.emb
-	$(call gm_stage,ctaprobe-map) $(BIN)/ctaprobe map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
+	$(call gm_stage,screduce-map) $(BIN)/screduce map -v --seed $(SEED) -@ $(THREADS) -o $@ $<
 $(GM)/genes.graph: $(GM)/genes.emb
 	$(call gm_stage,scgenes-network) $(PIPELINES)/genesmap/network.sh $< $@ $(NEAREST) $(RESOLUTION) --seed $(SEED) -@ $(THREADS)
 $(GM)/graphs/dependency.graph: $(GM)/cells.tok | $(GM)/graphs

@@ -249,7 +249,7 @@ def map_figures(run):
         elif not newer(made, f):
             few = run.own / "few.emb"
             tool("scsample", "-q", "-n", MOST_CELLS, "--seed", seed, "-o", few, f)
-            tool("ctaprobe", "map", "-q", "--seed", seed, "-o", made, few)
+            tool("screduce", "map", "-q", "--seed", seed, "-o", made, few)
             few.unlink()
         add_maps(by_column, name, made, (label, group))
     for f in sorted(run.dir.glob("*.pred"), key=natural):  # transferred labels keep the map of their embedding
@@ -422,7 +422,7 @@ def figures(run, metrics, modules):
     drawn += [figure(title, svg) for title, svg in metrics.confusion_figures()]
     drawn += [figure(f"Modules of {m.name}", chart.network(m.genes, m.edges, m.names, m.degree, f"Modules of {m.name}"))
               for m in modules]
-    maps = [*gene_map_figures(run), *map_figures(run)] if has("ctaprobe", "scview", "scsample") else []
+    maps = [*gene_map_figures(run), *map_figures(run)] if has("screduce", "scview", "scsample") else []
     return [element("div", own, class_="figures"), maps, element("h3", "Curves, classes and modules") if drawn and maps else None,
             element("div", drawn, class_="figures")]
 

@@ -28,7 +28,7 @@ TRUTH     ?=
 PERTURBED ?= $(call scale,30,150,2000)
 PERTURB_SETTINGS := $(if $(value MODEL),$(PREPARED_SETTINGS) MODEL,$(PRETRAINED_SETTINGS)) STATE FROM TO DELETE $(if $(value TRUTH),TRUTH) PERTURBED
 $(eval $(call run_folder,PERTURB,perturb,$(PERTURB_SETTINGS)))
-PERTURB_TOOLS := $(addprefix $(BIN)/,scsample rankenc scperturb scembed ctaprobe scview)
+PERTURB_TOOLS := $(addprefix $(BIN)/,scsample rankenc scperturb scembed scview)
 perturb_stage = $(call stage_in,$(PERTURB),$1)
 perturb_model = $(if $(value MODEL),$(call text,MODEL),$(PRETRAINED)/random-$(SEED).model)
 perturb_vocab = $(if $(value MODEL),$(call text,MODEL)/vocab.tsv,$(PREPARED)/vocab.tsv)

@@ -8,7 +8,7 @@ shift 8
 scembed -q -M "$model" "$@" -o "$dir/states.emb" "$dir/cells.tok"
 scperturb apply -u --delete "$genes" --where "$state=$from" --max-len "$most" "$dir/cells.tok" | scembed -v -u -M "$model" "$@" -o "$dir/perturbed.emb"
 # towards the start too: a gene whose deletion brings cells nearer to the middle of all cells moves them towards both states
-measure() { ctaprobe shift -v --state "$state" --from "$from" --to "$to" --other "$from" ${group:+--group "$group"} "$@" "$dir/perturbed.emb"; }
+measure() { scperturb shift -v --state "$state" --from "$from" --to "$to" --other "$from" ${group:+--group "$group"} "$@" "$dir/perturbed.emb"; }
 measure --states "$dir/states.emb" -o "$dir/shift.tsv.new" # first, as it refuses states of too few cells
 for draw in {1..19}; do
 	measure -q --shuffle --seed "$draw" | awk -F '\t' -v OFS='\t' -v draw="$draw" 'NR == 1 { if (draw == 1) print "draw", $0; next } { print draw, $0 }'

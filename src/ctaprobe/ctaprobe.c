@@ -8,15 +8,13 @@ static const struct cli_command commands[] = {
 	{"transfer", ctaprobe_transfer, &transfer_cli, NULL},
 	{"score", ctaprobe_score, &score_cli, NULL},
 	{"genes", ctaprobe_genes, &genes_cli, NULL},
-	{"map", ctaprobe_map, &map_cli, NULL},
-	{"shift", ctaprobe_shift, &shift_cli, NULL},
 	{0},
 };
 
 /* Commands that moved to tools of their own. */
 static const char *const moved[][2] = {{"integration", "scmetric"}, {"effective-rank", "scmetric"}, {"reconstruction", "scmetric"},
 	{"reference", "scmetric"}, {"learnability", "scmetric"}, {"network", "scgenes"}, {"genesets", "scgenes"}, {"compare", "armstat"},
-	{"leaderboard", "armstat"}};
+	{"leaderboard", "armstat"}, {"map", "screduce"}, {"shift", "scperturb"}};
 
 int main(int argc, char **argv)
 {
@@ -25,5 +23,5 @@ int main(int argc, char **argv)
 			fprintf(stderr, "ctaprobe: '%s' is now '%s %s'\n", argv[1], moved[i][1], argv[1]);
 			return 2;
 		}
-	return cli_commands("ctaprobe", "Score embeddings and predictions.", "libLBFGS, LAPACK, igraph", commands, argc, argv);
+	return cli_commands("ctaprobe", "Score embeddings and predictions.", "libLBFGS, LAPACK", commands, argc, argv);
 }

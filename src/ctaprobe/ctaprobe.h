@@ -11,10 +11,8 @@
 int ctaprobe_cells(int argc, char **argv);
 int ctaprobe_score(int argc, char **argv);
 int ctaprobe_genes(int argc, char **argv);
-int ctaprobe_map(int argc, char **argv);
 int ctaprobe_transfer(int argc, char **argv);
-int ctaprobe_shift(int argc, char **argv);
-extern struct cli cells_cli, score_cli, genes_cli, map_cli, transfer_cli, shift_cli;
+extern struct cli cells_cli, score_cli, genes_cli, transfer_cli;
 
 /* ctaprobe score --target: in is a stream of predicted numbers. */
 void score_numbers(struct stream *in, const char *column);

@@ -8,7 +8,8 @@
 
 int scperturb_apply(int argc, char **argv);
 int scperturb_screen(int argc, char **argv);
-extern struct cli apply_cli, screen_cli;
+int scperturb_shift(int argc, char **argv);
+extern struct cli apply_cli, screen_cli, shift_cli;
 
 /* Genes that are perturbed together. */
 struct set {

@@ -1,4 +1,4 @@
-/* The subcommands of screduce (argv[0] is the subcommand's name): expression.c has expression and pca. */
+/* The subcommands of screduce (argv[0] is the subcommand's name): expression.c has expression and pca, map.c map. */
 #ifndef SCREDUCE_H
 #define SCREDUCE_H
 
@@ -6,6 +6,7 @@
 
 int screduce_expression(int argc, char **argv);
 int screduce_pca(int argc, char **argv);
-extern struct cli expression_cli, pca_cli;
+int screduce_map(int argc, char **argv);
+extern struct cli expression_cli, pca_cli, map_cli;
 
 #endif

@@ -5,7 +5,7 @@
     perturb.py similarity MODEL PERTURBED OUT [SPECIAL [LAYER]]                scembed --similarity, by bert.py
     perturb.py rest MODEL PERTURBED OUT [SPECIAL [LAYER]]                      scembed --pool rest: the columns x and x_original
     perturb.py shift EMBEDDINGS TABLE [state=COL,FROM,TO,OTHER...] [group=COL] [null=EMBEDDINGS] [mixture=1]
-                                                                               ctaprobe shift, by scipy and scikit-learn
+                                                                               scperturb shift, by scipy and scikit-learn
 CELLS, PERTURBED, OUT, EMBEDDINGS: tables of scview.
 """
 import csv

@@ -38,5 +38,5 @@ run sctrain cells --label cell_type --init model none -o cells.model
 run maskgen --strategy columns --batch 20 few.counts -o few.columns
 run sctrain nb --config mlp-nb-tiny few.columns -o nb.model
 run scembed -M model few -o embeddings
-run ctaprobe map embeddings -o map
+run screduce map embeddings -o map
 run scmetric integration -l cell_type -b donor embeddings -o integration

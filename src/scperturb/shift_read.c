@@ -1,4 +1,4 @@
-/* ctaprobe shift: read perturbed cells, and what each perturbation did to each cell. */
+/* scperturb shift: read perturbed cells, and what each perturbation did to each cell. */
 #include "shift.h"
 
 #include <inttypes.h>

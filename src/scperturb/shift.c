@@ -1,8 +1,10 @@
 /*
- * ctaprobe shift: what perturbations do to cells. Without states, how similar a perturbed cell is to the cell before; with states, how much
+ * scperturb shift: what perturbations do to cells. Without states, how similar a perturbed cell is to the cell before; with states, how much
  * nearer it is to each of them [Theodoris et al. 2023, Methods]. A line of the table is a perturbation and a state.
  */
 #include "shift.h"
+
+#include "eval/results.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -31,7 +33,7 @@ static struct option_def options[] = {
 	{0, "affected", OPT_OUTPUT, &affected_path, "FILE", "also write a table of the similarity of each gene, by perturbed gene"},
 	{0},
 };
-struct cli shift_cli = {.name = "ctaprobe shift",
+struct cli shift_cli = {.name = "scperturb shift",
 	.operands = "[FILE]",
 	.options = options,
 	.common = CLI_OUT | CLI_SEED,
@@ -230,7 +232,7 @@ static void read_null(
 	stream_free(s);
 }
 
-int ctaprobe_shift(int argc, char **argv)
+int scperturb_shift(int argc, char **argv)
 {
 	struct states t = {0};
 	struct shift_names names = {0};

@@ -1,20 +1,20 @@
 #!/usr/bin/env bats
-# ctaprobe map: the map keeps neighbours, as scikit-learn measures it
+# screduce map: the map keeps neighbours, as scikit-learn measures it
 load helper
 
 setup_file() {
-	need_tool ctaprobe scview scsim
+	need_tool screduce scview scsim
 	cd "$BATS_FILE_TMPDIR"
 	scsim -q --cells 500 --genes 300 --types 5 --depth 1500 --seed 2 -o c.counts
 	screduce pca -q -k 10 --fit c.counts -o c.emb c.counts
-	ctaprobe map -q --seed 3 -o map.emb c.emb
+	screduce map -q --seed 3 -o map.emb c.emb
 }
 
 setup() { cd "$BATS_FILE_TMPDIR"; }
 
-@test "ctaprobe map: trustworthiness and continuity by scikit-learn are high; every other column stays as it was" {
+@test "screduce map: trustworthiness and continuity by scikit-learn are high; every other column stays as it was" {
 	scview -q -O npy -o x.npy c.emb
-	ctaprobe map -q --method drl --seed 3 -o drl.emb c.emb
+	screduce map -q --method drl --seed 3 -o drl.emb c.emb
 	scview -q -O npy --columns X_umap -o umap.npy map.emb
 	scview -q -O npy --columns X_draw_graph_drl -o drl.npy drl.emb
 	run -0 $PYTHON -c 'if 1:
@@ -31,39 +31,39 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 	'
 	diff <(scview -q c.emb) <(scview -q map.emb | awk -F '\t' -v OFS='\t' '{ NF--; print }')
 	run -0 scview -H map.emb
-	assert_line --partial 'ctaprobe map'
+	assert_line --partial 'screduce map'
 }
 
-@test "ctaprobe map: the same bytes on any number of threads and from a pipe; another seed, another map; a map is made anew" {
+@test "screduce map: the same bytes on any number of threads and from a pipe; another seed, another map; a map is made anew" {
 	for threads in 2 5; do
-		ctaprobe map -q --seed 3 -@ $threads -o other.emb c.emb
+		screduce map -q --seed 3 -@ $threads -o other.emb c.emb
 		cmp map.emb other.emb
 	done
-	ctaprobe map -q --seed 3 < c.emb | cmp - map.emb
-	ctaprobe map -q --seed 4 -o other.emb c.emb
+	screduce map -q --seed 3 < c.emb | cmp - map.emb
+	screduce map -q --seed 4 -o other.emb c.emb
 	run ! cmp -s map.emb other.emb
 	# the column is replaced, not repeated
-	ctaprobe map -q --seed 3 -o again.emb other.emb
+	screduce map -q --seed 3 -o again.emb other.emb
 	diff <(scview -q map.emb) <(scview -q again.emb)
-	ctaprobe map -q --seed 3 -k 5 -o other.emb c.emb
+	screduce map -q --seed 3 -k 5 -o other.emb c.emb
 	run ! cmp -s map.emb other.emb
 }
 
-@test "ctaprobe map: one cell, two cells, equal cells, no cells" {
+@test "screduce map: one cell, two cells, equal cells, no cells" {
 	for n in 1 2; do
-		scsample -q -n $n c.emb | ctaprobe map -q -o few.emb -
+		scsample -q -n $n c.emb | screduce map -q -o few.emb -
 		assert_equal "$(scview -q --columns X_umap few.emb | tail -n +2 | grep -cE '^-?[0-9.e-]+ -?[0-9.e-]+$')" $n
 	done
 	scsample -q -n 1 -o one.emb c.emb
 	mapfile -t same < <(yes one.emb | head -n 40)
-	scsample -q "${same[@]}" | ctaprobe map -q -o equal.emb -
+	scsample -q "${same[@]}" | screduce map -q -o equal.emb -
 	assert_equal "$(scview -q --columns X_umap equal.emb | tail -n +2 | grep -cE '^-?[0-9.e-]+ -?[0-9.e-]+$')" 40
 	scsample -q --min-genes 100000 c.counts -o none.counts
-	screduce pca -q -k 10 --fit c.counts none.counts | ctaprobe map -q -o none.emb -
+	screduce pca -q -k 10 --fit c.counts none.counts | screduce map -q -o none.emb -
 	assert_equal "$(scview -q none.emb | wc -l)" 1
 }
 
-@test "ctaprobe map: values near the largest and the smallest float32 have a map like those of ordinary size" {
+@test "screduce map: values near the largest and the smallest float32 have a map like those of ordinary size" {
 	for scale in 1e36 1e-36; do
 		PYTHONPATH=$BATS_TEST_DIRNAME/../python $PYTHON - $scale <<-'END'
 			import sys
@@ -75,7 +75,7 @@ setup() { cd "$BATS_FILE_TMPDIR"; }
 			    b["x"] = (np.asarray(b["x"], np.float64) * float(sys.argv[1])).astype(np.float32)
 			scstream.write("scaled.emb", header, blocks)
 		END
-		ctaprobe map -q --seed 3 -o scaled.map scaled.emb
+		screduce map -q --seed 3 -o scaled.map scaled.emb
 		scview -q -O npy --columns X_umap -o y.npy scaled.map
 		scview -q -O npy -o x.npy c.emb
 		run -0 $PYTHON -c 'import numpy as np; from sklearn.manifold import trustworthiness as t
@@ -83,7 +83,7 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 	done
 }
 
-@test "ctaprobe map: constant values, however large, change nothing" {
+@test "screduce map: constant values, however large, change nothing" {
 	scview -q -O npy -o x.npy c.emb
 	export BATS_TEST_DIRNAME
 	run $PYTHON - <<-'END'
@@ -100,7 +100,7 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 	END
 	assert_success
 	for name in one many; do
-		ctaprobe map -q --seed 3 -o $name.map $name.emb
+		screduce map -q --seed 3 -o $name.map $name.emb
 		scview -q -O npy --columns X_umap -o $name.npy $name.map
 	done
 	run -0 $PYTHON -c 'if 1:
@@ -113,7 +113,7 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 	'
 }
 
-@test "ctaprobe map: scanpy and anndata find it in obsm" {
+@test "screduce map: scanpy and anndata find it in obsm" {
 	scview -q -O h5ad -o map.h5ad map.emb
 	scview -q -O npy --columns X_umap -o y.npy map.emb
 	run -0 $PYTHON -W ignore -c 'if 1:
@@ -123,7 +123,7 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 	'
 }
 
-@test "ctaprobe map: scview --into puts the map of an .h5ad where scanpy looks" {
+@test "screduce map: scview --into puts the map of an .h5ad where scanpy looks" {
 	scview -q -O h5ad -o cells.h5ad c.counts
 	scview -q -O h5ad --into cells.h5ad -o both.h5ad map.emb
 	scview -q -O npy --columns X_umap -o y.npy map.emb
@@ -135,7 +135,7 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 	'
 }
 
-@test "ctaprobe map: a cell without an embedding has no position, and the others are as without it" {
+@test "screduce map: a cell without an embedding has no position, and the others are as without it" {
 	PYTHONPATH="$BATS_TEST_DIRNAME/../python" $PYTHON - <<-'END'
 		import numpy as np, scstream
 		stream = scstream.read("c.emb")
@@ -144,18 +144,18 @@ y = np.load("y.npy"); assert np.isfinite(y).all() and t(np.load("x.npy"), y, n_n
 		scstream.write("nan.emb", stream.header, blocks)
 	END
 	scsample -q --where "cell!=3" --where "cell!=7" -o some.emb c.emb
-	ctaprobe map -q --seed 3 -o some.map some.emb
-	run -0 ctaprobe map --seed 3 -o nan.map nan.emb
-	assert_line "ctaprobe map: warning: nan.emb: 2 cells have no embedding, as they have no token, and are left out"
+	screduce map -q --seed 3 -o some.map some.emb
+	run -0 screduce map --seed 3 -o nan.map nan.emb
+	assert_line "screduce map: warning: nan.emb: 2 cells have no embedding, as they have no token, and are left out"
 	scview -c cell,X_umap nan.map | awk -F '\t' '$1 != 3 && $1 != 7' | diff - <(scview -c cell,X_umap some.map)
 	assert_equal "$(scview -c cell,X_umap nan.map | awk -F '\t' '$2 ~ /nan|NA/ { print $1 }' | paste -s -d ,)" 3,7
 }
 
-@test "ctaprobe map: what is no embedding is refused" {
-	run -1 ctaprobe map -o no.emb c.counts
+@test "screduce map: what is no embedding is refused" {
+	run -1 screduce map -o no.emb c.counts
 	assert_output --partial "expected embedding"
 	assert_not_exist no.emb
-	run -2 ctaprobe map --neighbours 0 -o no.emb c.emb
-	run -2 ctaprobe map -o no.emb c.emb c.emb
+	run -2 screduce map --neighbours 0 -o no.emb c.emb
+	run -2 screduce map -o no.emb c.emb c.emb
 	assert_output --partial "expected one input"
 }

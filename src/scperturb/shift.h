@@ -1,10 +1,10 @@
-/* The parts of ctaprobe shift: shift.c (options, the table), shift_read.c (what every perturbation did to every cell), shift_test.c
+/* The parts of scperturb shift: shift.c (options, the table), shift_read.c (what every perturbation did to every cell), shift_test.c
  * (statistics), shift_genes.c (--affected). */
 #ifndef SHIFT_H
 #define SHIFT_H
 
-#include "ctaprobe.h"
-#include "cells/perturb.h"
+#include "scperturb.h"
+#include "cli_embeddings.h"
 #include "eval/mixture.h"
 #include "eval/ranksum.h"
 

@@ -1,5 +1,6 @@
-/* ctaprobe map: a map of the cells. The stream of embeddings is written again with one more column, the positions. */
-#include "ctaprobe.h"
+/* screduce map: a map of the cells. The stream of embeddings is written again with one more column, the positions. */
+#include "screduce.h"
+#include "cli_embeddings.h"
 
 #include "eval/map.h"
 
@@ -19,7 +20,7 @@ static struct option_def options[] = {
 		1000, .changes = 1},
 	{0},
 };
-struct cli map_cli = {.name = "ctaprobe map",
+struct cli map_cli = {.name = "screduce map",
 	.operands = "[FILE]",
 	.options = options,
 	.common = CLI_STREAM_OUT | CLI_SEED | CLI_THREADS,
@@ -70,7 +71,7 @@ static void write_positions(struct stream *to, struct stream *in, const float *x
 	free(map);
 }
 
-int ctaprobe_map(int argc, char **argv)
+int screduce_map(int argc, char **argv)
 {
 	struct error e;
 	struct embeddings d;

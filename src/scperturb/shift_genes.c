@@ -1,4 +1,4 @@
-/* ctaprobe shift --affected: how similar the state of each gene stays when another one is perturbed. */
+/* scperturb shift --affected: how similar the state of each gene stays when another one is perturbed. */
 #include "shift.h"
 
 #include "base/tsv.h"

@@ -1,4 +1,4 @@
-/* ctaprobe shift: the statistics of each perturbation over cells, donors, controls and other cells. */
+/* scperturb shift: the statistics of each perturbation over cells, donors, controls and other cells. */
 #include "shift.h"
 
 #include "eval/distribution.h"
