@@ -1,4 +1,4 @@
-#include "compare.h"
+#include "eval/arms.h"
 
 #include "base/option.h"
 #include "base/tsv.h"
@@ -11,7 +11,7 @@
 struct source {
 	struct tsv t;
 	size_t n; /* columns */
-	size_t *column[COMPARE_KEYS]; /* [v->columns[key]] */
+	size_t *column[ARMS_KEYS]; /* [v->columns[key]] */
 	size_t *metric; /* [v->metrics] */
 	char *text; /* a key */
 	size_t cap;
@@ -53,12 +53,9 @@ static int read_head(struct source *s, const struct values *v, struct error *e)
 	if (got < 1)
 		return got ? -1 : error_set(e, "%s: empty, expected a line of column names", s->t.path);
 	s->n = s->t.n;
-	static const char *const option[] = {[COMPARE_ARM] = "by",
-		[COMPARE_PAIR] = "pair",
-		[COMPARE_WITHIN] = "within",
-		[COMPARE_CLUSTER] = "cluster",
-		[COMPARE_DRAW] = "draws"};
-	for (int k = 0; k < COMPARE_KEYS; k++)
+	static const char *const option[] = {
+		[ARMS_BY] = "by", [ARMS_PAIR] = "pair", [ARMS_WITHIN] = "within", [ARMS_CLUSTER] = "cluster", [ARMS_DRAW] = "draws"};
+	for (int k = 0; k < ARMS_KEYS; k++)
 		if (find_columns(&s->column[k], v->column[k], v->columns[k], option[k], &s->t, e))
 			return -1;
 	return find_columns(&s->metric, v->metric, v->metrics, "value", &s->t, e);
@@ -86,13 +83,13 @@ static int read_line(struct source *s, struct values *v, struct error *e)
 	struct value one = {.source = v->sources, .line = (uint32_t)s->t.line};
 	if (s->t.n != s->n)
 		return tsv_error(&s->t, e, "%zu fields, expected %zu as in the line of column names", s->t.n, s->n);
-	for (int k = 0; k < COMPARE_KEYS; k++)
-		if (k != COMPARE_WITHIN)
+	for (int k = 0; k < ARMS_KEYS; k++)
+		if (k != ARMS_WITHIN)
 			one.key[k] = key_of(s, v, k, NULL);
 	for (size_t i = 0; i < v->metrics; i++) {
 		if (tsv_number(&s->t, v->metric[i], s->t.field[s->metric[i]], &one.value, e))
 			return -1;
-		one.key[COMPARE_WITHIN] = key_of(s, v, COMPARE_WITHIN, v->metrics > 1 ? v->metric[i] : NULL);
+		one.key[ARMS_WITHIN] = key_of(s, v, ARMS_WITHIN, v->metrics > 1 ? v->metric[i] : NULL);
 		grow(v->value, v->cap, v->n + 1);
 		v->value[v->n++] = one;
 	}
@@ -108,7 +105,7 @@ int values_read(struct values *v, const char *path, struct error *e)
 	while (r == 0 && (got = tsv_next(&s.t, e)) != 0)
 		r = got < 0 ? -1 : read_line(&s, v, e);
 	v->sources++;
-	for (int k = 0; k < COMPARE_KEYS; k++)
+	for (int k = 0; k < ARMS_KEYS; k++)
 		free(s.column[k]);
 	free(s.metric);
 	free(s.text);
@@ -118,7 +115,7 @@ int values_read(struct values *v, const char *path, struct error *e)
 
 void values_release(struct values *v)
 {
-	for (int k = 0; k < COMPARE_KEYS; k++) {
+	for (int k = 0; k < ARMS_KEYS; k++) {
 		opt_list_free(v->column[k], v->columns[k]);
 		classes_release(&v->key[k]);
 	}
