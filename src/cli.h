@@ -122,8 +122,8 @@ void cli_library(const char *message);
 void cli_rank(struct cli *c, int rank);
 
 /* On a terminal one line that is rewritten at most five times a second; messages clear it. Elsewhere a line every 30 seconds, or as many
- * as the environment variable CORRMASK_LOG_SECONDS says (0: none). A tool that
- * writes into a pipe shows none on a terminal, which the last tool of the pipe has. --progress selects. */
+ * as the environment variable CORRMASK_LOG_SECONDS says (0: none). A tool that writes into a pipe shows none on a terminal, which the last
+ * tool of the pipe has. --progress selects. */
 void progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* ", 00:01:02 to go": the time left if this share of the work took the time since the program began; "" where nothing can be said. */
 char *time_left(double share);

@@ -521,8 +521,9 @@ open('bad/config.json', 'w').write(c if isinstance(c, str) else json.dumps(c))"
 		n = struct.unpack("<Q", b[:8])[0]
 		at = 8 + n + json.loads(b[8:8 + n])["bert.encoder.layer.0.intermediate.dense.weight"]["data_offsets"][0]
 		b[at:at + 4] = struct.pack("<f", 3.4e38)   # finite, but not what comes of it
-		open(sys.argv[1], "wb").write(b.replace(b"corrmask_digest", b"corrmask_edited").replace(b'"xxh3:', b'"none:'))
+		open(sys.argv[1], "wb").write(b)
 	END
+	undigest bad/model.safetensors
 	refused "vectors of cells with tokens are not finite" scembed -M bad --layer 0 sim.tok -o out
 	rm -rf bad
 	cp -r model bad

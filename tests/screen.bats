@@ -93,8 +93,9 @@ compare() {
 	$PYTHON - <<-'END'
 		raw = bytearray(open("other/model.safetensors", "rb").read())
 		raw[-2] ^= 1
-		open("other/model.safetensors", "wb").write(raw.replace(b"corrmask_digest", b"corrmask_edited").replace(b'"xxh3:', b'"none:'))
+		open("other/model.safetensors", "wb").write(raw)
 	END
+	undigest other/model.safetensors
 	scembed -q -M other to.tok -o other.emb
 	for f in l0 first genes pca64 other; do refused $f.emb; done
 	refused to.emb --layer 0
